@@ -1,0 +1,48 @@
+package stats
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Holm says which hypotheses to reject, in the order of their p-values p, so
+// that the probability of rejecting any true one is at most alpha, however the
+// p-values depend on each other. A NaN is never rejected but counts as a
+// member of the family.
+//
+// Source: Holm, A simple sequentially rejective multiple test procedure, 1979.
+func Holm(p []float64, alpha float64) []bool {
+	order := make([]int, len(p))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		if na, nb := math.IsNaN(p[a]), math.IsNaN(p[b]); na || nb {
+			return btoi(na) - btoi(nb) // last
+		}
+		return cmp.Compare(p[a], p[b])
+	})
+	reject := make([]bool, len(p))
+	for i, at := range order {
+		if !(p[at] <= alpha/float64(len(p)-i)) {
+			break
+		}
+		reject[at] = true
+	}
+	return reject
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// BlocksForFamily is the number of blocks that a family of m comparisons needs
+// at least before any of them can be told apart at alpha: n ≥ 1 + log₂(m/alpha).
+// Fewer blocks have too few sign patterns, whatever the effect.
+func BlocksForFamily(m int, alpha float64) int {
+	return leastBlocks(alpha / float64(max(m, 1)))
+}
