@@ -141,11 +141,3 @@ func lowerLaw(weights []int) []float64 {
 	}
 	return law
 }
-
-func sum(x []float64) float64 {
-	var s float64
-	for _, v := range x {
-		s += v
-	}
-	return s
-}

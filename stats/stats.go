@@ -84,3 +84,13 @@ func QuantileRequests(q float64) int {
 	}
 	return int(math.Ceil(10/tail - 1e-6)) // 1−q is not exact: 0.9 must give 100, not 101
 }
+
+func sum(x []float64) float64 {
+	var s float64
+	for _, v := range x {
+		s += v
+	}
+	return s
+}
+
+func mean(x []float64) float64 { return sum(x) / float64(len(x)) }

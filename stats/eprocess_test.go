@@ -1,0 +1,100 @@
+package stats_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/tarehq/tare/stats"
+)
+
+// evidence is the process after the differences d.
+func evidence(d []float64) *stats.EProcess {
+	var e stats.EProcess
+	for _, v := range d {
+		e.Add(v)
+	}
+	return &e
+}
+
+// Over all sign patterns the mean evidence is exactly 1: nobody wins in a fair
+// game, whatever the sizes.
+func TestEProcessIsFair(t *testing.T) {
+	rng := seeded(21)
+	for n := range 12 {
+		d := coarse(rng, n)
+		var total float64
+		flips(d, func(f []float64) { total += evidence(f).Value() })
+		if mean := math.Ldexp(total, -n); math.Abs(mean-1) > 1e-9 {
+			t.Errorf("mean evidence over the signs of %v = %v, want 1", d, mean)
+		}
+	}
+}
+
+// The first bet is known: s = |d|/0.6745, so λ|d|/s = 0.6745·λ.
+func TestEProcessFirstBets(t *testing.T) {
+	want := 1.0 // one block: what one side wins the other loses
+	if got := evidence([]float64{5}).Value(); math.Abs(got-want) > 1e-12 {
+		t.Errorf("after one block: %v, want %v", got, want)
+	}
+	want = 0
+	for _, lambda := range []float64{0.25, 0.5, 1, 2} {
+		b := math.Tanh(0.6745 * lambda)
+		want += (1+b)*(1+b)/8 + (1-b)*(1-b)/8
+	}
+	if got := evidence([]float64{5, 5}).Value(); math.Abs(got-want) > 1e-12 {
+		t.Errorf("after two equal blocks: %v, want %v", got, want)
+	}
+	// A difference beyond all others is bet on with 0.95 at most.
+	d := []float64{0, 0, 0, 7}
+	if got := evidence(d).Value(); math.Abs(got-1) > 1e-12 {
+		t.Errorf("evidence of %v = %v, want 1", d, got)
+	}
+}
+
+func TestEProcessMayBeStoppedAnyTime(t *testing.T) {
+	null := eachModel(106, func(m machine, rng *rand.Rand) bool {
+		return evidence(randomised(m, 0, rng)).Rejects(stats.StudyAlpha)
+	})
+	found := eachModel(107, func(m machine, rng *rand.Rand) bool {
+		return evidence(randomised(m, math.Log(1.1), rng)).Rejects(stats.StudyAlpha)
+	})
+	for name := range null {
+		t.Logf("%s: rejects %.2f %% of null studies, finds +10 %% in %.1f %%", name, 100*null[name], 100*found[name])
+		if null[name] > allowed(studies()) {
+			t.Errorf("%s: false positives %.4f, want at most %.4f", name, null[name], allowed(studies()))
+		}
+		if found[name] < 0.9 {
+			t.Errorf("%s: +10 %% found in %.3f of the studies, want 0.9 or more", name, found[name])
+		}
+	}
+}
+
+// What was reached once stays reached.
+func TestEProcessRemembersItsPeak(t *testing.T) {
+	var e stats.EProcess
+	for !e.Rejects(0.05) {
+		if e.Add(1); e.N() > 50 {
+			t.Fatal("50 equal blocks do not reject")
+		}
+	}
+	for range 3 {
+		e.Add(-1)
+	}
+	if e.Value() >= 20 || !e.Rejects(0.05) {
+		t.Errorf("after contrary blocks: value %v, rejects %v; want a smaller value that still rejects", e.Value(), e.Rejects(0.05))
+	}
+}
+
+func ExampleEProcess() {
+	var e stats.EProcess
+	for _, d := range []float64{0.05, 0.04, 0.06, 0.05, 0.03, 0.05, 0.06, 0.04, 0.05} {
+		e.Add(d)
+		if e.Rejects(0.05) {
+			fmt.Println("stopped after", e.N(), "blocks")
+			break
+		}
+	}
+	// Output: stopped after 8 blocks
+}

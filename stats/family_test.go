@@ -1,0 +1,84 @@
+package stats_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/tarehq/tare/stats"
+)
+
+func TestHolm(t *testing.T) {
+	nan := math.NaN()
+	tests := []struct {
+		p    []float64
+		want []bool
+	}{
+		{nil, []bool{}},
+		{[]float64{0.05}, []bool{true}},
+		{[]float64{0.051}, []bool{false}},
+		{[]float64{0.01, 0.04, 0.03, 0.005}, []bool{true, false, false, true}}, // Holm's 0.05/4, /3, stop
+		{[]float64{0.04, 0.04, 0.0125}, []bool{false, false, true}},
+		{[]float64{0.02, 0.025, 0.001}, []bool{true, true, true}},
+		{[]float64{0.03, 0.001, 0.9}, []bool{false, true, false}},
+		{[]float64{nan, 0.02}, []bool{false, true}},
+		{[]float64{nan, 0.03}, []bool{false, false}}, // a missing member still counts
+	}
+	for _, tt := range tests {
+		if got := stats.Holm(tt.p, 0.05); !slices.Equal(got, tt.want) {
+			t.Errorf("Holm(%v, 0.05) = %v, want %v", tt.p, got, tt.want)
+		}
+	}
+}
+
+func TestBlocksForFamily(t *testing.T) {
+	for _, m := range []int{1, 2, 10, 45, 1000} {
+		for _, alpha := range []float64{0.05, 0.01} {
+			want := int(math.Ceil(1 + math.Log2(float64(m)/alpha)))
+			if got := stats.BlocksForFamily(m, alpha); got != want {
+				t.Errorf("BlocksForFamily(%d, %v) = %d, want %d", m, alpha, got, want)
+			}
+		}
+	}
+	if got, want := stats.BlocksForFamily(0, 0.05), stats.BlocksForFamily(1, 0.05); got != want {
+		t.Errorf("BlocksForFamily(0, 0.05) = %d, want %d", got, want)
+	}
+}
+
+func TestGates(t *testing.T) {
+	budget := math.Log(1.02)
+	tests := []struct {
+		name string
+		gate stats.Gate
+		want stats.GateResult
+	}{
+		{"unchanged", stats.Gate{D: around(0, 0.01, 12), Budget: budget}, stats.Passed},
+		{"within the budget", stats.Gate{D: around(0.01, 0.005, 12), Budget: budget}, stats.Passed},
+		{"beyond", stats.Gate{D: around(0.1, 0.01, 12), Budget: budget}, stats.Failed},
+		{"worse, but not surely beyond", stats.Gate{D: around(0.03, 0.03, 12), Budget: budget}, stats.Undecided},
+		{"better", stats.Gate{D: around(-0.1, 0.01, 12), Budget: budget}, stats.Passed},
+		{"throughput lost", stats.Gate{D: around(-0.1, 0.01, 12), Budget: budget, HigherIsBetter: true}, stats.Failed},
+		{"throughput won", stats.Gate{D: around(0.1, 0.01, 12), Budget: budget, HigherIsBetter: true}, stats.Passed},
+		{"too few blocks", stats.Gate{D: around(0.1, 0.01, 5), Budget: budget}, stats.Undecided},
+		{"none", stats.Gate{Budget: budget}, stats.Undecided},
+	}
+	for _, tt := range tests {
+		if got := stats.Gates([]stats.Gate{tt.gate}, 0.05); got[0] != tt.want {
+			t.Errorf("%s: Gates(%+v) = %s, want %s", tt.name, tt.gate, got[0], tt.want)
+		}
+	}
+}
+
+// Six blocks suffice for one gate and are too few for a family of ten.
+func TestGatesAreAFamily(t *testing.T) {
+	gates := []stats.Gate{{D: around(0.1, 0.01, 6)}}
+	if got := stats.Gates(gates, 0.05); got[0] != stats.Failed {
+		t.Errorf("alone: %s, want failed", got[0])
+	}
+	for range 9 {
+		gates = append(gates, stats.Gate{D: around(0, 0.01, 6)})
+	}
+	if got := stats.Gates(gates, 0.05); got[0] != stats.Undecided {
+		t.Errorf("among ten: %s, want inconclusive", got[0])
+	}
+}

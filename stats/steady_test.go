@@ -1,0 +1,149 @@
+package stats_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/tarehq/tare/stats"
+)
+
+// series is n values of level 100 with normal noise of standard deviation sd,
+// the first of them lifted by lift, which decays over about tau values.
+func series(n int, sd, lift, tau float64, stream uint64) []float64 {
+	rng := seeded(stream)
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = 100 + sd*rng.NormFloat64() + lift*math.Exp(-float64(i)/tau)
+	}
+	return x
+}
+
+func TestMSER5(t *testing.T) {
+	still := make([]float64, 20)
+	step := append([]float64{9, 9, 9}, make([]float64, 17)...)
+	long := append([]float64{9, 9, 9, 9, 9, 9, 9}, make([]float64, 93)...)
+	late := append(make([]float64, 14), 9, 9, 9, 9, 9, 9)
+	tests := []struct {
+		name string
+		x    []float64
+		cut  int
+		ok   bool
+	}{
+		{"empty", nil, 0, false},
+		{"one", []float64{1}, 0, true},
+		{"constant", still, 0, true},
+		{"three lifted of 20", step, 3, true},
+		{"seven lifted of 100, in batches", long, 10, true},
+		{"another level at the end", late, 14, false},
+	}
+	for _, tt := range tests {
+		if cut, ok := stats.MSER5(tt.x); cut != tt.cut || ok != tt.ok {
+			t.Errorf("%s: MSER5(%v) = %d, %v, want %d, %v", tt.name, tt.x, cut, ok, tt.cut, tt.ok)
+		}
+	}
+}
+
+func TestMannKendallExtremes(t *testing.T) {
+	tests := []struct {
+		x      []float64
+		tau, p float64
+	}{
+		{nil, 0, 1},
+		{[]float64{1}, 0, 1},
+		{[]float64{2, 2, 2}, 0, 1},
+		{[]float64{1, 2, 3}, 1, 1.0 / 3},
+		{[]float64{4, 3, 2, 1}, -1, 1.0 / 12},
+		{[]float64{1, 3, 2}, 1.0 / 3, 1},
+	}
+	for _, tt := range tests {
+		if tau, p := stats.MannKendall(tt.x); !near(tau, tt.tau) || !near(p, tt.p) {
+			t.Errorf("MannKendall(%v) = %v, %v, want %v, %v", tt.x, tau, p, tt.tau, tt.p)
+		}
+	}
+}
+
+func TestSteady(t *testing.T) {
+	ramp := make([]float64, 20)
+	for i := range ramp {
+		ramp[i] = 100 + 2*float64(i)
+	}
+	gentle := make([]float64, 20)
+	for i := range gentle {
+		gentle[i] = 100 + 0.1*float64(i)
+	}
+	tests := []struct {
+		name string
+		x    []float64
+		want bool
+	}{
+		{"noise", series(10, 1, 0, 1, 1), true},
+		{"warm-up that ends", series(40, 1, 60, 3, 2), true},
+		{"ramp to the end", ramp, false},
+		{"a trend too small to matter", gentle, true},
+		{"a jump near the end", append(series(14, 1, 0, 1, 4), 120, 121, 119, 120, 121, 120), false},
+		{"one wild slice", append(series(14, 1, 0, 1, 4), 300, 100, 101, 99, 100, 101), true},
+		{"idle throughout", make([]float64, 10), true},
+		{"too short to say", series(9, 0.1, 0, 1, 3), false},
+		{"none", nil, false},
+	}
+	for _, tt := range tests {
+		if got := stats.Steady(tt.x); got.OK != tt.want {
+			t.Errorf("%s: Steady(%v) = %+v, want %v", tt.name, tt.x, got, tt.want)
+		}
+	}
+	if s := stats.Steady(series(40, 1, 60, 3, 2)); s.Cut < 3 || s.Cut > 20 {
+		t.Errorf("warm-up over about 3 values: cut %d, want 3 to 20", s.Cut)
+	}
+}
+
+// A quiet trial must rarely be called unsteady, correlated slices or not.
+func TestSteadyFalseAlarms(t *testing.T) {
+	const trials = 2000
+	for _, tt := range []struct {
+		name    string
+		phi, sd float64
+		slices  int
+		atMost  float64
+	}{
+		{"independent, 1 %", 0, 0.01, 10, 0.001},
+		{"independent, 5 %", 0, 0.05, 10, 0.05},
+		{"correlated, 1 %", 0.82, 0.01, 10, 0.001},
+		{"correlated, 2 %", 0.82, 0.02, 20, 0.30},
+	} {
+		rng := seeded(31)
+		alarms := 0
+		for range trials {
+			x := make([]float64, tt.slices)
+			y := rng.NormFloat64()
+			for i := range x {
+				x[i] = 100 * (1 + tt.sd*y)
+				y = tt.phi*y + math.Sqrt(1-tt.phi*tt.phi)*rng.NormFloat64()
+			}
+			if !stats.Steady(x).OK {
+				alarms++
+			}
+		}
+		t.Logf("%s: %.1f %% false alarms", tt.name, 100*float64(alarms)/trials)
+		if share := float64(alarms) / trials; share > tt.atMost {
+			t.Errorf("%s: %.4f false alarms, want at most %v", tt.name, share, tt.atMost)
+		}
+	}
+}
+
+func TestLittle(t *testing.T) {
+	tests := []struct {
+		n, x, r float64
+		want    float64
+	}{
+		{64, 32000, 0.002, 0},
+		{64, 32000, 0.001, 0.5},
+		{64, 0, 0, 1},
+		{0, 0, 0, 0},
+		{0, 100, 0.01, math.Inf(1)},
+	}
+	for _, tt := range tests {
+		if got := stats.Little(tt.n, tt.x, tt.r); !near(got, tt.want) {
+			t.Errorf("Little(%v, %v, %v) = %v, want %v", tt.n, tt.x, tt.r, got, tt.want)
+		}
+	}
+}
