@@ -1,0 +1,245 @@
+package study
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// checker looks at what a file says as a whole: names that refer to each
+// other, and what cannot be measured.
+type checker struct {
+	*reader
+	*Study
+	arms, workloads []string // by name; nil when a name could not be read
+}
+
+func check(r *reader, s *Study) {
+	c := checker{reader: r, Study: s}
+	c.arms = names(len(s.Arms), func(i int) string { return s.Arms[i].Name })
+	c.workloads = names(len(s.Workloads), func(i int) string { return s.Workloads[i].Name })
+	c.unique("arms", c.arms)
+	c.unique("workloads", c.workloads)
+	for i := range s.Arms {
+		c.arm(i)
+	}
+	c.control()
+	for i := range s.Workloads {
+		c.workload(i)
+	}
+	c.primary()
+	c.trial("trial", s.Trial)
+	c.looks()
+	c.quick()
+	for i := range s.Claims {
+		c.claim(i)
+	}
+}
+
+// names are the names of n things, or nil when there are none or one has none:
+// what refers to it may then be right.
+func names(n int, name func(int) string) []string {
+	if n == 0 {
+		return nil
+	}
+	all := make([]string, n)
+	for i := range all {
+		all[i] = name(i)
+		if all[i] == "" {
+			return nil
+		}
+	}
+	return all
+}
+
+func (c *checker) unique(path string, all []string) {
+	for i, name := range all {
+		if first := slices.Index(all, name); first < i {
+			c.wrong(fmt.Sprintf("%s[%d].name", path, i), "%s[%d] is called %q already; names are unique", path, first, name)
+		}
+	}
+}
+
+// refer notes a name that is none of those known, and tells whether it is one.
+func (c *checker) refer(path, name, what string, known []string) bool {
+	if name == "" || known == nil {
+		return false
+	}
+	if slices.Contains(known, name) {
+		return true
+	}
+	c.wrong(path, "no %s is called %q; %s", what, name, choice(name, what+"s", known))
+	return false
+}
+
+// referAll checks a list of arms or workloads.
+func (c *checker) referAll(path string, list []string, what string, known []string) {
+	for i, name := range list {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		c.refer(at, name, what, known)
+		if slices.Index(list, name) < i && name != "" {
+			c.wrong(at, "%s %q is listed twice; list it once", what, name)
+		}
+	}
+}
+
+func (c *checker) arm(i int) {
+	a, path := c.Arms[i], fmt.Sprintf("arms[%d]", i)
+	if c.unread[path] {
+		return
+	}
+	var said []string
+	for _, k := range []string{"go", "rival", "command", "url"} {
+		if c.has(path + "." + k) {
+			said = append(said, k)
+		}
+	}
+	switch {
+	case len(said) == 0:
+		c.wrong(path, "arm %q has no program; give exactly one of go, rival, command, url", a.Name)
+		return
+	case len(said) > 1:
+		c.wrong(path+"."+said[1], "arm %q has %s; exactly one program is allowed", a.Name, strings.Join(said, " and "))
+		return
+	}
+	if said[0] == "command" || said[0] == "url" {
+		c.forbid(path, "args", "args go with go and rival; "+map[string]string{
+			"command": "write a command's arguments into command",
+			"url":     "a program that is already running takes none"}[said[0]])
+	}
+	if said[0] == "url" {
+		c.forbid(path, "env", "a program that is already running takes no env")
+		c.forbid(path, "sink", "the output of a program that is already running is not tare's")
+	}
+	if c.AA || c.unread[path+"."+said[0]] {
+		return
+	}
+	for j := range i {
+		if a.program() == c.Arms[j].program() {
+			c.wrong(path, "arm %q is arm %q again; arms differ in program, args, env or sink, unless the study says aa: true", a.Name, c.Arms[j].Name)
+		}
+	}
+}
+
+// program identifies what an arm runs, as far as the declaration tells.
+func (a Arm) program() string {
+	sink := a.Sink
+	if sink == "discard" {
+		sink = ""
+	}
+	return fmt.Sprintf("%q %q %q %q %q %q %q", a.Go, a.Rival, a.Command, a.URL, a.Args, a.Env, sink)
+}
+
+func (c *checker) has(path string) bool { _, ok := c.stood[path]; return ok }
+
+// forbid notes a key that has no place there.
+func (c *checker) forbid(path, key, why string) {
+	if c.has(path + "." + key) {
+		c.wrong(path+"."+key, "%s does not belong here: %s", key, why)
+	}
+}
+
+func (c *checker) control() {
+	c.refer("control", c.Control, "arm", c.arms)
+	if len(c.arms) == 1 && !c.Twin {
+		c.wrong("arms", "a single arm has nothing to be compared with; give two, or twin: true for a study of the noise floor")
+	}
+}
+
+// workload checks one workload's schedule and arms.
+func (c *checker) workload(i int) {
+	w, path := c.Workloads[i], fmt.Sprintf("workloads[%d]", i)
+	rated := c.has(path + ".rate")
+	switch {
+	case w.Schedule == "closed" && rated:
+		c.wrong(path+".rate", "a closed schedule has no rate: each request follows an answer; leave rate out, or take constant or poisson")
+	case (w.Schedule == "constant" || w.Schedule == "poisson") && !rated:
+		c.wrong(path+".schedule", "schedule %s lacks a rate; give one, such as 1000/s or 50%% of capacity, or take closed", w.Schedule)
+	}
+	c.referAll(path+".arms", w.Arms, "arm", c.arms)
+	if len(w.Arms) > 0 && c.Control != "" && !slices.Contains(w.Arms, c.Control) {
+		c.wrong(path+".arms", "the control %q is missing; every workload needs it, since arms are compared with it", c.Control)
+	}
+	if len(w.Arms) == 1 && !c.Twin {
+		c.wrong(path+".arms", "a single arm has nothing to be compared with; list another")
+	}
+}
+
+func (c *checker) primary() {
+	p := c.Primary
+	c.refer("primary.workload", p.Workload, "workload", c.workloads)
+	if p.Arm != "" && p.Arm == c.Control {
+		c.wrong("primary.arm", "%q is the control, which is what the arm is compared with; name another arm, or none for all", p.Arm)
+	}
+	c.compared("primary.metric", p.Metric, p.Workload)
+	c.takesPart("primary.arm", p.Arm, p.Workload)
+}
+
+// compared checks that a metric can tell arms apart under a workload.
+func (c *checker) compared(path, metric, workload string) {
+	i := slices.Index(c.workloads, workload)
+	if i < 0 {
+		return
+	}
+	w := c.Workloads[i]
+	closed := w.Schedule == "closed"
+	switch {
+	case strings.HasPrefix(metric, "loop_") && w.Loop == 0 && !c.has(fmt.Sprintf("workloads[%d].loop", i)):
+		c.wrong(path, "%s comes from the in-process loop, which workload %q does not run; give it loop, such as loop: 200ms", metric, workload)
+	case strings.HasPrefix(metric, "response_") && closed:
+		c.wrong(path, "%s is compared at equal offered rates only, and workload %q is closed; name one with schedule constant or poisson", metric, workload)
+	case metric == "throughput" && w.Schedule != "" && !closed:
+		c.wrong(path, "the throughput under workload %q is the rate that it offers; name a closed one", workload)
+	}
+}
+
+// takesPart checks that an arm known by name runs under a workload.
+func (c *checker) takesPart(path, arm, workload string) {
+	if !c.refer(path, arm, "arm", c.arms) {
+		return
+	}
+	i := slices.Index(c.workloads, workload)
+	if i >= 0 && c.Workloads[i].Arms != nil && !slices.Contains(c.Workloads[i].Arms, arm) {
+		c.wrong(path, "arm %q is not among the arms of workload %q: %s", arm, workload, strings.Join(c.Workloads[i].Arms, ", "))
+	}
+}
+
+// trial checks that a trial has slices enough to tell whether it was steady.
+func (c *checker) trial(path string, t Trial) {
+	if t.MeasureOr() < 10*t.SliceOr() {
+		c.wrong(path, "%s of measuring in slices of %s makes fewer than 10 slices; measure at least %s, or cut slice", t.MeasureOr(), t.SliceOr(), 10*t.SliceOr())
+	}
+}
+
+func (c *checker) looks() {
+	for i := 1; i < len(c.Looks); i++ {
+		if c.Looks[i] <= c.Looks[i-1] && c.Looks[i] > 0 {
+			c.wrong(fmt.Sprintf("looks[%d]", i), "a look after %d blocks follows one after %d; looks increase, such as [8, 12, 18, 30]", c.Looks[i], c.Looks[i-1])
+		}
+	}
+}
+
+// quick checks that the short form is a study of its own.
+func (c *checker) quick() {
+	q := c.Quick
+	c.referAll("quick.arms", q.Arms, "arm", c.arms)
+	c.referAll("quick.workloads", q.Workloads, "workload", c.workloads)
+	c.keeps("quick.arms", q.Arms, "control", c.Control)
+	c.keeps("quick.arms", q.Arms, "primary arm", c.Primary.Arm)
+	c.keeps("quick.workloads", q.Workloads, "primary workload", c.Primary.Workload)
+	if len(q.Arms) == 1 && !c.Twin {
+		c.wrong("quick.arms", "a single arm has nothing to be compared with; list another")
+	}
+	if p := c.Primary.Workload; slices.Contains(c.workloads, p) && !c.QuickForm().hasWorkload(p) && slices.Contains(q.Workloads, p) {
+		c.wrong("quick.arms", "none but the control is left under the primary workload %q; keep an arm that it is for", p)
+	}
+	if c.has("quick.trial") {
+		c.trial("quick.trial", c.Trial.with(q.Trial))
+	}
+}
+
+func (c *checker) keeps(path string, list []string, what, name string) {
+	if len(list) > 0 && name != "" && !slices.Contains(list, name) {
+		c.wrong(path, "the %s %q is missing; the short form needs it", what, name)
+	}
+}

@@ -1,0 +1,101 @@
+package study
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// claim checks one claim's checks.
+func (c *checker) claim(i int) {
+	cl, path := c.Claims[i], fmt.Sprintf("claims[%d]", i)
+	if first := slices.IndexFunc(c.Claims, func(o Claim) bool { return o.ID == cl.ID }); first < i && cl.ID != "" {
+		c.wrong(path+".id", "claims[%d] is %s already; put all checks of a claim together", first, cl.ID)
+	}
+	for j := range cl.Checks {
+		c.check(fmt.Sprintf("%s.checks[%d]", path, j), cl.Checks[j])
+	}
+}
+
+// keys are those that a kind of check needs and those that have no place in it.
+func (k CheckKind) keys() (needs, forbids []string) {
+	switch k {
+	case Interaction:
+		return []string{"metric", "workload", "plus"}, []string{"fact", "value", "bound"}
+	case Fact:
+		return []string{"fact", "value"}, []string{"metric", "workload", "plus", "bound", "published", "against", "direction"}
+	case Bound:
+		return []string{"metric", "workload", "bound"}, []string{"plus", "fact", "value", "published", "against", "direction"}
+	}
+	return []string{"metric", "workload"}, []string{"plus", "fact", "value", "bound"}
+}
+
+func (c *checker) check(path string, k Check) {
+	needs, forbids := k.Kind.keys()
+	for _, name := range needs {
+		if !c.has(path + "." + name) {
+			c.wrong(path, "a check of kind %s lacks the key %s; it needs %s", k.Kind, name, strings.Join(needs, ", "))
+		}
+	}
+	for _, name := range forbids {
+		c.forbid(path, name, fmt.Sprintf("the check is of kind %s, which takes %s", k.Kind, strings.Join(needs, ", ")))
+	}
+	c.refer(path+".workload", k.Workload, "workload", c.workloads)
+	c.takesPart(path+".arm", k.Arm, k.Workload)
+	c.takesPart(path+".against", k.Against, k.Workload)
+	for i, name := range k.Plus {
+		c.takesPart(fmt.Sprintf("%s.plus[%d]", path, i), name, k.Workload)
+	}
+	if k.Kind == Effect || k.Kind == Interaction {
+		c.compared(path+".metric", k.Metric, k.Workload)
+		c.effect(path, k)
+		c.unit(path+".published.arm", k.Metric)
+		c.unit(path+".published.against", k.Metric)
+	} else if k.Kind == Bound {
+		c.unit(path+".bound", k.Metric)
+	}
+}
+
+// effect checks what is compared and which way the claim says it goes.
+func (c *checker) effect(path string, k Check) {
+	against, at := k.Against, path+".against"
+	if against == "" {
+		against, at = c.Control, path+".arm"
+	}
+	if k.Arm != "" && k.Arm == against {
+		c.wrong(at, "arm %q is compared with itself; name two arms", k.Arm)
+	}
+	published := k.PublishedArm != nil && k.PublishedAgainst != nil
+	switch {
+	case k.Direction == "" && !c.has(path+".published"):
+		c.wrong(path, "the check says neither published nor direction; give the figures, or direction: more or less")
+	case k.Direction == "" && published && *k.PublishedArm == *k.PublishedAgainst:
+		c.wrong(path+".published", "equal figures claim no direction; leave the check out, or give direction: more or less")
+	case k.Direction != "" && published && (*k.PublishedArm > *k.PublishedAgainst) != (k.Direction == "more"):
+		c.wrong(path+".direction", "direction %s goes against the published figures; leave it out, they give it", k.Direction)
+	}
+}
+
+// unit checks that a figure is in the unit of its metric.
+func (c *checker) unit(path, metric string) {
+	m, known := MetricNamed(metric)
+	got, read := c.units[path]
+	if known && read && got != m.Unit {
+		c.wrong(path, "%s is %s, and %s is %s", last(path), got.words(), metric, m.Unit.words())
+	}
+}
+
+// words names the unit in a message.
+func (u Unit) words() string {
+	switch u {
+	case Nanoseconds:
+		return "a time (ns, µs, ms, s)"
+	case Bytes:
+		return "an amount of bytes (B, KB, MB, GB, KiB, MiB, GiB)"
+	case PerSecond:
+		return "a rate (/s)"
+	case Share:
+		return "a share (%)"
+	}
+	return "a plain number"
+}

@@ -1,0 +1,136 @@
+package study
+
+import (
+	"slices"
+	"time"
+)
+
+// The bounds of what a run may be asked to do.
+const (
+	leastBlocks = 6    // below it no exact interval at 95 % exists
+	mostBlocks  = 1000 // of a run
+)
+
+// LooksUpTo returns the numbers of blocks after which a run of at most cap
+// blocks may stop: the study's looks below cap, and cap itself. A cap of 0 is
+// the study's own: its last look.
+func (s *Study) LooksUpTo(cap int) []int {
+	looks := s.Looks
+	if len(looks) == 0 {
+		looks = []int{8, 12, 18, 30}
+	}
+	if cap <= 0 {
+		return slices.Clone(looks)
+	}
+	upTo := slices.DeleteFunc(slices.Clone(looks), func(n int) bool { return n >= cap })
+	return append(upTo, cap)
+}
+
+// QuickForm returns the short form of the study; s stays as it is. Checks of
+// claims that the short form cannot make are left out of it.
+func (s *Study) QuickForm() *Study {
+	q := *s
+	if len(s.Quick.Arms) > 0 {
+		q.Arms = slices.DeleteFunc(slices.Clone(s.Arms), func(a Arm) bool { return !slices.Contains(s.Quick.Arms, a.Name) })
+	}
+	if len(s.Quick.Workloads) > 0 {
+		q.Workloads = slices.DeleteFunc(slices.Clone(s.Workloads), func(w Workload) bool { return !slices.Contains(s.Quick.Workloads, w.Name) })
+	}
+	q.narrow()
+	q.Claims = q.within(s.Claims)
+	if s.Quick.Blocks > 0 {
+		q.Looks = s.LooksUpTo(s.Quick.Blocks)
+	}
+	q.Trial = s.Trial.with(s.Quick.Trial)
+	q.Quick = Quick{}
+	return &q
+}
+
+// Without returns the study without these arms (by name, with the reason); s
+// stays as it is. Checks of claims that name such an arm stay: that they
+// cannot be judged is a result. A workload none of whose arms is left but the
+// control goes.
+func (s *Study) Without(arms map[string]string) *Study {
+	q := *s
+	q.Arms = slices.DeleteFunc(slices.Clone(s.Arms), func(a Arm) bool { _, out := arms[a.Name]; return out })
+	q.narrow()
+	return &q
+}
+
+// narrow restricts the workloads' lists of arms to the arms that are left. The
+// lists are new; those of another study stay as they are.
+func (s *Study) narrow() {
+	var kept []Workload
+	for _, w := range s.Workloads {
+		if w.Arms != nil {
+			w.Arms = slices.DeleteFunc(slices.Clone(w.Arms), func(name string) bool { return !s.hasArm(name) })
+			if len(w.Arms) == 0 || len(w.Arms) == 1 && w.Arms[0] == s.Control && !s.Twin {
+				continue
+			}
+		}
+		kept = append(kept, w)
+	}
+	s.Workloads = kept
+}
+
+// within are the claims' checks whose arms and workloads the study has.
+func (s *Study) within(claims []Claim) []Claim {
+	var kept []Claim
+	for _, c := range claims {
+		c.Checks = slices.DeleteFunc(slices.Clone(c.Checks), func(k Check) bool { return !s.canCheck(k) })
+		if len(c.Checks) > 0 {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+func (s *Study) canCheck(k Check) bool {
+	for _, name := range append([]string{k.Arm, k.Against}, k.Plus...) {
+		if name != "" && !s.hasArm(name) {
+			return false
+		}
+	}
+	return k.Workload == "" || s.hasWorkload(k.Workload)
+}
+
+func (s *Study) hasWorkload(name string) bool {
+	return slices.ContainsFunc(s.Workloads, func(w Workload) bool { return w.Name == name })
+}
+
+func (s *Study) hasArm(name string) bool {
+	return slices.ContainsFunc(s.Arms, func(a Arm) bool { return a.Name == name })
+}
+
+// with is the trial with what is set in other set so.
+func (t Trial) with(other Trial) Trial {
+	if other.WarmUp > 0 {
+		t.WarmUp = other.WarmUp
+	}
+	if other.Measure > 0 {
+		t.Measure = other.Measure
+	}
+	if other.Slice > 0 {
+		t.Slice = other.Slice
+	}
+	return t
+}
+
+// WarmUpOr is the part before the measured one: 300 ms unless set.
+func (t Trial) WarmUpOr() time.Duration { return positive(t.WarmUp, 300*time.Millisecond) }
+
+// MeasureOr is the measured part: 2 s unless set.
+func (t Trial) MeasureOr() time.Duration { return positive(t.Measure, 2*time.Second) }
+
+// SliceOr is the period of the trial's series: 200 ms unless set.
+func (t Trial) SliceOr() time.Duration { return positive(t.Slice, 200*time.Millisecond) }
+
+// TimeoutOr is the longest wait for an answer: 10 s unless set.
+func (w Workload) TimeoutOr() time.Duration { return positive(w.Timeout, 10*time.Second) }
+
+func positive(d, other time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return other
+}

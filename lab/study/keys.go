@@ -1,0 +1,196 @@
+package study
+
+import "time"
+
+// The table of everything that a study file can say. Parse reads by it, Schema
+// is made from it, and a test holds docs/study-files.md against it.
+
+const (
+	studyName   = `^[a-z0-9]+(-[a-z0-9]+)*$`
+	partName    = `^[A-Za-z0-9][A-Za-z0-9._+@-]{0,62}$`
+	claimID     = `^[A-Za-z0-9]+([.-][A-Za-z0-9]+)*$`
+	rivalName   = `^[a-z0-9]+(@v?[0-9][0-9A-Za-z.+-]*)?$`
+	setting     = `^[A-Za-z_][A-Za-z0-9_]*=[^\n]*$`
+	pathPattern = `^/[^\s#]*$`
+	methodName  = `^[A-Z]+$`
+	headerName  = `^[A-Za-z0-9_-]+$`
+	fieldValue  = `^[^\r\n]+$`
+	hexDigest   = `^[0-9a-f]{64}$`
+	wantPart    = "letters, digits and . _ + @ -, at most 63, the first a letter or digit"
+)
+
+func studyShape() shape[Study] {
+	return object("the study", []key[Study]{
+		field("name", "What the study is called on the command line.",
+			matching(studyName, "lower-case letters and digits, parts joined by single dashes"), func(s *Study) *string { return &s.Name }).must(),
+		field("title", "One line for lists and headings.", words(), func(s *Study) *string { return &s.Title }),
+		field("question", "What the study answers.", words(), func(s *Study) *string { return &s.Question }),
+		field("notes", "What a reader of the results must know.", words(), func(s *Study) *string { return &s.Notes }),
+		field("kind", "What the arms are: left out, servers that tare loads; generators, load tools run against one fixed server.",
+			oneOf("left out for servers, or", Generators), func(s *Study) *Kind { return &s.Kind }),
+		field("aa", "Whether identical arms are meant: an A/A study.", truth(), func(s *Study) *bool { return &s.AA }),
+		field("arms", "The programs under comparison.", list(armShape(), 1), func(s *Study) *[]Arm { return &s.Arms }).must(),
+		field("control", "The arm that the others are compared with.", part(), func(s *Study) *string { return &s.Control }).must(),
+		field("twin", "Whether the control runs twice in every block, as the run's own noise floor.", truth(), func(s *Study) *bool { return &s.Twin }),
+		field("workloads", "What is asked of the arms.", list(workloadShape(), 1), func(s *Study) *[]Workload { return &s.Workloads }).must(),
+		field("primary", "The one comparison that the run is planned for.", primaryShape(), func(s *Study) *Primary { return &s.Primary }).must(),
+		field("threshold", "The smallest relative effect that matters.", percent(), func(s *Study) *float64 { return &s.Threshold }),
+		field("trial", "How long a trial takes.", trialShape(), func(s *Study) *Trial { return &s.Trial }),
+		field("looks", "The numbers of blocks after which the run may stop.", list(integer(leastBlocks, mostBlocks), 1), func(s *Study) *[]int { return &s.Looks }),
+		field("quick", "The short form of the study.", quickShape(), func(s *Study) *Quick { return &s.Quick }),
+		field("claims", "The published claims that the study tests.", list(claimShape(), 1), func(s *Study) *[]Claim { return &s.Claims }),
+	})
+}
+
+func part() shape[string] { return matching(partName, wantPart) }
+
+func parts() shape[[]string] { return list(part(), 1) }
+
+func armShape() shape[Arm] {
+	ours := schema{If: &schema{OneOf: []schema{requires("go"), requires("rival")}}, Else: new(without("args"))}
+	running := schema{If: new(requires("url")), Then: new(without("args", "env", "sink"))}
+	return object("the arm", []key[Arm]{
+		field("name", "What the arm is called in tables.", part(), func(a *Arm) *string { return &a.Name }).must(),
+		field("title", "The arm in a few words, for headings.", words(), func(a *Arm) *string { return &a.Title }),
+		field("go", "A Go package: a directory such as ./arms/nesting, or an import path.", words(), func(a *Arm) *string { return &a.Go }),
+		field("rival", "A framework of arms/rivals, at its pinned version (gin) or another (gin@v1.8.2).",
+			matching(rivalName, "a rival's name, with a version if need be, such as gin or gin@v1.8.2"), func(a *Arm) *string { return &a.Rival }),
+		field("command", "A program and its arguments.", list(words(), 1), func(a *Arm) *[]string { return &a.Command }),
+		field("url", "The base URL of something that is already running.",
+			matching(`^https?://[^\s/?#]+/?$`, "http:// or https://, host and port, no path, such as http://127.0.0.1:8080"), func(a *Arm) *string { return &a.URL }),
+		field("args", "Arguments, for go and rival.", list(words(), 1), func(a *Arm) *[]string { return &a.Args }),
+		field("env", "Additions to the environment.", list(matching(setting, "NAME=value"), 1), func(a *Arm) *[]string { return &a.Env }),
+		field("sink", "Where the arm's standard output goes; left out, it is discarded.",
+			oneOf("a sink is one of", "discard", "file", "pipe"), func(a *Arm) *string { return &a.Sink }),
+		field("x", "The arm's position on the study's scale, such as its number of layers.", optional(number()), func(a *Arm) **float64 { return &a.X }),
+		field("needs", "Programs that must be installed; where one is not, the arm is left out by name.", list(words(), 1), func(a *Arm) *[]string { return &a.Needs }),
+	}, exactlyOne("go", "rival", "command", "url"), ours, running)
+}
+
+func workloadShape() shape[Workload] {
+	paced := schema{If: having("schedule", "closed"), Then: new(without("rate")), Else: new(requires("rate"))}
+	return object("the workload", []key[Workload]{
+		field("name", "What the workload is called in tables.", part(), func(w *Workload) *string { return &w.Name }).must(),
+		field("title", "The workload in a few words, for headings.", words(), func(w *Workload) *string { return &w.Title }),
+		field("schedule", "When requests begin: closed, when the answer before has come; constant or poisson, at a rate of their own.",
+			oneOf("a schedule is one of", "closed", "constant", "poisson"), func(w *Workload) *string { return &w.Schedule }).must(),
+		field("connections", "Closed: connections kept busy. Open: connections at most.", integer(1, 1_000_000), func(w *Workload) *int { return &w.Connections }),
+		field("rate", "Open loop: requests a second, or a share of the capacity of the slowest arm.", rate(), func(w *Workload) *Rate { return &w.Rate }),
+		field("fresh", "Share of the requests sent on a new connection.", percent(), func(w *Workload) *float64 { return &w.Fresh }),
+		field("timeout", "Longest wait for an answer.", duration(time.Millisecond, 10*time.Minute), func(w *Workload) *time.Duration { return &w.Timeout }),
+		field("loop", "How long each trial also runs the handler in the arm's own process.", duration(10*time.Millisecond, time.Minute), func(w *Workload) *time.Duration { return &w.Loop }),
+		field("arms", "The arms that this workload is for, if not all.", parts(), func(w *Workload) *[]string { return &w.Arms }),
+		field("targets", "The requests, in turn or by weight.", list(targetShape(), 1), func(w *Workload) *[]Target { return &w.Targets }).must(),
+	}, paced)
+}
+
+func targetShape() shape[Target] {
+	return object("the target", []key[Target]{
+		field("method", "The request's method.", matching(methodName, "a method in capitals, such as POST"), func(t *Target) *string { return &t.Method }),
+		field("path", "Path and query.", matching(pathPattern, "a path that starts with / and holds no spaces and no #, such as /users?id=7"), func(t *Target) *string { return &t.Path }).must(),
+		field("header", "Header fields to send.", headers(), func(t *Target) *map[string]string { return &t.Header }),
+		field("body", "The request's body.", words(), func(t *Target) *string { return &t.Body }),
+		field("weight", "The request's share among the targets.", integer(1, 1000), func(t *Target) *int { return &t.Weight }),
+		field("verify", "What makes an answer correct.", verifyShape(), func(t *Target) *Verify { return &t.Verify }),
+	})
+}
+
+func headers() shape[map[string]string] {
+	return dict(headerName, matching(fieldValue, "one line of text (numbers and true or false in quotes)"))
+}
+
+func verifyShape() shape[Verify] {
+	return object("verify", []key[Verify]{
+		field("status", "The answer's status.", integer(200, 599), func(v *Verify) *int { return &v.Status }),
+		field("header", "Header fields that the answer must have, with these values.", headers(), func(v *Verify) *map[string]string { return &v.Header }),
+		field("contains", "Text that the body must hold.", words(), func(v *Verify) *string { return &v.Contains }),
+		field("length", "The body's length in bytes.", optional(integer[int64](0, 1<<40)), func(v *Verify) **int64 { return &v.Length }),
+		field("sha256", "The body's SHA-256.", matching(hexDigest, "64 digits in lower-case hexadecimal"), func(v *Verify) *string { return &v.SHA256 }),
+	})
+}
+
+func primaryShape() shape[Primary] {
+	return object("primary", []key[Primary]{
+		field("metric", "The metric compared.", metricName(), func(p *Primary) *string { return &p.Metric }).must(),
+		field("workload", "The workload compared under.", part(), func(p *Primary) *string { return &p.Workload }).must(),
+		field("arm", "The arm compared with the control; left out, every arm is.", part(), func(p *Primary) *string { return &p.Arm }),
+	})
+}
+
+func metricName() shape[string] {
+	names := make([]string, len(metrics))
+	for i, m := range metrics {
+		names[i] = m.Name
+	}
+	return oneOf("metrics are", names...)
+}
+
+func trialShape() shape[Trial] {
+	return object("trial", []key[Trial]{
+		field("warm_up", "The part before the measured one.", duration(time.Millisecond, time.Hour), func(t *Trial) *time.Duration { return &t.WarmUp }),
+		field("measure", "The measured part.", duration(100*time.Millisecond, 24*time.Hour), func(t *Trial) *time.Duration { return &t.Measure }),
+		field("slice", "The period of the trial's series.", duration(10*time.Millisecond, time.Hour), func(t *Trial) *time.Duration { return &t.Slice }),
+	})
+}
+
+func quickShape() shape[Quick] {
+	return object("quick", []key[Quick]{
+		field("arms", "The arms that stay.", parts(), func(q *Quick) *[]string { return &q.Arms }),
+		field("workloads", "The workloads that stay.", parts(), func(q *Quick) *[]string { return &q.Workloads }),
+		field("blocks", "The most blocks.", integer(leastBlocks, mostBlocks), func(q *Quick) *int { return &q.Blocks }),
+		field("trial", "How long a trial takes.", trialShape(), func(q *Quick) *Trial { return &q.Trial }),
+	})
+}
+
+func claimShape() shape[Claim] {
+	return object("the claim", []key[Claim]{
+		field("id", "The claim's name in the list of claims.", claimName(), func(c *Claim) *string { return &c.ID }).must(),
+		field("checks", "What is checked of it.", list(checkShape(), 1), func(c *Claim) *[]Check { return &c.Checks }).must(),
+	})
+}
+
+func claimName() shape[string] {
+	return matching(claimID, "letters and digits, parts joined by single dots or dashes, such as P1.nesting")
+}
+
+func checkShape() shape[Check] {
+	return object("the check", []key[Check]{
+		field("kind", "How the check is judged; left out, effect.",
+			oneOf("a check is one of", Effect, Interaction, Fact, Bound), func(c *Check) *CheckKind { return &c.Kind }),
+		field("says", "The part of the statement that is checked.", words(), func(c *Check) *string { return &c.Says }).must(),
+		field("metric", "The metric it is about.", metricName(), func(c *Check) *string { return &c.Metric }),
+		field("workload", "The workload it is about.", part(), func(c *Check) *string { return &c.Workload }),
+		field("arm", "The arm it is about.", part(), func(c *Check) *string { return &c.Arm }).must(),
+		field("against", "The arm compared with; left out, the control.", part(), func(c *Check) *string { return &c.Against }),
+		field("plus", "Interaction: the arms whose separate effects are added up.", list(part(), 2), func(c *Check) *[]string { return &c.Plus }),
+		field("published", "The published figures, with their units.", publishedShape(), func(c *Check) *Check { return c }),
+		field("direction", "The claimed sign, where no figures give it.",
+			oneOf("a direction is one of", "more", "less"), func(c *Check) *string { return &c.Direction }),
+		field("absolute", "Why the published figures cannot be compared with this machine's.", words(), func(c *Check) *string { return &c.Absolute }),
+		field("fact", "Fact: the name of what the arm reports.", words(), func(c *Check) *string { return &c.Fact }),
+		field("value", "Fact: the claimed value.", words(), func(c *Check) *string { return &c.Value }),
+		field("bound", "Bound: what the metric must hold.", limit(), func(c *Check) *Check { return c }),
+	}, checkRules()...)
+}
+
+// checkRules say which keys go with which kind of check.
+func checkRules() []schema {
+	unsaid := schema{If: new(schema{Not: new(requires("kind"))}), Then: new(Effect.rule())}
+	rules := []schema{unsaid}
+	for _, k := range []CheckKind{Effect, Interaction, Fact, Bound} {
+		rules = append(rules, schema{If: having("kind", string(k)), Then: new(k.rule())})
+	}
+	return rules
+}
+
+func (k CheckKind) rule() schema {
+	needs, forbids := k.keys()
+	return schema{AllOf: []schema{requires(needs...), without(forbids...)}}
+}
+
+func publishedShape() shape[Check] {
+	return object("published", []key[Check]{
+		field("arm", "The arm's figure.", optional(measured()), func(c *Check) **float64 { return &c.PublishedArm }).must(),
+		field("against", "The figure of what it is compared with.", optional(measured()), func(c *Check) **float64 { return &c.PublishedAgainst }).must(),
+	})
+}

@@ -1,0 +1,76 @@
+package study
+
+// Unit is what a metric's values count, always in the base unit.
+type Unit string
+
+// The units.
+const (
+	Nanoseconds Unit = "ns"
+	Bytes       Unit = "B"
+	PerSecond   Unit = "/s"
+	Count       Unit = ""  // a plain number
+	Share       Unit = "%" // 0 to 1, shown as per cent
+)
+
+// Metric is one number that a trial can yield.
+type Metric struct {
+	Name   string // as in trials.jsonl and study files
+	Title  string // for people
+	Unit   Unit
+	Higher bool // higher is better
+	// Requests is the number of requests a trial needs before the metric may
+	// be shown (quantiles); 0 = none.
+	Requests int
+}
+
+// Metrics are all metrics in the order in which they are shown.
+func Metrics() []Metric { return metrics[:] }
+
+// MetricNamed returns the metric of that name.
+func MetricNamed(name string) (Metric, bool) {
+	for _, m := range metrics {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return Metric{}, false
+}
+
+var metrics = [...]Metric{
+	{Name: "throughput", Title: "throughput", Unit: PerSecond, Higher: true},
+	{Name: "cpu_per_request", Title: "CPU per request", Unit: Nanoseconds},
+	{Name: "response_mean", Title: "response time, mean", Unit: Nanoseconds},
+	{Name: "response_p50", Title: "response time, p50", Unit: Nanoseconds, Requests: 20},
+	{Name: "response_p90", Title: "response time, p90", Unit: Nanoseconds, Requests: 100},
+	{Name: "response_p95", Title: "response time, p95", Unit: Nanoseconds, Requests: 200},
+	{Name: "response_p99", Title: "response time, p99", Unit: Nanoseconds, Requests: 1000},
+	{Name: "response_p999", Title: "response time, p99.9", Unit: Nanoseconds, Requests: 10000},
+	{Name: "response_p9999", Title: "response time, p99.99", Unit: Nanoseconds, Requests: 100000},
+	{Name: "response_max", Title: "response time, max", Unit: Nanoseconds},
+	{Name: "service_p50", Title: "service time, p50", Unit: Nanoseconds, Requests: 20},
+	{Name: "service_p99", Title: "service time, p99", Unit: Nanoseconds, Requests: 1000},
+	{Name: "first_byte_p50", Title: "time to first byte, p50", Unit: Nanoseconds, Requests: 20},
+	{Name: "loop_time", Title: "handler in process", Unit: Nanoseconds},
+	{Name: "loop_bytes", Title: "allocated per request, in process", Unit: Bytes},
+	{Name: "loop_allocs", Title: "allocations per request, in process", Unit: Count},
+	{Name: "alloc_bytes", Title: "allocated per request", Unit: Bytes},
+	{Name: "alloc_objects", Title: "allocations per request", Unit: Count},
+	{Name: "gc_per_10k", Title: "GC cycles per 10,000 requests", Unit: Count},
+	{Name: "gc_cpu", Title: "share of CPU in GC", Unit: Share},
+	{Name: "startup", Title: "start-up", Unit: Nanoseconds},
+	{Name: "rss_idle", Title: "memory when idle (RSS)", Unit: Bytes},
+	{Name: "rss_peak", Title: "memory at the peak (RSS)", Unit: Bytes},
+	{Name: "pss", Title: "memory after the load (PSS)", Unit: Bytes},
+	{Name: "switches_per_request", Title: "context switches per request", Unit: Count},
+	{Name: "faults_per_request", Title: "page faults per request", Unit: Count},
+	{Name: "threads", Title: "threads at the end of the load", Unit: Count},
+	{Name: "goroutines", Title: "goroutines at the end of the load", Unit: Count},
+	{Name: "peak_flight", Title: "requests in flight, most", Unit: Count},
+	{Name: "reuse", Title: "requests on a reused connection", Unit: Share, Higher: true},
+	{Name: "time_wait", Title: "sockets left in TIME_WAIT", Unit: Count},
+	{Name: "errors", Title: "requests that failed", Unit: Share},
+	{Name: "lag_p99", Title: "generator lag, p99", Unit: Nanoseconds, Requests: 1000},
+	{Name: "generator_cpu", Title: "generator's share of its CPUs", Unit: Share},
+	{Name: "generator_cpu_per_request", Title: "generator's CPU per request", Unit: Nanoseconds},
+	{Name: "generator_rss", Title: "generator's memory at the peak (RSS)", Unit: Bytes},
+}

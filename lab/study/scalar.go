@@ -1,0 +1,206 @@
+package study
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// scalar is a single value; want says in words what may stand there.
+func scalar[V any](s schema, want string, parse func(ast.Node) (V, bool)) shape[V] {
+	return shape[V]{s, func(r *reader, at place, into *V) {
+		n := r.arrive(at)
+		if n == nil {
+			return
+		}
+		v, ok := parse(n)
+		if !ok {
+			r.misread(at.path, "%s: got %s; want %s", last(at.path), describe(n), want)
+			return
+		}
+		*into = v
+	}}
+}
+
+// written is a scalar that YAML takes for text.
+func written(n ast.Node) (string, bool) {
+	switch n.(type) {
+	case *ast.StringNode, *ast.LiteralNode:
+		return strings.TrimSuffix(text(n), "\n"), true
+	}
+	return "", false
+}
+
+func words() shape[string] {
+	return scalar(schema{Type: "string", MinLength: 1}, "text (numbers and true or false in quotes)", func(n ast.Node) (string, bool) {
+		s, ok := written(n)
+		return s, ok && s != ""
+	})
+}
+
+// matching is text of a given form.
+func matching(pattern, want string) shape[string] {
+	re := regexp.MustCompile(pattern)
+	return scalar(schema{Type: "string", Pattern: pattern}, want, func(n ast.Node) (string, bool) {
+		s, ok := written(n)
+		return s, ok && re.MatchString(s)
+	})
+}
+
+// oneOf is one of a few words.
+func oneOf[V ~string](what string, values ...V) shape[V] {
+	known := make([]string, len(values))
+	for i, v := range values {
+		known[i] = string(v)
+	}
+	return shape[V]{schema{Type: "string", Enum: known}, func(r *reader, at place, into *V) {
+		n := r.arrive(at)
+		if n == nil {
+			return
+		}
+		s, ok := written(n)
+		if ok && slices.Contains(known, s) {
+			*into = V(s)
+			return
+		}
+		r.misread(at.path, "%s: got %s; %s", last(at.path), describe(n), choice(s, what, known))
+	}}
+}
+
+// choice says what is allowed, and what was meant if that is clear.
+func choice(word, what string, known []string) string {
+	allowed := fmt.Sprintf("%s: %s", what, strings.Join(known, ", "))
+	if meant := Nearest(word, known); meant != "" {
+		return fmt.Sprintf("did you mean %s? %s", meant, allowed)
+	}
+	return allowed
+}
+
+func integer[V ~int | ~int64](lo, hi V) shape[V] {
+	s := schema{Type: "integer", Minimum: new(float64(lo)), Maximum: new(float64(hi))}
+	return scalar(s, fmt.Sprintf("a whole number from %d to %d", lo, hi), func(n ast.Node) (V, bool) {
+		i, ok := n.(*ast.IntegerNode)
+		if !ok {
+			return 0, false
+		}
+		u, ok := i.Value.(uint64) // the parser's type for what is not negative
+		return V(u), ok && u <= math.MaxInt64 && V(u) >= lo && V(u) <= hi
+	})
+}
+
+func number() shape[float64] { return scalar(schema{Type: "number"}, "a number", numeric) }
+
+func numeric(n ast.Node) (float64, bool) {
+	switch n.(type) {
+	case *ast.IntegerNode, *ast.FloatNode:
+		v, err := strconv.ParseFloat(text(n), 64)
+		return v, err == nil && !math.IsInf(v, 0)
+	}
+	return 0, false
+}
+
+func truth() shape[bool] {
+	return scalar(schema{Type: "boolean"}, "true or false", func(n ast.Node) (bool, bool) {
+		b, ok := n.(*ast.BoolNode)
+		return ok && b.Value, ok
+	})
+}
+
+func duration(lo, hi time.Duration) shape[time.Duration] {
+	want := fmt.Sprintf("a duration from %s to %s, such as 300ms, 2s or 1m30s", brief(lo), brief(hi))
+	return scalar(schema{Type: "string", Pattern: durationPattern}, want, func(n ast.Node) (time.Duration, bool) {
+		s, _ := written(n)
+		d, err := parseDuration(s)
+		return d, err == nil && d >= lo && d <= hi
+	})
+}
+
+// brief writes 1h for what String calls 1h0m0s.
+func brief(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}
+
+// percent is a share, read as a number from 0 to 1.
+func percent() shape[float64] {
+	return scalar(schema{Type: "string", Pattern: percentPattern}, "a percentage above 0% and up to 100%, such as 1%", func(n ast.Node) (float64, bool) {
+		s, _ := written(n)
+		v, err := parsePercent(s)
+		return v, err == nil && v > 0 && v <= 1
+	})
+}
+
+func rate() shape[Rate] {
+	want := fmt.Sprintf("requests a second (above 0, at most %.0f), such as 1000/s, or a share of the slowest arm's capacity (above 0%%, at most 100%%), such as 50%%", float64(maxRate))
+	return scalar(schema{Type: "string", Pattern: ratePattern}, want, func(n ast.Node) (Rate, bool) {
+		s, _ := written(n)
+		v, err := parseRate(s)
+		return v, err == nil && v.PerSecond <= maxRate && v.Share <= 1 && v.PerSecond+v.Share > 0
+	})
+}
+
+// maxRate is far above what one machine offers; beyond it stands a slip.
+const maxRate = 10_000_000
+
+// measured is a quantity; its unit is kept for the checks.
+func measured() shape[float64] {
+	s := schema{Type: []string{"string", "number"}, Pattern: quantityPattern}
+	one := scalar(s, "a number with its unit, such as 159 µs, 8.2 MB, 52400/s, 12% or 3.8", func(n ast.Node) (quantity, bool) {
+		q, err := parseQuantity(text(n))
+		return q, err == nil
+	})
+	return shape[float64]{s, func(r *reader, at place, into *float64) {
+		var q quantity
+		one.read(r, at, &q)
+		*into, r.units[at.path] = q.value, q.unit
+	}}
+}
+
+// limit is a bound such as ">= 10000"; its unit is kept for the checks.
+func limit() shape[Check] {
+	type bound struct {
+		op string
+		quantity
+	}
+	s := schema{Type: "string", Pattern: boundPattern}
+	one := scalar(s, `a bound in quotes, such as ">= 10000" or "<= 5 ms"`, func(n ast.Node) (bound, bool) {
+		s, _ := written(n)
+		if !strings.HasPrefix(s, "<=") && !strings.HasPrefix(s, ">=") {
+			return bound{}, false
+		}
+		q, err := parseQuantity(strings.TrimPrefix(s[2:], " "))
+		return bound{s[:2], q}, err == nil
+	})
+	return shape[Check]{s, func(r *reader, at place, into *Check) {
+		var b bound
+		one.read(r, at, &b)
+		if b.op != "" {
+			into.Op, into.Bound, r.units[at.path] = b.op, &b.value, b.unit
+		}
+	}}
+}
+
+// anything is a text, number or truth of a list of facts.
+func anything() shape[any] {
+	return scalar(schema{Type: []string{"string", "number", "boolean"}}, "a text, a number, true or false", func(n ast.Node) (any, bool) {
+		switch v := n.(type) {
+		case *ast.IntegerNode, *ast.FloatNode:
+			return numeric(v)
+		case *ast.BoolNode:
+			return v.Value, true
+		}
+		return written(n)
+	})
+}

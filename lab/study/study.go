@@ -1,0 +1,163 @@
+// Package study turns the declaration of a study into a plan of trials.
+//
+// A study asks one question: arms (programs under comparison) × workloads,
+// compared with a control arm in randomised blocks. It is data: a YAML file,
+// built in or a user's own. This package reads and checks such files and
+// derives the plan as a pure function of declaration and seed; it starts
+// nothing.
+package study
+
+import "time"
+
+// Study is a declared study.
+type Study struct {
+	Name     string `json:"name,omitzero"`     // letters, digits, dashes; unique among the known studies
+	Title    string `json:"title,omitzero"`    // one line
+	Question string `json:"question,omitzero"` // what the study answers
+	Kind     Kind   `json:"kind,omitzero"`     // "" = servers
+	Notes    string `json:"notes,omitzero"`    // what a reader must know; shown in the report
+	AA       bool   `json:"aa,omitzero"`       // identical arms are meant: an A/A study
+
+	Arms      []Arm      `json:"arms,omitzero"`
+	Control   string     `json:"control,omitzero"` // name of the arm the others are compared with
+	Twin      bool       `json:"twin,omitzero"`    // run the control twice in every block; the twin's effect is the run's own noise floor
+	Workloads []Workload `json:"workloads,omitzero"`
+	Primary   Primary    `json:"primary,omitzero"`
+	Threshold float64    `json:"threshold,omitzero"` // practical band: the smallest relative effect that matters, such as 0.01
+	Trial     Trial      `json:"trial,omitzero"`
+	Looks     []int      `json:"looks,omitzero"` // blocks after which the run may stop; nil = METHOD's 8, 12, 18, 30
+	Quick     Quick      `json:"quick,omitzero"`
+	Claims    []Claim    `json:"claims,omitzero"`
+
+	File string `json:"file,omitzero"` // where it was read from; "" = built in
+}
+
+// Kind says what the arms are.
+type Kind string
+
+// The kinds.
+const (
+	Servers    Kind = ""           // arms are servers, loaded by tare
+	Generators Kind = "generators" // arms are load generators, run against one fixed server
+)
+
+// Arm is one treatment. Exactly one of Go, Rival, Command and URL is set.
+type Arm struct {
+	Name    string   `json:"name,omitzero"`
+	Title   string   `json:"title,omitzero"`   // "" = Name
+	Go      string   `json:"go,omitzero"`      // Go package: ./arms/x in this module, or a user's package directory or import path
+	Rival   string   `json:"rival,omitzero"`   // "gin" = arms/rivals/gin at its pinned version, "gin@v1.8.2" = at that one
+	Command []string `json:"command,omitzero"` // program and arguments; ${TARE_ADDR} … are expanded
+	URL     string   `json:"url,omitzero"`     // something already running
+	Args    []string `json:"args,omitzero"`    // for Go and Rival
+	Env     []string `json:"env,omitzero"`     // NAME=value
+	Sink    string   `json:"sink,omitzero"`    // where the arm's standard output goes: "" or "discard", "file", "pipe" (read by tare)
+	X       *float64 `json:"x,omitzero"`       // position on the study's scale (layers, routes) for slopes
+	Needs   []string `json:"needs,omitzero"`   // programs that must be installed; the arm is left out by name where they are not
+}
+
+// Workload is what is asked of an arm.
+type Workload struct {
+	Name        string        `json:"name,omitzero"`
+	Title       string        `json:"title,omitzero"`
+	Targets     []Target      `json:"targets,omitzero"`
+	Schedule    string        `json:"schedule,omitzero"`    // "closed", "constant", "poisson"
+	Connections int           `json:"connections,omitzero"` // closed: kept busy; open: at most
+	Rate        Rate          `json:"rate,omitzero"`        // open loop
+	Fresh       float64       `json:"fresh,omitzero"`       // share of requests on a new connection, 0 to 1
+	Timeout     time.Duration `json:"timeout_ns,omitzero"`  // 0 = 10 s
+	Loop        time.Duration `json:"loop_ns,omitzero"`     // also run the arm's in-process loop over the targets this long; 0 = not
+	Arms        []string      `json:"arms,omitzero"`        // only these; nil = all
+}
+
+// Rate is an offered rate: so many requests a second, or a share of the
+// capacity of the slowest arm, measured before the first block.
+type Rate struct {
+	PerSecond float64 `json:"per_second,omitzero"`
+	Share     float64 `json:"share,omitzero"` // 0.5 for "50%"
+}
+
+// Target is one request of a workload.
+type Target struct {
+	Method string            `json:"method,omitzero"` // "" = GET
+	Path   string            `json:"path,omitzero"`
+	Header map[string]string `json:"header,omitzero"`
+	Body   string            `json:"body,omitzero"`
+	Weight int               `json:"weight,omitzero"` // 0 = 1
+	Verify Verify            `json:"verify,omitzero"`
+}
+
+// Verify says what makes an answer correct.
+type Verify struct {
+	Status   int               `json:"status,omitzero"` // 0 = 200
+	Header   map[string]string `json:"header,omitzero"` // each present with this value
+	Contains string            `json:"contains,omitzero"`
+	Length   *int64            `json:"length,omitzero"`
+	SHA256   string            `json:"sha256,omitzero"`
+}
+
+// Primary names the one comparison that the run is planned for.
+type Primary struct {
+	Metric   string `json:"metric,omitzero"`
+	Workload string `json:"workload,omitzero"`
+	Arm      string `json:"arm,omitzero"` // "" = every arm against the control, family-wise by Holm
+}
+
+// Trial says how long a trial takes.
+type Trial struct {
+	WarmUp  time.Duration `json:"warm_up_ns,omitzero"` // 0 = 300 ms
+	Measure time.Duration `json:"measure_ns,omitzero"` // 0 = 2 s
+	Slice   time.Duration `json:"slice_ns,omitzero"`   // 0 = 200 ms
+}
+
+// Quick is the short form of a study; empty fields leave the study's own.
+type Quick struct {
+	Arms      []string `json:"arms,omitzero"`
+	Workloads []string `json:"workloads,omitzero"`
+	Blocks    int      `json:"blocks,omitzero"`
+	Trial     Trial    `json:"trial,omitzero"`
+}
+
+// Claim is a published statement that the study tests.
+type Claim struct {
+	ID     string  `json:"id,omitzero"` // as in claims.yaml, such as P1.nesting
+	Checks []Check `json:"checks,omitzero"`
+}
+
+// Check is one testable part of a claim. Effect-like checks compare Arm with
+// Against on Metric in Workload.
+type Check struct {
+	Kind     CheckKind `json:"kind,omitzero"`
+	Says     string    `json:"says,omitzero"` // the part of the statement that is checked, one line
+	Metric   string    `json:"metric,omitzero"`
+	Workload string    `json:"workload,omitzero"`
+	Arm      string    `json:"arm,omitzero"`
+	Against  string    `json:"against,omitzero"` // "" = the control
+	Plus     []string  `json:"plus,omitzero"`    // Interaction: the arms whose separate effects are added
+
+	// Published figures, in the metric's base unit (ns, bytes, 1/s). Nil:
+	// the claim gives none, and only the direction is judged.
+	PublishedArm     *float64 `json:"published_arm,omitzero"`
+	PublishedAgainst *float64 `json:"published_against,omitzero"`
+	// Direction is the claimed sign: "more", "less", or "" to take it from the figures.
+	Direction string `json:"direction,omitzero"`
+	// Absolute says why the absolute figures of the publication cannot be
+	// compared with this machine's ("" = they can).
+	Absolute string `json:"absolute,omitzero"`
+
+	Fact  string   `json:"fact,omitzero"`  // Fact: name of a fact the arm reports
+	Value string   `json:"value,omitzero"` // Fact: the claimed value
+	Op    string   `json:"op,omitzero"`    // Bound: "<=", ">="
+	Bound *float64 `json:"bound,omitzero"` // Bound: in the metric's base unit
+}
+
+// CheckKind says how a check is judged.
+type CheckKind string
+
+// The kinds of check.
+const (
+	Effect      CheckKind = "effect"      // direction, ratio and difference of Arm against Against
+	Interaction CheckKind = "interaction" // Arm's difference from Against exceeds the sum of the Plus arms' differences
+	Fact        CheckKind = "fact"        // a value the arm reports, such as a server default
+	Bound       CheckKind = "bound"       // a metric of Arm holds a bound
+)
