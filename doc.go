@@ -1,0 +1,11 @@
+// Package tare weighs what each layer of a Go HTTP service costs.
+//
+// The tare is the weight of the packaging, taken off to get the net weight.
+// The command is cmd/tare; the libraries below it are:
+//
+//   - stats: paired comparisons with exact intervals, looks and verdicts
+//   - load: HTTP load, open or closed loop, free of coordinated omission
+//   - lab: studies, from declaration to report
+//
+// This package holds no code: its test keeps the rules of the layout.
+package tare
