@@ -46,10 +46,17 @@ func TestEProcessFirstBets(t *testing.T) {
 	if got := evidence([]float64{5, 5}).Value(); math.Abs(got-want) > 1e-12 {
 		t.Errorf("after two equal blocks: %v, want %v", got, want)
 	}
-	// A difference beyond all others is bet on with 0.95 at most.
-	d := []float64{0, 0, 0, 7}
-	if got := evidence(d).Value(); math.Abs(got-1) > 1e-12 {
-		t.Errorf("evidence of %v = %v, want 1", d, got)
+	want = 0 // the third bet is 0.95 for all, though tanh is nearly 1
+	for _, lambda := range []float64{0.25, 0.5, 1, 2} {
+		b := math.Tanh(0.6745 * lambda)
+		want += (1+b)*(1+b)*1.95/8 + (1-b)*(1-b)*0.05/8
+	}
+	if got := evidence([]float64{5, 5, 150}).Value(); math.Abs(got-want) > 1e-12 {
+		t.Errorf("after a wild third block: %v, want %v", got, want)
+	}
+	// Among zeros any difference is beyond all others; zeros are not bet on.
+	if got, want := evidence([]float64{0, 0, 0, 7, 7}).Value(), (1.95*1.95+0.05*0.05)/2; math.Abs(got-want) > 1e-12 {
+		t.Errorf("after zeros: %v, want %v", got, want)
 	}
 }
 

@@ -61,11 +61,25 @@ func TestGates(t *testing.T) {
 		{"throughput won", stats.Gate{D: around(0.1, 0.01, 12), Budget: budget, HigherIsBetter: true}, stats.Passed},
 		{"too few blocks", stats.Gate{D: around(0.1, 0.01, 5), Budget: budget}, stats.Undecided},
 		{"none", stats.Gate{Budget: budget}, stats.Undecided},
+		// p is 0.047, but the lower end is the budget itself, not beyond it.
+		{"at the budget", stats.Gate{D: []float64{-1, 4, 2, 3, 1, 3, 0, 6}}, stats.Undecided},
 	}
 	for _, tt := range tests {
 		if got := stats.Gates([]stats.Gate{tt.gate}, 0.05); got[0] != tt.want {
 			t.Errorf("%s: Gates(%+v) = %s, want %s", tt.name, tt.gate, got[0], tt.want)
 		}
+	}
+}
+
+// A one-sided p-value between alpha/4 and alpha/2 does not survive a second
+// gate.
+func TestGatesSplitAlpha(t *testing.T) {
+	six := stats.Gate{D: around(0.1, 0.01, 6)} // p = 2⁻⁶ = 0.0156
+	if got := stats.Gates([]stats.Gate{six, {}}, 0.05); got[0] != stats.Undecided {
+		t.Errorf("of two: %s, want inconclusive", got[0])
+	}
+	if got := stats.Gates([]stats.Gate{six, {}}, 0.0625); got[0] != stats.Failed {
+		t.Errorf("of two at 0.0625: %s, want failed", got[0])
 	}
 }
 

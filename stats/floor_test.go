@@ -65,3 +65,11 @@ func TestNoiseFloorMissing(t *testing.T) {
 		t.Errorf("rows changed: %v", rows)
 	}
 }
+
+func TestNoiseFloorOfTooFewSubStudies(t *testing.T) {
+	rows := identicalArms(10, 3, 1, 7)
+	want := stats.NoiseFloor(rows, 8, stats.LeastSubStudies, seeded(8))
+	if got := stats.NoiseFloor(rows, 8, 1, seeded(8)); got != want {
+		t.Errorf("floor of 1 sub-study asked for = %v, want that of %d: %v", got, stats.LeastSubStudies, want)
+	}
+}

@@ -38,8 +38,14 @@ func SignedRankInterval(d []float64, alpha float64) Interval {
 // unless a Walsh average is exactly 0.
 func SignedRankP(d []float64) float64 {
 	rank2 := doubledMidranks(d)
+	return signedRankP(d, rank2, lowerLaw(rank2))
+}
+
+// signedRankP is SignedRankP with the doubled midranks of d and their law at
+// hand.
+func signedRankP(d []float64, rank2 []int, law []float64) float64 {
 	var plus, total int
-	signed := rank2[:0:0]
+	signed := make([]int, 0, len(d))
 	for i, v := range d {
 		if v == 0 {
 			continue
@@ -50,21 +56,29 @@ func SignedRankP(d []float64) float64 {
 			plus += rank2[i]
 		}
 	}
-	return min(1, 2*sum(lowerLaw(signed)[:min(plus, total-plus)+1]))
+	if len(signed) < len(d) {
+		law = lowerLaw(signed) // zeros have no sign to flip
+	}
+	return min(1, 2*sum(law[:min(plus, total-plus)+1]))
 }
 
-// signedRank is the sorted Walsh averages of some differences with the law of
-// their rank sum, from which estimate and intervals are read.
+// signedRank is what estimate, intervals and p-value of some differences are
+// read from.
 type signedRank struct {
-	walsh []float64 // ascending
-	law   []float64 // P(2W⁺ = i), lower half
+	d     []float64
+	rank2 []int     // doubled midranks of |d|
+	walsh []float64 // Walsh averages, ascending
+	law   []float64 // P(2W⁺ = i) with every sign a fair coin, lower half
 }
 
 func newSignedRank(d []float64) signedRank {
-	return signedRank{walsh: walshAverages(d), law: lowerLaw(doubledMidranks(d))}
+	rank2 := doubledMidranks(d)
+	return signedRank{d: d, rank2: rank2, walsh: walshAverages(d), law: lowerLaw(rank2)}
 }
 
 func (s signedRank) estimate() float64 { return sortedQuantile(s.walsh, 0.5) }
+
+func (s signedRank) p() float64 { return signedRankP(s.d, s.rank2, s.law) }
 
 func (s signedRank) interval(alpha float64) Interval {
 	k := 0
@@ -123,20 +137,24 @@ func doubledMidranks(d []float64) []int {
 // upper half is its mirror image. It takes time in the cube of the number of
 // weights when they are ranks, and is exact up to 53 of them.
 func lowerLaw(weights []int) []float64 {
-	total := 0
+	total, step := 0, 2
 	for _, w := range weights {
 		total += w
+		if w%2 == 1 {
+			step = 1
+		}
 	}
 	law := make([]float64, total/2+1)
 	law[0] = 1
-	top := 0 // highest sum possible so far
+	last := total / 2 / step * step // doubled ranks without ties leave every odd sum empty
+	top := 0                        // highest sum possible so far
 	for _, w := range weights {
-		top = min(top+w, len(law)-1)
-		for i := top; i >= 0; i-- {
+		top = min(top+w, last)
+		for i := top; i >= w; i -= step {
+			law[i] = (law[i] + law[i-w]) / 2
+		}
+		for i := min(top, w-step); i >= 0; i -= step {
 			law[i] /= 2
-			if i >= w {
-				law[i] += law[i-w] / 2
-			}
 		}
 	}
 	return law

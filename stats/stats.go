@@ -16,6 +16,9 @@
 // block without a value is NaN where a function says so, and must be left out
 // elsewhere.
 //
+// Beside the comparison stand the checks that a trial must pass before its
+// number counts ([Steady], [Little], [QuantileRequests]).
+//
 // Promised: intervals and p-values are exact for any number of blocks, with
 // ties and zeros, and reject a true null hypothesis no more often than alpha.
 // Not promised: anything about differences that were not randomised; a study
@@ -23,8 +26,9 @@
 // Do not feed it requests, or slices of a trial: they are correlated, and only
 // a fresh process in a fresh block is a replication.
 //
-// All functions are pure, safe for concurrent use, and leave their arguments
-// as they were. Caveats of a result are values on it, called Warnings.
+// All functions are safe for concurrent use and leave their arguments as they
+// were; all types but [EProcess] are plain values. Caveats of a result are
+// values on it, called Warnings.
 package stats
 
 import (

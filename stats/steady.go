@@ -15,7 +15,7 @@ const (
 	// DriftTolerance is the relative change across a series that passes as
 	// steady even where the trend is significant. Slices of a trial are
 	// correlated (0.8 is common), so that the test alone would call a third
-	// of all quiet trials unsteady.
+	// to a half of all quiet trials unsteady.
 	DriftTolerance = 0.05
 )
 

@@ -84,7 +84,7 @@ func Compare(d []float64, r Rule) Comparison {
 		Effect:      s.estimate(),
 		Interval:    s.interval(r.Alpha),
 		Equivalence: s.interval(equivalenceAlpha),
-		P:           SignedRankP(kept),
+		P:           s.p(),
 	}
 	if lost := len(d) - len(kept); lost > 0 {
 		c.Warnings = append(c.Warnings, fmt.Errorf("leaving out %d of %d blocks: not a finite difference", lost, len(d)))

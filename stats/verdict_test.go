@@ -31,6 +31,7 @@ func TestCompareVerdicts(t *testing.T) {
 		{"less throughput", around(-0.05, 0.01, 12), stats.Rule{Alpha: 0.01, Band: 0.01, HigherIsBetter: true}, stats.Slower},
 		{"none", around(0, 0.005, 12), stats.Rule{Alpha: 0.01, Band: 0.01}, stats.Equivalent},
 		{"none at all", make([]float64, 12), stats.Rule{Alpha: 0.01, Band: 0.01}, stats.Equivalent},
+		{"none by the 90 % interval", around(0.001, 0.017, 12), stats.Rule{Alpha: 0.01, Band: 0.01}, stats.Equivalent},
 		{"real but tiny", around(0.004, 0.003, 12), stats.Rule{Alpha: 0.01, Band: 0.01}, stats.Small},
 		{"no band", around(0.004, 0.003, 12), stats.Rule{Alpha: 0.01}, stats.Slower},
 		{"no band, no effect", make([]float64, 12), stats.Rule{Alpha: 0.01}, stats.Inconclusive},
@@ -61,6 +62,13 @@ func TestCompareNeeds(t *testing.T) {
 	want := int(math.Ceil(18*(h/c.Effect)*(h/c.Effect))) - 18
 	if c.Needs != want || want < 1 {
 		t.Errorf("needs %d more blocks, want %d (interval %v)", c.Needs, want, c.Interval)
+	}
+	// No effect to be seen: what is missing is an interval inside the band.
+	c = stats.Compare(around(0.002, 0.05, 18), stats.Rule{Alpha: 0.012, Band: 0.01})
+	h = c.Equivalence.Width() / 2
+	want = int(math.Ceil(18*(h/(0.01-c.Effect))*(h/(0.01-c.Effect)))) - 18
+	if c.Needs != want || want < 1 {
+		t.Errorf("for equivalence: needs %d more blocks, want %d (interval %v)", c.Needs, want, c.Equivalence)
 	}
 	if c := stats.Compare(around(0, 0.001, 3), stats.Rule{Alpha: 0.01}); c.Needs != 5 {
 		t.Errorf("3 blocks at alpha 0.01: needs %d more, want 5", c.Needs)
