@@ -51,7 +51,7 @@ func Steady(x []float64) Steadiness {
 	rest := x[cut:]
 	s := Steadiness{Cut: cut}
 	s.Tau, s.P = MannKendall(rest)
-	if level := Median(rest); len(rest) > 0 {
+	if level := Median(rest); len(rest) > 1 {
 		s.Drift = relativeChange(level, level+theilSen(rest)*float64(len(rest)-1))
 	}
 	s.OK = len(x) >= LeastSlices && (s.P >= TrendAlpha || math.Abs(s.Drift) <= DriftTolerance)

@@ -91,6 +91,9 @@ func TestSteady(t *testing.T) {
 			t.Errorf("%s: Steady(%v) = %+v, want %v", tt.name, tt.x, got, tt.want)
 		}
 	}
+	if got := stats.Steady([]float64{5}); got != (stats.Steadiness{P: 1}) {
+		t.Errorf("Steady of one value = %+v, want no trend, not settled", got)
+	}
 	if s := stats.Steady(series(40, 1, 60, 3, 2)); s.Cut < 3 || s.Cut > 20 {
 		t.Errorf("warm-up over about 3 values: cut %d, want 3 to 20", s.Cut)
 	}
