@@ -69,30 +69,53 @@ func param(segment string) (name string, ok bool) {
 	return strings.TrimSuffix(name, "}"), ok
 }
 
-// Fixed returns the answer of a route without parameters. The caller must not
-// change the body.
-func (r Route) Fixed() (contentType string, body []byte) {
-	if r.Method == http.MethodGet && r.Path() == "/ping" {
-		return JSON, []byte(Pong)
+// Answer returns what the route answers.
+func (r Route) Answer() Answer {
+	names := r.Params()
+	switch {
+	case names != nil:
+		return Answer{names: names, contentType: Text}
+	case r.Method == http.MethodGet && r.Path() == "/ping":
+		return Answer{contentType: JSON, fixed: []byte(Pong)}
+	default:
+		return Answer{contentType: Text, fixed: []byte(r.Path())}
 	}
-	return Text, []byte(r.Path())
 }
 
-// Values returns the body of a route with parameters, of content type Text:
-// the value of each name, joined by commas. It allocates the body alone.
-func Values(names []string, value func(name string) string) []byte {
-	body := make([]byte, 0, 64) // enough for the targets that studies ask for
-	for i, name := range names {
+// Answer is what a route answers, with status 200. It is safe for concurrent
+// use.
+type Answer struct {
+	names       []string // of the parameters; nil = fixed
+	contentType string
+	fixed       []byte
+}
+
+// Make returns the answer to a request whose parameters have these values. It
+// asks for a value once for each parameter, in order, and allocates nothing but
+// a body that depends on them. The caller must not change the body.
+func (a *Answer) Make(value func(name string) string) (contentType string, body []byte) {
+	if a.names == nil {
+		return a.contentType, a.fixed
+	}
+	body = make([]byte, 0, 64) // enough for the targets that studies ask for
+	for i, name := range a.names {
 		if i > 0 {
 			body = append(body, ',')
 		}
 		body = append(body, value(name)...)
 	}
-	return body
+	return a.contentType, body
 }
 
-// Write answers with status 200 where answers go to an http.ResponseWriter. A
-// failure means that the client has gone, which no arm cares about.
+// Write makes the answer and sends it, for frameworks whose handlers get an
+// http.ResponseWriter.
+func (a *Answer) Write(w http.ResponseWriter, value func(name string) string) {
+	contentType, body := a.Make(value)
+	Write(w, contentType, body)
+}
+
+// Write answers with status 200. A failure means that the client has gone,
+// which no arm cares about.
 func Write(w http.ResponseWriter, contentType string, body []byte) {
 	w.Header().Set("Content-Type", contentType)
 	_, _ = w.Write(body)
@@ -132,15 +155,12 @@ type Example struct {
 // Example returns a request for the route in which every parameter has a value
 // that begins with its name.
 func (r Route) Example() Example {
-	names := r.Params()
-	if names == nil {
-		contentType, body := r.Fixed()
-		return Example{r.Method, r.Path(), contentType, string(body)}
-	}
-	value := func(name string) string { return name + "-1" }
 	path := r.Path()
-	for _, name := range names {
+	value := func(name string) string { return name + "-1" }
+	for _, name := range r.Params() {
 		path = strings.Replace(path, "{"+name+"}", value(name), 1)
 	}
-	return Example{r.Method, path, Text, string(Values(names, value))}
+	answer := r.Answer()
+	contentType, body := answer.Make(value)
+	return Example{r.Method, path, contentType, string(body)}
 }

@@ -78,30 +78,31 @@ func TestExample(t *testing.T) {
 	}
 }
 
-func TestWriteLikeNotFound(t *testing.T) {
+func TestNotFoundIsTheStandardLibrarys(t *testing.T) {
 	w := httptest.NewRecorder()
 	http.NotFound(w, nil)
 	if got := w.Body.String(); got != routes.NotFound || w.Header().Get("Content-Type") != routes.Text {
 		t.Errorf("http.NotFound: got %q of %q, want %q of %q", got, w.Header().Get("Content-Type"), routes.NotFound, routes.Text)
 	}
-	w = httptest.NewRecorder()
-	routes.Write(w, routes.JSON, []byte(routes.Pong))
-	if w.Code != http.StatusOK || w.Body.String() != routes.Pong || w.Header().Get("Content-Type") != routes.JSON {
-		t.Errorf("Write: got %d, %q of %q", w.Code, w.Body, w.Header().Get("Content-Type"))
-	}
 }
 
-func TestValuesAllocatesTheBodyAlone(t *testing.T) {
+func TestAnswerAllocatesTheBodyAlone(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
-	names := []string{"owner", "repo"}
 	r.SetPathValue("owner", "tarehq")
 	r.SetPathValue("repo", "tare")
-	if got := string(routes.Values(names, r.PathValue)); got != "tarehq,tare" {
-		t.Errorf("Values(%q): got %q, want %q", names, got, "tarehq,tare")
-	}
-	var body []byte
-	if got := testing.AllocsPerRun(100, func() { body = routes.Values(names, r.PathValue) }); got > 1 {
-		t.Errorf("Values: got %v allocations of %q, want 1", got, body)
+	for pattern, want := range map[string]struct {
+		body   string
+		allocs float64
+	}{
+		"/repos/{owner}/{repo}": {"tarehq,tare", 1},
+		"/repos":                {"/repos", 0},
+	} {
+		answer := routes.Route{Method: http.MethodGet, Pattern: pattern}.Answer()
+		var body []byte
+		allocs := testing.AllocsPerRun(100, func() { _, body = answer.Make(r.PathValue) })
+		if string(body) != want.body || allocs > want.allocs {
+			t.Errorf("%s: got %q with %v allocations, want %q with %v", pattern, body, allocs, want.body, want.allocs)
+		}
 	}
 }
 
@@ -125,14 +126,9 @@ func TestTableIsAFlag(t *testing.T) {
 func Example() {
 	mux := http.NewServeMux()
 	for _, r := range routes.Ten() {
-		names := r.Params()
-		contentType, body := r.Fixed()
+		answer := r.Answer()
 		mux.HandleFunc(r.Method+" "+r.Pattern, func(w http.ResponseWriter, req *http.Request) {
-			if names == nil {
-				routes.Write(w, contentType, body)
-				return
-			}
-			routes.Write(w, routes.Text, routes.Values(names, req.PathValue))
+			answer.Write(w, req.PathValue)
 		})
 	}
 	for _, path := range []string{"/ping", "/users/7/posts", "/nowhere"} {
