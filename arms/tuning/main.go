@@ -1,0 +1,110 @@
+// Command tuning is an http.Server as it is by default or with the five
+// settings that guides to tuning it publish.
+//
+// It answers GET /ping, and GET /sleep?ms=N after N milliseconds, and reports
+// the settings as facts, read from the server that it runs.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/tarehq/tare/arms/arm"
+	"github.com/tarehq/tare/arms/routes"
+)
+
+// longest bounds what GET /sleep may be asked for.
+const longest = time.Minute
+
+func main() {
+	kind := flag.String("server", "default", "`settings` of the server: default or tuned")
+	flag.Parse()
+	s, err := server(*kind)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "tuning: %v\n", err)
+		os.Exit(2)
+	}
+	arm.Main(arm.Options{
+		Handler: s.Handler,
+		Serve:   s.Serve,
+		Facts:   func() map[string]string { return facts(s) },
+	})
+}
+
+// server returns the server to run. Where the publications leave a setting's
+// value open, it is the one most often recommended beside the others.
+func server(kind string) (*http.Server, error) {
+	switch kind {
+	case "default":
+		return &http.Server{Handler: handler()}, nil
+	case "tuned":
+		return &http.Server{
+			Handler:           handler(),
+			ReadTimeout:       5 * time.Second,
+			WriteTimeout:      10 * time.Second,
+			IdleTimeout:       60 * time.Second,
+			ReadHeaderTimeout: 2 * time.Second,
+			MaxHeaderBytes:    1 << 20,
+		}, nil
+	}
+	return nil, fmt.Errorf("no server is named %q: there are default and tuned", kind)
+}
+
+func handler() http.Handler {
+	ping := []byte(routes.Pong)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /ping", func(w http.ResponseWriter, _ *http.Request) { routes.Write(w, routes.JSON, ping) })
+	mux.HandleFunc("GET /sleep", sleep)
+	return mux
+}
+
+// sleep holds its request, and nothing else, for so long.
+func sleep(w http.ResponseWriter, r *http.Request) {
+	d, err := duration(r.FormValue("ms"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	select {
+	case <-time.After(d):
+		routes.Write(w, routes.Text, []byte(d.String()))
+	case <-r.Context().Done(): // nobody waits for the answer
+	}
+}
+
+func duration(ms string) (time.Duration, error) {
+	n, err := strconv.ParseUint(ms, 10, 32)
+	d := time.Duration(n) * time.Millisecond
+	if err != nil || d > longest {
+		return 0, errors.New("ms: want a whole number from 0 to " + strconv.FormatInt(longest.Milliseconds(), 10))
+	}
+	return d, nil
+}
+
+// facts are the settings in force: a zero time-out is none, a zero header
+// limit the package's default.
+func facts(s *http.Server) map[string]string {
+	limit := s.MaxHeaderBytes
+	if limit == 0 {
+		limit = http.DefaultMaxHeaderBytes
+	}
+	return map[string]string{
+		"http.Server.ReadTimeout":       timeout(s.ReadTimeout),
+		"http.Server.WriteTimeout":      timeout(s.WriteTimeout),
+		"http.Server.IdleTimeout":       timeout(s.IdleTimeout),
+		"http.Server.ReadHeaderTimeout": timeout(s.ReadHeaderTimeout),
+		"http.Server.MaxHeaderBytes":    strconv.Itoa(limit),
+	}
+}
+
+func timeout(d time.Duration) string {
+	if d == 0 {
+		return "0s (none)"
+	}
+	return d.String()
+}

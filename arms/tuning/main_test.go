@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func TestFacts(t *testing.T) {
+	tests := map[string]map[string]string{
+		"default": {
+			"http.Server.ReadTimeout": "0s (none)", "http.Server.WriteTimeout": "0s (none)",
+			"http.Server.IdleTimeout": "0s (none)", "http.Server.ReadHeaderTimeout": "0s (none)",
+			"http.Server.MaxHeaderBytes": "1048576",
+		},
+		"tuned": {
+			"http.Server.ReadTimeout": "5s", "http.Server.WriteTimeout": "10s",
+			"http.Server.IdleTimeout": "1m0s", "http.Server.ReadHeaderTimeout": "2s",
+			"http.Server.MaxHeaderBytes": "1048576",
+		},
+	}
+	for kind, want := range tests {
+		s, err := server(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := facts(s); !maps.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", kind, got, want)
+		}
+	}
+	if _, err := server("fast"); err == nil {
+		t.Error(`server "fast": got no error`)
+	}
+}
+
+// The header limit is a fact about what the server does, so it is tried.
+func TestHeaderLimitIsInForce(t *testing.T) {
+	s, err := server("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go s.Serve(l)
+	defer s.Close()
+	for size, want := range map[int]int{http.DefaultMaxHeaderBytes - 4096: 200, http.DefaultMaxHeaderBytes + 8192: 431} {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		go fmt.Fprintf(c, "GET /ping HTTP/1.1\r\nHost: a\r\nX: %s\r\n\r\n", strings.Repeat("x", size))
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.StatusCode != want {
+			t.Errorf("header field of %d bytes: got %d, want %d", size, res.StatusCode, want)
+		}
+		c.Close()
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	tests := []struct {
+		target string
+		status int
+		body   string
+	}{
+		{"/ping", 200, `{"message":"pong"}`},
+		{"/sleep?ms=0", 200, "0s"},
+		{"/sleep?ms=2", 200, "2ms"},
+		{"/sleep", 400, "ms: want a whole number from 0 to 60000\n"},
+		{"/sleep?ms=60001", 400, "ms: want a whole number from 0 to 60000\n"},
+		{"/sleep?ms=-1", 400, "ms: want a whole number from 0 to 60000\n"},
+	}
+	h := handler()
+	for _, tt := range tests {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", tt.target, nil))
+		if body, _ := io.ReadAll(w.Body); w.Code != tt.status || string(body) != tt.body {
+			t.Errorf("GET %s: got %d %q, want %d %q", tt.target, w.Code, body, tt.status, tt.body)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+// Package arm builds, starts, watches and stops the programs under
+// comparison.
+//
+// An arm is a process started afresh for every trial, in any language. tare
+// gives it TARE_ADDR (host:port to listen on) and TARE_CONTROL (the path of a
+// Unix socket; only Go arms built on arms/arm answer there). It is ready at
+// its first correct answer. What the kernel tells (CPU, memory, faults,
+// switches, sockets) is read for every program; runtime metrics, profiles and
+// the in-process loop come over the control socket.
+//
+// Nothing survives tare. An arm is in a process group of its own; [Process.Stop]
+// ends the group, and when tare dies without a word the kernel kills the arm
+// and a guard, a shell that sleeps beside it, the arm's children. What leaves
+// the group on purpose (a daemon that starts a session of its own) is beyond
+// that promise.
+//
+// Starting arms needs a Unix system; what the kernel tells of them and pinning
+// to CPUs, Linux. Elsewhere the calls answer [ErrNotSupported].
+package arm
+
+import (
+	"errors"
+	"time"
+)
+
+// ErrNotSupported is wrapped by errors that say what this system lacks.
+var ErrNotSupported = errors.New("not supported on this system")
+
+// ErrNotInstalled is wrapped by errors about a program that is not there.
+var ErrNotInstalled = errors.New("not installed")
+
+// ErrNoControl is returned where an arm does not answer on the control socket.
+var ErrNoControl = errors.New("the arm does not answer on TARE_CONTROL")
+
+// Program is something that can be started.
+type Program struct {
+	Path    string            // executable; "" for an arm that is only a URL
+	Args    []string          // without the program itself; see StartOptions for what is expanded
+	Dir     string            // working directory; "" = an empty temporary one
+	Env     []string          // added to the environment
+	URL     string            // set when the arm is already running
+	BuildID string            // SHA-256 of the executable, which Go builds reproducibly; "" for a URL
+	Go      string            // toolchain version; "" = not a Go program
+	Modules map[string]string // versions of the modules built in
+	Sink    string            // as in study.Arm
+}
+
+// StartOptions say how a program is started. In its arguments ${TARE_ADDR},
+// ${TARE_HOST}, ${TARE_PORT}, ${TARE_CONTROL} and ${TARE_DIR}, a temporary
+// directory of the trial, are expanded; the first and the last two are in its
+// environment, too.
+type StartOptions struct {
+	Addr   string // host:port; "" = a free port of 127.0.0.1
+	CPUs   []int  // CPUs it may use, set before it starts, and GOMAXPROCS is their number; nil = all
+	Dir    string // working directory, made by the caller; "" = the program's
+	Output int    // bytes of standard error kept for messages; 0 = 64 KiB
+}
+
+// Usage is what the kernel says of a process and its descendants.
+type Usage struct {
+	CPU          time.Duration // user and system since the start, of threads that ended, too
+	RSS, PeakRSS uint64        // bytes; peak since the start or Process.ResetPeak; pages shared between processes count in each
+	PSS          uint64        // bytes; 0 unless asked for
+	MinorFaults  uint64
+	MajorFaults  uint64
+	Voluntary    uint64 // context switches
+	Involuntary  uint64
+	Threads      int
+	Processes    int
+	OpenFiles    int
+}
+
+// Sockets counts TCP sockets by state.
+type Sockets map[string]int // "ESTABLISHED", "TIME_WAIT", …
+
+// LoopRequest is one request of the in-process loop.
+type LoopRequest struct {
+	Method string            `json:"method"`
+	Target string            `json:"target"` // path and query
+	Header map[string]string `json:"header,omitempty"`
+	Body   string            `json:"body,omitempty"`
+}
+
+// LoopResult is what the in-process loop measured.
+type LoopResult struct {
+	N      uint64  `json:"n"`      // requests
+	NS     float64 `json:"ns"`     // a request
+	Bytes  float64 `json:"bytes"`  // allocated a request
+	Allocs float64 `json:"allocs"` // objects a request
+	// Answers are the status and body digest of each request's first answer,
+	// so that the loop is verified like the load.
+	Answers []LoopAnswer `json:"answers"`
+}
+
+// LoopAnswer is the first answer to one request of the loop.
+type LoopAnswer struct {
+	Status int    `json:"status"`
+	SHA256 string `json:"sha256"`
+	Length int64  `json:"length"`
+}

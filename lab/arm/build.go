@@ -1,0 +1,148 @@
+package arm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tarehq/tare/lab/study"
+)
+
+// Builder turns declared arms into programs. It builds each Go package once
+// and is safe for concurrent use.
+type Builder struct {
+	// ModuleDir is the root of tare's own module, from which ./arms/… and
+	// rivals are built. "" finds it from the working directory when needed.
+	ModuleDir string
+	// Cache is where executables are kept from run to run. "" means tare's
+	// directory in the user's cache directory.
+	Cache string
+
+	mu    sync.Mutex
+	built map[target]executable
+}
+
+// Build returns what the arm runs. Errors wrap ErrNotInstalled where a program
+// is missing; those of the Go toolchain hold the first lines that it printed.
+func (b *Builder) Build(ctx context.Context, a study.Arm) (*Program, error) {
+	for _, name := range a.Needs {
+		if _, err := look(name); err != nil {
+			return nil, err
+		}
+	}
+	p := &Program{Args: slices.Clone(a.Args), Env: slices.Clone(a.Env), Sink: a.Sink}
+	switch {
+	case a.URL != "":
+		u, err := url.Parse(a.URL)
+		if err != nil || u.Host == "" {
+			return nil, fmt.Errorf("%q is not an absolute URL", a.URL)
+		}
+		p.URL = strings.TrimSuffix(a.URL, "/")
+		return p, nil
+	case len(a.Command) > 0:
+		return p, command(p, a.Command)
+	}
+	t, err := b.target(a)
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e, ok := b.built[t]
+	if !ok {
+		if e, err = b.compile(ctx, t); err != nil {
+			return nil, err
+		}
+		if b.built == nil {
+			b.built = map[target]executable{}
+		}
+		b.built[t] = e
+	}
+	e.describe(p)
+	return p, nil
+}
+
+// command fills in a program that is already there. It runs where tare runs,
+// so that its arguments may name files the way its user would.
+func command(p *Program, argv []string) error {
+	path, err := look(argv[0])
+	if err != nil {
+		return err
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return err
+	}
+	if p.Dir, err = os.Getwd(); err != nil {
+		return err
+	}
+	e, err := inspect(path)
+	if err != nil {
+		return err
+	}
+	e.describe(p)
+	p.Args = append(slices.Clone(argv[1:]), p.Args...)
+	return nil
+}
+
+func look(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return "", fmt.Errorf("%q: %w (nothing of that name in PATH)", name, ErrNotInstalled)
+	case err != nil:
+		return "", fmt.Errorf("%w: %w", ErrNotInstalled, err)
+	}
+	return path, nil
+}
+
+// target is something that the go command builds.
+type target struct {
+	name    string // of the executable
+	dir     string // where go build runs
+	pkg     string // as go build takes it
+	own     bool   // in tare's source, so that the user's settings do not apply
+	require string // rivals only: "module version" to build with; "" = as pinned
+}
+
+func (b *Builder) target(a study.Arm) (target, error) {
+	if a.Rival != "" {
+		return b.rival(a.Rival)
+	}
+	if strings.HasPrefix(a.Go, "./arms/") {
+		root, err := b.root()
+		if err == nil && isDir(filepath.Join(root, a.Go)) {
+			return target{name: filepath.Base(a.Go), dir: root, pkg: a.Go, own: true}, nil
+		}
+		if err != nil && !isDir(a.Go) {
+			return target{}, err
+		}
+	}
+	if isDir(a.Go) {
+		dir, err := filepath.Abs(a.Go)
+		return target{name: filepath.Base(dir), dir: dir, pkg: "."}, err
+	}
+	if a.Go == "" || strings.HasPrefix(a.Go, ".") || filepath.IsAbs(a.Go) {
+		return target{}, fmt.Errorf("Go package %q: no such directory", a.Go)
+	}
+	dir, err := os.Getwd()
+	return target{name: filepath.Base(a.Go), dir: dir, pkg: a.Go}, err
+}
+
+func (b *Builder) root() (string, error) {
+	if b.ModuleDir != "" {
+		return filepath.Abs(b.ModuleDir)
+	}
+	return FindModule(".")
+}
+
+func isDir(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.IsDir()
+}

@@ -1,0 +1,219 @@
+package arm
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	keepFor     = 7 * 24 * time.Hour // how long an executable that is no longer built stays in the cache
+	outputLines = 20                 // of a failed build
+	unfinished  = "new-"             // prefix of directories in which a build goes on or broke off
+)
+
+// executable is what is known of a program's file.
+type executable struct {
+	path, id string
+	goes     string            // toolchain; "" = not a Go program
+	modules  map[string]string // versions
+}
+
+func (e executable) describe(p *Program) {
+	p.Path, p.BuildID, p.Go, p.Modules = e.path, e.id, e.goes, e.modules
+}
+
+// inspect identifies the file and reads what the Go linker left in it.
+func inspect(path string) (executable, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return executable{}, fmt.Errorf("identifying the program: %w", err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return executable{}, fmt.Errorf("identifying the program: %w", err)
+	}
+	e := executable{path: path, id: hex.EncodeToString(h.Sum(nil))}
+	info, err := buildinfo.Read(f)
+	if err != nil {
+		return e, nil // not built by Go
+	}
+	e.goes, e.modules = info.GoVersion, map[string]string{}
+	for _, m := range info.Deps {
+		v := m.Version
+		if m.Replace != nil && m.Replace.Version != "" {
+			v = m.Replace.Version
+		}
+		e.modules[m.Path] = v
+	}
+	return e, nil
+}
+
+// compile builds the target into the cache, from where a run's trials start
+// it: what is built later, by this run or another, gets a path of its own.
+func (b *Builder) compile(ctx context.Context, t target) (executable, error) {
+	cache, err := b.cache()
+	if err != nil {
+		return executable{}, err
+	}
+	home := filepath.Join(cache, "bin", t.name+"-"+digest(t.dir, t.pkg, t.require))
+	if err := os.MkdirAll(home, 0o755); err != nil {
+		return executable{}, fmt.Errorf("making the cache: %w", err)
+	}
+	tmp, err := os.MkdirTemp(home, unfinished)
+	if err != nil {
+		return executable{}, fmt.Errorf("making the cache: %w", err)
+	}
+	defer os.RemoveAll(tmp)
+	out := filepath.Join(tmp, t.name)
+	if last := newest(home, t.name); last != "" {
+		_ = os.Link(last, out) // the go command leaves an output alone that is up to date; else it links anew
+	}
+	if err := b.goBuild(ctx, t, out); err != nil {
+		return executable{}, err
+	}
+	e, err := inspect(out)
+	if err != nil {
+		return executable{}, err
+	}
+	dir := filepath.Join(home, e.id[:16])
+	e.path = filepath.Join(dir, t.name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return executable{}, fmt.Errorf("keeping the executable: %w", err)
+	}
+	if err := os.Rename(out, e.path); err != nil {
+		return executable{}, fmt.Errorf("keeping the executable: %w", err)
+	}
+	now := time.Now()
+	if err := os.Chtimes(dir, now, now); err != nil {
+		return executable{}, fmt.Errorf("keeping the executable: %w", err)
+	}
+	prune(home, now.Add(-keepFor))
+	return e, nil
+}
+
+func (b *Builder) cache() (string, error) {
+	if b.Cache != "" {
+		return filepath.Abs(b.Cache)
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("finding a place for built arms: %w", err)
+	}
+	return filepath.Join(dir, "tare"), nil
+}
+
+// goBuild runs the go command. Executables do not hold paths or commits, so
+// that the same source gives the same bytes.
+func (b *Builder) goBuild(ctx context.Context, t target, out string) error {
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		return fmt.Errorf("the go command: %w (install Go 1.26 or later from https://go.dev/dl and put it in PATH)", ErrNotInstalled)
+	}
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-o", out}
+	cmd := exec.CommandContext(ctx, tool)
+	cmd.Dir, cmd.Env = t.dir, os.Environ()
+	if t.own {
+		// Without C the executable is the same on machines with and without a compiler.
+		cmd.Env = append(cmd.Env, "GOWORK=off", "CGO_ENABLED=0")
+		mode, err := b.modFlags(t)
+		if err != nil {
+			return err
+		}
+		args = append(args, mode...)
+	}
+	cmd.Args = append(cmd.Args, append(args, t.pkg)...)
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	cmd.WaitDelay = time.Second // compilers of a cancelled build may hold the output open
+	err = cmd.Run()
+	if ctx.Err() != nil {
+		return fmt.Errorf("go build %s: %w", t.pkg, ctx.Err())
+	}
+	if err != nil {
+		return fmt.Errorf("go build %s: %w%s:\n%s", t.pkg, err, remedy(output.String()), firstLines(output.String(), outputLines))
+	}
+	return mustRun(out)
+}
+
+// mustRun refuses what go build leaves of a package that is not a command.
+func mustRun(out string) error {
+	fi, err := os.Stat(out)
+	if err != nil {
+		return err
+	}
+	if fi.Mode()&0o111 == 0 {
+		return errors.New("not a command: an arm is a package main")
+	}
+	return nil
+}
+
+// remedy is what to do about the failures that are the machine's, not the
+// source's.
+func remedy(output string) string {
+	if strings.Contains(output, "requires go >=") || strings.Contains(output, "toolchain not available") {
+		return " (this Go is too old: install a later one from https://go.dev/dl, or let it fetch one with GOTOOLCHAIN=auto)"
+	}
+	return ""
+}
+
+func firstLines(s string, n int) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	if len(lines) > n {
+		lines = append(lines[:n:n], fmt.Sprintf("… %d more lines", len(lines)-n))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// newest returns the executable in home that was built or used last.
+func newest(home, name string) string {
+	var path string
+	var at time.Time
+	for _, dir := range kept(home) {
+		if !strings.HasPrefix(dir.Name(), unfinished) && dir.ModTime().After(at) {
+			path, at = filepath.Join(home, dir.Name(), name), dir.ModTime()
+		}
+	}
+	return path
+}
+
+// prune removes executables last used before then. What cannot be removed
+// stays; it only takes space.
+func prune(home string, before time.Time) {
+	for _, dir := range kept(home) {
+		if dir.ModTime().Before(before) {
+			_ = os.RemoveAll(filepath.Join(home, dir.Name()))
+		}
+	}
+}
+
+func kept(home string) []os.FileInfo {
+	entries, err := os.ReadDir(home)
+	if err != nil {
+		return nil
+	}
+	var dirs []os.FileInfo
+	for _, e := range entries {
+		if fi, err := e.Info(); err == nil && fi.IsDir() {
+			dirs = append(dirs, fi)
+		}
+	}
+	return dirs
+}
+
+// digest is a short name for the parts.
+func digest(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:6])
+}

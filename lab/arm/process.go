@@ -1,0 +1,234 @@
+package arm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Process is a started arm, or one that was running already (a URL). It is
+// safe for concurrent use.
+type Process struct {
+	url     string // base of requests
+	addr    string
+	control string // path of the control socket; "" for a URL
+	dir     string // temporary, removed by Stop; "" for a URL
+
+	cmd     *exec.Cmd // nil for a URL
+	guard   *guard
+	began   time.Time // just before the fork
+	exited  chan struct{}
+	err     error // of the exit; read after exited is closed
+	pumps   []*pump
+	errTail tail
+
+	stop    sync.Once
+	stopErr error
+}
+
+// Start starts the program; ctx bounds the starting only. The caller must call
+// Stop. A program that is a URL is not started, only given the methods that
+// need no process.
+func Start(ctx context.Context, p Program, o StartOptions) (*Process, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if p.URL != "" {
+		return attach(p.URL)
+	}
+	a := &Process{addr: o.Addr, exited: make(chan struct{})}
+	a.errTail.max = o.Output
+	if a.errTail.max == 0 {
+		a.errTail.max = 64 << 10
+	}
+	if err := a.start(p, o); err != nil {
+		a.release()
+		return nil, fmt.Errorf("starting %s: %w", filepath.Base(p.Path), err)
+	}
+	return a, nil
+}
+
+// attach makes a process of something that runs already.
+func attach(base string) (*Process, error) {
+	u, err := url.Parse(base)
+	if err != nil {
+		return nil, fmt.Errorf("reading the arm's URL: %w", err)
+	}
+	addr := u.Host
+	switch {
+	case u.Port() != "":
+	case u.Scheme == "https":
+		addr = net.JoinHostPort(u.Hostname(), "443")
+	default:
+		addr = net.JoinHostPort(u.Hostname(), "80")
+	}
+	return &Process{url: base, addr: addr, began: time.Now(), exited: make(chan struct{})}, nil
+}
+
+func (a *Process) start(p Program, o StartOptions) (err error) {
+	if a.addr == "" {
+		if a.addr, err = freeAddr(); err != nil {
+			return err
+		}
+	}
+	a.url = "http://" + a.addr
+	if a.dir, err = os.MkdirTemp("", "tare-"); err != nil {
+		return err
+	}
+	a.control = filepath.Join(a.dir, "control")
+	if a.guard, err = startGuard(); err != nil {
+		return err
+	}
+	if err := a.prepare(p, o); err != nil {
+		return err
+	}
+	err = a.launch(o.CPUs)
+	for _, p := range a.pumps {
+		p.w.Close() // the arm has its own
+	}
+	return err
+}
+
+// prepare fills in the command.
+func (a *Process) prepare(p Program, o StartOptions) error {
+	host, port, err := net.SplitHostPort(a.addr)
+	if err != nil {
+		return err
+	}
+	expand := strings.NewReplacer("${TARE_ADDR}", a.addr, "${TARE_HOST}", host, "${TARE_PORT}", port,
+		"${TARE_CONTROL}", a.control, "${TARE_DIR}", a.dir)
+	a.cmd = exec.Command(p.Path)
+	for _, arg := range p.Args {
+		a.cmd.Args = append(a.cmd.Args, expand.Replace(arg))
+	}
+	a.cmd.Env = append(os.Environ(), "TARE_ADDR="+a.addr, "TARE_CONTROL="+a.control, "TARE_DIR="+a.dir)
+	if len(o.CPUs) > 0 {
+		a.cmd.Env = append(a.cmd.Env, "GOMAXPROCS="+strconv.Itoa(len(o.CPUs)))
+	}
+	a.cmd.Env = append(a.cmd.Env, p.Env...)
+	a.cmd.Dir = o.Dir
+	if a.cmd.Dir == "" {
+		a.cmd.Dir = p.Dir
+	}
+	if a.cmd.Dir == "" {
+		a.cmd.Dir = a.dir
+	}
+	a.guard.adopt(a.cmd)
+	return a.redirect(p.Sink)
+}
+
+// redirect connects the standard outputs; standard input is empty.
+func (a *Process) redirect(sink string) error {
+	errs, err := newPump(&a.errTail)
+	if err != nil {
+		return err
+	}
+	a.pumps = append(a.pumps, errs)
+	a.cmd.Stderr = errs.w
+	switch sink {
+	case "", "discard":
+		return nil
+	case "file":
+		f, err := os.Create(filepath.Join(a.dir, "stdout"))
+		a.cmd.Stdout = f
+		return err
+	case "pipe":
+		out, err := newPump(io.Discard)
+		if err != nil {
+			return err
+		}
+		a.pumps = append(a.pumps, out)
+		a.cmd.Stdout = out.w
+		return nil
+	}
+	return fmt.Errorf("no sink is named %q: there are discard, file and pipe", sink)
+}
+
+// launch starts the command from a thread that lives as long as the arm: the
+// signal that the kernel sends when the parent dies is tied to the thread that
+// forked, and CPUs are inherited from it.
+func (a *Process) launch(cpus []int) error {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		unpin, err := pin(cpus)
+		if err == nil {
+			a.began = time.Now()
+			err = a.cmd.Start()
+			unpin()
+		}
+		started <- err
+		if err != nil {
+			return
+		}
+		a.err = a.cmd.Wait()
+		close(a.exited)
+	}()
+	return <-started
+}
+
+// freeAddr picks a port that nobody listens on now.
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("picking a free port: %w", err)
+	}
+	addr := l.Addr().String()
+	return addr, l.Close()
+}
+
+// URL returns the base of requests to the arm, such as http://127.0.0.1:41234,
+// without a slash at the end.
+func (a *Process) URL() string { return a.url }
+
+// Addr returns the host:port that the arm was told to listen on.
+func (a *Process) Addr() string { return a.addr }
+
+// PID returns the process ID; 0 for a URL.
+func (a *Process) PID() int {
+	if a.cmd == nil {
+		return 0
+	}
+	return a.cmd.Process.Pid
+}
+
+// Exited is closed when the process has ended, by itself or by Stop; never for
+// a URL.
+func (a *Process) Exited() <-chan struct{} { return a.exited }
+
+// errNoProcess says why a URL cannot be watched.
+var errNoProcess = fmt.Errorf("the arm is a URL, its process is not ours to watch: %w", ErrNotSupported)
+
+// alive returns why there is nothing to be read of the process.
+func (a *Process) alive() error {
+	if a.cmd == nil {
+		return errNoProcess
+	}
+	select {
+	case <-a.exited:
+		return a.died()
+	default:
+		return nil
+	}
+}
+
+// died says how the process ended, with the last that it wrote.
+func (a *Process) died() error {
+	a.pumps[0].settle()
+	how := "exit status 0"
+	if a.err != nil {
+		how = a.err.Error()
+	}
+	return errors.New("the arm ended: " + how + a.errTail.quoted())
+}

@@ -1,0 +1,269 @@
+//go:build linux
+
+package arm_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tarehq/tare/lab/arm"
+)
+
+func TestStartGivesWhatWasPromised(t *testing.T) {
+	a := begin(t, "serves", arm.Program{
+		Args: []string{"-listen=${TARE_ADDR}", "${TARE_HOST}", "${TARE_PORT}", "$TARE_ADDR"},
+		Env:  []string{"COLOUR=blue"},
+	}, arm.StartOptions{})
+	host, port, _ := strings.Cut(a.Addr(), ":")
+	for path, want := range map[string]string{
+		"/args":                   "-listen=" + a.Addr() + " " + host + " " + port + " $TARE_ADDR",
+		"/env?name=COLOUR":        "blue",
+		"/env?name=TARE_ADDR":     a.Addr(),
+		"/env?name=TARE_CONTROL":  asks(t, a, "/env?name=TARE_DIR") + "/control",
+		"/wd":                     asks(t, a, "/env?name=TARE_DIR"),
+		"/env?name=NOT_SET":       "",
+		"/env?name=" + roleVar:    "serves",
+		"/env?name=TARE_FD":       "",
+		"/env?name=GOMAXPROCS":    os.Getenv("GOMAXPROCS"),
+		"/env?name=ARM_TEST_NONE": "",
+	} {
+		if got := asks(t, a, path); got != want {
+			t.Errorf("%s: got %q, want %q", path, got, want)
+		}
+	}
+	if want := "http://" + a.Addr(); a.URL() != want {
+		t.Errorf("URL: got %q, want %q", a.URL(), want)
+	}
+}
+
+func TestStartInDirectoryAtAddress(t *testing.T) {
+	dir, err := os.MkdirTemp("", "wd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(dir)
+	first := begin(t, "serves", arm.Program{}, arm.StartOptions{})
+	addr := first.Addr()
+	if err := first.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a := begin(t, "serves", arm.Program{Dir: "/"}, arm.StartOptions{Dir: dir, Addr: addr})
+	if got := asks(t, a, "/wd"); got != dir || a.Addr() != addr {
+		t.Errorf("got %s at %s, want %s at %s", got, a.Addr(), dir, addr)
+	}
+	b := begin(t, "serves", arm.Program{Dir: "/"}, arm.StartOptions{})
+	if got := asks(t, b, "/wd"); got != "/" {
+		t.Errorf("program's directory: got %s, want /", got)
+	}
+}
+
+func TestStartRefuses(t *testing.T) {
+	tests := []struct {
+		p    arm.Program
+		o    arm.StartOptions
+		want string
+	}{
+		{arm.Program{Path: "/no/such/program"}, arm.StartOptions{}, "starting program: fork/exec /no/such/program: no such file"},
+		{arm.Program{Path: os.Args[0], Sink: "drain"}, arm.StartOptions{}, `no sink is named "drain": there are discard, file and pipe`},
+		{arm.Program{Path: os.Args[0]}, arm.StartOptions{CPUs: []int{1000}}, "pinning to CPUs [1000]"},
+		{arm.Program{Path: os.Args[0]}, arm.StartOptions{Addr: "localhost"}, "missing port in address"},
+	}
+	for _, tt := range tests {
+		if _, err := arm.Start(t.Context(), tt.p, tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v, %+v: got %v, want an error that says %q", tt.p, tt.o, err, tt.want)
+		}
+	}
+}
+
+func TestCPUs(t *testing.T) {
+	var before, set, after unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		t.Fatal(err)
+	}
+	cpu := 0
+	for !before.IsSet(cpu) {
+		cpu++
+	}
+	a := begin(t, "serves", arm.Program{}, arm.StartOptions{CPUs: []int{cpu}})
+	if err := unix.SchedGetaffinity(a.PID(), &set); err != nil {
+		t.Fatal(err)
+	}
+	if set.Count() != 1 || !set.IsSet(cpu) {
+		t.Errorf("CPUs of the arm: got %v, want %d alone", set, cpu)
+	}
+	if got := asks(t, a, "/gomaxprocs"); got != "1" {
+		t.Errorf("GOMAXPROCS of an arm on one CPU: got %s, want 1", got)
+	}
+	if err := unix.SchedGetaffinity(0, &after); err != nil || after != before {
+		t.Errorf("CPUs of this process: got %v, %v after the start, want %v", after, err, before)
+	}
+}
+
+func TestSinks(t *testing.T) {
+	for sink, want := range map[string]string{"": "/dev/null", "discard": "/dev/null", "file": "/stdout", "pipe": "pipe:"} {
+		a := begin(t, "chatty", arm.Program{Sink: sink}, arm.StartOptions{})
+		got := asks(t, a, "/stdout")
+		if !strings.Contains(got, want) {
+			t.Errorf("sink %q: standard output is %s, want %s", sink, got, want)
+		}
+		if sink == "file" {
+			if fi, err := os.Stat(got); err != nil || fi.Size() != 1<<20 {
+				t.Errorf("sink file: got %v, %v, want the 1 MiB that was written", fi, err)
+			}
+		}
+		dir := asks(t, a, "/env?name=TARE_DIR")
+		if err := a.Stop(t.Context()); err != nil {
+			t.Errorf("sink %q: stopping: %v", sink, err)
+		}
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("sink %q: %s after the stop: got %v, want it gone", sink, dir, err)
+		}
+	}
+}
+
+func TestReadyFailsWhenTheArmDies(t *testing.T) {
+	a := launch(t, "dies", arm.Program{}, arm.StartOptions{})
+	_, err := a.Ready(t.Context(), func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+	want := "waiting for the first correct answer: the arm ended: exit status 3; it wrote:\nreading config.yaml: no such file"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
+	<-a.Exited()
+	if _, err := a.Usage(false); err == nil || !strings.Contains(err.Error(), "exit status 3") {
+		t.Errorf("usage of an arm that died: got %v, want an error that says so", err)
+	}
+}
+
+func TestReadyFailsInTime(t *testing.T) {
+	a := launch(t, "deaf", arm.Program{}, arm.StartOptions{})
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	_, err := a.Ready(ctx, func(ctx context.Context) error { _, err := get(ctx, a.URL()); return err })
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("got %v, want the deadline and the probe's last error", err)
+	}
+}
+
+func TestReadyWaitsForACorrectAnswer(t *testing.T) {
+	a := launch(t, "serves", arm.Program{}, arm.StartOptions{})
+	wrong := 3
+	startup, err := a.Ready(t.Context(), func(ctx context.Context) error {
+		if _, err := get(ctx, a.URL()+"/ping"); err != nil {
+			return err
+		}
+		if wrong--; wrong >= 0 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	if err != nil || wrong != -1 || startup <= 0 {
+		t.Errorf("got %v, %v with %d wrong answers left, want a positive time after all of them", startup, err, wrong)
+	}
+}
+
+func TestStopKillsWhatIgnoresIt(t *testing.T) {
+	a := begin(t, "stubborn", arm.Program{}, arm.StartOptions{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // no second of grace: the test would only wait for it
+	if err := a.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	<-a.Exited()
+	free(t, a.Addr())
+	if err := a.Stop(ctx); err != nil {
+		t.Errorf("stopping again: %v", err)
+	}
+}
+
+func TestStopEndsChildren(t *testing.T) {
+	a := begin(t, "forks", arm.Program{}, arm.StartOptions{})
+	child := asks(t, a, "/child")
+	if u, err := a.Usage(false); err != nil || u.Processes != 2 {
+		t.Errorf("usage: got %d processes, %v, want the arm and its child", u.Processes, err)
+	}
+	if err := a.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, fmt.Sprint(a.PID()))
+	gone(t, child)
+	free(t, a.Addr())
+}
+
+func TestStopAfterTheArmDied(t *testing.T) {
+	a := begin(t, "forks", arm.Program{}, arm.StartOptions{})
+	child := asks(t, a, "/child")
+	get(t.Context(), a.URL()+"/exit")
+	<-a.Exited()
+	if err := a.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, child)
+}
+
+// However tare ends, the arm and its children end with it.
+func TestNothingSurvivesTheParent(t *testing.T) {
+	for _, how := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), roleVar+"=parent")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		line, err := bufio.NewReader(out).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pid, child, addr string
+		if _, err := fmt.Sscan(line, &pid, &child, &addr); err != nil {
+			t.Fatalf("parent says %q: %v", line, err)
+		}
+		cmd.Process.Signal(how)
+		cmd.Wait()
+		gone(t, pid)
+		gone(t, child)
+		free(t, addr)
+	}
+}
+
+func TestURL(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	defer s.Close()
+	a, err := arm.Start(t.Context(), arm.Program{URL: s.URL}, arm.StartOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.URL() != s.URL || "http://"+a.Addr() != s.URL || a.PID() != 0 {
+		t.Errorf("got %s, %s, process %d, want %s and no process", a.URL(), a.Addr(), a.PID(), s.URL)
+	}
+	if _, err := a.Ready(t.Context(), func(ctx context.Context) error { _, err := get(ctx, a.URL()); return err }); err != nil {
+		t.Error(err)
+	}
+	_, uerr := a.Usage(true)
+	_, serr := a.Sockets()
+	for _, err := range []error{uerr, serr, a.ResetPeak()} {
+		if !errors.Is(err, arm.ErrNotSupported) {
+			t.Errorf("got %v, want it to wrap ErrNotSupported", err)
+		}
+	}
+	if _, err := a.Metrics(t.Context()); !errors.Is(err, arm.ErrNoControl) {
+		t.Errorf("metrics: got %v, want ErrNoControl", err)
+	}
+	if err := a.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,207 @@
+package arm_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/tarehq/tare/lab/arm"
+)
+
+// The test binary plays the programs that the tests start: with this variable
+// set it is one of them.
+const roleVar = "ARM_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch role := os.Getenv(roleVar); role {
+	case "":
+		goleak.VerifyTestMain(m)
+	case "parent":
+		parent()
+	case "dies":
+		fmt.Fprintln(os.Stderr, "reading config.yaml: no such file")
+		os.Exit(3)
+	case "deaf":
+		time.Sleep(time.Minute)
+	default:
+		serve(role)
+	}
+}
+
+// serve is an HTTP server that answers questions about itself.
+func serve(role string) {
+	switch role {
+	case "stubborn":
+		signal.Ignore(syscall.SIGTERM)
+	case "forks":
+		child := exec.Command("sleep", "60")
+		if err := child.Start(); err != nil {
+			panic(err)
+		}
+		http.HandleFunc("/child", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, child.Process.Pid) })
+	case "chatty":
+		line := strings.Repeat("x", 1023) + "\n"
+		for range 1024 { // far more than a pipe holds
+			fmt.Print(line)
+		}
+	}
+	http.HandleFunc("/ping", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "pong") })
+	http.HandleFunc("/env", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, os.Getenv(r.FormValue("name"))) })
+	http.HandleFunc("/args", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, strings.Join(os.Args[1:], " ")) })
+	http.HandleFunc("/wd", func(w http.ResponseWriter, _ *http.Request) { wd, _ := os.Getwd(); io.WriteString(w, wd) })
+	http.HandleFunc("/stdout", func(w http.ResponseWriter, _ *http.Request) {
+		to, _ := os.Readlink("/proc/self/fd/1")
+		io.WriteString(w, to)
+	})
+	http.HandleFunc("/gomaxprocs", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, runtime.GOMAXPROCS(0)) })
+	http.HandleFunc("/exit", func(http.ResponseWriter, *http.Request) { os.Exit(7) })
+	http.HandleFunc("/spin", func(w http.ResponseWriter, _ *http.Request) {
+		for until := own() + 50*time.Millisecond; own() < until; {
+		}
+		fmt.Fprint(w, int64(own()))
+	})
+	http.HandleFunc("/touch", func(w http.ResponseWriter, _ *http.Request) {
+		block := make([]byte, 32<<20)
+		for i := 0; i < len(block); i += 4096 {
+			block[i] = 1
+		}
+		fmt.Fprint(w, len(block))
+	})
+	s := &http.Server{Addr: os.Getenv("TARE_ADDR")}
+	s.SetKeepAlivesEnabled(role != "closes")
+	fmt.Fprintln(os.Stderr, s.ListenAndServe())
+	os.Exit(1)
+}
+
+// own is the CPU that this process has used, by its own account.
+func own() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// parent plays tare: it starts an arm that has a child, says where, and waits
+// for its end.
+func parent() {
+	os.Setenv(roleVar, "forks")
+	a, err := arm.Start(context.Background(), arm.Program{Path: os.Args[0]}, arm.StartOptions{})
+	if err == nil {
+		_, err = a.Ready(context.Background(), func(ctx context.Context) error { _, err := get(ctx, a.URL()+"/ping"); return err })
+	}
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	child, err := get(context.Background(), a.URL()+"/child")
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(a.PID(), child, a.Addr())
+	time.Sleep(time.Minute)
+}
+
+func get(ctx context.Context, url string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	transport := &http.Transport{DisableKeepAlives: true}
+	res, err := transport.RoundTrip(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return string(body), err
+}
+
+// begin starts the role and waits until it answers.
+func begin(t *testing.T, role string, p arm.Program, o arm.StartOptions) *arm.Process {
+	t.Helper()
+	a := launch(t, role, p, o)
+	_, err := a.Ready(t.Context(), func(ctx context.Context) error { _, err := get(ctx, a.URL()+"/ping"); return err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// launch starts the role and stops it after the test.
+func launch(t *testing.T, role string, p arm.Program, o arm.StartOptions) *arm.Process {
+	t.Helper()
+	p.Path = os.Args[0]
+	p.Env = append(p.Env, roleVar+"="+role)
+	a, err := arm.Start(t.Context(), p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.Stop(context.Background()); err != nil {
+			t.Errorf("stopping: %v", err)
+		}
+	})
+	return a
+}
+
+// asks returns what the arm answers at the path.
+func asks(t *testing.T, a *arm.Process, path string) string {
+	t.Helper()
+	body, err := get(t.Context(), a.URL()+path)
+	if err != nil {
+		t.Fatalf("GET %s: %v", path, err)
+	}
+	return body
+}
+
+// gone waits until the process is no more, or a zombie that its parent has yet
+// to wait for.
+func gone(t *testing.T, pid string) {
+	t.Helper()
+	var state string
+	for range 1000 {
+		line, err := os.ReadFile("/proc/" + pid + "/stat")
+		if err != nil {
+			return
+		}
+		if state = string(line[strings.LastIndex(string(line), ")")+2:]); state[0] == 'Z' {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Errorf("process %s is still there: %.20s", pid, state)
+}
+
+func free(t *testing.T, addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Errorf("the port is not free: %v", err)
+		return
+	}
+	l.Close()
+}
+
+func number(t *testing.T, s string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		t.Fatalf("got %q, want a number", s)
+	}
+	return n
+}

@@ -1,0 +1,65 @@
+package arm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+const (
+	grace = time.Second     // between asking an arm to end and killing it
+	reap  = 5 * time.Second // for the kernel to end what was killed
+)
+
+// Stop ends the arm and everything in its process group: SIGTERM to the arm,
+// after at most a second, or as soon as ctx is done, SIGKILL to the group. When
+// it returns without error the processes are gone, the port is free and the
+// temporary files are removed. Further calls return what the first did.
+func (a *Process) Stop(ctx context.Context) error {
+	a.stop.Do(func() {
+		if a.cmd != nil {
+			a.stopErr = a.end(ctx)
+		}
+	})
+	return a.stopErr
+}
+
+func (a *Process) end(ctx context.Context) error {
+	if err := terminate(a.cmd.Process); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stopping the arm: %w", err)
+	}
+	select {
+	case <-a.exited:
+	case <-time.After(grace):
+	case <-ctx.Done():
+	}
+	err := a.guard.kill()
+	select {
+	case <-a.exited:
+	case <-time.After(reap):
+		return fmt.Errorf("stopping the arm: process %d does not end, although killed", a.PID())
+	}
+	return errors.Join(err, a.release())
+}
+
+// release frees what a start has taken, however far it came.
+func (a *Process) release() error {
+	var err error
+	if a.guard != nil {
+		err = a.guard.end()
+	}
+	for _, p := range a.pumps {
+		p.close()
+	}
+	if a.cmd != nil {
+		if f, ok := a.cmd.Stdout.(*os.File); ok {
+			f.Close() // closed already if it was a pipe
+		}
+	}
+	if a.dir != "" {
+		err = errors.Join(err, os.RemoveAll(a.dir))
+	}
+	return err
+}

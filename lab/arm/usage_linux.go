@@ -1,0 +1,150 @@
+package arm
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// tick is the unit of the times in /proc/PID/stat: USER_HZ, 100 a second on
+// every architecture that Go has.
+const tick = 10 * time.Millisecond
+
+// Usage reads what the process and its descendants have used. Proportional
+// memory is read only if asked for: the kernel walks every page for it.
+//
+// CPU is the sum of the processes' own clocks (the kernel's sum_exec_runtime,
+// the source of schedstat, but of all threads, also those that ended): exact
+// to the scheduler's last switch or tick. Children that ended and were waited
+// for count to 10 ms each; those that nobody waits for are lost.
+//
+// Note: /proc/PID/schedstat is the main thread's alone, its sum over
+// /proc/PID/task misses threads that ended, and stat counts in 10 ms. Of a
+// process with 300.4 ms the first said 299.2 and the last 300.
+func (a *Process) Usage(withPSS bool) (Usage, error) {
+	if err := a.alive(); err != nil {
+		return Usage{}, fmt.Errorf("reading usage: %w", err)
+	}
+	members, err := family(a.PID(), a.guard.cmd.Process.Pid)
+	if err != nil {
+		return Usage{}, fmt.Errorf("reading usage: %w", err)
+	}
+	var sum Usage
+	for _, s := range members {
+		u, err := usageOf(s, withPSS)
+		if vanished(err) && s.pid != a.PID() {
+			continue // a child that ended meanwhile; its parent has its CPU
+		}
+		if err != nil {
+			return Usage{}, fmt.Errorf("reading usage of process %d: %w", s.pid, err)
+		}
+		sum.add(u)
+	}
+	if sum.Processes == 0 {
+		return Usage{}, errors.New("reading usage: the arm has ended")
+	}
+	return sum, nil
+}
+
+func (u *Usage) add(v Usage) {
+	u.CPU += v.CPU
+	u.RSS += v.RSS
+	u.PeakRSS += v.PeakRSS
+	u.PSS += v.PSS
+	u.MinorFaults += v.MinorFaults
+	u.MajorFaults += v.MajorFaults
+	u.Voluntary += v.Voluntary
+	u.Involuntary += v.Involuntary
+	u.Threads += v.Threads
+	u.Processes += v.Processes
+	u.OpenFiles += v.OpenFiles
+}
+
+func usageOf(s stat, withPSS bool) (Usage, error) {
+	u := Usage{MinorFaults: s.minor, MajorFaults: s.major, Threads: s.threads, Processes: 1}
+	cpu, err := cpuOf(s.pid)
+	if err != nil {
+		return u, err
+	}
+	u.CPU = cpu + time.Duration(s.reapedTicks)*tick
+	dir := "/proc/" + strconv.Itoa(s.pid)
+	status, err := os.ReadFile(dir + "/status")
+	if err != nil {
+		return u, err
+	}
+	u.RSS, u.PeakRSS = colon(status, "VmRSS")<<10, colon(status, "VmHWM")<<10
+	if u.Voluntary, u.Involuntary, err = switches(dir); err != nil {
+		return u, err
+	}
+	files, err := list(dir + "/fd")
+	if err != nil {
+		return u, err
+	}
+	u.OpenFiles = len(files)
+	if withPSS {
+		rollup, err := os.ReadFile(dir + "/smaps_rollup")
+		if err != nil {
+			return u, err
+		}
+		u.PSS = colon(rollup, "Pss") << 10
+	}
+	return u, nil
+}
+
+// cpuOf reads the clock that clock_getcpuclockid(3) names for a process.
+func cpuOf(pid int) (time.Duration, error) {
+	const schedClock = 2 // CPUCLOCK_SCHED
+	var ts unix.Timespec
+	if err := unix.ClockGettime(int32(^pid)<<3|schedClock, &ts); err != nil {
+		return 0, err
+	}
+	return time.Duration(ts.Nano()), nil
+}
+
+// switches sums the context switches of the threads; /proc/PID/status has the
+// main thread's only.
+func switches(dir string) (voluntary, involuntary uint64, err error) {
+	tasks, err := list(dir + "/task")
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, t := range tasks {
+		status, err := os.ReadFile(dir + "/task/" + t + "/status")
+		if vanished(err) {
+			continue
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		voluntary += colon(status, "voluntary_ctxt_switches")
+		involuntary += colon(status, "nonvoluntary_ctxt_switches")
+	}
+	return voluntary, involuntary, nil
+}
+
+// vanished reports whether reading failed because the process or thread ended.
+func vanished(err error) bool {
+	return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) || errors.Is(err, syscall.EINVAL)
+}
+
+// ResetPeak makes Usage.PeakRSS count from now.
+func (a *Process) ResetPeak() error {
+	if err := a.alive(); err != nil {
+		return fmt.Errorf("resetting the memory peak: %w", err)
+	}
+	members, err := family(a.PID(), a.guard.cmd.Process.Pid)
+	if err != nil {
+		return fmt.Errorf("resetting the memory peak: %w", err)
+	}
+	for _, s := range members {
+		if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.pid), []byte("5"), 0); err != nil && !vanished(err) {
+			return fmt.Errorf("resetting the memory peak: %w", err)
+		}
+	}
+	return nil
+}
