@@ -1,0 +1,115 @@
+// Package record keeps a run on disk.
+//
+// A run is a folder: manifest.json says what was planned and where,
+// trials.jsonl holds one line a trial, appended and synced as soon as the
+// trial has ended, hist/ the trials' histograms in HDR log form. A run killed
+// at any moment loses at most the trial under way.
+//
+// One process writes a run: Create makes the folder, Resume takes up one that
+// was interrupted, and both hold a lock on it until Finish or Close. Anybody
+// may Open it meanwhile. What is promised: a trial for which Append returned
+// nil is on disk, and a run that opens without error is as it was written,
+// but for what Run.Warnings says. The files' fields are described in
+// docs/run-folder.md. Nothing here interprets a measurement; that is lab/verdict.
+package record
+
+import (
+	"time"
+
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/stats/hist"
+)
+
+// Schema is the version of the folder's layout. It grows when an older tare
+// would misread a newer folder; a field more is no new version.
+const Schema = 1
+
+// Manifest describes a run.
+type Manifest struct {
+	Schema   int                `json:"schema"`
+	ID       string             `json:"id"`    // time and study, such as 20260102-150405-nesting
+	Study    study.Study        `json:"study"` // as run: the quick form already applied
+	Quick    bool               `json:"quick,omitzero"`
+	Seed     uint64             `json:"seed"`
+	Started  time.Time          `json:"started,omitzero"`
+	Ended    time.Time          `json:"ended,omitzero"`    // zero while running or interrupted
+	Outcome  string             `json:"outcome,omitzero"`  // "", "decided", "cap", "budget", "interrupted"
+	Command  []string           `json:"command,omitzero"`  // that repeats the run
+	Tare     string             `json:"tare,omitzero"`     // version
+	Programs map[string]Program `json:"programs,omitzero"` // by arm
+	LeftOut  map[string]string  `json:"left_out,omitzero"` // arms left out, with the reason
+	Rates    map[string]float64 `json:"rates,omitzero"`    // offered rate by workload, requests a second
+	Capacity map[string]float64 `json:"capacity,omitzero"` // pilot capacity by arm, requests a second
+	Pinning  Pinning            `json:"pinning"`
+	Env      []Fact             `json:"env,omitzero"`
+	Floor    map[string]float64 `json:"floor,omitzero"`        // calibrated noise floor by "metric" as |ln ratio|; empty = not calibrated
+	FloorN   int                `json:"floor_blocks,omitzero"` // blocks that the floor holds for
+	SelfTest string             `json:"self_test,omitzero"`    // what `tare selftest` last found on this machine; "" = never run
+	Warnings []string           `json:"warnings,omitzero"`
+}
+
+// Program identifies what an arm ran.
+type Program struct {
+	Path    string            `json:"path,omitzero"` // base name only
+	BuildID string            `json:"build_id,omitzero"`
+	Go      string            `json:"go,omitzero"`      // toolchain version
+	Modules map[string]string `json:"modules,omitzero"` // versions of the modules built in
+	Args    []string          `json:"args,omitzero"`
+}
+
+// Pinning says which CPUs instrument and specimen had.
+type Pinning struct {
+	Instrument []int `json:"instrument,omitzero"`
+	Specimen   []int `json:"specimen,omitzero"`
+	Disjoint   bool  `json:"disjoint"`
+}
+
+// Fact is one line of the environment.
+type Fact struct {
+	Name    string `json:"name"`
+	Value   string `json:"value,omitzero"`
+	Verdict string `json:"verdict,omitzero"` // "ok", "note", "disturbs"
+	Remedy  string `json:"remedy,omitzero"`
+}
+
+// Trial is one execution of one cell.
+type Trial struct {
+	Seq      int                `json:"seq"`   // from 0, in order of execution
+	Block    int                `json:"block"` // from 0; -1 = pilot
+	Arm      string             `json:"arm"`
+	Twin     bool               `json:"twin,omitzero"` // the control's second trial in the block
+	Workload string             `json:"workload"`
+	Start    time.Time          `json:"start,omitzero"`
+	Elapsed  time.Duration      `json:"elapsed_ns,omitzero"` // of the measured part
+	Requests uint64             `json:"requests"`
+	Metrics  map[string]float64 `json:"metrics,omitzero"` // by study.Metric name, in base units
+	Facts    map[string]string  `json:"facts,omitzero"`   // what the arm reports of itself
+	Invalid  []string           `json:"invalid,omitzero"` // reasons; empty = valid
+	Warnings []string           `json:"warnings,omitzero"`
+	Steady   bool               `json:"steady"`
+	Series   []Slice            `json:"series,omitzero"`
+	Hist     string             `json:"hist,omitzero"`    // base name below hist/, without the ending; "" = none
+	Attempt  int                `json:"attempt,omitzero"` // 0, 1 when run again in a later block …
+}
+
+// Slice is one period of a trial.
+type Slice struct {
+	AtMs     float64 `json:"at_ms"`
+	Answered uint64  `json:"answered"`
+	Failed   uint64  `json:"failed,omitzero"`
+	P50      float64 `json:"p50_ns"` // ns
+	P99      float64 `json:"p99_ns"` // ns
+}
+
+// Run is a run read back.
+type Run struct {
+	Dir      string
+	Manifest Manifest
+	Trials   []Trial
+	Warnings []error // a torn last line, …
+}
+
+// Histograms are those kept of a trial. Either may be nil.
+type Histograms struct {
+	Response, Service *hist.Hist
+}

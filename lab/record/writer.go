@@ -1,0 +1,198 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Names within a run's folder.
+const (
+	manifestName = "manifest.json"
+	trialsName   = "trials.jsonl"
+	histName     = "hist"
+)
+
+// Writer appends to a run. It is not safe for concurrent use. It holds the
+// folder's lock until Finish or Close.
+type Writer struct {
+	dir      string
+	manifest Manifest
+	trials   *os.File
+	size     int64 // of the whole lines in trials
+	next     int   // lowest sequence number that may come
+	unlock   func() error
+}
+
+// Create makes the folder dir and writes the manifest m into it; Schema is
+// filled in. It refuses a folder that exists: fs.ErrExist.
+func Create(dir string, m Manifest) (*Writer, error) {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
+		return nil, fmt.Errorf("creating run: %w", err)
+	}
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("creating run: %w", err)
+	}
+	unlock, err := lock(dir)
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) { // making the folder was exclusive already
+		return nil, fmt.Errorf("creating run: %w", err)
+	}
+	m.Schema = Schema
+	w := &Writer{dir: dir, manifest: m, unlock: unlock}
+	if err := w.begin(); err != nil {
+		return nil, errors.Join(fmt.Errorf("creating run: %w", err), w.Close())
+	}
+	return w, nil
+}
+
+func (w *Writer) begin() (err error) {
+	if err := os.Mkdir(filepath.Join(w.dir, histName), 0o777); err != nil {
+		return err
+	}
+	w.trials, err = os.OpenFile(filepath.Join(w.dir, trialsName), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	if err := w.writeManifest(); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(w.dir))
+}
+
+// Resume opens the run in dir to append to it: a torn tail is cut off, which
+// the run's Warnings say. The lock keeps a second writer out; where the system
+// has none, Resume fails with errors.ErrUnsupported.
+func Resume(dir string) (*Writer, *Run, error) {
+	unlock, err := lock(dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("resuming run: %w", err)
+	}
+	w := &Writer{dir: dir, unlock: unlock}
+	run, err := w.resume()
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("resuming run: %w", err), w.Close())
+	}
+	return w, run, nil
+}
+
+func (w *Writer) resume() (*Run, error) {
+	run, size, err := open(w.dir)
+	if err != nil {
+		return nil, err
+	}
+	w.manifest, w.size = run.Manifest, size
+	if n := len(run.Trials); n > 0 {
+		w.next = run.Trials[n-1].Seq + 1
+	}
+	w.trials, err = os.OpenFile(filepath.Join(w.dir, trialsName), os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.trials.Truncate(size); err != nil {
+		return nil, err
+	}
+	return run, w.trials.Sync()
+}
+
+// Append keeps a trial and, unless h is nil, its histograms. When it returns
+// nil both are on disk; when not, the run is as it was before. A metric that
+// is no finite number is left out and named in the trial's warnings. Sequence
+// numbers must rise.
+func (w *Writer) Append(t Trial, h *Histograms) error {
+	if t.Seq < w.next {
+		return fmt.Errorf("appending trial %d: the next sequence number is %d", t.Seq, w.next)
+	}
+	if err := w.append(finite(t), h); err != nil {
+		return fmt.Errorf("appending trial %d: %w", t.Seq, err)
+	}
+	w.next = t.Seq + 1
+	return nil
+}
+
+func (w *Writer) append(t Trial, h *Histograms) error {
+	if w.manifest.Outcome != "" { // taken up after its end
+		if err := w.Update(func(m *Manifest) { m.Outcome, m.Ended = "", time.Time{} }); err != nil {
+			return err
+		}
+	}
+	if h != nil {
+		t.Hist = fmt.Sprintf("%06d", t.Seq)
+		if err := writeHistograms(w.dir, t, h); err != nil {
+			return err
+		}
+	}
+	line, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	line = append(line, '\n')
+	_, err = w.trials.WriteAt(line, w.size)
+	if err == nil {
+		err = w.trials.Sync()
+	}
+	if err != nil { // half a line must not be followed by another
+		return errors.Join(err, w.trials.Truncate(w.size))
+	}
+	w.size += int64(len(line))
+	return nil
+}
+
+// finite returns t without the numbers that JSON cannot hold.
+func finite(t Trial) Trial {
+	metrics := make(map[string]float64, len(t.Metrics))
+	var lost []string
+	for name, v := range t.Metrics {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			lost = append(lost, fmt.Sprintf("metric %s left out: it was %v", name, v))
+			continue
+		}
+		metrics[name] = v
+	}
+	slices.Sort(lost)
+	t.Metrics = metrics
+	t.Warnings = slices.Concat(t.Warnings, lost)
+	return t
+}
+
+// Update changes the manifest and writes it anew. A reader sees the old one or
+// the new one, never half of either.
+func (w *Writer) Update(change func(*Manifest)) error {
+	change(&w.manifest)
+	return w.writeManifest()
+}
+
+// Finish notes how and when the run ended, and closes the writer.
+func (w *Writer) Finish(outcome string) error {
+	err := w.Update(func(m *Manifest) { m.Outcome, m.Ended = outcome, time.Now().UTC() })
+	return errors.Join(err, w.Close())
+}
+
+// Close releases the run without a word on its end. Closing twice is no error.
+func (w *Writer) Close() error {
+	var errs []error
+	if w.trials != nil {
+		errs = append(errs, w.trials.Close())
+		w.trials = nil
+	}
+	if w.unlock != nil {
+		errs = append(errs, w.unlock())
+		w.unlock = nil
+	}
+	return errors.Join(errs...)
+}
+
+func (w *Writer) writeManifest() error {
+	data, err := json.MarshalIndent(w.manifest, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing manifest: %w", err)
+	}
+	if err := writeFile(filepath.Join(w.dir, manifestName), append(data, '\n')); err != nil {
+		return fmt.Errorf("writing manifest: %w", err)
+	}
+	return nil
+}
