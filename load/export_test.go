@@ -1,0 +1,63 @@
+package load
+
+import "testing"
+
+// Internals that the external tests of the request side look at.
+
+// Encoded returns the first n requests that worker sends and the targets they
+// are for.
+func Encoded(o Options, worker, n int) (reqs []string, targets []int, err error) {
+	s, err := newScript(&o)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := s.cursor(worker)
+	var buf []byte
+	for range n {
+		req, t := c.next(buf)
+		if s.dynamic {
+			buf = req
+		}
+		reqs, targets = append(reqs, string(req)), append(targets, t)
+	}
+	return reqs, targets, nil
+}
+
+// EncodedClosing returns the first request that asks for the connection's end.
+func EncodedClosing(o Options) (string, error) {
+	s, err := newScript(&o)
+	if err != nil {
+		return "", err
+	}
+	req, _ := s.cursor(0).nextClosing(nil)
+	return string(req), nil
+}
+
+// NextAllocs returns how many allocations a request costs.
+func NextAllocs(o Options) (float64, error) {
+	s, err := newScript(&o)
+	if err != nil {
+		return 0, err
+	}
+	c := s.cursor(0)
+	buf := make([]byte, 0, 4096)
+	return testing.AllocsPerRun(1000, func() { c.next(buf) }), nil
+}
+
+// Verified checks one answer whose body comes in pieces of step bytes.
+func Verified(v Verify, status int, head, body string, step int) (bool, error) {
+	c, err := compileVerify(&v, false)
+	if err != nil {
+		return false, err
+	}
+	var st stream
+	st.reset(&check{contains: []byte("an earlier use"), digest: []byte("of the same stream")})
+	st.Write([]byte("an earlier"))
+	st.reset(&c)
+	for rest := []byte(body); len(rest) > 0; {
+		n := min(step, len(rest))
+		st.Write(rest[:n])
+		rest = rest[n:]
+	}
+	return c.headOK(status, []byte(head)) && st.ok(), nil
+}

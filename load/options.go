@@ -1,0 +1,128 @@
+package load
+
+import (
+	"crypto/tls"
+	"time"
+
+	"github.com/tarehq/tare/load/pace"
+)
+
+// Options say what load to offer. The zero value of every field but Targets
+// works.
+type Options struct {
+	// Targets are what is asked for; at least one. All share one scheme and,
+	// unless Unix is set, may differ in host.
+	Targets []Target
+	// Feeder fills {{.name}} in the targets' URLs, headers and bodies, one
+	// record a request, in order and from the start again at the end. Nil
+	// leaves the targets as they are.
+	Feeder *Feeder
+
+	// Schedule gives the intended starts (open loop). Nil is the closed loop:
+	// each connection sends its next request when the answer has come.
+	Schedule *pace.Schedule
+	// Connections is the number kept busy (closed loop; 0 means 64) or the
+	// most that may be open (open loop; 0 means 4096).
+	Connections int
+	// Streams is the number of requests in flight on one HTTP/2 connection: kept
+	// busy (closed loop; 0 means 1) or at most (open loop; 0 means 100).
+	Streams int
+	// MaxInFlight bounds the requests begun and not finished (open loop). What
+	// does not fit at its intended start is counted as dropped. 0: no bound;
+	// a request that finds no free connection then waits, and its wait counts
+	// in its response time.
+	MaxInFlight int
+	// Duration bounds the measured part; 0 means 10 s unless Requests is set.
+	// It is not needed when Schedule ends by itself.
+	Duration time.Duration
+	// Requests bounds the number of measured requests; 0: no bound.
+	Requests int64
+	// WarmUp is the part before the measured one; what happens in it is
+	// counted in Result.WarmUp only.
+	WarmUp time.Duration
+	// Timeout bounds one request from its start, connecting included; 0 means
+	// 30 s, negative none.
+	Timeout time.Duration
+	// NewConnections is the share, 0 to 1, of requests sent on a connection of
+	// their own, closed after the answer.
+	NewConnections float64
+
+	// Unix is the path of a Unix socket to connect to instead of the host.
+	Unix string
+	// Protocol picks the engine's protocol; the zero value is HTTP/1.1.
+	Protocol Protocol
+	// TLS configures https targets; nil verifies as usual.
+	TLS *tls.Config
+	// NoResume makes every TLS handshake a full one.
+	NoResume bool
+
+	// Engine picks how requests are driven; the zero value picks the best for
+	// the targets and this system.
+	Engine Engine
+	// Threads is the number of event loops (epoll engine); 0 means 1 per
+	// usable CPU, at most one per connection.
+	Threads int
+	// CPUs pins loop i to CPU CPUs[i mod len]. Empty: not pinned.
+	CPUs []int
+	// Spin is how long before an intended start a loop polls instead of
+	// sleeping; 0 means a default that keeps the lag's p99 well under 1 ms.
+	// Negative never polls.
+	Spin time.Duration
+	// MaxAnswer bounds the bytes of one answer held or read; 0 means 64 MiB.
+	// A longer answer is malformed.
+	MaxAnswer int64
+
+	// Slice is the period of Result.Series; 0 means 1 s.
+	Slice time.Duration
+	// Progress, if set, is called about four times a second from one
+	// goroutine while the load runs.
+	Progress func(Snapshot)
+	// Mark, if set, is called from one goroutine when the measured part begins
+	// (true) and as soon as its last request has ended, before connections are
+	// closed (false). The load goes on meanwhile: keep it short.
+	Mark func(begin bool)
+	// Seed fixes every random choice (Poisson arrivals, weights); 0 means 1.
+	Seed uint64
+}
+
+// Target is a request's blueprint.
+type Target struct {
+	Method string  // "" means GET
+	URL    string  // absolute: scheme, host, path, query; may hold {{.name}}
+	Header []Field // sent in this order; Host, User-Agent may be overridden here
+	Body   []byte  // may hold {{.name}}
+	Weight int     // share among the targets; 0 means 1
+	Verify Verify
+}
+
+// Field is one header field.
+type Field struct{ Name, Value string }
+
+// Verify says what makes an answer correct. The zero value accepts every
+// well-formed answer.
+type Verify struct {
+	Status   int     // 0: any
+	Header   []Field // each must be present with this value
+	Contains string  // body substring; "": any
+	Length   *int64  // body length in bytes; nil: any
+	SHA256   string  // hex digest of the body; "": any
+}
+
+// Protocol is an HTTP version.
+type Protocol string
+
+// The protocols.
+const (
+	HTTP1 Protocol = ""   // HTTP/1.1
+	HTTP2 Protocol = "h2" // HTTP/2: by ALPN on https, prior knowledge on http
+)
+
+// Engine is a way to drive requests.
+type Engine string
+
+// The engines.
+const (
+	Auto       Engine = ""          // epoll where it can, else goroutines
+	Epoll      Engine = "epoll"     // event loops on locked threads; HTTP/1.1 without TLS, Linux
+	Goroutines Engine = "goroutine" // a goroutine a connection; TLS, HTTP/2, every system
+)

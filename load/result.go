@@ -1,0 +1,94 @@
+package load
+
+import (
+	"time"
+
+	"github.com/tarehq/tare/stats/hist"
+)
+
+// Result is what a load run measured. All times are of the measured part.
+type Result struct {
+	Started time.Time     // of the measured part
+	Elapsed time.Duration // first intended start → last answer or end of the measured part
+	Engine  Engine        // that ran
+	Threads int
+
+	Counts Counts // of the measured part
+	WarmUp Counts // of the warm-up
+
+	Response  *hist.Hist // intended start → last byte, ns; closed loop: equal to Service
+	Service   *hist.Hist // start → last byte, ns
+	Lag       *hist.Hist // intended start → start, ns; open loop only
+	FirstByte *hist.Hist // start → first byte of the answer, ns
+	Connect   *hist.Hist // TCP or Unix connect, ns
+	Handshake *hist.Hist // TLS handshake, ns
+
+	BytesIn, BytesOut uint64 // on the wire above TCP (after TLS), headers included
+
+	Opened     uint64  // connections opened, warm-up included
+	Reused     uint64  // requests sent on a connection that had carried one before
+	Full       uint64  // full TLS handshakes, warm-up included
+	Resumed    uint64  // resumed TLS handshakes
+	MeanFlight float64 // time-averaged requests in flight, integrated independently of the response times
+	PeakFlight int
+
+	Series []Slice // per Options.Slice, in order
+
+	CPU      time.Duration // the generator's own, user and system, over the measured part
+	Spun     time.Duration // what of CPU went into polling before intended starts
+	MaxRSS   uint64        // bytes; the generator's process
+	Bound    bool          // the generator was (nearly) the bottleneck: see Warnings for why
+	Ended    string        // "" or why it ended early, such as "interrupted"
+	Warnings []error       // caveats of this result, to be shown with it
+}
+
+// Counts say how requests ended. Every scheduled request is in exactly one of
+// the fields up to Dropped, so their sum is Scheduled.
+type Counts struct {
+	Scheduled uint64
+	Status    [6]uint64 // answered, by class: Status[2] is 2xx; [0] is never used
+	Refused   uint64    // the connection was refused or could not be made
+	Reset     uint64    // the connection was reset or broke while sending or before any byte of an answer
+	Timeout   uint64    // no whole answer within Options.Timeout
+	Short     uint64    // the connection ended within the answer
+	Malformed uint64    // the answer is not HTTP, or beyond a limit
+	Dropped   uint64    // scheduled, never sent
+
+	Unverified uint64 // answered, but not as Target.Verify asks; also counted by class
+}
+
+// Answered is the number of well-formed whole answers.
+func (c Counts) Answered() uint64 {
+	var n uint64
+	for _, v := range c.Status {
+		n += v
+	}
+	return n
+}
+
+// Failed is the number of requests sent that got no whole answer.
+func (c Counts) Failed() uint64 {
+	return c.Refused + c.Reset + c.Timeout + c.Short + c.Malformed
+}
+
+// Slice is one period of the series.
+type Slice struct {
+	At       time.Duration // of its start, from the start of the measured part
+	Answered uint64
+	Failed   uint64
+	Dropped  uint64
+	BytesIn  uint64
+	P50, P99 time.Duration // response time of what ended in the slice
+	Max      time.Duration
+}
+
+// Snapshot is the state of a running load.
+type Snapshot struct {
+	Elapsed  time.Duration // of the measured part; negative while warming up
+	Total    time.Duration // planned; 0 when bounded by requests
+	Counts   Counts
+	Rate     float64    // answers a second over about the last second
+	Flight   int        // requests in flight
+	Response *hist.Hist // so far; the receiver may keep it until the next call
+	Service  *hist.Hist
+}

@@ -1,0 +1,277 @@
+package load
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+)
+
+// maxWeight bounds a target's weight.
+const maxWeight = 1 << 20
+
+// message is an encoded HTTP/1.1 request: whole when nothing in it varies.
+type message struct {
+	fixed []byte   // nil when there are fields to fill
+	head  template // up to the value of Content-Length, or whole without a body
+	body  template
+	sized bool // Content-Length's value, the empty line and the body follow head
+}
+
+// encode lays b out as an HTTP/1.1 request.
+func (b *blueprint) encode(closing bool) message {
+	parts := []template{
+		literal(b.method + " "), b.path, literal(" HTTP/1.1\r\nHost: "), b.host, literal("\r\n"),
+	}
+	for _, h := range b.header {
+		parts = append(parts, literal(h.name+": "), h.value, literal("\r\n"))
+	}
+	if closing {
+		parts = append(parts, literal("Connection: close\r\n"))
+	}
+	m := message{body: b.body, sized: b.carriesLength()}
+	if m.sized {
+		parts = append(parts, literal("Content-Length: "))
+	} else {
+		parts = append(parts, literal("\r\n"))
+	}
+	m.head = join(parts...)
+	if !m.head.dynamic() && !m.body.dynamic() {
+		m.fixed = m.appendTo([]byte{}, nil)
+	}
+	return m
+}
+
+// carriesLength reports whether the request states its body's length, which
+// RFC 9110 asks of methods that expect a body even when there is none.
+func (b *blueprint) carriesLength() bool {
+	switch b.method {
+	case "POST", "PUT", "PATCH":
+		return true
+	}
+	return len(b.body) > 0
+}
+
+func (m *message) appendTo(dst []byte, record []string) []byte {
+	dst = m.head.appendTo(dst, record)
+	if m.sized {
+		dst = strconv.AppendInt(dst, int64(m.body.size(record)), 10)
+		dst = append(dst, "\r\n\r\n"...)
+		dst = m.body.appendTo(dst, record)
+	}
+	return dst
+}
+
+// script is the compiled targets: what a run asks for, in which proportions.
+// It is safe for concurrent use; its cursors are not.
+type script struct {
+	endpoints []endpoint
+	targets   []*blueprint
+	verify    verifier
+	dynamic   bool // some target has a field to fill
+	https     bool
+
+	alias  aliasTable
+	feeder *Feeder
+	fed    atomic.Uint64 // records handed out
+	share  float64       // of requests that go on a connection of their own
+	seed   uint64
+}
+
+// newScript compiles o's targets.
+func newScript(o *Options) (*script, error) {
+	if len(o.Targets) == 0 {
+		return nil, errors.New("checking options: no target: want at least one URL")
+	}
+	if !(o.NewConnections >= 0 && o.NewConnections <= 1) {
+		return nil, fmt.Errorf("checking options: a share of new connections of %v is outside 0 to 1", o.NewConnections)
+	}
+	s := &script{feeder: o.Feeder, share: o.NewConnections, seed: max(o.Seed, 1)}
+	weights := make([]int, len(o.Targets))
+	known := map[endpoint]int{}
+	for i := range o.Targets {
+		t := &o.Targets[i]
+		b, e, err := compileTarget(t, o)
+		if err != nil {
+			return nil, targetError(o, i, err)
+		}
+		if i == 0 {
+			s.https = e.tls
+		} else if s.https != e.tls {
+			return nil, targetError(o, i, fmt.Errorf("scheme %q differs from the first target's: all share one", b.scheme))
+		}
+		n, ok := known[e]
+		if !ok {
+			n = len(s.endpoints)
+			known[e], s.endpoints = n, append(s.endpoints, e)
+		}
+		b.endpoint, weights[i] = n, b.weight
+		s.dynamic = s.dynamic || b.dynamic()
+		s.targets = append(s.targets, b)
+		c, err := compileVerify(&t.Verify, b.head)
+		if err != nil {
+			return nil, targetError(o, i, err)
+		}
+		s.verify = append(s.verify, c)
+	}
+	s.alias = newAliasTable(weights)
+	return s, nil
+}
+
+// targetError names the target that err is about.
+func targetError(o *Options, i int, err error) error {
+	shown := o.Targets[i].URL
+	if scheme, rest, ok := strings.Cut(shown, "://"); ok {
+		if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+			shown = scheme + "://…" + rest[at:] // a password is not for logs
+		}
+	}
+	if len(o.Targets) == 1 {
+		return fmt.Errorf("target %q: %w", shown, err)
+	}
+	return fmt.Errorf("target %d, %q: %w", i+1, shown, err)
+}
+
+// cursor is one worker's way through a script. What it draws depends on the
+// seed and the worker's number only; the feeder's records are shared out among
+// the workers in the order in which they ask.
+type cursor struct {
+	s   *script
+	rng *rand.Rand
+}
+
+func (s *script) cursor(worker int) *cursor {
+	return &cursor{s: s, rng: rand.New(rand.NewPCG(s.seed, uint64(worker)))}
+}
+
+// next is the coming request and its target's index. Without fields to fill
+// the request is the script's own, not to be written to; else it is appended
+// to buf[:0].
+func (c *cursor) next(buf []byte) (req []byte, target int) {
+	target = c.pick()
+	return c.s.encoded(&c.s.targets[target].plain, buf), target
+}
+
+// nextClosing is next with a request that asks the server to close the
+// connection after its answer, which keeps the waiting state of a closed
+// connection, and with it the local port, off the client.
+func (c *cursor) nextClosing(buf []byte) (req []byte, target int) {
+	target = c.pick()
+	return c.s.encoded(&c.s.targets[target].closing, buf), target
+}
+
+// closing draws whether the coming request goes on a connection of its own.
+func (c *cursor) closing() bool {
+	switch share := c.s.share; share {
+	case 0:
+		return false
+	case 1:
+		return true
+	default:
+		return c.rng.Float64() < share
+	}
+}
+
+func (c *cursor) pick() int {
+	if len(c.s.targets) == 1 {
+		return 0
+	}
+	return c.s.alias.pick(c.rng)
+}
+
+func (s *script) encoded(m *message, buf []byte) []byte {
+	if m.fixed != nil {
+		return m.fixed
+	}
+	return m.appendTo(buf[:0], s.record())
+}
+
+// record is the feeder's next, from the first again after the last.
+func (s *script) record() []string {
+	i := s.fed.Add(1) - 1
+	return s.feeder.records[i%uint64(len(s.feeder.records))]
+}
+
+// request is the coming request in net/http's form, for the engine whose
+// protocol is a library's. The caller owns it.
+func (c *cursor) request() (req *http.Request, target int) {
+	target = c.pick()
+	b := c.s.targets[target]
+	var rec []string
+	if b.dynamic() {
+		rec = c.s.record()
+	}
+	host := b.host.fill(rec)
+	header := make(http.Header, len(b.header))
+	for _, h := range b.header {
+		header.Add(h.name, h.value.fill(rec))
+	}
+	req = &http.Request{
+		Method: b.method,
+		// Opaque is sent as it is, so the target keeps the user's escapes.
+		URL:    &url.URL{Scheme: b.scheme, Host: host, Opaque: b.path.fill(rec)},
+		Host:   host,
+		Header: header,
+	}
+	if len(b.body) > 0 {
+		body := b.body.appendTo(nil, rec)
+		req.ContentLength = int64(len(body))
+		req.Body = http.NoBody
+		if len(body) > 0 {
+			req.Body = bodyReader{bytes.NewReader(body)}
+		}
+	}
+	return req, target
+}
+
+// bodyReader is a request body that needs no closing.
+type bodyReader struct{ *bytes.Reader }
+
+func (bodyReader) Close() error { return nil }
+
+// aliasTable draws indexes in given proportions in constant time (Walker's
+// alias method, as arranged by Vose).
+type aliasTable struct {
+	keep  []float64 // chance to stay with the column drawn
+	other []int     // the index taken else
+}
+
+func newAliasTable(weights []int) aliasTable {
+	n := len(weights)
+	t := aliasTable{keep: make([]float64, n), other: make([]int, n)}
+	total := 0
+	for _, w := range weights {
+		total += w
+	}
+	var small, large []int
+	for i, w := range weights {
+		t.keep[i], t.other[i] = float64(w)*float64(n)/float64(total), i
+		if t.keep[i] < 1 {
+			small = append(small, i)
+		} else {
+			large = append(large, i)
+		}
+	}
+	for len(small) > 0 && len(large) > 0 {
+		s, l := small[len(small)-1], large[len(large)-1]
+		small = small[:len(small)-1]
+		t.other[s] = l
+		if t.keep[l] -= 1 - t.keep[s]; t.keep[l] < 1 {
+			large, small = large[:len(large)-1], append(small, l)
+		}
+	}
+	return t
+}
+
+func (t *aliasTable) pick(rng *rand.Rand) int {
+	i := rng.IntN(len(t.keep))
+	if rng.Float64() < t.keep[i] {
+		return i
+	}
+	return t.other[i]
+}

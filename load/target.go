@@ -1,0 +1,253 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// endpoint is a place to connect to.
+type endpoint struct {
+	network string // "tcp" or "unix"
+	addr    string // host:port, or the socket's path
+	host    string // the name that a certificate must hold; "" without TLS
+	tls     bool
+}
+
+// blueprint is a compiled Target.
+type blueprint struct {
+	endpoint int // index into script.endpoints
+	method   string
+	head     bool // the method is HEAD: answers have no body
+	weight   int
+	scheme   string
+	host     template // of the Host field
+	path     template // path and query, as sent
+	header   []headerField
+	body     template
+
+	plain, closing message // HTTP/1.1; closing asks the server to close
+}
+
+// headerField is one field with its value to fill.
+type headerField struct {
+	name  string
+	value template
+}
+
+// compileTarget checks t and encodes it. The error does not name the target.
+func compileTarget(t *Target, o *Options) (*blueprint, endpoint, error) {
+	b := &blueprint{method: t.Method, weight: t.Weight}
+	if b.method == "" {
+		b.method = "GET"
+	}
+	if !httpguts.ValidHeaderFieldName(b.method) { // both are tokens
+		return nil, endpoint{}, fmt.Errorf("method %q is not a token such as GET", t.Method)
+	}
+	if b.method == "CONNECT" {
+		return nil, endpoint{}, errors.New("method CONNECT opens a tunnel, which has no answer to measure")
+	}
+	b.head = b.method == "HEAD"
+	if b.weight == 0 {
+		b.weight = 1
+	}
+	if b.weight < 0 || b.weight > maxWeight {
+		return nil, endpoint{}, fmt.Errorf("weight %d is outside 0 to %d", t.Weight, maxWeight)
+	}
+	e, err := b.setURL(t.URL, o)
+	if err != nil {
+		return nil, endpoint{}, err
+	}
+	if err := b.setHeader(t.Header, o.Feeder); err != nil {
+		return nil, endpoint{}, err
+	}
+	if b.body, err = splitFields(string(t.Body), o.Feeder, false); err != nil {
+		return nil, endpoint{}, fmt.Errorf("body: %w", err)
+	}
+	if err := b.checkRecords(o.Feeder); err != nil {
+		return nil, endpoint{}, err
+	}
+	b.plain, b.closing = b.encode(false), b.encode(true)
+	return b, e, nil
+}
+
+// setURL takes the URL apart into where to connect and what to ask for.
+func (b *blueprint) setURL(raw string, o *Options) (endpoint, error) {
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok {
+		return endpoint{}, missingScheme(raw)
+	}
+	authority, path := rest, "/"
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority, path = rest[:i], rest[i:]
+	}
+	if o.Feeder != nil && strings.Contains(authority, "{{") {
+		return endpoint{}, errors.New("a field may stand in the path and the query, not in the host: list the hosts as targets of their own")
+	}
+	u, err := url.Parse(scheme + "://" + authority)
+	if err != nil {
+		return endpoint{}, parseError(err, authority)
+	}
+	b.scheme = u.Scheme
+	if err := checkAuthority(u); err != nil {
+		return endpoint{}, err
+	}
+	if err := b.setPath(path, o.Feeder); err != nil {
+		return endpoint{}, err
+	}
+	host, err := httpguts.PunycodeHostPort(strings.TrimSuffix(u.Host, ":"))
+	if err != nil {
+		return endpoint{}, fmt.Errorf("host %q: %w", u.Host, err)
+	}
+	b.host = literal(host)
+	return connectTo(host, u.Scheme == "https", o.Unix), nil
+}
+
+// connectTo is where requests for host ("name" or "name:port") go.
+func connectTo(host string, secure bool, unix string) endpoint {
+	name, port, err := net.SplitHostPort(host)
+	if err != nil {
+		name, port = strings.Trim(host, "[]"), "80"
+		if secure {
+			port = "443"
+		}
+	}
+	e := endpoint{network: "tcp", addr: net.JoinHostPort(name, port), tls: secure}
+	if secure {
+		e.host = name
+	}
+	if unix != "" {
+		e.network, e.addr = "unix", unix
+	}
+	return e
+}
+
+func missingScheme(raw string) error {
+	guess := strings.TrimLeft(raw, "/")
+	if strings.HasPrefix(guess, ":") {
+		guess = "localhost" + guess
+	}
+	if guess == "" {
+		return errors.New("the URL is empty: want one such as http://localhost:8080/")
+	}
+	return fmt.Errorf("the URL has no scheme: did you mean %q?", "http://"+guess)
+}
+
+// parseError is url.Parse's complaint without the URL, which the caller names.
+func parseError(err error, authority string) error {
+	if ue, ok := errors.AsType[*url.Error](err); ok {
+		err = ue.Err
+	}
+	if strings.Contains(authority, "@") {
+		return credentialsError() // its message would show the password
+	}
+	return fmt.Errorf("the URL is malformed: %w", err)
+}
+
+func credentialsError() error {
+	return errors.New("credentials in a URL are not sent: use a header such as \"Authorization: Basic …\"")
+}
+
+func checkAuthority(u *url.URL) error {
+	switch {
+	case u.Scheme == "ws" || u.Scheme == "wss":
+		return fmt.Errorf("scheme %q is not supported: WebSockets are not requests and answers; use http or https", u.Scheme)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("scheme %q is not supported: use http or https", u.Scheme)
+	case u.User != nil:
+		return credentialsError()
+	case u.Hostname() == "":
+		return errors.New("the URL has no host: want one such as http://localhost:8080/")
+	}
+	if p := u.Port(); p != "" {
+		if n, err := strconv.Atoi(p); err != nil || n < 1 || n > 65535 {
+			return fmt.Errorf("port %q is outside 1 to 65535", p)
+		}
+	}
+	return nil
+}
+
+// setPath compiles path, which begins with "/", "?" or "#".
+func (b *blueprint) setPath(path string, f *Feeder) error {
+	path, _, _ = strings.Cut(path, "#") // a fragment stays with the client
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	t, err := splitFields(path, f, true)
+	if err != nil {
+		return fmt.Errorf("URL: %w", err)
+	}
+	b.path = t.mapLiterals(escapeTarget)
+	for _, p := range b.path {
+		if _, err := url.PathUnescape(p.text); err != nil {
+			return fmt.Errorf("the URL is malformed: %w", err)
+		}
+	}
+	return nil
+}
+
+// setHeader compiles the header fields. Host takes the place of the URL's.
+func (b *blueprint) setHeader(fields []Field, f *Feeder) error {
+	agent := false
+	hosts := 0
+	for _, h := range fields {
+		if !httpguts.ValidHeaderFieldName(h.Name) {
+			return fmt.Errorf("header %q: the name is not a token such as X-Request-Id", h.Name)
+		}
+		if !httpguts.ValidHeaderFieldValue(h.Value) {
+			return fmt.Errorf("header %q: the value holds a control character", h.Name)
+		}
+		v, err := splitFields(h.Value, f, false)
+		if err != nil {
+			return fmt.Errorf("header %q: %w", h.Name, err)
+		}
+		switch strings.ToLower(h.Name) {
+		case "host":
+			b.host = v
+			if hosts++; hosts > 1 {
+				return errors.New("header \"Host\" is given twice: a request has one")
+			}
+			continue
+		case "content-length", "transfer-encoding":
+			return fmt.Errorf("header %q follows from the body and cannot be set", h.Name)
+		case "user-agent":
+			agent = true
+		}
+		b.header = append(b.header, headerField{name: h.Name, value: v})
+	}
+	if !agent {
+		b.header = append(b.header, headerField{name: "User-Agent", value: literal("tare")})
+	}
+	return nil
+}
+
+// checkRecords refuses values that would break out of the request line or a
+// header field, before anything is sent.
+func (b *blueprint) checkRecords(f *Feeder) error {
+	cols := b.host.columns(b.path.columns(nil))
+	for _, h := range b.header {
+		cols = h.value.columns(cols)
+	}
+	if len(cols) == 0 {
+		return nil
+	}
+	slices.Sort(cols)
+	cols = slices.Compact(cols)
+	for i, rec := range f.records {
+		for _, c := range cols {
+			if !httpguts.ValidHeaderFieldValue(rec[c]) {
+				return f.at(f.lines[i], fmt.Errorf("column %q holds a control character, which may stand in a body only", f.columns[c]))
+			}
+		}
+	}
+	return nil
+}
+
+// dynamic reports whether the request has a field to fill.
+func (b *blueprint) dynamic() bool { return b.plain.fixed == nil }

@@ -1,0 +1,129 @@
+package load_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/stats/hist"
+)
+
+func TestParseThresholdErrors(t *testing.T) {
+	for give, want := range map[string]string{
+		"":               "no comparison",
+		"p99":            "no comparison",
+		"q99<1ms":        `"q99" is no measure`,
+		"p<1ms":          `"p" is no measure`,
+		"p-1<1ms":        `"p-1" is no measure`,
+		"pInf<1ms":       `"pInf" is no measure`,
+		"p0<1ms":         "outside",
+		"p99.9999<1ms":   "outside",
+		"p99<50":         `"50" is no duration`,
+		"p99<-1ms":       `"-1ms" is no duration`,
+		"p99<=1ms":       `"=1ms" is no duration`,
+		"errors>200%":    `"200%" is no share`,
+		"errors>NaN":     `"NaN" is no share`,
+		"rate<fast":      `"fast" is no rate`,
+		"rate<1e3":       `"1e3" is no rate`,
+		"rate<1000/min":  "is no rate",
+		"max<":           `"" is no duration`,
+		"latency p99<1s": "is no measure",
+	} {
+		if _, err := load.ParseThreshold(give); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ParseThreshold(%q): got error %v, want one with %q", give, err, want)
+		}
+	}
+}
+
+// sampleResult has 98 answers of 1 ms to 98 ms, one 500 among them, one
+// time-out and one dropped, over two seconds, times scale.
+func sampleResult(scale uint64) *load.Result {
+	r := &load.Result{Elapsed: 2 * time.Second, Response: hist.New()}
+	for i := range int64(98) {
+		r.Response.RecordN((i+1)*1e6, scale)
+	}
+	r.Counts.Scheduled = 100 * scale
+	r.Counts.Status[2], r.Counts.Status[5] = 97*scale, scale
+	r.Counts.Timeout, r.Counts.Dropped = scale, scale
+	return r
+}
+
+func TestThresholdHolds(t *testing.T) {
+	tests := []struct {
+		give  string
+		holds bool
+		value string
+	}{
+		{"p50<51ms", true, "50ms"},
+		{"p50 > 49ms", true, "50ms"},
+		{"p50>51ms", false, "50ms"},
+		{"p90<91ms", true, "90ms"},
+		// 2 % never came: p99 is among them, whatever the bound.
+		{"p99<1h", false, "no answer"},
+		{"p99>1h", true, "no answer"},
+		{"max<1h", false, "no answer"},
+		{"mean<1h", false, "no answer"},
+		{"errors>2.9%", true, "3%"},
+		{"errors<0.031", true, "3%"},
+		{"errors>3.1%", false, "3%"},
+		{"rate>480/s", true, "490.0/s"},
+		{"rate<0.5k", true, "490.0/s"},
+		{"rate>1M/s", false, "490.0/s"},
+	}
+	for _, tt := range tests {
+		th, err := load.ParseThreshold(tt.give)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := sampleResult(10)
+		holds, value, err := th.Holds(r)
+		// A histogram keeps three digits.
+		if strings.HasSuffix(value, "ms") {
+			if d, _ := time.ParseDuration(value); d.Round(time.Millisecond).String() == tt.value {
+				value = tt.value
+			}
+		}
+		if holds != tt.holds || value != tt.value || err != nil {
+			t.Errorf("%q on the sample: got %v at %s, %v; want %v at %s", tt.give, holds, value, err, tt.holds, tt.value)
+		}
+	}
+}
+
+func TestThresholdInconclusive(t *testing.T) {
+	for give, need := range map[string]uint64{"p99<1s": 1000, "p99.9<1s": 10_000, "p99.99>1s": 100_000, "p50<1s": 20, "max<1s": 1, "errors>1%": 1} {
+		th, err := load.ParseThreshold(give)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := th.Requests(); got != need {
+			t.Errorf("%q: got %d requests needed, want %d", give, got, need)
+		}
+		r := &load.Result{Response: hist.New(), Elapsed: time.Second}
+		r.Counts.Scheduled, r.Counts.Status[2] = need-1, need-1
+		if _, _, err := th.Holds(r); !errors.Is(err, load.ErrInconclusive) {
+			t.Errorf("%q on %d requests: got error %v, want ErrInconclusive", give, need-1, err)
+		}
+	}
+}
+
+func FuzzParseThreshold(f *testing.F) {
+	for _, s := range []string{"p99.9<50ms", "errors>0.1%", "rate<10k/s", "max > 1s", "mean<1us"} {
+		f.Add(s)
+	}
+	r := sampleResult(10_000)
+	f.Fuzz(func(t *testing.T, s string) {
+		th, err := load.ParseThreshold(s)
+		if err != nil {
+			return
+		}
+		again, err := load.ParseThreshold(th.String())
+		if err != nil || again != th {
+			t.Fatalf("%q reads as %+v; its String %q reads as %+v, %v", s, th, th, again, err)
+		}
+		if _, _, err := th.Holds(r); err != nil && !errors.Is(err, load.ErrInconclusive) {
+			t.Fatalf("%q on the sample: %v", s, err)
+		}
+	})
+}
