@@ -1,0 +1,134 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// Across is an arm of one run against an arm of another, through the control
+// that both share: how much its effect changed.
+type Across struct {
+	Workload string
+	Metric   study.Metric
+	Primary  bool
+	Scale    Scale
+	Arm      string  // of both runs
+	First    float64 // effect in the first run, on the scale
+	Second   float64 // … in the second
+	// Change is the second effect less the first, the runs' blocks paired in
+	// their order as far as the shorter run goes. Each effect's differences are
+	// symmetric by the randomisation of its own run, hence so are these.
+	Change stats.Comparison
+	Alpha  float64 // level of the interval
+	Band   float64 // the wider of the two runs'
+}
+
+// Relative is the change as a relative one, with its interval; only on the
+// ratio scale.
+func (x *Across) Relative() (e Estimate, ok bool) { return relative(x.Scale, x.Change) }
+
+// Figure is the change for people, as Comparison.Figure.
+func (x *Across) Figure() string {
+	if e, ok := x.Relative(); ok {
+		return unit.Change(e.Value)
+	}
+	return showSigned(x.Metric, x.Change.Effect)
+}
+
+// Range is the interval of the change for people.
+func (x *Across) Range() string {
+	if e, ok := x.Relative(); ok {
+		return changes(e.Interval)
+	}
+	return span(x.Metric, x.Change.Interval)
+}
+
+// Between compares the arms that two runs have in common. It goes only through
+// a shared control: the same program by its build ID, under the same
+// workloads, on equal terms. Where there is none, the error says why not.
+func Between(first, second *Analysis) ([]Across, error) {
+	if err := sharedControl(first, second); err != nil {
+		return nil, fmt.Errorf("comparing runs %s and %s: %w", first.Manifest.ID, second.Manifest.ID, err)
+	}
+	var all []Across
+	for i := range first.Workloads {
+		w := &first.Workloads[i]
+		other := second.Workload(w.Name)
+		if other == nil {
+			continue
+		}
+		if err := sameTerms(first, second, w, other); err != nil {
+			return nil, fmt.Errorf("comparing runs %s and %s: workload %s: %w", first.Manifest.ID, second.Manifest.ID, w.Name, err)
+		}
+		for j := range w.Metrics {
+			m := &w.Metrics[j]
+			if n := other.Metric(m.Name); n != nil && n.Scale == m.Scale {
+				all = append(all, across(m, n, min(w.Alpha, other.Alpha))...)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("comparing runs %s and %s: they have no arm, workload and metric in common", first.Manifest.ID, second.Manifest.ID)
+	}
+	return all, nil
+}
+
+func sharedControl(first, second *Analysis) error {
+	a, b := first.Manifest.Study.Control, second.Manifest.Study.Control
+	pa, pb := first.Manifest.Programs[a], second.Manifest.Programs[b]
+	switch {
+	case pa.BuildID == "" || pb.BuildID == "":
+		return fmt.Errorf("a control has no build ID (%s: %q, %s: %q): nothing says that both ran the same program", a, pa.BuildID, b, pb.BuildID)
+	case pa.BuildID != pb.BuildID:
+		return fmt.Errorf("the controls are different programs (%s: build ID %s, %s: %s); only runs with the same control can be compared", a, pa.BuildID, b, pb.BuildID)
+	case !slices.Equal(pa.Args, pb.Args):
+		return fmt.Errorf("the controls ran with different arguments (%q and %q)", pa.Args, pb.Args)
+	case first.Manifest.Pinning.Disjoint != second.Manifest.Pinning.Disjoint:
+		return fmt.Errorf("instrument and specimen had CPUs of their own in one run only")
+	}
+	return nil
+}
+
+// sameTerms says in what a workload differs between two runs.
+func sameTerms(first, second *Analysis, a, b *Workload) error {
+	x, y := a.Workload, b.Workload
+	x.Title, y.Title, x.Arms, y.Arms = "", "", nil, nil
+	if !reflect.DeepEqual(x, y) {
+		return fmt.Errorf("it is declared differently in the two runs")
+	}
+	p, q := first.Manifest.Rates[a.Name], second.Manifest.Rates[b.Name]
+	if math.Abs(p-q) > sameRate*max(p, q) {
+		return fmt.Errorf("the offered rates differ (%.0f/s and %.0f/s)", p, q)
+	}
+	if p, q := first.Manifest.Study.Trial, second.Manifest.Study.Trial; p != q {
+		return fmt.Errorf("its trials had different lengths (%v and %v measured)", p.MeasureOr(), q.MeasureOr())
+	}
+	return nil
+}
+
+func across(m, n *Metric, alpha float64) []Across {
+	var all []Across
+	for _, c := range m.Compared {
+		d := n.Against(c.Arm)
+		if d == nil || c.Withheld != "" || d.Withheld != "" {
+			continue
+		}
+		change := make([]float64, min(c.N, d.N))
+		for i := range change {
+			change[i] = d.Paired[i] - c.Paired[i]
+		}
+		x := Across{
+			Workload: c.Workload, Metric: m.Metric, Primary: m.Primary, Scale: m.Scale, Arm: c.Arm,
+			First: c.Effect.Effect, Second: d.Effect.Effect, Alpha: alpha, Band: max(m.Band, n.Band),
+		}
+		x.Change = stats.Compare(change, stats.Rule{Alpha: alpha, Band: x.Band, HigherIsBetter: m.Higher})
+		all = append(all, x)
+	}
+	return all
+}

@@ -1,0 +1,236 @@
+package verdict_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
+)
+
+// judge analyses a run with one claim of these checks.
+func judge(t *testing.T, u truth, change func(*record.Run), checks ...study.Check) verdict.Claim {
+	t.Helper()
+	u.study.Claims = []study.Claim{{ID: "c", Checks: checks}}
+	r := u.run()
+	if change != nil {
+		change(r)
+	}
+	return analyse(t, r).Claims[0]
+}
+
+func cpu(published, against float64) study.Check {
+	return study.Check{
+		Kind: study.Effect, Metric: "cpu_per_request", Workload: "half", Arm: "three",
+		PublishedArm: ptr(published), PublishedAgainst: ptr(against),
+	}
+}
+
+func directed(direction string) study.Check {
+	return study.Check{Kind: study.Effect, Metric: "cpu_per_request", Workload: "half", Arm: "three", Direction: direction}
+}
+
+func TestEffectClaims(t *testing.T) {
+	const none, ok, no, open, other = "", verdict.Confirmed, verdict.Contradicted, verdict.Inconclusive, verdict.NotComparable
+	for _, tc := range []struct {
+		name                         string
+		ratio, noise                 float64
+		check                        study.Check
+		direction, ratioV, diff, all verdict.Word
+		says                         string // in the claim's sentence
+	}{
+		{"as published", 1.05, 0.004, cpu(31_500, 30_000), ok, ok, ok, ok, "It holds here"},
+		{"ratio holds on a slower machine", 1.05, 0.004, cpu(315_000, 300_000), ok, ok, no, verdict.DirectionOnly, "published +15.0 µs"},
+		{"much smaller", 1.05, 0.004, cpu(67_200, 30_000), ok, no, no, verdict.DirectionOnly, "the published size does not"},
+		{"the other way", 0.95, 0.004, cpu(31_500, 30_000), no, no, no, no, "less CPU"},
+		{"nothing there", 1, 0.002, cpu(31_500, 30_000), no, no, no, no, "no effect of practical size"},
+		{"too little to count", 1.006, 0.0005, cpu(31_500, 30_000), no, no, no, no, "differ by +0.6 %"},
+		{"too noisy for the size", 1, 0.05, cpu(30_900, 30_000), open, open, open, open, "cannot be told apart"},
+		{"too noisy, yet not for that size", 1, 0.02, cpu(67_200, 30_000), open, no, no, open, "cannot be told apart"},
+		{"published inside the band", 1.006, 0.0005, cpu(30_150, 30_000), open, ok, ok, open, "inside the band"},
+		{"direction alone", 1.05, 0.004, directed("more"), ok, none, none, ok, "1 of 1 check"},
+		{"wrong direction alone", 1.05, 0.004, directed("less"), no, none, none, no, "more CPU"},
+		{"nothing claimed", 1.05, 0.004, directed(""), other, none, none, other, "no direction"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			u := base()
+			u.noise = tc.noise
+			u.study.Twin = tc.noise < 0.01 // else its floor hides what the case is about
+			u.effect("three", "cpu_per_request", tc.ratio)
+			c := judge(t, u, nil, tc.check)
+			r := c.Checks[0]
+			if r.Direction.Verdict != tc.direction || r.Ratio.Verdict != tc.ratioV || r.Difference.Verdict != tc.diff || c.Verdict != tc.all {
+				t.Errorf("got direction %q, ratio %q, difference %q, claim %q; want %q, %q, %q, %q\n%s", r.Direction.Verdict,
+					r.Ratio.Verdict, r.Difference.Verdict, c.Verdict, tc.direction, tc.ratioV, tc.diff, tc.all, r.Sentence)
+			}
+			if !strings.Contains(c.Sentence, tc.says) {
+				t.Errorf("sentence %q lacks %q", c.Sentence, tc.says)
+			}
+			for _, f := range []verdict.Finding{r.Direction, r.Ratio, r.Difference} {
+				if (f.Verdict == "") != (f.Reason == "") {
+					t.Errorf("finding without verdict or reason: %+v", f)
+				}
+			}
+			if c.Verdict == open && tc.noise > 0.01 && c.Needs <= 0 {
+				t.Errorf("inconclusive, but needs %d more blocks", c.Needs)
+			}
+		})
+	}
+}
+
+func TestAbsoluteFiguresAreNotJudged(t *testing.T) {
+	u := base()
+	u.effect("three", "cpu_per_request", 1.05)
+	k := cpu(31_500, 30_000)
+	k.Absolute = "16 cores are not available"
+	c := judge(t, u, nil, k)
+	r := c.Checks[0]
+	if r.Levels.Verdict != verdict.NotComparable || r.Levels.Reason != k.Absolute || !strings.Contains(r.Sentence, k.Absolute) {
+		t.Errorf("levels: got %+v, sentence %q", r.Levels, r.Sentence)
+	}
+	if c.Verdict != verdict.Confirmed {
+		t.Errorf("claim: got %q, want its ratio and difference judged all the same", c.Verdict)
+	}
+}
+
+func TestUnmeasuredClaims(t *testing.T) {
+	other := func(change func(*study.Check)) study.Check { k := directed("more"); change(&k); return k }
+	for _, tc := range []struct {
+		name  string
+		check study.Check
+		says  string
+	}{
+		{"arm left out", other(func(k *study.Check) { k.Arm = "gone" }), "arm gone took no part: needs nginx"},
+		{"control of its own left out", other(func(k *study.Check) { k.Against = "gone" }), "arm gone took no part"},
+		{"workload not run", other(func(k *study.Check) { k.Workload = "full" }), "workload full has no valid trial"},
+		{"metric not measured", other(func(k *study.Check) { k.Metric = "pss" }), "pss was not measured"},
+		{"too few requests", other(func(k *study.Check) { k.Metric = "response_p9999" }), "100,000 requests"},
+		{"arm without trials", other(func(k *study.Check) { k.Arm = "idle" }), "no block has a valid trial of both idle and none"},
+		{"fact of an arm left out", study.Check{Kind: study.Fact, Arm: "gone", Fact: "f", Value: "v"}, "arm gone took no part"},
+		{"fact not reported", study.Check{Kind: study.Fact, Arm: "three", Fact: "f", Value: "v"}, "does not report f"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			u := base()
+			u.level["response_p9999"] = 1e6
+			c := judge(t, u, func(r *record.Run) { r.Manifest.LeftOut = map[string]string{"gone": "needs nginx"} }, tc.check)
+			if c.Verdict != verdict.NotComparable || !strings.Contains(c.Sentence, tc.says) {
+				t.Errorf("got %q: %q, want not comparable: %q", c.Verdict, c.Sentence, tc.says)
+			}
+		})
+	}
+}
+
+func TestInteractionClaims(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		both  float64 // true ratio of the pair; each alone costs 5 %
+		noise float64
+		want  verdict.Word
+	}{
+		{"more than the sum", 1.2, 0.004, verdict.Confirmed},
+		{"less than the sum", 1.02, 0.004, verdict.Contradicted},
+		{"the sum", 1.1, 0.001, verdict.Contradicted},
+		{"cannot tell", 1.12, 0.05, verdict.Inconclusive},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			u := base()
+			u.noise, u.drift = tc.noise, 0.01
+			u.arms(4)
+			u.effect("a1", "cpu_per_request", 1.05)
+			u.effect("a2", "cpu_per_request", 1.05)
+			u.effect("a3", "cpu_per_request", tc.both)
+			c := judge(t, u, nil, study.Check{
+				Kind: study.Interaction, Metric: "cpu_per_request", Workload: "half", Arm: "a3", Plus: []string{"a1", "a2"},
+			})
+			r := c.Checks[0]
+			if c.Verdict != tc.want || r.Measured == nil {
+				t.Errorf("got %q (%s), want %q", c.Verdict, c.Sentence, tc.want)
+			}
+			if want := 30_000 * (tc.both - 1.1); tc.noise < 0.01 && !r.Measured.Interval.Contains(want) {
+				t.Errorf("true excess %v: interval %+v", want, r.Measured.Interval)
+			}
+		})
+	}
+}
+
+func TestFactClaims(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		facts  []string // by trial, in turn
+		want   verdict.Word
+		report string
+	}{
+		{"as claimed", []string{"0s (none)"}, verdict.Confirmed, "0s (none)"},
+		{"other", []string{"5s"}, verdict.Contradicted, "5s"},
+		{"changing", []string{"0s (none)", "5s"}, verdict.Contradicted, "0s (none), 5s"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			n := 0
+			c := judge(t, base(), func(r *record.Run) {
+				for i := range r.Trials {
+					if r.Trials[i].Arm == "three" {
+						r.Trials[i].Facts = map[string]string{"ReadTimeout": tc.facts[n%len(tc.facts)]}
+						n++
+					}
+				}
+			}, study.Check{Kind: study.Fact, Arm: "three", Fact: "ReadTimeout", Value: "0s (none)"})
+			if r := c.Checks[0]; c.Verdict != tc.want || r.Reported != tc.report || !strings.Contains(r.Sentence, tc.report) {
+				t.Errorf("got %q, %q (%s), want %q, %q", c.Verdict, r.Reported, r.Sentence, tc.want, tc.report)
+			}
+		})
+	}
+}
+
+func TestBoundClaims(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		op    string
+		bound float64
+		want  verdict.Word
+	}{
+		{"below, as claimed", "<=", 60_000, verdict.Confirmed},
+		{"above what is claimed", "<=", 15_000, verdict.Contradicted},
+		{"at the bound", "<=", 30_000, verdict.Inconclusive},
+		{"above, as claimed", ">=", 15_000, verdict.Confirmed},
+		{"below what is claimed", ">=", 60_000, verdict.Contradicted},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			u := base()
+			u.noise = 0.05
+			c := judge(t, u, nil, study.Check{Kind: study.Bound, Metric: "cpu_per_request", Workload: "half", Arm: "three", Op: tc.op, Bound: &tc.bound})
+			if c.Verdict != tc.want {
+				t.Errorf("cpu_per_request %s %v: got %q (%s), want %q", tc.op, tc.bound, c.Verdict, c.Sentence, tc.want)
+			}
+		})
+	}
+	u := base()
+	u.level["errors"] = 0
+	if c := judge(t, u, nil, study.Check{Kind: study.Bound, Metric: "errors", Workload: "half", Arm: "three", Op: "<=", Bound: ptr(0)}); c.Verdict != verdict.Confirmed {
+		t.Errorf("no errors, bound 0: got %q (%s)", c.Verdict, c.Sentence)
+	}
+}
+
+func TestClaimOfSeveralChecks(t *testing.T) {
+	u := base()
+	u.effect("three", "cpu_per_request", 1.05)
+	ok, no := directed("more"), directed("less")
+	gone := directed("more")
+	gone.Workload = "full"
+	for _, tc := range []struct {
+		name   string
+		checks []study.Check
+		want   verdict.Word
+		says   string
+	}{
+		{"all hold", []study.Check{ok, ok}, verdict.Confirmed, "2 of 2 checks"},
+		{"one does not", []study.Check{ok, no}, verdict.Contradicted, "1 of 2 checks does"},
+		{"one could not be judged", []study.Check{ok, gone}, verdict.Confirmed, "1 check could not be judged"},
+		{"none could", []study.Check{gone, gone}, verdict.NotComparable, "workload full"},
+	} {
+		c := judge(t, u, nil, tc.checks...)
+		if c.Verdict != tc.want || !strings.Contains(c.Sentence, tc.says) {
+			t.Errorf("%s: got %q: %q, want %q: %q", tc.name, c.Verdict, c.Sentence, tc.want, tc.says)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package verdict
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// Estimate is a value with its interval.
+type Estimate struct {
+	Value    float64
+	Interval stats.Interval
+}
+
+// Comparison is an arm against another, mostly the control, on one metric in
+// one workload.
+type Comparison struct {
+	Metric       study.Metric
+	Workload     string
+	Arm, Against string
+	Scale        Scale
+	Alpha        float64 // level of the intervals
+	Band         float64 // on the scale
+
+	// N blocks had both; the medians are over these.
+	N             int
+	ArmMedian     float64
+	AgainstMedian float64
+	Paired        []float64 // differences on the scale, in the order of the blocks
+	// Effect is on the scale. Its Verdict and Needs hold before correction.
+	Effect stats.Comparison
+	// Difference is the paired difference in the metric's base unit.
+	Difference Estimate
+
+	// Verdict is the final one: Faster and Slower mean better and worse.
+	Verdict  stats.Verdict
+	Needs    int    // when inconclusive: about so many more blocks would decide
+	Family   int    // number of comparisons decided on together; 0 = descriptive
+	Note     string // why Verdict is not what the interval alone says
+	Withheld string // why there is no comparison: only the medians then hold
+}
+
+// Relative is the effect as a relative change, such as 0.021 for +2.1 %, with
+// its interval. It is only there on the ratio scale.
+func (c *Comparison) Relative() (e Estimate, ok bool) { return relative(c.Scale, c.Effect) }
+
+func relative(s Scale, c stats.Comparison) (e Estimate, ok bool) {
+	if s != Ratio {
+		return e, false
+	}
+	i := c.Interval
+	return Estimate{math.Expm1(c.Effect), stats.Interval{Lo: math.Expm1(i.Lo), Hi: math.Expm1(i.Hi)}}, true
+}
+
+// Told says whether the arms were told apart by the final verdict.
+func (c *Comparison) Told() bool {
+	switch c.Verdict {
+	case stats.Faster, stats.Slower, stats.Small:
+		return true
+	}
+	return false
+}
+
+// compare compares two cells on m. N is 0 where no block has both.
+func (an *analyser) compare(w *Workload, m *Metric, arm, against cell) Comparison {
+	c := Comparison{
+		Metric: m.Metric, Workload: w.Name, Arm: arm.arm, Against: against.arm,
+		Scale: m.Scale, Alpha: w.Alpha, Band: m.Band,
+	}
+	rows := an.valid.rows(m.Name, arm, against)
+	c.N = len(rows)
+	if c.N == 0 {
+		return c
+	}
+	x, y, plain := make([]float64, c.N), make([]float64, c.N), make([]float64, c.N)
+	d := make([]float64, c.N)
+	for i, row := range rows {
+		x[i], y[i] = row[0], row[1]
+		plain[i] = row[0] - row[1]
+		d[i] = m.Scale.of(row[0]) - m.Scale.of(row[1])
+	}
+	c.ArmMedian, c.AgainstMedian = stats.Median(x), stats.Median(y)
+	if c.Withheld = an.otherRates(m.Name, arm, against); c.Withheld != "" {
+		return c
+	}
+	c.Difference = estimate(plain, w.Alpha)
+	c.Paired = d
+	c.Effect = stats.Compare(d, an.rule(m, w.Alpha))
+	c.Verdict, c.Needs = c.Effect.Verdict, c.Effect.Needs
+	return c
+}
+
+func (an *analyser) rule(m *Metric, alpha float64) stats.Rule {
+	return stats.Rule{Alpha: alpha, Band: m.Band, HigherIsBetter: m.Higher, Cap: an.looks[len(an.looks)-1].Blocks}
+}
+
+// of puts a value on the scale.
+func (s Scale) of(v float64) float64 {
+	if s == Ratio {
+		return math.Log(v)
+	}
+	return v
+}
+
+func estimate(d []float64, alpha float64) Estimate {
+	return Estimate{stats.HodgesLehmann(d), stats.SignedRankInterval(d, alpha)}
+}
+
+// sameRate is how far two arms' achieved rates may be apart for their response
+// times to be compared: what a trial may fall short of the offered rate.
+const sameRate = 0.02
+
+// otherRates says why response times of two cells may not be compared.
+func (an *analyser) otherRates(metric string, arm, against cell) string {
+	if !paced(metric) {
+		return ""
+	}
+	rows := an.valid.rows("throughput", arm, against)
+	if len(rows) == 0 {
+		return ""
+	}
+	x, y := make([]float64, len(rows)), make([]float64, len(rows))
+	for i, row := range rows {
+		x[i], y[i] = row[0], row[1]
+	}
+	a, b := stats.Median(x), stats.Median(y)
+	if math.Abs(a-b) <= sameRate*max(a, b) {
+		return ""
+	}
+	return fmt.Sprintf("response times at different rates are not compared (%s and %s)",
+		unit.Format(a, unit.PerSecond), unit.Format(b, unit.PerSecond))
+}
+
+// Where a noise floor comes from.
+const (
+	byTwin        = "the control's twin in this run"
+	byCalibration = "calibration"
+)
+
+// setBand sets the metric's noise floor and band.
+func (an *analyser) setBand(m *Metric, w *Workload) {
+	control := cell{w.Name, an.study.Control, false}
+	if f := an.twinFloor(m, control); f > 0 {
+		m.Floor, m.FloorBy = f, byTwin
+	}
+	if f, ok := an.manifest.Floor[m.Name]; ok && m.Scale == Ratio {
+		// Fewer blocks than it was calibrated for leave more noise. More of
+		// them are given no credit: drift does not average out.
+		if have := max(w.Blocks, 1); have < an.manifest.FloorN {
+			f *= math.Sqrt(float64(an.manifest.FloorN) / float64(have))
+		}
+		if f > m.Floor {
+			m.Floor, m.FloorBy = f, byCalibration
+		}
+	}
+	threshold := math.Log1p(an.study.Threshold)
+	if m.Scale == Difference {
+		level := stats.Median(values(an.valid.points(control, m.Name)))
+		threshold = an.study.Threshold * math.Abs(level)
+		if math.IsNaN(threshold) {
+			threshold = 0
+		}
+	}
+	m.Band = max(threshold, m.Floor)
+}
+
+// twinFloor is the effect that the control shows against its own twin; 0
+// without one.
+func (an *analyser) twinFloor(m *Metric, control cell) float64 {
+	rows := an.valid.rows(m.Name, control, control.asTwin())
+	if len(rows) == 0 {
+		return 0
+	}
+	for _, row := range rows {
+		for i := range row {
+			row[i] = m.Scale.of(row[i])
+		}
+	}
+	h := fnv.New64a()
+	h.Write([]byte(control.workload + "\x00" + m.Name))
+	rng := rand.New(rand.NewPCG(an.manifest.Seed, h.Sum64()))
+	return stats.NoiseFloor(rows, len(rows), stats.LeastSubStudies, rng)
+}

@@ -1,0 +1,140 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// claimedSign is the sign that a check claims: +1 for more, −1 for less, 0 for
+// none.
+func claimedSign(k study.Check) float64 {
+	switch {
+	case k.Direction == "more":
+		return 1
+	case k.Direction == "less":
+		return -1
+	case k.PublishedArm == nil || k.PublishedAgainst == nil || *k.PublishedArm == *k.PublishedAgainst:
+		return 0
+	}
+	return math.Copysign(1, *k.PublishedArm-*k.PublishedAgainst)
+}
+
+func (an *analyser) effect(r *CheckResult, w *Workload, m *Metric) {
+	k := r.Check
+	c := an.compare(w, m, cell{w.Name, k.Arm, false}, cell{w.Name, r.Against, false})
+	if c.N == 0 {
+		r.refuse(fmt.Sprintf("no block has a valid trial of both %s and %s", k.Arm, r.Against))
+		return
+	}
+	r.Comparison = &c
+	if c.Withheld != "" {
+		r.refuse(c.Withheld)
+		return
+	}
+	r.Direction = c.direction(k)
+	if k.Absolute != "" {
+		r.Levels = Finding{Verdict: NotComparable, Reason: k.Absolute}
+	}
+	if k.PublishedArm == nil || k.PublishedAgainst == nil {
+		return
+	}
+	r.PublishedDifference = *k.PublishedArm - *k.PublishedAgainst
+	r.Difference = c.difference(r.PublishedDifference)
+	if *k.PublishedArm > 0 && *k.PublishedAgainst > 0 {
+		r.PublishedRatio = *k.PublishedArm / *k.PublishedAgainst
+		r.Ratio = c.ratio(r.PublishedRatio)
+	}
+}
+
+// direction judges the claimed sign by the rules of the package comment.
+func (c *Comparison) direction(k study.Check) Finding {
+	sign := claimedSign(k)
+	if sign == 0 {
+		return Finding{Verdict: NotComparable, Reason: "the claim gives no direction"}
+	}
+	if inside := c.publishedInBand(k); inside != "" && c.Verdict != stats.Faster && c.Verdict != stats.Slower {
+		return Finding{Verdict: Inconclusive, Reason: inside}
+	}
+	what := fmt.Sprintf("%s of %s against %s", lower(c.Metric.Title), c.Arm, c.Against)
+	switch c.Verdict {
+	case stats.Equivalent:
+		return Finding{Verdict: Contradicted, Reason: fmt.Sprintf(
+			"no effect of practical size: %s are the same within ±%s (%s)", what, c.bandText(), c.size())}
+	case stats.Small:
+		return Finding{Verdict: Contradicted, Reason: fmt.Sprintf(
+			"no effect of practical size: %s differ by %s, less than the ±%s that counts", what, c.Figure(), c.bandText())}
+	case stats.Faster, stats.Slower:
+		v := Confirmed
+		if c.Effect.Effect*sign < 0 {
+			v = Contradicted
+		}
+		return Finding{Verdict: v, Reason: fmt.Sprintf("%s measure %s (%s)", what, c.Word(), c.size())}
+	}
+	return Finding{Verdict: Inconclusive, Needs: c.Needs, Reason: fmt.Sprintf("%s cannot be told apart (%s)", what, c.size())}
+}
+
+// publishedInBand says that the published effect is too small to be looked for
+// in this run, or "".
+func (c *Comparison) publishedInBand(k study.Check) string {
+	if c.Scale != Ratio || k.PublishedArm == nil || k.PublishedAgainst == nil || *k.PublishedArm <= 0 || *k.PublishedAgainst <= 0 {
+		return ""
+	}
+	published := *k.PublishedArm / *k.PublishedAgainst
+	if math.Abs(math.Log(published)) > c.Band {
+		return ""
+	}
+	return fmt.Sprintf("the published effect of %s is inside the band of ±%s that this run can tell from nothing",
+		unit.Change(published-1), c.bandText())
+}
+
+// ratio judges a published ratio.
+func (c *Comparison) ratio(published float64) Finding {
+	if c.Scale != Ratio {
+		return Finding{Verdict: NotComparable, Reason: "the metric is a share or zero in some trials: it has no ratio"}
+	}
+	e, _ := c.Relative()
+	said := fmt.Sprintf("published %s, measured %s (%s)", unit.Change(published-1), unit.Change(e.Value), changes(e.Interval))
+	return c.sized(math.Log(published), c.Effect.Interval, c.Band, said)
+}
+
+// difference judges a published difference.
+func (c *Comparison) difference(published float64) Finding {
+	band := c.Band
+	if c.Scale == Ratio {
+		band = math.Expm1(c.Band) * math.Abs(c.AgainstMedian)
+	}
+	d := c.Difference
+	said := fmt.Sprintf("published %s, measured %s (%s)", showSigned(c.Metric, published),
+		showSigned(c.Metric, d.Value), span(c.Metric, d.Interval))
+	return c.sized(published, d.Interval, band, said)
+}
+
+// sized holds a published size against a measured interval, both on a scale
+// where 0 is no effect.
+func (c *Comparison) sized(published float64, i stats.Interval, band float64, said string) Finding {
+	wide := stats.Interval{Lo: i.Lo - band, Hi: i.Hi + band}
+	switch {
+	case i.Contains(0) && i.Contains(published) && c.Verdict != stats.Equivalent:
+		return Finding{Verdict: Inconclusive, Reason: said + ", which leaves both it and no effect possible", Needs: needs(c.N, i, math.Abs(published)/2, c.Alpha)}
+	case wide.Contains(published):
+		return Finding{Verdict: Confirmed, Reason: said}
+	}
+	return Finding{Verdict: Contradicted, Reason: said}
+}
+
+// needs is about how many more blocks would bring an interval to the
+// half-width goal; 0 where no number would.
+func needs(n int, i stats.Interval, goal, alpha float64) int {
+	if least := stats.BlocksForFamily(1, alpha) - n; least > 0 {
+		return least
+	}
+	h := i.Width() / 2
+	if !(goal > 0) || math.IsInf(h, 0) {
+		return 0
+	}
+	return max(1, int(math.Min(math.Ceil(float64(n)*(h/goal)*(h/goal)), 1e6))-n)
+}

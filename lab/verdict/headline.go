@@ -1,0 +1,162 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/stats"
+)
+
+// mostNamed is the number of primary comparisons up to which the headline
+// tells of one; of more it tells how many.
+const mostNamed = 5
+
+func (a *Analysis) headline() string {
+	p := a.Manifest.Study.Primary
+	if len(a.primary) == 0 {
+		return fmt.Sprintf("Nothing is decided: no valid pair of trials for %s in workload %s yet.", p.Metric, p.Workload)
+	}
+	if c := a.claimed(); c != nil {
+		return a.tell(c) + a.against(c) + "."
+	}
+	if len(a.primary) > mostNamed {
+		return a.count() + "."
+	}
+	return a.tell(a.largest()) + "."
+}
+
+// claimed is the primary comparison that the study's first claim speaks of,
+// or the only one.
+func (a *Analysis) claimed() *Comparison {
+	if len(a.primary) == 1 {
+		return a.primary[0]
+	}
+	for _, cl := range a.Claims {
+		for _, r := range cl.Checks {
+			if r.Check.Kind != study.Effect || r.Against != a.Manifest.Study.Control {
+				continue
+			}
+			for _, c := range a.primary {
+				if c.Arm == r.Check.Arm && len(a.primary) <= mostNamed {
+					return c
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// largest is the primary comparison with the largest effect that was told
+// apart, or the first one.
+func (a *Analysis) largest() *Comparison {
+	best := a.primary[0]
+	for _, c := range a.primary[1:] {
+		if c.Told() && (!best.Told() || math.Abs(c.Effect.Effect) > math.Abs(best.Effect.Effect)) {
+			best = c
+		}
+	}
+	return best
+}
+
+// tell says one comparison as a clause.
+func (a *Analysis) tell(c *Comparison) string {
+	subject := fmt.Sprintf("%s with %s", titled(c.Metric), a.Called(c.Arm))
+	control := a.Called(c.Against)
+	switch {
+	case c.Withheld != "":
+		return fmt.Sprintf("%s is not compared with %s: %s", subject, control, c.Withheld)
+	case c.Verdict == stats.Equivalent:
+		return fmt.Sprintf("%s is no different from %s (within ±%s; %s)", subject, control, c.bandText(), c.size())
+	case c.Verdict == stats.Inconclusive:
+		return fmt.Sprintf("%s cannot be told from %s after %s (%s); %s", subject, control,
+			plural(c.N, "block"), c.sizeAlone(), c.needText())
+	}
+	way := "higher"
+	if c.Effect.Effect < 0 {
+		way = "lower"
+	}
+	text := fmt.Sprintf("%s is %s %s than with %s here (%s)", subject, show(c.Metric, math.Abs(c.Difference.Value)), way, control, c.size())
+	if c.Verdict == stats.Small {
+		text += fmt.Sprintf(", less than counts (±%s)", c.bandText())
+	}
+	return text
+}
+
+// needText says how many more blocks would decide.
+func (c *Comparison) needText() string {
+	if c.Needs > MostWorthwhile {
+		return "no reasonable number of blocks would decide"
+	}
+	return fmt.Sprintf("about %s would decide", plural(c.Needs, "more block"))
+}
+
+// MostWorthwhile is the number of further blocks beyond which asking for them
+// is no advice.
+const MostWorthwhile = 10_000
+
+// against says what became of the figure published for the comparison: by the
+// check on the same metric, else by the first one on the same arm.
+func (a *Analysis) against(c *Comparison) string {
+	var best *CheckResult
+	for i := range a.Claims {
+		for j := range a.Claims[i].Checks {
+			r := &a.Claims[i].Checks[j]
+			if r.Check.Kind != study.Effect || r.Check.Arm != c.Arm || r.Against != c.Against || r.Difference.Verdict == "" {
+				continue
+			}
+			if best == nil || r.Metric.Name == c.Metric.Name && best.Metric.Name != c.Metric.Name {
+				best = r
+			}
+		}
+	}
+	if best == nil {
+		return ""
+	}
+	what := showSigned(best.Metric, best.PublishedDifference)
+	if best.Metric.Name != c.Metric.Name {
+		what += " of " + titled(best.Metric)
+	}
+	switch v := best.Difference.Verdict; v {
+	case Inconclusive:
+		return fmt.Sprintf("; the published %s is not settled", what)
+	default:
+		return fmt.Sprintf("; the published %s is %s", what, v)
+	}
+}
+
+// count says how many arms came out how.
+func (a *Analysis) count() string {
+	m := a.primary[0].Metric
+	var higher, lower, same, open int
+	var top, bottom *Comparison
+	for _, c := range a.primary {
+		switch {
+		case !c.Told() && c.Verdict == stats.Equivalent:
+			same++
+			continue
+		case !c.Told():
+			open++
+			continue
+		case c.Effect.Effect > 0:
+			higher++
+		default:
+			lower++
+		}
+		if top == nil || c.Effect.Effect > top.Effect.Effect {
+			top = c
+		}
+		if bottom == nil || c.Effect.Effect < bottom.Effect.Effect {
+			bottom = c
+		}
+	}
+	text := fmt.Sprintf("%s: of %d arms %d are higher than %s, %d lower, %d no different, %d undecided",
+		titled(m), len(a.primary), higher, a.Called(a.primary[0].Against), lower, same, open)
+	if bottom != nil && lower > 0 {
+		text += fmt.Sprintf("; lowest %s (%s)", a.Called(bottom.Arm), bottom.Figure())
+	}
+	if top != nil && higher > 0 {
+		text += fmt.Sprintf("; highest %s (%s)", a.Called(top.Arm), top.Figure())
+	}
+	return text
+}

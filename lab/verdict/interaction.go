@@ -1,0 +1,65 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/tarehq/tare/stats"
+)
+
+// interaction judges whether the arm's difference exceeds the sum of others'.
+func (an *analyser) interaction(r *CheckResult, w *Workload, m *Metric) {
+	k := r.Check
+	cells := []cell{{w.Name, r.Against, false}, {w.Name, k.Arm, false}}
+	for _, arm := range k.Plus {
+		cells = append(cells, cell{w.Name, arm, false})
+	}
+	for _, c := range cells[1:] {
+		if why := an.otherRates(m.Name, c, cells[0]); why != "" {
+			r.refuse(why)
+			return
+		}
+	}
+	rows := an.valid.rows(m.Name, cells...)
+	if len(rows) == 0 {
+		r.refuse("no block has a valid trial of every arm that takes part")
+		return
+	}
+	excess, level := make([]float64, len(rows)), make([]float64, len(rows))
+	for i, row := range rows {
+		level[i] = row[0]
+		excess[i] = row[1] - row[0]
+		for _, v := range row[2:] {
+			excess[i] -= v - row[0]
+		}
+	}
+	band := m.Band
+	if m.Scale == Ratio {
+		band = math.Expm1(m.Band) * math.Abs(stats.Median(level))
+	}
+	e := estimate(excess, w.Alpha)
+	r.Measured = &e
+	c := stats.Compare(excess, stats.Rule{Alpha: w.Alpha, Band: band})
+	sign := claimedSign(k)
+	if sign == 0 {
+		sign = 1
+	}
+	r.Direction = interactionFinding(r, c, sign, band)
+}
+
+func interactionFinding(r *CheckResult, c stats.Comparison, sign, band float64) Finding {
+	sum := strings.Join(r.Check.Plus, " and ")
+	said := fmt.Sprintf("%s differs by %s from the sum of %s (%s, %s)", r.Check.Arm, showSigned(r.Metric, c.Effect), sum,
+		span(r.Metric, c.Interval), plural(c.N, "block"))
+	switch c.Verdict {
+	case stats.Inconclusive:
+		return Finding{Verdict: Inconclusive, Reason: said, Needs: c.Needs}
+	case stats.Equivalent, stats.Small:
+		return Finding{Verdict: Contradicted, Reason: "no interaction of practical size (±" + show(r.Metric, band) + "): " + said}
+	}
+	if c.Effect*sign < 0 {
+		return Finding{Verdict: Contradicted, Reason: said}
+	}
+	return Finding{Verdict: Confirmed, Reason: said}
+}

@@ -1,0 +1,120 @@
+package verdict
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/stats"
+)
+
+// Tally counts a run's trials.
+type Tally struct {
+	Total   int // without the pilot
+	Valid   int
+	Pilot   int
+	Warned  int // valid, with a warning
+	Drifted int // valid, but not steady
+	Invalid []Invalid
+}
+
+// Invalid counts the trials of an arm that did not count for one reason.
+// Reasons that differ in their figures only are one.
+type Invalid struct {
+	Arm    string
+	Reason string // as in the first such trial
+	N      int
+}
+
+var figures = regexp.MustCompile(`[0-9][0-9.,]*`)
+
+func tally(all []record.Trial) Tally {
+	type key struct{ arm, reason string }
+	var t Tally
+	at := map[key]int{}
+	for _, trial := range all {
+		if trial.Block < 0 {
+			t.Pilot++
+			continue
+		}
+		t.Total++
+		if len(trial.Invalid) == 0 {
+			t.count(trial)
+		}
+		for _, reason := range trial.Invalid {
+			k := key{trial.Arm, figures.ReplaceAllString(reason, "#")}
+			if _, ok := at[k]; !ok {
+				at[k] = len(t.Invalid)
+				t.Invalid = append(t.Invalid, Invalid{Arm: trial.Arm, Reason: reason})
+			}
+			t.Invalid[at[k]].N++
+		}
+	}
+	slices.SortStableFunc(t.Invalid, func(a, b Invalid) int { return cmp.Compare(b.N, a.N) })
+	return t
+}
+
+func (t *Tally) count(trial record.Trial) {
+	t.Valid++
+	if len(trial.Warnings) > 0 {
+		t.Warned++
+	}
+	if !trial.Steady {
+		t.Drifted++
+	}
+}
+
+// caveats are the warnings that follow from the analysis itself.
+func (a *Analysis) caveats() []error {
+	var ws []error
+	add := func(format string, args ...any) { ws = append(ws, fmt.Errorf(format, args...)) }
+	p := a.Manifest.Study.Primary
+	m := a.Primary()
+	switch {
+	case m == nil:
+		add("no valid trial measured the primary metric %s in workload %s", p.Metric, p.Workload)
+	case m.Withheld != "":
+		add("the primary metric %s is withheld: %s", p.Metric, m.Withheld)
+	case m.FloorBy == "":
+		add("no noise floor is known: the study has no twin and this machine is not calibrated (tare calibrate); effects are held against the threshold alone")
+	}
+	if n := a.Progress().Blocks; n > 0 && !slices.ContainsFunc(a.looks, func(l stats.Look) bool { return l.Blocks == n }) {
+		add("%d blocks are no planned look: judged at the level of the look at %d", n, lookAt(a.looks, n).Blocks)
+	}
+	if a.Trials.Drifted > 0 {
+		add("%d of %d valid trials were not steady", a.Trials.Drifted, a.Trials.Valid)
+	}
+	for _, w := range a.Workloads {
+		if n := incomplete(&w); n > 0 {
+			add("workload %s: %d arms have fewer than its %d blocks", w.Name, n, w.Blocks)
+		}
+	}
+	if m != nil {
+		for _, c := range m.Compared {
+			for _, w := range c.Effect.Warnings {
+				add("%s, %s: %w", c.Arm, c.Metric.Title, w)
+			}
+		}
+	}
+	return ws
+}
+
+// incomplete is the number of arms with fewer pairs than the workload's blocks,
+// by the metric that has the most.
+func incomplete(w *Workload) int {
+	most := map[string]int{}
+	for _, m := range w.Metrics {
+		for _, c := range m.Compared {
+			most[c.Arm] = max(most[c.Arm], c.N)
+		}
+	}
+	n := 0
+	for _, pairs := range most {
+		if pairs < w.Blocks {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,181 @@
+package verdict
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// Scale says on what scale differences are taken.
+type Scale string
+
+// The scales.
+const (
+	Ratio      Scale = "ratio"      // differences of natural logarithms
+	Difference Scale = "difference" // differences in the metric's base unit
+)
+
+// cell is an arm, or the control's twin, in a workload.
+type cell struct {
+	workload, arm string
+	twin          bool
+}
+
+func (c cell) asTwin() cell { c.twin = true; return c }
+
+// trials are the valid trials by cell and block. The pilot is not among them.
+type trials map[cell]map[int]record.Trial
+
+// validTrials sorts the trials into cells. Where a cell has two in a block,
+// the first one counts.
+func validTrials(all []record.Trial) trials {
+	by := trials{}
+	for _, t := range all {
+		if len(t.Invalid) > 0 || t.Block < 0 {
+			continue
+		}
+		c := cell{t.Workload, t.Arm, t.Twin}
+		if by[c] == nil {
+			by[c] = map[int]record.Trial{}
+		}
+		if _, there := by[c][t.Block]; !there {
+			by[c][t.Block] = t
+		}
+	}
+	return by
+}
+
+func (an *analyser) has(workload string) bool {
+	for c := range an.valid {
+		if c.workload == workload {
+			return true
+		}
+	}
+	return false
+}
+
+// of yields the valid trials of a workload.
+func (ts trials) of(workload string) func(yield func(record.Trial) bool) {
+	return func(yield func(record.Trial) bool) {
+		for c, blocks := range ts {
+			if c.workload != workload {
+				continue
+			}
+			for _, t := range blocks {
+				if !yield(t) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (ts trials) measured(workload, metric string) bool {
+	for t := range ts.of(workload) {
+		if _, ok := t.Metrics[metric]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// shared is the number of blocks in which both cells have a valid trial.
+func (ts trials) shared(a, b cell) (n int) {
+	for block := range ts[a] {
+		if _, ok := ts[b][block]; ok {
+			n++
+		}
+	}
+	return n
+}
+
+// points are a cell's measurements of a metric in the order of the blocks.
+func (ts trials) points(c cell, metric string) []Point {
+	var points []Point
+	for block, t := range ts[c] {
+		if v, ok := t.Metrics[metric]; ok {
+			points = append(points, Point{block, v})
+		}
+	}
+	slices.SortFunc(points, func(a, b Point) int { return cmp.Compare(a.Block, b.Block) })
+	return points
+}
+
+func values(points []Point) []float64 {
+	vs := make([]float64, len(points))
+	for i, p := range points {
+		vs[i] = p.Value
+	}
+	return vs
+}
+
+// rows are the values of several cells, a row for every block in which all of
+// them have one, in the order of the blocks.
+func (ts trials) rows(metric string, cells ...cell) [][]float64 {
+	var rows [][]float64
+	for _, p := range ts.points(cells[0], metric) {
+		row := []float64{p.Value}
+		for _, c := range cells[1:] {
+			t, ok := ts[c][p.Block]
+			v, has := t.Metrics[metric]
+			if !ok || !has {
+				break
+			}
+			row = append(row, v)
+		}
+		if len(row) == len(cells) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// scale is the ratio unless the metric is a share or zero somewhere: a share
+// of errors that falls from 0.2 % to 0.1 % has not halved anything one would
+// multiply by. It holds for all arms, so that they can be ranked.
+func (ts trials) scale(workload string, m study.Metric) Scale {
+	if m.Unit == study.Share {
+		return Difference
+	}
+	for t := range ts.of(workload) {
+		if v, ok := t.Metrics[m.Name]; ok && v <= 0 {
+			return Difference
+		}
+	}
+	return Ratio
+}
+
+// tooFew says why a quantile may not be shown: some trial had fewer requests
+// than it takes. It is "" where all had enough.
+func (ts trials) tooFew(workload string, m study.Metric) string {
+	fewest, seen := uint64(m.Requests), false
+	for t := range ts.of(workload) {
+		if _, ok := t.Metrics[m.Name]; ok && t.Requests < fewest {
+			fewest, seen = t.Requests, true
+		}
+	}
+	if !seen {
+		return ""
+	}
+	return fmt.Sprintf("it takes %s requests a trial; the least was %s", unit.Number(float64(m.Requests)), unit.Number(float64(fewest)))
+}
+
+// instrumental says whether a metric describes the load generator.
+func instrumental(metric string) bool {
+	return strings.HasPrefix(metric, "generator_") || strings.HasPrefix(metric, "lag_")
+}
+
+// paced says whether a metric depends on the rate at which requests come.
+func paced(metric string) bool {
+	for _, prefix := range []string{"response_", "service_", "first_byte_"} {
+		if strings.HasPrefix(metric, prefix) {
+			return true
+		}
+	}
+	return false
+}

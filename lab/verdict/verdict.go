@@ -1,0 +1,280 @@
+// Package verdict turns a run's records into comparisons, and verdicts on the
+// claims it tests.
+//
+// The model: in every block of a workload each arm has one valid trial beside
+// one of the control, and what is compared is the pair. Paired differences are
+// of logarithms, so effects are ratios; a metric that is zero in some trial, or
+// a share, is compared by plain differences ([Scale] says which). The interval
+// of a [Comparison] has the level of the look that the blocks reached. Only
+// the study's primary metric, in its workload, is decided on: family-wise by
+// Holm over its arms. All other comparisons have the same intervals, not
+// corrected for being many, and are descriptive; so are the checks of claims.
+//
+// An effect counts from the band on: the larger of the study's threshold and
+// the noise floor, which comes from the control's own twin in the run, from
+// calibration, or both. Response times are compared only where arm and control
+// achieved the same rate, quantiles only where every trial had requests enough.
+// What is not compared says why ([Comparison.Withheld]).
+//
+// A published claim is judged on its parts, each for itself:
+//
+//   - direction: confirmed where the interval excludes no effect on the claimed
+//     side and the effect is beyond the band; contradicted where it does so on
+//     the other side, where arm and control are equivalent (the 90 % interval
+//     lies inside the band), and where an effect is there but inside the band
+//     ("no effect of practical size"). A published effect that is itself inside
+//     the band cannot be judged so and stays inconclusive.
+//   - ratio: contradicted where the published ratio lies outside the measured
+//     interval widened by the band; inconclusive where the interval holds both
+//     the published ratio and none at all (1); else confirmed.
+//   - difference: the same with the paired absolute differences and 0.
+//   - levels, the absolute figures themselves, are shown side by side and never
+//     judged: they are another machine's. Check.Absolute says more.
+//   - interaction: per block, the arm's difference less the sum of the other
+//     arms' differences, all in the metric's unit, judged like a direction.
+//   - fact: what the arm reports of itself, compared letter by letter.
+//   - bound: confirmed where the interval of the arm's metric keeps to its
+//     side, contradicted where it lies wholly beyond.
+//
+// A claim is contradicted if any direction, fact or bound of it is, confirmed
+// if all its judged parts are, confirmed in direction only where the sizes
+// disagree or stay open, inconclusive if a direction, fact or bound is, and
+// not comparable if nothing of it could be judged.
+//
+// Analyse is pure: equal runs give equal analyses. It starts nothing, reads
+// nothing and prints nothing; lab/report does that.
+package verdict
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/stats"
+)
+
+// Analysis is what a run says.
+type Analysis struct {
+	Manifest record.Manifest
+	Headline string // the verdict in one sentence
+
+	Workloads   []Workload // in the study's order; those with valid trials
+	Claims      []Claim    // in the study's order
+	Resolutions []Resolution
+	Trials      Tally
+	Warnings    []error // caveats of the run, to be shown with it
+
+	primary []*Comparison // those decided on, within Workloads
+	looks   []stats.Look
+}
+
+// Workload holds all comparisons of one workload.
+type Workload struct {
+	study.Workload
+	Blocks  int     // most blocks in which an arm could be paired with the control
+	Alpha   float64 // level of the intervals, from the look that Blocks reached
+	Metrics []Metric
+}
+
+// Metric is one metric in one workload.
+type Metric struct {
+	study.Metric
+	Primary    bool
+	Instrument bool   // it describes the load generator, not the arms: nothing is compared
+	Withheld   string // why nothing may be shown; "" = it may
+
+	Scale    Scale
+	Floor    float64 // noise floor, on the scale; 0 = not known
+	FloorBy  string  // where the floor comes from; "" = nowhere
+	Band     float64 // smallest effect that counts, on the scale
+	Levels   []Level // every arm, the control included, in the study's order
+	Compared []Comparison
+	Twin     *Comparison // the control's twin against the control; nil without one
+	Ranking  *Ranking    // nil with fewer than four arms
+	Slope    *Slope      // nil without a scale of at least three positions
+}
+
+// Level is a cell's sample of a metric.
+type Level struct {
+	Arm    string
+	Twin   bool
+	N      int
+	Median float64
+	Points []Point // in the order of the blocks
+}
+
+// Point is one measurement.
+type Point struct {
+	Block int
+	Value float64
+}
+
+// Analyse turns a run into its analysis. It is an error if the study's looks
+// cannot be, not if there is little to analyse: then the analysis says so.
+func Analyse(run *record.Run) (*Analysis, error) {
+	looks, err := stats.LooksAt(run.Manifest.Study.Looks)
+	if err != nil {
+		return nil, fmt.Errorf("analysing run %s: %w", run.Manifest.ID, err)
+	}
+	s := &run.Manifest.Study
+	an := &analyser{study: s, manifest: &run.Manifest, looks: looks, valid: validTrials(run.Trials)}
+	a := &Analysis{Manifest: run.Manifest, looks: looks, Trials: tally(run.Trials)}
+	a.Warnings = append(a.Warnings, run.Warnings...)
+	for _, text := range run.Manifest.Warnings {
+		a.Warnings = append(a.Warnings, fmt.Errorf("%s", text))
+	}
+	for _, w := range s.Workloads {
+		if an.has(w.Name) {
+			a.Workloads = append(a.Workloads, an.workload(w))
+		}
+	}
+	a.decide()
+	for _, c := range s.Claims {
+		a.Claims = append(a.Claims, an.claim(c, a))
+	}
+	a.Resolutions = a.resolve()
+	a.Warnings = append(a.Warnings, a.caveats()...)
+	a.Headline = a.headline()
+	return a, nil
+}
+
+// Workload returns the workload of that name, nil where it has no valid trial.
+func (a *Analysis) Workload(name string) *Workload {
+	for i := range a.Workloads {
+		if a.Workloads[i].Name == name {
+			return &a.Workloads[i]
+		}
+	}
+	return nil
+}
+
+// Metric returns the metric of that name, nil where no valid trial has it.
+func (w *Workload) Metric(name string) *Metric {
+	for i := range w.Metrics {
+		if w.Metrics[i].Name == name {
+			return &w.Metrics[i]
+		}
+	}
+	return nil
+}
+
+// Against returns the comparison of arm with the control, nil where there is
+// none.
+func (m *Metric) Against(arm string) *Comparison {
+	for i := range m.Compared {
+		if m.Compared[i].Arm == arm {
+			return &m.Compared[i]
+		}
+	}
+	return nil
+}
+
+// Level returns the sample of arm (not of its twin), nil where there is none.
+func (m *Metric) Level(arm string) *Level {
+	for i := range m.Levels {
+		if m.Levels[i].Arm == arm && !m.Levels[i].Twin {
+			return &m.Levels[i]
+		}
+	}
+	return nil
+}
+
+// Primary returns the study's primary metric in its workload, nil where no
+// valid trial has it.
+func (a *Analysis) Primary() *Metric {
+	if w := a.Workload(a.Manifest.Study.Primary.Workload); w != nil {
+		return w.Metric(a.Manifest.Study.Primary.Metric)
+	}
+	return nil
+}
+
+// analyser holds what the parts of an analysis are made from.
+type analyser struct {
+	study    *study.Study
+	manifest *record.Manifest
+	looks    []stats.Look
+	valid    trials
+}
+
+// arms are those of the study that take part in a workload, in order.
+func (an *analyser) arms(w study.Workload) []study.Arm {
+	var arms []study.Arm
+	for _, a := range an.study.Arms {
+		if len(w.Arms) == 0 || slices.Contains(w.Arms, a.Name) || a.Name == an.study.Control {
+			arms = append(arms, a)
+		}
+	}
+	return arms
+}
+
+func (an *analyser) workload(w study.Workload) Workload {
+	out := Workload{Workload: w}
+	control := cell{w.Name, an.study.Control, false}
+	for _, arm := range an.arms(w) {
+		if arm.Name != an.study.Control {
+			out.Blocks = max(out.Blocks, an.valid.shared(cell{w.Name, arm.Name, false}, control))
+		}
+	}
+	out.Blocks = max(out.Blocks, an.valid.shared(control.asTwin(), control))
+	out.Alpha = lookAt(an.looks, out.Blocks).Alpha
+	for _, m := range study.Metrics() {
+		if an.valid.measured(w.Name, m.Name) {
+			out.Metrics = append(out.Metrics, an.metric(&out, m))
+		}
+	}
+	return out
+}
+
+// lookAt is the look that n blocks reached; between two it is the next one,
+// taken early, and beyond the last it is the last.
+func lookAt(looks []stats.Look, n int) stats.Look {
+	for _, l := range looks {
+		if n <= l.Blocks {
+			return l
+		}
+	}
+	return looks[len(looks)-1]
+}
+
+func (an *analyser) metric(w *Workload, sm study.Metric) Metric {
+	m := Metric{Metric: sm}
+	p := an.study.Primary
+	m.Primary = p.Metric == sm.Name && p.Workload == w.Name
+	m.Instrument = an.study.Kind == study.Servers && instrumental(sm.Name)
+	m.Scale = an.valid.scale(w.Name, sm)
+	if m.Withheld = an.valid.tooFew(w.Name, sm); m.Withheld != "" {
+		return m
+	}
+	control := cell{w.Name, an.study.Control, false}
+	for _, arm := range an.arms(w.Workload) {
+		m.Levels = an.appendLevel(m.Levels, cell{w.Name, arm.Name, false}, sm.Name)
+	}
+	m.Levels = an.appendLevel(m.Levels, control.asTwin(), sm.Name)
+	an.setBand(&m, w)
+	if m.Instrument {
+		return m
+	}
+	for _, arm := range an.arms(w.Workload) {
+		if arm.Name == an.study.Control {
+			continue
+		}
+		if c := an.compare(w, &m, cell{w.Name, arm.Name, false}, control); c.N > 0 {
+			m.Compared = append(m.Compared, c)
+		}
+	}
+	if twin := an.compare(w, &m, control.asTwin(), control); twin.N > 0 {
+		m.Twin = &twin
+	}
+	m.Ranking = an.rank(w, &m)
+	m.Slope = an.slope(w, &m)
+	return m
+}
+
+func (an *analyser) appendLevel(levels []Level, c cell, metric string) []Level {
+	points := an.valid.points(c, metric)
+	if len(points) == 0 {
+		return levels
+	}
+	return append(levels, Level{Arm: c.arm, Twin: c.twin, N: len(points), Median: stats.Median(values(points)), Points: points})
+}

@@ -1,0 +1,420 @@
+package verdict_test
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats"
+)
+
+func TestKnownEffects(t *testing.T) {
+	for _, tc := range []struct {
+		ratio   float64
+		noise   float64
+		want    stats.Verdict
+		word    string
+		decided bool
+	}{
+		{1.05, 0.004, stats.Slower, "more CPU", true},
+		{0.90, 0.004, stats.Faster, "less CPU", true},
+		{1.00, 0.002, stats.Equivalent, "no different", true},
+		{1.006, 0.0005, stats.Small, "a little more CPU", true},
+		{1.02, 0.05, stats.Inconclusive, "undecided", false},
+	} {
+		t.Run(fmt.Sprintf("ratio=%v noise=%v", tc.ratio, tc.noise), func(t *testing.T) {
+			u := base()
+			u.noise = tc.noise
+			u.effect("three", "cpu_per_request", tc.ratio)
+			a := analyse(t, u.run())
+			c := compared(t, a, "half", "cpu_per_request", "three")
+			if c.Verdict != tc.want || c.Word() != tc.word || a.Decided() != tc.decided {
+				t.Errorf("true ratio %v: got %s (%q, decided %v), want %s (%q, %v); effect %+v, band %v",
+					tc.ratio, c.Verdict, c.Word(), a.Decided(), tc.want, tc.word, tc.decided, c.Effect, c.Band)
+			}
+			if e, ok := c.Relative(); !ok || !e.Interval.Contains(tc.ratio-1) {
+				t.Errorf("true ratio %v: interval %+v does not hold it", tc.ratio, e.Interval)
+			}
+			if want := 30_000 * (tc.ratio - 1); tc.noise < 0.01 && !c.Difference.Interval.Contains(want) {
+				t.Errorf("true difference %v: interval %+v does not hold it", want, c.Difference.Interval)
+			}
+			if (c.Needs > 0) != (c.Verdict == stats.Inconclusive) {
+				t.Errorf("verdict %s needs %d more blocks", c.Verdict, c.Needs)
+			}
+			if c.N != 8 || c.Alpha != 0.010 || c.Family != 1 {
+				t.Errorf("n %d, alpha %v, family %d: want 8, 0.010 of the first look, 1", c.N, c.Alpha, c.Family)
+			}
+		})
+	}
+}
+
+// TestCoverage: over many runs the intervals hold the truth as often as they
+// say, and a null effect is called one no more often than that.
+func TestCoverage(t *testing.T) {
+	const runs = 400
+	missed, called := 0, 0
+	for seed := range uint64(runs) {
+		u := base()
+		u.seed, u.study.Twin = seed, false
+		u.study.Threshold = 0
+		c := compared(t, analyse(t, u.run()), "half", "cpu_per_request", "three")
+		if !c.Effect.Interval.Contains(0) {
+			missed++
+		}
+		if c.Told() {
+			called++
+		}
+	}
+	if most := stats.ClopperPearson(missed, runs, 0.02); most.Lo > 0.010 {
+		t.Errorf("the 99 %% interval missed the truth in %d of %d runs", missed, runs)
+	}
+	if called > missed {
+		t.Errorf("%d effects called, %d intervals without 0", called, missed)
+	}
+}
+
+// TestDriftCancels: what a block's trials share must not count.
+func TestDriftCancels(t *testing.T) {
+	calm, wild := base(), base()
+	calm.drift, wild.drift = 0, 1
+	x := compared(t, analyse(t, calm.run()), "half", "cpu_per_request", "three")
+	y := compared(t, analyse(t, wild.run()), "half", "cpu_per_request", "three")
+	if math.Abs(x.Effect.Effect-y.Effect.Effect) > 1e-12 {
+		t.Errorf("effect %v without drift, %v with", x.Effect.Effect, y.Effect.Effect)
+	}
+}
+
+func TestAnalyseIsPure(t *testing.T) {
+	u := base()
+	u.arms(5)
+	r := u.run()
+	x, y := analyse(t, r), analyse(t, r)
+	if !reflect.DeepEqual(x, y) {
+		t.Error("two analyses of one run differ")
+	}
+	if !reflect.DeepEqual(r, u.run()) {
+		t.Error("the run was changed")
+	}
+}
+
+func TestPairing(t *testing.T) {
+	u := base()
+	u.effect("three", "cpu_per_request", 1.05)
+	r := u.run()
+	at := func(block int, arm string, twin bool) int {
+		return slices.IndexFunc(r.Trials, func(t record.Trial) bool { return t.Block == block && t.Arm == arm && t.Twin == twin })
+	}
+	// Block 0 loses its arm, block 1 its control; both are made up in blocks
+	// of their own, beside the control. The pilot must not count.
+	r.Trials[at(0, "three", false)].Invalid = []string{"the generator used 91 % of its CPUs, more than 80 %"}
+	r.Trials[at(1, "none", false)].Invalid = []string{"the arm died under load"}
+	wild := r.Trials[at(2, "three", false)]
+	wild.Block, wild.Metrics = -1, map[string]float64{"cpu_per_request": 1e9}
+	r.Trials = append(r.Trials, wild)
+	for i := range 2 {
+		for _, arm := range []string{"three", "none"} {
+			m := r.Trials[at(3+i, arm, false)]
+			m.Block, m.Attempt, m.Seq = 8+i, 1, len(r.Trials)
+			r.Trials = append(r.Trials, m)
+		}
+	}
+	a := analyse(t, r)
+	c := compared(t, a, "half", "cpu_per_request", "three")
+	if c.N != 8 || c.Verdict != stats.Slower {
+		t.Errorf("got %d pairs and %s, want 8 and slower", c.N, c.Verdict)
+	}
+	if w := a.Workload("half"); w.Blocks != 8 || w.Alpha != 0.010 {
+		t.Errorf("got %d blocks at alpha %v, want 8 at 0.010", w.Blocks, w.Alpha)
+	}
+	want := verdict.Tally{Total: 28, Valid: 26, Pilot: 1, Invalid: []verdict.Invalid{
+		{Arm: "three", Reason: "the generator used 91 % of its CPUs, more than 80 %", N: 1},
+		{Arm: "none", Reason: "the arm died under load", N: 1},
+	}}
+	if !reflect.DeepEqual(a.Trials, want) {
+		t.Errorf("tally: got %+v, want %+v", a.Trials, want)
+	}
+}
+
+func TestReasonsThatDifferInFiguresAreOne(t *testing.T) {
+	r := base().run()
+	n := 0
+	for i := range r.Trials {
+		if r.Trials[i].Arm == "three" {
+			r.Trials[i].Invalid = []string{fmt.Sprintf("achieved %d requests a second of 10000 offered", 9000+i)}
+			n++
+		}
+	}
+	a := analyse(t, r)
+	if len(a.Trials.Invalid) != 1 || a.Trials.Invalid[0].N != n {
+		t.Errorf("got %+v, want one reason %d times", a.Trials.Invalid, n)
+	}
+	if a.Decided() || !strings.Contains(a.Headline, "Nothing is decided") {
+		t.Errorf("without one valid pair: decided %v, headline %q", a.Decided(), a.Headline)
+	}
+}
+
+func TestZerosAreComparedByDifference(t *testing.T) {
+	u := base()
+	u.level["loop_allocs"] = 3
+	u.effect("three", "loop_allocs", 2)
+	u.noise, u.drift = 0, 0
+	r := u.run()
+	for i := range r.Trials {
+		if r.Trials[i].Arm == "none" {
+			r.Trials[i].Metrics["loop_allocs"] = 0
+		}
+	}
+	c := compared(t, analyse(t, r), "half", "loop_allocs", "three")
+	if _, ok := c.Relative(); ok || c.Scale != verdict.Difference {
+		t.Errorf("scale %s with a relative effect %v, want difference without", c.Scale, ok)
+	}
+	if c.Verdict != stats.Slower || c.Difference.Value != 6 || c.Word() != "allocates more" {
+		t.Errorf("got %s, %v, %q; want slower, 6, allocates more", c.Verdict, c.Difference.Value, c.Word())
+	}
+}
+
+func TestAllTies(t *testing.T) {
+	u := base()
+	u.noise, u.drift = 0, 0
+	c := compared(t, analyse(t, u.run()), "half", "cpu_per_request", "three")
+	if c.Verdict != stats.Equivalent || c.Effect.Effect != 0 || c.Effect.Interval != (stats.Interval{}) {
+		t.Errorf("equal values throughout: got %+v", c.Effect)
+	}
+}
+
+func TestBand(t *testing.T) {
+	u := base()
+	a := analyse(t, u.run())
+	m := a.Primary()
+	if m.FloorBy != "the control's twin in this run" || m.Floor <= 0 || m.Floor > 0.02 {
+		t.Errorf("with a twin: floor %v by %q", m.Floor, m.FloorBy)
+	}
+	if want := math.Log1p(0.01); m.Band < want {
+		t.Errorf("band %v is below the threshold %v", m.Band, want)
+	}
+	if m.Twin == nil || m.Twin.N != 8 {
+		t.Errorf("twin: got %+v, want a comparison of 8 blocks", m.Twin)
+	}
+
+	u.study.Twin = false
+	a = analyse(t, u.run())
+	if m := a.Primary(); m.Floor != 0 || !slices.ContainsFunc(texts(a.Warnings), func(s string) bool { return strings.Contains(s, "no noise floor") }) {
+		t.Errorf("with neither twin nor calibration: floor %v, warnings %q", m.Floor, a.Warnings)
+	}
+
+	r := u.run()
+	r.Manifest.Floor, r.Manifest.FloorN = map[string]float64{"cpu_per_request": 0.03}, 32
+	if m := analyse(t, r).Primary(); math.Abs(m.Floor-0.06) > 1e-12 || m.Band != m.Floor || m.FloorBy != "calibration" {
+		t.Errorf("calibrated 0.03 at 32 blocks, 8 run: floor %v by %q, band %v; want 0.06", m.Floor, m.FloorBy, m.Band)
+	}
+}
+
+func TestQuantilesNeedRequests(t *testing.T) {
+	u := base()
+	u.level["response_p999"], u.level["response_p99"] = 9e5, 5e5
+	u.request = 9_999
+	w := analyse(t, u.run()).Workload("half")
+	if m := w.Metric("response_p999"); m.Withheld != "it takes 10,000 requests a trial; the least was 9,999" || len(m.Compared) != 0 || len(m.Levels) != 0 {
+		t.Errorf("p99.9 of 9,999 requests: got %+v", m)
+	}
+	if m := w.Metric("response_p99"); m.Withheld != "" || len(m.Compared) != 1 {
+		t.Errorf("p99 of 9,999 requests: withheld %q, %d comparisons", m.Withheld, len(m.Compared))
+	}
+}
+
+func TestResponseTimesAtOtherRatesAreNotCompared(t *testing.T) {
+	u := base()
+	u.level["response_p50"] = 80_000
+	u.effect("three", "throughput", 0.97)
+	a := analyse(t, u.run())
+	c := compared(t, a, "half", "response_p50", "three")
+	if !strings.Contains(c.Withheld, "9,700/s and 10,000/s") || c.Verdict != "" || c.Word() != "not compared" {
+		t.Errorf("rates 3 %% apart: got %q, %q", c.Withheld, c.Verdict)
+	}
+	if c := compared(t, a, "half", "cpu_per_request", "three"); c.Withheld != "" {
+		t.Errorf("CPU per request: withheld %q", c.Withheld)
+	}
+}
+
+func TestInstrumentIsNotCompared(t *testing.T) {
+	u := base()
+	u.level["generator_cpu"] = 0.3
+	m := analyse(t, u.run()).Workload("half").Metric("generator_cpu")
+	if !m.Instrument || len(m.Compared) != 0 || len(m.Levels) != 3 {
+		t.Errorf("servers: got %+v, want levels only", m)
+	}
+	u.study.Kind = study.Generators
+	m = analyse(t, u.run()).Workload("half").Metric("generator_cpu")
+	if m.Instrument || len(m.Compared) != 1 {
+		t.Errorf("generators: got %+v, want a comparison", m)
+	}
+}
+
+func TestFamily(t *testing.T) {
+	u := base()
+	u.arms(13)
+	for i := 1; i < 13; i++ {
+		u.effect(fmt.Sprintf("a%d", i), "cpu_per_request", 1.1)
+	}
+	a := analyse(t, u.run())
+	c := compared(t, a, "half", "cpu_per_request", "a5")
+	if c.Effect.Verdict != stats.Slower || c.Verdict != stats.Inconclusive || c.Note == "" || c.Family != 12 {
+		t.Errorf("8 blocks, 12 arms: alone %s, in the family %s (%q, family %d); want slower, inconclusive", c.Effect.Verdict, c.Verdict, c.Note, c.Family)
+	}
+	if p := a.Progress(); p.Undecided != 12 || p.Blocks != 8 || p.Look.Blocks != 8 || p.Blocks+p.Needs != stats.BlocksForFamily(12, 0.010) {
+		t.Errorf("progress: got %+v", p)
+	}
+
+	u.study.Primary.Arm = "a5"
+	a = analyse(t, u.run())
+	if c := compared(t, a, "half", "cpu_per_request", "a5"); c.Verdict != stats.Slower || !a.Decided() {
+		t.Errorf("as the only declared comparison: got %s, decided %v", c.Verdict, a.Decided())
+	}
+	if c := compared(t, a, "half", "cpu_per_request", "a6"); c.Family != 0 {
+		t.Errorf("another arm is of the family of %d", c.Family)
+	}
+
+	u.study.Primary.Arm, u.blocks = "", 12
+	a = analyse(t, u.run())
+	if !a.Decided() || !strings.Contains(a.Headline, "of 12 arms 12 are higher than a0") {
+		t.Errorf("12 blocks: decided %v, headline %q", a.Decided(), a.Headline)
+	}
+}
+
+func TestLooks(t *testing.T) {
+	for _, tc := range []struct {
+		blocks  int
+		alpha   float64
+		planned bool
+	}{{8, 0.010, true}, {10, 0.010, false}, {12, 0.010, true}, {14, 0.012, false}, {30, 0.018, true}, {40, 0.018, false}} {
+		u := base()
+		u.blocks = tc.blocks
+		a := analyse(t, u.run())
+		if got := a.Workload("half").Alpha; got != tc.alpha {
+			t.Errorf("%d blocks: alpha %v, want %v", tc.blocks, got, tc.alpha)
+		}
+		warned := slices.ContainsFunc(texts(a.Warnings), func(s string) bool { return strings.Contains(s, "no planned look") })
+		if warned == tc.planned {
+			t.Errorf("%d blocks: warned %v, want %v", tc.blocks, warned, !tc.planned)
+		}
+	}
+	u := base()
+	u.study.Looks = []int{2}
+	if _, err := verdict.Analyse(u.run()); err == nil {
+		t.Error("a look that can never decide: got no error")
+	}
+}
+
+func TestRanking(t *testing.T) {
+	u := base()
+	u.arms(4)
+	u.blocks = 18
+	u.effect("a1", "cpu_per_request", 0.8)
+	u.effect("a2", "cpu_per_request", 1.5)
+	a := analyse(t, u.run())
+	var got []string
+	for _, r := range a.Primary().Ranking.Ranks {
+		got = append(got, fmt.Sprintf("%s %d-%d tier %d", r.Arm, r.Lo, r.Hi, r.Tier))
+	}
+	if want := []string{"a0 2-3 tier 2", "a1 1-1 tier 1", "a2 4-4 tier 3", "a3 2-3 tier 2"}; !slices.Equal(got, want) {
+		t.Errorf("ranks: got %q, want %q", got, want)
+	}
+	u.blocks = 8
+	if r := analyse(t, u.run()).Primary().Ranking; r.Needs != 0 && r.Needs <= 8 {
+		t.Errorf("8 blocks: needs %d", r.Needs)
+	}
+}
+
+func TestSlope(t *testing.T) {
+	u := base()
+	u.arms(4)
+	for i, x := range []float64{0, 1, 3, 5} {
+		u.study.Arms[i].X = ptr(x)
+		u.effect(fmt.Sprintf("a%d", i), "loop_time", 1+x*0.3)
+	}
+	u.level["loop_time"] = 1000
+	s := analyse(t, u.run()).Workload("half").Metric("loop_time").Slope
+	if s == nil || s.N != 8 || len(s.Arms) != 4 || s.Slope < 250 || s.Slope > 350 {
+		t.Errorf("true slope 300 ns a layer: got %+v", s)
+	}
+}
+
+func TestResolution(t *testing.T) {
+	u := base()
+	u.level["loop_time"] = 1000
+	u.effect("three", "loop_time", 1.9)
+	a := analyse(t, u.run())
+	if len(a.Resolutions) != 1 {
+		t.Fatalf("got %d resolutions, want 1", len(a.Resolutions))
+	}
+	r := a.Resolutions[0]
+	if r.Arm != "three" || r.EndToEnd.Metric.Name != "cpu_per_request" || r.EndToEnd.Told() || r.InProcess.Metric.Name != "loop_time" {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestHeadline(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		ratio float64
+		noise float64
+		claim *study.Check
+		want  []string
+	}{
+		{"effect", 1.05, 0.004, nil, []string{"CPU per request with three layers is 1.", " µs higher than with none here (+", "99 % interval +", "8 blocks)."}},
+		{"less", 0.9, 0.004, nil, []string{"lower than with none here (-"}},
+		{"equivalent", 1, 0.002, nil, []string{"is no different from none (within ±1.0 %"}},
+		{"open", 1.02, 0.05, nil, []string{"cannot be told from none after 8 blocks", "more blocks would decide"}},
+		{"published", 1.05, 0.004, &study.Check{
+			Kind: study.Effect, Metric: "cpu_per_request", Workload: "half", Arm: "three", PublishedArm: ptr(67_200), PublishedAgainst: ptr(30_000),
+		}, []string{"; the published +37.2 µs is contradicted."}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			u := base()
+			u.noise = tc.noise
+			u.effect("three", "cpu_per_request", tc.ratio)
+			if tc.claim != nil {
+				u.study.Claims = []study.Claim{{ID: "P1.nesting", Checks: []study.Check{*tc.claim}}}
+			}
+			got := analyse(t, u.run()).Headline
+			for _, want := range tc.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("headline %q lacks %q", got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestPartialRuns: whatever is missing of a run, its analysis says what it can.
+func TestPartialRuns(t *testing.T) {
+	u := base()
+	u.arms(5)
+	for i, x := range []float64{0, 1, 2, 3, 4} {
+		u.study.Arms[i].X = ptr(x)
+	}
+	u.study.Claims = []study.Claim{{ID: "c", Checks: []study.Check{
+		{Kind: study.Effect, Metric: "cpu_per_request", Workload: "half", Arm: "a1", Direction: "more"},
+		{Kind: study.Interaction, Metric: "cpu_per_request", Workload: "half", Arm: "a1", Plus: []string{"a2", "a3"}},
+		{Kind: study.Fact, Arm: "a1", Fact: "x", Value: "y"},
+		{Kind: study.Bound, Metric: "cpu_per_request", Workload: "half", Arm: "a1", Op: "<=", Bound: ptr(1)},
+	}}}
+	whole := u.run()
+	for n := range whole.Trials {
+		r := *whole
+		r.Trials = whole.Trials[:n]
+		a := analyse(t, &r)
+		if a.Headline == "" || len(a.Claims) != 1 || a.Claims[0].Verdict == "" || a.Claims[0].Sentence == "" {
+			t.Fatalf("%d trials: got %+v", n, a)
+		}
+		if n < len(whole.Trials)/2 && a.Decided() {
+			t.Errorf("%d trials: decided", n)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// direction is what to call an arm whose metric is higher, or lower, than the
+// control's.
+type direction struct{ higher, lower string }
+
+func directionOf(m study.Metric) direction {
+	switch {
+	case strings.Contains(m.Name, "cpu"):
+		return direction{"more CPU", "less CPU"}
+	case strings.HasPrefix(m.Name, "alloc_") || m.Name == "loop_bytes" || m.Name == "loop_allocs":
+		return direction{"allocates more", "allocates less"}
+	case m.Unit == study.Nanoseconds:
+		return direction{"slower", "faster"}
+	case m.Unit == study.Bytes:
+		return direction{"more memory", "less memory"}
+	case m.Unit == study.PerSecond:
+		return direction{"more throughput", "less throughput"}
+	case m.Unit == study.Share:
+		return direction{"a larger share", "a smaller share"}
+	}
+	return direction{"more", "fewer"}
+}
+
+// Word says the verdict in words fit for the metric: "slower", "less memory",
+// "no different", "undecided". It is "not compared" where there is none.
+func (c *Comparison) Word() string {
+	if c.Withheld != "" || c.N == 0 {
+		return "not compared"
+	}
+	d := directionOf(c.Metric)
+	word := d.lower
+	if c.Effect.Effect > 0 {
+		word = d.higher
+	}
+	switch c.Verdict {
+	case stats.Faster, stats.Slower:
+		return word
+	case stats.Small:
+		return "a little " + strings.TrimPrefix(strings.TrimPrefix(word, "a "), "allocates ")
+	case stats.Equivalent:
+		return "no different"
+	}
+	return "undecided"
+}
+
+// show writes a value in the metric's unit.
+func show(m study.Metric, v float64) string { return unit.Format(v, string(m.Unit)) }
+
+// showSigned is show with a plus sign before what is positive.
+func showSigned(m study.Metric, v float64) string {
+	if v > 0 {
+		return "+" + show(m, v)
+	}
+	return show(m, v)
+}
+
+// Figure is the effect for people: relative where there is a ratio, "+2.1 %",
+// else the difference, "+620 ns".
+func (c *Comparison) Figure() string {
+	if e, ok := c.Relative(); ok {
+		return unit.Change(e.Value)
+	}
+	return showSigned(c.Metric, c.Difference.Value)
+}
+
+// Range is the interval of the effect for people, such as "+1.2 to +3.0 %". It
+// is "unbounded" with too few blocks.
+func (c *Comparison) Range() string {
+	if e, ok := c.Relative(); ok {
+		return changes(e.Interval)
+	}
+	return span(c.Metric, c.Difference.Interval)
+}
+
+// Confidence is the level of an interval for people: an alpha of 0.01 is
+// "99 %".
+func Confidence(alpha float64) string { return fmt.Sprintf("%.4g %%", 100*(1-alpha)) }
+
+// size says the effect with its interval, such as "+2.1 %, 99 % interval +1.2
+// to +3.0 %, 8 blocks".
+func (c *Comparison) size() string {
+	return c.sizeAlone() + ", " + plural(c.N, "block")
+}
+
+func (c *Comparison) sizeAlone() string {
+	return fmt.Sprintf("%s, %s interval %s", c.Figure(), Confidence(c.Alpha), c.Range())
+}
+
+// BandText is the band for people, such as "1.0 %".
+func (m *Metric) BandText() string { return bandText(m.Metric, m.Scale, m.Band) }
+
+// FloorText is the noise floor for people.
+func (m *Metric) FloorText() string { return bandText(m.Metric, m.Scale, m.Floor) }
+
+func (c *Comparison) bandText() string { return bandText(c.Metric, c.Scale, c.Band) }
+
+func bandText(m study.Metric, s Scale, band float64) string {
+	if s == Ratio {
+		return strings.TrimPrefix(unit.Change(math.Expm1(band)), "+")
+	}
+	return show(m, band)
+}
+
+// span writes an interval of differences.
+func span(m study.Metric, i stats.Interval) string {
+	if math.IsInf(i.Hi, 1) {
+		return "unbounded"
+	}
+	return showSigned(m, i.Lo) + " to " + showSigned(m, i.Hi)
+}
+
+// changes writes an interval of relative changes.
+func changes(i stats.Interval) string {
+	if math.IsInf(i.Hi, 1) {
+		return "unbounded"
+	}
+	return strings.TrimSuffix(unit.Change(i.Lo), " %") + " to " + unit.Change(i.Hi)
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// titled is a metric's title as the subject of a sentence: "response time,
+// p99" is "Response time (p99)".
+func titled(m study.Metric) string {
+	name := m.Title
+	if head, tail, ok := strings.Cut(name, ", "); ok {
+		name = head + " (" + tail + ")"
+	}
+	return capital(name)
+}
+
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// Called is an arm's title, or its name without one.
+func (a *Analysis) Called(arm string) string {
+	for _, s := range a.Manifest.Study.Arms {
+		if s.Name == arm && s.Title != "" {
+			return s.Title
+		}
+	}
+	return arm
+}
