@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/google/jsonschema-go/jsonschema"
@@ -47,8 +48,9 @@ func TestEveryStudyIsWhole(t *testing.T) {
 		if s.Title == "" || s.Question == "" || s.Notes == "" || s.Threshold == 0 || s.File != "" {
 			t.Errorf("%s: want a title, a question, notes, a threshold and no file", s.Name)
 		}
-		if s.Quick.Blocks == 0 {
-			t.Errorf("%s: want a quick form with its number of blocks", s.Name)
+		q, longest := s.QuickForm(), 150*time.Second
+		if d := study.Estimate(q, s.Quick.Blocks, 250*time.Millisecond); d == 0 || d > longest {
+			t.Errorf("%s: the quick form takes %s, want some time and at most %s", s.Name, d, longest)
 		}
 		for _, w := range s.Workloads {
 			for i, g := range w.Targets {

@@ -65,14 +65,26 @@ func (c *checker) effect(path string, k Check) {
 	if k.Arm != "" && k.Arm == against {
 		c.wrong(at, "arm %q is compared with itself; name two arms", k.Arm)
 	}
-	published := k.PublishedArm != nil && k.PublishedAgainst != nil
+	c.published(path, k)
+}
+
+// published checks the figures of a claim, and that it goes one way.
+func (c *checker) published(path string, k Check) {
+	figures := k.PublishedArm != nil && k.PublishedAgainst != nil
+	if at := path + ".published"; c.has(at) && !c.unread[at] {
+		arm, against, ratio := c.has(at+".arm"), c.has(at+".against"), c.has(at+".ratio")
+		if pair := arm && against && !ratio; !pair && (arm || against || !ratio) {
+			c.wrong(at, "published holds either arm and against, or ratio alone")
+			return
+		}
+	}
 	switch {
 	case k.Direction == "" && !c.has(path+".published"):
 		c.wrong(path, "the check says neither published nor direction; give the figures, or direction: more or less")
-	case k.Direction == "" && published && *k.PublishedArm == *k.PublishedAgainst:
-		c.wrong(path+".published", "equal figures claim no direction; leave the check out, or give direction: more or less")
-	case k.Direction != "" && published && (*k.PublishedArm > *k.PublishedAgainst) != (k.Direction == "more"):
-		c.wrong(path+".direction", "direction %s goes against the published figures; leave it out, they give it", k.Direction)
+	case k.Direction == "" && figures && *k.PublishedArm == *k.PublishedAgainst:
+		c.wrong(path+".published", "equal figures claim no difference that could be tested; leave the check out")
+	case c.has(path+".direction") && c.has(path+".published"):
+		c.wrong(path+".direction", "the published figures give the direction; leave it out")
 	}
 }
 

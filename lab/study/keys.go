@@ -176,7 +176,8 @@ func checkShape() shape[Check] {
 // checkRules say which keys go with which kind of check.
 func checkRules() []schema {
 	unsaid := schema{If: new(schema{Not: new(requires("kind"))}), Then: new(Effect.rule())}
-	rules := []schema{unsaid}
+	given := schema{If: new(requires("published")), Then: new(without("direction"))}
+	rules := []schema{unsaid, given}
 	for _, k := range []CheckKind{Effect, Interaction, Fact, Bound} {
 		rules = append(rules, schema{If: having("kind", string(k)), Then: new(k.rule())})
 	}
@@ -189,8 +190,11 @@ func (k CheckKind) rule() schema {
 }
 
 func publishedShape() shape[Check] {
+	either := schema{OneOf: []schema{requires("arm", "against"), requires("ratio")}}
+	alone := schema{If: new(requires("ratio")), Then: new(without("arm", "against"))}
 	return object("published", []key[Check]{
-		field("arm", "The arm's figure.", optional(measured()), func(c *Check) **float64 { return &c.PublishedArm }).must(),
-		field("against", "The figure of what it is compared with.", optional(measured()), func(c *Check) **float64 { return &c.PublishedAgainst }).must(),
-	})
+		field("arm", "The arm's figure.", optional(measured()), func(c *Check) **float64 { return &c.PublishedArm }),
+		field("against", "The figure of what it is compared with.", optional(measured()), func(c *Check) **float64 { return &c.PublishedAgainst }),
+		field("ratio", "The arm's figure as a percentage of the other, where nothing else is published.", optional(ratio()), func(c *Check) **float64 { return &c.PublishedRatio }),
+	}, either, alone)
 }

@@ -49,10 +49,21 @@ func Parse(name string, data []byte) (*Study, error) {
 func (s *Study) complete() {
 	for _, c := range s.Claims {
 		for i := range c.Checks {
-			if c.Checks[i].Kind == "" {
-				c.Checks[i].Kind = Effect
-			}
+			c.Checks[i].complete()
 		}
+	}
+}
+
+func (k *Check) complete() {
+	if k.Kind == "" {
+		k.Kind = Effect
+	}
+	switch r := k.PublishedRatio; {
+	case r == nil || k.Direction != "" || *r == 1:
+	case *r > 1:
+		k.Direction = "more"
+	default:
+		k.Direction = "less"
 	}
 }
 

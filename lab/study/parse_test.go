@@ -98,6 +98,8 @@ func TestParseFull(t *testing.T) {
 		{"effect unless said", k[0].Checks[0].Kind, study.Effect},
 		{"published ms", *k[0].Checks[0].PublishedArm, 2.3e6},
 		{"published µs", *k[0].Checks[0].PublishedAgainst, 159e3},
+		{"published ratio", *k[0].Checks[2].PublishedRatio, 0.69},
+		{"direction of the ratio", k[0].Checks[2].Direction, "less"},
 		{"published MiB", *k[1].Checks[0].PublishedArm, 124.0 * (1 << 20)},
 		{"published MB", *k[1].Checks[0].PublishedAgainst, 8.2e6},
 		{"fact", k[1].Checks[1].Value, "1048576"},

@@ -142,6 +142,15 @@ func percent() shape[float64] {
 	})
 }
 
+// ratio is a percentage of something else, which may be above 100 %.
+func ratio() shape[float64] {
+	return scalar(schema{Type: "string", Pattern: percentPattern}, "a percentage above 0%, such as 69%", func(n ast.Node) (float64, bool) {
+		s, _ := written(n)
+		v, err := parsePercent(s)
+		return v, err == nil && v > 0
+	})
+}
+
 func rate() shape[Rate] {
 	want := fmt.Sprintf("requests a second (above 0, at most %.0f), such as 1000/s, or a share of the slowest arm's capacity (above 0%%, at most 100%%), such as 50%%", float64(maxRate))
 	return scalar(schema{Type: "string", Pattern: ratePattern}, want, func(n ast.Node) (Rate, bool) {

@@ -139,6 +139,9 @@ type Check struct {
 	// the claim gives none, and only the direction is judged.
 	PublishedArm     *float64 `json:"published_arm,omitzero"`
 	PublishedAgainst *float64 `json:"published_against,omitzero"`
+	// PublishedRatio is Arm's figure over Against's where the claim gives
+	// nothing but that ("31 % less" = 0.69). Direction is then set.
+	PublishedRatio *float64 `json:"published_ratio,omitzero"`
 	// Direction is the claimed sign: "more", "less", or "" to take it from the figures.
 	Direction string `json:"direction,omitzero"`
 	// Absolute says why the absolute figures of the publication cannot be
