@@ -1,0 +1,32 @@
+//tare:module github.com/labstack/echo/v5
+
+// Command echo5 serves a route table by labstack/echo version 5: no middleware,
+// in the same http.Server as the control.
+package main
+
+import (
+	"flag"
+	"net/http"
+
+	"github.com/labstack/echo/v5"
+
+	"github.com/tarehq/tare/arms/arm"
+	"github.com/tarehq/tare/arms/routes"
+)
+
+func main() {
+	table := routes.Flag()
+	flag.Parse()
+	e := echo.New()
+	for _, r := range *table {
+		answer := r.Answer()
+		e.Add(r.Method, r.Colon(), func(c *echo.Context) error {
+			contentType, body := answer.Make(c.Param)
+			return c.Blob(http.StatusOK, contentType, body)
+		})
+	}
+	e.RouteNotFound("/*", func(c *echo.Context) error {
+		return c.Blob(http.StatusNotFound, routes.Text, []byte(routes.NotFound))
+	})
+	arm.Main(arm.Options{Handler: e})
+}

@@ -1,0 +1,52 @@
+//tare:module github.com/gin-gonic/gin
+
+// Command gin serves a route table by gin-gonic/gin in release mode, in the same
+// http.Server as the control.
+//
+// The flag -middleware adds what gin.Default adds, each alone or both as there.
+// The logger writes to standard output. Only what every version since 1.8 has
+// is used, so that versions can be compared.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/tarehq/tare/arms/arm"
+	"github.com/tarehq/tare/arms/routes"
+)
+
+func main() {
+	table := routes.Flag()
+	middleware := flag.String("middleware", "none", "`middlewares` to use: none, logger, recovery or logger+recovery")
+	flag.Parse()
+	gin.SetMode(gin.ReleaseMode)
+	engine := gin.New()
+	switch *middleware {
+	case "none":
+	case "logger":
+		engine.Use(gin.Logger())
+	case "recovery":
+		engine.Use(gin.Recovery())
+	case "logger+recovery":
+		engine.Use(gin.Logger(), gin.Recovery())
+	default:
+		fmt.Fprintf(os.Stderr, "gin: no middleware %q: want none, logger, recovery or logger+recovery\n", *middleware)
+		os.Exit(2)
+	}
+	for _, r := range *table {
+		answer := r.Answer()
+		engine.Handle(r.Method, r.Colon(), func(c *gin.Context) {
+			contentType, body := answer.Make(c.Param)
+			c.Data(http.StatusOK, contentType, body)
+		})
+	}
+	engine.NoRoute(func(c *gin.Context) {
+		c.Data(http.StatusNotFound, routes.Text, []byte(routes.NotFound))
+	})
+	arm.Main(arm.Options{Handler: engine})
+}

@@ -1,0 +1,28 @@
+//tare:module github.com/gorilla/mux
+
+// Command mux serves a route table by gorilla/mux: no middleware, in the same
+// http.Server as the control.
+package main
+
+import (
+	"flag"
+	"net/http"
+
+	"github.com/gorilla/mux"
+
+	"github.com/tarehq/tare/arms/arm"
+	"github.com/tarehq/tare/arms/routes"
+)
+
+func main() {
+	table := routes.Flag()
+	flag.Parse()
+	router := mux.NewRouter()
+	for _, r := range *table {
+		answer := r.Answer()
+		router.HandleFunc(r.Path(), func(w http.ResponseWriter, q *http.Request) {
+			answer.Write(w, func(name string) string { return mux.Vars(q)[name] })
+		}).Methods(r.Method)
+	}
+	arm.Main(arm.Options{Handler: router})
+}
