@@ -1,0 +1,177 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"time"
+
+	"github.com/tarehq/tare/load/internal/sys"
+)
+
+// What the zero values of Options mean.
+const (
+	defaultClosed    = 64
+	defaultOpen      = 4096
+	defaultDuration  = 10 * time.Second
+	defaultTimeout   = 30 * time.Second
+	defaultMaxAnswer = 64 << 20
+	defaultSlice     = time.Second
+	// defaultSpin covers what a sleeping thread's wake-up takes even on a
+	// virtual machine, mostly.
+	defaultSpin = 60 * time.Microsecond
+	// loopRate is what a second loop is not worth waking up for.
+	loopRate = 25_000.0
+)
+
+// newPlan checks o and works out the run.
+func newPlan(o *Options) (*plan, error) {
+	if err := checkOptions(o); err != nil {
+		return nil, fmt.Errorf("checking options: %w", err)
+	}
+	s, err := newScript(o)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{opts: o, script: s, open: o.Schedule != nil, maxFlight: math.MaxInt64}
+	if err := p.pickEngine(); err != nil {
+		return nil, fmt.Errorf("checking options: %w", err)
+	}
+	p.fill()
+	if err := p.checkDescriptors(); err != nil {
+		return nil, fmt.Errorf("checking options: %w", err)
+	}
+	return p, nil
+}
+
+// checkOptions refuses values outside their ranges.
+func checkOptions(o *Options) error {
+	for _, v := range []struct {
+		name string
+		n    int64
+	}{
+		{"Connections", int64(o.Connections)}, {"MaxInFlight", int64(o.MaxInFlight)},
+		{"Duration", int64(o.Duration)}, {"Requests", o.Requests}, {"WarmUp", int64(o.WarmUp)},
+		{"Threads", int64(o.Threads)}, {"MaxAnswer", o.MaxAnswer}, {"Slice", int64(o.Slice)},
+	} {
+		if v.n < 0 {
+			return fmt.Errorf("%s is negative: %d", v.name, v.n)
+		}
+	}
+	if o.Slice != 0 && o.Slice < time.Millisecond {
+		return fmt.Errorf("a slice of %v is too short: want 1ms or more", o.Slice)
+	}
+	if o.Schedule == nil {
+		return nil
+	}
+	if err := o.Schedule.Validate(); err != nil {
+		return fmt.Errorf("schedule: %w", err)
+	}
+	return nil
+}
+
+// pickEngine picks what drives the requests.
+func (p *plan) pickEngine() error {
+	o := p.opts
+	var obstacle error // to the event loops
+	switch {
+	case o.Protocol == HTTP2:
+		obstacle = errors.New("the epoll engine speaks HTTP/1.1 only")
+	case p.script.https:
+		obstacle = errors.New("the epoll engine has no TLS")
+	case !epollWorks:
+		obstacle = fmt.Errorf("the epoll engine needs Linux: %w", errors.ErrUnsupported)
+	}
+	switch {
+	case o.Protocol != HTTP1 && o.Protocol != HTTP2:
+		return fmt.Errorf("protocol %q is unknown: want \"\" or %q", o.Protocol, HTTP2)
+	case o.Engine != Auto && o.Engine != Epoll && o.Engine != Goroutines:
+		return fmt.Errorf("engine %q is unknown: want %q or %q", o.Engine, Epoll, Goroutines)
+	case o.Engine == Epoll && obstacle != nil:
+		return fmt.Errorf("%w; use the %s engine", obstacle, Goroutines)
+	case o.Engine != Goroutines && obstacle == nil:
+		p.engine, p.drive = Epoll, runEpoll
+	case o.Protocol == HTTP2:
+		p.engine, p.drive = Goroutines, runHTTP2
+	default:
+		p.engine, p.drive = Goroutines, runGoroutines
+	}
+	return nil
+}
+
+// fill sets what o leaves to us.
+func (p *plan) fill() {
+	o := p.opts
+	if p.open {
+		setDefault(&o.Connections, defaultOpen)
+	}
+	setDefault(&o.Connections, defaultClosed)
+	if p.open && o.MaxInFlight > 0 {
+		p.maxFlight = int64(o.MaxInFlight)
+	}
+	if _, ends := p.length(); !ends && o.Requests == 0 {
+		setDefault(&o.Duration, defaultDuration)
+	}
+	setDefault(&o.Timeout, defaultTimeout)
+	o.Timeout = max(o.Timeout, 0)
+	setDefault(&o.MaxAnswer, defaultMaxAnswer)
+	setDefault(&o.Slice, defaultSlice)
+	setDefault(&o.Seed, 1)
+	p.budget.Store(o.Requests)
+	p.threads = p.pickThreads()
+	if o.Spin == 0 && p.threads < runtime.NumCPU() {
+		o.Spin = defaultSpin
+	}
+	o.Spin = max(o.Spin, 0)
+}
+
+func setDefault[T comparable](v *T, def T) {
+	var zero T
+	if *v == zero {
+		*v = def
+	}
+}
+
+// length is the open loop's, if it ends by itself.
+func (p *plan) length() (time.Duration, bool) {
+	if !p.open {
+		return 0, false
+	}
+	return p.opts.Schedule.Length()
+}
+
+// pickThreads is how many CPUs the engine may use.
+func (p *plan) pickThreads() int {
+	n := min(runtime.NumCPU(), runtime.GOMAXPROCS(0))
+	if p.engine != Epoll {
+		return n
+	}
+	if p.opts.Threads > 0 {
+		n = p.opts.Threads
+	} else if p.open {
+		n = min(n, 1+int(p.peakRate()/loopRate))
+	}
+	return min(n, p.opts.Connections)
+}
+
+// peakRate is the highest rate of the schedule.
+func (p *plan) peakRate() float64 {
+	var peak float64
+	for _, ph := range p.opts.Schedule.Phases {
+		peak = max(peak, ph.From, ph.To)
+	}
+	return peak
+}
+
+// checkDescriptors refuses more connections than can be opened. In the open
+// loop the number is a bound that need not be reached.
+func (p *plan) checkDescriptors() error {
+	const others = 32 // files, loops and the runtime's own
+	limit := sys.DescriptorLimit()
+	if need := uint64(p.opts.Connections) + others; !p.open && need > limit {
+		return fmt.Errorf("%d connections need about %d file descriptors and the limit is %d: raise it with ulimit -n %d or use fewer connections",
+			p.opts.Connections, need, limit, need)
+	}
+	return nil
+}

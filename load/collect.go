@@ -1,0 +1,149 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tarehq/tare/load/internal/sys"
+	"github.com/tarehq/tare/stats/hist"
+)
+
+// Limits beyond which the generator's own behaviour shows in what it measures.
+const (
+	busyShare = 0.8
+	lateLag   = time.Millisecond
+)
+
+// result puts together what the recorders saw. cause is why the run ended
+// early, nil if it did not.
+func (c *conductor) result(cause error) *Result {
+	p := c.plan
+	res := &Result{
+		Started: epoch.Add(time.Duration(p.measure)), Engine: p.engine, Threads: p.threads,
+		Service: hist.New(), Lag: hist.New(), FirstByte: hist.New(),
+		Connect: hist.New(), Handshake: hist.New(),
+		CPU: c.cpu, MaxRSS: sys.MaxRSS(),
+	}
+	if cause != nil && p.end.Load() < p.planned {
+		res.Ended = endedBy(cause)
+	}
+	end := p.lastEnd()
+	res.Elapsed = time.Duration(max(0, end-p.measure))
+	var area float64
+	for _, r := range p.recorders {
+		area += r.addTo(res, end)
+	}
+	if res.Elapsed > 0 {
+		res.MeanFlight = area / float64(res.Elapsed)
+	}
+	if res.Elapsed > 0 {
+		p.series.seal(p.sliceAt(end-1) + 1)
+	}
+	res.Series, res.Response = p.series.sealed, p.series.response
+	c.judge(res)
+	return res
+}
+
+func endedBy(cause error) string {
+	if errors.Is(cause, context.Canceled) {
+		return "interrupted"
+	}
+	return cause.Error()
+}
+
+// lastEnd is when the measured part ended: at its planned or early end, or
+// with the last answer when that came later or the requests were used up.
+func (p *plan) lastEnd() int64 {
+	var answer, event int64
+	for _, r := range p.recorders {
+		answer, event = max(answer, r.lastAnswer), max(event, r.lastEvent)
+	}
+	if end := p.end.Load(); end != never && !p.exhausted.Load() {
+		return max(answer, end)
+	}
+	if answer == 0 {
+		return event
+	}
+	return answer
+}
+
+// addTo adds what r saw to res. It returns the integral of the requests in
+// flight up to end.
+func (r *recorder) addTo(res *Result, end int64) (area float64) {
+	r.settle(end)
+	res.Counts.add(&r.counts)
+	res.WarmUp.add(&r.warmUp)
+	res.Service.Merge(r.service)
+	res.FirstByte.Merge(r.first)
+	res.Connect.Merge(r.connect)
+	res.Handshake.Merge(r.shake)
+	if r.lag != nil {
+		res.Lag.Merge(r.lag)
+	}
+	res.BytesIn += r.bytesIn
+	res.BytesOut += r.bytesOut
+	res.Opened += r.connect.Count()
+	res.Reused += r.reused
+	res.Full += r.full
+	res.Resumed += r.resumed
+	res.Spun += time.Duration(r.spun)
+	res.PeakFlight = max(res.PeakFlight, int(r.peak))
+	res.Warnings = append(res.Warnings, r.caveats...)
+	r.slice = r.plan.series.exchange(r.index, r.slice)
+	return r.area
+}
+
+// judge adds the caveats.
+func (c *conductor) judge(res *Result) {
+	warn := func(format string, args ...any) {
+		res.Warnings = append(res.Warnings, fmt.Errorf(format, args...))
+	}
+	p := c.plan
+	for k, n := range res.Counts.failures() {
+		if n > 0 {
+			warn("%d of %d requests were %v; the first: %w", n, res.Counts.Scheduled, failure(k), p.cause(failure(k)))
+		}
+	}
+	if n := res.Counts.Dropped; n > 0 {
+		warn("%d of %d requests were dropped: more than %d would have been in flight, or the run ended before there was a connection for them",
+			n, res.Counts.Scheduled, p.maxFlight)
+	}
+	if res.Elapsed > 0 {
+		share := (res.CPU - res.Spun).Seconds() / (res.Elapsed.Seconds() * float64(res.Threads))
+		if share > busyShare {
+			res.Bound = true
+			warn("the generator was busy for %.0f %% of its %d threads' time: the figures may be its own; give it more threads, or CPUs of its own", 100*share, res.Threads)
+		}
+	}
+	if lag := time.Duration(res.Lag.Quantile(0.99)); lag > lateLag {
+		res.Bound = true
+		warn("one request in a hundred began %v or more after its intended start: response times count from there, service times do not", lag.Round(time.Microsecond))
+	}
+}
+
+// failures are the counts by kind.
+func (c *Counts) failures() [failures]uint64 {
+	return [failures]uint64{c.Refused, c.Reset, c.Timeout, c.Short, c.Malformed}
+}
+
+// cause is the first cause of k seen by any worker.
+func (p *plan) cause(k failure) error {
+	for _, r := range p.recorders {
+		if err := r.causes[k]; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// firstCause is a cause of the failures, the gravest first.
+func (p *plan) firstCause() error {
+	for k := range failures {
+		if err := p.cause(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}

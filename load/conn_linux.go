@@ -1,0 +1,253 @@
+package load
+
+import (
+	"errors"
+	"syscall"
+
+	"github.com/tarehq/tare/load/internal/sys"
+)
+
+// conn is a slot for a connection and for the request that it carries.
+type conn struct {
+	ans answer
+	out outcome
+
+	slot, generation int32 // what the poller's reports carry
+	fd               int   // negative: none
+	endpoint         int
+	tried            int // addresses that could not be reached
+
+	connecting bool
+	blocked    bool // the poller is to report when it is writable again
+	ending     bool // the server has closed its side
+	own        bool // made for one request only
+	used       bool // has carried a request before
+	busy       bool // carries a request
+	unsent     []byte
+	buf        []byte // the request, when it is not the script's own
+
+	prev, next *conn // in the one list that the connection is in
+}
+
+// connList is a list of connections by the links in them, so that moving one
+// from list to list costs no allocation and no search.
+type connList struct{ first, last *conn }
+
+func (l *connList) push(c *conn) {
+	c.prev, c.next = l.last, nil
+	if l.last != nil {
+		l.last.next = c
+	} else {
+		l.first = c
+	}
+	l.last = c
+}
+
+func (l *connList) remove(c *conn) {
+	if c.prev != nil {
+		c.prev.next = c.next
+	} else {
+		l.first = c.next
+	}
+	if c.next != nil {
+		c.next.prev = c.prev
+	} else {
+		l.last = c.prev
+	}
+	c.prev, c.next = nil, nil
+}
+
+// acquire finds a connection for a request: the one used last, for its caches
+// are warm and the fewest connections are kept; or a slot for a new one. It
+// returns nil when there may be no more.
+func (l *loop) acquire(endpoint int, own bool) *conn {
+	if c := l.idle[endpoint].last; c != nil && !own {
+		l.idle[endpoint].remove(c)
+		return c
+	}
+	if l.open >= l.maxOpen && !l.evict() {
+		return nil
+	}
+	c := l.emptySlot()
+	c.endpoint, c.own = endpoint, own
+	l.open++
+	return c
+}
+
+// evict closes an idle connection to make room for one that is asked for.
+func (l *loop) evict() bool {
+	for i := range l.idle {
+		if c := l.idle[i].first; c != nil {
+			l.idle[i].remove(c)
+			l.discard(c)
+			return true
+		}
+	}
+	return false
+}
+
+func (l *loop) emptySlot() *conn {
+	if c := l.free.last; c != nil {
+		l.free.remove(c)
+		return c
+	}
+	c := &conn{slot: int32(len(l.conns)), fd: -1}
+	l.conns = append(l.conns, c)
+	return c
+}
+
+// discard closes c, which is in no list, and frees its slot.
+func (l *loop) discard(c *conn) {
+	l.hangUp(c)
+	c.used, c.tried = false, 0
+	l.free.push(c)
+	l.open--
+}
+
+// hangUp closes c's socket. The poller's reports of it may still be on their
+// way: they are known by their generation.
+func (l *loop) hangUp(c *conn) {
+	if c.fd >= 0 {
+		sys.Close(c.fd)
+	}
+	c.fd, c.connecting, c.blocked, c.ending = -1, false, false, false
+	c.generation++
+}
+
+// dial begins to connect c.
+func (l *loop) dial(c *conn) error {
+	fd, err := sys.Connect(l.addrs[c.endpoint][l.best[c.endpoint]])
+	if err != nil {
+		return err
+	}
+	c.fd, c.connecting = fd, true
+	return l.poll.Add(fd, l.interest(c), c.slot, c.generation)
+}
+
+// interest is what the poller is to report of c. A TCP socket is writable but
+// for rare moments, and the poller reports changes only, so asking for both
+// costs nothing and saves a call. A Unix socket becomes writable anew each
+// time the server reads: it is asked only when that is waited for.
+func (l *loop) interest(c *conn) uint32 {
+	if l.unix && !c.blocked {
+		return sys.Readable
+	}
+	return sys.Readable | sys.Writable
+}
+
+// flush connects c if need be and sends what can be sent of its request.
+func (l *loop) flush(c *conn) {
+	for {
+		err := l.attempt(c)
+		if err == nil {
+			return
+		}
+		if c.fd >= 0 && !c.connecting {
+			// There may be an answer: servers answer what they refuse to
+			// read, and close.
+			c.unsent = nil
+			l.receive(c)
+			return
+		}
+		l.hangUp(c)
+		n := len(l.addrs[c.endpoint])
+		if c.tried++; c.tried >= n {
+			l.fail(c, failRefused, err)
+			return
+		}
+		l.best[c.endpoint] = (l.best[c.endpoint] + 1) % n
+	}
+}
+
+// attempt is one try at flush, with one of the endpoint's addresses.
+func (l *loop) attempt(c *conn) error {
+	if c.fd < 0 {
+		if err := l.dial(c); err != nil {
+			return err
+		}
+	}
+	for len(c.unsent) > 0 {
+		n, e := sys.Send(c.fd, c.unsent)
+		switch e {
+		case 0:
+		case syscall.EAGAIN:
+			return l.block(c)
+		case syscall.EINTR:
+			continue
+		default:
+			return e
+		}
+		if c.connecting {
+			c.connecting = false
+			l.rec.connected(nanotime() - c.out.start)
+		}
+		c.unsent = c.unsent[n:]
+		c.out.bytesOut += int64(n)
+	}
+	return nil
+}
+
+// block waits for c to become writable.
+func (l *loop) block(c *conn) error {
+	if !l.unix || c.blocked {
+		return nil
+	}
+	c.blocked = true
+	return l.poll.Rearm(c.fd, l.interest(c), c.slot, c.generation)
+}
+
+// receive reads what has come on c, a bounded part at a time.
+func (l *loop) receive(c *conn) {
+	const turn = 16 // reads, until the other connections have theirs
+	for range turn {
+		n, e := sys.Recv(c.fd, l.buf)
+		switch {
+		case e == syscall.EAGAIN:
+			return
+		case e == syscall.EINTR:
+			continue
+		case e != 0:
+			l.fail(c, c.ans.broken(), c.ans.cause(e))
+			return
+		case n == 0:
+			l.ended(c)
+			return
+		}
+		if l.feed(c, l.buf[:n]) || n < len(l.buf) && !c.ending {
+			return // over, or the poller will report more
+		}
+	}
+	if err := l.poll.Rearm(c.fd, l.interest(c), c.slot, c.generation); err != nil {
+		l.fail(c, c.ans.broken(), err)
+	}
+}
+
+// feed reads an answer on. It reports whether the request is over.
+func (l *loop) feed(c *conn, b []byte) bool {
+	l.now = nanotime()
+	if c.out.firstByte == 0 {
+		c.out.firstByte = l.now
+	}
+	c.out.bytesIn += int64(len(b))
+	n, done, err := l.parser.feed(&c.ans, b)
+	switch {
+	case err != nil:
+		l.fail(c, failMalformed, err)
+	case done:
+		l.complete(c, n == len(b))
+	}
+	return done || err != nil
+}
+
+// ended acts on the end of a connection that carries a request.
+func (l *loop) ended(c *conn) {
+	if l.parser.eof(&c.ans) {
+		l.now = nanotime()
+		l.complete(c, false)
+		return
+	}
+	l.fail(c, c.ans.broken(), c.ans.cause(nil))
+}
+
+// errListenQueue is what EAGAIN means when a Unix socket is connected.
+var errListenQueue = errors.New("the server's listen queue is full")

@@ -1,0 +1,158 @@
+package load
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"time"
+)
+
+// maxRead is how much of an answer is read at once.
+const maxRead = 16 << 10
+
+// http1Exchanger sends one worker's requests over connections of its own, one
+// to each endpoint.
+type http1Exchanger struct {
+	engine *netEngine
+	rec    *recorder
+	cursor *cursor
+	parser *parser
+	conns  []*http1Conn // by endpoint; nil where there is none
+	req    []byte       // room for a request with fields
+	buf    []byte       // what is read
+	answer answer
+}
+
+// http1Conn is a connection and whether it has carried a request.
+type http1Conn struct {
+	*link
+	carried bool
+	forget  func() bool // ends the watch for the run's end
+}
+
+func (e *netEngine) newHTTP1(k int, rec *recorder) exchanger {
+	return &http1Exchanger{
+		engine: e, rec: rec, cursor: e.script.cursor(k), parser: newParser(e.script, e.plan.opts.MaxAnswer),
+		conns: make([]*http1Conn, len(e.script.endpoints)), buf: make([]byte, maxRead),
+	}
+}
+
+func (x *http1Exchanger) close() {
+	for _, c := range x.conns {
+		if c != nil {
+			c.shut(true)
+		}
+	}
+}
+
+// shut closes the connection; in order only after a whole answer, for the TLS
+// layer says goodbye and waits up to five seconds for a peer that does not
+// read.
+func (c *http1Conn) shut(inOrder bool) {
+	c.forget()
+	if inOrder {
+		c.Close()
+	}
+	c.wire.Close()
+}
+
+// exchange implements exchanger.
+func (x *http1Exchanger) exchange(o *outcome) (failure, error) {
+	alone := x.cursor.closing()
+	var req []byte
+	var target int
+	if alone {
+		req, target = x.cursor.nextClosing(x.req)
+	} else {
+		req, target = x.cursor.next(x.req)
+	}
+	if x.engine.script.dynamic {
+		x.req = req
+	}
+	i := x.engine.script.targets[target].endpoint
+	c := x.conns[i]
+	if c == nil || alone {
+		var err error
+		if c, err = x.open(i, o.start); err != nil {
+			return connectFailure(err), explain(x.engine.script.endpoints[i], err)
+		}
+	}
+	o.reused, c.carried = c.carried, true
+	kind, err := x.converse(c, req, target, o)
+	in, out := c.wire.take()
+	o.bytesIn, o.bytesOut = int64(in), int64(out)
+	keep := err == nil && x.answer.keep && !alone
+	if !keep {
+		c.shut(err == nil)
+	}
+	if !alone {
+		x.conns[i] = nil
+		if keep {
+			x.conns[i] = c
+		}
+	}
+	return kind, err
+}
+
+// open connects to endpoint i for a request that began at start.
+func (x *http1Exchanger) open(i int, start int64) (*http1Conn, error) {
+	ctx, cancel := x.engine.bounded(start)
+	defer cancel()
+	l, err := x.engine.dialer.dial(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	x.engine.opened(x.rec, l)
+	c := &http1Conn{link: l}
+	c.forget = context.AfterFunc(x.engine.abandoned, func() { l.wire.SetDeadline(time.Unix(1, 0)) })
+	return c, nil
+}
+
+// converse sends req on c and reads the answer.
+func (x *http1Exchanger) converse(c *http1Conn, req []byte, target int, o *outcome) (failure, error) {
+	a := &x.answer
+	a.begin(target)
+	c.wire.SetDeadline(x.engine.deadline(o.start))
+	if err := x.engine.abandoned.Err(); err != nil {
+		return failTimeout, err // the watch may have come before SetDeadline
+	}
+	_, unsent := c.Write(req)
+	if unsent != nil && isTimeout(unsent) {
+		return x.broken(unsent)
+	}
+	// A server may answer and close before it has read all of a request.
+	for {
+		n, err := c.Read(x.buf)
+		if n > 0 && o.firstByte == 0 {
+			o.firstByte = nanotime()
+		}
+		used, done, bad := x.parser.feed(a, x.buf[:n])
+		if bad != nil {
+			return failMalformed, bad
+		}
+		if !done && err == io.EOF {
+			done = x.parser.eof(a)
+		}
+		if done {
+			a.keep = a.keep && used == n && err == nil && unsent == nil
+			o.status, o.verified = a.status, a.verified
+			return 0, nil
+		}
+		if err != nil {
+			return x.broken(cmp.Or(unsent, err))
+		}
+	}
+}
+
+// broken sorts err, with which the conversation ended.
+func (x *http1Exchanger) broken(err error) (failure, error) {
+	if isTimeout(err) {
+		return failTimeout, x.answer.cause(err)
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		err = op.Err
+	}
+	return x.answer.broken(), x.answer.cause(err)
+}

@@ -1,0 +1,244 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/http2"
+)
+
+// muxConn is one HTTP/2 connection that some workers share, opened when one of
+// them needs it and again after it broke. Safe for concurrent use.
+type muxConn struct {
+	engine   *netEngine
+	endpoint int
+	opener   *http.Transport // makes connections; it pools none
+
+	mu      sync.Mutex
+	conn    *http.ClientConn // nil when there is none
+	link    *link            // what conn runs on
+	carried bool             // conn has carried a request
+}
+
+func newMuxConn(e *netEngine, endpoint int) *muxConn {
+	m := &muxConn{engine: e, endpoint: endpoint}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		l, err := e.dialer.dial(ctx, endpoint)
+		if err != nil {
+			return nil, err
+		}
+		m.link = l
+		return l.Conn, nil
+	}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
+	m.opener = &http.Transport{
+		DialContext: dial, DialTLSContext: dial, Protocols: protocols,
+		DisableCompression: true, MaxResponseHeaderBytes: maxHead,
+		HTTP2: &http.HTTP2Config{},
+	}
+	if t := e.plan.opts.Timeout; t > 0 {
+		// A connection that lost its peer would take request after request to
+		// its time-out. It is given up no sooner than those are.
+		m.opener.HTTP2.SendPingTimeout, m.opener.HTTP2.PingTimeout = max(t/2, time.Second), t
+	}
+	return m
+}
+
+// acquire returns the connection, opened if need be, and whether it had
+// carried a request before.
+func (m *muxConn) acquire(ctx context.Context, rec *recorder) (conn *http.ClientConn, l *link, reused bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.conn != nil && m.conn.Err() != nil {
+		// A server that asked for the connection's end still answers what is
+		// in flight; the connection then closes by itself.
+		if m.conn.InFlight() == 0 {
+			m.conn.Close()
+		}
+		m.conn = nil
+	}
+	if m.conn == nil {
+		e := m.engine.script.endpoints[m.endpoint]
+		scheme := "http"
+		if e.tls {
+			scheme = "https"
+		}
+		// dial knows where to go; the address only has to be well-formed.
+		if m.conn, err = m.opener.NewClientConn(ctx, scheme, net.JoinHostPort(e.host, "0")); err != nil {
+			m.conn = nil
+			return nil, nil, false, err
+		}
+		m.carried = false
+		m.engine.opened(rec, m.link)
+	}
+	reused, m.carried = m.carried, true
+	return m.conn, m.link, reused, nil
+}
+
+func (m *muxConn) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.conn != nil {
+		m.conn.Close()
+		m.conn = nil
+	}
+}
+
+// Streams in flight on one connection where Options.Streams is 0: as many as
+// servers commonly allow, or one where the load is stated in connections.
+const (
+	openStreams   = 100
+	closedStreams = 1
+)
+
+// runHTTP2 is the engine for HTTP/2: net/http's client connections behind the
+// goroutine engine's schedule and record.
+func runHTTP2(ctx context.Context, p *plan) (closeAll func(), err error) {
+	e := newNetEngine(ctx, p)
+	streams := p.opts.Streams
+	switch {
+	case streams > 0:
+	case p.open:
+		streams = openStreams
+	default:
+		streams = closedStreams
+	}
+	groups := make(map[int][]*muxConn) // by the workers that share: k / streams
+	var mu sync.Mutex
+	e.workers *= streams
+	e.exchanger = func(k int, rec *recorder) exchanger {
+		mu.Lock()
+		defer mu.Unlock()
+		conns, ok := groups[k/streams]
+		if !ok {
+			for i := range e.script.endpoints {
+				conns = append(conns, newMuxConn(e, i))
+			}
+			groups[k/streams] = conns
+		}
+		return &http2Exchanger{engine: e, rec: rec, cursor: e.script.cursor(k), conns: conns, buf: make([]byte, maxRead)}
+	}
+	return e.drive(), nil
+}
+
+// http2Exchanger sends a worker's requests as streams of connections that it
+// shares.
+type http2Exchanger struct {
+	engine *netEngine
+	rec    *recorder
+	cursor *cursor
+	conns  []*muxConn // by endpoint
+	buf    []byte
+	body   stream
+}
+
+// close closes the shared connections too: it comes when all workers are done.
+func (x *http2Exchanger) close() {
+	for _, m := range x.conns {
+		m.close()
+	}
+}
+
+// exchange implements exchanger.
+func (x *http2Exchanger) exchange(o *outcome) (failure, error) {
+	ctx, cancel := x.engine.bounded(o.start)
+	defer cancel()
+	alone := x.cursor.closing()
+	req, target := x.cursor.request()
+	m := x.conns[x.engine.script.targets[target].endpoint]
+	if alone {
+		m = newMuxConn(x.engine, m.endpoint)
+		defer m.close()
+	}
+	conn, l, reused, err := m.acquire(ctx, x.rec)
+	if err != nil {
+		return connectFailure(err), explain(x.engine.script.endpoints[m.endpoint], err)
+	}
+	o.reused = reused
+	resp, err := conn.RoundTrip(req.WithContext(ctx))
+	if err == nil {
+		o.firstByte = nanotime()
+		err = x.read(resp, target, o)
+	}
+	in, out := l.wire.take()
+	o.bytesIn, o.bytesOut = int64(in), int64(out)
+	if err == nil {
+		return 0, nil
+	}
+	return streamFailure(err, o.firstByte != 0), err
+}
+
+// errAnswerTooLong tells that an answer passed Options.MaxAnswer.
+var errAnswerTooLong = errors.New("the answer is longer than allowed")
+
+// read takes in the body and checks the answer.
+func (x *http2Exchanger) read(resp *http.Response, target int, o *outcome) error {
+	defer resp.Body.Close()
+	c := &x.engine.script.verify[target]
+	x.body.reset(c)
+	var total int64
+	for {
+		n, err := resp.Body.Read(x.buf)
+		if total += int64(n); total > x.engine.plan.opts.MaxAnswer {
+			return errAnswerTooLong
+		}
+		x.body.Write(x.buf[:n])
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	o.status = resp.StatusCode
+	o.verified = c.fieldsOK(resp.StatusCode, resp.Header) && x.body.ok()
+	return nil
+}
+
+// streamFailure is the kind of failure that err, from an HTTP/2 request, is.
+// answering tells that the answer had begun.
+func streamFailure(err error, answering bool) failure {
+	broken := failReset
+	if answering {
+		broken = failShort
+	}
+	var se http2.StreamError // net/http's own makes itself into one
+	switch {
+	case isTimeout(err):
+		return failTimeout
+	case errors.As(err, &se) && se.Cause != nil && se.Cause.Error() == "received from peer":
+		return broken
+	case isBroken(err):
+		return broken
+	// Note: net/http does not export the errors of a connection that was
+	// given up by the peer or closed between two requests.
+	case strings.Contains(err.Error(), "GOAWAY"), strings.Contains(err.Error(), "client conn"),
+		strings.Contains(err.Error(), "client connection"):
+		return broken
+	}
+	return failMalformed
+}
+
+// isBroken reports whether err tells that a connection ended or was cut.
+func isBroken(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, context.Canceled)
+}
+
+// connectFailure is the kind of failure that err, from opening a connection,
+// is.
+func connectFailure(err error) failure {
+	if isTimeout(err) {
+		return failTimeout
+	}
+	return failRefused
+}

@@ -1,0 +1,65 @@
+package sys
+
+import (
+	"net"
+	"net/netip"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Address is where a stream socket connects to.
+type Address struct {
+	family int
+	to     unix.Sockaddr
+}
+
+// TCP is a TCP address.
+func TCP(a netip.AddrPort) Address {
+	ip := a.Addr().Unmap()
+	if ip.Is4() {
+		return Address{unix.AF_INET, &unix.SockaddrInet4{Port: int(a.Port()), Addr: ip.As4()}}
+	}
+	return Address{unix.AF_INET6, &unix.SockaddrInet6{Port: int(a.Port()), ZoneId: zone(ip.Zone()), Addr: ip.As16()}}
+}
+
+// zone is the number of an interface given by name or number; 0 if there is
+// none.
+func zone(name string) uint32 {
+	if n, err := strconv.ParseUint(name, 10, 32); err == nil {
+		return uint32(n)
+	}
+	ifi, err := net.InterfaceByName(name)
+	if err != nil {
+		return 0
+	}
+	return uint32(ifi.Index)
+}
+
+// Unix is the address of a Unix socket.
+func Unix(path string) Address {
+	return Address{unix.AF_UNIX, &unix.SockaddrUnix{Name: path}}
+}
+
+// Connect opens a socket and begins to connect it, without waiting. A
+// connection that then fails tells so when it is read from or written to.
+func Connect(a Address) (fd int, err error) {
+	fd, err = unix.Socket(a.family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	if a.family != unix.AF_UNIX {
+		if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
+			unix.Close(fd)
+			return -1, err
+		}
+	}
+	if err := unix.Connect(fd, a.to); err != nil && err != unix.EINPROGRESS {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// Close closes a socket.
+func Close(fd int) { unix.Close(fd) }

@@ -1,0 +1,194 @@
+package load
+
+import (
+	"time"
+
+	"github.com/tarehq/tare/load/internal/sys"
+)
+
+const (
+	// readSize holds most answers whole.
+	readSize = 64 << 10
+	// firstWave is how many requests a loop begins at once when it starts.
+	// Each that ends lets one more begin, lest the connections of thousands
+	// arrive together at a server's listen queue.
+	firstWave = 128
+	// longestWait bounds how late a loop hears of the run's end.
+	longestWait = 50 * time.Millisecond
+	// After a connection could not be made, the closed loop rests: else it
+	// would try as fast as the machine refuses.
+	shortestRest = 10 * time.Millisecond
+	longestRest  = 500 * time.Millisecond
+)
+
+// loop is an event loop: some of the run's connections on one thread.
+type loop struct {
+	plan   *plan
+	rec    *recorder
+	cursor *cursor
+	parser *parser
+	poll   *sys.Poller
+	addrs  [][]sys.Address // by endpoint
+	best   []int           // by endpoint: the address to try first
+	unix   bool
+	buf    []byte
+	now    int64 // as of the last look
+
+	conns   []*conn // by slot
+	free    connList
+	idle    []connList // by endpoint
+	flight  connList   // in the order of their starts
+	open    int
+	maxOpen int
+
+	drawn draft
+
+	// Open loop.
+	source  *arrivals
+	due     int64 // the next intended start; never when there is none
+	waiting fifo  // intended starts that found no connection
+
+	// Closed loop: requests that may begin at once, later as others end, and
+	// after a rest.
+	ready, unstarted, resting int
+	restUntil                 int64
+	backoff                   time.Duration
+	over                      bool // no request will begin any more
+}
+
+// newLoop is loop i of the plan.
+func newLoop(p *plan, addrs [][]sys.Address, i int) (*loop, error) {
+	poll, err := sys.NewPoller()
+	if err != nil {
+		return nil, err
+	}
+	l := &loop{
+		plan: p, rec: p.recorder(), cursor: p.script.cursor(i),
+		parser: newParser(p.script, p.opts.MaxAnswer), poll: poll,
+		addrs: addrs, best: make([]int, len(addrs)), unix: p.opts.Unix != "",
+		buf: make([]byte, readSize), idle: make([]connList, len(addrs)),
+		due: never, now: nanotime(),
+	}
+	share := p.opts.Connections / p.threads
+	if i < p.opts.Connections%p.threads {
+		share++
+	}
+	if p.open {
+		l.maxOpen = share
+		l.source = p.arrivals(i, p.threads)
+		l.due = l.source.next()
+	} else {
+		l.maxOpen = never // as many requests as the share, each with one
+		l.ready = min(share, firstWave)
+		l.unstarted = share - l.ready
+	}
+	return l, nil
+}
+
+// close closes the connections and the poller.
+func (l *loop) close() {
+	for _, c := range l.conns {
+		l.hangUp(c)
+	}
+	l.poll.Close()
+}
+
+// run drives the loop's requests until the last has ended.
+func (l *loop) run() {
+	for n := 0; l.turn(n); n = l.await() {
+	}
+}
+
+// turn acts on n reports of the poller and on the time. It reports whether
+// there is more to do.
+func (l *loop) turn(n int) bool {
+	l.rec.Lock()
+	defer l.rec.Unlock()
+	for i := range n {
+		l.handle(i)
+		l.launch() // between the reports, for there may be many
+	}
+	l.now = nanotime()
+	l.expire()
+	l.launch()
+	return !l.finished()
+}
+
+// handle acts on report i of the poller.
+func (l *loop) handle(i int) {
+	slot, generation, ready := l.poll.Event(i)
+	c := l.conns[slot]
+	if c.generation != generation {
+		return // of a connection that is gone
+	}
+	incoming := ready&^sys.Writable != 0
+	c.ending = c.ending || ready&sys.Hangup != 0
+	if !c.busy {
+		if incoming { // closed by the server, or an answer to no request
+			l.idle[c.endpoint].remove(c)
+			l.discard(c)
+		}
+		return
+	}
+	if len(c.unsent) > 0 {
+		l.flush(c)
+	}
+	if incoming && c.busy && c.generation == generation {
+		l.receive(c)
+	}
+}
+
+// await waits for reports or the time for something else, and returns the
+// number of reports.
+func (l *loop) await() int {
+	spin := int64(l.plan.opts.Spin)
+	if l.due-l.now <= spin {
+		n := l.poll.Poll()
+		before := l.now
+		l.now = nanotime()
+		if n == 0 && before >= l.plan.measure {
+			l.rec.spun += l.now - before
+		}
+		return n
+	}
+	if n := l.poll.Poll(); n > 0 {
+		return n
+	}
+	return l.poll.Wait(time.Duration(min(l.due-spin, l.wake()) - l.now))
+}
+
+// wake is when the loop has to look at the time again, if nothing is due.
+func (l *loop) wake() int64 {
+	t := min(l.now+int64(longestWait), l.plan.giveUp())
+	if !l.plan.ended(l.now) {
+		t = min(t, l.plan.end.Load())
+	}
+	if l.resting > 0 {
+		t = min(t, l.restUntil)
+	}
+	if c := l.flight.first; c != nil && l.plan.opts.Timeout > 0 {
+		t = min(t, c.out.start+int64(l.plan.opts.Timeout))
+	}
+	return max(t, l.now)
+}
+
+// finished reports whether every request has ended and none will begin. When
+// patience is at its end, it ends them.
+func (l *loop) finished() bool {
+	if l.now >= l.plan.giveUp() {
+		l.due = never
+		for _, t := range l.waiting.drain() {
+			l.rec.dropped(t, l.now)
+		}
+		for l.flight.first != nil {
+			l.fail(l.flight.first, failTimeout, errGivenUp)
+		}
+	}
+	if l.flight.first != nil || !l.waiting.empty() {
+		return false
+	}
+	if l.plan.open {
+		return l.due == never
+	}
+	return l.over || l.plan.ended(l.now)
+}

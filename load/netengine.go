@@ -1,0 +1,313 @@
+package load
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// maxBackoff is the longest that a closed-loop worker waits after a refused
+// connection. Without it a dead target is hammered as fast as refusals come.
+const maxBackoff = 100 * time.Millisecond
+
+// maxSleep is how long the dispatcher may take to see that the run has ended.
+const maxSleep = 20 * time.Millisecond
+
+// netEngine drives requests with a goroutine a worker over package net: a
+// worker is a connection in HTTP/1.1, a stream in HTTP/2.
+type netEngine struct {
+	plan      *plan
+	script    *script
+	dialer    *dialer
+	workers   int // at most
+	shards    []*recorder
+	exchanger func(k int, rec *recorder) exchanger // makes worker k's
+	abandoned context.Context                      // ends when the plan gives up what is in flight
+
+	mu      sync.Mutex
+	made    []exchanger // to be closed at the end
+	idle    []*worker   // last in, first out: few connections stay warm
+	backlog fifo        // intended starts that wait for a worker
+	started int
+	closing bool // no more requests will be put
+	wg      sync.WaitGroup
+}
+
+// exchanger sends one request at a time and reads its answer.
+type exchanger interface {
+	// exchange fills in o, but for its intended start, start and end. An error
+	// tells that no whole answer came, and the failure which kind that is.
+	exchange(o *outcome) (failure, error)
+	// close closes the connections.
+	close()
+}
+
+// worker carries out requests one after the other.
+type worker struct {
+	exchanger
+	rec  *recorder
+	jobs chan int64 // open loop: intended starts
+	o    outcome
+}
+
+// newNetEngine is an engine without its exchangers.
+func newNetEngine(ctx context.Context, p *plan) *netEngine {
+	e := &netEngine{plan: p, script: p.script, dialer: newDialer(p.script, p.opts), workers: p.opts.Connections}
+	for range min(runtime.GOMAXPROCS(0), e.workers) {
+		e.shards = append(e.shards, p.recorder())
+	}
+	// The run's context ends dialling only through the plan, which gives what
+	// is in flight a little time.
+	e.abandoned = context.WithoutCancel(ctx)
+	return e
+}
+
+// runGoroutines is the engine for HTTP/1.1 over package net.
+func runGoroutines(ctx context.Context, p *plan) (closeAll func(), err error) {
+	e := newNetEngine(ctx, p)
+	e.exchanger = e.newHTTP1
+	return e.drive(), nil
+}
+
+// drive carries out the plan. It returns what closes the connections.
+func (e *netEngine) drive() (closeAll func()) {
+	var abandon context.CancelFunc
+	e.abandoned, abandon = context.WithCancel(e.abandoned)
+	done := make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() { e.watch(done, abandon) })
+	if e.plan.open {
+		e.dispatch()
+	} else {
+		e.loop()
+	}
+	e.wg.Wait()
+	close(done)
+	watch.Wait()
+	return func() {
+		for _, x := range e.made {
+			x.close()
+		}
+		abandon()
+	}
+}
+
+// watch gives up what is in flight or waiting when the plan says so.
+func (e *netEngine) watch(done <-chan struct{}, abandon context.CancelFunc) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+		}
+		if nanotime() < e.plan.giveUp() {
+			continue
+		}
+		abandon()
+		e.mu.Lock()
+		waiting := e.backlog.drain()
+		e.mu.Unlock()
+		rec := e.shards[0]
+		rec.Lock()
+		for _, t := range waiting {
+			rec.dropped(t, nanotime())
+		}
+		rec.Unlock()
+	}
+}
+
+// worker makes worker k.
+func (e *netEngine) worker(k int) *worker {
+	rec := e.shards[k%len(e.shards)]
+	w := &worker{exchanger: e.exchanger(k, rec), rec: rec, jobs: make(chan int64, 1)}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.made = append(e.made, w.exchanger)
+	return w
+}
+
+// loop runs the closed loop: each worker begins when its last answer has come.
+func (e *netEngine) loop() {
+	for k := range e.workers {
+		e.wg.Go(func() {
+			w := e.worker(k)
+			var backoff time.Duration
+			for {
+				now := nanotime()
+				if e.plan.ended(now) || !e.plan.take(now) {
+					return
+				}
+				if !w.schedule(now, now) {
+					continue
+				}
+				if w.do(e, now) {
+					backoff = 0
+					continue
+				}
+				backoff = min(max(2*backoff, time.Millisecond), maxBackoff)
+				time.Sleep(backoff)
+			}
+		})
+	}
+}
+
+// dispatch runs the open loop: it hands each intended start to a worker when
+// its time has come.
+func (e *netEngine) dispatch() {
+	sleep := preciseSleep()
+	scheduler := &worker{rec: e.shards[0]}
+	for a := e.plan.arrivals(0, 1); ; {
+		t := a.next()
+		if t == never || !e.sleepUntil(t, sleep) || !e.plan.take(t) {
+			break
+		}
+		if scheduler.schedule(t, nanotime()) {
+			e.put(t)
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closing = true
+	for _, w := range e.idle {
+		close(w.jobs)
+	}
+	e.idle = nil
+}
+
+// sleepUntil reports whether the run still goes on at t, when it returns.
+func (e *netEngine) sleepUntil(t int64, sleep func(time.Duration)) bool {
+	spin := int64(e.plan.opts.Spin)
+	for !e.plan.ended(t) {
+		now := nanotime()
+		if d := t - spin - now; d > 0 {
+			sleep(min(time.Duration(d), maxSleep))
+			continue
+		}
+		e.poll(now, t)
+		return true
+	}
+	return false
+}
+
+// poll passes the time from now to t, if any, without sleeping.
+func (e *netEngine) poll(now, t int64) {
+	if now >= t {
+		return
+	}
+	from := now
+	for now < t {
+		now = nanotime()
+	}
+	if rec := e.shards[0]; from >= e.plan.measure {
+		rec.Lock()
+		rec.spun += now - from
+		rec.Unlock()
+	}
+}
+
+// put hands the request intended for t to an idle worker, a new one, or the
+// backlog.
+func (e *netEngine) put(t int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if n := len(e.idle); n > 0 {
+		w := e.idle[n-1]
+		e.idle = e.idle[:n-1]
+		w.jobs <- t // has room: an idle worker has none
+		return
+	}
+	if e.started == e.workers {
+		e.backlog.push(t)
+		return
+	}
+	k := e.started
+	e.started++
+	e.wg.Go(func() {
+		w := e.worker(k)
+		w.jobs <- t
+		e.serve(w)
+	})
+}
+
+// serve carries out what w is handed until the run ends.
+func (e *netEngine) serve(w *worker) {
+	for t := range w.jobs {
+		for ok := true; ok; t, ok = e.next(w) {
+			w.do(e, t)
+		}
+	}
+}
+
+// next is the request that has waited longest; without one, w is idle.
+func (e *netEngine) next(w *worker) (int64, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if t, ok := e.backlog.pop(); ok {
+		return t, true
+	}
+	if e.closing {
+		close(w.jobs)
+	} else {
+		e.idle = append(e.idle, w)
+	}
+	return 0, false
+}
+
+func (w *worker) schedule(intended, now int64) bool {
+	w.rec.Lock()
+	defer w.rec.Unlock()
+	return w.rec.scheduled(intended, now)
+}
+
+// do carries out one request. It reports false when no connection could be
+// made.
+func (w *worker) do(e *netEngine, intended int64) bool {
+	start := nanotime()
+	if !e.plan.open {
+		start = intended
+	}
+	w.o = outcome{intended: intended, start: start}
+	kind, err := w.exchange(&w.o)
+	w.o.end = nanotime()
+	if err != nil && e.abandoned.Err() != nil {
+		kind = failTimeout
+	}
+	w.rec.Lock()
+	defer w.rec.Unlock()
+	if err == nil {
+		w.rec.answered(&w.o)
+		return true
+	}
+	w.rec.failed(kind, &w.o, err)
+	return kind != failRefused
+}
+
+// opened records a new connection.
+func (e *netEngine) opened(rec *recorder, l *link) {
+	rec.Lock()
+	defer rec.Unlock()
+	rec.connected(int64(l.connect))
+	if l.handshake > 0 {
+		rec.handshaken(int64(l.handshake), l.resumed)
+	}
+}
+
+// deadline is when a request that began at start has taken too long; the zero
+// time is never.
+func (e *netEngine) deadline(start int64) time.Time {
+	if e.plan.opts.Timeout == 0 {
+		return time.Time{}
+	}
+	return epoch.Add(time.Duration(start) + e.plan.opts.Timeout)
+}
+
+// bounded is a context that ends with the request that began at start.
+func (e *netEngine) bounded(start int64) (context.Context, context.CancelFunc) {
+	if t := e.deadline(start); !t.IsZero() {
+		return context.WithDeadline(e.abandoned, t)
+	}
+	return e.abandoned, func() {}
+}

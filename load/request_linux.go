@@ -1,0 +1,171 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// draft is a request that has been drawn from the script and not begun.
+type draft struct {
+	drawn  bool
+	own    bool // on a connection of its own
+	target int
+	req    []byte
+	buf    []byte // holds req, when it is not the script's own
+}
+
+// draw draws the next request, unless one has been drawn that found no
+// connection.
+func (l *loop) draw() *draft {
+	d := &l.drawn
+	if d.drawn {
+		return d
+	}
+	d.drawn, d.own = true, l.cursor.closing()
+	if d.own {
+		d.req, d.target = l.cursor.nextClosing(d.buf)
+	} else {
+		d.req, d.target = l.cursor.next(d.buf)
+	}
+	if l.plan.script.dynamic {
+		d.buf = d.req
+	}
+	return d
+}
+
+// launch begins what is to begin now.
+func (l *loop) launch() {
+	if l.plan.open {
+		l.launchDue()
+	} else {
+		l.launchReady()
+	}
+}
+
+// launchReady begins the closed loop's next requests.
+func (l *loop) launchReady() {
+	if l.resting > 0 && l.now >= l.restUntil {
+		l.ready, l.resting = l.ready+l.resting, 0
+	}
+	for l.ready > 0 && !l.over {
+		if l.plan.ended(l.now) || !l.plan.take(l.now) {
+			l.over = true
+			return
+		}
+		l.ready--
+		l.rec.scheduled(l.now, l.now)
+		l.dispatch(l.now)
+	}
+}
+
+// launchDue begins the open loop's requests whose time has come. After a pause
+// there may be many: a bounded number a call, lest answers wait.
+func (l *loop) launchDue() {
+	for !l.waiting.empty() && l.dispatch(l.waiting.first()) {
+		l.waiting.pop()
+		l.now = nanotime()
+	}
+	const most = 64
+	for range most {
+		if l.due > l.now {
+			return
+		}
+		intended := l.due
+		if l.plan.ended(intended) || !l.plan.take(intended) {
+			l.due = never
+			return
+		}
+		l.due = l.source.next()
+		if l.rec.scheduled(intended, l.now) && (!l.waiting.empty() || !l.dispatch(intended)) {
+			l.waiting.push(intended)
+		}
+		l.now = nanotime()
+	}
+}
+
+// dispatch begins a request now. It reports false, and nothing has happened,
+// when there is no connection for it.
+func (l *loop) dispatch(intended int64) bool {
+	d := l.draw()
+	c := l.acquire(l.plan.script.targets[d.target].endpoint, d.own)
+	if c == nil {
+		return false
+	}
+	d.drawn = false
+	c.out = outcome{intended: intended, start: l.now, reused: c.used}
+	c.ans.begin(d.target)
+	c.unsent = d.req
+	if l.plan.script.dynamic {
+		c.buf = append(c.buf[:0], d.req...)
+		c.unsent = c.buf
+	}
+	c.busy = true
+	l.flight.push(c)
+	l.flush(c)
+	return true
+}
+
+// complete ends c's request with its answer. exact tells that nothing came
+// behind the answer.
+func (l *loop) complete(c *conn, exact bool) {
+	c.out.end, c.out.status, c.out.verified = l.now, c.ans.status, c.ans.verified
+	l.rec.answered(&c.out)
+	l.flight.remove(c)
+	c.busy = false
+	if c.ans.keep && exact && !c.own && !c.ending && len(c.unsent) == 0 {
+		c.used = true
+		l.idle[c.endpoint].push(c)
+	} else {
+		l.discard(c)
+	}
+	l.backoff = 0
+	l.release(false)
+}
+
+// fail ends c's request without an answer.
+func (l *loop) fail(c *conn, k failure, err error) {
+	l.now = nanotime()
+	c.out.end = l.now
+	if k == failRefused && l.rec.causes[k] == nil {
+		err = explain(l.plan.script.endpoints[c.endpoint], err)
+	}
+	l.rec.failed(k, &c.out, err)
+	l.flight.remove(c)
+	c.busy, c.unsent = false, nil
+	hopeless := !c.used && !c.ans.started && k != failTimeout
+	l.discard(c)
+	l.release(hopeless)
+}
+
+// release lets the closed loop begin another request, after a rest if another
+// try would likely fail the same way.
+func (l *loop) release(rest bool) {
+	if l.plan.open {
+		return
+	}
+	if l.unstarted > 0 {
+		l.unstarted--
+		l.ready++
+	}
+	if !rest {
+		l.ready++
+		return
+	}
+	if l.resting == 0 {
+		l.backoff = min(max(2*l.backoff, shortestRest), longestRest)
+		l.restUntil = l.now + int64(l.backoff)
+	}
+	l.resting++
+}
+
+// expire ends the requests whose time is up. The list is in the order of their
+// starts, and all have the same time.
+func (l *loop) expire() {
+	timeout := int64(l.plan.opts.Timeout)
+	for c := l.flight.first; c != nil && timeout > 0 && l.now-c.out.start >= timeout; c = l.flight.first {
+		l.fail(c, failTimeout, fmt.Errorf("no whole answer within %v", time.Duration(timeout)))
+	}
+}
+
+var errGivenUp = errors.New("no whole answer when the run ended")
