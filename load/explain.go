@@ -1,0 +1,102 @@
+package load
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// explain is err, which kept a connection to e from being made, with its
+// remedy.
+func explain(e endpoint, err error) error {
+	if remedy := connectRemedy(e, err); remedy != "" {
+		return fmt.Errorf("connecting to %s: %w: %s", e.addr, bareCause(err), remedy)
+	}
+	if remedy := tlsRemedy(e, err); remedy != "" {
+		return fmt.Errorf("securing the connection to %s: %w: %s", e.addr, bareCause(err), remedy)
+	}
+	return fmt.Errorf("connecting to %s: %w", e.addr, bareCause(err))
+}
+
+// bareCause drops package net's "dial tcp 127.0.0.1:1: connect: " from err,
+// which explain says in its own words.
+func bareCause(err error) error {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		err = op.Err
+	}
+	if sys, ok := errors.AsType[*os.SyscallError](err); ok {
+		err = sys.Err
+	}
+	return err
+}
+
+// connectRemedy is what to do about a connection that could not be opened.
+func connectRemedy(e endpoint, err error) string {
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "check the host's name"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "nothing listens there; start the server or check the port"
+	case errors.Is(err, syscall.ENOENT) && e.network == "unix":
+		return "no socket has that path; start the server or check the path"
+	case errors.Is(err, syscall.EACCES) && e.network == "unix":
+		return "the socket's permissions forbid it"
+	case errors.Is(err, syscall.EMFILE):
+		return "too few file descriptors for so many connections; raise the limit with ulimit -n or use fewer connections"
+	case errors.Is(err, syscall.ENFILE):
+		return "the system has too few file descriptors; raise fs.file-max or use fewer connections"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "no local port is free; widen net.ipv4.ip_local_port_range, or reuse connections"
+	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
+		return "no route leads there; check the address and the network"
+	case isTimeout(err):
+		return "no connection within the time-out; check the address, or raise the time-out"
+	}
+	return ""
+}
+
+// tlsRemedy is what to do about a handshake that went wrong.
+func tlsRemedy(e endpoint, err error) string {
+	var (
+		record  tls.RecordHeaderError
+		invalid x509.CertificateInvalidError
+		unknown x509.UnknownAuthorityError
+		name    x509.HostnameError
+	)
+	switch {
+	case errors.As(err, &record):
+		return "the server does not speak TLS on this port; use http://"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return expiry(invalid.Cert, time.Now()) + "; renew it, or turn verification off to test all the same"
+	case errors.As(err, &unknown):
+		return "give the certificate of the authority that signed it, or turn verification off to test all the same"
+	case errors.As(err, &name):
+		return fmt.Sprintf("the certificate is not for %q; use a name that it holds, or turn verification off to test all the same", e.host)
+	case errors.Is(err, errNoHTTP2), strings.Contains(err.Error(), "no application protocol"):
+		return "the server does not offer the protocol asked for; use the other HTTP version"
+	}
+	return ""
+}
+
+// expiry says when c is valid.
+func expiry(c *x509.Certificate, now time.Time) string {
+	if now.Before(c.NotBefore) {
+		return "the certificate is valid from " + c.NotBefore.Format(time.DateTime) + " only, or this machine's clock is behind"
+	}
+	return "the certificate expired on " + c.NotAfter.Format(time.DateTime)
+}
+
+// isTimeout reports whether err is a time-out of any layer.
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.As(err, &t) && t.Timeout()
+}
