@@ -12,8 +12,9 @@ import (
 )
 
 // guardScript sleeps until its standard input ends, which only tare holds open,
-// and then kills its process group, itself included.
-const guardScript = `trap '' TERM INT HUP QUIT; read _; kill -KILL 0`
+// removes the arm's temporary directory, and kills its process group, itself
+// included.
+const guardScript = `trap '' TERM INT HUP QUIT; read _; rm -rf -- "$1"; kill -KILL 0`
 
 // guard is a shell that leads the process group in which an arm runs. A
 // parent-death signal reaches the arm alone; the guard is there for its
@@ -27,13 +28,14 @@ type guard struct {
 	life *os.File // its other end is the guard's standard input
 }
 
-func startGuard() (*guard, error) {
+// startGuard starts the guard of an arm with that temporary directory.
+func startGuard(dir string) (*guard, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	g := &guard{cmd: exec.Command("/bin/sh", "-c", guardScript), life: w}
+	g := &guard{cmd: exec.Command("/bin/sh", "-c", guardScript, "guard", dir), life: w}
 	g.cmd.Dir, g.cmd.Stdin = "/", r
 	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := g.cmd.Start(); err != nil {

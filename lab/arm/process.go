@@ -87,7 +87,7 @@ func (a *Process) start(p Program, o StartOptions) (err error) {
 		return err
 	}
 	a.control = filepath.Join(a.dir, "control")
-	if a.guard, err = startGuard(); err != nil {
+	if a.guard, err = startGuard(a.dir); err != nil {
 		return err
 	}
 	if err := a.prepare(p, o); err != nil {

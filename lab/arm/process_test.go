@@ -228,8 +228,8 @@ func TestNothingSurvivesTheParent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var pid, child, addr string
-		if _, err := fmt.Sscan(line, &pid, &child, &addr); err != nil {
+		var pid, child, addr, dir string
+		if _, err := fmt.Sscan(line, &pid, &child, &addr, &dir); err != nil {
 			t.Fatalf("parent says %q: %v", line, err)
 		}
 		cmd.Process.Signal(how)
@@ -237,6 +237,9 @@ func TestNothingSurvivesTheParent(t *testing.T) {
 		gone(t, pid)
 		gone(t, child)
 		free(t, addr)
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%v: the arm's directory: got %v, want it gone", how, err)
+		}
 	}
 }
 

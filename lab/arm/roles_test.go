@@ -1,7 +1,10 @@
+//go:build unix
+
 package arm_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -107,12 +110,13 @@ func parent() {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	child, err := get(context.Background(), a.URL()+"/child")
-	if err != nil {
+	child, err1 := get(context.Background(), a.URL()+"/child")
+	dir, err2 := get(context.Background(), a.URL()+"/env?name=TARE_DIR")
+	if err := errors.Join(err1, err2); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	fmt.Println(a.PID(), child, a.Addr())
+	fmt.Println(a.PID(), child, a.Addr(), dir)
 	time.Sleep(time.Minute)
 }
 

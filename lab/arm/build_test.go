@@ -1,0 +1,257 @@
+package arm_test
+
+import (
+	"archive/zip"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/lab/arm"
+	"github.com/tarehq/tare/lab/study"
+)
+
+// tree writes files, given as path and content in turn, and returns their
+// directory.
+func tree(t *testing.T, files ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i := 0; i < len(files); i += 2 {
+		path := filepath.Join(dir, files[i])
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(files[i+1]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func prints(text string) string { return "package main\n\nfunc main() { println(\"" + text + "\") }\n" }
+
+// output runs the program and returns what it wrote to standard error.
+func output(t *testing.T, p *arm.Program) string {
+	t.Helper()
+	out, err := exec.Command(p.Path, p.Args...).CombinedOutput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func build(t *testing.T, b *arm.Builder, a study.Arm) *arm.Program {
+	t.Helper()
+	p, err := b.Build(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestBuildUsersPackage(t *testing.T) {
+	dir := tree(t, "go.mod", "module example.com/mine\n\ngo 1.26\n", "main.go", prints("one"), "cmd/deep/main.go", prints("deep"))
+	cache := t.TempDir()
+	a := study.Arm{Name: "mine", Go: dir, Args: []string{"-x"}, Env: []string{"A=b"}, Sink: "pipe"}
+	one := build(t, &arm.Builder{Cache: cache}, a)
+	if got := output(t, one); got != "one\n" {
+		t.Errorf("got a program that prints %q, want one", got)
+	}
+	if filepath.Base(one.Path) != filepath.Base(dir) || !strings.HasPrefix(one.Go, "go1.") || len(one.BuildID) != 64 {
+		t.Errorf("got %+v, want it named for its directory, with Go version and ID", one)
+	}
+	if !slices.Equal(one.Args, a.Args) || !slices.Equal(one.Env, a.Env) || one.Sink != a.Sink {
+		t.Errorf("got %+v, want the arm's arguments, environment and sink", one)
+	}
+	before, err := os.Stat(one.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	b := &arm.Builder{Cache: cache}
+	again := build(t, b, a)
+	if after, err := os.Stat(again.Path); err != nil || again.Path != one.Path || !os.SameFile(before, after) {
+		t.Errorf("built again unchanged: got %s, %v, want the same file %s", again.Path, err, one.Path)
+	}
+
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(prints("two")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if within := build(t, b, a); within.BuildID != one.BuildID {
+		t.Errorf("changed within a run: got another program, want the run's")
+	}
+	two := build(t, &arm.Builder{Cache: cache}, a)
+	if two.BuildID == one.BuildID || output(t, two) != "two\n" || output(t, one) != "one\n" {
+		t.Errorf("changed: got %+v beside %+v, want two programs", two, one)
+	}
+
+	t.Chdir(dir)
+	for pkg, want := range map[string]string{"./cmd/deep": "deep\n", "example.com/mine/cmd/deep": "deep\n", ".": "one\n"} { // the last was built by this builder before
+		if got := output(t, build(t, b, study.Arm{Go: pkg})); got != want {
+			t.Errorf("%s: got a program that prints %q, want %q", pkg, got, want)
+		}
+	}
+}
+
+func TestBuildErrors(t *testing.T) {
+	broken := "package main\n\nfunc main() {\n" + strings.Repeat("\tundefined()\n", 5) + "}\n"
+	dir := tree(t, "go.mod", "module example.com/mine\n\ngo 1.26\n", "broken/main.go", broken,
+		"lib/lib.go", "package lib\n", "new/go.mod", "module example.com/new\n\ngo 1.99\n", "new/main.go", prints("new"))
+	t.Chdir(dir)
+	t.Setenv("GOTOOLCHAIN", "local")
+	tests := []struct {
+		arm  study.Arm
+		want string
+	}{
+		{study.Arm{Go: "./broken"}, "main.go:4:2: undefined: undefined"},
+		{study.Arm{Go: "./lib"}, "not a command: an arm is a package main"},
+		{study.Arm{Go: "./nowhere"}, `Go package "./nowhere": no such directory`},
+		{study.Arm{Go: "example.com/mine/nowhere"}, "go build example.com/mine/nowhere: exit status 1:\n"},
+		{study.Arm{Go: "./new"}, "this Go is too old"},
+		{study.Arm{Go: "./arms/nethttp"}, "finding tare's source: no go.mod of github.com/tarehq/tare in"},
+		{study.Arm{Rival: "gin"}, "finding tare's source"},
+		{study.Arm{URL: "localhost:80"}, `"localhost:80" is not an absolute URL`},
+	}
+	for _, tt := range tests {
+		_, err := (&arm.Builder{Cache: t.TempDir()}).Build(t.Context(), tt.arm)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v: got %v, want an error that says %q", tt.arm, err, tt.want)
+		}
+	}
+}
+
+func TestBuildWithoutGo(t *testing.T) {
+	dir := tree(t, "go.mod", "module example.com/mine\n\ngo 1.26\n", "main.go", prints("one"))
+	t.Setenv("PATH", t.TempDir())
+	_, err := (&arm.Builder{Cache: t.TempDir()}).Build(t.Context(), study.Arm{Go: dir})
+	if !errors.Is(err, arm.ErrNotInstalled) || !strings.Contains(err.Error(), "https://go.dev/dl") {
+		t.Errorf("got %v, want ErrNotInstalled with where to get it", err)
+	}
+}
+
+func TestBuildCommand(t *testing.T) {
+	bin := tree(t, "server", "#!/bin/sh\n")
+	if err := os.Chmod(filepath.Join(bin, "server"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	wd := t.TempDir()
+	t.Chdir(wd)
+	p := build(t, &arm.Builder{}, study.Arm{Command: []string{"server", "-l", "${TARE_ADDR}"}, Needs: []string{"server"}})
+	want := arm.Program{Path: filepath.Join(bin, "server"), Dir: wd, BuildID: "a8076d3d28d21e02012b20eaf7dbf75409a6277134439025f282e368e3305abf"}
+	if p.Path != want.Path || p.Dir != want.Dir || p.BuildID != want.BuildID || p.Go != "" || !slices.Equal(p.Args, []string{"-l", "${TARE_ADDR}"}) {
+		t.Errorf("got %+v, want %+v with the command's arguments", p, want)
+	}
+	for _, a := range []study.Arm{
+		{Command: []string{"no-such-server"}},
+		{Command: []string{"./no-such-server"}},
+		{Command: []string{"server"}, Needs: []string{"no-such-server"}},
+	} {
+		_, err := (&arm.Builder{}).Build(t.Context(), a)
+		if !errors.Is(err, arm.ErrNotInstalled) || !strings.Contains(err.Error(), "no-such-server") {
+			t.Errorf("%+v: got %v, want ErrNotInstalled and the name", a, err)
+		}
+	}
+}
+
+// checkout is a tree like tare's own with one rival, whose framework has two
+// versions, and GOPROXY set to serve them from files.
+func checkout(t *testing.T) string {
+	t.Helper()
+	const framework = "example.com/framework"
+	proxy := t.TempDir()
+	for _, v := range []string{"v1.8.2", "v1.9.0"} {
+		at := filepath.Join(proxy, framework, "@v")
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		mod := "module " + framework + "\n\ngo 1.20\n"
+		write := func(name, text string) {
+			if err := os.WriteFile(filepath.Join(at, v+name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(".info", `{"Version":"`+v+`"}`)
+		write(".mod", mod)
+		f, err := os.Create(filepath.Join(at, v+".zip"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := zip.NewWriter(f)
+		for name, text := range map[string]string{"go.mod": mod, "f.go": "package framework\n\nconst Version = \"" + v + "\"\n"} {
+			w, err := z.Create(framework + "@" + v + "/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Write([]byte(text))
+		}
+		if err := errors.Join(z.Close(), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("GOPROXY", "file://"+proxy)
+	t.Setenv("GOSUMDB", "off")
+	t.Setenv("GOFLAGS", "-modcacherw -mod=vendor") // vendor: what a user may have set must not matter
+	t.Setenv("GOMODCACHE", filepath.Join(t.TempDir(), "mod"))
+	root := tree(t,
+		"go.mod", "module github.com/tarehq/tare\n\ngo 1.26\n",
+		"arms/plain/main.go", prints("plain"),
+		"arms/routes/routes.go", "package routes\n\nconst Name = \"routes\"\n",
+		"arms/rivals/go.mod", "module github.com/tarehq/tare/arms/rivals\n\ngo 1.26\n\nrequire "+framework+" v1.9.0\n\n"+
+			"require github.com/tarehq/tare v0.0.0\n\nreplace github.com/tarehq/tare => ../..\n",
+		"arms/rivals/internal/text/text.go", "package text\n\nconst Colon = \": \"\n",
+		"arms/rivals/some/main.go", "//tare:module "+framework+"\n\n// Command some is a rival.\npackage main\n\n"+
+			"import (\n\t\"github.com/tarehq/tare/arms/rivals/internal/text\"\n\t\"github.com/tarehq/tare/arms/routes\"\n\t\""+framework+"\"\n)\n\n"+
+			"func main() { println(routes.Name + text.Colon + framework.Version) }\n",
+		"arms/rivals/unmarked/main.go", prints("unmarked"))
+	sum := exec.Command("go", "mod", "download", "-modcacherw", "all")
+	sum.Dir, sum.Env = filepath.Join(root, "arms", "rivals"), append(os.Environ(), "GOFLAGS=", "GOWORK=off")
+	if out, err := sum.CombinedOutput(); err != nil {
+		t.Fatalf("go mod download: %v\n%s", err, out)
+	}
+	return root
+}
+
+func TestBuildRivals(t *testing.T) {
+	root := checkout(t)
+	b := &arm.Builder{ModuleDir: root, Cache: t.TempDir()}
+	if got := output(t, build(t, b, study.Arm{Go: "./arms/plain"})); got != "plain\n" {
+		t.Errorf("./arms/plain: got a program that prints %q", got)
+	}
+	for rival, version := range map[string]string{"some": "v1.9.0", "some@v1.8.2": "v1.8.2", "some@v1.9.0": "v1.9.0"} {
+		for _, b := range []*arm.Builder{b, {ModuleDir: root, Cache: b.Cache}} {
+			p := build(t, b, study.Arm{Rival: rival})
+			if got := output(t, p); got != "routes: "+version+"\n" || p.Modules["example.com/framework"] != version || filepath.Base(p.Path) != "some" {
+				t.Errorf("%s: got %+v, which prints %q, want version %s", rival, p, got, version)
+			}
+		}
+	}
+	for rival, want := range map[string]string{
+		"other":           `no rival is named "other": there are some, unmarked`,
+		"some@v7.0.0":     "v7.0.0",
+		"some@latest":     `"latest" is not a version`,
+		"some@v1\n":       "is not a version",
+		"unmarked@v1.2.3": `no line "//tare:module "… says which module a version is of`,
+		"../rivals/some":  "no rival is named",
+	} {
+		if _, err := b.Build(t.Context(), study.Arm{Rival: rival}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want an error that says %q", rival, err, want)
+		}
+	}
+}
+
+func TestFindModule(t *testing.T) {
+	root := tree(t, "go.mod", "// comment\nmodule \"github.com/tarehq/tare\"\n",
+		"arms/rivals/go.mod", "module github.com/tarehq/tare/arms/rivals\n", "arms/rivals/gin/main.go", "")
+	for _, dir := range []string{".", "arms", "arms/rivals/gin"} {
+		if got, err := arm.FindModule(filepath.Join(root, dir)); err != nil || got != root {
+			t.Errorf("from %s: got %q, %v, want %q", dir, got, err, root)
+		}
+	}
+	if got, err := arm.FindModule(t.TempDir()); err == nil || !strings.Contains(err.Error(), "clone https://github.com/tarehq/tare") {
+		t.Errorf("from elsewhere: got %q, %v, want an error with the remedy", got, err)
+	}
+}
