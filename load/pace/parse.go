@@ -1,6 +1,7 @@
 package pace
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,15 +11,16 @@ import (
 // Forms describes what Parse takes, for messages and help.
 const Forms = "1000, 1000/s, poisson:1000, ramp:100-5000/30s or steps:100,200,400/10s"
 
-// Parse reads a schedule as a person writes it: see Forms. seed fixes random
-// arrivals. The schedule returned is valid.
+// Parse reads a schedule as a person writes it: see Forms. Rates are requests a
+// second and may end in k or M. seed fixes random arrivals. The schedule
+// returned is valid.
 func Parse(text string, seed uint64) (*Schedule, error) {
 	s, err := parse(text, seed)
 	if err == nil {
 		err = s.Validate()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("rate %q: %w; forms are %s", text, err, Forms)
+		return nil, fmt.Errorf("reading rate %q: %w; write it as %s", text, err, Forms)
 	}
 	return s, nil
 }
@@ -30,7 +32,7 @@ func parse(text string, seed uint64) (*Schedule, error) {
 	}
 	switch kind {
 	case "constant", "poisson":
-		r, err := rate(strings.TrimSuffix(arg, "/s"))
+		r, err := parseRate(strings.TrimSuffix(arg, "/s"))
 		if err != nil {
 			return nil, err
 		}
@@ -39,29 +41,29 @@ func parse(text string, seed uint64) (*Schedule, error) {
 		}
 		return Constant(r), nil
 	case "ramp":
-		rates, over, err := within(arg, "-")
+		rates, over, err := parseRates(arg, "-")
 		if err != nil {
 			return nil, err
 		}
 		if len(rates) != 2 {
-			return nil, fmt.Errorf("a ramp has two rates")
+			return nil, errors.New("a ramp goes from one rate to another")
 		}
 		return Ramp(rates[0], rates[1], over), nil
 	case "steps":
-		rates, each, err := within(arg, ",")
+		rates, each, err := parseRates(arg, ",")
 		if err != nil {
 			return nil, err
 		}
 		return Steps(each, rates...), nil
 	}
-	return nil, fmt.Errorf("unknown kind %q", kind)
+	return nil, fmt.Errorf("%q is no kind of schedule", kind)
 }
 
-// within reads "r<sep>r…/duration".
-func within(arg, sep string) ([]float64, time.Duration, error) {
-	list, length, ok := strings.Cut(arg, "/")
+// parseRates reads rates set apart by sep, a slash and a duration.
+func parseRates(text, sep string) ([]float64, time.Duration, error) {
+	list, length, ok := strings.Cut(text, "/")
 	if !ok {
-		return nil, 0, fmt.Errorf("no duration after a /")
+		return nil, 0, errors.New("the duration is missing")
 	}
 	d, err := time.ParseDuration(length)
 	if err != nil || d <= 0 {
@@ -69,7 +71,7 @@ func within(arg, sep string) ([]float64, time.Duration, error) {
 	}
 	var rates []float64
 	for part := range strings.SplitSeq(list, sep) {
-		r, err := rate(part)
+		r, err := parseRate(part)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -78,16 +80,14 @@ func within(arg, sep string) ([]float64, time.Duration, error) {
 	return rates, d, nil
 }
 
-// rate reads a number with an optional k or M.
-func rate(text string) (float64, error) {
-	digits, scale := text, 1.0
-	switch {
-	case strings.HasSuffix(text, "k"):
-		digits, scale = text[:len(text)-1], 1e3
-	case strings.HasSuffix(text, "M"):
-		digits, scale = text[:len(text)-1], 1e6
+func parseRate(text string) (float64, error) {
+	number, scale := text, 1.0
+	if digits, ok := strings.CutSuffix(text, "k"); ok {
+		number, scale = digits, 1e3
+	} else if digits, ok := strings.CutSuffix(text, "M"); ok {
+		number, scale = digits, 1e6
 	}
-	r, err := strconv.ParseFloat(digits, 64)
+	r, err := strconv.ParseFloat(number, 64)
 	if err != nil {
 		return 0, fmt.Errorf("%q is not a number of requests a second", text)
 	}
