@@ -13,9 +13,9 @@ import (
 
 // What a log can make ReadLog hold, however it was written.
 const (
-	maxLine    = 1 << 20   // bytes; the longest histogram takes 410 kB
-	maxOctaves = 512 << 7  // of all histograms: 512 MiB
-	maxEntries = 1_000_000 // such as one a second for eleven days
+	maxLine    = 1 << 20  // bytes; the longest histogram takes 410 kB
+	maxOctaves = 256 << 7 // of all histograms: 256 MiB
+	maxEntries = 200_000  // such as one a second for two days, if nearly empty
 )
 
 // Entry is one histogram of a log.
@@ -106,8 +106,8 @@ func seconds(d time.Duration) string {
 // nanoseconds. The maximum is taken from its column where that lies in the
 // highest bucket; the minimum and the mean are to the precision of the buckets.
 // Times are absolute; those that a log gives relative to its start are added to
-// it. Errors name the line. Whatever the log says, no more than 512 MiB are
-// taken for histograms, and no more than a million of them.
+// it. Errors name the line. Whatever the log says, no more than 256 MiB are
+// taken for counters and no more than 200,000 histograms read.
 func ReadLog(r io.Reader) ([]Entry, error) {
 	l := log{lines: bufio.NewScanner(r)}
 	l.lines.Buffer(nil, maxLine)
