@@ -59,12 +59,7 @@ func (m *muxConn) acquire(ctx context.Context, rec *recorder) (conn *http.Client
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.conn != nil && m.conn.Err() != nil {
-		// A server that asked for the connection's end still answers what is
-		// in flight; the connection then closes by itself.
-		if m.conn.InFlight() == 0 {
-			m.conn.Close()
-		}
-		m.conn = nil
+		m.conn = nil // closed
 	}
 	if m.conn == nil {
 		e := m.engine.script.endpoints[m.endpoint]
@@ -82,6 +77,19 @@ func (m *muxConn) acquire(ctx context.Context, rec *recorder) (conn *http.Client
 	}
 	reused, m.carried = m.carried, true
 	return m.conn, m.link, reused, nil
+}
+
+// retire makes conn, which takes no more requests, give way to a new one. What
+// is in flight on it is still answered; it closes with the last of that.
+func (m *muxConn) retire(conn *http.ClientConn) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.conn == conn {
+		m.conn = nil
+	}
+	if conn.InFlight() == 0 {
+		conn.Close()
+	}
 }
 
 func (m *muxConn) close() {
@@ -159,9 +167,35 @@ func (x *http2Exchanger) exchange(o *outcome) (failure, error) {
 		m = newMuxConn(x.engine, m.endpoint)
 		defer m.close()
 	}
+	err := x.attempt(ctx, m, req, target, o)
+	if err != nil && isUnsent(err) {
+		// The server had asked for the connection's end before: as with one
+		// that is found closed, the request goes out on the next.
+		err = x.attempt(ctx, m, req, target, o)
+	}
+	if ce, ok := errors.AsType[*connectError](err); ok {
+		return connectFailure(err), explain(x.engine.script.endpoints[m.endpoint], ce.error)
+	}
+	if err != nil {
+		return streamFailure(err, o.firstByte != 0), err
+	}
+	return 0, nil
+}
+
+// connectError is an error from opening a connection.
+type connectError struct{ error }
+
+func (e *connectError) Unwrap() error { return e.error }
+
+// isUnsent reports whether err is net/http's for a request that it did not
+// send, because the connection takes no more. It is not exported.
+func isUnsent(err error) bool { return err.Error() == "http2: client conn not usable" }
+
+// attempt sends req as a stream of m and takes in the answer.
+func (x *http2Exchanger) attempt(ctx context.Context, m *muxConn, req *http.Request, target int, o *outcome) error {
 	conn, l, reused, err := m.acquire(ctx, x.rec)
 	if err != nil {
-		return connectFailure(err), explain(x.engine.script.endpoints[m.endpoint], err)
+		return &connectError{err}
 	}
 	o.reused = reused
 	resp, err := conn.RoundTrip(req.WithContext(ctx))
@@ -171,10 +205,10 @@ func (x *http2Exchanger) exchange(o *outcome) (failure, error) {
 	}
 	in, out := l.wire.take()
 	o.bytesIn, o.bytesOut = int64(in), int64(out)
-	if err == nil {
-		return 0, nil
+	if err != nil && isUnsent(err) {
+		m.retire(conn)
 	}
-	return streamFailure(err, o.firstByte != 0), err
+	return err
 }
 
 // errAnswerTooLong tells that an answer passed Options.MaxAnswer.

@@ -109,14 +109,11 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 		MeanFlight: r.MeanFlight, PeakFlight: r.PeakFlight,
 		Generator: generatorJSON{CPUNS: int64(r.CPU), SpunNS: int64(r.Spun), MaxRSSBytes: r.MaxRSS, Bound: r.Bound, Lag: tableOf(r.Lag)},
 		Series:    make([]sliceJSON, len(r.Series)),
-		Warnings:  make([]string, len(r.Warnings)),
+		Warnings:  texts(r.Warnings),
 	}
 	for i, s := range r.Series {
 		j.Series[i] = sliceJSON{AtNS: int64(s.At), Answered: s.Answered, Failed: s.Failed, Dropped: s.Dropped,
 			BytesIn: s.BytesIn, P50NS: int64(s.P50), P99NS: int64(s.P99), MaxNS: int64(s.Max)}
-	}
-	for i, w := range r.Warnings {
-		j.Warnings[i] = w.Error()
 	}
 	return json.Marshal(&j)
 }
@@ -165,4 +162,41 @@ func (r *Result) WriteSeries(w io.Writer) error {
 		return fmt.Errorf("writing series: %w", err)
 	}
 	return nil
+}
+
+type searchJSON struct {
+	Schema    int         `json:"schema"`
+	Threshold string      `json:"threshold"`
+	Rate      float64     `json:"rate"`
+	Confirmed bool        `json:"confirmed"`
+	Ended     string      `json:"ended"`
+	Probes    []probeJSON `json:"probes"`
+	Warnings  []string    `json:"warnings"`
+}
+
+type probeJSON struct {
+	Rate    float64 `json:"rate"`
+	Held    bool    `json:"held"`
+	Confirm bool    `json:"confirm"`
+	Value   string  `json:"value"`
+	Reason  string  `json:"reason"`
+	Result  *Result `json:"result"`
+}
+
+// MarshalJSON gives s in a shape that later versions keep, as Result's does.
+func (s *SearchResult) MarshalJSON() ([]byte, error) {
+	j := searchJSON{Schema: resultSchema, Threshold: s.Threshold, Rate: s.Rate, Confirmed: s.Confirmed,
+		Ended: s.Ended, Probes: make([]probeJSON, len(s.Probes)), Warnings: texts(s.Warnings)}
+	for i, p := range s.Probes {
+		j.Probes[i] = probeJSON(p)
+	}
+	return json.Marshal(&j)
+}
+
+func texts(errs []error) []string {
+	list := make([]string, len(errs))
+	for i, err := range errs {
+		list[i] = err.Error()
+	}
+	return list
 }

@@ -64,7 +64,7 @@ func compileTarget(t *Target, o *Options) (*blueprint, endpoint, error) {
 	if err != nil {
 		return nil, endpoint{}, err
 	}
-	if err := b.setHeader(t.Header, o.Feeder); err != nil {
+	if err := b.setHeader(t.Header, o); err != nil {
 		return nil, endpoint{}, err
 	}
 	if b.body, err = splitFields(string(t.Body), o.Feeder, false); err != nil {
@@ -193,7 +193,7 @@ func (b *blueprint) setPath(path string, f *Feeder) error {
 }
 
 // setHeader compiles the header fields. Host takes the place of the URL's.
-func (b *blueprint) setHeader(fields []Field, f *Feeder) error {
+func (b *blueprint) setHeader(fields []Field, o *Options) error {
 	agent := false
 	hosts := 0
 	for _, h := range fields {
@@ -203,7 +203,7 @@ func (b *blueprint) setHeader(fields []Field, f *Feeder) error {
 		if !httpguts.ValidHeaderFieldValue(h.Value) {
 			return fmt.Errorf("header %q: the value holds a control character", h.Name)
 		}
-		v, err := splitFields(h.Value, f, false)
+		v, err := splitFields(h.Value, o.Feeder, false)
 		if err != nil {
 			return fmt.Errorf("header %q: %w", h.Name, err)
 		}
@@ -216,6 +216,10 @@ func (b *blueprint) setHeader(fields []Field, f *Feeder) error {
 			continue
 		case "content-length", "transfer-encoding":
 			return fmt.Errorf("header %q follows from the body and cannot be set", h.Name)
+		case "connection", "keep-alive", "proxy-connection", "upgrade":
+			if o.Protocol == HTTP2 {
+				return fmt.Errorf("header %q is about one connection, which HTTP/2 does not allow", h.Name)
+			}
 		case "user-agent":
 			agent = true
 		}

@@ -1,0 +1,162 @@
+package load_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/stats/hist"
+)
+
+// system answers o's rate within 1 ms up to capacity, and within 1 s above.
+func system(o load.Options, capacity float64) *load.Result {
+	rate := o.Schedule.RateAt(0)
+	n := uint64(rate * o.Duration.Seconds())
+	r := &load.Result{Elapsed: o.Duration, Response: hist.New()}
+	r.Counts.Scheduled, r.Counts.Status[2] = n, n
+	if rate <= capacity {
+		r.Response.RecordN(1e6, n)
+	} else {
+		r.Response.RecordN(1e9, n)
+	}
+	return r
+}
+
+func TestFindMax(t *testing.T) {
+	for _, capacity := range []float64{200, 1234, 99_999, 7_654_321} {
+		probes := 0
+		res, err := load.FindMaxWith(context.Background(), load.SearchOptions{Threshold: "p99 < 50ms", Report: func(load.Probe) { probes++ }},
+			func(_ context.Context, o load.Options) (*load.Result, error) { return system(o, capacity), nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Rate > capacity || res.Rate < capacity/1.05 || !res.Confirmed {
+			t.Errorf("capacity %g: got %g, confirmed %v; want within 5 %% below", capacity, res.Rate, res.Confirmed)
+		}
+		if probes != len(res.Probes) || res.Threshold != "p99<50ms" || res.Ended != "" {
+			t.Errorf("capacity %g: got %d probes, %d reported, threshold %q, ended %q", capacity, len(res.Probes), probes, res.Threshold, res.Ended)
+		}
+		for _, p := range res.Probes {
+			if p.Held != (p.Rate <= capacity) || p.Held != (p.Reason == "") {
+				t.Errorf("capacity %g: probe %+v", capacity, p)
+			}
+		}
+	}
+}
+
+func TestFindMaxEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	calls := 0
+	tests := []struct {
+		name  string
+		so    load.SearchOptions
+		run   func(o load.Options) (*load.Result, error)
+		rate  float64 // found; negative: any above 0
+		text  string  // in Ended, a warning or the last probe's reason
+		fails bool    // with an error
+	}{
+		{"nothing holds", load.SearchOptions{From: 100, Step: time.Minute},
+			func(o load.Options) (*load.Result, error) { return system(o, 50), nil }, 0, "does not hold at 100/s, the lowest rate tried", false},
+		{"all hold", load.SearchOptions{To: 5000},
+			func(o load.Options) (*load.Result, error) { return system(o, 1e9), nil }, 5000, "the limit lies above", false},
+		{"a lucky probe", load.SearchOptions{From: 200, To: 200},
+			func(o load.Options) (*load.Result, error) { calls++; return system(o, float64(300-200*(calls-1))), nil }, 0, "held p99<50ms a second time", false},
+		{"rate not reached", load.SearchOptions{From: 1000},
+			func(o load.Options) (*load.Result, error) {
+				r := system(o, 1e9)
+				r.Counts.Status[2] = r.Counts.Status[2] * 97 / 100
+				return r, nil
+			}, 0, "the rate was not reached: 970.0/s answered", false},
+		{"generator bound", load.SearchOptions{From: 1000},
+			func(o load.Options) (*load.Result, error) {
+				r := system(o, 1e9)
+				r.Elapsed, r.Bound = 2*r.Elapsed, true
+				return r, nil
+			}, 0, "the generator was the bottleneck: 500.0/s answered", false},
+		{"no answers", load.SearchOptions{From: 1000},
+			func(o load.Options) (*load.Result, error) { return system(o, 1e9), errors.New("nobody there") }, 0, "probing 1000/s: nobody there", true},
+		{"no answers later", load.SearchOptions{From: 1000},
+			func(o load.Options) (*load.Result, error) {
+				if o.Schedule.RateAt(0) > 1500 {
+					return system(o, 1e9), errors.New("all gone")
+				}
+				return system(o, 1e9), nil
+			}, -1, "", false},
+		{"run impossible", load.SearchOptions{},
+			func(load.Options) (*load.Result, error) { return nil, errors.New("no such thing") }, 0, "probing 200/s: no such thing", true},
+		{"interrupted", load.SearchOptions{},
+			func(o load.Options) (*load.Result, error) {
+				if o.Schedule.RateAt(0) > 1000 {
+					cancel()
+				}
+				return system(o, 1e9), nil
+			}, 800, "interrupted", false},
+	}
+	for _, tt := range tests {
+		tt.so.Threshold = "p99<50ms"
+		res, err := load.FindMaxWith(ctx, tt.so, func(_ context.Context, o load.Options) (*load.Result, error) { return tt.run(o) })
+		if tt.fails {
+			if err == nil || !strings.Contains(err.Error(), tt.text) {
+				t.Errorf("%s: got error %v, want one with %q", tt.name, err, tt.text)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		said := res.Ended
+		for _, w := range res.Warnings {
+			said += "\n" + w.Error()
+		}
+		if n := len(res.Probes); n > 0 {
+			said += "\n" + res.Probes[n-1].Reason
+		}
+		if res.Rate != tt.rate && !(tt.rate < 0 && res.Rate > 0) || !strings.Contains(said, tt.text) {
+			t.Errorf("%s: got rate %g and %q; want %g and %q", tt.name, res.Rate, said, tt.rate, tt.text)
+		}
+	}
+}
+
+func TestFindMaxOptions(t *testing.T) {
+	for want, so := range map[string]load.SearchOptions{
+		"no comparison": {},
+		"negative":      {Threshold: "p99<1ms", Step: -1},
+		"no range":      {Threshold: "p99<1ms", From: 10, To: 5},
+		"above 0":       {Threshold: "p99<1ms", From: -10},
+	} {
+		if _, err := load.FindMax(context.Background(), load.Options{}, so); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("search %+v: got error %v, want one with %q", so, err, want)
+		}
+	}
+}
+
+// Each probe measures long enough for the quantile, whatever the rate.
+func TestFindMaxDuration(t *testing.T) {
+	_, err := load.FindMaxWith(context.Background(), load.SearchOptions{Threshold: "p99.9<50ms", From: 10, Step: time.Second},
+		func(_ context.Context, o load.Options) (*load.Result, error) {
+			if n := o.Schedule.RateAt(0) * o.Duration.Seconds(); n < 10_000 || o.Duration < time.Second {
+				t.Errorf("at %g/s for %v: got %g requests, want 10,000", o.Schedule.RateAt(0), o.Duration, n)
+			}
+			return system(o, 1e5), nil
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFindMaxServer(t *testing.T) {
+	o, _ := serve(t, 0, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	res, err := load.FindMax(context.Background(), o, load.SearchOptions{Threshold: "p50<10s", From: 100, To: 200, Step: 200 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(res.Probes) < 2 || res.Probes[0].Rate != 100 || res.Probes[0].Result.Counts.Status[2] != 22 {
+		t.Errorf("got probes %+v, want a first one of 22 answers", res.Probes)
+	}
+}
