@@ -32,7 +32,7 @@ var misses = []string{"/nowhere", "/pin", "/pingg", "/users/1/nowhere", "/repos/
 func build(t *testing.T) (dir string, names []string) {
 	t.Helper()
 	dir = t.TempDir()
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", dir, "./...").CombinedOutput()
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", dir, "./...").CombinedOutput()
 	if err != nil {
 		t.Fatalf("building the rivals: %v\n%s", err, out)
 	}
