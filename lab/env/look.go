@@ -1,0 +1,136 @@
+package env
+
+import (
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// tick is the unit of CPU time in /proc: 1/100 s on every architecture that
+// Linux and Go share.
+const tick = 10 * time.Millisecond
+
+// look is what counts up while a machine runs.
+type look struct {
+	busy, idle, stolen time.Duration // of all CPUs together
+	processes          map[int]process
+	stalled            map[string]pressure
+	swapped            int64 // pages, in and out
+	overheated         int64 // throttling events
+}
+
+// process is one process's share.
+type process struct {
+	name   string
+	parent int
+	born   string // start time in ticks: tells a process from an earlier one of the same number
+	cpu    time.Duration
+}
+
+// pressure is how long tasks stood still for want of a resource.
+type pressure struct {
+	total time.Duration // since boot
+	avg10 float64       // percent of the last ten seconds
+}
+
+func (m Machine) look() look {
+	l := look{processes: m.processes(), stalled: map[string]pressure{}}
+	l.busy, l.idle, l.stolen = m.times()
+	for _, resource := range []string{"cpu", "memory", "io"} {
+		if p, ok := m.pressure(resource); ok {
+			l.stalled[resource] = p
+		}
+	}
+	vm := m.keyed("proc/vmstat")
+	l.swapped = first(vm["pswpin"]) + first(vm["pswpout"])
+	l.overheated, _ = m.sum("sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/core_throttle_count")
+	return l
+}
+
+// times reads what the CPUs did since boot.
+func (m Machine) times() (busy, idle, stolen time.Duration) {
+	// user nice system idle iowait irq softirq steal; guests' time is in user.
+	for i, word := range strings.Fields(m.keyed("proc/stat")["cpu"]) {
+		n, err := strconv.ParseInt(word, 10, 48)
+		if err != nil || i > 7 {
+			break
+		}
+		switch d := time.Duration(n) * tick; i {
+		case 3, 4:
+			idle += d
+		case 7:
+			stolen += d
+		default:
+			busy += d
+		}
+	}
+	return busy, idle, stolen
+}
+
+// pressure reads one file of /proc/pressure, whose "some" line counts the time
+// in which at least one task stood still.
+func (m Machine) pressure(resource string) (p pressure, ok bool) {
+	for word := range strings.FieldsSeq(m.keyed("proc/pressure/" + resource)["some"]) {
+		key, value, _ := strings.Cut(word, "=")
+		var err error
+		switch key {
+		case "avg10":
+			p.avg10, err = strconv.ParseFloat(value, 64)
+		case "total":
+			var us int64
+			us, err = strconv.ParseInt(value, 10, 52)
+			p.total = time.Duration(us) * time.Microsecond
+			ok = true
+		}
+		if err != nil {
+			return pressure{}, false
+		}
+	}
+	return p, ok
+}
+
+// processes reads every process that this one may see.
+func (m Machine) processes() map[int]process {
+	entries, err := fs.ReadDir(m.Root, "proc")
+	if err != nil {
+		return nil
+	}
+	all := map[int]process{}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if p, ok := parseProcess(m.text("proc/" + e.Name() + "/stat")); ok {
+			all[pid] = p
+		}
+	}
+	return all
+}
+
+// parseProcess reads /proc/PID/stat. The name stands in parentheses and may
+// hold any character, parentheses too.
+func parseProcess(stat string) (process, bool) {
+	open, end := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
+	if open < 0 || end < open {
+		return process{}, false
+	}
+	words := strings.Fields(stat[end+1:]) // from field 3, the state
+	if len(words) < 20 {
+		return process{}, false
+	}
+	p := process{name: stat[open+1 : end], born: words[19]}
+	var err error
+	if p.parent, err = strconv.Atoi(words[1]); err != nil {
+		return process{}, false
+	}
+	for _, word := range words[11:13] { // user and system
+		n, err := strconv.ParseInt(word, 10, 48)
+		if err != nil {
+			return process{}, false
+		}
+		p.cpu += time.Duration(n) * tick
+	}
+	return p, true
+}

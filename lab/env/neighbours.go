@@ -1,0 +1,217 @@
+package env
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// neighbours are the facts of what else runs.
+func neighbours() []item {
+	return []item{
+		steal, inUse, busiest, load,
+		stalled("cpu", "some task always waited for a CPU that another one had; response times contain that wait", "stop what competes for CPUs (see busy processes)"),
+		stalled("memory", "tasks waited for memory to be reclaimed", "stop programs that use memory, or add some"),
+		stalled("io", "tasks waited for a disk; what logs to files waits, too", "stop what reads or writes; keep runs on another disk"),
+	}
+}
+
+const unsampled = "not sampled: the look was cut short"
+
+func steal(s *survey) Fact {
+	f := Fact{
+		Name: "steal", Verdict: OK,
+		Why:    "the host gave this machine's CPU time to another one, in the middle of requests",
+		Remedy: "measure at another time, or on an instance with dedicated CPUs",
+	}
+	boot := share(s.after.stolen, s.after.busy+s.after.idle+s.after.stolen)
+	stolen := s.after.stolen - s.before.stolen
+	now := share(stolen, stolen+s.after.busy-s.before.busy+s.after.idle-s.before.idle)
+	f.Value = fmt.Sprintf("%.1f %% now, %.1f %% since boot", 100*now, 100*boot)
+	switch {
+	case !s.sampled():
+		f.Verdict, f.Value, f.Remedy = Unknown, unsampled, ""
+	case now >= 0.01:
+		f.Verdict = Disturbs
+	case boot >= 0.01:
+		f.Verdict = Note
+	}
+	return f
+}
+
+func share(part, whole time.Duration) float64 {
+	if whole <= 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
+}
+
+// Shares of one CPU that others use, from which a fact is more than ok. A quiet
+// server's own housekeeping stays below the first.
+const (
+	notable    = 0.03
+	disturbing = 0.10
+)
+
+func used(cpu float64) Verdict {
+	switch {
+	case cpu >= disturbing:
+		return Disturbs
+	case cpu >= notable:
+		return Note
+	}
+	return OK
+}
+
+// inUse counts the kernel's own work, and processes that lived only between the
+// two looks or cannot be seen from here.
+func inUse(s *survey) Fact {
+	f := Fact{
+		Name:   "cpu in use",
+		Why:    "other work takes CPUs, caches and memory bandwidth from generator and service",
+		Remedy: "stop other programs (see busy processes) or wait until they have finished",
+	}
+	if !s.sampled() {
+		f.Verdict, f.Value, f.Remedy = Unknown, unsampled, ""
+		return f
+	}
+	own := time.Duration(0)
+	for pid, p := range s.ran() {
+		if s.own(pid) {
+			own += p
+		}
+	}
+	cpu := max(0, float64(s.after.busy-s.before.busy-own)/float64(s.span))
+	f.Verdict, f.Value = used(cpu), fmt.Sprintf("%.2f of %d CPUs, tare apart", cpu, max(s.online(), 1))
+	return f
+}
+
+// ran returns the CPU time that each process used between the two looks.
+func (s *survey) ran() map[int]time.Duration {
+	ran := map[int]time.Duration{}
+	for pid, p := range s.after.processes {
+		if old := s.before.processes[pid]; old.born == p.born {
+			p.cpu -= old.cpu
+		}
+		if p.cpu > 0 {
+			ran[pid] = p.cpu
+		}
+	}
+	return ran
+}
+
+// own says whether a process is tare or descends from it.
+func (s *survey) own(pid int) bool {
+	for range len(s.after.processes) { // as deep as a line of descent can be
+		if pid == s.PID {
+			return true
+		}
+		p, ok := s.after.processes[pid]
+		if !ok {
+			return false
+		}
+		pid = p.parent
+	}
+	return false
+}
+
+func busiest(s *survey) Fact {
+	f := Fact{
+		Name: "busy processes", Value: "none", Verdict: OK,
+		Why:    "they are what competes with generator and service",
+		Remedy: "stop them, or wait until they have finished",
+	}
+	if !s.sampled() || s.after.processes == nil {
+		f.Verdict, f.Value, f.Remedy = Unknown, unsampled, ""
+		return f
+	}
+	ran := s.ran()
+	var pids []int
+	for pid, cpu := range ran {
+		if !s.own(pid) && share(cpu, s.span) >= notable {
+			pids = append(pids, pid)
+		}
+	}
+	slices.SortFunc(pids, func(a, b int) int {
+		return cmp.Or(cmp.Compare(ran[b], ran[a]), cmp.Compare(a, b))
+	})
+	var top []string
+	for _, pid := range pids {
+		if cpu := share(ran[pid], s.span); used(cpu).Grave() < f.Verdict.Grave() {
+			f.Verdict = used(cpu)
+		}
+		top = append(top, fmt.Sprintf("%s (%d) %.0f %%", printable(s.after.processes[pid].name), pid, 100*share(ran[pid], s.span)))
+	}
+	if len(top) > 3 {
+		top = append(top[:3], fmt.Sprintf("%d more", len(pids)-3))
+	}
+	if top != nil {
+		f.Value = strings.Join(top, ", ")
+	}
+	return f
+}
+
+// printable keeps a process's name, which is its owner's choice, from writing
+// control characters to a terminal.
+func printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if !strconv.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, name)
+}
+
+func load(s *survey) Fact {
+	f := Fact{
+		Name: "load average", Verdict: OK,
+		Why:    "tasks that ran or waited over the last minutes: says whether the quiet of this second is usual",
+		Remedy: "wait until it falls",
+	}
+	words := strings.Fields(s.text("proc/loadavg"))
+	if len(words) < 3 {
+		f.Verdict, f.Value, f.Remedy = Unknown, "not told", ""
+		return f
+	}
+	f.Value = strings.Join(words[:3], " ")
+	minute, err := strconv.ParseFloat(words[0], 64)
+	switch perCPU := minute / float64(max(s.online(), 1)); {
+	case err != nil:
+		f.Verdict = Unknown
+	case perCPU >= 0.5:
+		f.Verdict = Disturbs
+	case perCPU >= 0.1:
+		f.Verdict = Note
+	}
+	return f
+}
+
+// stalled judges a resource's pressure now; what was in the last ten seconds but
+// is over is a note.
+func stalled(resource, why, remedy string) item {
+	return func(s *survey) Fact {
+		f := Fact{Name: resource + " pressure", Verdict: OK, Why: why, Remedy: remedy}
+		p, ok := s.after.stalled[resource]
+		switch {
+		case !ok:
+			f.Verdict, f.Value = Unknown, "not told"
+			f.Remedy = "boot with psi=1 on a kernel from 4.20"
+			return f
+		case !s.sampled():
+			f.Verdict, f.Value, f.Remedy = Unknown, unsampled, ""
+			return f
+		}
+		now := 100 * share(p.total-s.before.stalled[resource].total, s.span)
+		f.Value = fmt.Sprintf("%.1f %% of the time now, %.1f %% in the last 10 s", now, p.avg10)
+		switch {
+		case now >= 2:
+			f.Verdict = Disturbs
+		case now >= 0.5, p.avg10 >= 2:
+			f.Verdict = Note
+		}
+		return f
+	}
+}
