@@ -63,6 +63,22 @@ func TestEveryStudyIsWhole(t *testing.T) {
 	}
 }
 
+// Every arm's program is in the repository.
+func TestArmsExist(t *testing.T) {
+	for _, s := range all(t) {
+		for _, a := range s.Arms {
+			name, _, _ := strings.Cut(a.Rival, "@")
+			dir := filepath.Join("..", "arms", "rivals", name)
+			if a.Go != "" {
+				dir = filepath.Join("..", a.Go)
+			}
+			if sources, err := filepath.Glob(filepath.Join(dir, "*.go")); err != nil || len(sources) == 0 {
+				t.Errorf("%s, arm %s: no Go program in %s", s.Name, a.Name, dir)
+			}
+		}
+	}
+}
+
 func TestClaims(t *testing.T) {
 	claims, err := studies.Claims()
 	if err != nil {

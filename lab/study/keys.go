@@ -96,7 +96,7 @@ func targetShape() shape[Target] {
 }
 
 func headers() shape[map[string]string] {
-	return dict(headerName, matching(fieldValue, "one line of text (numbers and true or false in quotes)"))
+	return dict(headerName, "letters, digits, - and _", matching(fieldValue, "one line of text (numbers and true or false in quotes)"))
 }
 
 func verifyShape() shape[Verify] {

@@ -56,7 +56,7 @@ func publishedList() shape[[]Published] {
 		field("study", "The study that tests it.", words(), func(p *Published) *string { return &p.Study }),
 		field("statement", "What is claimed.", words(), func(p *Published) *string { return &p.Statement }).must(),
 		field("conditions", "How the figures were obtained.", words(), func(p *Published) *string { return &p.Conditions }),
-		field("values", "The figures.", list(dict(`^[a-z0-9_]+$`, anything()), 1), func(p *Published) *[]map[string]any { return &p.Values }),
+		field("values", "The figures.", list(dict(`^[a-z0-9_]+$`, "lower-case letters, digits and _", anything()), 1), func(p *Published) *[]map[string]any { return &p.Values }),
 	})
 	return object("the list", []key[[]Published]{
 		field("claims", "The claims.", list(one, 1), func(all *[]Published) *[]Published { return all }).must(),

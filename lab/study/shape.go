@@ -122,9 +122,9 @@ func list[V any](of shape[V], min int) shape[[]V] {
 	}}
 }
 
-// dict is a mapping from names of the writer's own, of a given form, to values
-// of one shape.
-func dict[V any](form string, of shape[V]) shape[map[string]V] {
+// dict is a mapping from names of the writer's own, of a given form that want
+// puts in words, to values of one shape.
+func dict[V any](form, want string, of shape[V]) shape[map[string]V] {
 	re := regexp.MustCompile(form)
 	s := schema{Type: "object", PropertyNames: &schema{Pattern: form}, AdditionalProperties: &of.schema}
 	return shape[map[string]V]{s, func(r *reader, at place, into *map[string]V) {
@@ -145,7 +145,7 @@ func dict[V any](form string, of shape[V]) shape[map[string]V] {
 				continue
 			}
 			if !re.MatchString(name) {
-				r.wrongAt(start(v.Key), "%s: %q is no name; letters, digits, - and _ are allowed", last(at.path), name)
+				r.wrongAt(start(v.Key), "%s: got the name %q; want %s", last(at.path), name, want)
 				continue
 			}
 			var val V

@@ -25,7 +25,7 @@ type Study struct {
 	Primary   Primary    `json:"primary,omitzero"`
 	Threshold float64    `json:"threshold,omitzero"` // practical band: the smallest relative effect that matters, such as 0.01
 	Trial     Trial      `json:"trial,omitzero"`
-	Looks     []int      `json:"looks,omitzero"` // blocks after which the run may stop; nil = METHOD's 8, 12, 18, 30
+	Looks     []int      `json:"looks,omitzero"` // blocks after which the run may stop; nil = 8, 12, 18, 30
 	Quick     Quick      `json:"quick,omitzero"`
 	Claims    []Claim    `json:"claims,omitzero"`
 
