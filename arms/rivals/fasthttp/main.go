@@ -1,8 +1,8 @@
 //tare:module github.com/valyala/fasthttp
 
-// Command fasthttp serves a route table by valyala/fasthttp with the router of
-// fasthttp/router, which most services on fasthttp choose, since fasthttp has
-// none: the default server, bodies not copied.
+// Command fasthttp serves a route table by valyala/fasthttp, which has no router
+// of its own, with fasthttp/router, one of those its documentation names: the
+// default server, bodies not copied.
 package main
 
 import (
