@@ -38,7 +38,7 @@ func (x *Across) Figure() string {
 	if e, ok := x.Relative(); ok {
 		return unit.Change(e.Value)
 	}
-	return showSigned(x.Metric, x.Change.Effect)
+	return ShowSigned(x.Metric, x.Change.Effect)
 }
 
 // Range is the interval of the change for people.
@@ -46,7 +46,7 @@ func (x *Across) Range() string {
 	if e, ok := x.Relative(); ok {
 		return changes(e.Interval)
 	}
-	return span(x.Metric, x.Change.Interval)
+	return SpanSigned(x.Metric, x.Change.Interval)
 }
 
 // Between compares the arms that two runs have in common. It goes only through
@@ -127,7 +127,7 @@ func across(m, n *Metric, alpha float64) []Across {
 			Workload: c.Workload, Metric: m.Metric, Primary: m.Primary, Scale: m.Scale, Arm: c.Arm,
 			First: c.Effect.Effect, Second: d.Effect.Effect, Alpha: alpha, Band: max(m.Band, n.Band),
 		}
-		x.Change = stats.Compare(change, stats.Rule{Alpha: alpha, Band: x.Band, HigherIsBetter: m.Higher})
+		x.Change = judge(change, stats.Rule{Alpha: alpha, Band: x.Band, HigherIsBetter: m.Higher})
 		all = append(all, x)
 	}
 	return all

@@ -76,8 +76,8 @@ func (an *analyser) bound(r *CheckResult, w *Workload, m *Metric) {
 	}
 	e := estimate(values(points), w.Alpha)
 	r.Measured = &e
-	said := fmt.Sprintf("%s of %s is %s (%s to %s), claimed %s %s", lower(m.Title), k.Arm, show(m.Metric, e.Value),
-		show(m.Metric, e.Interval.Lo), show(m.Metric, e.Interval.Hi), k.Op, show(m.Metric, *k.Bound))
+	said := fmt.Sprintf("%s of %s is %s (%s), claimed %s %s", parenthesised(m.Metric), k.Arm, Show(m.Metric, e.Value),
+		Span(m.Metric, e.Interval), k.Op, Show(m.Metric, *k.Bound))
 	beyond := stats.Interval{Lo: e.Interval.Lo - *k.Bound, Hi: e.Interval.Hi - *k.Bound}
 	if k.Op == ">=" {
 		beyond = stats.Interval{Lo: -beyond.Hi, Hi: -beyond.Lo}
@@ -131,12 +131,4 @@ func (r *CheckResult) sentence() string {
 	}
 	return strings.TrimSpace(part("Direction", r.Direction) + part("Ratio", r.Ratio) + part("Difference", r.Difference) +
 		part("Absolute figures", r.Levels) + capital(part(strings.TrimSpace(string(r.Check.Kind)), r.Holds)))
-}
-
-// lower makes a title fit the middle of a sentence, acronyms apart.
-func lower(title string) string {
-	if len(title) > 1 && strings.ToUpper(title[:2]) == title[:2] {
-		return title
-	}
-	return strings.ToLower(title[:1]) + title[1:]
 }

@@ -90,8 +90,19 @@ func (an *analyser) compare(w *Workload, m *Metric, arm, against cell) Compariso
 	}
 	c.Difference = estimate(plain, w.Alpha)
 	c.Paired = d
-	c.Effect = stats.Compare(d, an.rule(m, w.Alpha))
+	c.Effect = judge(d, an.rule(m, w.Alpha))
 	c.Verdict, c.Needs = c.Effect.Verdict, c.Effect.Needs
+	return c
+}
+
+// judge is stats.Compare, but for a metric that never differs: no errors and
+// no errors are equivalent even where there is no band, as the control's level
+// of 0 leaves none.
+func judge(d []float64, r stats.Rule) stats.Comparison {
+	c := stats.Compare(d, r)
+	if c.Verdict == stats.Inconclusive && c.Equivalence == (stats.Interval{}) {
+		c.Verdict, c.Needs = stats.Equivalent, 0
+	}
 	return c
 }
 

@@ -59,22 +59,22 @@ func (c *Comparison) direction(k study.Check) Finding {
 	if inside := c.publishedInBand(k); inside != "" && c.Verdict != stats.Faster && c.Verdict != stats.Slower {
 		return Finding{Verdict: Inconclusive, Reason: inside}
 	}
-	what := fmt.Sprintf("%s of %s against %s", lower(c.Metric.Title), c.Arm, c.Against)
+	what := fmt.Sprintf("%s of %s against %s", parenthesised(c.Metric), c.Arm, c.Against)
 	switch c.Verdict {
 	case stats.Equivalent:
 		return Finding{Verdict: Contradicted, Reason: fmt.Sprintf(
-			"no effect of practical size: %s are the same within ±%s (%s)", what, c.bandText(), c.size())}
+			"no effect of practical size on %s (within ±%s; %s)", what, c.bandText(), c.size())}
 	case stats.Small:
 		return Finding{Verdict: Contradicted, Reason: fmt.Sprintf(
-			"no effect of practical size: %s differ by %s, less than the ±%s that counts", what, c.Figure(), c.bandText())}
+			"no effect of practical size on %s (%s, less than the ±%s that counts)", what, c.Figure(), c.bandText())}
 	case stats.Faster, stats.Slower:
 		v := Confirmed
 		if c.Effect.Effect*sign < 0 {
 			v = Contradicted
 		}
-		return Finding{Verdict: v, Reason: fmt.Sprintf("%s measure %s (%s)", what, c.Word(), c.size())}
+		return Finding{Verdict: v, Reason: fmt.Sprintf("%s: %s (%s)", what, c.Word(), c.size())}
 	}
-	return Finding{Verdict: Inconclusive, Needs: c.Needs, Reason: fmt.Sprintf("%s cannot be told apart (%s)", what, c.size())}
+	return Finding{Verdict: Inconclusive, Needs: c.Needs, Reason: fmt.Sprintf("%s cannot be told from nothing (%s)", what, c.size())}
 }
 
 // publishedInBand says that the published effect is too small to be looked for
@@ -108,8 +108,8 @@ func (c *Comparison) difference(published float64) Finding {
 		band = math.Expm1(c.Band) * math.Abs(c.AgainstMedian)
 	}
 	d := c.Difference
-	said := fmt.Sprintf("published %s, measured %s (%s)", showSigned(c.Metric, published),
-		showSigned(c.Metric, d.Value), span(c.Metric, d.Interval))
+	said := fmt.Sprintf("published %s, measured %s (%s)", ShowSigned(c.Metric, published),
+		ShowSigned(c.Metric, d.Value), SpanSigned(c.Metric, d.Interval))
 	return c.sized(published, d.Interval, band, said)
 }
 

@@ -68,6 +68,8 @@ func (a *Analysis) tell(c *Comparison) string {
 		return fmt.Sprintf("%s is not compared with %s: %s", subject, control, c.Withheld)
 	case c.Verdict == stats.Equivalent:
 		return fmt.Sprintf("%s is no different from %s (within ±%s; %s)", subject, control, c.bandText(), c.size())
+	case c.Note != "":
+		return fmt.Sprintf("%s against %s is %s (%s); %s", subject, control, c.Note, c.size(), c.needText())
 	case c.Verdict == stats.Inconclusive:
 		return fmt.Sprintf("%s cannot be told from %s after %s (%s); %s", subject, control,
 			plural(c.N, "block"), c.sizeAlone(), c.needText())
@@ -76,7 +78,7 @@ func (a *Analysis) tell(c *Comparison) string {
 	if c.Effect.Effect < 0 {
 		way = "lower"
 	}
-	text := fmt.Sprintf("%s is %s %s than with %s here (%s)", subject, show(c.Metric, math.Abs(c.Difference.Value)), way, control, c.size())
+	text := fmt.Sprintf("%s is %s %s than with %s here (%s)", subject, Show(c.Metric, math.Abs(c.Difference.Value)), way, control, c.size())
 	if c.Verdict == stats.Small {
 		text += fmt.Sprintf(", less than counts (±%s)", c.bandText())
 	}
@@ -113,9 +115,9 @@ func (a *Analysis) against(c *Comparison) string {
 	if best == nil {
 		return ""
 	}
-	what := showSigned(best.Metric, best.PublishedDifference)
+	what := ShowSigned(best.Metric, best.PublishedDifference)
 	if best.Metric.Name != c.Metric.Name {
-		what += " of " + titled(best.Metric)
+		what += " of " + parenthesised(best.Metric)
 	}
 	switch v := best.Difference.Verdict; v {
 	case Inconclusive:

@@ -40,7 +40,7 @@ func (an *analyser) interaction(r *CheckResult, w *Workload, m *Metric) {
 	}
 	e := estimate(excess, w.Alpha)
 	r.Measured = &e
-	c := stats.Compare(excess, stats.Rule{Alpha: w.Alpha, Band: band})
+	c := judge(excess, stats.Rule{Alpha: w.Alpha, Band: band})
 	sign := claimedSign(k)
 	if sign == 0 {
 		sign = 1
@@ -50,13 +50,13 @@ func (an *analyser) interaction(r *CheckResult, w *Workload, m *Metric) {
 
 func interactionFinding(r *CheckResult, c stats.Comparison, sign, band float64) Finding {
 	sum := strings.Join(r.Check.Plus, " and ")
-	said := fmt.Sprintf("%s differs by %s from the sum of %s (%s, %s)", r.Check.Arm, showSigned(r.Metric, c.Effect), sum,
-		span(r.Metric, c.Interval), plural(c.N, "block"))
+	said := fmt.Sprintf("%s differs by %s from the sum of %s (%s, %s)", r.Check.Arm, ShowSigned(r.Metric, c.Effect), sum,
+		SpanSigned(r.Metric, c.Interval), plural(c.N, "block"))
 	switch c.Verdict {
 	case stats.Inconclusive:
 		return Finding{Verdict: Inconclusive, Reason: said, Needs: c.Needs}
 	case stats.Equivalent, stats.Small:
-		return Finding{Verdict: Contradicted, Reason: "no interaction of practical size (±" + show(r.Metric, band) + "): " + said}
+		return Finding{Verdict: Contradicted, Reason: "no interaction of practical size (±" + Show(r.Metric, band) + "): " + said}
 	}
 	if c.Effect*sign < 0 {
 		return Finding{Verdict: Contradicted, Reason: said}

@@ -121,7 +121,7 @@ func (an *analyser) slope(w *Workload, m *Metric) *Slope {
 type Resolution struct {
 	Workload  string
 	Arm       string
-	EndToEnd  *Comparison // of the primary metric, or CPU per request: not told apart
+	EndToEnd  *Comparison // of the primary metric, or CPU per request: not told apart, even alone
 	InProcess *Comparison // of loop_time: told apart
 }
 
@@ -141,7 +141,7 @@ func (a *Analysis) resolve() []Resolution {
 		for j := range loop.Compared {
 			in := &loop.Compared[j]
 			end := load.Against(in.Arm)
-			if end == nil || end.Withheld != "" || end.Told() || !in.Told() {
+			if end == nil || end.Withheld != "" || end.Told() || end.Note != "" || !in.Told() {
 				continue
 			}
 			all = append(all, Resolution{w.Name, in.Arm, end, in})

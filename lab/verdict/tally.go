@@ -3,8 +3,10 @@ package verdict
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/stats"
@@ -87,8 +89,8 @@ func (a *Analysis) caveats() []error {
 		add("%d of %d valid trials were not steady", a.Trials.Drifted, a.Trials.Valid)
 	}
 	for _, w := range a.Workloads {
-		if n := incomplete(&w); n > 0 {
-			add("workload %s: %d arms have fewer than its %d blocks", w.Name, n, w.Blocks)
+		if arms := incomplete(&w); len(arms) > 0 {
+			add("workload %s: fewer than its %d blocks for %s", w.Name, w.Blocks, strings.Join(arms, ", "))
 		}
 	}
 	if m != nil {
@@ -101,20 +103,15 @@ func (a *Analysis) caveats() []error {
 	return ws
 }
 
-// incomplete is the number of arms with fewer pairs than the workload's blocks,
-// by the metric that has the most.
-func incomplete(w *Workload) int {
+// incomplete are the arms with fewer pairs than the workload's blocks, by the
+// metric that has the most.
+func incomplete(w *Workload) []string {
 	most := map[string]int{}
 	for _, m := range w.Metrics {
 		for _, c := range m.Compared {
 			most[c.Arm] = max(most[c.Arm], c.N)
 		}
 	}
-	n := 0
-	for _, pairs := range most {
-		if pairs < w.Blocks {
-			n++
-		}
-	}
-	return n
+	maps.DeleteFunc(most, func(_ string, pairs int) bool { return pairs >= w.Blocks })
+	return slices.Sorted(maps.Keys(most))
 }

@@ -54,15 +54,15 @@ func (c *Comparison) Word() string {
 	return "undecided"
 }
 
-// show writes a value in the metric's unit.
-func show(m study.Metric, v float64) string { return unit.Format(v, string(m.Unit)) }
+// Show writes a value in the metric's unit.
+func Show(m study.Metric, v float64) string { return unit.Format(v, string(m.Unit)) }
 
-// showSigned is show with a plus sign before what is positive.
-func showSigned(m study.Metric, v float64) string {
+// ShowSigned is Show with a plus sign before what is positive.
+func ShowSigned(m study.Metric, v float64) string {
 	if v > 0 {
-		return "+" + show(m, v)
+		return "+" + Show(m, v)
 	}
-	return show(m, v)
+	return Show(m, v)
 }
 
 // Figure is the effect for people: relative where there is a ratio, "+2.1 %",
@@ -71,7 +71,7 @@ func (c *Comparison) Figure() string {
 	if e, ok := c.Relative(); ok {
 		return unit.Change(e.Value)
 	}
-	return showSigned(c.Metric, c.Difference.Value)
+	return ShowSigned(c.Metric, c.Difference.Value)
 }
 
 // Range is the interval of the effect for people, such as "+1.2 to +3.0 %". It
@@ -80,7 +80,7 @@ func (c *Comparison) Range() string {
 	if e, ok := c.Relative(); ok {
 		return changes(e.Interval)
 	}
-	return span(c.Metric, c.Difference.Interval)
+	return SpanSigned(c.Metric, c.Difference.Interval)
 }
 
 // Confidence is the level of an interval for people: an alpha of 0.01 is
@@ -109,15 +109,25 @@ func bandText(m study.Metric, s Scale, band float64) string {
 	if s == Ratio {
 		return strings.TrimPrefix(unit.Change(math.Expm1(band)), "+")
 	}
-	return show(m, band)
+	return Show(m, band)
 }
 
-// span writes an interval of differences.
-func span(m study.Metric, i stats.Interval) string {
-	if math.IsInf(i.Hi, 1) {
+// Span writes an interval of levels; "unbounded" with too few blocks.
+func Span(m study.Metric, i stats.Interval) string {
+	return span(i, func(v float64) string { return Show(m, v) })
+}
+
+// SpanSigned writes an interval of differences; "unbounded" with too few
+// blocks.
+func SpanSigned(m study.Metric, i stats.Interval) string {
+	return span(i, func(v float64) string { return ShowSigned(m, v) })
+}
+
+func span(i stats.Interval, show func(float64) string) string {
+	if math.IsInf(i.Width(), 0) {
 		return "unbounded"
 	}
-	return showSigned(m, i.Lo) + " to " + showSigned(m, i.Hi)
+	return show(i.Lo) + " to " + show(i.Hi)
 }
 
 // changes writes an interval of relative changes.
@@ -137,12 +147,13 @@ func plural(n int, noun string) string {
 
 // titled is a metric's title as the subject of a sentence: "response time,
 // p99" is "Response time (p99)".
-func titled(m study.Metric) string {
-	name := m.Title
-	if head, tail, ok := strings.Cut(name, ", "); ok {
-		name = head + " (" + tail + ")"
+func titled(m study.Metric) string { return capital(parenthesised(m)) }
+
+func parenthesised(m study.Metric) string {
+	if head, tail, ok := strings.Cut(m.Title, ", "); ok {
+		return head + " (" + tail + ")"
 	}
-	return capital(name)
+	return m.Title
 }
 
 func capital(s string) string {
