@@ -1,0 +1,110 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+)
+
+// Bench writes the run's valid trials in the Go benchmark text format, a line
+// each, for benchstat and the like:
+//
+//	BenchmarkStudy/workload=half/arm=three 24600 30932 cpu-ns/op 12300 req/s …
+//
+// The iterations are the trial's requests. ns/op, B/op and allocs/op are those
+// of the in-process loop, as in a benchmark; all other units are the metrics'
+// names with dashes, followed by ns, B or share. The control's second trials
+// have twin=yes in their names. Note that benchstat compares the samples of
+// two arms as independent, not block by block: on a machine that drifts its
+// intervals are wider than those of [Text].
+func Bench(w io.Writer, run *record.Run) error {
+	out := bufio.NewWriter(w)
+	m := &run.Manifest
+	for _, line := range [][2]string{
+		{"study", m.Study.Name}, {"run", m.ID}, {"control", m.Study.Control}, {"seed", strconv.FormatUint(m.Seed, 10)}, {"tare", m.Tare},
+	} {
+		if line[1] != "" {
+			fmt.Fprintf(out, "%s: %s\n", line[0], strings.Join(strings.Fields(line[1]), " "))
+		}
+	}
+	for _, metric := range measuredIn(run) {
+		better := "lower"
+		if metric.Higher {
+			better = "higher"
+		}
+		fmt.Fprintf(out, "Unit %s better=%s\n", benchUnit(metric), better)
+	}
+	for _, t := range run.Trials {
+		if len(t.Invalid) == 0 && t.Block >= 0 {
+			writeBenchLine(out, &t)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("writing benchmark text: %w", err)
+	}
+	return nil
+}
+
+func writeBenchLine(out *bufio.Writer, t *record.Trial) {
+	fmt.Fprintf(out, "BenchmarkStudy/workload=%s/arm=%s", benchName(t.Workload), benchName(t.Arm))
+	if t.Twin {
+		out.WriteString("/twin=yes")
+	}
+	fmt.Fprintf(out, " %d", t.Requests)
+	for _, m := range study.Metrics() {
+		if v, ok := t.Metrics[m.Name]; ok {
+			fmt.Fprintf(out, " %s %s", strconv.FormatFloat(v, 'f', -1, 64), benchUnit(m))
+		}
+	}
+	out.WriteByte('\n')
+}
+
+// measuredIn are the metrics that some valid trial has.
+func measuredIn(run *record.Run) []study.Metric {
+	var all []study.Metric
+	for _, m := range study.Metrics() {
+		for _, t := range run.Trials {
+			if _, ok := t.Metrics[m.Name]; ok && len(t.Invalid) == 0 && t.Block >= 0 {
+				all = append(all, m)
+				break
+			}
+		}
+	}
+	return all
+}
+
+// benchName makes a name of the user's fit a benchmark's: no spaces, no
+// slashes, which would begin another key.
+func benchName(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '/' || r == '\t' || r == '\n' }), "_")
+}
+
+func benchUnit(m study.Metric) string {
+	switch m.Name {
+	case "throughput":
+		return "req/s"
+	case "cpu_per_request":
+		return "cpu-ns/op"
+	case "loop_time":
+		return "ns/op"
+	case "loop_bytes":
+		return "B/op"
+	case "loop_allocs":
+		return "allocs/op"
+	}
+	name := strings.ReplaceAll(m.Name, "_", "-")
+	switch m.Unit {
+	case study.Nanoseconds:
+		return name + "-ns"
+	case study.Bytes:
+		return strings.TrimSuffix(name, "-bytes") + "-B"
+	case study.Share:
+		return name + "-share"
+	}
+	return name
+}

@@ -1,0 +1,125 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// claims writes what became of the published claims.
+func (p *page) claims(a *verdict.Analysis) {
+	if len(a.Claims) == 0 {
+		return
+	}
+	p.heading("Published claims")
+	for _, c := range a.Claims {
+		p.line("")
+		p.line("  %s  %s", p.in(bold, c.ID), p.in(styleOfWord(c.Verdict), string(c.Verdict)))
+		p.wrap("    ", c.Sentence)
+		for i := range c.Checks {
+			p.check(&c.Checks[i])
+		}
+	}
+}
+
+func styleOfWord(w verdict.Word) style {
+	switch w {
+	case verdict.Confirmed:
+		return green
+	case verdict.Contradicted:
+		return red
+	case verdict.DirectionOnly, verdict.Inconclusive:
+		return yellow
+	}
+	return dim
+}
+
+func (p *page) check(r *verdict.CheckResult) {
+	says := r.Check.Says
+	if says == "" {
+		says = string(r.Check.Kind)
+	}
+	p.wrap("    - ", says)
+	if text := published(r); text != "" {
+		p.wrap("      published  ", text)
+	}
+	if text := measured(r); text != "" {
+		p.wrap("      measured   ", text)
+	}
+	if text := findings(r); text != "" {
+		p.wrap("      verdict    ", text)
+	}
+	for _, f := range []verdict.Finding{r.Direction, r.Holds, r.Levels} {
+		if f.Verdict == verdict.NotComparable {
+			p.wrapIn(dim, "                 ", f.Reason)
+		}
+	}
+}
+
+// published is what the claim says, in figures.
+func published(r *verdict.CheckResult) string {
+	k := r.Check
+	switch {
+	case k.Kind == study.Fact:
+		return k.Fact + " " + k.Value
+	case k.Kind == study.Bound && k.Bound != nil:
+		return k.Op + " " + verdict.Show(r.Metric, *k.Bound)
+	case k.PublishedArm == nil || k.PublishedAgainst == nil:
+		return ""
+	}
+	text := fmt.Sprintf("%s against %s", verdict.Show(r.Metric, *k.PublishedArm), verdict.Show(r.Metric, *k.PublishedAgainst))
+	if r.Difference.Verdict != "" {
+		text += " (" + verdict.ShowSigned(r.Metric, r.PublishedDifference)
+		if r.PublishedRatio > 0 {
+			text += ", " + unit.Change(r.PublishedRatio-1)
+		}
+		text += ")"
+	}
+	return text
+}
+
+// measured is what this run says of the same.
+func measured(r *verdict.CheckResult) string {
+	switch {
+	case r.Check.Kind == study.Fact && r.Reported != "":
+		return r.Check.Fact + " " + r.Reported
+	case r.Measured != nil && r.Check.Kind == study.Interaction:
+		return fmt.Sprintf("%s (%s)", verdict.ShowSigned(r.Metric, r.Measured.Value), verdict.SpanSigned(r.Metric, r.Measured.Interval))
+	case r.Measured != nil:
+		return fmt.Sprintf("%s (%s)", verdict.Show(r.Metric, r.Measured.Value), verdict.Span(r.Metric, r.Measured.Interval))
+	case r.Comparison == nil:
+		return ""
+	}
+	c := r.Comparison
+	text := fmt.Sprintf("%s against %s", verdict.Show(r.Metric, c.ArmMedian), verdict.Show(r.Metric, c.AgainstMedian))
+	if c.Withheld != "" {
+		return text
+	}
+	text += " (" + verdict.ShowSigned(r.Metric, c.Difference.Value)
+	if e, ok := c.Relative(); ok {
+		text += ", " + unit.Change(e.Value)
+	}
+	return text + "; " + c.Range() + ")"
+}
+
+// findings are the verdicts on the parts.
+func findings(r *verdict.CheckResult) string {
+	var parts []string
+	for _, part := range []struct {
+		name string
+		verdict.Finding
+	}{{"direction", r.Direction}, {"ratio", r.Ratio}, {"difference", r.Difference}, {"absolute figures", r.Levels}, {string(r.Check.Kind), r.Holds}} {
+		if part.Verdict == "" {
+			continue
+		}
+		text := part.name + " " + string(part.Verdict)
+		if part.Needs > 0 && part.Needs <= verdict.MostWorthwhile {
+			text += fmt.Sprintf(" (~%d more blocks)", part.Needs)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, " · ")
+}

@@ -1,0 +1,126 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// Compare writes how the arms that two runs share changed from the first to
+// the second, each against the control that both ran: the primary metric and
+// all metrics in which an arm changed, in full; the others by name. Without a
+// shared control it writes nothing and returns the error of [verdict.Between],
+// which says why not.
+func Compare(w io.Writer, first, second *verdict.Analysis, o TextOptions) error {
+	all, err := verdict.Between(first, second)
+	if err != nil {
+		return err
+	}
+	p := newPage(w, o)
+	a, b := &first.Manifest, &second.Manifest
+	p.wrapIn(bold, "", fmt.Sprintf("%s against %s, through the control %s that both ran (build ID %s)",
+		b.ID, a.ID, a.Study.Control, a.Programs[a.Study.Control].BuildID))
+	p.wrapIn(dim, "", fmt.Sprintf("Effects are against the control. Change is the second less the first, with its %s interval; "+
+		"a change counts from the wider of the two runs' bands on. Nothing is corrected for being many.", verdict.Confidence(all[0].Alpha)))
+	var rest []verdict.Across
+	for len(all) > 0 {
+		n := 1
+		for n < len(all) && all[n].Workload == all[0].Workload && all[n].Metric.Name == all[0].Metric.Name {
+			n++
+		}
+		if all[0].Primary || slices.ContainsFunc(all[:n], changed) {
+			p.across(all[:n])
+		} else {
+			rest = append(rest, all[0])
+		}
+		all = all[n:]
+	}
+	p.unchanged(rest)
+	if text := differing(a, b); text != "" {
+		p.line("")
+		p.wrapIn(yellow, "", "The machine was not the same throughout: "+text+".")
+	}
+	return p.err
+}
+
+// unchanged names metrics, by workload.
+func (p *page) unchanged(metrics []verdict.Across) {
+	if len(metrics) == 0 {
+		return
+	}
+	p.heading("Unchanged or undecided for every arm")
+	var names []string
+	for i, x := range metrics {
+		names = append(names, x.Metric.Name)
+		if i+1 == len(metrics) || metrics[i+1].Workload != x.Workload {
+			p.wrap("  "+x.Workload+"  ", strings.Join(names, ", "))
+			names = nil
+		}
+	}
+}
+
+func changed(x verdict.Across) bool {
+	return x.Change.Verdict == stats.Faster || x.Change.Verdict == stats.Slower
+}
+
+// across writes the table of one metric in one workload.
+func (p *page) across(all []verdict.Across) {
+	head := all[0]
+	title := head.Workload + ", " + head.Metric.Title
+	if head.Primary {
+		title += " (primary)"
+	}
+	p.heading(title)
+	cols := []column{{head: "arm", left: true, most: p.width / 5}, {head: "first"}, {head: "second"}, {head: "change"},
+		{head: "interval", left: true}, {head: "n"}, {head: "verdict", left: true}}
+	var rows [][]item
+	for _, x := range all {
+		rows = append(rows, []item{{text: x.Arm}, {text: onScale(&x, x.First)}, {text: onScale(&x, x.Second)},
+			{text: x.Figure()}, {text: x.Range()}, {text: fmt.Sprint(x.Change.N)}, changeWord(&x)})
+	}
+	p.table("  ", cols, rows)
+}
+
+// onScale writes an effect of one run.
+func onScale(x *verdict.Across, effect float64) string {
+	if x.Scale == verdict.Ratio {
+		return unit.Change(math.Expm1(effect))
+	}
+	return verdict.ShowSigned(x.Metric, effect)
+}
+
+func changeWord(x *verdict.Across) item {
+	switch x.Change.Verdict {
+	case stats.Faster:
+		return item{"better", green}
+	case stats.Slower:
+		return item{"worse", red}
+	case stats.Equivalent:
+		return item{"unchanged", dim}
+	case stats.Small:
+		return item{"small", dim}
+	}
+	return item{"undecided", dim}
+}
+
+// differing names the facts of the environment that differ between two runs.
+func differing(a, b *record.Manifest) string {
+	then := map[string]string{}
+	for _, f := range a.Env {
+		then[f.Name] = f.Value
+	}
+	var names []string
+	for _, f := range b.Env {
+		if v, ok := then[f.Name]; ok && v != f.Value {
+			names = append(names, fmt.Sprintf("%s %s, then %s", f.Name, v, f.Value))
+		}
+	}
+	return strings.Join(names, "; ")
+}

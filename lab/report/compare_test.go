@@ -1,0 +1,64 @@
+package report_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/report"
+)
+
+func TestCompare(t *testing.T) {
+	first, second := synthetic(1), synthetic(2)
+	for i := range second.Trials { // the flattened arm got dearer
+		if tr := &second.Trials[i]; tr.Arm == "flattened" {
+			tr.Metrics["cpu_per_request"] *= 1.1
+		}
+	}
+	second.Manifest.Env[0].Value = "6.2.0"
+	var b strings.Builder
+	if err := report.Compare(&b, analyse(t, first), analyse(t, second), report.TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "compare.txt", b.String())
+}
+
+func TestCompareSaysWhyNot(t *testing.T) {
+	program := func(r *record.Run, change func(*record.Program)) {
+		p := r.Manifest.Programs["none"]
+		change(&p)
+		r.Manifest.Programs["none"] = p
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(*record.Run)
+		want   string
+	}{
+		{"another control", func(r *record.Run) { program(r, func(p *record.Program) { p.BuildID = "other" }) }, "the controls are different programs"},
+		{"a control without build ID", func(r *record.Run) { program(r, func(p *record.Program) { p.BuildID = "" }) }, "no build ID"},
+		{"other arguments", func(r *record.Run) { program(r, func(p *record.Program) { p.Args = nil }) }, "different arguments"},
+		{"another offered rate", func(r *record.Run) { r.Manifest.Rates = map[string]float64{"half": 9_000} }, "workload half: the offered rates differ (12300/s and 9000/s)"},
+		{"another workload", func(r *record.Run) { r.Manifest.Study.Workloads[0].Connections = 8 }, "declared differently"},
+		{"longer trials", func(r *record.Run) { r.Manifest.Study.Trial.Measure = 5 * time.Second }, "different lengths"},
+		{"shared CPUs", func(r *record.Run) { r.Manifest.Pinning.Disjoint = false }, "CPUs of their own in one run only"},
+		{"no workload in common", func(r *record.Run) {
+			for i := range r.Manifest.Study.Workloads {
+				r.Manifest.Study.Workloads[i].Name += "2"
+			}
+			for i := range r.Trials {
+				r.Trials[i].Workload += "2"
+			}
+		}, "no arm, workload and metric in common"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			second := synthetic(2)
+			tc.change(second)
+			var b strings.Builder
+			err := report.Compare(&b, analyse(t, synthetic(1)), analyse(t, second), report.TextOptions{})
+			if err == nil || !strings.Contains(err.Error(), tc.want) || b.Len() > 0 {
+				t.Errorf("got %v and %d bytes, want %q and none", err, b.Len(), tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,141 @@
+package report
+
+import (
+	"math"
+
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats"
+)
+
+func newDocument(a *verdict.Analysis) document {
+	m := &a.Manifest
+	p := a.Progress()
+	d := document{
+		Schema: JSONSchema, ID: m.ID, Study: m.Study.Name, Title: m.Study.Title, Quick: m.Quick, Seed: m.Seed,
+		Started: m.Started, Ended: m.Ended, Outcome: m.Outcome, Command: m.Command, Tare: m.Tare,
+		Headline: a.Headline, Decided: a.Decided(), Control: m.Study.Control,
+		Progress: progress{p.Blocks, p.Look.Blocks, p.Decided, p.Undecided, p.Needs},
+		Trials: trialsOut{a.Trials.Total, a.Trials.Valid, a.Trials.Pilot, a.Trials.Drifted, a.Trials.Warned,
+			make([]invalidOut, 0, len(a.Trials.Invalid))},
+		Workloads: make([]workloadOut, 0, len(a.Workloads)), Claims: make([]claimOut, 0, len(a.Claims)),
+		Pinning: m.Pinning, Env: m.Env, LeftOut: m.LeftOut, SelfTest: m.SelfTest, Warnings: messages(a.Warnings),
+	}
+	for _, i := range a.Trials.Invalid {
+		d.Trials.Invalid = append(d.Trials.Invalid, invalidOut{i.Arm, i.Reason, i.N})
+	}
+	for _, w := range a.Workloads {
+		out := workloadOut{Name: w.Name, Rate: m.Rates[w.Name], Blocks: w.Blocks, Alpha: w.Alpha}
+		for i := range w.Metrics {
+			out.Metrics = append(out.Metrics, newMetric(&w.Metrics[i]))
+		}
+		d.Workloads = append(d.Workloads, out)
+	}
+	for i := range a.Claims {
+		d.Claims = append(d.Claims, newClaim(&a.Claims[i]))
+	}
+	return d
+}
+
+func messages(errs []error) []string {
+	texts := make([]string, 0, len(errs))
+	for _, err := range errs {
+		texts = append(texts, err.Error())
+	}
+	return texts
+}
+
+func newMetric(m *verdict.Metric) metricOut {
+	out := metricOut{
+		Name: m.Name, Unit: m.Unit, Primary: m.Primary, Instrument: m.Instrument, Withheld: m.Withheld,
+		Scale: m.Scale, FloorBy: m.FloorBy,
+	}
+	if m.Withheld != "" {
+		return out
+	}
+	out.Band = onScaleOf(m.Scale, m.Band)
+	if m.FloorBy != "" {
+		out.Floor = onScaleOf(m.Scale, m.Floor)
+	}
+	for _, l := range m.Levels {
+		level := levelOut{Arm: l.Arm, Twin: l.Twin, N: l.N, Median: l.Median}
+		for _, p := range l.Points {
+			level.Values, level.Blocks = append(level.Values, p.Value), append(level.Blocks, p.Block)
+		}
+		out.Arms = append(out.Arms, level)
+	}
+	for i := range m.Compared {
+		out.Compared = append(out.Compared, *newComparison(&m.Compared[i]))
+	}
+	out.Twin = newComparison(m.Twin)
+	if m.Ranking != nil && m.Ranking.Needs == 0 {
+		for _, r := range m.Ranking.Ranks {
+			out.Ranks = append(out.Ranks, rankOut{r.Arm, r.Lo, r.Hi, r.Tier})
+		}
+	}
+	if s := m.Slope; s != nil && s.N > 0 {
+		out.Slope = &slopeOut{Arms: s.Arms, N: s.N, Slope: *newEstimate(s.Slope, s.Interval), Warnings: messages(s.Warnings)}
+	}
+	return out
+}
+
+// onScaleOf turns what is on the scale into a relative change or leaves it.
+func onScaleOf(s verdict.Scale, v float64) *float64 {
+	if s == verdict.Ratio {
+		v = math.Expm1(v)
+	}
+	return number(v)
+}
+
+func newEstimate(v float64, i stats.Interval) *estimateOut {
+	return &estimateOut{v, number(i.Lo), number(i.Hi)}
+}
+
+func newComparison(c *verdict.Comparison) *comparisonOut {
+	if c == nil {
+		return nil
+	}
+	out := &comparisonOut{
+		Arm: c.Arm, Against: c.Against, N: c.N, ArmMedian: c.ArmMedian, AgainstMedian: c.AgainstMedian,
+		Verdict: c.Verdict, Word: c.Word(), Needs: c.Needs, Family: c.Family, Note: c.Note, Withheld: c.Withheld,
+	}
+	if c.Withheld != "" {
+		return out
+	}
+	out.P = c.Effect.P
+	out.Difference = newEstimate(c.Difference.Value, c.Difference.Interval)
+	if e, ok := c.Relative(); ok {
+		out.Change = newEstimate(e.Value, e.Interval)
+		if math.IsInf(c.Effect.Interval.Lo, 0) { // e^−∞ − 1 is finite, yet no bound
+			out.Change.Lo = nil
+		}
+	}
+	return out
+}
+
+func newClaim(c *verdict.Claim) claimOut {
+	out := claimOut{ID: c.ID, Verdict: c.Verdict, Sentence: c.Sentence, Needs: c.Needs, Checks: make([]checkOut, 0, len(c.Checks))}
+	for i := range c.Checks {
+		r := &c.Checks[i]
+		check := checkOut{
+			Check: r.Check, PublishedRatio: r.PublishedRatio, PublishedDifference: r.PublishedDifference,
+			Measured: newComparison(r.Comparison), Reported: r.Reported, Direction: newFinding(r.Direction), Ratio: newFinding(r.Ratio),
+			Difference: newFinding(r.Difference), Levels: newFinding(r.Levels), Holds: newFinding(r.Holds),
+		}
+		if check.Kind == study.Effect || check.Kind == study.Interaction {
+			check.Against = r.Against
+		}
+		if r.Measured != nil {
+			check.Estimate = newEstimate(r.Measured.Value, r.Measured.Interval)
+		}
+		out.Checks = append(out.Checks, check)
+	}
+	return out
+}
+
+func newFinding(f verdict.Finding) *findingOut {
+	if f.Verdict == "" {
+		return nil
+	}
+	return &findingOut{f.Verdict, f.Reason, f.Needs}
+}

@@ -1,0 +1,188 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats"
+)
+
+// JSONSchema is the version of what [JSON] writes. Fields may be added within
+// a version, never renamed, removed or given another meaning.
+const JSONSchema = 1
+
+// JSON writes the analysis as one JSON object; docs/report-json.md describes
+// its fields. Values are in the metrics' base units, effects on the ratio
+// scale are relative changes (0.021 is +2.1 %), and an end of an interval that
+// is not bounded is absent.
+func JSON(w io.Writer, a *verdict.Analysis) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(newDocument(a)); err != nil {
+		return fmt.Errorf("writing JSON report: %w", err)
+	}
+	return nil
+}
+
+type document struct {
+	Schema    int               `json:"schema"`
+	ID        string            `json:"id"`
+	Study     string            `json:"study"`
+	Title     string            `json:"title,omitzero"`
+	Quick     bool              `json:"quick"`
+	Seed      uint64            `json:"seed"`
+	Started   time.Time         `json:"started,omitzero"`
+	Ended     time.Time         `json:"ended,omitzero"`
+	Outcome   string            `json:"outcome,omitzero"`
+	Command   []string          `json:"command,omitzero"`
+	Tare      string            `json:"tare,omitzero"`
+	Headline  string            `json:"headline"`
+	Decided   bool              `json:"decided"`
+	Progress  progress          `json:"progress"`
+	Control   string            `json:"control"`
+	Trials    trialsOut         `json:"trials"`
+	Workloads []workloadOut     `json:"workloads"`
+	Claims    []claimOut        `json:"claims"`
+	Pinning   record.Pinning    `json:"pinning"`
+	Env       []record.Fact     `json:"env,omitzero"`
+	LeftOut   map[string]string `json:"left_out,omitzero"`
+	SelfTest  string            `json:"self_test,omitzero"`
+	Warnings  []string          `json:"warnings"`
+}
+
+type progress struct {
+	Blocks    int `json:"blocks"`
+	Look      int `json:"look"`
+	Decided   int `json:"decided"`
+	Undecided int `json:"undecided"`
+	Needs     int `json:"needs"`
+}
+
+type trialsOut struct {
+	Total   int          `json:"total"`
+	Valid   int          `json:"valid"`
+	Pilot   int          `json:"pilot"`
+	Drifted int          `json:"not_steady"`
+	Warned  int          `json:"warned"`
+	Invalid []invalidOut `json:"invalid"`
+}
+
+type invalidOut struct {
+	Arm    string `json:"arm"`
+	Reason string `json:"reason"`
+	N      int    `json:"n"`
+}
+
+type workloadOut struct {
+	Name    string      `json:"name"`
+	Rate    float64     `json:"rate,omitzero"`
+	Blocks  int         `json:"blocks"`
+	Alpha   float64     `json:"alpha"`
+	Metrics []metricOut `json:"metrics"`
+}
+
+type metricOut struct {
+	Name       string          `json:"name"`
+	Unit       study.Unit      `json:"unit"`
+	Primary    bool            `json:"primary"`
+	Instrument bool            `json:"instrument,omitzero"`
+	Withheld   string          `json:"withheld,omitzero"`
+	Scale      verdict.Scale   `json:"scale"`
+	Floor      *float64        `json:"floor,omitzero"`
+	FloorBy    string          `json:"floor_by,omitzero"`
+	Band       *float64        `json:"band,omitzero"`
+	Arms       []levelOut      `json:"arms,omitzero"`
+	Compared   []comparisonOut `json:"comparisons,omitzero"`
+	Twin       *comparisonOut  `json:"twin,omitzero"`
+	Ranks      []rankOut       `json:"ranks,omitzero"`
+	Slope      *slopeOut       `json:"slope,omitzero"`
+}
+
+type levelOut struct {
+	Arm    string    `json:"arm"`
+	Twin   bool      `json:"twin,omitzero"`
+	N      int       `json:"n"`
+	Median float64   `json:"median"`
+	Values []float64 `json:"values"`
+	Blocks []int     `json:"blocks"`
+}
+
+type comparisonOut struct {
+	Arm           string        `json:"arm"`
+	Against       string        `json:"against"`
+	N             int           `json:"n"`
+	ArmMedian     float64       `json:"arm_median"`
+	AgainstMedian float64       `json:"against_median"`
+	Change        *estimateOut  `json:"change,omitzero"`
+	Difference    *estimateOut  `json:"difference,omitzero"`
+	P             float64       `json:"p,omitzero"`
+	Verdict       stats.Verdict `json:"verdict,omitzero"`
+	Word          string        `json:"word"`
+	Needs         int           `json:"needs,omitzero"`
+	Family        int           `json:"family,omitzero"`
+	Note          string        `json:"note,omitzero"`
+	Withheld      string        `json:"withheld,omitzero"`
+}
+
+type estimateOut struct {
+	Value float64  `json:"value"`
+	Lo    *float64 `json:"lo,omitzero"`
+	Hi    *float64 `json:"hi,omitzero"`
+}
+
+type rankOut struct {
+	Arm  string `json:"arm"`
+	Lo   int    `json:"lo"`
+	Hi   int    `json:"hi"`
+	Tier int    `json:"tier"`
+}
+
+type slopeOut struct {
+	Arms     []string    `json:"arms"`
+	N        int         `json:"n"`
+	Slope    estimateOut `json:"slope"`
+	Warnings []string    `json:"warnings,omitzero"`
+}
+
+type claimOut struct {
+	ID       string       `json:"id"`
+	Verdict  verdict.Word `json:"verdict"`
+	Sentence string       `json:"sentence"`
+	Needs    int          `json:"needs,omitzero"`
+	Checks   []checkOut   `json:"checks"`
+}
+
+type checkOut struct {
+	study.Check
+	PublishedRatio      float64        `json:"published_ratio,omitzero"`
+	PublishedDifference float64        `json:"published_difference,omitzero"`
+	Measured            *comparisonOut `json:"measured,omitzero"`
+	Estimate            *estimateOut   `json:"estimate,omitzero"`
+	Reported            string         `json:"reported,omitzero"`
+	Direction           *findingOut    `json:"direction_verdict,omitzero"`
+	Ratio               *findingOut    `json:"ratio_verdict,omitzero"`
+	Difference          *findingOut    `json:"difference_verdict,omitzero"`
+	Levels              *findingOut    `json:"levels_verdict,omitzero"`
+	Holds               *findingOut    `json:"verdict,omitzero"`
+}
+
+type findingOut struct {
+	Verdict verdict.Word `json:"verdict"`
+	Reason  string       `json:"reason"`
+	Needs   int          `json:"needs,omitzero"`
+}
+
+// number is v where JSON can hold it.
+func number(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}

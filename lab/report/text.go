@@ -1,0 +1,326 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// TextOptions say how text is laid out.
+type TextOptions struct {
+	Width int  // columns; 0 means 80, less than 60 is taken as 60
+	Color bool // ANSI colours; whether to use them (NO_COLOR, pipes) is the caller's decision
+}
+
+// wide is the width from which on tables have room for absolute differences.
+const wide = 100
+
+// Text writes the report for a terminal or a pipe: the verdict in one
+// sentence, a table for each workload, the claims, and why the figures can be
+// trusted. It returns the first error of writing.
+func Text(w io.Writer, a *verdict.Analysis, o TextOptions) error {
+	p := newPage(w, o)
+	p.title(a)
+	for i := range a.Workloads {
+		p.workload(a, &a.Workloads[i])
+	}
+	p.resolutions(a)
+	p.claims(a)
+	p.trust(a)
+	return p.err
+}
+
+func newPage(w io.Writer, o TextOptions) *page {
+	return &page{w: w, width: max(cmp.Or(o.Width, 80), 60), color: o.Color}
+}
+
+func (p *page) title(a *verdict.Analysis) {
+	s := a.Manifest.Study
+	head := s.Name
+	if a.Manifest.Quick {
+		head += " (quick)"
+	}
+	if s.Title != "" {
+		head += ": " + s.Title
+	}
+	p.wrapIn(dim, "", head)
+	p.line("")
+	p.wrapIn(bold, "", a.Headline)
+}
+
+func (p *page) heading(text string) {
+	p.line("")
+	p.line("%s", p.in(bold, text))
+}
+
+// workload writes the metrics that decide or that resolve best in full, the
+// others as medians.
+func (p *page) workload(a *verdict.Analysis, w *verdict.Workload) {
+	head := w.Name
+	if w.Title != "" {
+		head += ": " + w.Title
+	}
+	if rate := a.Manifest.Rates[w.Name]; rate > 0 {
+		head += ", " + unit.Format(rate, unit.PerSecond)
+	}
+	p.heading(head)
+	var rest []*verdict.Metric
+	full := func(m *verdict.Metric) bool {
+		return m != nil && m.Withheld == "" && (m.Primary || m.Name == "loop_time" || m.Name == fallback(a, w))
+	}
+	for i := range w.Metrics {
+		if m := &w.Metrics[i]; full(m) && m.Primary {
+			p.metric(w, m)
+		}
+	}
+	for i := range w.Metrics {
+		m := &w.Metrics[i]
+		switch {
+		case full(m) && !m.Primary:
+			p.metric(w, m)
+		case !full(m) && !m.Instrument && m.Withheld == "":
+			rest = append(rest, m)
+		}
+	}
+	p.medians(rest)
+	p.withheld(w)
+}
+
+// fallback is the metric shown in full in a workload without the primary one:
+// throughput closed loop, CPU per request open loop.
+func fallback(a *verdict.Analysis, w *verdict.Workload) string {
+	switch {
+	case a.Manifest.Study.Primary.Workload == w.Name:
+		return ""
+	case w.Schedule == "closed":
+		return "throughput"
+	}
+	return "cpu_per_request"
+}
+
+// metric writes a metric in full: every arm with its effect, interval, verdict
+// and number of blocks; then what follows for all of them.
+func (p *page) metric(w *verdict.Workload, m *verdict.Metric) {
+	role := "descriptive"
+	if m.Primary {
+		role = "primary"
+	}
+	p.line("")
+	p.wrap("  ", fmt.Sprintf("%s (%s; an effect counts from ±%s on)", m.Title, role, m.BandText()))
+	both := p.width >= wide && m.Scale == verdict.Ratio
+	cols := []column{{head: "arm", left: true, most: p.width / 5}, {head: "median"}}
+	if both {
+		cols = append(cols, column{head: "difference"})
+	}
+	cols = append(cols, column{head: "effect"}, column{head: verdict.Confidence(w.Alpha) + " interval", left: true},
+		column{head: "n"}, column{head: "verdict", left: true})
+	var rows [][]item
+	for _, l := range m.Levels {
+		row := []item{{text: name(l)}, {text: verdict.Show(m.Metric, l.Median)}}
+		if c := comparison(m, l); c != nil {
+			if both {
+				row = append(row, item{text: verdict.ShowSigned(m.Metric, c.Difference.Value)})
+			}
+			row = append(row, effect(c)...)
+		}
+		for len(row) < len(cols) {
+			row = append(row, item{})
+		}
+		rows = append(rows, row)
+	}
+	p.table("  ", cols, rows)
+	p.notes(m)
+}
+
+func name(l verdict.Level) string {
+	if l.Twin {
+		return l.Arm + " again"
+	}
+	return l.Arm
+}
+
+// comparison is the one that belongs to a level, nil for the control.
+func comparison(m *verdict.Metric, l verdict.Level) *verdict.Comparison {
+	if l.Twin {
+		return m.Twin
+	}
+	return m.Against(l.Arm)
+}
+
+// effect are the cells of a comparison from its effect on.
+func effect(c *verdict.Comparison) []item {
+	if c.Withheld != "" {
+		return []item{{}, {}, {text: fmt.Sprint(c.N)}, {c.Word(), dim}}
+	}
+	word := c.Word()
+	if c.Verdict == stats.Inconclusive && c.Needs <= verdict.MostWorthwhile {
+		word += fmt.Sprintf(", ~%d more", c.Needs)
+	}
+	return []item{{text: c.Figure()}, {text: c.Range()}, {text: fmt.Sprint(c.N)}, {word, styleOf(c.Verdict)}}
+}
+
+func styleOf(v stats.Verdict) style {
+	switch v {
+	case stats.Faster:
+		return green
+	case stats.Slower:
+		return red
+	}
+	return dim
+}
+
+// notes writes ranks, slope, and why a comparison is not what it seems.
+func (p *page) notes(m *verdict.Metric) {
+	said := map[string]bool{}
+	for _, c := range m.Compared {
+		for _, text := range []string{c.Note, c.Withheld} {
+			if text != "" && !said[text] {
+				said[text] = true
+				p.wrapIn(dim, "  ", c.Arm+": "+text)
+			}
+		}
+	}
+	if m.Ranking != nil {
+		p.wrapIn(dim, "  ", ranks(m.Ranking))
+	}
+	if s := m.Slope; s != nil && s.N > 0 {
+		p.wrapIn(dim, "  ", fmt.Sprintf("slope over %s: %s a step, %s interval %s (%d blocks)", strings.Join(s.Arms, ", "),
+			verdict.ShowSigned(m.Metric, s.Slope), verdict.Confidence(s.Alpha), verdict.SpanSigned(m.Metric, s.Interval), s.N))
+		for _, w := range s.Warnings {
+			p.wrapIn(dim, "  ", w.Error())
+		}
+	}
+}
+
+// ranks writes places as intervals, tier by tier.
+func ranks(r *verdict.Ranking) string {
+	if r.Needs > 0 {
+		return fmt.Sprintf("ranks: %d arms take %d blocks to be told apart", len(r.Ranks), r.Needs)
+	}
+	tiers := map[int][]string{}
+	most := 0
+	for _, k := range r.Ranks {
+		place := fmt.Sprint(k.Lo)
+		if k.Hi != k.Lo {
+			place += fmt.Sprintf("–%d", k.Hi)
+		}
+		tiers[k.Tier] = append(tiers[k.Tier], k.Arm+" "+place)
+		most = max(most, k.Tier)
+	}
+	var texts []string
+	for tier := 1; tier <= most; tier++ {
+		texts = append(texts, strings.Join(tiers[tier], ", "))
+	}
+	return "ranks, best first, tiers told apart by |: " + strings.Join(texts, " | ")
+}
+
+// medians writes metrics side by side as far as the width goes, with a mark
+// for the verdict.
+func (p *page) medians(metrics []*verdict.Metric) {
+	if len(metrics) == 0 {
+		return
+	}
+	p.line("")
+	legend := "Other metrics, medians"
+	if !p.explained {
+		p.explained = true
+		legend += "; ▲ higher and ▼ lower than the control, = no different, ? undecided, · not compared. " +
+			"Descriptive: the intervals behind the marks are not corrected for being many."
+	}
+	p.wrap("  ", legend)
+	arm := p.width / 5
+	for len(metrics) > 0 {
+		n, used := 0, 2+arm
+		for n < len(metrics) && (n == 0 || used+2+cellWidth(metrics[n]) <= p.width) {
+			used += 2 + cellWidth(metrics[n])
+			n++
+		}
+		p.line("")
+		p.matrix(arm, metrics[:n])
+		metrics = metrics[n:]
+	}
+}
+
+func cellWidth(m *verdict.Metric) int { return max(len(m.Name), len("1,000 MiB ▲")) }
+
+func (p *page) matrix(arm int, metrics []*verdict.Metric) {
+	cols := []column{{head: "arm", left: true, most: arm}}
+	var order []verdict.Level
+	for _, m := range metrics {
+		cols = append(cols, column{head: m.Name})
+		for _, l := range m.Levels {
+			if !slices.ContainsFunc(order, func(o verdict.Level) bool { return name(o) == name(l) }) {
+				order = append(order, l)
+			}
+		}
+	}
+	var rows [][]item
+	for _, o := range order {
+		row := []item{{text: name(o)}}
+		for _, m := range metrics {
+			row = append(row, median(m, o))
+		}
+		rows = append(rows, row)
+	}
+	p.table("  ", cols, rows)
+}
+
+// median is one cell of the matrix.
+func median(m *verdict.Metric, of verdict.Level) item {
+	for _, l := range m.Levels {
+		if name(l) != name(of) {
+			continue
+		}
+		mark, s := " ", plain
+		if c := comparison(m, l); c != nil {
+			mark, s = markOf(c), styleOf(c.Verdict)
+		}
+		if s == dim {
+			s = plain
+		}
+		return item{verdict.Show(m.Metric, l.Median) + " " + mark, s}
+	}
+	return item{text: "–  "}
+}
+
+func markOf(c *verdict.Comparison) string {
+	switch {
+	case c.Withheld != "":
+		return "·"
+	case c.Verdict == stats.Equivalent, c.Verdict == stats.Small:
+		return "="
+	case c.Verdict == stats.Inconclusive:
+		return "?"
+	case c.Effect.Effect > 0:
+		return "▲"
+	}
+	return "▼"
+}
+
+// withheld names what is not shown, with the reason.
+func (p *page) withheld(w *verdict.Workload) {
+	for _, m := range w.Metrics {
+		if m.Withheld != "" {
+			p.wrapIn(dim, "  ", fmt.Sprintf("%s is not shown: %s", m.Name, m.Withheld))
+		}
+	}
+}
+
+// resolutions sets end to end and in process side by side.
+func (p *page) resolutions(a *verdict.Analysis) {
+	if len(a.Resolutions) == 0 {
+		return
+	}
+	p.heading("Too small for the load, not for the loop in process")
+	for _, r := range a.Resolutions {
+		p.wrap("  ", fmt.Sprintf("%s, %s: end to end %s %s (%s), %s; in process %s a request (%s), %s",
+			r.Workload, r.Arm, r.EndToEnd.Metric.Title, r.EndToEnd.Figure(), r.EndToEnd.Range(), r.EndToEnd.Word(),
+			verdict.ShowSigned(r.InProcess.Metric, r.InProcess.Difference.Value), r.InProcess.Range(), r.InProcess.Word()))
+	}
+}

@@ -1,0 +1,91 @@
+package report_test
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/report"
+)
+
+func text(t *testing.T, r *record.Run, o report.TextOptions) string {
+	t.Helper()
+	var b strings.Builder
+	if err := report.Text(&b, analyse(t, r), o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestText(t *testing.T) {
+	golden(t, "nesting-80.txt", text(t, synthetic(1), report.TextOptions{}))
+	golden(t, "nesting-120.txt", text(t, synthetic(1), report.TextOptions{Width: 120}))
+}
+
+func TestTextKeepsToItsWidth(t *testing.T) {
+	for _, width := range []int{60, 72, 80, 100, 132} {
+		for line := range strings.Lines(text(t, synthetic(1), report.TextOptions{Width: width})) {
+			line = strings.TrimSuffix(line, "\n")
+			if n := utf8.RuneCountInString(line); n > max(width, 80) || strings.HasSuffix(line, " ") {
+				t.Errorf("width %d: a line of %d columns: %q", width, n, line)
+			}
+		}
+	}
+}
+
+// TestColorChangesNothingElse: without its escapes the coloured text is the
+// plain one.
+func TestColorChangesNothingElse(t *testing.T) {
+	colored := text(t, synthetic(1), report.TextOptions{Color: true})
+	escape := regexp.MustCompile("\x1b\\[[0-9]*m")
+	if !escape.MatchString(colored) {
+		t.Error("no colour with Color set")
+	}
+	if got, want := escape.ReplaceAllString(colored, ""), text(t, synthetic(1), report.TextOptions{}); got != want {
+		t.Errorf("without escapes: got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestTextOfPartialRuns: whatever is missing, the text says what it can.
+func TestTextOfPartialRuns(t *testing.T) {
+	whole := synthetic(1)
+	for _, n := range []int{0, 1, 2, 7, 13, len(whole.Trials) / 2} {
+		r := *whole
+		r.Trials = whole.Trials[:n]
+		got := text(t, &r, report.TextOptions{})
+		for _, bad := range []string{"NaN", "%!", "Inf", "∞"} {
+			if strings.Contains(got, bad) {
+				t.Errorf("%d trials: the text holds %q:\n%s", n, bad, got)
+			}
+		}
+	}
+}
+
+type full struct{ left int }
+
+var errFull = errors.New("no space left")
+
+func (f *full) Write(b []byte) (int, error) {
+	if f.left -= len(b); f.left < 0 {
+		return 0, errFull
+	}
+	return len(b), nil
+}
+
+func TestErrorsOfWritingAreReturned(t *testing.T) {
+	r := synthetic(1)
+	a := analyse(t, r)
+	for name, write := range map[string]func(*full) error{
+		"Text":    func(w *full) error { return report.Text(w, a, report.TextOptions{}) },
+		"JSON":    func(w *full) error { return report.JSON(w, a) },
+		"Bench":   func(w *full) error { return report.Bench(w, r) },
+		"Compare": func(w *full) error { return report.Compare(w, a, a, report.TextOptions{}) },
+	} {
+		if err := write(&full{100}); !errors.Is(err, errFull) {
+			t.Errorf("%s to a full disk: got %v", name, err)
+		}
+	}
+}
