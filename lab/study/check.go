@@ -103,21 +103,18 @@ func (c *checker) arm(i int) {
 		return
 	}
 	if said[0] == "command" || said[0] == "url" {
-		c.forbid(path, "args", "args go with go and rival; "+map[string]string{
-			"command": "write a command's arguments into command",
-			"url":     "a program that is already running takes none"}[said[0]])
+		c.forbid(path, "args", "args go with go and rival; a command's arguments are part of command")
 	}
 	if said[0] == "url" {
-		c.forbid(path, "env", "a program that is already running takes no env")
-		c.forbid(path, "sink", "the output of a program that is already running is not tare's")
+		c.forbid(path, "env", "it is for programs that tare starts")
+		c.forbid(path, "sink", "it is for programs that tare starts")
 	}
 	if c.AA || c.unread[path+"."+said[0]] {
 		return
 	}
-	for j := range i {
-		if a.program() == c.Arms[j].program() {
-			c.wrong(path, "arm %q is arm %q again; arms differ in program, args, env or sink, unless the study says aa: true", a.Name, c.Arms[j].Name)
-		}
+	first := slices.IndexFunc(c.Arms, func(o Arm) bool { return o.program() == a.program() })
+	if first < i {
+		c.wrong(path, "arm %q is arm %q again; arms differ in program, args, env or sink, unless the study says aa: true", a.Name, c.Arms[first].Name)
 	}
 }
 
