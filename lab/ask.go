@@ -1,0 +1,85 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tarehq/tare/lab/study"
+)
+
+// readyWithin bounds the time from fork to the first correct answer.
+const readyWithin = 20 * time.Second
+
+// answer is what is known of one answer.
+type answer struct {
+	status int
+	header http.Header // nil: not known
+	length int64
+	sha256 string
+	body   []byte // nil: not known
+}
+
+// check holds an answer against what the workload asks, with a message that
+// shows both.
+func check(v study.Verify, a answer) error {
+	want := v.Status
+	if want == 0 {
+		want = http.StatusOK
+	}
+	if a.status != want {
+		return fmt.Errorf("status %d, want %d", a.status, want)
+	}
+	if v.Length != nil && a.length != *v.Length {
+		return fmt.Errorf("body of %d bytes, want %d", a.length, *v.Length)
+	}
+	if v.SHA256 != "" && !strings.EqualFold(a.sha256, v.SHA256) {
+		return fmt.Errorf("body of %d bytes with SHA-256 %s, want %s", a.length, a.sha256, v.SHA256)
+	}
+	if a.body != nil && !bytes.Contains(a.body, []byte(v.Contains)) {
+		return fmt.Errorf("body %.80q does not contain %q", a.body, v.Contains)
+	}
+	for name, value := range v.Header {
+		if a.header != nil && a.header.Get(name) != value {
+			return fmt.Errorf("header %s is %q, want %q", name, a.header.Get(name), value)
+		}
+	}
+	return nil
+}
+
+// ask sends one request on a connection of its own and checks the answer.
+func ask(ctx context.Context, base string, g study.Target) error {
+	method := g.Method
+	if method == "" {
+		method = http.MethodGet
+	}
+	req, err := http.NewRequestWithContext(ctx, method, base+g.Path, strings.NewReader(g.Body))
+	if err != nil {
+		return err
+	}
+	for name, value := range g.Header {
+		req.Header.Set(name, value)
+	}
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
+	defer transport.CloseIdleConnections()
+	res, err := transport.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, 64<<20))
+	if err != nil {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	sum := sha256.Sum256(body)
+	return check(g.Verify, answer{
+		status: res.StatusCode, header: res.Header, body: body,
+		length: int64(len(body)), sha256: hex.EncodeToString(sum[:]),
+	})
+}

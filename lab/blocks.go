@@ -1,0 +1,140 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
+)
+
+// measure runs the pilot and then blocks until a look decides, the cap or the
+// budget is reached, or the context ends.
+func (r *runner) measure(ctx context.Context) error {
+	defer confine(r.pins)()
+	if err := r.pilot(ctx); err != nil {
+		return err
+	}
+	looks := r.looks()
+	last := looks[len(looks)-1]
+	plan := study.NewPlan(r.Study, r.Seed, last)
+	begun := time.Now()
+	for _, look := range looks {
+		for done := r.blocksDone(); done < look; done++ {
+			if done > 0 && r.overBudget(begun) {
+				r.outcome = "budget"
+				return nil
+			}
+			if err := r.block(ctx, plan.Block(done), last-done); err != nil {
+				return err
+			}
+		}
+		if err := r.makeUp(ctx, look); err != nil {
+			return err
+		}
+		decided, err := r.look(look)
+		if err != nil {
+			return err
+		}
+		if decided {
+			r.outcome = "decided"
+			return nil
+		}
+	}
+	r.outcome = "cap"
+	return nil
+}
+
+// looks are the planned ones, cut at the cap of blocks.
+func (r *runner) looks() []int {
+	return r.Study.LooksUpTo(r.Blocks)
+}
+
+// blocksDone is the number of planned blocks of which trials are on record. A
+// block that an interruption cut short is not gone on with, since its trials
+// would no longer be close in time: what it lacks is made up later.
+func (r *runner) blocksDone() int {
+	seen := map[int]bool{}
+	for _, t := range r.trials {
+		if t.Attempt == 0 && t.Block >= 0 {
+			seen[t.Block] = true
+		}
+	}
+	return len(seen)
+}
+
+// nextBlock is the number that no block has yet.
+func (r *runner) nextBlock() int {
+	next := 0
+	for _, t := range r.trials {
+		next = max(next, t.Block+1)
+	}
+	return next
+}
+
+// overBudget tells whether one more block would end after the budget.
+func (r *runner) overBudget(begun time.Time) bool {
+	block := r.perTrial() * time.Duration(r.Study.CellsPerBlock())
+	return r.Budget > 0 && time.Since(begun)+block > r.Budget
+}
+
+// perTrial is the mean time of the trials of this session, or what the
+// declaration lets expect.
+func (r *runner) perTrial() time.Duration {
+	if r.ran == 0 {
+		return study.Estimate(r.Study, 1, Overhead) / time.Duration(r.Study.CellsPerBlock())
+	}
+	return r.took / time.Duration(r.ran)
+}
+
+// Overhead is the time that a trial takes beyond its warm-up, measured part
+// and loop: start, first answer, stop.
+const Overhead = 250 * time.Millisecond
+
+// block runs cells in their order as a block of its own; to go is the number of
+// planned blocks left, this one included, for the estimate of time.
+func (r *runner) block(ctx context.Context, cells []study.Cell, toGo int) error {
+	number := r.nextBlock()
+	for i, c := range cells {
+		c.Block = number
+		left := time.Duration(len(cells)-i+(toGo-1)*r.Study.CellsPerBlock()) * r.perTrial()
+		r.tell(Event{
+			Stage: Running, Arm: c.Arm, Workload: c.Workload, Block: number + 1, Blocks: number + toGo, Left: left,
+			Trials: r.ran + len(cells) - i + (toGo-1)*r.Study.CellsPerBlock(),
+			Text:   fmt.Sprintf("block %d: %s, %s", number+1, c.Arm, c.Workload),
+		})
+		if err := r.run(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run executes a cell and puts it on record.
+func (r *runner) run(ctx context.Context, c study.Cell) error {
+	begun := time.Now()
+	t, hists, err := r.trial(ctx, c)
+	if err != nil {
+		return fmt.Errorf("running trial %d: arm %s, workload %s: %w", len(r.trials), c.Arm, c.Workload, err)
+	}
+	if err := r.writer.Append(t, hists); err != nil {
+		return err
+	}
+	r.trials = append(r.trials, t)
+	r.took += time.Since(begun)
+	r.ran++
+	r.tell(Event{Stage: Ended, Arm: c.Arm, Workload: c.Workload, Block: c.Block + 1, Result: &t})
+	return nil
+}
+
+// look analyses what is there and tells whether the question is decided.
+func (r *runner) look(blocks int) (bool, error) {
+	a, err := verdict.Analyse(&record.Run{Dir: r.Dir, Manifest: r.manifest, Trials: r.trials})
+	if err != nil {
+		return false, fmt.Errorf("looking at %d blocks: %w", blocks, err)
+	}
+	r.tell(Event{Stage: Looking, Block: blocks, Text: fmt.Sprintf("look at %d blocks: %s", blocks, a.Headline)})
+	return a.Decided(), nil
+}

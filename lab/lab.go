@@ -1,0 +1,211 @@
+// Package lab runs studies: it plans blocks, runs trials, and keeps them.
+//
+// A trial is one fresh process of an arm under one workload. A block is one
+// trial of every arm, the control among them, in random order; arms are only
+// ever compared within a block. The run stops at a planned look when its
+// primary comparison is decided, at its cap of blocks, at the end of its
+// budget, or when it is interrupted; whatever was measured until then is on
+// disk. A trial that cannot be trusted is recorded as invalid, with the reason,
+// and its cell is run again in a later block beside the control.
+//
+// The lab promises the same plan for the same study and seed. It does not
+// promise the same figures: those are the machine's.
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/tarehq/tare/lab/arm"
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/load"
+)
+
+// Options say what to run and where. Study, Builder and Dir are required.
+type Options struct {
+	Study   *study.Study // in the form to be run: the quick form already applied
+	Quick   bool         // recorded only
+	Builder *arm.Builder
+	Dir     string        // the run's folder; must not exist, or is one to resume
+	Resume  bool          // go on with the run in Dir
+	Seed    uint64        // fixes the plan; 0 means 1
+	Blocks  int           // most blocks; 0 means the study's last look
+	Budget  time.Duration // most time for blocks; 0: no bound
+
+	// About is written into the manifest as it is: tare's version, the command
+	// that repeats the run, the environment, calibration and self-test.
+	About record.Manifest
+
+	// Progress, if set, is called from one goroutine at a time.
+	Progress func(Event)
+}
+
+// Stage says what a run is doing.
+type Stage string
+
+// The stages.
+const (
+	Building Stage = "building" // an arm's program
+	Piloting Stage = "pilot"    // one short trial of every arm: does it answer, and how fast
+	Running  Stage = "running"  // a trial has begun
+	Loading  Stage = "loading"  // four times a second within a trial
+	Ended    Stage = "ended"    // a trial has ended
+	Looking  Stage = "look"     // a planned look at the data
+	Finished Stage = "finished" // the run
+)
+
+// Event is a step of a run, for display.
+type Event struct {
+	Stage         Stage
+	Arm, Workload string
+	Block, Blocks int           // from 1; planned
+	Trial, Trials int           // ended so far; planned
+	Left          time.Duration // estimate for the planned blocks
+	Live          load.Snapshot // Loading
+	Result        *record.Trial // Ended
+	Text          string        // one line for people
+}
+
+// ErrArm is wrapped by errors that an arm caused: it cannot be built, does not
+// start, or does not answer as its workload asks.
+var ErrArm = errors.New("arm cannot be measured")
+
+// Run runs a study and returns what was recorded. When the context is
+// cancelled it returns the run so far with an error that wraps ctx.Err().
+func Run(ctx context.Context, o Options) (*record.Run, error) {
+	if o.Seed == 0 {
+		o.Seed = 1
+	}
+	if o.Progress == nil {
+		o.Progress = func(Event) {}
+	}
+	r := &runner{Options: o, programs: map[string]*arm.Program{}, leftOut: map[string]string{}}
+	if err := r.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.open(); err != nil {
+		return nil, err
+	}
+	defer r.writer.Close()
+	err := r.measure(ctx)
+	outcome := r.outcome
+	if err != nil {
+		outcome = "interrupted"
+	}
+	if ferr := r.writer.Finish(outcome); ferr != nil {
+		err = errors.Join(err, ferr)
+	}
+	run, oerr := record.Open(o.Dir)
+	if oerr != nil {
+		return nil, errors.Join(err, oerr)
+	}
+	return run, err
+}
+
+// runner is the state of one run.
+type runner struct {
+	Options
+	programs map[string]*arm.Program
+	leftOut  map[string]string
+	rates    map[string]float64 // offered rate by workload
+	capacity map[string]float64 // by arm
+	pins     record.Pinning
+	writer   *record.Writer
+	manifest record.Manifest
+	trials   []record.Trial // all so far, earlier sessions included
+	makingUp bool           // the block under way runs invalid cells again
+	outcome  string
+	took     time.Duration // of the trials of this session
+	ran      int           // trials of this session
+}
+
+func (r *runner) tell(e Event) {
+	e.Trial = r.ran
+	r.Progress(e)
+}
+
+// prepare builds every arm and refuses what cannot be compared.
+func (r *runner) prepare(ctx context.Context) error {
+	r.pins = arrange()
+	var kept []study.Arm
+	for _, a := range r.Study.Arms {
+		r.tell(Event{Stage: Building, Arm: a.Name, Text: "building " + a.Name})
+		p, err := r.Builder.Build(ctx, a)
+		if ctx.Err() != nil {
+			return fmt.Errorf("building arm %s: %w", a.Name, ctx.Err())
+		}
+		if err != nil {
+			if len(a.Needs) == 0 || a.Name == r.Study.Control {
+				return fmt.Errorf("building arm %s: %w: %w", a.Name, ErrArm, err)
+			}
+			r.leftOut[a.Name] = err.Error()
+			continue
+		}
+		r.programs[a.Name] = p
+		kept = append(kept, a)
+	}
+	s := *r.Study
+	s.Arms = kept
+	r.Study = s.Without(r.leftOut)
+	return r.refuseTwins()
+}
+
+// refuseTwins refuses arms that are one and the same program: to compare a
+// program with itself is what a twin is for.
+func (r *runner) refuseTwins() error {
+	seen := map[string]string{}
+	for _, a := range r.Study.Arms {
+		p := r.programs[a.Name]
+		id := fmt.Sprintf("%s %s %q %q %s", p.BuildID, p.URL, p.Args, p.Env, p.Sink)
+		if other, ok := seen[id]; ok {
+			return fmt.Errorf("arms %s and %s are the same program with the same arguments (build ID %.12s…): "+
+				"give them different versions or arguments; to see what a program shows against itself, set `twin: true`", other, a.Name, p.BuildID)
+		}
+		seen[id] = a.Name
+	}
+	return nil
+}
+
+// open makes the run's folder, or takes up the one to resume.
+func (r *runner) open() error {
+	m := r.About
+	m.Study, m.Quick, m.Seed, m.Started = *r.Study, r.Quick, r.Seed, time.Now().UTC()
+	m.LeftOut, m.Pinning = r.leftOut, r.pins
+	m.Programs = map[string]record.Program{}
+	for name, p := range r.programs {
+		m.Programs[name] = record.Program{
+			Path: filepath.Base(p.Path), BuildID: p.BuildID, Go: p.Go, Modules: p.Modules, Args: p.Args,
+		}
+	}
+	if !r.pins.Disjoint {
+		m.Warnings = append(m.Warnings, "instrument and specimen share their CPUs: there are too few to keep them apart")
+	}
+	r.manifest = m
+	if !r.Resume {
+		w, err := record.Create(r.Dir, m)
+		r.writer = w
+		return err
+	}
+	w, run, err := record.Resume(r.Dir)
+	if err != nil {
+		return err
+	}
+	r.writer, r.manifest, r.trials = w, run.Manifest, run.Trials
+	return r.sameAs(run.Manifest.Programs, m.Programs)
+}
+
+// sameAs refuses to go on with a run whose arms are no longer the same
+// programs: old and new trials would be compared as one.
+func (r *runner) sameAs(old, now map[string]record.Program) error {
+	for name, p := range now {
+		if o, ok := old[name]; ok && o.BuildID != p.BuildID {
+			return errors.Join(fmt.Errorf("resuming: arm %s is no longer the same program (build ID %.12s… was %.12s…): start a new run",
+				name, p.BuildID, o.BuildID), r.writer.Close())
+		}
+	}
+	return nil
+}

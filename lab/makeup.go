@@ -1,0 +1,95 @@
+package lab
+
+import (
+	"context"
+	"math/rand/v2"
+
+	"github.com/tarehq/tare/lab/study"
+)
+
+// maxAttempts bounds how often a cell is run again after an invalid trial. A
+// cell that stays invalid has fewer blocks, and the report says why.
+const maxAttempts = 3
+
+// makeUp runs again, in blocks of their own beside the control, the cells that
+// have fewer valid pairs than there are blocks.
+func (r *runner) makeUp(ctx context.Context, blocks int) error {
+	for range maxAttempts {
+		cells := r.missing(blocks)
+		if len(cells) == 0 {
+			return nil
+		}
+		r.makingUp = true
+		err := r.block(ctx, cells, 1)
+		r.makingUp = false
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// missing are the cells of one make-up block: for every workload the arms that
+// lack a valid pair, and the control, in random order.
+func (r *runner) missing(blocks int) []study.Cell {
+	rng := rand.New(rand.NewPCG(r.Seed, uint64(r.nextBlock())))
+	var cells []study.Cell
+	for _, w := range r.Study.Workloads {
+		var group []study.Cell
+		for _, a := range r.Study.ArmsOf(w) {
+			c := study.Cell{Workload: w.Name, Arm: a.Name}
+			if a.Name != r.Study.Control && r.lacks(c, blocks) {
+				group = append(group, c)
+			}
+		}
+		if twin := (study.Cell{Workload: w.Name, Arm: r.Study.Control, Twin: true}); r.Study.Twin && r.lacks(twin, blocks) {
+			group = append(group, twin)
+		}
+		if len(group) == 0 {
+			continue
+		}
+		group = append(group, study.Cell{Workload: w.Name, Arm: r.Study.Control})
+		rng.Shuffle(len(group), func(i, j int) { group[i], group[j] = group[j], group[i] })
+		cells = append(cells, group...)
+	}
+	return cells
+}
+
+// lacks tells whether a cell has fewer valid pairs with the control than there
+// are blocks, and is worth another attempt.
+func (r *runner) lacks(c study.Cell, blocks int) bool {
+	valid := map[int]bool{}   // blocks with a valid trial of the cell
+	control := map[int]bool{} // … of the control
+	for _, t := range r.trials {
+		if t.Workload != c.Workload || len(t.Invalid) > 0 || t.Block < 0 {
+			continue
+		}
+		if t.Arm == c.Arm && t.Twin == c.Twin {
+			valid[t.Block] = true
+		}
+		if t.Arm == r.Study.Control && !t.Twin {
+			control[t.Block] = true
+		}
+	}
+	pairs := 0
+	for b := range valid {
+		if control[b] {
+			pairs++
+		}
+	}
+	return pairs < blocks
+}
+
+// attempt is how often the cell was run in make-up blocks: 0 in a planned one.
+func (r *runner) attempt(c study.Cell) int {
+	if !r.makingUp {
+		return 0
+	}
+	n := 1
+	for _, t := range r.trials {
+		if t.Arm == c.Arm && t.Workload == c.Workload && t.Twin == c.Twin && t.Attempt > 0 {
+			n++
+		}
+	}
+	return n
+}

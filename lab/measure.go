@@ -1,0 +1,168 @@
+package lab
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/load/pace"
+	"github.com/tarehq/tare/stats"
+)
+
+// loadOptions are the load engine's for a workload against an arm.
+func (r *runner) loadOptions(w study.Workload, base string) load.Options {
+	o := load.Options{
+		Connections:    w.Connections,
+		Duration:       r.Study.Trial.MeasureOr(),
+		WarmUp:         r.Study.Trial.WarmUpOr(),
+		Slice:          r.Study.Trial.SliceOr(),
+		Timeout:        w.TimeoutOr(),
+		NewConnections: w.Fresh,
+		Seed:           r.Seed,
+	}
+	if r.pins.Disjoint {
+		o.CPUs = r.pins.Instrument
+		o.Threads = len(o.CPUs)
+	}
+	switch w.Schedule {
+	case "constant":
+		o.Schedule = pace.Constant(r.rates[w.Name])
+	case "poisson":
+		o.Schedule = pace.Poisson(r.rates[w.Name], r.Seed)
+	}
+	for _, g := range w.Targets {
+		o.Targets = append(o.Targets, target(base, g))
+	}
+	return o
+}
+
+func target(base string, g study.Target) load.Target {
+	t := load.Target{Method: g.Method, URL: base + g.Path, Body: []byte(g.Body), Weight: g.Weight}
+	for _, name := range slices.Sorted(maps.Keys(g.Header)) {
+		t.Header = append(t.Header, load.Field{Name: name, Value: g.Header[name]})
+	}
+	v := g.Verify
+	t.Verify = load.Verify{Status: v.Status, Contains: v.Contains, Length: v.Length, SHA256: v.SHA256}
+	if t.Verify.Status == 0 {
+		t.Verify.Status = 200
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.Header)) {
+		t.Verify.Header = append(t.Verify.Header, load.Field{Name: name, Value: v.Header[name]})
+	}
+	return t
+}
+
+// keep turns what was read into the trial's metrics and verdict of validity.
+func (s *session) keep(t *record.Trial, res *load.Result) {
+	t.Elapsed = res.Elapsed
+	t.Requests = res.Counts.Answered()
+	for _, sl := range res.Series {
+		t.Series = append(t.Series, record.Slice{
+			AtMs: float64(sl.At) / float64(time.Millisecond), Answered: sl.Answered, Failed: sl.Failed,
+			P50: float64(sl.P50), P99: float64(sl.P99),
+		})
+	}
+	for _, w := range res.Warnings {
+		t.Warnings = append(t.Warnings, w.Error())
+	}
+	if n := res.Counts.Failed(); n > 0 {
+		t.Warnings = append(t.Warnings, fmt.Sprintf("%d of %d requests failed", n, res.Counts.Scheduled))
+	}
+	t.Steady = steady(res)
+	if s.extended && !t.Steady {
+		t.Warnings = append(t.Warnings, "not steady, also when measured again")
+	}
+	t.Invalid = append(t.Invalid, s.faults(res)...)
+	if t.Requests == 0 {
+		return
+	}
+	loadMetrics(t.Metrics, res)
+	s.specimenMetrics(t.Metrics, float64(t.Requests))
+}
+
+// loadMetrics are those that the generator saw.
+func loadMetrics(m map[string]float64, res *load.Result) {
+	c := res.Counts
+	m["throughput"] = float64(c.Answered()) / res.Elapsed.Seconds()
+	m["response_mean"] = res.Response.Mean()
+	m["response_max"] = float64(res.Response.Max())
+	for name, q := range map[string]float64{
+		"response_p50": .5, "response_p90": .9, "response_p95": .95, "response_p99": .99,
+		"response_p999": .999, "response_p9999": .9999,
+	} {
+		if spec, ok := study.MetricNamed(name); ok && c.Answered() >= uint64(spec.Requests) {
+			m[name] = float64(res.Response.Quantile(q))
+		}
+	}
+	m["service_p50"] = float64(res.Service.Quantile(.5))
+	m["service_p99"] = float64(res.Service.Quantile(.99))
+	m["first_byte_p50"] = float64(res.FirstByte.Quantile(.5))
+	m["errors"] = float64(c.Failed()+c.Dropped+c.Unverified) / float64(c.Scheduled)
+	m["reuse"] = float64(res.Reused) / float64(max(1, c.Answered()+c.Failed()))
+	m["peak_flight"] = float64(res.PeakFlight)
+	if res.Lag.Count() > 0 {
+		m["lag_p99"] = float64(res.Lag.Quantile(.99))
+	}
+	m["generator_cpu"] = generatorShare(res)
+	m["generator_cpu_per_request"] = float64(res.CPU-res.Spun) / float64(c.Answered())
+	m["generator_rss"] = float64(res.MaxRSS)
+}
+
+// generatorShare is the share of its threads' time that the generator worked,
+// polling before a deadline left out.
+func generatorShare(res *load.Result) float64 {
+	return (res.CPU - res.Spun).Seconds() / (res.Elapsed.Seconds() * float64(max(1, res.Threads)))
+}
+
+// specimenMetrics are those that the kernel and the arm itself told, per
+// request over the measured part.
+func (s *session) specimenMetrics(m map[string]float64, requests float64) {
+	b, a := s.before.usage, s.after.usage
+	if s.before.err == nil && s.after.err == nil && a.CPU > 0 {
+		m["cpu_per_request"] = float64(a.CPU-b.CPU) / requests
+		m["switches_per_request"] = float64(a.Voluntary+a.Involuntary-b.Voluntary-b.Involuntary) / requests
+		m["faults_per_request"] = float64(a.MinorFaults+a.MajorFaults-b.MinorFaults-b.MajorFaults) / requests
+		m["rss_peak"] = float64(a.PeakRSS)
+		m["threads"] = float64(a.Threads)
+	}
+	if u, err := s.proc.Usage(true); err == nil && u.PSS > 0 {
+		m["pss"] = float64(u.PSS)
+	}
+	if socks, err := s.proc.Sockets(); err == nil {
+		m["time_wait"] = float64(socks["TIME_WAIT"])
+	}
+	per := func(metric, runtime string, scale float64) {
+		before, ok := s.before.metrics[runtime]
+		if after, ok2 := s.after.metrics[runtime]; ok && ok2 {
+			m[metric] = (after - before) * scale / requests
+		}
+	}
+	per("alloc_bytes", "/gc/heap/allocs:bytes", 1)
+	per("alloc_objects", "/gc/heap/allocs:objects", 1)
+	per("gc_per_10k", "/gc/cycles/total:gc-cycles", 1e4)
+	if n, ok := s.after.metrics["/sched/goroutines:goroutines"]; ok {
+		m["goroutines"] = n
+	}
+	s.gcShare(m)
+}
+
+func (s *session) gcShare(m map[string]float64) {
+	delta := func(name string) float64 { return s.after.metrics[name] - s.before.metrics[name] }
+	busy := delta("/cpu/classes/total:cpu-seconds") - delta("/cpu/classes/idle:cpu-seconds")
+	if busy > 0 {
+		m["gc_cpu"] = delta("/cpu/classes/gc/total:cpu-seconds") / busy
+	}
+}
+
+// steady applies the steady-state rule to the throughput of the slices.
+func steady(res *load.Result) bool {
+	rates := make([]float64, 0, len(res.Series))
+	for _, sl := range res.Series {
+		rates = append(rates, float64(sl.Answered))
+	}
+	return stats.Steady(rates).OK
+}

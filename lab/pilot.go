@@ -1,0 +1,89 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"time"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/load"
+)
+
+// pilotFor is the measured part of a pilot trial.
+const pilotFor = time.Second
+
+// pilot runs every arm once under every workload's targets, closed loop, before
+// anything is compared: an arm that does not answer as asked ends the run here
+// with the reason, and the slowest arm's capacity fixes the offered rates that
+// are declared as a share.
+func (r *runner) pilot(ctx context.Context) error {
+	if len(r.manifest.Rates) > 0 || r.blocksDone() > 0 {
+		r.rates = r.manifest.Rates // resumed: the rates are those of the first session
+		return nil
+	}
+	r.rates, r.capacity = map[string]float64{}, map[string]float64{}
+	for _, w := range r.Study.Workloads {
+		slowest := math.Inf(1)
+		for _, a := range r.Study.ArmsOf(w) {
+			c, err := r.pilotTrial(ctx, a.Name, w)
+			if err != nil {
+				return err
+			}
+			slowest = min(slowest, c)
+			r.capacity[a.Name] = max(r.capacity[a.Name], c)
+		}
+		switch {
+		case w.Schedule == "closed":
+		case w.Rate.Share > 0:
+			r.rates[w.Name] = math.Floor(slowest * w.Rate.Share)
+		default:
+			r.rates[w.Name] = w.Rate.PerSecond
+		}
+	}
+	r.manifest.Rates, r.manifest.Capacity = r.rates, r.capacity
+	return r.writer.Update(func(m *record.Manifest) {
+		m.Rates, m.Capacity = maps.Clone(r.rates), maps.Clone(r.capacity)
+	})
+}
+
+// pilotTrial returns the arm's capacity in answers a second.
+func (r *runner) pilotTrial(ctx context.Context, name string, w study.Workload) (float64, error) {
+	r.tell(Event{Stage: Piloting, Arm: name, Workload: w.Name, Text: fmt.Sprintf("pilot: %s, %s", name, w.Name)})
+	closed := w
+	closed.Schedule, closed.Loop = "closed", 0
+	closed.Connections = min(w.Connections, 64)
+	t := record.Trial{Metrics: map[string]float64{}}
+	s, err := r.start(ctx, name, closed, &t)
+	if err != nil {
+		return 0, r.unfit(ctx, name, w.Name, err)
+	}
+	defer s.stop()
+	o := r.loadOptions(closed, s.proc.URL())
+	o.WarmUp, o.Duration = pilotFor/4, pilotFor
+	res, err := load.Run(ctx, o)
+	if err != nil {
+		return 0, r.unfit(ctx, name, w.Name, err)
+	}
+	c := res.Counts
+	if c.Unverified > 0 || c.Answered() == 0 {
+		why := fmt.Errorf("%d of %d answers were not as the workload asks", c.Unverified, c.Answered())
+		for _, g := range w.Targets {
+			if err := ask(ctx, s.proc.URL(), g); err != nil {
+				why = fmt.Errorf("%s: %w", g.Path, err)
+				break
+			}
+		}
+		return 0, r.unfit(ctx, name, w.Name, why)
+	}
+	return float64(c.Answered()) / res.Elapsed.Seconds(), nil
+}
+
+func (r *runner) unfit(ctx context.Context, name, workload string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return fmt.Errorf("trying arm %s under workload %s: %w: %w", name, workload, ErrArm, err)
+}

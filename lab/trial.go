@@ -1,0 +1,185 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tarehq/tare/lab/arm"
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/load"
+)
+
+// trial runs one cell in a fresh process. What the specimen does wrong makes
+// the trial invalid; an error means that the run cannot go on.
+func (r *runner) trial(ctx context.Context, c study.Cell) (record.Trial, *record.Histograms, error) {
+	w := r.workload(c.Workload)
+	t := record.Trial{
+		Seq: len(r.trials), Block: c.Block, Arm: c.Arm, Twin: c.Twin, Workload: c.Workload,
+		Start: time.Now(), Metrics: map[string]float64{}, Attempt: r.attempt(c),
+	}
+	s, err := r.start(ctx, c.Arm, w, &t)
+	if err != nil {
+		return t, nil, r.armFault(ctx, &t, err)
+	}
+	defer s.stop()
+	res, err := s.load(ctx, func(live load.Snapshot) {
+		r.tell(Event{Stage: Loading, Arm: c.Arm, Workload: c.Workload, Block: c.Block + 1, Live: live})
+	})
+	if err != nil {
+		return t, nil, r.armFault(ctx, &t, err)
+	}
+	if ctx.Err() != nil {
+		return t, nil, ctx.Err() // a trial cut short is not a trial
+	}
+	s.keep(&t, res)
+	if err := s.loop(ctx, &t); err != nil {
+		return t, nil, r.armFault(ctx, &t, err)
+	}
+	return t, &record.Histograms{Response: res.Response, Service: res.Service}, nil
+}
+
+// armFault marks a trial invalid for what its arm did, or passes on the end of
+// the run.
+func (r *runner) armFault(ctx context.Context, t *record.Trial, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	t.Invalid = append(t.Invalid, err.Error())
+	return nil
+}
+
+// session is one started arm under one workload.
+type session struct {
+	r        *runner
+	w        study.Workload
+	proc     *arm.Process
+	before   mark
+	after    mark
+	extended bool
+}
+
+// mark is what was read off the specimen at one moment.
+type mark struct {
+	usage   arm.Usage
+	metrics map[string]float64 // empty for arms without a control socket
+	err     error
+}
+
+func (r *runner) start(ctx context.Context, name string, w study.Workload, t *record.Trial) (*session, error) {
+	proc, err := arm.Start(ctx, *r.programs[name], arm.StartOptions{CPUs: r.specimenCPUs()})
+	if err != nil {
+		return nil, fmt.Errorf("starting: %w", err)
+	}
+	s := &session{r: r, w: w, proc: proc}
+	ready, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	startup, err := proc.Ready(ready, func(ctx context.Context) error { return ask(ctx, s.proc.URL(), w.Targets[0]) })
+	if err != nil {
+		s.stop()
+		return nil, err
+	}
+	if r.programs[name].URL == "" {
+		t.Metrics["startup"] = float64(startup)
+	}
+	if u, err := proc.Usage(false); err == nil {
+		t.Metrics["rss_idle"] = float64(u.RSS)
+	}
+	return s, nil
+}
+
+// specimenCPUs are those an arm is started on; nil leaves it free.
+func (r *runner) specimenCPUs() []int {
+	if !r.pins.Disjoint {
+		return nil
+	}
+	return r.pins.Specimen
+}
+
+func (s *session) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := s.proc.Stop(ctx); err != nil {
+		s.r.tell(Event{Stage: Ended, Text: fmt.Sprintf("stopping arm: %v", err)})
+	}
+}
+
+// load offers the workload; a trial that was not steady is extended once, and
+// the extension is what counts.
+func (s *session) load(ctx context.Context, live func(load.Snapshot)) (*load.Result, error) {
+	o := s.r.loadOptions(s.w, s.proc.URL())
+	o.Progress = live
+	o.Mark = func(begin bool) {
+		if begin {
+			s.before = s.read()
+		} else {
+			s.after = s.read()
+		}
+	}
+	res, err := load.Run(ctx, o)
+	if err != nil || ctx.Err() != nil {
+		return res, err
+	}
+	if !steady(res) {
+		s.extended = true
+		o.WarmUp = 0
+		return load.Run(ctx, o)
+	}
+	return res, nil
+}
+
+func (s *session) read() mark {
+	u, err := s.proc.Usage(false)
+	m := mark{usage: u, err: err}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	metrics, err := s.proc.Metrics(ctx)
+	if err != nil && !errors.Is(err, arm.ErrNoControl) {
+		m.err = errors.Join(m.err, err)
+	}
+	m.metrics = metrics
+	return m
+}
+
+// loop runs the arm's in-process instrument over the workload's targets and
+// holds its answers against what the workload asks.
+func (s *session) loop(ctx context.Context, t *record.Trial) error {
+	facts, err := s.proc.Facts(ctx)
+	if err != nil && !errors.Is(err, arm.ErrNoControl) {
+		return fmt.Errorf("asking the arm for its facts: %w", err)
+	}
+	t.Facts = facts
+	if s.w.Loop <= 0 {
+		return nil
+	}
+	reqs := make([]arm.LoopRequest, len(s.w.Targets))
+	for i, g := range s.w.Targets {
+		reqs[i] = arm.LoopRequest{Method: g.Method, Target: g.Path, Header: g.Header, Body: g.Body}
+	}
+	res, err := s.proc.Loop(ctx, s.w.Loop, reqs)
+	if errors.Is(err, arm.ErrNoControl) {
+		t.Warnings = append(t.Warnings, "no in-process loop: the arm has no control socket")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("running the in-process loop: %w", err)
+	}
+	for i, a := range res.Answers {
+		g := s.w.Targets[i]
+		if err := check(g.Verify, answer{status: a.Status, length: a.Length, sha256: a.SHA256}); err != nil {
+			return fmt.Errorf("in-process loop, target %s: %w", g.Path, err)
+		}
+	}
+	t.Metrics["loop_time"] = res.NS
+	t.Metrics["loop_bytes"] = res.Bytes
+	t.Metrics["loop_allocs"] = res.Allocs
+	return nil
+}
+
+func (r *runner) workload(name string) study.Workload {
+	i := slices.IndexFunc(r.Study.Workloads, func(w study.Workload) bool { return w.Name == name })
+	return r.Study.Workloads[i]
+}

@@ -1,0 +1,65 @@
+package lab
+
+import (
+	"fmt"
+
+	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/stats"
+)
+
+// Bounds beyond which a trial says more of the instrument than of the arm.
+const (
+	maxGeneratorShare = 0.80 // of its CPUs
+	maxLagShare       = 0.10 // lag's p99, of the p50 reported
+	minAchieved       = 0.98 // of the offered rate
+)
+
+// faults are the reasons for which a trial cannot be trusted.
+func (s *session) faults(res *load.Result) []string {
+	var why []string
+	add := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
+	c := res.Counts
+	if s.before.err != nil {
+		add("reading the arm before the load: %v", s.before.err)
+	}
+	if s.after.err != nil {
+		add("reading the arm after the load: %v", s.after.err)
+	}
+	select {
+	case <-s.proc.Exited():
+		add("the arm died under load")
+	default:
+	}
+	if c.Unverified > 0 {
+		add("%d of %d answers were not as the workload asks", c.Unverified, c.Answered())
+	}
+	if c.Answered() == 0 {
+		add("no request was answered")
+		return why
+	}
+	if share := generatorShare(res); share > maxGeneratorShare {
+		add("the generator used %.0f %% of its CPUs, more than %.0f %%", 100*share, 100*maxGeneratorShare)
+	}
+	return append(why, s.timing(res)...)
+}
+
+// timing are the reasons that lie in when requests were sent and answered.
+func (s *session) timing(res *load.Result) []string {
+	var why []string
+	if s.w.Schedule != "closed" {
+		if lag, p50 := res.Lag.Quantile(.99), res.Response.Quantile(.5); float64(lag) > maxLagShare*float64(p50) {
+			why = append(why, fmt.Sprintf("the generator's lag at p99 (%d µs) is more than %.0f %% of the p50 it reports (%d µs)",
+				lag/1000, 100*maxLagShare, p50/1000))
+		}
+		offered := s.r.rates[s.w.Name]
+		if rate := float64(res.Counts.Answered()) / res.Elapsed.Seconds(); rate < minAchieved*offered {
+			why = append(why, fmt.Sprintf("achieved %.0f requests a second of %.0f offered", rate, offered))
+		}
+	}
+	// In flight is from the start, so its mean goes with the service time.
+	x := float64(res.Counts.Answered()) / res.Elapsed.Seconds()
+	if off := stats.Little(res.MeanFlight, x, res.Service.Mean()/1e9); off > stats.LittleTolerance {
+		why = append(why, fmt.Sprintf("Little's law is off by %.0f %%: the record is not consistent", 100*off))
+	}
+	return why
+}

@@ -1,0 +1,229 @@
+package tare_test
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/tarehq/tare"
+
+// arrows says which packages of this module a package may import. The longest
+// matching key rules; a value ending in /... stands for everything below it.
+// The table is policy: a broken build is no reason to change it.
+var arrows = map[string][]string{
+	"":            {},
+	"stats/hist":  {},
+	"stats/unit":  {},
+	"stats":       {"stats/unit", "stats/hist"},
+	"load/pace":   {},
+	"load":        {"load/internal/...", "load/pace", "stats/hist"},
+	"lab/study":   {},
+	"lab/env":     {},
+	"lab/arm":     {"lab/internal/...", "lab/study"},
+	"lab/record":  {"lab/study", "stats/hist"},
+	"lab/verdict": {"lab/record", "lab/study", "stats", "stats/unit", "stats/hist"},
+	"lab/report":  {"lab/verdict", "lab/record", "lab/study", "stats", "stats/unit", "stats/hist"},
+	"lab":         {"lab/...", "load", "load/pace", "stats", "stats/hist"},
+	"studies":     {"lab/study"},
+	"arms":        {"arms/..."},
+	"cmd":         {"..."},
+}
+
+// entries says where an outside module may enter. golang.org/x/sys counts as
+// the standard library's own extension.
+var entries = map[string]string{
+	"github.com/alecthomas/kong":   "cmd/tare",
+	"charm.land/bubbletea/v2":      "cmd/tare",
+	"charm.land/lipgloss/v2":       "cmd/tare",
+	"golang.org/x/term":            "cmd/tare",
+	"github.com/goccy/go-yaml":     "lab/study",
+	"github.com/prometheus/procfs": "lab/env",
+	"golang.org/x/net":             "load",
+	"golang.org/x/sys":             "*",
+}
+
+// nouns that say nothing about what a package holds.
+var forbidden = []string{"util", "utils", "common", "helper", "helpers", "types", "pkg", "core", "misc", "base", "shared", "lib"}
+
+type pkg struct {
+	ImportPath, Name, Doc, Dir string
+	GoFiles, Imports           []string
+	Module                     struct{ Path string }
+}
+
+func (p pkg) rel() string { return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/") }
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Name,Doc,Dir,GoFiles,Imports,Module", "./...").Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Fatalf("listing packages: %v\n%s", err, exit.Stderr)
+		}
+		t.Fatalf("listing packages: %v", err)
+	}
+	var all []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatalf("reading go list: %v", err)
+		}
+		all = append(all, p)
+	}
+}
+
+func rule(rel string) ([]string, bool) {
+	for key := rel; ; key = key[:max(0, strings.LastIndexByte(key, '/'))] {
+		if allowed, ok := arrows[key]; ok {
+			return allowed, key != "" || rel == ""
+		}
+		if key == "" {
+			return nil, false
+		}
+	}
+}
+
+func matches(pattern, rel string) bool {
+	if below, ok := strings.CutSuffix(pattern, "..."); ok {
+		return strings.HasPrefix(rel+"/", below)
+	}
+	return pattern == rel
+}
+
+func TestArrows(t *testing.T) {
+	for _, p := range packages(t) {
+		if strings.Contains(p.rel(), "/internal/") {
+			for _, imp := range p.Imports {
+				if strings.HasPrefix(imp, module) {
+					t.Errorf("%s imports %s: an internal package imports nothing of this module", p.rel(), imp)
+				}
+			}
+			continue
+		}
+		allowed, ok := rule(p.rel())
+		if !ok {
+			t.Errorf("%s: no row in the table of arrows", p.rel())
+			continue
+		}
+		for _, imp := range p.Imports {
+			if imp != module && !strings.HasPrefix(imp, module+"/") {
+				continue
+			}
+			rel := strings.TrimPrefix(imp, module+"/")
+			if !slices.ContainsFunc(allowed, func(a string) bool { return matches(a, rel) }) {
+				t.Errorf("%s imports %s: not an allowed arrow (it may import %v)", p.rel(), rel, allowed)
+			}
+		}
+	}
+}
+
+func TestOutsideModulesEnterOnce(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, imp := range p.Imports {
+			if first, _, _ := strings.Cut(imp, "/"); !strings.Contains(first, ".") || strings.HasPrefix(imp, module) {
+				continue
+			}
+			var at string
+			for mod, where := range entries {
+				if imp == mod || strings.HasPrefix(imp, mod+"/") {
+					at = where
+				}
+			}
+			if at != "*" && at != p.rel() {
+				t.Errorf("%s imports %s: that module may enter only at %q", p.rel(), imp, at)
+			}
+		}
+	}
+}
+
+func TestPackageNamesAndComments(t *testing.T) {
+	for _, p := range packages(t) {
+		if slices.Contains(forbidden, p.Name) || slices.Contains(forbidden, filepath.Base(p.Dir)) {
+			t.Errorf("%s: %q says nothing about what the package holds", p.rel(), p.Name)
+		}
+		want := "Package " + p.Name + " "
+		if p.Name == "main" {
+			want = "Command " + filepath.Base(p.Dir) + " "
+		}
+		if !strings.HasPrefix(p.Doc, want) {
+			t.Errorf("%s: package comment is %q, want it to begin with %q", p.rel(), p.Doc, want)
+		}
+		if p.Name != "main" && p.rel() != "" && p.Name != filepath.Base(p.Dir) {
+			t.Errorf("%s: package %s lies in directory %s", p.rel(), p.Name, filepath.Base(p.Dir))
+		}
+	}
+}
+
+// TestSource keeps the rules that can be read off the syntax tree.
+func TestSource(t *testing.T) {
+	unsafeAt := map[string]string{} // shelf → the one package
+	for _, p := range packages(t) {
+		shelf, _, _ := strings.Cut(p.rel(), "/")
+		if slices.Contains(p.Imports, "unsafe") {
+			if prev, ok := unsafeAt[shelf]; ok || !strings.Contains(p.rel(), "internal/") {
+				t.Errorf("%s imports unsafe (as does %q): one package a shelf, under internal", p.rel(), prev)
+			}
+			unsafeAt[shelf] = p.rel()
+		}
+		for _, name := range p.GoFiles {
+			checkFile(t, p, filepath.Join(p.Dir, name))
+		}
+	}
+}
+
+func checkFile(t *testing.T, p pkg, path string) {
+	t.Helper()
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := p.rel() + "/" + filepath.Base(path)
+	if n := fset.File(f.Pos()).LineCount(); n > 800 {
+		t.Errorf("%s has %d lines, more than 800", name, n)
+	}
+	for _, decl := range f.Decls {
+		fn, ok := decl.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		checkFunc(t, name, fset, fn)
+	}
+}
+
+func checkFunc(t *testing.T, file string, fset *token.FileSet, fn *ast.FuncDecl) {
+	t.Helper()
+	if fn.Name.Name == "init" && fn.Recv == nil {
+		t.Errorf("%s: func init", file)
+	}
+	if strings.HasPrefix(fn.Name.Name, "Get") && fn.Name.Name != "Get" {
+		t.Errorf("%s: %s: no Get in names", file, fn.Name.Name)
+	}
+	if lines := fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line; lines > 100 {
+		t.Errorf("%s: %s has %d lines, more than 100", file, fn.Name.Name, lines)
+	}
+	params := 0
+	for _, field := range fn.Type.Params.List {
+		if sel, ok := field.Type.(*ast.SelectorExpr); ok && sel.Sel.Name == "Context" {
+			continue
+		}
+		params += max(1, len(field.Names))
+	}
+	if params > 4 {
+		t.Errorf("%s: %s takes %d parameters besides the context, more than 4", file, fn.Name.Name, params)
+	}
+}
