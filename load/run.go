@@ -46,7 +46,7 @@ const tick = 250 * time.Millisecond
 
 // conductor watches over a run from one goroutine while an engine drives it.
 type conductor struct {
-	plan    *plan
+	plan   *plan
 	marked bool          // the measured part has begun
 	cpu    time.Duration // of this process at its beginning; after its end, since then
 

@@ -1,0 +1,238 @@
+package load_test
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/load"
+)
+
+// answers are inputs with what is to be made of them.
+var answers = []struct {
+	name, method, input string
+	want                load.Answer
+	bad                 string // part of the error
+}{
+	{"length", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", load.Answer{Status: 200, Keep: true}, ""},
+	{"length in odd clothes", "GET", "HTTP/1.1 200\r\ncONTENT-lENGTH:\t 005 \t\r\n\r\nhello", load.Answer{Status: 200, Keep: true}, ""},
+	{"surplus", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nhsurplus", load.Answer{Status: 200, Keep: true}, ""},
+	{"no body", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", load.Answer{Status: 200, Keep: true}, ""},
+	{"204", "GET", "HTTP/1.1 204 No Content\r\nContent-Length: 7\r\n\r\n", load.Answer{Status: 204, Keep: true}, ""},
+	{"304", "GET", "HTTP/1.1 304 Not Modified\r\n\r\n", load.Answer{Status: 304, Keep: true}, ""},
+	{"HEAD", "HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n", load.Answer{Status: 200, Keep: true}, ""},
+	{"HEAD, chunked", "HEAD", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", load.Answer{Status: 200, Keep: true}, ""},
+	{"close", "GET", "HTTP/1.1 500 Oh no\r\nConnection: x, Close\r\nContent-Length: 0\r\n\r\n", load.Answer{Status: 500}, ""},
+	{"close in a second field", "GET", "HTTP/1.1 200 OK\r\nConnection: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", load.Answer{Status: 200}, ""},
+	{"1.0", "GET", "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", load.Answer{Status: 200}, ""},
+	{"1.0 kept alive", "GET", "HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 0\r\n\r\n", load.Answer{Status: 200, Keep: true}, ""},
+	{"until close", "GET", "HTTP/1.1 200 OK\r\n\r\nhello", load.Answer{Status: 200}, ""},
+	{"chunked", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n3\r\nhel\r\n2;x=\"y\"\r\nlo\r\n0\r\n\r\n", load.Answer{Status: 200, Keep: true}, ""},
+	{"trailer", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: b\r\nC: d\r\n\r\n", load.Answer{Status: 200, Keep: true}, ""},
+	{"interim", "GET", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", load.Answer{Status: 200, Keep: true}, ""},
+
+	{"cut in the head", "GET", "HTTP/1.1 200 OK\r\nContent-Le", load.Answer{}, ""},
+	{"cut in the body", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", load.Answer{}, ""},
+	{"cut in a chunk", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhe", load.Answer{}, ""},
+	{"cut before the last chunk", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n", load.Answer{}, ""},
+	{"cut in the trailer", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", load.Answer{}, ""},
+
+	{"not HTTP", "GET", "220 ready\r\n", load.Answer{}, "does not begin"},
+	{"HTTP/2", "GET", "HTTP/2.0 200 OK\r\n\r\n", load.Answer{}, "does not begin"},
+	{"HTTP/1.2", "GET", "HTTP/1.2 200 OK\r\n\r\n", load.Answer{}, "status line"},
+	{"no status", "GET", "HTTP/1.1 OK\r\n\r\n", load.Answer{}, "status line"},
+	{"long status", "GET", "HTTP/1.1 2000 OK\r\n\r\n", load.Answer{}, "status line"},
+	{"status out of range", "GET", "HTTP/1.1 600 X\r\n\r\n", load.Answer{}, "outside"},
+	{"switching protocols", "GET", "HTTP/1.1 101 X\r\n\r\n", load.Answer{}, "unasked"},
+	{"bare line feeds", "GET", "HTTP/1.1 200 OK\nContent-Length: 0\n\n", load.Answer{}, "header line"},
+	{"bare carriage return", "GET", "HTTP/1.1 200 OK\r\nA: b\rc\r\n\r\n", load.Answer{}, "header line"},
+	{"folded line", "GET", "HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n", load.Answer{}, "header line"},
+	{"no colon", "GET", "HTTP/1.1 200 OK\r\nA\r\n\r\n", load.Answer{}, "header line"},
+	{"no name", "GET", "HTTP/1.1 200 OK\r\n: b\r\n\r\n", load.Answer{}, "header line"},
+	{"space before the colon", "GET", "HTTP/1.1 200 OK\r\nContent-Length : 5\r\n\r\n", load.Answer{}, "header line"},
+	{"lengths twice", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello", load.Answer{}, "Content-Length"},
+	{"lengths in a list", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\nhello", load.Answer{}, "Content-Length"},
+	{"signed length", "GET", "HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\nhello", load.Answer{}, "Content-Length"},
+	{"negative length", "GET", "HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello", load.Answer{}, "Content-Length"},
+	{"empty length", "GET", "HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n", load.Answer{}, "Content-Length"},
+	{"length of 2^63-1", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\n", load.Answer{}, "longer"},
+	{"length of 2^63", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775808\r\n\r\n", load.Answer{}, "Content-Length"},
+	{"length of 2^64+1", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551617\r\n\r\nh", load.Answer{}, "Content-Length"},
+	{"length and chunks", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", load.Answer{}, "Transfer-Encoding"},
+	{"gzip, chunked", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", load.Answer{}, "Transfer-Encoding"},
+	{"chunked in 1.0", "GET", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", load.Answer{}, "Transfer-Encoding"},
+	{"chunk without a size", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\r\n", load.Answer{}, "hexadecimal"},
+	{"chunk with a sign", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n+3\r\nhel\r\n0\r\n\r\n", load.Answer{}, "hexadecimal"},
+	{"chunk of 2^64", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10000000000000000\r\n", load.Answer{}, "hexadecimal"},
+	{"chunk of 2^63-1", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7fffffffffffffff\r\n", load.Answer{}, "longer"},
+	{"chunk longer than its size", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhello\r\n0\r\n\r\n", load.Answer{}, "chunk"},
+	{"chunk line with a bare line feed", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\nhe\r\n0\r\n\r\n", load.Answer{}, "carriage return"},
+	{"bad trailer", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nnothing\r\n\r\n", load.Answer{}, "header line"},
+}
+
+func TestParseAnswer(t *testing.T) {
+	for _, tt := range answers {
+		for _, step := range []int{1 << 20, 1, 2, 3, 7} {
+			got, err := load.ParseAnswer(tt.method, load.Verify{}, tt.input, step)
+			if tt.bad != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.bad) {
+					t.Errorf("%s, %d bytes at a time: got %+v and error %v, want an error about %q", tt.name, step, got, err, tt.bad)
+				}
+				continue
+			}
+			want := tt.want
+			want.Done, want.Verified = want.Status != 0, want.Status != 0
+			want.Read = len(strings.TrimSuffix(tt.input, "surplus"))
+			got.Held = 0
+			if err != nil || got != want {
+				t.Errorf("%s, %d bytes at a time: got %+v and error %v, want %+v", tt.name, step, got, err, want)
+			}
+		}
+	}
+}
+
+// What has no end is refused while little of it is held.
+func TestParseEndless(t *testing.T) {
+	const most = 256 << 10
+	for _, tt := range []struct{ name, begin, again string }{
+		{"header", "HTTP/1.1 200 OK\r\n", "A: b\r\n"},
+		{"header line", "HTTP/1.1 200 OK\r\nA: ", "b"},
+		{"interim answers", "", "HTTP/1.1 100 Continue\r\n\r\n"},
+		{"length", "HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\n\r\n", "b"},
+		{"body until close", "HTTP/1.1 200 OK\r\n\r\n", "body "},
+		{"chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nb\r\n"},
+		{"chunk extension", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", "b"},
+		{"trailer", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "A: b\r\n"},
+		{"trailer line", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: ", "b"},
+	} {
+		input := tt.begin + strings.Repeat(tt.again, (2<<20)/len(tt.again))
+		for _, step := range []int{1 << 16, 1000} {
+			got, err := load.ParseAnswer("GET", load.Verify{}, input, step)
+			if err == nil || got.Held > most {
+				t.Errorf("endless %s, %d bytes at a time: got error %v with %d bytes held, want an error and at most %d", tt.name, step, err, got.Held, most)
+			}
+		}
+	}
+}
+
+// A header block that differs in one byte from the last is not taken for it.
+func TestParseTemplate(t *testing.T) {
+	parse := load.AnswerParser("GET", load.Verify{Header: []load.Field{{Name: "X", Value: "1"}}}, 1<<20)
+	for i, tt := range []struct {
+		head     string
+		status   int
+		verified bool
+	}{
+		{"HTTP/1.1 200 OK\r\nDate: a\r\nX: 1\r\nContent-Length: 2\r\n\r\n", 200, true},
+		{"HTTP/1.1 200 OK\r\nDate: a\r\nX: 1\r\nContent-Length: 2\r\n\r\n", 200, true},
+		{"HTTP/1.1 200 OK\r\nDate: b\r\nX: 1\r\nContent-Length: 2\r\n\r\n", 200, true},
+		{"HTTP/1.1 200 OK\r\nDate: b\r\nX: 2\r\nContent-Length: 2\r\n\r\n", 200, false},
+		{"HTTP/1.1 201 OK\r\nDate: b\r\nX: 1\r\nContent-Length: 2\r\n\r\n", 201, true},
+		{"HTTP/1.1 201 OK\r\nDate: b\r\nX: 1\r\nContent-Length: 3\r\n\r\nx", 201, true},
+	} {
+		got, err := parse([]byte(tt.head+"ab"), 1<<20)
+		if err != nil || got.Status != tt.status || got.Verified != tt.verified || got.Read != len(tt.head)+2 {
+			t.Errorf("answer %d, %q: got %+v and error %v, want status %d, verified %v", i, tt.head, got, err, tt.status, tt.verified)
+		}
+	}
+}
+
+// FuzzParse feeds an answer whole and in parts, and holds what is accepted
+// against net/http: we may refuse what it takes, never take what it refuses or
+// read it differently.
+func FuzzParse(f *testing.F) {
+	for _, tt := range answers {
+		f.Add(tt.input, 3, tt.method == "HEAD")
+	}
+	f.Fuzz(func(t *testing.T, input string, step int, head bool) {
+		method := "GET"
+		if head {
+			method = "HEAD"
+		}
+		step = max(1, min(step, 1<<16))
+		whole, err := load.ParseAnswer(method, load.Verify{}, input, 1<<20)
+		parts, err2 := load.ParseAnswer(method, load.Verify{}, input, step)
+		whole.Held, parts.Held = 0, 0
+		if (err == nil) != (err2 == nil) || err == nil && whole != parts {
+			t.Fatalf("%q: whole gives %+v and %v, %d bytes at a time %+v and %v", input, whole, err, step, parts, err2)
+		}
+		if err != nil || !whole.Done {
+			return
+		}
+		compareStandard(t, method, input, whole)
+	})
+}
+
+// compareStandard checks got against net/http's reading of the same input.
+func compareStandard(t *testing.T, method, input string, got load.Answer) {
+	src := strings.NewReader(input)
+	r := bufio.NewReaderSize(src, 1<<20)
+	var resp *http.Response
+	for resp == nil || resp.StatusCode < 200 {
+		var err error
+		if resp, err = http.ReadResponse(r, &http.Request{Method: method}); err != nil {
+			if strings.Contains(err.Error(), "bad trailer key") {
+				return // it checks which fields a Trailer field announces; nothing depends on them here
+			}
+			t.Fatalf("%q: got %+v, net/http refuses it: %v", input, got, err)
+		}
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		if strings.Contains(err.Error(), "too much non-data") {
+			return // a limit of another kind: ours is on the whole answer
+		}
+		t.Fatalf("%q: got %+v, net/http refuses the body: %v", input, got, err)
+	}
+	if read := len(input) - src.Len() - r.Buffered(); resp.StatusCode != got.Status || read != got.Read {
+		t.Fatalf("%q: got %+v, net/http status %d and %d bytes", input, got, resp.StatusCode, read)
+	}
+	if keep := !resp.Close && bodyEnds(resp, method); keep != got.Keep {
+		t.Fatalf("%q: got %+v, net/http keeps the connection: %v", input, got, keep)
+	}
+	if method == "HEAD" {
+		return
+	}
+	sum := sha256.Sum256(body)
+	n := int64(len(body))
+	same, err := load.ParseAnswer(method, load.Verify{Length: &n, SHA256: hex.EncodeToString(sum[:])}, input, 11)
+	if err != nil || !same.Verified {
+		t.Fatalf("%q: the body is not net/http's %q (%v)", input, body, err)
+	}
+}
+
+// bodyEnds reports whether the end of the body shows without the connection's.
+func bodyEnds(r *http.Response, method string) bool {
+	return method == "HEAD" || r.StatusCode == 204 || r.StatusCode == 304 || r.ContentLength >= 0 || len(r.TransferEncoding) > 0
+}
+
+func BenchmarkParse(b *testing.B) {
+	body := strings.Repeat("x", 1000)
+	for _, bb := range []struct{ name, head string }{
+		{"repeated", "Date: Sat, 21 Nov 2026 00:00:00 GMT\r\n"},
+		{"varying", "X-Request-Id: %08d\r\n"},
+	} {
+		b.Run("header="+bb.name, func(b *testing.B) {
+			parse := load.AnswerParser("GET", load.Verify{}, 1<<20)
+			var inputs [][]byte
+			for i := range 64 {
+				head := bb.head
+				if bb.name == "varying" {
+					head = fmt.Sprintf(head, i)
+				}
+				inputs = append(inputs, []byte("HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n"+head+"Content-Length: 1000\r\n\r\n"+body))
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if a, err := parse(inputs[i%len(inputs)], 1<<20); err != nil || !a.Done {
+					b.Fatal(a, err)
+				}
+			}
+		})
+	}
+}
