@@ -6,7 +6,8 @@
 // Unix socket; only Go arms built on arms/arm answer there). It is ready at
 // its first correct answer. What the kernel tells (CPU, memory, faults,
 // switches, sockets) is read for every program; runtime metrics, profiles and
-// the in-process loop come over the control socket.
+// the in-process loop come over the control socket. docs/arm.md states the
+// contract for those who write an arm.
 //
 // Nothing survives tare. An arm is in a process group of its own; [Process.Stop]
 // ends the group, and when tare dies without a word the kernel kills the arm

@@ -31,7 +31,7 @@ func TestUsageOfMemory(t *testing.T) {
 	before := usage(t, a)
 	asks(t, a, "/touch") // 32 MiB
 	after := usage(t, a)
-	const most = 30 << 20 // the kernel counts pages a little late
+	const most = 24 << 20 // of them at least: other pages come and go meanwhile
 	if after.PeakRSS < before.PeakRSS+most || after.MinorFaults < before.MinorFaults+16 {
 		t.Errorf("after touching 32 MiB: got %+v, before %+v", after, before)
 	}
@@ -41,11 +41,15 @@ func TestUsageOfMemory(t *testing.T) {
 	if u, err := a.Usage(false); err != nil || u.PSS != 0 {
 		t.Errorf("PSS not asked for: got %d, %v, want 0", u.PSS, err)
 	}
+	asks(t, a, "/free")
+	if u := usage(t, a); u.PeakRSS < after.PeakRSS {
+		t.Errorf("after freeing them: got peak %d, want at least %d as before", u.PeakRSS, after.PeakRSS)
+	}
 	if err := a.ResetPeak(); err != nil {
 		t.Fatal(err)
 	}
-	if u := usage(t, a); u.PeakRSS > u.RSS+1<<20 {
-		t.Errorf("after a reset: got peak %d with RSS %d, want them alike", u.PeakRSS, u.RSS)
+	if u := usage(t, a); u.PeakRSS > after.PeakRSS-most {
+		t.Errorf("after a reset: got peak %d, before %d, want most of 32 MiB less", u.PeakRSS, after.PeakRSS)
 	}
 }
 
@@ -82,7 +86,7 @@ func TestSockets(t *testing.T) {
 		if after, err = a.Sockets(); err != nil {
 			t.Fatal(err)
 		}
-		if after["TIME_WAIT"]-before["TIME_WAIT"] == n {
+		if after["TIME_WAIT"] >= n { // the probe's connection may be another
 			return
 		}
 		time.Sleep(5 * time.Millisecond)

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -83,6 +84,7 @@ func serve(role string) {
 		}
 		fmt.Fprint(w, len(block))
 	})
+	http.HandleFunc("/free", func(http.ResponseWriter, *http.Request) { debug.FreeOSMemory() })
 	s := &http.Server{Addr: os.Getenv("TARE_ADDR")}
 	s.SetKeepAlivesEnabled(role != "closes")
 	fmt.Fprintln(os.Stderr, s.ListenAndServe())
