@@ -96,7 +96,7 @@ func (m Machine) Read(ctx context.Context) []Fact {
 	s := &survey{Machine: m, before: m.look()}
 	s.span = m.Pause(ctx, between)
 	s.after = m.look()
-	return kept(s, slices.Concat(portable(), hardware(), neighbours()))
+	return kept(s, slices.Concat(hardware(), neighbours(), limits(), memory(), network(), kernel(), portable()))
 }
 
 // item reads one fact. The zero Fact says that the machine has no such thing.

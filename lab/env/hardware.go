@@ -16,12 +16,15 @@ func hardware() []item {
 func processor(s *survey) Fact {
 	info := s.keyed("proc/cpuinfo")
 	model := info["model name"]
-	for _, key := range []string{"Model", "cpu model", "cpu", "CPU implementer"} { // of other architectures
+	for _, key := range []string{"Model", "cpu model", "cpu"} { // of other architectures
 		if model == "" {
 			model = info[key]
 		}
 	}
-	if model == "" {
+	switch by := info["CPU implementer"]; { // 64-bit ARM tells numbers
+	case model == "" && by != "":
+		model = "implementer " + by + ", part " + info["CPU part"]
+	case model == "":
 		model = "model not told"
 	}
 	online := s.online()
@@ -79,23 +82,27 @@ func nodes(s *survey) Fact {
 }
 
 // cores tells performance from efficiency cores: favoured cores of one kind
-// differ by a few percent in their highest frequency, kinds by more than a tenth.
+// differ by up to a tenth in their highest frequency, kinds by a fifth or more.
 func cores(s *survey) Fact {
-	var highest []int64
+	var speeds []float64
 	for _, pattern := range []string{"cpu[0-9]*/cpu_capacity", "cpu[0-9]*/cpufreq/cpuinfo_max_freq"} {
 		for _, text := range s.kinds(cpus + pattern) {
-			highest = append(highest, first(text))
+			speeds = append(speeds, float64(first(text)))
 		}
-		if highest != nil {
+		if speeds != nil {
 			break
 		}
 	}
-	if len(highest) < 2 || float64(slices.Min(highest)) > 0.9*float64(slices.Max(highest)) {
+	if len(speeds) < 2 {
+		return Fact{}
+	}
+	slowest := slices.Min(speeds) / slices.Max(speeds)
+	if !(slowest < 0.85) { // nor where nothing was told
 		return Fact{}
 	}
 	return Fact{
 		Name: "core kinds", Verdict: Disturbs,
-		Value:  fmt.Sprintf("the slowest cores have %.0f %% of the fastest's speed", 100*float64(slices.Min(highest))/float64(max(1, slices.Max(highest)))),
+		Value:  fmt.Sprintf("the slowest cores have %.0f %% of the fastest's speed", 100*slowest),
 		Why:    "a trial that lands on slow cores measures them, not the arm",
 		Remedy: "taskset -c with CPUs of one kind (lscpu -e shows them) before tare run …",
 	}

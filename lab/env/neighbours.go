@@ -148,8 +148,12 @@ func busiest(s *survey) Fact {
 	if len(top) > 3 {
 		top = append(top[:3], fmt.Sprintf("%d more", len(pids)-3))
 	}
-	if top != nil {
+	_, all := s.after.processes[1]
+	switch {
+	case top != nil:
 		f.Value = strings.Join(top, ", ")
+	case !all: // /proc is mounted with hidepid
+		f.Verdict, f.Value, f.Remedy = Unknown, "other users' processes cannot be seen", "run tare env as root"
 	}
 	return f
 }
@@ -168,8 +172,8 @@ func printable(name string) string {
 func load(s *survey) Fact {
 	f := Fact{
 		Name: "load average", Verdict: OK,
-		Why:    "tasks that ran or waited over the last minutes: says whether the quiet of this second is usual",
-		Remedy: "wait until it falls",
+		Why:    "what ran or waited over 1, 5 and 15 minutes: was this second's quiet usual?",
+		Remedy: "if it was not tare itself, find out what ran before a long run",
 	}
 	words := strings.Fields(s.text("proc/loadavg"))
 	if len(words) < 3 {
@@ -181,9 +185,7 @@ func load(s *survey) Fact {
 	switch perCPU := minute / float64(max(s.online(), 1)); {
 	case err != nil:
 		f.Verdict = Unknown
-	case perCPU >= 0.5:
-		f.Verdict = Disturbs
-	case perCPU >= 0.1:
+	case perCPU >= 0.25: // never more than a note: it is the past, often tare's own
 		f.Verdict = Note
 	}
 	return f
