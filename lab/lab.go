@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/tarehq/tare/lab/arm"
@@ -139,7 +140,7 @@ func (r *runner) prepare(ctx context.Context) error {
 			return fmt.Errorf("building arm %s: %w", a.Name, ctx.Err())
 		}
 		if err != nil {
-			if len(a.Needs) == 0 || a.Name == r.Study.Control {
+			if !mayLack(a) || a.Name == r.Study.Control {
 				return fmt.Errorf("building arm %s: %w: %w", a.Name, ErrArm, err)
 			}
 			r.leftOut[a.Name] = err.Error()
@@ -154,16 +155,23 @@ func (r *runner) prepare(ctx context.Context) error {
 	return r.refuseTwins()
 }
 
-// refuseTwins refuses arms that are one and the same program: to compare a
-// program with itself is what a twin is for.
+// mayLack tells whether an arm that cannot be built is left out by name: it
+// needs a program that may be missing, or a version that may not be served.
+func mayLack(a study.Arm) bool { return len(a.Needs) > 0 || strings.Contains(a.Rival, "@") }
+
+// refuseTwins refuses arms that are one and the same program, unless the study
+// means to compare a program with itself.
 func (r *runner) refuseTwins() error {
+	if r.Study.AA {
+		return nil
+	}
 	seen := map[string]string{}
 	for _, a := range r.Study.Arms {
 		p := r.programs[a.Name]
 		id := fmt.Sprintf("%s %s %q %q %s", p.BuildID, p.URL, p.Args, p.Env, p.Sink)
 		if other, ok := seen[id]; ok {
 			return fmt.Errorf("arms %s and %s are the same program with the same arguments (build ID %.12s…): "+
-				"give them different versions or arguments; to see what a program shows against itself, set `twin: true`", other, a.Name, p.BuildID)
+				"give them different versions or arguments; to compare a program with itself, set `aa: true` or `twin: true`", other, a.Name, p.BuildID)
 		}
 		seen[id] = a.Name
 	}

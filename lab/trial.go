@@ -133,6 +133,9 @@ func (s *session) load(ctx context.Context, live func(load.Snapshot)) (*load.Res
 
 func (s *session) read() mark {
 	u, err := s.proc.Usage(false)
+	if errors.Is(err, arm.ErrNotSupported) {
+		err = nil // a URL, or a system that does not tell: then there is no such metric
+	}
 	m := mark{usage: u, err: err}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -13,9 +13,9 @@ import (
 func neighbours() []item {
 	return []item{
 		steal, inUse, busiest, load,
-		stalled("cpu", "some task always waited for a CPU that another one had; response times contain that wait", "stop what competes for CPUs (see busy processes)"),
-		stalled("memory", "tasks waited for memory to be reclaimed", "stop programs that use memory, or add some"),
-		stalled("io", "tasks waited for a disk; what logs to files waits, too", "stop what reads or writes; keep runs on another disk"),
+		stalled("cpu", "for that share of the time a task waited for a CPU that another one had; response times contain the wait", "stop what competes for CPUs (see busy processes)"),
+		stalled("memory", "for that share of the time a task waited until memory was reclaimed", "stop programs that use memory, or add some"),
+		stalled("io", "for that share of the time a task waited for a disk; arms that log to files wait, too", "stop what reads or writes; keep runs on another disk"),
 	}
 }
 

@@ -19,8 +19,9 @@ func (p *page) claims(a *verdict.Analysis) {
 		p.line("")
 		p.line("  %s  %s", p.in(bold, c.ID), p.in(styleOfWord(c.Verdict), string(c.Verdict)))
 		p.wrap("    ", c.Sentence)
+		said := c.Sentence // reasons that several checks share are given once
 		for i := range c.Checks {
-			p.check(&c.Checks[i])
+			said += p.check(&c.Checks[i], said)
 		}
 	}
 }
@@ -37,7 +38,9 @@ func styleOfWord(w verdict.Word) style {
 	return dim
 }
 
-func (p *page) check(r *verdict.CheckResult) {
+// check writes one check; reasons that were said are not repeated. It returns
+// those that it wrote.
+func (p *page) check(r *verdict.CheckResult, said string) (reasons string) {
 	says := r.Check.Says
 	if says == "" {
 		says = string(r.Check.Kind)
@@ -53,10 +56,12 @@ func (p *page) check(r *verdict.CheckResult) {
 		p.wrap("      verdict    ", text)
 	}
 	for _, f := range []verdict.Finding{r.Direction, r.Holds, r.Levels} {
-		if f.Verdict == verdict.NotComparable {
+		if f.Verdict == verdict.NotComparable && !strings.Contains(said, f.Reason) {
 			p.wrapIn(dim, "                 ", f.Reason)
+			reasons += f.Reason + "\n"
 		}
 	}
+	return reasons
 }
 
 // published is what the claim says, in figures.

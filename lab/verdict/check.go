@@ -20,9 +20,9 @@ func (an *analyser) check(k study.Check, a *Analysis) CheckResult {
 		an.fact(&r)
 		return r
 	}
-	w, m, why := an.find(k, a)
-	if why != "" {
-		r.refuse(why)
+	w, m, found := an.find(k, a)
+	if found.Verdict != "" {
+		r.refuse(found)
 		return r
 	}
 	switch k.Kind {
@@ -36,9 +36,10 @@ func (an *analyser) check(k study.Check, a *Analysis) CheckResult {
 	return r
 }
 
-// refuse makes the decisive part not comparable.
-func (r *CheckResult) refuse(why string) {
-	f := Finding{Verdict: NotComparable, Reason: why}
+// refuse sets the decisive part to why there is nothing to judge: f is not
+// comparable where the run can never say, inconclusive where it just has no
+// valid trials for it yet.
+func (r *CheckResult) refuse(f Finding) {
 	switch r.Check.Kind {
 	case study.Fact, study.Bound:
 		r.Holds = f
@@ -47,31 +48,47 @@ func (r *CheckResult) refuse(why string) {
 	}
 }
 
-// find looks up what a check is about, or says why it is not there.
-func (an *analyser) find(k study.Check, a *Analysis) (w *Workload, m *Metric, why string) {
+func notComparable(format string, args ...any) Finding {
+	return Finding{Verdict: NotComparable, Reason: fmt.Sprintf(format, args...)}
+}
+
+// unmeasured is the finding that valid trials are missing.
+func unmeasured(format string, args ...any) Finding {
+	return Finding{Verdict: Inconclusive, Reason: fmt.Sprintf(format, args...)}
+}
+
+// find looks up what a check is about, or finds why it is not there.
+func (an *analyser) find(k study.Check, a *Analysis) (w *Workload, m *Metric, f Finding) {
 	for _, arm := range append([]string{k.Arm, k.Against}, k.Plus...) {
 		if why, out := an.manifest.LeftOut[arm]; out {
-			return nil, nil, fmt.Sprintf("arm %s took no part: %s", arm, why)
+			return nil, nil, notComparable("arm %s took no part: %s", arm, why)
 		}
 	}
+	if !slices.ContainsFunc(an.study.Workloads, func(w study.Workload) bool { return w.Name == k.Workload }) {
+		return nil, nil, notComparable("workload %s is no part of this run", k.Workload)
+	}
 	if w = a.Workload(k.Workload); w == nil {
-		return nil, nil, fmt.Sprintf("workload %s has no valid trial in this run", k.Workload)
+		return nil, nil, unmeasured("workload %s has no valid trial", k.Workload)
 	}
 	if m = w.Metric(k.Metric); m == nil {
-		return nil, nil, fmt.Sprintf("%s was not measured in workload %s", k.Metric, k.Workload)
+		return nil, nil, notComparable("%s was not measured in workload %s", k.Metric, k.Workload)
 	}
 	if m.Withheld != "" {
-		return nil, nil, fmt.Sprintf("%s is not shown: %s", m.Title, m.Withheld)
+		return nil, nil, notComparable("%s is not shown: %s", parenthesised(m.Metric), m.Withheld)
 	}
-	return w, m, ""
+	return w, m, Finding{}
 }
 
 // bound judges whether an arm's metric keeps to a bound.
 func (an *analyser) bound(r *CheckResult, w *Workload, m *Metric) {
 	k := r.Check
+	if k.Bound == nil {
+		r.refuse(notComparable("the claim gives no bound"))
+		return
+	}
 	points := an.valid.points(cell{w.Name, k.Arm, false}, m.Name)
-	if len(points) == 0 || k.Bound == nil {
-		r.refuse(fmt.Sprintf("no valid trial of %s has %s", k.Arm, m.Name))
+	if len(points) == 0 {
+		r.refuse(unmeasured("no valid trial of %s has %s", k.Arm, m.Name))
 		return
 	}
 	e := estimate(values(points), w.Alpha)
@@ -96,7 +113,7 @@ func (an *analyser) bound(r *CheckResult, w *Workload, m *Metric) {
 func (an *analyser) fact(r *CheckResult) {
 	k := r.Check
 	if why, out := an.manifest.LeftOut[k.Arm]; out {
-		r.refuse(fmt.Sprintf("arm %s took no part: %s", k.Arm, why))
+		r.refuse(notComparable("arm %s took no part: %s", k.Arm, why))
 		return
 	}
 	seen := map[string]bool{}
@@ -111,7 +128,7 @@ func (an *analyser) fact(r *CheckResult) {
 		}
 	}
 	if len(seen) == 0 {
-		r.refuse(fmt.Sprintf("arm %s does not report %s", k.Arm, k.Fact))
+		r.refuse(notComparable("arm %s does not report %s", k.Arm, k.Fact))
 		return
 	}
 	r.Reported = strings.Join(slices.Sorted(maps.Keys(seen)), ", ")

@@ -103,10 +103,9 @@ func TestUnmeasuredClaims(t *testing.T) {
 	}{
 		{"arm left out", other(func(k *study.Check) { k.Arm = "gone" }), "arm gone took no part: needs nginx"},
 		{"control of its own left out", other(func(k *study.Check) { k.Against = "gone" }), "arm gone took no part"},
-		{"workload not run", other(func(k *study.Check) { k.Workload = "full" }), "workload full has no valid trial"},
+		{"workload not run", other(func(k *study.Check) { k.Workload = "full" }), "workload full is no part of this run"},
 		{"metric not measured", other(func(k *study.Check) { k.Metric = "pss" }), "pss was not measured"},
 		{"too few requests", other(func(k *study.Check) { k.Metric = "response_p9999" }), "100,000 requests"},
-		{"arm without trials", other(func(k *study.Check) { k.Arm = "idle" }), "no block has a valid trial of both idle and none"},
 		{"fact of an arm left out", study.Check{Kind: study.Fact, Arm: "gone", Fact: "f", Value: "v"}, "arm gone took no part"},
 		{"fact not reported", study.Check{Kind: study.Fact, Arm: "three", Fact: "f", Value: "v"}, "does not report f"},
 	} {
@@ -118,6 +117,35 @@ func TestUnmeasuredClaims(t *testing.T) {
 				t.Errorf("got %q: %q, want not comparable: %q", c.Verdict, c.Sentence, tc.says)
 			}
 		})
+	}
+}
+
+// TestClaimsWithoutValidTrials: what has no valid trials is open, not out of
+// reach.
+func TestClaimsWithoutValidTrials(t *testing.T) {
+	bound := study.Check{Kind: study.Bound, Metric: "cpu_per_request", Workload: "half", Arm: "three", Op: "<=", Bound: ptr(1)}
+	sum := study.Check{Kind: study.Interaction, Metric: "cpu_per_request", Workload: "half", Arm: "three", Plus: []string{"none", "none"}}
+	for _, tc := range []struct {
+		name    string
+		invalid string // arm; "" = all
+		check   study.Check
+		says    string
+	}{
+		{"no trials", "", directed("more"), "workload half has no valid trial"},
+		{"none of the arm", "three", directed("more"), "no block has a valid trial of both three and none"},
+		{"none of the arm bounded", "three", bound, "no valid trial of three has cpu_per_request"},
+		{"none of the sum", "three", sum, "no block has a valid trial of every arm"},
+	} {
+		c := judge(t, base(), func(r *record.Run) {
+			for i := range r.Trials {
+				if tc.invalid == "" || r.Trials[i].Arm == tc.invalid {
+					r.Trials[i].Invalid = []string{"the arm died under load"}
+				}
+			}
+		}, tc.check)
+		if c.Verdict != verdict.Inconclusive || !strings.Contains(c.Sentence, tc.says) {
+			t.Errorf("%s: got %q: %q, want inconclusive: %q", tc.name, c.Verdict, c.Sentence, tc.says)
+		}
 	}
 }
 

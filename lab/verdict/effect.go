@@ -27,12 +27,12 @@ func (an *analyser) effect(r *CheckResult, w *Workload, m *Metric) {
 	k := r.Check
 	c := an.compare(w, m, cell{w.Name, k.Arm, false}, cell{w.Name, r.Against, false})
 	if c.N == 0 {
-		r.refuse(fmt.Sprintf("no block has a valid trial of both %s and %s", k.Arm, r.Against))
+		r.refuse(unmeasured("no block has a valid trial of both %s and %s", k.Arm, r.Against))
 		return
 	}
 	r.Comparison = &c
 	if c.Withheld != "" {
-		r.refuse(c.Withheld)
+		r.refuse(notComparable("%s", c.Withheld))
 		return
 	}
 	r.Direction = c.direction(k)

@@ -15,6 +15,9 @@ const mostNamed = 5
 func (a *Analysis) headline() string {
 	p := a.Manifest.Study.Primary
 	if len(a.primary) == 0 {
+		if t := a.Trials; t.Total > 0 && t.Valid == 0 {
+			return fmt.Sprintf("Nothing is decided: none of %s counts, most often because %s.", plural(t.Total, "trial"), t.Invalid[0].Reason)
+		}
 		return fmt.Sprintf("Nothing is decided: no valid pair of trials for %s in workload %s yet.", p.Metric, p.Workload)
 	}
 	if c := a.claimed(); c != nil {

@@ -17,13 +17,13 @@ func (an *analyser) interaction(r *CheckResult, w *Workload, m *Metric) {
 	}
 	for _, c := range cells[1:] {
 		if why := an.otherRates(m.Name, c, cells[0]); why != "" {
-			r.refuse(why)
+			r.refuse(notComparable("%s", why))
 			return
 		}
 	}
 	rows := an.valid.rows(m.Name, cells...)
 	if len(rows) == 0 {
-		r.refuse("no block has a valid trial of every arm that takes part")
+		r.refuse(unmeasured("no block has a valid trial of every arm that takes part"))
 		return
 	}
 	excess, level := make([]float64, len(rows)), make([]float64, len(rows))

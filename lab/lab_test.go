@@ -1,0 +1,242 @@
+package lab_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/arm"
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+)
+
+// TestMain serves as an arm when a study of these tests starts this program
+// again.
+func TestMain(m *testing.M) {
+	if mode := os.Getenv("LAB_TEST_ARM"); mode != "" {
+		serve(mode)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// serve answers "hello" until it is told otherwise.
+func serve(mode string) {
+	ln, err := net.Listen("tcp", os.Getenv("TARE_ADDR"))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	asked := make(chan struct{}, 1<<20)
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch mode {
+		case "wrong":
+			w.WriteHeader(http.StatusTeapot)
+		case "dies":
+			if asked <- struct{}{}; len(asked) > 20_000 {
+				os.Exit(3)
+			}
+		}
+		fmt.Fprint(w, "hello")
+	})
+	fmt.Fprintln(os.Stderr, http.Serve(ln, h))
+}
+
+func testArm(t *testing.T, name, mode string) study.Arm {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return study.Arm{Name: name, Command: []string{exe, name}, Env: []string{"LAB_TEST_ARM=" + mode}}
+}
+
+// small is a study of two arms whose trials take a fraction of a second.
+func small(t *testing.T, modes ...string) *study.Study {
+	t.Helper()
+	target := study.Target{Path: "/", Verify: study.Verify{Status: 200, Contains: "hello"}}
+	s := &study.Study{
+		Name: "small", Control: "a", Twin: true,
+		Workloads: []study.Workload{
+			{Name: "closed", Schedule: "closed", Connections: 4, Targets: []study.Target{target}},
+			{Name: "open", Schedule: "constant", Rate: study.Rate{Share: 0.2}, Connections: 8, Targets: []study.Target{target}},
+		},
+		Primary: study.Primary{Metric: "cpu_per_request", Workload: "closed"},
+		Trial:   study.Trial{WarmUp: 20 * time.Millisecond, Measure: 120 * time.Millisecond, Slice: 10 * time.Millisecond},
+	}
+	for i, mode := range modes {
+		s.Arms = append(s.Arms, testArm(t, string(rune('a'+i)), mode))
+	}
+	return s
+}
+
+func options(t *testing.T, s *study.Study) lab.Options {
+	t.Helper()
+	return lab.Options{
+		Study: s, Builder: &arm.Builder{Cache: t.TempDir()}, Dir: filepath.Join(t.TempDir(), "run"),
+		Seed: 7, Blocks: 2, About: record.Manifest{ID: "small", Tare: "test"},
+	}
+}
+
+func TestRun(t *testing.T) {
+	s := small(t, "ok", "ok")
+	o := options(t, s)
+	stages := map[lab.Stage]int{}
+	o.Progress = func(e lab.Event) { stages[e.Stage]++ }
+	run, err := lab.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run.Manifest.Outcome != "cap" || run.Manifest.Seed != 7 || run.Manifest.Ended.IsZero() || run.Manifest.Rates["open"] <= 0 {
+		t.Errorf("manifest: outcome %q, seed %d, ended %v, rates %v", run.Manifest.Outcome, run.Manifest.Seed, run.Manifest.Ended, run.Manifest.Rates)
+	}
+	plan := study.NewPlan(s, 7, 2)
+	planned := plan[:0:0]
+	for _, tr := range run.Trials {
+		if tr.Attempt == 0 {
+			planned = append(planned, study.Cell{Block: tr.Block, Workload: tr.Workload, Arm: tr.Arm, Twin: tr.Twin})
+		}
+		if len(tr.Invalid) > 0 {
+			continue
+		}
+		for _, metric := range []string{"throughput", "response_p50", "errors", "startup"} {
+			if v, ok := tr.Metrics[metric]; !ok || v < 0 {
+				t.Errorf("trial %d of %s: %s = %v, %v", tr.Seq, tr.Arm, metric, v, ok)
+			}
+		}
+	}
+	if fmt.Sprint(planned) != fmt.Sprint(plan) {
+		t.Errorf("trials in order\n%v, planned\n%v", planned, plan)
+	}
+	for _, stage := range []lab.Stage{lab.Building, lab.Piloting, lab.Running, lab.Ended, lab.Looking} {
+		if stages[stage] == 0 {
+			t.Errorf("no event of stage %q", stage)
+		}
+	}
+}
+
+// TestInterruptAndResume stops a run after its third trial and goes on with it.
+func TestInterruptAndResume(t *testing.T) {
+	s := small(t, "ok", "ok")
+	s.Workloads = s.Workloads[:1]
+	o := options(t, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := 0
+	o.Progress = func(e lab.Event) {
+		if e.Stage == lab.Ended {
+			if ended++; ended == 4 {
+				cancel()
+			}
+		}
+	}
+	run, err := lab.Run(ctx, o)
+	if !errors.Is(err, context.Canceled) || run == nil || len(run.Trials) != 4 || run.Manifest.Outcome != "interrupted" {
+		t.Fatalf("interrupted run: %v, %+v", err, run)
+	}
+	o.Resume, o.Progress = true, nil
+	run, err = lab.Run(t.Context(), o)
+	if err != nil || run.Manifest.Outcome != "cap" {
+		t.Fatalf("resumed run: %v", err)
+	}
+	blocks := map[int]bool{}
+	for i, tr := range run.Trials {
+		if tr.Seq != i {
+			t.Errorf("trial %d has sequence number %d", i, tr.Seq)
+		}
+		if tr.Attempt == 0 {
+			blocks[tr.Block] = true
+		}
+	}
+	if len(blocks) != 2 || len(run.Trials) < 7 {
+		t.Errorf("%d planned blocks and %d trials after resuming, want 2 and at least 7", len(blocks), len(run.Trials))
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	same := small(t, "ok", "ok")
+	same.Arms[1].Command = same.Arms[0].Command
+	missing := small(t, "ok", "ok")
+	missing.Arms[1].Command = []string{"no-such-program-of-tare"}
+	tests := []struct {
+		name  string
+		study *study.Study
+		want  []string // in the error
+	}{
+		{"wrong answer", small(t, "ok", "wrong"), []string{"arm b", "status 418, want 200"}},
+		{"same program", same, []string{"a and b", "twin: true"}},
+		{"no program", missing, []string{"arm b", "no-such-program-of-tare"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := lab.Run(t.Context(), options(t, tt.study))
+			for _, want := range tt.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v, want it to say %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+// TestNeeds leaves out, by name, an arm that may be missing.
+func TestNeeds(t *testing.T) {
+	s := small(t, "ok", "ok", "ok")
+	s.Workloads = s.Workloads[:1]
+	s.Arms[2].Command = []string{"no-such-program-of-tare"}
+	s.Arms[2].Needs = []string{"no-such-program-of-tare"}
+	o := options(t, s)
+	o.Blocks = 1
+	run, err := lab.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := run.Manifest.LeftOut["c"]; !strings.Contains(why, "no-such-program-of-tare") {
+		t.Errorf("left out: %v", run.Manifest.LeftOut)
+	}
+}
+
+// TestArmDies records the trials of an arm that dies under load as invalid,
+// with the reason, and tries again a bounded number of times.
+func TestArmDies(t *testing.T) {
+	s := small(t, "ok", "dies")
+	s.Workloads = s.Workloads[:1]
+	s.Trial.Measure = 3 * time.Second
+	o := options(t, s)
+	o.Blocks = 1
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	run, err := lab.Run(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, tr := range run.Trials {
+		if tr.Arm != "b" {
+			continue
+		}
+		if tried++; len(tr.Invalid) == 0 {
+			t.Errorf("trial %d of an arm that dies is valid: %v", tr.Seq, tr.Metrics)
+		}
+	}
+	if tried < 2 || tried > 4 {
+		t.Errorf("the arm that dies was tried %d times, want 2 to 4", tried)
+	}
+}
+
+func TestCancelledBeforehand(t *testing.T) {
+	s := small(t, "ok", "ok")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := lab.Run(ctx, options(t, s)); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled before it began: %v", err)
+	}
+}
