@@ -15,6 +15,7 @@ func (p *page) claims(a *verdict.Analysis) {
 		return
 	}
 	p.heading("Published claims")
+	p.wrapIn(dim, "  ", "Each check is judged at the level of its workload's intervals, not corrected for being many.")
 	for _, c := range a.Claims {
 		p.line("")
 		p.line("  %s  %s", p.in(bold, c.ID), p.in(styleOfWord(c.Verdict), string(c.Verdict)))

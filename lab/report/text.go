@@ -204,7 +204,7 @@ func ranks(r *verdict.Ranking) string {
 		return fmt.Sprintf("ranks: %d arms take %d blocks to be told apart", len(r.Ranks), r.Needs)
 	}
 	tiers := map[int][]string{}
-	most := 0
+	most, told := 1, false
 	for _, k := range r.Ranks {
 		place := fmt.Sprint(k.Lo)
 		if k.Hi != k.Lo {
@@ -212,6 +212,10 @@ func ranks(r *verdict.Ranking) string {
 		}
 		tiers[k.Tier] = append(tiers[k.Tier], k.Arm+" "+place)
 		most = max(most, k.Tier)
+		told = told || k.Hi-k.Lo+1 < len(r.Ranks)
+	}
+	if !told {
+		return fmt.Sprintf("ranks: no two of the %d arms are told apart", len(r.Ranks))
 	}
 	var texts []string
 	for tier := 1; tier <= most; tier++ {

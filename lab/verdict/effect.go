@@ -113,17 +113,20 @@ func (c *Comparison) difference(published float64) Finding {
 	return c.sized(published, d.Interval, band, said)
 }
 
-// sized holds a published size against a measured interval, both on a scale
-// where 0 is no effect.
+// sized holds a published size against a measured interval widened by the
+// band, all on a scale where 0 is no effect. Where the interval leaves no
+// effect possible too, the figure agrees only if both are known to be nothing.
 func (c *Comparison) sized(published float64, i stats.Interval, band float64, said string) Finding {
 	wide := stats.Interval{Lo: i.Lo - band, Hi: i.Hi + band}
+	size := math.Abs(published)
+	nothing := size <= band && (c.Verdict == stats.Equivalent || c.Verdict == stats.Small)
 	switch {
-	case i.Contains(0) && i.Contains(published) && c.Verdict != stats.Equivalent:
-		return Finding{Verdict: Inconclusive, Reason: said + ", which leaves both it and no effect possible", Needs: needs(c.N, i, math.Abs(published)/2, c.Alpha)}
-	case wide.Contains(published):
-		return Finding{Verdict: Confirmed, Reason: said}
+	case !wide.Contains(published):
+		return Finding{Verdict: Contradicted, Reason: said}
+	case wide.Contains(0) && !nothing:
+		return Finding{Verdict: Inconclusive, Reason: said + ", which leaves both it and no effect possible", Needs: needs(c.N, i, size/2-band, c.Alpha)}
 	}
-	return Finding{Verdict: Contradicted, Reason: said}
+	return Finding{Verdict: Confirmed, Reason: said}
 }
 
 // needs is about how many more blocks would bring an interval to the

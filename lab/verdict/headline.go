@@ -98,7 +98,7 @@ func (c *Comparison) needText() string {
 
 // MostWorthwhile is the number of further blocks beyond which asking for them
 // is no advice.
-const MostWorthwhile = 10_000
+const MostWorthwhile = 1000
 
 // against says what became of the figure published for the comparison: by the
 // check on the same metric, else by the first one on the same arm.

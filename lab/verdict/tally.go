@@ -93,11 +93,9 @@ func (a *Analysis) caveats() []error {
 			add("workload %s: fewer than its %d blocks for %s", w.Name, w.Blocks, strings.Join(arms, ", "))
 		}
 	}
-	if m != nil {
-		for _, c := range m.Compared {
-			for _, w := range c.Effect.Warnings {
-				add("%s, %s: %w", c.Arm, c.Metric.Title, w)
-			}
+	for _, c := range a.primary {
+		for _, w := range c.Effect.Warnings {
+			add("%s, %s: %w", c.Arm, c.Metric.Title, w)
 		}
 	}
 	return ws

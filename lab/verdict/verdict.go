@@ -25,8 +25,9 @@
 //     ("no effect of practical size"). A published effect that is itself inside
 //     the band cannot be judged so and stays inconclusive.
 //   - ratio: contradicted where the published ratio lies outside the measured
-//     interval widened by the band; inconclusive where the interval holds both
-//     the published ratio and none at all (1); else confirmed.
+//     interval widened by the band; inconclusive where that holds both the
+//     published ratio and no effect (1), unless the published effect is itself
+//     inside the band and the measured one is known to be; else confirmed.
 //   - difference: the same with the paired absolute differences and 0.
 //   - levels, the absolute figures themselves, are shown side by side and never
 //     judged: they are another machine's. Check.Absolute says more.
