@@ -255,8 +255,7 @@ func streamFailure(err error, answering bool) failure {
 		return broken
 	// Note: net/http does not export the errors of a connection that was
 	// given up by the peer or closed between two requests.
-	case strings.Contains(err.Error(), "GOAWAY"), strings.Contains(err.Error(), "client conn"),
-		strings.Contains(err.Error(), "client connection"):
+	case strings.Contains(err.Error(), "GOAWAY"), strings.Contains(err.Error(), "client conn"):
 		return broken
 	}
 	return failMalformed

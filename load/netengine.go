@@ -140,7 +140,7 @@ func (e *netEngine) loop() {
 				if e.plan.ended(now) || !e.plan.take(now) {
 					return
 				}
-				if !w.schedule(now, now) {
+				if !schedule(w.rec, now, now) {
 					continue
 				}
 				if w.do(e, now) {
@@ -158,13 +158,12 @@ func (e *netEngine) loop() {
 // its time has come.
 func (e *netEngine) dispatch() {
 	sleep := preciseSleep()
-	scheduler := &worker{rec: e.shards[0]}
 	for a := e.plan.arrivals(0, 1); ; {
 		t := a.next()
 		if t == never || !e.sleepUntil(t, sleep) || !e.plan.take(t) {
 			break
 		}
-		if scheduler.schedule(t, nanotime()) {
+		if schedule(e.shards[0], t, nanotime()) {
 			e.put(t)
 		}
 	}
@@ -256,10 +255,11 @@ func (e *netEngine) next(w *worker) (int64, bool) {
 	return 0, false
 }
 
-func (w *worker) schedule(intended, now int64) bool {
-	w.rec.Lock()
-	defer w.rec.Unlock()
-	return w.rec.scheduled(intended, now)
+// schedule takes up a request. It reports whether the request may begin.
+func schedule(rec *recorder, intended, now int64) bool {
+	rec.Lock()
+	defer rec.Unlock()
+	return rec.scheduled(intended, now)
 }
 
 // do carries out one request. It reports false when no connection could be

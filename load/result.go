@@ -23,7 +23,7 @@ type Result struct {
 	Connect   *hist.Hist // TCP or Unix connect, ns
 	Handshake *hist.Hist // TLS handshake, ns
 
-	BytesIn, BytesOut uint64 // on the wire above TCP (after TLS), headers included
+	BytesIn, BytesOut uint64 // carried by TCP, headers and TLS included
 
 	Opened     uint64  // connections opened, warm-up included
 	Reused     uint64  // requests sent on a connection that had carried one before

@@ -1,0 +1,348 @@
+package load_test
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/load/pace"
+)
+
+// protocols are the ways in which the engines talk to a server.
+var protocols = []struct {
+	name     string
+	engine   load.Engine
+	protocol load.Protocol
+	tls      bool
+}{
+	{"http1", load.Goroutines, load.HTTP1, false},
+	{"https1", load.Goroutines, load.HTTP1, true},
+	{"h2c", load.Goroutines, load.HTTP2, false},
+	{"h2", load.Goroutines, load.HTTP2, true},
+	{"epoll", load.Epoll, load.HTTP1, false},
+}
+
+// eachEngine runs f with both engines for HTTP/1.1.
+func eachEngine(t *testing.T, f func(*testing.T, load.Engine)) {
+	for _, e := range []load.Engine{load.Goroutines, load.Epoll} {
+		t.Run("engine="+string(e), func(t *testing.T) {
+			needs(t, e)
+			f(t, e)
+		})
+	}
+}
+
+// needs skips the test where there is no such engine.
+func needs(t *testing.T, e load.Engine) {
+	t.Helper()
+	if e == load.Epoll && runtime.GOOS != "linux" {
+		t.Skip("epoll is Linux's")
+	}
+}
+
+// serve starts a server for the i-th of protocols and returns what to offer it
+// load with.
+func serve(t *testing.T, i int, h http.Handler) (load.Options, *httptest.Server) {
+	t.Helper()
+	s := httptest.NewUnstartedServer(h)
+	s.Config.Protocols = new(http.Protocols)
+	s.Config.Protocols.SetHTTP1(true)
+	s.Config.Protocols.SetHTTP2(true)
+	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	s.Config.ErrorLog = quiet()
+	s.EnableHTTP2 = true
+	p := protocols[i]
+	needs(t, p.engine)
+	o := load.Options{Engine: p.engine, Protocol: p.protocol, Timeout: 10 * time.Second}
+	if p.tls {
+		s.StartTLS()
+		o.TLS = &tls.Config{RootCAs: s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
+	} else {
+		s.Start()
+	}
+	t.Cleanup(s.Close)
+	o.Targets = []load.Target{{URL: s.URL}}
+	return o, s
+}
+
+// run runs o and checks what holds of every result.
+func run(t *testing.T, ctx context.Context, o load.Options) *load.Result {
+	t.Helper()
+	r, err := load.Run(ctx, o)
+	if err != nil {
+		t.Fatalf("Run: %v", err)
+	}
+	checkSums(t, r)
+	return r
+}
+
+func checkSums(t *testing.T, r *load.Result) {
+	t.Helper()
+	for name, c := range map[string]load.Counts{"measured": r.Counts, "warm-up": r.WarmUp} {
+		if sum := c.Answered() + c.Failed() + c.Dropped; sum != c.Scheduled {
+			t.Errorf("%s: the ends sum to %d of %d scheduled: %+v", name, sum, c.Scheduled, c)
+		}
+	}
+	var ended uint64
+	for _, s := range r.Series {
+		ended += s.Answered + s.Failed + s.Dropped
+	}
+	if ended != r.Counts.Scheduled {
+		t.Errorf("the series sums to %d of %d scheduled", ended, r.Counts.Scheduled)
+	}
+	if n := r.Response.Count(); n != r.Counts.Answered() {
+		t.Errorf("%d response times of %d answers", n, r.Counts.Answered())
+	}
+}
+
+func TestProtocols(t *testing.T) {
+	for i, p := range protocols {
+		t.Run(p.name, func(t *testing.T) {
+			var seen, wrong atomic.Uint64
+			o, _ := serve(t, i, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				seen.Add(1)
+				body, _ := io.ReadAll(r.Body)
+				major := 1
+				if p.protocol == load.HTTP2 {
+					major = 2
+				}
+				if r.ProtoMajor != major || r.Method != "POST" || r.URL.RequestURI() != "/a%2Fb?c=%20d" ||
+					string(body) != "hello" || r.Header.Get("X-Test") != "yes" || r.UserAgent() != "tare" {
+					wrong.Add(1)
+				}
+				w.Header().Set("X-Answer", "42")
+				fmt.Fprint(w, strings.Repeat("an answer ", 5000))
+			}))
+			o.Targets[0] = load.Target{Method: "POST", URL: o.Targets[0].URL + "/a%2Fb?c= d", Body: []byte("hello"),
+				Header: []load.Field{{Name: "X-Test", Value: "yes"}},
+				Verify: load.Verify{Status: 200, Contains: "answer an", Length: new(int64), Header: []load.Field{{Name: "X-Answer", Value: "42"}}}}
+			*o.Targets[0].Verify.Length = 50_000
+			o.Connections, o.Requests = 3, 200
+			r := run(t, context.Background(), o)
+			if r.Counts.Scheduled != 200 || r.Counts.Status[2] != 200 || r.Counts.Unverified != 0 {
+				t.Errorf("got %+v, want 200 verified answers of class 2", r.Counts)
+			}
+			if seen.Load() != 200 || wrong.Load() != 0 {
+				t.Errorf("the server saw %d requests, %d of them wrong; want 200 and 0", seen.Load(), wrong.Load())
+			}
+			if r.Opened != 3 || r.Reused != 197 {
+				t.Errorf("got %d connections opened and %d requests on used ones, want 3 and 197", r.Opened, r.Reused)
+			}
+			if r.BytesIn < 200*50_000 || r.BytesOut < 200*5 {
+				t.Errorf("got %d bytes in and %d out, want at least the bodies", r.BytesIn, r.BytesOut)
+			}
+			if r.FirstByte.Count() != 200 || r.FirstByte.Max() > r.Service.Max() {
+				t.Errorf("first byte: got %d times up to %d ns, service up to %d ns", r.FirstByte.Count(), r.FirstByte.Max(), r.Service.Max())
+			}
+			if p.tls && r.Full+r.Resumed != 3 || !p.tls && r.Full+r.Resumed != 0 {
+				t.Errorf("got %d full and %d resumed handshakes on 3 connections", r.Full, r.Resumed)
+			}
+		})
+	}
+}
+
+func TestUnverified(t *testing.T) {
+	for i, p := range protocols {
+		t.Run(p.name, func(t *testing.T) {
+			o, _ := serve(t, i, http.NotFoundHandler())
+			o.Requests, o.Targets[0].Verify.Contains = 10, "something else"
+			r := run(t, context.Background(), o)
+			if r.Counts.Status[4] != 10 || r.Counts.Unverified != 10 {
+				t.Errorf("got %+v, want 10 answers of class 4, none verified", r.Counts)
+			}
+		})
+	}
+}
+
+func TestOpenLoop(t *testing.T) {
+	for i, p := range protocols {
+		t.Run(p.name, func(t *testing.T) {
+			var seen atomic.Uint64
+			o, _ := serve(t, i, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { seen.Add(1) }))
+			o.Schedule, o.Duration, o.WarmUp = pace.Constant(500), 400*time.Millisecond, 100*time.Millisecond
+			r := run(t, context.Background(), o)
+			if r.Counts.Scheduled != 200 || r.WarmUp.Scheduled != 50 {
+				t.Errorf("got %d requests measured and %d in the warm-up, want 200 and 50", r.Counts.Scheduled, r.WarmUp.Scheduled)
+			}
+			if got := r.Counts.Status[2] + r.WarmUp.Status[2]; got != seen.Load() || got != 250 {
+				t.Errorf("got %d answers, the server saw %d; want 250", got, seen.Load())
+			}
+			if r.Lag.Count() != 200 {
+				t.Errorf("got %d lags, want 200", r.Lag.Count())
+			}
+		})
+	}
+}
+
+// A request that waits for a connection waits in its response time.
+func TestOpenLoopBacklog(t *testing.T) {
+	for i, p := range protocols {
+		t.Run(p.name, func(t *testing.T) {
+			o, _ := serve(t, i, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(5 * time.Millisecond) }))
+			o.Schedule, o.Duration = pace.Constant(1000), 100*time.Millisecond
+			o.Connections, o.Streams = 1, 1
+			r := run(t, context.Background(), o)
+			if r.Counts.Status[2] != 100 || r.Opened != 1 {
+				t.Errorf("got %+v on %d connections, want 100 answers on 1", r.Counts, r.Opened)
+			}
+			// The last began at 99 ms and ended after 100 answers of 5 ms.
+			if got := time.Duration(r.Response.Max()); got < 380*time.Millisecond {
+				t.Errorf("got a longest response time of %v, want 400ms or more", got)
+			}
+			if svc, resp := r.Service.Quantile(0.5), r.Response.Quantile(0.5); svc >= resp {
+				t.Errorf("got a median service time of %d ns and response time of %d ns, want the wait in the second only", svc, resp)
+			}
+			o.MaxInFlight = 10
+			r = run(t, context.Background(), o)
+			if r.Counts.Dropped == 0 || r.PeakFlight > 10 {
+				t.Errorf("with 10 in flight: got %d dropped, %d in flight at the peak", r.Counts.Dropped, r.PeakFlight)
+			}
+		})
+	}
+}
+
+func TestStreams(t *testing.T) {
+	var at, peak atomic.Int64
+	o, _ := serve(t, 2, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		n := at.Add(1)
+		for p := peak.Load(); n > p && !peak.CompareAndSwap(p, n); p = peak.Load() {
+		}
+		time.Sleep(time.Millisecond)
+		at.Add(-1)
+	}))
+	o.Connections, o.Streams, o.Requests = 2, 8, 400
+	r := run(t, context.Background(), o)
+	if r.Opened != 2 || r.Counts.Status[2] != 400 {
+		t.Errorf("got %d answers on %d connections, want 400 on 2", r.Counts.Status[2], r.Opened)
+	}
+	if p := peak.Load(); p <= 2 || p > 16 {
+		t.Errorf("the server had %d requests at once, want more than the 2 connections and at most 16", p)
+	}
+}
+
+func TestNewConnections(t *testing.T) {
+	for i, p := range protocols {
+		t.Run(p.name, func(t *testing.T) {
+			o, _ := serve(t, i, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			o.Connections, o.Requests, o.NewConnections = 2, 100, 1
+			r := run(t, context.Background(), o)
+			if r.Opened != 100 || r.Reused != 0 || r.Counts.Status[2] != 100 {
+				t.Errorf("none reused: got %d opened, %d reused, %+v", r.Opened, r.Reused, r.Counts)
+			}
+			if p.tls && r.Resumed < 90 {
+				t.Errorf("got %d full and %d resumed handshakes, want most resumed", r.Full, r.Resumed)
+			}
+			o.NoResume, o.NewConnections = true, 0.5
+			r = run(t, context.Background(), o)
+			if r.Opened < 25 || r.Opened > 77 || r.Opened+r.Reused != 100 {
+				t.Errorf("half reused: got %d opened, %d reused", r.Opened, r.Reused)
+			}
+			if p.tls && (r.Resumed != 0 || r.Full != r.Opened) {
+				t.Errorf("no resumption: got %d full and %d resumed handshakes of %d", r.Full, r.Resumed, r.Opened)
+			}
+		})
+	}
+}
+
+func TestUnixAndWeights(t *testing.T) {
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		path := filepath.Join(t.TempDir(), "s")
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a, b atomic.Uint64
+		s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.Host {
+			case "a.example":
+				a.Add(1)
+			case "b.example":
+				b.Add(1)
+			}
+		})}
+		go s.Serve(l)
+		defer s.Close()
+		o := load.Options{Engine: engine, Unix: path, Requests: 400, Connections: 4,
+			Targets: []load.Target{{URL: "http://a.example/", Weight: 3}, {URL: "http://b.example/"}}}
+		r := run(t, context.Background(), o)
+		if a.Load()+b.Load() != 400 || a.Load() < 250 || a.Load() > 350 {
+			t.Errorf("weights 3 and 1: the server saw %d and %d of 400", a.Load(), b.Load())
+		}
+		if r.Opened != 4 {
+			t.Errorf("got %d connections, want 4", r.Opened)
+		}
+	})
+}
+
+// TestExchangeAllocates holds a request over a kept connection to no
+// allocation, TLS excepted.
+func TestExchangeAllocates(t *testing.T) {
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		answer := []byte("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		addr, _ := hostile(t, func(c net.Conn) {
+			buf := make([]byte, 1024)
+			for {
+				if _, err := c.Read(buf); err != nil {
+					return
+				}
+				c.Write(answer)
+			}
+		})
+		o := load.Options{Engine: engine, Connections: 2, Targets: []load.Target{{URL: "http://" + addr}}}
+		mallocs := func(requests int64) uint64 {
+			o.Requests = requests
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			run(t, context.Background(), o)
+			runtime.ReadMemStats(&after)
+			return after.Mallocs - before.Mallocs
+		}
+		mallocs(100) // whatever is made once
+		few, many := mallocs(100), mallocs(5100)
+		if got := (float64(many) - float64(few)) / 5000; got > 0.05 {
+			t.Errorf("got %.2f allocations a request, want none", got)
+		}
+	})
+}
+
+// The workers share the feeder's records out: each is used once a pass.
+func TestFeederOnce(t *testing.T) {
+	var lines strings.Builder
+	lines.WriteString("id\n")
+	for i := range 100 {
+		fmt.Fprintf(&lines, "%d\n", i)
+	}
+	f := feeder(t, "ids.csv", lines.String())
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		var mu sync.Mutex
+		seen := map[string]int{}
+		o, _ := serve(t, 0, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen[r.URL.Query().Get("id")]++
+		}))
+		o.Engine, o.Feeder, o.Requests, o.Connections = engine, f, 300, 8
+		o.Targets[0].URL += "/?id={{.id}}"
+		run(t, context.Background(), o)
+		mu.Lock()
+		for i := range 100 {
+			if n := seen[strconv.Itoa(i)]; n != 3 {
+				t.Errorf("engine %q: record %d was sent %d times in 3 passes", engine, i, n)
+			}
+		}
+		mu.Unlock()
+	})
+}

@@ -1,0 +1,312 @@
+package load_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/load/pace"
+)
+
+// TestHostileServer counts ends against what the server did.
+func TestHostileServer(t *testing.T) {
+	whole := "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+	acts := []struct {
+		name   string
+		answer string
+		hang   bool // instead of closing
+		rst    bool
+		want   func(load.Counts) uint64
+	}{
+		{name: "close before an answer", want: func(c load.Counts) uint64 { return c.Reset }},
+		{name: "reset before an answer", rst: true, want: func(c load.Counts) uint64 { return c.Reset }},
+		{name: "short head", answer: whole[:20], want: func(c load.Counts) uint64 { return c.Short }},
+		{name: "short body", answer: whole[:len(whole)-1], want: func(c load.Counts) uint64 { return c.Short }},
+		{name: "reset in the body", answer: whole[:len(whole)-1], rst: true, want: func(c load.Counts) uint64 { return c.Short }},
+		{name: "garbage", answer: "220 smtp ready\r\n", want: func(c load.Counts) uint64 { return c.Malformed }},
+		{name: "hang", hang: true, want: func(c load.Counts) uint64 { return c.Timeout }},
+		{name: "hang in the body", answer: whole[:len(whole)-1], hang: true, want: func(c load.Counts) uint64 { return c.Timeout }},
+		{name: "until close", answer: "HTTP/1.0 200 OK\r\n\r\nall", want: func(c load.Counts) uint64 { return c.Status[2] }},
+		{name: "whole, then close", answer: whole, want: func(c load.Counts) uint64 { return c.Status[2] }},
+		{name: "too long", answer: "HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\n", hang: true,
+			want: func(c load.Counts) uint64 { return c.Malformed }},
+	}
+	for _, act := range acts {
+		t.Run(act.name, func(t *testing.T) {
+			eachEngine(t, func(t *testing.T, engine load.Engine) {
+				addr, accepted := hostile(t, func(c net.Conn) {
+					buf := make([]byte, 1024)
+					c.Read(buf)
+					io.WriteString(c, act.answer)
+					if act.hang {
+						c.Read(buf)
+					}
+					if act.rst {
+						c.(*net.TCPConn).SetLinger(0)
+					}
+				})
+				o := load.Options{Engine: engine, Requests: 6, Connections: 2, Timeout: 150 * time.Millisecond,
+					Targets: []load.Target{{URL: "http://" + addr}}}
+				r, err := load.Run(context.Background(), o)
+				if r == nil {
+					t.Fatal(err)
+				}
+				checkSums(t, r)
+				if got := act.want(r.Counts); got == 0 || r.Counts.Scheduled != 6 {
+					t.Errorf("got %+v (%v), want all 6 of the kind", r.Counts, err)
+				} else if got != 6 && !(act.name == "whole, then close" && got+r.Counts.Reset == 6) {
+					t.Errorf("got %d of the kind in %+v, want 6", got, r.Counts)
+				}
+				if got := accepted(); got > 6 {
+					t.Errorf("the server saw %d connections for 6 requests", got)
+				}
+			})
+		})
+	}
+}
+
+// hostile runs handle on every connection until the test ends.
+func hostile(t *testing.T, handle func(net.Conn)) (addr string, accepted func() uint64) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	var n atomic.Uint64
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			n.Add(1)
+			go func() {
+				defer c.Close()
+				c.SetDeadline(time.Now().Add(10 * time.Second))
+				handle(c)
+			}()
+		}
+	}()
+	return l.Addr().String(), n.Load
+}
+
+func TestHTTP2Failures(t *testing.T) {
+	t.Run("not HTTP/2", func(t *testing.T) {
+		addr, _ := hostile(t, func(c net.Conn) {
+			c.Read(make([]byte, 1024))
+			io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+		})
+		r, err := load.Run(context.Background(), load.Options{Protocol: load.HTTP2, Requests: 3, Connections: 1, Timeout: 2 * time.Second,
+			Targets: []load.Target{{URL: "http://" + addr}}})
+		if err == nil || r == nil || r.Counts.Malformed+r.Counts.Reset != 3 {
+			t.Errorf("got %+v, %v; want 3 malformed", r, err)
+		}
+	})
+	t.Run("no ALPN", func(t *testing.T) {
+		s := httptest.NewUnstartedServer(http.NotFoundHandler())
+		s.Config.ErrorLog = quiet()
+		s.StartTLS()
+		defer s.Close()
+		r, err := load.Run(context.Background(), load.Options{Protocol: load.HTTP2, Requests: 2, Connections: 1,
+			TLS: &tls.Config{InsecureSkipVerify: true}, Targets: []load.Target{{URL: s.URL}}})
+		if err == nil || !strings.Contains(err.Error(), "does not offer the protocol asked for") || r.Counts.Refused != 2 {
+			t.Errorf("got %+v, error %v; want 2 refused and a remedy", r, err)
+		}
+	})
+	t.Run("streams reset", func(t *testing.T) {
+		o, _ := serve(t, 3, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/before":
+				panic(http.ErrAbortHandler)
+			case "/within":
+				io.WriteString(w, "part")
+				w.(http.Flusher).Flush()
+				panic(http.ErrAbortHandler)
+			case "/hang":
+				<-r.Context().Done()
+			}
+		}))
+		base := o.Targets[0].URL
+		o.Requests, o.Timeout = 4, 300*time.Millisecond
+		for path, kind := range map[string]func(load.Counts) uint64{
+			"/before": func(c load.Counts) uint64 { return c.Reset },
+			"/within": func(c load.Counts) uint64 { return c.Short },
+			"/hang":   func(c load.Counts) uint64 { return c.Timeout },
+		} {
+			o.Targets[0].URL = base + path
+			r, err := load.Run(context.Background(), o)
+			if r == nil {
+				t.Fatal(err)
+			}
+			checkSums(t, r)
+			if kind(r.Counts) != 4 {
+				t.Errorf("%s: got %+v, want all 4 of the kind", path, r.Counts)
+			}
+		}
+	})
+}
+
+func TestClearErrors(t *testing.T) {
+	expired := httptest.NewUnstartedServer(http.NotFoundHandler())
+	expired.TLS = &tls.Config{Certificates: []tls.Certificate{certificate(t, "127.0.0.1", time.Now().Add(-48*time.Hour), time.Now().Add(-24*time.Hour))}}
+	expired.Config.ErrorLog = quiet()
+	expired.StartTLS()
+	defer expired.Close()
+	pool := x509.NewCertPool()
+	pool.AddCert(expired.Certificate())
+	other := httptest.NewUnstartedServer(http.NotFoundHandler())
+	other.TLS = &tls.Config{Certificates: []tls.Certificate{certificate(t, "other.example", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))}}
+	other.Config.ErrorLog = quiet()
+	other.StartTLS()
+	defer other.Close()
+	otherPool := x509.NewCertPool()
+	otherPool.AddCert(other.Certificate())
+	unknown := httptest.NewUnstartedServer(http.NotFoundHandler())
+	unknown.Config.ErrorLog = quiet()
+	unknown.StartTLS()
+	defer unknown.Close()
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+
+	tests := []struct {
+		name string
+		url  string
+		tls  *tls.Config
+		unix string
+		want string
+	}{
+		{"refused", "http://" + l.Addr().String(), nil, "", "connection refused: nothing listens there; start the server or check the port"},
+		{"no socket", "http://h/", nil, "/no/such/socket", "no socket has that path"},
+		{"expired", expired.URL, &tls.Config{RootCAs: pool}, "", "the certificate expired on "},
+		{"unknown authority", unknown.URL, nil, "", "give the certificate of the authority"},
+		{"wrong name", other.URL, &tls.Config{RootCAs: otherPool}, "", `the certificate is not for "127.0.0.1"`},
+		{"plain", strings.Replace(plain.URL, "http:", "https:", 1), nil, "", "does not speak TLS on this port; use http://"},
+	}
+	for _, tt := range tests {
+		r, err := load.Run(context.Background(), load.Options{Engine: load.Goroutines, Requests: 2, Connections: 1, TLS: tt.tls, Unix: tt.unix,
+			Targets: []load.Target{{URL: tt.url}}})
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got error %v\nwant one with %q", tt.name, err, tt.want)
+		}
+		if r == nil || r.Counts.Refused != 2 {
+			t.Errorf("%s: got %+v, want 2 refused", tt.name, r)
+		}
+	}
+}
+
+// A target that dies and returns is survived; every request is accounted for.
+func TestTargetReturns(t *testing.T) {
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr := l.Addr().String()
+		h := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+		first := &http.Server{Handler: h}
+		go first.Serve(l)
+		back := make(chan *http.Server, 1)
+		go func() {
+			time.Sleep(150 * time.Millisecond)
+			first.Close()
+			time.Sleep(150 * time.Millisecond)
+			l, err := net.Listen("tcp", addr)
+			if err != nil {
+				back <- nil
+				return
+			}
+			s := &http.Server{Handler: h}
+			back <- s
+			s.Serve(l)
+		}()
+		r := run(t, context.Background(), load.Options{Engine: engine, Schedule: pace.Constant(500), Duration: 600 * time.Millisecond,
+			Slice: 50 * time.Millisecond, Targets: []load.Target{{URL: "http://" + addr}}})
+		s := <-back
+		if s == nil {
+			t.Skip("the port was taken meanwhile")
+		}
+		defer s.Close()
+		if r.Counts.Refused == 0 || r.Series[0].Answered == 0 || r.Series[len(r.Series)-1].Answered == 0 {
+			t.Errorf("got %+v, series %+v; want answers, refusals, answers", r.Counts, r.Series)
+		}
+	})
+}
+
+func TestInterrupt(t *testing.T) {
+	for i, p := range protocols {
+		t.Run(p.name, func(t *testing.T) {
+			o, _ := serve(t, i, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/hang" {
+					<-r.Context().Done()
+				}
+			}))
+			o.Targets = append(o.Targets, load.Target{URL: o.Targets[0].URL + "/hang"})
+			o.Targets[0].Weight = 20
+			o.Schedule, o.Duration, o.Connections, o.Streams = pace.Constant(500), time.Minute, 2, 1
+			ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+			defer cancel()
+			started := time.Now()
+			r, err := load.Run(ctx, o)
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+			checkSums(t, r)
+			if took := time.Since(started); r.Ended == "" || took > 30*time.Second {
+				t.Errorf("after %v: got Ended %q and %+v", took, r.Ended, r.Counts)
+			}
+			if r.Counts.Timeout == 0 || r.Counts.Dropped == 0 {
+				t.Errorf("got %+v, want the hanging ones timed out and the waiting ones dropped", r.Counts)
+			}
+		})
+	}
+}
+
+// An answer that comes before the request has been read is an answer.
+func TestEarlyAnswer(t *testing.T) {
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		addr, _ := hostile(t, func(c net.Conn) {
+			c.Read(make([]byte, 1024))
+			io.WriteString(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+			c.(*net.TCPConn).CloseWrite()
+			io.Copy(io.Discard, c)
+		})
+		o := load.Options{Engine: engine, Requests: 3, Connections: 1,
+			Targets: []load.Target{{Method: "POST", URL: "http://" + addr, Body: make([]byte, 1<<20)}}}
+		if r := run(t, context.Background(), o); r.Counts.Status[4] != 3 {
+			t.Errorf("got %+v, want 3 answers of class 4", r.Counts)
+		}
+	})
+}
+
+// A server that asks for a connection's end still answers what is in flight.
+func TestGoAway(t *testing.T) {
+	o, _ := serve(t, 2, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(2 * time.Millisecond)
+		w.Header().Set("Connection", "close") // net/http makes it a GOAWAY
+	}))
+	o.Connections, o.Streams, o.Requests = 1, 4, 40
+	r, err := load.Run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkSums(t, r)
+	if r.Counts.Answered() != 40 || r.Opened < 10 {
+		t.Errorf("got %+v on %d connections, want all answered on 10 or more", r.Counts, r.Opened)
+	}
+}
