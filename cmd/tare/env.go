@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tarehq/tare/lab/env"
+)
+
+// envCmd tells what on this machine disturbs measuring.
+type envCmd struct {
+	Why    bool `help:"Say for each why it matters."`
+	JSON   bool `name:"json" help:"As JSON."`
+	Strict bool `help:"Exit with status 3 if something disturbs."`
+}
+
+// Help tells the verdicts apart.
+func (c *envCmd) Help() string {
+	return `disturbs  figures move because of it
+unknown   this system does not tell
+note      to know when comparing with other machines, or under special loads
+ok        nothing to do
+
+It takes a second, since what other programs use is the difference between two
+looks. It changes nothing and needs no privileges.`
+}
+
+// Run reads the machine, which takes a second, and shows the gravest first.
+func (c *envCmd) Run(ctx context.Context, t *terminal) error {
+	facts := env.Read(ctx)
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("reading the environment: %w", err)
+	}
+	slices.SortStableFunc(facts, func(a, b env.Fact) int { return a.Verdict.Grave() - b.Verdict.Grave() })
+	if err := c.show(t, facts); err != nil {
+		return fmt.Errorf("writing the environment: %w", err)
+	}
+	var disturbing []string
+	for _, f := range facts {
+		if f.Verdict == env.Disturbs {
+			disturbing = append(disturbing, f.Name)
+		}
+	}
+	if c.Strict && disturbing != nil {
+		return &failure{
+			status: exitThreshold, hint: "`tare env --why` names remedies and reasons",
+			err: fmt.Errorf("measuring is disturbed by %s", strings.Join(disturbing, ", ")),
+		}
+	}
+	return nil
+}
+
+func (c *envCmd) show(t *terminal, facts []env.Fact) error {
+	if c.JSON {
+		e := json.NewEncoder(t.out)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		return e.Encode(facts)
+	}
+	var page strings.Builder
+	name := 0
+	for _, f := range facts {
+		name = max(name, len(f.Name))
+	}
+	counts := map[env.Verdict]int{}
+	for _, f := range facts {
+		counts[f.Verdict]++
+		head := fmt.Sprintf("%-8s  %-*s  ", f.Verdict, name, f.Name)
+		width := max(60, min(t.width, 120))
+		value := fold(f.Value, width-len(head))
+		fmt.Fprintf(&page, "%s%s\n", tint(t, f.Verdict, head), strings.Join(value, "\n"+strings.Repeat(" ", len(head))))
+		// What is said of a fact begins further left, so that commands fit.
+		var said []string
+		if c.Why || f.Verdict == env.Disturbs {
+			said = append(said, fold(f.Why, width-12)...)
+		}
+		if f.Remedy != "" {
+			said = append(said, fold("→ "+f.Remedy, width-12)...)
+		}
+		for _, line := range said {
+			fmt.Fprintf(&page, "%12s%s\n", "", line)
+		}
+	}
+	fmt.Fprintf(&page, "\n%d disturb, %d unknown, %d to note, %d ok\n",
+		counts[env.Disturbs], counts[env.Unknown], counts[env.Note], counts[env.OK])
+	_, err := io.WriteString(t.out, page.String())
+	return err
+}
+
+// tint colours a line's head by its verdict.
+func tint(t *terminal, v env.Verdict, head string) string {
+	colour := map[env.Verdict]string{env.Disturbs: "31", env.Unknown: "35", env.Note: "33", env.OK: "32"}[v]
+	if !t.colour || colour == "" {
+		return head
+	}
+	return "\x1b[" + colour + "m" + head + "\x1b[0m"
+}
+
+// fold breaks a text into lines of at most width characters, unless a word is
+// longer.
+func fold(text string, width int) []string {
+	var lines []string
+	line, long := "", 0
+	for word := range strings.FieldsSeq(text) {
+		n := len([]rune(word))
+		switch {
+		case line == "":
+			line, long = word, n
+		case long+1+n > width:
+			lines = append(lines, line)
+			line, long = word, n
+		default:
+			line, long = line+" "+word, long+1+n
+		}
+	}
+	return append(lines, line)
+}
