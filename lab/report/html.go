@@ -1,0 +1,263 @@
+package report
+
+import (
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+//go:embed html.tmpl html.css html.js
+var htmlFiles embed.FS
+
+// HTML writes the report as one file that needs no other: it loads nothing,
+// reads on a phone, in the dark and on paper, and its one script only widens
+// drawings. The run must be the one that a was made from; its histograms are
+// read for the quantile curves, and what cannot be read of them is said in the
+// report. All text that comes from the run is escaped by html/template, which
+// the drawings go through too. It returns the first error of writing.
+func HTML(w io.Writer, run *record.Run, a *verdict.Analysis) error {
+	t, err := template.ParseFS(htmlFiles, "html.tmpl", "html.css", "html.js")
+	if err != nil {
+		return fmt.Errorf("parsing the template of the HTML report: %w", err)
+	}
+	if err := t.ExecuteTemplate(w, "html.tmpl", newHTMLPage(run, a)); err != nil {
+		return fmt.Errorf("writing HTML report: %w", err)
+	}
+	return nil
+}
+
+// htmlPage is what the template shows. It is text and coordinates: whatever
+// takes a decision was taken before.
+type htmlPage struct {
+	Name, Title, Question, Notes string
+	Quick                        bool
+	Headline                     string
+	State                        []pair // the run at a glance
+	Decided                      bool
+	Workloads                    []htmlWorkload
+	Resolutions                  []string
+	Claims                       []htmlClaim
+	Trust                        htmlTrust
+	Command                      string
+	Foot                         string
+}
+
+// pair is a line of a list of terms.
+type pair struct{ Term, Text string }
+
+// htmlWorkload is the section of one workload.
+type htmlWorkload struct {
+	Index            int // of the section
+	Name, Title, Sub string
+	Forests          []forest
+	Quantiles        *quantileFigure
+	Series           *seriesFigure
+	Matrices         []matrix
+	Withheld         []pair
+}
+
+func newHTMLPage(run *record.Run, a *verdict.Analysis) *htmlPage {
+	m := &a.Manifest
+	s := &m.Study
+	p := &htmlPage{
+		Name: s.Name, Title: s.Title, Question: s.Question, Notes: s.Notes, Quick: m.Quick,
+		Headline: a.Headline, Decided: a.Decided(), State: glance(a),
+		Trust: newTrust(a), Command: shellLine(m.Command), Foot: foot(m),
+	}
+	for i, w := range s.Workloads {
+		section := newHTMLWorkload(run, a, w)
+		section.Index = i
+		p.Workloads = append(p.Workloads, section)
+	}
+	for _, r := range a.Resolutions {
+		p.Resolutions = append(p.Resolutions, resolution(r))
+	}
+	for i := range a.Claims {
+		p.Claims = append(p.Claims, newHTMLClaim(&a.Claims[i]))
+	}
+	return p
+}
+
+// newHTMLWorkload shows a workload; one without a valid trial still shows the
+// series of those that did not count.
+func newHTMLWorkload(run *record.Run, a *verdict.Analysis, declared study.Workload) htmlWorkload {
+	out := htmlWorkload{Name: declared.Name, Title: declared.Title, Sub: load(a, declared)}
+	out.Series = newSeries(run, declared.Name, arms(a, declared))
+	w := a.Workload(declared.Name)
+	if w == nil {
+		return out
+	}
+	for i := range w.Metrics {
+		if m := &w.Metrics[i]; inFull(a, w, m) {
+			out.Forests = append(out.Forests, newForest(a, w, m))
+		}
+	}
+	slices.SortStableFunc(out.Forests, func(x, y forest) int { return x.order - y.order })
+	out.Quantiles = newQuantiles(run, w.Name, arms(a, declared))
+	out.Matrices = newMatrices(w)
+	for _, m := range w.Metrics {
+		if m.Withheld != "" {
+			out.Withheld = append(out.Withheld, pair{m.Title, m.Withheld})
+		}
+	}
+	return out
+}
+
+// arms are the names of the arms of a workload, the control first, so that an
+// arm has one colour throughout.
+func arms(a *verdict.Analysis, w study.Workload) []string {
+	names := []string{a.Manifest.Study.Control}
+	for _, arm := range a.Manifest.Study.Arms {
+		if arm.Name != names[0] && (len(w.Arms) == 0 || slices.Contains(w.Arms, arm.Name)) {
+			names = append(names, arm.Name)
+		}
+	}
+	return names
+}
+
+// load says how a workload is asked.
+func load(a *verdict.Analysis, w study.Workload) string {
+	var parts []string
+	switch rate := a.Manifest.Rates[w.Name]; {
+	case rate > 0:
+		parts = append(parts, "open loop at "+unit.Format(rate, unit.PerSecond), w.Schedule+" schedule")
+	case w.Schedule == "closed":
+		parts = append(parts, "closed loop")
+	case w.Schedule != "":
+		parts = append(parts, w.Schedule+" schedule")
+	}
+	if w.Connections > 0 {
+		parts = append(parts, unit.Number(float64(w.Connections))+" connections")
+	}
+	if out := a.Workload(w.Name); out != nil {
+		parts = append(parts, fmt.Sprintf("%d blocks", out.Blocks))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// glance is the run in a few figures.
+func glance(a *verdict.Analysis) []pair {
+	p := a.Progress()
+	state := "not decided"
+	switch {
+	case a.Decided():
+		state = "decided"
+	case p.Needs > 0 && p.Needs <= verdict.MostWorthwhile:
+		state = fmt.Sprintf("not decided, about %d more blocks", p.Needs)
+	}
+	all := []pair{{"state", state}, {"blocks", fmt.Sprint(p.Blocks)}, {"trials that count", fmt.Sprintf("%d of %d", a.Trials.Valid, a.Trials.Total)}}
+	if m := a.Primary(); m != nil && m.FloorBy != "" {
+		all = append(all, pair{"noise floor", m.FloorText()})
+	}
+	return append(all, pair{"seed", fmt.Sprint(a.Manifest.Seed)}, pair{"warnings", fmt.Sprint(len(a.Warnings))})
+}
+
+func resolution(r verdict.Resolution) string {
+	return fmt.Sprintf("%s, %s: end to end %s %s (%s), %s; in process %s a request (%s), %s",
+		r.Workload, r.Arm, r.EndToEnd.Metric.Title, r.EndToEnd.Figure(), r.EndToEnd.Range(), r.EndToEnd.Word(),
+		verdict.ShowSigned(r.InProcess.Metric, r.InProcess.Difference.Value), r.InProcess.Range(), r.InProcess.Word())
+}
+
+// shellLine is a command that a POSIX shell reads as the same words.
+func shellLine(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = w
+		if w == "" || strings.ContainsFunc(w, needsQuotes) {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+func needsQuotes(r rune) bool {
+	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@,+%", r)
+}
+
+func foot(m *record.Manifest) string {
+	parts := []string{"run " + m.ID}
+	if !m.Started.IsZero() {
+		text := m.Started.UTC().Format("2 January 2006, 15:04 UTC")
+		if d := m.Ended.Sub(m.Started); !m.Ended.IsZero() && d > 0 {
+			text += ", took " + d.Round(time.Second).String()
+		}
+		parts = append(parts, text)
+	}
+	if m.Tare != "" {
+		parts = append(parts, "tare "+m.Tare)
+	}
+	return strings.Join(append(parts, fmt.Sprintf("record schema %d", m.Schema)), " · ")
+}
+
+// htmlTrust says why the figures can be trusted, and how far.
+type htmlTrust struct {
+	Facts    []pair
+	Warnings []string
+	Invalid  []verdict.Invalid
+	Env      []record.Fact
+	Programs []htmlProgram
+	LeftOut  []pair
+	Not      []string // what the figures do not say
+}
+
+// htmlProgram is what an arm ran.
+type htmlProgram struct{ Arm, Title, Args, BuildID, Go, Modules string }
+
+func newTrust(a *verdict.Analysis) htmlTrust {
+	m := &a.Manifest
+	t := htmlTrust{Warnings: messages(a.Warnings), Invalid: a.Trials.Invalid, Env: m.Env, Not: notSaid(a)}
+	selfTest := m.SelfTest
+	if selfTest == "" {
+		selfTest = "never run on this machine (tare selftest)"
+	}
+	for _, f := range []pair{{"Design", design(a)}, {"Trials", trialCount(a.Trials)}, {"Noise floor", noise(a)},
+		{"Generator", generator(a)}, {"Pinning", pinning(m.Pinning)}, {"Self-test", selfTest}} {
+		if f.Text != "" {
+			t.Facts = append(t.Facts, f)
+		}
+	}
+	for _, arm := range m.Study.Arms {
+		p, ok := m.Programs[arm.Name]
+		if !ok {
+			continue
+		}
+		var modules []string
+		for _, name := range slices.Sorted(maps.Keys(p.Modules)) {
+			modules = append(modules, name+" "+p.Modules[name])
+		}
+		t.Programs = append(t.Programs, htmlProgram{arm.Name, arm.Title, strings.TrimSpace(p.Path + " " + shellLine(p.Args)), p.BuildID, p.Go, strings.Join(modules, ", ")})
+	}
+	for _, arm := range slices.Sorted(maps.Keys(m.LeftOut)) {
+		t.LeftOut = append(t.LeftOut, pair{arm, m.LeftOut[arm]})
+	}
+	return t
+}
+
+// notSaid are the bounds of what the run can say.
+func notSaid(a *verdict.Analysis) []string {
+	all := []string{
+		"The figures are this machine's, for these builds and these workloads; another machine has others, above all in absolute terms.",
+		"“No different” means within the band that counts, not identical. “Undecided” means that these blocks cannot tell, not that there is nothing.",
+	}
+	if p := a.Manifest.Study.Primary; p.Metric != "" {
+		title := p.Metric
+		if m, ok := study.MetricNamed(p.Metric); ok {
+			title = m.Title
+		}
+		all = append(all, fmt.Sprintf("Only %s in workload %s is decided on. All other comparisons are descriptive: each interval holds for itself, and among many some are wrong by chance.", title, p.Workload))
+	}
+	if !a.Manifest.Pinning.Disjoint {
+		all = append(all, "Generator and arms shared CPUs: response times hold what the two took from each other.")
+	}
+	return append(all, "A synthetic load is no production traffic: nothing is said of other mixes, larger bodies, slow clients or real upstreams.")
+}

@@ -1,0 +1,210 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats/hist"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// quantileFigure is the response times of a workload by quantile.
+type quantileFigure struct {
+	Plot    plot
+	Labels  []label
+	Legend  []label
+	Heads   []string // of the table
+	Rows    [][]string
+	Missing string // what could not be read
+}
+
+const (
+	quantileHeight = 320
+	// quantilePoints is how many places a curve is drawn through.
+	quantilePoints = 48
+	// behind is how many requests of a trial must lie beyond a quantile for it
+	// to be shown: p99.9 takes 10,000.
+	behind = 10
+)
+
+// spectrum is an arm's response times: all its trials in one, and each for
+// itself at the places of the curve.
+type spectrum struct {
+	arm    string
+	merged *hist.Hist
+	trials [][]int64 // by place
+}
+
+func newQuantiles(run *record.Run, workload string, arms []string) *quantileFigure {
+	fewest := fewestRequests(run, workload)
+	if fewest < 2*behind {
+		return nil
+	}
+	places := quantilePlaces(fewest / behind)
+	f := &quantileFigure{}
+	var all []spectrum
+	for _, arm := range arms {
+		s, err := newSpectrum(run, workload, arm, places)
+		if err != nil && f.Missing == "" {
+			f.Missing = err.Error()
+		}
+		all = append(all, s)
+	}
+	if !slices.ContainsFunc(all, func(s spectrum) bool { return s.merged.Count() > 0 }) {
+		if f.Missing == "" {
+			return nil
+		}
+		return f
+	}
+	f.draw(all, places)
+	f.table(all, places[len(places)-1])
+	return f
+}
+
+// fewestRequests is the least of a workload's valid trials.
+func fewestRequests(run *record.Run, workload string) float64 {
+	fewest := math.Inf(1)
+	for _, t := range run.Trials {
+		if counts(&t) && t.Workload == workload {
+			fewest = min(fewest, float64(t.Requests))
+		}
+	}
+	if math.IsInf(fewest, 1) {
+		return 0
+	}
+	return fewest
+}
+
+func counts(t *record.Trial) bool { return len(t.Invalid) == 0 && t.Block >= 0 }
+
+// quantilePlaces are the logarithms of 1/(1−q) from the lowest quantile drawn,
+// which is 0, to that of 1/most behind it.
+func quantilePlaces(most float64) []float64 {
+	places := make([]float64, quantilePoints)
+	for i := range places {
+		places[i] = math.Log(most) * float64(i) / (quantilePoints - 1)
+	}
+	return places
+}
+
+func quantileAt(place float64) float64 { return -math.Expm1(-place) }
+
+// newSpectrum reads an arm's trials one by one, since they are large.
+func newSpectrum(run *record.Run, workload, arm string, places []float64) (spectrum, error) {
+	s := spectrum{arm: arm, merged: hist.New(), trials: make([][]int64, len(places))}
+	var first error
+	for _, t := range run.Trials {
+		if !counts(&t) || t.Workload != workload || t.Arm != arm {
+			continue
+		}
+		h, err := run.Histograms(t)
+		if err != nil {
+			if first == nil {
+				first = err
+			}
+			continue
+		}
+		if h.Response == nil || h.Response.Count() == 0 {
+			continue
+		}
+		s.merged.Merge(h.Response)
+		for i, place := range places {
+			s.trials[i] = append(s.trials[i], h.Response.Quantile(quantileAt(place)))
+		}
+	}
+	return s, first
+}
+
+func (f *quantileFigure) draw(all []spectrum, places []float64) {
+	var e extent
+	for _, s := range all {
+		if s.merged.Count() > 0 {
+			e.add(logNs(s.merged.Quantile(0)), logNs(s.merged.Quantile(quantileAt(places[len(places)-1]))))
+		}
+	}
+	y := e.axis(0.05, quantileHeight)
+	x := axis{0, places[len(places)-1], across}
+	f.Plot = plot{
+		Title:  "Response time by quantile",
+		Desc:   "One line an arm, all its trials together; the time grows from bottom to top, the quantile from left to right. The table below has the figures.",
+		Height: quantileHeight, X: quantileTicks(x),
+	}
+	for _, v := range decades(math.Exp(y.lo), math.Exp(y.hi), 8) {
+		f.Plot.Y = append(f.Plot.Y, tick{quantileHeight - y.at(math.Log(v)), unit.Format(v, unit.Nanoseconds)})
+	}
+	for i, s := range all {
+		if s.merged.Count() == 0 {
+			continue
+		}
+		var line path
+		for _, place := range places {
+			line.to(x.at(place), quantileHeight-y.at(logNs(s.merged.Quantile(quantileAt(place)))))
+		}
+		f.Plot.Lines = append(f.Plot.Lines, curve{hue(i), line.String()})
+		if i == 0 || len(all) <= 4 {
+			f.Plot.Areas = append(f.Plot.Areas, curve{hue(i), s.area(places, x, y)})
+		}
+		end := quantileHeight - y.at(logNs(s.merged.Quantile(quantileAt(x.hi))))
+		f.Legend = append(f.Legend, label{Class: hue(i), Text: s.arm, From: end})
+	}
+	f.Labels = slices.Clone(f.Legend)
+	spread(f.Labels, quantileHeight)
+}
+
+// area spans the middle half of the trials.
+func (s *spectrum) area(places []float64, x, y axis) string {
+	var p path
+	for i, place := range places {
+		slices.Sort(s.trials[i])
+		n := len(s.trials[i])
+		p.to(x.at(place), quantileHeight-y.at(logNs(s.trials[i][n-1-n/4])))
+	}
+	for i := len(places) - 1; i >= 0; i-- {
+		p.to(x.at(places[i]), quantileHeight-y.at(logNs(s.trials[i][len(s.trials[i])/4])))
+	}
+	return p.String() + "Z"
+}
+
+func logNs(ns int64) float64 { return math.Log(float64(max(ns, 1))) }
+
+// shown are the quantiles that have names.
+var shown = [...]struct {
+	q    float64
+	name string
+}{{0.5, "p50"}, {0.9, "p90"}, {0.99, "p99"}, {0.999, "p99.9"}, {0.9999, "p99.99"}, {0.99999, "p99.999"}}
+
+func quantileTicks(x axis) []tick {
+	ticks := []tick{{0, "min"}}
+	for _, s := range shown {
+		if place := -math.Log1p(-s.q); place <= x.hi+1e-9 {
+			ticks = append(ticks, tick{x.at(place) / (across / 100), s.name})
+		}
+	}
+	return ticks
+}
+
+// table has the curves' figures at the named quantiles.
+func (f *quantileFigure) table(all []spectrum, highest float64) {
+	ns := study.Metric{Unit: study.Nanoseconds}
+	f.Heads = []string{"arm", "requests"}
+	for _, s := range shown {
+		if -math.Log1p(-s.q) <= highest+1e-9 {
+			f.Heads = append(f.Heads, s.name)
+		}
+	}
+	for _, s := range all {
+		if s.merged.Count() == 0 {
+			continue
+		}
+		row := []string{s.arm, unit.Number(float64(s.merged.Count()))}
+		for _, q := range shown[:len(f.Heads)-2] {
+			row = append(row, verdict.Show(ns, float64(s.merged.Quantile(q.q))))
+		}
+		f.Rows = append(f.Rows, row)
+	}
+	f.Plot.Desc += fmt.Sprintf(" Drawn as far as %d requests of every trial lie beyond.", behind)
+}
