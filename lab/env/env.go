@@ -50,6 +50,18 @@ type Fact struct {
 	Remedy  string  `json:"remedy,omitzero"` // "" where nothing needs one, or nothing helps
 }
 
+// What unknown facts say.
+const (
+	untold    = "not told"
+	unsampled = "not sampled: the look was cut short"
+)
+
+// unknown makes a fact one that could not be read, for the reason.
+func (f Fact) unknown(reason string) Fact {
+	f.Verdict, f.Value, f.Remedy = Unknown, reason, ""
+	return f
+}
+
 // Machine is where facts are read from. [This] is the one that tare runs on; a
 // test makes one of canned files. It may be read from several goroutines when
 // its functions may be called from several.

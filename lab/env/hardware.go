@@ -35,7 +35,7 @@ func processor(s *survey) Fact {
 	}
 	switch {
 	case online == 0:
-		f.Verdict, f.Value = Unknown, model
+		return f.unknown(model)
 	case online == 1:
 		f.Verdict, f.Value = Disturbs, model+", 1 CPU"
 	case online < 4:
@@ -64,7 +64,7 @@ func siblings(s *survey) Fact {
 			}
 		}
 	default:
-		f.Verdict, f.Value, f.Remedy = Unknown, "not told", ""
+		return f.unknown(untold)
 	}
 	return f
 }
@@ -116,8 +116,7 @@ func governor(s *survey) Fact {
 	}
 	kinds := s.kinds(cpus + "cpu[0-9]*/cpufreq/scaling_governor")
 	if kinds == nil {
-		f.Verdict, f.Value, f.Remedy = Unknown, "not told; a virtual machine's host decides", ""
-		return f
+		return f.unknown("not told; a virtual machine's host decides")
 	}
 	f.Value = strings.Join(kinds, ", ")
 	if driver := s.kinds(cpus + "cpu[0-9]*/cpufreq/scaling_driver"); driver != nil {
@@ -137,18 +136,18 @@ func turbo(s *survey) Fact {
 		Name: "turbo", Value: "off", Verdict: OK,
 		Why: "the clock then depends on heat and on how many cores are busy, and drifts within a run",
 	}
-	on := ""
-	if off, ok := s.number(cpus + "intel_pstate/no_turbo"); ok {
+	noTurbo, intel := s.number(cpus + "intel_pstate/no_turbo")
+	boost, other := s.number(cpus + "cpufreq/boost")
+	switch {
+	case intel:
 		f.Remedy = "echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"
-		on = map[int64]string{0: "on"}[off]
-	} else if boost, ok := s.number(cpus + "cpufreq/boost"); ok {
+	case other:
 		f.Remedy = "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost"
-		on = map[int64]string{1: "on"}[boost]
-	} else {
-		f.Verdict, f.Value = Unknown, "not told"
+	default:
+		return f.unknown(untold)
 	}
-	if on != "" {
-		f.Verdict, f.Value = Disturbs, on
+	if intel && noTurbo == 0 || !intel && boost == 1 {
+		f.Verdict, f.Value = Disturbs, "on"
 	}
 	return f
 }

@@ -20,7 +20,7 @@ func version(s *survey) Fact {
 		Why: "most of a small request's time is spent in the kernel; compare absolute figures of one version only",
 	}
 	if f.Value == "" {
-		f.Verdict, f.Value = Unknown, "not told"
+		return f.unknown(untold)
 	}
 	for word := range strings.FieldsSeq(s.text("proc/sys/kernel/version")) {
 		if strings.HasPrefix(word, "PREEMPT") {
@@ -48,7 +48,7 @@ func mitigations(s *survey) Fact {
 	}
 	f.Value = fmt.Sprintf("%d on, %d vulnerable, %d not affected", on, open, spared)
 	if on+open+spared == 0 {
-		f.Verdict, f.Value = Unknown, "not told"
+		return f.unknown(untold)
 	}
 	for word := range strings.FieldsSeq(s.text("proc/cmdline")) {
 		if strings.HasPrefix(word, "mitigations=") {
@@ -68,7 +68,7 @@ func clock(s *survey) Fact {
 	case "tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "timebase", "tod", "riscv_clocksource":
 		f.Verdict = OK
 	case "":
-		f.Verdict, f.Value, f.Remedy = Unknown, "not told", ""
+		return f.unknown(untold)
 	default:
 		f.Verdict = Disturbs
 	}
@@ -86,7 +86,7 @@ func ticks(s *survey) Fact {
 	f.Value = fmt.Sprintf("%d Hz", hz)
 	switch {
 	case err != nil:
-		f.Verdict, f.Value = Unknown, "not told"
+		return f.unknown(untold)
 	case hz < 250:
 		f.Verdict = Note
 	}
@@ -129,7 +129,7 @@ func perf(s *survey) Fact {
 	level, ok := s.number("proc/sys/kernel/perf_event_paranoid")
 	switch {
 	case !ok:
-		f.Verdict, f.Value, f.Remedy = Unknown, "not told", ""
+		return f.unknown(untold)
 	case s.may(capSysAdmin | capPerfmon), level < 1:
 		f.Verdict, f.Value = OK, "allowed"
 	case level == 1:
@@ -139,9 +139,7 @@ func perf(s *survey) Fact {
 	default:
 		f.Value = "not allowed"
 	}
-	if ok {
-		f.Value += fmt.Sprintf(" (perf_event_paranoid %d)", level)
-	}
+	f.Value += fmt.Sprintf(" (perf_event_paranoid %d)", level)
 	return f
 }
 

@@ -18,8 +18,7 @@ func cpuQuota(s *survey) Fact {
 		Remedy: "give whole CPUs (--cpuset-cpus) in place of a quota (--cpus, limits.cpu, CPUQuota=)",
 	}
 	if s.text("proc/self/cgroup") == "" {
-		f.Verdict, f.Value, f.Remedy = Unknown, "not told", ""
-		return f
+		return f.unknown(untold)
 	}
 	q := s.quota()
 	if math.IsInf(q.cpus, 1) {
@@ -46,8 +45,7 @@ func allowed(s *survey) Fact {
 	n, online := counted(list), s.online()
 	switch {
 	case n == 0:
-		f.Verdict, f.Value, f.Remedy = Unknown, "not told", ""
-		return f
+		return f.unknown(untold)
 	case n == 1 && online > 1:
 		f.Verdict = Disturbs
 	case n < online:
@@ -67,8 +65,7 @@ func memoryBound(s *survey) Fact {
 		Remedy: "raise the limit (--memory, limits.memory, MemoryMax=)",
 	}
 	if s.text("proc/self/cgroup") == "" {
-		f.Verdict, f.Value, f.Remedy = Unknown, "not told", ""
-		return f
+		return f.unknown(untold)
 	}
 	bytes, used, ok := s.memoryLimit()
 	if !ok {
@@ -107,8 +104,7 @@ func descriptors(s *survey) Fact {
 	_, hard := files(s.text("proc/self/limits"))
 	soft, _ := files(s.text("proc/" + strings.Fields(s.keyed("proc/self/status")["PPid"] + " 0")[0] + "/limits"))
 	if hard == 0 {
-		f.Verdict, f.Value, f.Remedy = Unknown, "not told", ""
-		return f
+		return f.unknown(untold)
 	}
 	f.Value = fmt.Sprintf("hard limit %d", hard)
 	if soft > 0 {

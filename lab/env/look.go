@@ -13,12 +13,17 @@ const tick = 10 * time.Millisecond
 
 // look is what counts up while a machine runs.
 type look struct {
-	busy, idle, stolen time.Duration // of all CPUs together
-	processes          map[int]process
-	stalled            map[string]pressure
-	swapped            int64 // pages, in and out
-	overheated         int64 // throttling events
+	times      times
+	processes  map[int]process
+	stalled    map[string]pressure
+	swapped    int64 // pages, in and out
+	overheated int64 // throttling events
 }
+
+// times is what all CPUs together did since boot.
+type times struct{ busy, idle, stolen time.Duration }
+
+func (t times) total() time.Duration { return t.busy + t.idle + t.stolen }
 
 // process is one process's share.
 type process struct {
@@ -35,8 +40,7 @@ type pressure struct {
 }
 
 func (m Machine) look() look {
-	l := look{processes: m.processes(), stalled: map[string]pressure{}}
-	l.busy, l.idle, l.stolen = m.times()
+	l := look{times: m.times(), processes: m.processes(), stalled: map[string]pressure{}}
 	for _, resource := range []string{"cpu", "memory", "io"} {
 		if p, ok := m.pressure(resource); ok {
 			l.stalled[resource] = p
@@ -48,8 +52,7 @@ func (m Machine) look() look {
 	return l
 }
 
-// times reads what the CPUs did since boot.
-func (m Machine) times() (busy, idle, stolen time.Duration) {
+func (m Machine) times() (t times) {
 	// user nice system idle iowait irq softirq steal; guests' time is in user.
 	for i, word := range strings.Fields(m.keyed("proc/stat")["cpu"]) {
 		n, err := strconv.ParseInt(word, 10, 48)
@@ -58,14 +61,14 @@ func (m Machine) times() (busy, idle, stolen time.Duration) {
 		}
 		switch d := time.Duration(n) * tick; i {
 		case 3, 4:
-			idle += d
+			t.idle += d
 		case 7:
-			stolen += d
+			t.stolen += d
 		default:
-			busy += d
+			t.busy += d
 		}
 	}
-	return busy, idle, stolen
+	return t
 }
 
 // pressure reads one file of /proc/pressure, whose "some" line counts the time

@@ -17,8 +17,7 @@ func available(s *survey) Fact {
 	info := s.keyed("proc/meminfo")
 	total, free := first(info["MemTotal"])<<10, first(info["MemAvailable"])<<10
 	if total <= 0 || free < 0 {
-		f.Verdict, f.Value, f.Remedy = Unknown, "not told", ""
-		return f
+		return f.unknown(untold)
 	}
 	f.Value = fmt.Sprintf("%s of %s available", size(free), size(total))
 	switch {
@@ -39,7 +38,10 @@ func swap(s *survey) Fact {
 	info := s.keyed("proc/meminfo")
 	total := first(info["SwapTotal"]) << 10
 	used := total - first(info["SwapFree"])<<10
-	if total <= 0 {
+	switch {
+	case info["SwapTotal"] == "":
+		return f.unknown(untold)
+	case total <= 0:
 		return f
 	}
 	f.Value = fmt.Sprintf("%s of %s used", size(used), size(total))
@@ -62,8 +64,7 @@ func hugePages(s *survey) Fact {
 	}
 	enabled := chosen(s.text(dir + "enabled"))
 	if enabled == "" {
-		f.Verdict, f.Value, f.Remedy = Unknown, "not told", ""
-		return f
+		return f.unknown(untold)
 	}
 	f.Value = enabled
 	if defrag := chosen(s.text(dir + "defrag")); defrag != "" {
@@ -95,7 +96,7 @@ func randomised(s *survey) Fact {
 	case "0":
 		f.Verdict, f.Value = Disturbs, "the same for every process"
 	default:
-		f.Verdict, f.Value, f.Remedy = Unknown, "not told", ""
+		return f.unknown(untold)
 	}
 	return f
 }

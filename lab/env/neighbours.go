@@ -19,21 +19,22 @@ func neighbours() []item {
 	}
 }
 
-const unsampled = "not sampled: the look was cut short"
-
 func steal(s *survey) Fact {
 	f := Fact{
 		Name: "steal", Verdict: OK,
 		Why:    "the host gave this machine's CPU time to another one, in the middle of requests",
 		Remedy: "measure at another time, or on an instance with dedicated CPUs",
 	}
-	boot := share(s.after.stolen, s.after.busy+s.after.idle+s.after.stolen)
-	stolen := s.after.stolen - s.before.stolen
-	now := share(stolen, stolen+s.after.busy-s.before.busy+s.after.idle-s.before.idle)
+	if s.after.times.total() == 0 {
+		return f.unknown(untold)
+	}
+	if !s.sampled() {
+		return f.unknown(unsampled)
+	}
+	boot := share(s.after.times.stolen, s.after.times.total())
+	now := share(s.after.times.stolen-s.before.times.stolen, s.after.times.total()-s.before.times.total())
 	f.Value = fmt.Sprintf("%.1f %% now, %.1f %% since boot", 100*now, 100*boot)
 	switch {
-	case !s.sampled():
-		f.Verdict, f.Value, f.Remedy = Unknown, unsampled, ""
 	case now >= 0.01:
 		f.Verdict = Disturbs
 	case boot >= 0.01:
@@ -74,9 +75,11 @@ func inUse(s *survey) Fact {
 		Why:    "other work takes CPUs, caches and memory bandwidth from generator and service",
 		Remedy: "stop other programs (see busy processes) or wait until they have finished",
 	}
+	if s.after.times.total() == 0 {
+		return f.unknown(untold)
+	}
 	if !s.sampled() {
-		f.Verdict, f.Value, f.Remedy = Unknown, unsampled, ""
-		return f
+		return f.unknown(unsampled)
 	}
 	own := time.Duration(0)
 	for pid, p := range s.ran() {
@@ -84,7 +87,7 @@ func inUse(s *survey) Fact {
 			own += p
 		}
 	}
-	cpu := max(0, float64(s.after.busy-s.before.busy-own)/float64(s.span))
+	cpu := max(0, share(s.after.times.busy-s.before.times.busy-own, s.span))
 	f.Verdict, f.Value = used(cpu), fmt.Sprintf("%.2f of %d CPUs, tare apart", cpu, max(s.online(), 1))
 	return f
 }
@@ -124,9 +127,11 @@ func busiest(s *survey) Fact {
 		Why:    "they are what competes with generator and service",
 		Remedy: "stop them, or wait until they have finished",
 	}
-	if !s.sampled() || s.after.processes == nil {
-		f.Verdict, f.Value, f.Remedy = Unknown, unsampled, ""
-		return f
+	if len(s.after.processes) == 0 {
+		return f.unknown(untold)
+	}
+	if !s.sampled() {
+		return f.unknown(unsampled)
 	}
 	ran := s.ran()
 	var pids []int
@@ -153,7 +158,7 @@ func busiest(s *survey) Fact {
 	case top != nil:
 		f.Value = strings.Join(top, ", ")
 	case !all: // /proc is mounted with hidepid
-		f.Verdict, f.Value, f.Remedy = Unknown, "other users' processes cannot be seen", "run tare env as root"
+		return f.unknown("other users' processes cannot be seen; run as root to see them")
 	}
 	return f
 }
@@ -177,15 +182,15 @@ func load(s *survey) Fact {
 	}
 	words := strings.Fields(s.text("proc/loadavg"))
 	if len(words) < 3 {
-		f.Verdict, f.Value, f.Remedy = Unknown, "not told", ""
-		return f
+		return f.unknown(untold)
+	}
+	minute, err := strconv.ParseFloat(words[0], 64)
+	if err != nil {
+		return f.unknown(untold)
 	}
 	f.Value = strings.Join(words[:3], " ")
-	minute, err := strconv.ParseFloat(words[0], 64)
-	switch perCPU := minute / float64(max(s.online(), 1)); {
-	case err != nil:
-		f.Verdict = Unknown
-	case perCPU >= 0.25: // never more than a note: it is the past, often tare's own
+	// Never more than a note: it is the past, and often tare's own.
+	if minute/float64(max(s.online(), 1)) >= 0.25 {
 		f.Verdict = Note
 	}
 	return f
@@ -199,12 +204,9 @@ func stalled(resource, why, remedy string) item {
 		p, ok := s.after.stalled[resource]
 		switch {
 		case !ok:
-			f.Verdict, f.Value = Unknown, "not told"
-			f.Remedy = "boot with psi=1 on a kernel from 4.20"
-			return f
+			return f.unknown("not told; Linux from 4.20 does, booted with psi=1")
 		case !s.sampled():
-			f.Verdict, f.Value, f.Remedy = Unknown, unsampled, ""
-			return f
+			return f.unknown(unsampled)
 		}
 		now := 100 * share(p.total-s.before.stalled[resource].total, s.span)
 		f.Value = fmt.Sprintf("%.1f %% of the time now, %.1f %% in the last 10 s", now, p.avg10)

@@ -25,8 +25,7 @@ func ports(s *survey) Fact {
 	}
 	n := s.ports()
 	if n == 0 {
-		f.Verdict, f.Value, f.Remedy = Unknown, "not told", ""
-		return f
+		return f.unknown(untold)
 	}
 	rate, reuse := n/60, s.text(ipv4+"tcp_tw_reuse")
 	if reuse == "1" || reuse == "2" { // 2: where both ends are on this machine, as tare's are
@@ -63,14 +62,13 @@ func waiting(s *survey) Fact {
 	words := strings.Fields(s.keyed("proc/net/sockstat")["TCP"])
 	at := slices.Index(words, "tw")
 	if at < 0 || at+1 == len(words) {
-		f.Verdict, f.Value, f.Remedy = Unknown, "not told", ""
-		return f
+		return f.unknown(untold)
 	}
 	n, err := strconv.Atoi(words[at+1])
 	f.Value = fmt.Sprintf("%d sockets", n)
 	switch ports := max(s.ports(), 1); {
 	case err != nil:
-		f.Verdict, f.Value = Unknown, "not told"
+		return f.unknown(untold)
 	case n > ports/2:
 		f.Verdict = Disturbs
 	case n > ports/20:
@@ -90,7 +88,7 @@ func finTimeout(s *survey) Fact {
 	seconds, ok := s.number(ipv4 + "tcp_fin_timeout")
 	f.Value = fmt.Sprintf("%d s", seconds)
 	if !ok {
-		f.Verdict, f.Value = Unknown, "not told"
+		return f.unknown(untold)
 	}
 	return f
 }
@@ -104,8 +102,7 @@ func backlog(s *survey) Fact {
 	accept, ok := s.number("proc/sys/net/core/somaxconn")
 	syn, ok2 := s.number(ipv4 + "tcp_max_syn_backlog")
 	if !ok || !ok2 {
-		f.Verdict, f.Value, f.Remedy = Unknown, "not told", ""
-		return f
+		return f.unknown(untold)
 	}
 	f.Value = fmt.Sprintf("somaxconn %d, tcp_max_syn_backlog %d", accept, syn)
 	switch least := min(accept, syn); {
@@ -143,10 +140,13 @@ func fastOpen(s *survey) Fact {
 		Name: "tcp fast open", Verdict: Note,
 		Why: "saves a round trip a connection where both ends ask for it; tare's generator does not",
 	}
-	value, ok := map[string]string{"0": "off", "1": "for clients", "2": "for servers", "3": "for both"}[s.text(ipv4+"tcp_fastopen")]
-	f.Value = value
+	bits, ok := s.number(ipv4 + "tcp_fastopen")
 	if !ok {
-		f.Verdict, f.Value = Unknown, "not told"
+		return f.unknown(untold)
+	}
+	f.Value = [...]string{"off", "for clients", "for servers", "for both"}[bits&3]
+	if bits&3 == 0 {
+		f.Verdict = OK
 	}
 	return f
 }
@@ -159,7 +159,7 @@ func congestion(s *survey) Fact {
 	}
 	switch f.Value {
 	case "":
-		f.Verdict, f.Value, f.Remedy = Unknown, "not told", ""
+		return f.unknown(untold)
 	case "cubic", "reno":
 		f.Verdict = OK
 	}
@@ -173,8 +173,7 @@ func buffers(s *survey) Fact {
 	}
 	read, written := strings.Fields(s.text(ipv4+"tcp_rmem")), strings.Fields(s.text(ipv4+"tcp_wmem"))
 	if len(read) != 3 || len(written) != 3 {
-		f.Verdict, f.Value = Unknown, "not told"
-		return f
+		return f.unknown(untold)
 	}
 	f.Value = fmt.Sprintf("receive %s, grows to %s; send %s, grows to %s",
 		size(first(read[1])), size(first(read[2])), size(first(written[1])), size(first(written[2])))

@@ -11,11 +11,12 @@ func virtual(s *survey) Fact {
 		Why:    "a host shares its CPUs, caches and clock with machines that cannot be seen from here",
 		Remedy: "measure on hardware of your own, or on an instance with dedicated CPUs",
 	}
-	kind := s.hypervisor()
-	if kind == "" {
-		return f
+	if !s.exists("proc/cpuinfo") {
+		return f.unknown(untold)
 	}
-	f.Verdict, f.Value = Note, kind
+	if kind := s.hypervisor(); kind != "" {
+		f.Verdict, f.Value = Note, kind
+	}
 	return f
 }
 
