@@ -39,19 +39,27 @@ func (c *envCmd) Run(ctx context.Context, t *terminal) error {
 	if err := c.show(t, facts); err != nil {
 		return fmt.Errorf("writing the environment: %w", err)
 	}
+	if c.Strict {
+		return refuse(facts)
+	}
+	return nil
+}
+
+// refuse is the error of a machine on which something disturbs measuring.
+func refuse(facts []env.Fact) error {
 	var disturbing []string
 	for _, f := range facts {
 		if f.Verdict == env.Disturbs {
 			disturbing = append(disturbing, f.Name)
 		}
 	}
-	if c.Strict && disturbing != nil {
-		return &failure{
-			status: exitThreshold, hint: "`tare env --why` names remedies and reasons",
-			err: fmt.Errorf("measuring is disturbed by %s", strings.Join(disturbing, ", ")),
-		}
+	if disturbing == nil {
+		return nil
 	}
-	return nil
+	return &failure{
+		status: exitThreshold, hint: "`tare env --why` names remedies and reasons",
+		err: fmt.Errorf("measuring is disturbed by %s", strings.Join(disturbing, ", ")),
+	}
 }
 
 func (c *envCmd) show(t *terminal, facts []env.Fact) error {

@@ -271,3 +271,20 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/environment.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := env.Machine{System: "plan9", Nap: func(d time.Duration) time.Duration { return d }}
+	facts := other.Read(t.Context())
+	for _, name := range machines {
+		facts = append(facts, canned(archived(t, name)).Read(t.Context())...)
+	}
+	for _, f := range facts {
+		if !strings.Contains(string(page), "`"+f.Name+"`") {
+			t.Errorf("docs/environment.md says nothing about %q", f.Name)
+		}
+	}
+}
