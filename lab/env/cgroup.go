@@ -37,8 +37,8 @@ func (m Machine) group(controller string) (dirs []string, version int) {
 		if !ok || strings.HasPrefix(below, "..") {
 			below = ""
 		}
-		for below = path.Clean(below); below != "."; below = path.Dir(below) {
-			dirs = append(dirs, path.Join(at, below))
+		for group := path.Clean("/" + below); group != "/"; group = path.Dir(group) {
+			dirs = append(dirs, path.Join(at, group))
 		}
 		return append(dirs, at), version
 	}

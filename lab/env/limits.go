@@ -51,10 +51,7 @@ func allowed(s *survey) Fact {
 	case n < online:
 		f.Verdict = Note
 	}
-	f.Value = list
-	if n < online {
-		f.Value = fmt.Sprintf("%s, %d of %d", list, n, online)
-	}
+	f.Value = fmt.Sprintf("%d of %d: %s", n, online, list)
 	return f
 }
 
@@ -108,6 +105,7 @@ func descriptors(s *survey) Fact {
 	}
 	f.Value = fmt.Sprintf("hard limit %d", hard)
 	if soft > 0 {
+		soft = min(soft, hard) // the parent may have more than it left to tare
 		f.Value = fmt.Sprintf("soft limit %d, hard limit %d", soft, hard)
 	}
 	switch {
