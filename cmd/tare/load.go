@@ -1,0 +1,174 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tarehq/tare/load"
+)
+
+// loadCmd loads URLs and measures their answers.
+type loadCmd struct {
+	URLs     []string     `arg:"" optional:"" name:"url" help:"What to ask for, http:// if it does not say; several are drawn equally often."`
+	Offer    loadOffer    `embed:"" group:"Load:"`
+	Request  loadRequest  `embed:"" group:"Requests:"`
+	Carriage loadCarriage `embed:"" group:"Connections:"`
+	Verify   loadVerify   `embed:"" group:"Answers (one that is not so counts as unverified, an error):"`
+	Judge    loadJudge    `embed:"" group:"Judgement:"`
+	Output   loadOutput   `embed:"" group:"Output:"`
+}
+
+// loadOffer says how much is asked for.
+type loadOffer struct {
+	Connections int           `short:"c" help:"Connections kept busy (0: 64); with --rate the most that may be open (0: 4096)."`
+	Duration    time.Duration `short:"d" help:"Length of the measured part (0: 10s, unless -n or a schedule ends it); with --find-max of each probe (0: 5s)."`
+	Requests    int64         `short:"n" help:"Number of measured requests (0: as many as fit)."`
+	Rate        string        `short:"r" help:"Open loop: so many requests a second, whatever the answers do: 1000, poisson:1000, ramp:100-5000/30s or steps:100,200,400/10s." placeholder:"RATE"`
+	MaxInFlight int           `help:"With --rate: requests in flight beyond which the next are dropped, and counted (0: they wait)." placeholder:"N"`
+	WarmUp      time.Duration `help:"Load before the measured part."`
+	FindMax     string        `help:"Find the highest rate that holds this threshold, such as 'p99<50ms'." placeholder:"THRESHOLD"`
+	Seed        uint64        `help:"Fixes random arrivals and the choice of URLs (0: 1)."`
+}
+
+// loadRequest says what is asked for.
+type loadRequest struct {
+	Method   string   `short:"m" help:"Method (default: GET, or POST with a body)."`
+	Header   []string `short:"H" sep:"none" help:"Header field, as 'Name: value'; repeatable." placeholder:"FIELD"`
+	Body     string   `short:"b" xor:"body" help:"Body." placeholder:"TEXT"`
+	BodyFile string   `xor:"body" help:"File that holds the body." placeholder:"FILE"`
+	Targets  string   `short:"t" help:"File of what to ask for, a line each: METHOD URL [WEIGHT]; # begins a comment." placeholder:"FILE"`
+	Feed     string   `help:"CSV or JSON Lines file that fills {{.name}} in URLs, header fields and body, a record a request." placeholder:"FILE"`
+}
+
+// loadCarriage says how requests travel.
+type loadCarriage struct {
+	Timeout        time.Duration `default:"30s" help:"Bound on one request, connecting included (0: none)."`
+	NewConnections share         `help:"Share of requests that get a connection of their own; without a value all." placeholder:"SHARE"`
+	TLSResume      bool          `name:"tls-resume" default:"true" negatable:"" help:"Resume TLS sessions."`
+	CA             string        `name:"ca" help:"PEM file of certificate authorities to trust." placeholder:"FILE"`
+	Insecure       bool          `short:"k" help:"Do not verify certificates."`
+	HTTP2          bool          `name:"http2" help:"HTTP/2: negotiated on https, by prior knowledge on http."`
+	Streams        int           `help:"With --http2: requests in flight on a connection (0: 1; with --rate at most 100)." placeholder:"N"`
+	Unix           string        `help:"Unix socket to connect to instead of the URL's host." placeholder:"PATH"`
+	Threads        int           `help:"Event loops (0: one a CPU)." placeholder:"N"`
+	Engine         string        `enum:"auto,epoll,goroutine" default:"auto" help:"How requests are driven: auto, epoll or goroutine."`
+}
+
+// loadVerify says which answers are correct.
+type loadVerify struct {
+	VerifyStatus int      `help:"Status that answers must have." placeholder:"CODE"`
+	VerifyHeader []string `sep:"none" help:"Header field that answers must have, as 'Name: value'; repeatable." placeholder:"FIELD"`
+	VerifyBody   string   `help:"Text that bodies must contain." placeholder:"TEXT"`
+	VerifyLength *int64   `help:"Length that bodies must have, in bytes." placeholder:"N"`
+	VerifySHA256 string   `name:"verify-sha256" help:"SHA-256 that bodies must have." placeholder:"HEX"`
+}
+
+// loadOutput says where results go.
+type loadOutput struct {
+	JSON    bool   `name:"json" help:"Print JSON instead of the summary."`
+	Output  string `short:"o" help:"Write the JSON to a file, whole or not at all." placeholder:"FILE"`
+	CSV     string `name:"csv" help:"Write the series as CSV." placeholder:"FILE"`
+	HDR     string `name:"hdr" help:"Write the histograms as an HdrHistogram log." placeholder:"FILE"`
+	Journal string `help:"Append the state of the run every second, a JSON line each (with -o X.json: X.journal.jsonl)." placeholder:"FILE"`
+	Quiet   bool   `short:"q" help:"No progress."`
+}
+
+// Help shows examples.
+func (c *loadCmd) Help() string {
+	return `tare load localhost:8080                        64 connections kept busy for 10 s
+tare load -c 256 -d 30s URL                     256 for 30 s
+tare load -r 1000 -d 1m URL                     1,000 requests a second, come what may
+tare load -r ramp:100-5000/30s URL              from 100 to 5,000 a second within 30 s
+tare load --find-max 'p99<50ms' URL             the highest rate with p99 under 50 ms
+tare load --fail-if 'p99>50ms' -o run.json URL  for a pipeline
+
+With --rate response times count from when a request should have begun, so a
+server that stalls is charged for those that had to wait. Without it each
+connection asks again when it has been answered, and a stall hides what it
+delays.
+
+Exit status: 0 done and thresholds held, 1 could not (nothing listens, no
+request was answered, output not written), 2 asked wrongly, 3 a threshold did not
+hold, 4 too few requests to judge one, 5 the rate asked for was not offered
+(requests dropped, or begun late), 130 interrupted; what was measured is kept
+and shown all the same.`
+}
+
+// Run offers the load, writes what was asked for and judges.
+func (c *loadCmd) Run(ctx context.Context, t *terminal) error {
+	o, err := c.options()
+	if err != nil {
+		return err
+	}
+	if err := c.Judge.parse(); err != nil {
+		return err
+	}
+	if err := c.Output.check(); err != nil {
+		return err
+	}
+	if c.Offer.FindMax != "" {
+		return c.search(ctx, t, o)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w, err := c.watch(t, cancel)
+	if err != nil {
+		return err
+	}
+	o.Progress = w.progress
+	res, err := load.Run(ctx, o)
+	werr := w.close()
+	if res == nil {
+		return refused(err)
+	}
+	return c.finish(t, res, cmp.Or(err, werr))
+}
+
+// watch begins to show and to journal a run.
+func (c *loadCmd) watch(t *terminal, stop func()) (*watcher, error) {
+	j, err := c.Output.openJournal()
+	if err != nil {
+		return nil, err
+	}
+	return newWatcher(t, watcherOptions{
+		Title: c.title(), Journal: j, Quiet: c.Output.Quiet, Open: c.Offer.Rate != "" || c.Offer.FindMax != "",
+		Requests: c.Offer.Requests, Stop: stop,
+	}), nil
+}
+
+// finish writes and shows a result. err is what went wrong with the run or its
+// journal: the result is kept all the same.
+func (c *loadCmd) finish(t *terminal, res *load.Result, err error) error {
+	keep := c.Output.keep(res)
+	outcomes := c.Judge.outcomes(res)
+	var shown error
+	if c.Output.JSON {
+		shown = printJSON(t, res)
+		for _, o := range outcomes {
+			fmt.Fprintln(t.err, o)
+		}
+	} else {
+		s := summary{terminal: t, res: res, open: c.Offer.Rate != "", title: c.title()}
+		shown = s.print(outcomes)
+	}
+	switch {
+	case err != nil:
+		return could(err)
+	case keep != nil || shown != nil:
+		return errors.Join(keep, shown)
+	}
+	return verdictOf(res, outcomes, c.Offer.Rate != "")
+}
+
+func printJSON(t *terminal, v any) error {
+	e := json.NewEncoder(t.out)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("writing JSON: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,280 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/load/pace"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// share is a flag's value from 0 to 1 that is 1 when none is given.
+type share float64
+
+// IsBool lets the flag stand without a value.
+func (s *share) IsBool() bool { return true }
+
+// Decode reads the value, as 0.1 or 10%.
+func (s *share) Decode(ctx *kong.DecodeContext) error {
+	if ctx.Scan.Peek().Type != kong.FlagValueToken {
+		*s = 1
+		return nil
+	}
+	text := ctx.Scan.Pop().String()
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		v, err = unit.ParseShare(text)
+	}
+	if err != nil || !(v >= 0 && v <= 1) {
+		return fmt.Errorf("%q is no share: want 0 to 1, or a percentage", text)
+	}
+	*s = share(v)
+	return nil
+}
+
+// options are what the flags ask for.
+func (c *loadCmd) options() (load.Options, error) {
+	o := load.Options{
+		Connections: c.Offer.Connections, MaxInFlight: c.Offer.MaxInFlight, Duration: c.Offer.Duration,
+		Requests: c.Offer.Requests, WarmUp: c.Offer.WarmUp, Seed: c.Offer.Seed,
+		NewConnections: float64(c.Carriage.NewConnections), NoResume: !c.Carriage.TLSResume, Timeout: c.Carriage.Timeout,
+		Unix: c.Carriage.Unix, Streams: c.Carriage.Streams, Threads: c.Carriage.Threads,
+	}
+	if err := c.check(); err != nil {
+		return o, err
+	}
+	if c.Carriage.HTTP2 {
+		o.Protocol = load.HTTP2
+	}
+	if c.Carriage.Engine != "auto" {
+		o.Engine = load.Engine(c.Carriage.Engine)
+	}
+	if o.Timeout == 0 {
+		o.Timeout = -1 // none
+	}
+	var err error
+	if c.Offer.Rate != "" {
+		if o.Schedule, err = pace.Parse(c.Offer.Rate, c.Offer.Seed); err != nil {
+			return o, asked("--rate takes "+pace.Forms, fmt.Errorf("--rate: %w", err))
+		}
+	}
+	if o.TLS, err = c.Carriage.tls(); err != nil {
+		return o, err
+	}
+	if c.Request.Feed != "" {
+		if o.Feeder, err = load.OpenFeeder(c.Request.Feed); err != nil {
+			return o, asked("--feed takes a .csv file with a header row, or a .jsonl file", fmt.Errorf("--feed: %w", err))
+		}
+	}
+	o.Targets, err = c.targets()
+	return o, err
+}
+
+// check refuses numbers and combinations that cannot be meant.
+func (c *loadCmd) check() error {
+	for _, f := range []struct {
+		flag  string
+		value int64
+	}{
+		{"--connections", int64(c.Offer.Connections)}, {"--duration", int64(c.Offer.Duration)},
+		{"--requests", c.Offer.Requests}, {"--max-in-flight", int64(c.Offer.MaxInFlight)},
+		{"--warm-up", int64(c.Offer.WarmUp)}, {"--timeout", int64(c.Carriage.Timeout)},
+		{"--streams", int64(c.Carriage.Streams)}, {"--threads", int64(c.Carriage.Threads)},
+	} {
+		if f.value < 0 {
+			return asked("leave it out for the default", fmt.Errorf("%s is negative", f.flag))
+		}
+	}
+	search := c.Offer.FindMax != ""
+	for _, f := range []struct {
+		wrong       bool
+		what, claim string
+	}{
+		{c.Offer.MaxInFlight > 0 && c.Offer.Rate == "" && !search, "--max-in-flight", "needs --rate: without one, the connections bound what is in flight"},
+		{c.Carriage.Streams > 0 && !c.Carriage.HTTP2, "--streams", "needs --http2"},
+		{search && c.Offer.Rate != "", "--rate", "does not go with --find-max, which picks the rates"},
+		{search && c.Offer.Requests > 0, "--requests", "does not go with --find-max: --duration is the length of each probe"},
+		{search && len(c.Judge.FailIf) > 0, "--fail-if", "does not go with --find-max: its threshold is what is held"},
+		{search && c.Output.CSV != "", "--csv", "does not go with --find-max: load the rate found with --rate"},
+		{search && c.Output.HDR != "", "--hdr", "does not go with --find-max: load the rate found with --rate"},
+	} {
+		if f.wrong {
+			return asked("see `tare load --help`", fmt.Errorf("%s %s", f.what, f.claim))
+		}
+	}
+	return nil
+}
+
+// tls is nil where https is to be verified as usual.
+func (c *loadCarriage) tls() (*tls.Config, error) {
+	if c.CA == "" && !c.Insecure {
+		return nil, nil
+	}
+	config := &tls.Config{InsecureSkipVerify: c.Insecure}
+	if c.CA == "" {
+		return config, nil
+	}
+	pem, err := os.ReadFile(c.CA)
+	if err != nil {
+		return nil, asked("--ca takes a file of PEM certificates", fmt.Errorf("--ca: %w", err))
+	}
+	config.RootCAs = x509.NewCertPool()
+	if !config.RootCAs.AppendCertsFromPEM(pem) {
+		return nil, asked("--ca takes a file of PEM certificates", fmt.Errorf("--ca: %s holds no certificate", c.CA))
+	}
+	return config, nil
+}
+
+// targets are the URLs and the lines of the targets file, each with the header
+// fields, body and checks that the flags give.
+func (c *loadCmd) targets() ([]load.Target, error) {
+	body, method := []byte(c.Request.Body), c.Request.Method
+	if c.Request.BodyFile != "" {
+		var err error
+		if body, err = os.ReadFile(c.Request.BodyFile); err != nil {
+			return nil, asked("--body-file takes a file that can be read", fmt.Errorf("--body-file: %w", err))
+		}
+	}
+	if method == "" && (len(body) > 0 || c.Request.BodyFile != "") {
+		method = "POST"
+	}
+	var all []load.Target
+	for _, u := range c.URLs {
+		all = append(all, load.Target{Method: method, URL: absolute(u)})
+	}
+	if c.Request.Targets != "" {
+		listed, err := readTargets(c.Request.Targets)
+		if err != nil {
+			return nil, asked("--targets takes lines such as: GET http://localhost:8080/ 3", err)
+		}
+		all = append(all, listed...)
+	}
+	if len(all) == 0 {
+		return nil, asked("try `tare load http://localhost:8080/`", errors.New("no URL is given"))
+	}
+	header, err := fields("--header", c.Request.Header)
+	if err != nil {
+		return nil, err
+	}
+	verify, err := c.Verify.verify()
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		all[i].Header, all[i].Body, all[i].Verify = header, body, verify
+	}
+	return all, nil
+}
+
+func (c *loadVerify) verify() (load.Verify, error) {
+	header, err := fields("--verify-header", c.VerifyHeader)
+	return load.Verify{Status: c.VerifyStatus, Header: header, Contains: c.VerifyBody,
+		Length: c.VerifyLength, SHA256: c.VerifySHA256}, err
+}
+
+// absolute is u with a scheme.
+func absolute(u string) string {
+	if u == "" || strings.Contains(u, "://") {
+		return u
+	}
+	return "http://" + u
+}
+
+// fields reads header fields.
+func fields(flag string, lines []string) ([]load.Field, error) {
+	var all []load.Field
+	for _, l := range lines {
+		name, value, ok := strings.Cut(l, ":")
+		if !ok || name == "" {
+			return nil, asked("write it as 'Accept: text/html'", fmt.Errorf("%s %q is not of the form 'Name: value'", flag, l))
+		}
+		all = append(all, load.Field{Name: name, Value: strings.TrimSpace(value)})
+	}
+	return all, nil
+}
+
+// readTargets reads lines of METHOD URL [WEIGHT].
+func readTargets(path string) ([]load.Target, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--targets: %w", err)
+	}
+	var all []load.Target
+	n := 0
+	for line := range strings.Lines(string(data)) {
+		n++
+		f := strings.Fields(line)
+		if len(f) == 0 || strings.HasPrefix(f[0], "#") {
+			continue
+		}
+		if len(f) < 2 || len(f) > 3 {
+			return nil, fmt.Errorf("%s:%d: %d words: want METHOD URL [WEIGHT]", path, n, len(f))
+		}
+		t := load.Target{Method: f[0], URL: absolute(f[1])}
+		if len(f) == 3 {
+			if t.Weight, err = strconv.Atoi(f[2]); err != nil || t.Weight < 1 {
+				return nil, fmt.Errorf("%s:%d: weight %q: want a whole number of at least 1", path, n, f[2])
+			}
+		}
+		all = append(all, t)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: %w: no line names a URL", path, fs.ErrInvalid)
+	}
+	return all, nil
+}
+
+// title says in a line what is offered to whom.
+func (c *loadCmd) title() string {
+	var what string
+	switch {
+	case len(c.URLs) == 1 && c.Request.Targets == "":
+		what = absolute(c.URLs[0])
+	case len(c.URLs) == 0:
+		what = c.Request.Targets
+	default:
+		what = fmt.Sprintf("%s and others", absolute(c.URLs[0]))
+	}
+	if scheme, rest, ok := strings.Cut(what, "://"); ok {
+		if _, host, secret := strings.Cut(rest, "@"); secret {
+			what = scheme + "://…@" + host // a password is not for screens
+		}
+	}
+	return what + ", " + c.how()
+}
+
+// how names the loop.
+func (c *loadCmd) how() string {
+	switch n := c.Offer.Connections; {
+	case c.Offer.FindMax != "":
+		return "looking for the highest rate with " + c.Offer.FindMax
+	case c.Offer.Rate != "":
+		return "open loop at " + c.Offer.Rate
+	case n == 0:
+		return "closed loop of 64 connections"
+	default:
+		return "closed loop of " + count(uint64(n), "connection")
+	}
+}
+
+// count is a number of things.
+func count(n uint64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return unit.Format(float64(n), unit.Count) + " " + noun
+}
+
+// seconds is a duration to a tenth of a second.
+func seconds(d time.Duration) string {
+	return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/tarehq/tare/load"
+)
+
+// loadJudge says what a result must hold.
+type loadJudge struct {
+	FailIf []string `sep:"none" help:"Exit with status 3 if this is so, such as 'p99>50ms', 'errors>0.1%' or 'rate<1000'; repeatable." placeholder:"THRESHOLD"`
+
+	thresholds []load.Threshold
+}
+
+// parse reads the thresholds.
+func (j *loadJudge) parse() error {
+	for _, s := range j.FailIf {
+		th, err := load.ParseThreshold(s)
+		if err != nil {
+			return asked("--fail-if takes p50 to p99.999, max, mean, errors or rate, < or >, and a bound", fmt.Errorf("--fail-if: %w", err))
+		}
+		j.thresholds = append(j.thresholds, th)
+	}
+	return nil
+}
+
+// outcome is what became of a threshold.
+type outcome struct {
+	threshold load.Threshold
+	failed    bool
+	value     string
+	err       error // it could not be judged
+}
+
+func (o outcome) String() string {
+	switch {
+	case o.err != nil:
+		return fmt.Sprintf("fail if %s: inconclusive, %v", o.threshold, o.err)
+	case o.failed:
+		return fmt.Sprintf("fail if %s: failed, it is %s", o.threshold, o.value)
+	default:
+		return fmt.Sprintf("fail if %s: held, it is %s", o.threshold, o.value)
+	}
+}
+
+func (j *loadJudge) outcomes(res *load.Result) []outcome {
+	var all []outcome
+	for _, th := range j.thresholds {
+		o := outcome{threshold: th}
+		o.failed, o.value, o.err = th.Holds(res)
+		all = append(all, o)
+	}
+	return all
+}
+
+// verdictOf is the exit status of a result that was shown. A rate that was not
+// offered comes before the thresholds: they speak of that rate.
+func verdictOf(res *load.Result, outcomes []outcome, open bool) error {
+	if res.Ended != "" {
+		return &failure{status: exitInterrupted}
+	}
+	if open && res.Counts.Dropped > 0 {
+		return &failure{status: exitNotOffered, err: fmt.Errorf("%s of %d were dropped: the rate was not offered",
+			count(res.Counts.Dropped, "request"), res.Counts.Scheduled), hint: "ask for a lower --rate, or allow more with --max-in-flight and --connections"}
+	}
+	if open && res.Bound {
+		return &failure{status: exitNotOffered, err: errors.New("the rate was not offered on time"),
+			hint: "ask for a lower --rate, or give the generator more --threads or CPUs of its own"}
+	}
+	var undecided error
+	for _, o := range outcomes {
+		if o.failed {
+			return &failure{status: exitThreshold}
+		}
+		if o.err != nil {
+			undecided = &failure{status: exitUndecided, err: o.err,
+				hint: fmt.Sprintf("%s needs %s: raise --duration, --requests or --rate", o.threshold, count(o.threshold.Requests(), "request"))}
+		}
+	}
+	return undecided
+}
+
+// refused is an error without a result: of the machine where the system gave
+// it, else a mistake in what was asked for.
+func refused(err error) error {
+	if _, ok := errors.AsType[syscall.Errno](err); ok {
+		return could(err)
+	}
+	return asked("see `tare load --help`", err)
+}
+
+// could is an error of a run, with the flag that helps.
+func could(err error) error {
+	f := &failure{status: exitCould, err: errors.New(strings.ReplaceAll(err.Error(), "\n", ": "))}
+	var (
+		invalid x509.CertificateInvalidError
+		unknown x509.UnknownAuthorityError
+		name    x509.HostnameError
+	)
+	switch {
+	case errors.As(err, &unknown):
+		f.hint = "--ca FILE names the authority to trust, --insecure trusts all"
+	case errors.As(err, &invalid), errors.As(err, &name):
+		f.hint = "--insecure does not verify certificates"
+	}
+	return f
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/stats/hist"
+)
+
+// check finds out before a run what would keep its results from being written
+// after it.
+func (c *loadOutput) check() error {
+	for _, f := range []struct{ flag, path string }{
+		{"--output", c.Output}, {"--csv", c.CSV}, {"--hdr", c.HDR}, {"--journal", c.Journal},
+	} {
+		if f.path == "" {
+			continue
+		}
+		dir := filepath.Dir(f.path)
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return &failure{status: exitCould, err: fmt.Errorf("%s %s: there is no folder %s", f.flag, f.path, dir), hint: "create the folder first"}
+		}
+		if info, err := os.Stat(f.path); err == nil && info.IsDir() {
+			return &failure{status: exitCould, err: fmt.Errorf("%s %s: that is a folder", f.flag, f.path), hint: "name a file in it"}
+		}
+	}
+	return nil
+}
+
+// keep writes a result to the files asked for; each that can be is written.
+func (c *loadOutput) keep(res *load.Result) error {
+	return errors.Join(
+		c.keepJSON(res),
+		keepFile(c.CSV, res.WriteSeries),
+		keepFile(c.HDR, func(w io.Writer) error { return hist.WriteLog(w, entries(res)) }),
+	)
+}
+
+func (c *loadOutput) keepJSON(v any) error {
+	return keepFile(c.Output, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(v)
+	})
+}
+
+// keepFile replaces a file; "" is none.
+func keepFile(path string, write func(io.Writer) error) error {
+	if path == "" {
+		return nil
+	}
+	return replaceFile(path, func(f *os.File) error { return write(f) })
+}
+
+// entries are the histograms of a result that hold something.
+func entries(res *load.Result) []hist.Entry {
+	var all []hist.Entry
+	for _, e := range []hist.Entry{
+		{Tag: "response", Hist: res.Response}, {Tag: "service", Hist: res.Service}, {Tag: "lag", Hist: res.Lag},
+		{Tag: "first-byte", Hist: res.FirstByte}, {Tag: "connect", Hist: res.Connect}, {Tag: "handshake", Hist: res.Handshake},
+	} {
+		if e.Hist.Count() > 0 {
+			e.Start, e.Length = res.Started, res.Elapsed
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// journal is a file that a run's state is appended to every second, so that
+// what was seen outlives even a kill. Nil writes nothing.
+type journal struct {
+	f   *os.File
+	err error // the first
+}
+
+// journalLine is the state of a run.
+type journalLine struct {
+	Time      time.Time     `json:"time"`
+	ElapsedNS time.Duration `json:"elapsed_ns"` // negative while warming up
+	Rate      float64       `json:"rate"`       // answers a second over about the last second
+	InFlight  int           `json:"in_flight"`
+	Scheduled uint64        `json:"scheduled"`
+	Status    [6]uint64     `json:"status"` // answers by class: the third is 2xx
+	Failed    uint64        `json:"failed"`
+	Dropped   uint64        `json:"dropped"`
+	P50NS     int64         `json:"p50_ns"` // response times so far
+	P90NS     int64         `json:"p90_ns"`
+	P99NS     int64         `json:"p99_ns"`
+	MaxNS     int64         `json:"max_ns"`
+}
+
+// openJournal opens the journal asked for, or the one beside --output.
+func (c *loadOutput) openJournal() (*journal, error) {
+	path := c.Journal
+	if path == "" && c.Output != "" {
+		path = strings.TrimSuffix(c.Output, filepath.Ext(c.Output)) + ".journal.jsonl"
+	}
+	if path == "" {
+		return nil, nil
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("opening journal: %w", err)
+	}
+	return &journal{f: f}, nil
+}
+
+// note appends a state.
+func (j *journal) note(s load.Snapshot) {
+	if j == nil || j.err != nil {
+		return
+	}
+	h := s.Response
+	line, err := json.Marshal(journalLine{
+		Time: time.Now().UTC(), ElapsedNS: s.Elapsed, Rate: s.Rate, InFlight: s.Flight,
+		Scheduled: s.Counts.Scheduled, Status: s.Counts.Status, Failed: s.Counts.Failed(), Dropped: s.Counts.Dropped,
+		P50NS: h.Quantile(.5), P90NS: h.Quantile(.9), P99NS: h.Quantile(.99), MaxNS: h.Max(),
+	})
+	if err == nil {
+		_, err = j.f.Write(append(line, '\n'))
+	}
+	j.err = err
+}
+
+// close reports the first error of the journal.
+func (j *journal) close() error {
+	if j == nil {
+		return nil
+	}
+	if err := errors.Join(j.err, j.f.Close()); err != nil {
+		return fmt.Errorf("writing journal: %w", err)
+	}
+	return nil
+}

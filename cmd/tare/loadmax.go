@@ -1,0 +1,114 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// search finds the highest rate that holds a threshold.
+func (c *loadCmd) search(ctx context.Context, t *terminal, o load.Options) error {
+	if _, err := load.ParseThreshold(c.Offer.FindMax); err != nil {
+		return asked("--find-max takes p50 to p99.999, max, mean, errors or rate, < or >, and a bound", fmt.Errorf("--find-max: %w", err))
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w, err := c.watch(t, cancel)
+	if err != nil {
+		return err
+	}
+	o.Progress = w.progress
+	found, err := load.FindMax(ctx, o, load.SearchOptions{
+		Threshold: c.Offer.FindMax, Step: c.Offer.Duration,
+		Report: func(p load.Probe) { w.say(probeLine(p)) },
+	})
+	werr := w.close()
+	if found == nil || len(found.Probes) == 0 && err != nil {
+		return refused(err)
+	}
+	if err := errors.Join(c.Output.keepJSON(found), c.showSearch(t, found)); err != nil {
+		return err
+	}
+	if err := cmp.Or(err, werr); err != nil {
+		return could(err)
+	}
+	return searchVerdict(found)
+}
+
+// probeLine tells of a probe in a line.
+func probeLine(p load.Probe) string {
+	parts := []string{fmt.Sprintf("%10s", unit.Format(p.Rate, unit.PerSecond))}
+	if p.Held {
+		parts = append(parts, "held")
+	} else {
+		parts = append(parts, "not held: "+strings.ReplaceAll(p.Reason, "\n", ": "))
+	}
+	if p.Value != "" {
+		parts = append(parts, p.Value)
+	}
+	if p.Confirm {
+		parts = append(parts, "asked again")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (c *loadCmd) showSearch(t *terminal, found *load.SearchResult) error {
+	if c.Output.JSON {
+		return printJSON(t, found)
+	}
+	lines := []string{c.title()}
+	for _, p := range found.Probes {
+		lines = append(lines, probeLine(p))
+	}
+	switch {
+	case found.Rate == 0:
+		lines = append(lines, fmt.Sprintf("no rate held %s", found.Threshold))
+	case found.Confirmed:
+		lines = append(lines, fmt.Sprintf("%s is the highest rate found to hold %s, confirmed by a second probe", unit.Format(found.Rate, unit.PerSecond), found.Threshold))
+	default:
+		lines = append(lines, fmt.Sprintf("%s held %s, not confirmed by a second probe", unit.Format(found.Rate, unit.PerSecond), found.Threshold))
+	}
+	for _, w := range found.Warnings {
+		lines = append(lines, "warning: "+w.Error())
+	}
+	if found.Ended != "" {
+		lines = append(lines, "ended early: "+found.Ended)
+	}
+	if _, err := fmt.Fprintln(t.out, strings.Join(lines, "\n")); err != nil {
+		return fmt.Errorf("writing summary: %w", err)
+	}
+	return nil
+}
+
+// searchVerdict is the exit status of a search that was shown.
+func searchVerdict(found *load.SearchResult) error {
+	switch {
+	case found.Ended == "interrupted":
+		return &failure{status: exitInterrupted}
+	case found.Rate == 0:
+		return &failure{status: exitThreshold}
+	case !found.Confirmed:
+		return &failure{status: exitUndecided, err: errors.New("the rate found was not confirmed"), hint: "raise --duration, the length of each probe"}
+	case boundByGenerator(found):
+		return &failure{status: exitNotOffered, err: errors.New("higher rates could not be offered: the limit is the generator's"),
+			hint: "give the generator more --threads, or CPUs of its own"}
+	}
+	return nil
+}
+
+// boundByGenerator reports whether the lowest rate that did not hold was one
+// that the generator did not reach.
+func boundByGenerator(found *load.SearchResult) bool {
+	var lowest *load.Probe
+	for i := range found.Probes {
+		if p := &found.Probes[i]; !p.Held && p.Rate > found.Rate && (lowest == nil || p.Rate < lowest.Rate) {
+			lowest = p
+		}
+	}
+	return lowest != nil && lowest.Result.Bound
+}

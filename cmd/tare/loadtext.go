@@ -1,0 +1,268 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/stats/hist"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// tableQuantiles are shown, where there is enough behind them.
+var tableQuantiles = [...]float64{0, .5, .75, .9, .95, .99, .999, .9999, 1}
+
+// backing is the number of values without which q is not shown: ten beyond it.
+func backing(q float64) uint64 {
+	switch {
+	case q == 1 || q < .99:
+		return 1
+	case q < .999:
+		return 1_000
+	case q < .9999:
+		return 10_000
+	default:
+		return 100_000
+	}
+}
+
+// summary shows a result to a person.
+type summary struct {
+	terminal *terminal
+	res      *load.Result
+	open     bool
+	title    string
+}
+
+// print writes the summary to standard output.
+func (s *summary) print(outcomes []outcome) error {
+	lines := append([]string{s.strong(s.title), ""}, s.facts()...)
+	lines = append(append(lines, ""), s.table()...)
+	lines = append(append(lines, ""), s.series()...)
+	lines = append(lines, "", s.row("generator", s.generator()))
+	for _, w := range s.res.Warnings {
+		lines = append(lines, s.wrapped("warning", strings.ReplaceAll(w.Error(), "\n", ": "))...)
+	}
+	for _, o := range outcomes {
+		text := o.String()
+		if o.failed && s.terminal.colour {
+			text = lipgloss.NewStyle().Foreground(lipgloss.Red).Render(text)
+		}
+		lines = append(lines, text)
+	}
+	if s.res.Ended != "" {
+		lines = append(lines, "ended early: "+s.res.Ended)
+	}
+	if _, err := fmt.Fprintln(s.terminal.out, strings.Join(lines, "\n")); err != nil {
+		return fmt.Errorf("writing summary: %w", err)
+	}
+	return nil
+}
+
+func (s *summary) strong(text string) string {
+	if !s.terminal.colour {
+		return text
+	}
+	return lipgloss.NewStyle().Bold(true).Render(text)
+}
+
+// labelWidth is that of the names of rows.
+const labelWidth = 13
+
+func (s *summary) row(label, text string) string {
+	return fmt.Sprintf("%-*s%s", labelWidth, label, text)
+}
+
+// wrapped is a row broken to the terminal's width.
+func (s *summary) wrapped(label, text string) []string {
+	width := max(20, s.terminal.width-labelWidth-1)
+	var rows []string
+	for l := range strings.SplitSeq(lipgloss.Wrap(text, width, ""), "\n") {
+		rows = append(rows, s.row(label, l))
+		label = ""
+	}
+	return rows
+}
+
+// facts are the counts.
+func (s *summary) facts() []string {
+	r, c := s.res, s.res.Counts
+	rows := []string{s.row("requests", fmt.Sprintf("%s scheduled, %s answered in %s", number(c.Scheduled), number(c.Answered()), seconds(r.Elapsed)))}
+	rows = append(rows, s.wrapped("rate", s.rate())...)
+	rows = append(rows, s.row("status", classes(c)))
+	rows = append(rows, s.wrapped("errors", errorsOf(c))...)
+	rows = append(rows, s.wrapped("bytes", fmt.Sprintf("%s in, %s out", unit.Format(float64(r.BytesIn), unit.Bytes), unit.Format(float64(r.BytesOut), unit.Bytes)))...)
+	rows = append(rows, s.wrapped("connections", fmt.Sprintf("%s opened, reused for %s; at most %s in flight, %.1f on average",
+		number(r.Opened), count(r.Reused, "request"), number(uint64(r.PeakFlight)), r.MeanFlight))...)
+	if r.Full+r.Resumed > 0 {
+		rows = append(rows, s.row("TLS", fmt.Sprintf("%s full and %s resumed handshakes", number(r.Full), number(r.Resumed))))
+	}
+	return rows
+}
+
+// rate is what was achieved, in the open loop beside what was asked for.
+func (s *summary) rate() string {
+	var answered, offered float64
+	if t := s.res.Elapsed.Seconds(); t > 0 {
+		answered, offered = float64(s.res.Counts.Answered())/t, float64(s.res.Counts.Scheduled)/t
+	}
+	text := unit.Format(answered, unit.PerSecond) + " answered"
+	if s.open {
+		text = unit.Format(offered, unit.PerSecond) + " offered, " + text
+	}
+	return text
+}
+
+// classes are the answers by status class.
+func classes(c load.Counts) string {
+	var parts []string
+	for class, n := range c.Status {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %dxx", number(n), class))
+		}
+	}
+	if len(parts) == 0 {
+		return "no answer"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func number(n uint64) string { return unit.Format(float64(n), unit.Count) }
+
+// column is one kind of times.
+type column struct {
+	title string
+	times *hist.Hist
+}
+
+// columns are the kinds of times that were recorded, the foremost first.
+func (s *summary) columns() []column {
+	r := s.res
+	all := []column{{"service", r.Service}, {"first byte", r.FirstByte}, {"connect", r.Connect}, {"handshake", r.Handshake}}
+	if s.open {
+		all = append([]column{{"response", r.Response}, {"service", r.Service}, {"lag", r.Lag}}, all[1:]...)
+	}
+	var shown []column
+	for _, c := range all {
+		if c.times.Count() > 0 {
+			shown = append(shown, c)
+		}
+	}
+	return shown[:min(len(shown), max(1, (s.terminal.width-tableName)/tableCell))]
+}
+
+// Widths of the table of quantiles.
+const (
+	tableName = 8
+	tableCell = 12
+)
+
+// table is the quantiles of every kind of times.
+func (s *summary) table() []string {
+	columns := s.columns()
+	head := fmt.Sprintf("%-*s", tableName, "")
+	for _, c := range columns {
+		head += fmt.Sprintf("%*s", tableCell, c.title)
+	}
+	rows := []string{s.strong(head)}
+	for _, q := range tableQuantiles {
+		row, some := fmt.Sprintf("%-*s", tableName, unit.Quantile(q)), false
+		for _, c := range columns {
+			cell := "–"
+			if c.times.Count() >= backing(q) {
+				cell, some = nanoseconds(c.times.Quantile(q)), true
+			}
+			row += fmt.Sprintf("%*s", tableCell, cell)
+		}
+		if some {
+			rows = append(rows, row)
+		}
+		if q == 0 {
+			rows = append(rows, s.means(columns))
+		}
+	}
+	if !s.open {
+		rows = append(rows, s.wrapped("", "closed loop: response time = service time; use --rate for open loop")...)
+	}
+	return rows
+}
+
+func (s *summary) means(columns []column) string {
+	row := fmt.Sprintf("%-*s", tableName, "mean")
+	for _, c := range columns {
+		row += fmt.Sprintf("%*s", tableCell, unit.Format(c.times.Mean(), unit.Nanoseconds))
+	}
+	return row
+}
+
+// series draws answers, and failures where there were any, over time.
+func (s *summary) series() []string {
+	var answered, failed []float64
+	for i, sl := range s.res.Series {
+		end := s.res.Elapsed
+		if i+1 < len(s.res.Series) {
+			end = s.res.Series[i+1].At
+		}
+		if length := (end - sl.At).Seconds(); length > 0 {
+			answered = append(answered, float64(sl.Answered)/length)
+			failed = append(failed, float64(sl.Failed+sl.Dropped)/length)
+		}
+	}
+	if len(answered) < 2 {
+		return nil
+	}
+	width := max(10, s.terminal.width-labelWidth-30)
+	rows := []string{s.row("answers", spark(answered, width))}
+	if c := s.res.Counts; c.Failed()+c.Dropped > 0 {
+		rows = append(rows, s.row("failures", spark(failed, width)))
+	}
+	return rows
+}
+
+// spark draws values from 0 to the highest in at most width columns, and says
+// between what they lie.
+func spark(values []float64, width int) string {
+	per := (len(values) + width - 1) / width
+	var line strings.Builder
+	low, high := values[0], values[0]
+	var means []float64
+	for len(values) > 0 {
+		n := min(per, len(values))
+		var sum float64
+		for _, v := range values[:n] {
+			sum += v
+			low, high = min(low, v), max(high, v)
+		}
+		means = append(means, sum/float64(n))
+		values = values[n:]
+	}
+	steps := []rune("▁▂▃▄▅▆▇█")
+	for _, m := range means {
+		switch {
+		case m == 0:
+			line.WriteRune('·')
+		default:
+			line.WriteRune(steps[min(len(steps)-1, int(m/high*float64(len(steps))))])
+		}
+	}
+	return fmt.Sprintf("%s  %s to %s", &line, unit.Format(low, unit.PerSecond), unit.Format(high, unit.PerSecond))
+}
+
+// generator answers whether the generator was the bottleneck.
+func (s *summary) generator() string {
+	r := s.res
+	busy := 0.0
+	if r.Elapsed > 0 && r.Threads > 0 {
+		busy = (r.CPU - r.Spun).Seconds() / (r.Elapsed.Seconds() * float64(r.Threads))
+	}
+	why := fmt.Sprintf("busy for %s of %s's time", unit.Format(busy, unit.Share), count(uint64(r.Threads), "thread"))
+	if s.open && r.Lag.Count() > 0 {
+		why += fmt.Sprintf(", lag p99 %s", (time.Duration(r.Lag.Quantile(.99)) / 1000 * 1000))
+	}
+	if r.Bound {
+		return "(nearly) the bottleneck: " + why
+	}
+	return "not the bottleneck: " + why
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+	"github.com/tarehq/tare/stats/unit"
+	"golang.org/x/term"
+)
+
+// liveView draws a run in place on standard error.
+type liveView struct {
+	program *tea.Program
+	done    chan struct{} // the terminal is as it was
+}
+
+// newLiveView begins to draw. Until close the keyboard is the view's.
+func newLiveView(t *terminal, o watcherOptions) *liveView {
+	options := []tea.ProgramOption{tea.WithOutput(t.err), tea.WithFPS(8), tea.WithoutSignalHandler()}
+	if !term.IsTerminal(int(os.Stdin.Fd())) {
+		options = append(options, tea.WithInput(nil)) // Ctrl-C is a signal then
+	}
+	v := &liveView{program: tea.NewProgram(screen{options: o, width: t.width, height: 24}, options...), done: make(chan struct{})}
+	go func() {
+		defer close(v.done)
+		// What keeps the view from being drawn keeps nothing from being
+		// measured.
+		_, _ = v.program.Run()
+	}()
+	return v
+}
+
+func (v *liveView) show(f frame) { v.program.Send(f) }
+
+func (v *liveView) say(text string) { v.program.Send(said(text)) }
+
+// close takes the drawing away and restores the terminal.
+func (v *liveView) close() {
+	v.program.Send(over{})
+	<-v.done
+}
+
+// said is a line that stays above the drawing, over the end of it.
+type (
+	said string
+	over struct{}
+)
+
+// screen is what is drawn.
+type screen struct {
+	options       watcherOptions
+	frame         frame
+	width, height int
+	stopping      bool // the user wants an end
+	over          bool
+}
+
+// Init has nothing to begin with.
+func (s screen) Init() tea.Cmd { return nil }
+
+// Update takes snapshots, sizes and keys.
+func (s screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch m := msg.(type) {
+	case frame:
+		s.frame = m
+	case said:
+		return s, tea.Println(string(m))
+	case over:
+		s.over = true
+		return s, tea.Quit
+	case tea.WindowSizeMsg:
+		s.width, s.height = m.Width, m.Height
+	case tea.KeyPressMsg:
+		if k := m.String(); k == "q" || k == "ctrl+c" {
+			s.stopping = true
+			s.options.Stop()
+		}
+	}
+	return s, nil
+}
+
+// View draws; nothing stays when it is over, since the summary follows.
+func (s screen) View() tea.View {
+	if s.over {
+		return tea.NewView("")
+	}
+	rows := s.head()
+	foot := "q or Ctrl-C ends early and keeps everything"
+	if s.stopping {
+		foot = "ending: requests in flight have a second"
+	}
+	if room := s.height - len(rows) - 3; room >= len(s.frame.bins) {
+		rows = append(rows, "")
+		rows = append(rows, s.histogram()...)
+	}
+	rows = append(rows, lipgloss.NewStyle().Faint(true).Render(foot))
+	for i, r := range rows {
+		rows[i] = lipgloss.NewStyle().MaxWidth(max(1, s.width-1)).Render(r)
+	}
+	return tea.NewView(strings.Join(rows, "\n") + "\n")
+}
+
+// head is everything above the histogram.
+func (s screen) head() []string {
+	f := s.frame
+	failed := errorsOf(f.counts)
+	if failed != "no errors" {
+		failed = lipgloss.NewStyle().Foreground(lipgloss.Red).Render(failed)
+	}
+	rows := []string{
+		lipgloss.NewStyle().Bold(true).Render(s.options.Title),
+		s.bar() + " " + f.when(),
+		fmt.Sprintf("%-10s%s, %s in flight", "rate", unit.Format(f.rate, unit.PerSecond), unit.Format(float64(f.flight), unit.Count)),
+		fmt.Sprintf("%-10s%s", "answered", classes(f.counts)),
+		fmt.Sprintf("%-10s%s", "errors", failed),
+	}
+	return append(rows, s.times()...)
+}
+
+// bar shows how far the run is.
+func (s screen) bar() string {
+	width := min(40, max(8, s.width-26))
+	full := int(max(0, s.frame.share) * float64(width))
+	return strings.Repeat("█", full) + lipgloss.NewStyle().Faint(true).Render(strings.Repeat("░", width-full))
+}
+
+// times are the quantiles, in as many rows as the width asks for.
+func (s screen) times() []string {
+	var rows []string
+	row := fmt.Sprintf("%-10s", s.frame.label)
+	for _, q := range s.frame.quantiles {
+		cell := q.name + " " + nanoseconds(q.value) + "  "
+		if lipgloss.Width(row+cell) > s.width {
+			rows = append(rows, row)
+			row = strings.Repeat(" ", 10)
+		}
+		row += cell
+	}
+	return append(rows, row)
+}
+
+// histogram has a row a bin.
+func (s screen) histogram() []string {
+	var most float64
+	for _, b := range s.frame.bins {
+		most = max(most, b.share)
+	}
+	width := min(50, max(4, s.width-26))
+	var rows []string
+	for _, b := range s.frame.bins {
+		length := int(b.share / max(most, 1e-9) * float64(width))
+		share := fmt.Sprintf("%5.1f %%", 100*b.share)
+		rows = append(rows, fmt.Sprintf("≤ %8s %s %s", nanoseconds(b.upTo), share, strings.Repeat("█", length)))
+	}
+	return rows
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/stats/hist"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// watcherOptions say what to watch and where to tell of it.
+type watcherOptions struct {
+	Title    string
+	Requests int64    // that end the run; 0: time does
+	Open     bool     // open loop
+	Quiet    bool     // shows nothing
+	Journal  *journal // nil: none
+	Stop     func()   // ends the run when the user asks for it
+}
+
+// watcher tells of runs under way: drawn on a terminal, a line a second
+// elsewhere, and a line a second in the journal. It makes do with snapshots, so
+// that watching costs the load nothing.
+type watcher struct {
+	t    *terminal
+	o    watcherOptions
+	next time.Duration // elapsed time of the coming line
+	live *liveView     // nil: not drawn
+}
+
+func newWatcher(t *terminal, o watcherOptions) *watcher {
+	w := &watcher{t: t, o: o, next: math.MinInt64}
+	if t.live && !o.Quiet {
+		w.live = newLiveView(t, o)
+	}
+	return w
+}
+
+// progress takes a snapshot.
+func (w *watcher) progress(s load.Snapshot) {
+	if s.Elapsed+time.Minute < w.next { // another run has begun
+		w.next = math.MinInt64
+	}
+	due := s.Elapsed >= w.next
+	if due {
+		w.next = s.Elapsed.Truncate(time.Second) + time.Second
+		w.o.Journal.note(s)
+	}
+	switch {
+	case w.live != nil:
+		w.live.show(newFrame(s, w.o))
+	case due && !w.o.Quiet:
+		fmt.Fprintln(w.t.err, newFrame(s, w.o).line())
+	}
+}
+
+// say shows a line that stays.
+func (w *watcher) say(text string) {
+	switch {
+	case w.o.Quiet:
+	case w.live != nil:
+		w.live.say(text)
+	default:
+		fmt.Fprintln(w.t.err, text)
+	}
+}
+
+// close gives the terminal back and ends the journal.
+func (w *watcher) close() error {
+	if w.live != nil {
+		w.live.close()
+	}
+	return w.o.Journal.close()
+}
+
+// frame is what is shown of a snapshot. It shares nothing with it.
+type frame struct {
+	elapsed, total time.Duration
+	share          float64 // done, 0 to 1; negative when not known
+	counts         load.Counts
+	rate           float64
+	flight         int
+	label          string // of the times
+	quantiles      []quantileValue
+	bins           []bin
+}
+
+type quantileValue struct {
+	name  string
+	value int64 // ns
+}
+
+// newFrame copies what is shown of s.
+func newFrame(s load.Snapshot, o watcherOptions) frame {
+	f := frame{elapsed: s.Elapsed, total: s.Total, share: -1, counts: s.Counts, rate: s.Rate, flight: s.Flight}
+	times := s.Service
+	f.label = "service"
+	if o.Open {
+		times, f.label = s.Response, "response"
+	}
+	for _, q := range tableQuantiles {
+		if times.Count() > 0 && times.Count() >= backing(q) {
+			f.quantiles = append(f.quantiles, quantileValue{unit.Quantile(q), times.Quantile(q)})
+		}
+	}
+	f.bins = bins(times, liveBins)
+	if s.Total > 0 {
+		f.share = min(1, max(0, s.Elapsed.Seconds()/s.Total.Seconds()))
+	}
+	if o.Requests > 0 && s.Elapsed >= 0 {
+		f.share = max(f.share, min(1, float64(s.Counts.Scheduled)/float64(o.Requests)))
+	}
+	return f
+}
+
+// line is the frame in one line.
+func (f frame) line() string {
+	parts := []string{f.when(), unit.Format(f.rate, unit.PerSecond)}
+	for _, q := range f.quantiles {
+		if q.name == "p50" || q.name == "p99" || q.name == "max" {
+			parts = append(parts, q.name+" "+nanoseconds(q.value))
+		}
+	}
+	return strings.Join(append(parts, errorsOf(f.counts)), "  ")
+}
+
+// when says how far the run is.
+func (f frame) when() string {
+	switch {
+	case f.elapsed < 0:
+		return "warming up, " + seconds(-f.elapsed) + " left"
+	case f.total > 0:
+		return seconds(f.elapsed) + " of " + seconds(f.total)
+	default:
+		return seconds(f.elapsed)
+	}
+}
+
+// errorsOf names the failures of c by kind.
+func errorsOf(c load.Counts) string {
+	var parts []string
+	for _, k := range []struct {
+		n    uint64
+		name string
+	}{
+		{c.Status[5], "5xx"}, {c.Refused, "refused"}, {c.Reset, "reset"}, {c.Timeout, "timed out"}, {c.Short, "cut short"},
+		{c.Malformed, "malformed"}, {c.Unverified, "unverified"}, {c.Dropped, "dropped"},
+	} {
+		if k.n > 0 {
+			parts = append(parts, unit.Format(float64(k.n), unit.Count)+" "+k.name)
+		}
+	}
+	if len(parts) == 0 {
+		return "no errors"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func nanoseconds(ns int64) string { return unit.Format(float64(ns), unit.Nanoseconds) }
+
+// liveBins is the number of rows of the drawn histogram.
+const liveBins = 8
+
+// bin is a row of a histogram.
+type bin struct {
+	upTo  int64   // ns
+	share float64 // of all values, 0 to 1
+}
+
+// bins divides h into rows of equal ratio, from what nearly all values exceed
+// to the highest.
+func bins(h *hist.Hist, rows int) []bin {
+	if h.Count() == 0 {
+		return nil
+	}
+	low, high := float64(max(1, h.Quantile(.001))), float64(max(2, h.Max()))
+	step := math.Pow(high/low, 1/float64(rows))
+	all := make([]bin, rows)
+	below := uint64(0)
+	for i := range all {
+		upTo := h.Max()
+		if i < rows-1 {
+			upTo = int64(low * math.Pow(step, float64(i+1)))
+		}
+		n := h.Count() - h.CountAbove(upTo)
+		all[i] = bin{upTo, float64(n-below) / float64(h.Count())}
+		below = n
+	}
+	return all
+}
