@@ -23,6 +23,7 @@ func check(r *reader, s *Study) {
 	for i := range s.Arms {
 		c.arm(i)
 	}
+	c.generators()
 	c.control()
 	for i := range s.Workloads {
 		c.workload(i)
@@ -85,8 +86,20 @@ func (c *checker) referAll(path string, list []string, what string, known []stri
 
 func (c *checker) arm(i int) {
 	a, path := c.Arms[i], fmt.Sprintf("arms[%d]", i)
-	if c.unread[path] {
+	if !c.program(path, a) || c.AA {
 		return
+	}
+	first := slices.IndexFunc(c.Arms, func(o Arm) bool { return o.identity() == a.identity() })
+	if first < i {
+		c.wrong(path, "arm %q is arm %q again; arms differ in program, args, env or sink, unless the study says aa: true", a.Name, c.Arms[first].Name)
+	}
+}
+
+// program checks that an arm says which program it is, and tells whether that
+// could be read.
+func (c *checker) program(path string, a Arm) bool {
+	if c.unread[path] {
+		return false
 	}
 	var said []string
 	for _, k := range []string{"go", "rival", "command", "url"} {
@@ -97,10 +110,10 @@ func (c *checker) arm(i int) {
 	switch {
 	case len(said) == 0:
 		c.wrong(path, "arm %q has no program; give exactly one of go, rival, command, url", a.Name)
-		return
+		return false
 	case len(said) > 1:
 		c.wrong(path+"."+said[1], "arm %q has %s; exactly one program is allowed", a.Name, strings.Join(said, " and "))
-		return
+		return false
 	}
 	if said[0] == "command" || said[0] == "url" {
 		c.forbid(path, "args", "args go with go and rival; a command's arguments are part of command")
@@ -109,22 +122,16 @@ func (c *checker) arm(i int) {
 		c.forbid(path, "env", "it is for programs that tare starts")
 		c.forbid(path, "sink", "it is for programs that tare starts")
 	}
-	if c.AA || c.unread[path+"."+said[0]] {
-		return
-	}
-	first := slices.IndexFunc(c.Arms, func(o Arm) bool { return o.program() == a.program() })
-	if first < i {
-		c.wrong(path, "arm %q is arm %q again; arms differ in program, args, env or sink, unless the study says aa: true", a.Name, c.Arms[first].Name)
-	}
+	return !c.unread[path+"."+said[0]]
 }
 
-// program identifies what an arm runs, as far as the declaration tells.
-func (a Arm) program() string {
+// identity is what an arm runs, as far as the declaration tells.
+func (a Arm) identity() string {
 	sink := a.Sink
 	if sink == "discard" {
 		sink = ""
 	}
-	return fmt.Sprintf("%q %q %q %q %q %q %q", a.Go, a.Rival, a.Command, a.URL, a.Args, a.Env, sink)
+	return fmt.Sprintf("%q %q %q %q %q %q %q %q %q %q", a.Go, a.Rival, a.Command, a.URL, a.Args, a.Env, sink, a.Closed, a.Open, a.Paced)
 }
 
 func (c *checker) has(path string) bool { _, ok := c.stood[path]; return ok }

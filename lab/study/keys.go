@@ -26,10 +26,10 @@ func studyShape() shape[Study] {
 		field("title", "One line for lists and headings.", words(), func(s *Study) *string { return &s.Title }),
 		field("question", "What the study answers.", words(), func(s *Study) *string { return &s.Question }),
 		field("notes", "What a reader of the results must know.", words(), func(s *Study) *string { return &s.Notes }),
-		field("kind", "What the arms are: left out, servers that tare loads; generators, load tools run against one fixed server.",
+		field("kind", "What the arms are: left out, servers that tare loads; generators, load tools run against the server of each workload.",
 			oneOf("left out for servers, or", Generators), func(s *Study) *Kind { return &s.Kind }),
 		field("aa", "Whether identical arms are meant: an A/A study.", truth(), func(s *Study) *bool { return &s.AA }),
-		field("arms", "The programs under comparison.", list(armShape(), 1), func(s *Study) *[]Arm { return &s.Arms }).must(),
+		field("arms", "The programs under comparison.", list(armShape(generatorKeys()...), 1), func(s *Study) *[]Arm { return &s.Arms }).must(),
 		field("control", "The arm that the others are compared with.", part(), func(s *Study) *string { return &s.Control }).must(),
 		field("twin", "Whether the control runs twice in every block, as the run's own noise floor.", truth(), func(s *Study) *bool { return &s.Twin }),
 		field("workloads", "What is asked of the arms.", list(workloadShape(), 1), func(s *Study) *[]Workload { return &s.Workloads }).must(),
@@ -46,10 +46,11 @@ func part() shape[string] { return matching(partName, wantPart) }
 
 func parts() shape[[]string] { return list(part(), 1) }
 
-func armShape() shape[Arm] {
+// armShape is an arm; of a study of generators if more says how it is called.
+func armShape(more ...key[Arm]) shape[Arm] {
 	ours := schema{If: &schema{OneOf: []schema{requires("go"), requires("rival")}}, Else: new(without("args"))}
 	running := schema{If: new(requires("url")), Then: new(without("args", "env", "sink"))}
-	return object("the arm", []key[Arm]{
+	return object("the arm", append([]key[Arm]{
 		field("name", "What the arm is called in tables.", part(), func(a *Arm) *string { return &a.Name }).must(),
 		field("title", "The arm in a few words, for headings.", words(), func(a *Arm) *string { return &a.Title }),
 		field("go", "A Go package: a directory such as ./arms/nesting, or an import path.", words(), func(a *Arm) *string { return &a.Go }),
@@ -64,7 +65,7 @@ func armShape() shape[Arm] {
 			oneOf("a sink is one of", "discard", "file", "pipe"), func(a *Arm) *string { return &a.Sink }),
 		field("x", "The arm's position on the study's scale, such as its number of layers.", optional(number()), func(a *Arm) **float64 { return &a.X }),
 		field("needs", "Programs that must be installed; where one is not, the arm is left out by name.", list(words(), 1), func(a *Arm) *[]string { return &a.Needs }),
-	}, exactlyOne("go", "rival", "command", "url"), ours, running)
+	}, more...), exactlyOne("go", "rival", "command", "url"), ours, running)
 }
 
 func workloadShape() shape[Workload] {
@@ -80,6 +81,7 @@ func workloadShape() shape[Workload] {
 		field("timeout", "Longest wait for an answer.", duration(time.Millisecond, 10*time.Minute), func(w *Workload) *time.Duration { return &w.Timeout }),
 		field("loop", "How long each trial also runs the handler in the arm's own process.", duration(10*time.Millisecond, time.Minute), func(w *Workload) *time.Duration { return &w.Loop }),
 		field("arms", "The arms that this workload is for, if not all.", parts(), func(w *Workload) *[]string { return &w.Arms }),
+		field("server", "Generators: the program that they all load.", optional(armShape()), func(w *Workload) **Arm { return &w.Server }),
 		field("targets", "The requests, in turn or by weight.", list(targetShape(), 1), func(w *Workload) *[]Target { return &w.Targets }).must(),
 	}, paced)
 }

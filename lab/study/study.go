@@ -38,7 +38,7 @@ type Kind string
 // The kinds.
 const (
 	Servers    Kind = ""           // arms are servers, loaded by tare
-	Generators Kind = "generators" // arms are load generators, run against one fixed server
+	Generators Kind = "generators" // arms are load generators, run against one fixed server a workload
 )
 
 // Arm is one treatment. Exactly one of Go, Rival, Command and URL is set.
@@ -54,6 +54,30 @@ type Arm struct {
 	Sink    string   `json:"sink,omitzero"`    // where the arm's standard output goes: "" or "discard", "file", "pipe" (read by tare)
 	X       *float64 `json:"x,omitzero"`       // position on the study's scale (layers, routes) for slopes
 	Needs   []string `json:"needs,omitzero"`   // programs that must be installed; the arm is left out by name where they are not
+
+	Generator // of a study of generators
+}
+
+// Generator says how a load generator is called and how it tells what it saw.
+// Arguments follow the arm's own; nil: it cannot be asked for that.
+type Generator struct {
+	Closed  []string `json:"closed,omitzero"` // for a closed loop
+	Open    []string `json:"open,omitzero"`   // for a constant rate, whether or not answers come
+	Paced   []string `json:"paced,omitzero"`  // instead of Open: for a closed loop that is held back to a rate
+	Reports Reports  `json:"reports,omitzero"`
+}
+
+// Reports are regular expressions, matched in what a generator prints; the
+// last match's one group is the figure. "" = it does not tell.
+type Reports struct {
+	Requests string `json:"requests,omitzero"` // answered
+	P50      string `json:"p50,omitzero"`      // of the response time, as the next
+	P90      string `json:"p90,omitzero"`
+	P99      string `json:"p99,omitzero"`
+	P999     string `json:"p999,omitzero"`
+	Max      string `json:"max,omitzero"`
+	LagP99   string `json:"lag_p99,omitzero"` // intended start → start
+	Unit     string `json:"unit,omitzero"`    // of times that it prints as plain numbers: ns, us, ms, s
 }
 
 // Workload is what is asked of an arm.
@@ -68,6 +92,7 @@ type Workload struct {
 	Timeout     time.Duration `json:"timeout_ns,omitzero"`  // 0 = 10 s
 	Loop        time.Duration `json:"loop_ns,omitzero"`     // also run the arm's in-process loop over the targets this long; 0 = not
 	Arms        []string      `json:"arms,omitzero"`        // only these; nil = all
+	Server      *Arm          `json:"server,omitzero"`      // that all generators load; nil unless the arms are generators
 }
 
 // Rate is an offered rate: so many requests a second, or a share of the
