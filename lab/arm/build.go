@@ -7,7 +7,9 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -109,13 +111,14 @@ type target struct {
 	pkg     string // as go build takes it
 	own     bool   // in tare's source, so that the user's settings do not apply
 	require string // rivals only: "module version" to build with; "" = as pinned
+	version string // of pkg's module, which is built by itself; "" = what dir has
 }
 
 func (b *Builder) target(a study.Arm) (target, error) {
 	if a.Rival != "" {
 		return b.rival(a.Rival)
 	}
-	if strings.HasPrefix(a.Go, "./arms/") {
+	if strings.HasPrefix(a.Go, "./arms/") || a.Go == "./cmd/tare" {
 		root, err := b.root()
 		if err == nil && isDir(filepath.Join(root, a.Go)) {
 			return target{name: filepath.Base(a.Go), dir: root, pkg: a.Go, own: true}, nil
@@ -131,9 +134,21 @@ func (b *Builder) target(a study.Arm) (target, error) {
 	if a.Go == "" || strings.HasPrefix(a.Go, ".") || filepath.IsAbs(a.Go) {
 		return target{}, fmt.Errorf("Go package %q: no such directory", a.Go)
 	}
+	pkg, version, _ := strings.Cut(a.Go, "@")
 	dir, err := os.Getwd()
-	return target{name: filepath.Base(a.Go), dir: dir, pkg: a.Go}, err
+	return target{name: commandName(pkg), dir: dir, pkg: pkg, version: version}, err
 }
+
+// commandName is what the go command calls the executable of a package.
+func commandName(pkg string) string {
+	name := path.Base(pkg)
+	if majorVersion.MatchString(name) {
+		name = path.Base(path.Dir(pkg))
+	}
+	return name
+}
+
+var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
 
 func (b *Builder) root() (string, error) {
 	if b.ModuleDir != "" {

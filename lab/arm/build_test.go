@@ -181,7 +181,7 @@ func checkout(t *testing.T) string {
 			t.Fatal(err)
 		}
 		z := zip.NewWriter(f)
-		for name, text := range map[string]string{"go.mod": mod, "f.go": "package framework\n\nconst Version = \"" + v + "\"\n"} {
+		for name, text := range map[string]string{"go.mod": mod, "f.go": "package framework\n\nconst Version = \"" + v + "\"\n", "tool/v2/main.go": prints("tool " + v)} {
 			w, err := z.Create(framework + "@" + v + "/" + name)
 			if err != nil {
 				t.Fatal(err)
@@ -191,6 +191,9 @@ func checkout(t *testing.T) string {
 		if err := errors.Join(z.Close(), f.Close()); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.WriteFile(filepath.Join(proxy, framework, "@v", "list"), []byte("v1.8.2\nv1.9.0\n"), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	t.Setenv("GOPROXY", "file://"+proxy)
 	t.Setenv("GOSUMDB", "off")
@@ -228,6 +231,13 @@ func TestBuildRivals(t *testing.T) {
 				t.Errorf("%s: got %+v, which prints %q, want version %s", rival, p, got, version)
 			}
 		}
+	}
+	tool := build(t, b, study.Arm{Go: "example.com/framework/tool/v2@v1.8.2"})
+	if got := output(t, tool); got != "tool v1.8.2\n" || filepath.Base(tool.Path) != "tool" {
+		t.Errorf("a package at a version: got %+v, which prints %q, want tool v1.8.2", tool, got)
+	}
+	if _, err := b.Build(t.Context(), study.Arm{Go: "example.com/framework/tool/v2@v7.0.0"}); err == nil || !strings.Contains(err.Error(), "v7.0.0") {
+		t.Errorf("a package at a version that is not served: got %v, want an error that names it", err)
 	}
 	for rival, want := range map[string]string{
 		"other":           `no rival is named "other": there are some, unmarked`,

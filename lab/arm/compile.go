@@ -67,7 +67,7 @@ func (b *Builder) compile(ctx context.Context, t target) (executable, error) {
 	if err != nil {
 		return executable{}, err
 	}
-	home := filepath.Join(cache, "bin", t.name+"-"+digest(t.dir, t.pkg, t.require))
+	home := filepath.Join(cache, "bin", t.name+"-"+digest(t.dir, t.pkg, t.require, t.version))
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		return executable{}, fmt.Errorf("making the cache: %w", err)
 	}
@@ -124,6 +124,12 @@ func (b *Builder) goBuild(ctx context.Context, t target, out string) error {
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-o", out}
 	cmd := exec.CommandContext(ctx, tool)
 	cmd.Dir, cmd.Env = t.dir, os.Environ()
+	if t.version != "" {
+		// Only install builds a module by its own go.mod. It names the file itself.
+		args = []string{"install", "-trimpath", "-buildvcs=false", "-mod=readonly"}
+		cmd.Env = append(cmd.Env, "GOBIN="+filepath.Dir(out))
+		t.pkg += "@" + t.version
+	}
 	if t.own {
 		// Without C the executable is the same on machines with and without a compiler.
 		cmd.Env = append(cmd.Env, "GOWORK=off", "CGO_ENABLED=0")
@@ -139,10 +145,10 @@ func (b *Builder) goBuild(ctx context.Context, t target, out string) error {
 	cmd.WaitDelay = time.Second // compilers of a cancelled build may hold the output open
 	err = cmd.Run()
 	if ctx.Err() != nil {
-		return fmt.Errorf("go build %s: %w", t.pkg, ctx.Err())
+		return fmt.Errorf("go %s %s: %w", args[0], t.pkg, ctx.Err())
 	}
 	if err != nil {
-		return fmt.Errorf("go build %s: %w%s:\n%s", t.pkg, err, remedy(output.String()), firstLines(output.String(), outputLines))
+		return fmt.Errorf("go %s %s: %w%s:\n%s", args[0], t.pkg, err, remedy(output.String()), firstLines(output.String(), outputLines))
 	}
 	return mustRun(out)
 }

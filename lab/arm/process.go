@@ -125,11 +125,15 @@ func (a *Process) prepare(p Program, o StartOptions) error {
 		a.cmd.Dir = a.dir
 	}
 	a.guard.adopt(a.cmd)
-	return a.redirect(p.Sink)
+	if o.Stdout != nil {
+		return a.redirect("pipe", o.Stdout)
+	}
+	return a.redirect(p.Sink, io.Discard)
 }
 
-// redirect connects the standard outputs; standard input is empty.
-func (a *Process) redirect(sink string) error {
+// redirect connects the standard outputs, a pipe with to; standard input is
+// empty.
+func (a *Process) redirect(sink string, to io.Writer) error {
 	errs, err := newPump(&a.errTail)
 	if err != nil {
 		return err
@@ -144,7 +148,7 @@ func (a *Process) redirect(sink string) error {
 		a.cmd.Stdout = f
 		return err
 	case "pipe":
-		out, err := newPump(io.Discard)
+		out, err := newPump(to)
 		if err != nil {
 			return err
 		}

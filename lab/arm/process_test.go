@@ -270,3 +270,29 @@ func TestURL(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestWait(t *testing.T) {
+	for _, args := range [][]string{nil, {"one"}} {
+		var out strings.Builder
+		a := launch(t, "counts", arm.Program{Args: args}, arm.StartOptions{Addr: "127.0.0.1:7", Stdout: &out})
+		e, err := a.Wait(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := out.String(), "127.0.0.1:7 0\n127.0.0.1:7 1\n127.0.0.1:7 2\n"; got != want {
+			t.Errorf("standard output: got %q, want %q", got, want)
+		}
+		if failed := e.Err != nil; failed != (args != nil) || failed && !strings.Contains(e.Err.Error(), "exit status 1; it wrote:\ncounted") {
+			t.Errorf("with arguments %q: got %v", args, e.Err)
+		}
+		if e.CPU < 50*time.Millisecond || e.Elapsed < 60*time.Millisecond || e.PeakRSS < 32<<20 {
+			t.Errorf("got %+v, want at least 50 ms of CPU, 60 ms, 32 MiB", e)
+		}
+	}
+	a := launch(t, "deaf", arm.Program{}, arm.StartOptions{})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := a.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("given up: got %v, want %v", err, context.DeadlineExceeded)
+	}
+}

@@ -96,6 +96,16 @@ func usageOf(s stat, withPSS bool) (Usage, error) {
 	return u, nil
 }
 
+// peakOf is the most memory that a process has had, in bytes; 0 when it has
+// ended.
+func peakOf(pid int) uint64 {
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return 0
+	}
+	return colon(status, "VmHWM") << 10
+}
+
 // cpuOf reads the clock that clock_getcpuclockid(3) names for a process.
 func cpuOf(pid int) (time.Duration, error) {
 	const schedClock = 2 // CPUCLOCK_SCHED
