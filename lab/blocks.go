@@ -13,7 +13,6 @@ import (
 // measure runs the pilot and then blocks until a look decides, the cap or the
 // budget is reached, or the context ends.
 func (r *runner) measure(ctx context.Context) error {
-	defer confine(r.pins)()
 	if err := r.pilot(ctx); err != nil {
 		return err
 	}

@@ -12,15 +12,3 @@ func arrange() record.Pinning {
 	half := len(cpus) / 2
 	return record.Pinning{Specimen: cpus[:half], Instrument: cpus[half:], Disjoint: true}
 }
-
-// confine keeps the threads of this process off the specimen's CPUs for as
-// long as a run lasts; the returned function lifts the bound.
-func confine(p record.Pinning) (release func()) {
-	if !p.Disjoint || setAffinity(p.Instrument) != nil {
-		return func() {}
-	}
-	all := append(append([]int(nil), p.Specimen...), p.Instrument...)
-	return func() {
-		_ = setAffinity(all) // the run is over; a bound left behind only slows what follows
-	}
-}

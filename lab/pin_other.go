@@ -2,20 +2,6 @@
 
 package lab
 
-import (
-	"runtime"
-
-	"github.com/tarehq/tare/lab/arm"
-)
-
-// usableCPUs are numbered as if this process may run on all: the system does
-// not tell.
-func usableCPUs() []int {
-	cpus := make([]int, runtime.NumCPU())
-	for i := range cpus {
-		cpus[i] = i
-	}
-	return cpus[:1]
-}
-
-func setAffinity([]int) error { return arm.ErrNotSupported }
+// usableCPUs is one: where the system cannot pin a process, nothing can be kept
+// apart.
+func usableCPUs() []int { return []int{0} }

@@ -98,6 +98,7 @@ func (r *recorder) scheduled(intended, now int64) bool {
 	} else {
 		r.counts.Scheduled++
 		r.settle(now)
+		r.tail += float64(now - intended) // due since then, as its response time counts it
 		r.flight++
 	}
 	if n > r.plan.maxFlight {

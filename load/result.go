@@ -29,7 +29,7 @@ type Result struct {
 	Reused     uint64  // requests sent on a connection that had carried one before
 	Full       uint64  // full TLS handshakes, warm-up included
 	Resumed    uint64  // resumed TLS handshakes
-	MeanFlight float64 // time-averaged requests in flight, integrated independently of the response times
+	MeanFlight float64 // time-averaged requests due and not finished, integrated independently of the response times
 	PeakFlight int
 
 	Series []Slice // per Options.Slice, in order
