@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tarehq/tare/lab/study"
@@ -111,21 +112,35 @@ func measured(r *verdict.CheckResult) string {
 	return text + "; " + c.Range() + ")"
 }
 
+// part is what became of one part of a check.
+type part struct {
+	name string
+	verdict.Finding
+}
+
+// partsOf are the parts of a check that the claim speaks of.
+func partsOf(r *verdict.CheckResult) []part {
+	all := []part{{"direction", r.Direction}, {"ratio", r.Ratio}, {"difference", r.Difference}, {"absolute figures", r.Levels}, {string(r.Check.Kind), r.Holds}}
+	return slices.DeleteFunc(all, func(p part) bool { return p.Verdict == "" })
+}
+
+// more says how many more blocks would decide, if that is worth saying.
+func (p part) more() string {
+	if p.Needs <= 0 || p.Needs > verdict.MostWorthwhile {
+		return ""
+	}
+	return fmt.Sprintf("~%d more blocks", p.Needs)
+}
+
 // findings are the verdicts on the parts.
 func findings(r *verdict.CheckResult) string {
-	var parts []string
-	for _, part := range []struct {
-		name string
-		verdict.Finding
-	}{{"direction", r.Direction}, {"ratio", r.Ratio}, {"difference", r.Difference}, {"absolute figures", r.Levels}, {string(r.Check.Kind), r.Holds}} {
-		if part.Verdict == "" {
-			continue
+	var texts []string
+	for _, p := range partsOf(r) {
+		text := p.name + " " + string(p.Verdict)
+		if more := p.more(); more != "" {
+			text += " (" + more + ")"
 		}
-		text := part.name + " " + string(part.Verdict)
-		if part.Needs > 0 && part.Needs <= verdict.MostWorthwhile {
-			text += fmt.Sprintf(" (~%d more blocks)", part.Needs)
-		}
-		parts = append(parts, text)
+		texts = append(texts, text)
 	}
-	return strings.Join(parts, " · ")
+	return strings.Join(texts, " · ")
 }

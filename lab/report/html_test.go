@@ -2,20 +2,282 @@ package report_test
 
 import (
 	"bytes"
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 
+	"golang.org/x/net/html"
+
+	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
 )
 
-func TestHTML(t *testing.T) {
-	r := synthetic(1)
+// page is a report read back.
+type page struct {
+	size  int
+	nodes []*html.Node // elements, in order
+	text  string       // what a reader sees, white space folded
+}
+
+func render(t *testing.T, r *record.Run, a *verdict.Analysis) page {
+	t.Helper()
 	var b bytes.Buffer
-	if err := report.HTML(&b, r, analyse(t, r)); err != nil {
+	if err := report.HTML(&b, r, a); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"P1.nesting", "none again", "the last line is torn"} {
-		if !bytes.Contains(b.Bytes(), []byte(want)) {
-			t.Errorf("the report does not hold %q", want)
+	root, err := html.Parse(bytes.NewReader(b.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := page{size: b.Len()}
+	var text strings.Builder
+	for n := range root.Descendants() {
+		switch {
+		case n.Type == html.ElementNode:
+			p.nodes = append(p.nodes, n)
+			text.WriteByte(' ')
+		case n.Type == html.TextNode && n.Parent.Data != "script" && n.Parent.Data != "style":
+			text.WriteString(n.Data)
 		}
+	}
+	p.text = fold(text.String())
+	return p
+}
+
+func fold(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func (p page) all(name string) []*html.Node {
+	return slices.DeleteFunc(slices.Clone(p.nodes), func(n *html.Node) bool { return n.Data != name })
+}
+
+func attr(n *html.Node, key string) string {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// holds checks that a reader finds each text.
+func (p page) holds(t *testing.T, what string, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(p.text, fold(text)) {
+			t.Errorf("%s: the report does not hold %q", what, text)
+		}
+	}
+}
+
+func TestHTMLHoldsTheRun(t *testing.T) {
+	r := synthetic(1)
+	a := analyse(t, r)
+	p := render(t, r, a)
+	if h := p.all("h1"); len(h) != 1 || fold(h[0].FirstChild.Data) != fold(a.Headline) {
+		t.Errorf("got %d h1, want one with %q", len(h), a.Headline)
+	}
+	for _, w := range a.Warnings {
+		p.holds(t, "warning", w.Error())
+	}
+	for _, i := range a.Trials.Invalid {
+		p.holds(t, "invalid trial", i.Reason)
+	}
+	for _, c := range a.Claims {
+		p.holds(t, "claim", c.ID, string(c.Verdict), c.Sentence)
+		for _, k := range c.Checks {
+			p.holds(t, "check", k.Check.Says)
+		}
+	}
+	for _, f := range r.Manifest.Env {
+		p.holds(t, "environment", f.Name, f.Value, f.Remedy)
+	}
+	for _, arm := range r.Manifest.Study.Arms {
+		p.holds(t, "arm", arm.Name, arm.Title)
+	}
+	for _, w := range a.Workloads {
+		for _, m := range w.Metrics {
+			holdsMetric(t, p, &m)
+		}
+	}
+	p.holds(t, "trust", r.Manifest.SelfTest, "seed 1", "noise floor", "nginx is not installed", "b1d", strings.Join(r.Manifest.Command, " "), r.Manifest.ID)
+	p.holds(t, "resolution", "Too small for the load")
+}
+
+// holdsMetric checks every median and every effect; the intervals are those of
+// the metrics drawn.
+func holdsMetric(t *testing.T, p page, m *verdict.Metric) {
+	t.Helper()
+	if m.Withheld != "" {
+		p.holds(t, "withheld", m.Withheld)
+		return
+	}
+	for _, l := range m.Levels {
+		p.holds(t, m.Name, verdict.Show(m.Metric, l.Median))
+	}
+	for _, c := range m.Compared {
+		if c.Withheld != "" {
+			continue
+		}
+		p.holds(t, m.Name, c.Figure())
+		if m.Primary || slices.Contains([]string{"loop_time", "response_p50", "response_p99"}, m.Name) {
+			p.holds(t, m.Name+" of "+c.Arm, c.Figure()+" "+c.Range(), c.Word())
+		}
+	}
+}
+
+// TestHTMLStandsAlone checks that the file loads nothing, and that it is built
+// for those who listen to it.
+func TestHTMLStandsAlone(t *testing.T) {
+	r := large(t, 8)
+	p := render(t, r, analyse(t, r))
+	ids := map[string]bool{}
+	for _, n := range p.nodes {
+		if id := attr(n, "id"); id != "" {
+			if ids[id] {
+				t.Errorf("id %q occurs twice", id)
+			}
+			ids[id] = true
+		}
+	}
+	for _, n := range p.nodes {
+		for _, key := range []string{"src", "href", "srcset", "action", "style"} {
+			v := attr(n, key)
+			if v != "" && v != "data:," && !ids[strings.TrimPrefix(v, "#")] {
+				t.Errorf("<%s %s=%q> leads out of the file or nowhere", n.Data, key, v)
+			}
+		}
+		if n.Data == "th" && attr(n, "scope") == "" {
+			t.Errorf("a heading of a table has no scope: %s", n.FirstChild.Data)
+		}
+		if n.Data == "svg" && attr(n, "role") == "img" && (n.FirstChild == nil || n.FirstChild.Data != "title" || n.FirstChild.FirstChild == nil) {
+			t.Errorf("a drawing has no title: %v", n.Attr)
+		}
+	}
+	if s := p.all("script"); len(s) != 1 || len(s[0].FirstChild.Data) > 3<<10 {
+		t.Errorf("got %d scripts, want one of at most 3 KiB", len(s))
+	}
+	if css := p.all("style")[0].FirstChild.Data; strings.Contains(css, "url(") || strings.Contains(css, "@import") {
+		t.Error("the style sheet loads something")
+	}
+	p.holds(t, "quantiles", "p50 p90 p99 p99.9")
+}
+
+func TestHTMLSize(t *testing.T) {
+	r := large(t, 30)
+	if p := render(t, r, analyse(t, r)); p.size >= 500_000 {
+		t.Errorf("eight arms, two workloads, 30 blocks: got %d bytes, want less than 500,000", p.size)
+	}
+}
+
+// TestHTMLEscapes puts what would break out of text, attributes, style sheet
+// and script where a user's text goes.
+func TestHTMLEscapes(t *testing.T) {
+	const evil = `x"'><script>alert(1)</script><img src=x onerror=alert(2)></style></title></svg>{{.}}&amp;<!--`
+	r := synthetic(1)
+	m := &r.Manifest
+	s := &m.Study
+	s.Name, s.Title, s.Question, s.Notes = "name "+evil, "title "+evil, "question "+evil, "notes "+evil
+	s.Arms[2].Name, s.Arms[1].Title, s.Workloads[1].Name, s.Workloads[0].Title = "arm "+evil, "arm title "+evil, "workload "+evil, "workload title "+evil
+	s.Primary.Arm = ""
+	s.Claims[0].ID, s.Claims[0].Checks[0].Says = "claim "+evil, "says "+evil
+	m.ID, m.SelfTest, m.Tare, m.Outcome = "id "+evil, "self "+evil, "tare "+evil, "outcome "+evil
+	m.Command = []string{"tare", "command " + evil}
+	m.LeftOut = map[string]string{"left " + evil: "why " + evil}
+	m.Env[0] = record.Fact{Name: "fact " + evil, Value: "value " + evil, Verdict: "verdict " + evil, Remedy: "remedy " + evil}
+	m.Programs["one"] = record.Program{Path: "path " + evil, BuildID: "build " + evil, Go: "go " + evil, Modules: map[string]string{"module " + evil: "v"}}
+	r.Warnings = append(r.Warnings, errors.New("warning "+evil))
+	for i := range r.Trials {
+		tr := &r.Trials[i]
+		tr.Series = []record.Slice{{AtMs: 0, Answered: 9, P99: 1e5}, {AtMs: 200, Answered: 8, P99: 2e5}}
+		switch {
+		case tr.Arm == "three":
+			tr.Arm = s.Arms[2].Name
+		case tr.Workload == "capacity":
+			tr.Workload = s.Workloads[1].Name
+		}
+	}
+	r.Trials[0].Invalid = []string{"reason " + evil}
+	p := render(t, r, analyse(t, r))
+	if n := len(p.all("script")) + len(p.all("style")); n != 2 {
+		t.Errorf("got %d scripts and styles, want 2", n)
+	}
+	if len(p.all("img")) > 0 {
+		t.Error("an image got in")
+	}
+	for _, n := range p.nodes {
+		for _, a := range n.Attr {
+			if strings.HasPrefix(a.Key, "on") {
+				t.Errorf("<%s> has %s=%q", n.Data, a.Key, a.Val)
+			}
+		}
+	}
+	for _, what := range []string{"name", "title", "question", "notes", "arm", "arm title", "workload", "workload title", "claim", "says",
+		"id", "self", "tare", "outcome", "left", "why", "fact", "value", "verdict", "remedy", "path", "build", "go", "module", "warning", "reason"} {
+		p.holds(t, "as it was written", what+" "+evil)
+	}
+	p.holds(t, "as a shell reads it", `tare 'command x"'\''>`)
+}
+
+func TestHTMLOfLittle(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*record.Run)
+		want   []string
+	}{
+		{"no trial", func(r *record.Run) { r.Trials = nil }, []string{"Nothing is decided", "no pair of valid trials"}},
+		{"no manifest to speak of", func(r *record.Run) { *r = record.Run{} }, []string{"Nothing is decided"}},
+		{"no valid trial", func(r *record.Run) {
+			for i := range r.Trials {
+				r.Trials[i].Invalid = []string{"the arm died"}
+				r.Trials[i].Series = []record.Slice{{Answered: 9, P99: 1e5}, {AtMs: 200}, {AtMs: 400, Answered: 8, P99: 3e5}}
+			}
+		}, []string{"no pair of valid trials", "the arm died", "0 of 16 trials count"}},
+		{"histograms lost", func(r *record.Run) {
+			for i := range r.Trials {
+				r.Trials[i].Hist = "000000"
+			}
+		}, []string{"Histograms are missing"}},
+		{"not finished", func(r *record.Run) { r.Manifest.Outcome, r.Manifest.Ended = "", started.Add(-1) }, []string{"not finished"}},
+		{"a metric of nothing but zeros", func(r *record.Run) {
+			for i := range r.Trials {
+				r.Trials[i].Metrics["cpu_per_request"] = 0
+			}
+		}, []string{"no different"}},
+		{"effects of many magnitudes", func(r *record.Run) {
+			for i := range r.Trials {
+				if r.Trials[i].Arm == "three" {
+					r.Trials[i].Metrics["cpu_per_request"] = 1e300
+				}
+			}
+		}, []string{"more CPU"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := synthetic(1)
+			tc.change(r)
+			p := render(t, r, analyse(t, r))
+			p.holds(t, tc.name, tc.want...)
+			for _, n := range p.all("path") {
+				if d := attr(n, "d"); strings.Contains(d, "NaN") || strings.Contains(d, "Inf") {
+					t.Errorf("a path leads nowhere: %q", d)
+				}
+			}
+		})
+	}
+}
+
+func TestHTMLOfGenerators(t *testing.T) {
+	r := synthetic(1)
+	r.Manifest.Study.Kind = study.Generators
+	p := render(t, r, analyse(t, r))
+	p.holds(t, "generators", "generator's share of its CPUs")
+}
+
+func TestHTMLReturnsErrorsOfWriting(t *testing.T) {
+	r := synthetic(1)
+	if err := report.HTML(&full{4096}, r, analyse(t, r)); !errors.Is(err, errFull) {
+		t.Errorf("got %v, want %v", err, errFull)
 	}
 }

@@ -81,11 +81,12 @@ func linear(lo, hi float64, n int) []float64 {
 	return all
 }
 
-// decades are powers of ten between lo and hi, with 2 and 5 times them where
-// that leaves at most n.
+// decades are at most n powers of ten between lo and hi, or 1, 2 and 5 times
+// them, or 1 and 3 times: the most that fit.
 func decades(lo, hi float64, n int) []float64 {
+	const most = 308 // the largest power of a float64
 	pick := func(factors ...float64) (all []float64) {
-		for e := math.Floor(math.Log10(lo)); e <= math.Ceil(math.Log10(hi)); e++ {
+		for e := max(-most, math.Floor(math.Log10(lo))); e <= min(most, math.Ceil(math.Log10(hi))); e++ {
 			for _, f := range factors {
 				if v := f * math.Pow(10, e); v >= lo && v <= hi {
 					all = append(all, v)
@@ -100,7 +101,13 @@ func decades(lo, hi float64, n int) []float64 {
 	if all := pick(1, 3); len(all) <= n {
 		return all
 	}
-	return pick(1)
+	all := pick(1)
+	every := max(1, (len(all)+n-1)/n)
+	var some []float64
+	for i := 0; i < len(all); i += every {
+		some = append(some, all[i])
+	}
+	return some
 }
 
 // manifold is the log-ratio from which on an axis counts in multiples.

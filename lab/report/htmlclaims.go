@@ -12,14 +12,20 @@ type htmlClaim struct {
 }
 
 type htmlCheck struct {
-	Says, Published, Measured, Findings string
-	Reasons                             []string
-	Verdict                             mark
-	Bar                                 *bar
+	Says, Published, Measured string
+	Parts                     []htmlPart
+	Bar                       *bar
+}
+
+// htmlPart is the verdict on a part of a check.
+type htmlPart struct {
+	Name, More string
+	Verdict    mark
+	Reason     string // why it is not comparable
 }
 
 func newHTMLClaim(c *verdict.Claim) htmlClaim {
-	out := htmlClaim{ID: c.ID, Sentence: c.Sentence, Verdict: markOfWord(c.Verdict)}
+	out := htmlClaim{ID: c.ID, Sentence: unbroken(c.Sentence), Verdict: markOfWord(c.Verdict)}
 	for i := range c.Checks {
 		out.Checks = append(out.Checks, newHTMLCheck(&c.Checks[i]))
 	}
@@ -45,22 +51,18 @@ func markOfWord(w verdict.Word) mark {
 
 func newHTMLCheck(r *verdict.CheckResult) htmlCheck {
 	out := htmlCheck{
-		Says: r.Check.Says, Published: published(r), Measured: measured(r), Findings: findings(r),
+		Says: r.Check.Says, Published: published(r), Measured: measured(r), Bar: claimBar(r),
 	}
 	if out.Says == "" {
 		out.Says = string(r.Check.Kind)
 	}
-	for _, f := range []verdict.Finding{r.Direction, r.Holds} {
-		if f.Verdict != "" {
-			out.Verdict = markOfWord(f.Verdict)
+	for _, p := range partsOf(r) {
+		h := htmlPart{Name: p.name, More: p.more(), Verdict: markOfWord(p.Verdict)}
+		if p.Verdict == verdict.NotComparable {
+			h.Reason = p.Reason
 		}
+		out.Parts = append(out.Parts, h)
 	}
-	for _, f := range []verdict.Finding{r.Direction, r.Holds, r.Levels} {
-		if f.Verdict == verdict.NotComparable {
-			out.Reasons = append(out.Reasons, f.Reason)
-		}
-	}
-	out.Bar = claimBar(r)
 	return out
 }
 

@@ -27,7 +27,7 @@ type forestRow struct {
 	N             int
 	Verdict       mark
 	Needs         string
-	Bar           *bar // nil for the control
+	Bar           *bar
 }
 
 // bar is an interval drawn across a forest's axis. Up and down it runs from 0
@@ -94,7 +94,7 @@ func forestOrder(a *verdict.Analysis, w *verdict.Workload, m *verdict.Metric) in
 
 func newForest(a *verdict.Analysis, w *verdict.Workload, m *verdict.Metric) forest {
 	f := forest{
-		Title: m.Title, Role: "descriptive", Band: m.BandText(), Confidence: verdict.Confidence(w.Alpha),
+		Title: m.Title, Role: "descriptive", Band: unbroken(m.BandText()), Confidence: verdict.Confidence(w.Alpha),
 		Better: "left is better", order: forestOrder(a, w, m), Notes: forestNotes(m),
 	}
 	if m.Primary {
@@ -104,7 +104,7 @@ func newForest(a *verdict.Analysis, w *verdict.Workload, m *verdict.Metric) fore
 		f.Better = "right is better"
 	}
 	if m.FloorBy != "" {
-		f.Floor = fmt.Sprintf("noise floor %s, by %s", m.FloorText(), m.FloorBy)
+		f.Floor = unbroken(fmt.Sprintf("noise floor %s, by %s", m.FloorText(), m.FloorBy))
 	}
 	x := forestAxis(m)
 	f.Ticks = effectTicks(x, m)
@@ -136,10 +136,14 @@ func newForestRow(a *verdict.Analysis, m *verdict.Metric, l verdict.Level, x axi
 	}
 	c := comparison(m, l)
 	if c == nil {
+		row.Bar = emptyBar(m.Band, x)
+		row.Bar.Label = row.Name + " is the control"
 		return row
 	}
 	row.N, row.Verdict = c.N, markFor(c)
 	if c.Withheld != "" {
+		row.Bar = emptyBar(m.Band, x)
+		row.Bar.Label = row.Name + " is not compared"
 		return row
 	}
 	row.Figure, row.Range = c.Figure(), c.Range()
@@ -151,9 +155,13 @@ func newForestRow(a *verdict.Analysis, m *verdict.Metric, l verdict.Level, x axi
 	return row
 }
 
+// emptyBar has the band and no effect.
+func emptyBar(band float64, x axis) *bar {
+	return &bar{BandX: x.at(-band), BandW: x.at(band) - x.at(-band), Zero: x.at(0)}
+}
+
 func newBar(c *verdict.Comparison, x axis) *bar {
-	b := &bar{BandX: x.at(-c.Band), Zero: x.at(0)}
-	b.BandW = x.at(c.Band) - b.BandX
+	b := emptyBar(c.Band, x)
 	var dots path
 	for i, d := range c.Paired {
 		if d >= x.lo && d <= x.hi { // beyond the axis it would stand at its end

@@ -25,7 +25,12 @@ type curve struct{ Class, D string }
 func (p *plot) Axis() int { return p.Height + 14 }
 
 // Total is the height with the labels.
-func (p *plot) Total() int { return p.Height + 18 }
+func (p *plot) Total() int {
+	if len(p.X) == 0 {
+		return p.Height
+	}
+	return p.Height + 18
+}
 
 // hues is the number of colours; lines beyond take them again, dashed.
 const hues = 8

@@ -19,6 +19,7 @@ type quantileFigure struct {
 	Legend  []label
 	Heads   []string // of the table
 	Rows    [][]string
+	Shaded  string // whose trials' spread is shown
 	Missing string // what could not be read
 }
 
@@ -29,6 +30,9 @@ const (
 	// behind is how many requests of a trial must lie beyond a quantile for it
 	// to be shown: p99.9 takes 10,000.
 	behind = 10
+	// mostShaded is the number of arms up to which each has its spread shown;
+	// of more only the control has.
+	mostShaded = 4
 )
 
 // spectrum is an arm's response times: all its trials in one, and each for
@@ -41,7 +45,7 @@ type spectrum struct {
 
 func newQuantiles(run *record.Run, workload string, arms []string) *quantileFigure {
 	fewest := fewestRequests(run, workload)
-	if fewest < 2*behind {
+	if fewest < 10*behind { // not even p90
 		return nil
 	}
 	places := quantilePlaces(fewest / behind)
@@ -81,12 +85,12 @@ func fewestRequests(run *record.Run, workload string) float64 {
 
 func counts(t *record.Trial) bool { return len(t.Invalid) == 0 && t.Block >= 0 }
 
-// quantilePlaces are the logarithms of 1/(1−q) from the lowest quantile drawn,
-// which is 0, to that of 1/most behind it.
+// quantilePlaces are the logarithms of 1/(1−q) from the median to the quantile
+// with a share of 1/most behind it.
 func quantilePlaces(most float64) []float64 {
 	places := make([]float64, quantilePoints)
 	for i := range places {
-		places[i] = math.Log(most) * float64(i) / (quantilePoints - 1)
+		places[i] = math.Ln2 + (math.Log(most)-math.Ln2)*float64(i)/(quantilePoints-1)
 	}
 	return places
 }
@@ -123,11 +127,11 @@ func (f *quantileFigure) draw(all []spectrum, places []float64) {
 	var e extent
 	for _, s := range all {
 		if s.merged.Count() > 0 {
-			e.add(logNs(s.merged.Quantile(0)), logNs(s.merged.Quantile(quantileAt(places[len(places)-1]))))
+			e.add(logNs(s.merged.Quantile(0.5)), logNs(s.merged.Quantile(quantileAt(places[len(places)-1]))))
 		}
 	}
 	y := e.axis(0.05, quantileHeight)
-	x := axis{0, places[len(places)-1], across}
+	x := axis{places[0], places[len(places)-1], across}
 	f.Plot = plot{
 		Title:  "Response time by quantile",
 		Desc:   "One line an arm, all its trials together; the time grows from bottom to top, the quantile from left to right. The table below has the figures.",
@@ -145,11 +149,15 @@ func (f *quantileFigure) draw(all []spectrum, places []float64) {
 			line.to(x.at(place), quantileHeight-y.at(logNs(s.merged.Quantile(quantileAt(place)))))
 		}
 		f.Plot.Lines = append(f.Plot.Lines, curve{hue(i), line.String()})
-		if i == 0 || len(all) <= 4 {
+		if i == 0 || len(all) <= mostShaded {
 			f.Plot.Areas = append(f.Plot.Areas, curve{hue(i), s.area(places, x, y)})
 		}
 		end := quantileHeight - y.at(logNs(s.merged.Quantile(quantileAt(x.hi))))
 		f.Legend = append(f.Legend, label{Class: hue(i), Text: s.arm, From: end})
+	}
+	f.Shaded = "the trials of each arm"
+	if len(all) > mostShaded {
+		f.Shaded = "the trials of " + all[0].arm
 	}
 	f.Labels = slices.Clone(f.Legend)
 	spread(f.Labels, quantileHeight)
@@ -178,7 +186,7 @@ var shown = [...]struct {
 }{{0.5, "p50"}, {0.9, "p90"}, {0.99, "p99"}, {0.999, "p99.9"}, {0.9999, "p99.99"}, {0.99999, "p99.999"}}
 
 func quantileTicks(x axis) []tick {
-	ticks := []tick{{0, "min"}}
+	var ticks []tick
 	for _, s := range shown {
 		if place := -math.Log1p(-s.q); place <= x.hi+1e-9 {
 			ticks = append(ticks, tick{x.at(place) / (across / 100), s.name})

@@ -32,7 +32,7 @@ const (
 type point struct {
 	at   float64 // s from the start to its end
 	rate float64 // answered a second
-	p99  float64 // ns, the highest of the slices'
+	p99  float64 // logarithm of ns, the highest of the slices'; NaN where nothing was answered
 }
 
 // courses are the trials of an arm in a workload.
@@ -62,7 +62,7 @@ func newSeries(run *record.Run, workload string, arms []string) *seriesFigure {
 		for _, p := range points {
 			end.add(p.at)
 			rate.add(0, p.rate)
-			p99.add(math.Log(max(p.p99, 1)))
+			p99.add(p.p99)
 		}
 	}
 	if len(by) == 0 {
@@ -93,25 +93,26 @@ func course(t *record.Trial) []point {
 			answered += float64(s.Answered)
 			p99 = max(p99, s.P99)
 		}
+		if p99 = math.Log(p99); math.IsInf(p99, 0) {
+			p99 = math.NaN()
+		}
 		points = append(points, point{slices[len(slices)-1].AtMs/1e3 + length, answered / (length * float64(len(slices))), p99})
 	}
 	return points
 }
 
 func newSeriesPanel(i int, arm string, c *courses, x axis, rate, p99 extent) seriesPanel {
-	p := seriesPanel{Class: hue(i), Arm: arm, Trials: fmt.Sprintf("%d trials", len(c.valid))}
-	if n := len(c.invalid); n > 0 {
-		p.Trials += fmt.Sprintf(", %d that do not count", n)
-	}
+	p := seriesPanel{Class: hue(i), Arm: arm, Trials: fmt.Sprintf("%d of %d trials count", len(c.valid), len(c.valid)+len(c.invalid))}
 	y := rate.axis(0.05, seriesHeight)
 	y.lo = 0
 	p.Rate = c.draw(x, y, hue(i), func(p point) float64 { return p.rate })
 	p.Rate.Title = "Answered a second, " + arm
-	for _, v := range linear(0, y.hi, 3) {
+	for _, v := range linear(0, y.hi, 3)[1:] {
 		p.Rate.Y = append(p.Rate.Y, tick{seriesHeight - y.at(v), unit.Format(v, unit.PerSecond)})
 	}
 	z := p99.axis(0.08, seriesHeight)
-	p.P99 = c.draw(x, z, hue(i), func(p point) float64 { return math.Log(max(p.p99, 1)) })
+	p.P99 = c.draw(x, z, hue(i), func(p point) float64 { return p.p99 })
+	p.P99.X = []tick{{0, "0"}, {100, unit.Format(x.hi*1e9, unit.Nanoseconds)}}
 	p.P99.Title = "Response time p99 of each slice, " + arm
 	for _, v := range decades(math.Exp(z.lo), math.Exp(z.hi), 3) {
 		p.P99.Y = append(p.P99.Y, tick{seriesHeight - z.at(math.Log(v)), unit.Format(v, unit.Nanoseconds)})
@@ -123,13 +124,16 @@ func (c *courses) draw(x, y axis, class string, value func(point) float64) plot 
 	p := plot{
 		Height: seriesHeight,
 		Desc:   "A thin line a trial, dotted where it does not count; the thick line is the median of those that count.",
-		X:      []tick{{0, "0"}, {100, unit.Format(x.hi*1e9, unit.Nanoseconds)}},
 	}
 	thin := func(trials [][]point, class string) {
 		var d path
 		for _, points := range trials {
 			for _, q := range points {
-				d.to(x.at(q.at), y.span-y.at(value(q)))
+				if v := value(q); !math.IsNaN(v) {
+					d.to(x.at(q.at), y.span-y.at(v))
+				} else {
+					d.up()
+				}
 			}
 			d.up()
 		}
@@ -151,7 +155,7 @@ func (c *courses) median(x, y axis, value func(point) float64) string {
 	for k := 0; ; k++ {
 		var at, values []float64
 		for _, points := range c.valid {
-			if k < len(points) {
+			if k < len(points) && !math.IsNaN(value(points[k])) {
 				at, values = append(at, points[k].at), append(values, value(points[k]))
 			}
 		}
