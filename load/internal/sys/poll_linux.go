@@ -58,37 +58,39 @@ func (p *Poller) Event(i int) (slot, generation int32, ready uint32) {
 	return ev.Fd, ev.Pad, ev.Events
 }
 
-// Poll returns the number of reports there are now. It does not tell the
-// scheduler of the call: that costs more than the call, which does not wait.
-func (p *Poller) Poll() int {
-	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd),
-		uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), 0, 0, 0)
+// Wait waits for reports, d at the longest, and returns their number. It may
+// return none early.
+func (p *Poller) Wait(d time.Duration) int {
+	if p.coarse {
+		n, err := unix.EpollWait(p.fd, p.events[:], int(d/time.Millisecond))
+		if err != nil {
+			return 0
+		}
+		return n
+	}
+	ts := unix.NsecToTimespec(int64(d))
+	n, _, e := syscall.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.fd),
+		uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(unsafe.Pointer(&ts)), 0, 0)
+	return p.reports(n, e)
+}
+
+// WaitUntold is Wait without telling the scheduler, which keeps the thread's
+// share of the processors meanwhile: for short waits only.
+func (p *Poller) WaitUntold(d time.Duration) int {
+	ts := unix.NsecToTimespec(int64(d))
+	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.fd),
+		uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(unsafe.Pointer(&ts)), 0, 0)
+	return p.reports(n, e)
+}
+
+func (p *Poller) reports(n uintptr, e syscall.Errno) int {
+	if e == syscall.ENOSYS {
+		p.coarse = true // Linux before 5.11
+	}
 	if e != 0 {
 		return 0
 	}
 	return int(n)
-}
-
-// Wait waits for reports, d at the longest, and returns their number. It may
-// return none early.
-func (p *Poller) Wait(d time.Duration) int {
-	if !p.coarse {
-		ts := unix.NsecToTimespec(int64(d))
-		n, _, e := syscall.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.fd),
-			uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(unsafe.Pointer(&ts)), 0, 0)
-		if e == 0 {
-			return int(n)
-		}
-		if e != syscall.ENOSYS {
-			return 0
-		}
-		p.coarse = true // Linux before 5.11
-	}
-	n, err := unix.EpollWait(p.fd, p.events[:], int(d/time.Millisecond))
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // Recv reads from a non-blocking socket. The scheduler is not told.
