@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats/unit"
+	"github.com/tarehq/tare/studies"
+)
+
+// calibrateCmd measures the noise floor.
+type calibrateCmd struct {
+	Blocks int    `help:"Blocks to measure." default:"30"`
+	Seed   uint64 `help:"Fixes the order of trials (0: drawn)."`
+	Module string `help:"Folder of tare's own source." placeholder:"DIR"`
+	JSON   bool   `name:"json" help:"Print JSON."`
+}
+
+// Help says what comes of it.
+func (c *calibrateCmd) Help() string {
+	return `Runs the control against itself (study null): whatever difference shows is this
+machine's noise. The floor is kept for seven days in the user's cache, for this
+machine and kernel, and runs use it as their least band.`
+}
+
+// floorKept is how long a calibration holds.
+const floorKept = 7 * 24 * time.Hour
+
+// calibration is what is kept of a machine.
+type calibration struct {
+	When    time.Time          `json:"when"`
+	Machine string             `json:"machine"`
+	Blocks  int                `json:"blocks"`
+	Floor   map[string]float64 `json:"floor"` // |ln ratio| by metric
+	Run     string             `json:"run"`
+}
+
+// Run calibrates.
+func (c *calibrateCmd) Run(ctx context.Context, t *terminal) error {
+	cache, err := cacheDir("calibration")
+	if err != nil {
+		return err
+	}
+	s, err := studies.Named("null")
+	if err != nil {
+		return err
+	}
+	kept, err := measureNull(ctx, t, s, &runCmd{Blocks: c.Blocks, Seed: c.Seed, Dir: cache, Module: c.Module})
+	if err != nil {
+		return explain(err)
+	}
+	a, err := verdict.Analyse(kept)
+	if err != nil {
+		return err
+	}
+	cal := calibration{When: time.Now().UTC(), Machine: machine(), Run: kept.Dir}
+	cal.Floor, cal.Blocks = a.Floors()
+	path := filepath.Join(cache, "floor.json")
+	if err := replaceFile(path, func(f *os.File) error { return json.NewEncoder(f).Encode(cal) }); err != nil {
+		return err
+	}
+	return c.print(t, cal)
+}
+
+// measureNull runs the study in which the control meets itself.
+func measureNull(ctx context.Context, t *terminal, s *study.Study, run *runCmd) (*record.Run, error) {
+	if run.Seed == 0 {
+		run.Seed = drawSeed()
+	}
+	return run.measure(ctx, t, s, run.folder(s))
+}
+
+func (c *calibrateCmd) print(t *terminal, cal calibration) error {
+	if c.JSON {
+		e := json.NewEncoder(t.out)
+		e.SetIndent("", "  ")
+		return e.Encode(cal)
+	}
+	fmt.Fprintf(t.out, "Noise floor of this machine over %d blocks, kept until %s:\n", cal.Blocks,
+		cal.When.Add(floorKept).Format(time.DateOnly))
+	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	for _, m := range study.Metrics() {
+		if f, ok := cal.Floor[m.Name]; ok {
+			fmt.Fprintf(w, "%s\t±%s\n", m.Title, strings.TrimPrefix(unit.Change(f), "+"))
+		}
+	}
+	return w.Flush()
+}
+
+// machine names this machine and kernel, so that a floor is not used on
+// another.
+func machine() string {
+	host, _ := os.Hostname()
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	return fmt.Sprintf("%s %s/%s %d CPUs %s", host, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), strings.TrimSpace(string(release)))
+}
+
+// kept returns this machine's calibration; ok is false where there is none, it
+// is another machine's, or it is too old.
+func kept() (cal calibration, ok bool, err error) {
+	cache, err := cacheDir("calibration")
+	if err != nil {
+		return cal, false, err
+	}
+	data, err := os.ReadFile(filepath.Join(cache, "floor.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return cal, false, nil
+	}
+	if err != nil {
+		return cal, false, err
+	}
+	if err := json.Unmarshal(data, &cal); err != nil {
+		return cal, false, fmt.Errorf("reading calibration: %w", err)
+	}
+	return cal, cal.Machine == machine() && time.Since(cal.When) < floorKept, nil
+}
+
+// calibrated fills in what is known of this machine's noise.
+func calibrated(m *record.Manifest) {
+	cal, ok, err := kept()
+	if err != nil {
+		m.Warnings = append(m.Warnings, err.Error())
+	}
+	if ok {
+		m.Floor, m.FloorN = cal.Floor, cal.Blocks
+	}
+	m.SelfTest = lastSelfTest()
+}
+
+// calibratedFloor is the floor of one metric and the blocks it holds for; 0
+// blocks when not calibrated.
+func calibratedFloor(metric string) (floor float64, blocks int) {
+	cal, ok, err := kept()
+	if err != nil || !ok {
+		return 0, 0
+	}
+	return cal.Floor[metric], cal.Blocks
+}

@@ -1,0 +1,30 @@
+package main
+
+import "github.com/tarehq/tare/lab/report"
+
+// compareCmd compares two runs through the control that they share.
+type compareCmd struct {
+	A string `arg:"" name:"run" help:"A run's folder."`
+	B string `arg:"" name:"other" help:"Another run's folder."`
+}
+
+// Help says when two runs can be compared.
+func (c *compareCmd) Help() string {
+	return `Trials of two runs lie hours or versions apart, so they are never compared as
+they are. Each run's arms are compared with its own control; where both runs
+have the same control program under the same workload, the two ratios are set
+side by side. Otherwise the command says what differs.`
+}
+
+// Run compares.
+func (c *compareCmd) Run(t *terminal) error {
+	_, a, err := openRun(c.A)
+	if err != nil {
+		return err
+	}
+	_, b, err := openRun(c.B)
+	if err != nil {
+		return err
+	}
+	return report.Compare(t.out, a, b, report.TextOptions{Width: t.width, Color: t.colour})
+}

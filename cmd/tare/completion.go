@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// completionCmd prints a completion script made from the verbs' own flags.
+type completionCmd struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+}
+
+// Help says how to use the script.
+func (c *completionCmd) Help() string {
+	return `bash: source <(tare completion bash)
+zsh:  source <(tare completion zsh)
+fish: tare completion fish | source`
+}
+
+// Run prints the script.
+func (c *completionCmd) Run(t *terminal, parsed *kong.Context) error {
+	words := completions(parsed.Model.Node)
+	switch c.Shell {
+	case "zsh":
+		fmt.Fprint(t.out, "autoload -U +X bashcompinit && bashcompinit\n"+bashScript(words))
+	case "fish":
+		fmt.Fprint(t.out, fishScript(words))
+	default:
+		fmt.Fprint(t.out, bashScript(words))
+	}
+	return nil
+}
+
+// word is one verb with its flags.
+type word struct {
+	verb, help string
+	flags      []string
+}
+
+func completions(root *kong.Node) []word {
+	var all []word
+	for _, n := range root.Children {
+		if n.Hidden {
+			continue
+		}
+		w := word{verb: n.Name, help: n.Help, flags: []string{"--help"}}
+		for _, f := range n.Flags {
+			if !f.Hidden {
+				w.flags = append(w.flags, "--"+f.Name)
+			}
+		}
+		slices.Sort(w.flags)
+		all = append(all, w)
+	}
+	return all
+}
+
+func bashScript(words []word) string {
+	var b strings.Builder
+	verbs := make([]string, len(words))
+	for i, w := range words {
+		verbs[i] = w.verb
+	}
+	fmt.Fprintf(&b, `_tare() {
+  local cur=${COMP_WORDS[COMP_CWORD]}
+  if [ "$COMP_CWORD" = 1 ]; then
+    COMPREPLY=($(compgen -W %q -- "$cur"))
+    return
+  fi
+  case "${COMP_WORDS[1]}" in
+`, strings.Join(verbs, " "))
+	for _, w := range words {
+		list := strings.Join(w.flags, " ")
+		if w.verb == "run" {
+			list += " $(tare list --names 2>/dev/null)"
+		}
+		fmt.Fprintf(&b, "    %s) COMPREPLY=($(compgen -W \"%s\" -- \"$cur\")) ;;\n", w.verb, list)
+	}
+	b.WriteString("  esac\n}\ncomplete -o default -F _tare tare\n")
+	return b.String()
+}
+
+func fishScript(words []word) string {
+	var b strings.Builder
+	for _, w := range words {
+		fmt.Fprintf(&b, "complete -c tare -n __fish_use_subcommand -a %s -d %q\n", w.verb, w.help)
+		for _, f := range w.flags {
+			fmt.Fprintf(&b, "complete -c tare -n '__fish_seen_subcommand_from %s' -l %s\n", w.verb, strings.TrimPrefix(f, "--"))
+		}
+	}
+	b.WriteString("complete -c tare -n '__fish_seen_subcommand_from run' -a '(tare list --names 2>/dev/null)'\n")
+	return b.String()
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// gateCmd passes or fails a change.
+type gateCmd struct {
+	Target string             `arg:"" name:"study|run" help:"A study to run now (control = before, arms = after), or a run's folder."`
+	Max    map[string]float64 `help:"Largest harm in per cent, as metric=percent; repeatable. Default: the primary metric at 5." placeholder:"METRIC=PCT"`
+	Quick  bool               `short:"q" help:"The study's short form."`
+	Blocks int                `help:"Most blocks (0: the study's last look)."`
+	Seed   uint64             `help:"Fixes the order of trials (0: drawn)."`
+	Dir    string             `help:"Folder to keep runs in." default:"runs" type:"path"`
+	Module string             `help:"Folder of tare's own source." placeholder:"DIR"`
+	JSON   bool               `name:"json" help:"Print JSON."`
+}
+
+// Help tells what a failure is.
+func (c *gateCmd) Help() string {
+	return `A gate fails only where the lower end of the harm's interval exceeds the budget,
+and only after a second run with fresh processes and another seed says so, too.
+It passes where the upper end keeps the budget; anything else is inconclusive.
+Given a run's folder there is no second run: what fails there is inconclusive.
+
+Exit status: 0 passed, 3 failed, 4 inconclusive.`
+}
+
+// alpha of a gate: the chance to fail an innocent change is at most half of it,
+// twice over, since failures are confirmed.
+const gateAlpha = 0.05
+
+// Run gates.
+func (c *gateCmd) Run(ctx context.Context, t *terminal) error {
+	if _, err := c.budgets(""); err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(c.Target, "manifest.json")); err == nil {
+		_, a, err := openRun(c.Target)
+		if err != nil {
+			return err
+		}
+		return c.decide(t, c.gates(a), nil)
+	}
+	run := &runCmd{Quick: c.Quick, Blocks: c.Blocks, Seed: c.Seed, Dir: c.Dir, Module: c.Module}
+	s, err := run.choose(c.Target)
+	if err != nil {
+		return err
+	}
+	first, err := c.measure(ctx, t, run, s)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(first, func(g verdict.Gated) bool { return g.Result == stats.Failed }) {
+		return c.decide(t, first, nil)
+	}
+	fmt.Fprintln(t.err, "a gate failed: confirming it with fresh processes and another seed")
+	run.Seed++
+	again, err := c.measure(ctx, t, run, s)
+	if err != nil {
+		return err
+	}
+	return c.decide(t, first, again)
+}
+
+func (c *gateCmd) measure(ctx context.Context, t *terminal, run *runCmd, s *study.Study) ([]verdict.Gated, error) {
+	kept, err := run.measure(ctx, t, s, run.folder(s))
+	if err != nil {
+		return nil, explain(err)
+	}
+	a, err := verdict.Analyse(kept)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(t.err, "run: %s\n", kept.Dir)
+	return c.gates(a), nil
+}
+
+// budgets are those asked for, or the default for the study's primary metric.
+func (c *gateCmd) budgets(primary string) ([]verdict.Budget, error) {
+	if len(c.Max) == 0 {
+		return []verdict.Budget{{Metric: primary, Harm: 0.05}}, nil
+	}
+	var all []verdict.Budget
+	for name, pct := range c.Max {
+		if _, ok := study.MetricNamed(name); !ok {
+			return nil, asked("docs/study-files.md lists the metrics", fmt.Errorf("--max: no metric is called %q", name))
+		}
+		if !(pct >= 0 && pct < 100) {
+			return nil, asked("5 stands for 5 %", fmt.Errorf("--max %s=%v: not a budget from 0 to 100 per cent", name, pct))
+		}
+		all = append(all, verdict.Budget{Metric: name, Harm: pct / 100})
+	}
+	slices.SortFunc(all, func(a, b verdict.Budget) int { return cmp.Compare(a.Metric, b.Metric) })
+	return all, nil
+}
+
+func (c *gateCmd) gates(a *verdict.Analysis) []verdict.Gated {
+	budgets, _ := c.budgets(a.Manifest.Study.Primary.Metric) // Run has checked them
+	return a.Gate(budgets, gateAlpha)
+}
+
+// gateRow is the shape of a row of `tare gate --json`.
+type gateRow struct {
+	Metric   string  `json:"metric"`
+	Workload string  `json:"workload"`
+	Arm      string  `json:"arm"`
+	Budget   float64 `json:"budget"` // relative
+	Effect   float64 `json:"effect"`
+	Lo       float64 `json:"lo"`
+	Hi       float64 `json:"hi"`
+	Blocks   int     `json:"blocks"`
+	Result   string  `json:"result"`
+	Again    string  `json:"again,omitempty"` // result of the second run
+}
+
+// decide prints the gates and returns the exit status; again are those of the
+// second run, nil without one.
+func (c *gateCmd) decide(t *terminal, gates, again []verdict.Gated) error {
+	second := map[string]stats.GateResult{}
+	for _, g := range again {
+		second[g.Metric.Name+" "+g.Workload+" "+g.Arm] = g.Result
+	}
+	rows, worst := gateRows(gates, second)
+	if len(rows) == 0 {
+		return &failure{status: exitUndecided, err: fmt.Errorf("nothing in the run can be held against a budget"), hint: "`tare report` shows what was measured"}
+	}
+	if err := c.print(t, rows); err != nil {
+		return err
+	}
+	switch worst {
+	case stats.Failed:
+		return &failure{status: exitThreshold, err: fmt.Errorf("a budget is exceeded")}
+	case stats.Undecided:
+		return &failure{status: exitUndecided, err: fmt.Errorf("inconclusive"), hint: "more blocks tell more: --blocks"}
+	}
+	return nil
+}
+
+func gateRows(gates []verdict.Gated, second map[string]stats.GateResult) ([]gateRow, stats.GateResult) {
+	var rows []gateRow
+	worst := stats.Passed
+	for _, g := range gates {
+		e, _ := g.Relative()
+		row := gateRow{
+			Metric: g.Metric.Name, Workload: g.Workload, Arm: g.Arm, Budget: g.Budget,
+			Effect: e.Value, Lo: e.Interval.Lo, Hi: e.Interval.Hi, Blocks: g.N,
+		}
+		result := g.Result
+		if result == stats.Failed {
+			confirmed := second[g.Metric.Name+" "+g.Workload+" "+g.Arm]
+			if confirmed != stats.Failed {
+				result = stats.Undecided
+			}
+			row.Again = string(confirmed)
+		}
+		row.Result = string(result)
+		rows = append(rows, row)
+		if result == stats.Failed || (result == stats.Undecided && worst == stats.Passed) {
+			worst = result
+		}
+	}
+	return rows, worst
+}
+
+func (c *gateCmd) print(t *terminal, rows []gateRow) error {
+	if c.JSON {
+		e := json.NewEncoder(t.out)
+		e.SetIndent("", "  ")
+		return e.Encode(rows)
+	}
+	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "RESULT\tMETRIC\tWORKLOAD\tARM\tEFFECT\tINTERVAL\tBUDGET\tBLOCKS")
+	for _, r := range rows {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s to %s\t%s\t%d\n", r.Result, r.Metric, r.Workload, r.Arm,
+			unit.Change(r.Effect), unit.Change(r.Lo), unit.Change(r.Hi), unit.Change(r.Budget), r.Blocks)
+	}
+	return w.Flush()
+}

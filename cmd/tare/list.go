@@ -1,0 +1,116 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/studies"
+)
+
+// listCmd lists studies and runs.
+type listCmd struct {
+	Names bool   `help:"Only the studies' names."`
+	JSON  bool   `name:"json" help:"As JSON."`
+	Dir   string `help:"Folder that runs are kept in." default:"runs" type:"path"`
+}
+
+// listed is the shape of `tare list --json`.
+type listed struct {
+	Studies []listedStudy `json:"studies"`
+	Runs    []listedRun   `json:"runs"`
+}
+
+type listedStudy struct {
+	Name      string   `json:"name"`
+	Title     string   `json:"title"`
+	Question  string   `json:"question"`
+	Arms      int      `json:"arms"`
+	Workloads int      `json:"workloads"`
+	Claims    []string `json:"claims"`
+	Seconds   float64  `json:"seconds"`       // for all blocks
+	Quick     float64  `json:"quick_seconds"` // for the short form
+}
+
+type listedRun struct {
+	Dir     string    `json:"dir"`
+	Study   string    `json:"study"`
+	Started time.Time `json:"started"`
+	Outcome string    `json:"outcome"`
+	Trials  int       `json:"trials"`
+	Error   string    `json:"error,omitempty"`
+}
+
+// Run lists.
+func (c *listCmd) Run(t *terminal) error {
+	l, err := c.gather()
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.Names:
+		for _, s := range l.Studies {
+			fmt.Fprintln(t.out, s.Name)
+		}
+		return nil
+	case c.JSON:
+		e := json.NewEncoder(t.out)
+		e.SetIndent("", "  ")
+		return e.Encode(l)
+	}
+	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "STUDY\tARMS\tCLAIMS\tTAKES\tQUICK\t")
+	for _, s := range l.Studies {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\n", s.Name, s.Arms, len(s.Claims), minutes(s.Seconds), minutes(s.Quick), s.Title)
+	}
+	if len(l.Runs) > 0 {
+		fmt.Fprintln(w, "\nRUN\tTRIALS\tENDED\t")
+	}
+	for _, r := range l.Runs {
+		state := r.Outcome
+		switch {
+		case r.Error != "":
+			state = r.Error
+		case state == "":
+			state = "running or killed"
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t\n", r.Dir, r.Trials, state)
+	}
+	return w.Flush()
+}
+
+func minutes(seconds float64) string {
+	return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
+}
+
+func (c *listCmd) gather() (listed, error) {
+	var l listed
+	all, err := studies.All()
+	if err != nil {
+		return l, err
+	}
+	for _, s := range all {
+		row := listedStudy{
+			Name: s.Name, Title: s.Title, Question: s.Question, Arms: len(s.Arms), Workloads: len(s.Workloads),
+			Claims: []string{}, Seconds: atMost(s).Seconds(), Quick: atMost(s.QuickForm()).Seconds(),
+		}
+		for _, k := range s.Claims {
+			row.Claims = append(row.Claims, k.ID)
+		}
+		l.Studies = append(l.Studies, row)
+	}
+	runs, err := record.List(c.Dir)
+	if err != nil {
+		return l, err
+	}
+	for _, r := range runs {
+		row := listedRun{Dir: r.Dir, Study: r.Study, Started: r.Started, Outcome: r.Outcome, Trials: r.Trials}
+		if r.Err != nil {
+			row.Error = r.Err.Error()
+		}
+		l.Runs = append(l.Runs, row)
+	}
+	return l, nil
+}

@@ -1,0 +1,145 @@
+// Command tare weighs what each layer of a Go HTTP service costs.
+//
+// Exit status: 0 done, 1 could not, 2 asked wrongly, 3 a threshold, gate or
+// claim did not hold, 4 inconclusive, 5 the load asked for was not offered,
+// 130 interrupted.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+)
+
+// Exit statuses.
+const (
+	exitCould       = 1
+	exitAsked       = 2
+	exitThreshold   = 3
+	exitUndecided   = 4
+	exitNotOffered  = 5
+	exitInterrupted = 130
+)
+
+// failure is an error with an exit status and, where there is one, a remedy.
+type failure struct {
+	status int
+	hint   string
+	err    error // nil: the reason is already on the screen
+}
+
+func (f *failure) Error() string {
+	if f.err == nil {
+		return fmt.Sprintf("exit status %d", f.status)
+	}
+	return f.err.Error()
+}
+
+func (f *failure) Unwrap() error { return f.err }
+
+// asked is a mistake in how the command was called.
+func asked(hint string, err error) error { return &failure{status: exitAsked, hint: hint, err: err} }
+
+// terminal is where a verb reads and writes.
+type terminal struct {
+	out, err io.Writer
+	live     bool // standard error is a terminal: progress may be drawn
+	colour   bool // standard output is a terminal and NO_COLOR is unset
+	width    int  // of standard output, in columns
+}
+
+// verbs are the command's verbs, one file each.
+type verbs struct {
+	Run        runCmd        `cmd:"" help:"Run a study and report its verdicts. Without an argument: the quick form of nesting."`
+	Load       loadCmd       `cmd:"" help:"Load a URL and measure its answers."`
+	List       listCmd       `cmd:"" help:"List the studies and the runs kept."`
+	Report     reportCmd     `cmd:"" help:"Show or write a run's report."`
+	Compare    compareCmd    `cmd:"" help:"Compare two runs through their shared control."`
+	Gate       gateCmd       `cmd:"" help:"Pass or fail a run against a budget."`
+	Claims     claimsCmd     `cmd:"" help:"List the published claims and what was measured."`
+	Env        envCmd        `cmd:"" help:"Tell what on this machine disturbs measuring."`
+	Calibrate  calibrateCmd  `cmd:"" help:"Measure this machine's noise floor."`
+	Selftest   selftestCmd   `cmd:"" help:"Run A/A studies and count false positives."`
+	Completion completionCmd `cmd:"" help:"Print a shell's completion script."`
+	Version    versionCmd    `cmd:"" help:"Print the version."`
+}
+
+const about = `tare weighs what each layer of a Go HTTP service costs.
+
+Results go to standard output, everything else to standard error.
+Exit status: 0 done, 1 could not, 2 asked wrongly, 3 a threshold, gate or claim
+did not hold, 4 inconclusive, 5 the load asked for was not offered, 130 interrupted.`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// A second signal ends the process at once: what was measured is on disk.
+	context.AfterFunc(ctx, stop)
+	t := &terminal{out: os.Stdout, err: os.Stderr, width: 80}
+	t.live = term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb"
+	if term.IsTerminal(int(os.Stdout.Fd())) {
+		t.colour = os.Getenv("NO_COLOR") == ""
+		if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil && w > 0 {
+			t.width = w
+		}
+	}
+	os.Exit(run(ctx, os.Args[1:], t))
+}
+
+// run executes one command line and returns the exit status.
+func run(ctx context.Context, args []string, t *terminal) int {
+	var v verbs
+	status := -1
+	parser, err := kong.New(&v,
+		kong.Name("tare"), kong.Description(about), kong.Writers(t.out, t.err),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Exit(func(code int) { status = code }),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(t),
+	)
+	if err != nil {
+		panic(err) // a mistake in the verbs' tags, which every test would meet
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	if args[0] == "help" {
+		args = append(args[1:], "--help")
+	}
+	parsed, err := parser.Parse(args)
+	if status >= 0 { // help was asked for and printed
+		return status
+	}
+	if err != nil {
+		return complain(t, asked("see `tare help`", err))
+	}
+	return complain(t, parsed.Run())
+}
+
+// complain prints an error and its remedy and returns the exit status.
+func complain(t *terminal, err error) int {
+	if err == nil {
+		return 0
+	}
+	status, hint := exitCould, ""
+	var f *failure
+	if errors.As(err, &f) {
+		status, hint = f.status, f.hint
+	}
+	if errors.Is(err, context.Canceled) {
+		status = exitInterrupted
+	}
+	if f == nil || f.err != nil {
+		fmt.Fprintf(t.err, "tare: %v\n", err)
+	}
+	if hint != "" {
+		fmt.Fprintf(t.err, "tare: hint: %s\n", hint)
+	}
+	return status
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// progress shows a run under way on standard error: one line redrawn in place
+// on a terminal, a line a step elsewhere.
+type progress struct {
+	t     *terminal
+	last  lab.Event // the trial under way
+	drawn bool
+}
+
+func newProgress(t *terminal) *progress { return &progress{t: t} }
+
+// show takes one event.
+func (p *progress) show(e lab.Event) {
+	switch e.Stage {
+	case lab.Running:
+		p.last = e
+		if !p.t.live && !p.drawn {
+			fmt.Fprintf(p.t.err, "%d trials planned, about %s\n", e.Trials, e.Left.Round(time.Second))
+			p.drawn = true
+		}
+		p.draw(e.Text)
+	case lab.Loading:
+		p.draw(p.status(e))
+	case lab.Ended:
+		p.ended(e)
+	case lab.Building, lab.Piloting:
+		if p.t.live {
+			p.draw(e.Text)
+		} else {
+			fmt.Fprintln(p.t.err, e.Text)
+		}
+	case lab.Looking:
+		p.line(e.Text)
+	}
+}
+
+// status is the line of a trial under load.
+func (p *progress) status(e lab.Event) string {
+	share := float64(p.last.Trial) / float64(max(1, p.last.Trials))
+	const width = 12
+	full := int(share * width)
+	bar := strings.Repeat("█", full) + strings.Repeat("░", width-full)
+	return fmt.Sprintf("%s %3.0f%% · block %d · %s, %s · %s · p50 %s · %s left", bar, 100*share,
+		p.last.Block, p.last.Arm, p.last.Workload, unit.Format(e.Live.Rate, unit.PerSecond),
+		unit.Format(float64(e.Live.Response.Quantile(.5)), unit.Nanoseconds), p.last.Left.Round(time.Second))
+}
+
+func (p *progress) ended(e lab.Event) {
+	if e.Result == nil {
+		p.line(e.Text)
+		return
+	}
+	if len(e.Result.Invalid) > 0 {
+		p.line(fmt.Sprintf("block %d: %s, %s: invalid: %s", e.Block, e.Arm, e.Workload, strings.Join(e.Result.Invalid, "; ")))
+		return
+	}
+	if !p.t.live {
+		fmt.Fprintf(p.t.err, "block %d: %s, %s: %s, CPU per request %s\n", e.Block, e.Arm, e.Workload,
+			unit.Format(e.Result.Metrics["throughput"], unit.PerSecond), unit.Format(e.Result.Metrics["cpu_per_request"], unit.Nanoseconds))
+	}
+}
+
+// draw redraws the line on a terminal.
+func (p *progress) draw(text string) {
+	if !p.t.live {
+		return
+	}
+	if r := []rune(text); len(r) >= p.t.width {
+		text = string(r[:p.t.width-1])
+	}
+	fmt.Fprintf(p.t.err, "\r\x1b[K%s", text)
+	p.drawn = true
+}
+
+// line prints a line that stays.
+func (p *progress) line(text string) {
+	if text == "" {
+		return
+	}
+	if p.t.live {
+		fmt.Fprint(p.t.err, "\r\x1b[K")
+	}
+	fmt.Fprintln(p.t.err, text)
+}
+
+// done clears the line.
+func (p *progress) done() {
+	if p.t.live && p.drawn {
+		fmt.Fprint(p.t.err, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/tarehq/tare/lab/report"
+)
+
+// reportCmd shows a run's verdicts or writes them to a file.
+type reportCmd struct {
+	Name  string `arg:"" optional:"" name:"run" help:"Folder of a run, or its name below runs; none: the newest."`
+	JSON  bool   `name:"json" help:"Print JSON." xor:"form"`
+	Bench bool   `help:"Print Go benchmark text, for benchstat." xor:"form"`
+	HTML  string `name:"html" help:"Write the one-file report here." placeholder:"FILE" xor:"form" type:"path"`
+}
+
+// Run shows the report.
+func (c *reportCmd) Run(t *terminal) error {
+	run, a, err := openRun(c.Name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.JSON:
+		return report.JSON(t.out, a)
+	case c.Bench:
+		return report.Bench(t.out, run)
+	case c.HTML != "":
+		if err := replaceFile(c.HTML, func(f *os.File) error { return report.HTML(f, run, a) }); err != nil {
+			return err
+		}
+		fmt.Fprintf(t.err, "report: %s\n", c.HTML)
+		return nil
+	}
+	return report.Text(t.out, a, report.TextOptions{Width: t.width, Color: t.colour})
+}

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/arm"
+	"github.com/tarehq/tare/lab/env"
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/studies"
+)
+
+// runCmd runs studies.
+type runCmd struct {
+	Studies []string      `arg:"" optional:"" name:"study" help:"Built-in studies (see tare list) or study files. None: the quick form of nesting."`
+	Quick   bool          `short:"q" help:"The study's short form: fewer arms and blocks."`
+	Budget  time.Duration `help:"Most time for the blocks; says beforehand what that can tell apart."`
+	Blocks  int           `help:"Most blocks (0: the study's last look)."`
+	Seed    uint64        `help:"Fixes the order of trials (0: drawn, and recorded)."`
+	Dir     string        `help:"Folder to keep runs in." default:"runs" type:"path"`
+	Resume  string        `help:"Go on with an interrupted run." placeholder:"RUN"`
+	JSON    bool          `name:"json" help:"Print the verdicts as JSON."`
+	Plan    bool          `help:"Print the order of trials and the time they take, and stop."`
+	Module  string        `help:"Folder of tare's own source, where the built-in arms are." placeholder:"DIR"`
+}
+
+// Help shows examples.
+func (c *runCmd) Help() string {
+	return `tare run                         the quick form of nesting, about two minutes
+tare run nesting                 the whole study
+tare run --budget 10m frameworks as many blocks as fit
+tare run mine.yaml               a study of your own: see docs/study-files.md
+tare run --resume RUN            go on where an interrupted run stopped
+
+Every trial is on disk as soon as it has ended; Ctrl-C keeps what was measured.`
+}
+
+// Run runs the studies one after the other.
+func (c *runCmd) Run(ctx context.Context, t *terminal) error {
+	if c.Resume != "" {
+		return c.resume(ctx, t)
+	}
+	if len(c.Studies) == 0 {
+		c.Studies, c.Quick = []string{"nesting"}, true
+	}
+	var chosen []*study.Study
+	for _, name := range c.Studies {
+		s, err := c.choose(name)
+		if err != nil {
+			return err
+		}
+		chosen = append(chosen, s)
+	}
+	for _, s := range chosen {
+		if c.Plan {
+			c.plan(t, s)
+			continue
+		}
+		run, err := c.measure(ctx, t, s, c.folder(s))
+		if err := c.finish(t, run, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// choose reads a study in the form to be run, and draws a seed if there is
+// none yet.
+func (c *runCmd) choose(name string) (*study.Study, error) {
+	s, err := findStudy(name)
+	if err != nil {
+		return nil, err
+	}
+	if c.Quick {
+		s = s.QuickForm()
+	}
+	if c.Seed == 0 {
+		c.Seed = drawSeed()
+	}
+	return s, nil
+}
+
+// folder is where a run of the study is kept.
+func (c *runCmd) folder(s *study.Study) string {
+	return filepath.Join(c.Dir, time.Now().UTC().Format("20060102-150405-")+s.Name)
+}
+
+// findStudy reads a file, or takes the built-in study of that name.
+func findStudy(name string) (*study.Study, error) {
+	if strings.ContainsAny(name, "./") {
+		s, err := study.ParseFile(name)
+		if err != nil {
+			return nil, asked("docs/study-files.md lists every key", err)
+		}
+		return s, nil
+	}
+	s, err := studies.Named(name)
+	if err != nil {
+		return nil, asked("`tare list` shows the studies", err)
+	}
+	return s, nil
+}
+
+func drawSeed() uint64 {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // crypto/rand.Read never fails
+	return uint64(binary.LittleEndian.Uint32(b[:])) + 1
+}
+
+// atMost is how long a study takes if it runs to its last look.
+func atMost(s *study.Study) time.Duration {
+	looks := s.LooksUpTo(0)
+	return study.Estimate(s, looks[len(looks)-1], lab.Overhead)
+}
+
+func (c *runCmd) plan(t *terminal, s *study.Study) {
+	looks := s.LooksUpTo(c.Blocks)
+	last := looks[len(looks)-1]
+	fmt.Fprintf(t.out, "%s: at most %d blocks of %d trials, about %s; looks at %v; seed %d\n",
+		s.Name, last, s.CellsPerBlock(), atMost(s).Round(time.Second), looks, c.Seed)
+	plan := study.NewPlan(s, c.Seed, last)
+	for b := range last {
+		fmt.Fprintf(t.out, "block %d:", b+1)
+		for _, cell := range plan.Block(b) {
+			name := cell.Arm
+			if cell.Twin {
+				name += " (twin)"
+			}
+			fmt.Fprintf(t.out, " %s/%s", cell.Workload, name)
+		}
+		fmt.Fprintln(t.out)
+	}
+}
+
+// measure runs a study into a folder, with progress on the terminal.
+func (c *runCmd) measure(ctx context.Context, t *terminal, s *study.Study, dir string) (*record.Run, error) {
+	builder, err := newBuilder(c.Module)
+	if err != nil {
+		return nil, err
+	}
+	if c.Budget > 0 {
+		announceBudget(t, s, c.Budget)
+	}
+	p := newProgress(t)
+	defer p.done()
+	return lab.Run(ctx, lab.Options{
+		Study: s, Quick: c.Quick, Builder: builder, Dir: dir, Resume: c.Resume != "",
+		Seed: c.Seed, Blocks: c.Blocks, Budget: c.Budget, About: c.about(ctx, s, dir), Progress: p.show,
+	})
+}
+
+// finish reports what was measured, also when the run was interrupted.
+func (c *runCmd) finish(t *terminal, run *record.Run, err error) error {
+	if run == nil || len(run.Trials) == 0 {
+		return explain(err)
+	}
+	a, aerr := verdict.Analyse(run)
+	if aerr != nil {
+		return errors.Join(err, aerr)
+	}
+	path := filepath.Join(run.Dir, "report.html")
+	if herr := writeHTML(run, a, path); herr != nil {
+		return errors.Join(err, herr)
+	}
+	if c.JSON {
+		if jerr := report.JSON(t.out, a); jerr != nil {
+			return errors.Join(err, jerr)
+		}
+	} else if terr := report.Text(t.out, a, report.TextOptions{Width: t.width, Color: t.colour}); terr != nil {
+		return errors.Join(err, terr)
+	}
+	fmt.Fprintf(t.err, "report: %s\n", path)
+	if err != nil && errors.Is(err, context.Canceled) {
+		return &failure{status: exitInterrupted, err: fmt.Errorf("interrupted after %d trials", len(run.Trials)),
+			hint: "go on with `tare run --resume " + run.Dir + "`"}
+	}
+	return explain(err)
+}
+
+// resume goes on with an interrupted run.
+func (c *runCmd) resume(ctx context.Context, t *terminal) error {
+	dir, err := findRun(c.Resume)
+	if err != nil {
+		return err
+	}
+	run, err := record.Open(dir)
+	if err != nil {
+		return err
+	}
+	c.Seed, c.Quick = run.Manifest.Seed, run.Manifest.Quick
+	s := run.Manifest.Study
+	again, err := c.measure(ctx, t, &s, dir)
+	return c.finish(t, again, err)
+}
+
+// about is what the manifest says of the surroundings.
+func (c *runCmd) about(ctx context.Context, s *study.Study, dir string) record.Manifest {
+	m := record.Manifest{ID: filepath.Base(dir), Tare: version(), Command: c.command(s)}
+	for _, f := range env.Read(ctx) {
+		m.Env = append(m.Env, record.Fact{Name: f.Name, Value: f.Value, Verdict: string(f.Verdict), Remedy: f.Remedy})
+	}
+	calibrated(&m)
+	return m
+}
+
+// command is the one that repeats the run.
+func (c *runCmd) command(s *study.Study) []string {
+	name := s.Name
+	if s.File != "" {
+		name = s.File
+	}
+	args := []string{"tare", "run", "--seed", strconv.FormatUint(c.Seed, 10)}
+	if c.Quick {
+		args = append(args, "--quick")
+	}
+	if c.Blocks > 0 {
+		args = append(args, "--blocks", strconv.Itoa(c.Blocks))
+	}
+	return append(args, name)
+}
+
+// newBuilder finds tare's own source and the cache for built arms.
+func newBuilder(module string) (*arm.Builder, error) {
+	if module == "" {
+		wd, err := os.Getwd()
+		if err != nil {
+			return nil, err
+		}
+		// A study of commands and URLs needs no source: the builder says what
+		// is missing when an arm asks for it.
+		module, _ = arm.FindModule(wd)
+	}
+	cache, err := cacheDir("arms")
+	if err != nil {
+		return nil, err
+	}
+	return &arm.Builder{ModuleDir: module, Cache: cache}, nil
+}
+
+// cacheDir is tare's place below the user's cache folder.
+func cacheDir(name string) (string, error) {
+	root, err := os.UserCacheDir()
+	if err != nil {
+		return "", &failure{status: exitCould, err: err, hint: "set XDG_CACHE_HOME or HOME"}
+	}
+	return filepath.Join(root, "tare", name), nil
+}
+
+// explain adds the remedy to errors of a run.
+func explain(err error) error {
+	if errors.Is(err, lab.ErrArm) {
+		return &failure{status: exitCould, err: err, hint: "start the arm by hand to see what it says; docs/study-files.md tells what an arm must do"}
+	}
+	return err
+}

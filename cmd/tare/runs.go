@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/lab/verdict"
+)
+
+// runsDir is where runs are kept unless --dir says otherwise.
+const runsDir = "runs"
+
+// openRun opens a run by folder or by the name of a folder below runs; "" is
+// the newest one there.
+func openRun(name string) (*record.Run, *verdict.Analysis, error) {
+	dir, err := findRun(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	run, err := record.Open(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	a, err := verdict.Analyse(run)
+	if err != nil {
+		return nil, nil, fmt.Errorf("analysing %s: %w", dir, err)
+	}
+	return run, a, nil
+}
+
+func findRun(name string) (string, error) {
+	if name == "" {
+		all, err := record.List(runsDir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		if len(all) == 0 {
+			return "", &failure{status: exitAsked, err: fmt.Errorf("no run is kept in %s", runsDir), hint: "make one with `tare run`"}
+		}
+		return all[len(all)-1].Dir, nil
+	}
+	for _, dir := range []string{name, filepath.Join(runsDir, name)} {
+		if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err == nil {
+			return dir, nil
+		}
+	}
+	return "", &failure{status: exitAsked, err: fmt.Errorf("%q is no run", name), hint: "`tare list` shows the runs kept"}
+}
+
+// writeHTML puts a run's report beside its records and returns the path.
+func writeHTML(run *record.Run, a *verdict.Analysis, path string) error {
+	return replaceFile(path, func(f *os.File) error { return report.HTML(f, run, a) })
+}
+
+// replaceFile writes a file so that a reader sees the old one or the new one,
+// never half of either.
+func replaceFile(path string, write func(*os.File) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".tare-*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("writing %s: %w", path, err), f.Close(), os.Remove(f.Name()))
+		}
+	}()
+	if err := write(f); err != nil {
+		return err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
