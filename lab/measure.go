@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tarehq/tare/lab/record"
@@ -81,6 +82,10 @@ func (s *session) keep(t *record.Trial, res *load.Result) {
 		return
 	}
 	loadMetrics(t.Metrics, res)
+	if left := responseMetrics(t.Metrics, res); len(left) > 0 {
+		t.Warnings = append(t.Warnings, fmt.Sprintf("%s left out: the generator's lag there is more than %.0f %% of it",
+			strings.Join(left, ", "), 100*maxLagShare))
+	}
 	s.specimenMetrics(t.Metrics, float64(t.Requests))
 }
 
@@ -88,16 +93,6 @@ func (s *session) keep(t *record.Trial, res *load.Result) {
 func loadMetrics(m map[string]float64, res *load.Result) {
 	c := res.Counts
 	m["throughput"] = float64(c.Answered()) / res.Elapsed.Seconds()
-	m["response_mean"] = res.Response.Mean()
-	m["response_max"] = float64(res.Response.Max())
-	for name, q := range map[string]float64{
-		"response_p50": .5, "response_p90": .9, "response_p95": .95, "response_p99": .99,
-		"response_p999": .999, "response_p9999": .9999,
-	} {
-		if spec, ok := study.MetricNamed(name); ok && c.Answered() >= uint64(spec.Requests) {
-			m[name] = float64(res.Response.Quantile(q))
-		}
-	}
 	m["service_p50"] = float64(res.Service.Quantile(.5))
 	m["service_p99"] = float64(res.Service.Quantile(.99))
 	m["first_byte_p50"] = float64(res.FirstByte.Quantile(.5))
@@ -110,6 +105,37 @@ func loadMetrics(m map[string]float64, res *load.Result) {
 	m["generator_cpu"] = generatorShare(res)
 	m["generator_cpu_per_request"] = float64(res.CPU-res.Spun) / float64(c.Answered())
 	m["generator_rss"] = float64(res.MaxRSS)
+}
+
+// responseMetrics are the response times, except those that say more of the
+// generator's lag than of the arm; their names are returned. What an arm costs
+// in CPU does not depend on when it was asked, so such a trial still counts.
+func responseMetrics(m map[string]float64, res *load.Result) (left []string) {
+	if res.Lag.Mean() <= maxLagShare*res.Response.Mean() {
+		m["response_mean"] = res.Response.Mean()
+	} else {
+		left = append(left, "response_mean")
+	}
+	for _, r := range responseQuantiles {
+		spec, ok := study.MetricNamed(r.metric)
+		if !ok || res.Response.Count() < uint64(spec.Requests) {
+			continue
+		}
+		if v := res.Response.Quantile(r.q); !late(res.Lag.Quantile(r.q), v) {
+			m[r.metric] = float64(v)
+		} else {
+			left = append(left, r.metric)
+		}
+	}
+	return left
+}
+
+var responseQuantiles = [...]struct {
+	metric string
+	q      float64
+}{
+	{"response_p50", .5}, {"response_p90", .9}, {"response_p95", .95}, {"response_p99", .99},
+	{"response_p999", .999}, {"response_p9999", .9999}, {"response_max", 1},
 }
 
 // generatorShare is the share of its threads' time that the generator worked,
