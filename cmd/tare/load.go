@@ -73,18 +73,18 @@ type loadOutput struct {
 	Output  string `short:"o" help:"Write the JSON to a file, whole or not at all." placeholder:"FILE"`
 	CSV     string `name:"csv" help:"Write the series as CSV." placeholder:"FILE"`
 	HDR     string `name:"hdr" help:"Write the histograms as an HdrHistogram log." placeholder:"FILE"`
-	Journal string `help:"Append the state of the run every second, a JSON line each (with -o X.json: X.journal.jsonl)." placeholder:"FILE"`
+	Journal string `help:"Write the state of the run every second, a JSON line each (with -o X.json: X.journal.jsonl)." placeholder:"FILE"`
 	Quiet   bool   `short:"q" help:"No progress."`
 }
 
 // Help shows examples.
 func (c *loadCmd) Help() string {
-	return `tare load localhost:8080                        64 connections kept busy for 10 s
-tare load -c 256 -d 30s URL                     256 for 30 s
-tare load -r 1000 -d 1m URL                     1,000 requests a second, come what may
-tare load -r ramp:100-5000/30s URL              from 100 to 5,000 a second within 30 s
-tare load --find-max 'p99<50ms' URL             the highest rate with p99 under 50 ms
-tare load --fail-if 'p99>50ms' -o run.json URL  for a pipeline
+	return `  tare load localhost:8080             64 connections kept busy for 10 s
+  tare load -c 256 -d 30s URL          256 for 30 s
+  tare load -r 1000 -d 1m URL          1,000 requests a second, come what may
+  tare load -r ramp:100-5000/30s URL   from 100 to 5,000 a second within 30 s
+  tare load --find-max 'p99<50ms' URL  the highest rate with p99 under 50 ms
+  tare load --fail-if 'p99>50ms' URL   exit with status 3 if p99 is above 50 ms
 
 With --rate response times count from when a request should have begun, so a
 server that stalls is charged for those that had to wait. Without it each
@@ -113,31 +113,35 @@ func (c *loadCmd) Run(ctx context.Context, t *terminal) error {
 	if c.Offer.FindMax != "" {
 		return c.search(ctx, t, o)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	w, err := c.watch(t, cancel)
+	ctx, w, err := c.watch(ctx, t)
 	if err != nil {
 		return err
 	}
+	defer w.restore() // whatever happens
 	o.Progress = w.progress
 	res, err := load.Run(ctx, o)
 	werr := w.close()
 	if res == nil {
 		return refused(err)
 	}
-	return c.finish(t, res, cmp.Or(err, werr))
+	return c.finish(t, res, cmp.Or(err, unreachable(ctx, res), werr))
 }
 
-// watch begins to show and to journal a run.
-func (c *loadCmd) watch(t *terminal, stop func()) (*watcher, error) {
+// watch begins to show and to journal what runs within the context returned,
+// which ends when the user wants it to or nothing can be reached.
+func (c *loadCmd) watch(ctx context.Context, t *terminal) (context.Context, *watcher, error) {
 	j, err := c.Output.openJournal()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return newWatcher(t, watcherOptions{
+	ctx, stop := context.WithCancelCause(ctx)
+	w := newWatcher(t, watcherOptions{
 		Title: c.title(), Journal: j, Quiet: c.Output.Quiet, Open: c.Offer.Rate != "" || c.Offer.FindMax != "",
 		Requests: c.Offer.Requests, Stop: stop,
-	}), nil
+		Patient: c.Offer.FindMax != "", // a search ends by itself, and says why
+	})
+	context.AfterFunc(ctx, w.ending)
+	return ctx, w, nil
 }
 
 // finish writes and shows a result. err is what went wrong with the run or its

@@ -74,8 +74,8 @@ func entries(res *load.Result) []hist.Entry {
 	return all
 }
 
-// journal is a file that a run's state is appended to every second, so that
-// what was seen outlives even a kill. Nil writes nothing.
+// journal is a file to which a run's state goes every second, so that what was
+// seen outlives even a kill. Nil writes nothing.
 type journal struct {
 	f   *os.File
 	err error // the first
@@ -106,7 +106,7 @@ func (c *loadOutput) openJournal() (*journal, error) {
 	if path == "" {
 		return nil, nil
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("opening journal: %w", err)
 	}

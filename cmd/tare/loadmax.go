@@ -16,12 +16,11 @@ func (c *loadCmd) search(ctx context.Context, t *terminal, o load.Options) error
 	if _, err := load.ParseThreshold(c.Offer.FindMax); err != nil {
 		return asked("--find-max takes p50 to p99.999, max, mean, errors or rate, < or >, and a bound", fmt.Errorf("--find-max: %w", err))
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	w, err := c.watch(t, cancel)
+	ctx, w, err := c.watch(ctx, t)
 	if err != nil {
 		return err
 	}
+	defer w.restore() // whatever happens
 	o.Progress = w.progress
 	found, err := load.FindMax(ctx, o, load.SearchOptions{
 		Threshold: c.Offer.FindMax, Step: c.Offer.Duration,

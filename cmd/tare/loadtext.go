@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	"charm.land/lipgloss/v2"
 	"github.com/tarehq/tare/load"
@@ -39,11 +39,8 @@ type summary struct {
 // print writes the summary to standard output.
 func (s *summary) print(outcomes []outcome) error {
 	lines := append([]string{s.strong(s.title), ""}, s.facts()...)
-	lines = append(append(lines, ""), s.table()...)
-	lines = append(append(lines, ""), s.series()...)
-	lines = append(lines, "", s.row("generator", s.generator()))
-	for _, w := range s.res.Warnings {
-		lines = append(lines, s.wrapped("warning", strings.ReplaceAll(w.Error(), "\n", ": "))...)
+	if s.res.Counts.Answered() > 0 {
+		lines = append(lines, s.measured()...)
 	}
 	for _, o := range outcomes {
 		text := o.String()
@@ -59,6 +56,17 @@ func (s *summary) print(outcomes []outcome) error {
 		return fmt.Errorf("writing summary: %w", err)
 	}
 	return nil
+}
+
+// measured is what only a run with answers has.
+func (s *summary) measured() []string {
+	lines := append([]string{""}, s.table()...)
+	lines = append(append(lines, ""), s.series()...)
+	lines = append(lines, s.wrapped("generator", s.generator())...)
+	for _, w := range s.res.Warnings {
+		lines = append(lines, s.wrapped("warning", strings.ReplaceAll(w.Error(), "\n", ": "))...)
+	}
+	return lines
 }
 
 func (s *summary) strong(text string) string {
@@ -77,7 +85,7 @@ func (s *summary) row(label, text string) string {
 
 // wrapped is a row broken to the terminal's width.
 func (s *summary) wrapped(label, text string) []string {
-	width := max(20, s.terminal.width-labelWidth-1)
+	width := max(20, s.terminal.width-labelWidth)
 	var rows []string
 	for l := range strings.SplitSeq(lipgloss.Wrap(text, width, ""), "\n") {
 		rows = append(rows, s.row(label, l))
@@ -90,16 +98,28 @@ func (s *summary) wrapped(label, text string) []string {
 func (s *summary) facts() []string {
 	r, c := s.res, s.res.Counts
 	rows := []string{s.row("requests", fmt.Sprintf("%s scheduled, %s answered in %s", number(c.Scheduled), number(c.Answered()), seconds(r.Elapsed)))}
-	rows = append(rows, s.wrapped("rate", s.rate())...)
+	rows = append(rows, s.wrapped("errors", cmp.Or(failures(c), "none"))...)
+	if c.Answered() == 0 {
+		return rows
+	}
 	rows = append(rows, s.row("status", classes(c)))
-	rows = append(rows, s.wrapped("errors", errorsOf(c))...)
-	rows = append(rows, s.wrapped("bytes", fmt.Sprintf("%s in, %s out", unit.Format(float64(r.BytesIn), unit.Bytes), unit.Format(float64(r.BytesOut), unit.Bytes)))...)
+	rows = append(rows, s.wrapped("rate", s.rate())...)
+	rows = append(rows, s.wrapped("bytes", fmt.Sprintf("%s in, %s out", s.volume(r.BytesIn), s.volume(r.BytesOut)))...)
 	rows = append(rows, s.wrapped("connections", fmt.Sprintf("%s opened, reused for %s; at most %s in flight, %.1f on average",
 		number(r.Opened), count(r.Reused, "request"), number(uint64(r.PeakFlight)), r.MeanFlight))...)
 	if r.Full+r.Resumed > 0 {
 		rows = append(rows, s.row("TLS", fmt.Sprintf("%s full and %s resumed handshakes", number(r.Full), number(r.Resumed))))
 	}
 	return rows
+}
+
+// volume is a number of bytes, and that a second.
+func (s *summary) volume(n uint64) string {
+	text := unit.Format(float64(n), unit.Bytes)
+	if t := s.res.Elapsed.Seconds(); t > 0 {
+		text += " (" + unit.Format(float64(n)/t, unit.Bytes) + "/s)"
+	}
+	return text
 }
 
 // rate is what was achieved, in the open loop beside what was asked for.
@@ -184,7 +204,7 @@ func (s *summary) table() []string {
 		}
 	}
 	if !s.open {
-		rows = append(rows, s.wrapped("", "closed loop: response time = service time; use --rate for open loop")...)
+		rows = append(rows, "closed loop: response time = service time; use --rate for open loop")
 	}
 	return rows
 }
@@ -257,9 +277,9 @@ func (s *summary) generator() string {
 	if r.Elapsed > 0 && r.Threads > 0 {
 		busy = (r.CPU - r.Spun).Seconds() / (r.Elapsed.Seconds() * float64(r.Threads))
 	}
-	why := fmt.Sprintf("busy for %s of %s's time", unit.Format(busy, unit.Share), count(uint64(r.Threads), "thread"))
+	why := fmt.Sprintf("%s of %s busy", unit.Format(busy, unit.Share), count(uint64(r.Threads), "thread"))
 	if s.open && r.Lag.Count() > 0 {
-		why += fmt.Sprintf(", lag p99 %s", (time.Duration(r.Lag.Quantile(.99)) / 1000 * 1000))
+		why += ", lag p99 " + nanoseconds(r.Lag.Quantile(.99))
 	}
 	if r.Bound {
 		return "(nearly) the bottleneck: " + why

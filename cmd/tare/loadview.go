@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -11,7 +13,8 @@ import (
 	"golang.org/x/term"
 )
 
-// liveView draws a run in place on standard error.
+// liveView draws a run over the whole terminal, which shows what it showed
+// before when the view ends.
 type liveView struct {
 	program *tea.Program
 	done    chan struct{} // the terminal is as it was
@@ -37,13 +40,11 @@ func (v *liveView) show(f frame) { v.program.Send(f) }
 
 func (v *liveView) say(text string) { v.program.Send(said(text)) }
 
-// close takes the drawing away and restores the terminal.
-func (v *liveView) close() {
-	v.program.Send(over{})
-	<-v.done
-}
+// end takes the drawing away and restores the terminal, which is done when
+// done is closed.
+func (v *liveView) end() { v.program.Send(over{}) }
 
-// said is a line that stays above the drawing, over the end of it.
+// said is a line that stays, over the end of the drawing.
 type (
 	said string
 	over struct{}
@@ -53,9 +54,8 @@ type (
 type screen struct {
 	options       watcherOptions
 	frame         frame
+	said          []string
 	width, height int
-	stopping      bool // the user wants an end
-	over          bool
 }
 
 // Init has nothing to begin with.
@@ -67,47 +67,42 @@ func (s screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case frame:
 		s.frame = m
 	case said:
-		return s, tea.Println(string(m))
+		s.said = append(s.said, string(m))
 	case over:
-		s.over = true
 		return s, tea.Quit
 	case tea.WindowSizeMsg:
 		s.width, s.height = m.Width, m.Height
 	case tea.KeyPressMsg:
 		if k := m.String(); k == "q" || k == "ctrl+c" {
-			s.stopping = true
-			s.options.Stop()
+			s.options.Stop(context.Canceled)
 		}
 	}
 	return s, nil
 }
 
-// View draws; nothing stays when it is over, since the summary follows.
+// View draws what there is room for.
 func (s screen) View() tea.View {
-	if s.over {
-		return tea.NewView("")
+	rows := append(s.head(), "")
+	if n := len(s.frame.bins); n > 0 && n+len(rows) < s.height-1 {
+		rows = append(append(rows, s.histogram()...), "")
 	}
-	rows := s.head()
-	foot := "q or Ctrl-C ends early and keeps everything"
-	if s.stopping {
-		foot = "ending: requests in flight have a second"
+	if room := max(0, s.height-len(rows)-2); len(s.said) > 0 && room > 0 {
+		rows = append(append(rows, s.said[max(0, len(s.said)-room):]...), "")
 	}
-	if room := s.height - len(rows) - 3; room >= len(s.frame.bins) {
-		rows = append(rows, "")
-		rows = append(rows, s.histogram()...)
-	}
-	rows = append(rows, lipgloss.NewStyle().Faint(true).Render(foot))
+	rows = append(rows, lipgloss.NewStyle().Faint(true).Render("q or Ctrl-C ends early and keeps everything"))
 	for i, r := range rows {
-		rows[i] = lipgloss.NewStyle().MaxWidth(max(1, s.width-1)).Render(r)
+		rows[i] = lipgloss.NewStyle().MaxWidth(max(1, s.width)).Render(r)
 	}
-	return tea.NewView(strings.Join(rows, "\n") + "\n")
+	v := tea.NewView(strings.Join(rows, "\n"))
+	v.AltScreen = true
+	return v
 }
 
 // head is everything above the histogram.
 func (s screen) head() []string {
 	f := s.frame
-	failed := errorsOf(f.counts)
-	if failed != "no errors" {
+	failed := cmp.Or(failures(f.counts), "none")
+	if failed != "none" {
 		failed = lipgloss.NewStyle().Foreground(lipgloss.Red).Render(failed)
 	}
 	rows := []string{

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -18,21 +21,39 @@ type watcherOptions struct {
 	Open     bool     // open loop
 	Quiet    bool     // shows nothing
 	Journal  *journal // nil: none
-	Stop     func()   // ends the run when the user asks for it
+	Patient  bool     // does not stop a run that reaches nobody
+	Stop     func(cause error)
 }
 
 // watcher tells of runs under way: drawn on a terminal, a line a second
 // elsewhere, and a line a second in the journal. It makes do with snapshots, so
 // that watching costs the load nothing.
 type watcher struct {
-	t    *terminal
-	o    watcherOptions
-	next time.Duration // elapsed time of the coming line
-	live *liveView     // nil: not drawn
+	t       *terminal
+	o       watcherOptions
+	live    *liveView     // nil: not drawn
+	begun   time.Time     // when the first snapshot came
+	reached bool          // something was answered, or at least connected to
+	next    time.Duration // elapsed time of the coming line
+}
+
+// errUnreachable ends a run of which no request got a connection.
+var errUnreachable = errors.New("no connection could be made")
+
+// reachable is how long a run may go on without any connection. A target that
+// is away later is waited for: that it was is part of what is measured.
+const reachable = time.Second
+
+// unreachable says why a run was ended before its time; nil when it was not.
+func unreachable(ctx context.Context, res *load.Result) error {
+	if !errors.Is(context.Cause(ctx), errUnreachable) {
+		return nil
+	}
+	return errors.Join(append([]error{errUnreachable}, res.Warnings...)...)
 }
 
 func newWatcher(t *terminal, o watcherOptions) *watcher {
-	w := &watcher{t: t, o: o, next: math.MinInt64}
+	w := &watcher{t: t, o: o, reached: o.Patient}
 	if t.live && !o.Quiet {
 		w.live = newLiveView(t, o)
 	}
@@ -41,12 +62,9 @@ func newWatcher(t *terminal, o watcherOptions) *watcher {
 
 // progress takes a snapshot.
 func (w *watcher) progress(s load.Snapshot) {
-	if s.Elapsed+time.Minute < w.next { // another run has begun
-		w.next = math.MinInt64
-	}
-	due := s.Elapsed >= w.next
+	w.check(s.Counts)
+	due := w.due(s.Elapsed)
 	if due {
-		w.next = s.Elapsed.Truncate(time.Second) + time.Second
 		w.o.Journal.note(s)
 	}
 	switch {
@@ -54,6 +72,28 @@ func (w *watcher) progress(s load.Snapshot) {
 		w.live.show(newFrame(s, w.o))
 	case due && !w.o.Quiet:
 		fmt.Fprintln(w.t.err, newFrame(s, w.o).line())
+	}
+}
+
+// due reports whether a second has passed. Probes of a search begin at zero
+// again.
+func (w *watcher) due(elapsed time.Duration) bool {
+	coming := time.Duration(math.Floor(elapsed.Seconds()))*time.Second + time.Second
+	due := elapsed >= w.next && w.next != 0
+	if due || w.next == 0 || coming < w.next {
+		w.next = coming
+	}
+	return due
+}
+
+// check ends a run that reaches nobody from the start.
+func (w *watcher) check(c load.Counts) {
+	if w.begun.IsZero() {
+		w.begun = time.Now()
+	}
+	w.reached = w.reached || c.Answered()+c.Failed() > c.Refused
+	if !w.reached && c.Refused > 0 && time.Since(w.begun) > reachable {
+		w.o.Stop(errUnreachable)
 	}
 }
 
@@ -68,11 +108,25 @@ func (w *watcher) say(text string) {
 	}
 }
 
+// ending gives the terminal back at once: a second Ctrl-C ends the process.
+func (w *watcher) ending() {
+	if w.live != nil {
+		w.live.end()
+	}
+}
+
+// restore gives the terminal back.
+func (w *watcher) restore() {
+	if w.live != nil {
+		w.live.end()
+		<-w.live.done
+	}
+}
+
 // close gives the terminal back and ends the journal.
 func (w *watcher) close() error {
-	if w.live != nil {
-		w.live.close()
-	}
+	w.restore()
+	w.o.Stop(nil)
 	return w.o.Journal.close()
 }
 
@@ -124,7 +178,7 @@ func (f frame) line() string {
 			parts = append(parts, q.name+" "+nanoseconds(q.value))
 		}
 	}
-	return strings.Join(append(parts, errorsOf(f.counts)), "  ")
+	return strings.Join(append(parts, cmp.Or(failures(f.counts), "no errors")), "  ")
 }
 
 // when says how far the run is.
@@ -139,8 +193,8 @@ func (f frame) when() string {
 	}
 }
 
-// errorsOf names the failures of c by kind.
-func errorsOf(c load.Counts) string {
+// failures names the failures of c by kind; "" is none.
+func failures(c load.Counts) string {
 	var parts []string
 	for _, k := range []struct {
 		n    uint64
@@ -152,9 +206,6 @@ func errorsOf(c load.Counts) string {
 		if k.n > 0 {
 			parts = append(parts, unit.Format(float64(k.n), unit.Count)+" "+k.name)
 		}
-	}
-	if len(parts) == 0 {
-		return "no errors"
 	}
 	return strings.Join(parts, ", ")
 }

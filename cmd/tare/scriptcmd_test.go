@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/tarehq/tare/stats/hist"
+)
+
+// statusCmd runs a command that must exit with a status.
+//
+//	status 3 tare load $URL
+func statusCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status WANT COMMAND [ARG…]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if got := exitStatus(ts.Exec(args[1], args[2:]...)); got != want {
+		ts.Fatalf("%s: got exit status %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+func exitStatus(err error) int {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.ExitCode()
+	}
+	if err != nil {
+		return -1
+	}
+	return 0
+}
+
+// interruptCmd runs a command, sends it SIGINT when it first writes to standard
+// error, and wants it to exit with a status. Its standard output goes to a file.
+//
+//	interrupt 130 out.txt tare load $URL
+func interruptCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: interrupt WANT FILE COMMAND [ARG…]")
+	}
+	out, err := os.Create(ts.MkAbs(args[1]))
+	ts.Check(err)
+	defer out.Close()
+	cmd := exec.Command(args[2], args[3:]...)
+	cmd.Dir, cmd.Stdout = ts.MkAbs("."), out
+	stderr, err := cmd.StderrPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	giveUp := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	defer giveUp.Stop()
+	first, err := bufio.NewReader(stderr).ReadString('\n')
+	ts.Check(err)
+	ts.Logf("interrupting after %q", first)
+	ts.Check(cmd.Process.Signal(os.Interrupt))
+	if _, err := io.Copy(io.Discard, stderr); err != nil {
+		ts.Fatalf("reading standard error: %v", err)
+	}
+	if got := strconv.Itoa(exitStatus(cmd.Wait())); got != args[0] {
+		ts.Fatalf("%s: got exit status %s, want %s", strings.Join(args[2:], " "), got, args[0])
+	}
+}
+
+// parsesCmd reads a file in a form: json, jsonl, csv or hdr. For hdr the number
+// of values of a tag may be wanted.
+//
+//	parses hdr out.hdr service 200
+func parsesCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: parses json|jsonl|csv|hdr FILE [TAG COUNT]")
+	}
+	text := ts.ReadFile(args[1])
+	switch args[0] {
+	case "json":
+		var v map[string]any
+		ts.Check(json.Unmarshal([]byte(text), &v))
+	case "jsonl":
+		for line := range strings.Lines(text) {
+			var v map[string]any
+			ts.Check(json.Unmarshal([]byte(line), &v))
+		}
+	case "csv":
+		rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+		ts.Check(err)
+		if len(rows) < 2 {
+			ts.Fatalf("%s: got %d rows, want a header and more", args[1], len(rows))
+		}
+	case "hdr":
+		entries, err := hist.ReadLog(strings.NewReader(text))
+		ts.Check(err)
+		for _, e := range entries {
+			if len(args) == 4 && e.Tag == args[2] {
+				if got := strconv.FormatUint(e.Hist.Count(), 10); got != args[3] {
+					ts.Fatalf("%s: got %s values of %s, want %s", args[1], got, e.Tag, args[3])
+				}
+				return
+			}
+		}
+		if len(args) == 4 {
+			ts.Fatalf("%s: holds no %s", args[1], args[2])
+		}
+	default:
+		ts.Fatalf("parses: form %q is not known", args[0])
+	}
+}

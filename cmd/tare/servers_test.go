@@ -1,0 +1,105 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// startServers starts what scripts load, and returns the variables by which
+// they find it:
+//
+//	$URL         echoes bodies; /status/NNN, /slow (50 ms)
+//	$TLSURL      the same over TLS, HTTP/2 offered; $CA is its authority
+//	$EXPIREDURL  a certificate that is no longer valid
+//	$DEADURL     nothing listens there
+//	$SOCKET      the path of a Unix socket, the same server
+func startServers(t *testing.T) []string {
+	t.Helper()
+	dir := t.TempDir()
+	plain := httptest.NewServer(http.HandlerFunc(answer))
+	t.Cleanup(plain.Close)
+	secure := httptest.NewUnstartedServer(http.HandlerFunc(answer))
+	secure.EnableHTTP2 = true
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that clients refuse
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	ca := filepath.Join(dir, "ca.pem")
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
+	if err := os.WriteFile(ca, block, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	expired := httptest.NewUnstartedServer(http.HandlerFunc(answer))
+	expired.TLS = &tls.Config{Certificates: []tls.Certificate{expiredCertificate(t)}}
+	expired.Config.ErrorLog = secure.Config.ErrorLog
+	expired.StartTLS()
+	t.Cleanup(expired.Close)
+	socket := filepath.Join(dir, "socket")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(answer)}}
+	local.Start()
+	t.Cleanup(local.Close)
+	return []string{
+		"URL=" + plain.URL, "TLSURL=" + secure.URL, "CA=" + ca, "EXPIREDURL=" + expired.URL,
+		"DEADURL=" + deadURL(t), "SOCKET=" + socket,
+	}
+}
+
+// answer is the servers' handler.
+func answer(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/slow" {
+		time.Sleep(50 * time.Millisecond)
+	}
+	if code, err := strconv.Atoi(filepath.Base(r.URL.Path)); err == nil {
+		w.WriteHeader(code)
+	}
+	w.Header().Set("X-Method", r.Method)
+	io.WriteString(w, "hello\n")
+	io.Copy(w, r.Body)
+}
+
+// deadURL is one at which nothing listens: the port was free a moment ago.
+func deadURL(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	return "http://" + l.Addr().String()
+}
+
+// expiredCertificate was valid until yesterday.
+func expiredCertificate(t *testing.T) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := &x509.Certificate{
+		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().AddDate(0, 0, -10), NotAfter: time.Now().AddDate(0, 0, -1),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
