@@ -31,6 +31,13 @@ func directed(direction string) study.Check {
 	return study.Check{Kind: study.Effect, Metric: "cpu_per_request", Workload: "half", Arm: "three", Direction: direction}
 }
 
+// sized is a claim that gives a ratio and no figures.
+func sized(direction string, ratio float64) study.Check {
+	k := directed(direction)
+	k.PublishedRatio = ptr(ratio)
+	return k
+}
+
 func TestEffectClaims(t *testing.T) {
 	const none, ok, no, open, other = "", verdict.Confirmed, verdict.Contradicted, verdict.Inconclusive, verdict.NotComparable
 	for _, tc := range []struct {
@@ -51,6 +58,8 @@ func TestEffectClaims(t *testing.T) {
 		{"published inside the band", 1.006, 0.0005, cpu(30_150, 30_000), open, ok, ok, open, "inside the band"},
 		{"direction alone", 1.05, 0.004, directed("more"), ok, none, none, ok, "1 of 1 check"},
 		{"wrong direction alone", 1.05, 0.004, directed("less"), no, none, none, no, "more CPU"},
+		{"ratio alone", 1.05, 0.004, sized("more", 1.05), ok, ok, none, ok, "It holds here"},
+		{"another ratio alone", 1.05, 0.004, sized("more", 2), ok, no, none, verdict.DirectionOnly, "the published size does not"},
 		{"nothing claimed", 1.05, 0.004, directed(""), other, none, none, other, "no direction"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

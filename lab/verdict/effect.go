@@ -39,15 +39,26 @@ func (an *analyser) effect(r *CheckResult, w *Workload, m *Metric) {
 	if k.Absolute != "" {
 		r.Levels = Finding{Verdict: NotComparable, Reason: k.Absolute}
 	}
-	if k.PublishedArm == nil || k.PublishedAgainst == nil {
-		return
+	if k.PublishedArm != nil && k.PublishedAgainst != nil {
+		r.PublishedDifference = *k.PublishedArm - *k.PublishedAgainst
+		r.Difference = c.difference(r.PublishedDifference)
 	}
-	r.PublishedDifference = *k.PublishedArm - *k.PublishedAgainst
-	r.Difference = c.difference(r.PublishedDifference)
-	if *k.PublishedArm > 0 && *k.PublishedAgainst > 0 {
-		r.PublishedRatio = *k.PublishedArm / *k.PublishedAgainst
-		r.Ratio = c.ratio(r.PublishedRatio)
+	if published := publishedRatio(k); published > 0 {
+		r.PublishedRatio = published
+		r.Ratio = c.ratio(published)
 	}
+}
+
+// publishedRatio is the claimed figure of the arm over that of the other, given
+// as such or as two figures; 0 where the claim gives neither.
+func publishedRatio(k study.Check) float64 {
+	switch {
+	case k.PublishedRatio != nil:
+		return *k.PublishedRatio
+	case k.PublishedArm != nil && k.PublishedAgainst != nil && *k.PublishedArm > 0 && *k.PublishedAgainst > 0:
+		return *k.PublishedArm / *k.PublishedAgainst
+	}
+	return 0
 }
 
 // direction judges the claimed sign by the rules of the package comment.
@@ -80,10 +91,10 @@ func (c *Comparison) direction(k study.Check) Finding {
 // publishedInBand says that the published effect is too small to be looked for
 // in this run, or "".
 func (c *Comparison) publishedInBand(k study.Check) string {
-	if c.Scale != Ratio || k.PublishedArm == nil || k.PublishedAgainst == nil || *k.PublishedArm <= 0 || *k.PublishedAgainst <= 0 {
+	published := publishedRatio(k)
+	if c.Scale != Ratio || published == 0 {
 		return ""
 	}
-	published := *k.PublishedArm / *k.PublishedAgainst
 	if math.Abs(math.Log(published)) > c.Band {
 		return ""
 	}
