@@ -38,11 +38,11 @@ type runCmd struct {
 
 // Help shows examples.
 func (c *runCmd) Help() string {
-	return `tare run                         the quick form of nesting, about two minutes
-tare run nesting                 the whole study
-tare run --budget 10m frameworks as many blocks as fit
-tare run mine.yaml               a study of your own: see docs/study-files.md
-tare run --resume RUN            go on where an interrupted run stopped
+	return `    tare run                          the quick form of nesting: two minutes
+    tare run nesting                  the whole study
+    tare run --budget 10m frameworks  as many blocks as fit
+    tare run mine.yaml                your own: see docs/study-files.md
+    tare run --resume RUN             go on where a run was interrupted
 
 Every trial is on disk as soon as it has ended; Ctrl-C keeps what was measured.`
 }
