@@ -116,7 +116,7 @@ func (l *loop) hangUp(c *conn) {
 
 // dial begins to connect c.
 func (l *loop) dial(c *conn) error {
-	fd, err := sys.Connect(l.addrs[c.endpoint][l.best[c.endpoint]])
+	fd, err := sys.Connect(&l.addrs[c.endpoint][l.best[c.endpoint]])
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tarehq/tare/load/internal/sys"
@@ -33,7 +34,7 @@ type loop struct {
 	cursor *cursor
 	parser *parser
 	poll   *sys.Poller
-	addrs  [][]sys.Address // by endpoint
+	addrs  [][]sys.Address // by endpoint; the loop's own
 	best   []int           // by endpoint: the address to try first
 	unix   bool
 	buf    []byte
@@ -71,9 +72,12 @@ func newLoop(p *plan, addrs [][]sys.Address, i int) (*loop, error) {
 	l := &loop{
 		plan: p, rec: p.recorder(), cursor: p.script.cursor(i),
 		parser: newParser(p.script, p.opts.MaxAnswer), poll: poll,
-		addrs: addrs, best: make([]int, len(addrs)), unix: p.opts.Unix != "",
+		addrs: make([][]sys.Address, len(addrs)), best: make([]int, len(addrs)), unix: p.opts.Unix != "",
 		buf: make([]byte, readSize), idle: make([]connList, len(addrs)),
 		due: never, now: nanotime(),
+	}
+	for e := range addrs {
+		l.addrs[e] = slices.Clone(addrs[e])
 	}
 	share := p.opts.Connections / p.threads
 	if i < p.opts.Connections%p.threads {

@@ -8,19 +8,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Address is where a stream socket connects to.
+// Address is where a stream socket connects to. Connecting writes the kernel's
+// form into it, so each goroutine needs its own copy.
 type Address struct {
 	family int
-	to     unix.Sockaddr
+	inet4  unix.SockaddrInet4
+	inet6  unix.SockaddrInet6
+	local  unix.SockaddrUnix
 }
 
 // TCP is a TCP address.
 func TCP(a netip.AddrPort) Address {
 	ip := a.Addr().Unmap()
 	if ip.Is4() {
-		return Address{unix.AF_INET, &unix.SockaddrInet4{Port: int(a.Port()), Addr: ip.As4()}}
+		return Address{family: unix.AF_INET, inet4: unix.SockaddrInet4{Port: int(a.Port()), Addr: ip.As4()}}
 	}
-	return Address{unix.AF_INET6, &unix.SockaddrInet6{Port: int(a.Port()), ZoneId: zone(ip.Zone()), Addr: ip.As16()}}
+	return Address{family: unix.AF_INET6, inet6: unix.SockaddrInet6{Port: int(a.Port()), ZoneId: zone(ip.Zone()), Addr: ip.As16()}}
 }
 
 // zone is the number of an interface given by name or number; 0 if there is
@@ -38,12 +41,22 @@ func zone(name string) uint32 {
 
 // Unix is the address of a Unix socket.
 func Unix(path string) Address {
-	return Address{unix.AF_UNIX, &unix.SockaddrUnix{Name: path}}
+	return Address{family: unix.AF_UNIX, local: unix.SockaddrUnix{Name: path}}
+}
+
+func (a *Address) sockaddr() unix.Sockaddr {
+	switch a.family {
+	case unix.AF_INET:
+		return &a.inet4
+	case unix.AF_INET6:
+		return &a.inet6
+	}
+	return &a.local
 }
 
 // Connect opens a socket and begins to connect it, without waiting. A
 // connection that then fails tells so when it is read from or written to.
-func Connect(a Address) (fd int, err error) {
+func Connect(a *Address) (fd int, err error) {
 	fd, err = unix.Socket(a.family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, err
@@ -54,7 +67,7 @@ func Connect(a Address) (fd int, err error) {
 			return -1, err
 		}
 	}
-	if err := unix.Connect(fd, a.to); err != nil && err != unix.EINPROGRESS {
+	if err := unix.Connect(fd, a.sockaddr()); err != nil && err != unix.EINPROGRESS {
 		unix.Close(fd)
 		return -1, err
 	}

@@ -1,0 +1,34 @@
+// Package load offers HTTP load to a server and measures its answers.
+//
+// A run asks for its targets in the closed loop, where each connection sends
+// its next request when the answer has come, or in the open loop, where a
+// schedule gives the intended starts and nothing the server does changes them.
+// The response time counts from the intended start to the last byte, the
+// service time from the actual start; the lag between the two starts is the
+// generator's own health. Reporting service times as response times is
+// coordinated omission, so the result holds both.
+//
+// # What is promised
+//
+// Every scheduled request ends in exactly one field of Counts: answered, by
+// class of status, or refused, reset, timed out, cut short, malformed or
+// dropped. Nothing is sent twice: a request on a kept connection that the
+// server closes at the same moment counts as reset, where a browser would try
+// again unseen. An answer counts when it is well-formed HTTP, whole, and within
+// the limits; whether it is as the target asks is counted beside that.
+//
+// A request belongs to the warm-up or to the measured part by its intended
+// start. At the end of the measured part no request begins any more; those in
+// flight are waited for up to their time-out, then counted as timed out.
+//
+// Plain HTTP/1.1 on Linux is driven by event loops on locked threads over
+// epoll, with no goroutine and no allocation per request. TLS, HTTP/2 and
+// other systems use a goroutine for each connection or stream, which costs the
+// generator more CPU time and the result nothing else.
+//
+// # When not to use it
+//
+// A generator on the server's own CPUs measures the competition for them: see
+// Options.CPUs, and Result.Bound and Warnings. The package does not follow
+// redirects, keep cookies or render pages.
+package load

@@ -1,0 +1,313 @@
+package load_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/load/pace"
+)
+
+// TestHostileMix lets a server do its worst at random. Whatever it does, every
+// request has one end, and none is sent twice.
+func TestHostileMix(t *testing.T) {
+	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+	answers := []string{
+		ok, ok, ok, // mostly it behaves
+		"HTTP/1.1 100 Continue\r\n\r\n" + ok,
+		"HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n",
+		ok + "surplus",
+		"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
+		"HTTP/1.1 200 OK\r\n\r\nuntil the end",
+		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nshort",
+		"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort",
+		"HTTP/1.1 200 OK\r\nContent-Length: 9",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffff\r\nx",
+		"HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\nx",
+		"garbage\r\n\r\n", "\x00", "",
+	}
+	serve := func(c net.Conn, seen *atomic.Uint64) {
+		rng := rand.New(rand.NewPCG(1, seen.Load()))
+		buf := make([]byte, 4096)
+		for {
+			if _, err := c.Read(buf); err != nil {
+				return
+			}
+			seen.Add(1)
+			answer := answers[rng.IntN(len(answers))]
+			switch rng.IntN(8) {
+			case 0:
+				for i := range len(answer) { // drip
+					io.WriteString(c, answer[i:i+1])
+				}
+			default:
+				io.WriteString(c, answer)
+			}
+			switch rng.IntN(12) {
+			case 0:
+				return
+			case 1:
+				c.(*net.TCPConn).SetLinger(0)
+				return
+			case 2:
+				c.Read(buf) // hang, until the other side has enough
+				return
+			}
+		}
+	}
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		for _, schedule := range []*pace.Schedule{nil, pace.Poisson(2000, 1)} {
+			var seen atomic.Uint64
+			addr, accepted := hostile(t, func(c net.Conn) { serve(c, &seen) })
+			r := run(t, context.Background(), load.Options{
+				Engine: engine, Schedule: schedule, Connections: 8, Requests: 1500, Timeout: 20 * time.Millisecond,
+				Targets: []load.Target{{URL: "http://" + addr, Verify: load.Verify{Contains: "ok"}}},
+			})
+			c := r.Counts
+			if c.Scheduled != 1500 || c.Status[2] == 0 || c.Status[4] == 0 || c.Short == 0 || c.Malformed == 0 || c.Timeout == 0 || c.Reset == 0 {
+				t.Errorf("got %+v, want 1500 requests with every kind of end", c)
+			}
+			// The server reads a request in one piece, so it sees each once,
+			// and one that it does not see ended in a reset or time-out.
+			if n := seen.Load(); n > c.Scheduled || n+c.Reset+c.Timeout < c.Scheduled {
+				t.Errorf("the server saw %d requests, the result is %+v", n, c)
+			}
+			if got := accepted(); got != r.Opened {
+				t.Errorf("the server accepted %d connections, the result has %d", got, r.Opened)
+			}
+		}
+	})
+}
+
+// In flight and response times are taken apart and must agree: N = X·R.
+func TestLittle(t *testing.T) {
+	for i, p := range protocols {
+		t.Run(p.name, func(t *testing.T) {
+			o, _ := serve(t, i, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { time.Sleep(time.Millisecond) }))
+			for _, schedule := range []*pace.Schedule{nil, pace.Constant(500)} {
+				o.Schedule, o.Connections, o.Requests, o.WarmUp = schedule, 4, 100, 20*time.Millisecond
+				r := run(t, context.Background(), o)
+				sum := r.Response.Mean() * float64(r.Response.Count())
+				area := r.MeanFlight * float64(r.Elapsed)
+				if math.Abs(sum-area) > 0.02*sum {
+					t.Errorf("schedule %v: the response times sum to %.0f ns, the requests in flight to %.0f ns", schedule, sum, area)
+				}
+				if r.PeakFlight < 1 || float64(r.PeakFlight) < r.MeanFlight {
+					t.Errorf("schedule %v: got a peak of %d and a mean of %.2f in flight", schedule, r.PeakFlight, r.MeanFlight)
+				}
+			}
+		})
+	}
+}
+
+// TestMark checks that warm-up and measured part are told apart, and that
+// connections are open as long as the marks say.
+func TestMark(t *testing.T) {
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		for _, warmUp := range []time.Duration{0, 60 * time.Millisecond} {
+			var seen, closed atomic.Uint64
+			addr, _ := hostile(t, func(c net.Conn) {
+				buf := make([]byte, 1024)
+				for {
+					if _, err := c.Read(buf); err != nil {
+						closed.Add(1)
+						return
+					}
+					seen.Add(1)
+					io.WriteString(c, "HTTP/1.1 204 No Content\r\n\r\n")
+				}
+			})
+			var marks []bool
+			var closedThen uint64
+			var last load.Snapshot
+			r := run(t, context.Background(), load.Options{
+				Engine: engine, WarmUp: warmUp, Duration: 100 * time.Millisecond, Connections: 3,
+				Targets: []load.Target{{URL: "http://" + addr}},
+				Mark: func(begin bool) {
+					marks = append(marks, begin)
+					closedThen = closed.Load()
+				},
+				Progress: func(s load.Snapshot) { last = s },
+			})
+			if len(marks) != 2 || !marks[0] || marks[1] {
+				t.Errorf("warm-up of %v: got marks %v, want true, false", warmUp, marks)
+			}
+			if closedThen != 0 {
+				t.Errorf("warm-up of %v: %d connections were closed before the second mark", warmUp, closedThen)
+			}
+			if got := r.Counts.Scheduled + r.WarmUp.Scheduled; got != seen.Load() {
+				t.Errorf("warm-up of %v: got %d and %d requests, the server saw %d", warmUp, r.WarmUp.Scheduled, r.Counts.Scheduled, seen.Load())
+			}
+			if (r.WarmUp.Scheduled > 0) != (warmUp > 0) {
+				t.Errorf("got %d requests in a warm-up of %v", r.WarmUp.Scheduled, warmUp)
+			}
+			if last.Counts.Scheduled > r.Counts.Scheduled+r.WarmUp.Scheduled {
+				t.Errorf("warm-up of %v: progress told of %d requests of %d", warmUp, last.Counts.Scheduled, r.Counts.Scheduled)
+			}
+		}
+	})
+}
+
+func TestProgress(t *testing.T) {
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		defer s.Close()
+		var snaps []load.Snapshot
+		var counts []uint64
+		r := run(t, context.Background(), load.Options{
+			Engine: engine, Schedule: pace.Constant(200), Duration: 700 * time.Millisecond, Connections: 4,
+			Targets:  []load.Target{{URL: s.URL}},
+			Progress: func(s load.Snapshot) { snaps = append(snaps, s); counts = append(counts, s.Response.Count()) },
+		})
+		if len(snaps) == 0 {
+			t.Fatal("no progress was reported")
+		}
+		for i, s := range snaps {
+			if s.Total != 700*time.Millisecond || s.Counts.Answered() != counts[i] || s.Counts.Answered() > r.Counts.Answered() || s.Flight < 0 {
+				t.Errorf("snapshot %d: got %+v with %d response times", i, s, counts[i])
+			}
+			if i > 0 && s.Counts.Scheduled < snaps[i-1].Counts.Scheduled {
+				t.Errorf("snapshot %d: %d scheduled after %d", i, s.Counts.Scheduled, snaps[i-1].Counts.Scheduled)
+			}
+		}
+	})
+}
+
+// Bodies larger than what is read at once are verified as they come, and
+// requests larger than what a socket takes are sent whole.
+func TestLargeBodies(t *testing.T) {
+	body := strings.Repeat("0123456789abcdef", 3<<20/16)
+	sum := sha256.Sum256([]byte(body))
+	length := int64(len(body))
+	want := load.Verify{Status: 200, Contains: "f0", Length: &length, SHA256: hex.EncodeToString(sum[:])}
+	for i, p := range protocols {
+		t.Run(p.name, func(t *testing.T) {
+			o, _ := serve(t, i, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/length" {
+					w.Header().Set("Content-Length", fmt.Sprint(length))
+				}
+				io.Copy(w, r.Body)
+			}))
+			url := o.Targets[0].URL
+			o.Connections, o.Requests = 2, 12
+			for _, path := range []string{"/chunked", "/length"} {
+				o.Targets = []load.Target{{Method: "POST", URL: url + path, Body: []byte(body), Verify: want}}
+				o.MaxAnswer = 0
+				if r := run(t, context.Background(), o); r.Counts.Status[2] != 12 || r.Counts.Unverified != 0 {
+					t.Errorf("%s: got %+v, want 12 verified answers", path, r.Counts)
+				}
+				o.MaxAnswer = length - 1
+				if r, err := load.Run(context.Background(), o); r == nil || r.Counts.Malformed != 12 {
+					t.Errorf("%s, with a limit of one byte less: got %+v and error %v, want 12 malformed", path, r, err)
+				}
+			}
+		})
+	}
+}
+
+// One connection must do for several servers: it goes where it is needed.
+func TestServersShareConnections(t *testing.T) {
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		var seen [2]atomic.Uint64
+		o := load.Options{Engine: engine, Schedule: pace.Constant(500), Requests: 60, Connections: 1}
+		for i := range seen {
+			s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { seen[i].Add(1) }))
+			defer s.Close()
+			o.Targets = append(o.Targets, load.Target{URL: s.URL})
+		}
+		r := run(t, context.Background(), o)
+		if a, b := seen[0].Load(), seen[1].Load(); r.Counts.Status[2] != 60 || a+b != 60 || a == 0 || b == 0 {
+			t.Errorf("got %+v, the servers saw %d and %d, want 60 answers from both", r.Counts, a, b)
+		}
+	})
+}
+
+// A name that stands for several addresses is reached by any that answers.
+func TestSeveralAddresses(t *testing.T) {
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		for _, at := range []string{"127.0.0.1:0", "[::1]:0"} {
+			l, err := net.Listen("tcp", at)
+			if err != nil {
+				t.Logf("%s: %v", at, err)
+				continue
+			}
+			addrs, _ := net.LookupHost("localhost")
+			if !strings.Contains(fmt.Sprint(addrs), strings.Trim(strings.TrimSuffix(at, ":0"), "[]")) {
+				l.Close()
+				continue
+			}
+			s := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+			go s.Serve(l)
+			_, port, _ := net.SplitHostPort(l.Addr().String())
+			r := run(t, context.Background(), load.Options{Engine: engine, Connections: 2, Requests: 20,
+				Targets: []load.Target{{URL: "http://localhost:" + port}}})
+			if r.Counts.Status[2] != 20 {
+				t.Errorf("a server at %s: got %+v, want 20 answers", at, r.Counts)
+			}
+			s.Close()
+		}
+	})
+}
+
+func TestNothingListens(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	for _, p := range protocols {
+		needs(t, p.engine)
+		url := "http://"
+		if p.tls {
+			url = "https://"
+		}
+		r, err := load.Run(context.Background(), load.Options{Engine: p.engine, Protocol: p.protocol, Connections: 2, Requests: 4,
+			Targets: []load.Target{{URL: url + addr}}})
+		if r == nil || r.Counts.Refused != 4 || !errors.Is(err, syscall.ECONNREFUSED) || !strings.Contains(err.Error(), "start the server") {
+			t.Errorf("%s: got %+v and error %v, want 4 refused with a remedy", p.name, r, err)
+		}
+		if r != nil && len(r.Warnings) == 0 {
+			t.Errorf("%s: no warning of the refusals", p.name)
+		}
+	}
+}
+
+func TestOptionErrors(t *testing.T) {
+	ok := []load.Target{{URL: "http://localhost/"}}
+	for _, tt := range []struct {
+		o    load.Options
+		want string
+	}{
+		{load.Options{}, "no target"},
+		{load.Options{Targets: ok, Connections: -1}, "Connections is negative: -1"},
+		{load.Options{Targets: ok, Duration: -time.Second}, "Duration is negative"},
+		{load.Options{Targets: ok, Slice: time.Microsecond}, "1ms or more"},
+		{load.Options{Targets: ok, Schedule: &pace.Schedule{}}, "schedule"},
+		{load.Options{Targets: ok, NewConnections: 1.5}, "outside 0 to 1"},
+		{load.Options{Targets: ok, Protocol: "spdy"}, `protocol "spdy" is unknown`},
+		{load.Options{Targets: ok, Engine: "steam"}, `engine "steam" is unknown`},
+		{load.Options{Targets: ok, Engine: load.Epoll, Protocol: load.HTTP2}, "use the goroutine engine"},
+		{load.Options{Targets: []load.Target{{URL: "https://localhost/"}}, Engine: load.Epoll}, "use the goroutine engine"},
+		{load.Options{Targets: ok, Connections: 1 << 40}, "ulimit -n"},
+	} {
+		r, err := load.Run(context.Background(), tt.o)
+		if r != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v: got error %v, want one with %q", tt.o, err, tt.want)
+		}
+	}
+}
