@@ -126,10 +126,17 @@ func partsOf(r *verdict.CheckResult) []part {
 
 // more says how many more blocks would decide, if that is worth saying.
 func (p part) more() string {
-	if p.Needs <= 0 || p.Needs > verdict.MostWorthwhile {
+	return moreBlocks(p.Needs)
+}
+
+func moreBlocks(n int) string {
+	switch {
+	case n <= 0 || n > verdict.MostWorthwhile:
 		return ""
+	case n == 1:
+		return "~1 more block"
 	}
-	return fmt.Sprintf("~%d more blocks", p.Needs)
+	return fmt.Sprintf("~%d more blocks", n)
 }
 
 // findings are the verdicts on the parts.

@@ -160,8 +160,13 @@ func glance(a *verdict.Analysis) []pair {
 	return append(all, pair{"seed", fmt.Sprint(a.Manifest.Seed)}, pair{"warnings", fmt.Sprint(len(a.Warnings))})
 }
 
-// unbroken keeps per cent signs at their numbers.
-func unbroken(s string) string { return strings.ReplaceAll(s, " %", "\u00a0%") }
+// unbroken keeps units at their numbers.
+func unbroken(s string) string {
+	for _, u := range []string{"%", "ns", "µs", "ms"} {
+		s = strings.ReplaceAll(s, " "+u, "\u00a0"+u)
+	}
+	return s
+}
 
 func resolution(r verdict.Resolution) string {
 	return fmt.Sprintf("%s, %s: end to end %s %s (%s), %s; in process %s a request (%s), %s",

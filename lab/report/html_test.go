@@ -162,7 +162,7 @@ func TestHTMLStandsAlone(t *testing.T) {
 	if css := p.all("style")[0].FirstChild.Data; strings.Contains(css, "url(") || strings.Contains(css, "@import") {
 		t.Error("the style sheet loads something")
 	}
-	p.holds(t, "quantiles", "p50 p90 p99 p99.9")
+	p.holds(t, "quantiles", "p50 p90 p95 p99 p99.9")
 }
 
 func TestHTMLSize(t *testing.T) {
@@ -265,6 +265,44 @@ func TestHTMLOfLittle(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestHTMLTellsWhatIsTheGenerators leaves quantiles out of one arm's trials, as
+// a run does where the generator was late.
+func TestHTMLTellsWhatIsTheGenerators(t *testing.T) {
+	const said = "the generator’s own lag was more than a tenth"
+	r := large(t, 8)
+	p := render(t, r, analyse(t, r))
+	if strings.Contains(p.text, said) {
+		t.Errorf("every trial has its quantiles, yet the report says that %s", said)
+	}
+	for i := range r.Trials {
+		if tr := &r.Trials[i]; tr.Arm == "gin" && tr.Workload == "half" && tr.Block == 3 {
+			delete(tr.Metrics, "response_p95")
+			delete(tr.Metrics, "response_p99")
+			delete(tr.Metrics, "response_p999")
+		}
+	}
+	p = render(t, r, analyse(t, r))
+	p.holds(t, "lag", said)
+	var rows []string
+	for _, n := range p.all("tr") {
+		var cells []string
+		for c := range n.ChildNodes() {
+			if c.FirstChild != nil {
+				cells = append(cells, c.FirstChild.Data)
+			}
+		}
+		if len(cells) == 7 && cells[0] == "gin" && !strings.ContainsAny(cells[1], " /") { // arm, requests, five quantiles
+			rows = append(rows, strings.Join(cells[2:], " "))
+		}
+	}
+	if len(rows) != 2 || strings.Count(rows[0], "(") != 3 || !strings.Contains(rows[0], "µs (") || strings.Contains(rows[1], "(") {
+		t.Errorf("got %q, want the first row in brackets from p95 on and the second row in none", rows)
+	}
+	if n := slices.IndexFunc(p.all("path"), func(n *html.Node) bool { return attr(n, "class") == "curve c2 beyond" }); n < 0 {
+		t.Error("no line is dotted")
 	}
 }
 

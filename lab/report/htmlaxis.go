@@ -125,7 +125,7 @@ func effectTicks(x axis, m *verdict.Metric) []tick {
 		}
 	case x.hi-x.lo > manifold:
 		for _, v := range decades(math.Exp(x.lo), math.Exp(x.hi), most+2) {
-			ticks = append(ticks, tick{x.at(math.Log(v)), "× " + unit.Number(v)})
+			ticks = append(ticks, tick{x.at(math.Log(v)), "× " + strconv.FormatFloat(v, 'g', 3, 64)})
 		}
 	default:
 		for _, v := range linear(math.Expm1(x.lo), math.Expm1(x.hi), most) {

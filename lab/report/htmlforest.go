@@ -26,7 +26,7 @@ type forestRow struct {
 	Figure, Range string
 	N             int
 	Verdict       mark
-	Needs         string
+	Needs         string // or why there is no verdict
 	Bar           *bar
 }
 
@@ -124,6 +124,9 @@ func forestAxis(m *verdict.Metric) axis {
 	for _, l := range m.Levels {
 		if c := comparison(m, l); c != nil && c.Withheld == "" {
 			e.add(c.Effect.Effect, c.Effect.Interval.Lo, c.Effect.Interval.Hi)
+			if math.IsInf(c.Effect.Interval.Width(), 0) { // the blocks are all there is
+				e.add(c.Paired...)
+			}
 		}
 	}
 	return e.axis(0.08, across)
@@ -135,20 +138,23 @@ func newForestRow(a *verdict.Analysis, m *verdict.Metric, l verdict.Level, x axi
 		row.Title = ""
 	}
 	c := comparison(m, l)
-	if c == nil {
-		row.Bar = emptyBar(m.Band, x)
-		row.Bar.Label = row.Name + " is the control"
-		return row
+	row.Bar = emptyBar(m.Band, x)
+	switch {
+	case c == nil && l.Arm == a.Manifest.Study.Control && !l.Twin:
+		row.Verdict = mark{Word: "control", Class: "none"}
+	case c == nil:
+		row.Verdict = mark{"·", "not compared", "none"}
+		row.Needs = "no block has both"
+	default:
+		row.N, row.Verdict = c.N, markFor(c)
 	}
-	row.N, row.Verdict = c.N, markFor(c)
-	if c.Withheld != "" {
-		row.Bar = emptyBar(m.Band, x)
-		row.Bar.Label = row.Name + " is not compared"
+	if c == nil || c.Withheld != "" {
+		row.Bar.Label = row.Name + ": " + row.Verdict.Word
 		return row
 	}
 	row.Figure, row.Range = c.Figure(), c.Range()
-	if c.Verdict == stats.Inconclusive && c.Needs > 0 && c.Needs <= verdict.MostWorthwhile {
-		row.Needs = fmt.Sprintf("~%d more blocks", c.Needs)
+	if c.Verdict == stats.Inconclusive {
+		row.Needs = moreBlocks(c.Needs)
 	}
 	row.Bar = newBar(c, x)
 	row.Bar.Label = fmt.Sprintf("%s: %s, interval %s", row.Name, row.Figure, row.Range)

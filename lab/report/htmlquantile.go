@@ -20,6 +20,7 @@ type quantileFigure struct {
 	Heads   []string // of the table
 	Rows    [][]string
 	Shaded  string // whose trials' spread is shown
+	Beyond  bool   // whether some of it is not the arms' alone
 	Missing string // what could not be read
 }
 
@@ -41,6 +42,7 @@ type spectrum struct {
 	arm    string
 	merged *hist.Hist
 	trials [][]int64 // by place
+	limit  float64   // the place up to which every trial counts
 }
 
 func newQuantiles(run *record.Run, workload string, arms []string) *quantileFigure {
@@ -99,7 +101,7 @@ func quantileAt(place float64) float64 { return -math.Expm1(-place) }
 
 // newSpectrum reads an arm's trials one by one, since they are large.
 func newSpectrum(run *record.Run, workload, arm string, places []float64) (spectrum, error) {
-	s := spectrum{arm: arm, merged: hist.New(), trials: make([][]int64, len(places))}
+	s := spectrum{arm: arm, merged: hist.New(), trials: make([][]int64, len(places)), limit: math.Inf(1)}
 	var first error
 	for _, t := range run.Trials {
 		if !counts(&t) || t.Workload != workload || t.Arm != arm {
@@ -115,12 +117,31 @@ func newSpectrum(run *record.Run, workload, arm string, places []float64) (spect
 		if h.Response == nil || h.Response.Count() == 0 {
 			continue
 		}
+		s.limit = min(s.limit, limit(&t))
 		s.merged.Merge(h.Response)
 		for i, place := range places {
 			s.trials[i] = append(s.trials[i], h.Response.Quantile(quantileAt(place)))
 		}
 	}
 	return s, first
+}
+
+// limit is the place up to which a trial's response times are the arm's: a
+// quantile that its requests suffice for, and that it has not, was left out
+// for the generator's lag.
+func limit(t *record.Trial) float64 {
+	held := math.Inf(-1)
+	for _, s := range shown {
+		m, known := study.MetricNamed(s.metric)
+		if !known || t.Requests < uint64(m.Requests) {
+			break
+		}
+		if _, ok := t.Metrics[s.metric]; !ok {
+			return held
+		}
+		held = placeOf(s.q) + 1e-9
+	}
+	return math.Inf(1)
 }
 
 func (f *quantileFigure) draw(all []spectrum, places []float64) {
@@ -144,11 +165,7 @@ func (f *quantileFigure) draw(all []spectrum, places []float64) {
 		if s.merged.Count() == 0 {
 			continue
 		}
-		var line path
-		for _, place := range places {
-			line.to(x.at(place), quantileHeight-y.at(logNs(s.merged.Quantile(quantileAt(place)))))
-		}
-		f.Plot.Lines = append(f.Plot.Lines, curve{hue(i), line.String()})
+		f.curves(i, &s, places, x, y)
 		if i == 0 || len(all) <= mostShaded {
 			f.Plot.Areas = append(f.Plot.Areas, curve{hue(i), s.area(places, x, y)})
 		}
@@ -163,8 +180,35 @@ func (f *quantileFigure) draw(all []spectrum, places []float64) {
 	spread(f.Labels, quantileHeight)
 }
 
-// area spans the middle half of the trials.
+// curves draws an arm's line, dotted beyond its limit.
+func (f *quantileFigure) curves(i int, s *spectrum, places []float64, x, y axis) {
+	var counts, beyond path
+	for i, place := range places {
+		at, height := x.at(place), quantileHeight-y.at(logNs(s.merged.Quantile(quantileAt(place))))
+		if place <= s.limit {
+			counts.to(at, height)
+		}
+		if i+1 == len(places) || places[i+1] > s.limit { // from the last that counts
+			beyond.to(at, height)
+		}
+	}
+	if counts.down {
+		f.Plot.Lines = append(f.Plot.Lines, curve{hue(i), counts.String()})
+	}
+	if places[len(places)-1] > s.limit {
+		f.Beyond = true
+		f.Plot.Lines = append(f.Plot.Lines, curve{hue(i) + " beyond", beyond.String()})
+	}
+}
+
+// area spans the middle half of the trials, as far as all of them count.
 func (s *spectrum) area(places []float64, x, y axis) string {
+	for len(places) > 0 && places[len(places)-1] > s.limit {
+		places = places[:len(places)-1]
+	}
+	if len(places) == 0 {
+		return ""
+	}
 	var p path
 	for i, place := range places {
 		slices.Sort(s.trials[i])
@@ -181,14 +225,19 @@ func logNs(ns int64) float64 { return math.Log(float64(max(ns, 1))) }
 
 // shown are the quantiles that have names.
 var shown = [...]struct {
-	q    float64
-	name string
-}{{0.5, "p50"}, {0.9, "p90"}, {0.99, "p99"}, {0.999, "p99.9"}, {0.9999, "p99.99"}, {0.99999, "p99.999"}}
+	q            float64
+	name, metric string
+}{
+	{0.5, "p50", "response_p50"}, {0.9, "p90", "response_p90"}, {0.95, "p95", "response_p95"}, {0.99, "p99", "response_p99"},
+	{0.999, "p99.9", "response_p999"}, {0.9999, "p99.99", "response_p9999"}, {0.99999, "p99.999", ""},
+}
+
+func placeOf(q float64) float64 { return -math.Log1p(-q) }
 
 func quantileTicks(x axis) []tick {
 	var ticks []tick
 	for _, s := range shown {
-		if place := -math.Log1p(-s.q); place <= x.hi+1e-9 {
+		if place := placeOf(s.q); place <= x.hi+1e-9 {
 			ticks = append(ticks, tick{x.at(place) / (across / 100), s.name})
 		}
 	}
@@ -200,7 +249,7 @@ func (f *quantileFigure) table(all []spectrum, highest float64) {
 	ns := study.Metric{Unit: study.Nanoseconds}
 	f.Heads = []string{"arm", "requests"}
 	for _, s := range shown {
-		if -math.Log1p(-s.q) <= highest+1e-9 {
+		if placeOf(s.q) <= highest+1e-9 {
 			f.Heads = append(f.Heads, s.name)
 		}
 	}
@@ -210,7 +259,11 @@ func (f *quantileFigure) table(all []spectrum, highest float64) {
 		}
 		row := []string{s.arm, unit.Number(float64(s.merged.Count()))}
 		for _, q := range shown[:len(f.Heads)-2] {
-			row = append(row, verdict.Show(ns, float64(s.merged.Quantile(q.q))))
+			text := verdict.Show(ns, float64(s.merged.Quantile(q.q)))
+			if placeOf(q.q) > s.limit {
+				text = "(" + text + ")"
+			}
+			row = append(row, text)
 		}
 		f.Rows = append(f.Rows, row)
 	}

@@ -1,9 +1,9 @@
 // Package report writes what a run says for its readers.
 //
-// [Text] is for a person at a terminal or in a pipe, [JSON] for programs,
-// [Bench] for benchstat, [Compare] sets two runs against each other. Each takes
-// an analysis of lab/verdict (Bench the run itself, since it gives away the
-// single trials) and writes; none of them computes a statistic or decides
+// [Text] is for a person at a terminal or in a pipe, [HTML] for a browser,
+// [JSON] for programs, [Bench] for benchstat, [Compare] sets two runs against
+// each other. Each takes an analysis of lab/verdict (Bench the run itself, HTML
+// it too, since they show the single trials) and writes; none of them decides
 // anything, so that all forms say the same. Wherever a figure stands, its
 // interval and number of blocks stand beside it, and where something is not
 // shown the reason is.
