@@ -15,7 +15,7 @@ import (
 // claimsCmd lists the published claims.
 type claimsCmd struct {
 	IDs  []string `arg:"" optional:"" name:"claim" help:"Only these, in full; P1 stands for all of P1."`
-	Dir  string   `help:"Folder that runs are kept in." default:"runs" type:"path"`
+	Dir  string   `help:"Folder that runs are kept in." default:"runs"`
 	JSON bool     `name:"json" help:"Print JSON."`
 }
 

@@ -23,7 +23,7 @@ type gateCmd struct {
 	Quick  bool               `short:"q" help:"The study's short form."`
 	Blocks int                `help:"Most blocks (0: the study's last look)."`
 	Seed   uint64             `help:"Fixes the order of trials (0: drawn)."`
-	Dir    string             `help:"Folder to keep runs in." default:"runs" type:"path"`
+	Dir    string             `help:"Folder to keep runs in." default:"runs"`
 	Module string             `help:"Folder of tare's own source." placeholder:"DIR"`
 	JSON   bool               `name:"json" help:"Print JSON."`
 }

@@ -14,7 +14,7 @@ import (
 type listCmd struct {
 	Names bool   `help:"Only the studies' names."`
 	JSON  bool   `name:"json" help:"As JSON."`
-	Dir   string `help:"Folder that runs are kept in." default:"runs" type:"path"`
+	Dir   string `help:"Folder that runs are kept in." default:"runs"`
 }
 
 // listed is the shape of `tare list --json`.

@@ -12,7 +12,7 @@ type reportCmd struct {
 	Name  string `arg:"" optional:"" name:"run" help:"Folder of a run, or its name below runs; none: the newest."`
 	JSON  bool   `name:"json" help:"Print JSON." xor:"form"`
 	Bench bool   `help:"Print Go benchmark text, for benchstat." xor:"form"`
-	HTML  string `name:"html" help:"Write the one-file report here." placeholder:"FILE" xor:"form" type:"path"`
+	HTML  string `name:"html" help:"Write the one-file report here." placeholder:"FILE" xor:"form"`
 }
 
 // Run shows the report.

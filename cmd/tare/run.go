@@ -29,7 +29,7 @@ type runCmd struct {
 	Budget  time.Duration `help:"Most time for the blocks; says beforehand what that can tell apart."`
 	Blocks  int           `help:"Most blocks (0: the study's last look)."`
 	Seed    uint64        `help:"Fixes the order of trials (0: drawn, and recorded)."`
-	Dir     string        `help:"Folder to keep runs in." default:"runs" type:"path"`
+	Dir     string        `help:"Folder to keep runs in." default:"runs"`
 	Resume  string        `help:"Go on with an interrupted run." placeholder:"RUN"`
 	JSON    bool          `name:"json" help:"Print the verdicts as JSON."`
 	Plan    bool          `help:"Print the order of trials and the time they take, and stop."`
