@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
@@ -17,16 +19,18 @@ import (
 // before when the view ends.
 type liveView struct {
 	program *tea.Program
+	frame   *atomic.Pointer[frame]
 	done    chan struct{} // the terminal is as it was
 }
 
 // newLiveView begins to draw. Until close the keyboard is the view's.
 func newLiveView(t *terminal, o watcherOptions) *liveView {
-	options := []tea.ProgramOption{tea.WithOutput(t.err), tea.WithFPS(8), tea.WithoutSignalHandler()}
+	options := []tea.ProgramOption{tea.WithOutput(t.err), tea.WithoutSignalHandler()}
 	if !term.IsTerminal(int(os.Stdin.Fd())) {
 		options = append(options, tea.WithInput(nil)) // Ctrl-C is a signal then
 	}
-	v := &liveView{program: tea.NewProgram(screen{options: o, width: t.width, height: 24}, options...), done: make(chan struct{})}
+	v := &liveView{frame: new(atomic.Pointer[frame]), done: make(chan struct{})}
+	v.program = tea.NewProgram(screen{options: o, latest: v.frame, width: t.width, height: 24}, options...)
 	go func() {
 		defer close(v.done)
 		// What keeps the view from being drawn keeps nothing from being
@@ -36,7 +40,9 @@ func newLiveView(t *terminal, o watcherOptions) *liveView {
 	return v
 }
 
-func (v *liveView) show(f frame) { v.program.Send(f) }
+// show leaves a frame to be drawn at the coming tick. It never waits: a
+// terminal that hangs must not hold up the load.
+func (v *liveView) show(f frame) { v.frame.Store(&f) }
 
 func (v *liveView) say(text string) { v.program.Send(said(text)) }
 
@@ -44,28 +50,40 @@ func (v *liveView) say(text string) { v.program.Send(said(text)) }
 // done is closed.
 func (v *liveView) end() { v.program.Send(over{}) }
 
-// said is a line that stays, over the end of the drawing.
+// period of drawing.
+const period = 250 * time.Millisecond
+
+// tick is the time to draw, said a line that stays, over the end.
 type (
+	tick struct{}
 	said string
 	over struct{}
 )
 
+func nextTick() tea.Cmd {
+	return tea.Tick(period, func(time.Time) tea.Msg { return tick{} })
+}
+
 // screen is what is drawn.
 type screen struct {
 	options       watcherOptions
+	latest        *atomic.Pointer[frame]
 	frame         frame
 	said          []string
 	width, height int
 }
 
-// Init has nothing to begin with.
-func (s screen) Init() tea.Cmd { return nil }
+// Init begins to draw.
+func (s screen) Init() tea.Cmd { return nextTick() }
 
-// Update takes snapshots, sizes and keys.
+// Update takes ticks, lines, sizes and keys.
 func (s screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch m := msg.(type) {
-	case frame:
-		s.frame = m
+	case tick:
+		if f := s.latest.Load(); f != nil {
+			s.frame = *f
+		}
+		return s, nextTick()
 	case said:
 		s.said = append(s.said, string(m))
 	case over:

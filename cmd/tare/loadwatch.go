@@ -31,10 +31,10 @@ type watcherOptions struct {
 type watcher struct {
 	t       *terminal
 	o       watcherOptions
-	live    *liveView     // nil: not drawn
-	begun   time.Time     // when the first snapshot came
-	reached bool          // something was answered, or at least connected to
-	next    time.Duration // elapsed time of the coming line
+	live    *liveView // nil: not drawn
+	begun   time.Time // when the first snapshot came; zero before
+	reached bool      // something was answered, or at least connected to
+	second  float64   // of the last line
 }
 
 // errUnreachable ends a run of which no request got a connection.
@@ -62,8 +62,10 @@ func newWatcher(t *terminal, o watcherOptions) *watcher {
 
 // progress takes a snapshot.
 func (w *watcher) progress(s load.Snapshot) {
+	second := math.Floor(s.Elapsed.Seconds())
+	due := w.begun.IsZero() || second != w.second
+	w.second = second
 	w.check(s.Counts)
-	due := w.due(s.Elapsed)
 	if due {
 		w.o.Journal.note(s)
 	}
@@ -73,17 +75,6 @@ func (w *watcher) progress(s load.Snapshot) {
 	case due && !w.o.Quiet:
 		fmt.Fprintln(w.t.err, newFrame(s, w.o).line())
 	}
-}
-
-// due reports whether a second has passed. Probes of a search begin at zero
-// again.
-func (w *watcher) due(elapsed time.Duration) bool {
-	coming := time.Duration(math.Floor(elapsed.Seconds()))*time.Second + time.Second
-	due := elapsed >= w.next && w.next != 0
-	if due || w.next == 0 || coming < w.next {
-		w.next = coming
-	}
-	return due
 }
 
 // check ends a run that reaches nobody from the start.

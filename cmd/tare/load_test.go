@@ -1,0 +1,300 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"charm.land/lipgloss/v2"
+	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/stats/hist"
+)
+
+// tare runs a command line and returns what it printed.
+func tare(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status = run(t.Context(), args, &terminal{out: &out, err: &errs, width: 80})
+	return status, out.String(), errs.String()
+}
+
+// fragile is a server that goes away after so many answers, and comes back.
+type fragile struct {
+	addr  string
+	left  atomic.Int64
+	first *http.Server
+	back  chan *http.Server
+}
+
+func newFragile(t *testing.T, answers int64) *fragile {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fragile{addr: l.Addr().String(), back: make(chan *http.Server, 1)}
+	f.left.Store(answers)
+	f.first = &http.Server{Handler: f}
+	go f.first.Serve(l)
+	t.Cleanup(func() {
+		f.first.Close()
+		select {
+		case s := <-f.back:
+			s.Close()
+		default:
+		}
+	})
+	return f
+}
+
+func (f *fragile) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	if f.left.Add(-1) == 0 {
+		go f.rise()
+	}
+	io.WriteString(w, "alive")
+}
+
+// rise dies first.
+func (f *fragile) rise() {
+	f.first.Close()
+	time.Sleep(300 * time.Millisecond)
+	l, err := net.Listen("tcp", f.addr)
+	if err != nil {
+		return // the run then ends without the answers that are missing
+	}
+	s := &http.Server{Handler: f}
+	f.back <- s
+	s.Serve(l)
+}
+
+func TestLoadSurvivesTargetThatDiesAndReturns(t *testing.T) {
+	const answers, requests = 100, 5000
+	f := newFragile(t, answers)
+	status, out, errs := tare(t, "load", "-q", "--json", "-c", "8", "-n", fmt.Sprint(requests), "http://"+f.addr)
+	if status != 0 {
+		t.Fatalf("loading a server that dies and returns: got status %d, want 0: %s", status, errs)
+	}
+	var res struct {
+		Counts struct{ Scheduled, Answered, Refused, Reset, Short uint64 }
+	}
+	if err := json.Unmarshal([]byte(out), &res); err != nil {
+		t.Fatal(err)
+	}
+	c := res.Counts
+	if c.Answered <= answers+8 || c.Refused == 0 || c.Answered+c.Refused+c.Reset+c.Short != requests {
+		t.Errorf("loading a server that dies after %d of %d requests and returns: got %+v, want more answers than that, some refused, and the sum", answers, requests, c)
+	}
+}
+
+// failureOf is the exit status that complain makes of an error.
+func failureOf(err error) int { return complain(&terminal{err: io.Discard}, err) }
+
+func TestVerdictOf(t *testing.T) {
+	failed, unknown := outcome{failed: true}, outcome{err: load.ErrInconclusive}
+	dropped := load.Counts{Scheduled: 10, Dropped: 1}
+	for _, c := range []struct {
+		name     string
+		res      load.Result
+		outcomes []outcome
+		open     bool
+		want     int
+	}{
+		{"held", load.Result{}, []outcome{{}}, true, 0},
+		{"failed", load.Result{}, []outcome{{}, failed, unknown}, true, exitThreshold},
+		{"failed after inconclusive", load.Result{}, []outcome{unknown, failed}, true, exitThreshold},
+		{"inconclusive", load.Result{}, []outcome{{}, unknown}, true, exitUndecided},
+		{"dropped", load.Result{Counts: dropped}, []outcome{failed}, true, exitNotOffered},
+		{"late", load.Result{Bound: true}, nil, true, exitNotOffered},
+		{"busy in the closed loop", load.Result{Bound: true}, nil, false, 0},
+		{"interrupted", load.Result{Ended: "interrupted", Counts: dropped}, []outcome{failed}, true, exitInterrupted},
+	} {
+		if got := failureOf(verdictOf(&c.res, c.outcomes, c.open)); got != c.want {
+			t.Errorf("%s: got status %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestSearchVerdict(t *testing.T) {
+	bound := []load.Probe{
+		{Rate: 100, Held: true, Result: &load.Result{}},
+		{Rate: 400, Result: &load.Result{}},
+		{Rate: 200, Result: &load.Result{Bound: true}},
+	}
+	for _, c := range []struct {
+		name  string
+		found load.SearchResult
+		want  int
+	}{
+		{"found", load.SearchResult{Rate: 100, Confirmed: true, Probes: bound[:2]}, 0},
+		{"not confirmed", load.SearchResult{Rate: 100, Probes: bound[:2]}, exitUndecided},
+		{"none", load.SearchResult{}, exitThreshold},
+		{"bound", load.SearchResult{Rate: 100, Confirmed: true, Probes: bound}, exitNotOffered},
+		{"interrupted", load.SearchResult{Ended: "interrupted"}, exitInterrupted},
+	} {
+		if got := failureOf(searchVerdict(&c.found)); got != c.want {
+			t.Errorf("%s: got status %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestSpark(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		width  int
+		want   string
+	}{
+		{[]float64{0, 50, 100}, 10, "·▅█  0/s to 100/s"},
+		{[]float64{0, 0}, 10, "··  0/s to 0/s"},
+		{[]float64{0, 0, 80, 80, 40, 40, 10}, 4, "·█▅▂  0/s to 80/s"},
+	} {
+		if got := spark(c.values, c.width); got != c.want {
+			t.Errorf("spark(%v, %d): got %q, want %q", c.values, c.width, got, c.want)
+		}
+	}
+}
+
+func TestBinsHoldEverything(t *testing.T) {
+	for _, values := range [][]int64{{5}, {0, 0, 1}, {1000, 2000, 900_000}, {math.MaxInt64, 1}} {
+		h := hist.New()
+		for _, v := range values {
+			h.Record(v)
+		}
+		var sum float64
+		all := bins(h, liveBins)
+		for _, b := range all {
+			sum += b.share
+			if b.share < 0 {
+				t.Errorf("bins of %v: got share %v, want none below 0", values, b.share)
+			}
+		}
+		if math.Abs(sum-1) > 1e-9 || all[len(all)-1].upTo != h.Max() {
+			t.Errorf("bins of %v: got a sum of %v up to %d, want 1 up to %d", values, sum, all[len(all)-1].upTo, h.Max())
+		}
+	}
+	if got := bins(hist.New(), liveBins); got != nil {
+		t.Errorf("bins of nothing: got %v, want none", got)
+	}
+}
+
+// snapshot is of a run under way, with some of everything.
+func snapshot(elapsed time.Duration) load.Snapshot {
+	h := hist.New()
+	for i := range int64(200_000) {
+		h.Record(1000 * (i%500 + 1))
+	}
+	return load.Snapshot{
+		Elapsed: elapsed, Total: 10 * time.Second, Rate: 51_234, Flight: 64, Response: h, Service: h,
+		Counts: load.Counts{Scheduled: 200_010, Status: [6]uint64{2: 199_990, 5: 10}, Refused: 5, Timeout: 5},
+	}
+}
+
+func TestScreenFits(t *testing.T) {
+	f := newFrame(snapshot(5*time.Second), watcherOptions{})
+	for _, size := range []struct{ width, height int }{{200, 60}, {80, 24}, {60, 20}, {40, 12}, {20, 8}} {
+		s := screen{
+			options: watcherOptions{Title: "http://localhost:8080/a/rather/long/path, closed loop of 64 connections"},
+			frame:   f, width: size.width, height: size.height, said: []string{"first", "second"},
+		}
+		rows := strings.Split(s.View().Content, "\n")
+		if size.height >= 12 && len(rows) > size.height {
+			t.Errorf("screen of %d×%d: got %d rows, want at most %d", size.width, size.height, len(rows), size.height)
+		}
+		for _, r := range rows {
+			if w := lipgloss.Width(r); w > size.width {
+				t.Errorf("screen of %d×%d: got a row of %d columns: %q", size.width, size.height, w, r)
+			}
+		}
+	}
+}
+
+func TestWatcherWritesLineASecond(t *testing.T) {
+	var errs bytes.Buffer
+	w := newWatcher(&terminal{err: &errs}, watcherOptions{Stop: func(error) {}})
+	for _, ms := range []int{-750, -500, 250, 500, 750, 1000, 1250, 2000, 250} {
+		w.progress(snapshot(time.Duration(ms) * time.Millisecond))
+	}
+	if err := w.close(); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(errs.String()) {
+		when, _, _ := strings.Cut(line, "  ")
+		got = append(got, when)
+	}
+	want := []string{"warming up, 0.8 s left", "0.2 s of 10.0 s", "1.0 s of 10.0 s", "2.0 s of 10.0 s", "0.2 s of 10.0 s"}
+	if !slices.Equal(got, want) {
+		t.Errorf("lines of a run and the next: got %q, want %q", got, want)
+	}
+}
+
+func TestWatcherEndsRunThatReachesNobody(t *testing.T) {
+	var cause error
+	stop := func(err error) { cause = errors.Join(cause, err) }
+	w := newWatcher(&terminal{err: io.Discard}, watcherOptions{Stop: stop})
+	w.begun = time.Now().Add(-2 * reachable)
+	w.check(load.Counts{Scheduled: 5, Refused: 5})
+	if !errors.Is(cause, errUnreachable) {
+		t.Errorf("refusals for two seconds: got %v, want %v", cause, errUnreachable)
+	}
+	cause = nil
+	w.check(load.Counts{Scheduled: 6, Refused: 5, Reset: 1})
+	w.check(load.Counts{Scheduled: 5, Refused: 5})
+	if cause != nil {
+		t.Errorf("refusals after a connection: got %v, want the run to go on", cause)
+	}
+}
+
+func TestSummaryFitsNarrowTerminals(t *testing.T) {
+	h := snapshot(0).Service
+	res := &load.Result{
+		Elapsed: 10 * time.Second, Threads: 2, Counts: snapshot(0).Counts,
+		Response: h, Service: h, Lag: h, FirstByte: h, Connect: h, Handshake: hist.New(),
+		Warnings: []error{errors.New(strings.Repeat("words ", 40))},
+	}
+	for _, width := range []int{120, 80, 60} {
+		var out bytes.Buffer
+		s := summary{terminal: &terminal{out: &out, width: width}, res: res, open: true, title: "http://localhost/"}
+		if err := s.print(nil); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if w := lipgloss.Width(strings.TrimSuffix(line, "\n")); w > width {
+				t.Errorf("summary at %d columns: got a line of %d: %q", width, w, line)
+			}
+		}
+	}
+}
+
+func TestJournalReportsFirstError(t *testing.T) {
+	out := loadOutput{Journal: "/dev/full"}
+	j, err := out.openJournal()
+	if err != nil {
+		t.Skipf("this system has no /dev/full: %v", err)
+	}
+	j.note(snapshot(time.Second))
+	j.note(snapshot(2 * time.Second))
+	if err := j.close(); err == nil || !strings.Contains(err.Error(), "writing journal") {
+		t.Errorf("closing a journal that could not be written: got %v, want an error", err)
+	}
+}
+
+func TestLoadGivesUpWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, errs bytes.Buffer
+	got := run(ctx, []string{"load", "-d", "1h", deadURL(t)}, &terminal{out: &out, err: &errs, width: 80})
+	if got != exitInterrupted {
+		t.Errorf("loading with an ended context: got status %d, want %d: %s", got, exitInterrupted, &errs)
+	}
+}
