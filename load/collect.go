@@ -117,9 +117,14 @@ func (c *conductor) judge(res *Result) {
 			warn("the generator was busy for %.0f %% of its %d threads' time: the figures may be its own; give it more threads, or CPUs of its own", 100*share, res.Threads)
 		}
 	}
-	if lag := time.Duration(res.Lag.Quantile(0.99)); lag > lateLag {
+	lag := time.Duration(res.Lag.Quantile(0.99)).Round(time.Microsecond)
+	switch {
+	case lag <= lateLag:
+	case res.PeakFlight > p.opts.Connections:
+		warn("one request in a hundred began %v or more after its intended start: all %d connections were busy; their wait is in the response times, not in the service times", lag, p.opts.Connections)
+	default:
 		res.Bound = true
-		warn("one request in a hundred began %v or more after its intended start: response times count from there, service times do not", lag.Round(time.Microsecond))
+		warn("one request in a hundred began %v or more after its intended start: the generator was late; response times count from there, service times do not", lag)
 	}
 }
 
