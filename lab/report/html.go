@@ -101,7 +101,9 @@ func newHTMLWorkload(run *record.Run, a *verdict.Analysis, declared study.Worklo
 		}
 	}
 	slices.SortStableFunc(out.Forests, func(x, y forest) int { return x.order - y.order })
-	out.Quantiles = newQuantiles(run, w.Name, arms(a, declared))
+	if out.Quantiles = newQuantiles(run, w.Name, arms(a, declared)); out.Quantiles != nil {
+		out.Quantiles.Rates = otherRates(w)
+	}
 	out.Matrices = newMatrices(w)
 	for _, m := range w.Metrics {
 		if m.Withheld != "" {
@@ -109,6 +111,12 @@ func newHTMLWorkload(run *record.Run, a *verdict.Analysis, declared study.Worklo
 		}
 	}
 	return out
+}
+
+// otherRates says whether response times of some arms are not compared.
+func otherRates(w *verdict.Workload) bool {
+	m := w.Metric("response_p50")
+	return m != nil && slices.ContainsFunc(m.Compared, func(c verdict.Comparison) bool { return c.Withheld != "" })
 }
 
 // arms are the names of the arms of a workload, the control first, so that an

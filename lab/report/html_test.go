@@ -162,7 +162,7 @@ func TestHTMLStandsAlone(t *testing.T) {
 	if css := p.all("style")[0].FirstChild.Data; strings.Contains(css, "url(") || strings.Contains(css, "@import") {
 		t.Error("the style sheet loads something")
 	}
-	p.holds(t, "quantiles", "p50 p90 p95 p99 p99.9")
+	p.holds(t, "quantiles", "p50 p90 p95 p99 p99.9", "The arms answered at different rates")
 }
 
 func TestHTMLSize(t *testing.T) {

@@ -21,6 +21,7 @@ type quantileFigure struct {
 	Rows    [][]string
 	Shaded  string // whose trials' spread is shown
 	Beyond  bool   // whether some of it is not the arms' alone
+	Rates   bool   // whether arms answered at rates too different to be compared
 	Missing string // what could not be read
 }
 
