@@ -41,14 +41,13 @@ var arrows = map[string][]string{
 // entries says where an outside module may enter. golang.org/x/sys counts as
 // the standard library's own extension.
 var entries = map[string]string{
-	"github.com/alecthomas/kong":   "cmd/tare",
-	"charm.land/bubbletea/v2":      "cmd/tare",
-	"charm.land/lipgloss/v2":       "cmd/tare",
-	"golang.org/x/term":            "cmd/tare",
-	"github.com/goccy/go-yaml":     "lab/study",
-	"github.com/prometheus/procfs": "lab/env",
-	"golang.org/x/net":             "load",
-	"golang.org/x/sys":             "*",
+	"github.com/alecthomas/kong": "cmd/tare",
+	"charm.land/bubbletea/v2":    "cmd/tare",
+	"charm.land/lipgloss/v2":     "cmd/tare",
+	"golang.org/x/term":          "cmd/tare",
+	"github.com/goccy/go-yaml":   "lab/study",
+	"golang.org/x/net":           "load",
+	"golang.org/x/sys":           "*",
 }
 
 // nouns that say nothing about what a package holds.
