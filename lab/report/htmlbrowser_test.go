@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/url"
@@ -19,7 +20,9 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/lab/verdict"
 )
 
 // browser starts Chromium without any traffic of its own; it ends with the
@@ -129,22 +132,24 @@ const look = `(() => ({
 	zoomer: document.querySelectorAll(".zoomer").length,
 }))()`
 
+func writeHTML(t *testing.T, r *record.Run, a *verdict.Analysis) (path string) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := report.HTML(&b, r, a); err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(t.TempDir(), "report.html")
+	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func TestHTMLInChromium(t *testing.T) {
 	r := large(t, 8)
 	a := analyse(t, r)
-	path := filepath.Join(t.TempDir(), "report.html")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := report.HTML(f, r, a); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	self := (&url.URL{Scheme: "file", Path: writeHTML(t, r, a)}).String()
 	ctx := browser(t)
-	self := (&url.URL{Scheme: "file", Path: path}).String()
 	c := &complaints{self: self}
 	if err := chromedp.Listen(ctx, c.listen); err != nil {
 		t.Fatal(err)
