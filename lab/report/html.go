@@ -176,12 +176,6 @@ func unbroken(s string) string {
 	return s
 }
 
-func resolution(r verdict.Resolution) string {
-	return fmt.Sprintf("%s, %s: end to end %s %s (%s), %s; in process %s a request (%s), %s",
-		r.Workload, r.Arm, r.EndToEnd.Metric.Title, r.EndToEnd.Figure(), r.EndToEnd.Range(), r.EndToEnd.Word(),
-		verdict.ShowSigned(r.InProcess.Metric, r.InProcess.Difference.Value), r.InProcess.Range(), r.InProcess.Word())
-}
-
 // shellLine is a command that a POSIX shell reads as the same words.
 func shellLine(words []string) string {
 	quoted := make([]string, len(words))

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
@@ -95,7 +94,7 @@ func forestOrder(a *verdict.Analysis, w *verdict.Workload, m *verdict.Metric) in
 func newForest(a *verdict.Analysis, w *verdict.Workload, m *verdict.Metric) forest {
 	f := forest{
 		Title: m.Title, Role: "descriptive", Band: unbroken(m.BandText()), Confidence: verdict.Confidence(w.Alpha),
-		Better: "left is better", order: forestOrder(a, w, m), Notes: forestNotes(m),
+		Better: "left is better", order: forestOrder(a, w, m), Notes: notesOf(m),
 	}
 	if m.Primary {
 		f.Role = "primary"
@@ -196,27 +195,4 @@ func whiskers(i stats.Interval, x axis) string {
 	p.to(x.at(i.Lo), mid)
 	p.to(x.at(i.Hi), mid)
 	return p.String()
-}
-
-// forestNotes are ranks, slope and why a comparison is not what it seems.
-func forestNotes(m *verdict.Metric) []string {
-	var notes []string
-	said := map[string]bool{}
-	for _, c := range m.Compared {
-		for _, text := range []string{c.Note, c.Withheld} {
-			if text != "" && !said[text] {
-				said[text] = true
-				notes = append(notes, c.Arm+": "+text)
-			}
-		}
-	}
-	if m.Ranking != nil {
-		notes = append(notes, ranks(m.Ranking))
-	}
-	if s := m.Slope; s != nil && s.N > 0 {
-		notes = append(notes, fmt.Sprintf("slope over %s: %s a step, %s interval %s (%d blocks)", strings.Join(s.Arms, ", "),
-			verdict.ShowSigned(m.Metric, s.Slope), verdict.Confidence(s.Alpha), verdict.SpanSigned(m.Metric, s.Interval), s.N))
-		notes = append(notes, messages(s.Warnings)...)
-	}
-	return notes
 }

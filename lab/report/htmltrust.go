@@ -28,12 +28,8 @@ type htmlProgram struct{ Arm, Title, Args, BuildID, Go, Modules string }
 func newTrust(a *verdict.Analysis) htmlTrust {
 	m := &a.Manifest
 	t := htmlTrust{Warnings: messages(a.Warnings), Invalid: a.Trials.Invalid, Env: m.Env, Not: notSaid(a)}
-	selfTest := m.SelfTest
-	if selfTest == "" {
-		selfTest = "never run on this machine (tare selftest)"
-	}
 	for _, f := range []pair{{"Design", design(a)}, {"Trials", trialCount(a.Trials)}, {"Noise floor", noise(a)},
-		{"Generator", generator(a)}, {"Pinning", pinning(m.Pinning)}, {"Self-test", selfTest}} {
+		{"Generator", generator(a)}, {"Pinning", pinning(m.Pinning)}, {"Self-test", selfTest(m)}} {
 		if f.Text != "" {
 			t.Facts = append(t.Facts, f)
 		}

@@ -175,27 +175,34 @@ func styleOf(v stats.Verdict) style {
 	return dim
 }
 
-// notes writes ranks, slope, and why a comparison is not what it seems.
+// notes writes what follows for all arms of a metric.
 func (p *page) notes(m *verdict.Metric) {
+	for _, text := range notesOf(m) {
+		p.wrapIn(dim, "  ", text)
+	}
+}
+
+// notesOf are ranks, slope and why a comparison is not what it seems.
+func notesOf(m *verdict.Metric) []string {
+	var notes []string
 	said := map[string]bool{}
 	for _, c := range m.Compared {
 		for _, text := range []string{c.Note, c.Withheld} {
 			if text != "" && !said[text] {
 				said[text] = true
-				p.wrapIn(dim, "  ", c.Arm+": "+text)
+				notes = append(notes, c.Arm+": "+text)
 			}
 		}
 	}
 	if m.Ranking != nil {
-		p.wrapIn(dim, "  ", ranks(m.Ranking))
+		notes = append(notes, ranks(m.Ranking))
 	}
 	if s := m.Slope; s != nil && s.N > 0 {
-		p.wrapIn(dim, "  ", fmt.Sprintf("slope over %s: %s a step, %s interval %s (%d blocks)", strings.Join(s.Arms, ", "),
+		notes = append(notes, fmt.Sprintf("slope over %s: %s a step, %s interval %s (%d blocks)", strings.Join(s.Arms, ", "),
 			verdict.ShowSigned(m.Metric, s.Slope), verdict.Confidence(s.Alpha), verdict.SpanSigned(m.Metric, s.Interval), s.N))
-		for _, w := range s.Warnings {
-			p.wrapIn(dim, "  ", w.Error())
-		}
+		notes = append(notes, messages(s.Warnings)...)
 	}
+	return notes
 }
 
 // ranks writes places as intervals, tier by tier.
@@ -323,8 +330,12 @@ func (p *page) resolutions(a *verdict.Analysis) {
 	}
 	p.heading("Too small for the load, not for the loop in process")
 	for _, r := range a.Resolutions {
-		p.wrap("  ", fmt.Sprintf("%s, %s: end to end %s %s (%s), %s; in process %s a request (%s), %s",
-			r.Workload, r.Arm, r.EndToEnd.Metric.Title, r.EndToEnd.Figure(), r.EndToEnd.Range(), r.EndToEnd.Word(),
-			verdict.ShowSigned(r.InProcess.Metric, r.InProcess.Difference.Value), r.InProcess.Range(), r.InProcess.Word()))
+		p.wrap("  ", resolution(r))
 	}
+}
+
+func resolution(r verdict.Resolution) string {
+	return fmt.Sprintf("%s, %s: end to end %s %s (%s), %s; in process %s a request (%s), %s",
+		r.Workload, r.Arm, r.EndToEnd.Metric.Title, r.EndToEnd.Figure(), r.EndToEnd.Range(), r.EndToEnd.Word(),
+		verdict.ShowSigned(r.InProcess.Metric, r.InProcess.Difference.Value), r.InProcess.Range(), r.InProcess.Word())
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,11 +24,7 @@ func (p *page) trust(a *verdict.Analysis) {
 	p.item("noise", noise(a))
 	p.item("generator", generator(a))
 	p.item("pinning", pinning(m.Pinning))
-	selfTest := m.SelfTest
-	if selfTest == "" {
-		selfTest = "never run on this machine (tare selftest)"
-	}
-	p.item("self-test", selfTest)
+	p.item("self-test", selfTest(m))
 	for _, f := range m.Env {
 		if f.Verdict == "disturbs" {
 			p.item("machine", strings.TrimSuffix(fmt.Sprintf("%s %s disturbs: %s", f.Name, f.Value, f.Remedy), ": "))
@@ -74,6 +71,10 @@ func design(a *verdict.Analysis) string {
 		return text + "; ended with its time"
 	}
 	return text + "; " + m.Outcome
+}
+
+func selfTest(m *record.Manifest) string {
+	return cmp.Or(m.SelfTest, "never run on this machine (tare selftest)")
 }
 
 func trialCount(t verdict.Tally) string {
