@@ -40,7 +40,7 @@ type loadRequest struct {
 	Header   []string `short:"H" sep:"none" help:"Header field, as 'Name: value'; repeatable." placeholder:"FIELD"`
 	Body     string   `short:"b" xor:"body" help:"Body." placeholder:"TEXT"`
 	BodyFile string   `xor:"body" help:"File that holds the body." placeholder:"FILE"`
-	Targets  string   `short:"t" help:"File of what to ask for, a line each: METHOD URL [WEIGHT]; # begins a comment." placeholder:"FILE"`
+	Targets  string   `help:"File of what to ask for, a line each: METHOD URL [WEIGHT]; # begins a comment." placeholder:"FILE"`
 	Feed     string   `help:"CSV or JSON Lines file that fills {{.name}} in URLs, header fields and body, a record a request." placeholder:"FILE"`
 }
 
@@ -54,7 +54,7 @@ type loadCarriage struct {
 	HTTP2          bool          `name:"http2" help:"HTTP/2: negotiated on https, by prior knowledge on http."`
 	Streams        int           `help:"With --http2: requests in flight on a connection (0: 1; with --rate at most 100)." placeholder:"N"`
 	Unix           string        `help:"Unix socket to connect to instead of the URL's host." placeholder:"PATH"`
-	Threads        int           `help:"Event loops (0: one a CPU)." placeholder:"N"`
+	Threads        int           `short:"t" help:"Event loops (0: one a CPU)." placeholder:"N"`
 	Engine         string        `enum:"auto,epoll,goroutine" default:"auto" help:"How requests are driven: auto, epoll or goroutine."`
 }
 
@@ -147,11 +147,12 @@ func (c *loadCmd) watch(ctx context.Context, t *terminal) (context.Context, *wat
 // finish writes and shows a result. err is what went wrong with the run or its
 // journal: the result is kept all the same.
 func (c *loadCmd) finish(t *terminal, res *load.Result, err error) error {
-	keep := c.Output.keep(res)
 	outcomes := c.Judge.outcomes(res)
+	doc := document{Title: c.title(), Thresholds: outcomes, Result: res}
+	keep := c.Output.keep(doc)
 	var shown error
 	if c.Output.JSON {
-		shown = printJSON(t, res)
+		shown = printJSON(t, doc)
 		for _, o := range outcomes {
 			fmt.Fprintln(t.err, o)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -254,15 +255,16 @@ func (c *loadCmd) title() string {
 
 // how names the loop.
 func (c *loadCmd) how() string {
-	switch n := c.Offer.Connections; {
+	n := uint64(cmp.Or(c.Offer.Connections, 64))
+	switch {
 	case c.Offer.FindMax != "":
 		return "looking for the highest rate with " + c.Offer.FindMax
 	case c.Offer.Rate != "":
 		return "open loop at " + c.Offer.Rate
-	case n == 0:
-		return "closed loop of 64 connections"
+	case c.Carriage.Streams > 1:
+		return fmt.Sprintf("closed loop of %s with %s each", count(n, "connection"), count(uint64(c.Carriage.Streams), "stream"))
 	default:
-		return "closed loop of " + count(uint64(n), "connection")
+		return "closed loop of " + count(n, "connection")
 	}
 }
 

@@ -2,8 +2,10 @@ package main
 
 import (
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"syscall"
 
@@ -48,8 +50,25 @@ func (o outcome) String() string {
 	}
 }
 
+// MarshalJSON gives the threshold, "held", "failed" or "inconclusive", and the
+// value that decided.
+func (o outcome) MarshalJSON() ([]byte, error) {
+	state := "held"
+	if o.failed {
+		state = "failed"
+	}
+	if o.err != nil {
+		state = "inconclusive"
+	}
+	return json.Marshal(struct {
+		FailIf  string `json:"fail_if"`
+		Outcome string `json:"outcome"`
+		Value   string `json:"value"`
+	}{o.threshold.String(), state, o.value})
+}
+
 func (j *loadJudge) outcomes(res *load.Result) []outcome {
-	var all []outcome
+	all := []outcome{}
 	for _, th := range j.thresholds {
 		o := outcome{threshold: th}
 		o.failed, o.value, o.err = th.Holds(res)
@@ -85,10 +104,12 @@ func verdictOf(res *load.Result, outcomes []outcome, open bool) error {
 	return undecided
 }
 
-// refused is an error without a result: of the machine where the system gave
-// it, else a mistake in what was asked for.
+// refused is an error without a result: of the machine or the network where
+// these gave it, else a mistake in what was asked for.
 func refused(err error) error {
-	if _, ok := errors.AsType[syscall.Errno](err); ok {
+	_, system := errors.AsType[syscall.Errno](err)
+	_, network := errors.AsType[net.Error](err)
+	if system || network {
 		return could(err)
 	}
 	return asked("see `tare load --help`", err)

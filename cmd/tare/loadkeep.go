@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,12 +36,34 @@ func (c *loadOutput) check() error {
 	return nil
 }
 
+// document is what is written as JSON: the result's own keys, after what was
+// asked for and what became of the thresholds.
+type document struct {
+	Title      string       `json:"title"`
+	Thresholds []outcome    `json:"thresholds"` // in the order of --fail-if
+	Result     *load.Result `json:"-"`
+}
+
+// MarshalJSON puts the two together, the result's keys last.
+func (d document) MarshalJSON() ([]byte, error) {
+	type alone document
+	head, err := json.Marshal(alone(d))
+	if err != nil {
+		return nil, err
+	}
+	result, err := json.Marshal(d.Result)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(bytes.TrimSuffix(head, []byte("}")), []byte(","), bytes.TrimPrefix(result, []byte("{"))), nil
+}
+
 // keep writes a result to the files asked for; each that can be is written.
-func (c *loadOutput) keep(res *load.Result) error {
+func (c *loadOutput) keep(d document) error {
 	return errors.Join(
-		c.keepJSON(res),
-		keepFile(c.CSV, res.WriteSeries),
-		keepFile(c.HDR, func(w io.Writer) error { return hist.WriteLog(w, entries(res)) }),
+		c.keepJSON(d),
+		keepFile(c.CSV, d.Result.WriteSeries),
+		keepFile(c.HDR, func(w io.Writer) error { return hist.WriteLog(w, entries(d.Result)) }),
 	)
 }
 

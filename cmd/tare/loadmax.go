@@ -65,6 +65,8 @@ func (c *loadCmd) showSearch(t *terminal, found *load.SearchResult) error {
 		lines = append(lines, probeLine(p))
 	}
 	switch {
+	case found.Rate == 0 && found.Ended != "":
+		lines = append(lines, "no rate was found yet")
 	case found.Rate == 0:
 		lines = append(lines, fmt.Sprintf("no rate held %s", found.Threshold))
 	case found.Confirmed:

@@ -99,6 +99,9 @@ func (s *summary) facts() []string {
 	r, c := s.res, s.res.Counts
 	rows := []string{s.row("requests", fmt.Sprintf("%s scheduled, %s answered in %s", number(c.Scheduled), number(c.Answered()), seconds(r.Elapsed)))}
 	rows = append(rows, s.wrapped("errors", cmp.Or(failures(c), "none"))...)
+	if n := r.WarmUp.Scheduled; n > 0 {
+		rows = append(rows, s.row("warm-up", count(n, "request")+", not counted here"))
+	}
 	if c.Answered() == 0 {
 		return rows
 	}
