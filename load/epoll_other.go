@@ -4,9 +4,8 @@ package load
 
 import (
 	"context"
-	"fmt"
-
 	"errors"
+	"fmt"
 )
 
 const epollWorks = false

@@ -38,7 +38,8 @@ type Options struct {
 	// Requests bounds the number of measured requests; 0: no bound.
 	Requests int64
 	// WarmUp is the part before the measured one; what happens in it is
-	// counted in Result.WarmUp only.
+	// counted in Result.WarmUp only. In the open loop it keeps the rate with
+	// which Schedule begins.
 	WarmUp time.Duration
 	// Timeout bounds one request from its start, connecting included; 0 means
 	// 30 s, negative none.
@@ -59,14 +60,15 @@ type Options struct {
 	// Engine picks how requests are driven; the zero value picks the best for
 	// the targets and this system.
 	Engine Engine
-	// Threads is the number of event loops (epoll engine); 0 means 1 per
-	// usable CPU, at most one per connection.
+	// Threads is the number of event loops (epoll engine), at most one per
+	// connection; 0 means 1 per usable CPU, in the open loop no more than 1 for
+	// each 25,000 requests a second.
 	Threads int
 	// CPUs pins loop i to CPU CPUs[i mod len]. Empty: not pinned.
 	CPUs []int
 	// Spin is how long before an intended start a loop polls instead of
-	// sleeping; 0 means a default that keeps the lag's p99 well under 1 ms.
-	// Negative never polls.
+	// sleeping. 0 means 60 µs while the loops leave a CPU free, for they would
+	// take it from the server, else none. Negative never polls.
 	Spin time.Duration
 	// MaxAnswer bounds the bytes of one answer held or read; 0 means 64 MiB.
 	// A longer answer is malformed.

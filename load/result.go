@@ -9,7 +9,7 @@ import (
 // Result is what a load run measured. All times are of the measured part.
 type Result struct {
 	Started time.Time     // of the measured part
-	Elapsed time.Duration // first intended start → last answer or end of the measured part
+	Elapsed time.Duration // of it: to its end, or the last answer if that came later or used up Options.Requests
 	Engine  Engine        // that ran
 	Threads int
 
@@ -20,8 +20,8 @@ type Result struct {
 	Service   *hist.Hist // start → last byte, ns
 	Lag       *hist.Hist // intended start → start, ns; open loop only
 	FirstByte *hist.Hist // start → first byte of the answer, ns
-	Connect   *hist.Hist // TCP or Unix connect, ns
-	Handshake *hist.Hist // TLS handshake, ns
+	Connect   *hist.Hist // TCP or Unix connect, ns; warm-up included
+	Handshake *hist.Hist // TLS handshake, ns; warm-up included
 
 	BytesIn, BytesOut uint64 // carried by TCP, headers and TLS included
 
@@ -32,7 +32,7 @@ type Result struct {
 	MeanFlight float64 // time-averaged requests due and not finished, integrated independently of the response times
 	PeakFlight int
 
-	Series []Slice // per Options.Slice, in order
+	Series []Slice // per Options.Slice, in order; the last holds what ended after the measured part
 
 	CPU      time.Duration // the generator's own, user and system, over the measured part
 	Spun     time.Duration // what of CPU went into polling before intended starts

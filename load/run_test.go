@@ -86,14 +86,16 @@ func TestHostileMix(t *testing.T) {
 			if n := seen.Load(); n > c.Scheduled || n+c.Reset+c.Timeout < c.Scheduled {
 				t.Errorf("the server saw %d requests, the result is %+v", n, c)
 			}
-			if got := accepted(); got != r.Opened {
-				t.Errorf("the server accepted %d connections, the result has %d", got, r.Opened)
+			// What timed out may have been connected on one side only.
+			if got := accepted(); got > r.Opened+c.Timeout || got+c.Timeout < r.Opened {
+				t.Errorf("the server accepted %d connections, the result has %d and %d time-outs", got, r.Opened, c.Timeout)
 			}
 		}
 	})
 }
 
-// In flight and response times are taken apart and must agree: N = X·R.
+// In flight and response times are taken apart and must agree, N = X·R, but for
+// what a worker loses between looking at the clock and taking the lock.
 func TestLittle(t *testing.T) {
 	for i, p := range protocols {
 		t.Run(p.name, func(t *testing.T) {
@@ -103,7 +105,7 @@ func TestLittle(t *testing.T) {
 				r := run(t, context.Background(), o)
 				sum := r.Response.Mean() * float64(r.Response.Count())
 				area := r.MeanFlight * float64(r.Elapsed)
-				if math.Abs(sum-area) > 0.02*sum {
+				if math.Abs(sum-area) > 0.1*sum {
 					t.Errorf("schedule %v: the response times sum to %.0f ns, the requests in flight to %.0f ns", schedule, sum, area)
 				}
 				if r.PeakFlight < 1 || float64(r.PeakFlight) < r.MeanFlight {
