@@ -124,7 +124,8 @@ func (c *loadCmd) Run(ctx context.Context, t *terminal) error {
 	if res == nil {
 		return refused(err)
 	}
-	return c.finish(t, res, cmp.Or(err, unreachable(ctx, res), werr))
+	s := &summary{terminal: t, res: res, open: o.Schedule != nil, planned: planned(o), title: c.title()}
+	return c.finish(s, cmp.Or(err, unreachable(ctx, res), werr))
 }
 
 // watch begins to show and to journal what runs within the context returned,
@@ -146,18 +147,17 @@ func (c *loadCmd) watch(ctx context.Context, t *terminal) (context.Context, *wat
 
 // finish writes and shows a result. err is what went wrong with the run or its
 // journal: the result is kept all the same.
-func (c *loadCmd) finish(t *terminal, res *load.Result, err error) error {
-	outcomes := c.Judge.outcomes(res)
-	doc := document{Title: c.title(), Thresholds: outcomes, Result: res}
+func (c *loadCmd) finish(s *summary, err error) error {
+	outcomes := c.Judge.outcomes(s.res)
+	doc := document{Title: s.title, Thresholds: outcomes, Result: s.res}
 	keep := c.Output.keep(doc)
 	var shown error
 	if c.Output.JSON {
-		shown = printJSON(t, doc)
+		shown = printJSON(s.terminal, doc)
 		for _, o := range outcomes {
-			fmt.Fprintln(t.err, o)
+			fmt.Fprintln(s.terminal.err, o)
 		}
 	} else {
-		s := summary{terminal: t, res: res, open: c.Offer.Rate != "", title: c.title()}
 		shown = s.print(outcomes)
 	}
 	switch {
@@ -166,7 +166,21 @@ func (c *loadCmd) finish(t *terminal, res *load.Result, err error) error {
 	case keep != nil || shown != nil:
 		return errors.Join(keep, shown)
 	}
-	return verdictOf(res, outcomes, c.Offer.Rate != "")
+	return verdictOf(s.res, outcomes, s.open)
+}
+
+// planned is how long o asks for; 0 when the number of requests decides.
+func planned(o load.Options) time.Duration {
+	d := o.Duration
+	if o.Schedule != nil {
+		if length, ends := o.Schedule.Length(); ends && (d == 0 || length < d) {
+			d = length
+		}
+	}
+	if d == 0 && o.Requests == 0 {
+		d = 10 * time.Second
+	}
+	return d
 }
 
 func printJSON(t *terminal, v any) error {

@@ -262,9 +262,9 @@ func TestSummaryFitsNarrowTerminals(t *testing.T) {
 		Response: h, Service: h, Lag: h, FirstByte: h, Connect: h, Handshake: hist.New(),
 		Warnings: []error{errors.New(strings.Repeat("words ", 40))},
 	}
-	for _, width := range []int{120, 80, 60} {
+	for i, width := range []int{120, 80, 80, 60, 60} {
 		var out bytes.Buffer
-		s := summary{terminal: &terminal{out: &out, width: width}, res: res, open: true, title: "http://localhost/"}
+		s := summary{terminal: &terminal{out: &out, width: width}, res: res, open: i%2 == 0, title: "http://localhost/"}
 		if err := s.print(nil); err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"charm.land/lipgloss/v2"
 	"github.com/tarehq/tare/load"
@@ -12,7 +13,9 @@ import (
 )
 
 // tableQuantiles are shown, where there is enough behind them.
-var tableQuantiles = [...]float64{0, .5, .75, .9, .95, .99, .999, .9999, 1}
+func tableQuantiles() [9]float64 {
+	return [...]float64{0, .5, .75, .9, .95, .99, .999, .9999, 1}
+}
 
 // backing is the number of values without which q is not shown: ten beyond it.
 func backing(q float64) uint64 {
@@ -33,6 +36,7 @@ type summary struct {
 	terminal *terminal
 	res      *load.Result
 	open     bool
+	planned  time.Duration // of the measured part; 0: not known
 	title    string
 }
 
@@ -94,6 +98,11 @@ func (s *summary) wrapped(label, text string) []string {
 	return rows
 }
 
+// note is a remark broken to the terminal's width.
+func (s *summary) note(text string) []string {
+	return strings.Split(lipgloss.Wrap(text, max(20, s.terminal.width), ""), "\n")
+}
+
 // facts are the counts.
 func (s *summary) facts() []string {
 	r, c := s.res, s.res.Counts
@@ -125,15 +134,14 @@ func (s *summary) volume(n uint64) string {
 	return text
 }
 
-// rate is what was achieved, in the open loop beside what was asked for.
+// rate is what was achieved, in the open loop beside what was asked for. Waiting
+// for the last answers is not part of the time of asking.
 func (s *summary) rate() string {
-	var answered, offered float64
-	if t := s.res.Elapsed.Seconds(); t > 0 {
-		answered, offered = float64(s.res.Counts.Answered())/t, float64(s.res.Counts.Scheduled)/t
-	}
-	text := unit.Format(answered, unit.PerSecond) + " answered"
+	elapsed := max(s.res.Elapsed, 1)
+	text := unit.Format(float64(s.res.Counts.Answered())/elapsed.Seconds(), unit.PerSecond) + " answered"
 	if s.open {
-		text = unit.Format(offered, unit.PerSecond) + " offered, " + text
+		asking := min(elapsed, cmp.Or(s.planned, elapsed))
+		text = unit.Format(float64(s.res.Counts.Scheduled)/asking.Seconds(), unit.PerSecond) + " offered, " + text
 	}
 	return text
 }
@@ -190,7 +198,7 @@ func (s *summary) table() []string {
 		head += fmt.Sprintf("%*s", tableCell, c.title)
 	}
 	rows := []string{s.strong(head)}
-	for _, q := range tableQuantiles {
+	for _, q := range tableQuantiles() {
 		row, some := fmt.Sprintf("%-*s", tableName, unit.Quantile(q)), false
 		for _, c := range columns {
 			cell := "–"
@@ -206,8 +214,11 @@ func (s *summary) table() []string {
 			rows = append(rows, s.means(columns))
 		}
 	}
+	if c := s.res.Counts; c.Failed()+c.Dropped > 0 {
+		rows = append(rows, s.note("times are of answered requests; thresholds take the others for slower than all")...)
+	}
 	if !s.open {
-		rows = append(rows, "closed loop: response time = service time; use --rate for open loop")
+		rows = append(rows, s.note("closed loop: response time = service time; use --rate for open loop")...)
 	}
 	return rows
 }

@@ -146,7 +146,7 @@ func newFrame(s load.Snapshot, o watcherOptions) frame {
 	if o.Open {
 		times, f.label = s.Response, "response"
 	}
-	for _, q := range tableQuantiles {
+	for _, q := range tableQuantiles() {
 		if times.Count() > 0 && times.Count() >= backing(q) {
 			f.quantiles = append(f.quantiles, quantileValue{unit.Quantile(q), times.Quantile(q)})
 		}
