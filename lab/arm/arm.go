@@ -56,9 +56,10 @@ type StartOptions struct {
 	CPUs   []int  // CPUs it may use, set before it starts, and GOMAXPROCS is their number; nil = all
 	Dir    string // working directory, made by the caller; "" = the program's
 	Output int    // bytes of standard error kept for messages; 0 = 64 KiB
-	// Stdout is where standard output goes, from a goroutine of its own until
-	// the arm is stopped; nil = where the program's sink says.
-	Stdout io.Writer
+	// Stdout is where standard output goes, nil = where the program's sink says;
+	// Stderr is where standard error goes besides. Each is written to from a
+	// goroutine of its own until the arm is stopped.
+	Stdout, Stderr io.Writer
 }
 
 // Ending is how a program ended that was left to run to its end.
@@ -66,7 +67,7 @@ type Ending struct {
 	Err     error         // nil: with status 0; else with what it wrote to standard error
 	Elapsed time.Duration // from the fork
 	CPU     time.Duration // user and system, of the process and of the children it waited for
-	PeakRSS uint64        // bytes, of the process; 0 where the system does not tell
+	PeakRSS uint64        // bytes, of the process and its children; 0 where the system does not tell
 }
 
 // Usage is what the kernel says of a process and its descendants.

@@ -126,15 +126,18 @@ func (a *Process) prepare(p Program, o StartOptions) error {
 	}
 	a.guard.adopt(a.cmd)
 	if o.Stdout != nil {
-		return a.redirect("pipe", o.Stdout)
+		p.Sink = "pipe"
 	}
-	return a.redirect(p.Sink, io.Discard)
+	return a.redirect(p.Sink, o)
 }
 
-// redirect connects the standard outputs, a pipe with to; standard input is
-// empty.
-func (a *Process) redirect(sink string, to io.Writer) error {
-	errs, err := newPump(&a.errTail)
+// redirect connects the standard outputs; standard input is empty.
+func (a *Process) redirect(sink string, o StartOptions) error {
+	var to io.Writer = &a.errTail
+	if o.Stderr != nil {
+		to = io.MultiWriter(to, o.Stderr)
+	}
+	errs, err := newPump(to)
 	if err != nil {
 		return err
 	}
@@ -148,6 +151,10 @@ func (a *Process) redirect(sink string, to io.Writer) error {
 		a.cmd.Stdout = f
 		return err
 	case "pipe":
+		to = io.Discard
+		if o.Stdout != nil {
+			to = o.Stdout
+		}
 		out, err := newPump(to)
 		if err != nil {
 			return err

@@ -273,14 +273,17 @@ func TestURL(t *testing.T) {
 
 func TestWait(t *testing.T) {
 	for _, args := range [][]string{nil, {"one"}} {
-		var out strings.Builder
-		a := launch(t, "counts", arm.Program{Args: args}, arm.StartOptions{Addr: "127.0.0.1:7", Stdout: &out})
+		var out, errs strings.Builder
+		a := launch(t, "counts", arm.Program{Args: args}, arm.StartOptions{Addr: "127.0.0.1:7", Stdout: &out, Stderr: &errs})
 		e, err := a.Wait(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got, want := out.String(), "127.0.0.1:7 0\n127.0.0.1:7 1\n127.0.0.1:7 2\n"; got != want {
 			t.Errorf("standard output: got %q, want %q", got, want)
+		}
+		if got, want := errs.String(), "counted\n"; got != want {
+			t.Errorf("standard error: got %q, want %q", got, want)
 		}
 		if failed := e.Err != nil; failed != (args != nil) || failed && !strings.Contains(e.Err.Error(), "exit status 1; it wrote:\ncounted") {
 			t.Errorf("with arguments %q: got %v", args, e.Err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -96,14 +97,25 @@ func usageOf(s stat, withPSS bool) (Usage, error) {
 	return u, nil
 }
 
-// peakOf is the most memory that a process has had, in bytes; 0 when it has
-// ended.
+// peakOf is the most memory that a process and the children of its main thread
+// that live now have had, in bytes; 0 when it has ended.
 func peakOf(pid int) uint64 {
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	dir := "/proc/" + strconv.Itoa(pid)
+	status, err := os.ReadFile(dir + "/status")
 	if err != nil {
 		return 0
 	}
-	return colon(status, "VmHWM") << 10
+	peak := colon(status, "VmHWM") << 10
+	children, err := os.ReadFile(dir + "/task/" + strconv.Itoa(pid) + "/children")
+	if err != nil {
+		return peak // a kernel without CONFIG_PROC_CHILDREN
+	}
+	for _, child := range strings.Fields(string(children)) {
+		if id, err := strconv.Atoi(child); err == nil {
+			peak += peakOf(id)
+		}
+	}
+	return peak
 }
 
 // cpuOf reads the clock that clock_getcpuclockid(3) names for a process.
