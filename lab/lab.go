@@ -1,6 +1,8 @@
 // Package lab runs studies: it plans blocks, runs trials, and keeps them.
 //
-// A trial is one fresh process of an arm under one workload. A block is one
+// A trial is one fresh process of an arm under one workload; in a study of load
+// generators, one fresh process of a generator against one of the workload's
+// server. A block is one
 // trial of every arm, the control among them, in random order; arms are only
 // ever compared within a block. The run stops at a planned look when its
 // primary comparison is decided, at its cap of blocks, at the end of its
@@ -24,6 +26,7 @@ import (
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/stats"
 )
 
 // Options say what to run and where. Study, Builder and Dir are required.
@@ -111,6 +114,7 @@ func Run(ctx context.Context, o Options) (*record.Run, error) {
 type runner struct {
 	Options
 	programs map[string]*arm.Program
+	servers  map[string]*arm.Program // by workload; of a study of generators
 	leftOut  map[string]string
 	rates    map[string]float64 // offered rate by workload
 	capacity map[string]float64 // by arm
@@ -151,13 +155,21 @@ func (r *runner) prepare(ctx context.Context) error {
 	}
 	s := *r.Study
 	s.Arms = kept
+	if r.Blocks >= stats.BlocksForFamily(1, stats.StudyAlpha) {
+		s.Looks = s.LooksUpTo(r.Blocks) // alpha is shared out over the looks that there will be
+	}
 	r.Study = s.Without(r.leftOut)
+	if err := r.buildServers(ctx); err != nil {
+		return err
+	}
 	return r.refuseTwins()
 }
 
 // mayLack tells whether an arm that cannot be built is left out by name: it
 // needs a program that may be missing, or a version that may not be served.
-func mayLack(a study.Arm) bool { return len(a.Needs) > 0 || strings.Contains(a.Rival, "@") }
+func mayLack(a study.Arm) bool {
+	return len(a.Needs) > 0 || strings.Contains(a.Rival, "@") || strings.Contains(a.Go, "@")
+}
 
 // refuseTwins refuses arms that are one and the same program, unless the study
 // means to compare a program with itself.
@@ -168,7 +180,7 @@ func (r *runner) refuseTwins() error {
 	seen := map[string]string{}
 	for _, a := range r.Study.Arms {
 		p := r.programs[a.Name]
-		id := fmt.Sprintf("%s %s %q %q %s", p.BuildID, p.URL, p.Args, p.Env, p.Sink)
+		id := fmt.Sprintf("%s %s %q %q %s %q", p.BuildID, p.URL, p.Args, p.Env, p.Sink, [][]string{a.Closed, a.Open, a.Paced})
 		if other, ok := seen[id]; ok {
 			return fmt.Errorf("arms %s and %s are the same program with the same arguments (build ID %.12s…): "+
 				"give them different versions or arguments; to compare a program with itself, set `aa: true` or `twin: true`", other, a.Name, p.BuildID)
@@ -185,9 +197,10 @@ func (r *runner) open() error {
 	m.LeftOut, m.Pinning = r.leftOut, r.pins
 	m.Programs = map[string]record.Program{}
 	for name, p := range r.programs {
-		m.Programs[name] = record.Program{
-			Path: filepath.Base(p.Path), BuildID: p.BuildID, Go: p.Go, Modules: p.Modules, Args: p.Args,
-		}
+		m.Programs[name] = identify(p)
+	}
+	for name, p := range r.servers {
+		m.Programs["server of "+name] = identify(p)
 	}
 	if !r.pins.Disjoint {
 		m.Warnings = append(m.Warnings, "instrument and specimen share their CPUs: there are too few to keep them apart")
@@ -204,6 +217,10 @@ func (r *runner) open() error {
 	}
 	r.writer, r.manifest, r.trials = w, run.Manifest, run.Trials
 	return r.sameAs(run.Manifest.Programs, m.Programs)
+}
+
+func identify(p *arm.Program) record.Program {
+	return record.Program{Path: filepath.Base(p.Path), BuildID: p.BuildID, Go: p.Go, Modules: p.Modules, Args: p.Args}
 }
 
 // sameAs refuses to go on with a run whose arms are no longer the same

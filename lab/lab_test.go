@@ -18,11 +18,15 @@ import (
 	"github.com/tarehq/tare/lab/study"
 )
 
-// TestMain serves as an arm when a study of these tests starts this program
-// again.
+// TestMain serves as an arm, or loads one, when a study of these tests starts
+// this program again.
 func TestMain(m *testing.M) {
 	if mode := os.Getenv("LAB_TEST_ARM"); mode != "" {
 		serve(mode)
+		return
+	}
+	if os.Getenv("LAB_TEST_GENERATOR") != "" {
+		generate(os.Args[1:])
 		return
 	}
 	os.Exit(m.Run())

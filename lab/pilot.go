@@ -25,10 +25,15 @@ func (r *runner) pilot(ctx context.Context) error {
 		return nil
 	}
 	r.rates, r.capacity = map[string]float64{}, map[string]float64{}
+	try := r.pilotTrial
+	if r.Study.Kind == study.Generators {
+		try = r.generatorPilot
+	}
 	for _, w := range r.Study.Workloads {
 		slowest := math.Inf(1)
 		for _, a := range r.Study.ArmsOf(w) {
-			c, err := r.pilotTrial(ctx, a.Name, w)
+			r.tell(Event{Stage: Piloting, Arm: a.Name, Workload: w.Name, Text: fmt.Sprintf("pilot: %s, %s", a.Name, w.Name)})
+			c, err := try(ctx, a.Name, w)
 			if err != nil {
 				return err
 			}
@@ -51,7 +56,6 @@ func (r *runner) pilot(ctx context.Context) error {
 
 // pilotTrial returns the arm's capacity in answers a second.
 func (r *runner) pilotTrial(ctx context.Context, name string, w study.Workload) (float64, error) {
-	r.tell(Event{Stage: Piloting, Arm: name, Workload: w.Name, Text: fmt.Sprintf("pilot: %s, %s", name, w.Name)})
 	closed := w
 	closed.Schedule, closed.Loop = "closed", 0
 	closed.Connections = min(w.Connections, 64)

@@ -16,11 +16,10 @@ import (
 // trial runs one cell in a fresh process. What the specimen does wrong makes
 // the trial invalid; an error means that the run cannot go on.
 func (r *runner) trial(ctx context.Context, c study.Cell) (record.Trial, *record.Histograms, error) {
-	w := r.workload(c.Workload)
-	t := record.Trial{
-		Seq: len(r.trials), Block: c.Block, Arm: c.Arm, Twin: c.Twin, Workload: c.Workload,
-		Start: time.Now(), Metrics: map[string]float64{}, Attempt: r.attempt(c),
+	if r.Study.Kind == study.Generators {
+		return r.generatorTrial(ctx, c)
 	}
+	w, t := r.workload(c.Workload), r.newTrial(c)
 	s, err := r.start(ctx, c.Arm, w, &t)
 	if err != nil {
 		return t, nil, r.armFault(ctx, &t, err)
@@ -40,6 +39,13 @@ func (r *runner) trial(ctx context.Context, c study.Cell) (record.Trial, *record
 		return t, nil, r.armFault(ctx, &t, err)
 	}
 	return t, &record.Histograms{Response: res.Response, Service: res.Service}, nil
+}
+
+func (r *runner) newTrial(c study.Cell) record.Trial {
+	return record.Trial{
+		Seq: len(r.trials), Block: c.Block, Arm: c.Arm, Twin: c.Twin, Workload: c.Workload,
+		Start: time.Now(), Metrics: map[string]float64{}, Attempt: r.attempt(c),
+	}
 }
 
 // armFault marks a trial invalid for what its arm did, or passes on the end of

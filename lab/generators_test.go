@@ -1,0 +1,225 @@
+package lab_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/arm"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/load/pace"
+)
+
+// generate is a load generator: MODE URL CONNECTIONS RATE SECONDS, rate 0 for
+// the closed loop. It prints what it saw.
+func generate(args []string) {
+	number := func(i int) float64 {
+		f, err := strconv.ParseFloat(args[i], 64)
+		if err != nil {
+			panic(err)
+		}
+		return f
+	}
+	if args[0] == "mute" {
+		fmt.Println("all done")
+		return
+	}
+	o := load.Options{
+		Targets: []load.Target{{URL: args[1]}}, Connections: int(number(2)), Duration: time.Duration(number(4) * float64(time.Second)),
+	}
+	if rate := number(3); rate > 0 {
+		o.Schedule, o.Connections = pace.Constant(rate), 0
+	}
+	res, err := load.Run(context.Background(), o)
+	if err != nil {
+		panic(err)
+	}
+	times := res.Response
+	if args[0] == "omits" { // the wait before the start, as a closed loop does
+		times = res.Service
+		fmt.Fprintln(os.Stderr, "an expected complaint")
+		defer os.Exit(5)
+	}
+	fmt.Printf("requests %d\n", res.Counts.Answered())
+	for name, q := range map[string]float64{"p50": .5, "p90": .9, "p99": .99, "max": 1} {
+		fmt.Printf("%s %v\n", name, time.Duration(times.Quantile(q)))
+	}
+}
+
+// generators is a study of this program as a load generator in two modes,
+// against arms/truth with these arguments.
+func generators(t *testing.T, w study.Workload, truth ...string) *study.Study {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Name = "load"
+	w.Targets = []study.Target{{Path: "/", Verify: study.Verify{Contains: "ok"}}}
+	w.Server = &study.Arm{Name: "truth", Go: "./arms/truth", Args: append(truth, "--log", "requests.csv")}
+	s := &study.Study{
+		Name: "generators", Kind: study.Generators, Control: "tells", Workloads: []study.Workload{w},
+		Primary: study.Primary{Metric: "generator_cpu_per_request", Workload: "load"},
+		Trial:   study.Trial{Measure: 2 * time.Second},
+	}
+	for _, mode := range []string{"tells", "omits"} {
+		call := []string{"${TARE_URL}", "${TARE_CONNECTIONS}", "${TARE_RATE}", "${TARE_SECONDS}"}
+		s.Arms = append(s.Arms, study.Arm{
+			Name: mode, Command: []string{exe, mode}, Env: []string{"LAB_TEST_GENERATOR=1"},
+			Generator: study.Generator{Closed: call, Open: call, Reports: study.Reports{
+				Requests: `requests (\d+)`, P50: `p50 (\S+)`, P90: `p90 (\S+)`, P99: `p99 (\S+)`, P999: `p999 (\S+)`, Max: `max (\S+)`,
+			}},
+		})
+	}
+	return s
+}
+
+func generatorOptions(t *testing.T, s *study.Study) lab.Options {
+	t.Helper()
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("no go command to build the server with")
+	}
+	o := options(t, s)
+	o.Builder, o.Blocks = &arm.Builder{ModuleDir: "..", Cache: t.TempDir()}, 1
+	return o
+}
+
+// TestGeneratorsCount holds the count of a closed loop against the server's.
+func TestGeneratorsCount(t *testing.T) {
+	run, err := lab.Run(t.Context(), generatorOptions(t, generators(t, study.Workload{Schedule: "closed", Connections: 8}, "--work", "0s")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(run.Trials) != 2 || run.Manifest.Programs["server of load"].BuildID == "" {
+		t.Errorf("%d trials, programs %v; want 2, the server among the programs", len(run.Trials), run.Manifest.Programs)
+	}
+	for _, tr := range run.Trials {
+		if len(tr.Invalid) > 0 || tr.Requests == 0 {
+			t.Fatalf("trial of %s: %d requests, invalid: %q", tr.Arm, tr.Requests, tr.Invalid)
+		}
+		if off, ok := tr.Metrics["count_error"]; !ok || off != 0 {
+			t.Errorf("%s: counted %d requests, %v more or fewer than the server (%t)", tr.Arm, tr.Requests, off, ok)
+		}
+		for _, metric := range []string{"generator_cpu_per_request", "generator_cpu", "throughput", "response_p50", "response_max"} {
+			if tr.Metrics[metric] <= 0 {
+				t.Errorf("%s: %s = %v", tr.Arm, metric, tr.Metrics[metric])
+			}
+		}
+		for metric := range tr.Metrics {
+			if strings.HasSuffix(metric, "_error") && metric != "count_error" {
+				t.Errorf("%s: %s, although a closed loop has no intended starts", tr.Arm, metric)
+			}
+		}
+		if said := strings.Join(tr.Warnings, "; "); strings.Contains(said, "an expected complaint") != (tr.Arm == "omits") || !strings.Contains(said, "response_p999") {
+			t.Errorf("%s: warnings %q, want what it ended with and that it reports no p99.9", tr.Arm, said)
+		}
+	}
+}
+
+// TestGeneratorsTruth holds response times through a stall against the server's
+// log: those from the intended start are near it, those of a generator that
+// leaves out the wait are not. However slow the machine is, both are slow alike;
+// but the tolerance is what a machine busy otherwise needs, not what the load
+// engine is held to.
+func TestGeneratorsTruth(t *testing.T) {
+	w := study.Workload{Schedule: "constant", Rate: study.Rate{PerSecond: 500}, Connections: 4}
+	run, err := lab.Run(t.Context(), generatorOptions(t, generators(t, w, "--stall", "500ms", "--every", "1500ms")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tr := range run.Trials {
+		if len(tr.Invalid) > 0 {
+			t.Fatalf("trial of %s is invalid: %q", tr.Arm, tr.Invalid)
+		}
+		if tr.Requests != 1000 || tr.Metrics["count_error"] != 0 {
+			t.Errorf("%s: %d requests, %v more or fewer than the server; want 1000 and none", tr.Arm, tr.Requests, tr.Metrics["count_error"])
+		}
+		for _, q := range []string{"p50", "p90", "p99", "max"} {
+			off, ok := tr.Metrics[q+"_error"]
+			if !ok || tr.Arm == "tells" && off > 0.25 {
+				t.Errorf("%s: %s is %v, off the truth by %v (%t); want at most 0.25", tr.Arm, q, time.Duration(tr.Metrics["response_"+q]), off, ok)
+			}
+		}
+		if tr.Arm == "tells" && tr.Metrics["response_p99"] < 300e6 {
+			t.Errorf("the stall of 500 ms is not in the p99 of %v", time.Duration(tr.Metrics["response_p99"]))
+		}
+	}
+}
+
+func TestGeneratorThatSaysNothing(t *testing.T) {
+	s := generators(t, study.Workload{Schedule: "closed", Connections: 1})
+	s.Arms[1].Command[1] = "mute"
+	_, err := lab.Run(t.Context(), generatorOptions(t, s))
+	for _, want := range []string{"arm omits under workload load", `"requests (\\d+)" matches nothing`, `all done`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want it to say %s", err, want)
+		}
+	}
+}
+
+func TestFigures(t *testing.T) {
+	r := study.Reports{Requests: `(\S+) requests`, P50: `50%\s+(.+)`, P99: `99%\s+(.+)`, Max: `max (\S+)`, Unit: "ms"}
+	n, times, missing, err := lab.Figures("warm-up: 3 requests\n120 requests\n 50%  1.25us\n 99%  0.5 secs\n", r)
+	if err != nil || n != 120 || times["response_p50"] != 1250 || times["response_p99"] != 5e8 || fmt.Sprint(missing) != "[response_max]" {
+		t.Errorf("got %d, %v, missing %v, %v", n, times, missing, err)
+	}
+	for text, want := range map[string]float64{"3": 3e6, "7ns": 7, "7µs": 7e3, "2.5 ms": 2.5e6, "1.5m": 90e9, "0.25s": 25e7, "1 second": 1e9} {
+		_, times, _, err := lab.Figures("1 requests 50% "+text, r)
+		if got := times["response_p50"]; err != nil || got != want {
+			t.Errorf("%q: got %v ns, %v, want %v", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"none":                  "matches nothing",
+		"x requests":            `"x" is no number of requests`,
+		"1 requests 50%  fast":  `"fast" is no time`,
+		"1 requests 50%  1 day": "no known unit",
+	} {
+		if _, _, _, err := lab.Figures(text, r); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want an error that says %s", text, err, want)
+		}
+	}
+}
+
+// TestResponses works out response times of a log in which the first request
+// came 3 ms late for connecting, and one stood in a queue.
+func TestResponses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "requests.csv")
+	log := "seq,arrival_unix_ns,departure_unix_ns\n" +
+		",50,60\n" + // before the generator started
+		",1003000000,1004000000\n" + // due at 1.000 s
+		",1020000000,1021000000\n" + // due at 1.020
+		",1012000000,1025000000\n" // due at 1.010, 2 ms late
+	if err := os.WriteFile(path, []byte(log), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, err := lab.Responses(path, time.Unix(0, 1000), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for q, want := range map[float64]time.Duration{0: time.Millisecond, .5: 4 * time.Millisecond, 1: 15 * time.Millisecond} {
+		if got := time.Duration(h.Quantile(q)); got < want-want/500 || got > want+want/500 || h.Count() != 3 {
+			t.Errorf("quantile %v of %d: got %v, want %v of 3", q, h.Count(), got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"a,b\n1,2\n": "lacks arrival_unix_ns", "": "lacks arrival_unix_ns",
+		"arrival_unix_ns,departure_unix_ns\n1\n":   "line 2 has 1 columns, not 2",
+		"arrival_unix_ns,departure_unix_ns\n1,x\n": "line 2",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lab.Responses(path, time.Time{}, 1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want an error that says %s", text, err, want)
+		}
+	}
+}
