@@ -63,10 +63,20 @@ func TestEveryStudyIsWhole(t *testing.T) {
 	}
 }
 
-// Every arm's program is in the repository.
+// Every arm's program, and every server's, is in the repository, unless it is a
+// module's at a version or one that must be installed.
 func TestArmsExist(t *testing.T) {
 	for _, s := range all(t) {
-		for _, a := range s.Arms {
+		arms := s.Arms
+		for _, w := range s.Workloads {
+			if w.Server != nil {
+				arms = append(arms, *w.Server)
+			}
+		}
+		for _, a := range arms {
+			if strings.Contains(a.Go, "@") || len(a.Needs) > 0 && a.Command != nil {
+				continue
+			}
 			name, _, _ := strings.Cut(a.Rival, "@")
 			dir := filepath.Join("..", "arms", "rivals", name)
 			if a.Go != "" {
