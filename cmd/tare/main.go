@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -117,7 +118,11 @@ func run(ctx context.Context, args []string, t *terminal) int {
 		return status
 	}
 	if err != nil {
-		return complain(t, asked("see `tare help`", err))
+		hint := "see `tare help`"
+		if i := slices.IndexFunc(parser.Model.Children, func(n *kong.Node) bool { return n.Name == args[0] }); i >= 0 {
+			hint = fmt.Sprintf("see `tare %s --help`", args[0])
+		}
+		return complain(t, asked(hint, err))
 	}
 	return complain(t, parsed.Run())
 }

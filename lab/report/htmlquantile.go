@@ -166,7 +166,8 @@ func (f *quantileFigure) draw(all []spectrum, places []float64) {
 		if s.merged.Count() == 0 {
 			continue
 		}
-		f.curves(i, &s, places, x, y)
+		f.Beyond = f.Beyond || s.limit < x.hi
+		f.Plot.Lines = append(f.Plot.Lines, s.curves(hue(i), places, x, y)...)
 		if i == 0 || len(all) <= mostShaded {
 			f.Plot.Areas = append(f.Plot.Areas, curve{hue(i), s.area(places, x, y)})
 		}
@@ -181,8 +182,8 @@ func (f *quantileFigure) draw(all []spectrum, places []float64) {
 	spread(f.Labels, quantileHeight)
 }
 
-// curves draws an arm's line, dotted beyond its limit.
-func (f *quantileFigure) curves(i int, s *spectrum, places []float64, x, y axis) {
+// curves draws the arm's line, dotted beyond its limit.
+func (s *spectrum) curves(class string, places []float64, x, y axis) []curve {
 	var counts, beyond path
 	for i, place := range places {
 		at, height := x.at(place), quantileHeight-y.at(logNs(s.merged.Quantile(quantileAt(place))))
@@ -193,13 +194,14 @@ func (f *quantileFigure) curves(i int, s *spectrum, places []float64, x, y axis)
 			beyond.to(at, height)
 		}
 	}
+	var lines []curve
 	if counts.down {
-		f.Plot.Lines = append(f.Plot.Lines, curve{hue(i), counts.String()})
+		lines = append(lines, curve{class, counts.String()})
 	}
 	if places[len(places)-1] > s.limit {
-		f.Beyond = true
-		f.Plot.Lines = append(f.Plot.Lines, curve{hue(i) + " beyond", beyond.String()})
+		lines = append(lines, curve{class + " beyond", beyond.String()})
 	}
+	return lines
 }
 
 // area spans the middle half of the trials, as far as all of them count.

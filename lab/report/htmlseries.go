@@ -72,7 +72,7 @@ func newSeries(run *record.Run, workload string, arms []string) *seriesFigure {
 	f := &seriesFigure{}
 	for i, arm := range arms {
 		if c := by[arm]; c != nil {
-			f.Panels = append(f.Panels, newSeriesPanel(i, arm, c, x, rate, p99))
+			f.Panels = append(f.Panels, c.panel(hue(i), arm, x, extents{rate, p99}))
 		}
 	}
 	return f
@@ -101,17 +101,20 @@ func course(t *record.Trial) []point {
 	return points
 }
 
-func newSeriesPanel(i int, arm string, c *courses, x axis, rate, p99 extent) seriesPanel {
-	p := seriesPanel{Class: hue(i), Arm: arm, Trials: fmt.Sprintf("%d of %d trials count", len(c.valid), len(c.valid)+len(c.invalid))}
-	y := rate.axis(0.05, seriesHeight)
+// extents are what the panels of a workload share.
+type extents struct{ rate, p99 extent }
+
+func (c *courses) panel(class, arm string, x axis, e extents) seriesPanel {
+	p := seriesPanel{Class: class, Arm: arm, Trials: fmt.Sprintf("%d of %d trials count", len(c.valid), len(c.valid)+len(c.invalid))}
+	y := e.rate.axis(0.05, seriesHeight)
 	y.lo = 0
-	p.Rate = c.draw(x, y, hue(i), func(p point) float64 { return p.rate })
+	p.Rate = c.draw(x, y, class, func(p point) float64 { return p.rate })
 	p.Rate.Title = "Answered a second, " + arm
 	for _, v := range linear(0, y.hi, 3)[1:] {
 		p.Rate.Y = append(p.Rate.Y, tick{seriesHeight - y.at(v), unit.Format(v, unit.PerSecond)})
 	}
-	z := p99.axis(0.08, seriesHeight)
-	p.P99 = c.draw(x, z, hue(i), func(p point) float64 { return p.p99 })
+	z := e.p99.axis(0.08, seriesHeight)
+	p.P99 = c.draw(x, z, class, func(p point) float64 { return p.p99 })
 	p.P99.X = []tick{{0, "0"}, {100, unit.Format(x.hi*1e9, unit.Nanoseconds)}}
 	p.P99.Title = "Response time p99 of each slice, " + arm
 	for _, v := range decades(math.Exp(z.lo), math.Exp(z.hi), 3) {
