@@ -14,7 +14,7 @@ const (
 	maxChunkLine = 4 << 10
 )
 
-var errNotHTTP = errors.New("the answer does not begin with HTTP/1.")
+var errNotHTTP = errors.New("the answer does not begin with HTTP/1.x")
 
 // parser reads HTTP/1.x answers as their bytes come in. It belongs to one
 // worker, which keeps an answer for each connection.
