@@ -108,7 +108,7 @@ func TestBuildErrors(t *testing.T) {
 	}{
 		{study.Arm{Go: "./broken"}, "main.go:4:2: undefined: undefined"},
 		{study.Arm{Go: "./lib"}, "not a command: an arm is a package main"},
-		{study.Arm{Go: "./nowhere"}, `Go package "./nowhere": no such directory`},
+		{study.Arm{Go: "./nowhere"}, `package "./nowhere": no such directory`},
 		{study.Arm{Go: "example.com/mine/nowhere"}, "go build example.com/mine/nowhere: exit status 1:\n"},
 		{study.Arm{Go: "./new"}, "this Go is too old"},
 		{study.Arm{Go: "./arms/nethttp"}, "finding tare's source: no go.mod of github.com/tarehq/tare in"},
