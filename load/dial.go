@@ -78,17 +78,22 @@ func (d *dialer) dial(ctx context.Context, i int) (*link, error) {
 	tc := tls.Client(l.wire, d.tls[i])
 	if err := tc.HandshakeContext(ctx); err != nil {
 		raw.Close()
-		return nil, err
+		return nil, &handshakeError{err}
 	}
 	st := tc.ConnectionState()
 	if d.tls[i].NextProtos[0] == "h2" && st.NegotiatedProtocol != "h2" {
 		tc.Close()
-		return nil, errNoHTTP2
+		return nil, &handshakeError{errNoHTTP2}
 	}
 	l.Conn, l.resumed = tc, st.DidResume
 	l.handshake = time.Duration(nanotime() - connected)
 	return l, nil
 }
+
+// handshakeError is what ended a TLS handshake on a connection that was made.
+type handshakeError struct{ error }
+
+func (e *handshakeError) Unwrap() error { return e.error }
 
 // wireConn counts what passes to and from the transport layer.
 type wireConn struct {

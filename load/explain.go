@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strings"
@@ -16,13 +17,14 @@ import (
 // explain is err, which kept a connection to e from being made, with its
 // remedy.
 func explain(e endpoint, err error) error {
-	if remedy := connectRemedy(e, err); remedy != "" {
-		return fmt.Errorf("connecting to %s: %w: %s", e.addr, bareCause(err), remedy)
+	doing, remedy := "connecting to", connectRemedy(e, err)
+	if _, ok := errors.AsType[*handshakeError](err); ok {
+		doing, remedy = "securing the connection to", tlsRemedy(e, err)
 	}
-	if remedy := tlsRemedy(e, err); remedy != "" {
-		return fmt.Errorf("securing the connection to %s: %w: %s", e.addr, bareCause(err), remedy)
+	if remedy == "" {
+		return fmt.Errorf("%s %s: %w", doing, e.addr, bareCause(err))
 	}
-	return fmt.Errorf("connecting to %s: %w", e.addr, bareCause(err))
+	return fmt.Errorf("%s %s: %w: %s", doing, e.addr, bareCause(err), remedy)
 }
 
 // bareCause drops package net's "dial tcp 127.0.0.1:1: connect: " from err,
@@ -82,6 +84,10 @@ func tlsRemedy(e endpoint, err error) string {
 		return fmt.Sprintf("the certificate is not for %q; use a name that it holds, or turn verification off to test all the same", e.host)
 	case errors.Is(err, errNoHTTP2), strings.Contains(err.Error(), "no application protocol"):
 		return "the server does not offer the protocol asked for; use the other HTTP version"
+	case isTimeout(err):
+		return "the server did not shake hands within the time-out; it may not speak TLS on this port"
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return "the server hung up; it may not speak TLS on this port"
 	}
 	return ""
 }

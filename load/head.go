@@ -35,7 +35,7 @@ type headParser struct {
 
 var (
 	errStatusLine = errors.New("the status line is not HTTP/1.0 or HTTP/1.1")
-	errField      = errors.New("a header line is not name: value")
+	errField      = errors.New("a header line is not name: value, or holds a control character")
 	errLength     = errors.New("the Content-Length is not one number")
 	errFraming    = errors.New("the Transfer-Encoding is not chunked alone")
 )
@@ -76,13 +76,21 @@ func (p *headParser) statusLine(line []byte) error {
 		}
 		p.status = 10*p.status + int(c-'0')
 	}
-	if p.status < 100 || p.status > 599 {
-		return fmt.Errorf("status %d is outside 100 to 599", p.status)
+	if err := checkStatus(p.status); err != nil {
+		return err
 	}
 	if len(line) > len(shape) && line[12] != ' ' || !isText(line) {
 		return errStatusLine
 	}
 	p.minor = line[7]
+	return nil
+}
+
+// checkStatus refuses a status without a class.
+func checkStatus(status int) error {
+	if status < 100 || status > 599 {
+		return fmt.Errorf("status %d is outside 100 to 599", status)
+	}
 	return nil
 }
 

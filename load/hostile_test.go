@@ -135,6 +135,8 @@ func TestHTTP2Failures(t *testing.T) {
 				panic(http.ErrAbortHandler)
 			case "/hang":
 				<-r.Context().Done()
+			case "/status":
+				w.WriteHeader(999) // net/http's client takes it
 			}
 		}))
 		base := o.Targets[0].URL
@@ -143,6 +145,7 @@ func TestHTTP2Failures(t *testing.T) {
 			"/before": func(c load.Counts) uint64 { return c.Reset },
 			"/within": func(c load.Counts) uint64 { return c.Short },
 			"/hang":   func(c load.Counts) uint64 { return c.Timeout },
+			"/status": func(c load.Counts) uint64 { return c.Malformed },
 		} {
 			o.Targets[0].URL = base + path
 			r, err := load.Run(context.Background(), o)
@@ -176,6 +179,8 @@ func TestClearErrors(t *testing.T) {
 	unknown.Config.ErrorLog = quiet()
 	unknown.StartTLS()
 	defer unknown.Close()
+	silent, _ := hostile(t, func(c net.Conn) { io.Copy(io.Discard, c) })
+	deaf, _ := hostile(t, func(net.Conn) {})
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -196,16 +201,18 @@ func TestClearErrors(t *testing.T) {
 		{"expired", expired.URL, &tls.Config{RootCAs: pool}, "", "the certificate expired on "},
 		{"unknown authority", unknown.URL, nil, "", "give the certificate of the authority"},
 		{"wrong name", other.URL, &tls.Config{RootCAs: otherPool}, "", `the certificate is not for "127.0.0.1"`},
+		{"silent", "https://" + silent, nil, "", "did not shake hands within the time-out"},
+		{"hung up", "https://" + deaf, nil, "", "securing the connection to " + deaf},
 		{"plain", strings.Replace(plain.URL, "http:", "https:", 1), nil, "", "does not speak TLS on this port; use http://"},
 	}
 	for _, tt := range tests {
-		r, err := load.Run(context.Background(), load.Options{Engine: load.Goroutines, Requests: 2, Connections: 1, TLS: tt.tls, Unix: tt.unix,
+		r, err := load.Run(context.Background(), load.Options{Engine: load.Goroutines, Requests: 2, Connections: 1, TLS: tt.tls, Unix: tt.unix, Timeout: 200 * time.Millisecond,
 			Targets: []load.Target{{URL: tt.url}}})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got error %v\nwant one with %q", tt.name, err, tt.want)
 		}
-		if r == nil || r.Counts.Refused != 2 {
-			t.Errorf("%s: got %+v, want 2 refused", tt.name, r)
+		if r == nil || r.Counts.Refused+r.Counts.Timeout != 2 {
+			t.Errorf("%s: got %+v, want 2 without a connection", tt.name, r)
 		}
 	}
 }

@@ -149,7 +149,7 @@ func (x *http1Exchanger) converse(c *http1Conn, req []byte, target int, o *outco
 // broken sorts err, with which the conversation ended.
 func (x *http1Exchanger) broken(err error) (failure, error) {
 	if isTimeout(err) {
-		return failTimeout, x.answer.cause(err)
+		return failTimeout, lateAnswer(x.engine.plan.opts.Timeout)
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err

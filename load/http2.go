@@ -177,7 +177,11 @@ func (x *http2Exchanger) exchange(o *outcome) (failure, error) {
 		return connectFailure(err), explain(x.engine.script.endpoints[m.endpoint], ce.error)
 	}
 	if err != nil {
-		return streamFailure(err, o.firstByte != 0), err
+		kind := streamFailure(err, o.firstByte != 0)
+		if kind == failTimeout {
+			err = lateAnswer(x.engine.plan.opts.Timeout)
+		}
+		return kind, err
 	}
 	return 0, nil
 }
@@ -217,6 +221,9 @@ var errAnswerTooLong = errors.New("the answer is longer than allowed")
 // read takes in the body and checks the answer.
 func (x *http2Exchanger) read(resp *http.Response, target int, o *outcome) error {
 	defer resp.Body.Close()
+	if err := checkStatus(resp.StatusCode); err != nil {
+		return err // net/http takes any number
+	}
 	c := &x.engine.script.verify[target]
 	x.body.reset(c)
 	var total int64

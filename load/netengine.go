@@ -273,7 +273,7 @@ func (w *worker) do(e *netEngine, intended int64) bool {
 	kind, err := w.exchange(&w.o)
 	w.o.end = nanotime()
 	if err != nil && e.abandoned.Err() != nil {
-		kind = failTimeout
+		kind, err = failTimeout, errGivenUp
 	}
 	w.rec.Lock()
 	defer w.rec.Unlock()

@@ -14,7 +14,11 @@ const (
 	maxChunkLine = 4 << 10
 )
 
-var errNotHTTP = errors.New("the answer does not begin with HTTP/1.x")
+var (
+	errNotHTTP     = errors.New("the answer does not begin with HTTP/1.x")
+	errTLS         = errors.New("the answer is TLS, not HTTP: use https://")
+	errBareLineEnd = errors.New("a header line ends without a carriage return")
+)
 
 // parser reads HTTP/1.x answers as their bytes come in. It belongs to one
 // worker, which keeps an answer for each connection.
@@ -174,7 +178,7 @@ func (p *parser) holdHead(a *answer, b []byte) (int, error) {
 	a.held = append(a.held, b...)
 	const begins = "HTTP/1."
 	if n := min(len(a.held), len(begins)); string(a.held[:n]) != begins[:n] {
-		return len(b), errNotHTTP
+		return len(b), notHTTP(a.held)
 	}
 	from := max(0, old-len(headEnd)+1)
 	i := bytes.Index(a.held[from:], headEnd)
@@ -190,12 +194,21 @@ func (p *parser) holdHead(a *answer, b []byte) (int, error) {
 	return end - old, err
 }
 
+// notHTTP is what is wrong with an answer that begins with b.
+func notHTTP(b []byte) error {
+	const alert = 0x15 // the type of a TLS record (RFC 8446, section 5.1)
+	if b[0] == alert {
+		return errTLS
+	}
+	return errNotHTTP
+}
+
 // bareLineEnd refuses a line end without a carriage return at once: waiting
 // for the block's end would be waiting for the time-out.
 func bareLineEnd(b []byte) error {
 	for i, c := range b {
 		if c == '\n' && i > 0 && b[i-1] != '\r' {
-			return errField
+			return errBareLineEnd
 		}
 	}
 	return nil
@@ -264,6 +277,9 @@ func (p *parser) readLine(a *answer, b []byte) (int, error) {
 		n = i + 1
 	}
 	if len(a.held)+n > limit {
+		if a.state == inTrailer {
+			return n, fmt.Errorf("the trailer is longer than %d bytes", maxHead)
+		}
 		return n, fmt.Errorf("a line of the chunked body is longer than %d bytes", limit)
 	}
 	line := b[:n]

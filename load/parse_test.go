@@ -72,6 +72,9 @@ var answers = []struct {
 	{"chunk of 2^63-1", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7fffffffffffffff\r\n", load.Answer{}, "longer"},
 	{"chunk longer than its size", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhello\r\n0\r\n\r\n", load.Answer{}, "chunk"},
 	{"chunk line with a bare line feed", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\nhe\r\n0\r\n\r\n", load.Answer{}, "carriage return"},
+	{"trailer too long", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + strings.Repeat("A: b\r\n", 20_000), load.Answer{}, "trailer is longer than 65536"},
+	{"header with bare line feeds", "GET", "HTTP/1.1 200 OK\nContent-Length: 0\n\n", load.Answer{}, "carriage return"},
+	{"TLS alert", "GET", "\x15\x03\x01\x00\x02\x02\x46", load.Answer{}, "use https://"},
 	{"bad trailer", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nnothing\r\n\r\n", load.Answer{}, "header line"},
 }
 

@@ -1,6 +1,8 @@
 package load
 
 import (
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -24,6 +26,14 @@ const (
 func (k failure) String() string {
 	return [failures]string{"refused", "reset", "timed out", "cut short", "answered by something malformed"}[k]
 }
+
+// lateAnswer tells of a request that timed out.
+func lateAnswer(timeout time.Duration) error {
+	return fmt.Errorf("no whole answer within %v", timeout)
+}
+
+// errGivenUp tells of a request that was in flight when the run ended.
+var errGivenUp = errors.New("no whole answer when the run ended")
 
 // nanotime is the monotonic time in nanoseconds since the process started.
 func nanotime() int64 { return int64(time.Since(epoch)) }

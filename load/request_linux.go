@@ -1,10 +1,6 @@
 package load
 
-import (
-	"errors"
-	"fmt"
-	"time"
-)
+import "os"
 
 // draft is a request that has been drawn from the script and not begun.
 type draft struct {
@@ -164,8 +160,10 @@ func (l *loop) release(rest bool) {
 func (l *loop) expire() {
 	timeout := int64(l.plan.opts.Timeout)
 	for c := l.flight.first; c != nil && timeout > 0 && l.now-c.out.start >= timeout; c = l.flight.first {
-		l.fail(c, failTimeout, fmt.Errorf("no whole answer within %v", time.Duration(timeout)))
+		err := lateAnswer(l.plan.opts.Timeout)
+		if c.connecting {
+			err = explain(l.plan.script.endpoints[c.endpoint], os.ErrDeadlineExceeded)
+		}
+		l.fail(c, failTimeout, err)
 	}
 }
-
-var errGivenUp = errors.New("no whole answer when the run ended")
