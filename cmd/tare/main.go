@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"slices"
@@ -79,6 +80,7 @@ Exit status: 0 done, 1 could not, 2 asked wrongly, 3 a threshold, gate or claim
 did not hold, 4 inconclusive, 5 the load asked for was not offered, 130 interrupted.`
 
 func main() {
+	log.SetOutput(io.Discard) // net/http's: a line for each odd frame that a hostile server sends
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A second signal ends the process at once: what was measured is on disk.
