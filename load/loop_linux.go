@@ -16,11 +16,6 @@ const (
 	firstWave = 128
 	// longestWait bounds how late a loop hears of the run's end.
 	longestWait = 50 * time.Millisecond
-	// shortWait is how long the scheduler may go without hearing that a loop
-	// waits. While waits are shorter anyway, telling it only makes it hand the
-	// loop's processor over and back: at 512 connections it was a twentieth of
-	// the generator's CPU time, mostly futexes and the runtime's monitor.
-	shortWait = 200 * time.Microsecond
 	// After a connection could not be made, the closed loop rests: else it
 	// would try as fast as the machine refuses.
 	shortestRest = 10 * time.Millisecond
@@ -39,7 +34,6 @@ type loop struct {
 	unix   bool
 	buf    []byte
 	now    int64 // as of the last look
-	brisk  bool  // the last wait was a short one
 
 	conns   []*conn // by slot
 	free    connList
@@ -155,20 +149,12 @@ func (l *loop) await() int {
 	if l.due-l.now <= spin {
 		return l.spin()
 	}
-	d := time.Duration(min(l.due-spin, l.wake()) - l.now)
-	if l.brisk {
-		n := l.poll.WaitUntold(min(d, shortWait))
-		l.brisk = n > 0
-		return n
-	}
-	n := l.poll.Wait(d)
-	l.brisk = n > 0 && time.Duration(nanotime()-l.now) < shortWait
-	return n
+	return l.poll.Wait(time.Duration(min(l.due-spin, l.wake()) - l.now))
 }
 
 // spin looks for reports without waiting.
 func (l *loop) spin() int {
-	n := l.poll.WaitUntold(0)
+	n := l.poll.Wait(0)
 	before := l.now
 	l.now = nanotime()
 	if n == 0 && before >= l.plan.measure {

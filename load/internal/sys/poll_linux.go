@@ -59,27 +59,16 @@ func (p *Poller) Event(i int) (slot, generation int32, ready uint32) {
 }
 
 // Wait waits for reports, d at the longest, and returns their number. It may
-// return none early.
+// return none early. The scheduler is not told: the caller keeps its processor
+// while it waits.
 func (p *Poller) Wait(d time.Duration) int {
+	ts := unix.NsecToTimespec(int64(d))
+	number, timeout := uintptr(unix.SYS_EPOLL_PWAIT2), uintptr(unsafe.Pointer(&ts))
 	if p.coarse {
-		n, err := unix.EpollWait(p.fd, p.events[:], int(d/time.Millisecond))
-		if err != nil {
-			return 0
-		}
-		return n
+		number, timeout = unix.SYS_EPOLL_PWAIT, uintptr(d/time.Millisecond)
 	}
-	ts := unix.NsecToTimespec(int64(d))
-	n, _, e := syscall.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.fd),
-		uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(unsafe.Pointer(&ts)), 0, 0)
-	return p.reports(n, e)
-}
-
-// WaitUntold is Wait without telling the scheduler, which keeps the thread's
-// share of the processors meanwhile: for short waits only.
-func (p *Poller) WaitUntold(d time.Duration) int {
-	ts := unix.NsecToTimespec(int64(d))
-	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.fd),
-		uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(unsafe.Pointer(&ts)), 0, 0)
+	n, _, e := syscall.RawSyscall6(number, uintptr(p.fd),
+		uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), timeout, 0, 0)
 	return p.reports(n, e)
 }
 

@@ -16,7 +16,7 @@ import (
 func await(t *testing.T, p *sys.Poller, want uint32) {
 	t.Helper()
 	for range 1000 {
-		n := p.WaitUntold(0)
+		n := p.Wait(0)
 		if n == 0 {
 			n = p.Wait(10 * time.Millisecond)
 		}
