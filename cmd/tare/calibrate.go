@@ -84,9 +84,7 @@ func measureNull(ctx context.Context, t *terminal, s *study.Study, run *runCmd) 
 
 func (c *calibrateCmd) print(t *terminal, cal calibration) error {
 	if c.JSON {
-		e := json.NewEncoder(t.out)
-		e.SetIndent("", "  ")
-		return e.Encode(cal)
+		return t.json(cal)
 	}
 	fmt.Fprintf(t.out, "Noise floor of this machine over %d blocks, kept until %s:\n", cal.Blocks,
 		cal.When.Add(floorKept).Format(time.DateOnly))

@@ -37,9 +37,7 @@ func (c *claimsCmd) Run(t *terminal) error {
 		return asked("`tare claims` lists all", fmt.Errorf("no claim is called %s", strings.Join(c.IDs, " or ")))
 	}
 	if c.JSON {
-		e := json.NewEncoder(t.out)
-		e.SetIndent("", "  ")
-		return e.Encode(rows)
+		return t.json(rows)
 	}
 	if len(c.IDs) > 0 {
 		for _, r := range rows {

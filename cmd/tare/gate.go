@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -177,9 +176,7 @@ func gateRows(gates []verdict.Gated, second map[string]stats.GateResult) ([]gate
 
 func (c *gateCmd) print(t *terminal, rows []gateRow) error {
 	if c.JSON {
-		e := json.NewEncoder(t.out)
-		e.SetIndent("", "  ")
-		return e.Encode(rows)
+		return t.json(rows)
 	}
 	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RESULT\tMETRIC\tWORKLOAD\tARM\tEFFECT\tINTERVAL\tBUDGET\tBLOCKS")

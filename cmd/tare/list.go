@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -56,9 +55,7 @@ func (c *listCmd) Run(t *terminal) error {
 		}
 		return nil
 	case c.JSON:
-		e := json.NewEncoder(t.out)
-		e.SetIndent("", "  ")
-		return e.Encode(l)
+		return t.json(l)
 	}
 	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "STUDY\tARMS\tCLAIMS\tTAKES\tQUICK\t")

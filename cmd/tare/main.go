@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -55,6 +56,13 @@ type terminal struct {
 	live     bool // standard error is a terminal: progress may be drawn
 	colour   bool // standard output is a terminal and NO_COLOR is unset
 	width    int  // of standard output, in columns
+}
+
+// json prints v on standard output.
+func (t *terminal) json(v any) error {
+	e := json.NewEncoder(t.out)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
 
 // verbs are the command's verbs, one file each.

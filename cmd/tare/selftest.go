@@ -93,9 +93,7 @@ func (c *selftestCmd) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	if c.JSON {
-		e := json.NewEncoder(t.out)
-		e.SetIndent("", "  ")
-		return e.Encode(result)
+		return t.json(result)
 	}
 	fmt.Fprintln(t.out, result)
 	return stopped
