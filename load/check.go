@@ -1,10 +1,12 @@
 package load
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/tarehq/tare/load/internal/sys"
@@ -12,8 +14,12 @@ import (
 
 // What the zero values of Options mean.
 const (
-	defaultClosed    = 64
-	defaultOpen      = 4096
+	defaultClosed = 64
+	defaultOpen   = 4096
+	// openStreams is as many as servers commonly allow, closedStreams 1: the
+	// load is stated in connections there.
+	openStreams      = 100
+	closedStreams    = 1
 	defaultDuration  = 10 * time.Second
 	defaultTimeout   = 30 * time.Second
 	defaultMaxAnswer = 64 << 20
@@ -23,6 +29,12 @@ const (
 	defaultSpin = 60 * time.Microsecond
 	// loopRate is what a second loop is not worth waking up for.
 	loopRate = 25_000.0
+)
+
+// Limits beyond which the generator itself would break down.
+const (
+	maxThreads = 1024    // the runtime gives up at 10,000
+	maxStreams = 1 << 16 // in flight over all HTTP/2 connections: each is a goroutine of some 20 KB
 )
 
 // newPlan checks o and works out the run.
@@ -39,7 +51,7 @@ func newPlan(o *Options) (*plan, error) {
 		return nil, fmt.Errorf("checking options: %w", err)
 	}
 	p.fill()
-	if err := p.checkDescriptors(); err != nil {
+	if err := cmp.Or(p.checkDescriptors(), p.checkStreams()); err != nil {
 		return nil, fmt.Errorf("checking options: %w", err)
 	}
 	return p, nil
@@ -53,11 +65,14 @@ func checkOptions(o *Options) error {
 	}{
 		{"Connections", int64(o.Connections)}, {"MaxInFlight", int64(o.MaxInFlight)},
 		{"Duration", int64(o.Duration)}, {"Requests", o.Requests}, {"WarmUp", int64(o.WarmUp)},
-		{"Threads", int64(o.Threads)}, {"MaxAnswer", o.MaxAnswer}, {"Slice", int64(o.Slice)},
+		{"Streams", int64(o.Streams)}, {"Threads", int64(o.Threads)}, {"MaxAnswer", o.MaxAnswer}, {"Slice", int64(o.Slice)},
 	} {
 		if v.n < 0 {
 			return fmt.Errorf("%s is negative: %d", v.name, v.n)
 		}
+	}
+	if o.Threads > maxThreads {
+		return fmt.Errorf("%d threads are too many: want at most %d", o.Threads, maxThreads)
 	}
 	if o.Slice != 0 && o.Slice < time.Millisecond {
 		return fmt.Errorf("a slice of %v is too short: want 1ms or more", o.Slice)
@@ -107,6 +122,10 @@ func (p *plan) fill() {
 		setDefault(&o.Connections, defaultOpen)
 	}
 	setDefault(&o.Connections, defaultClosed)
+	if p.open {
+		setDefault(&o.Streams, openStreams)
+	}
+	setDefault(&o.Streams, closedStreams)
 	if p.open && o.MaxInFlight > 0 {
 		p.maxFlight = int64(o.MaxInFlight)
 	}
@@ -170,8 +189,17 @@ func (p *plan) checkDescriptors() error {
 	const others = 32 // files, loops and the runtime's own
 	limit := sys.DescriptorLimit()
 	if need := uint64(p.opts.Connections) + others; !p.open && need > limit {
-		return fmt.Errorf("%d connections need about %d file descriptors and the limit is %d: raise it with ulimit -n %d or use fewer connections",
-			p.opts.Connections, need, limit, need)
+		return fmt.Errorf("%w: %d connections need about %d file descriptors and the limit is %d: raise it with ulimit -n %d or use fewer connections",
+			syscall.EMFILE, p.opts.Connections, need, limit, need)
+	}
+	return nil
+}
+
+// checkStreams refuses more streams than can be kept busy. In the open loop the
+// engine keeps to the limit: what finds no stream free waits.
+func (p *plan) checkStreams() error {
+	if o := p.opts; !p.open && o.Protocol == HTTP2 && o.Streams > maxStreams/o.Connections {
+		return fmt.Errorf("%d connections with %d streams each are too many: want at most %d requests in flight", o.Connections, o.Streams, maxStreams)
 	}
 	return nil
 }

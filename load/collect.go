@@ -106,6 +106,9 @@ func (c *conductor) judge(res *Result) {
 			warn("%d of %d requests were %v; the first: %w", n, res.Counts.Scheduled, failure(k), p.cause(failure(k)))
 		}
 	}
+	if c := res.Counts; c.Answered() > 0 && c.Status[2]+c.Status[3] == 0 && !p.script.expectsStatus() {
+		warn("none of the %d answers was a success (2xx) or a redirection (3xx): check what is asked for", c.Answered())
+	}
 	if n := res.Counts.Dropped; n > 0 {
 		warn("%d of %d requests were dropped: more than %d would have been in flight, or the run ended before there was a connection for them",
 			n, res.Counts.Scheduled, p.maxFlight)

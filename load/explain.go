@@ -45,6 +45,10 @@ func connectRemedy(e endpoint, err error) string {
 	switch {
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return "check the host's name"
+	case errors.Is(err, syscall.ECONNREFUSED) && e.network == "unix":
+		return "nothing listens on a socket of that path; start the server or check the path"
+	case errors.Is(err, syscall.EINVAL) && e.network == "unix":
+		return "the path is too long for a socket's; use a link to it"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nothing listens there; start the server or check the port"
 	case errors.Is(err, syscall.ENOENT) && e.network == "unix":

@@ -101,28 +101,18 @@ func (m *muxConn) close() {
 	}
 }
 
-// Streams in flight on one connection where Options.Streams is 0: as many as
-// servers commonly allow, or one where the load is stated in connections.
-const (
-	openStreams   = 100
-	closedStreams = 1
-)
-
 // runHTTP2 is the engine for HTTP/2: net/http's client connections behind the
 // goroutine engine's schedule and record.
 func runHTTP2(ctx context.Context, p *plan) (closeAll func(), err error) {
 	e := newNetEngine(ctx, p)
 	streams := p.opts.Streams
-	switch {
-	case streams > 0:
-	case p.open:
-		streams = openStreams
-	default:
-		streams = closedStreams
-	}
 	groups := make(map[int][]*muxConn) // by the workers that share: k / streams
 	var mu sync.Mutex
-	e.workers *= streams
+	if streams > maxStreams/e.workers {
+		e.workers = maxStreams
+	} else {
+		e.workers *= streams
+	}
 	e.exchanger = func(k int, rec *recorder) exchanger {
 		mu.Lock()
 		defer mu.Unlock()
@@ -133,7 +123,7 @@ func runHTTP2(ctx context.Context, p *plan) (closeAll func(), err error) {
 			}
 			groups[k/streams] = conns
 		}
-		return &http2Exchanger{engine: e, rec: rec, cursor: e.script.cursor(k), conns: conns, buf: make([]byte, maxRead)}
+		return &http2Exchanger{engine: e, rec: rec, cursor: e.script.cursor(k), conns: conns}
 	}
 	return e.drive(), nil
 }
@@ -145,7 +135,7 @@ type http2Exchanger struct {
 	rec    *recorder
 	cursor *cursor
 	conns  []*muxConn // by endpoint
-	buf    []byte
+	buf    []byte     // made for the first answer: what waits for one needs none
 	body   stream
 }
 
@@ -226,6 +216,9 @@ func (x *http2Exchanger) read(resp *http.Response, target int, o *outcome) error
 	}
 	c := &x.engine.script.verify[target]
 	x.body.reset(c)
+	if x.buf == nil {
+		x.buf = make([]byte, maxRead)
+	}
 	var total int64
 	for {
 		n, err := resp.Body.Read(x.buf)

@@ -306,6 +306,9 @@ func TestOptionErrors(t *testing.T) {
 		{load.Options{Targets: ok, Engine: load.Epoll, Protocol: load.HTTP2}, "use the goroutine engine"},
 		{load.Options{Targets: []load.Target{{URL: "https://localhost/"}}, Engine: load.Epoll}, "use the goroutine engine"},
 		{load.Options{Targets: ok, Connections: 1 << 40}, "ulimit -n"},
+		{load.Options{Targets: ok, Threads: 100_000}, "100000 threads are too many"},
+		{load.Options{Targets: ok, Streams: -1}, "Streams is negative"},
+		{load.Options{Targets: ok, Protocol: load.HTTP2, Streams: math.MaxInt}, "streams each are too many"},
 	} {
 		r, err := load.Run(context.Background(), tt.o)
 		if r != nil || err == nil || !strings.Contains(err.Error(), tt.want) {

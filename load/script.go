@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -143,6 +144,11 @@ func targetError(o *Options, i int, err error) error {
 type cursor struct {
 	s   *script
 	rng *rand.Rand
+}
+
+// expectsStatus reports whether a target says which status is right.
+func (s *script) expectsStatus() bool {
+	return slices.ContainsFunc(s.verify, func(c check) bool { return c.status != 0 })
 }
 
 func (s *script) cursor(worker int) *cursor {
