@@ -47,7 +47,7 @@ type loadRequest struct {
 // loadCarriage says how requests travel.
 type loadCarriage struct {
 	Timeout        time.Duration `default:"30s" help:"Bound on one request, connecting included (0: none)."`
-	NewConnections share         `help:"Share of requests that get a connection of their own; without a value all." placeholder:"SHARE"`
+	NewConnections share         `help:"Share of requests that get a connection of their own, such as 0.1 or 10%; without a value all."`
 	TLSResume      bool          `name:"tls-resume" default:"true" negatable:"" help:"Resume TLS sessions."`
 	CA             string        `name:"ca" help:"PEM file of certificate authorities to trust." placeholder:"FILE"`
 	Insecure       bool          `short:"k" help:"Do not verify certificates."`

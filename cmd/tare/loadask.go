@@ -26,20 +26,26 @@ func (s *share) IsBool() bool { return true }
 
 // Decode reads the value, as 0.1 or 10%.
 func (s *share) Decode(ctx *kong.DecodeContext) error {
-	if ctx.Scan.Peek().Type != kong.FlagValueToken {
-		*s = 1
+	token := ctx.Scan.Peek()
+	v, err := parseShare(token.String())
+	if token.Type != kong.FlagValueToken && err != nil {
+		*s = 1 // what comes next is no number: it is not the flag's
 		return nil
 	}
-	text := ctx.Scan.Pop().String()
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		v, err = unit.ParseShare(text)
-	}
+	ctx.Scan.Pop()
 	if err != nil || !(v >= 0 && v <= 1) {
-		return fmt.Errorf("%q is no share: want 0 to 1, or a percentage", text)
+		return fmt.Errorf("%q is no share: want 0 to 1, or a percentage", token)
 	}
 	*s = share(v)
 	return nil
+}
+
+// parseShare reads 0.1 or 10%.
+func parseShare(text string) (float64, error) {
+	if v, err := strconv.ParseFloat(text, 64); err == nil {
+		return v, nil
+	}
+	return unit.ParseShare(text)
 }
 
 // options are what the flags ask for.
