@@ -62,13 +62,14 @@ func (p *Poller) Event(i int) (slot, generation int32, ready uint32) {
 // return none early. The scheduler is not told: the caller keeps its processor
 // while it waits.
 func (p *Poller) Wait(d time.Duration) int {
-	ts := unix.NsecToTimespec(int64(d))
-	number, timeout := uintptr(unix.SYS_EPOLL_PWAIT2), uintptr(unsafe.Pointer(&ts))
 	if p.coarse {
-		number, timeout = unix.SYS_EPOLL_PWAIT, uintptr(d/time.Millisecond)
+		n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd),
+			uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(d/time.Millisecond), 0, 0)
+		return p.reports(n, e)
 	}
-	n, _, e := syscall.RawSyscall6(number, uintptr(p.fd),
-		uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), timeout, 0, 0)
+	ts := unix.NsecToTimespec(int64(d))
+	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.fd),
+		uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(unsafe.Pointer(&ts)), 0, 0)
 	return p.reports(n, e)
 }
 
