@@ -125,6 +125,9 @@ func (f *Feeder) readJSON(r io.Reader) error {
 			continue
 		}
 		names, values, err := decodeObject(sc.Bytes())
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			err = errors.New("the line ends within the object")
+		}
 		if err != nil {
 			return f.at(line, err)
 		}

@@ -95,6 +95,7 @@ type Target struct {
 	Body   []byte  // may hold {{.name}}
 	Weight int     // share among the targets; 0 means 1
 	Verify Verify
+	Source string // where the target was read, such as "urls.txt:3": errors begin with it; "" is nowhere
 }
 
 // Field is one header field.

@@ -132,6 +132,9 @@ func targetError(o *Options, i int, err error) error {
 			shown = scheme + "://…" + rest[at:] // a password is not for logs
 		}
 	}
+	if at := o.Targets[i].Source; at != "" {
+		return fmt.Errorf("%s: target %q: %w", at, shown, err)
+	}
 	if len(o.Targets) == 1 {
 		return fmt.Errorf("target %q: %w", shown, err)
 	}

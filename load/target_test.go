@@ -124,6 +124,7 @@ func TestTargetErrors(t *testing.T) {
 		{one(load.Target{URL: "http://h/", Header: []load.Field{{Name: "Content-length", Value: "3"}}}), "follows from the body"},
 		{one(load.Target{URL: "http://h/", Header: []load.Field{{Name: "Host", Value: "a"}, {Name: "host", Value: "b"}}}), "given twice"},
 		{load.Options{Targets: []load.Target{{URL: "http://a/"}, {URL: "https://b/"}}}, `target 2, "https://b/": scheme "https" differs`},
+		{load.Options{Targets: []load.Target{{URL: "http://a/"}, {URL: "ftp://b/", Source: "urls.txt:7"}}}, `urls.txt:7: target "ftp://b/": scheme "ftp"`},
 		{load.Options{Protocol: load.HTTP2, Targets: []load.Target{{URL: "http://a/", Header: []load.Field{{Name: "Connection", Value: "close"}}}}}, "HTTP/2 does not allow"},
 		{load.Options{NewConnections: 1.5, Targets: []load.Target{{URL: "http://a/"}}}, "outside 0 to 1"},
 		{fed(csv, load.Target{URL: "http://h/{{.nam}}"}), "{{.nam}} is not a column of " /* its path */},
@@ -214,7 +215,7 @@ func TestOpenFeeder(t *testing.T) {
 		{"a.jsonl", "[1]\n", "a.jsonl:1: not a JSON object"},
 		{"a.jsonl", "{}\n", "a.jsonl:1: no columns"},
 		{"a.jsonl", "{\"a\":1} {}\n", "a.jsonl:1: more than one value"},
-		{"a.jsonl", "{\"a\":\n", "a.jsonl:1: "},
+		{"a.jsonl", "{\"a\":\n", "a.jsonl:1: the line ends within the object"},
 	}
 	for _, tt := range tests {
 		f, err := load.OpenFeeder(writeFile(t, tt.name, tt.content))

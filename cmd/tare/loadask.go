@@ -223,13 +223,14 @@ func readTargets(path string) ([]load.Target, error) {
 		if len(f) == 0 || strings.HasPrefix(f[0], "#") {
 			continue
 		}
+		at := fmt.Sprintf("%s:%d", path, n)
 		if len(f) < 2 || len(f) > 3 {
-			return nil, fmt.Errorf("%s:%d: %d words: want METHOD URL [WEIGHT]", path, n, len(f))
+			return nil, fmt.Errorf("%s: %q: want METHOD URL [WEIGHT]", at, strings.TrimSpace(line))
 		}
-		t := load.Target{Method: f[0], URL: absolute(f[1])}
+		t := load.Target{Method: f[0], URL: absolute(f[1]), Source: at}
 		if len(f) == 3 {
 			if t.Weight, err = strconv.Atoi(f[2]); err != nil || t.Weight < 1 {
-				return nil, fmt.Errorf("%s:%d: weight %q: want a whole number of at least 1", path, n, f[2])
+				return nil, fmt.Errorf("%s: weight %q: want a whole number of at least 1", at, f[2])
 			}
 		}
 		all = append(all, t)
