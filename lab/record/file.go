@@ -2,9 +2,39 @@ package record
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
+
+// mostBytes bounds what is read into memory of one file. The longest runs stay
+// far below it.
+const mostBytes = 1 << 30
+
+// openFile opens a file of a run that may have been made by anybody. Devices and
+// pipes, which may have no end or never begin, are refused unopened.
+func openFile(path string) (*os.File, error) {
+	fi, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !fi.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file", path)
+	case fi.Size() > mostBytes:
+		return nil, fmt.Errorf("%s holds %d bytes; at most %d are read", path, fi.Size(), mostBytes)
+	}
+	return os.Open(path)
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, mostBytes))
+}
 
 // writeFile replaces path in one step, surviving a crash at any moment: a
 // temporary file beside it, synced, renamed, and the folder synced.

@@ -3,7 +3,6 @@ package record
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/tarehq/tare/stats/hist"
@@ -47,7 +46,7 @@ func (r *Run) Histograms(t Trial) (*Histograms, error) {
 	if t.Hist != filepath.Base(t.Hist) || t.Hist == ".." {
 		return nil, fmt.Errorf("reading histograms of trial %d: %q is no name within the run", t.Seq, t.Hist)
 	}
-	f, err := os.Open(histPath(r.Dir, t.Hist))
+	f, err := openFile(histPath(r.Dir, t.Hist))
 	if err != nil {
 		return nil, fmt.Errorf("reading histograms of trial %d: %w", t.Seq, err)
 	}

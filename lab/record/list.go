@@ -73,7 +73,7 @@ func summarise(dir string) (Summary, error) {
 
 // countLines counts whole lines without holding the file.
 func countLines(path string) (n int, err error) {
-	f, err := os.Open(path)
+	f, err := openFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}

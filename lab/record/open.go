@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 )
 
@@ -29,7 +28,7 @@ func open(dir string) (*Run, int64, error) {
 	}
 	run := &Run{Dir: dir, Manifest: m}
 	path := filepath.Join(dir, trialsName)
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		run.Warnings = append(run.Warnings, fmt.Errorf("%s is missing: no trial was kept", path))
 		return run, 0, nil
@@ -43,7 +42,7 @@ func open(dir string) (*Run, int64, error) {
 
 func readManifest(dir string) (m Manifest, err error) {
 	path := filepath.Join(dir, manifestName)
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, fmt.Errorf("%s is no run: %w", dir, err)
 	}

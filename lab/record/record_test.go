@@ -285,6 +285,29 @@ func TestOpenRefusesWhatIsNoRunOfThisLayout(t *testing.T) {
 	}
 }
 
+// TestOpenRefusesWhatIsNoFile puts a device without end in the place of each
+// file.
+func TestOpenRefusesWhatIsNoFile(t *testing.T) {
+	if _, err := os.Stat("/dev/zero"); err != nil {
+		t.Skip("no /dev/zero here")
+	}
+	for _, name := range []string{"manifest.json", "trials.jsonl", "hist/000000.hlog"} {
+		w, dir := create(t)
+		h := &record.Histograms{Response: hist.New()}
+		if err := errors.Join(w.Append(trial(0), h), w.Close(), os.Remove(filepath.Join(dir, name)),
+			os.Symlink("/dev/zero", filepath.Join(dir, name))); err != nil {
+			t.Fatal(err)
+		}
+		run, err := record.Open(dir)
+		if err == nil {
+			_, err = run.Histograms(run.Trials[0])
+		}
+		if err == nil || !strings.Contains(err.Error(), name+" is no regular file") {
+			t.Errorf("%s is a device: got %v", name, err)
+		}
+	}
+}
+
 func TestHistogramsStayWithinTheRun(t *testing.T) {
 	_, dir := create(t)
 	r := open(t, dir)
