@@ -13,7 +13,7 @@ import (
 
 // loadCmd loads URLs and measures their answers.
 type loadCmd struct {
-	URLs     []string     `arg:"" optional:"" name:"url" help:"What to ask for, http:// if it does not say; several are drawn equally often."`
+	URLs     []string     `arg:"" optional:"" name:"url" help:"What to ask for, http:// if it does not say, :8080 for a port of this machine; several are drawn equally often."`
 	Offer    loadOffer    `embed:"" group:"Load:"`
 	Request  loadRequest  `embed:"" group:"Requests:"`
 	Carriage loadCarriage `embed:"" group:"Connections:"`
@@ -92,10 +92,10 @@ connection asks again when it has been answered, and a stall hides what it
 delays.
 
 Exit status: 0 done and thresholds held, 1 could not (nothing listens, no
-request was answered, output not written), 2 asked wrongly, 3 a threshold did not
-hold, 4 too few requests to judge one, 5 the rate asked for was not offered
-(requests dropped, or begun late), 130 interrupted; what was measured is kept
-and shown all the same.`
+request was answered, or none as --verify asks, output not written), 2 asked
+wrongly, 3 a threshold did not hold, 4 too few requests to judge one, 5 the rate
+asked for was not offered (requests dropped, or begun late), 130 interrupted;
+what was measured is kept and shown all the same.`
 }
 
 // Run offers the load, writes what was asked for and judges.

@@ -115,6 +115,8 @@ func TestVerdictOf(t *testing.T) {
 		{"failed after inconclusive", load.Result{}, []outcome{unknown, failed}, true, exitThreshold},
 		{"inconclusive", load.Result{}, []outcome{{}, unknown}, true, exitUndecided},
 		{"dropped", load.Result{Counts: dropped}, []outcome{failed}, true, exitNotOffered},
+		{"none verified", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{2: 2}, Unverified: 2}}, []outcome{unknown}, false, exitCould},
+		{"some verified", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{2: 2}, Unverified: 1}}, nil, false, 0},
 		{"late", load.Result{Bound: true}, nil, true, exitNotOffered},
 		{"busy in the closed loop", load.Result{Bound: true}, nil, false, 0},
 		{"interrupted", load.Result{Ended: "interrupted", Counts: dropped}, []outcome{failed}, true, exitInterrupted},

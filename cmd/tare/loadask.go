@@ -188,10 +188,13 @@ func (c *loadVerify) verify() (load.Verify, error) {
 		Length: c.VerifyLength, SHA256: c.VerifySHA256}, err
 }
 
-// absolute is u with a scheme.
+// absolute is u with a scheme, and a host where u begins with a port.
 func absolute(u string) string {
 	if u == "" || strings.Contains(u, "://") {
 		return u
+	}
+	if strings.HasPrefix(u, ":") {
+		u = "localhost" + u
 	}
 	return "http://" + u
 }

@@ -101,6 +101,9 @@ func verdictOf(res *load.Result, outcomes []outcome, open bool) error {
 				hint: fmt.Sprintf("%s needs %s: raise --duration, --requests or --rate", o.threshold, count(o.threshold.Requests(), "request"))}
 		}
 	}
+	if c := res.Counts; c.Unverified > 0 && c.Unverified == c.Answered() {
+		return &failure{status: exitCould, err: errors.New("no answer was as --verify asks"), hint: "look at an answer, then at the --verify flags"}
+	}
 	return undecided
 }
 
