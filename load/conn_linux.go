@@ -1,7 +1,6 @@
 package load
 
 import (
-	"errors"
 	"syscall"
 
 	"github.com/tarehq/tare/load/internal/sys"
@@ -248,6 +247,3 @@ func (l *loop) ended(c *conn) {
 	}
 	l.fail(c, c.ans.broken(), c.ans.cause(nil))
 }
-
-// errListenQueue is what EAGAIN means when a Unix socket is connected.
-var errListenQueue = errors.New("the server's listen queue is full")

@@ -61,6 +61,8 @@ func connectRemedy(e endpoint, err error) string {
 		return "the system has too few file descriptors; raise fs.file-max or use fewer connections"
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return "no local port is free; widen net.ipv4.ip_local_port_range, or reuse connections"
+	case errors.Is(err, syscall.EAGAIN) && e.network == "unix":
+		return "the server's listen queue is full: it accepts more slowly than connections are made"
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
 		return "no route leads there; check the address and the network"
 	case isTimeout(err):
@@ -104,8 +106,12 @@ func expiry(c *x509.Certificate, now time.Time) string {
 	return "the certificate expired on " + c.NotAfter.Format(time.DateTime)
 }
 
-// isTimeout reports whether err is a time-out of any layer.
+// isTimeout reports whether err is a time-out of any layer. EAGAIN, which a Unix
+// socket's full listen queue gives at once, is none, although it says so.
 func isTimeout(err error) bool {
+	if errors.Is(err, syscall.EAGAIN) {
+		return false
+	}
 	var t interface{ Timeout() bool }
 	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.As(err, &t) && t.Timeout()
