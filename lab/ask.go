@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,6 +17,10 @@ import (
 
 // readyWithin bounds the time from fork to the first correct answer.
 const readyWithin = 20 * time.Second
+
+// answerWithin bounds one request before that, so that an arm which swallows one
+// while it starts is asked again.
+const answerWithin = readyWithin / 2
 
 // answer is what is known of one answer.
 type answer struct {
@@ -59,6 +64,8 @@ func ask(ctx context.Context, base string, g study.Target) error {
 	if method == "" {
 		method = http.MethodGet
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, answerWithin, fmt.Errorf("no whole answer within %v", answerWithin))
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, base+g.Path, strings.NewReader(g.Body))
 	if err != nil {
 		return err
@@ -66,16 +73,16 @@ func ask(ctx context.Context, base string, g study.Target) error {
 	for name, value := range g.Header {
 		req.Header.Set(name, value)
 	}
-	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 1 << 20}
 	defer transport.CloseIdleConnections()
 	res, err := transport.RoundTrip(req)
 	if err != nil {
-		return err
+		return cmp.Or(context.Cause(ctx), err)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, 64<<20))
 	if err != nil {
-		return fmt.Errorf("reading the answer: %w", err)
+		return fmt.Errorf("reading the answer: %w", cmp.Or(context.Cause(ctx), err))
 	}
 	sum := sha256.Sum256(body)
 	return check(g.Verify, answer{

@@ -2,12 +2,11 @@
 //
 // A trial is one fresh process of an arm under one workload; in a study of load
 // generators, one fresh process of a generator against one of the workload's
-// server. A block is one
-// trial of every arm, the control among them, in random order; arms are only
-// ever compared within a block. The run stops at a planned look when its
-// primary comparison is decided, at its cap of blocks, at the end of its
-// budget, or when it is interrupted; whatever was measured until then is on
-// disk. A trial that cannot be trusted is recorded as invalid, with the reason,
+// server. A block is one trial of every arm, the control among them, in random
+// order; arms are only ever compared within a block. The run stops at a planned
+// look when its primary comparison is decided, at its cap of blocks, at the end
+// of its budget, or when it is interrupted; whatever was measured until then is
+// on disk. A trial that cannot be trusted is recorded as invalid, with the reason,
 // and its cell is run again in a later block beside the control.
 //
 // The lab promises the same plan for the same study and seed. It does not
@@ -74,12 +73,13 @@ type Event struct {
 	Text          string        // one line for people
 }
 
-// ErrArm is wrapped by errors that an arm caused: it cannot be built, does not
-// start, or does not answer as its workload asks.
+// ErrArm is wrapped by errors that an arm caused: it does not start, or does not
+// answer as its workload asks.
 var ErrArm = errors.New("arm cannot be measured")
 
 // Run runs a study and returns what was recorded. When the context is
-// cancelled it returns the run so far with an error that wraps ctx.Err().
+// cancelled it returns the run so far with an error that wraps ctx.Err(). A run
+// that ends before its first trial has, leaves nothing: no folder and a nil Run.
 func Run(ctx context.Context, o Options) (*record.Run, error) {
 	if o.Seed == 0 {
 		o.Seed = 1
@@ -87,7 +87,7 @@ func Run(ctx context.Context, o Options) (*record.Run, error) {
 	if o.Progress == nil {
 		o.Progress = func(Event) {}
 	}
-	r := &runner{Options: o, programs: map[string]*arm.Program{}, leftOut: map[string]string{}}
+	r := &runner{Options: o, programs: map[string]*arm.Program{}, leftOut: map[string]string{}, deaf: map[string]int{}}
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -96,6 +96,9 @@ func Run(ctx context.Context, o Options) (*record.Run, error) {
 	}
 	defer r.writer.Close()
 	err := r.measure(ctx)
+	if err != nil && len(r.trials) == 0 && !o.Resume {
+		return nil, errors.Join(err, r.writer.Discard())
+	}
 	outcome := r.outcome
 	if err != nil {
 		outcome = "interrupted"
@@ -123,6 +126,7 @@ type runner struct {
 	manifest record.Manifest
 	trials   []record.Trial // all so far, earlier sessions included
 	makingUp bool           // the block under way runs invalid cells again
+	deaf     map[string]int // by arm: trials in a row in which it did not get ready
 	outcome  string
 	took     time.Duration // of the trials of this session
 	ran      int           // trials of this session
@@ -145,7 +149,7 @@ func (r *runner) prepare(ctx context.Context) error {
 		}
 		if err != nil {
 			if !mayLack(a) || a.Name == r.Study.Control {
-				return fmt.Errorf("building arm %s: %w: %w", a.Name, ErrArm, err)
+				return fmt.Errorf("building arm %s: %w", a.Name, err)
 			}
 			r.leftOut[a.Name] = err.Error()
 			continue

@@ -32,8 +32,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serve answers "hello" until it is told otherwise.
+// serve answers "hello" until it is told otherwise. A mode may be followed by a
+// file: the first process that finds it missing makes it and is good.
 func serve(mode string) {
+	mode, mark, marked := strings.Cut(mode, ":")
+	if f, err := os.OpenFile(mark, os.O_CREATE|os.O_EXCL, 0o600); marked && err == nil {
+		f.Close()
+		mode = "ok"
+	}
+	if mode == "gone" {
+		fmt.Fprintln(os.Stderr, "served once")
+		os.Exit(3)
+	}
 	ln, err := net.Listen("tcp", os.Getenv("TARE_ADDR"))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -45,7 +55,7 @@ func serve(mode string) {
 		case "wrong":
 			w.WriteHeader(http.StatusTeapot)
 		case "dies":
-			if asked <- struct{}{}; len(asked) > 20_000 {
+			if asked <- struct{}{}; len(asked) > 100 {
 				os.Exit(3)
 			}
 		}
@@ -211,9 +221,8 @@ func TestNeeds(t *testing.T) {
 // TestArmDies records the trials of an arm that dies under load as invalid,
 // with the reason, and tries again a bounded number of times.
 func TestArmDies(t *testing.T) {
-	s := small(t, "ok", "dies")
+	s := small(t, "ok", "dies:"+filepath.Join(t.TempDir(), "mark"))
 	s.Workloads = s.Workloads[:1]
-	s.Trial.Measure = 3 * time.Second
 	o := options(t, s)
 	o.Blocks = 1
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -233,6 +242,52 @@ func TestArmDies(t *testing.T) {
 	}
 	if tried < 2 || tried > 4 {
 		t.Errorf("the arm that dies was tried %d times, want 2 to 4", tried)
+	}
+}
+
+// TestArmDoesNotComeBack ends the run when an arm is no longer there, and does
+// not wait for it in every trial.
+func TestArmDoesNotComeBack(t *testing.T) {
+	s := small(t, "ok", "gone:"+filepath.Join(t.TempDir(), "mark"))
+	s.Workloads = s.Workloads[:1]
+	o := options(t, s)
+	o.Blocks = 30
+	run, err := lab.Run(t.Context(), o)
+	if !errors.Is(err, lab.ErrArm) || !strings.Contains(err.Error(), "not ready for 3 trials in a row") || !strings.Contains(err.Error(), "served once") {
+		t.Errorf("got the error %v", err)
+	}
+	if run == nil || run.Manifest.Outcome != "interrupted" || len(run.Trials) < 4 {
+		t.Errorf("got the run %+v, want what was measured before", run)
+	}
+}
+
+// TestNothingMeasured wants neither a run nor a folder where a study cannot be
+// measured at all.
+func TestNothingMeasured(t *testing.T) {
+	tiny := small(t, "ok", "ok")
+	tiny.Workloads[1].Rate.Share = 1e-9
+	many := small(t, "ok", "ok")
+	many.Workloads[0].Connections = 1 << 30
+	tests := []struct {
+		name  string
+		study *study.Study
+		want  string // in the error
+	}{
+		{"dies in the pilot", small(t, "ok", "dies"), "the arm ended: exit status 3"},
+		{"no rate", tiny, "workload open: 1e-07 % of the slowest arm's"},
+		{"too many connections", many, "file descriptors"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			o := options(t, tt.study)
+			run, err := lab.Run(t.Context(), o)
+			if run != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %+v, %v, want no run and an error with %q", run, err, tt.want)
+			}
+			if _, err := os.Stat(o.Dir); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the run's folder: got %v, want none", err)
+			}
+		})
 	}
 }
 

@@ -43,7 +43,10 @@ func (r *runner) pilot(ctx context.Context) error {
 		switch {
 		case w.Schedule == "closed":
 		case w.Rate.Share > 0:
-			r.rates[w.Name] = math.Floor(slowest * w.Rate.Share)
+			if r.rates[w.Name] = math.Floor(slowest * w.Rate.Share); r.rates[w.Name] < 1 {
+				return fmt.Errorf("workload %s: %.4g %% of the slowest arm's %.0f requests a second is less than one: give a larger rate",
+					w.Name, 100*w.Rate.Share, slowest)
+			}
 		default:
 			r.rates[w.Name] = w.Rate.PerSecond
 		}
@@ -68,6 +71,12 @@ func (r *runner) pilotTrial(ctx context.Context, name string, w study.Workload) 
 	o := r.loadOptions(closed, s.proc.URL())
 	o.WarmUp, o.Duration = pilotFor/4, pilotFor
 	res, err := load.Run(ctx, o)
+	if died := s.proc.Failure(); died != nil {
+		err = fmt.Errorf("under load: %w", died)
+	}
+	if err != nil && res == nil && ctx.Err() == nil && s.proc.Failure() == nil {
+		return 0, fmt.Errorf("loading arm %s under workload %s: %w", name, w.Name, err) // not the arm's fault
+	}
 	if err != nil {
 		return 0, r.unfit(ctx, name, w.Name, err)
 	}

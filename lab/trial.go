@@ -22,12 +22,16 @@ func (r *runner) trial(ctx context.Context, c study.Cell) (record.Trial, *record
 	w, t := r.workload(c.Workload), r.newTrial(c)
 	s, err := r.start(ctx, c.Arm, w, &t)
 	if err != nil {
-		return t, nil, r.armFault(ctx, &t, err)
+		return t, nil, r.notReady(ctx, &t, err)
 	}
+	r.deaf[c.Arm] = 0
 	defer s.stop()
 	res, err := s.load(ctx, func(live load.Snapshot) {
 		r.tell(Event{Stage: Loading, Arm: c.Arm, Workload: c.Workload, Block: c.Block + 1, Live: live})
 	})
+	if err != nil && res == nil {
+		return t, nil, fmt.Errorf("loading: %w", err) // the machine's fault or the study's: no other trial fares better
+	}
 	if err != nil {
 		return t, nil, r.armFault(ctx, &t, err)
 	}
@@ -56,6 +60,19 @@ func (r *runner) armFault(ctx context.Context, t *record.Trial, err error) error
 	}
 	t.Invalid = append(t.Invalid, err.Error())
 	return nil
+}
+
+// mostDeaf is the number of trials in a row in which an arm may fail to get
+// ready. It did in the pilot, so it is no longer there, such as a URL whose
+// server has ended; to wait for it in every trial would take hours.
+const mostDeaf = 3
+
+// notReady is armFault for an arm that did not start or answer.
+func (r *runner) notReady(ctx context.Context, t *record.Trial, err error) error {
+	if r.deaf[t.Arm]++; r.deaf[t.Arm] >= mostDeaf {
+		return r.unfit(ctx, t.Arm, t.Workload, fmt.Errorf("not ready for %d trials in a row: %w", mostDeaf, err))
+	}
+	return r.armFault(ctx, t, err)
 }
 
 // session is one started arm under one workload.

@@ -8,8 +8,12 @@ import (
 	"time"
 )
 
-// shownLines is how many of the last lines of standard error a message holds.
-const shownLines = 10
+// What a message holds of standard error: so many of the last lines, and so many
+// bytes of each.
+const (
+	shownLines = 10
+	shownBytes = 500
+)
 
 // pump reads what an arm writes to a pipe until nobody can write to it.
 type pump struct {
@@ -73,5 +77,11 @@ func (t *tail) quoted() string {
 		return ""
 	}
 	lines := strings.Split(text, "\n")
-	return "; it wrote:\n" + strings.Join(lines[max(0, len(lines)-shownLines):], "\n")
+	lines = lines[max(0, len(lines)-shownLines):]
+	for i, line := range lines {
+		if len(line) > shownBytes {
+			lines[i] = strings.ToValidUTF8(line[:shownBytes], "") + "…"
+		}
+	}
+	return "; it wrote:\n" + strings.Join(lines, "\n")
 }

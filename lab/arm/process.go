@@ -218,6 +218,15 @@ func (a *Process) PID() int {
 // a URL.
 func (a *Process) Exited() <-chan struct{} { return a.exited }
 
+// Failure returns how the process ended, with the last that it wrote to
+// standard error; nil while it runs, and for a URL.
+func (a *Process) Failure() error {
+	if err := a.alive(); err != nil && a.cmd != nil {
+		return err
+	}
+	return nil
+}
+
 // errNoProcess says why a URL cannot be watched.
 var errNoProcess = fmt.Errorf("the arm is a URL, its process is not ours to watch: %w", ErrNotSupported)
 

@@ -141,6 +141,9 @@ func TestReadyFailsWhenTheArmDies(t *testing.T) {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
 	<-a.Exited()
+	if err := a.Failure(); err == nil || !strings.Contains(err.Error(), "reading config.yaml") {
+		t.Errorf("failure of an arm that died: got %v, want what it wrote", err)
+	}
 	if _, err := a.Usage(false); err == nil || !strings.Contains(err.Error(), "exit status 3") {
 		t.Errorf("usage of an arm that died: got %v, want an error that says so", err)
 	}
@@ -151,8 +154,13 @@ func TestReadyFailsInTime(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
 	_, err := a.Ready(ctx, func(ctx context.Context) error { _, err := get(ctx, a.URL()); return err })
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "connection refused") {
-		t.Errorf("got %v, want the deadline and the probe's last error", err)
+	if err == nil || !strings.HasPrefix(err.Error(), "no correct answer within") || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("got %v, want the time and the probe's last error", err)
+	}
+	given, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := a.Ready(given, func(ctx context.Context) error { return ctx.Err() }); !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: got %v, want %v", err, context.Canceled)
 	}
 }
 

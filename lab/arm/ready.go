@@ -2,6 +2,7 @@ package arm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -15,8 +16,8 @@ const (
 // Ready calls probe until it succeeds and returns the time from the fork to
 // then. It polls from 0.2 ms upwards, each time a quarter later, so that the
 // time is at most about a fifth too long. The probe's context ends with the
-// arm. The error holds the probe's last and what the arm wrote to standard
-// error.
+// arm. When time runs out the error holds the probe's last and what the arm
+// wrote to standard error.
 func (a *Process) Ready(ctx context.Context, probe func(context.Context) error) (startup time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
@@ -48,8 +49,10 @@ func (a *Process) Ready(ctx context.Context, probe func(context.Context) error) 
 		case <-time.After(wait):
 		case <-a.exited: // as is said after the next probe, which has nothing to wait for
 		case <-ctx.Done():
-			return 0, fmt.Errorf("waiting for the first correct answer: %w after %v: %w%s",
-				ctx.Err(), startup.Round(time.Millisecond), last, a.errTail.quoted())
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return 0, fmt.Errorf("waiting for the first correct answer: %w", ctx.Err())
+			}
+			return 0, fmt.Errorf("no correct answer within %v: %w%s", startup.Round(10*time.Millisecond), last, a.errTail.quoted())
 		}
 	}
 }

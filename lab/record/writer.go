@@ -172,6 +172,11 @@ func (w *Writer) Finish(outcome string) error {
 	return errors.Join(err, w.Close())
 }
 
+// Discard closes the writer and removes the run, folder and all.
+func (w *Writer) Discard() error {
+	return errors.Join(w.Close(), os.RemoveAll(w.dir))
+}
+
 // Close releases the run without a word on its end. Closing twice is no error.
 func (w *Writer) Close() error {
 	var errs []error
