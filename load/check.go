@@ -34,7 +34,7 @@ const (
 // Limits beyond which the generator itself would break down.
 const (
 	maxThreads = 1024    // the runtime gives up at 10,000
-	maxStreams = 1 << 16 // in flight over all HTTP/2 connections: each is a goroutine of some 20 KB
+	maxStreams = 1 << 14 // in flight over all HTTP/2 connections: each takes some 35 KB
 )
 
 // newPlan checks o and works out the run.
