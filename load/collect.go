@@ -22,7 +22,7 @@ func (c *conductor) result(cause error) *Result {
 	p := c.plan
 	res := &Result{
 		Started: epoch.Add(time.Duration(p.measure)), Engine: p.engine, Threads: p.threads,
-		Service: hist.New(), Lag: hist.New(), FirstByte: hist.New(),
+		Response: hist.New(), Service: hist.New(), Lag: hist.New(), FirstByte: hist.New(),
 		Connect: hist.New(), Handshake: hist.New(),
 		CPU: c.cpu, MaxRSS: sys.MaxRSS(),
 	}
@@ -41,7 +41,9 @@ func (c *conductor) result(cause error) *Result {
 	if res.Elapsed > 0 {
 		p.series.seal(p.sliceAt(end-1) + 1)
 	}
-	res.Series, res.Response = p.series.sealed, p.series.response
+	res.Series = p.series.sealed
+	p.series.past.addTo(res.Response, res.Service)
+	res.FirstByte.Merge(p.series.past.alike)
 	c.judge(res)
 	return res
 }

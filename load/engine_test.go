@@ -19,6 +19,7 @@ import (
 
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/load/pace"
+	"github.com/tarehq/tare/stats/hist"
 )
 
 // protocols are the ways in which the engines talk to a server.
@@ -103,8 +104,10 @@ func checkSums(t *testing.T, r *load.Result) {
 	if ended != r.Counts.Scheduled {
 		t.Errorf("the series sums to %d of %d scheduled", ended, r.Counts.Scheduled)
 	}
-	if n := r.Response.Count(); n != r.Counts.Answered() {
-		t.Errorf("%d response times of %d answers", n, r.Counts.Answered())
+	for name, h := range map[string]*hist.Hist{"response": r.Response, "service": r.Service, "first-byte": r.FirstByte} {
+		if n := h.Count(); n != r.Counts.Answered() {
+			t.Errorf("%d %s times of %d answers", n, name, r.Counts.Answered())
+		}
 	}
 }
 

@@ -1,19 +1,55 @@
 package load
 
-// RecordRequests returns what records one answered request each time.
-func RecordRequests() func() {
-	p := &plan{opts: &Options{Slice: defaultSlice}, maxFlight: never, series: newSeries(defaultSlice)}
-	p.start(0)
-	r := p.recorder()
-	o := outcome{status: 200, verified: true, reused: true, bytesIn: 200, bytesOut: 100}
+import "time"
+
+// Moments are when a request should have begun, began, had its answer's first
+// byte and had it whole.
+type Moments struct{ Intended, Start, FirstByte, End time.Duration }
+
+func (m *Moments) outcome() outcome {
+	return outcome{
+		intended: int64(m.Intended), start: int64(m.Start), firstByte: int64(m.FirstByte), end: int64(m.End),
+		status: 200, verified: true, reused: true, bytesIn: 200, bytesOut: 100,
+	}
+}
+
+// RecordRequests returns what records one answered request each time, one
+// after the other, 1 to 65 µs long. If parted, its answer came in parts.
+func RecordRequests(parted bool) func() {
+	r := newRecorded(false)
+	o := (&Moments{}).outcome()
 	return func() {
-		// As if the requests came one after the other, 1 to 65 µs long.
 		o.intended = o.end
 		o.start, o.end = o.intended, o.intended+1000+o.end&0xffff
 		o.firstByte = o.end
+		if parted {
+			o.firstByte = o.start + (o.end-o.start)/2
+		}
 		r.Lock()
 		r.scheduled(o.intended, o.intended)
 		r.answered(&o)
 		r.Unlock()
 	}
+}
+
+// Recorded is what is reported of requests while an open loop runs and when it
+// has ended.
+func Recorded(all ...Moments) (*Snapshot, *Result) {
+	r := newRecorded(true)
+	for _, m := range all {
+		o := m.outcome()
+		r.scheduled(o.intended, o.intended)
+		r.answered(&o)
+	}
+	var s Snapshot
+	c := &conductor{plan: r.plan}
+	c.count(&s, int64(time.Second))
+	return &s, c.result(nil)
+}
+
+func newRecorded(open bool) *recorder {
+	p := &plan{opts: &Options{Slice: defaultSlice}, maxFlight: never, series: newSeries(defaultSlice)}
+	p.start(0)
+	p.open = open
+	return p.recorder()
 }

@@ -58,7 +58,7 @@ type recorder struct {
 	plan *plan
 
 	counts, warmUp Counts
-	service, first *hist.Hist
+	service, first *hist.Hist // of answers whose times are not all alike
 	lag            *hist.Hist // open loop only
 	connect, shake *hist.Hist
 
@@ -163,10 +163,14 @@ func (r *recorder) answered(o *outcome) {
 	r.sent(o)
 	r.area, r.tail = r.area+r.tail, 0
 	r.slice.answered++
-	r.slice.response.Record(o.end - o.intended)
+	r.lastAnswer = max(r.lastAnswer, o.end)
+	if o.start == o.intended && o.firstByte == o.end {
+		r.slice.alike.Record(o.end - o.start)
+		return
+	}
+	r.slice.others.Record(o.end - o.intended)
 	r.service.Record(o.end - o.start)
 	r.first.Record(o.firstByte - o.start)
-	r.lastAnswer = max(r.lastAnswer, o.end)
 }
 
 // sent records what answered and failed requests have in common.

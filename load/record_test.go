@@ -1,22 +1,64 @@
 package load_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/stats/hist"
 )
 
+// Times that are alike are recorded once and must count as each of them.
+func TestTimes(t *testing.T) {
+	snap, res := load.Recorded(
+		load.Moments{Intended: 0, Start: 0, FirstByte: 100, End: 100}, // all alike
+		load.Moments{Intended: 100, Start: 100, FirstByte: 250, End: 300},
+		load.Moments{Intended: 200, Start: 330, FirstByte: 340, End: 340},
+		load.Moments{Intended: 300, Start: 310, FirstByte: 370, End: 400},
+	)
+	for _, tc := range []struct {
+		name string
+		got  *hist.Hist
+		want [4]time.Duration // in their order
+	}{
+		{"response", res.Response, [4]time.Duration{100, 100, 140, 200}},
+		{"service", res.Service, [4]time.Duration{10, 90, 100, 200}},
+		{"first byte", res.FirstByte, [4]time.Duration{10, 60, 100, 150}},
+		{"lag", res.Lag, [4]time.Duration{0, 0, 10, 130}},
+		{"response in the snapshot", snap.Response, [4]time.Duration{100, 100, 140, 200}},
+		{"service in the snapshot", snap.Service, [4]time.Duration{10, 90, 100, 200}},
+	} {
+		var got [4]time.Duration
+		for i := range got {
+			got[i] = time.Duration(tc.got.Quantile((float64(i) + 0.5) / 4))
+		}
+		if got != tc.want || tc.got.Count() != 4 {
+			t.Errorf("%s: got %v of %d requests, want %v of 4", tc.name, got, tc.got.Count(), tc.want)
+		}
+	}
+	if s := res.Series[0]; s.Answered != 4 || s.P50 != 100 || s.Max != 200 {
+		t.Errorf("slice: got %d answers, p50 %v, max %v, want 4, 100ns, 200ns", s.Answered, s.P50, s.Max)
+	}
+}
+
 func TestRecordAllocates(t *testing.T) {
-	record := load.RecordRequests()
-	if got := testing.AllocsPerRun(1000, record); got != 0 {
-		t.Errorf("got %v allocations a request, want none", got)
+	for _, parted := range []bool{false, true} {
+		record := load.RecordRequests(parted)
+		if got := testing.AllocsPerRun(1000, record); got != 0 {
+			t.Errorf("parted %v: got %v allocations a request, want none", parted, got)
+		}
 	}
 }
 
 func BenchmarkRecord(b *testing.B) {
-	record := load.RecordRequests()
-	b.ReportAllocs()
-	for b.Loop() {
-		record()
+	for _, parted := range []bool{false, true} {
+		b.Run(fmt.Sprintf("parted=%v", parted), func(b *testing.B) {
+			record := load.RecordRequests(parted)
+			b.ReportAllocs()
+			for b.Loop() {
+				record()
+			}
+		})
 	}
 }

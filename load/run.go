@@ -164,10 +164,10 @@ func (c *conductor) count(s *Snapshot, now int64) {
 		counts.add(&r.counts)
 		warmUp.add(&r.warmUp)
 		c.service.Merge(r.service)
-		c.response.Merge(r.slice.response)
+		r.slice.addTo(c.response, c.service)
 		r.Unlock()
 	}
-	c.plan.series.responses(c.response)
+	c.plan.series.addTo(c.response, c.service)
 	s.Response, s.Service = c.response, c.service
 	s.Flight = int(c.plan.flight.Load())
 	s.Counts = counts
