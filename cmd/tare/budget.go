@@ -11,20 +11,44 @@ import (
 	"github.com/tarehq/tare/stats/unit"
 )
 
+// warnTooFew says beforehand that no look can decide, whatever the effect: too
+// many arms share the error rate for so few blocks.
+func warnTooFew(t *terminal, s *study.Study, blocks int) {
+	at := s.LooksUpTo(blocks)
+	last := len(at) - 1
+	if least := leastBlocks(s, at, last); at[last] < least {
+		fmt.Fprintf(t.err, "%d blocks are too few to decide whatever the effect: %d are needed to tell %d arms apart\n",
+			at[last], least, 1+family(s))
+	}
+}
+
+// leastBlocks is the number of blocks without which no effect is ever told
+// apart at a look of those planned.
+func leastBlocks(s *study.Study, planned []int, look int) int {
+	alpha := stats.StudyAlpha
+	if looks, err := stats.LooksAt(planned); err == nil {
+		alpha = looks[min(look, len(looks)-1)].Alpha
+	}
+	return stats.BlocksForFamily(family(s), alpha)
+}
+
+// family is the number of comparisons that share the error rate.
+func family(s *study.Study) int {
+	if s.Primary.Arm != "" {
+		return 1
+	}
+	return max(1, len(s.Arms)-1)
+}
+
 // announceBudget says beforehand what a budget of time can tell apart.
 func announceBudget(t *terminal, s *study.Study, budget time.Duration) {
 	block := study.Estimate(s, 1, lab.Overhead)
 	n := int(budget / block)
 	looks := s.LooksUpTo(0)
 	n = min(n, looks[len(looks)-1])
-	fmt.Fprintf(t.err, "a block takes about %s: %d blocks fit into %s\n", block.Round(time.Second), n, budget)
-	family := 1
-	if s.Primary.Arm == "" {
-		family = len(s.Arms) - 1
-	}
-	least := stats.BlocksForFamily(family, stats.Looks()[0].Alpha)
-	if n < least {
-		fmt.Fprintf(t.err, "that is too few to tell any effect apart: at least %d blocks are needed, about %s\n",
+	fmt.Fprintf(t.err, "blocks that fit into %s, each of about %s: %d\n", budget, block.Round(100*time.Millisecond), n)
+	if least := leastBlocks(s, s.LooksUpTo(0), 0); n < least {
+		fmt.Fprintf(t.err, "that is too few to tell any effect apart: at least %d are needed, about %s\n",
 			least, (time.Duration(least) * block).Round(time.Second))
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/studies"
@@ -29,7 +30,7 @@ type claimRow struct {
 
 // Run lists.
 func (c *claimsCmd) Run(t *terminal) error {
-	rows, err := c.rows()
+	rows, err := c.rows(t)
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (c *claimsCmd) full(t *terminal, r claimRow) {
 }
 
 // rows joins the claims with the newest run that judged each.
-func (c *claimsCmd) rows() ([]claimRow, error) {
+func (c *claimsCmd) rows(t *terminal) ([]claimRow, error) {
 	published, err := studies.Claims()
 	if err != nil {
 		return nil, err
@@ -107,7 +108,7 @@ func (c *claimsCmd) rows() ([]claimRow, error) {
 	for _, s := range all {
 		known[s.Name] = true
 	}
-	judged, err := c.judged()
+	judged, err := c.judged(t)
 	if err != nil {
 		return nil, err
 	}
@@ -140,24 +141,19 @@ func (c *claimsCmd) wanted(id string) bool {
 	return len(c.IDs) == 0
 }
 
-// judged are the verdicts of the newest runs, by claim.
-func (c *claimsCmd) judged() (map[string]claimRow, error) {
+// judged are the verdicts of the newest runs, by claim. A run that cannot be
+// read is named and left out.
+func (c *claimsCmd) judged(t *terminal) (map[string]claimRow, error) {
 	runs, err := record.List(c.Dir) // the newest first
 	if err != nil {
 		return nil, err
 	}
 	judged := map[string]claimRow{}
 	for _, r := range runs {
-		if r.Err != nil {
+		_, a, err := openRun(r.Dir)
+		if err != nil {
+			fmt.Fprintf(t.err, "left out: %s\n", report.Printable(err.Error()))
 			continue
-		}
-		run, err := record.Open(r.Dir)
-		if err != nil {
-			return nil, err
-		}
-		a, err := verdict.Analyse(run)
-		if err != nil {
-			return nil, err
 		}
 		for _, k := range a.Claims {
 			old, ok := judged[k.ID]

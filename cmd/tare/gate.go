@@ -3,9 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"math"
 	"slices"
 	"text/tabwriter"
 
@@ -46,8 +47,8 @@ func (c *gateCmd) Run(ctx context.Context, t *terminal) error {
 	if _, err := c.budgets(""); err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(c.Target, "manifest.json")); err == nil {
-		_, a, err := openRun(c.Target)
+	if dir, err := findRun(c.Target); err == nil {
+		_, a, err := openRun(dir)
 		if err != nil {
 			return err
 		}
@@ -117,12 +118,24 @@ type gateRow struct {
 	Workload string  `json:"workload"`
 	Arm      string  `json:"arm"`
 	Budget   float64 `json:"budget"` // relative
-	Effect   float64 `json:"effect"`
-	Lo       float64 `json:"lo"`
-	Hi       float64 `json:"hi"`
+	Effect   bounded `json:"effect"`
+	Lo       bounded `json:"lo"`
+	Hi       bounded `json:"hi"`
 	Blocks   int     `json:"blocks"`
 	Result   string  `json:"result"`
 	Again    string  `json:"again,omitempty"` // result of the second run
+}
+
+// bounded is a number that may be infinite, as an interval's end is while there
+// are too few blocks; JSON shows that as null.
+type bounded float64
+
+// MarshalJSON implements [json.Marshaler].
+func (b bounded) MarshalJSON() ([]byte, error) {
+	if f := float64(b); !math.IsInf(f, 0) && !math.IsNaN(f) {
+		return json.Marshal(f)
+	}
+	return []byte("null"), nil
 }
 
 // decide prints the gates and returns the exit status; again are those of the
@@ -133,29 +146,36 @@ func (c *gateCmd) decide(t *terminal, gates, again []verdict.Gated) error {
 		second[g.Metric.Name+" "+g.Workload+" "+g.Arm] = g.Result
 	}
 	rows, worst := gateRows(gates, second)
-	if len(rows) == 0 {
-		return &failure{status: exitUndecided, err: fmt.Errorf("nothing in the run can be held against a budget"), hint: "`tare report` shows what was measured"}
-	}
 	if err := c.print(t, rows); err != nil {
 		return err
 	}
+	if len(rows) == 0 {
+		return &failure{status: exitUndecided, err: errors.New("nothing in the run can be held against a budget"), hint: "`tare report` shows what was measured"}
+	}
 	switch worst {
 	case stats.Failed:
-		return &failure{status: exitThreshold, err: fmt.Errorf("a budget is exceeded")}
+		return &failure{status: exitThreshold, err: errors.New("a budget is exceeded")}
 	case stats.Undecided:
-		return &failure{status: exitUndecided, err: fmt.Errorf("inconclusive"), hint: "more blocks tell more: --blocks"}
+		hint := "more blocks tell more: --blocks"
+		if slices.ContainsFunc(gates, func(g verdict.Gated) bool { return g.Result == stats.Failed }) {
+			hint = "a budget was exceeded once; only a second run can fail it: gate the study, not its run"
+			if again != nil {
+				hint = "a budget was exceeded in the first run only"
+			}
+		}
+		return &failure{status: exitUndecided, err: errors.New("inconclusive"), hint: hint}
 	}
 	return nil
 }
 
 func gateRows(gates []verdict.Gated, second map[string]stats.GateResult) ([]gateRow, stats.GateResult) {
-	var rows []gateRow
+	rows := []gateRow{}
 	worst := stats.Passed
 	for _, g := range gates {
 		e, _ := g.Relative()
 		row := gateRow{
 			Metric: g.Metric.Name, Workload: g.Workload, Arm: g.Arm, Budget: g.Budget,
-			Effect: e.Value, Lo: e.Interval.Lo, Hi: e.Interval.Hi, Blocks: g.N,
+			Effect: bounded(e.Value), Lo: bounded(e.Interval.Lo), Hi: bounded(e.Interval.Hi), Blocks: g.N,
 		}
 		result := g.Result
 		if result == stats.Failed {
@@ -178,11 +198,14 @@ func (c *gateCmd) print(t *terminal, rows []gateRow) error {
 	if c.JSON {
 		return t.json(rows)
 	}
+	if len(rows) == 0 {
+		return nil
+	}
 	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RESULT\tMETRIC\tWORKLOAD\tARM\tEFFECT\tINTERVAL\tBUDGET\tBLOCKS")
 	for _, r := range rows {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s to %s\t%s\t%d\n", r.Result, r.Metric, r.Workload, r.Arm,
-			unit.Change(r.Effect), unit.Change(r.Lo), unit.Change(r.Hi), unit.Change(r.Budget), r.Blocks)
+			unit.Change(float64(r.Effect)), unit.Change(float64(r.Lo)), unit.Change(float64(r.Hi)), unit.Change(r.Budget), r.Blocks)
 	}
 	return w.Flush()
 }

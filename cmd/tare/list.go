@@ -91,7 +91,7 @@ func (c *listCmd) gather() (listed, error) {
 	for _, s := range all {
 		row := listedStudy{
 			Name: s.Name, Title: s.Title, Question: s.Question, Arms: len(s.Arms), Workloads: len(s.Workloads),
-			Claims: []string{}, Seconds: atMost(s).Seconds(), Quick: atMost(s.QuickForm()).Seconds(),
+			Claims: []string{}, Seconds: atMost(s, 0).Seconds(), Quick: atMost(s.QuickForm(), 0).Seconds(),
 		}
 		for _, k := range s.Claims {
 			row.Claims = append(row.Claims, k.ID)

@@ -19,6 +19,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
+
+	"github.com/tarehq/tare/lab/report"
 )
 
 // Exit statuses.
@@ -56,6 +58,7 @@ type terminal struct {
 	live     bool // standard error is a terminal: progress may be drawn
 	colour   bool // standard output is a terminal and NO_COLOR is unset
 	width    int  // of standard output, in columns
+	columns  int  // of standard error
 }
 
 // json prints v on standard output.
@@ -93,15 +96,19 @@ func main() {
 	defer stop()
 	// A second signal ends the process at once: what was measured is on disk.
 	context.AfterFunc(ctx, stop)
-	t := &terminal{out: os.Stdout, err: os.Stderr, width: 80}
-	t.live = term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb"
-	if term.IsTerminal(int(os.Stdout.Fd())) {
-		t.colour = os.Getenv("NO_COLOR") == ""
-		if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil && w > 0 {
-			t.width = w
-		}
-	}
+	t := &terminal{out: os.Stdout, err: os.Stderr, width: columns(os.Stdout), columns: columns(os.Stderr)}
+	smart := os.Getenv("TERM") != "dumb"
+	t.live = smart && term.IsTerminal(int(os.Stderr.Fd()))
+	t.colour = smart && term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
 	os.Exit(run(ctx, os.Args[1:], t))
+}
+
+// columns is the width of a terminal, or what is usual where there is none.
+func columns(f *os.File) int {
+	if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+		return w
+	}
+	return 80
 }
 
 // run executes one command line and returns the exit status.
@@ -151,7 +158,7 @@ func complain(t *terminal, err error) int {
 		status = exitInterrupted
 	}
 	if f == nil || f.err != nil {
-		fmt.Fprintf(t.err, "tare: %v\n", err)
+		fmt.Fprintf(t.err, "tare: %s\n", report.Printable(err.Error()))
 	}
 	if hint != "" {
 		fmt.Fprintf(t.err, "tare: hint: %s\n", hint)

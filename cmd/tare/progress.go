@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -64,10 +65,14 @@ func (p *progress) ended(e lab.Event) {
 		p.line(fmt.Sprintf("block %d: %s, %s: invalid: %s", e.Block, e.Arm, e.Workload, strings.Join(e.Result.Invalid, "; ")))
 		return
 	}
-	if !p.t.live {
-		fmt.Fprintf(p.t.err, "block %d: %s, %s: %s, CPU per request %s\n", e.Block, e.Arm, e.Workload,
-			unit.Format(e.Result.Metrics["throughput"], unit.PerSecond), unit.Format(e.Result.Metrics["cpu_per_request"], unit.Nanoseconds))
+	if p.t.live {
+		return
 	}
+	text := fmt.Sprintf("block %d: %s, %s: %s", e.Block, e.Arm, e.Workload, unit.Format(e.Result.Metrics["throughput"], unit.PerSecond))
+	if cpu, ok := e.Result.Metrics["cpu_per_request"]; ok { // not of a URL
+		text += ", CPU per request " + unit.Format(cpu, unit.Nanoseconds)
+	}
+	p.line(text)
 }
 
 // draw redraws the line on a terminal.
@@ -75,8 +80,9 @@ func (p *progress) draw(text string) {
 	if !p.t.live {
 		return
 	}
-	if r := []rune(text); len(r) >= p.t.width {
-		text = string(r[:p.t.width-1])
+	text = report.Printable(text)
+	if r := []rune(text); len(r) >= p.t.columns {
+		text = string(r[:p.t.columns-1])
 	}
 	fmt.Fprintf(p.t.err, "\r\x1b[K%s", text)
 	p.drawn = true
@@ -87,6 +93,7 @@ func (p *progress) line(text string) {
 	if text == "" {
 		return
 	}
+	text = report.Printable(text)
 	if p.t.live {
 		fmt.Fprint(p.t.err, "\r\x1b[K")
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -49,7 +50,13 @@ Every trial is on disk as soon as it has ended; Ctrl-C keeps what was measured.`
 
 // Run runs the studies one after the other.
 func (c *runCmd) Run(ctx context.Context, t *terminal) error {
+	if c.Blocks < 0 || c.Blocks > mostBlocks || c.Budget < 0 {
+		return asked("", fmt.Errorf("--blocks %d, --budget %s: at most %d blocks, and neither below 0", c.Blocks, c.Budget, mostBlocks))
+	}
 	if c.Resume != "" {
+		if len(c.Studies) > 0 || c.Plan || c.Seed > 0 || c.Quick {
+			return asked("", errors.New("--resume goes on with the run as it is: no study, --plan, --seed or --quick beside it"))
+		}
 		return c.resume(ctx, t)
 	}
 	if len(c.Studies) == 0 {
@@ -66,6 +73,7 @@ func (c *runCmd) Run(ctx context.Context, t *terminal) error {
 	for _, s := range chosen {
 		if c.Plan {
 			c.plan(t, s)
+			warnTooFew(t, s, c.Blocks)
 			continue
 		}
 		run, err := c.measure(ctx, t, s, c.folder(s))
@@ -101,6 +109,9 @@ func (c *runCmd) folder(s *study.Study) string {
 func findStudy(name string) (*study.Study, error) {
 	if strings.ContainsAny(name, "./") {
 		s, err := study.ParseFile(name)
+		if errors.As(err, new(*fs.PathError)) {
+			return nil, asked("`tare list` shows the studies that are built in", err)
+		}
 		if err != nil {
 			return nil, asked("docs/study-files.md lists every key", err)
 		}
@@ -119,9 +130,13 @@ func drawSeed() uint64 {
 	return uint64(binary.LittleEndian.Uint32(b[:])) + 1
 }
 
-// atMost is how long a study takes if it runs to its last look.
-func atMost(s *study.Study) time.Duration {
-	looks := s.LooksUpTo(0)
+// mostBlocks bounds --blocks.
+const mostBlocks = 1000
+
+// atMost is how long a study takes if it runs to its last look; blocks is the
+// cap, 0 the study's own.
+func atMost(s *study.Study, blocks int) time.Duration {
+	looks := s.LooksUpTo(blocks)
 	return study.Estimate(s, looks[len(looks)-1], lab.Overhead)
 }
 
@@ -129,7 +144,7 @@ func (c *runCmd) plan(t *terminal, s *study.Study) {
 	looks := s.LooksUpTo(c.Blocks)
 	last := looks[len(looks)-1]
 	fmt.Fprintf(t.out, "%s: at most %d blocks of %d trials, about %s; looks at %v; seed %d\n",
-		s.Name, last, s.CellsPerBlock(), atMost(s).Round(time.Second), looks, c.Seed)
+		s.Name, last, s.CellsPerBlock(), atMost(s, c.Blocks).Round(time.Second), looks, c.Seed)
 	plan := study.NewPlan(s, c.Seed, last)
 	for b := range last {
 		fmt.Fprintf(t.out, "block %d:", b+1)
@@ -152,6 +167,8 @@ func (c *runCmd) measure(ctx context.Context, t *terminal, s *study.Study, dir s
 	}
 	if c.Budget > 0 {
 		announceBudget(t, s, c.Budget)
+	} else {
+		warnTooFew(t, s, c.Blocks)
 	}
 	p := newProgress(t)
 	defer p.done()
@@ -171,20 +188,24 @@ func (c *runCmd) finish(t *terminal, run *record.Run, err error) error {
 		return errors.Join(err, aerr)
 	}
 	path := filepath.Join(run.Dir, "report.html")
-	if herr := writeHTML(run, a, path); herr != nil {
-		return errors.Join(err, herr)
-	}
+	herr := writeHTML(run, a, path)
 	if c.JSON {
 		if jerr := report.JSON(t.out, a); jerr != nil {
-			return errors.Join(err, jerr)
+			return errors.Join(err, jerr, herr)
 		}
 	} else if terr := report.Text(t.out, a, report.TextOptions{Width: t.width, Color: t.colour}); terr != nil {
-		return errors.Join(err, terr)
+		return errors.Join(err, terr, herr)
+	}
+	if herr != nil {
+		return errors.Join(err, herr)
 	}
 	fmt.Fprintf(t.err, "report: %s\n", path)
-	if err != nil && errors.Is(err, context.Canceled) {
-		return &failure{status: exitInterrupted, err: fmt.Errorf("interrupted after %d trials", len(run.Trials)),
+	switch {
+	case errors.Is(err, context.Canceled):
+		return &failure{status: exitInterrupted, err: fmt.Errorf("interrupted; trials on record: %d", len(run.Trials)),
 			hint: "go on with `tare run --resume " + run.Dir + "`"}
+	case err == nil && a.Trials.Valid == 0:
+		return &failure{status: exitCould, err: errors.New("no trial counts"), hint: "the report says why, below \"How far to trust this\""}
 	}
 	return explain(err)
 }
@@ -231,7 +252,7 @@ func (c *runCmd) command(s *study.Study) []string {
 	return append(args, name)
 }
 
-// newBuilder finds tare's own source and the cache for built arms.
+// newBuilder finds tare's own source.
 func newBuilder(module string) (*arm.Builder, error) {
 	if module == "" {
 		wd, err := os.Getwd()
@@ -242,11 +263,7 @@ func newBuilder(module string) (*arm.Builder, error) {
 		// is missing when an arm asks for it.
 		module, _ = arm.FindModule(wd)
 	}
-	cache, err := cacheDir("arms")
-	if err != nil {
-		return nil, err
-	}
-	return &arm.Builder{ModuleDir: module, Cache: cache}, nil
+	return &arm.Builder{ModuleDir: module}, nil
 }
 
 // cacheDir is tare's place below the user's cache folder.
@@ -260,8 +277,11 @@ func cacheDir(name string) (string, error) {
 
 // explain adds the remedy to errors of a run.
 func explain(err error) error {
-	if errors.Is(err, lab.ErrArm) {
-		return &failure{status: exitCould, err: err, hint: "start the arm by hand to see what it says; docs/study-files.md tells what an arm must do"}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return &failure{status: exitInterrupted, err: errors.New("interrupted")}
+	case errors.Is(err, lab.ErrArm):
+		return &failure{status: exitCould, err: err, hint: "start the arm by hand to see what it does; docs/arm.md tells what it is asked to do"}
 	}
 	return err
 }

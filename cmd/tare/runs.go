@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -35,14 +34,14 @@ func openRun(name string) (*record.Run, *verdict.Analysis, error) {
 
 func findRun(name string) (string, error) {
 	if name == "" {
-		all, err := record.List(runsDir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		all, err := record.List(runsDir) // the newest first
+		if err != nil {
 			return "", err
 		}
 		if len(all) == 0 {
 			return "", &failure{status: exitAsked, err: fmt.Errorf("no run is kept in %s", runsDir), hint: "make one with `tare run`"}
 		}
-		return all[len(all)-1].Dir, nil
+		return all[0].Dir, nil
 	}
 	for _, dir := range []string{name, filepath.Join(runsDir, name)} {
 		if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err == nil {

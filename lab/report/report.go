@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -41,10 +42,23 @@ const (
 
 // in renders text in a style, if the page has colour.
 func (p *page) in(s style, text string) string {
+	text = Printable(text)
 	if !p.color || s == plain || text == "" {
 		return text
 	}
 	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
+}
+
+// Printable returns text, which an arm or somebody else's run may have made up,
+// without what would steer a terminal: control characters other than the tab and
+// the end of a line, and marks that turn the direction of writing.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
 }
 
 // line writes one line; white space at its end is cut.

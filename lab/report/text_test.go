@@ -20,6 +20,19 @@ func text(t *testing.T, a *verdict.Analysis, o report.TextOptions) string {
 	return b.String()
 }
 
+func TestPrintable(t *testing.T) {
+	tests := []struct{ text, want string }{
+		{"p99 ≤ 5 µs,\n\tby 12 %", "p99 ≤ 5 µs,\n\tby 12 %"},
+		{"\x1b[2Jcleared\a\r", "\uFFFD[2Jcleared\uFFFD\uFFFD"},
+		{"\u202egnp.exe\u009b", "\uFFFDgnp.exe\uFFFD"},
+	}
+	for _, tt := range tests {
+		if got := report.Printable(tt.text); got != tt.want {
+			t.Errorf("Printable(%q): got %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}
+
 func TestText(t *testing.T) {
 	a := analyse(t, synthetic(1))
 	golden(t, "nesting-80.txt", text(t, a, report.TextOptions{}))
