@@ -99,8 +99,8 @@ func loadMetrics(m map[string]float64, res *load.Result) {
 	m["errors"] = float64(c.Failed()+c.Dropped+c.Unverified) / float64(c.Scheduled)
 	m["reuse"] = float64(res.Reused) / float64(max(1, c.Answered()+c.Failed()))
 	m["peak_flight"] = float64(res.PeakFlight)
-	if res.Lag.Count() > 0 {
-		m["lag_p99"] = float64(res.Lag.Quantile(.99))
+	if res.Late.Count() > 0 {
+		m["lag_p99"] = float64(res.Late.Quantile(.99))
 	}
 	m["generator_cpu"] = generatorShare(res)
 	m["generator_cpu_per_request"] = float64(res.CPU-res.Spun) / float64(c.Answered())
@@ -111,7 +111,7 @@ func loadMetrics(m map[string]float64, res *load.Result) {
 // generator's lag than of the arm; their names are returned. What an arm costs
 // in CPU does not depend on when it was asked, so such a trial still counts.
 func responseMetrics(m map[string]float64, res *load.Result) (left []string) {
-	if res.Lag.Mean() <= maxLagShare*res.Response.Mean() {
+	if res.Late.Mean() <= maxLagShare*res.Response.Mean() {
 		m["response_mean"] = res.Response.Mean()
 	} else {
 		left = append(left, "response_mean")
@@ -121,7 +121,7 @@ func responseMetrics(m map[string]float64, res *load.Result) (left []string) {
 		if !ok || res.Response.Count() < uint64(spec.Requests) {
 			continue
 		}
-		if v := res.Response.Quantile(r.q); !late(res.Lag.Quantile(r.q), v) {
+		if v := res.Response.Quantile(r.q); !late(res.Late.Quantile(r.q), v) {
 			m[r.metric] = float64(v)
 		} else {
 			left = append(left, r.metric)

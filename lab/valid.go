@@ -47,7 +47,7 @@ func (s *session) faults(res *load.Result) []string {
 func (s *session) timing(res *load.Result) []string {
 	var why []string
 	if s.w.Schedule != "closed" {
-		if lag, p50 := res.Lag.Quantile(.5), res.Response.Quantile(.5); late(lag, p50) {
+		if lag, p50 := res.Late.Quantile(.5), res.Response.Quantile(.5); late(lag, p50) {
 			why = append(why, fmt.Sprintf("the generator's lag at p50 (%d µs) is more than %.0f %% of the response time it reports there (%d µs)",
 				lag/1000, 100*maxLagShare, p50/1000))
 		}

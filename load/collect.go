@@ -22,7 +22,7 @@ func (c *conductor) result(cause error) *Result {
 	p := c.plan
 	res := &Result{
 		Started: epoch.Add(time.Duration(p.measure)), Engine: p.engine, Threads: p.threads,
-		Response: hist.New(), Service: hist.New(), Lag: hist.New(), FirstByte: hist.New(),
+		Response: hist.New(), Service: hist.New(), Lag: hist.New(), Late: hist.New(), FirstByte: hist.New(),
 		Connect: hist.New(), Handshake: hist.New(),
 		CPU: c.cpu, MaxRSS: sys.MaxRSS(),
 	}
@@ -83,6 +83,7 @@ func (r *recorder) addTo(res *Result, end int64) (area float64) {
 	res.Handshake.Merge(r.shake)
 	if r.lag != nil {
 		res.Lag.Merge(r.lag)
+		res.Late.Merge(r.late)
 	}
 	res.BytesIn += r.bytesIn
 	res.BytesOut += r.bytesOut
@@ -122,14 +123,13 @@ func (c *conductor) judge(res *Result) {
 			warn("the generator was busy for %.0f %% of its %d threads' time: the figures may be its own; give it more threads, or CPUs of its own", 100*share, res.Threads)
 		}
 	}
-	lag := time.Duration(res.Lag.Quantile(0.99)).Round(time.Microsecond)
-	switch {
-	case lag <= lateLag:
-	case res.PeakFlight > p.opts.Connections:
-		warn("one request in a hundred began %v or more after its intended start: all %d connections were busy; their wait is in the response times, not in the service times", lag, p.opts.Connections)
-	default:
+	p99 := func(h *hist.Hist) time.Duration { return time.Duration(h.Quantile(0.99)).Round(time.Microsecond) }
+	switch late, lag := p99(res.Late), p99(res.Lag); {
+	case late > lateLag:
 		res.Bound = true
-		warn("one request in a hundred began %v or more after its intended start: the generator was late; response times count from there, service times do not", lag)
+		warn("one request in a hundred began %v or more after its intended start: the generator was late; response times count from there, service times do not", late)
+	case lag > lateLag:
+		warn("one request in a hundred began %v or more after its intended start: all %d connections were busy; their wait is in the response times, not in the service times", lag, p.opts.Connections)
 	}
 }
 

@@ -189,6 +189,9 @@ func TestOpenLoop(t *testing.T) {
 			if r.Lag.Count() != 200 {
 				t.Errorf("got %d lags, want 200", r.Lag.Count())
 			}
+			if r.Late.Count() != 200 || r.Late.Max() > r.Lag.Max() {
+				t.Errorf("got %d of the generator's own, up to %d ns where the whole lag is up to %d", r.Late.Count(), r.Late.Max(), r.Lag.Max())
+			}
 		})
 	}
 }

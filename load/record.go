@@ -59,7 +59,7 @@ type recorder struct {
 
 	counts, warmUp Counts
 	service, first *hist.Hist // of answers whose times are not all alike
-	lag            *hist.Hist // open loop only
+	lag, late      *hist.Hist // open loop only
 	connect, shake *hist.Hist
 
 	bytesIn, bytesOut     uint64
@@ -91,7 +91,7 @@ func (p *plan) recorder() *recorder {
 		changed: p.measure, slice: newSlicePart(), turnAt: p.sliceEnd(0),
 	}
 	if p.open {
-		r.lag = hist.New()
+		r.lag, r.late = hist.New(), hist.New()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,6 +109,9 @@ func (r *recorder) scheduled(intended, now int64) bool {
 		r.counts.Scheduled++
 		r.settle(now)
 		r.tail += float64(now - intended) // due since then, as its response time counts it
+		if r.late != nil {
+			r.late.Record(now - intended)
+		}
 		r.flight++
 	}
 	if n > r.plan.maxFlight {

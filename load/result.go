@@ -19,6 +19,7 @@ type Result struct {
 	Response  *hist.Hist // intended start → last byte, ns; closed loop: equal to Service
 	Service   *hist.Hist // start → last byte, ns
 	Lag       *hist.Hist // intended start → start, ns; open loop only
+	Late      *hist.Hist // the part of Lag that is the generator's own, not the wait for a free connection, ns
 	FirstByte *hist.Hist // start → first byte of the answer, ns
 	Connect   *hist.Hist // TCP or Unix connect, ns; warm-up included
 	Handshake *hist.Hist // TLS handshake, ns; warm-up included

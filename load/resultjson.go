@@ -79,6 +79,7 @@ type generatorJSON struct {
 	MaxRSSBytes uint64     `json:"max_rss_bytes"`
 	Bound       bool       `json:"bound"`
 	Lag         *timesJSON `json:"lag,omitempty"`
+	Late        *timesJSON `json:"late,omitempty"` // the generator's own part of lag
 }
 
 type sliceJSON struct {
@@ -107,7 +108,7 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 		BytesIn: r.BytesIn, BytesOut: r.BytesOut,
 		Conns:      connectionJSON{Opened: r.Opened, Reused: r.Reused, Full: r.Full, Resumed: r.Resumed},
 		MeanFlight: r.MeanFlight, PeakFlight: r.PeakFlight,
-		Generator: generatorJSON{CPUNS: int64(r.CPU), SpunNS: int64(r.Spun), MaxRSSBytes: r.MaxRSS, Bound: r.Bound, Lag: tableOf(r.Lag)},
+		Generator: generatorJSON{CPUNS: int64(r.CPU), SpunNS: int64(r.Spun), MaxRSSBytes: r.MaxRSS, Bound: r.Bound, Lag: tableOf(r.Lag), Late: tableOf(r.Late)},
 		Series:    make([]sliceJSON, len(r.Series)),
 		Warnings:  texts(r.Warnings),
 	}
