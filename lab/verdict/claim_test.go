@@ -271,3 +271,15 @@ func TestClaimOfSeveralChecks(t *testing.T) {
 		}
 	}
 }
+
+// TestBandDoesNotConfirm holds that a run too coarse to see a published size
+// does not confirm it, though arm and control are equivalent within its band.
+func TestBandDoesNotConfirm(t *testing.T) {
+	u := base()
+	u.noise, u.study.Twin, u.study.Threshold = 0.05, false, 0.8
+	u.effect("three", "cpu_per_request", 1)
+	got := judge(t, u, nil, cpu(37_500, 30_000)).Checks[0]
+	if got.Ratio.Verdict != verdict.Inconclusive || got.Difference.Verdict != verdict.Inconclusive {
+		t.Errorf("published +25 %% with a band of ±80 %%: ratio %s, difference %s, want both inconclusive", got.Ratio.Verdict, got.Difference.Verdict)
+	}
+}

@@ -130,7 +130,7 @@ func (c *Comparison) difference(published float64) Finding {
 func (c *Comparison) sized(published float64, i stats.Interval, band float64, said string) Finding {
 	wide := stats.Interval{Lo: i.Lo - band, Hi: i.Hi + band}
 	size := math.Abs(published)
-	nothing := size <= band && (c.Verdict == stats.Equivalent || c.Verdict == stats.Small)
+	nothing := size <= band && (c.Verdict == stats.Equivalent || c.Verdict == stats.Small) && (size == 0 || !i.Contains(0))
 	switch {
 	case !wide.Contains(published):
 		return Finding{Verdict: Contradicted, Reason: said}
