@@ -15,6 +15,7 @@ import (
 type progress struct {
 	t     *terminal
 	last  lab.Event // the trial under way
+	look  string    // said when the run goes on; else the report says it
 	drawn bool
 }
 
@@ -29,9 +30,12 @@ func (p *progress) show(e lab.Event) {
 			fmt.Fprintf(p.t.err, "%d trials planned, about %s\n", e.Trials, e.Left.Round(time.Second))
 			p.drawn = true
 		}
-		p.draw(e.Text)
+		p.line(p.look)
+		p.look = ""
+		p.draw(p.status(""))
 	case lab.Loading:
-		p.draw(p.status(e))
+		p.draw(p.status(fmt.Sprintf(" · %s · p50 %s", unit.Format(e.Live.Rate, unit.PerSecond),
+			unit.Format(float64(e.Live.Response.Quantile(.5)), unit.Nanoseconds))))
 	case lab.Ended:
 		p.ended(e)
 	case lab.Building, lab.Piloting:
@@ -41,19 +45,18 @@ func (p *progress) show(e lab.Event) {
 			fmt.Fprintln(p.t.err, e.Text)
 		}
 	case lab.Looking:
-		p.line(e.Text)
+		p.look = e.Text
 	}
 }
 
-// status is the line of a trial under load.
-func (p *progress) status(e lab.Event) string {
+// status is the line of a trial under way, with figures of its load.
+func (p *progress) status(figures string) string {
 	share := float64(p.last.Trial) / float64(max(1, p.last.Trials))
 	const width = 12
 	full := int(share * width)
 	bar := strings.Repeat("█", full) + strings.Repeat("░", width-full)
-	return fmt.Sprintf("%s %3.0f%% · block %d · %s, %s · %s · p50 %s · %s left", bar, 100*share,
-		p.last.Block, p.last.Arm, p.last.Workload, unit.Format(e.Live.Rate, unit.PerSecond),
-		unit.Format(float64(e.Live.Response.Quantile(.5)), unit.Nanoseconds), p.last.Left.Round(time.Second))
+	return fmt.Sprintf("%s %3.0f%% · %s left · block %d · %s, %s%s", bar, 100*share, p.last.Left.Round(time.Second),
+		p.last.Block, p.last.Arm, p.last.Workload, figures)
 }
 
 func (p *progress) ended(e lab.Event) {

@@ -14,12 +14,16 @@ import (
 
 // TextOptions say how text is laid out.
 type TextOptions struct {
-	Width int  // columns; 0 means 80, less than 60 is taken as 60
+	Width int  // columns; 0 means 80, less than 40 is taken as 40
 	Color bool // ANSI colours; whether to use them (NO_COLOR, pipes) is the caller's decision
 }
 
-// wide is the width from which on tables have room for absolute differences.
-const wide = 100
+// Widths from which on tables have room for effects, and for absolute
+// differences too.
+const (
+	middling = 72
+	wide     = 100
+)
 
 // Text writes the report for a terminal or a pipe: the verdict in one
 // sentence, a table for each workload, the claims, and why the figures can be
@@ -37,7 +41,7 @@ func Text(w io.Writer, a *verdict.Analysis, o TextOptions) error {
 }
 
 func newPage(w io.Writer, o TextOptions) *page {
-	return &page{w: w, width: max(cmp.Or(o.Width, 80), 60), color: o.Color}
+	return &page{w: w, width: max(cmp.Or(o.Width, 80), 40), color: o.Color}
 }
 
 func (p *page) title(a *verdict.Analysis) {
@@ -56,7 +60,7 @@ func (p *page) title(a *verdict.Analysis) {
 
 func (p *page) heading(text string) {
 	p.line("")
-	p.line("%s", p.in(bold, text))
+	p.wrapIn(bold, "", text)
 }
 
 // workload writes the metrics that decide or that resolve best in full, the
@@ -113,8 +117,35 @@ func (p *page) metric(w *verdict.Workload, m *verdict.Metric) {
 	}
 	p.line("")
 	p.wrap("  ", fmt.Sprintf("%s (%s; an effect counts from ±%s on)", m.Title, role, m.BandText()))
+	if p.width < middling {
+		p.list(w, m)
+	} else {
+		p.compared(w, m)
+	}
+	p.notes(m)
+}
+
+// list writes a metric's arms as sentences, where a table would not fit.
+func (p *page) list(w *verdict.Workload, m *verdict.Metric) {
+	for _, l := range m.Levels {
+		text := name(l) + ": " + verdict.Show(m.Metric, l.Median)
+		style := plain
+		if c := comparison(m, l); c != nil && c.Withheld == "" {
+			cells := effect(c)
+			text += fmt.Sprintf(", %s (%s interval %s, n %s): %s", cells[0].text, verdict.Confidence(w.Alpha), cells[1].text, cells[2].text, cells[3].text)
+			style = cells[3].style
+		}
+		p.wrapIn(style, "  – ", text)
+	}
+}
+
+// armWidth is the most that a table leaves to an arm's name.
+func (p *page) armWidth() int { return max(12, p.width/5) }
+
+// compared writes a metric's arms as a table.
+func (p *page) compared(w *verdict.Workload, m *verdict.Metric) {
 	both := p.width >= wide && m.Scale == verdict.Ratio
-	cols := []column{{head: "arm", left: true, most: p.width / 5}, {head: "median"}}
+	cols := []column{{head: "arm", left: true, most: p.armWidth()}, {head: "median"}}
 	if both {
 		cols = append(cols, column{head: "difference"})
 	}
@@ -135,7 +166,6 @@ func (p *page) metric(w *verdict.Workload, m *verdict.Metric) {
 		rows = append(rows, row)
 	}
 	p.table("  ", cols, rows)
-	p.notes(m)
 }
 
 func name(l verdict.Level) string {
@@ -245,7 +275,7 @@ func (p *page) medians(metrics []*verdict.Metric) {
 			"Descriptive: the intervals behind the marks are not corrected for being many."
 	}
 	p.wrap("  ", legend)
-	arm := p.width / 5
+	arm := p.armWidth()
 	for len(metrics) > 0 {
 		n, used := 0, 2+arm
 		for n < len(metrics) && (n == 0 || used+2+cellWidth(metrics[n]) <= p.width) {
