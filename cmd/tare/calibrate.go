@@ -16,6 +16,7 @@ import (
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/stats/unit"
 	"github.com/tarehq/tare/studies"
 )
@@ -49,6 +50,9 @@ type calibration struct {
 
 // Run calibrates.
 func (c *calibrateCmd) Run(ctx context.Context, t *terminal) error {
+	if least := stats.BlocksForFamily(1, stats.StudyAlpha); c.Blocks < least || c.Blocks > mostBlocks {
+		return asked("", fmt.Errorf("--blocks %d: a floor takes from %d to %d blocks", c.Blocks, least, mostBlocks))
+	}
 	cache, err := cacheDir("calibration")
 	if err != nil {
 		return err

@@ -55,6 +55,9 @@ func (c *gateCmd) Run(ctx context.Context, t *terminal) error {
 		return c.decide(t, c.gates(a), nil)
 	}
 	run := &runCmd{Quick: c.Quick, Blocks: c.Blocks, Seed: c.Seed, Dir: c.Dir, Module: c.Module}
+	if err := run.bounds(); err != nil {
+		return err
+	}
 	s, err := run.choose(c.Target)
 	if err != nil {
 		return err

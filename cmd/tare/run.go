@@ -50,8 +50,8 @@ Every trial is on disk as soon as it has ended; Ctrl-C keeps what was measured.`
 
 // Run runs the studies one after the other.
 func (c *runCmd) Run(ctx context.Context, t *terminal) error {
-	if c.Blocks < 0 || c.Blocks > mostBlocks || c.Budget < 0 {
-		return asked("", fmt.Errorf("--blocks %d, --budget %s: at most %d blocks, and neither below 0", c.Blocks, c.Budget, mostBlocks))
+	if err := c.bounds(); err != nil {
+		return err
 	}
 	if c.Resume != "" {
 		if len(c.Studies) > 0 || c.Plan || c.Seed > 0 || c.Quick {
@@ -80,6 +80,14 @@ func (c *runCmd) Run(ctx context.Context, t *terminal) error {
 		if err := c.finish(t, run, err); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// bounds refuses blocks and budgets that cannot be.
+func (c *runCmd) bounds() error {
+	if c.Blocks < 0 || c.Blocks > mostBlocks || c.Budget < 0 {
+		return asked("", fmt.Errorf("--blocks %d, --budget %s: at most %d blocks, and neither below 0", c.Blocks, c.Budget, mostBlocks))
 	}
 	return nil
 }

@@ -50,11 +50,16 @@ func (s selfTest) String() string {
 		s.Excluding, s.Studies, unit.Format(s.Bound.Hi, unit.Share), s.Verdicts, s.When.Format(time.DateOnly))
 }
 
-// selfTestBlocks is the size of one A/A study.
-const selfTestBlocks = 8
+const (
+	selfTestBlocks = 8                      // of one A/A study
+	leastMeasure   = 100 * time.Millisecond // as in study files
+)
 
 // Run runs the studies. An interruption keeps the ones that ended.
 func (c *selftestCmd) Run(ctx context.Context, t *terminal) error {
+	if c.Studies < 1 || c.Measure < leastMeasure {
+		return asked("", fmt.Errorf("--studies %d, --measure %s: at least one study, and %s a trial", c.Studies, c.Measure, leastMeasure))
+	}
 	cache, err := cacheDir("selftest")
 	if err != nil {
 		return err
