@@ -126,9 +126,8 @@ func TestGeneratorsCount(t *testing.T) {
 
 // TestGeneratorsTruth holds response times through a stall against the server's
 // log: those from the intended start are near it, those of a generator that
-// leaves out the wait are not. However slow the machine is, both are slow alike;
-// but the tolerance is what a machine busy otherwise needs, not what the load
-// engine is held to.
+// leaves out the wait are not. Only quantiles within the stall are compared: they
+// are hundreds of milliseconds, beyond what a busy machine adds to either side.
 func TestGeneratorsTruth(t *testing.T) {
 	w := study.Workload{Schedule: "constant", Rate: study.Rate{PerSecond: 500}, Connections: 4}
 	run, err := lab.Run(t.Context(), generatorOptions(t, generators(t, w, "--stall", "500ms", "--every", "1500ms")))
@@ -142,7 +141,7 @@ func TestGeneratorsTruth(t *testing.T) {
 		if tr.Requests != 1000 || tr.Metrics["count_error"] != 0 {
 			t.Errorf("%s: %d requests, %v more or fewer than the server; want 1000 and none", tr.Arm, tr.Requests, tr.Metrics["count_error"])
 		}
-		for _, q := range []string{"p50", "p90", "p99", "max"} {
+		for _, q := range []string{"p90", "p99", "max"} {
 			off, ok := tr.Metrics[q+"_error"]
 			if !ok || tr.Arm == "tells" && off > 0.25 {
 				t.Errorf("%s: %s is %v, off the truth by %v (%t); want at most 0.25", tr.Arm, q, time.Duration(tr.Metrics["response_"+q]), off, ok)
