@@ -121,12 +121,12 @@ func (b *Builder) goBuild(ctx context.Context, t target, out string) error {
 	if err != nil {
 		return fmt.Errorf("the go command: %w (install Go 1.26 or later from https://go.dev/dl and put it in PATH)", ErrNotInstalled)
 	}
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-o", out}
+	args := []string{"build", "-race=false", "-trimpath", "-buildvcs=false", "-o", out}
 	cmd := exec.CommandContext(ctx, tool)
 	cmd.Dir, cmd.Env = t.dir, os.Environ()
 	if t.version != "" {
 		// Only install builds a module by its own go.mod. It names the file itself.
-		args = []string{"install", "-trimpath", "-buildvcs=false", "-mod=readonly"}
+		args = []string{"install", "-race=false", "-trimpath", "-buildvcs=false", "-mod=readonly"}
 		cmd.Env = append(cmd.Env, "GOBIN="+filepath.Dir(out))
 		t.pkg += "@" + t.version
 	}
