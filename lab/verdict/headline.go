@@ -21,7 +21,7 @@ func (a *Analysis) headline() string {
 		return fmt.Sprintf("Nothing is decided: no valid pair of trials for %s in workload %s yet.", p.Metric, p.Workload)
 	}
 	if c := a.claimed(); c != nil {
-		return a.tell(c) + a.against(c) + "."
+		return a.tell(c) + a.inProcess(c) + a.against(c) + "."
 	}
 	if len(a.primary) > mostNamed {
 		return a.count() + "."
@@ -86,6 +86,18 @@ func (a *Analysis) tell(c *Comparison) string {
 		text += fmt.Sprintf(", less than counts (±%s)", c.bandText())
 	}
 	return text
+}
+
+// inProcess adds what the loop in process tells where the load could not.
+func (a *Analysis) inProcess(c *Comparison) string {
+	for _, r := range a.Resolutions {
+		if r.Workload != c.Workload || r.Arm != c.Arm {
+			continue
+		}
+		d := r.InProcess.Difference
+		return fmt.Sprintf("; in process it is %s a request (%s)", ShowSigned(r.InProcess.Metric, d.Value), SpanSigned(r.InProcess.Metric, d.Interval))
+	}
+	return ""
 }
 
 // needText says how many more blocks would decide.

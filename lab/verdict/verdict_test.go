@@ -357,6 +357,9 @@ func TestResolution(t *testing.T) {
 	if r.Arm != "three" || r.EndToEnd.Metric.Name != "cpu_per_request" || r.EndToEnd.Told() || r.InProcess.Metric.Name != "loop_time" {
 		t.Errorf("got %+v", r)
 	}
+	if want := "; in process it is +9"; !strings.Contains(a.Headline, want) {
+		t.Errorf("headline %q lacks %q", a.Headline, want)
+	}
 }
 
 func TestHeadline(t *testing.T) {
