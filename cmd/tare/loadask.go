@@ -54,7 +54,7 @@ func (c *loadCmd) options() (load.Options, error) {
 		Connections: c.Offer.Connections, MaxInFlight: c.Offer.MaxInFlight, Duration: c.Offer.Duration,
 		Requests: c.Offer.Requests, WarmUp: c.Offer.WarmUp, Seed: c.Offer.Seed,
 		NewConnections: float64(c.Carriage.NewConnections), NoResume: !c.Carriage.TLSResume, Timeout: c.Carriage.Timeout,
-		Unix: c.Carriage.Unix, Streams: c.Carriage.Streams, Threads: c.Carriage.Threads,
+		Unix: c.Carriage.Unix, Streams: c.Carriage.Streams, Threads: c.Carriage.Threads, Spin: c.Carriage.Spin,
 	}
 	if err := c.check(); err != nil {
 		return o, err
