@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tarehq/tare/lab/env"
+	"github.com/tarehq/tare/lab/report"
 )
 
 // envCmd tells what on this machine disturbs measuring.
@@ -79,15 +80,15 @@ func (c *envCmd) show(t *terminal, facts []env.Fact) error {
 		counts[f.Verdict]++
 		head := fmt.Sprintf("%-8s  %-*s  ", f.Verdict, name, f.Name)
 		width := max(60, min(t.width, 120))
-		value := fold(f.Value, width-len(head))
+		value := report.Fold(f.Value, width-len(head))
 		fmt.Fprintf(&page, "%s%s\n", tint(t, f.Verdict, head), strings.Join(value, "\n"+strings.Repeat(" ", len(head))))
 		// What is said of a fact begins further left, so that commands fit.
 		var said []string
 		if c.Why || f.Verdict == env.Disturbs {
-			said = append(said, fold(f.Why, width-12)...)
+			said = append(said, report.Fold(f.Why, width-12)...)
 		}
 		if f.Remedy != "" {
-			said = append(said, fold("→ "+f.Remedy, width-12)...)
+			said = append(said, report.Fold("→ "+f.Remedy, width-12)...)
 		}
 		for _, line := range said {
 			fmt.Fprintf(&page, "%12s%s\n", "", line)
@@ -106,24 +107,4 @@ func tint(t *terminal, v env.Verdict, head string) string {
 		return head
 	}
 	return "\x1b[" + colour + "m" + head + "\x1b[0m"
-}
-
-// fold breaks a text into lines of at most width characters, unless a word is
-// longer.
-func fold(text string, width int) []string {
-	var lines []string
-	line, long := "", 0
-	for word := range strings.FieldsSeq(text) {
-		n := len([]rune(word))
-		switch {
-		case line == "":
-			line, long = word, n
-		case long+1+n > width:
-			lines = append(lines, line)
-			line, long = word, n
-		default:
-			line, long = line+" "+word, long+1+n
-		}
-	}
-	return append(lines, line)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -154,7 +153,7 @@ func (c *loadCmd) finish(s *summary, err error) error {
 	keep := c.Output.keep(doc)
 	var shown error
 	if c.Output.JSON {
-		shown = printJSON(s.terminal, doc)
+		shown = s.terminal.json(doc)
 		for _, o := range outcomes {
 			fmt.Fprintln(s.terminal.err, o)
 		}
@@ -182,13 +181,4 @@ func planned(o load.Options) time.Duration {
 		d = 10 * time.Second
 	}
 	return d
-}
-
-func printJSON(t *terminal, v any) error {
-	e := json.NewEncoder(t.out)
-	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
-		return fmt.Errorf("writing JSON: %w", err)
-	}
-	return nil
 }

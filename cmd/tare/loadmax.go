@@ -58,7 +58,7 @@ func probeLine(p load.Probe) string {
 
 func (c *loadCmd) showSearch(t *terminal, found *load.SearchResult) error {
 	if c.Output.JSON {
-		return printJSON(t, found)
+		return t.json(found)
 	}
 	lines := []string{c.title()}
 	for _, p := range found.Probes {

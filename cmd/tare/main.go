@@ -65,7 +65,10 @@ type terminal struct {
 func (t *terminal) json(v any) error {
 	e := json.NewEncoder(t.out)
 	e.SetIndent("", "  ")
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("writing JSON: %w", err)
+	}
+	return nil
 }
 
 // verbs are the command's verbs, one file each.

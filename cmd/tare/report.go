@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/tarehq/tare/lab/report"
 )
@@ -27,7 +26,7 @@ func (c *reportCmd) Run(t *terminal) error {
 	case c.Bench:
 		return report.Bench(t.out, run)
 	case c.HTML != "":
-		if err := replaceFile(c.HTML, func(f *os.File) error { return report.HTML(f, run, a) }); err != nil {
+		if err := writeHTML(run, a, c.HTML); err != nil {
 			return err
 		}
 		fmt.Fprintf(t.err, "report: %s\n", c.HTML)

@@ -79,7 +79,7 @@ func (p *page) wrap(first, text string) { p.wrapIn(plain, first, text) }
 
 func (p *page) wrapIn(s style, first, text string) {
 	indent := utf8.RuneCountInString(first)
-	for i, line := range fold(text, p.width-indent) {
+	for i, line := range Fold(text, p.width-indent) {
 		if i > 0 {
 			first = strings.Repeat(" ", indent)
 		}
@@ -87,9 +87,9 @@ func (p *page) wrapIn(s style, first, text string) {
 	}
 }
 
-// fold breaks text at spaces into lines of at most width columns; a longer
+// Fold breaks text at spaces into lines of at most width columns; a longer
 // word has a line of its own.
-func fold(text string, width int) []string {
+func Fold(text string, width int) []string {
 	var lines []string
 	var line string
 	for _, word := range strings.Fields(text) {
