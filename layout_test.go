@@ -34,7 +34,8 @@ var arrows = map[string][]string{
 	"lab/report":  {"lab/verdict", "lab/record", "lab/study", "stats", "stats/unit", "stats/hist"},
 	"lab":         {"lab/...", "load", "load/pace", "stats", "stats/hist"},
 	"studies":     {"lab/study"},
-	"arms":        {"arms/..."},
+	"serve":       {"serve/..."},
+	"arms":        {"arms/...", "serve/..."},
 	"cmd":         {"..."},
 }
 
