@@ -1,0 +1,4 @@
+package load
+
+// LendProcessors lets tests borrow as runs do.
+var LendProcessors = lendProcessors
