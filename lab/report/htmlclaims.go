@@ -1,6 +1,7 @@
 package report
 
 import (
+	"github.com/tarehq/tare/lab/report/chart"
 	"github.com/tarehq/tare/lab/verdict"
 )
 
@@ -14,7 +15,7 @@ type htmlClaim struct {
 type htmlCheck struct {
 	Says, Published, Measured string
 	Parts                     []htmlPart
-	Bar                       *bar
+	Bar                       *chart.Bar
 }
 
 // htmlPart is the verdict on a part of a check.
@@ -67,20 +68,16 @@ func newHTMLCheck(r *verdict.CheckResult) htmlCheck {
 }
 
 // claimBar draws a published difference beside the measured one.
-func claimBar(r *verdict.CheckResult) *bar {
+func claimBar(r *verdict.CheckResult) *chart.Bar {
 	c := r.Comparison
 	if c == nil || c.Withheld != "" || r.Difference.Verdict == "" {
 		return nil
 	}
-	var e extent
-	e.add(0, r.PublishedDifference, c.Difference.Value, c.Difference.Interval.Lo, c.Difference.Interval.Hi)
-	x := e.axis(0.08, across)
-	b := &bar{Zero: x.at(0), Line: whiskers(c.Difference.Interval, x)}
-	var point, published path
-	point.dot(x.at(c.Difference.Value), barHeight/2)
-	published.to(x.at(r.PublishedDifference), 2)
-	published.to(x.at(r.PublishedDifference), barHeight-2)
-	b.Point, b.Published = point.String(), published.String()
+	var e chart.Extent
+	e.Add(0, r.PublishedDifference, c.Difference.Value, c.Difference.Interval.Lo, c.Difference.Interval.Hi)
+	b := chart.NewBar(chart.Effect{
+		Value: c.Difference.Value, Interval: c.Difference.Interval, Published: &r.PublishedDifference,
+	}, e.Axis(0.08, chart.Across))
 	b.Label = "published " + verdict.ShowSigned(r.Metric, r.PublishedDifference) + ", measured " +
 		verdict.ShowSigned(r.Metric, c.Difference.Value) + ", interval " + verdict.SpanSigned(r.Metric, c.Difference.Interval)
 	return b

@@ -3,9 +3,13 @@ package report
 import (
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 
+	"github.com/tarehq/tare/lab/report/chart"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // forest is the drawing of one metric's effects, a row an arm.
@@ -13,7 +17,7 @@ type forest struct {
 	Title, Role, Band, Floor string
 	Confidence               string
 	Better                   string // which way is better
-	Ticks                    []tick
+	Ticks                    []chart.Tick
 	Rows                     []forestRow
 	Notes                    []string
 	order                    int
@@ -26,21 +30,8 @@ type forestRow struct {
 	N             int
 	Verdict       mark
 	Needs         string // or why there is no verdict
-	Bar           *bar
+	Bar           *chart.Bar
 }
-
-// bar is an interval drawn across a forest's axis. Up and down it runs from 0
-// to barHeight.
-type bar struct {
-	BandX, BandW float64
-	Zero         float64
-	Dots         string // the blocks' single differences
-	Line, Point  string // interval and estimate
-	Published    string // the published figure
-	Label        string // the same in words
-}
-
-const barHeight = 28
 
 // mark is a verdict as a symbol, a word and a class of the style sheet.
 type mark struct{ Symbol, Word, Class string }
@@ -107,9 +98,6 @@ func newForest(a *verdict.Analysis, w *verdict.Workload, m *verdict.Metric) fore
 	}
 	x := forestAxis(m)
 	f.Ticks = effectTicks(x, m)
-	for i := range f.Ticks {
-		f.Ticks[i].At /= across / 100
-	}
 	for _, l := range m.Levels {
 		f.Rows = append(f.Rows, newForestRow(a, m, l, x))
 	}
@@ -117,27 +105,27 @@ func newForest(a *verdict.Analysis, w *verdict.Workload, m *verdict.Metric) fore
 }
 
 // forestAxis holds all intervals, the band and no effect.
-func forestAxis(m *verdict.Metric) axis {
-	var e extent
-	e.add(0, m.Band, -m.Band)
+func forestAxis(m *verdict.Metric) chart.Axis {
+	var e chart.Extent
+	e.Add(0, m.Band, -m.Band)
 	for _, l := range m.Levels {
 		if c := comparison(m, l); c != nil && c.Withheld == "" {
-			e.add(c.Effect.Effect, c.Effect.Interval.Lo, c.Effect.Interval.Hi)
+			e.Add(c.Effect.Effect, c.Effect.Interval.Lo, c.Effect.Interval.Hi)
 			if math.IsInf(c.Effect.Interval.Width(), 0) { // the blocks are all there is
-				e.add(c.Paired...)
+				e.Add(c.Paired...)
 			}
 		}
 	}
-	return e.axis(0.08, across)
+	return e.Axis(0.08, chart.Across)
 }
 
-func newForestRow(a *verdict.Analysis, m *verdict.Metric, l verdict.Level, x axis) forestRow {
+func newForestRow(a *verdict.Analysis, m *verdict.Metric, l verdict.Level, x chart.Axis) forestRow {
 	row := forestRow{Name: name(l), Title: a.Called(l.Arm), Median: verdict.Show(m.Metric, l.Median), N: l.N}
 	if row.Title == l.Arm || l.Twin {
 		row.Title = ""
 	}
 	c := comparison(m, l)
-	row.Bar = emptyBar(m.Band, x)
+	row.Bar = chart.EmptyBar(m.Band, x)
 	switch {
 	case c == nil && l.Arm == a.Manifest.Study.Control && !l.Twin:
 		row.Verdict = mark{Word: "control", Class: "none"}
@@ -155,44 +143,36 @@ func newForestRow(a *verdict.Analysis, m *verdict.Metric, l verdict.Level, x axi
 	if c.Verdict == stats.Inconclusive {
 		row.Needs = moreBlocks(c.Needs)
 	}
-	row.Bar = newBar(c, x)
+	row.Bar = chart.NewBar(chart.Effect{Value: c.Effect.Effect, Interval: c.Effect.Interval, Band: c.Band, Singles: c.Paired}, x)
 	row.Bar.Label = fmt.Sprintf("%s: %s, interval %s", row.Name, row.Figure, row.Range)
 	return row
 }
 
-// emptyBar has the band and no effect.
-func emptyBar(band float64, x axis) *bar {
-	return &bar{BandX: x.at(-band), BandW: x.at(band) - x.at(-band), Zero: x.at(0)}
-}
+// manifold is the log-ratio from which on an axis counts in multiples.
+const manifold = 1.1 // threefold
 
-func newBar(c *verdict.Comparison, x axis) *bar {
-	b := emptyBar(c.Band, x)
-	var dots path
-	for i, d := range c.Paired {
-		if d >= x.lo && d <= x.hi { // beyond the axis it would stand at its end
-			dots.dot(x.at(d), barHeight/2+float64(i%5-2)*3)
+// effectTicks label an axis of effects, in percent of the width: relative
+// changes where they are small, multiples where they are large, plain
+// differences off the ratio scale.
+func effectTicks(x chart.Axis, m *verdict.Metric) []chart.Tick {
+	const most = 4
+	var ticks []chart.Tick
+	add := func(v float64, text string) {
+		ticks = append(ticks, chart.Tick{At: x.At(v) / (chart.Across / 100), Text: text})
+	}
+	switch {
+	case m.Scale != verdict.Ratio:
+		for _, v := range chart.Linear(x.Lo, x.Hi, most) {
+			add(v, verdict.ShowSigned(m.Metric, v))
+		}
+	case x.Hi-x.Lo > manifold:
+		for _, v := range chart.Decades(math.Exp(x.Lo), math.Exp(x.Hi), most+2) {
+			add(math.Log(v), "× "+strconv.FormatFloat(v, 'g', 3, 64))
+		}
+	default:
+		for _, v := range chart.Linear(math.Expm1(x.Lo), math.Expm1(x.Hi), most) {
+			add(math.Log1p(v), strings.Replace(unit.Change(v), ".0 %", " %", 1))
 		}
 	}
-	b.Dots = dots.String()
-	b.Line = whiskers(c.Effect.Interval, x)
-	var point path
-	point.dot(x.at(c.Effect.Effect), barHeight/2)
-	b.Point = point.String()
-	return b
-}
-
-// whiskers draws an interval; an end that is not bounded has no stop.
-func whiskers(i stats.Interval, x axis) string {
-	const mid, stop = barHeight / 2, 5
-	var p path
-	for _, end := range []float64{i.Lo, i.Hi} {
-		if !math.IsInf(end, 0) {
-			p.to(x.at(end), mid-stop)
-			p.to(x.at(end), mid+stop)
-			p.up()
-		}
-	}
-	p.to(x.at(i.Lo), mid)
-	p.to(x.at(i.Hi), mid)
-	return p.String()
+	return ticks
 }

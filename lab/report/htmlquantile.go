@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/report/chart"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats/hist"
@@ -14,9 +15,9 @@ import (
 
 // quantileFigure is the response times of a workload by quantile.
 type quantileFigure struct {
-	Plot    plot
-	Labels  []label
-	Legend  []label
+	Plot    chart.Plot
+	Labels  []chart.Label
+	Legend  []chart.Label
 	Heads   []string // of the table
 	Rows    [][]string
 	Shaded  string // whose trials' spread is shown
@@ -26,7 +27,6 @@ type quantileFigure struct {
 }
 
 const (
-	quantileHeight = 320
 	// quantilePoints is how many places a curve is drawn through.
 	quantilePoints = 48
 	// behind is how many requests of a trial must lie beyond a quantile for it
@@ -51,7 +51,7 @@ func newQuantiles(run *record.Run, workload string, arms []string) *quantileFigu
 	if fewest < 10*behind { // not even p90
 		return nil
 	}
-	places := quantilePlaces(fewest / behind)
+	places := chart.Places(fewest/behind, quantilePoints)
 	f := &quantileFigure{}
 	var all []spectrum
 	for _, arm := range arms {
@@ -88,18 +88,6 @@ func fewestRequests(run *record.Run, workload string) float64 {
 
 func counts(t *record.Trial) bool { return len(t.Invalid) == 0 && t.Block >= 0 }
 
-// quantilePlaces are the logarithms of 1/(1−q) from the median to the quantile
-// with a share of 1/most behind it.
-func quantilePlaces(most float64) []float64 {
-	places := make([]float64, quantilePoints)
-	for i := range places {
-		places[i] = math.Ln2 + (math.Log(most)-math.Ln2)*float64(i)/(quantilePoints-1)
-	}
-	return places
-}
-
-func quantileAt(place float64) float64 { return -math.Expm1(-place) }
-
 // newSpectrum reads an arm's trials one by one, since they are large.
 func newSpectrum(run *record.Run, workload, arm string, places []float64) (spectrum, error) {
 	s := spectrum{arm: arm, merged: hist.New(), trials: make([][]int64, len(places)), limit: math.Inf(1)}
@@ -121,7 +109,7 @@ func newSpectrum(run *record.Run, workload, arm string, places []float64) (spect
 		s.limit = min(s.limit, limit(&t))
 		s.merged.Merge(h.Response)
 		for i, place := range places {
-			s.trials[i] = append(s.trials[i], h.Response.Quantile(quantileAt(place)))
+			s.trials[i] = append(s.trials[i], h.Response.Quantile(chart.QuantileAt(place)))
 		}
 	}
 	return s, first
@@ -140,91 +128,38 @@ func limit(t *record.Trial) float64 {
 		if _, ok := t.Metrics[s.metric]; !ok {
 			return held
 		}
-		held = placeOf(s.q) + 1e-9
+		held = chart.PlaceOf(s.q) + 1e-9
 	}
 	return math.Inf(1)
 }
 
 func (f *quantileFigure) draw(all []spectrum, places []float64) {
-	var e extent
-	for _, s := range all {
-		if s.merged.Count() > 0 {
-			e.add(logNs(s.merged.Quantile(0.5)), logNs(s.merged.Quantile(quantileAt(places[len(places)-1]))))
-		}
-	}
-	y := e.axis(0.05, quantileHeight)
-	x := axis{places[0], places[len(places)-1], across}
-	f.Plot = plot{
-		Title:  "Response time by quantile",
-		Desc:   "One line an arm, all its trials together; the time grows from bottom to top, the quantile from left to right. The table below has the figures.",
-		Height: quantileHeight, X: quantileTicks(x),
-	}
-	for _, v := range decades(math.Exp(y.lo), math.Exp(y.hi), 8) {
-		f.Plot.Y = append(f.Plot.Y, tick{quantileHeight - y.at(math.Log(v)), unit.Format(v, unit.Nanoseconds)})
-	}
+	highest := places[len(places)-1]
+	lines := make([]chart.Spectrum, len(all))
 	for i, s := range all {
+		lines[i] = chart.Spectrum{Name: s.arm, Class: chart.Hue(i), Limit: s.limit}
 		if s.merged.Count() == 0 {
 			continue
 		}
-		f.Beyond = f.Beyond || s.limit < x.hi
-		f.Plot.Lines = append(f.Plot.Lines, s.curves(hue(i), places, x, y)...)
-		if i == 0 || len(all) <= mostShaded {
-			f.Plot.Areas = append(f.Plot.Areas, curve{hue(i), s.area(places, x, y)})
+		for _, place := range places {
+			lines[i].Times = append(lines[i].Times, s.merged.Quantile(chart.QuantileAt(place)))
 		}
-		end := quantileHeight - y.at(logNs(s.merged.Quantile(quantileAt(x.hi))))
-		f.Legend = append(f.Legend, label{Class: hue(i), Text: s.arm, From: end})
+		if i == 0 || len(all) <= mostShaded {
+			lines[i].Trials = s.trials
+		}
+		f.Beyond = f.Beyond || s.limit < highest
 	}
+	f.Plot, f.Legend = chart.Quantiles(lines, places)
+	f.Plot.Title = "Response time by quantile"
+	f.Plot.Desc = "One line an arm, all its trials together; the time grows from bottom to top, the quantile from left to right. The table below has the figures."
+	f.Plot.X = quantileTicks(chart.Axis{Lo: places[0], Hi: highest, Span: chart.Across})
 	f.Shaded = "the trials of each arm"
 	if len(all) > mostShaded {
 		f.Shaded = "the trials of " + all[0].arm
 	}
 	f.Labels = slices.Clone(f.Legend)
-	spread(f.Labels, quantileHeight)
+	chart.Spread(f.Labels, chart.QuantilesHeight)
 }
-
-// curves draws the arm's line, dotted beyond its limit.
-func (s *spectrum) curves(class string, places []float64, x, y axis) []curve {
-	var counts, beyond path
-	for i, place := range places {
-		at, height := x.at(place), quantileHeight-y.at(logNs(s.merged.Quantile(quantileAt(place))))
-		if place <= s.limit {
-			counts.to(at, height)
-		}
-		if i+1 == len(places) || places[i+1] > s.limit { // from the last that counts
-			beyond.to(at, height)
-		}
-	}
-	var lines []curve
-	if counts.down {
-		lines = append(lines, curve{class, counts.String()})
-	}
-	if places[len(places)-1] > s.limit {
-		lines = append(lines, curve{class + " beyond", beyond.String()})
-	}
-	return lines
-}
-
-// area spans the middle half of the trials, as far as all of them count.
-func (s *spectrum) area(places []float64, x, y axis) string {
-	for len(places) > 0 && places[len(places)-1] > s.limit {
-		places = places[:len(places)-1]
-	}
-	if len(places) == 0 {
-		return ""
-	}
-	var p path
-	for i, place := range places {
-		slices.Sort(s.trials[i])
-		n := len(s.trials[i])
-		p.to(x.at(place), quantileHeight-y.at(logNs(s.trials[i][n-1-n/4])))
-	}
-	for i := len(places) - 1; i >= 0; i-- {
-		p.to(x.at(places[i]), quantileHeight-y.at(logNs(s.trials[i][len(s.trials[i])/4])))
-	}
-	return p.String() + "Z"
-}
-
-func logNs(ns int64) float64 { return math.Log(float64(max(ns, 1))) }
 
 // shown are the quantiles that have names.
 var shown = [...]struct {
@@ -235,13 +170,12 @@ var shown = [...]struct {
 	{0.999, "p99.9", "response_p999"}, {0.9999, "p99.99", "response_p9999"}, {0.99999, "p99.999", ""},
 }
 
-func placeOf(q float64) float64 { return -math.Log1p(-q) }
-
-func quantileTicks(x axis) []tick {
-	var ticks []tick
+// quantileTicks label the named quantiles, in percent of the width.
+func quantileTicks(x chart.Axis) []chart.Tick {
+	var ticks []chart.Tick
 	for _, s := range shown {
-		if place := placeOf(s.q); place <= x.hi+1e-9 {
-			ticks = append(ticks, tick{x.at(place) / (across / 100), s.name})
+		if place := chart.PlaceOf(s.q); place <= x.Hi+1e-9 {
+			ticks = append(ticks, chart.Tick{At: x.At(place) / (chart.Across / 100), Text: s.name})
 		}
 	}
 	return ticks
@@ -252,7 +186,7 @@ func (f *quantileFigure) table(all []spectrum, highest float64) {
 	ns := study.Metric{Unit: study.Nanoseconds}
 	f.Heads = []string{"arm", "requests"}
 	for _, s := range shown {
-		if placeOf(s.q) <= highest+1e-9 {
+		if chart.PlaceOf(s.q) <= highest+1e-9 {
 			f.Heads = append(f.Heads, s.name)
 		}
 	}
@@ -263,7 +197,7 @@ func (f *quantileFigure) table(all []spectrum, highest float64) {
 		row := []string{s.arm, unit.Number(float64(s.merged.Count()))}
 		for _, q := range shown[:len(f.Heads)-2] {
 			text := verdict.Show(ns, float64(s.merged.Quantile(q.q)))
-			if placeOf(q.q) > s.limit {
+			if chart.PlaceOf(q.q) > s.limit {
 				text = "(" + text + ")"
 			}
 			row = append(row, text)

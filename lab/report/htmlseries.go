@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/lab/record"
-	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/lab/report/chart"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -18,7 +18,7 @@ type seriesFigure struct {
 type seriesPanel struct {
 	Class, Arm string
 	Trials     string
-	Rate, P99  plot
+	Rate, P99  chart.Plot
 }
 
 const (
@@ -42,7 +42,7 @@ type courses struct {
 
 func newSeries(run *record.Run, workload string, arms []string) *seriesFigure {
 	by := map[string]*courses{}
-	var end, rate, p99 extent
+	var end, rate, p99 chart.Extent
 	for i := range run.Trials {
 		t := &run.Trials[i]
 		if t.Workload != workload || t.Block < 0 || len(t.Series) < 2 {
@@ -60,19 +60,19 @@ func newSeries(run *record.Run, workload string, arms []string) *seriesFigure {
 			c.invalid = append(c.invalid, points)
 		}
 		for _, p := range points {
-			end.add(p.at)
-			rate.add(0, p.rate)
-			p99.add(p.p99)
+			end.Add(p.at)
+			rate.Add(0, p.rate)
+			p99.Add(p.p99)
 		}
 	}
 	if len(by) == 0 {
 		return nil
 	}
-	x := axis{0, end.hi, across}
+	x := chart.Axis{Lo: 0, Hi: end.Hi, Span: chart.Across}
 	f := &seriesFigure{}
 	for i, arm := range arms {
 		if c := by[arm]; c != nil {
-			f.Panels = append(f.Panels, c.panel(hue(i), arm, x, extents{rate, p99}))
+			f.Panels = append(f.Panels, c.panel(chart.Hue(i), arm, x, extents{rate, p99}))
 		}
 	}
 	return f
@@ -102,69 +102,37 @@ func course(t *record.Trial) []point {
 }
 
 // extents are what the panels of a workload share.
-type extents struct{ rate, p99 extent }
+type extents struct{ rate, p99 chart.Extent }
 
-func (c *courses) panel(class, arm string, x axis, e extents) seriesPanel {
+func (c *courses) panel(class, arm string, x chart.Axis, e extents) seriesPanel {
 	p := seriesPanel{Class: class, Arm: arm, Trials: fmt.Sprintf("%d of %d trials count", len(c.valid), len(c.valid)+len(c.invalid))}
-	y := e.rate.axis(0.05, seriesHeight)
-	y.lo = 0
-	p.Rate = c.draw(x, y, class, func(p point) float64 { return p.rate })
+	y := e.rate.Axis(0.05, seriesHeight)
+	y.Lo = 0
+	p.Rate = c.draw(class, x, y, func(p point) float64 { return p.rate })
 	p.Rate.Title = "Answered a second, " + arm
-	for _, v := range linear(0, y.hi, 3)[1:] {
-		p.Rate.Y = append(p.Rate.Y, tick{seriesHeight - y.at(v), unit.Format(v, unit.PerSecond)})
+	for _, v := range chart.Linear(0, y.Hi, 3)[1:] {
+		p.Rate.Y = append(p.Rate.Y, chart.Tick{At: seriesHeight - y.At(v), Text: unit.Format(v, unit.PerSecond)})
 	}
-	z := e.p99.axis(0.08, seriesHeight)
-	p.P99 = c.draw(x, z, class, func(p point) float64 { return p.p99 })
-	p.P99.X = []tick{{0, "0"}, {100, unit.Format(x.hi*1e9, unit.Nanoseconds)}}
+	z := e.p99.Axis(0.08, seriesHeight)
+	p.P99 = c.draw(class, x, z, func(p point) float64 { return p.p99 })
+	p.P99.X = []chart.Tick{{At: 0, Text: "0"}, {At: 100, Text: unit.Format(x.Hi*1e9, unit.Nanoseconds)}}
 	p.P99.Title = "Response time p99 of each slice, " + arm
-	for _, v := range decades(math.Exp(z.lo), math.Exp(z.hi), 3) {
-		p.P99.Y = append(p.P99.Y, tick{seriesHeight - z.at(math.Log(v)), unit.Format(v, unit.Nanoseconds)})
+	for _, v := range chart.Decades(math.Exp(z.Lo), math.Exp(z.Hi), 3) {
+		p.P99.Y = append(p.P99.Y, chart.Tick{At: seriesHeight - z.At(math.Log(v)), Text: unit.Format(v, unit.Nanoseconds)})
 	}
 	return p
 }
 
-func (c *courses) draw(x, y axis, class string, value func(point) float64) plot {
-	p := plot{
-		Height: seriesHeight,
-		Desc:   "A thin line a trial, dotted where it does not count; the thick line is the median of those that count.",
-	}
-	thin := func(trials [][]point, class string) {
-		var d path
-		for _, points := range trials {
-			for _, q := range points {
-				if v := value(q); !math.IsNaN(v) {
-					d.to(x.at(q.at), y.span-y.at(v))
-				} else {
-					d.up()
-				}
-			}
-			d.up()
-		}
-		if len(trials) > 0 {
-			p.Lines = append(p.Lines, curve{class, d.String()})
-		}
-	}
-	thin(c.invalid, "invalid")
-	thin(c.valid, class+" thin")
-	if len(c.valid) > 0 {
-		p.Lines = append(p.Lines, curve{class, c.median(x, y, value)})
-	}
-	return p
-}
-
-// median joins the medians of the trials' points at each place in the trial.
-func (c *courses) median(x, y axis, value func(point) float64) string {
-	var d path
-	for k := 0; ; k++ {
-		var at, values []float64
-		for _, points := range c.valid {
-			if k < len(points) && !math.IsNaN(value(points[k])) {
-				at, values = append(at, points[k].at), append(values, value(points[k]))
+// draw draws one value of the points.
+func (c *courses) draw(class string, x, y chart.Axis, value func(point) float64) chart.Plot {
+	one := func(trials [][]point) [][]chart.Point {
+		all := make([][]chart.Point, len(trials))
+		for i, points := range trials {
+			for _, p := range points {
+				all[i] = append(all[i], chart.Point{X: p.at, Y: value(p)})
 			}
 		}
-		if 2*len(values) < len(c.valid) || len(values) == 0 {
-			return d.String() // most trials have ended
-		}
-		d.to(x.at(stats.Median(at)), y.span-y.at(stats.Median(values)))
+		return all
 	}
+	return chart.Courses(one(c.valid), one(c.invalid), class, x, y)
 }
