@@ -134,5 +134,6 @@ func (c *courses) draw(class string, x, y chart.Axis, value func(point) float64)
 		}
 		return all
 	}
-	return chart.Courses(one(c.valid), one(c.invalid), class, x, y)
+	course := chart.Course{Class: class, Valid: one(c.valid), Invalid: one(c.invalid)}
+	return course.Plot(x, y)
 }

@@ -2,8 +2,8 @@
 //
 // An [Extent] gathers values and makes an [Axis] of them, which maps values to
 // coordinates. Drawings are built of these: a [Plot] is lines and areas over two
-// axes, such as [Quantiles] and [Courses] draw, and a [Bar] is one effect with
-// its interval, as wide as the row of a table. They hold text and numbers for a
+// axes, as [Quantiles] and [Course.Plot] draw them, and a [Bar] is one effect
+// with its interval, as wide as the row of a table. They hold text and numbers for a
 // template to place and to escape; colours and strokes are the style sheet's,
 // by the classes named here.
 //

@@ -79,7 +79,7 @@ func TestQuantilesBeyondThroughout(t *testing.T) {
 	}
 }
 
-func TestCourses(t *testing.T) {
+func TestCourse(t *testing.T) {
 	gap := math.NaN()
 	x, y := chart.Axis{Lo: 0, Hi: 4, Span: 100}, chart.Axis{Lo: 0, Hi: 10, Span: 50}
 	valid := [][]chart.Point{
@@ -107,7 +107,8 @@ func TestCourses(t *testing.T) {
 			{Class: "c3", D: "M0 40L50 30L100 20"},
 		}},
 	} {
-		p := chart.Courses(c.valid, c.invalid, "c3", x, y)
+		course := chart.Course{Class: "c3", Valid: c.valid, Invalid: c.invalid}
+		p := course.Plot(x, y)
 		if !slices.Equal(p.Lines, c.want) {
 			t.Errorf("%s:\n got %v\nwant %v", c.name, p.Lines, c.want)
 		}

@@ -9,20 +9,27 @@ import (
 // Point is a place of a course; Y is NaN where there is nothing to draw.
 type Point struct{ X, Y float64 }
 
-// Courses draws how trials went: those that do not count in class invalid, those
-// that count thin, and thick the median of these at each place in the trial. A
-// line is broken where a Y is NaN. Y grows upwards and spans the whole height. The
-// title and the ticks are the caller's to set.
-func Courses(valid, invalid [][]Point, class string, x, y Axis) Plot {
+// Course is how an arm's trials went, a line each. Lines are broken where a Y is
+// NaN.
+type Course struct {
+	Class   string    // of the line
+	Valid   [][]Point // trials that count
+	Invalid [][]Point // and those that do not
+}
+
+// Plot draws the trials: those that do not count in class invalid, those that do
+// thin, and thick the median of these at each place in the trial. Y grows upwards
+// and spans the whole height, px. The title and the ticks are the caller's to set.
+func (c *Course) Plot(x, y Axis) Plot {
 	p := Plot{
 		Height: int(y.Span),
 		Desc:   "A thin line a trial, dotted where it does not count; the thick line is the median of those that count.",
 	}
-	if len(invalid) > 0 {
-		p.Lines = append(p.Lines, Curve{"invalid", lines(invalid, x, y)})
+	if len(c.Invalid) > 0 {
+		p.Lines = append(p.Lines, Curve{"invalid", lines(c.Invalid, x, y)})
 	}
-	if len(valid) > 0 {
-		p.Lines = append(p.Lines, Curve{class + " thin", lines(valid, x, y)}, Curve{class, median(valid, x, y)})
+	if len(c.Valid) > 0 {
+		p.Lines = append(p.Lines, Curve{c.Class + " thin", lines(c.Valid, x, y)}, Curve{c.Class, median(c.Valid, x, y)})
 	}
 	return p
 }
