@@ -9,7 +9,7 @@ const (
 	studyName   = `^[a-z0-9]+(-[a-z0-9]+)*$`
 	partName    = `^[A-Za-z0-9][A-Za-z0-9._+@-]{0,62}$`
 	claimID     = `^[A-Za-z0-9]+([.-][A-Za-z0-9]+)*$`
-	rivalName   = `^[a-z0-9]+(@v?[0-9][0-9A-Za-z.+-]*)?$`
+	rivalName   = `^[a-z0-9]+(-[a-z0-9]+)*(@v?[0-9][0-9A-Za-z.+-]*)?$`
 	setting     = `^[A-Za-z_][A-Za-z0-9_]*=[^\n]*$`
 	pathPattern = `^/[^\s#]*$`
 	methodName  = `^[A-Z]+$`
