@@ -117,9 +117,10 @@ type answer struct {
 	length            string // the header Content-Length
 }
 
-func (r *rival) get(t *testing.T, method, path string) answer {
+// ask sends one request and reads the answer whole.
+func (r *rival) ask(t *testing.T, method, path, body string) answer {
 	t.Helper()
-	req, err := http.NewRequest(method, r.url+path, nil)
+	req, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,11 +129,11 @@ func (r *rival) get(t *testing.T, method, path string) answer {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
+	got, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer{res.StatusCode, res.Header.Get("Content-Type"), string(body), res.Header.Get("Content-Length")}
+	return answer{res.StatusCode, res.Header.Get("Content-Type"), string(got), res.Header.Get("Content-Length")}
 }
 
 // loopAnswer is an answer as the in-process loop reports it.
@@ -188,7 +189,7 @@ func TestRivalsAnswerAlike(t *testing.T) {
 				}
 				looped := r.loop(t, requests)
 				for i, q := range requests {
-					if got := r.get(t, q.Method, q.Target); got != want[i] {
+					if got := r.ask(t, q.Method, q.Target, ""); got != want[i] {
 						t.Errorf("%s %s: got %v, want %v", q.Method, q.Target, got, want[i])
 					}
 					if got := looped[i]; got != want[i].inLoop() {
@@ -210,7 +211,7 @@ func testGinMiddleware(t *testing.T, gin string) {
 		r := start(t, gin, "--middleware", middleware)
 		want := answer{http.StatusOK, routes.JSON, routes.Pong, "18"}
 		for range 2 {
-			if got := r.get(t, http.MethodGet, "/ping"); got != want {
+			if got := r.ask(t, http.MethodGet, "/ping", ""); got != want {
 				t.Errorf("middleware %s: got %v, want %v", middleware, got, want)
 			}
 		}

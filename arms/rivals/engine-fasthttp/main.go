@@ -1,0 +1,57 @@
+//tare:module github.com/valyala/fasthttp
+
+// Command engine-fasthttp answers what the engine study asks by valyala/fasthttp
+// alone: the default server, bodies not copied where they are fixed.
+//
+// The flag -lean gives up buffers between requests, as the server's option
+// ReduceMemoryUsage does at the price of CPU.
+package main
+
+import (
+	"flag"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/tarehq/tare/arms/arm"
+	"github.com/tarehq/tare/arms/engine/answers"
+)
+
+func main() {
+	lean := flag.Bool("lean", false, "give up buffers between requests")
+	flag.Parse()
+	server := &fasthttp.Server{Handler: handler(), ReduceMemoryUsage: *lean}
+	arm.Main(arm.Options{Serve: server.Serve})
+}
+
+func handler() fasthttp.RequestHandler {
+	plain, object, page := answers.Plain(), answers.Object(), answers.Page()
+	return func(ctx *fasthttp.RequestCtx) {
+		path := string(ctx.Path())
+		switch {
+		case ctx.IsPost() && path == answers.EchoPath:
+			ctx.SetContentType(answers.Text)
+			ctx.SetBody(ctx.PostBody())
+		case !ctx.IsGet():
+			notFound(ctx)
+		case path == answers.PlainPath:
+			fixed(ctx, answers.Text, plain)
+		case path == answers.JSONPath:
+			fixed(ctx, answers.JSON, object)
+		case path == answers.PagePath:
+			fixed(ctx, answers.Text, page)
+		default:
+			notFound(ctx)
+		}
+	}
+}
+
+func fixed(ctx *fasthttp.RequestCtx, contentType string, body []byte) {
+	ctx.SetContentType(contentType)
+	ctx.Response.SetBodyRaw(body)
+}
+
+func notFound(ctx *fasthttp.RequestCtx) {
+	ctx.SetStatusCode(fasthttp.StatusNotFound)
+	ctx.SetContentType(answers.Text)
+	ctx.SetBodyString(answers.NotFound)
+}
