@@ -62,7 +62,7 @@ func configuration(addr string, workers int, files uint64) string {
 	err := template.Must(template.New("").Parse(text)).Execute(&b, map[string]any{
 		"Addr": addr, "Workers": workers, "Files": files,
 		"Plain": string(answers.Plain()), "Object": string(answers.Object()), "Page": page,
-		"Text": answers.Text, "JSON": answers.JSON,
+		"Root": os.Geteuid() == 0, "Text": answers.Text, "JSON": answers.JSON,
 	})
 	if err != nil {
 		panic(err) // every name above is known
@@ -70,7 +70,11 @@ func configuration(addr string, workers int, files uint64) string {
 	return b.String()
 }
 
+// Workers of a master that is root's would be nobody's, who may not read a
+// trial's directory.
 const text = `daemon off;
+{{if .Root}}user root;
+{{end -}}
 pid nginx.pid;
 error_log stderr error;
 worker_processes {{.Workers}};
