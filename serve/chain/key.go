@@ -1,0 +1,153 @@
+package chain
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+)
+
+// Key is what values of type T are kept under, one a request. Two keys never
+// share a value, whatever their names. A Key is safe for concurrent use; make
+// it once, in a package's variable.
+//
+// A value set by an inner layer can be seen by the layers outside of it, once
+// the handler has returned to them: the access log can say who it was. Setting
+// again replaces what was there.
+//
+// A pointer, map, channel, function or interface is kept as it is. For any
+// other type the first value of a request takes one allocation, none if the
+// engine reuses requests.
+type Key[T any] struct{ meta }
+
+// meta is what a key has whatever its type.
+type meta struct {
+	name  string
+	alias any           // the key of others that it stands for; nil: none
+	boxed bool          // the value is a *T
+	open  func(any) any // the T in a *T; only if boxed
+	wipe  func(any)     // makes a *T zero; only if boxed
+}
+
+// keyed is any Key.
+type keyed interface{ about() *meta }
+
+func (m *meta) about() *meta { return m }
+
+// String returns the key's name.
+func (m *meta) String() string { return m.name }
+
+// NewKey returns a key. The name is for people.
+func NewKey[T any](name string) *Key[T] {
+	k := &Key[T]{meta{name: name}}
+	switch reflect.TypeFor[T]().Kind() {
+	case reflect.Pointer, reflect.Map, reflect.Chan, reflect.Func, reflect.UnsafePointer, reflect.Interface:
+	default:
+		k.boxed, k.open, k.wipe = true, unbox[T], wipe[T]
+	}
+	return k
+}
+
+// KeyOf returns a key for the values that handlers and middlewares which know
+// nothing of chains look up in the context by key: they find what is set by the
+// returned one, and it finds what they put into the context. It panics if key
+// is nil or cannot be compared, as context.WithValue does.
+func KeyOf[T any](key any) *Key[T] {
+	if key == nil || !reflect.TypeOf(key).Comparable() {
+		panic(fmt.Sprintf("chain: %T cannot be a context's key", key))
+	}
+	k := NewKey[T](fmt.Sprintf("%T", key))
+	k.alias = key
+	return k
+}
+
+func unbox[T any](box any) any { return *box.(*T) }
+
+func wipe[T any](box any) {
+	var zero T
+	*box.(*T) = zero
+}
+
+// Set keeps v under the key for r and all who hold r or derive from it. It
+// reports whether it could: not if no chain is around the caller; see With.
+func (k *Key[T]) Set(r *http.Request, v T) bool {
+	s := nearest(r.Context())
+	if s == nil {
+		return false
+	}
+	k.put(s, v)
+	return true
+}
+
+// With keeps v under the key and returns the request to pass on: r itself in a
+// chain, a copy of it whose context carries the value anywhere else. It is for
+// middlewares that are used in chains and without.
+func (k *Key[T]) With(r *http.Request, v T) *http.Request {
+	if k.Set(r, v) {
+		return r
+	}
+	var key any = k
+	if k.alias != nil {
+		key = k.alias
+	}
+	return r.WithContext(context.WithValue(r.Context(), key, v))
+}
+
+// Value returns what is kept under the key for r, and whether anything is.
+func (k *Key[T]) Value(r *http.Request) (T, bool) { return k.From(r.Context()) }
+
+// From returns what is kept under the key for the request that ctx is of, or
+// derives from, and whether anything is.
+func (k *Key[T]) From(ctx context.Context) (T, bool) {
+	if s := direct(ctx); s != nil {
+		if v, ok := k.get(s); ok {
+			return v, true
+		}
+	}
+	return k.search(ctx)
+}
+
+// search looks where contexts that layers derived look, nearest first.
+func (k *Key[T]) search(ctx context.Context) (T, bool) {
+	if k.alias != nil {
+		v, ok := ctx.Value(k.alias).(T)
+		return v, ok
+	}
+	if s, ok := ctx.Value(stateKey{}).(*State); ok {
+		if v, ok := k.get(s); ok {
+			return v, true
+		}
+	}
+	v, ok := ctx.Value(k).(T)
+	return v, ok
+}
+
+func (k *Key[T]) put(s *State, v T) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cell := s.cell(&k.meta)
+	if !k.boxed {
+		cell.val = v
+		return
+	}
+	box, ok := cell.val.(*T)
+	if !ok {
+		box = new(T)
+		cell.val = box
+	}
+	*box = v
+}
+
+func (k *Key[T]) get(s *State) (v T, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cell := s.find(&k.meta)
+	if cell == nil {
+		return v, false
+	}
+	if k.boxed {
+		return *cell.val.(*T), true
+	}
+	v, _ = cell.val.(T) // a nil interface is no T
+	return v, true
+}
