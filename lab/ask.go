@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
 )
 
 // readyWithin bounds the time from fork to the first correct answer.
@@ -42,10 +43,10 @@ func check(v study.Verify, a answer) error {
 		return fmt.Errorf("status %d, want %d", a.status, want)
 	}
 	if v.Length != nil && a.length != *v.Length {
-		return fmt.Errorf("body of %d bytes, want %d", a.length, *v.Length)
+		return fmt.Errorf("body of %s, want %d", verdict.Count(int(a.length), "byte"), *v.Length)
 	}
 	if v.SHA256 != "" && !strings.EqualFold(a.sha256, v.SHA256) {
-		return fmt.Errorf("body of %d bytes with SHA-256 %s, want %s", a.length, a.sha256, v.SHA256)
+		return fmt.Errorf("body of %s with SHA-256 %s, want %s", verdict.Count(int(a.length), "byte"), a.sha256, v.SHA256)
 	}
 	if a.body != nil && !bytes.Contains(a.body, []byte(v.Contains)) {
 		return fmt.Errorf("body %.80q does not contain %q", a.body, v.Contains)

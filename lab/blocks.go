@@ -132,8 +132,8 @@ func (r *runner) run(ctx context.Context, c study.Cell) error {
 func (r *runner) look(blocks int) (bool, error) {
 	a, err := verdict.Analyse(&record.Run{Dir: r.Dir, Manifest: r.manifest, Trials: r.trials})
 	if err != nil {
-		return false, fmt.Errorf("looking at %d blocks: %w", blocks, err)
+		return false, fmt.Errorf("looking at %s: %w", verdict.Count(blocks, "block"), err)
 	}
-	r.tell(Event{Stage: Looking, Block: blocks, Text: fmt.Sprintf("look at %d blocks: %s", blocks, a.Headline)})
+	r.tell(Event{Stage: Looking, Block: blocks, Text: fmt.Sprintf("look at %s: %s", verdict.Count(blocks, "block"), a.Headline)})
 	return a.Decided(), nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
 )
 
 // maxGenerated bounds what is kept of a generator's output.
@@ -238,7 +239,7 @@ func (g *generation) compare(t *record.Trial) error {
 	}
 	due := g.w.Rate.PerSecond * float64(g.seconds)
 	if math.Abs(float64(len(log))-due) > 1 {
-		t.Invalid = append(t.Invalid, fmt.Sprintf("the server saw %d requests of the %.0f that were due: their intended starts are not known", len(log), due))
+		t.Invalid = append(t.Invalid, fmt.Sprintf("the server saw %s of the %.0f that were due: their intended starts are not known", verdict.Count(len(log), "request"), due))
 		return nil
 	}
 	truth := responses(log, g.w.Rate.PerSecond)

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -82,7 +83,7 @@ func (r *runner) pilotTrial(ctx context.Context, name string, w study.Workload) 
 	}
 	c := res.Counts
 	if c.Unverified > 0 || c.Answered() == 0 {
-		why := fmt.Errorf("%d of %d answers were not as the workload asks", c.Unverified, c.Answered())
+		why := errors.New(unverified(&c))
 		for _, g := range w.Targets {
 			if err := ask(ctx, s.proc.URL(), g); err != nil {
 				why = fmt.Errorf("%s: %w", g.Path, err)

@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 
+	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats"
 )
@@ -13,6 +14,15 @@ const (
 	maxLagShare       = 0.10 // of the response time at the same quantile
 	minAchieved       = 0.98 // of the offered rate
 )
+
+// unverified says how many answers were wrong.
+func unverified(c *load.Counts) string {
+	verb := "were"
+	if c.Unverified == 1 {
+		verb = "was"
+	}
+	return fmt.Sprintf("%d of %s %s not as the workload asks", c.Unverified, verdict.Count(int(c.Answered()), "answer"), verb)
+}
 
 // faults are the reasons for which a trial cannot be trusted.
 func (s *session) faults(res *load.Result) []string {
@@ -31,7 +41,7 @@ func (s *session) faults(res *load.Result) []string {
 	default:
 	}
 	if c.Unverified > 0 {
-		add("%d of %d answers were not as the workload asks", c.Unverified, c.Answered())
+		add("%s", unverified(&c))
 	}
 	if c.Answered() == 0 {
 		add("no request was answered")

@@ -189,8 +189,8 @@ func (p *plan) checkDescriptors() error {
 	const others = 32 // files, loops and the runtime's own
 	limit := sys.DescriptorLimit()
 	if need := uint64(p.opts.Connections) + others; !p.open && need > limit {
-		return fmt.Errorf("%w: %d connections need about %d file descriptors and the limit is %d: raise it with ulimit -n %d or use fewer connections",
-			syscall.EMFILE, p.opts.Connections, need, limit, need)
+		return fmt.Errorf("%w: %s would take about %d file descriptors and the limit is %d: raise it with ulimit -n %d or use fewer connections",
+			syscall.EMFILE, count(p.opts.Connections, "connection"), need, limit, need)
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func (p *plan) checkDescriptors() error {
 // engine keeps to the limit: what finds no stream free waits.
 func (p *plan) checkStreams() error {
 	if o := p.opts; !p.open && o.Protocol == HTTP2 && o.Streams > maxStreams/o.Connections {
-		return fmt.Errorf("%d connections with %d streams each are too many: want at most %d requests in flight", o.Connections, o.Streams, maxStreams)
+		return fmt.Errorf("%s with %s each are too many: want at most %d requests in flight", count(o.Connections, "connection"), count(o.Streams, "stream"), maxStreams)
 	}
 	return nil
 }

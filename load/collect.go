@@ -106,21 +106,21 @@ func (c *conductor) judge(res *Result) {
 	p := c.plan
 	for k, n := range res.Counts.failures() {
 		if n > 0 {
-			warn("%d of %d requests were %v; the first: %w", n, res.Counts.Scheduled, failure(k), p.cause(failure(k)))
+			warn("%s %v; the first: %w", ofRequests(n, res.Counts.Scheduled), failure(k), p.cause(failure(k)))
 		}
 	}
 	if c := res.Counts; c.Answered() > 0 && c.Status[2]+c.Status[3] == 0 && !p.script.expectsStatus() {
-		warn("none of the %d answers was a success (2xx) or a redirection (3xx): check what is asked for", c.Answered())
+		warn("none of %s was a success (2xx) or a redirection (3xx): check what is asked for", count(c.Answered(), "answer"))
 	}
 	if n := res.Counts.Dropped; n > 0 {
-		warn("%d of %d requests were dropped: more than %d would have been in flight, or the run ended before there was a connection for them",
-			n, res.Counts.Scheduled, p.maxFlight)
+		warn("%s dropped: more than %d would have been in flight, or the run ended before there was a connection for them",
+			ofRequests(n, res.Counts.Scheduled), p.maxFlight)
 	}
 	if res.Elapsed > 0 {
 		share := (res.CPU - res.Spun).Seconds() / (res.Elapsed.Seconds() * float64(res.Threads))
 		if share > busyShare {
 			res.Bound = true
-			warn("the generator was busy for %.0f %% of its %d threads' time: the figures may be its own; give it more threads, or CPUs of its own", 100*share, res.Threads)
+			warn("the generator was busy for %.0f %% of the time on %s: the figures may be its own; give it more threads, or CPUs of its own", 100*share, count(res.Threads, "thread"))
 		}
 	}
 	p99 := func(h *hist.Hist) time.Duration { return time.Duration(h.Quantile(0.99)).Round(time.Microsecond) }
@@ -129,8 +129,25 @@ func (c *conductor) judge(res *Result) {
 		res.Bound = true
 		warn("one request in a hundred began %v or more after its intended start: the generator was late; response times count from there, service times do not", late)
 	case lag > lateLag:
-		warn("one request in a hundred began %v or more after its intended start: all %d connections were busy; their wait is in the response times, not in the service times", lag, p.opts.Connections)
+		warn("one request in a hundred began %v or more after its intended start: no connection of %d was free; their wait is in the response times, not in the service times", lag, p.opts.Connections)
 	}
+}
+
+// ofRequests says how many of all requests, with the verb: "1 of 8 requests was".
+func ofRequests(n, all uint64) string {
+	verb := "were"
+	if n == 1 {
+		verb = "was"
+	}
+	return fmt.Sprintf("%d of %s %s", n, count(all, "request"), verb)
+}
+
+// count is a number of things.
+func count[N int | uint64](n N, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // failures are the counts by kind.

@@ -166,7 +166,7 @@ func TestUnverified(t *testing.T) {
 			if r.Counts.Status[4] != 10 || r.Counts.Unverified != 10 {
 				t.Errorf("got %+v, want 10 answers of class 4, none verified", r.Counts)
 			}
-			if len(r.Warnings) == 0 || !strings.Contains(r.Warnings[0].Error(), "none of the 10 answers was a success") {
+			if len(r.Warnings) == 0 || !strings.Contains(r.Warnings[0].Error(), "none of 10 answers was a success") {
 				t.Errorf("got warnings %v, want one that nothing succeeded", r.Warnings)
 			}
 		})
@@ -356,4 +356,24 @@ func TestFeederOnce(t *testing.T) {
 		}
 		mu.Unlock()
 	})
+}
+
+// What is said of one is said in the singular.
+func TestWarningsCountOne(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close() // nobody listens there now
+	for n, want := range map[int64]string{1: "1 of 1 request was refused", 2: "2 of 2 requests were refused"} {
+		r, err := load.Run(context.Background(), load.Options{
+			Requests: n, Connections: 1, Targets: []load.Target{{URL: "http://" + l.Addr().String() + "/"}},
+		})
+		if r == nil || err == nil {
+			t.Fatalf("%d requests to nobody: got %v, %v; want a result and an error", n, r, err)
+		}
+		if len(r.Warnings) == 0 || !strings.HasPrefix(r.Warnings[0].Error(), want) {
+			t.Errorf("got warnings %v, want one that begins with %q", r.Warnings, want)
+		}
+	}
 }

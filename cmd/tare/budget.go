@@ -17,9 +17,17 @@ func warnTooFew(t *terminal, s *study.Study, blocks int) {
 	at := s.LooksUpTo(blocks)
 	last := len(at) - 1
 	if least := leastBlocks(s, at, last); at[last] < least {
-		fmt.Fprintf(t.err, "%d blocks are too few to decide whatever the effect: %d are needed to tell %d arms apart\n",
-			at[last], least, 1+family(s))
+		fmt.Fprintf(t.err, "%s too few to decide whatever the effect: %d are needed to tell %d arms apart\n",
+			areMany(at[last], "block"), least, 1+family(s))
 	}
+}
+
+// areMany is a number of things with its verb.
+func areMany(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun + " is"
+	}
+	return fmt.Sprintf("%d %ss are", n, noun)
 }
 
 // leastBlocks is the number of blocks without which no effect is ever told

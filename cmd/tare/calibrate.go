@@ -90,7 +90,7 @@ func (c *calibrateCmd) print(t *terminal, cal calibration) error {
 	if c.JSON {
 		return t.json(cal)
 	}
-	fmt.Fprintf(t.out, "Noise floor of this machine over %d blocks, kept until %s:\n", cal.Blocks,
+	fmt.Fprintf(t.out, "Noise floor of this machine over %s, kept until %s:\n", count(uint64(cal.Blocks), "block"),
 		cal.When.Add(floorKept).Format(time.DateOnly))
 	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
 	for _, m := range study.Metrics() {

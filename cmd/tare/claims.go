@@ -65,7 +65,7 @@ func (c *claimsCmd) table(t *terminal, rows []claimRow) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(t.out, "\n%d claims", len(rows))
+	fmt.Fprintf(t.out, "\n%s", count(uint64(len(rows)), "claim"))
 	for _, r := range rows {
 		if n := counts[r.State]; n > 0 {
 			fmt.Fprintf(t.out, ", %d %s", n, r.State)

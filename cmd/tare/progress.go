@@ -27,7 +27,7 @@ func (p *progress) show(e lab.Event) {
 	case lab.Running:
 		p.last = e
 		if !p.t.live && !p.drawn {
-			fmt.Fprintf(p.t.err, "%d trials planned, about %s\n", e.Trials, e.Left.Round(time.Second))
+			fmt.Fprintf(p.t.err, "%s planned, about %s\n", count(uint64(e.Trials), "trial"), e.Left.Round(time.Second))
 			p.drawn = true
 		}
 		p.line(p.look)

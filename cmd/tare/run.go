@@ -151,8 +151,8 @@ func atMost(s *study.Study, blocks int) time.Duration {
 func (c *runCmd) plan(t *terminal, s *study.Study) {
 	looks := s.LooksUpTo(c.Blocks)
 	last := looks[len(looks)-1]
-	fmt.Fprintf(t.out, "%s: at most %d blocks of %d trials, about %s; looks at %v; seed %d\n",
-		s.Name, last, s.CellsPerBlock(), atMost(s, c.Blocks).Round(time.Second), looks, c.Seed)
+	fmt.Fprintf(t.out, "%s: at most %s of %s, about %s; looks at %v; seed %d\n",
+		s.Name, count(uint64(last), "block"), count(uint64(s.CellsPerBlock()), "trial"), atMost(s, c.Blocks).Round(time.Second), looks, c.Seed)
 	plan := study.NewPlan(s, c.Seed, last)
 	for b := range last {
 		fmt.Fprintf(t.out, "block %d:", b+1)

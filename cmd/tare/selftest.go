@@ -86,7 +86,7 @@ func (c *selftestCmd) Run(ctx context.Context, t *terminal) error {
 		if err := result.add(a); err != nil {
 			return err
 		}
-		fmt.Fprintf(t.err, "A/A study %d of %d: %s; so far %d intervals exclude no difference, %d verdicts\n", i+1, c.Studies,
+		fmt.Fprintf(t.err, "A/A study %d of %d: %s; so far intervals that exclude no difference: %d, verdicts: %d\n", i+1, c.Studies,
 			unit.Change(result.Effects[i]), result.Excluding, result.Verdicts)
 		run.Seed++
 	}

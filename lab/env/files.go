@@ -1,6 +1,7 @@
 package env
 
 import (
+	"fmt"
 	"io"
 	"io/fs"
 	"slices"
@@ -125,4 +126,12 @@ func counted(list string) int {
 		n += int(to-from) + 1
 	}
 	return n
+}
+
+// count is a number of things.
+func count(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }

@@ -48,7 +48,7 @@ func swap(s *survey) Fact {
 	switch moved := s.after.swapped - s.before.swapped; {
 	case moved > 0:
 		f.Verdict = Disturbs
-		f.Value += fmt.Sprintf(", %d pages moved in the last second", moved)
+		f.Value += ", " + count(moved, "page") + " moved in the last second"
 	case used > 0:
 		f.Verdict = Note
 	}

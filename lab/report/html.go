@@ -146,7 +146,7 @@ func load(a *verdict.Analysis, w study.Workload) string {
 		parts = append(parts, unit.Number(float64(w.Connections))+" connections")
 	}
 	if out := a.Workload(w.Name); out != nil {
-		parts = append(parts, fmt.Sprintf("%d blocks", out.Blocks))
+		parts = append(parts, verdict.Count(out.Blocks, "block"))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -159,7 +159,7 @@ func glance(a *verdict.Analysis) []pair {
 	case a.Decided():
 		state = "decided"
 	case p.Needs > 0 && p.Needs <= verdict.MostWorthwhile:
-		state = fmt.Sprintf("not decided, about %d more blocks", p.Needs)
+		state = "not decided, about " + verdict.Count(p.Needs, "more block")
 	}
 	all := []pair{{"state", state}, {"blocks", fmt.Sprint(p.Blocks)}, {"trials that count", fmt.Sprintf("%d of %d", a.Trials.Valid, a.Trials.Total)}}
 	if m := a.Primary(); m != nil && m.FloorBy != "" {

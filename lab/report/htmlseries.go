@@ -7,6 +7,7 @@ import (
 
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/report/chart"
+	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -105,7 +106,7 @@ func course(t *record.Trial) []point {
 type extents struct{ rate, p99 chart.Extent }
 
 func (c *courses) panel(class, arm string, x chart.Axis, e extents) seriesPanel {
-	p := seriesPanel{Class: class, Arm: arm, Trials: fmt.Sprintf("%d of %d trials count", len(c.valid), len(c.valid)+len(c.invalid))}
+	p := seriesPanel{Class: class, Arm: arm, Trials: counted(len(c.valid), len(c.valid)+len(c.invalid))}
 	y := e.rate.Axis(0.05, seriesHeight)
 	y.Lo = 0
 	p.Rate = c.draw(class, x, y, func(p point) float64 { return p.rate })
@@ -121,6 +122,15 @@ func (c *courses) panel(class, arm string, x chart.Axis, e extents) seriesPanel 
 		p.P99.Y = append(p.P99.Y, chart.Tick{At: seriesHeight - z.At(math.Log(v)), Text: unit.Format(v, unit.Nanoseconds)})
 	}
 	return p
+}
+
+// counted says how many trials count.
+func counted(valid, all int) string {
+	verb := "count"
+	if valid == 1 {
+		verb = "counts"
+	}
+	return fmt.Sprintf("%d of %s %s", valid, verdict.Count(all, "trial"), verb)
 }
 
 // draw draws one value of the points.

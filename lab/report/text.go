@@ -228,8 +228,8 @@ func notesOf(m *verdict.Metric) []string {
 		notes = append(notes, ranks(m.Ranking))
 	}
 	if s := m.Slope; s != nil && s.N > 0 {
-		notes = append(notes, fmt.Sprintf("slope over %s: %s a step, %s interval %s (%d blocks)", strings.Join(s.Arms, ", "),
-			verdict.ShowSigned(m.Metric, s.Slope), verdict.Confidence(s.Alpha), verdict.SpanSigned(m.Metric, s.Interval), s.N))
+		notes = append(notes, fmt.Sprintf("slope over %s: %s a step, %s interval %s (%s)", strings.Join(s.Arms, ", "),
+			verdict.ShowSigned(m.Metric, s.Slope), verdict.Confidence(s.Alpha), verdict.SpanSigned(m.Metric, s.Interval), verdict.Count(s.N, "block")))
 		notes = append(notes, messages(s.Warnings)...)
 	}
 	return notes
@@ -238,7 +238,7 @@ func notesOf(m *verdict.Metric) []string {
 // ranks writes places as intervals, tier by tier.
 func ranks(r *verdict.Ranking) string {
 	if r.Needs > 0 {
-		return fmt.Sprintf("ranks: %d arms take %d blocks to be told apart", len(r.Ranks), r.Needs)
+		return fmt.Sprintf("ranks: %s take %s to be told apart", verdict.Count(len(r.Ranks), "arm"), verdict.Count(r.Needs, "block"))
 	}
 	tiers := map[int][]string{}
 	most, told := 1, false

@@ -59,7 +59,7 @@ func design(a *verdict.Analysis) string {
 	if m.Study.Twin {
 		text += " run twice a block"
 	}
-	text += fmt.Sprintf("; seed %d; %d blocks, looks at %s", m.Seed, a.Progress().Blocks, strings.Join(looks, ", "))
+	text += fmt.Sprintf("; seed %d; %s, looks at %s", m.Seed, verdict.Count(a.Progress().Blocks, "block"), strings.Join(looks, ", "))
 	switch m.Outcome {
 	case "":
 		return text + "; not finished"

@@ -91,7 +91,7 @@ func (c *Claim) sum() {
 		}
 		return nil
 	}
-	of := fmt.Sprintf("%d of %s", count(decisive, Confirmed), plural(judged(decisive), "check"))
+	of := fmt.Sprintf("%d of %s", count(decisive, Confirmed), Count(judged(decisive), "check"))
 	if f := first(decisive, Contradicted); f != nil {
 		c.Verdict = Contradicted
 		c.Sentence = "It does not hold here: " + f.Reason + "."
@@ -125,7 +125,7 @@ func (c *Claim) sum() {
 		c.Sentence = fmt.Sprintf("It holds here (%s).", of)
 	}
 	if n := count(decisive, NotComparable); n > 0 {
-		c.Sentence += fmt.Sprintf(" %s could not be judged.", capital(plural(n, "check")))
+		c.Sentence += fmt.Sprintf(" %s could not be judged.", capital(Count(n, "check")))
 	}
 }
 
@@ -146,5 +146,5 @@ func more(needs int) string {
 	if needs <= 0 || needs > MostWorthwhile {
 		return ""
 	}
-	return fmt.Sprintf("; about %s would", plural(needs, "more block"))
+	return fmt.Sprintf("; about %s would", Count(needs, "more block"))
 }

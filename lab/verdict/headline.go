@@ -16,7 +16,7 @@ func (a *Analysis) headline() string {
 	p := a.Manifest.Study.Primary
 	if len(a.primary) == 0 {
 		if t := a.Trials; t.Total > 0 && t.Valid == 0 {
-			return fmt.Sprintf("Nothing is decided: none of %s counts, most often because %s.", plural(t.Total, "trial"), t.Invalid[0].Reason)
+			return fmt.Sprintf("Nothing is decided: none of %s counts, most often because %s.", Count(t.Total, "trial"), t.Invalid[0].Reason)
 		}
 		return fmt.Sprintf("Nothing is decided: no valid pair of trials for %s in workload %s yet.", p.Metric, p.Workload)
 	}
@@ -75,7 +75,7 @@ func (a *Analysis) tell(c *Comparison) string {
 		return fmt.Sprintf("%s against %s is %s (%s); %s", subject, control, c.Note, c.size(), c.needText())
 	case c.Verdict == stats.Inconclusive:
 		return fmt.Sprintf("%s cannot be told from %s after %s (%s); %s", subject, control,
-			plural(c.N, "block"), c.sizeAlone(), c.needText())
+			Count(c.N, "block"), c.sizeAlone(), c.needText())
 	}
 	way := "higher"
 	if c.Effect.Effect < 0 {
@@ -105,7 +105,7 @@ func (c *Comparison) needText() string {
 	if c.Needs > MostWorthwhile {
 		return "no reasonable number of blocks would decide"
 	}
-	return fmt.Sprintf("about %s would decide", plural(c.Needs, "more block"))
+	return fmt.Sprintf("about %s would decide", Count(c.Needs, "more block"))
 }
 
 // MostWorthwhile is the number of further blocks beyond which asking for them
@@ -167,8 +167,8 @@ func (a *Analysis) count() string {
 			bottom = c
 		}
 	}
-	text := fmt.Sprintf("%s: of %d arms %d are higher than %s, %d lower, %d no different, %d undecided",
-		titled(m), len(a.primary), higher, a.Called(a.primary[0].Against), lower, same, open)
+	text := fmt.Sprintf("%s: of %s %d %s higher than %s, %d lower, %d no different, %d undecided",
+		titled(m), Count(len(a.primary), "arm"), higher, are(higher), a.Called(a.primary[0].Against), lower, same, open)
 	if bottom != nil && lower > 0 {
 		text += fmt.Sprintf("; lowest %s (%s)", a.Called(bottom.Arm), bottom.Figure())
 	}

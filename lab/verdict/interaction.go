@@ -51,7 +51,7 @@ func (an *analyser) interaction(r *CheckResult, w *Workload, m *Metric) {
 func interactionFinding(r *CheckResult, c stats.Comparison, sign, band float64) Finding {
 	sum := strings.Join(r.Check.Plus, " and ")
 	said := fmt.Sprintf("%s differs by %s from the sum of %s (%s, %s)", r.Check.Arm, ShowSigned(r.Metric, c.Effect), sum,
-		SpanSigned(r.Metric, c.Interval), plural(c.N, "block"))
+		SpanSigned(r.Metric, c.Interval), Count(c.N, "block"))
 	switch c.Verdict {
 	case stats.Inconclusive:
 		return Finding{Verdict: Inconclusive, Reason: said, Needs: c.Needs}

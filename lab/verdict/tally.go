@@ -83,14 +83,14 @@ func (a *Analysis) caveats() []error {
 		add("no noise floor is known: the study has no twin and this machine is not calibrated (tare calibrate); effects are held against the threshold alone")
 	}
 	if n := a.Progress().Blocks; n > 0 && !slices.ContainsFunc(a.looks, func(l stats.Look) bool { return l.Blocks == n }) {
-		add("%d blocks are no planned look: judged at the level of the look at %d", n, lookAt(a.looks, n).Blocks)
+		add("%s %s no planned look: judged at the level of the look at %s", Count(n, "block"), are(n), Count(lookAt(a.looks, n).Blocks, "block"))
 	}
 	if a.Trials.Drifted > 0 {
-		add("%d of %d valid trials were not steady", a.Trials.Drifted, a.Trials.Valid)
+		add("not steady: %d of %s", a.Trials.Drifted, Count(a.Trials.Valid, "valid trial"))
 	}
 	for _, w := range a.Workloads {
 		if arms := incomplete(&w); len(arms) > 0 {
-			add("workload %s: fewer than its %d blocks for %s", w.Name, w.Blocks, strings.Join(arms, ", "))
+			add("workload %s: fewer than its %s for %s", w.Name, Count(w.Blocks, "block"), strings.Join(arms, ", "))
 		}
 	}
 	for _, c := range a.primary {

@@ -305,6 +305,10 @@ func TestLooks(t *testing.T) {
 		}
 	}
 	u := base()
+	u.blocks = 1
+	if got, want := texts(analyse(t, u.run()).Warnings), "1 block is no planned look: judged at the level of the look at 8 blocks"; !slices.Contains(got, want) {
+		t.Errorf("1 block: got warnings %q, want %q", got, want)
+	}
 	u.study.Looks = []int{2}
 	if _, err := verdict.Analyse(u.run()); err == nil {
 		t.Error("a look that can never decide: got no error")

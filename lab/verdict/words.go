@@ -90,7 +90,7 @@ func Confidence(alpha float64) string { return fmt.Sprintf("%.4g %%", 100*(1-alp
 // size says the effect with its interval, such as "+2.1 %, 99 % interval +1.2
 // to +3.0 %, 8 blocks".
 func (c *Comparison) size() string {
-	return c.sizeAlone() + ", " + plural(c.N, "block")
+	return c.sizeAlone() + ", " + Count(c.N, "block")
 }
 
 func (c *Comparison) sizeAlone() string {
@@ -138,11 +138,20 @@ func changes(i stats.Interval) string {
 	return strings.TrimSuffix(unit.Change(i.Lo), " %") + " to " + unit.Change(i.Hi)
 }
 
-func plural(n int, noun string) string {
+// Count is a number of things, such as "1 block" or "8 blocks".
+func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// are is the verb after a number of things.
+func are(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
 }
 
 // titled is a metric's title as the subject of a sentence: "response time,
