@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,5 +61,34 @@ func TestCompareSaysWhyNot(t *testing.T) {
 				t.Errorf("got %v and %d bytes, want %q and none", err, b.Len(), tc.want)
 			}
 		})
+	}
+}
+
+// Runs too short for any interval are not compared, whichever of the two it is.
+func TestCompareTakesBlocks(t *testing.T) {
+	shortened := func(seed uint64, blocks int) *record.Run {
+		r := synthetic(seed)
+		r.Trials = slices.DeleteFunc(r.Trials, func(tr record.Trial) bool { return tr.Block >= blocks })
+		return r
+	}
+	first, second := synthetic(1).Manifest.ID, synthetic(2).Manifest.ID
+	for _, tc := range []struct {
+		name string
+		a, b int
+		want string // "": they are compared
+	}{
+		{"both", 1, 2, "workload half: run " + first + " has 1 block and run " + second + " has 2 blocks; a change has an interval from 8 blocks in each run on"},
+		{"the first", 7, 8, "workload half: run " + first + " has 7 blocks; a change has an interval from 8 blocks"},
+		{"the second", 8, 1, "workload half: run " + second + " has 1 block; a change has an interval from 8 blocks"},
+		{"none", 8, 8, ""},
+	} {
+		var b strings.Builder
+		err := report.Compare(&b, analyse(t, shortened(1, tc.a)), analyse(t, shortened(2, tc.b)), report.TextOptions{})
+		switch {
+		case tc.want == "" && err != nil:
+			t.Errorf("%s: %v", tc.name, err)
+		case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want) || b.Len() > 0):
+			t.Errorf("%s: got %v and %d bytes, want %q and none", tc.name, err, b.Len(), tc.want)
+		}
 	}
 }

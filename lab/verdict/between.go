@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/stats"
@@ -51,7 +52,8 @@ func (x *Across) Range() string {
 
 // Between compares the arms that two runs have in common. It goes only through
 // a shared control: the same program by its build ID, under the same
-// workloads, on equal terms. Where there is none, the error says why not.
+// workloads, on equal terms, over blocks enough for a change to have an interval.
+// Where that is not so, the error says what is missing.
 func Between(first, second *Analysis) ([]Across, error) {
 	if err := sharedControl(first, second); err != nil {
 		return nil, fmt.Errorf("comparing runs %s and %s: %w", first.Manifest.ID, second.Manifest.ID, err)
@@ -63,7 +65,11 @@ func Between(first, second *Analysis) ([]Across, error) {
 		if other == nil {
 			continue
 		}
-		if err := sameTerms(first, second, w, other); err != nil {
+		err := sameTerms(first, second, w, other)
+		if err == nil {
+			err = enoughBlocks(first, second, w, other)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("comparing runs %s and %s: workload %s: %w", first.Manifest.ID, second.Manifest.ID, w.Name, err)
 		}
 		for j := range w.Metrics {
@@ -110,6 +116,24 @@ func sameTerms(first, second *Analysis, a, b *Workload) error {
 		return fmt.Errorf("its trials had different lengths (%v and %v measured)", p.MeasureOr(), q.MeasureOr())
 	}
 	return nil
+}
+
+// enoughBlocks says which run has too few blocks for any change to be told.
+func enoughBlocks(first, second *Analysis, a, b *Workload) error {
+	least := stats.BlocksForFamily(1, min(a.Alpha, b.Alpha))
+	var short []string
+	for _, r := range []struct {
+		run    *Analysis
+		blocks int
+	}{{first, a.Blocks}, {second, b.Blocks}} {
+		if r.blocks < least {
+			short = append(short, fmt.Sprintf("run %s has %s", r.run.Manifest.ID, Count(r.blocks, "block")))
+		}
+	}
+	if len(short) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s; a change has an interval from %s in each run on", strings.Join(short, " and "), Count(least, "block"))
 }
 
 func across(m, n *Metric, alpha float64) []Across {
