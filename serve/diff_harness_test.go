@@ -54,6 +54,7 @@ type exchange struct {
 	methods string        // methods of the requests in send, to frame their answers; "": the first word of send
 	talk    func(*client) // nil: send, read the answers, end
 	by      []carriage    // nil: all of them
+	logs    int           // entries that the log must get; they may come after the last byte
 	row     string        // row of testdata/differences.md that signs a difference
 	want    string        // with row: what serve's wire must hold
 	wantNot string        // with row: what serve's wire must not hold
@@ -88,8 +89,8 @@ func (o outcome) diff(p outcome) []string {
 
 // visible shows line ends and bytes outside ASCII, a line at a time.
 func visible(s string) string {
-	if len(s) > 4000 {
-		s = s[:2000] + fmt.Sprintf("…(%d bytes left out)…", len(s)-4000) + s[len(s)-2000:]
+	if len(s) > 2000 {
+		s = s[:500] + fmt.Sprintf("…(%d bytes left out)…", len(s)-1000) + s[len(s)-500:]
 	}
 	var b strings.Builder
 	for line := range strings.Lines(s) {
@@ -163,6 +164,9 @@ func (x exchange) hold(t *testing.T, s side, by carriage) outcome {
 		c.end()
 	}
 	j.settle(t)
+	if x.logs > 0 {
+		eventually(t, "the log", func() bool { return strings.Count(j.log.String(), "\n") >= x.logs })
+	}
 	c.Close()
 	run.stop(t)
 	mask := strings.NewReplacer(c.LocalAddr().String(), "CLIENT", c.RemoteAddr().String(), "SERVER")

@@ -1,0 +1,216 @@
+package serve_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestDiffKeepAlive compares when a connection is kept for another request.
+func TestDiffKeepAlive(t *testing.T) {
+	var table []exchange
+	for _, version := range []string{"1.1", "1.0"} {
+		for _, token := range []string{
+			"", "close", "keep-alive", "Keep-Alive", "CLOSE", "close, keep-alive", "keep-alive, close", "x, keep-alive",
+			"x", "closed", "upgrade", "keep-alive\r\nConnection: close", "", "\"close\"", " close ,",
+		} {
+			line := ""
+			if token != "" {
+				line = "Connection: " + token + "\r\n"
+			}
+			table = append(table,
+				exchange{name: version + " " + token, send: "GET / HTTP/" + version + "\r\nHost: a\r\n" + line + "\r\n"},
+				exchange{name: version + " flushed " + token, handler: flushed("a", "b"), send: "GET / HTTP/" + version + "\r\nHost: a\r\n" + line + "\r\n"})
+		}
+	}
+	off := func(hs *http.Server, _ *journal) { hs.SetKeepAlivesEnabled(false) }
+	table = append(table,
+		exchange{name: "disabled", send: request("/"), config: off},
+		exchange{name: "disabled 1.0", send: "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", config: off},
+		exchange{name: "disabled, keep-alive by handler", send: request("/"), config: off, handler: with(writes("x"), "Connection", "keep-alive")},
+		exchange{name: "1.2", send: "GET / HTTP/1.2\r\nHost: a\r\n\r\n"},
+		exchange{name: "proxy connection", send: request("/", "Proxy-Connection: close")},
+	)
+	agree(t, table)
+}
+
+// flushed writes each part and flushes it.
+func flushed(parts ...string) act {
+	return func(j *journal, w http.ResponseWriter, _ *http.Request) {
+		for _, p := range parts {
+			io.WriteString(w, p)
+			j.note("flush %s", class(http.NewResponseController(w).Flush()))
+		}
+	}
+}
+
+// TestDiffPipeline compares requests that arrive together.
+func TestDiffPipeline(t *testing.T) {
+	get := func(path string) string { return request(path) }
+	closing := "GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+	agree(t, []exchange{
+		{name: "two", send: get("/1") + get("/2"), methods: "GET GET"},
+		{name: "sixteen", send: strings.Repeat(get("/n"), 16), methods: strings.Repeat("GET ", 16)},
+		{name: "with bodies", send: post("one") + post("two") + get("/3"), methods: "POST POST GET"},
+		{name: "chunked between", send: get("/1") + "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" + get("/3"), methods: "GET POST GET"},
+		{name: "head between", send: get("/1") + "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n" + get("/3"), methods: "GET HEAD GET"},
+		{name: "after close", send: closing + get("/never"), methods: "GET"},
+		{name: "broken second", send: get("/1") + "BROKEN\r\n\r\n", methods: "GET GET"},
+		{name: "bodies unread", send: post("one") + post("two") + get("/3"), methods: "POST POST GET", handler: writes("x")},
+		{name: "large answers", send: strings.Repeat(get("/n"), 4), methods: "GET GET GET GET", handler: writes(strings.Repeat("x", 100<<10))},
+		{name: "end of sending", talk: func(c *client) { c.send(get("/1") + get("/2")); c.finish() }, by: []carriage{whole, bytewise}},
+		{name: "context while the next waits", send: get("/1") + get("/2"), methods: "GET GET", handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			j.note("%s %v", r.URL.Path, r.Context().Err())
+			flushed("a")(j, w, r)
+			j.note("%s %v", r.URL.Path, r.Context().Err())
+		}},
+	})
+}
+
+// TestDiffExpect compares 100-continue.
+func TestDiffExpect(t *testing.T) {
+	head := func(lines ...string) string {
+		return "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n" + joinLines(lines) + "\r\n"
+	}
+	expect := "Expect: 100-continue"
+	patient := func(c *client) {
+		c.send(head(expect))
+		c.until("100 Continue\r\n\r\n")
+		c.send("hello")
+		c.answer("POST")
+		c.end()
+	}
+	agree(t, []exchange{
+		{name: "waits for it", talk: patient},
+		{name: "does not wait", send: head(expect) + "hello"},
+		{name: "without a body", send: "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n" + expect + "\r\n\r\n"},
+		{name: "get", send: request("/", expect)},
+		{name: "in 1.0", send: "POST / HTTP/1.0\r\nContent-Length: 5\r\n" + expect + "\r\n\r\nhello"},
+		{name: "mixed case", send: head("expect: 100-Continue") + "hello"},
+		{name: "another expectation", send: head("Expect: miracle") + "hello"},
+		{name: "list of expectations", send: head("Expect: 100-continue, x") + "hello"},
+		{name: "body never read", send: head(expect), handler: writes("no")},
+		{name: "refused", send: head(expect), handler: status(413, writes("no"))},
+		{name: "body never read but sent", send: head(expect) + "hello", handler: writes("no")},
+		{name: "flushed before reading", send: head(expect) + "hello", handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			flushed("a")(j, w, r)
+			body, err := io.ReadAll(r.Body)
+			j.note("body %q %s", body, class(err))
+		}},
+		{name: "head before reading", send: head(expect) + "hello", handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(200)
+			body, err := io.ReadAll(r.Body)
+			j.note("body %q %s", body, class(err))
+			io.WriteString(w, "x")
+		}},
+		{name: "continue by handler", talk: func(c *client) {
+			c.send(head(expect))
+			c.until("100 Continue\r\n\r\n")
+			c.send("hello")
+			c.answer("POST")
+			c.end()
+		}, handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(100)
+			body, err := io.ReadAll(r.Body)
+			j.note("body %q %s", body, class(err))
+		}},
+		{name: "chunked", talk: func(c *client) {
+			c.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n" + expect + "\r\n\r\n")
+			c.until("100 Continue\r\n\r\n")
+			c.send("3\r\nabc\r\n0\r\n\r\n")
+			c.answer("POST")
+			c.end()
+		}},
+		{name: "closed unread", send: head(expect) + "hello", handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			j.note("close %s", class(r.Body.Close()))
+			n, err := r.Body.Read(make([]byte, 8))
+			j.note("read %d %s", n, class(err))
+		}},
+		{name: "answer known early", talk: func(c *client) {
+			c.send(head(expect))
+			c.answer("POST")
+			c.end()
+		}, handler: func(j *journal, w http.ResponseWriter, r *http.Request) { http.Error(w, "no", http.StatusForbidden) }},
+	})
+}
+
+// TestDiffUnreadBody compares what becomes of a body that the handler left.
+func TestDiffUnreadBody(t *testing.T) {
+	kib := func(n int) string { return strings.Repeat("b", n<<10) }
+	chunk := func(body string) string {
+		return "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + hex(len(body)) + "\r\n" + body + "\r\n0\r\n\r\n"
+	}
+	some := func(j *journal, w http.ResponseWriter, r *http.Request) {
+		n, err := io.ReadFull(r.Body, make([]byte, 10))
+		j.note("read %d %s", n, class(err))
+		io.WriteString(w, "x")
+	}
+	limited := func(limit int64) act {
+		return func(j *journal, w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+			j.note("read %d %s", len(body), class(err))
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+			}
+		}
+	}
+	upload := []carriage{whole, encrypted}
+	table := []exchange{
+		{name: "closed by handler", send: post(kib(1)), handler: func(j *journal, w http.ResponseWriter, r *http.Request) { j.note("%s", class(r.Body.Close())) }},
+		{name: "replaced by handler", send: post(kib(1)), handler: func(j *journal, w http.ResponseWriter, r *http.Request) { r.Body = http.NoBody }},
+		{name: "within MaxBytesReader", send: post("hello"), handler: limited(5)},
+		{name: "beyond MaxBytesReader", send: post("hello!"), handler: limited(5)},
+		{name: "beyond MaxBytesReader chunked", send: chunk("hello!"), handler: limited(5)},
+		{name: "far beyond MaxBytesReader", send: post(kib(300)), handler: limited(5), by: upload},
+		{name: "promised and not sent", send: "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n", handler: writes("x")},
+		{name: "promised and not sent, flushed", send: "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n", handler: flushed("x")},
+		{name: "full duplex unread", send: post(kib(1)), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			j.note("%s", class(http.NewResponseController(w).EnableFullDuplex()))
+			flushed("x")(j, w, r)
+		}},
+		{name: "connection closing", send: post(kib(1), "Connection: close"), handler: writes("x")},
+		{name: "trailers behind", send: "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX: y\r\n\r\n", handler: writes("x")},
+		{name: "broken chunk behind", send: "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", handler: writes("x")},
+	}
+	for _, n := range []int{1, 100, 255, 256, 300} {
+		table = append(table,
+			exchange{name: itoa(n) + " KiB", send: post(kib(n)), handler: writes("x"), by: upload},
+			exchange{name: itoa(n) + " KiB chunked", send: chunk(kib(n)), handler: writes("x"), by: upload},
+			exchange{name: itoa(n) + " KiB partly read", send: post(kib(n)), handler: some, by: upload},
+			exchange{name: itoa(n) + " KiB chunked partly read", send: chunk(kib(n)), handler: some, by: upload},
+			exchange{name: itoa(n) + " KiB flushed", send: post(kib(n)), handler: flushed("x"), by: upload})
+	}
+	agree(t, table)
+}
+
+// TestDiffTimeouts compares what a client gets that is too slow. The times are
+// short and nothing depends on how long they really take.
+func TestDiffTimeouts(t *testing.T) {
+	short := 50 * time.Millisecond
+	set := func(f func(*http.Server)) func(*http.Server, *journal) {
+		return func(hs *http.Server, _ *journal) { f(hs) }
+	}
+	silent := func(sent string) func(*client) {
+		return func(c *client) { c.send(sent); c.drain() }
+	}
+	agree(t, []exchange{
+		{name: "no head", talk: silent(""), config: set(func(s *http.Server) { s.ReadHeaderTimeout = short })},
+		{name: "half a head", talk: silent("GET / HT"), config: set(func(s *http.Server) { s.ReadHeaderTimeout = short })},
+		{name: "half a head, ReadTimeout", talk: silent("GET / HTTP/1.1\r\nHost: a\r\n"), config: set(func(s *http.Server) { s.ReadTimeout = short })},
+		{name: "half a body", talk: silent("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhe"), config: set(func(s *http.Server) { s.ReadTimeout = short })},
+		{name: "half a chunked body", talk: silent("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe"), config: set(func(s *http.Server) { s.ReadTimeout = short })},
+		{name: "idle", talk: silent(request("/")), config: set(func(s *http.Server) { s.IdleTimeout = short })},
+		{name: "idle by ReadTimeout", talk: silent(request("/")), config: set(func(s *http.Server) { s.ReadTimeout = short })},
+		{name: "unread body never comes", talk: silent("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhe"), handler: writes("x"), config: set(func(s *http.Server) { s.ReadTimeout = short })},
+	})
+}
+
+func hex(n int) string {
+	const digits = "0123456789abcdef"
+	if n < 16 {
+		return digits[n : n+1]
+	}
+	return hex(n/16) + digits[n%16:n%16+1]
+}
