@@ -7,6 +7,9 @@
 //	ten     ten routes of a small service
 //	github  the 203 routes of the GitHub API that router benchmarks have used since 2013
 //
+// and two that are made to any size: [Service], where all kinds of routes stand
+// together, and [OfKind], where one kind stands alone.
+//
 // What a route answers follows from the route, so that arms can be held to the
 // same bytes: GET /ping answers [Pong], a route with parameters their values
 // joined by commas, any other its path, and a path without a route the status
@@ -20,6 +23,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -33,40 +37,95 @@ const (
 
 // Route is one row of a table.
 type Route struct {
-	Method  string
-	Pattern string // such as /users/{id}; /{$} is the root alone
+	Method string
+	// Pattern is such as /users/{id}. /{$} is the root alone, {name...} what is
+	// left of the path, and {name:expr} a parameter whose values are all of an
+	// expression, which ServeMux does not know.
+	Pattern string
+}
+
+// segment is the part of a pattern between two slashes.
+type segment struct {
+	text string // as in the pattern
+	name string // of the parameter; "" = the segment is fixed
+	expr string // that the parameter's values match; "" = any
+	rest bool   // the parameter is what is left of the path
+}
+
+func (r Route) segments() []segment {
+	parts := strings.Split(strings.TrimSuffix(r.Pattern, "{$}"), "/")
+	segs := make([]segment, len(parts))
+	for i, text := range parts {
+		segs[i].text = text
+		name, ok := strings.CutPrefix(text, "{")
+		if !ok {
+			continue
+		}
+		name, segs[i].rest = strings.CutSuffix(strings.TrimSuffix(name, "}"), "...")
+		segs[i].name, segs[i].expr, _ = strings.Cut(name, ":")
+	}
+	return segs
+}
+
+// spell joins the segments, each as the function writes it.
+func (r Route) spell(write func(segment) string) string {
+	segs := r.segments()
+	parts := make([]string, len(segs))
+	for i, seg := range segs {
+		parts[i] = seg.text
+		if seg.name != "" {
+			parts[i] = write(seg)
+		}
+	}
+	return strings.Join(parts, "/")
 }
 
 // Params returns the names of the pattern's parameters, in order; nil if it
 // has none.
 func (r Route) Params() []string {
 	var names []string
-	for seg := range strings.SplitSeq(r.Path(), "/") {
-		if name, ok := param(seg); ok {
-			names = append(names, name)
+	for _, seg := range r.segments() {
+		if seg.name != "" {
+			names = append(names, seg.name)
 		}
 	}
 	return names
 }
 
-// Path returns the pattern for frameworks that write parameters as {id} and
-// match the root exactly.
-func (r Route) Path() string { return strings.TrimSuffix(r.Pattern, "{$}") }
-
-// Colon returns the pattern for frameworks that write parameters as :id.
-func (r Route) Colon() string {
-	segs := strings.Split(r.Path(), "/")
-	for i, seg := range segs {
-		if name, ok := param(seg); ok {
-			segs[i] = ":" + name
+// Path returns the pattern for frameworks that write parameters as {id} or
+// {id:expr}, what is left of a path as *, and match the root exactly.
+func (r Route) Path() string {
+	return r.spell(func(seg segment) string {
+		if seg.rest {
+			return "*"
 		}
-	}
-	return strings.Join(segs, "/")
+		return seg.text
+	})
 }
 
-func param(segment string) (name string, ok bool) {
-	name, ok = strings.CutPrefix(segment, "{")
-	return strings.TrimSuffix(name, "}"), ok
+// Colon returns the pattern for frameworks that write parameters as :id, what is
+// left of a path as *name, and have no expressions.
+func (r Route) Colon() string {
+	return r.spell(func(seg segment) string {
+		if seg.rest {
+			return "*" + seg.name
+		}
+		return ":" + seg.name
+	})
+}
+
+// Expr returns the regular expression of the paths that match, with a group for
+// each parameter.
+func (r Route) Expr() string {
+	return "^" + r.spell(func(seg segment) string {
+		switch {
+		case seg.rest:
+			return "(.*)"
+		case seg.expr != "":
+			return "(" + seg.expr + ")"
+		}
+		return "([^/]+)"
+	}) + "$"
 }
 
 // Answer returns what the route answers.
@@ -74,7 +133,8 @@ func (r Route) Answer() Answer {
 	names := r.Params()
 	switch {
 	case names != nil:
-		return Answer{names: names, contentType: Text}
+		segs := r.segments()
+		return Answer{names: names, rest: segs[len(segs)-1].rest, contentType: Text}
 	case r.Method == http.MethodGet && r.Path() == "/ping":
 		return Answer{contentType: JSON, fixed: []byte(Pong)}
 	default:
@@ -86,6 +146,7 @@ func (r Route) Answer() Answer {
 // use.
 type Answer struct {
 	names       []string // of the parameters; nil = fixed
+	rest        bool     // the last is what is left of the path
 	contentType string
 	fixed       []byte
 }
@@ -93,6 +154,10 @@ type Answer struct {
 // Make returns the answer to a request whose parameters have these values. It
 // asks for a value once for each parameter, in order, and allocates nothing but
 // a body that depends on them. The caller must not change the body.
+//
+// What is left of a path is "*" to some frameworks, whatever its name, and
+// begins with the slash before it to others: both are seen to here. So where
+// that is empty it is asked for a second time, as "*".
 func (a *Answer) Make(value func(name string) string) (contentType string, body []byte) {
 	if a.names == nil {
 		return a.contentType, a.fixed
@@ -102,9 +167,21 @@ func (a *Answer) Make(value func(name string) string) (contentType string, body 
 		if i > 0 {
 			body = append(body, ',')
 		}
-		body = append(body, value(name)...)
+		v := value(name)
+		if a.rest && i == len(a.names)-1 {
+			v = remainder(v, value)
+		}
+		body = append(body, v...)
 	}
 	return a.contentType, body
+}
+
+// remainder is what is left of a path, of which a framework says v by its name.
+func remainder(v string, value func(name string) string) string {
+	if v == "" {
+		v = value("*")
+	}
+	return strings.TrimPrefix(v, "/")
 }
 
 // Write makes the answer and sends it, for frameworks whose handlers get an
@@ -128,18 +205,37 @@ type Table []Route
 // default is the table ping.
 func Flag() *Table {
 	t := Ping()
-	flag.Var(&t, "routes", "route `table` to serve: ping, ten or github")
+	flag.Var(&t, "routes", "route `table` to serve: ping, ten, github or a kind and its size, such as service:100")
 	return &t
 }
 
-// Set makes t the table of that name.
+// Set makes t the table of that name: ping, ten, github, or service, static,
+// parameter, regexp or wildcard with a number of routes, such as service:100.
 func (t *Table) Set(name string) error {
-	tables := map[string]func() Table{"ping": Ping, "ten": Ten, "github": GitHub}
-	table, ok := tables[name]
-	if !ok {
-		return fmt.Errorf("no such table: there are %s", strings.Join(slices.Sorted(maps.Keys(tables)), ", "))
+	fixed := map[string]func() Table{"ping": Ping, "ten": Ten, "github": GitHub}
+	if table, ok := fixed[name]; ok {
+		*t = table()
+		return nil
 	}
-	*t = table()
+	kind, size, _ := strings.Cut(name, ":")
+	if _, ok := kinds()[kind]; !ok && kind != "service" {
+		return fmt.Errorf("no such table: there are %s, service:N and, of one kind, %s:N",
+			strings.Join(slices.Sorted(maps.Keys(fixed)), ", "), strings.Join(slices.Sorted(maps.Keys(kinds())), ":N, "))
+	}
+	n, err := strconv.Atoi(size)
+	if err != nil {
+		return fmt.Errorf("%q is no number of routes", size)
+	}
+	var table Table
+	if kind == "service" {
+		table, err = Service(n)
+	} else {
+		table, err = OfKind(kind, n)
+	}
+	if err != nil {
+		return err
+	}
+	*t = table
 	return nil
 }
 
@@ -153,14 +249,19 @@ type Example struct {
 }
 
 // Example returns a request for the route in which every parameter has a value
-// that begins with its name.
+// that begins with its name, or is 42 where it must match an expression.
 func (r Route) Example() Example {
-	path := r.Path()
-	value := func(name string) string { return name + "-1" }
-	for _, name := range r.Params() {
-		path = strings.Replace(path, "{"+name+"}", value(name), 1)
-	}
+	var values []string
+	path := r.spell(func(seg segment) string {
+		v := seg.name + "-1"
+		if seg.expr != "" {
+			v = "42"
+		}
+		values = append(values, v)
+		return v
+	})
 	answer := r.Answer()
-	contentType, body := answer.Make(value)
+	next := 0
+	contentType, body := answer.Make(func(string) string { next++; return values[next-1] })
 	return Example{r.Method, path, contentType, string(body)}
 }

@@ -13,6 +13,24 @@ import (
 	"github.com/tarehq/tare/arms/routes"
 )
 
+func service(t *testing.T, n int) routes.Table {
+	t.Helper()
+	table, err := routes.Service(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+func ofKind(t *testing.T, kind string, n int) routes.Table {
+	t.Helper()
+	table, err := routes.OfKind(kind, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
 func TestTables(t *testing.T) {
 	tests := []struct {
 		name          string
@@ -22,6 +40,12 @@ func TestTables(t *testing.T) {
 		{"ping", routes.Ping(), 1, 1},
 		{"ten", routes.Ten(), 10, 7},
 		{"github", routes.GitHub(), 203, 36},
+		{"service:10", service(t, 10), 10, 3},
+		{"service:5000", service(t, 5000), 5000, 1500},
+		{"static:5000", ofKind(t, "static", 5000), 5000, 5000},
+		{"parameter:1", ofKind(t, "parameter", 1), 1, 0},
+		{"regexp:100", ofKind(t, "regexp", 100), 100, 0},
+		{"wildcard:100", ofKind(t, "wildcard", 100), 100, 0},
 	}
 	for _, tt := range tests {
 		fixed, seen := 0, map[routes.Route]bool{}
@@ -42,18 +66,21 @@ func TestTables(t *testing.T) {
 
 func TestSyntax(t *testing.T) {
 	tests := []struct {
-		pattern, path, colon string
-		params               []string
+		pattern, path, colon, expr string
+		params                     []string
 	}{
-		{"/{$}", "/", "/", nil},
-		{"/users", "/users", "/users", nil},
-		{"/users/{id}", "/users/{id}", "/users/:id", []string{"id"}},
-		{"/repos/{owner}/{repo}/keys/{id}", "/repos/{owner}/{repo}/keys/{id}", "/repos/:owner/:repo/keys/:id", []string{"owner", "repo", "id"}},
+		{"/{$}", "/", "/", "^/$", nil},
+		{"/users", "/users", "/users", "^/users$", nil},
+		{"/users/{id}", "/users/{id}", "/users/:id", "^/users/([^/]+)$", []string{"id"}},
+		{"/repos/{owner}/{repo}/keys/{id}", "/repos/{owner}/{repo}/keys/{id}", "/repos/:owner/:repo/keys/:id", "^/repos/([^/]+)/([^/]+)/keys/([^/]+)$", []string{"owner", "repo", "id"}},
+		{"/users/{id:[0-9]+}/posts", "/users/{id:[0-9]+}/posts", "/users/:id/posts", "^/users/([0-9]+)/posts$", []string{"id"}},
+		{"/files/{path...}", "/files/*", "/files/*path", "^/files/(.*)$", []string{"path"}},
 	}
 	for _, tt := range tests {
 		r := routes.Route{Method: http.MethodGet, Pattern: tt.pattern}
-		if r.Path() != tt.path || r.Colon() != tt.colon || !slices.Equal(r.Params(), tt.params) {
-			t.Errorf("%s: got %q, %q, %q, want %q, %q, %q", tt.pattern, r.Path(), r.Colon(), r.Params(), tt.path, tt.colon, tt.params)
+		if r.Path() != tt.path || r.Colon() != tt.colon || r.Expr() != tt.expr || !slices.Equal(r.Params(), tt.params) {
+			t.Errorf("%s: got %q, %q, %q, %q, want %q, %q, %q, %q", tt.pattern,
+				r.Path(), r.Colon(), r.Expr(), r.Params(), tt.path, tt.colon, tt.expr, tt.params)
 		}
 	}
 }
@@ -70,6 +97,8 @@ func TestExample(t *testing.T) {
 			routes.Route{Method: "PUT", Pattern: "/teams/{id}/members/{user}"},
 			routes.Example{Method: "PUT", Path: "/teams/id-1/members/user-1", ContentType: routes.Text, Body: "id-1,user-1"},
 		},
+		{routes.Route{Method: "GET", Pattern: "/users/{id:[0-9]+}"}, routes.Example{Method: "GET", Path: "/users/42", ContentType: routes.Text, Body: "42"}},
+		{routes.Route{Method: "GET", Pattern: "/files/{path...}"}, routes.Example{Method: "GET", Path: "/files/path-1", ContentType: routes.Text, Body: "path-1"}},
 	}
 	for _, tt := range tests {
 		if got := tt.route.Example(); got != tt.want {
@@ -107,18 +136,65 @@ func TestAnswerAllocatesTheBodyAlone(t *testing.T) {
 }
 
 func TestTableIsAFlag(t *testing.T) {
-	for name, want := range map[string]string{"ping": "1 routes", "ten": "10 routes", "github": "203 routes"} {
+	for name, want := range map[string]string{"ping": "1 routes", "ten": "10 routes", "github": "203 routes", "service:200": "200 routes", "wildcard:7": "7 routes"} {
 		var table routes.Table
 		if err := table.Set(name); err != nil || table.String() != want {
 			t.Errorf("Set(%q): got %v, %v, want %s", name, &table, err, want)
 		}
 	}
-	var table routes.Table
-	f := flag.NewFlagSet("", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	f.Var(&table, "routes", "")
-	if err := f.Parse([]string{"-routes", "eleven"}); err == nil || !strings.Contains(err.Error(), "github, ping, ten") {
-		t.Errorf("-routes eleven: got %v, want the known names", err)
+	for name, want := range map[string]string{
+		"eleven":       "github, ping, ten, service:N and, of one kind, parameter:N, regexp:N, static:N, wildcard:N",
+		"service":      `"" is no number of routes`,
+		"static:many":  `"many" is no number of routes`,
+		"static:0":     "want 1 to 5000",
+		"regexp:5001":  "want 1 to 5000",
+		"service:15":   "want a multiple of 10 from 10 to 5000",
+		"service:5010": "want a multiple of 10 from 10 to 5000",
+		"service:-10":  "want a multiple of 10 from 10 to 5000",
+	} {
+		var table routes.Table
+		f := flag.NewFlagSet("", flag.ContinueOnError)
+		f.SetOutput(io.Discard)
+		f.Var(&table, "routes", "")
+		if err := f.Parse([]string{"-routes", name}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("-routes %s: got %v, want %q", name, err, want)
+		}
+	}
+}
+
+// What a framework says of the rest of a path, by which name and how, makes no
+// difference to the answer.
+func TestRestOfThePath(t *testing.T) {
+	answer := routes.Route{Method: "GET", Pattern: "/files/{owner}/{path...}"}.Answer()
+	for name, value := range map[string]map[string]string{
+		"by its name":  {"owner": "tarehq", "path": "a/b.txt"},
+		"with a slash": {"owner": "tarehq", "path": "/a/b.txt"},
+		"as a star":    {"owner": "tarehq", "*": "a/b.txt"},
+	} {
+		if _, body := answer.Make(func(name string) string { return value[name] }); string(body) != "tarehq,a/b.txt" {
+			t.Errorf("%s: got %q, want %q", name, body, "tarehq,a/b.txt")
+		}
+	}
+	if _, body := answer.Make(func(name string) string { return map[string]string{"owner": "/tarehq"}[name] }); string(body) != "/tarehq," {
+		t.Errorf("an empty rest: got %q, want %q", body, "/tarehq,")
+	}
+}
+
+// Every table of a kind of study can be asked for the same.
+func TestGeneratedTablesHoldTheSame(t *testing.T) {
+	for n := 10; n <= 5000; n *= 5 {
+		for pattern, at := range map[string]int{"/reports/orders/daily": 8, "/orders/{id}/history/{version}": 6, "/files/orders/{path...}": 9} {
+			want := n/10/2*10 + at
+			if got := slices.Index(service(t, n), routes.Route{Method: "GET", Pattern: pattern}); got != want {
+				t.Errorf("%d routes: %s stands at %d, want %d", n, pattern, got, want)
+			}
+		}
+		for kind, end := range map[string]string{"static": "42", "parameter": "{id}", "regexp": "{id:[0-9]+}", "wildcard": "{path...}"} {
+			want := routes.Route{Method: "GET", Pattern: "/orders/items/" + end}
+			if got := slices.Index(ofKind(t, kind, n), want); got != n/2 {
+				t.Errorf("%d routes: %s stands at %d, want %d", n, want.Pattern, got, n/2)
+			}
+		}
 	}
 }
 
