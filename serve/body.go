@@ -1,0 +1,225 @@
+package serve
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/tarehq/tare/serve/internal/http1"
+)
+
+// body reads a request's body off its connection. As net/http's, it may be read
+// by another goroutine than the handler's, also after the handler returned.
+type body struct {
+	mu      sync.Mutex
+	c       *conn
+	w       *response
+	left    int64 // of a declared length
+	chunked bool
+	chunks  http1.Chunks
+	rest    []byte // decoded, in the connection's buffer
+	trailed int    // bytes of trailers seen
+	err     error  // what further reads return
+	closed  bool
+	// expecting says that the client waits for 100 Continue, which the first
+	// read sends.
+	expecting bool
+	// promised says that the client asked for it at all.
+	promised bool
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	if b.err == nil && b.expecting {
+		b.expecting = false
+		if b.err = b.c.sendNow(continueLine); b.err != nil {
+			b.c.fail(b.err)
+		}
+	}
+	return b.readLocked(p)
+}
+
+const continueLine = "HTTP/1.1 100 Continue\r\n\r\n"
+
+// settle stops a pending 100 Continue: the answer begins.
+func (b *body) settle() {
+	b.mu.Lock()
+	b.expecting = false
+	b.mu.Unlock()
+}
+
+// Close has further reads fail. What is unread the server deals with when it
+// answers.
+func (b *body) Close() error {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	return nil
+}
+
+func (b *body) readLocked(p []byte) (n int, err error) {
+	switch {
+	case b.err != nil:
+		return 0, b.err
+	case len(p) == 0:
+		return 0, nil
+	case b.chunked:
+		n, err = b.readChunked(p)
+	default:
+		n, err = b.c.read(p[:min(int64(len(p)), b.left)])
+		if b.left -= int64(n); b.left == 0 {
+			err = io.EOF
+		} else if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+	}
+	if err == nil {
+		return n, nil
+	}
+	b.err = err
+	if err == io.EOF {
+		b.c.bodyRead()
+	} else if !isTimeout(err) {
+		b.c.fail(err)
+	}
+	return n, err
+}
+
+// readChunked reads what is decoded, decoding more if nothing is.
+func (b *body) readChunked(p []byte) (int, error) {
+	k := b.c.k
+	for len(b.rest) == 0 {
+		n, data, done, err := b.chunks.Decode(k.buf[k.r:k.w])
+		if err != nil {
+			return 0, errMalformedBody
+		}
+		k.r += n
+		b.rest = data
+		if done {
+			if err := b.readTrailer(); err != nil {
+				return 0, err
+			}
+			return 0, io.EOF
+		}
+		if n > 0 {
+			continue
+		}
+		if err := b.c.more(); err != nil {
+			return 0, unexpected(err)
+		}
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+var errMalformedBody = errors.New("http: malformed chunked encoding")
+
+func unexpected(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// readTrailer reads the trailer section into the request's Trailer.
+func (b *body) readTrailer() error {
+	k := b.c.k
+	seen := 0
+	for {
+		in := k.buf[k.r:k.w]
+		if len(in) >= 2 && in[0] == '\r' && in[1] == '\n' {
+			k.r += 2
+			return nil
+		}
+		if n := http1.End(in, seen); n > 0 {
+			k.r += n
+			return b.addTrailer(string(in[:n]))
+		}
+		if seen = len(in); seen > b.c.e.limits.headerBytes {
+			return errors.New("http: suspiciously long trailer after chunked body")
+		}
+		if err := b.c.more(); err != nil {
+			return unexpected(err)
+		}
+	}
+}
+
+func (b *body) addTrailer(section string) error {
+	fields := http.Header{}
+	if err := http1.Fields(section, fields, &b.c.e.options); err != nil {
+		return errMalformedBody
+	}
+	if b.w.req.Trailer == nil {
+		b.w.req.Trailer = fields
+		return nil
+	}
+	for name, values := range fields {
+		b.w.req.Trailer[name] = values
+	}
+	return nil
+}
+
+// drained is what came of disposing of a body.
+type drained int
+
+const (
+	drainedAll drained = iota
+	drainedNot         // there is too much of it
+	drainedBad         // the connection is of no more use
+)
+
+// drain reads what the handler left, up to limit bytes (0: none), before the
+// answer is sent: many clients read an answer only once they have sent the
+// request.
+func (b *body) drain(limit int64) drained {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.err == io.EOF:
+		return drainedAll
+	case b.err != nil, b.closed && !b.wholeLocked():
+		return drainedBad
+	case b.wholeLocked():
+		b.c.k.r += int(b.left)
+		b.left, b.err = 0, io.EOF
+		return drainedAll
+	case !b.chunked && limit > 0 && b.left >= limit:
+		return drainedNot
+	}
+	var scrap [4 << 10]byte
+	for total := int64(0); ; {
+		n, err := b.readLocked(scrap[:])
+		if total += int64(n); err == io.EOF {
+			return drainedAll
+		}
+		if err != nil {
+			return drainedBad
+		}
+		if limit > 0 && total > limit {
+			return drainedNot
+		}
+	}
+}
+
+// wholeLocked reports whether the body is at hand, so that leaving it unread
+// costs the connection nothing.
+func (b *body) wholeLocked() bool {
+	return !b.chunked && b.left <= int64(b.c.k.w-b.c.k.r)
+}
+
+// finish detaches the body from its connection, which goes on without it, and
+// reports whether it was read to its end.
+func (b *body) finish() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	whole := b.err == io.EOF
+	b.closed = true
+	b.c, b.w = nil, nil
+	return whole
+}

@@ -1,0 +1,443 @@
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/tarehq/tare/serve/internal/http1"
+)
+
+// conn is one connection. While requests come on it, one goroutine reads them,
+// runs the handler and writes the answers; it alone touches the fields that are
+// not atomic, except as noted.
+type conn struct {
+	e    *engine
+	nc   net.Conn
+	ctx  context.Context // of its requests
+	fd   syscall.RawConn // of the socket, nil if it has none that can be polled
+	bare bool            // nc is the socket itself: it is read and written by fd
+	tls  *tls.ConnectionState
+	addr netip.Addr // of the peer, if connections are limited by it
+
+	remote string
+	prev   *conn // guarded by engine.mu
+	next   *conn
+
+	phase   atomic.Uint32
+	since   atomic.Int64 // when the phase began, by the engine's clock
+	began   atomic.Int64 // when the request began
+	late    atomic.Bool  // the sweep has ended writing
+	readBy  atomic.Int64 // the handler's own deadline, Unix nanoseconds, -1 none
+	writeBy atomic.Int64
+	in, out meter
+
+	greeted bool
+	gate    sync.Mutex // guards left against the sweep
+	left    bool       // hijacked, or handed to another server
+	acked   uint64     // bytes of answers that the client had when the sweep last looked
+	failed  error      // of writing
+	k       *buffers
+	cur     atomic.Pointer[requestContext] // the request's, if it is followed
+	seat    seat
+	peek    *peeker // watches for the peer's going where nothing else can
+}
+
+// buffers is what a connection needs only while requests come.
+type buffers struct {
+	buf  []byte // read from the client
+	r, w int    // of which buf[r:w] is unread
+	pin  int    // buf[:pin] is in use by the handler and must stay as it is
+	seen int    // how much of an incomplete head was searched for its end
+
+	out  []byte // answers not yet written
+	text []byte // the answer's body while it may still fit a Content-Length
+
+	head   http1.Head
+	fields http.Header // of the answer
+	names  []string    // of the answer's fields, to sort
+	x      *exchange   // of the request at hand
+	inward http.Header // its fields
+	socket *socket
+}
+
+const (
+	bufSize  = 4 << 10
+	textSize = 2 << 10 // as net/http: a longer answer is chunked
+)
+
+func newBuffers() *buffers {
+	return &buffers{
+		buf:    make([]byte, bufSize),
+		out:    make([]byte, 0, bufSize),
+		text:   make([]byte, 0, textSize),
+		fields: make(http.Header, 4),
+		socket: newSocket(),
+	}
+}
+
+// outcome is what is to become of a connection after a step.
+type outcome int
+
+const (
+	goOn   outcome = iota
+	goPark         // it has been idle
+	goEnd
+	goLinger // end, but let the client read what was written
+	goLeft   // it is somebody else's now
+)
+
+// serve runs the connection until it ends or is parked.
+func (c *conn) serve() {
+	switch c.converse() {
+	case goPark:
+		c.giveBack()
+		c.e.parking.hold(c) // from here on c is another goroutine's
+	case goLeft:
+		c.giveBack()
+	case goLinger:
+		c.linger()
+		c.end(http.StateClosed)
+	default:
+		c.end(http.StateClosed)
+	}
+}
+
+// converse answers requests. A handler's panic ends the connection.
+func (c *conn) converse() (how outcome) {
+	defer func() {
+		if v := recover(); v != nil {
+			how = c.panicked(v)
+		}
+	}()
+	if c.k == nil {
+		c.k = c.e.exchanges.Get().(*buffers)
+	}
+	if !c.greeted {
+		if how = c.greet(); how != goOn {
+			return how
+		}
+		c.greeted = true
+	}
+	for how = goOn; how == goOn; {
+		how = c.step()
+	}
+	if how == goEnd || how == goLinger {
+		c.flush()
+	}
+	return how
+}
+
+func (c *conn) panicked(v any) outcome {
+	if v != http.ErrAbortHandler {
+		trace := make([]byte, 64<<10)
+		trace = trace[:runtime.Stack(trace, false)]
+		c.e.s.logf("http: panic serving %v: %v\n%s", c.remote, v, trace)
+	}
+	if x := c.k.x; x != nil {
+		x.abandon()
+		c.k.x = nil
+	}
+	if c.left {
+		return goLeft
+	}
+	c.k.out = c.k.out[:0] // the answer was not to be
+	return goEnd
+}
+
+// greet readies a new connection: the TLS handshake, and whose it is.
+func (c *conn) greet() outcome {
+	if addr := c.nc.RemoteAddr(); addr != nil {
+		c.remote = addr.String()
+	}
+	if t, ok := c.nc.(*tls.Conn); ok {
+		if !c.shake(t) {
+			return goEnd
+		}
+		if p := c.tls.NegotiatedProtocol; p != "" && p != "http/1.1" && p != "http/1.0" {
+			return c.handOver(nil)
+		}
+	} else if t, ok := c.nc.(interface{ ConnectionState() tls.ConnectionState }); ok {
+		state := t.ConnectionState()
+		c.tls = &state
+	}
+	if c.tls == nil && c.e.protos.UnencryptedHTTP2() {
+		if how := c.preface(); how != goOn {
+			return how
+		}
+	}
+	if !c.e.protos.HTTP1() {
+		return goEnd
+	}
+	return goOn
+}
+
+// step answers one request, or reads a part of one.
+func (c *conn) step() outcome {
+	switch ok, err := c.parse(); {
+	case err != nil:
+		return c.refuse(err)
+	case ok:
+		return c.handle()
+	}
+	if err := c.flush(); err != nil {
+		return goEnd
+	}
+	return c.fill()
+}
+
+// fill waits for bytes of a request.
+func (c *conn) fill() outcome {
+	c.awaitRequest()
+	for {
+		n, err := c.receive(c.space())
+		c.k.w += n
+		if n > 0 {
+			return goOn
+		}
+		if err == nil {
+			continue
+		}
+		if how := c.woken(err); how != goOn {
+			return how
+		}
+	}
+}
+
+// awaitRequest notes that it is the client's turn.
+func (c *conn) awaitRequest() {
+	if c.k.r != c.k.w || phase(c.phase.Load()) != phaseHandling {
+		return
+	}
+	c.k.r, c.k.w = 0, 0
+	c.begin(phaseIdle)
+}
+
+// woken says what an error of waiting for a request means.
+func (c *conn) woken(err error) outcome {
+	if !isTimeout(err) {
+		return goEnd
+	}
+	c.nc.SetReadDeadline(time.Time{})
+	switch c.due(c.e.clock.now()) {
+	case lapse:
+		return goEnd
+	case park:
+		if c.k.r == c.k.w {
+			return goPark
+		}
+	}
+	return goOn
+}
+
+// space returns room to read into, at least a quarter of the buffer's size.
+func (c *conn) space() []byte {
+	k := c.k
+	if k.r == k.w {
+		k.r, k.w = k.pin, k.pin
+	}
+	if len(k.buf)-k.w >= len(k.buf)/4 {
+		return k.buf[k.w:]
+	}
+	if free := k.r - k.pin; free >= len(k.buf)/2 {
+		k.w = k.pin + copy(k.buf[k.pin:], k.buf[k.r:k.w])
+		k.r = k.pin
+		return k.buf[k.w:]
+	}
+	// What is pinned stays in the old memory, for those who hold it.
+	size := max(2*len(k.buf), bufSize)
+	grown := make([]byte, size)
+	k.w = copy(grown, k.buf[k.r:k.w])
+	k.r, k.pin, k.buf = 0, 0, grown
+	return k.buf[k.w:]
+}
+
+// more reads more of a body into the buffer.
+func (c *conn) more() error {
+	n, err := c.readConn(c.space())
+	c.k.w += n
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+// read reads a body's bytes: those in the buffer first.
+func (c *conn) read(p []byte) (int, error) {
+	if k := c.k; k.r < k.w {
+		n := copy(p, k.buf[k.r:k.w])
+		k.r += n
+		return n, nil
+	}
+	return c.readConn(p)
+}
+
+// readConn reads off the connection while the handler runs.
+func (c *conn) readConn(p []byte) (n int, err error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	now := c.e.clock.now()
+	c.in.begin(now)
+	defer func() { c.in.end(c.e.clock.now(), n, &c.e.limits) }()
+	for {
+		if c.due(now) == lapseRead {
+			return 0, os.ErrDeadlineExceeded
+		}
+		n, err = c.nc.Read(p)
+		if n > 0 || err == nil || !isTimeout(err) || !c.spurious(&c.readBy, c.nc.SetReadDeadline, lapseRead) {
+			return n, err
+		}
+		now = c.e.clock.now()
+	}
+}
+
+// spurious reports whether a time-out came of a deadline that no longer stands,
+// and has removed it then. by is the handler's own deadline.
+func (c *conn) spurious(by *atomic.Int64, set func(time.Time) error, why verdict) bool {
+	switch own := by.Load(); {
+	case own < 0:
+		return set(time.Time{}) == nil
+	case own > 0:
+		at := time.Unix(0, own)
+		return time.Now().Before(at) && set(at) == nil
+	}
+	if c.due(c.e.clock.now()) == why {
+		return false
+	}
+	return set(time.Time{}) == nil
+}
+
+func isTimeout(err error) bool {
+	var t net.Error
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// fail ends the request at hand: its connection is of no more use.
+func (c *conn) fail(err error) {
+	if c.failed == nil {
+		c.failed = err
+	}
+	if r := c.cur.Load(); r != nil {
+		r.end(context.Canceled)
+	}
+}
+
+// put adds to what is to be written, and writes once there is enough.
+func (c *conn) put(p []byte) error {
+	k := c.k
+	if len(k.out)+len(p) <= bufSize {
+		k.out = append(k.out, p...)
+		return nil
+	}
+	if err := c.flush(); err != nil {
+		return err
+	}
+	return c.write(p)
+}
+
+// flush writes what is to be written.
+func (c *conn) flush() error {
+	if len(c.k.out) == 0 {
+		return c.failed
+	}
+	err := c.write(c.k.out)
+	c.k.out = c.k.out[:0]
+	return err
+}
+
+// sendNow writes s, which must not wait for anything.
+func (c *conn) sendNow(s string) error {
+	c.k.out = append(c.k.out, s...)
+	return c.flush()
+}
+
+// write writes all of p, within the limits.
+func (c *conn) write(p []byte) error {
+	for len(p) > 0 {
+		n, err := c.transmit(p)
+		p = p[n:]
+		if err != nil && (!isTimeout(err) || !c.spuriousWrite()) {
+			c.fail(err)
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *conn) spuriousWrite() bool {
+	if c.late.Load() && c.writeBy.Load() == 0 {
+		return false
+	}
+	return c.spurious(&c.writeBy, c.nc.SetWriteDeadline, lapseWrite)
+}
+
+// linger lets the client read what was written before the connection ends: it
+// would lose it if what it still sends were answered by a reset.
+func (c *conn) linger() {
+	w, ok := c.nc.(interface{ CloseWrite() error })
+	if !ok || w.CloseWrite() != nil {
+		return
+	}
+	const patience = 500 * time.Millisecond
+	const most = 1 << 20
+	c.nc.SetReadDeadline(time.Now().Add(patience))
+	io.CopyBuffer(io.Discard, io.LimitReader(onlyReader{c.nc}, most), c.k.buf)
+}
+
+type onlyReader struct{ io.Reader }
+
+// end closes the connection.
+func (c *conn) end(state http.ConnState) {
+	c.giveBack()
+	c.e.parking.leave(c)
+	c.nc.Close()
+	c.e.unlink(c)
+	c.setState(state)
+}
+
+// giveBack returns the buffers, unless there is something in them.
+func (c *conn) giveBack() {
+	if c.k == nil {
+		return
+	}
+	k := c.k
+	c.k = nil
+	k.r, k.w, k.pin, k.seen = 0, 0, 0, 0
+	if cap(k.buf) > bufSize || cap(k.out) > 4*bufSize {
+		return
+	}
+	k.out, k.text = k.out[:0], k.text[:0]
+	clear(k.fields)
+	if k.x != nil {
+		k.x.forget()
+	}
+	c.e.exchanges.Put(k)
+}
+
+// give takes the connection out of the server's hands.
+func (c *conn) give() {
+	c.unpeek()
+	c.gate.Lock()
+	c.left = true
+	c.nc.SetDeadline(noDeadline)
+	c.gate.Unlock()
+	c.e.parking.leave(c)
+	c.e.unlink(c)
+}
+
+func (c *conn) setState(s http.ConnState) {
+	if hook := c.e.s.ConnState; hook != nil {
+		hook(c.nc, s)
+	}
+}

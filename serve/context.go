@@ -1,0 +1,132 @@
+package serve
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// requestContext is the context of one request. It costs nothing until somebody
+// asks for Done: only then is the connection watched for its peer's going.
+type requestContext struct {
+	context.Context // the connection's
+	c               *conn
+
+	mu    sync.Mutex
+	done  chan struct{}
+	err   error
+	after map[*func()]struct{}
+	drop  func() bool // no longer follow the parent
+
+	slot any
+}
+
+// ChainSlot returns the place where a chain keeps its state of the request
+// (serve/chain), so that it needs no context of its own.
+func (r *requestContext) ChainSlot() *any { return &r.slot }
+
+func (r *requestContext) Value(key any) any {
+	if key == http.LocalAddrContextKey {
+		return r.c.nc.LocalAddr()
+	}
+	return r.Context.Value(key)
+}
+
+func (r *requestContext) Deadline() (time.Time, bool) { return r.Context.Deadline() }
+
+func (r *requestContext) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		return r.Context.Err()
+	}
+	return r.err
+}
+
+func (r *requestContext) Done() <-chan struct{} {
+	r.mu.Lock()
+	if r.done == nil {
+		r.done = make(chan struct{})
+		if r.err != nil {
+			close(r.done)
+		}
+	}
+	done := r.done
+	r.mu.Unlock()
+	r.follow()
+	return done
+}
+
+// AfterFunc has contexts that derive from r follow it without a goroutine each
+// (the interface that package context looks for).
+func (r *requestContext) AfterFunc(f func()) (stop func() bool) {
+	r.mu.Lock()
+	if r.err != nil {
+		r.mu.Unlock()
+		go f()
+		return func() bool { return false }
+	}
+	if r.after == nil {
+		r.after = map[*func()]struct{}{}
+	}
+	r.after[&f] = struct{}{}
+	r.mu.Unlock()
+	r.follow()
+	return func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		_, waiting := r.after[&f]
+		delete(r.after, &f)
+		return waiting
+	}
+}
+
+// follow ties r to what may end it before its request does: the parent, and the
+// connection.
+func (r *requestContext) follow() {
+	r.mu.Lock()
+	first := r.drop == nil && r.err == nil
+	if first {
+		r.drop = func() bool { return true }
+		if r.Context.Done() != nil {
+			r.drop = context.AfterFunc(r.Context, func() { r.end(r.Context.Err()) })
+		}
+	}
+	r.mu.Unlock()
+	if first {
+		r.c.watch(r)
+	}
+}
+
+// end ends the context with err, the first time it is called.
+func (r *requestContext) end(err error) {
+	r.mu.Lock()
+	if r.err != nil {
+		r.mu.Unlock()
+		return
+	}
+	r.err = err
+	if r.done != nil {
+		close(r.done)
+	}
+	after, drop := r.after, r.drop
+	r.after = nil
+	r.mu.Unlock()
+	if drop != nil {
+		drop()
+	}
+	for f := range after {
+		(*f)()
+	}
+}
+
+// renew readies the context for a next request, in Reuse mode.
+func (r *requestContext) renew() {
+	r.done, r.err, r.after, r.drop = nil, nil, nil, nil
+	if kept, ok := r.slot.(interface{ Reset() }); ok {
+		kept.Reset()
+	} else {
+		r.slot = nil
+	}
+}

@@ -1,0 +1,20 @@
+// Package serve is an HTTP server that takes the place of http.Server.
+//
+// It runs unmodified http.Handlers and middleware at about half of the CPU that
+// http.Server takes for a request. Moving over is one line:
+//
+//	srv := &serve.Server{Addr: ":8080", Handler: mux} // was http.Server
+//
+// HTTP/1.1 is an engine of its own; HTTP/2 connections (by ALPN, or unencrypted
+// with prior knowledge) go to the standard library's server. A connection has a
+// goroutine while there is something to do on it; idle for half a second it gives
+// up its goroutine and buffers and waits in the kernel's poller (Linux).
+//
+// A request costs four allocations, all of which a handler may keep; with
+// Server.Reuse it costs none, and handlers must keep nothing.
+//
+// What is promised: for the same handler and request the same bytes as
+// http.Server, but for the deliberate differences that docs/strictness.md and
+// docs/serve.md list. What is not: speed for HTTP/2, which is the standard
+// library's; HTTP/3.
+package serve

@@ -1,0 +1,267 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tarehq/tare/serve/internal/http1"
+)
+
+// engine is what a Server runs on: its settings as they were when it began to
+// serve, its connections, and the clock that their time limits are kept by.
+type engine struct {
+	s       *Server
+	handler http.Handler
+	options http1.Options
+	protos  http.Protocols
+	limits  limits
+
+	// shadow is the standard library's server with the same settings. It serves
+	// HTTP/2 and is what handlers find under http.ServerContextKey.
+	shadow *http.Server
+	handed *handover
+
+	exchanges sync.Pool // of *buffers
+	clock     clock
+	parking   *parking     // nil where there is no poller
+	ending    atomic.Int64 // by the clock, when it was seen that keep-alives end
+
+	mu      sync.Mutex
+	first   *conn // oldest; linked by conn.next
+	last    *conn
+	open    int
+	from    map[netip.Addr]int // connections by address, if limited
+	drained chan struct{}      // closed when open is 0 and Shutdown waits
+	freed   chan struct{}      // told when a connection ends
+}
+
+// limits are the server's limits with the defaults filled in; zero is none.
+type limits struct {
+	header, idle, read, write, stall, grace time.Duration
+	headerBytes, conns, connsPerAddr        int
+	rate                                    int
+	drain                                   int64
+}
+
+func newEngine(s *Server) *engine {
+	e := &engine{
+		s:       s,
+		handler: s.Handler,
+		protos:  s.protocols(),
+		options: http1.Options{MaxFields: s.Limits.MaxHeaders, Lenient: s.Lenient},
+		limits: limits{
+			header:       s.headerTimeout(),
+			idle:         s.idleTimeout(),
+			read:         max(0, s.ReadTimeout),
+			write:        max(0, s.WriteTimeout),
+			stall:        or(s.Limits.StallTimeout, defaultStallTimeout),
+			grace:        or(s.Limits.ShutdownGrace, defaultGrace),
+			headerBytes:  s.headerBytes(),
+			conns:        or(s.Limits.MaxConns, descriptors()*9/10),
+			connsPerAddr: max(0, s.Limits.MaxConnsPerAddr),
+			rate:         or(s.Limits.MinRate, defaultMinRate),
+			drain:        or(s.Limits.MaxDrain, defaultDrain),
+		},
+		freed: make(chan struct{}, 1),
+	}
+	if e.handler == nil {
+		e.handler = http.DefaultServeMux
+	}
+	if e.limits.connsPerAddr > 0 {
+		e.from = map[netip.Addr]int{}
+	}
+	e.exchanges.New = func() any { return newBuffers() }
+	e.handed = newHandover(e)
+	e.shadow = e.handed.server
+	e.parking = newParking(e)
+	e.clock.tick = e.limits.tick()
+	e.clock.set(time.Now())
+	return e
+}
+
+// accept serves what l accepts until l fails for good.
+func (e *engine) accept(base context.Context, l net.Listener) error {
+	patience := backoff{e: e}
+	for {
+		nc, err := l.Accept()
+		if err != nil {
+			if e.s.closed.Load() {
+				return http.ErrServerClosed
+			}
+			if !temporary(err) {
+				return err
+			}
+			patience.wait(err)
+			continue
+		}
+		patience.reset()
+		ctx := base
+		if e.s.ConnContext != nil {
+			if ctx = e.s.ConnContext(base, nc); ctx == nil {
+				panic("ConnContext returned nil")
+			}
+		}
+		if c := e.admit(ctx, nc); c != nil {
+			c.setState(http.StateNew)
+			go c.serve()
+		}
+	}
+}
+
+// admit takes a connection in, making room for it if it must. It returns nil if
+// its address has too many already.
+func (e *engine) admit(ctx context.Context, nc net.Conn) *conn {
+	c := &conn{e: e, nc: nc, ctx: ctx}
+	c.find()
+	if e.from != nil {
+		c.addr = addrOf(nc)
+	}
+	for !e.link(c) {
+		if e.over(c) {
+			nc.Close()
+			return nil
+		}
+		if e.shed() || e.s.closed.Load() {
+			continue
+		}
+		select {
+		case <-e.freed:
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return c
+}
+
+// link adds c to the connections unless a limit stands against it.
+func (e *engine) link(c *conn) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.overLocked(c) || e.limits.conns > 0 && e.open >= e.limits.conns && !e.s.closed.Load() {
+		return false
+	}
+	if e.from != nil && c.addr.IsValid() {
+		e.from[c.addr]++
+	}
+	c.begin(phaseOpening)
+	if c.prev = e.last; c.prev == nil {
+		e.first = c
+	} else {
+		c.prev.next = c
+	}
+	e.last = c
+	if e.open++; e.open == 1 {
+		e.clock.startLocked(e)
+	}
+	return true
+}
+
+func (e *engine) over(c *conn) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.overLocked(c)
+}
+
+func (e *engine) overLocked(c *conn) bool {
+	return e.from != nil && c.addr.IsValid() && e.from[c.addr] >= e.limits.connsPerAddr
+}
+
+// unlink removes c, which may have been removed before.
+func (e *engine) unlink(c *conn) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if c.prev == nil && e.first != c {
+		return
+	}
+	if c.prev == nil {
+		e.first = c.next
+	} else {
+		c.prev.next = c.next
+	}
+	if c.next == nil {
+		e.last = c.prev
+	} else {
+		c.next.prev = c.prev
+	}
+	c.prev, c.next = nil, nil
+	if e.from != nil && c.addr.IsValid() {
+		if e.from[c.addr]--; e.from[c.addr] == 0 {
+			delete(e.from, c.addr)
+		}
+	}
+	if e.open--; e.open == 0 && e.drained != nil {
+		close(e.drained)
+		e.drained = nil
+	}
+	select {
+	case e.freed <- struct{}{}:
+	default:
+	}
+}
+
+// shed closes the connection that has been longest without a whole request
+// head, and reports whether there was one.
+func (e *engine) shed() bool {
+	e.mu.Lock()
+	var victim *conn
+	for c := e.first; c != nil; c = c.next {
+		if p := phase(c.phase.Load()); p == phaseOpening || p == phaseHeading {
+			victim = c // the list is by age
+			break
+		}
+	}
+	e.mu.Unlock()
+	if victim == nil {
+		return false
+	}
+	e.unlink(victim)
+	victim.nc.Close()
+	return true
+}
+
+// backoff waits while accepting fails for want of something that may come back.
+type backoff struct {
+	e     *engine
+	pause time.Duration
+	said  time.Time
+}
+
+func (b *backoff) reset() { b.pause = 0 }
+
+// wait frees a descriptor if that is what is missing, says once a second what
+// is wrong, and waits at most 100 ms, so that serving goes on within 250 ms of
+// there being descriptors again.
+func (b *backoff) wait(err error) {
+	if now := time.Now(); now.Sub(b.said) >= time.Second {
+		b.said = now
+		b.e.s.logf("http: accepting: %v; retrying", err)
+	}
+	if outOfDescriptors(err) && b.e.shed() {
+		b.pause = 0
+		return
+	}
+	b.pause = min(max(2*b.pause, 5*time.Millisecond), 100*time.Millisecond)
+	time.Sleep(b.pause)
+}
+
+// temporary reports whether accepting may succeed later.
+func temporary(err error) bool {
+	if outOfDescriptors(err) {
+		return true
+	}
+	var t interface{ Temporary() bool }
+	return errors.As(err, &t) && t.Temporary()
+}
+
+func addrOf(nc net.Conn) netip.Addr {
+	ap, err := netip.ParseAddrPort(nc.RemoteAddr().String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	return ap.Addr().Unmap()
+}

@@ -1,0 +1,174 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// handover passes connections to the standard library's server, which speaks
+// HTTP/2 and the protocols of Server.TLSNextProto.
+type handover struct {
+	e      *engine
+	server *http.Server
+	once   sync.Once
+	queue  chan net.Conn
+	closed chan struct{}
+	ctxs   sync.Map // net.Conn → context.Context
+}
+
+func newHandover(e *engine) *handover {
+	s := e.s
+	h := &handover{e: e, queue: make(chan net.Conn), closed: make(chan struct{})}
+	protos := e.protos
+	h.server = &http.Server{
+		Addr: s.Addr, Handler: e.handler, DisableGeneralOptionsHandler: s.DisableGeneralOptionsHandler,
+		TLSConfig:   &tls.Config{NextProtos: []string{"h2"}},
+		ReadTimeout: e.limits.read, ReadHeaderTimeout: e.limits.header,
+		WriteTimeout: e.limits.write, IdleTimeout: e.limits.idle,
+		MaxHeaderBytes: e.limits.headerBytes, TLSNextProto: s.TLSNextProto,
+		ErrorLog: s.ErrorLog, HTTP2: s.HTTP2, Protocols: &protos,
+		ConnContext: h.context, ConnState: h.state,
+	}
+	return h
+}
+
+// context gives a connection the context that it came with.
+func (h *handover) context(ctx context.Context, nc net.Conn) context.Context {
+	if own, ok := h.ctxs.LoadAndDelete(nc); ok {
+		return own.(context.Context)
+	}
+	return ctx
+}
+
+// state passes changes of state on, but for the first: it was told of before.
+func (h *handover) state(nc net.Conn, s http.ConnState) {
+	if s == http.StateNew || h.e.s.ConnState == nil {
+		return
+	}
+	if a, ok := nc.(*aheadConn); ok {
+		nc = a.Conn
+	}
+	h.e.s.ConnState(nc, s)
+}
+
+// take hands nc over. It reports false if there is nobody to take it.
+func (h *handover) take(ctx context.Context, nc net.Conn) bool {
+	h.once.Do(func() { go h.server.Serve(h) })
+	h.ctxs.Store(nc, ctx)
+	select {
+	case h.queue <- nc:
+		return true
+	case <-h.closed:
+		h.ctxs.Delete(nc)
+		return false
+	}
+}
+
+// Accept, Close and Addr make h the listener of its server.
+func (h *handover) Accept() (net.Conn, error) {
+	select {
+	case nc := <-h.queue:
+		return nc, nil
+	case <-h.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (h *handover) Close() error {
+	h.e.mu.Lock()
+	defer h.e.mu.Unlock()
+	select {
+	case <-h.closed:
+	default:
+		close(h.closed)
+	}
+	return nil
+}
+
+func (h *handover) Addr() net.Addr { return handedAddr{} }
+
+type handedAddr struct{}
+
+func (handedAddr) Network() string { return "handed" }
+func (handedAddr) String() string  { return "handed over" }
+
+// handOver gives the connection away, with what was read of it.
+func (c *conn) handOver(ahead []byte) outcome {
+	nc := c.nc
+	if ahead != nil {
+		nc = &aheadConn{Conn: nc, from: aheadReader{ahead, nc}}
+	}
+	c.begin(phaseHanded)
+	c.give()
+	if !c.e.handed.take(c.ctx, nc) {
+		nc.Close()
+		c.setState(http.StateClosed)
+	}
+	return goLeft
+}
+
+// aheadConn is a connection of which something was read ahead.
+type aheadConn struct {
+	net.Conn
+	from aheadReader
+}
+
+func (c *aheadConn) Read(p []byte) (int, error) { return c.from.Read(p) }
+
+// prefaceLine opens HTTP/2 with prior knowledge (RFC 9113, 3.4).
+const prefaceLine = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+// preface waits for enough bytes to tell HTTP/2 from HTTP/1.
+func (c *conn) preface() outcome {
+	k := c.k
+	for {
+		got := k.buf[k.r:k.w]
+		n := min(len(got), len(prefaceLine))
+		if !bytes.Equal(got[:n], []byte(prefaceLine)[:n]) {
+			return goOn
+		}
+		if n == len(prefaceLine) {
+			return c.handOver(bytes.Clone(got))
+		}
+		if how := c.fill(); how != goOn {
+			return how
+		}
+		if phase(c.phase.Load()) == phaseOpening {
+			c.begin(phaseHeading)
+		}
+	}
+}
+
+// shake performs the TLS handshake within the time for a head.
+func (c *conn) shake(t *tls.Conn) bool {
+	if err := t.HandshakeContext(c.ctx); err != nil {
+		c.shakeFailed(err)
+		return false
+	}
+	state := t.ConnectionState()
+	c.tls = &state
+	return true
+}
+
+// shakeFailed tells a client that speaks HTTP where TLS is due.
+func (c *conn) shakeFailed(err error) {
+	reason := err.Error()
+	if re, ok := err.(tls.RecordHeaderError); ok && re.Conn != nil && looksLikeHTTP(re.RecordHeader) {
+		re.Conn.Write([]byte("HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"))
+		re.Conn.Close()
+		reason = "client sent an HTTP request to an HTTPS server"
+	}
+	c.e.s.logf("http: TLS handshake error from %s: %v", c.remote, reason)
+}
+
+func looksLikeHTTP(head [5]byte) bool {
+	switch string(head[:]) {
+	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO":
+		return true
+	}
+	return false
+}

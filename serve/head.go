@@ -1,0 +1,381 @@
+package serve
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tarehq/tare/serve/internal/http1"
+)
+
+// span is a part of the bytes to be written.
+type span struct{ from, to int }
+
+// facts are what decides the rest of a head, read off the handler's fields when
+// it decided the status. The spans say where the fields stand that may have to
+// be taken out again.
+type facts struct {
+	length, coding, kind, connection  span // Content-Length, Transfer-Encoding, Content-Type, Connection
+	hasLength, hasKind, hasConnection bool
+	codingIs                          string
+	connectionIs                      string
+	encoded                           bool // there is a Content-Encoding
+	date                              bool
+	trailers                          bool
+}
+
+// startHead writes the status line and the handler's fields, sorted by name.
+func (w *response) startHead() {
+	k := w.c.k
+	k.out = appendStatus(k.out, w.is11, w.status)
+	if len(k.fields) == 0 {
+		return
+	}
+	k.names = k.names[:0]
+	for name := range k.fields {
+		k.names = append(k.names, name)
+	}
+	slices.Sort(k.names)
+	for _, name := range k.names {
+		w.field(name, k.fields[name])
+	}
+	w.length()
+}
+
+// field writes one field and notes what follows from it.
+func (w *response) field(name string, values []string) {
+	f, k := &w.facts, w.c.k
+	if strings.HasPrefix(name, http.TrailerPrefix) {
+		f.trailers = true
+		return
+	}
+	from := len(k.out)
+	k.out = appendField(k.out, name, values)
+	at := span{from, len(k.out)}
+	switch name {
+	case "Content-Length":
+		f.hasLength, f.length = true, at
+	case "Transfer-Encoding":
+		f.coding, f.codingIs = at, first(values)
+	case "Content-Type":
+		f.hasKind, f.kind = true, at
+	case "Connection":
+		f.hasConnection, f.connection, f.connectionIs = true, at, first(values)
+	case "Content-Encoding":
+		f.encoded = first(values) != ""
+	case "Date":
+		f.date = len(values) > 0
+	case "Trailer":
+		for _, v := range values {
+			f.trailers = true
+			w.declare(v)
+		}
+	}
+}
+
+// length reads the Content-Length that the handler set.
+func (w *response) length() {
+	v := first(w.c.k.fields["Content-Length"])
+	if v == "" {
+		return
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < 0 {
+		w.c.e.s.logf("http: invalid Content-Length of %q", v)
+		w.c.k.fields.Del("Content-Length")
+		return
+	}
+	w.declared = n
+}
+
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
+}
+
+// declare notes a list of trailers to come.
+func (w *response) declare(list string) {
+	for name := range strings.SplitSeq(list, ",") {
+		name = http.CanonicalHeaderKey(strings.TrimSpace(name))
+		if name != "" && trailerAllowed(name) {
+			w.trailers = append(w.trailers, name)
+		}
+	}
+}
+
+// trailerAllowed reports whether a field may stand in a trailer section (RFC
+// 9110, 6.5.1: not what frames, routes, authenticates or controls).
+func trailerAllowed(name string) bool {
+	if strings.HasPrefix(name, "If-") {
+		return false
+	}
+	switch name {
+	case "Authorization", "Cache-Control", "Connection", "Content-Encoding", "Content-Length",
+		"Content-Range", "Content-Type", "Expect", "Host", "Keep-Alive", "Max-Forwards",
+		"Pragma", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Range",
+		"Realm", "Te", "Trailer", "Transfer-Encoding", "Www-Authenticate":
+		return false
+	}
+	return true
+}
+
+// writeTrailers writes the trailers that the handler has set.
+func (w *response) writeTrailers() {
+	k := w.c.k
+	var at http.Header
+	for name, values := range k.fields {
+		if name, ok := strings.CutPrefix(name, http.TrailerPrefix); ok {
+			if at == nil {
+				at = http.Header{}
+			}
+			at[name] = values
+		}
+	}
+	for _, name := range w.trailers {
+		if at == nil {
+			at = http.Header{}
+		}
+		for _, v := range k.fields[name] {
+			at.Add(name, v)
+		}
+	}
+	k.names = k.names[:0]
+	for name := range at {
+		k.names = append(k.names, name)
+	}
+	slices.Sort(k.names)
+	for _, name := range k.names {
+		k.out = appendField(k.out, name, at[name])
+	}
+}
+
+// inform sends an informational answer with the fields set so far.
+func (w *response) inform(status int) {
+	k := w.c.k
+	k.out = appendStatus(k.out, w.is11, status)
+	k.names = k.names[:0]
+	for name := range k.fields {
+		if name != "Content-Length" && name != "Transfer-Encoding" {
+			k.names = append(k.names, name)
+		}
+	}
+	slices.Sort(k.names)
+	for _, name := range k.names {
+		k.out = appendField(k.out, name, k.fields[name])
+	}
+	k.out = append(k.out, "\r\n"...)
+	w.c.flush()
+}
+
+// finishHead decides how the body is framed and whether the connection is kept,
+// and writes the rest of the head. p is the body's first piece, the whole of it
+// if the handler has returned.
+//
+// The order of decisions is that of net/http, whose answers these must equal.
+func (w *response) finishHead(p []byte) {
+	w.sent = true
+	f := &w.facts
+	keep := w.c.e.s.keepAlive()
+	allowed := bodyAllowed(w.status)
+	var add extra
+	if w.done && !f.trailers && f.codingIs == "" && allowed && !f.hasLength && (!w.isHead || len(p) > 0) {
+		w.declared = int64(len(p))
+		add.length = true
+	}
+	add.connection = w.decideClose(keep, allowed)
+	if w.req.ContentLength != 0 && !w.close && !w.duplex && w.disposeBody() {
+		add.connection = "close"
+		w.cut(&f.connection)
+	}
+	if allowed {
+		if !f.encoded && f.codingIs == "" && len(p) > 0 && !f.hasKind {
+			add.kind = http.DetectContentType(p)
+		}
+	} else {
+		w.cut(&f.length)
+		w.cut(&f.coding)
+		if w.status == http.StatusNotModified {
+			w.cut(&f.kind)
+		}
+	}
+	add.chunked = w.frame()
+	if w.close && (!keep || !http1.Token(f.connectionIs, "close")) && !w.switches() {
+		w.cut(&f.connection)
+		add.connection = ""
+		if w.is11 {
+			add.connection = "close"
+		}
+	}
+	w.append(&add)
+}
+
+// extra is what the server adds to a head.
+type extra struct {
+	length     bool
+	kind       string
+	connection string
+	chunked    bool
+}
+
+// decideClose says whether the connection ends after the answer, and what the
+// answer says of it.
+func (w *response) decideClose(keep, allowed bool) (connection string) {
+	f := &w.facts
+	if w.wants10 && keep && f.hasLength && f.connectionIs == "keep-alive" {
+		w.close = false
+	}
+	if w.wants10 && (w.isHead || w.declared != -1 || !allowed) {
+		if !f.hasConnection {
+			connection = "keep-alive"
+		}
+	} else if !w.is11 || w.wantsClose {
+		w.close = true
+	}
+	if f.connectionIs == "close" || !keep {
+		w.close = true
+	}
+	if w.req.ContentLength != 0 && w.x.body.unasked() {
+		w.close = true
+	}
+	return connection
+}
+
+// unasked reports whether the client was to wait for 100 Continue and the body
+// was not read to its end.
+func (b *body) unasked() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.promised && b.err == nil
+}
+
+// disposeBody reads what the handler left of the request's body, and reports
+// whether that is too much.
+func (w *response) disposeBody() bool {
+	switch w.x.body.drain(w.c.e.limits.drain) {
+	case drainedNot:
+		w.close = true
+		return true
+	case drainedBad:
+		w.close = true
+	}
+	return false
+}
+
+// frame decides how the client finds the body's end, and reports whether by
+// chunks.
+func (w *response) frame() (chunked bool) {
+	f := &w.facts
+	if w.declared != -1 && f.codingIs != "" && f.codingIs != "identity" {
+		w.c.e.s.logf("http: WriteHeader called with both Transfer-Encoding of %q and a Content-Length of %d", f.codingIs, w.declared)
+		w.cut(&f.length)
+		w.declared = -1
+	}
+	switch {
+	case w.isHead || !bodyAllowed(w.status) || w.declared != -1:
+		w.cut(&f.coding)
+	case !w.is11:
+		w.close = true
+		w.cut(&f.coding)
+	case f.codingIs == "identity":
+		w.close = true
+		w.cut(&f.coding)
+	default:
+		w.chunked = true
+		if f.codingIs == "chunked" {
+			w.cut(&f.coding)
+		}
+		w.cut(&f.length)
+	}
+	return w.chunked
+}
+
+// switches reports whether the answer is a switch of protocols, whose
+// Connection field is the handler's.
+func (w *response) switches() bool {
+	return w.status == http.StatusSwitchingProtocols && http1.Token(w.facts.connectionIs, "upgrade")
+}
+
+// cut takes a field out of the head again.
+func (w *response) cut(s *span) {
+	n := s.to - s.from
+	if n == 0 {
+		return
+	}
+	k := w.c.k
+	k.out = append(k.out[:s.from], k.out[s.to:]...)
+	at := s.to
+	s.to = s.from
+	f := &w.facts
+	for _, other := range []*span{&f.length, &f.coding, &f.kind, &f.connection} {
+		if other.from >= at {
+			other.from -= n
+			other.to -= n
+		}
+	}
+}
+
+// append writes what the server adds to the head, and the head's end.
+func (w *response) append(add *extra) {
+	k := w.c.k
+	if !w.facts.date {
+		k.out = append(k.out, *w.c.e.clock.date.Load()...)
+	}
+	if add.length {
+		k.out = append(k.out, "Content-Length: "...)
+		k.out = append(strconv.AppendInt(k.out, w.declared, 10), "\r\n"...)
+	}
+	if add.kind != "" {
+		k.out = append(append(append(k.out, "Content-Type: "...), add.kind...), "\r\n"...)
+	}
+	if add.connection != "" {
+		k.out = append(append(append(k.out, "Connection: "...), add.connection...), "\r\n"...)
+	}
+	if add.chunked {
+		k.out = append(k.out, "Transfer-Encoding: chunked\r\n"...)
+	}
+	k.out = append(k.out, "\r\n"...)
+}
+
+func appendStatus(b []byte, is11 bool, status int) []byte {
+	if is11 && status == http.StatusOK {
+		return append(b, "HTTP/1.1 200 OK\r\n"...)
+	}
+	if is11 {
+		b = append(b, "HTTP/1.1 "...)
+	} else {
+		b = append(b, "HTTP/1.0 "...)
+	}
+	b = strconv.AppendInt(b, int64(status), 10)
+	text := http.StatusText(status)
+	if text == "" {
+		b = append(b, " status code "...)
+		b = strconv.AppendInt(b, int64(status), 10)
+	} else {
+		b = append(append(b, ' '), text...)
+	}
+	return append(b, "\r\n"...)
+}
+
+// appendField writes a field's lines. A name that is none is left out; a line
+// break in a value becomes a space.
+func appendField(b []byte, name string, values []string) []byte {
+	if !http1.ValidFieldName(name) {
+		return b
+	}
+	for _, v := range values {
+		b = append(append(b, name...), ": "...)
+		v = strings.Trim(v, " \t\r\n")
+		from := len(b)
+		b = append(b, v...)
+		for i := from; i < len(b); i++ {
+			if b[i] == '\r' || b[i] == '\n' {
+				b[i] = ' '
+			}
+		}
+		b = append(b, "\r\n"...)
+	}
+	return b
+}

@@ -1,0 +1,142 @@
+package serve
+
+import (
+	"sync"
+
+	"github.com/tarehq/tare/serve/internal/sys"
+)
+
+// parking holds the connections that wait without a goroutine, and those whose
+// peers are watched for going. One goroutine serves it, once there is something
+// to hold.
+type parking struct {
+	e      *engine
+	mu     sync.Mutex
+	poller *sys.Poller
+	failed bool // there is no poller to be had
+	held   map[int32]*conn
+	tags   int32
+}
+
+// seat is a connection's place in the parking.
+type seat struct {
+	fd      int32
+	tag     int32
+	watched bool
+	parked  bool
+}
+
+func newParking(e *engine) *parking { return &parking{e: e, held: map[int32]*conn{}} }
+
+// enterLocked readies c's seat, and the poller if this is the first.
+func (p *parking) enterLocked(c *conn) bool {
+	if p.failed || c.fd == nil {
+		return false
+	}
+	if p.poller == nil {
+		poller, err := sys.NewPoller()
+		if err != nil {
+			p.failed = true
+			return false
+		}
+		p.poller = poller
+		go p.run(poller)
+	}
+	if c.seat.tag == 0 {
+		if c.fd.Control(func(fd uintptr) { c.seat.fd = int32(fd) }) != nil {
+			return false
+		}
+		p.tags++
+		c.seat.tag = p.tags
+		p.held[c.seat.fd] = c
+	}
+	return true
+}
+
+// watch asks to be told when c's peer goes. It reports false where that cannot
+// be had.
+func (p *parking) watch(c *conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.enterLocked(c) {
+		return false
+	}
+	if !c.seat.watched {
+		c.seat.watched = p.poller.Add(c.seat.fd, c.seat.tag, false) == nil
+	}
+	return c.seat.watched
+}
+
+// hold parks c, whose goroutine ends: from here on it belongs to the parking. If
+// it cannot be parked, a goroutine goes on waiting.
+func (p *parking) hold(c *conn) {
+	p.mu.Lock()
+	ok := p.enterLocked(c)
+	if ok {
+		c.seat.parked, c.seat.watched = true, false
+		c.phase.Store(uint32(phaseParked))
+		if ok = p.poller.Add(c.seat.fd, c.seat.tag, true) == nil; !ok {
+			c.seat.parked = false
+		}
+	}
+	p.mu.Unlock()
+	if !ok {
+		c.begin(phaseIdle)
+		go c.serve()
+	}
+}
+
+// end takes c out if it is parked, and reports whether it was.
+func (p *parking) end(c *conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was := c.seat.parked
+	c.seat.parked = false
+	return was
+}
+
+// leave forgets c, which is about to be closed or given away.
+func (p *parking) leave(c *conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c.seat.tag != 0 && p.held[c.seat.fd] == c {
+		delete(p.held, c.seat.fd)
+	}
+	c.seat = seat{}
+}
+
+// run acts on what the poller reports, until the engine is done with it.
+func (p *parking) run(poller *sys.Poller) {
+	for poller.Wait(p.report) == nil {
+	}
+}
+
+func (p *parking) report(ev sys.Event) {
+	p.mu.Lock()
+	c := p.held[ev.FD]
+	if c == nil || c.seat.tag != ev.Tag {
+		p.mu.Unlock()
+		return // of a connection that has ended since
+	}
+	c.seat.watched = false
+	parked := c.seat.parked
+	c.seat.parked = false
+	p.mu.Unlock()
+	if !parked {
+		c.gone()
+		return
+	}
+	c.phase.Store(uint32(phaseIdle))
+	go c.serve()
+}
+
+// close ends the parking's goroutine.
+func (p *parking) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failed = true
+	if p.poller != nil {
+		p.poller.Close()
+		p.poller = nil
+	}
+}

@@ -1,0 +1,16 @@
+//go:build !linux
+
+package serve
+
+// parking needs a poller that takes a socket the runtime polls too.
+type parking struct{}
+
+type seat struct{}
+
+func newParking(*engine) *parking { return nil }
+
+func (p *parking) watch(*conn) bool { return false }
+func (p *parking) hold(*conn)       {}
+func (p *parking) end(*conn) bool   { return false }
+func (p *parking) leave(*conn)      {}
+func (p *parking) close()           {}

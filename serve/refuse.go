@@ -1,0 +1,28 @@
+package serve
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/tarehq/tare/serve/internal/http1"
+)
+
+// refuse answers a request that cannot be taken, and ends the connection: where
+// the next request would begin is not known.
+func (c *conn) refuse(err error) outcome {
+	status, reason := http.StatusBadRequest, ""
+	if e := (*http1.Error)(nil); errors.As(err, &e) {
+		status, reason = e.Status, e.Reason
+	}
+	line := strconv.Itoa(status) + " " + http.StatusText(status)
+	body := line
+	if reason != "" {
+		body += ": " + reason
+	}
+	k := c.k
+	k.out = append(append(append(k.out, "HTTP/1.1 "...), line...), "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"...)
+	k.out = append(k.out, body...)
+	c.flush()
+	return goLinger
+}

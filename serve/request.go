@@ -1,0 +1,252 @@
+package serve
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/tarehq/tare/serve/internal/http1"
+	"github.com/tarehq/tare/serve/internal/sys"
+)
+
+// exchange is all the memory of one request and its answer, in one allocation.
+// A handler may keep any of it: it is made afresh for each request, but in Reuse
+// mode, where a connection has one.
+type exchange struct {
+	req    http.Request
+	url    url.URL
+	ctx    requestContext
+	body   body
+	res    response
+	values [12]string // of header fields that come once
+}
+
+// blank is copied for each request; with it goes no allocation.
+func blank(ctx context.Context) http.Request {
+	var r http.Request
+	return *r.WithContext(ctx)
+}
+
+// abandon ends an exchange that a panic cut short.
+func (x *exchange) abandon() {
+	x.ctx.end(context.Canceled)
+	x.body.mu.Lock()
+	x.body.closed = true
+	x.body.mu.Unlock()
+	x.res.over = true
+}
+
+// forget drops what belongs to a connection, before its buffers go to another.
+func (x *exchange) forget() {
+	x.req, x.url = http.Request{}, url.URL{}
+	x.ctx.Context, x.ctx.c = nil, nil
+	x.ctx.renew()
+	x.res = response{}
+	x.values = [12]string{}
+}
+
+// parse takes the next request's head from the buffer. It reports false if that
+// is not there yet, and an error if it is refused.
+func (c *conn) parse() (bool, error) {
+	k := c.k
+	if k.seen == 0 && k.r < k.w {
+		k.r += http1.Skip(k.buf[k.r:k.w])
+	}
+	b := k.buf[k.r:k.w]
+	if len(b) == 0 {
+		return false, nil
+	}
+	n := http1.End(b, k.seen)
+	if n == 0 && len(b) <= c.e.limits.headerBytes {
+		k.seen = len(b)
+		if phase(c.phase.Load()) != phaseHeading {
+			c.begin(phaseHeading)
+			c.began.Store(c.since.Load())
+			c.active()
+		}
+		return false, nil
+	}
+	if n == 0 || n > c.e.limits.headerBytes {
+		return false, errHeadTooLarge
+	}
+	if phase(c.phase.Load()) != phaseHeading {
+		c.began.Store(c.e.clock.now())
+		c.active()
+	}
+	c.begin(phaseHandling)
+	k.seen = 0
+	k.r += n
+	return true, c.request(b[:n])
+}
+
+// active tells of a request's first byte.
+func (c *conn) active() {
+	if c.e.s.ConnState != nil {
+		c.setState(http.StateActive)
+	}
+}
+
+var errHeadTooLarge = &http1.Error{Status: http.StatusRequestHeaderFieldsTooLarge}
+
+// request makes the request and the response of a head.
+func (c *conn) request(head []byte) error {
+	k := c.k
+	var text string
+	if c.e.s.Reuse {
+		if k.x == nil {
+			k.x = new(exchange)
+			k.inward = make(http.Header, 16)
+		}
+		clear(k.inward)
+		k.pin = k.r
+		text = sys.String(head)
+	} else {
+		k.x = new(exchange)
+		k.inward = make(http.Header)
+		text = string(head)
+	}
+	x := k.x
+	if err := k.head.Parse(text, k.inward, x.values[:0], &c.e.options); err != nil {
+		return err
+	}
+	if c.e.s.Reuse {
+		x.ctx.renew()
+	}
+	x.ctx.Context, x.ctx.c = c.ctx, c
+	x.req = blank(&x.ctx)
+	return c.fillIn(x)
+}
+
+// fillIn sets the request's fields as net/http does.
+func (c *conn) fillIn(x *exchange) error {
+	h, r := &c.k.head, &x.req
+	r.Method, r.RequestURI = h.Method, h.Target
+	r.Proto, r.ProtoMajor, r.ProtoMinor = h.Proto, 1, h.Minor
+	r.Header, r.Host, r.RemoteAddr, r.TLS = c.k.inward, h.Host, c.remote, c.tls
+	r.ContentLength = h.Length
+	r.Close = h.Close || h.Minor == 0 && !h.KeepAlive
+	r.URL = &x.url
+	if err := http1.URL(r.URL, h.Method, h.Target); err != nil {
+		return err
+	}
+	if r.URL.Host != "" {
+		r.Host = r.URL.Host
+	}
+	if h.Length == 0 {
+		r.Body = http.NoBody
+	} else {
+		x.body.open(c, x)
+		r.Body = &x.body
+	}
+	if h.Length < 0 {
+		r.TransferEncoding = []string{"chunked"}
+		if h.HasTrailer {
+			announceTrailers(r)
+		}
+	}
+	x.res = response{
+		c: c, x: x, req: r, declared: -1,
+		isHead: h.Method == http.MethodHead, is11: h.Minor == 1,
+		wants10: h.Minor == 0 && h.KeepAlive, wantsClose: r.Close,
+	}
+	return nil
+}
+
+// open readies the body for the request at hand.
+func (b *body) open(c *conn, x *exchange) {
+	h := &c.k.head
+	b.c, b.w = c, &x.res
+	b.left, b.chunked = h.Length, h.Length < 0
+	b.chunks, b.rest, b.err, b.closed = http1.Chunks{}, nil, nil, false
+	b.promised = h.Expect == http1.Continue && h.Minor == 1
+	b.expecting = b.promised
+}
+
+// announceTrailers moves the names of trailers to come to Request.Trailer.
+func announceTrailers(r *http.Request) {
+	r.Trailer = http.Header{}
+	for _, list := range r.Header["Trailer"] {
+		for name := range strings.SplitSeq(list, ",") {
+			if name = strings.TrimSpace(name); name != "" {
+				r.Trailer[http.CanonicalHeaderKey(name)] = nil
+			}
+		}
+	}
+	delete(r.Header, "Trailer")
+}
+
+// handle answers the request at hand.
+func (c *conn) handle() outcome {
+	x := c.k.x
+	w := &x.res
+	if c.k.head.Expect == http1.OtherExpect {
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(http.StatusExpectationFailed)
+	} else {
+		c.dispatch(w, &x.req)
+	}
+	if c.left {
+		x.ctx.end(context.Canceled)
+		return goLeft
+	}
+	w.finish()
+	x.ctx.end(context.Canceled)
+	c.cur.Store(nil)
+	c.unpeek()
+	return c.settle(x)
+}
+
+func (c *conn) dispatch(w http.ResponseWriter, r *http.Request) {
+	if r.RequestURI == "*" && r.Method == http.MethodOptions && !c.e.s.DisableGeneralOptionsHandler {
+		answerOptions(w, r)
+		return
+	}
+	c.e.handler.ServeHTTP(w, r)
+}
+
+// answerOptions answers OPTIONS *, reading a small body and no more.
+func answerOptions(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Length", "0")
+	if r.ContentLength != 0 {
+		io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, 4<<10))
+	}
+}
+
+// settle decides whether the connection goes on after an answer.
+func (c *conn) settle(x *exchange) outcome {
+	w := &x.res
+	whole := x.req.Body == nil || c.k.head.Length == 0
+	if !whole {
+		whole = x.body.finish()
+	}
+	if form := x.req.MultipartForm; form != nil {
+		form.RemoveAll()
+	}
+	w.over = true
+	c.k.pin = 0
+	if c.readBy.Load() != 0 {
+		c.readBy.Store(0)
+		c.nc.SetReadDeadline(noDeadline)
+	}
+	if c.writeBy.Load() != 0 || c.late.Load() {
+		c.writeBy.Store(0)
+		c.late.Store(false)
+		c.nc.SetWriteDeadline(noDeadline)
+	}
+	switch {
+	case c.failed != nil:
+		return goEnd
+	case w.short():
+		return goEnd
+	case !whole:
+		return goLinger
+	case w.close:
+		return goEnd
+	}
+	if c.e.s.ConnState != nil {
+		c.setState(http.StateIdle)
+	}
+	return goOn
+}

@@ -1,0 +1,356 @@
+package serve
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tarehq/tare/serve/internal/sys"
+)
+
+// response is the http.ResponseWriter of one request. It offers what net/http's
+// offers: Flush, FlushError, Hijack, ReadFrom, WriteString, deadlines and full
+// duplex (http.ResponseController), CloseNotify.
+type response struct {
+	c   *conn
+	x   *exchange
+	req *http.Request
+
+	status   int
+	declared int64 // Content-Length, -1 = none
+	written  int64 // bytes of body that the handler wrote
+	facts    facts
+
+	isHead     bool // the request's method is HEAD
+	is11       bool
+	wants10    bool // HTTP/1.0 that asks for keep-alive
+	wantsClose bool
+	decided    bool // WriteHeader was called
+	sent       bool // the head is complete
+	done       bool // the handler has returned
+	chunked    bool
+	close      bool // the connection ends after the answer
+	duplex     bool // the request's body is left alone
+	over       bool // the answer is written; the connection goes on without it
+	trailers   []string
+}
+
+// Header returns the answer's header fields.
+func (w *response) Header() http.Header {
+	if w.over {
+		return http.Header{}
+	}
+	return w.c.k.fields
+}
+
+// WriteHeader decides the status. Fields set later do not go out, but trailers.
+func (w *response) WriteHeader(status int) {
+	switch {
+	case w.over:
+		return
+	case w.c.left:
+		w.complain("http: response.WriteHeader on hijacked connection")
+		return
+	case w.decided:
+		w.complain("http: superfluous response.WriteHeader call")
+		return
+	case status < 100 || status > 999:
+		panic(fmt.Sprintf("invalid WriteHeader code %v", status))
+	}
+	if (status < 101 || status > 199) && w.req.ContentLength != 0 {
+		w.x.body.settle() // no 100 Continue of the server's own after this
+	}
+	if status < 200 && status != http.StatusSwitchingProtocols {
+		w.inform(status)
+		return
+	}
+	w.decided, w.status = true, status
+	w.startHead()
+}
+
+// complain logs what a handler should not have done, and where it did.
+func (w *response) complain(what string) {
+	pc := make([]uintptr, 16)
+	frames := runtime.CallersFrames(pc[:runtime.Callers(2, pc)])
+	for {
+		frame, more := frames.Next()
+		if !strings.Contains(frame.Function, "tare/serve.(*response)") || !more {
+			w.c.e.s.logf("%s from %s (%s:%d)", what, frame.Function, path.Base(frame.File), frame.Line)
+			return
+		}
+	}
+}
+
+// Write adds to the body.
+func (w *response) Write(p []byte) (int, error) {
+	if w.over || w.c.left {
+		return w.writeAfter(len(p))
+	}
+	if !w.decided {
+		w.WriteHeader(http.StatusOK)
+	}
+	switch {
+	case len(p) == 0:
+		return 0, nil
+	case !bodyAllowed(w.status):
+		return 0, http.ErrBodyNotAllowed
+	}
+	w.written += int64(len(p))
+	if w.declared != -1 && w.written > w.declared {
+		return 0, http.ErrContentLength
+	}
+	return w.buffer(p)
+}
+
+// WriteString is Write without a copy.
+func (w *response) WriteString(s string) (int, error) { return w.Write(sys.Bytes(s)) }
+
+func (w *response) writeAfter(n int) (int, error) {
+	if w.over {
+		return 0, errOver
+	}
+	if n > 0 {
+		w.complain("http: response.Write on hijacked connection")
+	}
+	return 0, http.ErrHijacked
+}
+
+var errOver = errors.New("http: response written after its handler returned")
+
+// buffer holds back the first bytes of a body, in the hope that it ends before
+// there are more and gets a Content-Length.
+func (w *response) buffer(p []byte) (n int, err error) {
+	k := w.c.k
+	for len(p) > textSize-len(k.text) {
+		if len(k.text) == 0 {
+			m, err := w.emit(p)
+			return n + m, err
+		}
+		m := textSize - len(k.text)
+		k.text = append(k.text, p[:m]...)
+		p = p[m:]
+		n += m
+		if err := w.emitText(); err != nil {
+			return n, err
+		}
+	}
+	k.text = append(k.text, p...)
+	return n + len(p), w.c.failed
+}
+
+func (w *response) emitText() error {
+	k := w.c.k
+	if len(k.text) == 0 {
+		return nil
+	}
+	_, err := w.emit(k.text)
+	k.text = k.text[:0]
+	return err
+}
+
+// emit sends a piece of the body, which is a chunk of its own where chunks are
+// sent.
+func (w *response) emit(p []byte) (int, error) {
+	if !w.sent {
+		w.finishHead(p)
+	}
+	if w.isHead {
+		return len(p), nil
+	}
+	c := w.c
+	if !w.chunked {
+		if err := c.put(p); err != nil {
+			return 0, err
+		}
+		return len(p), nil
+	}
+	c.k.out = append(strconv.AppendUint(c.k.out, uint64(len(p)), 16), "\r\n"...)
+	if err := c.put(p); err != nil {
+		return 0, err
+	}
+	c.k.out = append(c.k.out, "\r\n"...)
+	return len(p), nil
+}
+
+// Flush sends what is buffered.
+func (w *response) Flush() { w.FlushError() }
+
+// FlushError sends what is buffered and returns what stood against it.
+func (w *response) FlushError() error {
+	if w.over {
+		return errOver
+	}
+	if w.c.left {
+		return http.ErrHijacked
+	}
+	if !w.decided {
+		w.WriteHeader(http.StatusOK)
+	}
+	if err := w.emitText(); err != nil {
+		return err
+	}
+	if !w.sent {
+		w.finishHead(nil)
+	}
+	return w.c.flush()
+}
+
+// finish completes the answer once the handler has returned. It is written when
+// there is no further request in the buffer.
+func (w *response) finish() {
+	w.done = true
+	if !w.decided {
+		w.WriteHeader(http.StatusOK)
+	}
+	if !w.sent {
+		w.finishHead(w.c.k.text)
+	}
+	w.emitText()
+	if w.chunked && !w.isHead {
+		w.c.k.out = append(w.c.k.out, "0\r\n"...)
+		w.writeTrailers()
+		w.c.k.out = append(w.c.k.out, "\r\n"...)
+	}
+	clear(w.c.k.fields)
+	if w.close || w.c.k.r == w.c.k.w || len(w.c.k.out) >= bufSize {
+		w.c.flush()
+	}
+}
+
+// short reports whether the handler wrote less than it declared.
+func (w *response) short() bool {
+	return !w.isHead && w.declared != -1 && bodyAllowed(w.status) && w.written != w.declared
+}
+
+func bodyAllowed(status int) bool {
+	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
+}
+
+// SetReadDeadline sets until when the request's body may be read, in place of
+// the server's limits (http.ResponseController).
+func (w *response) SetReadDeadline(t time.Time) error {
+	w.c.readBy.Store(deadline(t))
+	return w.c.nc.SetReadDeadline(t)
+}
+
+// SetWriteDeadline sets until when the answer may be written, in place of the
+// server's limits (http.ResponseController).
+func (w *response) SetWriteDeadline(t time.Time) error {
+	w.c.writeBy.Store(deadline(t))
+	return w.c.nc.SetWriteDeadline(t)
+}
+
+func deadline(t time.Time) int64 {
+	if t.IsZero() {
+		return -1
+	}
+	return max(1, t.UnixNano())
+}
+
+// noDeadline is the deadline that is none.
+var noDeadline time.Time
+
+// EnableFullDuplex lets the handler read the request's body after it began to
+// answer (http.ResponseController).
+func (w *response) EnableFullDuplex() error {
+	w.duplex = true
+	return nil
+}
+
+// sniffLen is how much of a body decides its Content-Type.
+const sniffLen = 512
+
+// ReadFrom copies from src, in the kernel where it is a file and the connection
+// TCP.
+func (w *response) ReadFrom(src io.Reader) (n int64, err error) {
+	to, ok := w.c.nc.(io.ReaderFrom)
+	if !ok || w.over || w.c.left {
+		return io.Copy(onlyWriter{w}, src)
+	}
+	// The first bytes go the ordinary way, so that an answer does not begin
+	// before there is something to send, and its type can be told from it.
+	if !w.sent {
+		n, err = io.Copy(onlyWriter{w}, io.LimitReader(src, sniffLen))
+		if err != nil || n < sniffLen {
+			return n, err
+		}
+	}
+	if err := w.FlushError(); err != nil {
+		return n, err
+	}
+	if w.chunked || w.isHead || !bodyAllowed(w.status) || !sendsFile(src) {
+		m, err := io.Copy(onlyWriter{w}, src)
+		return n + m, err
+	}
+	m, err := w.c.copyFrom(to, src)
+	w.written += m
+	return n + m, err
+}
+
+// sendsFile reports whether the kernel may copy from src to a socket.
+func sendsFile(src io.Reader) bool {
+	if l, ok := src.(*io.LimitedReader); ok {
+		src = l.R
+	}
+	switch src.(type) {
+	case *os.File, *net.TCPConn, *net.UnixConn:
+		return true
+	}
+	return false
+}
+
+type onlyWriter struct{ io.Writer }
+
+// copyFrom has the connection take src. Where nothing tells how much the client
+// has acknowledged, the write limits count from its start.
+func (c *conn) copyFrom(to io.ReaderFrom, src io.Reader) (int64, error) {
+	c.out.begin(c.e.clock.now())
+	n, err := to.ReadFrom(src)
+	c.out.end(c.e.clock.now(), int(n), &c.e.limits)
+	if err != nil {
+		c.fail(err)
+	}
+	return n, err
+}
+
+// Hijack hands the connection to the handler.
+func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if w.over || w.done {
+		panic("serve: Hijack called after ServeHTTP finished")
+	}
+	if w.c.left {
+		return nil, nil, http.ErrHijacked
+	}
+	if w.req.ContentLength != 0 {
+		w.x.body.settle()
+	}
+	if w.decided {
+		if !w.sent {
+			w.finishHead(nil)
+		}
+		w.c.flush()
+	}
+	return w.c.hijack()
+}
+
+// CloseNotify returns a channel that tells when the client has gone.
+//
+// Deprecated: as in net/http, use the request's context.
+func (w *response) CloseNotify() <-chan bool {
+	gone := make(chan bool, 1)
+	w.x.ctx.AfterFunc(func() {
+		if !w.done {
+			gone <- true
+		}
+	})
+	return gone
+}

@@ -1,0 +1,113 @@
+package serve
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// Shutdown ends the server without losing a request: it stops listening, answers
+// what comes on open connections with "Connection: close", and closes those on
+// which nothing comes for Limits.ShutdownGrace. It returns when all connections
+// have ended, or with ctx's error. Hijacked connections are not its business;
+// RegisterOnShutdown is told.
+func (s *Server) Shutdown(ctx context.Context) error {
+	e, err := s.stopListening(true)
+	s.mu.Lock()
+	for _, f := range s.onShutdown {
+		go f()
+	}
+	s.mu.Unlock()
+	if e == nil {
+		return err
+	}
+	handed := make(chan error, 1)
+	go func() { handed <- e.shadow.Shutdown(ctx) }()
+	select {
+	case <-e.empty():
+	case <-ctx.Done():
+		<-handed
+		return ctx.Err()
+	}
+	if herr := <-handed; herr != nil {
+		return herr
+	}
+	e.parking.close()
+	return err
+}
+
+// Close ends the server at once: listeners and connections are closed, whatever
+// they are about. Hijacked connections are not its business.
+func (s *Server) Close() error {
+	e, err := s.stopListening(false)
+	if e == nil {
+		return err
+	}
+	e.shadow.Close()
+	e.mu.Lock()
+	var all []*conn
+	for c := e.first; c != nil; c = c.next {
+		all = append(all, c)
+	}
+	e.mu.Unlock()
+	for _, c := range all {
+		if e.parking.end(c) {
+			c.end(http.StateClosed)
+			continue
+		}
+		c.nc.Close()
+		e.unlink(c)
+	}
+	e.parking.close()
+	return err
+}
+
+// stopListening closes the listeners and waits until nothing more is accepted.
+// Gently, it first takes what connections the kernel has completed but not
+// handed out: closing a listener resets them.
+func (s *Server) stopListening(gently bool) (*engine, error) {
+	s.closed.Store(true)
+	s.mu.Lock()
+	e := s.engine
+	var err error
+	stop := func(l *onceListener) {
+		if cerr := l.Close(); cerr != nil && err == nil {
+			err = cerr
+		}
+	}
+	var last []*onceListener
+	for l := range s.listeners {
+		if gently && l.stopsSoon() {
+			last = append(last, l)
+		} else {
+			stop(l)
+		}
+	}
+	s.mu.Unlock()
+	s.accepting.Wait()
+	for _, l := range last {
+		stop(l)
+	}
+	return e, err
+}
+
+// stopsSoon has Accept fail after a moment, if the listener can do that.
+func (l *onceListener) stopsSoon() bool {
+	t, ok := l.Listener.(interface{ SetDeadline(time.Time) error })
+	return ok && t.SetDeadline(time.Now().Add(5*time.Millisecond)) == nil
+}
+
+// empty returns a channel that is closed when there is no connection left.
+func (e *engine) empty() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.open == 0 {
+		none := make(chan struct{})
+		close(none)
+		return none
+	}
+	if e.drained == nil {
+		e.drained = make(chan struct{})
+	}
+	return e.drained
+}

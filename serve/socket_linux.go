@@ -1,0 +1,129 @@
+package serve
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"os"
+	"syscall"
+
+	"github.com/tarehq/tare/serve/internal/sys"
+)
+
+// socket reads and writes a bare connection by system calls of its own, which
+// do not tell the scheduler: they cannot block. Waiting is the runtime's, as for
+// every net.Conn.
+type socket struct {
+	c     *conn
+	p     []byte
+	n     int
+	errno syscall.Errno
+
+	read, write func(fd uintptr) bool // made once
+}
+
+func newSocket() *socket {
+	s := &socket{}
+	s.read, s.write = s.tryRead, s.tryWrite
+	return s
+}
+
+func (s *socket) tryRead(fd uintptr) bool {
+	for {
+		s.n, s.errno = sys.Read(fd, s.p)
+		if s.errno != syscall.EINTR {
+			return s.errno != syscall.EAGAIN
+		}
+	}
+}
+
+func (s *socket) tryWrite(fd uintptr) bool {
+	for {
+		n, errno := sys.Write(fd, s.p[s.n:])
+		switch errno {
+		case 0:
+			if s.n += n; s.n == len(s.p) {
+				return true
+			}
+		case syscall.EINTR:
+		case syscall.EAGAIN:
+			s.c.out.begin(s.c.e.clock.now())
+			return false
+		default:
+			s.errno = errno
+			return true
+		}
+	}
+}
+
+// receive reads what has come, waiting for something to come.
+func (c *conn) receive(p []byte) (int, error) {
+	if !c.bare {
+		return c.nc.Read(p)
+	}
+	s := c.k.socket
+	s.c, s.p, s.n = c, p, 0
+	err := c.fd.Read(s.read)
+	switch {
+	case err != nil:
+		return 0, err
+	case s.errno != 0:
+		return 0, &net.OpError{Op: "read", Net: "tcp", Source: c.nc.LocalAddr(), Addr: c.nc.RemoteAddr(), Err: os.NewSyscallError("read", s.errno)}
+	case s.n == 0:
+		return 0, io.EOF
+	}
+	return s.n, nil
+}
+
+// transmit writes p and returns how much of it was taken, which is less than
+// all only with an error.
+func (c *conn) transmit(p []byte) (int, error) {
+	if !c.bare {
+		return c.transmitPlainly(p)
+	}
+	s := c.k.socket
+	s.c, s.p, s.n, s.errno = c, p, 0, 0
+	err := c.fd.Write(s.write)
+	if c.out.waiting() {
+		c.out.end(c.e.clock.now(), s.n, &c.e.limits)
+	}
+	if err == nil && s.errno != 0 {
+		err = &net.OpError{Op: "write", Net: "tcp", Source: c.nc.LocalAddr(), Addr: c.nc.RemoteAddr(), Err: os.NewSyscallError("write", s.errno)}
+	}
+	return s.n, err
+}
+
+// find looks for the connection's socket.
+func (c *conn) find() {
+	nc := c.nc
+	t, secret := nc.(*tls.Conn)
+	if secret {
+		nc = t.NetConn()
+	}
+	switch s := nc.(type) {
+	case *net.TCPConn:
+		c.fd, _ = s.SyscallConn()
+	case *net.UnixConn:
+		c.fd, _ = s.SyscallConn()
+	}
+	c.bare = c.fd != nil && !secret
+}
+
+// moved reports whether the client has acknowledged enough of an answer since
+// it was last asked, and begins a new window then.
+func (c *conn) moved(now int64) bool {
+	if c.fd == nil {
+		return false
+	}
+	var acked uint64
+	var err error
+	if c.fd.Control(func(fd uintptr) { acked, err = sys.Acked(fd) }) != nil || err != nil {
+		return false
+	}
+	enough := int64(acked-c.acked) >= max(1, c.e.limits.least())
+	c.acked = acked
+	if enough {
+		c.out.renew(now)
+	}
+	return enough
+}

@@ -1,0 +1,15 @@
+//go:build !linux
+
+package serve
+
+// socket is for systems whose calls the engine makes itself.
+type socket struct{}
+
+func newSocket() *socket { return nil }
+
+func (c *conn) receive(p []byte) (int, error)  { return c.nc.Read(p) }
+func (c *conn) transmit(p []byte) (int, error) { return c.transmitPlainly(p) }
+
+func (c *conn) find() {}
+
+func (c *conn) moved(int64) bool { return false }
