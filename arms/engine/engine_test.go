@@ -1,0 +1,119 @@
+package main_test
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/arms/engine/answers"
+)
+
+// start builds a program, runs it in a directory of its own and returns its URL.
+func start(t *testing.T, pkg string, args ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	program := filepath.Join(dir, "program")
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, pkg).CombinedOutput(); err != nil {
+		t.Fatalf("building %s: %v\n%s", pkg, err, out)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	var stderr bytes.Buffer
+	cmd := exec.Command(program, args...)
+	cmd.Dir, cmd.Stderr = dir, &stderr
+	cmd.Env = append(os.Environ(), "TARE_ADDR="+addr, "TARE_CONTROL=")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop := func() {
+		_ = cmd.Process.Signal(os.Interrupt) // it may have ended by itself
+		_ = cmd.Wait()
+	}
+	for range 1000 {
+		if c, err := net.Dial("tcp", addr); err == nil {
+			c.Close()
+			t.Cleanup(stop)
+			return "http://" + addr
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	stop()
+	t.Fatalf("%s does not accept: %s", pkg, &stderr)
+	return ""
+}
+
+type answer struct{ status, contentType, length, body string }
+
+// ask sends one request and reads the answer whole.
+func ask(t *testing.T, method, url, body string) answer {
+	t.Helper()
+	req, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{DisableKeepAlives: true}
+	defer transport.CloseIdleConnections()
+	res, err := transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	got, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{res.Status, res.Header.Get("Content-Type"), res.Header.Get("Content-Length"), string(got)}
+}
+
+func TestServersAnswerAlike(t *testing.T) {
+	echo := strings.Repeat("0123456789abcdef", 64)
+	tests := []struct {
+		method, path, body string
+		want               answer
+	}{
+		{"GET", "/plain", "", answer{"200 OK", answers.Text, "5", "hello"}},
+		{"GET", "/json", "", answer{"200 OK", answers.JSON, "1024", string(answers.Object())}},
+		{"GET", "/page", "", answer{"200 OK", answers.Text, "65536", string(answers.Page())}},
+		{"GET", "/other", "", answer{"404 Not Found", answers.Text, "19", answers.NotFound}},
+		{"POST", "/echo", echo, answer{"200 OK", answers.Text, "1024", echo}},
+	}
+	for name, arm := range map[string][]string{
+		"nethttp":     {".", "--server", "nethttp"},
+		"serve":       {".", "--server", "serve"},
+		"serve-reuse": {".", "--server", "serve-reuse"},
+		"nginx":       {"./nginx"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := exec.LookPath("nginx"); name == "nginx" && err != nil {
+				t.Skip("nginx is not installed")
+			}
+			url := start(t, arm[0], arm[1:]...)
+			for _, tt := range tests {
+				if name == "nginx" && tt.method == "POST" {
+					continue // it has no echo
+				}
+				if got := ask(t, tt.method, url+tt.path, tt.body); got != tt.want {
+					t.Errorf("%s %s: got %.200q, want %.200q", tt.method, tt.path, got, tt.want)
+				}
+			}
+		})
+	}
+}
+
+func TestUnknownServer(t *testing.T) {
+	out, err := exec.Command("go", "run", "-buildvcs=false", ".", "--server", "apache").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), `no server "apache"`) {
+		t.Errorf("--server apache: got %v, %q", err, out)
+	}
+}
