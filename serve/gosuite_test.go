@@ -1,0 +1,172 @@
+package serve_test
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestGoSuite holds serve.Server to the tests that Go holds http.Server to: the
+// ones of the installed Go, rewritten while the test runs so that their Server
+// is ours. testdata/gosuite says how, and lists every test that is skipped.
+//
+// TARE_GOSUITE=nethttp runs the same tests on http.Server itself, TARE_GOSUITE_RUN
+// narrows them down to a regular expression, and TARE_GOSUITE_DIR names a
+// directory in which to leave the rewritten module and the tests' whole output.
+func TestGoSuite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: building and running Go's own server tests takes minutes")
+	}
+	suite := goSuite{
+		goroot: goCommand(t, ".", "env", "GOROOT"),
+		root:   filepath.Dir(goCommand(t, ".", "env", "GOMOD")),
+		dir:    cmp.Or(os.Getenv("TARE_GOSUITE_DIR"), t.TempDir()),
+		engine: cmp.Or(os.Getenv("TARE_GOSUITE"), "serve"),
+		match:  os.Getenv("TARE_GOSUITE_RUN"),
+	}
+	rows, err := readSuiteSkips("testdata/gosuite/skips.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	suite.skips = slices.DeleteFunc(rows, func(s suiteSkip) bool {
+		return s.kind == "difference" && suite.engine != "serve"
+	})
+	if err := suite.write(); err != nil {
+		t.Fatal(err)
+	}
+	binary := suite.build(t)
+
+	names := suite.named(t, binary)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	defer cancel()
+	run := suiteRun{binary: binary, dir: filepath.Join(suite.dir, "http"), perTest: 75 * time.Second}
+	results, err := run.all(ctx, names)
+	if err != nil {
+		t.Error(err)
+	}
+	if os.Getenv("TARE_GOSUITE_DIR") != "" {
+		if err := os.WriteFile(filepath.Join(suite.dir, "output.txt"), []byte(run.output.String()), 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+	suite.judge(t, names, results)
+}
+
+// named lists the suite's tests, those that are asked for.
+func (s *goSuite) named(t *testing.T, binary string) []string {
+	t.Helper()
+	match, err := regexp.Compile(s.match)
+	if err != nil {
+		t.Fatalf("reading TARE_GOSUITE_RUN: %v", err)
+	}
+	out := suiteOutput(t, binary, "-test.list=.*")
+	names := slices.DeleteFunc(strings.Fields(out), func(name string) bool {
+		return !strings.HasPrefix(name, "Test") || !match.MatchString(name)
+	})
+	if len(names) == 0 {
+		t.Fatalf("no test of the suite matches %q", s.match)
+	}
+	return names
+}
+
+// judge reports every failure, every hang, every skip that has no row and every
+// row that skips nothing, then what was counted.
+func (s *goSuite) judge(t *testing.T, names []string, results map[string]*suiteResult) {
+	t.Helper()
+	missed := map[string]suiteSkip{}
+	for _, row := range s.skips {
+		if top, _, _ := strings.Cut(row.test, "/"); slices.Contains(names, top) {
+			missed[row.test] = row
+		} else if s.match == "" {
+			t.Errorf("skips.txt:%d: there is no %s", row.line, row.test)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(results)) {
+		switch r := results[name]; r.outcome {
+		case "PASS":
+		case "SKIP":
+			if !s.listed(name) {
+				t.Errorf("%s was skipped, and skips.txt has no row for it:\n%s", name, r.text())
+			}
+			delete(missed, name)
+		case "FAIL":
+			if !failsBelow(results, name) {
+				t.Errorf("%s failed:\n%s", name, r.text())
+			}
+		default:
+			t.Errorf("%s: %s\n%s", name, r.outcome, r.text())
+		}
+	}
+	for _, name := range names {
+		if results[name] == nil {
+			t.Errorf("%s was not run", name)
+		}
+	}
+	for _, row := range missed {
+		if row.kind != "self" {
+			t.Errorf("skips.txt:%d: %s was not skipped", row.line, row.test)
+		}
+	}
+	s.count(t, results)
+}
+
+func (s *goSuite) listed(name string) bool {
+	return slices.ContainsFunc(s.skips, func(row suiteSkip) bool { return row.test == name })
+}
+
+// failsBelow reports whether a subtest failed, which then is the one to report.
+func failsBelow(results map[string]*suiteResult, name string) bool {
+	for other, r := range results {
+		if strings.HasPrefix(other, name+"/") && r.outcome != "PASS" && r.outcome != "SKIP" {
+			return true
+		}
+	}
+	return false
+}
+
+// count logs how many tests ended how, in all and by the mode they ran in.
+func (s *goSuite) count(t *testing.T, results map[string]*suiteResult) {
+	t.Helper()
+	modes := []string{"h1", "https1", "h2", "h2unencrypted"}
+	counts := map[string]map[string]int{}
+	add := func(what, outcome string) {
+		if outcome != "PASS" && outcome != "SKIP" && outcome != "FAIL" {
+			outcome = "HANG"
+		}
+		if counts[what] == nil {
+			counts[what] = map[string]int{}
+		}
+		counts[what][outcome]++
+	}
+	for name, r := range results {
+		_, below, _ := strings.Cut(name, "/")
+		if below == "" {
+			add("tests", r.outcome)
+		}
+		for part := range strings.SplitSeq(below, "/") {
+			if slices.Contains(modes, part) && strings.HasSuffix(name, part) {
+				add("in mode "+part, r.outcome)
+			}
+		}
+	}
+	t.Logf("Go's own tests (%s) on %s:", runtime.Version(), s.engine)
+	for _, what := range slices.Sorted(maps.Keys(counts)) {
+		c := counts[what]
+		t.Logf("%-22s %4d passed, %3d skipped, %3d failed, %3d hung or crashed", what, c["PASS"], c["SKIP"], c["FAIL"], c["HANG"])
+	}
+	kinds := map[string]int{}
+	for _, row := range s.skips {
+		kinds[row.kind]++
+	}
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		t.Logf("rows of skips.txt: %-12s %d", kind, kinds[kind])
+	}
+}
