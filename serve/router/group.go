@@ -1,0 +1,127 @@
+package router
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Group adds routes to a router whose patterns begin with a prefix and whose
+// handlers are wrapped in middlewares. It is safe for concurrent use.
+//
+// In a group, the path of a pattern may be missing: "GET" is the prefix itself.
+type Group struct {
+	rt     *Router
+	prefix string // without a last slash
+	with   []func(http.Handler) http.Handler
+}
+
+// Group returns a group within the group. The prefix is [HOST]/PATH, where PATH may
+// have wildcards, or empty. It panics if the prefix is invalid.
+//
+// The middlewares are called once for each route, when it is added.
+func (g *Group) Group(prefix string, with ...func(http.Handler) http.Handler) *Group {
+	prefix, err := g.extend(prefix)
+	if err != nil {
+		panic(fmt.Errorf("making a group: %w", err))
+	}
+	all := append(g.with[:len(g.with):len(g.with)], with...)
+	return &Group{g.rt, prefix, all}
+}
+
+// Handle adds a route as [Router.Handle] does.
+func (g *Group) Handle(pattern string, h http.Handler) {
+	if err := g.Add(Route{Pattern: pattern, Handler: h}); err != nil {
+		panic(err)
+	}
+}
+
+// HandleFunc adds a route as [Router.Handle] does.
+func (g *Group) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Request)) {
+	g.Handle(pattern, http.HandlerFunc(h))
+}
+
+// Add adds a route as [Router.Add] does.
+func (g *Group) Add(r Route) error {
+	pattern, err := join(g.prefix, r.Pattern)
+	if err != nil {
+		return err
+	}
+	r.Pattern = pattern
+	if r.Location == "" {
+		r.Location = location()
+	}
+	if f, ok := r.Handler.(http.HandlerFunc); r.Handler == nil || ok && f == nil {
+		return fmt.Errorf("adding %q: handler is nil", pattern)
+	}
+	for i := len(g.with) - 1; i >= 0; i-- {
+		r.Handler = g.with[i](r.Handler)
+	}
+	return g.rt.add(r)
+}
+
+// Mount adds the routes that sub has at this moment, with prefix before their
+// paths and wrapped in the group's middlewares. They become routes of this
+// router: found at once, with the values of the prefix's wildcards and their
+// own, and in conflict with others as any. What sub does with requests that no
+// route matches is left behind, and so is its policy on case. Requests keep
+// their whole path. Mount panics as Handle does.
+func (g *Group) Mount(prefix string, sub *Router) {
+	under := g.Group(prefix)
+	for r := range sub.Routes() {
+		if err := under.Add(r); err != nil {
+			panic(fmt.Errorf("mounting at %q: %w", prefix, err))
+		}
+	}
+}
+
+// extend returns the group's prefix with another behind it.
+func (g *Group) extend(prefix string) (string, error) {
+	if prefix == "" {
+		return g.prefix, nil
+	}
+	p, err := parse(prefix, false)
+	if err != nil {
+		return "", fmt.Errorf("prefix %q: %w", prefix, err)
+	}
+	switch last := p.last(); {
+	case p.method != "":
+		return "", fmt.Errorf("prefix %q has a method", prefix)
+	case last.kind == multi && last.text == "" && len(p.segments) == 1: // "/" or "HOST/"
+		prefix = strings.TrimSuffix(prefix, "/")
+		if prefix == "" {
+			return g.prefix, nil
+		}
+	case last.kind == multi || last.kind == literal && last.text == "/":
+		return "", fmt.Errorf("prefix %q ends in %s, behind which no path can follow", prefix, prefix[strings.LastIndexByte(prefix, '/'):])
+	}
+	return join(g.prefix, prefix)
+}
+
+// join puts a prefix before the path of a pattern.
+func join(prefix, pattern string) (string, error) {
+	if prefix == "" {
+		return pattern, nil
+	}
+	method, rest := "", pattern
+	if i := strings.IndexAny(pattern, " \t"); i >= 0 {
+		method, rest = pattern[:i], strings.TrimLeft(pattern[i:], " \t")
+	} else if !strings.Contains(pattern, "/") {
+		method, rest = pattern, ""
+	}
+	host, path := rest, ""
+	if i := strings.IndexByte(rest, '/'); i >= 0 {
+		host, path = rest[:i], rest[i:]
+	}
+	if host != "" && prefix[0] != '/' {
+		return "", fmt.Errorf("pattern %q has a host, and so has the prefix %q", pattern, prefix)
+	}
+	if method != "" {
+		method += " "
+	}
+	if host == "" && path == "" && !strings.Contains(prefix, "/") {
+		return "", errors.New("pattern has no path")
+	}
+	return method + host + prefix + path, nil
+}
