@@ -14,10 +14,7 @@ func Encoded(o Options, worker, n int) (reqs []string, targets []int, err error)
 	c := s.cursor(worker)
 	var buf []byte
 	for range n {
-		req, t := c.next(buf)
-		if s.dynamic {
-			buf = req
-		}
+		req, t := c.next(&buf)
 		reqs, targets = append(reqs, string(req)), append(targets, t)
 	}
 	return reqs, targets, nil
@@ -29,7 +26,7 @@ func EncodedClosing(o Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	req, _ := s.cursor(0).nextClosing(nil)
+	req, _ := s.cursor(0).nextClosing(new([]byte))
 	return string(req), nil
 }
 
@@ -41,7 +38,7 @@ func NextAllocs(o Options) (float64, error) {
 	}
 	c := s.cursor(0)
 	buf := make([]byte, 0, 4096)
-	return testing.AllocsPerRun(1000, func() { c.next(buf) }), nil
+	return testing.AllocsPerRun(1000, func() { c.next(&buf) }), nil
 }
 
 // Verified checks one answer whose body comes in pieces of step bytes.

@@ -64,12 +64,9 @@ func (x *http1Exchanger) exchange(o *outcome) (failure, error) {
 	var req []byte
 	var target int
 	if alone {
-		req, target = x.cursor.nextClosing(x.req)
+		req, target = x.cursor.nextClosing(&x.req)
 	} else {
-		req, target = x.cursor.next(x.req)
-	}
-	if x.engine.script.dynamic {
-		x.req = req
+		req, target = x.cursor.next(&x.req)
 	}
 	i := x.engine.script.targets[target].endpoint
 	c := x.conns[i]

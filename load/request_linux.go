@@ -20,12 +20,9 @@ func (l *loop) draw() *draft {
 	}
 	d.drawn, d.own = true, l.cursor.closing()
 	if d.own {
-		d.req, d.target = l.cursor.nextClosing(d.buf)
+		d.req, d.target = l.cursor.nextClosing(&d.buf)
 	} else {
-		d.req, d.target = l.cursor.next(d.buf)
-	}
-	if l.plan.script.dynamic {
-		d.buf = d.req
+		d.req, d.target = l.cursor.next(&d.buf)
 	}
 	return d
 }
@@ -92,7 +89,7 @@ func (l *loop) dispatch(intended int64) bool {
 	c.out = outcome{intended: intended, start: l.now, reused: c.used}
 	c.ans.begin(d.target)
 	c.unsent = d.req
-	if l.plan.script.dynamic {
+	if l.plan.script.targets[d.target].dynamic() { // what comes next is drawn into the same place
 		c.buf = append(c.buf[:0], d.req...)
 		c.unsent = c.buf
 	}

@@ -74,7 +74,6 @@ type script struct {
 	endpoints []endpoint
 	targets   []*blueprint
 	verify    verifier
-	dynamic   bool // some target has a field to fill
 	https     bool
 
 	alias  aliasTable
@@ -112,7 +111,6 @@ func newScript(o *Options) (*script, error) {
 			known[e], s.endpoints = n, append(s.endpoints, e)
 		}
 		b.endpoint, weights[i] = n, b.weight
-		s.dynamic = s.dynamic || b.dynamic()
 		s.targets = append(s.targets, b)
 		c, err := compileVerify(&t.Verify, b.head)
 		if err != nil {
@@ -159,9 +157,9 @@ func (s *script) cursor(worker int) *cursor {
 }
 
 // next is the coming request and its target's index. Without fields to fill
-// the request is the script's own, not to be written to; else it is appended
-// to buf[:0].
-func (c *cursor) next(buf []byte) (req []byte, target int) {
+// the request is the script's own, not to be written to; else it is in *buf,
+// which grows as need be, until the next call.
+func (c *cursor) next(buf *[]byte) (req []byte, target int) {
 	target = c.pick()
 	return c.s.encoded(&c.s.targets[target].plain, buf), target
 }
@@ -169,7 +167,7 @@ func (c *cursor) next(buf []byte) (req []byte, target int) {
 // nextClosing is next with a request that asks the server to close the
 // connection after its answer, which keeps the waiting state of a closed
 // connection, and with it the local port, off the client.
-func (c *cursor) nextClosing(buf []byte) (req []byte, target int) {
+func (c *cursor) nextClosing(buf *[]byte) (req []byte, target int) {
 	target = c.pick()
 	return c.s.encoded(&c.s.targets[target].closing, buf), target
 }
@@ -193,11 +191,12 @@ func (c *cursor) pick() int {
 	return c.s.alias.pick(c.rng)
 }
 
-func (s *script) encoded(m *message, buf []byte) []byte {
+func (s *script) encoded(m *message, buf *[]byte) []byte {
 	if m.fixed != nil {
 		return m.fixed
 	}
-	return m.appendTo(buf[:0], s.record())
+	*buf = m.appendTo((*buf)[:0], s.record())
+	return *buf
 }
 
 // record is the feeder's next, from the first again after the last.

@@ -193,6 +193,31 @@ func TestNextAllocates(t *testing.T) {
 	}
 }
 
+// A request without fields stays as it is beside others that are filled anew.
+func TestFixedBesideFilled(t *testing.T) {
+	f := feeder(t, "people.csv", "name\nAda Byron Lovelace\nBob\n")
+	const fixed = "GET /fixed HTTP/1.1\r\nHost: h\r\nUser-Agent: tare\r\n\r\n"
+	reqs, targets, err := load.Encoded(load.Options{Feeder: f, Targets: []load.Target{
+		{URL: "http://h/fixed"}, {Method: "PUT", URL: "http://h/{{.name}}"},
+	}}, 0, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen [2]int
+	for i, target := range targets {
+		seen[target]++
+		if target == 0 && reqs[i] != fixed {
+			t.Fatalf("request %d: got %q, want %q", i, reqs[i], fixed)
+		}
+		if target == 1 && !strings.HasPrefix(reqs[i], "PUT /") {
+			t.Fatalf("request %d: got %q, want a PUT", i, reqs[i])
+		}
+	}
+	if seen[0] == 0 || seen[1] == 0 {
+		t.Errorf("drawn %v times, want both targets", seen)
+	}
+}
+
 func TestOpenFeeder(t *testing.T) {
 	tests := []struct {
 		name, content string
