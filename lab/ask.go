@@ -85,9 +85,13 @@ func ask(ctx context.Context, base string, g study.Target) error {
 	if err != nil {
 		return fmt.Errorf("reading the answer: %w", cmp.Or(context.Cause(ctx), err))
 	}
+	return check(g.Verify, newAnswer(res, body))
+}
+
+func newAnswer(res *http.Response, body []byte) answer {
 	sum := sha256.Sum256(body)
-	return check(g.Verify, answer{
+	return answer{
 		status: res.StatusCode, header: res.Header, body: body,
 		length: int64(len(body)), sha256: hex.EncodeToString(sum[:]),
-	})
+	}
 }

@@ -52,6 +52,8 @@ func serve(mode string) {
 	asked := make(chan struct{}, 1<<20)
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch mode {
+		case "closes":
+			w.Header().Set("Connection", "close")
 		case "wrong":
 			w.WriteHeader(http.StatusTeapot)
 		case "dies":
@@ -61,7 +63,11 @@ func serve(mode string) {
 		}
 		fmt.Fprint(w, "hello")
 	})
-	fmt.Fprintln(os.Stderr, http.Serve(ln, h))
+	s := &http.Server{Handler: h}
+	if mode == "tires" {
+		s.IdleTimeout = 20 * time.Millisecond
+	}
+	fmt.Fprintln(os.Stderr, s.Serve(ln))
 }
 
 func testArm(t *testing.T, name, mode string) study.Arm {
@@ -242,6 +248,30 @@ func TestArmDies(t *testing.T) {
 	}
 	if tried < 2 || tried > 4 {
 		t.Errorf("the arm that dies was tried %d times, want 2 to 4", tried)
+	}
+}
+
+// TestIdle measures what an idle connection takes of an arm that keeps it, and
+// has no figure for arms that close it, be it at once or later.
+func TestIdle(t *testing.T) {
+	s := small(t, "ok", "closes", "tires")
+	s.Workloads = s.Workloads[:1]
+	s.Workloads[0].Idle = 200
+	o := options(t, s)
+	o.Blocks = 1
+	run, err := lab.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"b": "closes a connection after its first answer", "c": "of 200 idle connections the arm closed "}
+	for _, tr := range run.Trials {
+		v, measured := tr.Metrics["idle_connection"]
+		if tr.Arm == "a" && (v < 2<<10 || v > 1<<20) {
+			t.Errorf("trial %d: a connection takes %v bytes, want at least a goroutine's stack and less than 1 MiB", tr.Seq, v)
+		}
+		if why := strings.Join(tr.Invalid, "; "); tr.Arm != "a" && (measured || !strings.Contains(why, want[tr.Arm])) {
+			t.Errorf("trial %d of %s: got %v, %q, want no figure and %q", tr.Seq, tr.Arm, v, why, want[tr.Arm])
+		}
 	}
 }
 

@@ -26,6 +26,11 @@ func (r *runner) trial(ctx context.Context, c study.Cell) (record.Trial, *record
 	}
 	r.deaf[c.Arm] = 0
 	defer s.stop()
+	if err := s.idle(ctx, &t); errors.Is(err, errOwnLimit) {
+		return t, nil, err // no other trial fares better
+	} else if err != nil {
+		return t, nil, r.armFault(ctx, &t, err)
+	}
 	res, err := s.load(ctx, func(live load.Snapshot) {
 		r.tell(Event{Stage: Loading, Arm: c.Arm, Workload: c.Workload, Block: c.Block + 1, Live: live})
 	})
@@ -83,6 +88,7 @@ type session struct {
 	before   mark
 	after    mark
 	extended bool
+	idlers   idlers
 }
 
 // mark is what was read off the specimen at one moment.
@@ -128,6 +134,7 @@ func (s *session) stop() {
 	if err := s.proc.Stop(ctx); err != nil {
 		s.r.tell(Event{Stage: Ended, Text: fmt.Sprintf("stopping arm: %v", err)})
 	}
+	s.idlers.close()
 }
 
 // load offers the workload; a trial that was not steady is extended once, and

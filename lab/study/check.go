@@ -190,6 +190,8 @@ func (c *checker) compared(path, metric, workload string) {
 	switch {
 	case strings.HasPrefix(metric, "loop_") && w.Loop == 0 && !c.has(fmt.Sprintf("workloads[%d].loop", i)):
 		c.wrong(path, "%s comes from the in-process loop, which workload %q does not run; give it loop, such as loop: 200ms", metric, workload)
+	case metric == "idle_connection" && w.Idle == 0 && !c.has(fmt.Sprintf("workloads[%d].idle", i)):
+		c.wrong(path, "%s is measured on idle connections, of which workload %q has none; give it idle, such as idle: 10000", metric, workload)
 	case strings.HasPrefix(metric, "response_") && closed:
 		c.wrong(path, "%s is compared at equal offered rates only, and workload %q is closed; name one with schedule constant or poisson", metric, workload)
 	case metric == "throughput" && w.Schedule != "" && !closed:

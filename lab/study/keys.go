@@ -80,6 +80,7 @@ func workloadShape() shape[Workload] {
 		field("fresh", "Share of the requests sent on a new connection.", percent(), func(w *Workload) *float64 { return &w.Fresh }),
 		field("timeout", "Longest wait for an answer.", duration(time.Millisecond, 10*time.Minute), func(w *Workload) *time.Duration { return &w.Timeout }),
 		field("loop", "How long each trial also runs the handler in the arm's own process.", duration(10*time.Millisecond, time.Minute), func(w *Workload) *time.Duration { return &w.Loop }),
+		field("idle", "Connections held open beside the load, idle since one answer each; what one takes of memory is measured.", integer(1, 1_000_000), func(w *Workload) *int { return &w.Idle }),
 		field("arms", "The arms that this workload is for, if not all.", parts(), func(w *Workload) *[]string { return &w.Arms }),
 		field("server", "Generators: the program that they all load.", optional(armShape()), func(w *Workload) **Arm { return &w.Server }),
 		field("targets", "The requests, in turn or by weight.", list(targetShape(), 1), func(w *Workload) *[]Target { return &w.Targets }).must(),

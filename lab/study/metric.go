@@ -59,6 +59,7 @@ var metrics = [...]Metric{
 	{Name: "gc_cpu", Title: "share of CPU in GC", Unit: Share},
 	{Name: "startup", Title: "start-up", Unit: Nanoseconds},
 	{Name: "rss_idle", Title: "memory when idle (RSS)", Unit: Bytes},
+	{Name: "idle_connection", Title: "memory of an idle connection (RSS)", Unit: Bytes},
 	{Name: "rss_peak", Title: "memory at the peak (RSS)", Unit: Bytes},
 	{Name: "pss", Title: "memory after the load (PSS)", Unit: Bytes},
 	{Name: "switches_per_request", Title: "context switches per request", Unit: Count},

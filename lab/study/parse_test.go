@@ -86,6 +86,7 @@ func TestParseFull(t *testing.T) {
 		{"fresh", w[0].Fresh, 0.125},
 		{"timeout", w[0].Timeout, 90 * time.Second},
 		{"loop", w[0].Loop, 200 * time.Millisecond},
+		{"idle", w[0].Idle, 500},
 		{"length", *w[0].Targets[0].Verify.Length, int64(18)},
 		{"verified header", w[0].Targets[0].Verify.Header["Content-Type"], "application/json; charset=utf-8"},
 		{"body", w[0].Targets[1].Body, "hello"},

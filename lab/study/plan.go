@@ -85,8 +85,21 @@ func (s *Study) cells(w Workload) []Cell {
 func Estimate(s *Study, blocks int, overhead time.Duration) time.Duration {
 	var block time.Duration
 	for _, w := range s.Workloads {
-		trial := s.Trial.WarmUpOr() + s.Trial.MeasureOr() + w.Loop + overhead
+		trial := s.Trial.WarmUpOr() + s.Trial.MeasureOr() + w.Loop + w.idling() + overhead
 		block += time.Duration(len(s.cells(w))) * trial
 	}
 	return time.Duration(blocks) * block
+}
+
+// IdleSettle is how long idle connections are left alone before what they take
+// is read: a server may give back memory some time after an answer.
+const IdleSettle = time.Second
+
+// idling is how long opening idle connections and letting them settle takes.
+func (w Workload) idling() time.Duration {
+	if w.Idle == 0 {
+		return 0
+	}
+	const each = 100 * time.Microsecond
+	return time.Duration(w.Idle)*each + IdleSettle
 }

@@ -111,8 +111,9 @@ func TestPlanBalance(t *testing.T) {
 
 func TestEstimate(t *testing.T) {
 	s := house(t)
-	// 13 cells of 0.5 s + 3 s + 0.1 s each, five of them with a loop of 0.2 s.
-	want := 4 * (13*3600*time.Millisecond + 5*200*time.Millisecond)
+	// 13 cells of 0.5 s + 3 s + 0.1 s each, five of them with a loop of 0.2 s
+	// and 500 idle connections.
+	want := 4 * (13*3600*time.Millisecond + 5*(200*time.Millisecond+50*time.Millisecond+study.IdleSettle))
 	if got := study.Estimate(s, 4, 100*time.Millisecond); got != want {
 		t.Errorf("four blocks: got %s, want %s", got, want)
 	}

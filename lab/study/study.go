@@ -91,6 +91,7 @@ type Workload struct {
 	Fresh       float64       `json:"fresh,omitzero"`       // share of requests on a new connection, 0 to 1
 	Timeout     time.Duration `json:"timeout_ns,omitzero"`  // 0 = 10 s
 	Loop        time.Duration `json:"loop_ns,omitzero"`     // also run the arm's in-process loop over the targets this long; 0 = not
+	Idle        int           `json:"idle,omitzero"`        // connections held open beside the load, idle since one answer each; 0 = none
 	Arms        []string      `json:"arms,omitzero"`        // only these; nil = all
 	Server      *Arm          `json:"server,omitzero"`      // that all generators load; nil unless the arms are generators
 }
