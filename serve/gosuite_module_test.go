@@ -83,6 +83,7 @@ var suiteEdits = []suiteEdit{
 	{file: "serve_test.go", function: "testAutomaticHTTP2_ListenAndServe", old: "TLSConfig: tlsConf,", new: "TLSConfig: tlsConf, BaseContext: ServeHook,"},
 	// What middleware finds under ServerContextKey, and what TLSNextProto takes, is an http.Server.
 	{file: "serve_test.go", function: "testServerContext_ServerContextKey", old: "got.(*Server)", new: "got.(*StandardServer)"},
+	{file: "transport_test.go", function: "TestTransportServerProtocols", old: "func(*Server,", new: "func(*StandardServer,", times: 2},
 	{file: "alpn_test.go", function: "TestNextProtoUpgrade", old: "func(*Server,", new: "func(*StandardServer,"},
 	{file: "alpn_test.go", function: "handleTLSProtocol09", old: "srv *Server", new: "srv *StandardServer"},
 }

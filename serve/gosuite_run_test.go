@@ -33,7 +33,7 @@ type suiteResult struct {
 // text is the end of what the test printed: of a goroutine dump the beginning
 // says more, so that of a long text both ends are kept.
 func (r *suiteResult) text() string {
-	const ends = 100
+	const ends = 40
 	lines := r.lines
 	if len(lines) > 2*ends {
 		lines = slices.Concat(lines[:ends], []string{fmt.Sprintf("… %d lines …", len(lines)-2*ends)}, lines[len(lines)-ends:])
@@ -56,9 +56,10 @@ func (r *suiteRun) all(ctx context.Context, names []string) (map[string]*suiteRe
 		if ctx.Err() != nil {
 			return results, fmt.Errorf("running the suite: %w, with %d tests to go", ctx.Err(), len(left))
 		}
-		if p.current == "" || !slices.Contains(left, p.current) {
-			return results, fmt.Errorf("running the suite: %v, after all tests had ended; %d were not run:\n%s", err, len(left), strings.Join(p.outside, "\n"))
+		if p.current == "" || len(left) == 0 {
+			return results, fmt.Errorf("running the suite: %v, and no test of %d did it:\n%s", err, len(pending), strings.Join(p.outside, "\n"))
 		}
+		// A panic in a subtest is told as its failure first, so that the test may have ended.
 		stuck := results[p.current]
 		stuck.outcome = fmt.Sprint(err)
 		stuck.lines = append(stuck.lines, p.outside...)
