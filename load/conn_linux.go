@@ -23,6 +23,7 @@ type conn struct {
 	used       bool // has carried a request before
 	busy       bool // carries a request
 	unsent     []byte
+	tail       []byte // to be sent after it
 	buf        []byte // the request, when it is not the script's own
 
 	prev, next *conn // in the one list that the connection is in
@@ -144,7 +145,7 @@ func (l *loop) flush(c *conn) {
 		if c.fd >= 0 && !c.connecting {
 			// There may be an answer: servers answer what they refuse to
 			// read, and close.
-			c.unsent = nil
+			c.unsent, c.tail = nil, nil
 			l.receive(c)
 			return
 		}
@@ -180,8 +181,10 @@ func (l *loop) attempt(c *conn) error {
 			c.connecting = false
 			l.rec.connected(nanotime() - c.out.start)
 		}
-		c.unsent = c.unsent[n:]
 		c.out.bytesOut += int64(n)
+		if c.unsent = c.unsent[n:]; len(c.unsent) == 0 {
+			c.unsent, c.tail = c.tail, nil
+		}
 	}
 	return nil
 }

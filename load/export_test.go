@@ -14,8 +14,8 @@ func Encoded(o Options, worker, n int) (reqs []string, targets []int, err error)
 	c := s.cursor(worker)
 	var buf []byte
 	for range n {
-		req, t := c.next(&buf)
-		reqs, targets = append(reqs, string(req)), append(targets, t)
+		req, tail, t := c.next(&buf)
+		reqs, targets = append(reqs, string(req)+string(tail)), append(targets, t)
 	}
 	return reqs, targets, nil
 }
@@ -26,8 +26,8 @@ func EncodedClosing(o Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	req, _ := s.cursor(0).nextClosing(new([]byte))
-	return string(req), nil
+	req, tail, _ := s.cursor(0).nextClosing(new([]byte))
+	return string(req) + string(tail), nil
 }
 
 // NextAllocs returns how many allocations a request costs.

@@ -61,12 +61,12 @@ func (c *http1Conn) shut(inOrder bool) {
 // exchange implements exchanger.
 func (x *http1Exchanger) exchange(o *outcome) (failure, error) {
 	alone := x.cursor.closing()
-	var req []byte
+	var req, tail []byte
 	var target int
 	if alone {
-		req, target = x.cursor.nextClosing(&x.req)
+		req, tail, target = x.cursor.nextClosing(&x.req)
 	} else {
-		req, target = x.cursor.next(&x.req)
+		req, tail, target = x.cursor.next(&x.req)
 	}
 	i := x.engine.script.targets[target].endpoint
 	c := x.conns[i]
@@ -77,7 +77,8 @@ func (x *http1Exchanger) exchange(o *outcome) (failure, error) {
 		}
 	}
 	o.reused, c.carried = c.carried, true
-	kind, err := x.converse(c, req, target, o)
+	x.answer.begin(target)
+	kind, err := x.converse(c, [2][]byte{req, tail}, o)
 	in, out := c.wire.take()
 	o.bytesIn, o.bytesOut = int64(in), int64(out)
 	keep := err == nil && x.answer.keep && !alone
@@ -107,15 +108,17 @@ func (x *http1Exchanger) open(i int, start int64) (*http1Conn, error) {
 	return c, nil
 }
 
-// converse sends req on c and reads the answer.
-func (x *http1Exchanger) converse(c *http1Conn, req []byte, target int, o *outcome) (failure, error) {
+// converse sends the parts of a request on c and reads the answer.
+func (x *http1Exchanger) converse(c *http1Conn, req [2][]byte, o *outcome) (failure, error) {
 	a := &x.answer
-	a.begin(target)
 	c.wire.SetDeadline(x.engine.deadline(o.start))
 	if err := x.engine.abandoned.Err(); err != nil {
 		return failTimeout, err // the watch may have come before SetDeadline
 	}
-	_, unsent := c.Write(req)
+	_, unsent := c.Write(req[0])
+	if unsent == nil && len(req[1]) > 0 {
+		_, unsent = c.Write(req[1])
+	}
 	if unsent != nil && isTimeout(unsent) {
 		return x.broken(unsent)
 	}

@@ -92,7 +92,7 @@ type Target struct {
 	Method string  // "" means GET
 	URL    string  // absolute: scheme, host, path, query; may hold {{.name}}
 	Header []Field // sent in this order; Host, User-Agent may be overridden here
-	Body   []byte  // may hold {{.name}}
+	Body   []byte  // may hold {{.name}}; not to be written to before Run has returned
 	Weight int     // share among the targets; 0 means 1
 	Verify Verify
 	Source string // where the target was read, such as "urls.txt:3": errors begin with it; "" is nowhere

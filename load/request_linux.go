@@ -7,7 +7,8 @@ type draft struct {
 	drawn  bool
 	own    bool // on a connection of its own
 	target int
-	req    []byte
+	req    []byte // without its tail
+	tail   []byte
 	buf    []byte // holds req, when it is not the script's own
 }
 
@@ -20,9 +21,9 @@ func (l *loop) draw() *draft {
 	}
 	d.drawn, d.own = true, l.cursor.closing()
 	if d.own {
-		d.req, d.target = l.cursor.nextClosing(&d.buf)
+		d.req, d.tail, d.target = l.cursor.nextClosing(&d.buf)
 	} else {
-		d.req, d.target = l.cursor.next(&d.buf)
+		d.req, d.tail, d.target = l.cursor.next(&d.buf)
 	}
 	return d
 }
@@ -88,7 +89,7 @@ func (l *loop) dispatch(intended int64) bool {
 	d.drawn = false
 	c.out = outcome{intended: intended, start: l.now, reused: c.used}
 	c.ans.begin(d.target)
-	c.unsent = d.req
+	c.unsent, c.tail = d.req, d.tail
 	if l.plan.script.targets[d.target].dynamic() { // what comes next is drawn into the same place
 		c.buf = append(c.buf[:0], d.req...)
 		c.unsent = c.buf
@@ -125,7 +126,7 @@ func (l *loop) fail(c *conn, k failure, err error) {
 	}
 	l.rec.failed(k, &c.out, err)
 	l.flight.remove(c)
-	c.busy, c.unsent = false, nil
+	c.busy, c.unsent, c.tail = false, nil, nil
 	hopeless := !c.used && !c.ans.started && k != failTimeout
 	l.discard(c)
 	l.release(hopeless)

@@ -16,9 +16,11 @@ import (
 // maxWeight bounds a target's weight.
 const maxWeight = 1 << 20
 
-// message is an encoded HTTP/1.1 request: whole when nothing in it varies.
+// message is an encoded HTTP/1.1 request: whole when nothing in it varies, but
+// for a long body, which is sent from where it is.
 type message struct {
 	fixed []byte   // nil when there are fields to fill
+	tail  []byte   // to be sent after the rest
 	head  template // up to the value of Content-Length, or whole without a body
 	body  template
 	sized bool // Content-Length's value, the empty line and the body follow head
@@ -35,7 +37,7 @@ func (b *blueprint) encode(closing bool) message {
 	if closing {
 		parts = append(parts, literal("Connection: close\r\n"))
 	}
-	m := message{body: b.body, sized: b.carriesLength()}
+	m := message{body: b.body, tail: b.tail, sized: b.carriesLength()}
 	if m.sized {
 		parts = append(parts, literal("Content-Length: "))
 	} else {
@@ -55,13 +57,14 @@ func (b *blueprint) carriesLength() bool {
 	case "POST", "PUT", "PATCH":
 		return true
 	}
-	return len(b.body) > 0
+	return len(b.body) > 0 || len(b.tail) > 0
 }
 
+// appendTo appends the request without its tail.
 func (m *message) appendTo(dst []byte, record []string) []byte {
 	dst = m.head.appendTo(dst, record)
 	if m.sized {
-		dst = strconv.AppendInt(dst, int64(m.body.size(record)), 10)
+		dst = strconv.AppendInt(dst, int64(m.body.size(record)+len(m.tail)), 10)
 		dst = append(dst, "\r\n\r\n"...)
 		dst = m.body.appendTo(dst, record)
 	}
@@ -156,20 +159,22 @@ func (s *script) cursor(worker int) *cursor {
 	return &cursor{s: s, rng: rand.New(rand.NewPCG(s.seed, uint64(worker)))}
 }
 
-// next is the coming request and its target's index. Without fields to fill
-// the request is the script's own, not to be written to; else it is in *buf,
-// which grows as need be, until the next call.
-func (c *cursor) next(buf *[]byte) (req []byte, target int) {
+// next is the coming request, to be sent as head and then tail, and its target's
+// index. Both are the script's own, not to be written to, but for a head with
+// fields to fill: that is in *buf, which grows as need be, until the next call.
+func (c *cursor) next(buf *[]byte) (head, tail []byte, target int) {
 	target = c.pick()
-	return c.s.encoded(&c.s.targets[target].plain, buf), target
+	m := &c.s.targets[target].plain
+	return c.s.encoded(m, buf), m.tail, target
 }
 
 // nextClosing is next with a request that asks the server to close the
 // connection after its answer, which keeps the waiting state of a closed
 // connection, and with it the local port, off the client.
-func (c *cursor) nextClosing(buf *[]byte) (req []byte, target int) {
+func (c *cursor) nextClosing(buf *[]byte) (head, tail []byte, target int) {
 	target = c.pick()
-	return c.s.encoded(&c.s.targets[target].closing, buf), target
+	m := &c.s.targets[target].closing
+	return c.s.encoded(m, buf), m.tail, target
 }
 
 // closing draws whether the coming request goes on a connection of its own.
@@ -225,6 +230,9 @@ func (c *cursor) request() (req *http.Request, target int) {
 		URL:    &url.URL{Scheme: b.scheme, Host: host, Opaque: b.path.fill(rec)},
 		Host:   host,
 		Header: header,
+	}
+	if b.tail != nil {
+		req.ContentLength, req.Body = int64(len(b.tail)), bodyReader{bytes.NewReader(b.tail)}
 	}
 	if len(b.body) > 0 {
 		body := b.body.appendTo(nil, rec)

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -31,6 +32,7 @@ type blueprint struct {
 	path     template // path and query, as sent
 	header   []headerField
 	body     template
+	tail     []byte // the body instead, when it is long and has no field: the Target's own
 
 	plain, closing message // HTTP/1.1; closing asks the server to close
 }
@@ -67,8 +69,8 @@ func compileTarget(t *Target, o *Options) (*blueprint, endpoint, error) {
 	if err := b.setHeader(t.Header, o); err != nil {
 		return nil, endpoint{}, err
 	}
-	if b.body, err = splitFields(string(t.Body), o.Feeder, false); err != nil {
-		return nil, endpoint{}, fmt.Errorf("body: %w", err)
+	if err := b.setBody(t.Body, o.Feeder); err != nil {
+		return nil, endpoint{}, err
 	}
 	if err := b.checkRecords(o.Feeder); err != nil {
 		return nil, endpoint{}, err
@@ -227,6 +229,23 @@ func (b *blueprint) setHeader(fields []Field, o *Options) error {
 	}
 	if !agent {
 		b.header = append(b.header, headerField{name: "User-Agent", value: literal("tare")})
+	}
+	return nil
+}
+
+// longBody is the size from which on a body is sent from where it is, after its
+// head: a second call costs less than what a copy a target would hold, and
+// nothing beside the sending of so much.
+const longBody = 16 << 10
+
+// setBody compiles the body.
+func (b *blueprint) setBody(body []byte, f *Feeder) (err error) {
+	if len(body) >= longBody && (f == nil || !bytes.Contains(body, []byte("{{"))) {
+		b.tail = body
+		return nil
+	}
+	if b.body, err = splitFields(string(body), f, false); err != nil {
+		return fmt.Errorf("body: %w", err)
 	}
 	return nil
 }
