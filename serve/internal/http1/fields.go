@@ -115,6 +115,15 @@ func (r *reader) add(name string, id nameID, val string) {
 	r.h[name] = r.vals[n : n+1 : n+1]
 }
 
+// pragma adds what a Pragma field from before HTTP/1.1 means (RFC 9111,
+// section 5.4).
+func (r *reader) pragma() {
+	const pragma, cacheControl = 1 << namePragma, 1 << nameCacheControl
+	if r.seen&(pragma|cacheControl) == pragma && r.h["Pragma"][0] == "no-cache" {
+		r.add("Cache-Control", nameCacheControl, "no-cache")
+	}
+}
+
 // Fields reads a trailer section, s as [End] measured it, into h. Fields that
 // frame, route or authenticate a message mean nothing after its body and are
 // dropped (RFC 9110, section 6.5.1). It returns an [*Error] if the section is

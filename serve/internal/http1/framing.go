@@ -36,12 +36,12 @@ func (f *framing) addCoding(val string) {
 }
 
 // frame settles the body's length (RFC 9112, section 6.3).
-func (p *Head) frame(f *framing, lax *Lenient) error {
+func (p *Head) frame(f *framing, r *reader) error {
 	if f.codings == 0 {
 		return nil
 	}
 	switch {
-	case f.minor == 0 && lax.OldChunked:
+	case f.minor == 0 && r.lenient.OldChunked:
 		return nil
 	case f.minor == 0:
 		return errOldChunked
@@ -49,10 +49,13 @@ func (p *Head) frame(f *framing, lax *Lenient) error {
 		return errCoding
 	case f.unknown:
 		return errUnknown
-	case p.HasLength && !lax.LengthAndChunked:
+	case p.HasLength && !r.lenient.LengthAndChunked:
 		return errBoth
 	}
-	p.Close = p.Close || p.HasLength
+	if p.HasLength {
+		p.Close = true
+		delete(r.h, "Content-Length")
+	}
 	p.HasLength, p.Length = false, Chunked
 	return nil
 }

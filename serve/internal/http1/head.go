@@ -40,7 +40,8 @@ const preface = "PRI * HTTP/2.0\r\n\r\n"
 
 // Parse reads s, a whole head as [End] measured it, and puts its fields into h,
 // which must be empty, under their canonical names. Host and Transfer-Encoding
-// are told by p and not put into h. Values lie in vals' spare capacity, one
+// are told by p and not put into h; Pragma: no-cache alone adds the Cache-Control
+// that it stands for, as in net/http. Values lie in vals' spare capacity, one
 // each, as long as there is any. It returns an [*Error] if the request is to be
 // refused; p and h then hold what came before.
 //
@@ -72,7 +73,8 @@ func (p *Head) Parse(s string, h http.Header, vals []string, o *Options) error {
 			return err
 		}
 	}
-	if err := p.frame(&f, &o.Lenient); err != nil {
+	r.pragma()
+	if err := p.frame(&f, &r); err != nil {
 		return err
 	}
 	return p.checkHost(&f, &o.Lenient)

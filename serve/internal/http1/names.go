@@ -14,7 +14,11 @@ const (
 	nameConnection
 	nameExpect
 	nameTrailer
-	firstPlain
+	nameCacheControl
+	namePragma
+	firstOther // of the listed names that Parse need not know
+
+	firstPlain = nameCacheControl // from here on nothing but the map is told
 )
 
 // knownNames are the names that clients and proxies send most, at most 64 with
@@ -27,14 +31,16 @@ var knownNames = [...]string{
 	nameConnection:       "Connection",
 	nameExpect:           "Expect",
 	nameTrailer:          "Trailer",
-	firstPlain:           "Accept",
+	nameCacheControl:     "Cache-Control",
+	namePragma:           "Pragma",
+	firstOther:           "Accept",
 	"Accept-Charset", "Accept-Encoding", "Accept-Language",
 	"Access-Control-Request-Headers", "Access-Control-Request-Method",
-	"Authorization", "Cache-Control", "Cdn-Loop", "Cf-Connecting-Ip", "Cf-Ray",
+	"Authorization", "Cdn-Loop", "Cf-Connecting-Ip", "Cf-Ray",
 	"Cf-Visitor", "Content-Disposition", "Content-Encoding", "Content-Type",
 	"Cookie", "Date", "Dnt", "Forwarded", "From", "If-Match",
 	"If-Modified-Since", "If-None-Match", "If-Range", "If-Unmodified-Since",
-	"Keep-Alive", "Origin", "Pragma", "Priority", "Proxy-Connection", "Range",
+	"Keep-Alive", "Origin", "Priority", "Proxy-Connection", "Range",
 	"Referer", "Sec-Ch-Ua", "Sec-Ch-Ua-Mobile", "Sec-Ch-Ua-Platform",
 	"Sec-Fetch-Dest", "Sec-Fetch-Mode", "Sec-Fetch-Site", "Sec-Fetch-User",
 	"Sec-Gpc", "Sec-Websocket-Extensions", "Sec-Websocket-Key",

@@ -1,0 +1,70 @@
+package http1_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/serve/internal/http1"
+)
+
+// strict is the reading that servers have unless they ask for another.
+var strict http1.Lenient
+
+// An attack is one file of testdata/attacks: the bytes of one connection. Its
+// name begins with the status of the refusal, or with 200 if the requests must
+// be read.
+type attack struct {
+	name   string
+	status int
+	in     []byte
+}
+
+func attacks(t testing.TB) []attack {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("testdata", "attacks", "*.http"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("finding attacks: %d files, %v", len(paths), err)
+	}
+	all := make([]attack, len(paths))
+	for i, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".http")
+		status, err := strconv.Atoi(name[:3])
+		if err != nil {
+			t.Fatalf("%s: the name begins with no status", path)
+		}
+		in, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[i] = attack{name, status, in}
+	}
+	return all
+}
+
+func TestAttacks(t *testing.T) {
+	for _, a := range attacks(t) {
+		whole := drive(a.in, len(a.in), strict)
+		got := whole.status
+		if whole.verdict == accept {
+			got = 200
+		}
+		if got != a.status {
+			t.Errorf("%s: %s, status %d (%s), want %d, of\n\t%s", a.name, whole.verdict, got, whole.reason, a.status, quote(a.in))
+		}
+		for step := 1; step < 9; step++ {
+			parts := drive(a.in, step, strict)
+			if parts.verdict != whole.verdict || parts.reason != whole.reason || !slices.EqualFunc(parts.requests, whole.requests, same) {
+				t.Errorf("%s: %d bytes at a time %+v, whole %+v", a.name, step, parts, whole)
+			}
+		}
+		for _, r := range whole.requests {
+			if a.status != 200 && strings.Contains(r.target, "smuggled") {
+				t.Errorf("%s: the smuggled request was read: %v", a.name, r)
+			}
+		}
+	}
+}

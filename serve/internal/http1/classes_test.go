@@ -1,0 +1,231 @@
+package http1_test
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/tarehq/tare/serve/internal/http1"
+)
+
+// The signs of a difference to net/http.
+const (
+	stricter = "+"
+	laxer    = "-"
+	other    = "=" // both read the request, or both refuse it, but not alike
+)
+
+// A difference is one input that net/http and ours read differently.
+type difference struct {
+	sign         string
+	in           []byte
+	ours, theirs outcome
+	index        int // of the request that differs, if both have read it
+}
+
+// differ compares two outcomes. Ours must end at the first refusal of either.
+func differ(in []byte, ours, theirs outcome) (difference, bool) {
+	d := difference{in: in, ours: ours, theirs: theirs}
+	n := min(len(ours.requests), len(theirs.requests))
+	for d.index = range n {
+		if !same(ours.requests[d.index], theirs.requests[d.index]) && (d.index < n-1 || !cutShort(d)) {
+			d.sign = other
+			return d, true
+		}
+	}
+	switch a, b := ours.verdict == reject, theirs.verdict == reject; {
+	case a && (!b || len(ours.requests) < len(theirs.requests)):
+		d.sign = stricter
+	case b && (!a || len(ours.requests) > len(theirs.requests)):
+		d.sign = laxer
+	case ours.verdict != theirs.verdict || len(ours.requests) != len(theirs.requests) ||
+		a && theirs.status != 0 && ours.status != theirs.status:
+		d.sign = other
+	default:
+		return d, false
+	}
+	return d, true
+}
+
+// cutShort reports whether the last request's body was read by one side only,
+// or by neither to its end, so that its bytes and trailer say nothing.
+func cutShort(d difference) bool {
+	a, b := d.ours.requests[d.index], d.theirs.requests[d.index]
+	a.body, a.trailer, b.body, b.trailer = "", nil, "", nil
+	return same(a, b) && (d.ours.verdict == reject || d.ours.verdict == body || d.theirs.verdict == reject || d.theirs.verdict == body)
+}
+
+// A class recognises differences of one cause, which testdata/differences.tsv
+// justifies under the same name.
+type class struct {
+	sign    string
+	reason  string // of our refusal, if it is one
+	matches func(d difference) bool
+	lenient http1.Lenient // undoes it, if it is not zero
+}
+
+var (
+	bareLF       = regexp.MustCompile(`(^|[^\r])\n`)
+	foldedLine   = regexp.MustCompile(`\n[ \t]`)
+	absoluteForm = regexp.MustCompile(`^\S+ [A-Za-z][A-Za-z0-9+.-]*://`)
+	firstDigit   = regexp.MustCompile(`^[89A-Fa-f][0-9A-Fa-f]{15}$`)
+	sizeSpace    = regexp.MustCompile(`\n[0-9A-Fa-f]+[ \t]+;`)
+)
+
+// target returns the request target of the head that was refused.
+func (d difference) target() string {
+	parts := strings.Split(strings.SplitN(d.ours.section, "\r\n", 2)[0], " ")
+	if len(parts) != 3 {
+		return ""
+	}
+	return parts[1]
+}
+
+func (d difference) method() string {
+	method, _, _ := strings.Cut(d.ours.section, " ")
+	return method
+}
+
+// fieldValues returns the values of a field in the head that was refused.
+func (d difference) fieldValues(name string) []string {
+	var values []string
+	for line := range strings.SplitSeq(d.ours.section, "\n") {
+		if n, v, ok := strings.Cut(strings.TrimRight(line, "\r"), ":"); ok && strings.EqualFold(n, name) {
+			values = append(values, strings.Trim(v, " \t"))
+		}
+	}
+	return values
+}
+
+func isRaw(r rune) bool { return r == '#' || r > '~' }
+
+// classes are all deliberate differences to net/http by name.
+var classes = map[string]class{
+	"bare-lf": {stricter, "line not ended by CRLF", func(d difference) bool {
+		return bareLF.MatchString(d.ours.section)
+	}, http1.Lenient{BareLF: true}},
+	"fold": {stricter, "white space at the start of a field line", func(d difference) bool {
+		return foldedLine.MatchString(d.ours.section)
+	}, http1.Lenient{Fold: true}},
+	"same-lengths": {stricter, "more than one Content-Length", func(d difference) bool {
+		v := d.fieldValues("Content-Length")
+		return len(v) > 1 && v[0] == v[1]
+	}, http1.Lenient{SameLengths: true}},
+	"length-and-chunked": {stricter, "both Content-Length and Transfer-Encoding", func(d difference) bool {
+		return len(d.fieldValues("Content-Length")) > 0 && len(d.fieldValues("Transfer-Encoding")) == 1
+	}, http1.Lenient{LengthAndChunked: true}},
+	"old-chunked": {stricter, "Transfer-Encoding in an HTTP/1.0 request", func(d difference) bool {
+		return strings.Contains(d.ours.section, " HTTP/1.0\r\n") && len(d.fieldValues("Transfer-Encoding")) > 0
+	}, http1.Lenient{OldChunked: true}},
+	"other-host": {stricter, "Host differs from the request target", func(d difference) bool {
+		return absoluteForm.MatchString(d.ours.section)
+	}, http1.Lenient{OtherHost: true}},
+	"raw-target": {stricter, "invalid request target", func(d difference) bool {
+		return strings.IndexFunc(d.target(), isRaw) >= 0
+	}, http1.Lenient{RawTarget: true}},
+	"user-info": {stricter, "user information in the request target", func(d difference) bool {
+		return absoluteForm.MatchString(d.ours.section) && strings.Contains(d.target(), "@")
+	}, http1.Lenient{UserInfo: true}},
+	"connect": {stricter, "request target does not fit the method", func(d difference) bool {
+		return d.method() == "CONNECT" && !strings.Contains(d.target(), "://")
+	}, http1.Lenient{ConnectPath: true}},
+	"connect-url": {stricter, "request target does not fit the method", func(d difference) bool {
+		return d.method() == "CONNECT" && strings.Contains(d.target(), "://")
+	}, http1.Lenient{}},
+	"preface": {stricter, "unsupported HTTP version", func(d difference) bool {
+		return strings.HasPrefix(d.ours.section, "PRI * HTTP/2.0\r\n")
+	}, http1.Lenient{}},
+	"chunk-size": {stricter, "chunk size too large", func(d difference) bool {
+		return firstDigit.MatchString(d.ours.section)
+	}, http1.Lenient{}},
+	"connect-host": {stricter, "missing Host", func(d difference) bool {
+		return d.method() == "CONNECT"
+	}, http1.Lenient{}},
+	"asterisk": {stricter, "request target does not fit the method", func(d difference) bool {
+		return d.target() == "*" && d.method() != "OPTIONS"
+	}, http1.Lenient{}},
+	"opaque": {stricter, "request target does not fit the method", func(d difference) bool {
+		return strings.Contains(d.target(), ":") && !strings.HasPrefix(d.target(), "/") && !absoluteForm.MatchString(d.ours.section)
+	}, http1.Lenient{}},
+	"authority": {stricter, "invalid request target", func(d difference) bool {
+		return absoluteForm.MatchString(d.ours.section) && strings.IndexFunc(d.target(), isRaw) < 0
+	}, http1.Lenient{}},
+	"host": {stricter, "invalid Host", func(d difference) bool {
+		v := d.fieldValues("Host")
+		return len(v) == 1 && strings.ContainsAny(v[0], ":[]%'!*;")
+	}, http1.Lenient{}},
+	"fields": {stricter, "too many fields", func(d difference) bool {
+		return strings.Count(d.ours.section, "\n") > http1.DefaultMaxFields
+	}, http1.Lenient{}},
+	"chunk-extension": {stricter, "malformed chunk size", func(d difference) bool {
+		return strings.ContainsAny(d.ours.section, "; \t")
+	}, http1.Lenient{}},
+	"chunk-line": {stricter, "chunk size line too long", func(d difference) bool {
+		return len(d.ours.section) >= 1000
+	}, http1.Lenient{}},
+	"chunk-extensions": {stricter, "too many chunk extensions", func(d difference) bool {
+		return strings.Contains(d.ours.section, ";")
+	}, http1.Lenient{}},
+	"trailer-name": {stricter, "invalid field name", func(d difference) bool {
+		n := len(d.ours.requests)
+		return n > 0 && d.ours.requests[n-1].trailer != nil && strings.Contains(d.ours.section, " ")
+	}, http1.Lenient{}},
+
+	"empty-lines": {laxer, "", func(d difference) bool { return d.ours.skipped }, http1.Lenient{}},
+	"late": {laxer, "", func(d difference) bool {
+		if d.ours.verdict != incomplete && d.ours.verdict != body && d.ours.verdict != accept {
+			return false
+		}
+		return refusedLater(d.in)
+	}, http1.Lenient{}},
+	"size-space": {laxer, "", func(d difference) bool { return sizeSpace.Match(d.in) }, http1.Lenient{}},
+
+	"minor-version": {other, "", func(d difference) bool {
+		return d.requestsDiffer(func(a, b *request) { a.proto, b.proto = "", "" })
+	}, http1.Lenient{}},
+	"trailer-fields": {other, "", func(d difference) bool {
+		return d.requestsDiffer(func(a, b *request) { a.trailer, b.trailer = nil, nil }) &&
+			len(d.ours.requests[d.index].trailer) < len(d.theirs.requests[d.index].trailer)
+	}, http1.Lenient{}},
+	"status": {other, "", func(d difference) bool {
+		return d.ours.verdict == reject && d.theirs.verdict == reject
+	}, http1.Lenient{}},
+}
+
+// requestsDiffer reports whether one request differs in nothing but what blank
+// takes away.
+func (d difference) requestsDiffer(blank func(a, b *request)) bool {
+	if d.index >= min(len(d.ours.requests), len(d.theirs.requests)) {
+		return false
+	}
+	a, b := d.ours.requests[d.index], d.theirs.requests[d.index]
+	if same(a, b) {
+		return false
+	}
+	blank(&a, &b)
+	return same(a, b)
+}
+
+// refusedLater reports whether ours refuses a stream that it waits for more of
+// once the head, the line or the section is complete.
+func refusedLater(in []byte) bool {
+	whole := append(in[:len(in):len(in)], "\r\n\r\n"...)
+	return drive(whole, len(whole), strict).verdict == reject
+}
+
+// classify names the class of a difference, "" if there is none.
+func classify(d difference) string {
+	for name, c := range classes {
+		if c.sign == d.sign && c.reason == d.refusal() && c.matches(d) {
+			return name
+		}
+	}
+	return ""
+}
+
+// refusal is the reason of ours, if ours alone refuses.
+func (d difference) refusal() string {
+	if d.sign != stricter {
+		return ""
+	}
+	return d.ours.reason
+}
