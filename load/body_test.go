@@ -98,10 +98,13 @@ func TestLongBodyIsNotCopied(t *testing.T) {
 	body := random(32 << 20)
 	for i, p := range protocols {
 		t.Run(p.name, func(t *testing.T) {
+			if raceEnabled && p.protocol == load.HTTP2 {
+				t.Skip("with the race detector, HTTP/2's buffers are not kept")
+			}
 			o, _ := serve(t, i, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)
 			}))
-			o.Requests, o.Connections = 4, 4
+			o.Requests, o.Connections = 4, 2
 			o.Targets[0].Method, o.Targets[0].Body = "POST", body
 			for k := range 3 {
 				o.Targets = append(o.Targets, o.Targets[0])
