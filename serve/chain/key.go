@@ -23,11 +23,16 @@ type Key[T any] struct{ meta }
 // meta is what a key has whatever its type.
 type meta struct {
 	name  string
-	alias any           // the key of others that it stands for; nil: none
-	boxed bool          // the value is a *T
-	open  func(any) any // the T in a *T; only if boxed
-	wipe  func(any)     // makes a *T zero; only if boxed
+	odd   uint32        // aliased, boxed
+	alias any           // if aliased: the key of others that it stands for
+	open  func(any) any // if boxed: the T in a *T
+	wipe  func(any)     // if boxed: makes a *T zero
 }
+
+const (
+	aliased = 1 << iota // others look the value up by a key of their own
+	boxed               // the value is a *T
+)
 
 // keyed is any Key.
 type keyed interface{ about() *meta }
@@ -43,7 +48,7 @@ func NewKey[T any](name string) *Key[T] {
 	switch reflect.TypeFor[T]().Kind() {
 	case reflect.Pointer, reflect.Map, reflect.Chan, reflect.Func, reflect.UnsafePointer, reflect.Interface:
 	default:
-		k.boxed, k.open, k.wipe = true, unbox[T], wipe[T]
+		k.odd, k.open, k.wipe = boxed, unbox[T], wipe[T]
 	}
 	return k
 }
@@ -57,7 +62,7 @@ func KeyOf[T any](key any) *Key[T] {
 		panic(fmt.Sprintf("chain: %T cannot be a context's key", key))
 	}
 	k := NewKey[T](fmt.Sprintf("%T", key))
-	k.alias = key
+	k.alias, k.odd = key, k.odd|aliased
 	return k
 }
 
@@ -83,11 +88,12 @@ func (k *Key[T]) Set(r *http.Request, v T) bool {
 // chain, a copy of it whose context carries the value anywhere else. It is for
 // middlewares that are used in chains and without.
 func (k *Key[T]) With(r *http.Request, v T) *http.Request {
-	if k.Set(r, v) {
+	if s := nearest(r.Context()); s != nil {
+		k.put(s, v)
 		return r
 	}
 	var key any = k
-	if k.alias != nil {
+	if k.odd&aliased != 0 {
 		key = k.alias
 	}
 	return r.WithContext(context.WithValue(r.Context(), key, v))
@@ -109,7 +115,7 @@ func (k *Key[T]) From(ctx context.Context) (T, bool) {
 
 // search looks where contexts that layers derived look, nearest first.
 func (k *Key[T]) search(ctx context.Context) (T, bool) {
-	if k.alias != nil {
+	if k.odd&aliased != 0 {
 		v, ok := ctx.Value(k.alias).(T)
 		return v, ok
 	}
@@ -123,31 +129,79 @@ func (k *Key[T]) search(ctx context.Context) (T, bool) {
 }
 
 func (k *Key[T]) put(s *State, v T) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	cell := s.cell(&k.meta)
-	if !k.boxed {
-		cell.val = v
+	if k.odd != 0 || s.n.Load() >= inline {
+		k.putSlowly(s, v)
 		return
 	}
-	box, ok := cell.val.(*T)
-	if !ok {
-		box = new(T)
-		cell.val = box
+	i := s.n.Add(1) - 1
+	if i >= inline {
+		k.putSlowly(s, v)
+		return
 	}
-	*box = v
+	cell := &s.few[i]
+	cell.key, cell.val = &k.meta, v
+	s.ready.Or(1 << i)
 }
 
-func (k *Key[T]) get(s *State) (v T, ok bool) {
+// putSlowly puts a value that is unusual or comes when few is full.
+func (k *Key[T]) putSlowly(s *State, v T) {
+	s.odd.Or(k.odd)
+	if s.n.Load() < inline {
+		if i := s.n.Add(1) - 1; i < inline {
+			k.fill(&s.few[i], v)
+			s.ready.Or(1 << i)
+			return
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	cell := s.find(&k.meta)
-	if cell == nil {
-		return v, false
+	if s.n.Load() == inline {
+		s.n.Add(1) // there are values past few
 	}
-	if k.boxed {
+	cell := s.late(&k.meta)
+	if cell == nil {
+		cell = s.another()
+	}
+	k.fill(cell, v)
+}
+
+// fill puts v into the cell, in a box for which memory may still be there.
+func (k *Key[T]) fill(cell *value, v T) {
+	cell.key = &k.meta
+	if k.odd&boxed == 0 {
+		cell.val = v
+	} else if box, ok := cell.val.(*T); ok {
+		*box = v
+	} else {
+		box = new(T)
+		*box = v
+		cell.val = box
+	}
+}
+
+// in returns what the cell, or none, holds.
+func (k *Key[T]) in(cell *value) (v T, ok bool) {
+	switch {
+	case cell == nil:
+		return v, false
+	case k.odd&boxed != 0:
 		return *cell.val.(*T), true
 	}
 	v, _ = cell.val.(T) // a nil interface is no T
 	return v, true
+}
+
+func (k *Key[T]) get(s *State) (T, bool) {
+	if s.n.Load() > inline {
+		if v, ok := k.getLate(s); ok {
+			return v, true
+		}
+	}
+	return k.in(s.early(&k.meta))
+}
+
+func (k *Key[T]) getLate(s *State) (T, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return k.in(s.late(&k.meta))
 }

@@ -2,7 +2,9 @@ package chain
 
 import (
 	"context"
+	"math/bits"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -17,14 +19,20 @@ const inline = 12
 //
 // Only engines make one, to put it in what ChainSlot points to; layers use [Key]
 // and [Record].
+//
+// The first values are appended without a lock and never changed; the newest of
+// a key counts. So a layer that timed out may still set one while a layer
+// outside looks.
 type State struct {
 	rec bare
 
-	mu      sync.Mutex // a layer that timed out may still set while one outside looks
-	n       int        // values in few
-	few     [inline]value
-	more    []value     // those past few
-	aliased atomic.Bool // some key of KeyOf is among them
+	n     atomic.Uint32 // values begun, of which those past few are in more
+	ready atomic.Uint32 // bit i: few[i] may be read
+	odd   atomic.Uint32 // what is unusual about some value: aliased, boxed
+	few   [inline]value
+
+	mu   sync.Mutex // guards more
+	more []value    // newer than few; one a key
 }
 
 // value is what is kept under a key: the value itself or, where it would be
@@ -38,21 +46,29 @@ type value struct {
 // for engines that reuse requests, once nobody uses the last one any more.
 func (s *State) Reset() {
 	s.rec = bare{}
-	forget(s.few[:s.n])
-	forget(s.more)
-	s.n, s.more = 0, s.more[:0]
-	s.aliased.Store(false)
+	n := min(s.n.Load(), inline)
+	if s.odd.Load()&boxed != 0 {
+		empty(s.few[:n])
+		empty(s.more)
+	} else {
+		clear(s.few[:n])
+		clear(s.more)
+	}
+	s.more = s.more[:0]
+	s.n.Store(0)
+	s.ready.Store(0)
 }
 
-// forget drops the values, keeping the memory of those that have some.
-func forget(vals []value) {
+// empty drops the values but keeps boxes, made zero.
+func empty(vals []value) {
 	for i := range vals {
 		v := &vals[i]
-		if v.key.boxed {
+		if v.key.odd&boxed == 0 {
+			v.val = nil
+		} else {
 			v.key.wipe(v.val)
-			continue
 		}
-		*v = value{}
+		v.key = nil
 	}
 }
 
@@ -64,80 +80,73 @@ func (s *State) Value(key any) any {
 	case stateKey:
 		return s
 	case keyed:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if v := s.find(k.about()); v != nil {
-			return v.open()
-		}
-		return nil
+		m := k.about()
+		return s.open(func(o *meta) bool { return o == m })
 	}
-	if s.aliased.Load() {
-		return s.foreign(key)
+	if s.odd.Load()&aliased != 0 {
+		return s.open(func(o *meta) bool { return o.alias != nil && o.alias == key })
 	}
 	return nil
 }
 
-// foreign returns what is kept for those who look it up by a key of their own.
-func (s *State) foreign(key any) any {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, vals := range [...][]value{s.few[:s.n], s.more} {
-		for i := range vals {
-			if alias := vals[i].key.alias; alias != nil && alias == key {
-				return vals[i].open()
+// open returns the newest value of a key that is meant, nil if there is none.
+func (s *State) open(meant func(*meta) bool) any {
+	if s.n.Load() > inline {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for i := range s.more {
+			if v := &s.more[i]; meant(v.key) {
+				return v.open()
 			}
+		}
+	}
+	ready := s.ready.Load()
+	for i := inline - 1; i >= 0; i-- {
+		if v := &s.few[i]; ready>>i&1 != 0 && meant(v.key) {
+			return v.open()
 		}
 	}
 	return nil
 }
 
 func (v *value) open() any {
-	if v.key.boxed {
+	if v.key.odd&boxed != 0 {
 		return v.key.open(v.val)
 	}
 	return v.val
 }
 
-// find returns where the key's value is, nil if it has none. s.mu is held.
-func (s *State) find(k *meta) *value {
-	for i := range s.few[:s.n] {
-		if s.few[i].key == k {
-			return &s.few[i]
+// early returns where the key's newest value among the first is, nil if none is.
+func (s *State) early(k *meta) *value {
+	for ready := s.ready.Load(); ready != 0; {
+		i := bits.Len32(ready) - 1
+		if v := &s.few[i]; v.key == k {
+			return v
 		}
+		ready &^= 1 << i
 	}
+	return nil
+}
+
+// late returns where the key's value among the others is, nil if none is. s.mu
+// is held.
+func (s *State) late(k *meta) *value {
 	for i := range s.more {
-		if s.more[i].key == k {
-			return &s.more[i]
+		if v := &s.more[i]; v.key == k {
+			return v
 		}
 	}
 	return nil
 }
 
-// cell returns the place for the key's value: where it is, or a new one, which
-// may still have the memory that the same key used there before. s.mu is held.
-func (s *State) cell(k *meta) *value {
-	v := s.find(k)
-	if v != nil {
-		return v
+// another returns one more place past few. One past few means that more will
+// follow, so the first growth is a large one. s.mu is held.
+func (s *State) another() *value {
+	if len(s.more) == cap(s.more) {
+		s.more = slices.Grow(s.more, max(4*inline, len(s.more)))
 	}
-	switch {
-	case s.n < len(s.few):
-		v = &s.few[s.n]
-		s.n++
-	case len(s.more) < cap(s.more):
-		s.more = s.more[:len(s.more)+1]
-		v = &s.more[len(s.more)-1]
-	default:
-		s.more = append(s.more, value{})
-		v = &s.more[len(s.more)-1]
-	}
-	if v.key != k {
-		*v = value{key: k}
-	}
-	if k.alias != nil {
-		s.aliased.Store(true)
-	}
-	return v
+	s.more = s.more[:len(s.more)+1]
+	return &s.more[len(s.more)-1]
 }
 
 // slotted is a context with a place for the state of a request's chain.
@@ -150,8 +159,11 @@ type stateKey struct{}
 // for it.
 type carrier struct {
 	context.Context
+	slot  any // &state
 	state State
 }
+
+func (c *carrier) ChainSlot() *any { return &c.slot }
 
 func (c *carrier) Value(key any) any {
 	if v := c.state.Value(key); v != nil {
@@ -163,15 +175,13 @@ func (c *carrier) Value(key any) any {
 // carry returns a copy of the request whose context carries a new state.
 func carry(r *http.Request) (*State, *http.Request) {
 	c := &carrier{Context: r.Context()}
+	c.slot = &c.state
 	return &c.state, r.WithContext(c)
 }
 
 // direct returns the state that ctx itself holds, nil if it holds none.
 func direct(ctx context.Context) *State {
-	switch c := ctx.(type) {
-	case *carrier:
-		return &c.state
-	case slotted:
+	if c, ok := ctx.(slotted); ok {
 		if slot := c.ChainSlot(); slot != nil {
 			s, _ := (*slot).(*State)
 			return s
@@ -183,8 +193,12 @@ func direct(ctx context.Context) *State {
 // nearest returns the state of ctx or of the nearest context that it derives
 // from, nil if there is none.
 func nearest(ctx context.Context) *State {
-	if s := direct(ctx); s != nil {
-		return s
+	if c, ok := ctx.(slotted); ok { // direct, once more: calling it costs a third
+		if slot := c.ChainSlot(); slot != nil {
+			if s, ok := (*slot).(*State); ok {
+				return s
+			}
+		}
 	}
 	s, _ := ctx.Value(stateKey{}).(*State)
 	return s
