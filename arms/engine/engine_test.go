@@ -110,10 +110,3 @@ func TestServersAnswerAlike(t *testing.T) {
 		})
 	}
 }
-
-func TestUnknownServer(t *testing.T) {
-	out, err := exec.Command("go", "run", "-buildvcs=false", ".", "--server", "apache").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), `no server "apache"`) {
-		t.Errorf("--server apache: got %v, %q", err, out)
-	}
-}
