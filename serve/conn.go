@@ -59,6 +59,8 @@ type buffers struct {
 	r, w int    // of which buf[r:w] is unread
 	pin  int    // buf[:pin] is in use by the handler and must stay as it is
 	seen int    // how much of an incomplete head was searched for its end
+	// skipped is how many bytes of empty lines before a head were dropped.
+	skipped int
 
 	out  []byte // answers not yet written
 	text []byte // the answer's body while it may still fit a Content-Length
@@ -413,7 +415,7 @@ func (c *conn) giveBack() {
 	}
 	k := c.k
 	c.k = nil
-	k.r, k.w, k.pin, k.seen = 0, 0, 0, 0
+	k.r, k.w, k.pin, k.seen, k.skipped = 0, 0, 0, 0, 0
 	if cap(k.buf) > bufSize || cap(k.out) > 4*bufSize {
 		return
 	}

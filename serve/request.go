@@ -51,8 +51,8 @@ func (x *exchange) forget() {
 // is not there yet, and an error if it is refused.
 func (c *conn) parse() (bool, error) {
 	k := c.k
-	if k.seen == 0 && k.r < k.w {
-		k.r += http1.Skip(k.buf[k.r:k.w])
+	if k.seen <= 1 {
+		k.skip()
 	}
 	b := k.buf[k.r:k.w]
 	if len(b) == 0 {
@@ -76,9 +76,21 @@ func (c *conn) parse() (bool, error) {
 		c.active()
 	}
 	c.begin(phaseHandling)
-	k.seen = 0
+	k.seen, k.skipped = 0, 0
 	k.r += n
 	return true, c.request(b[:n])
+}
+
+// skip drops empty lines before a request, of which few are forgiven, however
+// they come.
+func (k *buffers) skip() {
+	const most = 2 * len("\r\n")
+	n := min(http1.Skip(k.buf[k.r:k.w]), most-k.skipped)
+	if n > 0 {
+		k.r += n
+		k.skipped += n
+		k.seen = 0
+	}
 }
 
 // active tells of a request's first byte.
@@ -87,6 +99,9 @@ func (c *conn) active() {
 		c.setState(http.StateActive)
 	}
 }
+
+// errPreface refuses HTTP/2 where it is not served.
+var errPreface = &http1.Error{Status: http.StatusHTTPVersionNotSupported, Reason: "HTTP/2 is not served here"}
 
 var errHeadTooLarge = &http1.Error{Status: http.StatusRequestHeaderFieldsTooLarge}
 
@@ -110,6 +125,9 @@ func (c *conn) request(head []byte) error {
 	x := k.x
 	if err := k.head.Parse(text, k.inward, x.values[:0], &c.e.options); err != nil {
 		return err
+	}
+	if k.head.Preface {
+		return errPreface
 	}
 	if c.e.s.Reuse {
 		x.ctx.renew()
@@ -236,12 +254,16 @@ func (c *conn) settle(x *exchange) outcome {
 		c.nc.SetWriteDeadline(noDeadline)
 	}
 	switch {
+	case c.failed == errMalformedBody:
+		return goLinger
 	case c.failed != nil:
 		return goEnd
 	case w.short():
 		return goEnd
 	case !whole:
 		return goLinger
+	case w.close && (!w.wantsClose || c.k.r < c.k.w):
+		return goLinger // the client may have sent a further request
 	case w.close:
 		return goEnd
 	}
