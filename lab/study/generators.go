@@ -11,7 +11,7 @@ import (
 
 // generatorKeys are those of an arm that is a load generator.
 func generatorKeys() []key[Arm] {
-	args := func() shape[[]string] { return list(words(), 1) }
+	args := func() shape[[]string] { return list(argument(), 1) }
 	return []key[Arm]{
 		field("closed", "Generators: arguments for a closed loop.", args(), func(a *Arm) *[]string { return &a.Closed }),
 		field("open", "Generators: arguments for a constant rate, whether or not answers come.", args(), func(a *Arm) *[]string { return &a.Open }),

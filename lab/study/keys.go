@@ -10,11 +10,11 @@ const (
 	partName    = `^[A-Za-z0-9][A-Za-z0-9._+@-]{0,62}$`
 	claimID     = `^[A-Za-z0-9]+([.-][A-Za-z0-9]+)*$`
 	rivalName   = `^[a-z0-9]+(-[a-z0-9]+)*(@v?[0-9][0-9A-Za-z.+-]*)?$`
-	setting     = `^[A-Za-z_][A-Za-z0-9_]*=[^\n]*$`
-	pathPattern = `^/[^\s#]*$`
+	setting     = `^[A-Za-z_][A-Za-z0-9_]*=[^\n\x00]*$`
+	pathPattern = `^/[^\s#\x00-\x1f\x7f]*$`
 	methodName  = `^[A-Z]+$`
 	headerName  = `^[A-Za-z0-9_-]+$`
-	fieldValue  = `^[^\r\n]+$`
+	fieldValue  = `^[^\x00-\x08\x0a-\x1f\x7f]+$`
 	hexDigest   = `^[0-9a-f]{64}$`
 	wantPart    = "letters, digits and . _ + @ -, at most 63, the first a letter or digit"
 )
@@ -23,7 +23,7 @@ func studyShape() shape[Study] {
 	return object("the study", []key[Study]{
 		field("name", "What the study is called on the command line.",
 			matching(studyName, "lower-case letters and digits, parts joined by single dashes"), func(s *Study) *string { return &s.Name }).must(),
-		field("title", "One line for lists and headings.", words(), func(s *Study) *string { return &s.Title }),
+		field("title", "One line for lists and headings.", line(), func(s *Study) *string { return &s.Title }),
 		field("question", "What the study answers.", words(), func(s *Study) *string { return &s.Question }),
 		field("notes", "What a reader of the results must know.", words(), func(s *Study) *string { return &s.Notes }),
 		field("kind", "What the arms are: left out, servers that tare loads; generators, load tools run against the server of each workload.",
@@ -52,19 +52,19 @@ func armShape(more ...key[Arm]) shape[Arm] {
 	running := schema{If: new(requires("url")), Then: new(without("args", "env", "sink"))}
 	return object("the arm", append([]key[Arm]{
 		field("name", "What the arm is called in tables.", part(), func(a *Arm) *string { return &a.Name }).must(),
-		field("title", "The arm in a few words, for headings.", words(), func(a *Arm) *string { return &a.Title }),
-		field("go", "A Go package: a directory such as ./arms/nesting, or an import path.", words(), func(a *Arm) *string { return &a.Go }),
+		field("title", "The arm in a few words, for headings.", line(), func(a *Arm) *string { return &a.Title }),
+		field("go", "A Go package: a directory such as ./arms/nesting, or an import path.", argument(), func(a *Arm) *string { return &a.Go }),
 		field("rival", "A framework of arms/rivals, at its pinned version (gin) or another (gin@v1.8.2).",
 			matching(rivalName, "a rival's name, with a version if need be, such as gin or gin@v1.8.2"), func(a *Arm) *string { return &a.Rival }),
-		field("command", "A program and its arguments.", list(words(), 1), func(a *Arm) *[]string { return &a.Command }),
+		field("command", "A program and its arguments.", list(argument(), 1), func(a *Arm) *[]string { return &a.Command }),
 		field("url", "The base URL of something that is already running.",
-			matching(`^https?://[^\s/?#]+/?$`, "http:// or https://, host and port, no path, such as http://127.0.0.1:8080"), func(a *Arm) *string { return &a.URL }),
-		field("args", "Arguments, for go and rival.", list(words(), 1), func(a *Arm) *[]string { return &a.Args }),
-		field("env", "Additions to the environment.", list(matching(setting, "NAME=value"), 1), func(a *Arm) *[]string { return &a.Env }),
+			address(), func(a *Arm) *string { return &a.URL }),
+		field("args", "Arguments, for go and rival.", list(argument(), 1), func(a *Arm) *[]string { return &a.Args }),
+		field("env", "Additions to the environment.", list(matching(setting, "NAME=value in one line, without the character NUL"), 1), func(a *Arm) *[]string { return &a.Env }),
 		field("sink", "Where the arm's standard output goes; left out, it is discarded.",
 			oneOf("a sink is one of", "discard", "file", "pipe"), func(a *Arm) *string { return &a.Sink }),
 		field("x", "The arm's position on the study's scale, such as its number of layers.", optional(number()), func(a *Arm) **float64 { return &a.X }),
-		field("needs", "Programs that must be installed; where one is not, the arm is left out by name.", list(words(), 1), func(a *Arm) *[]string { return &a.Needs }),
+		field("needs", "Programs that must be installed; where one is not, the arm is left out by name.", list(argument(), 1), func(a *Arm) *[]string { return &a.Needs }),
 	}, more...), exactlyOne("go", "rival", "command", "url"), ours, running)
 }
 
@@ -72,7 +72,7 @@ func workloadShape() shape[Workload] {
 	paced := schema{If: having("schedule", "closed"), Then: new(without("rate")), Else: new(requires("rate"))}
 	return object("the workload", []key[Workload]{
 		field("name", "What the workload is called in tables.", part(), func(w *Workload) *string { return &w.Name }).must(),
-		field("title", "The workload in a few words, for headings.", words(), func(w *Workload) *string { return &w.Title }),
+		field("title", "The workload in a few words, for headings.", line(), func(w *Workload) *string { return &w.Title }),
 		field("schedule", "When requests begin: closed, when the answer before has come; constant or poisson, at a rate of their own.",
 			oneOf("a schedule is one of", "closed", "constant", "poisson"), func(w *Workload) *string { return &w.Schedule }).must(),
 		field("connections", "Closed: connections kept busy. Open: connections at most.", integer(1, 1_000_000), func(w *Workload) *int { return &w.Connections }),
@@ -90,23 +90,23 @@ func workloadShape() shape[Workload] {
 func targetShape() shape[Target] {
 	return object("the target", []key[Target]{
 		field("method", "The request's method.", matching(methodName, "a method in capitals, such as POST"), func(t *Target) *string { return &t.Method }),
-		field("path", "Path and query.", matching(pathPattern, "a path that starts with / and holds no spaces and no #, such as /users?id=7"), func(t *Target) *string { return &t.Path }).must(),
+		field("path", "Path and query.", matching(pathPattern, "a path that starts with / and holds no spaces, no # and no control characters, such as /users?id=7"), func(t *Target) *string { return &t.Path }).must(),
 		field("header", "Header fields to send.", headers(), func(t *Target) *map[string]string { return &t.Header }),
-		field("body", "The request's body.", words(), func(t *Target) *string { return &t.Body }),
+		field("body", "The request's body.", content(), func(t *Target) *string { return &t.Body }),
 		field("weight", "The request's share among the targets.", integer(1, 1000), func(t *Target) *int { return &t.Weight }),
 		field("verify", "What makes an answer correct.", verifyShape(), func(t *Target) *Verify { return &t.Verify }),
 	})
 }
 
 func headers() shape[map[string]string] {
-	return dict(headerName, "letters, digits, - and _", matching(fieldValue, "one line of text (numbers and true or false in quotes)"))
+	return dict(headerName, "letters, digits, - and _", matching(fieldValue, "one line of text without control characters (numbers and true or false in quotes)"))
 }
 
 func verifyShape() shape[Verify] {
 	return object("verify", []key[Verify]{
 		field("status", "The answer's status.", integer(200, 599), func(v *Verify) *int { return &v.Status }),
 		field("header", "Header fields that the answer must have, with these values.", headers(), func(v *Verify) *map[string]string { return &v.Header }),
-		field("contains", "Text that the body must hold.", words(), func(v *Verify) *string { return &v.Contains }),
+		field("contains", "Text that the body must hold.", content(), func(v *Verify) *string { return &v.Contains }),
 		field("length", "The body's length in bytes.", optional(integer[int64](0, 1<<40)), func(v *Verify) **int64 { return &v.Length }),
 		field("sha256", "The body's SHA-256.", matching(hexDigest, "64 digits in lower-case hexadecimal"), func(v *Verify) *string { return &v.SHA256 }),
 	})
@@ -170,8 +170,8 @@ func checkShape() shape[Check] {
 		field("direction", "The claimed sign, where no figures give it.",
 			oneOf("a direction is one of", "more", "less"), func(c *Check) *string { return &c.Direction }),
 		field("absolute", "Why the published figures cannot be compared with this machine's.", words(), func(c *Check) *string { return &c.Absolute }),
-		field("fact", "Fact: the name of what the arm reports.", words(), func(c *Check) *string { return &c.Fact }),
-		field("value", "Fact: the claimed value.", words(), func(c *Check) *string { return &c.Value }),
+		field("fact", "Fact: the name of what the arm reports.", line(), func(c *Check) *string { return &c.Fact }),
+		field("value", "Fact: the claimed value.", line(), func(c *Check) *string { return &c.Value }),
 		field("bound", "Bound: what the metric must hold.", limit(), func(c *Check) *Check { return c }),
 	}, checkRules()...)
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/goccy/go-yaml/ast"
 )
@@ -37,11 +38,66 @@ func written(n ast.Node) (string, bool) {
 	return "", false
 }
 
-func words() shape[string] {
+// content is text that is sent or looked for as it is.
+func content() shape[string] {
 	return scalar(schema{Type: "string", MinLength: 1}, "text (numbers and true or false in quotes)", func(n ast.Node) (string, bool) {
 		s, ok := written(n)
 		return s, ok && s != ""
 	})
+}
+
+// words is text for people, of one line or several. Written by somebody else, it
+// could steer the terminal that it is shown on.
+func words() shape[string] {
+	return shown(`^[^\x00-\x08\x0b-\x1f\x7f-\x9f]+$`, "text without control characters (numbers and true or false in quotes)")
+}
+
+// line is text for people in one line.
+func line() shape[string] {
+	return shown(`^[^\x00-\x1f\x7f-\x9f]+$`, "one line of text without control characters (numbers and true or false in quotes)")
+}
+
+// shown is text of a given form. The marks that turn the direction of writing
+// make a text look like another one; the form leaves them out, since Go and
+// JavaScript write them differently in patterns.
+func shown(pattern, want string) shape[string] {
+	form := matching(pattern, want)
+	return shape[string]{form.schema, func(r *reader, at place, into *string) {
+		var s string
+		form.read(r, at, &s)
+		if strings.ContainsFunc(s, func(c rune) bool { return unicode.Is(unicode.Bidi_Control, c) }) {
+			r.misread(at.path, "%s: %q turns the direction of writing; leave out the marks that do", last(at.path), s)
+			return
+		}
+		*into = s
+	}}
+}
+
+// argument is what a program is told by: it cannot hold the byte that ends it.
+func argument() shape[string] {
+	return matching(`^[^\x00]+$`, "text without the character NUL (numbers and true or false in quotes)")
+}
+
+// address is the base URL of what is running. What is wrong about one with
+// credentials is said without showing them.
+func address() shape[string] {
+	const pattern = `^https?://[^\s/?#@\x00-\x1f\x7f]+/?$`
+	re := regexp.MustCompile(pattern)
+	return shape[string]{schema{Type: "string", Pattern: pattern}, func(r *reader, at place, into *string) {
+		n := r.arrive(at)
+		if n == nil {
+			return
+		}
+		s, ok := written(n)
+		switch {
+		case strings.Contains(s, "@"):
+			r.misread(at.path, "%s: credentials in a URL are not sent; give the targets a header, such as Authorization: Basic … (which is kept with the run, as all of the study is)", last(at.path))
+		case !ok || !re.MatchString(s):
+			r.misread(at.path, "%s: got %s; want http:// or https://, host and port, no path, such as http://127.0.0.1:8080", last(at.path), describe(n))
+		default:
+			*into = s
+		}
+	}}
 }
 
 // matching is text of a given form.
