@@ -12,7 +12,7 @@
 // function that takes a handler and returns a closure, which knows nothing of
 // the others. GET /api/v1/users answers a fixed body, to bearers of the token
 // "tare" alone wherever there is auth. Metrics are read at GET /metrics, which
-// no middleware surrounds.
+// no middleware surrounds. The same runs on any of the servers of arms/serve/engines.
 package main
 
 import (
@@ -24,6 +24,7 @@ import (
 	"os"
 
 	"github.com/tarehq/tare/arms/arm"
+	"github.com/tarehq/tare/arms/serve/engines"
 )
 
 const users = `{"users":[` +
@@ -34,6 +35,7 @@ const users = `{"users":[` +
 
 func main() {
 	layers := flag.String("layers", "none", "`middlewares` around the handler: "+names)
+	server := engines.Flag(engines.NetHTTP)
 	flag.Parse()
 	s := &service{
 		token:   "tare",
@@ -50,7 +52,7 @@ func main() {
 	mux := http.NewServeMux()
 	mux.Handle("GET /api/v1/users", h)
 	mux.Handle("GET /metrics", s.metrics)
-	arm.Main(arm.Options{Handler: mux})
+	arm.Main(arm.Options{Handler: mux, Serve: server.Run(mux)})
 }
 
 // listUsers answers with the body as bytes: a string would be copied wherever
