@@ -62,12 +62,6 @@ var suiteImports = map[string]string{
 	"internal/synctest":          "testing/synctest",
 }
 
-// suiteEdit replaces text in one function of one of Go's files.
-type suiteEdit struct {
-	file, function, old, new string
-	times                    int // how often old stands there; zero: once
-}
-
 // suiteEdits are what an alias cannot do: methods and fields are http.Server's.
 var suiteEdits = []suiteEdit{
 	// One more mode: a TLS connection is not a socket to an engine that reads sockets itself.
@@ -241,6 +235,18 @@ func (s *goSuite) writeCopies() error {
 	return err
 }
 
+// edits are those that the engine needs.
+func (s *goSuite) edits() []suiteEdit {
+	if s.engine != "serve" {
+		return suiteEdits
+	}
+	all := slices.Clone(suiteEdits)
+	for _, d := range suiteDifferences {
+		all = append(all, d.suiteEdit)
+	}
+	return all
+}
+
 // writeTests rewrites Go's tests.
 func (s *goSuite) writeTests() error {
 	found := map[string]bool{}
@@ -254,7 +260,7 @@ func (s *goSuite) writeTests() error {
 			return err
 		}
 		source.redirect(suiteImports)
-		for _, e := range suiteEdits {
+		for _, e := range s.edits() {
 			if e.file != file {
 				continue
 			}

@@ -23,6 +23,12 @@ type suiteSource struct {
 	parts []suitePart
 }
 
+// suiteEdit replaces text in one function of one of Go's files.
+type suiteEdit struct {
+	file, function, old, new string
+	times                    int // how often old stands there; zero: once
+}
+
 // suitePart takes the place of the bytes in [from, to).
 type suitePart struct {
 	from, to int

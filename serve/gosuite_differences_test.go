@@ -1,0 +1,59 @@
+package serve_test
+
+// suiteDifference is an edit of one of Go's tests where serve answers otherwise
+// on purpose: the rest of the test is run, and what serve does instead is
+// checked. http.Server is held to Go's own lines.
+type suiteDifference struct {
+	suiteEdit
+	why string
+}
+
+// suiteDifferences are the deliberate differences that Go's tests meet, besides
+// those in skips.txt.
+var suiteDifferences = []suiteDifference{
+	{suiteEdit{
+		file: "serve_test.go", function: "testServeWithSlashRedirectKeepsQueryString",
+		old: "newClientServerTest(t, mode, mux)",
+		new: "newClientServerTest(t, mode, mux, func(s *Server) { s.Lenient.ConnectPath = true })",
+	}, "CONNECT names a host and a port (RFC 9112, 3.2.3); Lenient.ConnectPath lets it name a path"},
+	{suiteEdit{
+		file: "serve_test.go", function: "testServerShutdownStateNew",
+		old: "ts.Listener.Close()",
+		new: "ts.Listener.Close(); ts.Config.Limits.ShutdownGrace = 5 * time.Second",
+	}, "Shutdown waits for a first request as for a next one, Limits.ShutdownGrace, and not 5 s"},
+	{suiteEdit{
+		file: "serve_test.go", function: "TestServerUnencryptedHTTP2HeaderTimeout",
+		old: "; got != want {",
+		new: "; got < want || got > want+want/4 {",
+	}, "limits are looked at eight times in the shortest of them: never early, at most two of these late"},
+	{suiteEdit{
+		file: "serve_test.go", function: "TestServerValidatesHostHeader",
+		old: `"Host: ::1\r\n", 200}`,
+		new: `"Host: ::1\r\n", 400}`,
+	}, "an IPv6 address stands in brackets (RFC 3986, 3.2.2)"},
+	{suiteEdit{
+		file: "serve_test.go", function: "TestServerValidatesHostHeader",
+		old: `"Host: [::1%25en0]:80\r\n", 200}`,
+		new: `"Host: [::1%25en0]:80\r\n", 400}`,
+	}, "a zone means nothing on another machine and is not to be sent (RFC 6874, 4)"},
+	{suiteEdit{
+		file: "serve_test.go", function: "TestServerValidatesHostHeader",
+		old: `{"CONNECT golang.org:443 HTTP/1.1", "", 200}`,
+		new: `{"CONNECT golang.org:443 HTTP/1.1", "", 400}`,
+	}, "an HTTP/1.1 request without Host MUST be answered with 400, whatever its method (RFC 9112, 3.2)"},
+	{suiteEdit{
+		file: "clientserver_test.go", function: "testStarRequest",
+		old: "\tres.Body.Close()\n",
+		new: "\tres.Body.Close(); if method != \"OPTIONS\" && mode != http2Mode { if res.StatusCode != 400 { t.Errorf(\"status code = %v; want 400\", res.Status) }; return }\n",
+	}, "* is a target of OPTIONS alone (RFC 9112, 3.2.4)"},
+	{suiteEdit{
+		file: "serve_test.go", function: "testUnsupportedTransferEncodingsReturn501",
+		old: "501 Not Implemented",
+		new: "400 Bad Request",
+	}, "a request whose last transfer coding is not chunked MUST be answered with 400 (RFC 9112, 6.3)"},
+	{suiteEdit{
+		file: "serve_test.go", function: "testUnsupportedTransferEncodingsReturn501",
+		old: "Unsupported transfer encoding",
+		new: "400 Bad Request: Transfer-Encoding does not end with chunked",
+	}, "the same: the reason is told"},
+}
