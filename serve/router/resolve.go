@@ -44,7 +44,7 @@ func (t *table) resolve(r *http.Request) answer {
 		return t.resolveConnect(r, escaped)
 	}
 	q := query{hostname(r.Host), r.Method, cleanPath(escaped)}
-	rt := t.match(q)
+	rt := t.lookup(q)
 	if slashed := t.missesSlash(rt, q); slashed != nil {
 		return redirect(&url.URL{Path: cleanPath(r.URL.Path) + "/", RawQuery: r.URL.RawQuery}, slashed.text)
 	}
@@ -71,11 +71,11 @@ func (t *table) resolve(r *http.Request) answer {
 // whose host keeps its port.
 func (t *table) resolveConnect(r *http.Request, path string) answer {
 	q := query{r.URL.Host, r.Method, path}
-	if t.missesSlash(t.match(q), q) != nil {
+	if t.missesSlash(t.lookup(q), q) != nil {
 		u := &url.URL{Path: cleanPath(r.URL.Path) + "/", RawQuery: r.URL.RawQuery}
 		return redirect(u, u.Path)
 	}
-	if rt := t.match(query{r.Host, r.Method, path}); rt != nil {
+	if rt := t.lookup(query{r.Host, r.Method, path}); rt != nil {
 		return answer{rt.handler, rt.text, rt, values(rt.pattern, path)}
 	}
 	return t.refuse(q)
@@ -91,8 +91,8 @@ type query struct {
 	path         string // percent-encoded
 }
 
-// match returns the most specific route, or nil.
-func (t *table) match(q query) *route {
+// lookup returns the most specific route, or nil.
+func (t *table) lookup(q query) *route {
 	var found *route
 	t.walk(q, func(tr *tree, w *walk, path string) bool {
 		found = w.from(tr.root, path, 0)
@@ -142,7 +142,7 @@ func (t *table) missesSlash(rt *route, q query) *route {
 		return nil
 	}
 	q.path += "/"
-	if rt = t.match(q); endsAt(rt, q.path) {
+	if rt = t.lookup(q); endsAt(rt, q.path) {
 		return rt
 	}
 	return nil

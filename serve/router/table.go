@@ -4,7 +4,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 
 	"github.com/tarehq/tare/serve/internal/sys"
 )
@@ -20,7 +19,7 @@ type table struct {
 
 	notFound, notAllowed http.Handler // notAllowed may be nil
 	fields               sys.PathFields
-	slabs                sync.Pool // of *slab
+	memory               memory
 }
 
 func newTable(rt *Router) *table {
@@ -38,10 +37,6 @@ func newTable(rt *Router) *table {
 	names := map[string]*sys.PathNames{}
 	for _, e := range rt.entries {
 		t.add(e, names)
-	}
-	t.any.seal()
-	for _, tr := range t.hosts {
-		tr.seal()
 	}
 	return t
 }
@@ -68,7 +63,7 @@ func (t *table) add(e *entry, shared map[string]*sys.PathNames) {
 	}
 	tr.add(p, &route{
 		text: p.text, handler: e.Handler,
-		names: shared[key], n: len(names),
+		names: *shared[key], n: len(names),
 		multi: p.last().kind == multi, unclean: p.unclean(),
 		pattern: p,
 	})
@@ -79,21 +74,68 @@ func (t *table) add(e *entry, shared map[string]*sys.PathNames) {
 func (t *table) find(r *http.Request) http.Handler {
 	path := r.URL.Path
 	m := methodOf(r.Method)
-	if r.URL.RawPath != "" || m == connect || r.RequestURI == "*" || t.guards(path) {
+	if path == "" || path[0] != '/' || r.URL.RawPath != "" || m == connect || r.RequestURI == "*" || t.guards(path) {
 		return nil
 	}
+	var buf [onStack]string
 	w := walk{method: m, name: r.Method}
+	room := t.fields.Room(r, t.deep)
+	switch {
+	case room != nil:
+		w.values = room
+	case t.deep <= len(buf):
+		w.values = buf[:]
+	default:
+		w.values = make([]string, t.deep)
+	}
+	rt := t.match(&w, r)
+	if rt == nil {
+		return t.miss(&w, r)
+	}
+	if rt.unclean || w.slash && rt.multi && path[len(path)-1] != '/' {
+		return nil
+	}
+	r.Pattern = rt.text
+	if rt.n == 0 {
+		t.fields.Clear(r)
+		return rt.handler
+	}
+	if room == nil {
+		room = t.memory.keep(r, w.values[:rt.n])
+	}
+	rt.names.Set(r, room[:rt.n:rt.n])
+	return rt.handler
+}
+
+// onStack is how many values a match holds on the stack.
+const onStack = 8
+
+// match looks for a route for the host, then for one for any.
+func (t *table) match(w *walk, r *http.Request) *route {
 	if t.hosts != nil {
 		if tr := t.hosts[hostname(r.Host)]; tr != nil {
-			if h, done := t.in(tr, &w, r); done {
-				return h
+			if rt := tr.match(w, r.URL.Path); rt != nil {
+				return rt
 			}
 		}
 	}
-	if h, done := t.in(t.any, &w, r); done {
-		return h
+	return t.any.match(w, r.URL.Path)
+}
+
+// match looks for a route.
+func (t *tree) match(w *walk, path string) *route {
+	if l := t.static.find(path); l != nil {
+		if rt := l.route(w.method, w.name); rt != nil {
+			return rt
+		}
 	}
-	if w.slash || w.refused || path == "" || path[0] != '/' || !isClean(path[1:]) {
+	return w.from(t.root, path, 0)
+}
+
+// miss returns what answers a request that no route matches as its path stands,
+// or nil if a path near to it, or another method, may match.
+func (t *table) miss(w *walk, r *http.Request) http.Handler {
+	if w.slash || w.refused || !isClean(r.URL.Path[1:]) {
 		return nil
 	}
 	r.Pattern = ""
@@ -104,68 +146,6 @@ func (t *table) find(r *http.Request) http.Handler {
 // guards tells whether the path holds what the tree stores in another form.
 func (t *table) guards(path string) bool {
 	return t.percent && strings.IndexByte(path, '%') >= 0 || t.fold && hasUpper(path)
-}
-
-// in looks for a route in one tree. It is done if it found one, be it that the
-// handler is nil because the path may be redirected instead.
-func (t *table) in(tr *tree, w *walk, r *http.Request) (h http.Handler, done bool) {
-	path := r.URL.Path
-	if l := tr.static.find(path); l != nil {
-		if rt := l.route(w.method, w.name); rt != nil && !rt.unclean {
-			r.Pattern = rt.text
-			t.fields.Clear(r)
-			return rt.handler, true
-		}
-	}
-	w.values = t.fields.Room(r, t.deep)
-	if w.values != nil {
-		rt := w.from(tr.root, path, 0)
-		return t.take(rt, w, r)
-	}
-	s := t.slab()
-	w.values = s.free[:t.deep]
-	rt := w.from(tr.root, path, 0)
-	if rt != nil {
-		s.free = s.free[rt.n:]
-	}
-	t.slabs.Put(s)
-	return t.take(rt, w, r)
-}
-
-// take hands the match to the request.
-func (t *table) take(rt *route, w *walk, r *http.Request) (h http.Handler, done bool) {
-	if rt == nil {
-		return nil, false
-	}
-	path := r.URL.Path
-	if rt.unclean || w.slash && rt.multi && path[len(path)-1] != '/' {
-		return nil, true
-	}
-	r.Pattern = rt.text
-	if rt.n == 0 {
-		t.fields.Clear(r)
-	} else {
-		rt.names.Set(r, w.values[:rt.n:rt.n])
-	}
-	return rt.handler, true
-}
-
-// slab is memory for the values of several requests.
-type slab struct {
-	free []string
-}
-
-const slabSize = 32
-
-func (t *table) slab() *slab {
-	s, _ := t.slabs.Get().(*slab)
-	if s == nil {
-		s = &slab{}
-	}
-	if len(s.free) < t.deep {
-		s.free = make([]string, max(slabSize, t.deep))
-	}
-	return s
 }
 
 // hostname returns a request's host without its port.

@@ -12,7 +12,7 @@ import (
 type route struct {
 	text    string // the pattern as Request.Pattern shows it
 	handler http.Handler
-	names   *sys.PathNames
+	names   sys.PathNames
 	n       int  // number of names
 	multi   bool // ends in a multi
 	unclean bool
@@ -30,20 +30,19 @@ type tree struct {
 	deep   int // the most wildcards that a route has
 }
 
-// node is one cache line.
+// node is a place in the tree. The byte that led to it is its parent's matter.
 type node struct {
-	prefix string
-	next   []*node // by first byte of their prefix, counted from low; nil where there is none
-	low    byte
-	leaf   *leaf // routes that end here
-	wild   *wildcards
+	tail string  // bytes that must follow
+	next []*node // by the byte behind them, counted from low; nil where there is none
+	any  *node   // behind a wildcard without a constraint
+	rest *rest   // the other wildcards; nil: none
+	leaf *leaf   // routes that end here
+	low  byte
 }
 
-// wildcards are what may follow a node in place of a literal, in the order in
-// which they are tried.
-type wildcards struct {
+// rest holds the wildcards that are rare.
+type rest struct {
 	checked []checkedNode
-	any     *node
 	multi   *leaf
 }
 
@@ -52,7 +51,7 @@ type checkedNode struct {
 	node  *node
 }
 
-// child returns the node whose prefix begins with c, or nil.
+// child returns the node that c leads to, or nil.
 func (n *node) child(c byte) *node {
 	if i := int(c - n.low); i < len(n.next) { // c < low wraps around to a large i
 		return n.next[i]
@@ -60,7 +59,7 @@ func (n *node) child(c byte) *node {
 	return nil
 }
 
-// slot returns where the child that begins with c belongs.
+// slot returns where the child that c leads to belongs.
 func (n *node) slot(c byte) **node {
 	switch {
 	case n.next == nil:
@@ -78,23 +77,27 @@ func (n *node) slot(c byte) **node {
 func (n *node) literal(s string) *node {
 	for s != "" {
 		at := n.slot(s[0])
-		c := *at
-		if c == nil {
-			c = &node{prefix: s}
-			*at = c
-			return c
+		s = s[1:]
+		if *at == nil {
+			*at = &node{tail: s}
+			return *at
 		}
-		i := commonPrefix(s, c.prefix)
-		if i < len(c.prefix) {
-			upper := &node{prefix: c.prefix[:i]}
-			c.prefix = c.prefix[i:]
-			*upper.slot(c.prefix[0]) = c
-			*at = upper
-			c = upper
+		if i := commonPrefix(s, (*at).tail); i < len((*at).tail) {
+			*at = (*at).split(i)
 		}
-		n, s = c, s[i:]
+		n = *at
+		s = s[len(n.tail):]
 	}
 	return n
+}
+
+// split returns a new node that takes the first i bytes of n's tail and leads
+// to n.
+func (n *node) split(i int) *node {
+	upper := &node{tail: n.tail[:i]}
+	*upper.slot(n.tail[i]) = n
+	n.tail = n.tail[i+1:]
+	return upper
 }
 
 func commonPrefix(s, t string) int {
@@ -106,27 +109,29 @@ func commonPrefix(s, t string) int {
 }
 
 // below returns the node behind a wildcard with this constraint, made if missing.
-func (w *wildcards) below(c *constraint) *node {
+func (n *node) below(c *constraint) *node {
 	if c == nil {
-		if w.any == nil {
-			w.any = &node{}
+		if n.any == nil {
+			n.any = &node{}
 		}
-		return w.any
+		return n.any
 	}
-	for _, x := range w.checked {
+	r := n.others()
+	for _, x := range r.checked {
 		if x.check.spec == c.spec {
 			return x.node
 		}
 	}
-	w.checked = append(w.checked, checkedNode{c, &node{}})
-	return w.checked[len(w.checked)-1].node
+	r.checked = append(r.checked, checkedNode{c, &node{}})
+	return r.checked[len(r.checked)-1].node
 }
 
-func (n *node) wildcards() *wildcards {
-	if n.wild == nil {
-		n.wild = &wildcards{}
+// others returns the rare wildcards of n, made if missing.
+func (n *node) others() *rest {
+	if n.rest == nil {
+		n.rest = &rest{}
 	}
-	return n.wild
+	return n.rest
 }
 
 // add puts a route into the tree.
@@ -137,15 +142,15 @@ func (t *tree) add(p *pattern, r *route) {
 		path.WriteByte('/')
 		switch {
 		case s.kind == multi:
-			w := n.literal(path.String()).wildcards()
-			if w.multi == nil {
-				w.multi = &leaf{}
+			o := n.literal(path.String()).others()
+			if o.multi == nil {
+				o.multi = &leaf{}
 			}
-			w.multi.add(p.method, r)
+			o.multi.add(p.method, r)
 			t.deep = max(t.deep, p.wildcards())
 			return
 		case s.kind == wild:
-			n = n.literal(path.String()).wildcards().below(s.check)
+			n = n.literal(path.String()).below(s.check)
 			path.Reset()
 		case s.text == "/" && i == len(p.segments)-1:
 			// The slash alone.
@@ -163,36 +168,6 @@ func (t *tree) add(p *pattern, r *route) {
 		t.static.add(path.String(), n.leaf)
 	}
 }
-
-// compact drops nodes below n that only lead to another.
-func (n *node) compact() {
-	for _, c := range n.next {
-		if c != nil {
-			c.compact()
-		}
-	}
-	if n.wild == nil {
-		return
-	}
-	for i := range n.wild.checked {
-		n.wild.checked[i].node = n.wild.checked[i].node.compacted()
-	}
-	if n.wild.any != nil {
-		n.wild.any = n.wild.any.compacted()
-	}
-}
-
-// compacted compacts n and returns what does its work.
-func (n *node) compacted() *node {
-	n.compact()
-	if n.prefix == "" && n.leaf == nil && n.wild == nil && len(n.next) == 1 {
-		return n.next[0]
-	}
-	return n
-}
-
-// seal makes the tree ready to be walked; nothing may be added from then on.
-func (t *tree) seal() { t.root = t.root.compacted() }
 
 // armor returns a segment as the tree stores it.
 func armor(s string) string {

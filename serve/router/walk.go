@@ -27,24 +27,26 @@ type walk struct {
 // been looked at beforehand.
 func (w *walk) from(n *node, p string, k int) *route {
 	for {
-		if len(p) < len(n.prefix) || p[:len(n.prefix)] != n.prefix {
-			w.slash = w.slash || len(n.prefix) == len(p)+1 && n.prefix[len(p)] == '/' && n.prefix[:len(p)] == p
-			return nil
+		if n.tail != "" {
+			if len(p) < len(n.tail) || p[:len(n.tail)] != n.tail {
+				w.slash = w.slash || len(n.tail) == len(p)+1 && n.tail[len(p)] == '/' && n.tail[:len(p)] == p
+				return nil
+			}
+			p = p[len(n.tail):]
 		}
-		p = p[len(n.prefix):]
 		if p == "" {
 			return w.end(n, k)
 		}
-		c, alt := n.child(p[0]), n.wild
-		if alt == nil {
+		c := n.child(p[0])
+		if n.any == nil && n.rest == nil {
 			if c == nil {
 				return nil
 			}
-			n = c
+			n, p = c, p[1:]
 			continue
 		}
 		if c != nil {
-			if r := w.from(c, p, k); r != nil {
+			if r := w.from(c, p[1:], k); r != nil {
 				return r
 			}
 		}
@@ -52,43 +54,42 @@ func (w *walk) from(n *node, p string, k int) *route {
 		if i < 0 {
 			i = len(p)
 		}
-		if alt.checked == nil && alt.multi == nil { // the common case needs no way back
-			if !w.fits(p[:i]) {
-				return nil
-			}
-			w.values[k] = p[:i]
-			n, p, k = alt.any, p[i:], k+1
-			continue
+		if n.rest != nil {
+			return w.alternatives(n, p, k, i)
 		}
-		return w.alternatives(alt, p, k, i)
+		if !w.fits(p[:i]) {
+			return nil
+		}
+		w.values[k] = p[:i]
+		n, p, k = n.any, p[i:], k+1
 	}
 }
 
-// alternatives tries wildcards in turn, for a path whose first segment ends
-// at i.
-func (w *walk) alternatives(alt *wildcards, p string, k, i int) *route {
+// alternatives tries the wildcards of n in turn, for a path whose first segment
+// ends at i.
+func (w *walk) alternatives(n *node, p string, k, i int) *route {
 	if w.fits(p[:i]) {
-		w.values[k] = p[:i]
-		for _, c := range alt.checked {
+		for _, c := range n.rest.checked {
 			if !c.check.allows(w.value(p, i)) {
 				continue
 			}
+			w.values[k] = p[:i]
 			if r := w.from(c.node, p[i:], k+1); r != nil {
 				return r
 			}
-			w.values[k] = p[:i]
 		}
-		if alt.any != nil {
-			if r := w.from(alt.any, p[i:], k+1); r != nil {
+		if n.any != nil {
+			w.values[k] = p[:i]
+			if r := w.from(n.any, p[i:], k+1); r != nil {
 				return r
 			}
 		}
 	}
-	if alt.multi == nil || !w.raw && !isClean(p) {
+	if n.rest.multi == nil || !w.raw && !isClean(p) {
 		return nil
 	}
 	w.values[k] = p
-	return w.pick(alt.multi)
+	return w.pick(n.rest.multi)
 }
 
 // end picks a route where the path ends.
@@ -99,13 +100,13 @@ func (w *walk) end(n *node, k int) *route {
 		}
 	}
 	if c := n.child('/'); c != nil {
-		w.slash = w.slash || c.prefix == "/"
+		w.slash = w.slash || c.tail == ""
 	}
-	if n.wild == nil || n.wild.multi == nil {
+	if n.rest == nil || n.rest.multi == nil {
 		return nil
 	}
 	w.values[k] = ""
-	return w.pick(n.wild.multi)
+	return w.pick(n.rest.multi)
 }
 
 func (w *walk) pick(l *leaf) *route {
@@ -123,13 +124,14 @@ func (w *walk) fits(s string) bool {
 }
 
 // value returns the first i bytes of the rest of the path as a constraint sees
-// them.
+// them. The copy keeps the compiler from moving the walk to the heap, since what
+// a constraint does with a string is not known to it.
 func (w *walk) value(p string, i int) string {
 	if !w.raw {
 		return p[:i]
 	}
 	at := len(w.spelt) - len(p)
-	return unescape(w.spelt[at : at+i])
+	return unescape(strings.Clone(w.spelt[at : at+i]))
 }
 
 // isClean tells whether the rest of a path behind a slash has no empty and no
@@ -155,35 +157,33 @@ func isClean(p string) bool {
 // leaves calls f with every leaf below n that p leads to, most specific first.
 // It is what from would try if no leaf had a route for the method.
 func (w *walk) leaves(n *node, p string, f func(*leaf)) {
-	rest, ok := strings.CutPrefix(p, n.prefix)
+	p, ok := strings.CutPrefix(p, n.tail)
 	if !ok {
 		return
 	}
-	if rest == "" {
+	if p == "" {
 		if n.leaf != nil {
 			f(n.leaf)
 		}
-	} else if c := n.child(rest[0]); c != nil {
-		w.leaves(c, rest, f)
+	} else if c := n.child(p[0]); c != nil {
+		w.leaves(c, p[1:], f)
 	}
-	if n.wild == nil {
-		return
-	}
-	i := strings.IndexByte(rest, '/')
+	i := strings.IndexByte(p, '/')
 	if i < 0 {
-		i = len(rest)
+		i = len(p)
 	}
-	if w.fits(rest[:i]) {
-		for _, c := range n.wild.checked {
-			if c.check.allows(w.value(rest, i)) {
-				w.leaves(c.node, rest[i:], f)
+	fits := w.fits(p[:i])
+	if n.rest != nil && fits {
+		for _, c := range n.rest.checked {
+			if c.check.allows(w.value(p, i)) {
+				w.leaves(c.node, p[i:], f)
 			}
 		}
-		if n.wild.any != nil {
-			w.leaves(n.wild.any, rest[i:], f)
-		}
 	}
-	if n.wild.multi != nil {
-		f(n.wild.multi)
+	if n.any != nil && fits {
+		w.leaves(n.any, p[i:], f)
+	}
+	if n.rest != nil && n.rest.multi != nil {
+		f(n.rest.multi)
 	}
 }
