@@ -47,24 +47,28 @@ func attacks(t testing.TB) []attack {
 
 func TestAttacks(t *testing.T) {
 	for _, a := range attacks(t) {
-		whole := drive(a.in, len(a.in), strict)
-		got := whole.status
-		if whole.verdict == accept {
-			got = 200
+		t.Run(a.name, func(t *testing.T) { testAttack(t, a) })
+	}
+}
+
+func testAttack(t *testing.T, a attack) {
+	whole := drive(a.in, len(a.in), strict)
+	got := whole.status
+	if whole.verdict == accept {
+		got = 200
+	}
+	if got != a.status {
+		t.Errorf("%s, status %d (%s), want %d, of\n\t%s", whole.verdict, got, whole.reason, a.status, quote(a.in))
+	}
+	for step := 1; step < 9; step++ {
+		parts := drive(a.in, step, strict)
+		if parts.verdict != whole.verdict || parts.reason != whole.reason || !slices.EqualFunc(parts.requests, whole.requests, same) {
+			t.Errorf("%d bytes at a time %+v, whole %+v", step, parts, whole)
 		}
-		if got != a.status {
-			t.Errorf("%s: %s, status %d (%s), want %d, of\n\t%s", a.name, whole.verdict, got, whole.reason, a.status, quote(a.in))
-		}
-		for step := 1; step < 9; step++ {
-			parts := drive(a.in, step, strict)
-			if parts.verdict != whole.verdict || parts.reason != whole.reason || !slices.EqualFunc(parts.requests, whole.requests, same) {
-				t.Errorf("%s: %d bytes at a time %+v, whole %+v", a.name, step, parts, whole)
-			}
-		}
-		for _, r := range whole.requests {
-			if a.status != 200 && strings.Contains(r.target, "smuggled") {
-				t.Errorf("%s: the smuggled request was read: %v", a.name, r)
-			}
+	}
+	for _, r := range whole.requests {
+		if a.status != 200 && strings.Contains(r.target, "smuggled") {
+			t.Errorf("the smuggled request was read: %v", r)
 		}
 	}
 }

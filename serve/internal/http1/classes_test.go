@@ -14,44 +14,41 @@ const (
 	other    = "=" // both read the request, or both refuse it, but not alike
 )
 
-// A difference is one input that net/http and ours read differently.
+// A difference is one thing about an input that net/http and ours read
+// differently: a request that looks different, or where reading ends.
 type difference struct {
 	sign         string
 	in           []byte
 	ours, theirs outcome
-	index        int // of the request that differs, if both have read it
+	a, b         request // ours and theirs, if it is a request
 }
 
-// differ compares two outcomes. Ours must end at the first refusal of either.
-func differ(in []byte, ours, theirs outcome) (difference, bool) {
-	d := difference{in: in, ours: ours, theirs: theirs}
+// differ compares two outcomes.
+func differ(in []byte, ours, theirs outcome) []difference {
+	var all []difference
 	n := min(len(ours.requests), len(theirs.requests))
-	for d.index = range n {
-		if !same(ours.requests[d.index], theirs.requests[d.index]) && (d.index < n-1 || !cutShort(d)) {
-			d.sign = other
-			return d, true
+	for i := range n {
+		a, b := ours.requests[i], theirs.requests[i]
+		if i == len(ours.requests)-1 && ours.cut || i == len(theirs.requests)-1 && theirs.cut {
+			a.body, a.trailer, b.body, b.trailer = "", nil, "", nil
+		}
+		if !same(a, b) {
+			all = append(all, difference{sign: other, in: in, ours: ours, theirs: theirs, a: a, b: b})
 		}
 	}
+	end := difference{in: in, ours: ours, theirs: theirs}
 	switch a, b := ours.verdict == reject, theirs.verdict == reject; {
 	case a && (!b || len(ours.requests) < len(theirs.requests)):
-		d.sign = stricter
+		end.sign = stricter
 	case b && (!a || len(ours.requests) > len(theirs.requests)):
-		d.sign = laxer
+		end.sign = laxer
 	case ours.verdict != theirs.verdict || len(ours.requests) != len(theirs.requests) ||
 		a && theirs.status != 0 && ours.status != theirs.status:
-		d.sign = other
+		end.sign = other
 	default:
-		return d, false
+		return all
 	}
-	return d, true
-}
-
-// cutShort reports whether the last request's body was read by one side only,
-// or by neither to its end, so that its bytes and trailer say nothing.
-func cutShort(d difference) bool {
-	a, b := d.ours.requests[d.index], d.theirs.requests[d.index]
-	a.body, a.trailer, b.body, b.trailer = "", nil, "", nil
-	return same(a, b) && (d.ours.verdict == reject || d.ours.verdict == body || d.theirs.verdict == reject || d.theirs.verdict == body)
+	return append(all, end)
 }
 
 // A class recognises differences of one cause, which testdata/differences.tsv
@@ -165,6 +162,9 @@ var classes = map[string]class{
 	"chunk-extensions": {stricter, "too many chunk extensions", func(d difference) bool {
 		return strings.Contains(d.ours.section, ";")
 	}, http1.Lenient{}},
+	"chunk-end": {stricter, "chunk data not ended by CRLF", func(d difference) bool {
+		return d.theirs.verdict == body && len(d.ours.section) == 1
+	}, http1.Lenient{}},
 	"trailer-name": {stricter, "invalid field name", func(d difference) bool {
 		n := len(d.ours.requests)
 		return n > 0 && d.ours.requests[n-1].trailer != nil && strings.Contains(d.ours.section, " ")
@@ -180,28 +180,29 @@ var classes = map[string]class{
 	"size-space": {laxer, "", func(d difference) bool { return sizeSpace.Match(d.in) }, http1.Lenient{}},
 
 	"minor-version": {other, "", func(d difference) bool {
-		return d.requestsDiffer(func(a, b *request) { a.proto, b.proto = "", "" })
+		return d.requestsDiffer() && d.a.proto != d.b.proto
 	}, http1.Lenient{}},
 	"trailer-fields": {other, "", func(d difference) bool {
-		return d.requestsDiffer(func(a, b *request) { a.trailer, b.trailer = nil, nil }) &&
-			len(d.ours.requests[d.index].trailer) < len(d.theirs.requests[d.index].trailer)
+		return d.requestsDiffer() && len(d.a.trailer) < len(d.b.trailer)
 	}, http1.Lenient{}},
 	"status": {other, "", func(d difference) bool {
-		return d.ours.verdict == reject && d.theirs.verdict == reject
+		return !d.requestsDiffer() && d.ours.verdict == reject && d.theirs.verdict == reject
 	}, http1.Lenient{}},
 }
 
-// requestsDiffer reports whether one request differs in nothing but what blank
-// takes away.
-func (d difference) requestsDiffer(blank func(a, b *request)) bool {
-	if d.index >= min(len(d.ours.requests), len(d.theirs.requests)) {
-		return false
-	}
-	a, b := d.ours.requests[d.index], d.theirs.requests[d.index]
+// requestsDiffer reports whether it is a request that differs, and that in
+// nothing but a minor version above 1 or dropped trailer fields.
+func (d difference) requestsDiffer() bool {
+	a, b := d.a, d.b
 	if same(a, b) {
 		return false
 	}
-	blank(&a, &b)
+	if strings.HasPrefix(b.proto, "HTTP/1.") && b.proto[7] > '1' {
+		a.proto, b.proto = "", ""
+	}
+	if len(a.trailer) < len(b.trailer) {
+		a.trailer, b.trailer = nil, nil
+	}
 	return same(a, b)
 }
 

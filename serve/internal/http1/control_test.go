@@ -101,7 +101,7 @@ func (c *control) read(in []byte) outcome {
 	conn := &script{in: bytes.NewReader(in), done: make(chan struct{}), poked: make(chan struct{}, 1)}
 	c.conns <- conn
 	<-conn.done
-	out := outcome{verdict: accept, requests: c.requests}
+	out := outcome{verdict: accept, requests: c.requests, cut: c.broken}
 	answers := conn.out.String()
 	if conn.starved {
 		answers = answers[:conn.answered]

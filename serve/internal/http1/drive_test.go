@@ -27,6 +27,7 @@ type outcome struct {
 	reason   string // for it, if the reader is ours
 	section  string // the head, size line or trailer section that ours refused
 	skipped  bool   // ours dropped empty lines before a request
+	cut      bool   // the last request's body was not read to its end
 	requests []request
 }
 
@@ -80,6 +81,7 @@ func drive(in []byte, step int, lenient http1.Lenient) outcome {
 		}
 		whole, err := s.body(head, &r)
 		out.requests = append(out.requests, r)
+		out.cut = !whole || err != nil
 		if err != nil {
 			return out.refused(s, err)
 		}
@@ -196,8 +198,12 @@ func (s *stream) body(p *http1.Head, r *request) (whole bool, err error) {
 	return true, err
 }
 
+// firstLine returns a line without its end, unless it is nothing else.
 func firstLine(b []byte) string {
-	line, _, _ := bytes.Cut(b, []byte("\n"))
+	line, _, found := bytes.Cut(b, []byte("\n"))
+	if found && len(line) == 0 {
+		return "\n"
+	}
 	return strings.TrimSuffix(string(line), "\r")
 }
 

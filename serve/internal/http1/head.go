@@ -29,7 +29,7 @@ type Head struct {
 	Length    int64 // declared bytes of the body; 0 if there is none, [Chunked]
 	HasLength bool  // a Content-Length field rules the body
 
-	Close, KeepAlive, Upgrade bool // tokens of Connection
+	Close, KeepAlive, Upgrade bool // tokens of Connection; Upgrade not in HTTP/1.0
 
 	Expect     Expect
 	HasTrailer bool // a Trailer field was there
@@ -198,6 +198,8 @@ func (p *Head) special(r *reader, f *framing, id nameID, val string) error {
 	return nil
 }
 
+// connection takes note of connection options. An HTTP/1.0 client cannot ask
+// for another protocol (RFC 9110, section 7.8).
 func (p *Head) connection(val string) {
 	switch val {
 	case "keep-alive":
@@ -209,7 +211,7 @@ func (p *Head) connection(val string) {
 	}
 	p.Close = p.Close || Token(val, "close")
 	p.KeepAlive = p.KeepAlive || Token(val, "keep-alive")
-	p.Upgrade = p.Upgrade || Token(val, "upgrade")
+	p.Upgrade = p.Upgrade || p.Minor > 0 && Token(val, "upgrade")
 }
 
 // expect reads an Expect field. An HTTP/1.0 client cannot be asked to go on

@@ -68,7 +68,7 @@ func (o *Options) maxFields() int {
 // Error says why a request is refused and with which status. The errors of
 // this package are fixed values: refusing allocates nothing.
 type Error struct {
-	Status int    // of the answer: 400, 431, 501 or 505
+	Status int    // of the answer: 400, 414, 431, 501 or 505
 	Reason string // for people; never a part of the request
 }
 
@@ -81,6 +81,8 @@ var (
 	errMethod      = &Error{400, "invalid method"}
 	errTarget      = &Error{400, "invalid request target"}
 	errTargetForm  = &Error{400, "request target does not fit the method"}
+	errTargetLong  = &Error{414, "request target too long"}
+	errHeadLong    = &Error{431, "request head too long"}
 	errUserInfo    = &Error{400, "user information in the request target"}
 	errProto       = &Error{400, "malformed HTTP version"}
 	errVersion     = &Error{505, "unsupported HTTP version"}

@@ -37,7 +37,7 @@ var knownNames = [...]string{
 	"Accept-Charset", "Accept-Encoding", "Accept-Language",
 	"Access-Control-Request-Headers", "Access-Control-Request-Method",
 	"Authorization", "Cdn-Loop", "Cf-Connecting-Ip", "Cf-Ray",
-	"Cf-Visitor", "Content-Disposition", "Content-Encoding", "Content-Type",
+	"Content-Disposition", "Content-Encoding", "Content-Type",
 	"Cookie", "Date", "Dnt", "Forwarded", "From", "If-Match",
 	"If-Modified-Since", "If-None-Match", "If-Range", "If-Unmodified-Since",
 	"Keep-Alive", "Origin", "Priority", "Proxy-Connection", "Range",

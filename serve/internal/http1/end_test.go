@@ -1,0 +1,58 @@
+package http1_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/tarehq/tare/serve/internal/http1"
+)
+
+func TestEnd(t *testing.T) {
+	tests := []struct {
+		in   string
+		want int
+	}{
+		{"", 0}, {"\r", 0}, {"\r\n", 2}, {"\n", 1}, {"a", 0}, {"a\r\n", 0}, {"a\r\n\r", 0},
+		{"a\r\n\r\n", 5}, {"a\r\n\r\nb\r\n\r\n", 5}, {"a\n\n", 3}, {"a\n\r\n", 4}, {"a\r\n\n", 4},
+		{"a\r\n\rb\r\n\r\n", 9}, {"a\r\nb\r\n\r\n", 8}, {"a\r\r\n\r\n", 6}, {"\r\na\r\n\r\n", 2},
+		{"a\r\n\r\r\n\r\n", 8},
+	}
+	for _, test := range tests {
+		in := []byte(test.in)
+		if got := http1.End(in, 0); got != test.want {
+			t.Errorf("End(%q, 0) = %d, want %d", in, got, test.want)
+		}
+		// As the bytes come, from wherever an earlier call left off.
+		for n := range len(in) + 1 {
+			if http1.End(in[:n], 0) > 0 {
+				break
+			}
+			if got := http1.End(in, n); got != test.want {
+				t.Errorf("End(%q, %d) = %d, want %d", in, n, got, test.want)
+			}
+		}
+	}
+}
+
+func TestSkip(t *testing.T) {
+	tests := map[string]int{
+		"": 0, "GET": 0, "\r": 0, "\n": 0, "\r\n": 2, "\r\nG": 2, "\r\n\r\n": 4, "\r\n\r\nG": 4,
+		"\r\n\r\n\r\n": 4, "\r\n\r": 2, "\n\n": 0, "\r\r\n": 0,
+	}
+	for in, want := range tests {
+		if got := http1.Skip([]byte(in)); got != want {
+			t.Errorf("Skip(%q) = %d, want %d", in, got, want)
+		}
+	}
+}
+
+func TestTooLong(t *testing.T) {
+	for in, want := range map[string]int{
+		"GET /" + string(bytes.Repeat([]byte("x"), 100)):                 414,
+		"GET / HTTP/1.1\r\nX: " + string(bytes.Repeat([]byte("x"), 100)): 431,
+	} {
+		if got := http1.TooLong([]byte(in)); got.Status != want || got.Error() == "" {
+			t.Errorf("TooLong(%q) = %d %v, want %d", in, got.Status, got, want)
+		}
+	}
+}
