@@ -1,0 +1,470 @@
+package chain_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/tarehq/tare/serve/chain"
+)
+
+var (
+	userKey  = chain.NewKey[*user]("user")
+	idKey    = chain.NewKey[string]("id")
+	errKey   = chain.NewKey[error]("error")
+	startKey = chain.NewKey[time.Time]("start")
+)
+
+// around runs f in the middle of a chain, on a plain server or one whose engine
+// keeps the state.
+func around(t *testing.T, slotted bool, f func(w http.ResponseWriter, r *http.Request)) {
+	t.Helper()
+	r := request(t.Context())
+	if slotted {
+		r = request(&slot{Context: t.Context()})
+	}
+	ran := false
+	chain.Must(chain.New(pass).Then(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ran = true
+		f(w, r)
+	}))).ServeHTTP(httptest.NewRecorder(), r)
+	if !ran {
+		t.Error("the handler did not run")
+	}
+}
+
+func both(t *testing.T, f func(t *testing.T, slotted bool)) {
+	t.Run("elsewhere", func(t *testing.T) { f(t, false) })
+	t.Run("slot", func(t *testing.T) { f(t, true) })
+}
+
+func TestValues(t *testing.T) {
+	both(t, func(t *testing.T, slotted bool) {
+		around(t, slotted, func(_ http.ResponseWriter, r *http.Request) {
+			if v, ok := userKey.Value(r); ok {
+				t.Errorf("before it is set: got %v", v)
+			}
+			now := time.Now()
+			if !userKey.Set(r, ada) || !idKey.Set(r, "1") || !errKey.Set(r, nil) || !startKey.Set(r, now) {
+				t.Error("Set: got false in a chain")
+			}
+			if got := idKey.With(r, "2"); got != r {
+				t.Error("With: got a copy of the request in a chain")
+			}
+			// What derives from the request's context finds the same.
+			ctx := context.WithValue(r.Context(), contextKey(1), "other")
+			for _, r := range []*http.Request{r, r.WithContext(ctx)} {
+				if v, ok := userKey.Value(r); v != ada || !ok {
+					t.Errorf("user: got %v, %t", v, ok)
+				}
+				if v, ok := idKey.Value(r); v != "2" || !ok {
+					t.Errorf("id: got %q, %t, want what was set last", v, ok)
+				}
+				if v, ok := errKey.Value(r); v != nil || !ok {
+					t.Errorf("error: got %v, %t, want nil that was set", v, ok)
+				}
+				if v, ok := startKey.Value(r); !v.Equal(now) || !ok {
+					t.Errorf("start: got %v, %t", v, ok)
+				}
+			}
+			if got := ctx.Value(userKey); got != ada {
+				t.Errorf("by the context: got %v", got)
+			}
+			if got := ctx.Value(idKey); got != "2" {
+				t.Errorf("by the context: got %v", got)
+			}
+			if got := ctx.Value(contextKey(2)); got != nil {
+				t.Errorf("another's key: got %v", got)
+			}
+			if !idKey.Set(r.WithContext(ctx), "3") {
+				t.Error("Set by a derived context: got false")
+			}
+			if v, _ := idKey.Value(r); v != "3" {
+				t.Errorf("set by a derived context: got %q", v)
+			}
+		})
+	})
+}
+
+// Any number of values and of changes to them are kept; a key that changes
+// often takes no room for it.
+func TestManyValues(t *testing.T) {
+	both(t, func(t *testing.T, slotted bool) {
+		around(t, slotted, func(_ http.ResponseWriter, r *http.Request) {
+			counter := chain.NewKey[int]("counter")
+			all := make([]*chain.Key[string], 100)
+			for i := range all {
+				all[i] = chain.NewKey[string](fmt.Sprint(i))
+				all[i].Set(r, fmt.Sprint("first ", i))
+				counter.Set(r, i)
+			}
+			for i, k := range all {
+				if got, ok := k.Value(r); got != fmt.Sprint("first ", i) || !ok {
+					t.Fatalf("value %d: got %q, %t", i, got, ok)
+				}
+				k.Set(r, fmt.Sprint("second ", i))
+			}
+			for i, k := range all {
+				if got := r.Context().Value(k); got != fmt.Sprint("second ", i) {
+					t.Fatalf("value %d: got %v", i, got)
+				}
+			}
+			if n := testing.AllocsPerRun(1000, func() { counter.Set(r, 7) }); n != 0 {
+				t.Errorf("changing a value: got %v allocations", n)
+			}
+			if got, _ := counter.Value(r); got != 7 {
+				t.Errorf("counter: got %d", got)
+			}
+		})
+	})
+}
+
+func TestOutsideOfChains(t *testing.T) {
+	r := request(t.Context())
+	if userKey.Set(r, ada) {
+		t.Error("Set: got true outside of a chain")
+	}
+	with := userKey.With(r, ada)
+	if _, ok := userKey.Value(r); ok || with == r {
+		t.Error("With changed the request")
+	}
+	if got, ok := userKey.Value(with); got != ada || !ok {
+		t.Errorf("got %v, %t", got, ok)
+	}
+	// A chain further in finds it, too.
+	chain.Must(chain.New().Then(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if got, ok := userKey.Value(r); got != ada || !ok {
+			t.Errorf("in a chain: got %v, %t", got, ok)
+		}
+	}))).ServeHTTP(httptest.NewRecorder(), with)
+	if _, ok := chain.RecorderFrom(t.Context()); ok {
+		t.Error("got a recorder without a chain")
+	}
+}
+
+// What knows nothing of chains finds what a key of KeyOf sets, and the key finds
+// what that puts into the context, the nearest first.
+func TestKeyOf(t *testing.T) {
+	key := chain.KeyOf[string](contextKey(7))
+	both(t, func(t *testing.T, slotted bool) {
+		around(t, slotted, func(_ http.ResponseWriter, r *http.Request) {
+			old := r.WithContext(context.WithValue(r.Context(), contextKey(7), "theirs"))
+			if got, ok := key.Value(old); got != "theirs" || !ok {
+				t.Errorf("theirs: got %q, %t", got, ok)
+			}
+			key.Set(r, "ours")
+			if got := r.Context().Value(contextKey(7)); got != "ours" {
+				t.Errorf("ours by their key: got %v", got)
+			}
+			if got := r.Context().Value(contextKey(8)); got != nil {
+				t.Errorf("by another key: got %v", got)
+			}
+			if got, ok := key.Value(old); got != "theirs" || !ok {
+				t.Errorf("theirs, nearer than ours: got %q, %t", got, ok)
+			}
+		})
+	})
+	r := key.With(request(t.Context()), "v")
+	if got := r.Context().Value(contextKey(7)); got != "v" {
+		t.Errorf("outside of a chain: got %v", got)
+	}
+}
+
+func TestKeyNames(t *testing.T) {
+	if got := fmt.Sprint(userKey, chain.KeyOf[int](contextKey(1))); got != "user chain_test.contextKey" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// An outer layer sees what an inner one found out.
+func TestValuesReachOutwards(t *testing.T) {
+	var seen *user
+	log := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			next.ServeHTTP(w, r)
+			seen, _ = userKey.Value(r)
+		})
+	}
+	auth := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(w, userKey.With(r, ada)) })
+	}
+	h := chain.Must(chain.New(log, auth).Then(http.HandlerFunc(answerPong)))
+	h.ServeHTTP(httptest.NewRecorder(), request(t.Context()))
+	if seen != ada {
+		t.Errorf("got %v, want what auth set", seen)
+	}
+}
+
+// A request that a handler keeps goes on to have its values, while others are
+// served: under the race detector.
+func TestKeptRequests(t *testing.T) {
+	const requests = 200
+	var kept sync.WaitGroup
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := r.URL.Query().Get("id")
+		idKey.Set(r, id)
+		_, rec := chain.Record(w)
+		_, _ = io.WriteString(w, id)
+		kept.Go(func() {
+			for range 50 {
+				if got, _ := idKey.Value(r); got != id {
+					t.Errorf("kept request %s: got %q", id, got)
+				}
+				if got := r.Context().Value(idKey); got != id {
+					t.Errorf("kept request %s, by its context: got %v", id, got)
+				}
+				userKey.Set(r, ada)
+				if rec.Bytes() != int64(len(id)) {
+					t.Errorf("kept request %s: got %d bytes", id, rec.Bytes())
+				}
+			}
+		})
+	})
+	srv := httptest.NewServer(chain.Must(chain.New(pass, pass).Then(handler)))
+	defer srv.Close()
+	var clients sync.WaitGroup
+	for c := range 4 {
+		clients.Go(func() {
+			for i := range requests / 4 {
+				id := fmt.Sprint(c, "-", i)
+				if got := get(t, srv.Client(), srv.URL+"/?id="+id); got != id {
+					t.Errorf("got %q, want %q", got, id)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	kept.Wait()
+}
+
+func get(t *testing.T, c *http.Client, url string) string {
+	res, err := c.Get(url)
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(body)
+}
+
+// A layer that timed out may set values while a layer outside of it looks, and
+// two may set at once: under the race detector.
+func TestConcurrentValues(t *testing.T) {
+	both(t, func(t *testing.T, slotted bool) {
+		around(t, slotted, func(_ http.ResponseWriter, r *http.Request) {
+			var all sync.WaitGroup
+			for i, k := range keys[:40] {
+				all.Go(func() {
+					own := &user{fmt.Sprint(i)}
+					for range 30 {
+						k.Set(r, own)
+						idKey.Set(r, own.Name)
+						if got, ok := k.Value(r); got != own || !ok {
+							t.Errorf("key %d: got %v, %t", i, got, ok)
+						}
+						if got := r.Context().Value(k); got != own {
+							t.Errorf("key %d by the context: got %v", i, got)
+						}
+						if got, ok := idKey.Value(r); got == "" || !ok {
+							t.Errorf("shared key: got %q, %t", got, ok)
+						}
+					}
+				})
+			}
+			all.Wait()
+		})
+	})
+}
+
+// What answers to another writer than the chain's has a state of its own: the
+// parts of a batch do not share users.
+func TestSubrequests(t *testing.T) {
+	both(t, func(t *testing.T, slotted bool) {
+		part := chain.Must(chain.New(pass).Then(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			name, _ := idKey.Value(r) // of the batch, until it is set
+			idKey.Set(r, name+r.URL.Path)
+			w.WriteHeader(http.StatusAccepted)
+			if rec, ok := chain.RecorderFrom(r.Context()); !ok || rec.Status() != http.StatusAccepted {
+				t.Errorf("part %s: got %v, %t", r.URL.Path, rec, ok)
+			}
+			got, _ := idKey.Value(r)
+			_, _ = io.WriteString(w, got)
+		})))
+		around(t, slotted, func(w http.ResponseWriter, r *http.Request) {
+			idKey.Set(r, "batch")
+			var parts sync.WaitGroup
+			for i := range 8 {
+				parts.Go(func() {
+					sub := r.Clone(r.Context())
+					sub.URL.Path = fmt.Sprint("/", i)
+					rec := httptest.NewRecorder()
+					part.ServeHTTP(rec, sub)
+					if got, want := rec.Body.String(), fmt.Sprint("batch/", i); got != want {
+						t.Errorf("part %d: got %q, want %q", i, got, want)
+					}
+				})
+			}
+			parts.Wait()
+			if got, _ := idKey.Value(r); got != "batch" {
+				t.Errorf("batch: got %q", got)
+			}
+			if rec, ok := chain.RecorderFrom(r.Context()); !ok || rec.Written() {
+				t.Error("the batch's recorder saw the parts' answers")
+			}
+			// A part that answers to the batch's own client shares all.
+			part.ServeHTTP(w, r)
+			if rec, _ := chain.RecorderFrom(r.Context()); rec.Status() != http.StatusAccepted {
+				t.Errorf("batch: got status %d", rec.Status())
+			}
+		})
+	})
+}
+
+// http.TimeoutHandler serves what is inside in another goroutine, on another
+// writer, which may go on after the answer.
+func TestTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := make(chan struct{})
+		inner := chain.Must(chain.New(pass).Then(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+			time.Sleep(time.Second)
+			userKey.Set(r, ada)
+			_, _ = w.Write(pong)
+			close(late)
+		})))
+		var status int
+		outer := chain.New(func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, rec := chain.Record(w)
+				next.ServeHTTP(w, r)
+				status = rec.Status()
+			})
+		}, func(next http.Handler) http.Handler { return http.TimeoutHandler(next, time.Second, "late") })
+		w := httptest.NewRecorder()
+		chain.Must(outer.Then(inner)).ServeHTTP(w, request(t.Context()))
+		if status != http.StatusServiceUnavailable || w.Body.String() != "late" {
+			t.Errorf("got %d, %q", status, w.Body)
+		}
+		<-late
+	})
+}
+
+// A state that an engine reuses shows nothing of the last request.
+func TestReset(t *testing.T) {
+	s := new(chain.State)
+	ctx := &slot{t.Context(), s}
+	alias := chain.KeyOf[string](contextKey(9))
+	r := request(ctx)
+	for round := range 3 {
+		if rec, ok := chain.RecorderFrom(ctx); ok {
+			t.Errorf("round %d: got a recorder %v", round, rec)
+		}
+		h := chain.Must(chain.New(pass).Then(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if v, ok := idKey.Value(r); ok {
+				t.Errorf("round %d: got %q", round, v)
+			}
+			if v := r.Context().Value(contextKey(9)); v != nil {
+				t.Errorf("round %d: got %v", round, v)
+			}
+			_, rec := chain.Record(w)
+			if rec.Written() || rec.Bytes() != 0 || !rec.First().IsZero() {
+				t.Errorf("round %d: got %+v", round, rec)
+			}
+			rec.Clock(time.Now)
+			for i := range 20 {
+				keys[i].Set(r, ada)
+			}
+			idKey.Set(r, fmt.Sprint("secret", round))
+			alias.Set(r, "secret")
+			_, _ = w.Write(pong)
+		})))
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		s.Reset()
+	}
+}
+
+// Nor does it keep anything of it alive, in the room for values or past it.
+func TestResetForgets(t *testing.T) {
+	type boxed struct{ u, other *user }
+	plain, box := chain.NewKey[*user]("plain"), chain.NewKey[boxed]("box")
+	late := chain.NewKey[boxed]("late")
+	for _, withBoxes := range []bool{false, true} {
+		s := new(chain.State)
+		r := request(&slot{t.Context(), s})
+		var held []weak.Pointer[user]
+		secret := func() *user {
+			u := &user{"secret"}
+			held = append(held, weak.Make(u))
+			return u
+		}
+		plain.Set(r, secret())
+		if withBoxes {
+			box.Set(r, boxed{u: secret()})
+		}
+		for i := range 20 {
+			keys[i].Set(r, secret())
+		}
+		if withBoxes {
+			late.Set(r, boxed{other: secret()})
+		}
+		s.Reset()
+		runtime.GC()
+		for i, p := range held {
+			if p.Value() != nil {
+				t.Errorf("boxes %t: value %d is still held", withBoxes, i)
+			}
+		}
+		runtime.KeepAlive(s)
+	}
+}
+
+// allocs returns how often a request of the mode allocates.
+func allocs(b testing.TB, kind string, depth int, mode string) float64 {
+	b.Helper()
+	h, w := chain.Must(chain.New(stack(kind, depth)...).Then(http.HandlerFunc(answerPong))), &discard{http.Header{}}
+	s := new(chain.State)
+	r := request(&slot{b.Context(), s})
+	if mode == "elsewhere" {
+		r = request(b.Context())
+	}
+	return testing.AllocsPerRun(100, func() {
+		switch mode {
+		case "reuse":
+			s.Reset()
+		case "fresh":
+			*s = chain.State{}
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// TestAllocations holds the budget: nothing where the engine keeps the state,
+// the state and the request's copy elsewhere, and once more for many values
+// where the state is not reused.
+func TestAllocations(t *testing.T) {
+	for _, kind := range []string{"noop", "value", "record"} {
+		for _, depth := range []int{0, 1, 2, 5, 10, 12, 20, 50} {
+			many := 0.0
+			if kind == "value" && depth > 12 {
+				many = 1
+			}
+			for mode, want := range map[string]float64{"reuse": 0, "fresh": many, "elsewhere": 2 + many} {
+				if got := allocs(t, kind, depth, mode); got != want {
+					t.Errorf("%d %s layers, %s: got %v allocations, want %v", depth, kind, mode, got, want)
+				}
+			}
+		}
+	}
+}
