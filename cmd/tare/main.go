@@ -114,16 +114,20 @@ func columns(f *os.File) int {
 	return 80
 }
 
+// newParser reads command lines into v; exit is called once help was printed.
+func newParser(ctx context.Context, v *verbs, t *terminal, exit func(code int)) (*kong.Kong, error) {
+	return kong.New(v,
+		kong.Name("tare"), kong.Description(about), kong.Writers(t.out, t.err),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Exit(exit),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(t),
+	)
+}
+
 // run executes one command line and returns the exit status.
 func run(ctx context.Context, args []string, t *terminal) int {
 	var v verbs
 	status := -1
-	parser, err := kong.New(&v,
-		kong.Name("tare"), kong.Description(about), kong.Writers(t.out, t.err),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Exit(func(code int) { status = code }),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(t),
-	)
+	parser, err := newParser(ctx, &v, t, func(code int) { status = code })
 	if err != nil {
 		panic(err) // a mistake in the verbs' tags, which every test would meet
 	}
@@ -144,7 +148,7 @@ func run(ctx context.Context, args []string, t *terminal) int {
 		}
 		return complain(t, asked(hint, err))
 	}
-	return complain(t, parsed.Run())
+	return complain(t, perform(ctx, patience(parsed), func() error { return parsed.Run() }))
 }
 
 // complain prints an error and its remedy and returns the exit status.

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+const (
+	// windUp is more than a verb takes that ends what it has begun: requests in
+	// flight have a second, an arm six, and then there is a report to write.
+	windUp = 20 * time.Second
+	// finish is more than other verbs take altogether.
+	finish = time.Second
+)
+
+// patience is how long a verb may go on after an interruption: one that is given
+// the context has things to end, any other would go on as if nothing were.
+func patience(parsed *kong.Context) time.Duration {
+	verb := parsed.Selected().Target.Addr().MethodByName("Run").Type()
+	for i := range verb.NumIn() {
+		if verb.In(i) == reflect.TypeFor[context.Context]() {
+			return windUp
+		}
+	}
+	return finish
+}
+
+// perform runs a verb. One that hangs, on a pipe that nobody reads or a file
+// that nobody writes, is left behind when ctx has ended and patience with it:
+// the process is about to end.
+func perform(ctx context.Context, patience time.Duration, verb func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- verb() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-late.C:
+		return &failure{status: exitInterrupted, err: fmt.Errorf("interrupted; left behind what did not end within %v", patience)}
+	}
+}
