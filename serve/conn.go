@@ -314,7 +314,7 @@ func (c *conn) spurious(by *atomic.Int64, set func(time.Time) error, why verdict
 		at := time.Unix(0, own)
 		return time.Now().Before(at) && set(at) == nil
 	}
-	if c.due(c.e.clock.now()) == why {
+	if v := c.due(c.e.clock.now()); v == why || v == lapse {
 		return false
 	}
 	return set(time.Time{}) == nil
@@ -369,7 +369,8 @@ func (c *conn) write(p []byte) error {
 	for len(p) > 0 {
 		n, err := c.transmit(p)
 		p = p[n:]
-		if err != nil && (!isTimeout(err) || !c.spuriousWrite()) {
+		// TLS is of no more use once a write was cut short.
+		if err != nil && (c.tls != nil || !isTimeout(err) || !c.spuriousWrite()) {
 			c.fail(err)
 			return err
 		}
@@ -406,6 +407,16 @@ func (c *conn) end(state http.ConnState) {
 	c.nc.Close()
 	c.e.unlink(c)
 	c.setState(state)
+}
+
+// cut closes the socket at once, without the farewell of TLS, which may have to
+// wait for the client.
+func (c *conn) cut() {
+	if t, ok := c.nc.(*tls.Conn); ok {
+		t.NetConn().Close()
+		return
+	}
+	c.nc.Close()
 }
 
 // giveBack returns the buffers, unless there is something in them.

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/tarehq/tare/serve/internal/sys"
@@ -53,6 +54,16 @@ func (p *parking) enterLocked(c *conn) bool {
 	return true
 }
 
+// addLocked registers c. The socket is held open meanwhile: once it is closed,
+// its descriptor may be another's.
+func (p *parking) addLocked(c *conn, readable bool) bool {
+	err := errClosed
+	c.fd.Control(func(uintptr) { err = p.poller.Add(c.seat.fd, c.seat.tag, readable) })
+	return err == nil
+}
+
+var errClosed = errors.New("the socket is closed")
+
 // watch asks to be told when c's peer goes. It reports false where that cannot
 // be had.
 func (p *parking) watch(c *conn) bool {
@@ -62,7 +73,7 @@ func (p *parking) watch(c *conn) bool {
 		return false
 	}
 	if !c.seat.watched {
-		c.seat.watched = p.poller.Add(c.seat.fd, c.seat.tag, false) == nil
+		c.seat.watched = p.addLocked(c, false)
 	}
 	return c.seat.watched
 }
@@ -75,7 +86,7 @@ func (p *parking) hold(c *conn) {
 	if ok {
 		c.seat.parked, c.seat.watched = true, false
 		c.phase.Store(uint32(phaseParked))
-		if ok = p.poller.Add(c.seat.fd, c.seat.tag, true) == nil; !ok {
+		if ok = p.addLocked(c, true); !ok {
 			c.seat.parked = false
 		}
 	}
@@ -93,6 +104,18 @@ func (p *parking) end(c *conn) bool {
 	was := c.seat.parked
 	c.seat.parked = false
 	return was
+}
+
+// lapse takes c out if it is parked and its time is up, and reports whether it
+// did. It may have parked, or been woken, since the sweep looked at it.
+func (p *parking) lapse(c *conn, now int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !c.seat.parked || c.due(now) != lapse {
+		return false
+	}
+	c.seat.parked = false
+	return true
 }
 
 // leave forgets c, which is about to be closed or given away.

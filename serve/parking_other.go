@@ -12,5 +12,8 @@ func newParking(*engine) *parking { return nil }
 func (p *parking) watch(*conn) bool { return false }
 func (p *parking) hold(*conn)       {}
 func (p *parking) end(*conn) bool   { return false }
-func (p *parking) leave(*conn)      {}
-func (p *parking) close()           {}
+
+func (p *parking) lapse(*conn, int64) bool { return false }
+
+func (p *parking) leave(*conn) {}
+func (p *parking) close()      {}

@@ -55,7 +55,7 @@ func (s *Server) Close() error {
 			c.end(http.StateClosed)
 			continue
 		}
-		c.nc.Close()
+		c.cut()
 		e.unlink(c)
 	}
 	e.parking.close()

@@ -98,6 +98,7 @@ const (
 	phaseIdle                  // between requests
 	phaseParked                // between requests, without a goroutine
 	phaseHanded                // another server's
+	phaseShed                  // closed in favour of another
 )
 
 // begin notes that a phase begins now.
@@ -128,6 +129,10 @@ func (c *conn) due(now int64) verdict {
 	case phaseOpening:
 		return e.dueQuiet(now, since, e.limits.header)
 	case phaseHeading:
+		// An answer before this head may not have been taken yet.
+		if c.out.stalled(now, &e.limits) && !c.moved(now) {
+			return lapse
+		}
 		return ended(spent, e.limits.header)
 	case phaseParked:
 		return e.dueQuiet(now, since, e.limits.idle)
@@ -179,10 +184,11 @@ func (c *conn) dueHandling(now int64, spent time.Duration) verdict {
 	return carryOn
 }
 
-// rouse has the connection's goroutine look at what is due.
+// rouse has the connection's goroutine look at what is due. It waits for
+// nothing: all other connections wait for the sweep.
 func (c *conn) rouse(now int64) {
-	if c.e.parking.end(c) {
-		c.end(http.StateClosed)
+	if c.e.parking.lapse(c, now) {
+		go c.end(http.StateClosed) // hooks and the farewell of TLS take their time
 		return
 	}
 	c.gate.Lock()
@@ -192,6 +198,8 @@ func (c *conn) rouse(now int64) {
 	case v == lapseWrite:
 		c.late.Store(true)
 		c.nc.SetWriteDeadline(longAgo)
+	case v == lapse && (c.out.waiting() || phase(c.phase.Load()) == phaseOpening):
+		c.nc.SetDeadline(longAgo) // it may be writing: an answer, or its part of a handshake
 	default:
 		c.nc.SetReadDeadline(longAgo)
 	}
