@@ -127,9 +127,10 @@ func (e *engine) admit(ctx context.Context, nc net.Conn) *conn {
 			nc.Close()
 			return nil
 		}
-		if e.shed() || e.s.closed.Load() {
+		if e.s.closed.Load() {
 			continue
 		}
+		e.shed()
 		select {
 		case <-e.freed:
 		case <-time.After(50 * time.Millisecond):
@@ -205,23 +206,53 @@ func (e *engine) unlink(c *conn) {
 }
 
 // shed closes the connection that has been longest without a whole request
-// head, and reports whether there was one.
+// head or, if there is none, the one that has been longest without a request.
+// It reports whether there was one.
 func (e *engine) shed() bool {
-	e.mu.Lock()
-	var victim *conn
-	for c := e.first; c != nil; c = c.next {
-		if p := phase(c.phase.Load()); p == phaseOpening || p == phaseHeading {
-			victim = c // the list is by age
-			break
-		}
-	}
-	e.mu.Unlock()
-	if victim == nil {
+	c := e.victim()
+	if c == nil {
 		return false
 	}
-	e.unlink(victim)
-	victim.nc.Close()
-	return true
+	parked := e.parking.end(c)
+	c.cut()
+	if parked {
+		go c.end(http.StateClosed)
+	}
+	return true // else its own goroutine ends it
+}
+
+// victim picks the connection to close in favour of another, and marks it. One
+// that is younger than the clock can tell may have sent a head that is not read
+// yet; one that has been idle only as long as Shutdown would wait may be about
+// to send one. Neither is a victim.
+func (e *engine) victim() *conn {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.clock.now()
+	young := now - int64(2*e.clock.tick)
+	idle := now - int64(e.limits.grace)
+	var quiet *conn
+	for c := e.first; c != nil; c = c.next { // the list is by age
+		at := c.since.Load()
+		switch p := phase(c.phase.Load()); p {
+		case phaseOpening, phaseHeading:
+			if at < young && c.phase.CompareAndSwap(uint32(p), uint32(phaseShed)) {
+				return c
+			}
+		case phaseIdle, phaseParked:
+			if at < idle {
+				quiet, idle = c, at
+			}
+		}
+	}
+	if quiet == nil {
+		return nil
+	}
+	was := quiet.phase.Load()
+	if p := phase(was); p != phaseIdle && p != phaseParked || !quiet.phase.CompareAndSwap(was, uint32(phaseShed)) {
+		return nil
+	}
+	return quiet
 }
 
 // backoff waits while accepting fails for want of something that may come back.

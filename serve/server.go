@@ -96,9 +96,10 @@ type Limits struct {
 	// MaxHeaders is the most header fields of a request. Zero: 100.
 	MaxHeaders int
 	// MaxConns is the most connections at a time. Beyond it the one that has
-	// been longest about a request's head is closed in favour of a new one; if
-	// there is none, new ones wait. Zero: nine in ten of the file descriptors
-	// that the process may open.
+	// been longest about a request's head is closed in favour of a new one, or
+	// else the one that has been idle longest; if there is none, new ones wait.
+	// So it is where the process has no more file descriptors. Zero: nine in
+	// ten of those that it may open.
 	MaxConns int
 	// MaxConnsPerAddr is the most connections at a time from one IP address;
 	// more are closed as they come. Zero: as many as MaxConns, since many

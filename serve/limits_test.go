@@ -1,0 +1,279 @@
+//go:build linux
+
+package serve_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/serve"
+)
+
+// say sends a request for path.
+func say(t testing.TB, nc net.Conn, path string) {
+	t.Helper()
+	if _, err := io.WriteString(nc, "GET "+path+" HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// told reads one answer and fails the test unless it is 200 and "ok".
+func told(t testing.TB, nc net.Conn) {
+	t.Helper()
+	if err := hearOK(bufio.NewReader(nc)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func hearOK(br *bufio.Reader) error {
+	res, err := http.ReadResponse(br, nil)
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK || string(body) != "ok" {
+		return errors.New("answer " + res.Status + " " + string(body))
+	}
+	return nil
+}
+
+// closed waits until the server has closed nc without an answer.
+func closed(t testing.TB, nc net.Conn) {
+	t.Helper()
+	nc.SetReadDeadline(time.Now().Add(long))
+	if n, err := nc.Read(make([]byte, 1)); n > 0 || err == nil || timedOut(err) {
+		t.Errorf("read %d bytes, error %v, want the connection to be closed", n, err)
+	}
+}
+
+func timedOut(err error) bool {
+	var ne net.Error
+	return errors.As(err, &ne) && ne.Timeout()
+}
+
+// open reports whether the server has not closed nc.
+func open(nc net.Conn) bool {
+	nc.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+	_, err := nc.Read(make([]byte, 1))
+	nc.SetReadDeadline(time.Now().Add(long))
+	return timedOut(err)
+}
+
+func TestOutOfDescriptors(t *testing.T) {
+	p := found(t, orders{Files: 64, MaxConns: -1})
+	t.Run("heads are shed, the oldest first", func(t *testing.T) {
+		slow := make([]net.Conn, 100)
+		for i := range slow {
+			slow[i] = call(t, p.addr)
+			io.WriteString(slow[i], "GET / HT")
+		}
+		nc := call(t, p.addr)
+		say(t, nc, "/")
+		told(t, nc)
+		for _, nc := range slow[:20] {
+			closed(t, nc)
+		}
+		if last := slow[len(slow)-1]; !open(last) {
+			t.Error("the youngest unfinished head was shed")
+		}
+		for _, nc := range slow {
+			nc.Close()
+		}
+		nc.Close()
+	})
+	t.Run("serving goes on once there are descriptors", func(t *testing.T) {
+		begin := time.Now()
+		busy := make([]net.Conn, 100)
+		for i := range busy {
+			busy[i] = call(t, p.addr)
+			say(t, busy[i], "/hold")
+		}
+		comes(t, "a word in the log", func() bool { return strings.Contains(p.log.text(), "too many open files") })
+		time.Sleep(1500 * time.Millisecond)
+		p.tell("release")
+		for _, nc := range busy {
+			told(t, nc)
+			nc.Close()
+		}
+		nc := call(t, p.addr)
+		say(t, nc, "/")
+		told(t, nc)
+		if n, most := strings.Count(p.log.text(), "\n"), int(time.Since(begin).Seconds())+2; n > most {
+			t.Errorf("%d lines in the log, want one a second at most, %d:\n%s", n, most, p.log.text())
+		}
+	})
+}
+
+// holding is a handler that holds requests for /hold until released.
+func holding(t *testing.T) (h http.Handler, entered <-chan struct{}, release context.CancelFunc) {
+	in := make(chan struct{}, 1000)
+	ctx, release := context.WithCancel(context.Background())
+	t.Cleanup(release)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/hold" {
+			in <- struct{}{}
+			<-ctx.Done()
+		}
+		io.WriteString(w, "ok")
+	}), in, release
+}
+
+func TestMaxConns(t *testing.T) {
+	const most = 6
+	type scene struct {
+		f       *fort
+		conns   [most]net.Conn
+		release context.CancelFunc
+	}
+	set := func(t *testing.T, prepare func(t *testing.T, nc net.Conn)) *scene {
+		h, _, release := holding(t)
+		sc := &scene{f: fortify(t, &serve.Server{Handler: h, Limits: serve.Limits{MaxConns: most, ShutdownGrace: 50 * time.Millisecond}}), release: release}
+		for i := range sc.conns {
+			sc.conns[i] = sc.f.dial()
+			prepare(t, sc.conns[i])
+			time.Sleep(5 * time.Millisecond) // so that their ages differ
+		}
+		return sc
+	}
+	t.Run("the oldest head is shed", func(t *testing.T) {
+		sc := set(t, func(t *testing.T, nc net.Conn) { io.WriteString(nc, "GET / HTTP/1.1\r\nA: ") })
+		nc := sc.f.dial()
+		say(t, nc, "/")
+		told(t, nc)
+		closed(t, sc.conns[0])
+		if !open(sc.conns[most-1]) {
+			t.Error("the youngest was shed")
+		}
+	})
+	t.Run("one that never spoke is shed", func(t *testing.T) {
+		sc := set(t, func(*testing.T, net.Conn) {})
+		nc := sc.f.dial()
+		say(t, nc, "/")
+		told(t, nc)
+		closed(t, sc.conns[0])
+	})
+	t.Run("else the longest idle", func(t *testing.T) {
+		sc := set(t, func(t *testing.T, nc net.Conn) { say(t, nc, "/"); told(t, nc) })
+		nc := sc.f.dial()
+		say(t, nc, "/")
+		told(t, nc)
+		if open(sc.conns[0]) && open(sc.conns[1]) {
+			t.Error("neither of the two oldest was shed")
+		}
+	})
+	t.Run("parked ones as well", func(t *testing.T) {
+		sc := set(t, func(t *testing.T, nc net.Conn) { say(t, nc, "/"); told(t, nc) })
+		comes(t, "the connections to be parked", func() bool { return connGoroutines() == 0 })
+		nc := sc.f.dial()
+		say(t, nc, "/")
+		told(t, nc)
+	})
+	t.Run("else new ones wait", func(t *testing.T) {
+		sc := set(t, func(t *testing.T, nc net.Conn) { say(t, nc, "/hold") })
+		nc := sc.f.dial()
+		say(t, nc, "/")
+		if !open(nc) {
+			t.Error("the connection beyond the limit was answered or closed, want it to wait")
+		}
+		sc.release()
+		told(t, nc)
+		for i, held := range sc.conns {
+			if err := hearOK(bufio.NewReader(held)); err != nil {
+				t.Errorf("connection %d, which was at work: %v", i, err)
+			}
+		}
+	})
+	t.Run("shutdown does not wait with them", func(t *testing.T) {
+		sc := set(t, func(t *testing.T, nc net.Conn) { say(t, nc, "/hold") })
+		nc := sc.f.dial()
+		say(t, nc, "/")
+		done := make(chan error, 1)
+		go func() { done <- sc.f.Shutdown(context.Background()) }()
+		told(t, nc)
+		sc.release()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// connGoroutines counts the goroutines that serve connections.
+func connGoroutines() (n int) {
+	for _, stack := range serverStacks() {
+		if strings.Contains(stack, "serve.(*conn).serve") {
+			n++
+		}
+	}
+	return n
+}
+
+func TestMaxConnsPerAddr(t *testing.T) {
+	h, entered, release := holding(t)
+	f := fortify(t, &serve.Server{Handler: h, Limits: serve.Limits{MaxConnsPerAddr: 3}})
+	held := make([]net.Conn, 3)
+	for i := range held {
+		held[i] = f.dial()
+		say(t, held[i], "/hold")
+		<-entered
+	}
+	closed(t, f.dial())
+	elsewhere := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	nc, err := elsewhere.Dial("tcp", f.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	say(t, nc, "/")
+	told(t, nc)
+	release()
+	told(t, held[0])
+	held[0].Close()
+	comes(t, "a place to be free", func() bool {
+		nc := f.dial()
+		defer nc.Close()
+		io.WriteString(nc, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		return hearOK(bufio.NewReader(nc)) == nil
+	})
+	f.quiet()
+}
+
+func TestHeadLimits(t *testing.T) {
+	f := fortify(t, &serve.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok") }),
+		Limits:  serve.Limits{MaxHeaders: 20}, MaxHeaderBytes: 8 << 10,
+	})
+	for _, tc := range []struct {
+		name string
+		head string
+		want int
+	}{
+		{"fields at the limit", strings.Repeat("A: b\r\n", 19), 200},
+		{"fields beyond it", strings.Repeat("A: b\r\n", 20), 431},
+		{"bytes within the limit", "A: " + strings.Repeat("b", 8000) + "\r\n", 200},
+		{"bytes beyond it", "A: " + strings.Repeat("b", 8200) + "\r\n", 431},
+		{"a field without an end", "A: " + strings.Repeat("b", 1<<20), 431},
+	} {
+		nc := f.dial()
+		io.WriteString(nc, "GET / HTTP/1.1\r\nHost: a\r\n"+tc.head+"\r\n")
+		res, err := http.ReadResponse(bufio.NewReader(nc), nil)
+		if err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+			continue
+		}
+		if res.StatusCode != tc.want {
+			t.Errorf("%s: status %d, want %d", tc.name, res.StatusCode, tc.want)
+		}
+		if tc.want != 200 && !res.Close {
+			t.Errorf("%s: the answer does not say that the connection closes", tc.name)
+		}
+		nc.Close()
+	}
+	f.quiet()
+}
