@@ -9,7 +9,8 @@
 //
 // Everything is a function of its arguments, so the same figures are drawn the
 // same to the byte. Nothing is decided here, neither what is shown nor what it
-// means: that is for the report. For a drawing that needs more than lines and
+// means: that is for the report. The types are plain data: any number of
+// goroutines may read one, and only one change it. For a drawing that needs more than lines and
 // areas, or more than some thousand points, this is the wrong place.
 package chart
 
