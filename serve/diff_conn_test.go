@@ -25,12 +25,10 @@ func TestDiffKeepAlive(t *testing.T) {
 				exchange{name: version + " flushed " + token, handler: flushed("a", "b"), send: "GET / HTTP/" + version + "\r\nHost: a\r\n" + line + "\r\n"})
 		}
 	}
-	off := func(hs *http.Server, _ *journal) { hs.SetKeepAlivesEnabled(false) }
+	off := func(s server) { s.SetKeepAlivesEnabled(false) }
 	table = append(table,
-		exchange{name: "disabled", send: request("/"), config: off},
-		exchange{name: "disabled 1.0", send: "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", config: off},
-		exchange{name: "disabled, keep-alive by handler", send: request("/"), config: off, handler: with(writes("x"), "Connection", "keep-alive")},
-		exchange{name: "1.2", send: "GET / HTTP/1.2\r\nHost: a\r\n\r\n"},
+		exchange{name: "disabled", send: request("/"), before: off},
+		exchange{name: "disabled, keep-alive by handler", send: request("/"), before: off, handler: with(writes("x"), "Connection", "keep-alive")},
 		exchange{name: "proxy connection", send: request("/", "Proxy-Connection: close")},
 	)
 	agree(t, table)
@@ -57,7 +55,6 @@ func TestDiffPipeline(t *testing.T) {
 		{name: "chunked between", send: get("/1") + "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" + get("/3"), methods: "GET POST GET"},
 		{name: "head between", send: get("/1") + "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n" + get("/3"), methods: "GET HEAD GET"},
 		{name: "after close", send: closing + get("/never"), methods: "GET"},
-		{name: "broken second", send: get("/1") + "BROKEN\r\n\r\n", methods: "GET GET"},
 		{name: "bodies unread", send: post("one") + post("two") + get("/3"), methods: "POST POST GET", handler: writes("x")},
 		{name: "large answers", send: strings.Repeat(get("/n"), 4), methods: "GET GET GET GET", handler: writes(strings.Repeat("x", 100<<10))},
 		{name: "end of sending", talk: func(c *client) { c.send(get("/1") + get("/2")); c.finish() }, by: []carriage{whole, bytewise}},
@@ -90,7 +87,6 @@ func TestDiffExpect(t *testing.T) {
 		{name: "in 1.0", send: "POST / HTTP/1.0\r\nContent-Length: 5\r\n" + expect + "\r\n\r\nhello"},
 		{name: "mixed case", send: head("expect: 100-Continue") + "hello"},
 		{name: "another expectation", send: head("Expect: miracle") + "hello"},
-		{name: "list of expectations", send: head("Expect: 100-continue, x") + "hello"},
 		{name: "body never read", send: head(expect), handler: writes("no")},
 		{name: "refused", send: head(expect), handler: status(413, writes("no"))},
 		{name: "body never read but sent", send: head(expect) + "hello", handler: writes("no")},
@@ -161,15 +157,8 @@ func TestDiffUnreadBody(t *testing.T) {
 		{name: "closed by handler", send: post(kib(1)), handler: func(j *journal, w http.ResponseWriter, r *http.Request) { j.note("%s", class(r.Body.Close())) }},
 		{name: "replaced by handler", send: post(kib(1)), handler: func(j *journal, w http.ResponseWriter, r *http.Request) { r.Body = http.NoBody }},
 		{name: "within MaxBytesReader", send: post("hello"), handler: limited(5)},
-		{name: "beyond MaxBytesReader", send: post("hello!"), handler: limited(5)},
-		{name: "beyond MaxBytesReader chunked", send: chunk("hello!"), handler: limited(5)},
-		{name: "far beyond MaxBytesReader", send: post(kib(300)), handler: limited(5), by: upload},
 		{name: "promised and not sent", send: "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n", handler: writes("x")},
 		{name: "promised and not sent, flushed", send: "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n", handler: flushed("x")},
-		{name: "full duplex unread", send: post(kib(1)), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
-			j.note("%s", class(http.NewResponseController(w).EnableFullDuplex()))
-			flushed("x")(j, w, r)
-		}},
 		{name: "connection closing", send: post(kib(1), "Connection: close"), handler: writes("x")},
 		{name: "trailers behind", send: "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX: y\r\n\r\n", handler: writes("x")},
 		{name: "broken chunk behind", send: "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", handler: writes("x")},
@@ -197,7 +186,7 @@ func TestDiffTimeouts(t *testing.T) {
 	}
 	agree(t, []exchange{
 		{name: "no head", talk: silent(""), config: set(func(s *http.Server) { s.ReadHeaderTimeout = short })},
-		{name: "half a head", talk: silent("GET / HT"), config: set(func(s *http.Server) { s.ReadHeaderTimeout = short })},
+		{name: "half a head", talk: silent("GET / HTTP/1.1\r\nHost: a\r\n"), config: set(func(s *http.Server) { s.ReadHeaderTimeout = short })},
 		{name: "half a head, ReadTimeout", talk: silent("GET / HTTP/1.1\r\nHost: a\r\n"), config: set(func(s *http.Server) { s.ReadTimeout = short })},
 		{name: "half a body", talk: silent("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhe"), config: set(func(s *http.Server) { s.ReadTimeout = short })},
 		{name: "half a chunked body", talk: silent("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe"), config: set(func(s *http.Server) { s.ReadTimeout = short })},

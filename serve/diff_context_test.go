@@ -67,7 +67,7 @@ func TestDiffContext(t *testing.T) {
 			begun(wait)(j, w, r)
 		}},
 		{name: "client ends sending", talk: func(c *client) { c.send(request("/")); c.finish() }, handler: wait, by: []carriage{whole}},
-		{name: "ends with the request", send: request("/"), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+		{name: "ends with the request", keeps: true, send: request("/"), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
 			ctx := r.Context()
 			j.note("in the handler %v", ctx.Err())
 			j.count(1)
@@ -157,7 +157,7 @@ func TestDiffPanic(t *testing.T) {
 	}
 	var table []exchange
 	for name, before := range map[string]act{
-		"at once": writes(), "after a write": writes("x"), "after a large write": writes(strings.Repeat("x", 10<<10)),
+		"at once": writes(), "after a write": writes("x"), "after a larger write": writes(strings.Repeat("x", 3<<10)),
 		"after the head": status(201, writes()), "after a flush": flushed("x"), "after a whole answer": with(flushed("abc"), "Content-Length", "3"),
 	} {
 		table = append(table,

@@ -33,7 +33,7 @@ func TestDiffFlush(t *testing.T) {
 			w.Header().Set("Late", "1")
 			flushed("b")(j, w, r)
 		},
-		"large parts": flushed(strings.Repeat("a", 10<<10), strings.Repeat("b", 10<<10)),
+		"large parts": flushed(strings.Repeat("a", 2<<10), strings.Repeat("b", 2<<10)),
 	}))
 }
 
@@ -89,12 +89,6 @@ func TestDiffController(t *testing.T) {
 			j.note("%s", class(err))
 			io.WriteString(w, "x")
 		}},
-		{name: "read deadline without a body", send: request("/"), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
-			j.note("%s", class(http.NewResponseController(w).SetReadDeadline(past)))
-			<-r.Context().Done()
-			j.note("%v", r.Context().Err())
-			io.WriteString(w, "x")
-		}, by: []carriage{whole}},
 		{name: "read deadline of one request only", send: request("/1") + request("/2"), methods: "GET GET", handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/1" {
 				j.note("%s", class(http.NewResponseController(w).SetReadDeadline(far)))
@@ -117,16 +111,6 @@ func TestDiffController(t *testing.T) {
 				j.note("%s", class(http.NewResponseController(w).SetWriteDeadline(far)))
 			}
 		}},
-		{name: "WriteTimeout ended by controller", send: request("/"), config: func(hs *http.Server, _ *journal) { hs.WriteTimeout = time.Nanosecond },
-			handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
-				j.note("%s", class(http.NewResponseController(w).SetWriteDeadline(time.Time{})))
-				io.WriteString(w, "x")
-			}, by: []carriage{whole}},
-		{name: "WriteTimeout over", send: request("/"), config: func(hs *http.Server, _ *journal) { hs.WriteTimeout = time.Nanosecond },
-			handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
-				io.WriteString(w, "x")
-				j.note("flush %s", class(http.NewResponseController(w).Flush()))
-			}, by: []carriage{whole}},
 		{name: "interfaces", send: request("/"), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
 			_, flusher := w.(http.Flusher)
 			_, hijacker := w.(http.Hijacker)
@@ -176,5 +160,45 @@ func TestDiffDuplex(t *testing.T) {
 		{name: "copy in full duplex", send: post("hello"), handler: copying(true)},
 		{name: "copy large in full duplex", send: post(body), handler: copying(true), by: []carriage{whole, encrypted}},
 		{name: "copy in full duplex 1.0", send: "POST / HTTP/1.0\r\nContent-Length: 5\r\n\r\nhello", handler: copying(true)},
+	})
+}
+
+// TestDiffWriteTimeout wants writes to fail once WriteTimeout is over, and not
+// if the handler has lifted it.
+func TestDiffWriteTimeout(t *testing.T) {
+	everySide(t, func(t *testing.T, s side) {
+		j := &journal{}
+		run := start(t, s, whole, j, func(hs *http.Server) {
+			hs.WriteTimeout = 50 * time.Millisecond
+			hs.Handler = j.watch(func(j *journal, w http.ResponseWriter, r *http.Request) {
+				rc := http.NewResponseController(w)
+				if r.URL.Path == "/lifted" {
+					j.note("lift %s", class(rc.SetWriteDeadline(time.Time{})))
+					time.Sleep(200 * time.Millisecond)
+					io.WriteString(w, "lifted")
+					j.note("flush %s", class(rc.Flush()))
+					return
+				}
+				var err error
+				for deadline := time.Now().Add(patience); err == nil && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+					io.WriteString(w, "x")
+					err = rc.Flush()
+				}
+				j.note("flush %s", class(err))
+			})
+		})
+		for _, path := range []string{"/", "/lifted"} {
+			c := run.dial(t)
+			c.send(request(path))
+			c.answer("GET")
+			j.settle(t)
+			if path == "/lifted" && !strings.Contains(string(c.raw), "lifted") {
+				t.Errorf("without its deadline got %q, want the body", c.raw)
+			}
+		}
+		if got, want := j.text(), "flush i/o timeout\nlift ok\nflush ok\n"; got != want {
+			t.Errorf("handler saw %q, want %q", got, want)
+		}
+		run.stop(t)
 	})
 }

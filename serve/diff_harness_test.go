@@ -32,8 +32,9 @@ type server interface {
 
 // side is one of the servers under comparison.
 type side struct {
-	name string
-	make func(*http.Server) server
+	name   string
+	reuses bool
+	make   func(*http.Server) server
 }
 
 // carriage is how the client's bytes reach the server.
@@ -50,14 +51,16 @@ type exchange struct {
 	name    string
 	handler act                          // nil: see
 	config  func(*http.Server, *journal) // nil: the zero server
+	before  func(server)                 // nil: nothing; called when the server is ready
 	send    string
 	methods string        // methods of the requests in send, to frame their answers; "": the first word of send
 	talk    func(*client) // nil: send, read the answers, end
 	by      []carriage    // nil: all of them
+	keeps   bool          // the handler keeps the request, which Reuse forbids
 	logs    int           // entries that the log must get; they may come after the last byte
 	row     string        // row of testdata/differences.md that signs a difference
-	want    string        // with row: what serve's wire must hold
-	wantNot string        // with row: what serve's wire must not hold
+	want    string        // with row: what serve's outcome must hold
+	wantNot string        // with row: what serve's outcome must not hold
 }
 
 // act is a handler that may note what it sees. Both sides run the same one.
@@ -107,6 +110,9 @@ func agree(t *testing.T, table []exchange) {
 			for _, by := range x.carriages() {
 				want := x.hold(t, control(), by)
 				for _, s := range sides() {
+					if x.keeps && s.reuses {
+						continue
+					}
 					x.judge(t, s.name+"/"+string(by), want, x.hold(t, s, by))
 				}
 			}
@@ -133,9 +139,10 @@ func (x exchange) judge(t *testing.T, who string, want, got outcome) {
 	if len(found) == 0 {
 		t.Errorf("%s: sent %.300q: no difference, yet row %q of the table signs one", who, x.send, x.row)
 	}
-	if !strings.Contains(got.wire, x.want) || x.wantNot != "" && strings.Contains(got.wire, x.wantNot) {
-		t.Errorf("%s: sent %.300q: got wire\n%s\twant it to hold %q and not %q (row %q)",
-			who, x.send, visible(got.wire), x.want, x.wantNot, x.row)
+	all := got.wire + got.seen + got.log
+	if !strings.Contains(all, x.want) || x.wantNot != "" && strings.Contains(all, x.wantNot) {
+		t.Errorf("%s: sent %.300q: got\n%s\twant it to hold %q and not %q (row %q)",
+			who, x.send, visible(all), x.want, x.wantNot, x.row)
 	}
 }
 
@@ -153,6 +160,9 @@ func (x exchange) hold(t *testing.T, s side, by carriage) outcome {
 			x.config(hs, j)
 		}
 	})
+	if x.before != nil {
+		x.before(run)
+	}
 	c := run.dial(t)
 	if x.talk != nil {
 		x.talk(c)

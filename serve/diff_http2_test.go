@@ -72,7 +72,6 @@ func TestDiffHTTP2(t *testing.T) {
 		{"prior knowledge and version 1", whole, protocols("1", "h2c"), protocols("1"), "HTTP/1.1 200 OK"},
 		{"prior knowledge alone", whole, protocols("h2c"), protocols("h2c"), "HTTP/2.0 200 OK"},
 		{"prior knowledge alone and version 1", whole, protocols("h2c"), protocols("1"), ""},
-		{"prior knowledge not served", whole, nil, protocols("h2c"), ""},
 	}
 	for _, x := range tests {
 		t.Run(x.name, func(t *testing.T) {

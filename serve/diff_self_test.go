@@ -42,7 +42,7 @@ func TestHarnessSeesDifferences(t *testing.T) {
 	}
 	for _, b := range bends {
 		t.Run(b.name, func(t *testing.T) {
-			bent := side{"bent", func(s *http.Server) server {
+			bent := side{"bent", false, func(s *http.Server) server {
 				b.bend(s.Handler, s)
 				return s
 			}}
@@ -57,7 +57,7 @@ func TestHarnessSeesDifferences(t *testing.T) {
 // TestHarnessSeesOneByte bends the wire below the server: one letter's case.
 func TestHarnessSeesOneByte(t *testing.T) {
 	x := exchange{send: request("/")}
-	bent := side{"bent", func(s *http.Server) server { return bentWire{s} }}
+	bent := side{"bent", false, func(s *http.Server) server { return bentWire{s} }}
 	want, got := x.hold(t, control(), whole), x.hold(t, bent, whole)
 	if d := want.diff(got); len(d) != 1 || !strings.HasPrefix(d[0], "wire differs") {
 		t.Errorf("got %q, want one difference of the wire", d)

@@ -2,16 +2,46 @@ package serve_test
 
 import (
 	"net/http"
+
+	"github.com/tarehq/tare/serve"
 )
 
 // control is the server whose behaviour is the measure.
 func control() side {
-	return side{"net/http", func(s *http.Server) server { return s }}
+	return side{"net/http", false, func(s *http.Server) server { return s }}
 }
 
 // sides are compared with control.
 func sides() []side {
 	return []side{
-		control(),
+		{"safe", false, func(s *http.Server) server { return moved(s) }},
+		{"reuse", true, func(s *http.Server) server {
+			m := moved(s)
+			m.Reuse = true
+			return m
+		}},
+	}
+}
+
+// moved is the server that the same settings make of serve.Server: each field
+// goes over under its own name.
+func moved(s *http.Server) *serve.Server {
+	return &serve.Server{
+		Addr:                         s.Addr,
+		Handler:                      s.Handler,
+		DisableGeneralOptionsHandler: s.DisableGeneralOptionsHandler,
+		TLSConfig:                    s.TLSConfig,
+		ReadTimeout:                  s.ReadTimeout,
+		ReadHeaderTimeout:            s.ReadHeaderTimeout,
+		WriteTimeout:                 s.WriteTimeout,
+		IdleTimeout:                  s.IdleTimeout,
+		MaxHeaderBytes:               s.MaxHeaderBytes,
+		TLSNextProto:                 s.TLSNextProto,
+		ConnState:                    s.ConnState,
+		ErrorLog:                     s.ErrorLog,
+		BaseContext:                  s.BaseContext,
+		ConnContext:                  s.ConnContext,
+		HTTP2:                        s.HTTP2,
+		Protocols:                    s.Protocols,
 	}
 }

@@ -1,0 +1,154 @@
+package serve_test
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestDiffSigned holds the deliberate differences: each must still be there, as
+// its row of the table says, and each row must be held by an exchange.
+func TestDiffSigned(t *testing.T) {
+	table := signed()
+	agree(t, table)
+	var held []string
+	for _, x := range table {
+		held = append(held, x.row)
+	}
+	slices.Sort(held)
+	held = slices.Compact(held)
+	if rows := rows(t); !slices.Equal(rows, held) {
+		t.Errorf("rows of testdata/differences.md %q, exchanges for %q", rows, held)
+	}
+}
+
+// rows returns the names of the table's rows, sorted.
+func rows(t *testing.T) []string {
+	t.Helper()
+	b, err := os.ReadFile("testdata/differences.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for line := range strings.Lines(string(b)) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 3 || !strings.HasPrefix(strings.TrimSpace(cells[1]), "`") {
+			continue
+		}
+		if len(cells) != 8 {
+			t.Errorf("row %q has %d cells, want 6", line, len(cells)-2)
+		}
+		if sign := strings.TrimSpace(cells[2]); !slices.Contains([]string{"+", "-", "="}, sign) {
+			t.Errorf("row %q: sign %q, want +, - or =", line, sign)
+		}
+		names = append(names, strings.Trim(strings.TrimSpace(cells[1]), "`"))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// signed are the exchanges that come out otherwise on purpose.
+func signed() []exchange {
+	return slices.Concat(signedTargets(), signedHeads(), signedBodies(), signedAnswers())
+}
+
+const refused400 = "HTTP/1.1 400 Bad Request\r\n"
+
+// sent makes an exchange of a row; its name is the row's and what is sent.
+func sent(row, send, want string) exchange {
+	line, _, _ := strings.Cut(strings.TrimLeft(send, "\r\n"), "\r\n")
+	return exchange{name: row + " " + line, row: row, send: send, want: want}
+}
+
+func signedTargets() []exchange {
+	line := func(row, line, want string) exchange { return sent(row, line+"\r\nHost: a.example\r\n\r\n", want) }
+	return []exchange{
+		line("refusal-reason", "GET /%zz HTTP/1.1", refused400),
+		line("refusal-reason", "GET relative HTTP/1.1", refused400),
+		line("refusal-reason", "GET  HTTP/1.1", refused400),
+		line("target-bytes", "GET /?a#frag HTTP/1.1", refused400),
+		line("target-bytes", "GET /\xc3\xa9 HTTP/1.1", refused400),
+		line("target-form", "GET * HTTP/1.1", refused400),
+		line("target-form", "CONNECT /path HTTP/1.1", refused400),
+		line("target-form", "CONNECT a.example HTTP/1.1", refused400),
+		line("target-host", "GET http://b.example/x HTTP/1.1", refused400),
+		line("target-host", "GET https://b.example:8443/x HTTP/1.1", refused400),
+		line("target-user", "GET http://user:pw@a.example/x HTTP/1.1", refused400),
+	}
+}
+
+func signedHeads() []exchange {
+	short := func(hs *http.Server, _ *journal) { hs.ReadHeaderTimeout = 50 * time.Millisecond }
+	return []exchange{
+		sent("refusal-reason", "GET / HTTP/1.1\r\n\r\n", refused400),
+		sent("refusal-reason", "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", refused400),
+		sent("refusal-reason", "GET / HTTP/1.1\r\nHost: a b\r\n\r\n", refused400),
+		sent("refusal-reason", "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", refused400),
+		sent("refusal-reason", "BROKEN\r\n\r\n", refused400),
+		sent("empty-line-before", "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", "seen"),
+		sent("minor-version", "GET / HTTP/1.2\r\nHost: a\r\n\r\n", `GET "/" HTTP/1.1 1.1`),
+		sent("expect-others", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue, x\r\n\r\nhello", "HTTP/1.1 417 Expectation Failed\r\n"),
+		{name: "half-a-line", row: "half-a-line", talk: func(c *client) { c.send("GET / HT"); c.drain() }, config: short, wantNot: "HTTP/1.1"},
+		{name: "preface-unserved", row: "preface-unserved", talk: func(c *client) { c.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"); c.drain() }, wantNot: "200 OK"},
+	}
+}
+
+func signedBodies() []exchange {
+	tooMuch := func(j *journal, w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 5))
+		j.note("read %d %s", len(body), class(err))
+	}
+	cut := "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc"
+	return []exchange{
+		{name: "max-bytes-kept", row: "max-bytes-kept", send: post("hello!"), handler: tooMuch, want: "204 No Content"},
+		{name: "max-bytes-kept handler", row: "max-bytes-kept", send: post("hello!"), want: "204 No Content",
+			handler: mount(http.MaxBytesHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }), 5))},
+		{name: "cut-short", row: "cut-short", talk: func(c *client) { c.send(cut); c.finish() }, want: "Connection: close\r\n", by: []carriage{whole, bytewise}},
+		{name: "duplex-unread", row: "duplex-unread", send: post("hello"), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			j.note("%s", class(http.NewResponseController(w).EnableFullDuplex()))
+			flushed("x")(j, w, r)
+		}, wantNot: "panic"},
+		{name: "deadline-context", row: "deadline-context", send: request("/"), by: []carriage{whole}, want: "goes on", handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			j.note("%s", class(http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))))
+			select {
+			case <-r.Context().Done():
+				j.note("%v", r.Context().Err())
+			case <-time.After(time.Second):
+				j.note("goes on")
+			}
+		}},
+	}
+}
+
+func signedAnswers() []exchange {
+	keep := "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+	return []exchange{
+		{name: "keep-alive-claim disabled", row: "keep-alive-claim", send: keep, before: func(s server) { s.SetKeepAlivesEnabled(false) }, want: "seen", wantNot: "Connection: keep-alive"},
+		{name: "keep-alive-claim coding", row: "keep-alive-claim", send: keep, handler: with(writes("hello"), "Content-Length", "5", "Transfer-Encoding", "chunked"), want: "hello", wantNot: "Connection: keep-alive"},
+		{name: "chunk-bounds", row: "chunk-bounds", send: request("/"), handler: flushed(strings.Repeat("a", 10<<10)), want: "\r\n2800\r\naaa"},
+		{name: "flush-after-hijack", row: "flush-after-hijack", send: request("/"), want: "flush " + http.ErrHijacked.Error(), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			j.note("hijack %s", class(err))
+			conn.Close()
+			j.note("flush %s", class(http.NewResponseController(w).Flush()))
+		}},
+		{name: "file-too-long", row: "file-too-long", send: request("/"), by: []carriage{whole}, want: "Content-Length: 1000\r\n", wantNot: strings.Repeat("b", 1001), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			f, err := os.CreateTemp("", "serve")
+			if err != nil {
+				j.note("%v", err)
+				return
+			}
+			defer os.Remove(f.Name())
+			defer f.Close()
+			io.WriteString(f, strings.Repeat("b", 100<<10))
+			f.Seek(0, io.SeekStart)
+			w.Header().Set("Content-Length", "1000")
+			n, err := io.Copy(w, f)
+			j.note("copied %d %s", n, class(err))
+		}},
+	}
+}
