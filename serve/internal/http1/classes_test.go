@@ -55,7 +55,7 @@ func differ(in []byte, ours, theirs outcome) []difference {
 // justifies under the same name.
 type class struct {
 	sign    string
-	reason  string // of our refusal, if it is one
+	reason  string // of our refusal; "" if there is none, or for any
 	matches func(d difference) bool
 	lenient http1.Lenient // undoes it, if it is not zero
 }
@@ -98,7 +98,7 @@ func isRaw(r rune) bool { return r == '#' || r > '~' }
 // classes are all deliberate differences to net/http by name.
 var classes = map[string]class{
 	"bare-lf": {stricter, "line not ended by CRLF", func(d difference) bool {
-		return bareLF.MatchString(d.ours.section)
+		return bareLF.MatchString(d.ours.section) && len(d.ours.section) >= 4 && !d.waitsForTrailer()
 	}, http1.Lenient{BareLF: true}},
 	"fold": {stricter, "white space at the start of a field line", func(d difference) bool {
 		return foldedLine.MatchString(d.ours.section)
@@ -169,6 +169,10 @@ var classes = map[string]class{
 		n := len(d.ours.requests)
 		return n > 0 && d.ours.requests[n-1].trailer != nil && strings.Contains(d.ours.section, " ")
 	}, http1.Lenient{}},
+	"trailer-end": {stricter, "", difference.waitsForTrailer, http1.Lenient{}},
+	"short": {stricter, "", func(d difference) bool {
+		return len(d.ours.section) < 4 && len(d.ours.requests) > 0 && len(d.ours.requests) == len(d.theirs.requests) && d.theirs.verdict == accept
+	}, http1.Lenient{}},
 
 	"empty-lines": {laxer, "", func(d difference) bool { return d.ours.skipped }, http1.Lenient{}},
 	"late": {laxer, "", func(d difference) bool {
@@ -188,6 +192,14 @@ var classes = map[string]class{
 	"status": {other, "", func(d difference) bool {
 		return !d.requestsDiffer() && d.ours.verdict == reject && d.theirs.verdict == reject
 	}, http1.Lenient{}},
+}
+
+// waitsForTrailer reports whether ours refused a trailer section of which
+// net/http does not see the end.
+func (d difference) waitsForTrailer() bool {
+	n := len(d.ours.requests)
+	return n > 0 && d.ours.cut && d.ours.requests[n-1].trailer != nil && d.theirs.verdict == body &&
+		!strings.HasSuffix(d.ours.section, "\r\n\r\n")
 }
 
 // requestsDiffer reports whether it is a request that differs, and that in
@@ -216,7 +228,7 @@ func refusedLater(in []byte) bool {
 // classify names the class of a difference, "" if there is none.
 func classify(d difference) string {
 	for name, c := range classes {
-		if c.sign == d.sign && c.reason == d.refusal() && c.matches(d) {
+		if c.sign == d.sign && (c.reason == "" || c.reason == d.refusal()) && c.matches(d) {
 			return name
 		}
 	}

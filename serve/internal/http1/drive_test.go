@@ -79,6 +79,10 @@ func drive(in []byte, step int, lenient http1.Lenient) outcome {
 			}
 			return out
 		}
+		if head.Expect == http1.OtherExpect {
+			out.verdict, out.status = accept, http.StatusExpectationFailed
+			return out // no handler sees it
+		}
 		whole, err := s.body(head, &r)
 		out.requests = append(out.requests, r)
 		out.cut = !whole || err != nil

@@ -57,7 +57,9 @@ func TestExpect(t *testing.T) {
 		{"1.1", "Expect: 100-continue\r\nExpect: 100-continue\r\n", http1.Continue},
 		{"1.1", "Expect: 200-ok\r\n", http1.OtherExpect},
 		{"1.1", "Expect: 200-ok\r\nExpect: 100-continue\r\n", http1.OtherExpect},
-		{"1.1", "Expect: 100-continue\r\nExpect: 200-ok\r\n", http1.OtherExpect},
+		{"1.1", "Expect: 100-continue\r\nExpect: 200-ok\r\n", http1.Continue},
+		{"1.1", "Expect: 200-ok, 100-continue\r\n", http1.Continue},
+		{"1.1", "Expect: 100-continued\r\n", http1.OtherExpect},
 		{"1.0", "Expect: 100-continue\r\n", http1.NoExpect},
 		{"1.0", "Expect: 200-ok\r\n", http1.OtherExpect},
 	}

@@ -190,7 +190,9 @@ func (p *Head) special(r *reader, f *framing, id nameID, val string) error {
 	case nameConnection:
 		p.connection(val)
 	case nameExpect:
-		p.expect(val)
+		if r.seen&(1<<nameExpect) == 0 {
+			p.expect(val)
+		}
 	case nameTrailer:
 		p.HasTrailer = true
 	}
@@ -214,12 +216,12 @@ func (p *Head) connection(val string) {
 	p.Upgrade = p.Upgrade || p.Minor > 0 && Token(val, "upgrade")
 }
 
-// expect reads an Expect field. An HTTP/1.0 client cannot be asked to go on
-// (RFC 9110, section 10.1.1).
+// expect reads the first Expect field, as net/http does. An HTTP/1.0 client
+// cannot be asked to go on (RFC 9110, section 10.1.1).
 func (p *Head) expect(val string) {
 	switch {
-	case val == "" || p.Expect == OtherExpect:
-	case !fold(val, "100-continue"):
+	case val == "":
+	case !Token(val, "100-continue"):
 		p.Expect = OtherExpect
 	case p.Minor > 0:
 		p.Expect = Continue
