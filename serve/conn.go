@@ -42,6 +42,7 @@ type conn struct {
 	writeBy atomic.Int64
 	in, out meter
 
+	severed atomic.Bool // closed by cut
 	greeted bool
 	gate    sync.Mutex // guards left against the sweep
 	left    bool       // hijacked, or handed to another server
@@ -409,14 +410,17 @@ func (c *conn) end(state http.ConnState) {
 	c.setState(state)
 }
 
-// cut closes the socket at once, without the farewell of TLS, which may have to
-// wait for the client.
+// cut closes the socket at once, from another goroutine than the connection's,
+// and without the farewell of TLS, which may have to wait for the client. The
+// poller does not tell of what is closed on this side.
 func (c *conn) cut() {
 	if t, ok := c.nc.(*tls.Conn); ok {
 		t.NetConn().Close()
-		return
+	} else {
+		c.nc.Close()
 	}
-	c.nc.Close()
+	c.severed.Store(true)
+	c.gone()
 }
 
 // giveBack returns the buffers, unless there is something in them.

@@ -45,7 +45,7 @@ func hearOK(br *bufio.Reader) error {
 }
 
 // closed waits until the server has closed nc without an answer.
-func closed(t testing.TB, nc net.Conn) {
+func closed(t *testing.T, nc net.Conn) {
 	t.Helper()
 	nc.SetReadDeadline(time.Now().Add(long))
 	if n, err := nc.Read(make([]byte, 1)); n > 0 || err == nil || timedOut(err) {

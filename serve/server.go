@@ -249,7 +249,7 @@ func (s *Server) ServeTLS(l net.Listener, certFile, keyFile string) error {
 		}
 		config.Certificates = []tls.Certificate{cert}
 	}
-	return s.Serve(tls.NewListener(l, config))
+	return s.serve(&onceListener{Listener: tls.NewListener(l, config), socket: l})
 }
 
 // Serve accepts connections from l and serves each in a goroutine of its own.
@@ -257,7 +257,10 @@ func (s *Server) ServeTLS(l net.Listener, certFile, keyFile string) error {
 // was called, else with the error of a listener that is of no more use. Running
 // out of file descriptors is not such an error.
 func (s *Server) Serve(l net.Listener) error {
-	once := &onceListener{Listener: l}
+	return s.serve(&onceListener{Listener: l, socket: l})
+}
+
+func (s *Server) serve(once *onceListener) error {
 	defer once.Close()
 	e, err := s.admit(once)
 	if err != nil {
@@ -266,7 +269,7 @@ func (s *Server) Serve(l net.Listener) error {
 	defer s.dismiss(once)
 	base := context.Background()
 	if s.BaseContext != nil {
-		if base = s.BaseContext(l); base == nil {
+		if base = s.BaseContext(once.Listener); base == nil {
 			panic("BaseContext returned a nil context")
 		}
 	}
@@ -329,8 +332,9 @@ func ServeTLS(l net.Listener, h http.Handler, certFile, keyFile string) error {
 // onceListener may be closed more than once.
 type onceListener struct {
 	net.Listener
-	once sync.Once
-	err  error
+	socket net.Listener // beneath TLS
+	once   sync.Once
+	err    error
 }
 
 func (l *onceListener) Close() error {

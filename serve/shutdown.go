@@ -93,7 +93,7 @@ func (s *Server) stopListening(gently bool) (*engine, error) {
 
 // stopsSoon has Accept fail after a moment, if the listener can do that.
 func (l *onceListener) stopsSoon() bool {
-	t, ok := l.Listener.(interface{ SetDeadline(time.Time) error })
+	t, ok := l.socket.(interface{ SetDeadline(time.Time) error })
 	return ok && t.SetDeadline(time.Now().Add(5*time.Millisecond)) == nil
 }
 

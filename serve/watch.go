@@ -9,6 +9,10 @@ import (
 // system call a connection, however many requests ask.
 func (c *conn) watch(r *requestContext) {
 	c.cur.Store(r)
+	if c.severed.Load() {
+		c.gone()
+		return
+	}
 	if c.e.parking.watch(c) {
 		return
 	}

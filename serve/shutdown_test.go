@@ -1,0 +1,526 @@
+//go:build linux
+
+package serve_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/serve"
+)
+
+// stopper is what the restarts are tried on.
+type stopper interface {
+	Serve(net.Listener) error
+	Shutdown(context.Context) error
+}
+
+// tally is what became of the requests of one or more restarts.
+type tally struct {
+	answered   int
+	unread     int // without an answer, and no handler saw it
+	lost       int // without an answer, though a handler saw it
+	handled    int
+	unfinished int // of them on connections that had worked before
+}
+
+// TestRestarts stops servers under 64 clients that ask without pause. Each
+// request that was written must be answered, unless no handler ever saw it.
+// TARE_RESTARTS is the number of restarts, 20 if it is not set.
+func TestRestarts(t *testing.T) {
+	restarts := number(t, "TARE_RESTARTS", 20)
+	for _, tc := range []struct {
+		name string
+		make func(http.Handler) stopper
+		ours bool
+	}{
+		{"safe", func(h http.Handler) stopper { return &serve.Server{Handler: h} }, true},
+		{"reuse", func(h http.Handler) stopper { return &serve.Server{Handler: h, Reuse: true} }, true},
+		{"http.Server", func(h http.Handler) stopper { return &http.Server{Handler: h} }, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var sum tally
+			for range restarts {
+				one := restart(t, tc.make)
+				sum.answered += one.answered
+				sum.unread += one.unread
+				sum.lost += one.lost
+				sum.handled += one.handled
+				sum.unfinished += one.unfinished
+			}
+			t.Logf("%d restarts: %d requests answered, %d handled and not answered, %d not read (%d of them on connections in use)",
+				restarts, sum.answered, sum.lost, sum.unread, sum.unfinished)
+			if sum.answered < restarts*64 {
+				t.Errorf("only %d requests were answered: the clients were not at work", sum.answered)
+			}
+			if tc.ours && sum.lost > 0 {
+				t.Errorf("%d requests were handled and not answered", sum.lost)
+			}
+			if tc.ours && sum.handled != sum.answered {
+				t.Errorf("%d requests were handled, %d answered", sum.handled, sum.answered)
+			}
+		})
+	}
+	if left := leftovers(); left != "" {
+		t.Errorf("goroutines of servers left:\n%s", left)
+	}
+}
+
+func number(t *testing.T, env string, def int) int {
+	text := os.Getenv(env)
+	if text == "" {
+		return def
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", env, err)
+	}
+	return n
+}
+
+// restart serves 64 clients for a moment and shuts down.
+func restart(t *testing.T, make func(http.Handler) stopper) tally {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen sync.Map
+	s := make(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := strings.Clone(r.URL.Path)
+		seen.Store(id, true)
+		io.WriteString(w, id)
+	}))
+	served := goServe(s, l)
+	var clients sync.WaitGroup
+	results := [64]patron{}
+	for i := range results {
+		results[i] = patron{dial: dialer(l.Addr(), nil), name: strconv.Itoa(i)}
+		clients.Go(results[i].ask)
+	}
+	time.Sleep(time.Duration(2+rand.IntN(8)) * time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), long)
+	defer cancel()
+	if err := s.Shutdown(ctx); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	clients.Wait()
+	if err := <-served; err != http.ErrServerClosed {
+		t.Errorf("Serve returned %v", err)
+	}
+	var sum tally
+	for i := range results {
+		results[i].count(&sum, &seen)
+	}
+	seen.Range(func(any, any) bool { sum.handled++; return true })
+	return sum
+}
+
+func goServe(s stopper, l net.Listener) <-chan error {
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	return served
+}
+
+// patron asks one request after the other, on a new connection when the server
+// closes one, until nobody listens any more.
+type patron struct {
+	dial     func() (net.Conn, error)
+	name     string
+	answered int
+	missing  []string // written, but not answered
+	worked   []bool   // whether its connection had worked before
+	asked    int
+}
+
+// dialer connects to addr, by TLS if there is a config.
+func dialer(addr net.Addr, config *tls.Config) func() (net.Conn, error) {
+	if config == nil {
+		return func() (net.Conn, error) { return net.Dial("tcp", addr.String()) }
+	}
+	client := &tls.Config{InsecureSkipVerify: true}
+	return func() (net.Conn, error) { return tls.Dial("tcp", addr.String(), client) }
+}
+
+func (p *patron) ask() {
+	for {
+		nc, err := p.dial()
+		if err != nil {
+			return
+		}
+		nc.SetDeadline(time.Now().Add(long))
+		p.converse(nc)
+		nc.Close()
+	}
+}
+
+// converse uses one connection until it ends.
+func (p *patron) converse(nc net.Conn) {
+	br := bufio.NewReader(nc)
+	for turn := 0; ; turn++ {
+		p.asked++
+		id := "/" + p.name + "-" + strconv.Itoa(p.asked)
+		if _, err := io.WriteString(nc, "GET "+id+" HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
+			p.missing, p.worked = append(p.missing, id), append(p.worked, turn > 0)
+			return
+		}
+		res, err := http.ReadResponse(br, nil)
+		var body []byte
+		if err == nil {
+			body, err = io.ReadAll(res.Body)
+		}
+		if err != nil || string(body) != id {
+			p.missing, p.worked = append(p.missing, id), append(p.worked, turn > 0)
+			return
+		}
+		p.answered++
+		if res.Close {
+			return
+		}
+	}
+}
+
+func (p *patron) count(sum *tally, seen *sync.Map) {
+	sum.answered += p.answered
+	for i, id := range p.missing {
+		if _, ok := seen.Load(id); ok {
+			sum.lost++
+			continue
+		}
+		sum.unread++
+		if p.worked[i] {
+			sum.unfinished++
+		}
+	}
+}
+
+// TestShutdownWhile shuts down while a connection is in each of its states, and
+// goes on with the connection's business: what the client sends in time is
+// answered.
+func TestShutdownWhile(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		// before brings the connection into its state, after ends it while the
+		// server is shutting down.
+		before, after func(t *testing.T, nc net.Conn)
+	}{
+		{"it has not spoken", func(*testing.T, net.Conn) {}, closed},
+		{"it has not spoken, and speaks", func(*testing.T, net.Conn) {}, lastAnswer("/")},
+		{"in a head", begun("GET / HTTP/1.1\r\nHo"), func(t *testing.T, nc net.Conn) {
+			io.WriteString(nc, "st: a\r\n\r\n")
+			farewell(t, nc)
+		}},
+		{"in a body", begun("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\no"), func(t *testing.T, nc net.Conn) {
+			io.WriteString(nc, "k")
+			farewell(t, nc)
+		}},
+		{"idle", answeredOnce, closed},
+		{"idle, and asks", answeredOnce, lastAnswer("/")},
+		{"parked", parkedOnce, closed},
+		{"parked, and asks", parkedOnce, lastAnswer("/")},
+		{"active", begun("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n"), farewell},
+		{"pipelining", begun("GET /slow HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"), farewell},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Run("tcp", func(t *testing.T) { shutdownWhile(t, nil, tc.before, tc.after) })
+			t.Run("tls", func(t *testing.T) { shutdownWhile(t, loopbackTLS(), tc.before, tc.after) })
+		})
+	}
+}
+
+func shutdownWhile(t *testing.T, config *tls.Config, before, after func(*testing.T, net.Conn)) {
+	f := fortify(t, &serve.Server{Handler: http.HandlerFunc(stateHandler), TLSConfig: config})
+	nc := f.dial()
+	if c, ok := nc.(*tls.Conn); ok {
+		if err := c.Handshake(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before(t, nc)
+	time.Sleep(20 * time.Millisecond) // for what was sent to arrive
+	done := make(chan error, 1)
+	go func() { done <- f.Shutdown(context.Background()) }()
+	time.Sleep(10 * time.Millisecond)
+	after(t, nc)
+	nc.Close()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Errorf("Shutdown returned %v", err)
+		}
+	case <-time.After(long):
+		t.Error("Shutdown did not return")
+	}
+	f.quiet()
+}
+
+// stateHandler answers "ok", to /slow after a while, to /echo with the body.
+func stateHandler(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/slow":
+		time.Sleep(100 * time.Millisecond)
+	case "/echo":
+		io.Copy(w, r.Body)
+		return
+	}
+	io.WriteString(w, "ok")
+}
+
+func begun(text string) func(*testing.T, net.Conn) {
+	return func(t *testing.T, nc net.Conn) {
+		if _, err := io.WriteString(nc, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func answeredOnce(t *testing.T, nc net.Conn) {
+	say(t, nc, "/")
+	told(t, nc)
+}
+
+func parkedOnce(t *testing.T, nc net.Conn) {
+	answeredOnce(t, nc)
+	comes(t, "the connection to be parked", func() bool { return connGoroutines() == 0 })
+}
+
+// farewell reads the connection's last answer.
+func farewell(t *testing.T, nc net.Conn) {
+	t.Helper()
+	br := bufio.NewReader(nc)
+	res, err := http.ReadResponse(br, nil)
+	if err != nil {
+		t.Errorf("the last answer: %v", err)
+		return
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil || string(body) != "ok" || !res.Close {
+		t.Errorf("the last answer is %q, error %v, closing %v, want ok and closing", body, err, res.Close)
+	}
+	if _, err := br.ReadByte(); err != io.EOF {
+		t.Errorf("after the last answer: %v, want the connection's end", err)
+	}
+}
+
+func lastAnswer(path string) func(*testing.T, net.Conn) {
+	return func(t *testing.T, nc net.Conn) {
+		say(t, nc, path)
+		farewell(t, nc)
+	}
+}
+
+func TestShutdownInHandshake(t *testing.T) {
+	f := fortify(t, &serve.Server{Handler: http.HandlerFunc(stateHandler), TLSConfig: loopbackTLS()})
+	nc := call(t, f.addr)
+	io.WriteString(nc, "\x16\x03\x01\x02\x00\x01") // the beginning of a hello
+	time.Sleep(20 * time.Millisecond)
+	if err := f.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestShutdownWithHijacked(t *testing.T) {
+	taken := make(chan net.Conn, 1)
+	f := fortify(t, &serve.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		nc, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+		}
+		taken <- nc
+	})})
+	told := make(chan struct{})
+	f.RegisterOnShutdown(func() { close(told) })
+	nc := f.dial()
+	say(t, nc, "/")
+	own := <-taken
+	defer own.Close()
+	if err := f.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+	<-told
+	if _, err := io.WriteString(own, "still here"); err != nil {
+		t.Error(err)
+	}
+	got := make([]byte, 10)
+	if _, err := io.ReadFull(nc, got); err != nil || string(got) != "still here" {
+		t.Errorf("the hijacked connection brought %q, %v", got, err)
+	}
+}
+
+// TestShutdownTakesBacklog shuts down when the first of many connections is
+// accepted: the others, which the kernel has, must be answered too.
+func TestShutdownTakesBacklog(t *testing.T) {
+	t.Run("tcp", func(t *testing.T) { shutdownTakesBacklog(t, nil) })
+	t.Run("tls", func(t *testing.T) { shutdownTakesBacklog(t, loopbackTLS()) })
+}
+
+func shutdownTakesBacklog(t *testing.T, config *tls.Config) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &serve.Server{Handler: http.HandlerFunc(stateHandler), TLSConfig: config}
+	done := make(chan error, 1)
+	var once sync.Once
+	s.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
+		once.Do(func() { go func() { done <- s.Shutdown(context.Background()) }() })
+		return ctx
+	}
+	var answers sync.WaitGroup
+	for i := range 50 {
+		nc := call(t, l.Addr().String())
+		answers.Go(func() {
+			defer nc.Close()
+			if config != nil {
+				nc = tls.Client(nc, &tls.Config{InsecureSkipVerify: true})
+			}
+			io.WriteString(nc, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			if err := hearOK(bufio.NewReader(nc)); err != nil {
+				t.Errorf("connection %d: %v", i, err)
+			}
+		})
+	}
+	served := make(chan error, 1)
+	go func() {
+		if config != nil {
+			served <- s.ServeTLS(l, "", "")
+			return
+		}
+		served <- s.Serve(l)
+	}()
+	answers.Wait()
+	if err := <-done; err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if err := <-served; err != http.ErrServerClosed {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+func TestShutdownOutOfTime(t *testing.T) {
+	h, entered, release := holding(t)
+	f := fortify(t, &serve.Server{Handler: h})
+	nc := f.dial()
+	say(t, nc, "/hold")
+	<-entered
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
+	defer cancel()
+	if err := f.Shutdown(ctx); err != context.DeadlineExceeded {
+		t.Errorf("Shutdown returned %v, want %v", err, context.DeadlineExceeded)
+	}
+	release()
+	farewell(t, nc)
+	if err := f.Shutdown(context.Background()); err != nil {
+		t.Errorf("the second Shutdown: %v", err)
+	}
+}
+
+func TestShutdownManyTimes(t *testing.T) {
+	f := fortify(t, &serve.Server{Handler: http.HandlerFunc(stateHandler)})
+	nc := f.dial()
+	begun("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")(t, nc)
+	time.Sleep(10 * time.Millisecond)
+	var all sync.WaitGroup
+	for range 5 {
+		all.Go(func() {
+			if err := f.Shutdown(context.Background()); err != nil {
+				t.Errorf("Shutdown: %v", err)
+			}
+		})
+	}
+	farewell(t, nc)
+	all.Wait()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Serve(l); err != http.ErrServerClosed {
+		t.Errorf("Serve after Shutdown: %v, want %v", err, http.ErrServerClosed)
+	}
+	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the listener given to it: %v, want it closed", err)
+	}
+	if err := f.Close(); err != nil {
+		t.Errorf("Close after Shutdown: %v", err)
+	}
+}
+
+func TestShutdownUnused(t *testing.T) {
+	var s serve.Server
+	called := make(chan struct{})
+	s.RegisterOnShutdown(func() { close(called) })
+	if err := s.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+	<-called
+	if err := s.ListenAndServe(); err != http.ErrServerClosed {
+		t.Errorf("ListenAndServe: %v, want %v", err, http.ErrServerClosed)
+	}
+}
+
+// TestCloseEndsContexts closes while handlers wait for their contexts.
+func TestCloseEndsContexts(t *testing.T) {
+	for name, config := range map[string]*tls.Config{"tcp": nil, "tls": loopbackTLS()} {
+		t.Run(name, func(t *testing.T) {
+			var in, out atomic.Int32
+			f := fortify(t, &serve.Server{TLSConfig: config, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				in.Add(1)
+				<-r.Context().Done()
+				out.Add(1)
+			})})
+			for range 5 {
+				say(t, f.dial(), "/")
+			}
+			comes(t, "the handlers to begin", func() bool { return in.Load() == 5 })
+			f.Close()
+			comes(t, "their contexts to end", func() bool { return out.Load() == 5 })
+		})
+	}
+}
+
+// TestCloseAtAnyMoment closes servers under clients that do all kinds of things.
+func TestCloseAtAnyMoment(t *testing.T) {
+	for i := range 20 {
+		var config *tls.Config
+		if i%4 == 3 {
+			config = loopbackTLS()
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &serve.Server{Handler: http.HandlerFunc(stateHandler), Reuse: i%2 == 0, ErrorLog: log.New(io.Discard, "", 0)}
+		if config != nil {
+			l = tls.NewListener(l, config)
+		}
+		served := goServe(s, l)
+		var clients sync.WaitGroup
+		for range 16 {
+			p := &patron{dial: dialer(l.Addr(), config), name: "x"}
+			clients.Go(p.ask)
+		}
+		time.Sleep(time.Duration(rand.IntN(8)) * time.Millisecond)
+		s.Close()
+		clients.Wait()
+		if err := <-served; err != http.ErrServerClosed {
+			t.Errorf("Serve: %v", err)
+		}
+	}
+	if left := leftovers(); left != "" {
+		t.Errorf("goroutines of servers left:\n%s", left)
+	}
+}
