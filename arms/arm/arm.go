@@ -18,6 +18,7 @@
 package arm
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -39,6 +40,12 @@ type Options struct {
 	// and response writer. The function is called from one goroutine; the
 	// answer's body may be reused by its next call.
 	Loop func(LoopRequest) func() Answer
+	// Context makes the context that a request of the in-process loop has
+	// where its handler depends on what the engine's does. Renew is called
+	// before each time the request is answered, and does to the context what the
+	// engine does between two requests; its cost counts. Nil: the background
+	// context.
+	Context func() (ctx context.Context, renew func())
 	// Facts returns what the arm reports of itself beside the Go version and
 	// GOMAXPROCS. Nil reports no more.
 	Facts func() map[string]string

@@ -146,7 +146,7 @@ func (c *control) facts() map[string]string {
 // neither a loop of its own nor a handler.
 func (c *control) caller() func(LoopRequest) func() Answer {
 	if c.options.Loop == nil && c.options.Handler != nil {
-		return handlerLoop(c.options.Handler)
+		return handlerLoop(c.options.Handler, c.options.Context)
 	}
 	return c.options.Loop
 }

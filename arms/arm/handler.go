@@ -2,6 +2,7 @@ package arm
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"net/url"
@@ -11,8 +12,9 @@ import (
 // handlerLoop prepares requests for the handler. What an engine does around a
 // handler is left out: the request is parsed once and copied for every call,
 // so that nothing a handler stores in it is seen by the next, and the response
-// writer keeps its memory. Only what the handler itself allocates is counted.
-func handlerLoop(h http.Handler) func(LoopRequest) func() Answer {
+// writer keeps its memory. Only what the handler itself allocates is counted,
+// and what renewing the context takes, if it has one of its own.
+func handlerLoop(h http.Handler, newContext func() (context.Context, func())) func(LoopRequest) func() Answer {
 	return func(q LoopRequest) func() Answer {
 		proto, err := request(q)
 		if err != nil {
@@ -23,6 +25,10 @@ func handlerLoop(h http.Handler) func(LoopRequest) func() Answer {
 		if q.Body != "" {
 			c.proto.Body = io.NopCloser(&c.body)
 			c.proto.ContentLength = int64(len(q.Body))
+		}
+		if newContext != nil {
+			ctx, renew := newContext()
+			c.proto, c.renew = *c.proto.WithContext(ctx), renew
 		}
 		return c.do
 	}
@@ -57,12 +63,16 @@ func request(q LoopRequest) (*http.Request, error) {
 type call struct {
 	handler    http.Handler
 	proto, req http.Request
+	renew      func() // nil: nothing to do to the context
 	payload    []byte
 	body       bytes.Reader
 	w          writer
 }
 
 func (c *call) do() Answer {
+	if c.renew != nil {
+		c.renew()
+	}
 	c.req = c.proto
 	c.body.Reset(c.payload)
 	c.w.reset()

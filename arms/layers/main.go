@@ -1,0 +1,58 @@
+// Command layers answers behind any number of layers, nested by hand as
+// services of the standard library do or by serve/chain, on one server or
+// another. Package plan says which layers.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+
+	"github.com/tarehq/tare/arms/arm"
+	"github.com/tarehq/tare/arms/layers/plan"
+	"github.com/tarehq/tare/arms/serve/engines"
+)
+
+func main() {
+	depth := plan.Flag()
+	by := flag.String("by", "nested", "what `puts` the layers around the handler: nested or chain")
+	server := engines.Flag(engines.NetHTTP)
+	flag.Parse()
+	h, err := handler(*by, *depth)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "layers: %v\n", err)
+		os.Exit(2)
+	}
+	arm.Main(arm.Options{Handler: h, Serve: server.Run(h), Context: loopContext(*server)})
+}
+
+// layering is a way to put layers around a handler.
+type layering struct {
+	wrap                func(h http.Handler, layer func(i int) middleware) http.Handler
+	noop, value, record func(i int) middleware
+	find                func(*http.Request) // looks up what the layers keep
+}
+
+func handler(by string, depth plan.Depth) (http.Handler, error) {
+	var l layering
+	switch users := plan.Users(depth); by {
+	case "nested":
+		l = newNested(users)
+	case "chain":
+		l = newChained(users)
+	default:
+		return nil, fmt.Errorf("layers by %q: want nested or chain", by)
+	}
+	answer := plan.NewAnswer()
+	plain := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer.Write(w) })
+	finding := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		l.find(r)
+		answer.Write(w)
+	})
+	mux := http.NewServeMux()
+	mux.Handle("GET "+plan.Noop, l.wrap(plain, l.noop))
+	mux.Handle("GET "+plan.Value, l.wrap(finding, l.value))
+	mux.Handle("GET "+plan.Record, l.wrap(plain, l.record))
+	return mux, nil
+}
