@@ -42,6 +42,7 @@ func (p *Head) frame(f *framing, r *reader) error {
 	}
 	switch {
 	case f.minor == 0 && r.lenient.OldChunked:
+		p.Close = true
 		return nil
 	case f.minor == 0:
 		return errOldChunked

@@ -27,7 +27,8 @@ type Lenient struct {
 	// LengthAndChunked lets Content-Length stand beside Transfer-Encoding,
 	// which then rules; the connection is closed after the answer.
 	LengthAndChunked bool
-	// OldChunked ignores Transfer-Encoding in an HTTP/1.0 request.
+	// OldChunked ignores Transfer-Encoding in an HTTP/1.0 request; the
+	// connection is closed after the answer.
 	OldChunked bool
 	// OtherHost lets Host differ from the authority of an absolute target,
 	// which then rules.
