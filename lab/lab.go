@@ -80,6 +80,8 @@ var ErrArm = errors.New("arm cannot be measured")
 // Run runs a study and returns what was recorded. When the context is
 // cancelled it returns the run so far with an error that wraps ctx.Err(). A run
 // that ends before its first trial has, leaves nothing: no folder and a nil Run.
+// In the targets' header fields ${NAME} stands for a variable of the environment,
+// whose value is sent and not recorded.
 func Run(ctx context.Context, o Options) (*record.Run, error) {
 	if o.Seed == 0 {
 		o.Seed = 1
@@ -91,11 +93,16 @@ func Run(ctx context.Context, o Options) (*record.Run, error) {
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
+	filled, err := withSecrets(r.Study)
+	if err != nil {
+		return nil, err
+	}
 	if err := r.open(); err != nil {
 		return nil, err
 	}
 	defer r.writer.Close()
-	err := r.measure(ctx)
+	r.Study = filled // recorded as it was
+	err = r.measure(ctx)
 	if err != nil && len(r.trials) == 0 && !o.Resume {
 		return nil, errors.Join(err, r.writer.Discard())
 	}

@@ -91,7 +91,7 @@ func address() shape[string] {
 		s, ok := written(n)
 		switch {
 		case strings.Contains(s, "@"):
-			r.misread(at.path, "%s: credentials in a URL are not sent; give the targets a header, such as Authorization: Basic … (which is kept with the run, as all of the study is)", last(at.path))
+			r.misread(at.path, "%s: credentials in a URL are not sent; give the targets a header, such as Authorization: \"${TOKEN}\", which is taken from the environment and not kept", last(at.path))
 		case !ok || !re.MatchString(s):
 			r.misread(at.path, "%s: got %s; want http:// or https://, host and port, no path, such as http://127.0.0.1:8080", last(at.path), describe(n))
 		default:
