@@ -86,6 +86,7 @@ func TestDiffExpect(t *testing.T) {
 		{name: "get", send: request("/", expect)},
 		{name: "in 1.0", send: "POST / HTTP/1.0\r\nContent-Length: 5\r\n" + expect + "\r\n\r\nhello"},
 		{name: "mixed case", send: head("expect: 100-Continue") + "hello"},
+		{name: "list of expectations", send: head("Expect: 100-continue, x") + "hello"},
 		{name: "another expectation", send: head("Expect: miracle") + "hello"},
 		{name: "body never read", send: head(expect), handler: writes("no")},
 		{name: "refused", send: head(expect), handler: status(413, writes("no"))},

@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -82,6 +85,73 @@ func TestDiffReadFrom(t *testing.T) {
 		"another reader":       reader(),
 		"reader declared":      reader("Content-Length", "5003"),
 	}))
+}
+
+// TestDiffFileReachesKernel wants io.Copy from a file, whole or limited, to
+// reach the connection's ReadFrom with something that has a descriptor: that is
+// what sendfile takes.
+func TestDiffFileReachesKernel(t *testing.T) {
+	path := filepath.Join(folder(t), "big.bin")
+	everySide(t, func(t *testing.T, s side) {
+		for _, limit := range []int64{0, 100 << 10} {
+			j, taken := &journal{}, make(chan bool, 8)
+			hs := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				f, err := os.Open(path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer f.Close()
+				size := int64(256 << 10)
+				var src io.Reader = f
+				if limit > 0 {
+					size, src = limit, io.LimitReader(f, limit)
+				}
+				w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
+				io.Copy(w, src)
+			}), ErrorLog: log.New(&j.log, "", 0)}
+			l := takingListener{listener(t), taken}
+			run := &running{server: s.make(hs), addr: l.Addr().String(), by: whole, ended: make(chan error, 1)}
+			go func() { run.ended <- run.Serve(l) }()
+			c := run.dial(t)
+			c.send(request("/", "Connection: close"))
+			c.drain()
+			run.stop(t)
+			close(taken)
+			if <-taken != true {
+				t.Errorf("limit %d: the connection was not given a descriptor to copy from", limit)
+			}
+		}
+	})
+}
+
+// takingListener tells of what its connections are to copy from.
+type takingListener struct {
+	net.Listener
+	taken chan<- bool
+}
+
+func (l takingListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &takingConn{c.(*net.TCPConn), l.taken}, nil
+}
+
+type takingConn struct {
+	*net.TCPConn
+	taken chan<- bool
+}
+
+func (c *takingConn) ReadFrom(src io.Reader) (int64, error) {
+	bare := src
+	if l, ok := src.(*io.LimitedReader); ok {
+		bare = l.R
+	}
+	_, ok := bare.(syscall.Conn)
+	c.taken <- ok
+	return c.TCPConn.ReadFrom(src)
 }
 
 // TestDiffFiles compares FileServer, ServeContent and ServeFile.

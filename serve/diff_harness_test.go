@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/tarehq/tare/serve"
 )
 
 // patience bounds every wait of these tests. Nothing is measured with it: a
@@ -44,6 +46,7 @@ const (
 	whole     carriage = "whole"
 	bytewise  carriage = "bytewise"
 	encrypted carriage = "encrypted"
+	veiled    carriage = "veiled" // the listener's connections are not known to be TCP
 )
 
 // exchange is one conversation that both sides must hold alike.
@@ -59,6 +62,7 @@ type exchange struct {
 	keeps   bool          // the handler keeps the request, which Reuse forbids
 	logs    int           // entries that the log must get; they may come after the last byte
 	row     string        // row of testdata/differences.md that signs a difference
+	lenient serve.Lenient // with row: the switch that undoes the difference, if any
 	want    string        // with row: what serve's outcome must hold
 	wantNot string        // with row: what serve's outcome must not hold
 }
@@ -124,7 +128,7 @@ func (x exchange) carriages() []carriage {
 	if x.by != nil {
 		return x.by
 	}
-	return []carriage{whole, bytewise, encrypted}
+	return []carriage{whole, bytewise, encrypted, veiled}
 }
 
 func (x exchange) judge(t *testing.T, who string, want, got outcome) {
@@ -219,6 +223,9 @@ func start(t *testing.T, s side, by carriage, j *journal, configure func(*http.S
 	if by == encrypted {
 		hs.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate()}}
 	}
+	if by == veiled {
+		l = veil{l}
+	}
 	configure(hs)
 	run := &running{server: s.make(hs), addr: l.Addr().String(), by: by, ended: make(chan error, 1)}
 	go func() {
@@ -230,6 +237,17 @@ func start(t *testing.T, s side, by carriage, j *journal, configure func(*http.S
 	}()
 	t.Cleanup(func() { run.Close() })
 	return run
+}
+
+// veil hides what a listener's connections are, as many a listener does.
+type veil struct{ net.Listener }
+
+func (v veil) Accept() (net.Conn, error) {
+	c, err := v.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return struct{ net.Conn }{c}, nil
 }
 
 // stop closes the server and waits for Serve to return.

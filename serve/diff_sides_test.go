@@ -23,6 +23,15 @@ func sides() []side {
 	}
 }
 
+// loosened is the safe side with switches set.
+func loosened(l serve.Lenient) side {
+	return side{"lenient", false, func(s *http.Server) server {
+		m := moved(s)
+		m.Lenient = l
+		return m
+	}}
+}
+
 // moved is the server that the same settings make of serve.Server: each field
 // goes over under its own name.
 func moved(s *http.Server) *serve.Server {

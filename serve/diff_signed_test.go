@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tarehq/tare/serve"
 )
 
 // TestDiffSigned holds the deliberate differences: each must still be there, as
@@ -18,11 +20,23 @@ func TestDiffSigned(t *testing.T) {
 	var held []string
 	for _, x := range table {
 		held = append(held, x.row)
+		if x.lenient != (serve.Lenient{}) {
+			t.Run("undone "+x.name, func(t *testing.T) { x.undo(t) })
+		}
 	}
 	slices.Sort(held)
 	held = slices.Compact(held)
 	if rows := rows(t); !slices.Equal(rows, held) {
 		t.Errorf("rows of testdata/differences.md %q, exchanges for %q", rows, held)
+	}
+}
+
+// undo wants no difference once the row's switch is set.
+func (x exchange) undo(t *testing.T) {
+	side := loosened(x.lenient)
+	x.row = ""
+	for _, by := range x.carriages() {
+		x.judge(t, side.name+"/"+string(by), x.hold(t, control(), by), x.hold(t, side, by))
 	}
 }
 
@@ -64,20 +78,27 @@ func sent(row, send, want string) exchange {
 	return exchange{name: row + " " + line, row: row, send: send, want: want}
 }
 
+// undone gives x the switch that undoes its difference.
+func undone(x exchange, l serve.Lenient) exchange {
+	x.lenient = l
+	return x
+}
+
 func signedTargets() []exchange {
 	line := func(row, line, want string) exchange { return sent(row, line+"\r\nHost: a.example\r\n\r\n", want) }
+	raw, path, host, user := serve.Lenient{RawTarget: true}, serve.Lenient{ConnectPath: true}, serve.Lenient{OtherHost: true}, serve.Lenient{UserInfo: true}
 	return []exchange{
 		line("refusal-reason", "GET /%zz HTTP/1.1", refused400),
 		line("refusal-reason", "GET relative HTTP/1.1", refused400),
 		line("refusal-reason", "GET  HTTP/1.1", refused400),
-		line("target-bytes", "GET /?a#frag HTTP/1.1", refused400),
-		line("target-bytes", "GET /\xc3\xa9 HTTP/1.1", refused400),
+		undone(line("target-bytes", "GET /?a#frag HTTP/1.1", refused400), raw),
+		undone(line("target-bytes", "GET /\xc3\xa9 HTTP/1.1", refused400), raw),
 		line("target-form", "GET * HTTP/1.1", refused400),
-		line("target-form", "CONNECT /path HTTP/1.1", refused400),
-		line("target-form", "CONNECT a.example HTTP/1.1", refused400),
-		line("target-host", "GET http://b.example/x HTTP/1.1", refused400),
-		line("target-host", "GET https://b.example:8443/x HTTP/1.1", refused400),
-		line("target-user", "GET http://user:pw@a.example/x HTTP/1.1", refused400),
+		undone(line("target-form", "CONNECT /path HTTP/1.1", refused400), path),
+		undone(line("target-form", "CONNECT a.example HTTP/1.1", refused400), path),
+		undone(line("target-host", "GET http://b.example/x HTTP/1.1", refused400), host),
+		undone(line("target-host", "GET https://b.example:8443/x HTTP/1.1", refused400), host),
+		undone(line("target-user", "GET http://user:pw@a.example/x HTTP/1.1", refused400), user),
 	}
 }
 
@@ -89,9 +110,17 @@ func signedHeads() []exchange {
 		sent("refusal-reason", "GET / HTTP/1.1\r\nHost: a b\r\n\r\n", refused400),
 		sent("refusal-reason", "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", refused400),
 		sent("refusal-reason", "BROKEN\r\n\r\n", refused400),
+		sent("refusal-reason", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: Content-Length\r\n\r\n0\r\n\r\n", refused400),
+		undone(sent("same-lengths", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nhi", refused400), serve.Lenient{SameLengths: true}),
+		undone(sent("bare-lf", "GET / HTTP/1.1\nHost: a\nX: y\n\n", refused400), serve.Lenient{BareLF: true}),
+		undone(sent("fold", "GET / HTTP/1.1\r\nHost: a\r\nX: y\r\n  z\r\n\r\n", refused400), serve.Lenient{Fold: true}),
+		undone(sent("old-chunked", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\nhi", refused400), serve.Lenient{OldChunked: true}),
+		sent("length-and-chunked", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", refused400),
+		{name: "head-size", row: "head-size", send: request("/", "X: "+strings.Repeat("x", 3000)), want: "HTTP/1.1 431 Request Header Fields Too Large\r\n",
+			config: func(hs *http.Server, _ *journal) { hs.MaxHeaderBytes = 1000 }},
+		sent("head-count", request("/", manyLines(120)...), "HTTP/1.1 431 Request Header Fields Too Large\r\n"),
 		sent("empty-line-before", "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", "seen"),
 		sent("minor-version", "GET / HTTP/1.2\r\nHost: a\r\n\r\n", `GET "/" HTTP/1.1 1.1`),
-		sent("expect-others", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue, x\r\n\r\nhello", "HTTP/1.1 417 Expectation Failed\r\n"),
 		{name: "half-a-line", row: "half-a-line", talk: func(c *client) { c.send("GET / HT"); c.drain() }, config: short, wantNot: "HTTP/1.1"},
 		{name: "preface-unserved", row: "preface-unserved", talk: func(c *client) { c.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"); c.drain() }, wantNot: "200 OK"},
 	}
