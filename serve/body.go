@@ -180,10 +180,18 @@ const (
 func (b *body) drain(limit int64) drained {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	how := b.drainLocked(limit)
+	if how == drainedAll {
+		b.closed = true // a handler that reads on is told, as by net/http
+	}
+	return how
+}
+
+func (b *body) drainLocked(limit int64) drained {
 	switch {
 	case b.err == io.EOF:
 		return drainedAll
-	case b.err != nil, b.closed && !b.wholeLocked():
+	case b.err != nil:
 		return drainedBad
 	case b.wholeLocked():
 		b.c.k.r += int(b.left)

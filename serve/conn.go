@@ -102,7 +102,20 @@ const (
 
 // serve runs the connection until it ends or is parked.
 func (c *conn) serve() {
-	switch c.converse() {
+	how, whole := goEnd, false
+	defer func() { // also if a handler calls runtime.Goexit, which nothing recovers
+		if v := recover(); !whole {
+			how = c.broken(v)
+		}
+		c.depart(how)
+	}()
+	how = c.converse()
+	whole = true
+}
+
+// depart does what converse came to.
+func (c *conn) depart(how outcome) {
+	switch how {
 	case goPark:
 		c.giveBack()
 		c.e.parking.hold(c) // from here on c is another goroutine's
@@ -116,13 +129,8 @@ func (c *conn) serve() {
 	}
 }
 
-// converse answers requests. A handler's panic ends the connection.
+// converse answers requests.
 func (c *conn) converse() (how outcome) {
-	defer func() {
-		if v := recover(); v != nil {
-			how = c.panicked(v)
-		}
-	}()
 	if c.k == nil {
 		c.k = c.e.exchanges.Get().(*buffers)
 	}
@@ -141,20 +149,27 @@ func (c *conn) converse() (how outcome) {
 	return how
 }
 
-func (c *conn) panicked(v any) outcome {
-	if v != http.ErrAbortHandler {
+// broken ends the request at hand, whose handler panicked with v or, if that is
+// nil, ended its goroutine. What of its answer is written stays written, and so
+// do the answers before it.
+func (c *conn) broken(v any) outcome {
+	if v != nil && v != http.ErrAbortHandler {
 		trace := make([]byte, 64<<10)
 		trace = trace[:runtime.Stack(trace, false)]
 		c.e.s.logf("http: panic serving %v: %v\n%s", c.remote, v, trace)
 	}
-	if x := c.k.x; x != nil {
+	x := c.k.x
+	c.k.x = nil
+	if x != nil {
 		x.abandon()
-		c.k.x = nil
 	}
 	if c.left {
 		return goLeft
 	}
-	c.k.out = c.k.out[:0] // the answer was not to be
+	if x != nil && x.res.decided && !x.res.sent {
+		c.k.out = c.k.out[:x.res.head] // a head that is not complete
+	}
+	c.flush()
 	return goEnd
 }
 
@@ -436,8 +451,10 @@ func (c *conn) giveBack() {
 	}
 	k.out, k.text = k.out[:0], k.text[:0]
 	clear(k.fields)
-	if k.x != nil {
+	if c.e.s.Reuse && k.x != nil {
 		k.x.forget()
+	} else {
+		k.x, k.inward = nil, nil // a handler may have kept them
 	}
 	c.e.exchanges.Put(k)
 }

@@ -28,6 +28,7 @@ type facts struct {
 // startHead writes the status line and the handler's fields, sorted by name.
 func (w *response) startHead() {
 	k := w.c.k
+	w.head = len(k.out)
 	k.out = appendStatus(k.out, w.is11, w.status)
 	if len(k.fields) == 0 {
 		return
@@ -65,7 +66,7 @@ func (w *response) field(name string, values []string) {
 	case "Content-Encoding":
 		f.encoded = first(values) != ""
 	case "Date":
-		f.date = len(values) > 0
+		f.date = true // also if there are no values: that suppresses it
 	case "Trailer":
 		for _, v := range values {
 			f.trailers = true

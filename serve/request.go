@@ -161,7 +161,9 @@ func (c *conn) fillIn(x *exchange) error {
 	if h.Length < 0 {
 		r.TransferEncoding = []string{"chunked"}
 		if h.HasTrailer {
-			announceTrailers(r)
+			if err := announceTrailers(r); err != nil {
+				return err
+			}
 		}
 	}
 	x.res = response{
@@ -182,18 +184,27 @@ func (b *body) open(c *conn, x *exchange) {
 	b.expecting = b.promised
 }
 
-// announceTrailers moves the names of trailers to come to Request.Trailer.
-func announceTrailers(r *http.Request) {
+// announceTrailers moves the names of trailers to come to Request.Trailer. As
+// net/http it refuses those that frame the message.
+func announceTrailers(r *http.Request) error {
 	r.Trailer = http.Header{}
 	for _, list := range r.Header["Trailer"] {
 		for name := range strings.SplitSeq(list, ",") {
-			if name = strings.TrimSpace(name); name != "" {
-				r.Trailer[http.CanonicalHeaderKey(name)] = nil
+			name = http.CanonicalHeaderKey(strings.TrimSpace(name))
+			switch name {
+			case "":
+				continue
+			case "Transfer-Encoding", "Trailer", "Content-Length":
+				return errTrailerName
 			}
+			r.Trailer[name] = nil
 		}
 	}
 	delete(r.Header, "Trailer")
+	return nil
 }
+
+var errTrailerName = &http1.Error{Status: http.StatusBadRequest, Reason: "field not allowed in a trailer section"}
 
 // handle answers the request at hand.
 func (c *conn) handle() outcome {

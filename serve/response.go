@@ -7,11 +7,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"path"
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/tarehq/tare/serve/internal/sys"
@@ -28,6 +28,7 @@ type response struct {
 	status   int
 	declared int64 // Content-Length, -1 = none
 	written  int64 // bytes of body that the handler wrote
+	head     int   // where the head begins in what is to be written, until it is complete
 	facts    facts
 
 	isHead     bool // the request's method is HEAD
@@ -291,21 +292,43 @@ func (w *response) ReadFrom(src io.Reader) (n int64, err error) {
 		m, err := io.Copy(onlyWriter{w}, src)
 		return n + m, err
 	}
-	m, err := w.c.copyFrom(to, src)
-	w.written += m
-	return n + m, err
+	m, err := w.copyFrom(to, src)
+	n += m
+	if err == nil {
+		// There is more only if less was declared, which Write then refuses.
+		m, err = io.Copy(onlyWriter{w}, src)
+		n += m
+	}
+	return n, err
 }
 
-// sendsFile reports whether the kernel may copy from src to a socket.
+// sendsFile reports whether the kernel may copy from src to a socket: it has a
+// descriptor. (io.Copy wraps an *os.File in a type of its own.)
 func sendsFile(src io.Reader) bool {
 	if l, ok := src.(*io.LimitedReader); ok {
 		src = l.R
 	}
-	switch src.(type) {
-	case *os.File, *net.TCPConn, *net.UnixConn:
-		return true
+	_, ok := src.(syscall.Conn)
+	return ok
+}
+
+// copyFrom has the connection take src, no more of it than was declared.
+func (w *response) copyFrom(to io.ReaderFrom, src io.Reader) (n int64, err error) {
+	if w.declared == -1 {
+		n, err = w.c.copyFrom(to, src)
+	} else {
+		part := &io.LimitedReader{R: src, N: w.declared - w.written}
+		outer, nested := src.(*io.LimitedReader)
+		if nested { // the kernel's way is found behind one limit, not two
+			part.R, part.N = outer.R, min(outer.N, part.N)
+		}
+		n, err = w.c.copyFrom(to, part)
+		if nested {
+			outer.N -= n
+		}
 	}
-	return false
+	w.written += n
+	return n, err
 }
 
 type onlyWriter struct{ io.Writer }
@@ -333,12 +356,10 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.req.ContentLength != 0 {
 		w.x.body.settle()
 	}
-	if w.decided {
-		if !w.sent {
-			w.finishHead(nil)
-		}
-		w.c.flush()
+	if w.decided && !w.sent {
+		w.finishHead(nil)
 	}
+	w.c.flush() // answers to earlier requests may be waiting, too
 	return w.c.hijack()
 }
 
