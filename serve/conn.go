@@ -420,6 +420,9 @@ type onlyReader struct{ io.Reader }
 func (c *conn) end(state http.ConnState) {
 	c.giveBack()
 	c.e.parking.leave(c)
+	if isTimeout(c.failed) {
+		c.abort()
+	}
 	c.nc.Close()
 	c.e.unlink(c)
 	c.setState(state)
@@ -436,6 +439,20 @@ func (c *conn) cut() {
 	}
 	c.severed.Store(true)
 	c.gone()
+}
+
+// abort resets the connection of a client that does not take its answer. The
+// kernel would keep what it holds of it, up to megabytes, for as long as such a
+// client likes.
+func (c *conn) abort() {
+	nc := c.nc
+	if t, ok := nc.(*tls.Conn); ok {
+		nc = t.NetConn()
+	}
+	if s, ok := nc.(interface{ SetLinger(int) error }); ok {
+		s.SetLinger(0)
+	}
+	nc.Close()
 }
 
 // giveBack returns the buffers, unless there is something in them.

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,6 +33,7 @@ type orders struct {
 	MaxConns int
 	Reuse    bool
 	TLS      bool
+	H2C      bool
 }
 
 // TestOutpost is the server's process.
@@ -56,6 +58,11 @@ func (o orders) obey() error {
 	}
 	release := make(chan struct{})
 	s := &serve.Server{Handler: outpostHandler(release), Reuse: o.Reuse, Limits: serve.Limits{MaxConns: o.MaxConns}}
+	if o.H2C {
+		s.Protocols = new(http.Protocols)
+		s.Protocols.SetHTTP1(true)
+		s.Protocols.SetUnencryptedHTTP2(true)
+	}
 	served := make(chan error, 1)
 	go func() {
 		if o.TLS {
@@ -81,7 +88,7 @@ func (o orders) obey() error {
 			fmt.Println("outpost", runtime.NumGoroutine())
 		case "settle":
 			debug.FreeOSMemory()
-			fmt.Println("outpost settled")
+			fmt.Println("outpost", memory())
 		}
 	}
 	select {
@@ -92,11 +99,32 @@ func (o orders) obey() error {
 	}
 }
 
-// outpostHandler answers "ok", to /hold only once release is closed.
+// memory returns the bytes of the heap's objects and of stacks.
+func memory() (sum uint64) {
+	read := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(read)
+	for _, m := range read {
+		sum += m.Value.Uint64()
+	}
+	return sum
+}
+
+// outpostHandler answers "ok", to /hold only once release is closed, to /big
+// with more than a connection holds, and to /body once it has read the body.
 func outpostHandler(release <-chan struct{}) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/hold" {
+		switch r.URL.Path {
+		case "/hold":
 			<-release
+		case "/body":
+			io.Copy(io.Discard, r.Body)
+		case "/big":
+			piece := make([]byte, 1<<10)
+			for range 64 << 10 {
+				if _, err := w.Write(piece); err != nil {
+					return
+				}
+			}
 		}
 		io.WriteString(w, "ok")
 	})
@@ -182,11 +210,21 @@ func (p *outpost) goroutines() int {
 	return n
 }
 
+// memory returns the bytes of the process's heap and stacks after a collection.
+func (p *outpost) memory() int {
+	p.t.Helper()
+	p.tell("settle")
+	n, err := strconv.Atoi(p.hear())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return n
+}
+
 // resident returns the process's resident memory after a collection.
 func (p *outpost) resident() int {
 	p.t.Helper()
-	p.tell("settle")
-	p.hear()
+	p.memory()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
 		p.t.Fatal(err)

@@ -1,0 +1,197 @@
+//go:build linux
+
+package serve_test
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/serve"
+)
+
+// lounge is a server and connections to it that have been answered once.
+type lounge struct {
+	*fort
+	conns []net.Conn
+	ended atomic.Int32 // connections that the server has closed
+}
+
+func openLounge(t *testing.T, n int, s *serve.Server) *lounge {
+	t.Helper()
+	l := &lounge{}
+	s.Handler = http.HandlerFunc(stateHandler)
+	s.ConnState = func(_ net.Conn, st http.ConnState) {
+		if st == http.StateClosed {
+			l.ended.Add(1)
+		}
+	}
+	l.fort = fortify(t, s)
+	for range n {
+		nc := l.dial()
+		answeredOnce(t, nc)
+		l.conns = append(l.conns, nc)
+	}
+	return l
+}
+
+func (l *lounge) park() {
+	l.t.Helper()
+	comes(l.t, "all connections to be parked", func() bool { return connGoroutines() == 0 })
+}
+
+func everyParking(t *testing.T, f func(t *testing.T, s *serve.Server)) {
+	each(t, func(t *testing.T, reuse bool) {
+		for name, config := range map[string]*tls.Config{"tcp": nil, "tls": loopbackTLS()} {
+			t.Run(name, func(t *testing.T) { f(t, &serve.Server{Reuse: reuse, TLSConfig: config}) })
+		}
+	})
+}
+
+// TestParkedAnswer parks connections, asks on each again, and again.
+func TestParkedAnswer(t *testing.T) {
+	everyParking(t, func(t *testing.T, s *serve.Server) {
+		l := openLounge(t, 50, s)
+		for range 2 {
+			l.park()
+			for _, nc := range l.conns {
+				answeredOnce(t, nc)
+			}
+		}
+		if n := l.ended.Load(); n != 0 {
+			t.Errorf("%d connections were closed, want none", n)
+		}
+		l.quiet()
+	})
+}
+
+// TestParkedInPieces wakes a parked connection with a part of a request.
+func TestParkedInPieces(t *testing.T) {
+	everyParking(t, func(t *testing.T, s *serve.Server) {
+		l := openLounge(t, 5, s)
+		l.park()
+		for _, nc := range l.conns {
+			for _, b := range []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n") {
+				if _, err := nc.Write([]byte{b}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			told(t, nc)
+		}
+		l.quiet()
+	})
+}
+
+// TestParkedGone has clients leave: the server must not keep their connections.
+func TestParkedGone(t *testing.T) {
+	for name, leave := range map[string]func(nc net.Conn){
+		"closed":      func(nc net.Conn) { nc.Close() },
+		"half closed": func(nc net.Conn) { nc.(interface{ CloseWrite() error }).CloseWrite() },
+		"reset":       reset,
+	} {
+		t.Run(name, func(t *testing.T) {
+			everyParking(t, func(t *testing.T, s *serve.Server) {
+				l := openLounge(t, 20, s)
+				l.park()
+				for _, nc := range l.conns {
+					leave(nc)
+				}
+				comes(t, "the server to close its side", func() bool { return int(l.ended.Load()) == len(l.conns) })
+				l.quiet()
+			})
+		})
+	}
+}
+
+// reset closes nc with a reset.
+func reset(nc net.Conn) {
+	if c, ok := nc.(*tls.Conn); ok {
+		nc = c.NetConn()
+	}
+	nc.(*net.TCPConn).SetLinger(0)
+	nc.Close()
+}
+
+func TestParkedIdleTimeout(t *testing.T) {
+	everyParking(t, func(t *testing.T, s *serve.Server) {
+		s.IdleTimeout = 800 * time.Millisecond
+		l := openLounge(t, 20, s)
+		l.park()
+		comes(t, "the idle time-out", func() bool { return int(l.ended.Load()) == len(l.conns) })
+		for _, nc := range l.conns {
+			nc.SetReadDeadline(time.Now().Add(long))
+			if _, err := nc.Read(make([]byte, 1)); err != io.EOF {
+				t.Errorf("after the idle time-out: %v, want the connection's end", err)
+			}
+		}
+		l.quiet()
+	})
+}
+
+// TestParkedClosedByHook closes parked connections behind the server's back, as
+// a ConnState hook may.
+func TestParkedClosedByHook(t *testing.T) {
+	conns := make(chan net.Conn, 20)
+	s := &serve.Server{IdleTimeout: time.Second, Handler: http.HandlerFunc(stateHandler)}
+	s.ConnState = func(nc net.Conn, st http.ConnState) {
+		if st == http.StateNew {
+			conns <- nc
+		}
+	}
+	f := fortify(t, s)
+	for range cap(conns) {
+		answeredOnce(t, f.dial())
+	}
+	comes(t, "all connections to be parked", func() bool { return connGoroutines() == 0 })
+	for range cap(conns) {
+		(<-conns).Close()
+	}
+	for range cap(conns) { // on the same descriptors
+		answeredOnce(t, f.dial())
+	}
+	f.quiet()
+}
+
+// TestIdleMemory measures the resident memory that an idle connection costs a
+// server in a process of its own.
+func TestIdleMemory(t *testing.T) {
+	n := 10000
+	if raceEnabled || testing.Short() {
+		n = 500
+	}
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil || files.Cur < uint64(n)*5/4 {
+		t.Skipf("%d descriptors (%v) are too few for %d connections", files.Cur, err, n)
+	}
+	for _, reuse := range []bool{false, true} {
+		p := found(t, orders{Reuse: reuse})
+		for range 200 {
+			serveOne(t, p.addr, false)
+		}
+		before := p.resident()
+		conns := make([]net.Conn, n)
+		for i := range conns {
+			conns[i] = p.dial()
+			answeredOnce(t, conns[i])
+		}
+		comes(t, "the goroutines to be few", func() bool { return p.goroutines() < 20 })
+		p.resident()
+		grown := (p.resident() - before) / n
+		t.Logf("reuse %v: %d idle connections: %.2f KiB of resident memory each, %.2f KiB of heap and stacks",
+			reuse, n, float64(grown)/1024, float64(p.memory())/float64(n)/1024)
+		if !raceEnabled && n == 10000 && grown > 4<<10 {
+			t.Errorf("an idle connection costs %d bytes of resident memory, want at most 4 KiB", grown)
+		}
+		for _, nc := range conns[:n/10] {
+			answeredOnce(t, nc)
+		}
+		for _, nc := range conns {
+			nc.Close()
+		}
+	}
+}
