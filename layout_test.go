@@ -35,6 +35,8 @@ var arrows = map[string][]string{
 	"lab/report/chart": {"stats", "stats/unit"},
 	"lab":              {"lab/...", "load", "load/pace", "stats", "stats/hist"},
 	"studies":          {"lab/study"},
+	"cost":             {},
+	"cost/pprof":       {"cost"},
 	"serve":            {"serve/..."},
 	"arms":             {"arms/...", "serve/..."},
 	"cmd":              {"..."},
@@ -49,6 +51,7 @@ var entries = map[string]string{
 	"golang.org/x/term":          "cmd/tare",
 	"github.com/goccy/go-yaml":   "lab/study",
 	"golang.org/x/net":           "load",
+	"github.com/google/pprof":    "cost/pprof",
 	"golang.org/x/sys":           "*",
 }
 

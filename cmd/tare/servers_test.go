@@ -13,9 +13,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/pprof"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -27,6 +29,7 @@ import (
 //	$TLSURL      the same over TLS, HTTP/2 offered; $CA is its authority
 //	$EXPIREDURL  a certificate that is no longer valid
 //	$DEADURL     nothing listens there
+//	$PROFILEDURL the first with its profiles under /debug/pprof/, behind Greet
 //	$SOCKET      the path of a Unix socket, the same server
 func startServers(t *testing.T) []string {
 	t.Helper()
@@ -48,6 +51,12 @@ func startServers(t *testing.T) []string {
 	expired.Config.ErrorLog = secure.Config.ErrorLog
 	expired.StartTLS()
 	t.Cleanup(expired.Close)
+	mux := http.NewServeMux()
+	mux.Handle("/", Greet(http.HandlerFunc(answer)))
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.Handle("/debug/pprof/allocs", pprof.Handler("allocs"))
+	profiled := httptest.NewServer(mux)
+	t.Cleanup(profiled.Close)
 	socket := filepath.Join(dir, "socket")
 	l, err := net.Listen("unix", socket)
 	if err != nil {
@@ -59,7 +68,18 @@ func startServers(t *testing.T) []string {
 	return []string{
 		"URL=" + plain.URL, "TLSURL=" + secure.URL, "CA=" + ca, "EXPIREDURL=" + expired.URL,
 		"DEADURL=" + deadURL(t), "SOCKET=" + socket,
+		"PROFILEDURL=" + profiled.URL,
 	}
+}
+
+// Greet is a middleware that allocates, so that there is something to find.
+func Greet(next http.Handler) http.Handler {
+	var kept atomic.Pointer[[]byte]
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b := make([]byte, 64<<10)
+		kept.Store(&b)
+		next.ServeHTTP(w, r)
+	})
 }
 
 // answer is the servers' handler.

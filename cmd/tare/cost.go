@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/pprof"
+	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/load/pace"
+)
+
+// costCmd tells who in a running service spends what.
+type costCmd struct {
+	URL      string        `arg:"" optional:"" name:"url" help:"A service with net/http/pprof: its address, or the URL of its profiles if that is not /debug/pprof/."`
+	Profile  []string      `sep:"none" help:"Saved profile to read instead, CPU or allocations; repeatable." placeholder:"FILE"`
+	For      time.Duration `default:"30s" help:"How long to profile, in whole seconds."`
+	Load     string        `help:"URL to load meanwhile, so that costs come out per request." placeholder:"URL"`
+	Conns    int           `name:"connections" short:"c" default:"64" help:"With --load: connections kept busy; with --rate the most that may be open."`
+	Rate     float64       `short:"r" help:"With --load: requests a second, whatever the answers do (0: as fast as the connections go)." placeholder:"N"`
+	Requests float64       `help:"Requests that the service answered meanwhile, if they were counted elsewhere." placeholder:"N"`
+	JSON     bool          `name:"json" help:"Print JSON."`
+	Folded   string        `help:"Write stacks of the CPU profile, headed by their owners, for flame graphs." placeholder:"FILE"`
+	Labelled string        `name:"pprof" help:"Write the CPU profile with labels owner and cause, for go tool pprof -tagroot owner." placeholder:"FILE"`
+}
+
+// Help says what the table means.
+func (c *costCmd) Help() string {
+	return `  tare cost localhost:6060                       a service that exposes pprof
+  tare cost --load http://localhost:8080/users localhost:6060
+  tare cost --profile cpu.pb.gz --profile allocs.pb.gz --requests 120000
+
+Every stack of the profile is charged to one owner: the innermost middleware,
+router, engine or handler on it, told apart by file and line. Self is what the
+owner itself spent, with ± half the width of the 95 % interval that comes of how
+many stacks were seen; total has the owners inside it as well. The collector's
+background work is shared out by bytes allocated.
+
+The profiler costs the service some CPU while it runs (about 6 % here), and sees
+nothing of the kernel but that it was called.`
+}
+
+// Run profiles, or reads profiles, and shows who spent what.
+func (c *costCmd) Run(ctx context.Context, t *terminal) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	bill := &bill{window: cost.Window{Requests: c.Requests}}
+	var err error
+	if len(c.Profile) > 0 {
+		bill.source = strings.Join(c.Profile, ", ")
+		err = bill.read(c.Profile)
+	} else {
+		err = c.capture(ctx, t, bill)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.write(bill); err != nil {
+		return err
+	}
+	if c.JSON {
+		return t.json(bill.document())
+	}
+	return bill.text(t)
+}
+
+func (c *costCmd) check() error {
+	const remedy = "tare cost URL, or tare cost --profile FILE"
+	switch {
+	case c.URL == "" && len(c.Profile) == 0:
+		return asked(remedy, errors.New("nothing to look at: neither a URL nor a profile"))
+	case c.URL != "" && len(c.Profile) > 0:
+		return asked(remedy, errors.New("a URL and saved profiles exclude one another"))
+	case c.Load != "" && len(c.Profile) > 0:
+		return asked("say --requests N", errors.New("--load does nothing for saved profiles"))
+	case c.For < time.Second || c.For > time.Hour:
+		return asked("", fmt.Errorf("--for %s: at least 1s, at most 1h", c.For))
+	case c.Requests < 0 || c.Rate < 0 || c.Conns < 1:
+		return asked("", errors.New("--requests, --rate and --connections are no less than 0, 0 and 1"))
+	case c.Rate > 0 && c.Load == "":
+		return asked("name the URL to load: --load URL", errors.New("--rate without --load"))
+	}
+	return nil
+}
+
+// capture profiles CPU and allocations side by side, under load if that is asked
+// for.
+func (c *costCmd) capture(ctx context.Context, t *terminal, b *bill) error {
+	s, err := pprof.Find(c.URL)
+	if err != nil {
+		return asked("such as localhost:6060", err)
+	}
+	b.source = s.String()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	under, err := c.offer(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(t.err, "profiling %s for %s\n", s, c.For)
+	type taken struct {
+		p   *pprof.Profile
+		err error
+	}
+	allocs := make(chan taken, 1)
+	go func() {
+		p, err := s.Allocs(ctx, c.For)
+		allocs <- taken{p, err}
+	}()
+	b.cpu, err = s.CPU(ctx, c.For)
+	if err != nil {
+		return unprofiled(err)
+	}
+	if b.cpu.Kind != pprof.CPU {
+		return fmt.Errorf("%s has no CPU profile", s)
+	}
+	a := <-allocs
+	b.allocs = a.p
+	if a.err != nil {
+		b.warnings = append(b.warnings, fmt.Errorf("no allocation profile, so neither bytes nor shares of the collector: %w", a.err))
+	}
+	b.window.Duration = b.cpu.Duration
+	if under != nil {
+		return under.count(cancel, b)
+	}
+	return nil
+}
+
+// unprofiled explains why a service cannot be profiled.
+func unprofiled(err error) error {
+	return &failure{status: exitCould, err: err,
+		hint: `the service must expose its profiles: import _ "net/http/pprof" and serve http.DefaultServeMux on a port of its own`}
+}
+
+// offered is a load that runs beside a profile.
+type offered struct {
+	done chan error
+	res  *load.Result
+}
+
+// offer starts the load, and waits until it is under way.
+func (c *costCmd) offer(ctx context.Context) (*offered, error) {
+	if c.Load == "" {
+		return nil, nil
+	}
+	targets := []load.Target{{URL: c.Load}}
+	if _, err := load.Run(ctx, load.Options{Targets: targets, Connections: 1, Requests: 1, Timeout: 10 * time.Second}); err != nil {
+		return nil, fmt.Errorf("loading %s: %w", c.Load, err)
+	}
+	begun := make(chan struct{})
+	o := load.Options{
+		Targets:     targets,
+		Connections: c.Conns,
+		WarmUp:      time.Second,
+		Duration:    c.For + time.Minute, // ended when the profile is there
+		Mark: func(begin bool) {
+			if begin {
+				close(begun)
+			}
+		},
+	}
+	if c.Rate > 0 {
+		o.Schedule = pace.Constant(c.Rate)
+	}
+	under := &offered{done: make(chan error, 1)}
+	go func() {
+		res, err := load.Run(ctx, o)
+		under.res = res
+		under.done <- err
+	}()
+	select {
+	case <-begun:
+		return under, nil
+	case err := <-under.done:
+		if err == nil {
+			err = errors.New("it ended before it began")
+		}
+		return nil, fmt.Errorf("loading %s: %w", c.Load, err)
+	}
+}
+
+// count ends the load and works out how many requests the profile saw.
+func (u *offered) count(end func(), b *bill) error {
+	end()
+	if err := <-u.done; err != nil {
+		return fmt.Errorf("loading: %w", err)
+	}
+	answered := float64(u.res.Counts.Answered())
+	if answered == 0 || u.res.Elapsed == 0 {
+		return errors.New("loading: no request was answered")
+	}
+	b.window.Requests = answered * b.window.Duration.Seconds() / u.res.Elapsed.Seconds()
+	if bad := u.res.Counts.Scheduled - u.res.Counts.Answered(); bad > 0 {
+		b.warnings = append(b.warnings, fmt.Errorf("%d of %d requests were not answered", bad, u.res.Counts.Scheduled))
+	}
+	return nil
+}
+
+// write writes the files asked for, whole or not at all.
+func (c *costCmd) write(b *bill) error {
+	if (c.Folded != "" || c.Labelled != "") && b.cpu == nil {
+		return asked("", errors.New("--folded and --pprof need a CPU profile"))
+	}
+	if c.Folded != "" {
+		if err := keepFile(c.Folded, b.fold); err != nil {
+			return err
+		}
+	}
+	if c.Labelled != "" {
+		return keepFile(c.Labelled, b.cpu.Label)
+	}
+	return nil
+}
+
+// read takes saved profiles, one of each kind at most.
+func (b *bill) read(files []string) error {
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		p, err := pprof.Read(f)
+		f.Close()
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		at := &b.cpu
+		if p.Kind == pprof.Allocs {
+			at = &b.allocs
+		}
+		if *at != nil {
+			return asked("one of each kind; merge profiles with go tool pprof -proto", fmt.Errorf("%s: a second %s profile", name, p.Kind))
+		}
+		*at = p
+	}
+	if b.cpu != nil {
+		b.window.Duration = b.cpu.Duration
+	}
+	return nil
+}

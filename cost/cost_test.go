@@ -1,0 +1,178 @@
+package cost_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/cost"
+)
+
+// stack makes frames from the outermost, as one reads them: "func@file:decl".
+func stack(value float64, outermost ...string) cost.Stack {
+	s := cost.Stack{Count: value, Value: value}
+	for i := len(outermost) - 1; i >= 0; i-- {
+		f := cost.Frame{}
+		var at string
+		f.Func, at, _ = strings.Cut(outermost[i], "@")
+		f.File, at, _ = strings.Cut(at, ":")
+		fmt.Sscan(at, &f.Decl)
+		s.Frames = append(s.Frames, f)
+	}
+	return s
+}
+
+const (
+	conn   = "net/http.(*conn).serve"
+	server = "net/http.serverHandler.ServeHTTP"
+	call   = "net/http.HandlerFunc.ServeHTTP"
+	mux    = "net/http.(*ServeMux).ServeHTTP"
+	auth   = "main.main.Auth.func3@/src/auth/auth.go:20" // Auth was inlined into main
+	trace  = "example.org/mw.Trace.func1@/src/mw/trace.go:7"
+	users  = "main.users@/src/main.go:40"
+)
+
+func TestCharge(t *testing.T) {
+	chain := []string{"runtime.goexit", conn, server, call, auth, call, trace, mux, call, users}
+	in := func(more ...string) []string { return append(append([]string{}, chain...), more...) }
+	for _, tc := range []struct {
+		name   string
+		frames []string
+		owner  string
+		kind   cost.Kind
+		cause  cost.Cause
+	}{
+		{"handler's own", in(), "main.users", cost.Handler, cost.Own},
+		{"what it calls", in("main.compute"), "main.users", cost.Handler, cost.Own},
+		{"allocation", in("runtime.newobject", "runtime.mallocgc"), "main.users", cost.Handler, cost.Alloc},
+		{"assist", in("runtime.mallocgc", "runtime.gcAssistAlloc", "runtime.gcDrainN"), "main.users", cost.Handler, cost.GC},
+		{"json", in("encoding/json.Marshal", "reflect.Value.Field"), "main.users", cost.Handler, cost.JSON},
+		{"lock", in("sync.(*Mutex).Lock", "runtime.lock2"), "main.users", cost.Handler, cost.Locks},
+		{"answer", in("net/http.(*response).Write", "bufio.(*Writer).Write"), "net/http: write answer", cost.Engine, cost.Own},
+		{"client", in("net/http.(*Client).do", "internal/runtime/syscall.Syscall6"), "net/http client", cost.Client, cost.Kernel},
+		{"closure named after main", chain[:5], "auth.Auth", cost.Handler, cost.Own},
+		{"its callee", append(append([]string{}, chain[:5]...), "main.check"), "auth.Auth", cost.Handler, cost.Own},
+		{"inner middleware", chain[:7], "mw.Trace", cost.Handler, cost.Own},
+		{"routing", append(append([]string{}, chain[:8]...), "net/http.(*ServeMux).findHandler"), "http.ServeMux", cost.Router, cost.Own},
+		{"method", []string{"runtime.goexit", conn, server, "main.(*App).ServeHTTP@/src/app.go:3"}, "main.(*App).ServeHTTP", cost.Handler, cost.Own},
+		{"parsing", []string{"runtime.goexit", conn, "net/http.(*conn).readRequest", "net/textproto.(*Reader).ReadMIMEHeader"}, "net/http: read and parse", cost.Engine, cost.Own},
+		{"finishing", []string{"runtime.goexit", conn, "net/http.(*response).finishRequest", "internal/runtime/syscall.Syscall6"}, "net/http: finish answer", cost.Engine, cost.Kernel},
+		{"connection", []string{"runtime.goexit", conn, "bufio.(*Reader).Peek"}, "net/http: connection", cost.Engine, cost.Own},
+		{"background GC", []string{"runtime.goexit", "runtime.gcBgMarkWorker", "runtime.gcDrain"}, "collector, in the background", cost.Runtime, cost.GC},
+		{"scheduler", []string{"runtime.mcall", "runtime.park_m", "runtime.schedule"}, "scheduler", cost.Runtime, cost.Scheduling},
+		{"other goroutine", []string{"runtime.goexit", "main.tick@/src/tick.go:9", "time.Now"}, "main.tick", cost.Other, cost.Clock},
+		{"gin", []string{"runtime.goexit", conn, server, "github.com/gin-gonic/gin.(*Engine).ServeHTTP", "github.com/gin-gonic/gin.(*Context).Next", "main.Log.func1@/src/log.go:5", "github.com/gin-gonic/gin.(*Context).Next", users}, "main.users", cost.Handler, cost.Own},
+		{"gin's own", []string{"runtime.goexit", conn, server, "github.com/gin-gonic/gin.(*Engine).ServeHTTP", "github.com/gin-gonic/gin.(*node).getValue"}, "gin", cost.Router, cost.Own},
+		{"echo", []string{"runtime.goexit", conn, server, "github.com/labstack/echo/v4.(*Echo).ServeHTTP", "main.Log.func1@/src/log.go:5", "main.Auth.func2@/src/auth.go:6"}, "src.Auth", cost.Handler, cost.Own},
+		{"echo, a closure of its own", []string{"runtime.goexit", conn, server, "github.com/labstack/echo/v4.(*Echo).ServeHTTP", "main.Log.func1@/src/log.go:5", "main.Log.func1.2@/src/log.go:8"}, "src.Log", cost.Handler, cost.Own},
+		{"chi", []string{"runtime.goexit", conn, server, "github.com/go-chi/chi/v5.(*Mux).ServeHTTP", call, "github.com/go-chi/chi/v5.(*Mux).routeHTTP", "github.com/go-chi/chi/v5.(*node).FindRoute"}, "chi", cost.Router, cost.Own},
+		{"nothing", nil, "unknown", cost.Other, cost.Own},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := stack(1, tc.frames...)
+			owner, cause := cost.Charge(s.Frames)
+			if owner.Name != tc.owner || owner.Kind != tc.kind || cause != tc.cause {
+				t.Errorf("charged to %s %q for %s, want %s %q for %s", owner.Kind, owner.Name, cause, tc.kind, tc.owner, tc.cause)
+			}
+		})
+	}
+}
+
+// TestTable checks that every value is in exactly one row, that a row's causes
+// add up to its own cost, and that middlewares are told from handlers.
+func TestTable(t *testing.T) {
+	var table cost.Table
+	base := []string{"runtime.goexit", conn, server, call, auth, call, trace, mux, call, users}
+	for _, s := range []cost.Stack{
+		stack(3, base...),
+		stack(5, append(base, "runtime.mallocgc")...),
+		stack(7, base[:5]...),
+		stack(11, base[:7]...),
+		stack(13, "runtime.goexit", conn, "net/http.(*conn).readRequest"),
+		stack(17, "runtime.goexit", "runtime.gcBgMarkWorker"),
+	} {
+		table.Add(&s)
+	}
+	var sum float64
+	got := map[string]string{}
+	for _, r := range table.Rows() {
+		sum += r.Self.Value
+		var causes float64
+		for _, a := range r.By() {
+			causes += a.Value
+		}
+		if causes != r.Self.Value {
+			t.Errorf("%s: causes come to %g, want its own cost %g", r.Owner.Name, causes, r.Self.Value)
+		}
+		got[r.Owner.Name] = fmt.Sprint(r.Owner.Kind, " ", r.Self.Value, " ", r.Total.Value)
+	}
+	if sum != table.Sum().Value || sum != 56 {
+		t.Errorf("rows come to %g, sum is %g, want 56", sum, table.Sum().Value)
+	}
+	for name, want := range map[string]string{
+		"auth.Auth":                    "middleware 7 26",
+		"mw.Trace":                     "middleware 11 19",
+		"main.users":                   "handler 8 8",
+		"net/http: read and parse":     "engine 13 13",
+		"collector, in the background": "runtime 17 17",
+	} {
+		if got[name] != want {
+			t.Errorf("%s: kind, self, total = %s, want %s", name, got[name], want)
+		}
+	}
+}
+
+func TestShareGC(t *testing.T) {
+	var cpu, bytes cost.Table
+	gc := stack(30, "runtime.goexit", "runtime.gcBgMarkWorker")
+	cpu.Add(&gc)
+	for _, s := range []cost.Stack{
+		stack(100, "runtime.goexit", conn, server, call, auth, "runtime.mallocgc"),
+		stack(200, "runtime.goexit", conn, server, call, users, "runtime.mallocgc"),
+	} {
+		bytes.Add(&s)
+	}
+	got := map[string]float64{}
+	for o, v := range cpu.ShareGC(&bytes) {
+		got[o.Name] = v
+	}
+	if got["auth.Auth"] != 10 || got["main.users"] != 20 || len(got) != 2 {
+		t.Errorf("shares of 30 by 100 and 200 bytes: %v, want 10 and 20", got)
+	}
+}
+
+func TestMargin(t *testing.T) {
+	for _, tc := range []struct{ count, value, want float64 }{
+		{0, 0, 0},
+		{1, 10, 19.6},
+		{100, 1000, 196},
+	} {
+		if got := (cost.Amount{Count: tc.count, Value: tc.value}).Margin(); math.Abs(got-tc.want) > 1e-9 {
+			t.Errorf("margin of %g seen %g times: %g, want %g", tc.value, tc.count, got, tc.want)
+		}
+	}
+}
+
+func TestScale(t *testing.T) {
+	var table cost.Table
+	s := stack(4, "runtime.goexit", conn, server, call, users, "fmt.Sprintf")
+	table.Add(&s)
+	table.Scale(2.5)
+	r := table.Rows()[0]
+	if table.Sum().Value != 10 || r.Self.Value != 10 || r.Total.Value != 10 || r.Causes[cost.Formatting].Value != 10 || r.Self.Count != 4 {
+		t.Errorf("scaled by 2.5: sum %v, row %+v, want values 10, count 4", table.Sum(), r)
+	}
+}
+
+func ExampleTable() {
+	var table cost.Table
+	s := stack(1200, "runtime.goexit", conn, server, call, auth, "runtime.mallocgc")
+	table.Add(&s)
+	for _, r := range table.Rows() {
+		for cause, a := range r.By() {
+			fmt.Println(r.Owner.Name, r.Owner.Where(), cause, a.Value)
+		}
+	}
+	// Output: auth.Auth auth/auth.go:20 alloc 1200
+}

@@ -1,0 +1,92 @@
+package pprof
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Service is a service that exposes net/http/pprof.
+type Service struct {
+	base *url.URL
+}
+
+// maxProfile bounds what is read of a profile.
+const maxProfile = 256 << 20
+
+// Find takes a service's URL, with or without the path of its profiles, which is
+// /debug/pprof/ unless the URL says another.
+func Find(raw string) (*Service, error) {
+	if !strings.Contains(raw, "://") {
+		raw = "http://" + raw
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	if u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%q is no http or https URL", raw)
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = "/debug/pprof/"
+	}
+	if !strings.HasSuffix(u.Path, "/") {
+		u.Path += "/"
+	}
+	u.RawQuery, u.Fragment = "", ""
+	return &Service{base: u}, nil
+}
+
+func (s *Service) String() string { return s.base.String() }
+
+// CPU profiles the service's CPU for d.
+func (s *Service) CPU(ctx context.Context, d time.Duration) (*Profile, error) {
+	return s.fetch(ctx, "profile", d)
+}
+
+// Allocs profiles what the service allocates within d.
+func (s *Service) Allocs(ctx context.Context, d time.Duration) (*Profile, error) {
+	return s.fetch(ctx, "allocs", d)
+}
+
+// fetch asks for one profile over d, which the service counts in whole seconds.
+func (s *Service) fetch(ctx context.Context, name string, d time.Duration) (*Profile, error) {
+	seconds := max(1, int(d.Round(time.Second)/time.Second))
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+30*time.Second)
+	defer cancel()
+	u := s.base.JoinPath(name)
+	u.RawQuery = "seconds=" + strconv.Itoa(seconds)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxProfile))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", u, err)
+	}
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answered %s: %s", u, res.Status, firstLine(body))
+	}
+	p, err := Read(bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", u, err)
+	}
+	return p, nil
+}
+
+// firstLine returns the beginning of an error's text, fit to print.
+func firstLine(b []byte) string {
+	line, _, _ := strings.Cut(string(b[:min(len(b), 200)]), "\n")
+	return strconv.QuoteToGraphic(strings.TrimSpace(line))
+}

@@ -1,0 +1,119 @@
+// Package pprof reads and writes profiles in pprof's form, from files and from
+// the end points of net/http/pprof.
+package pprof
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/tarehq/tare/cost"
+)
+
+// Kind is what a profile counts.
+type Kind int
+
+// Kinds of profiles.
+const (
+	CPU    Kind = iota // Count: stacks seen; Value: nanoseconds
+	Allocs             // Count: objects; Value: bytes, allocated since the program began or, of a delta profile, within it
+)
+
+func (k Kind) String() string { return [...]string{"CPU", "allocation"}[k] }
+
+// Profile is one profile, read.
+type Profile struct {
+	Kind     Kind
+	Duration time.Duration // 0 if the profile does not say
+	Stacks   []cost.Stack
+
+	raw *profile.Profile
+}
+
+// Read reads a profile, compressed or not. It refuses kinds that say nothing of
+// who spends what: heaps in use without allocations, blocks, mutexes.
+func Read(r io.Reader) (*Profile, error) {
+	raw, err := profile.Parse(r)
+	if err != nil {
+		return nil, fmt.Errorf("reading a profile: %w", err)
+	}
+	p := &Profile{raw: raw, Duration: time.Duration(raw.DurationNanos)}
+	count, value := -1, -1
+	switch {
+	case index(raw, "cpu", "nanoseconds") >= 0:
+		count, value = index(raw, "samples", "count"), index(raw, "cpu", "nanoseconds")
+	case index(raw, "alloc_space", "bytes") >= 0:
+		p.Kind = Allocs
+		count, value = index(raw, "alloc_objects", "count"), index(raw, "alloc_space", "bytes")
+	}
+	if count < 0 || value < 0 {
+		return nil, fmt.Errorf("profile of %s: %w", kinds(raw), ErrKind)
+	}
+	for _, s := range raw.Sample {
+		if s.Value[value] == 0 && s.Value[count] == 0 {
+			continue
+		}
+		p.Stacks = append(p.Stacks, cost.Stack{Frames: frames(s), Count: float64(s.Value[count]), Value: float64(s.Value[value])})
+	}
+	return p, nil
+}
+
+// ErrKind says that a profile is of a kind that owners cannot be told from.
+var ErrKind = errors.New("neither a CPU nor an allocation profile")
+
+func index(p *profile.Profile, kind, unit string) int {
+	return slices.IndexFunc(p.SampleType, func(t *profile.ValueType) bool { return t.Type == kind && t.Unit == unit })
+}
+
+func kinds(p *profile.Profile) string {
+	names := make([]string, len(p.SampleType))
+	for i, t := range p.SampleType {
+		names[i] = t.Type
+	}
+	return fmt.Sprintf("%q", names)
+}
+
+// frames returns a stack's functions, innermost first, inlined ones among them.
+func frames(s *profile.Sample) []cost.Frame {
+	var all []cost.Frame
+	for _, at := range s.Location {
+		if len(at.Line) == 0 {
+			all = append(all, cost.Frame{Func: unknown(at)})
+		}
+		for _, l := range at.Line {
+			f := cost.Frame{Line: int(l.Line)}
+			if l.Function != nil {
+				f.Func, f.File, f.Decl = l.Function.Name, l.Function.Filename, int(l.Function.StartLine)
+			}
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// unknown names an address without a function by what it lies in.
+func unknown(at *profile.Location) string {
+	if at.Mapping != nil && at.Mapping.File != "" {
+		return "[" + at.Mapping.File + "]"
+	}
+	return "[unknown]"
+}
+
+// Label adds to every stack of a profile its owner and cause as labels "owner"
+// and "cause", by which any viewer of pprof's can group and filter, and writes
+// it.
+func (p *Profile) Label(w io.Writer) error {
+	labelled := p.raw.Copy()
+	for _, s := range labelled.Sample {
+		owner, cause := cost.Charge(frames(s))
+		if s.Label == nil {
+			s.Label = map[string][]string{}
+		}
+		s.Label["owner"], s.Label["cause"] = []string{owner.Name}, []string{cause.String()}
+	}
+	return labelled.Write(w)
+}

@@ -1,0 +1,254 @@
+package pprof_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	netpprof "net/http/pprof"
+	"runtime"
+	rpprof "runtime/pprof"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/pprof"
+)
+
+var sink atomic.Uint64
+
+//go:noinline
+func burn() {
+	x := uint64(1)
+	for range 20_000 {
+		x ^= x << 13
+		x ^= x >> 7
+	}
+	sink.Store(x)
+}
+
+// Spin and Alloc are middlewares with one cost each.
+func Spin(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		burn()
+		next.ServeHTTP(w, r)
+	})
+}
+
+func Alloc(next http.Handler) http.Handler {
+	var kept atomic.Pointer[[]byte]
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b := make([]byte, 64<<10)
+		kept.Store(&b)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// service runs Spin and Alloc in a real server, and requests on it until the
+// test ends.
+func service(t *testing.T) *httptest.Server {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.Handle("/", Spin(Alloc(http.NotFoundHandler())))
+	mux.HandleFunc("/debug/pprof/profile", netpprof.Profile)
+	mux.Handle("/debug/pprof/allocs", netpprof.Handler("allocs"))
+	mux.Handle("/debug/pprof/mutex", netpprof.Handler("mutex"))
+	s := httptest.NewServer(mux)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			res, err := s.Client().Get(s.URL)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			res.Body.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		close(stop)
+		<-stopped
+		s.Close()
+	})
+	return s
+}
+
+// TestService profiles a real server: what was put into a middleware must be
+// charged to it, by name and place.
+func TestService(t *testing.T) {
+	s := service(t)
+	find, err := pprof.Find(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cpu, err := find.CPU(context.Background(), 2*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table cost.Table
+	for i := range cpu.Stacks {
+		table.Add(&cpu.Stacks[i])
+	}
+	spin := rowOf(table.Rows(), "pprof.Spin")
+	if spin == nil {
+		t.Fatalf("no row for the spinning middleware in %v", table.Rows())
+	}
+	if spin.Owner.Kind != cost.Middleware || !strings.HasPrefix(spin.Owner.Where(), "pprof/pprof_test.go:") {
+		t.Errorf("the spinning middleware is a %s at %s, want a middleware in this file", spin.Owner.Kind, spin.Owner.Where())
+	}
+	// All that it does is burn.
+	if own := spin.Causes[cost.Own].Value; own < spin.Self.Value*0.8 {
+		t.Errorf("of %g ns %g are its own, want nearly all", spin.Self.Value, own)
+	}
+	if cpu.Duration < time.Second {
+		t.Errorf("profile of %s, want about 2 s", cpu.Duration)
+	}
+
+	allocs, err := find.Allocs(context.Background(), time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bytes cost.Table
+	for i := range allocs.Stacks {
+		bytes.Add(&allocs.Stacks[i])
+	}
+	alloc := rowOf(bytes.Rows(), "pprof.Alloc")
+	if alloc == nil {
+		t.Fatalf("no row for the allocating middleware in %v", bytes.Rows())
+	}
+	if mean := alloc.Self.Value / alloc.Self.Count; mean < 60<<10 || mean > 70<<10 {
+		t.Errorf("the allocating middleware's objects have %g bytes, want 64 KiB", mean)
+	}
+}
+
+func rowOf(rows []cost.Row, name string) *cost.Row {
+	for i := range rows {
+		if rows[i].Owner.Name == name {
+			return &rows[i]
+		}
+	}
+	return nil
+}
+
+func TestRefused(t *testing.T) {
+	s := service(t)
+	for _, tc := range []struct{ url, want string }{
+		{s.URL + "/none", `answered 404 Not Found: "404 page not found"`},
+		{"http://127.0.0.1:1", "connection refused"},
+	} {
+		find, err := pprof.Find(tc.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := find.CPU(context.Background(), time.Second); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("profile of %s: error %v, want %q in it", tc.url, err, tc.want)
+		}
+	}
+	for _, raw := range []string{"", "http://", "ftp://host", "http://%zz"} {
+		if _, err := pprof.Find(raw); err == nil {
+			t.Errorf("Find(%q) succeeded, want an error", raw)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	for raw, want := range map[string]string{
+		"localhost:6060":                   "http://localhost:6060/debug/pprof/",
+		"https://host/x?y":                 "https://host/x/",
+		"http://host/debug/pprof":          "http://host/debug/pprof/",
+		"http://host/inner/debug/pprof/#z": "http://host/inner/debug/pprof/",
+	} {
+		s, err := pprof.Find(raw)
+		if err != nil || s.String() != want {
+			t.Errorf("Find(%q) = %v, %v, want %s", raw, s, err, want)
+		}
+	}
+}
+
+// TestRead reads what runtime/pprof writes, and refuses what owners cannot be
+// told from.
+func TestRead(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		kind pprof.Kind
+		err  error
+	}{
+		{"allocs", pprof.Allocs, nil},
+		{"heap", pprof.Allocs, nil}, // has allocations, too
+		{"goroutine", 0, pprof.ErrKind},
+		{"mutex", 0, pprof.ErrKind},
+	} {
+		var b bytes.Buffer
+		runtime.GC() // publishes what was allocated
+		if err := rpprof.Lookup(tc.name).WriteTo(&b, 0); err != nil {
+			t.Fatal(err)
+		}
+		p, err := pprof.Read(&b)
+		if !errors.Is(err, tc.err) {
+			t.Errorf("%s: error %v, want %v", tc.name, err, tc.err)
+		}
+		if err == nil && (p.Kind != tc.kind || len(p.Stacks) == 0) {
+			t.Errorf("%s: kind %s with %d stacks, want %s with some", tc.name, p.Kind, len(p.Stacks), tc.kind)
+		}
+	}
+	if _, err := pprof.Read(strings.NewReader("no profile")); err == nil {
+		t.Error("reading text succeeded, want an error")
+	}
+}
+
+// TestLabel checks that a labelled profile has the same stacks and says of each
+// what the table says.
+func TestLabel(t *testing.T) {
+	var in bytes.Buffer
+	if err := rpprof.StartCPUProfile(&in); err != nil {
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(300 * time.Millisecond); time.Now().Before(until); {
+		burn()
+	}
+	rpprof.StopCPUProfile()
+	p, err := pprof.Read(&in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := p.Label(&out); err != nil {
+		t.Fatal(err)
+	}
+	again, err := pprof.Read(bytes.NewReader(out.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(again.Stacks) != len(p.Stacks) {
+		t.Errorf("%d stacks, want %d", len(again.Stacks), len(p.Stacks))
+	}
+}
+
+// FuzzRead must not panic, whatever it is given.
+func FuzzRead(f *testing.F) {
+	var b bytes.Buffer
+	if err := rpprof.Lookup("allocs").WriteTo(&b, 0); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Add([]byte("samples/count cpu/nanoseconds"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		p, err := pprof.Read(bytes.NewReader(in))
+		if err != nil {
+			return
+		}
+		var table cost.Table
+		for i := range p.Stacks {
+			table.Add(&p.Stacks[i])
+		}
+	})
+}
