@@ -26,14 +26,14 @@ const (
 )
 
 func main() {
-	if err := run(os.Getenv("TARE_ADDR")); err != nil {
-		fmt.Fprintf(os.Stderr, "nginx: %v\n", err)
-		os.Exit(1)
-	}
+	err := become(os.Getenv("TARE_ADDR"))
+	fmt.Fprintf(os.Stderr, "nginx: %v\n", err)
+	os.Exit(1)
 }
 
-// run returns only what kept nginx from starting.
-func run(addr string) error {
+// become runs nginx in this process's place and returns only what kept it from
+// that.
+func become(addr string) error {
 	if addr == "" {
 		return errors.New("TARE_ADDR does not say where to listen")
 	}
