@@ -17,71 +17,100 @@ import (
 	"github.com/tarehq/tare/serve/router"
 )
 
-// routers make a router for a table whose handlers do nothing, by the handler
-// type that the router's authors made for speed.
+// use is what a handler does with its parameters: it asks for all of them, or
+// for none.
+type use func(names []string, value func(name string) string)
+
+func all(names []string, value func(name string) string) {
+	for _, name := range names {
+		if value(name) == "" {
+			panic("parameter " + name + " has no value")
+		}
+	}
+}
+
+func none([]string, func(string) string) {}
+
+// routers make a router for a table, by the handler type that the router's
+// authors made for speed.
 var routers = []struct {
 	name string
-	make func(routes.Table) http.Handler
+	make func(routes.Table, use) http.Handler
 }{
-	{"tare", func(t routes.Table) http.Handler {
+	{"tare", func(t routes.Table, use use) http.Handler {
 		rt := new(router.Router)
 		for _, r := range t {
-			rt.HandleFunc(r.Method+" "+r.Pattern, func(http.ResponseWriter, *http.Request) {})
+			names := r.Params()
+			rt.HandleFunc(r.Method+" "+r.Pattern, func(_ http.ResponseWriter, q *http.Request) { use(names, q.PathValue) })
 		}
 		return rt
 	}},
-	{"servemux", func(t routes.Table) http.Handler {
+	{"servemux", func(t routes.Table, use use) http.Handler {
 		mux := http.NewServeMux()
 		for _, r := range t {
-			mux.HandleFunc(r.Method+" "+r.Pattern, func(http.ResponseWriter, *http.Request) {})
+			names := r.Params()
+			mux.HandleFunc(r.Method+" "+r.Pattern, func(_ http.ResponseWriter, q *http.Request) { use(names, q.PathValue) })
 		}
 		return mux
 	}},
-	{"httprouter", func(t routes.Table) http.Handler {
+	{"httprouter", func(t routes.Table, use use) http.Handler {
 		rt := httprouter.New()
 		for _, r := range t {
-			rt.Handle(r.Method, r.Colon(), func(http.ResponseWriter, *http.Request, httprouter.Params) {})
+			names := r.Params()
+			rt.Handle(r.Method, r.Colon(), func(_ http.ResponseWriter, _ *http.Request, ps httprouter.Params) { use(names, ps.ByName) })
 		}
 		return rt
 	}},
-	{"bunrouter", func(t routes.Table) http.Handler {
+	{"bunrouter", func(t routes.Table, use use) http.Handler {
 		rt := bunrouter.New()
 		for _, r := range t {
-			rt.Handle(r.Method, r.Colon(), func(http.ResponseWriter, bunrouter.Request) error { return nil })
+			names := r.Params()
+			rt.Handle(r.Method, r.Colon(), func(_ http.ResponseWriter, q bunrouter.Request) error {
+				use(names, q.Param)
+				return nil
+			})
 		}
 		return rt
 	}},
-	{"gin", func(t routes.Table) http.Handler {
+	{"gin", func(t routes.Table, use use) http.Handler {
 		gin.SetMode(gin.ReleaseMode)
 		rt := gin.New()
 		for _, r := range t {
-			rt.Handle(r.Method, r.Colon(), func(*gin.Context) {})
+			names := r.Params()
+			rt.Handle(r.Method, r.Colon(), func(c *gin.Context) { use(names, c.Param) })
 		}
 		return rt
 	}},
-	{"echo", func(t routes.Table) http.Handler {
+	{"echo", func(t routes.Table, use use) http.Handler {
 		rt := echo.New()
 		for _, r := range t {
-			rt.Add(r.Method, r.Colon(), func(echo.Context) error { return nil })
+			names := r.Params()
+			rt.Add(r.Method, r.Colon(), func(c echo.Context) error {
+				use(names, c.Param)
+				return nil
+			})
 		}
 		return rt
 	}},
-	{"chi", func(t routes.Table) http.Handler {
+	{"chi", func(t routes.Table, use use) http.Handler {
 		rt := chi.NewRouter()
 		for _, r := range t {
-			rt.MethodFunc(r.Method, r.Path(), func(http.ResponseWriter, *http.Request) {})
+			names := r.Params()
+			rt.MethodFunc(r.Method, r.Path(), func(_ http.ResponseWriter, q *http.Request) {
+				use(names, func(name string) string { return chi.URLParam(q, name) })
+			})
 		}
 		return rt
 	}},
 }
 
 // BenchmarkGitHub asks for every route of the GitHub table once, in each
-// iteration.
+// iteration, by handlers that do nothing.
 func BenchmarkGitHub(b *testing.B) {
 	table := routes.GitHub()
 	for _, rival := range routers {
 		b.Run("router="+rival.name, func(b *testing.B) {
-			h := rival.make(table)
+			h := rival.make(table, none)
 			rs := examples(table)
 			w := httptest.NewRecorder()
 			b.ReportAllocs()
@@ -97,31 +126,33 @@ func BenchmarkGitHub(b *testing.B) {
 // BenchmarkGitHubRatio sends the same requests through tare's router and a
 // rival's by turns and reports the median, over the turns, of what tare's takes in
 // terms of what the rival's takes. Unlike the times above, that holds on a busy
-// machine.
+// machine. Handlers ask for all their parameters, or for none.
 func BenchmarkGitHubRatio(b *testing.B) {
+	for _, rival := range routers[1:] {
+		b.Run("router="+rival.name+"/asked=all", func(b *testing.B) { byTurns(b, rival.make, all) })
+		b.Run("router="+rival.name+"/asked=none", func(b *testing.B) { byTurns(b, rival.make, none) })
+	}
+}
+
+func byTurns(b *testing.B, rival func(routes.Table, use) http.Handler, use use) {
 	table := routes.GitHub()
-	ours := routers[0].make(table)
+	handlers := [2]http.Handler{routers[0].make(table, use), rival(table, use)}
 	requests := [2][]*http.Request{examples(table), examples(table)}
 	w := httptest.NewRecorder()
-	for _, rival := range routers[1:] {
-		handlers := [2]http.Handler{ours, rival.make(table)}
-		b.Run("router="+rival.name, func(b *testing.B) {
-			var ratios []float64
-			for turn := 0; b.Loop(); turn++ {
-				var took [2]time.Duration
-				for _, i := range [2]int{turn % 2, 1 - turn%2} {
-					start := time.Now()
-					for _, r := range requests[i] {
-						handlers[i].ServeHTTP(w, r)
-					}
-					took[i] = time.Since(start)
-				}
-				ratios = append(ratios, float64(took[0])/float64(took[1]))
+	var ratios []float64
+	for turn := 0; b.Loop(); turn++ {
+		var took [2]time.Duration
+		for _, i := range [2]int{turn % 2, 1 - turn%2} {
+			start := time.Now()
+			for _, r := range requests[i] {
+				handlers[i].ServeHTTP(w, r)
 			}
-			slices.Sort(ratios)
-			b.ReportMetric(ratios[len(ratios)/2], "tare/"+rival.name)
-		})
+			took[i] = time.Since(start)
+		}
+		ratios = append(ratios, float64(took[0])/float64(took[1]))
 	}
+	slices.Sort(ratios)
+	b.ReportMetric(ratios[len(ratios)/2], "tare/rival")
 }
 
 func examples(t routes.Table) []*http.Request {

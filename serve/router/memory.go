@@ -32,7 +32,9 @@ func (m *memory) keep(r *http.Request, vs []string) []string {
 		if c != nil {
 			if end := int(c.used.Add(int64(len(vs)))); end <= len(c.values) {
 				kept := c.values[end-len(vs) : end : end]
-				copy(kept, vs)
+				for i := range kept {
+					kept[i] = vs[i]
+				}
 				return kept
 			}
 		}

@@ -95,7 +95,7 @@ type query struct {
 func (t *table) lookup(q query) *route {
 	var found *route
 	t.walk(q, func(tr *tree, w *walk, path string) bool {
-		found = w.from(tr.root, path, 0)
+		found = w.from(tr.root, path[1:], 0)
 		return found == nil
 	})
 	return found
@@ -211,7 +211,7 @@ func (t *table) refuse(q query) answer {
 // allowed adds to set the methods by which q's path matches a route.
 func (t *table) allowed(q query, set map[string]bool) {
 	t.walk(q, func(tr *tree, w *walk, path string) bool {
-		w.leaves(tr.root, path, func(l *leaf) {
+		w.leaves(tr.root, path[1:], func(l *leaf) {
 			for name := range l.allowed() {
 				set[name] = true
 			}

@@ -129,7 +129,7 @@ func (t *tree) match(w *walk, path string) *route {
 			return rt
 		}
 	}
-	return w.from(t.root, path, 0)
+	return w.from(t.root, path[1:], 0)
 }
 
 // miss returns what answers a request that no route matches as its path stands,

@@ -25,7 +25,7 @@ type route struct {
 // end in a slash. In a literal of a pattern, a slash and a percent sign are
 // stored percent-encoded, which tells a slash in a segment from one between two.
 type tree struct {
-	root   *node
+	root   *node // behind the first slash
 	static statics
 	deep   int // the most wildcards that a route has
 }
@@ -33,11 +33,11 @@ type tree struct {
 // node is a place in the tree. The byte that led to it is its parent's matter.
 type node struct {
 	tail string  // bytes that must follow
-	next []*node // by the byte behind them, counted from low; nil where there is none
+	low  byte    // the least byte that may follow these
+	next []*node // by that byte, counted from low; nil where there is none
 	any  *node   // behind a wildcard without a constraint
 	rest *rest   // the other wildcards; nil: none
 	leaf *leaf   // routes that end here
-	low  byte
 }
 
 // rest holds the wildcards that are rare.
@@ -139,7 +139,9 @@ func (t *tree) add(p *pattern, r *route) {
 	n := t.root
 	var path strings.Builder // bytes since the last wildcard
 	for i, s := range p.segments {
-		path.WriteByte('/')
+		if i > 0 {
+			path.WriteByte('/')
+		}
 		switch {
 		case s.kind == multi:
 			o := n.literal(path.String()).others()
@@ -165,7 +167,7 @@ func (t *tree) add(p *pattern, r *route) {
 	n.leaf.add(p.method, r)
 	t.deep = max(t.deep, p.wildcards())
 	if r.n == 0 {
-		t.static.add(path.String(), n.leaf)
+		t.static.add("/"+path.String(), n.leaf)
 	}
 }
 

@@ -61,7 +61,14 @@ func (w *walk) from(n *node, p string, k int) *route {
 			return nil
 		}
 		w.values[k] = p[:i]
-		n, p, k = n.any, p[i:], k+1
+		n, k = n.any, k+1
+		if i == len(p) {
+			return w.end(n, k)
+		}
+		if n.next == nil {
+			return nil
+		}
+		n, p = n.next[0], p[i+1:] // behind a wildcard there is nothing but a slash
 	}
 }
 
