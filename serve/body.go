@@ -196,6 +196,7 @@ func (b *body) drainLocked(limit int64) drained {
 	case b.wholeLocked():
 		b.c.k.r += int(b.left)
 		b.left, b.err = 0, io.EOF
+		b.c.bodyRead()
 		return drainedAll
 	case !b.chunked && limit > 0 && b.left >= limit:
 		return drainedNot

@@ -44,14 +44,15 @@ type conn struct {
 
 	severed atomic.Bool // closed by cut
 	greeted bool
-	gate    sync.Mutex // guards left against the sweep
+	gate    sync.Mutex // guards left against the sweep and watch
 	left    bool       // hijacked, or handed to another server
 	acked   uint64     // bytes of answers that the client had when the sweep last looked
 	failed  error      // of writing
 	k       *buffers
 	cur     atomic.Pointer[requestContext] // the request's, if it is followed
 	seat    seat
-	peek    *peeker // watches for the peer's going where nothing else can
+	peek    atomic.Pointer[peeker] // watches for the peer's going where nothing else can
+	unread  atomic.Bool            // there is a body that was not read to its end
 }
 
 // buffers is what a connection needs only while requests come.
@@ -120,7 +121,7 @@ func (c *conn) depart(how outcome) {
 		c.giveBack()
 		c.e.parking.hold(c) // from here on c is another goroutine's
 	case goLeft:
-		c.giveBack()
+		c.k = nil // whoever has the connection now commonly has the request, too
 	case goLinger:
 		c.linger()
 		c.end(http.StateClosed)
@@ -468,7 +469,7 @@ func (c *conn) giveBack() {
 	}
 	k.out, k.text = k.out[:0], k.text[:0]
 	clear(k.fields)
-	if c.e.s.Reuse && k.x != nil {
+	if c.e.s.Reuse && k.x != nil && !k.x.ctx.tied() {
 		k.x.forget()
 	} else {
 		k.x, k.inward = nil, nil // a handler may have kept them
@@ -478,11 +479,11 @@ func (c *conn) giveBack() {
 
 // give takes the connection out of the server's hands.
 func (c *conn) give() {
-	c.unpeek()
 	c.gate.Lock()
 	c.left = true
-	c.nc.SetDeadline(noDeadline)
 	c.gate.Unlock()
+	c.unpeek()
+	c.nc.SetDeadline(noDeadline)
 	c.e.parking.leave(c)
 	c.e.unlink(c)
 }

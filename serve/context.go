@@ -85,19 +85,33 @@ func (r *requestContext) AfterFunc(f func()) (stop func() bool) {
 // follow ties r to what may end it before its request does: the parent, and the
 // connection.
 func (r *requestContext) follow() {
-	r.mu.Lock()
-	first := r.drop == nil && r.err == nil
-	if first {
-		r.drop = func() bool { return true }
-		if r.Context.Done() != nil {
-			r.drop = context.AfterFunc(r.Context, func() { r.end(r.Context.Err()) })
-		}
+	if r.tie() {
+		return
 	}
-	r.mu.Unlock()
-	if first {
-		r.c.watch(r)
-	}
+	r.end(context.Canceled)
 }
+
+// tie does what follow does, and reports false if the connection's peer has
+// gone. It holds the lock all the while, as end does: a request that is over is
+// not tied any more, since its connection may be about another.
+func (r *requestContext) tie() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.drop != nil || r.err != nil {
+		return true
+	}
+	r.drop = func() bool { return true }
+	if r.Context.Done() != nil {
+		r.drop = context.AfterFunc(r.Context, func() { r.end(r.Context.Err()) })
+	}
+	return r.c.watch(r)
+}
+
+// tied reports, of a context that has ended, whether anything ever followed it.
+// Then it is not reused: what follows may look at it after the handler has
+// returned, though the handler keeps nothing (a timer of a derived context, a
+// connection of http.Transport).
+func (r *requestContext) tied() bool { return r.drop != nil }
 
 // end ends the context with err, the first time it is called.
 func (r *requestContext) end(err error) {

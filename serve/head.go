@@ -182,7 +182,7 @@ func (w *response) finishHead(p []byte) {
 	keep := w.c.e.s.keepAlive()
 	allowed := bodyAllowed(w.status)
 	var add extra
-	if w.done && !f.trailers && f.codingIs == "" && allowed && !f.hasLength && (!w.isHead || len(p) > 0) {
+	if w.done.Load() && !f.trailers && f.codingIs == "" && allowed && !f.hasLength && (!w.isHead || len(p) > 0) {
 		w.declared = int64(len(p))
 		add.length = true
 	}

@@ -110,8 +110,10 @@ func (c *conn) request(head []byte) error {
 	k := c.k
 	var text string
 	if c.e.s.Reuse {
-		if k.x == nil {
+		if k.x == nil || k.x.ctx.tied() {
 			k.x = new(exchange)
+		}
+		if k.inward == nil {
 			k.inward = make(http.Header, 16)
 		}
 		clear(k.inward)
@@ -177,6 +179,7 @@ func (c *conn) fillIn(x *exchange) error {
 // open readies the body for the request at hand.
 func (b *body) open(c *conn, x *exchange) {
 	h := &c.k.head
+	c.unread.Store(true)
 	b.c, b.w = c, &x.res
 	b.left, b.chunked = h.Length, h.Length < 0
 	b.chunks, b.rest, b.err, b.closed = http1.Chunks{}, nil, nil, false
@@ -217,6 +220,7 @@ func (c *conn) handle() outcome {
 		c.dispatch(w, &x.req)
 	}
 	if c.left {
+		x.body.finish()
 		x.ctx.end(context.Canceled)
 		return goLeft
 	}

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,9 +36,9 @@ type response struct {
 	is11       bool
 	wants10    bool // HTTP/1.0 that asks for keep-alive
 	wantsClose bool
-	decided    bool // WriteHeader was called
-	sent       bool // the head is complete
-	done       bool // the handler has returned
+	decided    bool        // WriteHeader was called
+	sent       bool        // the head is complete
+	done       atomic.Bool // the handler has returned
 	chunked    bool
 	close      bool // the connection ends after the answer
 	duplex     bool // the request's body is left alone
@@ -208,7 +209,7 @@ func (w *response) FlushError() error {
 // finish completes the answer once the handler has returned. It is written when
 // there is no further request in the buffer.
 func (w *response) finish() {
-	w.done = true
+	w.done.Store(true)
 	if !w.decided {
 		w.WriteHeader(http.StatusOK)
 	}
@@ -347,7 +348,7 @@ func (c *conn) copyFrom(to io.ReaderFrom, src io.Reader) (int64, error) {
 
 // Hijack hands the connection to the handler.
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	if w.over || w.done {
+	if w.over || w.done.Load() {
 		panic("serve: Hijack called after ServeHTTP finished")
 	}
 	if w.c.left {
@@ -369,7 +370,7 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 func (w *response) CloseNotify() <-chan bool {
 	gone := make(chan bool, 1)
 	w.x.ctx.AfterFunc(func() {
-		if !w.done {
+		if !w.done.Load() {
 			gone <- true
 		}
 	})

@@ -5,18 +5,24 @@ import (
 	"sync"
 )
 
-// watch has r end when the connection's peer goes. With a poller that costs one
-// system call a connection, however many requests ask.
-func (c *conn) watch(r *requestContext) {
+// watch has r end when the connection's peer goes, and reports false if it has
+// gone. With a poller that costs one system call a connection, however many
+// requests ask. r is not over; the connection may be the handler's by now, and
+// then nobody but the handler reads it.
+func (c *conn) watch(r *requestContext) bool {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	if c.left {
+		return true
+	}
 	c.cur.Store(r)
 	if c.severed.Load() {
-		c.gone()
-		return
+		return false
 	}
-	if c.e.parking.watch(c) {
-		return
+	if !c.e.parking.watch(c) {
+		c.peekIf()
 	}
-	c.peekIf(r)
+	return true
 }
 
 // gone ends the request at hand: the peer has closed or reset the connection.
@@ -39,23 +45,32 @@ type peeker struct {
 // bodyRead tells that the request's body has ended: from here on what comes is
 // a next request, and may be peeked at.
 func (c *conn) bodyRead() {
-	if r := c.cur.Load(); r != nil && c.peek != nil {
-		c.peekAt()
+	c.unread.Store(false)
+	p := c.peek.Load()
+	if p == nil || c.cur.Load() == nil {
+		return
+	}
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	if !c.left {
+		c.peekAt(p)
 	}
 }
 
-// peekIf begins to peek, at once if the request's body is not in the way.
-func (c *conn) peekIf(r *requestContext) {
-	if c.peek == nil {
-		c.peek = &peeker{}
+// peekIf begins to peek, at once if the request's body is not in the way; else
+// bodyRead does.
+func (c *conn) peekIf() {
+	p := c.peek.Load()
+	if p == nil {
+		p = &peeker{}
+		c.peek.Store(p)
 	}
-	if c.k.head.Length == 0 {
-		c.peekAt()
+	if !c.unread.Load() {
+		c.peekAt(p)
 	}
 }
 
-func (c *conn) peekAt() {
-	p := c.peek
+func (c *conn) peekAt(p *peeker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended != nil || p.n > 0 || c.k.r < c.k.w {
@@ -63,11 +78,10 @@ func (c *conn) peekAt() {
 	}
 	p.stopped = false
 	p.ended = make(chan struct{})
-	go c.peekOn(p.ended)
+	go c.peekOn(p, p.ended)
 }
 
-func (c *conn) peekOn(ended chan<- struct{}) {
-	p := c.peek
+func (c *conn) peekOn(p *peeker, ended chan<- struct{}) {
 	for {
 		n, err := c.nc.Read(p.b[:])
 		p.mu.Lock()
@@ -88,7 +102,7 @@ func (c *conn) peekOn(ended chan<- struct{}) {
 
 // unpeek ends peeking, and puts what it read into the buffer.
 func (c *conn) unpeek() {
-	p := c.peek
+	p := c.peek.Load()
 	if p == nil {
 		return
 	}
