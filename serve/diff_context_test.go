@@ -66,6 +66,22 @@ func TestDiffContext(t *testing.T) {
 			io.Copy(io.Discard, r.Body)
 			begun(wait)(j, w, r)
 		}},
+		{name: "client goes, body unread", talk: leave(post("hello")), handler: begun(wait)},
+		{name: "client goes, CloseNotify", talk: leave(request("/")), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			//lint:ignore SA1019 old middleware still asks for it
+			gone := w.(http.CloseNotifier).CloseNotify()
+			flushed("begun")(j, w, r)
+			j.note("gone %v", <-gone)
+		}},
+		{name: "client stays, CloseNotify", send: request("/1") + request("/2"), methods: "GET GET", keeps: true, handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			//lint:ignore SA1019 old middleware still asks for it
+			gone := w.(http.CloseNotifier).CloseNotify()
+			select {
+			case <-gone:
+				j.note("gone though the client stays")
+			default:
+			}
+		}},
 		{name: "client ends sending", talk: func(c *client) { c.send(request("/")); c.finish() }, handler: wait, by: []carriage{whole}},
 		{name: "ends with the request", keeps: true, send: request("/"), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
 			ctx := r.Context()

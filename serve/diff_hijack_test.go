@@ -23,6 +23,15 @@ func take(then func(*journal, net.Conn, *bufio.ReadWriter)) act {
 	}
 }
 
+// readsFour says that it is ready and reads four bytes, which nobody else may
+// take from it.
+func readsFour(j *journal, conn net.Conn, rw *bufio.ReadWriter) {
+	io.WriteString(conn, "ready")
+	buf := make([]byte, 4)
+	_, err := io.ReadFull(rw, buf)
+	j.note("%q %s", buf, class(err))
+}
+
 // TestDiffHijack compares what a hijacker gets and what is left to the server.
 func TestDiffHijack(t *testing.T) {
 	raw := func(_ *journal, conn net.Conn, _ *bufio.ReadWriter) { io.WriteString(conn, "raw bytes") }
@@ -111,6 +120,23 @@ func TestDiffHijack(t *testing.T) {
 				j.note("%s", class(conn.SetDeadline(time.Unix(1, 0))))
 				j.note("%s", class(second(conn.Read(make([]byte, 1)))))
 			})},
+		{name: "context asked for before", talk: func(c *client) { c.send(request("/")); c.until("ready"); c.send("more"); c.drain() },
+			handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+				done := r.Context().Done()
+				take(readsFour)(j, w, r)
+				select {
+				case <-done:
+					j.note("done in the handler")
+				default:
+				}
+			}},
+		{name: "context asked for afterwards", talk: func(c *client) { c.send(request("/")); c.until("ready"); c.send("more"); c.drain() },
+			handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+				take(func(j *journal, conn net.Conn, rw *bufio.ReadWriter) {
+					r.Context().Done()
+					readsFour(j, conn, rw)
+				})(j, w, r)
+			}},
 		{name: "connect", send: "CONNECT b:1 HTTP/1.1\r\nHost: b:1\r\n\r\ntunnel", handler: take(func(j *journal, conn net.Conn, rw *bufio.ReadWriter) {
 			buf := make([]byte, 6)
 			_, err := io.ReadFull(rw, buf)
