@@ -1,0 +1,144 @@
+package serve_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/serve"
+)
+
+// benched are the requests of the engine study, each with what is answered.
+var benched = []struct{ name, request, path string }{
+	{"get", "GET /small HTTP/1.1\r\nHost: localhost\r\n\r\n", "/small"},
+	{"json", "GET /json HTTP/1.1\r\nHost: localhost\r\n\r\n", "/json"},
+	{"64k", "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n", "/large"},
+	{"post", "POST /post HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1024\r\n\r\n" + strings.Repeat("x", 1024), "/post"},
+	{"browser", "GET /small HTTP/1.1\r\nHost: localhost\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36\r\n" +
+		"Accept: text/html,application/xhtml+xml\r\nAccept-Language: en-GB,en;q=0.9\r\nAccept-Encoding: gzip, deflate, br\r\n" +
+		"Connection: keep-alive\r\nCookie: session=0123456789abcdef\r\nReferer: http://localhost/\r\nCache-Control: max-age=0\r\n" +
+		"Upgrade-Insecure-Requests: 1\r\nSec-Fetch-Dest: document\r\nSec-Fetch-Mode: navigate\r\n\r\n", "/small"},
+}
+
+func benchHandler() http.Handler {
+	bodies := map[string][]byte{
+		"/small": []byte("pong\n"), "/json": bytes.Repeat([]byte("x"), 1024), "/large": bytes.Repeat([]byte("x"), 64<<10),
+	}
+	kind := []string{"text/plain"}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Content-Type"] = kind
+		if r.Method == http.MethodPost {
+			var b [1024]byte
+			n, err := io.ReadFull(r.Body, b[:])
+			if err != nil {
+				w.WriteHeader(http.StatusBadRequest)
+			}
+			w.Write(b[:n])
+			return
+		}
+		w.Write(bodies[r.URL.Path])
+	})
+}
+
+// BenchmarkServer answers one request after another on one connection, and 16 in
+// one piece. Ratios between servers, with the client's own part in both, come
+// from running them in turn: go test -bench Server -count 10.
+func BenchmarkServer(b *testing.B) {
+	for _, req := range benched {
+		for _, depth := range []int{1, 16} {
+			for _, srv := range []struct {
+				name string
+				new  func(h http.Handler) (func(net.Listener) error, func(context.Context) error)
+			}{
+				{"nethttp", func(h http.Handler) (func(net.Listener) error, func(context.Context) error) {
+					s := &http.Server{Handler: h}
+					return s.Serve, s.Shutdown
+				}},
+				{"serve", func(h http.Handler) (func(net.Listener) error, func(context.Context) error) {
+					s := &serve.Server{Handler: h}
+					return s.Serve, s.Shutdown
+				}},
+				{"reuse", func(h http.Handler) (func(net.Listener) error, func(context.Context) error) {
+					s := &serve.Server{Handler: h, Reuse: true}
+					return s.Serve, s.Shutdown
+				}},
+			} {
+				b.Run(fmt.Sprintf("request=%s/pipelined=%d/server=%s", req.name, depth, srv.name), func(b *testing.B) {
+					run, stop := srv.new(benchHandler())
+					benchServer(b, run, stop, strings.Repeat(req.request, depth), depth)
+				})
+			}
+		}
+	}
+}
+
+// benchServer sends batch and reads as many bytes as the first answer to it had.
+func benchServer(b *testing.B, run func(net.Listener) error, stop func(context.Context) error, batch string, depth int) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { run(l); close(ended) }()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() {
+		c.Close()
+		stop(context.Background())
+		<-ended
+	}()
+	out := []byte(batch)
+	size := answerSize(b, c, out, depth)
+	in := make([]byte, size)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.Write(out); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.ReadFull(c, in); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*depth), "ns/request")
+}
+
+// answerSize returns how many bytes the answers to a batch have.
+func answerSize(b *testing.B, c net.Conn, out []byte, depth int) int {
+	b.Helper()
+	if _, err := c.Write(out); err != nil {
+		b.Fatal(err)
+	}
+	var got bytes.Buffer
+	chunk := make([]byte, 256<<10)
+	for bytes.Count(got.Bytes(), []byte("HTTP/1.1 200 OK")) < depth || !complete(got.Bytes(), depth) {
+		n, err := c.Read(chunk)
+		if err != nil {
+			b.Fatal(err)
+		}
+		got.Write(chunk[:n])
+	}
+	return got.Len()
+}
+
+// complete reports whether the answers, all alike, have arrived.
+func complete(got []byte, depth int) bool {
+	head := bytes.Index(got, []byte("\r\n\r\n"))
+	if head < 0 {
+		return false
+	}
+	if bytes.Contains(got[:head], []byte("Transfer-Encoding: chunked")) {
+		return bytes.Count(got, []byte("\r\n0\r\n\r\n")) == depth
+	}
+	var length int
+	if i := bytes.Index(got, []byte("Content-Length: ")); i >= 0 {
+		fmt.Sscanf(string(got[i:]), "Content-Length: %d", &length)
+	}
+	return len(got) == depth*(head+4+length)
+}
