@@ -86,12 +86,15 @@ func newEngine(s *Server) *engine {
 }
 
 // accept serves what l accepts until l fails for good.
-func (e *engine) accept(base context.Context, l net.Listener) error {
+func (e *engine) accept(base context.Context, l *onceListener) error {
 	patience := backoff{e: e}
 	for {
 		nc, err := l.Accept()
 		if err != nil {
 			if e.s.closed.Load() {
+				if isTimeout(err) && l.pending() {
+					continue
+				}
 				return http.ErrServerClosed
 			}
 			if !temporary(err) {

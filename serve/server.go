@@ -333,6 +333,7 @@ func ServeTLS(l net.Listener, h http.Handler, certFile, keyFile string) error {
 type onceListener struct {
 	net.Listener
 	socket net.Listener // beneath TLS
+	until  atomic.Int64 // when the last connections must be accepted, Unix nanoseconds
 	once   sync.Once
 	err    error
 }

@@ -3,7 +3,10 @@ package serve
 import (
 	"context"
 	"net/http"
+	"syscall"
 	"time"
+
+	"github.com/tarehq/tare/serve/internal/sys"
 )
 
 // Shutdown ends the server without losing a request: it stops listening, answers
@@ -91,10 +94,38 @@ func (s *Server) stopListening(gently bool) (*engine, error) {
 	return e, err
 }
 
+// Closing a listener resets the connections that the kernel has completed and
+// nobody has accepted. So Accept is first told to time out, and goes on while
+// there are any, but not for ever: clients may come again as they are answered.
+const (
+	lastAccept  = 5 * time.Millisecond
+	lastAccepts = 250 * time.Millisecond
+)
+
 // stopsSoon has Accept fail after a moment, if the listener can do that.
 func (l *onceListener) stopsSoon() bool {
+	l.until.Store(time.Now().Add(lastAccepts).UnixNano())
+	return l.expire(lastAccept)
+}
+
+func (l *onceListener) expire(after time.Duration) bool {
 	t, ok := l.socket.(interface{ SetDeadline(time.Time) error })
-	return ok && t.SetDeadline(time.Now().Add(5*time.Millisecond)) == nil
+	return ok && t.SetDeadline(time.Now().Add(after)) == nil
+}
+
+// pending reports whether the listener has connections yet that Accept, whose
+// time was up, will return now.
+func (l *onceListener) pending() (yes bool) {
+	s, ok := l.socket.(syscall.Conn)
+	if !ok || time.Now().UnixNano() > l.until.Load() {
+		return false
+	}
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return false
+	}
+	raw.Control(func(fd uintptr) { yes = sys.Readable(fd) })
+	return yes && l.expire(lastAccept)
 }
 
 // empty returns a channel that is closed when there is no connection left.

@@ -374,6 +374,7 @@ func shutdownTakesBacklog(t *testing.T, config *tls.Config) {
 		t.Fatal(err)
 	}
 	s := &serve.Server{Handler: http.HandlerFunc(stateHandler), TLSConfig: config}
+	s.Limits.ShutdownGrace = 5 * time.Second // fifty handshakes take their time
 	done := make(chan error, 1)
 	var once sync.Once
 	s.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
