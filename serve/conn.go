@@ -38,6 +38,7 @@ type conn struct {
 	since   atomic.Int64 // when the phase began, by the engine's clock
 	began   atomic.Int64 // when the request began
 	late    atomic.Bool  // the sweep has ended writing
+	stirred atomic.Bool  // the sweep has set a write deadline for another reason
 	readBy  atomic.Int64 // the handler's own deadline, Unix nanoseconds, -1 none
 	writeBy atomic.Int64
 	in, out meter
@@ -47,7 +48,8 @@ type conn struct {
 	gate    sync.Mutex // guards left against the sweep and watch
 	left    bool       // hijacked, or handed to another server
 	acked   uint64     // bytes of answers that the client had when the sweep last looked
-	failed  error      // of writing
+	failed  error      // what ends the connection after the request at hand
+	torn    error      // of writing: nothing more is written, a part may be missing
 	k       *buffers
 	cur     atomic.Pointer[requestContext] // the request's, if it is followed
 	seat    seat
@@ -368,7 +370,7 @@ func (c *conn) put(p []byte) error {
 // flush writes what is to be written.
 func (c *conn) flush() error {
 	if len(c.k.out) == 0 {
-		return c.failed
+		return c.torn
 	}
 	err := c.write(c.k.out)
 	c.k.out = c.k.out[:0]
@@ -383,20 +385,23 @@ func (c *conn) sendNow(s string) error {
 
 // write writes all of p, within the limits.
 func (c *conn) write(p []byte) error {
-	for len(p) > 0 {
+	for len(p) > 0 && c.torn == nil {
 		n, err := c.transmit(p)
 		p = p[n:]
 		// TLS is of no more use once a write was cut short.
 		if err != nil && (c.tls != nil || !isTimeout(err) || !c.spuriousWrite()) {
+			c.torn = err
 			c.fail(err)
-			return err
 		}
 	}
-	return nil
+	return c.torn
 }
 
+// spuriousWrite reports whether a time-out is the sweep's, and outdated. One that
+// is not the sweep's is somebody's who holds the net.Conn.
 func (c *conn) spuriousWrite() bool {
-	if c.late.Load() && c.writeBy.Load() == 0 {
+	late := c.late.Load()
+	if late && c.writeBy.Load() == 0 || !late && !c.stirred.Load() {
 		return false
 	}
 	return c.spurious(&c.writeBy, c.nc.SetWriteDeadline, lapseWrite)

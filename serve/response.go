@@ -341,6 +341,7 @@ func (c *conn) copyFrom(to io.ReaderFrom, src io.Reader) (int64, error) {
 	n, err := to.ReadFrom(src)
 	c.out.end(c.e.clock.now(), int(n), &c.e.limits)
 	if err != nil {
+		c.torn = err
 		c.fail(err)
 	}
 	return n, err

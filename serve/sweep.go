@@ -199,6 +199,7 @@ func (c *conn) rouse(now int64) {
 		c.late.Store(true)
 		c.nc.SetWriteDeadline(longAgo)
 	case v == lapse && (c.out.waiting() || phase(c.phase.Load()) == phaseOpening):
+		c.stirred.Store(true)
 		c.nc.SetDeadline(longAgo) // it may be writing: an answer, or its part of a handshake
 	default:
 		c.nc.SetReadDeadline(longAgo)
