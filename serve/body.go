@@ -53,12 +53,18 @@ func (b *body) settle() {
 	b.mu.Unlock()
 }
 
-// Close has further reads fail. What is unread the server deals with when it
-// answers.
+// Close has further reads fail. As net/http's, it reads what is left if that is
+// little and the connection goes on after it, or there may be trailers.
 func (b *body) Close() error {
 	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil
+	}
 	b.closed = true
-	b.mu.Unlock()
+	if b.err == nil && !b.expecting && (b.chunked || !b.w.wantsClose) {
+		b.drainLocked(b.c.e.limits.drain)
+	}
 	return nil
 }
 
@@ -180,6 +186,9 @@ const (
 func (b *body) drain(limit int64) drained {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.closed && b.err == nil && !b.wholeLocked() {
+		return drainedBad // Close has read as much as there is patience for
+	}
 	how := b.drainLocked(limit)
 	if how == drainedAll {
 		b.closed = true // a handler that reads on is told, as by net/http
