@@ -36,6 +36,7 @@ type engine struct {
 	first   *conn // oldest; linked by conn.next
 	last    *conn
 	open    int
+	accepts int                // listeners that are accepted from
 	from    map[netip.Addr]int // connections by address, if limited
 	drained chan struct{}      // closed when open is 0 and Shutdown waits
 	freed   chan struct{}      // told when a connection ends
@@ -87,6 +88,10 @@ func newEngine(s *Server) *engine {
 
 // accept serves what l accepts until l fails for good.
 func (e *engine) accept(base context.Context, l *onceListener) error {
+	e.mu.Lock()
+	e.accepts++
+	e.mu.Unlock()
+	defer e.leave()
 	patience := backoff{e: e}
 	for {
 		nc, err := l.Accept()
@@ -198,13 +203,33 @@ func (e *engine) unlink(c *conn) {
 			delete(e.from, c.addr)
 		}
 	}
-	if e.open--; e.open == 0 && e.drained != nil {
-		close(e.drained)
-		e.drained = nil
+	if e.open--; e.open == 0 {
+		e.clock.stopLocked()
+		if e.drained != nil {
+			close(e.drained)
+			e.drained = nil
+		}
+		e.restLocked()
 	}
 	select {
 	case e.freed <- struct{}{}:
 	default:
+	}
+}
+
+// leave notes that a listener is done with.
+func (e *engine) leave() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.accepts--
+	e.restLocked()
+}
+
+// restLocked leaves no goroutine behind where there is neither a listener nor a
+// connection: nobody need call Close on a server whose listener has failed.
+func (e *engine) restLocked() {
+	if e.open == 0 && e.accepts == 0 {
+		e.parking.rest()
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
-	"sync"
 )
 
 // handover passes connections to the standard library's server, which speaks
@@ -14,15 +13,11 @@ import (
 type handover struct {
 	e      *engine
 	server *http.Server
-	once   sync.Once
-	queue  chan net.Conn
-	closed chan struct{}
-	ctxs   sync.Map // net.Conn → context.Context
 }
 
 func newHandover(e *engine) *handover {
 	s := e.s
-	h := &handover{e: e, queue: make(chan net.Conn), closed: make(chan struct{})}
+	h := &handover{e: e}
 	protos := e.protos
 	h.server = &http.Server{
 		Addr: s.Addr, Handler: e.handler, DisableGeneralOptionsHandler: s.DisableGeneralOptionsHandler,
@@ -31,18 +26,13 @@ func newHandover(e *engine) *handover {
 		WriteTimeout: e.limits.write, IdleTimeout: e.limits.idle,
 		MaxHeaderBytes: e.limits.headerBytes, TLSNextProto: s.TLSNextProto,
 		ErrorLog: s.ErrorLog, HTTP2: s.HTTP2, Protocols: &protos,
-		ConnContext: h.context, ConnState: h.state,
+		BaseContext: handedContext, ConnState: h.state,
 	}
 	return h
 }
 
-// context gives a connection the context that it came with.
-func (h *handover) context(ctx context.Context, nc net.Conn) context.Context {
-	if own, ok := h.ctxs.LoadAndDelete(nc); ok {
-		return own.(context.Context)
-	}
-	return ctx
-}
+// handedContext gives a connection the context that it came with.
+func handedContext(l net.Listener) context.Context { return l.(*handedListener).ctx }
 
 // state passes changes of state on, but for the first: it was told of before.
 func (h *handover) state(nc net.Conn, s http.ConnState) {
@@ -57,39 +47,28 @@ func (h *handover) state(nc net.Conn, s http.ConnState) {
 
 // take hands nc over. It reports false if there is nobody to take it.
 func (h *handover) take(ctx context.Context, nc net.Conn) bool {
-	h.once.Do(func() { go h.server.Serve(h) })
-	h.ctxs.Store(nc, ctx)
-	select {
-	case h.queue <- nc:
-		return true
-	case <-h.closed:
-		h.ctxs.Delete(nc)
-		return false
-	}
+	l := &handedListener{nc: nc, ctx: ctx}
+	h.server.Serve(l) // returns at once: the connection is served in a goroutine of its own
+	return l.nc == nil
 }
 
-// Accept, Close and Addr make h the listener of its server.
-func (h *handover) Accept() (net.Conn, error) {
-	select {
-	case nc := <-h.queue:
-		return nc, nil
-	case <-h.closed:
+// handedListener accepts the one connection that is handed over.
+type handedListener struct {
+	nc  net.Conn
+	ctx context.Context
+}
+
+func (l *handedListener) Accept() (net.Conn, error) {
+	if l.nc == nil {
 		return nil, net.ErrClosed
 	}
+	nc := l.nc
+	l.nc = nil
+	return nc, nil
 }
 
-func (h *handover) Close() error {
-	h.e.mu.Lock()
-	defer h.e.mu.Unlock()
-	select {
-	case <-h.closed:
-	default:
-		close(h.closed)
-	}
-	return nil
-}
-
-func (h *handover) Addr() net.Addr { return handedAddr{} }
+func (l *handedListener) Close() error   { return nil }
+func (l *handedListener) Addr() net.Addr { return handedAddr{} }
 
 type handedAddr struct{}
 

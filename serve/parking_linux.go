@@ -158,6 +158,17 @@ func (p *parking) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.failed = true
+	p.restLocked()
+}
+
+// rest ends the goroutine until there is something to hold again.
+func (p *parking) rest() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.restLocked()
+}
+
+func (p *parking) restLocked() {
 	if p.poller != nil {
 		p.poller.Close()
 		p.poller = nil

@@ -16,4 +16,5 @@ func (p *parking) end(*conn) bool   { return false }
 func (p *parking) lapse(*conn, int64) bool { return false }
 
 func (p *parking) leave(*conn) {}
+func (p *parking) rest()       {}
 func (p *parking) close()      {}

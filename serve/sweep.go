@@ -18,7 +18,7 @@ type clock struct {
 	zero  time.Time
 	sec   int64
 	tick  time.Duration // fixed
-	going bool          // guarded by engine.mu
+	stop  chan struct{} // closed to end the goroutine, nil while there is none; guarded by engine.mu
 }
 
 // now returns the time as of the last tick, in nanoseconds.
@@ -38,25 +38,35 @@ func (k *clock) set(now time.Time) {
 
 // startLocked has the clock go on while there are connections.
 func (k *clock) startLocked(e *engine) {
-	if k.going {
+	if k.stop != nil {
 		return
 	}
-	k.going = true
+	k.stop = make(chan struct{})
 	k.set(time.Now())
-	go k.run(e)
+	go k.run(e, k.stop)
 }
 
-func (k *clock) run(e *engine) {
+func (k *clock) stopLocked() {
+	close(k.stop)
+	k.stop = nil
+}
+
+func (k *clock) run(e *engine, stop chan struct{}) {
+	ticker := time.NewTicker(k.tick)
+	defer ticker.Stop()
 	var due []*conn
 	for {
-		time.Sleep(k.tick)
-		k.set(time.Now())
+		select {
+		case <-stop:
+			return
+		case <-ticker.C:
+		}
 		e.mu.Lock()
-		if e.open == 0 {
-			k.going = false
+		if k.stop != stop { // another goroutine may have taken over
 			e.mu.Unlock()
 			return
 		}
+		k.set(time.Now())
 		now := k.now()
 		for c := e.first; c != nil; c = c.next {
 			if c.due(now) != carryOn {
