@@ -80,6 +80,7 @@ func newEngine(s *Server) *engine {
 	e.exchanges.New = func() any { return newBuffers() }
 	e.handed = newHandover(e)
 	e.shadow = e.handed.server
+	e.shadow.SetKeepAlivesEnabled(!s.muted.Load())
 	e.parking = newParking(e)
 	e.clock.tick = e.limits.tick()
 	e.clock.set(time.Now())

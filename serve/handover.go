@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"log"
 	"net"
 	"net/http"
 )
@@ -25,10 +26,19 @@ func newHandover(e *engine) *handover {
 		ReadTimeout: e.limits.read, ReadHeaderTimeout: e.limits.header,
 		WriteTimeout: e.limits.write, IdleTimeout: e.limits.idle,
 		MaxHeaderBytes: e.limits.headerBytes, TLSNextProto: s.TLSNextProto,
-		ErrorLog: s.ErrorLog, HTTP2: s.HTTP2, Protocols: &protos,
+		ErrorLog: log.New(logWriter{s}, "", 0), HTTP2: s.HTTP2, Protocols: &protos,
 		BaseContext: handedContext, ConnState: h.state,
 	}
 	return h
+}
+
+// logWriter has the other server log where this one does, which may be changed
+// while it serves.
+type logWriter struct{ s *Server }
+
+func (w logWriter) Write(line []byte) (int, error) {
+	w.s.logf("%s", line)
+	return len(line), nil
 }
 
 // handedContext gives a connection the context that it came with.

@@ -177,8 +177,16 @@ func (s *Server) protocols() http.Protocols {
 	var p http.Protocols
 	p.SetHTTP1(true)
 	_, own := s.TLSNextProto["h2"]
-	p.SetHTTP2(s.TLSNextProto == nil || own)
+	p.SetHTTP2(own || s.TLSNextProto == nil && standardHTTP2())
 	return p
+}
+
+// standardHTTP2 reports whether http.Server would serve HTTP/2 of itself, which
+// GODEBUG=http2server=0 keeps it from.
+func standardHTTP2() bool {
+	var s http.Server
+	s.Serve(&handedListener{})
+	return s.TLSNextProto["h2"] != nil
 }
 
 func (s *Server) logf(format string, args ...any) {
@@ -196,7 +204,12 @@ func (s *Server) keepAlive() bool { return !s.closed.Load() && !s.muted.Load() }
 // they are by default. Switching it off closes idle connections after
 // Limits.ShutdownGrace.
 func (s *Server) SetKeepAlivesEnabled(v bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.muted.Store(!v)
+	if s.engine != nil {
+		s.engine.shadow.SetKeepAlivesEnabled(v)
+	}
 }
 
 // ListenAndServe listens on Addr and serves. It returns when the server fails,
