@@ -59,6 +59,9 @@ func (c *conn) parse() (bool, error) {
 	if len(b) == 0 {
 		return false, nil
 	}
+	if b[0] == tlsRecord && c.tls == nil {
+		return false, errTLS
+	}
 	n := http1.End(b, k.seen)
 	if n == 0 && len(b) <= c.e.limits.headerBytes {
 		k.seen = len(b)
@@ -100,6 +103,12 @@ func (c *conn) active() {
 		c.setState(http.StateActive)
 	}
 }
+
+// tlsRecord is the first byte of a TLS handshake. A client that takes this for a
+// TLS port would wait for an answer, and get none until it gives up.
+const tlsRecord = 0x16
+
+var errTLS = &http1.Error{Status: http.StatusBadRequest, Reason: "TLS where HTTP is spoken"}
 
 // errPreface refuses HTTP/2 where it is not served.
 var errPreface = &http1.Error{Status: http.StatusHTTPVersionNotSupported, Reason: "HTTP/2 is not served here"}
