@@ -1,0 +1,44 @@
+//go:build race
+
+package sys
+
+import (
+	"errors"
+	"syscall"
+)
+
+// The race detector takes what one goroutine writes to a socket and another
+// reads from one for an order between the two, as it is: a test may set a
+// variable, send a request and have the handler read it. It is told by package
+// syscall, so that under it reading and writing go that way.
+
+// Read is as without the race detector.
+func Read(fd uintptr, p []byte) (int, syscall.Errno) {
+	n, err := syscall.Read(int(fd), p)
+	return max(n, 0), errnoOf(err)
+}
+
+// Write is as without the race detector.
+func Write(fd uintptr, p []byte) (int, syscall.Errno) {
+	n, err := syscall.Write(int(fd), p)
+	return max(n, 0), errnoOf(err)
+}
+
+// Write2 is as without the race detector, but for making two calls.
+func Write2(fd uintptr, p, q []byte) (int, syscall.Errno) {
+	n, errno := Write(fd, p)
+	if errno != 0 || n < len(p) {
+		return n, errno
+	}
+	m, errno := Write(fd, q)
+	if errno != 0 {
+		return n, 0 // the caller comes again with the rest, and learns of it then
+	}
+	return n + m, 0
+}
+
+func errnoOf(err error) syscall.Errno {
+	var errno syscall.Errno
+	errors.As(err, &errno)
+	return errno
+}
