@@ -1,6 +1,6 @@
-// Command layers answers behind any number of layers, nested by hand as
-// services of the standard library do or by serve/chain, on one server or
-// another. Package plan says which layers.
+// Command layers answers behind any number of layers on one server or another:
+// nested by hand behind http.ServeMux, as services of the standard library do, or
+// by serve/chain behind serve/router. Package plan says which layers.
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 	"github.com/tarehq/tare/arms/arm"
 	"github.com/tarehq/tare/arms/layers/plan"
 	"github.com/tarehq/tare/arms/serve/engines"
+	"github.com/tarehq/tare/serve/router"
 )
 
 func main() {
@@ -34,13 +35,20 @@ type layering struct {
 	find                func(*http.Request) // looks up what the layers keep
 }
 
+// muxer is either router.
+type muxer interface {
+	http.Handler
+	Handle(pattern string, h http.Handler)
+}
+
 func handler(by string, depth plan.Depth) (http.Handler, error) {
 	var l layering
+	var mux muxer
 	switch users := plan.Users(depth); by {
 	case "nested":
-		l = newNested(users)
+		l, mux = newNested(users), http.NewServeMux()
 	case "chain":
-		l = newChained(users)
+		l, mux = newChained(users), new(router.Router)
 	default:
 		return nil, fmt.Errorf("layers by %q: want nested or chain", by)
 	}
@@ -50,7 +58,6 @@ func handler(by string, depth plan.Depth) (http.Handler, error) {
 		l.find(r)
 		answer.Write(w)
 	})
-	mux := http.NewServeMux()
 	mux.Handle("GET "+plan.Noop, l.wrap(plain, l.noop))
 	mux.Handle("GET "+plan.Value, l.wrap(finding, l.value))
 	mux.Handle("GET "+plan.Record, l.wrap(plain, l.record))

@@ -88,10 +88,16 @@ func (k *Key[T]) Set(r *http.Request, v T) bool {
 // chain, a copy of it whose context carries the value anywhere else. It is for
 // middlewares that are used in chains and without.
 func (k *Key[T]) With(r *http.Request, v T) *http.Request {
-	if s := nearest(r.Context()); s != nil {
-		k.put(s, v)
-		return r
+	s := nearest(r.Context())
+	if s == nil {
+		return k.withContext(r, v)
 	}
+	k.put(s, v)
+	return r
+}
+
+// withContext returns a copy of the request whose context carries the value.
+func (k *Key[T]) withContext(r *http.Request, v T) *http.Request {
 	var key any = k
 	if k.odd&aliased != 0 {
 		key = k.alias
@@ -129,29 +135,25 @@ func (k *Key[T]) search(ctx context.Context) (T, bool) {
 }
 
 func (k *Key[T]) put(s *State, v T) {
-	if k.odd != 0 || s.n.Load() >= inline {
-		k.putSlowly(s, v)
-		return
+	i := uint32(inline)
+	if k.odd == 0 {
+		i = s.begin()
 	}
-	i := s.n.Add(1) - 1
 	if i >= inline {
 		k.putSlowly(s, v)
 		return
 	}
-	cell := &s.few[i]
-	cell.key, cell.val = &k.meta, v
+	s.few[i] = value{&k.meta, v}
 	s.ready.Or(1 << i)
 }
 
 // putSlowly puts a value that is unusual or comes when few is full.
 func (k *Key[T]) putSlowly(s *State, v T) {
 	s.odd.Or(k.odd)
-	if s.n.Load() < inline {
-		if i := s.n.Add(1) - 1; i < inline {
-			k.fill(&s.few[i], v)
-			s.ready.Or(1 << i)
-			return
-		}
+	if i := s.begin(); i < inline {
+		k.fill(&s.few[i], v)
+		s.ready.Or(1 << i)
+		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,7 +22,9 @@ const inline = 12
 //
 // The first values are appended without a lock and never changed; the newest of
 // a key counts. So a layer that timed out may still set one while a layer
-// outside looks.
+// outside looks. A mutex around a list that is searched first does the same, and
+// makes a value cost 1.9 times as much (BenchmarkLayers, kind=value less
+// kind=noop at depth=10).
 type State struct {
 	rec bare
 
@@ -57,6 +59,14 @@ func (s *State) Reset() {
 	s.more = s.more[:0]
 	s.n.Store(0)
 	s.ready.Store(0)
+}
+
+// begin returns the index in few of a place for one more value, or one past few.
+func (s *State) begin() uint32 {
+	if s.n.Load() >= inline {
+		return inline
+	}
+	return s.n.Add(1) - 1
 }
 
 // empty drops the values but keeps boxes, made zero.
@@ -193,7 +203,7 @@ func direct(ctx context.Context) *State {
 // nearest returns the state of ctx or of the nearest context that it derives
 // from, nil if there is none.
 func nearest(ctx context.Context) *State {
-	if c, ok := ctx.(slotted); ok { // direct, once more: calling it costs a third
+	if c, ok := ctx.(slotted); ok { // direct, once more: calling it makes a value cost 1.2 times as much (BenchmarkLayers)
 		if slot := c.ChainSlot(); slot != nil {
 			if s, ok := (*slot).(*State); ok {
 				return s
