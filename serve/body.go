@@ -190,7 +190,7 @@ func (b *body) drain(limit int64) drained {
 		return drainedBad // Close has read as much as there is patience for
 	}
 	how := b.drainLocked(limit)
-	if how == drainedAll {
+	if how == drainedAll && !b.promised {
 		b.closed = true // a handler that reads on is told, as by net/http
 	}
 	return how

@@ -85,7 +85,8 @@ func (w *response) complain(what string) {
 	frames := runtime.CallersFrames(pc[:runtime.Callers(2, pc)])
 	for {
 		frame, more := frames.Next()
-		if !strings.Contains(frame.Function, "tare/serve.(*response)") || !more {
+		ours := strings.Contains(frame.Function, "tare/serve.(*response)") || strings.HasPrefix(frame.Function, "net/http.")
+		if !ours || !more {
 			w.c.e.s.logf("%s from %s (%s:%d)", what, frame.Function, path.Base(frame.File), frame.Line)
 			return
 		}
