@@ -159,6 +159,10 @@ func signedAnswers() []exchange {
 		{name: "keep-alive-claim disabled", row: "keep-alive-claim", send: keep, before: func(s server) { s.SetKeepAlivesEnabled(false) }, want: "seen", wantNot: "Connection: keep-alive"},
 		{name: "keep-alive-claim coding", row: "keep-alive-claim", send: keep, handler: with(writes("hello"), "Content-Length", "5", "Transfer-Encoding", "chunked"), want: "hello", wantNot: "Connection: keep-alive"},
 		{name: "chunk-bounds", row: "chunk-bounds", send: request("/"), handler: flushed(strings.Repeat("a", 10<<10)), want: "\r\n2800\r\naaa"},
+		{name: "abort-partial", row: "abort-partial", send: "GET / HTTP/1.0\r\n\r\n", by: []carriage{whole}, wantNot: strings.Repeat("a", 1000), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			io.Copy(w, io.LimitReader(strings.NewReader(strings.Repeat("a", 1000)), 1000))
+			panic(http.ErrAbortHandler)
+		}},
 		{name: "flush-after-hijack", row: "flush-after-hijack", send: request("/"), want: "flush " + http.ErrHijacked.Error(), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
 			conn, _, err := http.NewResponseController(w).Hijack()
 			j.note("hijack %s", class(err))
