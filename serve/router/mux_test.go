@@ -57,9 +57,14 @@ func try(h handlers, pattern string) (err error) {
 
 func ask(h handlers, r *http.Request) seen {
 	_, asked := h.Handler(r)
+	w := answer(h, r)
+	return seen{w.Code, w.Header().Get("Location"), w.Header().Get("Allow"), w.Body.String(), r.Pattern, asked}
+}
+
+func answer(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	return seen{w.Code, w.Header().Get("Location"), w.Header().Get("Allow"), w.Body.String(), r.Pattern, asked}
+	return w
 }
 
 // request makes a request as a server would, or nil if the target is not valid.

@@ -30,7 +30,7 @@ func anything(c *constraint) *syntax.Prog {
 	}
 	return &syntax.Prog{Start: 0, Inst: []syntax.Inst{
 		{Op: syntax.InstAlt, Out: 1, Arg: 2},
-		{Op: syntax.InstRuneAny, Out: 0},
+		{Op: syntax.InstRuneAny, Out: 0, Rune: []rune{0, unicode.MaxRune}},
 		{Op: syntax.InstMatch},
 	}}
 }

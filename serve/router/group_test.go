@@ -1,0 +1,171 @@
+package router_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/serve/router"
+)
+
+// tag returns a middleware that puts its name into the header Through.
+func tag(name string) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Add("Through", name)
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// patterns returns those of all routes.
+func patterns(rt *router.Router) []string {
+	var ps []string
+	for r := range rt.Routes() {
+		ps = append(ps, r.Pattern)
+	}
+	return ps
+}
+
+func TestGroupPatterns(t *testing.T) {
+	tests := []struct{ prefix, pattern, want string }{
+		{"/api", "GET /users", "GET /api/users"},
+		{"/api", "/users/", "/api/users/"},
+		{"/api", "GET /{$}", "GET /api/{$}"},
+		{"/api", "GET \t/x", "GET /api/x"},
+		{"/api", "", "/api"},
+		{"/api", "GET", "GET /api"},
+		{"/api", "h.com/x", "h.com/api/x"},
+		{"h.com/api", "GET /x", "GET h.com/api/x"},
+		{"h.com/", "/x", "h.com/x"},
+		{"/", "GET /x", "GET /x"},
+		{"", "GET h.com/x", "GET h.com/x"},
+		{"/t/{x}", "/{y:int}/{r...}", "/t/{x}/{y:int}/{r...}"},
+	}
+	for _, tt := range tests {
+		rt := new(router.Router)
+		rt.Group(tt.prefix).Handle(tt.pattern, show(tt.want))
+		if got := patterns(rt); len(got) != 1 || got[0] != tt.want {
+			t.Errorf("%q in %q: got %q, want %q", tt.pattern, tt.prefix, got, tt.want)
+		}
+	}
+}
+
+func TestGroupRefuses(t *testing.T) {
+	ok := show("")
+	tests := []struct {
+		why, want string
+		do        func(rt *router.Router)
+	}{
+		{"prefix without slash", "no / where", func(rt *router.Router) { rt.Group("api") }},
+		{"prefix with method", "has a method", func(rt *router.Router) { rt.Group("GET /api") }},
+		{"prefix with last slash", "ends in /", func(rt *router.Router) { rt.Group("/api/") }},
+		{"prefix with end", "ends in /{$}", func(rt *router.Router) { rt.Group("/api/{$}") }},
+		{"prefix with multi", "ends in /{r...}", func(rt *router.Router) { rt.Group("/api/{r...}") }},
+		{"two hosts", "has a host, and so has", func(rt *router.Router) { rt.Group("a.com/x").Handle("b.com/y", ok) }},
+		{"no path", "has no path", func(rt *router.Router) { rt.Group("a.com/").Handle("GET", ok) }},
+		{"name twice", `"x" is there twice`, func(rt *router.Router) { rt.Group("/{x}").Handle("/{x}", ok) }},
+		{"nil handler", "handler is nil", func(rt *router.Router) { rt.Group("/a", tag("m")).Handle("/b", nil) }},
+		{"nil function", "handler is nil", func(rt *router.Router) { rt.HandleFunc("/b", nil) }},
+		{"conflict by mount", "conflicts with", func(rt *router.Router) {
+			sub := new(router.Router)
+			sub.Handle("/{x}", ok)
+			rt.Handle("/a/{y}", ok)
+			rt.Mount("/a", sub)
+		}},
+		{"name of a route twice", `the name "n" is that of "/a"`, func(rt *router.Router) {
+			for _, pattern := range []string{"/a", "/b"} {
+				if err := rt.Add(router.Route{Pattern: pattern, Handler: ok, Name: "n"}); err != nil {
+					panic(err)
+				}
+			}
+		}},
+	}
+	for _, tt := range tests {
+		got := func() (p any) {
+			defer func() { p = recover() }()
+			tt.do(new(router.Router))
+			return nil
+		}()
+		if err, ok := got.(error); !ok || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got panic %v, want an error with %q", tt.why, got, tt.want)
+		}
+	}
+}
+
+func TestMiddlewares(t *testing.T) {
+	rt := new(router.Router)
+	api := rt.Group("/api", tag("a"), tag("b"))
+	api.Handle("/plain", show("plain"))
+	api.Group("/in", tag("c")).Handle("/x", show("in"))
+	api.Group("", tag("d")).Handle("/y", show("same prefix"))
+	sub := new(router.Router)
+	sub.Group("/s", tag("e")).Handle("/z", show("sub"))
+	api.Mount("/m", sub)
+	sub.Handle("/late", show("late"))
+
+	for path, want := range map[string]string{
+		"/api/plain": "a b", "/api/in/x": "a b c", "/api/y": "a b d", "/api/m/s/z": "a b e", "/api/m/late": "",
+	} {
+		r := request("GET", "h.com", path)
+		w := answer(rt, r)
+		if got := strings.Join(w.Header().Values("Through"), " "); got != want {
+			t.Errorf("%s: went through %q, want %q", path, got, want)
+		}
+		if wantStatus := map[bool]int{true: 200, false: 404}[want != ""]; w.Code != wantStatus {
+			t.Errorf("%s: got status %d, want %d", path, w.Code, wantStatus)
+		}
+	}
+}
+
+// TestMiddlewaresAreCalledOnce counts how often they are applied.
+func TestMiddlewaresAreCalledOnce(t *testing.T) {
+	rt, calls := new(router.Router), 0
+	g := rt.Group("", func(next http.Handler) http.Handler { calls++; return next })
+	g.Handle("/a", show("a"))
+	g.Handle("/b", show("b"))
+	for range 3 {
+		answer(rt, request("GET", "", "/a"))
+	}
+	if calls != 2 {
+		t.Errorf("got %d calls, want one for each of 2 routes", calls)
+	}
+}
+
+func TestMountKeepsValues(t *testing.T) {
+	sub := new(router.Router)
+	sub.Handle("GET /{y}/{r...}", show("sub"))
+	rt := new(router.Router)
+	rt.Mount("/t/{x}", sub)
+	got := ask(rt, request("GET", "", "/t/1/2/3/4"))
+	want := `handler sub, pattern GET /t/{x}/{y}/{r...}, x="1", y="2", z="", r="3/4"`
+	if got.body != want {
+		t.Errorf("got %s, want %s", got.body, want)
+	}
+}
+
+func TestRoutes(t *testing.T) {
+	rt := new(router.Router)
+	rt.Handle("GET /b", show("b"))
+	if err := rt.Add(router.Route{Pattern: "/a", Name: "first", Handler: show("a"), Location: "table.txt:7"}); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for r := range rt.Routes() {
+		got = append(got, fmt.Sprint(r.Pattern, " ", r.Name, " ", r.Location[strings.LastIndexByte(r.Location, '/')+1:]))
+		if r.Handler == nil {
+			t.Errorf("%s: got no handler", r.Pattern)
+		}
+	}
+	if len(got) != 2 || !strings.HasPrefix(got[0], "GET /b  group_test.go:") || got[1] != "/a first table.txt:7" {
+		t.Errorf("got %q, want GET /b at this file, then /a first table.txt:7", got)
+	}
+	for range rt.Routes() {
+		break // must not go on
+	}
+	if !slices.Equal(patterns(rt), []string{"GET /b", "/a"}) {
+		t.Errorf("got %q", patterns(rt))
+	}
+}
