@@ -1,5 +1,11 @@
 package serve_test
 
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
 // suiteDifference is an edit of one of Go's tests where serve answers otherwise
 // on purpose: the rest of the test is run, and what serve does instead is
 // checked. http.Server is held to Go's own lines.
@@ -61,4 +67,29 @@ var suiteDifferences = []suiteDifference{
 		old: "Unsupported transfer encoding",
 		new: "400 Bad Request: Transfer-Encoding does not end with chunked",
 	}, "the same: the reason is told"},
+}
+
+// TestGoSuiteDocs has docs/conformance.md list what is changed and what is not
+// run.
+func TestGoSuiteDocs(t *testing.T) {
+	page, err := os.ReadFile("../docs/conformance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range suiteDifferences {
+		row := "| `" + d.function + "` | " + d.why + " |"
+		if !strings.Contains(string(page), row) {
+			t.Errorf("docs/conformance.md has no row\n%s", row)
+		}
+	}
+	rows, err := readSuiteSkips("testdata/gosuite/skips.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		family, _, _ := strings.Cut(row.test, "_Serve_")
+		if row.kind == "difference" && !strings.Contains(string(page), "`"+family) {
+			t.Errorf("docs/conformance.md says nothing of %s", row.test)
+		}
+	}
 }
