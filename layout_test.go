@@ -37,6 +37,8 @@ var arrows = map[string][]string{
 	"studies":          {"lab/study"},
 	"cost":             {},
 	"cost/pprof":       {"cost"},
+	"cost/flame":       {"cost", "stats/unit"},
+	"cost/page":        {"cost", "cost/flame", "stats/unit"},
 	"serve":            {"serve/..."},
 	"arms":             {"arms/...", "serve/..."},
 	"cmd":              {"..."},

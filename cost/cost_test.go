@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tarehq/tare/cost"
 )
@@ -175,4 +176,55 @@ func ExampleTable() {
 		}
 	}
 	// Output: auth.Auth auth/auth.go:20 alloc 1200
+}
+
+// TestBill checks that a bill adds up, divides by what there is to divide by, and
+// leaves out nobody who allocates but was never seen to run.
+func TestBill(t *testing.T) {
+	cpu := []cost.Stack{
+		stack(600, "runtime.goexit", conn, server, call, auth, call, users),
+		stack(300, "runtime.goexit", conn, server, call, auth),
+		stack(100, "runtime.goexit", "runtime.gcBgMarkWorker"),
+	}
+	allocs := []cost.Stack{
+		stack(3000, "runtime.goexit", conn, server, call, auth, "runtime.mallocgc"),
+		stack(1000, "runtime.goexit", conn, "net/http.(*conn).readRequest", "runtime.mallocgc"),
+	}
+	for _, tc := range []struct {
+		w   cost.Window
+		by  float64
+		per string
+	}{
+		{cost.Window{Duration: 2 * time.Second, Requests: 10}, 10, "request"},
+		{cost.Window{Duration: 2 * time.Second}, 2, "second"},
+		{cost.Window{}, 1, "profile"},
+	} {
+		b := cost.NewBill(cpu, allocs, tc.w)
+		var self, bytes, gc float64
+		owners := map[string]cost.Item{}
+		for _, it := range b.Items {
+			self, bytes, gc = self+it.Self, bytes+it.Bytes, gc+it.GC
+			owners[it.Owner] = it
+		}
+		if b.Per != tc.per || b.CPU != 1000/tc.by || self != b.CPU || b.Bytes != 4000/tc.by || bytes != b.Bytes || gc != 100/tc.by {
+			t.Errorf("window %+v: per %s, CPU %g, selves %g, bytes %g, items' %g, shares of the collector %g", tc.w, b.Per, b.CPU, self, b.Bytes, bytes, gc)
+		}
+		if it := owners["auth.Auth"]; it.Kind != "middleware" || it.Self != 300/tc.by || it.Total != 900/tc.by || it.Bytes != 3000/tc.by || it.GC != 75/tc.by {
+			t.Errorf("window %+v: auth.Auth is %+v", tc.w, it)
+		}
+		if it := owners["net/http: read and parse"]; it.Bytes != 1000/tc.by || it.Self != 0 {
+			t.Errorf("window %+v: what allocates and was never seen to run is %+v", tc.w, it)
+		}
+	}
+}
+
+func TestWeighty(t *testing.T) {
+	cpu := []cost.Stack{
+		stack(998, "runtime.goexit", conn, server, call, users),
+		stack(2, "runtime.goexit", "runtime.gcBgMarkWorker"),
+	}
+	items, others, rest := cost.NewBill(cpu, nil, cost.Window{}).Weighty()
+	if len(items) != 1 || others != 1 || rest != 2 {
+		t.Errorf("%d items, %d others with %g, want 1, 1 with 2", len(items), others, rest)
+	}
 }

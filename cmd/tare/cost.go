@@ -24,6 +24,7 @@ type costCmd struct {
 	Rate     float64       `short:"r" help:"With --load: requests a second, whatever the answers do (0: as fast as the connections go)." placeholder:"N"`
 	Requests float64       `help:"Requests that the service answered meanwhile, if they were counted elsewhere." placeholder:"N"`
 	JSON     bool          `name:"json" help:"Print JSON."`
+	HTML     string        `name:"html" help:"Write the table, the causes and a flame graph as one HTML file." placeholder:"FILE"`
 	Folded   string        `help:"Write stacks of the CPU profile, headed by their owners, for flame graphs." placeholder:"FILE"`
 	Labelled string        `name:"pprof" help:"Write the CPU profile with labels owner and cause, for go tool pprof -tagroot owner." placeholder:"FILE"`
 }
@@ -64,7 +65,7 @@ func (c *costCmd) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	if c.JSON {
-		return t.json(bill.document())
+		return t.json(bill.sum())
 	}
 	return bill.text(t)
 }
@@ -203,6 +204,11 @@ func (u *offered) count(end func(), b *bill) error {
 
 // write writes the files asked for, whole or not at all.
 func (c *costCmd) write(b *bill) error {
+	if c.HTML != "" {
+		if err := keepFile(c.HTML, b.page); err != nil {
+			return err
+		}
+	}
 	if (c.Folded != "" || c.Labelled != "") && b.cpu == nil {
 		return asked("", errors.New("--folded and --pprof need a CPU profile"))
 	}

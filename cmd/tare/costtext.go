@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/page"
 	"github.com/tarehq/tare/cost/pprof"
 	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/stats/unit"
@@ -21,124 +22,35 @@ type bill struct {
 	warnings    []error
 }
 
-// item is one owner of a bill, per request or, if nobody counted those, per
-// second.
-type item struct {
-	Kind    string             `json:"kind"`
-	Owner   string             `json:"owner"`
-	Where   string             `json:"where,omitempty"`
-	Self    float64            `json:"self_ns"`
-	Margin  float64            `json:"self_margin_ns"` // half of the 95 % interval
-	Total   float64            `json:"total_ns"`
-	GC      float64            `json:"gc_share_ns"`
-	Bytes   float64            `json:"bytes"`
-	Objects float64            `json:"objects"`
-	Causes  map[string]float64 `json:"causes_ns,omitempty"`
-
-	mostly string // the largest causes, for people
-}
-
-// billed is a bill in JSON.
-type billed struct {
-	Source   string   `json:"source"`
-	Seconds  float64  `json:"seconds"`
-	Requests float64  `json:"requests"` // 0: not counted
-	Per      string   `json:"per"`      // "request" or "second"
-	CPU      float64  `json:"cpu_ns"`
-	Bytes    float64  `json:"bytes"`
-	Objects  float64  `json:"objects"`
-	Owners   []item   `json:"owners"`
-	Warnings []string `json:"warnings,omitempty"`
-}
-
-// divisor is what values are divided by.
-func (b *bill) divisor() (float64, string) {
-	if b.window.Requests > 0 {
-		return b.window.Requests, "request"
+// sum charges every stack.
+func (b *bill) sum() *cost.Bill {
+	var cpu, allocs []cost.Stack
+	if b.cpu != nil {
+		cpu = b.cpu.Stacks
 	}
-	if s := b.window.Duration.Seconds(); s > 0 {
-		return s, "second"
+	if b.allocs != nil {
+		allocs = b.allocs.Stacks
 	}
-	return 1, "profile"
-}
-
-// tables charges every stack.
-func (b *bill) tables() (cpu, bytes cost.Table) {
-	for table, p := range map[*cost.Table]*pprof.Profile{&cpu: b.cpu, &bytes: b.allocs} {
-		if p == nil {
-			continue
-		}
-		for i := range p.Stacks {
-			table.Add(&p.Stacks[i])
-		}
-	}
-	return cpu, bytes
-}
-
-func (b *bill) document() *billed {
-	cpu, bytes := b.tables()
-	by, per := b.divisor()
-	d := &billed{
-		Source: b.source, Seconds: b.window.Duration.Seconds(), Requests: b.window.Requests, Per: per,
-		CPU: cpu.Sum().Value / by, Bytes: bytes.Sum().Value / by, Objects: bytes.Sum().Count / by,
-	}
+	d := cost.NewBill(cpu, allocs, b.window)
+	d.Source = b.source
 	for _, w := range b.warnings {
 		d.Warnings = append(d.Warnings, w.Error())
-	}
-	shares := cpu.ShareGC(&bytes)
-	allocs := map[cost.Owner]cost.Row{}
-	for _, r := range bytes.Rows() {
-		allocs[identity(r.Owner)] = r
-	}
-	for _, r := range cpu.Rows() {
-		id := identity(r.Owner)
-		d.Owners = append(d.Owners, newItem(r, allocs[id], shares[id], by))
-		delete(allocs, id)
-	}
-	rest := make([]cost.Row, 0, len(allocs))
-	for _, r := range bytes.Rows() { // in their order
-		if _, ok := allocs[identity(r.Owner)]; ok {
-			rest = append(rest, r)
-		}
-	}
-	for _, r := range rest {
-		d.Owners = append(d.Owners, newItem(cost.Row{Owner: r.Owner}, r, shares[identity(r.Owner)], by))
 	}
 	return d
 }
 
-// identity is an owner as stacks name it: what is a middleware is known only
-// once all stacks were seen, of each profile apart.
-func identity(o cost.Owner) cost.Owner {
-	if o.Kind == cost.Middleware {
-		o.Kind = cost.Handler
+// page writes the bill as a page.
+func (b *bill) page(w io.Writer) error {
+	var cpu []cost.Stack
+	if b.cpu != nil {
+		cpu = b.cpu.Stacks
 	}
-	return o
-}
-
-func newItem(cpu, bytes cost.Row, gc, by float64) item {
-	it := item{
-		Kind: cpu.Owner.Kind.String(), Owner: cpu.Owner.Name, Where: cpu.Owner.Where(),
-		Self: cpu.Self.Value / by, Margin: cpu.Self.Margin() / by, Total: cpu.Total.Value / by, GC: gc / by,
-		Bytes: bytes.Self.Value / by, Objects: bytes.Self.Count / by,
-	}
-	var largest []string
-	for cause, a := range cpu.By() {
-		if it.Causes == nil {
-			it.Causes = map[string]float64{}
-		}
-		it.Causes[cause.String()] = a.Value / by
-		if share := a.Value / cpu.Self.Value; len(largest) < 3 && share >= 0.05 {
-			largest = append(largest, fmt.Sprintf("%s %.0f %%", cause, 100*share))
-		}
-	}
-	it.mostly = strings.Join(largest, ", ")
-	return it
+	return page.Write(w, b.sum(), cpu)
 }
 
 // text shows the owners that matter, and what the rest comes to.
 func (b *bill) text(t *terminal) error {
-	d := b.document()
+	d := b.sum()
 	w := bufio.NewWriter(t.out)
 	fmt.Fprintf(w, "cost of %s", report.Printable(d.Source))
 	if d.Seconds > 0 {
@@ -152,10 +64,10 @@ func (b *bill) text(t *terminal) error {
 		fmt.Fprintf(w, ", %s in %s allocations", unit.Format(d.Bytes, unit.Bytes), unit.Number(d.Objects))
 	}
 	fmt.Fprint(w, "\n\n")
-	rows, rest := d.weighty()
-	printOwners(w, rows, b.allocs != nil, t.width)
-	if rest.n > 0 {
-		fmt.Fprintf(w, "and %d more, %s in all\n", rest.n, unit.Format(rest.self, unit.Nanoseconds))
+	items, others, rest := d.Weighty()
+	printOwners(w, items, b.allocs != nil, t.width)
+	if others > 0 {
+		fmt.Fprintf(w, "and %d more, %s in all\n", others, unit.Format(rest, unit.Nanoseconds))
 	}
 	if b.window.Requests == 0 {
 		fmt.Fprintf(w, "\nNobody counted the requests, so costs are per %s: --load URL or --requests N\nmake them per request.\n", d.Per)
@@ -166,28 +78,9 @@ func (b *bill) text(t *terminal) error {
 	return w.Flush()
 }
 
-// remainder is what is not shown row by row.
-type remainder struct {
-	n    int
-	self float64
-}
-
-// weighty returns the owners with at least a two-hundredth of CPU or bytes.
-func (d *billed) weighty() (rows []item, rest remainder) {
-	for _, it := range d.Owners {
-		if it.Self >= d.CPU/200 && it.Self > 0 || it.Bytes >= d.Bytes/200 && it.Bytes > 0 {
-			rows = append(rows, it)
-			continue
-		}
-		rest.n++
-		rest.self += it.Self
-	}
-	return rows, rest
-}
-
 // printOwners prints two lines an owner: figures and name, then what it is,
 // where it is written and what it mostly did.
-func printOwners(w io.Writer, rows []item, allocs bool, width int) {
+func printOwners(w io.Writer, rows []cost.Item, allocs bool, width int) {
 	head := []string{"self", "±", "total"}
 	if allocs {
 		head = append(head, "gc", "bytes", "allocs")
@@ -218,18 +111,20 @@ func printOwners(w io.Writer, rows []item, allocs bool, width int) {
 			continue
 		}
 		fmt.Fprintln(w, report.Printable(fit(rows[i-1].Owner, room)))
-		fmt.Fprintf(w, "    %s\n", report.Printable(fit(rows[i-1].describe(), width-4)))
+		fmt.Fprintf(w, "    %s\n", report.Printable(fit(describe(&rows[i-1]), width-4)))
 	}
 }
 
-// describe says what an owner is, where it is written and what it did.
-func (it *item) describe() string {
+// describe says what an owner is, where it is written and what it mostly did.
+func describe(it *cost.Item) string {
 	parts := []string{it.Kind}
 	if it.Where != "" {
 		parts = append(parts, it.Where)
 	}
-	if it.mostly != "" {
-		parts = append(parts, it.mostly)
+	for _, c := range it.Causes[:min(3, len(it.Causes))] {
+		if share := c.Value / it.Self; share >= 0.05 {
+			parts = append(parts, fmt.Sprintf("%s %.0f %%", c.Cause, 100*share))
+		}
 	}
 	return strings.Join(parts, ", ")
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	netpprof "net/http/pprof"
@@ -251,4 +252,10 @@ func FuzzRead(f *testing.F) {
 			table.Add(&p.Stacks[i])
 		}
 	})
+}
+
+func ExampleFind() {
+	s, err := pprof.Find("localhost:6060")
+	fmt.Println(s, err)
+	// Output: http://localhost:6060/debug/pprof/ <nil>
 }

@@ -1,0 +1,110 @@
+package cost
+
+// Bill is who spent what in one window: per request, or per second where nobody
+// counted the requests. Its JSON is the form that `tare cost --json` prints.
+type Bill struct {
+	Source   string   `json:"source"`
+	Seconds  float64  `json:"seconds"`
+	Requests float64  `json:"requests"` // 0: not counted
+	Per      string   `json:"per"`      // "request", "second" or, if not even the time is known, "profile"
+	CPU      float64  `json:"cpu_ns"`
+	Bytes    float64  `json:"bytes"`
+	Objects  float64  `json:"objects"`
+	Items    []Item   `json:"owners"` // by Self, the largest first; their Self add up to CPU, their Bytes to Bytes
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Item is what one owner spent, per Bill.Per.
+type Item struct {
+	Kind    string  `json:"kind"`
+	Owner   string  `json:"owner"`
+	Where   string  `json:"where,omitempty"` // file:line
+	Self    float64 `json:"self_ns"`
+	Margin  float64 `json:"self_margin_ns"` // half of the 95 % interval of Self
+	Total   float64 `json:"total_ns"`       // with the owners inside it
+	GC      float64 `json:"gc_share_ns"`    // its part of the collector's background work
+	Bytes   float64 `json:"bytes"`
+	Objects float64 `json:"objects"`
+	Causes  []Share `json:"causes,omitempty"` // of Self, the largest first
+}
+
+// Share is a part of an item's own cost.
+type Share struct {
+	Cause string  `json:"cause"`
+	Value float64 `json:"ns"`
+}
+
+// NewBill charges CPU stacks and, where they are to be had, allocation stacks.
+func NewBill(cpu, allocs []Stack, w Window) *Bill {
+	var time, bytes Table
+	for i := range cpu {
+		time.Add(&cpu[i])
+	}
+	for i := range allocs {
+		bytes.Add(&allocs[i])
+	}
+	by, per := w.divisor()
+	b := &Bill{
+		Seconds: w.Duration.Seconds(), Requests: w.Requests, Per: per,
+		CPU: time.Sum().Value / by, Bytes: bytes.Sum().Value / by, Objects: bytes.Sum().Count / by,
+	}
+	shares := time.ShareGC(&bytes)
+	rows := time.Rows()
+	for _, r := range rows {
+		b.Items = append(b.Items, newItem(r, bytes.rows[r.Owner.seen()], shares[r.Owner.seen()], by))
+	}
+	for _, r := range bytes.Rows() {
+		if time.rows[r.Owner.seen()] == nil {
+			b.Items = append(b.Items, newItem(Row{Owner: r.Owner}, bytes.rows[r.Owner.seen()], shares[r.Owner.seen()], by))
+		}
+	}
+	return b
+}
+
+// divisor is what a window's values are divided by, and its name.
+func (w Window) divisor() (float64, string) {
+	switch s := w.Duration.Seconds(); {
+	case w.Requests > 0:
+		return w.Requests, "request"
+	case s > 0:
+		return s, "second"
+	}
+	return 1, "profile"
+}
+
+// seen is the owner as single stacks name it: which of them is a middleware is
+// known only once all stacks of a profile were seen.
+func (o Owner) seen() Owner {
+	if o.Kind == Middleware {
+		o.Kind = Handler
+	}
+	return o
+}
+
+func newItem(r Row, bytes *Row, gc, by float64) Item {
+	it := Item{
+		Kind: r.Owner.Kind.String(), Owner: r.Owner.Name, Where: r.Owner.Where(),
+		Self: r.Self.Value / by, Margin: r.Self.Margin() / by, Total: r.Total.Value / by, GC: gc / by,
+	}
+	if bytes != nil {
+		it.Bytes, it.Objects = bytes.Self.Value/by, bytes.Self.Count/by
+	}
+	for cause, a := range r.By() {
+		it.Causes = append(it.Causes, Share{cause.String(), a.Value / by})
+	}
+	return it
+}
+
+// Weighty returns the items with at least a two-hundredth of the CPU or bytes,
+// and how many others there are and what they spent.
+func (b *Bill) Weighty() (items []Item, others int, rest float64) {
+	for _, it := range b.Items {
+		if it.Self > 0 && it.Self >= b.CPU/200 || it.Bytes > 0 && it.Bytes >= b.Bytes/200 {
+			items = append(items, it)
+			continue
+		}
+		others++
+		rest += it.Self
+	}
+	return items, others, rest
+}

@@ -1,0 +1,116 @@
+// Package flame lays out and draws flame graphs of stacks.
+//
+// A graph stands on its root: each box is a function called by the one below,
+// as wide as what it and its callees spent. [Layout] says where the boxes are,
+// [SVG] draws them, coloured by owner, so that the picture and the table of
+// owners show the same.
+package flame
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tarehq/tare/cost"
+)
+
+// Box is one function at one place of the graph. X and Width are parts of the
+// whole, 0 to 1; Depth counts from the root, which is 0.
+type Box struct {
+	Name  string
+	Owner string // to whom it is charged; "" for what is shared by several
+	X     float64
+	Width float64
+	Depth int
+	Value float64 // nanoseconds or bytes, callees included
+}
+
+// Options say what is drawn.
+type Options struct {
+	// Least is the narrowest box that is laid out, a part of the whole; 0 means
+	// 0.0005, half a pixel of a thousand.
+	Least float64
+	// Depth bounds the boxes above one another; 0 means 200.
+	Depth int
+}
+
+// Layout places the functions of stacks. Callees stand in order of their names,
+// so that graphs of two profiles can be compared by eye. The first box is the
+// root.
+func Layout(stacks []cost.Stack, o Options) []Box {
+	root := &node{name: "all"}
+	for i := range stacks {
+		root.add(&stacks[i], cmp.Or(o.Depth, 200))
+	}
+	if root.value <= 0 {
+		return nil
+	}
+	least := o.Least
+	if least == 0 {
+		least = 0.0005
+	}
+	p := placer{whole: root.value, least: least}
+	p.place(root, 0, 0)
+	return p.boxes
+}
+
+// node is a function in the tree of calls.
+type node struct {
+	name    string
+	owner   string
+	mixed   bool // stacks of several owners go through it
+	value   float64
+	callees map[string]*node
+}
+
+func (n *node) add(s *cost.Stack, depth int) {
+	owner, _ := cost.Charge(s.Frames)
+	n.charge(owner.Name, s.Value)
+	for i, f := range slices.Backward(s.Frames) {
+		if len(s.Frames)-i > depth {
+			return
+		}
+		next := n.callees[f.Func]
+		if next == nil {
+			next = &node{name: f.Func}
+			if n.callees == nil {
+				n.callees = map[string]*node{}
+			}
+			n.callees[f.Func] = next
+		}
+		next.charge(owner.Name, s.Value)
+		n = next
+	}
+}
+
+func (n *node) charge(owner string, value float64) {
+	switch {
+	case n.mixed:
+	case n.value == 0:
+		n.owner = owner
+	case n.owner != owner:
+		n.owner, n.mixed = "", true
+	}
+	n.value += value
+}
+
+type placer struct {
+	whole, least float64
+	boxes        []Box
+}
+
+func (p *placer) place(n *node, x float64, depth int) {
+	width := n.value / p.whole
+	if width < p.least {
+		return
+	}
+	p.boxes = append(p.boxes, Box{Name: n.name, Owner: n.owner, X: x, Width: width, Depth: depth, Value: n.value})
+	callees := make([]*node, 0, len(n.callees))
+	for _, c := range n.callees {
+		callees = append(callees, c)
+	}
+	slices.SortFunc(callees, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
+	for _, c := range callees {
+		p.place(c, x, depth+1)
+		x += c.value / p.whole
+	}
+}

@@ -1,0 +1,129 @@
+package flame_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/flame"
+)
+
+func stack(value float64, outermost ...string) cost.Stack {
+	s := cost.Stack{Count: 1, Value: value}
+	for i := len(outermost) - 1; i >= 0; i-- {
+		s.Frames = append(s.Frames, cost.Frame{Func: outermost[i]})
+	}
+	return s
+}
+
+var some = []cost.Stack{
+	stack(10, "runtime.goexit", "main.a", "main.b"),
+	stack(20, "runtime.goexit", "main.a", "main.c"),
+	stack(30, "runtime.goexit", "main.a"),
+	stack(40, "runtime.mcall", "runtime.schedule"),
+}
+
+func TestLayout(t *testing.T) {
+	var got []string
+	for _, b := range flame.Layout(some, flame.Options{}) {
+		got = append(got, fmt.Sprintf("%d %s %.2f+%.2f %s", b.Depth, b.Name, b.X, b.Width, b.Owner))
+	}
+	want := []string{
+		"0 all 0.00+1.00 ",
+		"1 runtime.goexit 0.00+0.60 main.a",
+		"2 main.a 0.00+0.60 main.a",
+		"3 main.b 0.00+0.10 main.a",
+		"3 main.c 0.10+0.20 main.a",
+		"1 runtime.mcall 0.60+0.40 scheduler",
+		"2 runtime.schedule 0.60+0.40 scheduler",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("boxes:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestNested holds the rules that any graph keeps: a box lies within the one it
+// stands on, and boxes of one depth do not overlap.
+func TestNested(t *testing.T) {
+	boxes := flame.Layout(some, flame.Options{})
+	ends := map[int]float64{}
+	var below []flame.Box
+	for _, b := range boxes {
+		below = append(below[:b.Depth], b)
+		if b.X < ends[b.Depth]-1e-12 {
+			t.Errorf("%s begins at %g, before the end %g of the box beside it", b.Name, b.X, ends[b.Depth])
+		}
+		ends[b.Depth] = b.X + b.Width
+		if b.Depth > 0 {
+			on := below[b.Depth-1]
+			if b.X < on.X-1e-12 || b.X+b.Width > on.X+on.Width+1e-12 {
+				t.Errorf("%s is not within %s", b.Name, on.Name)
+			}
+		}
+	}
+	if math.Abs(boxes[0].Value-100) > 1e-9 {
+		t.Errorf("the root has %g, want 100", boxes[0].Value)
+	}
+}
+
+func TestBounds(t *testing.T) {
+	if got := flame.Layout(nil, flame.Options{}); got != nil {
+		t.Errorf("boxes of nothing: %v, want none", got)
+	}
+	for _, b := range flame.Layout(some, flame.Options{Least: 0.15, Depth: 2}) {
+		if b.Width < 0.15 || b.Depth > 2 {
+			t.Errorf("box %+v, want none narrower than 0.15 or higher than 2", b)
+		}
+	}
+}
+
+// TestSVG checks that a drawing is well-formed, whatever functions are called.
+func TestSVG(t *testing.T) {
+	odd := append(some, stack(50, "main.<a>&\"'\x00\x1b", "x/y\xff.Z[...]"))
+	var b bytes.Buffer
+	if err := flame.SVG(&b, flame.Layout(odd, flame.Options{}), "ns"); err != nil {
+		t.Fatal(err)
+	}
+	rects := 0
+	for d := xml.NewDecoder(bytes.NewReader(b.Bytes())); ; {
+		tok, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("reading the drawing: %v\n%s", err, b.String())
+		}
+		if e, ok := tok.(xml.StartElement); ok && e.Name.Local == "rect" {
+			rects++
+		}
+	}
+	if want := len(flame.Layout(odd, flame.Options{})); rects != want {
+		t.Errorf("%d boxes drawn, want %d", rects, want)
+	}
+	if !strings.Contains(b.String(), "<title>main.a, of main.a: 60 ns") {
+		t.Errorf("no title that says name, owner and value in\n%s", b.String())
+	}
+}
+
+func TestColour(t *testing.T) {
+	if flame.Colour("a") != flame.Colour("a") || flame.Colour("a") == flame.Colour("b") {
+		t.Error("an owner has one colour, another one another")
+	}
+}
+
+func Example() {
+	boxes := flame.Layout([]cost.Stack{{Value: 5, Frames: []cost.Frame{{Func: "main.work"}, {Func: "main.main"}}}}, flame.Options{})
+	for _, b := range boxes {
+		fmt.Println(b.Depth, b.Name, b.Width)
+	}
+	// Output:
+	// 0 all 1
+	// 1 main.main 1
+	// 2 main.work 1
+}

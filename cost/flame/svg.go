@@ -1,0 +1,98 @@
+package flame
+
+import (
+	"bufio"
+	"fmt"
+	"hash/fnv"
+	"html"
+	"io"
+
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// Height of one box, and the width of a letter, in the drawing's units, of which
+// its width has 1000.
+const (
+	rowHeight   = 16
+	letterWidth = 6.2
+	drawingWide = 1000
+)
+
+// Colour returns an owner's colour, the same in every graph: a hue from its
+// name, of a lightness on which black text can be read. What several share is
+// grey.
+func Colour(owner string) string {
+	if owner == "" {
+		return "hsl(0 0% 82%)"
+	}
+	h := fnv.New32a()
+	io.WriteString(h, owner)
+	sum := h.Sum32()
+	return fmt.Sprintf("hsl(%d %d%% %d%%)", sum%360, 55+sum>>9%25, 68+sum>>16%12)
+}
+
+// SVG draws boxes. Values are in the unit of unit.Format. Each box is a group
+// with class "b" and the data attributes x, w (both 0 to 1) and d (depth), by
+// which a script can zoom; its title says name, owner, value and share, and
+// works without one.
+func SVG(w io.Writer, boxes []Box, base string) error {
+	out := bufio.NewWriter(w)
+	deep := 0
+	for _, b := range boxes {
+		deep = max(deep, b.Depth)
+	}
+	height := (deep + 1) * rowHeight
+	fmt.Fprintf(out, `<svg class="flame" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="100%%" font-family="ui-monospace,monospace" font-size="10" role="img" aria-label="flame graph">`+"\n", drawingWide, height)
+	for _, b := range boxes {
+		x, wide := b.X*drawingWide, b.Width*drawingWide
+		y := height - (b.Depth+1)*rowHeight
+		share := unit.Format(b.Width, unit.Share)
+		owner := b.Owner
+		if owner != "" {
+			owner = ", of " + owner
+		}
+		fmt.Fprintf(out, `<g class="b" data-x="%.6f" data-w="%.6f" data-d="%d"><title>%s%s: %s, %s</title><rect x="%.2f" y="%d" width="%.2f" height="%d" rx="1" fill="%s"/>`,
+			b.X, b.Width, b.Depth, html.EscapeString(clean(b.Name)), html.EscapeString(clean(owner)), unit.Format(b.Value, base), share,
+			x, y, max(wide-0.3, 0.1), rowHeight-1, Colour(b.Owner))
+		if label := fit(clean(b.Name), wide); label != "" {
+			fmt.Fprintf(out, `<text x="%.2f" y="%d" fill="#000">%s</text>`, x+2, y+11, html.EscapeString(label))
+		}
+		fmt.Fprintln(out, "</g>")
+	}
+	fmt.Fprintln(out, "</svg>")
+	return out.Flush()
+}
+
+// fit shortens a function's name to a width: the directories of its package go
+// first, then its end. Nothing is left of what would be below three letters.
+func fit(name string, wide float64) string {
+	letters := int((wide - 4) / letterWidth)
+	if letters < 3 {
+		return ""
+	}
+	runes := []rune(short(name))
+	if len(runes) <= letters {
+		return string(runes)
+	}
+	return string(runes[:letters-1]) + "…"
+}
+
+func short(name string) string {
+	for i := len(name) - 1; i >= 0; i-- {
+		if name[i] == '/' {
+			return name[i+1:]
+		}
+	}
+	return name
+}
+
+// clean drops what may not stand in XML.
+func clean(name string) string {
+	b := make([]rune, 0, len(name))
+	for _, r := range name {
+		if r >= ' ' && r != 0xFFFE && r != 0xFFFF && r != 0xFFFD {
+			b = append(b, r)
+		}
+	}
+	return string(b)
+}

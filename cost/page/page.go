@@ -1,0 +1,155 @@
+// Package page writes a bill and its flame graph as one HTML file, which works
+// offline and, but for zooming and searching, without scripts.
+package page
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/flame"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+//go:embed page.tmpl
+var source string
+
+//go:embed page.css
+var style string
+
+//go:embed page.js
+var script string
+
+// Write writes the page of a bill. cpu is what the flame graph shows; nil leaves
+// it out.
+func Write(w io.Writer, b *cost.Bill, cpu []cost.Stack) error {
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"ns": time, "bytes": func(v float64) string { return quantity(v, unit.Bytes) },
+		"count":       func(v float64) string { return quantity(v, unit.Count) },
+		"share":       func(v float64) string { return unit.Format(v, unit.Share) },
+		"colour":      func(owner string) template.CSS { return template.CSS(flame.Colour(owner)) },
+		"causeColour": func(cause string) template.CSS { return template.CSS(causeColours[cause]) },
+	}).Parse(source)
+	if err != nil {
+		return err
+	}
+	var graph strings.Builder
+	if boxes := flame.Layout(cpu, flame.Options{}); boxes != nil {
+		if err := flame.SVG(&graph, boxes, unit.Nanoseconds); err != nil {
+			return err
+		}
+	}
+	return t.Execute(w, newView(b, graph.String()))
+}
+
+// view is what the template shows.
+type view struct {
+	Bill     *cost.Bill
+	Title    string
+	Items    []row
+	Others   int
+	Rest     float64
+	Memory   bool
+	Causes   []cause
+	Graph    template.HTML
+	Style    template.CSS
+	Script   template.JS
+	Requests string
+}
+
+// row is an item with the parts of its bar.
+type row struct {
+	cost.Item
+	Part float64 // of the bill's CPU
+	Bar  []part
+}
+
+// part is a cause's share of an item's bar, as wide as of the widest item.
+type part struct {
+	Cause string
+	Width float64 // per cent
+	Value float64
+}
+
+// cause is what all owners spent on one cause.
+type cause struct {
+	Name  string
+	Value float64
+	Part  float64
+}
+
+func newView(b *cost.Bill, graph string) *view {
+	v := &view{
+		Bill: b, Title: "Cost of " + b.Source, Memory: b.Bytes > 0,
+		Graph: template.HTML(graph), Style: template.CSS(style), Script: template.JS(script),
+	}
+	if b.Requests > 0 {
+		v.Requests = unit.Number(b.Requests)
+	}
+	items, others, rest := b.Weighty()
+	v.Others, v.Rest = others, rest
+	widest := 0.0
+	for _, it := range items {
+		widest = max(widest, it.Self)
+	}
+	for _, it := range items {
+		r := row{Item: it}
+		if b.CPU > 0 {
+			r.Part = it.Self / b.CPU
+		}
+		for _, c := range it.Causes {
+			if width := 100 * c.Value / widest; width >= 0.2 {
+				r.Bar = append(r.Bar, part{c.Cause, width, c.Value})
+			}
+		}
+		v.Items = append(v.Items, r)
+	}
+	v.Causes = causes(b)
+	return v
+}
+
+// causes adds the owners' causes up, the largest first.
+func causes(b *cost.Bill) []cause {
+	var all []cause
+	for _, it := range b.Items {
+		for _, c := range it.Causes {
+			i := 0
+			for i < len(all) && all[i].Name != c.Cause {
+				i++
+			}
+			if i == len(all) {
+				all = append(all, cause{Name: c.Cause})
+			}
+			all[i].Value += c.Value
+		}
+	}
+	for i := range all {
+		if b.CPU > 0 {
+			all[i].Part = all[i].Value / b.CPU
+		}
+		for j := i; j > 0 && all[j].Value > all[j-1].Value; j-- {
+			all[j], all[j-1] = all[j-1], all[j]
+		}
+	}
+	return all
+}
+
+// causeColours are colours that can be told apart by most who see few.
+var causeColours = map[string]string{
+	"own": "#4477aa", "alloc": "#ee6677", "gc": "#aa3377", "kernel": "#ccbb44", "scheduling": "#66ccee",
+	"locks": "#228833", "channels": "#99ddff", "stack growth": "#bbcc33", "json": "#ee8866",
+	"formatting": "#ffaabb", "reflection": "#44bb99", "defer and panic": "#aaaa00", "maps": "#77aadd",
+	"contexts": "#eedd88", "clock": "#bbbbbb",
+}
+
+func time(v float64) string { return quantity(v, unit.Nanoseconds) }
+
+func quantity(v float64, base string) string {
+	if v == 0 {
+		return "–"
+	}
+	return fmt.Sprint(unit.Format(v, base))
+}

@@ -1,0 +1,95 @@
+package page_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/page"
+)
+
+func bill() (*cost.Bill, []cost.Stack) {
+	at := func(value float64, innermost ...string) cost.Stack {
+		s := cost.Stack{Count: value / 100, Value: value}
+		for _, f := range innermost {
+			s.Frames = append(s.Frames, cost.Frame{Func: f, File: "/src/app/app.go", Decl: 7})
+		}
+		return s
+	}
+	cpu := []cost.Stack{
+		at(5000, "main.<script>alert(1)</script>.func1", "net/http.HandlerFunc.ServeHTTP", "net/http.(*conn).serve"),
+		at(3000, "internal/runtime/syscall.Syscall6", "net/http.(*response).finishRequest", "net/http.(*conn).serve"),
+		at(2000, "runtime.gcBgMarkWorker"),
+	}
+	b := cost.NewBill(cpu, nil, cost.Window{Requests: 10})
+	b.Source = `http://host/<b>"`
+	b.Warnings = []string{"a <i>warning</i>"}
+	return b, cpu
+}
+
+func write(t *testing.T) string {
+	t.Helper()
+	b, cpu := bill()
+	var out bytes.Buffer
+	if err := page.Write(&out, b, cpu); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// TestEscaped checks that nothing that a profile says becomes a tag.
+func TestEscaped(t *testing.T) {
+	got := write(t)
+	for _, bad := range []string{"<script>alert", "<b>\"", "<i>warning"} {
+		if strings.Contains(got, bad) {
+			t.Errorf("the page has %q", bad)
+		}
+	}
+}
+
+// TestOffline checks that the page asks nothing of the network.
+func TestOffline(t *testing.T) {
+	refs := regexp.MustCompile(`(?:src|href)="([^"]*)"|url\(([^)]*)\)|@import`)
+	for _, m := range refs.FindAllString(write(t), -1) {
+		if m != `href="data:,"` {
+			t.Errorf("the page refers to %s", m)
+		}
+	}
+}
+
+// TestWithoutCPU writes a bill of allocations alone: there is nothing to draw.
+func TestWithoutCPU(t *testing.T) {
+	b := cost.NewBill(nil, []cost.Stack{{Count: 1, Value: 10, Frames: []cost.Frame{{Func: "main.main"}}}}, cost.Window{})
+	var out bytes.Buffer
+	if err := page.Write(&out, b, nil); err != nil {
+		t.Fatal(err)
+	}
+	if s := out.String(); strings.Contains(s, "<svg") || !strings.Contains(s, "main.main") {
+		t.Error("want the owner, and no graph")
+	}
+}
+
+func TestErrorsOfWritingAreReturned(t *testing.T) {
+	b, cpu := bill()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("no /dev/full here")
+	}
+	defer full.Close()
+	if err := page.Write(full, b, cpu); err == nil {
+		t.Error("writing to a full disk succeeded, want its error")
+	}
+}
+
+func Example() {
+	b := cost.NewBill(nil, nil, cost.Window{})
+	b.Source = "a service that did nothing"
+	var out bytes.Buffer
+	err := page.Write(&out, b, nil)
+	fmt.Println(strings.Contains(out.String(), "<title>Cost of a service that did nothing</title>"), err)
+	// Output: true <nil>
+}
