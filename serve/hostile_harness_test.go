@@ -2,11 +2,15 @@ package serve_test
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
 	"log"
+	"math/big"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -33,6 +37,14 @@ type fort struct {
 // test ends it is closed, and what goroutines of the server are left then are
 // the test's failure.
 func fortify(t testing.TB, s *serve.Server) *fort {
+	t.Helper()
+	t.Cleanup(func() { noLeftovers(t) })
+	return raise(t, s)
+}
+
+// raise is fortify for tests with several servers, which look for leftovers
+// once all are closed.
+func raise(t testing.TB, s *serve.Server) *fort {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -61,9 +73,6 @@ func (f *fort) raze() {
 	case <-time.After(long):
 		f.t.Errorf("Serve did not return after Close")
 	}
-	if left := leftovers(); left != "" {
-		f.t.Errorf("goroutines of the server after Close:\n%s", left)
-	}
 }
 
 // quiet fails the test if the server has logged anything.
@@ -77,29 +86,39 @@ func (f *fort) quiet() {
 // dial connects, within TLS if the server speaks it.
 func (f *fort) dial() net.Conn {
 	f.t.Helper()
-	nc, err := net.Dial("tcp", f.addr)
+	nc, err := f.reach()
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	f.t.Cleanup(func() { nc.Close() })
-	nc.SetDeadline(time.Now().Add(long))
-	if f.TLSConfig == nil {
-		return nc
-	}
-	return tls.Client(nc, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
+	return nc
 }
 
-// leftovers waits for the goroutines of servers to end and returns the stacks
-// of those that do not.
-func leftovers() string {
+// reach is dial for callers that close the connection themselves.
+func (f *fort) reach() (net.Conn, error) {
+	nc, err := net.Dial("tcp", f.addr)
+	if err != nil {
+		return nil, err
+	}
+	nc.SetDeadline(time.Now().Add(long))
+	if f.TLSConfig == nil {
+		return nc, nil
+	}
+	return tls.Client(nc, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}), nil
+}
+
+// noLeftovers waits for the goroutines of servers to end; those that do not are
+// the test's failure.
+func noLeftovers(t testing.TB) {
+	t.Helper()
 	var left []string
-	for range 200 {
+	for range 500 {
 		if left = serverStacks(); len(left) == 0 {
-			return ""
+			return
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	return strings.Join(left, "\n\n")
+	t.Errorf("goroutines of servers are left:\n%s", strings.Join(left, "\n\n"))
 }
 
 // serverStacks returns the stacks of goroutines that servers started. Those of
@@ -145,11 +164,19 @@ func (r *record) text() string {
 	return r.b.String()
 }
 
-// loopbackTLS is a configuration with a certificate for the loopback address.
+// loopbackTLS is a configuration with a certificate of its own. Its key is of
+// the kind that costs a handshake least.
 var loopbackTLS = sync.OnceValue(func() *tls.Config {
-	s := httptest.NewTLSServer(nil)
-	defer s.Close()
-	return &tls.Config{Certificates: s.TLS.Certificates}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	about := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour)}
+	cert, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
+	if err != nil {
+		panic(err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: key}}}
 })
 
 // comes polls until ok holds.

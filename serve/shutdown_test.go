@@ -75,9 +75,7 @@ func TestRestarts(t *testing.T) {
 			}
 		})
 	}
-	if left := leftovers(); left != "" {
-		t.Errorf("goroutines of servers left:\n%s", left)
-	}
+	noLeftovers(t)
 }
 
 func number(t *testing.T, env string, def int) int {
@@ -521,7 +519,5 @@ func TestCloseAtAnyMoment(t *testing.T) {
 			t.Errorf("Serve: %v", err)
 		}
 	}
-	if left := leftovers(); left != "" {
-		t.Errorf("goroutines of servers left:\n%s", left)
-	}
+	noLeftovers(t)
 }

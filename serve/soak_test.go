@@ -1,0 +1,221 @@
+//go:build linux
+
+package serve_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/serve"
+)
+
+// TestSoak sends a mix of all that clients do, good and bad, to servers safe and
+// reusing, plain and by TLS, and verifies each answer. Goroutines and heap must
+// be no more after the last quarter than after the first. TARE_SOAK is the
+// number of requests, 20,000 if it is not set.
+func TestSoak(t *testing.T) {
+	const visitors = 32
+	total := number(t, "TARE_SOAK", 20000)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	s := newSoak(t)
+	var first, last flatness
+	begin := time.Now()
+	for quarter := range uint64(4) {
+		s.left.Store(int64(total / 4))
+		var all sync.WaitGroup
+		for i := range uint64(visitors) {
+			v := &visitor{soak: s, Rand: rand.New(rand.NewPCG(seed, quarter*visitors+i))}
+			all.Go(v.visitAll)
+		}
+		all.Wait()
+		if t.Failed() {
+			return
+		}
+		last = s.rest(t)
+		t.Logf("after quarter %d: %d goroutines, heap %d KiB", quarter+1, last.goroutines, last.heap>>10)
+		if quarter == 0 {
+			first = last
+		}
+	}
+	s.report(t, time.Since(begin))
+	if last.goroutines > first.goroutines+4 {
+		t.Errorf("%d goroutines at the end, %d after a quarter", last.goroutines, first.goroutines)
+	}
+	if last.heap > first.heap*5/4+(2<<20) {
+		t.Errorf("%d bytes of heap at the end, %d after a quarter", last.heap, first.heap)
+	}
+}
+
+// soak is the servers and what is counted over all visitors.
+type soak struct {
+	t     *testing.T
+	forts []*fort
+	left  atomic.Int64 // requests to be sent
+	kinds []visit
+	done  []atomic.Int64 // requests by kind
+	kept  keepsakes
+}
+
+func newSoak(t *testing.T) *soak {
+	s := &soak{t: t, kinds: visits()}
+	s.done = make([]atomic.Int64, len(s.kinds))
+	t.Cleanup(func() { noLeftovers(t) })
+	for _, reuse := range []bool{false, true} {
+		for _, config := range []*tls.Config{nil, loopbackTLS()} {
+			h := &soakHandler{soak: s, reuse: reuse}
+			s.forts = append(s.forts, raise(t, &serve.Server{Handler: h, Reuse: reuse, TLSConfig: config}))
+		}
+	}
+	return s
+}
+
+type flatness struct {
+	goroutines int
+	heap       uint64
+}
+
+// rest waits until the servers have let go of all connections.
+func (s *soak) rest(t *testing.T) flatness {
+	comes(t, "all connections to end", func() bool { return connGoroutines() == 0 })
+	s.kept.verify(t)
+	for _, f := range s.forts {
+		f.quiet()
+	}
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return flatness{runtime.NumGoroutine(), m.HeapAlloc}
+}
+
+func (s *soak) report(t *testing.T, took time.Duration) {
+	var sum int64
+	var text strings.Builder
+	for i, kind := range s.kinds {
+		n := s.done[i].Load()
+		sum += n
+		fmt.Fprintf(&text, "\n%12d %s", n, kind.name)
+		if n == 0 {
+			t.Errorf("no requests of kind %q", kind.name)
+		}
+	}
+	t.Logf("%d requests in %v, by kind:%s", sum, took.Round(time.Second), text.String())
+}
+
+// keepsakes are requests that handlers keep after they returned.
+type keepsakes struct {
+	mu   sync.Mutex
+	all  [256]*http.Request
+	next int
+}
+
+func (k *keepsakes) keep(r *http.Request) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.all[k.next%len(k.all)] = r
+	k.next++
+}
+
+// verify holds each kept request to be as it was: its path says its header.
+func (k *keepsakes) verify(t *testing.T) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, r := range k.all {
+		if r == nil {
+			continue
+		}
+		if want := strings.TrimPrefix(r.URL.Path, "/keep/"); r.Header.Get("X-Id") != want || r.RequestURI != r.URL.Path {
+			t.Errorf("a kept request is %q with X-Id %q, want %q", r.RequestURI, r.Header.Get("X-Id"), want)
+		}
+		if r.Context().Err() == nil {
+			t.Errorf("the context of a kept request, %q, has not ended", r.RequestURI)
+		}
+	}
+}
+
+// soakHandler answers the visitors.
+type soakHandler struct {
+	soak  *soak
+	reuse bool
+}
+
+func (h *soakHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	kind, rest, _ := strings.Cut(r.URL.Path[1:], "/")
+	switch kind {
+	case "n":
+		io.WriteString(w, rest)
+	case "keep":
+		if !h.reuse {
+			h.soak.kept.keep(r)
+		}
+		io.WriteString(w, rest)
+	case "sum":
+		h.sum(w, r)
+	case "cut":
+		if n, err := io.Copy(io.Discard, r.Body); err == nil {
+			h.soak.t.Errorf("a body that was cut off was read whole, %d bytes", n)
+		}
+	case "part":
+		io.ReadFull(r.Body, make([]byte, 10))
+		io.WriteString(w, "part")
+	case "flush":
+		for _, p := range []string{"one ", "two ", rest} {
+			io.WriteString(w, p)
+			w.(http.Flusher).Flush()
+		}
+	case "big":
+		n, _ := strconv.Atoi(rest)
+		w.Write(pattern[:n])
+	case "error":
+		http.Error(w, rest, http.StatusTeapot)
+	case "panic":
+		panic(http.ErrAbortHandler)
+	case "wait":
+		<-r.Context().Done()
+	case "hijack":
+		h.hijack(w, rest)
+	default:
+		h.soak.t.Errorf("the handler got a request for %q", r.RequestURI)
+	}
+}
+
+var pattern = bytes.Repeat([]byte("0123456789abcdef"), 4<<10)
+
+// sum answers with the length and the checksum of the body.
+func (h *soakHandler) sum(w http.ResponseWriter, r *http.Request) {
+	sum := crc32.NewIEEE()
+	n, err := io.Copy(sum, r.Body)
+	if err != nil {
+		h.soak.t.Errorf("reading a body: %v after %d bytes", err, n)
+	}
+	fmt.Fprintf(w, "%d %x", n, sum.Sum32())
+}
+
+func (h *soakHandler) hijack(w http.ResponseWriter, rest string) {
+	nc, rw, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		h.soak.t.Errorf("hijacking: %v", err)
+		return
+	}
+	defer nc.Close()
+	nc.SetDeadline(time.Now().Add(long))
+	line, err := rw.ReadString('\n')
+	if err != nil {
+		h.soak.t.Errorf("reading a hijacked connection: %v", err)
+	}
+	fmt.Fprintf(rw, "taken %s %s", rest, line)
+	rw.Flush()
+}
