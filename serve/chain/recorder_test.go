@@ -311,7 +311,7 @@ func TestClaimsOfServers(t *testing.T) {
 
 func TestHijackThroughTheChain(t *testing.T) {
 	saw := make(chan observed, 1)
-	s := httptest.NewServer(watch(func(w http.ResponseWriter, _ *http.Request) {
+	s := httptest.NewUnstartedServer(watch(func(w http.ResponseWriter, _ *http.Request) {
 		c, rw, err := w.(http.Hijacker).Hijack()
 		if err != nil {
 			t.Error(err)
@@ -324,6 +324,8 @@ func TestHijackThroughTheChain(t *testing.T) {
 		_, _ = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: close\r\n\r\n")
 		_ = rw.Flush()
 	}, saw))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.Start()
 	defer s.Close()
 	c, err := net.Dial("tcp", s.Listener.Addr().String())
 	if err != nil {

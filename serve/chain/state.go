@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/bits"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -153,7 +152,9 @@ func (s *State) late(k *meta) *value {
 // follow, so the first growth is a large one. s.mu is held.
 func (s *State) another() *value {
 	if len(s.more) == cap(s.more) {
-		s.more = slices.Grow(s.more, max(4*inline, len(s.more)))
+		grown := make([]value, len(s.more), max(4*inline, 2*len(s.more)))
+		copy(grown, s.more)
+		s.more = grown
 	}
 	s.more = s.more[:len(s.more)+1]
 	return &s.more[len(s.more)-1]
