@@ -39,6 +39,11 @@ const (
 type closeNotifier interface{ CloseNotify() <-chan bool }
 
 // attach makes b record what is written to w and returns the writer for it.
+//
+// Note: remembering what the last type of writer could do saves a fifth of an
+// empty chain (BenchmarkLayers, depth=0), 6 ns of what an engine takes 1000 times
+// as long for, and costs an allocation whenever types alternate, as HTTP/1 and
+// 2 do.
 func (b *bare) attach(w http.ResponseWriter) http.ResponseWriter {
 	b.w = w
 	f := facetsOf(w)
