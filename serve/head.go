@@ -269,13 +269,14 @@ func (w *response) disposeBody() bool {
 // chunks.
 func (w *response) frame() (chunked bool) {
 	f := &w.facts
-	if w.declared != -1 && f.codingIs != "" && f.codingIs != "identity" {
+	sized := w.declared != -1
+	if sized && f.codingIs != "" && f.codingIs != "identity" {
 		w.c.e.s.logf("http: WriteHeader called with both Transfer-Encoding of %q and a Content-Length of %d", f.codingIs, w.declared)
 		w.cut(&f.length)
-		w.declared = -1
+		sized = false // though the handler is held to the length
 	}
 	switch {
-	case w.isHead || !bodyAllowed(w.status) || w.declared != -1:
+	case w.isHead || !bodyAllowed(w.status) || sized:
 		w.cut(&f.coding)
 	case !w.is11:
 		w.close = true
