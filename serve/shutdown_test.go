@@ -98,7 +98,9 @@ func restart(t *testing.T, make func(http.Handler) stopper) tally {
 		t.Fatal(err)
 	}
 	var seen sync.Map
+	var handled atomic.Int32
 	s := make(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handled.Add(1)
 		id := strings.Clone(r.URL.Path)
 		seen.Store(id, true)
 		io.WriteString(w, id)
@@ -110,7 +112,8 @@ func restart(t *testing.T, make func(http.Handler) stopper) tally {
 		results[i] = patron{dial: dialer(l.Addr(), nil), name: strconv.Itoa(i)}
 		clients.Go(results[i].ask)
 	}
-	time.Sleep(time.Duration(2+rand.IntN(8)) * time.Millisecond)
+	comes(t, "the clients to be at work", func() bool { return handled.Load() >= 2*64 })
+	time.Sleep(time.Duration(rand.IntN(8)) * time.Millisecond)
 	ctx, cancel := context.WithTimeout(context.Background(), long)
 	defer cancel()
 	if err := s.Shutdown(ctx); err != nil {
