@@ -136,6 +136,11 @@ func signedBodies() []exchange {
 		{name: "max-bytes-kept", row: "max-bytes-kept", send: post("hello!"), handler: tooMuch, want: "204 No Content"},
 		{name: "max-bytes-kept handler", row: "max-bytes-kept", send: post("hello!"), want: "204 No Content",
 			handler: mount(http.MaxBytesHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }), 5))},
+		{name: "expect-closed", row: "expect-closed", send: post("hello", "Expect: 100-continue"), want: "204 No Content",
+			handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(200)
+				j.note("close %s", class(r.Body.Close()))
+			}},
 		{name: "cut-short", row: "cut-short", talk: func(c *client) { c.send(cut); c.finish() }, want: "Connection: close\r\n", by: []carriage{whole, bytewise}},
 		{name: "duplex-unread", row: "duplex-unread", send: post("hello"), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
 			j.note("%s", class(http.NewResponseController(w).EnableFullDuplex()))
