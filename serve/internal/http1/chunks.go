@@ -10,7 +10,7 @@ const (
 	maxChunkDigits = 16
 	// freeExtensions is how many bytes of extensions a body may carry, and
 	// extensionShare how many bytes of data pay for one byte more. A signature
-	// of 85 bytes on every chunk of 8 KiB stays far below.
+	// of 80 bytes on every chunk of 8 KiB stays far below.
 	freeExtensions = 16 << 10
 	extensionShare = 16
 )

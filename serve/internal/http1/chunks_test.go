@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http/httputil"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -70,6 +71,24 @@ func TestChunksLarge(t *testing.T) {
 		data, _, done, err := decode(t, []byte(size+"\r\nabc"), whole)
 		if string(data) != "abc" || done || err != nil {
 			t.Errorf("%s: %q, done %t, %v", size, data, done, err)
+		}
+	}
+}
+
+// TestChunksExtensionsPaid: what may come grows with the data, so that signed
+// chunks can go on for ever, and nothing else.
+func TestChunksExtensionsPaid(t *testing.T) {
+	chunk := func(data int) string {
+		return strings.ToLower(strconv.FormatInt(int64(data), 16)) + ";chunk-signature=" + strings.Repeat("f", 64) + "\r\n" + strings.Repeat("x", data) + "\r\n"
+	}
+	for _, test := range []struct {
+		data, chunks int
+		done         bool
+	}{{4096, 300, true}, {1024, 300, true}, {100, 300, false}, {1, 203, false}, {1, 202, true}} {
+		in := strings.Repeat(chunk(test.data), test.chunks) + "0\r\n"
+		_, _, done, err := decode(t, []byte(in), whole)
+		if done != test.done || (err == nil) != test.done {
+			t.Errorf("%d signed chunks of %d bytes: done %t, %v, want %t", test.chunks, test.data, done, err, test.done)
 		}
 	}
 }

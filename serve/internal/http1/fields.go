@@ -47,7 +47,7 @@ func (r *reader) field() (name string, id nameID, val string, err error) {
 	}
 	rest := r.s[r.i:]
 	colon := strings.IndexByte(rest, ':')
-	if colon <= 0 {
+	if colon < 0 {
 		return "", 0, "", errFieldName
 	}
 	if name, id = lookup(rest[:colon]); name == "" {

@@ -181,6 +181,28 @@ func TestFields(t *testing.T) {
 	}
 }
 
+// TestSameLengths: the switch is for equal lengths alone.
+func TestSameLengths(t *testing.T) {
+	o := http1.Options{Lenient: http1.Lenient{SameLengths: true}}
+	for in, want := range map[string]int{
+		"Content-Length: 5\r\nContent-Length: 5\r\n":                      0,
+		"Content-Length: 5\r\nContent-Length: 6\r\n":                      400,
+		"Content-Length: 5\r\nContent-Length: 05\r\n":                     400,
+		"Content-Length: 5\r\nContent-Length: 5\r\nContent-Length: x\r\n": 400,
+		"Content-Length: 5, 5\r\n":                                        400,
+	} {
+		var p http1.Head
+		h := http.Header{}
+		err := p.Parse("POST / HTTP/1.0\r\n"+in+"\r\n", h, nil, &o)
+		if got := statusOf(err); got != want {
+			t.Errorf("%q: status %d, want %d", in, got, want)
+		}
+		if err == nil && (p.Length != 5 || len(h["Content-Length"]) != 1) {
+			t.Errorf("%q: length %d, fields %v", in, p.Length, h)
+		}
+	}
+}
+
 // TestRefusingAllocates keeps refusals cheap: they are what an attack asks for.
 func TestRefusingAllocates(t *testing.T) {
 	h := make(http.Header, 8)

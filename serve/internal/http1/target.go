@@ -135,10 +135,11 @@ func validLiteral(s string) bool {
 	return s != ""
 }
 
-// splitPort cuts a valid host at the colon before its port.
+// splitPort cuts a valid host at its last colon. What follows that is the port,
+// or no number if the host is an address in brackets and has none.
 func splitPort(s string) (host, port string) {
 	i := strings.LastIndexByte(s, ':')
-	if i < 0 || strings.IndexByte(s[i:], ']') >= 0 {
+	if i < 0 {
 		return s, ""
 	}
 	return s[:i], s[i+1:]
@@ -160,8 +161,9 @@ func withoutPort(s, scheme string) string {
 }
 
 // URL fills u from a request target as net/http does: the target of CONNECT is
-// a host with its port unless it is a path, all others are URLs or paths. A path without escapes is split in
-// place and allocates nothing. It returns an [*Error] if the target is no URL.
+// a host with its port unless it is a path, all others are URLs or paths. A path
+// without escapes is split in place and allocates nothing. It returns an
+// [*Error] if the target is no URL.
 func URL(u *url.URL, method, target string) error {
 	if plainURL(u, target) {
 		return nil

@@ -22,7 +22,7 @@ func reference(method, target string) (*url.URL, error) {
 
 var targets = []string{
 	"", "*", "/", "//", "//a/b", "///", "/a/b.html", "/a%20b", "/a%2Fb", "/%zz", "/%", "/a?b=c", "/?", "/a?", "/a??", "/a?b?c",
-	"/a?b=%zz", "/a!b", "/a'b", "/(a)*", "/a[b]", "/a{b}", "/a|b", "/a\"b", "/a#b", "/a?b#c", "/a;b,c", "/a:b@c", "/a+b=c&d$e~f_g-h.i",
+	"/a?b=%zz", "/a!b", "/a'b", "/(a)*", "/a[b]", "/a{b}", "/a|b", "/a\"b", "//a%20b", "/a#b", "/a?b#c", "/a;b,c", "/a:b@c", "/a+b=c&d$e~f_g-h.i",
 	"/ä", "/a?ä", "/\x7f", "/a?\x7f", "/a\n", "/a?\x01", "/a b", "/a?b c", "http://a", "http://a/", "http://a:80/b?c", "http://u:p@a/b",
 	"http://[::1]:80/", "http://[::1/", "http:///", "http://a:b/", "HTTP://A/", "a:80", "a", "?", "mailto:a@b", "urn:a:b", "https://a?b", "[::1]:443", "a:", ":80",
 }
