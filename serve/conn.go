@@ -416,8 +416,12 @@ func (c *conn) linger() {
 	}
 	const patience = 500 * time.Millisecond
 	const most = 1 << 20
-	c.nc.SetReadDeadline(time.Now().Add(patience))
-	io.CopyBuffer(io.Discard, io.LimitReader(onlyReader{c.nc}, most), c.k.buf)
+	until := time.Now().Add(patience)
+	c.nc.SetReadDeadline(until)
+	n, _ := io.CopyBuffer(io.Discard, io.LimitReader(onlyReader{c.nc}, most), c.k.buf)
+	if n == most {
+		time.Sleep(time.Until(until)) // the rest stays unread, which holds the client up
+	}
 }
 
 type onlyReader struct{ io.Reader }
