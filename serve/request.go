@@ -277,9 +277,10 @@ func (c *conn) settle(x *exchange) outcome {
 		c.readBy.Store(0)
 		c.nc.SetReadDeadline(noDeadline)
 	}
-	if c.writeBy.Load() != 0 || c.late.Load() {
+	if c.writeBy.Load() != 0 || c.late.Load() || c.stirred.Load() {
 		c.writeBy.Store(0)
 		c.late.Store(false)
+		c.stirred.Store(false)
 		c.nc.SetWriteDeadline(noDeadline)
 	}
 	switch {
