@@ -19,7 +19,6 @@ type body struct {
 	chunked bool
 	chunks  http1.Chunks
 	rest    []byte // decoded, in the connection's buffer
-	trailed int    // bytes of trailers seen
 	err     error  // what further reads return
 	closed  bool
 	// expecting says that the client waits for 100 Continue, which the first
