@@ -80,12 +80,12 @@ func request(method, host, target string) *http.Request {
 }
 
 // compare holds the two against each other for one request, save for CONNECT
-// with an empty segment: there a ServeMux matches a wildcard without recording
-// a value, and PathValue panics.
+// with an empty segment, where a ServeMux matches a wildcard without recording
+// a value, so that PathValue panics, and CONNECT *, which no server passes on.
 func compare(t *testing.T, mux, rt handlers, method, host, target string) {
 	t.Helper()
 	r, s := request(method, host, target), request(method, host, target)
-	if r == nil || method == http.MethodConnect && strings.Contains(r.URL.Path, "//") {
+	if r == nil || method == http.MethodConnect && (strings.Contains(r.URL.Path, "//") || r.URL.Path == "*") {
 		return
 	}
 	if want, got := ask(mux, r), ask(rt, s); got != want {
