@@ -37,6 +37,7 @@ var arrows = map[string][]string{
 	"studies":          {"lab/study"},
 	"cost":             {},
 	"cost/pprof":       {"cost"},
+	"cost/exectrace":   {"cost"},
 	"cost/flame":       {"cost", "stats/unit"},
 	"cost/page":        {"cost", "cost/flame", "stats/unit"},
 	"serve":            {"serve/..."},
@@ -54,6 +55,7 @@ var entries = map[string]string{
 	"github.com/goccy/go-yaml":   "lab/study",
 	"golang.org/x/net":           "load",
 	"github.com/google/pprof":    "cost/pprof",
+	"golang.org/x/exp":           "cost/exectrace",
 	"golang.org/x/sys":           "*",
 }
 

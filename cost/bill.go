@@ -10,7 +10,8 @@ type Bill struct {
 	CPU      float64  `json:"cpu_ns"`
 	Bytes    float64  `json:"bytes"`
 	Objects  float64  `json:"objects"`
-	Items    []Item   `json:"owners"` // by Self, the largest first; their Self add up to CPU, their Bytes to Bytes
+	Items    []Item   `json:"owners"`                   // by Self, the largest first; their Self add up to CPU, their Bytes to Bytes
+	Waited   float64  `json:"waited_seconds,omitempty"` // how long waits were looked at; 0: not at all
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -26,6 +27,11 @@ type Item struct {
 	Bytes   float64 `json:"bytes"`
 	Objects float64 `json:"objects"`
 	Causes  []Share `json:"causes,omitempty"` // of Self, the largest first
+
+	Wait  float64     `json:"wait_ns,omitempty"` // within requests, if waits were looked at
+	Waits []WaitShare `json:"waits,omitempty"`   // the largest first
+
+	place Owner
 }
 
 // Share is a part of an item's own cost.
@@ -85,6 +91,7 @@ func newItem(r Row, bytes *Row, gc, by float64) Item {
 	it := Item{
 		Kind: r.Owner.Kind.String(), Owner: r.Owner.Name, Where: r.Owner.Where(),
 		Self: r.Self.Value / by, Margin: r.Self.Margin() / by, Total: r.Total.Value / by, GC: gc / by,
+		place: r.Owner.place(),
 	}
 	if bytes != nil {
 		it.Bytes, it.Objects = bytes.Self.Value/by, bytes.Self.Count/by
@@ -95,11 +102,15 @@ func newItem(r Row, bytes *Row, gc, by float64) Item {
 	return it
 }
 
-// Weighty returns the items with at least a two-hundredth of the CPU or bytes,
-// and how many others there are and what they spent.
+// Weighty returns the items with at least a two-hundredth of the CPU, the bytes or
+// the waiting, and how many others there are and what they spent.
 func (b *Bill) Weighty() (items []Item, others int, rest float64) {
+	var waited float64
 	for _, it := range b.Items {
-		if it.Self > 0 && it.Self >= b.CPU/200 || it.Bytes > 0 && it.Bytes >= b.Bytes/200 {
+		waited += it.Wait
+	}
+	for _, it := range b.Items {
+		if it.Self > 0 && it.Self >= b.CPU/200 || it.Bytes > 0 && it.Bytes >= b.Bytes/200 || it.Wait > 0 && it.Wait >= waited/200 {
 			items = append(items, it)
 			continue
 		}

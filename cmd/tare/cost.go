@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/exectrace"
 	"github.com/tarehq/tare/cost/pprof"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/load/pace"
@@ -23,6 +25,7 @@ type costCmd struct {
 	Conns    int           `name:"connections" short:"c" default:"64" help:"With --load: connections kept busy; with --rate the most that may be open."`
 	Rate     float64       `short:"r" help:"With --load: requests a second, whatever the answers do (0: as fast as the connections go)." placeholder:"N"`
 	Requests float64       `help:"Requests that the service answered meanwhile, if they were counted elsewhere." placeholder:"N"`
+	Waits    bool          `help:"Also record an execution trace, for at most 5 s: what requests wait for. It costs the service more than the profile."`
 	JSON     bool          `name:"json" help:"Print JSON."`
 	HTML     string        `name:"html" help:"Write the table, the causes and a flame graph as one HTML file." placeholder:"FILE"`
 	Folded   string        `help:"Write stacks of the CPU profile, headed by their owners, for flame graphs." placeholder:"FILE"`
@@ -77,6 +80,8 @@ func (c *costCmd) check() error {
 		return asked(remedy, errors.New("nothing to look at: neither a URL nor a profile"))
 	case c.URL != "" && len(c.Profile) > 0:
 		return asked(remedy, errors.New("a URL and saved profiles exclude one another"))
+	case c.Waits && c.URL == "":
+		return asked("give the service's URL", errors.New("--waits does nothing for saved profiles"))
 	case c.Load != "" && len(c.Profile) > 0:
 		return asked("say --requests N", errors.New("--load does nothing for saved profiles"))
 	case c.For < time.Second || c.For > time.Hour:
@@ -126,10 +131,24 @@ func (c *costCmd) capture(ctx context.Context, t *terminal, b *bill) error {
 		b.warnings = append(b.warnings, fmt.Errorf("no allocation profile, so neither bytes nor shares of the collector: %w", a.err))
 	}
 	b.window.Duration = b.cpu.Duration
+	if c.Waits {
+		if b.waits, err = trace(ctx, s, min(c.For, 5*time.Second)); err != nil {
+			b.warnings = append(b.warnings, fmt.Errorf("no execution trace, so no waits: %w", err))
+		}
+	}
 	if under != nil {
 		return under.count(cancel, b)
 	}
 	return nil
+}
+
+// trace records what goroutines wait for.
+func trace(ctx context.Context, s *pprof.Service, d time.Duration) (*exectrace.Trace, error) {
+	raw, err := s.Trace(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	return exectrace.Read(bytes.NewReader(raw))
 }
 
 // unprofiled explains why a service cannot be profiled.

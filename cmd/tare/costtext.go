@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/exectrace"
 	"github.com/tarehq/tare/cost/page"
 	"github.com/tarehq/tare/cost/pprof"
 	"github.com/tarehq/tare/lab/report"
@@ -17,7 +18,8 @@ import (
 // bill is who spent what, in one window.
 type bill struct {
 	source      string
-	cpu, allocs *pprof.Profile // nil = not to be had
+	cpu, allocs *pprof.Profile   // nil = not to be had
+	waits       *exectrace.Trace // nil = not asked for, or not to be had
 	window      cost.Window
 	warnings    []error
 }
@@ -32,6 +34,9 @@ func (b *bill) sum() *cost.Bill {
 		allocs = b.allocs.Stacks
 	}
 	d := cost.NewBill(cpu, allocs, b.window)
+	if b.waits != nil {
+		d.AddWaits(b.waits.Waits, b.window.Over(b.waits.Duration))
+	}
 	d.Source = b.source
 	for _, w := range b.warnings {
 		d.Warnings = append(d.Warnings, w.Error())
@@ -78,8 +83,8 @@ func (b *bill) text(t *terminal) error {
 	return w.Flush()
 }
 
-// printOwners prints two lines an owner: figures and name, then what it is,
-// where it is written and what it mostly did.
+// printOwners prints two lines an owner, figures and name, then what it is, where
+// it is written and what it mostly did; and a third if it waited.
 func printOwners(w io.Writer, rows []cost.Item, allocs bool, width int) {
 	head := []string{"self", "±", "total"}
 	if allocs {
@@ -112,6 +117,9 @@ func printOwners(w io.Writer, rows []cost.Item, allocs bool, width int) {
 		}
 		fmt.Fprintln(w, report.Printable(fit(rows[i-1].Owner, room)))
 		fmt.Fprintf(w, "    %s\n", report.Printable(fit(describe(&rows[i-1]), width-4)))
+		if rows[i-1].Wait > 0 {
+			fmt.Fprintf(w, "    %s\n", fit(waits(&rows[i-1]), width-4))
+		}
 	}
 }
 
@@ -122,11 +130,22 @@ func describe(it *cost.Item) string {
 		parts = append(parts, it.Where)
 	}
 	for _, c := range it.Causes[:min(3, len(it.Causes))] {
-		if share := c.Value / it.Self; share >= 0.05 {
+		if share := c.Value / it.Self; share >= 0.05 && it.Self > 0 {
 			parts = append(parts, fmt.Sprintf("%s %.0f %%", c.Cause, 100*share))
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// waits says what an owner waited for.
+func waits(it *cost.Item) string {
+	var reasons []string
+	for _, w := range it.Waits {
+		if w.Value >= it.Wait/100 {
+			reasons = append(reasons, w.Reason+" "+quantity(w.Value, unit.Nanoseconds))
+		}
+	}
+	return "waits " + quantity(it.Wait, unit.Nanoseconds) + ": " + strings.Join(reasons, ", ")
 }
 
 func quantity(v float64, base string) string {

@@ -55,6 +55,7 @@ func startServers(t *testing.T) []string {
 	mux.Handle("/", Greet(http.HandlerFunc(answer)))
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.Handle("/debug/pprof/allocs", pprof.Handler("allocs"))
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	profiled := httptest.NewServer(mux)
 	t.Cleanup(profiled.Close)
 	socket := filepath.Join(dir, "socket")
@@ -72,12 +73,14 @@ func startServers(t *testing.T) []string {
 	}
 }
 
-// Greet is a middleware that allocates, so that there is something to find.
+// Greet is a middleware that allocates and sleeps, so that there is something to
+// find.
 func Greet(next http.Handler) http.Handler {
 	var kept atomic.Pointer[[]byte]
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b := make([]byte, 64<<10)
 		kept.Store(&b)
+		time.Sleep(time.Millisecond)
 		next.ServeHTTP(w, r)
 	})
 }

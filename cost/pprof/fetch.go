@@ -55,8 +55,25 @@ func (s *Service) Allocs(ctx context.Context, d time.Duration) (*Profile, error)
 	return s.fetch(ctx, "allocs", d)
 }
 
-// fetch asks for one profile over d, which the service counts in whole seconds.
+// Trace records an execution trace of the service for d, in runtime/trace's form.
+func (s *Service) Trace(ctx context.Context, d time.Duration) ([]byte, error) {
+	return s.get(ctx, "trace", d)
+}
+
 func (s *Service) fetch(ctx context.Context, name string, d time.Duration) (*Profile, error) {
+	body, err := s.get(ctx, name, d)
+	if err != nil {
+		return nil, err
+	}
+	p, err := Read(bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.base.JoinPath(name), err)
+	}
+	return p, nil
+}
+
+// get asks for a record over d, which the service counts in whole seconds.
+func (s *Service) get(ctx context.Context, name string, d time.Duration) ([]byte, error) {
 	seconds := max(1, int(d.Round(time.Second)/time.Second))
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+30*time.Second)
 	defer cancel()
@@ -78,11 +95,7 @@ func (s *Service) fetch(ctx context.Context, name string, d time.Duration) (*Pro
 	if res.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s answered %s: %s", u, res.Status, firstLine(body))
 	}
-	p, err := Read(bytes.NewReader(body))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", u, err)
-	}
-	return p, nil
+	return body, nil
 }
 
 // firstLine returns the beginning of an error's text, fit to print.

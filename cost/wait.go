@@ -1,0 +1,102 @@
+package cost
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Reason is what a goroutine waits for while it does not run.
+type Reason int
+
+// Reasons to wait.
+const (
+	Scheduler  Reason = iota // for a processor: it could run
+	Network                  // for a connection to become ready
+	Sleep                    // for a timer
+	Lock                     // for a mutex, a condition, a wait group
+	Channel                  // for a channel or a select
+	Collector                // for the garbage collector
+	SystemCall               // in a call into the kernel
+	Elsewhere                // for anything else
+	reasons
+)
+
+var reasonNames = [...]string{"scheduler", "network", "sleep", "lock", "channel", "collector", "system call", "other"}
+
+func (r Reason) String() string { return reasonNames[r] }
+
+// Wait is time that goroutines spent waiting at one place. Of its Stack, Count is
+// how often, and Value how many nanoseconds.
+type Wait struct {
+	Stack  Stack
+	Reason Reason
+}
+
+// AddWaits charges waits to the bill's items: those within a request, on whose
+// stack there is a middleware or handler. Connections that wait for a next
+// request wait for nobody's sake. w is the window in which the waits were seen;
+// it should count requests if the bill does.
+func (b *Bill) AddWaits(waits []Wait, w Window) {
+	by, _ := w.divisor()
+	sums := map[Owner]*[reasons]float64{}
+	for i := range waits {
+		c := chargeOf(waits[i].Stack.Frames)
+		if c.owner.Kind != Handler && !slices.ContainsFunc(c.around, func(o Owner) bool { return o.Kind == Handler }) {
+			continue
+		}
+		id := c.owner.place()
+		if sums[id] == nil {
+			sums[id] = new([reasons]float64)
+		}
+		sums[id][waits[i].Reason] += waits[i].Stack.Value / by
+	}
+	for i := range b.Items {
+		id := b.Items[i].place
+		if sum := sums[id]; sum != nil {
+			b.Items[i].addWaits(sum)
+			delete(sums, id)
+		}
+	}
+	for id, sum := range sums { // of owners that were never seen to run
+		it := Item{Kind: id.Kind.String(), Owner: id.Name, Where: id.Where(), place: id}
+		it.addWaits(sum)
+		b.Items = append(b.Items, it)
+	}
+	b.Waited = w.Duration.Seconds()
+	slices.SortStableFunc(b.Items, func(x, y Item) int {
+		return cmp.Or(cmp.Compare(y.Self, x.Self), cmp.Compare(y.Wait, x.Wait), cmp.Compare(x.Owner, y.Owner))
+	})
+}
+
+// place is the owner as every source names it: an execution trace does not say
+// on which line a function begins.
+func (o Owner) place() Owner {
+	o = o.seen()
+	o.Decl = 0
+	return o
+}
+
+func (it *Item) addWaits(sum *[reasons]float64) {
+	for r := range reasons {
+		if sum[r] > 0 {
+			it.Wait += sum[r]
+			it.Waits = append(it.Waits, WaitShare{r.String(), sum[r]})
+		}
+	}
+	slices.SortStableFunc(it.Waits, func(a, b WaitShare) int { return cmp.Compare(b.Value, a.Value) })
+}
+
+// WaitShare is a part of an item's waiting.
+type WaitShare struct {
+	Reason string  `json:"reason"`
+	Value  float64 `json:"ns"`
+}
+
+// Over returns the window with its requests scaled to another duration.
+func (w Window) Over(d time.Duration) Window {
+	if w.Duration <= 0 {
+		return Window{Duration: d}
+	}
+	return Window{Duration: d, Requests: w.Requests * d.Seconds() / w.Duration.Seconds()}
+}
