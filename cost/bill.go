@@ -55,6 +55,7 @@ func NewBill(cpu, allocs []Stack, w Window) *Bill {
 		CPU: time.Sum().Value / by, Bytes: bytes.Sum().Value / by, Objects: bytes.Sum().Count / by,
 	}
 	shares := time.ShareGC(&bytes)
+	time.agree(&bytes)
 	rows := time.Rows()
 	for _, r := range rows {
 		b.Items = append(b.Items, newItem(r, bytes.rows[r.Owner.seen()], shares[r.Owner.seen()], by))

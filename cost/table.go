@@ -90,6 +90,17 @@ func (t *Table) Rows() []Row {
 	return rows
 }
 
+// agree has two tables agree on who calls others: what one profile saw of an
+// owner holds for the other.
+func (t *Table) agree(u *Table) {
+	for o, r := range t.rows {
+		if other := u.rows[o]; other != nil {
+			r.calls = r.calls || other.calls
+			other.calls = r.calls
+		}
+	}
+}
+
 // Scale multiplies every value by f, as when a profile's nanoseconds are held
 // against the CPU time that the kernel counted.
 func (t *Table) Scale(f float64) {
