@@ -179,7 +179,7 @@ func (b *branch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // ServeHTTP has the layers and the handler answer, with a state that they share.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s := direct(r.Context())
+	s := held(slotOf(r.Context()))
 	if s == nil || s.rec.w != nil {
 		h.serveSlowly(w, r)
 		return
@@ -210,11 +210,7 @@ func (h *Handler) serveSlowly(w http.ResponseWriter, r *http.Request) {
 
 // place makes a state in the place that the engine has for it; nil: it has none.
 func place(r *http.Request) *State {
-	c, ok := r.Context().(slotted)
-	if !ok {
-		return nil
-	}
-	slot := c.ChainSlot()
+	slot := slotOf(r.Context())
 	if slot == nil || *slot != nil { // taken by something else
 		return nil
 	}

@@ -76,12 +76,7 @@ func wipe[T any](box any) {
 // Set keeps v under the key for r and all who hold r or derive from it. It
 // reports whether it could: not if no chain is around the caller; see With.
 func (k *Key[T]) Set(r *http.Request, v T) bool {
-	s := nearest(r.Context())
-	if s == nil {
-		return false
-	}
-	k.put(s, v)
-	return true
+	return nearest(r.Context()) != nil && k.With(r, v) == r
 }
 
 // With keeps v under the key and returns the request to pass on: r itself in a
@@ -92,7 +87,16 @@ func (k *Key[T]) With(r *http.Request, v T) *http.Request {
 	if s == nil {
 		return k.withContext(r, v)
 	}
-	k.put(s, v)
+	i := uint32(inline)
+	if k.odd == 0 {
+		i = s.begin()
+	}
+	if i == inline {
+		k.putSlowly(s, v)
+		return r
+	}
+	s.few[i] = value{&k.meta, v}
+	s.ready.Or(1 << i)
 	return r
 }
 
@@ -111,16 +115,22 @@ func (k *Key[T]) Value(r *http.Request) (T, bool) { return k.From(r.Context()) }
 // From returns what is kept under the key for the request that ctx is of, or
 // derives from, and whether anything is.
 func (k *Key[T]) From(ctx context.Context) (T, bool) {
-	if s := direct(ctx); s != nil {
-		if v, ok := k.get(s); ok {
-			return v, true
+	if s := held(slotOf(ctx)); s != nil && s.n.Load() <= inline {
+		if v := s.early(&k.meta); v != nil {
+			return k.in(v)
 		}
 	}
 	return k.search(ctx)
 }
 
-// search looks where contexts that layers derived look, nearest first.
+// search looks everywhere: in the state of ctx, and where contexts that layers
+// derived look, nearest first.
 func (k *Key[T]) search(ctx context.Context) (T, bool) {
+	if s := held(slotOf(ctx)); s != nil {
+		if v, ok := k.get(s); ok {
+			return v, true
+		}
+	}
 	if k.odd&aliased != 0 {
 		v, ok := ctx.Value(k.alias).(T)
 		return v, ok
@@ -132,19 +142,6 @@ func (k *Key[T]) search(ctx context.Context) (T, bool) {
 	}
 	v, ok := ctx.Value(k).(T)
 	return v, ok
-}
-
-func (k *Key[T]) put(s *State, v T) {
-	i := uint32(inline)
-	if k.odd == 0 {
-		i = s.begin()
-	}
-	if i >= inline {
-		k.putSlowly(s, v)
-		return
-	}
-	s.few[i] = value{&k.meta, v}
-	s.ready.Or(1 << i)
 }
 
 // putSlowly puts a value that is unusual or comes when few is full.
