@@ -43,6 +43,9 @@ func TestAllocations(t *testing.T) {
 		{"h.com:80", "/a/h", 1},
 	}
 	for _, tt := range tests {
+		if raced && strings.HasPrefix(tt.target, "/m/") {
+			continue // package regexp keeps its machines in a pool
+		}
 		plain := request("GET", tt.host, tt.target)
 		const runs = 3100 // an average below one counts as none, so count by hand
 		renew := fresh(plain)

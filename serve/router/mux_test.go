@@ -122,7 +122,7 @@ func randomPath(rng *rand.Rand) string {
 // TestAsServeMux adds generated tables to a ServeMux and a Router and asks both
 // the same.
 func TestAsServeMux(t *testing.T) {
-	tables := uint64(4000)
+	tables := uint64(3000)
 	if testing.Short() {
 		tables = 1000
 	}
