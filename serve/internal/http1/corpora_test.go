@@ -104,6 +104,9 @@ var (
 // withHost adds a Host field to each HTTP/1.1 request that lacks one: most
 // cases were written for parsers that do not ask for it.
 func withHost(in []byte) []byte {
+	if !bytes.Contains(in, []byte(" HTTP/1.")) {
+		return in
+	}
 	var out []byte
 	for {
 		at := requestLine.FindIndex(in)
@@ -126,15 +129,12 @@ func withHost(in []byte) []byte {
 	}
 }
 
-func TestVectorsByteByByte(t *testing.T) {
-	for _, v := range vectors(t) {
-		whole := drive(v.in, len(v.in), strict)
-		for _, step := range []int{1, 5} {
-			got := drive(v.in, step, strict)
-			if got.verdict != whole.verdict || got.status != whole.status || got.reason != whole.reason ||
-				!slices.EqualFunc(got.requests, whole.requests, same) {
-				t.Errorf("%s: %d bytes at a time %+v, whole %+v, of\n\t%s", v.ID, step, got, whole, quote(v.in))
-			}
-		}
+// sameInParts feeds a case byte by byte and makes sure of the same outcome.
+func sameInParts(t *testing.T, v vector, whole outcome) {
+	t.Helper()
+	got := drive(v.in, 1, strict)
+	if got.verdict != whole.verdict || got.status != whole.status || got.reason != whole.reason ||
+		!slices.EqualFunc(got.requests, whole.requests, same) {
+		t.Errorf("%s: byte by byte %+v, whole %+v, of\n\t%s", v.ID, got, whole, quote(v.in))
 	}
 }

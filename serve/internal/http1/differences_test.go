@@ -128,7 +128,7 @@ func TestDifferencesOccur(t *testing.T) {
 	}
 }
 
-// TestVectors reads the cases of other projects. Where ours and net/http differ
+// TestVectors reads the cases of other projects, whole and byte by byte. Where ours and net/http differ
 // a class must say so; where ours and the authors of a case differ, a row.
 func TestVectors(t *testing.T) {
 	_, byID := table(t)
@@ -136,6 +136,7 @@ func TestVectors(t *testing.T) {
 	seen := map[string]bool{}
 	for _, v := range vectors(t) {
 		ours, theirs := drive(v.in, len(v.in), strict), c.read(v.in)
+		sameInParts(t, v, ours)
 		for _, d := range differ(v.in, ours, theirs) {
 			if classify(d) == "" {
 				t.Errorf("%s: an unlisted difference (%s): ours %+v, net/http %+v, of\n\t%s", v.ID, d.sign, ours, theirs, quote(v.in))
