@@ -89,6 +89,9 @@ func (c *Chain) Then(h http.Handler) (*Handler, error) {
 		return nil, errors.New("building the chain: there is no handler")
 	}
 	b := builder{route: c.route, next: h, final: h}
+	for _, g := range c.groups {
+		b.nth += len(g.layers)
+	}
 	if inner, ok := h.(*Handler); ok {
 		b.next, b.final, b.placed = inner.next, inner.final, slices.Clone(inner.layers)
 		slices.Reverse(b.placed)
@@ -122,6 +125,7 @@ type builder struct {
 	next   http.Handler
 	final  http.Handler
 	placed []placed // innermost first
+	nth    int      // of the layer at hand
 	errs   []error
 }
 
@@ -137,6 +141,7 @@ func (b *builder) add(g group) {
 			b.errs = append(b.errs, err)
 		}
 		b.placed = append(b.placed, placed{Layer: l, decided: decided})
+		b.nth--
 	}
 	if decided == unknown {
 		b.next = &branch{g.when, b.next, without}
@@ -146,7 +151,7 @@ func (b *builder) add(g group) {
 // wrap puts the layer around what there is, unless it is left out.
 func (b *builder) wrap(l *Layer, decided truth) error {
 	if l.Wrap == nil {
-		return fmt.Errorf("layer %q has no middleware", l.Name)
+		return fmt.Errorf("layer %d has no middleware", b.nth)
 	}
 	if decided == no {
 		if l.Name == "" {
@@ -156,7 +161,7 @@ func (b *builder) wrap(l *Layer, decided truth) error {
 	}
 	made := l.Wrap(b.next)
 	if made == nil {
-		return fmt.Errorf("%s returns no handler", nameOfWrap(l.Wrap))
+		return fmt.Errorf("%s (layer %d) returns no handler", nameOfWrap(l.Wrap), b.nth)
 	}
 	l.complete(made)
 	b.next = made

@@ -295,3 +295,33 @@ func cleaned(r *http.Request) *http.Request {
 	}
 	return &http.Request{Method: r.Method, URL: u, Host: r.Host, Header: r.Header}
 }
+
+func TestConditionsAllocateNothing(t *testing.T) {
+	r := asking(t, "GET a.org:80/admin/users/7", "X-A", "1")
+	for _, cond := range []chain.Condition{
+		chain.Path("/admin"), chain.Route("GET a.org/admin/users/{id}"), chain.Method("POST", "GET"), chain.Header("x-a", "1"),
+		chain.All(chain.Not(chain.Path("/x")), chain.Any(chain.Header("X-B"), chain.Method("GET"))),
+	} {
+		if n := testing.AllocsPerRun(100, func() {
+			if !cond.Match(r) {
+				t.Errorf("%v does not hold", cond)
+			}
+		}); n != 0 {
+			t.Errorf("%v: got %v allocations", cond, n)
+		}
+	}
+}
+
+func BenchmarkConditions(b *testing.B) {
+	r := asking(b, "GET a.org/admin/users/7", "X-A", "1")
+	for name, cond := range map[string]chain.Condition{
+		"path": chain.Path("/admin"), "route": chain.Route("GET /admin/users/{id}"), "method": chain.Method("GET"), "header": chain.Header("X-A"),
+	} {
+		b.Run("by="+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				cond.Match(r)
+			}
+		})
+	}
+}

@@ -55,8 +55,8 @@ func TestOrder(t *testing.T) {
 		{"once, twice", []chain.Layer{layer("gzip", chain.Once("why")), layer("gzip", chain.Once("why"))}, []string{"gzip (layer 2) must not stand beside gzip (layer 1): why"}},
 		{"once", []chain.Layer{layer("gzip", chain.Once("why")), layer("other")}, nil},
 		{"all at once", []chain.Layer{layer("a"), layer("b", chain.First("x"), chain.Before("a", "y"))}, []string{"first, not after", "must not stand after a"}},
-		{"no middleware", []chain.Layer{{Name: "gone"}}, []string{`layer "gone" has no middleware`}},
-		{"no handler", []chain.Layer{{Wrap: func(http.Handler) http.Handler { return nil }}}, []string{"returns no handler"}},
+		{"no middleware", []chain.Layer{auth, {Name: "gone"}, auth}, []string{"layer 2 has no middleware"}},
+		{"no handler", []chain.Layer{auth, {Wrap: func(http.Handler) http.Handler { return nil }}}, []string{"chain.TestOrder (layer 2) returns no handler"}},
 		{"left out", []chain.Layer{{Name: "cache", Wrap: cache, When: chain.Env("TARE_CHAIN_UNSET")}, auth}, nil},
 	}
 	for _, tt := range tests {
