@@ -34,7 +34,7 @@ type goSuite struct {
 	goroot string // where Go lies
 	root   string // where this module lies
 	dir    string // where the suite's module is written
-	engine string // whose Server: serve or nethttp
+	engine string // whose Server: serve, serve with Reuse ("reuse"), or nethttp
 	match  string // the tests asked for; empty: all
 	skips  []suiteSkip
 }
@@ -82,6 +82,12 @@ var suiteEdits = []suiteEdit{
 	{file: "alpn_test.go", function: "handleTLSProtocol09", old: "srv *Server", new: "srv *StandardServer"},
 }
 
+// suiteReuse has the tests' servers reuse a connection's request.
+var suiteReuse = []suiteEdit{
+	{file: "httptest/server.go", function: "NewUnstartedServer", old: "{Handler: handler}", new: "{Handler: handler, Reuse: true}"},
+	{file: "clientserver_test.go", function: "newClientServerTest", old: "{Handler: h}", new: "{Handler: h, Reuse: true}"},
+}
+
 func (s *goSuite) standard(parts ...string) string {
 	return filepath.Join(append([]string{s.goroot, "src", "net", "http"}, parts...)...)
 }
@@ -113,9 +119,13 @@ func (s *goSuite) writeModule() error {
 	if err != nil {
 		return err
 	}
+	engine := s.engine
+	if engine == "reuse" {
+		engine = "serve"
+	}
 	files := map[string]string{"go.mod": mod, "go.sum": string(sum), "overlay.json": string(overlay)}
 	for to, from := range map[string]string{
-		"http/engine.go":         "http/engine_" + s.engine + ".go",
+		"http/engine.go":         "http/engine_" + engine + ".go",
 		"http/httptest/conns.go": "http/httptest/conns.go",
 		"testenv/testenv.go":     "testenv/testenv.go",
 		"nettrace/nettrace.go":   "nettrace/nettrace.go",
@@ -220,6 +230,9 @@ func (s *goSuite) writeCopies() error {
 			return err
 		}
 		source.redirect(suiteImports)
+		if err := s.edit(source); err != nil {
+			return err
+		}
 		out, err := source.bytes()
 		if err != nil {
 			return err
@@ -235,16 +248,37 @@ func (s *goSuite) writeCopies() error {
 	return err
 }
 
-// edits are those that the engine needs.
-func (s *goSuite) edits() []suiteEdit {
-	if s.engine != "serve" {
-		return suiteEdits
-	}
+// edit applies the edits that the file and the engine need.
+func (s *goSuite) edit(source *suiteSource) error {
 	all := slices.Clone(suiteEdits)
-	for _, d := range suiteDifferences {
-		all = append(all, d.suiteEdit)
+	if s.engine != "nethttp" {
+		for _, d := range suiteDifferences {
+			all = append(all, d.suiteEdit)
+		}
 	}
-	return all
+	if s.engine == "reuse" {
+		all = append(all, suiteReuse...)
+	}
+	for _, e := range all {
+		if e.file != source.name {
+			continue
+		}
+		if err := source.edit(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// skipped reports whether the row is one for the engine.
+func (s *goSuite) skipped(row suiteSkip) bool {
+	switch row.kind {
+	case "difference":
+		return s.engine != "nethttp"
+	case "kept":
+		return s.engine == "reuse"
+	}
+	return true
 }
 
 // writeTests rewrites Go's tests.
@@ -260,13 +294,8 @@ func (s *goSuite) writeTests() error {
 			return err
 		}
 		source.redirect(suiteImports)
-		for _, e := range s.edits() {
-			if e.file != file {
-				continue
-			}
-			if err := source.edit(e); err != nil {
-				return err
-			}
+		if err := s.edit(source); err != nil {
+			return err
 		}
 		for _, row := range s.skips {
 			if row.kind == "self" {

@@ -14,6 +14,7 @@ var suiteKinds = []string{
 	"client",     // says nothing about a server
 	"mode",       // a mode that Go does not run it in and that it was not written for
 	"difference", // deliberate: the reason names the rule; http.Server does run it
+	"kept",       // keeps a request after its handler has returned, which Reuse forbids
 	"self",       // skips itself, always or on some machines
 }
 
@@ -58,7 +59,7 @@ func TestGoSuiteSkips(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"TestA client why not\n# note\n\nTestB/h2 mode because", ""},
 		{"TestA client", `f:1: want test, kind and reason, got "TestA client"`},
-		{"\nTestA flaky sometimes", `f:2: kind is "flaky", want one of ["white-box" "client" "mode" "difference" "self"]`},
+		{"\nTestA flaky sometimes", `f:2: kind is "flaky", want one of ["white-box" "client" "mode" "difference" "kept" "self"]`},
 		{"TestA client a\nTestA mode b", "f:2: a second row for TestA"},
 	} {
 		rows, err := parseSuiteSkips("f", c.text)

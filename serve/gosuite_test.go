@@ -18,8 +18,8 @@ import (
 // ones of the installed Go, rewritten while the test runs so that their Server
 // is ours. testdata/gosuite says how, and lists every test that is skipped.
 //
-// TARE_GOSUITE=nethttp runs the same tests on http.Server itself, TARE_GOSUITE_RUN
-// narrows them down to a regular expression, and TARE_GOSUITE_DIR names a
+// TARE_GOSUITE=nethttp runs the same tests on http.Server itself,
+// TARE_GOSUITE=reuse on servers with Reuse. TARE_GOSUITE_RUN narrows them down to a regular expression, and TARE_GOSUITE_DIR names a
 // directory in which to leave the rewritten module and the tests' whole output.
 func TestGoSuite(t *testing.T) {
 	if testing.Short() {
@@ -36,9 +36,7 @@ func TestGoSuite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	suite.skips = slices.DeleteFunc(rows, func(s suiteSkip) bool {
-		return s.kind == "difference" && suite.engine != "serve"
-	})
+	suite.skips = slices.DeleteFunc(rows, func(row suiteSkip) bool { return !suite.skipped(row) })
 	if err := suite.write(); err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +198,7 @@ func (s *goSuite) count(t *testing.T, results map[string]*suiteResult) {
 		t.Logf("%-22s %4d passed, %3d skipped, %3d failed, %3d hung or crashed", what, c["PASS"], c["SKIP"], c["FAIL"], c["HANG"])
 	}
 	kinds := map[string]int{}
-	if s.engine == "serve" {
+	if s.engine != "nethttp" {
 		t.Logf("lines changed for deliberate differences: %d", len(suiteDifferences))
 	}
 	for _, row := range s.skips {
