@@ -106,13 +106,23 @@ func (c *client) frame(method string) (int, string) {
 	br := bufio.NewReader(passed)
 	resp, err := http.ReadResponse(br, &http.Request{Method: method})
 	if err != nil {
-		c.pos = len(c.raw)
+		c.skipHead()
 		return 0, ""
 	}
 	// The body's reader may fail: an answer that was cut short is an answer.
 	body, _ := io.ReadAll(resp.Body)
 	c.pos += passed.n - br.Buffered()
 	return resp.StatusCode, string(body)
+}
+
+// skipHead passes over a head that nobody can read, or all that there is.
+func (c *client) skipHead() {
+	const end = "\r\n\r\n"
+	if i := bytes.Index(c.raw[c.pos:], []byte(end)); i >= 0 {
+		c.pos += i + len(end)
+		return
+	}
+	c.pos = len(c.raw)
 }
 
 // counted counts what passes, so that what a bufio.Reader consumed is known.
