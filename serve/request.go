@@ -73,7 +73,7 @@ func (c *conn) parse() (bool, error) {
 		return false, nil
 	}
 	if n == 0 || n > c.e.limits.headerBytes {
-		return false, errHeadTooLarge
+		return false, http1.TooLong(b[:min(len(b), c.e.limits.headerBytes)])
 	}
 	if phase(c.phase.Load()) != phaseHeading {
 		c.began.Store(c.e.clock.now())
@@ -113,8 +113,6 @@ var errTLS = &http1.Error{Status: http.StatusBadRequest, Reason: "TLS where HTTP
 // errPreface refuses HTTP/2 where it is not served.
 var errPreface = &http1.Error{Status: http.StatusHTTPVersionNotSupported, Reason: "HTTP/2 is not served here"}
 
-var errHeadTooLarge = &http1.Error{Status: http.StatusRequestHeaderFieldsTooLarge}
-
 // request makes the request and the response of a head.
 func (c *conn) request(head []byte) error {
 	k := c.k
@@ -131,7 +129,7 @@ func (c *conn) request(head []byte) error {
 		text = sys.String(head)
 	} else {
 		k.x = new(exchange)
-		k.inward = make(http.Header, bytes.Count(head, lineEnd)-2)
+		k.inward = make(http.Header, max(0, bytes.Count(head, lineEnd)-3))
 		text = string(head)
 	}
 	x := k.x
@@ -149,8 +147,9 @@ func (c *conn) request(head []byte) error {
 	return c.fillIn(x)
 }
 
-// lineEnd ends a line. Counting them says how large a map the fields need: one
-// that grows past eight is made twice (BenchmarkServer/request=browser).
+// lineEnd ends a line. Counting them says how large a map the fields need, which
+// are all but the request line, Host and the empty line: one that grows past
+// eight is made twice (BenchmarkServer/request=browser).
 var lineEnd = []byte{'\n'}
 
 // fillIn sets the request's fields as net/http does.
