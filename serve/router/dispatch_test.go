@@ -197,6 +197,31 @@ func TestServerWide(t *testing.T) {
 	}
 }
 
+// TestEmptySegments fixes the deliberate difference to a ServeMux, which takes an
+// empty segment of a pattern for a wildcard.
+func TestEmptySegments(t *testing.T) {
+	rt := new(router.Router)
+	rt.Handle("/a//b", show("empty"))
+	rt.Handle("CONNECT /c/{x}/d", show("connect"))
+	tests := []struct {
+		method, path string
+		status       int
+	}{
+		{"GET", "/a/x/b", 404},
+		{"GET", "/a//b", 307},
+		{"CONNECT", "/a//b", 200},
+		{"CONNECT", "/c/x/d", 200},
+		{"CONNECT", "/c//d", 404},
+	}
+	for _, tt := range tests {
+		r := request(tt.method, "h.com:443", "/")
+		r.URL.Path = tt.path
+		if got := ask(rt, r); got.status != tt.status {
+			t.Errorf("%s %s: got %+v, want status %d", tt.method, tt.path, got, tt.status)
+		}
+	}
+}
+
 // TestEmpty asks a router without routes.
 func TestEmpty(t *testing.T) {
 	if got := ask(new(router.Router), request("GET", "h.com", "/a")); got.status != 404 || got.pattern != "" {

@@ -32,10 +32,9 @@
 // # Values
 //
 // Request.PathValue returns the values, as with a ServeMux, also after the
-// handler has returned. They lie in memory that the server set aside with
-// the request, if it is a serve.Server, or else in memory shared by a handful of
-// requests, which stays as long as one of them does: at most half a kilobyte and
-// what paths of that many requests take.
+// handler has returned. They lie in memory that the server set aside with the
+// request, if it did so, or else in half a kilobyte shared by some fifteen requests,
+// which stays as long as one of them does, and with it the paths of the others.
 //
 // # Differences to http.ServeMux
 //

@@ -144,21 +144,16 @@ func (w *walk) value(p string, i int) string {
 // isClean tells whether the rest of a path behind a slash has no empty and no
 // dot segments. It may end in a slash.
 func isClean(p string) bool {
-	for p != "" {
-		i := strings.IndexByte(p, '/')
-		switch {
-		case i == 0:
+	for {
+		seg, rest, more := strings.Cut(p, "/")
+		if seg == "." || seg == ".." || seg == "" && more {
 			return false
-		case p[0] == '.' && (i == 1 || i < 0 && len(p) == 1):
-			return false
-		case p[0] == '.' && len(p) > 1 && p[1] == '.' && (i == 2 || i < 0 && len(p) == 2):
-			return false
-		case i < 0:
+		}
+		if !more {
 			return true
 		}
-		p = p[i+1:]
+		p = rest
 	}
-	return true
 }
 
 // leaves calls f with every leaf below n that p leads to, most specific first.
