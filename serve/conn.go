@@ -252,7 +252,9 @@ func (c *conn) woken(err error) outcome {
 	c.nc.SetReadDeadline(time.Time{})
 	switch c.due(c.e.clock.now()) {
 	case lapse:
-		return goEnd
+		if phase(c.phase.Load()) == phaseHeading || !c.spoken() {
+			return goEnd
+		}
 	case park:
 		if c.k.r == c.k.w {
 			return goPark

@@ -111,7 +111,7 @@ func (p *parking) end(c *conn) bool {
 func (p *parking) lapse(c *conn, now int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !c.seat.parked || c.due(now) != lapse {
+	if !c.seat.parked || c.due(now) != lapse || c.spoken() {
 		return false
 	}
 	c.seat.parked = false

@@ -1,5 +1,7 @@
 package serve
 
+import "github.com/tarehq/tare/serve/internal/sys"
+
 // transmitPlainly writes by the net.Conn, in pieces small enough that each is
 // progress to go by.
 func (c *conn) transmitPlainly(p []byte) (done int, err error) {
@@ -12,4 +14,13 @@ func (c *conn) transmitPlainly(p []byte) (done int, err error) {
 		done += n
 	}
 	return done, err
+}
+
+// spoken reports whether something has come that was not read yet. Where the
+// processors are busy a client may have kept its time and the server not.
+func (c *conn) spoken() (yes bool) {
+	if c.fd != nil {
+		c.fd.Control(func(fd uintptr) { yes = sys.Readable(fd) })
+	}
+	return yes
 }
