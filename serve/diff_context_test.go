@@ -82,6 +82,13 @@ func TestDiffContext(t *testing.T) {
 			default:
 			}
 		}},
+	})
+}
+
+// TestDiffContextLasts compares contexts of clients that stay.
+func TestDiffContextLasts(t *testing.T) {
+	wait := func(j *journal, _ http.ResponseWriter, r *http.Request) { gone(j, r) }
+	agree(t, []exchange{
 		{name: "client ends sending", talk: func(c *client) { c.send(request("/")); c.finish() }, handler: wait, by: []carriage{whole}},
 		{name: "ends with the request", keeps: true, send: request("/"), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
 			ctx := r.Context()

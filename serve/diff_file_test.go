@@ -118,7 +118,7 @@ func TestDiffFileReachesKernel(t *testing.T) {
 			c.drain()
 			run.stop(t)
 			close(taken)
-			if <-taken != true {
+			if !<-taken {
 				t.Errorf("limit %d: the connection was not given a descriptor to copy from", limit)
 			}
 		}

@@ -32,9 +32,10 @@ func readsFour(j *journal, conn net.Conn, rw *bufio.ReadWriter) {
 	j.note("%q %s", buf, class(err))
 }
 
+func raw(_ *journal, conn net.Conn, _ *bufio.ReadWriter) { io.WriteString(conn, "raw bytes") }
+
 // TestDiffHijack compares what a hijacker gets and what is left to the server.
 func TestDiffHijack(t *testing.T) {
-	raw := func(_ *journal, conn net.Conn, _ *bufio.ReadWriter) { io.WriteString(conn, "raw bytes") }
 	agree(t, []exchange{
 		{name: "write to the connection", send: request("/"), handler: take(raw)},
 		{name: "write through the buffer", send: request("/"), handler: take(func(j *journal, _ net.Conn, rw *bufio.ReadWriter) {
@@ -87,6 +88,12 @@ func TestDiffHijack(t *testing.T) {
 			_, _, err = http.NewResponseController(w).Hijack()
 			j.note("again %s", class(err))
 		}},
+	})
+}
+
+// TestDiffHijackTiming compares hijacking at other moments than at once.
+func TestDiffHijackTiming(t *testing.T) {
+	agree(t, []exchange{
 		{name: "after a write", send: request("/"), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
 			io.WriteString(w, "answer")
 			take(raw)(j, w, r)
