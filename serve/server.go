@@ -33,9 +33,9 @@ type Server struct {
 	// ReadTimeout is the most time from a request's first byte to the end of
 	// its body. Zero or less: none, but see Limits.StallTimeout.
 	ReadTimeout time.Duration
-	// ReadHeaderTimeout is the most time from a request's first byte, or for
-	// the first request from the connection's opening, to the end of its head;
-	// also for a TLS handshake and an HTTP/2 preface. Zero: ReadTimeout, or 10
+	// ReadHeaderTimeout is the most time from a request's first byte to the end
+	// of its head, and from a connection's opening, its TLS handshake included,
+	// to the first request's first byte; also for an HTTP/2 preface. Zero: ReadTimeout, or 10
 	// s if that is zero too (http.Server: none). Less: none.
 	ReadHeaderTimeout time.Duration
 	// WriteTimeout is the most time from the end of a request's head to the end
