@@ -70,7 +70,7 @@ func probeTracing(t *Trial) {
 	for i, s := range got {
 		attributes := map[string]string{}
 		for _, kv := range s.Attributes {
-			attributes[string(kv.Key)] = kv.Value.Emit()
+			attributes[string(kv.Key)] = kv.Value.String()
 		}
 		t.must(s.Name == "GET /orders/{id}", "the span's name lacks the route")
 		t.must(s.Parent.SpanID().String() == clientSpan, "the span is not below the client's")
