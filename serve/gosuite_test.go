@@ -80,7 +80,7 @@ func again(ctx context.Context, t *testing.T, run *suiteRun, results map[string]
 		}
 		for _, name := range failed {
 			if second[name].outcome == "PASS" {
-				t.Logf("%s failed and passed when run again:\n%s", name, results[name].text())
+				t.Logf("%s failed and passed when run again:\n%s", name, said(results, name))
 			}
 		}
 		maps.Copy(results, second)
@@ -88,12 +88,18 @@ func again(ctx context.Context, t *testing.T, run *suiteRun, results map[string]
 }
 
 func raced(results map[string]*suiteResult, test string) bool {
-	for name, r := range results {
-		if (name == test || strings.HasPrefix(name, test+"/")) && strings.Contains(strings.Join(r.lines, "\n"), "DATA RACE") {
-			return true
+	return strings.Contains(said(results, test), "DATA RACE")
+}
+
+// said joins what the test and its subtests printed, those that failed.
+func said(results map[string]*suiteResult, test string) string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(results)) {
+		if r := results[name]; (name == test || strings.HasPrefix(name, test+"/")) && r.outcome == "FAIL" {
+			lines = append(lines, r.lines...)
 		}
 	}
-	return false
+	return strings.Join(lines, "\n")
 }
 
 // named lists the suite's tests, those that are asked for.
