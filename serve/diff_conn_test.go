@@ -57,7 +57,7 @@ func TestDiffPipeline(t *testing.T) {
 		{name: "after close", send: closing + get("/never"), methods: "GET"},
 		{name: "bodies unread", send: post("one") + post("two") + get("/3"), methods: "POST POST GET", handler: writes("x")},
 		{name: "large answers", send: strings.Repeat(get("/n"), 4), methods: "GET GET GET GET", handler: writes(strings.Repeat("x", 100<<10))},
-		{name: "end of sending", talk: func(c *client) { c.send(get("/1") + get("/2")); c.finish() }, by: []carriage{whole, bytewise}},
+		{name: "end of sending", handler: writes("x"), talk: func(c *client) { c.send(get("/1") + get("/2")); c.finish() }, by: []carriage{whole, bytewise}},
 		{name: "context while the next waits", send: get("/1") + get("/2"), methods: "GET GET", handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
 			j.note("%s %v", r.URL.Path, r.Context().Err())
 			flushed("a")(j, w, r)

@@ -160,7 +160,7 @@ func TestDiffBaseContext(t *testing.T) {
 		handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
 			j.note("%v %v", r.Context().Value(key("base")), r.Context().Value(key("conn")))
 		}},
-		{name: "base cancelled", send: request("/"), config: func(hs *http.Server, j *journal) {
+		{name: "base cancelled", send: request("/"), by: []carriage{whole, bytewise, veiled}, config: func(hs *http.Server, j *journal) {
 			hs.BaseContext = func(net.Listener) context.Context {
 				ctx, cancel := context.WithCancelCause(context.Background())
 				cancel(errors.New("base ended"))
