@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/internal/http1"
+	"github.com/tarehq/tare/serve/internal/sys"
 )
 
 // engine is what a Server runs on: its settings as they were when it began to
@@ -21,6 +22,7 @@ type engine struct {
 	options http1.Options
 	protos  http.Protocols
 	limits  limits
+	fields  sys.PathFields // by which requests offer room to routers
 
 	// shadow is the standard library's server with the same settings. It serves
 	// HTTP/2 and is what handlers find under http.ServerContextKey.
@@ -69,7 +71,8 @@ func newEngine(s *Server) *engine {
 			rate:         or(s.Limits.MinRate, defaultMinRate),
 			drain:        or(s.Limits.MaxDrain, defaultDrain),
 		},
-		freed: make(chan struct{}, 1),
+		fields: sys.FindPathFields(),
+		freed:  make(chan struct{}, 1),
 	}
 	if e.handler == nil {
 		e.handler = http.DefaultServeMux

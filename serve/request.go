@@ -16,7 +16,7 @@ import (
 // A handler may keep any of it: it is made afresh for each request, but in Reuse
 // mode, where a connection has one.
 type exchange struct {
-	req    http.Request
+	req    sys.RoomyRequest
 	url    url.URL
 	ctx    requestContext
 	body   body
@@ -41,7 +41,7 @@ func (x *exchange) abandon() {
 
 // forget drops what belongs to a connection, before its buffers go to another.
 func (x *exchange) forget() {
-	x.req, x.url = http.Request{}, url.URL{}
+	x.req, x.url = sys.RoomyRequest{}, url.URL{}
 	x.ctx.Context, x.ctx.c = nil, nil
 	x.ctx.renew()
 	x.res = response{}
@@ -143,7 +143,8 @@ func (c *conn) request(head []byte) error {
 		x.ctx.renew()
 	}
 	x.ctx.Context, x.ctx.c = c.ctx, c
-	x.req = blank(&x.ctx)
+	x.req.Request = blank(&x.ctx)
+	c.e.fields.Reserve(&x.req)
 	return c.fillIn(x)
 }
 
@@ -154,7 +155,7 @@ var lineEnd = []byte{'\n'}
 
 // fillIn sets the request's fields as net/http does.
 func (c *conn) fillIn(x *exchange) error {
-	h, r := &c.k.head, &x.req
+	h, r := &c.k.head, &x.req.Request
 	r.Method, r.RequestURI = h.Method, h.Target
 	r.Proto, r.ProtoMajor, r.ProtoMinor = h.Proto, 1, h.Minor
 	r.Header, r.Host, r.RemoteAddr, r.TLS = c.k.inward, h.Host, c.remote, c.tls
@@ -230,7 +231,7 @@ func (c *conn) handle() outcome {
 		w.Header().Set("Connection", "close")
 		w.WriteHeader(http.StatusExpectationFailed)
 	} else {
-		c.dispatch(w, &x.req)
+		c.dispatch(w, &x.req.Request)
 	}
 	if c.left {
 		x.body.finish()
