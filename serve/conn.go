@@ -488,7 +488,7 @@ func (c *conn) giveBack() {
 	c.e.exchanges.Put(k)
 }
 
-// give takes the connection out of the server's hands.
+// give takes the connection out of the engine's hands.
 func (c *conn) give() {
 	c.gate.Lock()
 	c.left = true
@@ -496,7 +496,6 @@ func (c *conn) give() {
 	c.unpeek()
 	c.nc.SetDeadline(noDeadline)
 	c.e.parking.leave(c)
-	c.e.unlink(c)
 }
 
 func (c *conn) setState(s http.ConnState) {

@@ -7,6 +7,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"sync"
 )
 
 // handover passes connections to the standard library's server, which speaks
@@ -14,6 +15,7 @@ import (
 type handover struct {
 	e      *engine
 	server *http.Server
+	conns  sync.Map // net.Conn as handed over → *conn
 }
 
 func newHandover(e *engine) *handover {
@@ -46,6 +48,9 @@ func handedContext(l net.Listener) context.Context { return l.(*handedListener).
 
 // state passes changes of state on, but for the first: it was told of before.
 func (h *handover) state(nc net.Conn, s http.ConnState) {
+	if s == http.StateClosed || s == http.StateHijacked {
+		h.forget(nc)
+	}
 	if s == http.StateNew || h.e.s.ConnState == nil {
 		return
 	}
@@ -55,11 +60,23 @@ func (h *handover) state(nc net.Conn, s http.ConnState) {
 	h.e.s.ConnState(nc, s)
 }
 
-// take hands nc over. It reports false if there is nobody to take it.
-func (h *handover) take(ctx context.Context, nc net.Conn) bool {
-	l := &handedListener{nc: nc, ctx: ctx}
+// take hands c over as nc. It reports false if there is nobody to take it. The
+// connection counts as one of the engine's until the other server is done.
+func (h *handover) take(c *conn, nc net.Conn) bool {
+	h.conns.Store(nc, c)
+	l := &handedListener{nc: nc, ctx: c.ctx}
 	h.server.Serve(l) // returns at once: the connection is served in a goroutine of its own
-	return l.nc == nil
+	if l.nc != nil {
+		h.forget(nc)
+		return false
+	}
+	return true
+}
+
+func (h *handover) forget(nc net.Conn) {
+	if c, ok := h.conns.LoadAndDelete(nc); ok {
+		h.e.unlink(c.(*conn))
+	}
 }
 
 // handedListener accepts the one connection that is handed over.
@@ -93,7 +110,7 @@ func (c *conn) handOver(ahead []byte) outcome {
 	}
 	c.begin(phaseHanded)
 	c.give()
-	if !c.e.handed.take(c.ctx, nc) {
+	if !c.e.handed.take(c, nc) {
 		nc.Close()
 		c.setState(http.StateClosed)
 	}

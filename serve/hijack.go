@@ -10,6 +10,7 @@ import (
 // hijack gives the connection to the handler, with what was read ahead.
 func (c *conn) hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c.give()
+	c.e.unlink(c)
 	k := c.k
 	ahead := append([]byte(nil), k.buf[k.r:k.w]...)
 	k.r = k.w

@@ -5,11 +5,13 @@ package serve_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -242,6 +244,50 @@ func TestMaxConnsPerAddr(t *testing.T) {
 		return hearOK(bufio.NewReader(nc)) == nil
 	})
 	f.quiet()
+}
+
+// TestMaxConnsHTTP2 holds connections that speak HTTP/2 to count as others do.
+func TestMaxConnsHTTP2(t *testing.T) {
+	h, entered, release := holding(t)
+	f := fortify(t, &serve.Server{Handler: h, TLSConfig: loopbackTLS(), Limits: serve.Limits{MaxConns: 2}})
+	var held sync.WaitGroup
+	for range 2 {
+		tr := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+		held.Go(func() {
+			defer tr.CloseIdleConnections()
+			res, err := (&http.Client{Transport: tr}).Get("https://" + f.addr + "/hold")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer res.Body.Close()
+			if body, err := io.ReadAll(res.Body); string(body) != "ok" || res.ProtoMajor != 2 {
+				t.Errorf("answer %q by %s, error %v, want ok by HTTP/2", body, res.Proto, err)
+			}
+		})
+		<-entered
+	}
+	spoke := make(chan error, 1)
+	go func() {
+		nc, err := f.reach()
+		if err != nil {
+			spoke <- err
+			return
+		}
+		defer nc.Close()
+		io.WriteString(nc, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		spoke <- hearOK(bufio.NewReader(nc))
+	}()
+	select {
+	case err := <-spoke:
+		t.Errorf("a third connection was served beyond the limit of two, %v", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	release()
+	held.Wait()
+	if err := <-spoke; err != nil {
+		t.Errorf("the third connection, once there was room: %v", err)
+	}
 }
 
 func TestHeadLimits(t *testing.T) {
