@@ -5,7 +5,6 @@ package serve_test
 import (
 	"bufio"
 	"bytes"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -469,12 +468,7 @@ func (v *visitor) deaf() (int, error) {
 // leave hangs up, half of the time with a reset.
 func (v *visitor) leave() {
 	if v.IntN(2) == 0 {
-		nc := v.nc
-		if t, ok := nc.(*tls.Conn); ok {
-			nc = t.NetConn()
-		}
-		nc.(*net.TCPConn).SetLinger(0)
-		nc.Close()
+		reset(v.nc)
 	}
 	v.hangUp()
 }
