@@ -127,7 +127,23 @@ func (v *value) open() any {
 
 // early returns where the key's newest value among the first is, nil if none is.
 func (s *State) early(k *meta) *value {
-	for ready := s.ready.Load(); ready != 0; {
+	ready := s.ready.Load()
+	n := bits.TrailingZeros32(^ready)
+	if ready>>n != 0 {
+		return s.ragged(k, ready)
+	}
+	few := s.few[:n]
+	for i := len(few) - 1; i >= 0; i-- {
+		if few[i].key == k {
+			return &few[i]
+		}
+	}
+	return nil
+}
+
+// ragged is early where a value that began before others is not ready.
+func (s *State) ragged(k *meta, ready uint32) *value {
+	for ready != 0 {
 		i := bits.Len32(ready) - 1
 		if v := &s.few[i]; v.key == k {
 			return v
