@@ -30,6 +30,11 @@ func (r *requestContext) Value(key any) any {
 	if key == http.LocalAddrContextKey {
 		return r.c.nc.LocalAddr()
 	}
+	if kept, ok := r.slot.(interface{ Value(any) any }); ok {
+		if v := kept.Value(key); v != nil {
+			return v
+		}
+	}
 	return r.Context.Value(key)
 }
 

@@ -19,6 +19,7 @@ import (
 type engine struct {
 	s       *Server
 	handler http.Handler
+	chained atomic.Bool // requests go through a chain, whose state they bring along
 	options http1.Options
 	protos  http.Protocols
 	limits  limits

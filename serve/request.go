@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/tarehq/tare/serve/chain"
 	"github.com/tarehq/tare/serve/internal/http1"
 	"github.com/tarehq/tare/serve/internal/sys"
 )
@@ -22,6 +23,24 @@ type exchange struct {
 	body   body
 	res    response
 	values [12]string // of header fields that come once
+}
+
+// chained is an exchange with the state of the chain that handles it, so that the
+// chain allocates nothing either.
+type chained struct {
+	exchange
+	state chain.State
+}
+
+// exchange makes the memory of one request. That requests go through a chain,
+// behind a router perhaps, is known once one did.
+func (e *engine) exchange() *exchange {
+	if !e.chained.Load() {
+		return new(exchange)
+	}
+	x := new(chained)
+	x.ctx.slot = &x.state
+	return &x.exchange
 }
 
 // blank is copied for each request; with it goes no allocation.
@@ -128,7 +147,7 @@ func (c *conn) request(head []byte) error {
 		k.pin = k.r
 		text = sys.String(head)
 	} else {
-		k.x = new(exchange)
+		k.x = c.e.exchange()
 		k.inward = make(http.Header, max(0, bytes.Count(head, lineEnd)-3))
 		text = string(head)
 	}
@@ -237,6 +256,10 @@ func (c *conn) handle() outcome {
 		x.body.finish()
 		x.ctx.end(context.Canceled)
 		return goLeft
+	}
+	if x.ctx.slot != nil && !c.e.chained.Load() {
+		_, used := x.ctx.slot.(*chain.State)
+		c.e.chained.Store(used)
 	}
 	w.finish()
 	x.ctx.end(context.Canceled)

@@ -30,37 +30,48 @@ func TestRoutedAllocations(t *testing.T) {
 				w.Header()["Content-Type"] = kind
 				w.Write(body)
 			})
-			s := &serve.Server{Handler: rt, Reuse: reuse}
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			ended := make(chan struct{})
-			go func() { s.Serve(l); close(ended) }()
-			defer func() { s.Close(); <-ended }()
-			c, err := net.Dial("tcp", l.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			out := []byte("GET /users/ann/posts/7 HTTP/1.1\r\nHost: localhost\r\n\r\n")
-			in := make([]byte, 4096)
-			c.Write(out)
-			n, err := c.Read(in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := testing.AllocsPerRun(1000, func() {
-				if _, err := c.Write(out); err != nil {
-					t.Error(err)
-				}
-				if _, err := io.ReadFull(c, in[:n]); err != nil {
-					t.Error(err)
-				}
-			})
+			got := requestAllocations(t, &serve.Server{Handler: rt, Reuse: reuse})
 			if got > want {
 				t.Errorf("%v allocations a request, want at most %v", got, want)
 			}
 		})
 	}
+}
+
+// requestAllocations returns how many allocations a server makes for a request
+// to /users/ann/posts/7.
+func requestAllocations(t *testing.T, s *serve.Server) float64 {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("the race detector allocates, too")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { s.Serve(l); close(ended) }()
+	defer func() { s.Close(); <-ended }()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	out := []byte("GET /users/ann/posts/7 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	in := make([]byte, 4096)
+	if _, err := c.Write(out); err != nil {
+		t.Fatal(err)
+	}
+	n, err := c.Read(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return testing.AllocsPerRun(1000, func() {
+		if _, err := c.Write(out); err != nil {
+			t.Error(err)
+		}
+		if _, err := io.ReadFull(c, in[:n]); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -1,0 +1,55 @@
+package serve_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/tarehq/tare/serve"
+	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/router"
+)
+
+// TestChainedAllocations holds that a chain behind a router, with a value and a
+// record of the answer, adds no allocation to a request on a Server.
+func TestChainedAllocations(t *testing.T) {
+	type user struct{ name string }
+	key := chain.NewKey[*user]("user")
+	ann := &user{"ann"}
+	kind := []string{"text/plain"}
+	body := []byte("hello")
+	set := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			next.ServeHTTP(w, key.With(r, ann))
+		})
+	}
+	record := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w, rec := chain.Record(w)
+			next.ServeHTTP(w, r)
+			if rec.Status() != http.StatusOK {
+				t.Errorf("status %d recorded, want 200", rec.Status())
+			}
+		})
+	}
+	h, err := chain.New(record, set).Then(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if u, ok := key.Value(r); !ok || u != ann {
+			t.Errorf("value %v, %t, want ann", u, ok)
+		}
+		w.Header()["Content-Type"] = kind
+		w.Write(body)
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt := new(router.Router)
+	rt.Handle("GET /users/{user}/posts/{post}", h)
+	for _, reuse := range []bool{false, true} {
+		want := 3.0
+		if reuse {
+			want = 0
+		}
+		if got := requestAllocations(t, &serve.Server{Handler: rt, Reuse: reuse}); got > want {
+			t.Errorf("reuse %t: %v allocations a request, want at most %v", reuse, got, want)
+		}
+	}
+}
