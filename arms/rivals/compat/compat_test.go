@@ -35,8 +35,9 @@ every probe three times on each server and keeps the worst:
 
     go -C arms/rivals test ./compat -update
 
-Without ` + "`-update`" + ` the same command says whether the verdicts still hold. The
-probes are in [arms/rivals/compat](../arms/rivals/compat).
+Without ` + "`-update`" + ` the same command says whether the verdicts still hold; with
+` + "`-race`" + ` it also fails where the race detector finds something on net/http or
+serve. The probes are in [arms/rivals/compat](../arms/rivals/compat).
 
 `
 
@@ -70,6 +71,9 @@ func TestTable(t *testing.T) {
 	got, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if rows := strings.Count(string(got), "\n| "); rows != len(table.Rows)+1 {
+		t.Errorf("%s has %d rows, want %d", page, rows, len(table.Rows)+1)
 	}
 	for line := range strings.Lines(verdicts.String()) {
 		if !strings.Contains(string(got), line) {
