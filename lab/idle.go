@@ -39,6 +39,9 @@ func (s *session) idle(ctx context.Context, t *record.Trial) error {
 	if n == 0 {
 		return nil
 	}
+	if err := s.collect(ctx); err != nil {
+		return err
+	}
 	before, unread := s.proc.Usage(false)
 	if err := s.idlers.open(ctx, n, s.proc.URL(), s.w.Targets[0]); err != nil {
 		return fmt.Errorf("opening %d idle connections: %w", n, err)
@@ -52,6 +55,9 @@ func (s *session) idle(ctx context.Context, t *record.Trial) error {
 	if open := socks["ESTABLISHED"]; err == nil && open < n {
 		return fmt.Errorf("of %d idle connections the arm closed %d within %v", n, n-open, study.IdleSettle)
 	}
+	if err := s.collect(ctx); err != nil {
+		return err
+	}
 	after, err := s.proc.Usage(false)
 	if err := cmp.Or(unread, err); err != nil {
 		if errors.Is(err, arm.ErrNotSupported) {
@@ -60,6 +66,16 @@ func (s *session) idle(ctx context.Context, t *record.Trial) error {
 		return err
 	}
 	t.Metrics["idle_connection"] = (float64(after.RSS) - float64(before.RSS)) / float64(n)
+	return nil
+}
+
+// collect has the specimen give back what it does not hold any more, if it takes
+// questions: what connections cost while idle, not while they were opened, is
+// asked for.
+func (s *session) collect(ctx context.Context) error {
+	if err := s.proc.GC(ctx); err != nil && !errors.Is(err, arm.ErrNoControl) {
+		return fmt.Errorf("collecting the arm's garbage: %w", err)
+	}
 	return nil
 }
 

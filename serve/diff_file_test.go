@@ -224,11 +224,17 @@ func TestDiffStandardHandlers(t *testing.T) {
 		get("timeout", inTime, "/"), get("timeout", late, "/"),
 		{name: "max bytes in", handler: mount(limited), send: post("hello")},
 		{name: "cross origin", handler: mount(csrf), send: post("x", "Sec-Fetch-Site: cross-site")},
-		{name: "error", send: request("/"), handler: func(_ *journal, w http.ResponseWriter, r *http.Request) { http.Error(w, "why", 422) }},
+		{name: "error", send: request("/"), handler: func(_ *journal, w http.ResponseWriter, r *http.Request) {
+			http.Error(w, "why", http.StatusUnprocessableEntity)
+		}},
 		{name: "error undoes", send: request("/"), handler: with(func(_ *journal, w http.ResponseWriter, r *http.Request) { http.Error(w, "why", 500) }, "Content-Length", "99", "Content-Encoding", "gzip")},
 		{name: "not found", send: request("/"), handler: func(_ *journal, w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) }},
-		{name: "redirect", send: request("/a/b"), handler: func(_ *journal, w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "../c", 301) }},
-		{name: "redirect post", send: post("x"), handler: func(_ *journal, w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "https://b/", 303) }},
+		{name: "redirect", send: request("/a/b"), handler: func(_ *journal, w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "../c", http.StatusMovedPermanently)
+		}},
+		{name: "redirect post", send: post("x"), handler: func(_ *journal, w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://b/", http.StatusSeeOther)
+		}},
 		{name: "cookie", send: request("/"), handler: func(_ *journal, w http.ResponseWriter, r *http.Request) {
 			http.SetCookie(w, &http.Cookie{Name: "a", Value: "b", Path: "/"})
 		}},

@@ -115,7 +115,7 @@ func drawRare(t *tape) step {
 	case 1:
 		return step{closeBody, func(j *journal, _ http.ResponseWriter, r *http.Request) { j.note("close %s", class(r.Body.Close())) }}
 	case 2:
-		return step{"error", func(_ *journal, w http.ResponseWriter, _ *http.Request) { http.Error(w, "why", 418) }}
+		return step{"error", func(_ *journal, w http.ResponseWriter, _ *http.Request) { http.Error(w, "why", http.StatusTeapot) }}
 	default:
 		return step{"drop the length", func(_ *journal, w http.ResponseWriter, _ *http.Request) { w.Header().Del("Content-Length") }}
 	}

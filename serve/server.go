@@ -70,10 +70,10 @@ type Server struct {
 	// Reuse hands a connection's requests to the handler in the same memory:
 	// the *http.Request, its headers and URL with every string in them, and its
 	// context hold until the handler returns and must not be kept. It saves
-	// four allocations a request. What must outlive the handler must be copied
-	// (strings.Clone, Request.Clone with cloned strings). http.TimeoutHandler
-	// and others that leave a goroutine behind with the request do not go with
-	// it.
+	// three allocations a request. What must outlive the handler must be copied,
+	// each string of it (strings.Clone): Request.Clone shares them. So
+	// http.TimeoutHandler and others that leave a goroutine behind with the
+	// request do not go with it, nor do tracers that export spans later.
 	Reuse bool
 	// Limits guard the server against clients; the zero value is safe.
 	Limits Limits

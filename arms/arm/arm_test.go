@@ -211,8 +211,8 @@ func TestControlAnswers(t *testing.T) {
 		}
 	}
 	const forced = "/gc/cycles/forced:gc-cycles"
-	if got := after[forced].(float64) - before[forced].(float64); got != 1 {
-		t.Errorf("forced GC cycles after asking for one: got %v, want 1", got)
+	if got := after[forced].(float64) - before[forced].(float64); got != 2 {
+		t.Errorf("forced GC cycles after asking: got %v, want 2", got)
 	}
 	if facts := replies[1]["facts"].(map[string]any); facts["colour"] != "blue" || facts["go"] == nil || facts["GOMAXPROCS"] == nil {
 		t.Errorf("facts: got %v, want the arm's own, go and GOMAXPROCS", facts)

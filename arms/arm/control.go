@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"time"
 )
@@ -102,7 +103,10 @@ func (c *control) answer(q question) (reply, []byte) {
 	case "facts":
 		r.Facts = c.facts()
 	case "gc":
+		// Twice, since pools are emptied by the second; and what is free goes
+		// back, so that the kernel's figures tell what is held.
 		runtime.GC()
+		debug.FreeOSMemory()
 	case "loop":
 		if err = bounded(q.For); err == nil {
 			r.Loop, err = runLoop(c.caller(), q.For, q.Requests)

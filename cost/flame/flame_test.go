@@ -112,8 +112,16 @@ func TestSVG(t *testing.T) {
 }
 
 func TestColour(t *testing.T) {
-	if flame.Colour("a") != flame.Colour("a") || flame.Colour("a") == flame.Colour("b") {
-		t.Error("an owner has one colour, another one another")
+	seen := map[string]string{}
+	for _, owner := range []string{"a", "b", "net/http: finish answer", ""} {
+		c := flame.Colour(owner)
+		if other, ok := seen[c]; ok {
+			t.Errorf("%q and %q have the colour %s", owner, other, c)
+		}
+		seen[c] = owner
+		if again := flame.Colour(owner); again != c {
+			t.Errorf("%q has the colours %s and %s", owner, c, again)
+		}
 	}
 }
 

@@ -93,7 +93,7 @@ func Estimate(s *Study, blocks int, overhead time.Duration) time.Duration {
 
 // IdleSettle is how long idle connections are left alone before what they take
 // is read: a server may give back memory some time after an answer.
-const IdleSettle = time.Second
+const IdleSettle = 3 * time.Second
 
 // idling is how long opening idle connections and letting them settle takes.
 func (w Workload) idling() time.Duration {
