@@ -44,26 +44,26 @@ func TestCharge(t *testing.T) {
 		kind   cost.Kind
 		cause  cost.Cause
 	}{
-		{"handler's own", in(), "main.users", cost.Handler, cost.Own},
-		{"what it calls", in("main.compute"), "main.users", cost.Handler, cost.Own},
-		{"allocation", in("runtime.newobject", "runtime.mallocgc"), "main.users", cost.Handler, cost.Alloc},
-		{"assist", in("runtime.mallocgc", "runtime.gcAssistAlloc", "runtime.gcDrainN"), "main.users", cost.Handler, cost.GC},
-		{"json", in("encoding/json.Marshal", "reflect.Value.Field"), "main.users", cost.Handler, cost.JSON},
-		{"lock", in("sync.(*Mutex).Lock", "runtime.lock2"), "main.users", cost.Handler, cost.Locks},
+		{"handler's own", in(), "src.users", cost.Handler, cost.Own},
+		{"what it calls", in("main.compute"), "src.users", cost.Handler, cost.Own},
+		{"allocation", in("runtime.newobject", "runtime.mallocgc"), "src.users", cost.Handler, cost.Alloc},
+		{"assist", in("runtime.mallocgc", "runtime.gcAssistAlloc", "runtime.gcDrainN"), "src.users", cost.Handler, cost.GC},
+		{"json", in("encoding/json.Marshal", "reflect.Value.Field"), "src.users", cost.Handler, cost.JSON},
+		{"lock", in("sync.(*Mutex).Lock", "runtime.lock2"), "src.users", cost.Handler, cost.Locks},
 		{"answer", in("net/http.(*response).Write", "bufio.(*Writer).Write"), "net/http: write answer", cost.Engine, cost.Own},
 		{"client", in("net/http.(*Client).do", "internal/runtime/syscall.Syscall6"), "net/http client", cost.Client, cost.Kernel},
 		{"closure named after main", chain[:5], "auth.Auth", cost.Handler, cost.Own},
 		{"its callee", append(append([]string{}, chain[:5]...), "main.check"), "auth.Auth", cost.Handler, cost.Own},
 		{"inner middleware", chain[:7], "mw.Trace", cost.Handler, cost.Own},
 		{"routing", append(append([]string{}, chain[:8]...), "net/http.(*ServeMux).findHandler"), "http.ServeMux", cost.Router, cost.Own},
-		{"method", []string{"runtime.goexit", conn, server, "main.(*App).ServeHTTP@/src/app.go:3"}, "main.(*App).ServeHTTP", cost.Handler, cost.Own},
+		{"method", []string{"runtime.goexit", conn, server, "main.(*App).ServeHTTP@/src/app.go:3"}, "src.(*App).ServeHTTP", cost.Handler, cost.Own},
 		{"parsing", []string{"runtime.goexit", conn, "net/http.(*conn).readRequest", "net/textproto.(*Reader).ReadMIMEHeader"}, "net/http: read and parse", cost.Engine, cost.Own},
 		{"finishing", []string{"runtime.goexit", conn, "net/http.(*response).finishRequest", "internal/runtime/syscall.Syscall6"}, "net/http: finish answer", cost.Engine, cost.Kernel},
 		{"connection", []string{"runtime.goexit", conn, "bufio.(*Reader).Peek"}, "net/http: connection", cost.Engine, cost.Own},
 		{"background GC", []string{"runtime.goexit", "runtime.gcBgMarkWorker", "runtime.gcDrain"}, "collector, in the background", cost.Runtime, cost.GC},
 		{"scheduler", []string{"runtime.mcall", "runtime.park_m", "runtime.schedule"}, "scheduler", cost.Runtime, cost.Scheduling},
 		{"other goroutine", []string{"runtime.goexit", "main.tick@/src/tick.go:9", "time.Now"}, "main.tick", cost.Other, cost.Clock},
-		{"gin", []string{"runtime.goexit", conn, server, "github.com/gin-gonic/gin.(*Engine).ServeHTTP", "github.com/gin-gonic/gin.(*Context).Next", "main.Log.func1@/src/log.go:5", "github.com/gin-gonic/gin.(*Context).Next", users}, "main.users", cost.Handler, cost.Own},
+		{"gin", []string{"runtime.goexit", conn, server, "github.com/gin-gonic/gin.(*Engine).ServeHTTP", "github.com/gin-gonic/gin.(*Context).Next", "main.Log.func1@/src/log.go:5", "github.com/gin-gonic/gin.(*Context).Next", users}, "src.users", cost.Handler, cost.Own},
 		{"gin's own", []string{"runtime.goexit", conn, server, "github.com/gin-gonic/gin.(*Engine).ServeHTTP", "github.com/gin-gonic/gin.(*node).getValue"}, "gin", cost.Router, cost.Own},
 		{"echo", []string{"runtime.goexit", conn, server, "github.com/labstack/echo/v4.(*Echo).ServeHTTP", "main.Log.func1@/src/log.go:5", "main.Auth.func2@/src/auth.go:6"}, "src.Auth", cost.Handler, cost.Own},
 		{"echo, a closure of its own", []string{"runtime.goexit", conn, server, "github.com/labstack/echo/v4.(*Echo).ServeHTTP", "main.Log.func1@/src/log.go:5", "main.Log.func1.2@/src/log.go:8"}, "src.Log", cost.Handler, cost.Own},
@@ -114,7 +114,7 @@ func TestTable(t *testing.T) {
 	for name, want := range map[string]string{
 		"auth.Auth":                    "middleware 7 26",
 		"mw.Trace":                     "middleware 11 19",
-		"main.users":                   "handler 8 8",
+		"src.users":                    "handler 8 8",
 		"net/http: read and parse":     "engine 13 13",
 		"collector, in the background": "runtime 17 17",
 	} {
@@ -138,7 +138,7 @@ func TestShareGC(t *testing.T) {
 	for o, v := range cpu.ShareGC(&bytes) {
 		got[o.Name] = v
 	}
-	if got["auth.Auth"] != 10 || got["main.users"] != 20 || len(got) != 2 {
+	if got["auth.Auth"] != 10 || got["src.users"] != 20 || len(got) != 2 {
 		t.Errorf("shares of 30 by 100 and 200 bytes: %v, want 10 and 20", got)
 	}
 }

@@ -226,6 +226,9 @@ func shortName(fn string) string { return fn[strings.LastIndexByte(fn, '/')+1:] 
 func ownerName(f Frame) string {
 	name := shortName(f.Func)
 	if !isClosure(f.Func) {
+		if rest, ok := strings.CutPrefix(name, "main."); ok && f.File != "" {
+			return path.Base(path.Dir(f.File)) + "." + rest // many programs have a main
+		}
 		return name
 	}
 	elements := strings.Split(strings.TrimSuffix(name, "-fm"), ".")

@@ -10,11 +10,11 @@
 // goroutine while there is something to do on it; idle for half a second it gives
 // up its goroutine and buffers and waits in the kernel's poller (Linux).
 //
-// A request costs four allocations, all of which a handler may keep; with
+// A request costs three allocations, all of which a handler may keep; with
 // Server.Reuse it costs none, and handlers must keep nothing.
 //
 // What is promised: for the same handler and request the same bytes as
-// http.Server, but for the deliberate differences that docs/strictness.md and
-// docs/serve.md list. What is not: speed for HTTP/2, which is the standard
+// http.Server, but for the deliberate differences that serve/testdata/differences.md
+// lists. What is not: speed for HTTP/2, which is the standard
 // library's; HTTP/3.
 package serve

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -34,8 +35,10 @@ func (c *claimsCmd) Run(t *terminal) error {
 	if err != nil {
 		return err
 	}
-	if len(c.IDs) > 0 && len(rows) == 0 {
-		return asked("`tare claims` lists all", fmt.Errorf("no claim is called %s", strings.Join(c.IDs, " or ")))
+	for _, id := range c.IDs {
+		if !slices.ContainsFunc(rows, func(r claimRow) bool { return r.ID == id }) {
+			return asked("`tare claims` lists all", fmt.Errorf("no claim is called %s", id))
+		}
 	}
 	if c.JSON {
 		return t.json(rows)

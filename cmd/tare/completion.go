@@ -15,7 +15,9 @@ type completionCmd struct {
 
 // Help says how to use the script.
 func (c *completionCmd) Help() string {
-	return `    bash: source <(tare completion bash)
+	return `Examples:
+
+    bash: source <(tare completion bash)
     zsh:  source <(tare completion zsh)
     fish: tare completion fish | source`
 }

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/tarehq/tare/cost"
@@ -34,7 +36,9 @@ type costCmd struct {
 
 // Help says what the table means.
 func (c *costCmd) Help() string {
-	return `  tare cost localhost:6060                       a service that exposes pprof
+	return `Examples:
+
+  tare cost localhost:6060                       a service that exposes pprof
   tare cost --load http://localhost:8080/users localhost:6060
   tare cost --profile cpu.pb.gz --profile allocs.pb.gz --requests 120000
 
@@ -44,8 +48,8 @@ owner itself spent, with ± half the width of the 95 % interval that comes of ho
 many stacks were seen; total has the owners inside it as well. The collector's
 background work is shared out by bytes allocated.
 
-The profiler costs the service some CPU while it runs (about 6 % here), and sees
-nothing of the kernel but that it was called.`
+The profiler costs the service some CPU while it runs, and sees nothing of the
+kernel but that it was called.`
 }
 
 // Run profiles, or reads profiles, and shows who spent what.
@@ -84,14 +88,16 @@ func (c *costCmd) check() error {
 		return asked("give the service's URL", errors.New("--waits does nothing for saved profiles"))
 	case c.Load != "" && len(c.Profile) > 0:
 		return asked("say --requests N", errors.New("--load does nothing for saved profiles"))
-	case c.For < time.Second || c.For > time.Hour:
-		return asked("", fmt.Errorf("--for %s: at least 1s, at most 1h", c.For))
+	case c.Load != "" && c.Requests > 0:
+		return asked("leave --requests out: --load counts them", errors.New("--load and --requests exclude one another"))
+	case c.For < time.Second || c.For > time.Hour || c.For%time.Second != 0:
+		return asked("", fmt.Errorf("--for %s: whole seconds, at least 1s, at most 1h", c.For))
 	case c.Requests < 0 || c.Rate < 0 || c.Conns < 1:
 		return asked("", errors.New("--requests, --rate and --connections are no less than 0, 0 and 1"))
 	case c.Rate > 0 && c.Load == "":
 		return asked("name the URL to load: --load URL", errors.New("--rate without --load"))
 	}
-	return nil
+	return writable([]output{{"--html", c.HTML}, {"--folded", c.Folded}, {"--pprof", c.Labelled}})
 }
 
 // capture profiles CPU and allocations side by side, under load if that is asked
@@ -153,6 +159,9 @@ func trace(ctx context.Context, s *pprof.Service, d time.Duration) (*exectrace.T
 
 // unprofiled explains why a service cannot be profiled.
 func unprofiled(err error) error {
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return &failure{status: exitCould, err: err, hint: "nothing listens there: start the service, or check the port"}
+	}
 	return &failure{status: exitCould, err: err,
 		hint: `the service must expose its profiles: import _ "net/http/pprof" and serve http.DefaultServeMux on a port of its own`}
 }
@@ -214,9 +223,12 @@ func (u *offered) count(end func(), b *bill) error {
 	if answered == 0 || u.res.Elapsed == 0 {
 		return errors.New("loading: no request was answered")
 	}
-	b.window.Requests = answered * b.window.Duration.Seconds() / u.res.Elapsed.Seconds()
+	b.window.Requests = math.Round(answered * b.window.Duration.Seconds() / u.res.Elapsed.Seconds())
 	if bad := u.res.Counts.Scheduled - u.res.Counts.Answered(); bad > 0 {
 		b.warnings = append(b.warnings, fmt.Errorf("%d of %d requests were not answered", bad, u.res.Counts.Scheduled))
+	}
+	if odd := u.res.Counts.Status[4] + u.res.Counts.Status[5]; odd > 0 {
+		b.warnings = append(b.warnings, fmt.Errorf("%d of %d answers were errors, status 4xx or 5xx: is that the URL?", odd, u.res.Counts.Answered()))
 	}
 	return nil
 }

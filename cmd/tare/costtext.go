@@ -69,6 +69,10 @@ func (b *bill) text(t *terminal) error {
 		fmt.Fprintf(w, ", %s in %s allocations", unit.Format(d.Bytes, unit.Bytes), unit.Number(d.Objects))
 	}
 	fmt.Fprint(w, "\n\n")
+	if b.cpu != nil && d.CPU == 0 {
+		fmt.Fprintf(w, "The service was idle: nothing was seen to run. --load URL gives it something to do.\n")
+		return w.Flush()
+	}
 	items, others, rest := d.Weighty()
 	printOwners(w, items, b.allocs != nil, t.width)
 	if others > 0 {

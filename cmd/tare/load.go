@@ -79,7 +79,9 @@ type loadOutput struct {
 
 // Help shows examples.
 func (c *loadCmd) Help() string {
-	return `  tare load localhost:8080             64 connections kept busy for 10 s
+	return `Examples:
+
+  tare load localhost:8080             64 connections kept busy for 10 s
   tare load -c 256 -d 30s URL          256 for 30 s
   tare load -r 1000 -d 1m URL          1,000 requests a second, come what may
   tare load -r ramp:100-5000/30s URL   from 100 to 5,000 a second within 30 s

@@ -19,9 +19,15 @@ import (
 // check finds out before a run what would keep its results from being written
 // after it.
 func (c *loadOutput) check() error {
-	for _, f := range []struct{ flag, path string }{
-		{"--output", c.Output}, {"--csv", c.CSV}, {"--hdr", c.HDR}, {"--journal", c.Journal},
-	} {
+	return writable([]output{{"--output", c.Output}, {"--csv", c.CSV}, {"--hdr", c.HDR}, {"--journal", c.Journal}})
+}
+
+// output is a file to be written, "" for none, and the flag that names it.
+type output struct{ flag, path string }
+
+// writable tells before a measurement what could not be written after it.
+func writable(files []output) error {
+	for _, f := range files {
 		if f.path == "" {
 			continue
 		}

@@ -39,7 +39,9 @@ type runCmd struct {
 
 // Help shows examples.
 func (c *runCmd) Help() string {
-	return `    tare run                          the quick form of nesting: two minutes
+	return `Examples:
+
+    tare run                          the quick form of nesting: two minutes
     tare run nesting                  the whole study
     tare run --budget 10m frameworks  as many blocks as fit
     tare run mine.yaml                your own: see docs/study-files.md

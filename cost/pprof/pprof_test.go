@@ -126,8 +126,9 @@ func TestService(t *testing.T) {
 	if alloc == nil {
 		t.Fatalf("no row for the allocating middleware in %v", bytes.Rows())
 	}
-	if mean := alloc.Self.Value / alloc.Self.Count; mean < 60<<10 || mean > 70<<10 {
-		t.Errorf("the allocating middleware's objects have %g bytes, want 64 KiB", mean)
+	// 64 KiB a request; all else, client included, is a few.
+	if all := bytes.Sum().Value; alloc.Self.Value < all/2 {
+		t.Errorf("the allocating middleware has %g of %g bytes, want most", alloc.Self.Value, all)
 	}
 }
 

@@ -21,7 +21,7 @@ type ConflictError struct {
 func (e *ConflictError) Error() string {
 	why := "and neither is more specific"
 	if e.Same {
-		why = "as all else that either matches"
+		why = "and the one matches what the other does"
 	}
 	return fmt.Sprintf("pattern %q (%s) conflicts with %q (%s): both match %s, %s",
 		e.Pattern, e.Location, e.Other, e.OtherLocation, e.Example, why)

@@ -165,7 +165,7 @@ func TestConflictError(t *testing.T) {
 		t.Errorf("after the conflict: got routes %q, want the first alone", got)
 	}
 	same := rt.Add(router.Route{Pattern: "GET h.com/a/{z}", Handler: show("third")})
-	if !errors.As(same, &c) || !c.Same || !strings.Contains(same.Error(), "as all else") {
+	if !errors.As(same, &c) || !c.Same || !strings.Contains(same.Error(), "the one matches what the other does") {
 		t.Errorf("got %v, want a conflict of patterns that match the same", same)
 	}
 }
