@@ -86,8 +86,13 @@ func start(t *testing.T, program string, args ...string) *rival {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer l.Close()
 	addr := l.Addr().String()
-	l.Close()
+	inherited, err := l.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inherited.Close()
 	dir, err := os.MkdirTemp("", "rival") // t.TempDir can be too long for a socket's path
 	if err != nil {
 		t.Fatal(err)
@@ -98,22 +103,22 @@ func start(t *testing.T, program string, args ...string) *rival {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Timeout:       10 * time.Second,
 	}
-	r.cmd.Env = append(os.Environ(), "TARE_ADDR="+addr, "TARE_CONTROL="+r.control)
+	r.cmd.Env = append(os.Environ(), "TARE_FD=3", "TARE_CONTROL="+r.control)
+	r.cmd.ExtraFiles = []*os.File{inherited}
 	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.stop(); os.RemoveAll(dir) })
 	for range 1000 {
-		c, err := net.Dial("tcp", addr)
-		if err == nil {
+		if c, err := net.Dial("unix", r.control); err == nil {
 			c.Close()
 			return r
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	r.stop()
-	t.Fatalf("%s does not accept: %s", program, &r.stderr)
+	t.Fatalf("%s does not answer: %s", program, &r.stderr)
 	return nil
 }
 
