@@ -100,7 +100,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPost && r.URL.Path == EchoPath:
 		h.echo(w, r)
 	case r.Method != http.MethodGet:
-		http.NotFound(w, r)
+		missing(w)
 	case r.URL.Path == PlainPath:
 		h.plain.write(w)
 	case r.URL.Path == JSONPath:
@@ -108,8 +108,17 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == PagePath:
 		h.page.write(w)
 	default:
-		http.NotFound(w, r)
+		missing(w)
 	}
+}
+
+// missing answers as http.NotFound does, with a length for engines that do not
+// find it out.
+func missing(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", Text)
+	w.Header().Set("Content-Length", strconv.Itoa(len(NotFound)))
+	w.WriteHeader(http.StatusNotFound)
+	io.WriteString(w, NotFound)
 }
 
 // echo answers with what it read. Reading into a buffer that is kept spares
