@@ -19,6 +19,7 @@ require (
 	github.com/lesismal/nbio v1.6.7
 	github.com/panjf2000/gnet/v2 v2.9.0
 	github.com/rs/cors v1.11.1
+	github.com/summerwind/h2spec v2.2.1+incompatible
 	github.com/tarehq/tare v0.0.0-00010101000000-000000000000
 	github.com/uptrace/bunrouter v1.0.23
 	github.com/valyala/fasthttp v1.73.0
@@ -38,6 +39,7 @@ require (
 	github.com/cloudwego/base64x v0.1.6 // indirect
 	github.com/cloudwego/gopkg v0.1.4 // indirect
 	github.com/cloudwego/netpoll v0.7.2 // indirect
+	github.com/fatih/color v1.19.0 // indirect
 	github.com/felixge/httpsnoop v1.1.0 // indirect
 	github.com/fsnotify/fsnotify v1.6.0 // indirect
 	github.com/gabriel-vasile/mimetype v1.4.12 // indirect
