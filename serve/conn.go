@@ -249,7 +249,7 @@ func (c *conn) woken(err error) outcome {
 	if !isTimeout(err) {
 		return goEnd
 	}
-	c.nc.SetReadDeadline(time.Time{})
+	c.nc.SetReadDeadline(noDeadline)
 	switch c.due(c.e.clock.now()) {
 	case lapse:
 		if phase(c.phase.Load()) == phaseHeading || !c.spoken() {
@@ -330,7 +330,7 @@ func (c *conn) readConn(p []byte) (n int, err error) {
 func (c *conn) spurious(by *atomic.Int64, set func(time.Time) error, why verdict) bool {
 	switch own := by.Load(); {
 	case own < 0:
-		return set(time.Time{}) == nil
+		return set(noDeadline) == nil
 	case own > 0:
 		at := time.Unix(0, own)
 		return time.Now().Before(at) && set(at) == nil
@@ -338,7 +338,7 @@ func (c *conn) spurious(by *atomic.Int64, set func(time.Time) error, why verdict
 	if v := c.due(c.e.clock.now()); v == why || v == lapse {
 		return false
 	}
-	return set(time.Time{}) == nil
+	return set(noDeadline) == nil
 }
 
 func isTimeout(err error) bool {

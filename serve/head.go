@@ -33,15 +33,19 @@ func (w *response) startHead() {
 	if len(k.fields) == 0 {
 		return
 	}
+	for _, name := range k.sorted(k.fields) {
+		w.field(name, k.fields[name])
+	}
+}
+
+// sorted returns the names of fields in order, in memory that is used again.
+func (k *buffers) sorted(fields http.Header) []string {
 	k.names = k.names[:0]
-	for name := range k.fields {
+	for name := range fields {
 		k.names = append(k.names, name)
 	}
 	slices.Sort(k.names)
-	for _, name := range k.names {
-		w.field(name, k.fields[name])
-	}
-	w.length()
+	return k.names
 }
 
 // field writes one field and notes what follows from it.
@@ -57,6 +61,7 @@ func (w *response) field(name string, values []string) {
 	switch name {
 	case "Content-Length":
 		f.hasLength, f.length = true, at
+		w.length(first(values))
 	case "Transfer-Encoding":
 		f.coding, f.codingIs = at, first(values)
 	case "Content-Type":
@@ -76,8 +81,7 @@ func (w *response) field(name string, values []string) {
 }
 
 // length reads the Content-Length that the handler set.
-func (w *response) length() {
-	v := first(w.c.k.fields["Content-Length"])
+func (w *response) length(v string) {
 	if v == "" {
 		return
 	}
@@ -126,7 +130,7 @@ func trailerAllowed(name string) bool {
 // writeTrailers writes the trailers that the handler has set.
 func (w *response) writeTrailers() {
 	k := w.c.k
-	var at http.Header
+	var at http.Header // most answers have none
 	for name, values := range k.fields {
 		if name, ok := strings.CutPrefix(name, http.TrailerPrefix); ok {
 			if at == nil {
@@ -143,12 +147,7 @@ func (w *response) writeTrailers() {
 			at.Add(name, v)
 		}
 	}
-	k.names = k.names[:0]
-	for name := range at {
-		k.names = append(k.names, name)
-	}
-	slices.Sort(k.names)
-	for _, name := range k.names {
+	for _, name := range k.sorted(at) {
 		k.out = appendField(k.out, name, at[name])
 	}
 }
@@ -157,15 +156,10 @@ func (w *response) writeTrailers() {
 func (w *response) inform(status int) {
 	k := w.c.k
 	k.out = appendStatus(k.out, w.is11, status)
-	k.names = k.names[:0]
-	for name := range k.fields {
+	for _, name := range k.sorted(k.fields) {
 		if name != "Content-Length" && name != "Transfer-Encoding" {
-			k.names = append(k.names, name)
+			k.out = appendField(k.out, name, k.fields[name])
 		}
-	}
-	slices.Sort(k.names)
-	for _, name := range k.names {
-		k.out = appendField(k.out, name, k.fields[name])
 	}
 	k.out = append(k.out, "\r\n"...)
 	w.c.flush()

@@ -68,11 +68,12 @@ func (c *costCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
+	bill.total = bill.sum()
 	if err := c.write(bill); err != nil {
 		return err
 	}
 	if c.JSON {
-		return t.json(bill.sum())
+		return t.json(bill.total)
 	}
 	return bill.text(t)
 }

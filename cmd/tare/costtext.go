@@ -22,18 +22,20 @@ type bill struct {
 	waits       *exectrace.Trace // nil = not asked for, or not to be had
 	window      cost.Window
 	warnings    []error
+	total       *cost.Bill // once all is there
+}
+
+// stacks returns a profile's stacks, none of none.
+func stacks(p *pprof.Profile) []cost.Stack {
+	if p == nil {
+		return nil
+	}
+	return p.Stacks
 }
 
 // sum charges every stack.
 func (b *bill) sum() *cost.Bill {
-	var cpu, allocs []cost.Stack
-	if b.cpu != nil {
-		cpu = b.cpu.Stacks
-	}
-	if b.allocs != nil {
-		allocs = b.allocs.Stacks
-	}
-	d := cost.NewBill(cpu, allocs, b.window)
+	d := cost.NewBill(stacks(b.cpu), stacks(b.allocs), b.window)
 	if b.waits != nil {
 		d.AddWaits(b.waits.Waits, b.window.Over(b.waits.Duration))
 	}
@@ -46,16 +48,12 @@ func (b *bill) sum() *cost.Bill {
 
 // page writes the bill as a page.
 func (b *bill) page(w io.Writer) error {
-	var cpu []cost.Stack
-	if b.cpu != nil {
-		cpu = b.cpu.Stacks
-	}
-	return page.Write(w, b.sum(), cpu)
+	return page.Write(w, b.total, stacks(b.cpu))
 }
 
 // text shows the owners that matter, and what the rest comes to.
 func (b *bill) text(t *terminal) error {
-	d := b.sum()
+	d := b.total
 	w := bufio.NewWriter(t.out)
 	fmt.Fprintf(w, "cost of %s", report.Printable(d.Source))
 	if d.Seconds > 0 {

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"html"
 	"io"
+	"strings"
 
 	"github.com/tarehq/tare/stats/unit"
 )
@@ -70,20 +71,11 @@ func fit(name string, wide float64) string {
 	if letters < 3 {
 		return ""
 	}
-	runes := []rune(short(name))
+	runes := []rune(name[strings.LastIndexByte(name, '/')+1:])
 	if len(runes) <= letters {
 		return string(runes)
 	}
 	return string(runes[:letters-1]) + "…"
-}
-
-func short(name string) string {
-	for i := len(name) - 1; i >= 0; i-- {
-		if name[i] == '/' {
-			return name[i+1:]
-		}
-	}
-	return name
 }
 
 // clean drops what may not stand in XML.

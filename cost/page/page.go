@@ -3,10 +3,11 @@
 package page
 
 import (
+	"cmp"
 	_ "embed"
-	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/tarehq/tare/cost"
@@ -113,27 +114,19 @@ func newView(b *cost.Bill, graph string) *view {
 
 // causes adds the owners' causes up, the largest first.
 func causes(b *cost.Bill) []cause {
-	var all []cause
+	sums := map[string]float64{}
 	for _, it := range b.Items {
 		for _, c := range it.Causes {
-			i := 0
-			for i < len(all) && all[i].Name != c.Cause {
-				i++
-			}
-			if i == len(all) {
-				all = append(all, cause{Name: c.Cause})
-			}
-			all[i].Value += c.Value
+			sums[c.Cause] += c.Value
 		}
 	}
-	for i := range all {
-		if b.CPU > 0 {
-			all[i].Part = all[i].Value / b.CPU
-		}
-		for j := i; j > 0 && all[j].Value > all[j-1].Value; j-- {
-			all[j], all[j-1] = all[j-1], all[j]
-		}
+	all := make([]cause, 0, len(sums))
+	for name, value := range sums {
+		all = append(all, cause{name, value, value / b.CPU})
 	}
+	slices.SortFunc(all, func(x, y cause) int {
+		return cmp.Or(cmp.Compare(y.Value, x.Value), cmp.Compare(x.Name, y.Name))
+	})
 	return all
 }
 
@@ -151,5 +144,5 @@ func quantity(v float64, base string) string {
 	if v == 0 {
 		return "–"
 	}
-	return fmt.Sprint(unit.Format(v, base))
+	return unit.Format(v, base)
 }
