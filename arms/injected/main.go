@@ -1,50 +1,71 @@
 // Command injected serves GET / through middlewares whose costs are known: one
-// spins, one allocates, one blocks, one works under a shared lock. Instruments
-// that attribute costs are held against it.
+// spins, one allocates, one blocks, one works under a shared lock, one logs to a
+// slow reader. Instruments that attribute costs are held against it. It does so
+// behind http.ServeMux, or by serve/chain behind serve/router.
 //
-// GET /truth answers what each middleware measured of itself with the clock, and
-// /debug/pprof/ has the process's profiles.
+// GET /truth answers what each middleware measured of itself, and /debug/pprof/
+// has the process's profiles.
 package main
 
 import (
 	"flag"
+	"fmt"
 	"net/http"
 	_ "net/http/pprof"
-	"time"
+	"os"
+	"slices"
 
 	"github.com/tarehq/tare/arms/arm"
+	"github.com/tarehq/tare/arms/injected/layers"
+	"github.com/tarehq/tare/arms/injected/work"
+	"github.com/tarehq/tare/arms/serve/engines"
+	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/router"
 )
 
 func main() {
-	spin := flag.Duration("spin", 20*time.Microsecond, "CPU that one middleware burns")
-	alloc := flag.Int("alloc", 32<<10, "bytes that one middleware allocates")
-	block := flag.Duration("block", 0, "how long one middleware sleeps; 0 leaves it out")
-	lock := flag.Duration("lock", 0, "CPU that one middleware burns under a shared lock; 0 leaves it out")
+	amounts := work.Flags()
+	by := flag.String("by", "nested", "what `puts` the layers around the handler: nested or chain")
+	server := engines.Flag(engines.NetHTTP)
 	flag.Parse()
-
-	p := perSecond()
-	var t truth
-	var h http.Handler = http.HandlerFunc(hello)
-	if *lock > 0 {
-		h = Lock(&t, loops(p, *lock))(h)
+	h, err := handler(*by, *amounts)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "injected: %v\n", err)
+		os.Exit(2)
 	}
-	if *block > 0 {
-		h = Block(&t, *block)(h)
-	}
-	if *alloc > 0 {
-		h = Alloc(&t, *alloc)(h)
-	}
-	if *spin > 0 {
-		h = Spin(&t, loops(p, *spin))(h)
-	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /{$}", h)
-	mux.HandleFunc("GET /truth", t.answer)
-	mux.Handle("/debug/pprof/", http.DefaultServeMux)
-	arm.Main(arm.Options{Handler: mux})
+	arm.Main(arm.Options{Handler: h, Serve: server.Run(h)})
 }
 
-func hello(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/plain")
-	w.Write([]byte("hello\n"))
+// muxer is either router.
+type muxer interface {
+	http.Handler
+	Handle(pattern string, h http.Handler)
+}
+
+func handler(by string, amounts work.Amounts) (http.Handler, error) {
+	set, err := work.New(amounts)
+	if err != nil {
+		return nil, err
+	}
+	all := layers.All(set)
+	var h http.Handler = http.HandlerFunc(layers.Hello)
+	var mux muxer
+	switch by {
+	case "nested":
+		mux = http.NewServeMux()
+		for _, layer := range slices.Backward(all) {
+			h = layer(h)
+		}
+	case "chain":
+		mux = new(router.Router)
+		if h, err = chain.New(all...).Then(h); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, fmt.Errorf("layers by %q: want nested or chain", by)
+	}
+	mux.Handle("GET /{$}", h)
+	mux.Handle("GET /truth", set)
+	mux.Handle("/debug/pprof/", http.DefaultServeMux)
+	return mux, nil
 }

@@ -1,0 +1,110 @@
+package work
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// account is what /truth says of one cost.
+type account struct {
+	Calls    int64   `json:"calls"`
+	Wall     int64   `json:"ns"`
+	CPU      float64 `json:"cpu_ns,omitempty"`    // of all calls, reckoned from cpu_calls of them
+	CPUCalls int64   `json:"cpu_calls,omitempty"` // those whose CPU time was taken
+	Bytes    int64   `json:"bytes,omitempty"`
+	Wait     int64   `json:"wait_ns,omitempty"`
+}
+
+// meter adds calls up. It is safe for concurrent use.
+type meter struct {
+	calls, wall   atomic.Int64
+	cpu, cpuCalls atomic.Int64
+}
+
+func (m *meter) account() account {
+	a := account{Calls: m.calls.Load(), Wall: m.wall.Load(), CPUCalls: m.cpuCalls.Load()}
+	if a.CPUCalls > 0 {
+		a.CPU = float64(m.cpu.Load()) / float64(a.CPUCalls) * float64(a.Calls)
+	}
+	return a
+}
+
+// every is how many calls there are to one whose CPU time is taken.
+const every = 16
+
+// reading is a call that is under way.
+type reading struct {
+	begun time.Time
+	cpu   time.Duration
+	taken bool // cpu is the thread's when the call began
+}
+
+func (m *meter) begin() reading {
+	r := reading{begun: time.Now()}
+	if m.calls.Add(1)%every == 0 {
+		r.cpu, r.taken = threadCPU()
+	}
+	return r
+}
+
+// end counts the call. CPU time that is less than none or more than has passed
+// is the difference of two threads' clocks.
+func (r reading) end(m *meter) {
+	if r.taken {
+		now, ok := threadCPU()
+		if spent := now - r.cpu; ok && spent >= 0 && spent <= time.Since(r.begun) {
+			m.cpu.Add(int64(spent))
+			m.cpuCalls.Add(1)
+		}
+	}
+	m.wall.Add(int64(time.Since(r.begun)))
+}
+
+// sink keeps the compiler from leaving burn out.
+var sink atomic.Uint64
+
+// burn takes a time in proportion to n: xorshift, which nothing can skip.
+//
+//go:noinline
+func burn(n int) uint64 {
+	x := uint64(88172645463325252)
+	for range n {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+	}
+	return x
+}
+
+// perSecond returns how many rounds of burn a second has, at its best of many
+// tries: what else ran meanwhile only makes it less.
+func perSecond() float64 {
+	const rounds = 200_000
+	best := time.Duration(1 << 62)
+	for range 50 {
+		begun := time.Now()
+		sink.Store(burn(rounds))
+		best = min(best, time.Since(begun))
+	}
+	return rounds / best.Seconds()
+}
+
+func rounds(perSecond float64, d time.Duration) int { return max(1, int(perSecond*d.Seconds())) }
+
+// newAlloc asks the runtime what one call takes of the heap: sizes are rounded up
+// to classes. What else was allocated meanwhile only makes it more.
+func newAlloc(bytes int) *Alloc {
+	a := &Alloc{bytes: bytes, weight: 1 << 62}
+	const calls = 16
+	for range 8 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range calls {
+			a.take()
+		}
+		runtime.ReadMemStats(&after)
+		a.weight = min(a.weight, int64(after.TotalAlloc-before.TotalAlloc)/calls)
+	}
+	return a
+}

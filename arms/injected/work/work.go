@@ -1,0 +1,199 @@
+// Package work is what the injected middlewares do: known costs, each of which
+// keeps account of itself. The middlewares that frameworks want around it are
+// theirs, so that an instrument has to find them by where they are written.
+//
+// What a cost is was measured where it was caused: calls are counted, wall time
+// is taken of each call, and the thread's CPU time of every sixteenth, since
+// asking for it costs what the cheapest of these do. A reading that the
+// goroutine brought back from another thread than it left on is dropped.
+package work
+
+import (
+	"encoding/json"
+	"flag"
+	"log"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Amounts say how much of each is done in a request; nothing of what is 0.
+type Amounts struct {
+	Spin  time.Duration // CPU burnt
+	Alloc int           // bytes allocated
+	Block time.Duration // slept
+	Lock  time.Duration // CPU burnt while holding a mutex that all requests want
+	Log   time.Duration // what the reader of the log takes for a line
+}
+
+// Flags defines the flags of an arm, to be read after flag.Parse.
+func Flags() *Amounts {
+	a := new(Amounts)
+	flag.DurationVar(&a.Spin, "spin", 20*time.Microsecond, "CPU that one middleware burns; 0 leaves it out, as with the others")
+	flag.IntVar(&a.Alloc, "alloc", 32<<10, "bytes that one middleware allocates")
+	flag.DurationVar(&a.Block, "block", 0, "how long one middleware sleeps")
+	flag.DurationVar(&a.Lock, "lock", 0, "CPU that one middleware burns under a shared lock")
+	flag.DurationVar(&a.Log, "slowlog", 0, "how long the reader of one middleware's log takes for a line")
+	return a
+}
+
+// Set is what an arm does in a request; what is left out is nil.
+type Set struct {
+	Spin  *Spin
+	Alloc *Alloc
+	Block *Block
+	Lock  *Lock
+	Log   *Log
+}
+
+// New prepares what there is to do. It measures how fast this machine is, which
+// takes some milliseconds.
+func New(a Amounts) (*Set, error) {
+	s := new(Set)
+	perSecond := perSecond()
+	if a.Spin > 0 {
+		s.Spin = &Spin{rounds: rounds(perSecond, a.Spin)}
+	}
+	if a.Alloc > 0 {
+		s.Alloc = newAlloc(a.Alloc)
+	}
+	if a.Block > 0 {
+		s.Block = &Block{d: a.Block}
+	}
+	if a.Lock > 0 {
+		s.Lock = &Lock{rounds: rounds(perSecond, a.Lock)}
+	}
+	if a.Log > 0 {
+		w, err := slowPipe(a.Log)
+		if err != nil {
+			return nil, err
+		}
+		s.Log = &Log{out: log.New(w, "", 0)}
+	}
+	return s, nil
+}
+
+// Body is what every arm answers to GET /.
+const Body = "hello\n"
+
+// ServeHTTP answers with the truth.
+func (s *Set) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(s.Truth()) // who asked is gone if it fails
+}
+
+// Truth is the account of all that is done, as JSON: for "spin", "alloc",
+// "block", "lock" and "log" the calls; their wall time; their CPU time where it
+// can be told, taken from as many calls as cpu_calls says; the bytes; and how
+// long a lock was waited for. What is left out has made no calls.
+func (s *Set) Truth() []byte {
+	all := map[string]account{"spin": {}, "alloc": {}, "block": {}, "lock": {}, "log": {}}
+	if s.Spin != nil {
+		all["spin"] = s.Spin.account()
+	}
+	if s.Alloc != nil {
+		all["alloc"] = s.Alloc.account()
+		a := all["alloc"]
+		a.Bytes = a.Calls * s.Alloc.weight
+		all["alloc"] = a
+	}
+	if s.Block != nil {
+		all["block"] = s.Block.account()
+	}
+	if s.Lock != nil {
+		all["lock"] = s.Lock.account()
+		a := all["lock"]
+		a.Wait = s.Lock.waited.Load()
+		all["lock"] = a
+	}
+	if s.Log != nil {
+		all["log"] = s.Log.account()
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		panic(err) // numbers always have a form
+	}
+	return text
+}
+
+// Spin burns CPU.
+type Spin struct {
+	meter
+	rounds int
+}
+
+// Do does it once.
+func (s *Spin) Do() {
+	m := s.begin()
+	sink.Store(burn(s.rounds))
+	m.end(&s.meter)
+}
+
+// Alloc allocates memory that is garbage at the next request.
+type Alloc struct {
+	meter
+	bytes  int
+	weight int64 // bytes that one call takes of the heap
+	kept   atomic.Pointer[[]byte]
+}
+
+// Do does it once.
+func (a *Alloc) Do() {
+	m := a.begin()
+	a.take()
+	m.end(&a.meter)
+}
+
+func (a *Alloc) take() {
+	b := make([]byte, a.bytes)
+	a.kept.Store(&b)
+}
+
+// Block sleeps.
+type Block struct {
+	meter
+	d time.Duration
+}
+
+// Do does it once.
+func (b *Block) Do() {
+	begun := time.Now()
+	time.Sleep(b.d)
+	b.calls.Add(1)
+	b.wall.Add(int64(time.Since(begun)))
+}
+
+// Lock burns CPU while it holds a mutex.
+type Lock struct {
+	meter
+	rounds int
+	mu     sync.Mutex
+	waited atomic.Int64 // nanoseconds, for the mutex
+}
+
+// Do does it once.
+func (l *Lock) Do() {
+	begun := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waited.Add(int64(time.Since(begun)))
+	m := l.begin()
+	sink.Store(burn(l.rounds))
+	m.end(&l.meter)
+}
+
+// Log writes a line to a pipe whose reader is slow, and waits until the pipe
+// takes it.
+type Log struct {
+	meter
+	out *log.Logger
+}
+
+// Do does it once, for a request to a path.
+func (l *Log) Do(method, path string) {
+	begun := time.Now()
+	l.out.Print("method=", method, " path=", path, " status=200")
+	l.calls.Add(1)
+	l.wall.Add(int64(time.Since(begun)))
+}

@@ -1,0 +1,102 @@
+//tare:module github.com/labstack/echo/v4
+
+// Command injected-echo serves what arms/injected does through middlewares of
+// labstack/echo version 4.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	_ "net/http/pprof"
+	"os"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/tarehq/tare/arms/arm"
+	"github.com/tarehq/tare/arms/injected/work"
+)
+
+func main() {
+	amounts := work.Flags()
+	flag.Parse()
+	set, err := work.New(*amounts)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "injected-echo: %v\n", err)
+		os.Exit(1)
+	}
+	e := echo.New()
+	e.GET("/", hello, all(set)...)
+	e.GET("/truth", echo.WrapHandler(set))
+	e.Any("/debug/pprof/*", echo.WrapHandler(http.DefaultServeMux))
+	arm.Main(arm.Options{Handler: e})
+}
+
+// all returns the middlewares of what there is to do, outermost first.
+func all(s *work.Set) []echo.MiddlewareFunc {
+	var all []echo.MiddlewareFunc
+	if s.Spin != nil {
+		all = append(all, spin(s.Spin))
+	}
+	if s.Alloc != nil {
+		all = append(all, alloc(s.Alloc))
+	}
+	if s.Block != nil {
+		all = append(all, block(s.Block))
+	}
+	if s.Lock != nil {
+		all = append(all, lock(s.Lock))
+	}
+	if s.Log != nil {
+		all = append(all, log(s.Log))
+	}
+	return all
+}
+
+func spin(s *work.Spin) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			s.Do()
+			return next(c)
+		}
+	}
+}
+
+func alloc(a *work.Alloc) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			a.Do()
+			return next(c)
+		}
+	}
+}
+
+func block(b *work.Block) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			b.Do()
+			return next(c)
+		}
+	}
+}
+
+func lock(l *work.Lock) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			l.Do()
+			return next(c)
+		}
+	}
+}
+
+func log(l *work.Log) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			err := next(c)
+			l.Do(c.Request().Method, c.Request().URL.Path)
+			return err
+		}
+	}
+}
+
+func hello(c echo.Context) error { return c.Blob(http.StatusOK, "text/plain", []byte(work.Body)) }
