@@ -20,6 +20,10 @@ type Service struct {
 // maxProfile bounds what is read of a profile.
 const maxProfile = 256 << 20
 
+// patience is how long a service may take for an answer, beyond the time that it
+// was asked to record.
+const patience = 30 * time.Second
+
 // Find takes a service's URL, with or without the path of its profiles, which is
 // /debug/pprof/ unless the URL says another.
 func Find(raw string) (*Service, error) {
@@ -55,6 +59,51 @@ func (s *Service) Allocs(ctx context.Context, d time.Duration) (*Profile, error)
 	return s.fetch(ctx, "allocs", d)
 }
 
+// Contention profiles who held locks that others waited for within d. It is
+// empty unless the service has set runtime.SetMutexProfileFraction.
+func (s *Service) Contention(ctx context.Context, d time.Duration) (*Profile, error) {
+	body, err := s.get(ctx, "mutex", d)
+	if err != nil {
+		return nil, err
+	}
+	return s.as(body, Contention, "mutex")
+}
+
+// Live profiles the heap that the last collection left.
+func (s *Service) Live(ctx context.Context) (*Profile, error) {
+	return s.now(ctx, "heap", Live)
+}
+
+// Goroutines profiles where the goroutines are.
+func (s *Service) Goroutines(ctx context.Context) (*Profile, error) {
+	return s.now(ctx, "goroutine", Goroutines)
+}
+
+// Leaked profiles the goroutines that wait for what nothing can do any more. Go
+// 1.27 has it, 1.26 by GOEXPERIMENT=goroutineleakprofile.
+func (s *Service) Leaked(ctx context.Context) (*Profile, error) {
+	return s.now(ctx, "goroutineleak", Goroutines)
+}
+
+// now fetches a profile of how things stand.
+func (s *Service) now(ctx context.Context, name string, kind Kind) (*Profile, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	body, err := s.ask(ctx, name, nil)
+	if err != nil {
+		return nil, err
+	}
+	return s.as(body, kind, name)
+}
+
+func (s *Service) as(body []byte, kind Kind, name string) (*Profile, error) {
+	p, err := readKind(bytes.NewReader(body), kind)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.base.JoinPath(name), err)
+	}
+	return p, nil
+}
+
 // Trace records an execution trace of the service for d, in runtime/trace's form.
 func (s *Service) Trace(ctx context.Context, d time.Duration) ([]byte, error) {
 	return s.get(ctx, "trace", d)
@@ -75,10 +124,14 @@ func (s *Service) fetch(ctx context.Context, name string, d time.Duration) (*Pro
 // get asks for a record over d, which the service counts in whole seconds.
 func (s *Service) get(ctx context.Context, name string, d time.Duration) ([]byte, error) {
 	seconds := max(1, int(d.Round(time.Second)/time.Second))
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+patience)
 	defer cancel()
+	return s.ask(ctx, name, url.Values{"seconds": {strconv.Itoa(seconds)}})
+}
+
+func (s *Service) ask(ctx context.Context, name string, query url.Values) ([]byte, error) {
 	u := s.base.JoinPath(name)
-	u.RawQuery = "seconds=" + strconv.Itoa(seconds)
+	u.RawQuery = query.Encode()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err

@@ -19,11 +19,27 @@ type Kind int
 
 // Kinds of profiles.
 const (
-	CPU    Kind = iota // Count: stacks seen; Value: nanoseconds
-	Allocs             // Count: objects; Value: bytes, allocated since the program began or, of a delta profile, within it
+	CPU        Kind = iota // Count: stacks seen; Value: nanoseconds
+	Allocs                 // Count: objects; Value: bytes, allocated since the program began or, of a delta profile, within it
+	Live                   // Count: objects; Value: bytes, in use after the last collection
+	Goroutines             // Count and Value: goroutines
+	Contention             // Count: times that a lock was waited for; Value: nanoseconds; of who held it
 )
 
-func (k Kind) String() string { return [...]string{"CPU", "allocation"}[k] }
+func (k Kind) String() string {
+	return [...]string{"CPU", "allocation", "live heap", "goroutine", "contention"}[k]
+}
+
+// columns names what a kind's profiles count, and the value beside it.
+func (k Kind) columns() (count, value profile.ValueType) {
+	return [...]profile.ValueType{
+			{Type: "samples", Unit: "count"}, {Type: "alloc_objects", Unit: "count"}, {Type: "inuse_objects", Unit: "count"},
+			{Type: "goroutine", Unit: "count"}, {Type: "contentions", Unit: "count"},
+		}[k], [...]profile.ValueType{
+			{Type: "cpu", Unit: "nanoseconds"}, {Type: "alloc_space", Unit: "bytes"}, {Type: "inuse_space", Unit: "bytes"},
+			{Type: "goroutine", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"},
+		}[k]
+}
 
 // Profile is one profile, read.
 type Profile struct {
@@ -41,18 +57,32 @@ func Read(r io.Reader) (*Profile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading a profile: %w", err)
 	}
-	p := &Profile{raw: raw, Duration: time.Duration(raw.DurationNanos)}
-	count, value := -1, -1
-	switch {
-	case index(raw, "cpu", "nanoseconds") >= 0:
-		count, value = index(raw, "samples", "count"), index(raw, "cpu", "nanoseconds")
-	case index(raw, "alloc_space", "bytes") >= 0:
-		p.Kind = Allocs
-		count, value = index(raw, "alloc_objects", "count"), index(raw, "alloc_space", "bytes")
+	kind := CPU
+	if _, _, err := index(raw, kind); err != nil {
+		kind = Allocs
 	}
-	if count < 0 || value < 0 {
+	p, err := convert(raw, kind)
+	if err != nil {
 		return nil, fmt.Errorf("profile of %s: %w", kinds(raw), ErrKind)
 	}
+	return p, nil
+}
+
+// readKind reads a profile as one of a kind.
+func readKind(r io.Reader, kind Kind) (*Profile, error) {
+	raw, err := profile.Parse(r)
+	if err != nil {
+		return nil, fmt.Errorf("reading a profile: %w", err)
+	}
+	return convert(raw, kind)
+}
+
+func convert(raw *profile.Profile, kind Kind) (*Profile, error) {
+	count, value, err := index(raw, kind)
+	if err != nil {
+		return nil, err
+	}
+	p := &Profile{Kind: kind, raw: raw, Duration: time.Duration(raw.DurationNanos)}
 	for _, s := range raw.Sample {
 		if s.Value[value] == 0 && s.Value[count] == 0 {
 			continue
@@ -65,8 +95,17 @@ func Read(r io.Reader) (*Profile, error) {
 // ErrKind says that a profile is of a kind that owners cannot be told from.
 var ErrKind = errors.New("neither a CPU nor an allocation profile")
 
-func index(p *profile.Profile, kind, unit string) int {
-	return slices.IndexFunc(p.SampleType, func(t *profile.ValueType) bool { return t.Type == kind && t.Unit == unit })
+// index finds a kind's columns.
+func index(p *profile.Profile, kind Kind) (count, value int, err error) {
+	find := func(want profile.ValueType) int {
+		return slices.IndexFunc(p.SampleType, func(t *profile.ValueType) bool { return t.Type == want.Type && t.Unit == want.Unit })
+	}
+	c, v := kind.columns()
+	count, value = find(c), find(v)
+	if count < 0 || value < 0 {
+		return 0, 0, fmt.Errorf("profile of %s is no %s profile", kinds(p), kind)
+	}
+	return count, value, nil
 }
 
 func kinds(p *profile.Profile) string {

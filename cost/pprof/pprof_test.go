@@ -56,7 +56,9 @@ func service(t *testing.T) *httptest.Server {
 	mux.Handle("/", Spin(Alloc(http.NotFoundHandler())))
 	mux.HandleFunc("/debug/pprof/profile", netpprof.Profile)
 	mux.Handle("/debug/pprof/allocs", netpprof.Handler("allocs"))
-	mux.Handle("/debug/pprof/mutex", netpprof.Handler("mutex"))
+	for _, name := range []string{"mutex", "heap", "goroutine"} {
+		mux.Handle("/debug/pprof/"+name, netpprof.Handler(name))
+	}
 	s := httptest.NewServer(mux)
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -1,0 +1,178 @@
+package pprof_test
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/pprof"
+)
+
+func find(t *testing.T, url string) *pprof.Service {
+	t.Helper()
+	s, err := pprof.Find(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestGoroutines starts goroutines that wait, and wants them counted, and the
+// line that started them.
+func TestGoroutines(t *testing.T) {
+	s := find(t, service(t).URL)
+	stop := make(chan struct{})
+	var parked sync.WaitGroup
+	defer parked.Wait()
+	defer close(stop)
+	_, file, line, _ := runtime.Caller(0)
+	for range 100 {
+		parked.Add(1)
+		go park(stop, &parked)
+	}
+	p, err := s.Goroutines(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const began = "github.com/tarehq/tare/cost/pprof_test.park"
+	var n float64
+	for _, st := range p.Stacks {
+		if len(st.Frames) > 0 && st.Frames[len(st.Frames)-1].Func == began {
+			n += st.Count
+		}
+	}
+	if n != 100 {
+		t.Errorf("%g goroutines began with %s, want 100", n, began)
+	}
+	births, err := s.Births(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := cost.Frame{Func: "github.com/tarehq/tare/cost/pprof_test.TestGoroutines", File: file, Line: line + 3}
+	if births[began] != want {
+		t.Errorf("%s was started at %+v, want %+v", began, births[began], want)
+	}
+}
+
+//go:noinline
+func park(stop chan struct{}, parked *sync.WaitGroup) {
+	defer parked.Done()
+	<-stop
+}
+
+// TestMemory holds what the text says against the runtime of the same process.
+func TestMemory(t *testing.T) {
+	s := find(t, service(t).URL)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	m, err := s.Memory(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	for _, tc := range []struct {
+		name     string
+		got      float64
+		low, top float64
+	}{
+		{"cycles", m.Cycles, float64(before.NumGC), float64(after.NumGC)},
+		{"forced cycles", m.Forced, float64(before.NumForcedGC), float64(after.NumForcedGC)},
+		{"allocated", m.Allocated, float64(before.TotalAlloc), float64(after.TotalAlloc)},
+		{"system", m.System, float64(before.Sys), float64(after.Sys)},
+		{"paused", float64(m.Paused), float64(before.PauseTotalNs), float64(after.PauseTotalNs)},
+		{"next collection", m.NextGC, 4 << 20, float64(after.Sys)},
+	} {
+		if tc.got < tc.low || tc.got > tc.top {
+			t.Errorf("%s: got %g, want %g to %g", tc.name, tc.got, tc.low, tc.top)
+		}
+	}
+}
+
+// held stays in use.
+var held []byte
+
+func TestLive(t *testing.T) {
+	s := find(t, service(t).URL)
+	held = make([]byte, 32<<20)
+	runtime.GC()
+	p, err := s.Live(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bytes float64
+	for _, st := range p.Stacks {
+		for _, f := range st.Frames {
+			if strings.HasSuffix(f.Func, ".TestLive") {
+				bytes += st.Value
+			}
+		}
+	}
+	if bytes != 32<<20 {
+		t.Errorf("%g bytes in use that this test allocated, want 32 MiB", bytes)
+	}
+	runtime.KeepAlive(held)
+	held = nil
+}
+
+// TestContention has two goroutines want one lock, and wants the one that held
+// it named.
+func TestContention(t *testing.T) {
+	s := find(t, service(t).URL)
+	was := runtime.SetMutexProfileFraction(1)
+	defer runtime.SetMutexProfileFraction(was)
+	var mu sync.Mutex
+	stop := make(chan struct{})
+	var done sync.WaitGroup
+	for range 2 {
+		done.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					hold(&mu)
+				}
+			}
+		})
+	}
+	p, err := s.Contention(context.Background(), time.Second)
+	close(stop)
+	done.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, st := range p.Stacks {
+		for _, f := range st.Frames {
+			if strings.HasSuffix(f.Func, ".hold") && st.Value > 0 && st.Count > 0 {
+				return
+			}
+		}
+	}
+	t.Errorf("%d stacks, none of which is of hold", len(p.Stacks))
+}
+
+//go:noinline
+func hold(mu *sync.Mutex) {
+	mu.Lock()
+	time.Sleep(time.Millisecond)
+	mu.Unlock()
+}
+
+func TestTextRefused(t *testing.T) {
+	url := service(t).URL
+	s, odd := find(t, url), find(t, url+"/none")
+	if _, err := odd.Memory(context.Background()); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("memory of a service without profiles: error %v, want 404 in it", err)
+	}
+	if _, err := odd.Births(context.Background()); err == nil {
+		t.Error("births of a service without profiles: no error")
+	}
+	if _, err := s.Leaked(context.Background()); err == nil {
+		t.Skip("this toolchain has the goroutineleak profile")
+	}
+}
