@@ -23,8 +23,9 @@ type Memory struct {
 	Heap      float64       // in use now, garbage among it
 	NextGC    float64       // size at which the next collection begins
 	System    float64       // obtained from the operating system
-	Paused    time.Duration // by collections, altogether
 	GCShare   float64       // of the CPU available since the program began, 0 to 1
+
+	Pauses []time.Duration // of the latest 256 collections at most, in no order
 }
 
 // Memory asks for the state of the heap. The service stops for it, for some tens
@@ -50,14 +51,16 @@ func readMemory(text []byte) (*Memory, error) {
 		return nil, errors.New("no runtime.MemStats at its end")
 	}
 	var m Memory
-	var paused float64
 	fields := map[string]*float64{
 		"NumGC": &m.Cycles, "NumForcedGC": &m.Forced, "TotalAlloc": &m.Allocated, "HeapAlloc": &m.Heap,
-		"NextGC": &m.NextGC, "Sys": &m.System, "PauseTotalNs": &paused, "GCCPUFraction": &m.GCShare,
+		"NextGC": &m.NextGC, "Sys": &m.System, "GCCPUFraction": &m.GCShare,
 	}
 	seen := 0
 	for line := range strings.Lines(string(stats)) {
 		name, value, ok := strings.Cut(strings.TrimPrefix(line, "# "), " = ")
+		if name == "PauseNs" {
+			m.Pauses = readPauses(value)
+		}
 		at := fields[name]
 		if !ok || at == nil {
 			continue
@@ -72,8 +75,19 @@ func readMemory(text []byte) (*Memory, error) {
 	if m.Cycles == 0 && m.Allocated == 0 || seen < 3 {
 		return nil, errors.New("its runtime.MemStats are of a form that is not known")
 	}
-	m.Paused = time.Duration(paused)
 	return &m, nil
+}
+
+// readPauses reads nanoseconds as "[1 2 3]"; zeros stand for collections that
+// have not been.
+func readPauses(text string) []time.Duration {
+	var all []time.Duration
+	for field := range strings.FieldsSeq(strings.Trim(text, "[] \r\n")) {
+		if ns, err := strconv.ParseInt(field, 10, 64); err == nil && ns > 0 {
+			all = append(all, time.Duration(ns))
+		}
+	}
+	return all
 }
 
 // Births says where goroutines were started: from the function with which a

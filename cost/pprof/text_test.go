@@ -3,6 +3,7 @@ package pprof_test
 import (
 	"context"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,14 +27,16 @@ func find(t *testing.T, url string) *pprof.Service {
 func TestGoroutines(t *testing.T) {
 	s := find(t, service(t).URL)
 	stop := make(chan struct{})
-	var parked sync.WaitGroup
+	var started, parked sync.WaitGroup
 	defer parked.Wait()
 	defer close(stop)
 	_, file, line, _ := runtime.Caller(0)
 	for range 100 {
 		parked.Add(1)
-		go park(stop, &parked)
+		started.Add(1)
+		go park(stop, &started, &parked)
 	}
+	started.Wait()
 	p, err := s.Goroutines(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -52,14 +55,15 @@ func TestGoroutines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := cost.Frame{Func: "github.com/tarehq/tare/cost/pprof_test.TestGoroutines", File: file, Line: line + 3}
+	want := cost.Frame{Func: "github.com/tarehq/tare/cost/pprof_test.TestGoroutines", File: file, Line: line + 4}
 	if births[began] != want {
 		t.Errorf("%s was started at %+v, want %+v", began, births[began], want)
 	}
 }
 
 //go:noinline
-func park(stop chan struct{}, parked *sync.WaitGroup) {
+func park(stop chan struct{}, started, parked *sync.WaitGroup) {
+	started.Done()
 	defer parked.Done()
 	<-stop
 }
@@ -84,7 +88,8 @@ func TestMemory(t *testing.T) {
 		{"forced cycles", m.Forced, float64(before.NumForcedGC), float64(after.NumForcedGC)},
 		{"allocated", m.Allocated, float64(before.TotalAlloc), float64(after.TotalAlloc)},
 		{"system", m.System, float64(before.Sys), float64(after.Sys)},
-		{"paused", float64(m.Paused), float64(before.PauseTotalNs), float64(after.PauseTotalNs)},
+		{"pauses", float64(len(m.Pauses)), min(256, float64(before.NumGC)), 256},
+		{"longest pause", float64(slices.Max(m.Pauses)), float64(slices.Max(before.PauseNs[:])), 1e9},
 		{"next collection", m.NextGC, 4 << 20, float64(after.Sys)},
 	} {
 		if tc.got < tc.low || tc.got > tc.top {
