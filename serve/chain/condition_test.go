@@ -63,6 +63,11 @@ func TestConditions(t *testing.T) {
 		{chain.Route("/u/{rest...}"), "GET /u", nil, false},
 		{chain.Route("/u/{$}"), "GET /u/", nil, true},
 		{chain.Route("/u/{$}"), "GET /u/7", nil, false},
+		{chain.Route("//"), "GET /0/", nil, true},
+		{chain.Route("//"), "GET /0", nil, false},
+		{chain.Route("//"), "CONNECT //", nil, true},
+		{chain.Route("/a//b"), "GET /a/x/b", nil, true},
+		{chain.Route("/a//b"), "GET /a//b", nil, false},
 		{chain.Route("example.com/"), "GET example.com:8080/x", nil, true},
 		{chain.Route("example.com/"), "GET example.org/x", nil, false},
 
@@ -125,6 +130,8 @@ func TestConditionsRefuse(t *testing.T) {
 		`path "GET /admin"`:  func() { chain.Path("GET /admin") },
 		`path "a.org/admin"`: func() { chain.Path("a.org/admin") },
 		`path "/{"`:          func() { chain.Path("/{") },
+		`path "/admin//"`:    func() { chain.Path("/admin//") },
+		`path "/x/../admin"`: func() { chain.Path("/x/../admin") },
 		`route ""`:           func() { chain.Route("") },
 		`route "/{a}/{a}"`:   func() { chain.Route("/{a}/{a}") },
 		"without methods":    func() { chain.Method() },
@@ -181,6 +188,8 @@ func TestRoutesDecide(t *testing.T) {
 		{chain.Route("a.org/u"), "/u", asks},
 		{chain.Route("a.org/u"), "b.org/u", goes},
 		{chain.Route("/u"), "b.org/u", stays},
+		{chain.Route("/u//x"), "/u/{id}/x", stays},
+		{chain.Route("/u/7/x"), "/u//x", asks},
 		{chain.Method("GET", "POST"), "POST /", stays},
 		{chain.Method("GET", "POST"), "PUT /", goes},
 		{chain.Method("GET"), "/", asks},
@@ -231,6 +240,8 @@ func FuzzRoute(f *testing.F) {
 		{"a.org/", "POST /a/b", "POST", "/a//b/../b"},
 		{"/{$}", "/", "CONNECT", "/%2F"},
 		{"/a/{x...}", "/a/{y}/{$}", "GET", "/a/b/"},
+		{"//", "/{a}/", "0", "/0/"},
+		{"/a//b", "CONNECT /a//{b}", "CONNECT", "/a//b"},
 	} {
 		f.Add(seed[0], seed[1], seed[2], "a.org:80", seed[3])
 	}

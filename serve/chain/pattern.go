@@ -75,8 +75,8 @@ func segmentOf(s string) segment {
 		return segment{kind: rest}
 	case s == "{$}":
 		return segment{text: "/"}
-	case strings.HasPrefix(s, "{"):
-		return segment{kind: one}
+	case s == "", strings.HasPrefix(s, "{"):
+		return segment{kind: one} // http.ServeMux finds /a//b for /a/x/b, too
 	}
 	return segment{text: unescape(s)}
 }
@@ -95,12 +95,15 @@ func unescape(s string) string {
 
 // under makes of a pattern's path all that is at or below it.
 func (p *pattern) under() error {
+	if p.method != "" || p.host != "" {
+		return errors.New("a path has neither method nor host; see Route")
+	}
+	if cleanPath(p.text) != p.text {
+		return errors.New("path is not clean, as the paths of requests are made")
+	}
 	last := len(p.segs) - 1
 	if s := p.segs[last]; s.kind == rest || s == (segment{text: "/"}) {
 		p.segs = p.segs[:last] // a slash at the end changes nothing
-	}
-	if p.method != "" || p.host != "" {
-		return errors.New("a path has neither method nor host; see Route")
 	}
 	p.segs = append(p.segs, segment{kind: below})
 	return nil
@@ -149,7 +152,16 @@ func covers(pattern, method string) bool {
 // /x/../admin and //admin are /admin to a layer that guards it.
 func pathOf(r *http.Request) string {
 	p := r.URL.EscapedPath()
-	if r.Method == http.MethodConnect || clean(p) {
+	if r.Method == http.MethodConnect {
+		return p
+	}
+	return cleanPath(p)
+}
+
+// cleanPath returns p beginning with a slash, without empty and dot segments; a
+// slash at the end stays.
+func cleanPath(p string) string {
+	if clean(p) {
 		return p
 	}
 	if p == "" || p[0] != '/' {
