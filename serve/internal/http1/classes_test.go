@@ -128,6 +128,9 @@ var classes = map[string]class{
 	"connect-url": {stricter, "request target does not fit the method", func(d difference) bool {
 		return d.method() == "CONNECT" && strings.Contains(d.target(), "://")
 	}, http1.Lenient{}},
+	"connect-empty": {stricter, "malformed request line", func(d difference) bool {
+		return strings.HasPrefix(d.ours.section, "CONNECT  HTTP/1.")
+	}, http1.Lenient{}},
 	"preface": {stricter, "unsupported HTTP version", func(d difference) bool {
 		return strings.HasPrefix(d.ours.section, "PRI * HTTP/2.0\r\n")
 	}, http1.Lenient{}},

@@ -14,6 +14,7 @@ func FuzzStream(f *testing.F) {
 	for _, a := range attacks(f) {
 		f.Add(a.in, uint8(1))
 	}
+	f.Add([]byte("CONNECT  HTTP/1.0\r\n\r\n"), uint8(7))
 	c := newControl(f)
 	f.Fuzz(func(t *testing.T, in []byte, step uint8) {
 		whole := drive(in, len(in), strict)
