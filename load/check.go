@@ -35,6 +35,9 @@ const (
 const (
 	maxThreads = 1024    // the runtime gives up at 10,000
 	maxStreams = 1 << 14 // in flight over all HTTP/2 connections: each takes some 35 KB
+	// maxPipeline keeps what is sent at once within what servers and sockets
+	// take without answers being read.
+	maxPipeline = 1024
 )
 
 // newPlan checks o and works out the run.
@@ -51,7 +54,7 @@ func newPlan(o *Options) (*plan, error) {
 		return nil, fmt.Errorf("checking options: %w", err)
 	}
 	p.fill()
-	if err := cmp.Or(p.checkDescriptors(), p.checkStreams()); err != nil {
+	if err := cmp.Or(p.checkDescriptors(), p.checkStreams(), p.checkPipeline()); err != nil {
 		return nil, fmt.Errorf("checking options: %w", err)
 	}
 	return p, nil
@@ -65,7 +68,7 @@ func checkOptions(o *Options) error {
 	}{
 		{"Connections", int64(o.Connections)}, {"MaxInFlight", int64(o.MaxInFlight)},
 		{"Duration", int64(o.Duration)}, {"Requests", o.Requests}, {"WarmUp", int64(o.WarmUp)},
-		{"Streams", int64(o.Streams)}, {"Threads", int64(o.Threads)}, {"MaxAnswer", o.MaxAnswer}, {"Slice", int64(o.Slice)},
+		{"Streams", int64(o.Streams)}, {"Pipeline", int64(o.Pipeline)}, {"Threads", int64(o.Threads)}, {"MaxAnswer", o.MaxAnswer}, {"Slice", int64(o.Slice)},
 	} {
 		if v.n < 0 {
 			return fmt.Errorf("%s is negative: %d", v.name, v.n)
@@ -191,6 +194,32 @@ func (p *plan) checkDescriptors() error {
 	if need := uint64(p.opts.Connections) + others; !p.open && need > limit {
 		return fmt.Errorf("%w: %s would take about %d file descriptors and the limit is %d: raise it with ulimit -n %d or use fewer connections",
 			syscall.EMFILE, count(p.opts.Connections, "connection"), need, limit, need)
+	}
+	return nil
+}
+
+// checkPipeline refuses what cannot be sent at once.
+func (p *plan) checkPipeline() error {
+	o := p.opts
+	if o.Pipeline <= 1 {
+		return nil
+	}
+	switch {
+	case p.open:
+		return errors.New("pipelined requests begin together, and a schedule begins each at its own time: leave one of the two out")
+	case p.engine != Epoll:
+		return fmt.Errorf("the %s engine does not pipeline: the epoll engine does, for HTTP/1.1 without TLS", p.engine)
+	case o.Pipeline > maxPipeline:
+		return fmt.Errorf("%d requests at once are too many: want at most %d", o.Pipeline, maxPipeline)
+	case p.script.share > 0:
+		return errors.New("requests on connections of their own cannot be pipelined")
+	case len(p.script.endpoints) > 1:
+		return errors.New("pipelined requests go to one host, and the targets name more")
+	}
+	for _, b := range p.script.targets {
+		if b.tail != nil {
+			return errors.New("requests with long bodies cannot be pipelined: the server may answer before it reads on")
+		}
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ type conn struct {
 	unsent     []byte
 	tail       []byte // to be sent after it
 	buf        []byte // the request, when it is not the script's own
+	behind     []int  // targets of the requests sent with it, pipelined, whose answers come after
 
 	prev, next *conn // in the one list that the connection is in
 }
@@ -224,21 +225,35 @@ func (l *loop) receive(c *conn) {
 	}
 }
 
-// feed reads an answer on. It reports whether the request is over.
+// feed reads an answer on, and those of the requests behind it. It reports
+// whether c's requests are over.
 func (l *loop) feed(c *conn, b []byte) bool {
 	l.now = nanotime()
-	if c.out.firstByte == 0 {
-		c.out.firstByte = l.now
+	for {
+		if c.out.firstByte == 0 {
+			c.out.firstByte = l.now
+		}
+		n, done, err := l.parser.feed(&c.ans, b)
+		exact, more := n == len(b), done && c.ans.keep && len(c.behind) > 0
+		if !more {
+			n = len(b) // what comes behind the last answer belongs to it
+		}
+		c.out.bytesIn += int64(n)
+		switch {
+		case err != nil:
+			l.fail(c, failMalformed, err)
+			return true
+		case !done:
+			return false
+		case !more:
+			l.complete(c, exact)
+			return true
+		}
+		l.proceed(c)
+		if b = b[n:]; len(b) == 0 {
+			return false
+		}
 	}
-	c.out.bytesIn += int64(len(b))
-	n, done, err := l.parser.feed(&c.ans, b)
-	switch {
-	case err != nil:
-		l.fail(c, failMalformed, err)
-	case done:
-		l.complete(c, n == len(b))
-	}
-	return done || err != nil
 }
 
 // ended acts on the end of a connection that carries a request.

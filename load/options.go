@@ -27,6 +27,11 @@ type Options struct {
 	// Streams is the number of requests in flight on one HTTP/2 connection: kept
 	// busy (closed loop; 0 means 1) or at most (open loop; 0 means 100).
 	Streams int
+	// Pipeline is how many requests a connection sends at once, to read as many
+	// answers before it sends again (closed loop, epoll engine, one host). Each
+	// counts from when all were sent, so those behind wait for those before. 0
+	// and 1: each request waits for the answer before.
+	Pipeline int
 	// MaxInFlight bounds the requests begun and not finished (open loop). What
 	// does not fit at its intended start is counted as dropped. 0: no bound;
 	// a request that finds no free connection then waits, and its wait counts

@@ -1,6 +1,12 @@
 package load
 
-import "os"
+import (
+	"errors"
+	"os"
+)
+
+// errNoMore is why requests behind another failed whose answer was whole.
+var errNoMore = errors.New("the server closed the connection before it had answered all that was sent")
 
 // draft is a request that has been drawn from the script and not begun.
 type draft struct {
@@ -94,17 +100,54 @@ func (l *loop) dispatch(intended int64) bool {
 		c.buf = append(c.buf[:0], d.req...)
 		c.unsent = c.buf
 	}
+	if l.plan.opts.Pipeline > 1 {
+		l.pipeline(c)
+	}
 	c.busy = true
 	l.flight.push(c)
 	l.flush(c)
 	return true
 }
 
+// pipeline puts more requests behind c's, to be sent with it.
+func (l *loop) pipeline(c *conn) {
+	c.buf = append(c.buf[:0], c.unsent...)
+	for len(c.behind) < l.plan.opts.Pipeline-1 && l.plan.take(l.now) {
+		l.rec.scheduled(l.now, l.now)
+		req, _, target := l.cursor.next(&l.drawn.buf)
+		c.buf, c.behind = append(c.buf, req...), append(c.behind, target)
+	}
+	c.unsent = c.buf
+}
+
+// proceed ends c's request with its answer and turns to the one behind it.
+func (l *loop) proceed(c *conn) {
+	l.answered(c)
+	begun := c.out.start
+	c.out = outcome{intended: begun, start: begun, reused: true}
+	c.ans.begin(c.behind[0])
+	c.behind = append(c.behind[:0], c.behind[1:]...)
+}
+
+// answered records that c's request ended with its answer.
+func (l *loop) answered(c *conn) {
+	c.out.end, c.out.status, c.out.verified = l.now, c.ans.status, c.ans.verified
+	l.rec.answered(&c.out)
+}
+
+// forsake ends the requests behind c's, whose answers will not come.
+func (l *loop) forsake(c *conn, k failure, err error) {
+	for range c.behind {
+		l.rec.failed(k, &outcome{intended: c.out.start, start: c.out.start, end: l.now, reused: true}, err)
+	}
+	c.behind = c.behind[:0]
+}
+
 // complete ends c's request with its answer. exact tells that nothing came
 // behind the answer.
 func (l *loop) complete(c *conn, exact bool) {
-	c.out.end, c.out.status, c.out.verified = l.now, c.ans.status, c.ans.verified
-	l.rec.answered(&c.out)
+	l.answered(c)
+	l.forsake(c, failReset, errNoMore)
 	l.flight.remove(c)
 	c.busy = false
 	if c.ans.keep && exact && !c.own && !c.ending && len(c.unsent) == 0 {
@@ -125,6 +168,10 @@ func (l *loop) fail(c *conn, k failure, err error) {
 		err = explain(l.plan.script.endpoints[c.endpoint], err)
 	}
 	l.rec.failed(k, &c.out, err)
+	if k != failTimeout && k != failRefused {
+		k = failReset // of those behind, no answer has begun
+	}
+	l.forsake(c, k, err)
 	l.flight.remove(c)
 	c.busy, c.unsent, c.tail = false, nil, nil
 	hopeless := !c.used && !c.ans.started && k != failTimeout
