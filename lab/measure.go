@@ -24,6 +24,7 @@ func (r *runner) loadOptions(w study.Workload, base string) load.Options {
 		Slice:          r.Study.Trial.SliceOr(),
 		Timeout:        w.TimeoutOr(),
 		NewConnections: w.Fresh,
+		Pipeline:       w.Pipeline,
 		Seed:           r.Seed,
 	}
 	if r.pins.Disjoint {

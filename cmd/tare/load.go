@@ -52,6 +52,7 @@ type loadCarriage struct {
 	Insecure       bool          `short:"k" help:"Do not verify certificates."`
 	HTTP2          bool          `name:"http2" help:"HTTP/2: negotiated on https, by prior knowledge on http."`
 	Streams        int           `help:"With --http2: requests in flight on a connection (0: 1; with --rate at most 100)." placeholder:"N"`
+	Pipeline       int           `help:"Requests that a connection sends at once, before it reads their answers (0: 1)." placeholder:"N"`
 	Unix           string        `help:"Unix socket to connect to instead of the URL's host." placeholder:"PATH"`
 	Threads        int           `short:"t" help:"Event loops (0: one a CPU)." placeholder:"N"`
 	Spin           time.Duration `help:"Poll so long before a start (0: 60us while the loops leave a CPU free). Name it where the CPUs are this command's own." placeholder:"DURATION"`

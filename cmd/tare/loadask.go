@@ -54,7 +54,7 @@ func (c *loadCmd) options() (load.Options, error) {
 		Connections: c.Offer.Connections, MaxInFlight: c.Offer.MaxInFlight, Duration: c.Offer.Duration,
 		Requests: c.Offer.Requests, WarmUp: c.Offer.WarmUp, Seed: c.Offer.Seed,
 		NewConnections: float64(c.Carriage.NewConnections), NoResume: !c.Carriage.TLSResume, Timeout: c.Carriage.Timeout,
-		Unix: c.Carriage.Unix, Streams: c.Carriage.Streams, Threads: c.Carriage.Threads, Spin: c.Carriage.Spin,
+		Unix: c.Carriage.Unix, Streams: c.Carriage.Streams, Pipeline: c.Carriage.Pipeline, Threads: c.Carriage.Threads, Spin: c.Carriage.Spin,
 	}
 	if err := c.check(); err != nil {
 		return o, err
@@ -95,7 +95,7 @@ func (c *loadCmd) check() error {
 		{"--connections", int64(c.Offer.Connections)}, {"--duration", int64(c.Offer.Duration)},
 		{"--requests", c.Offer.Requests}, {"--max-in-flight", int64(c.Offer.MaxInFlight)},
 		{"--warm-up", int64(c.Offer.WarmUp)}, {"--timeout", int64(c.Carriage.Timeout)},
-		{"--streams", int64(c.Carriage.Streams)}, {"--threads", int64(c.Carriage.Threads)},
+		{"--streams", int64(c.Carriage.Streams)}, {"--pipeline", int64(c.Carriage.Pipeline)}, {"--threads", int64(c.Carriage.Threads)},
 	} {
 		if f.value < 0 {
 			return asked("leave it out for the default", fmt.Errorf("%s is negative", f.flag))
@@ -108,6 +108,7 @@ func (c *loadCmd) check() error {
 	}{
 		{c.Offer.MaxInFlight > 0 && c.Offer.Rate == "" && !search, "--max-in-flight", "needs --rate: without one, the connections bound what is in flight"},
 		{c.Carriage.Streams > 0 && !c.Carriage.HTTP2, "--streams", "needs --http2"},
+		{c.Carriage.Pipeline > 1 && (search || c.Offer.Rate != ""), "--pipeline", "does not go with --rate or --find-max: requests sent together have no starts of their own"},
 		{search && c.Offer.Rate != "", "--rate", "does not go with --find-max, which picks the rates"},
 		{search && c.Offer.Requests > 0, "--requests", "does not go with --find-max: --duration is the length of each probe"},
 		{search && len(c.Judge.FailIf) > 0, "--fail-if", "does not go with --find-max: its threshold is what is held"},
@@ -273,6 +274,8 @@ func (c *loadCmd) how() string {
 		return "open loop at " + c.Offer.Rate
 	case c.Carriage.Streams > 1:
 		return fmt.Sprintf("closed loop of %s with %s each", count(n, "connection"), count(uint64(c.Carriage.Streams), "stream"))
+	case c.Carriage.Pipeline > 1:
+		return fmt.Sprintf("closed loop of %s, %d requests at once", count(n, "connection"), c.Carriage.Pipeline)
 	default:
 		return "closed loop of " + count(n, "connection")
 	}

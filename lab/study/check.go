@@ -161,6 +161,12 @@ func (c *checker) workload(i int) {
 		c.wrong(path+".schedule", "schedule %s lacks a rate; give one, such as 1000/s or 50%% of capacity, or take closed", w.Schedule)
 	}
 	c.referAll(path+".arms", w.Arms, "arm", c.arms)
+	if w.Schedule != "" && w.Schedule != "closed" {
+		c.forbid(path, "pipeline", "requests sent at once have no starts of their own; take schedule: closed")
+	}
+	if w.Fresh > 0 {
+		c.forbid(path, "pipeline", "requests on new connections are not sent at once; leave fresh out")
+	}
 	if len(w.Arms) > 0 && c.Control != "" && !slices.Contains(w.Arms, c.Control) {
 		c.wrong(path+".arms", "the control %q is missing; every workload needs it, since arms are compared with it", c.Control)
 	}

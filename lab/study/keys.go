@@ -77,6 +77,7 @@ func workloadShape() shape[Workload] {
 			oneOf("a schedule is one of", "closed", "constant", "poisson"), func(w *Workload) *string { return &w.Schedule }).must(),
 		field("connections", "Closed: connections kept busy. Open: connections at most.", integer(1, 1_000_000), func(w *Workload) *int { return &w.Connections }),
 		field("rate", "Open loop: requests a second, or a share of the capacity of the slowest arm.", rate(), func(w *Workload) *Rate { return &w.Rate }),
+		field("pipeline", "Closed: requests that a connection sends at once, to read as many answers before it sends again.", integer(1, 1024), func(w *Workload) *int { return &w.Pipeline }),
 		field("fresh", "Share of the requests sent on a new connection.", percent(), func(w *Workload) *float64 { return &w.Fresh }),
 		field("timeout", "Longest wait for an answer.", duration(time.Millisecond, 10*time.Minute), func(w *Workload) *time.Duration { return &w.Timeout }),
 		field("loop", "How long each trial also runs the handler in the arm's own process.", duration(10*time.Millisecond, time.Minute), func(w *Workload) *time.Duration { return &w.Loop }),

@@ -92,6 +92,7 @@ type Workload struct {
 	Timeout     time.Duration `json:"timeout_ns,omitzero"`  // 0 = 10 s
 	Loop        time.Duration `json:"loop_ns,omitzero"`     // also run the arm's in-process loop over the targets this long; 0 = not
 	Idle        int           `json:"idle,omitzero"`        // connections held open beside the load, idle since one answer each; 0 = none
+	Pipeline    int           `json:"pipeline,omitzero"`    // closed: requests sent at once on a connection; 0 and 1 = one
 	Arms        []string      `json:"arms,omitzero"`        // only these; nil = all
 	Server      *Arm          `json:"server,omitzero"`      // that all generators load; nil unless the arms are generators
 }
