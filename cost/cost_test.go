@@ -228,3 +228,23 @@ func TestWeighty(t *testing.T) {
 		t.Errorf("%d items, %d others with %g, want 1, 1 with 2", len(items), others, rest)
 	}
 }
+
+func TestOwners(t *testing.T) {
+	for _, tc := range []struct {
+		frames []string // outermost first
+		want   string
+	}{
+		{[]string{"runtime.goexit", conn, server, call, auth, call, users, "runtime.mallocgc"}, "auth.Auth src.users"},
+		{[]string{"runtime.goexit", conn, server, call, auth, "net/http.(*response).Write"}, "auth.Auth net/http: write answer"},
+		{[]string{"runtime.goexit", conn}, "net/http: connection"},
+	} {
+		s := stack(1, tc.frames...)
+		var got []string
+		for _, o := range cost.Owners(s.Frames) {
+			got = append(got, o.Name)
+		}
+		if joined := strings.Join(got, " "); joined != tc.want {
+			t.Errorf("owners on %q are %q, want %q", tc.frames, joined, tc.want)
+		}
+	}
+}

@@ -69,6 +69,13 @@ func (b *Bill) AddWaits(waits []Wait, w Window) {
 	})
 }
 
+// Owners returns the owners on a stack, outermost first. The last is the one that
+// the stack is charged to ([Charge]); what is around it handed a request on to it.
+func Owners(frames []Frame) []Owner {
+	c := chargeOf(frames)
+	return append(c.around, c.owner)
+}
+
 // place is the owner as every source names it: an execution trace does not say
 // on which line a function begins.
 func (o Owner) place() Owner {
