@@ -32,6 +32,7 @@ func check(r *reader, s *Study) {
 	c.trial("trial", s.Trial)
 	c.looks()
 	c.quick()
+	c.attribute()
 	for i := range s.Claims {
 		c.claim(i)
 	}
@@ -160,13 +161,13 @@ func (c *checker) workload(i int) {
 	case (w.Schedule == "constant" || w.Schedule == "poisson") && !rated:
 		c.wrong(path+".schedule", "schedule %s lacks a rate; give one, such as 1000/s or 50%% of capacity, or take closed", w.Schedule)
 	}
-	c.referAll(path+".arms", w.Arms, "arm", c.arms)
 	if w.Schedule != "" && w.Schedule != "closed" {
 		c.forbid(path, "pipeline", "requests sent at once have no starts of their own; take schedule: closed")
 	}
 	if w.Fresh > 0 {
 		c.forbid(path, "pipeline", "requests on new connections are not sent at once; leave fresh out")
 	}
+	c.referAll(path+".arms", w.Arms, "arm", c.arms)
 	if len(w.Arms) > 0 && c.Control != "" && !slices.Contains(w.Arms, c.Control) {
 		c.wrong(path+".arms", "the control %q is missing; every workload needs it, since arms are compared with it", c.Control)
 	}
@@ -180,6 +181,9 @@ func (c *checker) primary() {
 	c.refer("primary.workload", p.Workload, "workload", c.workloads)
 	if p.Arm != "" && p.Arm == c.Control {
 		c.wrong("primary.arm", "%q is the control, which is what the arm is compared with; name another arm, or none for all", p.Arm)
+	}
+	if m, _ := MetricNamed(p.Metric); m.Attributed {
+		c.wrong("primary.metric", "%s is told by profiles after the blocks, and the primary metric decides how many blocks there are; name another", p.Metric)
 	}
 	c.compared("primary.metric", p.Metric, p.Workload)
 	c.takesPart("primary.arm", p.Arm, p.Workload)

@@ -41,6 +41,9 @@ func (c *checker) check(path string, k Check) {
 		c.forbid(path, name, fmt.Sprintf("the check is of kind %s, which takes %s", k.Kind, strings.Join(needs, ", ")))
 	}
 	c.refer(path+".workload", k.Workload, "workload", c.workloads)
+	if m, _ := MetricNamed(k.Metric); m.Attributed && slices.Contains(c.workloads, k.Workload) && !c.attributes(k) {
+		c.wrong(path+".metric", "%s is told by profiles, and attribute does not ask for them of all that is compared under workload %q", k.Metric, k.Workload)
+	}
 	c.takesPart(path+".arm", k.Arm, k.Workload)
 	c.takesPart(path+".against", k.Against, k.Workload)
 	for i, name := range k.Plus {
@@ -51,6 +54,7 @@ func (c *checker) check(path string, k Check) {
 		c.effect(path, k)
 		c.unit(path+".published.arm", k.Metric)
 		c.unit(path+".published.against", k.Metric)
+		c.unit(path+".published.difference", k.Metric)
 	} else if k.Kind == Bound {
 		c.unit(path+".bound", k.Metric)
 	}
@@ -72,9 +76,11 @@ func (c *checker) effect(path string, k Check) {
 func (c *checker) published(path string, k Check) {
 	figures := k.PublishedArm != nil && k.PublishedAgainst != nil
 	if at := path + ".published"; c.has(at) && !c.unread[at] {
-		arm, against, ratio := c.has(at+".arm"), c.has(at+".against"), c.has(at+".ratio")
-		if pair := arm && against && !ratio; !pair && (arm || against || !ratio) {
-			c.wrong(at, "published holds either arm and against, or ratio alone")
+		arm, against := c.has(at+".arm"), c.has(at+".against")
+		ratio, difference := c.has(at+".ratio"), c.has(at+".difference")
+		pair, alone := arm && against && !ratio && !difference, !arm && !against && ratio != difference
+		if !pair && !alone {
+			c.wrong(at, "published holds either arm and against, or ratio alone, or difference alone")
 			return
 		}
 	}

@@ -36,6 +36,7 @@ func (s *Study) QuickForm() *Study {
 	if len(s.Quick.Workloads) > 0 {
 		q.Workloads = slices.DeleteFunc(slices.Clone(s.Workloads), func(w Workload) bool { return !slices.Contains(s.Quick.Workloads, w.Name) })
 	}
+	q.Attribute = s.Attribute.with(s.Quick.Attribute)
 	q.narrow()
 	q.Claims = q.within(s.Claims)
 	if s.Quick.Blocks > 0 {
@@ -71,6 +72,7 @@ func (s *Study) narrow() {
 		kept = append(kept, w)
 	}
 	s.Workloads = kept
+	s.Attribute = s.Attribute.among(s)
 }
 
 // within are the claims' checks whose arms and workloads the study has.
@@ -90,6 +92,9 @@ func (s *Study) canCheck(k Check) bool {
 		if name != "" && !s.hasArm(name) {
 			return false
 		}
+	}
+	if m, _ := MetricNamed(k.Metric); m.Attributed {
+		return s.attributes(k)
 	}
 	return k.Workload == "" || s.hasWorkload(k.Workload)
 }

@@ -38,6 +38,7 @@ func studyShape() shape[Study] {
 		field("trial", "How long a trial takes.", trialShape(), func(s *Study) *Trial { return &s.Trial }),
 		field("looks", "The numbers of blocks after which the run may stop.", list(integer(leastBlocks, mostBlocks), 1), func(s *Study) *[]int { return &s.Looks }),
 		field("quick", "The short form of the study.", quickShape(), func(s *Study) *Quick { return &s.Quick }),
+		field("attribute", "Who spends what in the arms, asked of profiles after the measured blocks.", attributeShape(truthKey()), func(s *Study) *Attribute { return &s.Attribute }),
 		field("claims", "The published claims that the study tests.", list(claimShape(), 1), func(s *Study) *[]Claim { return &s.Claims }),
 	})
 }
@@ -76,8 +77,8 @@ func workloadShape() shape[Workload] {
 		field("schedule", "When requests begin: closed, when the answer before has come; constant or poisson, at a rate of their own.",
 			oneOf("a schedule is one of", "closed", "constant", "poisson"), func(w *Workload) *string { return &w.Schedule }).must(),
 		field("connections", "Closed: connections kept busy. Open: connections at most.", integer(1, 1_000_000), func(w *Workload) *int { return &w.Connections }),
-		field("rate", "Open loop: requests a second, or a share of the capacity of the slowest arm.", rate(), func(w *Workload) *Rate { return &w.Rate }),
 		field("pipeline", "Closed: requests that a connection sends at once, to read as many answers before it sends again.", integer(1, 1024), func(w *Workload) *int { return &w.Pipeline }),
+		field("rate", "Open loop: requests a second, or a share of the capacity of the slowest arm.", rate(), func(w *Workload) *Rate { return &w.Rate }),
 		field("fresh", "Share of the requests sent on a new connection.", percent(), func(w *Workload) *float64 { return &w.Fresh }),
 		field("timeout", "Longest wait for an answer.", duration(time.Millisecond, 10*time.Minute), func(w *Workload) *time.Duration { return &w.Timeout }),
 		field("loop", "How long each trial also runs the handler in the arm's own process.", duration(10*time.Millisecond, time.Minute), func(w *Workload) *time.Duration { return &w.Loop }),
@@ -143,6 +144,7 @@ func quickShape() shape[Quick] {
 		field("workloads", "The workloads that stay.", parts(), func(q *Quick) *[]string { return &q.Workloads }),
 		field("blocks", "The most blocks.", integer(leastBlocks, mostBlocks), func(q *Quick) *int { return &q.Blocks }),
 		field("trial", "How long a trial takes.", trialShape(), func(q *Quick) *Trial { return &q.Trial }),
+		field("attribute", "What is different about the captures.", attributeShape(), func(q *Quick) *Attribute { return &q.Attribute }),
 	})
 }
 
@@ -194,11 +196,13 @@ func (k CheckKind) rule() schema {
 }
 
 func publishedShape() shape[Check] {
-	either := schema{OneOf: []schema{requires("arm", "against"), requires("ratio")}}
+	either := schema{OneOf: []schema{requires("arm", "against"), requires("ratio"), requires("difference")}}
 	alone := schema{If: new(requires("ratio")), Then: new(without("arm", "against"))}
+	apart := schema{If: new(requires("difference")), Then: new(without("arm", "against"))}
 	return object("published", []key[Check]{
 		field("arm", "The arm's figure.", optional(measured()), func(c *Check) **float64 { return &c.PublishedArm }),
 		field("against", "The figure of what it is compared with.", optional(measured()), func(c *Check) **float64 { return &c.PublishedAgainst }),
 		field("ratio", "The arm's figure as a percentage of the other, where nothing else is published.", optional(ratio()), func(c *Check) **float64 { return &c.PublishedRatio }),
-	}, either, alone)
+		field("difference", "How much more the arm's figure is than the other, where nothing else is published.", optional(measured()), func(c *Check) **float64 { return &c.PublishedDifference }),
+	}, either, alone, apart)
 }

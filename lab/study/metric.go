@@ -21,6 +21,8 @@ type Metric struct {
 	// Requests is the number of requests a trial needs before the metric may
 	// be shown (quantiles); 0 = none.
 	Requests int
+	// Attributed is told by captures, not by trials.
+	Attributed bool
 }
 
 // Metrics are all metrics in the order in which they are shown.
@@ -57,6 +59,10 @@ var metrics = [...]Metric{
 	{Name: "alloc_objects", Title: "allocations per request", Unit: Count},
 	{Name: "gc_per_10k", Title: "GC cycles per 10,000 requests", Unit: Count},
 	{Name: "gc_cpu", Title: "share of CPU in GC", Unit: Share},
+	{Name: "handlers_cpu", Title: "CPU in the code of middlewares and handlers", Unit: Nanoseconds, Attributed: true},
+	{Name: "memory_cpu", Title: "CPU for allocating and collecting", Unit: Nanoseconds, Attributed: true},
+	{Name: "scheduling_cpu", Title: "CPU for scheduling, locks and channels", Unit: Nanoseconds, Attributed: true},
+	{Name: "kernel_cpu", Title: "CPU in system calls", Unit: Nanoseconds, Attributed: true},
 	{Name: "startup", Title: "start-up", Unit: Nanoseconds},
 	{Name: "rss_idle", Title: "memory when idle (RSS)", Unit: Bytes},
 	{Name: "idle_connection", Title: "memory of an idle connection (RSS)", Unit: Bytes},

@@ -58,6 +58,9 @@ func (k *Check) complete() {
 	if k.Kind == "" {
 		k.Kind = Effect
 	}
+	if k.PublishedDifference != nil && k.Direction == "" {
+		k.Direction = "more" // a difference is written without a sign
+	}
 	switch r := k.PublishedRatio; {
 	case r == nil || k.Direction != "" || *r == 1:
 	case *r > 1:

@@ -141,7 +141,7 @@ func TestQuickForm(t *testing.T) {
 		{"measure", q.Trial.MeasureOr(), time.Second},
 		{"slice", q.Trial.SliceOr(), 100 * time.Millisecond},
 		{"claims", len(q.Claims), 2},
-		{"checks of P1.first", len(q.Claims[0].Checks), 2},
+		{"checks of P1.first", len(q.Claims[0].Checks), 3},
 		{"checks of P1.second", len(q.Claims[1].Checks), 2},
 		{"quick form of the quick form", reflect.DeepEqual(q.QuickForm(), q), true},
 	} {
@@ -163,7 +163,7 @@ func TestWithout(t *testing.T) {
 	if got, want := fmt.Sprint(q.Workloads[2].Arms), "[own]"; got != want {
 		t.Errorf("arms of %s: got %s, want %s", q.Workloads[2].Name, got, want)
 	}
-	if got, want := len(q.Claims[0].Checks), 3; got != want {
+	if got, want := len(q.Claims[0].Checks), 4; got != want {
 		t.Errorf("checks: got %d, want %d: what cannot be judged is a result", got, want)
 	}
 	if got, want := len(s.Workloads[2].Arms), 2; got != want {

@@ -27,6 +27,7 @@ type Study struct {
 	Trial     Trial      `json:"trial,omitzero"`
 	Looks     []int      `json:"looks,omitzero"` // blocks after which the run may stop; nil = 8, 12, 18, 30
 	Quick     Quick      `json:"quick,omitzero"`
+	Attribute Attribute  `json:"attribute,omitzero"` // who spends what, asked after the blocks
 	Claims    []Claim    `json:"claims,omitzero"`
 
 	File string `json:"file,omitzero"` // where it was read from; "" = built in
@@ -91,8 +92,8 @@ type Workload struct {
 	Fresh       float64       `json:"fresh,omitzero"`       // share of requests on a new connection, 0 to 1
 	Timeout     time.Duration `json:"timeout_ns,omitzero"`  // 0 = 10 s
 	Loop        time.Duration `json:"loop_ns,omitzero"`     // also run the arm's in-process loop over the targets this long; 0 = not
-	Idle        int           `json:"idle,omitzero"`        // connections held open beside the load, idle since one answer each; 0 = none
 	Pipeline    int           `json:"pipeline,omitzero"`    // closed: requests sent at once on a connection; 0 and 1 = one
+	Idle        int           `json:"idle,omitzero"`        // connections held open beside the load, idle since one answer each; 0 = none
 	Arms        []string      `json:"arms,omitzero"`        // only these; nil = all
 	Server      *Arm          `json:"server,omitzero"`      // that all generators load; nil unless the arms are generators
 }
@@ -139,10 +140,11 @@ type Trial struct {
 
 // Quick is the short form of a study; empty fields leave the study's own.
 type Quick struct {
-	Arms      []string `json:"arms,omitzero"`
-	Workloads []string `json:"workloads,omitzero"`
-	Blocks    int      `json:"blocks,omitzero"`
-	Trial     Trial    `json:"trial,omitzero"`
+	Arms      []string  `json:"arms,omitzero"`
+	Workloads []string  `json:"workloads,omitzero"`
+	Blocks    int       `json:"blocks,omitzero"`
+	Trial     Trial     `json:"trial,omitzero"`
+	Attribute Attribute `json:"attribute,omitzero"` // its Truth is the study's
 }
 
 // Claim is a published statement that the study tests.
@@ -169,6 +171,9 @@ type Check struct {
 	// PublishedRatio is Arm's figure over Against's where the claim gives
 	// nothing but that ("31 % less" = 0.69). Direction is then set.
 	PublishedRatio *float64 `json:"published_ratio,omitzero"`
+	// PublishedDifference is Arm's figure less Against's where the claim gives
+	// nothing but that ("6.6 µs of the 37.2 are escapes"). Direction is then set.
+	PublishedDifference *float64 `json:"published_difference,omitzero"`
 	// Direction is the claimed sign: "more", "less", or "" to take it from the figures.
 	Direction string `json:"direction,omitzero"`
 	// Absolute says why the absolute figures of the publication cannot be

@@ -1,0 +1,228 @@
+package study
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Attribute says how the arms are profiled after the measured blocks, so that
+// their cost is told by owner. The zero value: they are not.
+type Attribute struct {
+	For       time.Duration `json:"for_ns,omitzero"`    // of one capture; 0 = no captures
+	Repeat    int           `json:"repeat,omitzero"`    // captures of each arm; 0 = 6
+	Arms      []string      `json:"arms,omitzero"`      // only these; nil = all
+	Workloads []string      `json:"workloads,omitzero"` // only these; nil = all
+	Sources   []Source      `json:"sources,omitzero"`   // nil = Pprof
+	Truth     Truth         `json:"truth,omitzero"`
+}
+
+// Source is what a capture is made by.
+type Source string
+
+// The sources.
+const (
+	Pprof Source = "pprof" // the Go runtime's profiles of CPU and allocations
+	EBPF  Source = "ebpf"  // samples by the kernel, of any program
+	Trace Source = "trace" // an execution trace: what requests wait for
+)
+
+// Truth says where arms tell what parts of them cost, and how far attribution
+// may be off. The zero value: they do not.
+type Truth struct {
+	Path    string            `json:"path,omitzero"`     // of the arms' answer, see docs/arm.md
+	CPU     float64           `json:"cpu,omitzero"`      // most of the true CPU time, such as 0.05 …
+	Least   time.Duration     `json:"least_ns,omitzero"` // … or this much, if that is more
+	Bytes   float64           `json:"bytes,omitzero"`    // most of the true bytes
+	Waiting float64           `json:"waiting,omitzero"`  // most of the true waiting
+	Bare    map[string]string `json:"bare,omitzero"`     // for an arm the one that lacks those parts
+}
+
+// Capture is one look at an arm under a workload in a round; every round has
+// each of them once. What disturbs the others has a process of its own.
+type Capture struct {
+	Round    int // from 0
+	Workload string
+	Arm      string
+	Sources  []Source
+}
+
+// RepeatOr is the number of captures of each arm: 6 unless set, the fewest from
+// which an exact interval at 95 % exists.
+func (a Attribute) RepeatOr() int {
+	if a.Repeat > 0 {
+		return a.Repeat
+	}
+	return leastBlocks
+}
+
+// SourcesOr are the sources: the runtime's profiles unless set.
+func (a Attribute) SourcesOr() []Source {
+	if len(a.Sources) > 0 {
+		return a.Sources
+	}
+	return []Source{Pprof}
+}
+
+// Captures are the captures to be made, in order: in every round each arm once
+// under each workload, in random order. The same study and seed give the same
+// captures.
+func (s *Study) Captures(seed uint64) []Capture {
+	a := s.Attribute
+	if a.For <= 0 {
+		return nil
+	}
+	var all []Capture
+	for round := range a.RepeatOr() {
+		rng := rand.New(rand.NewPCG(seed, 1<<32+uint64(round))) // apart from those of the blocks
+		for _, w := range s.Workloads {
+			if a.Workloads != nil && !slices.Contains(a.Workloads, w.Name) {
+				continue
+			}
+			first := len(all)
+			for _, arm := range s.ArmsOf(w) {
+				if a.Arms != nil && !slices.Contains(a.Arms, arm.Name) {
+					continue
+				}
+				for _, together := range a.groups() {
+					all = append(all, Capture{round, w.Name, arm.Name, together})
+				}
+			}
+			rest := all[first:]
+			rng.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
+		}
+	}
+	return all
+}
+
+// groups are the sources that look at one process together: samplers do, at the
+// same requests, and a trace costs too much for others beside it.
+func (a Attribute) groups() [][]Source {
+	var groups [][]Source
+	sampled := slices.DeleteFunc(slices.Clone(a.SourcesOr()), func(s Source) bool { return s == Trace })
+	if len(sampled) > 0 {
+		groups = append(groups, sampled)
+	}
+	if slices.Contains(a.Sources, Trace) {
+		groups = append(groups, []Source{Trace})
+	}
+	return groups
+}
+
+// EstimateCaptures is how long the captures take, if each takes overhead besides
+// what the study asks for.
+func EstimateCaptures(s *Study, overhead time.Duration) time.Duration {
+	return time.Duration(len(s.Captures(1))) * (s.Trial.WarmUpOr() + s.Attribute.For + overhead)
+}
+
+// with is the attribution with what is set in other set so.
+func (a Attribute) with(other Attribute) Attribute {
+	if other.For > 0 {
+		a.For = other.For
+	}
+	if other.Repeat > 0 {
+		a.Repeat = other.Repeat
+	}
+	if other.Arms != nil {
+		a.Arms = other.Arms
+	}
+	if other.Workloads != nil {
+		a.Workloads = other.Workloads
+	}
+	if other.Sources != nil {
+		a.Sources = other.Sources
+	}
+	return a
+}
+
+// among is the attribution of what the study has.
+func (a Attribute) among(s *Study) Attribute {
+	if a.Arms != nil {
+		a.Arms = slices.DeleteFunc(slices.Clone(a.Arms), func(name string) bool { return !s.hasArm(name) })
+	}
+	if a.Workloads != nil {
+		a.Workloads = slices.DeleteFunc(slices.Clone(a.Workloads), func(name string) bool { return !s.hasWorkload(name) })
+	}
+	if a.Arms != nil && len(a.Arms) == 0 || a.Workloads != nil && len(a.Workloads) == 0 {
+		return Attribute{}
+	}
+	return a
+}
+
+// attributes reports whether the arms that a check compares are profiled.
+func (s *Study) attributes(k Check) bool {
+	against := k.Against
+	if against == "" && k.Kind != Bound {
+		against = s.Control
+	}
+	for _, name := range append([]string{k.Arm, against}, k.Plus...) {
+		if name != "" && !s.Attribute.covers(name, k.Workload) {
+			return false
+		}
+	}
+	return s.hasWorkload(k.Workload)
+}
+
+// covers reports whether an arm is attributed under a workload.
+func (a Attribute) covers(arm, workload string) bool {
+	return a.For > 0 && (a.Arms == nil || slices.Contains(a.Arms, arm)) && (a.Workloads == nil || slices.Contains(a.Workloads, workload))
+}
+
+func attributeShape(more ...key[Attribute]) shape[Attribute] {
+	return object("attribute", append([]key[Attribute]{
+		field("for", "How long a capture takes.", duration(200*time.Millisecond, time.Minute), func(a *Attribute) *time.Duration { return &a.For }),
+		field("repeat", "How many captures there are of each arm, each of a fresh process.", integer(1, 1000), func(a *Attribute) *int { return &a.Repeat }),
+		field("arms", "The arms that are profiled, if not all.", parts(), func(a *Attribute) *[]string { return &a.Arms }),
+		field("workloads", "The workloads under which they are, if not all.", parts(), func(a *Attribute) *[]string { return &a.Workloads }),
+		field("sources", "What captures are made by; left out, pprof.", list(oneOf("a source is one of", Pprof, EBPF, Trace), 1), func(a *Attribute) *[]Source { return &a.Sources }),
+	}, more...))
+}
+
+// truthKey is what only a study's own attribution has, not its short form's.
+func truthKey() key[Attribute] {
+	return field("truth", "Where arms tell what parts of them cost, and how far attribution may be off.", truthShape(), func(a *Attribute) *Truth { return &a.Truth })
+}
+
+func truthShape() shape[Truth] {
+	return object("truth", []key[Truth]{
+		field("path", "The path at which an arm answers with what its parts cost.", matching(pathPattern, "a path that starts with /, such as /truth"), func(t *Truth) *string { return &t.Path }).must(),
+		field("cpu", "How much of the true CPU time may be missed.", percent(), func(t *Truth) *float64 { return &t.CPU }).must(),
+		field("least", "How much CPU time may be missed in any case.", duration(time.Nanosecond, time.Second), func(t *Truth) *time.Duration { return &t.Least }),
+		field("bytes", "How much of the true bytes may be missed.", percent(), func(t *Truth) *float64 { return &t.Bytes }).must(),
+		field("waiting", "How much of the true waiting may be missed.", percent(), func(t *Truth) *float64 { return &t.Waiting }).must(),
+		field("bare", "For an arm the one that lacks those parts.", dict(partName, wantPart, part()), func(t *Truth) *map[string]string { return &t.Bare }),
+	})
+}
+
+// attribute checks what is profiled.
+func (c *checker) attribute() {
+	c.attributed("attribute", c.Attribute)
+	c.attributed("quick.attribute", c.Quick.Attribute)
+	if c.Kind == Generators && c.has("attribute") {
+		c.wrong("attribute", "the arms of a study of kind %s are not profiled; leave attribute out", Generators)
+	}
+	if c.has("attribute") && !c.has("attribute.for") {
+		c.wrong("attribute", "attribute lacks the key for: how long a capture takes")
+	}
+	if c.has("quick.attribute") && !c.has("attribute") {
+		c.wrong("quick.attribute", "the short form profiles arms and the study does not; give the study attribute, too")
+	}
+	for arm, bare := range c.Attribute.Truth.Bare {
+		path := "attribute.truth.bare." + arm
+		c.refer(path, arm, "arm", c.arms)
+		if c.refer(path, bare, "arm", c.arms) && arm == bare {
+			c.wrong(path, "arm %q lacks nothing that it has itself; name another", arm)
+		}
+	}
+}
+
+func (c *checker) attributed(path string, a Attribute) {
+	c.referAll(path+".arms", a.Arms, "arm", c.arms)
+	c.referAll(path+".workloads", a.Workloads, "workload", c.workloads)
+	for i, s := range a.Sources {
+		if slices.Index(a.Sources, s) < i {
+			c.wrong(fmt.Sprintf("%s.sources[%d]", path, i), "source %s is listed twice; list it once", s)
+		}
+	}
+}
