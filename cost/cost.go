@@ -22,9 +22,14 @@
 package cost
 
 import (
+	"errors"
 	"math"
 	"time"
 )
+
+// ErrNotSupported is wrapped by errors that say what this system, or the process
+// looked at, lacks.
+var ErrNotSupported = errors.New("not supported here")
 
 // Frame is one function on a stack; inlined functions have frames of their own.
 type Frame struct {
