@@ -63,6 +63,8 @@ func TestConditions(t *testing.T) {
 		{chain.Route("/u/{rest...}"), "GET /u", nil, false},
 		{chain.Route("/u/{$}"), "GET /u/", nil, true},
 		{chain.Route("/u/{$}"), "GET /u/7", nil, false},
+		{chain.Route("/...}"), "GET /x", nil, false},
+		{chain.Route("/...}"), "GET /...}", nil, true},
 		{chain.Route("//"), "GET /0/", nil, true},
 		{chain.Route("//"), "GET /0", nil, false},
 		{chain.Route("//"), "CONNECT //", nil, true},
@@ -240,6 +242,7 @@ func FuzzRoute(f *testing.F) {
 		{"a.org/", "POST /a/b", "POST", "/a//b/../b"},
 		{"/{$}", "/", "CONNECT", "/%2F"},
 		{"/a/{x...}", "/a/{y}/{$}", "GET", "/a/b/"},
+		{"/...}", "/{a}", "0", "/x"},
 		{"//", "/{a}/", "0", "/0/"},
 		{"/a//b", "CONNECT /a//{b}", "CONNECT", "/a//b"},
 	} {

@@ -70,12 +70,13 @@ func cut(path string) (seg, more string) {
 }
 
 func segmentOf(s string) segment {
+	wild := strings.HasPrefix(s, "{")
 	switch {
-	case s == "/", strings.HasSuffix(s, "...}"):
+	case s == "/", wild && strings.HasSuffix(s, "...}"):
 		return segment{kind: rest}
 	case s == "{$}":
 		return segment{text: "/"}
-	case s == "", strings.HasPrefix(s, "{"):
+	case s == "", wild:
 		return segment{kind: one} // http.ServeMux finds /a//b for /a/x/b, too
 	}
 	return segment{text: unescape(s)}
