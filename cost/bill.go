@@ -31,6 +31,8 @@ type Item struct {
 	Wait  float64     `json:"wait_ns,omitempty"` // within requests, if waits were looked at
 	Waits []WaitShare `json:"waits,omitempty"`   // the largest first
 
+	Wall *WallShare `json:"wall,omitempty"` // if its calls were watched by the clock
+
 	place Owner
 }
 

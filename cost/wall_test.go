@@ -1,0 +1,62 @@
+package cost_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+)
+
+func TestAddWalls(t *testing.T) {
+	literal := func(decl int) cost.Frame {
+		return cost.Frame{Func: "main.main.Spin.func1.1", File: "/src/shop/mw.go", Line: decl + 2, Decl: decl}
+	}
+	through := cost.Frame{Func: "net/http.HandlerFunc.ServeHTTP"}
+	stacks := []cost.Stack{
+		{Frames: []cost.Frame{literal(10), through}, Count: 1, Value: 100},
+		{Frames: []cost.Frame{literal(30), through}, Count: 1, Value: 50},
+	}
+	owner := func(decl int) cost.Owner {
+		o, _ := cost.Charge([]cost.Frame{literal(decl), through})
+		return o
+	}
+	tests := []struct {
+		name   string
+		owner  cost.Owner
+		where  string // of the item that has it
+		length int    // of items
+	}{
+		{"first of two literals in one constructor", owner(10), "shop/mw.go:10", 2},
+		{"second of two literals in one constructor", owner(30), "shop/mw.go:30", 2},
+		{"never seen to run", owner(50), "shop/mw.go:50", 3},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := cost.NewBill(stacks, nil, cost.Window{Duration: time.Second, Requests: 10})
+			b.AddWalls([]cost.Wall{{Owner: tt.owner, Calls: 40, Seen: 20, Self: 2000, Total: 6000, P50: 90, P99: 300}},
+				cost.Window{Duration: time.Second, Requests: 20})
+			if got := len(b.Items); got != tt.length {
+				t.Errorf("got %d items, want %d", got, tt.length)
+			}
+			for _, it := range b.Items {
+				if it.Where != tt.where {
+					if it.Wall != nil {
+						t.Errorf("%s has %+v, want it at %s", it.Where, it.Wall, tt.where)
+					}
+					continue
+				}
+				if want := (cost.WallShare{Calls: 2, Self: 100, Total: 300, P50: 90, P99: 300}); it.Wall == nil || *it.Wall != want {
+					t.Errorf("%s has %+v, want %+v", it.Where, it.Wall, want)
+				}
+			}
+		})
+	}
+}
+
+func TestAddWallsUnseen(t *testing.T) {
+	b := &cost.Bill{}
+	b.AddWalls([]cost.Wall{{Owner: cost.Owner{Name: "mw.Spin"}, Calls: 3}}, cost.Window{Requests: 3})
+	if len(b.Items) != 0 {
+		t.Errorf("got %+v, want no item of calls whose end was not seen", b.Items)
+	}
+}
