@@ -98,8 +98,9 @@ func isRaw(r rune) bool { return r == '#' || r > '~' }
 // classes are all deliberate differences to net/http by name.
 var classes = map[string]class{
 	"bare-lf": {stricter, "line not ended by CRLF", func(d difference) bool {
-		return bareLF.MatchString(d.ours.section) && len(d.ours.section) >= 4 && !d.waitsForTrailer()
+		return bareLF.MatchString(d.ours.section) && !d.lineEndBetween() && !d.waitsForFour() && !d.waitsForTrailer()
 	}, http1.Lenient{BareLF: true}},
+	"line-end-between": {stricter, "", difference.lineEndBetween, http1.Lenient{}},
 	"fold": {stricter, "white space at the start of a field line", func(d difference) bool {
 		return foldedLine.MatchString(d.ours.section)
 	}, http1.Lenient{Fold: true}},
@@ -173,9 +174,7 @@ var classes = map[string]class{
 		return n > 0 && d.ours.requests[n-1].trailer != nil && strings.Contains(d.ours.section, " ")
 	}, http1.Lenient{}},
 	"trailer-end": {stricter, "", difference.waitsForTrailer, http1.Lenient{}},
-	"short": {stricter, "", func(d difference) bool {
-		return len(d.ours.section) < 4 && len(d.ours.requests) > 0 && len(d.ours.requests) == len(d.theirs.requests) && d.theirs.verdict == accept
-	}, http1.Lenient{}},
+	"short": {stricter, "", difference.waitsForFour, http1.Lenient{}},
 
 	"empty-lines": {laxer, "", func(d difference) bool { return d.ours.skipped }, http1.Lenient{}},
 	"late": {laxer, "", func(d difference) bool {
@@ -195,6 +194,21 @@ var classes = map[string]class{
 	"status": {other, "", func(d difference) bool {
 		return !d.requestsDiffer() && d.ours.verdict == reject && d.theirs.verdict == reject
 	}, http1.Lenient{}},
+}
+
+// waitsForFour reports whether ours refused a head of less than four bytes, for
+// which net/http waits between requests.
+func (d difference) waitsForFour() bool {
+	n := len(d.ours.requests)
+	return len(d.ours.section) < 4 && n > 0 && n == len(d.theirs.requests) && d.theirs.verdict == accept
+}
+
+// lineEndBetween reports whether ours refused a head behind a POST that begins
+// with a CR or an LF alone.
+func (d difference) lineEndBetween() bool {
+	n := len(d.ours.requests)
+	return n > 0 && !d.ours.cut && d.ours.requests[n-1].method == "POST" && !d.waitsForFour() &&
+		strings.IndexAny(d.ours.section, "\r\n") == 0
 }
 
 // waitsForTrailer reports whether ours refused a trailer section of which

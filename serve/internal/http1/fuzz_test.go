@@ -15,6 +15,9 @@ func FuzzStream(f *testing.F) {
 		f.Add(a.in, uint8(1))
 	}
 	f.Add([]byte("CONNECT  HTTP/1.0\r\n\r\n"), uint8(7))
+	f.Add([]byte("POST / HTTP/1.1\r\nHost:\r\n\r\n\n0 * HTTP/1.0\n0000:\n\n"), uint8(0))
+	f.Add([]byte("POST / HTTP/1.1\r\nHost:\r\n\r\n\r\r\n\rGET / HTTP/1.0\r\n\r\n"), uint8(0))
+	f.Add([]byte("POST / HTTP/1.1\r\nHost:\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\nGET / HTTP/1.0\r\n\r\n"), uint8(0))
 	c := newControl(f)
 	f.Fuzz(func(t *testing.T, in []byte, step uint8) {
 		whole := drive(in, len(in), strict)
