@@ -39,10 +39,13 @@ type Wait struct {
 // it should count requests if the bill does.
 func (b *Bill) AddWaits(waits []Wait, w Window) {
 	by, _ := w.divisor()
+	if b.rules == nil {
+		b.rules = new(Rules)
+	}
 	sums := map[Owner]*[reasons]float64{}
 	for i := range waits {
-		c := chargeOf(waits[i].Stack.Frames)
-		if c.owner.Kind != Handler && !slices.ContainsFunc(c.around, func(o Owner) bool { return o.Kind == Handler }) {
+		c := b.rules.charge(waits[i].Stack.Frames)
+		if !c.inRequest() {
 			continue
 		}
 		id := c.owner.place()
@@ -69,11 +72,19 @@ func (b *Bill) AddWaits(waits []Wait, w Window) {
 	})
 }
 
-// Owners returns the owners on a stack, outermost first. The last is the one that
+// Around returns the owners on a stack, outermost first. The last is the one that
 // the stack is charged to ([Charge]); what is around it handed a request on to it.
-func Owners(frames []Frame) []Owner {
-	c := chargeOf(frames)
+func Around(frames []Frame) []Owner {
+	c := new(Rules).charge(frames)
 	return append(c.around, c.owner)
+}
+
+// InRequest reports whether a middleware or handler is on a stack: whether what
+// is done there is done for a request's sake.
+func InRequest(frames []Frame) bool { return chargeOf(frames).inRequest() }
+
+func (c charge) inRequest() bool {
+	return c.owner.Kind == Handler || slices.ContainsFunc(c.around, func(o Owner) bool { return o.Kind == Handler })
 }
 
 // place is the owner as every source names it: an execution trace does not say

@@ -1,0 +1,28 @@
+package cost_test
+
+import (
+	"testing"
+
+	"github.com/tarehq/tare/cost"
+)
+
+func TestInRequest(t *testing.T) {
+	conn := cost.Frame{Func: "net/http.(*conn).serve"}
+	server := cost.Frame{Func: "net/http.serverHandler.ServeHTTP"}
+	handler := cost.Frame{Func: "example.org/shop.(*cart).ServeHTTP", File: "cart.go", Decl: 7}
+	for _, tc := range []struct {
+		name   string
+		frames []cost.Frame
+		want   bool
+	}{
+		{"none", nil, false},
+		{"a connection", []cost.Frame{{Func: "net.(*conn).Read"}, conn}, false},
+		{"a handler", []cost.Frame{{Func: "sync.(*Mutex).Lock"}, handler, server, conn}, true},
+		{"the engine, called by a handler", []cost.Frame{{Func: "net/http.(*response).Write"}, handler, server, conn}, true},
+		{"a goroutine of its own", []cost.Frame{{Func: "time.Sleep"}, {Func: "main.main.func1"}}, false},
+	} {
+		if got := cost.InRequest(tc.frames); got != tc.want {
+			t.Errorf("%s: InRequest = %t, want %t", tc.name, got, tc.want)
+		}
+	}
+}
