@@ -17,13 +17,13 @@ import (
 // Memory is what the runtime says of its heap: the part of runtime.MemStats that
 // the heap profile's text form ends with. Sizes are in bytes.
 type Memory struct {
-	Cycles    float64       // collections since the program began
-	Forced    float64       // of these, asked for by runtime.GC
-	Allocated float64       // since the program began
-	Heap      float64       // in use now, garbage among it
-	NextGC    float64       // size at which the next collection begins
-	System    float64       // obtained from the operating system
-	GCShare   float64       // of the CPU available since the program began, 0 to 1
+	Cycles    float64 // collections since the program began
+	Forced    float64 // of these, asked for by runtime.GC
+	Allocated float64 // since the program began
+	Heap      float64 // in use now, garbage among it
+	NextGC    float64 // size at which the next collection begins
+	System    float64 // obtained from the operating system
+	GCShare   float64 // of the CPU available since the program began, 0 to 1
 
 	Pauses []time.Duration // of the latest 256 collections at most, in no order
 }

@@ -1,0 +1,99 @@
+package doctor
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// clientRule asks whether the service's own requests to others use connections
+// more than once.
+func clientRule() Rule {
+	return Rule{
+		Name:      "client",
+		Question:  "Does the HTTP client use its connections again?",
+		Threshold: "more than one dial for 20 requests, for more than 1 % of the CPU",
+		Verify:    "tare doctor again: the dials go away",
+		needs:     []Part{CPUProfile, BusyService, AllocationProfile},
+		check:     checkClient,
+	}
+}
+
+func checkClient(e *Evidence) ([]Finding, error) {
+	dialling := calls("net/http.(*Transport).dialConn", "net/http.(*Transport).queueForDial", "net/http.(*persistConn).close", "net/http.(*persistConn).readLoop", "net/http.(*persistConn).writeLoop")
+	dials := sum(e.Allocs, dialled)
+	if dials.Count == 0 {
+		return nil, nil
+	}
+	by, per := e.per()
+	price := e.spent(dialling)
+	f := Finding{
+		Severity: e.weighCPU(price, 0.01), Price: &price,
+		Title: fmt.Sprintf("the HTTP client dials %s times per %s", unit.Number(dials.Count/by), per),
+		Evidence: []Row{
+			{What: "connections opened per " + per, Value: dials.Count / by, Unit: unit.Count},
+		},
+	}
+	if e.Window.Requests > 0 && dials.Count-dials.Count*1.96/max(1, math.Sqrt(dials.Value/sampling)) < 0.05*by {
+		f.Severity = Cheap
+	}
+	f.Evidence = append(f.Evidence, e.places(e.CPU, calls("net/http.(*Client).do", "net/http.(*Transport).RoundTrip"), unit.Nanoseconds)...)
+	f.Evidence = append(f.Evidence, e.socketRows()...)
+	f.Remedy = e.reuseRemedy()
+	return []Finding{f}, nil
+}
+
+// dialled matches the one allocation that every dial makes once: the reader of a
+// client connection.
+func dialled(frames []cost.Frame) int {
+	at := calls("bufio.NewReaderSize")(frames)
+	if at < 0 || at+1 >= len(frames) || !strings.HasPrefix(frames[at+1].Func, "net/http.(*Transport).dialConn") || at > 0 && !strings.HasPrefix(frames[at-1].Func, "bufio.") {
+		return -1
+	}
+	return at
+}
+
+// sampling is how many bytes the allocation profiler lets pass for each stack
+// that it takes, unless the program says another.
+const sampling = 512 << 10
+
+// socketRows tell the process's sockets by state.
+func (e *Evidence) socketRows() []Row {
+	if !e.has(ProcessFacts) {
+		return nil
+	}
+	first, last := e.Process[0], e.Process[len(e.Process)-1]
+	var rows []Row
+	for _, state := range slices.Sorted(maps.Keys(last.Sockets)) {
+		if n := last.Sockets[state]; n > 10 && n > 2*first.Sockets[state] {
+			rows = append(rows, Row{What: "sockets " + state + ", and growing", Value: float64(n), Unit: unit.Count})
+		}
+	}
+	if last.OwnNetwork {
+		rows = append(rows, Row{What: "connections opened in its network namespace meanwhile", Value: float64(last.Dials - first.Dials), Unit: unit.Count})
+	}
+	return rows
+}
+
+// reuseRemedy says what to do by what shows of the cause: connections that pile
+// up are kept by somebody, others were closed.
+func (e *Evidence) reuseRemedy() string {
+	const (
+		drain = "read every answer's body to its end before closing it (io.Copy(io.Discard, res.Body)), or the connection is thrown away"
+		spare = "set Transport.MaxIdleConnsPerHost to the number of requests at once: the default keeps 2 for each host"
+		one   = "make one Transport and keep it: each has connections of its own"
+	)
+	if e.has(GoroutineCounts) {
+		reading := calls("net/http.(*persistConn).readLoop")
+		first, last := sum(e.Counts[0].Goroutines, reading).Count, sum(e.Counts[len(e.Counts)-1].Goroutines, reading).Count
+		if last > first+fewestGrown && last > 1.5*first {
+			return "close every answer's body, on every way out of the function, and " + one
+		}
+	}
+	return drain + "; " + spare + "; " + one
+}

@@ -1,0 +1,148 @@
+// Package doctor says what ails a Go HTTP service, what it costs and what to do.
+//
+// A rule asks one question of the evidence. What it finds has a price, measured
+// on this service and with its interval, the threshold that the price crossed, a
+// remedy, and a way to see whether the remedy helped. A finding counts only if
+// the lower end of its price is beyond a hundredth of what requests cost; what is
+// there but costs less is reported as seen and cheap.
+//
+// Promised: a rule whose evidence is missing says so and is never taken for
+// health. Not promised: that a remedy saves the price to the last nanosecond; a
+// part of a program that goes away changes how the others run.
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// Severity is how much a finding matters.
+type Severity int
+
+// Severities.
+const (
+	Cheap   Severity = iota // it is there and costs next to nothing
+	Warning                 // its price is beyond the rule's threshold
+	Serious                 // a quarter of what requests cost, or the service at risk
+)
+
+func (s Severity) String() string { return [...]string{"cheap", "warning", "serious"}[s] }
+
+// MarshalText gives the severity by name.
+func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Finding is what a rule found.
+type Finding struct {
+	Rule      string   `json:"rule"`
+	Severity  Severity `json:"severity"`
+	Title     string   `json:"title"`
+	Price     *Price   `json:"price,omitempty"` // nil: the matter is no cost but a risk
+	Evidence  []Row    `json:"evidence"`
+	Threshold string   `json:"threshold"`
+	Remedy    string   `json:"remedy"`
+	Verify    string   `json:"verify"`
+}
+
+// Rule asks one question. Rules are safe for concurrent use.
+type Rule struct {
+	Name      string
+	Question  string
+	Threshold string
+	Remedy    string
+	Verify    string
+
+	needs []Part
+	check func(*Evidence) ([]Finding, error)
+}
+
+// Needs lists the evidence without which the rule cannot tell.
+func (r Rule) Needs() []Part { return slices.Clone(r.needs) }
+
+// Missing is the error of a rule that cannot tell for want of evidence.
+type Missing struct {
+	Part   Part
+	Reason string // why it was not gathered; "" if nobody said
+}
+
+func (m *Missing) Error() string {
+	if m.Reason == "" {
+		return fmt.Sprintf("needs %s", m.Part)
+	}
+	return fmt.Sprintf("needs %s: %s", m.Part, m.Reason)
+}
+
+// Check asks the rule's question. The error is a *Missing.
+func (r Rule) Check(e *Evidence) ([]Finding, error) {
+	for _, p := range r.needs {
+		if !e.has(p) {
+			return nil, &Missing{p, e.Reasons[p]}
+		}
+	}
+	found, err := r.check(e)
+	for i := range found {
+		f := &found[i]
+		f.Rule = r.Name
+		f.Threshold = cmp.Or(f.Threshold, r.Threshold)
+		f.Remedy = cmp.Or(f.Remedy, r.Remedy)
+		f.Verify = cmp.Or(f.Verify, r.Verify)
+	}
+	return found, err
+}
+
+// Diagnosis is what all rules came to.
+type Diagnosis struct {
+	Subject  string    `json:"subject"`
+	Seconds  float64   `json:"seconds"`
+	Requests float64   `json:"requests"` // 0: not counted
+	Findings []Finding `json:"findings"` // by price, the highest first
+	Cheap    []Finding `json:"cheap"`    // seen, and not worth a remedy
+	Healthy  []string  `json:"healthy"`  // rules that found nothing
+	Blind    []Blind   `json:"not_looked_at"`
+}
+
+// Blind is a rule that could not tell.
+type Blind struct {
+	Rule   string `json:"rule"`
+	Reason string `json:"reason"`
+}
+
+// Examine asks every rule.
+func Examine(e *Evidence) *Diagnosis {
+	d := &Diagnosis{Subject: e.Subject, Seconds: e.Window.Duration.Seconds(), Requests: e.Window.Requests,
+		Findings: []Finding{}, Cheap: []Finding{}, Healthy: []string{}, Blind: []Blind{}}
+	for _, r := range Rules() {
+		found, err := r.Check(e)
+		switch {
+		case err != nil:
+			d.Blind = append(d.Blind, Blind{r.Name, err.Error()})
+		case len(found) == 0:
+			d.Healthy = append(d.Healthy, r.Name)
+		}
+		for _, f := range found {
+			if f.Severity == Cheap {
+				d.Cheap = append(d.Cheap, f)
+				continue
+			}
+			d.Findings = append(d.Findings, f)
+		}
+	}
+	byPrice := func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(b.nanoseconds(), a.nanoseconds()), cmp.Compare(b.Severity, a.Severity), strings.Compare(a.Rule, b.Rule))
+	}
+	slices.SortStableFunc(d.Findings, byPrice)
+	slices.SortStableFunc(d.Cheap, byPrice)
+	return d
+}
+
+// nanoseconds is the price by which findings are put in order; what is not paid
+// in time comes after what is.
+func (f *Finding) nanoseconds() float64 {
+	if f.Price == nil || f.Price.Unit != unit.Nanoseconds {
+		return 0
+	}
+	return f.Price.Value
+}

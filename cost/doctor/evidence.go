@@ -1,0 +1,172 @@
+package doctor
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/doctor/compiler"
+	"github.com/tarehq/tare/cost/doctor/proc"
+)
+
+// Evidence is what was gathered of a service. Every part is optional: nil is not
+// gathered, empty is nothing seen.
+type Evidence struct {
+	Subject string
+	Window  cost.Window   // that CPU, Allocs and Contention stand for
+	Latency time.Duration // a request's mean time, if the load measured it
+	Busy    int           // connections on which the load kept a request in flight
+
+	CPU        []cost.Stack
+	Allocs     []cost.Stack
+	Live       []cost.Stack // heap that the last collection left, at the end
+	Contention []cost.Stack // of who held locks that others waited for
+	Waits      []cost.Wait
+	Traced     cost.Window // that Waits stand for
+
+	Counts []Count // of goroutines, at several times under constant load
+	Births map[string]cost.Frame
+	Leaked []cost.Stack // goroutines that the collector found to wait for ever
+
+	Memory  []Memory     // at the beginning and the end
+	Process []proc.Facts // at the beginning and the end
+
+	Probe     *Probe
+	Decisions []compiler.Decision
+
+	// Reasons say of parts that were not gathered why.
+	Reasons map[Part]string
+}
+
+// Part is a part of the evidence, as a person would ask for it.
+type Part string
+
+// Parts of the evidence.
+const (
+	CPUProfile        Part = "a CPU profile"
+	AllocationProfile Part = "an allocation profile"
+	LiveHeap          Part = "a heap profile"
+	ExecutionTrace    Part = "an execution trace"
+	GoroutineCounts   Part = "goroutine profiles"
+	MemoryStatistics  Part = "the runtime's memory statistics"
+	ProcessFacts      Part = "the process's facts in /proc"
+	HalfHeader        Part = "a probe with half a header"
+	Source            Part = "the program's source"
+	BusyService       Part = "a busy service"
+	CPUQuota          Part = "a CPU quota"
+)
+
+// fewest is how many stacks of a CPU profile make a busy service: shares of
+// fewer say nothing.
+const fewest = 20
+
+// has reports whether a part was gathered.
+func (e *Evidence) has(p Part) bool {
+	switch p {
+	case CPUProfile:
+		return e.CPU != nil
+	case BusyService:
+		return e.cpu().Count >= fewest
+	case AllocationProfile:
+		return e.Allocs != nil
+	case LiveHeap:
+		return e.Live != nil
+	case ExecutionTrace:
+		return e.Waits != nil && e.Traced.Duration > 0
+	case GoroutineCounts:
+		return len(e.Counts) >= 3
+	case MemoryStatistics:
+		return len(e.Memory) >= 2
+	case ProcessFacts:
+		return len(e.Process) >= 2
+	case CPUQuota:
+		return len(e.Process) >= 2 && e.Process[1].Quota.CPUs > 0
+	case HalfHeader:
+		return e.Probe != nil
+	case Source:
+		return e.Decisions != nil
+	}
+	return false
+}
+
+// Count is how many goroutines there were, by where they were.
+type Count struct {
+	After      time.Duration // since the first
+	Goroutines []cost.Stack
+}
+
+// Memory is what the runtime said of its heap; sizes are in bytes.
+type Memory struct {
+	Cycles    float64 // collections since the program began
+	Forced    float64 // of these, asked for by runtime.GC
+	Allocated float64 // since the program began
+	Heap      float64 // in use, garbage among it
+	NextGC    float64 // size at which the next collection begins
+	System    float64 // obtained from the operating system
+	GCShare   float64 // of the CPU available since the program began
+
+	Pauses []time.Duration // of the latest collections, in no order
+}
+
+// Probe is what became of a connection on which only half a header was sent.
+type Probe struct {
+	Addr   string
+	Waited time.Duration // until the server gave up, or the probe did
+	Closed bool          // it was the server
+	Answer string        // the status line, if the server sent one
+}
+
+// Save writes the evidence, compressed.
+func (e *Evidence) Save(w io.Writer) error {
+	z := gzip.NewWriter(w)
+	if err := json.NewEncoder(z).Encode(e); err != nil {
+		return fmt.Errorf("writing evidence: %w", err)
+	}
+	return z.Close()
+}
+
+// most bounds what is read of saved evidence.
+const most = 1 << 30
+
+// Load reads what Save wrote.
+func Load(r io.Reader) (*Evidence, error) {
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return nil, fmt.Errorf("reading evidence: %w", err)
+	}
+	var e Evidence
+	if err := json.NewDecoder(io.LimitReader(z, most)).Decode(&e); err != nil {
+		return nil, fmt.Errorf("reading evidence: %w", err)
+	}
+	return &e, nil
+}
+
+// per is what sums over the window are divided by, and its name.
+func (e *Evidence) per() (float64, string) {
+	if e.Window.Requests > 0 {
+		return e.Window.Requests, "request"
+	}
+	if s := e.Window.Duration.Seconds(); s > 0 {
+		return s, "second"
+	}
+	return 1, "profile"
+}
+
+// requests is how many there were in a time, and 0 if nobody counted them.
+func (e *Evidence) requests(d time.Duration) float64 { return e.Window.Over(d).Requests }
+
+// instrument are the prefixes of functions by which a service answers those who
+// profile it. What they spend is the diagnosis's own price, and nobody's fault.
+func instrument(frames []cost.Frame) bool {
+	for i := range frames {
+		fn := frames[i].Func
+		if strings.HasPrefix(fn, "net/http/pprof.") || strings.HasPrefix(fn, "runtime/pprof.") || strings.HasPrefix(fn, "runtime/trace.") || strings.HasPrefix(fn, "runtime.traceAdvance") || fn == "runtime.ReadTrace" || fn == "expvar.Handler" {
+			return true
+		}
+	}
+	return false
+}

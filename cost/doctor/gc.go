@@ -1,0 +1,164 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// gcRule asks whether the collector runs too often for the memory there is.
+func gcRule() Rule {
+	return Rule{
+		Name:      "gc",
+		Question:  "Does the collector take more than the memory it saves is worth?",
+		Threshold: "more than 10 % of the CPU; or a live heap beyond nine tenths of GOMEMLIMIT",
+		Remedy:    "allocate less (tare cost names who does), or let the heap grow further between collections: GOGC, or GOMEMLIMIT with GOGC=off where the memory is the service's alone",
+		Verify:    "start the service with the setting and ask tare doctor again: cycles and price fall as predicted",
+		needs:     []Part{CPUProfile, BusyService},
+		check:     checkGC,
+	}
+}
+
+func checkGC(e *Evidence) ([]Finding, error) {
+	if f, ok := e.starved(); ok {
+		return []Finding{f}, nil
+	}
+	own := sum(e.CPU, collecting)
+	if own.Value == 0 {
+		return nil, nil
+	}
+	by, per := e.per()
+	price := Price{Value: own.Value, Low: own.Value - own.Margin(), High: own.Value + own.Margin(), Unit: unit.Nanoseconds, Per: per, Of: "CPU", Share: own.Value / e.cpu().Value}.times(1 / by)
+	f := Finding{
+		Severity: e.weighCPU(price, 0.10), Price: &price,
+		Title: fmt.Sprintf("garbage collection takes %s of the CPU", unit.Format(price.Share, unit.Share)),
+	}
+	if bytes := sum(e.Allocs, nil); bytes.Value > 0 {
+		f.Evidence = append(f.Evidence, Row{What: "allocated per " + per, Value: bytes.Value / by, Unit: unit.Bytes})
+	}
+	f.Evidence = append(f.Evidence, e.heapRows()...)
+	f.Evidence = append(f.Evidence, e.predictions(price)...)
+	return []Finding{f}, nil
+}
+
+// heap is what decides how often the collector runs.
+type heap struct {
+	live, next float64 // bytes after a collection, and at the next
+	cycles     float64 // a second
+}
+
+func (e *Evidence) heap() (heap, bool) {
+	if !e.has(MemoryStatistics) || e.Window.Duration <= 0 {
+		return heap{}, false
+	}
+	first, last := e.Memory[0], e.Memory[len(e.Memory)-1]
+	h := heap{next: last.NextGC, cycles: (last.Cycles - first.Cycles) / e.Window.Duration.Seconds()}
+	if e.Live != nil {
+		h.live = sum(e.Live, nil).Value
+	}
+	if h.live <= 0 || h.live > h.next { // sampled, so it may be off where little is live
+		h.live = h.next / 2
+	}
+	return h, true
+}
+
+func (e *Evidence) heapRows() []Row {
+	h, ok := e.heap()
+	if !ok {
+		return nil
+	}
+	rows := []Row{
+		{What: "collections a second", Value: h.cycles, Unit: unit.PerSecond},
+		{What: "live heap, about", Value: h.live, Unit: unit.Bytes},
+		{What: "heap at which the next collection begins", Value: h.next, Unit: unit.Bytes},
+	}
+	last := e.Memory[len(e.Memory)-1]
+	if forced := last.Forced - e.Memory[0].Forced; forced > 0 {
+		rows = append(rows, Row{What: "of the collections, asked for by runtime.GC", Value: forced, Unit: unit.Count})
+	}
+	if len(last.Pauses) > 0 {
+		rows = append(rows, Row{What: "longest pause", Value: float64(slices.Max(last.Pauses)), Unit: unit.Nanoseconds})
+	}
+	return rows
+}
+
+// predictions say what other settings would make of a price. What the collector
+// does in a cycle depends on the live heap; how often it does it, on the room
+// between that and the next cycle's size, in proportion.
+func (e *Evidence) predictions(p Price) []Row {
+	h, ok := e.heap()
+	room := h.next - h.live
+	if !ok || room <= 0 {
+		return nil
+	}
+	percent := 100.0
+	if v, err := strconv.ParseFloat(e.environment("GOGC"), 64); err == nil && v > 0 {
+		percent = v
+	} else if h.live > 4<<20 {
+		percent = 100 * room / h.live // as the program has set it
+	}
+	rows := []Row{{
+		What:  fmt.Sprintf("predicted with GOGC=%.0f in place of %.0f (heap to %s)", 4*percent, percent, unit.Format(h.live+4*room, unit.Bytes)),
+		Value: p.Value / 4, Unit: unit.Nanoseconds,
+	}}
+	if limit := e.spare(); limit > 1.5*h.next {
+		rows = append(rows, Row{
+			What:  fmt.Sprintf("predicted with GOGC=off and GOMEMLIMIT=%dMiB", int(limit)>>20),
+			Value: p.Value * room / (limit - h.live), Unit: unit.Nanoseconds,
+		})
+	}
+	return rows
+}
+
+// spare is a size for the heap that leaves the machine, or the cgroup, three
+// quarters of its memory; 1 GiB at most.
+func (e *Evidence) spare() float64 {
+	if !e.has(ProcessFacts) {
+		return 0
+	}
+	last := e.Process[len(e.Process)-1]
+	have := float64(last.Free)
+	if last.Limit > 0 {
+		have = min(have, float64(last.Limit))
+	}
+	return min(have/4, 1<<30)
+}
+
+// environment is a variable of the process, "" if it is unset or unknown.
+func (e *Evidence) environment(name string) string {
+	if len(e.Process) == 0 {
+		return ""
+	}
+	return e.Process[0].Environment[name]
+}
+
+// starved reports whether the memory limit leaves the collector no room: it then
+// runs all the time and frees nothing.
+func (e *Evidence) starved() (Finding, bool) {
+	limit, ok := memoryLimit(e.environment("GOMEMLIMIT"))
+	h, known := e.heap()
+	if !ok || !known || h.live <= 0.9*limit {
+		return Finding{}, false
+	}
+	return Finding{
+		Severity: Serious, Title: "the live heap fills GOMEMLIMIT: the collector runs without end",
+		Evidence: append([]Row{{What: "GOMEMLIMIT", Value: limit, Unit: unit.Bytes}}, e.heapRows()...),
+		Remedy:   "raise GOMEMLIMIT, or keep less in memory: beyond it the collector may take up to half of the CPU and the service creeps",
+	}, true
+}
+
+// memoryLimit reads a size as the runtime does: a number and B, KiB, MiB, GiB or
+// TiB.
+func memoryLimit(text string) (float64, bool) {
+	shift := map[string]uint{"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}
+	digits := strings.TrimRight(text, "BKMGTi")
+	s, ok := shift[text[len(digits):]]
+	n, err := strconv.ParseUint(digits, 10, 63)
+	if !ok || err != nil {
+		return 0, false
+	}
+	return float64(n) * float64(uint64(1)<<s), true
+}

@@ -1,0 +1,127 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// goroutinesRule asks whether goroutines that requests start end with them.
+func goroutinesRule() Rule {
+	return Rule{
+		Name:      "goroutines",
+		Question:  "Do goroutines grow in number under constant load?",
+		Threshold: "at one place more with every look, by more than 10 altogether, and more than 1 for 10 000 requests",
+		Remedy:    "let it end with the request: select on the request's Context().Done() beside the channel, give the channel room for the one answer, and close what it reads from",
+		Verify:    "tare doctor again: the number stays; or go test with the goroutineleak profile",
+		needs:     []Part{GoroutineCounts},
+		check:     checkGoroutines,
+	}
+}
+
+// group is goroutines that began with one function and stand at one place.
+type group struct{ began, at cost.Frame }
+
+const fewestGrown = 10
+
+func checkGoroutines(e *Evidence) ([]Finding, error) {
+	var found []Finding
+	series := e.series()
+	for g, counts := range series {
+		first, last := counts[0], counts[len(counts)-1]
+		grown := last - first
+		if grown <= fewestGrown || !slices.IsSorted(counts) || counts[len(counts)/2] == first || counts[len(counts)/2] == last {
+			continue
+		}
+		found = append(found, e.leak(g, counts))
+	}
+	for i := range e.Leaked {
+		if f, ok := leaked(&e.Leaked[i]); ok {
+			found = append(found, f)
+		}
+	}
+	slices.SortFunc(found, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(b.Price.Value, a.Price.Value), strings.Compare(a.Title, b.Title))
+	})
+	return found, nil
+}
+
+// series counts each group at each time. Connections that the server holds are
+// left out: their number is the clients' affair.
+func (e *Evidence) series() map[group][]float64 {
+	all := map[group][]float64{}
+	for i, c := range e.Counts {
+		for j := range c.Goroutines {
+			frames := c.Goroutines[j].Frames
+			if len(frames) == 0 || instrument(frames) || calls("net/http.(*conn).serve", "net/http.(*connReader)")(frames) >= 0 {
+				continue
+			}
+			began := frames[len(frames)-1]
+			g := group{began: cost.Frame{Func: began.Func, File: began.File, Decl: began.Decl}, at: parkedAt(frames)}
+			if all[g] == nil {
+				all[g] = make([]float64, len(e.Counts))
+			}
+			all[g][i] += c.Goroutines[j].Count
+		}
+	}
+	return all
+}
+
+// parkedAt is where in the program's own code a goroutine stands.
+func parkedAt(frames []cost.Frame) cost.Frame {
+	for _, f := range frames {
+		if !standard(f.Func) {
+			return f
+		}
+	}
+	return frames[len(frames)-1]
+}
+
+// leak describes a group that grew.
+func (e *Evidence) leak(g group, counts []float64) Finding {
+	grown := counts[len(counts)-1] - counts[0]
+	margin := 1.96 * math.Sqrt(grown)
+	over := e.Counts[len(e.Counts)-1].After - e.Counts[0].After
+	by, per := e.requests(over), "request"
+	if by == 0 {
+		by, per = max(over.Seconds(), 1e-9), "second"
+	}
+	price := Price{Value: grown, Low: grown - margin, High: grown + margin, Per: per, Of: "goroutines"}.times(1 / by)
+	severity := Serious
+	if per == "request" && price.Low < 1e-4 {
+		severity = Cheap
+	}
+	rows := []Row{
+		{What: "began with " + shortName(g.began), Where: shortPlace(cost.Frame{File: g.began.File, Line: g.began.Decl}), Value: counts[0], Unit: unit.Count},
+		{What: "waits in " + shortName(g.at), Where: shortPlace(g.at), Value: counts[len(counts)-1], Unit: unit.Count},
+	}
+	where := shortName(g.began)
+	if birth, ok := e.Births[g.began.Func]; ok {
+		where = shortPlace(birth)
+		rows = append(rows, note("started by "+shortName(birth)+" at "+where))
+	}
+	return Finding{
+		Severity: severity, Price: &price, Evidence: rows,
+		Title: fmt.Sprintf("goroutines started at %s do not end: %s more in %s s", where, unit.Number(grown), unit.Number(math.Round(over.Seconds()))),
+	}
+}
+
+// leaked describes goroutines that the collector found to wait for what nothing
+// can reach any more.
+func leaked(s *cost.Stack) (Finding, bool) {
+	if len(s.Frames) == 0 || s.Count == 0 {
+		return Finding{}, false
+	}
+	at := parkedAt(s.Frames)
+	price := Price{Value: s.Count, Low: s.Count, High: s.Count, Of: "goroutines"}
+	return Finding{
+		Severity: Serious, Price: &price,
+		Title:    fmt.Sprintf("goroutines wait for ever in %s", shortName(at)),
+		Evidence: []Row{{What: "waits in " + shortName(at), Where: shortPlace(at), Value: s.Count, Unit: unit.Count}},
+	}, true
+}

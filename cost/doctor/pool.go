@@ -1,0 +1,225 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// poolRule asks whether sync.Pools do what they are for. A pool whose New runs
+// for most requests is a detour to the allocator: what it gave out did not come
+// back.
+func poolRule() Rule {
+	return Rule{
+		Name:     "pool",
+		Question: "Do sync.Pools hand out what was put back?",
+		Threshold: "New runs for more than a twentieth of the requests and more often than collections empty the pool " +
+			"(four objects for each processor, and one for each request at once, a collection), for more than 1 % of the CPU",
+		Remedy: "put the object back on every way out of the function, also after errors; look at Put's argument: the same type as New's, and not a new one",
+		Verify: "tare cost under the same load: the bytes that New allocates go away",
+		needs:  []Part{CPUProfile, BusyService, AllocationProfile},
+		check:  checkPool,
+	}
+}
+
+// user is one place that takes objects from pools.
+type user struct {
+	frame cost.Frame
+	made  map[string]float64 // objects by where New allocated them
+	bytes float64
+}
+
+// misses is how often New ran: an object each time at the place where the most
+// were allocated.
+func (u *user) misses() float64 {
+	var n float64
+	for _, m := range u.made {
+		n = max(n, m)
+	}
+	return n
+}
+
+func checkPool(e *Evidence) ([]Finding, error) {
+	var found []Finding
+	by, per := e.per()
+	allowed, drained := e.drained()
+	for _, u := range poolUsers(e.Allocs) {
+		missed := u.misses()
+		if missed <= max(allowed, 0.05*e.Window.Requests) {
+			continue
+		}
+		taken := u.taken()
+		price := e.spent(taken)
+		rows := []Row{
+			{What: "taken by " + shortName(u.frame), Where: shortPlace(u.frame), Value: missed / by, Unit: unit.Count},
+			{What: "allocated by New per " + per, Value: u.bytes / by, Unit: unit.Bytes},
+			drained,
+		}
+		if n := sum(e.CPU, u.put()).Count; n > 0 {
+			rows = append(rows, note("objects are put back there, but others than are asked for, or by copies"))
+		}
+		found = append(found, Finding{
+			Severity: e.weighCPU(price, 0.01), Price: &price,
+			Title:    fmt.Sprintf("the pool that %s takes from is empty %s times per %s", shortName(u.frame), unit.Number(missed/by), per),
+			Evidence: rows,
+		})
+	}
+	return found, nil
+}
+
+// drained is how often New may run since collections empty pools: an object
+// lives through one collection without being asked for and goes with the next.
+func (e *Evidence) drained() (allowed float64, row Row) {
+	cycles := e.Window.Duration.Seconds() // without statistics: one a second
+	if e.has(MemoryStatistics) {
+		cycles = e.Memory[len(e.Memory)-1].Cycles - e.Memory[0].Cycles
+	}
+	procs := 2
+	if e.has(ProcessFacts) {
+		procs = max(1, e.Process[0].CPUs)
+	}
+	allowed = (1 + cycles) * float64(4*procs+e.Busy)
+	return allowed, Row{What: "misses that collections explain, in the whole window", Value: allowed, Unit: unit.Count}
+}
+
+const get, put = "sync.(*Pool).Get", "sync.(*Pool).Put"
+
+// poolUsers finds who takes objects from pools that had to be made. Users in the
+// standard library are left out: their pools are right, and fill with the rest.
+func poolUsers(allocs []cost.Stack) []*user {
+	users := map[cost.Frame]*user{}
+	for i := range allocs {
+		frames := allocs[i].Frames
+		at := slices.IndexFunc(frames, func(f cost.Frame) bool { return f.Func == get })
+		if at < 1 || at+1 >= len(frames) || standard(frames[at+1].Func) || instrument(frames) {
+			continue
+		}
+		f := frames[at+1]
+		if users[f] == nil {
+			users[f] = &user{frame: f, made: map[string]float64{}}
+		}
+		users[f].made[shortName(frames[0])+shortPlace(frames[0])] += allocs[i].Count
+		users[f].bytes += allocs[i].Value
+	}
+	all := make([]*user, 0, len(users))
+	for _, u := range users {
+		all = append(all, u)
+	}
+	slices.SortFunc(all, func(a, b *user) int {
+		return cmp.Or(cmp.Compare(b.bytes, a.bytes), strings.Compare(a.frame.Func, b.frame.Func), cmp.Compare(a.frame.Line, b.frame.Line))
+	})
+	return all
+}
+
+// taken matches the stacks on which this user takes from a pool.
+func (u *user) taken() match {
+	return func(frames []cost.Frame) int {
+		for i := 1; i < len(frames); i++ {
+			if frames[i].Func == u.frame.Func && frames[i].Line == u.frame.Line && frames[i-1].Func == get {
+				return i
+			}
+		}
+		return -1
+	}
+}
+
+// put matches the stacks on which this user's function puts something back.
+func (u *user) put() match {
+	return func(frames []cost.Frame) int {
+		for i := 1; i < len(frames); i++ {
+			if frames[i].Func == u.frame.Func && frames[i-1].Func == put {
+				return i
+			}
+		}
+		return -1
+	}
+}
+
+// buffersRule asks after memory that requests leave behind and no later request
+// allocates: buffers that grew to the largest request and stay in a pool.
+func buffersRule() Rule {
+	return Rule{
+		Name:      "buffers",
+		Question:  "Do pooled buffers stay as large as the largest request made them?",
+		Threshold: "objects of 64 KiB or more on the average, grown within requests, that outlive collections and are 8 MiB and a fifth of the heap in use",
+		Remedy:    "drop a buffer in place of putting it back when its capacity is beyond a bound, such as 64 KiB",
+		Verify:    "tare doctor again: the heap in use falls by the price",
+		needs:     []Part{LiveHeap, AllocationProfile, MemoryStatistics},
+		check:     checkBuffers,
+	}
+}
+
+const (
+	largeObject = 64 << 10
+	muchKept    = 8 << 20
+	partKept    = 0.2
+)
+
+func checkBuffers(e *Evidence) ([]Finding, error) {
+	cycles := e.Memory[len(e.Memory)-1].Cycles - e.Memory[0].Cycles
+	whole := sum(e.Live, nil).Value
+	type kept struct{ live, fresh cost.Amount }
+	sites := map[cost.Frame]*kept{}
+	for i := range e.Live {
+		if f, ok := grown(e.Live[i].Frames); ok && e.Live[i].Count > 0 {
+			if sites[f] == nil {
+				sites[f] = &kept{}
+			}
+			sites[f].live.Count += e.Live[i].Count
+			sites[f].live.Value += e.Live[i].Value
+		}
+	}
+	for i := range e.Allocs {
+		if f, ok := grown(e.Allocs[i].Frames); ok && sites[f] != nil {
+			sites[f].fresh.Value += e.Allocs[i].Value
+		}
+	}
+	var found []Finding
+	for f, k := range sites {
+		each := k.live.Value / k.live.Count
+		// What is allocated anew each cycle is garbage on its way out.
+		if each < largeObject || cycles >= 1 && k.fresh.Value/cycles > k.live.Value/2 {
+			continue
+		}
+		price := Price{Value: k.live.Value, Low: k.live.Value - k.live.Margin(), High: k.live.Value + k.live.Margin(), Unit: unit.Bytes, Of: "memory kept", Share: k.live.Value / whole}
+		severity := Cheap
+		if k.live.Value >= muchKept && price.Share >= partKept {
+			severity = Warning
+		}
+		found = append(found, Finding{
+			Severity: severity, Price: &price,
+			Title: fmt.Sprintf("buffers of %s each, grown in %s, stay in memory", unit.Format(each, unit.Bytes), shortName(f)),
+			Evidence: []Row{
+				{What: shortName(f), Where: shortPlace(f), Value: k.live.Value, Unit: unit.Bytes},
+				{What: "allocated there meanwhile", Value: k.fresh.Value, Unit: unit.Bytes},
+				{What: "collections meanwhile", Value: cycles, Unit: unit.Count},
+			},
+		})
+	}
+	slices.SortFunc(found, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(b.Price.Value, a.Price.Value), strings.Compare(a.Title, b.Title))
+	})
+	return found, nil
+}
+
+// grown returns who grew a buffer, if a stack is of that and lies within a
+// request.
+func grown(frames []cost.Frame) (cost.Frame, bool) {
+	if len(frames) == 0 || !cost.InRequest(frames) || instrument(frames) {
+		return cost.Frame{}, false
+	}
+	at := calls("bytes.growSlice", "bytes.(*Buffer).grow", "bytes.(*Buffer).Grow", "strings.(*Builder).grow", "slices.Grow", "runtime.growslice")(frames)
+	if at < 0 {
+		return cost.Frame{}, false
+	}
+	for _, f := range frames[at:] {
+		if !standard(f.Func) {
+			return f, true
+		}
+	}
+	return cost.Frame{}, false
+}

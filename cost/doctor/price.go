@@ -1,0 +1,236 @@
+package doctor
+
+import (
+	"cmp"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// Price is what something costs, with its 95 % interval.
+type Price struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+	Unit  string  `json:"unit"`  // a base unit of package unit
+	Per   string  `json:"per"`   // "request", "second", "profile", or "" of what stays
+	Of    string  `json:"of"`    // "CPU", "waiting", "memory" …
+	Share float64 `json:"share"` // of all the CPU or time that requests take, 0 if unknown
+}
+
+func (p Price) String() string {
+	text := unit.Format(p.Value, p.Unit)
+	if p.Low < p.High {
+		text += " [" + unit.Format(max(0, p.Low), p.Unit) + ", " + unit.Format(p.High, p.Unit) + "]"
+	}
+	if p.Of != "" {
+		text += " " + p.Of
+	}
+	if p.Per != "" {
+		text += " per " + p.Per
+	}
+	if p.Share > 0 {
+		text += ", " + unit.Format(p.Share, unit.Share)
+	}
+	return text
+}
+
+// times is the price divided by n, as from a whole window to one request.
+func (p Price) times(f float64) Price {
+	p.Value, p.Low, p.High = p.Value*f, p.Low*f, p.High*f
+	return p
+}
+
+// match says which stacks a rule is about: it returns the index of the outermost
+// frame that is part of the matter, or -1.
+type match func(frames []cost.Frame) int
+
+// calls matches stacks with a function that begins with one of the prefixes.
+func calls(prefixes ...string) match {
+	return func(frames []cost.Frame) int {
+		for i := len(frames) - 1; i >= 0; i-- {
+			for _, p := range prefixes {
+				if strings.HasPrefix(frames[i].Func, p) {
+					return i
+				}
+			}
+		}
+		return -1
+	}
+}
+
+// sum adds up the stacks that match, the instrument's own left out.
+func sum(stacks []cost.Stack, m match) cost.Amount {
+	var a cost.Amount
+	for i := range stacks {
+		if instrument(stacks[i].Frames) || m != nil && m(stacks[i].Frames) < 0 {
+			continue
+		}
+		a.Count += stacks[i].Count
+		a.Value += stacks[i].Value
+	}
+	return a
+}
+
+// cpu is all that the service spent.
+func (e *Evidence) cpu() cost.Amount { return sum(e.CPU, nil) }
+
+// collecting matches the collector's work, assists among it.
+func collecting(frames []cost.Frame) int {
+	if _, cause := cost.Charge(frames); cause != cost.GC {
+		return -1
+	}
+	return len(frames) - 1
+}
+
+// background matches the collector's work that has no owner.
+func background(frames []cost.Frame) int {
+	if owner, cause := cost.Charge(frames); cause != cost.GC || owner.Kind != cost.Runtime {
+		return -1
+	}
+	return len(frames) - 1
+}
+
+// spent is the CPU of the stacks that match, and their part of the collector's
+// background work, by the bytes that they allocated.
+func (e *Evidence) spent(m match) Price {
+	own := sum(e.CPU, m)
+	margin := own.Margin()
+	value := own.Value
+	if all := sum(e.Allocs, nil).Value; all > 0 {
+		gc := sum(e.CPU, background)
+		share := sum(e.Allocs, m).Value / all
+		value += gc.Value * share
+		margin = math.Hypot(margin, gc.Margin()*share)
+	}
+	by, per := e.per()
+	p := Price{Value: value, Low: value - margin, High: value + margin, Unit: unit.Nanoseconds, Per: per, Of: "CPU"}
+	if whole := e.cpu().Value; whole > 0 {
+		p.Share = value / whole
+	}
+	return p.times(1 / by)
+}
+
+// The least that is worth a word: a hundredth of what requests cost, and this
+// much per request, or per second where nobody counted them.
+const (
+	leastShare      = 0.01
+	leastPerRequest = 100.0 // ns
+	leastPerSecond  = 1e6   // ns
+	grave           = 0.25  // of what requests cost
+)
+
+// weigh says how much a price matters, given the share of the whole below which
+// it does not.
+func weigh(p Price, whole, least float64) Severity {
+	floor := leastPerSecond
+	if p.Per == "request" {
+		floor = leastPerRequest
+	}
+	switch {
+	case p.Low <= max(max(least, leastShare)*whole, floor):
+		return Cheap
+	case p.Low > grave*whole:
+		return Serious
+	}
+	return Warning
+}
+
+// weighCPU weighs a price against all CPU.
+func (e *Evidence) weighCPU(p Price, least float64) Severity {
+	by, _ := e.per()
+	return weigh(p, e.cpu().Value/by, least)
+}
+
+// Row is a line of evidence.
+type Row struct {
+	What  string  `json:"what"`
+	Where string  `json:"where,omitempty"` // file:line
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"` // a base unit of package unit, or Words
+}
+
+// Words is the unit of a row that has no value.
+const Words = "words"
+
+func note(text string) Row { return Row{What: text, Unit: Words} }
+
+func (r Row) String() string {
+	text := r.What
+	if r.Where != "" {
+		text += " (" + r.Where + ")"
+	}
+	if r.Unit == Words {
+		return text
+	}
+	return text + ": " + unit.Format(r.Value, r.Unit)
+}
+
+// places says from where the stacks that match came, the largest first: the
+// innermost function of the program's own, or of a module's, that called for it.
+func (e *Evidence) places(stacks []cost.Stack, m match, base string) []Row {
+	by, _ := e.per()
+	type key struct{ what, where string }
+	sums := map[key]float64{}
+	for i := range stacks {
+		if instrument(stacks[i].Frames) {
+			continue
+		}
+		if at := m(stacks[i].Frames); at >= 0 {
+			what, where := caller(stacks[i].Frames, at)
+			sums[key{what, where}] += stacks[i].Value
+		}
+	}
+	rows := make([]Row, 0, len(sums))
+	for k, v := range sums {
+		rows = append(rows, Row{What: k.what, Where: k.where, Value: v / by, Unit: base})
+	}
+	slices.SortFunc(rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(b.Value, a.Value), cmp.Compare(a.What, b.What), cmp.Compare(a.Where, b.Where))
+	})
+	return rows[:min(len(rows), 3)]
+}
+
+// caller finds who called for what frame at does: the next frame outward that is
+// not the standard library's.
+func caller(frames []cost.Frame, at int) (what, where string) {
+	for i := at; i < len(frames); i++ {
+		if !standard(frames[i].Func) {
+			return shortName(frames[i]), shortPlace(frames[i])
+		}
+	}
+	owner, _ := cost.Charge(frames)
+	return owner.Name, owner.Where()
+}
+
+// standard reports whether a function is the standard library's or the kernel's:
+// no dot in the first element of its import path.
+func standard(fn string) bool {
+	first, _, more := strings.Cut(fn, "/")
+	if !more {
+		first, _, _ = strings.Cut(fn, ".")
+	}
+	return first != "main" && !strings.Contains(first, ".")
+}
+
+// shortName drops the directories of the import path.
+func shortName(f cost.Frame) string {
+	name := f.Func[strings.LastIndexByte(f.Func, '/')+1:]
+	if rest, ok := strings.CutPrefix(name, "main."); ok && f.File != "" {
+		return path.Base(path.Dir(f.File)) + "." + rest
+	}
+	return name
+}
+
+// shortPlace is file:line with the file's last two elements.
+func shortPlace(f cost.Frame) string {
+	if f.File == "" {
+		return ""
+	}
+	return path.Join(path.Base(path.Dir(f.File)), path.Base(f.File)) + ":" + strconv.Itoa(f.Line)
+}

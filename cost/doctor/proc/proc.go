@@ -1,0 +1,213 @@
+// Package proc reads what Linux tells of a process: what it may use, what it was
+// held back by, and the state of its sockets.
+//
+// Everything comes from /proc and the cgroups' files; nothing is asked of the
+// process. Another user's process hides its environment, program and sockets:
+// those fields stay empty and Warnings says so. Elsewhere than on Linux every
+// reading is an error that wraps [errors.ErrUnsupported].
+package proc
+
+import (
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Facts are what was found of one process at one moment.
+type Facts struct {
+	PID     int
+	At      time.Time
+	CPU     time.Duration // user and system, since it began
+	Threads int
+	Memory  int64 // resident, in bytes
+	Files   int   // open
+
+	FileLimit int // most that may be open; 0 if there is none
+	CPUs      int // that it may run on
+	Quota     Quota
+	Limit     int64 // of its cgroup's memory, in bytes; 0 if there is none
+	Free      int64 // memory that the machine has to spare, in bytes
+
+	Environment map[string]string // variables whose names begin with GO
+	Build       *Build            // nil if the program is not Go's or not to be read
+
+	Sockets    map[string]int // TCP connections of this process by state
+	Dials      int64          // connections that its network namespace has opened
+	OwnNetwork bool           // it has a network namespace of its own, at least not ours
+
+	Warnings []error `json:"-"`
+}
+
+// Build is how the program was built.
+type Build struct {
+	Go       string            // such as go1.26.8
+	Module   string            // path of the main module
+	Package  string            // path of the main package
+	Requires []string          // paths of the modules it was built with
+	Settings map[string]string // as `go version -m` shows: DefaultGODEBUG, -trimpath …
+}
+
+// root is where the kernel shows processes; tests put another in its place.
+type root struct{ proc, cgroup string }
+
+// Read reads the facts of a process.
+func Read(pid int) (*Facts, error) { return root{"/proc", "/sys/fs/cgroup"}.read(pid) }
+
+func (r root) read(pid int) (*Facts, error) {
+	if runtime.GOOS != "linux" {
+		return nil, fmt.Errorf("reading the facts of process %d: /proc is Linux's: %w", pid, errors.ErrUnsupported)
+	}
+	dir := filepath.Join(r.proc, strconv.Itoa(pid))
+	f := &Facts{PID: pid, At: time.Now()}
+	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no process %d", pid)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the facts of process %d: %w", pid, err)
+	}
+	if err := f.readStat(string(stat)); err != nil {
+		return nil, fmt.Errorf("%s/stat: %w", dir, err)
+	}
+	f.note("status", f.readStatus(dir))
+	f.note("limits", f.readLimits(dir))
+	f.note("environment", f.readEnvironment(dir))
+	f.note("sockets", f.readSockets(dir))
+	f.note("network", f.readNetwork(dir, r.proc))
+	f.note("cgroup", r.readCgroup(f, dir))
+	f.note("memory", f.readFree(r.proc))
+	if info, err := buildinfo.ReadFile(filepath.Join(dir, "exe")); err == nil {
+		f.Build = newBuild(info)
+	} else {
+		f.note("program", err)
+	}
+	return f, nil
+}
+
+// note keeps an error as a warning.
+func (f *Facts) note(what string, err error) {
+	if err != nil {
+		f.Warnings = append(f.Warnings, fmt.Errorf("reading the %s of process %d: %w", what, f.PID, err))
+	}
+}
+
+func newBuild(info *buildinfo.BuildInfo) *Build {
+	b := &Build{Go: info.GoVersion, Module: info.Main.Path, Package: info.Path, Settings: map[string]string{}}
+	for _, d := range info.Deps {
+		b.Requires = append(b.Requires, d.Path)
+	}
+	for _, s := range info.Settings {
+		b.Settings[s.Key] = s.Value
+	}
+	return b
+}
+
+// ticks is how many of stat's units of time a second has: USER_HZ, which is 100
+// on every architecture that Go runs on.
+const ticks = 100
+
+// readStat reads the line of /proc/PID/stat. The program's name stands in
+// brackets and may hold anything, so counting begins behind the last bracket.
+func (f *Facts) readStat(line string) error {
+	fields := strings.Fields(line[strings.LastIndexByte(line, ')')+1:])
+	if len(fields) < 22 {
+		return fmt.Errorf("%d fields behind the name, want at least 22", len(fields))
+	}
+	var n [3]int64
+	for i, at := range []int{11, 12, 17} { // utime, stime, num_threads
+		v, err := strconv.ParseInt(fields[at], 10, 64)
+		if err != nil {
+			return err
+		}
+		n[i] = v
+	}
+	f.CPU = time.Duration(n[0]+n[1]) * time.Second / ticks
+	f.Threads = int(n[2])
+	return nil
+}
+
+func (f *Facts) readStatus(dir string) error {
+	return eachLine(filepath.Join(dir, "status"), func(line string) {
+		name, value, _ := strings.Cut(line, ":")
+		switch name {
+		case "VmRSS":
+			f.Memory = kibibytes(value)
+		case "Cpus_allowed_list":
+			f.CPUs = countList(strings.TrimSpace(value))
+		}
+	})
+}
+
+func (f *Facts) readFree(proc string) error {
+	return eachLine(filepath.Join(proc, "meminfo"), func(line string) {
+		if value, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
+			f.Free = kibibytes(value)
+		}
+	})
+}
+
+// kibibytes reads "  1234 kB" as bytes.
+func kibibytes(text string) int64 {
+	n, _ := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "kB")), 10, 64)
+	return n << 10
+}
+
+// countList counts the members of a list such as "0-3,8".
+func countList(list string) int {
+	n := 0
+	for part := range strings.SplitSeq(list, ",") {
+		low, high, isRange := strings.Cut(part, "-")
+		a, err := strconv.Atoi(low)
+		if err != nil {
+			continue
+		}
+		b := a
+		if isRange {
+			b, _ = strconv.Atoi(high)
+		}
+		n += max(0, b-a+1)
+	}
+	return n
+}
+
+func (f *Facts) readLimits(dir string) error {
+	return eachLine(filepath.Join(dir, "limits"), func(line string) {
+		if rest, ok := strings.CutPrefix(line, "Max open files"); ok {
+			soft, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+			f.FileLimit, _ = strconv.Atoi(soft) // "unlimited" stays 0
+		}
+	})
+}
+
+func (f *Facts) readEnvironment(dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, "environ"))
+	if err != nil {
+		return err
+	}
+	f.Environment = map[string]string{}
+	for entry := range strings.SplitSeq(string(text), "\x00") {
+		if name, value, ok := strings.Cut(entry, "="); ok && strings.HasPrefix(name, "GO") {
+			f.Environment[name] = value
+		}
+	}
+	return nil
+}
+
+// eachLine calls take with each line of a small file.
+func eachLine(path string, take func(line string)) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(text)) {
+		take(strings.TrimSuffix(line, "\n"))
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package doctor
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// waited is the waiting within requests that matches, for one request, or one
+// second if nobody counted.
+func (e *Evidence) waited(about func(*cost.Wait) bool) (p Price, times float64) {
+	by, per := e.tracedPer()
+	var a cost.Amount
+	for i := range e.Waits {
+		w := &e.Waits[i]
+		if !cost.InRequest(w.Stack.Frames) || instrument(w.Stack.Frames) || !about(w) {
+			continue
+		}
+		a.Count += w.Stack.Count
+		a.Value += w.Stack.Value
+	}
+	p = Price{Value: a.Value, Low: a.Value - a.Margin(), High: a.Value + a.Margin(), Unit: unit.Nanoseconds, Per: per, Of: "waiting"}.times(1 / by)
+	if whole := e.took(); whole > 0 {
+		p.Share = min(1, p.Value/whole)
+	}
+	return p, a.Count
+}
+
+func (e *Evidence) tracedPer() (float64, string) {
+	if e.Traced.Requests > 0 {
+		return e.Traced.Requests, "request"
+	}
+	return e.Traced.Duration.Seconds(), "second"
+}
+
+// took is how long a request takes: as the load saw it, else what it waits and
+// what it computes. Per second it is how many were under way at a time.
+func (e *Evidence) took() float64 {
+	by, per := e.tracedPer()
+	if per == "request" && e.Latency > 0 {
+		return float64(e.Latency)
+	}
+	var all float64
+	for i := range e.Waits {
+		if w := &e.Waits[i]; cost.InRequest(w.Stack.Frames) && !instrument(w.Stack.Frames) {
+			all += w.Stack.Value
+		}
+	}
+	if n, _ := e.per(); e.has(CPUProfile) {
+		return all/by + e.cpu().Value/n
+	}
+	return all / by
+}
+
+// waitRows says where the waiting that matches was done.
+func (e *Evidence) waitRows(about func(*cost.Wait) bool, at match) []Row {
+	var stacks []cost.Stack
+	for i := range e.Waits {
+		if w := &e.Waits[i]; cost.InRequest(w.Stack.Frames) && about(w) {
+			stacks = append(stacks, w.Stack)
+		}
+	}
+	rows := e.places(stacks, at, unit.Nanoseconds)
+	by, _ := e.tracedPer()
+	n, _ := e.per()
+	for i := range rows {
+		rows[i].Value *= n / by // places divides by the profile's window
+	}
+	return rows
+}
+
+// slow is the share of a request's time beyond which waiting counts.
+const slow = 0.05
+
+// mutexRule asks whether requests wait for each other.
+func mutexRule() Rule {
+	return Rule{
+		Name:      "mutex",
+		Question:  "Do requests wait for each other's locks?",
+		Threshold: "more than 5 % of a request's time",
+		Remedy:    "hold the lock for less: compute, write and log outside it; split it by key; for what is mostly read keep a value behind atomic.Pointer",
+		Verify:    verifyWait,
+		needs:     []Part{ExecutionTrace},
+		check: func(e *Evidence) ([]Finding, error) {
+			about := func(w *cost.Wait) bool { return w.Reason == cost.Lock && locks(w.Stack.Frames) >= 0 }
+			price, times := e.waited(about)
+			if times == 0 {
+				return nil, nil
+			}
+			rows := e.waitRows(about, locks)
+			for _, r := range e.places(e.Contention, locks, unit.Nanoseconds) {
+				r.What = "held by " + r.What
+				rows = append(rows, r)
+			}
+			f := Finding{Severity: weigh(price, e.took(), slow), Price: &price, Evidence: rows,
+				Title: fmt.Sprintf("requests wait %s for locks", unit.Format(price.Value, unit.Nanoseconds))}
+			if logger, _ := e.waited(func(w *cost.Wait) bool { return about(w) && logging(w.Stack.Frames) >= 0 }); logger.Value > price.Value/2 {
+				f.Title += ", most of it for the logger's"
+				f.Remedy = "log less per request, or hand lines to a writer that buffers: every request writes under the logger's one lock"
+			}
+			return []Finding{f}, nil
+		},
+	}
+}
+
+// locks matches waiting for a mutex; condition variables and wait groups are
+// ways to wait for work, not for each other.
+func locks(frames []cost.Frame) int {
+	return calls("sync.(*Mutex)", "internal/sync.(*Mutex)", "sync.(*RWMutex)")(frames)
+}
+
+// logging matches the loggers in wide use.
+func logging(frames []cost.Frame) int {
+	return calls("log.", "log/slog.", "go.uber.org/zap", "github.com/rs/zerolog", "github.com/sirupsen/logrus", "github.com/hashicorp/go-hclog")(frames)
+}
+
+// loggingRule asks whether requests wait until their log line is written.
+func loggingRule() Rule {
+	return Rule{
+		Name:      "logging",
+		Question:  "Do requests wait for a slow log?",
+		Threshold: "more than 5 % of a request's time, at more than 20 µs a wait: less is the scheduler's doing",
+		Remedy:    "write log lines to a buffer that a goroutine of its own empties, with a bound beyond which lines are counted and dropped; or mend the sink",
+		Verify:    verifyWait,
+		needs:     []Part{ExecutionTrace},
+		check: func(e *Evidence) ([]Finding, error) {
+			about := func(w *cost.Wait) bool {
+				return logging(w.Stack.Frames) >= 0 && w.Reason != cost.Lock && w.Reason != cost.Scheduler && w.Reason != cost.Collector
+			}
+			price, times := e.waited(about)
+			by, _ := e.tracedPer()
+			if times == 0 || price.Value*by/times < float64(20*time.Microsecond) {
+				return nil, nil
+			}
+			rows := append(e.waitRows(about, logging), Row{What: "each wait", Value: price.Value * by / times, Unit: unit.Nanoseconds})
+			// Whoever waits for the logger's lock waits for the same sink.
+			queue, _ := e.waited(func(w *cost.Wait) bool { return logging(w.Stack.Frames) >= 0 && w.Reason == cost.Lock })
+			if queue.Value > 0 {
+				rows = append(rows, Row{What: "and in the queue for the logger's lock", Value: queue.Value, Unit: unit.Nanoseconds})
+			}
+			return []Finding{{Severity: weigh(price, e.took(), slow), Price: &price, Evidence: rows,
+				Title: fmt.Sprintf("requests wait %s for the log", unit.Format(price.Value, unit.Nanoseconds))}}, nil
+		},
+	}
+}
+
+// sleepRule asks whether requests wait by the clock.
+func sleepRule() Rule {
+	return Rule{
+		Name:      "sleep",
+		Question:  "Do requests sleep?",
+		Threshold: "more than 5 % of a request's time",
+		Remedy:    "wait for what is waited for, by a channel or a context; a sleep below a millisecond takes about one when the service is idle, since that is how exact the runtime's poller is",
+		Verify:    verifyWait,
+		needs:     []Part{ExecutionTrace},
+		check: func(e *Evidence) ([]Finding, error) {
+			asleep := calls("time.Sleep")
+			about := func(w *cost.Wait) bool { return w.Reason == cost.Sleep && logging(w.Stack.Frames) < 0 }
+			price, times := e.waited(about)
+			if times == 0 {
+				return nil, nil
+			}
+			by, _ := e.tracedPer()
+			rows := append(e.waitRows(about, asleep), Row{What: "each sleep", Value: price.Value * by / times, Unit: unit.Nanoseconds})
+			return []Finding{{Severity: weigh(price, e.took(), slow), Price: &price, Evidence: rows,
+				Title: fmt.Sprintf("requests sleep %s", unit.Format(price.Value, unit.Nanoseconds))}}, nil
+		},
+	}
+}
