@@ -13,6 +13,8 @@ type Bill struct {
 	Items    []Item   `json:"owners"`                   // by Self, the largest first; their Self add up to CPU, their Bytes to Bytes
 	Waited   float64  `json:"waited_seconds,omitempty"` // how long waits were looked at; 0: not at all
 	Warnings []string `json:"warnings,omitempty"`
+
+	rules *Rules
 }
 
 // Item is what one owner spent, per Bill.Per.
@@ -44,7 +46,8 @@ type Share struct {
 
 // NewBill charges CPU stacks and, where they are to be had, allocation stacks.
 func NewBill(cpu, allocs []Stack, w Window) *Bill {
-	var time, bytes Table
+	rules := Learn(cpu, allocs)
+	time, bytes := Table{Rules: rules}, Table{Rules: rules}
 	for i := range cpu {
 		time.Add(&cpu[i])
 	}
@@ -54,7 +57,7 @@ func NewBill(cpu, allocs []Stack, w Window) *Bill {
 	by, per := w.divisor()
 	b := &Bill{
 		Seconds: w.Duration.Seconds(), Requests: w.Requests, Per: per,
-		CPU: time.Sum().Value / by, Bytes: bytes.Sum().Value / by, Objects: bytes.Sum().Count / by,
+		rules: rules, CPU: time.Sum().Value / by, Bytes: bytes.Sum().Value / by, Objects: bytes.Sum().Count / by,
 	}
 	shares := time.ShareGC(&bytes)
 	time.agree(&bytes)

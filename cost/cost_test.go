@@ -229,7 +229,7 @@ func TestWeighty(t *testing.T) {
 	}
 }
 
-func TestOwners(t *testing.T) {
+func TestAround(t *testing.T) {
 	for _, tc := range []struct {
 		frames []string // outermost first
 		want   string
@@ -240,7 +240,7 @@ func TestOwners(t *testing.T) {
 	} {
 		s := stack(1, tc.frames...)
 		var got []string
-		for _, o := range cost.Owners(s.Frames) {
+		for _, o := range cost.Around(s.Frames) {
 			got = append(got, o.Name)
 		}
 		if joined := strings.Join(got, " "); joined != tc.want {

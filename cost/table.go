@@ -9,6 +9,9 @@ import (
 // Table adds stacks up by owner. The zero value is ready. It is not safe for
 // concurrent use.
 type Table struct {
+	// Rules tell whose a stack is; nil goes by each stack alone.
+	Rules *Rules
+
 	rows map[Owner]*Row
 	sum  Amount
 }
@@ -42,7 +45,10 @@ func (r *Row) By() iter.Seq2[Cause, Amount] {
 
 // Add charges a stack.
 func (t *Table) Add(s *Stack) {
-	c := chargeOf(s.Frames)
+	if t.Rules == nil {
+		t.Rules = new(Rules)
+	}
+	c := t.Rules.charge(s.Frames)
 	t.sum.add(s)
 	row := t.row(c.owner)
 	row.Self.add(s)

@@ -37,9 +37,10 @@ type Options struct {
 // so that graphs of two profiles can be compared by eye. The first box is the
 // root.
 func Layout(stacks []cost.Stack, o Options) []Box {
-	root := &node{name: "all"}
+	root, rules := &node{name: "all"}, cost.Learn(stacks)
 	for i := range stacks {
-		root.add(&stacks[i], cmp.Or(o.Depth, 200))
+		owner, _ := rules.Charge(stacks[i].Frames)
+		root.add(&stacks[i], owner.Name, cmp.Or(o.Depth, 200))
 	}
 	if root.value <= 0 {
 		return nil
@@ -62,9 +63,8 @@ type node struct {
 	callees map[string]*node
 }
 
-func (n *node) add(s *cost.Stack, depth int) {
-	owner, _ := cost.Charge(s.Frames)
-	n.charge(owner.Name, s.Value)
+func (n *node) add(s *cost.Stack, owner string, depth int) {
+	n.charge(owner, s.Value)
 	for i, f := range slices.Backward(s.Frames) {
 		if len(s.Frames)-i > depth {
 			return
@@ -77,7 +77,7 @@ func (n *node) add(s *cost.Stack, depth int) {
 			}
 			n.callees[f.Func] = next
 		}
-		next.charge(owner.Name, s.Value)
+		next.charge(owner, s.Value)
 		n = next
 	}
 }

@@ -1,0 +1,216 @@
+package cost
+
+import (
+	"slices"
+	"strings"
+)
+
+// dispatchers hand a request to a handler that they do not know.
+var dispatchers = map[string]bool{
+	"net/http.HandlerFunc.ServeHTTP":                  true,
+	"net/http.serverHandler.ServeHTTP":                true,
+	"net/http.(*ServeMux).ServeHTTP":                  true,
+	"github.com/valyala/fasthttp.(*Server).serveConn": true,
+}
+
+// routers are packages whose frames are a router's, with its name.
+var routers = map[string]string{
+	"github.com/go-chi/chi/v5":                      "chi",
+	"github.com/go-chi/chi":                         "chi",
+	"github.com/gin-gonic/gin":                      "gin",
+	"github.com/labstack/echo/v4":                   "echo",
+	"github.com/labstack/echo/v5":                   "echo",
+	"github.com/gofiber/fiber/v2":                   "fiber",
+	"github.com/gofiber/fiber/v3":                   "fiber",
+	"github.com/gorilla/mux":                        "gorilla/mux",
+	"github.com/julienschmidt/httprouter":           "httprouter",
+	"github.com/uptrace/bunrouter":                  "bunrouter",
+	"github.com/tarehq/tare/serve/router":           "serve/router",
+	"github.com/fasthttp/router":                    "fasthttp/router",
+	"github.com/cloudwego/hertz/pkg/app":            "hertz",
+	"github.com/cloudwego/hertz/pkg/route":          "hertz",
+	"github.com/go-kratos/kratos/v2/transport/http": "kratos",
+}
+
+// handing are the functions by which routers hand a request on: what they call is
+// an owner, and so are they even where a middleware calls them. A function
+// literal goes by the one that it is written in.
+var handing = []string{
+	"ServeHTTP", "ServeHTTPError", "Next", "next", "nextCustom", "add", "Handle", "HandlerFunc", "Handler",
+	"WrapH", "WrapF", "WrapHandler", "routeHTTP", "handleHTTPRequest", "requestHandler",
+}
+
+// dispatches reports whether a router's function hands a request on.
+func dispatches(fn string) bool {
+	name := strings.TrimSuffix(fn[len(packageOf(fn))+1:], "-fm")
+	if end := strings.LastIndexByte(name, ')'); end >= 0 {
+		name = strings.TrimPrefix(name[end+1:], ".")
+	}
+	name, _, _ = strings.Cut(name, ".")
+	return slices.Contains(handing, name)
+}
+
+// ownMiddleware reports whether a router's function is a middleware that comes
+// with it, in its own package: a literal in a function, not in a method, which
+// the chain calls.
+func ownMiddleware(fn, caller string) bool {
+	return isClosure(fn) && !strings.Contains(fn, "(") && !dispatches(fn) && strings.HasSuffix(caller, ").Next")
+}
+
+// engines are packages that read requests and write answers, with their name;
+// /... stands for all below.
+var engines = map[string]string{
+	"github.com/valyala/fasthttp":               "fasthttp",
+	"github.com/valyala/fasthttp/...":           "fasthttp",
+	"github.com/tarehq/tare/serve":              "serve",
+	"github.com/tarehq/tare/serve/internal/...": "serve",
+	"github.com/tarehq/tare/serve/chain":        "serve/chain",
+	"github.com/tarehq/tare/arms/arm":           "arm",
+	"github.com/cloudwego/hertz/...":            "hertz",
+	"github.com/cloudwego/netpoll":              "netpoll",
+	"github.com/gorilla/websocket":              "gorilla/websocket",
+	"github.com/coder/websocket":                "coder/websocket",
+	"github.com/coder/websocket/...":            "coder/websocket",
+}
+
+// engineOf returns the name of the engine to which a package belongs.
+func engineOf(pkg string) (string, bool) {
+	if name, ok := engines[pkg]; ok {
+		return name, true
+	}
+	if _, ok := routers[pkg]; ok || middlewares(pkg) {
+		return "", false
+	}
+	for i := strings.LastIndexByte(pkg, '/'); i > 0; i = strings.LastIndexByte(pkg[:i], '/') {
+		if name, ok := engines[pkg[:i]+"/..."]; ok {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// foreign reports whether a package is the standard library's or belongs to a
+// router or engine: none of its functions is a user's middleware or handler. The
+// middlewares that come with a framework are as good as a user's.
+func foreign(pkg string) bool {
+	if standard(pkg) {
+		return true
+	}
+	if middlewares(pkg) {
+		return false
+	}
+	if _, ok := engineOf(pkg); ok {
+		return true
+	}
+	for i := len(pkg); i > 0; i = strings.LastIndexByte(pkg[:i], '/') {
+		if _, ok := routers[pkg[:i]]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// middlewares reports whether a package is one of a framework's middlewares.
+func middlewares(pkg string) bool {
+	return strings.Contains(pkg, "/middleware/") || strings.HasSuffix(pkg, "/middleware") || strings.Contains(pkg, "/middlewares/")
+}
+
+// directChains reports whether the framework that the frames are nearest to, of
+// which the first is the innermost, calls the next of a chain as an ordinary
+// function value, without a frame of its own between.
+func directChains(frames []Frame) bool {
+	for _, f := range frames {
+		switch pkg := packageOf(f.Func); pkg {
+		case "github.com/labstack/echo/v4", "github.com/labstack/echo/v5", "github.com/valyala/fasthttp":
+			return true
+		default:
+			if _, ok := routers[pkg]; ok || dispatchers[f.Func] {
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// answers reports whether a function of echo's or fasthttp's is one by which a
+// handler answers.
+func answers(fn string) bool {
+	switch receiver := receiverOf(fn); receiver {
+	case "github.com/labstack/echo/v4.(*context)", "github.com/labstack/echo/v5.(*Context)", "github.com/valyala/fasthttp.(*RequestCtx)":
+		return slices.Contains(answering, strings.TrimPrefix(fn, receiver+"."))
+	case "github.com/labstack/echo/v4.(*Response)", "github.com/labstack/echo/v5.(*Response)", "github.com/valyala/fasthttp.(*Response)":
+		return strings.Contains(fn, ").Write") || strings.Contains(fn, ").SetBody")
+	}
+	return false
+}
+
+var answering = []string{
+	"Render", "HTML", "HTMLBlob", "String", "JSON", "JSONPretty", "JSONBlob", "JSONP", "JSONPBlob",
+	"XML", "XMLPretty", "XMLBlob", "Blob", "Stream", "File", "FileFS", "Attachment", "Inline", "NoContent",
+	"Redirect", "RedirectBytes", "Success", "SuccessString", "SetBody", "SetBodyString", "SetBodyStream",
+	"SetBodyStreamWriter", "SendFile", "SendFileBytes", "Write", "WriteString",
+}
+
+// partOf finds the outermost frame of a part of the engine, router or client
+// among the frames inside an owner.
+func partOf(frames []Frame) (Owner, int, bool) {
+	for i := len(frames) - 1; i >= 0; i-- {
+		fn := frames[i].Func
+		if o, ok := parts[fn]; ok {
+			return o, i, true
+		}
+		receiver := receiverOf(fn)
+		if o, ok := receivers[receiver]; ok {
+			return o, i, true
+		}
+		if o, ok := http2Part(receiver); ok {
+			return o, i, true
+		}
+		if e, ok := engineOf(packageOf(fn)); ok {
+			return Owner{Kind: Engine, Name: e}, i, true
+		}
+	}
+	return Owner{}, 0, false
+}
+
+// parts are functions of net/http by which the work of server and client is told
+// apart.
+var parts = map[string]Owner{
+	"net/http.(*conn).readRequest":               {Kind: Engine, Name: "net/http: read and parse"},
+	"net/http.(*response).finishRequest":         {Kind: Engine, Name: "net/http: finish answer"},
+	"net/http.(*connReader).backgroundRead":      {Kind: Engine, Name: "net/http: background read"},
+	"net/http.(*connReader).startBackgroundRead": {Kind: Engine, Name: "net/http: background read"},
+	"net/http.(*Client).do":                      {Kind: Client, Name: "net/http client"},
+	"net/http.(*Transport).roundTrip":            {Kind: Client, Name: "net/http client"},
+	"net/http.(*persistConn).readLoop":           {Kind: Client, Name: "net/http client"},
+	"net/http.(*persistConn).writeLoop":          {Kind: Client, Name: "net/http client"},
+}
+
+// receivers are types of net/http whose methods are a part of the server.
+var receivers = map[string]Owner{
+	"net/http.(*response)":    {Kind: Engine, Name: "net/http: write answer"},
+	"net/http.(*chunkWriter)": {Kind: Engine, Name: "net/http: write answer"},
+	"net/http.(*body)":        {Kind: Engine, Name: "net/http: read body"},
+	"net/http.(*ServeMux)":    {Kind: Router, Name: "http.ServeMux"},
+}
+
+// http2Part tells the server's and the client's types of HTTP/2 apart, those that
+// net/http has its own copy of and those of golang.org/x/net.
+func http2Part(receiver string) (Owner, bool) {
+	kind, ok := strings.CutPrefix(receiver, "net/http.(*http2")
+	if !ok {
+		if kind, ok = strings.CutPrefix(receiver, "golang.org/x/net/http2.(*"); !ok {
+			return Owner{}, false
+		}
+	}
+	if strings.Contains(kind, "lient") || strings.HasPrefix(kind, "Transport") || strings.HasPrefix(kind, "transport") {
+		return Owner{Kind: Client, Name: "net/http client"}, true
+	}
+	return Owner{Kind: Engine, Name: "net/http: HTTP/2"}, true
+}
+
+// receiverOf returns what stands before a method's name.
+func receiverOf(fn string) string {
+	end := strings.IndexByte(fn, ')')
+	return fn[:end+1]
+}
