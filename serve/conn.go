@@ -263,22 +263,29 @@ func (c *conn) woken(err error) outcome {
 	return goOn
 }
 
-// space returns room to read into, at least a quarter of the buffer's size.
+// space returns room to read into. The buffer doubles as it fills, but for a
+// head to no more than that may take: a slow client holds on to it.
 func (c *conn) space() []byte {
+	const least = bufSize / 4
 	k := c.k
 	if k.r == k.w {
 		k.r, k.w = k.pin, k.pin
 	}
-	if len(k.buf)-k.w >= len(k.buf)/4 {
+	if len(k.buf)-k.w >= least {
 		return k.buf[k.w:]
 	}
-	if free := k.r - k.pin; free >= len(k.buf)/2 {
+	most := c.e.limits.headerBytes + bufSize
+	free := k.r - k.pin
+	if free >= len(k.buf)/2 || free >= least && len(k.buf) >= most {
 		k.w = k.pin + copy(k.buf[k.pin:], k.buf[k.r:k.w])
 		k.r = k.pin
 		return k.buf[k.w:]
 	}
 	// What is pinned stays in the old memory, for those who hold it.
-	size := max(2*len(k.buf), bufSize)
+	size := 2 * len(k.buf)
+	if len(k.buf) < most {
+		size = min(size, most)
+	}
 	grown := make([]byte, size)
 	k.w = copy(grown, k.buf[k.r:k.w])
 	k.r, k.pin, k.buf = 0, 0, grown

@@ -28,7 +28,8 @@ var slowWays = []struct {
 }{
 	{name: "never speaks", most: 24},
 	{name: "head", opening: "GET / HTTP/1.1\r\nHost: a\r\nX-A: ", trickle: "a", most: 24},
-	{name: "long head", opening: "GET / HTTP/1.1\r\nHost: a\r\nX-A: " + strings.Repeat("a", 60<<10), trickle: "a", most: 24 + 128},
+	{name: "long head", opening: "GET / HTTP/1.1\r\nHost: a\r\nX-A: " + strings.Repeat("a", 60<<10), trickle: "a", most: 24 + 68},
+	{name: "head at the limit", opening: "GET / HTTP/1.1\r\nHost: a\r\nX-A: " + strings.Repeat("a", 64<<10-30), most: 24 + 68},
 	{name: "fields", opening: "GET / HTTP/1.1\r\nHost: a\r\n", trickle: "A: b\r\n", most: 24},
 	{name: "body", opening: "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n", trickle: "a", most: 64},
 	{name: "chunks", opening: "POST /body HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", trickle: "1\r\na\r\n", most: 64},
