@@ -203,7 +203,7 @@ func TestControlAnswers(t *testing.T) {
 	p := start(t, "handler")
 	replies, raws := p.ask(t,
 		`{"do":"metrics"}`, `{"do":"facts"}`, `{"do":"gc"}`, `{"do":"metrics"}`,
-		`{"do":"heap"}`, `{"do":"goroutines"}`, `{"do":"cpu","for_ns":1000000}`, `{"do":"trace","for_ns":1000000}`)
+		`{"do":"heap"}`, `{"do":"goroutines"}`, `{"do":"cpu","for_ns":1000000,"rate":250}`, `{"do":"trace","for_ns":1000000}`)
 	before, after := replies[0]["metrics"].(map[string]any), replies[3]["metrics"].(map[string]any)
 	for _, name := range []string{"/gc/heap/allocs:bytes", "/sched/goroutines:goroutines", "/sched/pauses/total/gc:seconds:p99", "/sched/latencies:seconds:max"} {
 		if _, ok := before[name].(float64); !ok {
@@ -227,9 +227,10 @@ func TestControlAnswers(t *testing.T) {
 func TestControlRefuses(t *testing.T) {
 	p := start(t, "handler")
 	tests := map[string]string{
-		`{"do":"dance"}`: `unknown question "dance"`,
-		`{"do":`:         "reading the question",
-		`{"do":"cpu"}`:   "for_ns is 0",
+		`{"do":"dance"}`:                     `unknown question "dance"`,
+		`{"do":`:                             "reading the question",
+		`{"do":"cpu"}`:                       "for_ns is 0",
+		`{"do":"cpu","for_ns":1,"rate":501}`: "rate is 501: want 0 for the usual one, or at most 500",
 		`{"do":"loop","for_ns":60000000001,"requests":[{"target":"/"}]}`: "at most 60000000000",
 		`{"do":"loop","for_ns":1000}`:                                    "no requests",
 		`{"do":"loop","for_ns":1000,"requests":[{"target":"/panic"}]}`:   "answering GET /panic: panic: no",

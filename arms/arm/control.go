@@ -17,12 +17,14 @@ import (
 const (
 	maxLine = 1 << 20          // bytes of one question
 	maxFor  = 60 * time.Second // longest loop or profile
+	maxRate = 500              // samples a second
 )
 
 // question is one line that tare sends.
 type question struct {
 	Do       string        `json:"do"`
 	For      time.Duration `json:"for_ns"`
+	Rate     int           `json:"rate"`
 	Requests []LoopRequest `json:"requests"`
 }
 
@@ -113,9 +115,13 @@ func (c *control) answer(q question) (reply, []byte) {
 		}
 	case "heap", "goroutines":
 		err = snapshot(&raw, q.Do)
-	case "cpu", "trace":
+	case "cpu":
+		if err = errors.Join(bounded(q.For), possible(q.Rate)); err == nil {
+			err = cpuProfile(&raw, q.For, q.Rate)
+		}
+	case "trace":
 		if err = bounded(q.For); err == nil {
-			err = profile(&raw, q.Do, q.For)
+			err = executionTrace(&raw, q.For)
 		}
 	default:
 		err = fmt.Errorf("unknown question %q: metrics, facts, gc, loop, heap, goroutines, cpu and trace are known", q.Do)
@@ -131,6 +137,15 @@ func (c *control) answer(q question) (reply, []byte) {
 func bounded(d time.Duration) error {
 	if d <= 0 || d > maxFor {
 		return fmt.Errorf("for_ns is %d: want more than 0, at most %d", d, maxFor)
+	}
+	return nil
+}
+
+// possible refuses rates of samples that no system has, or that would say more of
+// the profiler than of the arm.
+func possible(rate int) error {
+	if rate < 0 || rate > maxRate {
+		return fmt.Errorf("rate is %d: want 0 for the usual one, or at most %d", rate, maxRate)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package arm
 import (
 	"fmt"
 	"io"
+	"runtime"
 	"runtime/pprof"
 	"runtime/trace"
 	"time"
@@ -17,16 +18,29 @@ func snapshot(w io.Writer, kind string) error {
 	return nil
 }
 
-// profile records a CPU profile or an execution trace for so long.
-func profile(w io.Writer, kind string, d time.Duration) error {
-	start, stop := pprof.StartCPUProfile, pprof.StopCPUProfile
-	if kind == "trace" {
-		start, stop = trace.Start, trace.Stop
+// cpuProfile records a CPU profile for so long, with rate samples a second, 0 for
+// the runtime's usual one.
+//
+// The rate set first is the one that holds: StartCPUProfile asks for its own, is
+// refused with a line on standard error, and goes on.
+func cpuProfile(w io.Writer, d time.Duration, rate int) error {
+	if rate > 0 {
+		runtime.SetCPUProfileRate(rate)
 	}
-	if err := start(w); err != nil {
+	if err := pprof.StartCPUProfile(w); err != nil {
 		return fmt.Errorf("starting to record: %w", err)
 	}
 	time.Sleep(d)
-	stop()
+	pprof.StopCPUProfile()
+	return nil
+}
+
+// executionTrace records what the runtime does for so long.
+func executionTrace(w io.Writer, d time.Duration) error {
+	if err := trace.Start(w); err != nil {
+		return fmt.Errorf("starting to record: %w", err)
+	}
+	time.Sleep(d)
+	trace.Stop()
 	return nil
 }

@@ -39,7 +39,8 @@ func TestSince(t *testing.T) {
 	sink.Add(uint64(len(allocate(8))))
 	earlier := heap(t)
 	sink.Add(uint64(len(allocate(32))))
-	delta, err := heap(t).Since(earlier)
+	later := heap(t)
+	delta, err := later.Since(earlier)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func TestSince(t *testing.T) {
 			t.Errorf("%s: %.0f bytes by allocate, want about %d", what, got, 32<<20)
 		}
 	}
-	if _, err := earlier.Since(delta); err == nil {
+	if _, err := earlier.Since(later); err == nil {
 		t.Error("subtracting the later profile succeeded, want an error")
 	}
 }

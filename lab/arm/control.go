@@ -22,6 +22,7 @@ const (
 type question struct {
 	Do       string        `json:"do"`
 	For      time.Duration `json:"for_ns,omitempty"`
+	Rate     int           `json:"rate,omitempty"`
 	Requests []LoopRequest `json:"requests,omitempty"`
 }
 
@@ -63,6 +64,13 @@ func (a *Process) Loop(ctx context.Context, d time.Duration, reqs []LoopRequest)
 // "cpu" over d (at most 60 s), or an execution trace, "trace", over d.
 func (a *Process) Profile(ctx context.Context, kind string, d time.Duration) ([]byte, error) {
 	_, raw, err := a.ask(ctx, question{Do: kind, For: d})
+	return raw, err
+}
+
+// CPUProfile returns a CPU profile over d (at most 60 s) with rate samples a
+// second of CPU time (at most 500), or as many as the arm's system has ticks.
+func (a *Process) CPUProfile(ctx context.Context, d time.Duration, rate int) ([]byte, error) {
+	_, raw, err := a.ask(ctx, question{Do: "cpu", For: d, Rate: rate})
 	return raw, err
 }
 
