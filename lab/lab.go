@@ -9,6 +9,10 @@
 // on disk. A trial that cannot be trusted is recorded as invalid, with the reason,
 // and its cell is run again in a later block beside the control.
 //
+// When the blocks are done, captures follow if the study asks for them: each is
+// one fresh process of an arm under its load, profiled, so that the report can
+// tell who spent what ([cost]). No trial is profiled.
+//
 // The lab promises the same plan for the same study and seed. It does not
 // promise the same figures: those are the machine's.
 package lab
@@ -52,13 +56,14 @@ type Stage string
 
 // The stages.
 const (
-	Building Stage = "building" // an arm's program
-	Piloting Stage = "pilot"    // one short trial of every arm: does it answer, and how fast
-	Running  Stage = "running"  // a trial has begun
-	Loading  Stage = "loading"  // four times a second within a trial
-	Ended    Stage = "ended"    // a trial has ended
-	Looking  Stage = "look"     // a planned look at the data
-	Finished Stage = "finished" // the run
+	Building  Stage = "building"  // an arm's program
+	Piloting  Stage = "pilot"     // one short trial of every arm: does it answer, and how fast
+	Running   Stage = "running"   // a trial has begun
+	Loading   Stage = "loading"   // four times a second within a trial
+	Ended     Stage = "ended"     // a trial has ended
+	Looking   Stage = "look"      // a planned look at the data
+	Profiling Stage = "profiling" // a capture has begun
+	Finished  Stage = "finished"  // the run
 )
 
 // Event is a step of a run, for display.
@@ -89,7 +94,7 @@ func Run(ctx context.Context, o Options) (*record.Run, error) {
 	if o.Progress == nil {
 		o.Progress = func(Event) {}
 	}
-	r := &runner{Options: o, programs: map[string]*arm.Program{}, leftOut: map[string]string{}, deaf: map[string]int{}}
+	r := &runner{Options: o, programs: map[string]*arm.Program{}, leftOut: map[string]string{}, deaf: map[string]int{}, unseen: map[string]bool{}}
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -103,6 +108,9 @@ func Run(ctx context.Context, o Options) (*record.Run, error) {
 	defer r.writer.Close()
 	r.Study = filled // recorded as it was
 	err = r.measure(ctx)
+	if err == nil {
+		err = r.attribute(ctx)
+	}
 	if err != nil && len(r.trials) == 0 && !o.Resume {
 		return nil, errors.Join(err, r.writer.Discard())
 	}
@@ -131,9 +139,11 @@ type runner struct {
 	pins     record.Pinning
 	writer   *record.Writer
 	manifest record.Manifest
-	trials   []record.Trial // all so far, earlier sessions included
-	makingUp bool           // the block under way runs invalid cells again
-	deaf     map[string]int // by arm: trials in a row in which it did not get ready
+	trials   []record.Trial   // all so far, earlier sessions included
+	captures []record.Capture // likewise
+	unseen   map[string]bool  // arms that no source can look at
+	makingUp bool             // the block under way runs invalid cells again
+	deaf     map[string]int   // by arm: trials in a row in which it did not get ready
 	outcome  string
 	took     time.Duration // of the trials of this session
 	ran      int           // trials of this session
@@ -226,7 +236,7 @@ func (r *runner) open() error {
 	if err != nil {
 		return err
 	}
-	r.writer, r.manifest, r.trials = w, run.Manifest, run.Trials
+	r.writer, r.manifest, r.trials, r.captures = w, run.Manifest, run.Trials, run.Captures
 	return r.sameAs(run.Manifest.Programs, m.Programs)
 }
 

@@ -99,7 +99,11 @@ type mark struct {
 }
 
 func (r *runner) start(ctx context.Context, name string, w study.Workload, t *record.Trial) (*session, error) {
-	proc, err := arm.Start(ctx, *r.programs[name], arm.StartOptions{CPUs: r.specimenCPUs()})
+	return r.startProgram(ctx, *r.programs[name], w, t)
+}
+
+func (r *runner) startProgram(ctx context.Context, p arm.Program, w study.Workload, t *record.Trial) (*session, error) {
+	proc, err := arm.Start(ctx, p, arm.StartOptions{CPUs: r.specimenCPUs()})
 	if err != nil {
 		return nil, fmt.Errorf("starting: %w", err)
 	}
@@ -111,7 +115,7 @@ func (r *runner) start(ctx context.Context, name string, w study.Workload, t *re
 		s.stop()
 		return nil, err
 	}
-	if r.programs[name].URL == "" {
+	if p.URL == "" {
 		t.Metrics["startup"] = float64(startup)
 	}
 	if u, err := proc.Usage(false); err == nil {

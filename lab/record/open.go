@@ -20,24 +20,32 @@ func Open(dir string) (*Run, error) {
 	return run, nil
 }
 
-// open also returns how many bytes of the trials file are whole lines.
-func open(dir string) (*Run, int64, error) {
+// sizes are how many bytes of each file are whole lines.
+type sizes struct{ trials, captures int64 }
+
+// open also returns how much of the files is whole.
+func open(dir string) (run *Run, whole sizes, err error) {
 	m, err := readManifest(dir)
 	if err != nil {
-		return nil, 0, err
+		return nil, whole, err
 	}
-	run := &Run{Dir: dir, Manifest: m}
-	path := filepath.Join(dir, trialsName)
-	data, err := readFile(path)
+	run = &Run{Dir: dir, Manifest: m}
+	whole.trials, err = run.read(trialsName, "trial", run.addTrial)
 	if errors.Is(err, fs.ErrNotExist) {
-		run.Warnings = append(run.Warnings, fmt.Errorf("%s is missing: no trial was kept", path))
-		return run, 0, nil
+		run.Warnings = append(run.Warnings, fmt.Errorf("%s is missing: no trial was kept", filepath.Join(dir, trialsName)))
+		err = nil
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, whole, err
 	}
-	size, err := run.parse(path, data)
-	return run, size, err
+	whole.captures, err = run.read(capturesName, "capture", run.addCapture)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // few studies have any
+	}
+	if err != nil {
+		return nil, whole, err
+	}
+	return run, whole, nil
 }
 
 func readManifest(dir string) (m Manifest, err error) {
@@ -81,32 +89,56 @@ func position(path string, data []byte, err error) string {
 	return fmt.Sprintf("%s:%d", path, 1+bytes.Count(data[:offset], []byte("\n")))
 }
 
-// parse reads the trials, one a line, and returns the size of the whole lines.
-func (r *Run) parse(path string, data []byte) (size int64, err error) {
-	rest := data
+// read adds a file's lines, each one of what, and returns the size of the whole
+// ones.
+func (r *Run) read(name, what string, add func(line []byte) error) (size int64, err error) {
+	path := filepath.Join(r.Dir, name)
+	rest, err := readFile(path)
+	if err != nil {
+		return 0, err
+	}
 	for line := 1; len(rest) > 0; line++ {
 		text, after, whole := bytes.Cut(rest, []byte("\n"))
-		t, err := parseTrial(text, r.Trials)
-		if last := len(after) == 0; last && (!whole || err != nil) {
-			r.Warnings = append(r.Warnings, fmt.Errorf("%s:%d: the last line is torn; its trial is lost", path, line))
+		if !whole {
+			err = errTorn // whatever it holds, its end is missing
+		} else {
+			err = add(text)
+		}
+		if err != nil && len(after) == 0 {
+			r.Warnings = append(r.Warnings, fmt.Errorf("%s:%d: the last line is torn; its %s is lost", path, line, what))
 			return size, nil
 		}
 		if err != nil {
 			return 0, fmt.Errorf("%s:%d: %w", path, line, err)
 		}
-		r.Trials = append(r.Trials, t)
 		size += int64(len(text)) + 1
 		rest = after
 	}
 	return size, nil
 }
 
-func parseTrial(text []byte, before []Trial) (t Trial, err error) {
-	if err := json.Unmarshal(text, &t); err != nil {
-		return t, err
+var errTorn = errors.New("the line has no end")
+
+func (r *Run) addTrial(line []byte) error {
+	var t Trial
+	if err := json.Unmarshal(line, &t); err != nil {
+		return err
 	}
-	if n := len(before); n > 0 && t.Seq <= before[n-1].Seq {
-		return t, fmt.Errorf("trial %d follows trial %d: numbers must rise", t.Seq, before[n-1].Seq)
+	if n := len(r.Trials); n > 0 && t.Seq <= r.Trials[n-1].Seq {
+		return fmt.Errorf("trial %d follows trial %d: numbers must rise", t.Seq, r.Trials[n-1].Seq)
 	}
-	return t, nil
+	r.Trials = append(r.Trials, t)
+	return nil
+}
+
+func (r *Run) addCapture(line []byte) error {
+	var c Capture
+	if err := json.Unmarshal(line, &c); err != nil {
+		return err
+	}
+	if n := len(r.Captures); n > 0 && c.Seq <= r.Captures[n-1].Seq {
+		return fmt.Errorf("capture %d follows capture %d: numbers must rise", c.Seq, r.Captures[n-1].Seq)
+	}
+	r.Captures = append(r.Captures, c)
+	return nil
 }

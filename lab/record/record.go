@@ -2,8 +2,10 @@
 //
 // A run is a folder: manifest.json says what was planned and where,
 // trials.jsonl holds one line a trial, appended and synced as soon as the
-// trial has ended, hist/ the trials' histograms in HDR log form. A run killed
-// at any moment loses at most the trial under way.
+// trial has ended, hist/ the trials' histograms in HDR log form. Captures, which
+// tell who spent what, are kept likewise: a line each in captures.jsonl, their
+// raw profiles in profiles/. A run killed at any moment loses at most the trial
+// or capture under way.
 //
 // One process writes a run: Create makes the folder, Resume takes up one that
 // was interrupted, and both hold a lock on it until Finish or Close. Anybody
@@ -106,6 +108,7 @@ type Run struct {
 	Dir      string
 	Manifest Manifest
 	Trials   []Trial
+	Captures []Capture
 	Warnings []error // a torn last line, …
 }
 

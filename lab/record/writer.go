@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -23,10 +24,12 @@ const (
 type Writer struct {
 	dir      string
 	manifest Manifest
-	trials   *os.File
-	size     int64 // of the whole lines in trials
-	next     int   // lowest sequence number that may come
+	trials   lines
+	captures lines // opened by the first capture
+	next     int   // lowest sequence number that a trial may have
 	unlock   func() error
+
+	nextCapture int // likewise, of captures
 }
 
 // Create makes the folder dir and writes the manifest m into it; Schema is
@@ -54,7 +57,7 @@ func (w *Writer) begin() (err error) {
 	if err := os.Mkdir(filepath.Join(w.dir, histName), 0o777); err != nil {
 		return err
 	}
-	w.trials, err = os.OpenFile(filepath.Join(w.dir, trialsName), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	w.trials.file, err = os.OpenFile(filepath.Join(w.dir, trialsName), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
@@ -81,22 +84,33 @@ func Resume(dir string) (*Writer, *Run, error) {
 }
 
 func (w *Writer) resume() (*Run, error) {
-	run, size, err := open(w.dir)
+	run, whole, err := open(w.dir)
 	if err != nil {
 		return nil, err
 	}
-	w.manifest, w.size = run.Manifest, size
+	w.manifest, w.trials.size, w.captures.size = run.Manifest, whole.trials, whole.captures
 	if n := len(run.Trials); n > 0 {
 		w.next = run.Trials[n-1].Seq + 1
 	}
-	w.trials, err = os.OpenFile(filepath.Join(w.dir, trialsName), os.O_RDWR|os.O_CREATE, 0o666)
+	if n := len(run.Captures); n > 0 {
+		w.nextCapture = run.Captures[n-1].Seq + 1
+	}
+	w.trials.file, err = os.OpenFile(filepath.Join(w.dir, trialsName), os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.trials.Truncate(size); err != nil {
+	if err := w.trials.cut(); err != nil {
 		return nil, err
 	}
-	return run, w.trials.Sync()
+	w.captures.file, err = os.OpenFile(filepath.Join(w.dir, capturesName), os.O_RDWR, 0o666)
+	if errors.Is(err, fs.ErrNotExist) {
+		w.captures.file = nil
+		return run, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return run, w.captures.cut()
 }
 
 // Append keeps a trial and, unless h is nil, its histograms. When it returns
@@ -115,10 +129,8 @@ func (w *Writer) Append(t Trial, h *Histograms) error {
 }
 
 func (w *Writer) append(t Trial, h *Histograms) error {
-	if w.manifest.Outcome != "" { // taken up after its end
-		if err := w.Update(func(m *Manifest) { m.Outcome, m.Ended = "", time.Time{} }); err != nil {
-			return err
-		}
+	if err := w.reopenRun(); err != nil {
+		return err
 	}
 	if h != nil {
 		t.Hist = fmt.Sprintf("%06d", t.Seq)
@@ -126,20 +138,15 @@ func (w *Writer) append(t Trial, h *Histograms) error {
 			return err
 		}
 	}
-	line, err := json.Marshal(t)
-	if err != nil {
-		return err
+	return w.trials.append(t)
+}
+
+// reopenRun takes back that the run has ended, where it was taken up after that.
+func (w *Writer) reopenRun() error {
+	if w.manifest.Outcome == "" {
+		return nil
 	}
-	line = append(line, '\n')
-	_, err = w.trials.WriteAt(line, w.size)
-	if err == nil {
-		err = w.trials.Sync()
-	}
-	if err != nil { // half a line must not be followed by another
-		return errors.Join(err, w.trials.Truncate(w.size))
-	}
-	w.size += int64(len(line))
-	return nil
+	return w.Update(func(m *Manifest) { m.Outcome, m.Ended = "", time.Time{} })
 }
 
 // finite returns t without the numbers that JSON cannot hold.
@@ -179,11 +186,7 @@ func (w *Writer) Discard() error {
 
 // Close releases the run without a word on its end. Closing twice is no error.
 func (w *Writer) Close() error {
-	var errs []error
-	if w.trials != nil {
-		errs = append(errs, w.trials.Close())
-		w.trials = nil
-	}
+	errs := []error{w.trials.close(), w.captures.close()}
 	if w.unlock != nil {
 		errs = append(errs, w.unlock())
 		w.unlock = nil

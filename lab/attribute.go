@@ -1,0 +1,69 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tarehq/tare/lab/arm"
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+)
+
+// attribute takes the captures that the study asks for and that no earlier
+// session took. It comes after all blocks: a profile disturbs what it measures.
+func (r *runner) attribute(ctx context.Context) error {
+	all := r.Study.Captures(r.Seed)
+	each := time.Duration(0)
+	if len(all) > 0 {
+		each = study.EstimateCaptures(r.Study, Overhead) / time.Duration(len(all))
+	}
+	for i, c := range all {
+		if r.captured(c) || r.unseen[unseen(c)] {
+			continue
+		}
+		r.tell(Event{
+			Stage: Profiling, Arm: c.Arm, Workload: c.Workload, Block: c.Round + 1, Blocks: all[len(all)-1].Round + 1,
+			Left: time.Duration(len(all)-i) * each,
+			Text: fmt.Sprintf("capture %d of %d: %s, %s", i+1, len(all), c.Arm, c.Workload),
+		})
+		if err := r.capture(ctx, c); err != nil {
+			return fmt.Errorf("profiling arm %s under workload %s: %w", c.Arm, c.Workload, err)
+		}
+	}
+	return nil
+}
+
+// captured reports whether a capture is on record.
+func (r *runner) captured(c study.Capture) bool {
+	return slices.ContainsFunc(r.captures, func(o record.Capture) bool {
+		return o.Round == c.Round && o.Arm == c.Arm && o.Workload == c.Workload && slices.Equal(o.Sources, c.Sources)
+	})
+}
+
+// unseen names an arm and the sources that cannot look at it.
+func unseen(c study.Capture) string { return fmt.Sprint(c.Arm, " ", c.Sources) }
+
+// capture takes one capture and puts it on record. What goes wrong with the arm
+// makes it invalid; an error means that the run cannot go on.
+func (r *runner) capture(ctx context.Context, c study.Capture) error {
+	out := record.Capture{
+		Seq: len(r.captures), Round: c.Round, Arm: c.Arm, Workload: c.Workload, Sources: c.Sources, Start: time.Now(),
+	}
+	raw, err := r.observe(ctx, c, &out)
+	if ctx.Err() != nil {
+		return ctx.Err() // a capture cut short is none
+	}
+	if err != nil {
+		out.Invalid, out.Seen, raw = append(out.Invalid, err.Error()), nil, nil
+		r.unseen[unseen(c)] = errors.Is(err, arm.ErrNoControl) || errors.Is(err, errNoSource) // nor could they in another round
+	}
+	kept, err := r.writer.AppendCapture(out, raw)
+	if err != nil {
+		return err
+	}
+	r.captures = append(r.captures, kept)
+	return nil
+}

@@ -1,0 +1,182 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/lab/arm"
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/load"
+)
+
+// errNoSource says that none of the sources asked for can look at the arm.
+var errNoSource = errors.New("no source can look at it")
+
+// observer is a source at work on one process.
+type observer interface {
+	// prepare is called before the load.
+	prepare(ctx context.Context) error
+	// watch looks for so long, beside the load.
+	watch(ctx context.Context, d time.Duration) error
+	// tell says what was seen in a capture whose figures are known, with the raw
+	// profiles.
+	tell(ctx context.Context, c *record.Capture) (record.Seen, []record.Profile, error)
+}
+
+// observe starts the capture's arm, loads it, and lets the sources look. It fills
+// in the capture and returns the raw profiles.
+func (r *runner) observe(ctx context.Context, c study.Capture, out *record.Capture) ([]record.Profile, error) {
+	w := r.workload(c.Workload)
+	s, err := r.startProgram(ctx, sampled(*r.programs[c.Arm]), w, &record.Trial{Metrics: map[string]float64{}})
+	if err != nil {
+		return nil, err
+	}
+	defer s.stop()
+	watching, err := r.observers(ctx, s, out)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.watched(ctx, watching, out); err != nil {
+		return nil, err
+	}
+	var raw []record.Profile
+	for _, o := range watching {
+		seen, profiles, err := o.tell(ctx, out)
+		if err != nil {
+			return nil, err
+		}
+		out.Seen, raw = append(out.Seen, seen), append(raw, profiles...)
+	}
+	out.Metrics = attributed(out.Seen)
+	return raw, nil
+}
+
+// observers prepares the capture's sources. One that this system lacks is a
+// warning, if another is left.
+func (r *runner) observers(ctx context.Context, s *session, out *record.Capture) ([]observer, error) {
+	var all []observer
+	var lacking []error
+	for _, source := range out.Sources {
+		var o observer
+		switch source {
+		case study.Pprof:
+			o = &profiler{s: s}
+		case study.Trace:
+			o = &tracer{s: s}
+		}
+		err := o.prepare(ctx)
+		if errors.Is(err, arm.ErrNoControl) || errors.Is(err, cost.ErrNotSupported) {
+			lacking = append(lacking, fmt.Errorf("%s: %w", source, err))
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", source, err)
+		}
+		all = append(all, o)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%w: %w", errNoSource, errors.Join(lacking...))
+	}
+	for _, err := range lacking {
+		out.Warnings = append(out.Warnings, err.Error())
+	}
+	return all, nil
+}
+
+// margin is how much less than the measured part the sources look, so that they
+// do not see its end.
+const margin = 10 * time.Millisecond
+
+// watched loads the arm while the observers look, and fills in what the kernel,
+// the runtime and the arm itself say of the same time.
+func (s *session) watched(ctx context.Context, all []observer, out *record.Capture) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	o := s.r.loadOptions(s.w, s.proc.URL())
+	o.Duration = s.r.Study.Attribute.For
+	ended := make(chan error, len(all))
+	begun := 0
+	var before, after truth
+	o.Mark = func(begin bool) {
+		if !begin {
+			s.after, after = s.read(), s.truth(ctx)
+			return
+		}
+		s.before, before = s.read(), s.truth(ctx)
+		for _, ob := range all {
+			begun++
+			go func() { ended <- ob.watch(ctx, o.Duration-margin) }()
+		}
+	}
+	res, err := load.Run(ctx, o)
+	if err != nil {
+		cancel()
+	}
+	for range begun {
+		err = errors.Join(err, <-ended)
+	}
+	if err != nil {
+		return err
+	}
+	if begun == 0 {
+		return errors.New("the load ended before its measured part began")
+	}
+	if err := s.fit(res); err != nil {
+		return err
+	}
+	out.Elapsed, out.Requests = res.Elapsed, res.Counts.Answered()
+	out.CPU = s.after.usage.CPU - s.before.usage.CPU
+	out.Bytes = s.after.metrics[heapBytes] - s.before.metrics[heapBytes]
+	out.Objects = s.after.metrics[heapObjects] - s.before.metrics[heapObjects]
+	out.Truth, err = after.since(before, float64(out.Requests))
+	return err
+}
+
+// The runtime's metrics of what was allocated since the process began.
+const (
+	heapBytes   = "/gc/heap/allocs:bytes"
+	heapObjects = "/gc/heap/allocs:objects"
+)
+
+// fit refuses a load that does not say what the arm costs. That the generator
+// was late does not matter here.
+func (s *session) fit(res *load.Result) error {
+	c := res.Counts
+	switch {
+	case s.before.err != nil:
+		return fmt.Errorf("reading the arm before the load: %w", s.before.err)
+	case s.after.err != nil:
+		return fmt.Errorf("reading the arm after the load: %w", s.after.err)
+	case c.Unverified > 0:
+		return errors.New(unverified(&c))
+	case c.Answered() == 0:
+		return errors.New("no request was answered")
+	}
+	return s.proc.Failure()
+}
+
+// allocRate is how many bytes an arm allocates to one allocation that is sampled
+// while it is profiled: an eighth of the runtime's own, so that small ones show,
+// for about a tenth of a microsecond a request.
+const allocRate = 64 << 10
+
+// sampled is the program with that rate, which Go programs read from their
+// environment.
+func sampled(p arm.Program) arm.Program {
+	settings := os.Getenv("GODEBUG")
+	for _, e := range p.Env {
+		if v, ok := strings.CutPrefix(e, "GODEBUG="); ok {
+			settings = v
+		}
+	}
+	settings = strings.TrimPrefix(fmt.Sprintf("%s,memprofilerate=%d", settings, allocRate), ",")
+	p.Env = append(slices.Clip(p.Env), "GODEBUG="+settings)
+	return p
+}
