@@ -1,0 +1,247 @@
+// Package pclntab reads, from a Go program's file alone, what its runtime knows of
+// its functions: names, files, lines, inlined calls and how far the stack pointer
+// is from the return address at each instruction.
+//
+// The tables are those that the runtime needs for its own tracebacks, so they are
+// there in stripped programs and in position-independent ones, and they say what
+// runtime.CallersFrames would. Neither DWARF nor a symbol table is looked at.
+//
+// Addresses are those of the file. A position-independent program runs elsewhere:
+// [Table.Bias] says by how much.
+//
+// Promised: a file that is broken or hostile gives an error, or nonsense, but no
+// panic, and no more memory than a small multiple of its size. Read are programs
+// for amd64 of the versions of Go in the package's table of layouts; others are
+// refused with [ErrUnsupported]. Functions written in C are not in the tables.
+package pclntab
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"strings"
+)
+
+// ErrUnsupported says that a file is no Go program whose tables can be read; the
+// error that wraps it says why.
+var ErrUnsupported = errors.New("no Go program that can be read")
+
+// Frame is a function at one of its lines.
+type Frame struct {
+	Func string // as runtime.Frame.Function has it
+	File string // "?" if the tables do not say
+	Line int    // 0 if the tables do not say
+	Decl int    // the line on which the function begins
+}
+
+// Func is a function of the program.
+type Func struct {
+	Name       string
+	File       string
+	Decl       int    // the line on which it begins
+	Entry, End uint64 // its code, from the first address to the one after the last
+}
+
+// Table is what is known of a program's functions. Its methods are safe for
+// concurrent use, Close excepted.
+type Table struct {
+	img    *image
+	goVer  string
+	layout layout
+
+	text    uint64 // what entries of the function table are relative to
+	names   []byte // function names, each ended by a zero
+	units   []byte // by compilation unit and file: the offset of the file's name
+	files   []byte // file names, each ended by a zero
+	values  []byte // values by address, in steps
+	funcs   []byte // records of functions
+	index   []byte // by address: the record's offset
+	n       int    // functions in index
+	inlined []byte // what funcdata is relative to: trees of inlined calls
+}
+
+// Open reads the tables of the program in a file, which may be
+// /proc/PID/exe. The file stays open until Close, for [Table.Text].
+func Open(path string) (*Table, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := read(f)
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("reading the functions of %s: %w", path, err)
+	}
+	return t, nil
+}
+
+// Close closes the file. Only [Table.Text] and [Table.Push] need it.
+func (t *Table) Close() error { return t.img.Close() }
+
+// Go returns the version of Go that built the program, such as go1.26.1.
+func (t *Table) Go() string { return t.goVer }
+
+// PIE reports whether the program runs at addresses other than the file's.
+func (t *Table) PIE() bool { return t.img.pie }
+
+// Goid returns the offset of a goroutine's number in the runtime's record of it.
+func (t *Table) Goid() int { return t.layout.goid }
+
+// Lookup returns the function that holds an address.
+func (t *Table) Lookup(pc uint64) (Func, bool) {
+	r, ok := t.find(pc)
+	if !ok {
+		return Func{}, false
+	}
+	return r.function(), true
+}
+
+// Funcs yields all functions by address.
+func (t *Table) Funcs() iter.Seq[Func] {
+	return func(yield func(Func) bool) {
+		for i := range t.n {
+			if r, ok := t.record(i); ok && !yield(r.function()) {
+				return
+			}
+		}
+	}
+}
+
+// Frames returns the functions that an address stands for, innermost first: those
+// inlined at it, then the one whose code it is. For a return address the address
+// before it is to be asked for, as that is in the call. Functions that the
+// compiler made up to call others (wrappers) are left out as runtime.Callers
+// leaves them out, so that the result may be empty for an address that Lookup
+// knows.
+//
+// Note: runtime.Callers keeps a wrapper that panicked itself, on a nil receiver.
+// Here it is left out as well.
+func (t *Table) Frames(pc uint64) []Frame {
+	r, ok := t.find(pc)
+	if !ok {
+		return nil
+	}
+	var frames []Frame
+	for c := range r.calls(pc) {
+		if c.id == t.layout.wrapper {
+			continue
+		}
+		file, line := r.position(c.pc)
+		frames = append(frames, Frame{Func: printed(t.name(c.name)), File: file, Line: line, Decl: c.decl})
+	}
+	return frames
+}
+
+// SPDelta returns how many bytes above the stack pointer the return address lies
+// when the instruction at pc is about to run. It is not known outside of Go
+// functions, nor in those that switch stacks.
+func (t *Table) SPDelta(pc uint64) (int, bool) {
+	r, ok := t.find(pc)
+	if !ok || r.switchesStacks() {
+		return 0, false
+	}
+	v, ok := r.value(r.u32(recPCSP), pc)
+	return int(v), ok && v >= 0
+}
+
+// pushBP is the instruction `push %rbp`.
+const pushBP = 0x55
+
+// Push returns the address of the instruction by which a function saves its
+// caller's frame pointer. Functions without a frame have none.
+func (t *Table) Push(f Func) (uint64, bool) {
+	r, ok := t.find(f.Entry)
+	if !ok {
+		return 0, false
+	}
+	for s := range r.steps(r.u32(recPCSP)) {
+		if s.value == 0 {
+			continue
+		}
+		at := s.from - 1
+		var code [1]byte
+		if s.value != 8 || s.from <= r.entry || t.img.at(code[:], at) != nil || code[0] != pushBP {
+			return 0, false
+		}
+		return at, true
+	}
+	return 0, false
+}
+
+// maxText bounds the code of one function.
+const maxText = 16 << 20
+
+// Text returns a function's code.
+func (t *Table) Text(f Func) ([]byte, error) {
+	if f.End < f.Entry || f.End-f.Entry > maxText {
+		return nil, fmt.Errorf("%s: code from %#x to %#x", f.Name, f.Entry, f.End)
+	}
+	code := make([]byte, f.End-f.Entry)
+	if err := t.img.at(code, f.Entry); err != nil {
+		return nil, fmt.Errorf("reading the code of %s: %w", f.Name, err)
+	}
+	return code, nil
+}
+
+// FileOffset returns where in the file an address lies, as uprobes need it.
+func (t *Table) FileOffset(addr uint64) (uint64, bool) { return t.img.offset(addr) }
+
+// Bias returns what to subtract from addresses of a running program to have those
+// of its file. The program maps, executable, the file from offset on at address
+// start, as a line of /proc/PID/maps says; false if it is no mapping of code.
+func (t *Table) Bias(start, offset uint64) (uint64, bool) { return t.img.bias(start, offset) }
+
+// find returns the record of the function that holds an address.
+func (t *Table) find(pc uint64) (record, bool) {
+	lo, hi := 0, t.n // entries before lo are ≤ pc
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if t.entry(mid) <= pc {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo == 0 {
+		return record{}, false
+	}
+	r, ok := t.record(lo - 1)
+	return r, ok && pc < r.end
+}
+
+// entry returns the address at which function i begins; that of n is the end of
+// the code.
+func (t *Table) entry(i int) uint64 {
+	return t.text + uint64(binary.LittleEndian.Uint32(t.index[8*i:]))
+}
+
+// name returns the function name at an offset.
+func (t *Table) name(off uint32) string { return text(t.names, off) }
+
+// text returns the string at an offset, "?" if there is none.
+func text(table []byte, off uint32) string {
+	const longest = 1 << 16
+	if uint64(off) >= uint64(len(table)) {
+		return "?"
+	}
+	rest := table[off:]
+	rest = rest[:min(len(rest), longest)]
+	for i, b := range rest {
+		if b == 0 {
+			return cmp.Or(string(rest[:i]), "?")
+		}
+	}
+	return "?"
+}
+
+// printed shortens type arguments as the runtime does when it prints a name.
+func printed(name string) string {
+	i, j := strings.IndexByte(name, '['), strings.LastIndexByte(name, ']')
+	if i < 0 || j <= i {
+		return name
+	}
+	return name[:i] + "[...]" + name[j+1:]
+}
