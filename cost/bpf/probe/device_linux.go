@@ -1,0 +1,207 @@
+//go:build linux && amd64
+
+package probe
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/ringbuf"
+	"github.com/cilium/ebpf/rlimit"
+
+	"github.com/tarehq/tare/cost"
+)
+
+// Limits of the programs' maps.
+const (
+	maxOwners = 64
+	maxMarks  = 512
+	maxSeen   = 4096
+	maxChain  = 48
+)
+
+// device is the programs and maps, loaded into the kernel for one process.
+type device struct {
+	deviceObjects
+	target *Target
+	ring   *ringbuf.Reader
+	links  []link.Link
+	window uint64
+}
+
+// newDevice loads the programs.
+func newDevice(t *Target, trap time.Duration) (*device, error) {
+	if err := rlimit.RemoveMemlock(); err != nil {
+		return nil, unprivileged(err)
+	}
+	spec, err := loadDevice()
+	if err != nil {
+		return nil, fmt.Errorf("reading BPF programs: %w", err)
+	}
+	d := &device{target: t}
+	var vars deviceVariableSpecs
+	if err := spec.Assign(&vars); err != nil {
+		return nil, fmt.Errorf("reading BPF programs: %w", err)
+	}
+	if err := vars.GoidOffset.Set(uint32(t.table.Goid())); err != nil {
+		return nil, err
+	}
+	if err := vars.TrapNs.Set(uint64(max(0, trap))); err != nil {
+		return nil, err
+	}
+	if err := spec.LoadAndAssign(&d.deviceObjects, nil); err != nil {
+		return nil, unprivileged(err)
+	}
+	d.ring, err = ringbuf.NewReader(d.Chains)
+	if err != nil {
+		d.deviceObjects.Close()
+		return nil, fmt.Errorf("reading a BPF ring: %w", err)
+	}
+	return d, nil
+}
+
+// unprivileged explains why programs could not be loaded.
+func unprivileged(err error) error {
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("loading BPF programs needs root, or CAP_BPF and CAP_PERFMON: %w (%w)", cost.ErrNotSupported, err)
+	case errors.Is(err, ebpf.ErrNotSupported), errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("loading BPF programs needs Linux 6.6 with BTF: %w (%w)", cost.ErrNotSupported, err)
+	}
+	return fmt.Errorf("loading BPF programs: %w", err)
+}
+
+// Close takes all probes away.
+func (d *device) Close() error {
+	err := d.detach()
+	return errors.Join(err, d.ring.Close(), d.deviceObjects.Close())
+}
+
+// attach puts a program on addresses, each with its cookie.
+func (d *device) attach(p *ebpf.Program, addrs, cookies []uint64) error {
+	if len(addrs) == 0 {
+		return nil
+	}
+	offsets := make([]uint64, len(addrs))
+	for i, a := range addrs {
+		off, ok := d.target.table.FileOffset(a)
+		if !ok {
+			return fmt.Errorf("attaching probes: address %#x is not in the file", a)
+		}
+		offsets[i] = off
+	}
+	l, err := d.target.exe.UprobeMulti(nil, p, &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies, PID: uint32(d.target.pid)})
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("attaching probes: %w", errGone)
+	case errors.Is(err, ebpf.ErrNotSupported):
+		return fmt.Errorf("attaching probes needs Linux 6.6: %w (%w)", cost.ErrNotSupported, err)
+	case err != nil:
+		return fmt.Errorf("attaching probes: %w", err)
+	}
+	d.links = append(d.links, l)
+	return nil
+}
+
+// detach takes probes away, the last first; it waits until none runs any more.
+func (d *device) detach() error {
+	var errs []error
+	for _, l := range slices.Backward(d.links) {
+		errs = append(errs, l.Close())
+	}
+	d.links = nil
+	return errors.Join(errs...)
+}
+
+// begin has the programs count, and forget the frames of earlier windows.
+func (d *device) begin() error {
+	d.window++
+	return d.Window.Set(d.window)
+}
+
+// end has the programs count no more.
+func (d *device) end() error { return d.Window.Set(uint64(0)) }
+
+// drain returns the calls told of since the last time, as routes of link-time
+// addresses.
+func (d *device) drain() ([]route, error) {
+	var routes []route
+	d.ring.SetDeadline(time.Now())
+	for {
+		rec, err := d.ring.Read()
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return routes, nil
+		case err != nil:
+			return nil, fmt.Errorf("reading a BPF ring: %w", err)
+		}
+		var c deviceChain
+		if err := binary.Read(bytes.NewReader(rec.RawSample), binary.LittleEndian, &c); err != nil {
+			return nil, fmt.Errorf("reading a BPF ring: %w", err)
+		}
+		r := route{owner: int(c.Id)}
+		for _, pc := range c.Pc[:min(max(0, int(c.N)), maxChain)] {
+			r.rets = append(r.rets, pc-d.target.bias)
+		}
+		if len(r.rets) > 1 && r.rets[0] == r.rets[1] {
+			r.rets = r.rets[1:] // newer kernels know what a push begins, and find the caller too
+		}
+		routes = append(routes, r)
+	}
+}
+
+// counts returns the calls of functions that were looked at.
+func (d *device) counts(n int) ([]uint64, error) {
+	counts := make([]uint64, n)
+	for i := range counts {
+		if err := d.Seen.Lookup(uint32(i), &counts[i]); err != nil {
+			return nil, fmt.Errorf("reading a BPF map: %w", err)
+		}
+	}
+	return counts, nil
+}
+
+// tallied adds an owner's tallies of all CPUs up.
+func (d *device) tallied(owner int) (deviceTally, error) {
+	var each []deviceTally
+	var sum deviceTally
+	if err := d.Tallies.Lookup(uint32(owner), &each); err != nil {
+		return sum, fmt.Errorf("reading a BPF map: %w", err)
+	}
+	for i := range each {
+		t := &each[i]
+		sum.Entered += t.Entered
+		sum.Finished += t.Finished
+		sum.Stale += t.Stale
+		sum.Deep += t.Deep
+		sum.Strange += t.Strange
+		sum.Total += t.Total
+		sum.Self += t.Self
+		sum.Longest = max(sum.Longest, t.Longest)
+		for b := range t.Hist {
+			sum.Hist[b] += t.Hist[b]
+		}
+	}
+	return sum, nil
+}
+
+// marked adds a mark's counts of all CPUs up.
+func (d *device) marked(id int) (deviceMark, error) {
+	var each []deviceMark
+	var sum deviceMark
+	if err := d.Marks.Lookup(uint32(id), &each); err != nil {
+		return sum, fmt.Errorf("reading a BPF map: %w", err)
+	}
+	for _, m := range each {
+		sum.Hits += m.Hits
+		sum.Closed += m.Closed
+	}
+	return sum, nil
+}

@@ -1,0 +1,143 @@
+package probe
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tarehq/tare/cost"
+)
+
+// symbol is a function as the linker made it.
+type symbol struct {
+	name string
+	push uint64 // link-time address of its push, 0 if it has none
+}
+
+// place is one address on a stack: the functions that it stands for, inlined ones
+// first, and the one that the linker made.
+type place struct {
+	frames []cost.Frame
+	in     symbol
+}
+
+// census gathers the owners that are met on stacks.
+type census struct {
+	found []Watched
+	inner map[int][]int // owner → owners met directly inside it
+}
+
+// meet takes one stack, innermost first.
+func (c *census) meet(stack []place) {
+	var frames []cost.Frame
+	for _, p := range stack {
+		frames = append(frames, p.frames...)
+	}
+	inside, at := -1, 0
+	for _, p := range stack {
+		for i, f := range p.frames {
+			owner, _ := cost.Charge(frames[at:])
+			at++
+			if owner.Kind != cost.Handler || owner.File != f.File || owner.Decl != f.Decl {
+				continue
+			}
+			k := c.add(owner, p, i == len(p.frames)-1)
+			if inside >= 0 && inside != k {
+				c.nest(k, inside)
+			}
+			inside = k
+		}
+	}
+}
+
+// add enters an owner that was met at a place, in its own function or inlined
+// into it.
+func (c *census) add(owner cost.Owner, at place, own bool) int {
+	k := slices.IndexFunc(c.found, func(w Watched) bool { return w.Owner == owner })
+	if k < 0 {
+		k = len(c.found)
+		c.found = append(c.found, Watched{Owner: owner})
+	}
+	w := &c.found[k]
+	switch {
+	case !own:
+		if len(w.pushes) == 0 {
+			w.Reason = "the compiler inlined it into " + at.in.name
+		}
+	case at.in.push == 0:
+		if len(w.pushes) == 0 {
+			w.Reason = at.in.name + " has no prologue to probe"
+		}
+	default:
+		w.take(at.in)
+	}
+	return k
+}
+
+// take adds a function to those that an owner is made of.
+func (w *Watched) take(s symbol) {
+	w.Reason = ""
+	if !slices.Contains(w.pushes, s.push) {
+		w.pushes = append(w.pushes, s.push)
+		w.Symbols = append(w.Symbols, s.name)
+	}
+}
+
+// nest notes that one owner was met directly inside another.
+func (c *census) nest(outer, inner int) {
+	if c.inner == nil {
+		c.inner = map[int][]int{}
+	}
+	if !slices.Contains(c.inner[outer], inner) {
+		c.inner[outer] = append(c.inner[outer], inner)
+	}
+}
+
+// named returns the owners that go by one of the names, and those directly
+// inside them, without which their own time could not be told; and the names that
+// fit none.
+func (c *census) named(names []string) (chosen []Watched, unknown []string) {
+	picked := map[int]bool{}
+	for _, name := range names {
+		fits := false
+		for k := range c.found {
+			if goesBy(&c.found[k], name) {
+				picked[k], fits = true, true
+			}
+		}
+		if !fits {
+			unknown = append(unknown, name)
+		}
+	}
+	beside := map[int]bool{}
+	for k := range picked {
+		for _, in := range c.inner[k] {
+			if !picked[in] && c.found[in].Reason == "" {
+				beside[in] = true
+			}
+		}
+	}
+	for k, w := range c.found {
+		if picked[k] || beside[k] {
+			w.aside = beside[k]
+			chosen = append(chosen, w)
+		}
+	}
+	return chosen, unknown
+}
+
+// goesBy reports whether a name that somebody typed means an owner: what the cost
+// table calls it, file:line of its function, or the linker's name.
+func goesBy(w *Watched, name string) bool {
+	if name == w.Owner.Name || slices.Contains(w.Symbols, name) {
+		return true
+	}
+	where := w.Owner.File + ":" + strconv.Itoa(w.Owner.Decl)
+	return w.Owner.File != "" && (where == name || strings.HasSuffix(where, "/"+name))
+}
+
+// ownerOf is the owner that a function would be if requests were handed to it.
+func ownerOf(f cost.Frame) (cost.Owner, bool) {
+	o, _ := cost.Charge([]cost.Frame{f, {Func: "net/http.HandlerFunc.ServeHTTP"}})
+	return o, o.Kind == cost.Handler && o.File == f.File && o.Decl == f.Decl
+}

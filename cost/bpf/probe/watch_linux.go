@@ -1,0 +1,182 @@
+//go:build linux && amd64
+
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+)
+
+// Run watches until the time is over or the context is done; what was seen until
+// then is returned in either case. Probes are attached for a window at a time:
+// between windows, marks are placed for callers that showed up meanwhile, and
+// marks at which no call ever ended are taken away.
+func (w *Watch) Run(ctx context.Context, o Options) (*Measurement, error) {
+	if o.Window <= 0 {
+		o.Window = time.Second
+	}
+	if o.Share <= 0 || o.Share > 1 {
+		o.Share = 1
+	}
+	o.Window = min(o.Window, o.For)
+	m := &Measurement{}
+	var p plan
+	for begun := time.Now(); time.Since(begun) < o.For; {
+		p = newPlan(w.routes, w.t)
+		err := w.window(ctx, p, o.Window, m)
+		if ctx.Err() != nil || errors.Is(err, errGone) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		off := time.Duration(float64(o.Window) * (1/o.Share - 1))
+		if time.Since(begun)+off >= o.For || sleep(ctx, off) != nil {
+			break
+		}
+	}
+	if m.Attached == 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("watching process %d: %w", w.t.pid, errGone)
+	}
+	return m, w.sum(m, p)
+}
+
+// window attaches all probes, and counts for a while.
+func (w *Watch) window(ctx context.Context, p plan, d time.Duration, m *Measurement) error {
+	if err := w.attach(p); err != nil {
+		return err
+	}
+	defer w.d.detach()
+	before, err := w.t.CPU()
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	if err := w.d.begin(); err != nil {
+		return err
+	}
+	sleep(ctx, d) // what was seen until the context is done counts
+	if err := w.d.end(); err != nil {
+		return err
+	}
+	m.Attached += time.Since(begun)
+	after, err := w.t.CPU()
+	if err != nil {
+		return err
+	}
+	m.CPU += after - before
+	if err := w.d.detach(); err != nil {
+		return err
+	}
+	return w.learn()
+}
+
+// attach places marks, then the probes on beginnings.
+func (w *Watch) attach(p plan) error {
+	if err := w.putCallers(p.callers); err != nil {
+		return err
+	}
+	addrs, cookies := w.number(p.marks)
+	if err := w.d.attach(w.d.Leave, addrs, cookies); err != nil {
+		return err
+	}
+	addrs, cookies = w.entries()
+	return w.d.attach(w.d.Enter, addrs, cookies)
+}
+
+// number gives marks their numbers, which they keep, and returns their addresses
+// and cookies. Those that were hit but ended nothing are left out.
+func (w *Watch) number(marks []mark) (addrs, cookies []uint64) {
+	for _, m := range marks {
+		id := slices.Index(w.marks, m)
+		if id < 0 {
+			if len(w.marks) == maxMarks {
+				continue
+			}
+			id = len(w.marks)
+			w.marks = append(w.marks, m)
+		}
+		if w.idle(id) {
+			continue
+		}
+		addrs = append(addrs, m.site)
+		cookies = append(cookies, uint64(id)|m.delta<<32)
+	}
+	return addrs, cookies
+}
+
+// idle reports whether a mark costs hits for nothing.
+func (w *Watch) idle(id int) bool {
+	const patience = 100
+	seen, err := w.d.marked(id)
+	return err == nil && seen.Hits > patience && seen.Closed == 0
+}
+
+// sum reads what the programs have counted.
+func (w *Watch) sum(m *Measurement, p plan) error {
+	m.Marks = len(p.marks)
+	for id := range w.marks {
+		seen, err := w.d.marked(id)
+		if err != nil {
+			return err
+		}
+		m.Hits += float64(seen.Hits)
+	}
+	for i, o := range w.owners {
+		t, err := w.d.tallied(i)
+		if err != nil {
+			return err
+		}
+		m.Hits += float64(t.Entered)
+		m.Walls = append(m.Walls, cost.Wall{
+			Owner: o.Owner, Calls: float64(t.Entered), Seen: float64(t.Finished),
+			Self: float64(t.Self), Total: float64(t.Total),
+			P50: quantile(t.Hist[:], 0.5), P99: quantile(t.Hist[:], 0.99),
+		})
+		m.Warnings = append(m.Warnings, w.doubts(o, t)...)
+		if b, ok := p.blurred[i]; ok && w.closes(b.at) {
+			m.Warnings = append(m.Warnings, fmt.Errorf("the end of %s is seen late: %s", o.Owner.Name, b.why))
+		}
+	}
+	t, err := w.d.tallied(len(w.owners))
+	if err != nil {
+		return err
+	}
+	m.Requests = float64(t.Entered)
+	m.Hits += m.Requests
+	for _, o := range w.refuse {
+		m.Warnings = append(m.Warnings, refusals([]Watched{o}))
+	}
+	return nil
+}
+
+// closes reports whether calls ended at a mark often enough to matter: one that
+// is placed to be late may come after others that are not.
+func (w *Watch) closes(m mark) bool {
+	id := slices.Index(w.marks, m)
+	if id < 0 {
+		return true
+	}
+	seen, err := w.d.marked(id)
+	return err != nil || seen.Closed > seen.Hits/20
+}
+
+// doubts says what is wrong with what was seen of an owner.
+func (w *Watch) doubts(o Watched, t deviceTally) []error {
+	var doubts []error
+	if lost := t.Entered - min(t.Entered, t.Finished); lost > t.Entered/20 {
+		doubts = append(doubts, fmt.Errorf("of %d calls of %s the end of %d was not seen: they went on longer than the window, panicked, or were called in a way not seen before", t.Entered, o.Owner.Name, lost))
+	}
+	if t.Deep > 0 {
+		doubts = append(doubts, fmt.Errorf("%d calls of %s were nested too deep to be timed", t.Deep, o.Owner.Name))
+	}
+	return doubts
+}
