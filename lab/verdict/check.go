@@ -25,6 +25,10 @@ func (an *analyser) check(k study.Check, a *Analysis) CheckResult {
 		r.refuse(found)
 		return r
 	}
+	if m.Attributed {
+		basis := an.rounds.basis(w.Workload)
+		an, w = an.rounds, &basis
+	}
 	switch k.Kind {
 	case study.Interaction:
 		an.interaction(&r, w, m)

@@ -43,6 +43,10 @@ func (an *analyser) effect(r *CheckResult, w *Workload, m *Metric) {
 		r.PublishedDifference = *k.PublishedArm - *k.PublishedAgainst
 		r.Difference = c.difference(r.PublishedDifference)
 	}
+	if k.PublishedDifference != nil {
+		r.PublishedDifference = *k.PublishedDifference
+		r.Difference = c.difference(r.PublishedDifference)
+	}
 	if published := publishedRatio(k); published > 0 {
 		r.PublishedRatio = published
 		r.Ratio = c.ratio(published)

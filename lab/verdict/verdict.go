@@ -63,6 +63,8 @@ type Analysis struct {
 	Workloads   []Workload // in the study's order; those with valid trials
 	Claims      []Claim    // in the study's order
 	Resolutions []Resolution
+	Accounts    []Account  // who spent what, of the workloads that arms were profiled under
+	Accuracies  []Accuracy // what was attributed against what arms count themselves
 	Trials      Tally
 	Warnings    []error // caveats of the run, to be shown with it
 
@@ -120,6 +122,7 @@ func Analyse(run *record.Run) (*Analysis, error) {
 	}
 	s := &run.Manifest.Study
 	an := &analyser{study: s, manifest: &run.Manifest, looks: looks, valid: validTrials(run.Trials)}
+	an.rounds = an.ofRounds(run.Captures)
 	a := &Analysis{Manifest: run.Manifest, looks: looks, Trials: tally(run.Trials)}
 	a.Warnings = append(a.Warnings, run.Warnings...)
 	for _, text := range run.Manifest.Warnings {
@@ -135,7 +138,8 @@ func Analyse(run *record.Run) (*Analysis, error) {
 		a.Claims = append(a.Claims, an.claim(c, a))
 	}
 	a.Resolutions = a.resolve()
-	a.Warnings = append(a.Warnings, a.caveats()...)
+	a.Accounts, a.Accuracies = accounts(run), accuracies(run)
+	a.Warnings = append(append(a.Warnings, a.caveats()...), lost(run.Captures)...)
 	a.Headline = a.headline()
 	return a, nil
 }
@@ -196,6 +200,7 @@ type analyser struct {
 	manifest *record.Manifest
 	looks    []stats.Look
 	valid    trials
+	rounds   *analyser // of captures; nil in itself
 }
 
 // arms are those of the study that take part in a workload, in order.
@@ -210,17 +215,13 @@ func (an *analyser) arms(w study.Workload) []study.Arm {
 }
 
 func (an *analyser) workload(w study.Workload) Workload {
-	out := Workload{Workload: w}
-	control := cell{w.Name, an.study.Control, false}
-	for _, arm := range an.arms(w) {
-		if arm.Name != an.study.Control {
-			out.Blocks = max(out.Blocks, an.valid.shared(cell{w.Name, arm.Name, false}, control))
-		}
-	}
-	out.Blocks = max(out.Blocks, an.valid.shared(control.asTwin(), control))
-	out.Alpha = lookAt(an.looks, out.Blocks).Alpha
+	out := an.basis(w)
+	rounds := an.rounds.basis(w)
 	for _, m := range study.Metrics() {
-		if an.valid.measured(w.Name, m.Name) {
+		switch {
+		case m.Attributed && an.rounds.valid.measured(w.Name, m.Name):
+			out.Metrics = append(out.Metrics, an.rounds.metric(&rounds, m))
+		case an.valid.measured(w.Name, m.Name):
 			out.Metrics = append(out.Metrics, an.metric(&out, m))
 		}
 	}

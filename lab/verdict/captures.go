@@ -1,0 +1,139 @@
+package verdict
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/stats"
+)
+
+// captured are the captures that tell CPU time, by cell and round: rounds are to
+// captures what blocks are to trials.
+func captured(all []record.Capture) trials {
+	by := trials{}
+	for _, c := range all {
+		if len(c.Invalid) > 0 || len(c.Metrics) == 0 {
+			continue
+		}
+		at := cell{c.Workload, c.Arm, false}
+		if by[at] == nil {
+			by[at] = map[int]record.Trial{}
+		}
+		by[at][c.Round] = record.Trial{Block: c.Round, Arm: c.Arm, Workload: c.Workload, Requests: c.Requests, Metrics: c.Metrics}
+	}
+	return by
+}
+
+// ofRounds is an analyser of captures. Nobody looks at them before all are taken,
+// so their intervals have the level of a single look.
+func (an *analyser) ofRounds(all []record.Capture) *analyser {
+	look := stats.Look{Blocks: an.study.Attribute.RepeatOr(), Alpha: stats.StudyAlpha}
+	return &analyser{study: an.study, manifest: an.manifest, looks: []stats.Look{look}, valid: captured(all)}
+}
+
+// basis is a workload of which nothing is known but its blocks and their level.
+func (an *analyser) basis(w study.Workload) Workload {
+	out := Workload{Workload: w}
+	control := cell{w.Name, an.study.Control, false}
+	for _, arm := range an.arms(w) {
+		if arm.Name != an.study.Control {
+			out.Blocks = max(out.Blocks, an.valid.shared(cell{w.Name, arm.Name, false}, control))
+		}
+	}
+	out.Blocks = max(out.Blocks, an.valid.shared(control.asTwin(), control))
+	out.Alpha = lookAt(an.looks, out.Blocks).Alpha
+	return out
+}
+
+// lost are the captures that do not count, by arm and reason, and what those
+// that do warn of.
+func lost(all []record.Capture) []error {
+	n, of := map[string]int{}, map[string]int{}
+	var order []string
+	add := func(arm, why string) {
+		k := arm + ": " + why
+		if n[k]++; n[k] == 1 {
+			order = append(order, k)
+		}
+		of[k]++
+	}
+	for _, c := range all {
+		for _, why := range c.Invalid {
+			add(c.Arm, "a capture does not count: "+why)
+		}
+		for _, why := range c.Warnings {
+			add(c.Arm, why)
+		}
+	}
+	var ws []error
+	for _, k := range order {
+		text := k
+		if n[k] > 1 {
+			text = fmt.Sprintf("%s (%d times)", k, n[k])
+		}
+		ws = append(ws, fmt.Errorf("%s", text))
+	}
+	return ws
+}
+
+// mean is the mean of v with its interval by Student's t, of level 95 %. It
+// keeps what adds up adding up. The interval is unbounded for fewer than two.
+func mean(v []float64) Estimate {
+	n := float64(len(v))
+	if n == 0 {
+		return Estimate{Interval: stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}}
+	}
+	var m, ss float64
+	for _, x := range v {
+		m += x / n
+	}
+	for _, x := range v {
+		ss += (x - m) * (x - m)
+	}
+	half := math.Inf(1)
+	if n > 1 {
+		half = student(len(v)-1) * math.Sqrt(ss/(n-1)/n)
+	}
+	return Estimate{m, stats.Interval{Lo: m - half, Hi: m + half}}
+}
+
+// student is the 0.975 quantile of Student's t with so many degrees of freedom:
+// from tables up to 10, beyond them by the first terms of its expansion about
+// the normal quantile (Abramowitz and Stegun, 26.7.5), right to 0.001.
+func student(df int) float64 {
+	table := [...]float64{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228}
+	if df <= len(table) {
+		return table[df-1]
+	}
+	const z = 1.959964
+	v := float64(df)
+	return z + (z*z*z+z)/(4*v) + (5*math.Pow(z, 5)+16*z*z*z+3*z)/(96*v*v)
+}
+
+// byRound sorts an arm's captures under a workload in which a source looked.
+func byRound(all []record.Capture, workload, arm string, source study.Source) []look {
+	var looks []look
+	for i := range all {
+		c := &all[i]
+		if c.Workload != workload || c.Arm != arm || len(c.Invalid) > 0 {
+			continue
+		}
+		for k := range c.Seen {
+			if s := &c.Seen[k]; s.Source == source && s.Bill != nil {
+				looks = append(looks, look{c, s})
+			}
+		}
+	}
+	slices.SortStableFunc(looks, func(a, b look) int { return cmp.Compare(a.Round, b.Round) })
+	return looks
+}
+
+// look is what one source saw in one capture.
+type look struct {
+	*record.Capture
+	seen *record.Seen
+}

@@ -1,0 +1,222 @@
+package verdict
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+)
+
+// Account says who spent what under one workload, a request, as one source saw
+// it: owners by arms. Values are means over the arm's captures, so that owners
+// add up; intervals are of level 95 %, come of how captures differ, and each
+// holds for itself.
+type Account struct {
+	Workload string
+	Source   study.Source
+	Arms     []Spent // the control first, then in the study's order; those that were looked at
+	Owners   []Owner // by the most that any arm spends on them
+}
+
+// Spent is what a whole arm spent.
+type Spent struct {
+	Arm     string
+	N       int      // captures
+	CPU     Estimate // ns
+	Bytes   float64  // allocated
+	Objects float64
+	Waiting float64      // ns, of a trace
+	Share   float64      // of the process's CPU time that the source saw itself; 0 = not known
+	Causes  []cost.Share // the largest first; they add up to CPU
+}
+
+// Owner is a row of an account.
+type Owner struct {
+	Kind, Name, Where string
+	In                []Part // by Account.Arms
+}
+
+// Part is what an owner spent in an arm.
+type Part struct {
+	N       int      // captures in which it was seen; 0 = it is not in this arm, as far as one can see
+	Self    Estimate // ns
+	GC      float64  // ns, its part of the collector's background work
+	Bytes   float64
+	Objects float64
+	Waiting float64 // ns
+	Causes  []cost.Share
+	// Change is Self less that of the control in the same rounds; nil for the
+	// control, without shared rounds, and for what neither has.
+	Change *Estimate
+}
+
+// Changed says whether the owner spends more or less than in the control, as far
+// as the interval tells.
+func (p *Part) Changed() bool { return p.Change != nil && !p.Change.Interval.Contains(0) }
+
+// accounts are the run's, by workload and source.
+func accounts(run *record.Run) []Account {
+	s := &run.Manifest.Study
+	var all []Account
+	for _, w := range s.Workloads {
+		for _, source := range []study.Source{study.Pprof, study.EBPF, study.Trace} {
+			if a := newAccount(run, w, source); len(a.Arms) > 0 {
+				all = append(all, a)
+			}
+		}
+	}
+	return all
+}
+
+func newAccount(run *record.Run, w study.Workload, source study.Source) Account {
+	a := Account{Workload: w.Name, Source: source}
+	s := &run.Manifest.Study
+	names := []string{s.Control}
+	for _, arm := range s.Arms {
+		if arm.Name != s.Control {
+			names = append(names, arm.Name)
+		}
+	}
+	var looks [][]look
+	for _, name := range names {
+		if seen := byRound(run.Captures, w.Name, name, source); len(seen) > 0 {
+			looks = append(looks, seen)
+			a.Arms = append(a.Arms, newSpent(name, seen))
+		}
+	}
+	controlled := len(a.Arms) > 0 && a.Arms[0].Arm == s.Control
+	for _, id := range identities(looks) {
+		o := Owner{Kind: id.kind, Name: id.name, Where: id.where}
+		for i := range looks {
+			o.In = append(o.In, newPart(id, looks[i]))
+			if i > 0 && controlled && (o.In[0].N > 0 || o.In[i].N > 0) {
+				o.In[i].Change = change(id, looks[i], looks[0])
+			}
+		}
+		a.Owners = append(a.Owners, o)
+	}
+	slices.SortStableFunc(a.Owners, func(x, y Owner) int { return cmp.Compare(y.most(), x.most()) })
+	return a
+}
+
+// most is the most that any arm spends on the owner, waiting if it is not CPU.
+func (o *Owner) most() (most float64) {
+	for _, p := range o.In {
+		most = max(most, p.Self.Value, p.Waiting)
+	}
+	return most
+}
+
+func newSpent(arm string, looks []look) Spent {
+	out := Spent{Arm: arm, N: len(looks)}
+	n := float64(len(looks))
+	var cpu []float64
+	causes := map[string]float64{}
+	for _, l := range looks {
+		b := l.seen.Bill
+		cpu = append(cpu, b.CPU)
+		out.Bytes += b.Bytes / n
+		out.Objects += b.Objects / n
+		out.Share += l.seen.Share / n
+		for _, it := range b.Items {
+			out.Waiting += it.Wait / n
+			addCauses(causes, it.Causes, n)
+		}
+	}
+	out.CPU, out.Causes = mean(cpu), sortedCauses(causes)
+	return out
+}
+
+func addCauses(sum map[string]float64, of []cost.Share, n float64) {
+	for _, c := range of {
+		sum[c.Cause] += c.Value / n
+	}
+}
+
+func sortedCauses(sum map[string]float64) []cost.Share {
+	var all []cost.Share
+	for name, v := range sum {
+		all = append(all, cost.Share{Cause: name, Value: v})
+	}
+	slices.SortFunc(all, func(a, b cost.Share) int { return cmp.Or(cmp.Compare(b.Value, a.Value), cmp.Compare(a.Cause, b.Cause)) })
+	return all
+}
+
+// identity is an owner as it is known from one capture to the next. Which
+// handlers are middlewares one capture may see and another not.
+type identity struct{ kind, name, where string }
+
+func (id identity) is(it *cost.Item) bool { return it.Owner == id.name && it.Where == id.where }
+
+// identities are all owners that were seen, in the order in which they were.
+func identities(looks [][]look) []identity {
+	var all []identity
+	at := map[[2]string]int{}
+	for _, arm := range looks {
+		for _, l := range arm {
+			for _, it := range l.seen.Bill.Items {
+				k := [2]string{it.Owner, it.Where}
+				i, known := at[k]
+				if !known {
+					at[k] = len(all)
+					all = append(all, identity{it.Kind, it.Owner, it.Where})
+				} else if it.Kind == cost.Middleware.String() {
+					all[i].kind = it.Kind
+				}
+			}
+		}
+	}
+	return all
+}
+
+// of finds the owner's item in a capture; a zero one if it was not seen.
+func (id identity) of(l look) (it cost.Item, seen bool) {
+	for i := range l.seen.Bill.Items {
+		if id.is(&l.seen.Bill.Items[i]) {
+			return l.seen.Bill.Items[i], true
+		}
+	}
+	return cost.Item{}, false
+}
+
+func newPart(id identity, looks []look) Part {
+	var p Part
+	n := float64(len(looks))
+	var self []float64
+	causes := map[string]float64{}
+	for _, l := range looks {
+		it, seen := id.of(l)
+		if seen {
+			p.N++
+		}
+		self = append(self, it.Self)
+		p.GC += it.GC / n
+		p.Bytes += it.Bytes / n
+		p.Objects += it.Objects / n
+		p.Waiting += it.Wait / n
+		addCauses(causes, it.Causes, n)
+	}
+	p.Self, p.Causes = mean(self), sortedCauses(causes)
+	return p
+}
+
+// change is what the owner spends more than in the control, by shared rounds.
+func change(id identity, arm, control []look) *Estimate {
+	var d []float64
+	for _, l := range arm {
+		i := slices.IndexFunc(control, func(c look) bool { return c.Round == l.Round })
+		if i < 0 {
+			continue
+		}
+		a, _ := id.of(l)
+		c, _ := id.of(control[i])
+		d = append(d, a.Self-c.Self)
+	}
+	if len(d) == 0 {
+		return nil
+	}
+	e := mean(d)
+	return &e
+}
