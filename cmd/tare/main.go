@@ -80,6 +80,7 @@ type verbs struct {
 	Compare    compareCmd    `cmd:"" help:"Compare two runs through their shared control."`
 	Gate       gateCmd       `cmd:"" help:"Pass or fail a run against a budget."`
 	Cost       costCmd       `cmd:"" help:"Tell who in a running service spends CPU and memory: each middleware, router, engine and handler."`
+	Doctor     doctorCmd     `cmd:"" help:"Say what ails a running service, what it costs and what to do."`
 	Claims     claimsCmd     `cmd:"" help:"List the published claims and what was measured."`
 	Env        envCmd        `cmd:"" help:"Tell what on this machine disturbs measuring."`
 	Calibrate  calibrateCmd  `cmd:"" help:"Measure this machine's noise floor."`

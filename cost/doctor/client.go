@@ -26,7 +26,7 @@ func clientRule() Rule {
 
 func checkClient(e *Evidence) ([]Finding, error) {
 	dialling := calls("net/http.(*Transport).dialConn", "net/http.(*Transport).queueForDial", "net/http.(*persistConn).close", "net/http.(*persistConn).readLoop", "net/http.(*persistConn).writeLoop")
-	dials := sum(e.Allocs, dialled)
+	dials := e.dials()
 	if dials.Count == 0 {
 		return nil, nil
 	}
@@ -48,14 +48,21 @@ func checkClient(e *Evidence) ([]Finding, error) {
 	return []Finding{f}, nil
 }
 
-// dialled matches the one allocation that every dial makes once: the reader of a
-// client connection.
-func dialled(frames []cost.Frame) int {
-	at := calls("bufio.NewReaderSize")(frames)
-	if at < 0 || at+1 >= len(frames) || !strings.HasPrefix(frames[at+1].Func, "net/http.(*Transport).dialConn") || at > 0 && !strings.HasPrefix(frames[at-1].Func, "bufio.") {
-		return -1
+// dials counts the connections that the client opened by what each allocates
+// once: the buffer of its reader. Smaller objects made beside it are told apart by
+// their size, and are sampled too seldom to count by.
+func (e *Evidence) dials() cost.Amount {
+	var buffers []cost.Stack
+	for _, s := range e.Allocs {
+		at := calls("bufio.NewReaderSize")(s.Frames)
+		if at < 0 || at+1 >= len(s.Frames) || !strings.HasPrefix(s.Frames[at+1].Func, "net/http.(*Transport).dialConn") {
+			continue
+		}
+		if s.Count > 0 && s.Value/s.Count >= 1<<10 {
+			buffers = append(buffers, s)
+		}
 	}
-	return at
+	return sum(buffers, nil)
 }
 
 // sampling is how many bytes the allocation profiler lets pass for each stack

@@ -23,12 +23,12 @@ type Evidence struct {
 
 	CPU        []cost.Stack
 	Allocs     []cost.Stack
-	Live       []cost.Stack // heap that the last collection left, at the end
 	Contention []cost.Stack // of who held locks that others waited for
 	Waits      []cost.Wait
 	Traced     cost.Window // that Waits stand for
 
-	Counts []Count // of goroutines, at several times under constant load
+	Live   [][]cost.Stack // heap that the last collection had left, at the beginning and the end
+	Counts []Count        // of goroutines, at several times under constant load
 	Births map[string]cost.Frame
 	Leaked []cost.Stack // goroutines that the collector found to wait for ever
 
@@ -74,7 +74,7 @@ func (e *Evidence) has(p Part) bool {
 	case AllocationProfile:
 		return e.Allocs != nil
 	case LiveHeap:
-		return e.Live != nil
+		return len(e.Live) >= 2
 	case ExecutionTrace:
 		return e.Waits != nil && e.Traced.Duration > 0
 	case GoroutineCounts:
@@ -154,6 +154,14 @@ func (e *Evidence) per() (float64, string) {
 		return s, "second"
 	}
 	return 1, "profile"
+}
+
+// live is the heap that the last collection left, at the end.
+func (e *Evidence) live() []cost.Stack {
+	if len(e.Live) == 0 {
+		return nil
+	}
+	return e.Live[len(e.Live)-1]
 }
 
 // requests is how many there were in a time, and 0 if nobody counted them.

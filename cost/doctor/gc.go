@@ -56,9 +56,7 @@ func (e *Evidence) heap() (heap, bool) {
 	}
 	first, last := e.Memory[0], e.Memory[len(e.Memory)-1]
 	h := heap{next: last.NextGC, cycles: (last.Cycles - first.Cycles) / e.Window.Duration.Seconds()}
-	if e.Live != nil {
-		h.live = sum(e.Live, nil).Value
-	}
+	h.live = sum(e.live(), nil).Value
 	if h.live <= 0 || h.live > h.next { // sampled, so it may be off where little is live
 		h.live = h.next / 2
 	}

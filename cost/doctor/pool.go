@@ -145,58 +145,72 @@ func buffersRule() Rule {
 	return Rule{
 		Name:      "buffers",
 		Question:  "Do pooled buffers stay as large as the largest request made them?",
-		Threshold: "objects of 64 KiB or more on the average, grown within requests, that outlive collections and are 8 MiB and a fifth of the heap in use",
+		Threshold: "objects of 64 KiB or more on the average, grown within requests, that stay in use while others come and go: 4 MiB and a fifth of the heap",
 		Remedy:    "drop a buffer in place of putting it back when its capacity is beyond a bound, such as 64 KiB",
 		Verify:    "tare doctor again: the heap in use falls by the price",
-		needs:     []Part{LiveHeap, AllocationProfile, MemoryStatistics},
+		needs:     []Part{LiveHeap, AllocationProfile},
 		check:     checkBuffers,
 	}
 }
 
 const (
 	largeObject = 64 << 10
-	muchKept    = 8 << 20
+	muchKept    = 4 << 20
 	partKept    = 0.2
 )
 
-func checkBuffers(e *Evidence) ([]Finding, error) {
-	cycles := e.Memory[len(e.Memory)-1].Cycles - e.Memory[0].Cycles
-	whole := sum(e.Live, nil).Value
-	type kept struct{ live, fresh cost.Amount }
+// kept is what was grown at one place and is there at the beginning, at the end,
+// and allocated in between.
+type kept struct{ before, after, fresh cost.Amount }
+
+// stays reports whether it is the same memory all the time: what is allocated
+// anew again and again was on its way out whenever it was seen.
+func (k *kept) stays() bool {
+	return k.before.Count > 0 && k.after.Count > 0 && k.fresh.Value <= 4*k.after.Value
+}
+
+func (e *Evidence) kept() map[cost.Frame]*kept {
 	sites := map[cost.Frame]*kept{}
-	for i := range e.Live {
-		if f, ok := grown(e.Live[i].Frames); ok && e.Live[i].Count > 0 {
+	add := func(stacks []cost.Stack, part func(*kept) *cost.Amount) {
+		for i := range stacks {
+			f, ok := grown(stacks[i].Frames)
+			if !ok {
+				continue
+			}
 			if sites[f] == nil {
 				sites[f] = &kept{}
 			}
-			sites[f].live.Count += e.Live[i].Count
-			sites[f].live.Value += e.Live[i].Value
+			a := part(sites[f])
+			a.Count += stacks[i].Count
+			a.Value += stacks[i].Value
 		}
 	}
-	for i := range e.Allocs {
-		if f, ok := grown(e.Allocs[i].Frames); ok && sites[f] != nil {
-			sites[f].fresh.Value += e.Allocs[i].Value
-		}
-	}
+	add(e.Live[0], func(k *kept) *cost.Amount { return &k.before })
+	add(e.live(), func(k *kept) *cost.Amount { return &k.after })
+	add(e.Allocs, func(k *kept) *cost.Amount { return &k.fresh })
+	return sites
+}
+
+func checkBuffers(e *Evidence) ([]Finding, error) {
+	whole := sum(e.live(), nil).Value
 	var found []Finding
-	for f, k := range sites {
-		each := k.live.Value / k.live.Count
-		// What is allocated anew each cycle is garbage on its way out.
-		if each < largeObject || cycles >= 1 && k.fresh.Value/cycles > k.live.Value/2 {
+	for f, k := range e.kept() {
+		if !k.stays() || k.after.Value/k.after.Count < largeObject {
 			continue
 		}
-		price := Price{Value: k.live.Value, Low: k.live.Value - k.live.Margin(), High: k.live.Value + k.live.Margin(), Unit: unit.Bytes, Of: "memory kept", Share: k.live.Value / whole}
+		stay := min(k.before.Value, k.after.Value)
+		price := Price{Value: stay, Low: stay, High: k.after.Value, Unit: unit.Bytes, Of: "memory kept", Share: stay / whole}
 		severity := Cheap
-		if k.live.Value >= muchKept && price.Share >= partKept {
+		if stay >= muchKept && price.Share >= partKept {
 			severity = Warning
 		}
+		each := unit.Format(k.after.Value/k.after.Count, unit.Bytes)
 		found = append(found, Finding{
 			Severity: severity, Price: &price,
-			Title: fmt.Sprintf("buffers of %s each, grown in %s, stay in memory", unit.Format(each, unit.Bytes), shortName(f)),
+			Title: fmt.Sprintf("buffers of %s each, grown in %s, stay in memory", each, shortName(f)),
 			Evidence: []Row{
-				{What: shortName(f), Where: shortPlace(f), Value: k.live.Value, Unit: unit.Bytes},
+				{What: "in use, grown in " + shortName(f), Where: shortPlace(f), Value: k.after.Value, Unit: unit.Bytes},
 				{What: "allocated there meanwhile", Value: k.fresh.Value, Unit: unit.Bytes},
-				{What: "collections meanwhile", Value: cycles, Unit: unit.Count},
 			},
 		})
 	}

@@ -24,7 +24,8 @@ func defersRule() Rule {
 		needs:     []Part{CPUProfile, BusyService},
 		check: func(e *Evidence) ([]Finding, error) {
 			price := e.spent(deferring)
-			if sum(e.CPU, calls("runtime.deferproc", "runtime.newdefer", "runtime.deferrangefunc")).Value == 0 {
+			// Calls that are not kept on the heap return through deferreturn, too.
+			if price.Value == 0 || sum(e.CPU, keeping).Value == 0 {
 				return nil, nil
 			}
 			rows := e.places(e.CPU, deferring, unit.Nanoseconds)
@@ -44,7 +45,7 @@ func defersRule() Rule {
 func deferring(frames []cost.Frame) int {
 	for i := range frames {
 		fn := frames[i].Func
-		if strings.HasPrefix(fn, "runtime.deferproc") && fn != "runtime.deferprocStack" || fn == "runtime.newdefer" || fn == "runtime.deferreturn" || fn == "runtime.deferrangefunc" || fn == "runtime.popDefer" {
+		if keeps(fn) || fn == "runtime.deferreturn" || fn == "runtime.popDefer" {
 			return i
 		}
 		if !strings.HasPrefix(fn, "runtime.") && !strings.HasPrefix(fn, "internal/runtime/") {
@@ -52,6 +53,15 @@ func deferring(frames []cost.Frame) int {
 		}
 	}
 	return -1
+}
+
+// keeping matches putting a deferred call on the heap.
+func keeping(frames []cost.Frame) int {
+	return slices.IndexFunc(frames, func(f cost.Frame) bool { return keeps(f.Func) })
+}
+
+func keeps(fn string) bool {
+	return fn == "runtime.deferproc" || fn == "runtime.deferprocat" || fn == "runtime.newdefer" || fn == "runtime.deferrangefunc"
 }
 
 // ranIn reports whether a CPU stack has a function of that file.

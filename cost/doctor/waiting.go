@@ -84,7 +84,9 @@ func mutexRule() Rule {
 		Verify:    verifyWait,
 		needs:     []Part{ExecutionTrace},
 		check: func(e *Evidence) ([]Finding, error) {
-			about := func(w *cost.Wait) bool { return w.Reason == cost.Lock && locks(w.Stack.Frames) >= 0 }
+			about := func(w *cost.Wait) bool {
+				return w.Reason == cost.Lock && locks(w.Stack.Frames) >= 0 && logging(w.Stack.Frames) < 0 // those are the logging rule's
+			}
 			price, times := e.waited(about)
 			if times == 0 {
 				return nil, nil
@@ -94,13 +96,8 @@ func mutexRule() Rule {
 				r.What = "held by " + r.What
 				rows = append(rows, r)
 			}
-			f := Finding{Severity: weigh(price, e.took(), slow), Price: &price, Evidence: rows,
-				Title: fmt.Sprintf("requests wait %s for locks", unit.Format(price.Value, unit.Nanoseconds))}
-			if logger, _ := e.waited(func(w *cost.Wait) bool { return about(w) && logging(w.Stack.Frames) >= 0 }); logger.Value > price.Value/2 {
-				f.Title += ", most of it for the logger's"
-				f.Remedy = "log less per request, or hand lines to a writer that buffers: every request writes under the logger's one lock"
-			}
-			return []Finding{f}, nil
+			return []Finding{{Severity: weigh(price, e.took(), slow), Price: &price, Evidence: rows,
+				Title: fmt.Sprintf("requests wait %s for locks", unit.Format(price.Value, unit.Nanoseconds))}}, nil
 		},
 	}
 }
@@ -116,34 +113,45 @@ func logging(frames []cost.Frame) int {
 	return calls("log.", "log/slog.", "go.uber.org/zap", "github.com/rs/zerolog", "github.com/sirupsen/logrus", "github.com/hashicorp/go-hclog")(frames)
 }
 
-// loggingRule asks whether requests wait until their log line is written.
+// loggingRule asks whether requests wait until their log line is written, or for
+// the one lock under which all of them write.
 func loggingRule() Rule {
 	return Rule{
 		Name:      "logging",
-		Question:  "Do requests wait for a slow log?",
-		Threshold: "more than 5 % of a request's time, at more than 20 µs a wait: less is the scheduler's doing",
-		Remedy:    "write log lines to a buffer that a goroutine of its own empties, with a bound beyond which lines are counted and dropped; or mend the sink",
+		Question:  "Do requests wait for the log?",
+		Threshold: "more than 5 % of a request's time; the sink is slow if a line takes it more than 20 µs",
 		Verify:    verifyWait,
 		needs:     []Part{ExecutionTrace},
-		check: func(e *Evidence) ([]Finding, error) {
-			about := func(w *cost.Wait) bool {
-				return logging(w.Stack.Frames) >= 0 && w.Reason != cost.Lock && w.Reason != cost.Scheduler && w.Reason != cost.Collector
-			}
-			price, times := e.waited(about)
-			by, _ := e.tracedPer()
-			if times == 0 || price.Value*by/times < float64(20*time.Microsecond) {
-				return nil, nil
-			}
-			rows := append(e.waitRows(about, logging), Row{What: "each wait", Value: price.Value * by / times, Unit: unit.Nanoseconds})
-			// Whoever waits for the logger's lock waits for the same sink.
-			queue, _ := e.waited(func(w *cost.Wait) bool { return logging(w.Stack.Frames) >= 0 && w.Reason == cost.Lock })
-			if queue.Value > 0 {
-				rows = append(rows, Row{What: "and in the queue for the logger's lock", Value: queue.Value, Unit: unit.Nanoseconds})
-			}
-			return []Finding{{Severity: weigh(price, e.took(), slow), Price: &price, Evidence: rows,
-				Title: fmt.Sprintf("requests wait %s for the log", unit.Format(price.Value, unit.Nanoseconds))}}, nil
-		},
+		check:     checkLogging,
 	}
+}
+
+func checkLogging(e *Evidence) ([]Finding, error) {
+	queue := func(w *cost.Wait) bool { return logging(w.Stack.Frames) >= 0 && w.Reason == cost.Lock }
+	write := func(w *cost.Wait) bool {
+		return logging(w.Stack.Frames) >= 0 && w.Reason != cost.Lock && w.Reason != cost.Scheduler && w.Reason != cost.Collector
+	}
+	both := func(w *cost.Wait) bool { return queue(w) || write(w) }
+	price, times := e.waited(both)
+	if times == 0 {
+		return nil, nil
+	}
+	f := Finding{
+		Severity: weigh(price, e.took(), slow), Price: &price, Evidence: e.waitRows(both, logging),
+		Title:  fmt.Sprintf("requests wait %s for the logger's lock", unit.Format(price.Value, unit.Nanoseconds)),
+		Remedy: "log less per request, or hand lines to a writer that buffers: all requests write under the logger's one lock",
+	}
+	by, _ := e.tracedPer()
+	written, lines := e.waited(write)
+	if lines > 0 && written.Value*by/lines > float64(20*time.Microsecond) {
+		f.Title = fmt.Sprintf("requests wait %s for a slow log", unit.Format(price.Value, unit.Nanoseconds))
+		f.Remedy = "hand log lines to a buffer that a goroutine of its own empties, with a bound beyond which lines are counted and dropped; or mend the sink"
+		f.Evidence = append(f.Evidence, Row{What: "each line that the sink is slow to take", Value: written.Value * by / lines, Unit: unit.Nanoseconds})
+	}
+	if queued, n := e.waited(queue); n > 0 {
+		f.Evidence = append(f.Evidence, Row{What: "of it, in the queue for the logger's lock", Value: queued.Value, Unit: unit.Nanoseconds})
+	}
+	return []Finding{f}, nil
 }
 
 // sleepRule asks whether requests wait by the clock.

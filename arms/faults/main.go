@@ -1,0 +1,78 @@
+// Command faults serves GET / with one fault planted, for instruments that find
+// such faults to be held against; -healthy serves the same without it.
+//
+//	faults -fault pool
+//	faults -fault pool -healthy
+//
+// Profiles are under /debug/pprof/. Some faults lie outside the program: headers
+// shows when requests bring many header fields, procs when GOMAXPROCS is beyond
+// the cgroup's quota.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	_ "net/http/pprof"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tarehq/tare/arms/arm"
+)
+
+// twins are a handler with a fault and one without.
+type twins struct{ sick, well func() http.Handler }
+
+// faults by the name of the rule that is to find them, a second one of a rule
+// with its own word behind a dash.
+func faults() map[string]twins {
+	return map[string]twins{
+		"json":          {reflected, appended},
+		"format":        {printed, concatenated},
+		"contexts":      {valueEach, valueOnce},
+		"headers":       {plain, plain},
+		"introspection": {askEach, askSometimes},
+		"compression":   {compressHard, compressFast},
+		"pool":          {takeAndKeep, takeAndReturn},
+		"pool-new":      {poolEach, takeAndReturn},
+		"buffers":       {keepGrown, dropGrown},
+		"goroutines":    {leave, finish},
+		"gc":            {collectOften, collectRarely},
+		"mutex":         {oneLock, noLock},
+		"logging":       {logAndWait, logAside},
+		"sleep":         {sleep, plain},
+		"client":        {leaveBody, readBody},
+		"timeouts":      {plain, plain},
+		"procs":         {busy, busy},
+		"defers":        {deferInLoop, deferInCall},
+		"escapes":       {captureConfig, shareConfig},
+	}
+}
+
+func main() {
+	all := faults()
+	name := flag.String("fault", "", "fault to plant: "+strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+	healthy := flag.Bool("healthy", false, "serve the same without the fault")
+	flag.Parse()
+	f, ok := all[*name]
+	if !ok {
+		fmt.Fprintf(os.Stderr, "faults: -fault %q is not known: see -help\n", *name)
+		os.Exit(2)
+	}
+	h := f.sick
+	if *healthy {
+		h = f.well
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /{$}", h())
+	mux.Handle("/debug/pprof/", http.DefaultServeMux)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 2 * time.Second}
+	if *name == "timeouts" && !*healthy {
+		server.ReadHeaderTimeout = 0
+	}
+	arm.Main(arm.Options{Handler: mux, Serve: func(l net.Listener) error { return server.Serve(l) }})
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// sink keeps the compiler from leaving work out.
+var sink atomic.Uint64
+
+// work takes some time in proportion to n.
+//
+//go:noinline
+func work(n int) {
+	x := uint64(88172645463325252)
+	for range n {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+	}
+	sink.Store(x)
+}
+
+const hard = 100_000 // some hundred microseconds
+
+// busy computes.
+func busy() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		work(hard)
+		io.WriteString(w, "hello\n")
+	})
+}
+
+// oneLock computes under a lock that all requests want.
+func oneLock() http.Handler {
+	var mu sync.Mutex
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		work(hard)
+		mu.Unlock()
+		io.WriteString(w, "hello\n")
+	})
+}
+
+// noLock computes outside it.
+func noLock() http.Handler {
+	var mu sync.Mutex
+	requests := 0
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		work(hard)
+		mu.Lock()
+		requests++
+		mu.Unlock()
+		io.WriteString(w, "hello\n")
+	})
+}
+
+func sleep() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(time.Millisecond)
+		io.WriteString(w, "hello\n")
+	})
+}
+
+// slowSink is a pipe from which somebody reads slowly.
+func slowSink() io.Writer {
+	r, w, err := os.Pipe()
+	if err != nil {
+		panic(err)
+	}
+	go func() {
+		chunk := make([]byte, 4096)
+		for {
+			if _, err := r.Read(chunk); err != nil {
+				return
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
+	return w
+}
+
+const line = "a request was answered, and this line has some more to say of it, as log lines have"
+
+// logAndWait writes a line to the slow sink before each answer.
+func logAndWait() http.Handler {
+	l := log.New(slowSink(), "", log.LstdFlags)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		l.Print(line)
+		io.WriteString(w, "hello\n")
+	})
+}
+
+// logAside hands lines over, and drops what the sink cannot take.
+func logAside() http.Handler {
+	l := log.New(newAside(slowSink()), "", log.LstdFlags)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		l.Print(line)
+		io.WriteString(w, "hello\n")
+	})
+}
+
+// aside is a writer that never waits.
+type aside struct{ lines chan []byte }
+
+func newAside(to io.Writer) *aside {
+	a := &aside{lines: make(chan []byte, 1024)}
+	go func() {
+		for l := range a.lines {
+			to.Write(l)
+		}
+	}()
+	return a
+}
+
+func (a *aside) Write(p []byte) (int, error) {
+	if len(a.lines) == cap(a.lines) {
+		return len(p), nil
+	}
+	select {
+	case a.lines <- bytes.Clone(p):
+	default:
+	}
+	return len(p), nil
+}
+
+// leave starts a goroutine for one request in eight that waits for ever.
+func leave() http.Handler {
+	var n atomic.Int64
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if n.Add(1)%8 == 0 {
+			answer := make(chan int)
+			go func() { answer <- 1 }()
+		}
+		io.WriteString(w, "hello\n")
+	})
+}
+
+// finish starts one that ends.
+func finish() http.Handler {
+	var n atomic.Int64
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if n.Add(1)%8 == 0 {
+			answer := make(chan int, 1)
+			go func() { answer <- 1 }()
+		}
+		io.WriteString(w, "hello\n")
+	})
+}
+
+// upstream is a server of our own, of answers that are too long to be thrown
+// away unread.
+func upstream() string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	body := make([]byte, 64<<10)
+	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(body) }))
+	return "http://" + l.Addr().String()
+}
+
+// leaveBody closes answers unread, which ends their connections.
+func leaveBody() http.Handler {
+	return proxy(func(io.Reader) {})
+}
+
+// readBody reads them to the end.
+func readBody() http.Handler {
+	return proxy(func(body io.Reader) { io.Copy(io.Discard, body) })
+}
+
+func proxy(take func(body io.Reader)) http.Handler {
+	url := upstream()
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		res, err := client.Get(url)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		take(res.Body)
+		res.Body.Close()
+		io.WriteString(w, "hello\n")
+	})
+}

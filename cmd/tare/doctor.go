@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/tarehq/tare/cost/doctor"
+	"github.com/tarehq/tare/cost/doctor/proc"
+	"github.com/tarehq/tare/cost/pprof"
+)
+
+// doctorCmd says what ails a service.
+type doctorCmd struct {
+	What   string        `arg:"" optional:"" name:"url|pid|run" help:"A service with net/http/pprof, a process of this machine, or a run whose profiles were kept."`
+	For    time.Duration `default:"10s" help:"How long to profile, in whole seconds; an execution trace of at most 5 s comes on top."`
+	Load   string        `help:"URL to load meanwhile, so that prices come out per request." placeholder:"URL"`
+	Header []string      `short:"H" sep:"none" help:"With --load: a header field to send; repeatable." placeholder:"NAME: VALUE"`
+	Conns  int           `name:"connections" short:"c" default:"16" help:"With --load: connections kept busy."`
+	Source string        `help:"Folder of the program's source: the compiler is asked which values escape to the heap." placeholder:"DIR"`
+	Probe  bool          `help:"Send half a header also to another machine, to see when the server gives up. On this machine it is always done."`
+	From   string        `help:"Examine evidence that was saved." placeholder:"FILE"`
+	Save   string        `help:"Save the evidence, to examine it again or elsewhere." placeholder:"FILE"`
+	JSON   bool          `name:"json" help:"Print JSON."`
+}
+
+// Help says what is looked at.
+func (c *doctorCmd) Help() string {
+	return `Examples:
+
+  tare doctor --load http://localhost:8080/users localhost:6060
+  tare doctor 4711                        a process, its profiles found by its ports
+  tare doctor --source . localhost:6060   with the compiler's word on escapes
+  tare doctor --from evidence.gz          evidence saved by --save
+
+Every finding has a price, measured on this service, the threshold that it
+crossed, a remedy, and how to see whether it helped. What could not be looked at
+is named with the reason: it is not taken for health.
+
+Exit status: 0 nothing was found, 3 something was.`
+}
+
+// Run gathers evidence, examines it and shows what was found.
+func (c *doctorCmd) Run(ctx context.Context, t *terminal) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	e, err := c.evidence(ctx, t)
+	if err != nil {
+		return err
+	}
+	if err := keepFile(c.Save, e.Save); err != nil {
+		return err
+	}
+	d := doctor.Examine(e)
+	if c.JSON {
+		err = t.json(d)
+	} else {
+		err = printDiagnosis(t, d)
+	}
+	if err == nil && len(d.Findings) > 0 {
+		return &failure{status: exitThreshold}
+	}
+	return err
+}
+
+func (c *doctorCmd) check() error {
+	const remedy = "tare doctor URL, tare doctor PID, or tare doctor --from FILE"
+	switch {
+	case c.What == "" && c.From == "":
+		return asked(remedy, errors.New("nothing to look at"))
+	case c.What != "" && c.From != "":
+		return asked(remedy, errors.New("a service and saved evidence exclude one another"))
+	case c.For < time.Second || c.For > time.Hour || c.For%time.Second != 0:
+		return asked("", fmt.Errorf("--for %s: whole seconds, at least 1s, at most 1h", c.For))
+	case c.Conns < 1:
+		return asked("", errors.New("--connections is at least 1"))
+	case len(c.Header) > 0 && c.Load == "":
+		return asked("name the URL to load: --load URL", errors.New("--header without --load"))
+	}
+	if info, err := os.Stat(c.Source); c.Source != "" && (err != nil || !info.IsDir()) {
+		return asked("name the folder of the service's module", fmt.Errorf("--source %s is no folder", c.Source))
+	}
+	return writable([]output{{"--save", c.Save}})
+}
+
+// evidence is what was saved, or what is gathered now.
+func (c *doctorCmd) evidence(ctx context.Context, t *terminal) (*doctor.Evidence, error) {
+	if c.From != "" {
+		f, err := os.Open(c.From)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		e, err := doctor.Load(f)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.From, err)
+		}
+		return e, nil
+	}
+	p, err := c.patient(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.gather(ctx, t, p)
+}
+
+// patient is what the doctor looks at.
+type patient struct {
+	name    string
+	service *pprof.Service // nil if it shows no profiles
+	pid     int            // 0 if it is not of this machine, or not to be found
+	reasons map[doctor.Part]string
+}
+
+// patient finds out what was named: a process, or a service.
+func (c *doctorCmd) patient(ctx context.Context) (*patient, error) {
+	p := &patient{name: c.What, reasons: map[doctor.Part]string{}}
+	if pid, err := strconv.Atoi(c.What); err == nil {
+		return p, p.process(ctx, pid)
+	}
+	s, err := pprof.Find(c.What)
+	if err != nil {
+		return nil, asked("such as localhost:6060, or a process's number", err)
+	}
+	p.service, p.name = s, s.String()
+	port, local := here(s.String())
+	if !local {
+		p.reasons[doctor.ProcessFacts] = "the service is on another machine"
+		return p, nil
+	}
+	if p.pid, err = proc.Listener(port); err != nil {
+		p.reasons[doctor.ProcessFacts] = err.Error()
+	}
+	return p, nil
+}
+
+// process looks for profiles on the ports on which a process listens.
+func (p *patient) process(ctx context.Context, pid int) error {
+	if _, err := proc.Read(pid); err != nil {
+		return asked("", err)
+	}
+	p.pid, p.name = pid, fmt.Sprintf("process %d", pid)
+	ports, err := proc.Listening(pid)
+	if err != nil {
+		return err
+	}
+	for _, port := range ports {
+		s, err := pprof.Find(net.JoinHostPort("localhost", strconv.Itoa(port)))
+		if err != nil {
+			return err
+		}
+		brief, cancel := context.WithTimeout(ctx, 2*time.Second)
+		_, err = s.Memory(brief)
+		cancel()
+		if err == nil {
+			p.service = s
+			p.name += " at " + s.String()
+			return nil
+		}
+	}
+	for _, part := range []doctor.Part{doctor.CPUProfile, doctor.AllocationProfile, doctor.LiveHeap, doctor.ExecutionTrace, doctor.GoroutineCounts, doctor.MemoryStatistics} {
+		p.reasons[part] = "the process shows no net/http/pprof on a port of this machine"
+	}
+	return nil
+}
+
+// here returns the port of a URL, and whether it is of this machine.
+func here(raw string) (port int, local bool) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return 0, false
+	}
+	name := u.Port()
+	if name == "" {
+		name = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	port, err = strconv.Atoi(name)
+	if err != nil {
+		return 0, false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return port, u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}

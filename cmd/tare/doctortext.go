@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tarehq/tare/cost/doctor"
+	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// printDiagnosis shows the findings by price, then what is healthy and what was
+// not looked at.
+func printDiagnosis(t *terminal, d *doctor.Diagnosis) error {
+	w := bufio.NewWriter(t.out)
+	fmt.Fprintf(w, "diagnosis of %s", report.Printable(d.Subject))
+	if d.Seconds > 0 {
+		fmt.Fprintf(w, " over %.0f s", d.Seconds)
+	}
+	if d.Requests > 0 {
+		fmt.Fprintf(w, ", %s requests", unit.Number(float64(int(d.Requests))))
+	}
+	fmt.Fprintf(w, "\n%s\n", tally(d))
+	for i := range d.Findings {
+		printFinding(w, i+1, &d.Findings[i], t.width)
+	}
+	for _, f := range d.Cheap {
+		price := ""
+		if f.Price != nil {
+			price = ": " + f.Price.String()
+		}
+		wrapped(w, "seen, cheap    ", f.Rule+", "+f.Title+price, t.width)
+	}
+	if len(d.Healthy) > 0 {
+		wrapped(w, "healthy        ", strings.Join(d.Healthy, ", "), t.width)
+	}
+	for _, b := range d.Blind {
+		wrapped(w, "not looked at  ", b.Rule+": "+b.Reason, t.width)
+	}
+	return w.Flush()
+}
+
+func tally(d *doctor.Diagnosis) string {
+	switch n := len(d.Findings); n {
+	case 0:
+		return "nothing was found\n"
+	case 1:
+		return "one finding\n"
+	default:
+		return fmt.Sprintf("%d findings, by price\n", n)
+	}
+}
+
+func printFinding(w io.Writer, n int, f *doctor.Finding, width int) {
+	wrapped(w, fmt.Sprintf("%2d. ", n), fmt.Sprintf("%s, %s: %s", f.Rule, f.Severity, f.Title), width)
+	const label = "    %-10s "
+	if f.Price != nil {
+		wrapped(w, fmt.Sprintf(label, "price"), f.Price.String(), width)
+	}
+	for i, row := range f.Evidence {
+		name := ""
+		if i == 0 {
+			name = "evidence"
+		}
+		wrapped(w, fmt.Sprintf(label, name), row.String(), width)
+	}
+	wrapped(w, fmt.Sprintf(label, "threshold"), f.Threshold, width)
+	wrapped(w, fmt.Sprintf(label, "remedy"), f.Remedy, width)
+	wrapped(w, fmt.Sprintf(label, "verify"), f.Verify, width)
+	fmt.Fprintln(w)
+}
+
+// wrapped prints text behind a label, broken between words so that lines keep
+// within width, further lines under the first.
+func wrapped(w io.Writer, label, text string, width int) {
+	indent := strings.Repeat(" ", len(label))
+	room := max(30, width-len(label))
+	line := label
+	used := 0
+	for word := range strings.FieldsSeq(report.Printable(text)) {
+		n := len([]rune(word))
+		if used > 0 && used+1+n > room {
+			fmt.Fprintln(w, line)
+			line, used = indent, 0
+		}
+		if used > 0 {
+			line += " "
+			used++
+		}
+		line += word
+		used += n
+	}
+	fmt.Fprintln(w, line)
+}
