@@ -174,7 +174,7 @@ var classes = map[string]class{
 		return n > 0 && d.ours.requests[n-1].trailer != nil && strings.Contains(d.ours.section, " ")
 	}, http1.Lenient{}},
 	"trailer-end": {stricter, "", difference.waitsForTrailer, http1.Lenient{}},
-	"short": {stricter, "", difference.waitsForFour, http1.Lenient{}},
+	"short":       {stricter, "", difference.waitsForFour, http1.Lenient{}},
 
 	"empty-lines": {laxer, "", func(d difference) bool { return d.ours.skipped }, http1.Lenient{}},
 	"late": {laxer, "", func(d difference) bool {
