@@ -119,7 +119,7 @@ func (c *census) named(names []string) (chosen []Watched, unknown []string) {
 	}
 	for k, w := range c.found {
 		if picked[k] || beside[k] {
-			w.aside = beside[k]
+			w.Aside = beside[k]
 			chosen = append(chosen, w)
 		}
 	}

@@ -35,8 +35,8 @@ type program interface {
 // plan is where marks go.
 type plan struct {
 	marks   []mark
-	callers []uint64       // return addresses of the owners' calls that end at a mark
-	blurred map[int]blur   // owners whose end may be seen late
+	callers []uint64     // return addresses of the owners' calls that end at a mark
+	blurred map[int]blur // owners whose end may be seen late
 }
 
 // blur is why the end of calls is seen late, if it is seen at a mark; with no

@@ -38,9 +38,11 @@ type Watched struct {
 	Symbols []string
 	// Reason says why it cannot be watched; "" if it can.
 	Reason string
+	// Aside says that nobody named it: it is directly inside one that was named,
+	// whose own time is what is left when its is taken off.
+	Aside bool
 
 	pushes []uint64 // link-time addresses of the probes on its beginning
-	aside  bool     // watched for the sake of the owner around it
 }
 
 // Price is what a hit of a probe costs the process that runs into it, measured
@@ -95,11 +97,13 @@ type Reading struct {
 	Calls    uint64        // of the owner
 	Taken    time.Duration // in all
 	CPU      time.Duration // of the process
+	Took     time.Duration // what lies between the readings that this is the difference of
 }
 
 // Since returns what was counted between an earlier reading and this one; At is
 // the later one's.
 func (r Reading) Since(earlier Reading) Reading {
+	r.Took = r.At.Sub(earlier.At)
 	r.Requests -= earlier.Requests
 	r.Calls -= earlier.Calls
 	r.Taken -= earlier.Taken

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/bpf/probe"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// marks are what to watch by the clock, and what it may cost.
+type marks struct {
+	PID    int
+	Owners []string // names; none means all that handle requests
+	For    time.Duration
+	// Most is the largest part of the process's CPU time that watching may take,
+	// 0 to 1.
+	Most float64
+}
+
+// leastShare is the smallest part of the time for which probes are attached. If
+// even that costs too much, they would disturb what they measure while they are.
+const leastShare = 0.1
+
+// watch watches every call of the owners. It says what that will cost before it
+// begins, and does not begin if it is too much.
+func (m marks) watch(ctx context.Context, t *terminal) (*probe.Measurement, error) {
+	target, err := probe.Open(m.PID)
+	if err != nil {
+		return nil, unprobed(err)
+	}
+	defer target.Close()
+	price, err := probe.Calibrate(ctx)
+	if err != nil {
+		return nil, unprobed(err)
+	}
+	owners, err := target.Owners(ctx, m.Owners, glance)
+	if err != nil {
+		return nil, unprobed(err)
+	}
+	w, err := target.NewWatch(owners, price)
+	if err != nil {
+		return nil, unprobed(err)
+	}
+	defer w.Close()
+	f, err := w.Look(ctx, glance)
+	if err != nil {
+		return nil, unprobed(err)
+	}
+	share := 1.0
+	if f.Share > m.Most {
+		share = m.Most / f.Share
+	}
+	fmt.Fprintf(t.err, "a hit costs %s here: %s hits a second are %s of the process's CPU while %d owners are watched\n",
+		unit.Format(float64(price.Hit), unit.Nanoseconds), unit.Number(math.Round(f.Hits)), unit.Format(f.Share, unit.Share), len(f.Calls))
+	if share < leastShare {
+		return nil, m.refuse(f)
+	}
+	if share < 1 {
+		fmt.Fprintf(t.err, "so they are watched for %s of the time\n", unit.Format(share, unit.Share))
+	}
+	res, err := w.Run(ctx, probe.Options{For: m.For, Share: share, Window: max(200*time.Millisecond, min(time.Second, time.Duration(share*float64(m.For))))})
+	if err != nil {
+		return nil, unprobed(err)
+	}
+	if took := res.Share(price) * share; took > m.Most {
+		res.Warnings = append(res.Warnings, fmt.Errorf("watching took %s of the process's CPU time: there were more calls than while it was looked at", unit.Format(took, unit.Share)))
+	}
+	return res, nil
+}
+
+// refuse says how much would fit.
+func (m marks) refuse(f *probe.Forecast) error {
+	fits := int(float64(len(f.Calls)) * m.Most / leastShare / f.Share)
+	hint := fmt.Sprintf("--max-overhead %.0f%% would do", math.Ceil(100*f.Share*leastShare))
+	if fits > 0 {
+		hint = fmt.Sprintf("name at most %d of the %d owners, --owner NAME; or %s", fits, len(f.Calls), hint)
+	}
+	return &failure{status: exitCould, hint: hint,
+		err: fmt.Errorf("watching %d owners for a tenth of the time would take %s of the process's CPU, more than %s",
+			len(f.Calls), unit.Format(f.Share*leastShare, unit.Share), unit.Format(m.Most, unit.Share))}
+}
+
+// addMarks adds what was seen to a bill.
+func addMarks(b *cost.Bill, m *probe.Measurement) {
+	b.AddWalls(m.Walls, cost.Window{Duration: m.Attached, Requests: m.Requests})
+	for _, w := range m.Warnings {
+		b.Warnings = append(b.Warnings, w.Error())
+	}
+}
+
+// wallText says what the clock saw of an owner's calls.
+func wallText(it *cost.Item, per string) string {
+	w := it.Wall
+	ns := func(v float64) string { return quantity(v, unit.Nanoseconds) }
+	return fmt.Sprintf("%s calls a %s, by the clock %s each: p50 %s, p99 %s; with what it calls %s",
+		unit.Number(w.Calls), per, ns(w.Self), ns(w.P50), ns(w.P99), ns(w.Total))
+}
+
+// unprobed explains why a process cannot be probed.
+func unprobed(err error) error {
+	var f *failure
+	switch {
+	case errors.As(err, &f), errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, os.ErrNotExist):
+		return &failure{status: exitCould, err: err, hint: "is the process still running?"}
+	case errors.Is(err, cost.ErrNotSupported):
+		return &failure{status: exitCould, err: err, hint: "tare cost URL needs neither root nor probes, only net/http/pprof in the service"}
+	}
+	return err
+}

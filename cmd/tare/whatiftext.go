@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/bpf/probe"
+	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// leastPairs is the number of pairs of windows below which no interval of level
+// 0.95 is bounded.
+const leastPairs = 6
+
+// estimate is a value with its 95 % interval.
+type estimate struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
+// centre estimates the centre of paired differences.
+func centre(d []float64) estimate {
+	in := stats.SignedRankInterval(d, 0.05)
+	return estimate{stats.HodgesLehmann(d), in.Lo, in.Hi}
+}
+
+// whatif is what slowing one owner down did to whole requests. Its JSON is the
+// form that `tare whatif --json` prints.
+type whatif struct {
+	PID      int      `json:"pid"`
+	Owner    string   `json:"owner"`
+	Where    string   `json:"where,omitempty"` // file:line
+	Slow     float64  `json:"slow_ns"`         // asked for, a call
+	Pairs    int      `json:"pairs"`
+	Requests float64  `json:"requests"`
+	Calls    float64  `json:"calls"`         // of the owner, a request
+	Taken    float64  `json:"taken_ns"`      // by the slow-down, a request
+	Off      level    `json:"off"`           // medians of the windows without
+	On       level    `json:"on"`            // medians of the windows with
+	Effect   estimate `json:"effect_ns"`     // CPU a request, on less off
+	PerTaken estimate `json:"effect_per_ns"` // CPU a request for each ns taken
+	Rate     estimate `json:"rate_change"`   // requests a second, on against off, -0.1 is a tenth fewer
+	Self     *ownTime `json:"own,omitempty"` // nil: not to be had
+	Saved    float64  `json:"saved_ns"`      // that removing the owner would save, a request; 0: not known
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// level is what requests were like in one kind of window.
+type level struct {
+	CPU  float64 `json:"cpu_ns"` // a request
+	Rate float64 `json:"requests_per_second"`
+}
+
+// ownTime is what the clock saw of the owner itself, a request.
+type ownTime struct {
+	Self float64 `json:"self_ns"` // P50 for each of its calls
+	P50  float64 `json:"p50_ns"`  // of one call
+	P99  float64 `json:"p99_ns"`
+}
+
+// leastRequests is how many requests a window needs to tell what one costs.
+const leastRequests = 20
+
+// newWhatif compares windows pair by pair.
+func newWhatif(pairs []pair) (*whatif, error) {
+	res := &whatif{}
+	var effect, per, rate, cpuOff, cpuOn, rateOff, rateOn []float64
+	var calls, on, taken float64
+	for _, p := range pairs {
+		if min(p.off.Requests, p.on.Requests) < leastRequests || p.on.Taken == 0 {
+			continue
+		}
+		off, with := levelOf(p.off), levelOf(p.on)
+		d := with.CPU - off.CPU
+		effect = append(effect, d)
+		per = append(per, d*float64(p.on.Requests)/float64(p.on.Taken))
+		rate = append(rate, math.Log(with.Rate/off.Rate))
+		cpuOff, cpuOn = append(cpuOff, off.CPU), append(cpuOn, with.CPU)
+		rateOff, rateOn = append(rateOff, off.Rate), append(rateOn, with.Rate)
+		on += float64(p.on.Requests)
+		calls += float64(p.on.Calls)
+		taken += float64(p.on.Taken)
+		res.Requests += float64(p.on.Requests + p.off.Requests)
+	}
+	if len(effect) < leastPairs {
+		return nil, fmt.Errorf("only %d of %d pairs of windows had %d requests each that called it: load the service, or make --window longer", len(effect), len(pairs), leastRequests)
+	}
+	if idle := len(pairs) - len(effect); idle > 0 {
+		res.Warnings = append(res.Warnings, fmt.Sprintf("%d of %d pairs of windows are left out: fewer than %d requests", idle, len(pairs), leastRequests))
+	}
+	res.Pairs, res.Calls, res.Taken = len(effect), calls/on, taken/on
+	res.Off = level{stats.Median(cpuOff), stats.Median(rateOff)}
+	res.On = level{stats.Median(cpuOn), stats.Median(rateOn)}
+	res.Effect, res.PerTaken = centre(effect), centre(per)
+	r := centre(rate)
+	res.Rate = estimate{math.Expm1(r.Value), math.Expm1(r.Low), math.Expm1(r.High)}
+	return res, nil
+}
+
+func levelOf(r probe.Reading) level {
+	return level{float64(r.CPU) / float64(r.Requests), float64(r.Requests) / r.Took.Seconds()}
+}
+
+// own adds what the clock saw of the owner.
+func (w *whatif) own(m *probe.Measurement, err error, o cost.Owner) {
+	if err == nil {
+		err = errors.New("none of its calls was seen to end")
+		for _, wall := range m.Walls {
+			if wall.Owner == o && wall.Seen > 0 {
+				// The median: what interrupts a call is none of the owner's doing.
+				self := wall.P50 * w.Calls
+				w.Self = &ownTime{self, wall.P50, wall.P99}
+				w.Saved = self * w.PerTaken.Value
+				err = nil
+			}
+		}
+		for _, doubt := range m.Warnings {
+			w.Warnings = append(w.Warnings, doubt.Error())
+		}
+	}
+	if err != nil {
+		w.Warnings = append(w.Warnings, "its own time is not known: "+err.Error())
+	}
+}
+
+// text shows what a microsecond costs, and what that comes from.
+func (w *whatif) text(t *terminal) error {
+	out := bufio.NewWriter(t.out)
+	ns := func(v float64) string { return unit.Format(v, unit.Nanoseconds) }
+	fmt.Fprintf(out, "what if %s", report.Printable(w.Owner))
+	if w.Where != "" {
+		fmt.Fprintf(out, " (%s)", report.Printable(w.Where))
+	}
+	fmt.Fprintf(out, " took %s longer? process %d, %d pairs of windows, %s requests\n\n", ns(w.Slow), w.PID, w.Pairs, unit.Number(w.Requests))
+	fmt.Fprintf(out, "  %-22s %12s %12s   %s\n", "", "as it is", "slowed down", "effect, 95 % interval")
+	fmt.Fprintf(out, "  %-22s %12s %12s   %s\n", "CPU per request", ns(w.Off.CPU), ns(w.On.CPU), w.Effect.signed(ns))
+	fmt.Fprintf(out, "  %-22s %12s %12s   %s\n\n", "requests a second", unit.Number(w.Off.Rate), unit.Number(w.On.Rate), w.Rate.signed(unit.Change))
+	fmt.Fprintf(out, "It was called %s times a request, and slowed down by %s a request in all.\n", unit.Number(w.Calls), ns(w.Taken))
+	plain := func(v float64) string { return fmt.Sprintf("%.2f", v) }
+	fmt.Fprintf(out, "1 µs in it costs a request %s µs of CPU, %s.\n", plain(w.PerTaken.Value), w.PerTaken.between(plain))
+	if w.Self != nil {
+		fmt.Fprintf(out, "\nIts own time by the clock is %s a call, p99 %s: %s a request. If it is CPU time, a\nrequest would cost about %s less without it.\n", ns(w.Self.P50), ns(w.Self.P99), ns(w.Self.Self), ns(w.Saved))
+	}
+	for _, warning := range w.Warnings {
+		fmt.Fprintf(out, "warning: %s\n", report.Printable(warning))
+	}
+	return out.Flush()
+}
+
+func (e estimate) signed(show func(float64) string) string {
+	sign := ""
+	if e.Value > 0 {
+		sign = "+"
+	}
+	return sign + strings.TrimPrefix(show(e.Value), "+") + ", " + e.between(show)
+}
+
+func (e estimate) between(show func(float64) string) string {
+	if math.IsInf(e.Low, 0) || math.IsInf(e.High, 0) {
+		return "interval not bounded"
+	}
+	return show(e.Low) + " to " + show(e.High)
+}
