@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tarehq/tare/cost"
@@ -117,8 +119,9 @@ func Bill(c *record.Capture, cpu, allocs *pprof.Profile) (b *cost.Bill, share fl
 	}
 	var memory []cost.Stack
 	if allocs != nil {
-		bytes, objects := total(allocs.Stacks)
-		memory = scaled(allocs.Stacks, ratio(c.Bytes, bytes), ratio(c.Objects, objects))
+		own := slices.DeleteFunc(slices.Clone(allocs.Stacks), answering)
+		bytes, objects := total(own)
+		memory = scaled(own, ratio(c.Bytes, bytes), ratio(c.Objects, objects))
 	}
 	b = cost.NewBill(scaled(cpu.Stacks, scale, 1), memory, window)
 	b.Source = string(study.Pprof)
@@ -132,6 +135,15 @@ func WaitBill(c *record.Capture, t *exectrace.Trace) *cost.Bill {
 	b.Source = string(study.Trace)
 	b.AddWaits(t.Waits, window.Over(t.Duration))
 	return b
+}
+
+// answering says whether an arm allocated for the answer to a question of tare's.
+// Most of that happens before and after what is measured, and nothing of it for
+// a request.
+func answering(s cost.Stack) bool {
+	return slices.ContainsFunc(s.Frames, func(f cost.Frame) bool {
+		return strings.HasPrefix(f.Func, "github.com/tarehq/tare/arms/arm.(*control).")
+	})
 }
 
 func total(stacks []cost.Stack) (values, counts float64) {

@@ -74,6 +74,8 @@ func published(r *verdict.CheckResult) string {
 		return k.Fact + " " + k.Value
 	case k.Kind == study.Bound && k.Bound != nil:
 		return k.Op + " " + verdict.Show(r.Metric, *k.Bound)
+	case k.PublishedDifference != nil:
+		return verdict.ShowSigned(r.Metric, *k.PublishedDifference)
 	case k.PublishedArm == nil || k.PublishedAgainst == nil:
 		return ""
 	}

@@ -34,6 +34,12 @@ func newDocument(a *verdict.Analysis) document {
 	for i := range a.Claims {
 		d.Claims = append(d.Claims, newClaim(&a.Claims[i]))
 	}
+	for i := range a.Accounts {
+		d.Accounts = append(d.Accounts, newAccount(&a.Accounts[i]))
+	}
+	for i := range a.Accuracies {
+		d.Accuracy = append(d.Accuracy, newAccuracy(&a.Accuracies[i]))
+	}
 	return d
 }
 

@@ -44,6 +44,8 @@ type htmlPage struct {
 	State                        []pair // the run at a glance
 	Workloads                    []htmlWorkload
 	Resolutions                  []string
+	Accounts                     []htmlAccount
+	Accuracy                     *htmlAccuracy
 	Claims                       []htmlClaim
 	Trust                        htmlTrust
 	Command                      string
@@ -80,6 +82,12 @@ func newHTMLPage(run *record.Run, a *verdict.Analysis) *htmlPage {
 	for _, r := range a.Resolutions {
 		p.Resolutions = append(p.Resolutions, resolution(r))
 	}
+	for i := range a.Accounts {
+		account := newHTMLAccount(&a.Accounts[i])
+		account.Index = i
+		p.Accounts = append(p.Accounts, account)
+	}
+	p.Accuracy = newHTMLAccuracy(a)
 	for i := range a.Claims {
 		p.Claims = append(p.Claims, newHTMLClaim(&a.Claims[i]))
 	}

@@ -50,6 +50,8 @@ type document struct {
 	Trials    trialsOut         `json:"trials"`
 	Workloads []workloadOut     `json:"workloads"`
 	Claims    []claimOut        `json:"claims"`
+	Accounts  []accountOut      `json:"accounts,omitzero"`
+	Accuracy  []accuracyOut     `json:"accuracy,omitzero"`
 	Pinning   record.Pinning    `json:"pinning"`
 	Env       []record.Fact     `json:"env,omitzero"`
 	LeftOut   map[string]string `json:"left_out,omitzero"`

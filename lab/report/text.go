@@ -35,6 +35,8 @@ func Text(w io.Writer, a *verdict.Analysis, o TextOptions) error {
 		p.workload(a, &a.Workloads[i])
 	}
 	p.resolutions(a)
+	p.owners(a)
+	p.accuracy(a)
 	p.claims(a)
 	p.trust(a)
 	return p.err

@@ -33,7 +33,7 @@ const (
 type Truth struct {
 	Path    string            `json:"path,omitzero"`     // of the arms' answer, see docs/arm.md
 	CPU     float64           `json:"cpu,omitzero"`      // most of the true CPU time, such as 0.05 …
-	Least   time.Duration     `json:"least_ns,omitzero"` // … or this much, if that is more
+	Least   time.Duration     `json:"least_ns,omitzero"` // … or this much, if that is more; of waiting, too
 	Bytes   float64           `json:"bytes,omitzero"`    // most of the true bytes
 	Waiting float64           `json:"waiting,omitzero"`  // most of the true waiting
 	Bare    map[string]string `json:"bare,omitzero"`     // for an arm the one that lacks those parts
@@ -188,7 +188,7 @@ func truthShape() shape[Truth] {
 	return object("truth", []key[Truth]{
 		field("path", "The path at which an arm answers with what its parts cost.", matching(pathPattern, "a path that starts with /, such as /truth"), func(t *Truth) *string { return &t.Path }).must(),
 		field("cpu", "How much of the true CPU time may be missed.", percent(), func(t *Truth) *float64 { return &t.CPU }).must(),
-		field("least", "How much CPU time may be missed in any case.", duration(time.Nanosecond, time.Second), func(t *Truth) *time.Duration { return &t.Least }),
+		field("least", "How much CPU time or waiting may be missed in any case.", duration(time.Nanosecond, time.Second), func(t *Truth) *time.Duration { return &t.Least }),
 		field("bytes", "How much of the true bytes may be missed.", percent(), func(t *Truth) *float64 { return &t.Bytes }).must(),
 		field("waiting", "How much of the true waiting may be missed.", percent(), func(t *Truth) *float64 { return &t.Waiting }).must(),
 		field("bare", "For an arm the one that lacks those parts.", dict(partName, wantPart, part()), func(t *Truth) *map[string]string { return &t.Bare }),

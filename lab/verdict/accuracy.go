@@ -141,7 +141,7 @@ func (h holder) band(q Quantity, truth float64) float64 {
 	case Memory:
 		return h.truth.Bytes * truth
 	case Waiting:
-		return h.truth.Waiting * truth
+		return max(h.truth.Waiting*truth, float64(h.truth.Least))
 	}
 	return max(h.truth.CPU*truth, float64(h.truth.Least))
 }
@@ -290,11 +290,11 @@ func (q Quantity) except(l look, parts []string) (sum float64) {
 		if handles(it) && slices.ContainsFunc(parts, func(p string) bool { return strings.EqualFold(last, p) }) {
 			continue
 		}
+		if it.Kind == cost.Runtime.String() || it.Kind == cost.Other.String() {
+			continue // the profiler is among these
+		}
 		if q == Memory {
 			sum += it.Bytes
-			continue
-		}
-		if it.Kind == cost.Runtime.String() || it.Kind == cost.Other.String() {
 			continue
 		}
 		for _, c := range it.Causes {
