@@ -1,10 +1,8 @@
-// Package exectrace reads execution traces of Go programs: what goroutines
-// waited for, where, and how long.
+// Package exectrace reads execution traces of Go programs: what goroutines waited
+// for, where, and how long; and what each request's time went into.
 package exectrace
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -18,50 +16,45 @@ import (
 type Trace struct {
 	Duration time.Duration
 	Waits    []cost.Wait // one for each place and reason
+	Broken   error       // why the trace breaks off before its end, nil if it is whole
 }
 
 // Read reads a trace as runtime/trace writes it. What goroutines were at when
 // the trace began or ended counts as far as it lies within.
 func Read(r io.Reader) (*Trace, error) {
-	in, err := trace.NewReader(r)
+	a := account{sites: newSites(), goroutines: map[trace.GoID]spell{}, sums: map[place]*stay{}}
+	broken, err := scan(r, a.take)
 	if err != nil {
-		return nil, fmt.Errorf("reading a trace: %w", err)
+		return nil, err
 	}
-	a := account{goroutines: map[trace.GoID]state{}, sums: map[place]*sum{}}
-	for {
-		ev, err := in.ReadEvent()
-		if errors.Is(err, io.EOF) {
-			return a.trace(), nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading a trace: %w", err)
-		}
-		a.take(ev)
-	}
+	t := a.trace()
+	t.Broken = broken
+	return t, nil
 }
 
-// state is what a goroutine that does not run is at.
-type state struct {
+// spell is what a goroutine that does not run is at.
+type spell struct {
 	since  trace.Time
-	stack  trace.Stack
+	at     *site
 	reason cost.Reason
 }
 
 type place struct {
-	stack  trace.Stack
+	at     *site
 	reason cost.Reason
 }
 
-type sum struct {
+type stay struct {
 	times int
 	spent time.Duration
 }
 
 type account struct {
+	sites       *sites
 	first, last trace.Time
 	begun       bool
-	goroutines  map[trace.GoID]state
-	sums        map[place]*sum
+	goroutines  map[trace.GoID]spell
+	sums        map[place]*stay
 }
 
 // take notes what an event says.
@@ -70,6 +63,9 @@ func (a *account) take(ev trace.Event) {
 		a.begun, a.first = true, ev.Time()
 	}
 	a.last = ev.Time()
+	if ev.Kind() == trace.EventSync {
+		a.sites.generation()
+	}
 	if ev.Kind() != trace.EventStateTransition {
 		return
 	}
@@ -80,11 +76,17 @@ func (a *account) take(ev trace.Event) {
 	id := t.Resource.Goroutine()
 	from, to := t.Goroutine()
 	was, known := a.goroutines[id]
+	if known && from == to {
+		return // a new generation of the trace says how things stand
+	}
 	if known {
 		a.charge(was, ev.Time())
 		delete(a.goroutines, id)
 	}
-	now := state{since: ev.Time(), stack: t.Stack}
+	now := spell{since: ev.Time(), at: a.sites.of(t.Stack, nil)}
+	if from == trace.GoUndetermined {
+		now.since = a.first
+	}
 	switch to {
 	case trace.GoWaiting:
 		now.reason = reasonOf(t.Reason)
@@ -93,28 +95,28 @@ func (a *account) take(ev trace.Event) {
 	case trace.GoRunnable:
 		// Whoever is woken waits on at the same place, now for a processor.
 		if known && (from == trace.GoWaiting || from == trace.GoSyscall) {
-			now.stack = was.stack
+			now.at = was.at
 		}
 		now.reason = cost.Scheduler
 	default:
 		return
 	}
-	if now.stack == trace.NoStack {
-		now.stack = was.stack
+	if now.at == nil {
+		now.at = was.at
 	}
 	a.goroutines[id] = now
 }
 
-func (a *account) charge(s state, until trace.Time) {
-	if s.stack == trace.NoStack {
+func (a *account) charge(s spell, until trace.Time) {
+	if s.at == nil {
 		return
 	}
-	at := place{s.stack, s.reason}
-	if a.sums[at] == nil {
-		a.sums[at] = &sum{}
+	key := place{s.at, s.reason}
+	if a.sums[key] == nil {
+		a.sums[key] = &stay{}
 	}
-	a.sums[at].times++
-	a.sums[at].spent += until.Sub(s.since)
+	a.sums[key].times++
+	a.sums[key].spent += until.Sub(s.since)
 }
 
 func (a *account) trace() *Trace {
@@ -122,12 +124,11 @@ func (a *account) trace() *Trace {
 		a.charge(s, a.last)
 	}
 	t := &Trace{Duration: a.last.Sub(a.first)}
-	for at, s := range a.sums {
-		w := cost.Wait{Reason: at.reason, Stack: cost.Stack{Count: float64(s.times), Value: float64(s.spent)}}
-		for f := range at.stack.Frames() {
-			w.Stack.Frames = append(w.Stack.Frames, cost.Frame{Func: f.Func, File: f.File, Line: int(f.Line)})
-		}
-		t.Waits = append(t.Waits, w)
+	for key, s := range a.sums {
+		t.Waits = append(t.Waits, cost.Wait{
+			Reason: key.reason,
+			Stack:  cost.Stack{Frames: key.at.frames, Count: float64(s.times), Value: float64(s.spent)},
+		})
 	}
 	return t
 }

@@ -1,0 +1,162 @@
+package exectrace
+
+import (
+	"hash/maphash"
+	"strings"
+
+	"golang.org/x/exp/trace"
+
+	"github.com/tarehq/tare/cost"
+)
+
+// site is a place in the code where goroutines were seen: a stack, told from the
+// trace's own stacks by what is on it, since those are numbered anew every second.
+type site struct {
+	frames []cost.Frame // its own, then those of whoever started the goroutine
+	label  *label       // who is charged
+	inner  cost.Owner   // the innermost middleware or handler; zero if there is none
+	depth  int          // how many middlewares and handlers there are
+	phase  phase
+	server bool // the goroutine is a connection's
+	silent bool // waits without having told the tracer of what it read and wrote
+}
+
+// label is what a site goes by: who is charged, and the innermost function worth
+// naming. Sites that go by the same have the same.
+type label struct {
+	owner cost.Owner
+	at    string
+}
+
+// maxSites bounds the places told apart. A service has some thousands; only a
+// recursion without end, or a forged trace, has more.
+const maxSites = 1 << 16
+
+// sites keeps one site for each place.
+type sites struct {
+	seed  maphash.Seed
+	known map[uint64]*site
+	// fresh finds the sites of the stacks of one generation of the trace: stacks
+	// hold on to their generation, which must not outlive it.
+	fresh  map[origin]*site
+	labels map[label]*label
+	around map[cost.Owner]bool // middlewares: something was seen inside them
+	rest   *site
+}
+
+// origin is a stack and the site at which its goroutine was started, nil where
+// that plays no part.
+type origin struct {
+	stack trace.Stack
+	born  *site
+}
+
+func newSites() *sites {
+	return &sites{
+		seed: maphash.MakeSeed(), known: map[uint64]*site{}, fresh: map[origin]*site{},
+		labels: map[label]*label{}, around: map[cost.Owner]bool{},
+		rest: &site{label: &label{owner: cost.Owner{Kind: cost.Other, Name: "too many places to tell apart"}}},
+	}
+}
+
+// generation forgets the stacks of the last generation.
+func (s *sites) generation() { clear(s.fresh) }
+
+// of returns the site of a stack, nil of none.
+func (s *sites) of(stack trace.Stack, born *site) *site {
+	if stack == trace.NoStack {
+		return nil
+	}
+	key := origin{stack, born}
+	if at, ok := s.fresh[key]; ok {
+		return at
+	}
+	at := s.find(stack, born)
+	s.fresh[key] = at
+	return at
+}
+
+func (s *sites) find(stack trace.Stack, born *site) *site {
+	var frames []cost.Frame
+	var h maphash.Hash
+	h.SetSeed(s.seed)
+	for f := range stack.Frames() {
+		frames = append(frames, cost.Frame{Func: f.Func, File: f.File, Line: int(f.Line)})
+		maphash.WriteComparable(&h, f.PC)
+		h.WriteString(f.Func)
+	}
+	if len(frames) == 0 {
+		return nil
+	}
+	maphash.WriteComparable(&h, born)
+	id := h.Sum64()
+	if at, ok := s.known[id]; ok {
+		return at
+	}
+	if len(s.known) >= maxSites {
+		return s.rest
+	}
+	at := s.make(frames, born)
+	s.known[id] = at
+	return at
+}
+
+func (s *sites) make(frames []cost.Frame, born *site) *site {
+	at := &site{}
+	fn := naming(frames)
+	at.phase, at.server = phaseOf(frames)
+	at.silent = at.phase == between && silent(frames)
+	if born != nil {
+		frames = append(frames, born.frames...)
+	}
+	at.frames = frames
+	owners := cost.Around(frames)
+	at.label = s.labelled(label{owners[len(owners)-1], fn})
+	for _, o := range owners {
+		if o.Kind != cost.Handler {
+			continue
+		}
+		if at.depth > 0 {
+			s.around[at.inner] = true
+		}
+		at.inner = o
+		at.depth++
+	}
+	return at
+}
+
+// labelled returns the one label like l.
+func (s *sites) labelled(l label) *label {
+	if s.labels[l] == nil {
+		s.labels[l] = &l
+	}
+	return s.labels[l]
+}
+
+// role tells middlewares from handlers, which single stacks do not.
+func (s *sites) role(o cost.Owner) cost.Owner {
+	if o.Kind == cost.Handler && s.around[o] {
+		o.Kind = cost.Middleware
+	}
+	return o
+}
+
+// naming picks the function by which a place is best known: the innermost that
+// is not of the runtime or of what stands between it and everything else.
+func naming(frames []cost.Frame) string {
+	for _, f := range frames {
+		if !plumbing(f.Func) {
+			return f.Func
+		}
+	}
+	return frames[0].Func
+}
+
+func plumbing(fn string) bool {
+	for _, p := range [...]string{"runtime.", "internal/", "sync.", "syscall.", "net.(*netFD)", "net.(*conn)", "bufio.", "io.", "os.(*File)", "time.Sleep"} {
+		if strings.HasPrefix(fn, p) {
+			return true
+		}
+	}
+	return false
+}

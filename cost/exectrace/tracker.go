@@ -1,0 +1,484 @@
+package exectrace
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/exp/trace"
+
+	"github.com/tarehq/tare/cost"
+)
+
+// tracker follows goroutines through a trace and finds the requests.
+type tracker struct {
+	sites       *sites
+	goroutines  map[trace.GoID]*goroutine
+	first, last trace.Time
+	begun       bool
+	marking     meter // the collector marks
+	stopped     meter // the world is stopped
+	tally       tally
+}
+
+func newTracker(o Options) *tracker {
+	s := newSites()
+	return &tracker{sites: s, goroutines: map[trace.GoID]*goroutine{}, tally: newTally(o, s)}
+}
+
+// meter adds up how long something was so.
+type meter struct {
+	depth int
+	since trace.Time
+	sum   int64
+}
+
+func (m *meter) on(t trace.Time) {
+	if m.depth++; m.depth == 1 {
+		m.since = t
+	}
+}
+
+func (m *meter) off(t trace.Time) {
+	if m.depth == 0 {
+		return // it began before the trace
+	}
+	if m.depth--; m.depth == 0 {
+		m.sum += int64(t - m.since)
+	}
+}
+
+// at reads the meter, at a time since which nothing has changed it, or soon after.
+func (m *meter) at(t trace.Time) int64 {
+	if m.depth > 0 && t > m.since {
+		return m.sum + int64(t-m.since)
+	}
+	return m.sum
+}
+
+// take notes what an event says.
+func (t *tracker) take(ev trace.Event) {
+	if !t.begun {
+		t.begun, t.first = true, ev.Time()
+	}
+	t.last = ev.Time()
+	switch ev.Kind() {
+	case trace.EventSync:
+		t.sites.generation()
+	case trace.EventStateTransition:
+		if ev.StateTransition().Resource.Kind == trace.ResourceGoroutine {
+			t.move(ev)
+		}
+	case trace.EventStackSample:
+		if g := t.goroutines[ev.Goroutine()]; g != nil && g.state == Running && g.request != nil {
+			if at := t.sites.of(ev.Stack(), g.born); at != nil && len(g.samples) < maxPieces/4 {
+				g.samples = append(g.samples, at)
+			}
+		}
+	case trace.EventRangeBegin, trace.EventRangeActive:
+		t.enter(ev)
+	case trace.EventRangeEnd:
+		t.leave(ev)
+	case trace.EventLog:
+		if g := t.goroutines[ev.Goroutine()]; g != nil && g.request != nil {
+			g.request.log = ev.Log().Message
+		}
+	}
+}
+
+// enter begins a range: of the collector, or of a goroutine that helps it. A range
+// said to be active may have been known already.
+func (t *tracker) enter(ev trace.Event) {
+	r := ev.Range()
+	active := ev.Kind() == trace.EventRangeActive
+	switch {
+	case r.Name == "GC concurrent mark phase":
+		if !active || t.marking.depth == 0 {
+			t.marking.on(t.last)
+		}
+	case strings.HasPrefix(r.Name, "stop-the-world"):
+		if !active || t.stopped.depth == 0 {
+			t.stopped.on(t.last)
+		}
+	case r.Name == "GC mark assist" && r.Scope.Kind == trace.ResourceGoroutine:
+		g := t.goroutines[r.Scope.Goroutine()]
+		if g == nil || active && g.assists > 0 {
+			return
+		}
+		if g.assists == 0 {
+			at := t.sites.of(ev.Stack(), g.born)
+			t.record(g, at, nil)
+			g.since = t.last
+			if at != nil {
+				g.at = at
+			}
+		}
+		g.assists++
+	}
+}
+
+func (t *tracker) leave(ev trace.Event) {
+	switch r := ev.Range(); {
+	case r.Name == "GC concurrent mark phase":
+		t.marking.off(t.last)
+	case strings.HasPrefix(r.Name, "stop-the-world"):
+		t.stopped.off(t.last)
+	case r.Name == "GC mark assist" && r.Scope.Kind == trace.ResourceGoroutine:
+		g := t.goroutines[r.Scope.Goroutine()]
+		if g == nil || g.assists == 0 {
+			return
+		}
+		if g.assists == 1 {
+			t.record(g, g.at, nil)
+			g.since = t.last
+		}
+		g.assists--
+	}
+}
+
+// move follows a goroutine from one state to another.
+func (t *tracker) move(ev trace.Event) {
+	change := ev.StateTransition()
+	id := change.Resource.Goroutine()
+	from, to := change.Goroutine()
+	g := t.goroutines[id]
+	if from == trace.GoNotExist {
+		t.start(id, ev)
+		return
+	}
+	if g == nil {
+		g = &goroutine{id: id, since: t.first}
+		t.goroutines[id] = g
+		t.meet(g, to, t.sites.of(change.Stack, nil))
+		return
+	}
+	at := t.sites.of(change.Stack, g.born)
+	if from == to { // a new generation of the trace says how things stand
+		if g.at == nil {
+			g.at = at
+		}
+		return
+	}
+	switch {
+	case to == trace.GoNotExist:
+		t.record(g, nil, nil)
+		t.end(g)
+		if g.stage == strange && g.request != nil {
+			g.request.goroutines--
+		}
+		delete(t.goroutines, id)
+		return
+	case from == trace.GoWaiting:
+		t.wake(g, ev)
+	case from == trace.GoRunning:
+		t.halt(g, change, at)
+	default:
+		t.record(g, nil, nil)
+	}
+	if at != nil {
+		g.at = at
+	}
+	g.state, g.since, g.samples = settled(to, change.Reason, g.at), t.last, nil
+}
+
+// meet takes up a goroutine that was there before the trace, and has been as it is
+// since then: the first that happens to it is the first that is told.
+func (t *tracker) meet(g *goroutine, to trace.GoState, at *site) {
+	g.at = at
+	g.state = settled(to, "", at)
+	if at == nil || !at.server {
+		return
+	}
+	switch at.phase {
+	case handling, finishing:
+		t.open(g, t.first)
+		g.stage, g.unborn = busy, true
+	case between:
+		g.stage = idle
+	default:
+		g.stage = away
+	}
+}
+
+// start takes up a goroutine that begins.
+func (t *tracker) start(id trace.GoID, ev trace.Event) {
+	entry := t.sites.of(ev.StateTransition().Stack, nil)
+	g := &goroutine{id: id, state: Runnable, since: t.last, at: entry}
+	t.goroutines[id] = g
+	var creator *site
+	if p := t.goroutines[ev.Goroutine()]; p != nil {
+		creator = t.sites.of(ev.Stack(), p.born)
+		if p.request != nil && !p.request.over && p.request.goroutines < maxPieces && (entry == nil || !entry.server) {
+			p.request.goroutines++
+			g.request, g.born = p.request, creator
+			g.at = t.sites.of(ev.StateTransition().Stack, creator)
+		}
+	}
+	if entry == nil || !entry.server {
+		return
+	}
+	if entry.phase == handling { // one request of HTTP/2
+		t.open(g, t.last)
+		g.stage = busy
+		return
+	}
+	t.open(g, t.last)
+	g.stage, g.woken = maybe, woken(creator)
+}
+
+// halt ends a stretch of running, at the place where the goroutine leaves off.
+func (t *tracker) halt(g *goroutine, change trace.StateTransition, at *site) {
+	_, to := change.Goroutine()
+	stopped := to == trace.GoRunnable && at != nil
+	defer func() { g.stopped = stopped }()
+	if stopped {
+		g.samples = append(g.samples, at) // it was stopped in the middle of it
+	}
+	if at != nil && at.phase == handling && g.stage == busy && g.at != nil && g.at.phase == finishing {
+		t.finish(g, g.since, false) // the next was there already
+		t.open(g, g.since)
+	}
+	t.record(g, at, nil)
+	if at != nil && !at.server && g.stage == maybe && g.unborn {
+		t.drop(g) // it was woken, but serves nobody
+		g.stage = strange
+	}
+	if at == nil || !at.server || g.stage == given {
+		return
+	}
+	switch at.phase {
+	case handling, finishing:
+		t.confirm(g, at)
+	case surrender:
+		t.confirm(g, at)
+		t.finish(g, t.last, false)
+		g.stage = given
+	case between:
+		t.lookAround(g, to, at.silent)
+	case reading:
+		t.readOn(g, to)
+	case outside:
+		t.end(g)
+		g.stage = away
+	}
+}
+
+// confirm makes sure that there is a request: one that nothing announced begins
+// with the stretch of running that led here.
+func (t *tracker) confirm(g *goroutine, at *site) {
+	if g.request == nil {
+		unborn := g.stage == strange
+		t.open(g, g.since)
+		t.record(g, at, nil)
+		g.unborn = unborn
+	}
+	g.stage = busy
+}
+
+// lookAround is when a connection's goroutine looks, or waits, for the next
+// request: the last one is over.
+func (t *tracker) lookAround(g *goroutine, to trace.GoState, silent bool) {
+	switch {
+	case g.stage == busy:
+		t.finish(g, t.last, false)
+		g.stage = away
+	case g.stage == maybe && to == trace.GoWaiting:
+		if silent && g.woken && !g.unborn {
+			t.finish(g, t.last, false)
+		}
+		t.drop(g)
+	case g.stage == maybe:
+		g.unborn = false // it was woken to read: here it begins
+		return
+	}
+	switch to {
+	case trace.GoWaiting:
+		g.stage = idle
+	case trace.GoSyscall: // it tries to read before it waits
+		t.open(g, t.last)
+		g.stage, g.woken, g.unborn = maybe, false, false
+	}
+}
+
+// readOn is when a request's head is read, which the first request of a
+// connection begins with.
+func (t *tracker) readOn(g *goroutine, to trace.GoState) {
+	switch {
+	case to == trace.GoWaiting && g.stage != busy && !(g.stage == maybe && g.woken && !g.unborn):
+		t.drop(g)
+		g.stage = idle
+	case g.stage == maybe:
+		g.unborn = false
+	case g.stage != busy:
+		t.open(g, t.last)
+		g.stage, g.woken, g.unborn = maybe, false, false
+	}
+}
+
+// wake ends a wait. If a goroutine ended it that was started for the same request,
+// what that one was at explains it.
+func (t *tracker) wake(g *goroutine, ev trace.Event) {
+	var by *site
+	waker := t.goroutines[ev.Goroutine()]
+	if waker != nil && waker != g && g.request != nil && (g.state == Locked || g.state == Channel || g.state == Calling) {
+		if waker.request == g.request {
+			t.follow(g, waker, t.sites.of(ev.Stack(), waker.born))
+			return
+		}
+		by = t.sites.of(ev.Stack(), waker.born)
+	}
+	t.record(g, nil, by)
+	switch {
+	case g.stage == idle || g.stage == away:
+		t.open(g, t.last)
+		g.woken = g.stage == idle
+		g.stage = maybe
+	case g.stage == strange && g.at == nil && g.request == nil:
+		// It waited since before the trace, nobody knows where. If it is a
+		// connection's, a request begins or goes on.
+		t.open(g, t.last)
+		g.stage, g.woken, g.unborn = maybe, true, true
+	}
+}
+
+// follow puts what the waker was at in the place of a wait.
+func (t *tracker) follow(g, waker *goroutine, at *site) {
+	from := max(g.since, g.begin)
+	end := from
+	add := func(p piece) {
+		if p.begin > end { // it was started, or noted, only later
+			g.past.add(piece{begin: end, end: p.begin, state: g.state, at: g.at})
+		}
+		p.elsewhere = true
+		g.past.add(p)
+		end = p.end
+	}
+	for _, p := range waker.past.since(from) {
+		add(p)
+	}
+	running := piece{begin: max(waker.since, end), end: t.last, state: waker.activity(), at: t.running(waker, at)}
+	if running.begin < running.end {
+		add(running)
+	}
+}
+
+// activity is the goroutine's state, helping the collector told from running.
+func (g *goroutine) activity() State {
+	if g.state == Running && g.assists > 0 {
+		return Collecting
+	}
+	return g.state
+}
+
+// record notes how the goroutine spent its time since the last event, if that
+// matters to a request. next is where it left off running, by who ended a wait.
+func (t *tracker) record(g *goroutine, next, by *site) {
+	if g.request == nil {
+		return
+	}
+	if g.request.over { // whatever was started for it goes on for nobody
+		g.request, g.past = nil, nil
+		return
+	}
+	p := piece{begin: max(g.since, g.begin), end: t.last, state: g.activity(), at: g.at, by: by}
+	if g.state != Running {
+		g.past.add(p)
+		return
+	}
+	if len(g.samples) == 0 {
+		p.at = t.running(g, next)
+		g.past.add(p)
+		return
+	}
+	// Each stack seen stands for an equal part.
+	n := trace.Time(len(g.samples))
+	begin, span := p.begin, p.end-p.begin
+	for i, at := range g.samples {
+		p.at, p.begin, p.end = at, begin+span*trace.Time(i)/n, begin+span*trace.Time(i+1)/n
+		g.past.add(p)
+	}
+	g.samples = nil
+}
+
+// running says where a goroutine ran that nobody saw running: it is known if what
+// was before and what came after are the same owner's, and nothing else can have
+// been between.
+func (t *tracker) running(g *goroutine, next *site) *site {
+	if len(g.samples) > 0 {
+		return g.samples[len(g.samples)-1]
+	}
+	if g.stopped {
+		return g.at // and went on there
+	}
+	if g.at == nil || next == nil || g.at.label.owner != next.label.owner {
+		return nil
+	}
+	if kind := next.label.owner.Kind; !next.server || kind == cost.Handler || kind == cost.Client {
+		return next
+	}
+	if g.at.phase == next.phase && (next.phase == reading || next.phase == finishing) {
+		return next
+	}
+	return nil
+}
+
+// open begins a request at a time.
+func (t *tracker) open(g *goroutine, at trace.Time) {
+	t.drop(g)
+	g.begin = at
+	g.request = &request{collected: t.marking.at(at), stopped: t.stopped.at(at)}
+}
+
+// drop forgets a request that was none.
+func (t *tracker) drop(g *goroutine) {
+	if g.request != nil {
+		g.request.over = true
+	}
+	g.request, g.past, g.unborn = nil, g.past[:0], false
+}
+
+// finish ends a request at a time that is now or was when the goroutine last began
+// to run.
+func (t *tracker) finish(g *goroutine, end trace.Time, unended bool) {
+	if g.request == nil {
+		return
+	}
+	t.tally.add(&finished{
+		goroutine: g.id, begin: g.begin, end: end, past: g.past, log: g.request.log, begun: g.unborn, unended: unended,
+		collected: t.marking.at(end) - g.request.collected,
+		stopped:   t.stopped.at(end) - g.request.stopped,
+	})
+	t.drop(g)
+}
+
+// end takes leave of a goroutine that ends, or turns to something else.
+func (t *tracker) end(g *goroutine) {
+	if g.stage == busy {
+		t.finish(g, t.last, false)
+	}
+	if g.stage != strange {
+		t.drop(g)
+	}
+}
+
+// result takes in the requests under way and sums up.
+func (t *tracker) result() *Requests {
+	ids := make([]trace.GoID, 0, len(t.goroutines))
+	for id, g := range t.goroutines {
+		if g.stage == busy && g.request != nil {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		g := t.goroutines[id]
+		t.record(g, nil, nil)
+		t.finish(g, t.last, true)
+	}
+	t.tally.first = t.first
+	res := t.tally.result()
+	res.Duration = t.last.Sub(t.first)
+	if res.Count+res.Cut == 0 {
+		res.Warnings = append(res.Warnings, "no request of a server that is known was seen: net/http, tare's serve or fasthttp")
+	}
+	return res
+}
