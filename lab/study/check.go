@@ -92,7 +92,7 @@ func (c *checker) arm(i int) {
 	}
 	first := slices.IndexFunc(c.Arms, func(o Arm) bool { return o.identity() == a.identity() })
 	if first < i {
-		c.wrong(path, "arm %q is arm %q again; arms differ in program, args, env or sink, unless the study says aa: true", a.Name, c.Arms[first].Name)
+		c.wrong(path, "arm %q is arm %q again; arms differ in program, args, build, env or sink, unless the study says aa: true", a.Name, c.Arms[first].Name)
 	}
 }
 
@@ -118,6 +118,7 @@ func (c *checker) program(path string, a Arm) bool {
 	}
 	if said[0] == "command" || said[0] == "url" {
 		c.forbid(path, "args", "args go with go and rival; a command's arguments are part of command")
+		c.forbid(path, "build", "it is for programs that tare builds, which are those of go and rival")
 	}
 	if said[0] == "url" {
 		c.forbid(path, "env", "it is for programs that tare starts")
@@ -132,7 +133,7 @@ func (a Arm) identity() string {
 	if sink == "discard" {
 		sink = ""
 	}
-	return fmt.Sprintf("%q %q %q %q %q %q %q %q %q %q", a.Go, a.Rival, a.Command, a.URL, a.Args, a.Env, sink, a.Closed, a.Open, a.Paced)
+	return fmt.Sprintf("%q %q %q %q %q %q %q %q %q %q %q", a.Go, a.Rival, a.Command, a.URL, a.Args, a.Build, a.Env, sink, a.Closed, a.Open, a.Paced)
 }
 
 func (c *checker) has(path string) bool { _, ok := c.stood[path]; return ok }
@@ -171,6 +172,9 @@ func (c *checker) workload(i int) {
 	if len(w.Arms) > 0 && c.Control != "" && !slices.Contains(w.Arms, c.Control) {
 		c.wrong(path+".arms", "the control %q is missing; every workload needs it, since arms are compared with it", c.Control)
 	}
+	if w.Loop == 0 && !c.has(path+".loop") {
+		c.forbid(path, "counters", "hardware counters watch the in-process loop, which this workload does not run; give it loop, such as loop: 200ms")
+	}
 	if len(w.Arms) == 1 && !c.Twin {
 		c.wrong(path+".arms", "a single arm has nothing to be compared with; list another")
 	}
@@ -198,6 +202,10 @@ func (c *checker) compared(path, metric, workload string) {
 	w := c.Workloads[i]
 	closed := w.Schedule == "closed"
 	switch {
+	case metric == "loop_cache_hits" && !w.Counters:
+		c.wrong(path, "%s is counted by the processor, which workload %q does not ask; give it counters: true", metric, workload)
+	case slices.Contains([]string{"heap_live", "stack_live", "stack_memory"}, metric) && !w.Live:
+		c.wrong(path, "%s is what a collection amid the load leaves, and workload %q has none; give it live: true", metric, workload)
 	case strings.HasPrefix(metric, "loop_") && w.Loop == 0 && !c.has(fmt.Sprintf("workloads[%d].loop", i)):
 		c.wrong(path, "%s comes from the in-process loop, which workload %q does not run; give it loop, such as loop: 200ms", metric, workload)
 	case metric == "idle_connection" && w.Idle == 0 && !c.has(fmt.Sprintf("workloads[%d].idle", i)):

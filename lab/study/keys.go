@@ -16,6 +16,7 @@ const (
 	headerName  = `^[A-Za-z0-9_-]+$`
 	fieldValue  = `^[^\x00-\x08\x0a-\x1f\x7f]+$`
 	hexDigest   = `^[0-9a-f]{64}$`
+	buildWord   = `^(-[a-z][^\n\x00]*|[A-Z][A-Z0-9_]*=[^\n\x00]*)$`
 	wantPart    = "letters, digits and . _ + @ -, at most 63, the first a letter or digit"
 )
 
@@ -39,6 +40,7 @@ func studyShape() shape[Study] {
 		field("looks", "The numbers of blocks after which the run may stop.", list(integer(leastBlocks, mostBlocks), 1), func(s *Study) *[]int { return &s.Looks }),
 		field("quick", "The short form of the study.", quickShape(), func(s *Study) *Quick { return &s.Quick }),
 		field("attribute", "Who spends what in the arms, asked of profiles after the measured blocks.", attributeShape(truthKey()), func(s *Study) *Attribute { return &s.Attribute }),
+		field("disassemble", "Functions whose machine code in the arms' programs the report shows, as the linker names them.", list(line(), 1), func(s *Study) *[]string { return &s.Disassemble }),
 		field("claims", "The published claims that the study tests.", list(claimShape(), 1), func(s *Study) *[]Claim { return &s.Claims }),
 	})
 }
@@ -49,7 +51,7 @@ func parts() shape[[]string] { return list(part(), 1) }
 
 // armShape is an arm; of a study of generators if more says how it is called.
 func armShape(more ...key[Arm]) shape[Arm] {
-	ours := schema{If: &schema{OneOf: []schema{requires("go"), requires("rival")}}, Else: new(without("args"))}
+	ours := schema{If: &schema{OneOf: []schema{requires("go"), requires("rival")}}, Else: new(without("args", "build"))}
 	running := schema{If: new(requires("url")), Then: new(without("args", "env", "sink"))}
 	return object("the arm", append([]key[Arm]{
 		field("name", "What the arm is called in tables.", part(), func(a *Arm) *string { return &a.Name }).must(),
@@ -61,6 +63,8 @@ func armShape(more ...key[Arm]) shape[Arm] {
 		field("url", "The base URL of something that is already running.",
 			address(), func(a *Arm) *string { return &a.URL }),
 		field("args", "Arguments, for go and rival.", list(argument(), 1), func(a *Arm) *[]string { return &a.Args }),
+		field("build", "How the program is built, for go and rival: flags of go build, and NAME=value for its environment.",
+			list(matching(buildWord, "a flag such as -pgo=off, or a setting such as GOEXPERIMENT=nogreenteagc"), 1), func(a *Arm) *[]string { return &a.Build }),
 		field("env", "Additions to the environment.", list(matching(setting, "NAME=value in one line, without the character NUL"), 1), func(a *Arm) *[]string { return &a.Env }),
 		field("sink", "Where the arm's standard output goes; left out, it is discarded.",
 			oneOf("a sink is one of", "discard", "file", "pipe"), func(a *Arm) *string { return &a.Sink }),
@@ -83,6 +87,9 @@ func workloadShape() shape[Workload] {
 		field("timeout", "Longest wait for an answer.", duration(time.Millisecond, 10*time.Minute), func(w *Workload) *time.Duration { return &w.Timeout }),
 		field("loop", "How long each trial also runs the handler in the arm's own process.", duration(10*time.Millisecond, time.Minute), func(w *Workload) *time.Duration { return &w.Loop }),
 		field("idle", "Connections held open beside the load, idle since one answer each; what one takes of memory is measured.", integer(1, 1_000_000), func(w *Workload) *int { return &w.Idle }),
+		field("live", "Whether garbage is collected amid the load, and what is then left of heap and stacks measured.", truth(), func(w *Workload) *bool { return &w.Live }),
+		field("lines", "Whether each trial also tells the lines that allocate most and that goroutines stand at.", truth(), func(w *Workload) *bool { return &w.Lines }),
+		field("counters", "Whether hardware counters watch the loop, where the machine has them.", truth(), func(w *Workload) *bool { return &w.Counters }),
 		field("arms", "The arms that this workload is for, if not all.", parts(), func(w *Workload) *[]string { return &w.Arms }),
 		field("server", "Generators: the program that they all load.", optional(armShape()), func(w *Workload) **Arm { return &w.Server }),
 		field("targets", "The requests, in turn or by weight.", list(targetShape(), 1), func(w *Workload) *[]Target { return &w.Targets }).must(),

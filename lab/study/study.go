@@ -29,6 +29,9 @@ type Study struct {
 	Quick     Quick      `json:"quick,omitzero"`
 	Attribute Attribute  `json:"attribute,omitzero"` // who spends what, asked after the blocks
 	Claims    []Claim    `json:"claims,omitzero"`
+	// Disassemble are functions, as the linker names them, whose machine code in
+	// the arms' programs is shown in the report.
+	Disassemble []string `json:"disassemble,omitzero"`
 
 	File string `json:"file,omitzero"` // where it was read from; "" = built in
 }
@@ -51,6 +54,7 @@ type Arm struct {
 	Command []string `json:"command,omitzero"` // program and arguments; ${TARE_ADDR} … are expanded
 	URL     string   `json:"url,omitzero"`     // something already running
 	Args    []string `json:"args,omitzero"`    // for Go and Rival
+	Build   []string `json:"build,omitzero"`   // for Go and Rival: flags of go build, and NAME=value for its environment
 	Env     []string `json:"env,omitzero"`     // NAME=value
 	Sink    string   `json:"sink,omitzero"`    // where the arm's standard output goes: "" or "discard", "file", "pipe" (read by tare)
 	X       *float64 `json:"x,omitzero"`       // position on the study's scale (layers, routes) for slopes
@@ -94,6 +98,9 @@ type Workload struct {
 	Loop        time.Duration `json:"loop_ns,omitzero"`     // also run the arm's in-process loop over the targets this long; 0 = not
 	Pipeline    int           `json:"pipeline,omitzero"`    // closed: requests sent at once on a connection; 0 and 1 = one
 	Idle        int           `json:"idle,omitzero"`        // connections held open beside the load, idle since one answer each; 0 = none
+	Live        bool          `json:"live,omitzero"`        // collect garbage amid the load and measure what is left
+	Lines       bool          `json:"lines,omitzero"`       // after the load, tell the lines that allocate most and that goroutines stand at
+	Counters    bool          `json:"counters,omitzero"`    // count cache hits during the loop, where the machine can
 	Arms        []string      `json:"arms,omitzero"`        // only these; nil = all
 	Server      *Arm          `json:"server,omitzero"`      // that all generators load; nil unless the arms are generators
 }
