@@ -49,6 +49,9 @@ type Options struct {
 	// Facts returns what the arm reports of itself beside the Go version and
 	// GOMAXPROCS. Nil reports no more.
 	Facts func() map[string]string
+	// Metrics returns counts of the arm's own, by names that runtime/metrics does
+	// not have; they only grow. Nil counts nothing.
+	Metrics func() map[string]float64
 }
 
 // Main serves until SIGTERM or an interrupt, upon which the process exits with

@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 		arm.Main(arm.Options{
 			Handler: handler(),
 			Facts:   func() map[string]string { return map[string]string{"colour": "blue"} },
+			Metrics: func() map[string]float64 { return map[string]float64{"pool/takes": 7} },
 		})
 	case "loop":
 		arm.Main(arm.Options{
@@ -209,6 +210,9 @@ func TestControlAnswers(t *testing.T) {
 		if _, ok := before[name].(float64); !ok {
 			t.Errorf("metrics: %s is %v, want a number", name, before[name])
 		}
+	}
+	if got := before["pool/takes"]; got != 7.0 {
+		t.Errorf("metrics: pool/takes is %v, want the arm's own 7", got)
 	}
 	const forced = "/gc/cycles/forced:gc-cycles"
 	if got := after[forced].(float64) - before[forced].(float64); got != 2 {

@@ -102,6 +102,9 @@ func (c *control) answer(q question) (reply, []byte) {
 	switch q.Do {
 	case "metrics":
 		r.Metrics = c.metrics.read()
+		if c.options.Metrics != nil {
+			maps.Copy(r.Metrics, c.options.Metrics())
+		}
 	case "facts":
 		r.Facts = c.facts()
 	case "gc":

@@ -55,6 +55,7 @@ func (b *Builder) Build(ctx context.Context, a study.Arm) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.how = strings.Join(a.Build, "\n")
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e, ok := b.built[t]
@@ -112,6 +113,7 @@ type target struct {
 	own     bool   // in tare's source, so that the user's settings do not apply
 	require string // rivals only: "module version" to build with; "" = as pinned
 	version string // of pkg's module, which is built by itself; "" = what dir has
+	how     string // the arm's settings of the build, a line each
 }
 
 func (b *Builder) target(a study.Arm) (target, error) {

@@ -67,7 +67,7 @@ func (b *Builder) compile(ctx context.Context, t target) (executable, error) {
 	if err != nil {
 		return executable{}, err
 	}
-	home := filepath.Join(cache, "bin", t.name+"-"+digest(t.dir, t.pkg, t.require, t.version))
+	home := filepath.Join(cache, "bin", t.name+"-"+digest(t.dir, t.pkg, t.require, t.version, t.how))
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		return executable{}, fmt.Errorf("making the cache: %w", err)
 	}
@@ -138,6 +138,14 @@ func (b *Builder) goBuild(ctx context.Context, t target, out string) error {
 			return err
 		}
 		args = append(args, mode...)
+	}
+	for how := range strings.Lines(t.how) {
+		how = strings.TrimSuffix(how, "\n")
+		if strings.HasPrefix(how, "-") {
+			args = append(args, how)
+		} else {
+			cmd.Env = append(cmd.Env, how)
+		}
 	}
 	cmd.Args = append(cmd.Args, append(args, t.pkg)...)
 	var output bytes.Buffer
