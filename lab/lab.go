@@ -133,6 +133,7 @@ type runner struct {
 	Options
 	programs map[string]*arm.Program
 	servers  map[string]*arm.Program // by workload; of a study of generators
+	code     []record.Code           // disassembled
 	leftOut  map[string]string
 	rates    map[string]float64 // offered rate by workload
 	capacity map[string]float64 // by arm
@@ -183,7 +184,10 @@ func (r *runner) prepare(ctx context.Context) error {
 	if err := r.buildServers(ctx); err != nil {
 		return err
 	}
-	return r.refuseTwins()
+	if err := r.refuseTwins(); err != nil {
+		return err
+	}
+	return r.disassemble(ctx)
 }
 
 // mayLack tells whether an arm that cannot be built is left out by name: it
@@ -215,7 +219,7 @@ func (r *runner) refuseTwins() error {
 func (r *runner) open() error {
 	m := r.About
 	m.Study, m.Quick, m.Seed, m.Started = *r.Study, r.Quick, r.Seed, time.Now().UTC()
-	m.LeftOut, m.Pinning = r.leftOut, r.pins
+	m.LeftOut, m.Pinning, m.Code = r.leftOut, r.pins, r.code
 	m.Programs = map[string]record.Program{}
 	for name, p := range r.programs {
 		m.Programs[name] = identify(p)
@@ -225,6 +229,9 @@ func (r *runner) open() error {
 	}
 	if !r.pins.Disjoint {
 		m.Warnings = append(m.Warnings, "instrument and specimen share their CPUs: there are too few to keep them apart")
+	}
+	if missing := r.countersMissing(); missing != "" {
+		m.Warnings = append(m.Warnings, missing)
 	}
 	r.manifest = m
 	if !r.Resume {

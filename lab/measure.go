@@ -172,9 +172,7 @@ func (s *session) specimenMetrics(m map[string]float64, requests float64) {
 	per("alloc_bytes", "/gc/heap/allocs:bytes", 1)
 	per("alloc_objects", "/gc/heap/allocs:objects", 1)
 	per("gc_per_10k", "/gc/cycles/total:gc-cycles", 1e4)
-	if n, ok := s.after.metrics["/sched/goroutines:goroutines"]; ok {
-		m["goroutines"] = n
-	}
+	s.insideMetrics(m, requests)
 	s.gcShare(m)
 }
 

@@ -44,7 +44,11 @@ func (r *runner) trial(ctx context.Context, c study.Cell) (record.Trial, *record
 		return t, nil, ctx.Err() // a trial cut short is not a trial
 	}
 	s.keep(&t, res)
+	s.keepAmid(&t)
 	if err := s.loop(ctx, &t); err != nil {
+		return t, nil, r.armFault(ctx, &t, err)
+	}
+	if err := s.tellLines(ctx, &t); err != nil {
 		return t, nil, r.armFault(ctx, &t, err)
 	}
 	return t, &record.Histograms{Response: res.Response, Service: res.Service}, nil
@@ -87,6 +91,7 @@ type session struct {
 	proc     *arm.Process
 	before   mark
 	after    mark
+	amid     mark // its metrics alone; of a workload that is live
 	extended bool
 	idlers   idlers
 }
@@ -145,7 +150,10 @@ func (s *session) stop() {
 // the extension is what counts.
 func (s *session) load(ctx context.Context, live func(load.Snapshot)) (*load.Result, error) {
 	o := s.r.loadOptions(s.w, s.proc.URL())
-	o.Progress = live
+	o.Progress = func(p load.Snapshot) {
+		live(p)
+		s.readAmid(p)
+	}
 	o.Mark = func(begin bool) {
 		if begin {
 			s.before = s.read()
@@ -189,6 +197,7 @@ func (s *session) loop(ctx context.Context, t *record.Trial) error {
 		return fmt.Errorf("asking the arm for its facts: %w", err)
 	}
 	t.Facts = facts
+	addFacts(t, s.r.calls(t.Arm))
 	if s.w.Loop <= 0 {
 		return nil
 	}
@@ -196,7 +205,7 @@ func (s *session) loop(ctx context.Context, t *record.Trial) error {
 	for i, g := range s.w.Targets {
 		reqs[i] = arm.LoopRequest{Method: g.Method, Target: g.Path, Header: g.Header, Body: g.Body}
 	}
-	res, err := s.proc.Loop(ctx, s.w.Loop, reqs)
+	res, err := s.countedLoop(ctx, reqs, t)
 	if errors.Is(err, arm.ErrNoControl) {
 		t.Warnings = append(t.Warnings, "no in-process loop: the arm has no control socket")
 		return nil

@@ -46,6 +46,7 @@ type Manifest struct {
 	Env      []Fact             `json:"env,omitzero"`
 	Floor    map[string]float64 `json:"floor,omitzero"`        // calibrated noise floor by "metric" as |ln ratio|; empty = not calibrated
 	FloorN   int                `json:"floor_blocks,omitzero"` // blocks that the floor holds for
+	Code     []Code             `json:"code,omitzero"`         // machine code of the functions that the study asks for
 	SelfTest string             `json:"self_test,omitzero"`    // what `tare selftest` last found on this machine; "" = never run
 	Warnings []string           `json:"warnings,omitzero"`
 }
@@ -57,6 +58,22 @@ type Program struct {
 	Go      string            `json:"go,omitzero"`      // toolchain version
 	Modules map[string]string `json:"modules,omitzero"` // versions of the modules built in
 	Args    []string          `json:"args,omitzero"`
+}
+
+// Code is the machine code of one function in a program that arms ran.
+type Code struct {
+	Arms         []string      `json:"arms"`
+	BuildID      string        `json:"build_id"`
+	Func         string        `json:"func"`  // as the linker names it
+	Calls        string        `json:"calls"` // how it calls others: "direct", "indirect", "direct and indirect", "none"
+	Instructions []Instruction `json:"instructions"`
+}
+
+// Instruction is one instruction of a function.
+type Instruction struct {
+	At   string `json:"at"`   // file:line that it was made for
+	Text string `json:"text"` // in the syntax of Go's assembler
+	Call bool   `json:"call,omitzero"`
 }
 
 // Pinning says which CPUs instrument and specimen had.

@@ -19,7 +19,7 @@ func newDocument(a *verdict.Analysis) document {
 		Trials: trialsOut{a.Trials.Total, a.Trials.Valid, a.Trials.Pilot, a.Trials.Drifted, a.Trials.Warned,
 			make([]invalidOut, 0, len(a.Trials.Invalid))},
 		Workloads: make([]workloadOut, 0, len(a.Workloads)), Claims: make([]claimOut, 0, len(a.Claims)),
-		Pinning: m.Pinning, Env: m.Env, LeftOut: m.LeftOut, SelfTest: m.SelfTest, Warnings: messages(a.Warnings),
+		Pinning: m.Pinning, Env: m.Env, LeftOut: m.LeftOut, Code: m.Code, SelfTest: m.SelfTest, Warnings: messages(a.Warnings),
 	}
 	for _, i := range a.Trials.Invalid {
 		d.Trials.Invalid = append(d.Trials.Invalid, invalidOut{i.Arm, i.Reason, i.N})

@@ -47,6 +47,7 @@ type htmlPage struct {
 	Accounts                     []htmlAccount
 	Accuracy                     *htmlAccuracy
 	Claims                       []htmlClaim
+	Code                         []record.Code
 	Trust                        htmlTrust
 	Command                      string
 	Foot                         string
@@ -72,7 +73,7 @@ func newHTMLPage(run *record.Run, a *verdict.Analysis) *htmlPage {
 	p := &htmlPage{
 		Name: s.Name, Title: s.Title, Question: s.Question, Notes: s.Notes, Quick: m.Quick,
 		Headline: unbroken(a.Headline), State: glance(a),
-		Trust: newTrust(a), Command: shellLine(m.Command), Foot: foot(m),
+		Code: m.Code, Trust: newTrust(a), Command: shellLine(m.Command), Foot: foot(m),
 	}
 	for i, w := range s.Workloads {
 		section := newHTMLWorkload(run, a, w)

@@ -55,6 +55,7 @@ type document struct {
 	Pinning   record.Pinning    `json:"pinning"`
 	Env       []record.Fact     `json:"env,omitzero"`
 	LeftOut   map[string]string `json:"left_out,omitzero"`
+	Code      []record.Code     `json:"code,omitzero"`
 	SelfTest  string            `json:"self_test,omitzero"`
 	Warnings  []string          `json:"warnings"`
 }

@@ -26,7 +26,7 @@ const (
 )
 
 // Text writes the report for a terminal or a pipe: the verdict in one
-// sentence, a table for each workload, the claims, and why the figures can be
+// sentence, a table for each workload, the claims, machine code, and why the figures can be
 // trusted. It returns the first error of writing.
 func Text(w io.Writer, a *verdict.Analysis, o TextOptions) error {
 	p := newPage(w, o)
@@ -38,6 +38,7 @@ func Text(w io.Writer, a *verdict.Analysis, o TextOptions) error {
 	p.owners(a)
 	p.accuracy(a)
 	p.claims(a)
+	p.code(a)
 	p.trust(a)
 	return p.err
 }

@@ -1,0 +1,108 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/pprof"
+	"github.com/tarehq/tare/lab/arm"
+	"github.com/tarehq/tare/lab/record"
+)
+
+// The facts that a trial of a workload with lines reports.
+const (
+	allocatesAt  = "allocates at"
+	goroutinesAt = "goroutines at"
+)
+
+// mostGained is how many goroutines a load of 1,000 requests may leave before
+// they are said to be gained: connections come and go meanwhile.
+const mostGained = 50
+
+// tellLines finds in the arm's profiles the lines that allocate most and that
+// the goroutines stand at which the load has left.
+func (s *session) tellLines(ctx context.Context, t *record.Trial) error {
+	if !s.w.Lines {
+		return nil
+	}
+	heap, err := s.proc.Profile(ctx, "heap", 0)
+	if errors.Is(err, arm.ErrNoControl) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	allocated, err := pprof.Read(bytes.NewReader(heap))
+	if err != nil {
+		return fmt.Errorf("the arm's heap profile: %w", err)
+	}
+	facts := map[string]string{allocatesAt: most(allocated.Stacks), goroutinesAt: "none gained"}
+	if t.Metrics["goroutine_growth"] > mostGained {
+		profile, err := s.proc.Profile(ctx, "goroutines", 0)
+		if err != nil {
+			return err
+		}
+		goroutines, err := pprof.ReadGoroutines(bytes.NewReader(profile))
+		if err != nil {
+			return fmt.Errorf("the arm's goroutine profile: %w", err)
+		}
+		facts[goroutinesAt] = strings.Join(crowded(goroutines.Stacks), "; ")
+	}
+	addFacts(t, facts)
+	return nil
+}
+
+// most is the place of the arm's own code with the greatest value below it, ""
+// if no stack has any.
+func most(stacks []cost.Stack) string {
+	sums := map[string]float64{}
+	for i := range stacks {
+		if f := ownFrame(&stacks[i]); f != nil {
+			sums[place(f)] += stacks[i].Value
+		}
+	}
+	best := ""
+	for _, at := range slices.Sorted(maps.Keys(sums)) {
+		if best == "" || sums[at] > sums[best] {
+			best = at
+		}
+	}
+	return best
+}
+
+// crowded are the places with at least a tenth of all goroutines, by name.
+func crowded(stacks []cost.Stack) []string {
+	counts, all := map[string]float64{}, 0.0
+	for i := range stacks {
+		s := &stacks[i]
+		at := s.Frames[len(s.Frames)-1].Func // of the standard library, whose lines are not the arm's to change
+		if f := ownFrame(s); f != nil {
+			at = place(f)
+		}
+		counts[at] += s.Count
+		all += s.Count
+	}
+	maps.DeleteFunc(counts, func(_ string, n float64) bool { return n < all/10 })
+	return slices.Sorted(maps.Keys(counts))
+}
+
+// ownFrame is the innermost frame that is not the standard library's, whose
+// files lie below no domain.
+func ownFrame(s *cost.Stack) *cost.Frame {
+	for i := range s.Frames {
+		domain, _, _ := strings.Cut(s.Frames[i].File, "/")
+		if strings.HasPrefix(s.Frames[i].Func, "main.") || strings.Contains(domain, ".") {
+			return &s.Frames[i]
+		}
+	}
+	return nil
+}
+
+func place(f *cost.Frame) string { return fmt.Sprintf("%s %s:%d", f.Func, path.Base(f.File), f.Line) }
