@@ -38,7 +38,7 @@ func (p *progress) show(e lab.Event) {
 			unit.Format(float64(e.Live.Response.Quantile(.5)), unit.Nanoseconds))))
 	case lab.Ended:
 		p.ended(e)
-	case lab.Building, lab.Piloting:
+	case lab.Building, lab.Piloting, lab.Profiling:
 		if p.t.live {
 			p.draw(e.Text)
 		} else {

@@ -147,7 +147,7 @@ const mostBlocks = 1000
 // cap, 0 the study's own.
 func atMost(s *study.Study, blocks int) time.Duration {
 	looks := s.LooksUpTo(blocks)
-	return study.Estimate(s, looks[len(looks)-1], lab.Overhead)
+	return study.Estimate(s, looks[len(looks)-1], lab.Overhead) + study.EstimateCaptures(s, lab.Overhead)
 }
 
 func (c *runCmd) plan(t *terminal, s *study.Study) {

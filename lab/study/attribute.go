@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -10,12 +11,11 @@ import (
 // Attribute says how the arms are profiled after the measured blocks, so that
 // their cost is told by owner. The zero value: they are not.
 type Attribute struct {
-	For       time.Duration `json:"for_ns,omitzero"`    // of one capture; 0 = no captures
-	Repeat    int           `json:"repeat,omitzero"`    // captures of each arm; 0 = 6
-	Arms      []string      `json:"arms,omitzero"`      // only these; nil = all
-	Workloads []string      `json:"workloads,omitzero"` // only these; nil = all
-	Sources   []Source      `json:"sources,omitzero"`   // nil = Pprof
-	Truth     Truth         `json:"truth,omitzero"`
+	For       time.Duration       `json:"for_ns,omitzero"`    // of one capture; 0 = no captures
+	Repeat    int                 `json:"repeat,omitzero"`    // captures of each arm; 0 = 6
+	Arms      []string            `json:"arms,omitzero"`      // only these; nil = all
+	Workloads map[string][]Source `json:"workloads,omitzero"` // only under these, by these; nil = all, by Pprof
+	Truth     Truth               `json:"truth,omitzero"`
 }
 
 // Source is what a capture is made by.
@@ -57,12 +57,13 @@ func (a Attribute) RepeatOr() int {
 	return leastBlocks
 }
 
-// SourcesOr are the sources: the runtime's profiles unless set.
-func (a Attribute) SourcesOr() []Source {
-	if len(a.Sources) > 0 {
-		return a.Sources
+// sources are those by which arms are looked at under a workload; none if they
+// are not.
+func (a Attribute) sources(workload string) []Source {
+	if a.For > 0 && a.Workloads == nil {
+		return []Source{Pprof}
 	}
-	return []Source{Pprof}
+	return a.Workloads[workload]
 }
 
 // Captures are the captures to be made, in order: in every round each arm once
@@ -77,15 +78,12 @@ func (s *Study) Captures(seed uint64) []Capture {
 	for round := range a.RepeatOr() {
 		rng := rand.New(rand.NewPCG(seed, 1<<32+uint64(round))) // apart from those of the blocks
 		for _, w := range s.Workloads {
-			if a.Workloads != nil && !slices.Contains(a.Workloads, w.Name) {
-				continue
-			}
 			first := len(all)
 			for _, arm := range s.ArmsOf(w) {
 				if a.Arms != nil && !slices.Contains(a.Arms, arm.Name) {
 					continue
 				}
-				for _, together := range a.groups() {
+				for _, together := range groups(a.sources(w.Name)) {
 					all = append(all, Capture{round, w.Name, arm.Name, together})
 				}
 			}
@@ -98,16 +96,16 @@ func (s *Study) Captures(seed uint64) []Capture {
 
 // groups are the sources that look at one process together: samplers do, at the
 // same requests, and a trace costs too much for others beside it.
-func (a Attribute) groups() [][]Source {
-	var groups [][]Source
-	sampled := slices.DeleteFunc(slices.Clone(a.SourcesOr()), func(s Source) bool { return s == Trace })
+func groups(all []Source) [][]Source {
+	var apart [][]Source
+	sampled := slices.DeleteFunc(slices.Clone(all), func(s Source) bool { return s == Trace })
 	if len(sampled) > 0 {
-		groups = append(groups, sampled)
+		apart = append(apart, sampled)
 	}
-	if slices.Contains(a.Sources, Trace) {
-		groups = append(groups, []Source{Trace})
+	if slices.Contains(all, Trace) {
+		apart = append(apart, []Source{Trace})
 	}
-	return groups
+	return apart
 }
 
 // EstimateCaptures is how long the captures take, if each takes overhead besides
@@ -130,9 +128,6 @@ func (a Attribute) with(other Attribute) Attribute {
 	if other.Workloads != nil {
 		a.Workloads = other.Workloads
 	}
-	if other.Sources != nil {
-		a.Sources = other.Sources
-	}
 	return a
 }
 
@@ -142,7 +137,8 @@ func (a Attribute) among(s *Study) Attribute {
 		a.Arms = slices.DeleteFunc(slices.Clone(a.Arms), func(name string) bool { return !s.hasArm(name) })
 	}
 	if a.Workloads != nil {
-		a.Workloads = slices.DeleteFunc(slices.Clone(a.Workloads), func(name string) bool { return !s.hasWorkload(name) })
+		a.Workloads = maps.Clone(a.Workloads)
+		maps.DeleteFunc(a.Workloads, func(name string, _ []Source) bool { return !s.hasWorkload(name) })
 	}
 	if a.Arms != nil && len(a.Arms) == 0 || a.Workloads != nil && len(a.Workloads) == 0 {
 		return Attribute{}
@@ -166,7 +162,7 @@ func (s *Study) attributes(k Check) bool {
 
 // covers reports whether an arm is attributed under a workload.
 func (a Attribute) covers(arm, workload string) bool {
-	return a.For > 0 && (a.Arms == nil || slices.Contains(a.Arms, arm)) && (a.Workloads == nil || slices.Contains(a.Workloads, workload))
+	return (a.Arms == nil || slices.Contains(a.Arms, arm)) && len(a.sources(workload)) > 0
 }
 
 func attributeShape(more ...key[Attribute]) shape[Attribute] {
@@ -174,8 +170,8 @@ func attributeShape(more ...key[Attribute]) shape[Attribute] {
 		field("for", "How long a capture takes.", duration(200*time.Millisecond, time.Minute), func(a *Attribute) *time.Duration { return &a.For }),
 		field("repeat", "How many captures there are of each arm, each of a fresh process.", integer(1, 1000), func(a *Attribute) *int { return &a.Repeat }),
 		field("arms", "The arms that are profiled, if not all.", parts(), func(a *Attribute) *[]string { return &a.Arms }),
-		field("workloads", "The workloads under which they are, if not all.", parts(), func(a *Attribute) *[]string { return &a.Workloads }),
-		field("sources", "What captures are made by; left out, pprof.", list(oneOf("a source is one of", Pprof, EBPF, Trace), 1), func(a *Attribute) *[]Source { return &a.Sources }),
+		field("workloads", "The workloads under which they are, and by what; left out, all by pprof.",
+			dict(partName, wantPart, list(oneOf("a source is one of", Pprof, EBPF, Trace), 1)), func(a *Attribute) *map[string][]Source { return &a.Workloads }),
 	}, more...))
 }
 
@@ -219,10 +215,13 @@ func (c *checker) attribute() {
 
 func (c *checker) attributed(path string, a Attribute) {
 	c.referAll(path+".arms", a.Arms, "arm", c.arms)
-	c.referAll(path+".workloads", a.Workloads, "workload", c.workloads)
-	for i, s := range a.Sources {
-		if slices.Index(a.Sources, s) < i {
-			c.wrong(fmt.Sprintf("%s.sources[%d]", path, i), "source %s is listed twice; list it once", s)
+	for name, sources := range a.Workloads {
+		at := path + ".workloads." + name
+		c.refer(at, name, "workload", c.workloads)
+		for i, s := range sources {
+			if slices.Index(sources, s) < i {
+				c.wrong(fmt.Sprintf("%s[%d]", at, i), "source %s is listed twice; list it once", s)
+			}
 		}
 	}
 }
