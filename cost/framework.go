@@ -57,32 +57,36 @@ func ownMiddleware(fn, caller string) bool {
 	return isClosure(fn) && !strings.Contains(fn, "(") && !dispatches(fn) && strings.HasSuffix(caller, ").Next")
 }
 
-// engines are packages that read requests and write answers, with their name;
-// /... stands for all below.
+// engines are packages that read requests and write answers, with their name.
 var engines = map[string]string{
-	"github.com/valyala/fasthttp":               "fasthttp",
-	"github.com/valyala/fasthttp/...":           "fasthttp",
-	"github.com/tarehq/tare/serve":              "serve",
-	"github.com/tarehq/tare/serve/internal/...": "serve",
-	"github.com/tarehq/tare/serve/chain":        "serve/chain",
-	"github.com/tarehq/tare/arms/arm":           "arm",
-	"github.com/cloudwego/hertz/...":            "hertz",
-	"github.com/cloudwego/netpoll":              "netpoll",
-	"github.com/gorilla/websocket":              "gorilla/websocket",
-	"github.com/coder/websocket":                "coder/websocket",
-	"github.com/coder/websocket/...":            "coder/websocket",
+	"github.com/tarehq/tare/serve":       "serve",
+	"github.com/tarehq/tare/serve/chain": "serve/chain",
+	"github.com/tarehq/tare/arms/arm":    "arm",
+	"github.com/cloudwego/netpoll":       "netpoll",
+	"github.com/gorilla/websocket":       "gorilla/websocket",
+}
+
+// engineTrees are engines with all packages below them.
+var engineTrees = map[string]string{
+	"github.com/valyala/fasthttp":           "fasthttp",
+	"github.com/tarehq/tare/serve/internal": "serve",
+	"github.com/cloudwego/hertz":            "hertz",
+	"github.com/coder/websocket":            "coder/websocket",
 }
 
 // engineOf returns the name of the engine to which a package belongs.
 func engineOf(pkg string) (string, bool) {
+	if standard(pkg) {
+		return "", false
+	}
 	if name, ok := engines[pkg]; ok {
 		return name, true
 	}
 	if _, ok := routers[pkg]; ok || middlewares(pkg) {
 		return "", false
 	}
-	for i := strings.LastIndexByte(pkg, '/'); i > 0; i = strings.LastIndexByte(pkg[:i], '/') {
-		if name, ok := engines[pkg[:i]+"/..."]; ok {
+	for i := len(pkg); i > 0; i = strings.LastIndexByte(pkg[:i], '/') {
+		if name, ok := engineTrees[pkg[:i]]; ok {
 			return name, true
 		}
 	}
@@ -194,17 +198,25 @@ var receivers = map[string]Owner{
 	"net/http.(*ServeMux)":    {Kind: Router, Name: "http.ServeMux"},
 }
 
-// http2Part tells the server's and the client's types of HTTP/2 apart, those that
-// net/http has its own copy of and those of golang.org/x/net.
+// http2Part tells the types of HTTP/2 apart, those that net/http has its own copy
+// of, those that Go 1.27 moved, and those of golang.org/x/net.
 func http2Part(receiver string) (Owner, bool) {
-	kind, ok := strings.CutPrefix(receiver, "net/http.(*http2")
-	if !ok {
-		if kind, ok = strings.CutPrefix(receiver, "golang.org/x/net/http2.(*"); !ok {
-			return Owner{}, false
+	var kind string
+	var ok bool
+	for _, prefix := range []string{"net/http.(*http2", "net/http/internal/http2.(*", "golang.org/x/net/http2.(*"} {
+		if kind, ok = strings.CutPrefix(receiver, prefix); ok {
+			break
 		}
 	}
-	if strings.Contains(kind, "lient") || strings.HasPrefix(kind, "Transport") || strings.HasPrefix(kind, "transport") {
+	switch {
+	case !ok:
+		return Owner{}, false
+	case strings.Contains(kind, "lient") || strings.HasPrefix(strings.ToLower(kind), "transport"):
 		return Owner{Kind: Client, Name: "net/http client"}, true
+	case strings.HasPrefix(kind, "responseWriter"):
+		return receivers["net/http.(*response)"], true
+	case strings.HasPrefix(kind, "requestBody"):
+		return receivers["net/http.(*body)"], true
 	}
 	return Owner{Kind: Engine, Name: "net/http: HTTP/2"}, true
 }

@@ -18,7 +18,11 @@ func packageOf(fn string) string {
 	if dot < 0 {
 		return fn
 	}
-	return strings.ReplaceAll(fn[:slash+1+dot], "%2e", ".")
+	pkg := fn[:slash+1+dot]
+	if strings.IndexByte(pkg, '%') < 0 {
+		return pkg
+	}
+	return strings.ReplaceAll(pkg, "%2e", ".")
 }
 
 // standard reports whether pkg is the standard library's: no dot in its first
@@ -52,6 +56,15 @@ func ownerName(f Frame) string {
 		return folder(f.File) + "." + writer
 	}
 	return elements[0] + "." + writer
+}
+
+// FuncName names a frame's function so that the same function of another build
+// has the same name: a literal goes by the function that it is written in.
+func FuncName(f Frame) string {
+	if isClosure(f.Func) {
+		return ownerName(f) + ".func"
+	}
+	return f.Func
 }
 
 // numbered reports whether an element of a linker's name stands for a literal:

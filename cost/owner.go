@@ -131,6 +131,14 @@ func (o *Rules) Charge(frames []Frame) (Owner, Cause) {
 	return c.owner, causeOf(frames[:c.at])
 }
 
+// Inside returns whose a stack is, and those of its frames that are the owner's:
+// its own and those inside it, innermost first; all of a stack's where the owner
+// has no frame of its own.
+func (o *Rules) Inside(frames []Frame) (Owner, []Frame) {
+	c := o.charge(frames)
+	return c.owner, frames[:min(c.at+1, len(frames))]
+}
+
 // Charge is [Rules.Charge] without having learned anything.
 func Charge(frames []Frame) (Owner, Cause) { return new(Rules).Charge(frames) }
 

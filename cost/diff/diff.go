@@ -1,0 +1,181 @@
+// Package diff tells what costs more in one set of profiles than in another, and
+// what only seems to.
+//
+// Each side is profiled several times. The rows compared are the owners, by their
+// own cost, and the functions within an owner, by what they and their callees
+// cost there. A row goes by owner and function, not by its place on the stack: a
+// middleware more or less shifts every stack below it, and would make everything
+// look changed.
+//
+// A row's difference is that of the two means. Its interval and p-value are
+// Welch's, from how the captures of a side differ among themselves, but for a
+// floor: a sampled stack count varies at least as a Poisson count does, however
+// well a few captures happen to agree. Rank tests, which assume less, cannot be
+// had here: five captures a side have not enough orders to tell one row in
+// hundreds apart. Of all rows tested, those are told to differ that Benjamini and
+// Hochberg's procedure keeps at rate q: no more than that share of them is false
+// on average.
+//
+// What the intervals know is what the captures show. Captures of one process
+// differ less than processes of one program do, so the unit should be a process
+// started afresh, and the two sides should take turns.
+package diff
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tarehq/tare/cost"
+)
+
+// Capture is one profile and what it stands for.
+type Capture struct {
+	Stacks []cost.Stack
+	Window cost.Window
+}
+
+// Options say what is told apart.
+type Options struct {
+	// Q is the share of false findings among those reported that is allowed on
+	// average; 0 means 0.05.
+	Q float64
+	// Least is the count of stacks, of all captures, that a row needs to be
+	// tested; 0 means 10. Fewer could not differ, and would only make it harder to
+	// tell the others apart.
+	Least float64
+}
+
+// Result is what two sides differ by, in nanoseconds or bytes per Per.
+type Result struct {
+	Per       string  `json:"per"` // "request", "second" or "profile"
+	CapturesA int     `json:"captures_a"`
+	CapturesB int     `json:"captures_b"`
+	Q         float64 `json:"q"`
+	Total     Row     `json:"total"`     // of all rows; not one of those that Q is about
+	Owners    []Row   `json:"owners"`    // their own cost; the largest difference first, those told apart before others
+	Functions []Row   `json:"functions"` // with their callees within the owner; in the same order
+	Warnings  []error `json:"-"`
+
+	Paths []Path `json:"-"` // for a graph of both sides
+}
+
+// Row is one owner, or one function within it. Diff is B less A.
+type Row struct {
+	Kind     string  `json:"kind,omitempty"`
+	Owner    string  `json:"owner,omitempty"`
+	Where    string  `json:"where,omitempty"` // the owner's file:line, as the last capture in which it was has it
+	Function string  `json:"function,omitempty"`
+	A        float64 `json:"a"`
+	B        float64 `json:"b"`
+	Diff     float64 `json:"diff"`
+	Lo       float64 `json:"lo"` // of the 95 % interval of Diff
+	Hi       float64 `json:"hi"`
+	P        float64 `json:"p"`
+	Tested   bool    `json:"tested"` // seen often enough
+	Differs  bool    `json:"differs"`
+
+	id key
+}
+
+// ErrNothing says that a side has no captures.
+var ErrNothing = errors.New("no captures")
+
+// Compare tells what b costs more or less than a. All captures must be of one
+// kind.
+func Compare(a, b []Capture, o Options) (*Result, error) {
+	if len(a) == 0 || len(b) == 0 {
+		return nil, ErrNothing
+	}
+	o.Q, o.Least = cmp.Or(o.Q, 0.05), cmp.Or(o.Least, 10)
+	per, divisor := perWhat(slices.Concat(a, b))
+	res := &Result{Per: per, CapturesA: len(a), CapturesB: len(b), Q: o.Q}
+	s := newSums(slices.Concat(a, b), divisor)
+	test := tester{s: s, a: len(a), o: o}
+	res.Total = test.row(key{}, s.totals)
+	for _, k := range s.keys {
+		row := test.row(k, s.cells[k])
+		if k.function == "" {
+			res.Owners = append(res.Owners, row)
+		} else {
+			res.Functions = append(res.Functions, row)
+		}
+	}
+	discover(res.Owners, o.Q)
+	discover(res.Functions, o.Q)
+	order(res.Owners)
+	order(res.Functions)
+	res.Paths = s.paths(res)
+	res.warn(a, b)
+	return res, nil
+}
+
+// perWhat chooses what all captures can be divided by.
+func perWhat(all []Capture) (string, func(cost.Window) float64) {
+	requests, seconds := true, true
+	for _, c := range all {
+		requests = requests && c.Window.Requests > 0
+		seconds = seconds && c.Window.Duration > 0
+	}
+	switch {
+	case requests:
+		return "request", func(w cost.Window) float64 { return w.Requests }
+	case seconds:
+		return "second", func(w cost.Window) float64 { return w.Duration.Seconds() }
+	}
+	return "profile", func(cost.Window) float64 { return 1 }
+}
+
+// warn says what the result does not.
+func (r *Result) warn(a, b []Capture) {
+	if len(a) < 2 || len(b) < 2 {
+		r.Warnings = append(r.Warnings, errors.New("one capture a side: the intervals come of the number of stacks alone, and what differs from run to run of the same program is taken for a difference: repeat the captures"))
+	} else if n := min(len(a), len(b)); n < 5 {
+		r.Warnings = append(r.Warnings, fmt.Errorf("%d captures a side: from 5 the intervals are worth reading", n))
+	}
+	switch r.Per {
+	case "second":
+		r.Warnings = append(r.Warnings, errors.New("nobody counted the requests, so costs are per second: a busier service costs more of everything"))
+	case "profile":
+		r.Warnings = append(r.Warnings, errors.New("neither requests nor durations are known, so profiles are compared as they are"))
+	}
+}
+
+// discover applies Benjamini and Hochberg's procedure: of m p-values in order, the
+// largest k with p(k) ≤ q·k/m, and all before it.
+//
+// Source: Benjamini and Hochberg, Controlling the false discovery rate, 1995.
+func discover(rows []Row, q float64) {
+	tested := make([]*Row, 0, len(rows))
+	for i := range rows {
+		if rows[i].Tested {
+			tested = append(tested, &rows[i])
+		}
+	}
+	slices.SortFunc(tested, func(x, y *Row) int { return cmp.Compare(x.P, y.P) })
+	last := -1
+	for i, r := range tested {
+		if r.P <= q*float64(i+1)/float64(len(tested)) {
+			last = i
+		}
+	}
+	for _, r := range tested[:last+1] {
+		r.Differs = true
+	}
+}
+
+// order puts first what differs, and then what differs most.
+func order(rows []Row) {
+	slices.SortFunc(rows, func(x, y Row) int {
+		if x.Differs != y.Differs {
+			if x.Differs {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(math.Abs(y.Diff), math.Abs(x.Diff)), cmp.Compare(x.Owner, y.Owner),
+			cmp.Compare(x.Function, y.Function), cmp.Compare(x.Where, y.Where))
+	})
+}

@@ -1,0 +1,279 @@
+package diff_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/diff"
+)
+
+const (
+	conn = "net/http.(*conn).serve"
+	call = "net/http.HandlerFunc.ServeHTTP"
+	mux  = "net/http.(*ServeMux).ServeHTTP"
+)
+
+// stack makes frames from the outermost: "func@file".
+func stack(count float64, outermost ...string) cost.Stack {
+	s := cost.Stack{Count: count, Value: count * 1e6}
+	for i := len(outermost) - 1; i >= 0; i-- {
+		f := cost.Frame{}
+		f.Func, f.File, _ = strings.Cut(outermost[i], "@")
+		s.Frames = append(s.Frames, f)
+	}
+	return s
+}
+
+// service is a program whose costs are known: rates are stacks a capture.
+type service struct {
+	layers []layer // outermost first
+	spread float64 // by which captures differ beyond chance: a share of each rate
+}
+
+type layer struct {
+	name      string
+	rate      float64
+	functions int // within it, among which its rate is shared
+}
+
+// capture draws one profile of 1000 requests.
+func (s service) capture(rng *rand.Rand) diff.Capture {
+	c := diff.Capture{Window: cost.Window{Requests: 1000, Duration: time.Second}}
+	around := []string{"runtime.goexit", conn, mux}
+	for _, l := range s.layers {
+		around = append(around, call, fmt.Sprintf("main.%s@/src/%s/%s.go", l.name, l.name, l.name))
+		for i := range max(1, l.functions) {
+			rate := l.rate / float64(max(1, l.functions)) * (1 + s.spread*rng.NormFloat64())
+			if n := poisson(rng, rate); n > 0 {
+				c.Stacks = append(c.Stacks, stack(n, append(append([]string{}, around...), fmt.Sprintf("%s.part%d", l.name, i))...))
+			}
+		}
+	}
+	return c
+}
+
+func (s service) captures(rng *rand.Rand, n int) []diff.Capture {
+	all := make([]diff.Capture, n)
+	for i := range all {
+		all[i] = s.capture(rng)
+	}
+	return all
+}
+
+func poisson(rng *rand.Rand, mean float64) float64 {
+	n := 0.0
+	for t := rng.ExpFloat64(); t < mean; t += rng.ExpFloat64() {
+		n++
+	}
+	return n
+}
+
+func compare(t *testing.T, a, b []diff.Capture) *diff.Result {
+	t.Helper()
+	r, err := diff.Compare(a, b, diff.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// many is a service of many layers and functions.
+func many(spread float64) service {
+	s := service{spread: spread}
+	for i := range 8 {
+		s.layers = append(s.layers, layer{fmt.Sprintf("layer%02d", i), 40 + 50*float64(i), 4})
+	}
+	return s
+}
+
+// TestNothingDiffers compares a service with itself, over and over: of the
+// comparisons no more than q may tell anything apart, since whatever they tell is
+// false. The bound is that of 200 comparisons at q with a chance of one in ten
+// thousand to fail.
+func TestNothingDiffers(t *testing.T) {
+	for _, spread := range []float64{0, 0.1} {
+		for _, n := range []int{1, 2, 5} {
+			if n == 1 && spread > 0 {
+				continue // nothing tells them apart: that is what the warning is for
+			}
+			rng := rand.New(rand.NewPCG(1, uint64(n)))
+			const tries = 200
+			owners, functions := 0, 0
+			for range tries {
+				s := many(spread)
+				r := compare(t, s.captures(rng, n), s.captures(rng, n))
+				owners += told(r.Owners)
+				functions += told(r.Functions)
+			}
+			if limit := 23; owners > limit || functions > limit {
+				t.Errorf("spread %g, %d captures: owners told apart in %d of %d comparisons, functions in %d, want at most %d", spread, n, owners, tries, functions, limit)
+			}
+		}
+	}
+}
+
+// told is 1 if any row is told to differ.
+func told(rows []diff.Row) int {
+	for _, r := range rows {
+		if r.Differs {
+			return 1
+		}
+	}
+	return 0
+}
+
+// TestCoverage checks that intervals of 95 % hold the true difference.
+func TestCoverage(t *testing.T) {
+	for _, spread := range []float64{0, 0.2} {
+		rng := rand.New(rand.NewPCG(2, 3))
+		a := service{spread: spread, layers: []layer{{"some", 100, 1}, {"other", 400, 1}}}
+		b := service{spread: spread, layers: []layer{{"some", 150, 1}, {"other", 400, 1}}}
+		const tries = 400
+		held := 0
+		for range tries {
+			r := compare(t, a.captures(rng, 5), b.captures(rng, 5))
+			for _, row := range r.Owners {
+				if row.Owner == "some.some" && row.Lo <= 50e3 && 50e3 <= row.Hi {
+					held++
+				}
+			}
+		}
+		if held < 360 {
+			t.Errorf("spread %g: the interval held the truth in %d of %d, want at least 360", spread, held, tries)
+		}
+	}
+}
+
+// TestOneLayerDiffers injects cost into one layer, and puts another around all:
+// what is found is that, and nothing else but what the rate of false findings
+// allows.
+func TestOneLayerDiffers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 5))
+	found, false_ := 0, 0
+	const tries = 60
+	for range tries {
+		a, b := many(0.03), many(0.03)
+		b.layers[7].rate *= 2
+		b.layers = append([]layer{{"added", 100, 1}}, b.layers...)
+		r := compare(t, a.captures(rng, 5), b.captures(rng, 5))
+		for _, row := range r.Owners {
+			switch injected := row.Owner == "layer07.layer07" || row.Owner == "added.added"; {
+			case row.Differs && injected && row.Diff > 0 && row.Lo > 0:
+				found++
+			case row.Differs:
+				false_++
+			}
+		}
+	}
+	if found != 2*tries {
+		t.Errorf("found %d of %d injected costs", found, 2*tries)
+	}
+	if false_ > tries/4 { // 2 true ones and q = 0.05 allow about a tenth of a false one each
+		t.Errorf("%d layers besides were told to differ in %d comparisons", false_, tries)
+	}
+}
+
+func TestRows(t *testing.T) {
+	at := func(n float64) diff.Capture {
+		return diff.Capture{
+			Window: cost.Window{Requests: 100},
+			Stacks: []cost.Stack{
+				stack(n, conn, call, "main.Auth.func1@/a/src/auth/auth.go", "main.check", "main.check"),
+				stack(7, "runtime.gcBgMarkWorker"),
+			},
+		}
+	}
+	r := compare(t, []diff.Capture{at(40), at(40), at(40)}, []diff.Capture{at(90), at(90), at(90)})
+	if r.Per != "request" || r.Total.A != 470e3 || r.Total.B != 970e3 {
+		t.Errorf("total %+v per %s, want 470 and 970 µs per request", r.Total, r.Per)
+	}
+	o := r.Owners[0]
+	if o.Owner != "auth.Auth" || o.Kind != "handler" || o.A != 400e3 || o.B != 900e3 || o.Diff != 500e3 || !o.Differs || o.Lo >= o.Diff || o.Hi <= o.Diff {
+		t.Errorf("first owner %+v", o)
+	}
+	var names []string
+	for _, f := range r.Functions {
+		if f.Owner == "auth.Auth" {
+			names = append(names, f.Function)
+			if f.A != 400e3 || f.B != 900e3 { // recursion counts once
+				t.Errorf("%s: %g and %g, want 400 and 900 µs", f.Function, f.A, f.B)
+			}
+		}
+	}
+	if got := strings.Join(names, " "); got != "auth.Auth.func main.check" {
+		t.Errorf("functions of auth.Auth: %s", got)
+	}
+	var a, b float64
+	for _, p := range r.Paths {
+		a, b = a+p.A, b+p.B
+		if p.Owner == nil || len(p.Functions) == 0 {
+			t.Errorf("path %+v lacks its rows", p)
+		}
+	}
+	if math.Abs(a-r.Total.A) > 1 || math.Abs(b-r.Total.B) > 1 {
+		t.Errorf("paths come to %g and %g, want the totals %g and %g", a, b, r.Total.A, r.Total.B)
+	}
+}
+
+// TestSameFunction checks that a middleware is the same wherever it stands in a
+// chain, whatever its literal's number and its line.
+func TestSameFunction(t *testing.T) {
+	a := diff.Capture{Stacks: []cost.Stack{stack(50, conn, call, "main.main.Auth.func3@/a/auth/auth.go")}}
+	b := diff.Capture{Stacks: []cost.Stack{stack(50, conn, call, "main.Other@/b/other.go", call, "main.main.Auth.func12@/b/auth/auth.go")}}
+	b.Stacks[0].Frames[0].Decl = 99
+	for _, row := range compare(t, []diff.Capture{a}, []diff.Capture{b}).Owners {
+		if row.Owner == "auth.Auth" && (row.A != 50e6 || row.B != 50e6 || row.Differs) {
+			t.Errorf("auth.Auth: %+v, want 50 ms on both sides", row)
+		}
+	}
+}
+
+func TestPer(t *testing.T) {
+	at := func(w cost.Window) []diff.Capture {
+		return []diff.Capture{{Window: w, Stacks: []cost.Stack{stack(10, conn)}}}
+	}
+	for _, tc := range []struct {
+		a, b     cost.Window
+		per      string
+		warnings int
+	}{
+		{cost.Window{Requests: 5, Duration: 1}, cost.Window{Requests: 5}, "request", 1},
+		{cost.Window{Requests: 5, Duration: 1}, cost.Window{Duration: 1}, "second", 2},
+		{cost.Window{Requests: 5}, cost.Window{Duration: 1}, "profile", 2},
+	} {
+		r := compare(t, at(tc.a), at(tc.b))
+		if r.Per != tc.per || len(r.Warnings) != tc.warnings {
+			t.Errorf("windows %+v and %+v: per %s, warnings %v, want %s and %d", tc.a, tc.b, r.Per, r.Warnings, tc.per, tc.warnings)
+		}
+	}
+	if _, err := diff.Compare(nil, at(cost.Window{}), diff.Options{}); !errors.Is(err, diff.ErrNothing) {
+		t.Errorf("without captures: got %v, want ErrNothing", err)
+	}
+}
+
+func Example() {
+	capture := func(n float64) diff.Capture {
+		return diff.Capture{
+			Window: cost.Window{Requests: 1000},
+			Stacks: []cost.Stack{{Count: n, Value: n * 1e6, Frames: []cost.Frame{
+				{Func: "example.org/mw.(*auth).ServeHTTP", File: "/src/mw/auth.go", Decl: 9},
+				{Func: "net/http.(*conn).serve"},
+			}}},
+		}
+	}
+	r, err := diff.Compare([]diff.Capture{capture(100), capture(104)}, []diff.Capture{capture(200), capture(196)}, diff.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, row := range r.Owners {
+		fmt.Printf("%s %+.0f ns per %s, differs: %v\n", row.Owner, row.Diff, r.Per, row.Differs)
+	}
+	// Output: mw.(*auth).ServeHTTP +96000 ns per request, differs: true
+}
