@@ -39,13 +39,14 @@ type conn struct {
 	began   atomic.Int64 // when the request began
 	late    atomic.Bool  // the sweep has ended writing
 	stirred atomic.Bool  // the sweep has set a write deadline for another reason
+	nudged  atomic.Bool  // the sweep has set a read deadline; set with it under gate
 	readBy  atomic.Int64 // the handler's own deadline, Unix nanoseconds, -1 none
 	writeBy atomic.Int64
 	in, out meter
 
 	severed atomic.Bool // closed by cut
 	greeted bool
-	gate    sync.Mutex // guards left against the sweep and watch
+	gate    sync.Mutex // guards left and deadlines against the sweep, left against watch
 	left    bool       // hijacked, or handed to another server
 	acked   uint64     // bytes of answers that the client had when the sweep last looked
 	failed  error      // what ends the connection after the request at hand
@@ -138,6 +139,9 @@ func (c *conn) converse() (how outcome) {
 		c.k = c.e.exchanges.Get().(*buffers)
 	}
 	if !c.greeted {
+		if c.e.hooked {
+			c.readUntil(noDeadline)
+		}
 		if how = c.greet(); how != goOn {
 			return how
 		}
@@ -249,7 +253,7 @@ func (c *conn) woken(err error) outcome {
 	if !isTimeout(err) {
 		return goEnd
 	}
-	c.nc.SetReadDeadline(noDeadline)
+	c.readUntil(noDeadline)
 	switch c.due(c.e.clock.now()) {
 	case lapse:
 		if phase(c.phase.Load()) == phaseHeading || !c.spoken() {
@@ -325,11 +329,25 @@ func (c *conn) readConn(p []byte) (n int, err error) {
 			return 0, os.ErrDeadlineExceeded
 		}
 		n, err = c.nc.Read(p)
-		if n > 0 || err == nil || !isTimeout(err) || !c.spurious(&c.readBy, c.nc.SetReadDeadline, lapseRead) {
+		if n > 0 || err == nil || !isTimeout(err) || !c.spuriousRead() {
 			return n, err
 		}
 		now = c.e.clock.now()
 	}
+}
+
+// spuriousRead reports whether a time-out is the sweep's, and outdated. One that
+// is not the sweep's is somebody's who holds the net.Conn.
+func (c *conn) spuriousRead() bool {
+	return c.nudged.Load() && c.spurious(&c.readBy, c.readUntil, lapseRead)
+}
+
+// readUntil sets the read deadline in place of whatever there is.
+func (c *conn) readUntil(t time.Time) error {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	c.nudged.Store(false)
+	return c.nc.SetReadDeadline(t)
 }
 
 // spurious reports whether a time-out came of a deadline that no longer stands,

@@ -30,6 +30,7 @@ type engine struct {
 	shadow *http.Server
 	handed *handover
 
+	hooked    bool      // somebody else may hold net.Conns
 	exchanges sync.Pool // of *buffers
 	clock     clock
 	parking   *parking     // nil where there is no poller
@@ -73,6 +74,7 @@ func newEngine(s *Server) *engine {
 			drain:        or(s.Limits.MaxDrain, defaultDrain),
 		},
 		fields: sys.FindPathFields(),
+		hooked: s.ConnState != nil || s.ConnContext != nil,
 		freed:  make(chan struct{}, 1),
 	}
 	if e.handler == nil {

@@ -18,16 +18,20 @@ import (
 // lounge is a server and connections to it that have been answered once.
 type lounge struct {
 	*fort
-	conns []net.Conn
-	ended atomic.Int32 // connections that the server has closed
+	conns  []net.Conn
+	theirs chan net.Conn // the same as the server has them
+	ended  atomic.Int32  // connections that have ended for the server
 }
 
 func openLounge(t *testing.T, n int, s *serve.Server) *lounge {
 	t.Helper()
-	l := &lounge{}
+	l := &lounge{theirs: make(chan net.Conn, 2*n)}
 	s.Handler = http.HandlerFunc(stateHandler)
-	s.ConnState = func(_ net.Conn, st http.ConnState) {
-		if st == http.StateClosed {
+	s.ConnState = func(nc net.Conn, st http.ConnState) {
+		switch st {
+		case http.StateNew:
+			l.theirs <- nc
+		case http.StateClosed:
 			l.ended.Add(1)
 		}
 	}
@@ -134,27 +138,22 @@ func TestParkedIdleTimeout(t *testing.T) {
 }
 
 // TestParkedClosedByHook closes parked connections behind the server's back, as
-// a ConnState hook may.
+// a ConnState hook may. The server must notice long before the idle time-out,
+// and tell so.
 func TestParkedClosedByHook(t *testing.T) {
-	conns := make(chan net.Conn, 20)
-	s := &serve.Server{IdleTimeout: time.Second, Handler: http.HandlerFunc(stateHandler)}
-	s.ConnState = func(nc net.Conn, st http.ConnState) {
-		if st == http.StateNew {
-			conns <- nc
+	everyParking(t, func(t *testing.T, s *serve.Server) {
+		s.IdleTimeout = 10 * long
+		l := openLounge(t, 20, s)
+		l.park()
+		for range l.conns {
+			(<-l.theirs).Close()
 		}
-	}
-	f := fortify(t, s)
-	for range cap(conns) {
-		answeredOnce(t, f.dial())
-	}
-	comes(t, "all connections to be parked", func() bool { return connGoroutines() == 0 })
-	for range cap(conns) {
-		(<-conns).Close()
-	}
-	for range cap(conns) { // on the same descriptors
-		answeredOnce(t, f.dial())
-	}
-	f.quiet()
+		for range l.conns { // on the same descriptors
+			answeredOnce(t, l.dial())
+		}
+		comes(t, "the server to notice", func() bool { return int(l.ended.Load()) == len(l.conns) })
+		l.quiet()
+	})
 }
 
 // TestIdleMemory measures the resident memory that an idle connection costs a

@@ -296,9 +296,8 @@ func (c *conn) settle(x *exchange) outcome {
 	}
 	w.over = true
 	c.k.pin = 0
-	if c.readBy.Load() != 0 {
-		c.readBy.Store(0)
-		c.nc.SetReadDeadline(noDeadline)
+	if c.readBy.Swap(0) != 0 || c.nudged.Load() {
+		c.readUntil(noDeadline)
 	}
 	if c.writeBy.Load() != 0 || c.late.Load() || c.stirred.Load() {
 		c.writeBy.Store(0)
@@ -320,8 +319,9 @@ func (c *conn) settle(x *exchange) outcome {
 	case w.close:
 		return goEnd
 	}
-	if c.e.s.ConnState != nil {
+	if c.e.hooked {
 		c.setState(http.StateIdle)
+		c.readUntil(noDeadline) // what hooks and handlers have set on the net.Conn holds for one request
 	}
 	return goOn
 }

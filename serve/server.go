@@ -52,7 +52,10 @@ type Server struct {
 	// TLSNextProto serves the connections that agreed on one of its protocols
 	// by ALPN. If it is not nil, HTTP/2 is not served of itself.
 	TLSNextProto map[string]func(*http.Server, *tls.Conn, http.Handler)
-	// ConnState is called as a connection's state changes.
+	// ConnState is called as a connection's state changes. It may close the
+	// connection. Deadlines that it, a handler or ConnContext sets on the
+	// connection itself hold while a body is read or an answer written;
+	// between requests the server's limits rule.
 	ConnState func(net.Conn, http.ConnState)
 	// ErrorLog is for what goes wrong beside requests; nil is the standard
 	// logger.

@@ -16,6 +16,12 @@ func (c *conn) transmitPlainly(p []byte) (done int, err error) {
 	return done, err
 }
 
+// closed reports whether a hook has closed the connection, of which a poller
+// tells nothing.
+func (c *conn) closed() bool {
+	return c.fd != nil && c.fd.Control(func(uintptr) {}) != nil
+}
+
 // spoken reports whether something has come that was not read yet. Where the
 // processors are busy a client may have kept its time and the server not.
 func (c *conn) spoken() (yes bool) {

@@ -145,6 +145,9 @@ func (c *conn) due(now int64) verdict {
 		}
 		return ended(spent, e.limits.header)
 	case phaseParked:
+		if e.hooked && c.closed() {
+			return lapse
+		}
 		return e.dueQuiet(now, since, e.limits.idle)
 	case phaseIdle:
 		if v := e.dueQuiet(now, since, e.limits.idle); v != carryOn {
@@ -210,8 +213,10 @@ func (c *conn) rouse(now int64) {
 		c.nc.SetWriteDeadline(longAgo)
 	case v == lapse && (c.out.waiting() || phase(c.phase.Load()) == phaseOpening):
 		c.stirred.Store(true)
+		c.nudged.Store(true)
 		c.nc.SetDeadline(longAgo) // it may be writing: an answer, or its part of a handshake
 	default:
+		c.nudged.Store(true)
 		c.nc.SetReadDeadline(longAgo)
 	}
 }

@@ -86,8 +86,8 @@ func (c *conn) peekOn(p *peeker, ended chan<- struct{}) {
 		n, err := c.nc.Read(p.b[:])
 		p.mu.Lock()
 		if n == 0 && isTimeout(err) && !p.stopped {
+			c.nc.SetReadDeadline(noDeadline) // before unpeek sets its own
 			p.mu.Unlock()
-			c.nc.SetReadDeadline(noDeadline) // the sweep's, and outdated
 			continue
 		}
 		p.n = n
@@ -109,11 +109,13 @@ func (c *conn) unpeek() {
 	p.mu.Lock()
 	ended := p.ended
 	p.stopped = true
+	if ended != nil {
+		c.nc.SetReadDeadline(longAgo)
+	}
 	p.mu.Unlock()
 	if ended == nil {
 		return
 	}
-	c.nc.SetReadDeadline(longAgo)
 	<-ended
 	c.nc.SetReadDeadline(noDeadline)
 	p.ended = nil
