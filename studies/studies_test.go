@@ -132,7 +132,7 @@ func states(c study.Published, want float64) bool {
 		suffix string
 		base   float64
 	}{
-		{"_us", 1e3}, {"us", 1e3}, {"_ms", 1e6}, {"_mb", 1e6}, {"_kib", 1 << 10}, {"_pct", 0.01}, {"_10k", 1}, {"rps", 1}, {"allocs", 1},
+		{"_us", 1e3}, {"us", 1e3}, {"ns", 1}, {"_ms", 1e6}, {"_per_req", 1}, {"_mb", 1e6}, {"_kib", 1 << 10}, {"_pct", 0.01}, {"_10k", 1}, {"rps", 1}, {"allocs", 1},
 	}
 	for _, row := range c.Values {
 		for name, v := range row {
