@@ -212,6 +212,8 @@ func rootOf(frames []Frame) Owner {
 		case fn == "runtime.mcall" || fn == "runtime.mstart" || fn == "runtime.sysmon" || fn == "runtime.schedule" || fn == "runtime.rt0_go":
 			return Owner{Kind: Runtime, Name: "scheduler"}
 		case fn == "runtime.goexit" || fn == "runtime.main":
+		case packageOf(fn) == "runtime" || fn == "gogo" || fn == "time.now": // the last by linkname
+			return Owner{Kind: Runtime, Name: "runtime, without a caller"}
 		case standard(packageOf(fn)):
 			return Owner{Kind: Other, Name: shortName(fn)}
 		default:

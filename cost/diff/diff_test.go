@@ -94,7 +94,7 @@ func many(spread float64) service {
 
 // TestNothingDiffers compares a service with itself, over and over: of the
 // comparisons no more than q may tell anything apart, since whatever they tell is
-// false. The bound is that of 200 comparisons at q with a chance of one in ten
+// false. The bound is that of 100 comparisons at q with a chance of one in ten
 // thousand to fail.
 func TestNothingDiffers(t *testing.T) {
 	for _, spread := range []float64{0, 0.1} {
@@ -103,7 +103,7 @@ func TestNothingDiffers(t *testing.T) {
 				continue // nothing tells them apart: that is what the warning is for
 			}
 			rng := rand.New(rand.NewPCG(1, uint64(n)))
-			const tries = 200
+			const tries = 100
 			owners, functions := 0, 0
 			for range tries {
 				s := many(spread)
@@ -111,7 +111,7 @@ func TestNothingDiffers(t *testing.T) {
 				owners += told(r.Owners)
 				functions += told(r.Functions)
 			}
-			if limit := 23; owners > limit || functions > limit {
+			if limit := 14; owners > limit || functions > limit {
 				t.Errorf("spread %g, %d captures: owners told apart in %d of %d comparisons, functions in %d, want at most %d", spread, n, owners, tries, functions, limit)
 			}
 		}

@@ -17,7 +17,7 @@ func studentQuantile(alpha, freedom float64) float64 {
 	for studentP(hi, freedom) > alpha && hi < 1e9 {
 		hi *= 2
 	}
-	for range 100 {
+	for range 60 {
 		mid := (lo + hi) / 2
 		if studentP(mid, freedom) > alpha {
 			lo = mid
