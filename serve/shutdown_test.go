@@ -213,38 +213,51 @@ func (p *patron) count(sum *tally, seen *sync.Map) {
 // goes on with the connection's business: what the client sends in time is
 // answered.
 func TestShutdownWhile(t *testing.T) {
+	const little, ample = 50 * time.Millisecond, long // to wait for a request
 	for _, tc := range []struct {
-		name string
+		name  string
+		grace time.Duration
 		// before brings the connection into its state, after ends it while the
 		// server is shutting down.
 		before, after func(t *testing.T, nc net.Conn)
 	}{
-		{"it has not spoken", func(*testing.T, net.Conn) {}, closed},
-		{"it has not spoken, and speaks", func(*testing.T, net.Conn) {}, lastAnswer("/")},
-		{"in a head", begun("GET / HTTP/1.1\r\nHo"), func(t *testing.T, nc net.Conn) {
+		{"it has not spoken", little, func(*testing.T, net.Conn) {}, closed},
+		{"it has not spoken, and speaks", ample, func(*testing.T, net.Conn) {}, lastAnswer("/")},
+		{"in a head", ample, begun("GET / HTTP/1.1\r\nHo"), func(t *testing.T, nc net.Conn) {
 			io.WriteString(nc, "st: a\r\n\r\n")
 			farewell(t, nc)
 		}},
-		{"in a body", begun("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\no"), func(t *testing.T, nc net.Conn) {
+		{"in a body", ample, begun("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\no"), func(t *testing.T, nc net.Conn) {
 			io.WriteString(nc, "k")
 			farewell(t, nc)
 		}},
-		{"idle", answeredOnce, closed},
-		{"idle, and asks", answeredOnce, lastAnswer("/")},
-		{"parked", parkedOnce, closed},
-		{"parked, and asks", parkedOnce, lastAnswer("/")},
-		{"active", begun("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n"), farewell},
-		{"pipelining", begun("GET /slow HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"), farewell},
+		{"idle", little, answeredOnce, closed},
+		{"idle, and asks", ample, answeredOnce, lastAnswer("/")},
+		{"parked", little, parkedOnce, closed},
+		{"parked, and asks", ample, parkedOnce, lastAnswer("/")},
+		{"active", ample, begun("GET /hold HTTP/1.1\r\nHost: a\r\n\r\n"), farewell},
+		{"pipelining", ample, begun("GET /hold HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"), farewell},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			t.Run("tcp", func(t *testing.T) { shutdownWhile(t, nil, tc.before, tc.after) })
-			t.Run("tls", func(t *testing.T) { shutdownWhile(t, loopbackTLS(), tc.before, tc.after) })
+			for name, config := range map[string]*tls.Config{"tcp": nil, "tls": loopbackTLS()} {
+				t.Run(name, func(t *testing.T) {
+					shutdownWhile(t, &serve.Server{TLSConfig: config, Limits: serve.Limits{ShutdownGrace: tc.grace}}, tc.before, tc.after)
+				})
+			}
 		})
 	}
 }
 
-func shutdownWhile(t *testing.T, config *tls.Config, before, after func(*testing.T, net.Conn)) {
-	f := fortify(t, &serve.Server{Handler: http.HandlerFunc(stateHandler), TLSConfig: config})
+func shutdownWhile(t *testing.T, s *serve.Server, before, after func(*testing.T, net.Conn)) {
+	holds, _, release := holding(t)
+	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/hold" {
+			holds.ServeHTTP(w, r)
+			return
+		}
+		stateHandler(w, r)
+	})
+	f := fortify(t, s)
 	nc := f.dial()
 	if c, ok := nc.(*tls.Conn); ok {
 		if err := c.Handshake(); err != nil {
@@ -252,10 +265,9 @@ func shutdownWhile(t *testing.T, config *tls.Config, before, after func(*testing
 		}
 	}
 	before(t, nc)
-	time.Sleep(20 * time.Millisecond) // for what was sent to arrive
-	done := make(chan error, 1)
-	go func() { done <- f.Shutdown(context.Background()) }()
-	time.Sleep(10 * time.Millisecond)
+	time.Sleep(20 * time.Millisecond) // most often what was sent has arrived
+	done := beginShutdown(f)
+	release()
 	after(t, nc)
 	nc.Close()
 	select {
@@ -269,12 +281,18 @@ func shutdownWhile(t *testing.T, config *tls.Config, before, after func(*testing
 	f.quiet()
 }
 
-// stateHandler answers "ok", to /slow after a while, to /echo with the body.
+// beginShutdown returns when keep-alives have ended. done tells when all has.
+func beginShutdown(f *fort) (done <-chan error) {
+	ending, ended := make(chan struct{}), make(chan error, 1)
+	f.RegisterOnShutdown(sync.OnceFunc(func() { close(ending) }))
+	go func() { ended <- f.Shutdown(context.Background()) }()
+	<-ending
+	return ended
+}
+
+// stateHandler answers "ok", to /echo with the body.
 func stateHandler(w http.ResponseWriter, r *http.Request) {
-	switch r.URL.Path {
-	case "/slow":
-		time.Sleep(100 * time.Millisecond)
-	case "/echo":
+	if r.URL.Path == "/echo" {
 		io.Copy(w, r.Body)
 		return
 	}
@@ -432,20 +450,22 @@ func TestShutdownOutOfTime(t *testing.T) {
 }
 
 func TestShutdownManyTimes(t *testing.T) {
-	f := fortify(t, &serve.Server{Handler: http.HandlerFunc(stateHandler)})
+	h, entered, release := holding(t)
+	f := fortify(t, &serve.Server{Handler: h})
 	nc := f.dial()
-	begun("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")(t, nc)
-	time.Sleep(10 * time.Millisecond)
-	var all sync.WaitGroup
-	for range 5 {
-		all.Go(func() {
-			if err := f.Shutdown(context.Background()); err != nil {
-				t.Errorf("Shutdown: %v", err)
-			}
-		})
+	say(t, nc, "/hold")
+	<-entered
+	var all [5]<-chan error
+	for i := range all {
+		all[i] = beginShutdown(f)
 	}
+	release()
 	farewell(t, nc)
-	all.Wait()
+	for _, done := range all {
+		if err := <-done; err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
