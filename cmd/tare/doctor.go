@@ -18,7 +18,7 @@ import (
 // doctorCmd says what ails a service.
 type doctorCmd struct {
 	What   string        `arg:"" optional:"" name:"url|pid|run" help:"A service with net/http/pprof, a process of this machine, or a run whose profiles were kept."`
-	For    time.Duration `default:"10s" help:"How long to profile, in whole seconds; an execution trace of at most 5 s comes on top."`
+	For    time.Duration `default:"10s" help:"How long to profile, in whole seconds; an execution trace of half that, at most 5 s, comes on top."`
 	Load   string        `help:"URL to load meanwhile, so that prices come out per request." placeholder:"URL"`
 	Header []string      `short:"H" sep:"none" help:"With --load: a header field to send; repeatable." placeholder:"NAME: VALUE"`
 	Conns  int           `name:"connections" short:"c" default:"16" help:"With --load: connections kept busy."`

@@ -125,7 +125,7 @@ func (c *doctorCmd) profile(ctx context.Context, show *progress, p *patient, g *
 	g.Window = cost.Window{Duration: cpu.Duration}
 	g.remember(ctx, s)
 	show.draw("execution trace")
-	tr, err := trace(ctx, s, min(c.For, tracedMost))
+	tr, err := trace(ctx, s, min(c.For/2, tracedMost))
 	if err != nil {
 		g.lack(doctor.ExecutionTrace, err)
 	} else {

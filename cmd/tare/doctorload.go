@@ -11,6 +11,10 @@ import (
 	"github.com/tarehq/tare/load"
 )
 
+// settle is how long a load goes on before anything is looked at: pools fill and
+// connections open meanwhile.
+const settle = 500 * time.Millisecond
+
 // pressure is the load under which a service is looked at.
 type pressure struct {
 	done chan error
@@ -40,7 +44,7 @@ func (c *doctorCmd) press(ctx context.Context) (*pressure, error) {
 	go func() {
 		var err error
 		p.res, err = load.Run(ctx, load.Options{
-			Targets: targets, Connections: c.Conns, WarmUp: time.Second,
+			Targets: targets, Connections: c.Conns, WarmUp: settle,
 			Duration: c.For + time.Hour, // ended when the evidence is there
 			Mark: func(begin bool) {
 				if begin {

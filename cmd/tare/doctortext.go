@@ -26,12 +26,8 @@ func printDiagnosis(t *terminal, d *doctor.Diagnosis) error {
 	for i := range d.Findings {
 		printFinding(w, i+1, &d.Findings[i], t.width)
 	}
-	for _, f := range d.Cheap {
-		price := ""
-		if f.Price != nil {
-			price = ": " + f.Price.String()
-		}
-		wrapped(w, "seen, cheap    ", f.Rule+", "+f.Title+price, t.width)
+	if len(d.Cheap) > 0 {
+		wrapped(w, "seen, cheap    ", cheap(d.Cheap), t.width)
 	}
 	if len(d.Healthy) > 0 {
 		wrapped(w, "healthy        ", strings.Join(d.Healthy, ", "), t.width)
@@ -40,6 +36,23 @@ func printDiagnosis(t *terminal, d *doctor.Diagnosis) error {
 		wrapped(w, "not looked at  ", b.Rule+": "+b.Reason, t.width)
 	}
 	return w.Flush()
+}
+
+// cheap names what is there and costs next to nothing, with its price.
+func cheap(all []doctor.Finding) string {
+	var texts []string
+	for _, f := range all {
+		text := f.Rule
+		switch p := f.Price; {
+		case p == nil:
+		case p.Share > 0:
+			text += " " + unit.Format(p.Share, unit.Share) + " of " + p.Whole()
+		default:
+			text += " " + unit.Format(p.Value, p.Unit) + " " + p.Of
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, ", ")
 }
 
 func tally(d *doctor.Diagnosis) string {

@@ -35,6 +35,17 @@ func (s Severity) String() string { return [...]string{"cheap", "warning", "seri
 // MarshalText gives the severity by name.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
+// UnmarshalText reads what MarshalText gave.
+func (s *Severity) UnmarshalText(text []byte) error {
+	for v := Cheap; v <= Serious; v++ {
+		if v.String() == string(text) {
+			*s = v
+			return nil
+		}
+	}
+	return fmt.Errorf("severity %q is not known", text)
+}
+
 // Finding is what a rule found.
 type Finding struct {
 	Rule      string   `json:"rule"`

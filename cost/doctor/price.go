@@ -29,15 +29,26 @@ func (p Price) String() string {
 		text += " [" + unit.Format(max(0, p.Low), p.Unit) + ", " + unit.Format(p.High, p.Unit) + "]"
 	}
 	if p.Of != "" {
-		text += " " + p.Of
+		text += " of " + p.Of
 	}
 	if p.Per != "" {
 		text += " per " + p.Per
 	}
 	if p.Share > 0 {
-		text += ", " + unit.Format(p.Share, unit.Share)
+		text += ", " + unit.Format(p.Share, unit.Share) + " of " + p.Whole()
 	}
 	return text
+}
+
+// Whole says what Share is of.
+func (p Price) Whole() string {
+	switch p.Of {
+	case "CPU":
+		return "the CPU"
+	case "waiting":
+		return "a request's time"
+	}
+	return "the heap in use"
 }
 
 // times is the price divided by n, as from a whole window to one request.

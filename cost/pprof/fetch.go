@@ -109,6 +109,23 @@ func (s *Service) Trace(ctx context.Context, d time.Duration) ([]byte, error) {
 	return s.get(ctx, "trace", d)
 }
 
+// TraceTo is Trace for what is too long to be held in memory: it writes the trace to
+// w as it comes.
+func (s *Service) TraceTo(ctx context.Context, d time.Duration, w io.Writer) error {
+	seconds := max(1, int(d.Round(time.Second)/time.Second))
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+patience)
+	defer cancel()
+	body, err := s.open(ctx, "trace", url.Values{"seconds": {strconv.Itoa(seconds)}})
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if _, err := io.Copy(w, body); err != nil {
+		return fmt.Errorf("reading %s: %w", s.base.JoinPath("trace"), err)
+	}
+	return nil
+}
+
 func (s *Service) fetch(ctx context.Context, name string, d time.Duration) (*Profile, error) {
 	body, err := s.get(ctx, name, d)
 	if err != nil {
@@ -130,6 +147,20 @@ func (s *Service) get(ctx context.Context, name string, d time.Duration) ([]byte
 }
 
 func (s *Service) ask(ctx context.Context, name string, query url.Values) ([]byte, error) {
+	from, err := s.open(ctx, name, query)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	body, err := io.ReadAll(io.LimitReader(from, maxProfile))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", s.base.JoinPath(name), err)
+	}
+	return body, nil
+}
+
+// open asks for a record, whose bytes the caller reads and closes.
+func (s *Service) open(ctx context.Context, name string, query url.Values) (io.ReadCloser, error) {
 	u := s.base.JoinPath(name)
 	u.RawQuery = query.Encode()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -140,15 +171,15 @@ func (s *Service) ask(ctx context.Context, name string, query url.Values) ([]byt
 	if err != nil {
 		return nil, err
 	}
+	if res.StatusCode == http.StatusOK {
+		return res.Body, nil
+	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxProfile))
+	text, err := io.ReadAll(io.LimitReader(res.Body, 1<<10))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", u, err)
 	}
-	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answered %s: %s", u, res.Status, firstLine(body))
-	}
-	return body, nil
+	return nil, fmt.Errorf("%s answered %s: %s", u, res.Status, firstLine(text))
 }
 
 // firstLine returns the beginning of an error's text, fit to print.

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/cost/doctor"
+)
+
+// planted is a fault of arms/faults and how to look at it.
+type planted struct {
+	name  string
+	env   []string // of the one with the fault
+	args  []string // for both
+	sick  []string // for the one with the fault
+	quota bool     // both run in a cgroup with half a CPU
+	twin  bool     // its healthy twin is another's, too, and is looked at there
+	want  string   // in the finding's title, evidence or remedy
+}
+
+func allPlanted() []planted {
+	var fields []string
+	for i := range 80 {
+		fields = append(fields, "-H", fmt.Sprintf("X-Field-Number-%d: what field %d has to say", i, i))
+	}
+	source := []string{"--source", "../../arms/faults"}
+	return []planted{
+		{name: "json", want: "faults/content.go"},
+		{name: "format", want: "faults/content.go"},
+		{name: "contexts", want: "faults/content.go"},
+		{name: "headers", twin: true, sick: fields, want: "header fields"},
+		{name: "introspection", want: "faults/content.go"},
+		{name: "compression", want: "made anew"},
+		{name: "pool", want: "takeAndKeep"},
+		{name: "pool-new", twin: true, want: "poolEach"},
+		{name: "buffers", want: "faults.render"},
+		{name: "goroutines", want: "started at faults/waiting.go"},
+		{name: "gc", want: "predicted with GOGC="},
+		{name: "mutex", want: "faults/waiting.go"},
+		{name: "logging", want: "slow log"},
+		{name: "sleep", twin: true, want: "faults/waiting.go"},
+		{name: "client", want: "connections opened"},
+		{name: "timeouts", sick: []string{"--for", "10s"}, want: "without bound"},
+		{name: "procs", env: []string{"GOMAXPROCS=8"}, quota: true, want: "from the environment"},
+		{name: "defers", args: source, want: "faults/defers.go"},
+		{name: "escapes", args: source, want: "moved to heap: c"},
+	}
+}
+
+// TestDoctor has the doctor look at every fault, and at a twin without it: it
+// must find the one, and nothing at all in the other. A look is repeated, longer,
+// when it came out wrong: the machine may have been too busy for the first.
+func TestDoctor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes: -short leaves it out")
+	}
+	bin := t.TempDir()
+	out, err := exec.Command("go", "build", "-trimpath", "-o", bin+"/", ".", "../../arms/faults").CombinedOutput()
+	if err != nil {
+		t.Fatalf("building: %v\n%s", err, out)
+	}
+	covered := map[string]bool{}
+	for _, p := range allPlanted() {
+		rule, _, _ := strings.Cut(p.name, "-")
+		covered[rule] = true
+		t.Run(p.name, func(t *testing.T) {
+			eventually(t, func(longer []string) error { return looksAt(t, bin, p, rule, longer) })
+		})
+		if p.twin {
+			continue
+		}
+		t.Run(p.name+", healthy", func(t *testing.T) {
+			eventually(t, func(longer []string) error { return looksAt(t, bin, p, "", longer) })
+		})
+	}
+	for _, r := range doctor.Rules() {
+		if !covered[r.Name] {
+			t.Errorf("rule %q: no fault is planted for it", r.Name)
+		}
+	}
+}
+
+// eventually tries three times.
+func eventually(t *testing.T, try func(longer []string) error) {
+	t.Helper()
+	for _, d := range []string{"2s", "4s", "10s"} {
+		err := try([]string{"--for", d})
+		if err == nil {
+			return
+		}
+		t.Logf("with --for %s: %v", d, err)
+	}
+	t.Error("came out wrong three times")
+}
+
+// looksAt starts an arm, has it looked at, and says what is wrong with the
+// diagnosis: it must have a finding of that rule, or none at all if there is no
+// rule.
+func looksAt(t *testing.T, bin string, p planted, rule string, longer []string) error {
+	args := append(longer, p.args...)
+	if rule != "" {
+		args = append(args, p.sick...)
+	}
+	addr, stop := plant(t, bin, p, rule == "")
+	defer stop()
+	d, err := diagnose(t, bin, addr, args)
+	if err != nil {
+		return err
+	}
+	if rule == "" {
+		if len(d.Findings) > 0 {
+			return fmt.Errorf("found %s where nothing is wrong", told(d.Findings))
+		}
+		if name, _, _ := strings.Cut(p.name, "-"); slices.ContainsFunc(d.Blind, func(b doctor.Blind) bool { return b.Rule == name }) {
+			return fmt.Errorf("%s was not looked at: %v", name, d.Blind)
+		}
+		return nil
+	}
+	for _, f := range d.Findings {
+		if f.Rule == rule && strings.Contains(told([]doctor.Finding{f}), p.want) {
+			return nil
+		}
+	}
+	return fmt.Errorf("want a finding of %s with %q, got %s; cheap: %s; not looked at: %v", rule, p.want, told(d.Findings), told(d.Cheap), d.Blind)
+}
+
+func told(findings []doctor.Finding) string {
+	var texts []string
+	for _, f := range findings {
+		text := f.Rule + ": " + f.Title
+		if f.Price != nil {
+			text += " (" + f.Price.String() + ")"
+		}
+		for _, r := range f.Evidence {
+			text += "; " + r.String()
+		}
+		texts = append(texts, text)
+	}
+	return strconv.Quote(strings.Join(texts, " | "))
+}
+
+// plant starts one twin and returns its address once it answers.
+func plant(t *testing.T, bin string, p planted, healthy bool) (addr string, stop func()) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr = l.Addr().String()
+	l.Close()
+	cmd := exec.Command(filepath.Join(bin, "faults"), "-fault", p.name, "-healthy="+strconv.FormatBool(healthy))
+	cmd.Env = append(os.Environ(), "TARE_ADDR="+addr)
+	if !healthy {
+		cmd.Env = append(cmd.Env, p.env...)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop = sync.OnceFunc(func() { cmd.Process.Kill(); cmd.Wait() })
+	t.Cleanup(stop)
+	if p.quota {
+		throttle(t, cmd.Process.Pid)
+	}
+	for range 1000 {
+		res, err := http.Get("http://" + addr + "/")
+		if err == nil {
+			res.Body.Close()
+			return addr, stop
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("the arm does not answer")
+	return "", nil
+}
+
+// diagnose runs the command.
+func diagnose(t *testing.T, bin, addr string, args []string) (*doctor.Diagnosis, error) {
+	t.Helper()
+	args = append([]string{"doctor", "--json", "--load", "http://" + addr + "/", "-c", "8"}, append(args, addr)...)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "tare"), args...)
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitThreshold) {
+		if exit != nil {
+			return nil, fmt.Errorf("%w: %s", err, exit.Stderr)
+		}
+		return nil, err
+	}
+	var d doctor.Diagnosis
+	if err := json.Unmarshal(out, &d); err != nil {
+		return nil, fmt.Errorf("reading %.200q: %w", out, err)
+	}
+	if found := exit != nil; found != (len(d.Findings) > 0) {
+		return nil, fmt.Errorf("exit status %d with %d findings", exit.ExitCode(), len(d.Findings))
+	}
+	return &d, nil
+}
+
+// throttle moves a process into a cgroup with half a CPU, or skips the test.
+func throttle(t *testing.T, pid int) {
+	t.Helper()
+	name := fmt.Sprintf("tare-test-%d", pid)
+	for _, c := range []struct{ dir, files, values string }{
+		{"/sys/fs/cgroup/cpu/" + name, "cpu.cfs_period_us,cpu.cfs_quota_us", "20000,10000"},
+		{"/sys/fs/cgroup/" + name, "cpu.max", "10000 20000"},
+	} {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(c.dir), "cgroup.procs")); err != nil {
+			continue
+		}
+		if err := os.Mkdir(c.dir, 0o755); err != nil {
+			continue
+		}
+		t.Cleanup(func() {
+			for range 100 { // until the process that was in it has ended
+				if os.Remove(c.dir) == nil {
+					return
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		})
+		values := strings.Split(c.values, ",")
+		ok := true
+		for i, file := range strings.Split(c.files, ",") {
+			ok = ok && os.WriteFile(filepath.Join(c.dir, file), []byte(values[i]), 0) == nil
+		}
+		if ok && os.WriteFile(filepath.Join(c.dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0) == nil {
+			return
+		}
+	}
+	t.Skip("no cgroup with a CPU quota can be made here: needs root and the cpu controller")
+}
