@@ -22,6 +22,16 @@ type Box struct {
 	Width float64
 	Depth int
 	Value float64 // nanoseconds or bytes, callees included
+
+	Fill string // a colour of CSS; "" goes by the owner
+	Note string // what the title says after the name; "" says owner, value and share
+}
+
+// Path is a way from the root to a function, and what ends there.
+type Path struct {
+	Owner string
+	Names []string // outermost first
+	Value float64
 }
 
 // Options say what is drawn.
@@ -31,27 +41,45 @@ type Options struct {
 	Least float64
 	// Depth bounds the boxes above one another; 0 means 200.
 	Depth int
+	// Most bounds the number of boxes: if there were more, narrow ones are left
+	// out until there are not. 0 means 2500, which is less than a megabyte drawn.
+	Most int
 }
 
 // Layout places the functions of stacks. Callees stand in order of their names,
 // so that graphs of two profiles can be compared by eye. The first box is the
 // root.
 func Layout(stacks []cost.Stack, o Options) []Box {
-	root, rules := &node{name: "all"}, cost.Learn(stacks)
+	rules := cost.Learn(stacks)
+	paths := make([]Path, len(stacks))
 	for i := range stacks {
 		owner, _ := rules.Charge(stacks[i].Frames)
-		root.add(&stacks[i], owner.Name, cmp.Or(o.Depth, 200))
+		names := make([]string, 0, len(stacks[i].Frames))
+		for _, f := range slices.Backward(stacks[i].Frames) {
+			names = append(names, f.Func)
+		}
+		paths[i] = Path{owner.Name, names, stacks[i].Value}
+	}
+	return Place(paths, o)
+}
+
+// Place places the functions of paths, as Layout does those of stacks.
+func Place(paths []Path, o Options) []Box {
+	root := &node{name: "all"}
+	for i := range paths {
+		root.add(&paths[i], cmp.Or(o.Depth, 200))
 	}
 	if root.value <= 0 {
 		return nil
 	}
-	least := o.Least
-	if least == 0 {
-		least = 0.0005
+	least, most := cmp.Or(o.Least, 0.0005), cmp.Or(o.Most, 2500)
+	for ; ; least *= 1.5 {
+		p := placer{whole: root.value, least: least}
+		p.place(root, 0, 0)
+		if len(p.boxes) <= max(most, 1) {
+			return p.boxes
+		}
 	}
-	p := placer{whole: root.value, least: least}
-	p.place(root, 0, 0)
-	return p.boxes
 }
 
 // node is a function in the tree of calls.
@@ -63,21 +91,18 @@ type node struct {
 	callees map[string]*node
 }
 
-func (n *node) add(s *cost.Stack, owner string, depth int) {
-	n.charge(owner, s.Value)
-	for i, f := range slices.Backward(s.Frames) {
-		if len(s.Frames)-i > depth {
-			return
-		}
-		next := n.callees[f.Func]
+func (n *node) add(p *Path, depth int) {
+	n.charge(p.Owner, p.Value)
+	for _, name := range p.Names[:min(depth, len(p.Names))] {
+		next := n.callees[name]
 		if next == nil {
-			next = &node{name: f.Func}
+			next = &node{name: name}
 			if n.callees == nil {
 				n.callees = map[string]*node{}
 			}
-			n.callees[f.Func] = next
+			n.callees[name] = next
 		}
-		next.charge(owner, s.Value)
+		next.charge(p.Owner, p.Value)
 		n = next
 	}
 }

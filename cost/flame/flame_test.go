@@ -83,6 +83,39 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestMost checks that a deep and wide profile is drawn within its bound, the
+// narrowest boxes left out first.
+func TestMost(t *testing.T) {
+	var wide []cost.Stack
+	for i := range 3000 {
+		wide = append(wide, stack(float64(1+i%7), "main.main", fmt.Sprintf("main.f%d", i), "main.work"))
+	}
+	boxes := flame.Layout(wide, flame.Options{Least: 1e-9})
+	if len(boxes) > 2500 || len(boxes) < 500 {
+		t.Errorf("%d boxes, want some, at most 2500", len(boxes))
+	}
+	var b bytes.Buffer
+	if err := flame.SVG(&b, boxes, "ns"); err != nil || b.Len() > 1<<20 {
+		t.Errorf("drawn in %d bytes, %v, want at most a megabyte", b.Len(), err)
+	}
+}
+
+// TestPlace checks that boxes can say and show more than their owner.
+func TestPlace(t *testing.T) {
+	boxes := flame.Place([]flame.Path{{Owner: "a", Names: []string{"f", "g"}, Value: 1}, {Owner: "b", Names: []string{"f"}, Value: 3}}, flame.Options{})
+	if len(boxes) != 3 || boxes[1].Owner != "" || boxes[2].Owner != "a" || boxes[1].Value != 4 {
+		t.Fatalf("boxes %+v", boxes)
+	}
+	boxes[2].Fill, boxes[2].Note = `red"`, " <changed>"
+	var b bytes.Buffer
+	if err := flame.SVG(&b, boxes, "ns"); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), `data-o="a"><title>g &lt;changed&gt;</title>`) || !strings.Contains(b.String(), `fill="red&#34;"`) {
+		t.Errorf("no box as asked for in\n%s", b.String())
+	}
+}
+
 // TestSVG checks that a drawing is well-formed, whatever functions are called.
 func TestSVG(t *testing.T) {
 	odd := append(some, stack(50, "main.<a>&\"'\x00\x1b", "x/y\xff.Z[...]"))

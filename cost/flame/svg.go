@@ -33,9 +33,9 @@ func Colour(owner string) string {
 }
 
 // SVG draws boxes. Values are in the unit of unit.Format. Each box is a group
-// with class "b" and the data attributes x, w (both 0 to 1) and d (depth), by
-// which a script can zoom; its title says name, owner, value and share, and
-// works without one.
+// with class "b" and the data attributes x, w (both 0 to 1), d (depth) and o (the
+// owner, if it has one), by which a script can zoom; its title says name, owner,
+// value and share, and works without one.
 func SVG(w io.Writer, boxes []Box, base string) error {
 	out := bufio.NewWriter(w)
 	deep := 0
@@ -44,24 +44,36 @@ func SVG(w io.Writer, boxes []Box, base string) error {
 	}
 	height := (deep + 1) * rowHeight
 	fmt.Fprintf(out, `<svg class="flame" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="100%%" font-family="ui-monospace,monospace" font-size="10" role="img" aria-label="flame graph">`+"\n", drawingWide, height)
-	for _, b := range boxes {
-		x, wide := b.X*drawingWide, b.Width*drawingWide
-		y := height - (b.Depth+1)*rowHeight
-		share := unit.Format(b.Width, unit.Share)
-		owner := b.Owner
-		if owner != "" {
-			owner = ", of " + owner
-		}
-		fmt.Fprintf(out, `<g class="b" data-x="%.6f" data-w="%.6f" data-d="%d"><title>%s%s: %s, %s</title><rect x="%.2f" y="%d" width="%.2f" height="%d" rx="1" fill="%s"/>`,
-			b.X, b.Width, b.Depth, html.EscapeString(clean(b.Name)), html.EscapeString(clean(owner)), unit.Format(b.Value, base), share,
-			x, y, max(wide-0.3, 0.1), rowHeight-1, Colour(b.Owner))
-		if label := fit(clean(b.Name), wide); label != "" {
-			fmt.Fprintf(out, `<text x="%.2f" y="%d" fill="#000">%s</text>`, x+2, y+11, html.EscapeString(label))
-		}
-		fmt.Fprintln(out, "</g>")
+	for i := range boxes {
+		boxes[i].draw(out, height-(boxes[i].Depth+1)*rowHeight, base)
 	}
 	fmt.Fprintln(out, "</svg>")
 	return out.Flush()
+}
+
+// draw writes the box whose upper side is at y.
+func (b *Box) draw(out io.Writer, y int, base string) {
+	x, wide := b.X*drawingWide, b.Width*drawingWide
+	name, note, fill, owner := clean(b.Name), b.Note, b.Fill, ""
+	if note == "" {
+		note = fmt.Sprintf(": %s, %s", unit.Format(b.Value, base), unit.Format(b.Width, unit.Share))
+		if b.Owner != "" {
+			note = ", of " + b.Owner + note
+		}
+	}
+	if fill == "" {
+		fill = Colour(b.Owner)
+	}
+	if b.Owner != "" {
+		owner = fmt.Sprintf(` data-o="%s"`, html.EscapeString(clean(b.Owner)))
+	}
+	fmt.Fprintf(out, `<g class="b" data-x="%.6f" data-w="%.6f" data-d="%d"%s><title>%s%s</title><rect x="%.2f" y="%d" width="%.2f" height="%d" rx="1" fill="%s"/>`,
+		b.X, b.Width, b.Depth, owner, html.EscapeString(name), html.EscapeString(clean(note)),
+		x, y, max(wide-0.3, 0.1), rowHeight-1, html.EscapeString(fill))
+	if label := fit(name, wide); label != "" {
+		fmt.Fprintf(out, `<text x="%.2f" y="%d" fill="#000">%s</text>`, x+2, y+11, html.EscapeString(label))
+	}
+	fmt.Fprintln(out, "</g>")
 }
 
 // fit shortens a function's name to a width: the directories of its package go
