@@ -68,7 +68,7 @@ func (p *profiler) tell(ctx context.Context, c *record.Capture) (record.Seen, []
 	if err := allocs.Write(&kept); err != nil {
 		return seen, nil, fmt.Errorf("keeping the allocation profile: %w", err)
 	}
-	seen.Bill, seen.Share = Bill(c, cpu, allocs)
+	seen.Bill, seen.Share = bill(study.Pprof, c, cpu, allocs)
 	return seen, []record.Profile{
 		{Source: study.Pprof, Kind: "cpu", Data: p.cpu}, {Source: study.Pprof, Kind: "allocs", Data: kept.Bytes()},
 	}, nil
@@ -99,16 +99,28 @@ func (t *tracer) tell(_ context.Context, c *record.Capture) (record.Seen, []reco
 	if err != nil {
 		return seen, nil, err
 	}
-	seen.Bill = WaitBill(c, read)
+	seen.Bill = cost.NewBill(nil, nil, Traced(c, read))
+	seen.Bill.Source = string(study.Trace)
+	seen.Bill.AddWaits(read.Waits, Traced(c, read))
 	return seen, []record.Profile{{Source: study.Trace, Kind: "trace", Data: t.raw}}, nil
 }
 
-// Bill is what the profiles of a capture come to, a request. CPU time is scaled
-// to what the kernel counted of the process, bytes and objects to what the
-// runtime counted, so that the owners add up to the whole; share is how much of
-// the CPU time the profile itself saw, 0 if the kernel did not tell.
-func Bill(c *record.Capture, cpu, allocs *pprof.Profile) (b *cost.Bill, share float64) {
-	window := cost.Window{Duration: c.Elapsed, Requests: float64(c.Requests)}
+// bill is what the profiles of a capture come to, a request; share is how much of
+// the CPU time the CPU profile saw itself, 0 if the kernel did not tell. Of
+// allocs nil, there are neither bytes nor shares of the collector.
+func bill(source study.Source, c *record.Capture, cpu, allocs *pprof.Profile) (b *cost.Bill, share float64) {
+	time, memory, share := Scaled(c, cpu, allocs)
+	b = cost.NewBill(time, memory, cost.Window{Duration: c.Elapsed, Requests: float64(c.Requests)})
+	b.Source = string(source)
+	return b, share
+}
+
+// Scaled returns the stacks of a capture's profiles, of which allocs may be nil.
+// CPU time is scaled to what the kernel counted of the process, bytes and objects
+// to what the runtime counted, so that they add up to the whole; share is how
+// much of the CPU time the profile itself saw, 0 if the kernel did not tell. What
+// an arm allocates to be profiled is left out.
+func Scaled(c *record.Capture, cpu, allocs *pprof.Profile) (time, memory []cost.Stack, share float64) {
 	scale := 1.0
 	if cpu.Duration > 0 {
 		scale = c.Elapsed.Seconds() / cpu.Duration.Seconds()
@@ -117,33 +129,33 @@ func Bill(c *record.Capture, cpu, allocs *pprof.Profile) (b *cost.Bill, share fl
 		share = sum * scale / float64(c.CPU)
 		scale = float64(c.CPU) / sum
 	}
-	var memory []cost.Stack
-	if allocs != nil {
-		own := slices.DeleteFunc(slices.Clone(allocs.Stacks), answering)
-		bytes, objects := total(own)
-		memory = scaled(own, ratio(c.Bytes, bytes), ratio(c.Objects, objects))
+	time = scaled(cpu.Stacks, scale, 1)
+	if allocs == nil {
+		return time, nil, share
 	}
-	b = cost.NewBill(scaled(cpu.Stacks, scale, 1), memory, window)
-	b.Source = string(study.Pprof)
-	return b, share
+	memory = slices.DeleteFunc(slices.Clone(allocs.Stacks), asked)
+	bytes, objects := total(memory)
+	memory = scaled(memory, ratio(c.Bytes, bytes), ratio(c.Objects, objects))
+	return time, slices.DeleteFunc(memory, profiling), share
 }
 
-// WaitBill is what the requests of a capture waited for.
-func WaitBill(c *record.Capture, t *exectrace.Trace) *cost.Bill {
-	window := cost.Window{Duration: c.Elapsed, Requests: float64(c.Requests)}
-	b := cost.NewBill(nil, nil, window)
-	b.Source = string(study.Trace)
-	b.AddWaits(t.Waits, window.Over(t.Duration))
-	return b
+// Traced is the part of a capture that its trace saw.
+func Traced(c *record.Capture, t *exectrace.Trace) cost.Window {
+	return cost.Window{Duration: c.Elapsed, Requests: float64(c.Requests)}.Over(t.Duration)
 }
 
-// answering says whether an arm allocated for the answer to a question of tare's.
-// Most of that happens before and after what is measured, and nothing of it for
-// a request.
-func answering(s cost.Stack) bool {
-	return slices.ContainsFunc(s.Frames, func(f cost.Frame) bool {
-		return strings.HasPrefix(f.Func, "github.com/tarehq/tare/arms/arm.(*control).")
-	})
+// asked says whether an arm allocated for the answer to a question of tare's. That
+// happens before and after what is measured.
+func asked(s cost.Stack) bool {
+	return within(s, "github.com/tarehq/tare/arms/arm.(*control).")
+}
+
+// profiling says whether an arm allocated for the profile. That happens within
+// what is measured, and not for a request.
+func profiling(s cost.Stack) bool { return within(s, "runtime/pprof.") }
+
+func within(s cost.Stack, prefix string) bool {
+	return slices.ContainsFunc(s.Frames, func(f cost.Frame) bool { return strings.HasPrefix(f.Func, prefix) })
 }
 
 func total(stacks []cost.Stack) (values, counts float64) {

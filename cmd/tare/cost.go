@@ -27,6 +27,9 @@ type costCmd struct {
 	Conns    int           `name:"connections" short:"c" default:"64" help:"With --load: connections kept busy; with --rate the most that may be open."`
 	Rate     float64       `short:"r" help:"With --load: requests a second, whatever the answers do (0: as fast as the connections go)." placeholder:"N"`
 	Requests float64       `help:"Requests that the service answered meanwhile, if they were counted elsewhere." placeholder:"N"`
+	Study    string        `help:"Show the arms of a run instead, from the profiles that it kept: its folder, or its name below runs." placeholder:"RUN"`
+	Arm      string        `help:"With --study: only this arm."`
+	Workload string        `help:"With --study: only under this workload."`
 	Waits    bool          `help:"Also record an execution trace, for at most 5 s: what requests wait for. It costs the service more than the profile."`
 	JSON     bool          `name:"json" help:"Print JSON."`
 	HTML     string        `name:"html" help:"Write the table, the causes and a flame graph as one HTML file." placeholder:"FILE"`
@@ -41,6 +44,7 @@ func (c *costCmd) Help() string {
   tare cost localhost:6060                       a service that exposes pprof
   tare cost --load http://localhost:8080/users localhost:6060
   tare cost --profile cpu.pb.gz --profile allocs.pb.gz --requests 120000
+  tare cost --study nesting-run --arm three      an arm of a run
 
 Every stack of the profile is charged to one owner: the innermost middleware,
 router, engine or handler on it, told apart by file and line. Self is what the
@@ -54,6 +58,9 @@ kernel but that it was called.`
 
 // Run profiles, or reads profiles, and shows who spent what.
 func (c *costCmd) Run(ctx context.Context, t *terminal) error {
+	if c.Study != "" {
+		return c.ofStudy(t)
+	}
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -98,7 +105,7 @@ func (c *costCmd) check() error {
 	case c.Rate > 0 && c.Load == "":
 		return asked("name the URL to load: --load URL", errors.New("--rate without --load"))
 	}
-	return writable([]output{{"--html", c.HTML}, {"--folded", c.Folded}, {"--pprof", c.Labelled}})
+	return writable(c.outputs())
 }
 
 // capture profiles CPU and allocations side by side, under load if that is asked

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/exectrace"
+	"github.com/tarehq/tare/cost/pprof"
+	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+)
+
+// studied is what the captures of one arm under one workload come to.
+type studied struct {
+	Arm      string `json:"arm"`
+	Workload string `json:"workload"`
+	*cost.Bill
+	b *bill
+}
+
+// ofStudy shows who spent what in the arms of a run, read anew from the profiles
+// that it kept.
+func (c *costCmd) ofStudy(t *terminal) error {
+	if c.URL != "" || len(c.Profile) > 0 || c.Load != "" || c.Requests > 0 || c.Waits {
+		return asked("tare cost --study RUN", errors.New("--study shows what a run kept: nothing is profiled, loaded or counted beside it"))
+	}
+	if err := writable(c.outputs()); err != nil {
+		return err
+	}
+	dir, err := findRun(c.Study)
+	if err != nil {
+		return err
+	}
+	run, err := record.Open(dir)
+	if err != nil {
+		return err
+	}
+	all, err := c.arms(run)
+	if err != nil {
+		return err
+	}
+	if len(all) > 1 && (c.HTML != "" || c.Folded != "" || c.Labelled != "") {
+		return asked("name one with --arm, and --workload if need be", fmt.Errorf("a file holds one arm under one workload; the run has %d", len(all)))
+	}
+	if err := c.write(all[0].b); err != nil {
+		return err
+	}
+	if c.JSON {
+		return t.json(all)
+	}
+	for i := range all {
+		if i > 0 {
+			fmt.Fprintln(t.out)
+		}
+		if err := all[i].b.text(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// outputs are the files asked for.
+func (c *costCmd) outputs() []output {
+	return []output{{"--html", c.HTML}, {"--folded", c.Folded}, {"--pprof", c.Labelled}}
+}
+
+// arms are the run's arms that were profiled, as far as they are asked for.
+func (c *costCmd) arms(run *record.Run) ([]studied, error) {
+	if len(run.Captures) == 0 {
+		return nil, &failure{status: exitCould, err: fmt.Errorf("%s holds no profiles", run.Dir),
+			hint: "profiles are kept of studies that say `attribute`, such as nesting; docs/study-files.md tells more"}
+	}
+	var all []studied
+	var known []string
+	for _, w := range run.Manifest.Study.Workloads {
+		for _, a := range run.Manifest.Study.Arms {
+			of := slices.DeleteFunc(slices.Clone(run.Captures), func(p record.Capture) bool {
+				return p.Arm != a.Name || p.Workload != w.Name || len(p.Invalid) > 0
+			})
+			if len(of) == 0 {
+				continue
+			}
+			known = append(known, a.Name+" under "+w.Name)
+			if c.Arm != "" && c.Arm != a.Name || c.Workload != "" && c.Workload != w.Name {
+				continue
+			}
+			one, err := newStudied(run, of)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, one)
+		}
+	}
+	if len(all) == 0 {
+		return nil, asked("there are "+strings.Join(known, ", "), fmt.Errorf("%s holds no profile of that arm under that workload", run.Dir))
+	}
+	return all, nil
+}
+
+// newStudied adds an arm's captures up.
+func newStudied(run *record.Run, captures []record.Capture) (studied, error) {
+	m := merged{run: run}
+	for i := range captures {
+		if err := m.add(&captures[i]); err != nil {
+			return studied{}, fmt.Errorf("capture %d: %w", captures[i].Seq, err)
+		}
+	}
+	if !m.sampled {
+		m.window = m.traced
+	}
+	b := &bill{
+		source: fmt.Sprintf("%s, %s, %s of %s", captures[0].Arm, captures[0].Workload, count(uint64(len(captures)), "capture"), run.Manifest.ID),
+		window: m.window,
+	}
+	if m.sampled {
+		b.cpu = pprof.New(pprof.CPU, m.window.Duration, m.cpu)
+	}
+	if len(m.allocs) > 0 {
+		b.allocs = pprof.New(pprof.Allocs, m.window.Duration, m.allocs)
+	}
+	b.total = b.sum()
+	if m.traced.Duration > 0 {
+		b.total.AddWaits(m.waits, m.traced)
+	}
+	return studied{captures[0].Arm, captures[0].Workload, b.total, b}, nil
+}
+
+// merged are the stacks of several captures, scaled to what each process spent.
+type merged struct {
+	run         *record.Run
+	sampled     bool
+	cpu, allocs []cost.Stack
+	window      cost.Window // of the samples; of the traces if there are none
+	waits       []cost.Wait
+	traced      cost.Window
+}
+
+func (m *merged) add(c *record.Capture) error {
+	for _, s := range c.Seen {
+		switch {
+		case s.Source == study.Trace:
+			if err := m.addTrace(c, s.Files["trace"]); err != nil {
+				return err
+			}
+		case s.Source == study.Pprof || len(c.Seen) == 1: // of two samplers at once, the one that tells bytes
+			if err := m.addSamples(c, s.Files); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (m *merged) addSamples(c *record.Capture, files map[string]string) error {
+	cpu, err := m.profile(files["cpu"])
+	if err != nil {
+		return err
+	}
+	var allocs *pprof.Profile
+	if name := files["allocs"]; name != "" {
+		if allocs, err = m.profile(name); err != nil {
+			return err
+		}
+	}
+	time, memory, _ := lab.Scaled(c, cpu, allocs)
+	m.sampled = true
+	m.cpu, m.allocs = append(m.cpu, time...), append(m.allocs, memory...)
+	widen(&m.window, c.Elapsed, float64(c.Requests))
+	return nil
+}
+
+func (m *merged) addTrace(c *record.Capture, name string) error {
+	raw, err := m.run.Profile(name)
+	if err != nil {
+		return err
+	}
+	t, err := exectrace.Read(bytes.NewReader(raw))
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	part := lab.Traced(c, t)
+	m.waits = append(m.waits, t.Waits...)
+	widen(&m.traced, part.Duration, part.Requests)
+	return nil
+}
+
+func (m *merged) profile(name string) (*pprof.Profile, error) {
+	raw, err := m.run.Profile(name)
+	if err != nil {
+		return nil, err
+	}
+	p, err := pprof.Read(bytes.NewReader(raw))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return p, nil
+}
+
+func widen(w *cost.Window, d time.Duration, requests float64) {
+	w.Duration += d
+	w.Requests += requests
+}
