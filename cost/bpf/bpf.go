@@ -1,0 +1,89 @@
+// Package bpf samples, from outside and without any change to it, where a running
+// Go program spends CPU: its own functions, those inlined among them, and what the
+// kernel does for it.
+//
+// At every tick of a clock on each CPU a program in the kernel looks whether one
+// of the watched processes runs there, and writes its stacks down. They are
+// followed by frame pointers, which Go always keeps, and mended where those miss a
+// caller: a function without a frame of its own, or one that has just been entered,
+// hides who called it. Names come from the tables that every Go program carries,
+// stripped or not, on disk or in a container.
+//
+// Promised: the values of a process's stacks add up to the CPU time that the
+// kernel counted for it. Not promised: anything for programs in other languages
+// (they show as their file's name), for the part of a Go program that is C, or for
+// processes that live less than a quarter of a second in a watched group.
+//
+// It needs Linux 5.15 on amd64 and the right to load such programs. What is
+// missing is said by an error that wraps [cost.ErrNotSupported].
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+)
+
+// Rates, in samples a second of each CPU.
+const (
+	DefaultHz = 99 // for a look at a service in production; not in step with timers of 10 ms
+	MaxHz     = 4999
+)
+
+// Options say what to watch.
+type Options struct {
+	PID    int    // the process, as its number is seen from here
+	Cgroup string // or a directory of a control group: its processes and those of groups inside it
+	Hz     int    // 0: DefaultHz
+}
+
+// Profile is what a Sampler saw.
+type Profile struct {
+	Stacks    []cost.Stack  // Count: times seen; Value: nanoseconds of CPU
+	Duration  time.Duration // of the sampling
+	CPU       time.Duration // that the kernel counted for the processes; the stacks' values add up to it
+	Sampled   time.Duration // that the samples stand for by themselves; 0 if the clock counts cycles
+	Seen      int           // samples
+	Lost      int           // samples that there was no room for
+	Clock     string        // what ticked
+	Watching  time.Duration // CPU spent on taking the samples, by the kernel's count
+	Processes []Process     // by CPU, the largest first
+	Warnings  []error
+}
+
+// Process is one of those that were watched.
+type Process struct {
+	PID  int
+	Name string // its program's file, without directories
+	Go   string // the version of Go that built it; "" if it is no Go program that can be read
+	CPU  time.Duration
+	Seen int
+}
+
+// ErrEnded says that a process was gone before anything was seen of it.
+var ErrEnded = errors.New("the process has ended")
+
+// priceOfSample is the CPU that one sample takes from the service, the clock's
+// interrupt included: a round figure above what was measured (docs/cost.md).
+const priceOfSample = 20 * time.Microsecond
+
+// Price returns what sampling is expected to cost a service, as a share of the CPU
+// it uses.
+func Price(hz int) float64 { return float64(hz) * priceOfSample.Seconds() }
+
+func (o *Options) check() error {
+	switch {
+	case o.PID != 0 && o.Cgroup != "" || o.PID == 0 && o.Cgroup == "":
+		return errors.New("want either a process or a control group to watch")
+	case o.PID < 0:
+		return fmt.Errorf("process %d: no such number", o.PID)
+	case o.Hz < 0 || o.Hz > MaxHz:
+		return fmt.Errorf("%d samples a second: want 1 to %d", o.Hz, MaxHz)
+	}
+	if o.Hz == 0 {
+		o.Hz = DefaultHz
+	}
+	return nil
+}

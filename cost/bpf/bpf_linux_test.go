@@ -1,0 +1,302 @@
+//go:build linux && amd64
+
+package bpf_test
+
+import (
+	"debug/elf"
+	"errors"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/bpf"
+)
+
+const look = 2 * time.Second
+
+// TestOwners samples a service from outside: what its middleware spins away in a
+// function without a frame must be charged to it. Frame pointers alone, which is
+// what others offer, must not pass.
+func TestOwners(t *testing.T) {
+	service := serve(t, build(t), &syscall.SysProcAttr{})
+	o := bpf.Options{PID: service.pid, Hz: 999}
+	p := enough(t, o, bpf.Start)
+	if seen, charged := spun(p); charged < 0.98*seen {
+		t.Errorf("%v of %v stacks of burn are charged to its middleware, want 98 %%", charged, seen)
+	}
+	bare := enough(t, o, bpf.StartUnmended)
+	if seen, charged := spun(bare); charged > 0.2*seen {
+		t.Errorf("by frame pointers alone %v of %v stacks of burn are charged to its middleware: the repair is tested by nothing", charged, seen)
+	}
+	names := map[string]bool{}
+	kernel := false
+	for _, s := range p.Stacks {
+		owner, _ := cost.Charge(s.Frames)
+		names[owner.Name] = true
+		kernel = kernel || strings.HasPrefix(s.Frames[0].Func, "[kernel] ") && strings.Contains(s.Frames[len(s.Frames)-1].Func, "runtime.")
+	}
+	for _, want := range []string{"service.Spin", "service.Alloc", "net/http: read and parse"} {
+		if !names[want] {
+			t.Errorf("no cost is charged to %q, only to %v", want, names)
+		}
+	}
+	if !kernel {
+		t.Error("no stack goes from the kernel down to the program's own root")
+	}
+}
+
+// TestAccount holds what the samples stand for against the CPU that the kernel
+// counted for the process, and has the stacks add up to it.
+func TestAccount(t *testing.T) {
+	service := serve(t, build(t), &syscall.SysProcAttr{})
+	const attempts, within = 5, 0.03
+	for i := range attempts {
+		p := finish(t, begin(t, bpf.Options{PID: service.pid, Hz: 1999}), time.Second<<i) // what is seen may be little: the machine may be busy
+		sum := 0.0
+		for _, s := range p.Stacks {
+			sum += s.Value
+		}
+		if off := sum/float64(p.CPU) - 1; math.Abs(off) > 1e-6 {
+			t.Fatalf("stacks add up to %.0f ns of %d: %g off", sum, p.CPU, off)
+		}
+		if p.Sampled == 0 {
+			t.Skip("the clock counts cycles, which are no time")
+		}
+		off := p.Sampled.Seconds()/p.CPU.Seconds() - 1
+		t.Logf("%d samples stand for %s of CPU where the kernel counted %s: %+.2f %%; taking them took %s", p.Seen, p.Sampled, p.CPU, 100*off, p.Watching)
+		if math.Abs(off) <= within && p.Lost == 0 && len(p.Processes) == 1 && p.Processes[0].PID == service.pid {
+			return
+		}
+		if i == attempts-1 {
+			t.Errorf("off by more than %v every time; %d lost, %v", within, p.Lost, p.Processes)
+		}
+	}
+}
+
+// TestContainer samples a stripped, position-independent service that has its own
+// root, its own namespaces of processes, network and mounts, and its own control
+// group, from outside and by that group.
+func TestContainer(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("making namespaces needs root")
+	}
+	exe := build(t, "-buildmode=pie", "-ldflags=-s -w", "-trimpath")
+	root := t.TempDir()
+	furnish(t, root, exe)
+	service := serve(t, exe, &syscall.SysProcAttr{
+		Chroot:     root,
+		Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS,
+	})
+	group := controlGroup(t, service)
+	for name, o := range map[string]bpf.Options{
+		"by process": {PID: service.pid, Hz: 999},
+		"by group":   {Cgroup: group, Hz: 999},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := enough(t, o, bpf.Start)
+			if seen, charged := spun(p); charged < 0.98*seen {
+				t.Errorf("%v of %v stacks of burn are charged to its middleware, want 98 %%", charged, seen)
+			}
+			if len(p.Processes) != 1 || p.Processes[0].Name != "service" || !strings.HasPrefix(p.Processes[0].Go, "go1.") {
+				t.Errorf("processes: %v, want the service alone", p.Processes)
+			}
+			for _, w := range p.Warnings {
+				t.Logf("warning: %v", w)
+			}
+		})
+	}
+}
+
+// furnish puts a program into a root, as /service, with the loader that it names.
+func furnish(t *testing.T, root, exe string) {
+	t.Helper()
+	f, err := elf.Open(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	files := map[string]string{"/service": exe}
+	if s := f.Section(".interp"); s != nil {
+		name, err := s.Data()
+		if err != nil {
+			t.Fatal(err)
+		}
+		loader := strings.TrimRight(string(name), "\x00")
+		files[loader] = loader
+	}
+	for to, from := range files {
+		content, err := os.ReadFile(from)
+		if err != nil {
+			t.Skipf("furnishing a root: %v", err)
+		}
+		to = filepath.Join(root, to)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, content, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// controlGroup puts a service into a group of its own.
+func controlGroup(t *testing.T, service *running) string {
+	t.Helper()
+	for _, above := range []string{"/sys/fs/cgroup/pids", "/sys/fs/cgroup"} {
+		dir, err := os.MkdirTemp(above, "tare-test-")
+		if err != nil {
+			continue
+		}
+		t.Cleanup(func() {
+			service.kill() // a group with processes cannot be removed
+			if err := syscall.Rmdir(dir); err != nil {
+				t.Errorf("removing %s: %v", dir, err)
+			}
+		})
+		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(service.pid)), 0o600); err == nil {
+			return dir
+		}
+	}
+	t.Skip("no control group can be made here")
+	return ""
+}
+
+func TestProcessEnds(t *testing.T) {
+	service := serve(t, build(t), &syscall.SysProcAttr{})
+	s := begin(t, bpf.Options{PID: service.pid, Hz: 499})
+	time.Sleep(look)
+	service.kill()
+	select {
+	case <-s.Ended():
+	case <-time.After(20 * time.Second):
+		t.Error("the sampler does not notice that its process has ended")
+	}
+	p, err := s.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen, charged := spun(p); seen == 0 || charged < 0.9*seen {
+		t.Errorf("%v of %v stacks of burn are charged to its middleware", charged, seen)
+	}
+	if len(p.Warnings) == 0 || !errors.Is(p.Warnings[len(p.Warnings)-1], bpf.ErrEnded) {
+		t.Errorf("warnings: %v, want one that the process has ended", p.Warnings)
+	}
+	if _, err := bpf.Start(bpf.Options{PID: service.pid}); !errors.Is(err, bpf.ErrEnded) {
+		t.Errorf("starting on a process that has ended: %v, want ErrEnded", err)
+	}
+}
+
+// TestTwoSamplers has two watch one service; neither may disturb the other.
+func TestTwoSamplers(t *testing.T) {
+	service := serve(t, build(t), &syscall.SysProcAttr{})
+	one := begin(t, bpf.Options{PID: service.pid, Hz: 499})
+	two := begin(t, bpf.Options{PID: service.pid, Hz: 999})
+	p, q := finish(t, one, look), finish(t, two, 0)
+	for _, p := range []*bpf.Profile{p, q} {
+		if seen, charged := spun(p); seen == 0 || charged < 0.9*seen {
+			t.Errorf("%v of %v stacks of burn are charged to its middleware", charged, seen)
+		}
+	}
+	if q.Seen < p.Seen {
+		t.Errorf("at 999 Hz %d samples, at 499 Hz %d", q.Seen, p.Seen)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	sleep := exec.Command("sleep", "60")
+	if err := sleep.Start(); err != nil {
+		t.Skip(err)
+	}
+	defer func() {
+		sleep.Process.Kill()
+		sleep.Wait()
+	}()
+	_, err := bpf.Start(bpf.Options{PID: sleep.Process.Pid})
+	if !errors.Is(err, cost.ErrNotSupported) {
+		t.Errorf("a program in C: %v, want ErrNotSupported", err)
+	}
+	for _, o := range []bpf.Options{{}, {PID: -1}, {PID: 1, Cgroup: "/"}, {PID: 1, Hz: -1}, {PID: 1, Hz: bpf.MaxHz + 1}} {
+		if s, err := bpf.Start(o); err == nil {
+			s.Stop()
+			t.Errorf("Start(%+v): no error", o)
+		}
+	}
+	if _, err := bpf.Start(bpf.Options{Cgroup: t.TempDir()}); err == nil {
+		t.Error("a directory that is no control group: no error")
+	}
+}
+
+// TestUnprivileged asks as a user without rights.
+func TestUnprivileged(t *testing.T) {
+	if pid := os.Getenv("TARE_WATCH"); pid != "" {
+		n, err := strconv.Atoi(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = bpf.Start(bpf.Options{PID: n})
+		if !errors.Is(err, cost.ErrNotSupported) {
+			t.Fatalf("got %v, want ErrNotSupported", err)
+		}
+		for _, want := range []string{"root", "CAP_BPF", "CAP_PERFMON"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%q does not say %q", err, want)
+			}
+		}
+		return
+	}
+	if os.Getuid() != 0 {
+		t.Skip("becoming another user needs root")
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.run=^TestUnprivileged$", "-test.v")
+	cmd.Env = append(os.Environ(), "TARE_WATCH="+strconv.Itoa(os.Getpid()))
+	cmd.Dir = "/"
+	const nobody = 65534
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("as nobody: %v\n%s", err, out)
+	}
+	if !strings.Contains(string(out), "--- PASS: TestUnprivileged") {
+		t.Errorf("as nobody nothing was tested:\n%s", out)
+	}
+}
+
+// TestObject rebuilds the program for the kernel and compares it with the one that
+// is kept.
+func TestObject(t *testing.T) {
+	const compiler = "clang-14"
+	if _, err := exec.LookPath(compiler); err != nil {
+		t.Skipf("no %s here", compiler)
+	}
+	source, err := os.ReadFile("generate.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, line, _ := strings.Cut(string(source), "//go:generate go run ")
+	args := strings.Fields(line)
+	dir := t.TempDir()
+	args = append([]string{"run", args[0], "-go-package", "bpf", "-output-dir", dir}, args[1:]...)
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+		t.Fatalf("go %v: %v\n%s", args, err, out)
+	}
+	for _, name := range []string{"sampler_x86_bpfel.o", "sampler_x86_bpfel.go"} {
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != string(want) {
+			t.Errorf("%s is not what go generate makes of sampler.bpf.c", name)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+// What the program needs of the kernel's types. Offsets are found when it is
+// loaded, by the kernel's own type information, so this is all there is to say
+// about them.
+
+#pragma once
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef int __s32;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_RINGBUF = 27,
+};
+
+enum {
+	BPF_F_USER_STACK = 1 << 8,
+	BPF_RB_NO_WAKEUP = 1 << 0,
+};
+
+struct bpf_pidns_info {
+	__u32 pid;
+	__u32 tgid;
+};
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct pt_regs {
+	unsigned long bp, ip, sp;
+};
+
+struct bpf_perf_event_data {
+	__u64 sample_period;
+};
+
+#pragma clang attribute pop
+
+struct task_struct;
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>

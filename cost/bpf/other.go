@@ -1,0 +1,26 @@
+//go:build !(linux && amd64)
+
+package bpf
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/tarehq/tare/cost"
+)
+
+// Sampler watches processes.
+type Sampler struct{}
+
+// Start says what is missing.
+func Start(Options) (*Sampler, error) {
+	return nil, fmt.Errorf("sampling a process from outside needs Linux on amd64, and this is %s on %s: %w", runtime.GOOS, runtime.GOARCH, cost.ErrNotSupported)
+}
+
+// Ended is never closed.
+func (s *Sampler) Ended() <-chan struct{} { return nil }
+
+// Stop says what is missing.
+func (s *Sampler) Stop() (*Profile, error) {
+	return nil, fmt.Errorf("sampling a process from outside: %w", cost.ErrNotSupported)
+}

@@ -1,0 +1,106 @@
+//go:build linux && amd64
+
+package bpf
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+)
+
+// profile names what was seen, and has each process's stacks add up to the CPU
+// time that the kernel counted for it.
+func (s *Sampler) profile(d time.Duration) (*Profile, error) {
+	p := &Profile{Duration: d, Clock: s.clock.name, Warnings: s.pending}
+	run, err := s.objects.Tick.Stats()
+	if err != nil {
+		return nil, fmt.Errorf("reading what sampling cost: %w", err)
+	}
+	p.Watching = run.Runtime
+	var lost []uint64
+	if err := s.objects.Lost.Lookup(uint32(0), &lost); err != nil {
+		return nil, fmt.Errorf("counting lost samples: %w", err)
+	}
+	for _, n := range lost {
+		p.Lost += int(n)
+	}
+	for _, w := range s.all {
+		p.add(w, s.clock.cycles)
+	}
+	slices.SortFunc(p.Processes, func(a, b Process) int { return cmp.Or(cmp.Compare(b.CPU, a.CPU), cmp.Compare(a.PID, b.PID)) })
+	symbols, err := kernelSymbols()
+	if err != nil {
+		p.Warnings = append(p.Warnings, err)
+	}
+	for _, at := range s.stacks {
+		frames := append(kernelFrames(symbols, at.kernel), at.p.userFrames(at.chain)...)
+		scale := float64(at.p.used(s.clock.cycles)) / float64(at.p.weight)
+		p.Stacks = append(p.Stacks, cost.Stack{Frames: frames, Count: float64(at.count), Value: scale * float64(at.weight)})
+	}
+	slices.SortFunc(p.Stacks, func(a, b cost.Stack) int { return cmp.Compare(b.Value, a.Value) })
+	p.caveats(!slices.ContainsFunc(s.all, func(w *process) bool { return !w.ended }))
+	return p, nil
+}
+
+// used returns the CPU that a process used while it was watched. One that ended
+// was last looked at before, and its samples may know of more.
+func (w *process) used(cycles bool) time.Duration {
+	used := w.last - w.begun
+	if w.ended && !cycles {
+		used = max(used, time.Duration(w.weight))
+	}
+	return used
+}
+
+// add counts a process in.
+func (p *Profile) add(w *process, cycles bool) {
+	one := Process{PID: w.pid, Name: w.name, CPU: w.used(cycles), Seen: w.seen}
+	if w.table != nil {
+		one.Go = w.table.Go()
+	}
+	p.Processes = append(p.Processes, one)
+	p.Seen += w.seen
+	p.CPU += one.CPU
+	if !cycles {
+		p.Sampled += time.Duration(w.weight)
+	}
+	if w.why != nil && w.seen > 0 {
+		p.Warnings = append(p.Warnings, w.why)
+	}
+}
+
+// caveats says what keeps the samples from standing for the processes' time.
+func (p *Profile) caveats(ended bool) {
+	if ended {
+		p.Warnings = append(p.Warnings, fmt.Errorf("%w: what was seen until then is shown", ErrEnded))
+	}
+	if p.Lost > 0 {
+		p.Warnings = append(p.Warnings, fmt.Errorf("%d of %d samples were lost for want of room: lower the rate", p.Lost, p.Lost+p.Seen))
+	}
+	const enough, tolerable = 1000, 0.05
+	if off := p.Sampled.Seconds()/p.CPU.Seconds() - 1; p.Sampled > 0 && p.Seen >= enough && (off < -tolerable || off > tolerable) {
+		p.Warnings = append(p.Warnings, fmt.Errorf("samples stand for %s of CPU where the kernel counted %s: the rest went unseen, or the clock was late", p.Sampled.Round(time.Millisecond), p.CPU.Round(time.Millisecond)))
+	}
+}
+
+// kernelSymbols reads the names of the kernel's functions.
+func kernelSymbols() ([]symbol, error) {
+	f, err := os.Open("/proc/kallsyms")
+	if err != nil {
+		return nil, fmt.Errorf("functions of the kernel have no names: %w", err)
+	}
+	defer f.Close()
+	symbols, err := readSymbols(f)
+	if err == nil && len(symbols) == 0 {
+		err = errors.New("the kernel hides addresses (kernel.kptr_restrict; the capability CAP_SYSLOG sees them)")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("functions of the kernel have no names: %w", err)
+	}
+	return symbols, nil
+}

@@ -1,0 +1,354 @@
+//go:build linux && amd64
+
+package bpf
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/ringbuf"
+	"github.com/cilium/ebpf/rlimit"
+	"golang.org/x/sys/unix"
+)
+
+// interval is how often the samples are fetched, and groups looked through for new
+// processes. The program in the kernel wakes nobody up: a wake-up a sample costs
+// the service more than the sample.
+const interval = 250 * time.Millisecond
+
+// Sampler watches processes until it is stopped. Its methods are safe for
+// concurrent use.
+type Sampler struct {
+	o       Options
+	objects samplerObjects
+	stats   io.Closer
+	clock   *clock
+	ring    *ringbuf.Reader
+	begun   time.Time
+
+	// Of the goroutine that fetches, until it has ended.
+	procs   map[int]*process // by number; those that ended among them
+	all     []*process
+	stacks  map[string]*seen
+	key     []byte
+	mend    bool // frame pointers alone are not trusted
+	pending []error
+
+	stop  chan struct{} // closed to end the goroutine
+	done  chan struct{} // closed by it
+	ended chan struct{} // closed by it when no process is left
+}
+
+// seen is one stack, and how often it was seen.
+type seen struct {
+	p      *process
+	kernel []uint64
+	chain  []uint64
+	count  int
+	weight uint64
+}
+
+// Start begins to watch.
+func Start(o Options) (*Sampler, error) {
+	s, err := prepare(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.begin(); err != nil {
+		return nil, errors.Join(err, s.release())
+	}
+	return s, nil
+}
+
+// prepare does what may be refused.
+func prepare(o Options) (*Sampler, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if err := verify(); err != nil {
+		return nil, err
+	}
+	s := &Sampler{
+		o: o, procs: map[int]*process{}, stacks: map[string]*seen{}, mend: true,
+		stop: make(chan struct{}), done: make(chan struct{}), ended: make(chan struct{}),
+	}
+	if err := s.open(); err != nil {
+		return nil, errors.Join(err, s.release())
+	}
+	return s, nil
+}
+
+// open has the kernel ready to tick.
+func (s *Sampler) open() error {
+	if err := s.load(); err != nil {
+		return lacking(err)
+	}
+	clock, err := newClock(s.o.Hz, s.objects.Tick.FD())
+	if err != nil {
+		return lacking(err)
+	}
+	s.clock = clock
+	if s.o.PID != 0 {
+		return s.watch(s.o.PID)
+	}
+	return s.watchGroup()
+}
+
+// load loads the program into the kernel.
+func (s *Sampler) load() error {
+	if err := rlimit.RemoveMemlock(); err != nil {
+		return err
+	}
+	spec, err := loadSampler()
+	if err != nil {
+		return err
+	}
+	cpus, err := onlineCPUs()
+	if err != nil {
+		return err
+	}
+	spec.Maps[samplerMapSamples].MaxEntries = room(s.o.Hz * len(cpus))
+	if err := namespace(spec); err != nil {
+		return err
+	}
+	if err := spec.LoadAndAssign(&s.objects, nil); err != nil {
+		return err
+	}
+	if s.stats, err = ebpf.EnableStats(unix.BPF_STATS_RUN_TIME); err != nil {
+		return err
+	}
+	s.ring, err = ringbuf.NewReader(s.objects.Samples)
+	return err
+}
+
+// room returns the size of a ring that holds the samples of four intervals.
+func room(perSecond int) uint32 {
+	const least, most = 1 << 20, 256 << 20
+	perInterval := float64(perSecond) * interval.Seconds() * float64(binary.Size(samplerSample{}))
+	size := uint64(min(most, max(least, 4*perInterval)))
+	return uint32(1) << (bits.Len64(size - 1))
+}
+
+// namespace has the program see processes' numbers as this process does.
+func namespace(spec *ebpf.CollectionSpec) error {
+	const first = 0xeffffffc // the kernel's fixed number of the first namespace
+	var at unix.Stat_t
+	if err := unix.Stat("/proc/self/ns/pid", &at); err != nil {
+		return err
+	}
+	if at.Ino == first {
+		return nil
+	}
+	return errors.Join(
+		spec.Variables[samplerVarNamespaceDevice].Set(at.Dev),
+		spec.Variables[samplerVarNamespaceInode].Set(at.Ino),
+	)
+}
+
+// watch adds a process.
+func (s *Sampler) watch(pid int) error {
+	p, err := openProcess(pid)
+	if err == nil && s.o.PID != 0 && p.why != nil {
+		err = p.why
+	}
+	if err != nil {
+		return fmt.Errorf("looking at process %d: %w", pid, err)
+	}
+	s.procs[pid] = p
+	s.all = append(s.all, p)
+	return s.objects.Watched.Put(uint32(pid), uint8(1))
+}
+
+// watchGroup adds processes of the control group that are not watched yet.
+func (s *Sampler) watchGroup() error {
+	pids, err := members(s.o.Cgroup)
+	if err != nil {
+		return err
+	}
+	for _, pid := range pids {
+		if p := s.procs[pid]; p != nil && !p.ended {
+			continue
+		}
+		if err := s.watch(pid); err != nil && !errors.Is(err, ErrEnded) {
+			return err
+		}
+	}
+	if len(s.all) == 0 {
+		return fmt.Errorf("%s: %w: no process is in this control group", s.o.Cgroup, ErrEnded)
+	}
+	return nil
+}
+
+// begin starts the clock and fetches from then on.
+func (s *Sampler) begin() error {
+	for _, p := range s.all {
+		p.look()
+		p.begun = p.last
+	}
+	s.begun = time.Now()
+	if err := s.clock.run(true); err != nil {
+		return err
+	}
+	go s.fetch()
+	return nil
+}
+
+// fetch takes samples until it is told to stop.
+func (s *Sampler) fetch() {
+	defer close(s.done)
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for over := false; ; {
+		select {
+		case <-s.stop:
+			return
+		case <-tick.C:
+		}
+		s.drain()
+		s.note(s.refresh())
+		if !over && !slices.ContainsFunc(s.all, func(p *process) bool { return !p.ended }) {
+			over = true
+			close(s.ended)
+		}
+	}
+}
+
+// note keeps an error for the profile's warnings, each once.
+func (s *Sampler) note(err error) {
+	if err == nil {
+		return
+	}
+	for _, e := range s.pending {
+		if e.Error() == err.Error() {
+			return
+		}
+	}
+	s.pending = append(s.pending, err)
+}
+
+// refresh looks at every process, drops those that ended and finds new ones.
+func (s *Sampler) refresh() error {
+	for pid, p := range s.procs {
+		if p.ended {
+			continue
+		}
+		if p.look(); !p.ended {
+			continue
+		}
+		if err := s.objects.Watched.Delete(uint32(pid)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			return err
+		}
+		if s.o.PID != 0 {
+			// The same process may have begun to run another program.
+			if err := s.watch(pid); err != nil && !errors.Is(err, ErrEnded) {
+				return err
+			}
+		}
+	}
+	if s.o.Cgroup == "" {
+		return nil
+	}
+	return s.watchGroup()
+}
+
+// drain takes what is in the ring.
+func (s *Sampler) drain() {
+	var rec ringbuf.Record
+	var sample samplerSample
+	s.ring.SetDeadline(time.Now())
+	for {
+		err := s.ring.ReadInto(&rec)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return
+		}
+		if err == nil {
+			err = binary.Read(bytes.NewReader(rec.RawSample), binary.NativeEndian, &sample)
+		}
+		if err != nil {
+			s.note(fmt.Errorf("fetching samples: %w", err))
+			return
+		}
+		s.add(&sample)
+	}
+}
+
+// add counts a sample.
+func (s *Sampler) add(sample *samplerSample) {
+	p := s.procs[int(sample.Pid)]
+	if p == nil {
+		return // nothing is known of it
+	}
+	p.seen++
+	p.weight += sample.Weight
+	kernel := sample.Kernel[:min(len(sample.Kernel), max(0, int(sample.KernelBytes)/8))]
+	chain := p.chain(sample, s.mend)
+	s.key = binary.NativeEndian.AppendUint32(s.key[:0], sample.Pid)
+	s.key = binary.NativeEndian.AppendUint32(s.key, uint32(len(kernel)))
+	for _, part := range [][]uint64{kernel, chain} {
+		for _, a := range part {
+			s.key = binary.NativeEndian.AppendUint64(s.key, a)
+		}
+	}
+	at := s.stacks[string(s.key)]
+	if at == nil || at.p != p {
+		at = &seen{p: p, kernel: append([]uint64(nil), kernel...), chain: chain}
+		s.stacks[string(s.key)] = at
+	}
+	at.count++
+	at.weight += sample.Weight
+}
+
+// Ended is closed when all watched processes have ended, or run another program.
+func (s *Sampler) Ended() <-chan struct{} { return s.ended }
+
+// Stop ends the sampling and returns what was seen. It may be called once.
+func (s *Sampler) Stop() (*Profile, error) {
+	defer s.release()
+	stopped := s.clock.run(false)
+	duration := time.Since(s.begun)
+	close(s.stop)
+	<-s.done
+	s.drain()
+	for _, p := range s.all {
+		p.look()
+	}
+	if stopped != nil {
+		return nil, stopped
+	}
+	return s.profile(duration)
+}
+
+// release gives everything back.
+func (s *Sampler) release() error {
+	var all error
+	if s.clock != nil {
+		all = s.clock.Close()
+	}
+	if s.ring != nil {
+		all = errors.Join(all, s.ring.Close())
+	}
+	if s.stats != nil {
+		all = errors.Join(all, s.stats.Close())
+	}
+	for _, p := range s.all {
+		all = errors.Join(all, p.Close())
+	}
+	if s.objects.Tick == nil {
+		return all // not loaded
+	}
+	return errors.Join(all, s.objects.Close())
+}
+
+// unprivileged reports whether an error is for want of a right.
+func unprivileged(err error) bool {
+	return errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES)
+}

@@ -1,0 +1,62 @@
+// Command service answers on the Unix socket that its argument names, through
+// middlewares that are closures, one of which spins in a function without a frame.
+package main
+
+import (
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"sync/atomic"
+)
+
+var sink atomic.Uint64
+
+// burn has no frame: nothing on the stack says who called it but the return
+// address itself.
+//
+//go:noinline
+func burn(n int) uint64 {
+	x := uint64(n) | 1
+	for range n {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+	}
+	return x
+}
+
+// Spin is a middleware that burns CPU.
+func Spin(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sink.Store(burn(20_000))
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Alloc is a middleware that allocates.
+func Alloc(next http.Handler) http.Handler {
+	var kept atomic.Pointer[[]byte]
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b := make([]byte, 64<<10)
+		kept.Store(&b)
+		next.ServeHTTP(w, r)
+	})
+}
+
+func main() {
+	log.SetFlags(0)
+	l, err := net.Listen("unix", os.Args[1])
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := os.Chmod(os.Args[1], 0o777); err != nil {
+		log.Fatal(err)
+	}
+	hello := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := w.Write([]byte("hello")); err != nil {
+			log.Print(err)
+		}
+	})
+	log.Fatal(http.Serve(l, Spin(Alloc(hello))))
+}

@@ -1,0 +1,77 @@
+//go:build linux && amd64
+
+package bpf
+
+import "github.com/tarehq/tare/cost"
+
+// chain returns a sample's stack in the process: where it was, then the return
+// addresses, innermost first.
+//
+// The kernel follows frame pointers. If the function has not set up its own yet,
+// has taken it down already or never has one, the frame pointer is its caller's,
+// and the chain goes on with the caller's caller. Whether that is so the tables
+// say: they know how far the return address is from the stack pointer, and right
+// below it is where the frame pointer would have to point. Without mend the chain
+// is left as the kernel has it.
+func (p *process) chain(s *samplerSample, mend bool) []uint64 {
+	n := max(0, int(s.UserBytes)/8)
+	if n == 0 {
+		if s.Ip == 0 {
+			return nil
+		}
+		return []uint64{s.Ip}
+	}
+	stack := s.User[:min(n, len(s.User))]
+	caller, ok := p.hidden(s)
+	if !ok || !mend {
+		return append([]uint64(nil), stack...)
+	}
+	mended := make([]uint64, 0, len(stack)+1)
+	mended = append(mended, stack[0], caller)
+	return append(mended, stack[1:]...)
+}
+
+// hidden returns the return address that a sample's chain of frame pointers lacks.
+func (p *process) hidden(s *samplerSample) (uint64, bool) {
+	if p.table == nil || s.TopBytes == 0 {
+		return 0, false
+	}
+	delta, ok := p.table.SPDelta(s.Ip - p.bias)
+	const word = 8
+	if !ok || delta%word != 0 || delta/word >= len(s.Top) || s.Bp == s.Sp+uint64(delta)-word {
+		return 0, false
+	}
+	return s.Top[delta/word], true
+}
+
+// userFrames names a stack of the process, innermost first.
+func (p *process) userFrames(chain []uint64) []cost.Frame {
+	var frames []cost.Frame
+	for i, a := range chain {
+		if i > 0 {
+			a-- // the call, not what follows it
+		}
+		named, ok := p.frames[a]
+		if !ok {
+			named = p.named(a)
+			p.frames[a] = named
+		}
+		frames = append(frames, named...)
+	}
+	return frames
+}
+
+// named names one address.
+func (p *process) named(addr uint64) []cost.Frame {
+	m, mapped := holding(p.maps, addr)
+	if p.table != nil && (!mapped || m.file == p.exe || m.file == "") {
+		if _, ok := p.table.Lookup(addr - p.bias); ok {
+			var frames []cost.Frame
+			for _, f := range p.table.Frames(addr - p.bias) {
+				frames = append(frames, cost.Frame{Func: f.Func, File: f.File, Line: f.Line, Decl: f.Decl})
+			}
+			return frames
+		}
+	}
+	return []cost.Frame{{Func: m.label()}}
+}
