@@ -1,0 +1,282 @@
+package verdict_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats"
+)
+
+// spending is what an arm's owners spend a request, before noise.
+type spending struct {
+	arm    string
+	owners []cost.Item
+	truth  map[string]record.Truth
+}
+
+// profiled adds captures of arms to a run: so many rounds, each figure times
+// e to the power of noise of its own.
+func profiled(r *record.Run, source study.Source, rounds int, noise float64, all []spending) {
+	rng := rand.New(rand.NewPCG(uint64(rounds), 5))
+	r.Manifest.Study.Attribute.For, r.Manifest.Study.Attribute.Repeat = time.Second, rounds
+	for round := range rounds {
+		for _, s := range all {
+			b := &cost.Bill{Source: string(source), Requests: 5000, Per: "request"}
+			m := map[string]float64{"handlers_cpu": 0, "memory_cpu": 0, "scheduling_cpu": 0, "kernel_cpu": 0}
+			for _, it := range s.owners {
+				f := math.Exp(noise * rng.NormFloat64())
+				it.Self, it.Bytes, it.Wait = it.Self*f, it.Bytes*f, it.Wait*f
+				it.Causes = append([]cost.Share(nil), it.Causes...)
+				for i := range it.Causes {
+					it.Causes[i].Value *= f
+					if it.Causes[i].Cause == "alloc" {
+						m["memory_cpu"] += it.Causes[i].Value
+					} else {
+						m["handlers_cpu"] += it.Causes[i].Value
+					}
+				}
+				b.CPU += it.Self
+				b.Bytes += it.Bytes
+				b.Items = append(b.Items, it)
+			}
+			r.Captures = append(r.Captures, record.Capture{
+				Seq: len(r.Captures), Round: round, Arm: s.arm, Workload: "half", Sources: []study.Source{source},
+				Elapsed: time.Second, Requests: 5000, Metrics: m, Truth: s.truth,
+				Seen: []record.Seen{{Source: source, Share: 0.97, Bill: b}},
+			})
+		}
+	}
+}
+
+func own(kind, owner string, self float64) cost.Item {
+	return cost.Item{Kind: kind, Owner: owner, Where: owner + ".go:1", Self: self, Causes: []cost.Share{{Cause: "own", Value: self}}}
+}
+
+// layers are an arm without and one with a middleware that burns 20 µs and
+// allocates for 4.
+func layers() []spending {
+	alloc := cost.Item{Kind: "middleware", Owner: "x.Alloc", Where: "x/x.go:9", Self: 4000, Bytes: 32 << 10, Causes: []cost.Share{{Cause: "alloc", Value: 4000}}}
+	return []spending{
+		{arm: "none", owners: []cost.Item{own("engine", "net/http", 30_000), own("handler", "x.hello", 2000)}},
+		{arm: "three", owners: []cost.Item{own("engine", "net/http", 30_000), own("handler", "x.hello", 2000), own("middleware", "x.Spin", 20_000), alloc},
+			truth: map[string]record.Truth{"spin": {Calls: 1, CPU: 20_000}, "alloc": {Calls: 1, CPU: 4000, Bytes: 32 << 10}}},
+	}
+}
+
+func TestAccounts(t *testing.T) {
+	r := base().run()
+	profiled(r, study.Pprof, 8, 0.02, layers())
+	a := analyse(t, r)
+	if len(a.Accounts) != 1 {
+		t.Fatalf("%d accounts, want 1", len(a.Accounts))
+	}
+	acc := a.Accounts[0]
+	if len(acc.Arms) != 2 || acc.Arms[0].Arm != "none" || acc.Arms[1].N != 8 {
+		t.Fatalf("arms %+v, want none and three with 8 captures", acc.Arms)
+	}
+	for i, arm := range acc.Arms {
+		var self, causes float64
+		for _, o := range acc.Owners {
+			self += o.In[i].Self.Value
+		}
+		for _, c := range arm.Causes {
+			causes += c.Value
+		}
+		if math.Abs(self-arm.CPU.Value) > 1e-6*self || math.Abs(causes-self) > 1e-6*self {
+			t.Errorf("%s: owners add up to %g and causes to %g, want both %g", arm.Arm, self, causes, arm.CPU.Value)
+		}
+	}
+	for _, c := range []struct {
+		owner   string
+		kind    string
+		self    [2]float64
+		changed bool
+	}{
+		{"net/http", "engine", [2]float64{30_000, 30_000}, false},
+		{"x.Spin", "middleware", [2]float64{0, 20_000}, true},
+		{"x.Alloc", "middleware", [2]float64{0, 4000}, true},
+		{"x.hello", "handler", [2]float64{2000, 2000}, false},
+	} {
+		o := ownerNamed(t, acc, c.owner)
+		if o.Kind != c.kind {
+			t.Errorf("%s is a %s, want a %s", c.owner, o.Kind, c.kind)
+		}
+		for i, want := range c.self {
+			if got := o.In[i].Self.Value; math.Abs(got-want) > 0.05*want {
+				t.Errorf("%s spends %g in %s, want about %g", c.owner, got, acc.Arms[i].Arm, want)
+			}
+		}
+		if got := o.In[1].Changed(); got != c.changed || o.In[0].Change != nil {
+			t.Errorf("%s changed: %t (%+v), want %t; and nothing of the control", c.owner, got, o.In[1].Change, c.changed)
+		}
+	}
+}
+
+func ownerNamed(t *testing.T, a verdict.Account, name string) verdict.Owner {
+	t.Helper()
+	for _, o := range a.Owners {
+		if o.Name == name {
+			return o
+		}
+	}
+	t.Fatalf("no owner %s in %+v", name, a.Owners)
+	return verdict.Owner{}
+}
+
+// The interval of a mean holds the truth about as often as it says: 95 in 100
+// runs of six captures.
+func TestMeanCovers(t *testing.T) {
+	const runs, truth = 600, 20_000.0
+	held := 0
+	for seed := range runs {
+		r := &record.Run{Manifest: record.Manifest{Study: base().study}}
+		rng := rand.New(rand.NewPCG(uint64(seed), 3))
+		for round := range 6 {
+			v := truth + 2000*rng.NormFloat64()
+			r.Captures = append(r.Captures, record.Capture{Seq: round, Round: round, Arm: "three", Workload: "half",
+				Seen: []record.Seen{{Source: study.Pprof, Bill: &cost.Bill{CPU: v, Items: []cost.Item{own("engine", "x", v)}}}}})
+		}
+		if analyse(t, r).Accounts[0].Arms[0].CPU.Interval.Contains(truth) {
+			held++
+		}
+	}
+	// 570 of 600 are expected; four standard deviations are 21.
+	if held < 549 || held > 591 {
+		t.Errorf("%d of %d intervals hold the truth, want about 570", held, runs)
+	}
+}
+
+func TestAccuracy(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		change func(*spending)
+		noise  float64
+		rounds int
+		want   map[string]verdict.Nearness
+	}{
+		{"as it is", func(*spending) {}, 0.002, 8, map[string]verdict.Nearness{
+			"spin CPU": verdict.Within, "alloc CPU": verdict.Within, "alloc bytes": verdict.Within, "all else CPU": verdict.Within, "all else bytes": verdict.Within,
+		}},
+		{"half of it charged to the engine", func(s *spending) { s.owners[0], s.owners[2] = own("engine", "net/http", 40_000), own("middleware", "x.Spin", 10_000) }, 0.002, 8,
+			map[string]verdict.Nearness{"spin CPU": verdict.Beyond, "alloc CPU": verdict.Within, "all else CPU": verdict.Beyond}},
+		{"charged to another name", func(s *spending) { s.owners[2].Owner = "x.burn" }, 0.002, 8,
+			map[string]verdict.Nearness{"spin CPU": verdict.Beyond}},
+		{"too few bytes", func(s *spending) { s.owners[3].Bytes *= 0.95 }, 0.002, 8, map[string]verdict.Nearness{"alloc bytes": verdict.Beyond}},
+		{"noise", func(*spending) {}, 0.3, 8, map[string]verdict.Nearness{"spin CPU": verdict.Unknown}},
+		{"too few captures", func(*spending) {}, 0.002, 3, map[string]verdict.Nearness{"spin CPU": verdict.Unknown}},
+	} {
+		r := base().run()
+		r.Manifest.Study.Attribute.Truth = study.Truth{Path: "/truth", CPU: 0.05, Least: time.Microsecond, Bytes: 0.02, Waiting: 0.1, Bare: map[string]string{"three": "none"}}
+		all := layers()
+		c.change(&all[1])
+		profiled(r, study.Pprof, c.rounds, c.noise, all)
+		got := map[string]verdict.Nearness{}
+		for _, x := range analyse(t, r).Accuracies {
+			got[x.Part+" "+string(x.Quantity)] = x.By[0].Verdict
+		}
+		for what, want := range c.want {
+			if got[what] != want {
+				t.Errorf("%s: %s is %q, want %q", c.what, what, got[what], want)
+			}
+		}
+	}
+}
+
+func TestAccuracyOfWaiting(t *testing.T) {
+	r := base().run()
+	r.Manifest.Study.Attribute.Truth = study.Truth{Path: "/truth", CPU: 0.05, Bytes: 0.02, Waiting: 0.1}
+	profiled(r, study.Trace, 8, 0.01, []spending{{
+		arm:    "three",
+		owners: []cost.Item{{Kind: "handler", Owner: "x.Block", Where: "x/x.go", Wait: 1_030_000}},
+		truth:  map[string]record.Truth{"block": {Calls: 1, Waiting: 1_000_000}},
+	}})
+	all := analyse(t, r).Accuracies
+	if len(all) != 1 || all[0].Quantity != verdict.Waiting || all[0].By[0].Verdict != verdict.Within || all[0].By[0].Owner != "x.Block" {
+		t.Errorf("accuracy %+v, want one of waiting, within bounds, charged to x.Block", all)
+	}
+}
+
+// Two sources that looked at the same captures are held against each other.
+func TestApart(t *testing.T) {
+	r := base().run()
+	r.Manifest.Study.Attribute.Truth = study.Truth{Path: "/truth", CPU: 0.05, Bytes: 0.02, Waiting: 0.1}
+	profiled(r, study.Pprof, 8, 0.001, layers())
+	for i := range r.Captures {
+		c := &r.Captures[i]
+		b := *c.Seen[0].Bill
+		b.Items = append([]cost.Item(nil), b.Items...)
+		for k := range b.Items {
+			b.Items[k].Self -= 500
+		}
+		c.Seen = append(c.Seen, record.Seen{Source: study.EBPF, Bill: &b})
+	}
+	for _, x := range analyse(t, r).Accuracies {
+		if x.Quantity != verdict.CPUTime || x.Part == verdict.Rest {
+			continue
+		}
+		if len(x.By) != 2 || x.Apart == nil || math.Abs(x.Apart.Value-500) > 1 {
+			t.Errorf("%s: %d sources, apart %+v, want 2 and 500 ns", x.Part, len(x.By), x.Apart)
+		}
+	}
+}
+
+// Claims are judged on what captures tell as on any other metric, and the
+// figures are the captures' own.
+func TestAttributedClaims(t *testing.T) {
+	u := base()
+	u.study.Claims = []study.Claim{{ID: "P1.causes", Checks: []study.Check{
+		{Kind: study.Effect, Says: "own code", Metric: "handlers_cpu", Workload: "half", Arm: "three", Direction: "more", PublishedDifference: ptr(20_000)},
+		{Kind: study.Effect, Says: "memory", Metric: "memory_cpu", Workload: "half", Arm: "three", Direction: "more", PublishedDifference: ptr(6600)},
+		{Kind: study.Effect, Says: "kernel", Metric: "kernel_cpu", Workload: "half", Arm: "three", Direction: "more"},
+		{Kind: study.Bound, Says: "bounded", Metric: "memory_cpu", Workload: "half", Arm: "three", Op: "<=", Bound: ptr(5000)},
+	}}}
+	r := u.run()
+	if c := analyse(t, r).Claims[0]; c.Verdict != verdict.NotComparable || !strings.Contains(c.Sentence, "was not measured") {
+		t.Errorf("without captures the claim is %s: %s, want that it was not measured", c.Verdict, c.Sentence)
+	}
+	profiled(r, study.Pprof, 8, 0.01, layers())
+	c := analyse(t, r).Claims[0]
+	for i, want := range []struct{ direction, difference, holds verdict.Word }{
+		{verdict.Confirmed, verdict.Confirmed, ""},
+		{verdict.Confirmed, verdict.Contradicted, ""}, // 4 µs, not 6.6
+		{verdict.Contradicted, "", ""},                // nothing in either
+		{"", "", verdict.Confirmed},
+	} {
+		got := c.Checks[i]
+		if got.Direction.Verdict != want.direction || got.Difference.Verdict != want.difference || got.Holds.Verdict != want.holds {
+			t.Errorf("%s: direction %q, difference %q, holds %q, want %+v; %s", got.Check.Says, got.Direction.Verdict, got.Difference.Verdict, got.Holds.Verdict, want, got.Sentence)
+		}
+		if got.Comparison != nil && (got.Comparison.N != 8 || got.Comparison.Alpha != stats.StudyAlpha) {
+			t.Errorf("%s: %d rounds at alpha %g, want 8 at %g", got.Check.Says, got.Comparison.N, got.Comparison.Alpha, stats.StudyAlpha)
+		}
+	}
+}
+
+func TestLostCaptures(t *testing.T) {
+	r := base().run()
+	profiled(r, study.Pprof, 6, 0.01, layers())
+	for i := range r.Captures {
+		if c := &r.Captures[i]; c.Arm == "three" && c.Round < 2 {
+			c.Invalid = []string{"no request was answered"}
+		}
+	}
+	r.Captures[0].Warnings = []string{"ebpf: not supported here"}
+	a := analyse(t, r)
+	if n := a.Accounts[0].Arms[1].N; n != 4 {
+		t.Errorf("%d captures of three count, want 4", n)
+	}
+	text := fmt.Sprint(texts(a.Warnings))
+	for _, want := range []string{"three: a capture does not count: no request was answered (2 times)", "none: ebpf: not supported here"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("warnings %s lack %q", text, want)
+		}
+	}
+}
