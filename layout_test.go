@@ -43,7 +43,7 @@ var arrows = map[string][]string{
 	"cost/pprof":       {"cost"},
 	"cost/exectrace":   {"cost"},
 	"cost/flame":       {"cost", "stats/unit"},
-	"cost/page":        {"cost", "cost/flame", "stats/unit"},
+	"cost/page":        {"cost", "cost/diff", "cost/flame", "stats/unit"},
 	"serve":            {"serve/..."},
 	"arms":             {"arms/...", "serve/..."},
 	"cmd":              {"..."},

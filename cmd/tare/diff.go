@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/diff"
+	"github.com/tarehq/tare/cost/page"
+	"github.com/tarehq/tare/cost/pprof"
+)
+
+// diffCmd tells what costs more in one set of profiles than in another.
+type diffCmd struct {
+	A      string        `arg:"" help:"Profiles: files with commas between, a folder of them, a service's URL, or an arm of a run as RUN:ARM."`
+	B      string        `arg:"" help:"What to compare with A: the like."`
+	For    time.Duration `default:"5s" help:"Of a service: how long one capture is, in whole seconds."`
+	Repeat int           `default:"5" help:"Of a service: how many captures to take; two services take turns."`
+	Load   []string      `sep:"none" help:"URL to load meanwhile, so that costs are per request; once for A and once for B." placeholder:"URL"`
+	Conns  int           `name:"connections" short:"c" default:"16" help:"With --load: connections kept busy; with --rate the most that may be open."`
+	Rate   float64       `short:"r" help:"With --load: requests a second (0: as fast as the connections go)." placeholder:"N"`
+	Q      float64       `default:"0.05" help:"Share of false findings, among those reported, that is allowed on average."`
+	Keep   string        `help:"Also write the captures of services into this folder, as a-1.cpu.pb.gz and so on." placeholder:"DIR"`
+	JSON   bool          `name:"json" help:"Print JSON."`
+	HTML   string        `name:"html" help:"Write the table and a differential flame graph as one HTML file." placeholder:"FILE"`
+}
+
+// Help says what is compared and how.
+func (c *diffCmd) Help() string {
+	return `Examples:
+
+  tare diff before/ after/                 folders of saved profiles
+  tare diff a1.pb.gz,a2.pb.gz,a3.pb.gz b1.pb.gz,b2.pb.gz,b3.pb.gz
+  tare diff --load http://localhost:8080/ --load http://localhost:8081/ localhost:6060 localhost:6061
+  tare diff runs/chain:nested runs/chain:chain
+
+Owners are compared by their own cost, functions within an owner by what they and
+their callees cost there, wherever they stand on the stack. A difference is told
+from noise by how the captures of a side differ among themselves: repeat them,
+best each in a process started afresh. What is not told apart is left out of the
+table and grey in the graph.`
+}
+
+// sides are the captures of A and B.
+type sides struct {
+	source      string
+	cpu, allocs []diff.Capture
+	oneProcess  bool
+}
+
+// Run captures or reads, compares, and shows what differs.
+func (c *diffCmd) Run(ctx context.Context, t *terminal) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	a, b := &sides{source: c.A}, &sides{source: c.B}
+	if err := c.gather(ctx, t, a, b); err != nil {
+		return err
+	}
+	d, err := c.compare(a, b)
+	if err != nil {
+		return err
+	}
+	if c.HTML != "" {
+		if err := keepFile(c.HTML, func(w io.Writer) error { return page.WriteDiff(w, d) }); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		return t.json(d)
+	}
+	return diffText(t, d)
+}
+
+func (c *diffCmd) check() error {
+	switch {
+	case c.For < time.Second || c.For > time.Hour || c.For%time.Second != 0:
+		return asked("", fmt.Errorf("--for %s: whole seconds, at least 1s, at most 1h", c.For))
+	case c.Repeat < 1 || c.Repeat > 1000:
+		return asked("", fmt.Errorf("--repeat %d: at least 1, at most 1000", c.Repeat))
+	case !(c.Q > 0 && c.Q < 1):
+		return asked("such as 0.05", fmt.Errorf("--q %g: more than 0 and less than 1", c.Q))
+	case c.Rate < 0 || c.Conns < 1:
+		return asked("", errors.New("--rate and --connections are no less than 0 and 1"))
+	case c.Rate > 0 && len(c.Load) == 0:
+		return asked("name the URLs to load: --load URL --load URL", errors.New("--rate without --load"))
+	case len(c.Load) != 0 && len(c.Load) != 2:
+		return asked("--load URL-OF-A --load URL-OF-B", fmt.Errorf("--load given %d times, want it for A and for B", len(c.Load)))
+	}
+	if c.Keep != "" {
+		if info, err := os.Stat(c.Keep); err != nil || !info.IsDir() {
+			return &failure{status: exitCould, err: fmt.Errorf("--keep %s: there is no such folder", c.Keep), hint: "create the folder first"}
+		}
+	}
+	return writable([]output{{"--html", c.HTML}})
+}
+
+// gather takes the captures of both sides. Services take turns, and who comes
+// first changes, so that what the machine does meanwhile hits both.
+func (c *diffCmd) gather(ctx context.Context, t *terminal, a, b *sides) error {
+	var services []int
+	for i, s := range []*sides{a, b} {
+		found, err := s.read()
+		if err != nil {
+			return err
+		}
+		if !found {
+			s.oneProcess = true
+			services = append(services, i)
+		}
+	}
+	if len(c.Load) > 0 && len(services) == 0 {
+		return asked("", errors.New("--load does nothing for saved profiles"))
+	}
+	for n := range c.Repeat {
+		for k := range services {
+			i := services[(n+k)%len(services)]
+			if err := c.capture(ctx, t, []*sides{a, b}[i], target{i, n}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// target is which side is captured, and for which time, from 0.
+type target struct{ side, nth int }
+
+// capture profiles a service once more.
+func (c *diffCmd) capture(ctx context.Context, t *terminal, s *sides, at target) error {
+	one := costCmd{URL: s.source, For: c.For, Conns: c.Conns, Rate: c.Rate}
+	if len(c.Load) > 0 {
+		one.Load = c.Load[at.side]
+	}
+	b := &bill{}
+	if err := one.capture(ctx, t, b); err != nil {
+		return err
+	}
+	for _, p := range []*pprof.Profile{b.cpu, b.allocs} {
+		if p == nil {
+			continue
+		}
+		p.SetRequests(b.window.Requests)
+		s.add(p, b.window)
+		if c.Keep != "" {
+			kind := map[pprof.Kind]string{pprof.CPU: "cpu", pprof.Allocs: "allocs"}[p.Kind]
+			name := fmt.Sprintf("%c-%d.%s.pb.gz", 'a'+at.side, at.nth+1, kind)
+			if err := keepFile(filepath.Join(c.Keep, name), p.Write); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *sides) add(p *pprof.Profile, w cost.Window) {
+	c := diff.Capture{Stacks: p.Stacks, Window: w}
+	if p.Kind == pprof.Allocs {
+		s.allocs = append(s.allocs, c)
+	} else {
+		s.cpu = append(s.cpu, c)
+	}
+}
+
+// read reads what is saved; it reports whether there is any such thing, rather
+// than a service.
+func (s *sides) read() (bool, error) {
+	if strings.Contains(s.source, "://") {
+		return false, nil
+	}
+	if info, err := os.Stat(s.source); err == nil && info.IsDir() {
+		return true, s.readFolder()
+	}
+	names := strings.Split(s.source, ",")
+	if _, err := os.Stat(names[0]); err == nil || len(names) > 1 || strings.HasSuffix(names[0], ".gz") {
+		return true, s.readFiles(names)
+	}
+	if found, err := s.readArm(); found || err != nil {
+		return true, err
+	}
+	return false, nil
+}
+
+func (s *sides) readFolder() error {
+	var names []string
+	for _, pattern := range []string{"*.pb.gz", "*.pprof", "*.prof"} {
+		found, err := filepath.Glob(filepath.Join(s.source, pattern))
+		if err != nil {
+			return err
+		}
+		names = append(names, found...)
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("%s: no profiles in it: no *.pb.gz, *.pprof or *.prof", s.source)
+	}
+	return s.readFiles(names)
+}
+
+func (s *sides) readFiles(names []string) error {
+	for _, name := range names {
+		p, err := readProfile(name)
+		if err != nil {
+			return err
+		}
+		s.add(p, cost.Window{Duration: p.Duration, Requests: p.Requests()})
+	}
+	return nil
+}
+
+func readProfile(name string) (*pprof.Profile, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	p, err := pprof.Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return p, nil
+}

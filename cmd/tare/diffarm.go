@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/pprof"
+	"github.com/tarehq/tare/lab/record"
+)
+
+// readArm reads the captures of an arm of a run, RUN:ARM or RUN:ARM:WORKLOAD; it
+// reports whether the source is one.
+func (s *sides) readArm() (bool, error) {
+	name, rest, ok := strings.Cut(s.source, ":")
+	if !ok || strings.Trim(rest, "0123456789") == "" { // host:port
+		return false, nil
+	}
+	dir, err := findRun(name)
+	if err != nil {
+		return false, nil // a service's path, perhaps; if not, it cannot be reached
+	}
+	run, err := record.Open(dir)
+	if err != nil {
+		return true, err
+	}
+	arm, workload, _ := strings.Cut(rest, ":")
+	var workloads []string
+	for _, c := range run.Captures {
+		if c.Arm != arm || len(c.Invalid) > 0 || workload != "" && c.Workload != workload {
+			continue
+		}
+		if !slices.Contains(workloads, c.Workload) {
+			workloads = append(workloads, c.Workload)
+		}
+		if err := s.addCapture(dir, c); err != nil {
+			return true, err
+		}
+	}
+	switch {
+	case len(workloads) == 0:
+		return true, asked("a study asks for profiles by its key attribute", fmt.Errorf("%s: the run has no profiles of it", s.source))
+	case len(workloads) > 1:
+		return true, asked(fmt.Sprintf("%s:%s:%s", name, arm, workloads[0]), fmt.Errorf("%s has profiles under %d workloads: say which", s.source, len(workloads)))
+	}
+	return true, nil
+}
+
+// addCapture takes the profiles of the first source that has any: two sources
+// saw the same.
+func (s *sides) addCapture(dir string, c record.Capture) error {
+	w := cost.Window{Duration: c.Elapsed, Requests: float64(c.Requests)}
+	for _, seen := range c.Seen {
+		if seen.Files["cpu"] == "" {
+			continue
+		}
+		for _, kind := range []string{"cpu", "allocs"} {
+			if seen.Files[kind] == "" {
+				continue
+			}
+			p, err := readProfile(filepath.Join(dir, "profiles", seen.Files[kind]))
+			if err != nil {
+				return err
+			}
+			if p.Kind == pprof.CPU && seen.Share > 0 {
+				scale(p.Stacks, 1/seen.Share)
+			}
+			s.add(p, w)
+		}
+		return nil
+	}
+	return nil
+}
+
+// scale brings what a source saw to what the kernel counted.
+func scale(stacks []cost.Stack, by float64) {
+	for i := range stacks {
+		stacks[i].Value *= by
+	}
+}

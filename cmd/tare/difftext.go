@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/tarehq/tare/cost/diff"
+	"github.com/tarehq/tare/cost/page"
+	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// compare compares CPU and, where both sides have them, allocations.
+func (c *diffCmd) compare(a, b *sides) (*page.Diff, error) {
+	d := &page.Diff{A: a.source, B: b.source}
+	if len(a.cpu) == 0 || len(b.cpu) == 0 {
+		if len(a.allocs) == 0 || len(b.allocs) == 0 {
+			return nil, errors.New("the two sides have no profile of the same kind")
+		}
+	}
+	var err error
+	if d.CPU, err = c.one(a.cpu, b.cpu); err != nil {
+		return nil, err
+	}
+	if d.Bytes, err = c.one(a.allocs, b.allocs); err != nil {
+		return nil, err
+	}
+	first := d.CPU
+	if first == nil {
+		first = d.Bytes
+	}
+	for _, w := range first.Warnings {
+		d.Warnings = append(d.Warnings, w.Error())
+	}
+	if a.oneProcess && b.oneProcess && (len(a.cpu) > 1 || len(b.cpu) > 1) {
+		d.Warnings = append(d.Warnings, "each side is one process: what differs from process to process of the same program is taken for a difference")
+	}
+	return d, nil
+}
+
+func (c *diffCmd) one(a, b []diff.Capture) (*diff.Result, error) {
+	if len(a) == 0 || len(b) == 0 {
+		return nil, nil
+	}
+	return diff.Compare(a, b, diff.Options{Q: c.Q})
+}
+
+// diffText shows what differs, and says how much was found not to.
+func diffText(t *terminal, d *page.Diff) error {
+	w := bufio.NewWriter(t.out)
+	fmt.Fprintf(w, "A  %s\nB  %s\n", report.Printable(d.A), report.Printable(d.B))
+	if d.CPU != nil {
+		printDiff(w, d.CPU, diffed{"CPU", unit.Nanoseconds, t.width})
+	}
+	if d.Bytes != nil {
+		printDiff(w, d.Bytes, diffed{"allocated", unit.Bytes, t.width})
+	}
+	for _, warning := range d.Warnings {
+		fmt.Fprintf(w, "warning: %s\n", report.Printable(warning))
+	}
+	return w.Flush()
+}
+
+// diffed is what was compared, and how it is shown.
+type diffed struct {
+	name, base string
+	width      int
+}
+
+// perOwner bounds the functions shown below an owner.
+const perOwner = 4
+
+func printDiff(w io.Writer, r *diff.Result, of diffed) {
+	fmt.Fprintf(w, "\n%s per %s  %s → %s, %s  (%d and %d captures)\n", of.name, r.Per,
+		unit.Format(r.Total.A, of.base), unit.Format(r.Total.B, of.base), change(&r.Total, of.base), r.CapturesA, r.CapturesB)
+	told := slices.DeleteFunc(slices.Clone(r.Owners), func(row diff.Row) bool { return !row.Differs })
+	if len(told) > 0 {
+		fmt.Fprintf(w, "%10s  %10s  %10s  %-21s  owner\n", "A", "B", "B − A", "95 % interval")
+	}
+	for i := range told {
+		row := &told[i]
+		fmt.Fprintf(w, "%10s  %10s  %s  %s\n", quantity(row.A, of.base), quantity(row.B, of.base), spread(row, of.base),
+			report.Printable(fit(row.Owner+", "+row.Kind, max(16, of.width-57))))
+		shown := 0
+		for j := range r.Functions {
+			f := &r.Functions[j]
+			if f.Differs && f.Owner == row.Owner && f.Where == row.Where && shown < perOwner {
+				shown++
+				fmt.Fprintf(w, "%10s  %10s  %s    %s\n", quantity(f.A, of.base), quantity(f.B, of.base), spread(f, of.base),
+					report.Printable(fit(f.Function, max(14, of.width-59))))
+			}
+		}
+	}
+	tested := 0
+	for i := range r.Owners {
+		if r.Owners[i].Tested {
+			tested++
+		}
+	}
+	switch others := len(r.Owners) - len(told); {
+	case len(told) == 0:
+		fmt.Fprintf(w, "No owner's cost differs by more than chance (%d tested).\n", tested)
+	case others > 0:
+		fmt.Fprintf(w, "%d other owners are not told apart from chance.\n", others)
+	}
+}
+
+// spread is a difference and its interval in columns.
+func spread(r *diff.Row, base string) string {
+	return fmt.Sprintf("%10s  %-21s", signed(r.Diff, base), "["+signed(r.Lo, base)+", "+signed(r.Hi, base)+"]")
+}
+
+// change is a difference and its interval in a sentence.
+func change(r *diff.Row, base string) string {
+	return signed(r.Diff, base) + " [" + signed(r.Lo, base) + ", " + signed(r.Hi, base) + "]"
+}
+
+func signed(v float64, base string) string {
+	switch {
+	case v > 0:
+		return "+" + unit.Format(v, base)
+	case v < 0:
+		return "−" + unit.Format(-v, base)
+	}
+	return "0"
+}
