@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -71,12 +72,7 @@ func newPlan(routes []route, p program) plan {
 		}
 	}
 	slices.Sort(made.callers)
-	slices.SortFunc(made.marks, func(a, b mark) int {
-		if a.site < b.site {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(made.marks, func(a, b mark) int { return cmp.Compare(a.site, b.site) })
 	return made
 }
 

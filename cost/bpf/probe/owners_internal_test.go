@@ -1,0 +1,103 @@
+package probe
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/tarehq/tare/cost"
+)
+
+var (
+	serveFrame = cost.Frame{Func: "net/http.serverHandler.ServeHTTP", File: "/go/net/http/server.go", Decl: 3302}
+	funcFrame  = cost.Frame{Func: "net/http.HandlerFunc.ServeHTTP", File: "/go/net/http/server.go", Decl: 2285}
+	authFrame  = cost.Frame{Func: "main.main.Auth.func1", File: "/src/shop/mw.go", Line: 13, Decl: 10}
+	logFrame   = cost.Frame{Func: "example.com/web.(*logger).ServeHTTP", File: "/src/shop/web/log.go", Line: 31, Decl: 30}
+	helloFrame = cost.Frame{Func: "main.hello", File: "/src/shop/main.go", Line: 51, Decl: 50}
+)
+
+// at is a frame that has a function of its own.
+func at(push uint64, f cost.Frame) place {
+	return place{[]cost.Frame{f}, symbol{f.Func, push}}
+}
+
+// request is a stack on which hello is inside Auth, and that is inside
+// logger.
+func request() []place {
+	return []place{
+		at(0x10, cost.Frame{Func: "net/http.(*response).Write", File: "/go/net/http/server.go", Decl: 1600}),
+		at(0x20, helloFrame), at(0x30, funcFrame), at(0x40, authFrame), at(0x30, funcFrame), at(0x50, logFrame), at(0x60, serveFrame),
+	}
+}
+
+func TestMeet(t *testing.T) {
+	inlined := []place{{[]cost.Frame{helloFrame, funcFrame}, symbol{funcFrame.Func, 0x30}}, at(0x40, authFrame), at(0x60, serveFrame)}
+	bare := []place{at(0, helloFrame), at(0x30, funcFrame), at(0x60, serveFrame)}
+	tests := []struct {
+		name    string
+		stacks  [][]place
+		owners  []string
+		reasons []string
+	}{
+		{"nested", [][]place{request()}, []string{"shop.hello", "shop.Auth", "web.(*logger).ServeHTTP"}, []string{"", "", ""}},
+		{"again", [][]place{request(), request()}, []string{"shop.hello", "shop.Auth", "web.(*logger).ServeHTTP"}, []string{"", "", ""}},
+		{"inlined", [][]place{inlined}, []string{"shop.hello", "shop.Auth"}, []string{"the compiler inlined it into net/http.HandlerFunc.ServeHTTP", ""}},
+		{"inlined, and not", [][]place{inlined, request()}, []string{"shop.hello", "shop.Auth", "web.(*logger).ServeHTTP"}, []string{"", "", ""}},
+		{"not, and inlined", [][]place{request(), inlined}, []string{"shop.hello", "shop.Auth", "web.(*logger).ServeHTTP"}, []string{"", "", ""}},
+		{"without a prologue", [][]place{bare}, []string{"shop.hello"}, []string{"main.hello has no prologue to probe"}},
+		{"nobody", [][]place{{at(0x60, serveFrame)}}, nil, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var c census
+			for _, s := range tt.stacks {
+				c.meet(s)
+			}
+			var owners, reasons []string
+			for _, w := range c.found {
+				owners, reasons = append(owners, w.Owner.Name), append(reasons, w.Reason)
+				if (len(w.pushes) == 0) != (w.Reason != "") {
+					t.Errorf("%s: got pushes %x and reason %q, want one of them", w.Owner.Name, w.pushes, w.Reason)
+				}
+			}
+			if !slices.Equal(owners, tt.owners) || !slices.Equal(reasons, tt.reasons) {
+				t.Errorf("got %q for %q, want %q for %q", owners, reasons, tt.owners, tt.reasons)
+			}
+		})
+	}
+}
+
+func TestNamed(t *testing.T) {
+	var c census
+	c.meet(request())
+	tests := []struct {
+		name    string
+		names   []string
+		owners  []string // those aside in brackets
+		unknown []string
+	}{
+		{"as the table has it", []string{"shop.Auth"}, []string{"[shop.hello]", "shop.Auth"}, nil},
+		{"by line", []string{"mw.go:10"}, []string{"[shop.hello]", "shop.Auth"}, nil},
+		{"by directory and line", []string{"shop/mw.go:10"}, []string{"[shop.hello]", "shop.Auth"}, nil},
+		{"by the linker's name", []string{"main.hello"}, []string{"shop.hello"}, nil},
+		{"two", []string{"shop.Auth", "main.hello"}, []string{"shop.hello", "shop.Auth"}, nil},
+		{"another line", []string{"mw.go:1"}, nil, []string{"mw.go:1"}},
+		{"the end of a file's name", []string{"w.go:10"}, nil, []string{"w.go:10"}},
+		{"unknown", []string{"shop.Auth", "shop.Nope"}, []string{"[shop.hello]", "shop.Auth"}, []string{"shop.Nope"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			chosen, unknown := c.named(tt.names)
+			var owners []string
+			for _, w := range chosen {
+				name := w.Owner.Name
+				if w.Aside {
+					name = "[" + name + "]"
+				}
+				owners = append(owners, name)
+			}
+			if !slices.Equal(owners, tt.owners) || !slices.Equal(unknown, tt.unknown) {
+				t.Errorf("got %q, unknown %q, want %q, unknown %q", owners, unknown, tt.owners, tt.unknown)
+			}
+		})
+	}
+}
