@@ -25,6 +25,7 @@ type doctorCmd struct {
 	Source string        `help:"Folder of the program's source: the compiler is asked which values escape to the heap." placeholder:"DIR"`
 	Probe  bool          `help:"Send half a header also to another machine, to see when the server gives up. On this machine it is always done."`
 	From   string        `help:"Examine evidence that was saved." placeholder:"FILE"`
+	Arm    string        `help:"Of a run: the arm to examine alone." placeholder:"NAME"`
 	Save   string        `help:"Save the evidence, to examine it again or elsewhere." placeholder:"FILE"`
 	JSON   bool          `name:"json" help:"Print JSON."`
 }
@@ -50,20 +51,28 @@ func (c *doctorCmd) Run(ctx context.Context, t *terminal) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	e, err := c.evidence(ctx, t)
+	all, err := c.evidence(ctx, t)
 	if err != nil {
 		return err
 	}
-	if err := keepFile(c.Save, e.Save); err != nil {
-		return err
+	if c.Save != "" {
+		if err := keepFile(c.Save, all[0].Save); err != nil {
+			return err
+		}
 	}
-	d := doctor.Examine(e)
+	var told []*doctor.Diagnosis
+	found := false
+	for _, e := range all {
+		d := doctor.Examine(e)
+		found = found || len(d.Findings) > 0
+		told = append(told, d)
+	}
 	if c.JSON {
-		err = t.json(d)
+		err = t.json(told)
 	} else {
-		err = printDiagnosis(t, d)
+		err = printDiagnoses(t, told)
 	}
-	if err == nil && len(d.Findings) > 0 {
+	if err == nil && found {
 		return &failure{status: exitThreshold}
 	}
 	return err
@@ -89,25 +98,41 @@ func (c *doctorCmd) check() error {
 	return writable([]output{{"--save", c.Save}})
 }
 
-// evidence is what was saved, or what is gathered now.
-func (c *doctorCmd) evidence(ctx context.Context, t *terminal) (*doctor.Evidence, error) {
+// evidence is what was saved, what a run keeps of each of its arms, or what is
+// gathered now.
+func (c *doctorCmd) evidence(ctx context.Context, t *terminal) ([]*doctor.Evidence, error) {
 	if c.From != "" {
-		f, err := os.Open(c.From)
-		if err != nil {
-			return nil, err
+		e, err := readEvidence(c.From)
+		return []*doctor.Evidence{e}, err
+	}
+	if dir, err := findRun(c.What); err == nil {
+		if c.Load != "" || c.Save != "" {
+			return nil, asked("leave it out", fmt.Errorf("--load and --save do nothing for a run"))
 		}
-		defer f.Close()
-		e, err := doctor.Load(f)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", c.From, err)
-		}
-		return e, nil
+		return c.fromRun(dir)
+	}
+	if c.Arm != "" {
+		return nil, asked("`tare list` shows the runs kept", fmt.Errorf("--arm is of a run, and %q is none", c.What))
 	}
 	p, err := c.patient(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return c.gather(ctx, t, p)
+	e, err := c.gather(ctx, t, p)
+	return []*doctor.Evidence{e}, err
+}
+
+func readEvidence(name string) (*doctor.Evidence, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	e, err := doctor.Load(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return e, nil
 }
 
 // patient is what the doctor looks at.

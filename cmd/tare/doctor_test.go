@@ -198,14 +198,15 @@ func diagnose(t *testing.T, bin, addr string, args []string) (*doctor.Diagnosis,
 		}
 		return nil, err
 	}
-	var d doctor.Diagnosis
-	if err := json.Unmarshal(out, &d); err != nil {
-		return nil, fmt.Errorf("reading %.200q: %w", out, err)
+	var told []*doctor.Diagnosis
+	if err := json.Unmarshal(out, &told); err != nil || len(told) != 1 {
+		return nil, fmt.Errorf("reading %.200q: %d diagnoses, %w", out, len(told), err)
 	}
+	d := told[0]
 	if found := exit != nil; found != (len(d.Findings) > 0) {
 		return nil, fmt.Errorf("exit status %d with %d findings", exit.ExitCode(), len(d.Findings))
 	}
-	return &d, nil
+	return d, nil
 }
 
 // throttle moves a process into a cgroup with half a CPU, or skips the test.

@@ -11,10 +11,21 @@ import (
 	"github.com/tarehq/tare/stats/unit"
 )
 
+// printDiagnoses shows one after the other.
+func printDiagnoses(t *terminal, all []*doctor.Diagnosis) error {
+	w := bufio.NewWriter(t.out)
+	for i, d := range all {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		printDiagnosis(w, d, t.width)
+	}
+	return w.Flush()
+}
+
 // printDiagnosis shows the findings by price, then what is healthy and what was
 // not looked at.
-func printDiagnosis(t *terminal, d *doctor.Diagnosis) error {
-	w := bufio.NewWriter(t.out)
+func printDiagnosis(w io.Writer, d *doctor.Diagnosis, width int) {
 	fmt.Fprintf(w, "diagnosis of %s", report.Printable(d.Subject))
 	if d.Seconds > 0 {
 		fmt.Fprintf(w, " over %.0f s", d.Seconds)
@@ -24,18 +35,17 @@ func printDiagnosis(t *terminal, d *doctor.Diagnosis) error {
 	}
 	fmt.Fprintf(w, "\n%s\n", tally(d))
 	for i := range d.Findings {
-		printFinding(w, i+1, &d.Findings[i], t.width)
+		printFinding(w, i+1, &d.Findings[i], width)
 	}
 	if len(d.Cheap) > 0 {
-		wrapped(w, "seen, cheap    ", cheap(d.Cheap), t.width)
+		wrapped(w, "seen, cheap    ", cheap(d.Cheap), width)
 	}
 	if len(d.Healthy) > 0 {
-		wrapped(w, "healthy        ", strings.Join(d.Healthy, ", "), t.width)
+		wrapped(w, "healthy        ", strings.Join(d.Healthy, ", "), width)
 	}
 	for _, b := range d.Blind {
-		wrapped(w, "not looked at  ", b.Rule+": "+b.Reason, t.width)
+		wrapped(w, "not looked at  ", b.Rule+": "+b.Reason, width)
 	}
-	return w.Flush()
 }
 
 // cheap names what is there and costs next to nothing, with its price.

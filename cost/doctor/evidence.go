@@ -172,7 +172,7 @@ func (e *Evidence) requests(d time.Duration) float64 { return e.Window.Over(d).R
 func instrument(frames []cost.Frame) bool {
 	for i := range frames {
 		fn := frames[i].Func
-		if strings.HasPrefix(fn, "net/http/pprof.") || strings.HasPrefix(fn, "runtime/pprof.") || strings.HasPrefix(fn, "runtime/trace.") || strings.HasPrefix(fn, "runtime.traceAdvance") || fn == "runtime.ReadTrace" || fn == "expvar.Handler" {
+		if strings.HasPrefix(fn, "net/http/pprof.") || strings.HasPrefix(fn, "runtime/pprof.") || strings.HasPrefix(fn, "runtime/trace.") || strings.HasPrefix(fn, "runtime.traceAdvance") || fn == "runtime.ReadTrace" || strings.HasPrefix(fn, "github.com/tarehq/tare/arms/arm.(*control).") {
 			return true
 		}
 	}

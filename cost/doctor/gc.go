@@ -36,6 +36,11 @@ func checkGC(e *Evidence) ([]Finding, error) {
 		Severity: e.weighCPU(price, 0.10), Price: &price,
 		Title: fmt.Sprintf("garbage collection takes %s of the CPU", unit.Format(price.Share, unit.Share)),
 	}
+	behind := sum(e.CPU, background).Value
+	f.Evidence = []Row{
+		{What: "in the background", Value: behind / by, Unit: unit.Nanoseconds},
+		{What: "by goroutines that allocate", Value: (own.Value - behind) / by, Unit: unit.Nanoseconds},
+	}
 	if bytes := sum(e.Allocs, nil); bytes.Value > 0 {
 		f.Evidence = append(f.Evidence, Row{What: "allocated per " + per, Value: bytes.Value / by, Unit: unit.Bytes})
 	}

@@ -1,0 +1,331 @@
+package doctor_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/doctor"
+)
+
+// Frames of a made-up service, innermost first where they stand together.
+var (
+	handler = cost.Frame{Func: "example.org/shop.(*cart).ServeHTTP", File: "/src/shop/cart.go", Line: 12, Decl: 10}
+	server  = cost.Frame{Func: "net/http.serverHandler.ServeHTTP", File: "net/http/server.go", Line: 1}
+	conn    = cost.Frame{Func: "net/http.(*conn).serve", File: "net/http/server.go", Line: 2}
+)
+
+// within is a stack inside the handler: functions innermost first.
+func within(count, value float64, funcs ...string) cost.Stack {
+	s := cost.Stack{Count: count, Value: value}
+	for _, fn := range funcs {
+		s.Frames = append(s.Frames, cost.Frame{Func: fn})
+	}
+	s.Frames = append(s.Frames, handler, server, conn)
+	return s
+}
+
+// alone is a stack outside of requests.
+func alone(count, value float64, funcs ...string) cost.Stack {
+	s := cost.Stack{Count: count, Value: value}
+	for _, fn := range funcs {
+		s.Frames = append(s.Frames, cost.Frame{Func: fn})
+	}
+	return s
+}
+
+const (
+	seconds  = 10
+	requests = 10_000
+	tick     = 1e7 // ns that one stack stands for
+)
+
+// service is evidence of a service that is busy with its own code: 1,000 stacks
+// of 10 ms in 10 s, for 10,000 requests.
+func service(more ...cost.Stack) *doctor.Evidence {
+	e := &doctor.Evidence{
+		Window: cost.Window{Duration: seconds * time.Second, Requests: requests},
+		CPU:    more, Allocs: []cost.Stack{}, Waits: []cost.Wait{},
+		Traced: cost.Window{Duration: seconds * time.Second, Requests: requests},
+		Busy:   8,
+	}
+	left := 1000.0
+	for _, s := range more {
+		left -= s.Count
+	}
+	e.CPU = append(e.CPU, within(left, left*tick, "example.org/shop.compute"))
+	return e
+}
+
+// busy is count of 1,000 CPU stacks.
+func busy(count float64, funcs ...string) cost.Stack { return within(count, count*tick, funcs...) }
+
+func waits(reason cost.Reason, times, each float64, funcs ...string) cost.Wait {
+	return cost.Wait{Reason: reason, Stack: within(times, times*each, funcs...)}
+}
+
+func rule(t *testing.T, name string) doctor.Rule {
+	t.Helper()
+	for _, r := range doctor.Rules() {
+		if r.Name == name {
+			return r
+		}
+	}
+	t.Fatalf("there is no rule %q", name)
+	return doctor.Rule{}
+}
+
+// verdict is what one rule makes of evidence: its first finding's severity, or
+// why there is none.
+func verdict(t *testing.T, name string, e *doctor.Evidence) string {
+	t.Helper()
+	found, err := rule(t, name).Check(e)
+	var missing *doctor.Missing
+	switch {
+	case errors.As(err, &missing):
+		return "needs " + string(missing.Part)
+	case err != nil:
+		t.Fatal(err)
+	case len(found) == 0:
+		return "healthy"
+	}
+	for _, f := range found {
+		if f.Rule != name || f.Title == "" || f.Threshold == "" || f.Remedy == "" || f.Verify == "" || len(f.Evidence) == 0 {
+			t.Errorf("%s: incomplete finding %+v", name, f)
+		}
+	}
+	return found[0].Severity.String()
+}
+
+// TestThresholds puts each rule's evidence below and beyond its threshold.
+func TestThresholds(t *testing.T) {
+	for _, tc := range []struct {
+		rule, name string
+		e          *doctor.Evidence
+		want       string
+	}{
+		{"json", "none", service(), "healthy"},
+		{"json", "a fifth, within its interval", service(busy(210, "encoding/json.Marshal")), "cheap"},
+		{"json", "beyond a fifth", service(busy(240, "encoding/json.Marshal")), "warning"},
+		{"json", "half", service(busy(500, "reflect.Value.Field", "encoding/json.Marshal")), "serious"},
+		{"json", "idle", &doctor.Evidence{CPU: []cost.Stack{busy(10, "encoding/json.Marshal")}}, "needs a busy service"},
+		{"json", "no profile", &doctor.Evidence{}, "needs a CPU profile"},
+		{"format", "3 %, within its interval", service(busy(35, "fmt.Fprintf")), "cheap"},
+		{"format", "6 %", service(busy(60, "fmt.Fprintf")), "warning"},
+		{"contexts", "1 %", service(busy(10, "context.value")), "cheap"},
+		{"contexts", "3 %", service(busy(10, "context.value"), busy(20, "net/http.(*Request).WithContext")), "warning"},
+		{"headers", "a tenth is usual", service(busy(100, "net/textproto.readMIMEHeader")), "cheap"},
+		{"headers", "a third", service(busy(330, "net/textproto.readMIMEHeader")), "serious"},
+		{"introspection", "some", service(busy(30, "runtime.readmemstats_m", "runtime.ReadMemStats")), "warning"},
+		{"introspection", "for a profile only", service(busy(30, "runtime.ReadMemStats", "runtime/pprof.writeHeapInternal", "net/http/pprof.handler.ServeHTTP")), "healthy"},
+		{"compression", "fast", service(busy(500, "compress/flate.(*deflateFast).encode", "compress/flate.(*compressor).encSpeed")), "healthy"},
+		{"compression", "hard", service(busy(400, "compress/flate.(*compressor).findMatch", "compress/flate.(*compressor).deflate")), "serious"},
+		{"compression", "hard but little", service(busy(150, "compress/flate.(*compressor).deflate")), "cheap"},
+		{"defers", "on the stack", service(busy(50, "runtime.deferreturn")), "healthy"},
+		{"defers", "on the heap", service(busy(50, "runtime.newdefer", "runtime.deferproc")), "warning"},
+		{"defers", "what is deferred is not the price", service(busy(5, "runtime.deferproc"), busy(500, "example.org/shop.close", "runtime.deferreturn")), "cheap"},
+		{"gc", "a twentieth", service(alone(50, 50*tick, "runtime.gcDrain", "runtime.gcBgMarkWorker")), "cheap"},
+		{"gc", "a fifth", service(alone(150, 150*tick, "runtime.gcDrain", "runtime.gcBgMarkWorker"), busy(50, "runtime.gcAssistAlloc", "runtime.mallocgc")), "warning"},
+		{"gc", "half", service(alone(500, 500*tick, "runtime.gcDrain", "runtime.gcBgMarkWorker")), "serious"},
+	} {
+		if got := verdict(t, tc.rule, tc.e); got != tc.want {
+			t.Errorf("%s, %s: got %s, want %s", tc.rule, tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestWaits does the same for what requests wait for. They take 1 ms of CPU each
+// and, where the load measured it, 10 ms altogether.
+func TestWaits(t *testing.T) {
+	const lock = "sync.(*Mutex).Lock"
+	for _, tc := range []struct {
+		rule, name string
+		wait       cost.Wait
+		want       string
+	}{
+		{"mutex", "1 % of the time", waits(cost.Lock, requests, 1e5, lock), "cheap"},
+		{"mutex", "a tenth", waits(cost.Lock, requests, 1e6, lock), "warning"},
+		{"mutex", "half", waits(cost.Lock, requests, 5e6, lock), "serious"},
+		{"mutex", "once, long", waits(cost.Lock, 1, 1e10, lock), "cheap"},
+		{"mutex", "the logger's", waits(cost.Lock, requests, 5e6, lock, "log.(*Logger).output"), "healthy"},
+		{"mutex", "a wait group", waits(cost.Lock, requests, 5e6, "sync.(*WaitGroup).Wait"), "healthy"},
+		{"mutex", "outside of requests", cost.Wait{Reason: cost.Lock, Stack: alone(requests, 1e11, lock)}, "healthy"},
+		{"logging", "the lock", waits(cost.Lock, requests, 5e6, lock, "log.(*Logger).output"), "serious"},
+		{"logging", "the sink", waits(cost.SystemCall, requests, 1e6, "syscall.Write", "log/slog.(*Logger).Info"), "warning"},
+		{"logging", "little", waits(cost.SystemCall, requests, 1e3, "syscall.Write", "log/slog.(*Logger).Info"), "cheap"},
+		{"logging", "another write", waits(cost.SystemCall, requests, 1e6, "syscall.Write"), "healthy"},
+		{"sleep", "a tenth", waits(cost.Sleep, requests, 1e6, "time.Sleep"), "warning"},
+		{"sleep", "in the background", cost.Wait{Reason: cost.Sleep, Stack: alone(requests, 1e11, "time.Sleep")}, "healthy"},
+	} {
+		e := service()
+		e.Latency = 10 * time.Millisecond
+		e.Waits = append(e.Waits, tc.wait)
+		if got := verdict(t, tc.rule, e); got != tc.want {
+			t.Errorf("%s, %s: got %s, want %s", tc.rule, tc.name, got, tc.want)
+		}
+		e.Waits = nil
+		if got, want := verdict(t, tc.rule, e), "needs an execution trace"; got != want {
+			t.Errorf("%s without a trace: got %s, want %s", tc.rule, got, want)
+		}
+	}
+}
+
+// TestUncounted checks that prices come per second where nobody counted, and that
+// the interval is that of a Poisson count.
+func TestUncounted(t *testing.T) {
+	e := service(busy(400, "encoding/json.Marshal"))
+	e.Window.Requests = 0
+	found, err := rule(t, "json").Check(e)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("got %v, %v, want one finding", found, err)
+	}
+	p := found[0].Price
+	if p.Per != "second" || p.Value != 4e8 || p.Share != 0.4 {
+		t.Errorf("price %+v, want 400 ms per second, 0.4 of it all", p)
+	}
+	if want := 4e8 - 1.96*4e8/20; p.Low < want*0.999 || p.Low > want*1.001 { // the root of 400 is 20
+		t.Errorf("lower end %g, want %g", p.Low, want)
+	}
+}
+
+// TestShareOfGC checks that what allocates is charged its part of the collector's
+// background work: half the bytes, half the work.
+func TestShareOfGC(t *testing.T) {
+	e := service(alone(200, 200*tick, "runtime.gcDrain", "runtime.gcBgMarkWorker"), busy(300, "encoding/json.Marshal"))
+	e.Allocs = []cost.Stack{within(10, 1<<20, "encoding/json.Marshal"), within(10, 1<<20)}
+	found, err := rule(t, "json").Check(e)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("got %v, %v, want one finding", found, err)
+	}
+	if got, want := found[0].Price.Value, (300+100)*tick/requests; got != want {
+		t.Errorf("price %g ns, want %g", got, want)
+	}
+	if got, want := fmt.Sprint(found[0].Evidence), "shop.(*cart).ServeHTTP (shop/cart.go:12)"; !strings.Contains(got, want) {
+		t.Errorf("evidence %s, want %s in it", got, want)
+	}
+}
+
+// TestHealthyTwins holds every rule against recorded evidence of every service
+// without a fault: none may find anything.
+func TestHealthyTwins(t *testing.T) {
+	files, err := filepath.Glob("testdata/healthy/*.json.gz")
+	if err != nil || len(files) < 16 {
+		t.Fatalf("%d recordings, %v, want at least 16", len(files), err)
+	}
+	looked := map[string]int{}
+	for _, name := range files {
+		d := doctor.Examine(load(t, name))
+		for _, f := range d.Findings {
+			t.Errorf("%s: %s: %s, %s", name, f.Rule, f.Title, f.Price)
+		}
+		for _, r := range d.Healthy {
+			looked[r]++
+		}
+		for _, f := range d.Cheap {
+			looked[f.Rule]++
+		}
+	}
+	for _, r := range doctor.Rules() {
+		if looked[r.Name] == 0 {
+			t.Errorf("rule %s could not tell of any recording", r.Name)
+		}
+	}
+}
+
+func load(t *testing.T, name string) *doctor.Evidence {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	e, err := doctor.Load(f)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return e
+}
+
+// TestExamine checks that every rule is accounted for once, and the order.
+func TestExamine(t *testing.T) {
+	e := service(busy(400, "encoding/json.Marshal"), busy(300, "fmt.Sprint"), busy(10, "context.value"))
+	e.Probe = &doctor.Probe{Waited: 11 * time.Second}
+	e.Reasons = map[doctor.Part]string{doctor.GoroutineCounts: "nobody counted them"}
+	d := doctor.Examine(e)
+	var order []string
+	for _, f := range d.Findings {
+		order = append(order, f.Rule)
+	}
+	if got, want := strings.Join(order, " "), "json format timeouts"; got != want {
+		t.Errorf("findings %s, want %s", got, want)
+	}
+	if n := len(d.Findings) + len(d.Cheap) + len(d.Healthy) + len(d.Blind); n != len(doctor.Rules()) {
+		t.Errorf("%d rules accounted for, want %d", n, len(doctor.Rules()))
+	}
+	if got, want := fmt.Sprint(d.Blind), "{goroutines needs goroutine profiles: nobody counted them}"; !strings.Contains(got, want) {
+		t.Errorf("not looked at: %s, want %s in it", got, want)
+	}
+	empty := doctor.Examine(&doctor.Evidence{})
+	if len(empty.Blind) != len(doctor.Rules()) {
+		t.Errorf("without evidence %d of %d rules say that they cannot tell", len(empty.Blind), len(doctor.Rules()))
+	}
+}
+
+func TestSave(t *testing.T) {
+	e := service(busy(1, "fmt.Sprint"))
+	e.Subject = "shop"
+	var b bytes.Buffer
+	if err := e.Save(&b); err != nil {
+		t.Fatal(err)
+	}
+	got, err := doctor.Load(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Subject != "shop" || len(got.CPU) != 2 || got.Allocs == nil || got.Counts != nil {
+		t.Errorf("got %+v, want what was saved, and nothing else", got)
+	}
+	if _, err := doctor.Load(strings.NewReader("no evidence")); err == nil {
+		t.Error("reading text succeeded, want an error")
+	}
+}
+
+// FuzzLoad has every rule look at whatever can be read.
+func FuzzLoad(f *testing.F) {
+	var b bytes.Buffer
+	if err := service(busy(100, "encoding/json.Marshal")).Save(&b); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Fuzz(func(t *testing.T, in []byte) {
+		e, err := doctor.Load(bytes.NewReader(in))
+		if err != nil {
+			return
+		}
+		doctor.Examine(e)
+	})
+}
+
+// TestPage holds the documentation's table against the rules.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/doctor.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := strings.Count(string(page), "\n| `")
+	for _, r := range doctor.Rules() {
+		row := fmt.Sprintf("| `%s` | %s | %s |\n", r.Name, r.Question, r.Threshold)
+		if !strings.Contains(string(page), row) {
+			t.Errorf("docs/doctor.md has no row\n%s", row)
+		}
+	}
+	if rows != len(doctor.Rules()) {
+		t.Errorf("docs/doctor.md has %d rows, want %d", rows, len(doctor.Rules()))
+	}
+}

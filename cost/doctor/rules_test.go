@@ -1,0 +1,294 @@
+package doctor_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/doctor"
+	"github.com/tarehq/tare/cost/doctor/compiler"
+	"github.com/tarehq/tare/cost/doctor/proc"
+)
+
+// pooled is a service of which so many requests found a pool empty, and where
+// collections emptied it so often.
+func pooled(missed, cycles float64, getter string) *doctor.Evidence {
+	e := service(busy(200, "runtime.mallocgc", "example.org/shop.newBuffer", "sync.(*Pool).Get"))
+	s := within(missed, missed*(16<<10), "example.org/shop.newBuffer", "sync.(*Pool).Get")
+	if getter != "" {
+		s.Frames[2] = cost.Frame{Func: getter}
+	}
+	e.Allocs = []cost.Stack{s}
+	e.Memory = []doctor.Memory{{Cycles: 100}, {Cycles: 100 + cycles}}
+	return e
+}
+
+func TestPool(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		e    *doctor.Evidence
+		want string
+	}{
+		{"every request", pooled(requests, 10, ""), "warning"},
+		{"a twentieth", pooled(400, 1, ""), "healthy"},
+		// (1 + 100 cycles) × (4 × 2 processors + 8 requests at once) = 1,616
+		{"as often as collections explain", pooled(1600, 100, ""), "healthy"},
+		{"more often", pooled(1700, 100, ""), "warning"},
+		{"in the standard library", pooled(requests, 10, "fmt.newPrinter"), "healthy"},
+	} {
+		if got := verdict(t, "pool", tc.e); got != tc.want {
+			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestCompressors(t *testing.T) {
+	e := service(busy(100, "compress/flate.NewWriter"))
+	e.Allocs = []cost.Stack{within(requests, requests*8e5, "compress/flate.NewWriter")}
+	if got := verdict(t, "compression", e); got != "warning" {
+		t.Errorf("a writer each: got %s, want warning", got)
+	}
+	e.CPU = service().CPU
+	if got := verdict(t, "compression", e); got != "cheap" {
+		t.Errorf("a writer now and then: got %s, want cheap", got)
+	}
+}
+
+// TestBuffers checks what tells memory that stays from garbage.
+func TestBuffers(t *testing.T) {
+	const grow = "bytes.growSlice"
+	for _, tc := range []struct {
+		name                 string
+		before, after, fresh cost.Stack
+		want                 string
+	}{
+		{"stays", within(4, 32<<20, grow), within(4, 32<<20, grow), within(0, 0), "warning"},
+		{"comes and goes", within(4, 32<<20, grow), within(4, 32<<20, grow), within(100, 800<<20, grow), "healthy"},
+		{"was not there before", within(0, 0), within(4, 32<<20, grow), within(0, 0), "healthy"},
+		{"small ones", within(4096, 32<<20, grow), within(4096, 32<<20, grow), within(0, 0), "healthy"},
+		{"one", within(1, 1<<20, grow), within(1, 1<<20, grow), within(0, 0), "cheap"},
+		{"not of a request", alone(4, 32<<20, grow), alone(4, 32<<20, grow), within(0, 0), "healthy"},
+	} {
+		e := service()
+		e.Live = [][]cost.Stack{{tc.before}, {tc.after, alone(1, 8<<20, "main.main")}}
+		e.Allocs = []cost.Stack{tc.fresh}
+		if got := verdict(t, "buffers", e); got != tc.want {
+			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestGoroutines(t *testing.T) {
+	began := cost.Frame{Func: "example.org/shop.(*cart).ServeHTTP.func1", File: "/src/shop/cart.go", Decl: 20}
+	for _, tc := range []struct {
+		name   string
+		counts []float64
+		stack  []cost.Frame
+		want   string
+	}{
+		{"growing", []float64{10, 30, 50, 70}, []cost.Frame{began}, "serious"},
+		{"constant", []float64{70, 70, 70, 70}, []cost.Frame{began}, "healthy"},
+		{"up and down", []float64{10, 70, 30, 90}, []cost.Frame{began}, "healthy"},
+		{"once", []float64{10, 70, 70, 70}, []cost.Frame{began}, "healthy"},
+		{"few", []float64{1, 3, 6, 9}, []cost.Frame{began}, "healthy"},
+		{"connections", []float64{10, 30, 50, 70}, []cost.Frame{handler, conn}, "healthy"},
+	} {
+		e := service()
+		for i, n := range tc.counts {
+			e.Counts = append(e.Counts, doctor.Count{After: time.Duration(i) * time.Second, Goroutines: []cost.Stack{{Frames: tc.stack, Count: n}}})
+		}
+		e.Births = map[string]cost.Frame{began.Func: {Func: handler.Func, File: handler.File, Line: 20}}
+		if got := verdict(t, "goroutines", e); got != tc.want {
+			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
+		}
+		if tc.want != "serious" {
+			continue
+		}
+		found, _ := rule(t, "goroutines").Check(e)
+		// 60 more in 3 s, in which there were 3,000 requests.
+		if p := found[0].Price; p.Value != 0.02 || !strings.Contains(found[0].Title, "shop/cart.go:20") {
+			t.Errorf("price %+v, title %q, want 0.02 a request, started at shop/cart.go:20", p, found[0].Title)
+		}
+	}
+	e := service()
+	e.Counts = make([]doctor.Count, 3)
+	e.Leaked = []cost.Stack{{Frames: []cost.Frame{began}, Count: 3}}
+	if got := verdict(t, "goroutines", e); got != "serious" {
+		t.Errorf("found by the collector: got %s, want serious", got)
+	}
+}
+
+// TestPredictions checks the arithmetic: a heap of 40 MiB that is collected at 44
+// has room for 4; four times the GOGC gives room for 16, a quarter of the price.
+func TestPredictions(t *testing.T) {
+	e := service(alone(400, 400*tick, "runtime.gcDrain", "runtime.gcBgMarkWorker"))
+	live := []cost.Stack{alone(1, 40<<20, "main.main")}
+	e.Live = [][]cost.Stack{live, live}
+	e.Memory = []doctor.Memory{{}, {Cycles: 50, NextGC: 44 << 20}}
+	e.Process = make([]proc.Facts, 2)
+	e.Process[1].Free, e.Process[1].Limit = 8<<30, 1<<30
+	found, err := rule(t, "gc").Check(e)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("got %v, %v, want one finding", found, err)
+	}
+	rows := fmt.Sprint(found[0].Evidence)
+	price := found[0].Price.Value
+	for _, want := range []doctor.Row{
+		{What: "collections a second", Value: 5, Unit: "/s"},
+		{What: "predicted with GOGC=40 in place of 10 (heap to 56.0 MiB)", Value: price / 4, Unit: "ns"},
+		// A quarter of the limit's 1 GiB: room for 216 MiB in place of 4.
+		{What: "predicted with GOGC=off and GOMEMLIMIT=256MiB", Value: price * 4 / 216, Unit: "ns"},
+	} {
+		if !strings.Contains(rows, want.String()) {
+			t.Errorf("evidence %s\nwant %s in it", rows, want)
+		}
+	}
+	for limit, want := range map[string]bool{"41MiB": true, "45000000": true, "1GiB": false, "off": false, "": false, "9xB": false} {
+		e.Process[0].Environment = map[string]string{"GOMEMLIMIT": limit}
+		found, _ := rule(t, "gc").Check(e)
+		if got := strings.Contains(found[0].Title, "GOMEMLIMIT"); got != want {
+			t.Errorf("GOMEMLIMIT=%s: %q, want the limit blamed: %t", limit, found[0].Title, want)
+		}
+	}
+}
+
+func TestClient(t *testing.T) {
+	dial := func(n float64) cost.Stack {
+		return alone(n, n*4096, "bufio.NewReaderSize", "net/http.(*Transport).dialConn", "net/http.(*Transport).dialConnFor")
+	}
+	for _, tc := range []struct {
+		name  string
+		dials float64
+		size  float64
+		want  string
+	}{
+		{"a connection each", requests, 4096, "warning"},
+		{"one in a hundred", requests / 100, 4096, "cheap"},
+		{"none", 0, 4096, "healthy"},
+		{"small objects beside it", requests, 80, "healthy"},
+	} {
+		e := service(alone(100, 100*tick, "syscall.Syscall", "net/http.(*Transport).dialConn"))
+		s := dial(tc.dials)
+		s.Value = tc.dials * tc.size
+		e.Allocs = []cost.Stack{s}
+		if got := verdict(t, "client", e); got != tc.want {
+			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
+		}
+	}
+	// Read loops that pile up mean that nobody closes the answers.
+	e := service(alone(100, 100*tick, "syscall.Syscall", "net/http.(*Transport).dialConn"))
+	e.Allocs = []cost.Stack{dial(requests)}
+	for _, n := range []float64{10, 100, 200} {
+		e.Counts = append(e.Counts, doctor.Count{Goroutines: []cost.Stack{alone(n, n, "net/http.(*persistConn).readLoop")}})
+	}
+	found, err := rule(t, "client").Check(e)
+	if err != nil || len(found) != 1 || !strings.Contains(found[0].Remedy, "close every answer's body") {
+		t.Errorf("got %v, %v, want a finding that has bodies closed", found, err)
+	}
+}
+
+func TestTimeouts(t *testing.T) {
+	for _, tc := range []struct {
+		probe doctor.Probe
+		want  string
+	}{
+		{doctor.Probe{Waited: 5 * time.Second, Closed: true}, "healthy"},
+		{doctor.Probe{Waited: 10 * time.Second}, "serious"},
+		{doctor.Probe{Waited: 20 * time.Second, Closed: true}, "serious"},
+		{doctor.Probe{Waited: 3 * time.Second}, "needs a probe with half a header"},
+		{doctor.Probe{Waited: 50 * time.Millisecond, Closed: true}, "warning"},
+	} {
+		e := service()
+		e.Probe = &tc.probe
+		if got := verdict(t, "timeouts", e); got != tc.want {
+			t.Errorf("%+v: got %s, want %s", tc.probe, got, tc.want)
+		}
+	}
+}
+
+func TestProcs(t *testing.T) {
+	built := func(version string, more ...string) *proc.Build {
+		b := &proc.Build{Go: version, Settings: map[string]string{}, Requires: more}
+		return b
+	}
+	old := built("go1.26.8")
+	old.Settings["DefaultGODEBUG"] = "containermaxprocs=0"
+	for _, tc := range []struct {
+		name      string
+		cpus      float64
+		throttled int64
+		env       map[string]string
+		build     *proc.Build
+		want      string
+	}{
+		{"by the environment", 0.5, 50, map[string]string{"GOMAXPROCS": "8"}, built("go1.26.8"), "warning"},
+		{"not held back", 0.5, 1, map[string]string{"GOMAXPROCS": "8"}, built("go1.26.8"), "healthy"},
+		{"follows the quota", 0.5, 50, nil, built("go1.26.8"), "healthy"},
+		{"follows it, release candidate", 0.5, 50, nil, built("go1.25rc1"), "healthy"},
+		{"too old to", 0.5, 50, nil, built("go1.24.3"), "warning"},
+		{"told not to", 2, 50, nil, old, "warning"},
+		{"told to after all", 2, 50, map[string]string{"GODEBUG": "containermaxprocs=1"}, old, "healthy"},
+		{"automaxprocs", 0.5, 50, nil, built("go1.24.3", "go.uber.org/automaxprocs"), "healthy"},
+		{"enough quota", 7.5, 50, map[string]string{"GOMAXPROCS": "8"}, nil, "healthy"},
+		{"no quota", 0, 0, nil, nil, "needs a CPU quota"},
+	} {
+		e := service()
+		at := time.Now()
+		e.Process = []proc.Facts{
+			{At: at, CPUs: 16, Environment: tc.env, Build: tc.build, Quota: proc.Quota{CPUs: tc.cpus}},
+			{At: at.Add(seconds * time.Second), CPUs: 16, Environment: tc.env, Build: tc.build,
+				Quota: proc.Quota{CPUs: tc.cpus, Periods: 100, Throttled: tc.throttled, Waited: time.Second}},
+		}
+		if got := verdict(t, "procs", e); got != tc.want {
+			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestEscapes joins the compiler's word with measured bytes: by file and line, and
+// only where there are any.
+func TestEscapes(t *testing.T) {
+	at := cost.Frame{Func: handler.Func, File: "example.org/shop/cart.go", Line: 14}
+	e := service(cost.Stack{Count: 100, Value: 100 * tick, Frames: []cost.Frame{{Func: "runtime.mallocgc"}, {Func: "runtime.newobject"}, at, server, conn}})
+	e.Allocs = []cost.Stack{
+		{Count: requests, Value: requests * 8192, Frames: []cost.Frame{at, server, conn}},
+		{Count: requests, Value: requests * 8192, Frames: []cost.Frame{handler, server, conn}},
+	}
+	if got, want := verdict(t, "escapes", e), "needs the program's source"; got != want {
+		t.Errorf("without the source: got %s, want %s", got, want)
+	}
+	e.Decisions = []compiler.Decision{
+		{Kind: compiler.Escape, File: "/home/me/shop/cart.go", Line: 14, Text: "moved to heap: cfg"},
+		{Kind: compiler.Escape, File: "/home/me/other/cart.go", Line: 14, Text: "moved to heap: x"},
+		{Kind: compiler.Escape, File: "/home/me/shop/cart.go", Line: 99, Text: "moved to heap: y"},
+		{Kind: compiler.Defer, File: "/home/me/shop/cart.go", Line: 14, Text: "heap-allocated defer"},
+	}
+	found, err := rule(t, "escapes").Check(e)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("got %v, %v, want one finding", found, err)
+	}
+	f := found[0]
+	if f.Severity != doctor.Warning || f.Title != "moved to heap: cfg: 8.00 KiB per request" || f.Price.Value != 100*tick/requests {
+		t.Errorf("got %s %q for %g ns, want a warning of cfg, 8.00 KiB, %g ns", f.Severity, f.Title, f.Price.Value, 100*tick/requests)
+	}
+	e.CPU = service().CPU
+	if got, want := verdict(t, "escapes", e), "healthy"; got != want && got != "cheap" {
+		t.Errorf("bytes that cost nothing: got %s, want %s or cheap", got, want)
+	}
+}
+
+// TestDefers names the line where the compiler keeps the call on the heap.
+func TestDefers(t *testing.T) {
+	e := service(busy(100, "runtime.deferproc"))
+	e.Decisions = []compiler.Decision{{Kind: compiler.Defer, File: "/home/me/shop/cart.go", Line: 30}, {Kind: compiler.Defer, File: "/home/me/shop/cold.go", Line: 1}}
+	found, err := rule(t, "defers").Check(e)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("got %v, %v, want one finding", found, err)
+	}
+	rows := fmt.Sprint(found[0].Evidence)
+	if !strings.Contains(rows, "shop/cart.go:30") || strings.Contains(rows, "cold.go") {
+		t.Errorf("evidence %s, want cart.go, which ran, and not cold.go", rows)
+	}
+}
