@@ -48,6 +48,12 @@ func TestDiffHijack(t *testing.T) {
 			j.note("%q %s", buf, class(err))
 			conn.Write(buf)
 		})},
+		{name: "the preface of HTTP/2", send: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00", handler: take(func(j *journal, conn net.Conn, rw *bufio.ReadWriter) {
+			buf := make([]byte, len("SM\r\n\r\n\x00"))
+			_, err := io.ReadFull(rw, buf)
+			j.note("%q %s", buf, class(err))
+			conn.Write(buf)
+		})},
 		{name: "talk", handler: take(func(j *journal, conn net.Conn, rw *bufio.ReadWriter) {
 			fmt.Fprint(rw, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 			rw.Flush()

@@ -20,6 +20,16 @@ func TestDiffRequestLine(t *testing.T) {
 		method, _, _ := strings.Cut(line, " ")
 		table = append(table, exchange{name: line, send: line + "\r\nHost: a.example\r\n\r\n", methods: method})
 	}
+	preface := "PRI * HTTP/2.0\r\n\r\n"
+	table = append(table,
+		exchange{name: "the preface of HTTP/2", send: preface + "SM\r\n\r\n", methods: "PRI"},
+		exchange{name: "the preface behind a request", send: request("/") + preface, methods: "GET PRI"},
+		exchange{name: "the preface, and an answer that says close", send: preface, handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Connection", "close")
+			see(j, w, r)
+		}},
+		exchange{name: "the preface to a ServeMux", send: preface, handler: mount(http.NewServeMux())},
+	)
 	agree(t, table)
 }
 

@@ -122,7 +122,6 @@ func signedHeads() []exchange {
 		sent("empty-line-before", "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", "seen"),
 		sent("minor-version", "GET / HTTP/1.2\r\nHost: a\r\n\r\n", `GET "/" HTTP/1.1 1.1`),
 		{name: "half-a-line", row: "half-a-line", talk: func(c *client) { c.send("GET / HT"); c.drain() }, config: short, wantNot: "HTTP/1.1", by: []carriage{whole, veiled}},
-		{name: "preface-unserved", row: "preface-unserved", talk: func(c *client) { c.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"); c.drain() }, wantNot: "200 OK"},
 	}
 }
 

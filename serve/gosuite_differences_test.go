@@ -48,11 +48,6 @@ var suiteDifferences = []suiteDifference{
 		new: `{"CONNECT golang.org:443 HTTP/1.1", "", 400}`,
 	}, "an HTTP/1.1 request without Host MUST be answered with 400, whatever its method (RFC 9112, 3.2)"},
 	{suiteEdit{
-		file: "serve_test.go", function: "TestServerValidatesHostHeader",
-		old: `{"PRI * HTTP/2.0", "", 200}`,
-		new: `{"PRI * HTTP/2.0", "", 505}`,
-	}, "the preface of HTTP/2 is no request (RFC 9113, 3.4)"},
-	{suiteEdit{
 		file: "clientserver_test.go", function: "testStarRequest",
 		old: "\tres.Body.Close()\n",
 		new: "\tres.Body.Close(); if method != \"OPTIONS\" && mode != http2Mode { if res.StatusCode != 400 { t.Errorf(\"status code = %v; want 400\", res.Status) }; return }\n",

@@ -89,9 +89,6 @@ func attackOf(t *testing.T, name string, in []byte) assault {
 	if err != nil {
 		t.Fatalf("attack %s: its name begins with no status", name)
 	}
-	if name == "200-preface" {
-		status = http.StatusHTTPVersionNotSupported // well-formed, but HTTP/2 is not served here
-	}
 	return assault{in, status}
 }
 

@@ -129,9 +129,6 @@ const tlsRecord = 0x16
 
 var errTLS = &http1.Error{Status: http.StatusBadRequest, Reason: "TLS where HTTP is spoken"}
 
-// errPreface refuses HTTP/2 where it is not served.
-var errPreface = &http1.Error{Status: http.StatusHTTPVersionNotSupported, Reason: "HTTP/2 is not served here"}
-
 // request makes the request and the response of a head.
 func (c *conn) request(head []byte) error {
 	k := c.k
@@ -155,9 +152,6 @@ func (c *conn) request(head []byte) error {
 	if err := k.head.Parse(text, k.inward, x.values[:0], &c.e.options); err != nil {
 		return err
 	}
-	if k.head.Preface {
-		return errPreface
-	}
 	if c.e.s.Reuse {
 		x.ctx.renew()
 	}
@@ -180,6 +174,9 @@ func (c *conn) fillIn(x *exchange) error {
 	r.Header, r.Host, r.RemoteAddr, r.TLS = c.k.inward, h.Host, c.remote, c.tls
 	r.ContentLength = h.Length
 	r.Close = h.Close || h.Minor == 0 && !h.KeepAlive
+	if h.Preface { // the handler may take the connection over, else it ends
+		r.ProtoMajor, r.ContentLength, r.Close = 2, -1, true
+	}
 	r.URL = &x.url
 	if err := http1.URL(r.URL, h.Method, h.Target); err != nil {
 		return err
@@ -203,7 +200,7 @@ func (c *conn) fillIn(x *exchange) error {
 	}
 	x.res = response{
 		c: c, x: x, req: r, declared: -1,
-		isHead: h.Method == http.MethodHead, is11: h.Minor == 1,
+		isHead: h.Method == http.MethodHead, is11: h.Minor == 1 || h.Preface,
 		wants10: h.Minor == 0 && h.KeepAlive, wantsClose: r.Close,
 	}
 	return nil

@@ -146,7 +146,7 @@ func (s *stream) head() (p *http1.Head, r request, last bool, err error) {
 		return nil, r, false, err
 	}
 	if p.Preface {
-		return p, request{method: "PRI", target: "*", proto: "HTTP/2.0", url: "*"}, true, nil
+		return p, request{method: p.Method, target: p.Target, proto: p.Proto, url: "*"}, true, nil
 	}
 	var u url.URL
 	if err := http1.URL(&u, p.Method, p.Target); err != nil {

@@ -24,6 +24,7 @@ type Head struct {
 	Method, Target string
 	Proto          string // "HTTP/1.0" or "HTTP/1.1"; a higher minor version is read as 1.1
 	Minor          int    // 0 or 1
+	Preface        bool   // it opens an HTTP/2 connection: PRI * of "HTTP/2.0", without fields
 	Host           string // the Host field's value, "" if there is none
 
 	Length    int64 // declared bytes of the body; 0 if there is none, [Chunked]
@@ -33,7 +34,6 @@ type Head struct {
 
 	Expect     Expect
 	HasTrailer bool // a Trailer field was there
-	Preface    bool // the first 18 bytes of an HTTP/2 connection; nothing else is set
 }
 
 const preface = "PRI * HTTP/2.0\r\n\r\n"
@@ -49,7 +49,7 @@ const preface = "PRI * HTTP/2.0\r\n\r\n"
 func (p *Head) Parse(s string, h http.Header, vals []string, o *Options) error {
 	*p = Head{}
 	if s == preface {
-		p.Preface = true
+		p.Method, p.Target, p.Proto, p.Preface = "PRI", "*", "HTTP/2.0", true
 		return nil
 	}
 	r := reader{s: s, lenient: &o.Lenient, h: h, vals: vals, left: o.maxFields()}
