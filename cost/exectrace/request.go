@@ -109,6 +109,8 @@ type Segment struct {
 // were pipelined and answered at one go without a wait count as one. A request
 // whose handler takes over the connection ends there.
 //
+// Requests for profiles and traces, which net/http/pprof answers, are left out.
+//
 // A wait that a goroutine ended which the request itself had started is accounted
 // for by what that goroutine was at meanwhile.
 //

@@ -18,6 +18,7 @@ type site struct {
 	depth  int          // how many middlewares and handlers there are
 	phase  phase
 	server bool // the goroutine is a connection's
+	probed bool // serves a profile or a trace, as whoever looks on asks for
 	silent bool // waits without having told the tracer of what it read and wrote
 }
 
@@ -105,6 +106,7 @@ func (s *sites) make(frames []cost.Frame, born *site) *site {
 	at := &site{}
 	fn := naming(frames)
 	at.phase, at.server = phaseOf(frames)
+	at.probed = within(frames, "net/http/pprof.") >= 0
 	at.silent = at.phase == between && silent(frames)
 	if born != nil {
 		frames = append(frames, born.frames...)

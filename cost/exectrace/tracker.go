@@ -442,6 +442,10 @@ func (t *tracker) finish(g *goroutine, end trace.Time, unended bool) {
 	if g.request == nil {
 		return
 	}
+	if g.at != nil && g.at.probed || slices.ContainsFunc(g.past, func(p piece) bool { return p.at != nil && p.at.probed }) {
+		t.drop(g) // the trace's own
+		return
+	}
 	t.tally.add(&finished{
 		goroutine: g.id, begin: g.begin, end: end, past: g.past, log: g.request.log, begun: g.unborn, unended: unended,
 		collected: t.marking.at(end) - g.request.collected,

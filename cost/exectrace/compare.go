@@ -1,0 +1,111 @@
+package exectrace
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Difference is what one cause took of a slow request, and of one that is not, on
+// average.
+type Difference struct {
+	Cause
+	Slow, Fast time.Duration
+	Requests   int // slow ones in which it was seen
+}
+
+// Excess is what it took more of a slow request.
+func (d Difference) Excess() time.Duration { return d.Slow - d.Fast }
+
+// Differences says what is different about slow requests, the largest excess
+// first. The excesses add up to the difference of the means; those at the end are
+// negative where slow requests spent less on something.
+func (r *Requests) Differences() []Difference {
+	type key struct {
+		state             State
+		owner, released   Owner
+		at, by            string
+		releasedByAnybody bool
+	}
+	of := func(c Cause) key {
+		k := key{state: c.State, owner: c.Owner, at: c.At, by: c.By, releasedByAnybody: c.Released != nil}
+		if c.Released != nil {
+			k.released = *c.Released
+		}
+		return k
+	}
+	found := map[key]*Difference{}
+	for _, p := range r.Slow.Parts {
+		found[of(p.Cause)] = &Difference{Cause: p.Cause, Slow: p.Time / time.Duration(r.Slow.Count), Requests: p.Requests}
+	}
+	for _, p := range r.Fast.Parts {
+		d := found[of(p.Cause)]
+		if d == nil {
+			d = &Difference{Cause: p.Cause}
+			found[of(p.Cause)] = d
+		}
+		d.Fast = p.Time / time.Duration(r.Fast.Count)
+	}
+	all := make([]Difference, 0, len(found))
+	for _, d := range found {
+		all = append(all, *d)
+	}
+	slices.SortFunc(all, func(a, b Difference) int {
+		return cmp.Or(cmp.Compare(b.Excess(), a.Excess()), cmp.Compare(a.State, b.State),
+			cmp.Compare(a.Owner.Name, b.Owner.Name), cmp.Compare(a.At, b.At), cmp.Compare(a.By, b.By))
+	})
+	return all
+}
+
+// Share is a part of a group's time.
+type Share struct {
+	State State
+	Part  float64 // of 1
+}
+
+// States says how a group's time divides by state, the largest first.
+func (g *Group) States() []Share {
+	var sums [states]time.Duration
+	for _, p := range g.Parts {
+		sums[p.State] += p.Time
+	}
+	var all []Share
+	for s, d := range sums {
+		if d > 0 {
+			all = append(all, Share{State(s), float64(d) / float64(g.Time)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Share) int { return cmp.Compare(b.Part, a.Part) })
+	return all
+}
+
+// Mean is how long a request of the group took on average, 0 of none.
+func (g *Group) Mean() time.Duration {
+	if g.Count == 0 {
+		return 0
+	}
+	return g.Time / time.Duration(g.Count)
+}
+
+// Stretches are a request's segments fit to be looked at: neighbours that are each
+// shorter than a hundredth of the request are one, called by the longest of them.
+func (r *Request) Stretches() []Segment {
+	grain := r.Duration / 100
+	var all []Segment
+	longest := time.Duration(0) // of the last stretch
+	for _, s := range r.Segments {
+		last := len(all) - 1
+		if last < 0 || s.Duration > grain || longest > grain {
+			all = append(all, s)
+			longest = s.Duration
+			continue
+		}
+		merged := max(1, all[last].Merged) + max(1, s.Merged)
+		begin, whole := all[last].Begin, all[last].Duration+s.Duration
+		if s.Duration > longest {
+			all[last], longest = s, s.Duration
+		}
+		all[last].Begin, all[last].Duration, all[last].Merged = begin, whole, merged
+	}
+	return all
+}

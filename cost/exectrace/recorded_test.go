@@ -1,0 +1,74 @@
+package exectrace_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/cost/exectrace"
+)
+
+// TestRecorded reads traces of frameworks that this module does not require: see
+// testdata/record.
+func TestRecorded(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		owner string
+		kind  string
+	}{
+		{"chi", "record.serveChi", "middleware"},
+		{"gin", "record.serveGin", "middleware"},
+		{"echo", "record.serveEcho", "handler"}, // calls the handler as any function: one stack does not show which is which
+		{"fiber", "record.serveFiber", "middleware"},
+		{"fasthttp", "record.serveFastHTTP", "handler"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f, err := os.Open(filepath.Join("testdata", tc.name+".trace"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			r, err := exectrace.ReadRequests(f, exectrace.Options{SlowerThan: 5 * time.Millisecond, Top: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			adds(t, r)
+			if r.Count != 8 || r.Cut != 0 || r.Slow.Count != 2 || len(r.Warnings) > 0 {
+				t.Errorf("%d requests, %d cut, %d slow, warnings %q, want 8, 0, 2 and none", r.Count, r.Cut, r.Slow.Count, r.Warnings)
+			}
+			if p := r.Slow.Parts[0]; p.State != exectrace.Sleeping || p.Owner.Name != tc.owner || p.Time < 10*time.Millisecond || p.Requests != 2 {
+				t.Errorf("slow requests spent their time on %s, want a sleep of %s", list(r.Slow.Parts), tc.owner)
+			}
+		})
+	}
+}
+
+// FuzzReadRequests damages traces: what is read of them still adds up, and nothing
+// hangs or panics.
+func FuzzReadRequests(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.trace")
+	if err != nil || len(files) == 0 {
+		f.Fatalf("traces to begin with: %v, %v", files, err)
+	}
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+		f.Add(b[:len(b)/2])
+	}
+	f.Add([]byte("go 1.22 trace\x00\x00\x00"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := exectrace.ReadRequests(bytes.NewReader(b), exectrace.Options{})
+		if err == nil {
+			adds(t, r)
+			r.Differences()
+		}
+		if tr, err := exectrace.Read(bytes.NewReader(b)); err == nil && tr.Duration < 0 {
+			t.Errorf("a trace of %s", tr.Duration)
+		}
+	})
+}
