@@ -44,6 +44,7 @@ var arrows = map[string][]string{
 	"cost/exectrace":   {"cost"},
 	"cost/flame":       {"cost", "stats/unit"},
 	"cost/page":        {"cost", "cost/diff", "cost/flame", "stats/unit"},
+	"cost/timeline":    {"cost/exectrace", "stats/unit"},
 	"serve":            {"serve/..."},
 	"arms":             {"arms/...", "serve/..."},
 	"cmd":              {"..."},
