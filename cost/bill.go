@@ -12,9 +12,20 @@ type Bill struct {
 	Objects  float64  `json:"objects"`
 	Items    []Item   `json:"owners"`                   // by Self, the largest first; their Self add up to CPU, their Bytes to Bytes
 	Waited   float64  `json:"waited_seconds,omitempty"` // how long waits were looked at; 0: not at all
+	Sampled  *Sampled `json:"sampled,omitempty"`        // nil: not from outside
 	Warnings []string `json:"warnings,omitempty"`
 
 	rules *Rules
+}
+
+// Sampled says how a bill's CPU was sampled by the kernel, from outside.
+type Sampled struct {
+	Hz      int     `json:"hz"` // of each CPU
+	Clock   string  `json:"clock"`
+	Stacks  int     `json:"stacks"`
+	Lost    int     `json:"lost"`
+	Covered float64 `json:"covered"` // what they stand for by themselves, as a share of the CPU that the kernel counted; 0: not known
+	Cost    float64 `json:"cost"`    // what taking them cost, as a share of that CPU
 }
 
 // Item is what one owner spent, per Bill.Per.
