@@ -12,15 +12,18 @@ import (
 // Sampler watches processes.
 type Sampler struct{}
 
-// Start says what is missing.
-func Start(Options) (*Sampler, error) {
-	return nil, fmt.Errorf("sampling a process from outside needs Linux on amd64, and this is %s on %s: %w", runtime.GOOS, runtime.GOARCH, cost.ErrNotSupported)
+func missing() error {
+	return fmt.Errorf("sampling a process from outside needs Linux on amd64, and this is %s on %s: %w", runtime.GOOS, runtime.GOARCH, cost.ErrNotSupported)
 }
+
+// Start says what is missing.
+func Start(Options) (*Sampler, error) { return nil, missing() }
+
+// Container says what is missing.
+func Container(string) (string, error) { return "", missing() }
 
 // Ended is never closed.
 func (s *Sampler) Ended() <-chan struct{} { return nil }
 
 // Stop says what is missing.
-func (s *Sampler) Stop() (*Profile, error) {
-	return nil, fmt.Errorf("sampling a process from outside: %w", cost.ErrNotSupported)
-}
+func (s *Sampler) Stop() (*Profile, error) { return nil, missing() }
