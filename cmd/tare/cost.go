@@ -20,21 +20,28 @@ import (
 
 // costCmd tells who in a running service spends what.
 type costCmd struct {
-	URL      string        `arg:"" optional:"" name:"url" help:"A service with net/http/pprof: its address, or the URL of its profiles if that is not /debug/pprof/."`
-	Profile  []string      `sep:"none" help:"Saved profile to read instead, CPU or allocations; repeatable." placeholder:"FILE"`
-	For      time.Duration `default:"30s" help:"How long to profile, in whole seconds."`
-	Load     string        `help:"URL to load meanwhile, so that costs come out per request." placeholder:"URL"`
-	Conns    int           `name:"connections" short:"c" default:"64" help:"With --load: connections kept busy; with --rate the most that may be open."`
-	Rate     float64       `short:"r" help:"With --load: requests a second, whatever the answers do (0: as fast as the connections go)." placeholder:"N"`
-	Requests float64       `help:"Requests that the service answered meanwhile, if they were counted elsewhere." placeholder:"N"`
-	Study    string        `help:"Show the arms of a run instead, from the profiles that it kept: its folder, or its name below runs." placeholder:"RUN"`
-	Arm      string        `help:"With --study: only this arm."`
-	Workload string        `help:"With --study: only under this workload."`
-	Waits    bool          `help:"Also record an execution trace, for at most 5 s: what requests wait for. It costs the service more than the profile."`
-	JSON     bool          `name:"json" help:"Print JSON."`
-	HTML     string        `name:"html" help:"Write the table, the causes and a flame graph as one HTML file." placeholder:"FILE"`
-	Folded   string        `help:"Write stacks of the CPU profile, headed by their owners, for flame graphs." placeholder:"FILE"`
-	Labelled string        `name:"pprof" help:"Write the CPU profile with labels owner and cause, for go tool pprof -tagroot owner." placeholder:"FILE"`
+	URL         string        `arg:"" optional:"" name:"url" help:"A service with net/http/pprof: its address, or the URL of its profiles if that is not /debug/pprof/."`
+	PID         int           `name:"pid" help:"Watch a process from outside instead, by its number; nothing is needed in it. Needs Linux and root." placeholder:"N"`
+	Cgroup      string        `help:"Watch the processes of a control group: its directory." placeholder:"PATH"`
+	Container   string        `help:"Watch the processes of a container: the beginning of its ID." placeholder:"ID"`
+	Hz          int           `help:"With --pid, --cgroup, --container: samples a second of each CPU (default: 99)." placeholder:"N"`
+	Marks       bool          `help:"With --pid: also watch every call of the owners by the clock, for counts, wall time and quantiles."`
+	Owner       []string      `sep:"none" help:"With --marks: watch only this owner, named package.Function or file.go:line; repeatable." placeholder:"NAME"`
+	MaxOverhead float64       `default:"5" help:"With --marks: the most it may cost the process, in percent of the CPU it uses." placeholder:"PERCENT"`
+	Profile     []string      `sep:"none" help:"Saved profile to read instead, CPU or allocations; repeatable." placeholder:"FILE"`
+	For         time.Duration `default:"30s" help:"How long to profile, in whole seconds."`
+	Load        string        `help:"URL to load meanwhile, so that costs come out per request." placeholder:"URL"`
+	Conns       int           `name:"connections" short:"c" default:"64" help:"With --load: connections kept busy; with --rate the most that may be open."`
+	Rate        float64       `short:"r" help:"With --load: requests a second, whatever the answers do (0: as fast as the connections go)." placeholder:"N"`
+	Requests    float64       `help:"Requests that the service answered meanwhile, if they were counted elsewhere." placeholder:"N"`
+	Study       string        `help:"Show the arms of a run instead, from the profiles that it kept: its folder, or its name below runs." placeholder:"RUN"`
+	Arm         string        `help:"With --study: only this arm."`
+	Workload    string        `help:"With --study: only under this workload."`
+	Waits       bool          `help:"Also record an execution trace, for at most 5 s: what requests wait for. It costs the service more than the profile."`
+	JSON        bool          `name:"json" help:"Print JSON."`
+	HTML        string        `name:"html" help:"Write the table, the causes and a flame graph as one HTML file." placeholder:"FILE"`
+	Folded      string        `help:"Write stacks of the CPU profile, headed by their owners, for flame graphs." placeholder:"FILE"`
+	Labelled    string        `name:"pprof" help:"Write the CPU profile with labels owner and cause, for go tool pprof -tagroot owner." placeholder:"FILE"`
 }
 
 // Help says what the table means.
@@ -43,6 +50,8 @@ func (c *costCmd) Help() string {
 
   tare cost localhost:6060                       a service that exposes pprof
   tare cost --load http://localhost:8080/users localhost:6060
+  tare cost --pid 4711                           any Go service, from outside
+  tare cost --container 3f2a --load http://localhost:8080/
   tare cost --profile cpu.pb.gz --profile allocs.pb.gz --requests 120000
   tare cost --study nesting-run --arm three      an arm of a run
 
@@ -53,7 +62,10 @@ many stacks were seen; total has the owners inside it as well. The collector's
 background work is shared out by bytes allocated.
 
 The profiler costs the service some CPU while it runs, and sees nothing of the
-kernel but that it was called.`
+kernel but that it was called. From outside (--pid and the like) the functions of
+the kernel are seen as well, the service need not know, and it may be stripped or
+in a container; but there is nothing about memory. That takes Linux 5.15 and
+root, or the capabilities CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.`
 }
 
 // Run profiles, or reads profiles, and shows who spent what.
@@ -66,10 +78,13 @@ func (c *costCmd) Run(ctx context.Context, t *terminal) error {
 	}
 	bill := &bill{window: cost.Window{Requests: c.Requests}}
 	var err error
-	if len(c.Profile) > 0 {
+	switch {
+	case len(c.Profile) > 0:
 		bill.source = strings.Join(c.Profile, ", ")
 		err = bill.read(c.Profile)
-	} else {
+	case c.outside():
+		err = c.watch(ctx, t, bill)
+	default:
 		err = c.capture(ctx, t, bill)
 	}
 	if err != nil {
@@ -80,18 +95,37 @@ func (c *costCmd) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	if c.JSON {
-		return t.json(bill.total)
+		err = t.json(bill.total)
+	} else {
+		err = bill.text(t)
 	}
-	return bill.text(t)
+	if err == nil && ctx.Err() != nil {
+		return &failure{status: exitInterrupted} // a warning says so
+	}
+	return err
+}
+
+// sources counts what the command was told to look at.
+func (c *costCmd) sources() int {
+	n := 0
+	for _, named := range []bool{c.URL != "", len(c.Profile) > 0, c.PID != 0, c.Cgroup != "", c.Container != ""} {
+		if named {
+			n++
+		}
+	}
+	return n
 }
 
 func (c *costCmd) check() error {
-	const remedy = "tare cost URL, or tare cost --profile FILE"
-	switch {
-	case c.URL == "" && len(c.Profile) == 0:
-		return asked(remedy, errors.New("nothing to look at: neither a URL nor a profile"))
-	case c.URL != "" && len(c.Profile) > 0:
-		return asked(remedy, errors.New("a URL and saved profiles exclude one another"))
+	const remedy = "tare cost URL, tare cost --pid N, or tare cost --profile FILE"
+	if err := c.checkOutside(); err != nil {
+		return err
+	}
+	switch n := c.sources(); {
+	case n == 0:
+		return asked(remedy, errors.New("nothing to look at: neither a URL nor a process nor a profile"))
+	case n > 1:
+		return asked(remedy, errors.New("a URL, saved profiles, --pid, --cgroup and --container exclude one another"))
 	case c.Waits && c.URL == "":
 		return asked("give the service's URL", errors.New("--waits does nothing for saved profiles"))
 	case c.Load != "" && len(c.Profile) > 0:

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/bpf/probe"
 	"github.com/tarehq/tare/cost/exectrace"
 	"github.com/tarehq/tare/cost/page"
 	"github.com/tarehq/tare/cost/pprof"
@@ -18,8 +19,10 @@ import (
 // bill is who spent what, in one window.
 type bill struct {
 	source      string
-	cpu, allocs *pprof.Profile   // nil = not to be had
-	waits       *exectrace.Trace // nil = not asked for, or not to be had
+	cpu, allocs *pprof.Profile     // nil = not to be had
+	waits       *exectrace.Trace   // nil = not asked for, or not to be had
+	outside     *cost.Sampled      // nil = not sampled from outside
+	marked      *probe.Measurement // nil = calls were not watched
 	window      cost.Window
 	warnings    []error
 	total       *cost.Bill // once all is there
@@ -39,7 +42,10 @@ func (b *bill) sum() *cost.Bill {
 	if b.waits != nil {
 		d.AddWaits(b.waits.Waits, b.window.Over(b.waits.Duration))
 	}
-	d.Source = b.source
+	if b.marked != nil {
+		addMarks(d, b.marked)
+	}
+	d.Source, d.Sampled = b.source, b.outside
 	for _, w := range b.warnings {
 		d.Warnings = append(d.Warnings, w.Error())
 	}
@@ -72,12 +78,15 @@ func (b *bill) text(t *terminal) error {
 		return w.Flush()
 	}
 	items, others, rest := d.Weighty()
-	printOwners(w, items, b.allocs != nil, t.width)
+	ownerTable{d.Per, b.allocs != nil, t.width}.print(w, items)
 	if others > 0 {
 		fmt.Fprintf(w, "and %d more, %s in all\n", others, unit.Format(rest, unit.Nanoseconds))
 	}
 	if b.window.Requests == 0 {
 		fmt.Fprintf(w, "\nNobody counted the requests, so costs are per %s: --load URL or --requests N\nmake them per request.\n", d.Per)
+	}
+	if d.Sampled != nil {
+		fmt.Fprintf(w, "\n%s\n", samplingText(d.Sampled))
 	}
 	for _, warning := range d.Warnings {
 		fmt.Fprintf(w, "warning: %s\n", report.Printable(warning))
@@ -85,17 +94,25 @@ func (b *bill) text(t *terminal) error {
 	return w.Flush()
 }
 
-// printOwners prints two lines an owner, figures and name, then what it is, where
-// it is written and what it mostly did; and a third if it waited.
-func printOwners(w io.Writer, rows []cost.Item, allocs bool, width int) {
+// ownerTable is how owners are shown.
+type ownerTable struct {
+	per    string
+	allocs bool // with the columns of memory
+	width  int  // of the terminal
+}
+
+// print prints two lines an owner, figures and name, then what it is, where it is
+// written and what it mostly did; and others if it waited or was watched by the
+// clock.
+func (o ownerTable) print(w io.Writer, rows []cost.Item) {
 	head := []string{"self", "±", "total"}
-	if allocs {
+	if o.allocs {
 		head = append(head, "gc", "bytes", "allocs")
 	}
 	cells := [][]string{head}
 	for _, it := range rows {
 		row := []string{quantity(it.Self, unit.Nanoseconds), quantity(it.Margin, unit.Nanoseconds), quantity(it.Total, unit.Nanoseconds)}
-		if allocs {
+		if o.allocs {
 			row = append(row, quantity(it.GC, unit.Nanoseconds), quantity(it.Bytes, unit.Bytes), quantity(it.Objects, unit.Count))
 		}
 		cells = append(cells, row)
@@ -108,7 +125,7 @@ func printOwners(w io.Writer, rows []cost.Item, allocs bool, width int) {
 		}
 		figures += widths[i] + 2
 	}
-	room := max(16, width-figures)
+	room := max(16, o.width-figures)
 	for i, row := range cells {
 		for j, c := range row {
 			fmt.Fprintf(w, "%*s  ", widths[j], c)
@@ -118,9 +135,12 @@ func printOwners(w io.Writer, rows []cost.Item, allocs bool, width int) {
 			continue
 		}
 		fmt.Fprintln(w, report.Printable(fit(rows[i-1].Owner, room)))
-		fmt.Fprintf(w, "    %s\n", report.Printable(fit(describe(&rows[i-1]), width-4)))
+		fmt.Fprintf(w, "    %s\n", report.Printable(fit(describe(&rows[i-1]), o.width-4)))
 		if rows[i-1].Wait > 0 {
-			fmt.Fprintf(w, "    %s\n", fit(waits(&rows[i-1]), width-4))
+			fmt.Fprintf(w, "    %s\n", fit(waits(&rows[i-1]), o.width-4))
+		}
+		if rows[i-1].Wall != nil {
+			fmt.Fprintf(w, "    %s\n", fit(wallText(&rows[i-1], o.per), o.width-4))
 		}
 	}
 }

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/bpf"
+	"github.com/tarehq/tare/cost/bpf/probe"
+	"github.com/tarehq/tare/cost/pprof"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// outside reports whether a process is to be watched from outside.
+func (c *costCmd) outside() bool { return c.PID != 0 || c.Cgroup != "" || c.Container != "" }
+
+// checkOutside checks what concerns only that.
+func (c *costCmd) checkOutside() error {
+	switch {
+	case c.PID < 0:
+		return asked("", fmt.Errorf("--pid %d: no process", c.PID))
+	case c.Hz != 0 && !c.outside():
+		return asked("tare cost --pid N --hz 999", errors.New("--hz is for --pid, --cgroup and --container; the service's own profiler keeps its rate"))
+	case c.Hz < 0 || c.Hz > bpf.MaxHz:
+		return asked("", fmt.Errorf("--hz %d: at least 1, at most %d", c.Hz, bpf.MaxHz))
+	case c.Marks && c.PID == 0:
+		return asked("tare cost --pid N --marks", errors.New("--marks watches one process by its number"))
+	case c.Marks && (c.MaxOverhead <= 0 || c.MaxOverhead > 100):
+		return asked("such as --max-overhead 5", fmt.Errorf("--max-overhead %v: more than 0 %%, at most 100 %%", c.MaxOverhead))
+	case len(c.Owner) > 0 && !c.Marks:
+		return asked("tare cost --pid N --marks --owner NAME", errors.New("--owner does nothing without --marks"))
+	case c.Waits && c.outside():
+		return asked("tare cost URL --waits, or tare trace --pid N", errors.New("--waits needs the service's execution trace"))
+	}
+	return nil
+}
+
+// target returns what to watch, and its name for people.
+func (c *costCmd) target() (bpf.Options, string, error) {
+	o := bpf.Options{PID: c.PID, Hz: c.Hz}
+	if o.Hz == 0 {
+		o.Hz = bpf.DefaultHz
+	}
+	switch {
+	case c.PID != 0:
+		return o, "process " + strconv.Itoa(c.PID), nil
+	case c.Container != "":
+		dir, err := bpf.Container(c.Container)
+		o.Cgroup = dir
+		return o, "container " + c.Container, err
+	}
+	o.Cgroup = c.Cgroup
+	const mount = "/sys/fs/cgroup"
+	if _, err := os.Stat(o.Cgroup); errors.Is(err, os.ErrNotExist) && !filepath.IsAbs(o.Cgroup) {
+		o.Cgroup = filepath.Join(mount, o.Cgroup)
+	}
+	return o, "group " + c.Cgroup, nil
+}
+
+// watch samples from outside, under load if that is asked for, and keeps what was
+// seen if it is interrupted.
+func (c *costCmd) watch(ctx context.Context, t *terminal, b *bill) error {
+	o, name, err := c.target()
+	if err != nil {
+		return unsampled(err)
+	}
+	if err := c.sample(ctx, t, b, sampling{o, name}); err != nil {
+		return err
+	}
+	if !c.Marks || ctx.Err() != nil {
+		return nil
+	}
+	m, err := c.mark(ctx, t)
+	if err != nil {
+		// What was sampled is shown all the same.
+		var f *failure
+		if errors.As(err, &f) && f.hint != "" {
+			err = fmt.Errorf("%w (%s)", err, f.hint)
+		}
+		b.warnings = append(b.warnings, fmt.Errorf("calls were not watched: %w", err))
+		return nil
+	}
+	b.marked = m
+	if b.window.Requests == 0 && m.Attached > 0 {
+		b.window.Requests = math.Round(m.Requests * b.window.Duration.Seconds() / m.Attached.Seconds())
+	}
+	return nil
+}
+
+// mark watches calls by the clock, under load of its own if that is asked for: it
+// slows the service down, and what was sampled is not to show that.
+func (c *costCmd) mark(ctx context.Context, t *terminal) (*probe.Measurement, error) {
+	const longest = 10 * time.Second
+	loading, end := context.WithCancel(ctx)
+	defer end()
+	under, err := c.offer(loading)
+	if err != nil {
+		return nil, err
+	}
+	m, err := marks{PID: c.PID, Owners: c.Owner, For: min(c.For, longest), Most: c.MaxOverhead / 100}.watch(ctx, t)
+	end()
+	if under != nil {
+		err = errors.Join(err, <-under.done)
+	}
+	return m, err
+}
+
+// sampling is what is watched, and its name.
+type sampling struct {
+	bpf.Options
+	name string
+}
+
+// sample takes the profile.
+func (c *costCmd) sample(ctx context.Context, t *terminal, b *bill, o sampling) error {
+	loading, end := context.WithCancel(ctx)
+	defer end()
+	under, err := c.offer(loading)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(t.err, "sampling %s for %s at %d Hz from outside; expected to cost it %s of the CPU it uses\n",
+		o.name, c.For, o.Hz, unit.Format(bpf.Price(o.Hz), unit.Share))
+	s, err := bpf.Start(o.Options)
+	if err != nil {
+		end()
+		if under != nil {
+			<-under.done
+		}
+		return unsampled(err)
+	}
+	over := time.NewTimer(c.For)
+	defer over.Stop()
+	select {
+	case <-over.C:
+	case <-ctx.Done():
+		b.warnings = append(b.warnings, errors.New("interrupted: what was seen until then is shown"))
+	case <-s.Ended():
+	}
+	p, err := s.Stop()
+	if err != nil {
+		return unsampled(err)
+	}
+	b.sampled(p, o)
+	if under != nil {
+		return under.count(end, b)
+	}
+	return nil
+}
+
+// sampled takes a profile over.
+func (b *bill) sampled(p *bpf.Profile, o sampling) {
+	b.cpu = pprof.New(pprof.CPU, p.Duration, p.Stacks)
+	b.window.Duration = p.Duration
+	b.warnings = append(b.warnings, p.Warnings...)
+	b.source = o.name
+	if o.PID != 0 || len(p.Processes) == 1 {
+		b.source += fmt.Sprintf(" (%s)", strings.Join(described(p.Processes[:1], o.PID == 0), ""))
+	} else {
+		const most = 5
+		b.source += fmt.Sprintf(", %d processes (%s)", len(p.Processes), strings.Join(described(p.Processes[:min(most, len(p.Processes))], true), "; "))
+	}
+	b.outside = &cost.Sampled{Hz: o.Hz, Clock: p.Clock, Stacks: p.Seen, Lost: p.Lost}
+	if p.CPU > 0 {
+		b.outside.Covered = p.Sampled.Seconds() / p.CPU.Seconds()
+		b.outside.Cost = p.Watching.Seconds() / p.CPU.Seconds()
+	}
+}
+
+// described says what processes run, with their numbers if asked to.
+func described(all []bpf.Process, number bool) []string {
+	var out []string
+	for _, p := range all {
+		text := p.Name
+		if p.Go != "" {
+			text += ", " + p.Go
+		}
+		if number {
+			text = strconv.Itoa(p.PID) + " " + text
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// samplingText says how the CPU was sampled.
+func samplingText(s *cost.Sampled) string {
+	text := fmt.Sprintf("%s stacks at %d Hz, by %s.", unit.Number(float64(s.Stacks)), s.Hz, s.Clock)
+	if s.Covered > 0 {
+		text += fmt.Sprintf("\nBy themselves they stand for %.1f %% of the CPU that the kernel counted, to which\nthe table is scaled.", 100*s.Covered)
+	}
+	return text + fmt.Sprintf(" Taking them cost %s of it.", unit.Format(s.Cost, unit.Share))
+}
+
+// unsampled explains why a process cannot be sampled.
+func unsampled(err error) error {
+	switch {
+	case errors.Is(err, bpf.ErrEnded):
+		return &failure{status: exitCould, err: err, hint: "is it still running?"}
+	case errors.Is(err, cost.ErrNotSupported):
+		return &failure{status: exitCould, err: err,
+			hint: "tare cost URL needs nothing of this, only net/http/pprof in the service; docs/cost.md says what --pid needs"}
+	}
+	return err
+}
