@@ -9,7 +9,6 @@ import (
 
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/record"
-	"github.com/tarehq/tare/load"
 )
 
 // insideMetrics are those that an arm's own runtime tells, beside what it
@@ -29,6 +28,9 @@ func (s *session) insideMetrics(m map[string]float64, requests float64) {
 		m["pool_misses"] = (after["pool/misses"] - before["pool/misses"]) / takes
 		m["pool_returns"] = (after["pool/returns"] - before["pool/returns"]) / takes
 	}
+	if s.amid == nil {
+		return
+	}
 	for metric, name := range map[string]string{
 		"heap_live": "/gc/heap/live:bytes", "stack_live": "/gc/scan/stack:bytes", "stack_memory": "/memory/classes/heap/stacks:bytes",
 	} {
@@ -42,21 +44,50 @@ func (s *session) insideMetrics(m map[string]float64, requests float64) {
 // the load: late, so that what piles up has had time to.
 const amidAt = 0.8
 
-// readAmid collects the specimen's garbage amid the load, once in a session, and
-// reads what is left. It is called whenever the load reports its progress.
-func (s *session) readAmid(p load.Snapshot) {
-	if !s.w.Live || s.amid.metrics != nil || s.amid.err != nil || float64(p.Elapsed) < amidAt*float64(s.r.Study.Trial.MeasureOr()) {
+// amid is a look at the specimen amid the load, for workloads that are live.
+type amid struct {
+	timer   *time.Timer
+	done    chan struct{}
+	metrics map[string]float64
+	err     error
+}
+
+// planAmid has the specimen's garbage collected later in the measured part, which
+// begins now, and what is left read.
+func (s *session) planAmid() {
+	if !s.w.Live {
 		return
 	}
+	a := &amid{done: make(chan struct{})}
+	a.timer = time.AfterFunc(time.Duration(amidAt*float64(s.r.Study.Trial.MeasureOr())), func() {
+		defer close(a.done)
+		a.metrics, a.err = s.readAmid()
+	})
+	s.amid = a
+}
+
+func (s *session) readAmid() (map[string]float64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
 	defer cancel()
-	if s.amid.err = s.proc.GC(ctx); s.amid.err == nil {
-		s.amid.metrics, s.amid.err = s.proc.Metrics(ctx)
+	if err := s.proc.GC(ctx); err != nil {
+		return nil, err
+	}
+	return s.proc.Metrics(ctx)
+}
+
+// endAmid waits for a look that is under way; one that is still planned is not
+// taken, since the load has ended.
+func (s *session) endAmid() {
+	if s.amid != nil && !s.amid.timer.Stop() {
+		<-s.amid.done
 	}
 }
 
 // keepAmid notes why nothing could be read amid the load.
 func (s *session) keepAmid(t *record.Trial) {
+	if s.amid == nil {
+		return
+	}
 	if err := s.amid.err; err != nil && !errors.Is(err, arm.ErrNoControl) {
 		t.Warnings = append(t.Warnings, fmt.Sprintf("collecting garbage amid the load: %v", err))
 	}

@@ -22,9 +22,9 @@ const (
 	goroutinesAt = "goroutines at"
 )
 
-// mostGained is how many goroutines a load of 1,000 requests may leave before
-// they are said to be gained: connections come and go meanwhile.
-const mostGained = 50
+// mostLeft is how many goroutines may stand after the load, in all and for each
+// 1,000 requests, before they are said to be gained: a server has some.
+const mostLeft = 50
 
 // tellLines finds in the arm's profiles the lines that allocate most and that
 // the goroutines stand at which the load has left.
@@ -43,19 +43,18 @@ func (s *session) tellLines(ctx context.Context, t *record.Trial) error {
 	if err != nil {
 		return fmt.Errorf("the arm's heap profile: %w", err)
 	}
-	facts := map[string]string{allocatesAt: most(allocated.Stacks), goroutinesAt: "none gained"}
-	if t.Metrics["goroutine_growth"] > mostGained {
-		profile, err := s.proc.Profile(ctx, "goroutines", 0)
-		if err != nil {
-			return err
-		}
-		goroutines, err := pprof.ReadGoroutines(bytes.NewReader(profile))
-		if err != nil {
-			return fmt.Errorf("the arm's goroutine profile: %w", err)
-		}
-		facts[goroutinesAt] = strings.Join(crowded(goroutines.Stacks), "; ")
+	profile, err := s.proc.Profile(ctx, "goroutines", 0)
+	if err != nil {
+		return err
 	}
-	addFacts(t, facts)
+	goroutines, err := pprof.ReadGoroutines(bytes.NewReader(profile))
+	if err != nil {
+		return fmt.Errorf("the arm's goroutine profile: %w", err)
+	}
+	addFacts(t, map[string]string{
+		allocatesAt:  most(allocated.Stacks),
+		goroutinesAt: crowded(goroutines.Stacks, float64(t.Requests)),
+	})
 	return nil
 }
 
@@ -77,8 +76,9 @@ func most(stacks []cost.Stack) string {
 	return best
 }
 
-// crowded are the places with at least a tenth of all goroutines, by name.
-func crowded(stacks []cost.Stack) []string {
+// crowded are the places with at least a tenth of all goroutines, by name, if
+// there are more of these than a server has.
+func crowded(stacks []cost.Stack, requests float64) string {
 	counts, all := map[string]float64{}, 0.0
 	for i := range stacks {
 		s := &stacks[i]
@@ -89,15 +89,24 @@ func crowded(stacks []cost.Stack) []string {
 		counts[at] += s.Count
 		all += s.Count
 	}
+	if all <= mostLeft || all*1000 <= mostLeft*requests {
+		return "none gained"
+	}
 	maps.DeleteFunc(counts, func(_ string, n float64) bool { return n < all/10 })
-	return slices.Sorted(maps.Keys(counts))
+	return strings.Join(slices.Sorted(maps.Keys(counts)), "; ")
 }
 
-// ownFrame is the innermost frame that is not the standard library's, whose
-// files lie below no domain.
+// harness is what arms are built on: what it does it does for tare.
+const harness = "github.com/tarehq/tare/arms/arm."
+
+// ownFrame is the innermost frame of the arm's own code: neither the standard
+// library's, whose files lie below no domain, nor the harness's.
 func ownFrame(s *cost.Stack) *cost.Frame {
 	for i := range s.Frames {
 		domain, _, _ := strings.Cut(s.Frames[i].File, "/")
+		if strings.HasPrefix(s.Frames[i].Func, harness) {
+			continue
+		}
 		if strings.HasPrefix(s.Frames[i].Func, "main.") || strings.Contains(domain, ".") {
 			return &s.Frames[i]
 		}

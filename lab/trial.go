@@ -91,7 +91,7 @@ type session struct {
 	proc     *arm.Process
 	before   mark
 	after    mark
-	amid     mark // its metrics alone; of a workload that is live
+	amid     *amid // nil: there is none
 	extended bool
 	idlers   idlers
 }
@@ -150,27 +150,27 @@ func (s *session) stop() {
 // the extension is what counts.
 func (s *session) load(ctx context.Context, live func(load.Snapshot)) (*load.Result, error) {
 	o := s.r.loadOptions(s.w, s.proc.URL())
-	o.Progress = func(p load.Snapshot) {
-		live(p)
-		s.readAmid(p)
-	}
+	o.Progress = live
 	o.Mark = func(begin bool) {
 		if begin {
 			s.before = s.read()
+			s.planAmid()
 		} else {
 			s.after = s.read()
 		}
 	}
 	res, err := load.Run(ctx, o)
+	s.endAmid()
 	if err != nil || ctx.Err() != nil {
 		return res, err
 	}
 	if !steady(res) {
 		s.extended = true
 		o.WarmUp = 0
-		return load.Run(ctx, o)
+		res, err = load.Run(ctx, o)
+		s.endAmid()
 	}
-	return res, nil
+	return res, err
 }
 
 func (s *session) read() mark {
