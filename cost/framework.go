@@ -7,10 +7,11 @@ import (
 
 // dispatchers hand a request to a handler that they do not know.
 var dispatchers = map[string]bool{
-	"net/http.HandlerFunc.ServeHTTP":                  true,
-	"net/http.serverHandler.ServeHTTP":                true,
-	"net/http.(*ServeMux).ServeHTTP":                  true,
-	"github.com/valyala/fasthttp.(*Server).serveConn": true,
+	"net/http.HandlerFunc.ServeHTTP":                         true,
+	"net/http.serverHandler.ServeHTTP":                       true,
+	"net/http.(*ServeMux).ServeHTTP":                         true,
+	"github.com/valyala/fasthttp.(*Server).serveConn":        true,
+	"github.com/valyala/fasthttp.(*Server).serveConnCounted": true, // since v1.73
 }
 
 // routers are packages whose frames are a router's, with its name.

@@ -81,6 +81,7 @@ type verbs struct {
 	Gate       gateCmd       `cmd:"" help:"Pass or fail a run against a budget."`
 	Cost       costCmd       `cmd:"" help:"Tell who in a running service spends CPU and memory: each middleware, router, engine and handler."`
 	Diff       diffCmd       `cmd:"" help:"Tell what costs more in one set of profiles than in another, and what only seems to."`
+	Flame      flameCmd      `cmd:"" help:"Draw a flame graph of a service, process or profile, coloured by owner."`
 	Doctor     doctorCmd     `cmd:"" help:"Say what ails a running service, what it costs and what to do."`
 	Whatif     whatifCmd     `cmd:"" help:"Slow one owner of a running service down, on and off: what does a microsecond in it cost a request?"`
 	Claims     claimsCmd     `cmd:"" help:"List the published claims and what was measured."`

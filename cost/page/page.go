@@ -27,6 +27,11 @@ var script string
 // Write writes the page of a bill. cpu is what the flame graph shows; nil leaves
 // it out.
 func Write(w io.Writer, b *cost.Bill, cpu []cost.Stack) error {
+	return WriteStacks(w, b, cpu, unit.Nanoseconds)
+}
+
+// WriteStacks is Write with stacks whose values are in a unit of unit.Format.
+func WriteStacks(w io.Writer, b *cost.Bill, stacks []cost.Stack, base string) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"ns": time, "bytes": func(v float64) string { return quantity(v, unit.Bytes) },
 		"count":       func(v float64) string { return quantity(v, unit.Count) },
@@ -38,8 +43,8 @@ func Write(w io.Writer, b *cost.Bill, cpu []cost.Stack) error {
 		return err
 	}
 	var graph strings.Builder
-	if boxes := flame.Layout(cpu, flame.Options{}); boxes != nil {
-		if err := flame.SVG(&graph, boxes, unit.Nanoseconds); err != nil {
+	if boxes := flame.Layout(stacks, flame.Options{}); boxes != nil {
+		if err := flame.SVG(&graph, boxes, base); err != nil {
 			return err
 		}
 	}
