@@ -70,6 +70,8 @@ func (r *runner) observers(ctx context.Context, s *session, out *record.Capture)
 			o = &profiler{s: s}
 		case study.Trace:
 			o = &tracer{s: s}
+		case study.EBPF:
+			o = &sampler{s: s}
 		}
 		err := o.prepare(ctx)
 		if errors.Is(err, arm.ErrNoControl) || errors.Is(err, cost.ErrNotSupported) {

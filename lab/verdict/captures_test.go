@@ -165,7 +165,9 @@ func TestAccuracy(t *testing.T) {
 		{"as it is", func(*spending) {}, 0.002, 8, map[string]verdict.Nearness{
 			"spin CPU": verdict.Within, "alloc CPU": verdict.Within, "alloc bytes": verdict.Within, "all else CPU": verdict.Within, "all else bytes": verdict.Within,
 		}},
-		{"half of it charged to the engine", func(s *spending) { s.owners[0], s.owners[2] = own("engine", "net/http", 40_000), own("middleware", "x.Spin", 10_000) }, 0.002, 8,
+		{"half of it charged to the engine", func(s *spending) {
+			s.owners[0], s.owners[2] = own("engine", "net/http", 40_000), own("middleware", "x.Spin", 10_000)
+		}, 0.002, 8,
 			map[string]verdict.Nearness{"spin CPU": verdict.Beyond, "alloc CPU": verdict.Within, "all else CPU": verdict.Beyond}},
 		{"charged to another name", func(s *spending) { s.owners[2].Owner = "x.burn" }, 0.002, 8,
 			map[string]verdict.Nearness{"spin CPU": verdict.Beyond}},
