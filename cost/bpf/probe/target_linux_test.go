@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -28,10 +29,38 @@ type server struct {
 	done chan error
 }
 
-// build builds the target with flags, once a test.
+// builtVar says where TestMain has the target built; programs are kept there by their
+// flags.
+const builtVar = "PROBE_TEST_BUILT"
+
+func TestMain(m *testing.M) {
+	if pid := os.Getenv(crashVar); pid != "" {
+		crash(pid)
+	}
+	dir, err := os.MkdirTemp("", "probe")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Setenv(builtVar, dir)
+	status := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(status)
+}
+
+// build builds the target with flags, unless an earlier test has.
 func build(t *testing.T, flags ...string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "target")
+	name := strings.Map(func(r rune) rune {
+		if r == '-' || r == '=' || r == ' ' {
+			return '_'
+		}
+		return r
+	}, "target"+strings.Join(flags, ""))
+	path := filepath.Join(os.Getenv(builtVar), name)
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
 	args := append([]string{"build", "-o", path}, flags...)
 	out, err := exec.Command("go", append(args, "./testdata/target")...).CombinedOutput()
 	if err != nil {
@@ -75,12 +104,12 @@ func (s *server) alive(t *testing.T) {
 		t.Fatalf("the target ended: %v", err)
 	default:
 	}
-	if status := get(t, http.DefaultClient, s.url+"/fast"); status != http.StatusOK {
+	if status := get(http.DefaultClient, s.url+"/fast"); status != http.StatusOK {
 		t.Fatalf("the target answers %d", status)
 	}
 }
 
-func get(t *testing.T, c *http.Client, url string) int {
+func get(c *http.Client, url string) int {
 	res, err := c.Get(url)
 	if err != nil {
 		return 0
@@ -105,7 +134,7 @@ func (s *server) load(t *testing.T, clients int, paths ...string) (stop func()) 
 				case <-end:
 					return
 				default:
-					get(t, c, s.url+paths[n%len(paths)])
+					get(c, s.url+paths[n%len(paths)])
 				}
 			}
 		})
@@ -156,40 +185,6 @@ func skip(t *testing.T, err error) {
 	}
 }
 
-// watch watches everything for a while.
-func watch(t *testing.T, p *probe.Target, names []string, o probe.Options) *probe.Measurement {
-	t.Helper()
-	price, err := probe.Calibrate(t.Context())
-	skip(t, err)
-	if err != nil {
-		t.Fatal(err)
-	}
-	owners, err := p.Owners(t.Context(), names, 400*time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := p.NewWatch(owners, price)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	f, err := w.Look(t.Context(), 300*time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("price %+v, forecast %+v", price, f)
-	m, err := w.Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, wall := range m.Walls {
-		t.Logf("%-24s calls %.0f seen %.0f self %.2f p50 %.2f p99 %.2f total %.2f µs", wall.Owner.Name, wall.Calls, wall.Seen,
-			wall.Self/wall.Seen/1e3, wall.P50/1e3, wall.P99/1e3, wall.Total/wall.Seen/1e3)
-	}
-	t.Logf("attached %s, requests %.0f, hits %.0f, marks %d, share %.3f, warnings %v", m.Attached, m.Requests, m.Hits, m.Marks, m.Share(price), m.Warnings)
-	return m
-}
-
 // wallOf finds an owner by its name.
 func wallOf(t *testing.T, m *probe.Measurement, name string) cost.Wall {
 	t.Helper()
@@ -200,15 +195,4 @@ func wallOf(t *testing.T, m *probe.Measurement, name string) cost.Wall {
 	}
 	t.Fatalf("no %s among %v", name, m.Walls)
 	return cost.Wall{}
-}
-
-func TestWatch(t *testing.T) {
-	s := start(t, build(t))
-	p := open(t, s.pid)
-	s.load(t, 3, "/", "/deep")
-	before := s.truth(t)
-	m := watch(t, p, nil, probe.Options{For: 2 * time.Second})
-	after := s.truth(t)
-	_, _, _ = before, after, m
-	s.alive(t)
 }

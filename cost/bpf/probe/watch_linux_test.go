@@ -1,0 +1,464 @@
+//go:build linux && amd64
+
+package probe_test
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/bpf/probe"
+)
+
+// TestWatch holds counts and times against what the target measured of itself,
+// for builds that leave out what other tools need.
+func TestWatch(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		flags []string
+	}{
+		{"plain", nil},
+		{"stripped", []string{"-ldflags=-s -w"}},
+		{"stripped, position-independent", []string{"-ldflags=-s -w", "-buildmode=pie"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := start(t, build(t, tt.flags...))
+			p := open(t, s.pid)
+			s.load(t, 3, "/", "/deep")
+			m, spin, block := watched(t, s, p)
+			s.alive(t)
+			exact(t, m, "target.recovers", "target.spin", "target.(*block).ServeHTTP", "target.(*truths).handle")
+			// The middlewares time themselves without the instructions around, and over
+			// calls before and after the window too.
+			near(t, wallOf(t, m, "target.spin"), spin)
+			near(t, wallOf(t, m, "target.(*block).ServeHTTP"), block)
+		})
+	}
+}
+
+// watched watches the target for a while, and returns what it said of itself
+// meanwhile: mean nanoseconds of a call.
+func watched(t *testing.T, s *server, p *probe.Target) (m *probe.Measurement, spin, block float64) {
+	t.Helper()
+	w := prepare(t, p, nil)
+	before := s.truth(t)
+	m = run(t, w, probe.Options{For: 1500 * time.Millisecond, Window: 1500 * time.Millisecond})
+	after := s.truth(t)
+	mean := func(name string) float64 {
+		return (after[name].Nanos - before[name].Nanos) / (after[name].Calls - before[name].Calls)
+	}
+	return m, mean("spin"), mean("block")
+}
+
+// exact fails the test unless each owner was called once a request, and was seen
+// to return from all calls but those at either end of a window.
+func exact(t *testing.T, m *probe.Measurement, names ...string) {
+	t.Helper()
+	const atEnds = 64
+	if m.Requests < 20 {
+		t.Fatalf("got %.0f requests, want the load to be seen", m.Requests)
+	}
+	for _, name := range names {
+		w := wallOf(t, m, name)
+		if math.Abs(w.Calls-m.Requests) > atEnds {
+			t.Errorf("%s: got %.0f calls in %.0f requests", name, w.Calls, m.Requests)
+		}
+		if w.Calls-w.Seen > atEnds || w.Seen > w.Calls {
+			t.Errorf("%s: got %.0f of %.0f calls seen to end", name, w.Seen, w.Calls)
+		}
+		if w.Total < w.Self || w.P99 < w.P50 {
+			t.Errorf("%s: got %+v, want total no less than self and p99 no less than p50", name, w)
+		}
+	}
+}
+
+// near fails the test if an owner's mean time is off by more than a quarter and
+// 20 µs: a busy machine interrupts calls between the target's clock and the
+// probes.
+func near(t *testing.T, w cost.Wall, want float64) {
+	t.Helper()
+	if got := w.Self / w.Seen; math.Abs(got-want) > want/4+20e3 {
+		t.Errorf("%s: got %.1f µs a call, want %.1f", w.Owner.Name, got/1e3, want/1e3)
+	}
+}
+
+func TestWatchNamed(t *testing.T) {
+	s := start(t, build(t))
+	p := open(t, s.pid)
+	s.load(t, 2, "/")
+	m := run(t, prepare(t, p, []string{"target.spin"}), probe.Options{For: 500 * time.Millisecond})
+	s.alive(t)
+	var names []string
+	for _, w := range m.Walls {
+		names = append(names, w.Owner.Name)
+	}
+	slices.Sort(names)
+	if want := []string{"target.(*block).ServeHTTP", "target.spin"}; !slices.Equal(names, want) {
+		t.Errorf("got %v, want it and what is directly inside it: %v", names, want)
+	}
+}
+
+func TestUnknownOwner(t *testing.T) {
+	s := start(t, build(t))
+	p := open(t, s.pid)
+	_, err := p.Owners(t.Context(), []string{"target.nobody"}, 10*time.Millisecond)
+	skip(t, err)
+	if err == nil || !strings.Contains(err.Error(), `no function "target.nobody"`) {
+		t.Errorf("got %v, want it named", err)
+	}
+	if _, err := p.Owners(t.Context(), nil, 10*time.Millisecond); err == nil || !strings.Contains(err.Error(), "answered no request") {
+		t.Errorf("got %v of an idle target, want to be told so", err)
+	}
+}
+
+// TestPanics has handlers panic, recovered by a middleware, by the server, or
+// not told of: frames are left without a return.
+func TestPanics(t *testing.T) {
+	s := start(t, build(t))
+	p := open(t, s.pid)
+	s.load(t, 3, "/panic", "/", "/abort", "/unrecovered")
+	m := run(t, prepare(t, p, nil), probe.Options{For: time.Second})
+	s.alive(t)
+	w := wallOf(t, m, "target.(*truths).handle")
+	if w.Calls < 10 || w.Seen > w.Calls {
+		t.Errorf("got %.0f of %.0f calls seen to end", w.Seen, w.Calls)
+	}
+	// The middleware that recovers returns; that it was left would have its time go
+	// on into the next request on the same connection.
+	r := wallOf(t, m, "target.recovers")
+	if r.Seen < 0.8*r.Calls {
+		t.Errorf("target.recovers: got %.0f of %.0f calls seen to end", r.Seen, r.Calls)
+	}
+}
+
+// TestManyGoroutines has a thousand requests block at a time.
+func TestManyGoroutines(t *testing.T) {
+	s := start(t, build(t))
+	p := open(t, s.pid)
+	s.load(t, 1000, "/", "/deep")
+	m := run(t, prepare(t, p, nil), probe.Options{For: time.Second, Window: time.Second})
+	s.alive(t)
+	for _, w := range m.Walls {
+		if lost := w.Calls - w.Seen; lost > 1000+w.Calls/20 {
+			t.Errorf("%s: got %.0f of %.0f calls seen to end, want all but a thousand under way", w.Owner.Name, w.Seen, w.Calls)
+		}
+	}
+}
+
+// TestDies kills the target while it is watched.
+func TestDies(t *testing.T) {
+	s := start(t, build(t))
+	p := open(t, s.pid)
+	s.load(t, 2, "/")
+	w := prepare(t, p, nil)
+	killed := time.AfterFunc(700*time.Millisecond, func() { s.proc.Kill() })
+	defer killed.Stop()
+	m, err := w.Run(t.Context(), probe.Options{For: 20 * time.Second, Window: 300 * time.Millisecond})
+	if err != nil {
+		t.Fatalf("got %v, want what was seen until then", err)
+	}
+	if m.Requests == 0 || m.Attached > 10*time.Second {
+		t.Errorf("got %.0f requests in %s, want some, and it to end with the target", m.Requests, m.Attached)
+	}
+	if _, err := p.CPU(); err == nil {
+		t.Error("got the CPU time of a dead process")
+	}
+}
+
+// TestCancelled keeps what was seen until the context was done.
+func TestCancelled(t *testing.T) {
+	s := start(t, build(t))
+	p := open(t, s.pid)
+	s.load(t, 2, "/")
+	w := prepare(t, p, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+	defer cancel()
+	m, err := w.Run(ctx, probe.Options{For: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Requests == 0 || m.Attached > 20*time.Second {
+		t.Errorf("got %.0f requests in %s", m.Requests, m.Attached)
+	}
+	s.alive(t)
+}
+
+// TestTwoAtOnce watches a target twice at a time: each has its own probes on the
+// same instructions.
+func TestTwoAtOnce(t *testing.T) {
+	s := start(t, build(t))
+	first, second := open(t, s.pid), open(t, s.pid)
+	s.load(t, 2, "/")
+	watches := []*probe.Watch{prepare(t, first, nil), prepare(t, second, nil)}
+	got := make([]*probe.Measurement, 2)
+	var all sync.WaitGroup
+	for i, w := range watches {
+		all.Go(func() {
+			m, err := w.Run(t.Context(), probe.Options{For: time.Second, Window: 500 * time.Millisecond})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			got[i] = m
+		})
+	}
+	all.Wait()
+	s.alive(t)
+	for _, m := range got {
+		if m != nil {
+			exact(t, m, "target.recovers", "target.spin")
+		}
+	}
+}
+
+// TestOpen says of what is no Go process that it is none.
+func TestOpen(t *testing.T) {
+	sleeper := exec.Command("sleep", "60")
+	if err := sleeper.Start(); err != nil {
+		t.Skip(err)
+	}
+	defer func() {
+		sleeper.Process.Kill()
+		sleeper.Wait()
+	}()
+	if _, err := probe.Open(sleeper.Process.Pid); err == nil || !strings.Contains(err.Error(), strconv.Itoa(sleeper.Process.Pid)) {
+		t.Errorf("got %v of a process that is not written in Go", err)
+	}
+	if _, err := probe.Open(1 << 30); err == nil || !os.IsNotExist(unwrapAll(err)) {
+		t.Errorf("got %v of no process", err)
+	}
+}
+
+func unwrapAll(err error) error {
+	for {
+		w, ok := err.(interface{ Unwrap() error })
+		if !ok {
+			return err
+		}
+		err = w.Unwrap()
+	}
+}
+
+// prepare finds owners and looks at them, or skips the test where there can be no
+// probes.
+func prepare(t *testing.T, p *probe.Target, names []string) *probe.Watch {
+	t.Helper()
+	price, err := probe.Calibrate(t.Context())
+	skip(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if price.Hit <= 0 || price.Hit > time.Millisecond || price.Trap < 0 || price.Trap > time.Millisecond {
+		t.Errorf("got price %+v", price)
+	}
+	owners, err := p.Owners(t.Context(), names, 800*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := p.NewWatch(owners, price)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	f, err := w.Look(t.Context(), 400*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Hits <= 0 || f.Share <= 0 || len(f.Calls) == 0 {
+		t.Errorf("got forecast %+v of a busy target", f)
+	}
+	return w
+}
+
+func run(t *testing.T, w *probe.Watch, o probe.Options) *probe.Measurement {
+	t.Helper()
+	m, err := w.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wall := range m.Walls {
+		t.Logf("%-26s calls %.0f seen %.0f, self %.2f p50 %.2f p99 %.2f total %.2f µs", wall.Owner.Name, wall.Calls, wall.Seen,
+			wall.Self/wall.Seen/1e3, wall.P50/1e3, wall.P99/1e3, wall.Total/wall.Seen/1e3)
+	}
+	t.Logf("attached %s, requests %.0f, hits %.0f, marks %d, warnings %v", m.Attached, m.Requests, m.Hits, m.Marks, m.Warnings)
+	return m
+}
+
+// TestBrake slows the target down and counts what was taken.
+func TestBrake(t *testing.T) {
+	s := start(t, build(t))
+	p := open(t, s.pid)
+	s.load(t, 2, "/")
+	owners, err := p.Owners(t.Context(), []string{"target.(*truths).handle"}, 400*time.Millisecond)
+	skip(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := p.NewBrake(owners[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if !b.Counted {
+		t.Error("requests are not counted where net/http begins them")
+	}
+	if err := b.On(2*time.Millisecond, time.Second); err == nil {
+		t.Error("got no error for more than may be taken")
+	}
+	const each = 300 * time.Microsecond
+	off := between(t, b, func() {})
+	on := between(t, b, func() { on(t, b, each, time.Minute) })
+	if off.Taken != 0 {
+		t.Errorf("got %s taken while off", off.Taken)
+	}
+	mean := on.Taken / time.Duration(max(1, on.Calls))
+	if on.Calls < 5 || mean < each*9/10 || mean > 4*each {
+		t.Errorf("got %d calls slowed down by %s each, want %s", on.Calls, mean, each)
+	}
+	if on.CPU < on.Taken/2 {
+		t.Errorf("got %s of CPU, of which %s were taken", on.CPU, on.Taken)
+	}
+	// What is left on stops by itself: its process may have been stopped.
+	late := between(t, b, func() {
+		on := b.On(each, time.Millisecond)
+		if on != nil {
+			t.Fatal(on)
+		}
+		time.Sleep(5 * time.Millisecond)
+	})
+	again := between(t, b, func() {})
+	if again.Taken != 0 || again.Calls == 0 {
+		t.Errorf("got %s taken in %d calls after the time was over (%s before)", again.Taken, again.Calls, late.Taken)
+	}
+	s.alive(t)
+}
+
+func on(t *testing.T, b *probe.Brake, each, most time.Duration) {
+	if err := b.On(each, most); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// between reads what is counted in a while after something was done.
+func between(t *testing.T, b *probe.Brake, do func()) probe.Reading {
+	t.Helper()
+	if err := b.Off(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(20 * time.Millisecond)
+	do()
+	before, err := b.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(300 * time.Millisecond)
+	after, err := b.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return after.Since(before)
+}
+
+// A process with these in its environment slows another one down: the first is
+// its number, the second a file to write to once it does.
+const (
+	crashVar = "PROBE_CRASH_PID"
+	readyVar = "PROBE_CRASH_READY"
+)
+
+// TestCrash kills a process that slows the target down: the kernel takes its
+// probes away, and the target goes on as before.
+func TestCrash(t *testing.T) {
+	s := start(t, build(t))
+	s.load(t, 2, "/")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready := filepath.Join(t.TempDir(), "ready")
+	cmd := exec.Command(self, "-test.run=^$")
+	cmd.Env = append(os.Environ(), crashVar+"="+strconv.Itoa(s.pid), readyVar+"="+ready)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		if text, err := os.ReadFile(ready); err == nil && len(text) > 0 {
+			if string(text) != "ready" {
+				cmd.Wait()
+				t.Skip(string(text))
+			}
+			break
+		}
+		if time.Now().After(deadline) {
+			cmd.Process.Kill()
+			cmd.Wait()
+			t.Fatal("the other process placed no probes")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	slowed := handled(t, s)
+	if slowed < 500*time.Microsecond {
+		t.Errorf("got %s a call while slowed down by 1 ms", slowed)
+	}
+	cmd.Process.Signal(syscall.SIGKILL)
+	cmd.Wait()
+	if free := handled(t, s); free > slowed/2 {
+		t.Errorf("got %s a call after the other process was killed, %s before: its probes are still there", free, slowed)
+	}
+	s.alive(t)
+}
+
+// crash slows a process down until it is killed.
+func crash(pid string) {
+	tell := func(text string) {
+		os.WriteFile(os.Getenv(readyVar), []byte(text), 0o600)
+	}
+	n, _ := strconv.Atoi(pid)
+	p, err := probe.Open(n)
+	if err != nil {
+		tell(err.Error())
+		os.Exit(1)
+	}
+	owners, err := p.Owners(context.Background(), []string{"target.(*truths).handle"}, 300*time.Millisecond)
+	if err != nil {
+		tell(err.Error())
+		os.Exit(1)
+	}
+	b, err := p.NewBrake(owners[0])
+	if err == nil {
+		err = b.On(time.Millisecond, time.Hour)
+	}
+	if err != nil {
+		tell(err.Error())
+		os.Exit(1)
+	}
+	tell("ready")
+	time.Sleep(time.Hour)
+}
+
+// handled returns the least time that an answer took of many: the slow-down is in
+// all of them, what else the machine does is not.
+func handled(t *testing.T, s *server) time.Duration {
+	t.Helper()
+	best := time.Hour
+	for range 50 {
+		begun := time.Now()
+		if status := get(http.DefaultClient, s.url+"/fast"); status != http.StatusOK {
+			t.Fatalf("the target answers %d", status)
+		}
+		best = min(best, time.Since(begun))
+	}
+	return best
+}
