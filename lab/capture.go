@@ -50,7 +50,7 @@ func (r *runner) observe(ctx context.Context, c study.Capture, out *record.Captu
 	for _, o := range watching {
 		seen, profiles, err := o.tell(ctx, out)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", seen.Source, err)
 		}
 		out.Seen, raw = append(out.Seen, seen), append(raw, profiles...)
 	}
@@ -124,21 +124,21 @@ func (s *session) watched(ctx context.Context, all []observer, out *record.Captu
 	for range begun {
 		err = errors.Join(err, <-ended)
 	}
-	if err != nil {
-		return err
+	if err == nil && begun == 0 {
+		err = errors.New("the load ended before its measured part began")
 	}
-	if begun == 0 {
-		return errors.New("the load ended before its measured part began")
+	if err == nil {
+		err = s.fit(res)
 	}
-	if err := s.fit(res); err != nil {
+	if err = errors.Join(err, before.err, after.err); err != nil {
 		return err
 	}
 	out.Elapsed, out.Requests = res.Elapsed, res.Counts.Answered()
 	out.CPU = s.after.usage.CPU - s.before.usage.CPU
 	out.Bytes = s.after.metrics[heapBytes] - s.before.metrics[heapBytes]
 	out.Objects = s.after.metrics[heapObjects] - s.before.metrics[heapObjects]
-	out.Truth, err = after.since(before, float64(out.Requests))
-	return err
+	out.Truth = after.since(before, float64(out.Requests))
+	return nil
 }
 
 // The runtime's metrics of what was allocated since the process began.

@@ -3,6 +3,7 @@ package lab
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,11 +69,18 @@ func (p *profiler) tell(ctx context.Context, c *record.Capture) (record.Seen, []
 	if err := allocs.Write(&kept); err != nil {
 		return seen, nil, fmt.Errorf("keeping the allocation profile: %w", err)
 	}
+	if len(cpu.Stacks) == 0 {
+		return seen, nil, errNothingSeen
+	}
 	seen.Bill, seen.Share = bill(study.Pprof, c, cpu, allocs)
 	return seen, []record.Profile{
 		{Source: study.Pprof, Kind: "cpu", Data: p.cpu}, {Source: study.Pprof, Kind: "allocs", Data: kept.Bytes()},
 	}, nil
 }
+
+// errNothingSeen says that owners cannot be told: the arm was idle, or others had
+// the CPU.
+var errNothingSeen = errors.New("there is not one sample of the arm's CPU time")
 
 // tracer is the Go runtime's execution tracer.
 type tracer struct {

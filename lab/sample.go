@@ -59,6 +59,9 @@ func (k *sampler) watch(ctx context.Context, d time.Duration) error {
 
 func (k *sampler) tell(_ context.Context, c *record.Capture) (record.Seen, []record.Profile, error) {
 	seen := record.Seen{Source: study.EBPF}
+	if len(k.seen.Stacks) == 0 {
+		return seen, nil, errNothingSeen
+	}
 	p := pprof.New(pprof.CPU, k.seen.Duration, k.seen.Stacks)
 	var kept bytes.Buffer
 	if err := p.Write(&kept); err != nil {
