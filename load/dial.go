@@ -98,22 +98,26 @@ func (e *handshakeError) Unwrap() error { return e.error }
 // wireConn counts what passes to and from the transport layer.
 type wireConn struct {
 	net.Conn
-	in, out atomic.Uint64 // bytes not yet taken
+	in, out atomic.Int64 // bytes not yet taken
 }
 
 func (c *wireConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	c.in.Add(uint64(n))
+	c.in.Add(int64(n))
 	return n, err
 }
 
+// Write counts p before it writes: in HTTP/2 an answer may come before the call
+// that wrote its request returns. What was not written is taken off again.
 func (c *wireConn) Write(p []byte) (int, error) {
+	c.out.Add(int64(len(p)))
 	n, err := c.Conn.Write(p)
-	c.out.Add(uint64(n))
+	c.out.Add(int64(n - len(p)))
 	return n, err
 }
 
-// take is the bytes read and written since the last call.
-func (c *wireConn) take() (in, out uint64) {
+// take is the bytes read and written since the last call. The latter may be
+// less than zero, after a write that was cut short.
+func (c *wireConn) take() (in, out int64) {
 	return c.in.Swap(0), c.out.Swap(0)
 }

@@ -79,8 +79,7 @@ func (x *http1Exchanger) exchange(o *outcome) (failure, error) {
 	o.reused, c.carried = c.carried, true
 	x.answer.begin(target)
 	kind, err := x.converse(c, [2][]byte{req, tail}, o)
-	in, out := c.wire.take()
-	o.bytesIn, o.bytesOut = int64(in), int64(out)
+	o.bytesIn, o.bytesOut = c.wire.take()
 	keep := err == nil && x.answer.keep && !alone
 	if !keep {
 		c.shut(err == nil)

@@ -197,8 +197,7 @@ func (x *http2Exchanger) attempt(ctx context.Context, m *muxConn, req *http.Requ
 		o.firstByte = nanotime()
 		err = x.read(resp, target, o)
 	}
-	in, out := l.wire.take()
-	o.bytesIn, o.bytesOut = int64(in), int64(out)
+	o.bytesIn, o.bytesOut = l.wire.take()
 	if err != nil && isUnsent(err) {
 		m.retire(conn)
 	}
