@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/tarehq/tare/cost/diff"
 	"github.com/tarehq/tare/cost/page"
@@ -90,7 +91,7 @@ func printDiff(w io.Writer, r *diff.Result, of diffed) {
 			if f.Differs && f.Owner == row.Owner && f.Where == row.Where && shown < perOwner {
 				shown++
 				fmt.Fprintf(w, "%10s  %10s  %s    %s\n", quantity(f.A, of.base), quantity(f.B, of.base), spread(f, of.base),
-					report.Printable(fit(f.Function, max(14, of.width-59))))
+					report.Printable(fit(f.Function[strings.LastIndexByte(f.Function, '/')+1:], max(14, of.width-59))))
 			}
 		}
 	}
@@ -110,15 +111,15 @@ func printDiff(w io.Writer, r *diff.Result, of diffed) {
 
 // spread is a difference and its interval in columns.
 func spread(r *diff.Row, base string) string {
-	return fmt.Sprintf("%10s  %-21s", signed(r.Diff, base), "["+signed(r.Lo, base)+", "+signed(r.Hi, base)+"]")
+	return fmt.Sprintf("%10s  %-21s", withSign(r.Diff, base), "["+withSign(r.Lo, base)+", "+withSign(r.Hi, base)+"]")
 }
 
 // change is a difference and its interval in a sentence.
 func change(r *diff.Row, base string) string {
-	return signed(r.Diff, base) + " [" + signed(r.Lo, base) + ", " + signed(r.Hi, base) + "]"
+	return withSign(r.Diff, base) + " [" + withSign(r.Lo, base) + ", " + withSign(r.Hi, base) + "]"
 }
 
-func signed(v float64, base string) string {
+func withSign(v float64, base string) string {
 	switch {
 	case v > 0:
 		return "+" + unit.Format(v, base)
