@@ -75,10 +75,20 @@ func (b *bill) text(t *terminal) error {
 	fmt.Fprint(w, "\n\n")
 	if b.cpu != nil && d.CPU == 0 {
 		fmt.Fprintf(w, "The service was idle: nothing was seen to run. --load URL gives it something to do.\n")
-		return w.Flush()
+	} else {
+		b.owners(w, t.width)
 	}
+	for _, warning := range d.Warnings {
+		fmt.Fprintf(w, "warning: %s\n", report.Printable(warning))
+	}
+	return w.Flush()
+}
+
+// owners shows the owners, and what they rest on.
+func (b *bill) owners(w io.Writer, width int) {
+	d := b.total
 	items, others, rest := d.Weighty()
-	ownerTable{d.Per, b.allocs != nil, t.width}.print(w, items)
+	ownerTable{d.Per, b.allocs != nil, width}.print(w, items)
 	if others > 0 {
 		fmt.Fprintf(w, "and %d more, %s in all\n", others, unit.Format(rest, unit.Nanoseconds))
 	}
@@ -88,10 +98,6 @@ func (b *bill) text(t *terminal) error {
 	if d.Sampled != nil {
 		fmt.Fprintf(w, "\n%s\n", samplingText(d.Sampled))
 	}
-	for _, warning := range d.Warnings {
-		fmt.Fprintf(w, "warning: %s\n", report.Printable(warning))
-	}
-	return w.Flush()
 }
 
 // ownerTable is how owners are shown.

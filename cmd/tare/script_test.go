@@ -7,7 +7,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"tare": main, "tare-arm": specimen})
+	testscript.Main(m, map[string]func(){"tare": main, "tare-arm": specimen, "tare-traced": traced})
 }
 
 // TestScripts runs the command as a user does. Scripts find servers to load
@@ -21,6 +21,7 @@ func TestScripts(t *testing.T) {
 			env.Vars = append(env.Vars, urls...)
 			return nil
 		},
+		Condition: condition,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"status":    statusCmd,
 			"interrupt": interruptCmd,
