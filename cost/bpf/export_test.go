@@ -2,7 +2,10 @@
 
 package bpf
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // StartUnmended is Start without the repair of stacks: what following frame
 // pointers alone gives.
@@ -20,3 +23,6 @@ func StartUnmended(o Options) (*Sampler, error) {
 
 // Toggle stops the clock or lets it go on.
 func (s *Sampler) Toggle(on bool) error { return s.clock.run(on) }
+
+// CPUOf is the CPU that a process has used.
+func CPUOf(pid int) (time.Duration, error) { return cpuOf(pid) }

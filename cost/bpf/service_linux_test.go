@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ import (
 )
 
 // build builds the program of testdata/service.
-func build(t *testing.T, args ...string) string {
+func build(t testing.TB, args ...string) string {
 	t.Helper()
 	exe := filepath.Join(t.TempDir(), "service")
 	cmd := exec.Command("go", append(append([]string{"build", "-o", exe}, args...), "main.go")...)
@@ -36,13 +37,14 @@ func build(t *testing.T, args ...string) string {
 
 // running is a service that is loaded until the test ends.
 type running struct {
-	pid  int
-	kill func()
+	pid      int
+	kill     func()
+	answered *atomic.Int64
 }
 
 // serve runs a service, in a root and namespaces of its own if attr says so, and
 // puts requests to it.
-func serve(t *testing.T, exe string, attr *syscall.SysProcAttr) *running {
+func serve(t testing.TB, exe string, attr *syscall.SysProcAttr) *running {
 	t.Helper()
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "socket")
@@ -67,18 +69,19 @@ func serve(t *testing.T, exe string, attr *syscall.SysProcAttr) *running {
 		})
 	}
 	t.Cleanup(kill)
-	load(t, socket)
-	return &running{cmd.Process.Pid, kill}
+	return &running{cmd.Process.Pid, kill, load(t, socket)}
 }
 
-// load puts requests to a service until the test ends, two at a time.
-func load(t *testing.T, socket string) {
+// load puts requests to a service until the test ends, two at a time, and counts
+// the answers.
+func load(t testing.TB, socket string) *atomic.Int64 {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}}
-	answered := make(chan struct{})
+	answered := new(atomic.Int64)
+	up := make(chan struct{})
 	var first sync.Once
 	var loops sync.WaitGroup
 	for range 2 {
@@ -88,7 +91,8 @@ func load(t *testing.T, socket string) {
 					time.Sleep(time.Millisecond) // not up yet, or gone
 					continue
 				}
-				first.Do(func() { close(answered) })
+				answered.Add(1)
+				first.Do(func() { close(up) })
 			}
 		})
 	}
@@ -98,10 +102,11 @@ func load(t *testing.T, socket string) {
 		client.CloseIdleConnections()
 	})
 	select {
-	case <-answered:
+	case <-up:
 	case <-time.After(30 * time.Second):
 		t.Fatal("the service answers nothing")
 	}
+	return answered
 }
 
 func ask(ctx context.Context, client *http.Client) error {
@@ -119,13 +124,13 @@ func ask(ctx context.Context, client *http.Client) error {
 }
 
 // begin starts a sampler, or skips the test where the system has none.
-func begin(t *testing.T, o bpf.Options) *bpf.Sampler {
+func begin(t testing.TB, o bpf.Options) *bpf.Sampler {
 	t.Helper()
 	s, err := bpf.Start(o)
 	return started(t, s, err)
 }
 
-func started(t *testing.T, s *bpf.Sampler, err error) *bpf.Sampler {
+func started(t testing.TB, s *bpf.Sampler, err error) *bpf.Sampler {
 	t.Helper()
 	if errors.Is(err, cost.ErrNotSupported) {
 		t.Skipf("no sampling here: %v", err)

@@ -1,0 +1,71 @@
+//go:build linux && amd64
+
+package bpf_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/cost/bpf"
+	"github.com/tarehq/tare/stats"
+)
+
+// BenchmarkWatching says what sampling costs a service: CPU per request while the
+// clock runs against CPU per request while it does not, in pairs of windows of a
+// quarter of a second, in random order, within one process. hz=0 is the same with
+// the clock left off in both: what the measurement makes of nothing.
+//
+//	go test ./cost/bpf -run - -bench Watching -benchtime 60x
+func BenchmarkWatching(b *testing.B) {
+	exe := build(b)
+	for _, hz := range []int{0, 99, 499, 999} {
+		b.Run(fmt.Sprintf("hz=%d", hz), func(b *testing.B) {
+			service := serve(b, exe, &syscall.SysProcAttr{})
+			s := begin(b, bpf.Options{PID: service.pid, Hz: max(1, hz)})
+			var ratios []float64
+			for b.Loop() {
+				var perRequest [2]float64
+				first := rand.IntN(2)
+				for _, on := range []int{first, 1 - first} {
+					if err := s.Toggle(on == 1 && hz > 0); err != nil {
+						b.Fatal(err)
+					}
+					perRequest[on] = window(b, service)
+				}
+				ratios = append(ratios, 100*(perRequest[1]/perRequest[0]-1))
+			}
+			p, err := s.Stop()
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(stats.HodgesLehmann(ratios), "%more")
+			in := stats.SignedRankInterval(ratios, 0.05)
+			b.ReportMetric(in.Lo, "%low")
+			b.ReportMetric(in.Hi, "%high")
+			if p.Seen > 0 {
+				b.ReportMetric(float64(p.Watching.Nanoseconds())/float64(p.Seen), "ns/stack")
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// window returns the nanoseconds of CPU that a request cost a service within a
+// quarter of a second.
+func window(b *testing.B, service *running) float64 {
+	b.Helper()
+	read := func() (time.Duration, int64) {
+		used, err := bpf.CPUOf(service.pid)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return used, service.answered.Load()
+	}
+	cpu, requests := read()
+	time.Sleep(250 * time.Millisecond)
+	used, answered := read()
+	return float64(used-cpu) / float64(max(1, answered-requests))
+}
