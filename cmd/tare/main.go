@@ -84,6 +84,7 @@ type verbs struct {
 	Flame      flameCmd      `cmd:"" help:"Draw a flame graph of a service, process or profile, coloured by owner."`
 	Doctor     doctorCmd     `cmd:"" help:"Say what ails a running service, what it costs and what to do."`
 	Whatif     whatifCmd     `cmd:"" help:"Slow one owner of a running service down, on and off: what does a microsecond in it cost a request?"`
+	Trace      traceCmd      `cmd:"" help:"Tell what slow requests waited for: a lock, a processor, the collector, another service."`
 	Claims     claimsCmd     `cmd:"" help:"List the published claims and what was measured."`
 	Env        envCmd        `cmd:"" help:"Tell what on this machine disturbs measuring."`
 	Calibrate  calibrateCmd  `cmd:"" help:"Measure this machine's noise floor."`

@@ -30,6 +30,7 @@ import (
 //	$EXPIREDURL  a certificate that is no longer valid
 //	$DEADURL     nothing listens there
 //	$PROFILEDURL the first with its profiles under /debug/pprof/, behind Greet
+//	$TRACEDURL   a process of its own with its profiles: see traced; $TRACEDPID
 //	$SOCKET      the path of a Unix socket, the same server
 func startServers(t *testing.T) []string {
 	t.Helper()
@@ -66,7 +67,9 @@ func startServers(t *testing.T) []string {
 	local := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(answer)}}
 	local.Start()
 	t.Cleanup(local.Close)
+	tracedURL, tracedPID := startTraced(t)
 	return []string{
+		"TRACEDURL=" + tracedURL, "TRACEDPID=" + tracedPID,
 		"URL=" + plain.URL, "TLSURL=" + secure.URL, "CA=" + ca, "EXPIREDURL=" + expired.URL,
 		"DEADURL=" + deadURL(t), "SOCKET=" + socket,
 		"PROFILEDURL=" + profiled.URL,

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/tarehq/tare/cost/doctor/proc"
+	"github.com/tarehq/tare/cost/exectrace"
+	"github.com/tarehq/tare/cost/pprof"
+	"github.com/tarehq/tare/cost/timeline"
+)
+
+// traceCmd tells what slow requests waited for.
+type traceCmd struct {
+	From    string        `arg:"" optional:"" name:"url|file" help:"A service with net/http/pprof, or a trace that was saved: by --save, runtime/trace or the flight recorder."`
+	PID     int           `name:"pid" help:"A process of this machine instead: its profiles are looked for on the ports on which it listens." placeholder:"N"`
+	Slower  time.Duration `name:"slower-than" help:"From what duration on a request is slow. Left out: the slowest hundredth is." placeholder:"DURATION"`
+	For     time.Duration `default:"5s" help:"How long to trace, in whole seconds, at most 1m."`
+	Load    string        `help:"URL to load meanwhile." placeholder:"URL"`
+	Conns   int           `name:"connections" short:"c" default:"64" help:"With --load: connections kept busy; with --rate the most that may be open."`
+	Rate    float64       `short:"r" help:"With --load: requests a second, whatever the answers do (0: as fast as the connections go)." placeholder:"N"`
+	Samples bool          `default:"true" negatable:"" help:"Profile the CPU meanwhile, so that the trace shows where requests ran."`
+	Top     int           `default:"3" help:"How many of the slowest requests to show one by one." placeholder:"N"`
+	JSON    bool          `name:"json" help:"Print JSON."`
+	HTML    string        `name:"html" help:"Write it as one HTML file, each of the slowest requests as a bar." placeholder:"FILE"`
+	Save    string        `help:"Keep the trace, to read it again: tare trace FILE, go tool trace FILE." placeholder:"FILE"`
+}
+
+// Help says what is counted and what tracing costs.
+func (c *traceCmd) Help() string {
+	return `Examples:
+
+  tare trace --slower-than 50ms localhost:6060
+  tare trace --load http://localhost:8080/users localhost:6060
+  tare trace --pid 4711
+  tare trace slow-20261121T164423.trace     a snapshot of the flight recorder
+
+Every request's whole time is accounted for: running, ready without a processor
+(scheduler), helping the collector, waiting for a lock, a channel, a call to
+another service, the client, a timer, a system call; each with its owner.
+
+A request begins when the server is woken by its first bytes. What passed before,
+in the network and the kernel, is not in the trace.
+
+Tracing costs the service CPU while it lasts, 10 to 20 % where it was tried; see
+docs/trace.md.`
+}
+
+// Run records or reads a trace and shows what slow requests waited for.
+func (c *traceCmd) Run(ctx context.Context, t *terminal) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	s := &story{}
+	f, err := c.open(ctx, t, s)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if s.Requests, err = exectrace.ReadRequests(f, exectrace.Options{SlowerThan: c.Slower, Top: max(1, c.Top)}); err != nil {
+		err = fmt.Errorf("%s: %w", s.Source, err)
+		if s.Source != c.From { // what was fetched is no trace
+			return untraced(err)
+		}
+		return err
+	}
+	s.Requests.Warnings = append(s.warnings, s.Requests.Warnings...)
+	if err := keepFile(c.HTML, func(w io.Writer) error { return timeline.Write(w, s.Source, s.Requests) }); err != nil {
+		return err
+	}
+	if c.JSON {
+		return t.json(s)
+	}
+	return s.text(t, c)
+}
+
+func (c *traceCmd) check() error {
+	const remedy = "tare trace URL, tare trace FILE, or tare trace --pid N"
+	switch {
+	case c.From == "" && c.PID == 0:
+		return asked(remedy, errors.New("nothing to look at"))
+	case c.From != "" && c.PID != 0:
+		return asked(remedy, errors.New("a process and a URL or file exclude one another"))
+	case c.PID < 0:
+		return asked(remedy, fmt.Errorf("--pid %d: there is no such process", c.PID))
+	case c.For < time.Second || c.For > time.Minute || c.For%time.Second != 0:
+		return asked("", fmt.Errorf("--for %s: whole seconds, at least 1s, at most 1m", c.For))
+	case c.Slower < 0 || c.Top < 0 || c.Rate < 0 || c.Conns < 1:
+		return asked("", errors.New("--slower-than, --top, --rate and --connections are no less than 0, 0, 0 and 1"))
+	case c.Rate > 0 && c.Load == "":
+		return asked("name the URL to load: --load URL", errors.New("--rate without --load"))
+	}
+	return writable([]output{{"--html", c.HTML}, {"--save", c.Save}})
+}
+
+// open returns the trace: the file that was named, or one that is recorded now and
+// gone once it is closed.
+func (c *traceCmd) open(ctx context.Context, t *terminal, s *story) (*os.File, error) {
+	if info, err := os.Stat(c.From); err == nil && info.Mode().IsRegular() {
+		if c.Load != "" || c.Save != "" {
+			return nil, asked("", errors.New("--load and --save do nothing for a trace that is there already"))
+		}
+		s.Source = c.From
+		return os.Open(c.From)
+	}
+	service, err := c.service(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.Source = service.String()
+	f, err := os.CreateTemp("", "tare-*.trace")
+	if err != nil {
+		return nil, err
+	}
+	os.Remove(f.Name()) // it is there until it is closed
+	if err := c.record(ctx, t, s, recording{service, f}); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// recording is a trace being taken.
+type recording struct {
+	service *pprof.Service
+	to      *os.File
+}
+
+func (c *traceCmd) record(ctx context.Context, t *terminal, s *story, r recording) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	under, err := (&costCmd{Load: c.Load, Conns: c.Conns, Rate: c.Rate, For: c.For}).offer(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(t.err, "tracing %s for %s\n", r.service, c.For)
+	sampled := make(chan error, 1)
+	go func() {
+		if !c.Samples {
+			sampled <- nil
+			return
+		}
+		_, err := r.service.CPU(ctx, c.For)
+		sampled <- err
+	}()
+	err = r.service.TraceTo(ctx, c.For, r.to)
+	if err != nil {
+		cancel()
+		<-sampled
+		return untraced(err)
+	}
+	if err := <-sampled; err != nil {
+		s.warnings = append(s.warnings, fmt.Sprintf("no CPU profile beside the trace, so where requests ran is known by halves: %v", err))
+	}
+	if under != nil {
+		if s.warnings, err = under.end(cancel, s.warnings); err != nil {
+			return err
+		}
+	}
+	if err := keepFile(c.Save, func(w io.Writer) error { return rewound(w, r.to) }); err != nil {
+		return err
+	}
+	_, err = r.to.Seek(0, io.SeekStart)
+	return err
+}
+
+// end ends the load beside a trace.
+func (u *offered) end(stop func(), warnings []string) ([]string, error) {
+	b := &bill{}
+	b.window.Duration = time.Second
+	err := u.count(stop, b)
+	for _, w := range b.warnings {
+		warnings = append(warnings, w.Error())
+	}
+	return warnings, err
+}
+
+// rewound copies a file from its beginning.
+func rewound(w io.Writer, f *os.File) error {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	_, err := io.Copy(w, f)
+	return err
+}
+
+// untraced explains why a service cannot be traced.
+func untraced(err error) error {
+	var f *failure
+	if err := unprofiled(err); errors.As(err, &f) {
+		f.hint += "; only one trace may run at a time"
+		return f
+	}
+	return err
+}
+
+// service finds what is to be traced.
+func (c *traceCmd) service(ctx context.Context) (*pprof.Service, error) {
+	if c.PID == 0 {
+		s, err := pprof.Find(c.From)
+		if err != nil {
+			return nil, asked("such as localhost:6060, or a file with a trace", err)
+		}
+		return s, nil
+	}
+	ports, err := proc.Listening(c.PID)
+	if err != nil {
+		return nil, err
+	}
+	for _, port := range ports {
+		s, err := pprof.Find(net.JoinHostPort("localhost", strconv.Itoa(port)))
+		if err != nil {
+			return nil, err
+		}
+		brief, cancel := context.WithTimeout(ctx, 2*time.Second)
+		_, err = s.Memory(brief)
+		cancel()
+		if err == nil {
+			return s, nil
+		}
+	}
+	return nil, &failure{
+		status: exitCould,
+		err:    fmt.Errorf("process %d listens on ports %v of this machine and shows no profiles on any", c.PID, ports),
+		hint:   `execution traces come from the service itself: import _ "net/http/pprof" and serve http.DefaultServeMux on a loopback port, or mount serve/middleware/flight`,
+	}
+}
