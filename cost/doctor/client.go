@@ -24,7 +24,7 @@ func clientRule() Rule {
 	}
 }
 
-func checkClient(e *Evidence) ([]Finding, error) {
+func checkClient(e *Evidence) ([]Finding, *Missing) {
 	dialling := calls("net/http.(*Transport).dialConn", "net/http.(*Transport).queueForDial", "net/http.(*persistConn).close", "net/http.(*persistConn).readLoop", "net/http.(*persistConn).writeLoop")
 	dials := e.dials()
 	if dials.Count == 0 {

@@ -19,7 +19,7 @@ func compressionRule() Rule {
 	}
 }
 
-func checkCompression(e *Evidence) ([]Finding, error) {
+func checkCompression(e *Evidence) ([]Finding, *Missing) {
 	var found []Finding
 	if f, ok := compressionLevel(e); ok {
 		found = append(found, f)

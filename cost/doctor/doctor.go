@@ -67,7 +67,7 @@ type Rule struct {
 	Verify    string
 
 	needs []Part
-	check func(*Evidence) ([]Finding, error)
+	check func(*Evidence) ([]Finding, *Missing)
 }
 
 // Needs lists the evidence without which the rule cannot tell.
@@ -88,12 +88,20 @@ func (m *Missing) Error() string {
 
 // Check asks the rule's question. The error is a *Missing.
 func (r Rule) Check(e *Evidence) ([]Finding, error) {
+	found, missing := r.ask(e)
+	if missing != nil {
+		return nil, missing
+	}
+	return found, nil
+}
+
+func (r Rule) ask(e *Evidence) ([]Finding, *Missing) {
 	for _, p := range r.needs {
 		if !e.has(p) {
 			return nil, &Missing{p, e.Reasons[p]}
 		}
 	}
-	found, err := r.check(e)
+	found, missing := r.check(e)
 	for i := range found {
 		f := &found[i]
 		f.Rule = r.Name
@@ -101,7 +109,7 @@ func (r Rule) Check(e *Evidence) ([]Finding, error) {
 		f.Remedy = cmp.Or(f.Remedy, r.Remedy)
 		f.Verify = cmp.Or(f.Verify, r.Verify)
 	}
-	return found, err
+	return found, missing
 }
 
 // Diagnosis is what all rules came to.
@@ -118,7 +126,8 @@ type Diagnosis struct {
 // Blind is a rule that could not tell.
 type Blind struct {
 	Rule   string `json:"rule"`
-	Reason string `json:"reason"`
+	Needs  Part   `json:"needs"`
+	Reason string `json:"reason,omitempty"` // why that was not to be had
 }
 
 // Examine asks every rule.
@@ -126,10 +135,10 @@ func Examine(e *Evidence) *Diagnosis {
 	d := &Diagnosis{Subject: e.Subject, Seconds: e.Window.Duration.Seconds(), Requests: e.Window.Requests,
 		Findings: []Finding{}, Cheap: []Finding{}, Healthy: []string{}, Blind: []Blind{}}
 	for _, r := range Rules() {
-		found, err := r.Check(e)
+		found, missing := r.ask(e)
 		switch {
-		case err != nil:
-			d.Blind = append(d.Blind, Blind{r.Name, err.Error()})
+		case missing != nil:
+			d.Blind = append(d.Blind, Blind{r.Name, missing.Part, missing.Reason})
 		case len(found) == 0:
 			d.Healthy = append(d.Healthy, r.Name)
 		}

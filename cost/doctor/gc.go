@@ -22,7 +22,7 @@ func gcRule() Rule {
 	}
 }
 
-func checkGC(e *Evidence) ([]Finding, error) {
+func checkGC(e *Evidence) ([]Finding, *Missing) {
 	if f, ok := e.starved(); ok {
 		return []Finding{f}, nil
 	}

@@ -29,7 +29,7 @@ type group struct{ began, at cost.Frame }
 
 const fewestGrown = 10
 
-func checkGoroutines(e *Evidence) ([]Finding, error) {
+func checkGoroutines(e *Evidence) ([]Finding, *Missing) {
 	var found []Finding
 	series := e.series()
 	for g, counts := range series {

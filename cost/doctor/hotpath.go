@@ -30,7 +30,7 @@ func (p hotPath) whole() Rule {
 	r := p.rule
 	r.Verify = verifyCost
 	r.needs = []Part{CPUProfile, BusyService}
-	r.check = func(e *Evidence) ([]Finding, error) {
+	r.check = func(e *Evidence) ([]Finding, *Missing) {
 		price := e.spent(p.about)
 		if price.Value == 0 {
 			return nil, nil

@@ -43,7 +43,7 @@ func (u *user) misses() float64 {
 	return n
 }
 
-func checkPool(e *Evidence) ([]Finding, error) {
+func checkPool(e *Evidence) ([]Finding, *Missing) {
 	var found []Finding
 	by, per := e.per()
 	allowed, drained := e.drained()
@@ -191,7 +191,7 @@ func (e *Evidence) kept() map[cost.Frame]*kept {
 	return sites
 }
 
-func checkBuffers(e *Evidence) ([]Finding, error) {
+func checkBuffers(e *Evidence) ([]Finding, *Missing) {
 	whole := sum(e.live(), nil).Value
 	var found []Finding
 	for f, k := range e.kept() {

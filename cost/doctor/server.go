@@ -26,7 +26,7 @@ func timeoutsRule() Rule {
 		Remedy:    "set http.Server's ReadHeaderTimeout (5 s is usual), and IdleTimeout: without them a few thousand silent connections hold a goroutine, a buffer and a file each for ever",
 		Verify:    "tare doctor again: the probe's connection is closed in time",
 		needs:     []Part{HalfHeader},
-		check: func(e *Evidence) ([]Finding, error) {
+		check: func(e *Evidence) ([]Finding, *Missing) {
 			p := e.Probe
 			rows := []Row{{What: "half a header was sent to " + p.Addr + " and the connection held for", Value: float64(p.Waited), Unit: unit.Nanoseconds}}
 			if p.Answer != "" {
@@ -60,7 +60,7 @@ func procsRule() Rule {
 	}
 }
 
-func checkProcs(e *Evidence) ([]Finding, error) {
+func checkProcs(e *Evidence) ([]Finding, *Missing) {
 	first, last := e.Process[0], e.Process[len(e.Process)-1]
 	procs, why := maxProcs(&last)
 	periods := float64(last.Quota.Periods - first.Quota.Periods)

@@ -22,7 +22,7 @@ func defersRule() Rule {
 		Remedy:    "make the loop's body a function of its own, so that each deferred call runs where its turn ends; or call it plainly",
 		Verify:    verifyCost,
 		needs:     []Part{CPUProfile, BusyService},
-		check: func(e *Evidence) ([]Finding, error) {
+		check: func(e *Evidence) ([]Finding, *Missing) {
 			price := e.spent(deferring)
 			// Calls that are not kept on the heap return through deferreturn, too.
 			if price.Value == 0 || sum(e.CPU, keeping).Value == 0 {
@@ -90,7 +90,7 @@ type place struct {
 	line int
 }
 
-func checkEscapes(e *Evidence) ([]Finding, error) {
+func checkEscapes(e *Evidence) ([]Finding, *Missing) {
 	decided := map[place][]string{}
 	for _, d := range e.Decisions {
 		if d.Kind == compiler.Escape {

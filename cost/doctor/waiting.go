@@ -83,7 +83,7 @@ func mutexRule() Rule {
 		Remedy:    "hold the lock for less: compute, write and log outside it; split it by key; for what is mostly read keep a value behind atomic.Pointer",
 		Verify:    verifyWait,
 		needs:     []Part{ExecutionTrace},
-		check: func(e *Evidence) ([]Finding, error) {
+		check: func(e *Evidence) ([]Finding, *Missing) {
 			about := func(w *cost.Wait) bool {
 				return w.Reason == cost.Lock && locks(w.Stack.Frames) >= 0 && logging(w.Stack.Frames) < 0 // those are the logging rule's
 			}
@@ -126,7 +126,7 @@ func loggingRule() Rule {
 	}
 }
 
-func checkLogging(e *Evidence) ([]Finding, error) {
+func checkLogging(e *Evidence) ([]Finding, *Missing) {
 	queue := func(w *cost.Wait) bool { return logging(w.Stack.Frames) >= 0 && w.Reason == cost.Lock }
 	write := func(w *cost.Wait) bool {
 		return logging(w.Stack.Frames) >= 0 && w.Reason != cost.Lock && w.Reason != cost.Scheduler && w.Reason != cost.Collector
@@ -163,7 +163,7 @@ func sleepRule() Rule {
 		Remedy:    "wait for what is waited for, by a channel or a context; a sleep below a millisecond takes about one when the service is idle, since that is how exact the runtime's poller is",
 		Verify:    verifyWait,
 		needs:     []Part{ExecutionTrace},
-		check: func(e *Evidence) ([]Finding, error) {
+		check: func(e *Evidence) ([]Finding, *Missing) {
 			asleep := calls("time.Sleep")
 			about := func(w *cost.Wait) bool { return w.Reason == cost.Sleep && logging(w.Stack.Frames) < 0 }
 			price, times := e.waited(about)

@@ -181,3 +181,19 @@ func TestTextRefused(t *testing.T) {
 		t.Skip("this toolchain has the goroutineleak profile")
 	}
 }
+
+// FuzzText must not panic, whatever a service answers.
+func FuzzText(f *testing.F) {
+	f.Add([]byte("heap profile: 0: 0\n\n# runtime.MemStats\n# NumGC = 3\n# NextGC = 4\n# TotalAlloc = 5\n# PauseNs = [1 0 x]\n"))
+	f.Add([]byte("goroutine 1 [running]:\nmain.f(0x1)\n\t/src/f.go:3 +0x1\ncreated by main.main in goroutine 1\n\t/src/f.go:9 +0x2\n\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if m, err := pprof.ReadMemory(text); err == nil && m == nil {
+			t.Error("neither memory nor an error")
+		}
+		for began, at := range pprof.ReadBirths(text) {
+			if began == "" || at.Func == "" {
+				t.Errorf("%q was started at %+v", began, at)
+			}
+		}
+	})
+}

@@ -1,0 +1,185 @@
+package proc_test
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/cost/doctor/proc"
+)
+
+func linux(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("/proc is Linux's")
+	}
+}
+
+// TestSelf reads this process and holds it against what it knows of itself.
+func TestSelf(t *testing.T) {
+	linux(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	before, err := proc.Read(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	f, err := proc.Read(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Warnings) > 0 {
+		t.Errorf("warnings %v, want none of one's own process", f.Warnings)
+	}
+	if f.Build == nil || f.Build.Go != runtime.Version() {
+		t.Errorf("build %+v, want %s", f.Build, runtime.Version())
+	}
+	if f.CPUs != runtime.NumCPU() {
+		t.Errorf("%d CPUs, want %d", f.CPUs, runtime.NumCPU())
+	}
+	if f.Threads < 1 || f.Memory < 1<<20 || f.Files < 4 || f.Free < 1<<20 {
+		t.Errorf("got %+v, want threads, memory, files and free memory", f)
+	}
+	if f.Sockets["listening"] < 1 || f.Sockets["established"] <= before.Sockets["established"] {
+		t.Errorf("sockets %v, then %v, want one that listens and one more established", before.Sockets, f.Sockets)
+	}
+	if f.Dials <= before.Dials || f.OwnNetwork {
+		t.Errorf("%d dials, then %d, own network %t, want more, in ours", before.Dials, f.Dials, f.OwnNetwork)
+	}
+	if f.CPU < before.CPU || f.CPU > time.Hour {
+		t.Errorf("CPU time %s, then %s", before.CPU, f.CPU)
+	}
+	ports, err := proc.Listening(os.Getpid())
+	if err != nil || !slices.Contains(ports, port) {
+		t.Errorf("listening on %v, %v, want %d among them", ports, err, port)
+	}
+	if pid, err := proc.Listener(port); err != nil || pid != os.Getpid() {
+		t.Errorf("process %d, %v listens on %d, want %d", pid, err, port, os.Getpid())
+	}
+}
+
+func TestNobody(t *testing.T) {
+	linux(t)
+	if _, err := proc.Read(1 << 30); err == nil || !strings.Contains(err.Error(), "there is no process") {
+		t.Errorf("error %v, want that there is no such process", err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	if pid, err := proc.Listener(port); err == nil {
+		t.Errorf("process %d listens on a port that was closed", pid)
+	}
+}
+
+func TestElsewhere(t *testing.T) {
+	if runtime.GOOS == "linux" {
+		t.Skip("/proc is here")
+	}
+	if _, err := proc.Read(os.Getpid()); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("error %v, want one that wraps %v", err, errors.ErrUnsupported)
+	}
+}
+
+// TestMadeUp reads files as kernels show them: the name of a program may hold
+// anything, cgroups are of either version, and the tightest of those around a
+// process counts.
+func TestMadeUp(t *testing.T) {
+	linux(t)
+	for _, tc := range []struct {
+		name  string
+		files map[string]string
+		want  proc.Quota
+		limit int64
+	}{
+		{"version 2", map[string]string{
+			"proc/7/cgroup":                   "0::/shop/web\n",
+			"cgroup/shop/web/cpu.max":         "max 100000\n",
+			"cgroup/shop/web/memory.max":      "268435456\n",
+			"cgroup/shop/cpu.max":             "150000 100000\n",
+			"cgroup/shop/cpu.stat":            "usage_usec 9\nnr_periods 40\nnr_throttled 3\nthrottled_usec 5000\n",
+			"cgroup/shop/memory.max":          "max\n",
+			"cgroup/cpu.max":                  "400000 100000\n",
+			"cgroup/unified/shop/web/cpu.max": "max 100000\n",
+		}, proc.Quota{CPUs: 1.5, Periods: 40, Throttled: 3, Waited: 5 * time.Millisecond}, 268435456},
+		{"version 1", map[string]string{
+			"proc/7/cgroup": "9:name=systemd:/\n4:memory:/shop\n2:cpu,cpuacct:/shop\n",
+			"cgroup/cpu,cpuacct/shop/cpu.cfs_quota_us":  "50000\n",
+			"cgroup/cpu,cpuacct/shop/cpu.cfs_period_us": "100000\n",
+			"cgroup/cpu,cpuacct/shop/cpu.stat":          "nr_periods 10\nnr_throttled 2\nthrottled_time 7000000\n",
+			"cgroup/cpu,cpuacct/cpu.cfs_quota_us":       "-1\n",
+			"cgroup/cpu,cpuacct/cpu.cfs_period_us":      "100000\n",
+			"cgroup/memory/shop/memory.limit_in_bytes":  "1048576\n",
+			"cgroup/memory/memory.limit_in_bytes":       "9223372036854771712\n",
+		}, proc.Quota{CPUs: 0.5, Periods: 10, Throttled: 2, Waited: 7 * time.Millisecond}, 1 << 20},
+		{"none", map[string]string{"proc/7/cgroup": "0::/\n", "cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, proc.Quota{}, 0},
+		{"a path that leads out", map[string]string{"proc/7/cgroup": "0::/../../..\n", "cgroup/cpu.max": "10000 20000\n"}, proc.Quota{CPUs: 0.5}, 0},
+	} {
+		dir := t.TempDir()
+		tc.files["proc/7/stat"] = "7 (web) (x) S 1 7 7 0 -1 4194560 9 0 0 0 250 50 0 0 20 0 12 0 100 9 9 9\n"
+		tc.files["proc/7/status"] = "Name:\tweb\nVmRSS:\t    2048 kB\nCpus_allowed_list:\t0-3,8\n"
+		tc.files["proc/7/environ"] = "HOME=/\x00GOGC=50\x00GOMEMLIMIT=1GiB\x00"
+		tc.files["proc/7/limits"] = "Limit                     Soft Limit           Hard Limit           Units\nMax open files            1024                 4096                 files\n"
+		for name, text := range tc.files {
+			at := filepath.Join(dir, name)
+			if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f, err := proc.ReadBelow(filepath.Join(dir, "proc"), filepath.Join(dir, "cgroup"), 7)
+		if err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+			continue
+		}
+		if f.Quota != tc.want || f.Limit != tc.limit {
+			t.Errorf("%s: quota %+v, memory %d, want %+v, %d", tc.name, f.Quota, f.Limit, tc.want, tc.limit)
+		}
+		if f.CPU != 3*time.Second || f.Threads != 12 || f.CPUs != 5 || f.Memory != 2<<20 || f.FileLimit != 1024 {
+			t.Errorf("%s: got %+v, want 3 s, 12 threads, 5 CPUs, 2 MiB, 1024 files", tc.name, f)
+		}
+		if f.Environment["GOGC"] != "50" || f.Environment["HOME"] != "" {
+			t.Errorf("%s: environment %v, want what begins with GO", tc.name, f.Environment)
+		}
+		if len(f.Warnings) == 0 {
+			t.Errorf("%s: no warning that the program and its sockets are not to be read", tc.name)
+		}
+	}
+}
+
+// FuzzRead reads whatever a kernel might show.
+func FuzzRead(f *testing.F) {
+	f.Add("7 (web) S 1 7 7 0 -1 4194560 9 0 0 0 250 50 0 0 20 0 12 0 100 9 9 9\n", "  0: 0100007F:1F90 00000000:0000 0A 0:0 0:0 0 0 0 9 1\n", "0::/\n")
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, stat, tcp, cgroup string) {
+		for name, text := range map[string]string{"stat": stat, "net/tcp": tcp, "cgroup": cgroup, "fd/3": "", "net/snmp": tcp} {
+			at := filepath.Join(dir, "7", name)
+			if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, _ = proc.ReadBelow(dir, dir, 7) // must not panic
+	})
+}
