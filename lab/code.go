@@ -43,8 +43,7 @@ func (r *runner) disassemble(ctx context.Context) error {
 func listed(name, buildID string, c arm.Code) record.Code {
 	out := record.Code{Arms: []string{name}, BuildID: buildID, Func: c.Func, Calls: c.Calls()}
 	for _, i := range c.Instructions {
-		_, call := i.Callee()
-		out.Instructions = append(out.Instructions, record.Instruction{At: i.At, Text: i.Text, Call: call})
+		out.Instructions = append(out.Instructions, record.Instruction{At: i.At, Text: i.Text, Call: i.Calls()})
 	}
 	return out
 }

@@ -75,12 +75,12 @@ func listing(text string) []Code {
 func (c *Code) Calls() string {
 	var direct, indirect bool
 	for _, i := range c.Instructions {
-		callee, ok := i.Callee()
-		switch {
-		case !ok || strings.HasPrefix(callee, "runtime."):
-		case callee == "":
+		if !i.Calls() {
+			continue
+		}
+		if i.callee() == "" {
 			indirect = true
-		default:
+		} else {
 			direct = true
 		}
 	}
@@ -95,16 +95,17 @@ func (c *Code) Calls() string {
 	return "none"
 }
 
-// Callee is the function that a call names, "" if it goes through a pointer;
-// not ok where the instruction is no call.
-func (i Instruction) Callee() (name string, ok bool) {
-	operand, ok := strings.CutPrefix(i.Text, "CALL ")
-	if !ok {
-		return "", false
-	}
-	name, _, named := strings.Cut(operand, "(SB)")
+// Calls tells whether the instruction is a call that the source asks for, not one
+// of the runtime's that the compiler adds.
+func (i Instruction) Calls() bool {
+	return strings.HasPrefix(i.Text, "CALL ") && !strings.HasPrefix(i.callee(), "runtime.")
+}
+
+// callee is the function that a call names, "" if it goes through a pointer.
+func (i Instruction) callee() string {
+	name, _, named := strings.Cut(strings.TrimPrefix(i.Text, "CALL "), "(SB)")
 	if !named {
-		return "", true
+		return ""
 	}
-	return name, true
+	return name
 }

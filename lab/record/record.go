@@ -71,9 +71,9 @@ type Code struct {
 
 // Instruction is one instruction of a function.
 type Instruction struct {
-	At   string `json:"at"`   // file:line that it was made for
-	Text string `json:"text"` // in the syntax of Go's assembler
-	Call bool   `json:"call,omitzero"`
+	At   string `json:"at"`            // file:line that it was made for
+	Text string `json:"text"`          // in the syntax of Go's assembler
+	Call bool   `json:"call,omitzero"` // one that the source asks for, not the runtime's own
 }
 
 // Pinning says which CPUs instrument and specimen had.

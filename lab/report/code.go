@@ -10,8 +10,8 @@ import (
 )
 
 // leadIn is how many instructions before a call are shown with it at a terminal:
-// those that fetch what it goes through.
-const leadIn = 5
+// those that fetch what it goes through, and test its type.
+const leadIn = 7
 
 // code writes the machine code around the calls of each function that the study
 // asks for. The run's manifest has the rest of it.

@@ -14,7 +14,7 @@ import (
 func TestCode(t *testing.T) {
 	run := synthetic(1)
 	code := record.Code{Arms: []string{"one", "three"}, BuildID: "b1d", Func: "main.(*open).ServeHTTP", Calls: "indirect"}
-	for _, text := range []string{"CMPQ SP, 0x10(R14)", "JBE 0x1", "PUSHQ BP", "MOVQ 0(AX), R8", "MOVQ 0x8(AX), AX", "MOVQ 0x18(R8), R9", "MOVQ DX, CX", "CALL R9", "POPQ BP", "RET"} {
+	for _, text := range []string{"CMPQ SP, 0x10(R14)", "JBE 0x1", "PUSHQ BP", "MOVQ SP, BP", "SUBQ $0x20, SP", "MOVQ 0(AX), R8", "MOVQ 0x8(AX), AX", "MOVQ 0x18(R8), R9", "MOVQ DX, CX", "CALL R9", "POPQ BP", "RET"} {
 		code.Instructions = append(code.Instructions, record.Instruction{At: "open.go:12", Text: text, Call: strings.HasPrefix(text, "CALL")})
 	}
 	run.Manifest.Code = []record.Code{code}
@@ -44,7 +44,7 @@ func TestCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got struct{ Code []record.Code }
-	if err := json.Unmarshal(object.Bytes(), &got); err != nil || len(got.Code) != 1 || len(got.Code[0].Instructions) != 10 {
+	if err := json.Unmarshal(object.Bytes(), &got); err != nil || len(got.Code) != 1 || len(got.Code[0].Instructions) != 12 {
 		t.Errorf("JSON: got %+v, %v, want the whole code", got.Code, err)
 	}
 }
