@@ -3,7 +3,9 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/lab/study"
@@ -155,47 +157,71 @@ func weighty(a *verdict.Account) (shown, rest []verdict.Owner) {
 
 // sideBySide writes a table, as many arms beside each other as the width takes.
 func (p *page) sideBySide(a *verdict.Account, t ownerTable, shown, rest []verdict.Owner) {
-	name := max(16, p.width/3)
-	perRow := max(1, (p.width-2-name)/(2+len("123.4 µs ±>100 % ▲")))
-	for from := 0; from < len(a.Arms); from += perRow {
-		to := min(from+perRow, len(a.Arms))
-		cols := []column{{head: "owner", left: true, most: name}}
-		sums := []item{{"all", bold}}
-		for i := from; i < to; i++ {
-			cols = append(cols, column{head: a.Arms[i].Arm + "  "})
-			sums = append(sums, item{t.sum(&a.Arms[i]) + "  ", bold})
+	rows := ownerRows(a, t, shown, rest)
+	cols := []column{{head: "owner", left: true, most: max(16, p.width/3)}}
+	widths := []int{min(cols[0].most, widest(rows, 0))}
+	for i, arm := range a.Arms {
+		cols = append(cols, column{head: arm.Arm + "  "})
+		widths = append(widths, max(widest(rows, i+1), utf8.RuneCountInString(cols[i+1].head)))
+	}
+	for from := 1; from < len(cols); {
+		to, used := from, 2+widths[0]
+		for to < len(cols) && (to == from || used+2+widths[to] <= p.width) {
+			used += 2 + widths[to]
+			to++
 		}
-		var rows [][]item
-		for k := range shown {
-			if row, any := ownerRow(&shown[k], t, from, to); any {
-				rows = append(rows, row)
+		var part [][]item
+		for k, row := range rows {
+			if cells := row[from:to]; k == len(rows)-1 || slices.ContainsFunc(cells, func(c item) bool { return strings.TrimSpace(c.text) != "–" }) {
+				part = append(part, append([]item{row[0]}, cells...))
 			}
 		}
-		if len(rest) > 0 && a.Source != study.Trace {
-			rows = append(rows, others(rest, t, from, to))
-		}
 		p.line("")
-		p.table("  ", cols, append(rows, sums))
+		p.table("  ", append([]column{cols[0]}, cols[from:to]...), part)
+		from = to
 	}
 }
 
-func ownerRow(o *verdict.Owner, t ownerTable, from, to int) (row []item, any bool) {
-	row = []item{{text: t.name(o)}}
-	for i := from; i < to; i++ {
-		text, mark := t.cell(&o.In[i])
-		any = any || text != "–"
-		style := plain
-		switch mark {
-		case "▲":
-			style = red
-		case "▼":
-			style = green
-		case "":
-			mark = " "
-		}
-		row = append(row, item{text + " " + mark, style})
+func widest(rows [][]item, column int) (most int) {
+	for _, row := range rows {
+		most = max(most, utf8.RuneCountInString(row[column].text))
 	}
-	return row, any
+	return most
+}
+
+// ownerRows are the cells of a table: a row an owner, one for the others, and
+// the sums.
+func ownerRows(a *verdict.Account, t ownerTable, shown, rest []verdict.Owner) [][]item {
+	var rows [][]item
+	for k := range shown {
+		row := []item{{text: t.name(&shown[k])}}
+		for i := range a.Arms {
+			row = append(row, partItem(t, &shown[k].In[i]))
+		}
+		rows = append(rows, row)
+	}
+	others, sums := []item{{fmt.Sprintf("%d more", len(rest)), dim}}, []item{{"all", bold}}
+	for i := range a.Arms {
+		sum := sumOf(rest, i)
+		text, _ := t.cell(&sum)
+		others = append(others, item{text + "  ", dim})
+		sums = append(sums, item{t.sum(&a.Arms[i]) + "  ", bold})
+	}
+	if len(rest) > 0 {
+		rows = append(rows, others)
+	}
+	return append(rows, sums)
+}
+
+func partItem(t ownerTable, p *verdict.Part) item {
+	text, mark := t.cell(p)
+	switch mark {
+	case "▲":
+		return item{text + " " + mark, red}
+	case "▼":
+		return item{text + " " + mark, green}
+	}
+	return item{text: text + "  "}
 }
 
 // named tells owners of one name apart by where they are written.
@@ -210,17 +236,6 @@ func named(all []verdict.Owner) func(*verdict.Owner) string {
 		}
 		return o.Name
 	}
-}
-
-// others adds up the owners that are not shown.
-func others(rest []verdict.Owner, t ownerTable, from, to int) []item {
-	row := []item{{fmt.Sprintf("%d more", len(rest)), dim}}
-	for i := from; i < to; i++ {
-		sum := sumOf(rest, i)
-		text, _ := t.cell(&sum)
-		row = append(row, item{text + "  ", dim})
-	}
-	return row
 }
 
 // sumOf adds up owners in one arm; the sum has no interval.
@@ -258,107 +273,4 @@ func (p *page) causes(a *verdict.Account) {
 
 func causeText(c cost.Share, of float64) string {
 	return fmt.Sprintf("%s %s (%.0f %%)", c.Cause, unit.Format(c.Value, unit.Nanoseconds), 100*c.Value/of)
-}
-
-// accuracy writes how near attribution came to what arms count themselves.
-func (p *page) accuracy(a *verdict.Analysis) {
-	if len(a.Accuracies) == 0 {
-		return
-	}
-	p.heading("Attribution against the arms' own count")
-	p.wrapIn(dim, "  ", accuracyNote(a))
-	p.line("")
-	cols := []column{{head: "arm", left: true, most: 12}, {head: "part", left: true}, {head: "what", left: true}, {head: "truth"}, {head: "source", left: true},
-		{head: "charged"}, {head: "off, 90 % interval"}, {head: "allowed"}, {head: "", left: true}}
-	var rows [][]item
-	for i := range a.Accuracies {
-		x := &a.Accuracies[i]
-		for k := range x.By {
-			h := &x.By[k]
-			row := []item{{}, {}, {}, {}}
-			if k == 0 {
-				row = []item{{text: x.Arm}, {text: x.Part}, {text: string(x.Quantity)}, {text: amount(x, x.Truth)}}
-			}
-			rows = append(rows, append(row, item{text: string(h.Source)}, item{text: amount(x, h.Attributed)}, item{text: offText(x, h)},
-				item{text: "±" + amount(x, x.Band)}, item{string(h.Verdict), styleOfNearness(h.Verdict)}))
-		}
-	}
-	p.table("  ", cols, rows)
-	for _, text := range apartTexts(a) {
-		p.wrapIn(dim, "  ", text)
-	}
-}
-
-// accuracyNote says how it is judged, and what came of it.
-func accuracyNote(a *verdict.Analysis) string {
-	n, of := 0, 0
-	for _, x := range a.Accuracies {
-		for _, h := range x.By {
-			of++
-			if h.Verdict == verdict.Within {
-				n++
-			}
-		}
-	}
-	t := a.Manifest.Study.Attribute.Truth
-	text := fmt.Sprintf("%d of %d attributions are within bounds: the 90 %% interval of charged less truth, by captures, lies inside %s of the truth for CPU time",
-		n, of, unit.Format(t.CPU, unit.Share))
-	if t.Least > 0 {
-		text += " or " + unit.Format(float64(t.Least), unit.Nanoseconds)
-	}
-	return text + fmt.Sprintf(", %s for bytes, %s for waiting. The truth of %q is what the arm without the parts costs.",
-		unit.Format(t.Bytes, unit.Share), unit.Format(t.Waiting, unit.Share), verdict.Rest)
-}
-
-// amount shows a quantity of an accuracy.
-func amount(x *verdict.Accuracy, v float64) string {
-	if x.Quantity == verdict.Memory {
-		return unit.Format(v, unit.Bytes)
-	}
-	return unit.Format(v, unit.Nanoseconds)
-}
-
-func signedAmount(x *verdict.Accuracy, v float64) string {
-	if v > 0 {
-		return "+" + amount(x, v)
-	}
-	return amount(x, v)
-}
-
-// offText is how far off a source is; its owner, where the part's was not found.
-func offText(x *verdict.Accuracy, h *verdict.Held) string {
-	if h.Owner == "" && x.Part != verdict.Rest {
-		return "no such owner"
-	}
-	if math.IsInf(h.Off.Interval.Width(), 0) {
-		return signedAmount(x, h.Off.Value) + ", too few captures"
-	}
-	return signedAmount(x, h.Off.Interval.Lo) + " to " + signedAmount(x, h.Off.Interval.Hi)
-}
-
-func styleOfNearness(n verdict.Nearness) style {
-	switch n {
-	case verdict.Within:
-		return green
-	case verdict.Beyond:
-		return red
-	}
-	return yellow
-}
-
-// apartTexts say how far two sources are apart that looked at the same time.
-func apartTexts(a *verdict.Analysis) []string {
-	var all []string
-	for i := range a.Accuracies {
-		x := &a.Accuracies[i]
-		if x.Apart == nil {
-			continue
-		}
-		text := fmt.Sprintf("%s, %s: %s less %s is %s", x.Arm, x.Part, study.Pprof, study.EBPF, signedAmount(x, x.Apart.Value))
-		if w := x.Apart.Interval; !math.IsInf(w.Width(), 0) {
-			text += fmt.Sprintf(" (%s to %s)", signedAmount(x, w.Lo), signedAmount(x, w.Hi))
-		}
-		all = append(all, text)
-	}
-	return all
 }

@@ -1,0 +1,133 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// accuracy writes how near attribution came to what arms count themselves.
+func (p *page) accuracy(a *verdict.Analysis) {
+	if len(a.Accuracies) == 0 {
+		return
+	}
+	p.heading("Attribution against the arms' own count")
+	p.wrapIn(dim, "  ", accuracyNote(a))
+	p.line("")
+	if p.width < wide {
+		p.accuracyList(a)
+	} else {
+		p.accuracyTable(a)
+	}
+	for _, text := range apartTexts(a) {
+		p.wrapIn(dim, "  ", text)
+	}
+}
+
+func (p *page) accuracyTable(a *verdict.Analysis) {
+	cols := []column{{head: "arm", left: true, most: 12}, {head: "part", left: true}, {head: "what", left: true}, {head: "truth"}, {head: "source", left: true},
+		{head: "charged"}, {head: "off, 90 % interval"}, {head: "allowed"}, {head: "", left: true}}
+	var rows [][]item
+	for i := range a.Accuracies {
+		x := &a.Accuracies[i]
+		for k := range x.By {
+			h := &x.By[k]
+			row := []item{{}, {}, {}, {}}
+			if k == 0 {
+				row = []item{{text: x.Arm}, {text: x.Part}, {text: string(x.Quantity)}, {text: amount(x, x.Truth)}}
+			}
+			rows = append(rows, append(row, item{text: string(h.Source)}, item{text: amount(x, h.Attributed)}, item{text: offText(x, h)},
+				item{text: "±" + amount(x, x.Band)}, item{string(h.Verdict), styleOfNearness(h.Verdict)}))
+		}
+	}
+	p.table("  ", cols, rows)
+}
+
+// accuracyList says the same where a table would not fit.
+func (p *page) accuracyList(a *verdict.Analysis) {
+	for i := range a.Accuracies {
+		x := &a.Accuracies[i]
+		p.wrap("  ", fmt.Sprintf("%s, %s, %s: %s, of which ±%s are allowed", x.Arm, x.Part, x.Quantity, amount(x, x.Truth), amount(x, x.Band)))
+		for k := range x.By {
+			h := &x.By[k]
+			p.wrapIn(styleOfNearness(h.Verdict), "    – ", fmt.Sprintf("%s %s, off %s: %s", h.Source, amount(x, h.Attributed), offText(x, h), h.Verdict))
+		}
+	}
+}
+
+// accuracyNote says how it is judged, and what came of it.
+func accuracyNote(a *verdict.Analysis) string {
+	n, of := 0, 0
+	for _, x := range a.Accuracies {
+		for _, h := range x.By {
+			of++
+			if h.Verdict == verdict.Within {
+				n++
+			}
+		}
+	}
+	t := a.Manifest.Study.Attribute.Truth
+	text := fmt.Sprintf("%d of %d attributions are within bounds: the 90 %% interval of charged less truth, by captures, lies inside %s of the truth for CPU time",
+		n, of, unit.Format(t.CPU, unit.Share))
+	if t.Least > 0 {
+		text += " or " + unit.Format(float64(t.Least), unit.Nanoseconds)
+	}
+	return text + fmt.Sprintf(", %s for bytes, %s for waiting. The truth of %q is what the arm without the parts costs.",
+		unit.Format(t.Bytes, unit.Share), unit.Format(t.Waiting, unit.Share), verdict.Rest)
+}
+
+// amount shows a quantity of an accuracy.
+func amount(x *verdict.Accuracy, v float64) string {
+	if x.Quantity == verdict.Memory {
+		return unit.Format(v, unit.Bytes)
+	}
+	return unit.Format(v, unit.Nanoseconds)
+}
+
+func signedAmount(x *verdict.Accuracy, v float64) string {
+	if v > 0 {
+		return "+" + amount(x, v)
+	}
+	return amount(x, v)
+}
+
+// offText is how far off a source is; its owner, where the part's was not found.
+func offText(x *verdict.Accuracy, h *verdict.Held) string {
+	if h.Owner == "" && x.Part != verdict.Rest {
+		return "no such owner"
+	}
+	if math.IsInf(h.Off.Interval.Width(), 0) {
+		return signedAmount(x, h.Off.Value) + ", too few captures"
+	}
+	return signedAmount(x, h.Off.Interval.Lo) + " to " + signedAmount(x, h.Off.Interval.Hi)
+}
+
+func styleOfNearness(n verdict.Nearness) style {
+	switch n {
+	case verdict.Within:
+		return green
+	case verdict.Beyond:
+		return red
+	}
+	return yellow
+}
+
+// apartTexts say how far two sources are apart that looked at the same time.
+func apartTexts(a *verdict.Analysis) []string {
+	var all []string
+	for i := range a.Accuracies {
+		x := &a.Accuracies[i]
+		if x.Apart == nil {
+			continue
+		}
+		text := fmt.Sprintf("%s, %s: %s less %s is %s", x.Arm, x.Part, study.Pprof, study.EBPF, signedAmount(x, x.Apart.Value))
+		if w := x.Apart.Interval; !math.IsInf(w.Width(), 0) {
+			text += fmt.Sprintf(" (%s to %s)", signedAmount(x, w.Lo), signedAmount(x, w.Hi))
+		}
+		all = append(all, text)
+	}
+	return all
+}
