@@ -1,0 +1,347 @@
+package flight_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/cost/exectrace"
+	"github.com/tarehq/tare/serve/middleware/flight"
+)
+
+const bound = 20 * time.Millisecond
+
+// users is a handler that is slow on /users/slow.
+func users(_ http.ResponseWriter, r *http.Request) {
+	if r.PathValue("id") == "slow" {
+		time.Sleep(2 * bound)
+	}
+}
+
+// routed is the handler behind http.ServeMux.
+func routed() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /users/{id}", users)
+	return mux
+}
+
+// served starts a recorder and a server behind it.
+func served(t *testing.T, o flight.Options, h http.Handler) *httptest.Server {
+	t.Helper()
+	r, err := flight.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	s := httptest.NewServer(r.Middleware(h))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func get(t *testing.T, s *httptest.Server, path string) {
+	t.Helper()
+	res, err := s.Client().Get(s.URL + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+}
+
+// snapshots waits for a number of files.
+func snapshots(t *testing.T, dir string, n int) []string {
+	t.Helper()
+	var files []string
+	for range 500 {
+		files, _ = filepath.Glob(filepath.Join(dir, "*.trace"))
+		if len(files) >= n {
+			return files
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatalf("there are snapshots %q, want %d", files, n)
+	return nil
+}
+
+// TestSnapshot finds in a snapshot what the slow request waited for.
+func TestSnapshot(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "slow")
+	s := served(t, flight.Options{SlowerThan: bound, Dir: dir}, routed())
+	for range 20 {
+		get(t, s, "/users/7")
+	}
+	get(t, s, "/users/slow?token=secret")
+	f, err := os.Open(snapshots(t, dir, 1)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := exectrace.ReadRequests(f, exectrace.Options{SlowerThan: bound})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found *exectrace.Request
+	for i := range r.Slowest {
+		if r.Slowest[i].Log != "" {
+			found = &r.Slowest[i]
+		}
+	}
+	if found == nil || !strings.HasPrefix(found.Log, "GET /users/{id}, ") || strings.Contains(found.Log, "secret") {
+		t.Fatalf("the slowest are %+v, want one that says what it was for", r.Slowest)
+	}
+	var slept time.Duration
+	for _, p := range found.Segments {
+		if p.State == exectrace.Sleeping && p.Owner.Name == "flight_test.users" {
+			slept += p.Duration
+		}
+	}
+	if slept < bound {
+		t.Errorf("it slept %s of %s in %+v, want at least %s", slept, found.Duration, found.Segments, bound)
+	}
+	info, err := f.Stat()
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the snapshot has mode %v, %v, want 0600", info.Mode(), err)
+	}
+}
+
+// TestAtMost writes one snapshot for many slow requests, and none for fast ones or
+// those that upgrade.
+func TestAtMost(t *testing.T) {
+	dir := t.TempDir()
+	s := served(t, flight.Options{SlowerThan: bound, Dir: dir}, routed())
+	req, err := http.NewRequest(http.MethodGet, s.URL+"/users/slow", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Upgrade", "websocket")
+	res, err := s.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	time.Sleep(5 * bound)
+	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) > 0 {
+		t.Errorf("there is %q after a request that upgrades", files)
+	}
+	var all sync.WaitGroup
+	for range 5 {
+		all.Go(func() { get(t, s, "/users/slow") })
+	}
+	all.Wait()
+	snapshots(t, dir, 1)
+	get(t, s, "/users/slow")
+	time.Sleep(5 * bound)
+	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) != 1 {
+		t.Errorf("there is %q after six slow requests in a minute, want one", files)
+	}
+}
+
+// TestKeep keeps the newest snapshots and no other's files.
+func TestKeep(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"mine.trace", "slow-20000101T000000.000000.trace", "slow-20000102T000000.000000.trace"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := served(t, flight.Options{SlowerThan: bound, Dir: dir, Keep: 2, AtMostEvery: 1}, routed())
+	get(t, s, "/users/slow")
+	var names string
+	for range 500 {
+		files, _ := filepath.Glob(filepath.Join(dir, "*"))
+		names = strings.Join(files, " ")
+		if len(files) == 3 && !strings.Contains(names, "20000101") {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if strings.Count(names, ".trace") != 3 || strings.Contains(names, "20000101") || !strings.Contains(names, "20000102") || !strings.Contains(names, "mine") {
+		t.Errorf("there is %q, want mine, the newer old one and a new one", names)
+	}
+}
+
+// sink is a Sink in memory.
+type sink struct {
+	mu     sync.Mutex
+	b      bytes.Buffer
+	closed chan flight.Request
+	found  flight.Request
+	fails  error
+}
+
+func (s *sink) open(r flight.Request) (io.WriteCloser, error) {
+	s.found = r
+	return s, s.fails
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *sink) Close() error {
+	s.closed <- s.found
+	return nil
+}
+
+// TestSink hands a snapshot on, also of a request that panicked.
+func TestSink(t *testing.T) {
+	to := &sink{closed: make(chan flight.Request, 1)}
+	r, err := flight.New(flight.Options{SlowerThan: bound, Sink: to.open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	h := r.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		time.Sleep(bound)
+		panic("that was too much")
+	}))
+	func() {
+		defer func() {
+			if v := recover(); v != "that was too much" {
+				t.Errorf("recovered %v, want the handler's panic", v)
+			}
+		}()
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPut, "/x?q=1", nil))
+	}()
+	select {
+	case found := <-to.closed:
+		if found.Method != "PUT" || found.Pattern != "/x" || found.Took < bound || found.Begun.IsZero() {
+			t.Errorf("the request is %+v", found)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("no snapshot within 10 s")
+	}
+	if !bytes.HasPrefix(to.b.Bytes(), []byte("go 1.")) {
+		t.Errorf("the snapshot begins %q, want a trace", to.b.Bytes()[:min(16, to.b.Len())])
+	}
+}
+
+// lines are what is logged.
+type lines chan string
+
+func (l lines) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
+}
+
+// TestLogs says what goes wrong, and leaves nothing behind.
+func TestLogs(t *testing.T) {
+	dir := t.TempDir()
+	failing := &sink{fails: errors.New("no room")}
+	for name, tc := range map[string]struct {
+		o    flight.Options
+		want string
+	}{
+		"too large": {flight.Options{Dir: dir, MaxBytes: 1}, "more than twice Options.MaxBytes"},
+		"sink":      {flight.Options{Sink: failing.open}, "no room"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said := make(lines, 10)
+			tc.o.SlowerThan, tc.o.Log = bound, slog.New(slog.NewTextHandler(said, nil))
+			s := served(t, tc.o, routed())
+			get(t, s, "/users/slow")
+			select {
+			case line := <-said:
+				if !strings.Contains(line, tc.want) || !strings.Contains(line, "GET /users/{id}") {
+					t.Errorf("logged %q, want %q", line, tc.want)
+				}
+			case <-time.After(10 * time.Second):
+				t.Error("nothing was logged within 10 s")
+			}
+			if files, _ := filepath.Glob(filepath.Join(dir, ".*")); len(files) > 0 {
+				t.Errorf("left behind: %q", files)
+			}
+		})
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		o    flight.Options
+		want string
+	}{
+		{flight.Options{}, "SlowerThan is not set"},
+		{flight.Options{SlowerThan: bound}, "neither Options.Dir nor Options.Sink"},
+		{flight.Options{SlowerThan: bound, Dir: "x", Sink: new(sink).open}, "exclude one another"},
+		{flight.Options{SlowerThan: bound, Dir: "x", MaxBytes: -1}, "no less than 0"},
+		{flight.Options{SlowerThan: bound, Dir: file}, "not a directory"},
+	} {
+		if r, err := flight.New(tc.o); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("New(%+v) gave %v, want an error with %q", tc.o, err, tc.want)
+			if r != nil {
+				r.Close()
+			}
+		}
+	}
+	r, err := flight.New(flight.Options{SlowerThan: bound, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := flight.New(flight.Options{SlowerThan: bound, Dir: t.TempDir()}); err == nil {
+		t.Error("a second recorder was started")
+	}
+}
+
+// TestClose ends watching: the handler serves on, and another recorder may begin.
+func TestClose(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 {
+		r, err := flight.New(flight.Options{SlowerThan: bound, Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := r.Middleware(routed())
+		r.Close()
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/users/slow", nil))
+		if rec.Code != http.StatusOK {
+			t.Errorf("after Close the handler answers %d", rec.Code)
+		}
+	}
+	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) > 0 {
+		t.Errorf("snapshots after Close: %q", files)
+	}
+}
+
+func Example() {
+	dir, err := os.MkdirTemp("", "flight")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	recorder, err := flight.New(flight.Options{SlowerThan: 50 * time.Millisecond, Dir: dir})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer recorder.Close()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /users/{id}", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello") })
+	s := httptest.NewServer(recorder.Middleware(mux))
+	defer s.Close()
+	res, err := s.Client().Get(s.URL + "/users/7")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer res.Body.Close()
+	fmt.Println(res.Status)
+	// Output: 200 OK
+}
