@@ -116,6 +116,7 @@ func (e *engine) accept(base context.Context, l *onceListener) error {
 			continue
 		}
 		patience.reset()
+		l.owed.Add(-1)
 		ctx := base
 		if e.s.ConnContext != nil {
 			if ctx = e.s.ConnContext(base, nc); ctx == nil {

@@ -350,6 +350,7 @@ type onceListener struct {
 	net.Listener
 	socket net.Listener // beneath TLS
 	until  atomic.Int64 // when the last connections must be accepted, Unix nanoseconds
+	owed   atomic.Int64 // connections that are accepted even later
 	once   sync.Once
 	err    error
 }

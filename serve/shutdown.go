@@ -97,6 +97,7 @@ func (s *Server) stopListening(gently bool) (*engine, error) {
 // Closing a listener resets the connections that the kernel has completed and
 // nobody has accepted. So Accept is first told to time out, and goes on while
 // there are any, but not for ever: clients may come again as they are answered.
+// Those that are there at that moment are accepted however long it takes.
 const (
 	lastAccept  = 5 * time.Millisecond
 	lastAccepts = 250 * time.Millisecond
@@ -105,7 +106,30 @@ const (
 // stopsSoon has Accept fail after a moment, if the listener can do that.
 func (l *onceListener) stopsSoon() bool {
 	l.until.Store(time.Now().Add(lastAccepts).UnixNano())
+	l.owed.Store(int64(l.backlog()))
 	return l.expire(lastAccept)
+}
+
+// backlog returns how many connections nobody has accepted; 0 where that is not
+// known.
+func (l *onceListener) backlog() (n int) {
+	if raw := l.raw(); raw != nil {
+		raw.Control(func(fd uintptr) { n, _ = sys.Backlog(fd) })
+	}
+	return n
+}
+
+// raw returns the listener's socket, nil if it shows none.
+func (l *onceListener) raw() syscall.RawConn {
+	s, ok := l.socket.(syscall.Conn)
+	if !ok {
+		return nil
+	}
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return raw
 }
 
 func (l *onceListener) expire(after time.Duration) bool {
@@ -116,12 +140,8 @@ func (l *onceListener) expire(after time.Duration) bool {
 // pending reports whether the listener has connections yet that Accept, whose
 // time was up, will return now.
 func (l *onceListener) pending() (yes bool) {
-	s, ok := l.socket.(syscall.Conn)
-	if !ok || time.Now().UnixNano() > l.until.Load() {
-		return false
-	}
-	raw, err := s.SyscallConn()
-	if err != nil {
+	raw := l.raw()
+	if raw == nil || l.owed.Load() <= 0 && time.Now().UnixNano() > l.until.Load() {
 		return false
 	}
 	raw.Control(func(fd uintptr) { yes = sys.Readable(fd) })

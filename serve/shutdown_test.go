@@ -398,6 +398,7 @@ func shutdownTakesBacklog(t *testing.T, config *tls.Config) {
 	var once sync.Once
 	s.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
 		once.Do(func() { go func() { done <- s.Shutdown(context.Background()) }() })
+		time.Sleep(10 * time.Millisecond) // on a busy machine it takes as long
 		return ctx
 	}
 	var answers sync.WaitGroup

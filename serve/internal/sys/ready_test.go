@@ -26,8 +26,17 @@ func TestReadable(t *testing.T) {
 		}
 		return ok
 	}
+	backlog := func() (n int) {
+		if err := raw.Control(func(fd uintptr) { n, err = sys.Backlog(fd) }); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
 	if readable() {
 		t.Error("a listener without connections is readable")
+	}
+	if n := backlog(); n != 0 || err != nil {
+		t.Errorf("a listener without connections has %d, %v", n, err)
 	}
 	nc, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
@@ -36,6 +45,9 @@ func TestReadable(t *testing.T) {
 	defer nc.Close()
 	for range 1000 {
 		if readable() {
+			if n := backlog(); n != 1 || err != nil {
+				t.Errorf("a listener with a connection has %d, %v", n, err)
+			}
 			return
 		}
 		time.Sleep(time.Millisecond)
