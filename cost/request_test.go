@@ -26,3 +26,18 @@ func TestInRequest(t *testing.T) {
 		}
 	}
 }
+
+func TestFrameName(t *testing.T) {
+	for _, tc := range []struct {
+		frame cost.Frame
+		want  string
+	}{
+		{cost.Frame{Func: "example.org/shop.(*cart).ServeHTTP", File: "/src/shop/cart.go"}, "shop.(*cart).ServeHTTP"},
+		{cost.Frame{Func: "main.main.Spin.func2", File: "/src/layers/spin.go"}, "layers.Spin"},
+		{cost.Frame{Func: "main.run", File: "/src/shop/main.go"}, "shop.run"},
+	} {
+		if got := tc.frame.Name(); got != tc.want {
+			t.Errorf("%s in %s: got %q, want %q", tc.frame.Func, tc.frame.File, got, tc.want)
+		}
+	}
+}
