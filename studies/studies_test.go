@@ -126,6 +126,36 @@ func TestClaims(t *testing.T) {
 	}
 }
 
+// A verdict that no study gives comes from a test that there is.
+func TestVerdictsComeFromTests(t *testing.T) {
+	claims, err := studies.Claims()
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := 0
+	for _, c := range claims {
+		if c.By == "" {
+			continue
+		}
+		given++
+		words := strings.Fields(c.By) // go test ./package -run Name
+		found := false
+		for _, file := range glob(t, filepath.Join("..", words[2], "*_test.go")) {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = found || strings.Contains(string(source), "\nfunc "+words[4]+"(t *testing.T)")
+		}
+		if !found {
+			t.Errorf("%s: no test answers %q", c.ID, c.By)
+		}
+	}
+	if given == 0 {
+		t.Error("no claim has a verdict from a test")
+	}
+}
+
 // states tells whether a claim publishes a figure, given in its base unit.
 func states(c study.Published, want float64) bool {
 	units := []struct {

@@ -91,6 +91,9 @@ func (c *claimsCmd) full(t *terminal, r claimRow) {
 		}
 	}
 	fmt.Fprintf(t.out, "  state: %s\n", r.State)
+	if r.By != "" {
+		fmt.Fprintf(t.out, "  shown by: %s\n", r.By)
+	}
 	if r.Says != "" {
 		fmt.Fprintf(t.out, "  measured: %s\n  run: %s\n", r.Says, r.Run)
 	}
@@ -125,6 +128,8 @@ func (c *claimsCmd) rows(t *terminal) ([]claimRow, error) {
 		case ok:
 			row = j
 			row.Published = p
+		case p.Verdict != "":
+			row.State = p.Verdict
 		case p.Study == "":
 			row.State = "not a study"
 		case known[p.Study]:

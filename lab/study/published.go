@@ -16,6 +16,11 @@ type Published struct {
 	// Values are the published figures, a map a row. The names of figures end
 	// in their unit, such as mean_us; values are text, float64 or bool.
 	Values []map[string]any `json:"values,omitzero"`
+	// Verdict is what came of a claim that no study tests, and By the test of
+	// this repository that it comes from, as the command that runs it; both are
+	// "" where nothing has been shown yet.
+	Verdict string `json:"verdict,omitzero"`
+	By      string `json:"by,omitzero"`
 }
 
 // Role says what answers a published claim.
@@ -42,6 +47,9 @@ func ParsePublished(name string, data []byte) ([]Published, error) {
 		if (p.Kind == Tested) != (p.Study != "") && p.Kind != "" {
 			r.wrong(path, "claim %s is of kind %s; a claim of kind %s names its study, and no other does", p.ID, p.Kind, Tested)
 		}
+		if (p.Verdict != "") != (p.By != "") || p.Verdict != "" && p.Kind == Tested {
+			r.wrong(path, "claim %s: verdict and by stand together, and not with a claim of kind %s, whose verdict is its study's", p.ID, Tested)
+		}
 	}
 	if err := r.mistakes.err(); err != nil {
 		return nil, err
@@ -56,6 +64,8 @@ func publishedList() shape[[]Published] {
 		field("study", "The study that tests it.", words(), func(p *Published) *string { return &p.Study }),
 		field("statement", "What is claimed.", words(), func(p *Published) *string { return &p.Statement }).must(),
 		field("conditions", "How the figures were obtained.", words(), func(p *Published) *string { return &p.Conditions }),
+		field("verdict", "What came of it, where no study tests it.", oneOf("a verdict is one of", "confirmed", "contradicted", "not comparable"), func(p *Published) *string { return &p.Verdict }),
+		field("by", "The test that the verdict comes from, as the command that runs it.", matching(`^go test \./[a-z/]+ -run [A-Za-z]+$`, "a command such as go test ./cost -run TestBill"), func(p *Published) *string { return &p.By }),
 		field("values", "The figures.", list(dict(`^[a-z0-9_]+$`, "lower-case letters, digits and _", anything()), 1), func(p *Published) *[]map[string]any { return &p.Values }),
 	})
 	return object("the list", []key[[]Published]{
