@@ -48,7 +48,7 @@ type Profile struct {
 	Seen      int           // samples
 	Lost      int           // samples that there was no room for
 	Clock     string        // what ticked
-	Watching  time.Duration // CPU spent on taking the samples, by the kernel's count
+	Watching  time.Duration // CPU spent on taking the samples, the clock's interrupt not included
 	Processes []Process     // by CPU, the largest first
 	Warnings  []error
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -26,7 +27,10 @@ func lacking(err error) error {
 	_, noTypes := os.Stat("/sys/kernel/btf/vmlinux")
 	switch {
 	case unprivileged(err):
-		return fmt.Errorf("%w: sampling needs root or the capabilities CAP_BPF and CAP_PERFMON, with CAP_SYS_PTRACE for other users' processes: %w", cost.ErrNotSupported, err)
+		if errno, ok := errors.AsType[syscall.Errno](err); ok {
+			err = errno // what was being done says nothing to who lacks a right
+		}
+		return fmt.Errorf("%w: sampling needs root or the capabilities CAP_BPF and CAP_PERFMON, and CAP_SYS_PTRACE for other users' processes: %w", cost.ErrNotSupported, err)
 	case old:
 		return fmt.Errorf("%w: sampling needs Linux %d.%d or newer, this is %s: %w", cost.ErrNotSupported, kernelMajor, kernelMinor, release, err)
 	case errors.Is(noTypes, fs.ErrNotExist):

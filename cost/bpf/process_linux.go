@@ -72,7 +72,7 @@ func gone(err error) error {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH):
 		return ErrEnded
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: reading another user's process needs root or the capability CAP_SYS_PTRACE: %w", cost.ErrNotSupported, err)
+		return fmt.Errorf("%w: looking into a process of another user's, or of a container's, needs the capability CAP_SYS_PTRACE: %w", cost.ErrNotSupported, err)
 	}
 	return err
 }

@@ -17,17 +17,13 @@ import (
 // time that the kernel counted for it.
 func (s *Sampler) profile(d time.Duration) (*Profile, error) {
 	p := &Profile{Duration: d, Clock: s.clock.name, Warnings: s.pending}
-	run, err := s.objects.Tick.Stats()
-	if err != nil {
+	var tallies []samplerTally
+	if err := s.objects.Tallies.Lookup(uint32(0), &tallies); err != nil {
 		return nil, fmt.Errorf("reading what sampling cost: %w", err)
 	}
-	p.Watching = run.Runtime
-	var lost []uint64
-	if err := s.objects.Lost.Lookup(uint32(0), &lost); err != nil {
-		return nil, fmt.Errorf("counting lost samples: %w", err)
-	}
-	for _, n := range lost {
-		p.Lost += int(n)
+	for _, t := range tallies {
+		p.Lost += int(t.Lost)
+		p.Watching += time.Duration(t.Nanoseconds)
 	}
 	for _, w := range s.all {
 		p.add(w, s.clock.cycles)

@@ -47,13 +47,17 @@ struct {
 	__type(value, __u8);
 } watched SEC(".maps");
 
-// Samples that found the ring full.
+struct tally {
+	__u64 lost; // samples that found the ring full
+	__u64 nanoseconds; // that samples took
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u64);
-} lost SEC(".maps");
+	__type(value, struct tally);
+} tallies SEC(".maps");
 
 static __always_inline __u32 current_pid(void)
 {
@@ -66,26 +70,11 @@ static __always_inline __u32 current_pid(void)
 	return seen.tgid;
 }
 
-SEC("perf_event")
-int tick(struct bpf_perf_event_data *ctx)
+static __always_inline void fill(struct bpf_perf_event_data *ctx, struct sample *s)
 {
-	__u32 zero = 0, pid = current_pid();
-	struct sample *s;
-	struct pt_regs *regs;
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
 
-	if (!bpf_map_lookup_elem(&watched, &pid))
-		return 0;
-	s = bpf_ringbuf_reserve(&samples, sizeof(*s), 0);
-	if (!s) {
-		__u64 *n = bpf_map_lookup_elem(&lost, &zero);
-
-		if (n)
-			*n += 1;
-		return 0;
-	}
-	s->pid = pid;
 	s->weight = ctx->sample_period;
-	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
 	s->ip = BPF_CORE_READ(regs, ip);
 	s->sp = BPF_CORE_READ(regs, sp);
 	s->bp = BPF_CORE_READ(regs, bp);
@@ -94,6 +83,30 @@ int tick(struct bpf_perf_event_data *ctx)
 		s->top_bytes = 0;
 	s->kernel_bytes = bpf_get_stack(ctx, s->kernel, sizeof(s->kernel), 0);
 	s->user_bytes = bpf_get_stack(ctx, s->user, sizeof(s->user), BPF_F_USER_STACK);
+}
+
+SEC("perf_event")
+int tick(struct bpf_perf_event_data *ctx)
+{
+	__u32 zero = 0, pid = current_pid();
+	struct sample *s;
+	struct tally *t;
+	__u64 begun;
+
+	if (!bpf_map_lookup_elem(&watched, &pid))
+		return 0;
+	t = bpf_map_lookup_elem(&tallies, &zero);
+	if (!t)
+		return 0;
+	begun = bpf_ktime_get_ns();
+	s = bpf_ringbuf_reserve(&samples, sizeof(*s), 0);
+	if (!s) {
+		t->lost++;
+		return 0;
+	}
+	s->pid = pid;
+	fill(ctx, s);
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
+	t->nanoseconds += bpf_ktime_get_ns() - begun;
 	return 0;
 }

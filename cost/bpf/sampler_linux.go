@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math/bits"
 	"os"
 	"slices"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/ringbuf"
-	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 )
 
@@ -30,7 +28,6 @@ const interval = 250 * time.Millisecond
 type Sampler struct {
 	o       Options
 	objects samplerObjects
-	stats   io.Closer
 	clock   *clock
 	ring    *ringbuf.Reader
 	begun   time.Time
@@ -105,9 +102,6 @@ func (s *Sampler) open() error {
 
 // load loads the program into the kernel.
 func (s *Sampler) load() error {
-	if err := rlimit.RemoveMemlock(); err != nil {
-		return err
-	}
 	spec, err := loadSampler()
 	if err != nil {
 		return err
@@ -121,9 +115,6 @@ func (s *Sampler) load() error {
 		return err
 	}
 	if err := spec.LoadAndAssign(&s.objects, nil); err != nil {
-		return err
-	}
-	if s.stats, err = ebpf.EnableStats(unix.BPF_STATS_RUN_TIME); err != nil {
 		return err
 	}
 	s.ring, err = ringbuf.NewReader(s.objects.Samples)
@@ -335,9 +326,6 @@ func (s *Sampler) release() error {
 	}
 	if s.ring != nil {
 		all = errors.Join(all, s.ring.Close())
-	}
-	if s.stats != nil {
-		all = errors.Join(all, s.stats.Close())
 	}
 	for _, p := range s.all {
 		all = errors.Join(all, p.Close())

@@ -28,12 +28,18 @@ type samplerSample struct {
 	User        [127]uint64
 }
 
+type samplerTally struct {
+	_           structs.HostLayout
+	Lost        uint64
+	Nanoseconds uint64
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	samplerMapLost            = "lost"
 	samplerMapSamples         = "samples"
+	samplerMapTallies         = "tallies"
 	samplerMapWatched         = "watched"
 	samplerProgTick           = "tick"
 	samplerVarNamespaceDevice = "namespace_device"
@@ -90,8 +96,8 @@ type samplerProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerMapSpecs struct {
-	Lost    *ebpf.MapSpec `ebpf:"lost"`
 	Samples *ebpf.MapSpec `ebpf:"samples"`
+	Tallies *ebpf.MapSpec `ebpf:"tallies"`
 	Watched *ebpf.MapSpec `ebpf:"watched"`
 }
 
@@ -124,15 +130,15 @@ func (o *samplerObjects) Close() error {
 //
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerMaps struct {
-	Lost    *ebpf.Map `ebpf:"lost"`
 	Samples *ebpf.Map `ebpf:"samples"`
+	Tallies *ebpf.Map `ebpf:"tallies"`
 	Watched *ebpf.Map `ebpf:"watched"`
 }
 
 func (m *samplerMaps) Close() error {
 	return _SamplerClose(
-		m.Lost,
 		m.Samples,
+		m.Tallies,
 		m.Watched,
 	)
 }
