@@ -13,18 +13,11 @@ import (
 
 // image is a program's file.
 type image struct {
-	file *os.File // nil if it is in memory
-	r    io.ReaderAt
-	size uint64
-	elf  *elf.File
-	pie  bool
-}
-
-func (m *image) Close() error {
-	if m.file == nil {
-		return nil
-	}
-	return m.file.Close()
+	r      io.ReaderAt
+	closer io.Closer
+	size   uint64
+	elf    *elf.File
+	pie    bool
 }
 
 // read reads the tables out of an open file, which the table then owns.
@@ -33,8 +26,7 @@ func read(f *os.File) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &image{file: f, r: f, size: uint64(info.Size())}
-	return m.table()
+	return (&image{r: f, closer: f, size: uint64(info.Size())}).table()
 }
 
 // table finds the tables in the file.

@@ -79,7 +79,7 @@ func Open(path string) (*Table, error) {
 }
 
 // Close closes the file. Only [Table.Text] and [Table.Push] need it.
-func (t *Table) Close() error { return t.img.Close() }
+func (t *Table) Close() error { return t.img.closer.Close() }
 
 // Go returns the version of Go that built the program, such as go1.26.1.
 func (t *Table) Go() string { return t.goVer }
