@@ -291,6 +291,7 @@ func (c *costCmd) write(b *bill) error {
 		}
 	}
 	if c.Labelled != "" {
+		b.cpu.SetRequests(b.window.Requests)
 		return keepFile(c.Labelled, b.cpu.Label)
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/tarehq/tare/cost"
@@ -192,21 +191,5 @@ func fit(text string, columns int) string {
 	return string(runes[:columns-1]) + "…"
 }
 
-// fold writes a line a stack, outermost first: the owner and cause, then the
-// functions; and the nanoseconds.
-func (b *bill) fold(w io.Writer) error {
-	out := bufio.NewWriter(w)
-	clean := strings.NewReplacer(";", ",", " ", "_", "\n", "_", "\r", "_")
-	for _, s := range b.cpu.Stacks {
-		owner, cause := cost.Charge(s.Frames)
-		names := []string{owner.Name, cause.String()}
-		for _, f := range slices.Backward(s.Frames) {
-			names = append(names, f.Func)
-		}
-		for i, n := range names {
-			names[i] = clean.Replace(n)
-		}
-		fmt.Fprintf(out, "%s %.0f\n", strings.Join(names, ";"), s.Value)
-	}
-	return out.Flush()
-}
+// fold writes the stacks of the CPU profile as text.
+func (b *bill) fold(w io.Writer) error { return foldStacks(w, b.cpu.Stacks) }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 
 // diffCmd tells what costs more in one set of profiles than in another.
 type diffCmd struct {
-	A      string        `arg:"" help:"Profiles: files with commas between, a folder of them, a service's URL, or an arm of a run as RUN:ARM."`
+	A      string        `arg:"" help:"Profiles: files with commas between, a folder of them, a service's URL, a process as pid:N, or an arm of a run as RUN:ARM."`
 	B      string        `arg:"" help:"What to compare with A: the like."`
 	For    time.Duration `default:"5s" help:"Of a service: how long one capture is, in whole seconds."`
 	Repeat int           `default:"5" help:"Of a service: how many captures to take; two services take turns."`
@@ -38,6 +39,7 @@ func (c *diffCmd) Help() string {
   tare diff before/ after/                 folders of saved profiles
   tare diff a1.pb.gz,a2.pb.gz,a3.pb.gz b1.pb.gz,b2.pb.gz,b3.pb.gz
   tare diff --load http://localhost:8080/ --load http://localhost:8081/ localhost:6060 localhost:6061
+  tare diff pid:4711 pid:4712
   tare diff runs/chain:nested runs/chain:chain
 
 Owners are compared by their own cost, functions within an owner by what they and
@@ -138,8 +140,18 @@ func (c *diffCmd) capture(ctx context.Context, t *terminal, s *sides, at target)
 	if len(c.Load) > 0 {
 		one.Load = c.Load[at.side]
 	}
-	b := &bill{}
-	if err := one.capture(ctx, t, b); err != nil {
+	b, take := &bill{}, one.capture
+	if pid, ok := strings.CutPrefix(s.source, "pid:"); ok {
+		n, err := strconv.Atoi(pid)
+		if err != nil || n < 1 {
+			return asked("such as pid:4711", fmt.Errorf("%q is no process", s.source))
+		}
+		one.URL, one.PID, take = "", n, one.watch
+	}
+	if err := take(ctx, t, b); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	for _, p := range []*pprof.Profile{b.cpu, b.allocs} {

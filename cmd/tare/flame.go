@@ -13,10 +13,9 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cost"
-	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/flame"
 	"github.com/tarehq/tare/cost/page"
-	"github.com/tarehq/tare/cost/pprof"
+	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -26,6 +25,8 @@ type flameCmd struct {
 	PID    int           `name:"pid" help:"A running process instead, sampled by eBPF: nothing is needed in it, but root here." placeholder:"N"`
 	For    time.Duration `default:"10s" help:"Of a service or process: how long to look, in whole seconds."`
 	Hz     int           `help:"Of a process: samples a second of each CPU (0: 99)." placeholder:"N"`
+	Load   string        `help:"URL to load meanwhile." placeholder:"URL"`
+	Conns  int           `name:"connections" short:"c" default:"16" help:"With --load: connections kept busy."`
 	Output string        `name:"output" short:"o" default:"flame.html" help:"File to write: .html for a page with the owners, .svg for the graph alone, .folded for stacks as text." placeholder:"FILE"`
 }
 
@@ -43,35 +44,32 @@ engine or handler. The page has the table of owners too and can be searched and
 zoomed; it works offline and, but for that, without scripts.`
 }
 
-// pictured are stacks to draw, and what they are of.
-type pictured struct {
-	source   string
-	stacks   []cost.Stack
-	kind     pprof.Kind
-	window   cost.Window
-	warnings []error
-}
-
 // Run looks, and draws.
 func (c *flameCmd) Run(ctx context.Context, t *terminal) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	p, err := c.look(ctx, t)
+	b, err := c.look(ctx, t)
 	if err != nil {
 		return err
 	}
-	if len(p.stacks) == 0 {
-		return &failure{status: exitCould, err: fmt.Errorf("%s: nothing was seen to run", p.source), hint: "put the service under load meanwhile"}
+	p := pictured{bill: b, stacks: stacks(b.cpu), base: unit.Nanoseconds}
+	if b.cpu == nil {
+		p.stacks, p.base = stacks(b.allocs), unit.Bytes
 	}
-	write := map[string]func(io.Writer) error{".html": p.page, ".svg": p.svg, ".folded": p.folded}[filepath.Ext(c.Output)]
-	if err := keepFile(c.Output, write); err != nil {
+	if len(p.stacks) == 0 {
+		return &failure{status: exitCould, err: fmt.Errorf("%s: nothing was seen to run", b.source), hint: "put it under load meanwhile: --load URL"}
+	}
+	if err := keepFile(c.Output, p.forms()[filepath.Ext(c.Output)]); err != nil {
 		return err
 	}
-	for _, w := range p.warnings {
-		fmt.Fprintf(t.err, "warning: %s\n", w)
+	for _, w := range b.warnings {
+		fmt.Fprintf(t.err, "warning: %s\n", report.Printable(w.Error()))
 	}
 	fmt.Fprintln(t.out, c.Output)
+	if ctx.Err() != nil {
+		return &failure{status: exitInterrupted} // a warning says so
+	}
 	return nil
 }
 
@@ -79,99 +77,67 @@ func (c *flameCmd) check() error {
 	switch {
 	case (c.From == "") == (c.PID == 0):
 		return asked("tare flame URL, tare flame FILE or tare flame --pid N", errors.New("want one thing to look at"))
-	case c.PID < 0:
-		return asked("", fmt.Errorf("--pid %d is no process", c.PID))
-	case c.For < time.Second || c.For > time.Hour || c.For%time.Second != 0:
-		return asked("", fmt.Errorf("--for %s: whole seconds, at least 1s, at most 1h", c.For))
-	case c.Hz < 0 || c.Hz > bpf.MaxHz:
-		return asked("", fmt.Errorf("--hz %d: at least 0, at most %d", c.Hz, bpf.MaxHz))
-	case c.Hz > 0 && c.PID == 0:
-		return asked("", errors.New("--hz goes with --pid: a service's own profiler has a rate of its own"))
-	case !slices.Contains([]string{".html", ".svg", ".folded"}, filepath.Ext(c.Output)):
+	case c.saved() && c.Load != "":
+		return asked("", errors.New("--load does nothing for a saved profile"))
+	case new(pictured).forms()[filepath.Ext(c.Output)] == nil:
 		return asked("flame.html, flame.svg or flame.folded", fmt.Errorf("--output %s: the name does not say what to write", c.Output))
+	}
+	cost := c.cost()
+	if err := cost.check(); err != nil {
+		return err
 	}
 	return writable([]output{{"--output", c.Output}})
 }
 
-func (c *flameCmd) look(ctx context.Context, t *terminal) (*pictured, error) {
-	if c.PID > 0 {
-		return c.sample(ctx, t)
+// cost is the question about cost whose stacks are drawn.
+func (c *flameCmd) cost() *costCmd {
+	one := &costCmd{PID: c.PID, Hz: c.Hz, For: c.For, Load: c.Load, Conns: c.Conns}
+	if c.saved() {
+		one.Profile = []string{c.From}
+	} else {
+		one.URL = c.From
 	}
-	if info, err := os.Stat(c.From); err == nil && !info.IsDir() {
-		p, err := readProfile(c.From)
-		if err != nil {
-			return nil, err
-		}
-		return pictureOf(c.From, p), nil
-	}
-	s, err := pprof.Find(c.From)
-	if err != nil {
-		return nil, asked("such as localhost:6060, or a file", err)
-	}
-	fmt.Fprintf(t.err, "profiling %s for %s\n", s, c.For)
-	p, err := s.CPU(ctx, c.For)
-	if err != nil {
-		return nil, unprofiled(err)
-	}
-	return pictureOf(s.String(), p), nil
+	return one
 }
 
-func pictureOf(source string, p *pprof.Profile) *pictured {
-	return &pictured{source: source, stacks: p.Stacks, kind: p.Kind, window: cost.Window{Duration: p.Duration, Requests: p.Requests()}}
+// saved reports whether the profile is a file.
+func (c *flameCmd) saved() bool {
+	info, err := os.Stat(c.From)
+	return err == nil && !info.IsDir()
 }
 
-// sample watches a process from outside until the time is over, it ends, or
-// somebody interrupts.
-func (c *flameCmd) sample(ctx context.Context, t *terminal) (*pictured, error) {
-	s, err := bpf.Start(bpf.Options{PID: c.PID, Hz: c.Hz})
+func (c *flameCmd) look(ctx context.Context, t *terminal) (*bill, error) {
+	one, b := c.cost(), &bill{source: c.From}
+	var err error
+	switch {
+	case len(one.Profile) > 0:
+		err = b.read(one.Profile)
+	case one.outside():
+		err = one.watch(ctx, t, b)
+	default:
+		err = one.capture(ctx, t, b)
+	}
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(t.err, "sampling process %d for %s\n", c.PID, c.For)
-	over := time.NewTimer(c.For)
-	defer over.Stop()
-	select {
-	case <-over.C:
-	case <-s.Ended():
-	case <-ctx.Done():
-	}
-	p, err := s.Stop()
-	if err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return &pictured{
-		source: fmt.Sprintf("process %d", c.PID), stacks: p.Stacks,
-		window: cost.Window{Duration: p.Duration}, warnings: p.Warnings,
-	}, nil
+	b.total = b.sum()
+	return b, nil
 }
 
-func (p *pictured) page(w io.Writer) error {
-	cpu, allocs := p.stacks, []cost.Stack(nil)
-	if p.kind == pprof.Allocs {
-		cpu, allocs = nil, p.stacks
-	}
-	b := cost.NewBill(cpu, allocs, p.window)
-	b.Source = p.source
-	for _, warning := range p.warnings {
-		b.Warnings = append(b.Warnings, warning.Error())
-	}
-	return page.WriteStacks(w, b, p.stacks, p.base())
+// pictured are stacks to draw.
+type pictured struct {
+	bill   *bill
+	stacks []cost.Stack
+	base   string // of their values
 }
 
-func (p *pictured) svg(w io.Writer) error {
-	return flame.SVG(w, flame.Layout(p.stacks, flame.Options{}), p.base())
-}
-
-func (p *pictured) folded(w io.Writer) error { return foldStacks(w, p.stacks) }
-
-func (p *pictured) base() string {
-	if p.kind == pprof.Allocs {
-		return unit.Bytes
+// forms are the ways to write them, by the end of a file's name.
+func (p *pictured) forms() map[string]func(io.Writer) error {
+	return map[string]func(io.Writer) error{
+		".html":   func(w io.Writer) error { return page.WriteStacks(w, p.bill.total, p.stacks, p.base) },
+		".svg":    func(w io.Writer) error { return flame.SVG(w, flame.Layout(p.stacks, flame.Options{}), p.base) },
+		".folded": func(w io.Writer) error { return foldStacks(w, p.stacks) },
 	}
-	return unit.Nanoseconds
 }
 
 // foldStacks writes a line a stack, outermost first: the owner and cause, then

@@ -19,7 +19,9 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Vars = append(env.Vars, "XDG_CACHE_HOME="+env.WorkDir+"/cache")
 			env.Vars = append(env.Vars, urls...)
-			return nil
+			alone, err := startAlone(env)
+			env.Vars = append(env.Vars, "PROFILEDURL="+alone)
+			return err
 		},
 		Condition: condition,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
