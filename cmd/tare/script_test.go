@@ -7,7 +7,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"tare": main, "tare-arm": specimen, "tare-traced": traced})
+	testscript.Main(m, map[string]func(){"tare": main, "tare-arm": specimen, "tare-traced": traced, "tare-profiled": askable})
 }
 
 // TestScripts runs the command as a user does. Scripts find servers to load
