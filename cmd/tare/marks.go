@@ -77,7 +77,7 @@ func (m marks) watch(ctx context.Context, t *terminal) (*probe.Measurement, erro
 // refuse says how much would fit.
 func (m marks) refuse(f *probe.Forecast) error {
 	fits := int(float64(len(f.Calls)) * m.Most / leastShare / f.Share)
-	hint := fmt.Sprintf("--max-overhead %.0f%% would do", math.Ceil(100*f.Share*leastShare))
+	hint := fmt.Sprintf("--max-overhead %.0f would do", math.Ceil(100*f.Share*leastShare))
 	if fits > 0 {
 		hint = fmt.Sprintf("name at most %d of the %d owners, --owner NAME; or %s", fits, len(f.Calls), hint)
 	}
@@ -94,12 +94,13 @@ func addMarks(b *cost.Bill, m *probe.Measurement) {
 	}
 }
 
-// wallText says what the clock saw of an owner's calls.
+// wallText says what the clock saw of an owner's calls: how many, what one takes
+// by itself, and with the owners inside it.
 func wallText(it *cost.Item, per string) string {
 	w := it.Wall
 	ns := func(v float64) string { return quantity(v, unit.Nanoseconds) }
-	return fmt.Sprintf("%s calls a %s, by the clock %s each: p50 %s, p99 %s; with what it calls %s",
-		unit.Number(w.Calls), per, ns(w.Self), ns(w.P50), ns(w.P99), ns(w.Total))
+	return fmt.Sprintf("clock: %s a %s, p50 %s, p99 %s, mean %s, total %s",
+		unit.Number(w.Calls), per, ns(w.P50), ns(w.P99), ns(w.Self), ns(w.Total))
 }
 
 // unprobed explains why a process cannot be probed.

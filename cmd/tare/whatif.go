@@ -21,6 +21,7 @@ type whatifCmd struct {
 	Slow     time.Duration `default:"20us" help:"By how much to slow down each of its calls; at most 1ms."`
 	For      time.Duration `default:"30s" help:"How long, in all; at most 10m."`
 	Window   time.Duration `default:"500ms" help:"How long it is slowed down, or left alone, at a time."`
+	Layers   time.Duration `default:"8s" help:"How long to sample afterwards, half of it slowed down, to say who spends the difference (0: not at all)."`
 	Load     string        `help:"URL to load meanwhile." placeholder:"URL"`
 	Conns    int           `name:"connections" short:"c" default:"64" help:"With --load: connections kept busy; with --rate the most that may be open."`
 	Rate     float64       `short:"r" help:"With --load: requests a second, whatever the answers do (0: as fast as the connections go)." placeholder:"N"`
@@ -58,6 +59,8 @@ func (c *whatifCmd) check() error {
 		return asked("", fmt.Errorf("--window %s: at least 50ms, at most 10s", c.Window))
 	case c.For < leastPairs*2*c.Window || c.For > 10*time.Minute:
 		return asked("", fmt.Errorf("--for %s: at least %s, which is %d pairs of windows, at most 10m", c.For, leastPairs*2*c.Window, leastPairs))
+	case c.Layers < 0 || c.Layers > 10*time.Minute || c.Layers > 0 && c.Layers < time.Second:
+		return asked("", fmt.Errorf("--layers %s: 0, or at least 1s, at most 10m", c.Layers))
 	case c.Load == "" && (c.Rate != 0 || c.AbortP99 != 0):
 		return asked("name the URL to load: --load URL", errors.New("--rate and --abort-p99 do nothing without --load"))
 	case c.Rate < 0 || c.Conns < 1 || c.AbortP99 < 0:
@@ -108,8 +111,13 @@ func (c *whatifCmd) measure(ctx context.Context, t *terminal, target *probe.Targ
 		return nil, err
 	}
 	own, ownErr := c.self(ctx, target)
-	fmt.Fprintf(t.err, "slowing %s (%s) of process %d down by %s a call, half of the next %s\n", owner.Owner.Name, owner.Owner.Where(), c.PID, c.Slow, c.For)
-	pairs, counted, err := c.alternate(ctx, target, owner)
+	brake, err := target.NewBrake(owner)
+	if err != nil {
+		return nil, err
+	}
+	defer brake.Close()
+	fmt.Fprintf(t.err, "slowing %s (%s) of process %d down by %s a call, half of the next %s\n", owner.Owner.Name, owner.Owner.Where(), c.PID, c.Slow, c.For+c.Layers)
+	pairs, err := c.alternate(ctx, brake)
 	if err != nil {
 		return nil, err
 	}
@@ -118,14 +126,18 @@ func (c *whatifCmd) measure(ctx context.Context, t *terminal, target *probe.Targ
 		return nil, fmt.Errorf("slowing %s down: %w", owner.Owner.Name, err)
 	}
 	res.PID, res.Owner, res.Where, res.Slow = c.PID, owner.Owner.Name, owner.Owner.Where(), float64(c.Slow)
+	if c.Layers > 0 && ctx.Err() == nil {
+		off, on, err := c.layers(ctx, brake)
+		res.sampled(off, on, err)
+	}
 	res.own(own, ownErr, owner.Owner)
-	if !counted {
+	if !brake.Counted {
 		res.Warnings = append(res.Warnings, "where requests begin is not known in this program: each call of "+res.Owner+" is taken for a request")
 	}
 	if ctx.Err() != nil {
 		res.Warnings = append(res.Warnings, "interrupted: the windows until then are shown")
 	}
-	return res, nil
+	return res, brake.Close()
 }
 
 // glance is how long requests are looked at to see who handles them.
@@ -177,27 +189,20 @@ type pair struct{ off, on probe.Reading }
 
 // alternate measures pairs of windows until the time is over, or the context is
 // done.
-func (c *whatifCmd) alternate(ctx context.Context, target *probe.Target, owner probe.Watched) ([]pair, bool, error) {
-	brake, err := target.NewBrake(owner)
-	if err != nil {
-		return nil, false, err
-	}
-	defer brake.Close()
+func (c *whatifCmd) alternate(ctx context.Context, brake *probe.Brake) ([]pair, error) {
 	rng := rand.New(rand.NewPCG(c.Seed, 0))
 	pairs := make([]pair, 0, c.For/(2*c.Window))
 	for range cap(pairs) {
 		var p pair
-		order := []bool{false, true}
-		rng.Shuffle(2, func(i, j int) { order[i], order[j] = order[j], order[i] })
-		for _, on := range order {
-			r, err := c.one(ctx, brake, on)
+		for _, i := range rng.Perm(2) {
+			r, err := c.one(ctx, brake, window{on: i == 1, d: c.Window, most: 2 * c.Window})
 			if err != nil {
 				if ctx.Err() != nil && len(pairs) >= leastPairs {
-					return pairs, brake.Counted, nil
+					return pairs, nil
 				}
-				return nil, false, err
+				return nil, err
 			}
-			if on {
+			if i == 1 {
 				p.on = r
 			} else {
 				p.off = r
@@ -205,29 +210,36 @@ func (c *whatifCmd) alternate(ctx context.Context, target *probe.Target, owner p
 		}
 		pairs = append(pairs, p)
 	}
-	return pairs, brake.Counted, brake.Close()
+	return pairs, brake.Off()
+}
+
+// window is a time during which the owner is slowed down, or not.
+type window struct {
+	on   bool
+	d    time.Duration
+	most time.Duration // for which the probe may go on if nobody turns it off
 }
 
 // one measures one window. Its first tenth is left out: requests that began
 // before it are still under way.
-func (c *whatifCmd) one(ctx context.Context, brake *probe.Brake, on bool) (probe.Reading, error) {
+func (c *whatifCmd) one(ctx context.Context, brake *probe.Brake, w window) (probe.Reading, error) {
 	var err error
-	if on {
-		err = brake.On(c.Slow, 2*c.Window)
+	if w.on {
+		err = brake.On(c.Slow, w.most)
 	} else {
 		err = brake.Off()
 	}
 	if err != nil {
 		return probe.Reading{}, err
 	}
-	if err := pause(ctx, c.Window/10); err != nil {
+	if err := pause(ctx, w.d/10); err != nil {
 		return probe.Reading{}, err
 	}
 	before, err := brake.Read()
 	if err != nil {
 		return probe.Reading{}, err
 	}
-	if err := pause(ctx, c.Window-c.Window/10); err != nil {
+	if err := pause(ctx, w.d-w.d/10); err != nil {
 		return probe.Reading{}, err
 	}
 	after, err := brake.Read()
@@ -298,7 +310,7 @@ func (c *whatifCmd) drive(ctx context.Context, stop context.CancelCauseFunc) (en
 	begun := make(chan struct{})
 	o := load.Options{
 		Targets: targets, Connections: c.Conns,
-		WarmUp: time.Second, Duration: c.For + time.Minute,
+		WarmUp: time.Second, Duration: c.For + c.Layers + time.Minute,
 		Mark: func(begin bool) {
 			if begin {
 				close(begun)

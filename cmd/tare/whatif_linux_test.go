@@ -3,9 +3,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -13,6 +15,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,6 +98,31 @@ func (p *injected) spun(t *testing.T) (calls, nanos float64) {
 		t.Fatal(err)
 	}
 	return truth["spin"].Calls, truth["spin"].CPU
+}
+
+// TestWhatIf runs the command against a service under load.
+func TestWhatIf(t *testing.T) {
+	p, _ := startInjected(t, buildInjected(t), "-alloc", "0")
+	var out, errs bytes.Buffer
+	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--slow", "30us",
+		"--for", "6s", "--layers", "2s", "--load", p.url + "/", "-c", "4", "--json"}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
+	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
+		t.Skip(errs.String())
+	}
+	if status != 0 {
+		t.Fatalf("got status %d: %s", status, errs.String())
+	}
+	var res whatif
+	if err := json.Unmarshal(out.Bytes(), &res); err != nil {
+		t.Fatal(err)
+	}
+	if res.Owner != "layers.Spin" || res.Pairs < leastPairs || math.Abs(res.Calls-1) > 0.1 {
+		t.Errorf("got %s, %d pairs, %g calls a request, want layers.Spin, called once a request", res.Owner, res.Pairs, res.Calls)
+	}
+	// What else runs here makes it longer, never shorter.
+	if res.Taken < 29e3*res.Calls || res.Own.P50 < 15e3 || res.Own.CPU <= 0 || len(res.Layers) < 2 {
+		t.Errorf("got %g ns taken, own time %+v, %d layers", res.Taken, res.Own, len(res.Layers))
+	}
 }
 
 // TestWhatIfAgainstTruth holds the effect of slowing a service down by 20 µs from

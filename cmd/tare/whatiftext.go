@@ -2,10 +2,9 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
+	"io"
 	"math"
-	"strings"
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf/probe"
@@ -47,8 +46,9 @@ type whatif struct {
 	Effect   estimate `json:"effect_ns"`     // CPU a request, on less off
 	PerTaken estimate `json:"effect_per_ns"` // CPU a request for each ns taken
 	Rate     estimate `json:"rate_change"`   // requests a second, on against off, -0.1 is a tenth fewer
-	Self     *ownTime `json:"own,omitempty"` // nil: not to be had
-	Saved    float64  `json:"saved_ns"`      // that removing the owner would save, a request; 0: not known
+	Own      ownTime  `json:"own"`
+	Saved    float64  `json:"saved_ns"`         // that removing the owner would save, a request; 0: not known
+	Layers   []layer  `json:"layers,omitempty"` // who spent the difference; none: not looked at
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -58,11 +58,12 @@ type level struct {
 	Rate float64 `json:"requests_per_second"`
 }
 
-// ownTime is what the clock saw of the owner itself, a request.
+// ownTime is what the owner itself takes.
 type ownTime struct {
-	Self float64 `json:"self_ns"` // P50 for each of its calls
-	P50  float64 `json:"p50_ns"`  // of one call
-	P99  float64 `json:"p99_ns"`
+	CPU    float64 `json:"cpu_ns"` // a request, by sampling; 0: not sampled
+	Margin float64 `json:"cpu_margin_ns"`
+	P50    float64 `json:"p50_ns"` // of one call, by the clock; 0: not watched
+	P99    float64 `json:"p99_ns"`
 }
 
 // leastRequests is how many requests a window needs to tell what one costs.
@@ -108,25 +109,40 @@ func levelOf(r probe.Reading) level {
 	return level{float64(r.CPU) / float64(r.Requests), float64(r.Requests) / r.Took.Seconds()}
 }
 
-// own adds what the clock saw of the owner.
+// own adds what the owner itself takes, by sampling or else by the clock, and
+// with it what removing the owner would save.
 func (w *whatif) own(m *probe.Measurement, err error, o cost.Owner) {
 	if err == nil {
-		err = errors.New("none of its calls was seen to end")
 		for _, wall := range m.Walls {
 			if wall.Owner == o && wall.Seen > 0 {
-				// The median: what interrupts a call is none of the owner's doing.
-				self := wall.P50 * w.Calls
-				w.Self = &ownTime{self, wall.P50, wall.P99}
-				w.Saved = self * w.PerTaken.Value
-				err = nil
+				w.Own.P50, w.Own.P99 = wall.P50, wall.P99
 			}
 		}
 		for _, doubt := range m.Warnings {
 			w.Warnings = append(w.Warnings, doubt.Error())
 		}
+	} else {
+		w.Warnings = append(w.Warnings, "its own time by the clock is not known: "+err.Error())
 	}
+	own := w.Own.CPU
+	if own == 0 {
+		// The median: what interrupts a call is none of the owner's doing.
+		own = w.Own.P50 * w.Calls
+	}
+	w.Saved = own * w.PerTaken.Value
+}
+
+// sampled adds who spent the difference.
+func (w *whatif) sampled(off, on *cost.Bill, err error) {
 	if err != nil {
-		w.Warnings = append(w.Warnings, "its own time is not known: "+err.Error())
+		w.Warnings = append(w.Warnings, err.Error())
+		return
+	}
+	w.Layers = compareLayers(off, on)
+	for _, it := range off.Items {
+		if it.Owner == w.Owner && it.Where == w.Where {
+			w.Own.CPU, w.Own.Margin = it.Self, it.Margin
+		}
 	}
 }
 
@@ -140,13 +156,17 @@ func (w *whatif) text(t *terminal) error {
 	}
 	fmt.Fprintf(out, " took %s longer? process %d, %d pairs of windows, %s requests\n\n", ns(w.Slow), w.PID, w.Pairs, unit.Number(w.Requests))
 	fmt.Fprintf(out, "  %-22s %12s %12s   %s\n", "", "as it is", "slowed down", "effect, 95 % interval")
-	fmt.Fprintf(out, "  %-22s %12s %12s   %s\n", "CPU per request", ns(w.Off.CPU), ns(w.On.CPU), w.Effect.signed(ns))
-	fmt.Fprintf(out, "  %-22s %12s %12s   %s\n\n", "requests a second", unit.Number(w.Off.Rate), unit.Number(w.On.Rate), w.Rate.signed(unit.Change))
+	fmt.Fprintf(out, "  %-22s %12s %12s   %s, %s\n", "CPU per request", ns(w.Off.CPU), ns(w.On.CPU), withSign(w.Effect.Value, unit.Nanoseconds), w.Effect.between(ns))
+	fmt.Fprintf(out, "  %-22s %12s %12s   %s, %s\n\n", "requests a second", unit.Number(w.Off.Rate), unit.Number(w.On.Rate), unit.Change(w.Rate.Value), w.Rate.between(unit.Change))
 	fmt.Fprintf(out, "It was called %s times a request, and slowed down by %s a request in all.\n", unit.Number(w.Calls), ns(w.Taken))
 	plain := func(v float64) string { return fmt.Sprintf("%.2f", v) }
 	fmt.Fprintf(out, "1 µs in it costs a request %s µs of CPU, %s.\n", plain(w.PerTaken.Value), w.PerTaken.between(plain))
-	if w.Self != nil {
-		fmt.Fprintf(out, "\nIts own time by the clock is %s a call, p99 %s: %s a request. If it is CPU time, a\nrequest would cost about %s less without it.\n", ns(w.Self.P50), ns(w.Self.P99), ns(w.Self.Self), ns(w.Saved))
+	if w.PerTaken.Low <= 0 && w.PerTaken.High >= 0 {
+		fmt.Fprintf(out, "That is not told apart from chance: a longer --for or a quieter machine narrows it.\n")
+	}
+	w.printOwn(out)
+	if w.Layers != nil {
+		printLayers(out, w.Layers)
 	}
 	for _, warning := range w.Warnings {
 		fmt.Fprintf(out, "warning: %s\n", report.Printable(warning))
@@ -154,12 +174,21 @@ func (w *whatif) text(t *terminal) error {
 	return out.Flush()
 }
 
-func (e estimate) signed(show func(float64) string) string {
-	sign := ""
-	if e.Value > 0 {
-		sign = "+"
+// printOwn shows what the owner itself takes, and what removing it would save.
+func (w *whatif) printOwn(out io.Writer) {
+	ns := func(v float64) string { return unit.Format(v, unit.Nanoseconds) }
+	switch {
+	case w.Own.CPU > 0:
+		fmt.Fprintf(out, "It takes %s ± %s of CPU a request itself", ns(w.Own.CPU), ns(w.Own.Margin))
+	case w.Own.P50 > 0:
+		fmt.Fprintf(out, "It takes %s a request itself, by the clock", ns(w.Own.P50*w.Calls))
+	default:
+		return
 	}
-	return sign + strings.TrimPrefix(show(e.Value), "+") + ", " + e.between(show)
+	fmt.Fprintf(out, ": without it one would cost about\n%s less.\n", ns(w.Saved))
+	if w.Own.P50 > 0 {
+		fmt.Fprintf(out, "A call by the clock: p50 %s, p99 %s.\n", ns(w.Own.P50), ns(w.Own.P99))
+	}
 }
 
 func (e estimate) between(show func(float64) string) string {

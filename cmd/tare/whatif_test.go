@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/bpf/probe"
+	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/stats/hist"
+)
+
+// windows makes a pair in which requests cost cpu, and extra for each of the
+// nanoseconds taken from them.
+func windows(requests uint64, cpu, extra, taken time.Duration) pair {
+	n := time.Duration(requests)
+	return pair{
+		off: probe.Reading{Took: time.Second, Requests: requests, Calls: requests, CPU: n * cpu},
+		on:  probe.Reading{Took: time.Second, Requests: requests / 2, Calls: requests / 2, CPU: n / 2 * (cpu + extra), Taken: n / 2 * taken},
+	}
+}
+
+func TestNewWhatif(t *testing.T) {
+	var pairs []pair
+	for i := range 10 {
+		drift := time.Duration(i) * time.Microsecond // which pairs take out
+		pairs = append(pairs, windows(1000, 50*time.Microsecond+drift, 28*time.Microsecond, 20*time.Microsecond))
+	}
+	res, err := newWhatif(append(pairs, windows(10, time.Second, time.Second, time.Second)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if math.Abs(got-want) > 1e-9*math.Abs(want) {
+			t.Errorf("%s: got %g, want %g", what, got, want)
+		}
+	}
+	near("effect", res.Effect.Value, 28e3)
+	near("effect for each ns", res.PerTaken.Value, 1.4)
+	near("change of rate", res.Rate.Value, -0.5)
+	near("taken", res.Taken, 20e3)
+	near("calls", res.Calls, 1)
+	near("CPU as it is", res.Off.CPU, 54.5e3)
+	if res.Pairs != 10 || len(res.Warnings) != 1 {
+		t.Errorf("got %d pairs and warnings %v, want 10, and one left out", res.Pairs, res.Warnings)
+	}
+	owner := cost.Owner{Kind: cost.Handler, Name: "mw.Auth"}
+	res.own(&probe.Measurement{Walls: []cost.Wall{{Owner: owner, Seen: 5, P50: 10e3}}}, nil, owner)
+	near("saved, by the clock", res.Saved, 14e3)
+	res.Own.CPU = 20e3
+	res.own(nil, errors.New("as it happens"), owner)
+	near("saved, by sampling", res.Saved, 28e3)
+	if _, err := newWhatif(pairs[:leastPairs-1]); err == nil {
+		t.Error("got no error of too few pairs for an interval")
+	}
+}
+
+func TestCompareLayers(t *testing.T) {
+	mw := cost.Frame{Func: "main.main.Spin.func1", File: "/src/shop/mw.go", Decl: 3}
+	through := cost.Frame{Func: "net/http.HandlerFunc.ServeHTTP"}
+	hello := cost.Frame{Func: "main.hello", File: "/src/shop/main.go", Decl: 9}
+	stack := func(ns float64, frames ...cost.Frame) cost.Stack {
+		return cost.Stack{Frames: append(frames, through), Count: 100, Value: ns}
+	}
+	w := cost.Window{Duration: time.Second, Requests: 10}
+	off := cost.NewBill([]cost.Stack{stack(1000, mw), stack(500, hello, through, mw)}, nil, w)
+	// The handler was not seen this time, so that the middleware looks like one.
+	on := cost.NewBill([]cost.Stack{stack(4000, mw)}, nil, w)
+	all := compareLayers(off, on)
+	if len(all) != 2 {
+		t.Fatalf("got %+v, want the middleware once, and the handler", all)
+	}
+	if l := all[0]; l.Owner != "shop.Spin" || l.Off != 100 || l.Change != 300 || math.Abs(l.Margin-math.Hypot(19.6, 78.4)) > 0.01 {
+		t.Errorf("got %+v first", l)
+	}
+	if l := all[1]; l.Owner != "shop.hello" || l.Change != -50 {
+		t.Errorf("got %+v second", l)
+	}
+	var out bytes.Buffer
+	printLayers(&out, all)
+	if text := out.String(); !strings.Contains(text, "+300 ns") || !strings.Contains(text, "shop.Spin") {
+		t.Errorf("got %s", text)
+	}
+}
+
+func TestGuard(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	g := &guard{bound: 10 * time.Millisecond, stop: cancel}
+	answers := hist.New()
+	second := func(n time.Duration, ns int64) {
+		answers.RecordN(ns, 1000)
+		g.look(load.Snapshot{Elapsed: n * time.Second, Response: answers})
+	}
+	second(0, int64(time.Second)) // before it began to look
+	second(1, int64(time.Millisecond))
+	second(2, int64(9*time.Millisecond))
+	if ctx.Err() != nil {
+		t.Fatalf("got %v while p99 was within its bound", context.Cause(ctx))
+	}
+	second(3, int64(12*time.Millisecond))
+	var slow *tooSlow
+	if !errors.As(context.Cause(ctx), &slow) || slow.p99 < 11*time.Millisecond || slow.p99 > 13*time.Millisecond {
+		t.Errorf("got %v, want the p99 of the last second", context.Cause(ctx))
+	}
+}
