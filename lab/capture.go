@@ -43,7 +43,7 @@ func (r *runner) observe(ctx context.Context, c study.Capture, out *record.Captu
 	if err != nil {
 		return nil, err
 	}
-	if err := s.watched(ctx, watching, out); err != nil {
+	if err := s.watched(ctx, watching, c.For, out); err != nil {
 		return nil, err
 	}
 	var raw []record.Profile
@@ -98,11 +98,11 @@ const margin = 10 * time.Millisecond
 
 // watched loads the arm while the observers look, and fills in what the kernel,
 // the runtime and the arm itself say of the same time.
-func (s *session) watched(ctx context.Context, all []observer, out *record.Capture) error {
+func (s *session) watched(ctx context.Context, all []observer, d time.Duration, out *record.Capture) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	o := s.r.loadOptions(s.w, s.proc.URL())
-	o.Duration = s.r.Study.Attribute.For
+	o.Duration = d
 	ended := make(chan error, len(all))
 	begun := 0
 	var before, after truth

@@ -88,16 +88,13 @@ type tracer struct {
 	raw []byte
 }
 
-// longestTrace bounds an execution trace: some megabytes of a busy server.
-const longestTrace = time.Second
-
 func (t *tracer) prepare(ctx context.Context) error {
 	_, err := t.s.proc.Facts(ctx) // whether it answers at all
 	return err
 }
 
 func (t *tracer) watch(ctx context.Context, d time.Duration) (err error) {
-	t.raw, err = t.s.proc.Profile(ctx, "trace", min(d, longestTrace))
+	t.raw, err = t.s.proc.Profile(ctx, "trace", d)
 	return err
 }
 

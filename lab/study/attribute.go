@@ -46,7 +46,12 @@ type Capture struct {
 	Workload string
 	Arm      string
 	Sources  []Source
+	For      time.Duration
 }
+
+// LongestTrace bounds a capture that is a trace: a busy server fills megabytes in
+// a second.
+const LongestTrace = time.Second
 
 // RepeatOr is the number of captures of each arm: 6 unless set, the fewest from
 // which an exact interval at 95 % exists.
@@ -84,7 +89,11 @@ func (s *Study) Captures(seed uint64) []Capture {
 					continue
 				}
 				for _, together := range groups(a.sources(w.Name)) {
-					all = append(all, Capture{round, w.Name, arm.Name, together})
+					d := a.For
+					if slices.Contains(together, Trace) {
+						d = min(d, LongestTrace)
+					}
+					all = append(all, Capture{round, w.Name, arm.Name, together, d})
 				}
 			}
 			rest := all[first:]
@@ -111,7 +120,11 @@ func groups(all []Source) [][]Source {
 // EstimateCaptures is how long the captures take, if each takes overhead besides
 // what the study asks for.
 func EstimateCaptures(s *Study, overhead time.Duration) time.Duration {
-	return time.Duration(len(s.Captures(1))) * (s.Trial.WarmUpOr() + s.Attribute.For + overhead)
+	var all time.Duration
+	for _, c := range s.Captures(1) {
+		all += s.Trial.WarmUpOr() + c.For + overhead
+	}
+	return all
 }
 
 // with is the attribution with what is set in other set so.
