@@ -1,8 +1,11 @@
 package lab
 
 import (
+	"encoding/json"
+	"errors"
 	"time"
 
+	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/stats/hist"
 )
@@ -21,4 +24,13 @@ func Responses(path string, since time.Time, rate float64) (*hist.Hist, error) {
 		return nil, err
 	}
 	return responses(log, rate), nil
+}
+
+// TruthSince is what the parts of an arm cost a request between two answers.
+func TruthSince(before, after string, requests float64) (map[string]record.Truth, error) {
+	var b, a truth
+	if err := errors.Join(json.Unmarshal([]byte(before), &b.parts), json.Unmarshal([]byte(after), &a.parts)); err != nil {
+		return nil, err
+	}
+	return a.since(b, requests), nil
 }
