@@ -92,27 +92,33 @@ func (s *story) difference(w io.Writer, width int) {
 	s.handlers(w)
 }
 
-// handlers says which handlers the slow requests were for, if they were for
-// several or others had been.
+// handlers says which handlers the slow requests were for, if there are several.
 func (s *story) handlers(w io.Writer) {
-	all := map[exectrace.Owner]int{}
-	for _, h := range append(append([]exectrace.Handler(nil), s.Slow.Handlers...), s.Fast.Handlers...) {
-		all[h.Owner] += h.Requests
+	slow, all := reached(s.Slow.Handlers), reached(s.Slow.Handlers)
+	for o, n := range reached(s.Fast.Handlers) {
+		all[o] += n
 	}
 	if len(all) < 2 {
 		return
 	}
-	fmt.Fprint(w, "\nThey were for:\n")
-	for _, h := range s.Slow.Handlers[:min(5, len(s.Slow.Handlers))] {
-		fmt.Fprintf(w, "  %s: %s slow of %s\n", report.Printable(handlerName(h.Owner)), unit.Number(float64(h.Requests)), unit.Number(float64(all[h.Owner])))
+	fmt.Fprint(w, "\nBy handler, where it was seen:\n")
+	for _, h := range s.Slow.Handlers {
+		if n := slow[h.Owner]; n > 0 {
+			fmt.Fprintf(w, "  %s: %s slow of %s\n", report.Printable(h.Owner.Name), unit.Number(float64(n)), unit.Number(float64(all[h.Owner])))
+		}
 	}
 }
 
-func handlerName(o exectrace.Owner) string {
-	if o.Name == "" {
-		return "not seen, since they never stopped running in it"
+// reached counts requests by handler, without those that were seen only on their
+// way there.
+func reached(handlers []exectrace.Handler) map[exectrace.Owner]int {
+	all := map[exectrace.Owner]int{}
+	for _, h := range handlers {
+		if h.Owner.Kind == "handler" {
+			all[h.Owner] += h.Requests
+		}
 	}
-	return o.Name
+	return all
 }
 
 // shares says how a group's time divides.
@@ -140,11 +146,11 @@ func (s *story) details(d exectrace.Difference) string {
 	if d.Owner.Where != "" {
 		parts = append(parts, d.Owner.Where)
 	}
-	if d.At != "" {
-		parts = append(parts, path.Base(d.At))
-	}
 	if d.Released != nil {
 		parts = append(parts, ended(d.Cause))
+	}
+	if d.At != "" {
+		parts = append(parts, path.Base(d.At))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -70,7 +70,8 @@ type Owner struct {
 	Where string `json:"where,omitempty"` // file
 }
 
-// Handler is how many requests came to one handler.
+// Handler is how many requests came to one handler: the innermost that was seen, or
+// a middleware where a request never left off running inside it.
 type Handler struct {
 	Owner    Owner `json:"owner"` // the zero value: none was seen, as when it never left off running
 	Requests int   `json:"requests"`

@@ -187,7 +187,7 @@ func (p *piece) part() part {
 func (t *tally) describe(f *finished) Request {
 	r := Request{
 		Goroutine: int64(f.goroutine), Begin: f.begin.Sub(t.first), Duration: f.duration(), Begun: f.begun, Unended: f.unended,
-		Handler: ownerOf(t.handler(f.past)), Log: f.log,
+		Handler: ownerOf(t.sites.role(t.handler(f.past))), Log: f.log,
 		Collector: time.Duration(f.collected), Stopped: time.Duration(f.stopped),
 	}
 	for i := range f.past {
@@ -317,7 +317,7 @@ func (t *tally) group(s *sum) Group {
 		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.State, b.State), cmp.Compare(a.Owner.Name, b.Owner.Name), cmp.Compare(a.At, b.At), cmp.Compare(a.By, b.By))
 	})
 	for h, n := range s.handlers {
-		g.Handlers = append(g.Handlers, Handler{ownerOf(h), n})
+		g.Handlers = append(g.Handlers, Handler{ownerOf(t.sites.role(h)), n})
 	}
 	slices.SortFunc(g.Handlers, func(a, b Handler) int {
 		return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Owner.Name, b.Owner.Name), cmp.Compare(a.Owner.Where, b.Owner.Where))

@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"io"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/tarehq/tare/cost/exectrace"
@@ -24,10 +25,10 @@ var style string
 func Write(w io.Writer, name string, r *exectrace.Requests) error {
 	t, err := template.New("timeline").Funcs(template.FuncMap{
 		"span": span, "signed": signed,
-		"count":  func(n int) string { return unit.Number(float64(n)) },
-		"share":  func(v float64) string { return unit.Format(v, unit.Share) },
-		"colour": colour,
-		"base":   path.Base,
+		"count":   func(n int) string { return unit.Number(float64(n)) },
+		"share":   func(v float64) string { return unit.Format(v, unit.Share) },
+		"colour":  colour,
+		"details": details,
 	}).Parse(source)
 	if err != nil {
 		return err
@@ -70,8 +71,7 @@ type slice struct {
 
 type difference struct {
 	exectrace.Difference
-	Part  float64 // of the excess
-	Width float64
+	Part float64 // of the excess
 }
 
 // bar is one request.
@@ -142,15 +142,36 @@ func (v *view) compare() {
 		return
 	}
 	excess := v.Slow.Mean() - v.Fast.Mean()
+	const least = 0.001 // of the excess
 	all := v.Requests.Differences()
 	for _, d := range all {
-		if d.Excess() <= 0 || excess <= 0 || len(v.Differences) == mostDifferences {
+		part := float64(d.Excess()) / float64(excess)
+		if d.Excess() <= 0 || excess <= 0 || part < least || len(v.Differences) == mostDifferences {
 			break
 		}
-		part := float64(d.Excess()) / float64(excess)
-		v.Differences = append(v.Differences, difference{d, part, min(100, 100*part)})
+		v.Differences = append(v.Differences, difference{d, part})
 	}
 	v.Others = len(all) - len(v.Differences)
+}
+
+// details say where time went, and who ended a wait.
+func details(c exectrace.Cause) string {
+	var parts []string
+	if c.Owner.Kind != "other" {
+		parts = append(parts, c.Owner.Kind)
+	}
+	if c.Owner.Where != "" {
+		parts = append(parts, c.Owner.Where)
+	}
+	if c.At != "" {
+		parts = append(parts, "in "+path.Base(c.At))
+	}
+	if c.Released != nil && c.Released.Kind != "other" {
+		parts = append(parts, "ended by "+c.Released.Name)
+	} else if c.Released != nil {
+		parts = append(parts, "ended by "+path.Base(c.By))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func span(d time.Duration) string {

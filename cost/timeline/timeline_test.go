@@ -40,7 +40,7 @@ func TestWrite(t *testing.T) {
 	page := b.String()
 	for _, want := range []string{
 		"Slow requests of localhost:6060", "longest <b>81.0 ms</b>", "<b>1</b> took 50.0 ms or longer", "the trace breaks off",
-		"<b>lock</b>: mw.Queue", "middleware, mw/queue.go, in mw.Queue.func1, ended by mw.Flush", "&#43;80.0 ms", "<td>100.0 %</td>", "1 of 1",
+		"<b>lock</b>: mw.Queue", "middleware, mw/queue.go, in mw.Queue.func1, ended by mw.Queue", "&#43;80.0 ms", "<td>100.0 %</td>", "1 of 1",
 		"&lt;b&gt;users&lt;/b&gt;", "GET /&lt;users&gt;", `style="width:98.765%;background:#228833"`,
 	} {
 		if !strings.Contains(page, want) {
