@@ -78,9 +78,9 @@ func (p *Profile) caveats(ended bool) {
 	if p.Lost > 0 {
 		p.Warnings = append(p.Warnings, fmt.Errorf("%d of %d samples were lost for want of room: lower the rate", p.Lost, p.Lost+p.Seen))
 	}
-	const enough, tolerable = 1000, 0.05
+	const enough, tolerable = 1000, 0.1
 	if off := p.Sampled.Seconds()/p.CPU.Seconds() - 1; p.Sampled > 0 && p.Seen >= enough && (off < -tolerable || off > tolerable) {
-		p.Warnings = append(p.Warnings, fmt.Errorf("samples stand for %s of CPU where the kernel counted %s: the rest went unseen, or the clock was late", p.Sampled.Round(time.Millisecond), p.CPU.Round(time.Millisecond)))
+		p.Warnings = append(p.Warnings, fmt.Errorf("samples stand for %s of CPU where the kernel counted %s: ticks were missed, or a hypervisor took the CPU away", p.Sampled.Round(time.Millisecond), p.CPU.Round(time.Millisecond)))
 	}
 }
 

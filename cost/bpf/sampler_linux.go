@@ -304,17 +304,17 @@ func (s *Sampler) Ended() <-chan struct{} { return s.ended }
 // Stop ends the sampling and returns what was seen. It may be called once.
 func (s *Sampler) Stop() (*Profile, error) {
 	defer s.release()
-	stopped := s.clock.run(false)
-	duration := time.Since(s.begun)
 	close(s.stop)
 	<-s.done
-	s.drain()
+	stopped := s.clock.run(false)
+	duration := time.Since(s.begun)
 	for _, p := range s.all {
-		p.look()
+		p.look() // at once: the process runs on
 	}
 	if stopped != nil {
 		return nil, stopped
 	}
+	s.drain()
 	return s.profile(duration)
 }
 
