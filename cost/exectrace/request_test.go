@@ -24,7 +24,7 @@ import (
 
 // slowly is for how long a slow request waits, and bound what is called slow.
 const (
-	slowly = 40 * time.Millisecond
+	slowly = 60 * time.Millisecond
 	bound  = 30 * time.Millisecond
 	quick  = 16 // requests that are not slow
 	slow   = 4  // requests to /slow
