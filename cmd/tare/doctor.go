@@ -165,6 +165,8 @@ func (c *doctorCmd) patient(ctx context.Context) (*patient, error) {
 	return p, nil
 }
 
+const noProfiles = "the process shows no net/http/pprof on a port of this machine"
+
 // process looks for profiles on the ports on which a process listens.
 func (p *patient) process(ctx context.Context, pid int) error {
 	if _, err := proc.Read(pid); err != nil {
@@ -190,7 +192,7 @@ func (p *patient) process(ctx context.Context, pid int) error {
 		}
 	}
 	for _, part := range []doctor.Part{doctor.CPUProfile, doctor.AllocationProfile, doctor.LiveHeap, doctor.ExecutionTrace, doctor.GoroutineCounts, doctor.MemoryStatistics} {
-		p.reasons[part] = "the process shows no net/http/pprof on a port of this machine"
+		p.reasons[part] = noProfiles
 	}
 	return nil
 }

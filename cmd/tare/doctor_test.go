@@ -17,17 +17,19 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cost/doctor"
+	"github.com/tarehq/tare/cost/doctor/proc"
 )
 
 // planted is a fault of arms/faults and how to look at it.
 type planted struct {
-	name  string
-	env   []string // of the one with the fault
-	args  []string // for both
-	sick  []string // for the one with the fault
-	quota bool     // both run in a cgroup with half a CPU
-	twin  bool     // its healthy twin is another's, too, and is looked at there
-	want  string   // in the finding's title, evidence or remedy
+	name    string
+	program string   // another than arms/faults
+	env     []string // of the one with the fault
+	args    []string // for both
+	sick    []string // for the one with the fault
+	quota   bool     // both run in a cgroup with half a CPU
+	twin    bool     // its healthy twin is another's, too, and is looked at there
+	want    string   // in the finding's title, evidence or remedy
 }
 
 func allPlanted() []planted {
@@ -115,7 +117,7 @@ func looksAt(t *testing.T, bin string, p planted, rule string, longer []string) 
 	}
 	addr, stop := plant(t, bin, p, rule == "")
 	defer stop()
-	d, err := diagnose(t, bin, addr, args)
+	d, err := diagnose(t, bin, addr, append(args, addr))
 	if err != nil {
 		return err
 	}
@@ -161,6 +163,9 @@ func plant(t *testing.T, bin string, p planted, healthy bool) (addr string, stop
 	addr = l.Addr().String()
 	l.Close()
 	cmd := exec.Command(filepath.Join(bin, "faults"), "-fault", p.name, "-healthy="+strconv.FormatBool(healthy))
+	if p.program != "" {
+		cmd = exec.Command(filepath.Join(bin, p.program))
+	}
 	cmd.Env = append(os.Environ(), "TARE_ADDR="+addr)
 	if !healthy {
 		cmd.Env = append(cmd.Env, p.env...)
@@ -185,10 +190,54 @@ func plant(t *testing.T, bin string, p planted, healthy bool) (addr string, stop
 	return "", nil
 }
 
+// TestDoctorProcess names a process in place of a URL: its profiles are found by
+// its ports, and one that has none is sampled from outside where that is allowed.
+func TestDoctorProcess(t *testing.T) {
+	if _, err := os.Stat("/proc/self/fd"); err != nil {
+		t.Skip("processes are found in /proc")
+	}
+	bin := t.TempDir()
+	out, err := exec.Command("go", "build", "-trimpath", "-o", bin+"/", ".", "../../arms/faults", "../../arms/nethttp").CombinedOutput()
+	if err != nil {
+		t.Fatalf("building: %v\n%s", err, out)
+	}
+	for _, tc := range []struct {
+		p    planted
+		want string // the first finding's rule, or why there may be none
+	}{
+		{planted{name: "json"}, "json"},
+		{planted{program: "nethttp"}, "sampling it from outside"},
+	} {
+		eventually(t, func(longer []string) error {
+			addr, stop := plant(t, bin, tc.p, false)
+			defer stop()
+			_, port, _ := net.SplitHostPort(addr)
+			n, _ := strconv.Atoi(port)
+			pid, err := proc.Listener(n)
+			if err != nil {
+				return err
+			}
+			d, err := diagnose(t, bin, addr, append(longer, strconv.Itoa(pid)))
+			if err != nil {
+				return err
+			}
+			for _, b := range d.Blind {
+				if b.Rule == "json" && !strings.Contains(b.Reason, tc.want) {
+					return fmt.Errorf("json was not looked at: %s", b.Reason)
+				}
+			}
+			if tc.want == "json" && (len(d.Findings) == 0 || d.Findings[0].Rule != "json") {
+				return fmt.Errorf("got %s, want json first", told(d.Findings))
+			}
+			return nil
+		})
+	}
+}
+
 // diagnose runs the command.
 func diagnose(t *testing.T, bin, addr string, args []string) (*doctor.Diagnosis, error) {
 	t.Helper()
-	args = append([]string{"doctor", "--json", "--load", "http://" + addr + "/", "-c", "8"}, append(args, addr)...)
+	args = append([]string{"doctor", "--json", "--load", "http://" + addr + "/", "-c", "8"}, args...)
 	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "tare"), args...)
 	out, err := cmd.Output()
 	var exit *exec.ExitError

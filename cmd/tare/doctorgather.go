@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/doctor"
 	"github.com/tarehq/tare/cost/doctor/compiler"
 	"github.com/tarehq/tare/cost/doctor/proc"
@@ -30,6 +31,8 @@ const (
 type gathering struct {
 	*doctor.Evidence
 	mu sync.Mutex // of Reasons
+
+	profiledFrom, tracedFrom time.Time // the beginning of Window and Traced
 }
 
 // lack notes why a part is not there.
@@ -99,7 +102,8 @@ func (g *gathering) facts(pid int) {
 func (c *doctorCmd) profile(ctx context.Context, show *progress, p *patient, g *gathering) error {
 	s := p.service
 	if s == nil {
-		return nil
+		show.draw("CPU, from outside")
+		return c.sample(ctx, p, g)
 	}
 	g.remember(ctx, s)
 	g.hold(ctx, s)
@@ -116,6 +120,7 @@ func (c *doctorCmd) profile(ctx context.Context, show *progress, p *patient, g *
 		}
 	})
 	others.Go(func() { g.count(ctx, s, c.For) })
+	g.profiledFrom = time.Now()
 	cpu, err := s.CPU(ctx, c.For)
 	others.Wait()
 	if err != nil {
@@ -125,6 +130,7 @@ func (c *doctorCmd) profile(ctx context.Context, show *progress, p *patient, g *
 	g.Window = cost.Window{Duration: cpu.Duration}
 	g.remember(ctx, s)
 	show.draw("execution trace")
+	g.tracedFrom = time.Now()
 	tr, err := trace(ctx, s, min(c.For/2, tracedMost))
 	if err != nil {
 		g.lack(doctor.ExecutionTrace, err)
@@ -135,6 +141,37 @@ func (c *doctorCmd) profile(ctx context.Context, show *progress, p *patient, g *
 	g.hold(ctx, s)
 	g.born(ctx, s)
 	return nil
+}
+
+// samplesPerSecond is enough for shares of a hundredth in ten seconds, and takes
+// about a hundredth of a CPU.
+const samplesPerSecond = 499
+
+// sample looks at a process without profiles from outside. Where that is not
+// possible the facts in /proc must do.
+func (c *doctorCmd) sample(ctx context.Context, p *patient, g *gathering) error {
+	g.profiledFrom = time.Now()
+	s, err := bpf.Start(bpf.Options{PID: p.pid, Hz: samplesPerSecond})
+	if err != nil {
+		g.lack(doctor.CPUProfile, fmt.Errorf("%s; sampling it from outside: %w", noProfiles, err))
+		select {
+		case <-ctx.Done():
+		case <-time.After(c.For):
+		}
+		return ctx.Err()
+	}
+	select {
+	case <-ctx.Done():
+	case <-s.Ended():
+	case <-time.After(c.For):
+	}
+	seen, err := s.Stop()
+	if err != nil {
+		return fmt.Errorf("sampling process %d: %w", p.pid, err)
+	}
+	g.CPU = append([]cost.Stack{}, seen.Stacks...)
+	g.Window = cost.Window{Duration: seen.Duration}
+	return ctx.Err()
 }
 
 // profiled is a profile's stacks: none, but not nil, of an empty one.

@@ -7,13 +7,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tarehq/tare/cost/doctor"
 	"github.com/tarehq/tare/load"
 )
 
 // settle is how long a load goes on before anything is looked at: pools fill and
 // connections open meanwhile.
 const settle = 500 * time.Millisecond
+
+// slice is how finely the load's answers are counted over time: requests go
+// slower while a trace is recorded.
+const slice = 50 * time.Millisecond
 
 // pressure is the load under which a service is looked at.
 type pressure struct {
@@ -46,6 +49,7 @@ func (c *doctorCmd) press(ctx context.Context) (*pressure, error) {
 		p.res, err = load.Run(ctx, load.Options{
 			Targets: targets, Connections: c.Conns, WarmUp: settle,
 			Duration: c.For + time.Hour, // ended when the evidence is there
+			Slice:    slice,
 			Mark: func(begin bool) {
 				if begin {
 					close(begun)
@@ -71,17 +75,35 @@ func (p *pressure) end(cancel func(), g *gathering) error {
 	if err := <-p.done; err != nil {
 		return fmt.Errorf("loading: %w", err)
 	}
-	answered := float64(p.res.Counts.Answered())
-	if answered == 0 || p.res.Elapsed == 0 {
+	if p.res.Counts.Answered() == 0 || p.res.Elapsed == 0 {
 		return errors.New("loading: no request was answered")
 	}
-	rate := answered / p.res.Elapsed.Seconds()
-	g.Window.Requests = rate * g.Window.Duration.Seconds()
-	g.Traced.Requests = rate * g.Traced.Duration.Seconds()
+	g.Window.Requests = p.within(g.profiledFrom, g.Window.Duration)
+	g.Traced.Requests = p.within(g.tracedFrom, g.Traced.Duration)
 	g.Latency = time.Duration(p.res.Service.Mean())
 	g.Busy = int(p.res.MeanFlight + 0.5)
-	if bad := p.res.Counts.Scheduled - p.res.Counts.Answered(); bad > p.res.Counts.Scheduled/100 {
-		g.lack(doctor.BusyService, fmt.Errorf("%d of %d requests were not answered", bad, p.res.Counts.Scheduled))
+	if bad := p.res.Counts.Scheduled - p.res.Counts.Answered(); bad > 0 {
+		g.Warnings = append(g.Warnings, fmt.Sprintf("%d of %d requests were not answered", bad, p.res.Counts.Scheduled))
+	}
+	if odd := p.res.Counts.Status[4] + p.res.Counts.Status[5]; odd > 0 {
+		g.Warnings = append(g.Warnings, fmt.Sprintf("%d of %d answers were errors, status 4xx or 5xx: is that the URL?", odd, p.res.Counts.Answered()))
 	}
 	return nil
+}
+
+// within is how many requests were answered in a part of the load's time.
+func (p *pressure) within(from time.Time, d time.Duration) float64 {
+	if d <= 0 {
+		return 0
+	}
+	begin := from.Sub(p.res.Started)
+	end := begin + d
+	var n float64
+	for _, s := range p.res.Series {
+		overlap := min(end, s.At+slice) - max(begin, s.At)
+		if overlap > 0 {
+			n += float64(s.Answered) * overlap.Seconds() / slice.Seconds()
+		}
+	}
+	return n
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/tarehq/tare/cost/doctor"
@@ -43,8 +44,11 @@ func printDiagnosis(w io.Writer, d *doctor.Diagnosis, width int) {
 	if len(d.Healthy) > 0 {
 		wrapped(w, "healthy        ", strings.Join(d.Healthy, ", "), width)
 	}
-	for _, b := range d.Blind {
-		wrapped(w, "not looked at  ", b.Rule+": "+b.Reason, width)
+	for _, line := range blind(d.Blind) {
+		wrapped(w, "not looked at  ", line, width)
+	}
+	for _, warning := range d.Warnings {
+		wrapped(w, "warning        ", warning, width)
 	}
 }
 
@@ -63,6 +67,35 @@ func cheap(all []doctor.Finding) string {
 		texts = append(texts, text)
 	}
 	return strings.Join(texts, ", ")
+}
+
+// blind names what was not looked at, once for each reason.
+func blind(all []doctor.Blind) []string {
+	type group struct{ rules, needs []string }
+	groups := map[string]*group{}
+	var order []string
+	for _, b := range all {
+		why := b.Reason
+		if why == "" {
+			why = "nobody gathered it"
+		}
+		g := groups[why]
+		if g == nil {
+			g = &group{}
+			groups[why] = g
+			order = append(order, why)
+		}
+		g.rules = append(g.rules, b.Rule)
+		if need := string(b.Needs); !slices.Contains(g.needs, need) {
+			g.needs = append(g.needs, need)
+		}
+	}
+	var lines []string
+	for _, why := range order {
+		g := groups[why]
+		lines = append(lines, strings.Join(g.rules, ", ")+": needs "+strings.Join(g.needs, ", ")+": "+why)
+	}
+	return lines
 }
 
 func tally(d *doctor.Diagnosis) string {

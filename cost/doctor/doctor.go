@@ -98,7 +98,7 @@ func (r Rule) Check(e *Evidence) ([]Finding, error) {
 func (r Rule) ask(e *Evidence) ([]Finding, *Missing) {
 	for _, p := range r.needs {
 		if !e.has(p) {
-			return nil, &Missing{p, e.Reasons[p]}
+			return nil, &Missing{p, e.reason(p)}
 		}
 	}
 	found, missing := r.check(e)
@@ -112,6 +112,14 @@ func (r Rule) ask(e *Evidence) ([]Finding, *Missing) {
 	return found, missing
 }
 
+// reason says why a part is missing.
+func (e *Evidence) reason(p Part) string {
+	if p == BusyService && e.Reasons[p] == "" {
+		return fmt.Sprintf("%.0f stacks were seen to run, and shares of fewer than %d say nothing: --load URL, or a longer --for", e.cpu().Count, fewest)
+	}
+	return e.Reasons[p]
+}
+
 // Diagnosis is what all rules came to.
 type Diagnosis struct {
 	Subject  string    `json:"subject"`
@@ -121,6 +129,7 @@ type Diagnosis struct {
 	Cheap    []Finding `json:"cheap"`    // seen, and not worth a remedy
 	Healthy  []string  `json:"healthy"`  // rules that found nothing
 	Blind    []Blind   `json:"not_looked_at"`
+	Warnings []string  `json:"warnings,omitempty"`
 }
 
 // Blind is a rule that could not tell.
@@ -132,7 +141,7 @@ type Blind struct {
 
 // Examine asks every rule.
 func Examine(e *Evidence) *Diagnosis {
-	d := &Diagnosis{Subject: e.Subject, Seconds: e.Window.Duration.Seconds(), Requests: e.Window.Requests,
+	d := &Diagnosis{Subject: e.Subject, Seconds: e.Window.Duration.Seconds(), Requests: e.Window.Requests, Warnings: e.Warnings,
 		Findings: []Finding{}, Cheap: []Finding{}, Healthy: []string{}, Blind: []Blind{}}
 	for _, r := range Rules() {
 		found, missing := r.ask(e)

@@ -40,6 +40,8 @@ type Evidence struct {
 
 	// Reasons say of parts that were not gathered why.
 	Reasons map[Part]string
+
+	Warnings []string // caveats of what was gathered
 }
 
 // Part is a part of the evidence, as a person would ask for it.

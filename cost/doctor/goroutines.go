@@ -97,13 +97,13 @@ func (e *Evidence) leak(g group, counts []float64) Finding {
 		severity = Cheap
 	}
 	rows := []Row{
-		{What: "began with " + shortName(g.began), Where: shortPlace(cost.Frame{File: g.began.File, Line: g.began.Decl}), Value: counts[0], Unit: unit.Count},
-		{What: "waits in " + shortName(g.at), Where: shortPlace(g.at), Value: counts[len(counts)-1], Unit: unit.Count},
+		{What: "began with " + g.began.Name(), Where: shortPlace(cost.Frame{File: g.began.File, Line: g.began.Decl}), Value: counts[0], Unit: unit.Count},
+		{What: "waits in " + g.at.Name(), Where: shortPlace(g.at), Value: counts[len(counts)-1], Unit: unit.Count},
 	}
-	where := shortName(g.began)
+	where := g.began.Name()
 	if birth, ok := e.Births[g.began.Func]; ok {
 		where = shortPlace(birth)
-		rows = append(rows, note("started by "+shortName(birth)+" at "+where))
+		rows = append(rows, note("started by "+birth.Name()+" at "+where))
 	}
 	return Finding{
 		Severity: severity, Price: &price, Evidence: rows,
@@ -121,7 +121,7 @@ func leaked(s *cost.Stack) (Finding, bool) {
 	price := Price{Value: s.Count, Low: s.Count, High: s.Count, Of: "goroutines"}
 	return Finding{
 		Severity: Serious, Price: &price,
-		Title:    fmt.Sprintf("goroutines wait for ever in %s", shortName(at)),
-		Evidence: []Row{{What: "waits in " + shortName(at), Where: shortPlace(at), Value: s.Count, Unit: unit.Count}},
+		Title:    fmt.Sprintf("goroutines wait for ever in %s", at.Name()),
+		Evidence: []Row{{What: "waits in " + at.Name(), Where: shortPlace(at), Value: s.Count, Unit: unit.Count}},
 	}, true
 }

@@ -55,7 +55,7 @@ func checkPool(e *Evidence) ([]Finding, *Missing) {
 		taken := u.taken()
 		price := e.spent(taken)
 		rows := []Row{
-			{What: "taken by " + shortName(u.frame), Where: shortPlace(u.frame), Value: missed / by, Unit: unit.Count},
+			{What: "taken by " + u.frame.Name(), Where: shortPlace(u.frame), Value: missed / by, Unit: unit.Count},
 			{What: "allocated by New per " + per, Value: u.bytes / by, Unit: unit.Bytes},
 			drained,
 		}
@@ -64,7 +64,7 @@ func checkPool(e *Evidence) ([]Finding, *Missing) {
 		}
 		found = append(found, Finding{
 			Severity: e.weighCPU(price, 0.01), Price: &price,
-			Title:    fmt.Sprintf("the pool that %s takes from is empty %s times per %s", shortName(u.frame), unit.Number(missed/by), per),
+			Title:    fmt.Sprintf("the pool that %s takes from is empty %s times per %s", u.frame.Name(), unit.Number(missed/by), per),
 			Evidence: rows,
 		})
 	}
@@ -102,7 +102,7 @@ func poolUsers(allocs []cost.Stack) []*user {
 		if users[f] == nil {
 			users[f] = &user{frame: f, made: map[string]float64{}}
 		}
-		users[f].made[shortName(frames[0])+shortPlace(frames[0])] += allocs[i].Count
+		users[f].made[frames[0].Func+shortPlace(frames[0])] += allocs[i].Count
 		users[f].bytes += allocs[i].Value
 	}
 	all := make([]*user, 0, len(users))
@@ -207,9 +207,9 @@ func checkBuffers(e *Evidence) ([]Finding, *Missing) {
 		each := unit.Format(k.after.Value/k.after.Count, unit.Bytes)
 		found = append(found, Finding{
 			Severity: severity, Price: &price,
-			Title: fmt.Sprintf("buffers of %s each, grown in %s, stay in memory", each, shortName(f)),
+			Title: fmt.Sprintf("buffers of %s each, grown in %s, stay in memory", each, f.Name()),
 			Evidence: []Row{
-				{What: "in use, grown in " + shortName(f), Where: shortPlace(f), Value: k.after.Value, Unit: unit.Bytes},
+				{What: "in use, grown in " + f.Name(), Where: shortPlace(f), Value: k.after.Value, Unit: unit.Bytes},
 				{What: "allocated there meanwhile", Value: k.fresh.Value, Unit: unit.Bytes},
 			},
 		})

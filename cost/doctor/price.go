@@ -212,7 +212,7 @@ func (e *Evidence) places(stacks []cost.Stack, m match, base string) []Row {
 func caller(frames []cost.Frame, at int) (what, where string) {
 	for i := at; i < len(frames); i++ {
 		if !standard(frames[i].Func) {
-			return shortName(frames[i]), shortPlace(frames[i])
+			return frames[i].Name(), shortPlace(frames[i])
 		}
 	}
 	owner, _ := cost.Charge(frames)
@@ -227,15 +227,6 @@ func standard(fn string) bool {
 		first, _, _ = strings.Cut(fn, ".")
 	}
 	return first != "main" && !strings.Contains(first, ".")
-}
-
-// shortName drops the directories of the import path.
-func shortName(f cost.Frame) string {
-	name := f.Func[strings.LastIndexByte(f.Func, '/')+1:]
-	if rest, ok := strings.CutPrefix(name, "main."); ok && f.File != "" {
-		return path.Base(path.Dir(f.File)) + "." + rest
-	}
-	return name
 }
 
 // shortPlace is file:line with the file's last two elements.

@@ -79,7 +79,7 @@ func escapesRule() Rule {
 		Threshold: "more than 1 % of the CPU, for allocating and collecting it",
 		Remedy:    "share what does not change between requests by one pointer in place of a copy for each; pass values down in place of capturing them in a literal that outlives the call",
 		Verify:    "go build -gcflags=-m is silent on the line; tare cost: its bytes go away",
-		needs:     []Part{CPUProfile, BusyService, AllocationProfile, Source},
+		needs:     []Part{Source, CPUProfile, BusyService, AllocationProfile},
 		check:     checkEscapes,
 	}
 }
@@ -114,7 +114,7 @@ func checkEscapes(e *Evidence) ([]Finding, *Missing) {
 			continue
 		}
 		price := e.spent(allocating(f))
-		rows := []Row{{What: "allocated in " + shortName(f), Where: shortPlace(f), Value: n / by, Unit: unit.Bytes}}
+		rows := []Row{{What: "allocated in " + f.Name(), Where: shortPlace(f), Value: n / by, Unit: unit.Bytes}}
 		for _, text := range texts {
 			rows = append(rows, note("the compiler: "+text))
 		}
