@@ -2,7 +2,7 @@
 // in memory in the order of the calls or all over the place.
 //
 //	GET /few   16 nodes, as many as a long chain of middleware has
-//	GET /many  65,536 nodes, 4 MiB, more than the first caches hold
+//	GET /many  16,384 nodes, 1 MiB, more than the first caches hold
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 // The numbers of nodes.
 const (
 	few  = 16
-	many = 1 << 16
+	many = 1 << 14
 )
 
 func main() {
