@@ -34,7 +34,7 @@ type service struct {
 type entry struct {
 	name string
 	near [4]*entry
-	data [8]uint64
+	_    [8]uint64
 }
 
 // piece is something made for one request.

@@ -18,7 +18,7 @@ func TestAnswersAreTheSame(t *testing.T) {
 		var want []byte
 		for _, buffers := range []string{"new", "pooled", "by-value", "unreturned", "hoarding"} {
 			s := made(t, buffers)
-			for i := range 3 {
+			for i := range 2 {
 				w := httptest.NewRecorder()
 				s.routes().ServeHTTP(w, httptest.NewRequest("GET", path, nil))
 				got := w.Body.Bytes()
@@ -38,7 +38,7 @@ func TestAnswersAreTheSame(t *testing.T) {
 
 // Each way of using a pool has the misses and returns that make it what it is.
 func TestCounts(t *testing.T) {
-	const n = 50
+	const n = 16
 	for _, c := range []struct {
 		buffers, path          string
 		returns                float64
