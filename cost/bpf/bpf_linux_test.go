@@ -126,6 +126,10 @@ func TestContainer(t *testing.T) {
 		Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS,
 	})
 	group := controlGroup(t, service)
+	id := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(group), "docker-"), ".scope")
+	if dir, err := bpf.Container(id[:len(id)-2]); err != nil || dir != group {
+		t.Errorf("Container(%q) = %q, %v, want %q", id[:len(id)-2], dir, err, group)
+	}
 	for name, o := range map[string]bpf.Options{
 		"by process": {PID: service.pid, Hz: 999},
 		"by group":   {Cgroup: group, Hz: 999},
@@ -181,7 +185,7 @@ func furnish(t *testing.T, root, exe string) {
 func controlGroup(t *testing.T, service *running) string {
 	t.Helper()
 	for _, above := range []string{"/sys/fs/cgroup/pids", "/sys/fs/cgroup"} {
-		dir, err := os.MkdirTemp(above, "tare-test-")
+		dir, err := os.MkdirTemp(above, "docker-7a9e*.scope") // as Docker would name it
 		if err != nil {
 			continue
 		}
@@ -197,6 +201,38 @@ func controlGroup(t *testing.T, service *running) string {
 	}
 	t.Skip("no control group can be made here")
 	return ""
+}
+
+// TestInsideNamespace samples from within a PID namespace of its own, where
+// processes have other numbers than the kernel's.
+func TestInsideNamespace(t *testing.T) {
+	if exe := os.Getenv("TARE_SERVICE"); exe != "" {
+		private := syscall.Mount("", "/", "", syscall.MS_PRIVATE|syscall.MS_REC, "")
+		if err := errors.Join(private, syscall.Mount("proc", "/proc", "proc", 0, "")); err != nil {
+			t.Skipf("mounting /proc: %v", err)
+		}
+		service := serve(t, exe, &syscall.SysProcAttr{})
+		p := enough(t, bpf.Options{PID: service.pid, Hz: 999}, bpf.Start)
+		if seen, charged := spun(p); charged < 0.98*seen || service.pid > 100 {
+			t.Errorf("of process %d, %v of %v stacks of burn are charged to its middleware", service.pid, charged, seen)
+		}
+		return
+	}
+	if os.Getuid() != 0 {
+		t.Skip("making namespaces needs root")
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.run=^TestInsideNamespace$", "-test.v")
+	cmd.Env = append(os.Environ(), "TARE_SERVICE="+build(t))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.CombinedOutput()
+	switch {
+	case err != nil:
+		t.Errorf("inside: %v\n%s", err, out)
+	case strings.Contains(string(out), "--- SKIP"):
+		t.Skipf("inside:\n%s", out)
+	case !strings.Contains(string(out), "--- PASS: TestInsideNamespace"):
+		t.Errorf("inside nothing was tested:\n%s", out)
+	}
 }
 
 func TestProcessEnds(t *testing.T) {

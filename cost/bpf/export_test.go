@@ -4,6 +4,7 @@ package bpf
 
 import (
 	"errors"
+	"io"
 	"time"
 )
 
@@ -26,3 +27,28 @@ func (s *Sampler) Toggle(on bool) error { return s.clock.run(on) }
 
 // CPUOf is the CPU that a process has used.
 func CPUOf(pid int) (time.Duration, error) { return cpuOf(pid) }
+
+// ParseCPUs reads a list of CPUs.
+func ParseCPUs(list string) ([]int, error) { return parseCPUs(list) }
+
+// Labels are what addresses of a process, given its list of mappings, are labelled
+// by where they are in no function.
+func Labels(maps io.Reader, addrs ...uint64) ([]string, error) {
+	all, err := readMaps(maps)
+	var labels []string
+	for _, a := range addrs {
+		m, _ := holding(all, a)
+		labels = append(labels, m.label())
+	}
+	return labels, err
+}
+
+// KernelNames names a stack of the kernel, given its list of functions.
+func KernelNames(list io.Reader, addrs ...uint64) ([]string, error) {
+	symbols, err := readSymbols(list)
+	var names []string
+	for _, f := range kernelFrames(symbols, addrs) {
+		names = append(names, f.Func)
+	}
+	return names, err
+}

@@ -1,0 +1,67 @@
+//go:build linux && amd64
+
+package bpf_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/cost/bpf"
+)
+
+func TestLabels(t *testing.T) {
+	const maps = `00400000-00401000 r--p 00000000 fe:00 1234 /srv/my app
+00401000-0067e000 r-xp 00001000 fe:00 1234                       /srv/my app
+7f0000000000-7f0000001000 rw-p 00000000 00:00 0
+7f0000002000-7f0000003000 r-xp 00000000 fe:00 99 /usr/lib/libc.so.6 (deleted)
+7f0000004000-7f0000005000 r-xp 00000000 00:00 0
+7fff00000000-7fff00002000 r-xp 00000000 00:00 0                          [vdso]
+`
+	got, err := bpf.Labels(strings.NewReader(maps), 0x400000, 0x401000, 0x67dfff, 0x67e000, 0x7f0000000000, 0x7f0000002010, 0x7f0000004000, 0x7fff00000001, 0, ^uint64(0))
+	want := []string{"[unknown]", "[my app]", "[my app]", "[unknown]", "[unknown]", "[libc.so.6 (deleted)]", "[unknown]", "[vdso]", "[unknown]", "[unknown]"}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v\nwant %q", got, err, want)
+	}
+	if _, err := bpf.Labels(strings.NewReader("xyz-00 r-xp 00000000 fe:00 1 /x\n")); err == nil {
+		t.Error("mappings that cannot be read: no error")
+	}
+}
+
+func TestKernelNames(t *testing.T) {
+	const list = `ffffffff81000000 T _stext
+ffffffff81000100 t helper
+ffffffff81000200 D data
+ffffffffc0000000 t nf_hook	[nf_tables]
+`
+	for _, tt := range []struct {
+		list  string
+		addrs []uint64
+		want  []string
+	}{
+		{list, []uint64{0xffffffff81000100, 0xffffffff81000100, 0xffffffffc0000010}, []string{"[kernel] helper", "[kernel] _stext", "[kernel] nf_hook"}},
+		{list, []uint64{0x1000}, []string{"[kernel]"}},
+		{list, nil, nil},
+		{"0000000000000000 T _stext\n", []uint64{0xffffffff81000100, 0xffffffff81000200}, []string{"[kernel]"}},
+	} {
+		got, err := bpf.KernelNames(strings.NewReader(tt.list), tt.addrs...)
+		if err != nil || !slices.Equal(got, tt.want) {
+			t.Errorf("%#x: got %q, %v, want %q", tt.addrs, got, err, tt.want)
+		}
+	}
+}
+
+func TestParseCPUs(t *testing.T) {
+	for _, tt := range []struct {
+		list string
+		want []int
+	}{
+		{"0", []int{0}}, {"0-3", []int{0, 1, 2, 3}}, {"0-1,4,6-7", []int{0, 1, 4, 6, 7}},
+		{"", nil}, {"a", nil}, {"0-x", nil}, {"0-99999999", nil}, {"-1", nil},
+	} {
+		got, err := bpf.ParseCPUs(tt.list)
+		if (err != nil) != (tt.want == nil) || !slices.Equal(got, tt.want) {
+			t.Errorf("%q: got %v, %v, want %v", tt.list, got, err, tt.want)
+		}
+	}
+}
