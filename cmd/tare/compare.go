@@ -1,11 +1,16 @@
 package main
 
-import "github.com/tarehq/tare/lab/report"
+import (
+	"fmt"
+
+	"github.com/tarehq/tare/lab/report"
+)
 
 // compareCmd compares two runs through the control that they share.
 type compareCmd struct {
-	A string `arg:"" name:"run" help:"A run's folder."`
-	B string `arg:"" name:"other" help:"Another run's folder."`
+	A   string `arg:"" name:"run" help:"A run's folder, or its name below --dir."`
+	B   string `arg:"" name:"other" help:"Another run's."`
+	Dir string `help:"Folder that runs are kept in." default:"runs"`
 }
 
 // Help says when two runs can be compared.
@@ -18,13 +23,16 @@ side by side. Otherwise the command says what differs.`
 
 // Run compares.
 func (c *compareCmd) Run(t *terminal) error {
-	_, a, err := openRun(c.A)
+	_, a, err := openRunIn(c.Dir, c.A)
 	if err != nil {
 		return err
 	}
-	_, b, err := openRun(c.B)
+	_, b, err := openRunIn(c.Dir, c.B)
 	if err != nil {
 		return err
+	}
+	if id := a.Manifest.ID; id == b.Manifest.ID {
+		return asked("`tare list` shows the runs kept", fmt.Errorf("both are the run %s: nothing to compare", id))
 	}
 	return report.Compare(t.out, a, b, report.TextOptions{Width: t.width, Color: t.colour})
 }

@@ -40,6 +40,21 @@ func (c *completionCmd) Run(t *terminal, parsed *kong.Context) error {
 type word struct {
 	verb, help string
 	flags      []string
+	names      []string // commands that print what else may follow
+}
+
+// namers are the commands that print the names which a verb takes.
+func namers(verb string) []string {
+	const studies, runs = "tare list --names", "tare list --runs"
+	switch verb {
+	case "run":
+		return []string{studies}
+	case "gate":
+		return []string{studies, runs}
+	case "report", "compare", "doctor":
+		return []string{runs}
+	}
+	return nil
 }
 
 func completions(root *kong.Node) []word {
@@ -48,7 +63,7 @@ func completions(root *kong.Node) []word {
 		if n.Hidden {
 			continue
 		}
-		w := word{verb: n.Name, help: n.Help, flags: []string{"--help"}}
+		w := word{verb: n.Name, help: n.Help, flags: []string{"--help"}, names: namers(n.Name)}
 		for _, f := range n.Flags {
 			if !f.Hidden {
 				w.flags = append(w.flags, "--"+f.Name)
@@ -76,8 +91,8 @@ func bashScript(words []word) string {
 `, strings.Join(verbs, " "))
 	for _, w := range words {
 		list := strings.Join(w.flags, " ")
-		if w.verb == "run" {
-			list += " $(tare list --names 2>/dev/null)"
+		for _, names := range w.names {
+			list += " $(" + names + " 2>/dev/null)"
 		}
 		fmt.Fprintf(&b, "    %s) COMPREPLY=($(compgen -W \"%s\" -- \"$cur\")) ;;\n", w.verb, list)
 	}
@@ -92,7 +107,9 @@ func fishScript(words []word) string {
 		for _, f := range w.flags {
 			fmt.Fprintf(&b, "complete -c tare -n '__fish_seen_subcommand_from %s' -l %s\n", w.verb, strings.TrimPrefix(f, "--"))
 		}
+		for _, names := range w.names {
+			fmt.Fprintf(&b, "complete -c tare -n '__fish_seen_subcommand_from %s' -a '(%s 2>/dev/null)'\n", w.verb, names)
+		}
 	}
-	b.WriteString("complete -c tare -n '__fish_seen_subcommand_from run' -a '(tare list --names 2>/dev/null)'\n")
 	return b.String()
 }

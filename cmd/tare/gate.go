@@ -18,7 +18,7 @@ import (
 
 // gateCmd passes or fails a change.
 type gateCmd struct {
-	Target string             `arg:"" name:"study|run" help:"A study to run now (control = before, arms = after), or a run's folder."`
+	Target string             `arg:"" name:"study|run" help:"A study to run now (control = before, arms = after), or a run's folder, or its name below --dir."`
 	Max    map[string]float64 `help:"Largest harm in per cent, as metric=percent; repeatable. Default: the primary metric at 5." placeholder:"METRIC=PCT"`
 	Quick  bool               `short:"q" help:"The study's short form."`
 	Blocks int                `help:"Most blocks (0: the study's last look)."`
@@ -47,7 +47,7 @@ func (c *gateCmd) Run(ctx context.Context, t *terminal) error {
 	if _, err := c.budgets(""); err != nil {
 		return err
 	}
-	if dir, err := findRun(c.Target); err == nil {
+	if dir, err := findRunIn(c.Dir, c.Target); err == nil {
 		_, a, err := openRun(dir)
 		if err != nil {
 			return err
@@ -99,7 +99,7 @@ func (c *gateCmd) budgets(primary string) ([]verdict.Budget, error) {
 	var all []verdict.Budget
 	for name, pct := range c.Max {
 		if _, ok := study.MetricNamed(name); !ok {
-			return nil, asked("docs/study-files.md lists the metrics", fmt.Errorf("--max: no metric is called %q", name))
+			return nil, unknownMetric(name)
 		}
 		if !(pct >= 0 && pct < 100) {
 			return nil, asked("5 stands for 5 %", fmt.Errorf("--max %s=%v: not a budget from 0 to 100 per cent", name, pct))
@@ -108,6 +108,18 @@ func (c *gateCmd) budgets(primary string) ([]verdict.Budget, error) {
 	}
 	slices.SortFunc(all, func(a, b verdict.Budget) int { return cmp.Compare(a.Metric, b.Metric) })
 	return all, nil
+}
+
+func unknownMetric(name string) error {
+	var known []string
+	for _, m := range study.Metrics() {
+		known = append(known, m.Name)
+	}
+	hint := "docs/study-files.md lists the metrics"
+	if meant := study.Nearest(name, known); meant != "" {
+		hint = fmt.Sprintf("did you mean %s? %s", meant, hint)
+	}
+	return asked(hint, fmt.Errorf("--max: no metric is called %q", name))
 }
 
 func (c *gateCmd) gates(a *verdict.Analysis) []verdict.Gated {

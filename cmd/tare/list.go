@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -11,8 +14,9 @@ import (
 
 // listCmd lists studies and runs.
 type listCmd struct {
-	Names bool   `help:"Only the studies' names."`
-	JSON  bool   `name:"json" help:"As JSON."`
+	Names bool   `help:"Only the studies' names." xor:"form"`
+	Runs  bool   `help:"Only the runs' names." xor:"form"`
+	JSON  bool   `name:"json" help:"As JSON." xor:"form"`
 	Dir   string `help:"Folder that runs are kept in." default:"runs"`
 }
 
@@ -54,18 +58,45 @@ func (c *listCmd) Run(t *terminal) error {
 			fmt.Fprintln(t.out, s.Name)
 		}
 		return nil
+	case c.Runs:
+		for _, r := range l.Runs {
+			fmt.Fprintln(t.out, filepath.Base(r.Dir))
+		}
+		return nil
 	case c.JSON:
 		return t.json(l)
 	}
-	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	if err := printStudies(t, l.Studies); err != nil || len(l.Runs) == 0 {
+		return err
+	}
+	fmt.Fprintln(t.out)
+	return printRuns(t, l.Runs)
+}
+
+// printStudies prints a table of which the last column, the title, is broken to
+// fit the terminal.
+func printStudies(t *terminal, all []listedStudy) error {
+	var table bytes.Buffer
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	titles := []string{"TITLE"}
 	fmt.Fprintln(w, "STUDY\tARMS\tCLAIMS\tTAKES\tQUICK\t")
-	for _, s := range l.Studies {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\n", s.Name, s.Arms, len(s.Claims), minutes(s.Seconds), minutes(s.Quick), s.Title)
+	for _, s := range all {
+		titles = append(titles, s.Title)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t\n", s.Name, s.Arms, len(s.Claims), minutes(s.Seconds), minutes(s.Quick))
 	}
-	if len(l.Runs) > 0 {
-		fmt.Fprintln(w, "\nRUN\tTRIALS\tENDED\t")
+	if err := w.Flush(); err != nil {
+		return err
 	}
-	for _, r := range l.Runs {
+	for i, row := range strings.Split(strings.TrimSuffix(table.String(), "\n"), "\n") {
+		wrapped(t.out, row, titles[i], t.width)
+	}
+	return nil
+}
+
+func printRuns(t *terminal, all []listedRun) error {
+	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "RUN\tTRIALS\tENDED")
+	for _, r := range all {
 		state := r.Outcome
 		switch {
 		case r.Error != "":
@@ -73,7 +104,7 @@ func (c *listCmd) Run(t *terminal) error {
 		case state == "":
 			state = "running or killed"
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t\n", r.Dir, r.Trials, state)
+		fmt.Fprintf(w, "%s\t%d\t%s\n", r.Dir, r.Trials, state)
 	}
 	return w.Flush()
 }

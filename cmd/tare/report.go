@@ -8,15 +8,16 @@ import (
 
 // reportCmd shows a run's verdicts or writes them to a file.
 type reportCmd struct {
-	Name  string `arg:"" optional:"" name:"run" help:"Folder of a run, or its name below runs; none: the newest."`
+	Name  string `arg:"" optional:"" name:"run" help:"Folder of a run, or its name below --dir; none: the newest."`
+	Dir   string `help:"Folder that runs are kept in." default:"runs"`
 	JSON  bool   `name:"json" help:"Print JSON." xor:"form"`
 	Bench bool   `help:"Print Go benchmark text, for benchstat." xor:"form"`
-	HTML  string `name:"html" help:"Write the one-file report here." placeholder:"FILE" xor:"form"`
+	HTML  string `name:"html" help:"Write the one-file report here; - is standard output." placeholder:"FILE" xor:"form"`
 }
 
 // Run shows the report.
 func (c *reportCmd) Run(t *terminal) error {
-	run, a, err := openRun(c.Name)
+	run, a, err := openRunIn(c.Dir, c.Name)
 	if err != nil {
 		return err
 	}
@@ -25,6 +26,8 @@ func (c *reportCmd) Run(t *terminal) error {
 		return report.JSON(t.out, a)
 	case c.Bench:
 		return report.Bench(t.out, run)
+	case c.HTML == "-":
+		return report.HTML(t.out, run, a)
 	case c.HTML != "":
 		if err := writeHTML(run, a, c.HTML); err != nil {
 			return err

@@ -16,8 +16,11 @@ const runsDir = "runs"
 
 // openRun opens a run by folder or by the name of a folder below runs; "" is
 // the newest one there.
-func openRun(name string) (*record.Run, *verdict.Analysis, error) {
-	dir, err := findRun(name)
+func openRun(name string) (*record.Run, *verdict.Analysis, error) { return openRunIn(runsDir, name) }
+
+// openRunIn is openRun for runs that are kept in another folder.
+func openRunIn(home, name string) (*record.Run, *verdict.Analysis, error) {
+	dir, err := findRunIn(home, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -32,18 +35,20 @@ func openRun(name string) (*record.Run, *verdict.Analysis, error) {
 	return run, a, nil
 }
 
-func findRun(name string) (string, error) {
+func findRun(name string) (string, error) { return findRunIn(runsDir, name) }
+
+func findRunIn(home, name string) (string, error) {
 	if name == "" {
-		all, err := record.List(runsDir) // the newest first
+		all, err := record.List(home) // the newest first
 		if err != nil {
 			return "", err
 		}
 		if len(all) == 0 {
-			return "", &failure{status: exitAsked, err: fmt.Errorf("no run is kept in %s", runsDir), hint: "make one with `tare run`"}
+			return "", &failure{status: exitAsked, err: fmt.Errorf("no run is kept in %s", home), hint: "make one with `tare run`"}
 		}
 		return all[0].Dir, nil
 	}
-	for _, dir := range []string{name, filepath.Join(runsDir, name)} {
+	for _, dir := range []string{name, filepath.Join(home, name)} {
 		if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err == nil {
 			return dir, nil
 		}
