@@ -64,7 +64,7 @@ func design(a *verdict.Analysis) string {
 	case "":
 		return text + "; not finished"
 	case "decided":
-		return text + "; stopped because it was decided"
+		return text + "; ended early: the primary comparisons were decided"
 	case "cap":
 		return text + "; ended with the last block planned"
 	case "budget":
