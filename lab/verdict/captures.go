@@ -52,14 +52,13 @@ func (an *analyser) basis(w study.Workload) Workload {
 // lost are the captures that do not count, by arm and reason, and what those
 // that do warn of.
 func lost(all []record.Capture) []error {
-	n, of := map[string]int{}, map[string]int{}
+	n := map[string]int{}
 	var order []string
 	add := func(arm, why string) {
 		k := arm + ": " + why
 		if n[k]++; n[k] == 1 {
 			order = append(order, k)
 		}
-		of[k]++
 	}
 	for _, c := range all {
 		for _, why := range c.Invalid {
