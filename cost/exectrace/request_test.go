@@ -14,7 +14,6 @@ import (
 	"runtime/trace"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -36,7 +35,8 @@ type waiters struct {
 	lock  sync.Mutex
 	begun chan bool // a request waits from now on
 	given chan bool
-	files [2]int
+	from  *os.File // a pipe whose reader blocks in the kernel
+	to    *os.File
 	up    *httptest.Server
 }
 
@@ -44,10 +44,12 @@ func newWaiters(t *testing.T) *waiters {
 	w := &waiters{begun: make(chan bool, 1), given: make(chan bool)}
 	w.up = httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(slowly) }))
 	t.Cleanup(w.up.Close)
-	if err := syscall.Pipe(w.files[:]); err != nil {
+	var err error
+	if w.from, w.to, err = os.Pipe(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { syscall.Close(w.files[0]); syscall.Close(w.files[1]) })
+	w.from.Fd() // no longer the poller's
+	t.Cleanup(func() { w.from.Close(); w.to.Close() })
 	return w
 }
 
@@ -87,7 +89,7 @@ func (w *waiters) Dial(rw http.ResponseWriter, r *http.Request) {
 func (w *waiters) Read(http.ResponseWriter, *http.Request) {
 	w.begun <- true
 	var b [1]byte
-	syscall.Read(w.files[0], b[:])
+	w.from.Read(b[:])
 }
 
 func (w *waiters) Spin(http.ResponseWriter, *http.Request) {
@@ -243,7 +245,7 @@ func TestCauses(t *testing.T) {
 		return func() {
 			<-w.begun
 			time.Sleep(slowly)
-			syscall.Write(w.files[1], []byte{0})
+			w.to.Write([]byte{0})
 		}
 	}
 	for _, tc := range []struct {
