@@ -154,8 +154,8 @@ type Watch struct {
 	begins []uint64  // pushes of where requests begin
 	routes []route
 	known  map[string]bool
-	marks  []mark // by number
-	hits   float64
+	marks  []mark  // by number
+	looked float64 // calls a second when they were looked at
 }
 
 // NewWatch prepares to watch owners. At most 60 are watched at a time; the rest
@@ -243,6 +243,7 @@ func (w *Watch) Look(ctx context.Context, d time.Duration) (*Forecast, error) {
 	for i, n := range counts {
 		calls := float64(n) / took.Seconds()
 		f.Hits += 2 * calls // its beginning, and the mark that ends it
+		w.looked += calls
 		if i < len(w.owners) {
 			f.Calls = append(f.Calls, calls)
 		}

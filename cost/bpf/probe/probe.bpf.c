@@ -146,7 +146,8 @@ static __always_inline int where(struct pt_regs *ctx, __u64 sp, __u64 *goid, __u
 	if (bpf_probe_read_user(&hi, 8, (void *)(g + G_STACK_HI)))
 		return -1;
 	*depth = hi - sp;
-	return 0;
+	// Otherwise it is no goroutine, or not laid out as was thought.
+	return *goid && !(*goid >> 48) && *depth <= DEEPEST ? 0 : -1;
 }
 
 static __always_inline void tell_chain(struct pt_regs *ctx, __u32 id)

@@ -33,6 +33,9 @@ enum {
 // The longest slow-down of one call, in nanoseconds.
 #define SLOWEST 1000000
 
+// The deepest stack of a goroutine: its limit is 1 GB unless it is raised.
+#define DEEPEST (1ull << 34)
+
 // The compiler drops a mask that it can prove needless, and the verifier, which
 // cannot prove it, then refuses the access.
 #define BOUND(i) asm volatile("%0 &= 31" : "+r"(i))

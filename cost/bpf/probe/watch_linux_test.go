@@ -4,6 +4,7 @@ package probe_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"net/http"
 	"os"
@@ -462,3 +463,50 @@ func handled(t *testing.T, s *server) time.Duration {
 	}
 	return best
 }
+
+// TestUnprivileged asks as a user without rights.
+func TestUnprivileged(t *testing.T) {
+	if pid := os.Getenv(watchVar); pid != "" {
+		n, err := strconv.Atoi(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = probe.Open(n)
+		_, priceErr := probe.Calibrate(t.Context())
+		for _, err := range []error{err, priceErr} {
+			if !errors.Is(err, cost.ErrNotSupported) || !strings.Contains(err.Error(), "needs root, or CAP_") {
+				t.Errorf("got %v, want it to say what is needed", err)
+			}
+		}
+		return
+	}
+	if os.Getuid() != 0 {
+		t.Skip("becoming another user needs root")
+	}
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A copy: the one that go test runs may lie where nobody may read.
+	dir, err := os.MkdirTemp("/tmp", "probe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "test")
+	if err := errors.Join(os.WriteFile(path, self, 0o755), os.Chmod(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "-test.run=^TestUnprivileged$", "-test.v")
+	cmd.Env = append(os.Environ(), watchVar+"="+strconv.Itoa(os.Getpid()))
+	cmd.Dir = "/"
+	const nobody = 65534
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestUnprivileged") {
+		t.Errorf("as nobody: %v\n%s", err, out)
+	}
+}
+
+// watchVar is the number of a process that a test without rights is to watch.
+const watchVar = "PROBE_WATCH_PID"
