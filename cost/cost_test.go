@@ -155,17 +155,6 @@ func TestMargin(t *testing.T) {
 	}
 }
 
-func TestScale(t *testing.T) {
-	var table cost.Table
-	s := stack(4, "runtime.goexit", conn, server, call, users, "fmt.Sprintf")
-	table.Add(&s)
-	table.Scale(2.5)
-	r := table.Rows()[0]
-	if table.Sum().Value != 10 || r.Self.Value != 10 || r.Total.Value != 10 || r.Causes[cost.Formatting].Value != 10 || r.Self.Count != 4 {
-		t.Errorf("scaled by 2.5: sum %v, row %+v, want values 10, count 4", table.Sum(), r)
-	}
-}
-
 func ExampleTable() {
 	var table cost.Table
 	s := stack(1200, "runtime.goexit", conn, server, call, auth, "runtime.mallocgc")

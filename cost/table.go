@@ -107,20 +107,6 @@ func (t *Table) agree(u *Table) {
 	}
 }
 
-// Scale multiplies every value by f, as when a profile's nanoseconds are held
-// against the CPU time that the kernel counted.
-func (t *Table) Scale(f float64) {
-	scale := func(a *Amount) { a.Value *= f }
-	scale(&t.sum)
-	for _, r := range t.rows {
-		scale(&r.Self)
-		scale(&r.Total)
-		for c := range r.Causes {
-			scale(&r.Causes[c])
-		}
-	}
-}
-
 // ShareGC returns, for each owner that allocated, the part of the collector's
 // background work that its bytes caused: in proportion to the bytes, since that
 // is what the collector is run by once the heap is above its least size.
