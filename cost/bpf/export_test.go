@@ -5,7 +5,6 @@ package bpf
 import (
 	"errors"
 	"io"
-	"time"
 )
 
 // StartUnmended is Start without the repair of stacks: what following frame
@@ -24,9 +23,6 @@ func StartUnmended(o Options) (*Sampler, error) {
 
 // Toggle stops the clock or lets it go on.
 func (s *Sampler) Toggle(on bool) error { return s.clock.run(on) }
-
-// CPUOf is the CPU that a process has used.
-func CPUOf(pid int) (time.Duration, error) { return cpuOf(pid) }
 
 // ParseCPUs reads a list of CPUs.
 func ParseCPUs(list string) ([]int, error) { return parseCPUs(list) }

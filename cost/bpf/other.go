@@ -5,6 +5,7 @@ package bpf
 import (
 	"fmt"
 	"runtime"
+	"time"
 
 	"github.com/tarehq/tare/cost"
 )
@@ -18,6 +19,9 @@ func missing() error {
 
 // Start says what is missing.
 func Start(Options) (*Sampler, error) { return nil, missing() }
+
+// CPU says what is missing.
+func CPU(int) (time.Duration, error) { return 0, missing() }
 
 // Container says what is missing.
 func Container(string) (string, error) { return "", missing() }

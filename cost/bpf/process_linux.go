@@ -85,7 +85,7 @@ func openProcess(pid int) (*process, error) {
 		return nil, err
 	}
 	p := &process{pid: pid, id: id, frames: map[uint64][]cost.Frame{}}
-	if p.begun, err = cpuOf(pid); err != nil {
+	if p.begun, err = CPU(pid); err != nil {
 		return nil, gone(err)
 	}
 	p.last = p.begun
@@ -151,13 +151,13 @@ func (p *process) look() {
 		p.ended = true
 		return
 	}
-	if used, err := cpuOf(p.pid); err == nil {
+	if used, err := CPU(p.pid); err == nil {
 		p.last = used
 	}
 }
 
-// cpuOf returns the CPU that a process has used, threads that ended included.
-func cpuOf(pid int) (time.Duration, error) {
+// CPU returns how much CPU a process has used, threads that ended included.
+func CPU(pid int) (time.Duration, error) {
 	// How the kernel writes a process's clock as a number: the process, inverted,
 	// and above three bits that say which clock; 2 is what the scheduler counts.
 	const scheduler = 2

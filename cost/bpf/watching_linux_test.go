@@ -58,7 +58,7 @@ func BenchmarkWatching(b *testing.B) {
 func window(b *testing.B, service *running) float64 {
 	b.Helper()
 	read := func() (time.Duration, int64) {
-		used, err := bpf.CPUOf(service.pid)
+		used, err := bpf.CPU(service.pid)
 		if err != nil {
 			b.Fatal(err)
 		}
