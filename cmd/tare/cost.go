@@ -166,6 +166,7 @@ func (c *costCmd) capture(ctx context.Context, t *terminal, b *bill) error {
 		p, err := s.Allocs(ctx, c.For)
 		allocs <- taken{p, err}
 	}()
+	here := findLocal(s.String())
 	b.cpu, err = s.CPU(ctx, c.For)
 	if err != nil {
 		return unprofiled(err)
@@ -173,6 +174,7 @@ func (c *costCmd) capture(ctx context.Context, t *terminal, b *bill) error {
 	if b.cpu.Kind != pprof.CPU {
 		return fmt.Errorf("%s has no CPU profile", s)
 	}
+	here.hold(b)
 	a := <-allocs
 	b.allocs = a.p
 	if a.err != nil {

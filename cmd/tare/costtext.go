@@ -20,6 +20,7 @@ type bill struct {
 	source      string
 	cpu, allocs *pprof.Profile     // nil = not to be had
 	waits       *exectrace.Trace   // nil = not asked for, or not to be had
+	local       int                // the service's process, if it is known and was not sampled from outside
 	outside     *cost.Sampled      // nil = not sampled from outside
 	marked      *probe.Measurement // nil = calls were not watched
 	window      cost.Window
@@ -93,6 +94,9 @@ func (b *bill) owners(w io.Writer, width int) {
 	}
 	if b.window.Requests == 0 {
 		fmt.Fprintf(w, "\nNobody counted the requests, so costs are per %s: --load URL or --requests N\nmake them per request.\n", d.Per)
+	}
+	if b.local != 0 {
+		fmt.Fprintf(w, "\ntare cost --pid %d looks at the same service from outside, and into the kernel.\n", b.local)
 	}
 	if d.Sampled != nil {
 		fmt.Fprintf(w, "\n%s\n", samplingText(d.Sampled))
