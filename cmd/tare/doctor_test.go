@@ -48,7 +48,7 @@ func allPlanted() []planted {
 		{name: "pool", want: "takeAndKeep"},
 		{name: "pool-new", twin: true, want: "poolEach"},
 		{name: "buffers", want: "faults.render"},
-		{name: "goroutines", want: "started at faults/waiting.go"},
+		{name: "goroutines", want: "do not end"},
 		{name: "gc", want: "predicted with GOGC="},
 		{name: "mutex", want: "faults/waiting.go"},
 		{name: "logging", want: "slow log"},
@@ -123,7 +123,7 @@ func looksAt(t *testing.T, bin string, p planted, rule string, longer []string) 
 	}
 	if rule == "" {
 		if len(d.Findings) > 0 {
-			return fmt.Errorf("found %s where nothing is wrong", told(d.Findings))
+			return fmt.Errorf("found %s where nothing is wrong", findingsText(d.Findings))
 		}
 		if name, _, _ := strings.Cut(p.name, "-"); slices.ContainsFunc(d.Blind, func(b doctor.Blind) bool { return b.Rule == name }) {
 			return fmt.Errorf("%s was not looked at: %v", name, d.Blind)
@@ -131,14 +131,14 @@ func looksAt(t *testing.T, bin string, p planted, rule string, longer []string) 
 		return nil
 	}
 	for _, f := range d.Findings {
-		if f.Rule == rule && strings.Contains(told([]doctor.Finding{f}), p.want) {
+		if f.Rule == rule && strings.Contains(findingsText([]doctor.Finding{f}), p.want) {
 			return nil
 		}
 	}
-	return fmt.Errorf("want a finding of %s with %q, got %s; cheap: %s; not looked at: %v", rule, p.want, told(d.Findings), told(d.Cheap), d.Blind)
+	return fmt.Errorf("want a finding of %s with %q, got %s; cheap: %s; not looked at: %v", rule, p.want, findingsText(d.Findings), findingsText(d.Cheap), d.Blind)
 }
 
-func told(findings []doctor.Finding) string {
+func findingsText(findings []doctor.Finding) string {
 	var texts []string
 	for _, f := range findings {
 		text := f.Rule + ": " + f.Title
@@ -227,7 +227,7 @@ func TestDoctorProcess(t *testing.T) {
 				}
 			}
 			if tc.want == "json" && (len(d.Findings) == 0 || d.Findings[0].Rule != "json") {
-				return fmt.Errorf("got %s, want json first", told(d.Findings))
+				return fmt.Errorf("got %s, want json first", findingsText(d.Findings))
 			}
 			return nil
 		})

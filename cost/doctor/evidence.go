@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/tarehq/tare/cost"
@@ -169,14 +168,9 @@ func (e *Evidence) live() []cost.Stack {
 // requests is how many there were in a time, and 0 if nobody counted them.
 func (e *Evidence) requests(d time.Duration) float64 { return e.Window.Over(d).Requests }
 
-// instrument are the prefixes of functions by which a service answers those who
-// profile it. What they spend is the diagnosis's own price, and nobody's fault.
+// instrument reports whether a stack is of answering those who profile the
+// service. What that spends is the diagnosis's own price, and nobody's fault.
 func instrument(frames []cost.Frame) bool {
-	for i := range frames {
-		fn := frames[i].Func
-		if strings.HasPrefix(fn, "net/http/pprof.") || strings.HasPrefix(fn, "runtime/pprof.") || strings.HasPrefix(fn, "runtime/trace.") || strings.HasPrefix(fn, "runtime.traceAdvance") || fn == "runtime.ReadTrace" || strings.HasPrefix(fn, "github.com/tarehq/tare/arms/arm.(*control).") {
-			return true
-		}
-	}
-	return false
+	return calls("net/http/pprof.", "runtime/pprof.", "runtime/trace.", "runtime.traceAdvance", "runtime.ReadTrace",
+		"github.com/tarehq/tare/arms/arm.(*control).")(frames) >= 0
 }

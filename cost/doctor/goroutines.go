@@ -16,7 +16,7 @@ func goroutinesRule() Rule {
 	return Rule{
 		Name:      "goroutines",
 		Question:  "Do goroutines grow in number under constant load?",
-		Threshold: "at one place more with every look, by more than 10 altogether, and more than 1 for 10 000 requests",
+		Threshold: "at one place more with every look, by more than 10 altogether, and more than 1 for 10,000 requests",
 		Remedy:    "let it end with the request: select on the request's Context().Done() beside the channel, give the channel room for the one answer, and close what it reads from",
 		Verify:    "tare doctor again: the number stays; or go test with the goroutineleak profile",
 		needs:     []Part{GoroutineCounts},
@@ -97,13 +97,14 @@ func (e *Evidence) leak(g group, counts []float64) Finding {
 		severity = Cheap
 	}
 	rows := []Row{
-		{What: "began with " + g.began.Name(), Where: shortPlace(cost.Frame{File: g.began.File, Line: g.began.Decl}), Value: counts[0], Unit: unit.Count},
-		{What: "waits in " + g.at.Name(), Where: shortPlace(g.at), Value: counts[len(counts)-1], Unit: unit.Count},
+		{What: "wait in " + g.at.Name(), Where: shortPlace(g.at), Unit: Words},
+		{What: "at the first look", Value: counts[0], Unit: unit.Count},
+		{What: "at the last look", Value: counts[len(counts)-1], Unit: unit.Count},
 	}
 	where := g.began.Name()
 	if birth, ok := e.Births[g.began.Func]; ok {
 		where = shortPlace(birth)
-		rows = append(rows, note("started by "+birth.Name()+" at "+where))
+		rows = append(rows, Row{What: "started by " + birth.Name(), Where: where, Unit: Words})
 	}
 	return Finding{
 		Severity: severity, Price: &price, Evidence: rows,
@@ -122,6 +123,6 @@ func leaked(s *cost.Stack) (Finding, bool) {
 	return Finding{
 		Severity: Serious, Price: &price,
 		Title:    fmt.Sprintf("goroutines wait for ever in %s", at.Name()),
-		Evidence: []Row{{What: "waits in " + at.Name(), Where: shortPlace(at), Value: s.Count, Unit: unit.Count}},
+		Evidence: []Row{{What: "wait in " + at.Name(), Where: shortPlace(at), Value: s.Count, Unit: unit.Count}},
 	}, true
 }

@@ -28,7 +28,10 @@ func (p Price) String() string {
 	if p.Low < p.High {
 		text += " [" + unit.Format(max(0, p.Low), p.Unit) + ", " + unit.Format(p.High, p.Unit) + "]"
 	}
-	if p.Of != "" {
+	switch {
+	case p.Unit == unit.Count:
+		text += " " + p.Of
+	case p.Of != "":
 		text += " of " + p.Of
 	}
 	if p.Per != "" {
