@@ -65,8 +65,15 @@ func TestCharge(t *testing.T) {
 		{"other goroutine", []string{"runtime.goexit", "main.tick@/src/tick.go:9", "time.Now"}, "main.tick", cost.Other, cost.Clock},
 		{"gin", []string{"runtime.goexit", conn, server, "github.com/gin-gonic/gin.(*Engine).ServeHTTP", "github.com/gin-gonic/gin.(*Context).Next", "main.Log.func1@/src/log.go:5", "github.com/gin-gonic/gin.(*Context).Next", users}, "src.users", cost.Handler, cost.Own},
 		{"gin's own", []string{"runtime.goexit", conn, server, "github.com/gin-gonic/gin.(*Engine).ServeHTTP", "github.com/gin-gonic/gin.(*node).getValue"}, "gin", cost.Router, cost.Own},
-		{"echo", []string{"runtime.goexit", conn, server, "github.com/labstack/echo/v4.(*Echo).ServeHTTP", "main.Log.func1@/src/log.go:5", "main.Auth.func2@/src/auth.go:6"}, "src.Auth", cost.Handler, cost.Own},
-		{"echo, a closure of its own", []string{"runtime.goexit", conn, server, "github.com/labstack/echo/v4.(*Echo).ServeHTTP", "main.Log.func1@/src/log.go:5", "main.Log.func1.2@/src/log.go:8"}, "src.Log", cost.Handler, cost.Own},
+		{"echo", []string{"runtime.goexit", conn, server, "github.com/labstack/echo/v4.(*Echo).ServeHTTP", "main.Log.func1.1@/src/log.go:5", "main.Auth.func2.1@/src/auth.go:6"}, "src.Auth", cost.Handler, cost.Own},
+		{"echo, a closure of its own", []string{"runtime.goexit", conn, server, "github.com/labstack/echo/v4.(*Echo).ServeHTTP", "main.Log.func1.1@/src/log.go:5", "main.Log.func1.1.2@/src/log.go:8"}, "src.Log", cost.Handler, cost.Own},
+		{"echo, what a middleware was configured with", []string{"runtime.goexit", conn, server, "github.com/labstack/echo/v4.(*Echo).ServeHTTP", "main.Log.func1.1@/src/log.go:5", "main.newKey.func1@/src/key.go:8"}, "src.Log", cost.Handler, cost.Own},
+		{"gin, encoding for a handler", []string{"runtime.goexit", conn, server, "github.com/gin-gonic/gin.(*Engine).ServeHTTP", "github.com/gin-gonic/gin.(*Context).Next", users, "github.com/gin-gonic/gin.(*Context).JSON", "github.com/gin-gonic/gin/render.JSON.Render", "encoding/json.Marshal"}, "src.users", cost.Handler, cost.JSON},
+		{"gin's own middleware", []string{"runtime.goexit", conn, server, "github.com/gin-gonic/gin.(*Engine).ServeHTTP", "github.com/gin-gonic/gin.(*Context).Next", "github.com/gin-gonic/gin.LoggerWithConfig.func1@/m/gin@v1.12.0/logger.go:5"}, "gin.LoggerWithConfig", cost.Handler, cost.Own},
+		{"what calls on from there", []string{"runtime.goexit", conn, server, "github.com/gin-gonic/gin.(*Engine).ServeHTTP", "github.com/gin-gonic/gin.(*Context).Next", "github.com/gin-gonic/gin.LoggerWithConfig.func1@/m/gin@v1.12.0/logger.go:5", "github.com/gin-gonic/gin.(*Context).Next"}, "gin", cost.Router, cost.Own},
+		{"fasthttp", []string{"runtime.goexit", "github.com/valyala/fasthttp.(*Server).serveConnCounted", "main.Log.func1@/src/log.go:5", "main.Auth.func2@/src/auth.go:6"}, "src.Auth", cost.Handler, cost.Own},
+		{"HTTP/2", []string{"runtime.goexit", "net/http.(*http2serverConn).runHandler"}, "net/http: HTTP/2", cost.Engine, cost.Own},
+		{"answering by HTTP/2", []string{"runtime.goexit", "net/http.(*http2serverConn).runHandler", server, call, users, "net/http.(*http2responseWriter).Write"}, "net/http: write answer", cost.Engine, cost.Own},
 		{"chi", []string{"runtime.goexit", conn, server, "github.com/go-chi/chi/v5.(*Mux).ServeHTTP", call, "github.com/go-chi/chi/v5.(*Mux).routeHTTP", "github.com/go-chi/chi/v5.(*node).FindRoute"}, "chi", cost.Router, cost.Own},
 		{"nothing", nil, "unknown", cost.Other, cost.Own},
 	} {
@@ -77,6 +84,35 @@ func TestCharge(t *testing.T) {
 				t.Errorf("charged to %s %q for %s, want %s %q for %s", owner.Kind, owner.Name, cause, tc.kind, tc.owner, tc.cause)
 			}
 		})
+	}
+}
+
+// TestLearn checks that a handler behind middlewares that call it as they would
+// any function is known once it was seen to answer, on any stack.
+func TestLearn(t *testing.T) {
+	behind := func(more ...string) []string {
+		return append([]string{"runtime.goexit", conn, server, "github.com/labstack/echo/v4.(*Echo).ServeHTTP", "main.Log.func1.1@/src/log.go:5"}, more...)
+	}
+	const api = "main.(*API).Users@/src/api/api.go:9"
+	stacks := []cost.Stack{
+		stack(1, behind(api, "main.query")...),
+		stack(1, behind("main.check@/src/check.go:3")...),
+		stack(1, behind("main.(*gz).Close@/src/gz.go:3", "net/http.(*response).Write")...),
+	}
+	answering := stack(1, behind(api, "main.respond", "github.com/labstack/echo/v4.(*context).JSON", "encoding/json.Marshal")...)
+	for _, tc := range []struct {
+		name  string
+		rules *cost.Rules
+		want  []string
+	}{
+		{"not seen to answer", cost.Learn(stacks), []string{"src.Log", "src.Log", "net/http: write answer"}},
+		{"seen to answer", cost.Learn(stacks, []cost.Stack{answering}), []string{"api.(*API).Users", "src.Log", "net/http: write answer"}},
+	} {
+		for i, want := range tc.want {
+			if owner, _ := tc.rules.Charge(stacks[i].Frames); owner.Name != want {
+				t.Errorf("%s: stack %d is charged to %q, want %q", tc.name, i, owner.Name, want)
+			}
+		}
 	}
 }
 

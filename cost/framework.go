@@ -123,30 +123,54 @@ func middlewares(pkg string) bool {
 // directChains reports whether the framework that the frames are nearest to, of
 // which the first is the innermost, calls the next of a chain as an ordinary
 // function value, without a frame of its own between.
-func directChains(frames []Frame) bool {
+func directChains(frames []Frame) bool { return chainOf(frames) != "" }
+
+// chainOf returns the package of that framework, "" if it is none such.
+func chainOf(frames []Frame) string {
 	for _, f := range frames {
 		switch pkg := packageOf(f.Func); pkg {
-		case "github.com/labstack/echo/v4", "github.com/labstack/echo/v5", "github.com/valyala/fasthttp":
-			return true
+		case "github.com/labstack/echo/v4", "github.com/labstack/echo/v5", "github.com/valyala/fasthttp",
+			"github.com/julienschmidt/httprouter", "github.com/uptrace/bunrouter":
+			return pkg
 		default:
 			if _, ok := routers[pkg]; ok || dispatchers[f.Func] {
-				return false
+				return ""
 			}
 		}
 	}
-	return false
+	return ""
 }
 
-// answers reports whether a function of echo's or fasthttp's is one by which a
-// handler answers.
+// chained reports whether a function looks like the next of such a chain: it is a
+// literal. With echo, whose middlewares are literals within literals, it is one
+// of those: others are more often what a middleware was configured with.
+func chained(fn string, around []Frame) bool {
+	if !isClosure(fn) {
+		return false
+	}
+	if !strings.HasPrefix(chainOf(around), "github.com/labstack/echo/") {
+		return true
+	}
+	last := fn[strings.LastIndexByte(fn, '.')+1:]
+	return strings.Trim(last, "0123456789") == ""
+}
+
+// answers reports whether a function is one by which a handler answers, be it of
+// echo, fasthttp or net/http.
 func answers(fn string) bool {
 	switch receiver := receiverOf(fn); receiver {
 	case "github.com/labstack/echo/v4.(*context)", "github.com/labstack/echo/v5.(*Context)", "github.com/valyala/fasthttp.(*RequestCtx)":
 		return slices.Contains(answering, strings.TrimPrefix(fn, receiver+"."))
-	case "github.com/labstack/echo/v4.(*Response)", "github.com/labstack/echo/v5.(*Response)", "github.com/valyala/fasthttp.(*Response)":
+	case "github.com/labstack/echo/v4.(*Response)", "github.com/labstack/echo/v5.(*Response)", "github.com/valyala/fasthttp.(*Response)", "net/http.(*response)":
 		return strings.Contains(fn, ").Write") || strings.Contains(fn, ").SetBody")
 	}
 	return false
+}
+
+// writes reports whether a function is a method of a writer around the answer's.
+func writes(fn string) bool {
+	name := fn[strings.LastIndexByte(fn, '.')+1:]
+	return slices.Contains([]string{"Write", "WriteString", "WriteHeader", "ReadFrom", "Flush", "Close"}, name)
 }
 
 var answering = []string{

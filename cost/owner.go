@@ -2,6 +2,7 @@ package cost
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -58,8 +59,9 @@ type Rules struct {
 type function struct{ name, file string }
 
 // Learn looks through profiles for handlers that a framework does not call
-// itself: those behind the middlewares of echo and fasthttp, which call what
-// comes next as they would any function. What answers a request there is one.
+// itself: those behind the middlewares of echo, fasthttp and their like, which
+// call what comes next as they would any function. What answers a request there
+// is one; it has to be seen doing so once.
 func Learn(profiles ...[]Stack) *Rules {
 	o := new(Rules)
 	for _, stacks := range profiles {
@@ -70,19 +72,25 @@ func Learn(profiles ...[]Stack) *Rules {
 	return o
 }
 
+// learn takes the function that a middleware called, and in which the request was
+// answered.
 func (o *Rules) learn(frames []Frame) {
-	for i := 1; i+1 < len(frames); i++ {
+	answer := slices.IndexFunc(frames, func(f Frame) bool { return answers(f.Func) })
+	if answer < 0 || !directChains(frames) {
+		return
+	}
+	for i := answer + 1; i+1 < len(frames); i++ {
+		if around, ok := o.owned(frames, i+1, true); !ok || around.Kind != Handler {
+			continue
+		}
 		f := frames[i]
-		if !answers(frames[i-1].Func) || isClosure(f.Func) || foreign(packageOf(f.Func)) || !directChains(frames[i+1:]) {
-			continue
+		if isClosure(frames[i+1].Func) && !foreign(packageOf(f.Func)) && !writes(f.Func) && directChains(frames[i+1:]) {
+			if o.answering == nil {
+				o.answering = map[function]bool{}
+			}
+			o.answering[function{f.Func, f.File}] = true
 		}
-		if _, ok := o.owned(frames, i+1, true); !ok {
-			continue
-		}
-		if o.answering == nil {
-			o.answering = map[function]bool{}
-		}
-		o.answering[function{f.Func, f.File}] = true
+		return
 	}
 }
 
@@ -190,7 +198,7 @@ func (o *Rules) handedOn(frames []Frame, i int) bool {
 	if foreign(pkg) || !directChains(frames[i+1:]) {
 		return false
 	}
-	return isClosure(f.Func) && !within(f.Func, caller.Func) || o.answering[function{f.Func, f.File}]
+	return chained(f.Func, frames[i+1:]) && !within(f.Func, caller.Func) || o.answering[function{f.Func, f.File}]
 }
 
 // rootOf names a stack without an owner by where it began.

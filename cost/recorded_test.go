@@ -53,8 +53,9 @@ func recorded(t *testing.T, name string) []cost.Stack {
 	return stacks
 }
 
-// TestRecorded charges stacks that profiles of arms/injected and its kin had,
-// the commonest four of each owner. Beside the whole table, which a person has
+// TestRecorded charges stacks that profiles of arms/injected and its kin had, and
+// those named used-, of services with middlewares for all routes, some of them
+// the framework's, and methods as handlers: the commonest four of each owner. Beside the whole table, which a person has
 // looked at, it checks what holds for all: what the injected work did is charged
 // to the middleware that is written for it.
 func TestRecorded(t *testing.T) {
