@@ -1,0 +1,85 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/cost"
+)
+
+// truth is what a middleware of arms/injected measured of itself.
+type truth struct {
+	Calls float64 `json:"calls"`
+	CPU   float64 `json:"cpu_ns"`
+}
+
+func readTruth(t *testing.T, url string) map[string]truth {
+	t.Helper()
+	res, err := http.Get(url + "truth")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var all map[string]truth
+	if err := json.NewDecoder(res.Body).Decode(&all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestInjectedFromOutside holds what is seen from outside against what middlewares
+// of known cost measured of themselves: within 5 % or 1 µs, beyond what comes of
+// how few stacks were seen.
+func TestInjectedFromOutside(t *testing.T) {
+	if ok, err := condition("bpf"); err != nil || !ok {
+		t.Skipf("no sampling from outside here: %v", err)
+	}
+	path := buildInjected(t)
+	s, stop := startInjected(t, path, "-lock", "10us")
+	defer stop()
+	url := strings.TrimSuffix(s.url, "/") + "/"
+	for _, d := range []string{"5s", "10s", "20s"} { // longer if the machine is busy
+		var out, errs bytes.Buffer
+		args := []string{"cost", "--pid", strconv.Itoa(s.pid), "--hz", "999", "--for", d, "--load", url, "-c", "2", "--json"}
+		if status := run(t.Context(), args, &terminal{out: &out, err: &errs, width: 80}); status != 0 {
+			t.Fatalf("tare %v: exit status %d\n%s", args, status, errs.String())
+		}
+		var bill cost.Bill
+		if err := json.Unmarshal(out.Bytes(), &bill); err != nil {
+			t.Fatal(err)
+		}
+		if agrees(t, &bill, readTruth(t, url)) {
+			return
+		}
+	}
+	t.Error("what was seen never agreed with what was measured inside")
+}
+
+// agrees reports whether a bill has each injected cost as it is, and says by how
+// much not.
+func agrees(t *testing.T, bill *cost.Bill, inside map[string]truth) bool {
+	t.Helper()
+	all := true
+	for owner, what := range map[string]string{"layers.Spin": "spin", "layers.Alloc": "alloc", "layers.Lock": "lock"} {
+		want := inside[what].CPU / inside[what].Calls
+		var it cost.Item
+		for _, i := range bill.Items {
+			if i.Owner == owner && i.Kind == cost.Middleware.String() {
+				it = i
+			}
+		}
+		const share, least = 0.05, 1000
+		off := math.Abs(it.Self - want)
+		ok := off <= max(share*want, least)+it.Margin && it.Margin < want/2
+		t.Logf("%s: %.0f ± %.0f ns outside, %.0f inside, agrees %t", owner, it.Self, it.Margin, want, ok)
+		all = all && ok
+	}
+	return all
+}
