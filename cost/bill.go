@@ -120,14 +120,15 @@ func newItem(r Row, bytes *Row, gc, by float64) Item {
 }
 
 // Weighty returns the items with at least a two-hundredth of the CPU, the bytes or
-// the waiting, and how many others there are and what they spent.
+// the waiting, and those that were watched by the clock; and how many others there
+// are and what they spent.
 func (b *Bill) Weighty() (items []Item, others int, rest float64) {
 	var waited float64
 	for _, it := range b.Items {
 		waited += it.Wait
 	}
 	for _, it := range b.Items {
-		if it.Self > 0 && it.Self >= b.CPU/200 || it.Bytes > 0 && it.Bytes >= b.Bytes/200 || it.Wait > 0 && it.Wait >= waited/200 {
+		if it.Wall != nil || it.Self > 0 && it.Self >= b.CPU/200 || it.Bytes > 0 && it.Bytes >= b.Bytes/200 || it.Wait > 0 && it.Wait >= waited/200 {
 			items = append(items, it)
 			continue
 		}

@@ -53,6 +53,18 @@ func TestAddWalls(t *testing.T) {
 	}
 }
 
+// TestWeightyWalls has an owner shown that was watched, however little it spends.
+func TestWeightyWalls(t *testing.T) {
+	busy := cost.Stack{Frames: []cost.Frame{{Func: "example.com/shop.busy"}}, Count: 1, Value: 1e6}
+	b := cost.NewBill([]cost.Stack{busy}, nil, cost.Window{Requests: 1})
+	light := cost.Owner{Kind: cost.Handler, Name: "mw.Light", File: "/src/mw/light.go", Decl: 3}
+	b.AddWalls([]cost.Wall{{Owner: light, Calls: 1, Seen: 1, Self: 10, Total: 10}}, cost.Window{Requests: 1})
+	items, others, _ := b.Weighty()
+	if len(items) != 2 || others != 0 || items[1].Owner != light.Name {
+		t.Errorf("got %+v and %d others, want both shown", items, others)
+	}
+}
+
 func TestAddWallsUnseen(t *testing.T) {
 	b := &cost.Bill{}
 	b.AddWalls([]cost.Wall{{Owner: cost.Owner{Name: "mw.Spin"}, Calls: 3}}, cost.Window{Requests: 3})

@@ -88,7 +88,12 @@ func (m marks) refuse(f *probe.Forecast) error {
 
 // addMarks adds what was seen to a bill.
 func addMarks(b *cost.Bill, m *probe.Measurement) {
-	b.AddWalls(m.Walls, cost.Window{Duration: m.Attached, Requests: m.Requests})
+	w := cost.Window{Duration: m.Attached, Requests: m.Requests}
+	if w.Requests == 0 {
+		// Where requests begin is not known in this program: as many as otherwise.
+		w = cost.Window{Duration: time.Duration(b.Seconds * float64(time.Second)), Requests: b.Requests}.Over(m.Attached)
+	}
+	b.AddWalls(m.Walls, w)
 	for _, w := range m.Warnings {
 		b.Warnings = append(b.Warnings, w.Error())
 	}

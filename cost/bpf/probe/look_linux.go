@@ -34,6 +34,9 @@ var answering = [...]string{
 var beginning = [...]string{
 	"net/http.serverHandler.ServeHTTP",
 	"github.com/tarehq/tare/serve.(*conn).dispatch",
+	"github.com/gofiber/fiber/v2.(*App).handler",
+	"github.com/gofiber/fiber/v3.(*App).requestHandler",
+	"github.com/cloudwego/hertz/pkg/route.(*Engine).ServeHTTP",
 }
 
 // Owners returns whom to watch: the owners that go by the names given, and those
@@ -64,23 +67,28 @@ func (t *Target) Owners(ctx context.Context, names []string, d time.Duration) ([
 
 // meet looks at who handles requests.
 func (t *Target) meet(ctx context.Context, d time.Duration) (*census, error) {
-	met := &census{}
-	pushes := t.pushes(answering[:])
+	var pushes, ids []uint64
+	for i, name := range answering {
+		for _, push := range t.pushes([]string{name}) {
+			pushes, ids = append(pushes, push), append(ids, uint64(i))
+		}
+	}
 	if len(pushes) == 0 {
-		return met, nil
+		return &census{}, nil
 	}
 	dev, err := newDevice(t, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer dev.Close()
-	if err := dev.attach(dev.Look, pushes, make([]uint64, len(pushes))); err != nil {
+	if err := dev.attach(dev.Look, pushes, ids); err != nil {
 		return nil, err
 	}
 	// A few looks: the first calls alone would show only the busiest handlers, and
 	// what is gathered meanwhile has its limits.
 	const looks = 8
 	known := map[string]bool{}
+	var stacks [][]place
 	for range looks {
 		if err := sleep(ctx, d/looks); err != nil {
 			return nil, err
@@ -90,13 +98,14 @@ func (t *Target) meet(ctx context.Context, d time.Duration) (*census, error) {
 			return nil, err
 		}
 		for _, r := range routes {
-			if key := fmt.Sprint(r.rets); !known[key] {
+			if key := fmt.Sprint(r); !known[key] && r.owner < len(answering) {
 				known[key] = true
-				met.meet(t.places(r.rets))
+				answer := place{frames: []cost.Frame{{Func: answering[r.owner]}}}
+				stacks = append(stacks, append([]place{answer}, t.places(r.rets)...))
 			}
 		}
 	}
-	return met, nil
+	return newCensus(stacks), nil
 }
 
 // pushes finds functions by their names and returns the addresses of their pushes.

@@ -27,16 +27,28 @@ type census struct {
 	inner map[int][]int // owner → owners met directly inside it
 }
 
-// meet takes one stack, innermost first.
-func (c *census) meet(stack []place) {
-	var frames []cost.Frame
-	for _, p := range stack {
-		frames = append(frames, p.frames...)
+// newCensus takes stacks, each innermost first.
+func newCensus(stacks [][]place) *census {
+	profile := make([]cost.Stack, len(stacks))
+	for i, stack := range stacks {
+		for _, p := range stack {
+			profile[i].Frames = append(profile[i].Frames, p.frames...)
+		}
 	}
+	rules := cost.Learn(profile)
+	c := &census{}
+	for i, stack := range stacks {
+		c.meet(stack, profile[i].Frames, rules)
+	}
+	return c
+}
+
+// meet takes one stack, whose frames are all its places'.
+func (c *census) meet(stack []place, frames []cost.Frame, rules *cost.Rules) {
 	inside, at := -1, 0
 	for _, p := range stack {
 		for i, f := range p.frames {
-			owner, _ := cost.Charge(frames[at:])
+			owner, _ := rules.Charge(frames[at:])
 			at++
 			if owner.Kind != cost.Handler || owner.File != f.File || owner.Decl != f.Decl {
 				continue

@@ -32,6 +32,12 @@ func request() []place {
 func TestMeet(t *testing.T) {
 	inlined := []place{{[]cost.Frame{helloFrame, funcFrame}, symbol{funcFrame.Func, 0x30}}, at(0x40, authFrame), at(0x60, serveFrame)}
 	bare := []place{at(0, helloFrame), at(0x30, funcFrame), at(0x60, serveFrame)}
+	direct := []place{
+		at(0, cost.Frame{Func: "net/http.(*response).WriteHeader"}),
+		at(0, cost.Frame{Func: "github.com/labstack/echo/v4.(*Response).WriteHeader"}),
+		at(0x20, helloFrame), at(0x40, authFrame),
+		at(0x70, cost.Frame{Func: "github.com/labstack/echo/v4.(*Echo).ServeHTTP"}), at(0x60, serveFrame),
+	}
 	tests := []struct {
 		name    string
 		stacks  [][]place
@@ -44,14 +50,12 @@ func TestMeet(t *testing.T) {
 		{"inlined, and not", [][]place{inlined, request()}, []string{"shop.hello", "shop.Auth", "web.(*logger).ServeHTTP"}, []string{"", "", ""}},
 		{"not, and inlined", [][]place{request(), inlined}, []string{"shop.hello", "shop.Auth", "web.(*logger).ServeHTTP"}, []string{"", "", ""}},
 		{"without a prologue", [][]place{bare}, []string{"shop.hello"}, []string{"main.hello has no prologue to probe"}},
+		{"a handler that a framework's middleware calls itself", [][]place{direct}, []string{"shop.hello", "shop.Auth"}, []string{"", ""}},
 		{"nobody", [][]place{{at(0x60, serveFrame)}}, nil, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var c census
-			for _, s := range tt.stacks {
-				c.meet(s)
-			}
+			c := newCensus(tt.stacks)
 			var owners, reasons []string
 			for _, w := range c.found {
 				owners, reasons = append(owners, w.Owner.Name), append(reasons, w.Reason)
@@ -67,8 +71,7 @@ func TestMeet(t *testing.T) {
 }
 
 func TestNamed(t *testing.T) {
-	var c census
-	c.meet(request())
+	c := newCensus([][]place{request()})
 	tests := []struct {
 		name    string
 		names   []string
