@@ -7,13 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadCPU returns the CPU time of the thread that asks.
-func threadCPU() (time.Duration, bool) {
+// threadCPU returns the CPU time of the thread that asks, and which that is; 0 if
+// that cannot be told.
+func threadCPU() (spent time.Duration, tid int) {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
-		return 0, false
+		return 0, 0
 	}
-	return time.Duration(t.Nano()), true
+	return time.Duration(t.Nano()), unix.Gettid()
 }
 
 // pipe makes one as a service's standard error often is: who writes waits in the
@@ -26,10 +27,6 @@ func pipe() (r, w *os.File, err error) {
 	_, _ = unix.FcntlInt(uintptr(fds[1]), unix.F_SETPIPE_SZ, os.Getpagesize()) // a larger one does too
 	return os.NewFile(uintptr(fds[0]), "log's reader"), os.NewFile(uintptr(fds[1]), "log"), nil
 }
-
-// sharpen asks for wake-ups within a nanosecond on this thread instead of the
-// usual 50 µs.
-func sharpen() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) }
 
 // sleep may return early, upon a signal.
 func sleep(d time.Duration) {

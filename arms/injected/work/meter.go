@@ -20,6 +20,7 @@ type account struct {
 type meter struct {
 	calls, wall   atomic.Int64
 	cpu, cpuCalls atomic.Int64
+	asking        time.Duration // what asking for the CPU time adds to it
 }
 
 func (m *meter) account() account {
@@ -36,29 +37,47 @@ const every = 16
 // reading is a call that is under way.
 type reading struct {
 	begun time.Time
-	cpu   time.Duration
-	taken bool // cpu is the thread's when the call began
+	cpu   time.Duration // the thread's when the call began, if that was asked
+	tid   int           // of the thread; 0: not asked, or not to be had
 }
 
 func (m *meter) begin() reading {
 	r := reading{begun: time.Now()}
 	if m.calls.Add(1)%every == 0 {
-		r.cpu, r.taken = threadCPU()
+		r.cpu, r.tid = threadCPU()
 	}
 	return r
 }
 
-// end counts the call. CPU time that is less than none or more than has passed
-// is the difference of two threads' clocks.
+// longest is how long a call may take for its CPU time to count: the scheduler
+// takes a goroutine off its thread after 10 ms at most, and lets others run there.
+const longest = 5 * time.Millisecond
+
+// end counts the call.
 func (r reading) end(m *meter) {
-	if r.taken {
-		now, ok := threadCPU()
-		if spent := now - r.cpu; ok && spent >= 0 && spent <= time.Since(r.begun) {
-			m.cpu.Add(int64(spent))
+	wall := time.Since(r.begun)
+	if r.tid != 0 && wall < longest {
+		now, tid := threadCPU()
+		if spent := now - r.cpu; tid == r.tid && spent <= time.Since(r.begun) {
+			m.cpu.Add(int64(max(0, spent-m.asking)))
 			m.cpuCalls.Add(1)
 		}
 	}
-	m.wall.Add(int64(time.Since(r.begun)))
+	m.wall.Add(int64(wall))
+}
+
+// asking measures what is between two questions for the CPU time with nothing in
+// between, at its least.
+func asking() time.Duration {
+	least := time.Duration(1 << 62)
+	for range 1000 {
+		before, thread := threadCPU()
+		after, same := threadCPU()
+		if spent := after - before; thread == same {
+			least = min(least, spent)
+		}
+	}
+	return least
 }
 
 // sink keeps the compiler from leaving burn out.
@@ -94,8 +113,8 @@ func rounds(perSecond float64, d time.Duration) int { return max(1, int(perSecon
 
 // newAlloc asks the runtime what one call takes of the heap: sizes are rounded up
 // to classes. What else was allocated meanwhile only makes it more.
-func newAlloc(bytes int) *Alloc {
-	a := &Alloc{bytes: bytes, weight: 1 << 62}
+func newAlloc(bytes int, asking time.Duration) *Alloc {
+	a := &Alloc{meter: meter{asking: asking}, bytes: bytes, weight: 1 << 62}
 	const calls = 16
 	for range 8 {
 		var before, after runtime.MemStats

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"io"
 	"os"
-	"runtime"
 	"time"
 )
 
@@ -19,10 +18,9 @@ func slowPipe(d time.Duration) (io.Writer, error) {
 	return w, nil
 }
 
-// drain has a thread of its own: its pace is then no matter of the scheduler's.
+// drain takes d a line, and what the kernel adds to that: it sleeps there, so that
+// its pace is no matter of the runtime's timers.
 func drain(r *os.File, d time.Duration) {
-	runtime.LockOSThread()
-	sharpen()
 	for lines := bufio.NewScanner(bufio.NewReaderSize(r, 64)); lines.Scan(); {
 		sleep(d)
 	}

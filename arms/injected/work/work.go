@@ -4,8 +4,8 @@
 //
 // What a cost is was measured where it was caused: calls are counted, wall time
 // is taken of each call, and the thread's CPU time of every sixteenth, since
-// asking for it costs what the cheapest of these do. A reading that the
-// goroutine brought back from another thread than it left on is dropped.
+// asking for it costs what the cheapest of these do; what that adds is taken off.
+// Readings are dropped where the goroutine did not stay on its thread.
 package work
 
 import (
@@ -51,18 +51,18 @@ type Set struct {
 // takes some milliseconds.
 func New(a Amounts) (*Set, error) {
 	s := new(Set)
-	perSecond := perSecond()
+	perSecond, asking := perSecond(), asking()
 	if a.Spin > 0 {
-		s.Spin = &Spin{rounds: rounds(perSecond, a.Spin)}
+		s.Spin = &Spin{meter: meter{asking: asking}, rounds: rounds(perSecond, a.Spin)}
 	}
 	if a.Alloc > 0 {
-		s.Alloc = newAlloc(a.Alloc)
+		s.Alloc = newAlloc(a.Alloc, asking)
 	}
 	if a.Block > 0 {
 		s.Block = &Block{d: a.Block}
 	}
 	if a.Lock > 0 {
-		s.Lock = &Lock{rounds: rounds(perSecond, a.Lock)}
+		s.Lock = &Lock{meter: meter{asking: asking}, rounds: rounds(perSecond, a.Lock)}
 	}
 	if a.Log > 0 {
 		w, err := slowPipe(a.Log)
