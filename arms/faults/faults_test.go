@@ -1,4 +1,6 @@
-package main
+// Package main_test has `tare doctor` look at the faults. It stands here and not
+// beside the command since it takes minutes.
+package main_test
 
 import (
 	"encoding/json"
@@ -15,15 +17,47 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/tarehq/tare/cost/doctor"
-	"github.com/tarehq/tare/cost/doctor/proc"
 )
 
-// planted is a fault of arms/faults and how to look at it.
+// diagnosis is what `tare doctor --json` prints of a service.
+type diagnosis struct {
+	Findings []finding `json:"findings"`
+	Cheap    []finding `json:"cheap"`
+	Healthy  []string  `json:"healthy"`
+	Blind    []struct {
+		Rule   string `json:"rule"`
+		Needs  string `json:"needs"`
+		Reason string `json:"reason"`
+	} `json:"not_looked_at"`
+}
+
+type finding struct {
+	Rule     string  `json:"rule"`
+	Severity string  `json:"severity"`
+	Title    string  `json:"title"`
+	Price    *amount `json:"price"`
+	Evidence []struct {
+		What  string  `json:"what"`
+		Where string  `json:"where"`
+		Value float64 `json:"value"`
+	} `json:"evidence"`
+	Remedy string `json:"remedy"`
+}
+
+type amount struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+	Share float64 `json:"share"`
+}
+
+// found is the exit status of a command that found something.
+const found = 3
+
+// planted is a fault of this program and how to look at it.
 type planted struct {
 	name    string
-	program string   // another than arms/faults
+	program string   // another than this one
 	env     []string // of the one with the fault
 	args    []string // for both
 	sick    []string // for the one with the fault
@@ -37,7 +71,7 @@ func allPlanted() []planted {
 	for i := range 80 {
 		fields = append(fields, "-H", fmt.Sprintf("X-Field-Number-%d: what field %d has to say", i, i))
 	}
-	source := []string{"--source", "../../arms/faults"}
+	source := []string{"--source", "."}
 	return []planted{
 		{name: "json", want: "faults/content.go"},
 		{name: "format", want: "faults/content.go"},
@@ -68,8 +102,11 @@ func TestDoctor(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes: -short leaves it out")
 	}
+	if _, err := os.Stat("/proc/self/fd"); err != nil {
+		t.Skip("some faults show in /proc alone")
+	}
 	bin := t.TempDir()
-	out, err := exec.Command("go", "build", "-trimpath", "-o", bin+"/", ".", "../../arms/faults").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", bin+"/", ".", "../../cmd/tare").CombinedOutput()
 	if err != nil {
 		t.Fatalf("building: %v\n%s", err, out)
 	}
@@ -87,9 +124,9 @@ func TestDoctor(t *testing.T) {
 			eventually(t, func(longer []string) error { return looksAt(t, bin, p, "", longer) })
 		})
 	}
-	for _, r := range doctor.Rules() {
-		if !covered[r.Name] {
-			t.Errorf("rule %q: no fault is planted for it", r.Name)
+	for _, rule := range rules(t, bin) {
+		if !covered[rule] {
+			t.Errorf("rule %q: no fault is planted for it", rule)
 		}
 	}
 }
@@ -115,9 +152,9 @@ func looksAt(t *testing.T, bin string, p planted, rule string, longer []string) 
 	if rule != "" {
 		args = append(args, p.sick...)
 	}
-	addr, stop := plant(t, bin, p, rule == "")
+	addr, _, stop := plant(t, bin, p, rule == "")
 	defer stop()
-	d, err := diagnose(t, bin, addr, append(args, addr))
+	d, err := diagnose(bin, append(args, "--load", "http://"+addr+"/", "-c", "8", addr))
 	if err != nil {
 		return err
 	}
@@ -125,28 +162,51 @@ func looksAt(t *testing.T, bin string, p planted, rule string, longer []string) 
 		if len(d.Findings) > 0 {
 			return fmt.Errorf("found %s where nothing is wrong", findingsText(d.Findings))
 		}
-		if name, _, _ := strings.Cut(p.name, "-"); slices.ContainsFunc(d.Blind, func(b doctor.Blind) bool { return b.Rule == name }) {
+		if name, _, _ := strings.Cut(p.name, "-"); slices.Contains(d.blind(), name) {
 			return fmt.Errorf("%s was not looked at: %v", name, d.Blind)
 		}
 		return nil
 	}
 	for _, f := range d.Findings {
-		if f.Rule == rule && strings.Contains(findingsText([]doctor.Finding{f}), p.want) {
+		if f.Rule == rule && strings.Contains(findingsText([]finding{f}), p.want) {
 			return nil
 		}
 	}
 	return fmt.Errorf("want a finding of %s with %q, got %s; cheap: %s; not looked at: %v", rule, p.want, findingsText(d.Findings), findingsText(d.Cheap), d.Blind)
 }
 
-func findingsText(findings []doctor.Finding) string {
+// blind are the rules that could not tell.
+func (d *diagnosis) blind() []string {
+	var names []string
+	for _, b := range d.Blind {
+		names = append(names, b.Rule)
+	}
+	return names
+}
+
+// rules are all rules that there are: every one is somewhere in a diagnosis.
+func rules(t *testing.T, bin string) []string {
+	t.Helper()
+	d, err := diagnose(bin, []string{strconv.Itoa(os.Getpid()), "--for", "1s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := append(d.blind(), d.Healthy...)
+	for _, f := range append(d.Findings, d.Cheap...) {
+		all = append(all, f.Rule)
+	}
+	return all
+}
+
+func findingsText(findings []finding) string {
 	var texts []string
 	for _, f := range findings {
 		text := f.Rule + ": " + f.Title
 		if f.Price != nil {
-			text += " (" + f.Price.String() + ")"
+			text += fmt.Sprintf(" (%.3g [%.3g, %.3g], %.3g of it all)", f.Price.Value, f.Price.Low, f.Price.High, f.Price.Share)
 		}
 		for _, r := range f.Evidence {
-			text += "; " + r.String()
+			text += fmt.Sprintf("; %s %s %.3g", r.What, r.Where, r.Value)
 		}
 		texts = append(texts, text)
 	}
@@ -154,7 +214,7 @@ func findingsText(findings []doctor.Finding) string {
 }
 
 // plant starts one twin and returns its address once it answers.
-func plant(t *testing.T, bin string, p planted, healthy bool) (addr string, stop func()) {
+func plant(t *testing.T, bin string, p planted, healthy bool) (addr string, pid int, stop func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -182,12 +242,12 @@ func plant(t *testing.T, bin string, p planted, healthy bool) (addr string, stop
 		res, err := http.Get("http://" + addr + "/")
 		if err == nil {
 			res.Body.Close()
-			return addr, stop
+			return addr, cmd.Process.Pid, stop
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatal("the arm does not answer")
-	return "", nil
+	return "", 0, nil
 }
 
 // TestDoctorProcess names a process in place of a URL: its profiles are found by
@@ -197,7 +257,7 @@ func TestDoctorProcess(t *testing.T) {
 		t.Skip("processes are found in /proc")
 	}
 	bin := t.TempDir()
-	out, err := exec.Command("go", "build", "-trimpath", "-o", bin+"/", ".", "../../arms/faults", "../../arms/nethttp").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", bin+"/", ".", "../../cmd/tare", "../nethttp").CombinedOutput()
 	if err != nil {
 		t.Fatalf("building: %v\n%s", err, out)
 	}
@@ -209,15 +269,9 @@ func TestDoctorProcess(t *testing.T) {
 		{planted{program: "nethttp"}, "sampling it from outside"},
 	} {
 		eventually(t, func(longer []string) error {
-			addr, stop := plant(t, bin, tc.p, false)
+			addr, pid, stop := plant(t, bin, tc.p, false)
 			defer stop()
-			_, port, _ := net.SplitHostPort(addr)
-			n, _ := strconv.Atoi(port)
-			pid, err := proc.Listener(n)
-			if err != nil {
-				return err
-			}
-			d, err := diagnose(t, bin, addr, append(longer, strconv.Itoa(pid)))
+			d, err := diagnose(bin, append(longer, "--load", "http://"+addr+"/", "-c", "8", strconv.Itoa(pid)))
 			if err != nil {
 				return err
 			}
@@ -235,24 +289,22 @@ func TestDoctorProcess(t *testing.T) {
 }
 
 // diagnose runs the command.
-func diagnose(t *testing.T, bin, addr string, args []string) (*doctor.Diagnosis, error) {
-	t.Helper()
-	args = append([]string{"doctor", "--json", "--load", "http://" + addr + "/", "-c", "8"}, args...)
-	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "tare"), args...)
+func diagnose(bin string, args []string) (*diagnosis, error) {
+	cmd := exec.Command(filepath.Join(bin, "tare"), append([]string{"doctor", "--json"}, args...)...)
 	out, err := cmd.Output()
 	var exit *exec.ExitError
-	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitThreshold) {
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != found) {
 		if exit != nil {
 			return nil, fmt.Errorf("%w: %s", err, exit.Stderr)
 		}
 		return nil, err
 	}
-	var told []*doctor.Diagnosis
+	var told []*diagnosis
 	if err := json.Unmarshal(out, &told); err != nil || len(told) != 1 {
 		return nil, fmt.Errorf("reading %.200q: %d diagnoses, %w", out, len(told), err)
 	}
 	d := told[0]
-	if found := exit != nil; found != (len(d.Findings) > 0) {
+	if (exit != nil) != (len(d.Findings) > 0) {
 		return nil, fmt.Errorf("exit status %d with %d findings", exit.ExitCode(), len(d.Findings))
 	}
 	return d, nil
