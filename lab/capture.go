@@ -92,9 +92,9 @@ func (r *runner) observers(ctx context.Context, s *session, out *record.Capture)
 	return all, nil
 }
 
-// margin is how much less than the measured part the sources look, so that they
-// do not see its end.
-const margin = 10 * time.Millisecond
+// margin is how much before the end of the measured part the sources stop looking:
+// what they saw of an idle arm behind it would be taken for the load's.
+const margin = 20 * time.Millisecond
 
 // watched loads the arm while the observers look, and fills in what the kernel,
 // the runtime and the arm itself say of the same time.
@@ -111,10 +111,11 @@ func (s *session) watched(ctx context.Context, all []observer, d time.Duration, 
 			s.after, after = s.read(), s.truth(ctx)
 			return
 		}
+		end := time.Now().Add(o.Duration - margin)
 		s.before, before = s.read(), s.truth(ctx)
 		for _, ob := range all {
 			begun++
-			go func() { ended <- ob.watch(ctx, o.Duration-margin) }()
+			go func() { ended <- lookUntil(ctx, ob, end) }()
 		}
 	}
 	res, err := load.Run(ctx, o)
@@ -140,6 +141,19 @@ func (s *session) watched(ctx context.Context, all []observer, d time.Duration, 
 	out.Truth = after.since(before, float64(out.Requests))
 	return nil
 }
+
+// lookUntil has a source look until then, if anything is left of it: on a busy
+// machine even reading an arm's counters takes long.
+func lookUntil(ctx context.Context, o observer, end time.Time) error {
+	d := time.Until(end)
+	if d < shortest {
+		return fmt.Errorf("reading the arm left %s to profile it, less than %s", max(d, 0).Round(time.Millisecond), shortest)
+	}
+	return o.watch(ctx, d)
+}
+
+// shortest is the least time that a source looks.
+const shortest = 100 * time.Millisecond
 
 // The runtime's metrics of what was allocated since the process began.
 const (
