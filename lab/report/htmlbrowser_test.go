@@ -147,6 +147,7 @@ func writeHTML(t *testing.T, r *record.Run, a *verdict.Analysis) (path string) {
 
 func TestHTMLInChromium(t *testing.T) {
 	r := large(t, 8)
+	profile(r, "net/http", "chi", "gin", "echo", "fiber")
 	a := analyse(t, r)
 	self := (&url.URL{Scheme: "file", Path: writeHTML(t, r, a)}).String()
 	ctx := browser(t)

@@ -20,32 +20,38 @@ import (
 // profiled is the synthetic run with captures of three arms by three sources.
 func profiled(seed uint64) *record.Run {
 	r := synthetic(seed)
+	profile(r, "none", "three", "flattened")
+	return r
+}
+
+// profile adds captures of arms to a run, the control first. The second arm
+// counts what its middlewares cost.
+func profile(r *record.Run, arms ...string) {
 	s := &r.Manifest.Study
 	s.Attribute = study.Attribute{For: time.Second, Repeat: 8, Truth: study.Truth{
-		Path: "/truth", CPU: 0.05, Least: time.Microsecond, Bytes: 0.02, Waiting: 0.1, Bare: map[string]string{"three": "none"},
+		Path: "/truth", CPU: 0.05, Least: time.Microsecond, Bytes: 0.02, Waiting: 0.1, Bare: map[string]string{arms[1]: arms[0]},
 	}}
-	rng := rand.New(rand.NewPCG(seed, 21))
+	rng := rand.New(rand.NewPCG(r.Manifest.Seed, 21))
 	for round := range 8 {
-		for _, arm := range []string{"none", "three", "flattened"} {
+		for i, arm := range arms {
 			c := record.Capture{
 				Seq: len(r.Captures), Round: round, Arm: arm, Workload: "half", Sources: []study.Source{study.Pprof, study.EBPF, study.Trace},
 				Elapsed: time.Second, Requests: 6000, Metrics: map[string]float64{"handlers_cpu": 2000, "memory_cpu": 4000, "scheduling_cpu": 900, "kernel_cpu": 9000},
 			}
-			if arm == "three" {
+			if i == 1 {
 				c.Truth = map[string]record.Truth{"spin": {Calls: 1, CPU: 2000}, "alloc": {Calls: 1, CPU: 400, Bytes: 1024, Waiting: 5000}}
 			}
 			for _, source := range c.Sources {
-				c.Seen = append(c.Seen, seenBy(source, arm, rng))
+				c.Seen = append(c.Seen, seenBy(source, i > 0, rng))
 			}
 			r.Captures = append(r.Captures, c)
 		}
 	}
 	r.Captures[0].Warnings = []string{"ebpf: 3 samples were lost"}
-	return r
 }
 
-// seenBy is what a source saw of an arm.
-func seenBy(source study.Source, arm string, rng *rand.Rand) record.Seen {
+// seenBy is what a source saw of an arm, with middlewares or without.
+func seenBy(source study.Source, middlewares bool, rng *rand.Rand) record.Seen {
 	noise := func(v float64) float64 { return v * math.Exp(0.01*rng.NormFloat64()) }
 	b := &cost.Bill{Source: string(source), Seconds: 1, Requests: 6000, Per: "request"}
 	add := func(kind, owner, where string, self, bytes float64, causes ...cost.Share) {
@@ -64,7 +70,7 @@ func seenBy(source study.Source, arm string, rng *rand.Rand) record.Seen {
 	h := noise(1500)
 	add("handler", "nesting.listUsers", "nesting/main.go:62", h, 300, cost.Share{Cause: "json", Value: h})
 	add("runtime", "scheduler", "", 30, 0, cost.Share{Cause: "scheduling", Value: 30})
-	if arm != "none" {
+	if middlewares {
 		spin, alloc := noise(2000), noise(400)
 		add("middleware", "nesting.Spin", "nesting/layers.go:72", spin, 0, cost.Share{Cause: "own", Value: spin})
 		add("middleware", "nesting.Alloc", "nesting/layers.go:90", alloc, 1024, cost.Share{Cause: "alloc", Value: alloc})
