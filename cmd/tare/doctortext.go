@@ -98,15 +98,20 @@ func blind(all []doctor.Blind) []string {
 	return lines
 }
 
+// tally counts the findings, and the rules that could not tell: where those are
+// many, no finding means little.
 func tally(d *doctor.Diagnosis) string {
-	switch n := len(d.Findings); n {
-	case 0:
-		return "nothing was found\n"
-	case 1:
-		return "one finding\n"
-	default:
-		return fmt.Sprintf("%d findings, by price\n", n)
+	text := "nothing was found"
+	switch n := len(d.Findings); {
+	case n == 1:
+		text = "one finding"
+	case n > 1:
+		text = fmt.Sprintf("%d findings, by price", n)
 	}
+	if n := len(d.Blind); n > 0 {
+		text += fmt.Sprintf("; %d of %d rules could not tell", n, len(doctor.Rules()))
+	}
+	return text + "\n"
 }
 
 func printFinding(w io.Writer, n int, f *doctor.Finding, width int) {
