@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/bpf/probe"
+)
+
+func TestMarksRefuse(t *testing.T) {
+	tests := []struct {
+		name  string
+		calls int
+		share float64 // of the CPU, while probes are attached
+		most  float64
+		hint  string
+	}{
+		{"some would fit", 8, 0.8, 0.05, "name at most 5 of the 8 owners, --owner NAME; or --max-overhead 8 would do"},
+		{"none would", 3, 9, 0.05, "--max-overhead 90 would do"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := marks{Most: tt.most}.refuse(&probe.Forecast{Share: tt.share, Calls: make([]float64, tt.calls)})
+			var f *failure
+			if !errors.As(err, &f) || f.status != exitCould || f.hint != tt.hint {
+				t.Fatalf("got %#v, want status %d and hint %q", err, exitCould, tt.hint)
+			}
+			if want := fmt.Sprintf("watching %d owners", tt.calls); !strings.Contains(err.Error(), want) {
+				t.Errorf("got %q, want it to say %q", err, want)
+			}
+		})
+	}
+}
+
+func TestAddMarks(t *testing.T) {
+	owner := cost.Owner{Kind: cost.Handler, Name: "mw.Auth", File: "/src/mw/auth.go", Decl: 7}
+	wall := cost.Wall{Owner: owner, Calls: 100, Seen: 100, Self: 2e6, Total: 5e6, P50: 19e3, P99: 40e3}
+	tests := []struct {
+		name     string
+		requests float64 // counted while it was watched
+		bill     cost.Window
+		want     string
+	}{
+		{"counted", 50, cost.Window{Duration: 10 * time.Second, Requests: 900}, "clock: 2 a request, p50 19.0 µs, p99 40.0 µs, mean 20.0 µs, total 50.0 µs"},
+		{"counted by the load alone", 0, cost.Window{Duration: 10 * time.Second, Requests: 200}, "clock: 5 a request, p50 19.0 µs, p99 40.0 µs, mean 20.0 µs, total 50.0 µs"},
+		{"not counted", 0, cost.Window{Duration: 10 * time.Second}, "clock: 100 a second, p50 19.0 µs, p99 40.0 µs, mean 20.0 µs, total 50.0 µs"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := cost.NewBill(nil, nil, tt.bill)
+			addMarks(b, &probe.Measurement{Walls: []cost.Wall{wall}, Attached: time.Second, Requests: tt.requests, Warnings: []error{errors.New("as it happens")}})
+			if len(b.Items) != 1 || len(b.Warnings) != 1 {
+				t.Fatalf("got %+v, want one owner and one warning", b)
+			}
+			if got := wallText(&b.Items[0], b.Per); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestUnprobed(t *testing.T) {
+	refused := &failure{status: exitCould, hint: "fewer"}
+	tests := []struct {
+		err  error
+		hint string
+	}{
+		{fmt.Errorf("no process 7: %w", os.ErrNotExist), "is the process still running?"},
+		{fmt.Errorf("loading: %w", cost.ErrNotSupported), "tare cost URL needs neither root nor probes, only net/http/pprof in the service"},
+		{refused, "fewer"},
+		{errors.New("something else"), ""},
+	}
+	for _, tt := range tests {
+		var f *failure
+		hint := ""
+		if errors.As(unprobed(tt.err), &f) {
+			hint = f.hint
+		}
+		if hint != tt.hint {
+			t.Errorf("%v: got hint %q, want %q", tt.err, hint, tt.hint)
+		}
+	}
+}
