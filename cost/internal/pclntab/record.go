@@ -33,11 +33,12 @@ type record struct {
 	data       []byte // from the record on
 }
 
-// record returns that of function i.
+// record returns that of function i. Functions without code are there in programs
+// that a C linker put together.
 func (t *Table) record(i int) (record, bool) {
 	off := uint64(binary.LittleEndian.Uint32(t.index[8*i+4:]))
 	r := record{t: t, entry: t.entry(i), end: t.entry(i + 1)}
-	if off+recordSize > uint64(len(t.funcs)) || r.end <= r.entry {
+	if off+recordSize > uint64(len(t.funcs)) || r.end < r.entry {
 		return record{}, false
 	}
 	r.data = t.funcs[off:]
