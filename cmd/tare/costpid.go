@@ -193,8 +193,11 @@ func described(all []bpf.Process, number bool) []string {
 // samplingText says how the CPU was sampled.
 func samplingText(s *cost.Sampled) string {
 	text := fmt.Sprintf("%s stacks at %d Hz, by %s.", unit.Number(float64(s.Stacks)), s.Hz, s.Clock)
-	if s.Covered > 0 {
+	switch {
+	case s.Covered >= 1:
 		text += fmt.Sprintf("\nBy themselves they stand for %.1f %% of the CPU that the kernel counted, to which\nthe table is scaled.", 100*s.Covered)
+	case s.Covered > 0:
+		text += fmt.Sprintf("\nThey stand for %.1f %% of the CPU that the kernel counted; the rest is the row\n%s.", 100*s.Covered, bpf.Unseen)
 	}
 	return text + fmt.Sprintf(" Taking them cost %s of it.", unit.Format(s.Cost, unit.Share))
 }

@@ -39,6 +39,10 @@ type Options struct {
 	Hz     int    // 0: DefaultHz
 }
 
+// Unseen is the one frame of a stack that has the CPU a process used where the
+// clock could not look: the kernel switches threads with interrupts off.
+const Unseen = "[kernel] not sampled"
+
 // Profile is what a Sampler saw.
 type Profile struct {
 	Stacks    []cost.Stack  // Count: times seen; Value: nanoseconds of CPU
