@@ -16,6 +16,10 @@ import (
 // pilotFor is the measured part of a pilot trial.
 const pilotFor = time.Second
 
+// pilotAgain is how often a pilot in which nothing was answered is run again,
+// each time for twice as long.
+const pilotAgain = 2
+
 // pilot runs every arm once under every workload's targets, closed loop, before
 // anything is compared: an arm that does not answer as asked ends the run here
 // with the reason, and the slowest arm's capacity fixes the offered rates that
@@ -72,6 +76,13 @@ func (r *runner) pilotTrial(ctx context.Context, name string, w study.Workload) 
 	o := r.loadOptions(closed, s.proc.URL())
 	o.WarmUp, o.Duration = pilotFor/4, pilotFor
 	res, err := load.Run(ctx, o)
+	for range pilotAgain {
+		if !silent(res) || s.proc.Failure() != nil || ctx.Err() != nil {
+			break
+		}
+		o.Duration *= 2
+		res, err = load.Run(ctx, o)
+	}
 	if died := s.proc.Failure(); died != nil {
 		err = fmt.Errorf("under load: %w", died)
 	}
@@ -93,6 +104,12 @@ func (r *runner) pilotTrial(ctx context.Context, name string, w study.Workload) 
 		return 0, r.unfit(ctx, name, w.Name, why)
 	}
 	return float64(c.Answered()) / res.Elapsed.Seconds(), nil
+}
+
+// silent reports whether a load came to nothing and nothing went wrong: on a busy
+// machine, a second may pass before anybody has a turn.
+func silent(res *load.Result) bool {
+	return res != nil && res.Counts.Answered()+res.Counts.Failed() == 0
 }
 
 func (r *runner) unfit(ctx context.Context, name, workload string, err error) error {
