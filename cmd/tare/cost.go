@@ -27,7 +27,7 @@ type costCmd struct {
 	Hz          int           `help:"With --pid, --cgroup, --container: samples a second of each CPU (default: 99)." placeholder:"N"`
 	Marks       bool          `help:"With --pid: also watch every call of the owners by the clock, for counts, wall time and quantiles."`
 	Owner       []string      `sep:"none" help:"With --marks: watch only this owner, named package.Function or file.go:line; repeatable." placeholder:"NAME"`
-	MaxOverhead float64       `default:"5" help:"With --marks: the most it may cost the process, in percent of the CPU it uses." placeholder:"PERCENT"`
+	MaxOverhead percent       `default:"5%" help:"With --marks: the most it may cost the process, of the CPU it uses." placeholder:"PERCENT"`
 	Profile     []string      `sep:"none" help:"Saved profile to read instead, CPU or allocations; repeatable." placeholder:"FILE"`
 	For         time.Duration `default:"30s" help:"How long to profile, in whole seconds."`
 	Load        string        `help:"URL to load meanwhile, so that costs come out per request." placeholder:"URL"`
@@ -101,6 +101,9 @@ func (c *costCmd) Run(ctx context.Context, t *terminal) error {
 	}
 	if err == nil && ctx.Err() != nil {
 		return &failure{status: exitInterrupted} // a warning says so
+	}
+	if err == nil && bill.unmarked != nil {
+		return fmt.Errorf("calls were not watched: %w", bill.unmarked)
 	}
 	return err
 }

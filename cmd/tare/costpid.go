@@ -18,6 +18,19 @@ import (
 	"github.com/tarehq/tare/stats/unit"
 )
 
+// percent is a share of 100, written with or without its sign.
+type percent float64
+
+// UnmarshalText reads 5 or 5%.
+func (p *percent) UnmarshalText(text []byte) error {
+	v, err := strconv.ParseFloat(strings.TrimSuffix(string(text), "%"), 64)
+	if err != nil {
+		return fmt.Errorf("%q is no percentage, such as 5%%", text)
+	}
+	*p = percent(v)
+	return nil
+}
+
 // outside reports whether a process is to be watched from outside.
 func (c *costCmd) outside() bool { return c.PID != 0 || c.Cgroup != "" || c.Container != "" }
 
@@ -33,7 +46,7 @@ func (c *costCmd) checkOutside() error {
 	case c.Marks && c.PID == 0:
 		return asked("tare cost --pid N --marks", errors.New("--marks watches one process by its number"))
 	case c.Marks && (c.MaxOverhead <= 0 || c.MaxOverhead > 100):
-		return asked("such as --max-overhead 5", fmt.Errorf("--max-overhead %v: more than 0 %%, at most 100 %%", c.MaxOverhead))
+		return asked("such as --max-overhead 5%", fmt.Errorf("--max-overhead %v%%: more than 0 %%, at most 100 %%", float64(c.MaxOverhead)))
 	case len(c.Owner) > 0 && !c.Marks:
 		return asked("tare cost --pid N --marks --owner NAME", errors.New("--owner does nothing without --marks"))
 	case c.Waits && c.outside():
@@ -79,12 +92,7 @@ func (c *costCmd) watch(ctx context.Context, t *terminal, b *bill) error {
 	}
 	m, err := c.mark(ctx, t)
 	if err != nil {
-		// What was sampled is shown all the same.
-		var f *failure
-		if errors.As(err, &f) && f.hint != "" {
-			err = fmt.Errorf("%w (%s)", err, f.hint)
-		}
-		b.warnings = append(b.warnings, fmt.Errorf("calls were not watched: %w", err))
+		b.unmarked = err // what was sampled is shown all the same
 		return nil
 	}
 	b.marked = m
@@ -104,7 +112,7 @@ func (c *costCmd) mark(ctx context.Context, t *terminal) (*probe.Measurement, er
 	if err != nil {
 		return nil, err
 	}
-	m, err := marks{PID: c.PID, Owners: c.Owner, For: min(c.For, longest), Most: c.MaxOverhead / 100}.watch(ctx, t)
+	m, err := marks{PID: c.PID, Owners: c.Owner, For: min(c.For, longest), Most: float64(c.MaxOverhead) / 100}.watch(ctx, t)
 	end()
 	if under != nil {
 		err = errors.Join(err, <-under.done)

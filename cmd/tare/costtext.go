@@ -23,6 +23,7 @@ type bill struct {
 	local       int                // the service's process, if it is known and was not sampled from outside
 	outside     *cost.Sampled      // nil = not sampled from outside
 	marked      *probe.Measurement // nil = calls were not watched
+	unmarked    error              // why, if they were to be
 	window      cost.Window
 	warnings    []error
 	total       *cost.Bill // once all is there

@@ -77,7 +77,7 @@ func (m marks) watch(ctx context.Context, t *terminal) (*probe.Measurement, erro
 // refuse says how much would fit.
 func (m marks) refuse(f *probe.Forecast) error {
 	fits := int(float64(len(f.Calls)) * m.Most / leastShare / f.Share)
-	hint := fmt.Sprintf("--max-overhead %.0f would do", math.Ceil(100*f.Share*leastShare))
+	hint := fmt.Sprintf("--max-overhead %.0f%% would do", math.Ceil(100*f.Share*leastShare))
 	if fits > 0 {
 		hint = fmt.Sprintf("name at most %d of the %d owners, --owner NAME; or %s", fits, len(f.Calls), hint)
 	}

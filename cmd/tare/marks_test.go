@@ -20,8 +20,8 @@ func TestMarksRefuse(t *testing.T) {
 		most  float64
 		hint  string
 	}{
-		{"some would fit", 8, 0.8, 0.05, "name at most 5 of the 8 owners, --owner NAME; or --max-overhead 8 would do"},
-		{"none would", 3, 9, 0.05, "--max-overhead 90 would do"},
+		{"some would fit", 8, 0.8, 0.05, "name at most 5 of the 8 owners, --owner NAME; or --max-overhead 8% would do"},
+		{"none would", 3, 9, 0.05, "--max-overhead 90% would do"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
