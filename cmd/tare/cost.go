@@ -213,70 +213,31 @@ func unprofiled(err error) error {
 		hint: `the service must expose its profiles: import _ "net/http/pprof" and serve http.DefaultServeMux on a port of its own`}
 }
 
-// offered is a load that runs beside a profile.
-type offered struct {
-	done chan error
-	res  *load.Result
-}
-
-// offer starts the load, and waits until it is under way.
+// offer starts the load that was asked for; nil if none was.
 func (c *costCmd) offer(ctx context.Context) (*offered, error) {
 	if c.Load == "" {
 		return nil, nil
 	}
-	targets := []load.Target{{URL: c.Load}}
-	if _, err := load.Run(ctx, load.Options{Targets: targets, Connections: 1, Requests: 1, Timeout: 10 * time.Second}); err != nil {
-		return nil, fmt.Errorf("loading %s: %w", c.Load, err)
-	}
-	begun := make(chan struct{})
 	o := load.Options{
-		Targets:     targets,
+		Targets:     []load.Target{{URL: c.Load}},
 		Connections: c.Conns,
 		WarmUp:      time.Second,
 		Duration:    c.For + time.Minute, // ended when the profile is there
-		Mark: func(begin bool) {
-			if begin {
-				close(begun)
-			}
-		},
 	}
 	if c.Rate > 0 {
 		o.Schedule = pace.Constant(c.Rate)
 	}
-	under := &offered{done: make(chan error, 1)}
-	go func() {
-		res, err := load.Run(ctx, o)
-		under.res = res
-		under.done <- err
-	}()
-	select {
-	case <-begun:
-		return under, nil
-	case err := <-under.done:
-		if err == nil {
-			err = errors.New("it ended before it began")
-		}
-		return nil, fmt.Errorf("loading %s: %w", c.Load, err)
-	}
+	return offer(ctx, o)
 }
 
 // count ends the load and works out how many requests the profile saw.
-func (u *offered) count(end func(), b *bill) error {
-	end()
-	if err := <-u.done; err != nil {
-		return fmt.Errorf("loading: %w", err)
+func (u *offered) count(stop func(), b *bill) error {
+	warnings, err := u.end(stop)
+	if err != nil {
+		return err
 	}
-	answered := float64(u.res.Counts.Answered())
-	if answered == 0 || u.res.Elapsed == 0 {
-		return errors.New("loading: no request was answered")
-	}
-	b.window.Requests = math.Round(answered * b.window.Duration.Seconds() / u.res.Elapsed.Seconds())
-	if bad := u.res.Counts.Scheduled - u.res.Counts.Answered(); bad > 0 {
-		b.warnings = append(b.warnings, fmt.Errorf("%d of %d requests were not answered", bad, u.res.Counts.Scheduled))
-	}
-	if odd := u.res.Counts.Status[4] + u.res.Counts.Status[5]; odd > 0 {
-		b.warnings = append(b.warnings, fmt.Errorf("%d of %d answers were errors, status 4xx or 5xx: is that the URL?", odd, u.res.Counts.Answered()))
-	}
+	b.window.Requests = math.Round(float64(u.res.Counts.Answered()) * b.window.Duration.Seconds() / u.res.Elapsed.Seconds())
+	b.warnings = append(b.warnings, warnings...)
 	return nil
 }
 

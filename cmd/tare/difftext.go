@@ -111,20 +111,10 @@ func printDiff(w io.Writer, r *diff.Result, of diffed) {
 
 // spread is a difference and its interval in columns.
 func spread(r *diff.Row, base string) string {
-	return fmt.Sprintf("%10s  %-21s", withSign(r.Diff, base), "["+withSign(r.Lo, base)+", "+withSign(r.Hi, base)+"]")
+	return fmt.Sprintf("%10s  %-21s", unit.Signed(r.Diff, base), "["+unit.Signed(r.Lo, base)+", "+unit.Signed(r.Hi, base)+"]")
 }
 
 // change is a difference and its interval in a sentence.
 func change(r *diff.Row, base string) string {
-	return withSign(r.Diff, base) + " [" + withSign(r.Lo, base) + ", " + withSign(r.Hi, base) + "]"
-}
-
-func withSign(v float64, base string) string {
-	switch {
-	case v > 0:
-		return "+" + unit.Format(v, base)
-	case v < 0:
-		return "−" + unit.Format(-v, base)
-	}
-	return "0"
+	return unit.Signed(r.Diff, base) + " [" + unit.Signed(r.Lo, base) + ", " + unit.Signed(r.Hi, base) + "]"
 }

@@ -72,7 +72,7 @@ func (c *doctorCmd) gather(ctx context.Context, t *terminal, p *patient) (*docto
 	}
 	g.facts(p.pid)
 	if press != nil {
-		if err := press.end(release, g); err != nil {
+		if err := press.tell(release, g); err != nil {
 			cancel()
 			return nil, err
 		}

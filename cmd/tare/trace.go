@@ -159,26 +159,17 @@ func (c *traceCmd) record(ctx context.Context, t *terminal, s *story, r recordin
 		s.warnings = append(s.warnings, fmt.Sprintf("no CPU profile beside the trace, so where requests ran is known by halves: %v", err))
 	}
 	if under != nil {
-		if s.warnings, err = under.end(cancel, s.warnings); err != nil {
+		warnings, err := under.end(cancel)
+		if err != nil {
 			return err
 		}
+		s.warnings = append(s.warnings, texts(warnings)...)
 	}
 	if err := keepFile(c.Save, func(w io.Writer) error { return rewound(w, r.to) }); err != nil {
 		return err
 	}
 	_, err = r.to.Seek(0, io.SeekStart)
 	return err
-}
-
-// end ends the load beside a trace.
-func (u *offered) end(stop func(), warnings []string) ([]string, error) {
-	b := &bill{}
-	b.window.Duration = time.Second
-	err := u.count(stop, b)
-	for _, w := range b.warnings {
-		warnings = append(warnings, w.Error())
-	}
-	return warnings, err
 }
 
 // rewound copies a file from its beginning.

@@ -114,7 +114,7 @@ func printLayers(out io.Writer, all []layer) {
 			continue
 		}
 		shown++
-		fmt.Fprintf(out, "  %10s ± %-9s %s\n", withSign(l.Change, unit.Nanoseconds), ns(l.Margin), report.Printable(l.Owner))
+		fmt.Fprintf(out, "  %10s ± %-9s %s\n", unit.Signed(l.Change, unit.Nanoseconds), ns(l.Margin), report.Printable(l.Owner))
 	}
 	if shown == 0 {
 		fmt.Fprintf(out, "  in nobody by more than chance explains: sample longer, by --layers\n")

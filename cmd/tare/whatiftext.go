@@ -156,7 +156,7 @@ func (w *whatif) text(t *terminal) error {
 	}
 	fmt.Fprintf(out, " took %s longer? process %d, %d pairs of windows, %s requests\n\n", ns(w.Slow), w.PID, w.Pairs, unit.Number(w.Requests))
 	fmt.Fprintf(out, "  %-22s %12s %12s   %s\n", "", "as it is", "slowed down", "effect, 95 % interval")
-	fmt.Fprintf(out, "  %-22s %12s %12s   %s, %s\n", "CPU per request", ns(w.Off.CPU), ns(w.On.CPU), withSign(w.Effect.Value, unit.Nanoseconds), w.Effect.between(ns))
+	fmt.Fprintf(out, "  %-22s %12s %12s   %s, %s\n", "CPU per request", ns(w.Off.CPU), ns(w.On.CPU), unit.Signed(w.Effect.Value, unit.Nanoseconds), w.Effect.between(ns))
 	fmt.Fprintf(out, "  %-22s %12s %12s   %s, %s\n\n", "requests a second", unit.Number(w.Off.Rate), unit.Number(w.On.Rate), unit.Change(w.Rate.Value), w.Rate.between(unit.Change))
 	fmt.Fprintf(out, "It was called %s times a request, and slowed down by %s a request in all.\n", unit.Number(w.Calls), ns(w.Taken))
 	plain := func(v float64) string { return fmt.Sprintf("%.2f", v) }

@@ -116,20 +116,10 @@ func newDiffPart(name, base string, r *diff.Result) (diffPart, error) {
 func newDiffRow(r *diff.Row, base string, reach float64) diffRow {
 	at := func(v float64) float64 { return 50 + 50*max(-1, min(1, v/cmp.Or(reach, 1))) }
 	return diffRow{
-		Row: *r, AText: quantity(r.A, base), BText: quantity(r.B, base), DiffText: signed(r.Diff, base),
-		Interval: "[" + signed(r.Lo, base) + ", " + signed(r.Hi, base) + "]",
+		Row: *r, AText: quantity(r.A, base), BText: quantity(r.B, base), DiffText: unit.Signed(r.Diff, base),
+		Interval: "[" + unit.Signed(r.Lo, base) + ", " + unit.Signed(r.Hi, base) + "]",
 		Left:     at(r.Lo), Width: max(0.4, at(r.Hi)-at(r.Lo)), Point: at(r.Diff), More: r.Diff > 0,
 	}
-}
-
-func signed(v float64, base string) string {
-	switch {
-	case v > 0:
-		return "+" + unit.Format(v, base)
-	case v < 0:
-		return "−" + unit.Format(-v, base)
-	}
-	return "0"
 }
 
 // diffBoxes draws both sides as one graph: a box for each owner, and above it its
@@ -189,7 +179,7 @@ func shade(r *diff.Row, depth int) string {
 }
 
 func note(r *diff.Row, base string, depth int) string {
-	text := fmt.Sprintf(": %s → %s, %s [%s, %s]", quantity(r.A, base), quantity(r.B, base), signed(r.Diff, base), signed(r.Lo, base), signed(r.Hi, base))
+	text := fmt.Sprintf(": %s → %s, %s [%s, %s]", quantity(r.A, base), quantity(r.B, base), unit.Signed(r.Diff, base), unit.Signed(r.Lo, base), unit.Signed(r.Hi, base))
 	switch {
 	case depth == 1:
 		text = ", an owner's own" + text

@@ -57,6 +57,17 @@ func Format(value float64, unit string) string {
 // Change is a relative change with its sign, such as 0.021 → "+2.1 %".
 func Change(share float64) string { return percent(share*100, "+") }
 
+// Signed formats a difference as Format does, with its sign, + as well.
+func Signed(value float64, unit string) string {
+	switch {
+	case value > 0:
+		return "+" + Format(value, unit)
+	case value < 0:
+		return "−" + Format(-value, unit)
+	}
+	return "0"
+}
+
 // Ratio is a ratio with enough digits to tell it from 1: "1.021×", "0.4×" is
 // "0.400×", "12.3×".
 func Ratio(r float64) string {

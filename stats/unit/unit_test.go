@@ -217,3 +217,17 @@ func Example() {
 	// +2.1 % 1.021×
 	// 8.2e+06 B
 }
+
+func TestSigned(t *testing.T) {
+	tests := []struct {
+		value float64
+		want  string
+	}{
+		{1500, "+1.50 µs"}, {-1500, "−1.50 µs"}, {0, "0"},
+	}
+	for _, tt := range tests {
+		if got := unit.Signed(tt.value, unit.Nanoseconds); got != tt.want {
+			t.Errorf("Signed(%v) = %q, want %q", tt.value, got, tt.want)
+		}
+	}
+}

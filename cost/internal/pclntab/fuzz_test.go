@@ -51,10 +51,7 @@ func spots(f *testing.F, table *pclntab.Table) []uint64 {
 			break
 		}
 	}
-	for _, off := range pclntab.Offsets(table) {
-		all = append(all, off)
-	}
-	return all
+	return append(all, pclntab.Offsets(table)...)
 }
 
 // ask asks for everything about some of a program's functions, and beyond them.
