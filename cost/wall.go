@@ -12,6 +12,8 @@ type Wall struct {
 	Seen float64
 	// P50 and P99 are quantiles of one call's Self, in nanoseconds.
 	P50, P99 float64
+	// Around says that another owner was seen inside one of its calls.
+	Around bool
 }
 
 // WallShare is a Wall as a bill has it.
@@ -32,7 +34,11 @@ func (b *Bill) AddWalls(walls []Wall, w Window) {
 			continue
 		}
 		share := &WallShare{Calls: wall.Calls / by, Self: wall.Self / wall.Seen, Total: wall.Total / wall.Seen, P50: wall.P50, P99: wall.P99}
-		b.itemOf(wall.Owner).Wall = share
+		it := b.itemOf(wall.Owner)
+		it.Wall = share
+		if wall.Around && it.Kind == Handler.String() {
+			it.Kind = Middleware.String() // what it calls may be too quick to be sampled
+		}
 	}
 }
 

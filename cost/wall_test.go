@@ -65,6 +65,27 @@ func TestWeightyWalls(t *testing.T) {
 	}
 }
 
+// TestAddWallsAround has an owner be a middleware although what it calls was never
+// sampled.
+func TestAddWallsAround(t *testing.T) {
+	stacks := []cost.Stack{{Frames: []cost.Frame{
+		{Func: "example.com/shop/mw.Sign.func1", File: "/src/shop/mw/mw.go", Line: 9, Decl: 7},
+		{Func: "net/http.HandlerFunc.ServeHTTP"},
+	}, Count: 1, Value: 100}}
+	owner, _ := cost.Charge(stacks[0].Frames)
+	for _, around := range []bool{false, true} {
+		b := cost.NewBill(stacks, nil, cost.Window{Requests: 1})
+		b.AddWalls([]cost.Wall{{Owner: owner, Calls: 1, Seen: 1, Self: 10, Total: 10, Around: around}}, cost.Window{Requests: 1})
+		want := cost.Handler
+		if around {
+			want = cost.Middleware
+		}
+		if len(b.Items) != 1 || b.Items[0].Kind != want.String() {
+			t.Errorf("around %t: got %+v, want one %s", around, b.Items, want)
+		}
+	}
+}
+
 func TestAddWallsUnseen(t *testing.T) {
 	b := &cost.Bill{}
 	b.AddWalls([]cost.Wall{{Owner: cost.Owner{Name: "mw.Spin"}, Calls: 3}}, cost.Window{Requests: 3})

@@ -54,6 +54,7 @@ func (c *census) meet(stack []place, frames []cost.Frame, rules *cost.Rules) {
 				continue
 			}
 			k := c.add(owner, p, i == len(p.frames)-1)
+			c.found[k].Met = true
 			if inside >= 0 && inside != k {
 				c.nest(k, inside)
 			}
@@ -100,6 +101,7 @@ func (c *census) nest(outer, inner int) {
 	if c.inner == nil {
 		c.inner = map[int][]int{}
 	}
+	c.found[outer].Around = true
 	if !slices.Contains(c.inner[outer], inner) {
 		c.inner[outer] = append(c.inner[outer], inner)
 	}

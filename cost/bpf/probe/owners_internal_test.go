@@ -70,6 +70,20 @@ func TestMeet(t *testing.T) {
 	}
 }
 
+func TestAround(t *testing.T) {
+	alone := []place{at(0x40, authFrame), at(0x30, funcFrame), at(0x60, serveFrame)} // Auth refused the request
+	for _, stacks := range [][][]place{{request(), alone}, {alone, request()}} {
+		for _, w := range newCensus(stacks).found {
+			if want := w.Owner.Name != "shop.hello"; w.Around != want || !w.Met {
+				t.Errorf("%s: got around %t and met %t, want %t and true", w.Owner.Name, w.Around, w.Met, want)
+			}
+		}
+	}
+	if w := newCensus([][]place{alone}).found[0]; w.Around {
+		t.Errorf("got %+v around another, of a request that it answered itself", w)
+	}
+}
+
 func TestNamed(t *testing.T) {
 	c := newCensus([][]place{request()})
 	tests := []struct {

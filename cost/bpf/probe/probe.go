@@ -41,6 +41,9 @@ type Watched struct {
 	// Aside says that nobody named it: it is directly inside one that was named,
 	// whose own time is what is left when its is taken off.
 	Aside bool
+	// Met says that it was seen to handle a request, Around that another owner was
+	// seen inside it then.
+	Met, Around bool
 
 	pushes []uint64 // link-time addresses of the probes on its beginning
 }

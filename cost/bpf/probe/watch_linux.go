@@ -140,6 +140,7 @@ func (w *Watch) sum(m *Measurement, p plan) error {
 			Owner: o.Owner, Calls: float64(t.Entered), Seen: float64(t.Finished),
 			Self: float64(t.Self), Total: float64(t.Total),
 			P50: quantile(t.Hist[:], 0.5), P99: quantile(t.Hist[:], 0.99),
+			Around: o.Around,
 		})
 		m.Warnings = append(m.Warnings, w.doubts(o, t)...)
 		if b, ok := p.blurred[i]; ok && w.closes(b.at) {

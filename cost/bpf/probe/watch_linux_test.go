@@ -103,6 +103,9 @@ func TestWatchNamed(t *testing.T) {
 	var names []string
 	for _, w := range m.Walls {
 		names = append(names, w.Owner.Name)
+		if w.Owner.Name == "target.spin" && !w.Around {
+			t.Errorf("%s is not known to be around what it calls", w.Owner.Name)
+		}
 	}
 	slices.Sort(names)
 	if want := []string{"target.(*block).ServeHTTP", "target.spin"}; !slices.Equal(names, want) {
