@@ -22,26 +22,6 @@ func (c *loadOutput) check() error {
 	return writable([]output{{"--output", c.Output}, {"--csv", c.CSV}, {"--hdr", c.HDR}, {"--journal", c.Journal}})
 }
 
-// output is a file to be written, "" for none, and the flag that names it.
-type output struct{ flag, path string }
-
-// writable tells before a measurement what could not be written after it.
-func writable(files []output) error {
-	for _, f := range files {
-		if f.path == "" {
-			continue
-		}
-		dir := filepath.Dir(f.path)
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return &failure{status: exitCould, err: fmt.Errorf("%s %s: there is no folder %s", f.flag, f.path, dir), hint: "create the folder first"}
-		}
-		if info, err := os.Stat(f.path); err == nil && info.IsDir() {
-			return &failure{status: exitCould, err: fmt.Errorf("%s %s: that is a folder", f.flag, f.path), hint: "name a file in it"}
-		}
-	}
-	return nil
-}
-
 // document is what is written as JSON: the result's own keys, after what was
 // asked for and what became of the thresholds.
 type document struct {
@@ -79,14 +59,6 @@ func (c *loadOutput) keepJSON(v any) error {
 		e.SetIndent("", "  ")
 		return e.Encode(v)
 	})
-}
-
-// keepFile replaces a file; "" is none.
-func keepFile(path string, write func(io.Writer) error) error {
-	if path == "" {
-		return nil
-	}
-	return replaceFile(path, func(f *os.File) error { return write(f) })
 }
 
 // entries are the histograms of a result that hold something.
@@ -130,7 +102,7 @@ type journalLine struct {
 // openJournal opens the journal asked for, or the one beside --output.
 func (c *loadOutput) openJournal() (*journal, error) {
 	path := c.Journal
-	if path == "" && c.Output != "" {
+	if to, err := place(c.Output); path == "" && c.Output != "" && err == nil && !to.inPlace {
 		path = strings.TrimSuffix(c.Output, filepath.Ext(c.Output)) + ".journal.jsonl"
 	}
 	if path == "" {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -59,31 +58,4 @@ func findRunIn(home, name string) (string, error) {
 // writeHTML puts a run's report beside its records and returns the path.
 func writeHTML(run *record.Run, a *verdict.Analysis, path string) error {
 	return replaceFile(path, func(f *os.File) error { return report.HTML(f, run, a) })
-}
-
-// replaceFile writes a file so that a reader sees the old one or the new one,
-// never half of either.
-func replaceFile(path string, write func(*os.File) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".tare-*")
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("writing %s: %w", path, err), f.Close(), os.Remove(f.Name()))
-		}
-	}()
-	if err := write(f); err != nil {
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// What is no regular file is written, not replaced: as root a device would be gone.
+func TestKeepFilePipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Skipf("no named pipes here: %v", err)
+	}
+	if err := writable([]output{{"--html", path}}); err != nil {
+		t.Fatal(err) // and it does not wait for a reader
+	}
+	read := make(chan string, 1)
+	go func() {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			text = []byte(err.Error())
+		}
+		read <- string(text)
+	}()
+	if err := keepFile(path, written("new")); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-read; got != "new" {
+		t.Errorf("through the pipe came %q, want new", got)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Type() != fs.ModeNamedPipe {
+		t.Errorf("it is no pipe any more (%v)", err)
+	}
+}

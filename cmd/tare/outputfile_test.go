@@ -1,0 +1,115 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// written writes a text to a file.
+func written(text string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	}
+}
+
+func TestKeepFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"old", "target"} {
+		if err := os.WriteFile(name, []byte("old"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{"link": "target", "dangling": "later"} {
+		if err := os.Symlink(to, name); err != nil {
+			t.Skipf("no symbolic links here: %v", err)
+		}
+	}
+	for _, tt := range []struct {
+		path, file string
+		mode       fs.FileMode
+	}{
+		{"fresh", "fresh", 0o644},
+		{"old", "old", 0o600},
+		{"link", "target", 0o600},
+		{"dangling", "later", 0o644},
+	} {
+		if err := writable([]output{{"--html", tt.path}}); err != nil {
+			t.Errorf("%s: %v", tt.path, err)
+		}
+		if err := keepFile(tt.path, written("new")); err != nil {
+			t.Errorf("%s: %v", tt.path, err)
+		}
+		got, err := os.ReadFile(tt.file)
+		if err != nil || string(got) != "new" {
+			t.Errorf("%s: %s holds %q (%v), want new", tt.path, tt.file, got, err)
+		}
+		if info, err := os.Stat(tt.file); err == nil && info.Mode().Perm()&^0o022 != tt.mode&^0o022 {
+			t.Errorf("%s: %s has mode %v, want %v", tt.path, tt.file, info.Mode(), tt.mode)
+		}
+	}
+	for _, name := range []string{"link", "dangling"} {
+		if info, err := os.Lstat(name); err != nil || info.Mode().Type() != fs.ModeSymlink {
+			t.Errorf("%s is no link any more (%v)", name, err)
+		}
+	}
+	left, err := filepath.Glob(".tare-*")
+	if len(left) > 0 || err != nil {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestKeepFileRefuses(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("sealed", []byte("old"), 0o400); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir("folder", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"sealed":  "may only be read",
+		"folder":  "that is a folder",
+		"none/it": "there is no folder none",
+		"-":       "standard output has the result already",
+	} {
+		if err := writable([]output{{"--html", path}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", path, err, want)
+		}
+	}
+	if err := keepFile("sealed", written("new")); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("sealed: got %v, want no permission", err)
+	}
+	if got, err := os.ReadFile("sealed"); err != nil || string(got) != "old" {
+		t.Errorf("sealed holds %q (%v), want what it held", got, err)
+	}
+}
+
+// A file that could not be written whole is as it was, and nothing lies beside it.
+func TestKeepFileHalf(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x")
+	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	err := keepFile(path, func(w io.Writer) error {
+		fmt.Fprint(w, "ha")
+		return broken
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v, want %v", err, broken)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != "old" {
+		t.Errorf("it holds %q (%v), want what it held", got, err)
+	}
+	if all, err := os.ReadDir(dir); err != nil || len(all) != 1 {
+		t.Errorf("beside it lie %v (%v)", all, err)
+	}
+}
