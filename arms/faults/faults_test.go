@@ -21,10 +21,11 @@ import (
 
 // diagnosis is what `tare doctor --json` prints of a service.
 type diagnosis struct {
-	Findings []finding `json:"findings"`
-	Cheap    []finding `json:"cheap"`
-	Healthy  []string  `json:"healthy"`
-	Blind    []struct {
+	Findings  []finding `json:"findings"`
+	Uncertain []finding `json:"uncertain"`
+	Cheap     []finding `json:"cheap"`
+	Healthy   []string  `json:"healthy"`
+	Blind     []struct {
 		Rule   string `json:"rule"`
 		Needs  string `json:"needs"`
 		Reason string `json:"reason"`
@@ -51,8 +52,11 @@ type amount struct {
 	Share float64 `json:"share"`
 }
 
-// found is the exit status of a command that found something.
-const found = 3
+// Exit statuses of a command that found something, and of one that could not tell.
+const (
+	found        = 3
+	inconclusive = 4
+)
 
 // planted is a fault of this program and how to look at it.
 type planted struct {
@@ -172,7 +176,7 @@ func looksAt(t *testing.T, bin string, p planted, rule string, longer []string) 
 			return nil
 		}
 	}
-	return fmt.Errorf("want a finding of %s with %q, got %s; cheap: %s; not looked at: %v", rule, p.want, findingsText(d.Findings), findingsText(d.Cheap), d.Blind)
+	return fmt.Errorf("want a finding of %s with %q, got %s; uncertain: %s; cheap: %s; not looked at: %v", rule, p.want, findingsText(d.Findings), findingsText(d.Uncertain), findingsText(d.Cheap), d.Blind)
 }
 
 // blind are the rules that could not tell.
@@ -192,7 +196,7 @@ func rules(t *testing.T, bin string) []string {
 		t.Fatal(err)
 	}
 	all := append(d.blind(), d.Healthy...)
-	for _, f := range append(d.Findings, d.Cheap...) {
+	for _, f := range slices.Concat(d.Findings, d.Uncertain, d.Cheap) {
 		all = append(all, f.Rule)
 	}
 	return all
@@ -293,7 +297,7 @@ func diagnose(bin string, args []string) (*diagnosis, error) {
 	cmd := exec.Command(filepath.Join(bin, "tare"), append([]string{"doctor", "--json"}, args...)...)
 	out, err := cmd.Output()
 	var exit *exec.ExitError
-	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != found) {
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != found && exit.ExitCode() != inconclusive) {
 		if exit != nil {
 			return nil, fmt.Errorf("%w: %s", err, exit.Stderr)
 		}
@@ -304,8 +308,8 @@ func diagnose(bin string, args []string) (*diagnosis, error) {
 		return nil, fmt.Errorf("reading %.200q: %d diagnoses, %w", out, len(told), err)
 	}
 	d := told[0]
-	if (exit != nil) != (len(d.Findings) > 0) {
-		return nil, fmt.Errorf("exit status %d with %d findings", exit.ExitCode(), len(d.Findings))
+	if sick := exit != nil && exit.ExitCode() == found; sick != (len(d.Findings) > 0) {
+		return nil, fmt.Errorf("found something: %t, with %d findings", sick, len(d.Findings))
 	}
 	return d, nil
 }

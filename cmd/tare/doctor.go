@@ -43,7 +43,8 @@ Every finding has a price, measured on this service, the threshold that it
 crossed, a remedy, and how to see whether it helped. What could not be looked at
 is named with the reason: it is not taken for health.
 
-Exit status: 0 nothing was found, 3 something was.`
+Exit status: 0 nothing was found, 3 something was, 4 inconclusive: nothing was
+found, but there were too few requests to tell, or no rule could.`
 }
 
 // Run gathers evidence, examines it and shows what was found.
@@ -61,10 +62,11 @@ func (c *doctorCmd) Run(ctx context.Context, t *terminal) error {
 		}
 	}
 	var told []*doctor.Diagnosis
-	found := false
+	var found, unclear bool
 	for _, e := range all {
 		d := doctor.Examine(e)
 		found = found || len(d.Findings) > 0
+		unclear = unclear || d.Inconclusive()
 		told = append(told, d)
 	}
 	if c.JSON {
@@ -72,10 +74,15 @@ func (c *doctorCmd) Run(ctx context.Context, t *terminal) error {
 	} else {
 		err = printDiagnoses(t, told)
 	}
-	if err == nil && found {
+	switch {
+	case err != nil:
+		return err
+	case found:
 		return &failure{status: exitThreshold}
+	case unclear:
+		return &failure{status: exitUndecided}
 	}
-	return err
+	return nil
 }
 
 func (c *doctorCmd) check() error {

@@ -38,8 +38,11 @@ func printDiagnosis(w io.Writer, d *doctor.Diagnosis, width int) {
 	for i := range d.Findings {
 		printFinding(w, i+1, &d.Findings[i], width)
 	}
+	if len(d.Uncertain) > 0 {
+		wrapped(w, "not certain    ", priced(d.Uncertain, true)+": more than the threshold, but not by more than chance: a longer --for narrows it", width)
+	}
 	if len(d.Cheap) > 0 {
-		wrapped(w, "seen, cheap    ", cheap(d.Cheap), width)
+		wrapped(w, "seen, cheap    ", priced(d.Cheap, false), width)
 	}
 	if len(d.Healthy) > 0 {
 		wrapped(w, "healthy        ", strings.Join(d.Healthy, ", "), width)
@@ -52,8 +55,9 @@ func printDiagnosis(w io.Writer, d *doctor.Diagnosis, width int) {
 	}
 }
 
-// cheap names what is there and costs next to nothing, with its price.
-func cheap(all []doctor.Finding) string {
+// priced names what is there, with its price, and with its threshold if that is
+// asked for.
+func priced(all []doctor.Finding, threshold bool) string {
 	var texts []string
 	for _, f := range all {
 		text := f.Rule
@@ -63,6 +67,9 @@ func cheap(all []doctor.Finding) string {
 			text += " " + unit.Format(p.Share, unit.Share) + " of " + p.Whole()
 		default:
 			text += " " + unit.Format(p.Value, p.Unit) + " " + p.Of
+		}
+		if threshold {
+			text += " (fires at " + f.Threshold + ")"
 		}
 		texts = append(texts, text)
 	}
@@ -103,6 +110,8 @@ func blind(all []doctor.Blind) []string {
 func tally(d *doctor.Diagnosis) string {
 	text := "nothing was found"
 	switch n := len(d.Findings); {
+	case d.Inconclusive():
+		text = "inconclusive: nothing was found, which is no sign of health here"
 	case n == 1:
 		text = "one finding"
 	case n > 1:

@@ -32,15 +32,19 @@ func checkClient(e *Evidence) ([]Finding, *Missing) {
 	}
 	by, per := e.per()
 	price := e.spent(dialling)
+	margin := dials.Count * 1.96 / max(1, math.Sqrt(dials.Value/sampling))
+	often := fmt.Sprintf("%s [%s, %s] times per %s", unit.Number(dials.Count/by), unit.Number(max(0, dials.Count-margin)/by), unit.Number((dials.Count+margin)/by), per)
 	f := Finding{
 		Severity: e.weighCPU(price, 0.01), Price: &price,
-		Title: fmt.Sprintf("the HTTP client dials %s times per %s", unit.Number(dials.Count/by), per),
-		Evidence: []Row{
-			{What: "connections opened per " + per, Value: dials.Count / by, Unit: unit.Count},
-		},
+		Title:    "the HTTP client dials " + often,
+		Evidence: []Row{note("connections opened, by the buffers that they allocate: " + often)},
 	}
-	if e.Window.Requests > 0 && dials.Count-dials.Count*1.96/max(1, math.Sqrt(dials.Value/sampling)) < 0.05*by {
+	switch bound := 0.05 * by; {
+	case e.Window.Requests == 0 || dials.Count-margin >= bound:
+	case dials.Count < bound:
 		f.Severity = Cheap
+	default:
+		f.Severity = min(f.Severity, Uncertain)
 	}
 	f.Evidence = append(f.Evidence, e.places(e.CPU, calls("net/http.(*Client).do", "net/http.(*Transport).RoundTrip"), unit.Nanoseconds)...)
 	f.Evidence = append(f.Evidence, e.socketRows()...)

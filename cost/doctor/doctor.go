@@ -3,8 +3,9 @@
 // A rule asks one question of the evidence. What it finds has a price, measured
 // on this service and with its interval, the threshold that the price crossed, a
 // remedy, and a way to see whether the remedy helped. A finding counts only if
-// the lower end of its price is beyond a hundredth of what requests cost; what is
-// there but costs less is reported as seen and cheap.
+// the lower end of its price is beyond the threshold and a hundredth of what
+// requests cost; what only the price itself is beyond is reported as seen and not
+// certain, what is there but costs less as seen and cheap.
 //
 // Promised: a rule whose evidence is missing says so and is never taken for
 // health. Not promised: that a remedy saves the price to the last nanosecond; a
@@ -25,12 +26,13 @@ type Severity int
 
 // Severities.
 const (
-	Cheap   Severity = iota // it is there and costs next to nothing
-	Warning                 // its price is beyond the rule's threshold
-	Serious                 // a quarter of what requests cost, or the service at risk
+	Cheap     Severity = iota // it is there and costs next to nothing
+	Uncertain                 // its price is beyond the rule's threshold, its interval is not
+	Warning                   // its price is beyond the rule's threshold
+	Serious                   // a quarter of what requests cost, or the service at risk
 )
 
-func (s Severity) String() string { return [...]string{"cheap", "warning", "serious"}[s] }
+func (s Severity) String() string { return [...]string{"cheap", "uncertain", "warning", "serious"}[s] }
 
 // MarshalText gives the severity by name.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
@@ -66,8 +68,9 @@ type Rule struct {
 	Remedy    string
 	Verify    string
 
-	needs []Part
-	check func(*Evidence) ([]Finding, *Missing)
+	needs   []Part
+	traffic bool // nothing found means health only if there were requests
+	check   func(*Evidence) ([]Finding, *Missing)
 }
 
 // Needs lists the evidence without which the rule cannot tell.
@@ -102,6 +105,9 @@ func (r Rule) ask(e *Evidence) ([]Finding, *Missing) {
 		}
 	}
 	found, missing := r.check(e)
+	if missing == nil && len(found) == 0 && r.traffic && !e.has(Traffic) {
+		return nil, &Missing{Traffic, e.reason(Traffic)}
+	}
 	for i := range found {
 		f := &found[i]
 		f.Rule = r.Name
@@ -117,19 +123,34 @@ func (e *Evidence) reason(p Part) string {
 	if p == BusyService && e.Reasons[p] == "" {
 		return fmt.Sprintf("%.0f stacks were seen to run, and shares of fewer than %d say nothing: --load URL, or a longer --for", e.cpu().Count, fewest)
 	}
+	if p == Traffic && e.Reasons[p] == "" {
+		return "none were seen: --load URL, or look while others are served"
+	}
 	return e.Reasons[p]
 }
 
 // Diagnosis is what all rules came to.
 type Diagnosis struct {
-	Subject  string    `json:"subject"`
-	Seconds  float64   `json:"seconds"`
-	Requests float64   `json:"requests"` // 0: not counted
-	Findings []Finding `json:"findings"` // by price, the highest first
-	Cheap    []Finding `json:"cheap"`    // seen, and not worth a remedy
-	Healthy  []string  `json:"healthy"`  // rules that found nothing
-	Blind    []Blind   `json:"not_looked_at"`
-	Warnings []string  `json:"warnings,omitempty"`
+	Subject   string    `json:"subject"`
+	Seconds   float64   `json:"seconds"`
+	Requests  float64   `json:"requests"`  // 0: not counted
+	Findings  []Finding `json:"findings"`  // by price, the highest first
+	Uncertain []Finding `json:"uncertain"` // seen, and perhaps beyond the threshold
+	Cheap     []Finding `json:"cheap"`     // seen, and not worth a remedy
+	Healthy   []string  `json:"healthy"`   // rules that found nothing
+	Blind     []Blind   `json:"not_looked_at"`
+	Warnings  []string  `json:"warnings,omitempty"`
+}
+
+// Inconclusive reports whether nothing was found for want of anything to look
+// at: no rule could tell, or some would have needed requests and met none, or too
+// few.
+func (d *Diagnosis) Inconclusive() bool {
+	if len(d.Findings) > 0 {
+		return false
+	}
+	idle := slices.ContainsFunc(d.Blind, func(b Blind) bool { return b.Needs == Traffic || b.Needs == BusyService })
+	return idle || len(d.Healthy)+len(d.Cheap)+len(d.Uncertain) == 0
 }
 
 // Blind is a rule that could not tell.
@@ -142,7 +163,7 @@ type Blind struct {
 // Examine asks every rule.
 func Examine(e *Evidence) *Diagnosis {
 	d := &Diagnosis{Subject: e.Subject, Seconds: e.Window.Duration.Seconds(), Requests: e.Window.Requests, Warnings: e.Warnings,
-		Findings: []Finding{}, Cheap: []Finding{}, Healthy: []string{}, Blind: []Blind{}}
+		Findings: []Finding{}, Uncertain: []Finding{}, Cheap: []Finding{}, Healthy: []string{}, Blind: []Blind{}}
 	for _, r := range Rules() {
 		found, missing := r.ask(e)
 		switch {
@@ -152,17 +173,21 @@ func Examine(e *Evidence) *Diagnosis {
 			d.Healthy = append(d.Healthy, r.Name)
 		}
 		for _, f := range found {
-			if f.Severity == Cheap {
+			switch f.Severity {
+			case Cheap:
 				d.Cheap = append(d.Cheap, f)
-				continue
+			case Uncertain:
+				d.Uncertain = append(d.Uncertain, f)
+			default:
+				d.Findings = append(d.Findings, f)
 			}
-			d.Findings = append(d.Findings, f)
 		}
 	}
 	byPrice := func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(b.nanoseconds(), a.nanoseconds()), cmp.Compare(b.Severity, a.Severity), strings.Compare(a.Rule, b.Rule))
 	}
 	slices.SortStableFunc(d.Findings, byPrice)
+	slices.SortStableFunc(d.Uncertain, byPrice)
 	slices.SortStableFunc(d.Cheap, byPrice)
 	return d
 }

@@ -113,12 +113,13 @@ func TestThresholds(t *testing.T) {
 		want       string
 	}{
 		{"json", "none", service(), "healthy"},
-		{"json", "a fifth, within its interval", service(busy(210, "encoding/json.Marshal")), "cheap"},
+		{"json", "less than a fifth", service(busy(190, "encoding/json.Marshal")), "cheap"},
+		{"json", "a fifth, within its interval", service(busy(210, "encoding/json.Marshal")), "uncertain"},
 		{"json", "beyond a fifth", service(busy(240, "encoding/json.Marshal")), "warning"},
 		{"json", "half", service(busy(500, "reflect.Value.Field", "encoding/json.Marshal")), "serious"},
 		{"json", "idle", &doctor.Evidence{CPU: []cost.Stack{busy(10, "encoding/json.Marshal")}}, "needs a busy service"},
 		{"json", "no profile", &doctor.Evidence{}, "needs a CPU profile"},
-		{"format", "3 %, within its interval", service(busy(35, "fmt.Fprintf")), "cheap"},
+		{"format", "3 %, within its interval", service(busy(35, "fmt.Fprintf")), "uncertain"},
 		{"format", "6 %", service(busy(60, "fmt.Fprintf")), "warning"},
 		{"contexts", "1 %", service(busy(10, "context.value")), "cheap"},
 		{"contexts", "3 %", service(busy(10, "context.value"), busy(20, "net/http.(*Request).WithContext")), "warning"},
@@ -154,7 +155,7 @@ func TestWaits(t *testing.T) {
 		{"mutex", "1 % of the time", waits(cost.Lock, requests, 1e5, lock), "cheap"},
 		{"mutex", "a tenth", waits(cost.Lock, requests, 1e6, lock), "warning"},
 		{"mutex", "half", waits(cost.Lock, requests, 5e6, lock), "serious"},
-		{"mutex", "once, long", waits(cost.Lock, 1, 1e10, lock), "cheap"},
+		{"mutex", "once, long", waits(cost.Lock, 1, 1e10, lock), "uncertain"},
 		{"mutex", "the logger's", waits(cost.Lock, requests, 5e6, lock, "log.(*Logger).output"), "healthy"},
 		{"mutex", "a wait group", waits(cost.Lock, requests, 5e6, "sync.(*WaitGroup).Wait"), "healthy"},
 		{"mutex", "outside of requests", cost.Wait{Reason: cost.Lock, Stack: alone(requests, 1e11, lock)}, "healthy"},
@@ -229,7 +230,7 @@ func TestHealthyTwins(t *testing.T) {
 		for _, r := range d.Healthy {
 			looked[r]++
 		}
-		for _, f := range d.Cheap {
+		for _, f := range append(d.Cheap, d.Uncertain...) {
 			looked[f.Rule]++
 		}
 	}
@@ -267,7 +268,7 @@ func TestExamine(t *testing.T) {
 	if got, want := strings.Join(order, " "), "json format timeouts"; got != want {
 		t.Errorf("findings %s, want %s", got, want)
 	}
-	if n := len(d.Findings) + len(d.Cheap) + len(d.Healthy) + len(d.Blind); n != len(doctor.Rules()) {
+	if n := len(d.Findings) + len(d.Uncertain) + len(d.Cheap) + len(d.Healthy) + len(d.Blind); n != len(doctor.Rules()) {
 		t.Errorf("%d rules accounted for, want %d", n, len(doctor.Rules()))
 	}
 	if got, want := fmt.Sprint(d.Blind), "{goroutines goroutine profiles nobody counted them}"; !strings.Contains(got, want) {
@@ -276,6 +277,64 @@ func TestExamine(t *testing.T) {
 	empty := doctor.Examine(&doctor.Evidence{})
 	if len(empty.Blind) != len(doctor.Rules()) {
 		t.Errorf("without evidence %d of %d rules say that they cannot tell", len(empty.Blind), len(doctor.Rules()))
+	}
+}
+
+// idle is evidence of a service that did nothing but show its profiles.
+func idle() *doctor.Evidence {
+	profiling := []cost.Stack{alone(2, 2*tick, "runtime/pprof.writeHeap", "net/http/pprof.handler.ServeHTTP", server.Func, conn.Func)}
+	e := &doctor.Evidence{
+		Window: cost.Window{Duration: seconds * time.Second}, Traced: cost.Window{Duration: seconds * time.Second},
+		CPU: profiling, Allocs: profiling, Live: [][]cost.Stack{{}, {}}, Counts: make([]doctor.Count, 3),
+		Waits: []cost.Wait{{Reason: cost.Network, Stack: alone(1, 1e9, "internal/poll.(*FD).Read", conn.Func)}},
+	}
+	return e
+}
+
+// TestIdle checks that where there were no requests nothing is called healthy
+// that only requests could show.
+func TestIdle(t *testing.T) {
+	for _, name := range []string{"mutex", "logging", "sleep", "buffers", "goroutines"} {
+		if got, want := verdict(t, name, idle()), "needs requests meanwhile"; got != want {
+			t.Errorf("%s, without requests: got %s, want %s", name, got, want)
+		}
+		e := idle()
+		e.Allocs = append(e.Allocs, within(1, 512))
+		if got, want := verdict(t, name, e), "healthy"; got != want {
+			t.Errorf("%s, with one that allocated: got %s, want %s", name, got, want)
+		}
+	}
+	e := idle() // what grows by itself is found all the same
+	for i := range e.Counts {
+		e.Counts[i] = doctor.Count{After: time.Duration(i) * time.Second, Goroutines: []cost.Stack{alone(100*float64(i+1), 0, "main.poll")}}
+	}
+	if got, want := verdict(t, "goroutines", e), "serious"; got != want {
+		t.Errorf("goroutines that grow without requests: got %s, want %s", got, want)
+	}
+}
+
+// TestInconclusive tells silence that means health from silence that means
+// nothing.
+func TestInconclusive(t *testing.T) {
+	sick := idle()
+	sick.Probe = &doctor.Probe{Waited: 11 * time.Second}
+	well := idle()
+	well.Probe = &doctor.Probe{Waited: time.Second, Closed: true}
+	for _, tc := range []struct {
+		name string
+		e    *doctor.Evidence
+		want bool
+	}{
+		{"nothing gathered", &doctor.Evidence{}, true},
+		{"no requests", idle(), true},
+		{"no requests, but its time-out is right", well, true},
+		{"no requests, and a finding", sick, false},
+		{"busy", service(), false},
+		{"busy, and perhaps too dear", service(busy(210, "encoding/json.Marshal")), false},
+	} {
+		if d := doctor.Examine(tc.e); d.Inconclusive() != tc.want {
+			t.Errorf("%s: inconclusive %t, want %t: %+v", tc.name, d.Inconclusive(), tc.want, d)
+		}
 	}
 }
 

@@ -59,6 +59,7 @@ const (
 	Source            Part = "the program's source"
 	BusyService       Part = "a busy service"
 	CPUQuota          Part = "a CPU quota"
+	Traffic           Part = "requests meanwhile"
 )
 
 // fewest is how many stacks of a CPU profile make a busy service: shares of
@@ -72,6 +73,8 @@ func (e *Evidence) has(p Part) bool {
 		return e.CPU != nil
 	case BusyService:
 		return e.cpu().Count >= fewest
+	case Traffic:
+		return e.served()
 	case AllocationProfile:
 		return e.Allocs != nil
 	case LiveHeap:
@@ -92,6 +95,25 @@ func (e *Evidence) has(p Part) bool {
 		return e.Decisions != nil
 	}
 	return false
+}
+
+// served reports whether the service did anything for others than those who
+// profile it.
+func (e *Evidence) served() bool {
+	request := func(s *cost.Stack) bool { return cost.InRequest(s.Frames) && !instrument(s.Frames) }
+	for _, stacks := range [][]cost.Stack{e.CPU, e.Allocs} {
+		for i := range stacks {
+			if request(&stacks[i]) {
+				return true
+			}
+		}
+	}
+	for i := range e.Waits {
+		if request(&e.Waits[i].Stack) {
+			return true
+		}
+	}
+	return e.Window.Requests > 0 || e.has(BusyService)
 }
 
 // Count is how many goroutines there were, by where they were.

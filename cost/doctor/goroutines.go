@@ -20,6 +20,7 @@ func goroutinesRule() Rule {
 		Remedy:    "let it end with the request: select on the request's Context().Done() beside the channel, give the channel room for the one answer, and close what it reads from",
 		Verify:    "tare doctor again: the number stays; or go test with the goroutineleak profile",
 		needs:     []Part{GoroutineCounts},
+		traffic:   true,
 		check:     checkGoroutines,
 	}
 }
@@ -94,7 +95,10 @@ func (e *Evidence) leak(g group, counts []float64) Finding {
 	price := Price{Value: grown, Low: grown - margin, High: grown + margin, Per: per, Of: "goroutines"}.times(1 / by)
 	severity := Serious
 	if per == "request" && price.Low < 1e-4 {
-		severity = Cheap
+		severity = Uncertain
+		if price.Value < 1e-4 {
+			severity = Cheap
+		}
 	}
 	rows := []Row{
 		{What: "wait in " + g.at.Name(), Where: shortPlace(g.at), Unit: Words},

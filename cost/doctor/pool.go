@@ -149,6 +149,7 @@ func buffersRule() Rule {
 		Remedy:    "drop a buffer in place of putting it back when its capacity is beyond a bound, such as 64 KiB",
 		Verify:    "tare doctor again: the heap in use falls by the price",
 		needs:     []Part{LiveHeap, AllocationProfile},
+		traffic:   true,
 		check:     checkBuffers,
 	}
 }

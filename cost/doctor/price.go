@@ -146,9 +146,12 @@ func weigh(p Price, whole, least float64) Severity {
 	if p.Per == "request" {
 		floor = leastPerRequest
 	}
+	bound := max(max(least, leastShare)*whole, floor)
 	switch {
-	case p.Low <= max(max(least, leastShare)*whole, floor):
+	case p.Value <= bound:
 		return Cheap
+	case p.Low <= bound:
+		return Uncertain
 	case p.Low > grave*whole:
 		return Serious
 	}

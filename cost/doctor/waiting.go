@@ -83,6 +83,7 @@ func mutexRule() Rule {
 		Remedy:    "hold the lock for less: compute, write and log outside it; split it by key; for what is mostly read keep a value behind atomic.Pointer",
 		Verify:    verifyWait,
 		needs:     []Part{ExecutionTrace},
+		traffic:   true,
 		check: func(e *Evidence) ([]Finding, *Missing) {
 			about := func(w *cost.Wait) bool {
 				return w.Reason == cost.Lock && locks(w.Stack.Frames) >= 0 && logging(w.Stack.Frames) < 0 // those are the logging rule's
@@ -122,6 +123,7 @@ func loggingRule() Rule {
 		Threshold: "more than 5 % of a request's time; the sink is slow if a line takes it more than 20 µs",
 		Verify:    verifyWait,
 		needs:     []Part{ExecutionTrace},
+		traffic:   true,
 		check:     checkLogging,
 	}
 }
@@ -163,6 +165,7 @@ func sleepRule() Rule {
 		Remedy:    "wait for what is waited for, by a channel or a context; a sleep below a millisecond takes about one when the service is idle, since that is how exact the runtime's poller is",
 		Verify:    verifyWait,
 		needs:     []Part{ExecutionTrace},
+		traffic:   true,
 		check: func(e *Evidence) ([]Finding, *Missing) {
 			asleep := calls("time.Sleep")
 			about := func(w *cost.Wait) bool { return w.Reason == cost.Sleep && logging(w.Stack.Frames) < 0 }
