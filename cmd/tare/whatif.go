@@ -87,6 +87,7 @@ func (c *whatifCmd) Run(ctx context.Context, t *terminal) error {
 	}
 	res, err := c.measure(ctx, t, target)
 	cause := context.Cause(ctx)
+	interrupted := ctx.Err() != nil
 	cancel(nil)
 	if loadErr := <-ended; err == nil && loadErr != nil {
 		err = loadErr
@@ -95,13 +96,20 @@ func (c *whatifCmd) Run(ctx context.Context, t *terminal) error {
 	if errors.As(cause, &slow) {
 		return &failure{status: exitThreshold, err: fmt.Errorf("stopped, and the probe taken away: %w", slow)}
 	}
+	if err != nil && interrupted {
+		return fmt.Errorf("nothing was compared yet: %w", err)
+	}
 	if err != nil {
 		return unprobed(err)
 	}
+	show := res.text
 	if c.JSON {
-		return t.json(res)
+		show = func(t *terminal) error { return t.json(res) }
 	}
-	return res.text(t)
+	if err := show(t); err != nil || !interrupted {
+		return err
+	}
+	return &failure{status: exitInterrupted}
 }
 
 // measure finds the owner and compares windows with and without the slow-down.
@@ -121,7 +129,11 @@ func (c *whatifCmd) measure(ctx context.Context, t *terminal, target *probe.Targ
 	if err != nil {
 		return nil, err
 	}
-	res, err := newWhatif(pairs)
+	least := leastPairs
+	if ctx.Err() != nil {
+		least = 1 // without an interval
+	}
+	res, err := newWhatif(pairs, least)
 	if err != nil {
 		return nil, fmt.Errorf("slowing %s down: %w", owner.Owner.Name, err)
 	}
@@ -197,8 +209,8 @@ func (c *whatifCmd) alternate(ctx context.Context, brake *probe.Brake) ([]pair, 
 		for _, i := range rng.Perm(2) {
 			r, err := c.one(ctx, brake, window{on: i == 1, d: c.Window, most: 2 * c.Window})
 			if err != nil {
-				if ctx.Err() != nil && len(pairs) >= leastPairs {
-					return pairs, nil
+				if ctx.Err() != nil && len(pairs) > 0 {
+					return pairs, nil // what was measured is kept
 				}
 				return nil, err
 			}

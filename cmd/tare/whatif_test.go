@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"strings"
@@ -31,7 +32,7 @@ func TestNewWhatif(t *testing.T) {
 		drift := time.Duration(i) * time.Microsecond // which pairs take out
 		pairs = append(pairs, windows(1000, 50*time.Microsecond+drift, 28*time.Microsecond, 20*time.Microsecond))
 	}
-	res, err := newWhatif(append(pairs, windows(10, time.Second, time.Second, time.Second)))
+	res, err := newWhatif(append(pairs, windows(10, time.Second, time.Second, time.Second)), leastPairs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,13 +52,62 @@ func TestNewWhatif(t *testing.T) {
 		t.Errorf("got %d pairs and warnings %v, want 10, and one left out", res.Pairs, res.Warnings)
 	}
 	owner := cost.Owner{Kind: cost.Handler, Name: "mw.Auth"}
-	res.own(&probe.Measurement{Walls: []cost.Wall{{Owner: owner, Seen: 5, P50: 10e3}}}, nil, owner)
-	near("saved, by the clock", res.Saved, 14e3)
-	res.Own.CPU = 20e3
+	res.own(&probe.Measurement{Walls: []cost.Wall{{Owner: owner, Seen: 5, Self: 75e3, P50: 10e3}}}, nil, owner)
+	near("saved, by the clock", res.Saved.Value, 14e3)
+	near("at least, by the clock's median", res.Saved.Low, 14e3)
+	near("at most, by the clock's mean", res.Saved.High, 21e3)
+	res.Own.CPU, res.Own.Margin = 20e3, 5e3
 	res.own(nil, errors.New("as it happens"), owner)
-	near("saved, by sampling", res.Saved, 28e3)
-	if _, err := newWhatif(pairs[:leastPairs-1]); err == nil {
+	near("saved, by sampling", res.Saved.Value, 28e3)
+	near("at least, by sampling", res.Saved.Low, 21e3)
+	near("at most, by sampling", res.Saved.High, 35e3)
+	if _, err := newWhatif(pairs[:leastPairs-1], leastPairs); err == nil {
 		t.Error("got no error of too few pairs for an interval")
+	}
+}
+
+// TestWhatifUndecided has nothing promised that is not told apart from chance,
+// of measured pairs and of too few for an interval.
+func TestWhatifUndecided(t *testing.T) {
+	var pairs []pair
+	for i := range 8 {
+		extra := 5 * time.Microsecond
+		if i%2 == 1 {
+			extra = -4 * time.Microsecond
+		}
+		pairs = append(pairs, windows(1000, 50*time.Microsecond, extra, 20*time.Microsecond))
+	}
+	sure := windows(1000, 50*time.Microsecond, 20*time.Microsecond, 20*time.Microsecond)
+	tests := []struct {
+		name  string
+		pairs []pair
+		least int
+		want  string
+	}{
+		{"by chance", pairs, leastPairs, "not told apart from chance"},
+		{"interrupted", []pair{sure, sure}, 1, "interval not bounded"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			res, err := newWhatif(tt.pairs, tt.least)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Own.CPU, res.Own.Margin = 20e3, 1e3
+			res.own(&probe.Measurement{}, nil, cost.Owner{})
+			var out bytes.Buffer
+			if err := res.text(&terminal{out: &out}); err != nil {
+				t.Fatal(err)
+			}
+			if text := out.String(); res.Saved != nil || strings.Contains(text, "without it") ||
+				!strings.Contains(text, tt.want) || !strings.Contains(text, "What removing it would save cannot be told.") {
+				t.Errorf("got %+v saved, and\n%s\nwant nothing promised, and %q", res.Saved, text, tt.want)
+			}
+			var read whatif
+			if b, err := json.Marshal(res); err != nil || json.Unmarshal(b, &read) != nil || read.Effect.Value != res.Effect.Value {
+				t.Errorf("got JSON %s, %v", b, err)
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -17,11 +18,35 @@ import (
 // 0.95 is bounded.
 const leastPairs = 6
 
-// estimate is a value with its 95 % interval.
-type estimate struct {
-	Value float64 `json:"value"`
-	Low   float64 `json:"low"`
-	High  float64 `json:"high"`
+// estimate is a value with its 95 % interval; in JSON, an end that is not bounded
+// is null.
+type estimate struct{ Value, Low, High float64 }
+
+// MarshalJSON implements json.Marshaler: JSON has no infinite numbers.
+func (e estimate) MarshalJSON() ([]byte, error) {
+	end := func(v float64) *float64 {
+		if math.IsInf(v, 0) {
+			return nil
+		}
+		return &v
+	}
+	return json.Marshal(struct {
+		Value float64  `json:"value"`
+		Low   *float64 `json:"low"`
+		High  *float64 `json:"high"`
+	}{e.Value, end(e.Low), end(e.High)})
+}
+
+// undecided reports whether it is not told apart from 0.
+func (e estimate) undecided() bool { return e.Low <= 0 && e.High >= 0 }
+
+// times multiplies two estimates that are independent of each other: on either
+// side, what their intervals add to the product comes together as errors do.
+func (e estimate) times(f estimate) estimate {
+	v := e.Value * f.Value
+	return estimate{v,
+		v - math.Hypot(f.Value*(e.Value-e.Low), e.Value*(f.Value-f.Low)),
+		v + math.Hypot(f.Value*(e.High-e.Value), e.Value*(f.High-f.Value))}
 }
 
 // centre estimates the centre of paired differences.
@@ -33,23 +58,23 @@ func centre(d []float64) estimate {
 // whatif is what slowing one owner down did to whole requests. Its JSON is the
 // form that `tare whatif --json` prints.
 type whatif struct {
-	PID      int      `json:"pid"`
-	Owner    string   `json:"owner"`
-	Where    string   `json:"where,omitempty"` // file:line
-	Slow     float64  `json:"slow_ns"`         // asked for, a call
-	Pairs    int      `json:"pairs"`
-	Requests float64  `json:"requests"`
-	Calls    float64  `json:"calls"`         // of the owner, a request
-	Taken    float64  `json:"taken_ns"`      // by the slow-down, a request
-	Off      level    `json:"off"`           // medians of the windows without
-	On       level    `json:"on"`            // medians of the windows with
-	Effect   estimate `json:"effect_ns"`     // CPU a request, on less off
-	PerTaken estimate `json:"effect_per_ns"` // CPU a request for each ns taken
-	Rate     estimate `json:"rate_change"`   // requests a second, on against off, -0.1 is a tenth fewer
-	Own      ownTime  `json:"own"`
-	Saved    float64  `json:"saved_ns"`         // that removing the owner would save, a request; 0: not known
-	Layers   []layer  `json:"layers,omitempty"` // who spent the difference; none: not looked at
-	Warnings []string `json:"warnings,omitempty"`
+	PID      int       `json:"pid"`
+	Owner    string    `json:"owner"`
+	Where    string    `json:"where,omitempty"` // file:line
+	Slow     float64   `json:"slow_ns"`         // asked for, a call
+	Pairs    int       `json:"pairs"`
+	Requests float64   `json:"requests"`
+	Calls    float64   `json:"calls"`         // of the owner, a request
+	Taken    float64   `json:"taken_ns"`      // by the slow-down, a request
+	Off      level     `json:"off"`           // medians of the windows without
+	On       level     `json:"on"`            // medians of the windows with
+	Effect   estimate  `json:"effect_ns"`     // CPU a request, on less off
+	PerTaken estimate  `json:"effect_per_ns"` // CPU a request for each ns taken
+	Rate     estimate  `json:"rate_change"`   // requests a second, on against off, -0.1 is a tenth fewer
+	Own      ownTime   `json:"own"`
+	Saved    *estimate `json:"saved_ns,omitempty"` // that removing the owner would save, a request; nil: not known
+	Layers   []layer   `json:"layers,omitempty"`   // who spent the difference; none: not looked at
+	Warnings []string  `json:"warnings,omitempty"`
 }
 
 // level is what requests were like in one kind of window.
@@ -63,14 +88,15 @@ type ownTime struct {
 	CPU    float64 `json:"cpu_ns"` // a request, by sampling; 0: not sampled
 	Margin float64 `json:"cpu_margin_ns"`
 	P50    float64 `json:"p50_ns"` // of one call, by the clock; 0: not watched
+	Mean   float64 `json:"mean_ns"`
 	P99    float64 `json:"p99_ns"`
 }
 
 // leastRequests is how many requests a window needs to tell what one costs.
 const leastRequests = 20
 
-// newWhatif compares windows pair by pair.
-func newWhatif(pairs []pair) (*whatif, error) {
+// newWhatif compares windows pair by pair. It needs a number of pairs.
+func newWhatif(pairs []pair, least int) (*whatif, error) {
 	res := &whatif{}
 	var effect, per, rate, cpuOff, cpuOn, rateOff, rateOn []float64
 	var calls, on, taken float64
@@ -90,7 +116,7 @@ func newWhatif(pairs []pair) (*whatif, error) {
 		taken += float64(p.on.Taken)
 		res.Requests += float64(p.on.Requests + p.off.Requests)
 	}
-	if len(effect) < leastPairs {
+	if len(effect) < least {
 		return nil, fmt.Errorf("only %d of %d pairs of windows had %d requests each that called it: load the service, or make --window longer", len(effect), len(pairs), leastRequests)
 	}
 	if idle := len(pairs) - len(effect); idle > 0 {
@@ -115,7 +141,7 @@ func (w *whatif) own(m *probe.Measurement, err error, o cost.Owner) {
 	if err == nil {
 		for _, wall := range m.Walls {
 			if wall.Owner == o && wall.Seen > 0 {
-				w.Own.P50, w.Own.P99 = wall.P50, wall.P99
+				w.Own.P50, w.Own.Mean, w.Own.P99 = wall.P50, wall.Self/wall.Seen, wall.P99
 			}
 		}
 		for _, doubt := range m.Warnings {
@@ -124,12 +150,19 @@ func (w *whatif) own(m *probe.Measurement, err error, o cost.Owner) {
 	} else {
 		w.Warnings = append(w.Warnings, "its own time by the clock is not known: "+err.Error())
 	}
-	own := w.Own.CPU
-	if own == 0 {
-		// The median: what interrupts a call is none of the owner's doing.
-		own = w.Own.P50 * w.Calls
+	if saved := w.Own.aRequest(w.Calls).times(w.PerTaken); !saved.undecided() {
+		w.Saved = &saved
 	}
-	w.Saved = own * w.PerTaken.Value
+}
+
+// aRequest is what the owner takes of a request: CPU by sampling, or else what its
+// calls take by the clock. There the median is nearest, since what interrupts a
+// call is none of the owner's doing; but the mean has its longer calls.
+func (o *ownTime) aRequest(calls float64) estimate {
+	if o.CPU > 0 {
+		return estimate{o.CPU, o.CPU - o.Margin, o.CPU + o.Margin}
+	}
+	return estimate{o.P50 * calls, min(o.P50, o.Mean) * calls, max(o.P50, o.Mean) * calls}
 }
 
 // sampled adds who spent the difference.
@@ -161,7 +194,7 @@ func (w *whatif) text(t *terminal) error {
 	fmt.Fprintf(out, "It was called %s times a request, and slowed down by %s a request in all.\n", unit.Number(w.Calls), ns(w.Taken))
 	plain := func(v float64) string { return fmt.Sprintf("%.2f", v) }
 	fmt.Fprintf(out, "1 µs in it costs a request %s µs of CPU, %s.\n", plain(w.PerTaken.Value), w.PerTaken.between(plain))
-	if w.PerTaken.Low <= 0 && w.PerTaken.High >= 0 {
+	if w.PerTaken.undecided() {
 		fmt.Fprintf(out, "That is not told apart from chance: a longer --for or a quieter machine narrows it.\n")
 	}
 	w.printOwn(out)
@@ -181,11 +214,15 @@ func (w *whatif) printOwn(out io.Writer) {
 	case w.Own.CPU > 0:
 		fmt.Fprintf(out, "It takes %s ± %s of CPU a request itself", ns(w.Own.CPU), ns(w.Own.Margin))
 	case w.Own.P50 > 0:
-		fmt.Fprintf(out, "It takes %s a request itself, by the clock", ns(w.Own.P50*w.Calls))
+		fmt.Fprintf(out, "It takes %s of a request itself by the clock, median (mean %s), waiting included", ns(w.Own.P50*w.Calls), ns(w.Own.Mean*w.Calls))
 	default:
 		return
 	}
-	fmt.Fprintf(out, ": without it one would cost about\n%s less.\n", ns(w.Saved))
+	if w.Saved != nil {
+		fmt.Fprintf(out, ": without it one would cost about\n%s less, %s.\n", ns(w.Saved.Value), w.Saved.between(ns))
+	} else {
+		fmt.Fprintf(out, ".\nWhat removing it would save cannot be told.\n")
+	}
 	if w.Own.P50 > 0 {
 		fmt.Fprintf(out, "A call by the clock: p50 %s, p99 %s.\n", ns(w.Own.P50), ns(w.Own.P99))
 	}
