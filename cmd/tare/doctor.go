@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
@@ -176,11 +177,18 @@ const noProfiles = "the process shows no net/http/pprof on a port of this machin
 
 // process looks for profiles on the ports on which a process listens.
 func (p *patient) process(ctx context.Context, pid int) error {
-	if _, err := proc.Read(pid); err != nil {
-		return asked("", err)
+	facts, err := proc.Read(pid)
+	if err != nil {
+		return err
+	}
+	if err := facts.Foreign(); err != nil {
+		return &failure{status: exitCould, err: err, hint: "name the process of the service itself, not of what started it"}
 	}
 	p.pid, p.name = pid, fmt.Sprintf("process %d", pid)
 	ports, err := proc.Listening(pid)
+	if errors.Is(err, fs.ErrPermission) {
+		return &failure{status: exitCould, err: err, hint: "another user's process is seen by root alone: sudo, or name the URL of its profiles"}
+	}
 	if err != nil {
 		return err
 	}

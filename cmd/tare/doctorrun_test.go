@@ -3,12 +3,17 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/pprof"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/doctor"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
@@ -75,5 +80,58 @@ func TestDoctorRun(t *testing.T) {
 		if status := run(t.Context(), append([]string{"doctor", dir}, args...), &terminal{out: &out, err: &errs, width: 80}); status == 0 || errs.Len() == 0 {
 			t.Errorf("%v: status %d, %q, want a refusal", args, status, errs.String())
 		}
+	}
+}
+
+// TestDoctorStatus examines saved evidence of services that were idle and busy.
+func TestDoctorStatus(t *testing.T) {
+	request := cost.Stack{Count: 1000, Value: 1e10, Frames: []cost.Frame{{Func: "example.org/shop.(*cart).ServeHTTP"}, {Func: "net/http.serverHandler.ServeHTTP"}, {Func: "net/http.(*conn).serve"}}}
+	formatted := request
+	formatted.Frames = append([]cost.Frame{{Func: "fmt.Fprintf"}}, request.Frames...)
+	few := formatted
+	few.Count, few.Value = 33, 3.3e8 // of 1,033: beyond 3 %, and its interval not
+	for _, tc := range []struct {
+		name  string
+		cpu   []cost.Stack
+		want  int
+		wants string
+	}{
+		{"idle", []cost.Stack{}, exitUndecided, "inconclusive: nothing was found"},
+		{"busy", []cost.Stack{request}, 0, "nothing was found; "},
+		{"perhaps", []cost.Stack{request, few}, 0, "not certain    format 3.2 % of the CPU (fires at more than 3 % of the CPU)"},
+		{"sick", []cost.Stack{request, formatted}, exitThreshold, "one finding"},
+	} {
+		e := doctor.Evidence{Subject: tc.name, Window: cost.Window{Duration: 10 * time.Second}, CPU: tc.cpu}
+		var saved, out, errs bytes.Buffer
+		if err := e.Save(&saved); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "evidence.gz")
+		if err := os.WriteFile(file, saved.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		status := run(t.Context(), []string{"doctor", "--from", file}, &terminal{out: &out, err: &errs, width: 120})
+		if status != tc.want || !strings.Contains(out.String(), tc.wants) {
+			t.Errorf("%s: status %d, %s%s\nwant %d and %q", tc.name, status, out.String(), errs.String(), tc.want, tc.wants)
+		}
+	}
+}
+
+// TestDoctorForeign names a process that is no Go program.
+func TestDoctorForeign(t *testing.T) {
+	sleep, err := exec.LookPath("sleep")
+	if err != nil || runtime.GOOS != "linux" {
+		t.Skip("there is no sleep, or no /proc: ", err)
+	}
+	cmd := exec.Command(sleep, "60")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	var out, errs bytes.Buffer
+	status := run(t.Context(), []string{"doctor", "--for", "1s", strconv.Itoa(cmd.Process.Pid)}, &terminal{out: &out, err: &errs, width: 80})
+	if status != exitCould || !strings.Contains(errs.String(), "it is no Go program") {
+		t.Errorf("status %d, %s, want %d and that it is no Go program", status, errs.String(), exitCould)
 	}
 }

@@ -83,12 +83,42 @@ func (r root) read(pid int) (*Facts, error) {
 	f.note("network", f.readNetwork(dir, r.proc))
 	f.note("cgroup", r.readCgroup(f, dir))
 	f.note("memory", f.readFree(r.proc))
-	if info, err := buildinfo.ReadFile(filepath.Join(dir, "exe")); err == nil {
-		f.Build = newBuild(info)
-	} else {
-		f.note("program", err)
-	}
+	f.note("program", f.readBuild(dir))
 	return f, nil
+}
+
+// ErrNotGo says that a process runs a program that no Go toolchain has built.
+var ErrNotGo = errors.New("it is no Go program")
+
+func (f *Facts) readBuild(dir string) error {
+	exe := filepath.Join(dir, "exe")
+	info, err := buildinfo.ReadFile(exe)
+	var unread *fs.PathError
+	switch {
+	case err == nil:
+		f.Build = newBuild(info)
+		return nil
+	case errors.As(err, &unread) && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case errors.As(err, &unread): // the kernel's own threads have none
+		return fmt.Errorf("%w: the process has no program: it is the kernel's own, or has ended", ErrNotGo)
+	}
+	name, err := os.Readlink(exe)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s", ErrNotGo, name)
+}
+
+// Foreign returns an error that wraps ErrNotGo if the process is known not to be
+// a Go program.
+func (f *Facts) Foreign() error {
+	for _, err := range f.Warnings {
+		if errors.Is(err, ErrNotGo) {
+			return err
+		}
+	}
+	return nil
 }
 
 // note keeps an error as a warning.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -70,6 +71,32 @@ func TestSelf(t *testing.T) {
 	}
 	if pid, err := proc.Listener(port); err != nil || pid != os.Getpid() {
 		t.Errorf("process %d, %v listens on %d, want %d", pid, err, port, os.Getpid())
+	}
+}
+
+// TestForeign tells a program that is not Go's from this one.
+func TestForeign(t *testing.T) {
+	linux(t)
+	self, err := proc.Read(os.Getpid())
+	if err != nil || self.Foreign() != nil {
+		t.Errorf("got %v, %v of this program, want nothing", err, self.Foreign())
+	}
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Skip(err)
+	}
+	cmd := exec.Command(sleep, "60")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	f, err := proc.Read(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Foreign(); !errors.Is(err, proc.ErrNotGo) {
+		t.Errorf("got %v of %s, want %v", err, sleep, proc.ErrNotGo)
 	}
 }
 
