@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"os"
 	"strings"
 	"syscall"
@@ -91,13 +92,11 @@ func (c *costCmd) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	bill.total = bill.sum()
-	if err := c.write(bill); err != nil {
-		return err
-	}
+	err = c.write(bill)
 	if c.JSON {
-		err = t.json(bill.total)
+		err = errors.Join(err, t.json(bill.total))
 	} else {
-		err = bill.text(t)
+		err = errors.Join(err, bill.text(t))
 	}
 	if err == nil && ctx.Err() != nil {
 		return &failure{status: exitInterrupted} // a warning says so
@@ -205,13 +204,24 @@ func trace(ctx context.Context, s *pprof.Service, d time.Duration) (*exectrace.T
 }
 
 // unprofiled explains why a service cannot be profiled.
-func unprofiled(err error) error {
-	if errors.Is(err, syscall.ECONNREFUSED) {
-		return &failure{status: exitCould, err: err, hint: "nothing listens there: start the service, or check the port"}
+func unprofiled(err error) *failure {
+	f := &failure{status: exitCould, err: err, hint: exposes}
+	var name *net.DNSError
+	switch {
+	case errors.Is(err, context.Canceled):
+		f.status = exitInterrupted
+		f.err = errors.New("interrupted: a service hands its profile over at the end, so there is nothing to show")
+		f.hint = "--for 5s takes less time; tare cost --pid N keeps what it has seen when it is interrupted"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		f.hint = "nothing listens there: start the service, or check the port"
+	case errors.As(err, &name):
+		f.hint = "no machine of that name is known; if a file or folder was meant, there is none"
 	}
-	return &failure{status: exitCould, err: err,
-		hint: `the service must expose its profiles: import _ "net/http/pprof" and serve http.DefaultServeMux on a port of its own`}
+	return f
 }
+
+// exposes is what a service must do to be profiled.
+const exposes = `the service must expose its profiles: import _ "net/http/pprof" and serve http.DefaultServeMux on a port of its own`
 
 // offer starts the load that was asked for; nil if none was.
 func (c *costCmd) offer(ctx context.Context) (*offered, error) {
@@ -241,26 +251,17 @@ func (u *offered) count(stop func(), b *bill) error {
 	return nil
 }
 
-// write writes the files asked for, whole or not at all.
+// write writes the files asked for, each that can be, whole or not at all.
 func (c *costCmd) write(b *bill) error {
-	if c.HTML != "" {
-		if err := keepFile(c.HTML, b.page); err != nil {
-			return err
-		}
+	err := keepFile(c.HTML, b.page)
+	if c.Folded == "" && c.Labelled == "" {
+		return err
 	}
-	if (c.Folded != "" || c.Labelled != "") && b.cpu == nil {
-		return asked("", errors.New("--folded and --pprof need a CPU profile"))
+	if b.cpu == nil {
+		return errors.Join(err, asked("", errors.New("--folded and --pprof need a CPU profile")))
 	}
-	if c.Folded != "" {
-		if err := keepFile(c.Folded, b.fold); err != nil {
-			return err
-		}
-	}
-	if c.Labelled != "" {
-		b.cpu.SetRequests(b.window.Requests)
-		return keepFile(c.Labelled, b.cpu.Label)
-	}
-	return nil
+	b.cpu.SetRequests(b.window.Requests)
+	return errors.Join(err, keepFile(c.Folded, b.fold), keepFile(c.Labelled, b.cpu.Label))
 }
 
 // read takes saved profiles, one of each kind at most.

@@ -65,19 +65,25 @@ func (c *traceCmd) Run(ctx context.Context, t *terminal) error {
 	defer f.Close()
 	if s.Requests, err = exectrace.ReadRequests(f, exectrace.Options{SlowerThan: c.Slower, Top: max(1, c.Top)}); err != nil {
 		err = fmt.Errorf("%s: %w", s.Source, err)
-		if s.Source != c.From { // what was fetched is no trace
-			return untraced(err)
+		switch {
+		case s.Source == c.From:
+			return err
+		case ctx.Err() != nil: // the service writes a second of it at a time
+			return untraced(ctx.Err())
 		}
-		return err
+		return untraced(err) // what was fetched is no trace
 	}
 	s.Requests.Warnings = append(s.warnings, s.Requests.Warnings...)
-	if err := keepFile(c.HTML, func(w io.Writer) error { return timeline.Write(w, s.Source, s.Requests) }); err != nil {
-		return err
-	}
+	err = errors.Join(s.unsaved, keepFile(c.HTML, func(w io.Writer) error { return timeline.Write(w, s.Source, s.Requests) }))
 	if c.JSON {
-		return t.json(s)
+		err = errors.Join(err, t.json(s))
+	} else {
+		err = errors.Join(err, s.text(t, c))
 	}
-	return s.text(t, c)
+	if err == nil && ctx.Err() != nil {
+		return &failure{status: exitInterrupted} // a warning says so
+	}
+	return err
 }
 
 func (c *traceCmd) check() error {
@@ -150,12 +156,16 @@ func (c *traceCmd) record(ctx context.Context, t *terminal, s *story, r recordin
 		sampled <- err
 	}()
 	err = r.service.TraceTo(ctx, c.For, r.to)
-	if err != nil {
+	interrupted := err != nil && ctx.Err() != nil
+	if err != nil && !interrupted {
 		cancel()
 		<-sampled
 		return untraced(err)
 	}
-	if err := <-sampled; err != nil {
+	if interrupted {
+		s.warnings = append(s.warnings, "interrupted: what was seen until then is shown")
+	}
+	if err := <-sampled; err != nil && !interrupted {
 		s.warnings = append(s.warnings, fmt.Sprintf("no CPU profile beside the trace, so where requests ran is known by halves: %v", err))
 	}
 	if under != nil {
@@ -165,9 +175,7 @@ func (c *traceCmd) record(ctx context.Context, t *terminal, s *story, r recordin
 		}
 		s.warnings = append(s.warnings, texts(warnings)...)
 	}
-	if err := keepFile(c.Save, func(w io.Writer) error { return rewound(w, r.to) }); err != nil {
-		return err
-	}
+	s.unsaved = keepFile(c.Save, func(w io.Writer) error { return rewound(w, r.to) })
 	_, err = r.to.Seek(0, io.SeekStart)
 	return err
 }
@@ -183,12 +191,15 @@ func rewound(w io.Writer, f *os.File) error {
 
 // untraced explains why a service cannot be traced.
 func untraced(err error) error {
-	var f *failure
-	if err := unprofiled(err); errors.As(err, &f) {
+	f := unprofiled(err)
+	switch {
+	case f.status == exitInterrupted:
+		f.err = errors.New("interrupted before a first second of the trace was there")
+		f.hint = ""
+	case f.hint == exposes:
 		f.hint += "; only one trace may run at a time"
-		return f
 	}
-	return err
+	return f
 }
 
 // service finds what is to be traced.
