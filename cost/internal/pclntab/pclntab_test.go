@@ -81,9 +81,14 @@ func TestAgainstRuntime(t *testing.T) {
 		{name: "go1.23", toolchain: "go1.23.12", args: []string{"-ldflags=-s -w"}},
 		{name: "go1.24-pie", toolchain: "go1.24.9", args: []string{"-buildmode=pie", "-ldflags=-s -w"}, pie: true},
 		{name: "go1.25", toolchain: "go1.25.4"},
+		// The C linker gives C++ functions several names at one address.
+		{name: "race", toolchain: "local", args: []string{"-race"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			present(t, tt.toolchain)
+			if slices.Contains(tt.args, "-race") {
+				linksC(t)
+			}
 			exe := build(t, tt.toolchain, tt.args...)
 			table := open(t, exe)
 			if table.PIE() != tt.pie {
@@ -115,6 +120,19 @@ func present(t *testing.T, toolchain string) {
 	cmd.Env = append(os.Environ(), "GOTOOLCHAIN="+toolchain, "GOPROXY=off")
 	if err := cmd.Run(); err != nil {
 		t.Skipf("no toolchain %s on this machine", toolchain)
+	}
+}
+
+// linksC skips a test whose program needs a C compiler.
+func linksC(t *testing.T) {
+	t.Helper()
+	out, err := exec.Command("go", "env", "CGO_ENABLED", "CC").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	enabled, cc, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	if _, err := exec.LookPath(cc); enabled != "1" || err != nil {
+		t.Skipf("needs cgo: CGO_ENABLED=%s, CC=%s", enabled, cc)
 	}
 }
 
