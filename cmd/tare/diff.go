@@ -69,15 +69,23 @@ func (c *diffCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
+	if ctx.Err() != nil {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("interrupted: of A %d captures were taken, of B %d", max(len(a.cpu), len(a.allocs)), max(len(b.cpu), len(b.allocs))))
+	}
 	if c.HTML != "" {
 		if err := keepFile(c.HTML, func(w io.Writer) error { return page.WriteDiff(w, d) }); err != nil {
 			return err
 		}
 	}
 	if c.JSON {
-		return t.json(d)
+		err = t.json(d)
+	} else {
+		err = diffText(t, d)
 	}
-	return diffText(t, d)
+	if err == nil && ctx.Err() != nil {
+		return &failure{status: exitInterrupted} // a warning says so
+	}
+	return err
 }
 
 func (c *diffCmd) check() error {
@@ -104,7 +112,8 @@ func (c *diffCmd) check() error {
 }
 
 // gather takes the captures of both sides. Services take turns, and who comes
-// first changes, so that what the machine does meanwhile hits both.
+// first changes, so that what the machine does meanwhile hits both. If it is
+// interrupted, it keeps those that are whole, as long as there is one of each side.
 func (c *diffCmd) gather(ctx context.Context, t *terminal, a, b *sides) error {
 	var services []int
 	for i, s := range []*sides{a, b} {
@@ -123,7 +132,11 @@ func (c *diffCmd) gather(ctx context.Context, t *terminal, a, b *sides) error {
 	for n := range c.Repeat {
 		for k := range services {
 			i := services[(n+k)%len(services)]
-			if err := c.capture(ctx, t, []*sides{a, b}[i], target{i, n}); err != nil {
+			err := c.capture(ctx, t, []*sides{a, b}[i], target{i, n})
+			if ctx.Err() != nil && len(a.cpu) > 0 && len(b.cpu) > 0 {
+				return nil
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -195,6 +208,9 @@ func (s *sides) read() (bool, error) {
 	}
 	if found, err := s.readArm(); found || err != nil {
 		return true, err
+	}
+	if !strings.Contains(s.source, ":") && (strings.HasSuffix(s.source, "/") || strings.HasPrefix(s.source, "/") || strings.HasPrefix(s.source, ".")) {
+		return true, &failure{status: exitCould, err: fmt.Errorf("%s: there is no such file or folder", s.source), hint: "a service is named by its URL or as HOST:PORT"}
 	}
 	return false, nil
 }

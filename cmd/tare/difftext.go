@@ -54,10 +54,10 @@ func diffText(t *terminal, d *page.Diff) error {
 	w := bufio.NewWriter(t.out)
 	fmt.Fprintf(w, "A  %s\nB  %s\n", report.Printable(d.A), report.Printable(d.B))
 	if d.CPU != nil {
-		printDiff(w, d.CPU, diffed{"CPU", unit.Nanoseconds, t.width})
+		printDiff(w, d.CPU, diffed{"CPU", unit.Nanoseconds, t.width, t.colour})
 	}
 	if d.Bytes != nil {
-		printDiff(w, d.Bytes, diffed{"allocated", unit.Bytes, t.width})
+		printDiff(w, d.Bytes, diffed{"allocated", unit.Bytes, t.width, t.colour})
 	}
 	for _, warning := range d.Warnings {
 		fmt.Fprintf(w, "warning: %s\n", report.Printable(warning))
@@ -69,6 +69,15 @@ func diffText(t *terminal, d *page.Diff) error {
 type diffed struct {
 	name, base string
 	width      int
+	colour     bool
+}
+
+// dim makes text grey where that can be shown.
+func (of diffed) dim(text string) string {
+	if !of.colour {
+		return text
+	}
+	return "\x1b[2m" + text + "\x1b[0m"
 }
 
 // perOwner bounds the functions shown below an owner.
@@ -95,18 +104,32 @@ func printDiff(w io.Writer, r *diff.Result, of diffed) {
 			}
 		}
 	}
-	tested := 0
-	for i := range r.Owners {
-		if r.Owners[i].Tested {
-			tested++
-		}
-	}
 	switch others := len(r.Owners) - len(told); {
 	case len(told) == 0:
-		fmt.Fprintf(w, "No owner's cost differs by more than chance (%d tested).\n", tested)
+		fmt.Fprintf(w, "No owner's cost differs by more than chance (%d tested).\n", r.Tests())
 	case others > 0:
 		fmt.Fprintf(w, "%d other owners are not told apart from chance.\n", others)
 	}
+	printNear(w, r, of)
+}
+
+// mostNear bounds the rows shown of what nearly differs.
+const mostNear = 3
+
+// printNear shows the owners that come nearest to being told apart: those of
+// which it would be said that they differ if they alone had been looked at.
+func printNear(w io.Writer, r *diff.Result, of diffed) {
+	near := r.Near()
+	if len(near) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "Nearest to a difference, but %s among %d owners:\n", of.dim("not told from chance"), r.Tests())
+	for _, row := range near[:min(len(near), mostNear)] {
+		line := fmt.Sprintf("%10s  %10s  %s  %s", quantity(row.A, of.base), quantity(row.B, of.base), spread(&row, of.base),
+			report.Printable(fit(row.Owner+", "+row.Kind, max(16, of.width-57))))
+		fmt.Fprintln(w, of.dim(line))
+	}
+	fmt.Fprintln(w, "More captures (of services: --repeat) narrow the intervals.")
 }
 
 // spread is a difference and its interval in columns.

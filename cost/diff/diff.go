@@ -166,6 +166,31 @@ func discover(rows []Row, q float64) {
 	}
 }
 
+// Tests is how many owners were seen often enough to be tested.
+func (r *Result) Tests() int {
+	n := 0
+	for i := range r.Owners {
+		if r.Owners[i].Tested {
+			n++
+		}
+	}
+	return n
+}
+
+// Near returns the owners whose own interval leaves out 0, and which are not told
+// to differ, since among so many rows some do that by chance; the least likely to
+// be chance first.
+func (r *Result) Near() []Row {
+	var near []Row
+	for _, row := range r.Owners {
+		if row.Tested && !row.Differs && row.P < 0.05 {
+			near = append(near, row)
+		}
+	}
+	slices.SortStableFunc(near, func(x, y Row) int { return cmp.Compare(x.P, y.P) })
+	return near
+}
+
 // order puts first what differs, and then what differs most.
 func order(rows []Row) {
 	slices.SortFunc(rows, func(x, y Row) int {

@@ -92,6 +92,31 @@ func many(spread float64) service {
 	return s
 }
 
+// TestNear checks what is said to come near a difference: of a service compared
+// with itself some rows do by chance, each by its own interval, the nearest first.
+func TestNear(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	seen := 0
+	for range 20 {
+		s := many(0.1)
+		r := compare(t, s.captures(rng, 5), s.captures(rng, 5))
+		last := 0.0
+		for _, row := range r.Near() {
+			seen++
+			if !row.Tested || row.Differs || row.P < last || row.P >= 0.05 || row.Lo*row.Hi <= 0 {
+				t.Errorf("near: %+v after p = %g, want one not told apart, its own interval without 0, in order", row, last)
+			}
+			last = row.P
+		}
+		if n := len(r.Owners); r.Tests() > n || r.Tests() < n-1 {
+			t.Errorf("%d of %d owners tested, want all that are seen often", r.Tests(), n)
+		}
+	}
+	if seen == 0 || seen > 40 {
+		t.Errorf("%d near misses in 20 comparisons of some 9 owners, want about 9", seen)
+	}
+}
+
 // TestNothingDiffers compares a service with itself, over and over: of the
 // comparisons no more than q may tell anything apart, since whatever they tell is
 // false. The bound is that of 60 comparisons at q with a chance of one in ten
