@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/tarehq/tare/cost"
@@ -71,7 +72,58 @@ func (m marks) watch(ctx context.Context, t *terminal) (*probe.Measurement, erro
 	if took := res.Share(price) * share; took > m.Most {
 		res.Warnings = append(res.Warnings, fmt.Errorf("watching took %s of the process's CPU time: there were more calls than while it was looked at", unit.Format(took, unit.Share)))
 	}
+	for _, o := range uncalled(owners, res.Walls) {
+		res.Warnings = append(res.Warnings, neverCalled(o, res.Requests, callers(ctx, target)))
+	}
 	return res, nil
+}
+
+// uncalled returns the owners that somebody named, and that were never seen to be
+// called, neither before nor while they were watched. What goes by the name of
+// another that was called is left out: it is that one's constructor.
+func uncalled(owners []probe.Watched, walls []cost.Wall) []cost.Owner {
+	called := map[string]bool{}
+	for _, w := range walls {
+		called[w.Owner.Name] = called[w.Owner.Name] || w.Calls > 0
+	}
+	var never []cost.Owner
+	for _, o := range owners {
+		if !o.Met && o.Reason == "" && !called[o.Owner.Name] {
+			never = append(never, o.Owner)
+		}
+	}
+	return never
+}
+
+// callers returns the names of the owners that handle requests now; none if there
+// are no requests.
+func callers(ctx context.Context, target *probe.Target) []string {
+	seen, err := target.Owners(ctx, nil, glance)
+	if err != nil {
+		return nil
+	}
+	names := make([]string, len(seen))
+	for i, o := range seen {
+		names[i] = o.Owner.Name
+	}
+	return names
+}
+
+// neverCalled says whose calls were seen in place of an owner's that had none in
+// so many requests: a constructor has the name that is in the source, but it is
+// what it returned that is called.
+func neverCalled(o cost.Owner, requests float64, seen []string) error {
+	text := o.Name + " (" + o.Where() + ") was never called"
+	switch {
+	case requests > 0:
+		text += " while " + unit.Number(requests) + " requests were handled"
+	case len(seen) == 0:
+		return errors.New(text + ", and no request was seen: load the service")
+	}
+	if len(seen) > 0 {
+		text += "; owners seen: " + strings.Join(seen, ", ")
+	}
+	return errors.New(text)
 }
 
 // refuse says how much would fit.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/tarehq/tare/cost/bpf/probe"
@@ -119,6 +120,12 @@ func (c *whatifCmd) measure(ctx context.Context, t *terminal, target *probe.Targ
 		return nil, err
 	}
 	own, ownErr := c.self(ctx, target)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if ownErr == nil && len(uncalled([]probe.Watched{owner}, own.Walls)) > 0 {
+		return nil, neverCalled(owner.Owner, own.Requests, callers(ctx, target))
+	}
 	brake, err := target.NewBrake(owner)
 	if err != nil {
 		return nil, err
@@ -162,17 +169,31 @@ func (c *whatifCmd) find(ctx context.Context, target *probe.Target) (probe.Watch
 		return probe.Watched{}, err
 	}
 	var named []probe.Watched
-	var list error
 	for _, o := range owners {
 		if !o.Aside {
 			named = append(named, o)
-			list = errors.Join(list, fmt.Errorf("%s, %s", o.Owner.Name, o.Owner.Where()))
 		}
 	}
 	if len(named) != 1 {
-		return probe.Watched{}, asked("name one by file.go:line", fmt.Errorf("--owner %s is %d owners: %w", c.Owner, len(named), list))
+		return probe.Watched{}, ambiguous(c.Owner, named)
 	}
 	return named[0], nil
+}
+
+// ambiguous says who goes by one name. As long as none of them was seen to be
+// called, a constructor cannot be told from what it returns.
+func ambiguous(name string, owners []probe.Watched) error {
+	var list []string
+	met := false
+	for _, o := range owners {
+		list = append(list, o.Owner.Name+" ("+o.Owner.Where()+")")
+		met = met || o.Met
+	}
+	if met {
+		return asked("name one by file.go:line", fmt.Errorf("--owner %s is %d owners: %s", name, len(owners), strings.Join(list, ", ")))
+	}
+	return &failure{status: exitCould, hint: "load the service, so that it is seen which of them handles requests; or name that one by file.go:line",
+		err: fmt.Errorf("no request that %s handles was seen within %s, and %d functions go by that name: %s", name, glance, len(owners), strings.Join(list, ", "))}
 }
 
 // self watches the owner's calls by the clock for two seconds.

@@ -111,6 +111,33 @@ func TestWhatifUndecided(t *testing.T) {
 	}
 }
 
+func TestAmbiguous(t *testing.T) {
+	two := func(met bool) []probe.Watched {
+		return []probe.Watched{
+			{Owner: cost.Owner{Name: "mw.Sign", File: "/src/mw/mw.go", Decl: 22}},
+			{Owner: cost.Owner{Name: "mw.Sign", File: "/src/mw/mw.go", Decl: 23}, Met: met},
+		}
+	}
+	tests := []struct {
+		met    bool
+		status int
+		hint   string
+	}{
+		{true, exitAsked, "name one by file.go:line"},
+		{false, exitCould, "load the service"},
+	}
+	for _, tt := range tests {
+		var f *failure
+		err := ambiguous("mw.Sign", two(tt.met))
+		if !errors.As(err, &f) || f.status != tt.status || !strings.HasPrefix(f.hint, tt.hint) {
+			t.Errorf("met %t: got %+v, want status %d and hint %q", tt.met, f, tt.status, tt.hint)
+		}
+		if want := "mw.Sign (mw/mw.go:22), mw.Sign (mw/mw.go:23)"; !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("met %t: got %q, want it to end with %q", tt.met, err, want)
+		}
+	}
+}
+
 func TestCompareLayers(t *testing.T) {
 	mw := cost.Frame{Func: "main.main.Spin.func1", File: "/src/shop/mw.go", Decl: 3}
 	through := cost.Frame{Func: "net/http.HandlerFunc.ServeHTTP"}

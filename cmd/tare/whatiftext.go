@@ -100,7 +100,10 @@ func newWhatif(pairs []pair, least int) (*whatif, error) {
 	res := &whatif{}
 	var effect, per, rate, cpuOff, cpuOn, rateOff, rateOn []float64
 	var calls, on, taken float64
+	var met, reached uint64
 	for _, p := range pairs {
+		met += p.off.Requests + p.on.Requests
+		reached += p.off.Calls + p.on.Calls
 		if min(p.off.Requests, p.on.Requests) < leastRequests || p.on.Taken == 0 {
 			continue
 		}
@@ -117,7 +120,8 @@ func newWhatif(pairs []pair, least int) (*whatif, error) {
 		res.Requests += float64(p.on.Requests + p.off.Requests)
 	}
 	if len(effect) < least {
-		return nil, fmt.Errorf("only %d of %d pairs of windows had %d requests each that called it: load the service, or make --window longer", len(effect), len(pairs), leastRequests)
+		return nil, fmt.Errorf("only %d of %d pairs of windows had %d requests each that called it (%d requests and %d calls in all): load the service, or make --window longer",
+			len(effect), len(pairs), leastRequests, met, reached)
 	}
 	if idle := len(pairs) - len(effect); idle > 0 {
 		res.Warnings = append(res.Warnings, fmt.Sprintf("%d of %d pairs of windows are left out: fewer than %d requests", idle, len(pairs), leastRequests))

@@ -58,7 +58,7 @@ func (t *Target) Owners(ctx context.Context, names []string, d time.Duration) ([
 	for _, name := range unknown {
 		more, err := t.search(name)
 		if err != nil {
-			return nil, err
+			return nil, met.beside(err)
 		}
 		chosen = append(chosen, more...)
 	}

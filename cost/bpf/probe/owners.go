@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,6 +139,19 @@ func (c *census) named(names []string) (chosen []Watched, unknown []string) {
 		}
 	}
 	return chosen, unknown
+}
+
+// beside adds who handles requests to an error about a name: the one in the source
+// may be a constructor's, where what it returned is called.
+func (c *census) beside(err error) error {
+	if len(c.found) == 0 {
+		return err
+	}
+	names := make([]string, len(c.found))
+	for i, w := range c.found {
+		names[i] = w.Owner.Name
+	}
+	return fmt.Errorf("%w; owners seen: %s", err, strings.Join(names, ", "))
 }
 
 // goesBy reports whether a name that somebody typed means an owner: what the cost

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -81,6 +82,17 @@ func TestAround(t *testing.T) {
 	}
 	if w := newCensus([][]place{alone}).found[0]; w.Around {
 		t.Errorf("got %+v around another, of a request that it answered itself", w)
+	}
+}
+
+func TestBeside(t *testing.T) {
+	nothing := errors.New("nothing by that name")
+	if got := new(census).beside(nothing); got != nothing {
+		t.Errorf("got %v where nobody was seen", got)
+	}
+	got := newCensus([][]place{request()}).beside(nothing)
+	if want := "nothing by that name; owners seen: shop.hello, shop.Auth, web.(*logger).ServeHTTP"; !errors.Is(got, nothing) || got.Error() != want {
+		t.Errorf("got %v, want %s", got, want)
 	}
 }
 
