@@ -97,7 +97,11 @@ func (d *device) attach(p *ebpf.Program, addrs, cookies []uint64) error {
 		}
 		offsets[i] = off
 	}
-	l, err := d.target.exe.UprobeMulti(nil, p, &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies, PID: uint32(d.target.pid)})
+	exe, err := d.target.executable()
+	if err != nil {
+		return fmt.Errorf("attaching probes: %w", err)
+	}
+	l, err := exe.UprobeMulti(nil, p, &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies, PID: uint32(d.target.pid)})
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return fmt.Errorf("attaching probes: %w", errGone)

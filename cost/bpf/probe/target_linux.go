@@ -4,6 +4,7 @@ package probe
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -19,45 +20,110 @@ import (
 )
 
 // errGone is what becomes of a process that ended.
-var errGone = errors.New("the process has ended")
+var errGone = errors.New("the process has ended, or runs another program now")
 
-// Target is a running process written in Go. It is not safe for concurrent use.
+// Target is a running process written in Go, for as long as it runs one program.
+// It is not safe for concurrent use.
 type Target struct {
 	pid   int
+	id    identity
 	table *pclntab.Table
-	exe   *link.Executable
+	exe   *os.File          // the program: what its path leads to may change
 	bias  uint64            // run-time address - link-time address
 	texts map[uint64][]byte // code of functions by where they begin
 }
 
 // Open prepares to probe a process; nothing is placed yet.
 func Open(pid int) (*Target, error) {
-	path := "/proc/" + strconv.Itoa(pid) + "/exe"
-	if _, err := os.Stat(path); err != nil {
-		return nil, unreadable(pid, err)
-	}
-	exe, err := link.OpenExecutable(path)
+	id, err := identify(pid)
 	if err != nil {
 		return nil, unreadable(pid, err)
 	}
-	table, err := pclntab.Open(path)
-	switch {
-	case errors.Is(err, pclntab.ErrUnsupported):
-		return nil, fmt.Errorf("reading functions of process %d: %w: %w", pid, cost.ErrNotSupported, err)
-	case err != nil:
-		return nil, fmt.Errorf("reading functions of process %d: %w", pid, err)
+	exe, err := os.Open(proc(pid, "exe"))
+	if err != nil {
+		return nil, unreadable(pid, err)
 	}
-	t := &Target{pid: pid, table: table, exe: exe, texts: map[uint64][]byte{}}
-	if t.bias, err = loadedAt(pid, table); err != nil {
-		table.Close()
-		return nil, fmt.Errorf("finding the code of process %d: %w", pid, err)
+	t := &Target{pid: pid, id: id, exe: exe, texts: map[uint64][]byte{}}
+	if err := t.read(); err != nil {
+		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
+}
+
+// read reads the program's functions, and where it was loaded.
+func (t *Target) read() (err error) {
+	t.table, err = pclntab.Open(t.path())
+	switch {
+	case errors.Is(err, pclntab.ErrUnsupported):
+		return fmt.Errorf("reading functions of process %d: %w: %w", t.pid, cost.ErrNotSupported, err)
+	case err != nil:
+		return fmt.Errorf("reading functions of process %d: %w", t.pid, err)
+	}
+	if t.bias, err = loadedAt(t.pid, t.table); err != nil {
+		return fmt.Errorf("finding the code of process %d: %w", t.pid, err)
+	}
+	return t.same()
+}
+
+// path leads to the file of the program that was opened, whatever has become of
+// its name and of the process: the kernel follows a path anew at every attaching,
+// and a probe on another program's instructions would break it.
+func (t *Target) path() string { return fmt.Sprintf("/proc/self/fd/%d", t.exe.Fd()) }
+
+// executable returns the program, to attach probes to. It is an error if the
+// process has ended or runs another one.
+func (t *Target) executable() (*link.Executable, error) {
+	if err := t.same(); err != nil {
+		return nil, err
+	}
+	return link.OpenExecutable(t.path())
+}
+
+// identity tells a process from a later one of the same number, and its program
+// from the one that it runs next: that has another file, and mostly another place
+// for its stack.
+type identity struct {
+	started, stack string
+	dev, ino       uint64
+	size           int64
+	written        unix.Timespec
+}
+
+func proc(pid int, name string) string { return fmt.Sprintf("/proc/%d/%s", pid, name) }
+
+// identify returns the identity of the process that has a number now.
+func identify(pid int) (identity, error) {
+	stat, err := os.ReadFile(proc(pid, "stat"))
+	if err != nil {
+		return identity{}, err
+	}
+	// The name in parentheses may hold anything.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	const started, stack = 19, 25
+	if len(fields) <= stack {
+		return identity{}, fmt.Errorf("%s has %d fields", proc(pid, "stat"), len(fields))
+	}
+	var at unix.Stat_t
+	if err := unix.Stat(proc(pid, "exe"), &at); err != nil {
+		return identity{}, err
+	}
+	return identity{fields[started], fields[stack], at.Dev, at.Ino, at.Size, at.Mtim}, nil
+}
+
+// same returns an error unless the process still is what was opened.
+func (t *Target) same() error {
+	if id, err := identify(t.pid); err != nil || id != t.id {
+		return fmt.Errorf("looking at process %d: %w", t.pid, errors.Join(errGone, err))
+	}
+	return nil
 }
 
 func unreadable(pid int, err error) error {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
+		if _, other := os.Stat("/proc/" + strconv.Itoa(pid)); other == nil {
+			return fmt.Errorf("process %d has no program: it is a thread of the kernel, or has ended", pid)
+		}
 		return fmt.Errorf("no process %d: %w", pid, err)
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("reading process %d needs root, or CAP_SYS_PTRACE: %w: %w", pid, cost.ErrNotSupported, err)
@@ -67,12 +133,11 @@ func unreadable(pid int, err error) error {
 
 // loadedAt returns how far from its link-time address a program was loaded.
 func loadedAt(pid int, table *pclntab.Table) (uint64, error) {
-	proc := "/proc/" + strconv.Itoa(pid)
-	exe, err := os.Readlink(proc + "/exe")
+	exe, err := os.Readlink(proc(pid, "exe"))
 	if err != nil {
 		return 0, err
 	}
-	f, err := os.Open(proc + "/maps")
+	f, err := os.Open(proc(pid, "maps"))
 	if err != nil {
 		return 0, err
 	}
@@ -99,8 +164,15 @@ func loadedAt(pid int, table *pclntab.Table) (uint64, error) {
 	return 0, errors.Join(errors.New("it is not mapped"), lines.Err())
 }
 
-// Close closes the process's file. It ends nothing that was made of the target.
-func (t *Target) Close() error { return t.table.Close() }
+// Close closes the process's file. It ends nothing that was made of the target,
+// but no probes can be placed any more.
+func (t *Target) Close() error {
+	err := t.exe.Close()
+	if t.table == nil {
+		return err
+	}
+	return errors.Join(err, t.table.Close())
+}
 
 // CPU returns the CPU time that the process has used, in all its threads.
 func (t *Target) CPU() (time.Duration, error) {
@@ -108,7 +180,13 @@ func (t *Target) CPU() (time.Duration, error) {
 	const sched = 2
 	var ts unix.Timespec
 	if err := unix.ClockGettime(int32(^t.pid<<3|sched), &ts); err != nil {
-		return 0, fmt.Errorf("reading the CPU time of process %d: %w", t.pid, errors.Join(errGone, err))
+		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ESRCH) {
+			err = errGone // there is no such clock any more
+		}
+		return 0, fmt.Errorf("reading the CPU time of process %d: %w", t.pid, err)
+	}
+	if err := t.same(); err != nil { // looked at last: then the clock was this program's
+		return 0, err
 	}
 	return time.Duration(ts.Nano()), nil
 }

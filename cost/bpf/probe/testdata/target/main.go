@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -99,6 +100,12 @@ func (t *truths) handle(w http.ResponseWriter, r *http.Request) {
 	w.Write([]byte("hello\n"))
 }
 
+// turn has another program go on in this process.
+func turn(w http.ResponseWriter, r *http.Request) {
+	err := syscall.Exec(r.FormValue("into"), []string{"target"}, os.Environ())
+	http.Error(w, err.Error(), http.StatusInternalServerError)
+}
+
 // unrecovered lets a panic through to the server.
 func unrecovered(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }
 
@@ -108,6 +115,7 @@ func main() {
 	mux := http.NewServeMux()
 	mux.Handle("/", h)
 	mux.Handle("/truth", &t)
+	mux.HandleFunc("/turn", turn)
 	mux.HandleFunc("/unrecovered", unrecovered)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
