@@ -18,12 +18,13 @@ import (
 type Box struct {
 	Name  string
 	Owner string // to whom it is charged; "" for what is shared by several
+	From  string // the owner that begins with this function, others within it; "" for none
 	X     float64
 	Width float64
 	Depth int
 	Value float64 // nanoseconds or bytes, callees included
 
-	Fill string // a colour of CSS; "" goes by the owner
+	Fill string // a colour of CSS; "" goes by Owner, else by From
 	Note string // what the title says after the name; "" says owner, value and share
 }
 
@@ -32,6 +33,7 @@ type Path struct {
 	Owner string
 	Names []string // outermost first
 	Value float64
+	Depth int // that of the function with which Owner begins, 1 for the first; 0 for none
 }
 
 // Options say what is drawn.
@@ -53,14 +55,24 @@ func Layout(stacks []cost.Stack, o Options) []Box {
 	rules := cost.Learn(stacks)
 	paths := make([]Path, len(stacks))
 	for i := range stacks {
-		owner, _ := rules.Charge(stacks[i].Frames)
+		owner, inside := rules.Inside(stacks[i].Frames)
 		names := make([]string, 0, len(stacks[i].Frames))
 		for _, f := range slices.Backward(stacks[i].Frames) {
 			names = append(names, f.Func)
 		}
-		paths[i] = Path{owner.Name, names, stacks[i].Value}
+		paths[i] = Path{Owner: owner.Name, Names: names, Value: stacks[i].Value}
+		paths[i].Depth = begins(owner, stacks[i].Frames, inside)
 	}
 	return Place(paths, o)
+}
+
+// begins is the depth of the function with which an owner begins, given those
+// inside it; 0 if it has no function. All of a stack is inside what has none.
+func begins(owner cost.Owner, frames, inside []cost.Frame) int {
+	if n := len(frames); n == 0 || len(inside) == n && (owner.File == "" || frames[n-1].File != owner.File) {
+		return 0
+	}
+	return len(frames) - len(inside) + 1
 }
 
 // Place places the functions of paths, as Layout does those of stacks.
@@ -86,14 +98,15 @@ func Place(paths []Path, o Options) []Box {
 type node struct {
 	name    string
 	owner   string
-	mixed   bool // stacks of several owners go through it
+	from    string // the owner that begins here
+	mixed   bool   // stacks of several owners go through it
 	value   float64
 	callees map[string]*node
 }
 
 func (n *node) add(p *Path, depth int) {
 	n.charge(p.Owner, p.Value)
-	for _, name := range p.Names[:min(depth, len(p.Names))] {
+	for i, name := range p.Names[:min(depth, len(p.Names))] {
 		next := n.callees[name]
 		if next == nil {
 			next = &node{name: name}
@@ -103,6 +116,9 @@ func (n *node) add(p *Path, depth int) {
 			n.callees[name] = next
 		}
 		next.charge(p.Owner, p.Value)
+		if i+1 == p.Depth {
+			next.from = p.Owner
+		}
 		n = next
 	}
 }
@@ -128,7 +144,7 @@ func (p *placer) place(n *node, x float64, depth int) {
 	if width < p.least {
 		return
 	}
-	p.boxes = append(p.boxes, Box{Name: n.name, Owner: n.owner, X: x, Width: width, Depth: depth, Value: n.value})
+	p.boxes = append(p.boxes, Box{Name: n.name, Owner: n.owner, From: n.from, X: x, Width: width, Depth: depth, Value: n.value})
 	callees := make([]*node, 0, len(n.callees))
 	for _, c := range n.callees {
 		callees = append(callees, c)

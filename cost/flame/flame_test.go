@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -144,16 +145,70 @@ func TestSVG(t *testing.T) {
 	}
 }
 
-func TestColour(t *testing.T) {
-	seen := map[string]string{}
-	for _, owner := range []string{"a", "b", "net/http: finish answer", ""} {
-		c := flame.Colour(owner)
-		if other, ok := seen[c]; ok {
-			t.Errorf("%q and %q have the colour %s", owner, other, c)
+// TestFrom checks that a middleware's own function is known for it though the
+// handler is inside, and that nothing else shared is.
+func TestFrom(t *testing.T) {
+	const burn, show = "example.org/mw.(*burn).ServeHTTP", "example.org/shop.(*page).ServeHTTP"
+	stacks := []cost.Stack{
+		stack(60, "net/http.(*conn).serve", "net/http.serverHandler.ServeHTTP", burn),
+		stack(30, "net/http.(*conn).serve", "net/http.serverHandler.ServeHTTP", burn, show),
+		stack(10, "runtime.goexit", "main.tick"),
+		stack(5, "runtime.goexit", "main.tock"),
+	}
+	for i := range stacks {
+		for j := range stacks[i].Frames {
+			f := &stacks[i].Frames[j]
+			f.File = "/src/" + strings.ReplaceAll(f.Func, "/", ".") + ".go"
+		}
+	}
+	boxes := flame.Layout(stacks, flame.Options{})
+	got := map[string]string{}
+	for _, b := range boxes {
+		if b.Owner == "" {
+			got[b.Name] = b.From
+		}
+	}
+	want := map[string]string{"all": "", "net/http.(*conn).serve": "", "net/http.serverHandler.ServeHTTP": "", burn: "mw.(*burn).ServeHTTP", "runtime.goexit": ""}
+	if !maps.Equal(got, want) {
+		t.Errorf("what owners share begins %q, want %q", got, want)
+	}
+	var b bytes.Buffer
+	if err := flame.SVG(&b, boxes, "ns"); err != nil {
+		t.Fatal(err)
+	}
+	colour := flame.Colours([]string{"mw.(*burn).ServeHTTP"})["mw.(*burn).ServeHTTP"]
+	at := strings.Index(b.String(), `data-f="mw.(*burn).ServeHTTP"><title>`+burn+", begins mw.(*burn).ServeHTTP: 90 ns")
+	if at < 0 || !strings.Contains(strings.SplitN(b.String()[at:], "\n", 2)[0], colour) {
+		t.Errorf("no box that begins the owner, of the colour %s, in\n%s", colour, b.String())
+	}
+}
+
+// TestColours checks that a graph's owners have colours of their own, and keep
+// them whatever else there is, but for who comes before them.
+func TestColours(t *testing.T) {
+	var owners []string
+	for i := range 30 {
+		owners = append(owners, fmt.Sprintf("mw.Middleware%d", i))
+	}
+	colours, seen, hues := flame.Colours(owners), map[string]string{}, map[string]bool{}
+	for i, owner := range owners {
+		c := colours[owner]
+		if other, ok := seen[c]; ok || c == "" || c == flame.Shared {
+			t.Errorf("%q has the colour %q, as %q", owner, c, other)
 		}
 		seen[c] = owner
-		if again := flame.Colour(owner); again != c {
-			t.Errorf("%q has the colours %s and %s", owner, c, again)
+		if hue, _, _ := strings.Cut(c, " "); i < 12 {
+			if hues[hue] {
+				t.Errorf("%q has a hue, %s, that one of the first 12 has", owner, hue)
+			}
+			hues[hue] = true
+		}
+	}
+	for _, n := range []int{1, 10, 30} {
+		for owner, c := range flame.Colours(owners[:n]) {
+			if c != colours[owner] {
+				t.Errorf("of %d owners %q has the colour %s, of 30 %s", n, owner, c, colours[owner])
+			}
 		}
 	}
 }

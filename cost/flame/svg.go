@@ -2,8 +2,8 @@ package flame
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
-	"hash/fnv"
 	"html"
 	"io"
 	"strings"
@@ -19,22 +19,10 @@ const (
 	drawingWide = 1000
 )
 
-// Colour returns an owner's colour, the same in every graph: a hue from its
-// name, of a lightness on which black text can be read. What several share is
-// grey.
-func Colour(owner string) string {
-	if owner == "" {
-		return "hsl(0 0% 82%)"
-	}
-	h := fnv.New32a()
-	io.WriteString(h, owner)
-	sum := h.Sum32()
-	return fmt.Sprintf("hsl(%d %d%% %d%%)", sum%360, 55+sum>>9%25, 68+sum>>16%12)
-}
-
 // SVG draws boxes. Values are in the unit of unit.Format. Each box is a group
-// with class "b" and the data attributes x, w (both 0 to 1), d (depth) and o (the
-// owner, if it has one), by which a script can zoom; its title says name, owner,
+// with class "b" and the data attributes x, w (both 0 to 1), d (depth), o (the
+// owner, if it has one) and f (the owner that begins there, if it has none), by
+// which a script can zoom; its title says name, owner,
 // value and share, and works without one.
 func SVG(w io.Writer, boxes []Box, base string) error {
 	out := bufio.NewWriter(w)
@@ -43,9 +31,12 @@ func SVG(w io.Writer, boxes []Box, base string) error {
 		deep = max(deep, b.Depth)
 	}
 	height := (deep + 1) * rowHeight
+	colours := Colours(byArea(boxes))
 	fmt.Fprintf(out, `<svg class="flame" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="100%%" font-family="ui-monospace,monospace" font-size="10" role="img" aria-label="flame graph">`+"\n", drawingWide, height)
 	for i := range boxes {
-		boxes[i].draw(out, height-(boxes[i].Depth+1)*rowHeight, base)
+		b := boxes[i]
+		b.Fill = cmp.Or(b.Fill, colours[b.Owner], colours[b.From], Shared)
+		b.draw(out, height-(b.Depth+1)*rowHeight, base)
 	}
 	fmt.Fprintln(out, "</svg>")
 	return out.Flush()
@@ -54,22 +45,25 @@ func SVG(w io.Writer, boxes []Box, base string) error {
 // draw writes the box whose upper side is at y.
 func (b *Box) draw(out io.Writer, y int, base string) {
 	x, wide := b.X*drawingWide, b.Width*drawingWide
-	name, note, fill, owner := clean(b.Name), b.Note, b.Fill, ""
+	name, note, owner := clean(b.Name), b.Note, ""
 	if note == "" {
 		note = fmt.Sprintf(": %s, %s", unit.Format(b.Value, base), unit.Format(b.Width, unit.Share))
-		if b.Owner != "" {
+		switch {
+		case b.Owner != "":
 			note = ", of " + b.Owner + note
+		case b.From != "":
+			note = ", begins " + b.From + note
 		}
 	}
-	if fill == "" {
-		fill = Colour(b.Owner)
-	}
-	if b.Owner != "" {
+	switch {
+	case b.Owner != "":
 		owner = fmt.Sprintf(` data-o="%s"`, html.EscapeString(clean(b.Owner)))
+	case b.From != "":
+		owner = fmt.Sprintf(` data-f="%s"`, html.EscapeString(clean(b.From)))
 	}
 	fmt.Fprintf(out, `<g class="b" data-x="%.6f" data-w="%.6f" data-d="%d"%s><title>%s%s</title><rect x="%.2f" y="%d" width="%.2f" height="%d" rx="1" fill="%s"/>`,
 		b.X, b.Width, b.Depth, owner, html.EscapeString(name), html.EscapeString(clean(note)),
-		x, y, max(wide-0.3, 0.1), rowHeight-1, html.EscapeString(fill))
+		x, y, max(wide-0.3, 0.1), rowHeight-1, html.EscapeString(b.Fill))
 	if label := fit(name, wide); label != "" {
 		fmt.Fprintf(out, `<text x="%.2f" y="%d" fill="#000">%s</text>`, x+2, y+11, html.EscapeString(label))
 	}

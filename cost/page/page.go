@@ -32,23 +32,43 @@ func Write(w io.Writer, b *cost.Bill, cpu []cost.Stack) error {
 
 // WriteStacks is Write with stacks whose values are in a unit of unit.Format.
 func WriteStacks(w io.Writer, b *cost.Bill, stacks []cost.Stack, base string) error {
+	boxes := flame.Layout(stacks, flame.Options{})
+	colours := paint(b, boxes)
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"ns": time, "bytes": func(v float64) string { return quantity(v, unit.Bytes) },
 		"count":       func(v float64) string { return quantity(v, unit.Count) },
 		"share":       func(v float64) string { return unit.Format(v, unit.Share) },
-		"colour":      func(owner string) template.CSS { return template.CSS(flame.Colour(owner)) },
+		"colour":      func(owner string) template.CSS { return template.CSS(colours[owner]) },
 		"causeColour": func(cause string) template.CSS { return template.CSS(causeColours[cause]) },
 	}).Parse(source)
 	if err != nil {
 		return err
 	}
 	var graph strings.Builder
-	if boxes := flame.Layout(stacks, flame.Options{}); boxes != nil {
+	if boxes != nil {
 		if err := flame.SVG(&graph, boxes, base); err != nil {
 			return err
 		}
 	}
 	return t.Execute(w, newView(b, graph.String()))
+}
+
+// paint gives the boxes the colours that the owners have in the table, where the
+// dearest come first.
+func paint(b *cost.Bill, boxes []flame.Box) map[string]string {
+	owners := make([]string, 0, len(b.Items))
+	for _, it := range b.Items {
+		owners = append(owners, it.Owner)
+	}
+	for _, box := range boxes {
+		owners = append(owners, cmp.Or(box.Owner, box.From))
+	}
+	colours := flame.Colours(owners)
+	for i := range boxes {
+		box := &boxes[i]
+		box.Fill = cmp.Or(colours[box.Owner], colours[box.From], flame.Shared)
+	}
+	return colours
 }
 
 // view is what the template shows.

@@ -12,10 +12,10 @@
   const graph = (section) => {
     const svg = section.querySelector(".flame");
     const boxes = [...svg.querySelectorAll(".b")].map((g) => ({
-      g, x: +g.dataset.x, w: +g.dataset.w, d: +g.dataset.d, owner: g.dataset.o || "",
+      g, x: +g.dataset.x, w: +g.dataset.w, d: +g.dataset.d, owner: g.dataset.o || "", from: g.dataset.f || "",
       rect: g.querySelector("rect"), text: g.querySelector("text"), title: g.querySelector("title").textContent,
     }));
-    for (const b of boxes) b.name = b.title.split(/, of |, an owner|: /)[0];
+    for (const b of boxes) b.name = b.title.split(/, of |, begins |, an owner|: /)[0];
     const whole = section.querySelector(".whole"), found = section.querySelector(".found"), find = section.querySelector(".find");
     let at = boxes[0], zoomed = boxes[0];
 
@@ -46,12 +46,13 @@
       whole.hidden = z.w > 0.9999;
     };
     // Boxes stand in the order of a walk from the root, so that of those that
-    // match none counts that lies within the one counted last.
-    const mark = (match) => {
+    // match none counts that lies within the one counted last. Others are only
+    // lit with them.
+    const mark = (match, lit) => {
       let sum = 0, end = -1, n = 0;
       for (const b of boxes) {
         const hit = match && match(b);
-        b.g.classList.toggle("dim", !!match && !hit);
+        b.g.classList.toggle("dim", !!match && !hit && !lit?.(b));
         if (!hit) continue;
         n++;
         if (b.x >= end - 1e-9) { sum += b.w; end = b.x + b.w; }
@@ -96,7 +97,7 @@
       e.preventDefault();
       moves[e.key]();
     });
-    return { find, show: (owner) => mark(owner === null ? null : (b) => b.owner === owner) };
+    return { find, show: (owner) => mark(owner === null ? null : (b) => b.owner === owner, (b) => b.from === owner) };
   };
 
   const graphs = [...document.querySelectorAll(".graph")].map(graph);

@@ -61,6 +61,35 @@ func TestOffline(t *testing.T) {
 	}
 }
 
+// TestColours checks that an owner's box has the colour of its dot in the table.
+func TestColours(t *testing.T) {
+	got := write(t)
+	dots := regexp.MustCompile(`data-owner="([^"]*)"[^>]*style="background:([^"]*)"`).FindAllStringSubmatch(got, -1)
+	if len(dots) != 3 {
+		t.Fatalf("%d dots, want 3", len(dots))
+	}
+	for _, dot := range dots {
+		box := regexp.MustCompile(`data-o="` + regexp.QuoteMeta(dot[1]) + `"><title>[^<]*</title><rect [^>]*fill="([^"]*)"`).FindStringSubmatch(got)
+		if box == nil || box[1] != dot[2] {
+			t.Errorf("the dot of %s is %s, its box %q", dot[1], dot[2], box)
+		}
+	}
+}
+
+// TestRest says what those spent together that have no row.
+func TestRest(t *testing.T) {
+	for rest, want := range map[float64]string{0: "1 more spent nothing that was seen.", 3: "1 more spent 3 ns in all."} {
+		b := &cost.Bill{CPU: 10_000, Items: []cost.Item{{Owner: "a", Self: 10_000}, {Owner: "b", Self: rest}}}
+		var out bytes.Buffer
+		if err := page.Write(&out, b, nil); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("with %g ns: no %q", rest, want)
+		}
+	}
+}
+
 // TestWithoutCPU writes a bill of allocations alone: there is nothing to draw.
 func TestWithoutCPU(t *testing.T) {
 	b := cost.NewBill(nil, []cost.Stack{{Count: 1, Value: 10, Frames: []cost.Frame{{Func: "main.main"}}}}, cost.Window{})
