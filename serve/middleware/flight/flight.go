@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"runtime/trace"
 	"strings"
@@ -35,9 +36,10 @@ type Options struct {
 	SlowerThan time.Duration // a request whose handler takes this long is slow
 
 	Dir  string // folder for snapshots, slow-TIME.trace, made if it is not there
-	Keep int    // how many files of Dir to keep, the newest; 0: 10, negative: all
+	Keep int    // how many of the snapshots in Dir to keep, the newest; 0: 10, negative: all
 	// Sink opens what the snapshot of a request is written to, instead of Dir. It is
-	// called on a goroutine of the recorder's.
+	// called on a goroutine of the recorder's, and what it returns is used and closed
+	// there. A panic is recovered and logged. While it blocks, there are no snapshots.
 	Sink func(Request) (io.WriteCloser, error)
 
 	AtMostEvery time.Duration // the least time between snapshots; 0: a minute
@@ -75,6 +77,9 @@ const (
 // settle is how long a snapshot waits, so that the end of the request is in it.
 const settle = 20 * time.Millisecond
 
+// patience is how long Close waits for a snapshot under way.
+const patience = 10 * time.Second
+
 // Recorder is the flight recorder and its middleware. It is safe for concurrent
 // use. A process can have one at a time.
 type Recorder struct {
@@ -86,6 +91,10 @@ type Recorder struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	done   sync.WaitGroup
+
+	patience  time.Duration      // of Close
+	impatient context.Context    // done when it is at an end
+	abandon   context.CancelFunc // ends it
 }
 
 // New starts the flight recorder. Close ends it.
@@ -101,12 +110,14 @@ func New(o Options) (*Recorder, error) {
 		o.Sink = d.open
 	}
 	r := &Recorder{
-		o: o, begun: time.Now(), slow: make(chan Request, 1),
+		o: o, begun: time.Now(), slow: make(chan Request, 1), patience: patience,
 		fr: trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: o.MinAge, MaxBytes: uint64(o.MaxBytes)}),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.impatient, r.abandon = context.WithCancel(context.Background())
 	if err := r.fr.Start(); err != nil {
 		r.cancel()
+		r.abandon()
 		return nil, fmt.Errorf("flight: starting the recorder: %w", err)
 	}
 	r.done.Go(r.write)
@@ -154,11 +165,15 @@ func upgrades(r *http.Request) bool { return r.Header["Upgrade"] != nil }
 // is to count.
 func (r *Recorder) Middleware(next http.Handler) http.Handler { return &handler{r, next} }
 
-// Close stops the recorder, once a snapshot under way is written. Handlers stay
-// usable and are watched no longer.
+// Close stops the recorder, once a snapshot under way is written. It waits for that
+// no longer than 10 s: a Sink that blocks is then left to itself, with its
+// goroutine. Handlers stay usable and are watched no longer.
 func (r *Recorder) Close() {
 	r.cancel()
+	late := time.AfterFunc(r.patience, r.abandon)
 	r.done.Wait()
+	late.Stop()
+	r.abandon()
 	r.fr.Stop()
 }
 
@@ -187,7 +202,7 @@ func (r *Recorder) noteSlow(req *http.Request, begun time.Time, took time.Durati
 	trace.Log(req.Context(), "slow request", found.String())
 	now := int64(time.Since(r.begun))
 	next := r.next.Load()
-	if now < next || !r.next.CompareAndSwap(next, now+int64(r.o.AtMostEvery)) {
+	if now < next || !r.next.CompareAndSwap(next, now+min(int64(r.o.AtMostEvery), math.MaxInt64-now)) {
 		return
 	}
 	select {
@@ -227,35 +242,4 @@ func (r *Recorder) write() {
 			r.o.Log.Info("slow request: wrote a snapshot of the flight recorder", "request", found.String())
 		}
 	}
-}
-
-// snapshot writes what the recorder remembers.
-func (r *Recorder) snapshot(found Request) (err error) {
-	out, err := r.o.Sink(found)
-	if err != nil {
-		return err
-	}
-	limited := &limited{w: out, left: 2 * r.o.MaxBytes}
-	_, err = r.fr.WriteTo(limited)
-	if f, ok := out.(*file); ok {
-		return f.finish(err)
-	}
-	return errors.Join(err, out.Close())
-}
-
-var errTooLarge = errors.New("the snapshot is more than twice Options.MaxBytes")
-
-// limited refuses what is too much.
-type limited struct {
-	w    io.Writer
-	left int64
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	if int64(len(p)) > l.left {
-		return 0, errTooLarge
-	}
-	n, err := l.w.Write(p)
-	l.left -= int64(n)
-	return n, err
 }

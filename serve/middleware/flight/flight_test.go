@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -145,30 +147,6 @@ func TestAtMost(t *testing.T) {
 	}
 }
 
-// TestKeep keeps the newest snapshots and no other's files.
-func TestKeep(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"mine.trace", "slow-20000101T000000.000000.trace", "slow-20000102T000000.000000.trace"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s := served(t, flight.Options{SlowerThan: bound, Dir: dir, Keep: 2, AtMostEvery: 1}, routed())
-	get(t, s, "/users/slow")
-	var names string
-	for range 500 {
-		files, _ := filepath.Glob(filepath.Join(dir, "*"))
-		names = strings.Join(files, " ")
-		if len(files) == 3 && !strings.Contains(names, "20000101") {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	if strings.Count(names, ".trace") != 3 || strings.Contains(names, "20000101") || !strings.Contains(names, "20000102") || !strings.Contains(names, "mine") {
-		t.Errorf("there is %q, want mine, the newer old one and a new one", names)
-	}
-}
-
 // sink is a Sink in memory.
 type sink struct {
 	mu     sync.Mutex
@@ -235,9 +213,9 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestLogs says what goes wrong, and leaves nothing behind.
+// TestLogs says what becomes of a snapshot, and leaves no part of it behind.
 func TestLogs(t *testing.T) {
-	dir := t.TempDir()
+	dir, most := t.TempDir(), t.TempDir()
 	failing := &sink{fails: errors.New("no room")}
 	for name, tc := range map[string]struct {
 		o    flight.Options
@@ -245,6 +223,11 @@ func TestLogs(t *testing.T) {
 	}{
 		"too large": {flight.Options{Dir: dir, MaxBytes: 1}, "more than twice Options.MaxBytes"},
 		"sink":      {flight.Options{Sink: failing.open}, "no room"},
+		"no writer": {flight.Options{Sink: func(flight.Request) (io.WriteCloser, error) { return nil, nil }}, "neither a writer nor an error"},
+		"panic":     {flight.Options{Sink: func(flight.Request) (io.WriteCloser, error) { panic("no sink") }}, "panicked: no sink"},
+		"nil sink":  {flight.Options{Sink: func(flight.Request) (io.WriteCloser, error) { return (*sink)(nil), nil }}, "panicked: runtime error"},
+		"no return": {flight.Options{Sink: func(flight.Request) (io.WriteCloser, error) { runtime.Goexit(); return nil, nil }}, "ended its goroutine"},
+		"most":      {flight.Options{Dir: most, MaxBytes: math.MaxInt64, AtMostEvery: math.MaxInt64}, "wrote a snapshot"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			said := make(lines, 10)
@@ -317,6 +300,36 @@ func TestClose(t *testing.T) {
 	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) > 0 {
 		t.Errorf("snapshots after Close: %q", files)
 	}
+}
+
+// TestCloseLeaves does not wait for a Sink that does not return.
+func TestCloseLeaves(t *testing.T) {
+	called, free := make(chan bool), make(chan bool)
+	said := make(lines, 10)
+	r, err := flight.New(flight.Options{
+		SlowerThan: bound, Log: slog.New(slog.NewTextHandler(said, nil)),
+		Sink: func(flight.Request) (io.WriteCloser, error) {
+			close(called)
+			<-free
+			return nil, errors.New("too late")
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer close(free)
+	r.Hurry(bound)
+	r.Middleware(routed()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/users/slow", nil))
+	<-called
+	r.Close()
+	if line := <-said; !strings.Contains(line, "not taken in time") {
+		t.Errorf("logged %q, want that the snapshot was not taken in time", line)
+	}
+	again, err := flight.New(flight.Options{SlowerThan: bound, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatalf("another recorder: %v", err)
+	}
+	again.Close()
 }
 
 func Example() {
