@@ -218,7 +218,7 @@ func (w *whatif) printOwn(out io.Writer) {
 	case w.Own.CPU > 0:
 		fmt.Fprintf(out, "It takes %s ± %s of CPU a request itself", ns(w.Own.CPU), ns(w.Own.Margin))
 	case w.Own.P50 > 0:
-		fmt.Fprintf(out, "It takes %s of a request itself by the clock, median (mean %s), waiting included", ns(w.Own.P50*w.Calls), ns(w.Own.Mean*w.Calls))
+		fmt.Fprintf(out, "It takes %s of a request itself by the clock, median (mean %s),\nwaiting included", ns(w.Own.P50*w.Calls), ns(w.Own.Mean*w.Calls))
 	default:
 		return
 	}

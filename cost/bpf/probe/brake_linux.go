@@ -6,15 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Brake slows one owner down, on and off. Its probes stay where they are from
 // NewBrake to Close, so that on differs from off by the time taken alone. It is
 // not safe for concurrent use.
 type Brake struct {
-	t *Target
 	d *device
 	// Counted reports whether requests are counted where they begin; otherwise a
 	// call of the owner counts as one.
@@ -38,7 +35,7 @@ func (t *Target) NewBrake(owner Watched) (*Brake, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Brake{t: t, d: d}
+	b := &Brake{d: d}
 	begins := t.pushes(beginning[:])
 	b.Counted = len(begins) > 0
 	ids := make([]uint64, len(begins))
@@ -62,11 +59,11 @@ func (b *Brake) On(d, most time.Duration) error {
 	if d <= 0 || d > Slowest {
 		return fmt.Errorf("slowing calls down by %s: at most %s is allowed", d, Slowest)
 	}
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		return fmt.Errorf("reading the clock: %w", err)
+	until, err := after(most)
+	if err != nil {
+		return err
 	}
-	return errors.Join(b.d.SlowUntil.Set(uint64(now.Nano()+int64(most))), b.d.SlowNs.Set(uint64(d)))
+	return errors.Join(b.d.SlowUntil.Set(until), b.d.SlowNs.Set(uint64(d)))
 }
 
 // Off has it take nothing.
@@ -74,7 +71,7 @@ func (b *Brake) Off() error { return b.d.SlowNs.Set(uint64(0)) }
 
 // Read returns what was counted since NewBrake.
 func (b *Brake) Read() (Reading, error) {
-	cpu, err := b.t.CPU()
+	at, cpu, err := b.d.clock()
 	if err != nil {
 		return Reading{}, err
 	}
@@ -82,7 +79,7 @@ func (b *Brake) Read() (Reading, error) {
 	if err != nil {
 		return Reading{}, err
 	}
-	r := Reading{At: time.Now(), Requests: n[requests], Calls: n[slowed], Taken: time.Duration(n[taken]), CPU: cpu}
+	r := Reading{At: at, Requests: n[requests], Calls: n[slowed], Taken: time.Duration(n[taken]), CPU: cpu}
 	if !b.Counted {
 		r.Requests = r.Calls
 	}

@@ -31,7 +31,7 @@ func Calibrate(ctx context.Context) (Price, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	plain := quickest()
-	if err := w.d.attach(w.d.Look, pushes, []uint64{0}); err != nil {
+	if err := errors.Join(w.d.allow(time.Minute), w.d.attach(w.d.Look, pushes, []uint64{0})); err != nil {
 		return Price{}, err
 	}
 	around(32)
@@ -47,7 +47,7 @@ func (w *Watch) hit(plain time.Duration) (Price, error) {
 	if len(p.marks) == 0 {
 		return Price{}, fmt.Errorf("calibrating: %s", first(p.blurred[0].why, "no call was seen"))
 	}
-	if err := errors.Join(w.attach(p), w.d.begin()); err != nil {
+	if err := errors.Join(w.attach(p), w.d.begin(time.Minute)); err != nil {
 		return Price{}, err
 	}
 	watched := quickest()

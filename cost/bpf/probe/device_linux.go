@@ -15,6 +15,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 	"github.com/cilium/ebpf/rlimit"
+	"golang.org/x/sys/unix"
 
 	"github.com/tarehq/tare/cost"
 )
@@ -32,8 +33,16 @@ type device struct {
 	deviceObjects
 	target *Target
 	ring   *ringbuf.Reader
-	links  []link.Link
 	window uint64
+
+	// Guarded by the target's guard, which stops this process.
+	placed        []placing // what links are there, or are to be there again
+	links         []link.Link
+	counting      bool
+	lifted        time.Time
+	liftedCPU     time.Duration
+	away, awayCPU time.Duration // while this process was stopped
+	failed        error         // what went wrong when it went on
 }
 
 // newDevice loads the programs.
@@ -64,6 +73,7 @@ func newDevice(t *Target, trap time.Duration) (*device, error) {
 		d.deviceObjects.Close()
 		return nil, fmt.Errorf("reading a BPF ring: %w", err)
 	}
+	t.guard.add(d)
 	return d, nil
 }
 
@@ -81,11 +91,12 @@ func unprivileged(err error) error {
 // Close takes all probes away.
 func (d *device) Close() error {
 	err := d.detach()
+	d.target.guard.remove(d)
 	return errors.Join(err, d.ring.Close(), d.deviceObjects.Close())
 }
 
 // attach puts a program on addresses, each with its cookie.
-func (d *device) attach(p *ebpf.Program, addrs, cookies []uint64) error {
+func (d *device) attach(program *ebpf.Program, addrs, cookies []uint64) error {
 	if len(addrs) == 0 {
 		return nil
 	}
@@ -97,11 +108,23 @@ func (d *device) attach(p *ebpf.Program, addrs, cookies []uint64) error {
 		}
 		offsets[i] = off
 	}
+	p := placing{program, link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies, PID: uint32(d.target.pid)}}
+	d.target.guard.mu.Lock()
+	defer d.target.guard.mu.Unlock()
+	if err := d.place(p); err != nil {
+		return err
+	}
+	d.placed = append(d.placed, p)
+	return nil
+}
+
+// place makes a link.
+func (d *device) place(p placing) error {
 	exe, err := d.target.executable()
 	if err != nil {
 		return fmt.Errorf("attaching probes: %w", err)
 	}
-	l, err := exe.UprobeMulti(nil, p, &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies, PID: uint32(d.target.pid)})
+	l, err := exe.UprobeMulti(nil, p.program, &p.options)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return fmt.Errorf("attaching probes: %w", errGone)
@@ -116,6 +139,14 @@ func (d *device) attach(p *ebpf.Program, addrs, cookies []uint64) error {
 
 // detach takes probes away, the last first; it waits until none runs any more.
 func (d *device) detach() error {
+	d.target.guard.mu.Lock()
+	defer d.target.guard.mu.Unlock()
+	err := errors.Join(d.failed, d.unlink())
+	d.placed, d.failed = nil, nil
+	return err
+}
+
+func (d *device) unlink() error {
 	var errs []error
 	for _, l := range slices.Backward(d.links) {
 		errs = append(errs, l.Close())
@@ -124,14 +155,46 @@ func (d *device) detach() error {
 	return errors.Join(errs...)
 }
 
-// begin has the programs count, and forget the frames of earlier windows.
-func (d *device) begin() error {
+// begin has the programs count for at most a while, and forget the frames of
+// earlier windows.
+func (d *device) begin(most time.Duration) error {
+	if err := d.allow(most); err != nil {
+		return err
+	}
+	d.target.guard.mu.Lock()
+	defer d.target.guard.mu.Unlock()
 	d.window++
+	d.counting = true
 	return d.Window.Set(d.window)
 }
 
 // end has the programs count no more.
-func (d *device) end() error { return d.Window.Set(uint64(0)) }
+func (d *device) end() error {
+	d.target.guard.mu.Lock()
+	defer d.target.guard.mu.Unlock()
+	d.counting = false
+	return d.Window.Set(uint64(0))
+}
+
+// allow has the programs work for a while. After that, and some time for what
+// comes late, they return at once, whatever has become of this process.
+func (d *device) allow(most time.Duration) error {
+	const late = 2 * time.Second
+	until, err := after(most + late)
+	if err != nil {
+		return err
+	}
+	return d.Until.Set(until)
+}
+
+// after returns a moment of the programs' clock.
+func after(d time.Duration) (uint64, error) {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return 0, fmt.Errorf("reading the clock: %w", err)
+	}
+	return uint64(now.Nano() + int64(d)), nil
+}
 
 // drain returns the calls told of since the last time, as routes of link-time
 // addresses.

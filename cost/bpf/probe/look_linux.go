@@ -81,7 +81,7 @@ func (t *Target) meet(ctx context.Context, d time.Duration) (*census, error) {
 		return nil, err
 	}
 	defer dev.Close()
-	if err := dev.attach(dev.Look, pushes, ids); err != nil {
+	if err := errors.Join(dev.allow(d), dev.attach(dev.Look, pushes, ids)); err != nil {
 		return nil, err
 	}
 	// A few looks: the first calls alone would show only the busiest handlers, and
@@ -221,23 +221,22 @@ func (w *Watch) entries() (addrs, ids []uint64) {
 // them. It forecasts what watching will cost.
 func (w *Watch) Look(ctx context.Context, d time.Duration) (*Forecast, error) {
 	addrs, ids := w.entries()
-	if err := w.d.attach(w.d.Look, addrs, ids); err != nil {
+	if err := errors.Join(w.d.allow(d), w.d.attach(w.d.Look, addrs, ids)); err != nil {
 		return nil, err
 	}
 	defer w.d.detach()
-	before, err := w.t.CPU()
+	begun, before, err := w.d.clock()
 	if err != nil {
 		return nil, err
 	}
-	begun := time.Now()
 	if err := sleep(ctx, d); err != nil {
 		return nil, err
 	}
-	took := time.Since(begun)
-	after, err := w.t.CPU()
+	ended, after, err := w.d.clock()
 	if err != nil {
 		return nil, err
 	}
+	took := ended.Sub(begun)
 	if err := w.d.detach(); err != nil {
 		return nil, err
 	}

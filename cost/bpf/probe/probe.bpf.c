@@ -23,6 +23,10 @@ volatile const __u64 trap_ns = 0;
 // away, in one moment. Frames of one window are not continued in the next.
 __u64 window;
 
+// The moment after which calls are neither timed nor told of any more, whatever
+// becomes of the process that asked for it: it may have been stopped.
+__u64 until;
+
 // What the slow-down takes, and the moment after which it takes nothing any more
 // whatever becomes of the process that asked for it.
 __u64 slow_ns;
@@ -171,7 +175,7 @@ int look(struct pt_regs *ctx)
 {
 	__u32 id = bpf_get_attach_cookie(ctx);
 	__u64 *n = bpf_map_lookup_elem(&seen, &id);
-	if (!n)
+	if (!n || bpf_ktime_get_ns() > until)
 		return 0;
 	__u64 before = ADD(*n, 1);
 	if (before < 16 || before % 61 == 0)
@@ -223,6 +227,8 @@ int enter(struct pt_regs *ctx)
 	__u64 goid, depth;
 	__u32 id = bpf_get_attach_cookie(ctx);
 	__u64 current = window;
+	if (now > until)
+		return 0;
 	struct tally *t = bpf_map_lookup_elem(&tallies, &id);
 	if (!current || !t || where(ctx, ctx->sp, &goid, &depth))
 		return 0;
@@ -303,6 +309,8 @@ int leave(struct pt_regs *ctx)
 	__u64 goid, depth, from = 0;
 	__u32 id = cookie, closed = 0;
 	__u64 current = window;
+	if (now > until)
+		return 0;
 	struct mark *m = bpf_map_lookup_elem(&marks, &id);
 	if (!current || !m || where(ctx, ctx->sp + (cookie >> 32), &goid, &depth))
 		return 0;

@@ -31,6 +31,7 @@ type Target struct {
 	exe   *os.File          // the program: what its path leads to may change
 	bias  uint64            // run-time address - link-time address
 	texts map[uint64][]byte // code of functions by where they begin
+	guard guard
 }
 
 // Open prepares to probe a process; nothing is placed yet.
@@ -112,10 +113,14 @@ func identify(pid int) (identity, error) {
 
 // same returns an error unless the process still is what was opened.
 func (t *Target) same() error {
-	if id, err := identify(t.pid); err != nil || id != t.id {
-		return fmt.Errorf("looking at process %d: %w", t.pid, errors.Join(errGone, err))
+	id, err := identify(t.pid)
+	switch {
+	case err == nil && id == t.id:
+		return nil
+	case err == nil, errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ESRCH):
+		return fmt.Errorf("looking at process %d: %w", t.pid, errGone)
 	}
-	return nil
+	return fmt.Errorf("looking at process %d: %w: %w", t.pid, errGone, err)
 }
 
 func unreadable(pid int, err error) error {
@@ -165,8 +170,10 @@ func loadedAt(pid int, table *pclntab.Table) (uint64, error) {
 }
 
 // Close closes the process's file. It ends nothing that was made of the target,
-// but no probes can be placed any more.
+// but no probes can be placed any more, and those that are stay where they are
+// when this process is stopped from its terminal.
 func (t *Target) Close() error {
+	t.guard.close()
 	err := t.exe.Close()
 	if t.table == nil {
 		return err

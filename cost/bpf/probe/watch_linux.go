@@ -55,20 +55,20 @@ func (w *Watch) window(ctx context.Context, p plan, d time.Duration, m *Measurem
 		return err
 	}
 	defer w.d.detach()
-	before, err := w.t.CPU()
+	begun, before, err := w.d.clock()
 	if err != nil {
 		return err
 	}
-	begun := time.Now()
-	if err := w.d.begin(); err != nil {
+	if err := w.d.begin(d); err != nil {
 		return err
 	}
 	sleep(ctx, d) // what was seen until the context is done counts
 	if err := w.d.end(); err != nil {
 		return err
 	}
-	m.Attached += time.Since(begun)
-	after, err := w.t.CPU()
+	// A process that has ended was watched until then.
+	ended, after, err := w.d.clock()
+	m.Attached += ended.Sub(begun)
 	if err != nil {
 		return err
 	}

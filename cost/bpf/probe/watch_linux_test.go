@@ -244,6 +244,45 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// TestOpenEnded has one that has ended but was not waited for yet told from one
+// that there never was.
+func TestOpenEnded(t *testing.T) {
+	ended := exec.Command("true")
+	if err := ended.Start(); err != nil {
+		t.Skip(err)
+	}
+	defer ended.Wait()
+	pid := ended.Process.Pid
+	stat := ""
+	for range 500 {
+		b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stat = string(b); strings.Contains(stat, ") Z ") {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if _, err := probe.Open(pid); err == nil || !strings.Contains(err.Error(), "or has ended") {
+		t.Errorf("got %v, want to be told that it has ended; it was %s", err, stat)
+	}
+}
+
+// TestCPUEnded says once, on one line, that a process has ended.
+func TestCPUEnded(t *testing.T) {
+	s := start(t, build(t))
+	p := open(t, s.pid)
+	if _, err := p.CPU(); err != nil {
+		t.Fatal(err)
+	}
+	s.proc.Kill()
+	s.done <- <-s.done // the end of the test waits for it, too
+	if _, err := p.CPU(); err == nil || !strings.Contains(err.Error(), "ended") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %q of a process that has ended, want one line", err)
+	}
+}
+
 func unwrapAll(err error) error {
 	for {
 		w, ok := err.(interface{ Unwrap() error })
