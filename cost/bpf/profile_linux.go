@@ -33,7 +33,11 @@ func (s *Sampler) profile(d time.Duration) (*Profile, error) {
 	if err != nil {
 		p.Warnings = append(p.Warnings, err)
 	}
+	followed, cut := longest(), 0
 	for _, at := range s.stacks {
+		if at.p.cut(at.chain, followed) {
+			cut += at.count
+		}
 		frames := append(kernelFrames(symbols, at.kernel), at.p.userFrames(at.chain)...)
 		scale := at.p.scale(s.clock.cycles)
 		p.Stacks = append(p.Stacks, cost.Stack{Frames: frames, Count: float64(at.count), Value: scale * float64(at.weight)})
@@ -44,6 +48,9 @@ func (s *Sampler) profile(d time.Duration) (*Profile, error) {
 		}
 	}
 	slices.SortFunc(p.Stacks, func(a, b cost.Stack) int { return cmp.Compare(b.Value, a.Value) })
+	if cut > 0 {
+		p.Warnings = append(p.Warnings, fmt.Errorf("%d of %d stacks are deeper than the %d calls that the kernel follows: what called those is not known, and they may lack their owner", cut, p.Seen, followed))
+	}
 	p.caveats(!slices.ContainsFunc(s.all, func(w *process) bool { return !w.ended }))
 	return p, nil
 }

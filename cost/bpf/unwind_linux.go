@@ -2,7 +2,13 @@
 
 package bpf
 
-import "github.com/tarehq/tare/cost"
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/tarehq/tare/cost"
+)
 
 // chain returns a sample's stack in the process: where it was, then the return
 // addresses, innermost first.
@@ -29,6 +35,27 @@ func (p *process) chain(s *samplerSample, mend bool) []uint64 {
 	mended := make([]uint64, 0, len(stack)+1)
 	mended = append(mended, stack[0], caller)
 	return append(mended, stack[1:]...)
+}
+
+// longest returns how many calls of a stack the kernel follows.
+func longest() int {
+	most := len(samplerSample{}.User)
+	if b, err := os.ReadFile("/proc/sys/kernel/perf_event_max_stack"); err == nil {
+		if n, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil {
+			most = min(most, n)
+		}
+	}
+	return most
+}
+
+// cut reports whether a chain ends where the kernel stopped following it, given how
+// far it goes, and not where the goroutine began.
+func (p *process) cut(chain []uint64, longest int) bool {
+	if p.table == nil || len(chain) == 0 || len(chain) < longest {
+		return false
+	}
+	f, ok := p.table.Lookup(chain[len(chain)-1] - 1 - p.bias)
+	return !ok || f.Name != "runtime.goexit"
 }
 
 // hidden returns the return address that a sample's chain of frame pointers lacks.

@@ -1,0 +1,70 @@
+//go:build linux && amd64
+
+package bpf_test
+
+import (
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/cost/bpf"
+)
+
+// TestCut has the profile say whether stacks are deeper than can be followed: this
+// process spins at the end of some calls.
+func TestCut(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		calls int
+		want  bool
+	}{
+		{"deep", 300, true},
+		{"shallow", 20, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			const enough = 50
+			for d := time.Second / 4; ; d *= 2 {
+				p := spinning(t, tt.calls, d)
+				if p.Seen < enough && d < 16*time.Second {
+					continue
+				}
+				got := false
+				for _, w := range p.Warnings {
+					got = got || strings.Contains(w.Error(), "are deeper than the")
+				}
+				if got != tt.want {
+					t.Errorf("%d samples %d calls deep: the warnings are %v; want one of the depth: %t", p.Seen, tt.calls, p.Warnings, tt.want)
+				}
+				return
+			}
+		})
+	}
+}
+
+// spinning samples this process while it spins, that many calls deep.
+func spinning(t *testing.T, calls int, d time.Duration) *bpf.Profile {
+	t.Helper()
+	var over atomic.Bool
+	var spins sync.WaitGroup
+	s := begin(t, bpf.Options{PID: os.Getpid(), Hz: 999})
+	spins.Go(func() { descend(calls, &over) })
+	defer spins.Wait()
+	defer over.Store(true)
+	return finish(t, s, d)
+}
+
+// descend calls itself and spins at the end. What it returns is used after the
+// call, which therefore has a frame.
+//
+//go:noinline
+func descend(calls int, over *atomic.Bool) int {
+	if calls > 0 {
+		return 1 + descend(calls-1, over)
+	}
+	for !over.Load() {
+	}
+	return 0
+}
