@@ -59,7 +59,7 @@ func (b *Brake) On(d, most time.Duration) error {
 	if d <= 0 || d > Slowest {
 		return fmt.Errorf("slowing calls down by %s: at most %s is allowed", d, Slowest)
 	}
-	until, err := after(most)
+	until, err := clockIn(most)
 	if err != nil {
 		return err
 	}

@@ -180,15 +180,15 @@ func (d *device) end() error {
 // comes late, they return at once, whatever has become of this process.
 func (d *device) allow(most time.Duration) error {
 	const late = 2 * time.Second
-	until, err := after(most + late)
+	until, err := clockIn(most + late)
 	if err != nil {
 		return err
 	}
 	return d.Until.Set(until)
 }
 
-// after returns a moment of the programs' clock.
-func after(d time.Duration) (uint64, error) {
+// clockIn returns a moment to come of the programs' clock.
+func clockIn(d time.Duration) (uint64, error) {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
 		return 0, fmt.Errorf("reading the clock: %w", err)

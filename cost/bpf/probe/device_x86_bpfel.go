@@ -76,6 +76,7 @@ const (
 	deviceVarSlowNs     = "slow_ns"
 	deviceVarSlowUntil  = "slow_until"
 	deviceVarTrapNs     = "trap_ns"
+	deviceVarUntil      = "until"
 	deviceVarWindow     = "window"
 )
 
@@ -149,6 +150,7 @@ type deviceVariableSpecs struct {
 	SlowNs     *ebpf.VariableSpec `ebpf:"slow_ns"`
 	SlowUntil  *ebpf.VariableSpec `ebpf:"slow_until"`
 	TrapNs     *ebpf.VariableSpec `ebpf:"trap_ns"`
+	Until      *ebpf.VariableSpec `ebpf:"until"`
 	Window     *ebpf.VariableSpec `ebpf:"window"`
 }
 
@@ -201,6 +203,7 @@ type deviceVariables struct {
 	SlowNs     *ebpf.Variable `ebpf:"slow_ns"`
 	SlowUntil  *ebpf.Variable `ebpf:"slow_until"`
 	TrapNs     *ebpf.Variable `ebpf:"trap_ns"`
+	Until      *ebpf.Variable `ebpf:"until"`
 	Window     *ebpf.Variable `ebpf:"window"`
 }
 
