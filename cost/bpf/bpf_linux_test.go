@@ -336,3 +336,20 @@ func TestObject(t *testing.T) {
 		}
 	}
 }
+
+// A thread of the kernel looks like a process that is ending, and is none.
+func TestKernelThread(t *testing.T) {
+	const first = 2 // kthreadd, unless this is a namespace of its own
+	if name, err := os.ReadFile("/proc/2/comm"); err != nil || string(name) != "kthreadd\n" {
+		t.Skipf("process 2 is %q here (%v), not kthreadd", name, err)
+	}
+	if bpf.OfKernel(os.Getpid()) || !bpf.OfKernel(first) {
+		t.Errorf("of the kernel are this test: %t, kthreadd: %t; want false, true", bpf.OfKernel(os.Getpid()), bpf.OfKernel(first))
+	}
+	if s, err := bpf.Start(bpf.Options{PID: first, Hz: 1}); err == nil || errors.Is(err, bpf.ErrEnded) {
+		t.Errorf("sampling kthreadd: %v, want an error, and not that it has ended", err)
+		if s != nil {
+			s.Stop()
+		}
+	}
+}

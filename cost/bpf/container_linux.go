@@ -38,7 +38,7 @@ func Container(id string) (string, error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("no process here is in a container %s…: %w", id, ErrEnded)
+		return "", fmt.Errorf("no process here is in a container %s…", id)
 	case 1:
 		for _, dir := range found {
 			return dir, nil

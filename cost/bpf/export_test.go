@@ -24,6 +24,9 @@ func StartUnmended(o Options) (*Sampler, error) {
 // Toggle stops the clock or lets it go on.
 func (s *Sampler) Toggle(on bool) error { return s.clock.run(on) }
 
+// OfKernel reports whether a number is that of a thread of the kernel.
+func OfKernel(pid int) bool { return ofKernel(pid) }
+
 // ParseCPUs reads a list of CPUs.
 func ParseCPUs(list string) ([]int, error) { return parseCPUs(list) }
 

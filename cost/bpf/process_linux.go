@@ -66,6 +66,25 @@ func identify(pid int) (identity, error) {
 	return identity{fields[started], at.Dev, at.Ino}, nil
 }
 
+// errKernel says what the threads are that run no program.
+var errKernel = fmt.Errorf("%w: it is a thread of the kernel and runs no program", cost.ErrNotSupported)
+
+// ofKernel reports whether a number is that of a thread of the kernel, which runs
+// no program and looks like a process that is ending.
+func ofKernel(pid int) bool {
+	stat, err := os.ReadFile(proc(pid, "stat"))
+	if err != nil {
+		return false
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	const at, thread = 6, 0x00200000 // the flags, and PF_KTHREAD of linux/sched.h
+	if len(fields) <= at {
+		return false
+	}
+	flags, err := strconv.ParseUint(fields[at], 10, 64)
+	return err == nil && flags&thread != 0
+}
+
 // gone says what an error on a file in /proc means.
 func gone(err error) error {
 	switch {

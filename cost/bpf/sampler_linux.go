@@ -151,6 +151,9 @@ func (s *Sampler) watch(pid int) error {
 	if err == nil && s.o.PID != 0 && p.why != nil {
 		err = p.why
 	}
+	if errors.Is(err, ErrEnded) && s.o.PID != 0 && ofKernel(pid) {
+		err = errKernel
+	}
 	if err != nil {
 		return fmt.Errorf("looking at process %d: %w", pid, err)
 	}
