@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -25,15 +26,15 @@ func (c *completionCmd) Help() string {
 // Run prints the script.
 func (c *completionCmd) Run(t *terminal, parsed *kong.Context) error {
 	words := completions(parsed.Model.Node)
+	script := bashScript(words)
 	switch c.Shell {
 	case "zsh":
-		fmt.Fprint(t.out, "autoload -U +X bashcompinit && bashcompinit\n"+bashScript(words))
+		script = "autoload -U +X bashcompinit && bashcompinit\n" + script
 	case "fish":
-		fmt.Fprint(t.out, fishScript(words))
-	default:
-		fmt.Fprint(t.out, bashScript(words))
+		script = fishScript(words)
 	}
-	return nil
+	_, err := io.WriteString(t.out, script)
+	return err
 }
 
 // word is one verb with its flags.

@@ -22,7 +22,7 @@ import (
 // costCmd tells who in a running service spends what.
 type costCmd struct {
 	URL         string        `arg:"" optional:"" name:"url" help:"A service with net/http/pprof: its address, or the URL of its profiles if that is not /debug/pprof/."`
-	PID         int           `name:"pid" help:"Watch a process from outside instead, by its number; nothing is needed in it. Needs Linux and root." placeholder:"N"`
+	PID         int           `name:"pid" type:"pid" help:"Watch a process from outside instead, by its number; nothing is needed in it. Needs Linux and root." placeholder:"N"`
 	Cgroup      string        `help:"Watch the processes of a control group: its directory." placeholder:"PATH"`
 	Container   string        `help:"Watch the processes of a container: the beginning of its ID." placeholder:"ID"`
 	Hz          int           `help:"With --pid, --cgroup, --container: samples a second of each CPU (default: 99)." placeholder:"N"`

@@ -37,8 +37,6 @@ func (c *costCmd) outside() bool { return c.PID != 0 || c.Cgroup != "" || c.Cont
 // checkOutside checks what concerns only that.
 func (c *costCmd) checkOutside() error {
 	switch {
-	case c.PID < 0:
-		return asked("", fmt.Errorf("--pid %d: no process", c.PID))
 	case c.Hz != 0 && !c.outside():
 		return asked("tare cost --pid N --hz 999", errors.New("--hz is for --pid, --cgroup and --container; the service's own profiler keeps its rate"))
 	case c.Hz < 0 || c.Hz > bpf.MaxHz:
@@ -67,12 +65,19 @@ func (c *costCmd) target() (bpf.Options, string, error) {
 	case c.Container != "":
 		dir, err := bpf.Container(c.Container)
 		o.Cgroup = dir
+		if err != nil && !errors.Is(err, cost.ErrNotSupported) {
+			err = &failure{status: exitCould, err: err, hint: "it takes the ID, not the name: docker ps, podman ps and crictl ps show it"}
+		}
 		return o, "container " + c.Container, err
 	}
 	o.Cgroup = c.Cgroup
 	const mount = "/sys/fs/cgroup"
 	if _, err := os.Stat(o.Cgroup); errors.Is(err, os.ErrNotExist) && !filepath.IsAbs(o.Cgroup) {
 		o.Cgroup = filepath.Join(mount, o.Cgroup)
+	}
+	if info, err := os.Stat(o.Cgroup); err != nil || !info.IsDir() {
+		return o, "", &failure{status: exitCould, err: fmt.Errorf("--cgroup %s: there is no such directory", c.Cgroup),
+			hint: "control groups are directories below " + mount + "; /proc/N/cgroup names that of process N"}
 	}
 	return o, "group " + c.Cgroup, nil
 }
@@ -110,7 +115,7 @@ func (c *costCmd) mark(ctx context.Context, t *terminal) (*probe.Measurement, er
 	defer end()
 	under, err := c.offer(loading)
 	if err != nil {
-		return nil, err
+		return nil, c.unloaded(err)
 	}
 	m, err := marks{PID: c.PID, Owners: c.Owner, For: min(c.For, longest), Most: float64(c.MaxOverhead) / 100}.watch(ctx, t)
 	end()
@@ -130,9 +135,14 @@ type sampling struct {
 func (c *costCmd) sample(ctx context.Context, t *terminal, b *bill, o sampling) error {
 	loading, end := context.WithCancel(ctx)
 	defer end()
+	if o.PID != 0 {
+		if _, err := bpf.CPU(o.PID); err != nil {
+			return unsampled(fmt.Errorf("looking at process %d: %w", o.PID, err))
+		}
+	}
 	under, err := c.offer(loading)
 	if err != nil {
-		return err
+		return c.unloaded(err)
 	}
 	fmt.Fprintf(t.err, "sampling %s for %s at %d Hz from outside; expected to cost it %s of the CPU it uses\n",
 		o.name, c.For, o.Hz, unit.Format(bpf.Price(o.Hz), unit.Share))
@@ -161,6 +171,17 @@ func (c *costCmd) sample(ctx context.Context, t *terminal, b *bill, o sampling) 
 		return under.count(end, b)
 	}
 	return nil
+}
+
+// unloaded adds to why nothing answers a load that the process may listen elsewhere.
+func (c *costCmd) unloaded(err error) error {
+	if c.PID == 0 {
+		return err
+	}
+	if hint := ownNetwork(c.PID, "cost"); hint != "" {
+		return &failure{status: exitCould, err: err, hint: hint}
+	}
+	return err
 }
 
 // sampled takes a profile over.

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/tarehq/tare/cost"
@@ -64,7 +66,7 @@ func (b *bill) text(t *terminal) error {
 	w := bufio.NewWriter(t.out)
 	fmt.Fprintf(w, "cost of %s", report.Printable(d.Source))
 	if d.Seconds > 0 {
-		fmt.Fprintf(w, " over %.0f s", d.Seconds)
+		fmt.Fprintf(w, " over %s s", tenths(d.Seconds))
 	}
 	if d.Requests > 0 {
 		fmt.Fprintf(w, ", %s requests", unit.Number(d.Requests))
@@ -83,6 +85,14 @@ func (b *bill) text(t *terminal) error {
 		fmt.Fprintf(w, "warning: %s\n", report.Printable(warning))
 	}
 	return w.Flush()
+}
+
+// tenths is how long was looked, to a tenth where that is no whole second.
+func tenths(s float64) string {
+	if math.Abs(s-math.Round(s)) < 0.05 {
+		return strconv.FormatFloat(s, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(s, 'f', 1, 64)
 }
 
 // owners shows the owners, and what they rest on.

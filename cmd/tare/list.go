@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -46,36 +48,46 @@ type listedRun struct {
 	Error   string    `json:"error,omitempty"`
 }
 
-// Run lists.
+// Run lists, in one write as long as it is short: head -1 is content with its
+// beginning.
 func (c *listCmd) Run(t *terminal) error {
 	l, err := c.gather()
 	if err != nil {
 		return err
 	}
+	if c.JSON {
+		return t.json(l)
+	}
+	w := bufio.NewWriterSize(t.out, 1<<16)
+	if err := c.print(w, l, t.width); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+func (c *listCmd) print(w io.Writer, l listed, width int) error {
 	switch {
 	case c.Names:
 		for _, s := range l.Studies {
-			fmt.Fprintln(t.out, s.Name)
+			fmt.Fprintln(w, s.Name)
 		}
 		return nil
 	case c.Runs:
 		for _, r := range l.Runs {
-			fmt.Fprintln(t.out, filepath.Base(r.Dir))
+			fmt.Fprintln(w, filepath.Base(r.Dir))
 		}
 		return nil
-	case c.JSON:
-		return t.json(l)
 	}
-	if err := printStudies(t, l.Studies); err != nil || len(l.Runs) == 0 {
+	if err := printStudies(w, l.Studies, width); err != nil || len(l.Runs) == 0 {
 		return err
 	}
-	fmt.Fprintln(t.out)
-	return printRuns(t, l.Runs)
+	fmt.Fprintln(w)
+	return printRuns(w, l.Runs)
 }
 
 // printStudies prints a table of which the last column, the title, is broken to
 // fit the terminal.
-func printStudies(t *terminal, all []listedStudy) error {
+func printStudies(out io.Writer, all []listedStudy, width int) error {
 	var table bytes.Buffer
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	titles := []string{"TITLE"}
@@ -88,13 +100,13 @@ func printStudies(t *terminal, all []listedStudy) error {
 		return err
 	}
 	for i, row := range strings.Split(strings.TrimSuffix(table.String(), "\n"), "\n") {
-		wrapped(t.out, row, titles[i], t.width)
+		wrapped(out, row, titles[i], width)
 	}
 	return nil
 }
 
-func printRuns(t *terminal, all []listedRun) error {
-	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+func printRuns(out io.Writer, all []listedRun) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tTRIALS\tENDED")
 	for _, r := range all {
 		state := r.Outcome

@@ -11,10 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"os"
 	"os/signal"
+	"reflect"
 	"slices"
+	"strconv"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -126,7 +129,23 @@ func newParser(ctx context.Context, v *verbs, t *terminal, exit func(code int)) 
 		kong.Name("tare"), kong.Description(about), kong.Writers(t.out, t.err),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Exit(exit),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(t),
+		kong.NamedMapper("pid", kong.MapperFunc(decodeProcess)),
 	)
+}
+
+// decodeProcess reads the number of a process. 0 is none, though a flag that was
+// left out is 0 as well.
+func decodeProcess(ctx *kong.DecodeContext, to reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("number", &text); err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return fmt.Errorf("%q is no number of a process", text)
+	}
+	to.SetInt(int64(n))
+	return nil
 }
 
 // run executes one command line and returns the exit status.
@@ -146,6 +165,9 @@ func run(ctx context.Context, args []string, t *terminal) int {
 	parsed, err := parser.Parse(args)
 	if status >= 0 { // help was asked for and printed
 		return status
+	}
+	if unwritten := (*fs.PathError)(nil); errors.As(err, &unwritten) {
+		return complain(t, fmt.Errorf("printing help: %w", err)) // nothing else touches a file until a verb runs
 	}
 	if err != nil {
 		hint := "see `tare help`"

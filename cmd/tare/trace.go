@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"strconv"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/tarehq/tare/cost/doctor/proc"
@@ -19,7 +22,7 @@ import (
 // traceCmd tells what slow requests waited for.
 type traceCmd struct {
 	From    string        `arg:"" optional:"" name:"url|file" help:"A service with net/http/pprof, or a trace that was saved: by --save, runtime/trace or the flight recorder."`
-	PID     int           `name:"pid" help:"A process of this machine instead: its profiles are looked for on the ports on which it listens." placeholder:"N"`
+	PID     int           `name:"pid" type:"pid" help:"A process of this machine instead: its profiles are looked for on the ports on which it listens." placeholder:"N"`
 	Slower  time.Duration `name:"slower-than" help:"From what duration on a request is slow. Left out: the slowest hundredth is." placeholder:"DURATION"`
 	For     time.Duration `default:"5s" help:"How long to trace, in whole seconds, at most 1m."`
 	Load    string        `help:"URL to load meanwhile." placeholder:"URL"`
@@ -93,8 +96,6 @@ func (c *traceCmd) check() error {
 		return asked(remedy, errors.New("nothing to look at"))
 	case c.From != "" && c.PID != 0:
 		return asked(remedy, errors.New("a process and a URL or file exclude one another"))
-	case c.PID < 0:
-		return asked(remedy, fmt.Errorf("--pid %d: there is no such process", c.PID))
 	case c.For < time.Second || c.For > time.Minute || c.For%time.Second != 0:
 		return asked("", fmt.Errorf("--for %s: whole seconds, at least 1s, at most 1m", c.For))
 	case c.Slower < 0 || c.Top < 0 || c.Rate < 0 || c.Conns < 1:
@@ -213,7 +214,13 @@ func (c *traceCmd) service(ctx context.Context) (*pprof.Service, error) {
 	}
 	ports, err := proc.Listening(c.PID)
 	if err != nil {
-		return nil, err
+		return nil, unlooked(err)
+	}
+	if hint := ownNetwork(c.PID, "trace"); hint != "" { // here, its ports are other services'
+		return nil, &failure{status: exitCould, err: fmt.Errorf("process %d is in another network namespace", c.PID), hint: hint}
+	}
+	if len(ports) == 0 {
+		return nil, &failure{status: exitCould, err: fmt.Errorf("process %d listens on no TCP port", c.PID), hint: showsTrace}
 	}
 	for _, port := range ports {
 		s, err := pprof.Find(net.JoinHostPort("localhost", strconv.Itoa(port)))
@@ -227,9 +234,39 @@ func (c *traceCmd) service(ctx context.Context) (*pprof.Service, error) {
 			return s, nil
 		}
 	}
-	return nil, &failure{
-		status: exitCould,
-		err:    fmt.Errorf("process %d listens on ports %v of this machine and shows no profiles on any", c.PID, ports),
-		hint:   `execution traces come from the service itself: import _ "net/http/pprof" and serve http.DefaultServeMux on a loopback port, or mount serve/middleware/flight`,
+	return nil, &failure{status: exitCould, err: fmt.Errorf("process %d shows no profiles on the ports on which it listens: %s", c.PID, numbers(ports)), hint: showsTrace}
+}
+
+// showsTrace is what a service must do to be traced.
+const showsTrace = `execution traces come from the service itself: import _ "net/http/pprof" and serve http.DefaultServeMux on a loopback port, or mount serve/middleware/flight`
+
+// numbers lists numbers for people.
+func numbers(all []int) string {
+	text := make([]string, len(all))
+	for i, n := range all {
+		text[i] = strconv.Itoa(n)
 	}
+	return strings.Join(text, ", ")
+}
+
+// unlooked explains why a process cannot be looked into.
+func unlooked(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH):
+		return &failure{status: exitCould, err: err, hint: "is it still running?"}
+	case errors.Is(err, fs.ErrPermission):
+		return &failure{status: exitCould, err: err,
+			hint: "it is another user's: that needs root, or the capability CAP_SYS_PTRACE; a service that exposes its profiles can be named by its URL instead"}
+	}
+	return err
+}
+
+// ownNetwork says how to reach a process by its ports from a network namespace
+// that is not this one; "" if it is this one, or not known.
+func ownNetwork(pid int, verb string) string {
+	facts, err := proc.Read(pid)
+	if err != nil || !facts.OwnNetwork {
+		return ""
+	}
+	return fmt.Sprintf("process %d has a network of its own, with ports of its own: nsenter -t %d -n tare %s … looks and loads from there", pid, pid, verb)
 }

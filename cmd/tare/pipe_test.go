@@ -1,0 +1,54 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"strings"
+	"testing"
+)
+
+// broken is an output that takes nothing.
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "write", Path: "/dev/stdout", Err: errors.New("no space left on device")}
+}
+
+// An output that cannot be written is no mistake in how the command was called.
+func TestBrokenOutput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, args := range []string{"help", "cost --help", "list", "list --names", "list --json", "completion bash", "completion zsh", "completion fish"} {
+		var said strings.Builder
+		if got := run(t.Context(), strings.Fields(args), &terminal{out: broken{}, err: &said, width: 80}); got != exitCould || !strings.Contains(said.String(), "no space left") {
+			t.Errorf("tare %s: got exit status %d and %q, want %d and why", args, got, said.String(), exitCould)
+		}
+	}
+}
+
+// writes counts them.
+type writes int
+
+func (w *writes) Write(p []byte) (int, error) {
+	*w++
+	return len(p), nil
+}
+
+// A short list is written at once: whoever reads its first line only may leave.
+func TestListInOneWrite(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, args := range []string{"list", "list --names", "list --json"} {
+		var n writes
+		if got := run(t.Context(), strings.Fields(args), &terminal{out: &n, err: io.Discard, width: 80}); got != 0 || n != 1 {
+			t.Errorf("tare %s: got exit status %d after %d writes, want 0 after one", args, got, n)
+		}
+	}
+}
+
+func TestTenths(t *testing.T) {
+	for s, want := range map[float64]string{5: "5", 5.02: "5", 5.54: "5.5", 4.97: "5", 0.5: "0.5"} {
+		if got := tenths(s); got != want {
+			t.Errorf("tenths(%v) = %s, want %s", s, got, want)
+		}
+	}
+}
