@@ -61,6 +61,35 @@ func TestTurns(t *testing.T) {
 	}
 }
 
+// TestTurnsWatched has the target go on as another program while it is watched: what
+// was seen until then is kept, and why it ended is said.
+func TestTurnsWatched(t *testing.T) {
+	s := start(t, build(t))
+	p := open(t, s.pid)
+	s.load(t, 2, "/")
+	w := prepare(t, p, nil)
+	path := copied(t, build(t))
+	turned := make(chan struct{})
+	time.AfterFunc(500*time.Millisecond, func() {
+		defer close(turned)
+		get(http.DefaultClient, s.url+"/turn?into="+url.QueryEscape(path))
+	})
+	m, err := w.Run(t.Context(), probe.Options{For: time.Minute, Window: 100 * time.Millisecond})
+	<-turned
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Requests == 0 || m.Attached > 30*time.Second {
+		t.Errorf("got %.0f requests in %s, want some, and it to end with the program", m.Requests, m.Attached)
+	}
+	if said := fmt.Sprint(m.Warnings); !strings.Contains(said, "ended early") {
+		t.Errorf("got warnings %s, want to be told that it ended early", said)
+	}
+	if err := s.proc.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("the program that the target went on as has ended: %v", err)
+	}
+}
+
 // TestReplaced takes the program's file away, and puts another in its place: the
 // process runs on as it was, and is watched as it is.
 func TestReplaced(t *testing.T) {

@@ -29,7 +29,11 @@ func (w *Watch) Run(ctx context.Context, o Options) (*Measurement, error) {
 	for begun := time.Now(); time.Since(begun) < o.For; {
 		p = newPlan(w.routes, w.t)
 		err := w.window(ctx, p, o.Window, m)
-		if ctx.Err() != nil || errors.Is(err, errGone) {
+		if ctx.Err() == nil && errors.Is(err, errGone) {
+			m.Warnings = append(m.Warnings, fmt.Errorf("watching ended early: %w", err))
+			break
+		}
+		if ctx.Err() != nil {
 			break
 		}
 		if err != nil {
