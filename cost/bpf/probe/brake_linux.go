@@ -42,10 +42,10 @@ func (t *Target) NewBrake(owner Watched) (*Brake, error) {
 	for i := range ids {
 		ids[i] = requests
 	}
-	err = errors.Join(
-		d.attach(d.Slow, owner.pushes, make([]uint64, len(owner.pushes))),
-		d.attach(d.Count, begins, ids),
-	)
+	err = d.attach(d.Slow, owner.pushes, make([]uint64, len(owner.pushes)))
+	if err == nil {
+		err = d.attach(d.Count, begins, ids)
+	}
 	if err != nil {
 		d.Close()
 		return nil, err
