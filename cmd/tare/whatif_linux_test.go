@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -122,6 +123,42 @@ func TestWhatIf(t *testing.T) {
 	// What else runs here makes it longer, never shorter.
 	if res.Taken < 29e3*res.Calls || res.Own.P50 < 15e3 || res.Own.CPU <= 0 || len(res.Layers) < 2 {
 		t.Errorf("got %g ns taken, own time %+v, %d layers", res.Taken, res.Own, len(res.Layers))
+	}
+}
+
+// onWrite does something once something is written.
+type onWrite struct {
+	bytes.Buffer
+	text string
+	do   func()
+}
+
+func (w *onWrite) Write(b []byte) (int, error) {
+	if w.do != nil && bytes.Contains(b, []byte(w.text)) {
+		w.do()
+		w.do = nil
+	}
+	return w.Buffer.Write(b)
+}
+
+// TestWhatIfInterrupted keeps the pairs of windows that there are.
+func TestWhatIfInterrupted(t *testing.T) {
+	p, _ := startInjected(t, buildInjected(t), "-alloc", "0")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	errs := onWrite{text: "slowing layers.Spin", do: func() { time.AfterFunc(4*time.Second, cancel) }}
+	var out bytes.Buffer
+	status := run(ctx, []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--slow", "30us",
+		"--for", "60s", "--window", "200ms", "--load", p.url + "/", "-c", "4", "--json"}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
+	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
+		t.Skip(errs.String())
+	}
+	var res whatif
+	if err := json.Unmarshal(out.Bytes(), &res); err != nil || status != exitInterrupted {
+		t.Fatalf("got status %d and %v, want %d and what there is: %s", status, err, exitInterrupted, errs.String())
+	}
+	if res.Pairs < 1 || res.Pairs > 30 || !slices.Contains(res.Warnings, "interrupted: the windows until then are shown") {
+		t.Errorf("got %d pairs and warnings %q, want some, and to be told", res.Pairs, res.Warnings)
 	}
 }
 
