@@ -64,30 +64,45 @@ func TestTurns(t *testing.T) {
 // TestTurnsWatched has the target go on as another program while it is watched: what
 // was seen until then is kept, and why it ended is said.
 func TestTurnsWatched(t *testing.T) {
+	// On a busy machine it may take long before anything is seen.
+	for _, wait := range []time.Duration{500 * time.Millisecond, 3 * time.Second, 12 * time.Second} {
+		m, err := turned(t, wait)
+		if err != nil {
+			t.Log(err)
+			continue
+		}
+		if m.Attached > 30*time.Second {
+			t.Errorf("got %s, want it to end with the program", m.Attached)
+		}
+		if said := fmt.Sprint(m.Warnings); !strings.Contains(said, "ended early") {
+			t.Errorf("got warnings %s, want to be told that it ended early", said)
+		}
+		return
+	}
+	t.Error("nothing was seen before the target went on as another program")
+}
+
+// turned watches a target that goes on as another program after a while. It is an
+// error if nothing was seen until then.
+func turned(t *testing.T, wait time.Duration) (*probe.Measurement, error) {
+	t.Helper()
 	s := start(t, build(t))
 	p := open(t, s.pid)
-	s.load(t, 2, "/")
+	stop := s.load(t, 2, "/")
+	defer stop()
 	w := prepare(t, p, nil)
 	path := copied(t, build(t))
-	turned := make(chan struct{})
-	time.AfterFunc(500*time.Millisecond, func() {
-		defer close(turned)
+	over := make(chan struct{})
+	time.AfterFunc(wait, func() {
+		defer close(over)
 		get(http.DefaultClient, s.url+"/turn?into="+url.QueryEscape(path))
 	})
 	m, err := w.Run(t.Context(), probe.Options{For: time.Minute, Window: 100 * time.Millisecond})
-	<-turned
-	if err != nil {
-		t.Fatal(err)
+	<-over
+	if gone := s.proc.Signal(syscall.Signal(0)); gone != nil {
+		t.Errorf("the program that the target went on as has ended: %v", gone)
 	}
-	if m.Requests == 0 || m.Attached > 30*time.Second {
-		t.Errorf("got %.0f requests in %s, want some, and it to end with the program", m.Requests, m.Attached)
-	}
-	if said := fmt.Sprint(m.Warnings); !strings.Contains(said, "ended early") {
-		t.Errorf("got warnings %s, want to be told that it ended early", said)
-	}
-	if err := s.proc.Signal(syscall.Signal(0)); err != nil {
-		t.Errorf("the program that the target went on as has ended: %v", err)
-	}
+	return m, err
 }
 
 // TestReplaced takes the program's file away, and puts another in its place: the
