@@ -1,8 +1,10 @@
 package doctor
 
 import (
+	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -152,18 +154,45 @@ func (e *Evidence) Save(w io.Writer) error {
 	return z.Close()
 }
 
-// most bounds what is read of saved evidence.
-const most = 1 << 30
+// Bounds of saved evidence. A few kilobytes unpack to gigabytes, and three bytes of
+// it make a value of a hundred.
+const (
+	mostBytes    = 256 << 20 // unpacked
+	mostElements = 8 << 20   // objects, fields and list elements: about five for a frame of a stack
+)
 
-// Load reads what Save wrote.
+// ErrTooLarge says that saved evidence is more than is read of it.
+var ErrTooLarge = errors.New("too large")
+
+// Load reads what Save wrote. It refuses what is far larger than that can be with
+// ErrTooLarge.
 func Load(r io.Reader) (*Evidence, error) {
-	z, err := gzip.NewReader(r)
+	e, err := load(r)
 	if err != nil {
 		return nil, fmt.Errorf("reading evidence: %w", err)
 	}
+	return e, nil
+}
+
+func load(r io.Reader) (*Evidence, error) {
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(z, mostBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > mostBytes {
+		return nil, fmt.Errorf("%w: more than %d MiB", ErrTooLarge, mostBytes>>20)
+	}
+	// Braces and commas in names count as well: there are few.
+	if bytes.Count(text, []byte("{"))+bytes.Count(text, []byte("["))+bytes.Count(text, []byte(",")) > mostElements {
+		return nil, fmt.Errorf("%w: more than %d elements", ErrTooLarge, mostElements)
+	}
 	var e Evidence
-	if err := json.NewDecoder(io.LimitReader(z, most)).Decode(&e); err != nil {
-		return nil, fmt.Errorf("reading evidence: %w", err)
+	if err := json.Unmarshal(text, &e); err != nil {
+		return nil, err
 	}
 	return &e, nil
 }
