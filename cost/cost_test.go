@@ -57,6 +57,7 @@ func TestCharge(t *testing.T) {
 		{"inner middleware", chain[:7], "mw.Trace", cost.Handler, cost.Own},
 		{"routing", append(append([]string{}, chain[:8]...), "net/http.(*ServeMux).findHandler"), "http.ServeMux", cost.Router, cost.Own},
 		{"method", []string{"runtime.goexit", conn, server, "main.(*App).ServeHTTP@/src/app.go:3"}, "src.(*App).ServeHTTP", cost.Handler, cost.Own},
+		{"module without a dot", in("shop/mw.(*logger).ServeHTTP@/shop/mw/mw.go:7", "memeqbody"), "mw.(*logger).ServeHTTP", cost.Handler, cost.Own},
 		{"parsing", []string{"runtime.goexit", conn, "net/http.(*conn).readRequest", "net/textproto.(*Reader).ReadMIMEHeader"}, "net/http: read and parse", cost.Engine, cost.Own},
 		{"finishing", []string{"runtime.goexit", conn, "net/http.(*response).finishRequest", "internal/runtime/syscall.Syscall6"}, "net/http: finish answer", cost.Engine, cost.Kernel},
 		{"connection", []string{"runtime.goexit", conn, "bufio.(*Reader).Peek"}, "net/http: connection", cost.Engine, cost.Own},

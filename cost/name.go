@@ -11,12 +11,12 @@ func isClosure(fn string) bool { return strings.Contains(fn, ".func") || strings
 // within reports whether inner is a function literal inside outer.
 func within(inner, outer string) bool { return strings.HasPrefix(inner, outer+".") }
 
-// packageOf returns the import path of a function's package.
+// packageOf returns the import path of a function's package; "" if it has none.
 func packageOf(fn string) string {
 	slash := strings.LastIndexByte(fn, '/')
 	dot := strings.IndexByte(fn[slash+1:], '.')
 	if dot < 0 {
-		return fn
+		return ""
 	}
 	pkg := fn[:slash+1+dot]
 	if strings.IndexByte(pkg, '%') < 0 {
@@ -25,11 +25,27 @@ func packageOf(fn string) string {
 	return strings.ReplaceAll(pkg, "%2e", ".")
 }
 
-// standard reports whether pkg is the standard library's: no dot in its first
-// element. A program's own main package is not.
+// standard reports whether pkg is the standard library's, or none at all, as of
+// assembly, the kernel and what the compiler makes. Modules of a program may have
+// names without a dot too, so the library's own are listed.
 func standard(pkg string) bool {
 	first, _, _ := strings.Cut(pkg, "/")
-	return pkg != "main" && !strings.Contains(first, ".")
+	return library[first] || strings.HasPrefix(first, "[") || strings.HasPrefix(first, "type:")
+}
+
+// library holds the first elements of the standard library's import paths, by
+// `go list std`; none is that of a function without a package.
+var library = map[string]bool{
+	"": true, "archive": true, "bufio": true, "builtin": true, "bytes": true, "cmp": true,
+	"compress": true, "container": true, "context": true, "crypto": true, "database": true,
+	"debug": true, "embed": true, "encoding": true, "errors": true, "expvar": true, "flag": true,
+	"fmt": true, "go": true, "hash": true, "html": true, "image": true, "index": true,
+	"internal": true, "io": true, "iter": true, "log": true, "maps": true, "math": true,
+	"mime": true, "net": true, "os": true, "path": true, "plugin": true, "reflect": true,
+	"regexp": true, "runtime": true, "slices": true, "sort": true, "strconv": true,
+	"strings": true, "structs": true, "sync": true, "syscall": true, "testing": true,
+	"text": true, "time": true, "unicode": true, "unique": true, "unsafe": true,
+	"vendor": true, "weak": true,
 }
 
 // shortName drops the directories of the import path.
