@@ -214,6 +214,8 @@ func unprofiled(err error) *failure {
 		f.hint = "--for 5s takes less time; tare cost --pid N keeps what it has seen when it is interrupted"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		f.hint = "nothing listens there: start the service, or check the port"
+	case errors.Is(err, pprof.ErrTooLarge), errors.Is(err, pprof.ErrImplausible):
+		f.hint = "is that a Go service's pprof end point?"
 	case errors.As(err, &name):
 		f.hint = "no machine of that name is known; if a file or folder was meant, there is none"
 	}

@@ -66,7 +66,7 @@ func (b *bill) rescale(used time.Duration) {
 	for _, s := range b.cpu.Stacks {
 		sum += s.Value
 	}
-	if sum == 0 || sum >= short*float64(used) {
+	if sum <= 0 || sum >= short*float64(used) {
 		return
 	}
 	scaled := make([]cost.Stack, len(b.cpu.Stacks))

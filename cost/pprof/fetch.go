@@ -17,9 +17,6 @@ type Service struct {
 	base *url.URL
 }
 
-// maxProfile bounds what is read of a profile.
-const maxProfile = 256 << 20
-
 // patience is how long a service may take for an answer, beyond the time that it
 // was asked to record.
 const patience = 30 * time.Second
@@ -62,11 +59,15 @@ func (s *Service) Allocs(ctx context.Context, d time.Duration) (*Profile, error)
 // Contention profiles who held locks that others waited for within d. It is
 // empty unless the service has set runtime.SetMutexProfileFraction.
 func (s *Service) Contention(ctx context.Context, d time.Duration) (*Profile, error) {
-	body, err := s.get(ctx, "mutex", d)
+	body, err := s.get(ctx, "mutex", d, mostBytes)
 	if err != nil {
 		return nil, err
 	}
-	return s.as(body, Contention, "mutex")
+	p, err := s.as(body, Contention, "mutex")
+	if err != nil {
+		return nil, err
+	}
+	return s.timely(p, "mutex", d)
 }
 
 // Live profiles the heap that the last collection left.
@@ -106,28 +107,32 @@ func (s *Service) as(body []byte, kind Kind, name string) (*Profile, error) {
 
 // Trace records an execution trace of the service for d, in runtime/trace's form.
 func (s *Service) Trace(ctx context.Context, d time.Duration) ([]byte, error) {
-	return s.get(ctx, "trace", d)
+	return s.get(ctx, "trace", d, heldTrace)
 }
 
 // TraceTo is Trace for what is too long to be held in memory: it writes the trace to
-// w as it comes.
+// w as it comes. It gives up with ErrTooLarge after 1 GiB.
 func (s *Service) TraceTo(ctx context.Context, d time.Duration, w io.Writer) error {
-	seconds := max(1, int(d.Round(time.Second)/time.Second))
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+patience)
+	return s.traceTo(ctx, d, w, mostTrace)
+}
+
+func (s *Service) traceTo(ctx context.Context, d time.Duration, w io.Writer, most int64) error {
+	d = whole(d)
+	ctx, cancel := context.WithTimeout(ctx, d+patience)
 	defer cancel()
-	body, err := s.open(ctx, "trace", url.Values{"seconds": {strconv.Itoa(seconds)}})
+	body, err := s.open(ctx, "trace", over(d))
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	if _, err := io.Copy(w, body); err != nil {
+	if err := copyWithin(w, body, most); err != nil {
 		return fmt.Errorf("reading %s: %w", s.base.JoinPath("trace"), err)
 	}
 	return nil
 }
 
 func (s *Service) fetch(ctx context.Context, name string, d time.Duration) (*Profile, error) {
-	body, err := s.get(ctx, name, d)
+	body, err := s.get(ctx, name, d, mostBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -135,24 +140,43 @@ func (s *Service) fetch(ctx context.Context, name string, d time.Duration) (*Pro
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.base.JoinPath(name), err)
 	}
+	return s.timely(p, name, d)
+}
+
+// timely refuses a profile that is not of the time that was asked for.
+func (s *Service) timely(p *Profile, name string, d time.Duration) (*Profile, error) {
+	if err := p.within(whole(d)); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.base.JoinPath(name), err)
+	}
 	return p, nil
 }
 
-// get asks for a record over d, which the service counts in whole seconds.
-func (s *Service) get(ctx context.Context, name string, d time.Duration) ([]byte, error) {
-	seconds := max(1, int(d.Round(time.Second)/time.Second))
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+patience)
+// whole is a time as a service counts it: in whole seconds.
+func whole(d time.Duration) time.Duration { return max(time.Second, d.Round(time.Second)) }
+
+func over(d time.Duration) url.Values {
+	return url.Values{"seconds": {strconv.Itoa(int(d / time.Second))}}
+}
+
+// get asks for a record over d, of most bytes at most.
+func (s *Service) get(ctx context.Context, name string, d time.Duration, most int64) ([]byte, error) {
+	d = whole(d)
+	ctx, cancel := context.WithTimeout(ctx, d+patience)
 	defer cancel()
-	return s.ask(ctx, name, url.Values{"seconds": {strconv.Itoa(seconds)}})
+	return s.askWithin(ctx, name, over(d), most)
 }
 
 func (s *Service) ask(ctx context.Context, name string, query url.Values) ([]byte, error) {
+	return s.askWithin(ctx, name, query, mostBytes)
+}
+
+func (s *Service) askWithin(ctx context.Context, name string, query url.Values, most int64) ([]byte, error) {
 	from, err := s.open(ctx, name, query)
 	if err != nil {
 		return nil, err
 	}
 	defer from.Close()
-	body, err := io.ReadAll(io.LimitReader(from, maxProfile))
+	body, err := readWithin(from, most)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", s.base.JoinPath(name), err)
 	}

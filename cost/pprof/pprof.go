@@ -51,28 +51,26 @@ type Profile struct {
 }
 
 // Read reads a profile, compressed or not. It refuses kinds that say nothing of
-// who spends what: heaps in use without allocations, blocks, mutexes.
+// who spends what: heaps in use without allocations, blocks, mutexes. Errors are
+// ErrKind, ErrTooLarge and ErrImplausible, among others.
 func Read(r io.Reader) (*Profile, error) {
-	raw, err := profile.Parse(r)
+	raw, err := parse(r)
 	if err != nil {
-		return nil, fmt.Errorf("reading a profile: %w", err)
+		return nil, err
 	}
-	kind := CPU
-	if _, _, err := index(raw, kind); err != nil {
-		kind = Allocs
+	for _, kind := range []Kind{CPU, Allocs} {
+		if _, _, err := index(raw, kind); err == nil {
+			return convert(raw, kind)
+		}
 	}
-	p, err := convert(raw, kind)
-	if err != nil {
-		return nil, fmt.Errorf("profile of %s: %w", kinds(raw), ErrKind)
-	}
-	return p, nil
+	return nil, fmt.Errorf("profile of %s: %w", kinds(raw), ErrKind)
 }
 
 // readKind reads a profile as one of a kind.
 func readKind(r io.Reader, kind Kind) (*Profile, error) {
-	raw, err := profile.Parse(r)
+	raw, err := parse(r)
 	if err != nil {
-		return nil, fmt.Errorf("reading a profile: %w", err)
+		return nil, err
 	}
 	return convert(raw, kind)
 }
@@ -81,6 +79,12 @@ func convert(raw *profile.Profile, kind Kind) (*Profile, error) {
 	count, value, err := index(raw, kind)
 	if err != nil {
 		return nil, err
+	}
+	if expand(raw) > mostFrames {
+		return nil, fmt.Errorf("%w: more than %d frames", ErrTooLarge, mostFrames)
+	}
+	if err := plausible(raw, count, value); err != nil {
+		return nil, fmt.Errorf("%s profile: %w", kind, err)
 	}
 	p := &Profile{Kind: kind, raw: raw, Duration: time.Duration(raw.DurationNanos)}
 	for _, s := range raw.Sample {
@@ -111,7 +115,7 @@ func index(p *profile.Profile, kind Kind) (count, value int, err error) {
 func kinds(p *profile.Profile) string {
 	names := make([]string, len(p.SampleType))
 	for i, t := range p.SampleType {
-		names[i] = t.Type
+		names[i] = t.Type[:min(len(t.Type), 40)]
 	}
 	return fmt.Sprintf("%q", names)
 }
