@@ -10,24 +10,24 @@ const turns = 200
 
 // deferInLoop keeps a deferred call for each turn until the function ends.
 func deferInLoop() http.Handler {
+	var locks [turns]sync.RWMutex // of no request's own: they would be a fault of another kind
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		var locks [turns]sync.Mutex
 		lockAll(locks[:])
 		io.WriteString(w, "hello\n")
 	})
 }
 
-func lockAll(locks []sync.Mutex) {
+func lockAll(locks []sync.RWMutex) {
 	for i := range locks {
-		locks[i].Lock()
-		defer locks[i].Unlock()
+		locks[i].RLock()
+		defer locks[i].RUnlock()
 	}
 }
 
 // deferInCall has each turn end with its own.
 func deferInCall() http.Handler {
+	var locks [turns]sync.RWMutex
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		var locks [turns]sync.Mutex
 		for i := range locks {
 			lockOne(&locks[i])
 		}
@@ -35,7 +35,7 @@ func deferInCall() http.Handler {
 	})
 }
 
-func lockOne(mu *sync.Mutex) {
-	mu.Lock()
-	defer mu.Unlock()
+func lockOne(mu *sync.RWMutex) {
+	mu.RLock()
+	defer mu.RUnlock()
 }
