@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/internal/task"
 )
 
 // Rates, in samples a second of each CPU.
@@ -67,7 +68,7 @@ type Process struct {
 }
 
 // ErrEnded says that a process was gone before anything was seen of it.
-var ErrEnded = errors.New("the process has ended")
+var ErrEnded = task.ErrEnded
 
 // priceOfSample is the CPU that one sample takes from the service, the clock's
 // interrupt included: a round figure above what was measured (docs/cost.md).

@@ -5,6 +5,8 @@ package bpf
 import (
 	"errors"
 	"io"
+
+	"github.com/tarehq/tare/cost/internal/task"
 )
 
 // StartUnmended is Start without the repair of stacks: what following frame
@@ -25,7 +27,7 @@ func StartUnmended(o Options) (*Sampler, error) {
 func (s *Sampler) Toggle(on bool) error { return s.clock.run(on) }
 
 // OfKernel reports whether a number is that of a thread of the kernel.
-func OfKernel(pid int) bool { return ofKernel(pid) }
+func OfKernel(pid int) bool { return task.OfKernel(pid) }
 
 // ParseCPUs reads a list of CPUs.
 func ParseCPUs(list string) ([]int, error) { return parseCPUs(list) }
@@ -33,11 +35,11 @@ func ParseCPUs(list string) ([]int, error) { return parseCPUs(list) }
 // Labels are what addresses of a process, given its list of mappings, are labelled
 // by where they are in no function.
 func Labels(maps io.Reader, addrs ...uint64) ([]string, error) {
-	all, err := readMaps(maps)
+	all, err := task.ReadMaps(maps)
 	var labels []string
 	for _, a := range addrs {
 		m, _ := holding(all, a)
-		labels = append(labels, m.label())
+		labels = append(labels, label(m))
 	}
 	return labels, err
 }

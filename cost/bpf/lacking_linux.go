@@ -16,6 +16,7 @@ import (
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/internal/pclntab"
+	"github.com/tarehq/tare/cost/internal/task"
 )
 
 // The oldest kernel that has all that is used.
@@ -91,8 +92,8 @@ func openSelf(table *pclntab.Table) (*process, error) {
 		return nil, err
 	}
 	p := &process{pid: os.Getpid(), exe: exe, table: table}
-	if err := p.readMaps(); err != nil {
-		return nil, err
+	if p.maps, err = task.Maps(p.pid); err != nil {
+		return nil, gone(err)
 	}
 	if !p.place() {
 		return nil, fmt.Errorf("%w: this program's own code is nowhere in its memory", cost.ErrNotSupported)

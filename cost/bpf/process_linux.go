@@ -13,20 +13,19 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/internal/pclntab"
+	"github.com/tarehq/tare/cost/internal/task"
 )
 
 // process is one that is watched, for as long as it runs one program.
 type process struct {
 	pid   int
-	id    identity
+	id    task.Identity
 	name  string
 	table *pclntab.Table // nil if it is no Go program that can be read
 	why   error          // why not
-	maps  []mapping
+	maps  []task.Mapping
 	exe   string
 	bias  uint64
 
@@ -38,52 +37,8 @@ type process struct {
 	frames map[uint64][]cost.Frame // by address, -1 for a return address
 }
 
-// identity tells a process from a later one of the same number, and its program
-// from the one that it runs next.
-type identity struct {
-	started  string
-	dev, ino uint64
-}
-
-func proc(pid int, name string) string { return fmt.Sprintf("/proc/%d/%s", pid, name) }
-
-// identify returns the identity of the process that has a number now.
-func identify(pid int) (identity, error) {
-	stat, err := os.ReadFile(proc(pid, "stat"))
-	if err != nil {
-		return identity{}, gone(err)
-	}
-	// The name in parentheses may hold anything.
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	const state, started = 0, 19
-	if len(fields) <= started || fields[state] == "Z" || fields[state] == "X" {
-		return identity{}, ErrEnded
-	}
-	var at unix.Stat_t
-	if err := unix.Stat(proc(pid, "exe"), &at); err != nil {
-		return identity{}, gone(err)
-	}
-	return identity{fields[started], at.Dev, at.Ino}, nil
-}
-
 // errKernel says what the threads are that run no program.
 var errKernel = fmt.Errorf("%w: it is a thread of the kernel and runs no program", cost.ErrNotSupported)
-
-// ofKernel reports whether a number is that of a thread of the kernel, which runs
-// no program and looks like a process that is ending.
-func ofKernel(pid int) bool {
-	stat, err := os.ReadFile(proc(pid, "stat"))
-	if err != nil {
-		return false
-	}
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	const at, thread = 6, 0x00200000 // the flags, and PF_KTHREAD of linux/sched.h
-	if len(fields) <= at {
-		return false
-	}
-	flags, err := strconv.ParseUint(fields[at], 10, 64)
-	return err == nil && flags&thread != 0
-}
 
 // gone says what an error on a file in /proc means.
 func gone(err error) error {
@@ -99,23 +54,23 @@ func gone(err error) error {
 // openProcess looks at a process. One that is no Go program is an error only in
 // its field why.
 func openProcess(pid int) (*process, error) {
-	id, err := identify(pid)
+	id, err := task.Identify(pid)
 	if err != nil {
-		return nil, err
+		return nil, gone(err)
 	}
 	p := &process{pid: pid, id: id, frames: map[uint64][]cost.Frame{}}
 	if p.begun, err = CPU(pid); err != nil {
 		return nil, gone(err)
 	}
 	p.last = p.begun
-	if p.exe, err = os.Readlink(proc(pid, "exe")); err != nil {
+	if p.exe, err = os.Readlink(task.Path(pid, "exe")); err != nil {
 		return nil, gone(err)
 	}
 	p.name = filepath.Base(strings.TrimSuffix(p.exe, " (deleted)"))
-	if err := p.readMaps(); err != nil {
-		return nil, err
+	if p.maps, err = task.Maps(pid); err != nil {
+		return nil, gone(err)
 	}
-	if p.table, p.why = pclntab.Open(proc(pid, "exe")); p.why != nil {
+	if p.table, p.why = pclntab.Open(task.Path(pid, "exe")); p.why != nil {
 		if !errors.Is(p.why, pclntab.ErrUnsupported) {
 			return nil, gone(p.why)
 		}
@@ -130,28 +85,10 @@ func openProcess(pid int) (*process, error) {
 	return p, nil
 }
 
-func (p *process) readMaps() error {
-	f, err := os.Open(proc(p.pid, "maps"))
-	if err != nil {
-		return gone(err)
-	}
-	defer f.Close()
-	p.maps, err = readMaps(f)
-	return err
-}
-
 // place finds where the program lies in memory.
-func (p *process) place() bool {
-	for _, m := range p.maps {
-		if m.file != p.exe {
-			continue
-		}
-		if bias, ok := p.table.Bias(m.start, m.offset); ok {
-			p.bias = bias
-			return true
-		}
-	}
-	return false
+func (p *process) place() (ok bool) {
+	p.bias, ok = task.Bias(p.maps, p.exe, p.table.Bias)
+	return ok
 }
 
 func (p *process) Close() error {
@@ -166,7 +103,7 @@ func (p *process) look() {
 	if p.ended {
 		return
 	}
-	if id, err := identify(p.pid); err != nil || id != p.id {
+	if id, err := task.Identify(p.pid); err != nil || !id.SameFile(p.id) {
 		p.ended = true
 		return
 	}
@@ -176,19 +113,7 @@ func (p *process) look() {
 }
 
 // CPU returns how much CPU a process has used, threads that ended included.
-func CPU(pid int) (time.Duration, error) {
-	// How the kernel writes a process's clock as a number: the process, inverted,
-	// and above three bits that say which clock; 2 is what the scheduler counts.
-	const scheduler = 2
-	var ts unix.Timespec
-	if err := unix.ClockGettime(int32(^pid<<3|scheduler), &ts); err != nil {
-		if errors.Is(err, unix.EINVAL) {
-			return 0, ErrEnded
-		}
-		return 0, err
-	}
-	return time.Duration(ts.Nano()), nil
-}
+func CPU(pid int) (time.Duration, error) { return task.CPU(pid) }
 
 // members returns the processes of a control group and of those inside it.
 func members(dir string) ([]int, error) {

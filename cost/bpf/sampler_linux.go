@@ -16,6 +16,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/ringbuf"
 	"golang.org/x/sys/unix"
+
+	"github.com/tarehq/tare/cost/internal/task"
 )
 
 // interval is how often the samples are fetched, and groups looked through for new
@@ -151,7 +153,7 @@ func (s *Sampler) watch(pid int) error {
 	if err == nil && s.o.PID != 0 && p.why != nil {
 		err = p.why
 	}
-	if errors.Is(err, ErrEnded) && s.o.PID != 0 && ofKernel(pid) {
+	if errors.Is(err, ErrEnded) && s.o.PID != 0 && task.OfKernel(pid) {
 		err = errKernel
 	}
 	if err != nil {

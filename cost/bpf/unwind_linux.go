@@ -91,7 +91,7 @@ func (p *process) userFrames(chain []uint64) []cost.Frame {
 // named names one address.
 func (p *process) named(addr uint64) []cost.Frame {
 	m, mapped := holding(p.maps, addr)
-	if p.table != nil && (!mapped || m.file == p.exe || m.file == "") {
+	if p.table != nil && (!mapped || m.File == p.exe || m.File == "") {
 		if _, ok := p.table.Lookup(addr - p.bias); ok {
 			var frames []cost.Frame
 			for _, f := range p.table.Frames(addr - p.bias) {
@@ -100,5 +100,5 @@ func (p *process) named(addr uint64) []cost.Frame {
 			return frames
 		}
 	}
-	return []cost.Frame{{Func: m.label()}}
+	return []cost.Frame{{Func: label(m)}}
 }

@@ -3,8 +3,6 @@
 package probe
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/internal/pclntab"
+	"github.com/tarehq/tare/cost/internal/task"
 )
 
 // errGone is what becomes of a process that ended.
@@ -26,7 +25,7 @@ var errGone = errors.New("the process has ended, or runs another program now")
 // It is not safe for concurrent use.
 type Target struct {
 	pid   int
-	id    identity
+	id    task.Identity
 	table *pclntab.Table
 	exe   *os.File          // the program: what its path leads to may change
 	bias  uint64            // run-time address - link-time address
@@ -36,11 +35,11 @@ type Target struct {
 
 // Open prepares to probe a process; nothing is placed yet.
 func Open(pid int) (*Target, error) {
-	id, err := identify(pid)
+	id, err := task.Identify(pid)
 	if err != nil {
 		return nil, unreadable(pid, err)
 	}
-	exe, err := os.Open(proc(pid, "exe"))
+	exe, err := os.Open(task.Path(pid, "exe"))
 	if err != nil {
 		return nil, unreadable(pid, err)
 	}
@@ -80,44 +79,13 @@ func (t *Target) executable() (*link.Executable, error) {
 	return link.OpenExecutable(t.path())
 }
 
-// identity tells a process from a later one of the same number, and its program
-// from the one that it runs next: that has another file, and mostly another place
-// for its stack.
-type identity struct {
-	started, stack string
-	dev, ino       uint64
-	size           int64
-	written        unix.Timespec
-}
-
-func proc(pid int, name string) string { return fmt.Sprintf("/proc/%d/%s", pid, name) }
-
-// identify returns the identity of the process that has a number now.
-func identify(pid int) (identity, error) {
-	stat, err := os.ReadFile(proc(pid, "stat"))
-	if err != nil {
-		return identity{}, err
-	}
-	// The name in parentheses may hold anything.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	const started, stack = 19, 25
-	if len(fields) <= stack {
-		return identity{}, fmt.Errorf("%s has %d fields", proc(pid, "stat"), len(fields))
-	}
-	var at unix.Stat_t
-	if err := unix.Stat(proc(pid, "exe"), &at); err != nil {
-		return identity{}, err
-	}
-	return identity{fields[started], fields[stack], at.Dev, at.Ino, at.Size, at.Mtim}, nil
-}
-
 // same returns an error unless the process still is what was opened.
 func (t *Target) same() error {
-	id, err := identify(t.pid)
+	id, err := task.Identify(t.pid)
 	switch {
 	case err == nil && id == t.id:
 		return nil
-	case err == nil, errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ESRCH):
+	case err == nil, errors.Is(err, task.ErrEnded), errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ESRCH):
 		return fmt.Errorf("looking at process %d: %w", t.pid, errGone)
 	}
 	return fmt.Errorf("looking at process %d: %w: %w", t.pid, errGone, err)
@@ -125,7 +93,7 @@ func (t *Target) same() error {
 
 func unreadable(pid int, err error) error {
 	switch {
-	case errors.Is(err, os.ErrNotExist):
+	case errors.Is(err, task.ErrEnded), errors.Is(err, os.ErrNotExist):
 		if _, other := os.Stat("/proc/" + strconv.Itoa(pid)); other == nil {
 			return fmt.Errorf("process %d has no program: it is a thread of the kernel, or has ended", pid)
 		}
@@ -138,35 +106,18 @@ func unreadable(pid int, err error) error {
 
 // loadedAt returns how far from its link-time address a program was loaded.
 func loadedAt(pid int, table *pclntab.Table) (uint64, error) {
-	exe, err := os.Readlink(proc(pid, "exe"))
+	exe, err := os.Readlink(task.Path(pid, "exe"))
 	if err != nil {
 		return 0, err
 	}
-	f, err := os.Open(proc(pid, "maps"))
+	maps, err := task.Maps(pid)
 	if err != nil {
 		return 0, err
 	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		fields := strings.Fields(lines.Text()) // range, rights, offset, device, inode, path
-		if len(fields) < 6 || !strings.Contains(fields[1], "x") || !strings.HasSuffix(lines.Text(), exe) {
-			continue
-		}
-		from, _, _ := strings.Cut(fields[0], "-")
-		start, err := strconv.ParseUint(from, 16, 64)
-		if err != nil {
-			return 0, err
-		}
-		offset, err := strconv.ParseUint(fields[2], 16, 64)
-		if err != nil {
-			return 0, err
-		}
-		if bias, ok := table.Bias(start, offset); ok {
-			return bias, nil
-		}
+	if bias, ok := task.Bias(maps, exe, table.Bias); ok {
+		return bias, nil
 	}
-	return 0, errors.Join(errors.New("it is not mapped"), lines.Err())
+	return 0, errors.New("it is not mapped")
 }
 
 // Close closes the process's file. It ends nothing that was made of the target,
@@ -183,19 +134,17 @@ func (t *Target) Close() error {
 
 // CPU returns the CPU time that the process has used, in all its threads.
 func (t *Target) CPU() (time.Duration, error) {
-	// The number of a process's CPU clock: its own inverted, and the kind of clock.
-	const sched = 2
-	var ts unix.Timespec
-	if err := unix.ClockGettime(int32(^t.pid<<3|sched), &ts); err != nil {
-		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ESRCH) {
-			err = errGone // there is no such clock any more
+	used, err := task.CPU(t.pid)
+	if err != nil {
+		if errors.Is(err, task.ErrEnded) {
+			err = errGone
 		}
 		return 0, fmt.Errorf("reading the CPU time of process %d: %w", t.pid, err)
 	}
 	if err := t.same(); err != nil { // looked at last: then the clock was this program's
 		return 0, err
 	}
-	return time.Duration(ts.Nano()), nil
+	return used, nil
 }
 
 // code implements program.

@@ -1,0 +1,88 @@
+package task
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Identity tells a process from a later one of the same number, and its program
+// from the one that it runs next. Identities can be compared.
+type Identity struct {
+	Started  string // in the kernel's ticks
+	Dev, Ino uint64 // of the program's file
+
+	stack   string // where its stack begins, mostly another one after exec
+	size    int64
+	written unix.Timespec
+}
+
+// SameFile reports whether both are one process with a program of the same file,
+// which may have begun anew.
+func (id Identity) SameFile(other Identity) bool {
+	return id.Started == other.Started && id.Dev == other.Dev && id.Ino == other.Ino
+}
+
+// Identify returns the identity of the process that has a number now. The error is
+// ErrEnded if it waits to be reaped, else that of reading the kernel's files.
+func Identify(pid int) (Identity, error) {
+	fields, err := stat(pid)
+	if err != nil {
+		return Identity{}, err
+	}
+	const state, started, stack = 0, 19, 25
+	if len(fields) <= stack {
+		return Identity{}, fmt.Errorf("%s has %d fields", Path(pid, "stat"), len(fields))
+	}
+	if fields[state] == "Z" || fields[state] == "X" {
+		return Identity{}, ErrEnded
+	}
+	var at unix.Stat_t
+	if err := unix.Stat(Path(pid, "exe"), &at); err != nil {
+		return Identity{}, err
+	}
+	return Identity{fields[started], uint64(at.Dev), at.Ino, fields[stack], at.Size, at.Mtim}, nil
+}
+
+// OfKernel reports whether a number is that of a thread of the kernel, which runs
+// no program and looks like a process that is ending.
+func OfKernel(pid int) bool {
+	fields, err := stat(pid)
+	const at, thread = 6, 0x00200000 // the flags, and PF_KTHREAD of linux/sched.h
+	if err != nil || len(fields) <= at {
+		return false
+	}
+	flags, err := strconv.ParseUint(fields[at], 10, 64)
+	return err == nil && flags&thread != 0
+}
+
+// stat returns the fields of a process's status that follow its name.
+func stat(pid int) ([]string, error) {
+	line, err := os.ReadFile(Path(pid, "stat"))
+	if err != nil {
+		return nil, err
+	}
+	// The name in parentheses may hold anything.
+	return strings.Fields(string(line[bytes.LastIndexByte(line, ')')+1:])), nil
+}
+
+// CPU returns how much CPU a process has used, threads that ended included.
+func CPU(pid int) (time.Duration, error) {
+	// How the kernel writes a process's clock as a number: the process, inverted,
+	// and above three bits that say which clock; 2 is what the scheduler counts.
+	const scheduler = 2
+	var ts unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|scheduler), &ts); err != nil {
+		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ESRCH) {
+			return 0, ErrEnded // there is no such clock any more
+		}
+		return 0, err
+	}
+	return time.Duration(ts.Nano()), nil
+}

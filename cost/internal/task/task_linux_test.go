@@ -1,0 +1,65 @@
+package task_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/cost/internal/task"
+)
+
+// A process keeps its identity, and another program in its place has another.
+func TestIdentify(t *testing.T) {
+	self, err := task.Identify(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := task.Identify(os.Getpid()); err != nil || again != self || !again.SameFile(self) {
+		t.Errorf("looked at again: %+v, %v, want %+v", again, err, self)
+	}
+	cat := exec.Command("cat")
+	in, err := cat.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cat.Start(); err != nil {
+		t.Skip("there is no cat: ", err)
+	}
+	other, err := task.Identify(cat.Process.Pid)
+	if err != nil || other == self || other.SameFile(self) {
+		t.Errorf("another process: %+v, %v, want another identity than %+v", other, err, self)
+	}
+	if _, err := task.CPU(cat.Process.Pid); err != nil {
+		t.Errorf("its CPU time: %v", err)
+	}
+	in.Close()
+	cat.Wait()
+	if _, err := task.Identify(cat.Process.Pid); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("once it has ended: %v, want that its file does not exist", err)
+	}
+	if _, err := task.CPU(cat.Process.Pid); !errors.Is(err, task.ErrEnded) {
+		t.Errorf("its CPU time once it has ended: %v, want ErrEnded", err)
+	}
+}
+
+func TestReadMaps(t *testing.T) {
+	const list = `7f00-8000 r-xp 00001000 08:01 7   /usr/lib/with space.so
+0400-0500 r-xp 00000000 08:01 8   /bin/x
+0500-0600 r--p 00001000 08:01 8   /bin/x
+`
+	got, err := task.ReadMaps(strings.NewReader(list))
+	want := []task.Mapping{{0x400, 0x500, 0, "/bin/x"}, {0x7f00, 0x8000, 0x1000, "/usr/lib/with space.so"}}
+	if err != nil || len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+	at := func(start, offset uint64) (uint64, bool) { return start - offset, true }
+	if bias, ok := task.Bias(got, "/bin/x", at); !ok || bias != 0x400 {
+		t.Errorf("bias %#x, %t, want 0x400", bias, ok)
+	}
+	if _, ok := task.Bias(got, "/bin/y", at); ok {
+		t.Error("a file that is not mapped has a bias")
+	}
+}
