@@ -73,9 +73,6 @@ type Rule struct {
 	check   func(*Evidence) ([]Finding, *Missing)
 }
 
-// Needs lists the evidence without which the rule cannot tell.
-func (r Rule) Needs() []Part { return slices.Clone(r.needs) }
-
 // Missing is the error of a rule that cannot tell for want of evidence.
 type Missing struct {
 	Part   Part

@@ -28,15 +28,3 @@ func Write(fd uintptr, p []byte) (int, syscall.Errno) {
 	}
 	return int(n), 0
 }
-
-// Write2 writes p and then q in one call, as Write does. Neither may be empty.
-func Write2(fd uintptr, p, q []byte) (int, syscall.Errno) {
-	vec := [2]syscall.Iovec{{Base: unsafe.SliceData(p)}, {Base: unsafe.SliceData(q)}}
-	vec[0].SetLen(len(p))
-	vec[1].SetLen(len(q))
-	n, _, errno := syscall.RawSyscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&vec[0])), 2)
-	if errno != 0 {
-		return 0, errno
-	}
-	return int(n), 0
-}

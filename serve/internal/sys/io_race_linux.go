@@ -24,19 +24,6 @@ func Write(fd uintptr, p []byte) (int, syscall.Errno) {
 	return max(n, 0), errnoOf(err)
 }
 
-// Write2 is as without the race detector, but for making two calls.
-func Write2(fd uintptr, p, q []byte) (int, syscall.Errno) {
-	n, errno := Write(fd, p)
-	if errno != 0 || n < len(p) {
-		return n, errno
-	}
-	m, errno := Write(fd, q)
-	if errno != 0 {
-		return n, 0 // the caller comes again with the rest, and learns of it then
-	}
-	return n + m, 0
-}
-
 func errnoOf(err error) syscall.Errno {
 	var errno syscall.Errno
 	errors.As(err, &errno)
