@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,9 +91,7 @@ func (c *whatifCmd) Run(ctx context.Context, t *terminal) error {
 	cause := context.Cause(ctx)
 	interrupted := ctx.Err() != nil
 	cancel(nil)
-	if loadErr := <-ended; err == nil && loadErr != nil {
-		err = loadErr
-	}
+	loadErr := <-ended
 	var slow *tooSlow
 	if errors.As(cause, &slow) {
 		return &failure{status: exitThreshold, err: fmt.Errorf("stopped, and the probe taken away: %w", slow)}
@@ -107,10 +106,15 @@ func (c *whatifCmd) Run(ctx context.Context, t *terminal) error {
 	if c.JSON {
 		show = func(t *terminal) error { return t.json(res) }
 	}
-	if err := show(t); err != nil || !interrupted {
+	switch err := show(t); {
+	case err != nil:
 		return err
+	case interrupted:
+		return &failure{status: exitInterrupted}
+	case res.cut != nil:
+		return unprobed(res.cut)
 	}
-	return &failure{status: exitInterrupted}
+	return loadErr
 }
 
 // measure finds the owner and compares windows with and without the slow-down.
@@ -132,20 +136,21 @@ func (c *whatifCmd) measure(ctx context.Context, t *terminal, target *probe.Targ
 	}
 	defer brake.Close()
 	fmt.Fprintf(t.err, "slowing %s (%s) of process %d down by %s a call, half of the next %s\n", owner.Owner.Name, owner.Owner.Where(), c.PID, c.Slow, c.For+c.Layers)
-	pairs, err := c.alternate(ctx, brake)
-	if err != nil {
-		return nil, err
+	pairs, cut := c.alternate(ctx, brake)
+	if len(pairs) == 0 {
+		return nil, cut
 	}
 	least := leastPairs
-	if ctx.Err() != nil {
+	if cut != nil || ctx.Err() != nil {
 		least = 1 // without an interval
 	}
 	res, err := newWhatif(pairs, least)
 	if err != nil {
-		return nil, fmt.Errorf("slowing %s down: %w", owner.Owner.Name, err)
+		return nil, cmp.Or(cut, fmt.Errorf("slowing %s down: %w", owner.Owner.Name, err))
 	}
+	res.cut = cut
 	res.PID, res.Owner, res.Where, res.Slow = c.PID, owner.Owner.Name, owner.Owner.Where(), float64(c.Slow)
-	if c.Layers > 0 && ctx.Err() == nil {
+	if c.Layers > 0 && cut == nil && ctx.Err() == nil {
 		off, on, err := c.layers(ctx, brake)
 		res.sampled(off, on, err)
 	}
@@ -153,8 +158,12 @@ func (c *whatifCmd) measure(ctx context.Context, t *terminal, target *probe.Targ
 	if !brake.Counted {
 		res.Warnings = append(res.Warnings, "where requests begin is not known in this program: each call of "+res.Owner+" is taken for a request")
 	}
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		res.Warnings = append(res.Warnings, "interrupted: the windows until then are shown")
+	case cut != nil:
+		res.Warnings = append(res.Warnings, fmt.Sprintf("%v: the windows until then are shown", cut))
+		return res, nil // of probes on what is gone there is nothing more to say
 	}
 	return res, brake.Close()
 }
@@ -221,7 +230,8 @@ func (c *whatifCmd) self(ctx context.Context, target *probe.Target) (*probe.Meas
 type pair struct{ off, on probe.Reading }
 
 // alternate measures pairs of windows until the time is over, or the context is
-// done.
+// done, or the process cannot be read any more. What was measured is returned
+// with the reason why it is not all.
 func (c *whatifCmd) alternate(ctx context.Context, brake *probe.Brake) ([]pair, error) {
 	rng := rand.New(rand.NewPCG(c.Seed, 0))
 	pairs := make([]pair, 0, c.For/(2*c.Window))
@@ -230,10 +240,7 @@ func (c *whatifCmd) alternate(ctx context.Context, brake *probe.Brake) ([]pair, 
 		for _, i := range rng.Perm(2) {
 			r, err := c.one(ctx, brake, window{on: i == 1, d: c.Window, most: 2 * c.Window})
 			if err != nil {
-				if ctx.Err() != nil && len(pairs) > 0 {
-					return pairs, nil // what was measured is kept
-				}
-				return nil, err
+				return pairs, err
 			}
 			if i == 1 {
 				p.on = r

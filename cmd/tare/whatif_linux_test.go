@@ -162,6 +162,33 @@ func TestWhatIfInterrupted(t *testing.T) {
 	}
 }
 
+// TestWhatIfEnded keeps the pairs of windows that there are when the process
+// ends, and says that it did.
+func TestWhatIfEnded(t *testing.T) {
+	p, stop := startInjected(t, buildInjected(t), "-alloc", "0")
+	gone := make(chan struct{})
+	errs := onWrite{text: "slowing layers.Spin", do: func() {
+		time.AfterFunc(4*time.Second, func() { defer close(gone); stop() })
+	}}
+	var out bytes.Buffer
+	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--slow", "30us",
+		"--for", "60s", "--window", "200ms", "--load", p.url + "/", "-c", "4", "--json"}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
+	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
+		t.Skip(errs.String())
+	}
+	<-gone
+	var res whatif
+	if err := json.Unmarshal(out.Bytes(), &res); err != nil || status != exitCould {
+		t.Fatalf("got status %d and %v, want %d and what there is: %s", status, err, exitCould, errs.String())
+	}
+	told := slices.ContainsFunc(res.Warnings, func(w string) bool {
+		return strings.Contains(w, "has ended") && strings.HasSuffix(w, ": the windows until then are shown")
+	})
+	if res.Pairs < 1 || res.Pairs > 30 || !told || !strings.Contains(errs.String(), "has ended") {
+		t.Errorf("got %d pairs, warnings %q and %q, want some, and to be told", res.Pairs, res.Warnings, errs.String())
+	}
+}
+
 // TestWhatIfAgainstTruth holds the effect of slowing a service down by 20 µs from
 // outside against that of a middleware that really spins for 20 µs. A process
 // without the middleware, left alone and slowed down, and one with it are loaded

@@ -75,6 +75,8 @@ type whatif struct {
 	Saved    *estimate `json:"saved_ns,omitempty"` // that removing the owner would save, a request; nil: not known
 	Layers   []layer   `json:"layers,omitempty"`   // who spent the difference; none: not looked at
 	Warnings []string  `json:"warnings,omitempty"`
+
+	cut error // why there are fewer pairs than asked for; nil: there are all
 }
 
 // level is what requests were like in one kind of window.
