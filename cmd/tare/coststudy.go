@@ -48,12 +48,15 @@ func (c *costCmd) ofStudy(t *terminal) error {
 	if len(all) > 1 && (c.HTML != "" || c.Folded != "" || c.Labelled != "") {
 		return asked("name one with --arm, and --workload if need be", fmt.Errorf("a file holds one arm under one workload; the run has %d", len(all)))
 	}
-	if err := c.write(all[0].b); err != nil {
-		return err
-	}
+	unwritten := c.write(all[0].b) // the table is shown all the same
 	if c.JSON {
-		return t.json(all)
+		return errors.Join(unwritten, t.json(all))
 	}
+	return errors.Join(unwritten, printStudied(t, all))
+}
+
+// printStudied shows one arm after the other.
+func printStudied(t *terminal, all []studied) error {
 	for i := range all {
 		if i > 0 {
 			fmt.Fprintln(t.out)

@@ -57,11 +57,7 @@ func (c *doctorCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	if c.Save != "" {
-		if err := keepFile(c.Save, all[0].Save); err != nil {
-			return err
-		}
-	}
+	unsaved := keepFile(c.Save, all[0].Save) // the diagnosis is shown all the same
 	var told []*doctor.Diagnosis
 	var found, unclear bool
 	for _, e := range all {
@@ -75,7 +71,7 @@ func (c *doctorCmd) Run(ctx context.Context, t *terminal) error {
 	} else {
 		err = printDiagnoses(t, told)
 	}
-	switch {
+	switch err := errors.Join(unsaved, err); {
 	case err != nil:
 		return err
 	case found:
