@@ -70,16 +70,37 @@ func (c *costCmd) target() (bpf.Options, string, error) {
 		}
 		return o, "container " + c.Container, err
 	}
-	o.Cgroup = c.Cgroup
-	const mount = "/sys/fs/cgroup"
-	if _, err := os.Stat(o.Cgroup); errors.Is(err, os.ErrNotExist) && !filepath.IsAbs(o.Cgroup) {
-		o.Cgroup = filepath.Join(mount, o.Cgroup)
+	dir, err := group(c.Cgroup)
+	if err != nil {
+		return o, "", err
 	}
-	if info, err := os.Stat(o.Cgroup); err != nil || !info.IsDir() {
-		return o, "", &failure{status: exitCould, err: fmt.Errorf("--cgroup %s: there is no such directory", c.Cgroup),
-			hint: "control groups are directories below " + mount + "; /proc/N/cgroup names that of process N"}
-	}
+	o.Cgroup = dir
 	return o, "group " + c.Cgroup, nil
+}
+
+// groups is where control groups are mounted.
+const groups = "/sys/fs/cgroup"
+
+// group finds the directory of a control group: as it is named, or below where
+// groups are mounted. Every group has a file that lists its processes.
+func group(name string) (string, error) {
+	dirs := []string{name}
+	if !filepath.IsAbs(name) {
+		dirs = append(dirs, filepath.Join(groups, name))
+	}
+	what := errors.New("there is no such directory")
+	for _, dir := range dirs {
+		info, err := os.Stat(dir)
+		if err != nil || !info.IsDir() {
+			continue
+		}
+		what = errors.New("it is a directory, but no control group: it holds no cgroup.procs")
+		if _, err = os.Stat(filepath.Join(dir, "cgroup.procs")); err == nil {
+			return filepath.EvalSymlinks(dir) // of a link the kernel's tree would not be walked
+		}
+	}
+	return "", &failure{status: exitCould, err: fmt.Errorf("--cgroup %s: %w", name, what),
+		hint: "control groups are directories below " + groups + "; /proc/N/cgroup names that of process N"}
 }
 
 // watch samples from outside, under load if that is asked for, and keeps what was
