@@ -270,15 +270,29 @@ func (h holder) rest(parts []string, bare string) []Accuracy {
 			n := float64(held.N)
 			held.Attributed /= n
 			a.Truth = truth / n
-			held.judge(off, h.band(q, a.Truth))
+			a.Band = max(h.band(q, a.Truth), h.bands(parts, q))
+			held.judge(off, a.Band)
 			a.By = append(a.By, held)
 		}
 		if len(a.By) > 0 {
-			a.Band = h.band(q, a.Truth)
 			all = append(all, a)
 		}
 	}
 	return all
+}
+
+// bands is how far the parts may be off in all: as the whole is known, so far may
+// what is left of it.
+func (h holder) bands(parts []string, q Quantity) (sum float64) {
+	for _, name := range parts {
+		for _, source := range q.sources() {
+			if held, truth, _ := h.held(name, q, source); held.N > 0 && truth > 0 {
+				sum += h.band(q, truth)
+				break
+			}
+		}
+	}
+	return sum
 }
 
 // except is what all owners but some parts spent: bytes, or CPU time in code,
