@@ -63,7 +63,8 @@ func (r *runner) buildServers(ctx context.Context) error {
 func (r *runner) generatorTrial(ctx context.Context, c study.Cell) (record.Trial, *record.Histograms, error) {
 	t := r.newTrial(c)
 	t.Steady = true // a generator's own affair
-	err := r.generate(ctx, r.workload(c.Workload), r.Study.Trial.MeasureOr(), &t)
+	w := r.workload(c.Workload)
+	err := r.generate(ctx, w, r.Study.Measured(w), &t)
 	if err != nil {
 		return t, nil, r.armFault(ctx, &t, err)
 	}

@@ -59,7 +59,7 @@ func (s *session) planAmid() {
 		return
 	}
 	a := &amid{done: make(chan struct{})}
-	a.timer = time.AfterFunc(time.Duration(amidAt*float64(s.r.Study.Trial.MeasureOr())), func() {
+	a.timer = time.AfterFunc(time.Duration(amidAt*float64(s.r.Study.Measured(s.w))), func() {
 		defer close(a.done)
 		a.metrics, a.err = s.readAmid()
 	})

@@ -19,7 +19,7 @@ import (
 func (r *runner) loadOptions(w study.Workload, base string) load.Options {
 	o := load.Options{
 		Connections:    w.Connections,
-		Duration:       r.Study.Trial.MeasureOr(),
+		Duration:       r.Study.Measured(w),
 		WarmUp:         r.Study.Trial.WarmUpOr(),
 		Slice:          r.Study.Trial.SliceOr(),
 		Timeout:        w.TimeoutOr(),

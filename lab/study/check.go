@@ -172,6 +172,9 @@ func (c *checker) workload(i int) {
 	if len(w.Arms) > 0 && c.Control != "" && !slices.Contains(w.Arms, c.Control) {
 		c.wrong(path+".arms", "the control %q is missing; every workload needs it, since arms are compared with it", c.Control)
 	}
+	if w.Measure > 0 {
+		c.trial(path+".measure", c.Trial.with(Trial{Measure: w.Measure}))
+	}
 	if w.Loop == 0 && !c.has(path+".loop") {
 		c.forbid(path, "counters", "hardware counters watch the in-process loop, which this workload does not run; give it loop, such as loop: 200ms")
 	}

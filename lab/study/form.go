@@ -43,6 +43,11 @@ func (s *Study) QuickForm() *Study {
 		q.Looks = s.LooksUpTo(s.Quick.Blocks)
 	}
 	q.Trial = s.Trial.with(s.Quick.Trial)
+	if s.Quick.Trial.Measure > 0 {
+		for i := range q.Workloads {
+			q.Workloads[i].Measure = 0
+		}
+	}
 	q.Quick = Quick{}
 	return &q
 }
@@ -126,6 +131,9 @@ func (t Trial) WarmUpOr() time.Duration { return positive(t.WarmUp, 300*time.Mil
 
 // MeasureOr is the measured part: 2 s unless set.
 func (t Trial) MeasureOr() time.Duration { return positive(t.Measure, 2*time.Second) }
+
+// Measured is the measured part of a workload's trials.
+func (s *Study) Measured(w Workload) time.Duration { return positive(w.Measure, s.Trial.MeasureOr()) }
 
 // SliceOr is the period of the trial's series: 200 ms unless set.
 func (t Trial) SliceOr() time.Duration { return positive(t.Slice, 200*time.Millisecond) }

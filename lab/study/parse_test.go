@@ -89,6 +89,8 @@ func TestParseFull(t *testing.T) {
 		{"url", s.Arms[3].URL, "http://127.0.0.1:8080"},
 		{"fresh", w[0].Fresh, 0.125},
 		{"timeout", w[0].Timeout, 90 * time.Second},
+		{"measure", s.Measured(w[0]), 4 * time.Second},
+		{"measure of the study", s.Measured(w[1]), 3 * time.Second},
 		{"loop", w[0].Loop, 200 * time.Millisecond},
 		{"idle", w[0].Idle, 500},
 		{"length", *w[0].Targets[0].Verify.Length, int64(18)},

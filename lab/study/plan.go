@@ -85,7 +85,7 @@ func (s *Study) cells(w Workload) []Cell {
 func Estimate(s *Study, blocks int, overhead time.Duration) time.Duration {
 	var block time.Duration
 	for _, w := range s.Workloads {
-		trial := s.Trial.WarmUpOr() + s.Trial.MeasureOr() + w.Loop + w.idling() + overhead
+		trial := s.Trial.WarmUpOr() + s.Measured(w) + w.Loop + w.idling() + overhead
 		block += time.Duration(len(s.cells(w))) * trial
 	}
 	return time.Duration(blocks) * block

@@ -111,9 +111,9 @@ func TestPlanBalance(t *testing.T) {
 
 func TestEstimate(t *testing.T) {
 	s := house(t)
-	// 13 cells of 0.5 s + 3 s + 0.1 s each, five of them with a loop of 0.2 s
-	// and 500 idle connections.
-	want := 4 * (13*3600*time.Millisecond + 5*(200*time.Millisecond+50*time.Millisecond+study.IdleSettle))
+	// 13 cells of 0.5 s + 3 s + 0.1 s each, five of them with a second more, a
+	// loop of 0.2 s and 500 idle connections.
+	want := 4 * (13*3600*time.Millisecond + 5*(1200*time.Millisecond+50*time.Millisecond+study.IdleSettle))
 	if got := study.Estimate(s, 4, 100*time.Millisecond); got != want {
 		t.Errorf("four blocks: got %s, want %s", got, want)
 	}
@@ -139,6 +139,7 @@ func TestQuickForm(t *testing.T) {
 		{"looks", fmt.Sprint(q.LooksUpTo(0)), "[6]"},
 		{"warm-up", q.Trial.WarmUpOr(), 500 * time.Millisecond},
 		{"measure", q.Trial.MeasureOr(), time.Second},
+		{"measure of a workload with one of its own", q.Measured(q.Workloads[0]), time.Second},
 		{"slice", q.Trial.SliceOr(), 100 * time.Millisecond},
 		{"claims", len(q.Claims), 2},
 		{"checks of P1.first", len(q.Claims[0].Checks), 3},
