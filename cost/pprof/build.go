@@ -10,9 +10,11 @@ import (
 
 // New makes a profile of stacks that come from elsewhere, to be written or
 // labelled like one that was read. Nothing is known of it but the stacks: it has
-// neither addresses nor mappings. Fractions of a count or value are lost in what
-// is written.
+// neither addresses nor mappings. What is not graphic in names is written as Go
+// writes it in a literal, as in profiles that are read. Fractions of a count or
+// value are lost in what is written.
 func New(kind Kind, d time.Duration, stacks []cost.Stack) *Profile {
+	stacks = visibleStacks(stacks)
 	count, value := kind.columns()
 	b := builder{raw: &profile.Profile{
 		SampleType: []*profile.ValueType{&count, &value}, DurationNanos: int64(d),

@@ -73,6 +73,7 @@ func parse(r io.Reader) (*profile.Profile, error) {
 	if err := raw.CheckValid(); err != nil {
 		return nil, fmt.Errorf("reading a profile: %w", err)
 	}
+	makeVisible(raw)
 	return raw, nil
 }
 
