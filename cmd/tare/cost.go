@@ -176,6 +176,7 @@ func (c *costCmd) capture(ctx context.Context, t *terminal, b *bill) error {
 	if b.cpu.Kind != pprof.CPU {
 		return fmt.Errorf("%s has no CPU profile", s)
 	}
+	b.warnings = append(b.warnings, b.cpu.Warnings...)
 	here.hold(b)
 	a := <-allocs
 	b.allocs = a.p
@@ -286,6 +287,7 @@ func (b *bill) read(files []string) error {
 			return asked("one of each kind; merge profiles with go tool pprof -proto", fmt.Errorf("%s: a second %s profile", name, p.Kind))
 		}
 		*at = p
+		b.warnings = append(b.warnings, p.Warnings...)
 	}
 	if b.cpu != nil {
 		b.window.Duration = b.cpu.Duration

@@ -119,7 +119,7 @@ func newStudied(run *record.Run, captures []record.Capture) (studied, error) {
 	}
 	b := &bill{
 		source: fmt.Sprintf("%s, %s, %s of %s", captures[0].Arm, captures[0].Workload, count(uint64(len(captures)), "capture"), run.Manifest.ID),
-		window: m.window,
+		window: m.window, warnings: m.warnings,
 	}
 	if m.sampled {
 		b.cpu = pprof.New(pprof.CPU, m.window.Duration, m.cpu)
@@ -142,6 +142,7 @@ type merged struct {
 	window      cost.Window // of the samples; of the traces if there are none
 	waits       []cost.Wait
 	traced      cost.Window
+	warnings    []error // of the first capture that has any: the others are like it
 }
 
 func (m *merged) add(c *record.Capture) error {
@@ -173,6 +174,9 @@ func (m *merged) addSamples(c *record.Capture, files map[string]string) error {
 	}
 	time, memory, _ := lab.Scaled(c, cpu, allocs)
 	m.sampled = true
+	if len(m.warnings) == 0 {
+		m.warnings = cpu.Warnings
+	}
 	m.cpu, m.allocs = append(m.cpu, time...), append(m.allocs, memory...)
 	widen(&m.window, c.Elapsed, float64(c.Requests))
 	return nil

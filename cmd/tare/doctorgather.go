@@ -127,6 +127,7 @@ func (c *doctorCmd) profile(ctx context.Context, show *progress, p *patient, g *
 		return unprofiled(err)
 	}
 	g.CPU = profiled(cpu)
+	g.Warnings = append(g.Warnings, texts(cpu.Warnings)...)
 	g.Window = cost.Window{Duration: cpu.Duration}
 	g.remember(ctx, s)
 	show.draw("execution trace")

@@ -121,6 +121,9 @@ func addProfile(e *doctor.Evidence, raw []byte, window cost.Window) error {
 		return nil
 	}
 	e.CPU = append(e.CPU, p.Stacks...)
+	if len(e.Warnings) == 0 { // the captures of one cell are alike
+		e.Warnings = texts(p.Warnings)
+	}
 	e.Window = together(e.Window, window)
 	return nil
 }

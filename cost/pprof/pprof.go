@@ -46,6 +46,7 @@ type Profile struct {
 	Kind     Kind
 	Duration time.Duration // 0 if the profile does not say
 	Stacks   []cost.Stack
+	Warnings []error // caveats, such as of stacks that are not whole
 
 	raw *profile.Profile
 }
@@ -92,6 +93,11 @@ func convert(raw *profile.Profile, kind Kind) (*Profile, error) {
 			continue
 		}
 		p.Stacks = append(p.Stacks, cost.Stack{Frames: frames(s), Count: float64(s.Value[count]), Value: float64(s.Value[value])})
+	}
+	if kind == CPU {
+		if err := cutStacks(raw, count); err != nil {
+			p.Warnings = append(p.Warnings, err)
+		}
 	}
 	return p, nil
 }
