@@ -45,7 +45,8 @@ crossed, a remedy, and how to see whether it helped. What could not be looked at
 is named with the reason: it is not taken for health.
 
 Exit status: 0 nothing was found, 3 something was, 4 inconclusive: nothing was
-found, but there were too few requests to tell, or no rule could.`
+found, but something is perhaps beyond its threshold, or there were too few
+requests to tell, or no rule could.`
 }
 
 // Run gathers evidence, examines it and shows what was found.
@@ -63,7 +64,7 @@ func (c *doctorCmd) Run(ctx context.Context, t *terminal) error {
 	for _, e := range all {
 		d := doctor.Examine(e)
 		found = found || len(d.Findings) > 0
-		unclear = unclear || d.Inconclusive()
+		unclear = unclear || d.Inconclusive() || perhaps(d)
 		told = append(told, d)
 	}
 	if c.JSON {

@@ -98,7 +98,8 @@ func TestDoctorStatus(t *testing.T) {
 	}{
 		{"idle", []cost.Stack{}, exitUndecided, "inconclusive: nothing was found"},
 		{"busy", []cost.Stack{request}, 0, "nothing was found; "},
-		{"perhaps", []cost.Stack{request, few}, 0, "not certain    format 3.2 % of the CPU (fires at more than 3 % of the CPU)"},
+		{"perhaps", []cost.Stack{request, few}, exitUndecided, "not certain    format 3.2 % of the CPU (fires at more than 3 % of the CPU)"},
+		{"perhaps, in a word", []cost.Stack{request, few}, exitUndecided, "inconclusive: nothing was found for certain"},
 		{"sick", []cost.Stack{request, formatted}, exitThreshold, "one finding"},
 	} {
 		e := doctor.Evidence{Subject: tc.name, Window: cost.Window{Duration: 10 * time.Second}, CPU: tc.cpu}

@@ -112,6 +112,8 @@ func tally(d *doctor.Diagnosis) string {
 	switch n := len(d.Findings); {
 	case d.Inconclusive():
 		text = "inconclusive: nothing was found, which is no sign of health here"
+	case perhaps(d):
+		text = "inconclusive: nothing was found for certain"
 	case n == 1:
 		text = "one finding"
 	case n > 1:
@@ -122,6 +124,9 @@ func tally(d *doctor.Diagnosis) string {
 	}
 	return text + "\n"
 }
+
+// perhaps reports whether all that was found may be chance.
+func perhaps(d *doctor.Diagnosis) bool { return len(d.Findings) == 0 && len(d.Uncertain) > 0 }
 
 func printFinding(w io.Writer, n int, f *doctor.Finding, width int) {
 	wrapped(w, fmt.Sprintf("%2d. ", n), fmt.Sprintf("%s, %s: %s", f.Rule, f.Severity, f.Title), width)
