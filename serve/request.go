@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"runtime/trace"
 	"strings"
 
 	"github.com/tarehq/tare/serve/chain"
@@ -241,6 +242,9 @@ var errTrailerName = &http1.Error{Status: http.StatusBadRequest, Reason: "field 
 
 // handle answers the request at hand.
 func (c *conn) handle() outcome {
+	if trace.IsEnabled() { // the tracer does not see this engine read and write
+		trace.Log(context.Background(), "tare/serve", "request")
+	}
 	x := c.k.x
 	w := &x.res
 	if c.k.head.Expect == http1.OtherExpect {

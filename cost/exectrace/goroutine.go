@@ -106,6 +106,8 @@ type request struct {
 	log        string
 	collected  int64 // nanoseconds of collection when it began
 	stopped    int64
-	goroutines int // started for it
+	goroutines int  // started for it
+	probe      bool // for a profile or a trace
+	announced  bool // by the engine
 	over       bool
 }

@@ -27,6 +27,10 @@ const (
 	tare     = "github.com/tarehq/tare/serve.(*conn)."
 )
 
+// announcement is the category of what tare's serve logs of each request: it reads
+// and writes by calls that the tracer is not told of.
+const announcement = "tare/serve"
+
 // streams are the functions that run one request of HTTP/2, a goroutine each.
 var streams = map[string]bool{
 	"net/http.(*http2serverConn).runHandler":                 true,
@@ -141,16 +145,4 @@ func tarePhase(inner []cost.Frame) phase {
 		}
 	}
 	return nowhere
-}
-
-// silent reports whether a connection waits by calls of its own that the tracer
-// is not told of: what it read and wrote before left no mark either.
-func silent(frames []cost.Frame) bool {
-	return within(frames, "net.(*rawConn).Read") >= 0 && within(frames, tare) >= 0
-}
-
-// woken reports whether a connection's goroutine was started because there was
-// something to read, and not because the connection was new.
-func woken(creator *site) bool {
-	return creator != nil && within(creator.frames, "github.com/tarehq/tare/serve.(*parking).") >= 0
 }

@@ -106,11 +106,12 @@ type Segment struct {
 //
 // A request of HTTP/1 begins when its connection's goroutine is woken by its first
 // bytes, or looks for them and finds some, and ends when the goroutine looks for
-// the next; those of HTTP/2 begin and end with their goroutines. Requests that
-// were pipelined and answered at one go without a wait count as one. A request
-// whose handler takes over the connection ends there.
+// the next; those of HTTP/2 begin and end with their goroutines. Tare's serve says
+// where each begins. Requests that were pipelined and that fasthttp answers at one
+// go count as one. A request whose handler takes over the connection ends there.
 //
-// Requests for profiles and traces, which net/http/pprof answers, are left out.
+// Requests for profiles and traces, which net/http/pprof answers, are left out, also
+// if a goroutine does so that a middleware started.
 //
 // A wait that a goroutine ended which the request itself had started is accounted
 // for by what that goroutine was at meanwhile.

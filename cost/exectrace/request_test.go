@@ -100,6 +100,9 @@ func (w *waiters) Spin(http.ResponseWriter, *http.Request) {
 // Upload waits for a body that the client does not finish sending.
 func (w *waiters) Upload(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }
 
+// Download answers with more than sockets hold.
+func (w *waiters) Download(rw http.ResponseWriter, _ *http.Request) { rw.Write(make([]byte, 16<<20)) }
+
 // Fan waits for goroutines of its own, the slowest of which sleeps.
 func (w *waiters) Fan(http.ResponseWriter, *http.Request) {
 	var all sync.WaitGroup
@@ -286,16 +289,12 @@ func TestCauses(t *testing.T) {
 				if strings.Contains(tc.name, "call") && tc.wait != nil && tc.around == nil {
 					calls = slow // the upstream's requests are in the trace as well
 				}
-				least, many := quick+slow+calls, slow+calls
-				if kind == "serve" { // does not wait where the next request has come already
-					least, many = slow, 1
-				}
 				// The last answer may be there before its server is done with it.
-				if all := r.Count + r.Cut; all < least || all > quick+slow+calls || r.Cut > 2 || len(r.Warnings) > 0 {
-					t.Errorf("%d requests, %d cut, warnings %v; want %d at least, and none", r.Count, r.Cut, r.Warnings, least)
+				if all := r.Count + r.Cut; all != quick+slow+calls || r.Cut > 2 || len(r.Warnings) > 0 {
+					t.Errorf("%d requests, %d cut, warnings %v; want %d, and none", r.Count, r.Cut, r.Warnings, quick+slow+calls)
 				}
-				if r.Slow.Count < many {
-					t.Fatalf("%d slow requests, want at least %d", r.Slow.Count, many)
+				if r.Slow.Count < slow+calls {
+					t.Fatalf("%d slow requests, want at least %d", r.Slow.Count, slow+calls)
 				}
 				check(t, r, tc.state, tc.owner, tc.by)
 			})
@@ -341,31 +340,63 @@ func list(parts []exectrace.Part) string {
 	return b.String()
 }
 
-// TestClient has a client keep the server waiting for its request's body.
+// TestClient has clients keep the server waiting: for a request's body, and for the
+// answer to be read.
 func TestClient(t *testing.T) {
 	w := newWaiters(t)
-	url, c := start(t, "net/http", http.HandlerFunc(w.Upload))
-	b := recorded(t, func() {
-		r, body := io.Pipe()
-		go func() {
-			io.WriteString(body, "begins")
-			time.Sleep(2 * slowly)
-			io.WriteString(body, "ends")
-			body.Close()
-		}()
-		res, err := c.Post(url, "text/plain", r)
-		if err != nil {
-			t.Fatal(err)
+	for _, tc := range []struct {
+		name  string
+		h     http.HandlerFunc
+		keep  func(*testing.T, *http.Client, string)
+		owner string // with net/http; with serve it is serve
+	}{
+		{name: "body", h: w.Upload, keep: sendSlowly, owner: "net/http: read body"},
+		{name: "answer", h: w.Download, keep: readSlowly, owner: "net/http: write answer"},
+	} {
+		for _, kind := range []string{"net/http", "serve"} {
+			t.Run(tc.name+"/"+kind, func(t *testing.T) {
+				owner := tc.owner
+				if kind == "serve" {
+					owner = kind
+				}
+				url, c := start(t, kind, tc.h)
+				r, err := exectrace.ReadRequests(recorded(t, func() { tc.keep(t, c, url) }), exectrace.Options{SlowerThan: bound})
+				if err != nil {
+					t.Fatal(err)
+				}
+				adds(t, r)
+				if r.Slow.Count != 1 || r.Slow.Parts[0].State != exectrace.Client || r.Slow.Parts[0].Owner.Name != owner {
+					t.Errorf("slow requests: %d, %s; want one that waits for its client in %s", r.Slow.Count, list(r.Slow.Parts), owner)
+				}
+			})
 		}
-		res.Body.Close()
-	})
-	r, err := exectrace.ReadRequests(b, exectrace.Options{SlowerThan: bound})
+	}
+}
+
+func sendSlowly(t *testing.T, c *http.Client, url string) {
+	r, body := io.Pipe()
+	go func() {
+		io.WriteString(body, "begins")
+		time.Sleep(2 * slowly)
+		io.WriteString(body, "ends")
+		body.Close()
+	}()
+	res, err := c.Post(url, "text/plain", r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	adds(t, r)
-	if r.Slow.Count != 1 || r.Slow.Parts[0].State != exectrace.Client || r.Slow.Parts[0].Owner.Name != "net/http: read body" {
-		t.Errorf("slow requests: %d, %s; want one that waits for its client's body", r.Slow.Count, list(r.Slow.Parts))
+	res.Body.Close()
+}
+
+func readSlowly(t *testing.T, c *http.Client, url string) {
+	res, err := c.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	time.Sleep(2 * slowly)
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -464,10 +495,16 @@ func TestUnended(t *testing.T) {
 	}
 }
 
-// TestPipelined sends requests at one go: net/http answers each by itself.
+// TestPipelined sends requests at one go: each counts.
 func TestPipelined(t *testing.T) {
+	for _, kind := range []string{"net/http", "serve"} {
+		t.Run(kind, func(t *testing.T) { pipelined(t, kind) })
+	}
+}
+
+func pipelined(t *testing.T, kind string) {
 	w := newWaiters(t)
-	url, _ := start(t, "net/http", only(w.Doze))
+	url, _ := start(t, kind, only(w.Doze))
 	b := recorded(t, func() {
 		c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 		if err != nil {

@@ -19,7 +19,6 @@ type site struct {
 	phase  phase
 	server bool // the goroutine is a connection's
 	probed bool // serves a profile or a trace, as whoever looks on asks for
-	silent bool // waits without having told the tracer of what it read and wrote
 }
 
 // label is what a site goes by: who is charged, and the innermost function worth
@@ -106,8 +105,7 @@ func (s *sites) make(frames []cost.Frame, born *site) *site {
 	at := &site{}
 	fn := naming(frames)
 	at.phase, at.server = phaseOf(frames)
-	at.probed = within(frames, "net/http/pprof.") >= 0
-	at.silent = at.phase == between && silent(frames)
+	at.probed = within(frames, profiling) >= 0
 	if born != nil {
 		frames = append(frames, born.frames...)
 	}

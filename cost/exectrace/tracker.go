@@ -18,11 +18,12 @@ type tracker struct {
 	marking     meter // the collector marks
 	stopped     meter // the world is stopped
 	tally       tally
+	strays      map[trace.GoID]*site // goroutines that serve a probe, nobody knows whose
 }
 
 func newTracker(o Options) *tracker {
 	s := newSites()
-	return &tracker{sites: s, goroutines: map[trace.GoID]*goroutine{}, tally: newTally(o, s)}
+	return &tracker{sites: s, goroutines: map[trace.GoID]*goroutine{}, tally: newTally(o, s), strays: map[trace.GoID]*site{}}
 }
 
 // meter adds up how long something was so.
@@ -79,10 +80,37 @@ func (t *tracker) take(ev trace.Event) {
 	case trace.EventRangeEnd:
 		t.leave(ev)
 	case trace.EventLog:
-		if g := t.goroutines[ev.Goroutine()]; g != nil && g.request != nil {
-			g.request.log = ev.Log().Message
-		}
+		t.note(ev)
 	}
+}
+
+// note takes in what a program writes into its trace.
+func (t *tracker) note(ev trace.Event) {
+	g := t.goroutines[ev.Goroutine()]
+	switch {
+	case g == nil:
+	case ev.Log().Category == announcement:
+		t.announce(g, t.sites.of(ev.Stack(), g.born))
+	case g.request != nil:
+		g.request.log = ev.Log().Message
+	}
+}
+
+// announce is when the engine says that it has a request's head: the last request
+// is over. This one may have been seen to begin, when its first bytes came.
+func (t *tracker) announce(g *goroutine, at *site) {
+	if at == nil || !at.server || g.stage == given {
+		return
+	}
+	t.record(g, at, nil)
+	if g.stage == busy && (g.request.announced || g.unborn) {
+		t.finish(g, t.last, false)
+	}
+	if g.request == nil {
+		t.open(g, t.last)
+	}
+	g.request.announced = true
+	g.stage, g.since, g.at, g.unborn, g.stopped = busy, t.last, at, false, false
 }
 
 // enter begins a range: of the collector, or of a goroutine that helps it. A range
@@ -148,7 +176,9 @@ func (t *tracker) move(ev trace.Event) {
 	if g == nil {
 		g = &goroutine{id: id, since: t.first}
 		t.goroutines[id] = g
-		t.meet(g, to, t.sites.of(change.Stack, nil))
+		at := t.sites.of(change.Stack, nil)
+		t.meet(g, to, at)
+		t.stray(g, at)
 		return
 	}
 	at := t.sites.of(change.Stack, g.born)
@@ -166,6 +196,7 @@ func (t *tracker) move(ev trace.Event) {
 			g.request.goroutines--
 		}
 		delete(t.goroutines, id)
+		delete(t.strays, id)
 		return
 	case from == trace.GoWaiting:
 		t.wake(g, ev)
@@ -177,6 +208,7 @@ func (t *tracker) move(ev trace.Event) {
 	if at != nil {
 		g.at = at
 	}
+	t.stray(g, at)
 	g.state, g.since, g.samples = settled(to, change.Reason, g.at), t.last, nil
 }
 
@@ -204,16 +236,13 @@ func (t *tracker) start(id trace.GoID, ev trace.Event) {
 	entry := t.sites.of(ev.StateTransition().Stack, nil)
 	g := &goroutine{id: id, state: Runnable, since: t.last, at: entry}
 	t.goroutines[id] = g
-	var creator *site
-	if p := t.goroutines[ev.Goroutine()]; p != nil {
-		creator = t.sites.of(ev.Stack(), p.born)
-		if p.request != nil && !p.request.over && p.request.goroutines < maxPieces && (entry == nil || !entry.server) {
-			p.request.goroutines++
-			g.request, g.born = p.request, creator
-			g.at = t.sites.of(ev.StateTransition().Stack, creator)
-		}
-	}
 	if entry == nil || !entry.server {
+		p := t.goroutines[ev.Goroutine()]
+		if p != nil && p.request != nil && !p.request.over && p.request.goroutines < maxPieces {
+			p.request.goroutines++
+			g.request, g.born = p.request, t.sites.of(ev.Stack(), p.born)
+			g.at = t.sites.of(ev.StateTransition().Stack, g.born)
+		}
 		return
 	}
 	if entry.phase == handling { // one request of HTTP/2
@@ -222,7 +251,7 @@ func (t *tracker) start(id trace.GoID, ev trace.Event) {
 		return
 	}
 	t.open(g, t.last)
-	g.stage, g.woken = maybe, woken(creator)
+	g.stage = maybe
 }
 
 // halt ends a stretch of running, at the place where the goroutine leaves off.
@@ -253,7 +282,7 @@ func (t *tracker) halt(g *goroutine, change trace.StateTransition, at *site) {
 		t.finish(g, t.last, false)
 		g.stage = given
 	case between:
-		t.lookAround(g, to, at.silent)
+		t.lookAround(g, to)
 	case reading:
 		t.readOn(g, to)
 	case outside:
@@ -276,15 +305,12 @@ func (t *tracker) confirm(g *goroutine, at *site) {
 
 // lookAround is when a connection's goroutine looks, or waits, for the next
 // request: the last one is over.
-func (t *tracker) lookAround(g *goroutine, to trace.GoState, silent bool) {
+func (t *tracker) lookAround(g *goroutine, to trace.GoState) {
 	switch {
 	case g.stage == busy:
 		t.finish(g, t.last, false)
 		g.stage = away
 	case g.stage == maybe && to == trace.GoWaiting:
-		if silent && g.woken && !g.unborn {
-			t.finish(g, t.last, false)
-		}
 		t.drop(g)
 	case g.stage == maybe:
 		g.unborn = false // it was woken to read: here it begins
@@ -338,6 +364,7 @@ func (t *tracker) wake(g *goroutine, ev trace.Event) {
 		t.open(g, t.last)
 		g.stage, g.woken, g.unborn = maybe, true, true
 	}
+	t.claim(g, waker)
 }
 
 // follow puts what the waker was at in the place of a wait.
@@ -379,6 +406,7 @@ func (t *tracker) record(g *goroutine, next, by *site) {
 		g.request, g.past = nil, nil
 		return
 	}
+	g.probe(next)
 	p := piece{begin: max(g.since, g.begin), end: t.last, state: g.activity(), at: g.at, by: by}
 	if g.state != Running {
 		g.past.add(p)
@@ -442,8 +470,8 @@ func (t *tracker) finish(g *goroutine, end trace.Time, unended bool) {
 	if g.request == nil {
 		return
 	}
-	if g.at != nil && g.at.probed || slices.ContainsFunc(g.past, func(p piece) bool { return p.at != nil && p.at.probed }) {
-		t.drop(g) // the trace's own
+	if g.request.probe {
+		t.drop(g)
 		return
 	}
 	t.tally.add(&finished{
@@ -473,6 +501,7 @@ func (t *tracker) result() *Requests {
 		}
 	}
 	slices.Sort(ids)
+	t.adopt(ids)
 	for _, id := range ids {
 		g := t.goroutines[id]
 		t.record(g, nil, nil)
