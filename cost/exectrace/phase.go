@@ -31,6 +31,14 @@ const (
 // and writes by calls that the tracer is not told of.
 const announcement = "tare/serve"
 
+// otherEngines are those whose requests are not found, by what their functions
+// begin with. They hand a request from one goroutine to another as bytes come.
+var otherEngines = [...]struct{ prefix, name string }{
+	{"github.com/cloudwego/hertz/pkg/route.(*Engine).", "hertz"},
+	{"github.com/lesismal/nbio/nbhttp.(*Engine).", "nbio"},
+	{"github.com/lesismal/nbio/nbhttp.(*ServerProcessor).", "nbio"},
+}
+
 // streams are the functions that run one request of HTTP/2, a goroutine each.
 var streams = map[string]bool{
 	"net/http.(*http2serverConn).runHandler":                 true,

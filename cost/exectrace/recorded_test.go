@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +44,26 @@ func TestRecorded(t *testing.T) {
 				t.Errorf("slow requests spent their time on %s, want a sleep of %s", list(r.Slow.Parts), tc.owner)
 			}
 		})
+	}
+}
+
+// TestNotFound reads traces of engines whose requests are not found, and wants that
+// to be said.
+func TestNotFound(t *testing.T) {
+	for _, engine := range []string{"hertz", "nbio"} {
+		f, err := os.Open(filepath.Join("testdata", engine+".trace"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		r, err := exectrace.ReadRequests(f, exectrace.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "that "+engine+" answers are not found") })
+		if r.Count+r.Cut != 0 || !named {
+			t.Errorf("%s: %d requests and %d cut, warnings %q; want none, and one that names it", engine, r.Count, r.Cut, r.Warnings)
+		}
 	}
 }
 

@@ -42,6 +42,7 @@ type sites struct {
 	labels map[label]*label
 	around map[cost.Owner]bool // middlewares: something was seen inside them
 	rest   *site
+	others map[string]bool // engines seen whose requests are not found
 }
 
 // origin is a stack and the site at which its goroutine was started, nil where
@@ -54,7 +55,7 @@ type origin struct {
 func newSites() *sites {
 	return &sites{
 		seed: maphash.MakeSeed(), known: map[uint64]*site{}, fresh: map[origin]*site{},
-		labels: map[label]*label{}, around: map[cost.Owner]bool{},
+		labels: map[label]*label{}, around: map[cost.Owner]bool{}, others: map[string]bool{},
 		rest: &site{label: &label{owner: cost.Owner{Kind: cost.Other, Name: "too many places to tell apart"}}},
 	}
 }
@@ -110,6 +111,11 @@ func (s *sites) make(frames []cost.Frame, born *site) *site {
 		frames = append(frames, born.frames...)
 	}
 	at.frames = frames
+	for _, e := range otherEngines {
+		if within(frames, e.prefix) >= 0 {
+			s.others[e.name] = true
+		}
+	}
 	owners := cost.Around(frames)
 	at.label = s.labelled(label{owners[len(owners)-1], fn})
 	for _, o := range owners {

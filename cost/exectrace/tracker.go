@@ -1,6 +1,7 @@
 package exectrace
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -510,7 +511,10 @@ func (t *tracker) result() *Requests {
 	t.tally.first = t.first
 	res := t.tally.result()
 	res.Duration = t.last.Sub(t.first)
-	if res.Count+res.Cut == 0 {
+	for _, name := range slices.Sorted(maps.Keys(t.sites.others)) {
+		res.Warnings = append(res.Warnings, "requests that "+name+" answers are not found: only those of net/http, tare's serve and fasthttp are")
+	}
+	if res.Count+res.Cut == 0 && len(t.sites.others) == 0 {
 		res.Warnings = append(res.Warnings, "no request of a server that is known was seen: net/http, tare's serve or fasthttp")
 	}
 	return res

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -16,10 +17,15 @@ import (
 	"runtime/trace"
 	"time"
 
+	"github.com/cloudwego/hertz/pkg/app"
+	"github.com/cloudwego/hertz/pkg/app/server"
+	"github.com/cloudwego/hertz/pkg/common/hlog"
 	"github.com/gin-gonic/gin"
 	"github.com/go-chi/chi/v5"
 	"github.com/gofiber/fiber/v2"
 	"github.com/labstack/echo/v4"
+	"github.com/lesismal/nbio/logging"
+	"github.com/lesismal/nbio/nbhttp"
 	"github.com/valyala/fasthttp"
 )
 
@@ -95,11 +101,44 @@ func serveFastHTTP(l net.Listener) {
 	})
 }
 
+func serveHertz(l net.Listener) {
+	hlog.SetLevel(hlog.LevelFatal)
+	h := server.New(server.WithListener(l))
+	users := func(_ context.Context, c *app.RequestContext) {
+		if string(c.Path()) == "/slow" {
+			time.Sleep(pause)
+		}
+		c.String(http.StatusOK, "users")
+	}
+	h.GET("/slow", users)
+	h.GET("/", users)
+	h.Run()
+}
+
+func serveNbio(l net.Listener) {
+	logging.SetLevel(logging.LevelNone)
+	nbhttp.NewEngine(nbhttp.Config{
+		Network: "tcp",
+		Addrs:   []string{l.Addr().String()},
+		Listen:  func(string, string) (net.Listener, error) { return l, nil },
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/slow" {
+				time.Sleep(pause)
+			}
+			io.WriteString(w, "users")
+		}),
+	}).Start()
+}
+
 func main() {
-	for name, serve := range map[string]func(net.Listener){
-		"chi": serveChi, "gin": serveGin, "echo": serveEcho, "fiber": serveFiber, "fasthttp": serveFastHTTP,
+	for _, s := range []struct {
+		name string
+		run  func(net.Listener)
+	}{
+		{"chi", serveChi}, {"gin", serveGin}, {"echo", serveEcho}, {"fiber", serveFiber}, {"fasthttp", serveFastHTTP},
+		{"hertz", serveHertz}, {"nbio", serveNbio}, // last: they stay on, and are seen in what follows
 	} {
-		if err := record(filepath.Join(os.Args[1], name+".trace"), serve); err != nil {
+		if err := record(filepath.Join(os.Args[1], s.name+".trace"), s.run); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
