@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -141,6 +142,7 @@ func (c *doctorCmd) profile(ctx context.Context, show *progress, p *patient, g *
 	show.draw("heap")
 	g.hold(ctx, s)
 	g.born(ctx, s)
+	g.leaks(ctx, s)
 	return nil
 }
 
@@ -222,8 +224,7 @@ func (g *gathering) count(ctx context.Context, s *pprof.Service, d time.Duration
 	}
 }
 
-// born asks where goroutines were started if there are more than before, and for
-// the collector's word on which can never run again.
+// born asks where goroutines were started if there are more than before.
 func (g *gathering) born(ctx context.Context, s *pprof.Service) {
 	if len(g.Counts) == 0 {
 		return
@@ -235,18 +236,25 @@ func (g *gathering) born(ctx context.Context, s *pprof.Service) {
 		return n
 	}
 	first, last := total(g.Counts[0]), total(g.Counts[len(g.Counts)-1])
-	if last <= first+birthsLeast {
-		return
-	}
-	if p, err := s.Leaked(ctx); err == nil { // toolchains before Go 1.27 have none
-		g.Leaked = profiled(p)
-	}
-	if last > birthsMost {
+	if last <= first+birthsLeast || last > birthsMost {
 		return
 	}
 	if births, err := s.Births(ctx); err == nil { // without them the function is named, not the line
 		g.Births = births
 	}
+}
+
+// leaks asks for the collector's word on which goroutines can never run again. A
+// leak may be old: it need not grow.
+func (g *gathering) leaks(ctx context.Context, s *pprof.Service) {
+	p, err := s.Leaked(ctx)
+	if refused, ok := errors.AsType[*pprof.Refusal](err); ok && refused.Code == http.StatusNotFound {
+		return // toolchains before Go 1.27 have none
+	}
+	if err != nil {
+		g.Warnings = append(g.Warnings, "asking for goroutines that wait for ever: "+err.Error())
+	}
+	g.Leaked = profiled(p)
 }
 
 // ask asks the compiler about the source.

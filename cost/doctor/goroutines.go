@@ -16,7 +16,7 @@ func goroutinesRule() Rule {
 	return Rule{
 		Name:      "goroutines",
 		Question:  "Do goroutines grow in number under constant load?",
-		Threshold: "at one place more with every look, by more than 10 altogether, and more than 1 for 10,000 requests",
+		Threshold: "at one place more with every look, by more than 10 altogether, and more than 1 for 10,000 requests; or more than 10 that the collector finds to wait for ever",
 		Remedy:    "let it end with the request: select on the request's Context().Done() beside the channel, give the channel room for the one answer, and close what it reads from",
 		Verify:    "tare doctor again: the number stays; or go test with the goroutineleak profile",
 		needs:     []Part{GoroutineCounts},
@@ -32,19 +32,22 @@ const fewestGrown = 10
 
 func checkGoroutines(e *Evidence) ([]Finding, *Missing) {
 	var found []Finding
-	series := e.series()
+	series, stuck := e.series(), e.stuck()
 	for g, counts := range series {
 		first, last := counts[0], counts[len(counts)-1]
 		grown := last - first
 		if grown <= fewestGrown || !slices.IsSorted(counts) || counts[len(counts)/2] == first || counts[len(counts)/2] == last {
 			continue
 		}
-		found = append(found, e.leak(g, counts))
-	}
-	for i := range e.Leaked {
-		if f, ok := leaked(&e.Leaked[i]); ok {
-			found = append(found, f)
+		f := e.leak(g, counts)
+		if n := stuck[g]; n > 0 {
+			f.Evidence = append(f.Evidence, Row{What: "wait for ever, by the collector's word", Value: n, Unit: unit.Count})
+			delete(stuck, g)
 		}
+		found = append(found, f)
+	}
+	for g, n := range stuck {
+		found = append(found, leaked(g, n))
 	}
 	slices.SortFunc(found, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(b.Price.Value, a.Price.Value), strings.Compare(a.Title, b.Title))
@@ -62,8 +65,7 @@ func (e *Evidence) series() map[group][]float64 {
 			if len(frames) == 0 || instrument(frames) || calls("net/http.(*conn).serve", "net/http.(*connReader)")(frames) >= 0 {
 				continue
 			}
-			began := frames[len(frames)-1]
-			g := group{began: cost.Frame{Func: began.Func, File: began.File, Decl: began.Decl}, at: parkedAt(frames)}
+			g := groupOf(frames)
 			if all[g] == nil {
 				all[g] = make([]float64, len(e.Counts))
 			}
@@ -71,6 +73,25 @@ func (e *Evidence) series() map[group][]float64 {
 		}
 	}
 	return all
+}
+
+// stuck counts by group the goroutines that the collector found to wait for what
+// nothing can reach any more. It counts select {} among them, by which a program
+// says that waiting for ever is meant.
+func (e *Evidence) stuck() map[group]float64 {
+	all := map[group]float64{}
+	for i := range e.Leaked {
+		s := &e.Leaked[i]
+		if len(s.Frames) > 0 && s.Count > 0 && calls("runtime.block")(s.Frames) < 0 {
+			all[groupOf(s.Frames)] += s.Count
+		}
+	}
+	return all
+}
+
+func groupOf(frames []cost.Frame) group {
+	began := frames[len(frames)-1]
+	return group{began: cost.Frame{Func: began.Func, File: began.File, Decl: began.Decl}, at: parkedAt(frames)}
 }
 
 // parkedAt is where in the program's own code a goroutine stands.
@@ -116,17 +137,15 @@ func (e *Evidence) leak(g group, counts []float64) Finding {
 	}
 }
 
-// leaked describes goroutines that the collector found to wait for what nothing
-// can reach any more.
-func leaked(s *cost.Stack) (Finding, bool) {
-	if len(s.Frames) == 0 || s.Count == 0 {
-		return Finding{}, false
+// leaked describes n goroutines that wait for ever, and may have for long.
+func leaked(g group, n float64) Finding {
+	severity := Cheap
+	if n > fewestGrown {
+		severity = Serious
 	}
-	at := parkedAt(s.Frames)
-	price := Price{Value: s.Count, Low: s.Count, High: s.Count, Of: "goroutines"}
 	return Finding{
-		Severity: Serious, Price: &price,
-		Title:    fmt.Sprintf("goroutines wait for ever in %s", at.Name()),
-		Evidence: []Row{{What: "wait in " + at.Name(), Where: shortPlace(at), Value: s.Count, Unit: unit.Count}},
-	}, true
+		Severity: severity, Price: &Price{Value: n, Low: n, High: n, Of: "goroutines"},
+		Title:    fmt.Sprintf("%s goroutines wait for ever in %s", unit.Number(n), g.at.Name()),
+		Evidence: []Row{{What: "wait in " + g.at.Name() + " for what nothing can do any more", Where: shortPlace(g.at), Value: n, Unit: unit.Count}},
+	}
 }

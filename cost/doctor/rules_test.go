@@ -112,11 +112,38 @@ func TestGoroutines(t *testing.T) {
 			t.Errorf("price %+v, title %q, want 0.02 a request, started at shop/cart.go:20", p, found[0].Title)
 		}
 	}
-	e := service()
-	e.Counts = make([]doctor.Count, 3)
-	e.Leaked = []cost.Stack{{Frames: []cost.Frame{began}, Count: 3}}
-	if got := verdict(t, "goroutines", e); got != "serious" {
-		t.Errorf("found by the collector: got %s, want serious", got)
+}
+
+// TestLeaked has the collector name goroutines that wait for ever: whether they
+// grow or not, and once only if they do.
+func TestLeaked(t *testing.T) {
+	began := cost.Frame{Func: "example.org/shop.(*cart).ServeHTTP.func1", File: "/src/shop/cart.go", Decl: 20}
+	sending := []cost.Frame{{Func: "runtime.gopark"}, {Func: "runtime.chansend"}, {Func: "runtime.chansend1"}, began}
+	for _, tc := range []struct {
+		name   string
+		counts []float64
+		leaked []cost.Stack
+		want   string
+	}{
+		{"old", []float64{30, 30, 30}, []cost.Stack{{Frames: sending, Count: 30}}, "serious"},
+		{"old, in two parts", []float64{12, 12, 12}, []cost.Stack{{Frames: sending, Count: 6}, {Frames: sending, Count: 6}}, "serious"},
+		{"few", []float64{3, 3, 3}, []cost.Stack{{Frames: sending, Count: 3}}, "cheap"},
+		{"meant", []float64{30, 30, 30}, []cost.Stack{{Frames: []cost.Frame{{Func: "runtime.gopark"}, {Func: "runtime.block"}, began}, Count: 30}}, "healthy"},
+		{"growing", []float64{30, 50, 70}, []cost.Stack{{Frames: sending, Count: 70}}, "serious"},
+	} {
+		e := service()
+		for i, n := range tc.counts {
+			e.Counts = append(e.Counts, doctor.Count{After: time.Duration(i) * time.Second, Goroutines: []cost.Stack{{Frames: sending, Count: n}}})
+		}
+		e.Leaked = tc.leaked
+		if got := verdict(t, "goroutines", e); got != tc.want {
+			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
+		}
+		if found, _ := rule(t, "goroutines").Check(e); len(found) > 1 {
+			t.Errorf("%s: %d findings of one leak", tc.name, len(found))
+		} else if tc.name == "growing" && !strings.Contains(fmt.Sprint(found[0].Evidence), "by the collector's word") {
+			t.Errorf("%s: evidence %v, want the collector's word in it", tc.name, found[0].Evidence)
+		}
 	}
 }
 

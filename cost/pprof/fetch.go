@@ -81,9 +81,10 @@ func (s *Service) Goroutines(ctx context.Context) (*Profile, error) {
 }
 
 // Leaked profiles the goroutines that wait for what nothing can do any more. Go
-// 1.27 has it, 1.26 by GOEXPERIMENT=goroutineleakprofile.
+// 1.27 has it, 1.26 by GOEXPERIMENT=goroutineleakprofile; elsewhere the error is a
+// Refusal with code 404. The service collects its garbage for it.
 func (s *Service) Leaked(ctx context.Context) (*Profile, error) {
-	return s.now(ctx, "goroutineleak", Goroutines)
+	return s.now(ctx, "goroutineleak", Leaks)
 }
 
 // now fetches a profile of how things stand.
@@ -203,8 +204,17 @@ func (s *Service) open(ctx context.Context, name string, query url.Values) (io.R
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", u, err)
 	}
-	return nil, fmt.Errorf("%s answered %s: %s", u, res.Status, firstLine(text))
+	return nil, &Refusal{Code: res.StatusCode, text: fmt.Sprintf("%s answered %s: %s", u, res.Status, firstLine(text))}
 }
+
+// Refusal is a service's answer other than 200, as an error.
+type Refusal struct {
+	Code int // such as 404
+
+	text string
+}
+
+func (r *Refusal) Error() string { return r.text }
 
 // firstLine returns the beginning of an error's text, fit to print.
 func firstLine(b []byte) string {

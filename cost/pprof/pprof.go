@@ -24,20 +24,21 @@ const (
 	Live                   // Count: objects; Value: bytes, in use after the last collection
 	Goroutines             // Count and Value: goroutines
 	Contention             // Count: times that a lock was waited for; Value: nanoseconds; of who held it
+	Leaks                  // Count and Value: goroutines that wait for what nothing can do any more
 )
 
 func (k Kind) String() string {
-	return [...]string{"CPU", "allocation", "live heap", "goroutine", "contention"}[k]
+	return [...]string{"CPU", "allocation", "live heap", "goroutine", "contention", "goroutine leak"}[k]
 }
 
 // columns names what a kind's profiles count, and the value beside it.
 func (k Kind) columns() (count, value profile.ValueType) {
 	return [...]profile.ValueType{
 			{Type: "samples", Unit: "count"}, {Type: "alloc_objects", Unit: "count"}, {Type: "inuse_objects", Unit: "count"},
-			{Type: "goroutine", Unit: "count"}, {Type: "contentions", Unit: "count"},
+			{Type: "goroutine", Unit: "count"}, {Type: "contentions", Unit: "count"}, {Type: "goroutineleak", Unit: "count"},
 		}[k], [...]profile.ValueType{
 			{Type: "cpu", Unit: "nanoseconds"}, {Type: "alloc_space", Unit: "bytes"}, {Type: "inuse_space", Unit: "bytes"},
-			{Type: "goroutine", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"},
+			{Type: "goroutine", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"}, {Type: "goroutineleak", Unit: "count"},
 		}[k]
 }
 

@@ -2,6 +2,11 @@ package pprof_test
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -170,15 +175,41 @@ func hold(mu *sync.Mutex) {
 
 func TestTextRefused(t *testing.T) {
 	url := service(t).URL
-	s, odd := find(t, url), find(t, url+"/none")
+	odd := find(t, url+"/none")
 	if _, err := odd.Memory(context.Background()); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("memory of a service without profiles: error %v, want 404 in it", err)
 	}
 	if _, err := odd.Births(context.Background()); err == nil {
 		t.Error("births of a service without profiles: no error")
 	}
-	if _, err := s.Leaked(context.Background()); err == nil {
-		t.Skip("this toolchain has the goroutineleak profile")
+	var refused *pprof.Refusal
+	if _, err := odd.Leaked(context.Background()); !errors.As(err, &refused) || refused.Code != http.StatusNotFound {
+		t.Errorf("leaks of a service without profiles: error %v, want a refusal with 404", err)
+	}
+}
+
+// TestLeaked reads what runtime/pprof wrote, of a program built by Go 1.26.8 with
+// GOEXPERIMENT=goroutineleakprofile, of three goroutines that send to nobody and
+// one that waits by select {}.
+func TestLeaked(t *testing.T) {
+	recorded, err := os.ReadFile("testdata/goroutineleak.pb.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/goroutineleak", func(w http.ResponseWriter, _ *http.Request) { w.Write(recorded) })
+	s := httptest.NewServer(mux)
+	defer s.Close()
+	p, err := find(t, s.URL).Leaked(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, s := range p.Stacks {
+		got[s.Frames[len(s.Frames)-1].Func] += s.Count
+	}
+	if want := map[string]float64{"main.leave.func1": 3, "main.main.func1": 1}; p.Kind != pprof.Leaks || !maps.Equal(got, want) {
+		t.Errorf("%s profile of %v, want %v", p.Kind, got, want)
 	}
 }
 
