@@ -16,17 +16,13 @@ import (
 // session took. It comes after all blocks: a profile disturbs what it measures.
 func (r *runner) attribute(ctx context.Context) error {
 	all := r.Study.Captures(r.Seed)
-	each := time.Duration(0)
-	if len(all) > 0 {
-		each = study.EstimateCaptures(r.Study, Overhead) / time.Duration(len(all))
-	}
 	for i, c := range all {
 		if r.captured(c) || r.unseen[unseen(c)] {
 			continue
 		}
 		r.tell(Event{
 			Stage: Profiling, Arm: c.Arm, Workload: c.Workload, Block: c.Round + 1, Blocks: all[len(all)-1].Round + 1,
-			Left: time.Duration(len(all)-i) * each,
+			Left: r.capturing(),
 			Text: fmt.Sprintf("capture %d of %d: %s, %s", i+1, len(all), c.Arm, c.Workload),
 		})
 		if err := r.capture(ctx, c); err != nil {
@@ -34,6 +30,21 @@ func (r *runner) attribute(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// capturing is about how long the captures take that are not on record.
+func (r *runner) capturing() time.Duration {
+	all := r.Study.Captures(r.Seed)
+	if len(all) == 0 {
+		return 0
+	}
+	left := 0
+	for _, c := range all {
+		if !r.captured(c) && !r.unseen[unseen(c)] {
+			left++
+		}
+	}
+	return time.Duration(left) * study.EstimateCaptures(r.Study, Overhead) / time.Duration(len(all))
 }
 
 // captured reports whether a capture is on record.

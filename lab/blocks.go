@@ -13,16 +13,16 @@ import (
 // measure runs the pilot and then blocks until a look decides, the cap or the
 // budget is reached, or the context ends.
 func (r *runner) measure(ctx context.Context) error {
+	begun := time.Now()
 	if err := r.pilot(ctx); err != nil {
 		return err
 	}
 	looks := r.looks()
 	last := looks[len(looks)-1]
 	plan := study.NewPlan(r.Study, r.Seed, last)
-	begun := time.Now()
 	for _, look := range looks {
 		for done := r.blocksDone(); done < look; done++ {
-			if done > 0 && r.overBudget(begun) {
+			if done > 0 && r.overBudget(begun, r.Study.CellsPerBlock()) {
 				r.outcome = "budget"
 				return nil
 			}
@@ -30,7 +30,7 @@ func (r *runner) measure(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := r.makeUp(ctx, look); err != nil {
+		if err := r.makeUp(ctx, look, begun); err != nil {
 			return err
 		}
 		decided, err := r.look(look)
@@ -73,10 +73,10 @@ func (r *runner) nextBlock() int {
 	return next
 }
 
-// overBudget tells whether one more block would end after the budget.
-func (r *runner) overBudget(begun time.Time) bool {
-	block := r.perTrial() * time.Duration(r.Study.CellsPerBlock())
-	return r.Budget > 0 && time.Since(begun)+block > r.Budget
+// overBudget tells whether one more block of so many cells, with the captures
+// that follow the blocks, would end after the budget.
+func (r *runner) overBudget(begun time.Time, cells int) bool {
+	return r.Budget > 0 && time.Since(begun)+time.Duration(cells)*r.perTrial()+r.capturing() > r.Budget
 }
 
 // perTrial is the mean time of the trials of this session, or what the
@@ -91,6 +91,17 @@ func (r *runner) perTrial() time.Duration {
 // Overhead is the time that a trial takes beyond its warm-up, measured part
 // and loop: start, first answer, stop.
 const Overhead = 250 * time.Millisecond
+
+// Besides is about how long a run takes besides its blocks and its builds: the
+// pilot before them and the captures after them.
+func Besides(s *study.Study) time.Duration {
+	pilot := pilotFor + pilotFor/4 + Overhead
+	all := study.EstimateCaptures(s, Overhead)
+	for _, w := range s.Workloads {
+		all += time.Duration(len(s.ArmsOf(w))) * pilot
+	}
+	return all
+}
 
 // block runs cells in their order as a block of its own; to go is the number of
 // planned blocks left, this one included, for the estimate of time.

@@ -41,7 +41,7 @@ type Options struct {
 	Resume  bool          // go on with the run in Dir
 	Seed    uint64        // fixes the plan; 0 means 1
 	Blocks  int           // most blocks; 0 means the study's last look
-	Budget  time.Duration // most time for blocks; 0: no bound
+	Budget  time.Duration // most time for pilot, blocks and captures, beyond a first block; 0: no bound
 
 	// About is written into the manifest as it is: tare's version, the command
 	// that repeats the run, the environment, calibration and self-test.

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"math/rand/v2"
+	"time"
 
 	"github.com/tarehq/tare/lab/study"
 )
@@ -12,11 +13,11 @@ import (
 const maxAttempts = 3
 
 // makeUp runs again, in blocks of their own beside the control, the cells that
-// have fewer valid pairs than there are blocks.
-func (r *runner) makeUp(ctx context.Context, blocks int) error {
+// have fewer valid pairs than there are blocks, as far as the budget goes.
+func (r *runner) makeUp(ctx context.Context, blocks int, begun time.Time) error {
 	for range maxAttempts {
 		cells := r.missing(blocks)
-		if len(cells) == 0 {
+		if len(cells) == 0 || r.overBudget(begun, len(cells)) {
 			return nil
 		}
 		r.makingUp = true

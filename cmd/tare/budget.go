@@ -51,23 +51,30 @@ func family(s *study.Study) int {
 // announceBudget says beforehand what a budget of time can tell apart.
 func announceBudget(t *terminal, s *study.Study, budget time.Duration) {
 	block := study.Estimate(s, 1, lab.Overhead)
-	n := int(budget / block)
+	besides := lab.Besides(s)
+	n := max(0, int((budget-besides)/block))
 	looks := s.LooksUpTo(0)
 	n = min(n, looks[len(looks)-1])
-	fmt.Fprintf(t.err, "blocks that fit into %s, each of about %s: %d\n", budget, block.Round(100*time.Millisecond), n)
+	fmt.Fprintf(t.err, "blocks that fit into %s, each of about %s, besides %s for pilot and captures: %d\n",
+		budget, block.Round(100*time.Millisecond), besides.Round(time.Second), n)
 	if least := leastBlocks(s, s.LooksUpTo(0), 0); n < least {
 		fmt.Fprintf(t.err, "that is too few to tell any effect apart: at least %d are needed, about %s\n",
-			least, (time.Duration(least) * block).Round(time.Second))
+			least, (time.Duration(least)*block + besides).Round(time.Second))
 		return
 	}
-	floor, blocks := calibratedFloor(s.Primary.Metric)
-	if blocks == 0 {
+	metric, _ := study.MetricNamed(s.Primary.Metric)
+	cal, ok, err := kept()
+	if err != nil || !ok || cal.Blocks == 0 {
 		fmt.Fprintf(t.err, "how small an effect they tell apart is not known here: run `tare calibrate` once\n")
 		return
 	}
-	if n < blocks {
-		floor *= math.Sqrt(float64(blocks) / float64(n))
+	floor, ok := cal.Floor[s.Primary.Metric]
+	if !ok {
+		fmt.Fprintf(t.err, "how small an effect on %s they tell apart is not known beforehand: the calibration kept has no floor for it\n", metric.Title)
+		return
 	}
-	metric, _ := study.MetricNamed(s.Primary.Metric)
+	if n < cal.Blocks {
+		floor *= math.Sqrt(float64(cal.Blocks) / float64(n))
+	}
 	fmt.Fprintf(t.err, "they should tell apart an effect on %s of about %s\n", metric.Title, unit.Change(math.Expm1(2*floor)))
 }

@@ -140,13 +140,3 @@ func calibrated(m *record.Manifest) {
 	}
 	m.SelfTest = lastSelfTest()
 }
-
-// calibratedFloor is the floor of one metric and the blocks it holds for; 0
-// blocks when not calibrated.
-func calibratedFloor(metric string) (floor float64, blocks int) {
-	cal, ok, err := kept()
-	if err != nil || !ok {
-		return 0, 0
-	}
-	return cal.Floor[metric], cal.Blocks
-}

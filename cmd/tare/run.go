@@ -27,7 +27,7 @@ import (
 type runCmd struct {
 	Studies []string      `arg:"" optional:"" name:"study" help:"Built-in studies (see tare list) or study files. None: the quick form of nesting."`
 	Quick   bool          `short:"q" help:"The study's short form: fewer arms and blocks."`
-	Budget  time.Duration `help:"Most time for the blocks; says beforehand what that can tell apart."`
+	Budget  time.Duration `help:"Most time for pilot, blocks and captures (builds not counted); says beforehand what that can tell apart."`
 	Blocks  int           `help:"Most blocks (0: the study's last look)."`
 	Seed    uint64        `help:"Fixes the order of trials (0: drawn, and recorded)."`
 	Dir     string        `help:"Folder to keep runs in." default:"runs"`
@@ -147,7 +147,7 @@ const mostBlocks = 1000
 // cap, 0 the study's own.
 func atMost(s *study.Study, blocks int) time.Duration {
 	looks := s.LooksUpTo(blocks)
-	return study.Estimate(s, looks[len(looks)-1], lab.Overhead) + study.EstimateCaptures(s, lab.Overhead)
+	return study.Estimate(s, looks[len(looks)-1], lab.Overhead) + lab.Besides(s)
 }
 
 func (c *runCmd) plan(t *terminal, s *study.Study) {

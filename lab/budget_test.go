@@ -1,0 +1,69 @@
+package lab_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/study"
+)
+
+// A budget is for the whole run: blocks leave room for the captures that follow
+// them. The first block is measured whatever the budget.
+func TestBudgetLeavesRoomForCaptures(t *testing.T) {
+	s := small(t, "ok", "ok")
+	s.Workloads = s.Workloads[:1]
+	s.Attribute = study.Attribute{For: time.Hour, Repeat: 1} // which arms without a control socket refuse at once
+	o := options(t, s)
+	for _, tt := range []struct {
+		budget time.Duration
+		blocks int
+		want   string // outcome
+	}{
+		{time.Hour, 1, "budget"},
+		{24 * time.Hour, 2, "cap"},
+	} {
+		o.Budget, o.Dir = tt.budget, filepath.Join(t.TempDir(), "run")
+		run, err := lab.Run(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := map[int]bool{}
+		for _, tr := range run.Trials {
+			if tr.Attempt == 0 {
+				blocks[tr.Block] = true
+			}
+		}
+		if len(blocks) != tt.blocks || run.Manifest.Outcome != tt.want {
+			t.Errorf("budget %s: got %d blocks and outcome %q, want %d and %q", tt.budget, len(blocks), run.Manifest.Outcome, tt.blocks, tt.want)
+		}
+	}
+}
+
+// Nor are invalid cells run again once the time is up.
+func TestBudgetEndsMakingUp(t *testing.T) {
+	s := small(t, "ok", "dies:"+filepath.Join(t.TempDir(), "mark"))
+	s.Workloads = s.Workloads[:1]
+	o := options(t, s)
+	o.Blocks, o.Budget = 1, time.Nanosecond
+	run, err := lab.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := len(run.Trials), s.CellsPerBlock(); got != want {
+		t.Errorf("%d trials after the budget, want the first block's %d", got, want)
+	}
+}
+
+func TestBesides(t *testing.T) {
+	s := small(t, "ok", "ok") // in two workloads
+	pilot := 4 * (1250*time.Millisecond + lab.Overhead)
+	if got := lab.Besides(s); got != pilot {
+		t.Errorf("without captures: got %s, want %s", got, pilot)
+	}
+	s.Attribute = study.Attribute{For: 5 * time.Second, Repeat: 2}
+	if got, want := lab.Besides(s), pilot+8*(5*time.Second+s.Trial.WarmUpOr()+lab.Overhead); got != want {
+		t.Errorf("with captures: got %s, want %s", got, want)
+	}
+}
