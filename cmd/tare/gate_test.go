@@ -1,0 +1,107 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats"
+)
+
+// gated is the gate of an arm's CPU per request that came out so.
+func gated(arm string, result stats.GateResult) verdict.Gated {
+	m, _ := study.MetricNamed("cpu_per_request")
+	c := &verdict.Comparison{Metric: m, Workload: "half", Arm: arm, Scale: verdict.Ratio, N: 8}
+	c.Effect.Effect = math.Log(1.25)
+	c.Effect.Interval = stats.Interval{Lo: math.Log(1.125), Hi: math.Inf(1)}
+	return verdict.Gated{Comparison: c, Budget: 0.05, Result: result}
+}
+
+func TestGateDecides(t *testing.T) {
+	const passed, failed, undecided = stats.Passed, stats.Failed, stats.Undecided
+	type gates []verdict.Gated
+	tests := []struct {
+		name         string
+		first, again gates
+		status       int
+		results      string // of the rows
+		hint         string
+	}{
+		{"all pass", gates{gated("a", passed), gated("b", passed)}, nil, 0, "passed passed", ""},
+		{"one undecided", gates{gated("a", passed), gated("b", undecided)}, nil, exitUndecided, "passed inconclusive", "more blocks"},
+		{"failed in a run alone", gates{gated("a", failed)}, nil, exitUndecided, "inconclusive", "gate the study"},
+		{"failed twice", gates{gated("a", passed), gated("b", failed)}, gates{gated("a", passed), gated("b", failed)}, exitThreshold, "passed failed", ""},
+		{"failed once", gates{gated("a", failed)}, gates{gated("a", passed)}, exitUndecided, "inconclusive", "first run only"},
+		{"failed, then undecided", gates{gated("a", failed)}, gates{gated("a", undecided)}, exitUndecided, "inconclusive", "first run only"},
+		{"another arm failed then", gates{gated("a", failed), gated("b", passed)}, gates{gated("a", passed), gated("b", failed)}, exitUndecided, "inconclusive passed", "first run only"},
+		{"failed beside an undecided", gates{gated("a", failed), gated("b", undecided)}, gates{gated("a", failed), gated("b", passed)}, exitThreshold, "failed inconclusive", ""},
+		{"not there any more", gates{gated("a", failed)}, gates{}, exitUndecided, "inconclusive", "first run only"},
+		{"nothing to hold", nil, nil, exitUndecided, "", "tare report"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var out strings.Builder
+			c := &gateCmd{JSON: true}
+			err := c.decide(&terminal{out: &out, err: io.Discard}, tt.first, tt.again)
+			var f *failure
+			if errors.As(err, &f); f == nil {
+				f = &failure{}
+			}
+			if f.status != tt.status || !strings.Contains(f.hint, tt.hint) {
+				t.Errorf("got status %d, hint %q, want %d, %q", f.status, f.hint, tt.status, tt.hint)
+			}
+			var rows []gateRow
+			if err := json.Unmarshal([]byte(out.String()), &rows); err != nil {
+				t.Fatal(err)
+			}
+			var results []string
+			for _, r := range rows {
+				results = append(results, r.Result)
+			}
+			if got := strings.Join(results, " "); got != tt.results {
+				t.Errorf("got rows %q, want %q", got, tt.results)
+			}
+		})
+	}
+}
+
+func TestGateRows(t *testing.T) {
+	rows, _ := gateRows([]verdict.Gated{gated("a", stats.Failed)}, map[string]stats.GateResult{"cpu_per_request half a": stats.Failed})
+	text, err := json.Marshal(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"metric":"cpu_per_request","workload":"half","arm":"a","budget":0.05,"effect":0.25,"lo":0.125,"hi":null,"blocks":8,"result":"failed","again":"failed"}]`
+	if string(text) != want {
+		t.Errorf("got %s, want %s", text, want)
+	}
+}
+
+func TestGateBudgets(t *testing.T) {
+	tests := []struct {
+		max  map[string]float64
+		want string
+	}{
+		{nil, `[{"Metric":"loop_time","Harm":0.05}]`},
+		{map[string]float64{"rss_peak": 50, "cpu_per_request": 0}, `[{"Metric":"cpu_per_request","Harm":0},{"Metric":"rss_peak","Harm":0.5}]`},
+		{map[string]float64{"cpu_per_request": 100}, "not a budget"},
+		{map[string]float64{"cpu_per_request": -1}, "not a budget"},
+		{map[string]float64{"cpu_per_request": math.NaN()}, "not a budget"},
+		{map[string]float64{"cpu": 5}, `no metric is called "cpu"`},
+	}
+	for _, tt := range tests {
+		budgets, err := (&gateCmd{Max: tt.max}).budgets("loop_time")
+		got, _ := json.Marshal(budgets)
+		if err != nil {
+			got = []byte(err.Error())
+		}
+		if !strings.Contains(string(got), tt.want) {
+			t.Errorf("--max %v: got %s, want %s", tt.max, got, tt.want)
+		}
+	}
+}
