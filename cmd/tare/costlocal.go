@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"net/url"
 	"strconv"
@@ -10,14 +11,15 @@ import (
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/doctor/proc"
-	"github.com/tarehq/tare/cost/pprof"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // local is the process behind a URL on this machine, and the CPU it had used when
 // it was found; its number is 0 if it was not.
 type local struct {
-	pid   int
-	begun time.Duration
+	pid  int
+	used time.Duration
+	at   time.Time
 }
 
 // findLocal looks for the process that listens where a URL points to.
@@ -41,39 +43,46 @@ func findLocal(raw string) local {
 	if err != nil {
 		return local{}
 	}
-	return local{pid, used}
+	return local{pid, used, time.Now()}
 }
 
 // hold holds a profile against the CPU that the kernel counted meanwhile. The
-// service's profiler cannot tick more often than the kernel does, and takes its
-// stacks to stand for what they would if it could.
+// service's profiler cannot tick more often than the kernel does, does not tick
+// while it winds up, and takes its stacks to stand for all of the time.
 func (l local) hold(b *bill) {
 	if l.pid == 0 {
 		return
 	}
 	b.local = l.pid
 	if used, err := bpf.CPU(l.pid); err == nil {
-		b.rescale(used - l.begun)
+		part := min(1, b.cpu.Duration.Seconds()/time.Since(l.at).Seconds()) // it was asked for, and sent, besides
+		b.rescale(time.Duration(part * float64(used-l.used)))
 	}
 }
 
-// rescale has the profile add up to what the kernel counted, if it falls far short
-// of that. A little more is always counted, since the profile is not all that
-// happens meanwhile.
+// rescale has the profile add up to what the kernel counted, and says so if that
+// is more than a little, and more than chance makes it. A profile of far more than
+// was counted is somebody else's: of a service behind a proxy, for one.
 func (b *bill) rescale(used time.Duration) {
-	const short = 0.8
-	sum := 0.0
+	const little, foreign = 0.03, 1.25
+	var seen cost.Amount
 	for _, s := range b.cpu.Stacks {
-		sum += s.Value
+		seen.Count += s.Count
+		seen.Value += s.Value
 	}
-	if sum <= 0 || sum >= short*float64(used) {
+	if seen.Value <= 0 || used <= 0 {
 		return
 	}
-	scaled := make([]cost.Stack, len(b.cpu.Stacks))
-	for i, s := range b.cpu.Stacks {
-		s.Value *= float64(used) / sum
-		scaled[i] = s
+	covered := seen.Value / float64(used)
+	beyond := math.Abs(seen.Value-float64(used)) > max(little*float64(used), seen.Margin())
+	text := fmt.Sprintf("the profile stands for %s of the CPU that the kernel counted, %s of %s", unit.Format(covered, unit.Share),
+		unit.Format(seen.Value, unit.Nanoseconds), unit.Format(float64(used), unit.Nanoseconds))
+	switch {
+	case covered > foreign && beyond:
+		b.warnings = append(b.warnings, fmt.Errorf("%s, for process %d; it was left as it is: is that a proxy of the service?", text, b.local))
+		return
+	case beyond:
+		b.warnings = append(b.warnings, fmt.Errorf("%s, and was scaled to that", text))
 	}
-	b.warnings = append(b.warnings, fmt.Errorf("the profile stands for %s of CPU where the kernel counted %s, and was scaled to that: the kernel ticks less often than the profiler believes", time.Duration(sum).Round(time.Millisecond), used.Round(time.Millisecond)))
-	b.cpu = pprof.New(pprof.CPU, b.cpu.Duration, scaled)
+	b.cpu.Scale(1 / covered)
 }

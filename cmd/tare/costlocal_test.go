@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"net"
 	"os"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,19 +14,25 @@ import (
 	"github.com/tarehq/tare/cost/pprof"
 )
 
+// TestRescale has 10,000 stacks that stand for 100 s, of what the kernel counted.
 func TestRescale(t *testing.T) {
+	const seen, second = 100 * time.Second, time.Second
 	for _, tt := range []struct {
 		used, want time.Duration
-		warned     bool
+		warned     string // "" = not
 	}{
-		{10 * time.Second, 10 * time.Second, true},
-		{4 * time.Second, 4 * time.Second, false}, // as it is
-		{4400 * time.Millisecond, 4 * time.Second, false},
-		{time.Second, 4 * time.Second, false}, // the profile knows better than an idle process's clock
+		{250 * second, 250 * second, "40.0 % of the CPU"},
+		{110 * second, 110 * second, "90.9 % of the CPU"},
+		{104 * second, 104 * second, "96.2 % of the CPU"},
+		{102 * second, 102 * second, ""}, // a little
+		{99 * second, 99 * second, ""},
+		{90 * second, 90 * second, "111.1 % of the CPU"},
+		{20 * second, seen, "left as it is"}, // another process's
+		{0, seen, ""},                        // nothing was counted
 	} {
 		frames := []cost.Frame{{Func: "main.main"}}
-		b := &bill{cpu: pprof.New(pprof.CPU, time.Second, []cost.Stack{
-			{Frames: frames, Count: 3, Value: 3e9}, {Frames: frames, Count: 1, Value: 1e9},
+		b := &bill{cpu: pprof.New(pprof.CPU, seen, []cost.Stack{
+			{Frames: frames, Count: 7500, Value: 75e9}, {Frames: frames, Count: 2500, Value: 25e9},
 		})}
 		b.rescale(tt.used)
 		sum, count := 0.0, 0.0
@@ -32,9 +40,19 @@ func TestRescale(t *testing.T) {
 			sum += s.Value
 			count += s.Count
 		}
-		if math.Abs(sum-float64(tt.want)) > 1 || count != 4 || len(b.warnings) > 0 != tt.warned {
-			t.Errorf("counted %s: stacks add up to %s, seen %v times, warnings %v; want %s", tt.used, time.Duration(sum), count, b.warnings, tt.want)
+		warned := fmt.Sprint(b.warnings)
+		if math.Abs(sum-float64(tt.want)) > 100 || count != 10_000 || (tt.warned == "") != (len(b.warnings) == 0) || !strings.Contains(warned, tt.warned) {
+			t.Errorf("counted %s: stacks add up to %s, seen %v times, warnings %v; want %s, %q", tt.used, time.Duration(sum), count, b.warnings, tt.want, tt.warned)
 		}
+	}
+}
+
+// TestRescaleByChance does not warn of what so few stacks may well be off by.
+func TestRescaleByChance(t *testing.T) {
+	b := &bill{cpu: pprof.New(pprof.CPU, time.Second, []cost.Stack{{Frames: []cost.Frame{{Func: "main.main"}}, Count: 4, Value: 4e7}})}
+	b.rescale(60 * time.Millisecond)
+	if sum := b.cpu.Stacks[0].Value; math.Abs(sum-6e7) > 1 || len(b.warnings) > 0 {
+		t.Errorf("stacks add up to %v, warnings %v; want 6e7 and none", sum, b.warnings)
 	}
 }
 
