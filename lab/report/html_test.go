@@ -163,13 +163,19 @@ func TestHTMLStandsAlone(t *testing.T) {
 		t.Error("the style sheet loads something")
 	}
 	p.holds(t, "quantiles", "p50 p90 p95 p99 p99.9", "The arms answered at different rates")
+	p.holds(t, "series of few trials", "A thin line a trial")
 }
 
+// TestHTMLSize is of the largest shape that ships: eight arms under four
+// workloads, profiled.
 func TestHTMLSize(t *testing.T) {
-	r := large(t, 30)
-	if p := render(t, r, analyse(t, r)); p.size >= 500_000 {
-		t.Errorf("eight arms, two workloads, 30 blocks: got %d bytes, want less than 500,000", p.size)
+	r := recorded(t, layered(), 30)
+	profile(r, "net/http", "chi", "gin", "echo", "fiber")
+	p := render(t, r, analyse(t, r))
+	if p.size >= 500_000 {
+		t.Errorf("eight arms, four workloads, 30 blocks, captures of five arms: got %d bytes, want less than 500,000", p.size)
 	}
+	p.holds(t, "series of many trials", "Shaded: all trials of an arm")
 }
 
 // TestHTMLEscapes puts what would break out of text, attributes, style sheet

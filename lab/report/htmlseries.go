@@ -13,6 +13,7 @@ import (
 
 // seriesFigure is how trials went, a pair of small drawings an arm.
 type seriesFigure struct {
+	Shaded bool // where the trials lie is drawn, not each of them
 	Panels []seriesPanel
 }
 
@@ -27,6 +28,9 @@ const (
 	// mostSlices is the number of points that a trial is drawn through; more
 	// slices are drawn together.
 	mostSlices = 50
+	// mostTrials is the number of a workload's trials up to which each has its
+	// line: more hide one another, and make the report large.
+	mostTrials = 100
 )
 
 // point is a slice, or several, of a trial.
@@ -39,11 +43,13 @@ type point struct {
 // courses are the trials of an arm in a workload.
 type courses struct {
 	valid, invalid [][]point
+	shaded         bool
 }
 
 func newSeries(run *record.Run, workload string, arms []string) *seriesFigure {
 	by := map[string]*courses{}
 	var end, rate, p99 chart.Extent
+	var valid int
 	for i := range run.Trials {
 		t := &run.Trials[i]
 		if t.Workload != workload || t.Block < 0 || len(t.Series) < 2 {
@@ -57,6 +63,7 @@ func newSeries(run *record.Run, workload string, arms []string) *seriesFigure {
 		points := course(t)
 		if counts(t) {
 			c.valid = append(c.valid, points)
+			valid++
 		} else {
 			c.invalid = append(c.invalid, points)
 		}
@@ -70,9 +77,10 @@ func newSeries(run *record.Run, workload string, arms []string) *seriesFigure {
 		return nil
 	}
 	x := chart.Axis{Lo: 0, Hi: end.Hi, Span: chart.Across}
-	f := &seriesFigure{}
+	f := &seriesFigure{Shaded: valid > mostTrials}
 	for i, arm := range arms {
 		if c := by[arm]; c != nil {
+			c.shaded = f.Shaded
 			f.Panels = append(f.Panels, c.panel(chart.Hue(i), arm, x, extents{rate, p99}))
 		}
 	}
@@ -144,6 +152,6 @@ func (c *courses) draw(class string, x, y chart.Axis, value func(point) float64)
 		}
 		return all
 	}
-	course := chart.Course{Class: class, Valid: one(c.valid), Invalid: one(c.invalid)}
+	course := chart.Course{Class: class, Valid: one(c.valid), Invalid: one(c.invalid), Shaded: c.shaded}
 	return course.Plot(x, y)
 }

@@ -56,12 +56,31 @@ func frameworks() study.Study {
 	return s
 }
 
-// large is a run of eight arms, two workloads and the given number of blocks,
-// kept in a folder with its histograms.
+// layered declares a study of the shape of nesting: eight arms, of which five
+// have a place on a scale, under four workloads.
+func layered() study.Study {
+	s := frameworks()
+	for _, w := range s.Workloads {
+		w.Name, w.Title, w.Connections, w.Loop = w.Name+"-4000", w.Title+", 4,000 connections", 4000, 0
+		s.Workloads = append(s.Workloads, w)
+	}
+	for i := range s.Arms[:5] {
+		s.Arms[i].X = ptr(float64(i))
+	}
+	return s
+}
+
+// large is a run of eight arms, two workloads and the given number of blocks.
 func large(t *testing.T, blocks int) *record.Run {
 	t.Helper()
+	return recorded(t, frameworks(), blocks)
+}
+
+// recorded is a run of a study with the arms of truths, kept in a folder with
+// its histograms.
+func recorded(t *testing.T, s study.Study, blocks int) *record.Run {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(7, 7))
-	s := frameworks()
 	m := record.Manifest{
 		ID: "20260102-150405-frameworks", Study: s, Seed: 77, Started: started, Ended: started.Add(41 * time.Minute), Outcome: "cap",
 		Command: []string{"tare", "run", "frameworks", "--seed", "77"}, Tare: "v0.1.0", Programs: map[string]record.Program{},
@@ -86,7 +105,7 @@ func large(t *testing.T, blocks int) *record.Run {
 		for _, wl := range s.Workloads {
 			drift := 0.1 * rng.NormFloat64()
 			for i := -1; i < len(truths); i++ { // -1 is the control's twin
-				trial, h := largeTrial(rng, max(i, 0), wl.Name, drift)
+				trial, h := largeTrial(rng, max(i, 0), wl, drift)
 				trial.Seq, trial.Block, trial.Twin = seq, block, i < 0
 				trial.Hist = fmt.Sprintf("%06d", seq)
 				if seq%41 == 11 {
@@ -109,11 +128,11 @@ func large(t *testing.T, blocks int) *record.Run {
 	return r
 }
 
-func largeTrial(rng *rand.Rand, i int, workload string, drift float64) (record.Trial, *hist.Hist) {
+func largeTrial(rng *rand.Rand, i int, workload study.Workload, drift float64) (record.Trial, *hist.Hist) {
 	truth := truths[i]
 	noise := func(f, sigma float64) float64 { return f * math.Exp(drift*sigma/0.004+sigma*rng.NormFloat64()) }
 	rate, at := 12_300.0, 95_000*noise(truth.time, 0.01)
-	if workload == "capacity" {
+	if workload.Schedule == "closed" {
 		rate, at = noise(24_600/truth.cpu, 0.01), 1.4e6*truth.cpu
 	}
 	h := hist.New()
@@ -122,19 +141,22 @@ func largeTrial(rng *rand.Rand, i int, workload string, drift float64) (record.T
 		h.RecordN(int64(at*math.Exp(0.35*math.Sqrt(2)*math.Erfinv(2*u-1))*(1+0.4*math.Pow(u, 60))), 10)
 	}
 	t := record.Trial{
-		Arm: truth.name, Workload: workload, Start: started, Elapsed: 2 * time.Second, Requests: uint64(2 * rate), Steady: rng.IntN(40) > 0,
+		Arm: truth.name, Workload: workload.Name, Start: started, Elapsed: 2 * time.Second, Requests: uint64(2 * rate), Steady: rng.IntN(40) > 0,
 		Metrics: map[string]float64{
 			"throughput": rate, "cpu_per_request": noise(29_600*truth.cpu, 0.006), "alloc_bytes": 1840 * truth.memory, "alloc_objects": math.Round(19 * truth.cpu),
 			"gc_per_10k": noise(4.2*truth.memory, 0.02), "gc_cpu": 0.017 * truth.memory, "startup": noise(6.1e6*truth.memory, 0.03), "rss_idle": 7e6 * truth.memory,
 			"rss_peak": noise(18e6*truth.memory, 0.01), "pss": noise(17e6*truth.memory, 0.01), "switches_per_request": noise(0.8, 0.05), "errors": 0,
-			"generator_cpu": 0.41, "lag_p99": 21_000, "reuse": 1,
+			"generator_cpu": 0.41, "lag_p99": 21_000, "reuse": 1, "generator_cpu_per_request": noise(19_000, 0.01), "generator_rss": noise(28e6, 0.01),
+			"gc_pause_p99": noise(160_000, 0.05), "goroutines": 77, "goroutine_growth": 0, "threads": 6, "peak_flight": 160, "time_wait": 1,
+			"faults_per_request": noise(0.0016, 0.1), "first_byte_p50": noise(62_000, 0.01), "service_p50": noise(63_000, 0.01), "service_p99": noise(410_000, 0.03),
+			"response_max": noise(9.4e6, 0.2),
 		},
 	}
 	for name, q := range map[string]float64{"response_p50": 0.5, "response_p90": 0.9, "response_p95": 0.95, "response_p99": 0.99, "response_p999": 0.999, "response_p9999": 0.9999} {
 		t.Metrics[name] = float64(h.Quantile(q))
 	}
 	t.Metrics["response_mean"] = h.Mean()
-	if workload == "half" {
+	if workload.Loop > 0 {
 		t.Metrics["loop_time"], t.Metrics["loop_allocs"], t.Metrics["loop_bytes"] = noise(1_150*truth.cpu, 0.004), 4, 320*truth.memory
 	}
 	for k := range 10 {

@@ -117,3 +117,26 @@ func TestCourse(t *testing.T) {
 		}
 	}
 }
+
+// Shaded, a course is two areas, of all its trials and of their middle half, and
+// the median: what does not count stays a line.
+func TestCourseShaded(t *testing.T) {
+	x, y := chart.Axis{Lo: 0, Hi: 4, Span: 100}, chart.Axis{Lo: 0, Hi: 10, Span: 50}
+	course := chart.Course{Class: "c3", Shaded: true, Invalid: [][]chart.Point{{{X: 0, Y: 0}, {X: 4, Y: 10}}}}
+	for _, at := range []float64{1, 9, 5, 2, 6} { // in any order, one ends early
+		course.Valid = append(course.Valid, []chart.Point{{X: 0, Y: at}, {X: 4, Y: at + 1}})
+	}
+	course.Valid[1] = course.Valid[1][:1]
+	p := course.Plot(x, y)
+	wantAreas := []chart.Curve{
+		{Class: "c3", D: "M0 5L100 15L100 40L0 45Z"},
+		{Class: "c3", D: "M0 20L100 20L100 35L0 40Z"}, // 2 to 6 of five; 3 to 6 of four
+	}
+	if !slices.Equal(p.Areas, wantAreas) {
+		t.Errorf("areas\n got %v\nwant %v", p.Areas, wantAreas)
+	}
+	wantLines := []chart.Curve{{Class: "invalid", D: "M0 50L100 0"}, {Class: "c3", D: "M0 25L100 27.5"}}
+	if !slices.Equal(p.Lines, wantLines) {
+		t.Errorf("lines\n got %v\nwant %v", p.Lines, wantLines)
+	}
+}
