@@ -104,6 +104,7 @@ func TestHTMLHoldsTheRun(t *testing.T) {
 	}
 	p.holds(t, "trust", r.Manifest.SelfTest, "seed 1", "noise floor", "nginx is not installed", "b1d", strings.Join(r.Manifest.Command, " "), r.Manifest.ID)
 	p.holds(t, "resolution", "Too small for the load")
+	p.holds(t, "steps", "a step in process (none, one, three; 99 % intervals): +444 ns (+377 ns to +492 ns), +2.50 allocations (+2.50 to +2.50)")
 }
 
 // holdsMetric checks every median and every effect; the intervals are those of

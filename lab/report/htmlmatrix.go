@@ -12,6 +12,7 @@ type matrix struct {
 	Title string
 	Heads []string
 	Rows  []matrixRow
+	Steps []string // what a step of the study's scale costs
 }
 
 type matrixRow struct {
@@ -58,6 +59,9 @@ func newMatrices(w *verdict.Workload) []matrix {
 		if len(metrics) > 0 {
 			all = append(all, newMatrix(matrixGroups[g].title, metrics))
 		}
+	}
+	if len(all) > 0 { // the first is the cost of a request
+		all[0].Steps = steps(w)
 	}
 	return all
 }

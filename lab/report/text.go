@@ -96,6 +96,7 @@ func (p *page) workload(a *verdict.Analysis, w *verdict.Workload) {
 		}
 	}
 	p.medians(rest)
+	p.steps(w)
 	p.withheld(w)
 }
 
@@ -345,6 +346,17 @@ func markOf(c *verdict.Comparison) string {
 		return "▲"
 	}
 	return "▼"
+}
+
+// steps writes what a step of the study's scale costs.
+func (p *page) steps(w *verdict.Workload) {
+	lines := steps(w)
+	if len(lines) > 0 {
+		p.line("")
+	}
+	for _, text := range lines {
+		p.wrap("  ", text)
+	}
 }
 
 // withheld names what is not shown, with the reason.
