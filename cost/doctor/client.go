@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -46,9 +47,12 @@ func checkClient(e *Evidence) ([]Finding, *Missing) {
 	default:
 		f.Severity = min(f.Severity, Uncertain)
 	}
+	if e.transportsMade(dials) {
+		f.Evidence = append(f.Evidence, note("Transports are made anew, about one for each connection"))
+	}
 	f.Evidence = append(f.Evidence, e.places(e.CPU, calls("net/http.(*Client).do", "net/http.(*Transport).RoundTrip"), unit.Nanoseconds)...)
 	f.Evidence = append(f.Evidence, e.socketRows()...)
-	f.Remedy = e.reuseRemedy()
+	f.Remedy = e.reuseRemedy(dials)
 	return []Finding{f}, nil
 }
 
@@ -69,11 +73,18 @@ func (e *Evidence) dials() cost.Amount {
 	return sum(buffers, nil)
 }
 
+// transportsMade reports whether the connections are of about as many Transports,
+// by what one allocates when it is first used, which is several objects.
+func (e *Evidence) transportsMade(dials cost.Amount) bool {
+	return sum(e.Allocs, calls("net/http.(*Transport).onceSetNextProtoDefaults")).Count > dials.Count/2
+}
+
 // sampling is how many bytes the allocation profiler lets pass for each stack
 // that it takes, unless the program says another.
 const sampling = 512 << 10
 
-// socketRows tell the process's sockets by state.
+// socketRows tell the process's sockets by state, and what its network namespace
+// has of those that are no process's any more.
 func (e *Evidence) socketRows() []Row {
 	if !e.has(ProcessFacts) {
 		return nil
@@ -85,20 +96,43 @@ func (e *Evidence) socketRows() []Row {
 			rows = append(rows, Row{What: "sockets " + state + ", and growing", Value: float64(n), Unit: unit.Count})
 		}
 	}
-	if last.OwnNetwork {
-		rows = append(rows, Row{What: "connections opened in its network namespace meanwhile", Value: float64(last.Dials - first.Dials), Unit: unit.Count})
+	rows = append(rows, timeWaitRows(first.TimeWait, last.TimeWait)...)
+	whose := "connections opened in its network namespace meanwhile"
+	if !last.OwnNetwork {
+		whose += ", by it and all others there"
+	}
+	return append(rows, Row{What: whose, Value: float64(last.Dials - first.Dials), Unit: unit.Count})
+}
+
+// timeWaitRows name the three peers to which most connections wait out their time.
+// A process's own are not to be told from others' of its network namespace.
+func timeWaitRows(first, last map[string]int) []Row {
+	peers := slices.SortedFunc(maps.Keys(last), func(a, b string) int {
+		return cmp.Or(cmp.Compare(last[b], last[a]), strings.Compare(a, b))
+	})
+	var rows []Row
+	for _, peer := range peers[:min(3, len(peers))] {
+		what := "connections of its network namespace in time wait, to " + peer
+		if last[peer] > 2*first[peer] {
+			what += ", and growing"
+		}
+		rows = append(rows, Row{What: what, Value: float64(last[peer]), Unit: unit.Count})
 	}
 	return rows
 }
 
-// reuseRemedy says what to do by what shows of the cause: connections that pile
-// up are kept by somebody, others were closed.
-func (e *Evidence) reuseRemedy() string {
+// reuseRemedy says what to do by what shows of the cause: Transports made anew have
+// nothing to use again, connections that pile up are kept by somebody, others were
+// closed.
+func (e *Evidence) reuseRemedy(dials cost.Amount) string {
 	const (
 		drain = "read every answer's body to its end before closing it (io.Copy(io.Discard, res.Body)), or the connection is thrown away"
 		spare = "set Transport.MaxIdleConnsPerHost to the number of requests at once: the default keeps 2 for each host"
 		one   = "make one Transport and keep it: each has connections of its own"
 	)
+	if e.transportsMade(dials) {
+		return one
+	}
 	if e.has(GoroutineCounts) {
 		reading := calls("net/http.(*persistConn).readLoop")
 		first, last := sum(e.Counts[0].Goroutines, reading).Count, sum(e.Counts[len(e.Counts)-1].Goroutines, reading).Count

@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -226,6 +227,43 @@ func TestClient(t *testing.T) {
 	if err != nil || len(found) != 1 || !strings.Contains(found[0].Remedy, "close every answer's body") {
 		t.Errorf("got %v, %v, want a finding that has bodies closed", found, err)
 	}
+	// As many Transports as connections have nothing to use again. A service that
+	// uses connections again has made its Transport before.
+	e.Allocs = append(e.Allocs, within(6*requests, 6*requests*100, "net/http.(*Transport).onceSetNextProtoDefaults"))
+	found, err = rule(t, "client").Check(e)
+	if err != nil || len(found) != 1 || !strings.HasPrefix(found[0].Remedy, "make one Transport") {
+		t.Errorf("got %v, %v, want a finding that has one Transport made", found, err)
+	}
+}
+
+// TestClientSockets wants the peers told to which most connections are in time
+// wait, and that a network namespace shared with others is not the service's.
+func TestClientSockets(t *testing.T) {
+	e := service(alone(100, 100*tick, "syscall.Syscall", "net/http.(*Transport).dialConn"))
+	e.Allocs = []cost.Stack{alone(requests, requests*4096, "bufio.NewReaderSize", "net/http.(*Transport).dialConn")}
+	e.Process = []proc.Facts{
+		{Dials: 100, TimeWait: map[string]int{"10.0.0.2:443": 900, "10.0.0.3:80": 900}},
+		{Dials: 5100, TimeWait: map[string]int{"10.0.0.2:443": 5000, "10.0.0.3:80": 950, "10.0.0.4:80": 20, "10.0.0.5:80": 10}},
+	}
+	found, err := rule(t, "client").Check(e)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("got %v, %v, want a finding", found, err)
+	}
+	var got []string
+	for _, r := range found[0].Evidence {
+		if r.Value > 0 && strings.Contains(r.What, "network namespace") {
+			got = append(got, fmt.Sprintf("%s: %g", r.What, r.Value))
+		}
+	}
+	want := []string{
+		"connections of its network namespace in time wait, to 10.0.0.2:443, and growing: 5000",
+		"connections of its network namespace in time wait, to 10.0.0.3:80: 950",
+		"connections of its network namespace in time wait, to 10.0.0.4:80, and growing: 20",
+		"connections opened in its network namespace meanwhile, by it and all others there: 5000",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 func TestTimeouts(t *testing.T) {
@@ -243,6 +281,9 @@ func TestTimeouts(t *testing.T) {
 		e.Probe = &tc.probe
 		if got := verdict(t, "timeouts", e); got != tc.want {
 			t.Errorf("%+v: got %s, want %s", tc.probe, got, tc.want)
+		}
+		if found, _ := rule(t, "timeouts").Check(e); tc.probe.Closed && len(found) > 0 && strings.Contains(found[0].Title, "without bound") {
+			t.Errorf("%+v: title %q of a server that gave up", tc.probe, found[0].Title)
 		}
 	}
 }

@@ -41,7 +41,11 @@ func timeoutsRule() Rule {
 			case !p.Closed && p.Waited < patience:
 				return nil, &Missing{HalfHeader, fmt.Sprintf("it was still open after %s, too early to tell: --for 10s or more", unit.Format(float64(p.Waited), unit.Nanoseconds))}
 			}
-			return []Finding{{Severity: Serious, Evidence: rows, Title: "the server waits without bound for the end of a header"}}, nil
+			title := "the server waits without bound for the end of a header"
+			if p.Closed {
+				title = fmt.Sprintf("the server waits %s for the end of a header", unit.Format(float64(p.Waited), unit.Nanoseconds))
+			}
+			return []Finding{{Severity: Serious, Evidence: rows, Title: title}}, nil
 		},
 	}
 }

@@ -39,6 +39,7 @@ type Facts struct {
 	Build       *Build            // nil if the program is not Go's or not to be read
 
 	Sockets    map[string]int // TCP connections of this process by state
+	TimeWait   map[string]int // connections of its network namespace that were opened there and are in time wait, by address and port of the peer: 10 and more
 	Dials      int64          // connections that its network namespace has opened
 	OwnNetwork bool           // it has a network namespace of its own, at least not ours
 

@@ -1,7 +1,10 @@
 package proc_test
 
 import (
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -190,6 +193,46 @@ func TestMadeUp(t *testing.T) {
 		if len(f.Warnings) == 0 {
 			t.Errorf("%s: no warning that the program and its sockets are not to be read", tc.name)
 		}
+	}
+}
+
+// TestTimeWait counts connections that were opened here and wait out their time:
+// they are of no process. The one that came in on port 8080 was opened elsewhere.
+func TestTimeWait(t *testing.T) {
+	linux(t)
+	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		t.Skip("the lines are as little-endian machines show them")
+	}
+	const rest = " 00000000:00000000 03:00000CF9 00000000     0        0 0 3 0000000000000000\n"
+	var tcp, tcp6 strings.Builder
+	tcp.WriteString("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n")
+	tcp.WriteString("   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 77 1 0000000000000000 100 0 0 10 0\n")
+	for i := range 12 {
+		fmt.Fprintf(&tcp, "   1: 0100007F:%04X 0200000A:01BB 06"+rest, 40000+i) // to 10.0.0.2:443
+		fmt.Fprintf(&tcp, "   1: 0100007F:1F90 0300000A:%04X 06"+rest, 40000+i) // from 10.0.0.3, to the listener
+		fmt.Fprintf(&tcp, "   1: 0100007F:%04X 0400000A:01BB 01"+rest, 40000+i) // established
+		fmt.Fprintf(&tcp6, "   1: 00000000000000000000000001000000:%04X B80D0120000000000000000001000000:1F90 06"+rest, 40000+i)
+		fmt.Fprintf(&tcp6, "   1: 0000000000000000FFFF00000100007F:%04X 0000000000000000FFFF00000200000A:01BB 06"+rest, 50000+i)
+	}
+	fmt.Fprintf(&tcp, "   1: 0100007F:9999 0500000A:01BB 06"+rest) // one is none
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"stat": "7 (web) S 1 7 7 0 -1 4194560 9 0 0 0 250 50 0 0 20 0 12 0 100 9 9 9\n", "fd/3": "", "net/tcp": tcp.String(), "net/tcp6": tcp6.String(),
+	} {
+		at := filepath.Join(dir, "7", name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := proc.ReadBelow(dir, dir, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]int{"10.0.0.2:443": 24, "[2001:db8::1]:8080": 12}; !maps.Equal(f.TimeWait, want) {
+		t.Errorf("in time wait %v, want %v", f.TimeWait, want)
 	}
 }
 

@@ -1,9 +1,12 @@
 package proc
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -25,7 +28,8 @@ func state(hex string) string {
 // socket is one line of /proc/net/tcp.
 type socket struct {
 	state string
-	port  int // local
+	port  int            // local
+	peer  netip.AddrPort // the zero one if it cannot be read
 	inode string
 }
 
@@ -56,7 +60,30 @@ func readSocket(line string) (socket, bool) {
 	if err != nil {
 		return socket{}, false
 	}
-	return socket{state: state(f[3]), port: int(port), inode: f[9]}, true
+	return socket{state: state(f[3]), port: int(port), peer: readAddress(f[2]), inode: f[9]}, true
+}
+
+// readAddress reads an address as the kernel prints it: 32 bits at a time, each as
+// a number of this machine, a colon and the port.
+func readAddress(text string) netip.AddrPort {
+	words, hex, _ := strings.Cut(text, ":")
+	port, err := strconv.ParseUint(hex, 16, 16)
+	if err != nil {
+		return netip.AddrPort{}
+	}
+	var raw []byte
+	for ; len(words) >= 8; words = words[8:] {
+		n, err := strconv.ParseUint(words[:8], 16, 32)
+		if err != nil {
+			return netip.AddrPort{}
+		}
+		raw = binary.NativeEndian.AppendUint32(raw, uint32(n))
+	}
+	addr, ok := netip.AddrFromSlice(raw)
+	if !ok || words != "" {
+		return netip.AddrPort{}
+	}
+	return netip.AddrPortFrom(addr.Unmap(), uint16(port))
 }
 
 // inodes returns the sockets that a process has open, by inode, and how many
@@ -95,7 +122,30 @@ func (f *Facts) readSockets(dir string) error {
 			f.Sockets[s.state]++
 		}
 	}
+	f.TimeWait = timeWait(all)
 	return nil
+}
+
+// fewestTimeWait is how many connections to one peer in time wait are worth noting.
+const fewestTimeWait = 10
+
+// timeWait counts by peer the connections that this side has opened, has closed
+// first, and holds the port of for a minute. The kernel has taken them from their
+// process, so that they are the namespace's alone. Those that came in on a port
+// where somebody listens were opened by the peer.
+func timeWait(all []socket) map[string]int {
+	listening := map[int]bool{}
+	for _, s := range all {
+		listening[s.port] = listening[s.port] || s.state == "listening"
+	}
+	to := map[string]int{}
+	for _, s := range all {
+		if s.state == "time wait" && s.peer.IsValid() && !listening[s.port] {
+			to[s.peer.String()]++
+		}
+	}
+	maps.DeleteFunc(to, func(_ string, n int) bool { return n < fewestTimeWait })
+	return to
 }
 
 // readNetwork reads how many connections the namespace has opened, and whether
