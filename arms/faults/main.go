@@ -31,25 +31,29 @@ type twins struct{ sick, well func() http.Handler }
 // with its own word behind a dash.
 func faults() map[string]twins {
 	return map[string]twins{
-		"json":          {reflected, appended},
-		"format":        {printed, concatenated},
-		"contexts":      {valueEach, valueOnce},
-		"headers":       {plain, plain},
-		"introspection": {askEach, askSometimes},
-		"compression":   {compressHard, compressFast},
-		"pool":          {takeAndKeep, takeAndReturn},
-		"pool-new":      {poolEach, takeAndReturn},
-		"buffers":       {keepGrown, dropGrown},
-		"goroutines":    {leave, finish},
-		"gc":            {collectOften, collectRarely},
-		"mutex":         {oneLock, noLock},
-		"logging":       {logAndWait, logAside},
-		"sleep":         {sleep, plain},
-		"client":        {leaveBody, readBody},
-		"timeouts":      {plain, plain},
-		"procs":         {busy, busy},
-		"defers":        {deferInLoop, deferInCall},
-		"escapes":       {captureConfig, shareConfig},
+		"json":           {reflected, appended},
+		"format":         {printed, concatenated},
+		"contexts":       {valueEach, valueOnce},
+		"headers":        {plain, plain},
+		"introspection":  {askEach, askSometimes},
+		"compression":    {compressHard, compressFast},
+		"pool":           {takeAndKeep, takeAndReturn},
+		"pool-new":       {poolEach, takeAndReturn},
+		"buffers":        {keepGrown, dropGrown},
+		"goroutines":     {leave, finish},
+		"gc":             {collectOften, collectRarely},
+		"mutex":          {oneLock, noLock},
+		"logging":        {logAndWait, logAside},
+		"logging-lock":   {logUnderLock, logAside},
+		"sleep":          {sleep, plain},
+		"client":         {leaveBody, readBody},
+		"client-new":     {clientEach, readBody},
+		"timeouts":       {plain, plain},
+		"timeouts-short": {plain, plain},
+		"timeouts-late":  {plain, plain},
+		"procs":          {busy, busy},
+		"defers":         {deferInLoop, deferInCall},
+		"escapes":        {captureConfig, shareConfig},
 	}
 }
 
@@ -70,9 +74,15 @@ func main() {
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", h())
 	mux.Handle("/debug/pprof/", http.DefaultServeMux)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 2 * time.Second}
-	if *name == "timeouts" && !*healthy {
-		server.ReadHeaderTimeout = 0
+	patience := 2 * time.Second // for a header
+	if wrong, ok := impatience()[*name]; ok && !*healthy {
+		patience = wrong
 	}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: patience}
 	arm.Main(arm.Options{Handler: mux, Serve: func(l net.Listener) error { return server.Serve(l) }})
+}
+
+// impatience is how long the server waits for a header where that is the fault.
+func impatience() map[string]time.Duration {
+	return map[string]time.Duration{"timeouts": 0, "timeouts-short": 50 * time.Millisecond, "timeouts-late": 11 * time.Second}
 }

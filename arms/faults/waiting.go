@@ -98,6 +98,24 @@ func logAndWait() http.Handler {
 	})
 }
 
+// logUnderLock writes to a sink that is quick but computes for each line, which
+// the logger has it do under its lock.
+func logUnderLock() http.Handler {
+	l := log.New(computing{}, "", log.LstdFlags)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		l.Print(line)
+		io.WriteString(w, "hello\n")
+	})
+}
+
+// computing is a sink that never waits.
+type computing struct{}
+
+func (computing) Write(p []byte) (int, error) {
+	work(hard)
+	return len(p), nil
+}
+
 // logAside hands lines over, and drops what the sink cannot take.
 func logAside() http.Handler {
 	l := log.New(newAside(slowSink()), "", log.LstdFlags)
@@ -180,14 +198,27 @@ func readBody() http.Handler {
 func proxy(take func(body io.Reader)) http.Handler {
 	url := upstream()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { pass(w, client, url, take) })
+}
+
+// clientEach makes a client with connections of its own for each request. They
+// close soon after, or the machine would run out of ports.
+func clientEach() http.Handler {
+	url := upstream()
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		res, err := client.Get(url)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadGateway)
-			return
-		}
-		take(res.Body)
-		res.Body.Close()
-		io.WriteString(w, "hello\n")
+		client := &http.Client{Transport: &http.Transport{IdleConnTimeout: 100 * time.Millisecond}}
+		pass(w, client, url, func(body io.Reader) { io.Copy(io.Discard, body) })
 	})
+}
+
+// pass answers once another has.
+func pass(w http.ResponseWriter, client *http.Client, url string, take func(body io.Reader)) {
+	res, err := client.Get(url)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	take(res.Body)
+	res.Body.Close()
+	io.WriteString(w, "hello\n")
 }
