@@ -27,6 +27,13 @@ type claimRow struct {
 	State string `json:"state"`         // the verdict, or why there is none
 	Says  string `json:"says,omitzero"` // the verdict in one sentence
 	Run   string `json:"run,omitzero"`  // folder of the run that it comes from
+
+	// Of the check that decides, or of the first published row where no study
+	// has one.
+	Metric   string `json:"metric,omitzero"`
+	Figure   string `json:"published,omitzero"`
+	Measured string `json:"measured,omitzero"`
+	Interval string `json:"interval,omitzero"` // of Measured
 }
 
 // Run lists.
@@ -54,16 +61,11 @@ func (c *claimsCmd) Run(t *terminal) error {
 
 func (c *claimsCmd) table(t *terminal, rows []claimRow) error {
 	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "CLAIM\tSTATE\tSTATEMENT")
+	fmt.Fprintln(w, "CLAIM\tSTATE\tPUBLISHED\tMEASURED\tSTATEMENT")
 	counts := map[string]int{}
 	for _, r := range rows {
 		counts[r.State]++
-		room := max(20, t.width-44)
-		statement := r.Statement
-		if s := []rune(statement); len(s) > room {
-			statement = string(s[:room-1]) + "…"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", r.ID, r.State, statement)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, cut(r.Figure, mostFigure), cut(r.Measured, mostFigure), cut(r.Statement, max(16, t.width-76)))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -94,10 +96,25 @@ func (c *claimsCmd) full(t *terminal, r claimRow) {
 	if r.By != "" {
 		fmt.Fprintf(t.out, "  shown by: %s\n", r.By)
 	}
+	if r.Measured != "" {
+		fmt.Fprintf(t.out, "  what decides: %s\n", r.decides())
+	}
 	if r.Says != "" {
 		fmt.Fprintf(t.out, "  measured: %s\n  run: %s\n", r.Says, r.Run)
 	}
 	fmt.Fprintln(t.out)
+}
+
+// decides is the published figure and the measured one of the check that decides.
+func (r *claimRow) decides() string {
+	text := fmt.Sprintf("published %s, measured %s", r.Figure, r.Measured)
+	if m, ok := study.MetricNamed(r.Metric); ok {
+		text = m.Title + " " + text
+	}
+	if r.Interval != "" {
+		text += " (" + r.Interval + ")"
+	}
+	return text
 }
 
 // rows joins the claims with the newest run that judged each.
@@ -106,13 +123,16 @@ func (c *claimsCmd) rows(t *terminal) ([]claimRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := map[string]bool{}
+	known, deciding := map[string]bool{}, map[string]study.Check{}
 	all, err := studies.All()
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range all {
 		known[s.Name] = true
+		for _, k := range s.Claims {
+			deciding[k.ID] = k.Checks[0]
+		}
 	}
 	judged, err := c.judged(t)
 	if err != nil {
@@ -123,7 +143,10 @@ func (c *claimsCmd) rows(t *terminal) ([]claimRow, error) {
 		if !c.wanted(p.ID) {
 			continue
 		}
-		row := claimRow{Published: p, State: "not yet measured"}
+		row := claimRow{Published: p, State: "not yet measured", Figure: firstFigures(p.Values)}
+		if k, ok := deciding[p.ID]; ok {
+			row.Metric, row.Figure = k.Metric, publishedFigure(k)
+		}
 		switch j, ok := judged[p.ID]; {
 		case ok:
 			row = j
@@ -168,7 +191,12 @@ func (c *claimsCmd) judged(t *terminal) (map[string]claimRow, error) {
 			if ok && old.State != string(verdict.Inconclusive) {
 				continue
 			}
-			judged[k.ID] = claimRow{State: string(k.Verdict), Says: k.Sentence, Run: r.Dir}
+			row := claimRow{State: string(k.Verdict), Says: k.Sentence, Run: r.Dir}
+			if len(k.Checks) > 0 {
+				row.Metric, row.Figure = k.Checks[0].Check.Metric, publishedFigure(k.Checks[0].Check)
+				row.Measured, row.Interval = measuredFigure(&k.Checks[0])
+			}
+			judged[k.ID] = row
 		}
 	}
 	return judged, nil

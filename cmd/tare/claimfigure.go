@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// mostFigure is the most room that a figure takes in the table of claims.
+const mostFigure = 20
+
+// cut shortens s to at most n characters.
+func cut(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
+// firstFigures is the first published row in words, such as "layers 5, us 12.3".
+func firstFigures(rows []map[string]any) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(rows[0])) {
+		all = append(all, fmt.Sprint(name, " ", rows[0][name]))
+	}
+	return strings.Join(all, ", ")
+}
+
+// publishedFigure is what a check holds a measurement against, in the shortest
+// form: a level, a difference, a relative change or a direction.
+func publishedFigure(k study.Check) string {
+	m, _ := study.MetricNamed(k.Metric)
+	switch {
+	case k.Kind == study.Fact:
+		return k.Value
+	case k.Kind == study.Bound && k.Bound != nil:
+		return k.Op + " " + verdict.Show(m, *k.Bound)
+	case k.PublishedDifference != nil:
+		return verdict.ShowSigned(m, *k.PublishedDifference)
+	case k.PublishedRatio != nil:
+		return unit.Change(*k.PublishedRatio - 1)
+	case k.PublishedArm != nil && k.PublishedAgainst != nil:
+		return verdict.ShowSigned(m, *k.PublishedArm-*k.PublishedAgainst)
+	}
+	return k.Direction
+}
+
+// measuredFigure is what was measured in the form of [publishedFigure], with its
+// interval; "" where the check could not be made.
+func measuredFigure(r *verdict.CheckResult) (value, interval string) {
+	m := r.Metric
+	switch c := r.Comparison; {
+	case r.Check.Kind == study.Fact:
+		return report.Printable(r.Reported), ""
+	case r.Measured != nil && r.Check.Kind == study.Interaction:
+		return verdict.ShowSigned(m, r.Measured.Value), verdict.SpanSigned(m, r.Measured.Interval)
+	case r.Measured != nil:
+		return verdict.Show(m, r.Measured.Value), verdict.Span(m, r.Measured.Interval)
+	case c == nil || c.Withheld != "":
+		return "", ""
+	default:
+		e, relative := c.Relative()
+		if r.Check.PublishedRatio == nil || !relative {
+			return verdict.ShowSigned(m, c.Difference.Value), verdict.SpanSigned(m, c.Difference.Interval)
+		}
+		return unit.Change(e.Value), c.Range()
+	}
+}
