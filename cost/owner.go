@@ -221,14 +221,19 @@ func rootOf(frames []Frame) Owner {
 			return Owner{Kind: Runtime, Name: "scheduler"}
 		case fn == "runtime.goexit" || fn == "runtime.main":
 		case packageOf(fn) == "runtime" || fn == "gogo" || fn == "time.now": // the last by linkname
-			return Owner{Kind: Runtime, Name: "runtime, without a caller"}
+			return callerless
 		case standard(packageOf(fn)):
 			return Owner{Kind: Other, Name: shortName(fn)}
 		default:
 			return Owner{Kind: Other, Name: shortName(fn), File: frames[i].File, Decl: frames[i].Decl}
 		}
 	}
+	if len(frames) > 0 {
+		return callerless // where goroutines begin, and nothing else
+	}
 	return Owner{Kind: Other, Name: "unknown"}
 }
+
+var callerless = Owner{Kind: Runtime, Name: "runtime, without a caller"}
 
 var backgroundGC = Owner{Kind: Runtime, Name: "collector, in the background"}

@@ -71,7 +71,7 @@ func (p *process) hidden(s *samplerSample) (uint64, bool) {
 	return s.Top[delta/word], true
 }
 
-// userFrames names a stack of the process, innermost first.
+// userFrames names a stack of the process, innermost first, up to where it began.
 func (p *process) userFrames(chain []uint64) []cost.Frame {
 	var frames []cost.Frame
 	for i, a := range chain {
@@ -84,8 +84,19 @@ func (p *process) userFrames(chain []uint64) []cost.Frame {
 			p.frames[a] = named
 		}
 		frames = append(frames, named...)
+		if len(named) > 0 && begins(named[len(named)-1].Func) {
+			break
+		}
 	}
 	return frames
+}
+
+// begins reports whether nobody called a function: threads begin in mstart, and
+// mcall changes over to a thread's own stack, as the runtime's tracebacks have it
+// too. Before Go 1.26 the chain of frame pointers goes on from there, to whatever
+// the thread's stack held before.
+func begins(function string) bool {
+	return function == "runtime.mstart" || function == "runtime.mcall"
 }
 
 // named names one address.

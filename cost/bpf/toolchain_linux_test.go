@@ -1,0 +1,96 @@
+//go:build linux && amd64
+
+package bpf_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/bpf"
+)
+
+// buildBy builds the program of testdata/service by a version of Go, or skips the
+// test where that is not to be had.
+func buildBy(t *testing.T, toolchain string) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds by other toolchains")
+	}
+	dir := t.TempDir()
+	source, err := os.ReadFile("testdata/service/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"main.go": string(source), "go.mod": "module service\n\ngo 1.22\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	goes := func(args ...string) ([]byte, error) {
+		cmd := exec.CommandContext(t.Context(), "go", args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOTOOLCHAIN="+toolchain, "GOWORK=off", "GOFLAGS=", "CGO_ENABLED=0")
+		return cmd.CombinedOutput()
+	}
+	if out, err := goes("version"); err != nil {
+		t.Skipf("no toolchain %s to be had: %s", toolchain, out)
+	}
+	exe := filepath.Join(dir, "service")
+	if out, err := goes("build", "-o", exe, "."); err != nil {
+		t.Fatalf("building: %v\n%s", err, out)
+	}
+	return exe
+}
+
+// TestToolchains samples services that older versions of Go built. There the chain
+// of frame pointers goes on beyond where a goroutine or a thread begins, to
+// addresses that nobody called: no cost may be charged to them.
+func TestToolchains(t *testing.T) {
+	for _, toolchain := range []string{"go1.22.12", "go1.23.12", "go1.24.9", "go1.25.4"} {
+		t.Run(toolchain, func(t *testing.T) {
+			service := serve(t, buildBy(t, toolchain), &syscall.SysProcAttr{})
+			idle := 0.0
+			for range 5 { // the scheduler takes a few stacks of a hundred
+				p := enough(t, bpf.Options{PID: service.pid, Hz: 999}, bpf.Start)
+				if got := p.Processes[0].Go; got != toolchain {
+					t.Fatalf("the service is said to be built by %s, want %s", got, toolchain)
+				}
+				if idle += placed(t, p); idle > 0 {
+					return
+				}
+			}
+			t.Error("no stack is the scheduler's, where such chains begin")
+		})
+	}
+}
+
+// placed fails the test if stacks of a profile are charged to nobody, and returns
+// how many are the scheduler's.
+func placed(t *testing.T, p *bpf.Profile) (idle float64) {
+	t.Helper()
+	if seen, charged := spun(p); charged < 0.98*seen {
+		t.Errorf("%v of %v stacks of burn are charged to its middleware, want 98 %%", charged, seen)
+	}
+	for _, s := range p.Stacks {
+		switch owner, _ := cost.Charge(s.Frames); owner.Name {
+		case "scheduler":
+			idle += s.Count
+		case "[unknown]", "unknown":
+			t.Errorf("%v stacks are charged to %s: %v", s.Count, owner.Name, names(s.Frames))
+		}
+	}
+	return idle
+}
+
+// names returns a stack's functions alone, innermost first.
+func names(frames []cost.Frame) []string {
+	all := make([]string, len(frames))
+	for i, f := range frames {
+		all[i] = f.Func
+	}
+	return all
+}
