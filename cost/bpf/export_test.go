@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/tarehq/tare/cost/internal/pclntab"
 	"github.com/tarehq/tare/cost/internal/task"
 )
 
@@ -52,4 +53,17 @@ func KernelNames(list io.Reader, addrs ...uint64) ([]string, error) {
 		names = append(names, f.Func)
 	}
 	return names, err
+}
+
+// VerifyGoid checks that goroutines' numbers lie at an offset of their records.
+func VerifyGoid(offset int) error { return verifyGoid(offset) }
+
+// Goid returns that offset as it is known of this program.
+func Goid() (int, error) {
+	table, err := pclntab.Open("/proc/self/exe")
+	if err != nil {
+		return 0, err
+	}
+	defer table.Close()
+	return table.Goid(), nil
 }

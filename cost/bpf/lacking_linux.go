@@ -7,16 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"runtime"
-	"strings"
 	"syscall"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"github.com/tarehq/tare/cost"
-	"github.com/tarehq/tare/cost/internal/pclntab"
-	"github.com/tarehq/tare/cost/internal/task"
 )
 
 // The oldest kernel that has all that is used.
@@ -54,49 +50,4 @@ func kernelRelease() (string, bool) {
 		return release, false
 	}
 	return release, major < kernelMajor || major == kernelMajor && minor < kernelMinor
-}
-
-// verify holds what this program reads of its own tables against what its runtime
-// says, so that a toolchain that changed them is noticed before they are believed.
-// A toolchain that is not known at all tells nothing.
-func verify() error {
-	table, err := pclntab.Open("/proc/self/exe")
-	if errors.Is(err, pclntab.ErrUnsupported) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer table.Close()
-	self, err := openSelf(table)
-	if err != nil {
-		return err
-	}
-	var pcs [32]uintptr
-	n := runtime.Callers(1, pcs[:])
-	frames := runtime.CallersFrames(pcs[:n])
-	for _, pc := range pcs[:n] {
-		want, _ := frames.Next()
-		got := table.Frames(uint64(pc) - 1 - self.bias)
-		if len(got) == 0 || got[0].Func != want.Function || got[0].Line != want.Line {
-			return fmt.Errorf("%w: this program's own functions are misread: %v where its runtime has %s:%d", cost.ErrNotSupported, got, strings.TrimSpace(want.Function), want.Line)
-		}
-	}
-	return nil
-}
-
-// openSelf finds where this program lies in memory.
-func openSelf(table *pclntab.Table) (*process, error) {
-	exe, err := os.Readlink("/proc/self/exe")
-	if err != nil {
-		return nil, err
-	}
-	p := &process{pid: os.Getpid(), exe: exe, table: table}
-	if p.maps, err = task.Maps(p.pid); err != nil {
-		return nil, gone(err)
-	}
-	if !p.place() {
-		return nil, fmt.Errorf("%w: this program's own code is nowhere in its memory", cost.ErrNotSupported)
-	}
-	return p, nil
 }

@@ -20,6 +20,9 @@ func missing() error {
 // Start says what is missing.
 func Start(Options) (*Sampler, error) { return nil, missing() }
 
+// Verify says what is missing.
+func Verify() error { return missing() }
+
 // CPU says what is missing.
 func CPU(int) (time.Duration, error) { return 0, missing() }
 

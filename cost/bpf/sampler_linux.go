@@ -73,7 +73,7 @@ func prepare(o Options) (*Sampler, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	if err := verify(); err != nil {
+	if err := Verify(); err != nil {
 		return nil, err
 	}
 	s := &Sampler{

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/internal/pclntab"
 	"github.com/tarehq/tare/cost/internal/task"
 )
@@ -61,6 +62,10 @@ func (t *Target) read() (err error) {
 	}
 	if t.bias, err = loadedAt(t.pid, t.table); err != nil {
 		return fmt.Errorf("finding the code of process %d: %w", t.pid, err)
+	}
+	// Probes are written into code at places that these tables give.
+	if err := bpf.Verify(); err != nil {
+		return err
 	}
 	return t.same()
 }

@@ -1,0 +1,9 @@
+#include "textflag.h"
+
+// func ofGoroutine(offset uintptr) uint64
+TEXT ·ofGoroutine(SB), NOSPLIT, $0-16
+	MOVQ (TLS), AX
+	MOVQ offset+0(FP), BX
+	MOVQ (AX)(BX*1), AX
+	MOVQ AX, ret+8(FP)
+	RET

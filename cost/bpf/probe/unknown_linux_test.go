@@ -1,0 +1,71 @@
+//go:build linux && amd64
+
+package probe_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/bpf/probe"
+)
+
+// TestUnknownToolchain has programs as they would be of a version of Go that is not
+// known: one cannot be probed, and this one, as it cannot check itself, does not
+// probe.
+func TestUnknownToolchain(t *testing.T) {
+	const probing = "PROBE_TEST_PROBES"
+	if pid, err := strconv.Atoi(os.Getenv(probing)); err == nil {
+		refused(t, pid, "cannot be checked on this program itself", `built by "go1.99`)
+		return
+	}
+	s := start(t, build(t))
+	open(t, s.pid)
+	cmd := exec.Command(newer(t, "/proc/self/exe"), "-test.run=^TestUnknownToolchain$", "-test.v")
+	cmd.Env = append(os.Environ(), probing+"="+strconv.Itoa(s.pid))
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestUnknownToolchain") {
+		t.Errorf("as go1.99: %v\n%s", err, out)
+	}
+	refused(t, start(t, newer(t, build(t))).pid, `built by "go1.99`, "known are go1.22 to go1.26")
+}
+
+// newer returns a copy of a program that says of itself to be of go1.99.
+func newer(t *testing.T, path string) string {
+	t.Helper()
+	program, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := []byte(runtime.Version())
+	other := append([]byte("go1.99"), bytes.Repeat([]byte("."), len(version))...)[:len(version)]
+	exe := filepath.Join(t.TempDir(), "newer")
+	if err := os.WriteFile(exe, bytes.ReplaceAll(program, version, other), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return exe
+}
+
+// refused fails the test unless a process is not supported, for reasons.
+func refused(t *testing.T, pid int, why ...string) {
+	t.Helper()
+	p, err := probe.Open(pid)
+	if err == nil {
+		p.Close()
+	}
+	if !errors.Is(err, cost.ErrNotSupported) {
+		t.Errorf("opening %d: %v, want ErrNotSupported", pid, err)
+		return
+	}
+	for _, want := range why {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not say %q", err, want)
+		}
+	}
+}
