@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,19 +11,28 @@ import (
 	"github.com/tarehq/tare/stats/unit"
 )
 
+// howClaims says what a verdict on a claim rests on.
+const howClaims = "A claim has the verdict of its first check, the published headline; the others are parts of it, shown beside it. " +
+	"Each is judged at the level of its workload's intervals, not corrected for being many."
+
 // claims writes what became of the published claims.
 func (p *page) claims(a *verdict.Analysis) {
 	if len(a.Claims) == 0 {
 		return
 	}
 	p.heading("Published claims")
-	p.wrapIn(dim, "  ", "Each check is judged at the level of its workload's intervals, not corrected for being many.")
+	p.wrapIn(dim, "  ", howClaims)
 	for _, c := range a.Claims {
 		p.line("")
 		p.line("  %s  %s", p.in(bold, c.ID), p.in(styleOfWord(c.Verdict), string(c.Verdict)))
 		p.wrap("    ", c.Sentence)
 		said := c.Sentence // reasons that several checks share are given once
 		for i := range c.Checks {
+			says := sayingOf(&c.Checks[i])
+			if i == 0 && len(c.Checks) > 1 {
+				says = "headline: " + says
+			}
+			p.wrap("    - ", says)
 			said += p.check(&c.Checks[i], said)
 		}
 	}
@@ -40,14 +50,14 @@ func styleOfWord(w verdict.Word) style {
 	return dim
 }
 
-// check writes one check; reasons that were said are not repeated. It returns
-// those that it wrote.
+// sayingOf is what a check puts to the test, in words.
+func sayingOf(r *verdict.CheckResult) string {
+	return cmp.Or(r.Check.Says, string(r.Check.Kind))
+}
+
+// check writes what became of one check; reasons that were said are not
+// repeated. It returns those that it wrote.
 func (p *page) check(r *verdict.CheckResult, said string) (reasons string) {
-	says := r.Check.Says
-	if says == "" {
-		says = string(r.Check.Kind)
-	}
-	p.wrap("    - ", says)
 	if text := published(r); text != "" {
 		p.wrap("      published  ", text)
 	}

@@ -120,7 +120,10 @@ func newComparison(c *verdict.Comparison) *comparisonOut {
 }
 
 func newClaim(c *verdict.Claim) claimOut {
-	out := claimOut{ID: c.ID, Verdict: c.Verdict, Sentence: c.Sentence, Needs: c.Needs, Checks: make([]checkOut, 0, len(c.Checks))}
+	out := claimOut{
+		ID: c.ID, Verdict: c.Verdict, Sentence: c.Sentence, Needs: c.Needs, Contradicted: c.Contradicted,
+		Undecided: c.Undecided, Unjudged: c.Unjudged, Checks: make([]checkOut, 0, len(c.Checks)),
+	}
 	for i := range c.Checks {
 		r := &c.Checks[i]
 		check := checkOut{

@@ -13,6 +13,7 @@ type htmlClaim struct {
 }
 
 type htmlCheck struct {
+	Headline                  bool // it decides the claim, beside others
 	Says, Published, Measured string
 	Parts                     []htmlPart
 	Bar                       *chart.Bar
@@ -28,7 +29,9 @@ type htmlPart struct {
 func newHTMLClaim(c *verdict.Claim) htmlClaim {
 	out := htmlClaim{ID: c.ID, Sentence: unbroken(c.Sentence), Verdict: markOfWord(c.Verdict)}
 	for i := range c.Checks {
-		out.Checks = append(out.Checks, newHTMLCheck(&c.Checks[i]))
+		check := newHTMLCheck(&c.Checks[i])
+		check.Headline = i == 0 && len(c.Checks) > 1
+		out.Checks = append(out.Checks, check)
 	}
 	return out
 }
@@ -52,10 +55,7 @@ func markOfWord(w verdict.Word) mark {
 
 func newHTMLCheck(r *verdict.CheckResult) htmlCheck {
 	out := htmlCheck{
-		Says: r.Check.Says, Published: published(r), Measured: measured(r), Bar: claimBar(r),
-	}
-	if out.Says == "" {
-		out.Says = string(r.Check.Kind)
+		Says: sayingOf(r), Published: published(r), Measured: measured(r), Bar: claimBar(r),
 	}
 	for _, p := range partsOf(r) {
 		h := htmlPart{Name: p.name, More: p.more(), Verdict: markOfWord(p.Verdict)}

@@ -155,11 +155,14 @@ type slopeOut struct {
 }
 
 type claimOut struct {
-	ID       string       `json:"id"`
-	Verdict  verdict.Word `json:"verdict"`
-	Sentence string       `json:"sentence"`
-	Needs    int          `json:"needs,omitzero"`
-	Checks   []checkOut   `json:"checks"`
+	ID           string       `json:"id"`
+	Verdict      verdict.Word `json:"verdict"`
+	Sentence     string       `json:"sentence"`
+	Needs        int          `json:"needs,omitzero"`
+	Contradicted int          `json:"contradicted"`
+	Undecided    int          `json:"undecided"`
+	Unjudged     int          `json:"not_judged"`
+	Checks       []checkOut   `json:"checks"` // the first decides
 }
 
 type checkOut struct {

@@ -27,7 +27,8 @@ func (s *Study) LooksUpTo(cap int) []int {
 }
 
 // QuickForm returns the short form of the study; s stays as it is. Checks of
-// claims that the short form cannot make are left out of it.
+// claims that the short form cannot make are left out of it, but for a claim's
+// first.
 func (s *Study) QuickForm() *Study {
 	q := *s
 	if len(s.Quick.Arms) > 0 {
@@ -80,14 +81,18 @@ func (s *Study) narrow() {
 	s.Attribute = s.Attribute.among(s)
 }
 
-// within are the claims' checks whose arms and workloads the study has.
+// within are the claims' checks whose arms and workloads the study has. The
+// first check of a claim stays for the sake of any other, though it cannot be
+// made: no other may decide in its place.
 func (s *Study) within(claims []Claim) []Claim {
 	var kept []Claim
 	for _, c := range claims {
-		c.Checks = slices.DeleteFunc(slices.Clone(c.Checks), func(k Check) bool { return !s.canCheck(k) })
-		if len(c.Checks) > 0 {
-			kept = append(kept, c)
+		if !slices.ContainsFunc(c.Checks, s.canCheck) {
+			continue
 		}
+		others := slices.DeleteFunc(slices.Clone(c.Checks[1:]), func(k Check) bool { return !s.canCheck(k) })
+		c.Checks = append(c.Checks[:1:1], others...)
+		kept = append(kept, c)
 	}
 	return kept
 }

@@ -143,7 +143,8 @@ func TestQuickForm(t *testing.T) {
 		{"slice", q.Trial.SliceOr(), 100 * time.Millisecond},
 		{"claims", len(q.Claims), 2},
 		{"checks of P1.first", len(q.Claims[0].Checks), 3},
-		{"checks of P1.second", len(q.Claims[1].Checks), 2},
+		{"checks of P1.second", len(q.Claims[1].Checks), 3},
+		{"the first check of P1.second, whose arms are gone", q.Claims[1].Checks[0].Kind, study.Interaction},
 		{"quick form of the quick form", reflect.DeepEqual(q.QuickForm(), q), true},
 	} {
 		if c.got != c.want {

@@ -67,6 +67,9 @@ func (an *analyser) find(k study.Check, a *Analysis) (w *Workload, m *Metric, f 
 		if why, out := an.manifest.LeftOut[arm]; out {
 			return nil, nil, notComparable("arm %s took no part: %s", arm, why)
 		}
+		if arm != "" && !slices.ContainsFunc(an.study.Arms, func(a study.Arm) bool { return a.Name == arm }) {
+			return nil, nil, notComparable("arm %s is no part of this run", arm)
+		}
 	}
 	if !slices.ContainsFunc(an.study.Workloads, func(w study.Workload) bool { return w.Name == k.Workload }) {
 		return nil, nil, notComparable("workload %s is no part of this run", k.Workload)

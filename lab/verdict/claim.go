@@ -53,13 +53,17 @@ type CheckResult struct {
 	Sentence string // the result in plain words
 }
 
-// Claim is what became of a claim.
+// Claim is what became of a claim. Its first check is the published headline
+// and alone decides; the others are parts of the statement, shown beside it.
 type Claim struct {
 	ID       string
 	Checks   []CheckResult
 	Verdict  Word
 	Needs    int    // when inconclusive
-	Sentence string // the verdict in plain words
+	Sentence string // the verdict in plain words, the number of checks included
+
+	// Checks by their direction, fact or bound.
+	Contradicted, Undecided, Unjudged int
 }
 
 func (an *analyser) claim(c study.Claim, a *Analysis) Claim {
@@ -73,73 +77,75 @@ func (an *analyser) claim(c study.Claim, a *Analysis) Claim {
 	return out
 }
 
-// decisive are the findings that decide on the claim; sizes those that decide
-// how far it holds.
-func (r *CheckResult) decisive() []Finding { return []Finding{r.Direction, r.Holds} }
-func (r *CheckResult) sizes() []Finding    { return []Finding{r.Ratio, r.Difference} }
+// decisive is the finding that decides on the check.
+func (r *CheckResult) decisive() Finding {
+	if r.Holds.Verdict != "" {
+		return r.Holds
+	}
+	return r.Direction
+}
 
 // sum draws the findings together.
 func (c *Claim) sum() {
-	var decisive, sizes []Finding
 	for i := range c.Checks {
-		decisive = append(decisive, c.Checks[i].decisive()...)
-		sizes = append(sizes, c.Checks[i].sizes()...)
-	}
-	first := func(fs []Finding, v Word) *Finding {
-		if i := slices.IndexFunc(fs, func(f Finding) bool { return f.Verdict == v }); i >= 0 {
-			return &fs[i]
+		switch c.Checks[i].decisive().Verdict {
+		case Contradicted:
+			c.Contradicted++
+		case Inconclusive:
+			c.Undecided++
+		case NotComparable, "":
+			c.Unjudged++
 		}
-		return nil
 	}
-	of := fmt.Sprintf("%d of %s", count(decisive, Confirmed), Count(judged(decisive), "check"))
-	if f := first(decisive, Contradicted); f != nil {
-		c.Verdict = Contradicted
-		c.Sentence = "It does not hold here: " + f.Reason + "."
-		if n := count(decisive, Confirmed); n > 0 {
-			c.Sentence = fmt.Sprintf("It does not hold here as a whole (%s does): %s.", of, f.Reason)
-		}
-		return
+	c.Verdict, c.Sentence = NotComparable, "It was not judged: it has no checks."
+	if len(c.Checks) > 0 {
+		c.Verdict, c.Sentence = c.Checks[0].verdict()
 	}
-	if f := first(decisive, Inconclusive); f != nil {
-		c.Verdict, c.Needs = Inconclusive, f.Needs
-		c.Sentence = "This run cannot tell: " + f.Reason + more(f.Needs) + "."
-		return
+	if c.Verdict == Inconclusive {
+		c.Needs = c.Checks[0].decisive().Needs
 	}
-	if judged(decisive) == 0 {
-		c.Verdict = NotComparable
-		c.Sentence = "It was not judged: nothing of it is measured."
-		if f := first(decisive, NotComparable); f != nil {
-			c.Sentence = "It was not judged: " + f.Reason + "."
-		}
-		return
+	c.Sentence += fmt.Sprintf(" %d of %s contradicted, %d undecided", c.Contradicted, Count(len(c.Checks), "check"), c.Undecided)
+	if c.Unjudged > 0 {
+		c.Sentence += fmt.Sprintf(", %d not judged", c.Unjudged)
 	}
-	c.Verdict = DirectionOnly
-	switch {
-	case first(sizes, Contradicted) != nil:
-		c.Sentence = "The direction holds here, the published size does not: " + first(sizes, Contradicted).Reason + "."
-	case first(sizes, Inconclusive) != nil:
-		f := first(sizes, Inconclusive)
-		c.Sentence = "The direction holds here, the size is not settled: " + f.Reason + more(f.Needs) + "."
+	c.Sentence += "."
+}
+
+// verdict is that on the claim whose headline the check is.
+func (r *CheckResult) verdict() (Word, string) {
+	f, size := r.decisive(), r.size()
+	said := f.Reason
+	if size.Verdict != "" {
+		said += "; " + size.Reason
+	}
+	switch f.Verdict {
+	case Contradicted:
+		return Contradicted, "It does not hold here: " + said + "."
+	case Inconclusive:
+		return Inconclusive, "This run cannot tell: " + said + more(f.Needs) + "."
+	case Confirmed:
 	default:
-		c.Verdict = Confirmed
-		c.Sentence = fmt.Sprintf("It holds here (%s).", of)
+		return NotComparable, "It was not judged: " + f.Reason + "."
 	}
-	if n := count(decisive, NotComparable); n > 0 {
-		c.Sentence += fmt.Sprintf(" %s could not be judged.", capital(Count(n, "check")))
+	switch size.Verdict {
+	case Contradicted:
+		return DirectionOnly, "The direction holds here, the published size does not: " + said + "."
+	case Inconclusive:
+		return DirectionOnly, "The direction holds here, the size is not settled: " + said + more(size.Needs) + "."
 	}
+	return Confirmed, "It holds here: " + said + "."
 }
 
-func count(fs []Finding, v Word) (n int) {
-	for _, f := range fs {
-		if f.Verdict == v {
-			n++
+// size is what decides how far the direction holds: of difference and ratio
+// the one that disagrees, else the one that is open, else the first there is.
+func (r *CheckResult) size() Finding {
+	sizes := []Finding{r.Difference, r.Ratio}
+	for _, v := range []Word{Contradicted, Inconclusive, Confirmed} {
+		if i := slices.IndexFunc(sizes, func(f Finding) bool { return f.Verdict == v }); i >= 0 {
+			return sizes[i]
 		}
 	}
-	return n
-}
-
-func judged(fs []Finding) int {
-	return len(fs) - count(fs, "") - count(fs, NotComparable)
+	return Finding{}
 }
 
 func more(needs int) string {

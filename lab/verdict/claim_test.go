@@ -56,7 +56,7 @@ func TestEffectClaims(t *testing.T) {
 		{"too noisy for the size", 1, 0.05, cpu(30_900, 30_000), open, open, open, open, "cannot be told from nothing"},
 		{"too noisy, yet not for that size", 1, 0.02, cpu(67_200, 30_000), open, no, no, open, "cannot be told from nothing"},
 		{"published inside the band", 1.006, 0.0005, cpu(30_150, 30_000), open, ok, ok, open, "inside the band"},
-		{"direction alone", 1.05, 0.004, directed("more"), ok, none, none, ok, "1 of 1 check"},
+		{"direction alone", 1.05, 0.004, directed("more"), ok, none, none, ok, "0 of 1 check contradicted"},
 		{"wrong direction alone", 1.05, 0.004, directed("less"), no, none, none, no, "more CPU"},
 		{"ratio alone", 1.05, 0.004, sized("more", 1.05), ok, ok, none, ok, "It holds here"},
 		{"another ratio alone", 1.05, 0.004, sized("more", 2), ok, no, none, verdict.DirectionOnly, "the published size does not"},
@@ -254,21 +254,49 @@ func TestClaimOfSeveralChecks(t *testing.T) {
 	ok, no := directed("more"), directed("less")
 	gone := directed("more")
 	gone.Workload = "full"
+	away := directed("more")
+	away.Arm = "five"
+	sizedOff := cpu(67_200, 30_000)
 	for _, tc := range []struct {
 		name   string
 		checks []study.Check
 		want   verdict.Word
-		says   string
+		says   []string
 	}{
-		{"all hold", []study.Check{ok, ok}, verdict.Confirmed, "2 of 2 checks"},
-		{"one does not", []study.Check{ok, no}, verdict.Contradicted, "1 of 2 checks does"},
-		{"one could not be judged", []study.Check{ok, gone}, verdict.Confirmed, "1 check could not be judged"},
-		{"none could", []study.Check{gone, gone}, verdict.NotComparable, "workload full"},
+		{"all hold", []study.Check{ok, ok}, verdict.Confirmed, []string{"It holds here: CPU per request", "0 of 2 checks contradicted, 0 undecided."}},
+		{"a part does not", []study.Check{ok, no, no}, verdict.Confirmed, []string{"2 of 3 checks contradicted, 0 undecided."}},
+		{"the headline does not", []study.Check{no, ok}, verdict.Contradicted, []string{"1 of 2 checks contradicted"}},
+		{"the size of a part is off", []study.Check{ok, sizedOff}, verdict.Confirmed, []string{"0 of 2 checks contradicted"}},
+		{"the size of the headline is off", []study.Check{sizedOff, ok}, verdict.DirectionOnly, []string{"published +37.2 µs, measured +"}},
+		{"a part could not be judged", []study.Check{ok, gone}, verdict.Confirmed, []string{"0 undecided, 1 not judged."}},
+		{"the headline could not", []study.Check{gone, ok, no}, verdict.NotComparable, []string{"workload full", "1 of 3 checks contradicted, 0 undecided, 1 not judged."}},
+		{"no arm of the headline", []study.Check{away, ok}, verdict.NotComparable, []string{"arm five is no part of this run"}},
+		{"none could", []study.Check{gone, gone}, verdict.NotComparable, []string{"workload full", "2 not judged"}},
 	} {
 		c := judge(t, u, nil, tc.checks...)
-		if c.Verdict != tc.want || !strings.Contains(c.Sentence, tc.says) {
-			t.Errorf("%s: got %q: %q, want %q: %q", tc.name, c.Verdict, c.Sentence, tc.want, tc.says)
+		for _, says := range tc.says {
+			if c.Verdict != tc.want || !strings.Contains(c.Sentence, says) {
+				t.Errorf("%s: got %q: %q, want %q: %q", tc.name, c.Verdict, c.Sentence, tc.want, says)
+			}
 		}
+	}
+}
+
+// TestPartsDoNotDecide: a claim whose headline is open stays open however its
+// parts come out.
+func TestPartsDoNotDecide(t *testing.T) {
+	u := base()
+	u.noise, u.study.Twin = 0.05, false
+	u.level["gc_per_10k"] = 4
+	u.effect("three", "gc_per_10k", 0.5)
+	gc := directed("more")
+	gc.Metric = "gc_per_10k"
+	c := judge(t, u, nil, cpu(30_900, 30_000), gc)
+	if c.Verdict != verdict.Inconclusive || c.Contradicted != 1 || c.Undecided != 1 || c.Needs <= 0 {
+		t.Errorf("got %q, %d contradicted, %d undecided, needs %d; want inconclusive, 1, 1, some", c.Verdict, c.Contradicted, c.Undecided, c.Needs)
+	}
+	if want := "cannot be told from nothing"; !strings.Contains(c.Sentence, want) || !strings.Contains(c.Sentence, "published +900 ns") {
+		t.Errorf("sentence %q lacks %q or the published figure", c.Sentence, want)
 	}
 }
 

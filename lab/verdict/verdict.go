@@ -37,10 +37,13 @@
 //   - bound: confirmed where the interval of the arm's metric keeps to its
 //     side, contradicted where it lies wholly beyond.
 //
-// A claim is contradicted if any direction, fact or bound of it is, confirmed
-// if all its judged parts are, confirmed in direction only where the sizes
-// disagree or stay open, inconclusive if a direction, fact or bound is, and
-// not comparable if nothing of it could be judged.
+// A claim has the verdict of its first check, which is the published headline:
+// contradicted, inconclusive or not comparable as its direction, fact or bound
+// is; confirmed if its sizes agree too, confirmed in direction only where they
+// disagree or stay open. The other checks are judged beside it, and how many of
+// them are contradicted or undecided is always said; each is at the level of
+// its own interval, so among many one may well be off by chance, which is why
+// none of them decides.
 //
 // Analyse is pure: equal runs give equal analyses. It starts nothing, reads
 // nothing and prints nothing; lab/report does that.
