@@ -87,8 +87,12 @@ func TestHTMLHoldsTheRun(t *testing.T) {
 	}
 	for _, c := range a.Claims {
 		p.holds(t, "claim", c.ID, string(c.Verdict), c.Sentence)
-		for _, k := range c.Checks {
-			p.holds(t, "check", k.Check.Says)
+		for i, k := range c.Checks {
+			says := k.Check.Says
+			if i == 0 && len(c.Checks) > 1 {
+				says = "Headline: " + says
+			}
+			p.holds(t, "check", says)
 		}
 	}
 	for _, f := range r.Manifest.Env {
