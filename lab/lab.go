@@ -108,6 +108,9 @@ func Run(ctx context.Context, o Options) (*record.Run, error) {
 	defer r.writer.Close()
 	r.Study = filled // recorded as it was
 	err = r.measure(ctx)
+	if werr := r.warnScant(); werr != nil {
+		err = errors.Join(err, werr)
+	}
 	if err == nil {
 		err = r.attribute(ctx)
 	}
