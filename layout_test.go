@@ -1,12 +1,14 @@
 package tare_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -242,4 +244,51 @@ func checkFunc(t *testing.T, file string, fset *token.FileSet, fn *ast.FuncDecl)
 	if params > 4 {
 		t.Errorf("%s: %s takes %d parameters besides the context, more than 4", file, fn.Name.Name, params)
 	}
+}
+
+// TestNoReturnProbes keeps return probes out: they change return addresses on the
+// stack, which Go moves and reads, so that programs under them crash. Looked at are
+// calls in Go, and sections of the kernel's programs, in source and as built.
+func TestNoReturnProbes(t *testing.T) {
+	programs := 0
+	for _, p := range packages(t) {
+		files, err := os.ReadDir(p.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			path := filepath.Join(p.Dir, file.Name())
+			switch filepath.Ext(path) {
+			case ".go":
+				noReturnProbe(t, path)
+			case ".c", ".h", ".o", ".s":
+				programs++
+				content, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if bytes.Contains(content, []byte("uretprobe")) {
+					t.Errorf("%s has a return probe", path)
+				}
+			}
+		}
+	}
+	if programs < 6 {
+		t.Errorf("%d files of the kernel's programs were looked at, want at least 6", programs)
+	}
+}
+
+// noReturnProbe fails the test if a file of Go, for whatever system, places one.
+func noReturnProbe(t *testing.T, path string) {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok && strings.HasPrefix(sel.Sel.Name, "Uretprobe") {
+			t.Errorf("%s calls %s: return probes kill Go programs", path, sel.Sel.Name)
+		}
+		return true
+	})
 }
