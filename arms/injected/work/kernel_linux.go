@@ -7,14 +7,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadCPU returns the CPU time of the thread that asks, and which that is; 0 if
-// that cannot be told.
-func threadCPU() (spent time.Duration, tid int) {
+// thread returns the CPU time of the thread that asks, which that is, and how
+// often another took its processor; a zero usage if that cannot be told.
+func thread() usage {
+	var r unix.Rusage
 	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
-		return 0, 0
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &r); err != nil {
+		return usage{}
 	}
-	return time.Duration(t.Nano()), unix.Gettid()
+	// What the other call knows of CPU time is as old as the last tick.
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
+		return usage{}
+	}
+	return usage{cpu: time.Duration(t.Nano()), tid: unix.Gettid(), switches: int64(r.Nvcsw) + int64(r.Nivcsw)}
 }
 
 // pipe makes one as a service's standard error often is: who writes waits in the

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func threadCPU() (spent time.Duration, tid int) { return 0, 0 }
+func thread() usage { return usage{} }
 
 func pipe() (r, w *os.File, err error) { return os.Pipe() }
 

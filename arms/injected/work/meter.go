@@ -2,6 +2,7 @@ package work
 
 import (
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -20,13 +21,13 @@ type account struct {
 type meter struct {
 	calls, wall   atomic.Int64
 	cpu, cpuCalls atomic.Int64
-	asking        time.Duration // what asking for the CPU time adds to it
+	missed        float64 // nanoseconds that a call takes more than is counted of it
 }
 
 func (m *meter) account() account {
 	a := account{Calls: m.calls.Load(), Wall: m.wall.Load(), CPUCalls: m.cpuCalls.Load()}
 	if a.CPUCalls > 0 {
-		a.CPU = float64(m.cpu.Load()) / float64(a.CPUCalls) * float64(a.Calls)
+		a.CPU = (float64(m.cpu.Load())/float64(a.CPUCalls) + m.missed) * float64(a.Calls)
 	}
 	return a
 }
@@ -37,47 +38,70 @@ const every = 16
 // reading is a call that is under way.
 type reading struct {
 	begun time.Time
-	cpu   time.Duration // the thread's when the call began, if that was asked
-	tid   int           // of the thread; 0: not asked, or not to be had
+	usage // when the call began, if that was asked
+}
+
+// usage is what a thread had used; of one that was not asked, or cannot be told,
+// tid is 0.
+type usage struct {
+	cpu      time.Duration
+	tid      int
+	switches int64
 }
 
 func (m *meter) begin() reading {
 	r := reading{begun: time.Now()}
 	if m.calls.Add(1)%every == 0 {
-		r.cpu, r.tid = threadCPU()
+		r.usage = thread()
 	}
 	return r
 }
 
-// longest is how long a call may take for its CPU time to count: the scheduler
-// takes a goroutine off its thread after 10 ms at most, and lets others run there.
-const longest = 5 * time.Millisecond
-
-// end counts the call.
+// end counts the call. Asking makes it likelier that others get the processor, so
+// of a call amid which they did, the CPU time does not count.
 func (r reading) end(m *meter) {
 	wall := time.Since(r.begun)
-	if r.tid != 0 && wall < longest {
-		now, tid := threadCPU()
-		if spent := now - r.cpu; tid == r.tid && spent <= time.Since(r.begun) {
-			m.cpu.Add(int64(max(0, spent-m.asking)))
+	if r.tid != 0 {
+		if now := thread(); now.tid == r.tid && now.switches == r.switches {
+			m.cpu.Add(int64(now.cpu - r.cpu))
 			m.cpuCalls.Add(1)
 		}
 	}
 	m.wall.Add(int64(wall))
 }
 
-// asking measures what is between two questions for the CPU time with nothing in
-// between, at its least.
-func asking() time.Duration {
-	least := time.Duration(1 << 62)
-	for range 1000 {
-		before, thread := threadCPU()
-		after, same := threadCPU()
-		if spent := after - before; thread == same {
-			least = min(least, spent)
+// settle holds the account against a thread that does nothing but these calls,
+// whose CPU time is known without asking amid them. Asking adds to a call, and
+// counting itself is in a profile but not in the account: what is missed, or counted
+// too much, is the median of many tries.
+func (m *meter) settle(do func()) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const tries, calls = 50, 10 * every
+	var missed []float64
+	for range tries {
+		m.reset()
+		before := thread()
+		for range calls {
+			do()
+		}
+		after := thread()
+		if a := m.account(); a.CPUCalls > 0 {
+			missed = append(missed, (float64(after.cpu-before.cpu)-a.CPU)/calls)
 		}
 	}
-	return least
+	m.reset()
+	if len(missed) > 0 {
+		slices.Sort(missed)
+		m.missed = missed[len(missed)/2]
+	}
+}
+
+// reset forgets all calls.
+func (m *meter) reset() {
+	for _, n := range []*atomic.Int64{&m.calls, &m.wall, &m.cpu, &m.cpuCalls} {
+		n.Store(0)
+	}
 }
 
 // sink keeps the compiler from leaving burn out.
@@ -113,8 +137,8 @@ func rounds(perSecond float64, d time.Duration) int { return max(1, int(perSecon
 
 // newAlloc asks the runtime what one call takes of the heap: sizes are rounded up
 // to classes. What else was allocated meanwhile only makes it more.
-func newAlloc(bytes int, asking time.Duration) *Alloc {
-	a := &Alloc{meter: meter{asking: asking}, bytes: bytes, weight: 1 << 62}
+func newAlloc(bytes int) *Alloc {
+	a := &Alloc{bytes: bytes, weight: 1 << 62}
 	const calls = 16
 	for range 8 {
 		var before, after runtime.MemStats
@@ -125,5 +149,6 @@ func newAlloc(bytes int, asking time.Duration) *Alloc {
 		runtime.ReadMemStats(&after)
 		a.weight = min(a.weight, int64(after.TotalAlloc-before.TotalAlloc)/calls)
 	}
+	a.settle(a.Do)
 	return a
 }

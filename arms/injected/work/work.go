@@ -4,8 +4,9 @@
 //
 // What a cost is was measured where it was caused: calls are counted, wall time
 // is taken of each call, and the thread's CPU time of every sixteenth, since
-// asking for it costs what the cheapest of these do; what that adds is taken off.
-// Readings are dropped where the goroutine did not stay on its thread.
+// asking for it costs what the cheapest of these do; what that adds, and what
+// counting adds to all, is learnt beforehand. Readings are dropped where the
+// goroutine did not stay on its thread.
 package work
 
 import (
@@ -51,18 +52,21 @@ type Set struct {
 // takes some milliseconds.
 func New(a Amounts) (*Set, error) {
 	s := new(Set)
-	perSecond, asking := perSecond(), asking()
+	perSecond := perSecond()
 	if a.Spin > 0 {
-		s.Spin = &Spin{meter: meter{asking: asking}, rounds: rounds(perSecond, a.Spin)}
+		s.Spin = &Spin{rounds: rounds(perSecond, a.Spin)}
+		s.Spin.settle(s.Spin.Do)
 	}
 	if a.Alloc > 0 {
-		s.Alloc = newAlloc(a.Alloc, asking)
+		s.Alloc = newAlloc(a.Alloc)
 	}
 	if a.Block > 0 {
 		s.Block = &Block{d: a.Block}
 	}
 	if a.Lock > 0 {
-		s.Lock = &Lock{meter: meter{asking: asking}, rounds: rounds(perSecond, a.Lock)}
+		s.Lock = &Lock{rounds: rounds(perSecond, a.Lock)}
+		s.Lock.settle(s.Lock.Do)
+		s.Lock.waited.Store(0)
 	}
 	if a.Log > 0 {
 		w, err := slowPipe(a.Log)
