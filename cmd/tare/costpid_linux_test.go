@@ -17,8 +17,14 @@ import (
 // truth is what a middleware of arms/injected measured of itself.
 type truth struct {
 	Calls float64 `json:"calls"`
+	Wall  float64 `json:"ns"`
 	CPU   float64 `json:"cpu_ns"`
 }
+
+// crowded reports whether others had the processor for much of what took nothing
+// but CPU: what they leave behind in the caches is then in the one figure, and
+// what they took of calls that were measured is not in the other.
+func crowded(inside map[string]truth) bool { return inside["spin"].Wall > 1.15*inside["spin"].CPU }
 
 func readTruth(t *testing.T, url string) map[string]truth {
 	t.Helper()
@@ -45,7 +51,9 @@ func TestInjectedFromOutside(t *testing.T) {
 	s, stop := startInjected(t, path, "-lock", "10us")
 	defer stop()
 	url := strings.TrimSuffix(s.url, "/") + "/"
-	for _, d := range []string{"5s", "10s", "20s"} { // longer if the machine is busy
+	var busy int
+	lengths := []string{"5s", "10s", "20s"} // longer if the machine is busy
+	for _, d := range lengths {
 		var out, errs bytes.Buffer
 		args := []string{"cost", "--pid", strconv.Itoa(s.pid), "--hz", "999", "--for", d, "--load", url, "-c", "2", "--json"}
 		if status := run(t.Context(), args, &terminal{out: &out, err: &errs, width: 80}); status != 0 {
@@ -55,9 +63,16 @@ func TestInjectedFromOutside(t *testing.T) {
 		if err := json.Unmarshal(out.Bytes(), &bill); err != nil {
 			t.Fatal(err)
 		}
-		if agrees(t, &bill, readTruth(t, url)) {
+		inside := readTruth(t, url)
+		if agrees(t, &bill, inside) {
 			return
 		}
+		if crowded(inside) {
+			busy++
+		}
+	}
+	if busy == len(lengths) {
+		t.Skip("this machine is too busy: others had the processor amid what was to be measured")
 	}
 	t.Error("what was seen never agreed with what was measured inside")
 }
