@@ -34,6 +34,7 @@ type costCmd struct {
 	Load        string        `help:"URL to load meanwhile, so that costs come out per request." placeholder:"URL"`
 	Conns       int           `name:"connections" short:"c" default:"64" help:"With --load: connections kept busy; with --rate the most that may be open."`
 	Rate        float64       `short:"r" help:"With --load: requests a second, whatever the answers do (0: as fast as the connections go)." placeholder:"N"`
+	Header      []string      `short:"H" sep:"none" help:"With --load: a header field to send; repeatable." placeholder:"NAME: VALUE"`
 	Requests    float64       `help:"Requests that the service answered meanwhile, if they were counted elsewhere." placeholder:"N"`
 	Study       string        `help:"Show the arms of a run instead, from the profiles that it kept: its folder, or its name below runs." placeholder:"RUN"`
 	Arm         string        `help:"With --study: only this arm."`
@@ -62,11 +63,13 @@ owner itself spent, with ± half the width of the 95 % interval that comes of ho
 many stacks were seen; total has the owners inside it as well. The collector's
 background work is shared out by bytes allocated.
 
-The profiler costs the service some CPU while it runs, and sees nothing of the
-kernel but that it was called. From outside (--pid and the like) the functions of
-the kernel are seen as well, the service need not know, and it may be stripped or
-in a container; but there is nothing about memory. That takes Linux 5.15 and
-root, or the capabilities CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE.`
+The profiler costs the service about 6 % of its CPU while it runs, and sees
+nothing of the kernel but that it was called. From outside (--pid and the like)
+it is about 0.2 %, the functions of the kernel are seen as well, the service need
+not know, and it may be stripped or in a container; but there is nothing about
+memory. That takes Linux 5.15 and root, or the capabilities CAP_BPF, CAP_PERFMON
+and CAP_SYS_PTRACE; without them --pid looks for the service's own profiles on the
+ports on which it listens.`
 }
 
 // Run profiles, or reads profiles, and shows who spent what.
@@ -84,7 +87,7 @@ func (c *costCmd) Run(ctx context.Context, t *terminal) error {
 		bill.source = strings.Join(c.Profile, ", ")
 		err = bill.read(c.Profile)
 	case c.outside():
-		err = c.watch(ctx, t, bill)
+		err = c.cheapest(ctx, t, bill)
 	default:
 		err = c.capture(ctx, t, bill)
 	}
@@ -140,17 +143,27 @@ func (c *costCmd) check() error {
 		return asked("", errors.New("--requests, --rate and --connections are no less than 0, 0 and 1"))
 	case c.Rate > 0 && c.Load == "":
 		return asked("name the URL to load: --load URL", errors.New("--rate without --load"))
+	case len(c.Header) > 0 && c.Load == "":
+		return asked("name the URL to load: --load URL", errors.New("--header without --load"))
+	}
+	if _, err := fields("--header", c.Header); err != nil {
+		return err
 	}
 	return writable(c.outputs())
 }
 
-// capture profiles CPU and allocations side by side, under load if that is asked
-// for.
+// capture profiles what the service at the URL spends.
 func (c *costCmd) capture(ctx context.Context, t *terminal, b *bill) error {
 	s, err := pprof.Find(c.URL)
 	if err != nil {
 		return asked("such as localhost:6060", err)
 	}
+	return c.profile(ctx, t, b, s)
+}
+
+// profile has a service profile CPU and allocations side by side, under load if
+// that is asked for.
+func (c *costCmd) profile(ctx context.Context, t *terminal, b *bill, s *pprof.Service) error {
 	b.source = s.String()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -158,7 +171,7 @@ func (c *costCmd) capture(ctx context.Context, t *terminal, b *bill) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.err, "profiling %s for %s\n", s, c.For)
+	fmt.Fprintf(t.err, "profiling %s for %s; %s\n", s, c.For, c.price())
 	type taken struct {
 		p   *pprof.Profile
 		err error
@@ -185,7 +198,7 @@ func (c *costCmd) capture(ctx context.Context, t *terminal, b *bill) error {
 	}
 	b.window.Duration = b.cpu.Duration
 	if c.Waits {
-		if b.waits, err = trace(ctx, s, min(c.For, 5*time.Second)); err != nil {
+		if b.waits, err = trace(ctx, s, c.tracing()); err != nil {
 			b.warnings = append(b.warnings, fmt.Errorf("no execution trace, so no waits: %w", err))
 		}
 	}
@@ -231,8 +244,12 @@ func (c *costCmd) offer(ctx context.Context) (*offered, error) {
 	if c.Load == "" {
 		return nil, nil
 	}
+	header, err := fields("--header", c.Header)
+	if err != nil {
+		return nil, err
+	}
 	o := load.Options{
-		Targets:     []load.Target{{URL: c.Load}},
+		Targets:     []load.Target{{URL: c.Load, Header: header}},
 		Connections: c.Conns,
 		WarmUp:      time.Second,
 		Duration:    c.For + time.Minute, // ended when the profile is there

@@ -249,7 +249,7 @@ func samplingText(s *cost.Sampled) string {
 	case s.Covered > 0:
 		text += fmt.Sprintf("\nThey stand for %.1f %% of the CPU that the kernel counted; the rest is the row\n%s.", 100*s.Covered, bpf.Unseen)
 	}
-	return text + fmt.Sprintf(" Taking them cost %s of it.", unit.Format(s.Cost, unit.Share))
+	return text + fmt.Sprintf("\nThe program in the kernel that takes them ran for %s of it.", unit.Format(s.Cost, unit.Share))
 }
 
 // unsampled explains why a process cannot be sampled.
