@@ -7,7 +7,6 @@ import (
 
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/stats"
-	"github.com/tarehq/tare/stats/unit"
 )
 
 // A trial is worth its name with one of these behind it. Studies may ask for
@@ -45,8 +44,8 @@ func (r *runner) scant() []string {
 		if len(requests) == 0 || d >= leastMeasured || stats.Median(requests) >= leastRequests {
 			continue
 		}
-		all = append(all, fmt.Sprintf("workload %s: a trial measures %s and fewer than %s requests; a load's figures want %s or so many requests behind them",
-			w.Name, d, unit.Number(leastRequests), leastMeasured))
+		all = append(all, fmt.Sprintf("workload %s: a trial measures %s and fewer than %d requests; a load's figures want %s or so many requests behind them",
+			w.Name, d, leastRequests, leastMeasured))
 	}
 	return all
 }

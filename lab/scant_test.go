@@ -23,8 +23,8 @@ func TestScantTrials(t *testing.T) {
 	}
 	all := strings.Join(run.Manifest.Warnings, "\n")
 	for _, want := range []string{
-		"workload closed: a trial measures 120ms and fewer than 20,000 requests",
-		"workload open: a trial measures 240ms and fewer than 20,000 requests",
+		"workload closed: a trial measures 120ms and fewer than 20000 requests",
+		"workload open: a trial measures 240ms and fewer than 20000 requests",
 	} {
 		if n := strings.Count(all, want); n != 1 {
 			t.Errorf("%q is in the warnings %d times, want once:\n%s", want, n, all)
