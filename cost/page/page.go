@@ -79,6 +79,7 @@ type view struct {
 	Others   int
 	Rest     float64
 	Memory   bool
+	Clock    bool // calls were watched by the clock
 	Causes   []cause
 	Graph    template.HTML
 	Style    template.CSS
@@ -122,6 +123,7 @@ func newView(b *cost.Bill, graph string) *view {
 		widest = max(widest, it.Self)
 	}
 	for _, it := range items {
+		v.Clock = v.Clock || it.Wall != nil
 		r := row{Item: it}
 		if b.CPU > 0 {
 			r.Part = it.Self / b.CPU

@@ -90,6 +90,32 @@ func TestRest(t *testing.T) {
 	}
 }
 
+// TestClock has columns of what the clock saw, if it saw anything, and cells in
+// them for every owner.
+func TestClock(t *testing.T) {
+	b, cpu := bill()
+	b.Items[0].Wall = &cost.WallShare{Calls: 2, Self: 20_000, Total: 99_000, P50: 19_000, P99: 43_000}
+	var out bytes.Buffer
+	if err := page.Write(&out, b, cpu); err != nil {
+		t.Fatal(err)
+	}
+	const heads, cells = "<th>calls</th><th>mean</th><th>p50</th><th>p99</th>", "<td>2</td><td>20.0 µs</td><td>19.0 µs</td><td>43.0 µs</td>"
+	for _, want := range []string{heads, cells, "Calls are those per request"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	columns := strings.Count(out.String(), "<th") - strings.Count(out.String(), "<thead")
+	for _, row := range strings.Split(out.String(), "<tr>")[2:] {
+		if got := strings.Count(row, "<td"); got != columns {
+			t.Errorf("a row has %d cells, want %d: %.80s", got, columns, row)
+		}
+	}
+	if strings.Contains(write(t), "<th>p50</th>") {
+		t.Error("columns of the clock, though nobody looked at it")
+	}
+}
+
 // TestWithoutCPU writes a bill of allocations alone: there is nothing to draw.
 func TestWithoutCPU(t *testing.T) {
 	b := cost.NewBill(nil, []cost.Stack{{Count: 1, Value: 10, Frames: []cost.Frame{{Func: "main.main"}}}}, cost.Window{})
