@@ -5,14 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"time"
 
+	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf/probe"
-	"github.com/tarehq/tare/load"
-	"github.com/tarehq/tare/load/pace"
-	"github.com/tarehq/tare/stats/hist"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -27,7 +26,8 @@ type whatifCmd struct {
 	Load     string        `help:"URL to load meanwhile." placeholder:"URL"`
 	Conns    int           `name:"connections" short:"c" default:"64" help:"With --load: connections kept busy; with --rate the most that may be open."`
 	Rate     float64       `short:"r" help:"With --load: requests a second, whatever the answers do (0: as fast as the connections go)." placeholder:"N"`
-	AbortP99 time.Duration `name:"abort-p99" help:"With --load: stop as soon as the 99th percentile of a second's response times is above this." placeholder:"TIME"`
+	AbortP99 time.Duration `name:"abort-p99" help:"With --load: stop as soon as the 99th percentile of a second's response times is above this (0: ten times that of the first second, at least 100ms)." placeholder:"TIME"`
+	Most     percent       `name:"max-overhead" default:"5%" help:"The most that timing its calls beforehand may cost the process, of the CPU it uses." placeholder:"PERCENT"`
 	Seed     uint64        `default:"1" help:"Of the order of windows."`
 	JSON     bool          `name:"json" help:"Print JSON."`
 }
@@ -65,6 +65,8 @@ func (c *whatifCmd) check() error {
 		return asked("", fmt.Errorf("--layers %s: 0, or at least 1s, at most 10m", c.Layers))
 	case c.Load == "" && (c.Rate != 0 || c.AbortP99 != 0):
 		return asked("name the URL to load: --load URL", errors.New("--rate and --abort-p99 do nothing without --load"))
+	case c.Most <= 0 || c.Most > 100:
+		return asked("such as --max-overhead 5%", fmt.Errorf("--max-overhead %v%%: more than 0 %%, at most 100 %%", float64(c.Most)))
 	case c.Rate < 0 || c.Conns < 1 || c.AbortP99 < 0:
 		return asked("", errors.New("--rate, --connections and --abort-p99 are no less than 0, 1 and 0"))
 	}
@@ -123,7 +125,7 @@ func (c *whatifCmd) measure(ctx context.Context, t *terminal, target *probe.Targ
 	if err != nil {
 		return nil, err
 	}
-	own, ownErr := c.self(ctx, target)
+	own, ownErr := c.self(ctx, t, target)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -135,7 +137,7 @@ func (c *whatifCmd) measure(ctx context.Context, t *terminal, target *probe.Targ
 		return nil, err
 	}
 	defer brake.Close()
-	fmt.Fprintf(t.err, "slowing %s (%s) of process %d down by %s a call, half of the next %s\n", owner.Owner.Name, owner.Owner.Where(), c.PID, c.Slow, c.For+c.Layers)
+	c.announce(t, owner.Owner, own)
 	pairs, cut := c.alternate(ctx, brake)
 	if len(pairs) == 0 {
 		return nil, cut
@@ -205,8 +207,9 @@ func ambiguous(name string, owners []probe.Watched) error {
 		err: fmt.Errorf("no request that %s handles was seen within %s, and %d functions go by that name: %s", name, glance, len(owners), strings.Join(list, ", "))}
 }
 
-// self watches the owner's calls by the clock for two seconds.
-func (c *whatifCmd) self(ctx context.Context, target *probe.Target) (*probe.Measurement, error) {
+// self times the owner's calls by the clock for a while, within a budget that is
+// told before it is spent.
+func (c *whatifCmd) self(ctx context.Context, t *terminal, target *probe.Target) (*probe.Measurement, error) {
 	price, err := probe.Calibrate(ctx)
 	if err != nil {
 		return nil, err
@@ -220,10 +223,50 @@ func (c *whatifCmd) self(ctx context.Context, target *probe.Target) (*probe.Meas
 		return nil, err
 	}
 	defer w.Close()
-	if _, err := w.Look(ctx, glance); err != nil {
+	f, err := w.Look(ctx, glance)
+	if err != nil {
 		return nil, err
 	}
-	return w.Run(ctx, probe.Options{For: 2 * time.Second})
+	o, err := c.clock(f)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(t.err, "timing its calls for %s first: a hit costs %s here, and %s hits a second are %s of the process's CPU while they are timed, which is %s of the time\n",
+		o.For, unit.Format(float64(price.Hit), unit.Nanoseconds), unit.Number(math.Round(f.Hits)), unit.Format(f.Share, unit.Share), unit.Format(o.Share, unit.Share))
+	return w.Run(ctx, o)
+}
+
+// clock returns how calls can be timed within the budget, given what timing all of
+// them would cost.
+func (c *whatifCmd) clock(f *probe.Forecast) (probe.Options, error) {
+	const d = 2 * time.Second
+	most, share := float64(c.Most)/100, 1.0
+	if f.Share > most {
+		share = most / f.Share
+	}
+	if share < leastShare {
+		return probe.Options{}, fmt.Errorf("timing its calls for a tenth of the time would take %s of the process's CPU, more than %s (--max-overhead)",
+			unit.Format(f.Share*leastShare, unit.Share), unit.Format(most, unit.Share))
+	}
+	// Two windows, or one that is long enough to see calls end.
+	return probe.Options{For: d, Share: share, Window: max(d/10, time.Duration(share*float64(d/2)))}, nil
+}
+
+// announce says what is going to be done, what that takes, and who watches.
+func (c *whatifCmd) announce(t *terminal, o cost.Owner, own *probe.Measurement) {
+	fmt.Fprintf(t.err, "slowing %s (%s) of process %d down by %s a call, half of the next %s", o.Name, o.Where(), c.PID, c.Slow, c.For+c.Layers)
+	if own != nil {
+		for _, w := range own.Walls {
+			if w.Owner == o && w.Calls > 0 {
+				rate := w.Calls / own.Attached.Seconds()
+				fmt.Fprintf(t.err, "; at the %s calls a second there are, that takes %s of a CPU then", unit.Number(math.Round(rate)), unit.Format(rate*c.Slow.Seconds(), unit.Share))
+			}
+		}
+	}
+	fmt.Fprintln(t.err)
+	if c.Load == "" {
+		fmt.Fprintln(t.err, "nobody watches its response times meanwhile: with --load URL it is stopped when they get out of bounds")
+	}
 }
 
 // pair is two windows, close together and in random order.
@@ -298,86 +341,5 @@ func pause(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	case <-timer.C:
 		return nil
-	}
-}
-
-// tooSlow ends a run whose response times got out of bounds.
-type tooSlow struct{ p99, bound time.Duration }
-
-func (e *tooSlow) Error() string {
-	return fmt.Sprintf("p99 of the last second is %s, more than %s", unit.Format(float64(e.p99), unit.Nanoseconds), e.bound)
-}
-
-// guard ends a run when the p99 of about a second of answers exceeds a bound.
-type guard struct {
-	bound  time.Duration
-	stop   context.CancelCauseFunc
-	before *hist.Hist
-	at     time.Duration
-}
-
-func (g *guard) look(s load.Snapshot) {
-	if g.before == nil {
-		g.before, g.at = s.Response.Clone(), s.Elapsed
-		return
-	}
-	if s.Elapsed-g.at < time.Second {
-		return
-	}
-	recent := s.Response.Clone()
-	if err := recent.Sub(g.before); err != nil {
-		return // the snapshot began anew
-	}
-	g.before, g.at = s.Response.Clone(), s.Elapsed
-	const enough = 100
-	if p99 := time.Duration(recent.Quantile(0.99)); recent.Count() >= enough && p99 > g.bound {
-		g.stop(&tooSlow{p99, g.bound})
-	}
-}
-
-// drive loads the URL, if there is one, until the context is done. It returns
-// once the load is under way; what ended says why it ended before.
-func (c *whatifCmd) drive(ctx context.Context, stop context.CancelCauseFunc) (ended <-chan error, err error) {
-	done := make(chan error, 1)
-	if c.Load == "" {
-		done <- nil
-		return done, nil
-	}
-	targets := []load.Target{{URL: c.Load}}
-	if _, err := load.Run(ctx, load.Options{Targets: targets, Connections: 1, Requests: 1, Timeout: 10 * time.Second}); err != nil {
-		return nil, fmt.Errorf("loading %s: %w", c.Load, err)
-	}
-	begun := make(chan struct{})
-	o := load.Options{
-		Targets: targets, Connections: c.Conns,
-		WarmUp: time.Second, Duration: c.For + c.Layers + time.Minute,
-		Mark: func(begin bool) {
-			if begin {
-				close(begun)
-			}
-		},
-	}
-	if c.Rate > 0 {
-		o.Schedule = pace.Constant(c.Rate)
-	}
-	if c.AbortP99 > 0 {
-		g := &guard{bound: c.AbortP99, stop: stop}
-		o.Progress = g.look
-	}
-	go func() {
-		res, err := load.Run(ctx, o)
-		if err == nil && ctx.Err() == nil && res.Counts.Answered() == 0 {
-			err = errors.New("no request was answered")
-		}
-		if err != nil {
-			err = fmt.Errorf("loading %s: %w", c.Load, err)
-		}
-		done <- err
-	}()
-	select {
-	case <-begun:
-		return done, nil
-	case err := <-done:
-		return nil, errors.Join(err, errors.New("the load ended before it began"))
 	}
 }

@@ -7,17 +7,20 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,7 +109,7 @@ func TestWhatIf(t *testing.T) {
 	p, _ := startInjected(t, buildInjected(t), "-alloc", "0")
 	var out, errs bytes.Buffer
 	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--slow", "30us",
-		"--for", "6s", "--layers", "2s", "--load", p.url + "/", "-c", "4", "--json"}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
+		"--for", "6s", "--layers", "2s", "--load", p.url + "/", "-c", "4", "--abort-p99", "1m", "--json"}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
 	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
 		t.Skip(errs.String())
 	}
@@ -123,6 +126,122 @@ func TestWhatIf(t *testing.T) {
 	// What else runs here makes it longer, never shorter.
 	if res.Taken < 29e3*res.Calls || res.Own.P50 < 15e3 || res.Own.CPU <= 0 || len(res.Layers) < 2 {
 		t.Errorf("got %g ns taken, own time %+v, %d layers", res.Taken, res.Own, len(res.Layers))
+	}
+	for _, want := range []string{"timing its calls for 2s first: a hit costs ", " of a CPU then\n"} {
+		if !strings.Contains(errs.String(), want) {
+			t.Errorf("got %q, want %q among it", errs.String(), want)
+		}
+	}
+}
+
+// TestWhatIfBudget leaves out what would cost more than it may, and says so.
+func TestWhatIfBudget(t *testing.T) {
+	p, _ := startInjected(t, buildInjected(t), "-alloc", "0")
+	var out, errs bytes.Buffer
+	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--for", "2s", "--window", "100ms",
+		"--layers", "0", "--load", p.url + "/", "-c", "4", "--abort-p99", "1m", "--max-overhead", "0.001%", "--json"}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
+	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
+		t.Skip(errs.String())
+	}
+	var res whatif
+	if err := json.Unmarshal(out.Bytes(), &res); err != nil || status != 0 {
+		t.Fatalf("got status %d and %v: %s", status, err, errs.String())
+	}
+	told := slices.ContainsFunc(res.Warnings, func(w string) bool {
+		return strings.HasPrefix(w, "its own time by the clock is not known: ") && strings.HasSuffix(w, "(--max-overhead)")
+	})
+	if !told || res.Own.P50 != 0 || strings.Contains(errs.String(), "timing its calls") {
+		t.Errorf("got own time %+v, warnings %q and %q, want no time by the clock, and to be told", res.Own, res.Warnings, errs.String())
+	}
+}
+
+// code returns the code of a process as it is in memory: where there is a probe,
+// there is a breakpoint.
+func (p *injected) code(t *testing.T) []byte {
+	t.Helper()
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", p.pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var from, to int64
+	for line := range strings.Lines(string(maps)) {
+		if strings.Contains(line, " r-xp ") && strings.HasSuffix(line, "/injected\n") {
+			if _, err := fmt.Sscanf(line, "%x-%x", &from, &to); err != nil {
+				t.Fatalf("reading %q: %v", line, err)
+			}
+		}
+	}
+	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", p.pid))
+	if errors.Is(err, os.ErrPermission) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mem.Close()
+	code := make([]byte, to-from)
+	if n, err := mem.ReadAt(code, from); err != nil || n == 0 {
+		t.Fatalf("reading code: %d bytes, %v", n, err)
+	}
+	return code
+}
+
+// TestWhatIfAborted lets response times get out of bounds while an owner is slowed
+// down: that ends it, and takes the probe away.
+func TestWhatIfAborted(t *testing.T) {
+	p, _ := startInjected(t, buildInjected(t), "-alloc", "0")
+	const conns, stall = 128, 3 * time.Second
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: conns}}
+	defer client.CloseIdleConnections()
+	var stalling atomic.Bool
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if res, err := client.Get(p.url + "/"); err == nil {
+			io.Copy(w, res.Body)
+			res.Body.Close()
+		}
+		if stalling.Load() {
+			time.Sleep(stall)
+		}
+	}))
+	defer front.Close()
+	before := p.code(t)
+	var during []byte
+	errs := onWrite{text: "slowing layers.Spin", do: func() {
+		during = p.code(t)
+		stalling.Store(true)
+	}}
+	var out bytes.Buffer
+	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--slow", "10us", "--for", "2m",
+		"--load", front.URL, "-c", strconv.Itoa(conns), "--abort-p99", "1500ms"}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
+	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
+		t.Skip(errs.String())
+	}
+	if status != exitThreshold || !strings.Contains(errs.String(), "stopped, and the probe taken away: p99 of the last second is ") || out.Len() > 0 {
+		t.Fatalf("got status %d, %q and %q, want %d, and to be told", status, errs.String(), out.String(), exitThreshold)
+	}
+	if during == nil || bytes.Equal(before, during) {
+		t.Error("its code is as before while it is slowed down: there was no probe")
+	}
+	if !bytes.Equal(before, p.code(t)) {
+		t.Error("its code is not as it was before: a probe is left")
+	}
+}
+
+// TestWhatIfAbortedEarly has any response time be out of bounds.
+func TestWhatIfAbortedEarly(t *testing.T) {
+	p, _ := startInjected(t, buildInjected(t), "-alloc", "0")
+	before := p.code(t)
+	var out, errs bytes.Buffer
+	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--for", "2m",
+		"--load", p.url + "/", "-c", "4", "--abort-p99", "1us"}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
+	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
+		t.Skip(errs.String())
+	}
+	if status != exitThreshold || !strings.Contains(errs.String(), ", more than 1.00 µs") {
+		t.Errorf("got status %d and %q, want %d, and to be told", status, errs.String(), exitThreshold)
+	}
+	if !bytes.Equal(before, p.code(t)) {
+		t.Error("its code is not as it was before: a probe is left")
 	}
 }
 
@@ -149,7 +268,7 @@ func TestWhatIfInterrupted(t *testing.T) {
 	errs := onWrite{text: "slowing layers.Spin", do: func() { time.AfterFunc(4*time.Second, cancel) }}
 	var out bytes.Buffer
 	status := run(ctx, []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--slow", "30us",
-		"--for", "60s", "--window", "200ms", "--load", p.url + "/", "-c", "4", "--json"}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
+		"--for", "60s", "--window", "200ms", "--load", p.url + "/", "-c", "4", "--abort-p99", "1m", "--json"}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
 	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
 		t.Skip(errs.String())
 	}
@@ -172,7 +291,7 @@ func TestWhatIfEnded(t *testing.T) {
 	}}
 	var out bytes.Buffer
 	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--slow", "30us",
-		"--for", "60s", "--window", "200ms", "--load", p.url + "/", "-c", "4", "--json"}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
+		"--for", "60s", "--window", "200ms", "--load", p.url + "/", "-c", "4", "--abort-p99", "1m", "--json"}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
 	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
 		t.Skip(errs.String())
 	}

@@ -186,3 +186,98 @@ func TestGuard(t *testing.T) {
 		t.Errorf("got %v, want the p99 of the last second", context.Cause(ctx))
 	}
 }
+
+// TestGuardUnbidden has a bound found that nobody gave, by the first second.
+func TestGuardUnbidden(t *testing.T) {
+	tests := []struct {
+		name               string
+		first, later, slow time.Duration
+	}{
+		{"quick service", time.Millisecond, 95 * time.Millisecond, 110 * time.Millisecond},
+		{"slow service", 50 * time.Millisecond, 450 * time.Millisecond, 550 * time.Millisecond},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			g := &guard{stop: cancel}
+			answers := hist.New()
+			second := func(n time.Duration, each time.Duration, count uint64) {
+				answers.RecordN(int64(each), count)
+				g.look(load.Snapshot{Elapsed: n * time.Second, Response: answers})
+			}
+			second(0, tt.first, 1000)
+			second(1, tt.first, 1000)
+			second(2, tt.later, 1000)
+			second(3, tt.slow, 60) // of too few answers nothing is said yet
+			if ctx.Err() != nil {
+				t.Fatalf("got %v, want nothing yet", context.Cause(ctx))
+			}
+			second(4, tt.slow, 60)
+			var slow *tooSlow
+			if want := max(leastBound, worse*tt.first); !errors.As(context.Cause(ctx), &slow) || math.Abs(float64(slow.bound-want)) > 0.05*float64(want) {
+				t.Errorf("got %v, want a bound of about %s exceeded", context.Cause(ctx), want)
+			}
+		})
+	}
+}
+
+// TestWhatIfClock keeps the timing beforehand within its budget.
+func TestWhatIfClock(t *testing.T) {
+	tests := []struct {
+		forecast, most, want float64 // want: of the time; 0: not at all
+	}{
+		{0.02, 5, 1},
+		{0.05, 5, 1},
+		{0.1, 5, 0.5},
+		{0.1, 8, 0.8},
+		{0.5, 5, 0.1},
+		{0.51, 5, 0},
+	}
+	for _, tt := range tests {
+		c := &whatifCmd{Most: percent(tt.most)}
+		o, err := c.clock(&probe.Forecast{Share: tt.forecast})
+		if tt.want == 0 {
+			if err == nil || !strings.Contains(err.Error(), "more than 5.0 %") {
+				t.Errorf("forecast %v of %v %%: got %+v, %v, want it refused", tt.forecast, tt.most, o, err)
+			}
+			continue
+		}
+		// What is attached in all: windows begin as long as there is time, and
+		// beginning one takes more than a millisecond.
+		windows := 0
+		for at := time.Duration(0); at < o.For-time.Millisecond; at += time.Duration(float64(o.Window) / o.Share) {
+			windows++
+		}
+		attached := float64(time.Duration(windows)*o.Window) / float64(o.For)
+		if err != nil || math.Abs(o.Share-tt.want) > 1e-9 || math.Abs(attached-tt.want) > 0.01 {
+			t.Errorf("forecast %v of %v %%: got %+v, %v, attached for %v of the time, want %v", tt.forecast, tt.most, o, err, attached, tt.want)
+		}
+	}
+}
+
+// TestWhatIfAnnounce says what is going to be done, what that takes, and that nobody
+// watches where nobody does.
+func TestWhatIfAnnounce(t *testing.T) {
+	owner := cost.Owner{Name: "mw.Auth", File: "/src/mw/mw.go", Decl: 7}
+	own := &probe.Measurement{Attached: 2 * time.Second, Walls: []cost.Wall{
+		{Owner: cost.Owner{Name: "mw.Log"}, Calls: 1e6}, {Owner: owner, Calls: 20_000},
+	}}
+	const line = "slowing mw.Auth (mw/mw.go:7) of process 4711 down by 20µs a call, half of the next 30s"
+	tests := []struct {
+		load string
+		own  *probe.Measurement
+		want string
+	}{
+		{"http://localhost/", nil, line + "\n"},
+		{"http://localhost/", own, line + "; at the 10,000 calls a second there are, that takes 20.0 % of a CPU then\n"},
+		{"", nil, line + "\nnobody watches its response times meanwhile: with --load URL it is stopped when they get out of bounds\n"},
+	}
+	for _, tt := range tests {
+		c := &whatifCmd{PID: 4711, Slow: 20 * time.Microsecond, For: 30 * time.Second, Load: tt.load}
+		var errs bytes.Buffer
+		c.announce(&terminal{err: &errs}, owner, tt.own)
+		if got := errs.String(); got != tt.want {
+			t.Errorf("load %q: got %q, want %q", tt.load, got, tt.want)
+		}
+	}
+}
