@@ -27,6 +27,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"status":    statusCmd,
 			"interrupt": interruptCmd,
+			"killed":    killedCmd,
 			"parses":    parsesCmd,
 		},
 	})

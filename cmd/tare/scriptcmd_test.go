@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -68,6 +69,56 @@ func interruptCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if got := strconv.Itoa(exitStatus(cmd.Wait())); got != args[0] {
 		ts.Fatalf("%s: got exit status %s, want %s", strings.Join(args[2:], " "), got, args[0])
 	}
+}
+
+// killedCmd runs a command and kills it, as nothing can be caught, once the file
+// that a pattern names has so many lines.
+//
+//	killed 4 runs/*/trials.jsonl tare run small.yaml
+func killedCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: killed LINES PATTERN COMMAND [ARG…]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	cmd := exec.Command(args[2], args[3:]...)
+	cmd.Dir, cmd.Env = ts.MkAbs("."), append(os.Environ(), "XDG_CACHE_HOME="+ts.Getenv("XDG_CACHE_HOME"))
+	var said strings.Builder
+	cmd.Stderr = &said
+	ts.Check(cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	giveUp := time.After(2 * time.Minute)
+	for lines(ts.MkAbs(args[1])) < want {
+		select {
+		case err := <-ended:
+			ts.Fatalf("ended before it was killed: %v\n%s", err, said.String())
+		case <-giveUp:
+			cmd.Process.Kill()
+			<-ended
+			ts.Fatalf("%s: no %d lines after two minutes\n%s", args[1], want, said.String())
+		case <-look.C:
+		}
+	}
+	ts.Check(cmd.Process.Kill())
+	if err := <-ended; exitStatus(err) != -1 { // of a process that a signal ended
+		ts.Fatalf("ended with %v, want it killed", err)
+	}
+}
+
+// lines counts those of the first file that a pattern names.
+func lines(pattern string) int {
+	found, err := filepath.Glob(pattern)
+	if err != nil || len(found) == 0 {
+		return 0
+	}
+	text, err := os.ReadFile(found[0])
+	if err != nil {
+		return 0
+	}
+	return strings.Count(string(text), "\n")
 }
 
 // parsesCmd reads a file in a form: json, jsonl, csv or hdr. For hdr the number
