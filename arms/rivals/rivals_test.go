@@ -29,10 +29,8 @@ func tablesOf(rival string) []string {
 	switch rival {
 	case "gin", "echo", "httprouter", "bunrouter":
 		tables = append(tables, "service:50", "static:20", "parameter:20", "wildcard:20")
-	case "chi":
-		tables = append(tables, "service:50", "static:20", "parameter:20", "wildcard:20", "regexp:20")
-	case "mux":
-		tables = append(tables, "static:20", "parameter:20", "regexp:20")
+	case "chi", "mux":
+		tables = append(tables, "service:50", "static:20", "parameter:20", "wildcard:20", "regexp:20", "constrained:50")
 	}
 	return tables
 }

@@ -39,6 +39,25 @@ const resource = `/NAME GET POST
 /files/NAME/{path...} GET
 `
 
+// Constrained returns the same table as [Service], with every parameter of one
+// segment held to the regular expression [0-9]+. What it is asked for is the
+// same, too, as long as those are numbers.
+func Constrained(n int) (Table, error) {
+	t, err := Service(n)
+	if err != nil {
+		return nil, err
+	}
+	for i := range t {
+		t[i].Pattern = t[i].spell(func(seg segment) string {
+			if seg.rest {
+				return seg.text
+			}
+			return "{" + seg.name + ":[0-9]+}"
+		})
+	}
+	return t, nil
+}
+
 // OfKind returns n routes that are all of one kind: static, parameter, regexp or
 // wildcard. GET /orders/items/42 finds the one in the middle of each, and GET
 // /orders/nothing/42 has no route.

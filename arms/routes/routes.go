@@ -7,8 +7,9 @@
 //	ten     ten routes of a small service
 //	github  the 203 routes of the GitHub API that router benchmarks have used since 2013
 //
-// and two that are made to any size: [Service], where all kinds of routes stand
-// together, and [OfKind], where one kind stands alone.
+// and three that are made to any size: [Service], where all kinds of routes stand
+// together, [Constrained], where its parameters are held to an expression, and
+// [OfKind], where one kind stands alone.
 //
 // What a route answers follows from the route, so that arms can be held to the
 // same bytes: GET /ping answers [Pong], a route with parameters their values
@@ -209,8 +210,9 @@ func Flag() *Table {
 	return &t
 }
 
-// Set makes t the table of that name: ping, ten, github, or service, static,
-// parameter, regexp or wildcard with a number of routes, such as service:100.
+// Set makes t the table of that name: ping, ten, github, or service, constrained,
+// static, parameter, regexp or wildcard with a number of routes, such as
+// service:100.
 func (t *Table) Set(name string) error {
 	fixed := map[string]func() Table{"ping": Ping, "ten": Ten, "github": GitHub}
 	if table, ok := fixed[name]; ok {
@@ -218,20 +220,19 @@ func (t *Table) Set(name string) error {
 		return nil
 	}
 	kind, size, _ := strings.Cut(name, ":")
-	if _, ok := kinds()[kind]; !ok && kind != "service" {
-		return fmt.Errorf("no such table: there are %s, service:N and, of one kind, %s:N",
+	sized := map[string]func(int) (Table, error){"service": Service, "constrained": Constrained}
+	for kind := range kinds() {
+		sized[kind] = func(n int) (Table, error) { return OfKind(kind, n) }
+	}
+	if _, ok := sized[kind]; !ok {
+		return fmt.Errorf("no such table: there are %s, service:N, constrained:N and, of one kind, %s:N",
 			strings.Join(slices.Sorted(maps.Keys(fixed)), ", "), strings.Join(slices.Sorted(maps.Keys(kinds())), ":N, "))
 	}
 	n, err := strconv.Atoi(size)
 	if err != nil {
 		return fmt.Errorf("%q is no number of routes", size)
 	}
-	var table Table
-	if kind == "service" {
-		table, err = Service(n)
-	} else {
-		table, err = OfKind(kind, n)
-	}
+	table, err := sized[kind](n)
 	if err != nil {
 		return err
 	}

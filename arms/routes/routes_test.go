@@ -136,21 +136,22 @@ func TestAnswerAllocatesTheBodyAlone(t *testing.T) {
 }
 
 func TestTableIsAFlag(t *testing.T) {
-	for name, want := range map[string]string{"ping": "1 routes", "ten": "10 routes", "github": "203 routes", "service:200": "200 routes", "wildcard:7": "7 routes"} {
+	for name, want := range map[string]string{"ping": "1 routes", "ten": "10 routes", "github": "203 routes", "service:200": "200 routes", "constrained:30": "30 routes", "wildcard:7": "7 routes"} {
 		var table routes.Table
 		if err := table.Set(name); err != nil || table.String() != want {
 			t.Errorf("Set(%q): got %v, %v, want %s", name, &table, err, want)
 		}
 	}
 	for name, want := range map[string]string{
-		"eleven":       "github, ping, ten, service:N and, of one kind, parameter:N, regexp:N, static:N, wildcard:N",
-		"service":      `"" is no number of routes`,
-		"static:many":  `"many" is no number of routes`,
-		"static:0":     "want 1 to 5000",
-		"regexp:5001":  "want 1 to 5000",
-		"service:15":   "want a multiple of 10 from 10 to 5000",
-		"service:5010": "want a multiple of 10 from 10 to 5000",
-		"service:-10":  "want a multiple of 10 from 10 to 5000",
+		"eleven":         "github, ping, ten, service:N, constrained:N and, of one kind, parameter:N, regexp:N, static:N, wildcard:N",
+		"service":        `"" is no number of routes`,
+		"static:many":    `"many" is no number of routes`,
+		"static:0":       "want 1 to 5000",
+		"regexp:5001":    "want 1 to 5000",
+		"constrained:15": "want a multiple of 10 from 10 to 5000",
+		"service:15":     "want a multiple of 10 from 10 to 5000",
+		"service:5010":   "want a multiple of 10 from 10 to 5000",
+		"service:-10":    "want a multiple of 10 from 10 to 5000",
 	} {
 		var table routes.Table
 		f := flag.NewFlagSet("", flag.ContinueOnError)
@@ -195,6 +196,26 @@ func TestGeneratedTablesHoldTheSame(t *testing.T) {
 				t.Errorf("%d routes: %s stands at %d, want %d", n, want.Pattern, got, n/2)
 			}
 		}
+	}
+}
+
+// What differs between a service and a constrained one is the expressions alone.
+func TestConstrainedIsAServiceWithExpressions(t *testing.T) {
+	plain := service(t, 1000)
+	held, err := routes.Constrained(1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expressions := 0
+	for i, r := range held {
+		expressions += strings.Count(r.Pattern, ":[0-9]+}")
+		bare := routes.Route{Method: r.Method, Pattern: strings.ReplaceAll(r.Pattern, ":[0-9]+}", "}")}
+		if bare != plain[i] {
+			t.Errorf("route %d: got %v, want %v with expressions", i, r, plain[i])
+		}
+	}
+	if want := 700; expressions != want {
+		t.Errorf("got %d expressions, want %d", expressions, want)
 	}
 }
 

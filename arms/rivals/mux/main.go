@@ -7,6 +7,7 @@ package main
 import (
 	"flag"
 	"net/http"
+	"strings"
 
 	"github.com/gorilla/mux"
 
@@ -20,7 +21,8 @@ func main() {
 	router := mux.NewRouter()
 	for _, r := range *table {
 		answer := r.Answer()
-		router.HandleFunc(r.Path(), func(w http.ResponseWriter, q *http.Request) {
+		path := strings.Replace(r.Path(), "/*", "/{*:.*}", 1) // what is left of a path takes an expression
+		router.HandleFunc(path, func(w http.ResponseWriter, q *http.Request) {
 			answer.Write(w, func(name string) string { return mux.Vars(q)[name] })
 		}).Methods(r.Method)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 func TestFindsEveryRoute(t *testing.T) {
-	for _, name := range []string{"ping", "ten", "github", "service:200", "static:20", "parameter:20", "regexp:20", "wildcard:20"} {
+	for _, name := range []string{"ping", "ten", "github", "service:200", "static:20", "parameter:20", "regexp:20", "wildcard:20", "constrained:20"} {
 		var table routes.Table
 		if err := table.Set(name); err != nil {
 			t.Fatal(err)
