@@ -41,20 +41,23 @@ func open(t testing.TB, path string) *pclntab.Table {
 // build builds the program of testdata/self.
 func build(t *testing.T, toolchain string, args ...string) string {
 	t.Helper()
+	return buildProgram(t, "self", toolchain, args...)
+}
+
+// buildProgram builds one of the programs of testdata by a version of Go.
+func buildProgram(t *testing.T, name, toolchain string, args ...string) string {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("builds programs")
 	}
 	dir := t.TempDir()
-	exe := filepath.Join(dir, "self")
-	source, err := os.ReadFile("testdata/self/main.go")
-	if err != nil {
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", name))); err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string]string{"main.go": string(source), "go.mod": "module self\n\ngo 1.22\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module "+name+"\n\ngo 1.22\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
+	exe := filepath.Join(dir, name)
 	cmd := exec.Command("go", append(append([]string{"build", "-o", exe}, args...), ".")...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOTOOLCHAIN="+toolchain, "GOWORK=off")
@@ -102,6 +105,24 @@ func TestAgainstRuntime(t *testing.T) {
 				t.Fatal(err)
 			}
 			compare(t, table, out, strings.HasPrefix(tt.toolchain, "go1.22"))
+		})
+	}
+}
+
+// TestGoid has programs look for their goroutines' numbers in the runtime's records.
+func TestGoid(t *testing.T) {
+	supported(t)
+	for _, toolchain := range []string{"go1.22.12", "go1.23.12", "go1.24.9", "go1.25.4", "local"} {
+		t.Run(toolchain, func(t *testing.T) {
+			present(t, toolchain)
+			exe := buildProgram(t, "goid", toolchain)
+			out, err := exec.Command(exe).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := strings.TrimSpace(string(out)), strconv.Itoa(open(t, exe).Goid()); got != want {
+				t.Errorf("goroutines find their numbers at %q, want %s alone", got, want)
+			}
 		})
 	}
 }
