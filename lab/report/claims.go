@@ -82,6 +82,8 @@ func published(r *verdict.CheckResult) string {
 	switch {
 	case k.Kind == study.Fact:
 		return k.Fact + " " + k.Value
+	case k.Kind == study.Bound && k.BoundRatio != nil:
+		return fmt.Sprintf("%s %s that of %s", k.Op, verdict.Times(*k.BoundRatio), r.Against)
 	case k.Kind == study.Bound && k.Bound != nil:
 		return k.Op + " " + verdict.Show(r.Metric, *k.Bound)
 	case k.PublishedDifference != nil:
@@ -107,6 +109,8 @@ func measured(r *verdict.CheckResult) string {
 		return r.Check.Fact + " " + r.Reported
 	case r.Measured != nil && r.Check.Kind == study.Interaction:
 		return fmt.Sprintf("%s (%s)", verdict.ShowSigned(r.Metric, r.Measured.Value), verdict.SpanSigned(r.Metric, r.Measured.Interval))
+	case r.Measured != nil && r.Check.BoundRatio != nil:
+		return fmt.Sprintf("%s (%s)", verdict.Times(r.Measured.Value), verdict.SpanTimes(r.Measured.Interval))
 	case r.Measured != nil:
 		return fmt.Sprintf("%s (%s)", verdict.Show(r.Metric, r.Measured.Value), verdict.Span(r.Metric, r.Measured.Interval))
 	case r.Comparison == nil:

@@ -34,6 +34,9 @@ func newDocument(a *verdict.Analysis) document {
 	for i := range a.Claims {
 		d.Claims = append(d.Claims, newClaim(&a.Claims[i]))
 	}
+	for i := range a.Goals {
+		d.Goals = append(d.Goals, newGoal(&a.Goals[i]))
+	}
 	for i := range a.Accounts {
 		d.Accounts = append(d.Accounts, newAccount(&a.Accounts[i]))
 	}
@@ -125,18 +128,34 @@ func newClaim(c *verdict.Claim) claimOut {
 		Undecided: c.Undecided, Unjudged: c.Unjudged, Checks: make([]checkOut, 0, len(c.Checks)),
 	}
 	for i := range c.Checks {
-		r := &c.Checks[i]
-		check := checkOut{
-			Check: r.Check, PublishedRatio: r.PublishedRatio, PublishedDifference: r.PublishedDifference,
-			Measured: newComparison(r.Comparison), Reported: r.Reported, Direction: newFinding(r.Direction), Ratio: newFinding(r.Ratio),
-			Difference: newFinding(r.Difference), Levels: newFinding(r.Levels), Holds: newFinding(r.Holds),
-		}
-		if check.Kind == study.Effect || check.Kind == study.Interaction {
-			check.Against = r.Against
-		}
-		if r.Measured != nil {
-			check.Estimate = newEstimate(r.Measured.Value, r.Measured.Interval)
-		}
+		out.Checks = append(out.Checks, newCheck(&c.Checks[i]))
+	}
+	return out
+}
+
+func newCheck(r *verdict.CheckResult) checkOut {
+	out := checkOut{
+		Check: r.Check, PublishedRatio: r.PublishedRatio, PublishedDifference: r.PublishedDifference,
+		Measured: newComparison(r.Comparison), Reported: r.Reported, Direction: newFinding(r.Direction), Ratio: newFinding(r.Ratio),
+		Difference: newFinding(r.Difference), Levels: newFinding(r.Levels), Holds: newFinding(r.Holds),
+	}
+	if out.Kind == study.Effect || out.Kind == study.Interaction || out.BoundRatio != nil {
+		out.Against = r.Against
+	}
+	if r.Measured != nil {
+		out.Estimate = newEstimate(r.Measured.Value, r.Measured.Interval)
+	}
+	return out
+}
+
+func newGoal(g *verdict.Goal) goalOut {
+	out := goalOut{
+		Says: g.Says, Outcome: g.Outcome, Reached: g.Reached, Missed: g.Missed, Undecided: g.Undecided, NotJudged: g.NotJudged,
+		Checks: make([]checkOut, 0, len(g.Checks)),
+	}
+	for i := range g.Checks {
+		check := newCheck(&g.Checks[i])
+		check.Outcome = g.Checks[i].Outcome()
 		out.Checks = append(out.Checks, check)
 	}
 	return out

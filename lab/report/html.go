@@ -47,6 +47,7 @@ type htmlPage struct {
 	Accounts                     []htmlAccount
 	Accuracy                     *htmlAccuracy
 	Claims                       []htmlClaim
+	Goals                        *htmlGoals
 	Code                         []record.Code
 	Trust                        htmlTrust
 	Command                      string
@@ -92,6 +93,7 @@ func newHTMLPage(run *record.Run, a *verdict.Analysis) *htmlPage {
 	for i := range a.Claims {
 		p.Claims = append(p.Claims, newHTMLClaim(&a.Claims[i]))
 	}
+	p.Goals = newHTMLGoals(a)
 	return p
 }
 

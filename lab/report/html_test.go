@@ -95,6 +95,12 @@ func TestHTMLHoldsTheRun(t *testing.T) {
 			p.holds(t, "check", says)
 		}
 	}
+	for _, g := range a.Goals {
+		p.holds(t, "goal", g.Says, string(g.Outcome), g.Tally())
+		for _, k := range g.Checks {
+			p.holds(t, "check of a goal", k.Metric.Title, string(k.Outcome()))
+		}
+	}
 	for _, f := range r.Manifest.Env {
 		p.holds(t, "environment", f.Name, f.Value, f.Remedy)
 	}

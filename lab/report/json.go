@@ -50,6 +50,7 @@ type document struct {
 	Trials    trialsOut         `json:"trials"`
 	Workloads []workloadOut     `json:"workloads"`
 	Claims    []claimOut        `json:"claims"`
+	Goals     []goalOut         `json:"goals,omitzero"`
 	Accounts  []accountOut      `json:"accounts,omitzero"`
 	Accuracy  []accuracyOut     `json:"accuracy,omitzero"`
 	Pinning   record.Pinning    `json:"pinning"`
@@ -165,18 +166,29 @@ type claimOut struct {
 	Checks       []checkOut   `json:"checks"` // the first decides
 }
 
+type goalOut struct {
+	Says      string          `json:"says"`
+	Outcome   verdict.Outcome `json:"outcome"`
+	Reached   int             `json:"reached"`
+	Missed    int             `json:"missed"`
+	Undecided int             `json:"undecided"`
+	NotJudged int             `json:"not_judged"`
+	Checks    []checkOut      `json:"checks"`
+}
+
 type checkOut struct {
 	study.Check
-	PublishedRatio      float64        `json:"published_ratio,omitzero"`
-	PublishedDifference float64        `json:"published_difference,omitzero"`
-	Measured            *comparisonOut `json:"measured,omitzero"`
-	Estimate            *estimateOut   `json:"estimate,omitzero"`
-	Reported            string         `json:"reported,omitzero"`
-	Direction           *findingOut    `json:"direction_verdict,omitzero"`
-	Ratio               *findingOut    `json:"ratio_verdict,omitzero"`
-	Difference          *findingOut    `json:"difference_verdict,omitzero"`
-	Levels              *findingOut    `json:"levels_verdict,omitzero"`
-	Holds               *findingOut    `json:"verdict,omitzero"`
+	PublishedRatio      float64         `json:"published_ratio,omitzero"`
+	PublishedDifference float64         `json:"published_difference,omitzero"`
+	Measured            *comparisonOut  `json:"measured,omitzero"`
+	Estimate            *estimateOut    `json:"estimate,omitzero"`
+	Reported            string          `json:"reported,omitzero"`
+	Direction           *findingOut     `json:"direction_verdict,omitzero"`
+	Ratio               *findingOut     `json:"ratio_verdict,omitzero"`
+	Difference          *findingOut     `json:"difference_verdict,omitzero"`
+	Levels              *findingOut     `json:"levels_verdict,omitzero"`
+	Holds               *findingOut     `json:"verdict,omitzero"`
+	Outcome             verdict.Outcome `json:"outcome,omitzero"` // of a goal's
 }
 
 type findingOut struct {

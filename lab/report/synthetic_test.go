@@ -72,6 +72,12 @@ func nesting() study.Study {
 			}},
 			{ID: "P9.nginx", Checks: []study.Check{gone}},
 		},
+		Goals: []study.Goal{
+			{Says: "flattened, the three cost at most as much CPU as nested", Metrics: []string{"cpu_per_request"}, Workloads: []string{"half"},
+				Arms: []string{"flattened"}, Against: []string{"three", "nginx"}, Op: "<=", BoundRatio: ptr(1)},
+			{Says: "no layer allocates", Metrics: []string{"loop_allocs"}, Workloads: []string{"half"},
+				Arms: []string{"one", "three"}, Op: "<=", Bound: ptr(0)},
+		},
 	}
 }
 

@@ -38,6 +38,7 @@ func Text(w io.Writer, a *verdict.Analysis, o TextOptions) error {
 	p.owners(a)
 	p.accuracy(a)
 	p.claims(a)
+	p.goals(a)
 	p.code(a)
 	p.trust(a)
 	return p.err

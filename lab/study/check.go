@@ -36,6 +36,9 @@ func check(r *reader, s *Study) {
 	for i := range s.Claims {
 		c.claim(i)
 	}
+	for i := range s.Goals {
+		c.goal(i)
+	}
 }
 
 // names are the names of n things, or nil when there are none or one has none:

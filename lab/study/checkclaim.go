@@ -21,13 +21,13 @@ func (c *checker) claim(i int) {
 func (k CheckKind) keys() (needs, forbids []string) {
 	switch k {
 	case Interaction:
-		return []string{"metric", "workload", "plus"}, []string{"fact", "value", "bound"}
+		return []string{"metric", "workload", "plus"}, []string{"fact", "value", "bound", "ratio"}
 	case Fact:
-		return []string{"fact", "value"}, []string{"metric", "workload", "plus", "bound", "published", "against", "direction"}
+		return []string{"fact", "value"}, []string{"metric", "workload", "plus", "bound", "ratio", "published", "against", "direction"}
 	case Bound:
-		return []string{"metric", "workload", "bound"}, []string{"plus", "fact", "value", "published", "against", "direction"}
+		return []string{"metric", "workload"}, []string{"plus", "fact", "value", "published", "direction"}
 	}
-	return []string{"metric", "workload"}, []string{"plus", "fact", "value", "bound"}
+	return []string{"metric", "workload"}, []string{"plus", "fact", "value", "bound", "ratio"}
 }
 
 func (c *checker) check(path string, k Check) {
@@ -51,17 +51,23 @@ func (c *checker) check(path string, k Check) {
 	}
 	if k.Kind == Effect || k.Kind == Interaction {
 		c.compared(path+".metric", k.Metric, k.Workload)
-		c.effect(path, k)
+		c.apart(path, k)
+		c.published(path, k)
 		c.unit(path+".published.arm", k.Metric)
 		c.unit(path+".published.against", k.Metric)
 		c.unit(path+".published.difference", k.Metric)
 	} else if k.Kind == Bound {
+		c.boundOrRatio(path)
 		c.unit(path+".bound", k.Metric)
+	}
+	if k.BoundRatio != nil {
+		c.compared(path+".metric", k.Metric, k.Workload)
+		c.apart(path, k)
 	}
 }
 
-// effect checks what is compared and which way the claim says it goes.
-func (c *checker) effect(path string, k Check) {
+// apart checks that a check compares two arms.
+func (c *checker) apart(path string, k Check) {
 	against, at := k.Against, path+".against"
 	if against == "" {
 		against, at = c.Control, path+".arm"
@@ -69,7 +75,6 @@ func (c *checker) effect(path string, k Check) {
 	if k.Arm != "" && k.Arm == against {
 		c.wrong(at, "arm %q is compared with itself; name two arms", k.Arm)
 	}
-	c.published(path, k)
 }
 
 // published checks the figures of a claim, and that it goes one way.

@@ -27,7 +27,7 @@ func (s *Study) LooksUpTo(cap int) []int {
 }
 
 // QuickForm returns the short form of the study; s stays as it is. Checks of
-// claims that the short form cannot make are left out of it, but for a claim's
+// claims and goals that the short form cannot make are left out of it, but for a claim's
 // first.
 func (s *Study) QuickForm() *Study {
 	q := *s
@@ -39,7 +39,7 @@ func (s *Study) QuickForm() *Study {
 	}
 	q.Attribute = s.Attribute.with(s.Quick.Attribute)
 	q.narrow()
-	q.Claims = q.within(s.Claims)
+	q.Claims, q.Goals = q.within(s.Claims), q.goalsWithin(s.Goals)
 	if s.Quick.Blocks > 0 {
 		q.Looks = s.LooksUpTo(s.Quick.Blocks)
 	}

@@ -42,6 +42,7 @@ func studyShape() shape[Study] {
 		field("attribute", "Who spends what in the arms, asked of profiles after the measured blocks.", attributeShape(truthKey()), func(s *Study) *Attribute { return &s.Attribute }),
 		field("disassemble", "Functions whose machine code in the arms' programs the report shows, as the linker names them.", list(line(), 1), func(s *Study) *[]string { return &s.Disassemble }),
 		field("claims", "The published claims that the study tests.", list(claimShape(), 1), func(s *Study) *[]Claim { return &s.Claims }),
+		field("goals", "What the study's authors want its arms to hold.", list(goalShape(), 1), func(s *Study) *[]Goal { return &s.Goals }),
 	})
 }
 
@@ -183,7 +184,8 @@ func checkShape() shape[Check] {
 		field("absolute", "Why the published figures cannot be compared with this machine's.", words(), func(c *Check) *string { return &c.Absolute }),
 		field("fact", "Fact: the name of what the arm reports.", line(), func(c *Check) *string { return &c.Fact }),
 		field("value", "Fact: the claimed value.", line(), func(c *Check) *string { return &c.Value }),
-		field("bound", "Bound: what the metric must hold.", limit(), func(c *Check) *Check { return c }),
+		field("bound", "Bound: what the metric must hold.", limit(func(c *Check) (*string, **float64) { return &c.Op, &c.Bound }), func(c *Check) *Check { return c }),
+		field("ratio", "Bound: what the arm's value must hold as a multiple of the other's.", limit(func(c *Check) (*string, **float64) { return &c.Op, &c.BoundRatio }), func(c *Check) *Check { return c }),
 	}, checkRules()...)
 }
 
@@ -200,7 +202,28 @@ func checkRules() []schema {
 
 func (k CheckKind) rule() schema {
 	needs, forbids := k.keys()
-	return schema{AllOf: []schema{requires(needs...), without(forbids...)}}
+	all := []schema{requires(needs...), without(forbids...)}
+	if k == Bound {
+		all = append(all, exactlyOne("bound", "ratio"), pairless())
+	}
+	return schema{AllOf: all}
+}
+
+// pairless is the rule that what bounds one arm names no other.
+func pairless() schema {
+	return schema{If: new(requires("bound")), Then: new(without("against"))}
+}
+
+func goalShape() shape[Goal] {
+	return object("the goal", []key[Goal]{
+		field("says", "The goal in words.", words(), func(g *Goal) *string { return &g.Says }).must(),
+		field("metrics", "The metrics it is about.", list(metricName(), 1), func(g *Goal) *[]string { return &g.Metrics }).must(),
+		field("workloads", "The workloads it is about.", parts(), func(g *Goal) *[]string { return &g.Workloads }).must(),
+		field("arms", "The arms it is about.", parts(), func(g *Goal) *[]string { return &g.Arms }).must(),
+		field("against", "With ratio: the arms compared with; left out, the control.", parts(), func(g *Goal) *[]string { return &g.Against }),
+		field("bound", "What each metric must hold.", limit(func(g *Goal) (*string, **float64) { return &g.Op, &g.Bound }), func(g *Goal) *Goal { return g }),
+		field("ratio", "What each arm's value must hold as a multiple of the other's.", limit(func(g *Goal) (*string, **float64) { return &g.Op, &g.BoundRatio }), func(g *Goal) *Goal { return g }),
+	}, exactlyOne("bound", "ratio"), pairless())
 }
 
 func publishedShape() shape[Check] {

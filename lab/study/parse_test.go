@@ -3,6 +3,7 @@ package study_test
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -112,11 +113,26 @@ func TestParseFull(t *testing.T) {
 		{"fact", k[1].Checks[1].Value, "1048576"},
 		{"op", k[1].Checks[2].Op, ">="},
 		{"bound", *k[1].Checks[2].Bound, 10000.0},
+		{"bound of a ratio", *k[1].Checks[3].BoundRatio, 0.5},
+		{"goals", len(s.Goals), 3},
+		{"checks of a goal", fmt.Sprint(checked(s.Goals[0])), "[closed cpu_per_request own/rival closed cpu_per_request own/daemon closed rss_peak own/rival closed rss_peak own/daemon half cpu_per_request own/rival half cpu_per_request own/daemon half rss_peak own/rival half rss_peak own/daemon]"},
+		{"ratio of a goal", *s.Goals[0].Checks()[7].BoundRatio, 0.95},
+		{"checks of a goal about one arm each", fmt.Sprint(checked(s.Goals[1])), "[half startup own/ half startup rival/ steady startup own/ steady startup rival/]"},
+		{"bound of a goal", *s.Goals[1].Bound, 50e6},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: got %v, want %v", c.what, c.got, c.want)
 		}
 	}
+}
+
+// checked are the checks that a goal stands for, in short.
+func checked(g study.Goal) []string {
+	var all []string
+	for _, k := range g.Checks() {
+		all = append(all, k.Workload+" "+k.Metric+" "+k.Arm+"/"+k.Against)
+	}
+	return all
 }
 
 func TestParseFileMissing(t *testing.T) {

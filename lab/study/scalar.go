@@ -233,8 +233,9 @@ func measured() shape[float64] {
 	}}
 }
 
-// limit is a bound such as ">= 10000"; its unit is kept for the checks.
-func limit() shape[Check] {
+// limit is a bound such as ">= 10000", read to where its two parts belong; its
+// unit is kept for the checks.
+func limit[T any](to func(*T) (op *string, at **float64)) shape[T] {
 	type bound struct {
 		op string
 		quantity
@@ -248,11 +249,12 @@ func limit() shape[Check] {
 		q, err := parseQuantity(strings.TrimPrefix(s[2:], " "))
 		return bound{s[:2], q}, err == nil
 	})
-	return shape[Check]{s, func(r *reader, at place, into *Check) {
+	return shape[T]{s, func(r *reader, at place, into *T) {
 		var b bound
 		one.read(r, at, &b)
 		if b.op != "" {
-			into.Op, into.Bound, r.units[at.path] = b.op, &b.value, b.unit
+			op, value := to(into)
+			*op, *value, r.units[at.path] = b.op, &b.value, b.unit
 		}
 	}}
 }

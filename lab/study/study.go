@@ -29,6 +29,7 @@ type Study struct {
 	Quick     Quick      `json:"quick,omitzero"`
 	Attribute Attribute  `json:"attribute,omitzero"` // who spends what, asked after the blocks
 	Claims    []Claim    `json:"claims,omitzero"`
+	Goals     []Goal     `json:"goals,omitzero"` // the authors' own
 	// Disassemble are functions, as the linker names them, whose machine code in
 	// the arms' programs is shown in the report.
 	Disassemble []string `json:"disassemble,omitzero"`
@@ -192,6 +193,8 @@ type Check struct {
 	Value string   `json:"value,omitzero"` // Fact: the claimed value
 	Op    string   `json:"op,omitzero"`    // Bound: "<=", ">="
 	Bound *float64 `json:"bound,omitzero"` // Bound: in the metric's base unit
+	// BoundRatio bounds, in place of Bound, Arm's value over Against's.
+	BoundRatio *float64 `json:"bound_ratio,omitzero"`
 }
 
 // CheckKind says how a check is judged.
@@ -202,5 +205,5 @@ const (
 	Effect      CheckKind = "effect"      // direction, ratio and difference of Arm against Against
 	Interaction CheckKind = "interaction" // Arm's difference from Against exceeds the sum of the Plus arms' differences
 	Fact        CheckKind = "fact"        // a value the arm reports, such as a server default
-	Bound       CheckKind = "bound"       // a metric of Arm holds a bound
+	Bound       CheckKind = "bound"       // a metric of Arm, or its ratio to Against's, holds a bound
 )

@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/tarehq/tare/lab/study"
-	"github.com/tarehq/tare/stats"
 )
 
 // check judges one check of a claim.
@@ -84,36 +82,6 @@ func (an *analyser) find(k study.Check, a *Analysis) (w *Workload, m *Metric, f 
 		return nil, nil, notComparable("%s is not shown: %s", parenthesised(m.Metric), m.Withheld)
 	}
 	return w, m, Finding{}
-}
-
-// bound judges whether an arm's metric keeps to a bound.
-func (an *analyser) bound(r *CheckResult, w *Workload, m *Metric) {
-	k := r.Check
-	if k.Bound == nil {
-		r.refuse(notComparable("the claim gives no bound"))
-		return
-	}
-	points := an.valid.points(cell{w.Name, k.Arm, false}, m.Name)
-	if len(points) == 0 {
-		r.refuse(unmeasured("no valid trial of %s has %s", k.Arm, m.Name))
-		return
-	}
-	e := estimate(values(points), w.Alpha)
-	r.Measured = &e
-	said := fmt.Sprintf("%s of %s is %s (%s), claimed %s %s", parenthesised(m.Metric), k.Arm, Show(m.Metric, e.Value),
-		Span(m.Metric, e.Interval), k.Op, Show(m.Metric, *k.Bound))
-	beyond := stats.Interval{Lo: e.Interval.Lo - *k.Bound, Hi: e.Interval.Hi - *k.Bound}
-	if k.Op == ">=" {
-		beyond = stats.Interval{Lo: -beyond.Hi, Hi: -beyond.Lo}
-	}
-	switch {
-	case beyond.Hi <= 0:
-		r.Holds = Finding{Verdict: Confirmed, Reason: said}
-	case beyond.Lo > 0:
-		r.Holds = Finding{Verdict: Contradicted, Reason: said}
-	default:
-		r.Holds = Finding{Verdict: Inconclusive, Reason: said, Needs: needs(len(points), e.Interval, math.Abs(e.Value-*k.Bound), w.Alpha)}
-	}
 }
 
 // fact compares what the arm reports of itself with what is claimed.

@@ -34,8 +34,9 @@
 //   - interaction: per block, the arm's difference less the sum of the other
 //     arms' differences, all in the metric's unit, judged like a direction.
 //   - fact: what the arm reports of itself, compared letter by letter.
-//   - bound: confirmed where the interval of the arm's metric keeps to its
-//     side, contradicted where it lies wholly beyond.
+//   - bound: confirmed where the interval of the arm's metric, or of its ratio
+//     to another arm's, keeps to its side, contradicted where it lies wholly
+//     beyond. The band is no part of it.
 //
 // A claim has the verdict of its first check, which is the published headline:
 // contradicted, inconclusive or not comparable as its direction, fact or bound
@@ -44,6 +45,9 @@
 // them are contradicted or undecided is always said; each is at the level of
 // its own interval, so among many one may well be off by chance, which is why
 // none of them decides.
+//
+// A goal, which the study's authors set themselves, is made of bounds: reached
+// where all are confirmed, missed where any is contradicted.
 //
 // Analyse is pure: equal runs give equal analyses. It starts nothing, reads
 // nothing and prints nothing; lab/report does that.
@@ -65,6 +69,7 @@ type Analysis struct {
 
 	Workloads   []Workload // in the study's order; those with valid trials
 	Claims      []Claim    // in the study's order
+	Goals       []Goal     // likewise
 	Resolutions []Resolution
 	Accounts    []Account  // who spent what, of the workloads that arms were profiled under
 	Accuracies  []Accuracy // what was attributed against what arms count themselves
@@ -139,6 +144,9 @@ func Analyse(run *record.Run) (*Analysis, error) {
 	a.decide()
 	for _, c := range s.Claims {
 		a.Claims = append(a.Claims, an.claim(c, a))
+	}
+	for _, g := range s.Goals {
+		a.Goals = append(a.Goals, an.goal(g, a))
 	}
 	a.Resolutions = a.resolve()
 	a.Accounts, a.Accuracies = accounts(run), accuracies(run)

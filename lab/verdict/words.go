@@ -112,6 +112,14 @@ func bandText(m study.Metric, s Scale, band float64) string {
 	return Show(m, band)
 }
 
+// Times writes a ratio, such as "0.55 ×".
+func Times(ratio float64) string { return unit.Format(ratio, "") + " ×" }
+
+// SpanTimes writes an interval of ratios; "unbounded" with too few blocks.
+func SpanTimes(i stats.Interval) string {
+	return span(i, func(v float64) string { return unit.Format(v, "") })
+}
+
 // Span writes an interval of levels; "unbounded" with too few blocks.
 func Span(m study.Metric, i stats.Interval) string {
 	return span(i, func(v float64) string { return Show(m, v) })

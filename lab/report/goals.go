@@ -1,0 +1,47 @@
+package report
+
+import "github.com/tarehq/tare/lab/verdict"
+
+// howGoals says what a verdict on a goal rests on.
+const howGoals = "What the study's authors, not a publication, ask of its arms. A bound is reached or missed where the interval lies " +
+	"wholly on one side of it, else undecided, not corrected for being many. A goal is reached where all its bounds are, missed where one is."
+
+// goals writes what became of the goals of the study.
+func (p *page) goals(a *verdict.Analysis) {
+	if len(a.Goals) == 0 {
+		return
+	}
+	p.heading("Goals")
+	p.wrapIn(dim, "  ", howGoals)
+	for i := range a.Goals {
+		g := &a.Goals[i]
+		p.line("")
+		p.wrapIn(bold, "  ", g.Says)
+		p.wrapIn(styleOfOutcome(g.Outcome), "  ", string(g.Outcome)+": "+g.Tally())
+		for j := range g.Checks {
+			r := &g.Checks[j]
+			p.wrapIn(styleOfOutcome(r.Outcome()), "    - ", goalLine(r))
+		}
+	}
+}
+
+// goalLine is what became of one check of a goal.
+func goalLine(r *verdict.CheckResult) string {
+	text := r.Check.Workload + ", " + string(r.Outcome()) + ": " + r.Holds.Reason
+	if more := moreBlocks(r.Holds.Needs); more != "" {
+		text += "; " + more
+	}
+	return text
+}
+
+func styleOfOutcome(o verdict.Outcome) style {
+	switch o {
+	case verdict.Reached:
+		return green
+	case verdict.Missed:
+		return red
+	case verdict.Undecided:
+		return yellow
+	}
+	return dim
+}

@@ -1,0 +1,82 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/tarehq/tare/stats"
+)
+
+// bound judges whether an arm's metric, or its ratio to another's, keeps to a
+// bound.
+func (an *analyser) bound(r *CheckResult, w *Workload, m *Metric) {
+	switch k := r.Check; {
+	case k.BoundRatio != nil:
+		an.boundRatio(r, w, m)
+	case k.Bound != nil:
+		an.boundLevel(r, w, m)
+	default:
+		r.refuse(notComparable("the claim gives no bound"))
+	}
+}
+
+// boundLevel holds the metric itself against the bound.
+func (an *analyser) boundLevel(r *CheckResult, w *Workload, m *Metric) {
+	k := r.Check
+	points := an.valid.points(cell{w.Name, k.Arm, false}, m.Name)
+	if len(points) == 0 {
+		r.refuse(unmeasured("no valid trial of %s has %s", k.Arm, m.Name))
+		return
+	}
+	e := estimate(values(points), w.Alpha)
+	r.Measured = &e
+	r.Holds = keeps(k.Op, e, *k.Bound)
+	r.Holds.Reason = fmt.Sprintf("%s of %s is %s (%s), bound %s %s", parenthesised(m.Metric), k.Arm, Show(m.Metric, e.Value),
+		Span(m.Metric, e.Interval), k.Op, Show(m.Metric, *k.Bound))
+	if r.Holds.Verdict == Inconclusive {
+		r.Holds.Needs = needs(len(points), e.Interval, math.Abs(e.Value-*k.Bound), w.Alpha)
+	}
+}
+
+// boundRatio holds the ratio of two arms against the bound, by the interval of
+// the paired ratios as it is: the band is no part of a bound.
+func (an *analyser) boundRatio(r *CheckResult, w *Workload, m *Metric) {
+	k := r.Check
+	c := an.compare(w, m, cell{w.Name, k.Arm, false}, cell{w.Name, r.Against, false})
+	switch {
+	case c.N == 0:
+		r.refuse(unmeasured("no block has a valid trial of both %s and %s", k.Arm, r.Against))
+		return
+	case c.Withheld != "":
+		r.refuse(notComparable("%s", c.Withheld))
+		return
+	case c.Scale != Ratio:
+		r.refuse(notComparable("%s is a share or zero in some trials: it has no ratio", parenthesised(m.Metric)))
+		return
+	}
+	i := c.Effect.Interval
+	e := Estimate{math.Exp(c.Effect.Effect), stats.Interval{Lo: math.Exp(i.Lo), Hi: math.Exp(i.Hi)}}
+	r.Measured = &e
+	r.Holds = keeps(k.Op, e, *k.BoundRatio)
+	r.Holds.Reason = fmt.Sprintf("%s of %s is %s that of %s (%s), bound %s %s", parenthesised(m.Metric), k.Arm,
+		Times(e.Value), r.Against, SpanTimes(e.Interval), k.Op, Times(*k.BoundRatio))
+	if r.Holds.Verdict == Inconclusive {
+		r.Holds.Needs = needs(c.N, i, math.Abs(c.Effect.Effect-math.Log(*k.BoundRatio)), w.Alpha)
+	}
+}
+
+// keeps judges an estimate by its interval: confirmed where it keeps to the
+// bound's side, contradicted where it lies wholly beyond.
+func keeps(op string, e Estimate, bound float64) Finding {
+	beyond := stats.Interval{Lo: e.Interval.Lo - bound, Hi: e.Interval.Hi - bound}
+	if op == ">=" {
+		beyond = stats.Interval{Lo: -beyond.Hi, Hi: -beyond.Lo}
+	}
+	switch {
+	case beyond.Hi <= 0:
+		return Finding{Verdict: Confirmed}
+	case beyond.Lo > 0:
+		return Finding{Verdict: Contradicted}
+	}
+	return Finding{Verdict: Inconclusive}
+}

@@ -1,0 +1,104 @@
+package verdict_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
+)
+
+// TestRatioBounds: of true ratio 0.6, measured to a percent or two.
+func TestRatioBounds(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		op    string
+		bound float64
+		want  verdict.Word
+	}{
+		{"below, as claimed", "<=", 0.7, verdict.Confirmed},
+		{"above what is claimed", "<=", 0.5, verdict.Contradicted},
+		{"at the bound", "<=", 0.6, verdict.Inconclusive},
+		{"above, as claimed", ">=", 0.5, verdict.Confirmed},
+		{"below what is claimed", ">=", 0.7, verdict.Contradicted},
+		{"inside the band, yet beyond", "<=", 0.57, verdict.Contradicted},
+	} {
+		u := base()
+		u.noise, u.study.Threshold = 0.01, 0.2
+		u.effect("three", "cpu_per_request", 0.6)
+		c := judge(t, u, nil, study.Check{Kind: study.Bound, Metric: "cpu_per_request", Workload: "half", Arm: "three", Op: tc.op, BoundRatio: &tc.bound})
+		r := c.Checks[0]
+		if c.Verdict != tc.want || r.Measured == nil {
+			t.Errorf("%s: ratio %s %v: got %q (%s), want %q", tc.name, tc.op, tc.bound, c.Verdict, c.Sentence, tc.want)
+			continue
+		}
+		if i := r.Measured.Interval; !(i.Lo > 0.57 && i.Lo < 0.6 && i.Hi > 0.6 && i.Hi < 0.64) || math.Abs(r.Measured.Value-0.6) > 0.02 {
+			t.Errorf("%s: measured %+v, want 0.6 amid a narrow interval", tc.name, r.Measured)
+		}
+		if !strings.Contains(r.Sentence, "× that of none") || tc.want == verdict.Inconclusive && r.Holds.Needs <= 0 {
+			t.Errorf("%s: sentence %q, needs %d", tc.name, r.Sentence, r.Holds.Needs)
+		}
+	}
+}
+
+func TestRatiosThatCannotBeBounded(t *testing.T) {
+	ratio := func(metric, arm, against string) study.Check {
+		return study.Check{Kind: study.Bound, Metric: metric, Workload: "half", Arm: arm, Against: against, Op: "<=", BoundRatio: ptr(1)}
+	}
+	for _, tc := range []struct {
+		name   string
+		blocks int
+		check  study.Check
+		want   verdict.Outcome
+		says   string
+	}{
+		{"zeros", 8, ratio("loop_allocs", "three", ""), verdict.NotJudged, "has no ratio"},
+		{"left out", 8, ratio("cpu_per_request", "three", "gone"), verdict.NotJudged, "needs nginx"},
+		{"not measured", 8, ratio("pss", "three", ""), verdict.NotJudged, "was not measured"},
+		{"too few blocks", 2, ratio("cpu_per_request", "three", ""), verdict.Undecided, "unbounded"},
+	} {
+		u := base()
+		u.blocks = tc.blocks
+		u.level["loop_allocs"] = 0
+		r := judge(t, u, func(r *record.Run) { r.Manifest.LeftOut = map[string]string{"gone": "needs nginx"} }, tc.check).Checks[0]
+		if r.Outcome() != tc.want || !strings.Contains(r.Sentence, tc.says) {
+			t.Errorf("%s: got %q: %q, want %q: %q", tc.name, r.Outcome(), r.Sentence, tc.want, tc.says)
+		}
+	}
+}
+
+func TestGoals(t *testing.T) {
+	cpu := func(ratio float64, workloads ...string) study.Goal {
+		return study.Goal{Says: "less", Metrics: []string{"cpu_per_request"}, Workloads: workloads, Arms: []string{"three"}, Against: []string{"none"}, Op: "<=", BoundRatio: ptr(ratio)}
+	}
+	both := cpu(0.7, "half")
+	both.Arms = []string{"three", "two"}
+	allocs := study.Goal{Metrics: []string{"loop_allocs"}, Workloads: []string{"half"}, Arms: []string{"three"}, Op: "<=", Bound: ptr(0)}
+	for _, tc := range []struct {
+		name string
+		goal study.Goal
+		want verdict.Outcome
+		says string
+	}{
+		{"reached", cpu(0.7, "half"), verdict.Reached, "1 of 1 check reached"},
+		{"missed", cpu(0.5, "half"), verdict.Missed, "0 of 1 check reached, 1 missed"},
+		{"undecided", cpu(0.6, "half"), verdict.Undecided, "0 of 1 check reached, 1 undecided"},
+		{"one of two missed", both, verdict.Missed, "1 of 2 checks reached, 1 missed"},
+		{"one of two not judged", cpu(0.7, "half", "full"), verdict.Undecided, "1 of 2 checks reached, 1 not judged"},
+		{"not judged", cpu(0.7, "full"), verdict.NotJudged, "0 of 1 check reached, 1 not judged"},
+		{"nothing allocated", allocs, verdict.Reached, "1 of 1 check reached"},
+	} {
+		u := base()
+		u.noise = 0.01
+		u.level["loop_allocs"] = 0
+		u.study.Arms = append(u.study.Arms, study.Arm{Name: "two"})
+		u.effect("three", "cpu_per_request", 0.6)
+		u.study.Goals = []study.Goal{tc.goal}
+		g := analyse(t, u.run()).Goals[0]
+		if g.Outcome != tc.want || g.Tally() != tc.says || g.Says != tc.goal.Says {
+			t.Errorf("%s: got %q, %q, want %q, %q", tc.name, g.Outcome, g.Tally(), tc.want, tc.says)
+		}
+	}
+}
