@@ -23,7 +23,14 @@ type htmlTrust struct {
 }
 
 // htmlProgram is what an arm ran.
-type htmlProgram struct{ Arm, Title, Args, BuildID, Go, Modules string }
+type htmlProgram struct {
+	Arm, Title, Args, BuildID, Go, Modules string
+	Fold                                   string // how many modules, where they are too many to stand in a row
+}
+
+// mostModules is the number of modules up to which a row shows them: on a phone
+// a column of twenty, scrolled out of sight, left a screen of nothing.
+const mostModules = 6
 
 func newTrust(a *verdict.Analysis) htmlTrust {
 	m := &a.Manifest
@@ -43,7 +50,11 @@ func newTrust(a *verdict.Analysis) htmlTrust {
 		for _, name := range slices.Sorted(maps.Keys(p.Modules)) {
 			modules = append(modules, name+" "+p.Modules[name])
 		}
-		t.Programs = append(t.Programs, htmlProgram{arm.Name, arm.Title, strings.TrimSpace(p.Path + " " + shellLine(p.Args)), p.BuildID, p.Go, strings.Join(modules, ", ")})
+		program := htmlProgram{Arm: arm.Name, Title: arm.Title, Args: strings.TrimSpace(p.Path + " " + shellLine(p.Args)), BuildID: p.BuildID, Go: p.Go, Modules: strings.Join(modules, ", ")}
+		if len(modules) > mostModules {
+			program.Fold = verdict.Count(len(modules), "module")
+		}
+		t.Programs = append(t.Programs, program)
 	}
 	for _, arm := range slices.Sorted(maps.Keys(m.LeftOut)) {
 		t.LeftOut = append(t.LeftOut, pair{arm, m.LeftOut[arm]})
