@@ -1,8 +1,10 @@
 package report_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"net/url"
 	"os"
@@ -113,14 +115,16 @@ func (c *complaints) listen(event any) {
 
 // seen is what a page looks like.
 type seen struct {
-	Page   int    `json:"page"` // width of what there is, px
-	Screen int    `json:"screen"`
-	Paper  string `json:"paper"`
-	Ink    string `json:"ink"`
-	H1     string `json:"h1"`
-	Boxes  int    `json:"boxes"` // drawings that have a size
-	Small  int    `json:"small"` // texts of a drawing below 9 px
-	Zoomer int    `json:"zoomer"`
+	Page   int      `json:"page"` // width of what there is, px
+	Screen int      `json:"screen"`
+	Paper  string   `json:"paper"`
+	Ink    string   `json:"ink"`
+	H1     string   `json:"h1"`
+	Boxes  int      `json:"boxes"` // drawings that have a size
+	Small  int      `json:"small"` // texts of a drawing below 9 px
+	Zoomer int      `json:"zoomer"`
+	Out    []string `json:"out"`  // texts that leave the screen and cannot be scrolled to
+	Tall   []string `json:"tall"` // rows of which a phone shows no end
 }
 
 const look = `(() => ({
@@ -130,6 +134,9 @@ const look = `(() => ({
 	boxes: [...document.querySelectorAll("svg[role=img]")].filter(s => s.getBoundingClientRect().width > 100 && s.getBoundingClientRect().height > 15).length,
 	small: [...document.querySelectorAll("svg text")].filter(s => parseFloat(getComputedStyle(s).fontSize) < 9).length,
 	zoomer: document.querySelectorAll(".zoomer").length,
+	out: [...document.querySelectorAll("h1, h2, h3, p, li, dt, dd, td, th, figcaption")].filter(e => !e.closest(".scroll, .zoom, .hidden") &&
+		e.getBoundingClientRect().width > 1 && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.innerText.slice(0, 60)),
+	tall: [...document.querySelectorAll("tr")].filter(e => e.getBoundingClientRect().height > 400).map(e => e.innerText.slice(0, 60)),
 }))()`
 
 func writeHTML(t *testing.T, r *record.Run, a *verdict.Analysis) (path string) {
@@ -145,65 +152,176 @@ func writeHTML(t *testing.T, r *record.Run, a *verdict.Analysis) (path string) {
 	return path
 }
 
+// shots takes part of looking with one's own eyes, which no check replaces.
+var shots = flag.String("shots", "", "folder to write a picture of every report looked at to")
+
+// window is a browser that says what its pages should not have done.
+type window struct {
+	ctx    context.Context
+	opened int // times that a page was
+	complaints
+}
+
+func newWindow(t *testing.T) *window {
+	t.Helper()
+	w := &window{ctx: browser(t)}
+	if err := chromedp.Listen(w.ctx, w.listen); err != nil {
+		t.Fatal(err)
+	}
+	call(t, w.ctx, network.Enable, network.EnableParams{})
+	call(t, w.ctx, log.Enable, cdp.Empty{})
+	return w
+}
+
+// view is how a page is looked at.
+type view struct {
+	width   int64
+	scheme  string
+	scripts bool
+}
+
+// open shows a report and checks what holds of each, however looked at.
+func (w *window) open(t *testing.T, self, headline string, v view) (s seen) {
+	t.Helper()
+	w.mu.Lock()
+	w.self = self
+	w.opened++
+	w.mu.Unlock()
+	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.scheme}}
+	call(t, w.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
+	call(t, w.ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: v.width, Height: 800, DeviceScaleFactor: 1, Mobile: v.width < 600})
+	call(t, w.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !v.scripts})
+	do(t, w.ctx, chromedp.Navigate(self))
+	s = do(t, w.ctx, chromedp.Evaluate[seen](look))
+	if s.Page > s.Screen || s.Screen != int(v.width) {
+		t.Errorf("the page is %d px wide on a screen of %d px", s.Page, s.Screen)
+	}
+	if fold(s.H1) != fold(headline) {
+		t.Errorf("got headline %q, want %q", s.H1, headline)
+	}
+	if s.Small > 0 || len(s.Out)+len(s.Tall) > 0 {
+		t.Errorf("got %d texts too small to read, what leaves the screen: %q, rows too tall: %q", s.Small, s.Out, s.Tall)
+	}
+	return s
+}
+
+// check reports what pages did wrong; it wants to have seen them loaded.
+func (w *window) check(t *testing.T) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.loads < w.opened {
+		t.Errorf("saw pages loaded %d times, want %d: requests went unseen", w.loads, w.opened)
+	}
+	for _, text := range w.all {
+		t.Error(text)
+	}
+}
+
+func fileURL(path string) string { return (&url.URL{Scheme: "file", Path: path}).String() }
+
 func TestHTMLInChromium(t *testing.T) {
 	r := large(t, 8)
 	profile(r, "net/http", "chi", "gin", "echo", "fiber")
 	a := analyse(t, r)
-	self := (&url.URL{Scheme: "file", Path: writeHTML(t, r, a)}).String()
-	ctx := browser(t)
-	c := &complaints{self: self}
-	if err := chromedp.Listen(ctx, c.listen); err != nil {
-		t.Fatal(err)
-	}
-	call(t, ctx, network.Enable, network.EnableParams{})
-	call(t, ctx, log.Enable, cdp.Empty{})
-	open := func(t *testing.T, width int64, scheme string, scripts bool) (s seen) {
+	self := fileURL(writeHTML(t, r, a))
+	w := newWindow(t)
+	open := func(t *testing.T, v view) seen {
 		t.Helper()
-		features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}
-		call(t, ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
-		call(t, ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: 800, DeviceScaleFactor: 1, Mobile: width < 600})
-		call(t, ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !scripts})
-		do(t, ctx, chromedp.Navigate(self))
-		s = do(t, ctx, chromedp.Evaluate[seen](look))
-		if s.Page > s.Screen || s.Screen != int(width) {
-			t.Errorf("the page is %d px wide on a screen of %d px", s.Page, s.Screen)
-		}
-		if fold(s.H1) != fold(a.Headline) {
-			t.Errorf("got headline %q, want %q", s.H1, a.Headline)
-		}
-		if s.Boxes < 50 || s.Small > 0 {
-			t.Errorf("got %d drawings and %d texts too small to read, want at least 50 and none", s.Boxes, s.Small)
+		s := w.open(t, self, a.Headline, v)
+		if s.Boxes < 50 {
+			t.Errorf("got %d drawings, want at least 50", s.Boxes)
 		}
 		return s
 	}
-	light := open(t, 1280, "light", true)
-	t.Run("width=360", func(t *testing.T) { open(t, 360, "light", true) })
+	light := open(t, view{1280, "light", true})
+	t.Run("width=360", func(t *testing.T) { open(t, view{360, "light", true}) })
 	t.Run("scheme=dark", func(t *testing.T) {
-		if dark := open(t, 1280, "dark", true); dark.Paper == light.Paper || dark.Ink == light.Ink {
+		if dark := open(t, view{1280, "dark", true}); dark.Paper == light.Paper || dark.Ink == light.Ink {
 			t.Errorf("the dark page has the colours of the light one: %s on %s", dark.Ink, dark.Paper)
 		}
 	})
 	t.Run("scripts=off", func(t *testing.T) {
-		if s := open(t, 360, "light", false); s.Zoomer != 0 || light.Zoomer == 0 {
+		if s := open(t, view{360, "light", false}); s.Zoomer != 0 || light.Zoomer == 0 {
 			t.Errorf("got %d zoomers without scripts and %d with, want none and some", s.Zoomer, light.Zoomer)
 		}
 	})
 	t.Run("zoom", func(t *testing.T) {
-		open(t, 360, "light", true)
+		open(t, view{360, "light", true})
 		width := chromedp.Evaluate[int](`document.querySelector(".zoom svg").clientWidth`)
-		before := do(t, ctx, width)
-		do(t, ctx, chromedp.Click(".zoomer button:last-child"))
-		after, page := do(t, ctx, width), do(t, ctx, chromedp.Evaluate[int](`document.documentElement.scrollWidth`))
+		before := do(t, w.ctx, width)
+		do(t, w.ctx, chromedp.Click(".zoomer button:last-child"))
+		after, page := do(t, w.ctx, width), do(t, w.ctx, chromedp.Evaluate[int](`document.documentElement.scrollWidth`))
 		if after < 2*before-2 || page > 360 {
 			t.Errorf("wider: got %d px of %d on a page of %d, want twice as much within 360", after, before, page)
 		}
 	})
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.loads < 5 {
-		t.Errorf("saw the page loaded %d times, want 5: requests went unseen", c.loads)
+	w.check(t)
+}
+
+// TestKeptRunsInChromium looks at real runs, the quick form of a study of each
+// kind, since what arms and machines say is not all in a synthetic one.
+func TestKeptRunsInChromium(t *testing.T) {
+	w := newWindow(t)
+	kinds := []struct {
+		name  string
+		parts string // of the page, all of which must be there to see
+	}{
+		{"nesting", ".forest .bar, .panel .plot, .chart .plot, .matrix small, #owners-0 .owners td, #owners-0 .causes rect, #claims .claim, #claims .bar, #trust .facts"},
+		{"dispatch", ".forest .bar, #code pre, #code b, #claims .claim, #trust .facts"},
+		{"tools", ".forest .bar, .matrix small, #trust .warnings, #trust .facts, #repeat code"},
 	}
-	for _, text := range c.all {
-		t.Error(text)
+	views := []view{{1280, "light", true}, {1280, "dark", true}, {390, "light", true}}
+	for _, k := range kinds {
+		t.Run("run="+k.name, func(t *testing.T) {
+			r := kept(t, k.name)
+			a := analyse(t, r)
+			self := fileURL(writeHTML(t, r, a))
+			for _, v := range views {
+				w.open(t, self, a.Headline, v)
+				for _, part := range strings.Split(k.parts, ", ") {
+					if !do(t, w.ctx, chromedp.Evaluate[bool](fmt.Sprintf(shows, part))) {
+						t.Errorf("%d px, %s: %q is not to be seen", v.width, v.scheme, part)
+					}
+				}
+				picture(t, w.ctx, fmt.Sprintf("%s-%s-%d.png", k.name, v.scheme, v.width))
+			}
+		})
 	}
+	w.check(t)
+}
+
+// shows says whether the first element that a selector finds has a size.
+const shows = `(() => { const e = document.querySelector(%q); const b = e && e.getBoundingClientRect(); return !!b && b.width > 0 && b.height > 0 })()`
+
+// picture keeps what the window shows, where one wants to look.
+func picture(t *testing.T, ctx context.Context, name string) {
+	t.Helper()
+	if *shots == "" {
+		return
+	}
+	png := do(t, ctx, chromedp.FullScreenshot(100))
+	if err := os.WriteFile(filepath.Join(*shots, name), png, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kept is a run of testdata/runs. They are real ones, without their raw profiles,
+// most histograms, and what else the machine ran.
+func kept(t *testing.T, name string) *record.Run {
+	t.Helper()
+	z, err := zip.OpenReader(filepath.Join("testdata", "runs", name+".zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	dir := filepath.Join(t.TempDir(), name)
+	if err := os.CopyFS(dir, z); err != nil {
+		t.Fatal(err)
+	}
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
