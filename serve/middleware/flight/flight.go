@@ -28,6 +28,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tarehq/tare/serve/chain"
 )
 
 // Options say what is slow and where snapshots go. SlowerThan and either Dir or
@@ -162,7 +164,8 @@ func (o *Options) check() error {
 func upgrades(r *http.Request) bool { return r.Header["Upgrade"] != nil }
 
 // Middleware watches what next takes. It belongs outside of everything whose time
-// is to count.
+// is to count. In a chain of package chain it is called flight; it must stand
+// there once, and not after a layer whose role is limit, where requests may wait.
 func (r *Recorder) Middleware(next http.Handler) http.Handler { return &handler{r, next} }
 
 // Close stops the recorder, once a snapshot under way is written. It waits for that
@@ -180,6 +183,14 @@ func (r *Recorder) Close() {
 type handler struct {
 	r    *Recorder
 	next http.Handler
+}
+
+// ChainLayer tells a chain where the middleware may stand.
+func (h *handler) ChainLayer() chain.Layer {
+	return chain.Layer{Name: "flight", Rules: []chain.Rule{
+		chain.Once("a slow request would be noted twice"),
+		chain.Before("limit", "what a request waits there would not count"),
+	}}
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
