@@ -50,14 +50,19 @@ func TestEveryServerAnswersAlike(t *testing.T) {
 	}
 }
 
-// The chain allocates nothing beside what the engine allocates for a request.
+// The chain allocates nothing beside what the engine allocates for a request, but
+// once for all values past the twelfth where requests are not reused.
 func TestLoopContext(t *testing.T) {
 	if loopContext(engines.NetHTTP) != nil {
 		t.Error("http.Server: got a context, want the ordinary one")
 	}
-	for engine, want := range map[engines.Engine]float64{engines.Serve: 0, engines.ServeReuse: 0} {
+	for _, engine := range []engines.Engine{engines.Serve, engines.ServeReuse} {
 		for _, path := range []string{plan.Noop, plan.Value, plan.Record} {
-			for _, depth := range []plan.Depth{0, 10} {
+			for _, depth := range []plan.Depth{0, 10, 12, 13, 50} {
+				want := 0.0
+				if engine == engines.Serve && path == plan.Value && depth > 12 {
+					want = 1
+				}
 				if got := loopAllocs(t, engine, path, depth); got != want {
 					t.Errorf("%s%s, %d layers: got %v allocations, want %v", engine, path, depth, got, want)
 				}
