@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -21,9 +22,10 @@ import (
 )
 
 // TestFlameOfContainer draws a service that was prepared for nothing: stripped, in
-// namespaces of processes, network and mounts and a control group of its own. Its
-// middlewares are in the picture by their names, and the kernel's part, too. It is
-// what answers the claims P1.flame and P3.container-flame.
+// namespaces of processes, network and mounts and a control group of its own. What
+// its middleware spins away is in the picture as the middleware's, by its name, and
+// the kernel's part, too. It is what answers the claims P1.flame and
+// P3.container-flame.
 func TestFlameOfContainer(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("making namespaces needs root")
@@ -34,17 +36,18 @@ func TestFlameOfContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	exe := filepath.Join(t.TempDir(), "service")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", exe, "main.go")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", exe, ".")
 	build.Dir, build.Env = "../../cost/bpf/testdata/service", append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building: %v\n%s", err, out)
 	}
 	pid := contain(t, exe)
+	const owned = `data-o="service.Spin"><title>main.burn, of service.Spin: `
 	dir := t.TempDir()
 	for _, file := range []string{"flame.svg", "flame.html"} {
 		path := filepath.Join(dir, file)
 		drawn := ""
-		for seconds := 1; seconds <= 8 && !strings.Contains(drawn, "main.Spin"); seconds *= 2 { // the machine may be busy
+		for seconds := 1; seconds <= 8 && !strings.Contains(drawn, owned); seconds *= 2 { // the machine may be busy
 			status, _, errs := tare(t, "flame", "--pid", strconv.Itoa(pid), "--hz", "999", "--for", strconv.Itoa(seconds)+"s", "-o", path)
 			if status != 0 && seconds == 8 {
 				t.Fatalf("tare flame: status %d: %s", status, errs)
@@ -55,7 +58,7 @@ func TestFlameOfContainer(t *testing.T) {
 			}
 			drawn = string(content)
 		}
-		for _, want := range []string{"main.Spin", "main.burn", "[kernel] "} {
+		for _, want := range []string{owned, "[kernel] "} {
 			if !strings.Contains(drawn, want) {
 				t.Errorf("%s does not show %q", file, want)
 			}
@@ -107,23 +110,31 @@ func contain(t *testing.T, exe string) (pid int) {
 	return cmd.Process.Pid
 }
 
-// confine puts a process into a control group of its own, where one can be made.
+// confine puts a process into a control group of its own, of version 2, or skips the
+// test where none can be made.
 func confine(t *testing.T, pid int, stop func()) {
 	t.Helper()
-	for _, above := range []string{"/sys/fs/cgroup/pids", "/sys/fs/cgroup"} {
-		dir, err := os.MkdirTemp(above, "tare-test-")
-		if err != nil {
-			continue
-		}
-		t.Cleanup(func() {
-			stop() // a group with processes cannot be removed
-			if err := syscall.Rmdir(dir); err != nil {
-				t.Errorf("removing %s: %v", dir, err)
-			}
-		})
-		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o600); err == nil {
-			return
+	dir, err := "", errors.New("no control groups of version 2 are mounted")
+	for _, above := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
+		if _, missing := os.Stat(filepath.Join(above, "cgroup.controllers")); missing == nil {
+			dir, err = os.MkdirTemp(above, "tare-test-")
+			break
 		}
 	}
-	t.Log("no control group can be made here: the service is in none of its own")
+	if err != nil {
+		t.Skipf("making a control group: %v", err)
+	}
+	t.Cleanup(func() {
+		stop() // a group with processes cannot be removed
+		if err := syscall.Rmdir(dir); err != nil {
+			t.Errorf("removing %s: %v", dir, err)
+		}
+	})
+	if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o600); err != nil {
+		t.Skipf("putting the service into a control group of its own: %v", err)
+	}
+	groups, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cgroup"))
+	if own := "/" + filepath.Base(dir) + "\n"; err != nil || !strings.Contains(string(groups), own) {
+		t.Fatalf("the service is in %q, %v, want it in %q", groups, err, own)
+	}
 }
