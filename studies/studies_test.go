@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,6 +124,33 @@ func TestClaims(t *testing.T) {
 		if names[c.Study] && tested[c.ID] == "" {
 			t.Errorf("%s belongs to %s, which does not test it", c.ID, c.Study)
 		}
+	}
+}
+
+// What the arms of this repository are to reach stands in their studies as
+// goals, each on the side that its metric is better on. A quick form keeps some
+// of them.
+func TestGoals(t *testing.T) {
+	var with []string
+	for _, s := range all(t) {
+		if len(s.Goals) == 0 {
+			continue
+		}
+		with = append(with, s.Name)
+		for _, g := range s.Goals {
+			for _, k := range g.Checks() {
+				m, ok := study.MetricNamed(k.Metric)
+				if !ok || (k.Op == ">=") != m.Higher {
+					t.Errorf("%s, %q: %s %s is no goal, since higher is better is %t", s.Name, g.Says, k.Metric, k.Op, m.Higher)
+				}
+			}
+		}
+		if q := s.QuickForm(); len(q.Goals) == 0 {
+			t.Errorf("%s: the quick form keeps none of %d goals", s.Name, len(s.Goals))
+		}
+	}
+	if want := []string{"chain", "engine", "routekinds", "routers", "tools"}; !slices.Equal(with, want) {
+		t.Errorf("got goals in %v, want them in %v", with, want)
 	}
 }
 
