@@ -27,6 +27,8 @@ type calibrateCmd struct {
 	Seed   uint64 `help:"Fixes the order of trials (0: drawn)."`
 	Module string `help:"Folder of tare's own source." placeholder:"DIR"`
 	JSON   bool   `name:"json" help:"Print JSON."`
+	// Replicates are for stats.ReadReplicates.
+	Replicates string `help:"Run four of the control a block, not two, and write their figures to this file, for the proofs of package stats." placeholder:"FILE"`
 }
 
 // Help says what comes of it.
@@ -53,6 +55,9 @@ func (c *calibrateCmd) Run(ctx context.Context, t *terminal) error {
 	if least := stats.BlocksForFamily(1, stats.StudyAlpha); c.Blocks < least || c.Blocks > mostBlocks {
 		return asked("", fmt.Errorf("--blocks %d: a floor takes from %d to %d blocks", c.Blocks, least, mostBlocks))
 	}
+	if err := writable([]output{{"--replicates", c.Replicates}}); err != nil {
+		return err
+	}
 	cache, err := cacheDir("calibration")
 	if err != nil {
 		return err
@@ -61,12 +66,18 @@ func (c *calibrateCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
+	if c.Replicates != "" {
+		s = fourfold(s)
+	}
 	kept, err := measureNull(ctx, t, s, &runCmd{Blocks: c.Blocks, Seed: c.Seed, Dir: cache, Module: c.Module})
 	if err != nil {
 		return explain(err)
 	}
 	a, err := verdict.Analyse(kept)
 	if err != nil {
+		return err
+	}
+	if err := c.keepReplicates(kept, a); err != nil {
 		return err
 	}
 	cal := calibration{When: time.Now().UTC(), Machine: machine(), Run: kept.Dir}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/studies"
+)
+
+func TestReplicates(t *testing.T) {
+	null, err := studies.Named("null")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := fourfold(null)
+	if n := s.CellsPerBlock(); n != replicas*len(s.Workloads) || !s.AA || len(null.Arms) != 1 {
+		t.Fatalf("a block has %d trials of %d workloads, A/A %v, and null %d arms, want %d a workload, true and 1",
+			n, len(s.Workloads), s.AA, len(null.Arms), replicas)
+	}
+	run := &record.Run{Manifest: record.Manifest{ID: "null", Study: *s, Seed: 7}}
+	for i, c := range study.NewPlan(s, 7, 8) {
+		tr := record.Trial{Seq: i, Block: c.Block, Arm: c.Arm, Twin: c.Twin, Workload: c.Workload, Steady: true,
+			Metrics: map[string]float64{"cpu_per_request": float64(1000 + i), "errors": 0, "lag_p99": 5}}
+		if c.Block == 3 && c.Twin {
+			tr.Invalid = []string{"the arm died under load"}
+		}
+		run.Trials = append(run.Trials, tr)
+	}
+	want := [][]float64{}
+	for b := range 8 {
+		var row []float64
+		for _, tr := range run.Trials {
+			if tr.Block == b && tr.Workload == s.Primary.Workload {
+				row = append(row, tr.Metrics["cpu_per_request"])
+			}
+		}
+		if b != 3 {
+			want = append(want, row)
+		}
+	}
+	a, err := verdict.Analyse(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "aa.json")
+	if err := (&calibrateCmd{Replicates: path}).keepReplicates(run, a); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rep, err := stats.ReadReplicates(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := rep.Metrics["cpu_per_request"]; len(rep.Metrics) != 1 || !reflect.DeepEqual(got, want) {
+		t.Errorf("kept %v, want CPU per request alone: %v", rep.Metrics, want)
+	}
+	run.Trials = run.Trials[:3]
+	if err := (&calibrateCmd{Replicates: path}).keepReplicates(run, a); err == nil {
+		t.Error("no block is whole: no error, want one")
+	}
+}
