@@ -21,12 +21,12 @@ import (
 	"github.com/tarehq/tare/cost/bpf"
 )
 
-// TestFlameOfContainer draws a service that was prepared for nothing: stripped, in
-// namespaces of processes, network and mounts and a control group of its own. What
-// its middleware spins away is in the picture as the middleware's, by its name, and
-// the kernel's part, too. It is what answers the claims P1.flame and
-// P3.container-flame.
-func TestFlameOfContainer(t *testing.T) {
+// TestContainerFlameBySamplesNotUprobes draws a service that was prepared for
+// nothing: stripped, in namespaces of processes, network and mounts and a control
+// group of its own. What its middleware spins away is in the picture as the
+// middleware's, by its name, and the kernel's part, too. It is what answers the
+// claims P1.flame, whose uprobes it does without, and P3.container-flame.
+func TestContainerFlameBySamplesNotUprobes(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("making namespaces needs root")
 	}
