@@ -54,6 +54,8 @@ type conn struct {
 	k       *buffers
 	cur     atomic.Pointer[requestContext] // the request's, if it is followed
 	seat    seat
+	glimpse glimpse                // guarded by engine.mu
+	streams *streams               // if it is handed over and speaks HTTP/2; set before its phase
 	peek    atomic.Pointer[peeker] // watches for the peer's going where nothing else can
 	unread  atomic.Bool            // there is a body that was not read to its end
 }

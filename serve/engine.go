@@ -49,7 +49,8 @@ type engine struct {
 // limits are the server's limits with the defaults filled in; zero is none.
 type limits struct {
 	header, idle, read, write, stall, grace time.Duration
-	headerBytes, conns, connsPerAddr        int
+	fields, headerBytes                     int
+	conns, connsPerAddr                     int
 	rate                                    int
 	drain                                   int64
 }
@@ -67,6 +68,7 @@ func newEngine(s *Server) *engine {
 			write:        max(0, s.WriteTimeout),
 			stall:        or(s.Limits.StallTimeout, defaultStallTimeout),
 			grace:        or(s.Limits.ShutdownGrace, defaultGrace),
+			fields:       or(s.Limits.MaxHeaders, http1.DefaultMaxFields),
 			headerBytes:  s.headerBytes(),
 			conns:        or(s.Limits.MaxConns, descriptors()*9/10),
 			connsPerAddr: max(0, s.Limits.MaxConnsPerAddr),
@@ -239,56 +241,6 @@ func (e *engine) restLocked() {
 	if e.open == 0 && e.accepts == 0 {
 		e.parking.rest()
 	}
-}
-
-// shed closes the connection that has been longest without a whole request
-// head or, if there is none, the one that has been longest without a request.
-// It reports whether there was one.
-func (e *engine) shed() bool {
-	c := e.victim()
-	if c == nil {
-		return false
-	}
-	parked := e.parking.end(c)
-	c.cut()
-	if parked {
-		go c.end(http.StateClosed)
-	}
-	return true // else its own goroutine ends it
-}
-
-// victim picks the connection to close in favour of another, and marks it. One
-// that is younger than the clock can tell may have sent a head that is not read
-// yet; one that has been idle only as long as Shutdown would wait may be about
-// to send one. Neither is a victim.
-func (e *engine) victim() *conn {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := e.clock.now()
-	young := now - int64(2*e.clock.tick)
-	idle := now - int64(e.limits.grace)
-	var quiet *conn
-	for c := e.first; c != nil; c = c.next { // the list is by age
-		at := c.since.Load()
-		switch p := phase(c.phase.Load()); p {
-		case phaseOpening, phaseHeading:
-			if at < young && c.phase.CompareAndSwap(uint32(p), uint32(phaseShed)) {
-				return c
-			}
-		case phaseIdle, phaseParked:
-			if at < idle {
-				quiet, idle = c, at
-			}
-		}
-	}
-	if quiet == nil {
-		return nil
-	}
-	was := quiet.phase.Load()
-	if p := phase(was); p != phaseIdle && p != phaseParked || !quiet.phase.CompareAndSwap(was, uint32(phaseShed)) {
-		return nil
-	}
-	return quiet
 }
 
 // backoff waits while accepting fails for want of something that may come back.

@@ -2,12 +2,14 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"log"
 	"net"
 	"net/http"
 	"sync"
+	"time"
 )
 
 // handover passes connections to the standard library's server, which speaks
@@ -23,15 +25,35 @@ func newHandover(e *engine) *handover {
 	h := &handover{e: e}
 	protos := e.protos
 	h.server = &http.Server{
-		Addr: s.Addr, Handler: e.handler, DisableGeneralOptionsHandler: s.DisableGeneralOptionsHandler,
+		Addr: s.Addr, Handler: &guard{e, e.handler}, DisableGeneralOptionsHandler: s.DisableGeneralOptionsHandler,
 		TLSConfig:   &tls.Config{NextProtos: []string{"h2"}},
 		ReadTimeout: e.limits.read, ReadHeaderTimeout: e.limits.header,
-		WriteTimeout: e.limits.write, IdleTimeout: e.limits.idle,
+		WriteTimeout: streamTimeout(&e.limits), IdleTimeout: e.limits.idle,
 		MaxHeaderBytes: e.limits.headerBytes, TLSNextProto: s.TLSNextProto,
-		ErrorLog: log.New(logWriter{s}, "", 0), HTTP2: s.HTTP2, Protocols: &protos,
+		ErrorLog: log.New(logWriter{s}, "", 0), HTTP2: http2Config(s, &e.limits), Protocols: &protos,
 		BaseContext: handedContext, ConnState: h.state,
 	}
 	return h
+}
+
+// streamTimeout has the other server make a write deadline for each stream even
+// if there is no such limit: stream.allowEnd adjusts it.
+func streamTimeout(l *limits) time.Duration {
+	const never = 100 * 365 * 24 * time.Hour
+	if l.write == 0 && l.stall > 0 {
+		return never
+	}
+	return l.write
+}
+
+// http2Config has connections end on which nothing can be written any more.
+func http2Config(s *Server, l *limits) *http.HTTP2Config {
+	var config http.HTTP2Config
+	if s.HTTP2 != nil {
+		config = *s.HTTP2
+	}
+	config.WriteByteTimeout = cmp.Or(config.WriteByteTimeout, l.stall)
+	return &config
 }
 
 // logWriter has the other server log where this one does, which may be changed
@@ -65,6 +87,9 @@ func (h *handover) state(nc net.Conn, s http.ConnState) {
 func (h *handover) take(c *conn, nc net.Conn) bool {
 	h.conns.Store(nc, c)
 	l := &handedListener{nc: nc, ctx: c.ctx}
+	if c.streams != nil {
+		l.ctx = c.streams.context()
+	}
 	h.server.Serve(l) // returns at once: the connection is served in a goroutine of its own
 	if l.nc != nil {
 		h.forget(nc)
@@ -107,6 +132,9 @@ func (c *conn) handOver(ahead []byte) outcome {
 	nc := c.nc
 	if ahead != nil {
 		nc = &aheadConn{Conn: nc, from: aheadReader{ahead, nc}}
+	}
+	if ahead != nil || c.tls.NegotiatedProtocol == "h2" {
+		c.streams = newStreams(c)
 	}
 	c.begin(phaseHanded)
 	c.give()

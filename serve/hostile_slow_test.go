@@ -24,6 +24,7 @@ var slowWays = []struct {
 	trickle  string // repeated
 	most     int    // KiB of heap and stack that a connection may cost the server
 	narrow   bool   // with the smallest receive buffer
+	stream   bool   // by HTTP/2: what ends is the stream, see TestStreamsEnd
 	lateRead bool   // the answer is read a byte at a time
 }{
 	{name: "never speaks", most: 24},
@@ -33,11 +34,15 @@ var slowWays = []struct {
 	{name: "fields", opening: "GET / HTTP/1.1\r\nHost: a\r\n", trickle: "A: b\r\n", most: 24},
 	{name: "body", opening: "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n", trickle: "a", most: 64},
 	{name: "chunks", opening: "POST /body HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", trickle: "1\r\na\r\n", most: 64},
+	{name: "body that came well at first", opening: "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("a", 16<<10), most: 64},
 	{name: "trailers", opening: "POST /body HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-A: ", trickle: "a", most: 64},
 	{name: "answer", opening: "GET /big HTTP/1.1\r\nHost: a\r\n\r\n", most: 32, narrow: true, lateRead: true},
 	{name: "pipelined answers", opening: pipelined(20) + "GET / HT", most: 32, narrow: true, lateRead: true},
 	{name: "handshake", orders: orders{TLS: true}, opening: "\x16\x03\x01\x02\x00\x01\x00", trickle: "\x00", most: 32},
 	{name: "preface", orders: orders{H2C: true}, opening: "PRI * HTTP/2.0\r\n", trickle: "", most: 24},
+	{name: "body by HTTP/2", orders: orders{H2C: true}, opening: preface2 + settings2 + post2, trickle: data2, most: 96, stream: true},
+	{name: "ten bodies by HTTP/2", orders: orders{H2C: true}, opening: preface2 + settings2 + posts2(10), trickle: data2, most: 96 + 9*64, narrow: true, stream: true},
+	{name: "answer by HTTP/2", orders: orders{H2C: true}, opening: preface2 + noWindow2 + big2, trickle: ping2, most: 96, stream: true},
 }
 
 func pipelined(n int) (text string) {
@@ -47,13 +52,22 @@ func pipelined(n int) (text string) {
 	return text
 }
 
+// posts2 begins n requests by HTTP/2.
+func posts2(n int) (text string) {
+	for i := range n {
+		text += strings.Replace(post2, "\x00\x01\x83", "\x00"+string(rune(2*i+1))+"\x83", 1)
+	}
+	return text
+}
+
 // TestSlowMemory measures what a slow client costs a server with the default
-// limits, and that others are served meanwhile.
+// limits while it goes on slowly, and that others are served meanwhile.
 func TestSlowMemory(t *testing.T) {
 	n := 2000
 	if raceEnabled || testing.Short() {
 		n = 100
 	}
+	needFiles(t, n)
 	for _, way := range slowWays {
 		t.Run(way.name, func(t *testing.T) {
 			p := found(t, way.orders)
@@ -73,6 +87,13 @@ func TestSlowMemory(t *testing.T) {
 			if way.narrow {
 				time.Sleep(200 * time.Millisecond) // until the server's writes stand
 			}
+			if way.trickle != "" {
+				for range 3 {
+					time.Sleep(300 * time.Millisecond)
+					trickle(t, conns, way.trickle)
+					serveOne(t, p.addr, way.orders.TLS)
+				}
+			}
 			serveOne(t, p.addr, way.orders.TLS)
 			each := (p.memory() - before) / n
 			t.Logf("%d connections: %.1f KiB of heap and stacks each", n, float64(each)/1024)
@@ -83,6 +104,16 @@ func TestSlowMemory(t *testing.T) {
 				nc.Close()
 			}
 		})
+	}
+}
+
+// trickle sends text on each connection, none of which may have ended.
+func trickle(t *testing.T, conns []net.Conn, text string) {
+	t.Helper()
+	for i, nc := range conns {
+		if _, err := io.WriteString(nc, text); err != nil {
+			t.Fatalf("connection %d has ended: %v", i, err)
+		}
 	}
 }
 
@@ -132,6 +163,9 @@ func serveOne(t testing.TB, addr string, secure bool) {
 // short limits, while others are served.
 func TestSlowEnds(t *testing.T) {
 	for _, way := range slowWays {
+		if way.stream {
+			continue
+		}
 		t.Run(way.name, func(t *testing.T) {
 			f := fortify(t, slowServer(way.orders))
 			var slow sync.WaitGroup

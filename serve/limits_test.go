@@ -123,6 +123,10 @@ func holding(t *testing.T) (h http.Handler, entered <-chan struct{}, release con
 			in <- struct{}{}
 			<-ctx.Done()
 		}
+		if r.URL.Path != "/hold" {
+			outpostHandler(nil).ServeHTTP(w, r)
+			return
+		}
 		io.WriteString(w, "ok")
 	}), in, release
 }
@@ -136,7 +140,8 @@ func TestMaxConns(t *testing.T) {
 	}
 	set := func(t *testing.T, prepare func(t *testing.T, nc net.Conn)) *scene {
 		h, _, release := holding(t)
-		sc := &scene{f: fortify(t, &serve.Server{Handler: h, Limits: serve.Limits{MaxConns: most, ShutdownGrace: 50 * time.Millisecond}}), release: release}
+		sc := &scene{f: fortify(t, &serve.Server{Handler: h, Protocols: protocols("1", "h2c"),
+			Limits: serve.Limits{MaxConns: most, ShutdownGrace: 50 * time.Millisecond}}), release: release}
 		for i := range sc.conns {
 			sc.conns[i] = sc.f.dial()
 			prepare(t, sc.conns[i])
@@ -176,6 +181,64 @@ func TestMaxConns(t *testing.T) {
 		nc := sc.f.dial()
 		say(t, nc, "/")
 		told(t, nc)
+	})
+	t.Run("HTTP/2 without a request", func(t *testing.T) {
+		sc := set(t, func(t *testing.T, nc net.Conn) { io.WriteString(nc, preface2+settings2) })
+		nc := sc.f.dial()
+		say(t, nc, "/")
+		told(t, nc)
+	})
+	for name, crawl := range map[string]struct{ opening, more string }{
+		"a body a byte at a time":     {"POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n", "a"},
+		"a body just above MinRate":   {"POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n", "abc"},
+		"an answer that is not taken": {pipelined(20), ""},
+		"HTTP/2, a body that stalls":  {preface2 + settings2 + post2, ""},
+		"HTTP/2, an answer not taken": {preface2 + noWindow2 + big2, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sc := set(t, func(t *testing.T, nc net.Conn) { io.WriteString(nc, crawl.opening) })
+			stop := make(chan struct{})
+			var slow sync.WaitGroup
+			defer slow.Wait()
+			defer close(stop)
+			slow.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					case <-time.After(20 * time.Millisecond):
+					}
+					for _, nc := range sc.conns {
+						io.WriteString(nc, crawl.more) // fails on the one that is shed
+					}
+				}
+			})
+			nc := sc.f.dial()
+			say(t, nc, "/")
+			told(t, nc)
+			sc.release()
+		})
+	}
+	t.Run("not those that move well", func(t *testing.T) {
+		sc := set(t, func(t *testing.T, nc net.Conn) {
+			io.WriteString(nc, "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n")
+		})
+		var fair sync.WaitGroup
+		for _, body := range sc.conns {
+			fair.Go(func() {
+				for range 100 { // some 3 s, at many times the rate that is due
+					body.Write(make([]byte, 1000))
+					time.Sleep(30 * time.Millisecond)
+				}
+				if err := hearOK(bufio.NewReader(body)); err != nil {
+					t.Errorf("a body that came well: %v", err)
+				}
+			})
+		}
+		nc := sc.f.dial()
+		say(t, nc, "/")
+		told(t, nc)
+		fair.Wait()
 	})
 	t.Run("else new ones wait", func(t *testing.T) {
 		sc := set(t, func(t *testing.T, nc net.Conn) { say(t, nc, "/hold") })

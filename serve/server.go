@@ -73,7 +73,7 @@ type Server struct {
 	// Reuse hands a connection's requests to the handler in the same memory:
 	// the *http.Request, its headers and URL with every string in them, and its
 	// context hold until the handler returns and must not be kept. It saves
-	// three allocations a request. What must outlive the handler must be copied,
+	// three to six allocations a request. What must outlive the handler must be copied,
 	// each string of it (strings.Clone): Request.Clone shares them. So
 	// http.TimeoutHandler and others that leave a goroutine behind with the
 	// request do not go with it, nor do tracers that export spans later.
@@ -100,7 +100,9 @@ type Limits struct {
 	MaxHeaders int
 	// MaxConns is the most connections at a time. Beyond it the one that has
 	// been longest about a request's head is closed in favour of a new one, or
-	// else the one that has been idle longest; if there is none, new ones wait.
+	// else the one that has been idle longest, or else (Linux) the slowest of
+	// those that move less than ten times MinRate while the server waits for
+	// them; if there is none, new ones wait.
 	// So it is where the process has no more file descriptors. Zero: nine in
 	// ten of those that it may open.
 	MaxConns int
@@ -109,11 +111,12 @@ type Limits struct {
 	// clients may come through one proxy.
 	MaxConnsPerAddr int
 	// StallTimeout is how long a request's body or an answer may stop on the
-	// client's part. Zero: 30 s.
+	// client's part; at most twice that if it went on well before. Zero: 30 s.
 	StallTimeout time.Duration
 	// MinRate is the least bytes a second, over a StallTimeout, at which a
 	// body must come or an answer be taken while the server waits for it.
-	// Zero: 100.
+	// HTTP/2 looks at an answer by pieces of 16 KiB, one of which must be taken
+	// in a StallTimeout. Zero: 100.
 	MinRate int
 	// MaxDrain is the most bytes of an unread body that are read to keep a
 	// connection. Zero: 256 KiB, as http.Server.

@@ -109,6 +109,19 @@ func (c *conn) find() {
 	c.bare = c.fd != nil && !secret
 }
 
+// traffic returns how many bytes have gone over the connection, both ways; false
+// if that is not known.
+func (c *conn) traffic() (bytes uint64, ok bool) {
+	if c.fd == nil {
+		return 0, false
+	}
+	var err error
+	if c.fd.Control(func(fd uintptr) { bytes, err = sys.Moved(fd) }) != nil {
+		return 0, false
+	}
+	return bytes, err == nil
+}
+
 // moved reports whether the client has acknowledged enough of an answer since
 // it was last asked, and begins a new window then.
 func (c *conn) moved(now int64) bool {

@@ -12,4 +12,6 @@ func (c *conn) transmit(p []byte) (int, error) { return c.transmitPlainly(p) }
 
 func (c *conn) find() {}
 
+func (c *conn) traffic() (uint64, bool) { return 0, false }
+
 func (c *conn) moved(int64) bool { return false }

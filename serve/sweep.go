@@ -158,6 +158,8 @@ func (c *conn) due(now int64) verdict {
 		}
 	case phaseHandling:
 		return c.dueHandling(now, spent)
+	case phaseHanded:
+		return c.streams.due(now)
 	}
 	return carryOn
 }
@@ -204,6 +206,10 @@ func (c *conn) rouse(now int64) {
 		go c.end(http.StateClosed) // hooks and the farewell of TLS take their time
 		return
 	}
+	if phase(c.phase.Load()) == phaseHanded {
+		c.streams.lapse(now)
+		return
+	}
 	c.gate.Lock()
 	defer c.gate.Unlock()
 	switch v := c.due(now); {
@@ -238,7 +244,11 @@ func (m *meter) waiting() bool { return m.from.Load() != 0 }
 // end notes what came of a wait. Once a window is full and enough has come, a
 // new one begins.
 func (m *meter) end(now int64, n int, l *limits) {
-	spent := m.spent.Add(now - m.from.Swap(0))
+	from := m.from.Swap(0)
+	if from == 0 {
+		return
+	}
+	spent := m.spent.Add(now - from)
 	bytes := m.bytes.Add(int64(n))
 	if l.stall > 0 && time.Duration(spent) >= l.stall && bytes >= l.least() {
 		m.spent.Store(0)
@@ -247,19 +257,28 @@ func (m *meter) end(now int64, n int, l *limits) {
 }
 
 // stalled reports whether the wait of now has filled a window with too little.
+// If it has filled one in which enough came before, the next begins.
 func (m *meter) stalled(now int64, l *limits) bool {
 	from := m.from.Load()
-	if from == 0 || l.stall == 0 {
+	if from == 0 || l.stall == 0 || time.Duration(m.spent.Load()+now-from) <= l.stall {
 		return false
 	}
-	return time.Duration(m.spent.Load()+now-from) > l.stall && m.bytes.Load() < max(1, l.least())
+	if m.bytes.Load() < max(1, l.least()) {
+		return true
+	}
+	m.renew(now)
+	return false
 }
 
-// renew begins a window.
+// renew begins a window, unless the wait has ended by now.
 func (m *meter) renew(now int64) {
+	from := m.from.Load()
+	if from == 0 {
+		return
+	}
 	m.spent.Store(0)
 	m.bytes.Store(0)
-	m.from.Store(now)
+	m.from.CompareAndSwap(from, now)
 }
 
 // least is the number of bytes that a window asks for.

@@ -14,6 +14,13 @@ func Acked(fd uintptr) (uint64, error) {
 	return info.bytesAcked, err
 }
 
+// Moved returns how many bytes have gone over a TCP connection since it was
+// opened: acknowledged by the peer, or received (tcpi_bytes_received).
+func Moved(fd uintptr) (uint64, error) {
+	info, err := tcpInfo(fd)
+	return info.bytesAcked + info.bytesReceived, err
+}
+
 // Backlog returns how many connections a TCP listener has that nobody has
 // accepted yet (tcpi_unacked, which for a listener means that).
 func Backlog(fd uintptr) (int, error) {
@@ -23,10 +30,11 @@ func Backlog(fd uintptr) (int, error) {
 
 // tcpInformation is the part of struct tcp_info that is of use here.
 type tcpInformation struct {
-	_          [24]byte
-	unacked    uint32
-	_          [92]byte
-	bytesAcked uint64
+	_             [24]byte
+	unacked       uint32
+	_             [92]byte
+	bytesAcked    uint64
+	bytesReceived uint64
 }
 
 func tcpInfo(fd uintptr) (tcpInformation, error) {

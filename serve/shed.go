@@ -1,0 +1,125 @@
+package serve
+
+import (
+	"math"
+	"net/http"
+	"time"
+)
+
+// shed closes a connection in favour of another: the one that has been longest
+// without a whole request head; if there is none, the one that has been longest
+// without a request; if there is none, the slowest of those that hold their
+// place by being slow. It reports whether there was one.
+func (e *engine) shed() bool {
+	c, slow := e.victim()
+	if c == nil {
+		return false
+	}
+	parked := e.parking.end(c)
+	if slow {
+		c.abort()
+	}
+	c.cut()
+	if parked {
+		go c.end(http.StateClosed)
+	}
+	return true // else its own goroutine ends it
+}
+
+// victim picks the connection to close in favour of another, and marks it. One
+// that is younger than the clock can tell may have sent a head that is not read
+// yet; one that has been idle only as long as Shutdown would wait may be about
+// to send one. Neither is a victim.
+func (e *engine) victim() (c *conn, slow bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.clock.now()
+	young := now - int64(2*e.clock.tick)
+	idle := now - int64(e.limits.grace)
+	rate := int64(crowdRate * e.limits.rate)
+	var quiet, dragging *conn
+	for c := e.first; c != nil; c = c.next { // the list is by age
+		switch p := phase(c.phase.Load()); p {
+		case phaseOpening, phaseHeading:
+			if c.since.Load() < young && c.shedFrom(p) {
+				return c, false
+			}
+		case phaseHandling, phaseHanded:
+			if r := c.crawl(now); r < rate {
+				dragging, rate = c, r
+			}
+		}
+		if at := c.idleSince(); at < idle {
+			quiet, idle = c, at
+		}
+	}
+	switch {
+	case quiet != nil && quiet.idleSince() == idle && quiet.shedFrom(phase(quiet.phase.Load())):
+		return quiet, false
+	case quiet == nil && dragging != nil && dragging.shedFrom(phase(dragging.phase.Load())):
+		return dragging, true
+	}
+	return nil, false
+}
+
+// shedFrom marks c as a victim if it is still in phase p.
+func (c *conn) shedFrom(p phase) bool {
+	return c.phase.CompareAndSwap(uint32(p), uint32(phaseShed))
+}
+
+// idleSince returns since when c has had no request, math.MaxInt64 if it has.
+func (c *conn) idleSince() int64 {
+	switch phase(c.phase.Load()) {
+	case phaseIdle, phaseParked:
+		return c.since.Load()
+	case phaseHanded:
+		return c.streams.idleSince()
+	}
+	return math.MaxInt64
+}
+
+// A connection whose request or answer waits for the client holds its place by
+// being slow if, while others wait for one, it moves less than crowdRate times
+// Limits.MinRate over glimpseTime.
+const (
+	crowdRate   = 10
+	glimpseTime = time.Second
+)
+
+// glimpse is what had gone over a connection at a time.
+type glimpse struct {
+	at    int64 // by the engine's clock
+	bytes uint64
+}
+
+// crawl returns the bytes a second that c moves while it waits for its client;
+// math.MaxInt64 if it does not wait, or that is not known yet.
+func (c *conn) crawl(now int64) int64 {
+	was := c.glimpse
+	since := time.Duration(now - was.at)
+	if !c.waits() {
+		c.glimpse = glimpse{}
+		return math.MaxInt64
+	}
+	if since < glimpseTime {
+		return math.MaxInt64
+	}
+	bytes, ok := c.traffic()
+	if !ok {
+		return math.MaxInt64
+	}
+	c.glimpse = glimpse{now, bytes}
+	if was.at == 0 || since > 3*glimpseTime { // of an earlier crowd
+		return math.MaxInt64
+	}
+	return int64(float64(bytes-was.bytes) / since.Seconds())
+}
+
+// waits reports whether c waits for its client in a body or an answer, and the
+// handler has set no deadline of its own for that.
+func (c *conn) waits() bool {
+	if phase(c.phase.Load()) == phaseHanded {
+		return c.streams.waiting()
+	}
+	return c.in.waiting() && c.readBy.Load() == 0 || c.out.waiting() && c.writeBy.Load() == 0
+}

@@ -1,0 +1,292 @@
+package serve
+
+import (
+	"context"
+	"io"
+	"math"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// guard holds requests by HTTP/2 to the limits that the standard library's
+// server does not know: Limits.MaxHeaders, StallTimeout and MinRate.
+type guard struct {
+	e    *engine
+	next http.Handler
+}
+
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	on, _ := r.Context().Value(streamsKey{}).(*streams)
+	if on == nil || r.ProtoMajor < 2 {
+		g.next.ServeHTTP(w, r)
+		return
+	}
+	if most := g.e.limits.fields; most > 0 && count(r.Header) > most {
+		http.Error(w, "431 Request Header Fields Too Large: too many header fields", http.StatusRequestHeaderFieldsTooLarge)
+		return
+	}
+	s := &stream{ResponseWriter: w, on: on}
+	on.add(s)
+	defer on.remove(s)
+	if r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
+		r.Body = &streamBody{r.Body, s}
+	}
+	g.next.ServeHTTP(s, r)
+	s.allowEnd()
+}
+
+// count returns the number of a request's header fields, Host among them.
+func count(h http.Header) int {
+	n := 1
+	for _, values := range h {
+		n += len(values)
+	}
+	return n
+}
+
+// streams are the requests at hand of a connection that speaks HTTP/2.
+type streams struct {
+	c     *conn
+	mu    sync.Mutex
+	open  map[*stream]struct{}
+	quiet int64 // since when there is none, by the engine's clock
+}
+
+// streamsKey finds a connection's streams in the context of its requests.
+type streamsKey struct{}
+
+func newStreams(c *conn) *streams {
+	return &streams{c: c, open: map[*stream]struct{}{}, quiet: c.e.clock.now()}
+}
+
+// context returns the connection's context, by which requests find s.
+func (s *streams) context() context.Context { return context.WithValue(s.c.ctx, streamsKey{}, s) }
+
+func (s *streams) add(one *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[one] = struct{}{}
+}
+
+func (s *streams) remove(one *stream) {
+	one.leave()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if delete(s.open, one); len(s.open) == 0 {
+		s.quiet = s.c.e.clock.now()
+	}
+}
+
+// due says whether a stream's time is up.
+func (s *streams) due(now int64) verdict {
+	if s == nil {
+		return carryOn
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for one := range s.open {
+		if one.due(now) != carryOn {
+			return lapse
+		}
+	}
+	return carryOn
+}
+
+// lapse ends the streams whose time is up. It waits for nothing.
+func (s *streams) lapse(now int64) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for one := range s.open {
+		switch one.due(now) {
+		case lapseRead:
+			one.in.renew(now)
+			go one.end((*http.ResponseController).SetReadDeadline)
+		case lapseWrite:
+			if one.reset { // a while ago, and that could not be written either
+				s.c.abort()
+				return
+			}
+			one.reset = true
+			one.out.renew(now)
+			go one.end((*http.ResponseController).SetWriteDeadline)
+		}
+	}
+}
+
+// idleSince returns since when there is no stream, math.MaxInt64 if there is one.
+func (s *streams) idleSince() int64 {
+	if s == nil {
+		return math.MaxInt64
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.open) > 0 {
+		return math.MaxInt64
+	}
+	return s.quiet
+}
+
+// waiting reports whether there are streams and all of them wait for the client.
+func (s *streams) waiting() bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.open) == 0 {
+		return false
+	}
+	for one := range s.open {
+		if !one.waiting() {
+			return false
+		}
+	}
+	return true
+}
+
+// stream is one request by HTTP/2, as the handler answers it.
+type stream struct {
+	http.ResponseWriter
+	on      *streams
+	in, out meter
+	reset   bool // guarded by on.mu
+
+	ownRead  atomic.Bool // the handler has set a deadline of its own
+	ownWrite atomic.Bool
+
+	mu   sync.Mutex // guards over, and the ResponseWriter against use after it
+	over bool
+}
+
+func (s *stream) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+}
+
+// end sets a deadline that has passed.
+func (s *stream) end(set func(*http.ResponseController, time.Time) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over {
+		set(http.NewResponseController(s.ResponseWriter), longAgo)
+	}
+}
+
+func (s *stream) due(now int64) verdict {
+	l := &s.on.c.e.limits
+	if !s.ownRead.Load() && s.in.stalled(now, l) {
+		return lapseRead
+	}
+	if !s.ownWrite.Load() && s.out.stalled(now, l) {
+		return lapseWrite
+	}
+	return carryOn
+}
+
+func (s *stream) waiting() bool {
+	return s.in.waiting() && !s.ownRead.Load() || s.out.waiting() && !s.ownWrite.Load()
+}
+
+// endSize is what the standard library's server holds back of an answer until
+// the handler returns.
+const endSize = 4 << 10
+
+// allowEnd bounds the time in which the client takes the end of an answer,
+// which is sent after the handler's return. It adjusts the deadline that
+// newHandover has had made for each stream: one that is made so late could
+// outlive the stream.
+func (s *stream) allowEnd() {
+	l := &s.on.c.e.limits
+	if l.stall == 0 || l.write > 0 || s.ownWrite.Load() {
+		return
+	}
+	most := 2 * l.stall
+	if l.rate > 0 {
+		most = max(most, endSize*time.Second/time.Duration(l.rate))
+	}
+	http.NewResponseController(s.ResponseWriter).SetWriteDeadline(time.Now().Add(most))
+}
+
+// pieceSize is how much of an answer is written at once. What the client takes
+// of it shows only when all of it is taken.
+const pieceSize = 16 << 10
+
+func (s *stream) Write(p []byte) (n int, err error) {
+	for err == nil && len(p)-n > pieceSize {
+		var m int
+		m, err = s.write(p[n : n+pieceSize])
+		n += m
+	}
+	if err != nil {
+		return n, err
+	}
+	m, err := s.write(p[n:])
+	return n + m, err
+}
+
+func (s *stream) write(p []byte) (n int, err error) {
+	e := s.on.c.e
+	s.out.begin(e.clock.now())
+	n, err = s.ResponseWriter.Write(p)
+	s.out.end(e.clock.now(), n, &e.limits)
+	return n, err
+}
+
+func (s *stream) Flush() { s.FlushError() }
+
+func (s *stream) FlushError() error {
+	e := s.on.c.e
+	s.out.begin(e.clock.now())
+	err := http.NewResponseController(s.ResponseWriter).Flush()
+	s.out.end(e.clock.now(), 0, &e.limits)
+	return err
+}
+
+func (s *stream) SetReadDeadline(t time.Time) error {
+	s.ownRead.Store(true)
+	return http.NewResponseController(s.ResponseWriter).SetReadDeadline(t)
+}
+
+func (s *stream) SetWriteDeadline(t time.Time) error {
+	s.ownWrite.Store(true)
+	return http.NewResponseController(s.ResponseWriter).SetWriteDeadline(t)
+}
+
+// Push implements http.Pusher.
+func (s *stream) Push(target string, opts *http.PushOptions) error {
+	if p, ok := s.ResponseWriter.(http.Pusher); ok {
+		return p.Push(target, opts)
+	}
+	return http.ErrNotSupported
+}
+
+// CloseNotify tells when the client goes (http.CloseNotifier).
+func (s *stream) CloseNotify() <-chan bool {
+	if n, ok := s.ResponseWriter.(interface{ CloseNotify() <-chan bool }); ok {
+		return n.CloseNotify()
+	}
+	return make(chan bool)
+}
+
+// Unwrap is for http.ResponseController.
+func (s *stream) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+// streamBody is a request's body by HTTP/2.
+type streamBody struct {
+	io.ReadCloser
+	s *stream
+}
+
+func (b *streamBody) Read(p []byte) (int, error) {
+	e := b.s.on.c.e
+	b.s.in.begin(e.clock.now())
+	n, err := b.ReadCloser.Read(p)
+	b.s.in.end(e.clock.now(), n, &e.limits)
+	return n, err
+}
