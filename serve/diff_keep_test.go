@@ -143,12 +143,18 @@ func TestAllocationBudget(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
+	many := make([]string, 12)
+	for i := range many {
+		many[i] = fmt.Sprintf("X-Own-%d: 1", i)
+	}
 	for _, x := range []struct {
 		name, send  string
 		safe, reuse float64
 	}{
-		{"get", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 4, 0},
+		{"get", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 3, 0},
 		{"get with fields", request("/a/b?c=d", "User-Agent: x", "Accept: */*", "X-Own: 1", "Cookie: a=b"), 4, 0},
+		{"get with 8 fields", request("/a/b?c=d", many[:8]...), 4, 0},
+		{"get with 12 fields, as a browser's", request("/a/b?c=d", many...), 6, 0},
 	} {
 		for _, s := range sides() {
 			t.Run(x.name+"/"+s.name, func(t *testing.T) {
