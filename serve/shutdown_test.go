@@ -70,6 +70,9 @@ func TestRestarts(t *testing.T) {
 			if tc.ours && sum.lost > 0 {
 				t.Errorf("%d requests were handled and not answered", sum.lost)
 			}
+			if tc.ours && sum.unfinished > 0 {
+				t.Errorf("%d requests on connections in use were not answered", sum.unfinished)
+			}
 			if tc.ours && sum.handled != sum.answered {
 				t.Errorf("%d requests were handled, %d answered", sum.handled, sum.answered)
 			}
