@@ -253,6 +253,17 @@ func TestDiffWriteHeader(t *testing.T) {
 	}))
 }
 
+// TestDiffDepartures holds answers that the standards would have framed in
+// another way to be http.Server's, whose handlers moved over must not notice.
+func TestDiffDepartures(t *testing.T) {
+	connect := "CONNECT b:1 HTTP/1.1\r\nHost: b:1\r\n\r\n"
+	agree(t, []exchange{
+		{name: "connect, content with a length", send: connect, methods: "GET", handler: writes("ok")},
+		{name: "connect, content in chunks", send: connect, methods: "GET", handler: flushed("ok")},
+		{name: "205 with content", send: request("/"), handler: status(http.StatusResetContent, writes("ok"))},
+	})
+}
+
 // TestDiffDate wants a date that is now, to the second, on both sides.
 func TestDiffDate(t *testing.T) {
 	for _, s := range append(sides(), control()) {
