@@ -162,21 +162,24 @@ func TestManyGoroutines(t *testing.T) {
 
 // TestDies kills the target while it is watched.
 func TestDies(t *testing.T) {
-	s := start(t, build(t))
-	p := open(t, s.pid)
-	s.load(t, 2, "/")
-	w := prepare(t, p, nil)
-	killed := time.AfterFunc(700*time.Millisecond, func() { s.proc.Kill() })
-	defer killed.Stop()
-	m, err := w.Run(t.Context(), probe.Options{For: 20 * time.Second, Window: 300 * time.Millisecond})
-	if err != nil {
-		t.Fatalf("got %v, want what was seen until then", err)
-	}
-	if m.Requests == 0 || m.Attached > 10*time.Second {
-		t.Errorf("got %.0f requests in %s, want some, and it to end with the target", m.Requests, m.Attached)
-	}
-	if _, err := p.CPU(); err == nil {
-		t.Error("got the CPU time of a dead process")
+	for d := 700 * time.Millisecond; ; d *= 2 { // a busy machine may not be done placing probes
+		s := start(t, build(t))
+		p := open(t, s.pid)
+		stop := s.load(t, 2, "/")
+		w := prepare(t, p, nil)
+		killed := time.AfterFunc(d, func() { s.proc.Kill() })
+		m, err := w.Run(t.Context(), probe.Options{For: time.Minute, Window: 300 * time.Millisecond})
+		killed.Stop()
+		stop()
+		switch {
+		case err == nil && m.Requests > 0 && m.Attached < d+10*time.Second:
+			if _, err := p.CPU(); err == nil {
+				t.Error("got the CPU time of a dead process")
+			}
+			return
+		case d > 10*time.Second:
+			t.Fatalf("killed after %s: got %+v, %v, want what was seen until then", d, m, err)
+		}
 	}
 }
 
@@ -186,16 +189,18 @@ func TestCancelled(t *testing.T) {
 	p := open(t, s.pid)
 	s.load(t, 2, "/")
 	w := prepare(t, p, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
-	defer cancel()
-	m, err := w.Run(ctx, probe.Options{For: time.Minute})
-	if err != nil {
-		t.Fatal(err)
+	for d := 700 * time.Millisecond; ; d *= 2 { // a busy machine may not be done placing probes
+		ctx, cancel := context.WithTimeout(t.Context(), d)
+		m, err := w.Run(ctx, probe.Options{For: time.Minute})
+		cancel()
+		switch {
+		case err == nil && m.Requests > 0 && m.Attached < 20*time.Second:
+			s.alive(t)
+			return
+		case d > 10*time.Second:
+			t.Fatalf("within %s: got %+v, %v, want some requests", d, m, err)
+		}
 	}
-	if m.Requests == 0 || m.Attached > 20*time.Second {
-		t.Errorf("got %.0f requests in %s", m.Requests, m.Attached)
-	}
-	s.alive(t)
 }
 
 // TestTwoAtOnce watches a target twice at a time: each has its own probes on the
