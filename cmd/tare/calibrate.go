@@ -77,16 +77,13 @@ func (c *calibrateCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	if err := c.keepReplicates(kept, a); err != nil {
-		return err
-	}
 	cal := calibration{When: time.Now().UTC(), Machine: machine(), Run: kept.Dir}
 	cal.Floor, cal.Blocks = a.Floors()
 	path := filepath.Join(cache, "floor.json")
 	if err := replaceFile(path, func(f *os.File) error { return json.NewEncoder(f).Encode(cal) }); err != nil {
 		return err
 	}
-	return c.print(t, cal)
+	return errors.Join(c.print(t, cal), c.keepReplicates(kept, a))
 }
 
 // measureNull runs the study in which the control meets itself.
