@@ -23,12 +23,12 @@ func TestAccount(t *testing.T) {
 	done := make(chan struct{})
 	defer close(done)
 	go func() {
-		for n := 0; ; n++ {
+		for n := 0; ; {
 			select {
 			case <-done:
 				return
 			default:
-				burn(n)
+				n = burn(n)
 			}
 		}
 	}()
