@@ -42,6 +42,8 @@ func publishedFigure(k study.Check) string {
 	switch {
 	case k.Kind == study.Fact:
 		return k.Value
+	case k.Kind == study.Bound && k.BoundRatio != nil:
+		return k.Op + " " + verdict.Times(*k.BoundRatio)
 	case k.Kind == study.Bound && k.Bound != nil:
 		return k.Op + " " + verdict.Show(m, *k.Bound)
 	case k.PublishedDifference != nil:
@@ -63,6 +65,8 @@ func measuredFigure(r *verdict.CheckResult) (value, interval string) {
 		return report.Printable(r.Reported), ""
 	case r.Measured != nil && r.Check.Kind == study.Interaction:
 		return verdict.ShowSigned(m, r.Measured.Value), verdict.SpanSigned(m, r.Measured.Interval)
+	case r.Measured != nil && r.Check.BoundRatio != nil:
+		return verdict.Times(r.Measured.Value), verdict.SpanTimes(r.Measured.Interval)
 	case r.Measured != nil:
 		return verdict.Show(m, r.Measured.Value), verdict.Span(m, r.Measured.Interval)
 	case c == nil || c.Withheld != "":

@@ -172,8 +172,14 @@ func (c *claimsCmd) wanted(id string) bool {
 	return len(c.IDs) == 0
 }
 
-// judged are the verdicts of the newest runs, by claim. A run that cannot be
-// read is named and left out.
+// settled tells whether a run has decided on a claim. One that cannot tell, or
+// whose short form leaves the headline out, gives way to an older one.
+func settled(state string) bool {
+	return state != string(verdict.Inconclusive) && state != string(verdict.NotComparable)
+}
+
+// judged are the verdicts of the newest runs, by claim: of those that settled
+// it, or else of all. A run that cannot be read is named and left out.
 func (c *claimsCmd) judged(t *terminal) (map[string]claimRow, error) {
 	runs, err := record.List(c.Dir) // the newest first
 	if err != nil {
@@ -188,7 +194,7 @@ func (c *claimsCmd) judged(t *terminal) (map[string]claimRow, error) {
 		}
 		for _, k := range a.Claims {
 			old, ok := judged[k.ID]
-			if ok && old.State != string(verdict.Inconclusive) {
+			if ok && (settled(old.State) || !settled(string(k.Verdict))) {
 				continue
 			}
 			row := claimRow{State: string(k.Verdict), Says: k.Sentence, Run: r.Dir}

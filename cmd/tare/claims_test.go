@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,7 @@ func TestClaimFigures(t *testing.T) {
 		{"ratio", verdict.CheckResult{Check: on(study.Check{PublishedRatio: f(.69)}), Comparison: compared}, "-31.0 %", "0.0 %", "0.0 to 0.0 %"},
 		{"direction", verdict.CheckResult{Check: on(study.Check{Direction: "less"}), Comparison: compared}, "less", "+3.10 µs", "-1.00 µs to +8.00 µs"},
 		{"bound", verdict.CheckResult{Check: on(study.Check{Kind: study.Bound, Op: ">=", Bound: f(18700)}), Measured: level}, ">= 18.7 µs", "1.20 µs", "1.00 µs to 1.40 µs"},
+		{"bound of a ratio", verdict.CheckResult{Check: on(study.Check{Kind: study.Bound, Op: "<=", BoundRatio: f(.6)}), Measured: &verdict.Estimate{Value: .55, Interval: stats.Interval{Lo: .5, Hi: .58}}}, "<= 0.600 ×", "0.550 ×", "0.500 to 0.580"},
 		{"interaction", verdict.CheckResult{Check: on(study.Check{Kind: study.Interaction, Direction: "more"}), Measured: level}, "more", "+1.20 µs", "+1.00 µs to +1.40 µs"},
 		{"fact", verdict.CheckResult{Check: study.Check{Kind: study.Fact, Value: "30s"}, Reported: "0s\x1b[2J"}, "30s", "0s", ""},
 		{"withheld", verdict.CheckResult{Check: on(study.Check{Direction: "less"}), Comparison: withheld}, "less", "", ""},
@@ -53,7 +55,11 @@ func TestClaimFigures(t *testing.T) {
 
 // What a run measured of a claim stands in the table beside what was published.
 func TestClaimsTable(t *testing.T) {
-	dir := keepTuning(t)
+	dir := t.TempDir()
+	keepTuning(t, dir, "kept", time.Now().Add(-time.Hour), nil)
+	keepTuning(t, dir, "newer", time.Now(), func(s *study.Study) { // cannot judge the headline
+		s.Workloads = slices.DeleteFunc(s.Workloads, func(w study.Workload) bool { return w.Name == s.Claims[0].Checks[0].Workload })
+	})
 	var out strings.Builder
 	c := &claimsCmd{Dir: dir}
 	if err := c.Run(&terminal{out: &out, err: io.Discard, width: 120}); err != nil {
@@ -82,22 +88,27 @@ func TestClaimsTable(t *testing.T) {
 	if err := json.Unmarshal([]byte(out.String()), &got); err != nil || len(got) != 1 {
 		t.Fatalf("%d rows, %v, want one of %s", len(got), err, out.String())
 	}
+	if r := got[0]; filepath.Base(r.Run) != "kept" {
+		t.Errorf("got the verdict %q of run %s, want that of the older run, which judged the headline", r.State, r.Run)
+	}
 	if r := got[0]; r.Metric != "throughput" || r.Figure != "+11,355/s" || r.Measured != "+100/s" || r.Interval == "" {
 		t.Errorf("got %+v, want the figures of its first check", r)
 	}
 }
 
-// keepTuning keeps a run of study tuning in which tuned answers a hundred
-// requests a second more, and returns the folder that it is in.
-func keepTuning(t *testing.T) string {
+// keepTuning keeps in dir a run of study tuning, changed so, in which tuned
+// answers a hundred requests a second more.
+func keepTuning(t *testing.T, dir, id string, at time.Time, change func(*study.Study)) {
 	t.Helper()
 	s, err := studies.Named("tuning")
 	if err != nil {
 		t.Fatal(err)
 	}
 	first := s.Claims[0].Checks[0]
-	dir := t.TempDir()
-	w, err := record.Create(filepath.Join(dir, "kept"), record.Manifest{ID: "kept", Study: *s, Seed: 1, Started: time.Now()})
+	if change != nil {
+		change(s)
+	}
+	w, err := record.Create(filepath.Join(dir, id), record.Manifest{ID: id, Study: *s, Seed: 1, Started: at})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,5 +125,4 @@ func keepTuning(t *testing.T) string {
 	if err := w.Finish("cap"); err != nil {
 		t.Fatal(err)
 	}
-	return dir
 }
