@@ -173,18 +173,22 @@ type Lock struct {
 	meter
 	rounds int
 	mu     sync.Mutex
-	waited atomic.Int64 // nanoseconds, for the mutex
+	// waited is nanoseconds for the mutex: to get it, and to give it back, since who
+	// gives it to one that has waited for long yields the processor with it.
+	waited atomic.Int64
 }
 
 // Do does it once.
 func (l *Lock) Do() {
 	begun := time.Now()
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.waited.Add(int64(time.Since(begun)))
 	m := l.begin()
 	sink.Store(burn(l.rounds))
 	m.end(&l.meter)
+	begun = time.Now()
+	l.mu.Unlock()
+	l.waited.Add(int64(time.Since(begun)))
 }
 
 // Log writes a line to a pipe whose reader is slow, and waits until the pipe
