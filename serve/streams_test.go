@@ -23,9 +23,10 @@ type ended struct {
 }
 
 // streamServer speaks HTTP/2 under short limits and tells how its handlers fare.
-func streamServer(t *testing.T) (f *fort, told <-chan ended) {
+func streamServer(t *testing.T, stall time.Duration) (f *fort, told <-chan ended) {
 	ends := make(chan ended, 100)
 	s := slowServer(orders{H2C: true})
+	s.Limits.StallTimeout = stall
 	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var err error
 		switch r.URL.Path {
@@ -45,6 +46,18 @@ func streamServer(t *testing.T) (f *fort, told <-chan ended) {
 	return fortify(t, s), ends
 }
 
+// next waits for a handler to return.
+func next(t *testing.T, told <-chan ended) ended {
+	t.Helper()
+	select {
+	case end := <-told:
+		return end
+	case <-time.After(long):
+		t.Fatal("no handler has returned")
+		return ended{}
+	}
+}
+
 // client2 speaks HTTP/2 with prior knowledge.
 func client2(t *testing.T) *http.Client {
 	tr := &http.Transport{Protocols: protocols("h2c")}
@@ -55,13 +68,13 @@ func client2(t *testing.T) *http.Client {
 // TestStreamsEnd lets requests by HTTP/2 stand still. Each must end, and others
 // on the same connection must not.
 func TestStreamsEnd(t *testing.T) {
-	f, told := streamServer(t)
+	f, told := streamServer(t, 300*time.Millisecond)
 	client := client2(t)
 	for _, sent := range []string{"a", strings.Repeat("a", 16<<10)} {
 		body, more := io.Pipe()
 		go io.WriteString(more, sent)
 		go client.Post("http://"+f.addr+"/body", "text/plain", body)
-		if end := <-told; end.path != "/body" || !errors.Is(end.err, os.ErrDeadlineExceeded) {
+		if end := next(t, told); end.path != "/body" || !errors.Is(end.err, os.ErrDeadlineExceeded) {
 			t.Errorf("%d bytes of a body, then nothing: the handler of %s saw %v, want %v", len(sent), end.path, end.err, os.ErrDeadlineExceeded)
 		}
 		more.Close()
@@ -70,7 +83,7 @@ func TestStreamsEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if end := <-told; end.path != "/big" || end.err == nil {
+	if end := next(t, told); end.path != "/big" || end.err == nil {
 		t.Errorf("an answer that nobody takes: the handler of %s saw %v, want an error", end.path, end.err)
 	}
 	if _, err := io.Copy(io.Discard, res.Body); err == nil {
@@ -108,12 +121,12 @@ const (
 // TestStreamsEndings leaves no room for the end of an answer, which the server
 // sends once the handler has returned.
 func TestStreamsEndings(t *testing.T) {
-	f, told := streamServer(t)
+	f, told := streamServer(t, 300*time.Millisecond)
 	nc := f.dial()
 	if _, err := io.WriteString(nc, preface2+noWindow2+get2); err != nil {
 		t.Fatal(err)
 	}
-	if end := <-told; end.err != nil {
+	if end := next(t, told); end.err != nil {
 		t.Errorf("the handler saw %v", end.err)
 	}
 	for {
@@ -140,8 +153,7 @@ func frame2(nc net.Conn) (byte, error) {
 // TestStreamsFair holds clients that go on slowly to be served, and a handler's
 // own deadline to take the place of the limits.
 func TestStreamsFair(t *testing.T) {
-	f, told := streamServer(t)
-	f.Limits.StallTimeout = time.Second
+	f, told := streamServer(t, time.Second)
 	client := client2(t)
 	for path, pause := range map[string]time.Duration{"/body": 100 * time.Millisecond, "/own": 1500 * time.Millisecond} {
 		body, more := io.Pipe()
@@ -157,7 +169,7 @@ func TestStreamsFair(t *testing.T) {
 			t.Fatalf("%s: %v", path, err)
 		}
 		res.Body.Close()
-		if end := <-told; end.err != nil {
+		if end := next(t, told); end.err != nil {
 			t.Errorf("%s: the handler saw %v", path, end.err)
 		}
 	}
