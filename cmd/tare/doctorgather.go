@@ -19,6 +19,7 @@ import (
 	"github.com/tarehq/tare/cost/doctor/compiler"
 	"github.com/tarehq/tare/cost/doctor/proc"
 	"github.com/tarehq/tare/cost/pprof"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 const (
@@ -66,7 +67,7 @@ func (c *doctorCmd) gather(ctx context.Context, t *terminal, p *patient) (*docto
 		return nil, err
 	}
 	g.facts(p.pid)
-	show.line(fmt.Sprintf("looking at %s for %s", p.name, c.For))
+	show.line(fmt.Sprintf("looking at %s for %s; expected to cost it %s", p.name, c.For, c.price(p)))
 	if err := c.profile(ctx, show, p, g); err != nil {
 		cancel()
 		return nil, err
@@ -98,6 +99,17 @@ func (g *gathering) facts(pid int) {
 		g.lack(doctor.CPUQuota, errors.New("its cgroup sets none"))
 	}
 }
+
+// price says what looking at a service is expected to cost it.
+func (c *doctorCmd) price(p *patient) string {
+	if p.service == nil {
+		return unit.Format(bpf.Price(samplesPerSecond), unit.Share) + " of the CPU it uses"
+	}
+	return fmt.Sprintf("%s of the CPU it uses, then %s for %s", priceOfProfile, priceOfTrace, c.tracing())
+}
+
+// tracing is for how long waits are recorded.
+func (c *doctorCmd) tracing() time.Duration { return min(c.For/2, tracedMost) }
 
 // profile takes every profile that the service has.
 func (c *doctorCmd) profile(ctx context.Context, show *progress, p *patient, g *gathering) error {
@@ -133,7 +145,7 @@ func (c *doctorCmd) profile(ctx context.Context, show *progress, p *patient, g *
 	g.remember(ctx, s)
 	show.draw("execution trace")
 	g.tracedFrom = time.Now()
-	tr, err := trace(ctx, s, min(c.For/2, tracedMost))
+	tr, err := trace(ctx, s, c.tracing())
 	if err != nil {
 		g.lack(doctor.ExecutionTrace, err)
 	} else {
