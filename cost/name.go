@@ -94,6 +94,9 @@ func numbered(element string) bool {
 // the version of its module, which may be the directory's whole name.
 func folder(file string) string {
 	dir := path.Dir(file)
+	if dir == "." {
+		return "main" // built from files by name: go build main.go
+	}
 	name, _, _ := strings.Cut(path.Base(dir), "@")
 	if version := strings.TrimPrefix(name, "v"); version != name && version != "" && strings.Trim(version, "0123456789") == "" {
 		name = path.Base(path.Dir(dir))
