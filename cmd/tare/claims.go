@@ -96,6 +96,9 @@ func (c *claimsCmd) full(t *terminal, r claimRow) {
 	if r.By != "" {
 		fmt.Fprintf(t.out, "  shown by: %s\n", r.By)
 	}
+	if r.Note != "" {
+		fmt.Fprintf(t.out, "  which is: %s\n", r.Note)
+	}
 	if r.Measured != "" {
 		fmt.Fprintf(t.out, "  what decides: %s\n", r.decides())
 	}

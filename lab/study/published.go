@@ -21,6 +21,7 @@ type Published struct {
 	// "" where nothing has been shown yet.
 	Verdict string `json:"verdict,omitzero"`
 	By      string `json:"by,omitzero"`
+	Note    string `json:"note,omitzero"` // what the verdict is about, and what not; "" = all that is claimed
 }
 
 // Role says what answers a published claim.
@@ -66,6 +67,7 @@ func publishedList() shape[[]Published] {
 		field("conditions", "How the figures were obtained.", words(), func(p *Published) *string { return &p.Conditions }),
 		field("verdict", "What came of it, where no study tests it.", oneOf("a verdict is one of", "confirmed", "contradicted", "not comparable"), func(p *Published) *string { return &p.Verdict }),
 		field("by", "The test that the verdict comes from, as the command that runs it.", matching(`^go test \./[a-z/]+ -run [A-Za-z]+$`, "a command such as go test ./cost -run TestBill"), func(p *Published) *string { return &p.By }),
+		field("note", "What the verdict is about, and what it is not.", words(), func(p *Published) *string { return &p.Note }),
 		field("values", "The figures.", list(dict(`^[a-z0-9_]+$`, "lower-case letters, digits and _", anything()), 1), func(p *Published) *[]map[string]any { return &p.Values }),
 	})
 	return object("the list", []key[[]Published]{

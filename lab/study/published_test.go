@@ -47,7 +47,7 @@ claims.yaml:3:5: claim P1.a is of kind instrument; a claim of kind study names i
 claims.yaml:3:10: claims[0] is P1.a already; ids are unique
 claims.yaml:3:74: values[0]: got the name "US"; want lower-case letters, digits and _
 claims.yaml:4:22: kind: got "test"; a kind is one of: study, instrument, function
-claims.yaml:4:28: the claim has no key "statment"; did you mean statement? allowed: id, kind, study, statement, conditions, verdict, by, values
+claims.yaml:4:28: the claim has no key "statment"; did you mean statement? allowed: id, kind, study, statement, conditions, verdict, by, note, values
 claims.yaml:5:5: claim P1.d: verdict and by stand together, and not with a claim of kind study, whose verdict is its study's
 claims.yaml:6:62: verdict: got "refuted"; a verdict is one of: confirmed, contradicted, not comparable
 claims.yaml:6:75: by: got "make test"; want a command such as go test ./cost -run TestBill`
