@@ -462,7 +462,13 @@ func TestCrash(t *testing.T) {
 	}
 	cmd.Process.Signal(syscall.SIGKILL)
 	cmd.Wait()
-	if free := handled(t, s); free > slowed/2 {
+	free := slowed
+	for range 10 { // a busy machine makes it longer, a probe at least a millisecond
+		if free = handled(t, s); free < time.Millisecond/2 {
+			break
+		}
+	}
+	if free > time.Millisecond*9/10 {
 		t.Errorf("got %s a call after the other process was killed, %s before: its probes are still there", free, slowed)
 	}
 	s.alive(t)
