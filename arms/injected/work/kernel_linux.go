@@ -7,19 +7,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// thread returns the CPU time of the thread that asks, which that is, and how
-// often another took its processor; a zero usage if that cannot be told.
-func thread() usage {
-	var r unix.Rusage
+// threadCPU returns the CPU time of the thread that asks; 0 if that cannot be told.
+func threadCPU() time.Duration {
 	var t unix.Timespec
-	if err := unix.Getrusage(unix.RUSAGE_THREAD, &r); err != nil {
-		return usage{}
-	}
-	// What the other call knows of CPU time is as old as the last tick.
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
-		return usage{}
+		return 0
 	}
-	return usage{cpu: time.Duration(t.Nano()), tid: unix.Gettid(), switches: int64(r.Nvcsw) + int64(r.Nivcsw)}
+	return time.Duration(t.Nano())
+}
+
+// place returns which thread asks, and how often others took its processor; the
+// zero place if that cannot be told.
+func place() where {
+	var r unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &r); err != nil {
+		return where{}
+	}
+	return where{tid: unix.Gettid(), switches: int64(r.Nvcsw) + int64(r.Nivcsw)}
 }
 
 // pipe makes one as a service's standard error often is: who writes waits in the

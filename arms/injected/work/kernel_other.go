@@ -7,7 +7,9 @@ import (
 	"time"
 )
 
-func thread() usage { return usage{} }
+func threadCPU() time.Duration { return 0 }
+
+func place() where { return where{} }
 
 func pipe() (r, w *os.File, err error) { return os.Pipe() }
 

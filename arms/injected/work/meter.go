@@ -38,21 +38,24 @@ const every = 16
 // reading is a call that is under way.
 type reading struct {
 	begun time.Time
-	usage // when the call began, if that was asked
+	where               // the call began, if that was asked
+	cpu   time.Duration // the thread's then
 }
 
-// usage is what a thread had used; of one that was not asked, or cannot be told,
-// tid is 0.
-type usage struct {
-	cpu      time.Duration
+// where is on a thread, between two times that others get its processor. Of one
+// that was not asked, or cannot be told, tid is 0.
+type where struct {
 	tid      int
 	switches int64
 }
 
+// begin asks for the CPU time last, and end asks for it first, so that as little of
+// the asking as can be is in the call's.
 func (m *meter) begin() reading {
 	r := reading{begun: time.Now()}
 	if m.calls.Add(1)%every == 0 {
-		r.usage = thread()
+		r.where = place()
+		r.cpu = threadCPU()
 	}
 	return r
 }
@@ -62,8 +65,8 @@ func (m *meter) begin() reading {
 func (r reading) end(m *meter) {
 	wall := time.Since(r.begun)
 	if r.tid != 0 {
-		if now := thread(); now.tid == r.tid && now.switches == r.switches {
-			m.cpu.Add(int64(now.cpu - r.cpu))
+		if cpu := threadCPU(); place() == r.where {
+			m.cpu.Add(int64(cpu - r.cpu))
 			m.cpuCalls.Add(1)
 		}
 	}
@@ -81,13 +84,13 @@ func (m *meter) settle(do func()) {
 	var missed []float64
 	for range tries {
 		m.reset()
-		before := thread()
+		before := threadCPU()
 		for range calls {
 			do()
 		}
-		after := thread()
+		after := threadCPU()
 		if a := m.account(); a.CPUCalls > 0 {
-			missed = append(missed, (float64(after.cpu-before.cpu)-a.CPU)/calls)
+			missed = append(missed, (float64(after-before)-a.CPU)/calls)
 		}
 	}
 	m.reset()
