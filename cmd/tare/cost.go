@@ -65,7 +65,7 @@ background work is shared out by bytes allocated.
 
 The profiler costs the service about 6 % of its CPU while it runs, and sees
 nothing of the kernel but that it was called. From outside (--pid and the like)
-it is about 0.2 %, the functions of the kernel are seen as well, the service need
+it is about 0.3 %, the functions of the kernel are seen as well, the service need
 not know, and it may be stripped or in a container; but there is nothing about
 memory. That takes Linux 5.15 and root, or the capabilities CAP_BPF, CAP_PERFMON
 and CAP_SYS_PTRACE; without them --pid looks for the service's own profiles on the

@@ -71,8 +71,8 @@ type Process struct {
 var ErrEnded = task.ErrEnded
 
 // priceOfSample is the CPU that one sample takes from the service, the clock's
-// interrupt included: a round figure above what was measured (docs/cost.md).
-const priceOfSample = 20 * time.Microsecond
+// interrupt and what it does to caches included, as measured (docs/cost.md).
+const priceOfSample = 30 * time.Microsecond
 
 // Price returns what sampling is expected to cost a service, as a share of the CPU
 // it uses.
