@@ -77,7 +77,7 @@ func TestAttribute(t *testing.T) {
 		t.Skip("this machine is too busy: no capture counts")
 	}
 	for round := range 2 {
-		for _, cell := range []string{"bare [pprof ebpf]", "bare [trace]", "full [pprof ebpf]", "full [trace]"} {
+		for _, cell := range []string{"bare [pprof]", "bare [ebpf]", "bare [trace]", "full [pprof]", "full [ebpf]", "full [trace]"} {
 			if n := seen[fmt.Sprintf("%d %s", round, cell)]; n != 1 {
 				t.Errorf("round %d has %d captures of %s, want 1; all are %v", round, n, cell, seen)
 			}

@@ -115,7 +115,7 @@ func styleOfNearness(n verdict.Nearness) style {
 	return yellow
 }
 
-// apartTexts say how far two sources are apart that looked at the same time.
+// apartTexts say how far two sources are apart.
 func apartTexts(a *verdict.Analysis) []string {
 	var all []string
 	for i := range a.Accuracies {
@@ -123,7 +123,7 @@ func apartTexts(a *verdict.Analysis) []string {
 		if x.Apart == nil {
 			continue
 		}
-		text := fmt.Sprintf("%s, %s: %s less %s is %s", x.Arm, x.Part, study.Pprof, study.EBPF, signedAmount(x, x.Apart.Value))
+		text := fmt.Sprintf("%s, %s: off by %s less off by %s is %s", x.Arm, x.Part, study.Pprof, study.EBPF, signedAmount(x, x.Apart.Value))
 		if w := x.Apart.Interval; !math.IsInf(w.Width(), 0) {
 			text += fmt.Sprintf(" (%s to %s)", signedAmount(x, w.Lo), signedAmount(x, w.Hi))
 		}

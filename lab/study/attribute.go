@@ -72,8 +72,10 @@ func (a Attribute) sources(workload string) []Source {
 }
 
 // Captures are the captures to be made, in order: in every round each arm once
-// under each workload, in random order. The same study and seed give the same
-// captures.
+// under each workload and for each source, in random order. Sources do not share a
+// process: of two samplers at once, that of the runtime charged code that burns CPU
+// with a tenth too much, which it does not do alone. The same study and seed give
+// the same captures.
 func (s *Study) Captures(seed uint64) []Capture {
 	a := s.Attribute
 	if a.For <= 0 {
@@ -88,12 +90,12 @@ func (s *Study) Captures(seed uint64) []Capture {
 				if a.Arms != nil && !slices.Contains(a.Arms, arm.Name) {
 					continue
 				}
-				for _, together := range groups(a.sources(w.Name)) {
+				for _, source := range a.sources(w.Name) {
 					d := a.For
-					if slices.Contains(together, Trace) {
+					if source == Trace {
 						d = min(d, LongestTrace)
 					}
-					all = append(all, Capture{round, w.Name, arm.Name, together, d})
+					all = append(all, Capture{round, w.Name, arm.Name, []Source{source}, d})
 				}
 			}
 			rest := all[first:]
@@ -101,20 +103,6 @@ func (s *Study) Captures(seed uint64) []Capture {
 		}
 	}
 	return all
-}
-
-// groups are the sources that look at one process together: samplers do, at the
-// same requests, and a trace costs too much for others beside it.
-func groups(all []Source) [][]Source {
-	var apart [][]Source
-	sampled := slices.DeleteFunc(slices.Clone(all), func(s Source) bool { return s == Trace })
-	if len(sampled) > 0 {
-		apart = append(apart, sampled)
-	}
-	if slices.Contains(all, Trace) {
-		apart = append(apart, []Source{Trace})
-	}
-	return apart
 }
 
 // EstimateCaptures is how long the captures take, if each takes overhead besides

@@ -10,13 +10,13 @@ import (
 	"github.com/tarehq/tare/lab/study"
 )
 
-// Every round has each arm once a group of sources, under each workload that is
+// Every round has each arm once a source, under each workload that is
 // asked for, and the order is the seed's.
 func TestCaptures(t *testing.T) {
 	s := house(t)
 	got := s.Captures(7)
-	// 8 rounds of own and rival under half, samplers and trace apart.
-	if want := 8 * 2 * 2; len(got) != want {
+	// 8 rounds of own and rival under half, by three sources.
+	if want := 8 * 2 * 3; len(got) != want {
 		t.Fatalf("%d captures, want %d", len(got), want)
 	}
 	rounds := map[int][]string{}
@@ -33,7 +33,7 @@ func TestCaptures(t *testing.T) {
 	for round, cells := range rounds {
 		orders[fmt.Sprint(cells)] = true
 		slices.Sort(cells)
-		want := "[halfown[pprof ebpf] halfown[trace] halfrival[pprof ebpf] halfrival[trace]]"
+		want := "[halfown[ebpf] halfown[pprof] halfown[trace] halfrival[ebpf] halfrival[pprof] halfrival[trace]]"
 		if fmt.Sprint(cells) != want {
 			t.Errorf("round %d has %v, want %s", round, cells, want)
 		}
@@ -53,8 +53,8 @@ func TestCapturesLeftOut(t *testing.T) {
 		s    *study.Study
 		want int
 	}{
-		{"quick form", s.QuickForm(), 6 * 2}, // one group of sources
-		{"without the rival", s.Without(map[string]string{"rival": ""}), 8 * 2},
+		{"quick form", s.QuickForm(), 6 * 2}, // one source
+		{"without the rival", s.Without(map[string]string{"rival": ""}), 8 * 3},
 		{"none of its arms", s.Without(map[string]string{"rival": "", "own": ""}), 0},
 		{"no attribution", &study.Study{Arms: s.Arms, Workloads: s.Workloads}, 0},
 	} {

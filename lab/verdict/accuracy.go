@@ -22,8 +22,8 @@ type Accuracy struct {
 	Truth               float64 // mean over the captures, in ns or bytes a request
 	Band                float64 // how far the attributed may be off
 	By                  []Held
-	// Apart is what the first source charged more than the second in the same
-	// captures; nil with one source.
+	// Apart is by how much more the first source is off than the second in the same
+	// rounds; nil with one source.
 	Apart *Estimate
 }
 
@@ -220,8 +220,9 @@ func handles(it cost.Item) bool {
 	return it.Kind == cost.Middleware.String() || it.Kind == cost.Handler.String()
 }
 
-// apart is how far two sources that looked at the same time are apart; nil
-// where there are no two.
+// apart is by how much more two sources are off in the same round, the first less
+// the second; nil where there are no two. They looked at processes of their own, so
+// it is not what they charged that compares.
 func (h holder) apart(name string, q Quantity) *Estimate {
 	sources := q.sources()
 	if len(sources) < 2 {
@@ -231,8 +232,8 @@ func (h holder) apart(name string, q Quantity) *Estimate {
 	second := byRound(h.run.Captures, h.workload, h.arm, sources[1])
 	for _, l := range byRound(h.run.Captures, h.workload, h.arm, sources[0]) {
 		for _, o := range second {
-			if o.Seq == l.Seq {
-				d = append(d, q.charged(named(l, name))-q.charged(named(o, name)))
+			if o.Round == l.Round {
+				d = append(d, h.off(l, name, q)-h.off(o, name, q))
 			}
 		}
 	}
@@ -241,6 +242,11 @@ func (h holder) apart(name string, q Quantity) *Estimate {
 	}
 	e := mean(d)
 	return &e
+}
+
+// off is how much more a look charged a part with than its own count says.
+func (h holder) off(l look, name string, q Quantity) float64 {
+	return q.charged(named(l, name)) - q.told(l.Truth[name])
 }
 
 // rest holds all but the parts against the arm that lacks them, by rounds.

@@ -23,6 +23,9 @@ func captured(all []record.Capture) trials {
 		if by[at] == nil {
 			by[at] = map[int]record.Trial{}
 		}
+		if _, ok := by[at][c.Round]; ok && !slices.Contains(c.Sources, study.Pprof) {
+			continue // the runtime's own profile tells first
+		}
 		by[at][c.Round] = record.Trial{Block: c.Round, Arm: c.Arm, Workload: c.Workload, Requests: c.Requests, Metrics: c.Metrics}
 	}
 	return by
