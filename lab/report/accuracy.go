@@ -28,18 +28,18 @@ func (p *page) accuracy(a *verdict.Analysis) {
 }
 
 func (p *page) accuracyTable(a *verdict.Analysis) {
-	cols := []column{{head: "arm", left: true, most: 12}, {head: "part", left: true}, {head: "what", left: true}, {head: "truth"}, {head: "source", left: true},
-		{head: "charged"}, {head: "off, 90 % interval"}, {head: "allowed"}, {head: "", left: true}}
+	cols := []column{{head: "arm", left: true, most: 12}, {head: "part", left: true}, {head: "what", left: true}, {head: "source", left: true},
+		{head: "truth"}, {head: "charged"}, {head: "off, 90 % interval"}, {head: "allowed"}, {head: "", left: true}}
 	var rows [][]item
 	for i := range a.Accuracies {
 		x := &a.Accuracies[i]
 		for k := range x.By {
 			h := &x.By[k]
-			row := []item{{}, {}, {}, {}}
+			row := []item{{}, {}, {}}
 			if k == 0 {
-				row = []item{{text: x.Arm}, {text: x.Part}, {text: string(x.Quantity)}, {text: amount(x, x.Truth)}}
+				row = []item{{text: x.Arm}, {text: x.Part}, {text: string(x.Quantity)}}
 			}
-			rows = append(rows, append(row, item{text: string(h.Source)}, item{text: amount(x, h.Attributed)}, item{text: offText(x, h)},
+			rows = append(rows, append(row, item{text: string(h.Source)}, item{text: amount(x, h.Truth)}, item{text: amount(x, h.Attributed)}, item{text: offText(x, h)},
 				item{text: "±" + amount(x, x.Band)}, item{string(h.Verdict), styleOfNearness(h.Verdict)}))
 		}
 	}
@@ -50,10 +50,10 @@ func (p *page) accuracyTable(a *verdict.Analysis) {
 func (p *page) accuracyList(a *verdict.Analysis) {
 	for i := range a.Accuracies {
 		x := &a.Accuracies[i]
-		p.wrap("  ", fmt.Sprintf("%s, %s, %s: %s, of which ±%s are allowed", x.Arm, x.Part, x.Quantity, amount(x, x.Truth), amount(x, x.Band)))
+		p.wrap("  ", fmt.Sprintf("%s, %s, %s: ±%s are allowed", x.Arm, x.Part, x.Quantity, amount(x, x.Band)))
 		for k := range x.By {
 			h := &x.By[k]
-			p.wrapIn(styleOfNearness(h.Verdict), "    – ", fmt.Sprintf("%s %s, off %s: %s", h.Source, amount(x, h.Attributed), offText(x, h), h.Verdict))
+			p.wrapIn(styleOfNearness(h.Verdict), "    – ", fmt.Sprintf("%s %s for %s, off %s: %s", h.Source, amount(x, h.Attributed), amount(x, h.Truth), offText(x, h), h.Verdict))
 		}
 	}
 }

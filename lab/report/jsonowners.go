@@ -49,7 +49,6 @@ type accuracyOut struct {
 	Part     string       `json:"part"`
 	Against  string       `json:"against,omitzero"`
 	Quantity string       `json:"quantity"`
-	Truth    float64      `json:"truth"`
 	Band     float64      `json:"band"`
 	By       []heldOut    `json:"by"`
 	Apart    *estimateOut `json:"apart,omitzero"`
@@ -59,6 +58,7 @@ type heldOut struct {
 	Source     study.Source     `json:"source"`
 	Owner      string           `json:"owner,omitzero"`
 	N          int              `json:"n"`
+	Truth      float64          `json:"truth"`
 	Attributed float64          `json:"attributed"`
 	Off        estimateOut      `json:"off"`
 	Verdict    verdict.Nearness `json:"verdict"`
@@ -89,10 +89,10 @@ func newAccount(a *verdict.Account) accountOut {
 
 func newAccuracy(x *verdict.Accuracy) accuracyOut {
 	out := accuracyOut{
-		Workload: x.Workload, Arm: x.Arm, Part: x.Part, Against: x.Against, Quantity: string(x.Quantity), Truth: x.Truth, Band: x.Band,
+		Workload: x.Workload, Arm: x.Arm, Part: x.Part, Against: x.Against, Quantity: string(x.Quantity), Band: x.Band,
 	}
 	for _, h := range x.By {
-		out.By = append(out.By, heldOut{h.Source, h.Owner, h.N, h.Attributed, estimated(h.Off), h.Verdict})
+		out.By = append(out.By, heldOut{h.Source, h.Owner, h.N, h.Truth, h.Attributed, estimated(h.Off), h.Verdict})
 	}
 	if x.Apart != nil {
 		apart := estimated(*x.Apart)

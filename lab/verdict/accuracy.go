@@ -19,7 +19,6 @@ type Accuracy struct {
 	Workload, Arm, Part string
 	Against             string // of Rest: the arm that lacks the parts
 	Quantity            Quantity
-	Truth               float64 // mean over the captures, in ns or bytes a request
 	Band                float64 // how far the attributed may be off
 	By                  []Held
 	// Apart is by how much more the first source is off than the second in the same
@@ -43,9 +42,10 @@ const (
 // Held is what a source made of it.
 type Held struct {
 	Source     study.Source
-	Owner      string // to whom it was charged; "" = nobody by that name was seen
-	N          int    // captures
-	Attributed float64
+	Owner      string   // to whom it was charged; "" = nobody by that name was seen
+	N          int      // captures
+	Truth      float64  // mean over these captures, in ns or bytes a request
+	Attributed float64  // likewise
 	Off        Estimate // attributed less truth; the interval is of level 90 %, as equivalence takes
 	Verdict    Nearness
 }
@@ -153,17 +153,16 @@ func (h holder) part(name string) []Accuracy {
 		a := Accuracy{Workload: h.workload, Arm: h.arm, Part: name, Quantity: q}
 		var off [][]float64
 		for _, source := range q.sources() {
-			held, truth, d := h.held(name, q, source)
-			if held.N == 0 || truth == 0 {
+			held, d := h.held(name, q, source)
+			if held.N == 0 || held.Truth == 0 {
 				continue
 			}
-			a.Truth = truth
 			a.By, off = append(a.By, held), append(off, d)
 		}
 		if len(a.By) == 0 {
 			continue
 		}
-		a.Band = h.band(q, a.Truth)
+		a.Band = h.band(q, a.By[0].Truth)
 		for i := range a.By {
 			a.By[i].judge(off[i], a.Band)
 		}
@@ -173,9 +172,8 @@ func (h holder) part(name string) []Accuracy {
 	return all
 }
 
-// held is what a source charged to a part, the mean truth of the same captures,
-// and how far off each was.
-func (h holder) held(name string, q Quantity, source study.Source) (held Held, truth float64, off []float64) {
+// held is what a source charged to a part, and how far off each capture was.
+func (h holder) held(name string, q Quantity, source study.Source) (held Held, off []float64) {
 	looks := byRound(h.run.Captures, h.workload, h.arm, source)
 	held = Held{Source: source, N: len(looks)}
 	for _, l := range looks {
@@ -184,11 +182,11 @@ func (h holder) held(name string, q Quantity, source study.Source) (held Held, t
 			held.Owner = it.Owner
 		}
 		told, charged := q.told(l.Truth[name]), q.charged(it)
-		truth += told / float64(len(looks))
+		held.Truth += told / float64(len(looks))
 		held.Attributed += charged / float64(len(looks))
 		off = append(off, charged-told)
 	}
-	return held, truth, off
+	return held, off
 }
 
 // judge says whether what is off lies inside a band.
@@ -257,7 +255,6 @@ func (h holder) rest(parts []string, bare string) []Accuracy {
 		for _, source := range q.sources() {
 			without := byRound(h.run.Captures, h.workload, bare, source)
 			held := Held{Source: source}
-			var truth float64
 			var off []float64
 			for _, l := range byRound(h.run.Captures, h.workload, h.arm, source) {
 				i := slices.IndexFunc(without, func(o look) bool { return o.Round == l.Round })
@@ -267,16 +264,17 @@ func (h holder) rest(parts []string, bare string) []Accuracy {
 				has, had := q.except(l, parts), q.except(without[i], nil)
 				held.N++
 				held.Attributed += has
-				truth += had
+				held.Truth += had
 				off = append(off, has-had)
 			}
 			if held.N == 0 {
 				continue
 			}
 			n := float64(held.N)
-			held.Attributed /= n
-			a.Truth = truth / n
-			a.Band = max(h.band(q, a.Truth), h.bands(parts, q))
+			held.Attributed, held.Truth = held.Attributed/n, held.Truth/n
+			if len(a.By) == 0 {
+				a.Band = max(h.band(q, held.Truth), h.bands(parts, q))
+			}
 			held.judge(off, a.Band)
 			a.By = append(a.By, held)
 		}
@@ -292,8 +290,8 @@ func (h holder) rest(parts []string, bare string) []Accuracy {
 func (h holder) bands(parts []string, q Quantity) (sum float64) {
 	for _, name := range parts {
 		for _, source := range q.sources() {
-			if held, truth, _ := h.held(name, q, source); held.N > 0 && truth > 0 {
-				sum += h.band(q, truth)
+			if held, _ := h.held(name, q, source); held.N > 0 && held.Truth > 0 {
+				sum += h.band(q, held.Truth)
 				break
 			}
 		}
