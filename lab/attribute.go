@@ -50,18 +50,18 @@ func (r *runner) capturing() time.Duration {
 // captured reports whether a capture is on record.
 func (r *runner) captured(c study.Capture) bool {
 	return slices.ContainsFunc(r.captures, func(o record.Capture) bool {
-		return o.Round == c.Round && o.Arm == c.Arm && o.Workload == c.Workload && slices.Equal(o.Sources, c.Sources)
+		return o.Round == c.Round && o.Arm == c.Arm && o.Workload == c.Workload && slices.Equal(o.Sources, []study.Source{c.Source})
 	})
 }
 
-// unseen names an arm and the sources that cannot look at it.
-func unseen(c study.Capture) string { return fmt.Sprint(c.Arm, " ", c.Sources) }
+// unseen names an arm and the source that cannot look at it.
+func unseen(c study.Capture) string { return fmt.Sprint(c.Arm, " ", c.Source) }
 
 // capture takes one capture and puts it on record. What goes wrong with the arm
 // makes it invalid; an error means that the run cannot go on.
 func (r *runner) capture(ctx context.Context, c study.Capture) error {
 	out := record.Capture{
-		Seq: len(r.captures), Round: c.Round, Arm: c.Arm, Workload: c.Workload, Sources: c.Sources, Start: time.Now(),
+		Seq: len(r.captures), Round: c.Round, Arm: c.Arm, Workload: c.Workload, Sources: []study.Source{c.Source}, Start: time.Now(),
 	}
 	raw, err := r.observe(ctx, c, &out)
 	if ctx.Err() != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/tarehq/tare/load"
 )
 
-// errNoSource says that none of the sources asked for can look at the arm.
+// errNoSource says that the source asked for cannot look at the arm.
 var errNoSource = errors.New("no source can look at it")
 
 // observer is a source at work on one process.
@@ -30,7 +30,7 @@ type observer interface {
 	tell(ctx context.Context, c *record.Capture) (record.Seen, []record.Profile, error)
 }
 
-// observe starts the capture's arm, loads it, and lets the sources look. It fills
+// observe starts the capture's arm, loads it, and lets the source look. It fills
 // in the capture and returns the raw profiles.
 func (r *runner) observe(ctx context.Context, c study.Capture, out *record.Capture) ([]record.Profile, error) {
 	w := r.workload(c.Workload)
@@ -39,72 +39,54 @@ func (r *runner) observe(ctx context.Context, c study.Capture, out *record.Captu
 		return nil, err
 	}
 	defer s.stop()
-	watching, err := r.observers(ctx, s, out)
+	ob, err := s.observer(ctx, c.Source)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.watched(ctx, watching, c.For, out); err != nil {
+	if err := s.watched(ctx, ob, c.For, out); err != nil {
 		return nil, err
 	}
-	var raw []record.Profile
-	for _, o := range watching {
-		seen, profiles, err := o.tell(ctx, out)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", seen.Source, err)
-		}
-		out.Seen, raw = append(out.Seen, seen), append(raw, profiles...)
+	seen, raw, err := ob.tell(ctx, out)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Source, err)
 	}
-	out.Metrics = attributed(out.Seen)
+	out.Seen, out.Metrics = []record.Seen{seen}, attributed(&seen)
 	return raw, nil
 }
 
-// observers prepares the capture's sources. One that this system lacks is a
-// warning, if another is left.
-func (r *runner) observers(ctx context.Context, s *session, out *record.Capture) ([]observer, error) {
-	var all []observer
-	var lacking []error
-	for _, source := range out.Sources {
-		var o observer
-		switch source {
-		case study.Pprof:
-			o = &profiler{s: s}
-		case study.Trace:
-			o = &tracer{s: s}
-		case study.EBPF:
-			o = &sampler{s: s}
-		}
-		err := o.prepare(ctx)
-		if errors.Is(err, arm.ErrNoControl) || errors.Is(err, cost.ErrNotSupported) {
-			lacking = append(lacking, fmt.Errorf("%s: %w", source, err))
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", source, err)
-		}
-		all = append(all, o)
+// observer prepares a source.
+func (s *session) observer(ctx context.Context, source study.Source) (observer, error) {
+	var o observer
+	switch source {
+	case study.Pprof:
+		o = &profiler{s: s}
+	case study.Trace:
+		o = &tracer{s: s}
+	case study.EBPF:
+		o = &sampler{s: s}
 	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("%w: %w", errNoSource, errors.Join(lacking...))
+	err := o.prepare(ctx)
+	if errors.Is(err, arm.ErrNoControl) || errors.Is(err, cost.ErrNotSupported) {
+		return nil, fmt.Errorf("%w: %s: %w", errNoSource, source, err)
 	}
-	for _, err := range lacking {
-		out.Warnings = append(out.Warnings, err.Error())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", source, err)
 	}
-	return all, nil
+	return o, nil
 }
 
 // margin is how much before the end of the measured part the sources stop looking:
 // what they saw of an idle arm behind it would be taken for the load's.
 const margin = 20 * time.Millisecond
 
-// watched loads the arm while the observers look, and fills in what the kernel,
+// watched loads the arm while the observer looks, and fills in what the kernel,
 // the runtime and the arm itself say of the same time.
-func (s *session) watched(ctx context.Context, all []observer, d time.Duration, out *record.Capture) error {
+func (s *session) watched(ctx context.Context, ob observer, d time.Duration, out *record.Capture) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	o := s.r.loadOptions(s.w, s.proc.URL())
 	o.Duration = d
-	ended := make(chan error, len(all))
-	begun := 0
+	var ended chan error // nil until the observer looks
 	var before, after truth
 	o.Mark = func(begin bool) {
 		if !begin {
@@ -113,19 +95,16 @@ func (s *session) watched(ctx context.Context, all []observer, d time.Duration, 
 		}
 		end := time.Now().Add(o.Duration - margin)
 		s.before, before = s.read(), s.truth(ctx)
-		for _, ob := range all {
-			begun++
-			go func() { ended <- lookUntil(ctx, ob, end) }()
-		}
+		ended = make(chan error, 1)
+		go func() { ended <- lookUntil(ctx, ob, end) }()
 	}
 	res, err := load.Run(ctx, o)
 	if err != nil {
 		cancel()
 	}
-	for range begun {
+	if ended != nil {
 		err = errors.Join(err, <-ended)
-	}
-	if err == nil && begun == 0 {
+	} else if err == nil {
 		err = errors.New("the load ended before its measured part began")
 	}
 	if err == nil {

@@ -190,31 +190,27 @@ func scaled(stacks []cost.Stack, value, count float64) []cost.Stack {
 	return all
 }
 
-// attributed are the metrics that captures tell, from the first source that
-// tells CPU time.
-func attributed(all []record.Seen) map[string]float64 {
-	for _, s := range all {
-		if s.Bill == nil || s.Bill.CPU == 0 {
-			continue
-		}
-		m := map[string]float64{"handlers_cpu": 0, "memory_cpu": 0, "scheduling_cpu": 0, "kernel_cpu": 0}
-		for _, it := range s.Bill.Items {
-			for _, part := range it.Causes {
-				switch part.Cause {
-				case cost.GC.String(), cost.Alloc.String():
-					m["memory_cpu"] += part.Value
-				case cost.Scheduling.String(), cost.Locks.String(), cost.Channels.String():
-					m["scheduling_cpu"] += part.Value
-				case cost.Kernel.String():
-					m["kernel_cpu"] += part.Value
-				default:
-					if it.Kind == cost.Middleware.String() || it.Kind == cost.Handler.String() {
-						m["handlers_cpu"] += part.Value
-					}
+// attributed are the metrics that a source tells; none if it does not tell CPU time.
+func attributed(s *record.Seen) map[string]float64 {
+	if s.Bill == nil || s.Bill.CPU == 0 {
+		return nil
+	}
+	m := map[string]float64{"handlers_cpu": 0, "memory_cpu": 0, "scheduling_cpu": 0, "kernel_cpu": 0}
+	for _, it := range s.Bill.Items {
+		for _, part := range it.Causes {
+			switch part.Cause {
+			case cost.GC.String(), cost.Alloc.String():
+				m["memory_cpu"] += part.Value
+			case cost.Scheduling.String(), cost.Locks.String(), cost.Channels.String():
+				m["scheduling_cpu"] += part.Value
+			case cost.Kernel.String():
+				m["kernel_cpu"] += part.Value
+			default:
+				if it.Kind == cost.Middleware.String() || it.Kind == cost.Handler.String() {
+					m["handlers_cpu"] += part.Value
 				}
 			}
 		}
-		return m
 	}
-	return nil
+	return m
 }

@@ -28,7 +28,7 @@ type Capture struct {
 	Round    int                `json:"round"` // from 0; each arm once a round
 	Arm      string             `json:"arm"`
 	Workload string             `json:"workload"`
-	Sources  []study.Source     `json:"sources"` // that were asked for
+	Sources  []study.Source     `json:"sources"` // that were asked for: one, but in runs of old, where they shared a process
 	Start    time.Time          `json:"start,omitzero"`
 	Elapsed  time.Duration      `json:"elapsed_ns,omitzero"` // of the part that was profiled
 	Requests uint64             `json:"requests"`            // answered in it

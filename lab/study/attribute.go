@@ -40,12 +40,12 @@ type Truth struct {
 }
 
 // Capture is one look at an arm under a workload in a round; every round has
-// each of them once. What disturbs the others has a process of its own.
+// each of them once, by each source.
 type Capture struct {
 	Round    int // from 0
 	Workload string
 	Arm      string
-	Sources  []Source
+	Source   Source
 	For      time.Duration
 }
 
@@ -95,7 +95,7 @@ func (s *Study) Captures(seed uint64) []Capture {
 					if source == Trace {
 						d = min(d, LongestTrace)
 					}
-					all = append(all, Capture{round, w.Name, arm.Name, []Source{source}, d})
+					all = append(all, Capture{round, w.Name, arm.Name, source, d})
 				}
 			}
 			rest := all[first:]
