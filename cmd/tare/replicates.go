@@ -44,8 +44,8 @@ func (c *calibrateCmd) keepReplicates(run *record.Run, a *verdict.Analysis) erro
 }
 
 // replicatesOf are the figures of the blocks in which all four processes count,
-// in order of execution, under the primary workload. Metrics of the generator, and those that may be zero, are
-// left out.
+// in order of execution, under the primary workload. Metrics of the generator, and
+// those that may be zero, are left out.
 func replicatesOf(run *record.Run, a *verdict.Analysis) (*stats.Replicates, error) {
 	p := a.Manifest.Study.Primary
 	byBlock := map[int][]record.Trial{}
