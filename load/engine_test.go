@@ -46,6 +46,32 @@ func eachEngine(t *testing.T, f func(*testing.T, load.Engine)) {
 	}
 }
 
+// The open loop's answers end when they arrive, the closed loop's when they are
+// read.
+func TestUnread(t *testing.T) {
+	for i, p := range protocols {
+		t.Run(p.name, func(t *testing.T) {
+			o, _ := serve(t, i, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok") }))
+			o.Requests = 200
+			for _, open := range []bool{false, true} {
+				o.Schedule, o.Connections = nil, 1
+				if open {
+					o.Schedule, o.Connections = pace.Constant(500), 0
+				}
+				r, err := load.Run(context.Background(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				checkSums(t, r)
+				stamped := open && p.engine == load.Epoll
+				if n := r.Unread.Count(); stamped && n < 100 || !stamped && n != 0 || n > 200 {
+					t.Errorf("open %v: the arrival of %d answers of 200 is known; all but the first if stamped (%v), else none", open, n, stamped)
+				}
+			}
+		})
+	}
+}
+
 // needs skips the test where there is no such engine.
 func needs(t *testing.T, e load.Engine) {
 	t.Helper()

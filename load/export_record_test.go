@@ -3,8 +3,8 @@ package load
 import "time"
 
 // Moments are when a request should have begun, began, had its answer's first
-// byte and had it whole.
-type Moments struct{ Intended, Start, FirstByte, End time.Duration }
+// byte, had it whole, and when that was read, if later.
+type Moments struct{ Intended, Start, FirstByte, End, Read time.Duration }
 
 func (m *Moments) outcome() outcome {
 	return outcome{
@@ -27,7 +27,7 @@ func RecordRequests(parted bool) func() {
 		}
 		r.Lock()
 		r.scheduled(o.intended, o.intended)
-		r.answered(&o)
+		r.answered(&o, o.end)
 		r.Unlock()
 	}
 }
@@ -39,7 +39,7 @@ func Recorded(all ...Moments) (*Snapshot, *Result) {
 	for _, m := range all {
 		o := m.outcome()
 		r.scheduled(o.intended, o.intended)
-		r.answered(&o)
+		r.answered(&o, max(o.end, int64(m.Read)))
 	}
 	var s Snapshot
 	c := &conductor{plan: r.plan}

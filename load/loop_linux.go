@@ -35,6 +35,9 @@ type loop struct {
 	buf    []byte
 	now    int64 // as of the last look
 
+	inbox   *sys.Inbox // tells when answers arrived; nil: they count from when they are read
+	arrived int64      // when what was read last did
+
 	conns   []*conn // by slot
 	free    connList
 	idle    []connList // by endpoint
@@ -79,6 +82,9 @@ func newLoop(p *plan, addrs [][]sys.Address, i int) (*loop, error) {
 	}
 	if p.open {
 		l.maxOpen = share
+		if !l.unix {
+			l.inbox = new(sys.Inbox)
+		}
 		l.source = p.arrivals(i, p.threads)
 		l.due = l.source.next()
 	} else {
@@ -110,11 +116,11 @@ func (l *loop) turn(n int) bool {
 	defer l.rec.Unlock()
 	for i := range n {
 		l.handle(i)
-		l.launch() // between the reports, for there may be many
+		l.launch(1) // for there may be many reports; the next may free a connection
 	}
 	l.now = nanotime()
 	l.expire()
-	l.launch()
+	l.launch(64) // at most, lest answers wait
 	return !l.finished()
 }
 

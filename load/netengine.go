@@ -278,7 +278,7 @@ func (w *worker) do(e *netEngine, intended int64) bool {
 	w.rec.Lock()
 	defer w.rec.Unlock()
 	if err == nil {
-		w.rec.answered(&w.o)
+		w.rec.answered(&w.o, w.o.end)
 		return true
 	}
 	w.rec.failed(kind, &w.o, err)

@@ -60,6 +60,7 @@ type recorder struct {
 	counts, warmUp Counts
 	service, first *hist.Hist // of answers whose times are not all alike
 	lag, late      *hist.Hist // open loop only
+	unread         *hist.Hist // of answers whose arrival is known
 	connect, shake *hist.Hist
 
 	bytesIn, bytesOut     uint64
@@ -87,7 +88,7 @@ type recorder struct {
 // recorder adds a worker's recorder to the run.
 func (p *plan) recorder() *recorder {
 	r := &recorder{
-		plan: p, service: hist.New(), first: hist.New(), connect: hist.New(), shake: hist.New(),
+		plan: p, service: hist.New(), first: hist.New(), connect: hist.New(), shake: hist.New(), unread: hist.New(),
 		changed: p.measure, slice: newSlicePart(), turnAt: p.sliceEnd(0),
 	}
 	if p.open {
@@ -153,9 +154,10 @@ func (r *recorder) settle(now int64) {
 	}
 }
 
-// answered ends a request with a whole answer.
-func (r *recorder) answered(o *outcome) {
-	c, measured := r.leave(o.intended, o.end)
+// answered ends a request with a whole answer, which is seen now and may have come
+// before.
+func (r *recorder) answered(o *outcome, now int64) {
+	c, measured := r.leave(o.intended, now)
 	c.Status[o.status/100]++
 	if !o.verified {
 		c.Unverified++
@@ -164,6 +166,10 @@ func (r *recorder) answered(o *outcome) {
 		return
 	}
 	r.sent(o)
+	if unread := now - o.end; unread > 0 {
+		r.unread.Record(unread)
+		r.tail -= float64(unread) // not in flight any more
+	}
 	r.area, r.tail = r.area+r.tail, 0
 	r.slice.answered++
 	r.lastAnswer = max(r.lastAnswer, o.end)

@@ -2,6 +2,7 @@ package load_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -39,6 +40,24 @@ func TestTimes(t *testing.T) {
 	}
 	if s := res.Series[0]; s.Answered != 4 || s.P50 != 100 || s.Max != 200 {
 		t.Errorf("slice: got %d answers, p50 %v, max %v, want 4, 100ns, 200ns", s.Answered, s.P50, s.Max)
+	}
+}
+
+// An answer that is read late counts until it came: in its times and in the
+// requests in flight.
+func TestReadLate(t *testing.T) {
+	_, res := load.Recorded(
+		load.Moments{Intended: 0, Start: 0, FirstByte: 100, End: 100, Read: 900},
+		load.Moments{Intended: 1000, Start: 1000, FirstByte: 1300, End: 1300},
+	)
+	if got := res.Unread; got.Count() != 1 || got.Max() != 800 {
+		t.Errorf("read late: got %d answers, at most %v, want one, 800 ns", got.Count(), got.Max())
+	}
+	if got := res.Response.Max(); got != 300 {
+		t.Errorf("longest response time: got %d ns, want 300", got)
+	}
+	if got, want := res.MeanFlight*float64(res.Elapsed), 400.0; math.Abs(got-want) > 1e-6 {
+		t.Errorf("in flight: got %v request-nanoseconds, want %v", got, want)
 	}
 }
 

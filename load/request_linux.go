@@ -34,10 +34,11 @@ func (l *loop) draw() *draft {
 	return d
 }
 
-// launch begins what is to begin now.
-func (l *loop) launch() {
+// launch begins what is to begin now, of the open loop's requests not more than
+// most.
+func (l *loop) launch(most int) {
 	if l.plan.open {
-		l.launchDue()
+		l.launchDue(most)
 	} else {
 		l.launchReady()
 	}
@@ -59,14 +60,13 @@ func (l *loop) launchReady() {
 	}
 }
 
-// launchDue begins the open loop's requests whose time has come. After a pause
-// there may be many: a bounded number a call, lest answers wait.
-func (l *loop) launchDue() {
+// launchDue begins open-loop requests whose time has come. After a pause there may
+// be many.
+func (l *loop) launchDue(most int) {
 	for !l.waiting.empty() && l.dispatch(l.waiting.first()) {
 		l.waiting.pop()
 		l.now = nanotime()
 	}
-	const most = 64
 	for range most {
 		if l.due > l.now {
 			return
@@ -131,8 +131,8 @@ func (l *loop) proceed(c *conn) {
 
 // answered records that c's request ended with its answer.
 func (l *loop) answered(c *conn) {
-	c.out.end, c.out.status, c.out.verified = l.now, c.ans.status, c.ans.verified
-	l.rec.answered(&c.out)
+	c.out.end, c.out.status, c.out.verified = l.arrived, c.ans.status, c.ans.verified
+	l.rec.answered(&c.out, l.now)
 }
 
 // forsake ends the requests behind c's, whose answers will not come.

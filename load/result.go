@@ -20,6 +20,7 @@ type Result struct {
 	Service   *hist.Hist // start → last byte, ns
 	Lag       *hist.Hist // intended start → start, ns; open loop only
 	Late      *hist.Hist // the part of Lag that is the generator's own, not the wait for a free connection, ns
+	Unread    *hist.Hist // arrival of an answer → read by the generator, ns; in no other time, and empty where the kernel does not note arrivals: see the package
 	FirstByte *hist.Hist // start → first byte of the answer, ns
 	Connect   *hist.Hist // TCP or Unix connect, ns; warm-up included
 	Handshake *hist.Hist // TLS handshake, ns; warm-up included

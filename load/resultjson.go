@@ -79,7 +79,8 @@ type generatorJSON struct {
 	MaxRSSBytes uint64     `json:"max_rss_bytes"`
 	Bound       bool       `json:"bound"`
 	Lag         *timesJSON `json:"lag,omitempty"`
-	Late        *timesJSON `json:"late,omitempty"` // the generator's own part of lag
+	Late        *timesJSON `json:"late,omitempty"`   // the generator's own part of lag
+	Unread      *timesJSON `json:"unread,omitempty"` // how late the generator read answers
 }
 
 type sliceJSON struct {
@@ -108,7 +109,7 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 		BytesIn: r.BytesIn, BytesOut: r.BytesOut,
 		Conns:      connectionJSON{Opened: r.Opened, Reused: r.Reused, Full: r.Full, Resumed: r.Resumed},
 		MeanFlight: r.MeanFlight, PeakFlight: r.PeakFlight,
-		Generator: generatorJSON{CPUNS: int64(r.CPU), SpunNS: int64(r.Spun), MaxRSSBytes: r.MaxRSS, Bound: r.Bound, Lag: tableOf(r.Lag), Late: tableOf(r.Late)},
+		Generator: generatorJSON{CPUNS: int64(r.CPU), SpunNS: int64(r.Spun), MaxRSSBytes: r.MaxRSS, Bound: r.Bound, Lag: tableOf(r.Lag), Late: tableOf(r.Late), Unread: tableOf(r.Unread)},
 		Series:    make([]sliceJSON, len(r.Series)),
 		Warnings:  texts(r.Warnings),
 	}

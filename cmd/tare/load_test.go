@@ -261,7 +261,7 @@ func TestSummaryFitsNarrowTerminals(t *testing.T) {
 	h := snapshot(0).Service
 	res := &load.Result{
 		Elapsed: 10 * time.Second, Threads: 2, Counts: snapshot(0).Counts,
-		Response: h, Service: h, Lag: h, FirstByte: h, Connect: h, Handshake: hist.New(),
+		Response: h, Service: h, Lag: h, FirstByte: h, Connect: h, Handshake: hist.New(), Unread: h,
 		Warnings: []error{errors.New(strings.Repeat("words ", 40))},
 	}
 	for i, width := range []int{120, 80, 80, 60, 60} {

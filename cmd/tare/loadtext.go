@@ -295,6 +295,9 @@ func (s *summary) generator() string {
 	if s.open && r.Lag.Count() > 0 {
 		why += ", lag p99 " + nanoseconds(r.Lag.Quantile(.99))
 	}
+	if r.Unread.Count() > 0 {
+		why += ", answers read late by a p99 of " + nanoseconds(r.Unread.Quantile(.99)) + " (not in the table)"
+	}
 	if r.Bound {
 		return "(nearly) the bottleneck: " + why
 	}

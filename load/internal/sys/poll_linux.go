@@ -90,6 +90,41 @@ func Recv(fd int, b []byte) (int, syscall.Errno) {
 	return int(n), e
 }
 
+// Inbox reads from stamped sockets. It is for one goroutine.
+type Inbox struct {
+	head    unix.Msghdr
+	part    unix.Iovec
+	control [128]byte
+}
+
+// Recv is like the function, and tells when the last of what it read arrived, in
+// nanoseconds since 1970; 0 if the kernel did not note it.
+func (in *Inbox) Recv(fd int, b []byte) (n int, arrived int64, e syscall.Errno) {
+	in.part.Base = unsafe.SliceData(b)
+	in.part.SetLen(len(b))
+	in.head = unix.Msghdr{Iov: &in.part, Control: &in.control[0]}
+	in.head.SetIovlen(1)
+	in.head.SetControllen(len(in.control))
+	r, _, e := syscall.RawSyscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&in.head)), 0)
+	if e != 0 {
+		return 0, 0, e
+	}
+	return int(r), in.arrived(), 0
+}
+
+// arrived is the time in the control message that the kernel left, if it did.
+func (in *Inbox) arrived() int64 {
+	const size = int(unsafe.Sizeof(unix.Timespec{}))
+	if int(in.head.Controllen) < unix.CmsgLen(size) {
+		return 0
+	}
+	c := (*unix.Cmsghdr)(unsafe.Pointer(&in.control))
+	if c.Level != unix.SOL_SOCKET || c.Type != unix.SO_TIMESTAMPNS {
+		return 0
+	}
+	return (*unix.Timespec)(unsafe.Pointer(&in.control[unix.CmsgLen(0)])).Nano()
+}
+
 // Send writes to a non-blocking socket. The scheduler is not told.
 func Send(fd int, b []byte) (int, syscall.Errno) {
 	n, _, e := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd),

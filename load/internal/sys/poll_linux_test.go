@@ -82,6 +82,55 @@ func TestPoller(t *testing.T) {
 	}
 }
 
+// What waits to be read arrived when it was sent.
+func TestInbox(t *testing.T) {
+	for _, network := range []string{"tcp4", "tcp6"} {
+		t.Run(network, func(t *testing.T) {
+			l := listen(t, network)
+			defer l.Close()
+			to := address(t, l)
+			fd, err := sys.Connect(&to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer sys.Close(fd)
+			if err := sys.Stamp(fd); err != nil {
+				t.Fatal(err)
+			}
+			c, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			var in sys.Inbox
+			buf := make([]byte, 16)
+			if n, at, e := in.Recv(fd, buf); n != 0 || at != 0 || e != syscall.EAGAIN {
+				t.Errorf("nothing sent: got %d bytes at %d and %v, want EAGAIN", n, at, e)
+			}
+			const wait = 50 * time.Millisecond
+			var at int64
+			for range 20 { // the kernel may not have begun to note arrivals, or be busy
+				before := time.Now()
+				io.WriteString(c, "pong")
+				sent := time.Now()
+				time.Sleep(wait)
+				var n int
+				var e syscall.Errno
+				if n, at, e = in.Recv(fd, buf); e != 0 || string(buf[:n]) != "pong" {
+					t.Fatalf("got %q and %v, want pong", buf[:n], e)
+				}
+				if at != 0 && at < before.UnixNano() {
+					t.Fatalf("arrived %v before it was sent", before.Sub(time.Unix(0, at)))
+				}
+				if at != 0 && at < sent.Add(wait/2).UnixNano() {
+					return
+				}
+			}
+			t.Errorf("arrived at %v, or that was not noted: want when it was sent, not when it was read, at %v", time.Unix(0, at), time.Now())
+		})
+	}
+}
+
 func TestConnectRefused(t *testing.T) {
 	l := listen(t, "tcp4")
 	to := address(t, l)

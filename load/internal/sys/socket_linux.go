@@ -3,6 +3,7 @@ package sys
 import (
 	"net"
 	"net/netip"
+	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -72,6 +73,12 @@ func Connect(a *Address) (fd int, err error) {
 		return -1, err
 	}
 	return fd, nil
+}
+
+// Stamp has the kernel note when what a socket receives arrived. If no other
+// socket of the machine asked for that, it begins a moment later.
+func Stamp(fd int) error {
+	return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1))
 }
 
 // Close closes a socket.
