@@ -50,13 +50,21 @@ func TestCutStacksAreTold(t *testing.T) {
 	if err := w.Finish("decided"); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{
-		{"cost", "--profile", file}, {"cost", "--profile", file, "--json"}, {"cost", "--study", dir}, {"doctor", "--json", dir},
+	for _, tt := range []struct {
+		args []string
+		told int
+	}{
+		{[]string{"cost", "--profile", file}, 1},
+		{[]string{"cost", "--profile", file, "--json"}, 1},
+		{[]string{"cost", "--study", dir}, 1},
+		{[]string{"doctor", "--json", dir}, 1},
+		{[]string{"diff", file, file}, 2}, // of either side
+		{[]string{"diff", dir + ":a", file, "--json"}, 2},
 	} {
 		var out, errs bytes.Buffer
-		status := run(t.Context(), args, &terminal{out: &out, err: &errs, width: 80})
-		if status == exitCould || status == exitAsked || strings.Count(out.String(), "runtime cuts them off") != 1 {
-			t.Errorf("tare %v: exit status %d, want to be told once\n%s%s", args, status, out.String(), errs.String())
+		status := run(t.Context(), tt.args, &terminal{out: &out, err: &errs, width: 80})
+		if status == exitCould || status == exitAsked || strings.Count(out.String(), "runtime cuts them off") != tt.told {
+			t.Errorf("tare %v: exit status %d, want to be told %d times\n%s%s", tt.args, status, tt.told, out.String(), errs.String())
 		}
 	}
 }

@@ -54,6 +54,7 @@ type sides struct {
 	source      string
 	cpu, allocs []diff.Capture
 	oneProcess  bool
+	warnings    []error // of the first capture that has any: the others are like it
 }
 
 // Run captures or reads, compares, and shows what differs.
@@ -167,6 +168,7 @@ func (c *diffCmd) capture(ctx context.Context, t *terminal, s *sides, at target)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	s.warn(b.warnings)
 	for _, p := range []*pprof.Profile{b.cpu, b.allocs} {
 		if p == nil {
 			continue
@@ -190,6 +192,12 @@ func (s *sides) add(p *pprof.Profile, w cost.Window) {
 		s.allocs = append(s.allocs, c)
 	} else {
 		s.cpu = append(s.cpu, c)
+	}
+}
+
+func (s *sides) warn(warnings []error) {
+	if len(s.warnings) == 0 {
+		s.warnings = warnings
 	}
 }
 
@@ -236,6 +244,7 @@ func (s *sides) readFiles(names []string) error {
 		if err != nil {
 			return err
 		}
+		s.warn(p.Warnings)
 		s.add(p, cost.Window{Duration: p.Duration, Requests: p.Requests()})
 	}
 	return nil

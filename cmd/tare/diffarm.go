@@ -64,6 +64,7 @@ func (s *sides) addCapture(dir string, c record.Capture) error {
 			if err != nil {
 				return err
 			}
+			s.warn(p.Warnings)
 			if p.Kind == pprof.CPU && seen.Share > 0 {
 				scale(p.Stacks, 1/seen.Share)
 			}

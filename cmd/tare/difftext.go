@@ -36,6 +36,11 @@ func (c *diffCmd) compare(a, b *sides) (*page.Diff, error) {
 	for _, w := range first.Warnings {
 		d.Warnings = append(d.Warnings, w.Error())
 	}
+	for i, s := range []*sides{a, b} {
+		for _, w := range s.warnings {
+			d.Warnings = append(d.Warnings, "AB"[i:i+1]+": "+w.Error())
+		}
+	}
 	if a.oneProcess && b.oneProcess && (len(a.cpu) > 1 || len(b.cpu) > 1) {
 		d.Warnings = append(d.Warnings, "each side is one process: what differs from process to process of the same program is taken for a difference")
 	}

@@ -94,14 +94,16 @@ func (c *whatifCmd) Run(ctx context.Context, t *terminal) error {
 	interrupted := ctx.Err() != nil
 	cancel(nil)
 	loadErr := <-ended
-	var slow *tooSlow
-	if errors.As(cause, &slow) {
-		return &failure{status: exitThreshold, err: fmt.Errorf("stopped, and the probe taken away: %w", slow)}
+	var stopped error
+	if errors.As(cause, new(*tooSlow)) {
+		stopped = &failure{status: exitThreshold, err: fmt.Errorf("stopped, and the probe taken away: %w", cause)}
 	}
-	if err != nil && interrupted {
+	switch {
+	case err != nil && stopped != nil:
+		return stopped
+	case err != nil && interrupted:
 		return fmt.Errorf("nothing was compared yet: %w", err)
-	}
-	if err != nil {
+	case err != nil:
 		return unprobed(err)
 	}
 	show := res.text
@@ -111,6 +113,8 @@ func (c *whatifCmd) Run(ctx context.Context, t *terminal) error {
 	switch err := show(t); {
 	case err != nil:
 		return err
+	case stopped != nil:
+		return stopped
 	case interrupted:
 		return &failure{status: exitInterrupted}
 	case res.cut != nil:
@@ -161,6 +165,8 @@ func (c *whatifCmd) measure(ctx context.Context, t *terminal, target *probe.Targ
 		res.Warnings = append(res.Warnings, "where requests begin is not known in this program: each call of "+res.Owner+" is taken for a request")
 	}
 	switch {
+	case errors.As(context.Cause(ctx), new(*tooSlow)):
+		res.Warnings = append(res.Warnings, fmt.Sprintf("stopped, for %v: the windows until then are shown", context.Cause(ctx)))
 	case ctx.Err() != nil:
 		res.Warnings = append(res.Warnings, "interrupted: the windows until then are shown")
 	case cut != nil:

@@ -208,16 +208,19 @@ func TestWhatIfAborted(t *testing.T) {
 	var during []byte
 	errs := onWrite{text: "slowing layers.Spin", do: func() {
 		during = p.code(t)
-		stalling.Store(true)
+		time.AfterFunc(2*time.Second, func() { stalling.Store(true) }) // after some pairs of windows
 	}}
 	var out bytes.Buffer
 	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--slow", "10us", "--for", "2m",
-		"--load", front.URL, "-c", strconv.Itoa(conns), "--abort-p99", "1500ms"}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
+		"--window", "200ms", "--load", front.URL, "-c", strconv.Itoa(conns), "--abort-p99", "1500ms"}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
 	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
 		t.Skip(errs.String())
 	}
-	if status != exitThreshold || !strings.Contains(errs.String(), "stopped, and the probe taken away: p99 of the last second is ") || out.Len() > 0 {
+	if status != exitThreshold || !strings.Contains(errs.String(), "stopped, and the probe taken away: p99 of the last second is ") {
 		t.Fatalf("got status %d, %q and %q, want %d, and to be told", status, errs.String(), out.String(), exitThreshold)
+	}
+	if !strings.Contains(out.String(), "the windows until then are shown") {
+		t.Errorf("got %q, want the windows until then", out.String())
 	}
 	if during == nil || bytes.Equal(before, during) {
 		t.Error("its code is as before while it is slowed down: there was no probe")
