@@ -75,8 +75,12 @@ func accuracyNote(a *verdict.Analysis) string {
 	if t.Least > 0 {
 		text += " or " + unit.Format(float64(t.Least), unit.Nanoseconds)
 	}
-	return text + fmt.Sprintf(", %s for bytes, %s for waiting. The truth of %q is what the arm without the parts costs; it may be off by what those may together.",
-		unit.Format(t.Bytes, unit.Share), unit.Format(t.Waiting, unit.Share), verdict.Rest)
+	text += fmt.Sprintf(", %s for bytes", unit.Format(t.Bytes, unit.Share))
+	if t.LeastBytes > 0 {
+		text += " or " + unit.Format(float64(t.LeastBytes), unit.Bytes)
+	}
+	return text + fmt.Sprintf(", %s for waiting. The truth of %q is what the arm without the parts costs; it may be off by what those may together.",
+		unit.Format(t.Waiting, unit.Share), verdict.Rest)
 }
 
 // amount shows a quantity of an accuracy.

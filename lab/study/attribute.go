@@ -31,12 +31,13 @@ const (
 // Truth says where arms tell what parts of them cost, and how far attribution
 // may be off. The zero value: they do not.
 type Truth struct {
-	Path    string            `json:"path,omitzero"`     // of the arms' answer, see docs/arm.md
-	CPU     float64           `json:"cpu,omitzero"`      // most of the true CPU time, such as 0.05 …
-	Least   time.Duration     `json:"least_ns,omitzero"` // … or this much, if that is more; of waiting, too
-	Bytes   float64           `json:"bytes,omitzero"`    // most of the true bytes
-	Waiting float64           `json:"waiting,omitzero"`  // most of the true waiting
-	Bare    map[string]string `json:"bare,omitzero"`     // for an arm the one that lacks those parts
+	Path       string            `json:"path,omitzero"`        // of the arms' answer, see docs/arm.md
+	CPU        float64           `json:"cpu,omitzero"`         // most of the true CPU time, such as 0.05 …
+	Least      time.Duration     `json:"least_ns,omitzero"`    // … or this much, if that is more; of waiting, too
+	Bytes      float64           `json:"bytes,omitzero"`       // most of the true bytes …
+	LeastBytes int64             `json:"least_bytes,omitzero"` // … or this many, if that is more
+	Waiting    float64           `json:"waiting,omitzero"`     // most of the true waiting
+	Bare       map[string]string `json:"bare,omitzero"`        // for an arm the one that lacks those parts
 }
 
 // Capture is one look at an arm under a workload in a round; every round has
@@ -187,6 +188,7 @@ func truthShape() shape[Truth] {
 		field("cpu", "How much of the true CPU time may be missed.", percent(), func(t *Truth) *float64 { return &t.CPU }).must(),
 		field("least", "How much CPU time or waiting may be missed in any case.", duration(time.Nanosecond, time.Second), func(t *Truth) *time.Duration { return &t.Least }),
 		field("bytes", "How much of the true bytes may be missed.", percent(), func(t *Truth) *float64 { return &t.Bytes }).must(),
+		field("least_bytes", "How many bytes may be missed in any case.", integer[int64](1, 1<<40), func(t *Truth) *int64 { return &t.LeastBytes }),
 		field("waiting", "How much of the true waiting may be missed.", percent(), func(t *Truth) *float64 { return &t.Waiting }).must(),
 		field("bare", "For an arm the one that lacks those parts.", dict(partName, wantPart, part()), func(t *Truth) *map[string]string { return &t.Bare }),
 	})

@@ -139,7 +139,7 @@ func (q Quantity) charged(it cost.Item) float64 {
 func (h holder) band(q Quantity, truth float64) float64 {
 	switch q {
 	case Memory:
-		return h.truth.Bytes * truth
+		return max(h.truth.Bytes*truth, float64(h.truth.LeastBytes))
 	case Waiting:
 		return max(h.truth.Waiting*truth, float64(h.truth.Least))
 	}

@@ -192,6 +192,22 @@ func TestAccuracy(t *testing.T) {
 	}
 }
 
+// As many bytes as the study lets pass are no error, however few there are.
+func TestLeastBytes(t *testing.T) {
+	for least, want := range map[int64]verdict.Nearness{0: verdict.Beyond, 2000: verdict.Within} {
+		r := base().run()
+		r.Manifest.Study.Attribute.Truth = study.Truth{Path: "/truth", CPU: 0.05, Bytes: 0.02, LeastBytes: least, Waiting: 0.1}
+		all := layers()
+		all[1].owners[3].Bytes -= 1000
+		profiled(r, study.Pprof, 8, 0.002, all)
+		for _, x := range analyse(t, r).Accuracies {
+			if x.Quantity == verdict.Memory && x.By[0].Verdict != want {
+				t.Errorf("%s bytes off by 1000, %d let pass: %q, want %q", x.Part, least, x.By[0].Verdict, want)
+			}
+		}
+	}
+}
+
 func TestAccuracyOfWaiting(t *testing.T) {
 	r := base().run()
 	r.Manifest.Study.Attribute.Truth = study.Truth{Path: "/truth", CPU: 0.05, Bytes: 0.02, Waiting: 0.1}
