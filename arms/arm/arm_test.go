@@ -54,6 +54,7 @@ func handler() http.Handler {
 		io.Copy(w, r.Body)
 	})
 	mux.HandleFunc("GET /panic", func(http.ResponseWriter, *http.Request) { panic("no") })
+	mux.HandleFunc("GET /sleep", func(http.ResponseWriter, *http.Request) { time.Sleep(2 * time.Millisecond) })
 	mux.HandleFunc("GET /allocate", func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, 4096)) })
 	root := http.NewServeMux()
 	root.Handle("/", mux)

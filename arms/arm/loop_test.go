@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"runtime"
 	"testing"
 )
 
@@ -41,6 +42,17 @@ func TestLoopCostsNothingItself(t *testing.T) {
 		if r.NS <= 0 || r.N < 1 {
 			t.Errorf("%s: got %v ns over %v requests, want both positive", role, r.NS, r.N)
 		}
+	}
+}
+
+// What a handler does not spend itself does not count.
+func TestLoopLeavesOutWaiting(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the CPU time of the process is not known there")
+	}
+	r := loop(t, start(t, "handler"), `[{"target":"/sleep"}]`)
+	if r.NS <= 0 || r.NS > 1e6 {
+		t.Errorf("a handler that sleeps for 2 ms: got %v ns over %v requests, want its CPU time", r.NS, r.N)
 	}
 }
 
