@@ -22,7 +22,7 @@ func (r *runner) attribute(ctx context.Context) error {
 		}
 		r.tell(Event{
 			Stage: Profiling, Arm: c.Arm, Workload: c.Workload, Block: c.Round + 1, Blocks: all[len(all)-1].Round + 1,
-			Left: r.capturing(),
+			Left: r.capturing(all),
 			Text: fmt.Sprintf("capture %d of %d: %s, %s", i+1, len(all), c.Arm, c.Workload),
 		})
 		if err := r.capture(ctx, c); err != nil {
@@ -32,9 +32,8 @@ func (r *runner) attribute(ctx context.Context) error {
 	return nil
 }
 
-// capturing is about how long the captures take that are not on record.
-func (r *runner) capturing() time.Duration {
-	all := r.Study.Captures(r.Seed)
+// capturing is about how long those of all captures take that are not on record.
+func (r *runner) capturing(all []study.Capture) time.Duration {
 	if len(all) == 0 {
 		return 0
 	}

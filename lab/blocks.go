@@ -76,7 +76,7 @@ func (r *runner) nextBlock() int {
 // overBudget tells whether one more block of so many cells, with the captures
 // that follow the blocks, would end after the budget.
 func (r *runner) overBudget(begun time.Time, cells int) bool {
-	return r.Budget > 0 && time.Since(begun)+time.Duration(cells)*r.perTrial()+r.capturing() > r.Budget
+	return r.Budget > 0 && time.Since(begun)+time.Duration(cells)*r.perTrial()+r.capturing(r.Study.Captures(r.Seed)) > r.Budget
 }
 
 // perTrial is the mean time of the trials of this session, or what the
