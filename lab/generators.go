@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/lab/arm"
+	"github.com/tarehq/tare/lab/env"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -98,11 +99,13 @@ func (r *runner) generate(ctx context.Context, w study.Workload, length time.Dur
 		return err
 	}
 	defer g.stop(g.server) // a second time does nothing
+	cpus := env.This().CPUTime()
 	before, berr := g.server.Usage(false)
 	if err := g.run(ctx); err != nil {
 		return err
 	}
 	after, aerr := g.server.Usage(false)
+	withheld(t.Metrics, cpus, env.This().CPUTime())
 	if socks, err := g.server.Sockets(); err == nil {
 		t.Metrics["time_wait"] = float64(socks["TIME_WAIT"])
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tarehq/tare/lab/env"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -174,6 +175,14 @@ func (s *session) specimenMetrics(m map[string]float64, requests float64) {
 	per("gc_per_10k", "/gc/cycles/total:gc-cycles", 1e4)
 	s.insideMetrics(m, requests)
 	s.gcShare(m)
+	withheld(m, s.before.cpus, s.after.cpus)
+}
+
+// withheld is what the host gave to others meanwhile.
+func withheld(m map[string]float64, before, after env.CPUTime) {
+	if part, known := after.Withheld(before); known {
+		m["host_withheld"] = part
+	}
 }
 
 func (s *session) gcShare(m map[string]float64) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/lab/arm"
+	"github.com/tarehq/tare/lab/env"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/load"
@@ -100,6 +101,7 @@ type session struct {
 type mark struct {
 	usage   arm.Usage
 	metrics map[string]float64 // empty for arms without a control socket
+	cpus    env.CPUTime        // of the machine
 	err     error
 }
 
@@ -178,7 +180,7 @@ func (s *session) read() mark {
 	if errors.Is(err, arm.ErrNotSupported) {
 		err = nil // a URL, or a system that does not tell: then there is no such metric
 	}
-	m := mark{usage: u, err: err}
+	m := mark{usage: u, cpus: env.This().CPUTime(), err: err}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	metrics, err := s.proc.Metrics(ctx)

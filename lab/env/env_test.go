@@ -290,3 +290,29 @@ func TestDocumented(t *testing.T) {
 		}
 	}
 }
+
+func TestWithheld(t *testing.T) {
+	read := func(stat string) env.CPUTime {
+		return env.Machine{Root: fstest.MapFS{"proc/stat": {Data: []byte(stat)}}}.CPUTime()
+	}
+	begun := read("cpu 100 0 50 1000 0 0 0 10\n")
+	for _, tt := range []struct {
+		name, stat string
+		since      env.CPUTime
+		want       float64
+		known      bool
+	}{
+		{"a quarter", "cpu 140 0 70 1500 0 0 0 30\n", begun, 0.25, true}, // 60 ticks busy, 20 taken
+		{"nothing", "cpu 140 0 70 1500 0 0 0 10\n", begun, 0, true},
+		{"nothing wanted", "cpu 100 0 50 1500 0 0 0 10\n", begun, 0, false},
+		{"no host", "cpu 140 0 70 1500 0 0 0 0\n", read("cpu 100 0 50 1000 0 0 0 0\n"), 0, false},
+		{"not told", "", begun, 0, false},
+	} {
+		if got, known := read(tt.stat).Withheld(tt.since); got != tt.want || known != tt.known {
+			t.Errorf("%s: got %v, %v, want %v, %v", tt.name, got, known, tt.want, tt.known)
+		}
+	}
+	if got := (env.Machine{}).CPUTime(); got != (env.CPUTime{}) {
+		t.Errorf("a system that does not tell: got %+v", got)
+	}
+}

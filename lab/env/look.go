@@ -13,17 +13,32 @@ const tick = 10 * time.Millisecond
 
 // look is what counts up while a machine runs.
 type look struct {
-	times      times
+	times      CPUTime
 	processes  map[int]process
 	stalled    map[string]pressure
 	swapped    int64 // pages, in and out
 	overheated int64 // throttling events
 }
 
-// times is what all CPUs together did since boot.
-type times struct{ busy, idle, stolen time.Duration }
+// CPUTime is what all CPUs together did since boot, to 10 ms. The zero value: this
+// system does not tell.
+type CPUTime struct {
+	Busy, Idle time.Duration
+	Stolen     time.Duration // the host gave it to others though it was wanted here
+}
 
-func (t times) total() time.Duration { return t.busy + t.idle + t.stolen }
+func (t CPUTime) total() time.Duration { return t.Busy + t.Idle + t.Stolen }
+
+// Withheld is the share, 0 to 1, of the CPU time wanted since an earlier reading that
+// the host gave to others. It is not known where no host ever did.
+func (t CPUTime) Withheld(since CPUTime) (part float64, known bool) {
+	stolen := t.Stolen - since.Stolen
+	wanted := t.Busy - since.Busy + stolen
+	if t.Stolen == 0 || wanted <= 0 {
+		return 0, false
+	}
+	return share(stolen, wanted), true
+}
 
 // process is one process's share.
 type process struct {
@@ -40,7 +55,7 @@ type pressure struct {
 }
 
 func (m Machine) look() look {
-	l := look{times: m.times(), processes: m.processes(), stalled: map[string]pressure{}}
+	l := look{times: m.CPUTime(), processes: m.processes(), stalled: map[string]pressure{}}
 	for _, resource := range []string{"cpu", "memory", "io"} {
 		if p, ok := m.pressure(resource); ok {
 			l.stalled[resource] = p
@@ -52,7 +67,11 @@ func (m Machine) look() look {
 	return l
 }
 
-func (m Machine) times() (t times) {
+// CPUTime reads what the CPUs did.
+func (m Machine) CPUTime() (t CPUTime) {
+	if m.Root == nil {
+		return t
+	}
 	// user nice system idle iowait irq softirq steal; guests' time is in user.
 	for i, word := range strings.Fields(m.keyed("proc/stat")["cpu"]) {
 		n, err := strconv.ParseInt(word, 10, 48)
@@ -61,11 +80,11 @@ func (m Machine) times() (t times) {
 		}
 		switch d := time.Duration(n) * tick; i {
 		case 3, 4:
-			t.idle += d
+			t.Idle += d
 		case 7:
-			t.stolen += d
+			t.Stolen += d
 		default:
-			t.busy += d
+			t.Busy += d
 		}
 	}
 	return t

@@ -31,8 +31,8 @@ func steal(s *survey) Fact {
 	if !s.sampled() {
 		return f.unknown(unsampled)
 	}
-	boot := share(s.after.times.stolen, s.after.times.total())
-	now := share(s.after.times.stolen-s.before.times.stolen, s.after.times.total()-s.before.times.total())
+	boot := share(s.after.times.Stolen, s.after.times.total())
+	now := share(s.after.times.Stolen-s.before.times.Stolen, s.after.times.total()-s.before.times.total())
 	f.Value = fmt.Sprintf("%.1f %% now, %.1f %% since boot", 100*now, 100*boot)
 	switch {
 	case now >= 0.01:
@@ -87,7 +87,7 @@ func inUse(s *survey) Fact {
 			own += p
 		}
 	}
-	cpu := max(0, share(s.after.times.busy-s.before.times.busy-own, s.span))
+	cpu := max(0, share(s.after.times.Busy-s.before.times.Busy-own, s.span))
 	f.Verdict, f.Value = used(cpu), fmt.Sprintf("%.2f of %d CPUs, tare apart", cpu, max(s.online(), 1))
 	return f
 }

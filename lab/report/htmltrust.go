@@ -36,7 +36,7 @@ func newTrust(a *verdict.Analysis) htmlTrust {
 	m := &a.Manifest
 	t := htmlTrust{Warnings: messages(a.Warnings), Invalid: a.Trials.Invalid, Env: m.Env, Not: notSaid(a)}
 	for _, f := range []pair{{"Design", design(a)}, {"Trials", trialCount(a.Trials)}, {"Noise floor", noise(a)},
-		{"Generator", generator(a)}, {"Pinning", pinning(m.Pinning)}, {"Self-test", selfTest(m)}} {
+		{"Generator", generator(a)}, {"Host", host(a)}, {"Pinning", pinning(m.Pinning)}, {"Self-test", selfTest(m)}} {
 		if f.Text != "" {
 			t.Facts = append(t.Facts, f)
 		}

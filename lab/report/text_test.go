@@ -80,6 +80,21 @@ func TestTextOfPartialRuns(t *testing.T) {
 	}
 }
 
+// What the host took is told where it took any, with advice where that was much.
+func TestHost(t *testing.T) {
+	const advice = "intervals are narrower"
+	for share, want := range map[float64]string{0: "", 0.01: "gave others 1.0 % of the CPU time wanted", 0.2: "gave others 20.0 % of the CPU time wanted"} {
+		r := synthetic(1)
+		for _, trial := range r.Trials {
+			trial.Metrics["host_withheld"] = share
+		}
+		got := strings.Join(strings.Fields(text(t, analyse(t, r), report.TextOptions{})), " ")
+		if strings.Contains(got, "gave others") != (share > 0) || !strings.Contains(got, want) || strings.Contains(got, advice) != (share > 0.02) {
+			t.Errorf("%v: want %q, and advice only where it was much, in\n%s", share, want, got)
+		}
+	}
+}
+
 type full struct{ left int }
 
 var errFull = errors.New("no space left")

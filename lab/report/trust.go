@@ -9,6 +9,7 @@ import (
 
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -23,6 +24,7 @@ func (p *page) trust(a *verdict.Analysis) {
 	}
 	p.item("noise", noise(a))
 	p.item("generator", generator(a))
+	p.item("host", host(a))
 	p.item("pinning", pinning(m.Pinning))
 	p.item("self-test", selfTest(m))
 	for _, f := range m.Env {
@@ -108,22 +110,45 @@ func noise(a *verdict.Analysis) string {
 
 // generator says how near the load generator was to its limits.
 func generator(a *verdict.Analysis) string {
-	var most float64
+	all := instrument(a, "generator_cpu")
+	if len(all) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("used at most %s of its CPUs in a trial that counts", unit.Format(slices.Max(all), unit.Share))
+}
+
+// calm is the share of the CPU time that a host may give to others before it is
+// worth a word of advice.
+const calm = 0.02
+
+// host says how much of the CPU time that was wanted it gave to others.
+func host(a *verdict.Analysis) string {
+	all := instrument(a, "host_withheld")
+	if len(all) == 0 || slices.Max(all) == 0 {
+		return ""
+	}
+	typical := stats.Median(all)
+	text := fmt.Sprintf("gave others %s of the CPU time wanted in the median trial that counts, at most %s", unit.Format(typical, unit.Share), unit.Format(slices.Max(all), unit.Share))
+	if typical > calm {
+		text += ": on a quieter one, or one's own, intervals are narrower"
+	}
+	return text
+}
+
+// instrument is a metric of the instrument, of all trials that count.
+func instrument(a *verdict.Analysis, metric string) (all []float64) {
 	for i := range a.Workloads {
-		m := a.Workloads[i].Metric("generator_cpu")
+		m := a.Workloads[i].Metric(metric)
 		if m == nil || !m.Instrument {
 			continue
 		}
 		for _, l := range m.Levels {
 			for _, point := range l.Points {
-				most = max(most, point.Value)
+				all = append(all, point.Value)
 			}
 		}
 	}
-	if most == 0 {
-		return ""
-	}
-	return fmt.Sprintf("used at most %s of its CPUs in a trial that counts", unit.Format(most, unit.Share))
+	return all
 }
 
 func pinning(p record.Pinning) string {

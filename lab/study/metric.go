@@ -88,6 +88,7 @@ var metrics = [...]Metric{
 	{Name: "generator_cpu", Title: "generator's share of its CPUs", Unit: Share},
 	{Name: "generator_cpu_per_request", Title: "generator's CPU per request", Unit: Nanoseconds},
 	{Name: "generator_rss", Title: "generator's memory at the peak (RSS)", Unit: Bytes},
+	{Name: "host_withheld", Title: "CPU time that the host gave to others, of that wanted", Unit: Share},
 	{Name: "count_error", Title: "requests that generator and server count differently", Unit: Count},
 	{Name: "p50_error", Title: "p50 off the server's log, of it or of 5 ms", Unit: Share, Requests: 20},
 	{Name: "p90_error", Title: "p90 off the server's log, of it or of 5 ms", Unit: Share, Requests: 100},

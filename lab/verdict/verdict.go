@@ -92,7 +92,7 @@ type Workload struct {
 type Metric struct {
 	study.Metric
 	Primary    bool
-	Instrument bool   // it describes the load generator, not the arms: nothing is compared
+	Instrument bool   // it describes the load generator or the host, not the arms: nothing is compared
 	Withheld   string // why nothing may be shown; "" = it may
 
 	Scale    Scale
@@ -254,7 +254,7 @@ func (an *analyser) metric(w *Workload, sm study.Metric) Metric {
 	m := Metric{Metric: sm}
 	p := an.study.Primary
 	m.Primary = p.Metric == sm.Name && p.Workload == w.Name
-	m.Instrument = an.study.Kind == study.Servers && instrumental(sm.Name)
+	m.Instrument = an.instrumental(sm.Name)
 	m.Scale = an.valid.scale(w.Name, sm)
 	if m.Withheld = an.valid.tooFew(w.Name, sm); m.Withheld != "" {
 		return m

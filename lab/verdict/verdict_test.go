@@ -254,6 +254,10 @@ func TestInstrumentIsNotCompared(t *testing.T) {
 	if m.Instrument || len(m.Compared) != 1 {
 		t.Errorf("generators: got %+v, want a comparison", m)
 	}
+	u.level["host_withheld"] = 0.1
+	if m = analyse(t, u.run()).Workload("half").Metric("host_withheld"); !m.Instrument || len(m.Compared) != 0 {
+		t.Errorf("the host: got %+v, want levels only", m)
+	}
 }
 
 func TestFamily(t *testing.T) {
