@@ -29,6 +29,11 @@ type stopper interface {
 	Shutdown(context.Context) error
 }
 
+// secured serves by TLS.
+type secured struct{ *serve.Server }
+
+func (s secured) Serve(l net.Listener) error { return s.ServeTLS(l, "", "") }
+
 // tally is what became of the requests of one or more restarts.
 type tally struct {
 	answered   int
@@ -43,19 +48,22 @@ type tally struct {
 // TARE_RESTARTS is the number of restarts, 20 if it is not set.
 func TestRestarts(t *testing.T) {
 	restarts := number(t, "TARE_RESTARTS", 20)
+	private := loopbackTLS()
 	for _, tc := range []struct {
 		name string
+		tls  *tls.Config
 		make func(http.Handler) stopper
 		ours bool
 	}{
-		{"safe", func(h http.Handler) stopper { return &serve.Server{Handler: h} }, true},
-		{"reuse", func(h http.Handler) stopper { return &serve.Server{Handler: h, Reuse: true} }, true},
-		{"http.Server", func(h http.Handler) stopper { return &http.Server{Handler: h} }, false},
+		{"safe", nil, func(h http.Handler) stopper { return &serve.Server{Handler: h} }, true},
+		{"reuse", nil, func(h http.Handler) stopper { return &serve.Server{Handler: h, Reuse: true} }, true},
+		{"TLS", private, func(h http.Handler) stopper { return secured{&serve.Server{Handler: h, TLSConfig: private}} }, true},
+		{"http.Server", nil, func(h http.Handler) stopper { return &http.Server{Handler: h} }, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var sum tally
 			for range restarts {
-				one := restart(t, tc.make)
+				one := restart(t, tc.tls, tc.make)
 				sum.answered += one.answered
 				sum.unread += one.unread
 				sum.lost += one.lost
@@ -93,8 +101,9 @@ func number(t *testing.T, env string, def int) int {
 	return n
 }
 
-// restart serves 64 clients for a moment and shuts down.
-func restart(t *testing.T, make func(http.Handler) stopper) tally {
+// restart serves 64 clients for a moment, by TLS if there is a config, and shuts
+// down.
+func restart(t *testing.T, private *tls.Config, make func(http.Handler) stopper) tally {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -112,7 +121,7 @@ func restart(t *testing.T, make func(http.Handler) stopper) tally {
 	var clients sync.WaitGroup
 	results := [64]patron{}
 	for i := range results {
-		results[i] = patron{dial: dialer(l.Addr(), nil), name: strconv.Itoa(i)}
+		results[i] = patron{dial: dialer(l.Addr(), private), name: strconv.Itoa(i)}
 		clients.Go(results[i].ask)
 	}
 	comes(t, "the clients to be at work", func() bool { return handled.Load() >= 2*64 })
