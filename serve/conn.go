@@ -35,12 +35,13 @@ type conn struct {
 	next   *conn
 
 	phase   atomic.Uint32
-	since   atomic.Int64 // when the phase began, by the engine's clock
-	began   atomic.Int64 // when the request began
-	late    atomic.Bool  // the sweep has ended writing
-	stirred atomic.Bool  // the sweep has set a write deadline for another reason
-	nudged  atomic.Bool  // the sweep has set a read deadline; set with it under gate
-	readBy  atomic.Int64 // the handler's own deadline, Unix nanoseconds, -1 none
+	since   atomic.Int64  // when the phase began, by the engine's clock
+	began   atomic.Int64  // when the request began
+	late    atomic.Bool   // the sweep has ended writing
+	stirred atomic.Bool   // the sweep has set a write deadline for another reason
+	nudged  atomic.Bool   // the sweep has set a read deadline; set with it under gate
+	shaken  atomic.Uint64 // bytes that had gone over it when the sweep last looked at its handshake
+	readBy  atomic.Int64  // the handler's own deadline, Unix nanoseconds, -1 none
 	writeBy atomic.Int64
 	in, out meter
 

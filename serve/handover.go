@@ -179,13 +179,29 @@ func (c *conn) preface() outcome {
 
 // shake performs the TLS handshake within the time for a head.
 func (c *conn) shake(t *tls.Conn) bool {
+	c.turn(phaseOpening, phaseShaking)
 	if err := t.HandshakeContext(c.ctx); err != nil {
 		c.shakeFailed(err)
 		return false
 	}
 	state := t.ConnectionState()
 	c.tls = &state
+	if !c.e.s.keepAlive() {
+		c.since.Store(c.e.clock.now()) // its request is on the way
+	}
+	c.turn(phaseShaking, phaseOpening)
 	return true
+}
+
+// turn goes from one phase to the other, where the sweep's deadlines for the first
+// do not hold.
+func (c *conn) turn(from, to phase) {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	if c.phase.CompareAndSwap(uint32(from), uint32(to)) && c.nudged.Swap(false) {
+		c.stirred.Store(false)
+		c.nc.SetDeadline(noDeadline)
+	}
 }
 
 // shakeFailed tells a client that speaks HTTP where TLS is due.

@@ -40,7 +40,7 @@ func (e *engine) victim() (c *conn, slow bool) {
 	var quiet, dragging *conn
 	for c := e.first; c != nil; c = c.next { // the list is by age
 		switch p := phase(c.phase.Load()); p {
-		case phaseOpening, phaseHeading:
+		case phaseOpening, phaseShaking, phaseHeading:
 			if c.since.Load() < young && c.shedFrom(p) {
 				return c, false
 			}

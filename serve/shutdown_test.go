@@ -54,11 +54,19 @@ func TestRestarts(t *testing.T) {
 		tls  *tls.Config
 		make func(http.Handler) stopper
 		ours bool
+		// cross is how many of 1,000 requests on a connection in use may cross with
+		// its end, unread. Between the last look and the end of a socket lies the
+		// farewell of TLS, and a client that is kept from the processor for longer
+		// than the grace may write just then.
+		cross int
 	}{
-		{"safe", nil, func(h http.Handler) stopper { return &serve.Server{Handler: h} }, true},
-		{"reuse", nil, func(h http.Handler) stopper { return &serve.Server{Handler: h, Reuse: true} }, true},
-		{"TLS", private, func(h http.Handler) stopper { return secured{&serve.Server{Handler: h, TLSConfig: private}} }, true},
-		{"http.Server", nil, func(h http.Handler) stopper { return &http.Server{Handler: h} }, false},
+		{"safe", nil, func(h http.Handler) stopper { return &serve.Server{Handler: h} }, true, 0},
+		{"reuse", nil, func(h http.Handler) stopper { return &serve.Server{Handler: h, Reuse: true} }, true, 0},
+		{"TLS", private, func(h http.Handler) stopper { return secured{&serve.Server{Handler: h, TLSConfig: private}} }, true, 1},
+		{"TLS, in haste", private, func(h http.Handler) stopper {
+			return secured{&serve.Server{Handler: h, TLSConfig: private, Limits: serve.Limits{ShutdownGrace: time.Millisecond}}}
+		}, true, 1000},
+		{"http.Server", nil, func(h http.Handler) stopper { return &http.Server{Handler: h} }, false, 1000},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var sum tally
@@ -78,7 +86,7 @@ func TestRestarts(t *testing.T) {
 			if tc.ours && sum.lost > 0 {
 				t.Errorf("%d requests were handled and not answered", sum.lost)
 			}
-			if tc.ours && sum.unfinished > 0 {
+			if sum.unfinished > sum.answered*tc.cross/1000 {
 				t.Errorf("%d requests on connections in use were not answered", sum.unfinished)
 			}
 			if tc.ours && sum.handled != sum.answered {
@@ -354,14 +362,62 @@ func lastAnswer(path string) func(*testing.T, net.Conn) {
 	}
 }
 
+// TestShutdownInHandshake shuts down amid a handshake that stands still, which ends,
+// and one that goes on after a while, which is answered.
 func TestShutdownInHandshake(t *testing.T) {
-	f := fortify(t, &serve.Server{Handler: http.HandlerFunc(stateHandler), TLSConfig: loopbackTLS()})
-	nc := call(t, f.addr)
-	io.WriteString(nc, "\x16\x03\x01\x02\x00\x01") // the beginning of a hello
-	time.Sleep(20 * time.Millisecond)
-	if err := f.Shutdown(context.Background()); err != nil {
-		t.Error(err)
+	f := fortify(t, &serve.Server{Handler: http.HandlerFunc(stateHandler), TLSConfig: loopbackTLS(), Limits: serve.Limits{ShutdownGrace: time.Second}})
+	still := call(t, f.addr)
+	io.WriteString(still, "\x16\x03\x01\x02\x00\x01") // the beginning of a hello
+	var began, goOn [2]chan struct{}
+	for i := range began {
+		began[i], goOn[i] = make(chan struct{}), make(chan struct{})
 	}
+	nc := tls.Client(&halting{Conn: call(t, f.addr), began: began[:], goOn: goOn[:]}, &tls.Config{InsecureSkipVerify: true})
+	shaken := make(chan error, 1)
+	go func() { shaken <- nc.Handshake() }()
+	<-began[0]
+	time.Sleep(20 * time.Millisecond)
+	done := beginShutdown(f)
+	time.Sleep(700 * time.Millisecond) // less than the grace
+	close(goOn[0])
+	<-began[1]
+	time.Sleep(700 * time.Millisecond) // less than the grace, again
+	close(goOn[1])
+	if err := <-shaken; err != nil {
+		t.Fatal(err)
+	}
+	lastAnswer("/")(t, nc)
+	nc.Close()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(long):
+		t.Error("Shutdown did not return")
+	}
+}
+
+// halting halts within each of its first writes, after some bytes.
+type halting struct {
+	net.Conn
+	began, goOn []chan struct{}
+}
+
+func (h *halting) Write(p []byte) (int, error) {
+	if len(h.began) == 0 {
+		return h.Conn.Write(p)
+	}
+	const some = 6
+	n, err := h.Conn.Write(p[:some])
+	if err != nil {
+		return n, err
+	}
+	close(h.began[0])
+	<-h.goOn[0]
+	h.began, h.goOn = h.began[1:], h.goOn[1:]
+	n, err = h.Conn.Write(p[some:])
+	return some + n, err
 }
 
 func TestShutdownWithHijacked(t *testing.T) {

@@ -1,6 +1,10 @@
 package serve
 
-import "github.com/tarehq/tare/serve/internal/sys"
+import (
+	"time"
+
+	"github.com/tarehq/tare/serve/internal/sys"
+)
 
 // transmitPlainly writes by the net.Conn, in pieces small enough that each is
 // progress to go by.
@@ -8,12 +12,29 @@ func (c *conn) transmitPlainly(p []byte) (done int, err error) {
 	const piece = 16 << 10
 	for done < len(p) && err == nil {
 		var n int
-		c.out.begin(c.e.clock.now())
+		c.beginWrite()
 		n, err = c.nc.Write(p[done:min(len(p), done+piece)])
 		c.out.end(c.e.clock.now(), n, &c.e.limits)
 		done += n
 	}
 	return done, err
+}
+
+// beginWrite notes that a write begins. A write deadline that the sweep has set for
+// something else is taken off: TLS is of no more use once a write was cut short. The
+// gate keeps the sweep from setting one when it has seen what was before.
+func (c *conn) beginWrite() {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	c.out.begin(c.e.clock.now())
+	if c.late.Load() || !c.stirred.Swap(false) {
+		return
+	}
+	until := noDeadline
+	if own := c.writeBy.Load(); own > 0 {
+		until = time.Unix(0, own)
+	}
+	c.nc.SetWriteDeadline(until)
 }
 
 // closed reports whether a hook has closed the connection, of which a poller

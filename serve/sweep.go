@@ -102,7 +102,8 @@ const parkAfter = 500 * time.Millisecond
 type phase uint32
 
 const (
-	phaseOpening  phase = iota // no byte yet
+	phaseOpening  phase = iota // no byte yet, but for a TLS handshake
+	phaseShaking               // in the TLS handshake
 	phaseHeading               // in the head of a request
 	phaseHandling              // the handler runs, or the answer is written
 	phaseIdle                  // between requests
@@ -138,6 +139,8 @@ func (c *conn) due(now int64) verdict {
 	switch phase(c.phase.Load()) {
 	case phaseOpening:
 		return e.dueQuiet(now, since, e.limits.header)
+	case phaseShaking:
+		return c.dueShaking(now, since)
 	case phaseHeading:
 		// An answer before this head may not have been taken yet.
 		if c.out.stalled(now, &e.limits) && !c.moved(now) {
@@ -182,6 +185,23 @@ func (e *engine) dueQuiet(now, since int64, limit time.Duration) verdict {
 	return ended(time.Duration(now-since)-e.clock.tick, max(e.limits.grace, 1))
 }
 
+// dueShaking is due in a handshake. While the server is ending, each step is given
+// the last while anew, within the time for a head.
+func (c *conn) dueShaking(now, since int64) verdict {
+	e := c.e
+	if e.s.keepAlive() {
+		return e.dueQuiet(now, since, e.limits.header)
+	}
+	if n, _ := c.traffic(); c.shaken.Swap(n) != n {
+		c.since.Store(now)
+		since = now
+	}
+	if v := e.dueQuiet(now, since, e.limits.header); v != carryOn {
+		return v
+	}
+	return ended(time.Duration(now-e.ending.Load())-e.clock.tick, e.limits.header)
+}
+
 func (c *conn) dueHandling(now int64, spent time.Duration) verdict {
 	l := &c.e.limits
 	if l.read > 0 && c.readBy.Load() == 0 && time.Duration(now-c.began.Load())-c.e.clock.tick > l.read && c.in.waiting() {
@@ -217,7 +237,7 @@ func (c *conn) rouse(now int64) {
 	case v == lapseWrite:
 		c.late.Store(true)
 		c.nc.SetWriteDeadline(longAgo)
-	case v == lapse && (c.out.waiting() || phase(c.phase.Load()) == phaseOpening):
+	case v == lapse && (c.out.waiting() || phase(c.phase.Load()) == phaseShaking):
 		c.stirred.Store(true)
 		c.nudged.Store(true)
 		c.nc.SetDeadline(longAgo) // it may be writing: an answer, or its part of a handshake
