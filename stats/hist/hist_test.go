@@ -196,6 +196,22 @@ func TestOutOfRange(t *testing.T) {
 	}
 }
 
+// What Reset left in a bucket would count again between later extremes.
+func TestResetEmptiesBuckets(t *testing.T) {
+	h := record(100, 100, 110, 5000)
+	h.Reset()
+	h.Record(90)
+	h.Record(6000)
+	if want := record(90, 6000); !h.Equal(want) || h.Quantile(1) != want.Quantile(1) {
+		t.Errorf("90 and 6000 after Reset: p100 %d, want %d", h.Quantile(1), want.Quantile(1))
+	}
+	for b := range h.Buckets() {
+		if b.Lo > 90 && b.Hi < 6000 {
+			t.Errorf("after Reset bucket %+v is left over", b)
+		}
+	}
+}
+
 func TestMoments(t *testing.T) {
 	h := record(1000, 2000, 3000)
 	if got := h.Mean(); got != 2000 {
