@@ -75,7 +75,11 @@ func (c *runCmd) Run(ctx context.Context, t *terminal) error {
 	for _, s := range chosen {
 		if c.Plan {
 			c.plan(t, s)
-			warnTooFew(t, s, c.Blocks)
+			if c.Budget > 0 {
+				announceBudget(t, s, c.Budget)
+			} else {
+				warnTooFew(t, s, c.Blocks)
+			}
 			continue
 		}
 		run, err := c.measure(ctx, t, s, c.folder(s))
