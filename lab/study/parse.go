@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/goccy/go-yaml"
@@ -17,7 +18,12 @@ const maxFile = 1 << 20
 // ParseFile reads and checks a study file. Its error is that of the file, or
 // Mistakes.
 func ParseFile(path string) (*Study, error) {
-	data, err := os.ReadFile(path)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading study: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1)) // one more shows that it is too large
 	if err != nil {
 		return nil, fmt.Errorf("reading study: %w", err)
 	}
@@ -73,7 +79,7 @@ func (k *Check) complete() {
 // decode reads the one document of a file by its shape.
 func decode[V any](r *reader, data []byte, as shape[V], into *V) {
 	if len(data) > maxFile {
-		r.wrongAt(nil, "the file has %d bytes; at most %d are read", len(data), maxFile)
+		r.wrongAt(nil, "the file is too large: at most %d bytes are read", maxFile)
 		return
 	}
 	docs, err := documents(data)

@@ -150,7 +150,7 @@ func TestParseBounds(t *testing.T) {
 	for _, c := range []struct{ what, file, want string }{
 		{"aliases", b.String(), "says too much"},
 		{"itself", "arms: &a [*a]\n", "got a list"},
-		{"size", strings.Repeat("# long\n", 1<<18), "at most 1048576 are read"},
+		{"size", strings.Repeat("# long\n", 1<<18), "at most 1048576 bytes are read"},
 	} {
 		if _, err := study.Parse("x.yaml", []byte(c.file)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %.300v, want an error with %q", c.what, err, c.want)
