@@ -5,8 +5,10 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats/hist"
 )
 
@@ -33,4 +35,12 @@ func TruthSince(before, after string, requests float64) (map[string]record.Truth
 		return nil, err
 	}
 	return a.since(b, requests), nil
+}
+
+// Faults are the reasons for which a trial of one workload does not count, which
+// was offered so many requests a second.
+func Faults(schedule string, rate float64, res *load.Result) []string {
+	w := study.Workload{Name: "w", Schedule: schedule}
+	s := &session{r: &runner{rates: map[string]float64{w.Name: rate}}, w: w, proc: &arm.Process{}}
+	return s.faults(res)
 }

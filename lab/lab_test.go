@@ -56,6 +56,10 @@ func serve(mode string) {
 			w.Header().Set("Connection", "close")
 		case "wrong":
 			w.WriteHeader(http.StatusTeapot)
+		case "aborts":
+			if asked <- struct{}{}; len(asked)%12 == 0 {
+				panic(http.ErrAbortHandler)
+			}
 		case "dies":
 			if asked <- struct{}{}; len(asked) > 3 {
 				os.Exit(3)
@@ -253,6 +257,22 @@ func TestArmDies(t *testing.T) {
 
 // TestIdle measures what an idle connection takes of an arm that keeps it, and
 // has no figure for arms that close it, be it at once or later.
+// A trial in which requests fail does not count, and the reason is that they do.
+func TestArmThatFails(t *testing.T) {
+	run, err := lab.Run(t.Context(), options(t, small(t, "ok", "aborts")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tr := range run.Trials {
+		if tr.Arm != "b" {
+			continue
+		}
+		if why := strings.Join(tr.Invalid, "\n"); !strings.Contains(why, "failed, more than 0.1 %") || strings.Contains(why, "Little") {
+			t.Errorf("trial %d, %s: %.1f %% of the requests failed, invalid for %q", tr.Seq, tr.Workload, 100*tr.Metrics["errors"], why)
+		}
+	}
+}
+
 func TestIdle(t *testing.T) {
 	s := small(t, "ok", "closes", "tires")
 	s.Workloads = s.Workloads[:1]

@@ -10,9 +10,10 @@ import (
 
 // Bounds beyond which a trial says more of the instrument than of the arm.
 const (
-	maxGeneratorShare = 0.80 // of its CPUs
-	maxLagShare       = 0.10 // of the response time at the same quantile
-	minAchieved       = 0.98 // of the offered rate
+	maxFailed         = 0.001 // of the requests
+	maxGeneratorShare = 0.80  // of its CPUs
+	maxLagShare       = 0.10  // of the response time at the same quantile
+	minAchieved       = 0.98  // of the offered rate
 )
 
 // unverified says how many answers were wrong.
@@ -45,6 +46,11 @@ func (s *session) faults(res *load.Result) []string {
 	}
 	if c.Answered() == 0 {
 		add("no request was answered")
+		return why
+	}
+	if n := c.Failed(); float64(n) > maxFailed*float64(c.Scheduled) {
+		// What failed took time and CPU that count for no answer, so Little's law would not hold either.
+		add("%d of %s failed, more than %.1f %%", n, verdict.Count(int(c.Scheduled), "request"), 100*maxFailed)
 		return why
 	}
 	if share := generatorShare(res); share > maxGeneratorShare {

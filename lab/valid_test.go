@@ -1,0 +1,73 @@
+package lab_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/stats/hist"
+)
+
+// sound is what came of ten seconds at 1,000 requests a second, of 1 ms each,
+// with nothing to find fault with.
+func sound() *load.Result {
+	res := &load.Result{
+		Elapsed: 10 * time.Second, Threads: 1, CPU: 4 * time.Second, MeanFlight: 1,
+		Response: hist.New(), Service: hist.New(), Late: hist.New(),
+	}
+	for range 10_000 {
+		res.Response.Record(int64(time.Millisecond))
+		res.Late.Record(int64(10 * time.Microsecond))
+	}
+	res.Counts.Scheduled, res.Counts.Status[2] = 10_000, 10_000
+	return res
+}
+
+// Each rule of docs/method.md by which a trial does not count, at its bound.
+func TestFaults(t *testing.T) {
+	lag := func(by time.Duration) func(*load.Result) {
+		return func(r *load.Result) {
+			r.Late = hist.New()
+			for range 10_000 {
+				r.Late.Record(int64(by))
+			}
+		}
+	}
+	answered := func(n uint64) func(*load.Result) {
+		return func(r *load.Result) { r.Counts.Status[2], r.MeanFlight = n, float64(n)/10_000 }
+	}
+	tests := []struct {
+		name     string
+		schedule string
+		change   func(*load.Result)
+		want     string // "": it counts
+	}{
+		{"sound", "constant", func(*load.Result) {}, ""},
+		{"a wrong answer", "constant", func(r *load.Result) { r.Counts.Unverified = 1 }, "1 of 10000 answers was not as the workload asks"},
+		{"nothing answered", "constant", func(r *load.Result) { r.Counts.Status[2] = 0 }, "no request was answered"},
+		{"few failures", "constant", func(r *load.Result) { r.Counts.Status[2], r.Counts.Reset = 9_990, 10 }, ""},
+		{"more failures", "closed", func(r *load.Result) { r.Counts.Status[2], r.Counts.Reset = 9_989, 11 }, "11 of 10000 requests failed"},
+		{"busy generator", "constant", func(r *load.Result) { r.CPU = 7900 * time.Millisecond }, ""},
+		{"too busy a generator", "constant", func(r *load.Result) { r.CPU = 8200 * time.Millisecond }, "the generator used 82 % of its CPUs"},
+		{"some lag", "constant", lag(90 * time.Microsecond), ""},
+		{"lag", "constant", lag(110 * time.Microsecond), "lag at p50"},
+		{"lag in a closed loop", "closed", lag(110 * time.Microsecond), ""},
+		{"nearly the rate", "constant", answered(9_810), ""},
+		{"not the rate", "constant", answered(9_790), "achieved 979 requests a second of 1000 offered"},
+		{"no rate asked for", "closed", answered(9_790), ""},
+		{"Little", "constant", func(r *load.Result) { r.MeanFlight = 1.08 }, ""},
+		{"not Little", "constant", func(r *load.Result) { r.MeanFlight = 1.2 }, "Little's law is off"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			res := sound()
+			tc.change(res)
+			got := lab.Faults(tc.schedule, 1000, res)
+			if tc.want == "" && len(got) > 0 || tc.want != "" && (len(got) != 1 || !strings.Contains(got[0], tc.want)) {
+				t.Errorf("got %q, want %q alone", got, tc.want)
+			}
+		})
+	}
+}
