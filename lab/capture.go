@@ -154,6 +154,9 @@ func (s *session) fit(res *load.Result) error {
 	case c.Answered() == 0:
 		return errors.New("no request was answered")
 	}
+	if failed := s.failed(&c); failed != "" {
+		return errors.New(failed)
+	}
 	return s.proc.Failure()
 }
 

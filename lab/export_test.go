@@ -38,9 +38,13 @@ func TruthSince(before, after string, requests float64) (map[string]record.Truth
 }
 
 // Faults are the reasons for which a trial of one workload does not count, which
-// was offered so many requests a second.
+// was offered so many requests a second. The schedule "tolerant" is a closed one
+// where one request in twenty may fail.
 func Faults(schedule string, rate float64, res *load.Result) []string {
 	w := study.Workload{Name: "w", Schedule: schedule}
+	if schedule == "tolerant" {
+		w.Schedule, w.Failures = "closed", 0.05
+	}
 	s := &session{r: &runner{rates: map[string]float64{w.Name: rate}}, w: w, proc: &arm.Process{}}
 	return s.faults(res)
 }

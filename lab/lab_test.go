@@ -255,8 +255,6 @@ func TestArmDies(t *testing.T) {
 	}
 }
 
-// TestIdle measures what an idle connection takes of an arm that keeps it, and
-// has no figure for arms that close it, be it at once or later.
 // A trial in which requests fail does not count, and the reason is that they do.
 func TestArmThatFails(t *testing.T) {
 	run, err := lab.Run(t.Context(), options(t, small(t, "ok", "aborts")))
@@ -273,6 +271,8 @@ func TestArmThatFails(t *testing.T) {
 	}
 }
 
+// TestIdle measures what an idle connection takes of an arm that keeps it, and
+// has no figure for arms that close it, be it at once or later.
 func TestIdle(t *testing.T) {
 	s := small(t, "ok", "closes", "tires")
 	s.Workloads = s.Workloads[:1]

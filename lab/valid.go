@@ -10,10 +10,9 @@ import (
 
 // Bounds beyond which a trial says more of the instrument than of the arm.
 const (
-	maxFailed         = 0.001 // of the requests
-	maxGeneratorShare = 0.80  // of its CPUs
-	maxLagShare       = 0.10  // of the response time at the same quantile
-	minAchieved       = 0.98  // of the offered rate
+	maxGeneratorShare = 0.80 // of its CPUs
+	maxLagShare       = 0.10 // of the response time at the same quantile
+	minAchieved       = 0.98 // of the offered rate
 )
 
 // unverified says how many answers were wrong.
@@ -23,6 +22,15 @@ func unverified(c *load.Counts) string {
 		verb = "was"
 	}
 	return fmt.Sprintf("%d of %s %s not as the workload asks", c.Unverified, verdict.Count(int(c.Answered()), "answer"), verb)
+}
+
+// failed says how many requests failed, if more than may.
+func (s *session) failed(c *load.Counts) string {
+	most := s.w.FailuresOr()
+	if float64(c.Failed()) <= most*float64(c.Scheduled) {
+		return ""
+	}
+	return fmt.Sprintf("%d of %s failed, more than %.2g %%", c.Failed(), verdict.Count(int(c.Scheduled), "request"), 100*most)
 }
 
 // faults are the reasons for which a trial cannot be trusted.
@@ -48,10 +56,10 @@ func (s *session) faults(res *load.Result) []string {
 		add("no request was answered")
 		return why
 	}
-	if n := c.Failed(); float64(n) > maxFailed*float64(c.Scheduled) {
-		// What failed took time and CPU that count for no answer, so Little's law would not hold either.
-		add("%d of %s failed, more than %.1f %%", n, verdict.Count(int(c.Scheduled), "request"), 100*maxFailed)
-		return why
+	if failed := s.failed(&c); failed != "" {
+		// What failed took time that is in no response time: Little's law would not
+		// hold either.
+		return append(why, failed)
 	}
 	if share := generatorShare(res); share > maxGeneratorShare {
 		add("the generator used %.0f %% of its CPUs, more than %.0f %%", 100*share, 100*maxGeneratorShare)

@@ -49,6 +49,7 @@ func TestFaults(t *testing.T) {
 		{"nothing answered", "constant", func(r *load.Result) { r.Counts.Status[2] = 0 }, "no request was answered"},
 		{"few failures", "constant", func(r *load.Result) { r.Counts.Status[2], r.Counts.Reset = 9_990, 10 }, ""},
 		{"more failures", "closed", func(r *load.Result) { r.Counts.Status[2], r.Counts.Reset = 9_989, 11 }, "11 of 10000 requests failed"},
+		{"more failures that may be", "tolerant", func(r *load.Result) { r.Counts.Status[2], r.Counts.Reset = 9_600, 400 }, ""},
 		{"busy generator", "constant", func(r *load.Result) { r.CPU = 7900 * time.Millisecond }, ""},
 		{"too busy a generator", "constant", func(r *load.Result) { r.CPU = 8200 * time.Millisecond }, "the generator used 82 % of its CPUs"},
 		{"some lag", "constant", lag(90 * time.Microsecond), ""},

@@ -146,7 +146,10 @@ func (t Trial) SliceOr() time.Duration { return positive(t.Slice, 200*time.Milli
 // TimeoutOr is the longest wait for an answer: 10 s unless set.
 func (w Workload) TimeoutOr() time.Duration { return positive(w.Timeout, 10*time.Second) }
 
-func positive(d, other time.Duration) time.Duration {
+// FailuresOr is the workload's, or its default.
+func (w Workload) FailuresOr() float64 { return positive(w.Failures, 0.001) }
+
+func positive[T time.Duration | float64](d, other T) T {
 	if d > 0 {
 		return d
 	}

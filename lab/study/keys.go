@@ -86,6 +86,7 @@ func workloadShape() shape[Workload] {
 		field("rate", "Open loop: requests a second, or a share of the capacity of the slowest arm.", rate(), func(w *Workload) *Rate { return &w.Rate }),
 		field("fresh", "Share of the requests sent on a new connection.", percent(), func(w *Workload) *float64 { return &w.Fresh }),
 		field("timeout", "Longest wait for an answer.", duration(time.Millisecond, 10*time.Minute), func(w *Workload) *time.Duration { return &w.Timeout }),
+		field("failures", "How many of the requests may fail in a trial that counts.", percent(), func(w *Workload) *float64 { return &w.Failures }),
 		field("measure", "The measured part of this workload's trials, if not the study's; the short form's own holds for all.", duration(100*time.Millisecond, 24*time.Hour), func(w *Workload) *time.Duration { return &w.Measure }),
 		field("loop", "How long each trial also runs the handler in the arm's own process.", duration(10*time.Millisecond, time.Minute), func(w *Workload) *time.Duration { return &w.Loop }),
 		field("idle", "Connections held open beside the load, idle since one answer each; what one takes of memory is measured.", integer(1, 1_000_000), func(w *Workload) *int { return &w.Idle }),

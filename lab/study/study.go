@@ -96,6 +96,7 @@ type Workload struct {
 	Rate        Rate          `json:"rate,omitzero"`        // open loop
 	Fresh       float64       `json:"fresh,omitzero"`       // share of requests on a new connection, 0 to 1
 	Timeout     time.Duration `json:"timeout_ns,omitzero"`  // 0 = 10 s
+	Failures    float64       `json:"failures,omitzero"`    // most of the requests that may fail in a trial that counts, 0 to 1; 0 = 0.001
 	Measure     time.Duration `json:"measure_ns,omitzero"`  // the measured part of a trial; 0 = the study's
 	Loop        time.Duration `json:"loop_ns,omitzero"`     // also run the arm's in-process loop over the targets this long; 0 = not
 	Pipeline    int           `json:"pipeline,omitzero"`    // closed: requests sent at once on a connection; 0 and 1 = one
