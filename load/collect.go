@@ -39,7 +39,7 @@ func (c *conductor) result(cause error) *Result {
 		res.MeanFlight = area / float64(res.Elapsed)
 	}
 	if res.Elapsed > 0 {
-		p.series.seal(p.sliceAt(end-1) + 1)
+		p.series.seal(max(p.sliceAt(end-1), p.series.last()) + 1)
 	}
 	res.Series = p.series.sealed
 	p.series.past.addTo(res.Response, res.Service)

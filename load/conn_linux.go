@@ -1,6 +1,7 @@
 package load
 
 import (
+	"fmt"
 	"syscall"
 	"time"
 
@@ -16,6 +17,8 @@ type conn struct {
 	fd               int   // negative: none
 	endpoint         int
 	tried            int // addresses that could not be reached
+
+	disordered uint32 // segments that had come out of order when that was last asked
 
 	connecting bool
 	blocked    bool // the poller is to report when it is writable again
@@ -112,7 +115,7 @@ func (l *loop) hangUp(c *conn) {
 	if c.fd >= 0 {
 		sys.Close(c.fd)
 	}
-	c.fd, c.connecting, c.blocked, c.ending = -1, false, false, false
+	c.fd, c.connecting, c.blocked, c.ending, c.disordered = -1, false, false, false, 0
 	c.generation++
 }
 
@@ -124,8 +127,9 @@ func (l *loop) dial(c *conn) error {
 	}
 	c.fd, c.connecting = fd, true
 	if l.inbox != nil {
-		if err := sys.Stamp(fd); err != nil {
-			return err
+		if err := sys.Stamp(fd); err != nil { // a sandbox refuses, say: answers count from when they are read
+			l.inbox = nil
+			l.rec.caveats = append(l.rec.caveats, fmt.Errorf("having the kernel note when answers arrive: %w: they count from when the generator reads them", err))
 		}
 	}
 	return l.poll.Add(fd, l.interest(c), c.slot, c.generation)
@@ -250,10 +254,27 @@ func (l *loop) read(c *conn) (int, syscall.Errno) {
 	l.now = int64(now.Sub(epoch))
 	l.arrived = l.now
 	// A clock that was set meanwhile puts the stamp anywhere.
-	if at := l.now - (now.UnixNano() - stamp); stamp > 0 && at > c.out.start && at < l.now {
+	at := l.now - (now.UnixNano() - stamp)
+	if stamp > 0 && at > c.out.start && at < l.now && (l.now-at < soonRead || !disordered(c)) {
 		l.arrived = at
 	}
 	return n, e
+}
+
+// soonRead is how late an answer may be read without a look at whether its
+// segments came in order.
+const soonRead = int64(100 * time.Microsecond)
+
+// disordered reports whether segments on c may have come before one that goes
+// before them, since the last call. The stamp is the last one's: behind a segment
+// that was lost and sent again it tells of a time when the answer was not whole.
+func disordered(c *conn) bool {
+	n, ok := sys.Disordered(c.fd)
+	if ok && n == c.disordered {
+		return false
+	}
+	c.disordered = n
+	return true
 }
 
 // feed reads an answer on, and those of the requests behind it. It reports

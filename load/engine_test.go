@@ -72,6 +72,22 @@ func TestUnread(t *testing.T) {
 	}
 }
 
+// What fails behind the last answer is in the series too.
+func TestFailsLast(t *testing.T) {
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		var n atomic.Int64
+		o, _ := serve(t, 0, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if n.Add(1) == 5 {
+				<-r.Context().Done()
+			}
+		}))
+		o.Engine, o.Requests, o.Connections, o.Timeout, o.Slice = engine, 10, 2, time.Second, 300*time.Millisecond
+		if r := run(t, context.Background(), o); r.Counts.Timeout != 1 {
+			t.Errorf("got %+v, want one of 10 timed out", r.Counts)
+		}
+	})
+}
+
 // needs skips the test where there is no such engine.
 func needs(t *testing.T, e load.Engine) {
 	t.Helper()

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -88,7 +89,7 @@ func newLoop(p *plan, addrs [][]sys.Address, i int) (*loop, error) {
 		l.source = p.arrivals(i, p.threads)
 		l.due = l.source.next()
 	} else {
-		l.maxOpen = never // as many requests as the share, each with one
+		l.maxOpen = math.MaxInt // as many requests as the share, each with one
 		l.ready = min(share, firstWave)
 		l.unstarted = share - l.ready
 	}

@@ -157,7 +157,7 @@ func (r *recorder) settle(now int64) {
 // answered ends a request with a whole answer, which is seen now and may have come
 // before.
 func (r *recorder) answered(o *outcome, now int64) {
-	c, measured := r.leave(o.intended, now)
+	c, measured := r.leave(o.intended, o.end)
 	c.Status[o.status/100]++
 	if !o.verified {
 		c.Unverified++
@@ -168,8 +168,8 @@ func (r *recorder) answered(o *outcome, now int64) {
 	r.sent(o)
 	if unread := now - o.end; unread > 0 {
 		r.unread.Record(unread)
-		r.tail -= float64(unread) // not in flight any more
 	}
+	r.tail -= float64(max(0, r.changed-o.end)) // taken for in flight before it was seen
 	r.area, r.tail = r.area+r.tail, 0
 	r.slice.answered++
 	r.lastAnswer = max(r.lastAnswer, o.end)

@@ -61,6 +61,19 @@ func TestReadLate(t *testing.T) {
 	}
 }
 
+// An answer belongs to the slice in which it came, the last one too.
+func TestReadLateBehindTheEnd(t *testing.T) {
+	const ms = time.Millisecond
+	_, res := load.Recorded(
+		load.Moments{Intended: 0, Start: 0, FirstByte: 1 * ms, End: 1 * ms},
+		load.Moments{Intended: 900 * ms, Start: 900 * ms, FirstByte: 999 * ms, End: 999 * ms, Read: 1001 * ms},
+	)
+	checkSums(t, res)
+	if len(res.Series) != 1 || res.Series[0].Answered != 2 {
+		t.Errorf("got slices %+v, want one with both answers", res.Series)
+	}
+}
+
 func TestRecordAllocates(t *testing.T) {
 	for _, parted := range []bool{false, true} {
 		record := load.RecordRequests(parted)

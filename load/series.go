@@ -118,6 +118,20 @@ func (s *series) seal(before int) {
 	}
 }
 
+// last is the last slice that a worker handed over a part of with anything in it,
+// which may lie behind the last answer: requests may fail after it.
+func (s *series) last() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := -1
+	for i, p := range s.open {
+		if p.answered+p.failed+p.dropped > 0 {
+			last = max(last, i)
+		}
+	}
+	return last
+}
+
 // addTo adds the times handed over so far.
 func (s *series) addTo(response, service *hist.Hist) {
 	s.mu.Lock()

@@ -67,7 +67,7 @@ func (p *Poller) Wait(d time.Duration) int {
 			uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(d/time.Millisecond), 0, 0)
 		return p.reports(n, e)
 	}
-	ts := unix.NsecToTimespec(int64(d))
+	ts := [2]int64{int64(d / time.Second), int64(d % time.Second)} // 64 bits each on every machine
 	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.fd),
 		uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(unsafe.Pointer(&ts)), 0, 0)
 	return p.reports(n, e)

@@ -131,6 +131,23 @@ func TestInbox(t *testing.T) {
 	}
 }
 
+func TestDisordered(t *testing.T) {
+	l := listen(t, "tcp4")
+	defer l.Close()
+	to := address(t, l)
+	fd, err := sys.Connect(&to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, ok := sys.Disordered(fd); n != 0 || !ok {
+		t.Errorf("of a new connection: got %d, %v; want none, known (Linux 5.4 and later)", n, ok)
+	}
+	sys.Close(fd)
+	if _, ok := sys.Disordered(fd); ok {
+		t.Error("known of a socket that is closed")
+	}
+}
+
 func TestConnectRefused(t *testing.T) {
 	l := listen(t, "tcp4")
 	to := address(t, l)

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"os"
 	"strconv"
+	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -79,6 +81,17 @@ func Connect(a *Address) (fd int, err error) {
 // socket of the machine asked for that, it begins a moment later.
 func Stamp(fd int) error {
 	return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1))
+}
+
+// Disordered is how many segments a TCP connection received before one that goes
+// before them; false if the kernel does not count them, as before Linux 5.4.
+func Disordered(fd int) (n uint32, ok bool) {
+	var info unix.TCPInfo
+	size := uint32(unsafe.Sizeof(info))
+	_, _, e := syscall.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.IPPROTO_TCP, unix.TCP_INFO,
+		uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
+	const least = unsafe.Offsetof(info.Rcv_ooopack) + unsafe.Sizeof(info.Rcv_ooopack)
+	return info.Rcv_ooopack, e == 0 && uintptr(size) >= least
 }
 
 // Close closes a socket.
