@@ -29,7 +29,9 @@
 // In the open loop of plain HTTP/1.1 over TCP on Linux an answer has come when the
 // kernel has it, not when the generator, late perhaps, reads it: how late is
 // Result.Unread, and in no response time. Elsewhere answers count from when they
-// are read.
+// are read; so do those that end with their connection, and those of which
+// segments came out of order: the kernel's time is the last segment's, not the
+// last to come's.
 //
 // # When not to use it
 //

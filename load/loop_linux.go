@@ -120,6 +120,15 @@ func (l *loop) turn(n int) bool {
 		l.launch(1) // for there may be many reports; the next may free a connection
 	}
 	l.now = nanotime()
+	for range 1 + len(l.conns)/sys.MostReports { // what waits to be read came in time: the loop may have been stopped
+		if !l.overdue() {
+			break
+		}
+		for i := range l.poll.Wait(0) {
+			l.handle(i)
+		}
+		l.now = nanotime()
+	}
 	l.expire()
 	l.launch(64) // at most, lest answers wait
 	return !l.finished()

@@ -200,11 +200,17 @@ func (l *loop) release(rest bool) {
 	l.resting++
 }
 
+// overdue reports whether a request's time is up.
+func (l *loop) overdue() bool {
+	c, timeout := l.flight.first, int64(l.plan.opts.Timeout)
+	return c != nil && timeout > 0 && l.now-c.out.start >= timeout
+}
+
 // expire ends the requests whose time is up. The list is in the order of their
 // starts, and all have the same time.
 func (l *loop) expire() {
-	timeout := int64(l.plan.opts.Timeout)
-	for c := l.flight.first; c != nil && timeout > 0 && l.now-c.out.start >= timeout; c = l.flight.first {
+	for l.overdue() {
+		c := l.flight.first
 		err := lateAnswer(l.plan.opts.Timeout)
 		if c.connecting {
 			err = explain(l.plan.script.endpoints[c.endpoint], os.ErrDeadlineExceeded)

@@ -187,6 +187,28 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// A service that answers nothing any more is too slow, however few its answers.
+func TestGuardStalled(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	g := &guard{bound: 1500 * time.Millisecond, stop: cancel}
+	answers := hist.New()
+	look := func(at time.Duration, all uint64) {
+		answers.RecordN(int64(time.Millisecond), all-answers.Count())
+		g.look(load.Snapshot{Elapsed: at, Response: answers, Flight: 8, Counts: load.Counts{Status: [6]uint64{2: all}}})
+	}
+	look(0, 1)
+	look(time.Second, 1000)
+	look(2*time.Second, 1003)
+	if ctx.Err() != nil {
+		t.Fatalf("got %v after a second, want nothing yet", context.Cause(ctx))
+	}
+	look(3*time.Second, 1003)
+	var slow *tooSlow
+	if !errors.As(context.Cause(ctx), &slow) || slow.stuck != 5 || slow.over != 2*time.Second {
+		t.Errorf("got %v, want 5 requests without an answer for 2 s", context.Cause(ctx))
+	}
+}
+
 // TestGuardUnbidden has a bound found that nobody gave, by the first second.
 func TestGuardUnbidden(t *testing.T) {
 	tests := []struct {

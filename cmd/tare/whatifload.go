@@ -13,9 +13,16 @@ import (
 )
 
 // tooSlow ends a run whose response times got out of bounds.
-type tooSlow struct{ p99, bound time.Duration }
+type tooSlow struct {
+	p99, bound time.Duration
+	stuck      uint64        // if not 0: of so many requests, none of which was answered
+	over       time.Duration // for so long
+}
 
 func (e *tooSlow) Error() string {
+	if e.stuck > 0 {
+		return fmt.Sprintf("%d of the requests in flight had no answer for %s, more than %s", e.stuck, unit.Format(float64(e.over), unit.Nanoseconds), unit.Format(float64(e.bound), unit.Nanoseconds))
+	}
 	return fmt.Sprintf("p99 of the last second is %s, more than %s", unit.Format(float64(e.p99), unit.Nanoseconds), unit.Format(float64(e.bound), unit.Nanoseconds))
 }
 
@@ -25,6 +32,8 @@ type guard struct {
 	stop   context.CancelCauseFunc
 	before *hist.Hist
 	at     time.Duration
+	flight uint64 // requests in flight then
+	ended  uint64 // requests that had ended
 }
 
 // What response times may come to where nobody says: so many times the p99 of the
@@ -36,8 +45,12 @@ const (
 )
 
 func (g *guard) look(s load.Snapshot) {
+	ended := s.Counts.Answered() + s.Counts.Failed() + s.Counts.Dropped
+	if s.Elapsed < 0 {
+		ended = 0 // the warm-up's: they do not count on
+	}
 	if g.before == nil {
-		g.before, g.at = s.Response.Clone(), s.Elapsed
+		g.since(s, ended)
 		return
 	}
 	if s.Elapsed-g.at < time.Second {
@@ -45,17 +58,30 @@ func (g *guard) look(s load.Snapshot) {
 	}
 	const enough = 100
 	recent := s.Response.Clone()
-	if err := recent.Sub(g.before); err != nil || recent.Count() < enough {
-		return // the snapshot began anew, or a second is too short
+	if err := recent.Sub(g.before); err != nil {
+		return // the snapshot began anew
 	}
-	g.before, g.at = s.Response.Clone(), s.Elapsed
+	if recent.Count() < enough {
+		// Of a service that stalls there are few answers, or none. Of the requests
+		// that were in flight those without an answer have waited all the while.
+		if over, now := s.Elapsed-g.at, ended-g.ended; g.bound > 0 && over > g.bound && 100*now < 99*g.flight {
+			g.stop(&tooSlow{bound: g.bound, stuck: g.flight - now, over: over})
+		}
+		return // a second is too short
+	}
+	g.since(s, ended)
 	p99 := time.Duration(recent.Quantile(0.99))
 	switch {
 	case g.bound == 0:
 		g.bound = max(leastBound, worse*p99)
 	case p99 > g.bound:
-		g.stop(&tooSlow{p99, g.bound})
+		g.stop(&tooSlow{p99: p99, bound: g.bound})
 	}
+}
+
+// since has the next look begin at s.
+func (g *guard) since(s load.Snapshot, ended uint64) {
+	g.before, g.at, g.flight, g.ended = s.Response.Clone(), s.Elapsed, uint64(max(0, s.Flight)), ended
 }
 
 // drive loads the URL, if there is one, until the context is done. It returns

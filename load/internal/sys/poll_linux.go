@@ -18,11 +18,14 @@ const (
 	Broken   = unix.EPOLLERR
 )
 
+// MostReports is how many reports a wait returns at most.
+const MostReports = 256
+
 // Poller waits for descriptors to become ready. It is for one goroutine.
 type Poller struct {
 	fd     int
 	coarse bool // the kernel counts waits in milliseconds
-	events [256]unix.EpollEvent
+	events [MostReports]unix.EpollEvent
 }
 
 // NewPoller opens a poller.
