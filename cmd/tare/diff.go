@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,7 +56,7 @@ type sides struct {
 	source      string
 	cpu, allocs []diff.Capture
 	oneProcess  bool
-	warnings    []error // of the first capture that has any: the others are like it
+	warnings    []error // of the captures, one of each kind
 }
 
 // Run captures or reads, compares, and shows what differs.
@@ -195,11 +197,17 @@ func (s *sides) add(p *pprof.Profile, w cost.Window) {
 	}
 }
 
+// warn adds what no capture before has warned of, but for its figures.
 func (s *sides) warn(warnings []error) {
-	if len(s.warnings) == 0 {
-		s.warnings = warnings
+	kind := func(err error) string { return figures.ReplaceAllString(err.Error(), "#") }
+	for _, w := range warnings {
+		if !slices.ContainsFunc(s.warnings, func(o error) bool { return kind(o) == kind(w) }) {
+			s.warnings = append(s.warnings, w)
+		}
 	}
 }
+
+var figures = regexp.MustCompile(`[0-9][0-9.,]*`)
 
 // read reads what is saved; it reports whether there is any such thing, rather
 // than a service.
