@@ -149,7 +149,7 @@ func (c *costCmd) check() error {
 	if _, err := fields("--header", c.Header); err != nil {
 		return err
 	}
-	return writable(c.outputs())
+	return writable(c.outputs(), c.Profile...)
 }
 
 // capture profiles what the service at the URL spends.
@@ -232,6 +232,9 @@ func unprofiled(err error) *failure {
 		f.hint = "is that a Go service's pprof end point?"
 	case errors.As(err, &name):
 		f.hint = "no machine of that name is known; if a file or folder was meant, there is none"
+		if _, err := os.Stat(name.Name); err == nil {
+			f.hint = name.Name + " is a file or folder here and was taken for a machine: saved files are read by tare cost --profile FILE, tare doctor --from FILE, tare flame FILE, tare trace FILE and tare diff A B"
+		}
 	}
 	return f
 }

@@ -86,7 +86,7 @@ func (c *flameCmd) check() error {
 	if err := cost.check(); err != nil {
 		return err
 	}
-	return writable([]output{{"--output", c.Output}})
+	return writable([]output{{"--output", c.Output}}, c.From)
 }
 
 // cost is the question about cost whose stacks are drawn.

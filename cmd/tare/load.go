@@ -110,7 +110,7 @@ func (c *loadCmd) Run(ctx context.Context, t *terminal) error {
 	if err := c.Judge.parse(); err != nil {
 		return err
 	}
-	if err := c.Output.check(); err != nil {
+	if err := c.Output.check(c.Request.Feed, c.Request.BodyFile, c.Request.Targets, c.Carriage.CA); err != nil {
 		return err
 	}
 	if c.Offer.FindMax != "" {

@@ -18,8 +18,8 @@ import (
 
 // check finds out before a run what would keep its results from being written
 // after it.
-func (c *loadOutput) check() error {
-	return writable([]output{{"--output", c.Output}, {"--csv", c.CSV}, {"--hdr", c.HDR}, {"--journal", c.Journal}})
+func (c *loadOutput) check(read ...string) error {
+	return writable([]output{{"--output", c.Output}, {"--csv", c.CSV}, {"--hdr", c.HDR}, {"--journal", c.Journal}}, read...)
 }
 
 // document is what is written as JSON: the result's own keys, after what was

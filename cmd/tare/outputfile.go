@@ -7,14 +7,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // output is a file to be written, "" for none, and the flag that names it.
 type output struct{ flag, path string }
 
-// writable tells before a measurement what could not be written after it.
-func writable(files []output) error {
-	for _, f := range files {
+// writable tells before a measurement what could not be written after it, and what
+// would be written over another result or over a file that is read.
+func writable(files []output, read ...string) error {
+	for i, f := range files {
 		if f.path == "" {
 			continue
 		}
@@ -24,8 +26,32 @@ func writable(files []output) error {
 		if err := f.check(); err != nil {
 			return err
 		}
+		for _, other := range files[:i] {
+			if sameFile(f.path, other.path) {
+				return asked("name a file for each", fmt.Errorf("%s and %s are the same file: %s", other.flag, f.flag, f.path))
+			}
+		}
+		if slices.ContainsFunc(read, func(path string) bool { return sameFile(f.path, path) }) {
+			return asked("name another file", fmt.Errorf("%s %s: that file is read", f.flag, f.path))
+		}
 	}
 	return nil
+}
+
+// sameFile says whether writing the one path replaces what is at the other. A
+// device or a pipe takes any number of results.
+func sameFile(a, b string) bool {
+	if a == "" || b == "" {
+		return false
+	}
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	if errX == nil && errY == nil {
+		return x.Mode().IsRegular() && os.SameFile(x, y)
+	}
+	x1, errX := filepath.Abs(a)
+	y1, errY := filepath.Abs(b)
+	return errX == nil && errY == nil && x1 == y1
 }
 
 // check tries whether the file could be written, and leaves nothing behind.

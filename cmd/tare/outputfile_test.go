@@ -91,6 +91,32 @@ func TestKeepFileRefuses(t *testing.T) {
 	}
 }
 
+// No result is written over another, nor over what is read.
+func TestWritableTwice(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("old", []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("old", "link"); err != nil {
+		t.Skipf("no symbolic links here: %v", err)
+	}
+	for _, tt := range []struct {
+		a, b, read, want string
+	}{
+		{"new", "other", "old", ""},
+		{"new", "./new", "", "--csv and --hdr are the same file"},
+		{"old", "link", "", "--csv and --hdr are the same file"},
+		{"new", "link", "old", "--hdr link: that file is read"},
+		{os.DevNull, os.DevNull, "", ""},
+		{"", "", "", ""},
+	} {
+		err := writable([]output{{"--csv", tt.a}, {"--hdr", tt.b}}, tt.read)
+		if got := fmt.Sprint(err); tt.want == "" && err != nil || tt.want != "" && !strings.Contains(got, tt.want) {
+			t.Errorf("%s, %s, reading %s: got %v, want %q", tt.a, tt.b, tt.read, err, tt.want)
+		}
+	}
+}
+
 // A file that could not be written whole is as it was, and nothing lies beside it.
 func TestKeepFileHalf(t *testing.T) {
 	dir := t.TempDir()

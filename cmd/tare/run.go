@@ -263,6 +263,9 @@ func (c *runCmd) command(s *study.Study) []string {
 	if c.Blocks > 0 {
 		args = append(args, "--blocks", strconv.Itoa(c.Blocks))
 	}
+	if c.Budget > 0 {
+		args = append(args, "--budget", c.Budget.String())
+	}
 	return append(args, name)
 }
 

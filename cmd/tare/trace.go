@@ -106,7 +106,7 @@ func (c *traceCmd) check() error {
 	case len(c.Header) > 0 && c.Load == "":
 		return asked("name the URL to load: --load URL", errors.New("--header without --load"))
 	}
-	return writable([]output{{"--html", c.HTML}, {"--save", c.Save}})
+	return writable([]output{{"--html", c.HTML}, {"--save", c.Save}}, c.From)
 }
 
 // open returns the trace: the file that was named, or one that is recorded now and

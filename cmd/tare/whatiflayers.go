@@ -114,7 +114,11 @@ func printLayers(out io.Writer, all []layer) {
 			continue
 		}
 		shown++
-		fmt.Fprintf(out, "  %10s ± %-9s %s\n", unit.Signed(l.Change, unit.Nanoseconds), ns(l.Margin), report.Printable(l.Owner))
+		margin := "–" // what was not sampled has none
+		if l.Margin > 0 {
+			margin = ns(l.Margin)
+		}
+		fmt.Fprintf(out, "  %10s ± %-9s %s\n", unit.Signed(l.Change, unit.Nanoseconds), margin, report.Printable(l.Owner))
 	}
 	if shown == 0 {
 		fmt.Fprintf(out, "  in nobody by more than chance explains: sample longer, by --layers\n")

@@ -66,6 +66,9 @@ func design(a *verdict.Analysis) string {
 	case "":
 		return text + "; not finished"
 	case "decided":
+		if last := a.Looks(); len(last) > 0 && a.Progress().Blocks >= last[len(last)-1].Blocks {
+			return text + "; ended with the last block planned: the primary comparisons were decided"
+		}
 		return text + "; ended early: the primary comparisons were decided"
 	case "cap":
 		return text + "; ended with the last block planned"

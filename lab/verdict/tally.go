@@ -79,6 +79,8 @@ func (a *Analysis) caveats() []error {
 		add("no valid trial measured the primary metric %s in workload %s", p.Metric, p.Workload)
 	case m.Withheld != "":
 		add("the primary metric %s is withheld: %s", p.Metric, m.Withheld)
+	case m.FloorBy == "" && a.Manifest.Study.Twin:
+		add("no noise floor is known: control and twin have no valid pair of trials yet, and this machine is not calibrated (tare calibrate); effects are held against the threshold alone")
 	case m.FloorBy == "":
 		add("no noise floor is known: the study has no twin and this machine is not calibrated (tare calibrate); effects are held against the threshold alone")
 	}

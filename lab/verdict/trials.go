@@ -151,11 +151,19 @@ func (ts trials) scale(workload string, m study.Metric) Scale {
 }
 
 // tooFew says why a quantile may not be shown: some trial had fewer requests
-// than it takes. It is "" where all had enough.
+// than it takes. It is "" where all had enough. A trial may have too few to keep
+// the quantile at all: it was the slowest, and the others alone would look better.
+// Arms that never tell it are not asked.
 func (ts trials) tooFew(workload string, m study.Metric) string {
+	tells := map[string]bool{}
+	for t := range ts.of(workload) {
+		if _, ok := t.Metrics[m.Name]; ok {
+			tells[t.Arm] = true
+		}
+	}
 	fewest, seen := uint64(m.Requests), false
 	for t := range ts.of(workload) {
-		if _, ok := t.Metrics[m.Name]; ok && t.Requests < fewest {
+		if tells[t.Arm] && t.Requests < fewest {
 			fewest, seen = t.Requests, true
 		}
 	}

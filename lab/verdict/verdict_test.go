@@ -228,6 +228,33 @@ func TestQuantilesNeedRequests(t *testing.T) {
 	}
 }
 
+// A trial of too few requests keeps no p99.9 of response times at all; those of
+// its arm that were faster must not stand for it.
+func TestQuantilesNeedRequestsOfEveryTrial(t *testing.T) {
+	u := base()
+	u.level["response_p999"] = 9e5
+	r := u.run()
+	slow := &r.Trials[slices.IndexFunc(r.Trials, func(t record.Trial) bool { return t.Arm == "three" })]
+	slow.Requests = 668
+	delete(slow.Metrics, "response_p999")
+	m := analyse(t, r).Workload("half").Metric("response_p999")
+	if m.Withheld != "it takes 10,000 requests a trial; the least was 668" || len(m.Levels) != 0 {
+		t.Errorf("p99.9, left out of a trial of 668 requests: got %q, %d levels", m.Withheld, len(m.Levels))
+	}
+}
+
+// A twin that has no pair of valid trials yet is a twin all the same.
+func TestNoFloorYet(t *testing.T) {
+	u := base()
+	r := u.run()
+	r.Trials = slices.DeleteFunc(r.Trials, func(t record.Trial) bool { return t.Twin })
+	warnings := texts(analyse(t, r).Warnings)
+	if !slices.ContainsFunc(warnings, func(s string) bool { return strings.Contains(s, "no valid pair of trials") }) ||
+		slices.ContainsFunc(warnings, func(s string) bool { return strings.Contains(s, "has no twin") }) {
+		t.Errorf("a twin without a valid trial: got %q", warnings)
+	}
+}
+
 func TestResponseTimesAtOtherRatesAreNotCompared(t *testing.T) {
 	u := base()
 	u.level["response_p50"] = 80_000
