@@ -166,6 +166,15 @@ func TestCompareLayers(t *testing.T) {
 	}
 }
 
+// What nobody sampled has no margin, which is not a margin of nothing.
+func TestPrintLayersWithoutMargin(t *testing.T) {
+	var out bytes.Buffer
+	printLayers(&out, []layer{{Owner: "[kernel] not sampled", Change: 19400}})
+	if text := out.String(); strings.Contains(text, "± 0 ns") || !strings.Contains(text, "+19.4 µs ± –") {
+		t.Errorf("got %s", text)
+	}
+}
+
 func TestGuard(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	g := &guard{bound: 10 * time.Millisecond, stop: cancel}

@@ -17,12 +17,15 @@ func newDocument(a *verdict.Analysis) document {
 		Headline: a.Headline, Decided: a.Decided(), Control: m.Study.Control,
 		Progress: progress{p.Blocks, p.Look.Blocks, p.Decided, p.Undecided, p.Needs},
 		Trials: trialsOut{a.Trials.Total, a.Trials.Valid, a.Trials.Pilot, a.Trials.Drifted, a.Trials.Warned,
-			make([]invalidOut, 0, len(a.Trials.Invalid))},
+			make([]invalidOut, 0, len(a.Trials.Invalid)), make([]warningOut, 0, len(a.Trials.Warning))},
 		Workloads: make([]workloadOut, 0, len(a.Workloads)), Claims: make([]claimOut, 0, len(a.Claims)),
 		Pinning: m.Pinning, Env: m.Env, LeftOut: m.LeftOut, Code: m.Code, SelfTest: m.SelfTest, Warnings: messages(a.Warnings),
 	}
 	for _, i := range a.Trials.Invalid {
 		d.Trials.Invalid = append(d.Trials.Invalid, invalidOut{i.Arm, i.Reason, i.N})
+	}
+	for _, w := range a.Trials.Warning {
+		d.Trials.Warning = append(d.Trials.Warning, warningOut{w.Text, w.N})
 	}
 	for _, w := range a.Workloads {
 		out := workloadOut{Name: w.Name, Rate: m.Rates[w.Name], Blocks: w.Blocks, Alpha: w.Alpha}

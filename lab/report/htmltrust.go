@@ -41,6 +41,9 @@ func newTrust(a *verdict.Analysis) htmlTrust {
 			t.Facts = append(t.Facts, f)
 		}
 	}
+	for _, w := range a.Trials.Warning {
+		t.Facts = append(t.Facts, pair{"Trials warned", warned(w)})
+	}
 	for _, arm := range m.Study.Arms {
 		p, ok := m.Programs[arm.Name]
 		if !ok {

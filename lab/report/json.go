@@ -76,6 +76,12 @@ type trialsOut struct {
 	Drifted int          `json:"not_steady"`
 	Warned  int          `json:"warned"`
 	Invalid []invalidOut `json:"invalid"`
+	Warning []warningOut `json:"warnings"`
+}
+
+type warningOut struct {
+	Text string `json:"text"`
+	N    int    `json:"n"`
 }
 
 type invalidOut struct {

@@ -22,6 +22,9 @@ func (p *page) trust(a *verdict.Analysis) {
 	for _, i := range a.Trials.Invalid {
 		p.item("", fmt.Sprintf("%d of %s did not count: %s", i.N, i.Arm, i.Reason))
 	}
+	for _, w := range a.Trials.Warning {
+		p.item("", warned(w))
+	}
 	p.item("noise", noise(a))
 	p.item("generator", generator(a))
 	p.item("host", host(a))
@@ -92,6 +95,15 @@ func trialCount(t verdict.Tally) string {
 	}
 	if t.Pilot > 0 {
 		text += fmt.Sprintf("; %d more in the pilot", t.Pilot)
+	}
+	return text
+}
+
+// warned says what trials that count warn of.
+func warned(w verdict.Warning) string {
+	text := fmt.Sprintf("%d warned: %s", w.N, w.Text)
+	if w.N > 1 {
+		text += " (the first of them)"
 	}
 	return text
 }

@@ -20,6 +20,14 @@ type Tally struct {
 	Warned  int // valid, with a warning
 	Drifted int // valid, but not steady
 	Invalid []Invalid
+	Warning []Warning // of the valid ones, the most frequent first
+}
+
+// Warning counts the valid trials that warn of one thing. Warnings that differ in
+// their figures only are one.
+type Warning struct {
+	Text string // as in the first such trial
+	N    int
 }
 
 // Invalid counts the trials of an arm that did not count for one reason.
@@ -55,6 +63,7 @@ func tally(all []record.Trial) Tally {
 		}
 	}
 	slices.SortStableFunc(t.Invalid, func(a, b Invalid) int { return cmp.Compare(b.N, a.N) })
+	slices.SortStableFunc(t.Warning, func(a, b Warning) int { return cmp.Compare(b.N, a.N) })
 	return t
 }
 
@@ -62,6 +71,15 @@ func (t *Tally) count(trial record.Trial) {
 	t.Valid++
 	if len(trial.Warnings) > 0 {
 		t.Warned++
+	}
+	for _, w := range trial.Warnings {
+		like := figures.ReplaceAllString(w, "#")
+		i := slices.IndexFunc(t.Warning, func(have Warning) bool { return figures.ReplaceAllString(have.Text, "#") == like })
+		if i < 0 {
+			i = len(t.Warning)
+			t.Warning = append(t.Warning, Warning{Text: w})
+		}
+		t.Warning[i].N++
 	}
 	if !trial.Steady {
 		t.Drifted++

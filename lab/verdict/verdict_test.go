@@ -159,6 +159,19 @@ func TestReasonsThatDifferInFiguresAreOne(t *testing.T) {
 	}
 }
 
+// What trials that count warn of is told, not only how many do.
+func TestWarningsAreTold(t *testing.T) {
+	r := base().run()
+	for i := range r.Trials {
+		r.Trials[i].Warnings = []string{fmt.Sprintf("response_p99 left out: the lag is %d ms", i)}
+	}
+	r.Trials[0].Invalid = []string{"no"}
+	a := analyse(t, r)
+	if w := a.Trials.Warning; len(w) != 1 || w[0].N != len(r.Trials)-1 || !strings.Contains(w[0].Text, "1 ms") {
+		t.Errorf("got %+v, want one warning of %d trials", w, len(r.Trials)-1)
+	}
+}
+
 func TestZerosAreComparedByDifference(t *testing.T) {
 	u := base()
 	u.level["loop_allocs"] = 3
