@@ -8,6 +8,7 @@ import (
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/pprof"
+	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/record"
 )
 
@@ -56,7 +57,8 @@ func (s *sides) addCapture(dir string, c record.Capture) error {
 		if seen.Files["cpu"] == "" {
 			continue
 		}
-		for _, kind := range []string{"cpu", "allocs"} {
+		var of [2]*pprof.Profile // CPU, allocations
+		for i, kind := range [...]string{"cpu", "allocs"} {
 			if seen.Files[kind] == "" {
 				continue
 			}
@@ -65,19 +67,19 @@ func (s *sides) addCapture(dir string, c record.Capture) error {
 				return err
 			}
 			s.warn(p.Warnings)
-			if p.Kind == pprof.CPU && seen.Share > 0 {
-				scale(p.Stacks, 1/seen.Share)
-			}
-			s.add(p, w)
+			of[i] = p
+		}
+		// The profile is shorter than the time over which requests were counted:
+		// as in the report, it is scaled to what was counted over all of that.
+		cpu, allocs := of[0], of[1]
+		time, memory, _ := lab.Scaled(&c, cpu, allocs)
+		cpu.Stacks = time
+		s.add(cpu, w)
+		if allocs != nil {
+			allocs.Stacks = memory
+			s.add(allocs, w)
 		}
 		return nil
 	}
 	return nil
-}
-
-// scale brings what a source saw to what the kernel counted.
-func scale(stacks []cost.Stack, by float64) {
-	for i := range stacks {
-		stacks[i].Value *= by
-	}
 }

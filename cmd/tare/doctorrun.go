@@ -8,7 +8,6 @@ import (
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/doctor"
 	"github.com/tarehq/tare/cost/exectrace"
-	"github.com/tarehq/tare/cost/pprof"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 )
@@ -84,16 +83,18 @@ func addCapture(e *doctor.Evidence, run *record.Run, c *record.Capture) error {
 		if own && seen.Source == study.EBPF {
 			continue
 		}
+		if seen.Source != study.Trace {
+			if err := addProfiles(e, run, c, seen.Files); err != nil {
+				return err
+			}
+			continue
+		}
 		for _, name := range seen.Files {
 			raw, err := run.Profile(name)
 			if err != nil {
 				return err
 			}
-			add := addProfile
-			if seen.Source == study.Trace {
-				add = addTrace
-			}
-			if err := add(e, raw, window); err != nil {
+			if err := addTrace(e, raw, window); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 		}
@@ -111,20 +112,21 @@ func addTrace(e *doctor.Evidence, raw []byte, window cost.Window) error {
 	return nil
 }
 
-func addProfile(e *doctor.Evidence, raw []byte, window cost.Window) error {
-	p, err := pprof.Read(bytes.NewReader(raw))
-	if err != nil {
-		return err
-	}
-	if p.Kind == pprof.Allocs {
-		e.Allocs = append(e.Allocs, p.Stacks...)
+// addProfiles adds a capture's profiles, scaled to what was counted over the time
+// of its requests: they are shorter than that.
+func addProfiles(e *doctor.Evidence, run *record.Run, c *record.Capture, files map[string]string) error {
+	m := merged{run: run}
+	if files["cpu"] == "" {
 		return nil
 	}
-	e.CPU = append(e.CPU, p.Stacks...)
-	if len(e.Warnings) == 0 { // the captures of one cell are alike
-		e.Warnings = texts(p.Warnings)
+	if err := m.addSamples(c, files); err != nil {
+		return err
 	}
-	e.Window = together(e.Window, window)
+	e.CPU, e.Allocs = append(e.CPU, m.cpu...), append(e.Allocs, m.allocs...)
+	if len(e.Warnings) == 0 { // the captures of one cell are alike
+		e.Warnings = texts(m.warnings)
+	}
+	e.Window = together(e.Window, m.window)
 	return nil
 }
 
