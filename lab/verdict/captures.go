@@ -103,6 +103,21 @@ func mean(v []float64) Estimate {
 	return Estimate{m, stats.Interval{Lo: m - half, Hi: m + half}}
 }
 
+// sampled is the mean of v, whose values have margins of their own, from the number
+// of stacks. Its interval is never narrower than these allow: a few captures may
+// agree by luck.
+func sampled(v, margins []float64) Estimate {
+	e := mean(v)
+	var ss float64
+	for _, m := range margins {
+		ss += m * m
+	}
+	if half := math.Sqrt(ss) / float64(max(1, len(v))); half > e.Interval.Hi-e.Value {
+		e.Interval = stats.Interval{Lo: e.Value - half, Hi: e.Value + half}
+	}
+	return e
+}
+
 // student is the 0.975 quantile of Student's t with so many degrees of freedom:
 // from tables up to 10, beyond them by the first terms of its expansion about
 // the normal quantile (Abramowitz and Stegun, 26.7.5), right to 0.001.

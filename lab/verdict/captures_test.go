@@ -298,3 +298,28 @@ func TestLostCaptures(t *testing.T) {
 		}
 	}
 }
+
+// Two captures that agree by luck, on one stack each, tell nothing.
+func TestFewStacksTellNothing(t *testing.T) {
+	u := base()
+	r := u.run()
+	seen := own("engine", "read body", 900)
+	seen.Margin = 1764 // of one stack
+	profiled(r, study.EBPF, 2, 0.01, []spending{
+		{arm: "none", owners: []cost.Item{own("handler", "hello", 20_000), seen}},
+		{arm: "three", owners: []cost.Item{own("handler", "hello", 20_000)}},
+	})
+	for _, o := range analyse(t, r).Accounts[0].Owners {
+		if o.Name != "read body" {
+			continue
+		}
+		if p := o.In[1]; p.Changed() || p.Change == nil || p.Change.Interval.Hi < 0 {
+			t.Errorf("an owner of two stacks: told to have changed by %+v", p.Change)
+		}
+		if p := o.In[0]; p.Self.Interval.Lo > 0 {
+			t.Errorf("an owner of two stacks: %+v", p.Self)
+		}
+		return
+	}
+	t.Error("the owner is not there")
+}

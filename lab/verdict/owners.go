@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/tarehq/tare/cost"
@@ -184,27 +185,27 @@ func (id identity) of(l look) (it cost.Item, seen bool) {
 func newPart(id identity, looks []look) Part {
 	var p Part
 	n := float64(len(looks))
-	var self []float64
+	var self, margins []float64
 	causes := map[string]float64{}
 	for _, l := range looks {
 		it, seen := id.of(l)
 		if seen {
 			p.N++
 		}
-		self = append(self, it.Self)
+		self, margins = append(self, it.Self), append(margins, it.Margin)
 		p.GC += it.GC / n
 		p.Bytes += it.Bytes / n
 		p.Objects += it.Objects / n
 		p.Waiting += it.Wait / n
 		addCauses(causes, it.Causes, n)
 	}
-	p.Self, p.Causes = mean(self), sortedCauses(causes)
+	p.Self, p.Causes = sampled(self, margins), sortedCauses(causes)
 	return p
 }
 
 // change is what the owner spends more than in the control, by shared rounds.
 func change(id identity, arm, control []look) *Estimate {
-	var d []float64
+	var d, margins []float64
 	for _, l := range arm {
 		i := slices.IndexFunc(control, func(c look) bool { return c.Round == l.Round })
 		if i < 0 {
@@ -212,11 +213,11 @@ func change(id identity, arm, control []look) *Estimate {
 		}
 		a, _ := id.of(l)
 		c, _ := id.of(control[i])
-		d = append(d, a.Self-c.Self)
+		d, margins = append(d, a.Self-c.Self), append(margins, math.Hypot(a.Margin, c.Margin))
 	}
 	if len(d) == 0 {
 		return nil
 	}
-	e := mean(d)
+	e := sampled(d, margins)
 	return &e
 }
