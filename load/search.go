@@ -239,6 +239,8 @@ func (s *search) judge(rate float64, r *Result, runErr error) Probe {
 		p.Reason = fmt.Sprintf("the generator was the bottleneck: %.1f/s answered", got)
 	case got < reached*rate:
 		p.Reason = fmt.Sprintf("the rate was not reached: %.1f/s answered", got)
+	case !holds && r.Bound:
+		p.Reason = "threshold not held, but the generator was late"
 	case !holds:
 		p.Reason = "threshold not held"
 	default:

@@ -226,6 +226,8 @@ func unprofiled(err error) *failure {
 		f.status = exitInterrupted
 		f.err = errors.New("interrupted: a service hands its profile over at the end, so there is nothing to show")
 		f.hint = "--for 5s takes less time; tare cost --pid N keeps what it has seen when it is interrupted"
+	case errors.Is(err, context.DeadlineExceeded):
+		f.hint = "it took the connection and did not answer in time: is it stopped, stuck or overloaded? tare cost --pid N asks nothing of it"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		f.hint = "nothing listens there: start the service, or check the port"
 	case errors.Is(err, pprof.ErrTooLarge), errors.Is(err, pprof.ErrImplausible):

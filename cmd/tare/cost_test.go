@@ -28,6 +28,7 @@ func TestUnprofiled(t *testing.T) {
 		{fmt.Errorf("asking: %w", syscall.ECONNREFUSED), exitCould, "nothing listens there"},
 		{fmt.Errorf("asking: %w", &net.DNSError{Err: "no such host", Name: "nodir"}), exitCould, "no machine of that name"},
 		{fmt.Errorf("asking: %w", &net.DNSError{Err: "no such host", Name: "testdata"}), exitCould, "testdata is a file or folder here"},
+		{fmt.Errorf("asking: %w", context.DeadlineExceeded), exitCould, "did not answer in time"},
 		{fmt.Errorf("asking: %w", context.Canceled), exitInterrupted, "--pid N keeps"},
 	} {
 		got := unprofiled(tt.err)
