@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strconv"
@@ -131,7 +132,7 @@ func (c *loadCarriage) tls() (*tls.Config, error) {
 	if c.CA == "" {
 		return config, nil
 	}
-	pem, err := os.ReadFile(c.CA)
+	pem, err := readUpTo(mostList, c.CA)
 	if err != nil {
 		return nil, asked("--ca takes a file of PEM certificates", fmt.Errorf("--ca: %w", err))
 	}
@@ -148,7 +149,7 @@ func (c *loadCmd) targets() ([]load.Target, error) {
 	body, method := []byte(c.Request.Body), c.Request.Method
 	if c.Request.BodyFile != "" {
 		var err error
-		if body, err = os.ReadFile(c.Request.BodyFile); err != nil {
+		if body, err = readUpTo(mostBody, c.Request.BodyFile); err != nil {
 			return nil, asked("--body-file takes a file that can be read", fmt.Errorf("--body-file: %w", err))
 		}
 	}
@@ -215,7 +216,7 @@ func fields(flag string, lines []string) ([]load.Field, error) {
 
 // readTargets reads lines of METHOD URL [WEIGHT].
 func readTargets(path string) ([]load.Target, error) {
-	data, err := os.ReadFile(path)
+	data, err := readUpTo(mostList, path)
 	if err != nil {
 		return nil, fmt.Errorf("--targets: %w", err)
 	}
@@ -243,6 +244,29 @@ func readTargets(path string) ([]load.Target, error) {
 		return nil, fmt.Errorf("%s: %w: no line names a URL", path, fs.ErrInvalid)
 	}
 	return all, nil
+}
+
+// Bounds of the files that a load is given, in bytes.
+const (
+	mostBody = 64 << 20
+	mostList = 8 << 20 // of targets, or of certificates
+)
+
+// readUpTo reads a file of at most so many bytes: a device may have no end.
+func readUpTo(most int64, path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1)) // one more shows that it is too large
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > most {
+		return nil, fmt.Errorf("%s: too large: more than %s", path, unit.Format(float64(most), unit.Bytes))
+	}
+	return data, nil
 }
 
 // title says in a line what is offered to whom.
