@@ -353,6 +353,10 @@ func TestEscapes(t *testing.T) {
 	if f.Severity != doctor.Warning || f.Title != "moved to heap: cfg: 8.00 KiB per request" || f.Price.Value != 100*tick/requests {
 		t.Errorf("got %s %q for %g ns, want a warning of cfg, 8.00 KiB, %g ns", f.Severity, f.Title, f.Price.Value, 100*tick/requests)
 	}
+	e.Decisions = append(e.Decisions, compiler.Decision{Kind: compiler.Escape, File: "/home/me/shop/cart.go", Line: 14, Text: "make([]byte, n) escapes to heap"})
+	if found, err = rule(t, "escapes").Check(e); err != nil || len(found) != 1 || found[0].Title != "shop/cart.go:14, where 2 values escape to heap: 8.00 KiB per request" {
+		t.Errorf("two values of one line: got %+v, %v, want the line", found, err)
+	}
 	e.CPU = service().CPU
 	if got, want := verdict(t, "escapes", e), "healthy"; got != want && got != "cheap" {
 		t.Errorf("bytes that cost nothing: got %s, want %s or cheap", got, want)

@@ -120,13 +120,22 @@ func checkEscapes(e *Evidence) ([]Finding, *Missing) {
 		}
 		found = append(found, Finding{
 			Severity: e.weighCPU(price, 0.01), Price: &price, Evidence: rows,
-			Title: fmt.Sprintf("%s: %s per %s", texts[0], unit.Format(n/by, unit.Bytes), per),
+			Title: fmt.Sprintf("%s: %s per %s", titleOf(texts, f), unit.Format(n/by, unit.Bytes), per),
 		})
 	}
 	slices.SortFunc(found, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(b.Price.Value, a.Price.Value), strings.Compare(a.Title, b.Title))
 	})
 	return found, nil
+}
+
+// titleOf names what escapes on a line, or the line where there are several: which
+// of them the bytes are is not known.
+func titleOf(texts []string, f cost.Frame) string {
+	if len(texts) == 1 {
+		return texts[0]
+	}
+	return fmt.Sprintf("%s, where %d values escape to heap", shortPlace(f), len(texts))
 }
 
 // textsOf picks what was said of a file among what was said of all files of that

@@ -176,7 +176,7 @@ func glance(a *verdict.Analysis) []pair {
 	if m := a.Primary(); m != nil && m.FloorBy != "" {
 		all = append(all, pair{"noise floor", m.FloorText()})
 	}
-	return append(all, pair{"seed", fmt.Sprint(a.Manifest.Seed)}, pair{"warnings", fmt.Sprint(len(a.Warnings))})
+	return append(all, pair{"seed", fmt.Sprint(a.Manifest.Seed)}, pair{"warnings", fmt.Sprint(len(a.Warnings) + len(a.Trials.Warning))})
 }
 
 // unbroken keeps units at their numbers.
