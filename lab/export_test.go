@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"time"
@@ -47,4 +48,22 @@ func Faults(schedule string, rate float64, res *load.Result) []string {
 	}
 	s := &session{r: &runner{rates: map[string]float64{w.Name: rate}}, w: w, proc: &arm.Process{}}
 	return s.faults(res)
+}
+
+// Steadily loads as a trial does, by run, whose results hold no answer, and
+// returns the result that counts and the trial kept of it.
+func Steadily(ctx context.Context, warmUp time.Duration, run func(context.Context, load.Options) (*load.Result, error)) (*load.Result, record.Trial, error) {
+	s := &session{r: &runner{}, w: study.Workload{Schedule: "closed"}, proc: &arm.Process{}}
+	res, err := s.steadily(ctx, load.Options{WarmUp: warmUp}, run)
+	t := record.Trial{Metrics: map[string]float64{}}
+	if res != nil {
+		s.keep(&t, res)
+	}
+	return res, t, err
+}
+
+// CPUs are those that the generator and the specimen are given.
+func CPUs(pins record.Pinning) (load.Options, []int) {
+	r := &runner{Options: Options{Study: &study.Study{}}, pins: pins}
+	return r.loadOptions(study.Workload{}, ""), r.specimenCPUs()
 }

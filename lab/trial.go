@@ -161,17 +161,20 @@ func (s *session) load(ctx context.Context, live func(load.Snapshot)) (*load.Res
 			s.after = s.read()
 		}
 	}
-	res, err := load.Run(ctx, o)
+	return s.steadily(ctx, o, load.Run)
+}
+
+// steadily runs a load, and once more, already warm, if that was not steady.
+func (s *session) steadily(ctx context.Context, o load.Options, run func(context.Context, load.Options) (*load.Result, error)) (*load.Result, error) {
+	res, err := run(ctx, o)
 	s.endAmid()
-	if err != nil || ctx.Err() != nil {
+	if err != nil || ctx.Err() != nil || steady(res) {
 		return res, err
 	}
-	if !steady(res) {
-		s.extended = true
-		o.WarmUp = 0
-		res, err = load.Run(ctx, o)
-		s.endAmid()
-	}
+	s.extended = true
+	o.WarmUp = 0
+	res, err = run(ctx, o)
+	s.endAmid()
 	return res, err
 }
 
