@@ -43,6 +43,30 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// A slice has its own quantiles.
+func TestSliceTimes(t *testing.T) {
+	const us = time.Microsecond
+	var all []load.Moments
+	for i := range time.Duration(400) {
+		second := i / 200 * time.Second
+		took := (i%200 + 1) * us * (1 + i/200) // 1 to 200 µs, then 2 to 400
+		all = append(all, load.Moments{Intended: second, Start: second, FirstByte: second + took, End: second + took})
+	}
+	_, res := load.Recorded(all...)
+	if len(res.Series) != 2 {
+		t.Fatalf("got %d slices, want 2", len(res.Series))
+	}
+	for i, sl := range res.Series {
+		got, want := [3]time.Duration{sl.P50, sl.P99, sl.Max}, [3]time.Duration{100 * us, 198 * us, 200 * us}
+		for k := range want {
+			want[k] *= time.Duration(1 + i)
+			if off := got[k] - want[k]; off < 0 || off > want[k]/1000 {
+				t.Errorf("slice %d: got p50, p99, max %v, want %v", i, got, want)
+			}
+		}
+	}
+}
+
 // An answer that is read late counts until it came: in its times and in the
 // requests in flight.
 func TestReadLate(t *testing.T) {
