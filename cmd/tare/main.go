@@ -1,7 +1,8 @@
 // Command tare weighs what each layer of a Go HTTP service costs.
 //
-// Exit status: 0 done, 1 could not, 2 asked wrongly, 3 a threshold, gate or
-// claim did not hold, 4 inconclusive, 5 the load asked for was not offered,
+// Exit status: 0 done, 1 could not, 2 asked wrongly, 3 a threshold or gate did
+// not hold (doctor: something was found; whatif: it was stopped; env --strict:
+// something disturbs), 4 inconclusive, 5 the load asked for was not offered,
 // 130 interrupted.
 package main
 
@@ -99,8 +100,9 @@ type verbs struct {
 const about = `tare weighs what each layer of a Go HTTP service costs.
 
 Results go to standard output, everything else to standard error.
-Exit status: 0 done, 1 could not, 2 asked wrongly, 3 a threshold, gate or claim
-did not hold, 4 inconclusive, 5 the load asked for was not offered, 130 interrupted.`
+Exit status: 0 done, 1 could not, 2 asked wrongly, 3 a threshold or gate did not
+hold (doctor: something was found; whatif: it was stopped; env --strict: something
+disturbs), 4 inconclusive, 5 the load asked for was not offered, 130 interrupted.`
 
 func main() {
 	log.SetOutput(io.Discard) // net/http's: a line for each odd frame that a hostile server sends
