@@ -21,10 +21,12 @@ type envCmd struct {
 
 // Help tells the verdicts apart.
 func (c *envCmd) Help() string {
-	return `disturbs  figures move because of it
-unknown   this system does not tell
-note      to know when comparing with other machines, or under special loads
-ok        nothing to do
+	return `What it says of each:
+
+    disturbs  figures move because of it
+    unknown   this system does not tell
+    note      to know when comparing with other machines, or under special loads
+    ok        nothing to do
 
 It takes a second, since what other programs use is the difference between two
 looks. It changes nothing and needs no privileges.`

@@ -41,11 +41,11 @@ type runCmd struct {
 func (c *runCmd) Help() string {
 	return `Examples:
 
-    tare run                          the quick form of nesting: two minutes
-    tare run nesting                  the whole study
-    tare run --budget 10m frameworks  as many blocks as fit
-    tare run mine.yaml                your own: see docs/study-files.md
-    tare run --resume RUN             go on where a run was interrupted
+    tare run                                  nesting, quick: two minutes
+    tare run nesting                          the whole study
+    tare run --quick --budget 10m frameworks  as many blocks as fit
+    tare run mine.yaml                        your own: see docs/study-files.md
+    tare run --resume RUN                     go on where a run was interrupted
 
 Every trial is on disk as soon as it has ended; Ctrl-C keeps what was measured.`
 }

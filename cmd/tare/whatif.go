@@ -26,7 +26,7 @@ type whatifCmd struct {
 	Load     string        `help:"URL to load meanwhile." placeholder:"URL"`
 	Conns    int           `name:"connections" short:"c" default:"64" help:"With --load: connections kept busy; with --rate the most that may be open."`
 	Rate     float64       `short:"r" help:"With --load: requests a second, whatever the answers do (0: as fast as the connections go)." placeholder:"N"`
-	AbortP99 time.Duration `name:"abort-p99" help:"With --load: stop as soon as the 99th percentile of a second's response times is above this (0: ten times that of the first second, at least 100ms)." placeholder:"TIME"`
+	AbortP99 time.Duration `name:"abort-p99" help:"With --load: stop as soon as the p99 of a second's response times is above this (0: ten times that of the first second, at least 100ms)." placeholder:"TIME"`
 	Most     percent       `name:"max-overhead" default:"5%" help:"The most that timing its calls beforehand may cost the process, of the CPU it uses." placeholder:"PERCENT"`
 	Seed     uint64        `default:"1" help:"Of the order of windows."`
 	JSON     bool          `name:"json" help:"Print JSON."`
