@@ -56,10 +56,10 @@ type countsJSON struct {
 type timesJSON struct {
 	Count  uint64  `json:"count"`
 	MeanNS float64 `json:"mean_ns"`
-	P50NS  int64   `json:"p50_ns"`
-	P75NS  int64   `json:"p75_ns"`
-	P90NS  int64   `json:"p90_ns"`
-	P95NS  int64   `json:"p95_ns"`
+	P50NS  *int64  `json:"p50_ns,omitempty"`
+	P75NS  *int64  `json:"p75_ns,omitempty"`
+	P90NS  *int64  `json:"p90_ns,omitempty"`
+	P95NS  *int64  `json:"p95_ns,omitempty"`
 	P99NS  *int64  `json:"p99_ns,omitempty"`
 	P999   *int64  `json:"p99.9_ns,omitempty"`
 	P9999  *int64  `json:"p99.99_ns,omitempty"`
@@ -97,8 +97,8 @@ type sliceJSON struct {
 // MarshalJSON gives r in a shape that later versions keep: the keys are stable,
 // new ones may come, "schema" grows when one changes its meaning. Times are in
 // nanoseconds, rates in answers a second. A table of times is absent when
-// nothing was recorded; p99, p99.9 and p99.99 are absent with fewer than
-// 1,000, 10,000 and 100,000 records.
+// nothing was recorded, and a quantile of it with fewer records than
+// [hist.Needed] tells: 20 for p50, 1,000 for p99. A slice's are of what it has.
 func (r *Result) MarshalJSON() ([]byte, error) {
 	j := resultJSON{
 		Schema: resultSchema, Started: r.Started, ElapsedNS: int64(r.Elapsed), Ended: r.Ended,
@@ -135,17 +135,16 @@ func tableOf(h *hist.Hist) *timesJSON {
 	if h == nil || h.Count() == 0 {
 		return nil
 	}
-	t := &timesJSON{Count: h.Count(), MeanNS: h.Mean(), MaxNS: h.Max(),
-		P50NS: h.Quantile(0.5), P75NS: h.Quantile(0.75), P90NS: h.Quantile(0.9), P95NS: h.Quantile(0.95)}
-	backed := func(q float64, least uint64) *int64 {
-		if h.Count() < least {
+	backed := func(q float64) *int64 {
+		if h.Count() < hist.Needed(q) {
 			return nil
 		}
 		v := h.Quantile(q)
 		return &v
 	}
-	t.P99NS, t.P999, t.P9999 = backed(0.99, 1e3), backed(0.999, 1e4), backed(0.9999, 1e5)
-	return t
+	return &timesJSON{Count: h.Count(), MeanNS: h.Mean(), MaxNS: h.Max(),
+		P50NS: backed(0.5), P75NS: backed(0.75), P90NS: backed(0.9), P95NS: backed(0.95),
+		P99NS: backed(0.99), P999: backed(0.999), P9999: backed(0.9999)}
 }
 
 // WriteSeries writes r.Series as CSV with a header row, times in nanoseconds.

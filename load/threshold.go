@@ -132,13 +132,13 @@ func parseDecimal(s string) (float64, error) {
 // String is the threshold as it was written, without spaces.
 func (t Threshold) String() string { return t.text }
 
-// Requests is how many requests a result needs for t to be judged: ten beyond
-// the quantile.
+// Requests is how many requests a result needs for t to be judged: of a quantile
+// those that [hist.Needed] tells.
 func (t Threshold) Requests() uint64 {
 	if t.measure != measureQuantile {
 		return 1
 	}
-	return uint64(math.Round(10 / (1 - t.quantile)))
+	return hist.Needed(t.quantile)
 }
 
 // Holds reports whether the comparison, as written, is true of r, and the

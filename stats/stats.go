@@ -17,7 +17,7 @@
 // elsewhere.
 //
 // Beside the comparison stand the checks that a trial must pass before its
-// number counts ([Steady], [Little], [QuantileRequests]).
+// number counts ([Steady], [Little]).
 //
 // Promised: intervals and p-values are exact for any number of blocks, with
 // ties and zeros, and reject a true null hypothesis no more often than alpha.
@@ -75,18 +75,6 @@ func sortedQuantile(x []float64, q float64) float64 {
 	}
 	f := pos - float64(i)
 	return x[i]*(1-f) + x[i+1]*f
-}
-
-// QuantileRequests is the number of requests that a trial needs before its
-// q-quantile may be shown: ten must be expected beyond it on the rarer side,
-// so p99.9 needs 10,000. It is 0 for the extremes, q ≤ 0 and q ≥ 1, which are
-// single observations however many there are.
-func QuantileRequests(q float64) int {
-	tail := min(q, 1-q)
-	if !(tail > 0) {
-		return 0
-	}
-	return int(math.Ceil(10/tail - 1e-6)) // 1−q is not exact: 0.9 must give 100, not 101
 }
 
 func sum(x []float64) float64 {

@@ -52,19 +52,6 @@ func TestQuantileEdges(t *testing.T) {
 	}
 }
 
-func TestQuantileRequests(t *testing.T) {
-	for q, want := range map[float64]int{
-		0: 0, 0.01: 1000, 0.5: 20, 0.9: 100, 0.95: 200, 0.99: 1000, 0.999: 10_000, 0.9999: 100_000, 1: 0,
-	} {
-		if got := stats.QuantileRequests(q); got != want {
-			t.Errorf("QuantileRequests(%v) = %d, want %d", q, got, want)
-		}
-	}
-	if got := stats.QuantileRequests(math.NaN()); got != 0 {
-		t.Errorf("QuantileRequests(NaN) = %d, want 0", got)
-	}
-}
-
 func TestClopperPearsonEdges(t *testing.T) {
 	if got := stats.ClopperPearson(0, 0, 0.05); got != (stats.Interval{Lo: 0, Hi: 1}) {
 		t.Errorf("ClopperPearson(0, 0) = %v, want [0, 1]", got)

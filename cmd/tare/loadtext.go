@@ -17,20 +17,6 @@ func tableQuantiles() [9]float64 {
 	return [...]float64{0, .5, .75, .9, .95, .99, .999, .9999, 1}
 }
 
-// backing is the number of values without which q is not shown: ten beyond it.
-func backing(q float64) uint64 {
-	switch {
-	case q == 1 || q < .99:
-		return 1
-	case q < .999:
-		return 1_000
-	case q < .9999:
-		return 10_000
-	default:
-		return 100_000
-	}
-}
-
 // summary shows a result to a person.
 type summary struct {
 	terminal *terminal
@@ -202,7 +188,7 @@ func (s *summary) table() []string {
 		row, some := fmt.Sprintf("%-*s", tableName, unit.Quantile(q)), false
 		for _, c := range columns {
 			cell := "–"
-			if c.times.Count() >= backing(q) {
+			if c.times.Count() >= hist.Needed(q) {
 				cell, some = nanoseconds(c.times.Quantile(q)), true
 			}
 			row += fmt.Sprintf("%*s", tableCell, cell)
@@ -293,13 +279,21 @@ func (s *summary) generator() string {
 	}
 	why := fmt.Sprintf("%s of %s busy", unit.Format(busy, unit.Share), count(uint64(r.Threads), "thread"))
 	if s.open && r.Lag.Count() > 0 {
-		why += ", lag p99 " + nanoseconds(r.Lag.Quantile(.99))
+		why += ", lag " + high(r.Lag)
 	}
 	if r.Unread.Count() > 0 {
-		why += ", answers read late by a p99 of " + nanoseconds(r.Unread.Quantile(.99)) + " (not in the table)"
+		why += ", answers read late " + high(r.Unread) + " (not in the table)"
 	}
 	if r.Bound {
 		return "(nearly) the bottleneck: " + why
 	}
 	return "not the bottleneck: " + why
+}
+
+// high is the p99, or of few times the highest.
+func high(times *hist.Hist) string {
+	if times.Count() < hist.Needed(.99) {
+		return "max " + nanoseconds(times.Max())
+	}
+	return "p99 " + nanoseconds(times.Quantile(.99))
 }

@@ -147,7 +147,7 @@ func newFrame(s load.Snapshot, o watcherOptions) frame {
 		times, f.label = s.Response, "response"
 	}
 	for _, q := range tableQuantiles() {
-		if times.Count() > 0 && times.Count() >= backing(q) {
+		if times.Count() > 0 && times.Count() >= hist.Needed(q) {
 			f.quantiles = append(f.quantiles, quantileValue{unit.Quantile(q), times.Quantile(q)})
 		}
 	}

@@ -180,6 +180,22 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
+func TestNeeded(t *testing.T) {
+	for q, want := range map[float64]uint64{
+		0: 1, 0.001: 10_000, 0.01: 1000, 0.5: 20, 0.75: 40, 0.9: 100, 0.95: 200, 0.99: 1000, 0.999: 10_000,
+		0.9999: 100_000, 0.99999: 1_000_000, 1: 1, -1: 1, 2: 1, math.NaN(): 1,
+	} {
+		if got := hist.Needed(q); got != want {
+			t.Errorf("Needed(%v) = %d, want %d", q, got, want)
+		}
+	}
+	for percent, want := range map[float64]uint64{55: 23, 99.9: 10_000, 99.99: 100_000, 99.999: 1_000_000} {
+		if got := hist.Needed(percent / 100); got != want { // divided, not written
+			t.Errorf("Needed of p%v = %d, want %d", percent, got, want)
+		}
+	}
+}
+
 func TestOutOfRange(t *testing.T) {
 	h := record(-5, hist.Highest, hist.Highest+1, math.MaxInt64)
 	h.RecordN(7, 0)

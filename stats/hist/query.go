@@ -68,6 +68,17 @@ func (h *Hist) Quantile(q float64) int64 {
 	return h.max
 }
 
+// Needed is the number of values without which the quantile q is not shown: ten
+// must be expected beyond it on its rarer side, so p99.9 needs 10,000. It is 1 for
+// the extremes, q ≤ 0 and q ≥ 1, which are single values however many there are.
+func Needed(q float64) uint64 {
+	tail := min(q, 1-q)
+	if !(tail > 0) {
+		return 1
+	}
+	return uint64(math.Ceil(10 / tail * (1 - 1e-9))) // 1−q is not exact: 0.9 must give 100, not 101
+}
+
 // rank is ⌈q·n⌉ within [1,n]. The product is taken down by its own rounding
 // error first: 0.07·100 is 7.000000000000001 in floating point, and rank 7.
 func rank(q float64, n uint64) uint64 {
