@@ -124,6 +124,9 @@ func (c *conductor) judge(res *Result) {
 			warn("the generator was busy for %.0f %% of the time on %s: the figures may be its own; give it more threads, or CPUs of its own", 100*share, count(res.Threads, "thread"))
 		}
 	}
+	if n := res.Response.Clamped(); n > 0 {
+		warn("%s not answered within an hour: such times count as one hour, the longest that is kept", ofRequests(n, res.Counts.Scheduled))
+	}
 	p99 := func(h *hist.Hist) time.Duration { return time.Duration(h.Quantile(0.99)).Round(time.Microsecond) }
 	switch late, lag := p99(res.Late), p99(res.Lag); {
 	case late > lateLag:

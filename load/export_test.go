@@ -20,6 +20,9 @@ func Encoded(o Options, worker, n int) (reqs []string, targets []int, err error)
 	return reqs, targets, nil
 }
 
+// Columns are the names of the fields that f fills, in their order.
+func Columns(f *Feeder) []string { return f.columns }
+
 // EncodedClosing returns the first request that asks for the connection's end.
 func EncodedClosing(o Options) (string, error) {
 	s, err := newScript(&o)

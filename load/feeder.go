@@ -62,10 +62,6 @@ func OpenFeeder(path string) (*Feeder, error) {
 	return f, nil
 }
 
-// Columns are the names that targets may use, in the file's order. The caller
-// owns the slice.
-func (f *Feeder) Columns() []string { return slices.Clone(f.columns) }
-
 // Len is the number of records, at least one.
 func (f *Feeder) Len() int { return len(f.records) }
 

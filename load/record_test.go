@@ -3,6 +3,7 @@ package load_test
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,6 +64,23 @@ func TestSliceTimes(t *testing.T) {
 			if off := got[k] - want[k]; off < 0 || off > want[k]/1000 {
 				t.Errorf("slice %d: got p50, p99, max %v, want %v", i, got, want)
 			}
+		}
+	}
+}
+
+// Times beyond what a histogram keeps are cut, and a warning says so.
+func TestTooLong(t *testing.T) {
+	for _, tc := range []struct {
+		took time.Duration
+		want string
+	}{
+		{time.Hour, ""},
+		{time.Hour + time.Second, "1 of 2 requests was not answered within an hour"},
+	} {
+		_, res := load.Recorded(load.Moments{FirstByte: 100, End: 100}, load.Moments{FirstByte: tc.took, End: tc.took})
+		got := fmt.Sprint(res.Warnings)
+		if res.Response.Max() != int64(time.Hour) || strings.Contains(got, "within an hour") != (tc.want != "") || !strings.Contains(got, tc.want) {
+			t.Errorf("%v: got at most %v, warnings %s; want 1h and %q", tc.took, time.Duration(res.Response.Max()), got, tc.want)
 		}
 	}
 }

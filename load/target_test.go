@@ -248,7 +248,7 @@ func TestOpenFeeder(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		} else {
-			got = strings.Join(f.Columns(), " ") + " " + string(rune('0'+f.Len()))
+			got = strings.Join(load.Columns(f), " ") + " " + string(rune('0'+f.Len()))
 		}
 		if !strings.Contains(got, tt.want) {
 			t.Errorf("%s with %q:\ngot  %q\nwant %q", tt.name, tt.content, got, tt.want)

@@ -46,7 +46,12 @@ func parseShare(text string) (float64, error) {
 	if v, err := strconv.ParseFloat(text, 64); err == nil {
 		return v, nil
 	}
-	return unit.ParseShare(text)
+	number, percent := strings.CutSuffix(text, "%")
+	if !percent {
+		return 0, fmt.Errorf("%q is no number and no percentage", text)
+	}
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	return v / 100, err
 }
 
 // options are what the flags ask for.

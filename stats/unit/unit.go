@@ -1,11 +1,10 @@
-// Package unit writes and reads quantities for people.
+// Package unit writes quantities for people.
 //
 // A quantity is a float64 in a base unit: nanoseconds "ns", bytes "B", a
 // number a second "/s", a share "%" (0 to 1, shown as per cent), or a plain
 // count "". [Format] scales it and shows three significant digits, so that
-// rows of a table agree in how much they promise; [Parse] reads what a person
-// types, in any multiple. Writing rounds, so the two are not inverse: files
-// keep base units, and only display comes through here.
+// rows of a table agree in how much they promise. That rounds: files keep base
+// units, and only display comes through here.
 package unit
 
 import (
@@ -66,15 +65,6 @@ func Signed(value float64, unit string) string {
 		return "−" + Format(-value, unit)
 	}
 	return "0"
-}
-
-// Ratio is a ratio with enough digits to tell it from 1: "1.021×", "0.4×" is
-// "0.400×", "12.3×".
-func Ratio(r float64) string {
-	if r >= 0.1 && r < 9.9995 {
-		return strconv.FormatFloat(r, 'f', 3, 64) + "×"
-	}
-	return Number(r) + suffix(r, "×")
 }
 
 // Number is a plain number: thousands separated, at least three significant
@@ -180,4 +170,16 @@ func thousands(s string) string {
 		s = s[:at] + "," + s[at:]
 	}
 	return s
+}
+
+// Quantile is the display name of q in [0,1]: 0.999 is "p99.9", 0 "min", 1
+// "max".
+func Quantile(q float64) string {
+	switch {
+	case q <= 0:
+		return "min"
+	case q >= 1:
+		return "max"
+	}
+	return "p" + strconv.FormatFloat(math.Round(q*1e10)/1e8, 'f', -1, 64)
 }
