@@ -23,8 +23,8 @@ type Tally struct {
 	Warning []Warning // of the valid ones, the most frequent first
 }
 
-// Warning counts the valid trials that warn of one thing. Warnings that differ in
-// their figures only are one.
+// Warning counts the valid trials that warn of one thing. Warnings that differ only
+// in their figures, or in what is left out, are one.
 type Warning struct {
 	Text string // as in the first such trial
 	N    int
@@ -73,8 +73,7 @@ func (t *Tally) count(trial record.Trial) {
 		t.Warned++
 	}
 	for _, w := range trial.Warnings {
-		like := figures.ReplaceAllString(w, "#")
-		i := slices.IndexFunc(t.Warning, func(have Warning) bool { return figures.ReplaceAllString(have.Text, "#") == like })
+		i := slices.IndexFunc(t.Warning, func(have Warning) bool { return kindOf(have.Text) == kindOf(w) })
 		if i < 0 {
 			i = len(t.Warning)
 			t.Warning = append(t.Warning, Warning{Text: w})
@@ -84,6 +83,14 @@ func (t *Tally) count(trial record.Trial) {
 	if !trial.Steady {
 		t.Drifted++
 	}
+}
+
+// kindOf is a warning without its figures and without what it names as left out.
+func kindOf(warning string) string {
+	if i := strings.Index(warning, " left out"); i > 0 {
+		warning = warning[i:]
+	}
+	return figures.ReplaceAllString(warning, "#")
 }
 
 // caveats are the warnings that follow from the analysis itself.
