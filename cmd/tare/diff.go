@@ -28,6 +28,7 @@ type diffCmd struct {
 	Load   []string      `sep:"none" help:"URL to load meanwhile, so that costs are per request; once for A and once for B." placeholder:"URL"`
 	Conns  int           `name:"connections" short:"c" default:"16" help:"With --load: connections kept busy; with --rate the most that may be open."`
 	Rate   float64       `short:"r" help:"With --load: requests a second (0: as fast as the connections go)." placeholder:"N"`
+	Header []string      `short:"H" sep:"none" help:"With --load: a header field to send, to both; repeatable." placeholder:"NAME: VALUE"`
 	Q      float64       `default:"0.05" help:"Share of false findings, among those reported, that is allowed on average."`
 	Keep   string        `help:"Also write the captures of services into this folder, as a-1.cpu.pb.gz and so on." placeholder:"DIR"`
 	JSON   bool          `name:"json" help:"Print JSON."`
@@ -103,8 +104,13 @@ func (c *diffCmd) check() error {
 		return asked("", errors.New("--rate and --connections are no less than 0 and 1"))
 	case c.Rate > 0 && len(c.Load) == 0:
 		return asked("name the URLs to load: --load URL --load URL", errors.New("--rate without --load"))
+	case len(c.Header) > 0 && len(c.Load) == 0:
+		return asked("name the URLs to load: --load URL --load URL", errors.New("--header without --load"))
 	case len(c.Load) != 0 && len(c.Load) != 2:
 		return asked("--load URL-OF-A --load URL-OF-B", fmt.Errorf("--load given %d times, want it for A and for B", len(c.Load)))
+	}
+	if _, err := fields("--header", c.Header); err != nil {
+		return err
 	}
 	if c.Keep != "" {
 		if info, err := os.Stat(c.Keep); err != nil || !info.IsDir() {
@@ -152,7 +158,7 @@ type target struct{ side, nth int }
 
 // capture profiles a service once more.
 func (c *diffCmd) capture(ctx context.Context, t *terminal, s *sides, at target) error {
-	one := costCmd{URL: s.source, For: c.For, Conns: c.Conns, Rate: c.Rate}
+	one := costCmd{URL: s.source, For: c.For, Conns: c.Conns, Rate: c.Rate, Header: c.Header}
 	if len(c.Load) > 0 {
 		one.Load = c.Load[at.side]
 	}

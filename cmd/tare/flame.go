@@ -27,6 +27,7 @@ type flameCmd struct {
 	Hz     int           `help:"Of a process: samples a second of each CPU (0: 99)." placeholder:"N"`
 	Load   string        `help:"URL to load meanwhile." placeholder:"URL"`
 	Conns  int           `name:"connections" short:"c" default:"16" help:"With --load: connections kept busy."`
+	Header []string      `short:"H" sep:"none" help:"With --load: a header field to send; repeatable." placeholder:"NAME: VALUE"`
 	Output string        `name:"output" short:"o" default:"flame.html" help:"File to write: .html for a page with the owners, .svg for the graph alone, .folded for stacks as text." placeholder:"FILE"`
 }
 
@@ -91,7 +92,7 @@ func (c *flameCmd) check() error {
 
 // cost is the question about cost whose stacks are drawn.
 func (c *flameCmd) cost() *costCmd {
-	one := &costCmd{PID: c.PID, Hz: c.Hz, For: c.For, Load: c.Load, Conns: c.Conns}
+	one := &costCmd{PID: c.PID, Hz: c.Hz, For: c.For, Load: c.Load, Conns: c.Conns, Header: c.Header}
 	if c.saved() {
 		one.Profile = []string{c.From}
 	} else {

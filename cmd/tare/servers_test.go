@@ -25,7 +25,8 @@ import (
 // startServers starts what scripts load, and returns the variables by which
 // they find it:
 //
-//	$URL         echoes bodies; /status/NNN, /slow (50 ms)
+//	$URL         echoes bodies; /status/NNN, /slow (50 ms), /guarded (401 without
+//	             X-Token: a:b, c)
 //	$TLSURL      the same over TLS, HTTP/2 offered; $CA is its authority
 //	$EXPIREDURL  a certificate that is no longer valid
 //	$DEADURL     nothing listens there
@@ -92,6 +93,9 @@ func Greet(next http.Handler) http.Handler {
 func answer(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/slow" {
 		time.Sleep(50 * time.Millisecond)
+	}
+	if r.URL.Path == "/guarded" && r.Header.Get("X-Token") != "a:b, c" {
+		w.WriteHeader(http.StatusUnauthorized)
 	}
 	if code, err := strconv.Atoi(filepath.Base(r.URL.Path)); err == nil {
 		w.WriteHeader(code)

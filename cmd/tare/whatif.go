@@ -26,6 +26,7 @@ type whatifCmd struct {
 	Load     string        `help:"URL to load meanwhile." placeholder:"URL"`
 	Conns    int           `name:"connections" short:"c" default:"64" help:"With --load: connections kept busy; with --rate the most that may be open."`
 	Rate     float64       `short:"r" help:"With --load: requests a second, whatever the answers do (0: as fast as the connections go)." placeholder:"N"`
+	Header   []string      `short:"H" sep:"none" help:"With --load: a header field to send; repeatable." placeholder:"NAME: VALUE"`
 	AbortP99 time.Duration `name:"abort-p99" help:"With --load: stop as soon as the p99 of a second's response times is above this (0: ten times that of the first second, at least 100ms)." placeholder:"TIME"`
 	Most     percent       `name:"max-overhead" default:"5%" help:"The most that timing its calls beforehand may cost the process, of the CPU it uses." placeholder:"PERCENT"`
 	Seed     uint64        `default:"1" help:"Of the order of windows."`
@@ -63,14 +64,15 @@ func (c *whatifCmd) check() error {
 		return asked("", fmt.Errorf("--for %s: at least %s, which is %d pairs of windows, at most 10m", c.For, leastPairs*2*c.Window, leastPairs))
 	case c.Layers < 0 || c.Layers > 10*time.Minute || c.Layers > 0 && c.Layers < time.Second:
 		return asked("", fmt.Errorf("--layers %s: 0, or at least 1s, at most 10m", c.Layers))
-	case c.Load == "" && (c.Rate != 0 || c.AbortP99 != 0):
-		return asked("name the URL to load: --load URL", errors.New("--rate and --abort-p99 do nothing without --load"))
+	case c.Load == "" && (c.Rate != 0 || c.AbortP99 != 0 || len(c.Header) > 0):
+		return asked("name the URL to load: --load URL", errors.New("--rate, --header and --abort-p99 do nothing without --load"))
 	case c.Most <= 0 || c.Most > 100:
 		return asked("such as --max-overhead 5%", fmt.Errorf("--max-overhead %v%%: more than 0 %%, at most 100 %%", float64(c.Most)))
 	case c.Rate < 0 || c.Conns < 1 || c.AbortP99 < 0:
 		return asked("", errors.New("--rate, --connections and --abort-p99 are no less than 0, 1 and 0"))
 	}
-	return nil
+	_, err := fields("--header", c.Header)
+	return err
 }
 
 // Run slows the owner down, on and off, and shows what comes of it.

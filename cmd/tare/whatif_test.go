@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -172,6 +175,31 @@ func TestPrintLayersWithoutMargin(t *testing.T) {
 	printLayers(&out, []layer{{Owner: "[kernel] not sampled", Change: 19400}})
 	if text := out.String(); strings.Contains(text, "± 0 ns") || !strings.Contains(text, "+19.4 µs ± –") {
 		t.Errorf("got %s", text)
+	}
+}
+
+// Header fields that were asked for are sent with every request of the load.
+func TestWhatifHeader(t *testing.T) {
+	var sent, lacked atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if sent.Add(1); r.Header.Get("Authorization") != "Bearer a:b" {
+			lacked.Add(1)
+		}
+	}))
+	defer s.Close()
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	c := &whatifCmd{Load: s.URL, Conns: 1, For: time.Second, Header: []string{"Authorization: Bearer a:b"}}
+	ended, err := c.drive(ctx, stop) // returns after the warm-up
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop(nil)
+	if err := <-ended; err != nil {
+		t.Log(err) // ended before anything was measured
+	}
+	if sent.Load() < 2 || lacked.Load() > 0 {
+		t.Errorf("of %d requests %d lacked the field, want none", sent.Load(), lacked.Load())
 	}
 }
 

@@ -92,7 +92,11 @@ func (c *whatifCmd) drive(ctx context.Context, stop context.CancelCauseFunc) (en
 		done <- nil
 		return done, nil
 	}
-	targets := []load.Target{{URL: c.Load}}
+	header, err := fields("--header", c.Header)
+	if err != nil {
+		return nil, err
+	}
+	targets := []load.Target{{URL: c.Load, Header: header}}
 	if _, err := load.Run(ctx, load.Options{Targets: targets, Connections: 1, Requests: 1, Timeout: 10 * time.Second}); err != nil {
 		return nil, fmt.Errorf("loading %s: %w", c.Load, err)
 	}
