@@ -48,16 +48,21 @@ func family(s *study.Study) int {
 	return max(1, len(s.Arms)-1)
 }
 
-// announceBudget says beforehand what a budget of time can tell apart.
-func announceBudget(t *terminal, s *study.Study, budget time.Duration) {
+// announceBudget says beforehand what a budget of time can tell apart, in at most
+// so many blocks (0: the study's own).
+func announceBudget(t *terminal, s *study.Study, budget time.Duration, blocks int) {
 	block := study.Estimate(s, 1, lab.Overhead)
 	besides := lab.Besides(s)
 	n := max(0, int((budget-besides)/block))
-	looks := s.LooksUpTo(0)
-	n = min(n, looks[len(looks)-1])
-	fmt.Fprintf(t.err, "blocks that fit into %s, each of about %s, besides %s for pilot and captures: %d\n",
-		budget, block.Round(100*time.Millisecond), besides.Round(time.Second), n)
-	if least := leastBlocks(s, s.LooksUpTo(0), 0); n < least {
+	looks := s.LooksUpTo(blocks)
+	most, bound := looks[len(looks)-1], ""
+	if blocks > 0 && n > most {
+		bound = ", since --blocks allows no more"
+	}
+	n = min(n, most)
+	fmt.Fprintf(t.err, "blocks that fit into %s, each of about %s, besides %s for pilot and captures: %d%s\n",
+		budget, block.Round(100*time.Millisecond), besides.Round(time.Second), n, bound)
+	if least := leastBlocks(s, looks, 0); n < least {
 		fmt.Fprintf(t.err, "that is too few to tell any effect apart: at least %d are needed, about %s\n",
 			least, (time.Duration(least)*block + besides).Round(time.Second))
 		return

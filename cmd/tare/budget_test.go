@@ -36,14 +36,18 @@ func TestAnnounceBudget(t *testing.T) {
 	tests := []struct {
 		name, study string
 		budget      time.Duration
+		blocks      int
 		floor       map[string]float64 // nil: not calibrated
 		want, never string
 	}{
-		{"calibrated", "tuning", 24 * time.Hour, map[string]float64{"cpu_per_request": .01}, "an effect on CPU per request of about +2.0 %", "not known"},
-		{"fewer blocks than calibrated", "tuning", 10 * time.Minute, map[string]float64{"cpu_per_request": .01}, "about +3.7 %", "not known"},
-		{"metric not calibrated", "routers", 24 * time.Hour, map[string]float64{"cpu_per_request": .01}, "the calibration kept has no floor for it", "0.0 %"},
-		{"not calibrated", "routers", 24 * time.Hour, nil, "run `tare calibrate` once", "0.0 %"},
-		{"too short", "nesting", time.Minute, nil, "too few to tell any effect apart", "calibrate"},
+		{"calibrated", "tuning", 24 * time.Hour, 0, map[string]float64{"cpu_per_request": .01}, "an effect on CPU per request of about +2.0 %", "not known"},
+		{"fewer blocks than calibrated", "tuning", 10 * time.Minute, 0, map[string]float64{"cpu_per_request": .01}, "about +3.7 %", "not known"},
+		{"metric not calibrated", "routers", 24 * time.Hour, 0, map[string]float64{"cpu_per_request": .01}, "the calibration kept has no floor for it", "0.0 %"},
+		{"not calibrated", "routers", 24 * time.Hour, 0, nil, "run `tare calibrate` once", "0.0 %"},
+		{"few blocks allowed", "nesting", 24 * time.Hour, 4, nil, "captures: 4, since --blocks allows no more\nthat is too few to tell any effect apart", "calibrate"},
+		{"fewer blocks allowed than calibrated", "tuning", 24 * time.Hour, 15, map[string]float64{"cpu_per_request": .01}, "about +2.9 %", "not known"},
+		{"more blocks allowed than fit", "nesting", time.Minute, 12, nil, "too few to tell any effect apart", "--blocks"},
+		{"too short", "nesting", time.Minute, 0, nil, "too few to tell any effect apart", "calibrate"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -56,7 +60,7 @@ func TestAnnounceBudget(t *testing.T) {
 				t.Fatal(err)
 			}
 			var said strings.Builder
-			announceBudget(&terminal{err: &said}, s, tt.budget)
+			announceBudget(&terminal{err: &said}, s, tt.budget, tt.blocks)
 			if got := said.String(); !strings.Contains(got, tt.want) || strings.Contains(got, tt.never) {
 				t.Errorf("--budget %s %s: got %q, want %q in it and no %q", tt.budget, tt.study, got, tt.want, tt.never)
 			}

@@ -76,7 +76,7 @@ func (c *runCmd) Run(ctx context.Context, t *terminal) error {
 		if c.Plan {
 			c.plan(t, s)
 			if c.Budget > 0 {
-				announceBudget(t, s, c.Budget)
+				announceBudget(t, s, c.Budget, c.Blocks)
 			} else {
 				warnTooFew(t, s, c.Blocks)
 			}
@@ -180,7 +180,7 @@ func (c *runCmd) measure(ctx context.Context, t *terminal, s *study.Study, dir s
 		return nil, err
 	}
 	if c.Budget > 0 {
-		announceBudget(t, s, c.Budget)
+		announceBudget(t, s, c.Budget, c.Blocks)
 	} else {
 		warnTooFew(t, s, c.Blocks)
 	}
@@ -226,7 +226,7 @@ func (c *runCmd) finish(t *terminal, run *record.Run, err error) error {
 
 // resume goes on with an interrupted run.
 func (c *runCmd) resume(ctx context.Context, t *terminal) error {
-	dir, err := findRun(c.Resume)
+	dir, err := findRunIn(c.Dir, c.Resume)
 	if err != nil {
 		return err
 	}
