@@ -18,21 +18,26 @@ import (
 )
 
 // Server is a server on a port of the loopback interface that the system chose.
+// Its methods are safe for concurrent use once it is started.
 type Server struct {
 	URL      string // http://ip:port or https://ip:port, without a slash at the end
 	Listener net.Listener
 	// Config may be changed between NewUnstartedServer and Start.
 	Config *serve.Server
 	// TLS is the configuration of StartTLS: what is set before is kept, a
-	// certificate is added.
+	// certificate is added if there is none.
 	TLS *tls.Config
 	// EnableHTTP2 has StartTLS offer HTTP/2.
 	EnableHTTP2 bool
 
-	client *http.Client
-	serves sync.WaitGroup
+	client      *http.Client
+	certificate *x509.Certificate
+	// busy counts the goroutine that accepts, and the connections that have neither
+	// ended nor been hijacked.
+	busy   sync.WaitGroup
 	mu     sync.Mutex
-	conns  map[net.Conn]struct{}
+	conns  map[net.Conn]http.ConnState
+	closed bool
 }
 
 // NewServer starts a server with handler h. Close ends it.
@@ -63,89 +68,123 @@ func NewUnstartedServer(h http.Handler) *Server {
 
 // Start begins to serve HTTP.
 func (s *Server) Start() {
-	s.client = &http.Client{Transport: &http.Transport{}}
-	s.start("http")
+	s.start("http", &http.Client{Transport: &http.Transport{}})
 }
 
 // StartTLS begins to serve TLS.
 func (s *Server) StartTLS() {
-	// The certificate that httptest has for its own servers serves here too.
+	// A server of httptest's works out the configuration, and a client for it.
 	model := httptest.NewUnstartedServer(nil)
+	defer model.Close()
+	model.TLS, model.EnableHTTP2 = s.TLS, s.EnableHTTP2
 	model.StartTLS()
-	cert := model.TLS.Certificates[0]
-	root := model.Certificate()
-	model.Close()
-
-	config := &tls.Config{}
-	if s.TLS != nil {
-		config = s.TLS.Clone()
-	}
-	if config.NextProtos == nil {
-		config.NextProtos = []string{"http/1.1"}
-		if s.EnableHTTP2 {
-			config.NextProtos = []string{"h2", "http/1.1"}
-		}
-	}
-	if len(config.Certificates) == 0 {
-		config.Certificates = []tls.Certificate{cert}
-	}
-	s.TLS = config
-	roots := x509.NewCertPool()
-	roots.AddCert(root)
-	s.client = &http.Client{Transport: &http.Transport{
-		TLSClientConfig:   &tls.Config{RootCAs: roots},
-		ForceAttemptHTTP2: s.EnableHTTP2,
-	}}
-	s.Listener = tls.NewListener(s.Listener, config)
-	s.start("https")
+	s.TLS, s.certificate = model.TLS, model.Certificate()
+	s.Listener = tls.NewListener(s.Listener, s.TLS)
+	s.start("https", model.Client())
 }
 
-func (s *Server) start(scheme string) {
+func (s *Server) start(scheme string, client *http.Client) {
 	if s.URL != "" {
 		panic("servetest: server already started")
 	}
 	s.URL = scheme + "://" + s.Listener.Addr().String()
-	s.conns = map[net.Conn]struct{}{}
+	s.client = client
+	client.Transport.(*http.Transport).DialContext = s.dial(scheme)
+	s.conns = map[net.Conn]http.ConnState{}
 	hook := s.Config.ConnState
 	s.Config.ConnState = func(c net.Conn, state http.ConnState) {
-		s.note(c, state)
+		known := s.note(c, state)
 		if hook != nil {
 			hook(c, state)
 		}
+		if known && over(state) {
+			s.busy.Done()
+		}
 	}
-	s.serves.Go(func() { s.Config.Serve(s.Listener) })
+	s.busy.Go(func() { s.Config.Serve(s.Listener) })
 }
 
-func (s *Server) note(c net.Conn, state http.ConnState) {
+// note keeps what c is about, and reports whether it was known.
+func (s *Server) note(c net.Conn, state http.ConnState) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch state {
-	case http.StateNew:
-		s.conns[c] = struct{}{}
-	case http.StateClosed, http.StateHijacked:
+	_, known := s.conns[c]
+	closed := s.closed
+	switch {
+	case over(state):
 		delete(s.conns, c)
+	case known:
+		s.conns[c] = state
+	case state == http.StateNew:
+		s.busy.Add(1) // not from zero: the goroutine that accepts is one
+		s.conns[c] = state
 	}
+	s.mu.Unlock()
+	if closed && quiet(state) && (state == http.StateNew || !s.multiplexes(c)) {
+		sever(c)
+	}
+	return known
 }
 
-// Client returns a client that trusts the server's certificate. Close closes its
-// idle connections.
+// multiplexes tells whether c, which has had a request, may speak HTTP/2. Then it
+// is idle before the end of the last answer is written, and a server without
+// keep-alives says farewell by itself.
+func (s *Server) multiplexes(c net.Conn) bool {
+	if t, ok := c.(*tls.Conn); ok {
+		return t.ConnectionState().NegotiatedProtocol == "h2"
+	}
+	return s.Config.Protocols != nil && s.Config.Protocols.UnencryptedHTTP2()
+}
+
+// over tells whether a connection is none of the server's any more.
+func over(state http.ConnState) bool {
+	return state == http.StateClosed || state == http.StateHijacked
+}
+
+// quiet tells whether a connection has no request.
+func quiet(state http.ConnState) bool { return state == http.StateNew || state == http.StateIdle }
+
+// Client returns a client that trusts the server's certificate and finds the
+// server also as example.com and its subdomains. Close closes its idle
+// connections. It is nil before the server is started.
 func (s *Server) Client() *http.Client { return s.client }
 
-// Close ends the server and its connections at once.
+// Certificate returns the server's certificate, nil if it does not speak TLS.
+func (s *Server) Certificate() *x509.Certificate { return s.certificate }
+
+// Close ends the server. It closes connections without a request at once, lets
+// the others come to the end of theirs, and returns when all have.
 func (s *Server) Close() {
-	s.Listener.Close()
-	s.Config.Close()
-	s.serves.Wait()
+	s.mu.Lock()
+	first := !s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if first {
+		s.Listener.Close()
+		s.Config.SetKeepAlivesEnabled(false)
+		s.sever(quiet)
+	}
+	new(http.Client).CloseIdleConnections() // those of http.DefaultTransport
 	if s.client != nil {
 		s.client.CloseIdleConnections()
 	}
+	s.busy.Wait()
 }
 
-// CloseClientConnections closes the connections that are open now.
+// CloseClientConnections ends the connections that are open now, whatever they
+// are about.
 func (s *Server) CloseClientConnections() {
+	s.sever(func(http.ConnState) bool { return true })
+}
+
+// sever ends the connections in such states.
+func (s *Server) sever(which func(http.ConnState) bool) {
+	var all sync.WaitGroup
+	defer all.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for c := range s.conns {
-		c.Close()
+	for c, state := range s.conns {
+		if which(state) {
+			all.Go(func() { sever(c) })
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/tarehq/tare/serve/servetest"
@@ -26,21 +27,31 @@ func Example() {
 }
 
 func TestProtocols(t *testing.T) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) })
+	unstarted := func(start func(*servetest.Server)) func() *servetest.Server {
+		return func() *servetest.Server {
+			s := servetest.NewUnstartedServer(h)
+			start(s)
+			return s
+		}
+	}
 	for _, tc := range []struct {
-		name  string
-		start func(*servetest.Server)
-		proto string
+		name          string
+		start         func() *servetest.Server
+		scheme, proto string
 	}{
-		{"plain", (*servetest.Server).Start, "HTTP/1.1"},
-		{"tls", (*servetest.Server).StartTLS, "HTTP/1.1"},
-		{"http2", func(s *servetest.Server) { s.EnableHTTP2 = true; s.StartTLS() }, "HTTP/2.0"},
+		{"NewServer", func() *servetest.Server { return servetest.NewServer(h) }, "http://", "HTTP/1.1"},
+		{"NewTLSServer", func() *servetest.Server { return servetest.NewTLSServer(h) }, "https://", "HTTP/1.1"},
+		{"Start", unstarted((*servetest.Server).Start), "http://", "HTTP/1.1"},
+		{"StartTLS", unstarted((*servetest.Server).StartTLS), "https://", "HTTP/1.1"},
+		{"HTTP/2", unstarted(func(s *servetest.Server) { s.EnableHTTP2 = true; s.StartTLS() }), "https://", "HTTP/2.0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := servetest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				io.WriteString(w, r.Proto)
-			}))
-			tc.start(s)
+			s := tc.start()
 			defer s.Close()
+			if !strings.HasPrefix(s.URL, tc.scheme) {
+				t.Errorf("URL %q, want it to begin with %q", s.URL, tc.scheme)
+			}
 			res, err := s.Client().Get(s.URL)
 			if err != nil {
 				t.Fatal(err)
