@@ -121,7 +121,7 @@ func (l *loop) turn(n int) bool {
 	}
 	l.now = nanotime()
 	for range 1 + len(l.conns)/sys.MostReports { // what waits to be read came in time: the loop may have been stopped
-		if !l.overdue() {
+		if !l.overdue() && !l.givesUp() {
 			break
 		}
 		for i := range l.poll.Wait(0) {
@@ -193,6 +193,9 @@ func (l *loop) wake() int64 {
 	}
 	return max(t, l.now)
 }
+
+// givesUp reports whether requests in flight are about to be given up.
+func (l *loop) givesUp() bool { return l.flight.first != nil && l.now >= l.plan.giveUp() }
 
 // finished reports whether every request has ended and none will begin. When
 // patience is at its end, it ends them.

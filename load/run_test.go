@@ -326,7 +326,7 @@ func TestOptionErrors(t *testing.T) {
 		{load.Options{Targets: ok, Engine: "steam"}, `engine "steam" is unknown`},
 		{load.Options{Targets: ok, Engine: load.Epoll, Protocol: load.HTTP2}, "use the goroutine engine"},
 		{load.Options{Targets: []load.Target{{URL: "https://localhost/"}}, Engine: load.Epoll}, "use the goroutine engine"},
-		{load.Options{Targets: ok, Connections: 1 << 40}, "ulimit -n"},
+		{load.Options{Targets: ok, Connections: math.MaxInt}, "ulimit -n"},
 		{load.Options{Targets: ok, Threads: 100_000}, "100000 threads are too many"},
 		{load.Options{Targets: ok, Streams: -1}, "Streams is negative"},
 		{load.Options{Targets: ok, Protocol: load.HTTP2, Streams: math.MaxInt}, "streams each are too many"},
