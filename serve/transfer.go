@@ -1,0 +1,166 @@
+package serve
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// space returns room to read into. The buffer doubles as it fills, but for a
+// head to no more than that may take: a slow client holds on to it.
+func (c *conn) space() []byte {
+	const least = bufSize / 4
+	k := c.k
+	if k.r == k.w {
+		k.r, k.w = k.pin, k.pin
+	}
+	if len(k.buf)-k.w >= least {
+		return k.buf[k.w:]
+	}
+	most := c.e.limits.headerBytes + bufSize
+	free := k.r - k.pin
+	if free >= len(k.buf)/2 || free >= least && len(k.buf) >= most {
+		k.w = k.pin + copy(k.buf[k.pin:], k.buf[k.r:k.w])
+		k.r = k.pin
+		return k.buf[k.w:]
+	}
+	// What is pinned stays in the old memory, for those who hold it.
+	size := 2 * len(k.buf)
+	if len(k.buf) < most {
+		size = min(size, most)
+	}
+	grown := make([]byte, size)
+	k.w = copy(grown, k.buf[k.r:k.w])
+	k.r, k.pin, k.buf = 0, 0, grown
+	return k.buf[k.w:]
+}
+
+// more reads more of a body into the buffer.
+func (c *conn) more() error {
+	n, err := c.readConn(c.space())
+	c.k.w += n
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+// read reads a body's bytes: those in the buffer first.
+func (c *conn) read(p []byte) (int, error) {
+	if k := c.k; k.r < k.w {
+		n := copy(p, k.buf[k.r:k.w])
+		k.r += n
+		return n, nil
+	}
+	return c.readConn(p)
+}
+
+// readConn reads off the connection while the handler runs.
+func (c *conn) readConn(p []byte) (n int, err error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	now := c.e.clock.now()
+	c.in.begin(now)
+	defer func() { c.in.end(c.e.clock.now(), n, &c.e.limits) }()
+	for {
+		if c.due(now) == lapseRead {
+			return 0, os.ErrDeadlineExceeded
+		}
+		n, err = c.nc.Read(p)
+		if n > 0 || err == nil || !isTimeout(err) || !c.spuriousRead() {
+			return n, err
+		}
+		now = c.e.clock.now()
+	}
+}
+
+// spuriousRead reports whether a time-out is the sweep's, and outdated. One that
+// is not the sweep's is somebody's who holds the net.Conn.
+func (c *conn) spuriousRead() bool {
+	return c.nudged.Load() && c.spurious(&c.readBy, c.readUntil, lapseRead)
+}
+
+// readUntil sets the read deadline in place of whatever there is.
+func (c *conn) readUntil(t time.Time) error {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	c.nudged.Store(false)
+	return c.nc.SetReadDeadline(t)
+}
+
+// spurious reports whether a time-out came of a deadline that no longer stands,
+// and has removed it then. by is the handler's own deadline.
+func (c *conn) spurious(by *atomic.Int64, set func(time.Time) error, why verdict) bool {
+	switch own := by.Load(); {
+	case own < 0:
+		return set(noDeadline) == nil
+	case own > 0:
+		at := time.Unix(0, own)
+		return time.Now().Before(at) && set(at) == nil
+	}
+	if v := c.due(c.e.clock.now()); v == why || v == lapse {
+		return false
+	}
+	return set(noDeadline) == nil
+}
+
+func isTimeout(err error) bool {
+	var t net.Error
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// put adds to what is to be written, and writes once there is enough.
+func (c *conn) put(p []byte) error {
+	k := c.k
+	if len(k.out)+len(p) <= bufSize {
+		k.out = append(k.out, p...)
+		return nil
+	}
+	if err := c.flush(); err != nil {
+		return err
+	}
+	return c.write(p)
+}
+
+// flush writes what is to be written.
+func (c *conn) flush() error {
+	if len(c.k.out) == 0 {
+		return c.torn
+	}
+	err := c.write(c.k.out)
+	c.k.out = c.k.out[:0]
+	return err
+}
+
+// sendNow writes s, which must not wait for anything.
+func (c *conn) sendNow(s string) error {
+	c.k.out = append(c.k.out, s...)
+	return c.flush()
+}
+
+// write writes all of p, within the limits.
+func (c *conn) write(p []byte) error {
+	for len(p) > 0 && c.torn == nil {
+		n, err := c.transmit(p)
+		p = p[n:]
+		// TLS is of no more use once a write was cut short.
+		if err != nil && (c.tls != nil || !isTimeout(err) || !c.spuriousWrite()) {
+			c.torn = err
+			c.fail(err)
+		}
+	}
+	return c.torn
+}
+
+// spuriousWrite reports whether a time-out is the sweep's, and outdated. One that
+// is not the sweep's is somebody's who holds the net.Conn.
+func (c *conn) spuriousWrite() bool {
+	late := c.late.Load()
+	if late && c.writeBy.Load() == 0 || !late && !c.stirred.Load() {
+		return false
+	}
+	return c.spurious(&c.writeBy, c.nc.SetWriteDeadline, lapseWrite)
+}
