@@ -208,7 +208,7 @@ func (s *search) probe(ctx context.Context, rate float64, confirm bool) (bool, e
 	if ctx.Err() != nil {
 		return false, s.end("interrupted")
 	}
-	p := s.judge(rate, r, err)
+	p := s.judge(rate, float64(r.Counts.Answered())/o.Duration.Seconds(), r, err)
 	p.Confirm = confirm
 	s.result.Probes = append(s.result.Probes, p)
 	if s.so.Report != nil {
@@ -225,18 +225,20 @@ func (s *search) end(why string) error {
 	return errSearchEnded
 }
 
-// judge decides whether rate held in r.
-func (s *search) judge(rate float64, r *Result, runErr error) Probe {
+// judge decides whether rate held in r, where got were answered a second of the time
+// in which requests began. The wait for the last answers is not part of that: else a
+// server that takes its time would never reach a rate.
+func (s *search) judge(rate, got float64, r *Result, runErr error) Probe {
 	p := Probe{Rate: rate, Result: r}
 	holds, value, err := s.threshold.Holds(r)
 	p.Value = value
-	switch got := answerRate(r); {
+	switch {
 	case runErr != nil:
 		p.Reason = runErr.Error()
 	case err != nil:
 		p.Reason = err.Error()
-	case got < reached*rate && r.Bound:
-		p.Reason = fmt.Sprintf("the generator was the bottleneck: %.1f/s answered", got)
+	case r.Bound && answerRate(r) < reached*rate:
+		p.Reason = fmt.Sprintf("the generator was the bottleneck: %.1f/s answered", answerRate(r))
 	case got < reached*rate:
 		p.Reason = fmt.Sprintf("the rate was not reached: %.1f/s answered", got)
 	case !holds && r.Bound:

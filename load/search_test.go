@@ -72,6 +72,12 @@ func TestFindMaxEnds(t *testing.T) {
 				r.Counts.Status[2] = r.Counts.Status[2] * 97 / 100
 				return r, nil
 			}, 0, "the rate was not reached: 970.0/s answered", false},
+		{"slow answers", load.SearchOptions{From: 1000, To: 1000},
+			func(o load.Options) (*load.Result, error) {
+				r := system(o, 1e9)
+				r.Elapsed += o.Duration / 10 // until the last has come
+				return r, nil
+			}, 1000, "", false},
 		{"generator bound", load.SearchOptions{From: 1000},
 			func(o load.Options) (*load.Result, error) {
 				r := system(o, 1e9)

@@ -129,6 +129,7 @@ func TestTargetErrors(t *testing.T) {
 		{load.Options{NewConnections: 1.5, Targets: []load.Target{{URL: "http://a/"}}}, "outside 0 to 1"},
 		{fed(csv, load.Target{URL: "http://h/{{.nam}}"}), "{{.nam}} is not a column of " /* its path */},
 		{fed(csv, load.Target{URL: "http://h/{{.nam}}"}), "it has name, id"},
+		{get("http://h/users/{{.id}}"), "no feeder file to fill it"},
 		{fed(csv, load.Target{URL: "http://{{.name}}/"}), "not in the host"},
 		{fed(csv, load.Target{URL: "http://h/", Body: []byte("{{name}}")}), `body: "{{name}}" does not open a field: want {{.name}} with one of name, id`},
 		{fed(csv, load.Target{URL: "http://h/{{.name"}), "does not open a field"},

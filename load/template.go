@@ -26,8 +26,12 @@ func literal(text string) template {
 }
 
 // splitFields cuts text at its {{.name}} fields; escaped says how their values
-// are to be filled in. Without a feeder the text is taken as it is.
+// are to be filled in. Without a feeder the text is taken as it is, but for one that
+// is to be escaped, a URL's, which cannot hold braces.
 func splitFields(text string, f *Feeder, escaped bool) (template, error) {
+	if f == nil && escaped && strings.Contains(text, "{{") {
+		return nil, fmt.Errorf("%q has a field, and there is no feeder file to fill it (tare load --feed FILE)", excerpt(text))
+	}
 	if f == nil {
 		return literal(text), nil
 	}
