@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/tarehq/tare/serve"
 )
@@ -46,10 +47,10 @@ func Example() {
 // Shutdown waits for the request at hand, which is answered; Serve returns at
 // once, so the program must wait for Shutdown.
 func ExampleServer_Shutdown() {
-	entered, finish := make(chan struct{}), make(chan struct{})
+	entered := make(chan struct{})
 	srv := &serve.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		close(entered)
-		<-finish
+		time.Sleep(50 * time.Millisecond) // the work
 		io.WriteString(w, "finished")
 	})}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -76,7 +77,6 @@ func ExampleServer_Shutdown() {
 	down := make(chan error)
 	go func() { down <- srv.Shutdown(context.Background()) }()
 	fmt.Println("Serve:", <-served) // nothing new is accepted
-	close(finish)
 	fmt.Println("answer:", <-answer)
 	fmt.Println("Shutdown:", <-down)
 	// Output:
