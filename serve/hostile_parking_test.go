@@ -156,6 +156,39 @@ func TestParkedClosedByHook(t *testing.T) {
 	})
 }
 
+// TestClosedByHookWhileHandled closes a connection behind the server's back while
+// its handler waits. The handler is told, as http.Server's is.
+func TestClosedByHookWhileHandled(t *testing.T) {
+	for name, config := range map[string]*tls.Config{"tcp": nil, "tls": loopbackTLS()} {
+		t.Run(name, func(t *testing.T) {
+			active, told := make(chan net.Conn, 1), make(chan struct{})
+			f := fortify(t, &serve.Server{
+				TLSConfig: config,
+				ConnState: func(nc net.Conn, s http.ConnState) {
+					if s == http.StateActive {
+						active <- nc
+					}
+				},
+				Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					(<-active).Close()
+					select {
+					case <-r.Context().Done():
+						close(told)
+					case <-time.After(long):
+					}
+				}),
+			})
+			nc := f.dial()
+			say(t, nc, "/")
+			select {
+			case <-told:
+			case <-time.After(2 * long):
+				t.Error("the handler was not told")
+			}
+		})
+	}
+}
+
 // needFiles skips the test where there are too few descriptors for n connections.
 func needFiles(t *testing.T, n int) {
 	t.Helper()

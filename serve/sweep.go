@@ -127,6 +127,7 @@ const (
 	lapse              // its time is up: end it
 	lapseRead          // the request's time is up
 	lapseWrite         // the answer's time is up
+	vanished           // somebody has closed it: its handler is to know
 )
 
 // due says what has come of waiting. It may be called from any goroutine, and
@@ -160,6 +161,9 @@ func (c *conn) due(now int64) verdict {
 			return park
 		}
 	case phaseHandling:
+		if e.hooked && c.closed() {
+			return vanished
+		}
 		return c.dueHandling(now, spent)
 	case phaseHanded:
 		return c.streams.due(now)
@@ -234,6 +238,8 @@ func (c *conn) rouse(now int64) {
 	defer c.gate.Unlock()
 	switch v := c.due(now); {
 	case c.left || v == carryOn:
+	case v == vanished:
+		c.gone()
 	case v == lapseWrite:
 		c.late.Store(true)
 		c.nc.SetWriteDeadline(longAgo)

@@ -366,8 +366,8 @@ func client(t *testing.T, start func(http.Handler) under) []string {
 	for _, host := range []string{"example.com", "www.example.com"} {
 		seen = append(seen, get(s.Client(), scheme+host+"/"))
 	}
-	one, another := get(s.Client(), s.url), get(s.Client(), s.url)
-	return append(seen, fmt.Sprintf("the same twice: %v, the same client: %v", one == another, s.Client() == s.Client()))
+	first, second := s.Client(), s.Client()
+	return append(seen, fmt.Sprintf("the same twice: %v, the same client: %v", get(first, s.url) == get(second, s.url), first == second))
 }
 
 // protocols asks by the server's client and by one that speaks HTTP/1.1 alone.
