@@ -216,7 +216,7 @@ func TestWhatIfAborted(t *testing.T) {
 	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
 		t.Skip(errs.String())
 	}
-	if status != exitThreshold || !strings.Contains(errs.String(), "stopped, and the probe taken away: p99 of the last second is ") {
+	if status != exitThreshold || !strings.Contains(errs.String(), "stopped, and the probe taken away: ") {
 		t.Fatalf("got status %d, %q and %q, want %d, and to be told", status, errs.String(), out.String(), exitThreshold)
 	}
 	if !strings.Contains(out.String(), "the windows until then are shown") {
