@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/tarehq/tare/cost/diff"
 	"github.com/tarehq/tare/cost/page"
 	"github.com/tarehq/tare/cost/pprof"
+	"github.com/tarehq/tare/lab/verdict"
 )
 
 // diffCmd tells what costs more in one set of profiles than in another.
@@ -205,15 +205,13 @@ func (s *sides) add(p *pprof.Profile, w cost.Window) {
 
 // warn adds what no capture before has warned of, but for its figures.
 func (s *sides) warn(warnings []error) {
-	kind := func(err error) string { return figures.ReplaceAllString(err.Error(), "#") }
+	kind := func(err error) string { return verdict.Figureless(err.Error()) }
 	for _, w := range warnings {
 		if !slices.ContainsFunc(s.warnings, func(o error) bool { return kind(o) == kind(w) }) {
 			s.warnings = append(s.warnings, w)
 		}
 	}
 }
-
-var figures = regexp.MustCompile(`[0-9][0-9.,]*`)
 
 // read reads what is saved; it reports whether there is any such thing, rather
 // than a service.

@@ -40,6 +40,10 @@ type Invalid struct {
 
 var figures = regexp.MustCompile(`[0-9][0-9.,]*`)
 
+// Figureless returns text with # in place of its figures, so that texts which
+// differ in nothing else are equal.
+func Figureless(text string) string { return figures.ReplaceAllString(text, "#") }
+
 func tally(all []record.Trial) Tally {
 	type key struct{ arm, reason string }
 	var t Tally
@@ -54,7 +58,7 @@ func tally(all []record.Trial) Tally {
 			t.count(trial)
 		}
 		for _, reason := range trial.Invalid {
-			k := key{trial.Arm, figures.ReplaceAllString(reason, "#")}
+			k := key{trial.Arm, Figureless(reason)}
 			if _, ok := at[k]; !ok {
 				at[k] = len(t.Invalid)
 				t.Invalid = append(t.Invalid, Invalid{Arm: trial.Arm, Reason: reason})
@@ -90,7 +94,7 @@ func kindOf(warning string) string {
 	if i := strings.Index(warning, " left out"); i > 0 {
 		warning = warning[i:]
 	}
-	return figures.ReplaceAllString(warning, "#")
+	return Figureless(warning)
 }
 
 // caveats are the warnings that follow from the analysis itself.
