@@ -21,11 +21,15 @@ type body struct {
 	rest    []byte // decoded, in the connection's buffer
 	err     error  // what further reads return
 	closed  bool
+	// promised says that the client asked for 100 Continue at all.
+	promised bool
+
+	// asking keeps 100 Continue and the answer apart. It is not mu, which a read
+	// holds for as long as the client likes.
+	asking sync.Mutex
 	// expecting says that the client waits for 100 Continue, which the first
 	// read sends.
 	expecting bool
-	// promised says that the client asked for it at all.
-	promised bool
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -34,22 +38,37 @@ func (b *body) Read(p []byte) (int, error) {
 	if b.closed {
 		return 0, http.ErrBodyReadAfterClose
 	}
-	if b.err == nil && b.expecting {
-		b.expecting = false
-		if b.err = b.c.sendNow(continueLine); b.err != nil {
-			b.c.fail(b.err)
-		}
+	if b.err == nil {
+		b.err = b.ask()
 	}
 	return b.readLocked(p)
 }
 
 const continueLine = "HTTP/1.1 100 Continue\r\n\r\n"
 
+// ask sends a pending 100 Continue.
+func (b *body) ask() error {
+	b.asking.Lock()
+	defer b.asking.Unlock()
+	if !b.expecting {
+		return nil
+	}
+	b.expecting = false
+	return b.c.sendNow(continueLine)
+}
+
 // settle stops a pending 100 Continue: the answer begins.
 func (b *body) settle() {
-	b.mu.Lock()
+	b.asking.Lock()
 	b.expecting = false
-	b.mu.Unlock()
+	b.asking.Unlock()
+}
+
+// unasked reports whether 100 Continue is pending.
+func (b *body) unasked() bool {
+	b.asking.Lock()
+	defer b.asking.Unlock()
+	return b.expecting
 }
 
 // Close has further reads fail. As net/http's, it reads what is left if that is
@@ -61,7 +80,7 @@ func (b *body) Close() error {
 		return nil
 	}
 	b.closed = true
-	if b.err == nil && !b.expecting && (b.chunked || !b.w.wantsClose) {
+	if b.err == nil && !b.unasked() && (b.chunked || !b.w.wantsClose) {
 		b.drainLocked(b.c.e.limits.drain)
 	}
 	return nil
@@ -90,7 +109,7 @@ func (b *body) readLocked(p []byte) (n int, err error) {
 	if err == io.EOF {
 		b.c.bodyRead()
 	} else if !isTimeout(err) {
-		b.c.fail(err)
+		b.c.gone()
 	}
 	return n, err
 }
@@ -231,12 +250,11 @@ func (b *body) wholeLocked() bool {
 }
 
 // finish detaches the body from its connection, which goes on without it, and
-// reports whether it was read to its end.
-func (b *body) finish() bool {
+// returns what came of reading: io.EOF if it was read to its end.
+func (b *body) finish() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	whole := b.err == io.EOF
 	b.closed = true
 	b.c, b.w = nil, nil
-	return whole
+	return b.err
 }

@@ -57,6 +57,13 @@ func TestDiffPipeline(t *testing.T) {
 		{name: "after close", send: closing + get("/never"), methods: "GET"},
 		{name: "bodies unread", send: post("one") + post("two") + get("/3"), methods: "POST POST GET", handler: writes("x")},
 		{name: "large answers", send: strings.Repeat(get("/n"), 4), methods: "GET GET GET GET", handler: writes(strings.Repeat("x", 100<<10))},
+		{name: "body once the first answer has come", talk: func(c *client) {
+			c.send(get("/1") + "POST /2 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n")
+			c.answer("GET")
+			c.send("hello")
+			c.answer("POST")
+			c.end()
+		}},
 		{name: "end of sending", handler: writes("x"), talk: func(c *client) { c.send(get("/1") + get("/2")); c.finish() }, by: []carriage{whole, bytewise}},
 		{name: "context while the next waits", send: get("/1") + get("/2"), methods: "GET GET", handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
 			j.note("%s %v", r.URL.Path, r.Context().Err())
@@ -156,12 +163,21 @@ func TestDiffUnreadBody(t *testing.T) {
 	upload := []carriage{whole, encrypted}
 	table := []exchange{
 		{name: "closed by handler", send: post(kib(1)), handler: func(j *journal, w http.ResponseWriter, r *http.Request) { j.note("%s", class(r.Body.Close())) }},
+		{name: "given by handler", send: request("/"), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader("hello")), 5
+			see(j, w, r)
+		}},
 		{name: "replaced by handler", send: post(kib(1)), handler: func(j *journal, w http.ResponseWriter, r *http.Request) { r.Body = http.NoBody }},
 		{name: "within MaxBytesReader", send: post("hello"), handler: limited(5)},
 		{name: "promised and not sent", send: "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n", handler: writes("x")},
 		{name: "promised and not sent, flushed", send: "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n", handler: flushed("x")},
 		{name: "connection closing", send: post(kib(1), "Connection: close"), handler: writes("x")},
 		{name: "trailers behind", send: "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX: y\r\n\r\n", handler: writes("x")},
+		{name: "answered in parts after a broken chunk", send: "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			_, err := io.ReadAll(r.Body)
+			j.note("read, failed %v", err != nil)
+			writes("why ", "not")(j, w, r)
+		}},
 		{name: "broken chunk behind", send: "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", handler: writes("x")},
 	}
 	for _, n := range []int{1, 100, 255, 256, 300} {

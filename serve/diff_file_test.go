@@ -150,7 +150,10 @@ func (c *takingConn) ReadFrom(src io.Reader) (int64, error) {
 		bare = l.R
 	}
 	_, ok := bare.(syscall.Conn)
-	c.taken <- ok
+	select {
+	case c.taken <- ok:
+	default: // a file may be taken in many pieces
+	}
 	return c.TCPConn.ReadFrom(src)
 }
 

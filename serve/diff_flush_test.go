@@ -202,3 +202,30 @@ func TestDiffWriteTimeout(t *testing.T) {
 		run.stop(t)
 	})
 }
+
+// TestDeadlineAfterReturn sets deadlines once the handler has returned: they are
+// not for the connection's next request.
+func TestDeadlineAfterReturn(t *testing.T) {
+	var kept *http.ResponseController
+	j := &journal{}
+	run := start(t, sides()[0], whole, j, func(hs *http.Server) {
+		hs.Handler = j.watch(func(j *journal, w http.ResponseWriter, r *http.Request) {
+			if kept == nil {
+				kept = http.NewResponseController(w)
+				return
+			}
+			past := time.Unix(1, 0)
+			if kept.SetReadDeadline(past) == nil || kept.SetWriteDeadline(past) == nil {
+				t.Error("a deadline set after the handler's return is taken, want an error")
+			}
+		})
+	})
+	c := run.dial(t)
+	for range 2 {
+		c.send(request("/"))
+		if status, _ := c.answer("GET"); status != http.StatusOK {
+			t.Errorf("status %d, want 200", status)
+		}
+	}
+	run.stop(t)
+}

@@ -141,3 +141,25 @@ func TestDiffPlainToTLS(t *testing.T) {
 		run.stop(t)
 	})
 }
+
+// TestDiffALPNOrder wants TLSConfig.NextProtos to go first, in its order.
+func TestDiffALPNOrder(t *testing.T) {
+	for _, own := range [][]string{nil, {"http/1.1"}, {"h2"}, {"own"}, {"own", "http/1.1"}} {
+		agreed := func(s side) string {
+			run := start(t, s, encrypted, &journal{}, func(hs *http.Server) { hs.TLSConfig.NextProtos = own })
+			defer run.stop(t)
+			conn, err := tls.Dial("tcp", run.addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			return conn.ConnectionState().NegotiatedProtocol
+		}
+		want := agreed(control())
+		for _, s := range sides() {
+			if got := agreed(s); got != want {
+				t.Errorf("NextProtos %q: %s speaks %q, want %q", own, s.name, got, want)
+			}
+		}
+	}
+}

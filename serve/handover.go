@@ -163,6 +163,9 @@ func (c *conn) preface() outcome {
 		got := k.buf[k.r:k.w]
 		n := min(len(got), len(prefaceLine))
 		if !bytes.Equal(got[:n], []byte(prefaceLine)[:n]) {
+			if phase(c.phase.Load()) == phaseHeading {
+				c.active() // parse takes it that whoever noted the head's beginning did
+			}
 			return goOn
 		}
 		if n == len(prefaceLine) {
@@ -172,7 +175,7 @@ func (c *conn) preface() outcome {
 			return how
 		}
 		if phase(c.phase.Load()) == phaseOpening {
-			c.begin(phaseHeading)
+			c.heading()
 		}
 	}
 }

@@ -181,7 +181,7 @@ func (w *response) finishHead(p []byte) {
 		add.length = true
 	}
 	add.connection = w.decideClose(keep, allowed)
-	if w.req.ContentLength != 0 && !w.close && !w.duplex && w.disposeBody() {
+	if w.hasBody && !w.close && !w.duplex && w.disposeBody() {
 		add.connection = "close"
 		w.cut(&f.connection)
 	}
@@ -232,18 +232,10 @@ func (w *response) decideClose(keep, allowed bool) (connection string) {
 	if f.connectionIs == "close" || !keep {
 		w.close = true
 	}
-	if w.req.ContentLength != 0 && w.x.body.unasked() {
+	if w.hasBody && w.x.body.promised && w.c.unread.Load() {
 		w.close = true
 	}
 	return connection
-}
-
-// unasked reports whether the client was to wait for 100 Continue and the body
-// was not read to its end.
-func (b *body) unasked() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.promised && b.err == nil
 }
 
 // disposeBody reads what the handler left of the request's body, and reports

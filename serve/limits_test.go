@@ -386,3 +386,82 @@ func TestHeadLimits(t *testing.T) {
 	}
 	f.quiet()
 }
+
+// TestReadTimeoutBesideHTTP2 gives the body of a connection's first request all its
+// time on a server that has to tell HTTP/2 from HTTP/1 first, and tells of it.
+func TestReadTimeoutBesideHTTP2(t *testing.T) {
+	const limit = 400 * time.Millisecond
+	var mu sync.Mutex
+	states := map[string][]http.ConnState{} // by client
+	s := &serve.Server{ReadTimeout: limit, Protocols: new(http.Protocols)}
+	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			http.Error(w, err.Error(), http.StatusRequestTimeout)
+			return
+		}
+		io.WriteString(w, "ok")
+	})
+	s.Protocols.SetHTTP1(true)
+	s.Protocols.SetUnencryptedHTTP2(true)
+	s.ConnState = func(c net.Conn, state http.ConnState) {
+		mu.Lock()
+		defer mu.Unlock()
+		states[c.RemoteAddr().String()] = append(states[c.RemoteAddr().String()], state)
+	}
+	f := fortify(t, s)
+	f.dial() // the server's time goes on while there is a connection
+	time.Sleep(2 * limit)
+	for _, parts := range [][]string{
+		{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n", "body"},
+		{"P", "OST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n", "body"},
+	} {
+		var client string
+		var err error
+		for range 5 { // a busy machine may keep the client from sending in time
+			nc := f.dial()
+			client = nc.LocalAddr().String()
+			for _, part := range parts {
+				io.WriteString(nc, part)
+				time.Sleep(limit / 4)
+			}
+			if err = hearOK(bufio.NewReader(nc)); err == nil {
+				break
+			}
+		}
+		if err != nil {
+			t.Errorf("in %d parts: %v", len(parts), err)
+		}
+		mu.Lock()
+		if got := states[client]; len(got) < 2 || got[0] != http.StateNew || got[1] != http.StateActive {
+			t.Errorf("in %d parts: got states %v, want new, active first", len(parts), got)
+		}
+		mu.Unlock()
+	}
+}
+
+// TestContinueBeforeSwitching has 100 Continue come before 101, not within its head.
+func TestContinueBeforeSwitching(t *testing.T) {
+	f := fortify(t, &serve.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "Upgrade")
+		w.Header().Set("Upgrade", "x")
+		w.WriteHeader(http.StatusSwitchingProtocols)
+		if b, err := io.ReadAll(r.Body); string(b) != "body" || err != nil {
+			t.Errorf("the handler read %q, %v", b, err)
+		}
+	})})
+	nc := f.dial()
+	nc.SetDeadline(time.Now().Add(long))
+	io.WriteString(nc, "POST / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
+	br := bufio.NewReader(nc)
+	for _, want := range []int{http.StatusContinue, http.StatusSwitchingProtocols} {
+		res, err := http.ReadResponse(br, nil)
+		if err != nil || res.StatusCode != want {
+			t.Fatalf("got %v, %v, want %d", res, err, want)
+		}
+		if want == http.StatusContinue {
+			io.WriteString(nc, "body")
+		} else if res.Header.Get("Upgrade") != "x" {
+			t.Errorf("got fields %v", res.Header)
+		}
+	}
+}

@@ -86,8 +86,7 @@ func (c *conn) parse() (bool, error) {
 	if n == 0 && len(b) <= c.e.limits.headerBytes {
 		k.seen = len(b)
 		if phase(c.phase.Load()) != phaseHeading {
-			c.begin(phaseHeading)
-			c.began.Store(c.since.Load())
+			c.heading()
 			c.active()
 		}
 		return false, nil
@@ -103,6 +102,12 @@ func (c *conn) parse() (bool, error) {
 	k.seen, k.skipped = 0, 0
 	k.r += n
 	return true, c.request(b[:n])
+}
+
+// heading notes that a head has begun to come.
+func (c *conn) heading() {
+	c.begin(phaseHeading)
+	c.began.Store(c.since.Load())
 }
 
 // skip drops empty lines before a request, of which few are forgiven, however
@@ -201,7 +206,7 @@ func (c *conn) fillIn(x *exchange) error {
 	}
 	x.res = response{
 		c: c, x: x, req: r, declared: -1,
-		isHead: h.Method == http.MethodHead, is11: h.Minor == 1 || h.Preface,
+		isHead: h.Method == http.MethodHead, hasBody: h.Length != 0, is11: h.Minor == 1 || h.Preface,
 		wants10: h.Minor == 0 && h.KeepAlive, wantsClose: r.Close,
 	}
 	return nil
@@ -247,6 +252,9 @@ func (c *conn) handle() outcome {
 	}
 	x := c.k.x
 	w := &x.res
+	if w.hasBody && !x.body.wholeLocked() {
+		c.flush() // a client may send the body only once it has the answers before
+	}
 	if c.k.head.Expect == http1.OtherExpect {
 		w.Header().Set("Connection", "close")
 		w.WriteHeader(http.StatusExpectationFailed)
@@ -288,9 +296,9 @@ func answerOptions(w http.ResponseWriter, r *http.Request) {
 // settle decides whether the connection goes on after an answer.
 func (c *conn) settle(x *exchange) outcome {
 	w := &x.res
-	whole := x.req.Body == nil || c.k.head.Length == 0
-	if !whole {
-		whole = x.body.finish()
+	read := io.EOF
+	if w.hasBody {
+		read = x.body.finish()
 	}
 	if form := x.req.MultipartForm; form != nil {
 		form.RemoveAll()
@@ -307,14 +315,12 @@ func (c *conn) settle(x *exchange) outcome {
 		c.nc.SetWriteDeadline(noDeadline)
 	}
 	switch {
-	case c.failed == errMalformedBody:
-		return goLinger
-	case c.failed != nil:
+	case c.failed != nil || w.short():
 		return goEnd
-	case w.short():
-		return goEnd
-	case !whole:
+	case read == nil || read == errMalformedBody || read != io.EOF && isTimeout(read):
 		return goLinger
+	case read != io.EOF:
+		return goEnd
 	case w.close && (!w.wantsClose || c.k.r < c.k.w):
 		return goLinger // the client may have sent a further request
 	case w.close:

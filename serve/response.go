@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"path"
@@ -33,6 +34,7 @@ type response struct {
 	facts    facts
 
 	isHead     bool // the request's method is HEAD
+	hasBody    bool // the request came with one, whatever the handler made of it
 	is11       bool
 	wants10    bool // HTTP/1.0 that asks for keep-alive
 	wantsClose bool
@@ -68,7 +70,11 @@ func (w *response) WriteHeader(status int) {
 	case status < 100 || status > 999:
 		panic(fmt.Sprintf("invalid WriteHeader code %v", status))
 	}
-	if (status < 101 || status > 199) && w.req.ContentLength != 0 {
+	switch {
+	case !w.hasBody:
+	case status == http.StatusSwitchingProtocols:
+		_ = w.x.body.ask() // it has to go first (RFC 9110, 7.8)
+	case status == http.StatusContinue || status > 199:
 		w.x.body.settle() // no 100 Continue of the server's own after this
 	}
 	if status < 200 && status != http.StatusSwitchingProtocols {
@@ -147,7 +153,7 @@ func (w *response) buffer(p []byte) (n int, err error) {
 		}
 	}
 	k.text = append(k.text, p...)
-	return n + len(p), w.c.failed
+	return n + len(p), w.c.torn
 }
 
 func (w *response) emitText() error {
@@ -224,7 +230,7 @@ func (w *response) finish() {
 		w.c.k.out = append(w.c.k.out, "\r\n"...)
 	}
 	clear(w.c.k.fields)
-	if w.close || w.c.k.r == w.c.k.w || len(w.c.k.out) >= bufSize {
+	if w.close || w.c.unread.Load() || w.c.k.r == w.c.k.w || len(w.c.k.out) >= bufSize {
 		w.c.flush()
 	}
 }
@@ -241,6 +247,9 @@ func bodyAllowed(status int) bool {
 // SetReadDeadline sets until when the request's body may be read, in place of
 // the server's limits (http.ResponseController).
 func (w *response) SetReadDeadline(t time.Time) error {
+	if w.over {
+		return errOver
+	}
 	w.c.readBy.Store(deadline(t))
 	return w.c.nc.SetReadDeadline(t)
 }
@@ -248,6 +257,9 @@ func (w *response) SetReadDeadline(t time.Time) error {
 // SetWriteDeadline sets until when the answer may be written, in place of the
 // server's limits (http.ResponseController).
 func (w *response) SetWriteDeadline(t time.Time) error {
+	if w.over {
+		return errOver
+	}
 	w.c.writeBy.Store(deadline(t))
 	return w.c.nc.SetWriteDeadline(t)
 }
@@ -335,16 +347,43 @@ func (w *response) copyFrom(to io.ReaderFrom, src io.Reader) (n int64, err error
 
 type onlyWriter struct{ io.Writer }
 
-// copyFrom has the connection take src. Where nothing tells how much the client
-// has acknowledged, the write limits count from its start.
-func (c *conn) copyFrom(to io.ReaderFrom, src io.Reader) (int64, error) {
-	c.out.begin(c.e.clock.now())
-	n, err := to.ReadFrom(src)
-	c.out.end(c.e.clock.now(), int(n), &c.e.limits)
+// copyFrom has the connection take src, in pieces where nothing else tells how
+// much of it the client has taken.
+func (c *conn) copyFrom(to io.ReaderFrom, src io.Reader) (n int64, err error) {
+	if _, told := c.traffic(); told {
+		n, err = c.copyPiece(to, src)
+	} else {
+		n, err = c.copyPieces(to, src)
+	}
 	if err != nil {
 		c.torn = err
 		c.fail(err)
 	}
+	return n, err
+}
+
+func (c *conn) copyPieces(to io.ReaderFrom, src io.Reader) (n int64, err error) {
+	whole, ok := src.(*io.LimitedReader)
+	if !ok {
+		whole = &io.LimitedReader{R: src, N: math.MaxInt64}
+	}
+	for whole.N > 0 && err == nil {
+		size := min(whole.N, pieceSize)
+		var m int64
+		m, err = c.copyPiece(to, &io.LimitedReader{R: whole.R, N: size})
+		n += m
+		whole.N -= m
+		if m < size {
+			break
+		}
+	}
+	return n, err
+}
+
+func (c *conn) copyPiece(to io.ReaderFrom, src io.Reader) (int64, error) {
+	c.out.begin(c.e.clock.now())
+	n, err := to.ReadFrom(src)
+	c.out.end(c.e.clock.now(), int(n), &c.e.limits)
 	return n, err
 }
 
@@ -356,7 +395,7 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.c.left {
 		return nil, nil, http.ErrHijacked
 	}
-	if w.req.ContentLength != 0 {
+	if w.hasBody {
 		w.x.body.settle()
 	}
 	if w.decided && !w.sent {
@@ -365,6 +404,10 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	w.c.flush() // answers to earlier requests may be waiting, too
 	return w.c.hijack()
 }
+
+// ChainSlot returns what the request's context returns, which tells a chain that
+// it answers that request (serve/chain).
+func (w *response) ChainSlot() *any { return w.x.ctx.ChainSlot() }
 
 // CloseNotify returns a channel that tells when the client has gone.
 //

@@ -256,7 +256,7 @@ func (s *Server) ServeTLS(l net.Listener, certFile, keyFile string) error {
 		return p == "h2" && !protos.HTTP2() || p == "http/1.1" && !protos.HTTP1()
 	})
 	if protos.HTTP2() && !slices.Contains(config.NextProtos, "h2") {
-		config.NextProtos = append([]string{"h2"}, config.NextProtos...)
+		config.NextProtos = append(config.NextProtos, "h2")
 	}
 	if protos.HTTP1() && !slices.Contains(config.NextProtos, "http/1.1") {
 		config.NextProtos = append(config.NextProtos, "http/1.1")

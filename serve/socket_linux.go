@@ -123,17 +123,22 @@ func (c *conn) traffic() (bytes uint64, ok bool) {
 }
 
 // moved reports whether the client has acknowledged enough of an answer since
-// it was last asked, and begins a new window then.
+// it was last asked, or all there is of it, since then it is not the client that
+// is waited for. A new window begins then.
 func (c *conn) moved(now int64) bool {
 	if c.fd == nil {
 		return false
 	}
 	var acked uint64
-	var err error
-	if c.fd.Control(func(fd uintptr) { acked, err = sys.Acked(fd) }) != nil || err != nil {
+	var left int
+	var err, lerr error
+	if c.fd.Control(func(fd uintptr) {
+		acked, err = sys.Acked(fd)
+		left, lerr = sys.Unacked(fd)
+	}) != nil || err != nil || lerr != nil {
 		return false
 	}
-	enough := int64(acked-c.acked) >= max(1, c.e.limits.least())
+	enough := left == 0 || int64(acked-c.acked) >= max(1, c.e.limits.least())
 	c.acked = acked
 	if enough {
 		c.out.renew(now)

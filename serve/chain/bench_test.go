@@ -26,6 +26,15 @@ func (s *slot) Value(key any) any {
 	return s.Context.Value(key)
 }
 
+// answerOf is the engine's writer of the answer to a request with a slot.
+type answerOf struct {
+	http.ResponseWriter
+	slot *slot
+}
+
+func (w *answerOf) ChainSlot() *any             { return w.slot.ChainSlot() }
+func (w *answerOf) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
 // discard is a response writer that keeps nothing and can what HTTP/1's can.
 type discard struct{ header http.Header }
 
@@ -164,7 +173,8 @@ func BenchmarkLayers(b *testing.B) {
 			w := &discard{http.Header{}}
 			b.Run(fmt.Sprintf("kind=%s/depth=%d/mode=reuse", kind, depth), func(b *testing.B) {
 				s := new(chain.State)
-				r := request(&slot{b.Context(), s})
+				kept := &slot{b.Context(), s}
+				r, w := request(kept), &answerOf{w, kept}
 				b.ReportAllocs()
 				for b.Loop() {
 					s.Reset()
@@ -173,7 +183,8 @@ func BenchmarkLayers(b *testing.B) {
 			})
 			b.Run(fmt.Sprintf("kind=%s/depth=%d/mode=fresh", kind, depth), func(b *testing.B) {
 				s := new(chain.State)
-				r := request(&slot{b.Context(), s})
+				kept := &slot{b.Context(), s}
+				r, w := request(kept), &answerOf{w, kept}
 				b.ReportAllocs()
 				for b.Loop() {
 					*s = chain.State{}

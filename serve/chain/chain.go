@@ -85,7 +85,7 @@ func (p *placed) String() string { return fmt.Sprintf("%s (layer %d)", p.Name, p
 // two become one. The error joins all that is wrong: broken rules, each an
 // [OrderError], and middlewares that are nil or return nil.
 func (c *Chain) Then(h http.Handler) (*Handler, error) {
-	if h == nil {
+	if none(h) {
 		return nil, errors.New("building the chain: there is no handler")
 	}
 	b := builder{route: c.route, next: h, final: h}
@@ -108,6 +108,20 @@ func (c *Chain) Then(h http.Handler) (*Handler, error) {
 		return nil, fmt.Errorf("building the chain: %w", err)
 	}
 	return &Handler{b.next, b.placed, b.final}, nil
+}
+
+// none tells whether h is nil, be it as a function or as a chain that an error
+// came with.
+func none(h http.Handler) bool {
+	switch h := h.(type) {
+	case nil:
+		return true
+	case http.HandlerFunc:
+		return h == nil
+	case *Handler:
+		return h == nil
+	}
+	return false
 }
 
 // Must returns h, or panics if there was an error: for chains that are written
@@ -184,8 +198,9 @@ func (b *branch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // ServeHTTP has the layers and the handler answer, with a state that they share.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s := held(slotOf(r.Context()))
-	if s == nil || s.rec.w != nil {
+	slot := slotOf(r.Context())
+	s := held(slot)
+	if s == nil || slotIn(w) != slot || s.rec.w != nil {
 		h.serveSlowly(w, r)
 		return
 	}
@@ -193,17 +208,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serveSlowly serves where the state has to be made, or is in use by a chain
-// further out. What that chain records must reach it: a writer that leads
-// somewhere else is another answer, such as one of many in a batch or one with
-// a time-out, and has a state of its own.
+// further out. What that chain records must reach it, and what is kept for a
+// request is for its own answer: a writer that leads somewhere else is another
+// answer, such as one of many in a batch or one with a time-out, and has a state
+// of its own.
 func (h *Handler) serveSlowly(w http.ResponseWriter, r *http.Request) {
-	s := nearest(r.Context())
+	s, own := nearest(r.Context()), slotIn(w)
 	switch {
 	case s == nil:
-		if s = place(r); s == nil {
+		if s = place(r, own); s == nil {
 			s, r = carry(r)
 		}
-	case s.rec.w == nil:
+	case s == held(own) && s.rec.w == nil:
 	case recorderIn(w) == &s.rec.Recorder:
 		h.next.ServeHTTP(w, r)
 		return
@@ -213,10 +229,11 @@ func (h *Handler) serveSlowly(w http.ResponseWriter, r *http.Request) {
 	h.next.ServeHTTP(s.rec.attach(w), r)
 }
 
-// place makes a state in the place that the engine has for it; nil: it has none.
-func place(r *http.Request) *State {
+// place makes a state in the place that the engine has for it, which is that of
+// the answer; nil: it has none.
+func place(r *http.Request, own *any) *State {
 	slot := slotOf(r.Context())
-	if slot == nil || *slot != nil { // taken by something else
+	if slot == nil || slot != own || *slot != nil { // taken by something else
 		return nil
 	}
 	s := new(State)

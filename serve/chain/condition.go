@@ -14,8 +14,8 @@ import (
 // is there or not, at no cost a request. The others cost a comparison.
 //
 // A Condition is made by [Path], [Route], [Method], [Header], [Env] and [Ask], and
-// of others by [Not], [All] and [Any]. Those panic if they are given what can
-// never hold. It is safe for concurrent use.
+// of others by [Not], [All] and [Any]. Those panic if they are given no method, or
+// what is no path, route, function or condition. It is safe for concurrent use.
 type Condition interface {
 	// Match reports whether the layer stands for r.
 	Match(r *http.Request) bool
@@ -52,7 +52,8 @@ func (t truth) and(u truth) truth { return min(t, u) }
 // end changes nothing.
 //
 // A layer that guards stands more surely on the routes themselves, or around
-// all: what a handler behind makes of a path is its own affair.
+// all: what a handler behind makes of a path is its own affair, such as taking
+// /ADMIN for /admin.
 func Path(path string) Condition {
 	p, err := parse(path)
 	if err == nil {
@@ -182,7 +183,12 @@ func among(what string, values []string) string {
 
 // Ask holds when f says so of the request. The text is for people: "a robot
 // asks". f must be safe for concurrent use.
-func Ask(text string, f func(*http.Request) bool) Condition { return &asked{text, f} }
+func Ask(text string, f func(*http.Request) bool) Condition {
+	if f == nil {
+		panic(fmt.Sprintf("chain: Ask %q without a function", text))
+	}
+	return &asked{text, f}
+}
 
 type asked struct {
 	text string
@@ -194,7 +200,17 @@ func (c *asked) decide(*pattern) truth      { return unknown }
 func (c *asked) String() string             { return c.text }
 
 // Not holds where c does not.
-func Not(c Condition) Condition { return &not{c} }
+func Not(c Condition) Condition {
+	given("Not", c)
+	return &not{c}
+}
+
+// given panics if one of the conditions is nil.
+func given(to string, cs ...Condition) {
+	if slices.Contains(cs, nil) {
+		panic(fmt.Sprintf("chain: %s of a condition that is nil", to))
+	}
+}
 
 type not struct{ c Condition }
 
@@ -203,7 +219,10 @@ func (n *not) decide(route *pattern) truth { return -n.c.decide(route) }
 func (n *not) String() string              { return fmt.Sprintf("not (%v)", n.c) }
 
 // All holds where all of cs do; they are asked in order until one does not.
-func All(cs ...Condition) Condition { return all(cs) }
+func All(cs ...Condition) Condition {
+	given("All", cs...)
+	return all(cs)
+}
 
 type all []Condition
 
@@ -227,7 +246,10 @@ func (a all) decide(route *pattern) truth {
 func (a all) String() string { return joined(a, " and ") }
 
 // Any holds where one of cs does; they are asked in order until one does.
-func Any(cs ...Condition) Condition { return anyOf(cs) }
+func Any(cs ...Condition) Condition {
+	given("Any", cs...)
+	return anyOf(cs)
+}
 
 type anyOf []Condition
 

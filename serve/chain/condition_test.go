@@ -137,6 +137,10 @@ func TestConditionsRefuse(t *testing.T) {
 		`route ""`:           func() { chain.Route("") },
 		`route "/{a}/{a}"`:   func() { chain.Route("/{a}/{a}") },
 		"without methods":    func() { chain.Method() },
+		`Ask "why" without`:  func() { chain.Ask("why", nil) },
+		"Not of":             func() { chain.Not(nil) },
+		"All of":             func() { chain.All(chain.Method("GET"), nil) },
+		"Any of":             func() { chain.Any(nil, chain.Method("GET")) },
 		`for "x"`:            func() { chain.New().For("x") },
 		"context's key":      func() { chain.KeyOf[int]([]int{}) },
 	}

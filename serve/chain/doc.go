@@ -22,9 +22,11 @@
 //
 // which the engine of package serve has. The place starts out empty, or holds
 // a *State that is new or has been Reset. A context with that method answers
-// Value from what is in the place first, by its Value method. Under any other
-// server the chain makes one copy of the request, whose context carries the
-// state; two allocations in all, at any depth.
+// Value from what is in the place first, by its Value method. The engine's
+// response writer has the method, too, and returns the same: the place is for
+// the answer that goes there, not for parts of it that are gathered elsewhere.
+// Under any other server the chain makes one copy of the request, whose context
+// carries the state; two allocations in all, at any depth.
 //
 // A handler may keep its request after it returned: the state belongs to that
 // request alone and is never handed to another, unless an engine was told to

@@ -74,16 +74,18 @@ func wipe[T any](box any) {
 }
 
 // Set keeps v under the key for r and all who hold r or derive from it. It
-// reports whether it could: not if no chain is around the caller; see With.
+// reports whether it could: not if no chain is around the caller, or if others put
+// a value nearer to r; see With.
 func (k *Key[T]) Set(r *http.Request, v T) bool {
-	return nearest(r.Context()) != nil && k.With(r, v) == r
+	return shared(r.Context()) != nil && k.With(r, v) == r
 }
 
 // With keeps v under the key and returns the request to pass on: r itself in a
-// chain, a copy of it whose context carries the value anywhere else. It is for
+// chain, a copy of it whose context carries the value anywhere else, and where r's
+// context may have another one that hides it, under the key of [KeyOf]. It is for
 // middlewares that are used in chains and without.
 func (k *Key[T]) With(r *http.Request, v T) *http.Request {
-	s := nearest(r.Context())
+	s := shared(r.Context())
 	if s == nil {
 		return k.withContext(r, v)
 	}
@@ -92,12 +94,27 @@ func (k *Key[T]) With(r *http.Request, v T) *http.Request {
 		i = s.begin()
 	}
 	if i == inline {
-		k.putSlowly(s, v)
-		return r
+		return k.withSlowly(s, r, v)
 	}
 	s.few[i] = value{&k.meta, v}
 	s.ready.Or(1 << i)
 	return r
+}
+
+// withSlowly is With for a value that is unusual or comes when few is full.
+func (k *Key[T]) withSlowly(s *State, r *http.Request, v T) *http.Request {
+	hidden := k.hidden(s, r.Context())
+	k.putSlowly(s, v)
+	if hidden {
+		return k.withContext(r, v)
+	}
+	return r
+}
+
+// hidden reports whether ctx may have a value by the key of others that is nearer
+// than s.
+func (k *Key[T]) hidden(s *State, ctx context.Context) bool {
+	return k.odd&aliased != 0 && held(slotOf(ctx)) != s && ctx.Value(k.alias) != nil
 }
 
 // withContext returns a copy of the request whose context carries the value.

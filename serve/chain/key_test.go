@@ -27,15 +27,16 @@ var (
 // keeps the state.
 func around(t *testing.T, slotted bool, f func(w http.ResponseWriter, r *http.Request)) {
 	t.Helper()
-	r := request(t.Context())
+	r, w := request(t.Context()), http.ResponseWriter(httptest.NewRecorder())
 	if slotted {
-		r = request(&slot{Context: t.Context()})
+		kept := &slot{Context: t.Context()}
+		r, w = request(kept), &answerOf{w, kept}
 	}
 	ran := false
 	chain.Must(chain.New(pass).Then(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ran = true
 		f(w, r)
-	}))).ServeHTTP(httptest.NewRecorder(), r)
+	}))).ServeHTTP(w, r)
 	if !ran {
 		t.Error("the handler did not run")
 	}
@@ -139,6 +140,11 @@ func TestOutsideOfChains(t *testing.T) {
 	if got, ok := userKey.Value(with); got != ada || !ok {
 		t.Errorf("got %v, %t", got, ok)
 	}
+	// A place that no chain has taken changes nothing.
+	r = request(&slot{t.Context(), new(chain.State)})
+	if userKey.Set(r, ada) || userKey.With(r, ada) == r {
+		t.Error("an engine's place was taken for a chain")
+	}
 	// A chain further in finds it, too.
 	chain.Must(chain.New().Then(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if got, ok := userKey.Value(r); got != ada || !ok {
@@ -169,6 +175,15 @@ func TestKeyOf(t *testing.T) {
 			}
 			if got, ok := key.Value(old); got != "theirs" || !ok {
 				t.Errorf("theirs, nearer than ours: got %q, %t", got, ok)
+			}
+			if key.Set(old, "unseen") {
+				t.Error("Set behind theirs: got true, and cannot be seen")
+			}
+			if got, ok := key.Value(key.With(old, "newest")); got != "newest" || !ok {
+				t.Errorf("ours, nearer than theirs: got %q, %t", got, ok)
+			}
+			if got, _ := key.Value(r); got != "newest" {
+				t.Errorf("further out: got %q", got)
 			}
 		})
 	})
@@ -390,7 +405,7 @@ func TestReset(t *testing.T) {
 			alias.Set(r, "secret")
 			_, _ = w.Write(pong)
 		})))
-		h.ServeHTTP(httptest.NewRecorder(), r)
+		h.ServeHTTP(&answerOf{httptest.NewRecorder(), ctx}, r)
 		s.Reset()
 	}
 }
@@ -402,7 +417,9 @@ func TestResetForgets(t *testing.T) {
 	late := chain.NewKey[boxed]("late")
 	for _, withBoxes := range []bool{false, true} {
 		s := new(chain.State)
-		r := request(&slot{t.Context(), s})
+		kept := &slot{t.Context(), s}
+		r := request(kept)
+		chain.Must(new(chain.Chain).Then(http.HandlerFunc(answerPong))).ServeHTTP(&answerOf{&discard{http.Header{}}, kept}, r)
 		var held []weak.Pointer[user]
 		secret := func() *user {
 			u := &user{"secret"}
@@ -433,9 +450,10 @@ func TestResetForgets(t *testing.T) {
 // allocs returns how often a request of the mode allocates.
 func allocs(b testing.TB, kind string, depth int, mode string) float64 {
 	b.Helper()
-	h, w := chain.Must(chain.New(stack(kind, depth)...).Then(http.HandlerFunc(answerPong))), &discard{http.Header{}}
+	h := chain.Must(chain.New(stack(kind, depth)...).Then(http.HandlerFunc(answerPong)))
 	s := new(chain.State)
-	r := request(&slot{b.Context(), s})
+	kept := &slot{b.Context(), s}
+	r, w := request(kept), &answerOf{&discard{http.Header{}}, kept}
 	if mode == "elsewhere" {
 		r = request(b.Context())
 	}

@@ -1,6 +1,9 @@
 package chain
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // Layer is a middleware with what a chain must know of it.
 //
@@ -82,6 +85,11 @@ func (l *Layer) is(name string) bool {
 		}
 	}
 	return false
+}
+
+// has reports whether the layer has a rule of that kind.
+func (l *Layer) has(k ruleKind) bool {
+	return slices.ContainsFunc(l.Rules, func(r Rule) bool { return r.kind == k })
 }
 
 // complete fills in what is left zero from what the middleware made of next.

@@ -63,7 +63,11 @@ func (r Rule) check(layers []placed, i int) error {
 			return broken(o, "must stand last, not before")
 		}
 	case once:
-		if o := named(outside, l.Name); o != nil { // the second one complains
+		o := named(outside, l.Name) // of two that say so the second one complains
+		if in := named(inside, l.Name); in != nil && !in.has(once) {
+			o = in
+		}
+		if o != nil {
 			return broken(o, "must not stand beside")
 		}
 	}
@@ -90,14 +94,10 @@ func named(layers []placed, name string) *placed {
 
 // without returns the first layer that has no rule of that kind.
 func without(layers []placed, k ruleKind) *placed {
-next:
 	for i := range layers {
-		for _, r := range layers[i].Rules {
-			if r.kind == k {
-				continue next
-			}
+		if !layers[i].has(k) {
+			return &layers[i]
 		}
-		return &layers[i]
 	}
 	return nil
 }

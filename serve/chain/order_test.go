@@ -57,6 +57,8 @@ func TestOrder(t *testing.T) {
 		{"last is not", []chain.Layer{layer("a", chain.Last("why")), layer("b")}, []string{"a (layer 1) must stand last, not before b (layer 2): why"}},
 		{"two are last", []chain.Layer{layer("c"), layer("a", chain.Last("why")), layer("b", chain.Last("why"))}, nil},
 		{"once, twice", []chain.Layer{layer("gzip", chain.Once("why")), layer("gzip", chain.Once("why"))}, []string{"gzip (layer 2) must not stand beside gzip (layer 1): why"}},
+		{"once, says the first", []chain.Layer{layer("gzip", chain.Once("why")), layer("gzip")}, []string{"gzip (layer 1) must not stand beside gzip (layer 2): why"}},
+		{"once, says the second", []chain.Layer{layer("gzip"), layer("gzip", chain.Once("why"))}, []string{"gzip (layer 2) must not stand beside gzip (layer 1): why"}},
 		{"once", []chain.Layer{layer("gzip", chain.Once("why")), layer("other")}, nil},
 		{"all at once", []chain.Layer{layer("a"), layer("b", chain.First("x"), chain.Before("a", "y"))}, []string{"first, not after", "must not stand after a"}},
 		{"no middleware", []chain.Layer{auth, {Name: "gone"}, auth}, []string{"layer 2 has no middleware"}},
@@ -104,8 +106,10 @@ func TestChainsJoin(t *testing.T) {
 }
 
 func TestNoHandler(t *testing.T) {
-	if _, err := chain.New(pass).Then(nil); err == nil {
-		t.Error("got no error for no handler")
+	for _, none := range []http.Handler{nil, http.HandlerFunc(nil), (*chain.Handler)(nil)} {
+		if _, err := chain.New(pass).Then(none); err == nil {
+			t.Errorf("got no error for %T(nil)", none)
+		}
 	}
 	defer func() {
 		if recover() == nil {

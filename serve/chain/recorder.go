@@ -45,8 +45,8 @@ func Record(w http.ResponseWriter) (http.ResponseWriter, *Recorder) {
 // RecorderFrom returns the recorder of the chain around the request that ctx is
 // of, or derives from. False: there is no chain.
 func RecorderFrom(ctx context.Context) (*Recorder, bool) {
-	s := nearest(ctx)
-	if s == nil || s.rec.w == nil {
+	s := shared(ctx)
+	if s == nil {
 		return nil, false
 	}
 	return &s.rec.Recorder, true
@@ -128,16 +128,16 @@ func (r *Recorder) ReadFrom(src io.Reader) (n int64, err error) {
 	} else {
 		n, err = io.Copy(struct{ io.Writer }{r.w}, src)
 	}
-	if n > 0 {
+	if n > 0 || err != nil {
 		r.wrote(n, err)
 	}
 	return n, err
 }
 
 // wrote notes a write. One that wrote nothing and failed may not have sent the
-// header either.
+// header either, unless it failed for being longer than the header says.
 func (r *Recorder) wrote(n int64, err error) {
-	if n == 0 && err != nil {
+	if n == 0 && err != nil && !errors.Is(err, http.ErrContentLength) {
 		return
 	}
 	r.bytes += n
@@ -148,7 +148,7 @@ func (r *Recorder) wrote(n int64, err error) {
 
 // begun notes that the header is gone.
 func (r *Recorder) begun(status int) {
-	if r.status != 0 {
+	if r.Written() {
 		return // superfluous, as the server will say
 	}
 	r.status = status

@@ -321,6 +321,7 @@ func TestHijackThroughTheChain(t *testing.T) {
 		if _, err := w.Write(pong); !errors.Is(err, http.ErrHijacked) {
 			t.Errorf("writing after Hijack: got %v", err)
 		}
+		w.WriteHeader(http.StatusInternalServerError) // the server ignores it
 		_, _ = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: close\r\n\r\n")
 		_ = rw.Flush()
 	}, saw))
@@ -407,6 +408,29 @@ func TestFailures(t *testing.T) {
 	}
 	if rec.Written() || rec.Bytes() != 0 {
 		t.Errorf("got status %d, %d bytes of what failed", rec.Status(), rec.Bytes())
+	}
+}
+
+// A write that is refused for being longer than the header says has sent that.
+func TestTooMuch(t *testing.T) {
+	for name, write := range map[string]func(http.ResponseWriter) error{
+		"Write":    func(w http.ResponseWriter) error { _, err := w.Write(pong); return err },
+		"ReadFrom": func(w http.ResponseWriter) error { _, err := io.Copy(w, strings.NewReader("pong")); return err },
+	} {
+		saw := make(chan observed, 1)
+		s := httptest.NewServer(watch(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "3")
+			if err := write(w); !errors.Is(err, http.ErrContentLength) {
+				t.Errorf("%s: got error %v", name, err)
+			}
+		}, saw))
+		if res, err := s.Client().Get(s.URL); err == nil {
+			res.Body.Close()
+		}
+		if got := <-saw; got.Status != http.StatusOK || !got.Written {
+			t.Errorf("%s: got %+v", name, got)
+		}
+		s.Close()
 	}
 }
 

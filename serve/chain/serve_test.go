@@ -5,6 +5,7 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 
@@ -82,4 +83,50 @@ func TestKeptRequestsOnServe(t *testing.T) {
 		}
 	}
 	kept.Wait()
+}
+
+// Parts of a batch that no chain is around share nothing either: not what the
+// first finds out of its user, nor the answers of parts served at once.
+func TestBatchOnServe(t *testing.T) {
+	part := chain.Must(chain.New(pass).Then(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if v, ok := idKey.Value(r); ok {
+			t.Errorf("part %s: got %q of another", r.URL.Path, v)
+		}
+		idKey.Set(r, r.URL.Path)
+		_, _ = io.WriteString(w, r.URL.Path)
+	})))
+	batch := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var parts sync.WaitGroup
+		for i := range 8 {
+			serve := func() {
+				sub := r.Clone(r.Context())
+				sub.URL.Path = fmt.Sprint("/", i)
+				rec := httptest.NewRecorder()
+				part.ServeHTTP(rec, sub)
+				if got := rec.Body.String(); got != sub.URL.Path {
+					t.Errorf("part %s: got %q", sub.URL.Path, got)
+				}
+			}
+			if r.URL.Path == "/one-by-one" {
+				serve()
+			} else {
+				parts.Go(serve)
+			}
+		}
+		parts.Wait()
+		part.ServeHTTP(w, r)
+	})
+	for _, reuse := range []bool{false, true} {
+		s := servetest.NewUnstartedServer(batch)
+		s.Config.Reuse = reuse
+		s.Start()
+		for _, path := range []string{"/one-by-one", "/at-once"} {
+			for range 3 {
+				if got := get(t, s.Client(), s.URL+path); got != path {
+					t.Errorf("reuse %t: got %q, want %q", reuse, got, path)
+				}
+			}
+		}
+		s.Close()
+	}
 }

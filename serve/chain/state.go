@@ -176,7 +176,8 @@ func (s *State) another() *value {
 	return &s.more[len(s.more)-1]
 }
 
-// slotted is a context with a place for the state of a request's chain.
+// slotted is a context with a place for the state of a request's chain, or the
+// writer of the answer to that request.
 type slotted interface{ ChainSlot() *any }
 
 // stateKey is what contexts answer with the nearest state.
@@ -216,6 +217,19 @@ func slotOf(ctx context.Context) *any {
 	return nil
 }
 
+// slotIn returns the place that belongs to the answer which w writes, nil if
+// there is none.
+func slotIn(w http.ResponseWriter) *any {
+	if c, ok := w.(slotted); ok {
+		return c.ChainSlot()
+	}
+	c, ok := find[slotted](w)
+	if !ok {
+		return nil
+	}
+	return c.ChainSlot()
+}
+
 // held returns the state in the place, nil if there is neither.
 func held(slot *any) *State {
 	if slot == nil {
@@ -232,5 +246,15 @@ func nearest(ctx context.Context) *State {
 		return s
 	}
 	s, _ := ctx.Value(stateKey{}).(*State)
+	return s
+}
+
+// shared returns the state of the chain around ctx. Nil: there is none, though an
+// engine may have set a state aside.
+func shared(ctx context.Context) *State {
+	s := nearest(ctx)
+	if s == nil || s.rec.w == nil {
+		return nil
+	}
 	return s
 }

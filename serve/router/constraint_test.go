@@ -55,6 +55,7 @@ func TestConstraintErrors(t *testing.T) {
 		{"/{x:a)|(b}", "unexpected )"},
 		{`/{x:\.{1,2}}`, "no path segment can match"},
 		{"/{x:()}", "no path segment can match"},
+		{"/{x:[^ ]+}", `in a constraint \x20`},
 		{"/{x...:a}", "takes no constraint"},
 		{"/{x:int}/{x:int}", "is there twice"},
 		{"/{:int}", "no name"},

@@ -87,6 +87,8 @@ func TestCase(t *testing.T) {
 		{router.CaseFold, "/Files/A/B", 200, "/files/{r...}", "A/B", ""},
 		{router.CaseFold, "/DIR", 307, "/dir/", "", "/DIR/"},
 		{router.CaseRedirect, "/Users/Ann", 200, "/Users/{x}", "Ann", ""},
+		{router.CaseRedirect, "/users/ann", 307, "/Users/{x}", "", "/Users/ann"},
+		{router.CaseRedirect, "/Users/ann", 200, "/Users/{x}", "ann", ""},
 		{router.CaseRedirect, "/users/A%2Fnn?q=A", 307, "/Users/{x}", "", "/Users/A%2Fnn?q=A"},
 		{router.CaseRedirect, "/FILES/A/B/", 307, "/files/{r...}", "", "/files/A/B/"},
 		{router.CaseRedirect, "/FILES/..//DIR/", 307, "/dir/", "", "/DIR/"},

@@ -18,13 +18,18 @@ type Group struct {
 }
 
 // Group returns a group within the group. The prefix is [HOST]/PATH, where PATH may
-// have wildcards, or empty. It panics if the prefix is invalid.
+// have wildcards, or empty. It panics if the prefix is invalid or a middleware nil.
 //
 // The middlewares are called once for each route, when it is added.
 func (g *Group) Group(prefix string, with ...func(http.Handler) http.Handler) *Group {
 	prefix, err := g.extend(prefix)
 	if err != nil {
 		panic(fmt.Errorf("making a group: %w", err))
+	}
+	for i, mw := range with {
+		if mw == nil {
+			panic(fmt.Errorf("making a group: middleware %d of %d is nil", i+1, len(with)))
+		}
 	}
 	all := append(g.with[:len(g.with):len(g.with)], with...)
 	return &Group{g.rt, prefix, all}
@@ -56,7 +61,9 @@ func (g *Group) Add(r Route) error {
 		return fmt.Errorf("adding %q: handler is nil", pattern)
 	}
 	for i := len(g.with) - 1; i >= 0; i-- {
-		r.Handler = g.with[i](r.Handler)
+		if r.Handler = g.with[i](r.Handler); r.Handler == nil {
+			return fmt.Errorf("adding %q: middleware %d of %d returns no handler", pattern, i+1, len(g.with))
+		}
 	}
 	return g.rt.add(r)
 }

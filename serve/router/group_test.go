@@ -69,6 +69,10 @@ func TestGroupRefuses(t *testing.T) {
 		{"name twice", `"x" is there twice`, func(rt *router.Router) { rt.Group("/{x}").Handle("/{x}", ok) }},
 		{"nil handler", "handler is nil", func(rt *router.Router) { rt.Group("/a", tag("m")).Handle("/b", nil) }},
 		{"nil function", "handler is nil", func(rt *router.Router) { rt.HandleFunc("/b", nil) }},
+		{"nil middleware", "middleware 2 of 2 is nil", func(rt *router.Router) { rt.Group("/a", tag("m"), nil) }},
+		{"middleware without handler", `adding "GET /a/b": middleware 2 of 2 returns no handler`, func(rt *router.Router) {
+			rt.Group("/a", tag("m"), func(http.Handler) http.Handler { return nil }).Handle("GET /b", ok)
+		}},
 		{"conflict by mount", "conflicts with", func(rt *router.Router) {
 			sub := new(router.Router)
 			sub.Handle("/{x}", ok)

@@ -40,6 +40,11 @@ const (
 
 func (p *pattern) last() *segment { return &p.segments[len(p.segments)-1] }
 
+// hasUpper tells whether a literal was registered with an upper-case letter.
+func (p *pattern) hasUpper() bool {
+	return slices.ContainsFunc(p.segments, func(s segment) bool { return s.kind == literal && hasUpper(s.spelt) })
+}
+
 // names returns the names of the wildcards, in order.
 func (p *pattern) names() []string {
 	var names []string
@@ -93,6 +98,9 @@ func parse(text string, fold bool) (*pattern, error) {
 func (p *parser) pattern() error {
 	if i := strings.IndexAny(p.rest, " \t"); i >= 0 {
 		method := p.rest[:i]
+		if strings.IndexByte(method, '/') >= 0 {
+			return errors.New(`a space in a pattern without a method: write %20, in a constraint \x20`)
+		}
 		if method != "" && !isToken(method) {
 			return fmt.Errorf("invalid method %q", method)
 		}

@@ -1,7 +1,6 @@
 package router
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -140,12 +139,6 @@ func (rt *Router) Handler(r *http.Request) (h http.Handler, pattern string) {
 
 // add checks a route whose pattern is complete and adds it.
 func (rt *Router) add(r Route) error {
-	if r.Handler == nil {
-		return errors.New("handler is nil")
-	}
-	if f, ok := r.Handler.(http.HandlerFunc); ok && f == nil {
-		return errors.New("handler is nil")
-	}
 	p, err := parse(r.Pattern, rt.Case != CaseExact)
 	if err != nil {
 		return fmt.Errorf("parsing %q: %w", r.Pattern, err)

@@ -64,7 +64,7 @@ func (t *table) add(e *entry, shared map[string]*sys.PathNames) {
 	tr.add(p, &route{
 		text: p.text, handler: e.Handler,
 		names: *shared[key], n: len(names),
-		multi: p.last().kind == multi, unclean: p.unclean(),
+		multi: p.last().kind == multi, slow: p.unclean() || t.caseRedirect && p.hasUpper(),
 		pattern: p,
 	})
 }
@@ -92,7 +92,7 @@ func (t *table) find(r *http.Request) http.Handler {
 	if rt == nil {
 		return t.miss(&w, r)
 	}
-	if rt.unclean || w.slash && rt.multi && path[len(path)-1] != '/' {
+	if rt.slow || w.slash && rt.multi && path[len(path)-1] != '/' {
 		return nil
 	}
 	r.Pattern = rt.text

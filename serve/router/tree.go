@@ -15,7 +15,7 @@ type route struct {
 	names   sys.PathNames
 	n       int  // number of names
 	multi   bool // ends in a multi
-	unclean bool
+	slow    bool // whether the route is meant needs a closer look at the path
 	pattern *pattern
 }
 

@@ -99,17 +99,6 @@ func trim(s string) string {
 // ValidFieldName reports whether s is a token, as a field name must be.
 func ValidFieldName(s string) bool { return all(s, tokenChar) }
 
-// ValidFieldValue reports whether s may be a field's value: no control
-// character but the tab.
-func ValidFieldValue(s string) bool {
-	for i := control(s, 0); i < len(s); i = control(s, i+1) {
-		if s[i] != '\t' {
-			return false
-		}
-	}
-	return true
-}
-
 // Token reports whether the comma-separated list holds the token, which must
 // be in lower case. It compares without case and allocates nothing.
 func Token(list, token string) bool {

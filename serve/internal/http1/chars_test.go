@@ -7,28 +7,34 @@ import (
 	"github.com/tarehq/tare/serve/internal/http1"
 )
 
-func TestValidFieldValue(t *testing.T) {
+func TestControl(t *testing.T) {
 	// Each byte at each place of a word, and after one.
 	for at := range 20 {
 		for c := range 256 {
 			b := []byte(strings.Repeat("v", 20))
 			b[at] = byte(c)
-			want := c == '\t' || c >= ' ' && c != 0x7f
-			if got := http1.ValidFieldValue(string(b)); got != want {
-				t.Errorf("ValidFieldValue(%q) = %t, want %t", b, got, want)
+			want := 20
+			if c < ' ' || c == 0x7f {
+				want = at
+			}
+			if got := http1.Control(string(b), 0); got != want {
+				t.Errorf("the first control of %q is at %d, want %d", b, got, want)
+			}
+			if got := http1.Control(string(b), at+1); got != 20 {
+				t.Errorf("the first control of %q after %d is at %d, want none", b, at, got)
 			}
 		}
 	}
 	// High bytes beside a control must neither hide nor make one.
 	for _, test := range []struct {
 		in   string
-		want bool
+		want int
 	}{
-		{"", true}, {"\x80\x00\x80\x80\x80\x80\x80\x80", false}, {"\xff\xff\xff\xff\xff\xff\xff\x1f", false},
-		{"\xff\x7f\xff\xff\xff\xff\xff\xff", false}, {"\x9f\x9f\x9f\xa0\xff\x80\x81\x20", true}, {"\t\t\t\t\t\t\t\t\t\x0b", false},
+		{"", 0}, {"\x80\x00\x80\x80\x80\x80\x80\x80", 1}, {"\xff\xff\xff\xff\xff\xff\xff\x1f", 7},
+		{"\xff\x7f\xff\xff\xff\xff\xff\xff", 1}, {"\x9f\x9f\x9f\xa0\xff\x80\x81\x20", 8}, {"vvvvvvvv\x0b\t", 8},
 	} {
-		if got := http1.ValidFieldValue(test.in); got != test.want {
-			t.Errorf("ValidFieldValue(%q) = %t, want %t", test.in, got, test.want)
+		if got := http1.Control(test.in, 0); got != test.want {
+			t.Errorf("the first control of %q is at %d, want %d", test.in, got, test.want)
 		}
 	}
 }

@@ -21,6 +21,17 @@ func Moved(fd uintptr) (uint64, error) {
 	return info.bytesAcked + info.bytesReceived, err
 }
 
+// Unacked returns how many bytes of what was written to a TCP connection its peer
+// has yet to acknowledge, sent or not (SIOCOUTQ of tcp(7)).
+func Unacked(fd uintptr) (int, error) {
+	var n int32
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCOUTQ, uintptr(unsafe.Pointer(&n)))
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}
+
 // Backlog returns how many connections a TCP listener has that nobody has
 // accepted yet (tcpi_unacked, which for a listener means that).
 func Backlog(fd uintptr) (int, error) {

@@ -10,5 +10,8 @@ func Acked(uintptr) (uint64, error) { return 0, syscall.ENOSYS }
 // Moved is not to be had here, for the same reason.
 func Moved(uintptr) (uint64, error) { return 0, syscall.ENOSYS }
 
+// Unacked is not asked for where the others are not to be had.
+func Unacked(uintptr) (int, error) { return 0, syscall.ENOSYS }
+
 // Backlog is not to be had here, for the same reason.
 func Backlog(uintptr) (int, error) { return 0, syscall.ENOSYS }
