@@ -266,6 +266,51 @@ func TestOpenLoopBacklog(t *testing.T) {
 	}
 }
 
+// Of requests that are due while none is answered just so many are in flight as may
+// be; the others are dropped and counted, and the server does not see them.
+func TestMaxInFlight(t *testing.T) {
+	const most, due = 3, 20
+	for i, p := range protocols {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			var seen atomic.Int64
+			over := make(chan struct{}) // all have been due
+			o, _ := serve(t, i, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { seen.Add(1); <-over }))
+			o.Schedule, o.Duration, o.MaxInFlight = pace.Constant(1000), due*time.Millisecond, most
+			var once sync.Once
+			o.Progress = func(s load.Snapshot) {
+				if s.Counts.Scheduled == due {
+					once.Do(func() { close(over) })
+				}
+			}
+			r := run(t, context.Background(), o)
+			if r.PeakFlight != most || r.Counts.Answered() != most || r.Counts.Dropped != due-most || seen.Load() != most {
+				t.Errorf("got %d in flight at the peak, %d answered, %d dropped, %d seen by the server; want %d, %[5]d, %d, %[5]d",
+					r.PeakFlight, r.Counts.Answered(), r.Counts.Dropped, seen.Load(), most, due-most)
+			}
+		})
+	}
+}
+
+// A request's time-out counts from its start: what it waited before for a free
+// connection is in its response time and takes nothing from it.
+func TestTimeoutCountsFromStart(t *testing.T) {
+	two, none := pace.Phase{From: 1000, To: 1000, For: 2 * time.Millisecond}, pace.Phase{For: 5 * time.Second}
+	for i, p := range protocols {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			o, _ := serve(t, i, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(1500 * time.Millisecond) }))
+			o.Schedule, o.Timeout = &pace.Schedule{Phases: []pace.Phase{two, none}}, 2500*time.Millisecond
+			o.Connections, o.Streams = 1, 1
+			r := run(t, context.Background(), o)
+			if r.Counts.Status[2] != 2 || time.Duration(r.Response.Max()) < o.Timeout {
+				t.Errorf("got %+v, the last after %v; want 2 answers, the last later than the time-out of %v",
+					r.Counts, time.Duration(r.Response.Max()), o.Timeout)
+			}
+		})
+	}
+}
+
 func TestStreams(t *testing.T) {
 	var at, peak atomic.Int64
 	o, _ := serve(t, 2, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {

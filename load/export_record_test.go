@@ -53,3 +53,10 @@ func newRecorded(open bool) *recorder {
 	p.open = open
 	return p.recorder()
 }
+
+// Judged adds the caveats to a result of a run with so many connections.
+func Judged(res *Result, connections int) *Result {
+	c := &conductor{plan: &plan{opts: &Options{Connections: connections}}}
+	c.judge(res)
+	return res
+}

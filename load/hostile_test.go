@@ -55,8 +55,10 @@ func TestHostileServer(t *testing.T) {
 						c.(*net.TCPConn).SetLinger(0)
 					}
 				})
-				o := load.Options{Engine: engine, Requests: 6, Connections: 2, Timeout: 150 * time.Millisecond,
-					Targets: []load.Target{{URL: "http://" + addr}}}
+				o := load.Options{Engine: engine, Requests: 6, Connections: 2, Targets: []load.Target{{URL: "http://" + addr}}}
+				if strings.HasPrefix(act.name, "hang") {
+					o.Timeout = 150 * time.Millisecond
+				}
 				r, err := load.Run(context.Background(), o)
 				if r == nil {
 					t.Fatal(err)
@@ -282,6 +284,89 @@ func TestInterrupt(t *testing.T) {
 			}
 			if r.Counts.Timeout == 0 || r.Counts.Dropped == 0 {
 				t.Errorf("got %+v, want the hanging ones timed out and the waiting ones dropped", r.Counts)
+			}
+		})
+	}
+}
+
+// A run that is over and only waits for its last answer has not ended early.
+func TestInterruptAfterTheEnd(t *testing.T) {
+	for i, p := range protocols {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			o, _ := serve(t, i, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-ctx.Done() }))
+			o.Duration, o.Connections = 50*time.Millisecond, 1
+			o.Progress = func(s load.Snapshot) {
+				if s.Elapsed > o.Duration {
+					cancel()
+				}
+			}
+			if r := run(t, ctx, o); r.Ended != "" || r.Counts.Answered() != 1 {
+				t.Errorf("got Ended %q, %+v; want a whole run of one answer", r.Ended, r.Counts)
+			}
+		})
+	}
+}
+
+// The closed loop does not ask as fast as a machine can refuse.
+func TestRefusedRests(t *testing.T) {
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		r, _ := load.Run(context.Background(), load.Options{Engine: engine, Duration: 300 * time.Millisecond, Connections: 2,
+			Targets: []load.Target{{URL: "http://" + l.Addr().String()}}})
+		if r == nil || r.Counts.Refused == 0 || r.Counts.Scheduled > 60 {
+			t.Errorf("got %+v, want some refused and not more than 30 for each connection", r)
+		}
+	})
+}
+
+// What comes behind an answer is no answer to the next request: that goes out on
+// another connection.
+func TestBytesBehindAnswer(t *testing.T) {
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		addr, accepted := hostile(t, func(c net.Conn) {
+			buf := make([]byte, 1024)
+			for {
+				if _, err := c.Read(buf); err != nil {
+					return
+				}
+				io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n")
+			}
+		})
+		r := run(t, context.Background(), load.Options{Engine: engine, Requests: 5, Connections: 1, Targets: []load.Target{{URL: "http://" + addr}}})
+		if r.Counts.Status[2] != 5 || r.Reused != 0 || accepted() != 5 {
+			t.Errorf("got %+v, %d on connections used before, the server saw %d; want 5 answers on 5", r.Counts, r.Reused, accepted())
+		}
+	})
+}
+
+// A connection that the server closes between two requests costs neither.
+func TestClosedWhileIdle(t *testing.T) {
+	for i, p := range protocols {
+		if p.protocol != load.HTTP1 {
+			continue
+		}
+		t.Run(p.name, func(t *testing.T) {
+			var late atomic.Int64
+			o, _ := serve(t, i, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				c, _, err := http.NewResponseController(w).Hijack()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+				time.Sleep(time.Duration(late.Add(1)-1) * 20 * time.Millisecond) // the first at once
+				c.Close()
+			}))
+			o.Schedule, o.Duration = pace.Constant(4), 750*time.Millisecond
+			if r := run(t, context.Background(), o); r.Counts.Status[2] != 3 || r.Opened != 3 {
+				t.Errorf("got %+v on %d connections, want 3 answers on 3", r.Counts, r.Opened)
 			}
 		})
 	}

@@ -7,10 +7,18 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"github.com/tarehq/tare/load/internal/sys"
 )
 
-// maxRead is how much of an answer is read at once.
-const maxRead = 16 << 10
+const (
+	// maxRead is how much of an answer is read at once.
+	maxRead = 16 << 10
+	// lookAfter is how long after a request the next on its connection comes late
+	// enough that the server may have closed it in between: a look then takes a
+	// thousandth of that time.
+	lookAfter = int64(time.Millisecond)
+)
 
 // http1Exchanger sends one worker's requests over connections of its own, one
 // to each endpoint.
@@ -29,6 +37,7 @@ type http1Exchanger struct {
 type http1Conn struct {
 	*link
 	carried bool
+	begun   int64       // its last request
 	forget  func() bool // ends the watch for the run's end
 }
 
@@ -69,14 +78,14 @@ func (x *http1Exchanger) exchange(o *outcome) (failure, error) {
 		req, tail, target = x.cursor.next(&x.req)
 	}
 	i := x.engine.script.targets[target].endpoint
-	c := x.conns[i]
+	c := x.kept(i, o.start)
 	if c == nil || alone {
 		var err error
 		if c, err = x.open(i, o.start); err != nil {
 			return connectFailure(err), explain(x.engine.script.endpoints[i], err)
 		}
 	}
-	o.reused, c.carried = c.carried, true
+	o.reused, c.carried, c.begun = c.carried, true, o.start
 	x.answer.begin(target)
 	kind, err := x.converse(c, [2][]byte{req, tail}, o)
 	o.bytesIn, o.bytesOut = c.wire.take()
@@ -91,6 +100,17 @@ func (x *http1Exchanger) exchange(o *outcome) (failure, error) {
 		}
 	}
 	return kind, err
+}
+
+// kept is the connection to endpoint i, nil if there is none that the server has
+// left open.
+func (x *http1Exchanger) kept(i int, now int64) *http1Conn {
+	c := x.conns[i]
+	if c != nil && now-c.begun > lookAfter && sys.HungUp(c.wire.Conn) {
+		c.shut(false)
+		x.conns[i] = nil
+	}
+	return x.conns[i]
 }
 
 // open connects to endpoint i for a request that began at start.

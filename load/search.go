@@ -130,7 +130,7 @@ func (s *search) run(ctx context.Context) error {
 	}
 	if low == 0 {
 		s.result.Warnings = append(s.result.Warnings, fmt.Errorf(
-			"%s does not hold at %g/s, the lowest rate tried: begin the search lower", s.threshold, s.so.From))
+			"%s does not hold at %g/s, the lowest rate tried", s.threshold, s.so.From))
 		return nil
 	}
 	if low == s.so.To {

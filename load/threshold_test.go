@@ -63,6 +63,8 @@ func TestThresholdHolds(t *testing.T) {
 		// 2 % never came: p99 is among them, whatever the bound.
 		{"p99<1h", false, "no answer"},
 		{"p99>1h", true, "no answer"},
+		{"p98<99ms", true, "98ms"}, // of all 100, the dropped one too
+		{"p98.5<1h", false, "no answer"},
 		{"max<1h", false, "no answer"},
 		{"mean<1h", false, "no answer"},
 		{"errors>2.9%", true, "3%"},
