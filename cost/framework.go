@@ -12,6 +12,11 @@ var dispatchers = map[string]bool{
 	"net/http.(*ServeMux).ServeHTTP":                         true,
 	"github.com/valyala/fasthttp.(*Server).serveConn":        true,
 	"github.com/valyala/fasthttp.(*Server).serveConnCounted": true, // since v1.73
+
+	"github.com/urfave/negroni.HandlerFunc.ServeHTTP":                         true,
+	"github.com/urfave/negroni/v2.HandlerFunc.ServeHTTP":                      true,
+	"github.com/urfave/negroni/v3.HandlerFunc.ServeHTTP":                      true,
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp.HandlerFunc.ServeHTTP": true,
 }
 
 // routers are packages whose frames are a router's, with its name.
@@ -31,6 +36,7 @@ var routers = map[string]string{
 	"github.com/cloudwego/hertz/pkg/app":            "hertz",
 	"github.com/cloudwego/hertz/pkg/route":          "hertz",
 	"github.com/go-kratos/kratos/v2/transport/http": "kratos",
+	"connectrpc.com/connect":                        "connect",
 }
 
 // handing are the functions by which routers hand a request on: what they call is
@@ -39,11 +45,12 @@ var routers = map[string]string{
 var handing = []string{
 	"ServeHTTP", "ServeHTTPError", "Next", "next", "nextCustom", "add", "Handle", "HandlerFunc", "Handler",
 	"WrapH", "WrapF", "WrapHandler", "routeHTTP", "handleHTTPRequest", "requestHandler",
+	"NewUnaryHandler", "NewUnaryHandlerSimple", "NewServerStreamHandler", "NewClientStreamHandler", "NewBidiStreamHandler",
 }
 
 // dispatches reports whether a router's function hands a request on.
 func dispatches(fn string) bool {
-	name := strings.TrimSuffix(fn[len(packageOf(fn))+1:], "-fm")
+	name := strings.ReplaceAll(strings.TrimSuffix(fn[len(packageOf(fn))+1:], "-fm"), "[...]", "")
 	if end := strings.LastIndexByte(name, ')'); end >= 0 {
 		name = strings.TrimPrefix(name[end+1:], ".")
 	}
@@ -73,6 +80,7 @@ var engineTrees = map[string]string{
 	"github.com/tarehq/tare/serve/internal": "serve",
 	"github.com/cloudwego/hertz":            "hertz",
 	"github.com/coder/websocket":            "coder/websocket",
+	"google.golang.org/grpc":                "grpc",
 }
 
 // engineOf returns the name of the engine to which a package belongs.
@@ -142,10 +150,11 @@ func chainOf(frames []Frame) string {
 }
 
 // chained reports whether a function looks like the next of such a chain: it is a
-// literal. With echo, whose middlewares are literals within literals, it is one
-// of those: others are more often what a middleware was configured with.
+// literal, and not of a function on the stack, which is more likely to have given
+// it to what calls it. With echo, whose middlewares are literals within literals,
+// it is one of those: others are more often what a middleware was configured with.
 func chained(fn string, around []Frame) bool {
-	if !isClosure(fn) {
+	if !isClosure(fn) || slices.ContainsFunc(around, func(f Frame) bool { return within(fn, f.Func) }) {
 		return false
 	}
 	if !strings.HasPrefix(chainOf(around), "github.com/labstack/echo/") {
@@ -181,46 +190,100 @@ var answering = []string{
 }
 
 // partOf finds the outermost frame of a part of the engine, router or client
-// among the frames inside an owner.
-func partOf(frames []Frame) (Owner, int, bool) {
+// among the frames inside an owner. An answer that fills itself from a reader is
+// the engine's work but for the reading: that is the client's, or the owner's if it
+// has code of its own there.
+func partOf(frames []Frame) (part Owner, at int, ok bool) {
 	for i := len(frames) - 1; i >= 0; i-- {
 		fn := frames[i].Func
-		if o, ok := parts[fn]; ok {
+		o, found := partAt(fn)
+		switch {
+		case fn == fills:
+			part, at, ok = o, i, true
+		case ok && !found && !standard(packageOf(fn)):
+			return Owner{}, 0, false
+		case found && ok && o.Kind != Client:
+			return part, at, true
+		case found:
 			return o, i, true
-		}
-		receiver := receiverOf(fn)
-		if o, ok := receivers[receiver]; ok {
-			return o, i, true
-		}
-		if o, ok := http2Part(receiver); ok {
-			return o, i, true
-		}
-		if e, ok := engineOf(packageOf(fn)); ok {
-			return Owner{Kind: Engine, Name: e}, i, true
 		}
 	}
-	return Owner{}, 0, false
+	return part, at, ok
 }
 
-// parts are functions of net/http by which the work of server and client is told
-// apart.
+// fills is how an answer is copied from a reader: by what it calls to read.
+const fills = "net/http.(*response).ReadFrom"
+
+// partAt returns the part that a function belongs to.
+func partAt(fn string) (Owner, bool) {
+	if o, ok := parts[fn]; ok {
+		return o, true
+	}
+	receiver := receiverOf(fn)
+	if o, ok := receivers[receiver]; ok {
+		return o, true
+	}
+	if o, ok := http2Part(receiver); ok {
+		return o, true
+	}
+	if strings.HasPrefix(fn, grpc) && strings.Contains(fn[len(packageOf(fn)):], "lient") {
+		return Owner{Kind: Client, Name: "grpc client"}, true
+	}
+	e, ok := engineOf(packageOf(fn))
+	return Owner{Kind: Engine, Name: e}, ok
+}
+
+// grpc is how functions of gRPC for Go begin.
+const grpc = "google.golang.org/grpc"
+
+// callsRPC reports whether a function hands a call of gRPC on: the server's own, and
+// what is generated for a method of a service. What they call is an interceptor, or
+// the method.
+func callsRPC(fn string) bool {
+	if generatedRPC(fn) {
+		return true
+	}
+	if packageOf(fn) != grpc {
+		return false
+	}
+	return slices.ContainsFunc([]string{
+		").processRPC", ").processUnaryRPC", ").processStreamingRPC",
+		".chainUnaryInterceptors", ".getChainUnaryHandler", ".chainStreamInterceptors", ".getChainStreamHandler",
+	}, func(part string) bool { return strings.Contains(fn, part) })
+}
+
+// generatedRPC reports whether a function, such as _Greeter_SayHello_Handler, was
+// generated for a method of a service.
+func generatedRPC(fn string) bool {
+	name, _, _ := strings.Cut(fn[len(packageOf(fn)):], ".func")
+	return strings.HasPrefix(name, "._") && strings.HasSuffix(name, "_Handler")
+}
+
+// parts are functions of net/http by which the work of the server is told apart.
 var parts = map[string]Owner{
 	"net/http.(*conn).readRequest":               {Kind: Engine, Name: "net/http: read and parse"},
 	"net/http.(*response).finishRequest":         {Kind: Engine, Name: "net/http: finish answer"},
 	"net/http.(*connReader).backgroundRead":      {Kind: Engine, Name: "net/http: background read"},
 	"net/http.(*connReader).startBackgroundRead": {Kind: Engine, Name: "net/http: background read"},
-	"net/http.(*Client).do":                      {Kind: Client, Name: "net/http client"},
-	"net/http.(*Transport).roundTrip":            {Kind: Client, Name: "net/http client"},
-	"net/http.(*persistConn).readLoop":           {Kind: Client, Name: "net/http client"},
-	"net/http.(*persistConn).writeLoop":          {Kind: Client, Name: "net/http client"},
+
+	"net/http.http2transportResponseBody.Read":           {Kind: Client, Name: "net/http client"},
+	"net/http/internal/http2.transportResponseBody.Read": {Kind: Client, Name: "net/http client"},
+	"golang.org/x/net/http2.transportResponseBody.Read":  {Kind: Client, Name: "net/http client"},
 }
 
-// receivers are types of net/http whose methods are a part of the server.
+// receivers are types of net/http whose methods are a part of the server, or are
+// the client. The body of an answer that the client reads is the same type as that
+// of a request, inside one of the client's.
 var receivers = map[string]Owner{
-	"net/http.(*response)":    {Kind: Engine, Name: "net/http: write answer"},
-	"net/http.(*chunkWriter)": {Kind: Engine, Name: "net/http: write answer"},
-	"net/http.(*body)":        {Kind: Engine, Name: "net/http: read body"},
-	"net/http.(*ServeMux)":    {Kind: Router, Name: "http.ServeMux"},
+	"net/http.(*response)":      {Kind: Engine, Name: "net/http: write answer"},
+	"net/http.(*chunkWriter)":   {Kind: Engine, Name: "net/http: write answer"},
+	"net/http.(*body)":          {Kind: Engine, Name: "net/http: read body"},
+	"net/http.(*ServeMux)":      {Kind: Router, Name: "http.ServeMux"},
+	"net/http.(*Client)":        {Kind: Client, Name: "net/http client"},
+	"net/http.(*Transport)":     {Kind: Client, Name: "net/http client"},
+	"net/http.(*persistConn)":   {Kind: Client, Name: "net/http client"},
+	"net/http.(*bodyEOFSignal)": {Kind: Client, Name: "net/http client"},
+	"net/http.(*gzipReader)":    {Kind: Client, Name: "net/http client"},
 }
 
 // http2Part tells the types of HTTP/2 apart, those that net/http has its own copy

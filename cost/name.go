@@ -48,8 +48,22 @@ var library = map[string]bool{
 	"vendor": true, "weak": true,
 }
 
-// shortName drops the directories of the import path.
-func shortName(fn string) string { return fn[strings.LastIndexByte(fn, '/')+1:] }
+// shortName drops the directories of the import path, and the version if it ends in
+// one.
+func shortName(fn string) string {
+	slash := strings.LastIndexByte(fn, '/')
+	pkg, name, _ := strings.Cut(fn[slash+1:], ".")
+	if slash > 0 && isVersion(pkg) {
+		return path.Base(fn[:slash]) + "." + name
+	}
+	return fn[slash+1:]
+}
+
+// isVersion reports whether an element of a path is a module's version, as v3.
+func isVersion(element string) bool {
+	digits, ok := strings.CutPrefix(element, "v")
+	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
+}
 
 // ownerName names a function for people. A function literal goes by the function
 // that it is written in: what the linker calls it begins with the function that
@@ -98,7 +112,7 @@ func folder(file string) string {
 		return "main" // built from files by name: go build main.go
 	}
 	name, _, _ := strings.Cut(path.Base(dir), "@")
-	if version := strings.TrimPrefix(name, "v"); version != name && version != "" && strings.Trim(version, "0123456789") == "" {
+	if isVersion(name) {
 		name = path.Base(path.Dir(dir))
 	}
 	return name

@@ -155,6 +155,9 @@ func Charge(frames []Frame) (Owner, Cause) { return new(Rules).Charge(frames) }
 // as encoding an answer, is done for who called it.
 func (o *Rules) owned(frames []Frame, i int, inside bool) (Owner, bool) {
 	f := frames[i]
+	if dispatchers[f.Func] || generatedRPC(f.Func) {
+		return Owner{}, false
+	}
 	pkg := packageOf(f.Func)
 	if name, ok := routers[pkg]; ok {
 		if i+1 < len(frames) && ownMiddleware(f.Func, frames[i+1].Func) {
@@ -163,12 +166,24 @@ func (o *Rules) owned(frames []Frame, i int, inside bool) (Owner, bool) {
 		return Owner{Kind: Router, Name: name}, entered(frames, i) && (!inside || dispatches(f.Func))
 	}
 	if foreign(pkg) {
-		return Owner{}, false
+		return handlerAt(f), provided(frames, i)
 	}
 	if !strings.HasSuffix(f.Func, ".ServeHTTP") && !(i+1 < len(frames) && o.handedOn(frames, i)) {
 		return Owner{}, false
 	}
 	return handlerAt(f), true
+}
+
+// provided reports whether frame i is a handler that the standard library provides,
+// such as a reverse proxy, a file server or its own profiles. Those whose receiver
+// is no pointer hand on what they get, and are the engine's.
+func provided(frames []Frame, i int) bool {
+	fn := frames[i].Func
+	pkg := packageOf(fn)
+	if pkg != "net/http" && !strings.HasPrefix(pkg, "net/http/") && pkg != "expvar" {
+		return false
+	}
+	return strings.HasSuffix(fn, ").ServeHTTP") || i+1 < len(frames) && frames[i+1].Func == "net/http.HandlerFunc.ServeHTTP"
 }
 
 func handlerAt(f Frame) Owner {
@@ -188,17 +203,23 @@ func entered(frames []Frame, i int) bool {
 // next of a chain.
 func (o *Rules) handedOn(frames []Frame, i int) bool {
 	f, caller := frames[i], frames[i+1]
-	if dispatchers[caller.Func] {
+	if dispatchers[caller.Func] || callsRPC(caller.Func) {
 		return true
 	}
 	pkg := packageOf(caller.Func)
 	if _, ok := routers[pkg]; ok {
 		return dispatches(caller.Func)
 	}
-	if foreign(pkg) || !directChains(frames[i+1:]) {
+	if foreign(pkg) {
 		return false
 	}
-	return chained(f.Func, frames[i+1:]) && !within(f.Func, caller.Func) || o.answering[function{f.Func, f.File}]
+	if strings.HasSuffix(caller.Func, ".HandlerFunc.ServeHTTP") {
+		return true // a function in the guise of a handler
+	}
+	if !directChains(frames[i+1:]) {
+		return false
+	}
+	return chained(f.Func, frames[i+1:]) || o.answering[function{f.Func, f.File}]
 }
 
 // rootOf names a stack without an owner by where it began.

@@ -21,14 +21,14 @@ func handlerLoop(h http.Handler, newContext func() (context.Context, func())) fu
 			panic(err) // the loop reports it with the request
 		}
 		c := &call{handler: h, proto: *proto, payload: []byte(q.Body)}
-		c.w.header = http.Header{}
+		c.w = writer{ctx: context.Background(), header: http.Header{}}
 		if q.Body != "" {
 			c.proto.Body = io.NopCloser(&c.body)
 			c.proto.ContentLength = int64(len(q.Body))
 		}
 		if newContext != nil {
 			ctx, renew := newContext()
-			c.proto, c.renew = *c.proto.WithContext(ctx), renew
+			c.proto, c.renew, c.w.ctx = *c.proto.WithContext(ctx), renew, ctx
 		}
 		return c.do
 	}
@@ -85,6 +85,7 @@ func (c *call) do() Answer {
 
 // writer keeps the answer in memory of its own, which it reuses.
 type writer struct {
+	ctx    context.Context // of the request
 	header http.Header
 	status int
 	body   []byte
@@ -93,6 +94,16 @@ type writer struct {
 func (w *writer) reset() {
 	clear(w.header)
 	w.status, w.body = 0, w.body[:0]
+}
+
+// ChainSlot returns what the request's context returns, as the writer of
+// serve.Server does; nil if the context has nothing of the kind.
+func (w *writer) ChainSlot() *any {
+	c, ok := w.ctx.(interface{ ChainSlot() *any })
+	if !ok {
+		return nil
+	}
+	return c.ChainSlot()
 }
 
 func (w *writer) Header() http.Header { return w.header }

@@ -79,14 +79,24 @@ func loopAllocs(t testing.TB, engine engines.Engine, path string, depth plan.Dep
 	}
 	ctx, renew := loopContext(engine)()
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil)
-	w := &discard{http.Header{}}
+	w := &discard{http.Header{}, ctx}
 	return testing.AllocsPerRun(100, func() {
 		renew()
 		h.ServeHTTP(w, r)
 	})
 }
 
-type discard struct{ header http.Header }
+type discard struct {
+	header http.Header
+	ctx    context.Context // of the request, slotted or not
+}
+
+func (d *discard) ChainSlot() *any {
+	if c, ok := d.ctx.(*slotted); ok {
+		return c.ChainSlot()
+	}
+	return nil
+}
 
 func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
@@ -110,7 +120,7 @@ func BenchmarkLayers(b *testing.B) {
 						ctx, renew = newContext()
 					}
 					r := httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil)
-					w := &discard{http.Header{}}
+					w := &discard{http.Header{}, ctx}
 					b.ReportAllocs()
 					for b.Loop() {
 						renew()

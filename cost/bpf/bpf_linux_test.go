@@ -229,6 +229,28 @@ func TestProcessEnds(t *testing.T) {
 	}
 }
 
+// TestAnew has a process run its own program anew, which then lies elsewhere in
+// memory: what is seen of it afterwards has names too, but for what the sampler saw
+// before it noticed.
+func TestAnew(t *testing.T) {
+	service := serve(t, build(t, "-buildmode=pie"), &syscall.SysProcAttr{})
+	s := begin(t, bpf.Options{PID: service.pid, Hz: 499})
+	time.Sleep(look)
+	if err := syscall.Kill(service.pid, syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	p := finish(t, s, 4*time.Second)
+	var nameless float64
+	for _, s := range p.Stacks {
+		if owner, _ := cost.Charge(s.Frames); owner.Name == "[unknown]" {
+			nameless += s.Count
+		}
+	}
+	if nameless > float64(p.Seen)/3 {
+		t.Errorf("%v of %v stacks are of functions without a name", nameless, p.Seen)
+	}
+}
+
 // TestTwoSamplers has two watch one service; neither may disturb the other.
 func TestTwoSamplers(t *testing.T) {
 	service := serve(t, build(t), &syscall.SysProcAttr{})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/internal/pclntab"
 	"github.com/tarehq/tare/cost/internal/task"
 )
@@ -43,6 +44,19 @@ func Labels(maps io.Reader, addrs ...uint64) ([]string, error) {
 		labels = append(labels, label(m))
 	}
 	return labels, err
+}
+
+// UserNames names a stack of a process that is no Go program, given its list of
+// mappings.
+func UserNames(maps io.Reader, chain ...uint64) ([]string, error) {
+	p := process{frames: map[uint64][]cost.Frame{}}
+	var err error
+	p.maps, err = task.ReadMaps(maps)
+	var names []string
+	for _, f := range p.userFrames(chain) {
+		names = append(names, f.Func)
+	}
+	return names, err
 }
 
 // KernelNames names a stack of the kernel, given its list of functions.

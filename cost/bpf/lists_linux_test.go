@@ -28,6 +28,28 @@ func TestLabels(t *testing.T) {
 	}
 }
 
+// TestForeignCode checks that stacks of code that keeps no frame pointers end where
+// their chain leaves all code.
+func TestForeignCode(t *testing.T) {
+	const maps = `00401000-0067e000 r-xp 00001000 fe:00 1234 /srv/app
+7f0000000000-7f0000001000 rw-p 00000000 00:00 0
+7f0000002000-7f0000003000 r-xp 00000000 fe:00 99 /usr/lib/libc.so.6
+`
+	for _, tt := range []struct {
+		chain []uint64
+		want  []string
+	}{
+		{[]uint64{0x7f0000002010, 0x401020}, []string{"[libc.so.6]", "[app]"}},
+		{[]uint64{0x401010, 0xc000123456, 0x7f0000000010}, []string{"[app]"}},
+		{[]uint64{0x401010, 0xc000123456, 0x401020}, []string{"[app]", "[unknown]", "[app]"}},
+		{[]uint64{0xc000123456, 0xc000123456}, []string{"[unknown]"}},
+	} {
+		if got, err := bpf.UserNames(strings.NewReader(maps), tt.chain...); err != nil || !slices.Equal(got, tt.want) {
+			t.Errorf("%#x: got %q, %v, want %q", tt.chain, got, err, tt.want)
+		}
+	}
+}
+
 func TestKernelNames(t *testing.T) {
 	const list = `ffffffff81000000 T _stext
 ffffffff81000100 t helper

@@ -23,13 +23,16 @@ func holding(maps []task.Mapping, addr uint64) (task.Mapping, bool) {
 	return maps[i], true
 }
 
+// unknown labels what lies in no program or library.
+const unknown = "[unknown]"
+
 // label names code that has no functions by what it lies in.
 func label(m task.Mapping) string {
 	switch {
 	case strings.HasPrefix(m.File, "["):
 		return m.File
 	case m.File == "":
-		return "[unknown]"
+		return unknown
 	}
 	return "[" + filepath.Base(m.File) + "]"
 }

@@ -98,12 +98,13 @@ func (p *process) Close() error {
 	return p.table.Close()
 }
 
-// look notes the CPU used so far, and whether the process still is what it was.
+// look notes the CPU used so far, and whether the process still is what it was: the
+// same program that begins anew lies elsewhere in memory if it can lie anywhere.
 func (p *process) look() {
 	if p.ended {
 		return
 	}
-	if id, err := task.Identify(p.pid); err != nil || !id.SameFile(p.id) {
+	if id, err := task.Identify(p.pid); err != nil || id != p.id {
 		p.ended = true
 		return
 	}

@@ -44,7 +44,7 @@ type running struct {
 
 // serve runs a service, in a root and namespaces of its own if attr says so, and
 // puts requests to it.
-func serve(t testing.TB, exe string, attr *syscall.SysProcAttr) *running {
+func serve(t testing.TB, exe string, attr *syscall.SysProcAttr, args ...string) *running {
 	t.Helper()
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "socket")
@@ -52,7 +52,7 @@ func serve(t testing.TB, exe string, attr *syscall.SysProcAttr) *running {
 	if attr.Chroot != "" {
 		socket, inside, path = filepath.Join(attr.Chroot, "socket"), "/socket", "/service"
 	}
-	cmd := exec.Command(exe, inside)
+	cmd := exec.Command(exe, append([]string{inside}, args...)...)
 	cmd.Path, cmd.Stderr, cmd.SysProcAttr = path, os.Stderr, attr
 	if attr.Chroot != "" {
 		cmd.Dir = "/"

@@ -72,6 +72,8 @@ func (p *process) hidden(s *samplerSample) (uint64, bool) {
 }
 
 // userFrames names a stack of the process, innermost first, up to where it began.
+// Code that is not Go's may keep something else where frame pointers are: what a
+// chain ends in then, outside all programs and libraries, called nobody.
 func (p *process) userFrames(chain []uint64) []cost.Frame {
 	var frames []cost.Frame
 	for i, a := range chain {
@@ -87,6 +89,9 @@ func (p *process) userFrames(chain []uint64) []cost.Frame {
 		if len(named) > 0 && begins(named[len(named)-1].Func) {
 			break
 		}
+	}
+	for len(frames) > 1 && frames[len(frames)-1].Func == unknown {
+		frames = frames[:len(frames)-1]
 	}
 	return frames
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/internal/pclntab"
 )
 
 // Kind is what a profile counts.
@@ -137,7 +138,7 @@ func frames(s *profile.Sample) []cost.Frame {
 		for _, l := range at.Line {
 			f := cost.Frame{Line: int(l.Line)}
 			if l.Function != nil {
-				f.Func, f.File, f.Decl = l.Function.Name, l.Function.Filename, int(l.Function.StartLine)
+				f.Func, f.File, f.Decl = pclntab.Printed(l.Function.Name), l.Function.Filename, int(l.Function.StartLine)
 			}
 			all = append(all, f)
 		}

@@ -216,6 +216,40 @@ func TestRead(t *testing.T) {
 	}
 }
 
+//go:noinline
+func generic[T any](n int) []T { return make([]T, n) }
+
+var cookies []http.Cookie
+
+// TestTypeArguments names an instance of a generic function as the runtime and the
+// other sources do. Its profile has the type arguments whole.
+func TestTypeArguments(t *testing.T) {
+	for range 64 {
+		cookies = generic[http.Cookie](1 << 14) // 2.9 MiB, more than lies between two samples
+	}
+	runtime.GC()
+	var b bytes.Buffer
+	if err := rpprof.Lookup("allocs").WriteTo(&b, 0); err != nil {
+		t.Fatal(err)
+	}
+	p, err := pprof.Read(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := false
+	for _, s := range p.Stacks {
+		for _, f := range s.Frames {
+			seen = seen || f.Func == "github.com/tarehq/tare/cost/pprof_test.generic[...]"
+			if strings.Contains(f.Func, "go.shape") {
+				t.Errorf("a frame is called %s", f.Func)
+			}
+		}
+	}
+	if !seen {
+		t.Error("no frame is generic[...]")
+	}
+}
+
 // TestLabel checks that a labelled profile has the same stacks and says of each
 // what the table says.
 func TestLabel(t *testing.T) {

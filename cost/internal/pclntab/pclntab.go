@@ -130,7 +130,7 @@ func (t *Table) Frames(pc uint64) []Frame {
 			continue
 		}
 		file, line := r.position(c.pc)
-		frames = append(frames, Frame{Func: printed(t.name(c.name)), File: file, Line: line, Decl: c.decl})
+		frames = append(frames, Frame{Func: Printed(t.name(c.name)), File: file, Line: line, Decl: c.decl})
 	}
 	return frames
 }
@@ -237,10 +237,11 @@ func text(table []byte, off uint32) string {
 	return "?"
 }
 
-// printed shortens type arguments as the runtime does when it prints a name.
-func printed(name string) string {
+// Printed shortens a function's type arguments to [...], as the runtime does when it
+// prints a name. Profiles have them whole, with paths in them.
+func Printed(name string) string {
 	i, j := strings.IndexByte(name, '['), strings.LastIndexByte(name, ']')
-	if i < 0 || j <= i {
+	if i <= 0 || j <= i { // what begins with it is no function, as [kernel]
 		return name
 	}
 	return name[:i] + "[...]" + name[j+1:]

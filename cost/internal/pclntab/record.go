@@ -63,7 +63,7 @@ func (r record) function() Func {
 	}
 	file, _ := r.position(outermost)
 	return Func{
-		Name: printed(r.t.name(r.u32(recName))), File: file, Decl: int(int32(r.u32(recDecl))),
+		Name: Printed(r.t.name(r.u32(recName))), File: file, Decl: int(int32(r.u32(recDecl))),
 		Entry: r.entry, End: r.end,
 	}
 }

@@ -23,12 +23,6 @@ type Identity struct {
 	written unix.Timespec
 }
 
-// SameFile reports whether both are one process with a program of the same file,
-// which may have begun anew.
-func (id Identity) SameFile(other Identity) bool {
-	return id.Started == other.Started && id.Dev == other.Dev && id.Ino == other.Ino
-}
-
 // Identify returns the identity of the process that has a number now. The error is
 // ErrEnded if it waits to be reaped, else that of reading the kernel's files.
 func Identify(pid int) (Identity, error) {

@@ -7,7 +7,10 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
+	"runtime"
 	"sync/atomic"
+	"syscall"
 )
 
 var sink atomic.Uint64
@@ -44,8 +47,30 @@ func Alloc(next http.Handler) http.Handler {
 	})
 }
 
+// anew has the program begin anew, in the same process, once it is told to.
+func anew() {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGHUP)
+	<-told
+	if err := os.Remove(os.Args[1]); err != nil {
+		log.Fatal(err)
+	}
+	log.Fatal(syscall.Exec("/proc/self/exe", os.Args, os.Environ()))
+}
+
+// yield keeps the scheduler busy.
+func yield() {
+	for {
+		runtime.Gosched()
+	}
+}
+
 func main() {
 	log.SetFlags(0)
+	go anew()
+	if len(os.Args) > 2 && os.Args[2] == "yield" {
+		go yield()
+	}
 	l, err := net.Listen("unix", os.Args[1])
 	if err != nil {
 		log.Fatal(err)
