@@ -42,7 +42,7 @@ var arrows = map[string][]string{
 	"cost/bpf/probe":   {"cost", "cost/bpf", "cost/internal/..."},
 	"cost/diff":        {"cost", "stats"},
 	"cost/doctor":      {"cost", "cost/doctor/...", "stats/unit"},
-	"cost/pprof":       {"cost"},
+	"cost/pprof":       {"cost", "cost/internal/..."},
 	"cost/exectrace":   {"cost"},
 	"cost/flame":       {"cost", "stats/unit"},
 	"cost/page":        {"cost", "cost/diff", "cost/flame", "stats/unit"},

@@ -67,3 +67,25 @@ func CPUs(pins record.Pinning) (load.Options, []int) {
 	r := &runner{Options: Options{Study: &study.Study{}}, pins: pins}
 	return r.loadOptions(study.Workload{}, ""), r.specimenCPUs()
 }
+
+// Compare holds a trial's figures against the log in dir of a second of an open
+// loop at a rate.
+func Compare(dir string, rate float64, t *record.Trial) error {
+	g := &generation{
+		r: &runner{}, arm: study.Arm{Generator: study.Generator{Open: []string{"URL"}}},
+		w: study.Workload{Schedule: "constant", Rate: study.Rate{PerSecond: rate}}, seconds: 1, dir: dir, since: time.Unix(0, 0),
+	}
+	return g.compare(t)
+}
+
+// SameAs tells whether a run of programs with these build IDs may be gone on with.
+func SameAs(w *record.Writer, old, now map[string]string) error {
+	programs := func(ids map[string]string) map[string]record.Program {
+		all := map[string]record.Program{}
+		for name, id := range ids {
+			all[name] = record.Program{BuildID: id}
+		}
+		return all
+	}
+	return (&runner{writer: w}).sameAs(programs(old), programs(now))
+}

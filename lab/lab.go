@@ -18,10 +18,13 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -254,14 +257,19 @@ func identify(p *arm.Program) record.Program {
 	return record.Program{Path: filepath.Base(p.Path), BuildID: p.BuildID, Go: p.Go, Modules: p.Modules, Args: p.Args}
 }
 
-// sameAs refuses to go on with a run whose arms are no longer the same
-// programs: old and new trials would be compared as one.
+// sameAs refuses to go on with a run whose arms are no longer the same programs,
+// since old and new trials would be compared as one, or of which one cannot be
+// built any more, since the blocks to come would lack it.
 func (r *runner) sameAs(old, now map[string]record.Program) error {
-	for name, p := range now {
-		if o, ok := old[name]; ok && o.BuildID != p.BuildID {
-			return errors.Join(fmt.Errorf("resuming: arm %s is no longer the same program (build ID %.12s… was %.12s…): start a new run",
-				name, p.BuildID, o.BuildID), r.writer.Close())
+	for _, name := range slices.Sorted(maps.Keys(old)) {
+		err := fmt.Errorf("it cannot be built any more: %s", cmp.Or(r.leftOut[name], "no arm that needs it is left"))
+		if p, ok := now[name]; ok {
+			if p.BuildID == old[name].BuildID {
+				continue
+			}
+			err = fmt.Errorf("it is no longer the same program (build ID %.12s… was %.12s…)", p.BuildID, old[name].BuildID)
 		}
+		return errors.Join(fmt.Errorf("resuming: arm %s: %w: start a new run", name, err), r.writer.Close())
 	}
 	return nil
 }

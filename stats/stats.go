@@ -38,7 +38,10 @@ import (
 
 // Interval is a closed interval. Its ends may be infinite: then there were too
 // few blocks to bound that side.
-type Interval struct{ Lo, Hi float64 }
+type Interval struct {
+	Lo float64 `json:"lo"`
+	Hi float64 `json:"hi"`
+}
 
 // Contains says whether x lies in the interval, ends included.
 func (i Interval) Contains(x float64) bool { return i.Lo <= x && x <= i.Hi }

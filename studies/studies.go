@@ -55,11 +55,7 @@ func Named(name string) (*study.Study, error) {
 		}
 		known[i] = s.Name
 	}
-	hint := ""
-	if meant := study.Nearest(name, known); meant != "" {
-		hint = fmt.Sprintf("did you mean %s? ", meant)
-	}
-	return nil, fmt.Errorf("no built-in study is called %q; %sthere are %s", name, hint, strings.Join(known, ", "))
+	return nil, fmt.Errorf("no built-in study is called %q; %sthere are %s", name, study.Meant(name, known), strings.Join(known, ", "))
 }
 
 // Claims returns the published claims in the order of the publications.

@@ -78,7 +78,9 @@ func (c *calibrateCmd) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	cal := calibration{When: time.Now().UTC(), Machine: machine(), Run: kept.Dir}
-	cal.Floor, cal.Blocks = a.Floors()
+	if cal.Floor, cal.Blocks = a.Floors(); len(cal.Floor) == 0 {
+		return &failure{status: exitCould, err: errors.New("too few trials count for a floor: what was kept before stays"), hint: "`tare report " + kept.Dir + "` says why"}
+	}
 	path := filepath.Join(cache, "floor.json")
 	if err := replaceFile(path, func(f *os.File) error { return json.NewEncoder(f).Encode(cal) }); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -43,7 +44,7 @@ func (c *claimsCmd) Run(t *terminal) error {
 		return err
 	}
 	for _, id := range c.IDs {
-		if !slices.ContainsFunc(rows, func(r claimRow) bool { return r.ID == id }) {
+		if !slices.ContainsFunc(rows, func(r claimRow) bool { return within(r.ID, id) }) {
 			return asked("`tare claims` lists all", fmt.Errorf("no claim is called %s", id))
 		}
 	}
@@ -60,24 +61,32 @@ func (c *claimsCmd) Run(t *terminal) error {
 }
 
 func (c *claimsCmd) table(t *terminal, rows []claimRow) error {
-	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "CLAIM\tSTATE\tPUBLISHED\tMEASURED\tSTATEMENT")
+	var table bytes.Buffer
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	statements := []string{"STATEMENT"}
+	fmt.Fprintln(w, "CLAIM\tSTATE\tPUBLISHED\tMEASURED\t")
 	counts := map[string]int{}
 	for _, r := range rows {
 		counts[r.State]++
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, cut(r.Figure, mostFigure), cut(r.Measured, mostFigure), cut(r.Statement, max(16, t.width-76)))
+		statements = append(statements, r.Statement)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t\n", r.ID, r.State, cut(r.Figure, mostFigure), cut(r.Measured, mostFigure))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(t.out, "\n%s", count(uint64(len(rows)), "claim"))
+	for i, row := range tableRows(&table) {
+		named(t.out, row, statements[i], t.width)
+	}
+	sum := count(uint64(len(rows)), "claim")
 	for _, r := range rows {
 		if n := counts[r.State]; n > 0 {
-			fmt.Fprintf(t.out, ", %d %s", n, r.State)
+			sum += fmt.Sprintf(", %d %s", n, r.State)
 			delete(counts, r.State)
 		}
 	}
-	fmt.Fprintln(t.out, "\n`tare claims ID` shows one in full.")
+	fmt.Fprintln(t.out)
+	wrapped(t.out, "", sum, t.width)
+	fmt.Fprintln(t.out, "`tare claims ID` shows one in full.")
 	return nil
 }
 
@@ -168,12 +177,15 @@ func (c *claimsCmd) rows(t *terminal) ([]claimRow, error) {
 
 func (c *claimsCmd) wanted(id string) bool {
 	for _, want := range c.IDs {
-		if id == want || strings.HasPrefix(id, want+".") {
+		if within(id, want) {
 			return true
 		}
 	}
 	return len(c.IDs) == 0
 }
+
+// within tells whether a claim is the one that is called want, or one of those.
+func within(id, want string) bool { return id == want || strings.HasPrefix(id, want+".") }
 
 // settled tells whether a run has decided on a claim. One that cannot tell, or
 // whose short form leaves the headline out, gives way to an older one.

@@ -41,6 +41,7 @@ func (c *completionCmd) Run(t *terminal, parsed *kong.Context) error {
 type word struct {
 	verb, help string
 	flags      []string
+	values     []string // of the argument, where there are only these
 	names      []string // commands that print what else may follow
 }
 
@@ -66,8 +67,17 @@ func completions(root *kong.Node) []word {
 		}
 		w := word{verb: n.Name, help: n.Help, flags: []string{"--help"}, names: namers(n.Name)}
 		for _, f := range n.Flags {
-			if !f.Hidden {
-				w.flags = append(w.flags, "--"+f.Name)
+			if f.Hidden {
+				continue
+			}
+			w.flags = append(w.flags, "--"+f.Name)
+			if f.Tag.Negatable != "" {
+				w.flags = append(w.flags, "--no-"+f.Name)
+			}
+		}
+		for _, a := range n.Positional {
+			if a.Enum != "" {
+				w.values = append(w.values, a.EnumSlice()...)
 			}
 		}
 		slices.Sort(w.flags)
@@ -91,7 +101,7 @@ func bashScript(words []word) string {
   case "${COMP_WORDS[1]}" in
 `, strings.Join(verbs, " "))
 	for _, w := range words {
-		list := strings.Join(w.flags, " ")
+		list := strings.Join(slices.Concat(w.values, w.flags), " ")
 		for _, names := range w.names {
 			list += " $(" + names + " 2>/dev/null)"
 		}
@@ -107,6 +117,9 @@ func fishScript(words []word) string {
 		fmt.Fprintf(&b, "complete -c tare -n __fish_use_subcommand -a %s -d %q\n", w.verb, w.help)
 		for _, f := range w.flags {
 			fmt.Fprintf(&b, "complete -c tare -n '__fish_seen_subcommand_from %s' -l %s\n", w.verb, strings.TrimPrefix(f, "--"))
+		}
+		for _, value := range w.values {
+			fmt.Fprintf(&b, "complete -c tare -n '__fish_seen_subcommand_from %s' -a %s\n", w.verb, value)
 		}
 		for _, names := range w.names {
 			fmt.Fprintf(&b, "complete -c tare -n '__fish_seen_subcommand_from %s' -a '(%s 2>/dev/null)'\n", w.verb, names)

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net"
 	"os"
@@ -230,6 +232,8 @@ func unprofiled(err error) *failure {
 		f.hint = "it took the connection and did not answer in time: is it stopped, stuck or overloaded? tare cost --pid N asks nothing of it"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		f.hint = "nothing listens there: start the service, or check the port"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		f.hint = "it closed the connection before it had answered: did it end or begin anew meanwhile, and is that a port of plain HTTP?"
 	case errors.Is(err, pprof.ErrTooLarge), errors.Is(err, pprof.ErrImplausible):
 		f.hint = "is that a Go service's pprof end point?"
 	case errors.As(err, &name):
@@ -289,7 +293,8 @@ func (c *costCmd) write(b *bill) error {
 	return errors.Join(err, keepFile(c.Folded, b.fold), keepFile(c.Labelled, b.cpu.Label))
 }
 
-// read takes saved profiles, one of each kind at most.
+// read takes saved profiles, one of each kind at most, and the requests that the CPU
+// profile has a note of if nobody else counted them.
 func (b *bill) read(files []string) error {
 	for _, name := range files {
 		f, err := os.Open(name)
@@ -313,6 +318,7 @@ func (b *bill) read(files []string) error {
 	}
 	if b.cpu != nil {
 		b.window.Duration = b.cpu.Duration
+		b.window.Requests = cmp.Or(b.window.Requests, b.cpu.Requests())
 	}
 	return nil
 }

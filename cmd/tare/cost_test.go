@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -29,6 +30,9 @@ func TestUnprofiled(t *testing.T) {
 		{fmt.Errorf("asking: %w", &net.DNSError{Err: "no such host", Name: "nodir"}), exitCould, "no machine of that name"},
 		{fmt.Errorf("asking: %w", &net.DNSError{Err: "no such host", Name: "testdata"}), exitCould, "testdata is a file or folder here"},
 		{fmt.Errorf("asking: %w", context.DeadlineExceeded), exitCould, "did not answer in time"},
+		{fmt.Errorf("asking: %w", io.EOF), exitCould, "did it end"},
+		{fmt.Errorf("asking: %w", io.ErrUnexpectedEOF), exitCould, "did it end"},
+		{fmt.Errorf("asking: %w", syscall.ECONNRESET), exitCould, "did it end"},
 		{fmt.Errorf("asking: %w", context.Canceled), exitInterrupted, "--pid N keeps"},
 	} {
 		got := unprofiled(tt.err)

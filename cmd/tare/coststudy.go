@@ -41,7 +41,7 @@ func (c *costCmd) ofStudy(t *terminal) error {
 	if err != nil {
 		return err
 	}
-	all, err := c.arms(run)
+	all, err := c.arms(t, run)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (c *costCmd) outputs() []output {
 }
 
 // arms are the run's arms that were profiled, as far as they are asked for.
-func (c *costCmd) arms(run *record.Run) ([]studied, error) {
+func (c *costCmd) arms(t *terminal, run *record.Run) ([]studied, error) {
 	if len(run.Captures) == 0 {
 		return nil, &failure{status: exitCould, err: fmt.Errorf("%s holds no profiles", run.Dir),
 			hint: "profiles are kept of studies that say `attribute`, such as nesting; docs/study-files.md tells more"}
@@ -99,6 +99,11 @@ func (c *costCmd) arms(run *record.Run) ([]studied, error) {
 			}
 			all = append(all, one)
 		}
+	}
+	if lost := lostCaptures(run, c.Arm, c.Workload); len(all) > 0 {
+		tellLost(t.err, lost)
+	} else if err := allLost(run, lost); err != nil {
+		return nil, err
 	}
 	if len(all) == 0 {
 		return nil, asked("there are "+strings.Join(known, ", "), fmt.Errorf("%s holds no profile of that arm under that workload", run.Dir))

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf/probe"
@@ -138,23 +139,21 @@ func (o ownerTable) print(w io.Writer, rows []cost.Item) {
 		cells = append(cells, row)
 	}
 	widths := make([]int, len(head))
-	figures := 0
 	for i := range head {
 		for _, row := range cells {
 			widths[i] = max(widths[i], len([]rune(row[i])))
 		}
-		figures += widths[i] + 2
 	}
-	room := max(16, o.width-figures)
 	for i, row := range cells {
+		var figures strings.Builder
 		for j, c := range row {
-			fmt.Fprintf(w, "%*s  ", widths[j], c)
+			fmt.Fprintf(&figures, "%*s  ", widths[j], c)
 		}
 		if i == 0 {
-			fmt.Fprintln(w, "owner")
+			named(w, figures.String(), "owner", o.width)
 			continue
 		}
-		fmt.Fprintln(w, report.Printable(fit(rows[i-1].Owner, room)))
+		named(w, figures.String(), rows[i-1].Owner, o.width)
 		fmt.Fprintf(w, "    %s\n", report.Printable(fit(describe(&rows[i-1]), o.width-4)))
 		if rows[i-1].Wait > 0 {
 			fmt.Fprintf(w, "    %s\n", fit(waits(&rows[i-1]), o.width-4))
@@ -163,6 +162,19 @@ func (o ownerTable) print(w io.Writer, rows []cost.Item) {
 			fmt.Fprintf(w, "    %s\n", fit(wallText(&rows[i-1], o.per), o.width-4))
 		}
 	}
+}
+
+// leastName is the room below which a name is not put beside its figures.
+const leastName = 16
+
+// named prints figures and what they are of, cut to the terminal's width: beside
+// them, or below where there is too little room.
+func named(w io.Writer, figures, name string, width int) {
+	if width-utf8.RuneCountInString(figures) < leastName {
+		fmt.Fprintln(w, strings.TrimRight(figures, " "))
+		figures = "    "
+	}
+	fmt.Fprintln(w, figures+report.Printable(fit(name, width-utf8.RuneCountInString(figures))))
 }
 
 // describe says what an owner is, where it is written and what it mostly did.

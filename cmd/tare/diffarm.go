@@ -16,12 +16,13 @@ import (
 // reports whether the source is one.
 func (s *sides) readArm() (bool, error) {
 	name, rest, ok := strings.Cut(s.source, ":")
-	if !ok || strings.Trim(rest, "0123456789") == "" { // host:port
+	port, _, _ := strings.Cut(rest, "/")
+	if !ok || name == "pid" || strings.HasPrefix(name, "[") || strings.Trim(port, "0123456789") == "" { // a process, or host:port
 		return false, nil
 	}
 	dir, err := findRun(name)
 	if err != nil {
-		return false, nil // a service's path, perhaps; if not, it cannot be reached
+		return true, err
 	}
 	run, err := record.Open(dir)
 	if err != nil {
@@ -37,6 +38,11 @@ func (s *sides) readArm() (bool, error) {
 			workloads = append(workloads, c.Workload)
 		}
 		if err := s.addCapture(dir, c); err != nil {
+			return true, err
+		}
+	}
+	if len(workloads) == 0 {
+		if err := allLost(run, lostCaptures(run, arm, workload)); err != nil {
 			return true, err
 		}
 	}

@@ -93,19 +93,17 @@ func printDiff(w io.Writer, r *diff.Result, of diffed) {
 		unit.Format(r.Total.A, of.base), unit.Format(r.Total.B, of.base), change(&r.Total, of.base), r.CapturesA, r.CapturesB)
 	told := slices.DeleteFunc(slices.Clone(r.Owners), func(row diff.Row) bool { return !row.Differs })
 	if len(told) > 0 {
-		fmt.Fprintf(w, "%10s  %10s  %10s  %-21s  owner\n", "A", "B", "B − A", "95 % interval")
+		named(w, fmt.Sprintf("%10s  %10s  %10s  %-21s  ", "A", "B", "B − A", "95 % interval"), "owner", of.width)
 	}
 	for i := range told {
 		row := &told[i]
-		fmt.Fprintf(w, "%10s  %10s  %s  %s\n", quantity(row.A, of.base), quantity(row.B, of.base), spread(row, of.base),
-			report.Printable(fit(row.Owner+", "+row.Kind, max(16, of.width-57))))
+		named(w, figures(row, of.base)+"  ", row.Owner+", "+row.Kind, of.width)
 		shown := 0
 		for j := range r.Functions {
 			f := &r.Functions[j]
 			if f.Differs && f.Owner == row.Owner && f.Where == row.Where && shown < perOwner {
 				shown++
-				fmt.Fprintf(w, "%10s  %10s  %s    %s\n", quantity(f.A, of.base), quantity(f.B, of.base), spread(f, of.base),
-					report.Printable(fit(f.Function[strings.LastIndexByte(f.Function, '/')+1:], max(14, of.width-59))))
+				named(w, figures(f, of.base)+"  ", "  "+f.Function[strings.LastIndexByte(f.Function, '/')+1:], of.width)
 			}
 		}
 	}
@@ -130,16 +128,17 @@ func printNear(w io.Writer, r *diff.Result, of diffed) {
 	}
 	fmt.Fprintf(w, "Nearest to a difference, but %s among %d owners:\n", of.dim("not told from chance"), r.Tests())
 	for _, row := range near[:min(len(near), mostNear)] {
-		line := fmt.Sprintf("%10s  %10s  %s  %s", quantity(row.A, of.base), quantity(row.B, of.base), spread(&row, of.base),
-			report.Printable(fit(row.Owner+", "+row.Kind, max(16, of.width-57))))
-		fmt.Fprintln(w, of.dim(line))
+		var line strings.Builder
+		named(&line, figures(&row, of.base)+"  ", row.Owner+", "+row.Kind, of.width)
+		fmt.Fprintln(w, of.dim(strings.TrimSuffix(line.String(), "\n")))
 	}
 	fmt.Fprintln(w, "More captures (of services: --repeat) narrow the intervals.")
 }
 
-// spread is a difference and its interval in columns.
-func spread(r *diff.Row, base string) string {
-	return fmt.Sprintf("%10s  %-21s", unit.Signed(r.Diff, base), "["+unit.Signed(r.Lo, base)+", "+unit.Signed(r.Hi, base)+"]")
+// figures are both sides, their difference and its interval in columns.
+func figures(r *diff.Row, base string) string {
+	return fmt.Sprintf("%10s  %10s  %10s  %-21s", quantity(r.A, base), quantity(r.B, base), unit.Signed(r.Diff, base),
+		"["+unit.Signed(r.Lo, base)+", "+unit.Signed(r.Hi, base)+"]")
 }
 
 // change is a difference and its interval in a sentence.

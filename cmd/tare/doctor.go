@@ -114,7 +114,7 @@ func (c *doctorCmd) evidence(ctx context.Context, t *terminal) ([]*doctor.Eviden
 		if c.Load != "" || c.Save != "" {
 			return nil, asked("leave it out", fmt.Errorf("--load and --save do nothing for a run"))
 		}
-		return c.fromRun(dir)
+		return c.fromRun(t, dir)
 	}
 	if c.Arm != "" {
 		return nil, asked("`tare list` shows the runs kept", fmt.Errorf("--arm is of a run, and %q is none", c.What))

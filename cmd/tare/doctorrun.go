@@ -16,7 +16,7 @@ import (
 type cell struct{ arm, workload string }
 
 // fromRun makes evidence of each cell of a run from the profiles that it kept.
-func (c *doctorCmd) fromRun(dir string) ([]*doctor.Evidence, error) {
+func (c *doctorCmd) fromRun(t *terminal, dir string) ([]*doctor.Evidence, error) {
 	run, err := record.Open(dir)
 	if err != nil {
 		return nil, err
@@ -32,6 +32,11 @@ func (c *doctorCmd) fromRun(dir string) ([]*doctor.Evidence, error) {
 			order = append(order, at)
 		}
 		captures[at] = append(captures[at], taken)
+	}
+	if lost := lostCaptures(run, c.Arm, ""); len(order) > 0 {
+		tellLost(t.err, lost)
+	} else if err := allLost(run, lost); err != nil {
+		return nil, err
 	}
 	if len(order) == 0 {
 		return nil, &failure{status: exitCould, err: fmt.Errorf("%s keeps no profiles%s", dir, ofArm(c.Arm)), hint: "they are kept of studies that attribute costs: see docs/study-files.md"}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tarehq/tare/cost/doctor"
 	"github.com/tarehq/tare/lab/report"
@@ -147,11 +148,14 @@ func printFinding(w io.Writer, n int, f *doctor.Finding, width int) {
 	fmt.Fprintln(w)
 }
 
+// leastRoom is the narrowest column of text.
+const leastRoom = 30
+
 // wrapped prints text behind a label, broken between words so that lines keep
 // within width, further lines under the first.
 func wrapped(w io.Writer, label, text string, width int) {
-	indent := strings.Repeat(" ", len(label))
-	room := max(30, width-len(label))
+	indent := strings.Repeat(" ", utf8.RuneCountInString(label))
+	room := max(leastRoom, width-len(indent))
 	line := label
 	used := 0
 	for word := range strings.FieldsSeq(report.Printable(text)) {

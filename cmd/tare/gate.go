@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -32,7 +34,9 @@ type gateCmd struct {
 func (c *gateCmd) Help() string {
 	return `A gate fails only where the lower end of the harm's interval exceeds the budget,
 and only after a second run with fresh processes and another seed says so, too.
-It passes where the upper end keeps the budget; anything else is inconclusive.
+It passes where the upper end keeps the budget; anything else is inconclusive,
+also an arm of which the metric is not known: its trials failed, say, or it could
+not be built.
 Given a run's folder there is no second run: what fails there is inconclusive.
 
 Exit status: 0 passed, 3 failed, 4 inconclusive.`
@@ -115,11 +119,7 @@ func unknownMetric(name string) error {
 	for _, m := range study.Metrics() {
 		known = append(known, m.Name)
 	}
-	hint := "docs/study-files.md lists the metrics"
-	if meant := study.Nearest(name, known); meant != "" {
-		hint = fmt.Sprintf("did you mean %s? %s", meant, hint)
-	}
-	return asked(hint, fmt.Errorf("--max: no metric is called %q", name))
+	return asked(study.Meant(name, known)+"docs/study-files.md lists the metrics", fmt.Errorf("--max: no metric is called %q", name))
 }
 
 func (c *gateCmd) gates(a *verdict.Analysis) []verdict.Gated {
@@ -133,12 +133,15 @@ type gateRow struct {
 	Workload string  `json:"workload"`
 	Arm      string  `json:"arm"`
 	Budget   float64 `json:"budget"` // relative
-	Effect   bounded `json:"effect"`
+	Effect   bounded `json:"effect"` // relative
 	Lo       bounded `json:"lo"`
 	Hi       bounded `json:"hi"`
 	Blocks   int     `json:"blocks"`
 	Result   string  `json:"result"`
 	Again    string  `json:"again,omitempty"` // result of the second run
+	Why      string  `json:"why,omitempty"`   // nothing was held against the budget
+
+	figure, span string // for people
 }
 
 // bounded is a number that may be infinite, as an interval's end is while there
@@ -164,14 +167,14 @@ func (c *gateCmd) decide(t *terminal, gates, again []verdict.Gated) error {
 	if err := c.print(t, rows); err != nil {
 		return err
 	}
-	if len(rows) == 0 {
-		return &failure{status: exitUndecided, err: errors.New("nothing in the run can be held against a budget"), hint: "`tare report` shows what was measured"}
-	}
 	switch worst {
 	case stats.Failed:
 		return &failure{status: exitThreshold, err: errors.New("a budget is exceeded")}
 	case stats.Undecided:
 		hint := "more blocks tell more: --blocks"
+		if !slices.ContainsFunc(gates, func(g verdict.Gated) bool { return g.Withheld == "" && g.Result == stats.Undecided }) {
+			hint = "`tare report` shows what was measured"
+		}
 		if slices.ContainsFunc(gates, func(g verdict.Gated) bool { return g.Result == stats.Failed }) {
 			hint = "a budget was exceeded once; only a second run can fail it: gate the study, not its run"
 			if again != nil {
@@ -187,10 +190,12 @@ func gateRows(gates []verdict.Gated, second map[string]stats.GateResult) ([]gate
 	rows := []gateRow{}
 	worst := stats.Passed
 	for _, g := range gates {
-		e, _ := g.Relative()
-		row := gateRow{
-			Metric: g.Metric.Name, Workload: g.Workload, Arm: g.Arm, Budget: g.Budget,
-			Effect: bounded(e.Value), Lo: bounded(e.Interval.Lo), Hi: bounded(e.Interval.Hi), Blocks: g.N,
+		row := gateRow{Metric: g.Metric.Name, Workload: g.Workload, Arm: g.Arm, Budget: g.Budget, Blocks: g.N, Why: g.Withheld}
+		e := relative(g)
+		row.Effect, row.Lo, row.Hi = bounded(e.Value), bounded(e.Interval.Lo), bounded(e.Interval.Hi)
+		row.figure, row.span = "–", "–"
+		if g.Withheld == "" {
+			row.figure, row.span = g.Figure(), g.Range()
 		}
 		result := g.Result
 		if result == stats.Failed {
@@ -209,18 +214,67 @@ func gateRows(gates []verdict.Gated, second map[string]stats.GateResult) ([]gate
 	return rows, worst
 }
 
+// relative is a change as a share of the control's level: not a number where that
+// is 0, or where nothing was compared.
+func relative(g verdict.Gated) verdict.Estimate {
+	nan := math.NaN()
+	if g.Withheld != "" {
+		return verdict.Estimate{Value: nan, Interval: stats.Interval{Lo: nan, Hi: nan}}
+	}
+	if e, ok := g.Relative(); ok {
+		return e
+	}
+	of, d := g.AgainstMedian, g.Difference
+	return verdict.Estimate{Value: d.Value / of, Interval: stats.Interval{Lo: d.Interval.Lo / of, Hi: d.Interval.Hi / of}}
+}
+
 func (c *gateCmd) print(t *terminal, rows []gateRow) error {
 	if c.JSON {
 		return t.json(rows)
 	}
-	if len(rows) == 0 {
-		return nil
-	}
-	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	var table bytes.Buffer
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RESULT\tMETRIC\tWORKLOAD\tARM\tEFFECT\tINTERVAL\tBUDGET\tBLOCKS")
 	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s to %s\t%s\t%d\n", r.Result, r.Metric, r.Workload, r.Arm,
-			unit.Change(float64(r.Effect)), unit.Change(float64(r.Lo)), unit.Change(float64(r.Hi)), unit.Change(r.Budget), r.Blocks)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", r.Result, r.Metric, cmp.Or(r.Workload, "–"), cmp.Or(r.Arm, "–"),
+			r.figure, r.span, unit.Change(r.Budget), r.Blocks)
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if utf8.RuneCountInString(tableRows(&table)[0]) > t.width {
+		for _, r := range rows {
+			wrapped(t.out, fmt.Sprintf("%-12s  ", r.Result), r.sentence(), t.width)
+		}
+		return nil
+	}
+	if _, err := table.WriteTo(t.out); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if r.Why != "" {
+			wrapped(t.out, "  ", r.subject()+": "+r.Why, t.width)
+		}
+	}
+	return nil
+}
+
+// sentence is a row for a terminal that is too narrow for the table.
+func (r *gateRow) sentence() string {
+	if r.Why != "" {
+		return r.subject() + ": " + r.Why
+	}
+	return fmt.Sprintf("%s: %s (%s), budget %s, %s", r.subject(), r.figure, r.span, unit.Change(r.Budget), count(uint64(r.Blocks), "block"))
+}
+
+// subject is what a row is about.
+func (r *gateRow) subject() string {
+	text := r.Metric
+	if r.Arm != "" {
+		text += " of " + r.Arm
+	}
+	if r.Workload != "" {
+		text += ", workload " + r.Workload
+	}
+	return text
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +21,13 @@ func gated(arm string, result stats.GateResult) verdict.Gated {
 	c.Effect.Effect = math.Log(1.25)
 	c.Effect.Interval = stats.Interval{Lo: math.Log(1.125), Hi: math.Inf(1)}
 	return verdict.Gated{Comparison: c, Budget: 0.05, Result: result}
+}
+
+// unheld is the gate of an arm that could not be held against its budget.
+func unheld(arm string) verdict.Gated {
+	m, _ := study.MetricNamed("response_p99")
+	c := &verdict.Comparison{Metric: m, Workload: "half", Arm: arm, Withheld: "it takes 1,000 requests a trial; the least was 668"}
+	return verdict.Gated{Comparison: c, Budget: 0.05, Result: stats.Undecided}
 }
 
 func TestGateDecides(t *testing.T) {
@@ -41,7 +49,9 @@ func TestGateDecides(t *testing.T) {
 		{"another arm failed then", gates{gated("a", failed), gated("b", passed)}, gates{gated("a", passed), gated("b", failed)}, exitUndecided, "inconclusive passed", "first run only"},
 		{"failed beside an undecided", gates{gated("a", failed), gated("b", undecided)}, gates{gated("a", failed), gated("b", passed)}, exitThreshold, "failed inconclusive", ""},
 		{"not there any more", gates{gated("a", failed)}, gates{}, exitUndecided, "inconclusive", "first run only"},
-		{"nothing to hold", nil, nil, exitUndecided, "", "tare report"},
+		{"nothing to hold", gates{unheld("a")}, nil, exitUndecided, "inconclusive", "tare report"},
+		{"one not to hold", gates{gated("a", passed), unheld("a")}, nil, exitUndecided, "passed inconclusive", "tare report"},
+		{"one not to hold, one undecided", gates{gated("a", undecided), unheld("b")}, nil, exitUndecided, "inconclusive inconclusive", "more blocks"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -79,6 +89,27 @@ func TestGateRows(t *testing.T) {
 	want := `[{"metric":"cpu_per_request","workload":"half","arm":"a","budget":0.05,"effect":0.25,"lo":0.125,"hi":null,"blocks":8,"result":"failed","again":"failed"}]`
 	if string(text) != want {
 		t.Errorf("got %s, want %s", text, want)
+	}
+}
+
+func TestGateTellsWhy(t *testing.T) {
+	leftOut := unheld("c")
+	leftOut.Workload, leftOut.Withheld = "", "it took no part"
+	rows, _ := gateRows([]verdict.Gated{gated("a", stats.Passed), unheld("b"), leftOut}, nil)
+	var out strings.Builder
+	if err := (&gateCmd{}).print(&terminal{out: &out, err: io.Discard, width: 120}, rows); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	want := []string{
+		"  response_p99 of b, workload half: it takes 1,000 requests a trial; the least was 668",
+		"  response_p99 of c: it took no part",
+	}
+	if len(lines) != 6 || !slices.Equal(lines[4:], want) {
+		t.Errorf("got\n%s\nwant three rows, and why nothing is known of b and c", out.String())
+	}
+	if text, err := json.Marshal(rows[1]); err != nil || !strings.Contains(string(text), `"effect":null,"lo":null,"hi":null,"blocks":0`) {
+		t.Errorf("got %s, %v, want an effect that is null", text, err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/studies"
@@ -82,7 +83,7 @@ func (c *listCmd) print(w io.Writer, l listed, width int) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	return printRuns(w, l.Runs)
+	return printRuns(w, l.Runs, width)
 }
 
 // printStudies prints a table of which the last column, the title, is broken to
@@ -99,15 +100,27 @@ func printStudies(out io.Writer, all []listedStudy, width int) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	for i, row := range strings.Split(strings.TrimSuffix(table.String(), "\n"), "\n") {
-		wrapped(out, row, titles[i], width)
+	for i, row := range tableRows(&table) {
+		beside(out, row, titles[i], width)
 	}
 	return nil
 }
 
-func printRuns(out io.Writer, all []listedRun) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "RUN\tTRIALS\tENDED")
+// beside prints text at the end of a table's row, broken to fit the terminal, or
+// below the row where there is too little room for it.
+func beside(w io.Writer, row, text string, width int) {
+	if room := width - utf8.RuneCountInString(row); room < min(leastRoom, utf8.RuneCountInString(text)) {
+		fmt.Fprintln(w, strings.TrimRight(row, " "))
+		row = "    "
+	}
+	wrapped(w, row, text, width)
+}
+
+func printRuns(out io.Writer, all []listedRun, width int) error {
+	var table bytes.Buffer
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	states := []string{"ENDED"}
+	fmt.Fprintln(w, "RUN\tTRIALS\t")
 	for _, r := range all {
 		state := r.Outcome
 		switch {
@@ -116,9 +129,21 @@ func printRuns(out io.Writer, all []listedRun) error {
 		case state == "":
 			state = "running or killed"
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\n", r.Dir, r.Trials, state)
+		states = append(states, state)
+		fmt.Fprintf(w, "%s\t%d\t\n", r.Dir, r.Trials)
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for i, row := range tableRows(&table) {
+		beside(out, row, states[i], width)
+	}
+	return nil
+}
+
+// tableRows are the lines of a table.
+func tableRows(table *bytes.Buffer) []string {
+	return strings.Split(strings.TrimSuffix(table.String(), "\n"), "\n")
 }
 
 func minutes(seconds float64) string {
@@ -126,7 +151,7 @@ func minutes(seconds float64) string {
 }
 
 func (c *listCmd) gather() (listed, error) {
-	var l listed
+	l := listed{Runs: []listedRun{}}
 	all, err := studies.All()
 	if err != nil {
 		return l, err

@@ -96,7 +96,7 @@ func searchVerdict(found *load.SearchResult) error {
 	case !found.Confirmed:
 		return &failure{status: exitUndecided, err: errors.New("the rate found was not confirmed"), hint: "raise --duration, the length of each probe"}
 	case boundByGenerator(found):
-		return &failure{status: exitNotOffered, err: errors.New("higher rates could not be offered: the limit is the generator's"),
+		return &failure{status: exitNotOffered, err: errors.New("whether higher rates hold is not known: the generator was the limit"),
 			hint: "give the generator more --threads, or CPUs of its own"}
 	}
 	return nil

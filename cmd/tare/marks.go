@@ -155,9 +155,19 @@ func addMarks(b *cost.Bill, m *probe.Measurement) {
 // by itself, and with the owners inside it.
 func wallText(it *cost.Item, per string) string {
 	w := it.Wall
-	ns := func(v float64) string { return quantity(v, unit.Nanoseconds) }
 	return fmt.Sprintf("clock: %s a %s, p50 %s, p99 %s, mean %s, total %s",
-		unit.Number(w.Calls), per, ns(w.P50), ns(w.P99), ns(w.Self), ns(w.Total))
+		unit.Number(w.Calls), per, callTime(w.P50), callTime(w.P99), callTime(w.Self), callTime(w.Total))
+}
+
+// leastCall is the shortest time of a call that is told, in nanoseconds: a tenth of
+// what a hit costs, which was taken off it.
+const leastCall = 100
+
+func callTime(ns float64) string {
+	if ns < leastCall {
+		return "below " + unit.Format(leastCall, unit.Nanoseconds)
+	}
+	return unit.Format(ns, unit.Nanoseconds)
 }
 
 // unprobed explains why a process cannot be probed.

@@ -65,6 +65,15 @@ func TestAddMarks(t *testing.T) {
 	}
 }
 
+// TestCallTime does not tell a time that is shorter than what the probes leave.
+func TestCallTime(t *testing.T) {
+	for ns, want := range map[float64]string{0: "below 100 ns", 0.861: "below 100 ns", 99.9: "below 100 ns", 100: "100 ns", 22e3: "22.0 µs"} {
+		if got := callTime(ns); got != want {
+			t.Errorf("%v ns: got %q, want %q", ns, got, want)
+		}
+	}
+}
+
 func TestUncalled(t *testing.T) {
 	owner := func(name string, decl int) cost.Owner {
 		return cost.Owner{Kind: cost.Handler, Name: name, File: "/src/mw/mw.go", Decl: decl}

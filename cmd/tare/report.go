@@ -17,6 +17,11 @@ type reportCmd struct {
 
 // Run shows the report.
 func (c *reportCmd) Run(t *terminal) error {
+	if c.HTML != "-" {
+		if err := writable([]output{{"--html", c.HTML}}); err != nil {
+			return err
+		}
+	}
 	run, a, err := openRunIn(c.Dir, c.Name)
 	if err != nil {
 		return err

@@ -25,16 +25,18 @@ import (
 
 // runCmd runs studies.
 type runCmd struct {
-	Studies []string      `arg:"" optional:"" name:"study" help:"Built-in studies (see tare list) or study files. None: the quick form of nesting."`
-	Quick   bool          `short:"q" help:"The study's short form: fewer arms and blocks."`
-	Budget  time.Duration `help:"Most time for pilot, blocks and captures (builds not counted); says beforehand what that can tell apart."`
-	Blocks  int           `help:"Most blocks (0: the study's last look)."`
-	Seed    uint64        `help:"Fixes the order of trials (0: drawn, and recorded)."`
-	Dir     string        `help:"Folder to keep runs in." default:"runs"`
-	Resume  string        `help:"Go on with an interrupted run." placeholder:"RUN"`
-	JSON    bool          `name:"json" help:"Print the verdicts as JSON."`
-	Plan    bool          `help:"Print the order of trials and the time they take, and stop."`
-	Module  string        `help:"Folder of tare's own source, where the built-in arms are." placeholder:"DIR"`
+	Studies   []string      `arg:"" optional:"" name:"study" help:"Built-in studies (see tare list) or study files. None: the quick form of nesting."`
+	Quick     bool          `short:"q" help:"The study's short form: fewer arms and blocks."`
+	Arms      []string      `help:"These arms and the control alone, separated by commas." placeholder:"ARM"`
+	Workloads []string      `help:"These workloads alone." placeholder:"WORKLOAD"`
+	Budget    time.Duration `help:"Most time for pilot, blocks and captures (builds not counted); says beforehand what that can tell apart."`
+	Blocks    int           `help:"Most blocks (0: the study's last look)."`
+	Seed      uint64        `help:"Fixes the order of trials (0: drawn, and recorded)."`
+	Dir       string        `help:"Folder to keep runs in." default:"runs"`
+	Resume    string        `help:"Go on with an interrupted run." placeholder:"RUN"`
+	JSON      bool          `name:"json" help:"Print the verdicts as JSON."`
+	Plan      bool          `help:"Print the order of trials and the time they take, and stop."`
+	Module    string        `help:"Folder of tare's own source, where the built-in arms are." placeholder:"DIR"`
 }
 
 // Help shows examples.
@@ -44,6 +46,7 @@ func (c *runCmd) Help() string {
     tare run                                  nesting, quick: two minutes
     tare run nesting                          the whole study
     tare run --quick --budget 10m frameworks  as many blocks as fit
+    tare run --arms chi,gin frameworks        two of its arms, and the control
     tare run mine.yaml                        your own: see docs/study-files.md
     tare run --resume RUN                     go on where a run was interrupted
 
@@ -56,8 +59,8 @@ func (c *runCmd) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	if c.Resume != "" {
-		if len(c.Studies) > 0 || c.Plan || c.Seed > 0 || c.Quick {
-			return asked("", errors.New("--resume goes on with the run as it is: no study, --plan, --seed or --quick beside it"))
+		if len(c.Studies) > 0 || c.Plan || c.Seed > 0 || c.Quick || len(c.Arms) > 0 || len(c.Workloads) > 0 {
+			return asked("", errors.New("--resume goes on with the run as it is: no study, --arms, --workloads, --plan, --seed or --quick beside it"))
 		}
 		return c.resume(ctx, t)
 	}
@@ -104,6 +107,9 @@ func (c *runCmd) choose(name string) (*study.Study, error) {
 	s, err := findStudy(name)
 	if err != nil {
 		return nil, err
+	}
+	if s, err = s.Part(c.Arms, c.Workloads); err != nil {
+		return nil, asked("", err)
 	}
 	if c.Quick {
 		s = s.QuickForm()
@@ -184,6 +190,11 @@ func (c *runCmd) measure(ctx context.Context, t *terminal, s *study.Study, dir s
 	} else {
 		warnTooFew(t, s, c.Blocks)
 	}
+	if c.Resume == "" {
+		if err := keeps(filepath.Dir(dir)); err != nil {
+			return nil, err
+		}
+	}
 	p := newProgress(t)
 	defer p.done()
 	return lab.Run(ctx, lab.Options{
@@ -237,6 +248,9 @@ func (c *runCmd) resume(ctx context.Context, t *terminal) error {
 	c.Seed, c.Quick = run.Manifest.Seed, run.Manifest.Quick
 	s := run.Manifest.Study
 	again, err := c.measure(ctx, t, &s, dir)
+	if again == nil && err != nil && ctx.Err() == nil {
+		return &failure{status: exitCould, err: err, hint: "arms are found from the folder in which the run was begun: go on with it there"}
+	}
 	return c.finish(t, again, err)
 }
 
@@ -259,6 +273,12 @@ func (c *runCmd) command(s *study.Study) []string {
 	args := []string{"tare", "run", "--seed", strconv.FormatUint(c.Seed, 10)}
 	if c.Quick {
 		args = append(args, "--quick")
+	}
+	if len(c.Arms) > 0 {
+		args = append(args, "--arms", strings.Join(c.Arms, ","))
+	}
+	if len(c.Workloads) > 0 {
+		args = append(args, "--workloads", strings.Join(c.Workloads, ","))
 	}
 	if c.Blocks > 0 {
 		args = append(args, "--blocks", strconv.Itoa(c.Blocks))

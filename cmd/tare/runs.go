@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -53,6 +55,27 @@ func findRunIn(home, name string) (string, error) {
 		}
 	}
 	return "", &failure{status: exitAsked, err: fmt.Errorf("%q is no run", name), hint: "`tare list` shows the runs kept"}
+}
+
+// keeps tells before a measurement whether runs can be kept in a folder, which need
+// not be there yet, and leaves nothing behind.
+func keeps(home string) error {
+	at := filepath.Clean(home)
+	_, err := os.Stat(at)
+	for errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) {
+		at = filepath.Dir(at)
+		_, err = os.Stat(at)
+	}
+	if err == nil {
+		var try string
+		if try, err = os.MkdirTemp(at, ".tare-*"); err == nil {
+			err = os.Remove(try)
+		}
+	}
+	if err != nil {
+		return &failure{status: exitCould, err: fmt.Errorf("keeping runs: %w", err), hint: "name a folder that you may write"}
+	}
+	return nil
 }
 
 // writeHTML puts a run's report beside its records and returns the path.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -72,7 +73,7 @@ func (c *selftestCmd) Run(ctx context.Context, t *terminal) error {
 	s.Looks, s.Trial.Measure = []int{selfTestBlocks}, c.Measure
 	result := selfTest{When: time.Now().UTC(), Machine: machine(), Blocks: selfTestBlocks, Measure: c.Measure, Metric: s.Primary.Metric}
 	run := &runCmd{Quick: true, Seed: c.Seed, Dir: cache, Module: c.Module}
-	var stopped error
+	var stopped, uncounted error
 	for i := range c.Studies {
 		kept, err := measureNull(ctx, t, s, run)
 		if err != nil {
@@ -83,15 +84,17 @@ func (c *selftestCmd) Run(ctx context.Context, t *terminal) error {
 		if err != nil {
 			return err
 		}
+		run.Seed++
 		if err := result.add(a); err != nil {
-			return err
+			uncounted = err
+			fmt.Fprintf(t.err, "A/A study %d of %d does not count: %v\n", i+1, c.Studies, err)
+			continue
 		}
 		fmt.Fprintf(t.err, "A/A study %d of %d: %s; so far intervals that exclude no difference: %d, verdicts: %d\n", i+1, c.Studies,
-			unit.Change(result.Effects[i]), result.Excluding, result.Verdicts)
-		run.Seed++
+			unit.Change(result.Effects[result.Studies-1]), result.Excluding, result.Verdicts)
 	}
 	if result.Studies == 0 {
-		return explain(stopped)
+		return explain(errors.Join(stopped, uncounted))
 	}
 	path := filepath.Join(cache, "last.json")
 	if err := replaceFile(path, func(f *os.File) error { return json.NewEncoder(f).Encode(result) }); err != nil {
@@ -104,11 +107,16 @@ func (c *selftestCmd) Run(ctx context.Context, t *terminal) error {
 	return stopped
 }
 
-// add counts one A/A study.
+// add counts one A/A study. One without the pairs of trials that any interval takes
+// could not have excluded anything and is not counted: the error says so.
 func (s *selfTest) add(a *verdict.Analysis) error {
+	pairs, least := 0, stats.BlocksForFamily(1, stats.StudyAlpha)
 	m := a.Primary()
-	if m == nil || m.Twin == nil {
-		return fmt.Errorf("A/A study %s: no valid pair of trials", a.Manifest.ID)
+	if m != nil && m.Twin != nil {
+		pairs = m.Twin.N
+	}
+	if pairs < least {
+		return fmt.Errorf("%s of trials of run %s count, an interval takes %d", count(uint64(pairs), "pair"), a.Manifest.ID, least)
 	}
 	twin := m.Twin.Effect
 	s.Studies++

@@ -43,7 +43,7 @@ func (c *traceCmd) Help() string {
   tare trace --slower-than 50ms localhost:6060
   tare trace --load http://localhost:8080/users localhost:6060
   tare trace --pid 4711
-  tare trace slow-20261121T164423.trace     a snapshot of the flight recorder
+  tare trace slow-20261121T164423.123456.trace   a snapshot of the flight recorder
 
 Every request's whole time is accounted for: running, ready without a processor
 (scheduler), helping the collector, waiting for a lock, a channel, a call to

@@ -169,8 +169,12 @@ func (s *story) slowest(w io.Writer, width, n int) {
 	for i := range s.Slowest[:min(n, len(s.Slowest))] {
 		r := &s.Slowest[i]
 		head := fmt.Sprintf("%s at %s", span(r.Duration), span(r.Begin))
-		if r.Handler.Name != "" {
+		switch {
+		case r.Handler.Name == "":
+		case r.Handler.Kind == "handler":
 			head += ", " + r.Handler.Name
+		default:
+			head += ", seen no further in than " + r.Handler.Name
 		}
 		if r.Log != "" {
 			head += ", " + r.Log

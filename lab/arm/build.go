@@ -1,6 +1,7 @@
 package arm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,8 @@ import (
 // Builder turns declared arms into programs. It builds each Go package once
 // and is safe for concurrent use.
 type Builder struct {
-	// ModuleDir is the root of tare's own module, from which ./arms/… and
-	// rivals are built. "" finds it from the working directory when needed.
+	// ModuleDir is the root of tare's own module, or a directory in it, from
+	// which ./arms/… and rivals are built. "" means the working directory.
 	ModuleDir string
 	// Cache is where executables are kept from run to run. "" means tare's
 	// directory in the user's cache directory.
@@ -153,10 +154,7 @@ func commandName(pkg string) string {
 var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
 
 func (b *Builder) root() (string, error) {
-	if b.ModuleDir != "" {
-		return filepath.Abs(b.ModuleDir)
-	}
-	return FindModule(".")
+	return FindModule(cmp.Or(b.ModuleDir, "."))
 }
 
 func isDir(path string) bool {

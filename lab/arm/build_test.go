@@ -123,6 +123,17 @@ func TestBuildErrors(t *testing.T) {
 	}
 }
 
+// A folder that is not tare's own source is named, and what to do.
+func TestBuildElsewhere(t *testing.T) {
+	other := tree(t, "go.mod", "module example.com/mine\n\ngo 1.26\n")
+	for _, a := range []study.Arm{{Go: "./arms/nesting"}, {Rival: "gin"}} {
+		_, err := (&arm.Builder{ModuleDir: other, Cache: t.TempDir()}).Build(t.Context(), a)
+		if err == nil || !strings.Contains(err.Error(), "no go.mod of github.com/tarehq/tare in "+other) || !strings.Contains(err.Error(), "--module") {
+			t.Errorf("%+v: got %v, want an error that names %s and --module", a, err, other)
+		}
+	}
+}
+
 func TestBuildWithoutGo(t *testing.T) {
 	dir := tree(t, "go.mod", "module example.com/mine\n\ngo 1.26\n", "main.go", prints("one"))
 	t.Setenv("PATH", t.TempDir())

@@ -23,7 +23,7 @@ func FindModule(dir string) (string, error) {
 		}
 		if at == filepath.Dir(at) {
 			return "", fmt.Errorf("finding tare's source: no go.mod of %s in %s or above it "+
-				"(the arms that come with tare are built from source: clone https://%s and run tare inside the clone)",
+				"(the arms that come with tare are built from source: clone https://%s and run tare inside the clone, or name it by --module)",
 				modulePath, start, modulePath)
 		}
 	}

@@ -241,6 +241,13 @@ func TestCutShort(t *testing.T) {
 	expect(t, facts, "virtual machine", env.Note, "QEMU")
 }
 
+// A wait that the kernel counted late is no more than all of the time.
+func TestPressureCountedLate(t *testing.T) {
+	files := archived(t, "vm")
+	files["after/proc/pressure/cpu"] = "some avg10=97.90 avg60=50.00 avg300=20.00 total=9999999999\n"
+	expect(t, canned(files).Read(t.Context()), "cpu pressure", env.Disturbs, "100.0 % of the time now, 97.9 % in the last 10 s")
+}
+
 // TestThis reads the machine at hand, whatever it is, without waiting.
 func TestThis(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

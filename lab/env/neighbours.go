@@ -208,7 +208,8 @@ func stalled(resource, why, remedy string) item {
 		case !s.sampled():
 			return f.unknown(unsampled)
 		}
-		now := 100 * share(p.total-s.before.stalled[resource].total, s.span)
+		// The kernel counts up to a moment of its own, somewhat before the look.
+		now := min(100, 100*share(p.total-s.before.stalled[resource].total, s.span))
 		f.Value = fmt.Sprintf("%.1f %% of the time now, %.1f %% in the last 10 s", now, p.avg10)
 		switch {
 		case now >= 2:

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -79,8 +81,29 @@ func accuracyNote(a *verdict.Analysis) string {
 	if t.LeastBytes > 0 {
 		text += " or " + unit.Format(float64(t.LeastBytes), unit.Bytes)
 	}
-	return text + fmt.Sprintf(", %s for waiting. The truth of %q is what the arm without the parts costs; it may be off by what those may together.",
+	text += fmt.Sprintf(", %s for waiting. The truth of %q is what the arm without the parts costs; it may be off by what those may together.",
 		unit.Format(t.Waiting, unit.Share), verdict.Rest)
+	if lost := unattributed(a); len(lost) > 0 {
+		text += " Not among them, since no capture counts: " + strings.Join(lost, ", ") + "."
+	}
+	return text
+}
+
+// unattributed are the arms, by source, that were to be profiled and of which no
+// capture counts.
+func unattributed(a *verdict.Analysis) []string {
+	var lost []string
+	for _, c := range a.Manifest.Study.Captures(a.Manifest.Seed) {
+		seen := slices.ContainsFunc(a.Accounts, func(x verdict.Account) bool {
+			return x.Workload == c.Workload && x.Source == c.Source &&
+				slices.ContainsFunc(x.Arms, func(s verdict.Spent) bool { return s.Arm == c.Arm })
+		})
+		if text := fmt.Sprintf("%s under %s by %s", c.Arm, c.Workload, c.Source); !seen && !slices.Contains(lost, text) {
+			lost = append(lost, text)
+		}
+	}
+	slices.Sort(lost)
+	return lost
 }
 
 // amount shows a quantity of an accuracy.

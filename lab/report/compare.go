@@ -15,7 +15,8 @@ import (
 
 // Compare writes how the arms that two runs share changed from the first to
 // the second, each against the control that both ran: the primary metric and
-// all metrics in which an arm changed, in full; the others by name. Without a
+// all metrics in which an arm changed, in full; the others by name, and what one
+// run tells and the other does not. Without a
 // shared control it writes nothing and returns the error of [verdict.Between],
 // which says why not.
 func Compare(w io.Writer, first, second *verdict.Analysis, o TextOptions) error {
@@ -23,6 +24,7 @@ func Compare(w io.Writer, first, second *verdict.Analysis, o TextOptions) error 
 	if err != nil {
 		return err
 	}
+	lacks := verdict.Lacking(first, second, all)
 	p := newPage(w, o)
 	a, b := &first.Manifest, &second.Manifest
 	p.wrapIn(bold, "", fmt.Sprintf("%s against %s, through the control %s that both ran (build ID %s)",
@@ -43,6 +45,7 @@ func Compare(w io.Writer, first, second *verdict.Analysis, o TextOptions) error 
 		all = all[n:]
 	}
 	p.unchanged(rest)
+	p.lacking(lacks)
 	if text := differing(a, b); text != "" {
 		p.line("")
 		p.wrapIn(yellow, "", "The machine was not the same throughout: "+text+".")
@@ -62,6 +65,31 @@ func (p *page) unchanged(metrics []verdict.Across) {
 		if i+1 == len(metrics) || metrics[i+1].Workload != x.Workload {
 			p.wrap("  "+x.Workload+"  ", strings.Join(names, ", "))
 			names = nil
+		}
+	}
+}
+
+// lacking names what is not compared, by workload.
+func (p *page) lacking(all []verdict.Lack) {
+	if len(all) == 0 {
+		return
+	}
+	p.heading("Not compared: one run does not tell it, or is 0 where the other has a ratio")
+	var texts []string
+	for i, l := range all {
+		switch {
+		case l.Metric == "" && l.Arm == "":
+			texts = append(texts, "all of it")
+		case l.Metric == "":
+			texts = append(texts, "arm "+l.Arm)
+		case l.Arm == "":
+			texts = append(texts, l.Metric)
+		default:
+			texts = append(texts, l.Metric+" of "+l.Arm)
+		}
+		if i+1 == len(all) || all[i+1].Workload != l.Workload {
+			p.wrap("  "+l.Workload+"  ", strings.Join(texts, ", "))
+			texts = nil
 		}
 	}
 }

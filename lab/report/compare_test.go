@@ -64,6 +64,52 @@ func TestCompareSaysWhyNot(t *testing.T) {
 	}
 }
 
+// What one run tells and the other does not is named, or nobody would miss it.
+func TestCompareTellsWhatLacks(t *testing.T) {
+	const whole = "Not compared"
+	for _, tc := range []struct {
+		name string
+		lose func(*record.Trial)
+		want string // "": nothing lacks
+	}{
+		{"nothing", func(*record.Trial) {}, ""},
+		{"an arm", func(tr *record.Trial) {
+			if tr.Arm == "flattened" {
+				tr.Invalid = []string{"the arm died under load"}
+			}
+		}, "half  arm flattened"},
+		{"a metric", func(tr *record.Trial) { delete(tr.Metrics, "cpu_per_request") }, "half  cpu_per_request"},
+		{"a metric of an arm", func(tr *record.Trial) {
+			if tr.Arm == "flattened" {
+				delete(tr.Metrics, "cpu_per_request")
+			}
+		}, "half  cpu_per_request of flattened"},
+		{"a scale", func(tr *record.Trial) {
+			if tr.Block == 3 {
+				tr.Metrics["cpu_per_request"] = 0
+			}
+		}, "half  cpu_per_request"},
+	} {
+		for _, swap := range []bool{false, true} {
+			first, second := synthetic(1), synthetic(2)
+			for i := range second.Trials {
+				tc.lose(&second.Trials[i])
+			}
+			if swap {
+				first, second = second, first
+			}
+			var b strings.Builder
+			if err := report.Compare(&b, analyse(t, first), analyse(t, second), report.TextOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			_, told, found := strings.Cut(b.String(), whole)
+			if found != (tc.want != "") || !strings.Contains(told, tc.want) {
+				t.Errorf("%s, in the first %v: got\n%s\nwant %q", tc.name, swap, b.String(), tc.want)
+			}
+		}
+	}
+}
+
 // Runs too short for any interval are not compared, whichever of the two it is.
 func TestCompareTakesBlocks(t *testing.T) {
 	shortened := func(seed uint64, blocks int) *record.Run {

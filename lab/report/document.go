@@ -118,9 +118,6 @@ func newComparison(c *verdict.Comparison) *comparisonOut {
 	out.Difference = newEstimate(c.Difference.Value, c.Difference.Interval)
 	if e, ok := c.Relative(); ok {
 		out.Change = newEstimate(e.Value, e.Interval)
-		if math.IsInf(c.Effect.Interval.Lo, 0) { // e^−∞ − 1 is finite, yet no bound
-			out.Change.Lo = nil
-		}
 	}
 	return out
 }

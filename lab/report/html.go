@@ -134,8 +134,8 @@ func otherRates(w *verdict.Workload) bool {
 // arm has one colour throughout.
 func arms(a *verdict.Analysis, w study.Workload) []string {
 	names := []string{a.Manifest.Study.Control}
-	for _, arm := range a.Manifest.Study.Arms {
-		if arm.Name != names[0] && (len(w.Arms) == 0 || slices.Contains(w.Arms, arm.Name)) {
+	for _, arm := range a.Manifest.Study.ArmsOf(w) {
+		if arm.Name != names[0] {
 			names = append(names, arm.Name)
 		}
 	}

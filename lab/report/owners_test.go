@@ -31,6 +31,7 @@ func profile(r *record.Run, arms ...string) {
 	s.Attribute = study.Attribute{For: time.Second, Repeat: 8, Truth: study.Truth{
 		Path: "/truth", CPU: 0.05, Least: time.Microsecond, Bytes: 0.02, Waiting: 0.1, Bare: map[string]string{arms[1]: arms[0]},
 	}}
+	s.Attribute.Arms, s.Attribute.Workloads = arms, map[string][]study.Source{"half": {study.Pprof, study.EBPF, study.Trace}}
 	rng := rand.New(rand.NewPCG(r.Manifest.Seed, 21))
 	for round := range 8 {
 		for i, arm := range arms {
@@ -98,6 +99,27 @@ func TestOwnersText(t *testing.T) {
 			if n := len([]rune(strings.TrimRight(line, "\n"))); n > width {
 				t.Errorf("at %d columns a line has %d: %q", width, n, line)
 			}
+		}
+	}
+}
+
+// An arm of which no capture counts is missing from what is held against the arms'
+// own count: the tally says so.
+func TestAccuracyTellsWhatLacks(t *testing.T) {
+	r := profiled(3)
+	const says = "no capture counts: flattened under half by ebpf, flattened under half by pprof, flattened under half by trace."
+	for _, lost := range []bool{false, true} {
+		for i := range r.Captures {
+			if c := &r.Captures[i]; lost && c.Arm == "flattened" {
+				c.Invalid, c.Seen = []string{"no request was answered"}, nil
+			}
+		}
+		var b bytes.Buffer
+		if err := report.Text(&b, analyse(t, r), report.TextOptions{Width: 80}); err != nil {
+			t.Fatal(err)
+		}
+		if text := strings.Join(strings.Fields(b.String()), " "); strings.Contains(text, says) != lost || strings.Contains(text, "Not among them") != lost {
+			t.Errorf("lost %v: got\n%s\nwant %q only where they are", lost, b.String(), says)
 		}
 	}
 }

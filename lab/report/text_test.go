@@ -80,6 +80,21 @@ func TestTextOfPartialRuns(t *testing.T) {
 	}
 }
 
+// Trials with more than one reason not to count are counted for each: it is said.
+func TestTrialsOfManyReasons(t *testing.T) {
+	const said = "79 count; 1 do not, some for more than one reason;"
+	for _, many := range []bool{false, true} {
+		r := synthetic(1)
+		if bad := &r.Trials[len(r.Trials)-1]; many {
+			bad.Invalid = append(bad.Invalid, "achieved 740 requests a second of 983 offered")
+		}
+		got := strings.Join(strings.Fields(text(t, analyse(t, r), report.TextOptions{})), " ")
+		if strings.Contains(got, said) != many {
+			t.Errorf("second reason %t: want %q just then, in\n%s", many, said, got)
+		}
+	}
+}
+
 // What the host took is told where it took any, with advice where that was much.
 func TestHost(t *testing.T) {
 	const advice = "intervals are narrower"

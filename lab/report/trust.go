@@ -87,6 +87,13 @@ func selfTest(m *record.Manifest) string {
 
 func trialCount(t verdict.Tally) string {
 	text := fmt.Sprintf("%d, of which %d count", t.Total, t.Valid)
+	reasons := 0
+	for _, i := range t.Invalid {
+		reasons += i.N
+	}
+	if out := t.Total - t.Valid; reasons > out {
+		text += fmt.Sprintf("; %d do not, some for more than one reason", out)
+	}
 	if t.Drifted > 0 {
 		text += fmt.Sprintf("; %d not steady", t.Drifted)
 	}

@@ -1,7 +1,9 @@
 package study
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -30,16 +32,9 @@ func (s *Study) LooksUpTo(cap int) []int {
 // claims and goals that the short form cannot make are left out of it, but for a claim's
 // first.
 func (s *Study) QuickForm() *Study {
-	q := *s
-	if len(s.Quick.Arms) > 0 {
-		q.Arms = slices.DeleteFunc(slices.Clone(s.Arms), func(a Arm) bool { return !slices.Contains(s.Quick.Arms, a.Name) })
-	}
-	if len(s.Quick.Workloads) > 0 {
-		q.Workloads = slices.DeleteFunc(slices.Clone(s.Workloads), func(w Workload) bool { return !slices.Contains(s.Quick.Workloads, w.Name) })
-	}
-	q.Attribute = s.Attribute.with(s.Quick.Attribute)
-	q.narrow()
-	q.Claims, q.Goals = q.within(s.Claims), q.goalsWithin(s.Goals)
+	whole := *s
+	whole.Attribute = s.Attribute.with(s.Quick.Attribute)
+	q := whole.of(s.Quick.Arms, s.Quick.Workloads)
 	if s.Quick.Blocks > 0 {
 		q.Looks = s.LooksUpTo(s.Quick.Blocks)
 	}
@@ -50,7 +45,68 @@ func (s *Study) QuickForm() *Study {
 		}
 	}
 	q.Quick = Quick{}
+	return q
+}
+
+// of is the study with these arms and workloads alone; none stand for all. Checks
+// go as they do from the short form.
+func (s *Study) of(arms, workloads []string) *Study {
+	q := *s
+	if len(arms) > 0 {
+		q.Arms = slices.DeleteFunc(slices.Clone(s.Arms), func(a Arm) bool { return !slices.Contains(arms, a.Name) })
+	}
+	if len(workloads) > 0 {
+		q.Workloads = slices.DeleteFunc(slices.Clone(s.Workloads), func(w Workload) bool { return !slices.Contains(workloads, w.Name) })
+	}
+	q.narrow()
+	q.Claims, q.Goals = q.within(s.Claims), q.goalsWithin(s.Goals)
 	return &q
+}
+
+// Part returns the study with these arms, the control always among them, and these
+// workloads; none stand for all. s stays as it is. The short form of a part has the
+// arms and workloads that were named. It is an error to name what the study does not
+// have, or to leave out what its primary metric is measured with.
+func (s *Study) Part(arms, workloads []string) (*Study, error) {
+	if err := s.known("arm", arms, names(len(s.Arms), func(i int) string { return s.Arms[i].Name })); err != nil {
+		return nil, err
+	}
+	if err := s.known("workload", workloads, names(len(s.Workloads), func(i int) string { return s.Workloads[i].Name })); err != nil {
+		return nil, err
+	}
+	if len(arms) > 0 {
+		arms = append([]string{s.Control}, arms...)
+	}
+	q := s.of(arms, workloads)
+	p := s.Primary
+	switch {
+	case len(q.Arms) == 1 && !s.Twin:
+		return nil, fmt.Errorf("study %s: the control %q alone has nothing to be compared with: name another arm", s.Name, s.Control)
+	case p.Arm != "" && !q.hasArm(p.Arm):
+		return nil, fmt.Errorf("study %s: the primary arm %q is missing: the study decides on it", s.Name, p.Arm)
+	case !q.hasWorkload(p.Workload) && len(workloads) > 0 && !slices.Contains(workloads, p.Workload):
+		return nil, fmt.Errorf("study %s: the primary workload %q is missing: the study decides on what is measured there", s.Name, p.Workload)
+	case !q.hasWorkload(p.Workload):
+		return nil, fmt.Errorf("study %s: none but the control is left under the primary workload %q: name an arm that it is for", s.Name, p.Workload)
+	}
+	if len(arms) > 0 {
+		q.Quick.Arms = nil
+	}
+	if len(workloads) > 0 {
+		q.Quick.Workloads = nil
+	}
+	return q, nil
+}
+
+// known refuses a name that is not among those that the study has.
+func (s *Study) known(what string, list, has []string) error {
+	for _, name := range list {
+		if slices.Contains(has, name) {
+			continue
+		}
+		return fmt.Errorf("study %s has no %s %q: %sit has %s", s.Name, what, name, Meant(name, has), strings.Join(has, ", "))
+	}
+	return nil
 }
 
 // Without returns the study without these arms (by name, with the reason); s

@@ -16,6 +16,15 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
+// Meant asks whether the nearest known word was meant, such as "did you mean rate? ",
+// with a space behind it for what follows. It is "" when none is near.
+func Meant(word string, known []string) string {
+	if near := Nearest(word, known); near != "" {
+		return "did you mean " + near + "? "
+	}
+	return ""
+}
+
 // distance is the number of characters to insert, delete, replace or swap with
 // their neighbour to turn a into b (optimal string alignment).
 func distance(a, b string) int {

@@ -52,7 +52,7 @@ func (p Plan) Block(b int) []Cell {
 
 // ArmsOf returns the arms that run under a workload, in the study's order.
 func (s *Study) ArmsOf(w Workload) []Arm {
-	if w.Arms == nil {
+	if len(w.Arms) == 0 {
 		return s.Arms
 	}
 	return slices.DeleteFunc(slices.Clone(s.Arms), func(a Arm) bool { return !slices.Contains(w.Arms, a.Name) })

@@ -159,6 +159,34 @@ func TestQuickForm(t *testing.T) {
 	}
 }
 
+func TestPart(t *testing.T) {
+	s := house(t)
+	before := fmt.Sprintf("%+v", *s)
+	q, err := s.Part([]string{"rival"}, []string{"half"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(q.Arms) != 2 || q.Arms[0].Name != "own" || q.Arms[1].Name != "rival" || len(q.Workloads) != 1 || q.Workloads[0].Name != "half" {
+		t.Errorf("got arms %v, workloads %v, want the control own, rival, and half", q.Arms, q.Workloads)
+	}
+	for _, g := range q.Goals {
+		for _, k := range checked(g) {
+			if !strings.HasPrefix(k, "half ") {
+				t.Errorf("a goal keeps the check %s", k)
+			}
+		}
+	}
+	if q := q.QuickForm(); len(q.Arms) != 2 || len(q.Workloads) != 1 || fmt.Sprint(q.LooksUpTo(0)) != "[6]" {
+		t.Errorf("its short form has arms %v, workloads %v", q.Arms, q.Workloads)
+	}
+	if whole, err := s.Part(nil, nil); err != nil || !reflect.DeepEqual(whole.QuickForm(), s.QuickForm()) {
+		t.Errorf("the part that is the whole has another short form: %v", err)
+	}
+	if after := fmt.Sprintf("%+v", *s); after != before {
+		t.Errorf("the study changed\nfrom %s\nto   %s", before, after)
+	}
+}
+
 func TestWithout(t *testing.T) {
 	s := house(t)
 	q := s.Without(map[string]string{"rival": "version not obtainable", "daemon": "not installed"})

@@ -131,11 +131,7 @@ func oneOf[V ~string](what string, values ...V) shape[V] {
 
 // choice says what is allowed, and what was meant if that is clear.
 func choice(word, what string, known []string) string {
-	allowed := fmt.Sprintf("%s: %s", what, strings.Join(known, ", "))
-	if meant := Nearest(word, known); meant != "" {
-		return fmt.Sprintf("did you mean %s? %s", meant, allowed)
-	}
-	return allowed
+	return fmt.Sprintf("%s%s: %s", Meant(word, known), what, strings.Join(known, ", "))
 }
 
 func integer[V ~int | ~int64](lo, hi V) shape[V] {

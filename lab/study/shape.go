@@ -1,7 +1,6 @@
 package study
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -91,13 +90,8 @@ func (r *reader) unknownKey(at place, what string, names []string) string {
 		r.wrongAt(start(at.node), "%s: merge keys (<<) are not understood; write the keys out, or repeat single values by *alias", what)
 		return ""
 	}
-	meant := Nearest(name, names)
-	hint := ""
-	if meant != "" {
-		hint = fmt.Sprintf("did you mean %s? ", meant)
-	}
-	r.wrongAt(start(at.node), "%s has no key %q; %sallowed: %s", what, name, hint, strings.Join(names, ", "))
-	return meant
+	r.wrongAt(start(at.node), "%s has no key %q; %sallowed: %s", what, name, Meant(name, names), strings.Join(names, ", "))
+	return Nearest(name, names)
 }
 
 // list is a list of at least min values of one shape.

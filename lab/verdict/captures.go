@@ -42,7 +42,7 @@ func (an *analyser) ofRounds(all []record.Capture) *analyser {
 func (an *analyser) basis(w study.Workload) Workload {
 	out := Workload{Workload: w}
 	control := cell{w.Name, an.study.Control, false}
-	for _, arm := range an.arms(w) {
+	for _, arm := range an.study.ArmsOf(w) {
 		if arm.Name != an.study.Control {
 			out.Blocks = max(out.Blocks, an.valid.shared(cell{w.Name, arm.Name, false}, control))
 		}

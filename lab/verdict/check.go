@@ -62,11 +62,8 @@ func unmeasured(format string, args ...any) Finding {
 // find looks up what a check is about, or finds why it is not there.
 func (an *analyser) find(k study.Check, a *Analysis) (w *Workload, m *Metric, f Finding) {
 	for _, arm := range append([]string{k.Arm, k.Against}, k.Plus...) {
-		if why, out := an.manifest.LeftOut[arm]; out {
-			return nil, nil, notComparable("arm %s took no part: %s", arm, why)
-		}
-		if arm != "" && !slices.ContainsFunc(an.study.Arms, func(a study.Arm) bool { return a.Name == arm }) {
-			return nil, nil, notComparable("arm %s is no part of this run", arm)
+		if f := an.absent(arm); arm != "" && f.Verdict != "" {
+			return nil, nil, f
 		}
 	}
 	if !slices.ContainsFunc(an.study.Workloads, func(w study.Workload) bool { return w.Name == k.Workload }) {
@@ -75,7 +72,11 @@ func (an *analyser) find(k study.Check, a *Analysis) (w *Workload, m *Metric, f 
 	if w = a.Workload(k.Workload); w == nil {
 		return nil, nil, unmeasured("workload %s has no valid trial", k.Workload)
 	}
-	if m = w.Metric(k.Metric); m == nil {
+	m = w.Metric(k.Metric)
+	if m == nil && an.attributes(k) {
+		return nil, nil, unmeasured("no capture of workload %s that counts tells %s", k.Workload, k.Metric)
+	}
+	if m == nil {
 		return nil, nil, notComparable("%s was not measured in workload %s", k.Metric, k.Workload)
 	}
 	if m.Withheld != "" {
@@ -84,25 +85,49 @@ func (an *analyser) find(k study.Check, a *Analysis) (w *Workload, m *Metric, f 
 	return w, m, Finding{}
 }
 
+// attributes says whether captures are to tell what a check is about.
+func (an *analyser) attributes(k study.Check) bool {
+	m, _ := study.MetricNamed(k.Metric)
+	return m.Attributed && slices.ContainsFunc(an.study.Captures(an.manifest.Seed), func(c study.Capture) bool {
+		return c.Arm == k.Arm && c.Workload == k.Workload && c.Source != study.Trace
+	})
+}
+
+// absent finds why an arm is no part of the run, if it is not.
+func (an *analyser) absent(arm string) Finding {
+	if why, out := an.manifest.LeftOut[arm]; out {
+		return notComparable("arm %s took no part: %s", arm, why)
+	}
+	if !slices.ContainsFunc(an.study.Arms, func(a study.Arm) bool { return a.Name == arm }) {
+		return notComparable("arm %s is no part of this run", arm)
+	}
+	return Finding{}
+}
+
 // fact compares what the arm reports of itself with what is claimed.
 func (an *analyser) fact(r *CheckResult) {
 	k := r.Check
-	if why, out := an.manifest.LeftOut[k.Arm]; out {
-		r.refuse(notComparable("arm %s took no part: %s", k.Arm, why))
+	if f := an.absent(k.Arm); f.Verdict != "" {
+		r.refuse(f)
 		return
 	}
-	seen := map[string]bool{}
+	seen, counts := map[string]bool{}, false
 	for c, blocks := range an.valid {
 		if c.arm != k.Arm {
 			continue
 		}
 		for _, t := range blocks {
+			counts = true
 			if v, ok := t.Facts[k.Fact]; ok {
 				seen[v] = true
 			}
 		}
 	}
-	if len(seen) == 0 {
+	switch {
+	case !counts:
+		r.refuse(unmeasured("no valid trial of %s", k.Arm))
+		return
+	case len(seen) == 0:
 		r.refuse(notComparable("arm %s does not report %s", k.Arm, k.Fact))
 		return
 	}

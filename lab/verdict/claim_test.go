@@ -3,6 +3,7 @@ package verdict_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
@@ -116,6 +117,8 @@ func TestUnmeasuredClaims(t *testing.T) {
 		{"metric not measured", other(func(k *study.Check) { k.Metric = "pss" }), "pss was not measured"},
 		{"too few requests", other(func(k *study.Check) { k.Metric = "response_p9999" }), "100,000 requests"},
 		{"fact of an arm left out", study.Check{Kind: study.Fact, Arm: "gone", Fact: "f", Value: "v"}, "arm gone took no part"},
+		{"fact of no arm", study.Check{Kind: study.Fact, Arm: "five", Fact: "f", Value: "v"}, "arm five is no part of this run"},
+		{"not profiled", other(func(k *study.Check) { k.Metric = "kernel_cpu" }), "kernel_cpu was not measured"},
 		{"fact not reported", study.Check{Kind: study.Fact, Arm: "three", Fact: "f", Value: "v"}, "does not report f"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -134,6 +137,8 @@ func TestUnmeasuredClaims(t *testing.T) {
 func TestClaimsWithoutValidTrials(t *testing.T) {
 	bound := study.Check{Kind: study.Bound, Metric: "cpu_per_request", Workload: "half", Arm: "three", Op: "<=", Bound: ptr(1)}
 	sum := study.Check{Kind: study.Interaction, Metric: "cpu_per_request", Workload: "half", Arm: "three", Plus: []string{"none", "none"}}
+	captured := directed("more")
+	captured.Metric = "kernel_cpu"
 	for _, tc := range []struct {
 		name    string
 		invalid string // arm; "" = all
@@ -143,9 +148,12 @@ func TestClaimsWithoutValidTrials(t *testing.T) {
 		{"no trials", "", directed("more"), "workload half has no valid trial"},
 		{"none of the arm", "three", directed("more"), "no block has a valid trial of both three and none"},
 		{"none of the arm bounded", "three", bound, "no valid trial of three has cpu_per_request"},
+		{"none that reports a fact", "three", study.Check{Kind: study.Fact, Arm: "three", Fact: "f", Value: "v"}, "no valid trial of three"},
+		{"no capture", "nobody", captured, "no capture of workload half that counts tells"},
 		{"none of the sum", "three", sum, "no block has a valid trial of every arm"},
 	} {
 		c := judge(t, base(), func(r *record.Run) {
+			r.Manifest.Study.Attribute.For = time.Second
 			for i := range r.Trials {
 				if tc.invalid == "" || r.Trials[i].Arm == tc.invalid {
 					r.Trials[i].Invalid = []string{"the arm died under load"}

@@ -54,7 +54,11 @@ func relative(s Scale, c stats.Comparison) (e Estimate, ok bool) {
 		return e, false
 	}
 	i := c.Interval
-	return Estimate{math.Expm1(c.Effect), stats.Interval{Lo: math.Expm1(i.Lo), Hi: math.Expm1(i.Hi)}}, true
+	e = Estimate{math.Expm1(c.Effect), stats.Interval{Lo: math.Expm1(i.Lo), Hi: math.Expm1(i.Hi)}}
+	if math.IsInf(i.Lo, -1) {
+		e.Interval.Lo = i.Lo // e^−∞ − 1 is finite, yet no bound
+	}
+	return e, true
 }
 
 // Told says whether the arms were told apart by the final verdict.
@@ -95,15 +99,11 @@ func (an *analyser) compare(w *Workload, m *Metric, arm, against cell) Compariso
 	return c
 }
 
-// judge is stats.Compare, but for a metric that never differs: no errors and
-// no errors are equivalent even where there is no band, as the control's level
-// of 0 leaves none.
+// judge is stats.Compare with the narrowest band there is where there is none, as
+// the control's level of 0 leaves none: no errors and no errors are equivalent.
 func judge(d []float64, r stats.Rule) stats.Comparison {
-	c := stats.Compare(d, r)
-	if c.Verdict == stats.Inconclusive && c.Equivalence == (stats.Interval{}) {
-		c.Verdict, c.Needs = stats.Equivalent, 0
-	}
-	return c
+	r.Band = max(r.Band, math.SmallestNonzeroFloat64)
+	return stats.Compare(d, r)
 }
 
 func (an *analyser) rule(m *Metric, alpha float64) stats.Rule {
@@ -156,8 +156,8 @@ const (
 // setBand sets the metric's noise floor and band.
 func (an *analyser) setBand(m *Metric, w *Workload) {
 	control := cell{w.Name, an.study.Control, false}
-	if f := an.twinFloor(m, control); f > 0 {
-		m.Floor, m.FloorBy = f, byTwin
+	if m.twinFloor, m.twinned = an.twinFloor(m, control); m.twinned > 0 {
+		m.Floor, m.FloorBy = m.twinFloor, byTwin
 	}
 	if f, ok := an.manifest.Floor[m.Name]; ok && m.Scale == Ratio {
 		// Fewer blocks than it was calibrated for leave more noise. More of
@@ -180,12 +180,12 @@ func (an *analyser) setBand(m *Metric, w *Workload) {
 	m.Band = max(threshold, m.Floor)
 }
 
-// twinFloor is the effect that the control shows against its own twin; 0
-// without one.
-func (an *analyser) twinFloor(m *Metric, control cell) float64 {
+// twinFloor is the effect that the control shows against its own twin, 0 if they
+// never differ, and the number of blocks that had both.
+func (an *analyser) twinFloor(m *Metric, control cell) (floor float64, blocks int) {
 	rows := an.valid.rows(m.Name, control, control.asTwin())
 	if len(rows) == 0 {
-		return 0
+		return 0, 0
 	}
 	for _, row := range rows {
 		for i := range row {
@@ -195,5 +195,5 @@ func (an *analyser) twinFloor(m *Metric, control cell) float64 {
 	h := fnv.New64a()
 	h.Write([]byte(control.workload + "\x00" + m.Name))
 	rng := rand.New(rand.NewPCG(an.manifest.Seed, h.Sum64()))
-	return stats.NoiseFloor(rows, len(rows), stats.LeastSubStudies, rng)
+	return stats.NoiseFloor(rows, len(rows), stats.LeastSubStudies, rng), len(rows)
 }

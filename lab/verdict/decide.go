@@ -18,25 +18,17 @@ type Progress struct {
 
 // decide corrects the primary comparisons for being a family.
 func (a *Analysis) decide() {
-	m := a.Primary()
-	if m == nil || m.Withheld != "" {
+	a.primary = a.planned()
+	if len(a.primary) == 0 {
 		return
 	}
 	var p []float64
-	for i := range m.Compared {
-		c := &m.Compared[i]
-		if only := a.Manifest.Study.Primary.Arm; only != "" && only != c.Arm {
-			continue
-		}
-		a.primary = append(a.primary, c)
+	for _, c := range a.primary {
 		if c.Withheld != "" {
 			p = append(p, math.NaN()) // of the family, and never told apart
 			continue
 		}
 		p = append(p, c.Effect.P)
-	}
-	if len(p) == 0 {
-		return
 	}
 	alpha := a.primary[0].Alpha
 	for i, rejected := range stats.Holm(p, alpha) {
@@ -48,6 +40,35 @@ func (a *Analysis) decide() {
 			c.Note = fmt.Sprintf("told apart by itself, not as one of %d comparisons", len(p))
 		}
 	}
+}
+
+// planned are the primary comparisons that the study asks for. One without a pair of
+// trials is withheld: an arm of which nothing is known is not decided on. There are
+// none at all where no arm has a pair.
+func (a *Analysis) planned() []*Comparison {
+	m := a.Primary()
+	if m == nil || m.Withheld != "" {
+		return nil
+	}
+	s, w := &a.Manifest.Study, a.Workload(a.Manifest.Study.Primary.Workload)
+	var all []*Comparison
+	paired := false
+	for _, arm := range s.ArmsOf(w.Workload) {
+		if arm.Name == s.Control || s.Primary.Arm != "" && s.Primary.Arm != arm.Name {
+			continue
+		}
+		c := m.Against(arm.Name)
+		if c == nil {
+			c = &Comparison{Metric: m.Metric, Workload: w.Name, Arm: arm.Name, Against: s.Control, Scale: m.Scale, Alpha: w.Alpha, Band: m.Band,
+				Withheld: fmt.Sprintf("no block has a valid trial of both that tells %s", parenthesised(m.Metric))}
+		}
+		paired = paired || c.N > 0
+		all = append(all, c)
+	}
+	if !paired {
+		return nil
+	}
+	return all
 }
 
 // Progress says how far the decision is.

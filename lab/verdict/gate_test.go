@@ -3,6 +3,7 @@ package verdict_test
 import (
 	"testing"
 
+	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
 )
@@ -21,25 +22,96 @@ func TestGate(t *testing.T) {
 	for _, tc := range []struct {
 		metric string
 		harm   float64
-		want   stats.GateResult // "" = no gate
+		want   stats.GateResult
 	}{
 		{"cpu_per_request", 0.05, stats.Failed},
 		{"cpu_per_request", 0.20, stats.Passed},
 		{"cpu_per_request", 0.10, stats.Undecided},
 		{"throughput", 0.05, stats.Failed},
 		{"throughput", 0.11, stats.Passed},
-		{"loop_allocs", 0.05, ""},
-		{"pss", 0.05, ""},
+		{"loop_allocs", 0.05, stats.Passed}, // none and none
 	} {
 		got := a.Gate([]verdict.Budget{{Metric: tc.metric, Harm: tc.harm}}, stats.StudyAlpha)
-		if tc.want == "" {
-			if len(got) != 0 {
-				t.Errorf("%s: got %d gates, want none", tc.metric, len(got))
-			}
-			continue
-		}
-		if len(got) != 1 || got[0].Result != tc.want || got[0].Arm != "three" {
+		if len(got) != 1 || got[0].Result != tc.want || got[0].Arm != "three" || got[0].Withheld != "" {
 			t.Errorf("%s, budget %v: got %+v, want %s", tc.metric, tc.harm, got, tc.want)
+		}
+	}
+}
+
+func TestGateOfDifferences(t *testing.T) {
+	for _, tc := range []struct {
+		before, after float64
+		harm          float64
+		want          stats.GateResult
+	}{
+		{0, 1, 0.5, stats.Failed}, // beyond any share of nothing
+		{1, 0, 0, stats.Passed},
+		{4, 5, 0.2, stats.Failed},
+		{4, 5, 0.3, stats.Passed},
+	} {
+		u := base()
+		u.level["loop_allocs"] = 1
+		r := u.run()
+		for i := range r.Trials {
+			tr := &r.Trials[i]
+			tr.Metrics["loop_allocs"] = tc.before + 0.01*float64(tr.Block%3)
+			if tr.Arm == "three" {
+				tr.Metrics["loop_allocs"] = tc.after - 0.01*float64(tr.Block%2)
+			}
+		}
+		r.Trials = append(r.Trials, r.Trials[0])
+		last := &r.Trials[len(r.Trials)-1] // a block of its own, with none: not paired, yet no ratio any more
+		last.Block, last.Metrics = 99, map[string]float64{"loop_allocs": 0}
+		got := analyse(t, r).Gate([]verdict.Budget{{Metric: "loop_allocs", Harm: tc.harm}}, stats.StudyAlpha)
+		if len(got) != 1 || got[0].Scale != verdict.Difference || got[0].Result != tc.want {
+			t.Errorf("from %v to %v, budget %v: got %+v, want %s", tc.before, tc.after, tc.harm, got[0], tc.want)
+		}
+	}
+}
+
+// TestGateWithoutTrials holds arms against a budget of which it is not known
+// whether they keep it: none may pass.
+func TestGateWithoutTrials(t *testing.T) {
+	const metric = "response_p99"
+	for _, tc := range []struct {
+		name   string
+		lose   func(*record.Trial)
+		metric string
+		why    string
+	}{
+		{"all trials of the arm failed", func(tr *record.Trial) {
+			if tr.Arm == "three" {
+				tr.Invalid = []string{"it answered nothing"}
+			}
+		}, metric, "no trial that counts tells it of this arm"},
+		{"too slow to tell", func(tr *record.Trial) {
+			if tr.Arm == "three" {
+				delete(tr.Metrics, metric)
+			}
+		}, metric, "no trial that counts tells it of this arm"},
+		{"too slow in a trial", func(tr *record.Trial) {
+			if tr.Arm == "three" && tr.Block == 2 {
+				tr.Requests = 668
+			}
+		}, metric, "it takes 1,000 requests a trial; the least was 668"},
+		{"all trials failed", func(tr *record.Trial) { tr.Invalid = []string{"stolen"} }, metric, "no trial of the workload counts"},
+		{"never in one block", func(tr *record.Trial) {
+			if (tr.Arm == "three") == (tr.Block < 4) {
+				tr.Invalid = []string{"stolen"}
+			}
+		}, metric, "no block has both this arm and the control"},
+		{"of the host", func(*record.Trial) {}, "host_withheld", "it describes the load generator or the host, not an arm"},
+		{"of none", func(*record.Trial) {}, "pss", "no workload of the run tells it"},
+	} {
+		u := base()
+		u.level[metric], u.level["host_withheld"] = 5e6, 0.01
+		r := u.run()
+		for i := range r.Trials {
+			tc.lose(&r.Trials[i])
+		}
+		got := analyse(t, r).Gate([]verdict.Budget{{Metric: "cpu_per_request", Harm: 0.5}, {Metric: tc.metric, Harm: 0.5}}, stats.StudyAlpha)
+		if g := got[len(got)-1]; len(got) != 2 || g.Result != stats.Undecided || g.Withheld != tc.why || g.Comparison.Metric.Name != tc.metric {
+			t.Errorf("%s: got %d gates, the last %s, %q, want two, the last undecided: %q", tc.name, len(got), g.Result, g.Withheld, tc.why)
 		}
 	}
 }
@@ -49,5 +121,61 @@ func TestFloors(t *testing.T) {
 	floors, blocks := a.Floors()
 	if blocks != 8 || floors["cpu_per_request"] != a.Primary().Floor {
 		t.Errorf("got %v of %d blocks, want the primary metric's %v of 8", floors, blocks, a.Primary().Floor)
+	}
+	calibrated := base().run() // once before, when it was noisier
+	calibrated.Manifest.Floor, calibrated.Manifest.FloorN = map[string]float64{"cpu_per_request": 0.5}, 30
+	if again, blocks := analyse(t, calibrated).Floors(); blocks != 8 || again["cpu_per_request"] != floors["cpu_per_request"] {
+		t.Errorf("calibrated before: got %v of %d blocks, want the run's own %v of 8", again, blocks, floors)
+	}
+	for lost, want := range map[int]int{2: 6, 3: 0} { // of 8; an interval takes 6
+		r := base().run()
+		for i := range r.Trials {
+			if tr := &r.Trials[i]; tr.Twin && tr.Block < lost {
+				tr.Invalid = []string{"stolen"}
+			}
+		}
+		if floors, blocks := analyse(t, r).Floors(); blocks != want || (len(floors) == 0) != (want == 0) {
+			t.Errorf("%d of 8 lost: got %v of %d blocks, want floors of %d", lost, floors, blocks, want)
+		}
+	}
+}
+
+// TestGateOfPartOfARun holds runs against a budget that lack an arm, or the metric
+// in one of their workloads.
+func TestGateOfPartOfARun(t *testing.T) {
+	const metric = "response_p99"
+	for _, tc := range []struct {
+		name string
+		lose func(*record.Run)
+		want verdict.Gated // the last of two or more
+	}{
+		{"an arm was left out", func(r *record.Run) {
+			r.Manifest.LeftOut = map[string]string{"new": "no such version"}
+		}, verdict.Gated{Comparison: &verdict.Comparison{Arm: "new", Withheld: "it took no part: no such version"}}},
+		{"a workload too slow to tell", func(r *record.Run) {
+			for i := range r.Trials {
+				if tr := &r.Trials[i]; tr.Workload == "full" {
+					tr.Requests = 668
+					delete(tr.Metrics, metric)
+				}
+			}
+		}, verdict.Gated{Comparison: &verdict.Comparison{Arm: "three", Workload: "full", Withheld: "no trial of the workload that counts tells it"}}},
+	} {
+		u := base()
+		u.level[metric] = 5e6
+		full := u.study.Workloads[0]
+		full.Name = "full"
+		u.study.Workloads = append(u.study.Workloads, full)
+		r := u.run()
+		tc.lose(r)
+		got := analyse(t, r).Gate([]verdict.Budget{{Metric: metric, Harm: 0.5}}, stats.StudyAlpha)
+		g := got[len(got)-1]
+		if g.Result != stats.Undecided || g.Withheld != tc.want.Withheld || g.Arm != tc.want.Arm || g.Workload != tc.want.Workload {
+			t.Errorf("%s: got %s of %s in %q: %q, want %s of %s in %q: %q", tc.name,
+				g.Result, g.Arm, g.Workload, g.Withheld, stats.Undecided, tc.want.Arm, tc.want.Workload, tc.want.Withheld)
+		}
+		if got[0].Result != stats.Passed {
+			t.Errorf("%s: the arm that was measured: got %s, want it to pass", tc.name, got[0].Result)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/stats"
@@ -21,12 +22,28 @@ func (a *Analysis) headline() string {
 		return fmt.Sprintf("Nothing is decided: no valid pair of trials for %s in workload %s yet.", p.Metric, p.Workload)
 	}
 	if c := a.claimed(); c != nil {
-		return a.tell(c) + a.inProcess(c) + a.against(c) + "."
+		return a.tell(c) + a.inProcess(c) + a.against(c) + a.unpaired(c) + "."
 	}
 	if len(a.primary) > mostNamed {
-		return a.count() + "."
+		return a.count() + a.unpaired(nil) + "."
 	}
-	return a.tell(a.largest()) + "."
+	c := a.largest()
+	return a.tell(c) + a.unpaired(c) + "."
+}
+
+// unpaired names the arms that the study is to decide on and that have no pair of
+// trials with the control, but for the one that is told of.
+func (a *Analysis) unpaired(told *Comparison) string {
+	var names []string
+	for _, c := range a.primary {
+		if c.N == 0 && c != told {
+			names = append(names, a.Called(c.Arm))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; not compared: " + strings.Join(names, ", ")
 }
 
 // claimed is the primary comparison that the study's first claim speaks of,

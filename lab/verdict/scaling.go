@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"math"
+	"strings"
 
 	"github.com/tarehq/tare/stats"
 )
@@ -96,7 +97,7 @@ func (an *analyser) slope(w *Workload, m *Metric) *Slope {
 	var cells []cell
 	var x []float64
 	positions := map[float64]bool{}
-	for _, arm := range an.arms(w.Workload) {
+	for _, arm := range an.study.ArmsOf(w.Workload) {
 		if arm.X == nil || m.Level(arm.Name) == nil {
 			continue
 		}
@@ -132,7 +133,7 @@ func (a *Analysis) resolve() []Resolution {
 		w := &a.Workloads[i]
 		loop := w.Metric("loop_time")
 		load := w.Metric("cpu_per_request")
-		if p := a.Manifest.Study.Primary; p.Workload == w.Name && p.Metric != "loop_time" {
+		if p := a.Manifest.Study.Primary; p.Workload == w.Name && !strings.HasPrefix(p.Metric, "loop_") {
 			load = w.Metric(p.Metric)
 		}
 		if loop == nil || load == nil {

@@ -120,11 +120,14 @@ func (a *Analysis) caveats() []error {
 		add("not steady: %d of %s", a.Trials.Drifted, Count(a.Trials.Valid, "valid trial"))
 	}
 	for _, w := range a.Workloads {
-		if arms := incomplete(&w); len(arms) > 0 {
+		if arms := a.incomplete(&w); len(arms) > 0 {
 			add("workload %s: fewer than its %s for %s", w.Name, Count(w.Blocks, "block"), strings.Join(arms, ", "))
 		}
 	}
 	for _, c := range a.primary {
+		if c.N == 0 {
+			add("%s, %s, is not compared: %s", c.Arm, c.Metric.Title, c.Withheld)
+		}
 		for _, w := range c.Effect.Warnings {
 			add("%s, %s: %w", c.Arm, c.Metric.Title, w)
 		}
@@ -134,8 +137,13 @@ func (a *Analysis) caveats() []error {
 
 // incomplete are the arms with fewer pairs than the workload's blocks, by the
 // metric that has the most.
-func incomplete(w *Workload) []string {
-	most := map[string]int{}
+func (a *Analysis) incomplete(w *Workload) []string {
+	s, most := &a.Manifest.Study, map[string]int{}
+	for _, arm := range s.ArmsOf(w.Workload) {
+		if arm.Name != s.Control {
+			most[arm.Name] = 0
+		}
+	}
 	for _, m := range w.Metrics {
 		for _, c := range m.Compared {
 			most[c.Arm] = max(most[c.Arm], c.N)

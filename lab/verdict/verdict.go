@@ -55,7 +55,6 @@ package verdict
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
@@ -104,6 +103,9 @@ type Metric struct {
 	Twin     *Comparison // the control's twin against the control; nil without one
 	Ranking  *Ranking    // nil with fewer than four arms
 	Slope    *Slope      // nil without a scale of at least three positions
+
+	twinFloor float64 // the run's own floor, whatever calibration says
+	twinned   int     // blocks that had both the control and its twin
 }
 
 // Level is a cell's sample of a metric.
@@ -214,17 +216,6 @@ type analyser struct {
 	rounds   *analyser // of captures; nil in itself
 }
 
-// arms are those of the study that take part in a workload, in order.
-func (an *analyser) arms(w study.Workload) []study.Arm {
-	var arms []study.Arm
-	for _, a := range an.study.Arms {
-		if len(w.Arms) == 0 || slices.Contains(w.Arms, a.Name) || a.Name == an.study.Control {
-			arms = append(arms, a)
-		}
-	}
-	return arms
-}
-
 func (an *analyser) workload(w study.Workload) Workload {
 	out := an.basis(w)
 	rounds := an.rounds.basis(w)
@@ -260,7 +251,7 @@ func (an *analyser) metric(w *Workload, sm study.Metric) Metric {
 		return m
 	}
 	control := cell{w.Name, an.study.Control, false}
-	for _, arm := range an.arms(w.Workload) {
+	for _, arm := range an.study.ArmsOf(w.Workload) {
 		m.Levels = an.appendLevel(m.Levels, cell{w.Name, arm.Name, false}, sm.Name)
 	}
 	m.Levels = an.appendLevel(m.Levels, control.asTwin(), sm.Name)
@@ -268,7 +259,7 @@ func (an *analyser) metric(w *Workload, sm study.Metric) Metric {
 	if m.Instrument {
 		return m
 	}
-	for _, arm := range an.arms(w.Workload) {
+	for _, arm := range an.study.ArmsOf(w.Workload) {
 		if arm.Name == an.study.Control {
 			continue
 		}

@@ -331,6 +331,62 @@ func TestFamily(t *testing.T) {
 	}
 }
 
+// TestArmWithoutPairs loses an arm: the study is not decided by the others alone.
+func TestArmWithoutPairs(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		lose func(*record.Trial)
+		warn []string
+	}{
+		{"no trial counts", func(tr *record.Trial) { tr.Invalid = []string{"the arm died under load"} }, []string{
+			"workload half: fewer than its 8 blocks for a2",
+			"a2, CPU per request, is not compared: no block has a valid trial of both that tells CPU per request",
+		}},
+		{"none tells the metric", func(tr *record.Trial) { delete(tr.Metrics, "cpu_per_request") }, []string{
+			"a2, CPU per request, is not compared: no block has a valid trial of both that tells CPU per request",
+		}},
+	} {
+		u := base()
+		u.arms(3)
+		u.effect("a1", "cpu_per_request", 1.1)
+		r := u.run()
+		for i := range r.Trials {
+			if tr := &r.Trials[i]; tr.Arm == "a2" {
+				tc.lose(tr)
+			}
+		}
+		a := analyse(t, r)
+		if p := a.Progress(); a.Decided() || p.Decided+p.Undecided != 2 {
+			t.Errorf("%s: decided %v, progress %+v; want two comparisons, not decided", tc.name, a.Decided(), p)
+		}
+		if c := compared(t, a, "half", "cpu_per_request", "a1"); c.Family != 2 {
+			t.Errorf("%s: family of %d, want 2", tc.name, c.Family)
+		}
+		if !strings.HasSuffix(a.Headline, "; not compared: a2.") {
+			t.Errorf("%s: headline %q does not tell that a2 is missing", tc.name, a.Headline)
+		}
+		if got := texts(a.Warnings); !slices.Equal(got, tc.warn) {
+			t.Errorf("%s: got warnings %q, want %q", tc.name, got, tc.warn)
+		}
+	}
+}
+
+// TestNeverDiffers measures the same figure in every trial, as allocations are: the
+// twin tells the floor though that is 0, and nothing is left to be decided.
+func TestNeverDiffers(t *testing.T) {
+	for _, level := range []float64{0, 4} {
+		u := base()
+		u.study.Primary.Metric = "loop_allocs"
+		u.level["loop_allocs"], u.noise, u.drift = level, 0, 0
+		a := analyse(t, u.run())
+		c := compared(t, a, "half", "loop_allocs", "three")
+		if m := a.Primary(); c.Verdict != stats.Equivalent || m.Floor != 0 || m.FloorBy == "" || len(a.Warnings) != 0 {
+			t.Errorf("always %v: got %s, floor %v by %q, warnings %q, want equivalent, a floor of 0 by the twin and no warning",
+				level, c.Verdict, m.Floor, m.FloorBy, texts(a.Warnings))
+		}
+	}
+}
+
 func TestLooks(t *testing.T) {
 	for _, tc := range []struct {
 		blocks  int
@@ -407,6 +463,19 @@ func TestResolution(t *testing.T) {
 	}
 	if want := "; in process it is +9"; !strings.Contains(a.Headline, want) {
 		t.Errorf("headline %q lacks %q", a.Headline, want)
+	}
+}
+
+// The loop is not what it is held against: a study that decides on its allocations
+// asks the load for CPU.
+func TestResolutionOfTheLoop(t *testing.T) {
+	u := base()
+	u.study.Primary.Metric = "loop_allocs"
+	u.level["loop_time"], u.level["loop_allocs"] = 1000, 4
+	u.effect("three", "loop_time", 1.9)
+	a := analyse(t, u.run())
+	if len(a.Resolutions) != 1 || a.Resolutions[0].EndToEnd.Metric.Name != "cpu_per_request" {
+		t.Errorf("got %+v, want one, against cpu_per_request", a.Resolutions)
 	}
 }
 

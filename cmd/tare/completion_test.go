@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestCompletionBash has bash itself complete: verbs, flags in both their forms, and
+// what an argument can be.
+func TestCompletionBash(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("bash is not installed")
+	}
+	var script, errs bytes.Buffer
+	if status := run(t.Context(), []string{"completion", "bash"}, &terminal{out: &script, err: &errs, width: 80}); status != 0 {
+		t.Fatalf("status %d: %s", status, &errs)
+	}
+	script.WriteString("tare() { return 1; }\nCOMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _tare; echo \"${COMPREPLY[*]}\"\n")
+	for line, want := range map[string]string{
+		"tare com":               "compare completion",
+		"tare load --no":         "--no-tls-resume",
+		"tare trace --no":        "--no-samples",
+		"tare completion ":       "bash zsh fish --help",
+		"tare completion z":      "zsh",
+		"tare gate --ma":         "--max",
+		"tare load --verify-s":   "--verify-sha256 --verify-status",
+		"tare report --html --j": "--json",
+	} {
+		cmd := exec.CommandContext(t.Context(), bash, append([]string{"-c", script.String(), "bash"}, strings.Split(line, " ")...)...)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		if got := strings.TrimSpace(string(out)); err != nil || got != want {
+			t.Errorf("%q: got %q, %v, want %q", line, got, err, want)
+		}
+	}
+}
+
+// TestCompletionFish offers the same words to fish.
+func TestCompletionFish(t *testing.T) {
+	var script, errs bytes.Buffer
+	if status := run(t.Context(), []string{"completion", "fish"}, &terminal{out: &script, err: &errs, width: 80}); status != 0 {
+		t.Fatalf("status %d: %s", status, &errs)
+	}
+	if strings.Contains(script.String(), "-a \n") {
+		t.Errorf("an empty word is offered:\n%s", &script)
+	}
+	for _, want := range []string{"from load' -l no-tls-resume\n", "from trace' -l no-samples\n", "from completion' -a zsh\n"} {
+		if !strings.Contains(script.String(), want) {
+			t.Errorf("no %q in the script", want)
+		}
+	}
+}

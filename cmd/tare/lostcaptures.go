@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/report"
+)
+
+// lostCaptures says of every arm under a workload that was profiled and of which no
+// capture counts, why not. An empty arm or workload stands for any.
+func lostCaptures(run *record.Run, arm, workload string) []string {
+	var lost []string
+	for _, w := range run.Manifest.Study.Workloads {
+		for _, a := range run.Manifest.Study.Arms {
+			if arm != "" && arm != a.Name || workload != "" && workload != w.Name {
+				continue
+			}
+			of := slices.DeleteFunc(slices.Clone(run.Captures), func(c record.Capture) bool { return c.Arm != a.Name || c.Workload != w.Name })
+			if len(of) > 0 && !slices.ContainsFunc(of, func(c record.Capture) bool { return len(c.Invalid) == 0 }) {
+				lost = append(lost, fmt.Sprintf("%s under %s: no capture counts: %s", a.Name, w.Name, report.Printable(of[0].Invalid[0])))
+			}
+		}
+	}
+	return lost
+}
+
+// tellLost names them where others are shown.
+func tellLost(w io.Writer, lost []string) {
+	for _, text := range lost {
+		fmt.Fprintf(w, "left out: %s\n", text)
+	}
+}
+
+// allLost is the error where there are no others; nil if none was lost.
+func allLost(run *record.Run, lost []string) error {
+	if len(lost) == 0 {
+		return nil
+	}
+	text := lost[0]
+	if n := len(lost) - 1; n > 0 {
+		text += fmt.Sprintf("; likewise %d more", n)
+	}
+	return &failure{status: exitCould, err: fmt.Errorf("%s has no profile: %s", run.Dir, text), hint: "`tare report " + run.Dir + "` lists what was lost"}
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats"
+)
+
+// nulled is the analysis of an A/A study whose twin was compared in so many blocks.
+func nulled(blocks int) *verdict.Analysis {
+	m, _ := study.MetricNamed("cpu_per_request")
+	metric := verdict.Metric{Metric: m}
+	if blocks > 0 {
+		d := make([]float64, blocks)
+		for i := range d {
+			d[i] = 0.01 * float64(1+i)
+		}
+		metric.Twin = &verdict.Comparison{Metric: m, N: blocks, Effect: stats.Compare(d, stats.Rule{})}
+	}
+	a := &verdict.Analysis{Workloads: []verdict.Workload{{Workload: study.Workload{Name: "half"}, Metrics: []verdict.Metric{metric}}}}
+	a.Manifest.Study.Primary = study.Primary{Metric: m.Name, Workload: "half"}
+	return a
+}
+
+// A study whose trials were lost could not have shown a false positive: to count it
+// would make the share of them smaller than it is.
+func TestSelfTestCountsWhatCouldTell(t *testing.T) {
+	var s selfTest
+	for _, blocks := range []int{0, 1, 5} {
+		if err := s.add(nulled(blocks)); err == nil {
+			t.Errorf("%d blocks: it is counted", blocks)
+		}
+	}
+	if s.Studies != 0 || len(s.Effects) != 0 {
+		t.Errorf("got %+v, want nothing counted", s)
+	}
+	for _, blocks := range []int{6, 8} {
+		if err := s.add(nulled(blocks)); err != nil {
+			t.Errorf("%d blocks: %v", blocks, err)
+		}
+	}
+	if s.Studies != 2 || s.Excluding != 2 || len(s.Effects) != 2 {
+		t.Errorf("got %+v, want two, both of which exclude no difference", s)
+	}
+}
