@@ -83,9 +83,9 @@ func (s *Study) Part(arms, workloads []string) (*Study, error) {
 	case len(q.Arms) == 1 && !s.Twin:
 		return nil, fmt.Errorf("study %s: the control %q alone has nothing to be compared with: name another arm", s.Name, s.Control)
 	case p.Arm != "" && !q.hasArm(p.Arm):
-		return nil, fmt.Errorf("study %s: the primary arm %q is missing: the study decides on it", s.Name, p.Arm)
+		return nil, fmt.Errorf("study %s: the primary arm %q is missing: the study decides on it, so name it, too", s.Name, p.Arm)
 	case !q.hasWorkload(p.Workload) && len(workloads) > 0 && !slices.Contains(workloads, p.Workload):
-		return nil, fmt.Errorf("study %s: the primary workload %q is missing: the study decides on what is measured there", s.Name, p.Workload)
+		return nil, fmt.Errorf("study %s: the primary workload %q is missing: the study decides on what is measured there, so name it, too", s.Name, p.Workload)
 	case !q.hasWorkload(p.Workload):
 		return nil, fmt.Errorf("study %s: none but the control is left under the primary workload %q: name an arm that it is for", s.Name, p.Workload)
 	}
