@@ -87,8 +87,7 @@ func (o orders) obey() error {
 		case "goroutines":
 			fmt.Println("outpost", runtime.NumGoroutine())
 		case "settle":
-			debug.FreeOSMemory()
-			fmt.Println("outpost", memory())
+			fmt.Println("outpost", settled())
 		}
 	}
 	select {
@@ -97,6 +96,24 @@ func (o orders) obey() error {
 	default:
 		return s.Close()
 	}
+}
+
+// settled returns memory() once a collection changes it by less than 1 %, or the
+// last of 50: what connections that are still being read leave behind while a
+// collection runs is found by the next one.
+func settled() uint64 {
+	debug.FreeOSMemory()
+	last := memory()
+	for range 50 {
+		time.Sleep(20 * time.Millisecond)
+		debug.FreeOSMemory()
+		now := memory()
+		if max(now, last)-min(now, last) < last/100 {
+			return now
+		}
+		last = now
+	}
+	return last
 }
 
 // memory returns the bytes of the heap's objects and of stacks.
