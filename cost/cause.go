@@ -37,7 +37,7 @@ var marks = [causes][]string{
 	GC:          {"runtime.gcAssistAlloc", "runtime.gcDrain", "runtime.gcStart", "runtime.deductAssistCredit", "runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.bgscavenge", "runtime.gcWriteBarrier", "runtime.wbBufFlush"},
 	Alloc:       {"runtime.mallocgc", "runtime.newobject", "runtime.makeslice", "runtime.growslice", "runtime.memclrNoHeapPointersChunked"},
 	Kernel:      {"internal/runtime/syscall", "syscall.Syscall", "syscall.RawSyscall", "syscall.syscall", "runtime.futex", "runtime.epollwait", "runtime.write1", "runtime.madvise", "runtime.usleep", "[kernel]"},
-	Scheduling:  {"runtime.mcall", "runtime.schedule", "runtime.gopark", "runtime.goready", "runtime.ready", "runtime.newproc", "runtime.findRunnable", "runtime.entersyscall", "runtime.exitsyscall", "runtime.wakep", "runtime.goexit0"},
+	Scheduling:  {"runtime.mcall", "runtime.schedule", "runtime.gopark", "runtime.goready", "runtime.ready", "runtime.newproc", "runtime.findRunnable", "runtime.entersyscall", "runtime.exitsyscall", "runtime.wakep", "runtime.goexit0", SystemMonitor},
 	Locks:       {"sync.(*Mutex)", "internal/sync.(*Mutex)", "sync.(*RWMutex)", "runtime.semacquire", "runtime.semrelease", "runtime.lock2", "runtime.unlock2"},
 	Channels:    {"runtime.chan", "runtime.selectgo", "runtime.selectnb"},
 	StackGrowth: {"runtime.morestack", "runtime.newstack", "runtime.copystack"},

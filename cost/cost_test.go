@@ -71,6 +71,8 @@ func TestCharge(t *testing.T) {
 		{"connection", []string{"runtime.goexit", conn, "bufio.(*Reader).Peek"}, "net/http: connection", cost.Engine, cost.Own},
 		{"background GC", []string{"runtime.goexit", "runtime.gcBgMarkWorker", "runtime.gcDrain"}, "collector, in the background", cost.Runtime, cost.GC},
 		{"scheduler", []string{"runtime.mcall", "runtime.park_m", "runtime.schedule"}, "scheduler", cost.Runtime, cost.Scheduling},
+		{"system monitor", []string{"runtime.mstart", "runtime.mstart1", "runtime.sysmon", "runtime.usleep"}, "system monitor", cost.Runtime, cost.Kernel},
+		{"system monitor, as the kernel's clock saw it", []string{cost.SystemMonitor}, "system monitor", cost.Runtime, cost.Scheduling},
 		{"where a goroutine begins", []string{"runtime.goexit"}, "runtime, without a caller", cost.Runtime, cost.Own},
 		{"other goroutine", []string{"runtime.goexit", "main.tick@/src/tick.go:9", "time.Now"}, "main.tick", cost.Other, cost.Clock},
 		{"gin", []string{"runtime.goexit", conn, server, "github.com/gin-gonic/gin.(*Engine).ServeHTTP", "github.com/gin-gonic/gin.(*Context).Next", "main.Log.func1@/src/log.go:5", "github.com/gin-gonic/gin.(*Context).Next", users}, "src.users", cost.Handler, cost.Own},

@@ -222,6 +222,11 @@ func (o *Rules) handedOn(frames []Frame, i int) bool {
 	return chained(f.Func, frames[i+1:]) || o.answering[function{f.Func, f.File}]
 }
 
+// SystemMonitor is the function that the Go runtime's own thread runs, which takes
+// processors back from system calls and looks for what came while all were busy. A
+// service that is idle every now and then wakes it thousands of times a second.
+const SystemMonitor = "runtime.sysmon"
+
 // rootOf names a stack without an owner by where it began.
 func rootOf(frames []Frame) Owner {
 	for i := len(frames) - 1; i >= 0; i-- {
@@ -234,11 +239,13 @@ func rootOf(frames []Frame) Owner {
 			return Owner{Kind: Engine, Name: "net/http: accept"}
 		case "runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.bgscavenge", "runtime.gcMarkDone", "runtime.gcDrain":
 			return backgroundGC
+		case SystemMonitor:
+			return Owner{Kind: Runtime, Name: "system monitor"}
 		}
 	}
 	for i := len(frames) - 1; i >= 0; i-- {
 		switch fn := frames[i].Func; {
-		case fn == "runtime.mcall" || fn == "runtime.mstart" || fn == "runtime.sysmon" || fn == "runtime.schedule" || fn == "runtime.rt0_go":
+		case fn == "runtime.mcall" || fn == "runtime.mstart" || fn == "runtime.schedule" || fn == "runtime.rt0_go":
 			return Owner{Kind: Runtime, Name: "scheduler"}
 		case fn == "runtime.goexit" || fn == "runtime.main":
 		case packageOf(fn) == "runtime" || fn == "gogo" || fn == "time.now": // the last by linkname

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
@@ -88,13 +89,16 @@ func (s *session) watched(ctx context.Context, ob observer, d time.Duration, out
 	o.Duration = d
 	var ended chan error // nil until the observer looks
 	var before, after truth
+	var begun, done time.Duration // CPU time of the system monitor
 	o.Mark = func(begin bool) {
 		if !begin {
 			s.after, after = s.read(), s.truth(ctx)
+			done = s.monitor(ob)
 			return
 		}
 		end := time.Now().Add(o.Duration - margin)
 		s.before, before = s.read(), s.truth(ctx)
+		begun = s.monitor(ob)
 		ended = make(chan error, 1)
 		go func() { ended <- lookUntil(ctx, ob, end) }()
 	}
@@ -115,10 +119,24 @@ func (s *session) watched(ctx context.Context, ob observer, d time.Duration, out
 	}
 	out.Elapsed, out.Requests = res.Elapsed, res.Counts.Answered()
 	out.CPU = s.after.usage.CPU - s.before.usage.CPU
+	out.Monitor = min(max(0, done-begun), out.CPU)
 	out.Bytes = s.after.metrics[heapBytes] - s.before.metrics[heapBytes]
 	out.Objects = s.after.metrics[heapObjects] - s.before.metrics[heapObjects]
 	out.Truth = after.since(before, float64(out.Requests))
 	return nil
+}
+
+// monitor is the CPU time so far of a thread that the observer does not see; 0 where
+// it sees all, or the kernel does not tell.
+func (s *session) monitor(ob observer) time.Duration {
+	if _, ok := ob.(*profiler); !ok {
+		return 0
+	}
+	used, err := bpf.SystemMonitor(s.proc.PID())
+	if err != nil {
+		return 0
+	}
+	return used
 }
 
 // lookUntil has a source look until then, if anything is left of it: on a busy

@@ -18,8 +18,31 @@ import (
 // it was found; its number is 0 if it was not.
 type local struct {
 	pid  int
-	used time.Duration
+	used counted
 	at   time.Time
+}
+
+// counted is the CPU that the kernel counted for a process.
+type counted struct {
+	all     time.Duration
+	monitor time.Duration // of it, for the Go runtime's system monitor; 0 if it does not tell
+}
+
+// usedBy reads what a process has used so far.
+func usedBy(pid int) (c counted, err error) {
+	if c.all, err = bpf.CPU(pid); err != nil {
+		return counted{}, err
+	}
+	if monitor, err := bpf.SystemMonitor(pid); err == nil {
+		c.monitor = monitor
+	}
+	return c, nil
+}
+
+// since is the part of what was used after an earlier reading.
+func (c counted) since(earlier counted, part float64) counted {
+	over := func(d time.Duration) time.Duration { return time.Duration(part * float64(d)) }
+	return counted{over(c.all - earlier.all), over(c.monitor - earlier.monitor)}
 }
 
 // findLocal looks for the process that listens where a URL points to.
@@ -39,7 +62,7 @@ func findLocal(raw string) local {
 	if err != nil || pid == 0 {
 		return local{}
 	}
-	used, err := bpf.CPU(pid)
+	used, err := usedBy(pid)
 	if err != nil {
 		return local{}
 	}
@@ -48,35 +71,37 @@ func findLocal(raw string) local {
 
 // hold holds a profile against the CPU that the kernel counted meanwhile. The
 // service's profiler cannot tick more often than the kernel does, does not tick
-// while it winds up, and takes its stacks to stand for all of the time.
+// while it winds up, takes its stacks to stand for all of the time, and does not
+// watch the runtime's system monitor.
 func (l local) hold(b *bill) {
 	if l.pid == 0 {
 		return
 	}
 	b.local = l.pid
-	if used, err := bpf.CPU(l.pid); err == nil {
+	if used, err := usedBy(l.pid); err == nil {
 		part := min(1, b.cpu.Duration.Seconds()/time.Since(l.at).Seconds()) // it was asked for, and sent, besides
-		b.rescale(time.Duration(part * float64(used-l.used)))
+		b.rescale(used.since(l.used, part))
 	}
 }
 
 // rescale has the profile add up to what the kernel counted, and says so if that
 // is more than a little, and more than chance makes it. A profile of far more than
 // was counted is somebody else's: of a service behind a proxy, for one.
-func (b *bill) rescale(used time.Duration) {
+func (b *bill) rescale(used counted) {
 	const little, foreign = 0.03, 1.25
 	var seen cost.Amount
 	for _, s := range b.cpu.Stacks {
 		seen.Count += s.Count
 		seen.Value += s.Value
 	}
-	if seen.Value <= 0 || used <= 0 {
+	watched := float64(used.all - used.monitor)
+	if seen.Value <= 0 || watched <= 0 {
 		return
 	}
-	covered := seen.Value / float64(used)
-	beyond := math.Abs(seen.Value-float64(used)) > max(little*float64(used), seen.Margin())
+	covered := seen.Value / watched
+	beyond := math.Abs(seen.Value-watched) > max(little*watched, seen.Margin())
 	text := fmt.Sprintf("the profile stands for %s of the CPU that the kernel counted, %s of %s", unit.Format(covered, unit.Share),
-		unit.Format(seen.Value, unit.Nanoseconds), unit.Format(float64(used), unit.Nanoseconds))
+		unit.Format(seen.Value, unit.Nanoseconds), unit.Format(watched, unit.Nanoseconds))
 	switch {
 	case covered > foreign && beyond:
 		b.warnings = append(b.warnings, fmt.Errorf("%s, for process %d; it was left as it is: is that a proxy of the service?", text, b.local))
@@ -85,4 +110,7 @@ func (b *bill) rescale(used time.Duration) {
 		b.warnings = append(b.warnings, fmt.Errorf("%s, and was scaled to that", text))
 	}
 	b.cpu.Scale(1 / covered)
+	if used.monitor > 0 {
+		b.cpu.Add(cost.Stack{Frames: []cost.Frame{{Func: cost.SystemMonitor}}, Value: float64(used.monitor)})
+	}
 }

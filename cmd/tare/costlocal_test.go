@@ -34,7 +34,7 @@ func TestRescale(t *testing.T) {
 		b := &bill{cpu: pprof.New(pprof.CPU, seen, []cost.Stack{
 			{Frames: frames, Count: 7500, Value: 75e9}, {Frames: frames, Count: 2500, Value: 25e9},
 		})}
-		b.rescale(tt.used)
+		b.rescale(counted{all: tt.used})
 		sum, count := 0.0, 0.0
 		for _, s := range b.cpu.Stacks {
 			sum += s.Value
@@ -47,10 +47,19 @@ func TestRescale(t *testing.T) {
 	}
 }
 
+// TestRescaleBesideMonitor leaves the thread out that the profiler does not watch.
+func TestRescaleBesideMonitor(t *testing.T) {
+	b := &bill{cpu: pprof.New(pprof.CPU, 10*time.Second, []cost.Stack{{Frames: []cost.Frame{{Func: "main.main"}}, Count: 900, Value: 9e9}})}
+	b.rescale(counted{all: 11 * time.Second, monitor: 2 * time.Second})
+	if s := b.cpu.Stacks; len(s) != 2 || math.Abs(s[0].Value-9e9) > 1 || s[1].Value != 2e9 || s[1].Frames[0].Func != cost.SystemMonitor || len(b.warnings) > 0 {
+		t.Errorf("stacks %+v, warnings %v; want 9 s as they were seen, 2 s of the monitor, no warning", b.cpu.Stacks, b.warnings)
+	}
+}
+
 // TestRescaleByChance does not warn of what so few stacks may well be off by.
 func TestRescaleByChance(t *testing.T) {
 	b := &bill{cpu: pprof.New(pprof.CPU, time.Second, []cost.Stack{{Frames: []cost.Frame{{Func: "main.main"}}, Count: 4, Value: 4e7}})}
-	b.rescale(60 * time.Millisecond)
+	b.rescale(counted{all: 60 * time.Millisecond})
 	if sum := b.cpu.Stacks[0].Value; math.Abs(sum-6e7) > 1 || len(b.warnings) > 0 {
 		t.Errorf("stacks add up to %v, warnings %v; want 6e7 and none", sum, b.warnings)
 	}

@@ -18,7 +18,7 @@ import (
 
 // A capture's profile is shorter than the time over which its requests were
 // counted, and sees less than the kernel does. All commands that read it scale it
-// to what the kernel counted.
+// to what the kernel counted, but for what the profiler cannot see.
 func TestRunsAreScaledAlike(t *testing.T) {
 	var cpu bytes.Buffer
 	if err := pprof.StartCPUProfile(&cpu); err != nil {
@@ -31,7 +31,7 @@ func TestRunsAreScaledAlike(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := record.Capture{Arm: "a", Workload: "all", Elapsed: 2 * time.Second, CPU: 3 * time.Second, Requests: 1000,
+	c := record.Capture{Arm: "a", Workload: "all", Elapsed: 2 * time.Second, CPU: 3 * time.Second, Monitor: time.Second / 2, Requests: 1000,
 		Seen: []record.Seen{{Source: study.Pprof, Share: 0.7}}}
 	if _, err := w.AppendCapture(c, []record.Profile{{Source: study.Pprof, Kind: "cpu", Data: cpu.Bytes()}}); err != nil {
 		t.Fatal(err)
@@ -41,11 +41,24 @@ func TestRunsAreScaledAlike(t *testing.T) {
 	}
 	const want = 3e6 // ns a request
 	var bills []struct {
-		CPU float64 `json:"cpu_ns"`
+		CPU    float64 `json:"cpu_ns"`
+		Owners []struct {
+			Owner string  `json:"owner"`
+			Self  float64 `json:"self_ns"`
+		} `json:"owners"`
 	}
 	told(t, &bills, "cost", "--study", dir, "--json")
 	if len(bills) != 1 || math.Abs(bills[0].CPU-want) > 1 {
 		t.Errorf("tare cost --study: got %+v, want %g ns", bills, want)
+	}
+	monitor := 0.0
+	for _, o := range bills[0].Owners {
+		if o.Owner == "system monitor" {
+			monitor += o.Self
+		}
+	}
+	if math.Abs(monitor-5e5) > 1 {
+		t.Errorf("tare cost --study: the system monitor took %g ns, want what the kernel counted, 500000", monitor)
 	}
 	var d struct {
 		CPU diff.Result `json:"cpu"`

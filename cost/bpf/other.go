@@ -26,6 +26,9 @@ func Verify() error { return missing() }
 // CPU says what is missing.
 func CPU(int) (time.Duration, error) { return 0, missing() }
 
+// SystemMonitor says what is missing.
+func SystemMonitor(int) (time.Duration, error) { return 0, missing() }
+
 // Container says what is missing.
 func Container(string) (string, error) { return "", missing() }
 

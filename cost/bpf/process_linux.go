@@ -116,6 +116,10 @@ func (p *process) look() {
 // CPU returns how much CPU a process has used, threads that ended included.
 func CPU(pid int) (time.Duration, error) { return task.CPU(pid) }
 
+// SystemMonitor returns how much of it the thread has used by which the Go runtime
+// watches all others. No profile of the runtime's sees that one.
+func SystemMonitor(pid int) (time.Duration, error) { return task.SystemMonitor(pid) }
+
 // members returns the processes of a control group and of those inside it.
 func members(dir string) ([]int, error) {
 	var pids []int

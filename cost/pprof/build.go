@@ -16,9 +16,7 @@ import (
 func New(kind Kind, d time.Duration, stacks []cost.Stack) *Profile {
 	stacks = visibleStacks(stacks)
 	count, value := kind.columns()
-	b := builder{raw: &profile.Profile{
-		SampleType: []*profile.ValueType{&count, &value}, DurationNanos: int64(d),
-	}, functions: map[function]*profile.Function{}, locations: map[cost.Frame]*profile.Location{}}
+	b := newBuilder(&profile.Profile{SampleType: []*profile.ValueType{&count, &value}, DurationNanos: int64(d)})
 	if kind == CPU {
 		b.raw.PeriodType, b.raw.Period = &profile.ValueType{Type: value.Type, Unit: value.Unit}, 1
 	}
@@ -35,17 +33,27 @@ type builder struct {
 	locations map[cost.Frame]*profile.Location
 }
 
+// newBuilder adds to a profile whose functions and places are numbered from 1.
+func newBuilder(raw *profile.Profile) *builder {
+	return &builder{raw, map[function]*profile.Function{}, map[cost.Frame]*profile.Location{}}
+}
+
 type function struct {
 	name, file string
 	decl       int
 }
 
 func (b *builder) add(s *cost.Stack) {
-	sample := &profile.Sample{Value: []int64{int64(s.Count + 0.5), int64(s.Value + 0.5)}}
-	for _, f := range s.Frames {
-		sample.Location = append(sample.Location, b.location(f))
+	b.raw.Sample = append(b.raw.Sample, &profile.Sample{
+		Value: []int64{int64(s.Count + 0.5), int64(s.Value + 0.5)}, Location: b.stack(s.Frames),
+	})
+}
+
+func (b *builder) stack(frames []cost.Frame) (all []*profile.Location) {
+	for _, f := range frames {
+		all = append(all, b.location(f))
 	}
-	b.raw.Sample = append(b.raw.Sample, sample)
+	return all
 }
 
 func (b *builder) location(f cost.Frame) *profile.Location {

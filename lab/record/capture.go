@@ -33,6 +33,7 @@ type Capture struct {
 	Elapsed  time.Duration      `json:"elapsed_ns,omitzero"` // of the part that was profiled
 	Requests uint64             `json:"requests"`            // answered in it
 	CPU      time.Duration      `json:"cpu_ns,omitzero"`     // of the process in it, by the kernel; 0 = it does not tell
+	Monitor  time.Duration      `json:"monitor_ns,omitzero"` // of it, the Go runtime's system monitor, where its profiler looked: it does not see that thread
 	Bytes    float64            `json:"bytes,omitzero"`      // allocated in it, by the arm's own count; 0 = it does not tell
 	Objects  float64            `json:"objects,omitzero"`
 	Metrics  map[string]float64 `json:"metrics,omitzero"` // by study.Metric name, in base units; those that are attributed

@@ -44,6 +44,35 @@ func Identify(pid int) (Identity, error) {
 	return Identity{fields[started], uint64(at.Dev), at.Ino, fields[stack], at.Size, at.Mtim}, nil
 }
 
+// SystemMonitor returns how much CPU the thread of a Go program has used that runs
+// runtime.sysmon: the first that the program's first thread started, and so the
+// second of the kernel's list, which is in the order of their beginnings.
+func SystemMonitor(pid int) (time.Duration, error) {
+	dir, err := os.Open(Path(pid, "task"))
+	if err != nil {
+		return 0, err
+	}
+	defer dir.Close()
+	threads, err := dir.Readdirnames(2)
+	if err != nil {
+		return 0, err
+	}
+	if len(threads) < 2 {
+		return 0, fmt.Errorf("process %d has one thread", pid)
+	}
+	const ran = 0 // nanoseconds
+	line, err := os.ReadFile(Path(pid, "task/"+threads[1]+"/schedstat"))
+	if err != nil {
+		return 0, err
+	}
+	fields := strings.Fields(string(line))
+	if len(fields) == 0 {
+		return 0, fmt.Errorf("%s is empty", Path(pid, "task/"+threads[1]+"/schedstat"))
+	}
+	ns, err := strconv.ParseInt(fields[ran], 10, 64)
+	return time.Duration(ns), err
+}
+
 // OfKernel reports whether a number is that of a thread of the kernel, which runs
 // no program and looks like a process that is ending.
 func OfKernel(pid int) bool {

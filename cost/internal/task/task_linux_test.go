@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tarehq/tare/cost/internal/task"
 )
@@ -61,5 +62,31 @@ func TestReadMaps(t *testing.T) {
 	}
 	if _, ok := task.Bias(got, "/bin/y", at); ok {
 		t.Error("a file that is not mapped has a bias")
+	}
+}
+
+// A process that sleeps for moments wakes its system monitor, which takes a part of
+// the CPU time that is counted.
+func TestSystemMonitor(t *testing.T) {
+	read := func() (all, monitor time.Duration) {
+		all, err := task.CPU(os.Getpid())
+		if err == nil {
+			monitor, err = task.SystemMonitor(os.Getpid())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all, monitor
+	}
+	all, monitor := read()
+	for range 3000 {
+		time.Sleep(100 * time.Microsecond)
+	}
+	allThen, monitorThen := read()
+	if took := monitorThen - monitor; took <= 0 || took >= allThen-all {
+		t.Errorf("the system monitor took %v of %v", took, allThen-all)
+	}
+	if _, err := task.SystemMonitor(1 << 30); err == nil {
+		t.Error("a process that is not there has a system monitor")
 	}
 }
