@@ -2,11 +2,12 @@ package env
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // memory are the facts of how pages are had.
-func memory() []item { return []item{available, swap, hugePages, randomised} }
+func memory() []item { return []item{available, swap, hugePages, watchedPages, randomised} }
 
 func available(s *survey) Fact {
 	f := Fact{
@@ -81,6 +82,27 @@ func chosen(text string) string {
 	_, rest, _ := strings.Cut(text, "[")
 	word, _, _ := strings.Cut(rest, "]")
 	return word
+}
+
+// watchedPages tells of DAMON, the kernel's data access monitor, which a host may have
+// switched on in its guests to learn what memory they can spare.
+func watchedPages(s *survey) Fact {
+	const (
+		watchers = "sys/kernel/mm/damon/admin/kdamonds/*/state"
+		modules  = "sys/module/damon_*/parameters/enabled"
+	)
+	f := Fact{
+		Name: "page watching", Value: "none", Verdict: OK,
+		Why:    "the kernel's thread kdamond takes a CPU for milliseconds at a time; at 1 % of a CPU that is what p99 shows",
+		Remedy: "echo off | sudo tee /sys/kernel/mm/damon/admin/kdamonds/*/state, or read no tail below 5 ms from this machine",
+	}
+	switch {
+	case slices.Contains(s.kinds(watchers), "on"), slices.Contains(s.kinds(modules), "Y"):
+		f.Value, f.Verdict = "DAMON is on", Note
+	case !s.exists("sys/kernel/mm"):
+		return f.unknown(untold)
+	}
+	return f
 }
 
 func randomised(s *survey) Fact {

@@ -30,7 +30,7 @@ func (p *page) accuracy(a *verdict.Analysis) {
 }
 
 func (p *page) accuracyTable(a *verdict.Analysis) {
-	cols := []column{{head: "arm", left: true, most: 12}, {head: "part", left: true}, {head: "what", left: true}, {head: "source", left: true},
+	cols := []column{{head: "arm", left: true, most: 20}, {head: "part", left: true}, {head: "what", left: true}, {head: "source", left: true},
 		{head: "truth"}, {head: "charged"}, {head: "off, 90 % interval"}, {head: "allowed"}, {head: "", left: true}}
 	var rows [][]item
 	for i := range a.Accuracies {
@@ -39,7 +39,7 @@ func (p *page) accuracyTable(a *verdict.Analysis) {
 			h := &x.By[k]
 			row := []item{{}, {}, {}}
 			if k == 0 {
-				row = []item{{text: x.Arm}, {text: x.Part}, {text: string(x.Quantity)}}
+				row = []item{{text: loadedArm(a, x)}, {text: x.Part}, {text: string(x.Quantity)}}
 			}
 			rows = append(rows, append(row, item{text: string(h.Source)}, item{text: amount(x, h.Truth)}, item{text: amount(x, h.Attributed)}, item{text: offText(x, h)},
 				item{text: "±" + amount(x, x.Band)}, item{string(h.Verdict), styleOfNearness(h.Verdict)}))
@@ -52,12 +52,21 @@ func (p *page) accuracyTable(a *verdict.Analysis) {
 func (p *page) accuracyList(a *verdict.Analysis) {
 	for i := range a.Accuracies {
 		x := &a.Accuracies[i]
-		p.wrap("  ", fmt.Sprintf("%s, %s, %s: ±%s are allowed", x.Arm, x.Part, x.Quantity, amount(x, x.Band)))
+		p.wrap("  ", fmt.Sprintf("%s, %s, %s: ±%s are allowed", loadedArm(a, x), x.Part, x.Quantity, amount(x, x.Band)))
 		for k := range x.By {
 			h := &x.By[k]
 			p.wrapIn(styleOfNearness(h.Verdict), "    – ", fmt.Sprintf("%s %s for %s, off %s: %s", h.Source, amount(x, h.Attributed), amount(x, h.Truth), offText(x, h), h.Verdict))
 		}
 	}
+}
+
+// loadedArm names an arm, and its workload if it was profiled under several.
+func loadedArm(a *verdict.Analysis, x *verdict.Accuracy) string {
+	other := func(o verdict.Accuracy) bool { return o.Arm == x.Arm && o.Workload != x.Workload }
+	if slices.ContainsFunc(a.Accuracies, other) {
+		return x.Arm + ", " + x.Workload
+	}
+	return x.Arm
 }
 
 // accuracyNote says how it is judged, and what came of it.
@@ -150,7 +159,7 @@ func apartTexts(a *verdict.Analysis) []string {
 		if x.Apart == nil {
 			continue
 		}
-		text := fmt.Sprintf("%s, %s: off by %s less off by %s is %s", x.Arm, x.Part, study.Pprof, study.EBPF, signedAmount(x, x.Apart.Value))
+		text := fmt.Sprintf("%s, %s: off by %s less off by %s is %s", loadedArm(a, x), x.Part, study.Pprof, study.EBPF, signedAmount(x, x.Apart.Value))
 		if w := x.Apart.Interval; !math.IsInf(w.Width(), 0) {
 			text += fmt.Sprintf(" (%s to %s)", signedAmount(x, w.Lo), signedAmount(x, w.Hi))
 		}

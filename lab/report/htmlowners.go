@@ -218,7 +218,7 @@ func newHTMLAccuracy(a *verdict.Analysis) *htmlAccuracy {
 		for k := range x.By {
 			h := &x.By[k]
 			out.Rows = append(out.Rows, htmlAccuracyRow{
-				Arm: x.Arm, Part: x.Part, What: string(x.Quantity), Truth: amount(x, h.Truth),
+				Arm: loadedArm(a, x), Part: x.Part, What: string(x.Quantity), Truth: amount(x, h.Truth),
 				Source: string(h.Source), Charged: amount(x, h.Attributed), Off: offText(x, h), Allowed: "±" + amount(x, x.Band),
 				N: fmt.Sprint(h.N), Owner: h.Owner, Verdict: markOfNearness(h.Verdict),
 			})

@@ -124,6 +124,34 @@ func TestAccuracyTellsWhatLacks(t *testing.T) {
 	}
 }
 
+// An arm that is profiled under two workloads is named with them, else without.
+func TestAccuracyNamesWorkloads(t *testing.T) {
+	r := profiled(3)
+	for _, both := range []bool{false, true} {
+		if both {
+			s := &r.Manifest.Study
+			w := s.Workloads[0]
+			w.Name = "idle"
+			s.Workloads = append(s.Workloads, w)
+			s.Attribute.Workloads["idle"] = s.Attribute.Workloads["half"]
+			for _, c := range r.Captures {
+				c.Workload, c.Seq = "idle", c.Seq+len(r.Captures)
+				r.Captures = append(r.Captures, c)
+			}
+		}
+		for _, width := range []int{80, 120} {
+			var b bytes.Buffer
+			if err := report.Text(&b, analyse(t, r), report.TextOptions{Width: width}); err != nil {
+				t.Fatal(err)
+			}
+			_, text, _ := strings.Cut(b.String(), "Attribution against")
+			if strings.Contains(text, "three, half") != both || strings.Contains(text, "three, idle") != both || !strings.Contains(text, "three") {
+				t.Errorf("two workloads %v: got\n%s", both, text)
+			}
+		}
+	}
+}
+
 func TestOwnersJSON(t *testing.T) {
 	var b bytes.Buffer
 	if err := report.JSON(&b, analyse(t, profiled(3))); err != nil {
