@@ -207,14 +207,20 @@ func gone(t *testing.T, pid string) {
 	t.Errorf("process %s is still there: %.20s", pid, state)
 }
 
+// free waits until the port is: a process may be a zombie while its other threads
+// still end, and its files are open until then.
 func free(t *testing.T, addr string) {
 	t.Helper()
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		t.Errorf("the port is not free: %v", err)
-		return
+	var err error
+	for range 1000 {
+		var l net.Listener
+		if l, err = net.Listen("tcp", addr); err == nil {
+			l.Close()
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
 	}
-	l.Close()
+	t.Errorf("the port is not free: %v", err)
 }
 
 func number(t *testing.T, s string) int64 {
