@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Kind is what an owner is to a request.
@@ -226,6 +227,12 @@ func (o *Rules) handedOn(frames []Frame, i int) bool {
 // processors back from system calls and looks for what came while all were busy. A
 // service that is idle every now and then wakes it thousands of times a second.
 const SystemMonitor = "runtime.sysmon"
+
+// MonitorStack is what the kernel counted for that thread, as a stack beside those of
+// the runtime's profiler, which does not watch it.
+func MonitorStack(used time.Duration) Stack {
+	return Stack{Frames: []Frame{{Func: SystemMonitor}}, Value: float64(used)}
+}
 
 // rootOf names a stack without an owner by where it began.
 func rootOf(frames []Frame) Owner {

@@ -140,7 +140,7 @@ func Scaled(c *record.Capture, cpu, allocs *pprof.Profile) (time, memory []cost.
 	}
 	time = scaled(cpu.Stacks, scale, 1)
 	if c.Monitor > 0 {
-		time = append(time, cost.Stack{Frames: []cost.Frame{{Func: cost.SystemMonitor}}, Value: float64(c.Monitor)})
+		time = append(time, cost.MonitorStack(c.Monitor))
 	}
 	if allocs == nil {
 		return time, nil, share

@@ -39,10 +39,11 @@ func usedBy(pid int) (c counted, err error) {
 	return c, nil
 }
 
-// since is the part of what was used after an earlier reading.
+// since is the part of what was used after an earlier reading. Where the later one
+// does not tell of the monitor, neither does the part.
 func (c counted) since(earlier counted, part float64) counted {
 	over := func(d time.Duration) time.Duration { return time.Duration(part * float64(d)) }
-	return counted{over(c.all - earlier.all), over(c.monitor - earlier.monitor)}
+	return counted{over(c.all - earlier.all), max(0, over(c.monitor-earlier.monitor))}
 }
 
 // findLocal looks for the process that listens where a URL points to.
@@ -111,6 +112,6 @@ func (b *bill) rescale(used counted) {
 	}
 	b.cpu.Scale(1 / covered)
 	if used.monitor > 0 {
-		b.cpu.Add(cost.Stack{Frames: []cost.Frame{{Func: cost.SystemMonitor}}, Value: float64(used.monitor)})
+		b.cpu.Add(cost.MonitorStack(used.monitor))
 	}
 }

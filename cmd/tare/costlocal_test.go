@@ -56,6 +56,19 @@ func TestRescaleBesideMonitor(t *testing.T) {
 	}
 }
 
+// A later reading that does not tell of the monitor leaves it out, not beyond all.
+func TestUsedSince(t *testing.T) {
+	earlier := counted{all: 10 * time.Second, monitor: 3 * time.Second}
+	for later, want := range map[counted]counted{
+		{all: 14 * time.Second, monitor: 4 * time.Second}: {all: 2 * time.Second, monitor: time.Second / 2},
+		{all: 14 * time.Second}:                           {all: 2 * time.Second},
+	} {
+		if got := later.since(earlier, 0.5); got != want {
+			t.Errorf("half of %+v since %+v: got %+v, want %+v", later, earlier, got, want)
+		}
+	}
+}
+
 // TestRescaleByChance does not warn of what so few stacks may well be off by.
 func TestRescaleByChance(t *testing.T) {
 	b := &bill{cpu: pprof.New(pprof.CPU, time.Second, []cost.Stack{{Frames: []cost.Frame{{Func: "main.main"}}, Count: 4, Value: 4e7}})}

@@ -35,7 +35,7 @@ func TestScale(t *testing.T) {
 	if got := p.Stacks[0]; got.Value != 37.5e6 || got.Count != 3 {
 		t.Errorf("scaled: got %v seen %v times, want 3.75e+07 and 3", got.Value, got.Count)
 	}
-	p.Add(cost.Stack{Frames: []cost.Frame{{Func: cost.SystemMonitor}}, Value: 5e6})
+	p.Add(cost.MonitorStack(5e6))
 	if err := p.Label(&out); err != nil {
 		t.Fatal(err)
 	}

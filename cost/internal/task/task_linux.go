@@ -60,16 +60,12 @@ func SystemMonitor(pid int) (time.Duration, error) {
 	if len(threads) < 2 {
 		return 0, fmt.Errorf("process %d has one thread", pid)
 	}
-	const ran = 0 // nanoseconds
 	line, err := os.ReadFile(Path(pid, "task/"+threads[1]+"/schedstat"))
 	if err != nil {
 		return 0, err
 	}
-	fields := strings.Fields(string(line))
-	if len(fields) == 0 {
-		return 0, fmt.Errorf("%s is empty", Path(pid, "task/"+threads[1]+"/schedstat"))
-	}
-	ns, err := strconv.ParseInt(fields[ran], 10, 64)
+	ran, _, _ := strings.Cut(string(line), " ")
+	ns, err := strconv.ParseInt(ran, 10, 64)
 	return time.Duration(ns), err
 }
 
