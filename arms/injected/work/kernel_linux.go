@@ -16,15 +16,8 @@ func threadCPU() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// place returns which thread asks, and how often others took its processor; the
-// zero place if that cannot be told.
-func place() where {
-	var r unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_THREAD, &r); err != nil {
-		return where{}
-	}
-	return where{tid: unix.Gettid(), switches: int64(r.Nvcsw) + int64(r.Nivcsw)}
-}
+// thread returns which thread asks; 0 if that cannot be told.
+func thread() int { return unix.Gettid() }
 
 // pipe makes one as a service's standard error often is: who writes waits in the
 // kernel, not in the runtime's poller. It holds a page, so that it is soon full.
