@@ -64,6 +64,7 @@ type point struct {
 // conduct runs the plan.
 func (c *conductor) conduct(ctx context.Context) error {
 	p := c.plan
+	sys.ReserveDescriptors(p.opts.Connections)
 	p.start(nanotime())
 	if p.opts.WarmUp == 0 {
 		c.mark(true)
