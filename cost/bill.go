@@ -22,6 +22,7 @@ type Bill struct {
 type Sampled struct {
 	Hz      int     `json:"hz"` // of each CPU
 	Clock   string  `json:"clock"`
+	Late    int64   `json:"late_ns,omitempty"` // that the clock ticks, or more, three times in four; 0: not at all, or not known
 	Stacks  int     `json:"stacks"`
 	Lost    int     `json:"lost"`
 	Covered float64 `json:"covered"` // what they stand for by themselves, as a share of the CPU that the kernel counted; 0: not known

@@ -217,7 +217,7 @@ func (b *bill) sampled(p *bpf.Profile, o sampling) {
 		const most = 5
 		b.source += fmt.Sprintf(", %d processes (%s)", len(p.Processes), strings.Join(described(p.Processes[:min(most, len(p.Processes))], true), "; "))
 	}
-	b.outside = &cost.Sampled{Hz: o.Hz, Clock: p.Clock, Stacks: p.Seen, Lost: p.Lost}
+	b.outside = &cost.Sampled{Hz: o.Hz, Clock: p.Clock, Late: int64(p.Late), Stacks: p.Seen, Lost: p.Lost}
 	if p.CPU > 0 {
 		b.outside.Covered = p.Sampled.Seconds() / p.CPU.Seconds()
 		b.outside.Cost = p.Watching.Seconds() / p.CPU.Seconds()
@@ -240,6 +240,10 @@ func described(all []bpf.Process, number bool) []string {
 	return out
 }
 
+// mostLate is how late a clock may tick, in nanoseconds, without a word of it: a
+// processor's own timer takes one or two microseconds.
+const mostLate = 5_000
+
 // samplingText says how the CPU was sampled.
 func samplingText(s *cost.Sampled) string {
 	text := fmt.Sprintf("%s stacks at %d Hz, by %s.", unit.Number(float64(s.Stacks)), s.Hz, s.Clock)
@@ -249,7 +253,11 @@ func samplingText(s *cost.Sampled) string {
 	case s.Covered > 0:
 		text += fmt.Sprintf("\nThey stand for %.1f %% of the CPU that the kernel counted; the rest is the row\n%s.", 100*s.Covered, bpf.Unseen)
 	}
-	return text + fmt.Sprintf("\nThe program in the kernel that takes them ran for %s of it.", unit.Format(s.Cost, unit.Share))
+	text += fmt.Sprintf("\nThe program in the kernel that takes them ran for %s of it.", unit.Format(s.Cost, unit.Share))
+	if s.Late > mostLate {
+		text += fmt.Sprintf("\nThe timer rings %s late here, sooner where the kernel wakes a thread elsewhere: what runs\nthat long after it is charged with less, the kernel with more.", unit.Format(float64(s.Late), unit.Nanoseconds))
+	}
+	return text
 }
 
 // unsampled explains why a process cannot be sampled.

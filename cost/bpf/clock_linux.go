@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,7 +16,8 @@ import (
 // clock is what ticks on every CPU.
 type clock struct {
 	name   string
-	cycles bool // it counts cycles, not nanoseconds
+	cycles bool          // it counts cycles, not nanoseconds
+	late   time.Duration // that it rings, on a CPU that is busy; 0 if it counts cycles, or that cannot be told
 	events []int
 }
 
@@ -65,7 +67,7 @@ func newClock(hz, program int) (*clock, error) {
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
 		return nil, err
 	}
-	software := &clock{name: "a timer, as this machine shows no cycle counter"}
+	software := &clock{name: "a timer, as this machine shows no cycle counter", late: lateness(hz)}
 	return software, software.open(unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_CPU_CLOCK, hz, program)
 }
 
