@@ -13,11 +13,6 @@ import (
 	"github.com/tarehq/tare/lab/study"
 )
 
-// sampleRate is how many samples a second of each CPU the kernel takes: as many
-// as some seconds need to tell a hundredth of the whole, and not more than cost
-// a twentieth of it.
-const sampleRate = 499
-
 // sampler is the kernel, which looks at any process.
 type sampler struct {
 	s    *session
@@ -41,7 +36,7 @@ func (k *sampler) start() (*bpf.Sampler, error) {
 	if pid == 0 {
 		return nil, fmt.Errorf("the arm is a URL, its process is not known: %w", cost.ErrNotSupported)
 	}
-	return bpf.Start(bpf.Options{PID: pid, Hz: sampleRate})
+	return bpf.Start(bpf.Options{PID: pid})
 }
 
 func (k *sampler) watch(ctx context.Context, d time.Duration) error {

@@ -27,7 +27,7 @@ type costCmd struct {
 	PID         int           `name:"pid" type:"pid" help:"Watch a process from outside instead, by its number; nothing is needed in it. Needs Linux and root." placeholder:"N"`
 	Cgroup      string        `help:"Watch the processes of a control group: its directory." placeholder:"PATH"`
 	Container   string        `help:"Watch the processes of a container: the beginning of its ID." placeholder:"ID"`
-	Hz          int           `help:"With --pid, --cgroup, --container: samples a second of each CPU (default: 99)." placeholder:"N"`
+	Hz          int           `help:"With --pid, --cgroup, --container: samples a second of each CPU (default: 499)." placeholder:"N"`
 	Marks       bool          `help:"With --pid: also watch every call of the owners by the clock, for counts, wall time and quantiles."`
 	Owner       []string      `sep:"none" help:"With --marks: watch only this owner, named package.Function or file.go:line; repeatable." placeholder:"NAME"`
 	MaxOverhead percent       `default:"5%" help:"With --marks: the most it may cost the process, of the CPU it uses." placeholder:"PERCENT"`
@@ -67,7 +67,7 @@ background work is shared out by bytes allocated.
 
 The profiler costs the service about 6 % of its CPU while it runs, and sees
 nothing of the kernel but that it was called. From outside (--pid and the like)
-it is about 0.3 %, the functions of the kernel are seen as well, the service need
+it is about 1.5 %, the functions of the kernel are seen as well, the service need
 not know, and it may be stripped or in a container; but there is nothing about
 memory. That takes Linux 5.15 and root, or the capabilities CAP_BPF, CAP_PERFMON
 and CAP_SYS_PTRACE; without them --pid looks for the service's own profiles on the

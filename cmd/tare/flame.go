@@ -24,7 +24,7 @@ type flameCmd struct {
 	From   string        `arg:"" optional:"" help:"A service with net/http/pprof, or a saved CPU or allocation profile."`
 	PID    int           `name:"pid" help:"A running process instead, sampled by eBPF: nothing is needed in it, but root here." placeholder:"N"`
 	For    time.Duration `default:"10s" help:"Of a service or process: how long to look, in whole seconds."`
-	Hz     int           `help:"Of a process: samples a second of each CPU (0: 99)." placeholder:"N"`
+	Hz     int           `help:"Of a process: samples a second of each CPU (0: 499)." placeholder:"N"`
 	Load   string        `help:"URL to load meanwhile." placeholder:"URL"`
 	Conns  int           `name:"connections" short:"c" default:"16" help:"With --load: connections kept busy."`
 	Header []string      `short:"H" sep:"none" help:"With --load: a header field to send; repeatable." placeholder:"NAME: VALUE"`

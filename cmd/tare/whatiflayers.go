@@ -37,9 +37,6 @@ func (h *sampledHalf) bill() *cost.Bill {
 	return cost.NewBill(h.stacks, nil, cost.Window{Duration: h.duration, Requests: h.requests})
 }
 
-// layersHz is the rate of sampling: 499 a second, for seconds.
-const layersHz = 499
-
 // layers samples who spends CPU, with and without the slow-down, for a quarter of
 // the time each: without, with, with, without, so that what drifts drifts in both.
 func (c *whatifCmd) layers(ctx context.Context, brake *probe.Brake) (off, on *cost.Bill, err error) {
@@ -54,7 +51,7 @@ func (c *whatifCmd) layers(ctx context.Context, brake *probe.Brake) (off, on *co
 }
 
 func (c *whatifCmd) sampleHalf(ctx context.Context, brake *probe.Brake, h *sampledHalf, on bool) error {
-	s, err := bpf.Start(bpf.Options{PID: c.PID, Hz: layersHz})
+	s, err := bpf.Start(bpf.Options{PID: c.PID})
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ import (
 
 // Rates, in samples a second of each CPU.
 const (
-	DefaultHz = 99 // for a look at a service in production; not in step with timers of 10 ms
+	DefaultHz = 499 // what study accuracy holds to the truth, for a price of 1.5 %; not in step with timers of 10 ms
 	MaxHz     = 4999
 )
 
