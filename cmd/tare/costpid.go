@@ -217,7 +217,10 @@ func (b *bill) sampled(p *bpf.Profile, o sampling) {
 		const most = 5
 		b.source += fmt.Sprintf(", %d processes (%s)", len(p.Processes), strings.Join(described(p.Processes[:min(most, len(p.Processes))], true), "; "))
 	}
-	b.outside = &cost.Sampled{Hz: o.Hz, Clock: p.Clock, Late: int64(p.Late), Stacks: p.Seen, Lost: p.Lost}
+	b.outside = &cost.Sampled{Hz: o.Hz, Clock: p.Clock, Stacks: p.Seen, Lost: p.Lost}
+	if p.Sampled > 0 { // by a timer
+		b.outside.Late = int64(bpf.Lateness(o.Hz))
+	}
 	if p.CPU > 0 {
 		b.outside.Covered = p.Sampled.Seconds() / p.CPU.Seconds()
 		b.outside.Cost = p.Watching.Seconds() / p.CPU.Seconds()

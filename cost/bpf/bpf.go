@@ -53,7 +53,6 @@ type Profile struct {
 	Seen      int           // samples
 	Lost      int           // samples that there was no room for
 	Clock     string        // what ticked
-	Late      time.Duration // that it does so, or more, three times in four; 0 if it counts cycles, or that cannot be told
 	Watching  time.Duration // CPU spent on taking the samples, the clock's interrupt not included
 	Processes []Process     // by CPU, the largest first
 	Warnings  []error

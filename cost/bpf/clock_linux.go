@@ -8,7 +8,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,8 +15,7 @@ import (
 // clock is what ticks on every CPU.
 type clock struct {
 	name   string
-	cycles bool          // it counts cycles, not nanoseconds
-	late   time.Duration // that it rings, on a CPU that is busy; 0 if it counts cycles, or that cannot be told
+	cycles bool // it counts cycles, not nanoseconds
 	events []int
 }
 
@@ -67,7 +65,7 @@ func newClock(hz, program int) (*clock, error) {
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
 		return nil, err
 	}
-	software := &clock{name: "a timer, as this machine shows no cycle counter", late: lateness(hz)}
+	software := &clock{name: "a timer, as this machine shows no cycle counter"}
 	return software, software.open(unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_CPU_CLOCK, hz, program)
 }
 

@@ -5,7 +5,6 @@ package bpf
 import (
 	"errors"
 	"io"
-	"time"
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/internal/pclntab"
@@ -28,9 +27,6 @@ func StartUnmended(o Options) (*Sampler, error) {
 
 // Toggle stops the clock or lets it go on.
 func (s *Sampler) Toggle(on bool) error { return s.clock.run(on) }
-
-// Lateness is how late timers ring on a busy CPU.
-func Lateness(hz int) time.Duration { return lateness(hz) }
 
 // OfKernel reports whether a number is that of a thread of the kernel.
 func OfKernel(pid int) bool { return task.OfKernel(pid) }

@@ -3,7 +3,6 @@
 package bpf
 
 import (
-	"encoding/binary"
 	"runtime"
 	"slices"
 	"time"
@@ -11,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lateness returns how late the kernel's timers ring on a CPU that is busy, three in
+// Lateness returns how late the kernel's timers ring on a CPU that is busy, three in
 // four of some that ring hz times a second, but no fewer than 99; 0 if that cannot be
 // told. It takes a few such periods, which it spins. The quickest quarter is told
 // apart because others may want the CPU at the same time.
 //
 // Note: on a virtual machine whose host rings for it that was 14 to 38 µs at 99 Hz
 // from hour to hour, where a processor's own timer takes one or two.
-func lateness(hz int) time.Duration {
+func Lateness(hz int) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
@@ -46,13 +45,10 @@ func ring(fd int, d time.Duration) (time.Duration, error) {
 	}
 	var rung [8]byte
 	for {
-		n, err := unix.Read(fd, rung[:])
+		_, err := unix.Read(fd, rung[:])
 		late := time.Since(begun) - d
-		if n == len(rung) && binary.NativeEndian.Uint64(rung[:]) > 0 {
-			return max(0, late), nil
-		}
-		if err != unix.EAGAIN && err != unix.EINTR || late > time.Second {
-			return 0, err
+		if err == nil || err != unix.EAGAIN && err != unix.EINTR || late > time.Second {
+			return late, err
 		}
 	}
 }

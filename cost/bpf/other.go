@@ -29,6 +29,9 @@ func CPU(int) (time.Duration, error) { return 0, missing() }
 // SystemMonitor says what is missing.
 func SystemMonitor(int) (time.Duration, error) { return 0, missing() }
 
+// Lateness is not known.
+func Lateness(int) time.Duration { return 0 }
+
 // Container says what is missing.
 func Container(string) (string, error) { return "", missing() }
 

@@ -16,7 +16,7 @@ import (
 // profile names what was seen, and has each process's stacks add up to the CPU
 // time that the kernel counted for it.
 func (s *Sampler) profile(d time.Duration) (*Profile, error) {
-	p := &Profile{Duration: d, Clock: s.clock.name, Late: s.clock.late, Warnings: s.pending}
+	p := &Profile{Duration: d, Clock: s.clock.name, Warnings: s.pending}
 	var tallies []samplerTally
 	if err := s.objects.Tallies.Lookup(uint32(0), &tallies); err != nil {
 		return nil, fmt.Errorf("reading what sampling cost: %w", err)
