@@ -179,14 +179,21 @@ func (b *body) addTrailer(section string) error {
 	if err := http1.Fields(section, fields, &b.c.e.options); err != nil {
 		return errMalformedBody
 	}
-	if b.w.req.Trailer == nil {
-		b.w.req.Trailer = fields
+	if b.w.x.req.Trailer == nil {
+		b.w.x.req.Trailer = fields
 		return nil
 	}
 	for name, values := range fields {
-		b.w.req.Trailer[name] = values
+		b.w.x.req.Trailer[name] = values
 	}
 	return nil
+}
+
+// abandon has further reads fail.
+func (b *body) abandon() {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
 }
 
 // drained is what came of disposing of a body.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/internal/http1"
+	"github.com/tarehq/tare/serve/internal/sys"
 )
 
 // conn is one connection. While requests come on it, one goroutine reads them,
@@ -74,8 +75,11 @@ type buffers struct {
 	head   http1.Head
 	fields http.Header // of the answer
 	names  []string    // of the answer's fields, to sort
-	x      *exchange   // of the request at hand
-	inward http.Header // its fields
+	facts  facts
+	x      *exchange         // of the request at hand
+	roomy  *sys.RoomyRequest // that request, if it has room for path values
+	values []string          // its room for the values of fields
+	inward http.Header       // its fields
 	socket *socket
 }
 
@@ -350,9 +354,9 @@ func (c *conn) giveBack() {
 	k.out, k.text = k.out[:0], k.text[:0]
 	clear(k.fields)
 	if c.e.s.Reuse && k.x != nil && !k.x.ctx.tied() {
-		k.x.forget()
+		k.forget()
 	} else {
-		k.x, k.inward = nil, nil // a handler may have kept them
+		k.x, k.roomy, k.values, k.inward = nil, nil, nil, nil // a handler may have kept them
 	}
 	c.e.exchanges.Put(k)
 }

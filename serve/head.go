@@ -23,6 +23,7 @@ type facts struct {
 	encoded                           bool // there is a Content-Encoding
 	date                              bool
 	trailers                          bool
+	announced                         []string // names of trailers to come
 }
 
 // startHead writes the status line and the handler's fields, sorted by name.
@@ -50,7 +51,8 @@ func (k *buffers) sorted(fields http.Header) []string {
 
 // field writes one field and notes what follows from it.
 func (w *response) field(name string, values []string) {
-	f, k := &w.facts, w.c.k
+	k := w.c.k
+	f := &k.facts
 	if strings.HasPrefix(name, http.TrailerPrefix) {
 		f.trailers = true
 		return
@@ -106,7 +108,7 @@ func (w *response) declare(list string) {
 	for name := range strings.SplitSeq(list, ",") {
 		name = http.CanonicalHeaderKey(strings.TrimSpace(name))
 		if name != "" && trailerAllowed(name) {
-			w.trailers = append(w.trailers, name)
+			w.c.k.facts.announced = append(w.c.k.facts.announced, name)
 		}
 	}
 }
@@ -139,7 +141,7 @@ func (w *response) writeTrailers() {
 			at[name] = values
 		}
 	}
-	for _, name := range w.trailers {
+	for _, name := range w.c.k.facts.announced {
 		if at == nil {
 			at = http.Header{}
 		}
@@ -172,7 +174,7 @@ func (w *response) inform(status int) {
 // The order of decisions is that of net/http, whose answers these must equal.
 func (w *response) finishHead(p []byte) {
 	w.sent = true
-	f := &w.facts
+	f := &w.c.k.facts
 	keep := w.c.e.s.keepAlive()
 	allowed := bodyAllowed(w.status)
 	var add extra
@@ -218,7 +220,7 @@ type extra struct {
 // decideClose says whether the connection ends after the answer, and what the
 // answer says of it.
 func (w *response) decideClose(keep, allowed bool) (connection string) {
-	f := &w.facts
+	f := &w.c.k.facts
 	if w.wants10 && keep && f.hasLength && f.connectionIs == "keep-alive" {
 		w.close = false
 	}
@@ -254,7 +256,7 @@ func (w *response) disposeBody() bool {
 // frame decides how the client finds the body's end, and reports whether by
 // chunks.
 func (w *response) frame() (chunked bool) {
-	f := &w.facts
+	f := &w.c.k.facts
 	sized := w.declared != -1
 	if sized && f.codingIs != "" && f.codingIs != "identity" {
 		w.c.e.s.logf("http: WriteHeader called with both Transfer-Encoding of %q and a Content-Length of %d", f.codingIs, w.declared)
@@ -283,7 +285,7 @@ func (w *response) frame() (chunked bool) {
 // switches reports whether the answer is a switch of protocols, whose
 // Connection field is the handler's.
 func (w *response) switches() bool {
-	return w.status == http.StatusSwitchingProtocols && http1.Token(w.facts.connectionIs, "upgrade")
+	return w.status == http.StatusSwitchingProtocols && http1.Token(w.c.k.facts.connectionIs, "upgrade")
 }
 
 // cut takes a field out of the head again.
@@ -296,7 +298,7 @@ func (w *response) cut(s *span) {
 	k.out = append(k.out[:s.from], k.out[s.to:]...)
 	at := s.to
 	s.to = s.from
-	f := &w.facts
+	f := &w.c.k.facts
 	for _, other := range []*span{&f.length, &f.coding, &f.kind, &f.connection} {
 		if other.from >= at {
 			other.from -= n
@@ -308,7 +310,7 @@ func (w *response) cut(s *span) {
 // append writes what the server adds to the head, and the head's end.
 func (w *response) append(add *extra) {
 	k := w.c.k
-	if !w.facts.date {
+	if !w.c.k.facts.date {
 		k.out = append(k.out, *w.c.e.clock.date.Load()...)
 	}
 	if add.length {

@@ -16,32 +16,72 @@ import (
 
 // exchange is all the memory of one request and its answer, in one allocation.
 // A handler may keep any of it: it is made afresh for each request, but in Reuse
-// mode, where a connection has one.
+// mode, where a connection has one. It is no larger than it has to be, since every
+// byte has to be cleared, and collected (BenchmarkServer/request=get/pipelined=16).
 type exchange struct {
-	req    sys.RoomyRequest
-	url    url.URL
-	ctx    requestContext
-	body   body
-	res    response
-	values [12]string // of header fields that come once
+	req  *http.Request // beside it, in one of the following
+	url  url.URL
+	ctx  requestContext
+	body *body // nil for a request without one
+	res  response
 }
 
-// chained is an exchange with the state of the chain that handles it, so that the
+// plain is for a request that has no fields but Host, and so no body either.
+type plain struct {
+	exchange
+	request http.Request
+}
+
+// fielded has room for the values of fields that come once.
+type fielded struct {
+	exchange
+	request http.Request
+	content body
+	values  [fieldRoom]string
+}
+
+// routed has room for the path values of a router, too.
+type routed struct {
+	exchange
+	request sys.RoomyRequest
+	content body
+	values  [fieldRoom]string
+}
+
+// chained has the state of the chain that handles the request, too, so that the
 // chain allocates nothing either.
 type chained struct {
-	exchange
+	routed
 	state chain.State
 }
 
-// exchange makes the memory of one request. That requests go through a chain,
-// behind a router perhaps, is known once one did.
-func (e *engine) exchange() *exchange {
-	if !e.chained.Load() {
-		return new(exchange)
+const fieldRoom = 12
+
+// renew makes the memory of one request with about so many fields. That requests
+// are routed, or go through a chain, is known once one was or did.
+func (k *buffers) renew(e *engine, fields int) {
+	k.roomy, k.values = nil, nil
+	switch {
+	case e.chained.Load():
+		x := new(chained)
+		x.ctx.slot = &x.state
+		k.use(&x.routed)
+	case e.routed.Load():
+		k.use(new(routed))
+	case fields > 0:
+		x := new(fielded)
+		x.req, x.body = &x.request, &x.content
+		k.x, k.values = &x.exchange, x.values[:0]
+	default:
+		x := new(plain)
+		x.req = &x.request
+		k.x = &x.exchange
 	}
-	x := new(chained)
-	x.ctx.slot = &x.state
-	return &x.exchange
+}
+
+func (k *buffers) use(x *routed) {
+	x.req, x.body = &x.request.Request, &x.content
+	k.x, k.roomy, k.values = &x.exchange, &x.request, x.values[:0]
 }
 
 // blank is copied for each request; with it goes no allocation.
@@ -53,19 +93,20 @@ func blank(ctx context.Context) http.Request {
 // abandon ends an exchange that a panic cut short.
 func (x *exchange) abandon() {
 	x.ctx.end(context.Canceled)
-	x.body.mu.Lock()
-	x.body.closed = true
-	x.body.mu.Unlock()
+	if x.body != nil {
+		x.body.abandon()
+	}
 	x.res.over = true
 }
 
-// forget drops what belongs to a connection, before its buffers go to another.
-func (x *exchange) forget() {
-	x.req, x.url = sys.RoomyRequest{}, url.URL{}
+// forget drops what belongs to a connection, before the buffers go to another.
+func (k *buffers) forget() {
+	x := k.x
+	*k.roomy, x.url = sys.RoomyRequest{}, url.URL{}
 	x.ctx.Context, x.ctx.c = nil, nil
 	x.ctx.renew()
 	x.res = response{}
-	x.values = [12]string{}
+	clear(k.values[:fieldRoom])
 }
 
 // parse takes the next request's head from the buffer. It reports false if that
@@ -141,7 +182,7 @@ func (c *conn) request(head []byte) error {
 	var text string
 	if c.e.s.Reuse {
 		if k.x == nil || k.x.ctx.tied() {
-			k.x = new(exchange)
+			k.use(new(routed))
 		}
 		if k.inward == nil {
 			k.inward = make(http.Header, 16)
@@ -150,20 +191,23 @@ func (c *conn) request(head []byte) error {
 		k.pin = k.r
 		text = sys.String(head)
 	} else {
-		k.x = c.e.exchange()
-		k.inward = make(http.Header, max(0, bytes.Count(head, lineEnd)-3))
+		fields := max(0, bytes.Count(head, lineEnd)-3)
+		k.renew(c.e, fields)
+		k.inward = make(http.Header, fields)
 		text = string(head)
 	}
 	x := k.x
-	if err := k.head.Parse(text, k.inward, x.values[:0], &c.e.options); err != nil {
+	if err := k.head.Parse(text, k.inward, k.values, &c.e.options); err != nil {
 		return err
 	}
 	if c.e.s.Reuse {
 		x.ctx.renew()
 	}
 	x.ctx.Context, x.ctx.c = c.ctx, c
-	x.req.Request = blank(&x.ctx)
-	c.e.fields.Reserve(&x.req)
+	*x.req = blank(&x.ctx)
+	if k.roomy != nil {
+		c.e.fields.Reserve(k.roomy)
+	}
 	return c.fillIn(x)
 }
 
@@ -174,7 +218,7 @@ var lineEnd = []byte{'\n'}
 
 // fillIn sets the request's fields as net/http does.
 func (c *conn) fillIn(x *exchange) error {
-	h, r := &c.k.head, &x.req.Request
+	h, r := &c.k.head, x.req
 	r.Method, r.RequestURI = h.Method, h.Target
 	r.Proto, r.ProtoMajor, r.ProtoMinor = h.Proto, 1, h.Minor
 	r.Header, r.Host, r.RemoteAddr, r.TLS = c.k.inward, h.Host, c.remote, c.tls
@@ -193,8 +237,11 @@ func (c *conn) fillIn(x *exchange) error {
 	if h.Length == 0 {
 		r.Body = http.NoBody
 	} else {
+		if x.body == nil {
+			x.body = new(body)
+		}
 		x.body.open(c, x)
-		r.Body = &x.body
+		r.Body = x.body
 	}
 	if h.Length < 0 {
 		r.TransferEncoding = []string{"chunked"}
@@ -204,8 +251,9 @@ func (c *conn) fillIn(x *exchange) error {
 			}
 		}
 	}
+	c.k.facts = facts{}
 	x.res = response{
-		c: c, x: x, req: r, declared: -1,
+		c: c, x: x, declared: -1,
 		isHead: h.Method == http.MethodHead, hasBody: h.Length != 0, is11: h.Minor == 1 || h.Preface,
 		wants10: h.Minor == 0 && h.KeepAlive, wantsClose: r.Close,
 	}
@@ -259,22 +307,32 @@ func (c *conn) handle() outcome {
 		w.Header().Set("Connection", "close")
 		w.WriteHeader(http.StatusExpectationFailed)
 	} else {
-		c.dispatch(w, &x.req.Request)
+		c.dispatch(w, x.req)
 	}
 	if c.left {
-		x.body.finish()
+		if w.hasBody {
+			x.body.finish()
+		}
 		x.ctx.end(context.Canceled)
 		return goLeft
 	}
-	if x.ctx.slot != nil && !c.e.chained.Load() {
-		_, used := x.ctx.slot.(*chain.State)
-		c.e.chained.Store(used)
-	}
+	c.learn(x)
 	w.finish()
 	x.ctx.end(context.Canceled)
 	c.cur.Store(nil)
 	c.unpeek()
 	return c.settle(x)
+}
+
+// learn looks at what the handler made of a request, so that the next has room for it.
+func (c *conn) learn(x *exchange) {
+	if c.k.roomy == nil && c.e.fields.Matched(x.req) {
+		c.e.routed.Store(true)
+	}
+	if x.ctx.slot != nil && !c.e.chained.Load() {
+		_, used := x.ctx.slot.(*chain.State)
+		c.e.chained.Store(used)
+	}
 }
 
 func (c *conn) dispatch(w http.ResponseWriter, r *http.Request) {

@@ -23,15 +23,13 @@ import (
 // offers: Flush, FlushError, Hijack, ReadFrom, WriteString, deadlines and full
 // duplex (http.ResponseController), CloseNotify.
 type response struct {
-	c   *conn
-	x   *exchange
-	req *http.Request
+	c *conn
+	x *exchange
 
 	status   int
 	declared int64 // Content-Length, -1 = none
 	written  int64 // bytes of body that the handler wrote
 	head     int   // where the head begins in what is to be written, until it is complete
-	facts    facts
 
 	isHead     bool // the request's method is HEAD
 	hasBody    bool // the request came with one, whatever the handler made of it
@@ -45,7 +43,6 @@ type response struct {
 	close      bool // the connection ends after the answer
 	duplex     bool // the request's body is left alone
 	over       bool // the answer is written; the connection goes on without it
-	trailers   []string
 }
 
 // Header returns the answer's header fields.
