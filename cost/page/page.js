@@ -57,7 +57,7 @@
         n++;
         if (b.x >= end - 1e-9) { sum += b.w; end = b.x + b.w; }
       }
-      found.textContent = match ? `${n} boxes, ${(100 * sum).toFixed(1)} % of all` : "";
+      found.textContent = match ? `${n} ${n === 1 ? "box" : "boxes"}, ${(100 * sum).toFixed(1)} % of all` : "";
     };
     const search = () => {
       const text = find.value.trim(), re = pattern(text);
