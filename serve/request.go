@@ -32,7 +32,14 @@ type plain struct {
 	request http.Request
 }
 
-// fielded has room for the values of fields that come once.
+// lean is for one with few fields whose method promises no body, such as most GETs.
+type lean struct {
+	exchange
+	request http.Request
+	values  [leanRoom]string
+}
+
+// fielded has room for the values of many fields that come once, and for a body.
 type fielded struct {
 	exchange
 	request http.Request
@@ -55,11 +62,14 @@ type chained struct {
 	state chain.State
 }
 
-const fieldRoom = 12
+const (
+	leanRoom  = 4
+	fieldRoom = 12
+)
 
 // renew makes the memory of one request with about so many fields. That requests
 // are routed, or go through a chain, is known once one was or did.
-func (k *buffers) renew(e *engine, fields int) {
+func (k *buffers) renew(e *engine, head []byte, fields int) {
 	k.roomy, k.values = nil, nil
 	switch {
 	case e.chained.Load():
@@ -68,14 +78,18 @@ func (k *buffers) renew(e *engine, fields int) {
 		k.use(&x.routed)
 	case e.routed.Load():
 		k.use(new(routed))
-	case fields > 0:
-		x := new(fielded)
-		x.req, x.body = &x.request, &x.content
-		k.x, k.values = &x.exchange, x.values[:0]
-	default:
+	case fields == 0:
 		x := new(plain)
 		x.req = &x.request
 		k.x = &x.exchange
+	case fields <= leanRoom && head[0] != 'P': // POST, PUT, PATCH
+		x := new(lean)
+		x.req = &x.request
+		k.x, k.values = &x.exchange, x.values[:0]
+	default:
+		x := new(fielded)
+		x.req, x.body = &x.request, &x.content
+		k.x, k.values = &x.exchange, x.values[:0]
 	}
 }
 
@@ -192,7 +206,7 @@ func (c *conn) request(head []byte) error {
 		text = sys.String(head)
 	} else {
 		fields := max(0, bytes.Count(head, lineEnd)-3)
-		k.renew(c.e, fields)
+		k.renew(c.e, head, fields)
 		k.inward = make(http.Header, fields)
 		text = string(head)
 	}
