@@ -46,7 +46,7 @@ func Queue(next http.Handler) http.Handler {
 }
 
 // startTraced starts a program and returns where it listens and its process.
-func startTraced(t *testing.T) (url, pid string) {
+func startTraced(t testing.TB) (url, pid string) {
 	t.Helper()
 	cmd := exec.Command("tare-traced")
 	cmd.Stderr = os.Stderr
