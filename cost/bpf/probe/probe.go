@@ -48,8 +48,8 @@ type Watched struct {
 	pushes []uint64 // link-time addresses of the probes on its beginning
 }
 
-// Price is what a hit of a probe costs the process that runs into it, measured
-// on this machine.
+// Price is what a hit of a probe costs a service that runs into it, by what it costs
+// in a loop on this machine.
 type Price struct {
 	Hit time.Duration
 	// Trap is the part of one side of a hit that the probe's own clock cannot see.

@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 }
 
 // build builds the target with flags, unless an earlier test has.
-func build(t *testing.T, flags ...string) string {
+func build(t testing.TB, flags ...string) string {
 	t.Helper()
 	name := strings.Map(func(r rune) rune {
 		if r == '-' || r == '=' || r == ' ' {
@@ -70,7 +70,7 @@ func build(t *testing.T, flags ...string) string {
 }
 
 // start runs a target until the test ends.
-func start(t *testing.T, path string) *server {
+func start(t testing.TB, path string) *server {
 	t.Helper()
 	cmd := exec.Command(path)
 	out, err := cmd.StdoutPipe()
@@ -121,7 +121,7 @@ func get(c *http.Client, url string) int {
 
 // load asks for paths in turn, by so many clients, until the test ends or the
 // function returned is called.
-func (s *server) load(t *testing.T, clients int, paths ...string) (stop func()) {
+func (s *server) load(t testing.TB, clients int, paths ...string) (stop func()) {
 	t.Helper()
 	end := make(chan struct{})
 	var all sync.WaitGroup
@@ -151,7 +151,7 @@ func (s *server) load(t *testing.T, clients int, paths ...string) (stop func()) 
 // saw is what the target measured of itself.
 type saw map[string]struct{ Calls, Nanos float64 }
 
-func (s *server) truth(t *testing.T) saw {
+func (s *server) truth(t testing.TB) saw {
 	t.Helper()
 	res, err := http.Get(s.url + "/truth")
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *server) truth(t *testing.T) saw {
 }
 
 // open prepares probes on a target, or skips the test where there can be none.
-func open(t *testing.T, pid int) *probe.Target {
+func open(t testing.TB, pid int) *probe.Target {
 	t.Helper()
 	p, err := probe.Open(pid)
 	if err != nil {
@@ -178,7 +178,7 @@ func open(t *testing.T, pid int) *probe.Target {
 }
 
 // skip skips the test if an error says that something is missing here.
-func skip(t *testing.T, err error) {
+func skip(t testing.TB, err error) {
 	t.Helper()
 	if errors.Is(err, cost.ErrNotSupported) {
 		t.Skip(err)

@@ -300,7 +300,7 @@ func unwrapAll(err error) error {
 
 // prepare finds owners and looks at them, or skips the test where there can be no
 // probes.
-func prepare(t *testing.T, p *probe.Target, names []string) *probe.Watch {
+func prepare(t testing.TB, p *probe.Target, names []string) *probe.Watch {
 	t.Helper()
 	price, err := probe.Calibrate(t.Context())
 	skip(t, err)
