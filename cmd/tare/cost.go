@@ -65,7 +65,7 @@ owner itself spent, with ± half the width of the 95 % interval that comes of ho
 many stacks were seen; total has the owners inside it as well. The collector's
 background work is shared out by bytes allocated.
 
-The profiler costs the service about 6 % of its CPU while it runs, and sees
+The profiler costs the service 6 to 19 % of its CPU while it runs, and sees
 nothing of the kernel but that it was called. From outside (--pid and the like)
 it is about 1.5 %, the functions of the kernel are seen as well, the service need
 not know, and it may be stripped or in a container; but there is nothing about

@@ -128,9 +128,9 @@ func TestCostPrice(t *testing.T) {
 		c    costCmd
 		want string
 	}{
-		{costCmd{For: 30 * time.Second}, "expected to cost it about 6 % of the CPU it uses"},
-		{costCmd{For: 30 * time.Second, Waits: true}, "expected to cost it about 6 % of the CPU it uses, then about 12 % for 5s"},
-		{costCmd{For: 2 * time.Second, Waits: true}, "expected to cost it about 6 % of the CPU it uses, then about 12 % for 2s"},
+		{costCmd{For: 30 * time.Second}, "expected to cost it 6 to 19 % of the CPU it uses"},
+		{costCmd{For: 30 * time.Second, Waits: true}, "expected to cost it 6 to 19 % of the CPU it uses, then up to 12 % for 5s"},
+		{costCmd{For: 2 * time.Second, Waits: true}, "expected to cost it 6 to 19 % of the CPU it uses, then up to 12 % for 2s"},
 	} {
 		if got := tt.c.price(); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)

@@ -6,11 +6,11 @@ import (
 )
 
 // What recording takes of the CPU that a service uses, by itself and while it
-// lasts, where that was tried (docs/cost.md).
+// lasts, where that was tried (BenchmarkPrice, docs/cost.md).
 const (
-	priceOfProfile = "about 6 %"
-	priceOfTrace   = "about 12 %"
-	priceOfBoth    = "about 18 %"
+	priceOfProfile = "6 to 19 %"
+	priceOfTrace   = "up to 12 %"
+	priceOfBoth    = "up to 18 %"
 )
 
 // price says what profiling a service is expected to cost it.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -108,6 +109,9 @@ func discard(c *http.Client, url string) error {
 	}
 	defer res.Body.Close()
 	_, err = io.Copy(io.Discard, res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", url, res.Status)
+	}
 	return err
 }
 

@@ -52,8 +52,8 @@ another service, the client, a timer, a system call; each with its owner.
 A request begins when the server is woken by its first bytes. What passed before,
 in the network and the kernel, is not in the trace.
 
-Tracing costs the service CPU while it lasts, about 12 % where it was tried and 18 %
-with samples; see docs/trace.md.`
+Tracing costs the service CPU while it lasts, 2 to 12 % where it was tried and up to
+18 % with samples; see docs/trace.md.`
 }
 
 // Run records or reads a trace and shows what slow requests waited for.
