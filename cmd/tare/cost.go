@@ -41,7 +41,7 @@ type costCmd struct {
 	Study       string        `help:"Show the arms of a run instead, from the profiles that it kept: its folder, or its name below runs." placeholder:"RUN"`
 	Arm         string        `help:"With --study: only this arm."`
 	Workload    string        `help:"With --study: only under this workload."`
-	Waits       bool          `help:"Also record an execution trace, for at most 5 s: what requests wait for. It costs the service more than the profile."`
+	Waits       bool          `help:"Also record an execution trace, for at most 5 s: what requests wait for. That costs the service CPU besides."`
 	JSON        bool          `name:"json" help:"Print JSON."`
 	HTML        string        `name:"html" help:"Write the table, the causes and a flame graph as one HTML file." placeholder:"FILE"`
 	Folded      string        `help:"Write stacks of the CPU profile, headed by their owners, for flame graphs." placeholder:"FILE"`
