@@ -52,6 +52,7 @@ var arrows = map[string][]string{
 	"cmd":              {"..."},
 
 	"internal/chromium": {}, // for tests
+	"internal/toggle":   {"stats"},
 }
 
 // entries says where an outside module may enter; a value ending in /... stands

@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"sync"
@@ -14,7 +13,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cost/bpf"
-	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/internal/toggle"
 )
 
 // BenchmarkPrice says what recording takes of a service that is kept busy: CPU per
@@ -39,22 +38,15 @@ func BenchmarkPrice(b *testing.B) {
 				b.Fatal(err)
 			}
 			answered := keepBusy(b, url, 4)
-			var more []float64
-			for b.Loop() {
-				var perRequest [2]float64
-				first := rand.IntN(2)
-				for _, on := range []int{first, 1 - first} {
-					before, n := processCPU(b, pid), answered.Load()
-					recorded(b, url, way.paths[:on*len(way.paths)])
-					perRequest[on] = float64(processCPU(b, pid)-before) / float64(answered.Load()-n)
+			toggle.Compare(b, func(on bool) float64 {
+				var paths []string
+				if on {
+					paths = way.paths
 				}
-				more = append(more, 100*(perRequest[1]/perRequest[0]-1))
-			}
-			in := stats.SignedRankInterval(more, 0.05)
-			b.ReportMetric(stats.HodgesLehmann(more), "%more")
-			b.ReportMetric(in.Lo, "%low")
-			b.ReportMetric(in.Hi, "%high")
-			b.ReportMetric(0, "ns/op")
+				before, n := processCPU(b, pid), answered.Load()
+				recorded(b, url, paths)
+				return float64(processCPU(b, pid)-before) / float64(answered.Load()-n)
+			})
 		})
 	}
 }

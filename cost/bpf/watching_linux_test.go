@@ -4,13 +4,12 @@ package bpf_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/tarehq/tare/cost/bpf"
-	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/internal/toggle"
 )
 
 // BenchmarkWatching says what sampling costs a service: CPU per request while the
@@ -25,30 +24,19 @@ func BenchmarkWatching(b *testing.B) {
 		b.Run(fmt.Sprintf("hz=%d", hz), func(b *testing.B) {
 			service := serve(b, exe, &syscall.SysProcAttr{})
 			s := begin(b, bpf.Options{PID: service.pid, Hz: max(1, hz)})
-			var ratios []float64
-			for b.Loop() {
-				var perRequest [2]float64
-				first := rand.IntN(2)
-				for _, on := range []int{first, 1 - first} {
-					if err := s.Toggle(on == 1 && hz > 0); err != nil {
-						b.Fatal(err)
-					}
-					perRequest[on] = window(b, service)
+			toggle.Compare(b, func(on bool) float64 {
+				if err := s.Toggle(on && hz > 0); err != nil {
+					b.Fatal(err)
 				}
-				ratios = append(ratios, 100*(perRequest[1]/perRequest[0]-1))
-			}
+				return window(b, service)
+			})
 			p, err := s.Stop()
 			if err != nil {
 				b.Fatal(err)
 			}
-			b.ReportMetric(stats.HodgesLehmann(ratios), "%more")
-			in := stats.SignedRankInterval(ratios, 0.05)
-			b.ReportMetric(in.Lo, "%low")
-			b.ReportMetric(in.Hi, "%high")
 			if p.Seen > 0 {
 				b.ReportMetric(float64(p.Watching.Nanoseconds())/float64(p.Seen), "ns/stack")
 			}
-			b.ReportMetric(0, "ns/op")
 		})
 	}
 }

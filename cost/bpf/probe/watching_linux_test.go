@@ -3,11 +3,11 @@
 package probe_test
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/tarehq/tare/cost/bpf/probe"
+	"github.com/tarehq/tare/internal/toggle"
 	"github.com/tarehq/tare/stats"
 )
 
@@ -32,34 +32,23 @@ func watching(b *testing.B, path string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var more, told []float64
+	var told []float64
 	var seen probe.Measurement // until the window before
-	for b.Loop() {
-		var perRequest [2]float64
-		first := rand.IntN(2)
-		for _, on := range []int{first, 1 - first} {
-			if on == 0 {
-				perRequest[0] = alone(b, s, p)
-				continue
-			}
-			m, err := w.Run(b.Context(), probe.Options{For: window, Window: window})
-			if err != nil {
-				b.Fatal(err)
-			}
-			perRequest[1] = float64(m.CPU) / (m.Requests - seen.Requests)
-			took := (m.Hits - seen.Hits) * float64(price.Hit)
-			told = append(told, 100*took/(float64(m.CPU)-took))
-			seen = *m
+	toggle.Compare(b, func(on bool) float64 {
+		if !on {
+			return alone(b, s, p)
 		}
-		more = append(more, 100*(perRequest[1]/perRequest[0]-1))
-	}
-	in := stats.SignedRankInterval(more, 0.05)
-	b.ReportMetric(stats.HodgesLehmann(more), "%more")
-	b.ReportMetric(in.Lo, "%low")
-	b.ReportMetric(in.Hi, "%high")
+		m, err := w.Run(b.Context(), probe.Options{For: window, Window: window})
+		if err != nil {
+			b.Fatal(err)
+		}
+		requests, took := m.Requests-seen.Requests, (m.Hits-seen.Hits)*float64(price.Hit)
+		told = append(told, 100*took/(float64(m.CPU)-took))
+		seen = *m
+		return float64(m.CPU) / requests
+	})
 	b.ReportMetric(stats.HodgesLehmann(told), "%told")
 	b.ReportMetric(float64(price.Hit.Nanoseconds()), "ns/hit")
-	b.ReportMetric(0, "ns/op")
 }
 
 const window = time.Second
