@@ -53,3 +53,45 @@ func TestChainedAllocations(t *testing.T) {
 		}
 	}
 }
+
+// manyKeys are more than a chain's state has places for itself.
+var manyKeys = func() (all [50]*chain.Key[*http.Cookie]) {
+	for i := range all {
+		all[i] = chain.NewKey[*http.Cookie]("cookie")
+	}
+	return all
+}()
+
+// TestCrowdedAllocations holds that fifty layers that each keep a value add no
+// allocation either, once the engine has seen a request with so many.
+func TestCrowdedAllocations(t *testing.T) {
+	value := new(http.Cookie)
+	layers := new(chain.Chain)
+	for _, key := range manyKeys {
+		layers = layers.Use(func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				next.ServeHTTP(w, key.With(r, value))
+			})
+		})
+	}
+	kind := []string{"text/plain"}
+	body := []byte("hello")
+	h := chain.Must(layers.Then(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, key := range manyKeys {
+			if v, _ := key.Value(r); v != value {
+				t.Errorf("value %v, want what was set", v)
+			}
+		}
+		w.Header()["Content-Type"] = kind
+		w.Write(body)
+	})))
+	for _, reuse := range []bool{false, true} {
+		want := 3.0
+		if reuse {
+			want = 0
+		}
+		if got := requestAllocations(t, &serve.Server{Handler: h, Reuse: reuse}); got > want {
+			t.Errorf("reuse %t: %v allocations a request, want at most %v", reuse, got, want)
+		}
+	}
+}

@@ -20,6 +20,7 @@ type engine struct {
 	s       *Server
 	handler http.Handler
 	chained atomic.Bool // requests go through a chain, whose state they bring along
+	crowded atomic.Bool // and its layers keep more values than that has room for
 	routed  atomic.Bool // a router keeps path values in requests, which bring room along
 	options http1.Options
 	protos  http.Protocols

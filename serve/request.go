@@ -62,6 +62,12 @@ type chained struct {
 	state chain.State
 }
 
+// crowded has room for more values of that chain.
+type crowded struct {
+	chained
+	more chain.Room
+}
+
 const (
 	leanRoom  = 4
 	fieldRoom = 12
@@ -72,10 +78,12 @@ const (
 func (k *buffers) renew(e *engine, head []byte, fields int) {
 	k.roomy, k.values = nil, nil
 	switch {
+	case e.crowded.Load():
+		x := new(crowded)
+		x.state.Lend(&x.more)
+		k.link(&x.chained)
 	case e.chained.Load():
-		x := new(chained)
-		x.ctx.slot = &x.state
-		k.use(&x.routed)
+		k.link(new(chained))
 	case e.routed.Load():
 		k.use(new(routed))
 	case fields == 0:
@@ -91,6 +99,11 @@ func (k *buffers) renew(e *engine, head []byte, fields int) {
 		x.req, x.body = &x.request, &x.content
 		k.x, k.values = &x.exchange, x.values[:0]
 	}
+}
+
+func (k *buffers) link(x *chained) {
+	x.ctx.slot = &x.state
+	k.use(&x.routed)
 }
 
 func (k *buffers) use(x *routed) {
@@ -343,9 +356,12 @@ func (c *conn) learn(x *exchange) {
 	if c.k.roomy == nil && c.e.fields.Matched(x.req) {
 		c.e.routed.Store(true)
 	}
-	if x.ctx.slot != nil && !c.e.chained.Load() {
-		_, used := x.ctx.slot.(*chain.State)
-		c.e.chained.Store(used)
+	s, used := x.ctx.slot.(*chain.State)
+	if used && !c.e.chained.Load() {
+		c.e.chained.Store(true)
+	}
+	if used && s.Crowded() && !c.e.crowded.Load() {
+		c.e.crowded.Store(true)
 	}
 }
 

@@ -17,12 +17,17 @@ type chained struct {
 }
 
 func newChained(users []*plan.User) layering {
-	c := chained{users: users}
-	for _, name := range plan.Names(plan.Depth(len(users))) {
-		c.keys = append(c.keys, chain.NewKey[*plan.User](name))
-	}
+	c := chained{users, keys[:len(users)]}
 	return layering{c.wrap, c.noop, c.value, c.record, c.find}
 }
+
+// keys are made once in a program, as a service's are.
+var keys = func() (all []*chain.Key[*plan.User]) {
+	for _, name := range plan.Names(plan.Most) {
+		all = append(all, chain.NewKey[*plan.User](name))
+	}
+	return all
+}()
 
 func (c chained) wrap(h http.Handler, layer func(i int) middleware) http.Handler {
 	layers := new(chain.Chain)
@@ -81,19 +86,25 @@ func (h *record) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 //
 // serve.Server has one. With Reuse it resets the state for the next request, and
 // so does the loop. Without, the state is a part of the memory that the engine
-// allocates for a request anyhow; the loop allocates many states at a time, so
-// that their bytes and time count, but no allocation of their own.
+// allocates for a request anyhow, with more room once a request needed that; the
+// loop allocates the memory of many requests at a time, so that its bytes and time
+// count, but no allocation of their own.
 func loopContext(e engines.Engine) func() (context.Context, func()) {
 	switch e {
 	case engines.Serve:
 		return func() (context.Context, func()) {
 			c := &slotted{Context: context.Background()}
-			var fresh []chain.State
+			fresh, roomy := many[chain.State](), many[roomy]()
+			last := new(chain.State)
 			return c, func() {
-				if len(fresh) == 0 {
-					fresh = make([]chain.State, 256)
+				if !last.Crowded() {
+					last = fresh()
+				} else {
+					x := roomy()
+					x.Lend(&x.more)
+					last = &x.State
 				}
-				c.slot, fresh = &fresh[0], fresh[1:]
+				c.slot = last
 			}
 		}
 	case engines.ServeReuse:
@@ -103,6 +114,25 @@ func loopContext(e engines.Engine) func() (context.Context, func()) {
 		}
 	}
 	return nil
+}
+
+// roomy is a state with room for the values of many layers.
+type roomy struct {
+	chain.State
+	more chain.Room
+}
+
+// many returns a source of new variables, allocated many at a time.
+func many[T any]() func() *T {
+	var fresh []T
+	return func() *T {
+		if len(fresh) == 0 {
+			fresh = make([]T, 256)
+		}
+		v := &fresh[0]
+		fresh = fresh[1:]
+		return v
+	}
 }
 
 // slotted is a context with a place for the state, as the engine's requests

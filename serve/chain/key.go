@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"sync/atomic"
+
+	"github.com/tarehq/tare/serve/internal/sys"
 )
 
 // Key is what values of type T are kept under, one a request. Two keys never
@@ -15,24 +18,30 @@ import (
 // the handler has returned to them: the access log can say who it was. Setting
 // again replaces what was there.
 //
-// A pointer, map, channel, function or interface is kept as it is. For any
+// A pointer, map, channel or function is kept as it is, an interface too. For any
 // other type the first value of a request takes one allocation, none if the
 // engine reuses requests.
 type Key[T any] struct{ meta }
 
 // meta is what a key has whatever its type.
 type meta struct {
-	name  string
-	odd   uint32        // aliased, boxed
-	alias any           // if aliased: the key of others that it stands for
-	open  func(any) any // if boxed: the T in a *T
-	wipe  func(any)     // if boxed: makes a *T zero
+	name   string
+	number uint32              // of its cell
+	odd    uint32              // 0: its values are in cells, others in the list
+	alias  any                 // if aliased: the key of others that it stands for
+	peek   func(*sys.Cell) any // if it has a cell: what is in that, nil if nothing
+	open   func(any) any       // if boxed: the T in a *T
+	wipe   func(any)           // if boxed: makes a *T zero
 }
 
 const (
-	aliased = 1 << iota // others look the value up by a key of their own
+	listed  = 1 << iota // the value is in the list
+	aliased             // others look the value up by a key of their own
 	boxed               // the value is a *T
 )
+
+// numbered is how many cells keys have asked for, in this program.
+var numbered atomic.Uint32
 
 // keyed is any Key.
 type keyed interface{ about() *meta }
@@ -46,11 +55,13 @@ func (m *meta) String() string { return m.name }
 func NewKey[T any](name string) *Key[T] {
 	k := &Key[T]{meta{name: name}}
 	switch reflect.TypeFor[T]().Kind() {
-	case reflect.Pointer, reflect.Map, reflect.Chan, reflect.Func, reflect.UnsafePointer, reflect.Interface:
-	default:
-		k.odd, k.open, k.wipe = boxed, unbox[T], wipe[T]
+	case reflect.Pointer, reflect.Map, reflect.Chan, reflect.Func, reflect.UnsafePointer:
+		if k.number = numbered.Add(1) - 1; k.number < cells {
+			k.peek = peek[T]
+			return k
+		}
 	}
-	return k
+	return k.list()
 }
 
 // KeyOf returns a key for the values that handlers and middlewares which know
@@ -61,9 +72,31 @@ func KeyOf[T any](key any) *Key[T] {
 	if key == nil || !reflect.TypeOf(key).Comparable() {
 		panic(fmt.Sprintf("chain: %T cannot be a context's key", key))
 	}
-	k := NewKey[T](fmt.Sprintf("%T", key))
-	k.alias, k.odd = key, k.odd|aliased
+	k := &Key[T]{meta{name: fmt.Sprintf("%T", key), alias: key, odd: aliased}}
+	return k.list()
+}
+
+// list has the key's values kept in the list.
+func (k *Key[T]) list() *Key[T] {
+	k.number = cells
+	k.odd |= listed
+	switch reflect.TypeFor[T]().Kind() {
+	case reflect.Pointer, reflect.Map, reflect.Chan, reflect.Func, reflect.UnsafePointer, reflect.Interface:
+	default:
+		k.odd |= boxed
+		k.open, k.wipe = unbox[T], wipe[T]
+	}
 	return k
+}
+
+func peek[T any](c *sys.Cell) any {
+	if c == nil {
+		return nil
+	}
+	if v, ok := sys.Get[T](c); ok {
+		return v
+	}
+	return nil
 }
 
 func unbox[T any](box any) any { return *box.(*T) }
@@ -89,19 +122,14 @@ func (k *Key[T]) With(r *http.Request, v T) *http.Request {
 	if s == nil {
 		return k.withContext(r, v)
 	}
-	i := uint32(inline)
-	if k.odd == 0 {
-		i = s.begin()
-	}
-	if i == inline {
+	if k.number >= near {
 		return k.withSlowly(s, r, v)
 	}
-	s.few[i] = value{&k.meta, v}
-	s.ready.Or(1 << i)
+	sys.Put(&s.near[k.number], v)
 	return r
 }
 
-// withSlowly is With for a value that is unusual or comes when few is full.
+// withSlowly is With for a value whose place is not near.
 func (k *Key[T]) withSlowly(s *State, r *http.Request, v T) *http.Request {
 	hidden := k.hidden(s, r.Context())
 	k.putSlowly(s, v)
@@ -132,9 +160,9 @@ func (k *Key[T]) Value(r *http.Request) (T, bool) { return k.From(r.Context()) }
 // From returns what is kept under the key for the request that ctx is of, or
 // derives from, and whether anything is.
 func (k *Key[T]) From(ctx context.Context) (T, bool) {
-	if s := held(slotOf(ctx)); s != nil && s.n.Load() <= inline {
-		if v := s.early(&k.meta); v != nil {
-			return k.in(v)
+	if s := held(slotOf(ctx)); s != nil && k.number < near {
+		if v, ok := sys.Get[T](&s.near[k.number]); ok {
+			return v, true
 		}
 	}
 	return k.search(ctx)
@@ -161,63 +189,55 @@ func (k *Key[T]) search(ctx context.Context) (T, bool) {
 	return v, ok
 }
 
-// putSlowly puts a value that is unusual or comes when few is full.
+// putSlowly puts a value whose place is not near.
 func (k *Key[T]) putSlowly(s *State, v T) {
-	s.odd.Or(k.odd)
-	if i := s.begin(); i < inline {
-		k.fill(&s.few[i], v)
-		s.ready.Or(1 << i)
+	if k.odd == 0 {
+		sys.Put(s.room(k.number), v)
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.n.Load() == inline {
-		s.n.Add(1) // there are values past few
+	place := s.find(&k.meta)
+	if place == nil {
+		place = s.another()
 	}
-	cell := s.late(&k.meta)
-	if cell == nil {
-		cell = s.another()
-	}
-	k.fill(cell, v)
+	k.fill(place, v)
+	s.odd.Or(k.odd)
 }
 
-// fill puts v into the cell, in a box for which memory may still be there.
-func (k *Key[T]) fill(cell *value, v T) {
-	cell.key = &k.meta
+// fill puts v into the place, in a box for which memory may still be there.
+func (k *Key[T]) fill(place *value, v T) {
+	place.key = &k.meta
 	if k.odd&boxed == 0 {
-		cell.val = v
-	} else if box, ok := cell.val.(*T); ok {
+		place.val = v
+	} else if box, ok := place.val.(*T); ok {
 		*box = v
 	} else {
 		box = new(T)
 		*box = v
-		cell.val = box
+		place.val = box
 	}
 }
 
-// in returns what the cell, or none, holds.
-func (k *Key[T]) in(cell *value) (v T, ok bool) {
-	switch {
-	case cell == nil:
-		return v, false
-	case k.odd&boxed != 0:
-		return *cell.val.(*T), true
-	}
-	v, _ = cell.val.(T) // a nil interface is no T
-	return v, true
-}
-
-func (k *Key[T]) get(s *State) (T, bool) {
-	if s.n.Load() > inline {
-		if v, ok := k.getLate(s); ok {
-			return v, true
+func (k *Key[T]) get(s *State) (v T, ok bool) {
+	if k.odd == 0 {
+		if c := s.cell(k.number); c != nil {
+			return sys.Get[T](c)
 		}
+		return v, false
 	}
-	return k.in(s.early(&k.meta))
-}
-
-func (k *Key[T]) getLate(s *State) (T, bool) {
+	if s.odd.Load()&k.odd != k.odd {
+		return v, false
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return k.in(s.late(&k.meta))
+	place := s.find(&k.meta)
+	switch {
+	case place == nil:
+		return v, false
+	case k.odd&boxed != 0:
+		return *place.val.(*T), true
+	}
+	v, _ = place.val.(T) // a nil interface is no T
+	return v, true
 }

@@ -128,6 +128,54 @@ func TestManyValues(t *testing.T) {
 	})
 }
 
+// Values of every kind are found as they were set, a nil too, in whatever place
+// the key's number has: made one by one, its keys come to the end of all cells.
+func TestKinds(t *testing.T) {
+	for range 100 {
+		tryKind(t, "pointer", ada, func(v *user) bool { return v == ada })
+		tryKind(t, "nil pointer", (*user)(nil), func(v *user) bool { return v == nil })
+	}
+	m, c := map[string]int{"a": 1}, make(chan int, 7)
+	tryKind(t, "map", m, func(v map[string]int) bool { return v["a"] == 1 })
+	tryKind(t, "nil map", map[string]int(nil), func(v map[string]int) bool { return v == nil })
+	tryKind(t, "channel", c, func(v chan int) bool { return v == c })
+	tryKind(t, "receiving end", (<-chan int)(c), func(v <-chan int) bool { return cap(v) == 7 })
+	tryKind(t, "function", func() *user { return ada }, func(v func() *user) bool { return v() == ada })
+	tryKind(t, "nil function", (func())(nil), func(v func()) bool { return v == nil })
+	tryKind(t, "interface", fmt.Stringer(userKey), func(v fmt.Stringer) bool { return v == userKey })
+	tryKind(t, "text", "x", func(v string) bool { return v == "x" })
+	tryKind(t, "flag", false, func(v bool) bool { return !v })
+	tryKind(t, "nothing", struct{}{}, func(struct{}) bool { return true })
+	tryKind(t, "list", []int{1, 2}, func(v []int) bool { return len(v) == 2 && v[1] == 2 })
+	tryKind(t, "pointers side by side", [2]*user{nil, ada}, func(v [2]*user) bool { return v[1] == ada })
+}
+
+func tryKind[T any](t *testing.T, name string, v T, same func(T) bool) {
+	t.Helper()
+	key := chain.NewKey[T](name)
+	for _, slotted := range []bool{false, true} {
+		around(t, slotted, func(_ http.ResponseWriter, r *http.Request) {
+			if got, ok := key.Value(r); ok {
+				t.Errorf("%s: got %v before it was set", name, got)
+			}
+			if got := r.Context().Value(key); got != nil {
+				t.Errorf("%s: got %v before it was set, by the context", name, got)
+			}
+			for range 2 {
+				if !key.Set(r, v) {
+					t.Errorf("%s: Set: got false", name)
+				}
+				if got, ok := key.Value(r); !ok || !same(got) {
+					t.Errorf("%s: got %v, %t", name, got, ok)
+				}
+				if got, ok := r.Context().Value(key).(T); !ok || !same(got) {
+					t.Errorf("%s: got %v, %t, by the context", name, got, ok)
+				}
+			}
+		})
+	}
+}
+
 func TestOutsideOfChains(t *testing.T) {
 	r := request(t.Context())
 	if userKey.Set(r, ada) {
@@ -451,7 +499,7 @@ func TestResetForgets(t *testing.T) {
 func allocs(b testing.TB, kind string, depth int, mode string) float64 {
 	b.Helper()
 	h := chain.Must(chain.New(stack(kind, depth)...).Then(http.HandlerFunc(answerPong)))
-	s := new(chain.State)
+	s, more := new(chain.State), new(chain.Room)
 	kept := &slot{b.Context(), s}
 	r, w := request(kept), &answerOf{&discard{http.Header{}}, kept}
 	if mode == "elsewhere" {
@@ -463,22 +511,38 @@ func allocs(b testing.TB, kind string, depth int, mode string) float64 {
 			s.Reset()
 		case "fresh":
 			*s = chain.State{}
+		case "lent":
+			*s, *more = chain.State{}, chain.Room{}
+			s.Lend(more)
 		}
 		h.ServeHTTP(w, r)
 	})
 }
 
+// An engine learns from a request which memory its next ones need.
+func TestCrowded(t *testing.T) {
+	for depth, want := range map[int]bool{0: false, 16: false, 17: true, 50: true} {
+		s := new(chain.State)
+		kept := &slot{t.Context(), s}
+		h := chain.Must(chain.New(stack("value", depth)...).Then(http.HandlerFunc(answerPong)))
+		h.ServeHTTP(&answerOf{&discard{http.Header{}}, kept}, request(kept))
+		if got := s.Crowded(); got != want {
+			t.Errorf("%d values: got %t, want %t", depth, got, want)
+		}
+	}
+}
+
 // TestAllocations holds the budget: nothing where the engine keeps the state,
 // the state and the request's copy elsewhere, and once more for many values
-// where the state is not reused.
+// where the state is not reused, nor room for them lent.
 func TestAllocations(t *testing.T) {
 	for _, kind := range []string{"noop", "value", "record"} {
-		for _, depth := range []int{0, 1, 2, 5, 10, 12, 20, 50} {
+		for _, depth := range []int{0, 1, 2, 5, 10, 12, 16, 17, 20, 50} {
 			many := 0.0
-			if kind == "value" && depth > 12 {
+			if kind == "value" && depth > 16 {
 				many = 1
 			}
-			for mode, want := range map[string]float64{"reuse": 0, "fresh": many, "elsewhere": 2 + many} {
+			for mode, want := range map[string]float64{"reuse": 0, "fresh": many, "lent": 0, "elsewhere": 2 + many} {
 				if got := allocs(t, kind, depth, mode); got != want {
 					t.Errorf("%d %s layers, %s: got %v allocations, want %v", depth, kind, mode, got, want)
 				}

@@ -2,14 +2,21 @@ package chain
 
 import (
 	"context"
-	"math/bits"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/tarehq/tare/serve/internal/sys"
 )
 
-// inline is how many values a State holds without allocating.
-const inline = 12
+// A value that is a pointer lies in a cell of its key's own number: near for the
+// first keys of a program, far for some more.
+const (
+	near  = 16
+	far   = 48
+	cells = near + far
+)
 
 // State is what the layers of a chain share of one request: the values set by
 // typed keys and the [Recorder] of the answer. The zero value is ready to use.
@@ -19,22 +26,30 @@ const inline = 12
 // Only engines make one, to put it in what ChainSlot points to; layers use [Key]
 // and [Record].
 //
-// The first values are appended without a lock and never changed; the newest of
-// a key counts. So a layer that timed out may still set one while a layer
-// outside looks. A mutex around a list that is searched first does the same, and
-// makes a value cost 1.9 times as much (BenchmarkLayers, kind=value less
-// kind=noop at depth=10).
+// What is a pointer is set and found without a lock, by one atomic store or load:
+// a layer that timed out may still set one while a layer outside looks. All else
+// is in a list under a mutex.
 type State struct {
 	rec bare
 
-	n     atomic.Uint32 // values begun, of which those past few are in more
-	ready atomic.Uint32 // bit i: few[i] may be read
-	odd   atomic.Uint32 // what is unusual about some value: aliased, boxed
-	few   [inline]value
+	near [near]sys.Cell
+	far  atomic.Pointer[Room]
 
-	mu   sync.Mutex // guards more
-	more []value    // newer than few; one a key
+	odd  atomic.Uint32 // what is unusual about some value, not in a cell
+	mu   sync.Mutex    // guards list
+	list []value       // one a key
+	few  [3]value      // where list begins
 }
+
+// Room is memory for more values than a State has itself; see [State.Lend].
+type Room struct{ cells [far]sys.Cell }
+
+// Lend gives s the room, which must be new, so that s need not allocate it. It is
+// for engines whose requests are Crowded, before anybody uses s.
+func (s *State) Lend(r *Room) { s.far.Store(r) }
+
+// Crowded reports whether s has needed a [Room]: one allocation, unless it was lent.
+func (s *State) Crowded() bool { return s.far.Load() != nil }
 
 // value is what is kept under a key: the value itself or, where it would be
 // moved to the heap each time, a pointer to it, which outlives Reset.
@@ -47,25 +62,16 @@ type value struct {
 // for engines that reuse requests, once nobody uses the last one any more.
 func (s *State) Reset() {
 	s.rec = bare{}
-	n := min(s.n.Load(), inline)
+	clear(s.near[:min(numbered.Load(), near)])
+	if f := s.far.Load(); f != nil {
+		clear(f.cells[:])
+	}
 	if s.odd.Load()&boxed != 0 {
-		empty(s.few[:n])
-		empty(s.more)
+		empty(s.list)
 	} else {
-		clear(s.few[:n])
-		clear(s.more)
+		clear(s.list)
 	}
-	s.more = s.more[:0]
-	s.n.Store(0)
-	s.ready.Store(0)
-}
-
-// begin returns the index in few of a place for one more value, or one past few.
-func (s *State) begin() uint32 {
-	if s.n.Load() >= inline {
-		return inline
-	}
-	return min(s.n.Add(1)-1, inline)
+	s.list = s.list[:0]
 }
 
 // empty drops the values but keeps boxes, made zero.
@@ -90,28 +96,24 @@ func (s *State) Value(key any) any {
 		return s
 	case keyed:
 		m := k.about()
-		return s.open(func(o *meta) bool { return o == m })
+		if m.odd == 0 {
+			return m.peek(s.cell(m.number))
+		}
+		return s.open(listed, func(o *meta) bool { return o == m })
 	}
-	if s.odd.Load()&aliased != 0 {
-		return s.open(func(o *meta) bool { return o.alias != nil && o.alias == key })
-	}
-	return nil
+	return s.open(aliased, func(o *meta) bool { return o.alias != nil && o.alias == key })
 }
 
-// open returns the newest value of a key that is meant, nil if there is none.
-func (s *State) open(meant func(*meta) bool) any {
-	if s.n.Load() > inline {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for i := range s.more {
-			if v := &s.more[i]; meant(v.key) {
-				return v.open()
-			}
-		}
+// open returns the newest listed value of a key that is meant, nil if there is
+// none. Unless some value is as odd, there is none.
+func (s *State) open(odd uint32, meant func(*meta) bool) any {
+	if s.odd.Load()&odd == 0 {
+		return nil
 	}
-	ready := s.ready.Load()
-	for i := inline - 1; i >= 0; i-- {
-		if v := &s.few[i]; ready>>i&1 != 0 && meant(v.key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range slices.Backward(s.list) {
+		if v := &s.list[i]; meant(v.key) {
 			return v.open()
 		}
 	}
@@ -125,55 +127,47 @@ func (v *value) open() any {
 	return v.val
 }
 
-// early returns where the key's newest value among the first is, nil if none is.
-func (s *State) early(k *meta) *value {
-	ready := s.ready.Load()
-	n := bits.TrailingZeros32(^ready)
-	if ready>>n != 0 {
-		return s.ragged(k, ready)
+// cell returns the cell of that number, nil if s has none yet.
+func (s *State) cell(number uint32) *sys.Cell {
+	if number < near {
+		return &s.near[number]
 	}
-	few := s.few[:n]
-	for i := len(few) - 1; i >= 0; i-- {
-		if few[i].key == k {
-			return &few[i]
-		}
+	if f := s.far.Load(); f != nil {
+		return &f.cells[number-near]
 	}
 	return nil
 }
 
-// ragged is early where a value that began before others is not ready.
-func (s *State) ragged(k *meta, ready uint32) *value {
-	for ready != 0 {
-		i := bits.Len32(ready) - 1
-		if v := &s.few[i]; v.key == k {
-			return v
-		}
-		ready &^= 1 << i
+// room returns the cell of that number, for which it may have to make room.
+func (s *State) room(number uint32) *sys.Cell {
+	if c := s.cell(number); c != nil {
+		return c
 	}
-	return nil
+	s.far.CompareAndSwap(nil, new(Room))
+	return s.cell(number)
 }
 
-// late returns where the key's value among the others is, nil if none is. s.mu
-// is held.
-func (s *State) late(k *meta) *value {
-	for i := range s.more {
-		if v := &s.more[i]; v.key == k {
+// find returns where the key's value is in the list, nil if it is not. s.mu is
+// held.
+func (s *State) find(k *meta) *value {
+	for i := range s.list {
+		if v := &s.list[i]; v.key == k {
 			return v
 		}
 	}
 	return nil
 }
 
-// another returns one more place past few. One past few means that more will
-// follow, so the first growth is a large one. s.mu is held.
+// another returns one more place in the list. s.mu is held.
 func (s *State) another() *value {
-	if len(s.more) == cap(s.more) {
-		grown := make([]value, len(s.more), max(4*inline, 2*len(s.more)))
-		copy(grown, s.more)
-		s.more = grown
+	switch {
+	case s.list == nil:
+		s.list = s.few[:0]
+	case len(s.list) == cap(s.list):
+		s.list = append(make([]value, 0, 4*len(s.list)), s.list...)
 	}
-	s.more = s.more[:len(s.more)+1]
-	return &s.more[len(s.more)-1]
+	s.list = s.list[:len(s.list)+1]
+	return &s.list[len(s.list)-1]
 }
 
 // slotted is a context with a place for the state of a request's chain, or the
