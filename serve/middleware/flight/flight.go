@@ -209,7 +209,7 @@ func (r *Recorder) noteSlow(req *http.Request, begun time.Time, took time.Durati
 	if r.ctx.Err() != nil || r.o.Skip(req) {
 		return
 	}
-	found := Request{Method: req.Method, Pattern: patternOf(req), Begun: begun, Took: took}
+	found := Request{Method: strings.Clone(req.Method), Pattern: strings.Clone(patternOf(req)), Begun: begun, Took: took}
 	trace.Log(req.Context(), "slow request", found.String())
 	now := int64(time.Since(r.begun))
 	next := r.next.Load()

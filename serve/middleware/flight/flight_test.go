@@ -1,12 +1,15 @@
 package flight_test
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,6 +22,7 @@ import (
 
 	"github.com/tarehq/tare/cost/exectrace"
 	"github.com/tarehq/tare/serve/middleware/flight"
+	"github.com/tarehq/tare/serve/servetest"
 )
 
 const bound = 20 * time.Millisecond
@@ -211,6 +215,44 @@ type lines chan string
 func (l lines) Write(p []byte) (int, error) {
 	l <- string(p)
 	return len(p), nil
+}
+
+// TestReuse has the server reuse a slow request's memory before its snapshot is
+// written: it is named by what it was, not by what lies there now.
+func TestReuse(t *testing.T) {
+	named := make(chan string, 1)
+	r, err := flight.New(flight.Options{SlowerThan: bound, Sink: func(found flight.Request) (io.WriteCloser, error) {
+		named <- found.Method + " " + found.Pattern
+		return nil, errors.New("not wanted")
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	s := servetest.NewUnstartedServer(r.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/slow") {
+			time.Sleep(2 * bound)
+		}
+	})))
+	s.Config.Reuse = true
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.Start()
+	t.Cleanup(s.Close)
+	nc, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	br := bufio.NewReader(nc)
+	for _, head := range []string{"GET /slow/report/of/the/year", "DELETE /"} {
+		fmt.Fprintf(nc, "%s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer of-somebody-else\r\n\r\n", head)
+		if _, err := http.ReadResponse(br, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := <-named, "GET /slow/report/of/the/year"; got != want {
+		t.Errorf("the snapshot is of %q, want %q", got, want)
+	}
 }
 
 // TestLogs says what becomes of a snapshot, and leaves no part of it behind.
