@@ -26,6 +26,14 @@ type requestContext struct {
 // (serve/chain), so that it needs no context of its own.
 func (r *requestContext) ChainSlot() *any { return &r.slot }
 
+// WantPathRoom has the server's next requests bring room for path values along: a
+// router asks for it that found none (serve/router).
+func (r *requestContext) WantPathRoom() {
+	if routed := &r.c.e.routed; !routed.Load() {
+		routed.Store(true)
+	}
+}
+
 func (r *requestContext) Value(key any) any {
 	if key == http.LocalAddrContextKey {
 		return r.c.nc.LocalAddr()

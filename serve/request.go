@@ -351,11 +351,8 @@ func (c *conn) handle() outcome {
 	return c.settle(x)
 }
 
-// learn looks at what the handler made of a request, so that the next has room for it.
+// learn looks at what a chain made of a request, so that the next has room for it.
 func (c *conn) learn(x *exchange) {
-	if c.k.roomy == nil && c.e.fields.Matched(x.req) {
-		c.e.routed.Store(true)
-	}
 	s, used := x.ctx.slot.(*chain.State)
 	if used && !c.e.chained.Load() {
 		c.e.chained.Store(true)

@@ -101,10 +101,19 @@ func (t *table) find(r *http.Request) http.Handler {
 		return rt.handler
 	}
 	if room == nil {
+		t.ask(r)
 		room = t.memory.keep(r, w.values[:rt.n])
 	}
 	rt.names.Set(r, room[:rt.n:rt.n])
 	return rt.handler
+}
+
+// ask tells the server of r that its next requests want room for path values. No
+// more is known of a server than that its context says it could.
+func (t *table) ask(r *http.Request) {
+	if s, ok := r.Context().(interface{ WantPathRoom() }); ok && t.deep <= sys.PathRoom {
+		s.WantPathRoom()
+	}
 }
 
 // onStack is how many values a match holds on the stack.

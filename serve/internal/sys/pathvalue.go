@@ -71,11 +71,6 @@ func (f PathFields) Clear(r *http.Request) {
 	}
 }
 
-// Matched tells whether r has values of a match.
-func (f PathFields) Matched(r *http.Request) bool {
-	return f.known && len(*f.values(r)) > 0
-}
-
 // Reserve makes the room known to routers. It is called once for each request,
 // before anybody sees it.
 func (f PathFields) Reserve(q *RoomyRequest) {
