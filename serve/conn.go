@@ -46,11 +46,12 @@ type conn struct {
 
 	severed atomic.Bool // closed by cut
 	greeted bool
-	gate    sync.Mutex // guards left and deadlines against the sweep, left against watch
-	left    bool       // hijacked, or handed to another server
-	acked   uint64     // bytes of answers that the client had when the sweep last looked
-	failed  error      // what ends the connection after the request at hand
-	torn    error      // of writing: nothing more is written, a part may be missing
+	gate    sync.Mutex  // guards left and deadlines against the sweep, left against watch
+	left    bool        // hijacked, or handed to another server
+	unsent  http.Header // of a hijacked connection: what its writer's Header returns
+	acked   uint64      // bytes of answers that the client had when the sweep last looked
+	failed  error       // what ends the connection after the request at hand
+	torn    error       // of writing: nothing more is written, a part may be missing
 	k       *buffers
 	cur     atomic.Pointer[requestContext] // the request's, if it is followed
 	seat    seat

@@ -7,9 +7,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/tarehq/tare/serve/router"
 )
 
 // keepers are the sides that promise that a handler may keep its request.
@@ -106,6 +111,73 @@ func TestKeptWriter(t *testing.T) {
 			}
 			run.stop(t)
 		})
+	}
+}
+
+// TestKeptWriterOfHijacked goes on with the writer of a connection that was taken
+// over, once the handler has returned.
+func TestKeptWriterOfHijacked(t *testing.T) {
+	for _, s := range append([]side{control()}, sides()...) {
+		t.Run(s.name, func(t *testing.T) {
+			over := make(chan http.ResponseWriter, 1)
+			var taken net.Conn
+			run := start(t, s, whole, &journal{}, func(hs *http.Server) {
+				hs.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					nc, _, err := http.NewResponseController(w).Hijack()
+					if err != nil {
+						t.Error(err)
+					}
+					taken = nc
+					over <- w
+				})
+			})
+			c := run.dial(t)
+			c.send(request("/"))
+			w := <-over
+			time.Sleep(20 * time.Millisecond) // most often the handler has returned
+			w.Header().Set("Stray", "1")
+			w.WriteHeader(500)
+			if n, err := w.Write([]byte("stray")); n != 0 || err == nil {
+				t.Errorf("Write: %d, %v, want 0 and an error", n, err)
+			}
+			taken.Close()
+			run.stop(t)
+		})
+	}
+}
+
+// TestKeptRequestRouted hands a request on to a router after the handler returned: the
+// race detector sees what the engine still reads.
+func TestKeptRequestRouted(t *testing.T) {
+	mux, rt := http.NewServeMux(), new(router.Router)
+	for _, h := range []interface {
+		http.Handler
+		HandleFunc(string, func(http.ResponseWriter, *http.Request))
+	}{mux, rt} {
+		h.HandleFunc("/{a}", func(w http.ResponseWriter, r *http.Request) {
+			if got := r.PathValue("a"); got != "p" {
+				t.Errorf("got path value %q, want p", got)
+			}
+		})
+	}
+	for _, s := range keepers() {
+		for _, h := range []http.Handler{mux, rt} {
+			t.Run(fmt.Sprintf("%s/%T", s.name, h), func(t *testing.T) {
+				var late sync.WaitGroup
+				run := start(t, s, whole, &journal{}, func(hs *http.Server) {
+					hs.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						late.Go(func() { h.ServeHTTP(httptest.NewRecorder(), r) })
+					})
+				})
+				c := run.dial(t)
+				for range 20 {
+					c.send(request("/p"))
+					c.answer("GET")
+				}
+				late.Wait()
+				run.stop(t)
+			})
+		}
 	}
 }
 

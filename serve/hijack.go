@@ -12,6 +12,7 @@ func (c *conn) hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c.give()
 	c.e.unlink(c)
 	k := c.k
+	c.unsent = k.fields // the buffers go when the handler returns
 	ahead := append([]byte(nil), k.buf[k.r:k.w]...)
 	k.r = k.w
 	from := bufio.NewReaderSize(&aheadReader{ahead, c.nc}, max(bufSize, len(ahead)))

@@ -47,8 +47,11 @@ type response struct {
 
 // Header returns the answer's header fields.
 func (w *response) Header() http.Header {
-	if w.over {
+	switch {
+	case w.over:
 		return http.Header{}
+	case w.c.left:
+		return w.c.unsent
 	}
 	return w.c.k.fields
 }
