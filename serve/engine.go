@@ -169,6 +169,9 @@ func (e *engine) link(c *conn) bool {
 	if e.from != nil && c.addr.IsValid() {
 		e.from[c.addr]++
 	}
+	if e.open++; e.open == 1 {
+		e.clock.startLocked(e) // it stood still: c's time goes from now
+	}
 	c.begin(phaseOpening)
 	if c.prev = e.last; c.prev == nil {
 		e.first = c
@@ -176,9 +179,6 @@ func (e *engine) link(c *conn) bool {
 		c.prev.next = c
 	}
 	e.last = c
-	if e.open++; e.open == 1 {
-		e.clock.startLocked(e)
-	}
 	return true
 }
 

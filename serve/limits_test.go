@@ -55,6 +55,25 @@ func closed(t *testing.T, nc net.Conn) {
 	}
 }
 
+// TestFirstAfterNone lets longer than the time for a head pass without a connection:
+// the next has its own time all the same.
+func TestFirstAfterNone(t *testing.T) {
+	for name, config := range map[string]*tls.Config{"tcp": nil, "tls": loopbackTLS()} {
+		t.Run(name, func(t *testing.T) {
+			f := fortify(t, &serve.Server{Handler: http.HandlerFunc(stateHandler), TLSConfig: config, ReadHeaderTimeout: 2 * time.Second})
+			for range 2 {
+				time.Sleep(2500 * time.Millisecond)
+				nc := f.dial()
+				time.Sleep(300 * time.Millisecond) // many ticks of the clock
+				say(t, nc, "/")
+				told(t, nc)
+				nc.Close()
+			}
+			f.quiet()
+		})
+	}
+}
+
 func timedOut(err error) bool {
 	var ne net.Error
 	return errors.As(err, &ne) && ne.Timeout()
