@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,7 +18,8 @@ import (
 type handover struct {
 	e      *engine
 	server *http.Server
-	conns  sync.Map // net.Conn as handed over → *conn
+	conns  sync.Map     // net.Conn as handed over → *conn
+	under  atomic.Int32 // connections being handed over
 }
 
 func newHandover(e *engine) *handover {
@@ -136,9 +138,12 @@ func (c *conn) handOver(ahead []byte) outcome {
 	if ahead != nil || c.tls.NegotiatedProtocol == "h2" {
 		c.streams = newStreams(c)
 	}
+	h := c.e.handed
+	h.under.Add(1)
+	defer h.under.Add(-1)
 	c.begin(phaseHanded)
 	c.give()
-	if !c.e.handed.take(c, nc) {
+	if !h.take(c, nc) {
 		nc.Close()
 		c.setState(http.StateClosed)
 	}

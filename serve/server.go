@@ -123,7 +123,7 @@ type Limits struct {
 	MaxDrain int64
 	// ShutdownGrace is how long Shutdown waits for a further request on an idle
 	// connection before closing it, so that no request crosses with its end.
-	// Zero: 250 ms.
+	// Zero: 250 ms; less than zero: not at all.
 	ShutdownGrace time.Duration
 }
 
@@ -212,8 +212,11 @@ func (s *Server) keepAlive() bool { return !s.closed.Load() && !s.muted.Load() }
 func (s *Server) SetKeepAlivesEnabled(v bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.muted.Store(!v)
+	changed := s.muted.Swap(!v) == v
 	if s.engine != nil {
+		if changed {
+			s.engine.ending.Store(0)
+		}
 		s.engine.shadow.SetKeepAlivesEnabled(v)
 	}
 }

@@ -25,7 +25,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		return err
 	}
 	handed := make(chan error, 1)
-	go func() { handed <- e.shadow.Shutdown(ctx) }()
+	go func() {
+		e.greeted(ctx)
+		handed <- e.shadow.Shutdown(ctx)
+	}()
 	select {
 	case <-e.empty():
 	case <-ctx.Done():
@@ -69,9 +72,12 @@ func (s *Server) Close() error {
 // Gently, it first takes what connections the kernel has completed but not
 // handed out: closing a listener resets them.
 func (s *Server) stopListening(gently bool) (*engine, error) {
-	s.closed.Store(true)
+	first := !s.closed.Swap(true)
 	s.mu.Lock()
 	e := s.engine
+	if e != nil && first {
+		e.ending.Store(0)
+	}
 	var err error
 	stop := func(l *onceListener) {
 		if cerr := l.Close(); cerr != nil && err == nil {
@@ -146,6 +152,34 @@ func (l *onceListener) pending() (yes bool) {
 	}
 	raw.Control(func(fd uintptr) { yes = sys.Readable(fd) })
 	return yes && l.expire(lastAccept)
+}
+
+// greeted waits until no connection may yet turn out to speak HTTP/2: the other
+// server takes none once it is told to shut down.
+func (e *engine) greeted(ctx context.Context) {
+	for e.greeting() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(e.clock.tick):
+		}
+	}
+}
+
+func (e *engine) greeting() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for c := e.first; c != nil; c = c.next {
+		switch phase(c.phase.Load()) {
+		case phaseOpening, phaseShaking:
+			return true
+		case phaseHeading: // with prior knowledge HTTP/2 begins like a head
+			if e.protos.UnencryptedHTTP2() {
+				return true
+			}
+		}
+	}
+	return e.handed.under.Load() > 0
 }
 
 // empty returns a channel that is closed when there is no connection left.

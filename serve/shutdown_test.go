@@ -398,6 +398,101 @@ func TestShutdownInHandshake(t *testing.T) {
 	}
 }
 
+// TestMuted has no keep-alives, on a server that goes on: a new connection has the time
+// that it always has, in the handshake and before its first request, however long ago
+// they ended.
+func TestMuted(t *testing.T) {
+	const grace = 50 * time.Millisecond
+	for name, config := range map[string]*tls.Config{"tcp": nil, "tls": loopbackTLS()} {
+		t.Run(name, func(t *testing.T) {
+			f := fortify(t, &serve.Server{Handler: http.HandlerFunc(stateHandler), TLSConfig: config,
+				ReadHeaderTimeout: 2 * time.Second, Limits: serve.Limits{ShutdownGrace: grace}})
+			f.SetKeepAlivesEnabled(false)
+			for _, wait := range []time.Duration{0, 2500 * time.Millisecond} {
+				time.Sleep(wait)
+				nc := call(t, f.addr)
+				time.Sleep(8 * grace)
+				if config != nil {
+					began, goOn := make(chan struct{}), make(chan struct{})
+					go func() {
+						<-began
+						time.Sleep(8 * grace)
+						close(goOn)
+					}()
+					nc = tls.Client(&halting{Conn: nc, began: []chan struct{}{began}, goOn: []chan struct{}{goOn}}, &tls.Config{InsecureSkipVerify: true})
+				}
+				lastAnswer("/")(t, nc)
+				nc.Close()
+			}
+			f.quiet()
+		})
+	}
+}
+
+// TestGraceAnew ends keep-alives twice: an idle connection has a last while each time.
+func TestGraceAnew(t *testing.T) {
+	f := fortify(t, &serve.Server{Handler: http.HandlerFunc(stateHandler), Limits: serve.Limits{ShutdownGrace: 2 * time.Second}})
+	nc := f.dial()
+	answeredOnce(t, nc)
+	f.SetKeepAlivesEnabled(false)
+	time.Sleep(700 * time.Millisecond) // more than two ticks
+	f.SetKeepAlivesEnabled(true)
+	time.Sleep(2500 * time.Millisecond)
+	done := beginShutdown(f)
+	time.Sleep(700 * time.Millisecond)
+	lastAnswer("/")(t, nc)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestShutdownBeforeHTTP2 shuts down while a connection may yet turn out to speak
+// HTTP/2, and then does.
+func TestShutdownBeforeHTTP2(t *testing.T) {
+	for name, config := range map[string]*tls.Config{"prior knowledge": nil, "tls": loopbackTLS()} {
+		t.Run(name, func(t *testing.T) {
+			p := protocols("1", "2", "h2c")
+			f := fortify(t, &serve.Server{Handler: http.HandlerFunc(stateHandler), TLSConfig: config, Protocols: p, Limits: serve.Limits{ShutdownGrace: time.Second}})
+			var done <-chan error
+			late := func(ctx context.Context, _, _ string) (net.Conn, error) {
+				nc := call(t, f.addr)
+				began, goOn := make(chan struct{}), make(chan struct{})
+				go func() {
+					<-began
+					time.Sleep(100 * time.Millisecond) // most often it has arrived
+					done = beginShutdown(f)
+					time.Sleep(200 * time.Millisecond)
+					close(goOn)
+				}()
+				nc = &halting{Conn: nc, began: []chan struct{}{began}, goOn: []chan struct{}{goOn}}
+				if config == nil {
+					return nc, nil
+				}
+				tc := tls.Client(nc, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+				return tc, tc.HandshakeContext(ctx)
+			}
+			asks := protocols("2")
+			scheme := "https://"
+			if config == nil {
+				asks, scheme = protocols("h2c"), "http://"
+			}
+			tr := &http.Transport{Protocols: asks, DialContext: late, DialTLSContext: late}
+			res, err := (&http.Client{Transport: tr}).Get(scheme + f.addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if body, err := io.ReadAll(res.Body); err != nil || string(body) != "ok" || res.ProtoMajor != 2 {
+				t.Errorf("got %q by %s, %v, want ok by HTTP/2", body, res.Proto, err)
+			}
+			res.Body.Close()
+			tr.CloseIdleConnections()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // halting halts within each of its first writes, after some bytes.
 type halting struct {
 	net.Conn

@@ -139,6 +139,9 @@ func (c *conn) due(now int64) verdict {
 	spent := time.Duration(now-since) - e.clock.tick
 	switch phase(c.phase.Load()) {
 	case phaseOpening:
+		if !e.s.closed.Load() { // without keep-alives new connections come all the same
+			return ended(spent, e.limits.header)
+		}
 		return e.dueQuiet(now, since, e.limits.header)
 	case phaseShaking:
 		return c.dueShaking(now, since)
@@ -193,8 +196,8 @@ func (e *engine) dueQuiet(now, since int64, limit time.Duration) verdict {
 // the last while anew, within the time for a head.
 func (c *conn) dueShaking(now, since int64) verdict {
 	e := c.e
-	if e.s.keepAlive() {
-		return e.dueQuiet(now, since, e.limits.header)
+	if !e.s.closed.Load() {
+		return ended(time.Duration(now-since)-e.clock.tick, e.limits.header)
 	}
 	if n, _ := c.traffic(); c.shaken.Swap(n) != n {
 		c.since.Store(now)
