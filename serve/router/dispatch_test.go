@@ -93,10 +93,18 @@ func TestCase(t *testing.T) {
 		{router.CaseRedirect, "/FILES/A/B/", 307, "/files/{r...}", "", "/files/A/B/"},
 		{router.CaseRedirect, "/FILES/..//DIR/", 307, "/dir/", "", "/DIR/"},
 		{router.CaseRedirect, "/nowhere/A", 404, "", "", ""},
+		{router.CaseExact, "/A%2Fb/Z", 200, "/A%2Fb/Z", "", ""},
+		{router.CaseFold, "/A%2Fb/Z", 200, "/A%2Fb/Z", "", ""},
+		{router.CaseFold, "/a%2fB/z", 200, "/A%2Fb/Z", "", ""},
+		{router.CaseRedirect, "/A%2Fb/Z", 200, "/A%2Fb/Z", "", ""},
+		{router.CaseRedirect, "/a%2fb/z", 307, "/A%2Fb/Z", "", "/A%2Fb/Z"},
+		{router.CaseExact, "/v/%2F/end", 404, "", "", ""},
+		{router.CaseFold, "/v/%2F/end", 404, "", "", ""},
+		{router.CaseRedirect, "/v/%2f/end", 404, "", "", ""},
 	}
 	for _, tt := range tests {
 		rt := &router.Router{Case: tt.policy}
-		for _, pattern := range []string{"/Users/{x}", "/K/{x:[A-Z]+}", "/é", "/files/{r...}", "/dir/"} {
+		for _, pattern := range []string{"/A%2Fb/Z", "/v/{x}/end", "/Users/{x}", "/K/{x:[A-Z]+}", "/é", "/files/{r...}", "/dir/"} {
 			rt.Handle(pattern, show(pattern))
 		}
 		r := request("GET", "", tt.target)

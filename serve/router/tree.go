@@ -177,7 +177,7 @@ func armor(s string) string {
 		s = strings.ReplaceAll(s, "%", "%25")
 	}
 	if strings.IndexByte(s, '/') >= 0 {
-		s = strings.ReplaceAll(s, "/", "%2F")
+		s = strings.ReplaceAll(s, "/", "%2f") // as folding case leaves it
 	}
 	return s
 }

@@ -125,7 +125,7 @@ func (w *walk) pick(l *leaf) *route {
 // fits tells whether a wildcard may take the segment.
 func (w *walk) fits(s string) bool {
 	if w.raw {
-		return s != "" && s != "%2F" // as in a ServeMux, an encoded slash alone is no value
+		return s != "" && s != "%2f" // as in a ServeMux, an encoded slash alone is no value
 	}
 	return s != "" && (s[0] != '.' || s != "." && s != "..")
 }
