@@ -147,11 +147,30 @@ func (k *Key[T]) hidden(s *State, ctx context.Context) bool {
 
 // withContext returns a copy of the request whose context carries the value.
 func (k *Key[T]) withContext(r *http.Request, v T) *http.Request {
-	var key any = k
 	if k.odd&aliased != 0 {
-		key = k.alias
+		return r.WithContext(context.WithValue(r.Context(), k.alias, v))
 	}
-	return r.WithContext(context.WithValue(r.Context(), key, v))
+	return r.WithContext(&kept{r.Context(), k, v})
+}
+
+// kept is a context with a value that was there before the chain was entered. The
+// place of the chain's state may be further out, and what is set there is newer.
+type kept struct {
+	context.Context
+	key keyed
+	val any
+}
+
+func (c *kept) Value(key any) any {
+	if key != any(c.key) {
+		return c.Context.Value(key)
+	}
+	if s, ok := c.Context.Value(stateKey{}).(*State); ok {
+		if v := s.Value(key); v != nil {
+			return v
+		}
+	}
+	return c.val
 }
 
 // Value returns what is kept under the key for r, and whether anything is.

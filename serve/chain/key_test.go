@@ -550,3 +550,27 @@ func TestAllocations(t *testing.T) {
 		}
 	}
 }
+
+// TestSetOverOlder sets a value where a layer outside of the chain kept one, in a
+// place that an engine has. The context finds the newer, as the key does.
+func TestSetOverOlder(t *testing.T) {
+	key := chain.NewKey[*string]("user")
+	older, newer := "older", "newer"
+	h := chain.Must(chain.New(pass).Then(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if got := r.Context().Value(key); got != any(&older) {
+			t.Errorf("before Set: context has %v, want the older value", got)
+		}
+		if !key.Set(r, &newer) {
+			t.Error("Set: got false")
+		}
+		if got, _ := key.Value(r); got != &newer {
+			t.Errorf("key has %v, want the newer value", got)
+		}
+		if got := r.Context().Value(key); got != any(&newer) {
+			t.Errorf("context has %v, want the newer value", got)
+		}
+	})))
+	place := &slot{Context: t.Context(), held: new(chain.State)}
+	r := httptest.NewRequest(http.MethodGet, "/", nil).WithContext(place)
+	h.ServeHTTP(&answerOf{httptest.NewRecorder(), place}, key.With(r, &older))
+}
