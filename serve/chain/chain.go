@@ -177,7 +177,7 @@ func (b *builder) wrap(l *Layer, decided truth) error {
 	if made == nil {
 		return fmt.Errorf("%s (layer %d) returns no handler", nameOfWrap(l.Wrap), b.nth)
 	}
-	l.complete(made)
+	l.complete(made, b.next)
 	b.next = made
 	return nil
 }

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"net/http"
+	"reflect"
 	"slices"
 )
 
@@ -92,10 +93,19 @@ func (l *Layer) has(k ruleKind) bool {
 	return slices.ContainsFunc(l.Rules, func(r Rule) bool { return r.kind == k })
 }
 
+// same reports whether a middleware returned the handler that it was given, as one
+// that is switched off does.
+func same(made, next http.Handler) bool {
+	t := reflect.TypeOf(made)
+	return t == reflect.TypeOf(next) && reflect.ValueOf(made).Comparable() && made == next
+}
+
 // complete fills in what is left zero from what the middleware made of next.
-func (l *Layer) complete(made http.Handler) {
+func (l *Layer) complete(made, next http.Handler) {
 	var declared Layer
-	if d, ok := made.(Declarer); ok {
+	if same(made, next) { // what that one is called and declares is not the layer's
+		declared.Name = nameOfWrap(l.Wrap)
+	} else if d, ok := made.(Declarer); ok {
 		declared = d.ChainLayer()
 	}
 	if l.Name == "" {

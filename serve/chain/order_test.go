@@ -132,3 +132,32 @@ func TestChainsDoNotChange(t *testing.T) {
 		t.Errorf("got %s, want cache in it", d)
 	}
 }
+
+func off(next http.Handler) http.Handler { return next }
+
+// A middleware that is switched off returns the next handler. It is not taken for
+// that, neither by rules nor by Describe.
+func TestLayerSwitchedOff(t *testing.T) {
+	auth := chain.Layer{Name: "jwt", Roles: []string{"auth"}, Wrap: pass}
+	if _, err := chain.New(off).With(auth).With(chain.Layer{Wrap: cache}).Then(http.NotFoundHandler()); err != nil {
+		t.Errorf("off before auth: got %v", err)
+	}
+	h, err := chain.New(off, cache).Then(http.NotFoundHandler())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := chain.Describe(h), "chain.off\n└─ cache\n  └─ http.NotFound\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	once := func(next http.Handler) http.Handler { return &onceHandler{next} }
+	if _, err := chain.New(off, once).Then(http.NotFoundHandler()); err != nil {
+		t.Errorf("off around a layer that is there once: got %v", err)
+	}
+}
+
+// onceHandler declares that it is there once.
+type onceHandler struct{ http.Handler }
+
+func (h *onceHandler) ChainLayer() chain.Layer {
+	return chain.Layer{Name: "tape", Rules: []chain.Rule{chain.Once("there is one tape")}}
+}
