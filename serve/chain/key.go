@@ -254,6 +254,9 @@ func (k *Key[T]) get(s *State) (v T, ok bool) {
 	switch {
 	case place == nil:
 		return v, false
+	case place.key != &k.meta: // another for the same key of others
+		v, ok = place.open().(T)
+		return v, ok
 	case k.odd&boxed != 0:
 		return *place.val.(*T), true
 	}

@@ -241,6 +241,39 @@ func TestKeyOf(t *testing.T) {
 	}
 }
 
+// Two keys of KeyOf for one key of others are one, of whatever types.
+func TestKeysOfOne(t *testing.T) {
+	type foreign struct{}
+	one, two, number := chain.KeyOf[string](foreign{}), chain.KeyOf[string](foreign{}), chain.KeyOf[int](foreign{})
+	both(t, func(t *testing.T, slotted bool) {
+		around(t, slotted, func(_ http.ResponseWriter, r *http.Request) {
+			want := func(text string, n int, any any) {
+				t.Helper()
+				for _, k := range []*chain.Key[string]{one, two} {
+					if got, ok := k.Value(r); got != text || ok != (text != "") {
+						t.Errorf("as text: got %q, %t, want %q", got, ok, text)
+					}
+				}
+				if got, ok := number.Value(r); got != n || ok != (n != 0) {
+					t.Errorf("as a number: got %d, %t, want %d", got, ok, n)
+				}
+				if got := r.Context().Value(foreign{}); got != any {
+					t.Errorf("by the context: got %v, want %v", got, any)
+				}
+			}
+			want("", 0, nil)
+			one.With(r, "old")
+			want("old", 0, "old")
+			two.With(r, "new")
+			want("new", 0, "new")
+			number.With(r, 7)
+			want("", 7, 7)
+			one.With(r, "text again")
+			want("text again", 0, "text again")
+		})
+	})
+}
+
 func TestKeyNames(t *testing.T) {
 	if got := fmt.Sprint(userKey, chain.KeyOf[int](contextKey(1))); got != "user chain_test.contextKey" {
 		t.Errorf("got %q", got)

@@ -3,7 +3,6 @@ package chain
 import (
 	"context"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -104,15 +103,15 @@ func (s *State) Value(key any) any {
 	return s.open(aliased, func(o *meta) bool { return o.alias != nil && o.alias == key })
 }
 
-// open returns the newest listed value of a key that is meant, nil if there is
-// none. Unless some value is as odd, there is none.
+// open returns the listed value of a key that is meant, nil if there is none. Unless
+// some value is as odd, there is none.
 func (s *State) open(odd uint32, meant func(*meta) bool) any {
 	if s.odd.Load()&odd == 0 {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range slices.Backward(s.list) {
+	for i := range s.list {
 		if v := &s.list[i]; meant(v.key) {
 			return v.open()
 		}
@@ -147,11 +146,11 @@ func (s *State) room(number uint32) *sys.Cell {
 	return s.cell(number)
 }
 
-// find returns where the key's value is in the list, nil if it is not. s.mu is
-// held.
+// find returns where the key's value is in the list, or that of another by which the
+// same key of others looks; nil if there is none. s.mu is held.
 func (s *State) find(k *meta) *value {
 	for i := range s.list {
-		if v := &s.list[i]; v.key == k {
+		if v := &s.list[i]; v.key == k || k.alias != nil && v.key.alias == k.alias {
 			return v
 		}
 	}
