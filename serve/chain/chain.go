@@ -174,7 +174,7 @@ func (b *builder) wrap(l *Layer, decided truth) error {
 		return nil
 	}
 	made := l.Wrap(b.next)
-	if made == nil {
+	if none(made) {
 		return fmt.Errorf("%s (layer %d) returns no handler", nameOfWrap(l.Wrap), b.nth)
 	}
 	l.complete(made, b.next)

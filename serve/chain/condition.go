@@ -127,7 +127,8 @@ func (c methodIs) decide(route *pattern) truth {
 func (c methodIs) String() string { return "method " + strings.Join(c, " or ") }
 
 // Header holds for requests in which the field has one of the values in one of
-// its lines, whole and with case, or with no values given: is there.
+// its lines, whole and with case, or with no values given: is there. Host is a field
+// like any other, though servers keep it elsewhere.
 func Header(name string, values ...string) Condition {
 	return &headerIs{http.CanonicalHeaderKey(name), values}
 }
@@ -139,6 +140,9 @@ type headerIs struct {
 
 func (c *headerIs) Match(r *http.Request) bool {
 	lines := r.Header[c.name]
+	if c.name == "Host" && r.Host != "" {
+		lines = []string{r.Host}
+	}
 	if len(c.values) == 0 {
 		return len(lines) > 0
 	}

@@ -80,6 +80,8 @@ func TestConditions(t *testing.T) {
 
 		{chain.Header("x-a"), "GET /", []string{"X-A", ""}, true},
 		{chain.Header("X-A"), "GET /", nil, false},
+		{chain.Header("host", "other", "example.com"), "GET example.com/", nil, true},
+		{chain.Header("Host", "example"), "GET example.com/", nil, false},
 		{chain.Header("X-A", "1", "2"), "GET /", []string{"X-A", "3", "X-A", "2"}, true},
 		{chain.Header("X-A", "1", "2"), "GET /", []string{"X-A", "1, 2"}, false},
 

@@ -63,6 +63,7 @@ func TestOrder(t *testing.T) {
 		{"all at once", []chain.Layer{layer("a"), layer("b", chain.First("x"), chain.Before("a", "y"))}, []string{"first, not after", "must not stand after a"}},
 		{"no middleware", []chain.Layer{auth, {Name: "gone"}, auth}, []string{"layer 2 has no middleware"}},
 		{"no handler", []chain.Layer{auth, {Wrap: func(http.Handler) http.Handler { return nil }}}, []string{"chain.TestOrder (layer 2) returns no handler"}},
+		{"no function", []chain.Layer{auth, {Wrap: func(http.Handler) http.Handler { return http.HandlerFunc(nil) }}}, []string{"chain.TestOrder (layer 2) returns no handler"}},
 		{"left out", []chain.Layer{{Name: "cache", Wrap: cache, When: chain.Env("TARE_CHAIN_UNSET")}, auth}, nil},
 	}
 	for _, tt := range tests {

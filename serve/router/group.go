@@ -57,15 +57,21 @@ func (g *Group) Add(r Route) error {
 	if r.Location == "" {
 		r.Location = location()
 	}
-	if f, ok := r.Handler.(http.HandlerFunc); r.Handler == nil || ok && f == nil {
+	if none(r.Handler) {
 		return fmt.Errorf("adding %q: handler is nil", pattern)
 	}
 	for i := len(g.with) - 1; i >= 0; i-- {
-		if r.Handler = g.with[i](r.Handler); r.Handler == nil {
+		if r.Handler = g.with[i](r.Handler); none(r.Handler) {
 			return fmt.Errorf("adding %q: middleware %d of %d returns no handler", pattern, i+1, len(g.with))
 		}
 	}
 	return g.rt.add(r)
+}
+
+// none tells whether h is nil, be it as a function.
+func none(h http.Handler) bool {
+	f, ok := h.(http.HandlerFunc)
+	return h == nil || ok && f == nil
 }
 
 // Mount adds the routes that sub has at this moment, with prefix before their

@@ -73,6 +73,9 @@ func TestGroupRefuses(t *testing.T) {
 		{"middleware without handler", `adding "GET /a/b": middleware 2 of 2 returns no handler`, func(rt *router.Router) {
 			rt.Group("/a", tag("m"), func(http.Handler) http.Handler { return nil }).Handle("GET /b", ok)
 		}},
+		{"middleware with a nil function", `adding "GET /a/b": middleware 1 of 1 returns no handler`, func(rt *router.Router) {
+			rt.Group("/a", func(http.Handler) http.Handler { return http.HandlerFunc(nil) }).Handle("GET /b", ok)
+		}},
 		{"conflict by mount", "conflicts with", func(rt *router.Router) {
 			sub := new(router.Router)
 			sub.Handle("/{x}", ok)
