@@ -57,10 +57,11 @@ func examplePath(p, q []segment) string {
 		switch { // s is a wildcard or both are literals
 		case t.kind == literal && t.text == "/" && i == max(len(p), len(q))-1:
 		case t.kind == literal:
-			b.WriteString(escapeLiteral(t.spelt))
+			v, _ := spelling(s.check, t) // there is one, or the patterns were disjoint
+			b.WriteString(escapeLiteral(v))
 		case s.kind == multi && t.kind == multi:
 		default:
-			b.WriteString(url.PathEscape(exampleValue(s, t)))
+			b.WriteString(escapeLiteral(exampleValue(s, t)))
 		}
 	}
 	return b.String()

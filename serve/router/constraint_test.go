@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -53,7 +54,7 @@ func TestConstraintErrors(t *testing.T) {
 		{"/{x:^a$}", "not needed and not supported"},
 		{`/{x:a\b}`, "not needed and not supported"},
 		{"/{x:a)|(b}", "unexpected )"},
-		{`/{x:\.{1,2}}`, "no path segment can match"},
+		{`/{x:\x2f}`, "no path segment can match"},
 		{"/{x:()}", "no path segment can match"},
 		{"/{x:[^ ]+}", `in a constraint \x20`},
 		{"/{x...:a}", "takes no constraint"},
@@ -85,7 +86,8 @@ func TestConstraintConflicts(t *testing.T) {
 		{"/{x:int}/{z:int}", "/{y}/a", ""},
 		{"/{x:hex}", "/{y:[g-z]+}", ""},
 		{"/{x:hex}", "/{y:[f-z]+}", "GET /f"},
-		{"/{x:[.]+}", "/{y:.{2,3}}", "GET /..."},
+		{"/{x:[.]+}", "/{y:.{2,3}}", "GET /%2E%2E"},
+		{"/{x:[.]?[a-z]*}", "/{y:[.]?[0-9]*}", "GET /%2E"}, // the dot is a value, encoded
 		{"/{x:a*}", "/{y:b*}", ""},
 		{"/{x:(?i)k}", "/{y:\u212a}", "GET /%E2%84%AA"}, // the Kelvin sign folds to k
 		{"/{x:[^a]}", "/{y:[^b]}", "GET /x"},
@@ -218,5 +220,41 @@ func oracles(spec string) string {
 		return "[0-9a-fA-F]+"
 	default:
 		return spec
+	}
+}
+
+// TestConstraintConflictsOfSpellings holds literals that match in any case against
+// constraints, some of whose values they are in one case alone.
+func TestConstraintConflictsOfSpellings(t *testing.T) {
+	tests := []struct{ a, b, example string }{
+		{"/abc/{y}", "/{x:[A-Z]+}/b", "GET /ABC/b"},
+		{"/abc/{y}", "/{x:[a-z]+}/b", "GET /abc/b"},
+		{"/ABC/{y}", "/{x:[a-z]+}/b", "GET /abc/b"},
+		{"/a.%C3%A9b/{y}", "/{x:[^b]+}/b", "GET /a.%C3%A9B/b"},
+		{"/abc/{y}", "/{x:[A-Z]{2}}/b", ""},
+		{"/abc/{y}", "/{x:int}/b", ""},
+		{"/k/{y}", "/{x:\u212a}/b", ""}, // only A to Z count
+		{"/abc", "/{x:[A-Z]+}", ""},     // the literal goes first
+	}
+	for _, tt := range tests {
+		for _, pair := range [][2]string{{tt.a, tt.b}, {tt.b, tt.a}} {
+			rt := &router.Router{Case: router.CaseFold}
+			rt.Handle(pair[0], show("a"))
+			err := rt.Add(router.Route{Pattern: pair[1], Handler: show("b")})
+			var conflict *router.ConflictError
+			if errors.As(err, &conflict); (conflict == nil) != (tt.example == "") || conflict != nil && conflict.Example != tt.example {
+				t.Errorf("%s and %s: got %v, want example %q", pair[0], pair[1], err, tt.example)
+			}
+			if conflict == nil {
+				continue
+			}
+			for _, pattern := range pair {
+				alone := &router.Router{Case: router.CaseFold}
+				alone.Handle(pattern, show(pattern))
+				if got := ask(alone, request("GET", "", strings.TrimPrefix(conflict.Example, "GET "))); got.status != http.StatusOK {
+					t.Errorf("%s does not match example %s", pattern, conflict.Example)
+				}
+			}
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // pattern is a registered pattern in parts.
@@ -27,6 +28,7 @@ type segment struct {
 	kind  kind
 	text  string      // of a literal: unescaped, and folded if the router folds case; else the wildcard's name
 	spelt string      // of a literal: unescaped, as registered
+	folds bool        // of a literal: other spellings match, too
 	check *constraint // of a wildcard: nil = any value
 }
 
@@ -164,7 +166,7 @@ func (p *parser) segment() error {
 
 func (p *parser) literal(text string) segment {
 	if p.fold {
-		return segment{text: fold(text), spelt: text}
+		return segment{text: fold(text), spelt: text, folds: strings.ContainsFunc(text, isASCIILetter)}
 	}
 	return segment{text: text, spelt: text}
 }
@@ -246,6 +248,8 @@ func fold(s string) string {
 	}
 	return string(b)
 }
+
+func isASCIILetter(r rune) bool { return r < utf8.RuneSelf && isLetter(byte(r)) }
 
 func hasUpper(s string) bool {
 	for i := range len(s) {

@@ -1,6 +1,12 @@
 package router
 
-import "net/http"
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"unicode"
+)
 
 // relation compares what two patterns, or two parts of them, match: the first's
 // set of requests to the second's.
@@ -83,9 +89,9 @@ func compareSegments(s, t *segment) relation {
 	case s.kind == wild && t.kind == wild:
 		return compareConstraints(s.check, t.check)
 	case s.kind == wild:
-		return compareLiteral(s, t.text)
+		return compareLiteral(s, t)
 	case t.kind == wild:
-		if compareLiteral(t, s.text) == wider {
+		if compareLiteral(t, s) == wider {
 			return narrower
 		}
 		return disjoint
@@ -96,12 +102,37 @@ func compareSegments(s, t *segment) relation {
 	}
 }
 
-// compareLiteral relates a wildcard to a literal.
-func compareLiteral(s *segment, text string) relation {
-	if text == "/" || !s.check.allows(text) {
+// compareLiteral relates a wildcard to a literal, which goes first wherever some
+// spelling of it is a value of the wildcard.
+func compareLiteral(s, t *segment) relation {
+	if t.text == "/" {
+		return disjoint
+	}
+	if _, ok := spelling(s.check, t); !ok {
 		return disjoint
 	}
 	return wider
+}
+
+// spelling returns a spelling of the literal that the constraint allows, and
+// whether there is one.
+func spelling(c *constraint, t *segment) (string, bool) {
+	if c.allows(t.spelt) || !t.folds {
+		return t.spelt, c.allows(t.spelt)
+	}
+	var expr strings.Builder
+	for _, r := range t.text {
+		if isASCIILetter(r) {
+			fmt.Fprintf(&expr, "[%c%c]", r, unicode.ToUpper(r))
+		} else {
+			expr.WriteString(regexp.QuoteMeta(string(r)))
+		}
+	}
+	prog, err := program(expr.String())
+	if err != nil {
+		return "", false // cannot be: all is quoted
+	}
+	return witness(c, &constraint{exact: prog})
 }
 
 func compareConstraints(c, d *constraint) relation {

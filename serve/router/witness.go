@@ -7,8 +7,8 @@ import (
 
 // witness returns a short value that both constraints allow, and whether there
 // is one. It is exact: it walks both automata side by side, together with a third
-// that keeps out what no wildcard can be: nothing, a dot, two dots and a slash.
-// Either constraint may be nil.
+// that keeps out what no wildcard can be: nothing, and a slash alone. Dots can be,
+// percent-encoded. Either constraint may be nil.
 func witness(c, d *constraint) (string, bool) {
 	s := search{seen: map[position]bool{}}
 	s.progs[0], s.progs[1] = anything(c), anything(d)
@@ -40,20 +40,14 @@ type shape uint8
 
 const (
 	shapeEmpty shape = iota
-	shapeDot
-	shapeDots
 	shapeSlash
 	shapeValue
 )
 
 func (s shape) next(r rune) shape {
 	switch {
-	case s == shapeEmpty && r == '.':
-		return shapeDot
 	case s == shapeEmpty && r == '/':
 		return shapeSlash
-	case s == shapeDot && r == '.':
-		return shapeDots
 	default:
 		return shapeValue
 	}
