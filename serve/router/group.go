@@ -14,6 +14,7 @@ import (
 type Group struct {
 	rt     *Router
 	prefix string // without a last slash
+	names  string // goes before the names of routes
 	with   []func(http.Handler) http.Handler
 }
 
@@ -32,7 +33,17 @@ func (g *Group) Group(prefix string, with ...func(http.Handler) http.Handler) *G
 		}
 	}
 	all := append(g.with[:len(g.with):len(g.with)], with...)
-	return &Group{g.rt, prefix, all}
+	return &Group{g.rt, prefix, g.names, all}
+}
+
+// Named returns the group with prefix before the names of its routes, behind that
+// of the group itself. So a router whose routes have names can be mounted twice:
+//
+//	rt.Group("/v1").Named("v1.").Mount("/api", api)
+//	rt.Group("/v2").Named("v2.").Mount("/api", api)
+//	rt.URL("v2.user", "id", "7") // /v2/api/users/7
+func (g *Group) Named(prefix string) *Group {
+	return &Group{g.rt, g.prefix, g.names + prefix, g.with}
 }
 
 // Handle adds a route as [Router.Handle] does.
@@ -54,6 +65,9 @@ func (g *Group) Add(r Route) error {
 		return err
 	}
 	r.Pattern = pattern
+	if r.Name != "" {
+		r.Name = g.names + r.Name
+	}
 	if r.Location == "" {
 		r.Location = location()
 	}
@@ -79,7 +93,8 @@ func none(h http.Handler) bool {
 // router: found at once, with the values of the prefix's wildcards and their
 // own, and in conflict with others as any. What sub does with requests that no
 // route matches is left behind, and so is its policy on case. Requests keep
-// their whole path. Mount panics as Handle does.
+// their whole path. Mount panics as Handle does, also if a name is there already:
+// see Named.
 func (g *Group) Mount(prefix string, sub *Router) {
 	under := g.Group(prefix)
 	for r := range sub.Routes() {

@@ -176,3 +176,26 @@ func TestRoutes(t *testing.T) {
 		t.Errorf("got %q", patterns(rt))
 	}
 }
+
+// TestMountTwice mounts a router with named routes in two places.
+func TestMountTwice(t *testing.T) {
+	api := new(router.Router)
+	if err := api.Group("").Named("u.").Add(router.Route{Name: "one", Pattern: "GET /users/{id}", Handler: show("one")}); err != nil {
+		t.Fatal(err)
+	}
+	api.Handle("/nameless", show("nameless"))
+	rt := new(router.Router)
+	rt.Group("/v1").Named("v1.").Mount("/api", api)
+	rt.Group("/v2").Named("v2.").Group("", tag("m")).Mount("/api", api)
+	for name, want := range map[string]string{"v1.u.one": "/v1/api/users/7", "v2.u.one": "/v2/api/users/7"} {
+		if u, err := rt.URL(name, "id", "7"); err != nil || u.String() != want {
+			t.Errorf("%s: got %v, %v, want %s", name, u, err, want)
+		}
+	}
+	defer func() {
+		if err, ok := recover().(error); !ok || !strings.Contains(err.Error(), "Group.Named") {
+			t.Errorf("again under a name that is there: got %v, want an error with the remedy", err)
+		}
+	}()
+	rt.Group("/v3").Named("v1.").Mount("/api", api)
+}

@@ -149,7 +149,7 @@ func (rt *Router) add(r Route) error {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	if other := rt.named[r.Name]; other != nil {
-		return fmt.Errorf("pattern %q (%s): the name %q is that of %q (%s)", r.Pattern, r.Location, r.Name, other.Pattern, other.Location)
+		return fmt.Errorf("pattern %q (%s): the name %q is that of %q (%s); Group.Named puts a prefix before names", r.Pattern, r.Location, r.Name, other.Pattern, other.Location)
 	}
 	if rt.index == nil {
 		rt.index, rt.named = map[string]*index{}, map[string]*entry{}
