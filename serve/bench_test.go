@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/tarehq/tare/serve"
+	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/router"
 )
 
 // benched are the requests of the engine study, each with what is answered.
@@ -141,4 +143,32 @@ func complete(got []byte, depth int) bool {
 		fmt.Sscanf(string(got[i:]), "Content-Length: %d", &length)
 	}
 	return len(got) == depth*(head+4+length)
+}
+
+// BenchmarkRouted asks for a route with a parameter, behind serve/router alone and
+// with a chain of one layer that keeps a value, and whose handler looks it up.
+func BenchmarkRouted(b *testing.B) {
+	const get = "GET /users/ann/posts/7 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	key := chain.NewKey[*http.Cookie]("user")
+	user := &http.Cookie{Name: "ann"}
+	layer := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(w, key.With(r, user)) })
+	}
+	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.PathValue("post")) })
+	layered := chain.Must(chain.New(layer).Then(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if u, _ := key.Value(r); u != user {
+			b.Error("the value is not there")
+		}
+		answer(w, r)
+	})))
+	for name, h := range map[string]http.Handler{"router": answer, "chain": layered} {
+		for _, depth := range []int{1, 16} {
+			b.Run(fmt.Sprintf("by=%s/pipelined=%d", name, depth), func(b *testing.B) {
+				rt := new(router.Router)
+				rt.Handle("GET /users/{user}/posts/{post}", h)
+				s := &serve.Server{Handler: rt}
+				benchServer(b, s.Serve, s.Shutdown, strings.Repeat(get, depth), depth)
+			})
+		}
+	}
 }

@@ -47,8 +47,15 @@ type fielded struct {
 	values  [fieldRoom]string
 }
 
-// routed has room for the path values of a router, too.
+// routed is lean with room for the path values of a router.
 type routed struct {
+	exchange
+	request sys.RoomyRequest
+	values  [leanRoom]string
+}
+
+// routedFielded is fielded with that room.
+type routedFielded struct {
 	exchange
 	request sys.RoomyRequest
 	content body
@@ -62,9 +69,15 @@ type chained struct {
 	state chain.State
 }
 
+// chainedFielded is routedFielded with that state.
+type chainedFielded struct {
+	routedFielded
+	state chain.State
+}
+
 // crowded has room for more values of that chain.
 type crowded struct {
-	chained
+	chainedFielded
 	more chain.Room
 }
 
@@ -76,39 +89,49 @@ const (
 // renew makes the memory of one request with about so many fields. That requests
 // are routed, or go through a chain, is known once one was or did.
 func (k *buffers) renew(e *engine, head []byte, fields int) {
-	k.roomy, k.values = nil, nil
+	few := fields <= leanRoom && head[0] != 'P' // POST, PUT, PATCH
 	switch {
 	case e.crowded.Load():
 		x := new(crowded)
 		x.state.Lend(&x.more)
-		k.link(&x.chained)
+		x.ctx.slot = &x.state
+		k.use(&x.exchange, &x.request, &x.content, x.values[:0])
+	case e.chained.Load() && few:
+		x := new(chained)
+		x.ctx.slot = &x.state
+		k.use(&x.exchange, &x.request, nil, x.values[:0])
 	case e.chained.Load():
-		k.link(new(chained))
+		x := new(chainedFielded)
+		x.ctx.slot = &x.state
+		k.use(&x.exchange, &x.request, &x.content, x.values[:0])
+	case e.routed.Load() && few:
+		x := new(routed)
+		k.use(&x.exchange, &x.request, nil, x.values[:0])
 	case e.routed.Load():
-		k.use(new(routed))
+		x := new(routedFielded)
+		k.use(&x.exchange, &x.request, &x.content, x.values[:0])
 	case fields == 0:
 		x := new(plain)
 		x.req = &x.request
-		k.x = &x.exchange
-	case fields <= leanRoom && head[0] != 'P': // POST, PUT, PATCH
+		k.use(&x.exchange, nil, nil, nil)
+	case few:
 		x := new(lean)
 		x.req = &x.request
-		k.x, k.values = &x.exchange, x.values[:0]
+		k.use(&x.exchange, nil, nil, x.values[:0])
 	default:
 		x := new(fielded)
-		x.req, x.body = &x.request, &x.content
-		k.x, k.values = &x.exchange, x.values[:0]
+		x.req = &x.request
+		k.use(&x.exchange, nil, &x.content, x.values[:0])
 	}
 }
 
-func (k *buffers) link(x *chained) {
-	x.ctx.slot = &x.state
-	k.use(&x.routed)
-}
-
-func (k *buffers) use(x *routed) {
-	x.req, x.body = &x.request.Request, &x.content
-	k.x, k.roomy, k.values = &x.exchange, &x.request, x.values[:0]
+// use takes the memory of a request, with its parts as far as it has them.
+func (k *buffers) use(x *exchange, roomy *sys.RoomyRequest, content *body, values []string) {
+	if roomy != nil {
+		x.req = &roomy.Request
+	}
+	x.body = content
+	k.x, k.roomy, k.values = x, roomy, values
 }
 
 // blank is copied for each request; with it goes no allocation.
@@ -209,7 +232,8 @@ func (c *conn) request(head []byte) error {
 	var text string
 	if c.e.s.Reuse {
 		if k.x == nil || k.x.ctx.tied() {
-			k.use(new(routed))
+			x := new(routedFielded)
+			k.use(&x.exchange, &x.request, &x.content, x.values[:0])
 		}
 		if k.inward == nil {
 			k.inward = make(http.Header, 16)
