@@ -465,3 +465,26 @@ func TestWarningsCountOne(t *testing.T) {
 		}
 	}
 }
+
+// Every connection is kept busy, although the server answers none before all have
+// asked.
+func TestClosedLoopOffersAll(t *testing.T) {
+	const n = 400
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		var there atomic.Int64
+		all := make(chan struct{})
+		o, _ := serve(t, 0, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if there.Add(1) == n {
+				close(all)
+			}
+			select {
+			case <-all:
+			case <-r.Context().Done():
+			}
+		}))
+		o.Engine, o.Connections, o.Requests, o.Threads, o.Timeout = engine, n, n, 1, 20*time.Second
+		if r := run(t, context.Background(), o); r.Counts.Status[2] != n || r.PeakFlight != n {
+			t.Errorf("got %+v, %d in flight at the peak; want %d answers, all in flight at once", r.Counts, r.PeakFlight, n)
+		}
+	})
+}

@@ -11,10 +11,12 @@ import (
 const (
 	// readSize holds most answers whole.
 	readSize = 64 << 10
-	// firstWave is how many requests a loop begins at once when it starts.
-	// Each that ends lets one more begin, lest the connections of thousands
-	// arrive together at a server's listen queue.
-	firstWave = 128
+	// wave is how many requests a loop begins at once when it starts, and again
+	// after each waveGap, lest the connections of thousands arrive together at a
+	// server's listen queue. Each that ends lets one more begin meanwhile; those
+	// of a server that takes its time end too late to be waited for.
+	wave    = 128
+	waveGap = int64(10 * time.Millisecond)
 	// longestWait bounds how late a loop hears of the run's end.
 	longestWait = 50 * time.Millisecond
 	// After a connection could not be made, the closed loop rests: else it
@@ -53,9 +55,9 @@ type loop struct {
 	due     int64 // the next intended start; never when there is none
 	waiting fifo  // intended starts that found no connection
 
-	// Closed loop: requests that may begin at once, later as others end, and
-	// after a rest.
+	// Closed loop: requests that may begin at once, later, and after a rest.
 	ready, unstarted, resting int
+	waveAt                    int64 // when the next of the unstarted may begin
 	restUntil                 int64
 	backoff                   time.Duration
 	over                      bool // no request will begin any more
@@ -90,8 +92,7 @@ func newLoop(p *plan, addrs [][]sys.Address, i int) (*loop, error) {
 		l.due = l.source.next()
 	} else {
 		l.maxOpen = math.MaxInt // as many requests as the share, each with one
-		l.ready = min(share, firstWave)
-		l.unstarted = share - l.ready
+		l.unstarted, l.waveAt = share, l.now
 	}
 	return l, nil
 }
@@ -187,6 +188,9 @@ func (l *loop) wake() int64 {
 	}
 	if l.resting > 0 {
 		t = min(t, l.restUntil)
+	}
+	if l.unstarted > 0 && !l.over {
+		t = min(t, l.waveAt)
 	}
 	if c := l.flight.first; c != nil && l.plan.opts.Timeout > 0 {
 		t = min(t, c.out.start+int64(l.plan.opts.Timeout))

@@ -46,6 +46,10 @@ func (l *loop) launch(most int) {
 
 // launchReady begins the closed loop's next requests.
 func (l *loop) launchReady() {
+	if l.unstarted > 0 && l.now >= l.waveAt {
+		n := min(l.unstarted, wave)
+		l.ready, l.unstarted, l.waveAt = l.ready+n, l.unstarted-n, l.now+waveGap
+	}
 	if l.resting > 0 && l.now >= l.restUntil {
 		l.ready, l.resting = l.ready+l.resting, 0
 	}
