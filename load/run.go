@@ -14,8 +14,8 @@ import (
 // When ctx ends, so does the run: no request begins any more, those in flight
 // have a second to be answered, and what was measured is returned with
 // Result.Ended set and no error. Failing requests are counted and are no error
-// either, but when not one was answered the result comes with an error that
-// says why. Without a result the error tells what is wrong with o or this
+// either, but when not one that is measured was answered the result comes with an
+// error that says why. Without a result the error tells what is wrong with o or this
 // machine.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	p, err := newPlan(&o)
@@ -27,7 +27,11 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	res := c.result(context.Cause(ctx))
-	if res.Counts.Answered()+res.WarmUp.Answered() == 0 && res.Ended == "" {
+	ends := res.Counts
+	if ends.Scheduled == 0 {
+		ends = res.WarmUp // then that is what there was
+	}
+	if ends.Answered() == 0 && res.Ended == "" {
 		return res, errors.Join(errUnanswered, p.firstCause())
 	}
 	return res, nil

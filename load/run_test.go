@@ -310,6 +310,28 @@ func TestNothingListens(t *testing.T) {
 	}
 }
 
+// A server that dies in the warm-up has answered nothing that counts.
+func TestNothingAnsweredAfterWarmUp(t *testing.T) {
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		var seen atomic.Int64
+		addr, _ := hostile(t, func(c net.Conn) {
+			if _, err := c.Read(make([]byte, 1024)); err == nil && seen.Add(1) == 1 {
+				io.WriteString(c, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+			}
+		})
+		r, err := load.Run(context.Background(), load.Options{Engine: engine, Schedule: pace.Constant(100), Connections: 1,
+			WarmUp: 50 * time.Millisecond, Duration: 50 * time.Millisecond, Targets: []load.Target{{URL: "http://" + addr}}})
+		if r == nil || r.WarmUp.Status[2] != 1 || r.Counts.Answered() != 0 {
+			t.Fatalf("got %+v and error %v, want one answer, in the warm-up", r, err)
+		}
+		for _, want := range []string{"no request was answered", "closed the connection"} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got error %v, want one with %q", err, want)
+			}
+		}
+	})
+}
+
 func TestOptionErrors(t *testing.T) {
 	ok := []load.Target{{URL: "http://localhost/"}}
 	for _, tt := range []struct {
