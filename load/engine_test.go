@@ -199,6 +199,31 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
+// A path goes out as it was given, if it begins like a host too.
+func TestPathOfTwoSlashes(t *testing.T) {
+	f := feeder(t, "paths.csv", "path\nb\n")
+	for i, p := range protocols {
+		t.Run(p.name, func(t *testing.T) {
+			var got atomic.Value
+			o, _ := serve(t, i, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got.Store(r.RequestURI) }))
+			base := o.Targets[0].URL
+			o.Requests, o.Connections, o.Feeder = 1, 1, f
+			for _, host := range []string{"", "else.example"} {
+				for _, path := range []string{"//a//{{.path}}?c=//d", "//", "//a:b"} {
+					o.Targets = []load.Target{{URL: base + path}}
+					if host != "" {
+						o.Targets[0].Header = []load.Field{{Name: "Host", Value: host}}
+					}
+					r := run(t, context.Background(), o)
+					if want := strings.Replace(path, "{{.path}}", "b", 1); got.Load() != want || r.Counts.Status[2]+r.Counts.Status[3] != 1 {
+						t.Errorf("host %q: the server saw %v of %+v, want %q", host, got.Load(), r.Counts, want)
+					}
+				}
+			}
+		})
+	}
+}
+
 func TestUnverified(t *testing.T) {
 	for i, p := range protocols {
 		t.Run(p.name, func(t *testing.T) {

@@ -220,14 +220,19 @@ func (c *cursor) request() (req *http.Request, target int) {
 		rec = c.s.record()
 	}
 	host := b.host.fill(rec)
+	// Opaque is sent as it is, so the target keeps the user's escapes. What begins
+	// with two slashes is taken for a host there, and cut off again.
+	opaque := b.path.fill(rec)
+	if strings.HasPrefix(opaque, "//") {
+		opaque = "//" + host + opaque
+	}
 	header := make(http.Header, len(b.header))
 	for _, h := range b.header {
 		header.Add(h.name, h.value.fill(rec))
 	}
 	req = &http.Request{
 		Method: b.method,
-		// Opaque is sent as it is, so the target keeps the user's escapes.
-		URL:    &url.URL{Scheme: b.scheme, Host: host, Opaque: b.path.fill(rec)},
+		URL:    &url.URL{Scheme: b.scheme, Host: host, Opaque: opaque},
 		Host:   host,
 		Header: header,
 	}
