@@ -19,7 +19,22 @@ import (
 // check finds out before a run what would keep its results from being written
 // after it.
 func (c *loadOutput) check(read ...string) error {
-	return writable([]output{{"--output", c.Output}, {"--csv", c.CSV}, {"--hdr", c.HDR}, {"--journal", c.Journal}}, read...)
+	flag := "--journal"
+	if c.Journal == "" {
+		flag = "--output's journal"
+	}
+	return writable([]output{{"--output", c.Output}, {"--csv", c.CSV}, {"--hdr", c.HDR}, {flag, c.journalPath()}}, read...)
+}
+
+// journalPath is the journal asked for, or the one beside --output; "" is none.
+func (c *loadOutput) journalPath() string {
+	if c.Journal != "" || c.Output == "" {
+		return c.Journal
+	}
+	if to, err := place(c.Output); err != nil || to.inPlace {
+		return ""
+	}
+	return strings.TrimSuffix(c.Output, filepath.Ext(c.Output)) + ".journal.jsonl"
 }
 
 // document is what is written as JSON: the result's own keys, after what was
@@ -99,12 +114,9 @@ type journalLine struct {
 	MaxNS     int64         `json:"max_ns"`
 }
 
-// openJournal opens the journal asked for, or the one beside --output.
+// openJournal opens the journal, if there is one.
 func (c *loadOutput) openJournal() (*journal, error) {
-	path := c.Journal
-	if to, err := place(c.Output); path == "" && c.Output != "" && err == nil && !to.inPlace {
-		path = strings.TrimSuffix(c.Output, filepath.Ext(c.Output)) + ".journal.jsonl"
-	}
+	path := c.journalPath()
 	if path == "" {
 		return nil, nil
 	}
