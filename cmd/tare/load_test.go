@@ -10,10 +10,12 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"charm.land/lipgloss/v2"
@@ -288,6 +290,49 @@ func TestJournalReportsFirstError(t *testing.T) {
 	j.note(snapshot(2 * time.Second))
 	if err := j.close(); err == nil || !strings.Contains(err.Error(), "writing journal") {
 		t.Errorf("closing a journal that could not be written: got %v, want an error", err)
+	}
+}
+
+// disk is a journal's file that tells how much of it is on disk.
+type disk struct {
+	bytes.Buffer
+	synced int
+	broken error
+}
+
+func (d *disk) Sync() error  { d.synced = d.Len(); return d.broken }
+func (d *disk) Close() error { return nil }
+
+// Each second's line is brought to disk, when it comes and not when the run is over.
+func TestJournalReachesDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{}
+		j := newJournal(d, true)
+		for second := range 3 {
+			j.note(snapshot(time.Duration(second) * time.Second))
+			synctest.Wait()
+			if lines := bytes.Count(d.Bytes(), []byte("\n")); lines != second+1 || d.synced != d.Len() {
+				t.Errorf("second %d: got %d lines, %d of %d bytes on disk", second, lines, d.synced, d.Len())
+			}
+		}
+		d.broken = errors.New("the disk is broken")
+		j.note(snapshot(3 * time.Second))
+		if err := j.close(); !errors.Is(err, d.broken) || d.synced != d.Len() {
+			t.Errorf("closing: got %v, %d of %d bytes on disk; want %v and all", err, d.synced, d.Len(), d.broken)
+		}
+	})
+}
+
+// What is no file on disk needs not be brought there, and would refuse to be.
+func TestJournalOfNoFile(t *testing.T) {
+	out := loadOutput{Journal: os.DevNull}
+	j, err := out.openJournal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.note(snapshot(time.Second))
+	if err := j.close(); err != nil {
+		t.Errorf("a journal in %s: %v", os.DevNull, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -94,8 +95,16 @@ func entries(res *load.Result) []hist.Entry {
 // journal is a file to which a run's state goes every second, so that what was
 // seen outlives even a kill. Nil writes nothing.
 type journal struct {
-	f   *os.File
-	err error // the first
+	f      journalFile
+	err    error         // the first of writing
+	noted  chan struct{} // something is to be brought to disk; nil: the file has none
+	synced chan error    // the first error of that, when noted is closed
+}
+
+// journalFile is what a journal needs of a file.
+type journalFile interface {
+	io.WriteCloser
+	Sync() error
 }
 
 // journalLine is the state of a run.
@@ -124,7 +133,30 @@ func (c *loadOutput) openJournal() (*journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening journal: %w", err)
 	}
-	return &journal{f: f}, nil
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening journal: %w", err), f.Close())
+	}
+	return newJournal(f, info.Mode().IsRegular()), nil
+}
+
+// newJournal is a journal in f. If it is on disk its lines are brought there by a
+// goroutine: a disk may take long, and who notes has the run to look after.
+func newJournal(f journalFile, onDisk bool) *journal {
+	j := &journal{f: f}
+	if onDisk {
+		j.noted, j.synced = make(chan struct{}, 1), make(chan error, 1)
+		go j.sync()
+	}
+	return j
+}
+
+func (j *journal) sync() {
+	var first error
+	for range j.noted {
+		first = cmp.Or(first, j.f.Sync())
+	}
+	j.synced <- first
 }
 
 // note appends a state.
@@ -142,12 +174,20 @@ func (j *journal) note(s load.Snapshot) {
 		_, err = j.f.Write(append(line, '\n'))
 	}
 	j.err = err
+	select {
+	case j.noted <- struct{}{}:
+	default: // the line goes with one before it
+	}
 }
 
 // close reports the first error of the journal.
 func (j *journal) close() error {
 	if j == nil {
 		return nil
+	}
+	if j.noted != nil {
+		close(j.noted)
+		j.err = cmp.Or(j.err, <-j.synced)
 	}
 	if err := errors.Join(j.err, j.f.Close()); err != nil {
 		return fmt.Errorf("writing journal: %w", err)
