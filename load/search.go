@@ -41,7 +41,7 @@ type Probe struct {
 // SearchResult is what FindMax found.
 type SearchResult struct {
 	Threshold string
-	Rate      float64 // highest that held, requests a second; 0 when none did
+	Rate      float64 // highest that held, requests a second; 0 when none did, or none again
 	Confirmed bool    // held again in a fresh probe after the search
 	Probes    []Probe // in order
 	Ended     string  // "" or why the search ended early, such as "interrupted"
@@ -129,8 +129,11 @@ func (s *search) run(ctx context.Context) error {
 		return err
 	}
 	if low == 0 {
-		s.result.Warnings = append(s.result.Warnings, fmt.Errorf(
-			"%s does not hold at %g/s, the lowest rate tried", s.threshold, s.so.From))
+		says := "%s does not hold at %g/s, the lowest rate tried"
+		if s.result.Probes[0].Result.Bound {
+			says = "whether %s holds at %g/s, the lowest rate tried, is not known: the generator was the limit"
+		}
+		s.result.Warnings = append(s.result.Warnings, fmt.Errorf(says, s.threshold, s.so.From))
 		return nil
 	}
 	if low == s.so.To {

@@ -84,6 +84,12 @@ func TestFindMaxEnds(t *testing.T) {
 				r.Elapsed, r.Bound = 2*r.Elapsed, true
 				return r, nil
 			}, 0, "the generator was the bottleneck: 500.0/s answered", false},
+		{"generator bound from the start", load.SearchOptions{From: 1000},
+			func(o load.Options) (*load.Result, error) {
+				r := system(o, 1e9)
+				r.Elapsed, r.Bound = 2*r.Elapsed, true
+				return r, nil
+			}, 0, "is not known: the generator was the limit", false},
 		{"no answers", load.SearchOptions{From: 1000},
 			func(o load.Options) (*load.Result, error) { return system(o, 1e9), errors.New("nobody there") }, 0, "probing 1000/s: nobody there", true},
 		{"no answers later", load.SearchOptions{From: 1000},

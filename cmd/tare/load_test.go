@@ -135,19 +135,28 @@ func TestSearchVerdict(t *testing.T) {
 		{Rate: 400, Result: &load.Result{}},
 		{Rate: 200, Result: &load.Result{Bound: true}},
 	}
+	again := load.Probe{Rate: 100, Confirm: true, Result: &load.Result{}}
 	for _, c := range []struct {
 		name  string
 		found load.SearchResult
 		want  int
+		says  string
 	}{
-		{"found", load.SearchResult{Rate: 100, Confirmed: true, Probes: bound[:2]}, 0},
-		{"not confirmed", load.SearchResult{Rate: 100, Probes: bound[:2]}, exitUndecided},
-		{"none", load.SearchResult{}, exitThreshold},
-		{"bound", load.SearchResult{Rate: 100, Confirmed: true, Probes: bound}, exitNotOffered},
-		{"interrupted", load.SearchResult{Ended: "interrupted"}, exitInterrupted},
+		{"found", load.SearchResult{Rate: 100, Confirmed: true, Probes: bound[:2]}, 0, "100/s is the highest rate found to hold p99<1ms, confirmed"},
+		{"not confirmed", load.SearchResult{Rate: 100, Probes: bound[:2]}, exitUndecided, "100/s held p99<1ms, not confirmed"},
+		{"none", load.SearchResult{Probes: bound[1:2]}, exitThreshold, "no rate held p99<1ms"},
+		{"held once", load.SearchResult{Probes: []load.Probe{bound[0], bound[1], again}}, exitUndecided, "100/s held p99<1ms once, and not again"},
+		{"bound", load.SearchResult{Rate: 100, Confirmed: true, Probes: bound}, exitNotOffered, "100/s is the highest rate found"},
+		{"bound at first", load.SearchResult{Probes: bound[2:]}, exitNotOffered, "no rate was found to hold p99<1ms: the generator was the limit"},
+		{"interrupted", load.SearchResult{Ended: "interrupted"}, exitInterrupted, "no rate was found yet"},
 	} {
 		if got := failureOf(searchVerdict(&c.found)); got != c.want {
 			t.Errorf("%s: got status %d, want %d", c.name, got, c.want)
+		}
+		c.found.Threshold = "p99<1ms"
+		var out bytes.Buffer
+		if err := new(loadCmd).showSearch(&terminal{out: &out, width: 80}, &c.found); err != nil || !strings.Contains(out.String(), "\n"+c.says) {
+			t.Errorf("%s: got %q (%v), want %q", c.name, &out, err, c.says)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (c *loadCmd) showSearch(t *terminal, found *load.SearchResult) error {
 	case found.Rate == 0 && found.Ended != "":
 		lines = append(lines, "no rate was found yet")
 	case found.Rate == 0:
-		lines = append(lines, fmt.Sprintf("no rate held %s", found.Threshold))
+		lines = append(lines, noneFound(found))
 	case found.Confirmed:
 		lines = append(lines, fmt.Sprintf("%s is the highest rate found to hold %s, confirmed by a second probe", unit.Format(found.Rate, unit.PerSecond), found.Threshold))
 	default:
@@ -86,20 +86,52 @@ func (c *loadCmd) showSearch(t *terminal, found *load.SearchResult) error {
 	return nil
 }
 
-// searchVerdict is the exit status of a search that was shown.
+// noneFound says what became of a search that ended without a rate.
+func noneFound(found *load.SearchResult) string {
+	switch once := heldOnce(found); {
+	case once > 0:
+		return fmt.Sprintf("%s held %s once, and not again", unit.Format(once, unit.PerSecond), found.Threshold)
+	case boundByGenerator(found):
+		return fmt.Sprintf("no rate was found to hold %s: the generator was the limit", found.Threshold)
+	}
+	return fmt.Sprintf("no rate held %s", found.Threshold)
+}
+
+// searchVerdict is the exit status of a search that was shown. What the generator
+// did not reach comes first: the threshold was not tried there.
 func searchVerdict(found *load.SearchResult) error {
 	switch {
 	case found.Ended == "interrupted":
 		return &failure{status: exitInterrupted}
-	case found.Rate == 0:
+	case found.Rate == 0 && boundByGenerator(found):
+		return &failure{status: exitNotOffered, err: errors.New("whether any rate holds is not known: the generator was the limit"), hint: generatorHint}
+	case found.Rate == 0 && heldOnce(found) == 0:
 		return &failure{status: exitThreshold}
+	case found.Rate == 0:
+		return &failure{status: exitUndecided, err: errors.New("no rate held a second time"), hint: probeHint}
 	case !found.Confirmed:
-		return &failure{status: exitUndecided, err: errors.New("the rate found was not confirmed"), hint: "raise --duration, the length of each probe"}
+		return &failure{status: exitUndecided, err: errors.New("the rate found was not confirmed"), hint: probeHint}
 	case boundByGenerator(found):
-		return &failure{status: exitNotOffered, err: errors.New("whether higher rates hold is not known: the generator was the limit"),
-			hint: "give the generator more --threads, or CPUs of its own"}
+		return &failure{status: exitNotOffered, err: errors.New("whether higher rates hold is not known: the generator was the limit"), hint: generatorHint}
 	}
 	return nil
+}
+
+// What to do about a search that did not find what was looked for.
+const (
+	generatorHint = "give the generator more --threads, or CPUs of its own"
+	probeHint     = "raise --duration, the length of each probe"
+)
+
+// heldOnce is the highest rate that held in a probe; 0 if none did.
+func heldOnce(found *load.SearchResult) float64 {
+	var rate float64
+	for _, p := range found.Probes {
+		if p.Held {
+			rate = max(rate, p.Rate)
+		}
+	}
+	return rate
 }
 
 // boundByGenerator reports whether the lowest rate that did not hold was one
