@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -17,6 +18,8 @@ type dialer struct {
 	dialer net.Dialer
 	tls    []*tls.Config // by endpoint; nil entries are plain
 	ends   []endpoint
+	addrs  [][]string     // by endpoint
+	best   []atomic.Int32 // by endpoint: the address to try first
 }
 
 // link is an open connection and how it came to be.
@@ -28,10 +31,17 @@ type link struct {
 	resumed   bool
 }
 
-func newDialer(s *script, o *Options) *dialer {
-	d := &dialer{ends: s.endpoints, tls: make([]*tls.Config, len(s.endpoints))}
-	shared := tlsConfig(o)
-	for i, e := range s.endpoints {
+func newDialer(p *plan) *dialer {
+	n := len(p.script.endpoints)
+	d := &dialer{ends: p.script.endpoints, tls: make([]*tls.Config, n), addrs: make([][]string, n), best: make([]atomic.Int32, n)}
+	shared := tlsConfig(p.opts)
+	for i, e := range d.ends {
+		for _, a := range p.addrs[i] {
+			d.addrs[i] = append(d.addrs[i], a.String())
+		}
+		if e.network == "unix" {
+			d.addrs[i] = []string{e.addr}
+		}
 		if !e.tls {
 			continue
 		}
@@ -65,7 +75,7 @@ func tlsConfig(o *Options) *tls.Config {
 // dial opens a connection to endpoint i. ctx bounds the whole of it.
 func (d *dialer) dial(ctx context.Context, i int) (*link, error) {
 	start := nanotime()
-	raw, err := d.dialer.DialContext(ctx, d.ends[i].network, d.ends[i].addr)
+	raw, err := d.connect(ctx, i)
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +98,28 @@ func (d *dialer) dial(ctx context.Context, i int) (*link, error) {
 	l.Conn, l.resumed = tc, st.DidResume
 	l.handshake = time.Duration(nanotime() - connected)
 	return l, nil
+}
+
+// connect reaches endpoint i at the address that was reached last, or the next that
+// can be. Each may take an equal part of the time that is left.
+func (d *dialer) connect(ctx context.Context, i int) (net.Conn, error) {
+	var first error
+	n, best := len(d.addrs[i]), d.best[i].Load()
+	for k := range n {
+		at := (int(best) + k) % n
+		part, cancel := ctx, context.CancelFunc(func() {})
+		if t, ok := ctx.Deadline(); ok && k < n-1 {
+			part, cancel = context.WithTimeout(ctx, time.Until(t)/time.Duration(n-k))
+		}
+		conn, err := d.dialer.DialContext(part, d.ends[i].network, d.addrs[i][at])
+		cancel()
+		if err == nil {
+			d.best[i].Store(int32(at))
+			return conn, nil
+		}
+		first = cmp.Or(first, err)
+	}
+	return nil, first
 }
 
 // handshakeError is what ended a TLS handshake on a connection that was made.

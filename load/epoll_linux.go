@@ -1,12 +1,8 @@
 package load
 
 import (
-	"context"
 	"fmt"
-	"net"
-	"net/netip"
 	"runtime"
-	"strconv"
 	"sync"
 
 	"github.com/tarehq/tare/load/internal/sys"
@@ -21,11 +17,7 @@ const epollWorks = true
 // net/http's client three times as much and more: both pay for a scheduler
 // between the poller and the code. Everything here is laid out to need no
 // goroutine switch, no allocation and two system calls a request.
-func runEpoll(ctx context.Context, p *plan) (closeAll func(), err error) {
-	addrs, err := resolve(ctx, p.script.endpoints)
-	if err != nil {
-		return nil, err
-	}
+func runEpoll(p *plan) (closeAll func(), err error) {
 	loops := make([]*loop, p.threads)
 	closeAll = func() {
 		for _, l := range loops {
@@ -35,7 +27,7 @@ func runEpoll(ctx context.Context, p *plan) (closeAll func(), err error) {
 		}
 	}
 	for i := range loops {
-		if loops[i], err = newLoop(p, addrs, i); err != nil {
+		if loops[i], err = newLoop(p, i); err != nil {
 			closeAll()
 			return nil, fmt.Errorf("starting event loop: %w", err)
 		}
@@ -97,31 +89,4 @@ func (l *loop) prepareThread(i int) {
 			l.rec.caveats = append(l.rec.caveats, fmt.Errorf("pinning event loop to CPU %d: %w", cpu, err))
 		}
 	}
-}
-
-// resolve finds the addresses of each endpoint.
-func resolve(ctx context.Context, ends []endpoint) ([][]sys.Address, error) {
-	all := make([][]sys.Address, len(ends))
-	for i, e := range ends {
-		if e.network == "unix" {
-			all[i] = []sys.Address{sys.Unix(e.addr)}
-			continue
-		}
-		host, port, err := net.SplitHostPort(e.addr)
-		if err != nil {
-			return nil, explain(e, err)
-		}
-		n, err := strconv.ParseUint(port, 10, 16)
-		if err != nil {
-			return nil, explain(e, err)
-		}
-		ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-		if err != nil {
-			return nil, explain(e, err)
-		}
-		for _, ip := range ips {
-			all[i] = append(all[i], sys.TCP(netip.AddrPortFrom(ip, uint16(n))))
-		}
-	}
-	return all, nil
 }

@@ -3,13 +3,12 @@
 package load
 
 import (
-	"context"
 	"errors"
 	"fmt"
 )
 
 const epollWorks = false
 
-func runEpoll(context.Context, *plan) (func(), error) {
+func runEpoll(*plan) (func(), error) {
 	return nil, fmt.Errorf("running event loops: epoll needs Linux: %w", errors.ErrUnsupported)
 }

@@ -18,13 +18,12 @@ func AwayPast(ctx context.Context, o Options, answer func(), run bool) (Counts, 
 	if err != nil {
 		return Counts{}, err
 	}
-	addrs, err := resolve(ctx, p.script.endpoints)
-	if err != nil {
+	if err := p.resolve(ctx); err != nil {
 		return Counts{}, err
 	}
 	p.start(nanotime())
 	p.series = newSeries(p.opts.Slice)
-	l, err := newLoop(p, addrs, 0)
+	l, err := newLoop(p, 0)
 	if err != nil {
 		return Counts{}, err
 	}

@@ -103,8 +103,8 @@ func (m *muxConn) close() {
 
 // runHTTP2 is the engine for HTTP/2: net/http's client connections behind the
 // goroutine engine's schedule and record.
-func runHTTP2(ctx context.Context, p *plan) (closeAll func(), err error) {
-	e := newNetEngine(ctx, p)
+func runHTTP2(p *plan) (closeAll func(), err error) {
+	e := newNetEngine(p)
 	streams := p.opts.Streams
 	groups := make(map[int][]*muxConn) // by the workers that share: k / streams
 	var mu sync.Mutex

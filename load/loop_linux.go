@@ -2,7 +2,6 @@ package load
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/tarehq/tare/load/internal/sys"
@@ -64,7 +63,7 @@ type loop struct {
 }
 
 // newLoop is loop i of the plan.
-func newLoop(p *plan, addrs [][]sys.Address, i int) (*loop, error) {
+func newLoop(p *plan, i int) (*loop, error) {
 	poll, err := sys.NewPoller()
 	if err != nil {
 		return nil, err
@@ -72,12 +71,17 @@ func newLoop(p *plan, addrs [][]sys.Address, i int) (*loop, error) {
 	l := &loop{
 		plan: p, rec: p.recorder(), cursor: p.script.cursor(i),
 		parser: newParser(p.script, p.opts.MaxAnswer), poll: poll,
-		addrs: make([][]sys.Address, len(addrs)), best: make([]int, len(addrs)), unix: p.opts.Unix != "",
-		buf: make([]byte, readSize), idle: make([]connList, len(addrs)),
+		addrs: make([][]sys.Address, len(p.addrs)), best: make([]int, len(p.addrs)), unix: p.opts.Unix != "",
+		buf: make([]byte, readSize), idle: make([]connList, len(p.addrs)),
 		due: never, now: nanotime(),
 	}
-	for e := range addrs {
-		l.addrs[e] = slices.Clone(addrs[e])
+	for e, addrs := range p.addrs {
+		for _, a := range addrs {
+			l.addrs[e] = append(l.addrs[e], sys.TCP(a))
+		}
+		if l.unix {
+			l.addrs[e] = []sys.Address{sys.Unix(p.opts.Unix)}
+		}
 	}
 	share := p.opts.Connections / p.threads
 	if i < p.opts.Connections%p.threads {

@@ -52,20 +52,17 @@ type worker struct {
 }
 
 // newNetEngine is an engine without its exchangers.
-func newNetEngine(ctx context.Context, p *plan) *netEngine {
-	e := &netEngine{plan: p, script: p.script, dialer: newDialer(p.script, p.opts), workers: p.opts.Connections}
+func newNetEngine(p *plan) *netEngine {
+	e := &netEngine{plan: p, script: p.script, dialer: newDialer(p), workers: p.opts.Connections}
 	for range min(runtime.GOMAXPROCS(0), e.workers) {
 		e.shards = append(e.shards, p.recorder())
 	}
-	// The run's context ends dialling only through the plan, which gives what
-	// is in flight a little time.
-	e.abandoned = context.WithoutCancel(ctx)
 	return e
 }
 
 // runGoroutines is the engine for HTTP/1.1 over package net.
-func runGoroutines(ctx context.Context, p *plan) (closeAll func(), err error) {
-	e := newNetEngine(ctx, p)
+func runGoroutines(p *plan) (closeAll func(), err error) {
+	e := newNetEngine(p)
 	e.exchanger = e.newHTTP1
 	return e.drive(), nil
 }
@@ -73,7 +70,7 @@ func runGoroutines(ctx context.Context, p *plan) (closeAll func(), err error) {
 // drive carries out the plan. It returns what closes the connections.
 func (e *netEngine) drive() (closeAll func()) {
 	var abandon context.CancelFunc
-	e.abandoned, abandon = context.WithCancel(e.abandoned)
+	e.abandoned, abandon = context.WithCancel(context.Background())
 	done := make(chan struct{})
 	var watch sync.WaitGroup
 	watch.Go(func() { e.watch(done, abandon) })

@@ -2,6 +2,7 @@ package load
 
 import (
 	"math"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +21,8 @@ type plan struct {
 	engine  Engine
 	drive   driver
 	threads int
-	open    bool // open loop
+	open    bool               // open loop
+	addrs   [][]netip.AddrPort // by endpoint; none for a Unix socket
 
 	begin, measure int64 // of the warm-up and of the measured part
 	planned        int64 // end of the measured part; never when only requests bound it

@@ -41,9 +41,8 @@ var errUnanswered = errors.New("no request was answered")
 
 // driver is an engine. It drives the plan's requests to their ends, every one
 // of them, and returns with the connections still open. An error means that
-// nothing could be run at all. Of ctx it uses the end only for what it does
-// before the first request: the plan tells it when to stop.
-type driver func(ctx context.Context, p *plan) (closeAll func(), err error)
+// nothing could be run at all. The plan tells it when to stop.
+type driver func(p *plan) (closeAll func(), err error)
 
 // period of looking at the recorders.
 const tick = 250 * time.Millisecond
@@ -68,6 +67,9 @@ type point struct {
 // conduct runs the plan.
 func (c *conductor) conduct(ctx context.Context) error {
 	p := c.plan
+	if err := p.resolve(ctx); err != nil {
+		return err
+	}
 	sys.ReserveDescriptors(p.opts.Connections)
 	p.start(nanotime())
 	if p.opts.WarmUp == 0 {
@@ -80,7 +82,7 @@ func (c *conductor) conduct(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		closeAll, err = p.drive(ctx, p)
+		closeAll, err = p.drive(p)
 	}()
 	c.watch(ctx, done)
 	if err != nil {
