@@ -8,6 +8,7 @@ import (
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats"
 )
 
 // measure runs the pilot and then blocks until a look decides, the cap or the
@@ -20,7 +21,11 @@ func (r *runner) measure(ctx context.Context) error {
 	looks := r.looks()
 	last := looks[len(looks)-1]
 	plan := study.NewPlan(r.Study, r.Seed, last)
+	before := r.blocksDone()
 	for _, look := range looks {
+		if look < before {
+			continue // taken by an earlier session: with more blocks it would be another look, at no price
+		}
 		for done := r.blocksDone(); done < look; done++ {
 			if done > 0 && r.overBudget(begun, r.Study.CellsPerBlock()) {
 				r.outcome = "budget"
@@ -46,9 +51,42 @@ func (r *runner) measure(ctx context.Context) error {
 	return nil
 }
 
-// looks are the planned ones, cut at the cap of blocks.
+// looks are the numbers of blocks after which the run looks: those that its record
+// plans, cut at the cap.
 func (r *runner) looks() []int {
-	return r.Study.LooksUpTo(r.Blocks)
+	var at []int
+	for _, look := range Looks(&r.manifest.Study, 0) {
+		if r.Blocks == 0 || look.Blocks < r.Blocks {
+			at = append(at, look.Blocks)
+		}
+	}
+	if r.Blocks > 0 {
+		at = append(at, r.Blocks)
+	}
+	return at
+}
+
+// Looks are the looks of a run of at most so many blocks, 0 for the study's own
+// number, as [stats.LooksAt] shares the error rate out over them: one after too few
+// blocks to exclude anything is not taken. Where that is true of the last one, too,
+// it stands alone.
+func Looks(s *study.Study, blocks int) []stats.Look {
+	at := s.LooksUpTo(blocks)
+	looks, err := stats.LooksAt(at)
+	if err != nil {
+		return []stats.Look{{Blocks: at[len(at)-1], Alpha: stats.StudyAlpha}}
+	}
+	return looks
+}
+
+// WithinPlan refuses more blocks than a run on record is planned for: its looks
+// spend the whole error rate, so that one more would come on top of it.
+func WithinPlan(s *study.Study, blocks int) error {
+	looks := Looks(s, 0)
+	if last := looks[len(looks)-1].Blocks; blocks > last {
+		return fmt.Errorf("the run is planned for at most %s: its looks share out the whole error rate of 5 %%, and none is left for a look at %d", verdict.Count(last, "block"), blocks)
+	}
+	return nil
 }
 
 // blocksDone is the number of planned blocks of which trials are on record. A

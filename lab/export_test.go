@@ -68,6 +68,12 @@ func CPUs(pins record.Pinning) (load.Options, []int) {
 	return r.loadOptions(study.Workload{}, ""), r.specimenCPUs()
 }
 
+// LooksOf are the numbers of blocks after which a run on record looks, that may
+// have so many.
+func LooksOf(m record.Manifest, blocks int) []int {
+	return (&runner{Options: Options{Blocks: blocks}, manifest: m}).looks()
+}
+
 // Compare holds a trial's figures against the log in dir of a second of an open
 // loop at a rate.
 func Compare(dir string, rate float64, t *record.Trial) error {

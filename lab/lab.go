@@ -43,7 +43,7 @@ type Options struct {
 	Dir     string        // the run's folder; must not exist, or is one to resume
 	Resume  bool          // go on with the run in Dir
 	Seed    uint64        // fixes the plan; 0 means 1
-	Blocks  int           // most blocks; 0 means the study's last look
+	Blocks  int           // most blocks; 0 means the study's last look, which a resumed run never passes
 	Budget  time.Duration // most time for pilot, blocks and captures, beyond a first block; 0: no bound
 
 	// About is written into the manifest as it is: tare's version, the command
@@ -250,6 +250,9 @@ func (r *runner) open() error {
 		return err
 	}
 	r.writer, r.manifest, r.trials, r.captures = w, run.Manifest, run.Trials, run.Captures
+	if err := WithinPlan(&r.manifest.Study, r.Blocks); err != nil {
+		return errors.Join(fmt.Errorf("resuming: %w: start a new run", err), w.Close())
+	}
 	return r.sameAs(run.Manifest.Programs, m.Programs)
 }
 

@@ -14,11 +14,10 @@ import (
 // warnTooFew says beforehand that no look can decide, whatever the effect: too
 // many arms share the error rate for so few blocks.
 func warnTooFew(t *terminal, s *study.Study, blocks int) {
-	at := s.LooksUpTo(blocks)
-	last := len(at) - 1
-	if least := leastBlocks(s, at, last); at[last] < least {
+	last := lastLook(s, blocks)
+	if least := leastBlocks(s, last); last.Blocks < least {
 		fmt.Fprintf(t.err, "%s too few to decide whatever the effect: %d are needed to tell %d arms apart\n",
-			areMany(at[last], "block"), least, 1+family(s))
+			areMany(last.Blocks, "block"), least, 1+family(s))
 	}
 }
 
@@ -31,13 +30,9 @@ func areMany(n int, noun string) string {
 }
 
 // leastBlocks is the number of blocks without which no effect is ever told
-// apart at a look of those planned.
-func leastBlocks(s *study.Study, planned []int, look int) int {
-	alpha := stats.StudyAlpha
-	if looks, err := stats.LooksAt(planned); err == nil {
-		alpha = looks[min(look, len(looks)-1)].Alpha
-	}
-	return stats.BlocksForFamily(family(s), alpha)
+// apart at a look's share of the error rate.
+func leastBlocks(s *study.Study, look stats.Look) int {
+	return stats.BlocksForFamily(family(s), look.Alpha)
 }
 
 // family is the number of comparisons that share the error rate.
@@ -54,15 +49,15 @@ func announceBudget(t *terminal, s *study.Study, budget time.Duration, blocks in
 	block := study.Estimate(s, 1, lab.Overhead)
 	besides := lab.Besides(s)
 	n := max(0, int((budget-besides)/block))
-	looks := s.LooksUpTo(blocks)
-	most, bound := looks[len(looks)-1], ""
+	looks := lab.Looks(s, blocks)
+	most, bound := looks[len(looks)-1].Blocks, ""
 	if blocks > 0 && n > most {
 		bound = ", since --blocks allows no more"
 	}
 	n = min(n, most)
 	fmt.Fprintf(t.err, "blocks that fit into %s, each of about %s, besides %s for pilot and captures: %d%s\n",
 		budget, block.Round(100*time.Millisecond), besides.Round(time.Second), n, bound)
-	if least := leastBlocks(s, looks, 0); n < least {
+	if least := leastBlocks(s, looks[0]); n < least {
 		fmt.Fprintf(t.err, "that is too few to tell any effect apart: at least %d are needed, about %s\n",
 			least, (time.Duration(least)*block + besides).Round(time.Second))
 		return

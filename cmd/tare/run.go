@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -20,6 +21,7 @@ import (
 	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/studies"
 )
 
@@ -50,6 +52,7 @@ func (c *runCmd) Help() string {
     tare run mine.yaml                        your own: see docs/study-files.md
     tare run --resume RUN                     go on where a run was interrupted
 
+A run never has more blocks than it was planned for: more need a run of its own.
 Every trial is on disk as soon as it has ended; Ctrl-C keeps what was measured.`
 }
 
@@ -156,12 +159,19 @@ const mostBlocks = 1000
 // atMost is how long a study takes if it runs to its last look; blocks is the
 // cap, 0 the study's own.
 func atMost(s *study.Study, blocks int) time.Duration {
-	looks := s.LooksUpTo(blocks)
-	return study.Estimate(s, looks[len(looks)-1], lab.Overhead) + lab.Besides(s)
+	return study.Estimate(s, lastLook(s, blocks).Blocks, lab.Overhead) + lab.Besides(s)
+}
+
+func lastLook(s *study.Study, blocks int) stats.Look {
+	looks := lab.Looks(s, blocks)
+	return looks[len(looks)-1]
 }
 
 func (c *runCmd) plan(t *terminal, s *study.Study) {
-	looks := s.LooksUpTo(c.Blocks)
+	var looks []int
+	for _, l := range lab.Looks(s, c.Blocks) {
+		looks = append(looks, l.Blocks)
+	}
 	last := looks[len(looks)-1]
 	fmt.Fprintf(t.out, "%s: at most %s of %s, about %s; looks at %v; seed %d\n",
 		s.Name, count(uint64(last), "block"), count(uint64(s.CellsPerBlock()), "trial"), atMost(s, c.Blocks).Round(time.Second), looks, c.Seed)
@@ -247,6 +257,9 @@ func (c *runCmd) resume(ctx context.Context, t *terminal) error {
 	}
 	c.Seed, c.Quick = run.Manifest.Seed, run.Manifest.Quick
 	s := run.Manifest.Study
+	if err := lab.WithinPlan(&s, c.Blocks); err != nil {
+		return asked(fmt.Sprintf("a run of its own takes as many: `tare run --blocks %d %s`", c.Blocks, cmp.Or(s.File, s.Name)), err)
+	}
 	again, err := c.measure(ctx, t, &s, dir)
 	if again == nil && err != nil && ctx.Err() == nil {
 		return &failure{status: exitCould, err: err, hint: "arms are found from the folder in which the run was begun: go on with it there"}

@@ -1,0 +1,139 @@
+package lab_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/stats"
+)
+
+// A run looks where stats.LooksAt keeps a look, and nowhere else: what a look that
+// cannot reject would spend is spent by the next.
+func TestLooks(t *testing.T) {
+	for _, tt := range []struct {
+		looks []int
+		cap   int
+		want  string
+	}{
+		{nil, 0, "[8 12 18 30]"},
+		{nil, 12, "[8 12]"},
+		{nil, 72, "[12 18 30 72]"},
+		{nil, 2, "[2]"},
+		{[]int{6, 12}, 0, "[12]"},
+		{[]int{6, 30}, 0, "[30]"},
+		{[]int{6, 12}, 6, "[6]"},
+	} {
+		var got []int
+		spent := 0.0
+		for _, l := range lab.Looks(&study.Study{Looks: tt.looks}, tt.cap) {
+			got = append(got, l.Blocks)
+			spent += l.Alpha
+		}
+		if fmt.Sprint(got) != tt.want || math.Abs(spent-stats.StudyAlpha) > 1e-12 {
+			t.Errorf("looks %v up to %d: got %v spending %v, want %s and %v", tt.looks, tt.cap, got, spent, tt.want, stats.StudyAlpha)
+		}
+	}
+}
+
+// Going on with a run changes nothing of the looks that it has planned.
+func TestLooksOfRunOnRecord(t *testing.T) {
+	for _, tt := range []struct {
+		looks []int
+		cap   int
+		want  string
+	}{
+		{[]int{6, 12}, 0, "[12]"},
+		{[]int{6, 7, 30}, 9, "[7 9]"},
+		{[]int{8}, 8, "[8]"},
+		{nil, 2, "[2]"},
+	} {
+		if got := lab.LooksOf(record.Manifest{Study: study.Study{Looks: tt.looks}}, tt.cap); fmt.Sprint(got) != tt.want {
+			t.Errorf("looks %v up to %d: got %v, want %s", tt.looks, tt.cap, got, tt.want)
+		}
+	}
+}
+
+func TestWithinPlan(t *testing.T) {
+	for _, tt := range []struct {
+		looks  []int
+		blocks int
+		want   string // in the error
+	}{
+		{nil, 0, ""},
+		{nil, 30, ""},
+		{nil, 31, "at most 30 blocks"},
+		{[]int{8}, 30, "at most 8 blocks"},
+	} {
+		err := lab.WithinPlan(&study.Study{Looks: tt.looks}, tt.blocks)
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%d blocks of a run with looks %v: got %v, want %q", tt.blocks, tt.looks, err, tt.want)
+		}
+	}
+}
+
+// begunRun is a run on record of so many blocks, in which the arms do not differ.
+func begunRun(t *testing.T, blocks int) lab.Options {
+	t.Helper()
+	s := small(t, "ok", "ok")
+	s.Workloads, s.Twin = s.Workloads[:1], false
+	o := options(t, s)
+	o.Blocks = 1
+	if _, err := lab.Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	w, run, err := record.Resume(o.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seq := len(run.Trials)
+	for block := 1; block < blocks; block++ {
+		for i, name := range []string{"a", "b"} {
+			cpu := 1e5 + float64((block+i)%2) // now the one is slower, now the other
+			trial := record.Trial{Seq: seq, Block: block, Arm: name, Workload: "closed", Requests: 20_000, Metrics: map[string]float64{"cpu_per_request": cpu}}
+			if err := w.Append(trial, nil); err != nil {
+				t.Fatal(err)
+			}
+			seq++
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	o.Resume, o.Blocks = true, 0
+	return o
+}
+
+// A look that an earlier session has passed is not taken again with the blocks that
+// came after it.
+func TestResumeDoesNotLookAgain(t *testing.T) {
+	o := begunRun(t, 9)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o.Progress = func(e lab.Event) {
+		switch e.Stage {
+		case lab.Looking:
+			t.Errorf("after 9 blocks: %s", e.Text)
+		case lab.Running:
+			cancel()
+		}
+	}
+	if _, err := lab.Run(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want a run that goes on with its tenth block", err)
+	}
+}
+
+// Nor does a run on record get more blocks than its looks were planned for.
+func TestResumeKeepsToThePlan(t *testing.T) {
+	o := begunRun(t, 1)
+	o.Blocks = 31
+	if _, err := lab.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "at most 30 blocks") {
+		t.Errorf("got %v, want a refusal", err)
+	}
+}
