@@ -184,5 +184,5 @@ func (r *runner) look(blocks int) (bool, error) {
 		return false, fmt.Errorf("looking at %s: %w", verdict.Count(blocks, "block"), err)
 	}
 	r.tell(Event{Stage: Looking, Block: blocks, Text: fmt.Sprintf("look at %s: %s", verdict.Count(blocks, "block"), a.Headline)})
-	return a.Decided(), nil
+	return r.Decided(a), nil
 }

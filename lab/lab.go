@@ -4,9 +4,9 @@
 // generators, one fresh process of a generator against one of the workload's
 // server. A block is one trial of every arm, the control among them, in random
 // order; arms are only ever compared within a block. The run stops at a planned
-// look when its primary comparison is decided, at its cap of blocks, at the end
-// of its budget, or when it is interrupted; whatever was measured until then is
-// on disk. A trial that cannot be trusted is recorded as invalid, with the reason,
+// look when its primary comparison is decided ([Options] may ask for more), at its
+// cap of blocks, at the end of its budget, or when it is interrupted; whatever was
+// measured until then is on disk. A trial that cannot be trusted is recorded as invalid, with the reason,
 // and its cell is run again in a later block beside the control.
 //
 // When the blocks are done, captures follow if the study asks for them: each is
@@ -31,6 +31,7 @@ import (
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats"
 )
@@ -45,6 +46,11 @@ type Options struct {
 	Seed    uint64        // fixes the plan; 0 means 1
 	Blocks  int           // most blocks; 0 means the study's last look, which a resumed run never passes
 	Budget  time.Duration // most time for pilot, blocks and captures, beyond a first block; 0: no bound
+
+	// Decided tells at a look whether the run may stop; nil: once its primary
+	// comparisons are decided. What it goes by must be judged at the level of the
+	// look, as all of an analysis is: the looks share out one error rate.
+	Decided func(*verdict.Analysis) bool
 
 	// About is written into the manifest as it is: tare's version, the command
 	// that repeats the run, the environment, calibration and self-test.
@@ -93,6 +99,9 @@ var ErrArm = errors.New("arm cannot be measured")
 func Run(ctx context.Context, o Options) (*record.Run, error) {
 	if o.Seed == 0 {
 		o.Seed = 1
+	}
+	if o.Decided == nil {
+		o.Decided = (*verdict.Analysis).Decided
 	}
 	if o.Progress == nil {
 		o.Progress = func(Event) {}

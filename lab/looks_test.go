@@ -11,6 +11,7 @@ import (
 	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
 )
 
@@ -78,29 +79,35 @@ func TestWithinPlan(t *testing.T) {
 	}
 }
 
-// begunRun is a run on record of so many blocks, in which the arms do not differ.
-func begunRun(t *testing.T, blocks int) lab.Options {
+// begunRun is a run on record of so many blocks, in which b costs so many times
+// what a does, give or take next to nothing.
+func begunRun(t *testing.T, blocks int, ratio float64) lab.Options {
 	t.Helper()
 	s := small(t, "ok", "ok")
 	s.Workloads, s.Twin = s.Workloads[:1], false
 	o := options(t, s)
-	o.Blocks = 1
-	if _, err := lab.Run(t.Context(), o); err != nil {
-		t.Fatal(err)
+	m := record.Manifest{ID: "begun", Study: *s, Seed: o.Seed, Programs: map[string]record.Program{}}
+	for _, a := range s.Arms {
+		p, err := o.Builder.Build(t.Context(), a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Programs[a.Name] = record.Program{BuildID: p.BuildID}
 	}
-	w, run, err := record.Resume(o.Dir)
+	w, err := record.Create(o.Dir, m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	seq := len(run.Trials)
-	for block := 1; block < blocks; block++ {
-		for i, name := range []string{"a", "b"} {
-			cpu := 1e5 + float64((block+i)%2) // now the one is slower, now the other
-			trial := record.Trial{Seq: seq, Block: block, Arm: name, Workload: "closed", Requests: 20_000, Metrics: map[string]float64{"cpu_per_request": cpu}}
-			if err := w.Append(trial, nil); err != nil {
-				t.Fatal(err)
-			}
-			seq++
+	for i := range 2 * blocks {
+		trial := record.Trial{Seq: i, Block: i / 2, Arm: "a", Workload: "closed", Requests: 20_000, Metrics: map[string]float64{}}
+		cpu := 1e5 + float64((i+i/2)%2) // now the one is slower, now the other
+		if i%2 == 1 {
+			trial.Arm = "b"
+			cpu *= ratio
+		}
+		trial.Metrics["cpu_per_request"] = cpu
+		if err := w.Append(trial, nil); err != nil {
+			t.Fatal(err)
 		}
 	}
 	if err := w.Close(); err != nil {
@@ -113,7 +120,7 @@ func begunRun(t *testing.T, blocks int) lab.Options {
 // A look that an earlier session has passed is not taken again with the blocks that
 // came after it.
 func TestResumeDoesNotLookAgain(t *testing.T) {
-	o := begunRun(t, 9)
+	o := begunRun(t, 9, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	o.Progress = func(e lab.Event) {
@@ -129,9 +136,45 @@ func TestResumeDoesNotLookAgain(t *testing.T) {
 	}
 }
 
-// Nor does a run on record get more blocks than its looks were planned for.
+// A run stops when what it was started for is decided, be it more or less than its
+// primary comparison.
+func TestDecided(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		ratio   float64
+		decided func(*verdict.Analysis) bool
+		stops   bool
+	}{
+		{"primary decided", 2, nil, true},
+		{"primary open", 1, nil, false},
+		{"more to decide", 2, func(*verdict.Analysis) bool { return false }, false},
+		{"less to decide", 1, func(*verdict.Analysis) bool { return true }, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := begunRun(t, 8, tt.ratio)
+			o.Decided = tt.decided
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			looks := 0
+			o.Progress = func(e lab.Event) {
+				switch e.Stage {
+				case lab.Looking:
+					looks++
+				case lab.Running:
+					cancel()
+				}
+			}
+			_, err := lab.Run(ctx, o)
+			if looks != 1 || tt.stops != (err == nil) || err != nil && !errors.Is(err, context.Canceled) {
+				t.Errorf("%d looks, then %v; want one look, and that it stops: %v", looks, err, tt.stops)
+			}
+		})
+	}
+}
+
+// A run on record does not get more blocks than its looks were planned for.
 func TestResumeKeepsToThePlan(t *testing.T) {
-	o := begunRun(t, 1)
+	o := begunRun(t, 1, 1)
 	o.Blocks = 31
 	if _, err := lab.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "at most 30 blocks") {
 		t.Errorf("got %v, want a refusal", err)

@@ -65,7 +65,7 @@ func TestGates(t *testing.T) {
 		{"at the budget", stats.Gate{D: []float64{-1, 4, 2, 3, 1, 3, 0, 6}}, stats.Undecided},
 	}
 	for _, tt := range tests {
-		if got := stats.Gates([]stats.Gate{tt.gate}, 0.05); got[0] != tt.want {
+		if got := stats.Gates([]stats.Gate{tt.gate}); got[0] != tt.want {
 			t.Errorf("%s: Gates(%+v) = %s, want %s", tt.name, tt.gate, got[0], tt.want)
 		}
 	}
@@ -75,24 +75,40 @@ func TestGates(t *testing.T) {
 // gate.
 func TestGatesSplitAlpha(t *testing.T) {
 	six := stats.Gate{D: around(0.1, 0.01, 6)} // p = 2⁻⁶ = 0.0156
-	if got := stats.Gates([]stats.Gate{six, {}}, 0.05); got[0] != stats.Undecided {
+	if got := stats.Gates([]stats.Gate{six, {}}); got[0] != stats.Undecided {
 		t.Errorf("of two: %s, want inconclusive", got[0])
 	}
-	if got := stats.Gates([]stats.Gate{six, {}}, 0.0625); got[0] != stats.Failed {
+	six.Alpha = 0.0625
+	if got := stats.Gates([]stats.Gate{six, {Alpha: 0.0625}}); got[0] != stats.Failed {
 		t.Errorf("of two at 0.0625: %s, want failed", got[0])
+	}
+}
+
+// Gates reach their looks at levels of their own; each spends no more than its share.
+func TestGatesOfDifferentLevels(t *testing.T) {
+	six, eight := stats.Gate{D: around(0.1, 0.01, 6)}, stats.Gate{D: around(0.1, 0.01, 8), Alpha: 0.010}
+	if got := stats.Gates([]stats.Gate{eight, {Alpha: 0.010}})[0]; got != stats.Undecided { // p = 2⁻⁸, its share 0.0025
+		t.Errorf("8 blocks at 1 %%, one of two: %s, want inconclusive", got)
+	}
+	if got := stats.Gates([]stats.Gate{eight})[0]; got != stats.Failed {
+		t.Errorf("8 blocks at 1 %%, alone: %s, want failed", got)
+	}
+	six.Alpha = 0.0625
+	if got := stats.Gates([]stats.Gate{six, eight}); got[0] != stats.Failed || got[1] != stats.Failed { // the second has all of its level left
+		t.Errorf("6 blocks at 6.25 %% beside 8 at 1 %%: %s, want both failed", got)
 	}
 }
 
 // Six blocks suffice for one gate and are too few for a family of ten.
 func TestGatesAreAFamily(t *testing.T) {
 	gates := []stats.Gate{{D: around(0.1, 0.01, 6)}}
-	if got := stats.Gates(gates, 0.05); got[0] != stats.Failed {
+	if got := stats.Gates(gates); got[0] != stats.Failed {
 		t.Errorf("alone: %s, want failed", got[0])
 	}
 	for range 9 {
 		gates = append(gates, stats.Gate{D: around(0, 0.01, 6)})
 	}
-	if got := stats.Gates(gates, 0.05); got[0] != stats.Undecided {
+	if got := stats.Gates(gates); got[0] != stats.Undecided {
 		t.Errorf("among ten: %s, want inconclusive", got[0])
 	}
 }

@@ -15,17 +15,23 @@ type Gate struct {
 	D              []float64 // paired differences new − old, one a block, finite
 	Budget         float64   // the largest harm allowed, ≥ 0, on the scale of D: ln(1.02) for 2 %
 	HigherIsBetter bool
+	Alpha          float64 // level of the interval: that of the look reached; 0: StudyAlpha, for a single look
 }
 
 // Gates judges gates that were measured together. A gate fails where the lower
-// end of the harm's interval of level 1 − alpha exceeds the budget, and only if
-// that survives [Holm]'s procedure over all of them, so that the probability of
-// failing any innocent gate is at most alpha/2. A failure should be confirmed
-// in fresh processes before anybody is woken up.
-func Gates(gates []Gate, alpha float64) []GateResult {
+// end of the harm's interval of level 1 − Alpha exceeds the budget, and only if
+// that survives [Holm]'s procedure over all of them, each p-value counted in
+// shares of its own Alpha. So the probability of failing any innocent gate is at
+// most half of [StudyAlpha] over all looks together that share it out, whichever
+// of them ends the study. A failure should be confirmed in fresh processes before
+// anybody is woken up.
+func Gates(gates []Gate) []GateResult {
 	excess := make([]Interval, len(gates)) // of harm − budget
-	p := make([]float64, len(gates))
+	p := make([]float64, len(gates))       // in shares of alpha
 	for i, g := range gates {
+		if g.Alpha == 0 {
+			g.Alpha = StudyAlpha
+		}
 		harm := make([]float64, len(g.D))
 		for j, v := range g.D {
 			if g.HigherIsBetter {
@@ -33,13 +39,13 @@ func Gates(gates []Gate, alpha float64) []GateResult {
 			}
 			harm[j] = v - g.Budget
 		}
-		excess[i] = SignedRankInterval(harm, alpha)
-		p[i] = 1
+		excess[i] = SignedRankInterval(harm, g.Alpha)
+		p[i] = 1 / g.Alpha
 		if HodgesLehmann(harm) > 0 {
-			p[i] = SignedRankP(harm) / 2 // one-sided
+			p[i] = SignedRankP(harm) / 2 / g.Alpha // one-sided
 		}
 	}
-	rejected := Holm(p, alpha/2)
+	rejected := Holm(p, 1.0/2)
 	results := make([]GateResult, len(gates))
 	for i := range gates {
 		switch {

@@ -158,6 +158,29 @@ func TestNullStudiesNotRandomised(t *testing.T) {
 	}
 }
 
+// A gate may be looked at as often as a study: a change that does exactly the harm
+// that the budget allows fails in at most half of StudyAlpha of the runs.
+func TestGateLevel(t *testing.T) {
+	const budget = 0.02
+	shares := eachModel(106, func(m machine, rng *rand.Rand) bool {
+		d := randomised(m, budget, rng)
+		for _, look := range stats.Looks() {
+			if r := stats.Gates([]stats.Gate{{D: d[:look.Blocks], Budget: budget, Alpha: look.Alpha}}); r[0] != stats.Undecided {
+				return r[0] == stats.Failed
+			}
+		}
+		return false
+	})
+	half := stats.StudyAlpha / 2
+	most := half + 2.58*math.Sqrt(half*(1-half)/float64(studies()))
+	for name, share := range shares {
+		t.Logf("%s: %.2f %% of %d gates of an innocent change fail", name, 100*share, studies())
+		if share > most {
+			t.Errorf("%s: %.4f of the gates of an innocent change fail, want at most %.4f", name, share, most)
+		}
+	}
+}
+
 func readReplicates(t *testing.T) *stats.Replicates {
 	t.Helper()
 	f, err := os.Open("testdata/aa.json")

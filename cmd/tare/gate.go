@@ -37,14 +37,12 @@ and only after a second run with fresh processes and another seed says so, too.
 It passes where the upper end keeps the budget; anything else is inconclusive,
 also an arm of which the metric is not known: its trials failed, say, or it could
 not be built.
+A study goes on until all its gates are decided, or to its last look; the looks
+share out the error rate.
 Given a run's folder there is no second run: what fails there is inconclusive.
 
 Exit status: 0 passed, 3 failed, 4 inconclusive.`
 }
-
-// alpha of a gate: the chance to fail an innocent change is at most half of it,
-// twice over, since failures are confirmed.
-const gateAlpha = 0.05
 
 // Run gates.
 func (c *gateCmd) Run(ctx context.Context, t *terminal) error {
@@ -58,7 +56,8 @@ func (c *gateCmd) Run(ctx context.Context, t *terminal) error {
 		}
 		return c.decide(t, c.gates(a), nil)
 	}
-	run := &runCmd{Quick: c.Quick, Blocks: c.Blocks, Seed: c.Seed, Dir: c.Dir, Module: c.Module}
+	run := &runCmd{Quick: c.Quick, Blocks: c.Blocks, Seed: c.Seed, Dir: c.Dir, Module: c.Module,
+		decided: func(a *verdict.Analysis) bool { return !slices.ContainsFunc(c.gates(a), open) }}
 	if err := run.bounds(); err != nil {
 		return err
 	}
@@ -124,8 +123,11 @@ func unknownMetric(name string) error {
 
 func (c *gateCmd) gates(a *verdict.Analysis) []verdict.Gated {
 	budgets, _ := c.budgets(a.Manifest.Study.Primary.Metric) // Run has checked them
-	return a.Gate(budgets, gateAlpha)
+	return a.Gate(budgets)
 }
+
+// open tells whether more blocks may decide a gate.
+func open(g verdict.Gated) bool { return g.Withheld == "" && g.Result == stats.Undecided }
 
 // gateRow is the shape of a row of `tare gate --json`.
 type gateRow struct {
@@ -171,8 +173,8 @@ func (c *gateCmd) decide(t *terminal, gates, again []verdict.Gated) error {
 	case stats.Failed:
 		return &failure{status: exitThreshold, err: errors.New("a budget is exceeded")}
 	case stats.Undecided:
-		hint := "more blocks tell more: --blocks"
-		if !slices.ContainsFunc(gates, func(g verdict.Gated) bool { return g.Withheld == "" && g.Result == stats.Undecided }) {
+		hint := "more blocks tell more: gate the study again, with --blocks"
+		if !slices.ContainsFunc(gates, open) {
 			hint = "`tare report` shows what was measured"
 		}
 		if slices.ContainsFunc(gates, func(g verdict.Gated) bool { return g.Result == stats.Failed }) {

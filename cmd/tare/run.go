@@ -39,6 +39,8 @@ type runCmd struct {
 	JSON      bool          `name:"json" help:"Print the verdicts as JSON."`
 	Plan      bool          `help:"Print the order of trials and the time they take, and stop."`
 	Module    string        `help:"Folder of tare's own source, where the built-in arms are." placeholder:"DIR"`
+
+	decided func(*verdict.Analysis) bool // whether a run may stop at a look; nil: once its primary comparisons are decided
 }
 
 // Help shows examples.
@@ -209,7 +211,7 @@ func (c *runCmd) measure(ctx context.Context, t *terminal, s *study.Study, dir s
 	defer p.done()
 	return lab.Run(ctx, lab.Options{
 		Study: s, Quick: c.Quick, Builder: builder, Dir: dir, Resume: c.Resume != "",
-		Seed: c.Seed, Blocks: c.Blocks, Budget: c.Budget, About: c.about(ctx, s, dir), Progress: p.show,
+		Seed: c.Seed, Blocks: c.Blocks, Budget: c.Budget, Decided: c.decided, About: c.about(ctx, s, dir), Progress: p.show,
 	})
 }
 

@@ -69,10 +69,14 @@ func design(a *verdict.Analysis) string {
 	case "":
 		return text + "; not finished"
 	case "decided":
-		if last := a.Looks(); len(last) > 0 && a.Progress().Blocks >= last[len(last)-1].Blocks {
-			return text + "; ended with the last block planned: the primary comparisons were decided"
+		what := "the primary comparisons were decided"
+		if !a.Decided() {
+			what = "what it was gated by was decided"
 		}
-		return text + "; ended early: the primary comparisons were decided"
+		if last := a.Looks(); len(last) > 0 && a.Progress().Blocks >= last[len(last)-1].Blocks {
+			return text + "; ended with the last block planned: " + what
+		}
+		return text + "; ended early: " + what
 	case "cap":
 		return text + "; ended with the last block planned"
 	case "budget":

@@ -26,14 +26,16 @@ type Gated struct {
 }
 
 // Gate holds every comparison of the budgets' metrics, of all arms in all
-// workloads, against its budget. All gates of a run are one family: the chance
-// of failing any that is within its budget is at most alpha/2. A failure says
+// workloads, against its budget, by the interval that the comparison has at the
+// look that the run reached. All gates of a run are one family: the chance
+// of failing any that is within its budget is at most half of [stats.StudyAlpha]
+// over all looks together, whichever ends the run. A failure says
 // that this run shows the harm; before anybody is woken up it wants
 // confirmation in fresh processes. Of a metric that is compared by difference
 // the budget is that share of the control's median. An arm that cannot be held
 // against a budget, since its trials failed or do not tell the metric, is
 // undecided and says why: what was not seen has not passed.
-func (a *Analysis) Gate(budgets []Budget, alpha float64) []Gated {
+func (a *Analysis) Gate(budgets []Budget) []Gated {
 	var gated []Gated
 	for _, b := range budgets {
 		gated = append(gated, a.held(b)...)
@@ -41,10 +43,10 @@ func (a *Analysis) Gate(budgets []Budget, alpha float64) []Gated {
 	var gates []stats.Gate
 	for _, g := range gated {
 		if g.Withheld == "" {
-			gates = append(gates, stats.Gate{D: g.Paired, Budget: g.limit(), HigherIsBetter: g.Metric.Higher})
+			gates = append(gates, stats.Gate{D: g.Paired, Budget: g.limit(), HigherIsBetter: g.Metric.Higher, Alpha: g.Alpha})
 		}
 	}
-	results := stats.Gates(gates, alpha)
+	results := stats.Gates(gates)
 	for i := range gated {
 		if g := &gated[i]; g.Withheld == "" {
 			g.Result, results = results[0], results[1:]

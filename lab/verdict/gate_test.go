@@ -31,10 +31,38 @@ func TestGate(t *testing.T) {
 		{"throughput", 0.11, stats.Passed},
 		{"loop_allocs", 0.05, stats.Passed}, // none and none
 	} {
-		got := a.Gate([]verdict.Budget{{Metric: tc.metric, Harm: tc.harm}}, stats.StudyAlpha)
+		got := a.Gate([]verdict.Budget{{Metric: tc.metric, Harm: tc.harm}})
 		if len(got) != 1 || got[0].Result != tc.want || got[0].Arm != "three" || got[0].Withheld != "" {
 			t.Errorf("%s, budget %v: got %+v, want %s", tc.metric, tc.harm, got, tc.want)
 		}
+	}
+}
+
+// What is shown of a gate is what it is judged by: the interval at the level of the
+// look that the run reached.
+func TestGateIsJudgedByTheIntervalShown(t *testing.T) {
+	seen := map[stats.GateResult]int{}
+	for seed := range uint64(60) {
+		u := base()
+		u.seed, u.noise = seed, 0.012
+		u.effect("three", "cpu_per_request", 1.05)
+		budget := 0.03 + 0.04*float64(seed%5)/4
+		g := analyse(t, u.run()).Gate([]verdict.Budget{{Metric: "cpu_per_request", Harm: budget}})[0]
+		e, ok := g.Relative()
+		want := stats.Undecided
+		switch {
+		case e.Interval.Lo > budget:
+			want = stats.Failed
+		case e.Interval.Hi <= budget:
+			want = stats.Passed
+		}
+		if !ok || g.Result != want {
+			t.Errorf("budget %v: %s, shown is %v, want %s", budget, g.Result, e.Interval, want)
+		}
+		seen[g.Result]++
+	}
+	if len(seen) != 3 {
+		t.Errorf("results %v, want some of each", seen)
 	}
 }
 
@@ -62,7 +90,7 @@ func TestGateOfDifferences(t *testing.T) {
 		r.Trials = append(r.Trials, r.Trials[0])
 		last := &r.Trials[len(r.Trials)-1] // a block of its own, with none: not paired, yet no ratio any more
 		last.Block, last.Metrics = 99, map[string]float64{"loop_allocs": 0}
-		got := analyse(t, r).Gate([]verdict.Budget{{Metric: "loop_allocs", Harm: tc.harm}}, stats.StudyAlpha)
+		got := analyse(t, r).Gate([]verdict.Budget{{Metric: "loop_allocs", Harm: tc.harm}})
 		if len(got) != 1 || got[0].Scale != verdict.Difference || got[0].Result != tc.want {
 			t.Errorf("from %v to %v, budget %v: got %+v, want %s", tc.before, tc.after, tc.harm, got[0], tc.want)
 		}
@@ -109,7 +137,7 @@ func TestGateWithoutTrials(t *testing.T) {
 		for i := range r.Trials {
 			tc.lose(&r.Trials[i])
 		}
-		got := analyse(t, r).Gate([]verdict.Budget{{Metric: "cpu_per_request", Harm: 0.5}, {Metric: tc.metric, Harm: 0.5}}, stats.StudyAlpha)
+		got := analyse(t, r).Gate([]verdict.Budget{{Metric: "cpu_per_request", Harm: 0.5}, {Metric: tc.metric, Harm: 0.5}})
 		if g := got[len(got)-1]; len(got) != 2 || g.Result != stats.Undecided || g.Withheld != tc.why || g.Comparison.Metric.Name != tc.metric {
 			t.Errorf("%s: got %d gates, the last %s, %q, want two, the last undecided: %q", tc.name, len(got), g.Result, g.Withheld, tc.why)
 		}
@@ -168,7 +196,7 @@ func TestGateOfPartOfARun(t *testing.T) {
 		u.study.Workloads = append(u.study.Workloads, full)
 		r := u.run()
 		tc.lose(r)
-		got := analyse(t, r).Gate([]verdict.Budget{{Metric: metric, Harm: 0.5}}, stats.StudyAlpha)
+		got := analyse(t, r).Gate([]verdict.Budget{{Metric: metric, Harm: 0.5}})
 		g := got[len(got)-1]
 		if g.Result != stats.Undecided || g.Withheld != tc.want.Withheld || g.Arm != tc.want.Arm || g.Workload != tc.want.Workload {
 			t.Errorf("%s: got %s of %s in %q: %q, want %s of %s in %q: %q", tc.name,
