@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +40,9 @@ func TestCompareSaysWhyNot(t *testing.T) {
 		{"another control", func(r *record.Run) { program(r, func(p *record.Program) { p.BuildID = "other" }) }, "the controls are different programs"},
 		{"a control without build ID", func(r *record.Run) { program(r, func(p *record.Program) { p.BuildID = "" }) }, "no build ID"},
 		{"other arguments", func(r *record.Run) { program(r, func(p *record.Program) { p.Args = nil }) }, "different arguments"},
+		{"another environment", func(r *record.Run) { r.Manifest.Study.Arms[0].Env = []string{"GOGC=off"} }, `different environments ([] and ["GOGC=off"])`},
+		{"another sink", func(r *record.Run) { r.Manifest.Study.Arms[0].Sink = "pipe" }, "output went elsewhere (discard and pipe)"},
+		{"another way to load", func(r *record.Run) { r.Manifest.Study.Arms[0].Closed = []string{"-c", "64"} }, "load by different arguments"},
 		{"another offered rate", func(r *record.Run) { r.Manifest.Rates = map[string]float64{"half": 9_000} }, "workload half: the offered rates differ (12300/s and 9000/s)"},
 		{"another workload", func(r *record.Run) { r.Manifest.Study.Workloads[0].Connections = 8 }, "declared differently"},
 		{"longer trials", func(r *record.Run) { r.Manifest.Study.Trial.Measure = 5 * time.Second }, "different lengths"},
@@ -61,6 +65,15 @@ func TestCompareSaysWhyNot(t *testing.T) {
 				t.Errorf("got %v and %d bytes, want %q and none", err, b.Len(), tc.want)
 			}
 		})
+	}
+}
+
+// An output that is left out is one that is discarded.
+func TestCompareTakesDefaults(t *testing.T) {
+	second := synthetic(2)
+	second.Manifest.Study.Arms[0].Sink = "discard"
+	if err := report.Compare(io.Discard, analyse(t, synthetic(1)), analyse(t, second), report.TextOptions{}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -95,8 +96,37 @@ func sharedControl(first, second *Analysis) error {
 		return fmt.Errorf("the controls are different programs (%s: build ID %s, %s: %s); only runs with the same control can be compared", a, pa.BuildID, b, pb.BuildID)
 	case !slices.Equal(pa.Args, pb.Args):
 		return fmt.Errorf("the controls ran with different arguments (%q and %q)", pa.Args, pb.Args)
-	case first.Manifest.Pinning.Disjoint != second.Manifest.Pinning.Disjoint:
+	}
+	if err := sameStart(declaredControl(first), declaredControl(second)); err != nil {
+		return err
+	}
+	if first.Manifest.Pinning.Disjoint != second.Manifest.Pinning.Disjoint {
 		return fmt.Errorf("instrument and specimen had CPUs of their own in one run only")
+	}
+	return nil
+}
+
+// declaredControl is the control as its study declares it.
+func declaredControl(a *Analysis) study.Arm {
+	s := &a.Manifest.Study
+	i := slices.IndexFunc(s.Arms, func(arm study.Arm) bool { return arm.Name == s.Control })
+	if i < 0 {
+		return study.Arm{}
+	}
+	return s.Arms[i]
+}
+
+// sameStart says in what two controls differ that are the same program: GOGC=off
+// alone makes another of it.
+func sameStart(a, b study.Arm) error {
+	const discard = "discard" // what is said by leaving it out
+	switch p, q := cmp.Or(a.Sink, discard), cmp.Or(b.Sink, discard); {
+	case !slices.Equal(a.Env, b.Env):
+		return fmt.Errorf("the controls ran in different environments (%q and %q)", a.Env, b.Env)
+	case p != q:
+		return fmt.Errorf("the controls' output went elsewhere (%s and %s)", p, q)
+	case !slices.Equal(a.Closed, b.Closed) || !slices.Equal(a.Open, b.Open) || !slices.Equal(a.Paced, b.Paced):
+		return fmt.Errorf("the controls were asked for their load by different arguments")
 	}
 	return nil
 }
