@@ -62,10 +62,11 @@ func (c *calibrateCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	s, err := studies.Named("null")
+	null, err := studies.Named("null")
 	if err != nil {
 		return err
 	}
+	s := calibrating(null, c.Blocks)
 	if c.Replicates != "" {
 		s = fourfold(s)
 	}
@@ -86,6 +87,14 @@ func (c *calibrateCmd) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	return errors.Join(c.print(t, cal), c.keepReplicates(kept, a))
+}
+
+// calibrating is study null with nothing to decide before its last block: every
+// one of them is asked for.
+func calibrating(null *study.Study, blocks int) *study.Study {
+	s := *null
+	s.Looks = []int{blocks}
+	return &s
 }
 
 // measureNull runs the study in which the control meets itself.

@@ -6,12 +6,30 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/studies"
 )
+
+// A calibration runs as many blocks as are asked for: no look before the last may
+// decide anything, also where there is something to decide.
+func TestCalibrationRunsAllBlocks(t *testing.T) {
+	null, err := studies.Named("null")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*study.Study{calibrating(null, 72), fourfold(calibrating(null, 72))} {
+		if looks := lab.Looks(s, 72); len(looks) != 1 || looks[0].Blocks != 72 {
+			t.Errorf("%d arms: looks at %v, want one, at 72 blocks", len(s.Arms), looks)
+		}
+	}
+	if len(null.Looks) > 0 {
+		t.Errorf("study null itself now looks at %v", null.Looks)
+	}
+}
 
 func TestReplicates(t *testing.T) {
 	null, err := studies.Named("null")
