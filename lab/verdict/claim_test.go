@@ -39,6 +39,13 @@ func sized(direction string, ratio float64) study.Check {
 	return k
 }
 
+// differing is a claim that gives a difference and no figures.
+func differing(metric string, difference float64) study.Check {
+	k := directed("more")
+	k.Metric, k.PublishedDifference = metric, ptr(difference)
+	return k
+}
+
 func TestEffectClaims(t *testing.T) {
 	const none, ok, no, open, other = "", verdict.Confirmed, verdict.Contradicted, verdict.Inconclusive, verdict.NotComparable
 	for _, tc := range []struct {
@@ -57,6 +64,8 @@ func TestEffectClaims(t *testing.T) {
 		{"too noisy for the size", 1, 0.05, cpu(30_900, 30_000), open, open, open, open, "cannot be told from nothing"},
 		{"too noisy, yet not for that size", 1, 0.02, cpu(67_200, 30_000), open, no, no, open, "cannot be told from nothing"},
 		{"published inside the band", 1.006, 0.0005, cpu(30_150, 30_000), open, ok, ok, open, "inside the band"},
+		{"published difference inside the band", 1, 0.0005, differing("cpu_per_request", 100), open, none, open, open, "effect of +100 ns is inside the band of ±1.0 %"},
+		{"published difference beyond the band", 1, 0.0005, differing("cpu_per_request", 1500), no, none, no, no, "no effect of practical size"},
 		{"direction alone", 1.05, 0.004, directed("more"), ok, none, none, ok, "0 of 1 check contradicted"},
 		{"wrong direction alone", 1.05, 0.004, directed("less"), no, none, none, no, "more CPU"},
 		{"ratio alone", 1.05, 0.004, sized("more", 1.05), ok, ok, none, ok, "It holds here"},
@@ -86,6 +95,32 @@ func TestEffectClaims(t *testing.T) {
 				t.Errorf("inconclusive, but needs %d more blocks", c.Needs)
 			}
 		})
+	}
+}
+
+// A share has no ratio; what was published of it is held against the band as a
+// difference.
+func TestClaimsOfShares(t *testing.T) {
+	figures := func(arm, against float64) study.Check {
+		return study.Check{Kind: study.Effect, Metric: "gc_cpu", Workload: "half", Arm: "three", PublishedArm: ptr(arm), PublishedAgainst: ptr(against)}
+	}
+	for _, tc := range []struct {
+		name  string
+		check study.Check
+		want  verdict.Word
+	}{
+		{"inside the band", figures(0.1005, 0.100), verdict.Inconclusive},
+		{"beyond it", figures(0.120, 0.100), verdict.Contradicted},
+		{"a difference inside the band", differing("gc_cpu", 0.0005), verdict.Inconclusive},
+		{"a difference beyond it", differing("gc_cpu", 0.02), verdict.Contradicted},
+	} {
+		u := base()
+		u.noise, u.drift = 0.0005, 0
+		u.level["gc_cpu"] = 0.10 // its band is 1 % of it
+		c := judge(t, u, nil, tc.check)
+		if got := c.Checks[0].Direction; got.Verdict != tc.want || c.Verdict != tc.want {
+			t.Errorf("%s: got %s (%s), want %s", tc.name, c.Verdict, got.Reason, tc.want)
+		}
 	}
 }
 

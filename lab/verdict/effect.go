@@ -39,13 +39,9 @@ func (an *analyser) effect(r *CheckResult, w *Workload, m *Metric) {
 	if k.Absolute != "" {
 		r.Levels = Finding{Verdict: NotComparable, Reason: k.Absolute}
 	}
-	if k.PublishedArm != nil && k.PublishedAgainst != nil {
-		r.PublishedDifference = *k.PublishedArm - *k.PublishedAgainst
-		r.Difference = c.difference(r.PublishedDifference)
-	}
-	if k.PublishedDifference != nil {
-		r.PublishedDifference = *k.PublishedDifference
-		r.Difference = c.difference(r.PublishedDifference)
+	if published, told := publishedDifference(k); told {
+		r.PublishedDifference = published
+		r.Difference = c.difference(published)
 	}
 	if published := publishedRatio(k); published > 0 {
 		r.PublishedRatio = published
@@ -63,6 +59,18 @@ func publishedRatio(k study.Check) float64 {
 		return *k.PublishedArm / *k.PublishedAgainst
 	}
 	return 0
+}
+
+// publishedDifference is the claimed figure of the arm less that of the other, given
+// as such or as two figures; told is false where the claim gives neither.
+func publishedDifference(k study.Check) (difference float64, told bool) {
+	switch {
+	case k.PublishedDifference != nil:
+		return *k.PublishedDifference, true
+	case k.PublishedArm != nil && k.PublishedAgainst != nil:
+		return *k.PublishedArm - *k.PublishedAgainst, true
+	}
+	return 0, false
 }
 
 // direction judges the claimed sign by the rules of the package comment.
@@ -93,17 +101,32 @@ func (c *Comparison) direction(k study.Check) Finding {
 }
 
 // publishedInBand says that the published effect is too small to be looked for
-// in this run, or "".
+// in this run, or "". A ratio is held against the band where the metric has one,
+// any other figure in the metric's unit.
 func (c *Comparison) publishedInBand(k study.Check) string {
-	published := publishedRatio(k)
-	if c.Scale != Ratio || published == 0 {
-		return ""
+	var published string
+	var inside bool
+	ratio := publishedRatio(k)
+	difference, told := publishedDifference(k)
+	switch {
+	case c.Scale == Ratio && ratio > 0:
+		published, inside = unit.Change(ratio-1), math.Abs(math.Log(ratio)) <= c.Band
+	case told:
+		published, inside = ShowSigned(c.Metric, difference), math.Abs(difference) <= c.bandInUnit()
 	}
-	if math.Abs(math.Log(published)) > c.Band {
+	if !inside {
 		return ""
 	}
 	return fmt.Sprintf("the published effect of %s is inside the band of ±%s that this run can tell from nothing",
-		unit.Change(published-1), c.bandText())
+		published, c.bandText())
+}
+
+// bandInUnit is the band in the metric's base unit.
+func (c *Comparison) bandInUnit() float64 {
+	if c.Scale == Ratio {
+		return math.Expm1(c.Band) * math.Abs(c.AgainstMedian)
+	}
+	return c.Band
 }
 
 // ratio judges a published ratio.
@@ -118,14 +141,10 @@ func (c *Comparison) ratio(published float64) Finding {
 
 // difference judges a published difference.
 func (c *Comparison) difference(published float64) Finding {
-	band := c.Band
-	if c.Scale == Ratio {
-		band = math.Expm1(c.Band) * math.Abs(c.AgainstMedian)
-	}
 	d := c.Difference
 	said := fmt.Sprintf("published %s, measured %s (%s)", ShowSigned(c.Metric, published),
 		ShowSigned(c.Metric, d.Value), SpanSigned(c.Metric, d.Interval))
-	return c.sized(published, d.Interval, band, said)
+	return c.sized(published, d.Interval, c.bandInUnit(), said)
 }
 
 // sized holds a published size against a measured interval widened by the
