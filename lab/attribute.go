@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tarehq/tare/lab/arm"
@@ -13,12 +14,22 @@ import (
 )
 
 // attribute takes the captures that the study asks for and that no earlier
-// session took. It comes after all blocks: a profile disturbs what it measures.
+// session took, as far as the budget goes. It comes after all blocks: a profile
+// disturbs what it measures.
 func (r *runner) attribute(ctx context.Context) error {
 	all := r.Study.Captures(r.Seed)
+	if len(all) == 0 {
+		return nil
+	}
+	if err := r.warnCut(""); err != nil {
+		return err
+	}
 	for i, c := range all {
 		if r.captured(c) || r.unseen[unseen(c)] {
 			continue
+		}
+		if r.exceeds(r.Study.Trial.WarmUpOr() + c.For + Overhead) {
+			return r.warnCut(fmt.Sprintf("%d of %d were taken within %s", len(r.captures), len(all), r.Budget))
 		}
 		r.tell(Event{
 			Stage: Profiling, Arm: c.Arm, Workload: c.Workload, Block: c.Round + 1, Blocks: all[len(all)-1].Round + 1,
@@ -30,6 +41,18 @@ func (r *runner) attribute(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// warnCut puts into the manifest how many captures the budget left; "" takes back
+// what an earlier session said of it.
+func (r *runner) warnCut(text string) error {
+	const about = "the budget has cut the captures short: "
+	return r.writer.Update(func(m *record.Manifest) {
+		m.Warnings = slices.DeleteFunc(m.Warnings, func(w string) bool { return strings.HasPrefix(w, about) })
+		if text != "" {
+			m.Warnings = append(m.Warnings, about+text)
+		}
+	})
 }
 
 // capturing is about how long those of all captures take that are not on record.

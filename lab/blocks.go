@@ -14,7 +14,7 @@ import (
 // measure runs the pilot and then blocks until a look decides, the cap or the
 // budget is reached, or the context ends.
 func (r *runner) measure(ctx context.Context) error {
-	begun := time.Now()
+	r.begun = time.Now()
 	if err := r.pilot(ctx); err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (r *runner) measure(ctx context.Context) error {
 			continue // taken by an earlier session: with more blocks it would be another look, at no price
 		}
 		for done := r.blocksDone(); done < look; done++ {
-			if done > 0 && r.overBudget(begun, r.Study.CellsPerBlock()) {
+			if done > 0 && r.overBudget(r.Study.CellsPerBlock()) {
 				r.outcome = "budget"
 				return nil
 			}
@@ -35,7 +35,7 @@ func (r *runner) measure(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := r.makeUp(ctx, look, begun); err != nil {
+		if err := r.makeUp(ctx, look); err != nil {
 			return err
 		}
 		decided, err := r.look(look)
@@ -113,8 +113,13 @@ func (r *runner) nextBlock() int {
 
 // overBudget tells whether one more block of so many cells, with the captures
 // that follow the blocks, would end after the budget.
-func (r *runner) overBudget(begun time.Time, cells int) bool {
-	return r.Budget > 0 && time.Since(begun)+time.Duration(cells)*r.perTrial()+r.capturing(r.Study.Captures(r.Seed)) > r.Budget
+func (r *runner) overBudget(cells int) bool {
+	return r.exceeds(time.Duration(cells)*r.perTrial() + r.capturing(r.Study.Captures(r.Seed)))
+}
+
+// exceeds tells whether what takes so long would end after the budget.
+func (r *runner) exceeds(d time.Duration) bool {
+	return r.Budget > 0 && time.Since(r.begun)+d > r.Budget
 }
 
 // perTrial is the mean time of the trials of this session, or what the

@@ -2,6 +2,7 @@ package lab_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,9 +21,10 @@ func TestBudgetLeavesRoomForCaptures(t *testing.T) {
 		budget time.Duration
 		blocks int
 		want   string // outcome
+		warned string // of captures
 	}{
-		{time.Hour, 1, "budget"},
-		{24 * time.Hour, 2, "cap"},
+		{time.Hour, 1, "budget", "captures short: 0 of 2 were taken within 1h0m0s"},
+		{24 * time.Hour, 2, "cap", ""},
 	} {
 		o.Budget, o.Dir = tt.budget, filepath.Join(t.TempDir(), "run")
 		run, err := lab.Run(t.Context(), o)
@@ -38,6 +40,28 @@ func TestBudgetLeavesRoomForCaptures(t *testing.T) {
 		if len(blocks) != tt.blocks || run.Manifest.Outcome != tt.want {
 			t.Errorf("budget %s: got %d blocks and outcome %q, want %d and %q", tt.budget, len(blocks), run.Manifest.Outcome, tt.blocks, tt.want)
 		}
+		warned := strings.Join(run.Manifest.Warnings, "\n")
+		if !strings.Contains(warned, tt.warned) || (tt.warned == "") != (len(run.Captures) == 2) {
+			t.Errorf("budget %s: got %d captures and warnings %q, want %q", tt.budget, len(run.Captures), warned, tt.warned)
+		}
+	}
+}
+
+// What a budget has left of the captures a later session takes, and no warning stays.
+func TestCapturesAfterTheBudget(t *testing.T) {
+	o := begunRun(t, 8, 1)
+	o.Study.Attribute = study.Attribute{For: time.Hour, Repeat: 1}
+	o.Blocks, o.Budget = 8, time.Hour
+	for _, want := range []int{0, 2} {
+		run, err := lab.Run(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		warned := strings.Contains(strings.Join(run.Manifest.Warnings, "\n"), "captures short")
+		if len(run.Captures) != want || warned != (want == 0) {
+			t.Errorf("budget %s: got %d captures, warned %v; want %d", o.Budget, len(run.Captures), warned, want)
+		}
+		o.Budget = 0
 	}
 }
 

@@ -161,6 +161,7 @@ type runner struct {
 	makingUp bool             // the block under way runs invalid cells again
 	deaf     map[string]int   // by arm: trials in a row in which it did not get ready
 	outcome  string
+	begun    time.Time     // of what the budget bounds
 	took     time.Duration // of the trials of this session
 	ran      int           // trials of this session
 }

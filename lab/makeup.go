@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"math/rand/v2"
-	"time"
 
 	"github.com/tarehq/tare/lab/study"
 )
@@ -14,10 +13,10 @@ const maxAttempts = 3
 
 // makeUp runs again, in blocks of their own beside the control, the cells that
 // have fewer valid pairs than there are blocks, as far as the budget goes.
-func (r *runner) makeUp(ctx context.Context, blocks int, begun time.Time) error {
+func (r *runner) makeUp(ctx context.Context, blocks int) error {
 	for range maxAttempts {
 		cells := r.missing(blocks)
-		if len(cells) == 0 || r.overBudget(begun, len(cells)) {
+		if len(cells) == 0 || r.overBudget(len(cells)) {
 			return nil
 		}
 		r.makingUp = true
