@@ -182,7 +182,7 @@ func (c *diffCmd) capture(ctx context.Context, t *terminal, s *sides, at target)
 			continue
 		}
 		p.SetRequests(b.window.Requests)
-		s.add(p, b.window)
+		s.add(p.Kind, p.Sampled(), b.window)
 		if c.Keep != "" {
 			kind := map[pprof.Kind]string{pprof.CPU: "cpu", pprof.Allocs: "allocs"}[p.Kind]
 			name := fmt.Sprintf("%c-%d.%s.pb.gz", 'a'+at.side, at.nth+1, kind)
@@ -194,9 +194,9 @@ func (c *diffCmd) capture(ctx context.Context, t *terminal, s *sides, at target)
 	return nil
 }
 
-func (s *sides) add(p *pprof.Profile, w cost.Window) {
-	c := diff.Capture{Stacks: p.Stacks, Window: w}
-	if p.Kind == pprof.Allocs {
+func (s *sides) add(kind pprof.Kind, sampled []cost.Stack, w cost.Window) {
+	c := diff.Capture{Stacks: sampled, Window: w}
+	if kind == pprof.Allocs {
 		s.allocs = append(s.allocs, c)
 	} else {
 		s.cpu = append(s.cpu, c)
@@ -257,7 +257,7 @@ func (s *sides) readFiles(names []string) error {
 			return err
 		}
 		s.warn(p.Warnings)
-		s.add(p, cost.Window{Duration: p.Duration, Requests: p.Requests()})
+		s.add(p.Kind, p.Sampled(), cost.Window{Duration: p.Duration, Requests: p.Requests()})
 	}
 	return nil
 }

@@ -76,14 +76,16 @@ func (s *sides) addCapture(dir string, c record.Capture) error {
 			of[i] = p
 		}
 		// The profile is shorter than the time over which requests were counted:
-		// as in the report, it is scaled to what was counted over all of that.
+		// as in the report, it is scaled to what was counted over all of that, but for
+		// how often each stack was seen.
 		cpu, allocs := of[0], of[1]
-		time, memory, _ := lab.Scaled(&c, cpu, allocs)
-		cpu.Stacks = time
-		s.add(cpu, w)
 		if allocs != nil {
-			allocs.Stacks = memory
-			s.add(allocs, w)
+			allocs.Stacks, c.Objects = allocs.Sampled(), 0
+		}
+		time, memory, _ := lab.Scaled(&c, cpu, allocs)
+		s.add(pprof.CPU, time, w)
+		if allocs != nil {
+			s.add(pprof.Allocs, memory, w)
 		}
 		return nil
 	}

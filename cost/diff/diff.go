@@ -33,7 +33,7 @@ import (
 
 // Capture is one profile and what it stands for.
 type Capture struct {
-	Stacks []cost.Stack
+	Stacks []cost.Stack // their Count is how often each was sampled, of allocations too
 	Window cost.Window
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/diff"
+	"github.com/tarehq/tare/cost/pprof"
 )
 
 const (
@@ -55,6 +56,20 @@ func (s service) capture(rng *rand.Rand) diff.Capture {
 			}
 		}
 	}
+	return c
+}
+
+// allocations draws one allocation profile of 1000 requests as the runtime makes it:
+// of every 512 KiB one object is sampled on average, and stands for all of its size.
+// A layer's parts allocate objects of other sizes, from 64 bytes to 4 MiB.
+func (s service) allocations(rng *rand.Rand) diff.Capture {
+	c := s.capture(rng)
+	for i := range c.Stacks {
+		size := float64(int(64) << (4 * (i % 5)))
+		objects := math.Round(c.Stacks[i].Count / -math.Expm1(-size/(512<<10)))
+		c.Stacks[i].Count, c.Stacks[i].Value = objects, objects*size
+	}
+	c.Stacks = pprof.New(pprof.Allocs, time.Second, c.Stacks).Sampled()
 	return c
 }
 
@@ -201,6 +216,39 @@ func TestOneLayerDiffers(t *testing.T) {
 	}
 	if false_ > tries/4 { // 2 true ones and q = 0.05 allow about a tenth of a false one each
 		t.Errorf("%d layers besides were told to differ in %d comparisons", false_, tries)
+	}
+}
+
+// TestAllocationsDiffer compares allocations of a service with its own, and with
+// those of one of which a layer allocates twice as much, by as many comparisons and
+// within the same bound as TestNothingDiffers.
+func TestAllocationsDiffer(t *testing.T) {
+	for _, n := range []int{1, 2, 5} {
+		rng := rand.New(rand.NewPCG(8, uint64(n)))
+		const tries = 60
+		owners, functions, found := 0, 0, 0
+		for range tries {
+			var a, same, more []diff.Capture
+			service, dearer := many(0), many(0)
+			dearer.layers[7].rate *= 2
+			for range n {
+				a, same, more = append(a, service.allocations(rng)), append(same, service.allocations(rng)), append(more, dearer.allocations(rng))
+			}
+			r := compare(t, a, same)
+			owners += told(r.Owners)
+			functions += told(r.Functions)
+			for _, row := range compare(t, a, more).Owners {
+				if row.Owner == "layer07.layer07" && row.Differs && row.Lo > 0 {
+					found++
+				}
+			}
+		}
+		if limit := 10; owners > limit || functions > limit {
+			t.Errorf("%d captures: owners told apart in %d of %d comparisons, functions in %d, want at most %d", n, owners, tries, functions, limit)
+		}
+		if n != 2 && found < tries/2 { // two have next to no degrees of freedom
+			t.Errorf("%d captures: twice as much found in %d of %d comparisons, want at least half", n, found, tries)
+		}
 	}
 }
 

@@ -65,9 +65,7 @@ func sideOf(cells []cell, one float64) side {
 	for _, c := range cells {
 		s.mean += c.value / float64(s.n)
 		s.count += c.count
-		if c.count > 0 {
-			floor += c.value * c.value / c.count
-		}
+		floor += c.chance
 	}
 	s.variance = floor / float64(s.n*s.n)
 	if s.n < 2 {

@@ -18,9 +18,20 @@ type key struct {
 
 // cell is what a row has in one capture.
 type cell struct {
-	count float64
-	value float64 // per request or whatever captures are divided by
-	seen  int     // number of the stack that was added last, counted from 1
+	count  float64
+	value  float64 // per request or whatever captures are divided by
+	chance float64 // the variance of value that comes of sampling (Poisson)
+	seen   int     // number of the stack that was added last, counted from 1
+}
+
+// add adds a stack of a value. What one sample of it weighs is its own: of large
+// objects a sample stands for more bytes than of small ones.
+func (c *cell) add(count, value float64) {
+	c.count += count
+	c.value += value
+	if count > 0 {
+		c.chance += value * value / count
+	}
 }
 
 // sums are the captures' rows.
@@ -72,8 +83,7 @@ func (s *sums) add(rules *cost.Rules, stack *cost.Stack, at place) {
 	owner, inside := rules.Inside(stack.Frames)
 	k := ownerKey(owner)
 	s.charge(k, stack, at)
-	s.totals[at.capture].count += stack.Count
-	s.totals[at.capture].value += stack.Value / at.by
+	s.totals[at.capture].add(stack.Count, stack.Value/at.by)
 	names := make([]string, 0, len(inside))
 	for _, f := range slices.Backward(inside) {
 		k.function = cost.FuncName(f)
@@ -96,8 +106,7 @@ func (s *sums) charge(k key, stack *cost.Stack, at place) {
 		return
 	}
 	c.seen = at.number
-	c.count += stack.Count
-	c.value += stack.Value / at.by
+	c.add(stack.Count, stack.Value/at.by)
 }
 
 func ownerKey(o cost.Owner) key {
