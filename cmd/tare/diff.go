@@ -138,6 +138,9 @@ func (c *diffCmd) gather(ctx context.Context, t *terminal, a, b *sides) error {
 	if len(c.Load) > 0 && len(services) == 0 {
 		return asked("", errors.New("--load does nothing for saved profiles"))
 	}
+	if err := sameSource(a, b); err != nil {
+		return err
+	}
 	for n := range c.Repeat {
 		for k := range services {
 			i := services[(n+k)%len(services)]
@@ -153,6 +156,38 @@ func (c *diffCmd) gather(ctx context.Context, t *terminal, a, b *sides) error {
 	return nil
 }
 
+// process begins the name of a side that is watched from outside.
+const process = "pid:"
+
+// sameSource refuses sides of which one was sampled from outside and the other by the
+// service's own profiler. These differ by some per cent of every owner, and by rows
+// that only one of them has, which would be taken for a difference of the programs.
+func sameSource(a, b *sides) error {
+	for _, s := range [][2]*sides{{a, b}, {b, a}} {
+		if s[0].outside() && s[1].inside() {
+			return asked("take both sides by pid:N, or both from the services' own profiles",
+				fmt.Errorf("%s was sampled from outside and %s by the service's own profiler, which see the same program differently", s[0].source, s[1].source))
+		}
+	}
+	return nil
+}
+
+// outside reports whether a side's CPU is sampled from outside: there the kernel's
+// own functions are seen.
+func (s *sides) outside() bool {
+	if s.oneProcess {
+		return strings.HasPrefix(s.source, process)
+	}
+	return slices.ContainsFunc(s.cpu, func(c diff.Capture) bool {
+		return slices.ContainsFunc(c.Stacks, func(s cost.Stack) bool {
+			return len(s.Frames) > 0 && strings.HasPrefix(s.Frames[0].Func, "[kernel]")
+		})
+	})
+}
+
+// inside reports whether a side's CPU is sampled by the service's own profiler.
+func (s *sides) inside() bool { return (s.oneProcess || len(s.cpu) > 0) && !s.outside() }
+
 // target is which side is captured, and for which time, from 0.
 type target struct{ side, nth int }
 
@@ -163,7 +198,7 @@ func (c *diffCmd) capture(ctx context.Context, t *terminal, s *sides, at target)
 		one.Load = c.Load[at.side]
 	}
 	b, take := &bill{}, one.capture
-	if pid, ok := strings.CutPrefix(s.source, "pid:"); ok {
+	if pid, ok := strings.CutPrefix(s.source, process); ok {
 		n, err := strconv.Atoi(pid)
 		if err != nil || n < 1 {
 			return asked("such as pid:4711", fmt.Errorf("%q is no process", s.source))

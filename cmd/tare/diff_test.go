@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,5 +39,42 @@ func TestDiffSampled(t *testing.T) {
 	}
 	if got := s.allocs[0].Stacks[0]; math.Abs(got.Count-1) > 0.001 || got.Value != objects.Value {
 		t.Errorf("compared as %g stacks of %g bytes, want 1 of %g", got.Count, got.Value, objects.Value)
+	}
+}
+
+// TestDiffSources refuses a comparison of what was sampled from outside with what a
+// service's own profiler saw, before it captures anything.
+func TestDiffSources(t *testing.T) {
+	work := cost.Frame{Func: "main.work"}
+	own := save(t, "own.pb.gz", pprof.CPU, cost.Stack{Frames: []cost.Frame{work}, Count: 90, Value: 9e8})
+	outside := save(t, "outside.pb.gz", pprof.CPU, cost.Stack{Frames: []cost.Frame{{Func: "[kernel] tcp_sendmsg"}, work}, Count: 90, Value: 9e8},
+		cost.Stack{Frames: []cost.Frame{work}, Count: 90, Value: 9e8})
+	bytes := save(t, "allocs.pb.gz", pprof.Allocs, cost.Stack{Frames: []cost.Frame{work}, Count: 90, Value: 9e8})
+	for _, tc := range []struct {
+		a, b    string
+		refused bool
+	}{
+		{own, outside, true}, {outside, own, true}, {"pid:4711", own, true}, {"pid:4711", "localhost:6060", true},
+		{"http://localhost:6060", outside, true},
+		{own, own, false}, {outside, outside, false}, {"pid:4711", outside, false}, {"pid:4711", "pid:4712", false},
+		{"localhost:6060", own, false}, {"pid:4711", bytes, false},
+	} {
+		var both [2]*sides
+		for i, source := range []string{tc.a, tc.b} {
+			both[i] = &sides{source: source}
+			found, err := both[i].read()
+			if err != nil {
+				t.Fatal(err)
+			}
+			both[i].oneProcess = !found
+		}
+		err := sameSource(both[0], both[1])
+		if refused := err != nil; refused != tc.refused {
+			t.Errorf("%s with %s: %v, want an error: %t", tc.a, tc.b, err, tc.refused)
+		}
+	}
+	_, _, errs := tare(t, "diff", own, outside)
+	if !strings.Contains(errs, "pid:N") {
+		t.Errorf("diff of both says %q, want a remedy", errs)
 	}
 }
