@@ -25,6 +25,10 @@ func packageOf(fn string) string {
 	return strings.ReplaceAll(pkg, "%2e", ".")
 }
 
+// Standard reports whether the frame's function is the standard library's, or nobody's,
+// as of assembly, the kernel and what the compiler makes.
+func (f Frame) Standard() bool { return standard(packageOf(f.Func)) }
+
 // standard reports whether pkg is the standard library's, or none at all, as of
 // assembly, the kernel and what the compiler makes. Modules of a program may have
 // names without a dot too, so the library's own are listed.

@@ -97,7 +97,7 @@ func groupOf(frames []cost.Frame) group {
 // parkedAt is where in the program's own code a goroutine stands.
 func parkedAt(frames []cost.Frame) cost.Frame {
 	for _, f := range frames {
-		if !standard(f.Func) {
+		if !f.Standard() {
 			return f
 		}
 	}

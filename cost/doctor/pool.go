@@ -95,7 +95,7 @@ func poolUsers(allocs []cost.Stack) []*user {
 	for i := range allocs {
 		frames := allocs[i].Frames
 		at := slices.IndexFunc(frames, func(f cost.Frame) bool { return f.Func == get })
-		if at < 1 || at+1 >= len(frames) || standard(frames[at+1].Func) || instrument(frames) {
+		if at < 1 || at+1 >= len(frames) || frames[at+1].Standard() || instrument(frames) {
 			continue
 		}
 		f := frames[at+1]
@@ -232,7 +232,7 @@ func grown(frames []cost.Frame) (cost.Frame, bool) {
 		return cost.Frame{}, false
 	}
 	for _, f := range frames[at:] {
-		if !standard(f.Func) {
+		if !f.Standard() {
 			return f, true
 		}
 	}

@@ -217,22 +217,12 @@ func (e *Evidence) places(stacks []cost.Stack, m match, base string) []Row {
 // not the standard library's.
 func caller(frames []cost.Frame, at int) (what, where string) {
 	for i := at; i < len(frames); i++ {
-		if !standard(frames[i].Func) {
+		if !frames[i].Standard() {
 			return frames[i].Name(), shortPlace(frames[i])
 		}
 	}
 	owner, _ := cost.Charge(frames)
 	return owner.Name, owner.Where()
-}
-
-// standard reports whether a function is the standard library's or the kernel's:
-// no dot in the first element of its import path.
-func standard(fn string) bool {
-	first, _, more := strings.Cut(fn, "/")
-	if !more {
-		first, _, _ = strings.Cut(fn, ".")
-	}
-	return first != "main" && !strings.Contains(first, ".")
 }
 
 // shortPlace is file:line with the file's last two elements.

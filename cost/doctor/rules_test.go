@@ -20,6 +20,7 @@ func pooled(missed, cycles float64, getter string) *doctor.Evidence {
 	s := within(missed, missed*(16<<10), "example.org/shop.newBuffer", "sync.(*Pool).Get")
 	if getter != "" {
 		s.Frames[2] = cost.Frame{Func: getter}
+		e.CPU[0].Frames[3] = s.Frames[2]
 	}
 	e.Allocs = []cost.Stack{s}
 	e.Memory = []doctor.Memory{{Cycles: 100}, {Cycles: 100 + cycles}}
@@ -38,6 +39,7 @@ func TestPool(t *testing.T) {
 		{"as often as collections explain", pooled(1600, 100, ""), "healthy"},
 		{"more often", pooled(1700, 100, ""), "warning"},
 		{"in the standard library", pooled(requests, 10, "fmt.newPrinter"), "healthy"},
+		{"in a module without a dot", pooled(requests, 10, "shop/codec.Encode"), "warning"},
 	} {
 		if got := verdict(t, "pool", tc.e); got != tc.want {
 			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
