@@ -159,8 +159,9 @@ func unknown(at *profile.Location) string {
 // it.
 func (p *Profile) Label(w io.Writer) error {
 	labelled := p.raw.Copy()
+	rules := cost.Learn(p.Stacks)
 	for _, s := range labelled.Sample {
-		owner, cause := cost.Charge(frames(s))
+		owner, cause := rules.Charge(frames(s))
 		if s.Label == nil {
 			s.Label = map[string][]string{}
 		}

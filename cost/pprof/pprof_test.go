@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	netpprof "net/http/pprof"
@@ -14,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/pprof/profile"
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/pprof"
@@ -275,6 +278,40 @@ func TestLabel(t *testing.T) {
 	}
 	if len(again.Stacks) != len(p.Stacks) {
 		t.Errorf("%d stacks, want %d", len(again.Stacks), len(p.Stacks))
+	}
+}
+
+// TestLabelLearns checks that a handler which only the profile as a whole tells is
+// labelled as the table has it: behind echo's middlewares one is called as any function.
+func TestLabelLearns(t *testing.T) {
+	stack := func(inner ...string) cost.Stack {
+		s := cost.Stack{Count: 1, Value: 1e7}
+		for _, fn := range append(inner, "main.Auth.func1.1", "github.com/labstack/echo/v4.(*Echo).ServeHTTP", "net/http.serverHandler.ServeHTTP", "net/http.(*conn).serve") {
+			s.Frames = append(s.Frames, cost.Frame{Func: fn, File: "/src/shop/shop.go", Decl: 1})
+		}
+		return s
+	}
+	stacks := []cost.Stack{stack("github.com/labstack/echo/v4.(*context).JSON", "main.users"), stack("main.sum", "main.users"), stack()}
+	var out bytes.Buffer
+	if err := pprof.New(pprof.CPU, time.Second, stacks).Label(&out); err != nil {
+		t.Fatal(err)
+	}
+	labelled, err := profile.Parse(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, s := range labelled.Sample {
+		got[s.Label["owner"][0]] += float64(s.Value[1])
+	}
+	want := map[string]float64{}
+	for _, it := range cost.NewBill(stacks, nil, cost.Window{}).Items {
+		if it.Self > 0 {
+			want[it.Owner] = it.Self
+		}
+	}
+	if !maps.Equal(got, want) || want["shop.users"] != 2e7 {
+		t.Errorf("labelled %v, in the table %v, want the same and shop.users for 2e7", got, want)
 	}
 }
 
