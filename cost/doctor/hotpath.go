@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 
+	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -78,8 +79,23 @@ func contextPath() hotPath {
 			Threshold: "more than 1 % of the CPU for looking values up, adding them, and copying the request for each",
 			Remedy:    "carry one pointer to a struct of everything that belongs to the request in place of a value each; every layer of values is searched, and every WithContext copies the request",
 		},
-		about: calls("context.value", "context.(*valueCtx)", "context.WithValue", "net/http.(*Request).WithContext"),
+		about: unrouted(calls("context.value", "context.(*valueCtx)", "context.WithValue", "net/http.(*Request).WithContext")),
 		least: 0.01, title: "carrying values in contexts",
+	}
+}
+
+// unrouted matches what m does, but for what a router or an engine does by itself: a
+// service can do nothing about that, such as chi's one value for each request.
+func unrouted(m match) match {
+	return func(frames []cost.Frame) int {
+		at := m(frames)
+		if at < 0 {
+			return -1
+		}
+		if owner, _ := cost.Charge(frames); owner.Kind == cost.Router || owner.Kind == cost.Engine {
+			return -1
+		}
+		return at
 	}
 }
 

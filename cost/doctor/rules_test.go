@@ -47,6 +47,21 @@ func TestPool(t *testing.T) {
 	}
 }
 
+// TestRouterContexts wants nothing said of a value that a router itself puts into each
+// request's context, and what a middleware adds inside it told all the same.
+func TestRouterContexts(t *testing.T) {
+	const mux = "github.com/go-chi/chi/v5.(*Mux).ServeHTTP"
+	routed := cost.Stack{Count: 40, Value: 40 * tick, Frames: []cost.Frame{{Func: "net/http.(*Request).WithContext"}, {Func: mux}, server, conn}}
+	if got := verdict(t, "contexts", service(routed)); got != "healthy" {
+		t.Errorf("a router's own value: got %s, want healthy", got)
+	}
+	added := routed
+	added.Frames = []cost.Frame{{Func: "net/http.(*Request).WithContext"}, handler, {Func: "net/http.HandlerFunc.ServeHTTP"}, {Func: mux}, server, conn}
+	if got := verdict(t, "contexts", service(added)); got != "warning" {
+		t.Errorf("a handler's inside it: got %s, want warning", got)
+	}
+}
+
 func TestCompressors(t *testing.T) {
 	e := service(busy(100, "compress/flate.NewWriter"))
 	e.Allocs = []cost.Stack{within(requests, requests*8e5, "compress/flate.NewWriter")}
@@ -214,6 +229,12 @@ func TestClient(t *testing.T) {
 		if got := verdict(t, "client", e); got != want {
 			t.Errorf("%g dials: got %s, want %s", dials, got, want)
 		}
+	}
+	// Where nobody counted the requests, a connection opened now and then is one of few.
+	uncounted := service(alone(100, 100*tick, "syscall.Syscall", "net/http.(*Transport).dialConn"))
+	uncounted.Window.Requests, uncounted.Allocs = 0, []cost.Stack{dial(128)}
+	if got := verdict(t, "client", uncounted); got != "uncertain" {
+		t.Errorf("requests not counted: got %s, want uncertain", got)
 	}
 	// Read loops that pile up mean that nobody closes the answers.
 	e := service(alone(100, 100*tick, "syscall.Syscall", "net/http.(*Transport).dialConn"))
