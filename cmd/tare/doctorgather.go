@@ -291,13 +291,13 @@ const probed = 500 * time.Millisecond
 // the profile takes.
 func (c *doctorCmd) probe(ctx context.Context, p *patient, g *gathering) {
 	to := c.Load
-	if to == "" && p.service != nil {
+	if to == "" && p.onePort() {
 		to = p.service.String()
 	}
 	u, err := url.Parse(to)
 	switch _, local := here(to); {
 	case to == "" || err != nil || u.Host == "":
-		g.lack(doctor.HalfHeader, errors.New("no URL to send it to is known: --load URL"))
+		g.lack(doctor.HalfHeader, errors.New("the URL of the service itself, not of its profiles, is not known: --load URL"))
 		return
 	case u.Scheme != "http":
 		g.lack(doctor.HalfHeader, errors.New("it is not sent over TLS"))
@@ -313,6 +313,17 @@ func (c *doctorCmd) probe(ctx context.Context, p *patient, g *gathering) {
 	found, err := halfHeader(ctx, addr, c.For+probed)
 	g.lack(doctor.HalfHeader, err)
 	g.Probe = found
+}
+
+// onePort reports whether a process listens on the port of its profiles alone, so that
+// it answers requests there too. Profiles with a port of their own often have a server
+// of their own, without time-outs that nobody but its owner would meet.
+func (p *patient) onePort() bool {
+	if p.service == nil || p.pid == 0 {
+		return false
+	}
+	ports, err := proc.Listening(p.pid)
+	return err == nil && len(ports) == 1
 }
 
 // halfHeader connects, sends the beginning of a request and waits for the server

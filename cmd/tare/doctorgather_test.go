@@ -6,8 +6,10 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tarehq/tare/cost/doctor"
+	"github.com/tarehq/tare/cost/doctor/proc"
 	"github.com/tarehq/tare/cost/pprof"
 )
 
@@ -44,5 +46,41 @@ func TestLeaks(t *testing.T) {
 		if len(g.Leaked) != tc.stacks || (warned == "") != (tc.warns == "") || !strings.Contains(warned, tc.warns) {
 			t.Errorf("%d %.20q: %d stacks, warning %q, want %d and %q", tc.status, tc.answer, len(g.Leaked), warned, tc.stacks, tc.warns)
 		}
+	}
+}
+
+// TestProbed sends half a header to the service's own port, and to that of its
+// profiles only if the process listens on no other.
+func TestProbed(t *testing.T) {
+	serve := func() *httptest.Server {
+		s := httptest.NewUnstartedServer(http.NotFoundHandler())
+		s.Config.ReadHeaderTimeout = time.Millisecond
+		s.Start()
+		t.Cleanup(s.Close)
+		return s
+	}
+	profiles := serve()
+	find, err := pprof.Find(profiles.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &patient{service: find, pid: os.Getpid()}
+	probe := func(c doctorCmd) *gathering {
+		g := &gathering{Evidence: &doctor.Evidence{Reasons: map[doctor.Part]string{}}}
+		c.For = time.Minute // the server gives up long before
+		c.probe(t.Context(), p, g)
+		return g
+	}
+	if ports, err := proc.Listening(p.pid); err == nil && len(ports) == 1 {
+		if g := probe(doctorCmd{}); g.Probe == nil || "http://"+g.Probe.Addr != profiles.URL {
+			t.Errorf("one port: %+v, %v, want a probe of it", g.Probe, g.Reasons)
+		}
+	}
+	own := serve()
+	if g := probe(doctorCmd{}); g.Probe != nil || !strings.Contains(g.Reasons[doctor.HalfHeader], "--load") {
+		t.Errorf("two ports: %+v, %v, want no probe, and to be told which by --load", g.Probe, g.Reasons)
+	}
+	if g := probe(doctorCmd{Load: own.URL}); g.Probe == nil || "http://"+g.Probe.Addr != own.URL {
+		t.Errorf("two ports and --load: %+v, %v, want a probe of %s", g.Probe, g.Reasons, own.URL)
 	}
 }
