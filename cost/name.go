@@ -81,6 +81,7 @@ func ownerName(f Frame) string {
 		}
 		return name
 	}
+	name = strings.ReplaceAll(name, "[...]", "") // type arguments, whose dots part nothing
 	elements := strings.Split(strings.TrimSuffix(name, "-fm"), ".")
 	for len(elements) > 1 && numbered(elements[len(elements)-1]) {
 		elements = elements[:len(elements)-1]

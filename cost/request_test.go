@@ -34,6 +34,9 @@ func TestFrameName(t *testing.T) {
 	}{
 		{cost.Frame{Func: "example.org/shop.(*cart).ServeHTTP", File: "/src/shop/cart.go"}, "shop.(*cart).ServeHTTP"},
 		{cost.Frame{Func: "main.main.Spin.func2", File: "/src/layers/spin.go"}, "layers.Spin"},
+		{cost.Frame{Func: "main.main.Timed[...].func2", File: "/src/layers/timed.go"}, "layers.Timed"},
+		{cost.Frame{Func: "example.org/shop.Timed[...].func1"}, "shop.Timed"},
+		{cost.Frame{Func: "example.org/shop.(*Cache[...]).Wrap.func1.2", File: "/src/shop/cache.go"}, "shop.Wrap"},
 		{cost.Frame{Func: "main.run", File: "/src/shop/main.go"}, "shop.run"},
 	} {
 		if got := tc.frame.Name(); got != tc.want {

@@ -126,6 +126,18 @@ func TestUnknownOwner(t *testing.T) {
 	}
 }
 
+// TestGenericOwner finds a function that nobody has called yet by what the table would
+// call it, without type arguments.
+func TestGenericOwner(t *testing.T) {
+	s := start(t, build(t))
+	p := open(t, s.pid)
+	found, err := p.Owners(t.Context(), []string{"target.told"}, 10*time.Millisecond)
+	skip(t, err)
+	if err != nil || len(found) != 1 || len(found[0].Symbols) == 0 || !strings.Contains(found[0].Symbols[0], "told[") {
+		t.Errorf("got %+v, %v, want the literal in told", found, err)
+	}
+}
+
 // TestPanics has handlers panic, recovered by a middleware, by the server, or
 // not told of: frames are left without a return.
 func TestPanics(t *testing.T) {

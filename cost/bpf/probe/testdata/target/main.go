@@ -109,6 +109,11 @@ func turn(w http.ResponseWriter, r *http.Request) {
 // unrecovered lets a panic through to the server.
 func unrecovered(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }
 
+// told makes handlers of which the linker's names have type arguments.
+func told[T fmt.Stringer](what T) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, what) }
+}
+
 func main() {
 	var t truths
 	h := recovers(spin(&t.spin, 20*time.Microsecond)(&block{http.HandlerFunc(t.handle), 200 * time.Microsecond, &t.block}))
@@ -117,6 +122,7 @@ func main() {
 	mux.Handle("/truth", &t)
 	mux.HandleFunc("/turn", turn)
 	mux.HandleFunc("/unrecovered", unrecovered)
+	mux.Handle("/told", told(http.StateActive))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
