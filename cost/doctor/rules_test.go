@@ -63,14 +63,16 @@ func TestRouterContexts(t *testing.T) {
 }
 
 func TestCompressors(t *testing.T) {
-	e := service(busy(100, "compress/flate.NewWriter"))
-	e.Allocs = []cost.Stack{within(requests, requests*8e5, "compress/flate.NewWriter")}
-	if got := verdict(t, "compression", e); got != "warning" {
-		t.Errorf("a writer each: got %s, want warning", got)
-	}
-	e.CPU = service().CPU
-	if got := verdict(t, "compression", e); got != "cheap" {
-		t.Errorf("a writer now and then: got %s, want cheap", got)
+	for _, made := range []string{"compress/flate.NewWriter", "github.com/klauspost/compress/flate.NewWriterDict", "github.com/klauspost/compress/zstd.encoderOptions.encoder", "github.com/andybalholm/brotli.NewWriterLevel"} {
+		e := service(busy(100, made))
+		e.Allocs = []cost.Stack{within(requests, requests*8e5, made)}
+		if got := verdict(t, "compression", e); got != "warning" {
+			t.Errorf("%s each: got %s, want warning", made, got)
+		}
+		e.CPU = service().CPU
+		if got := verdict(t, "compression", e); got != "cheap" {
+			t.Errorf("%s now and then: got %s, want cheap", made, got)
+		}
 	}
 }
 
