@@ -113,19 +113,35 @@ func (c *costCmd) watch(ctx context.Context, t *terminal, b *bill) error {
 	if err := c.sample(ctx, t, b, sampling{o, name}); err != nil {
 		return err
 	}
-	if !c.Marks || ctx.Err() != nil {
+	if !c.Marks {
 		return nil
 	}
-	m, err := c.mark(ctx, t)
-	if err != nil {
-		b.unmarked = err // what was sampled is shown all the same
-		return nil
+	var m *probe.Measurement
+	if err = ctx.Err(); err == nil {
+		m, err = c.mark(ctx, t)
+	}
+	b.mark(ctx, m, err)
+	return nil
+}
+
+// mark takes over what watching calls gave, or why it gave nothing: what was sampled
+// is shown all the same.
+func (b *bill) mark(ctx context.Context, m *probe.Measurement, err error) {
+	interrupted := ctx.Err() != nil
+	switch {
+	case err != nil && interrupted:
+		b.warnings = append(b.warnings, errors.New("interrupted before calls were watched: there are no counts and times of calls (--marks)"))
+		return
+	case err != nil:
+		b.unmarked = err
+		return
+	case interrupted:
+		b.warnings = append(b.warnings, fmt.Errorf("interrupted: calls were watched for %s", unit.Format(float64(m.Attached), unit.Nanoseconds)))
 	}
 	b.marked = m
 	if b.window.Requests == 0 && m.Attached > 0 {
 		b.window.Requests = math.Round(m.Requests * b.window.Duration.Seconds() / m.Attached.Seconds())
 	}
-	return nil
 }
 
 // mark watches calls by the clock, under load of its own if that is asked for: it

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -35,6 +36,37 @@ func TestMarksRefuse(t *testing.T) {
 				t.Errorf("got %q, want it to say %q", err, want)
 			}
 		})
+	}
+}
+
+// TestMarksInterrupted has it said, for text and JSON alike, that marks are missing or
+// of a shorter time because somebody interrupted.
+func TestMarksInterrupted(t *testing.T) {
+	interrupted, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	failed := errors.New("no probes here")
+	m := &probe.Measurement{Attached: 1500 * time.Millisecond, Requests: 30}
+	for _, tc := range []struct {
+		name     string
+		ctx      context.Context
+		m        *probe.Measurement
+		err      error
+		warning  string
+		requests float64
+	}{
+		{"before", interrupted, nil, context.Canceled, "no counts and times of calls (--marks)", 0},
+		{"amid", interrupted, m, nil, "calls were watched for 1.50 s", 200},
+		{"not", t.Context(), m, nil, "", 200},
+		{"not to be had", t.Context(), nil, failed, "", 0},
+	} {
+		b := &bill{window: cost.Window{Duration: 10 * time.Second}}
+		b.mark(tc.ctx, tc.m, tc.err)
+		if got := strings.Join(b.sum().Warnings, "; "); (got == "") != (tc.warning == "") || !strings.Contains(got, tc.warning) {
+			t.Errorf("%s: warnings %q, want %q", tc.name, got, tc.warning)
+		}
+		if b.marked != tc.m || b.window.Requests != tc.requests || (b.unmarked == failed) != (tc.err == failed) {
+			t.Errorf("%s: got %+v, %g requests, %v", tc.name, b.marked, b.window.Requests, b.unmarked)
+		}
 	}
 }
 
