@@ -1,16 +1,20 @@
 package load_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tarehq/tare/load"
 )
@@ -87,6 +91,39 @@ func TestLongBodyRefused(t *testing.T) {
 			}
 			if r.Counts.Timeout > 0 {
 				t.Errorf("got %+v, want none to wait for the server to read", r.Counts)
+			}
+		})
+	}
+}
+
+// An answer counts although the server reads no more of the body than it has.
+func TestLongBodyUnread(t *testing.T) {
+	for i, p := range protocols {
+		if p.protocol == load.HTTP2 {
+			continue
+		}
+		t.Run(p.name, func(t *testing.T) {
+			o, s := serve(t, i, http.NotFoundHandler())
+			over := make(chan struct{})
+			defer close(over)
+			addr, _ := hostile(t, func(c net.Conn) {
+				if p.tls {
+					c = tls.Server(c, s.TLS)
+				}
+				if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+					t.Errorf("reading the request's head: %v", err)
+				}
+				io.WriteString(c, "HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n")
+				<-over // with the rest unread
+			})
+			o.Requests, o.Connections, o.Timeout = 4, 2, 10*time.Second
+			o.Targets[0] = load.Target{Method: "POST", URL: strings.Replace(s.URL, s.Listener.Addr().String(), addr, 1), Body: random(32 << 20)}
+			r := run(t, context.Background(), o)
+			if r.Counts.Status[4] != 4 || r.Opened != 4 {
+				t.Errorf("got %+v on %d connections, want 4 answers, each on a connection of its own", r.Counts, r.Opened)
+			}
+			if max := uint64(o.Requests) * uint64(len(o.Targets[0].Body)); r.BytesOut == 0 || r.BytesOut >= max {
+				t.Errorf("sent %d bytes, want some of the bodies' %d", r.BytesOut, max)
 			}
 		})
 	}

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -38,6 +37,7 @@ type http1Conn struct {
 	*link
 	carried bool
 	begun   int64       // its last request
+	cut     bool        // within a request: what is still to be sent will not be
 	forget  func() bool // ends the watch for the run's end
 }
 
@@ -56,12 +56,12 @@ func (x *http1Exchanger) close() {
 	}
 }
 
-// shut closes the connection; in order only after a whole answer, for the TLS
-// layer says goodbye and waits up to five seconds for a peer that does not
-// read.
+// shut closes the connection; in order only after a whole answer to a whole
+// request, for the TLS layer says goodbye and waits up to five seconds for a peer
+// that does not read.
 func (c *http1Conn) shut(inOrder bool) {
 	c.forget()
-	if inOrder {
+	if inOrder && !c.cut {
 		c.Close()
 	}
 	c.wire.Close()
@@ -129,19 +129,58 @@ func (x *http1Exchanger) open(i int, start int64) (*http1Conn, error) {
 
 // converse sends the parts of a request on c and reads the answer.
 func (x *http1Exchanger) converse(c *http1Conn, req [2][]byte, o *outcome) (failure, error) {
-	a := &x.answer
 	c.wire.SetDeadline(x.engine.deadline(o.start))
 	if err := x.engine.abandoned.Err(); err != nil {
 		return failTimeout, err // the watch may have come before SetDeadline
 	}
-	_, unsent := c.Write(req[0])
-	if unsent == nil && len(req[1]) > 0 {
-		_, unsent = c.Write(req[1])
+	if len(req[0])+len(req[1]) >= longBody {
+		return x.converseLong(c, req, o)
 	}
+	unsent := c.send(req)
 	if unsent != nil && isTimeout(unsent) {
 		return x.broken(unsent)
 	}
-	// A server may answer and close before it has read all of a request.
+	kind, err := x.receive(c, o)
+	return x.conclude(kind, err, unsent)
+}
+
+// converseLong reads while it sends: a server may answer before it has read all of
+// a request, and read no more of it. What is unsent then stays so.
+func (x *http1Exchanger) converseLong(c *http1Conn, req [2][]byte, o *outcome) (failure, error) {
+	sent := make(chan error, 1)
+	go func() { sent <- c.send(req) }()
+	kind, err := x.receive(c, o)
+	c.wire.SetWriteDeadline(time.Unix(1, 0))
+	unsent := <-sent
+	c.cut = unsent != nil
+	if err != nil && unsent != nil && isTimeout(unsent) {
+		unsent = nil // it was ended by what ended the reading
+	}
+	return x.conclude(kind, err, unsent)
+}
+
+// conclude is how a request ended, of which unsent kept a part from being sent.
+func (x *http1Exchanger) conclude(kind failure, err, unsent error) (failure, error) {
+	x.answer.keep = x.answer.keep && unsent == nil
+	if err != nil && unsent != nil && kind != failMalformed {
+		return x.broken(unsent)
+	}
+	return kind, err
+}
+
+// send sends the parts of a request.
+func (c *http1Conn) send(req [2][]byte) error {
+	_, err := c.Write(req[0])
+	if err == nil && len(req[1]) > 0 {
+		_, err = c.Write(req[1])
+	}
+	return err
+}
+
+// receive reads an answer. A server may answer and close before it has read all of
+// a request.
+func (x *http1Exchanger) receive(c *http1Conn, o *outcome) (failure, error) {
+	a := &x.answer
 	for {
 		n, err := c.Read(x.buf)
 		if n > 0 && o.firstByte == 0 {
@@ -155,12 +194,12 @@ func (x *http1Exchanger) converse(c *http1Conn, req [2][]byte, o *outcome) (fail
 			done = x.parser.eof(a)
 		}
 		if done {
-			a.keep = a.keep && used == n && err == nil && unsent == nil
+			a.keep = a.keep && used == n && err == nil
 			o.status, o.verified = a.status, a.verified
 			return 0, nil
 		}
 		if err != nil {
-			return x.broken(cmp.Or(unsent, err))
+			return x.broken(err)
 		}
 	}
 }
