@@ -41,3 +41,29 @@ func AnswerParser(method string, v Verify, limit int64) func(input []byte, step 
 		return a, err
 	}
 }
+
+// ParsedInTurn reads n answers to targets that differ in what they verify, in turn,
+// twice, and returns how many headers were taken for another target's, and the
+// room that the parser keeps for headers.
+func ParsedInTurn(n int) (wrong, places int, err error) {
+	o := Options{Targets: make([]Target, n)}
+	for i := range o.Targets {
+		o.Targets[i] = Target{URL: "http://a/", Verify: Verify{Status: 200 + i}}
+	}
+	s, err := newScript(&o)
+	if err != nil {
+		return 0, 0, err
+	}
+	p := newParser(s, 1<<20)
+	var st answer
+	for i := range 2 * n {
+		st.begin(i % n)
+		if _, _, err := p.feed(&st, []byte("HTTP/1.1 204 No Content\r\n\r\n")); err != nil {
+			return 0, 0, err
+		}
+		if st.verified != (i%n == 4) {
+			wrong++
+		}
+	}
+	return wrong, len(p.last), nil
+}

@@ -24,15 +24,20 @@ var (
 // worker, which keeps an answer for each connection.
 type parser struct {
 	script *script
-	limit  int64 // bytes of one answer
-	last   []seenHead
+	limit  int64      // bytes of one answer
+	last   []seenHead // by target, from the first again when they are more
 }
+
+// seenHeads bounds the header blocks that a parser keeps: there may be thousands
+// of targets, and of connections with a parser each.
+const seenHeads = 64
 
 // seenHead is the last header block seen for a target and what it said. Servers
 // repeat themselves but for the date, so comparing a block with the last one
 // mostly takes the place of parsing it: BenchmarkParse shows an eighth of the
 // time. All bytes are compared; a new date is parsed once and repeated then.
 type seenHead struct {
+	target   int
 	raw      []byte
 	head     head
 	verified bool // the header is as the target asks
@@ -40,7 +45,7 @@ type seenHead struct {
 
 // newParser is a parser for the answers to s's targets.
 func newParser(s *script, limit int64) *parser {
-	return &parser{script: s, limit: limit, last: make([]seenHead, len(s.targets))}
+	return &parser{script: s, limit: limit, last: make([]seenHead, min(len(s.targets), seenHeads))}
 }
 
 // answerState is what an answer's next byte belongs to.
@@ -160,8 +165,8 @@ var headEnd = []byte("\r\n\r\n")
 // readHead reads a header block, whole or the next part of it.
 func (p *parser) readHead(a *answer, b []byte) (int, error) {
 	if len(a.held) == 0 {
-		t := &p.last[a.target]
-		if n := len(t.raw); n > 0 && n <= len(b) && string(b[:n]) == string(t.raw) {
+		t := p.seen(a.target)
+		if n := len(t.raw); n > 0 && t.target == a.target && n <= len(b) && string(b[:n]) == string(t.raw) {
 			return n, p.accept(a, t.head, t.verified)
 		}
 		if i := bytes.Index(b, headEnd); i >= 0 {
@@ -231,12 +236,17 @@ func (p *parser) parse(a *answer, raw []byte) error {
 	}
 	verified := p.script.verify[a.target].headOK(h.status, raw)
 	if len(raw) <= maxSeen {
-		p.last[a.target] = seenHead{append(p.last[a.target].raw[:0], raw...), h, verified}
+		t := p.seen(a.target)
+		*t = seenHead{a.target, append(t.raw[:0], raw...), h, verified}
 	}
 	return p.accept(a, h, verified)
 }
 
-// maxSeen bounds the header blocks kept, one for each target.
+// seen is where the last header block for target is kept, or another's that has the
+// same place.
+func (p *parser) seen(target int) *seenHead { return &p.last[target%len(p.last)] }
+
+// maxSeen bounds the length of a header block that is kept.
 const maxSeen = 4 << 10
 
 // accept begins the body that h announces.

@@ -239,3 +239,13 @@ func BenchmarkParse(b *testing.B) {
 		})
 	}
 }
+
+// What is kept of earlier answers is bounded, and told apart by target.
+func TestParserOfManyTargets(t *testing.T) {
+	for targets, want := range map[int]int{5: 5, 300: 64} {
+		wrong, places, err := load.ParsedInTurn(targets)
+		if err != nil || wrong != 0 || places != want {
+			t.Errorf("%d targets: got %d headers taken for another target's, %d places (%v), want none and %d", targets, wrong, places, err, want)
+		}
+	}
+}
