@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"time"
-
-	"github.com/tarehq/tare/load/internal/sys"
 )
 
 const (
@@ -19,16 +18,15 @@ const (
 	lookAfter = int64(time.Millisecond)
 )
 
-// http1Exchanger sends one worker's requests over connections of its own, one
-// to each endpoint.
+// http1Exchanger sends one worker's requests.
 type http1Exchanger struct {
 	engine *netEngine
 	rec    *recorder
 	cursor *cursor
 	parser *parser
-	conns  []*http1Conn // by endpoint; nil where there is none
-	req    []byte       // room for a request with fields
-	buf    []byte       // what is read
+	pool   *http1Pool // closed loop: its own; open loop: all workers'
+	req    []byte     // room for a request with fields
+	buf    []byte     // what is read
 	answer answer
 }
 
@@ -41,20 +39,24 @@ type http1Conn struct {
 	forget  func() bool // ends the watch for the run's end
 }
 
-func (e *netEngine) newHTTP1(k int, rec *recorder) exchanger {
-	return &http1Exchanger{
-		engine: e, rec: rec, cursor: e.script.cursor(k), parser: newParser(e.script, e.plan.opts.MaxAnswer),
-		conns: make([]*http1Conn, len(e.script.endpoints)), buf: make([]byte, maxRead),
+// runGoroutines is the engine for HTTP/1.1 over package net.
+func runGoroutines(p *plan) (closeAll func(), err error) {
+	e := newNetEngine(p)
+	pool := func() *http1Pool { return newHTTP1Pool(len(e.script.endpoints), math.MaxInt) }
+	if p.open {
+		shared := newHTTP1Pool(len(e.script.endpoints), e.workers)
+		pool = func() *http1Pool { return shared }
 	}
-}
-
-func (x *http1Exchanger) close() {
-	for _, c := range x.conns {
-		if c != nil {
-			c.shut(true)
+	e.exchanger = func(k int, rec *recorder) exchanger {
+		return &http1Exchanger{
+			engine: e, rec: rec, cursor: e.script.cursor(k), parser: newParser(e.script, p.opts.MaxAnswer),
+			pool: pool(), buf: make([]byte, maxRead),
 		}
 	}
+	return e.drive(), nil
 }
+
+func (x *http1Exchanger) close() { x.pool.close() }
 
 // shut closes the connection; in order only after a whole answer to a whole
 // request, for the TLS layer says goodbye and waits up to five seconds for a peer
@@ -78,10 +80,11 @@ func (x *http1Exchanger) exchange(o *outcome) (failure, error) {
 		req, tail, target = x.cursor.next(&x.req)
 	}
 	i := x.engine.script.targets[target].endpoint
-	c := x.kept(i, o.start)
-	if c == nil || alone {
+	c := x.pool.take(i, alone, o.start)
+	if c == nil {
 		var err error
 		if c, err = x.open(i, o.start); err != nil {
+			x.pool.leave()
 			return connectFailure(err), explain(x.engine.script.endpoints[i], err)
 		}
 	}
@@ -89,28 +92,13 @@ func (x *http1Exchanger) exchange(o *outcome) (failure, error) {
 	x.answer.begin(target)
 	kind, err := x.converse(c, [2][]byte{req, tail}, o)
 	o.bytesIn, o.bytesOut = c.wire.take()
-	keep := err == nil && x.answer.keep && !alone
-	if !keep {
+	if err == nil && x.answer.keep && !alone {
+		x.pool.put(i, c)
+	} else {
 		c.shut(err == nil)
-	}
-	if !alone {
-		x.conns[i] = nil
-		if keep {
-			x.conns[i] = c
-		}
+		x.pool.leave()
 	}
 	return kind, err
-}
-
-// kept is the connection to endpoint i, nil if there is none that the server has
-// left open.
-func (x *http1Exchanger) kept(i int, now int64) *http1Conn {
-	c := x.conns[i]
-	if c != nil && now-c.begun > lookAfter && sys.HungUp(c.wire.Conn) {
-		c.shut(false)
-		x.conns[i] = nil
-	}
-	return x.conns[i]
 }
 
 // open connects to endpoint i for a request that began at start.

@@ -60,13 +60,6 @@ func newNetEngine(p *plan) *netEngine {
 	return e
 }
 
-// runGoroutines is the engine for HTTP/1.1 over package net.
-func runGoroutines(p *plan) (closeAll func(), err error) {
-	e := newNetEngine(p)
-	e.exchanger = e.newHTTP1
-	return e.drive(), nil
-}
-
 // drive carries out the plan. It returns what closes the connections.
 func (e *netEngine) drive() (closeAll func()) {
 	var abandon context.CancelFunc

@@ -259,6 +259,43 @@ func TestServersShareConnections(t *testing.T) {
 	})
 }
 
+// The open loop opens no more connections than it may, to however many servers.
+func TestServersBoundConnections(t *testing.T) {
+	const most = 3
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		for _, share := range []float64{0, 0.5} {
+			var open atomic.Int64
+			o := load.Options{Engine: engine, Schedule: pace.Constant(1000), Requests: 200, Connections: most, NewConnections: share}
+			for range 4 {
+				s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(5 * time.Millisecond) }))
+				s.Config.ConnState = func(_ net.Conn, to http.ConnState) {
+					switch to {
+					case http.StateNew:
+						open.Add(1)
+					case http.StateClosed:
+						open.Add(-1)
+					}
+				}
+				s.Start()
+				defer s.Close()
+				o.Targets = append(o.Targets, load.Target{URL: s.URL})
+			}
+			left := int64(-1)
+			o.Mark = func(begin bool) {
+				// The servers hear of a connection's end a little later.
+				for end := time.Now().Add(10 * time.Second); !begin && time.Now().Before(end); time.Sleep(time.Millisecond) {
+					if left = open.Load(); left <= most {
+						return
+					}
+				}
+			}
+			if r := run(t, context.Background(), o); r.Counts.Status[2] != 200 || left > most {
+				t.Errorf("new connections %v: got %+v, %d connections kept open; want 200 answers and at most %d", share, r.Counts, left, most)
+			}
+		}
+	})
+}
+
 // A name that stands for several addresses is reached by any that answers.
 func TestSeveralAddresses(t *testing.T) {
 	eachEngine(t, func(t *testing.T, engine load.Engine) {
