@@ -54,7 +54,11 @@ type worker struct {
 // newNetEngine is an engine without its exchangers.
 func newNetEngine(p *plan) *netEngine {
 	e := &netEngine{plan: p, script: p.script, dialer: newDialer(p), workers: p.opts.Connections}
-	for range min(runtime.GOMAXPROCS(0), e.workers) {
+	shards := min(runtime.GOMAXPROCS(0), e.workers)
+	if p.open {
+		shards = 1 // a request enters before it is known which worker it leaves by
+	}
+	for range shards {
 		e.shards = append(e.shards, p.recorder())
 	}
 	return e

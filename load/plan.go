@@ -29,7 +29,8 @@ type plan struct {
 	end            atomic.Int64
 	quit           atomic.Int64
 	budget         atomic.Int64 // measured requests that may still begin
-	exhausted      atomic.Bool  // the budget is used up
+	exhausted      atomic.Bool  // the budget is used up, and one more was wanted
+	spent          atomic.Int64 // when the budget was used up; never before
 
 	flight    atomic.Int64 // requests in flight, warm-up included
 	maxFlight int64
@@ -53,6 +54,7 @@ func (p *plan) start(now int64) {
 		}
 	}
 	p.end.Store(p.planned)
+	p.spent.Store(never)
 	p.quit.Store(never)
 	if p.planned != never {
 		p.quit.Store(p.planned + p.patience())
@@ -76,6 +78,9 @@ func (p *plan) interrupt(now int64) {
 // ended reports whether a request may no longer begin at t.
 func (p *plan) ended(t int64) bool { return t >= p.end.Load() }
 
+// closes is when, as far as is known, the last measured request may begin.
+func (p *plan) closes() int64 { return min(p.end.Load(), p.spent.Load()) }
+
 // giveUp is when requests in flight are given up as timed out and waiting ones
 // as dropped.
 func (p *plan) giveUp() int64 { return p.quit.Load() }
@@ -86,7 +91,11 @@ func (p *plan) take(intended int64) bool {
 	if p.opts.Requests == 0 || intended < p.measure {
 		return true
 	}
-	if p.budget.Add(-1) >= 0 {
+	left := p.budget.Add(-1)
+	if left == 0 {
+		p.spent.Store(nanotime())
+	}
+	if left >= 0 {
 		return true
 	}
 	if !p.exhausted.Swap(true) {

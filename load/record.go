@@ -141,17 +141,18 @@ func (r *recorder) leave(intended, now int64) (c *Counts, measured bool) {
 	return &r.counts, true
 }
 
-// settle brings the integral of the requests in flight up to now. After the
-// end, what is only waiting for its time-out does not count.
+// settle brings the integral of the requests in flight up to now. When no request
+// begins any more, what is only waiting for its time-out does not count.
 func (r *recorder) settle(now int64) {
 	if now <= r.changed {
 		return
 	}
+	if till := min(now, r.plan.closes()); r.changed < till {
+		r.area += r.tail + float64(r.flight)*float64(till-r.changed)
+		r.tail, r.changed = 0, till
+	}
 	r.tail += float64(r.flight) * float64(now-r.changed)
 	r.changed = now
-	if !r.plan.ended(now) {
-		r.area, r.tail = r.area+r.tail, 0
-	}
 }
 
 // answered ends a request with a whole answer, which is seen now and may have come

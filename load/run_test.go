@@ -116,6 +116,60 @@ func TestLittle(t *testing.T) {
 	}
 }
 
+// Little's law holds of answers that come behind the end, one long after the others.
+func TestLittleBehindTheEnd(t *testing.T) {
+	const n = 32
+	for i, p := range protocols {
+		t.Run(p.name, func(t *testing.T) {
+			var there atomic.Int64
+			all := make(chan struct{})
+			o, _ := serve(t, i, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				first := false
+				switch there.Add(1) {
+				case 1:
+					first = true
+				case n:
+					close(all)
+				}
+				select {
+				case <-all:
+				case <-r.Context().Done():
+				}
+				if first {
+					time.Sleep(300 * time.Millisecond)
+				}
+			}))
+			o.Schedule, o.Duration = pace.Constant(1000), n*time.Millisecond
+			r := run(t, context.Background(), o)
+			sum, area := r.Response.Mean()*float64(r.Response.Count()), r.MeanFlight*float64(r.Elapsed)
+			if r.Counts.Status[2] != n || math.Abs(sum-area) > 0.1*sum {
+				t.Errorf("got %+v, response times that sum to %.0f ns and requests in flight to %.0f ns", r.Counts, sum, area)
+			}
+		})
+	}
+}
+
+// A request that hangs when all have begun is not in flight for longer than the
+// run lasts.
+func TestInFlightWhileOneHangs(t *testing.T) {
+	for i, p := range protocols {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			var n atomic.Int64
+			o, _ := serve(t, i, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				if n.Add(1) == 1 {
+					<-r.Context().Done()
+				}
+			}))
+			o.Requests, o.Connections, o.Timeout = 20, 2, 3*time.Second
+			r := run(t, context.Background(), o)
+			if r.Counts.Timeout != 1 || r.MeanFlight <= 0 || r.MeanFlight > float64(o.Connections) {
+				t.Errorf("got %+v and a mean of %.2f in flight, want one time-out and more than 0 and at most %d", r.Counts, r.MeanFlight, o.Connections)
+			}
+		})
+	}
+}
+
 // TestMark checks that warm-up and measured part are told apart, and that
 // connections are open as long as the marks say.
 func TestMark(t *testing.T) {
