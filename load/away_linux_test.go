@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/load/pace"
 )
 
 // An answer that has come in time is read, however late the generator gets to it:
@@ -32,5 +33,22 @@ func TestReadBeforeTimeOut(t *testing.T) {
 				t.Errorf("%d answered, %d timed out, %v; want all %d answered", got.Answered(), got.Timeout, err, n)
 			}
 		})
+	}
+}
+
+// What was due and could not begin is told, however late the generator is.
+func TestDueIsCounted(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer s.Close()
+	for name, tt := range map[string]struct {
+		requests int64
+		flight   int
+		want     uint64
+	}{"by the schedule": {0, 0, 1000}, "by a number": {400, 0, 400}, "beyond a bound": {0, 10, 1000}} {
+		got, err := load.Late(t.Context(), load.Options{Engine: load.Epoll, Targets: []load.Target{{URL: s.URL}}, Threads: 1,
+			Schedule: pace.Constant(1000), Duration: time.Second, Requests: tt.requests, MaxInFlight: tt.flight})
+		if err != nil || got.Scheduled != tt.want || got.Answered()+got.Failed()+got.Dropped != tt.want || got.Dropped < tt.want/2 {
+			t.Errorf("%s: got %+v, %v; want %d scheduled and most dropped", name, got, err, tt.want)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -43,6 +44,27 @@ func AwayPast(ctx context.Context, o Options, answer func(), run bool) (Counts, 
 	} else {
 		p.opts.Timeout = 1
 	}
+	l.run()
+	return l.rec.counts, nil
+}
+
+// Late drives one event loop that got no processor until long after the run. It
+// returns how the requests ended.
+func Late(ctx context.Context, o Options) (Counts, error) {
+	p, err := newPlan(&o)
+	if err != nil {
+		return Counts{}, err
+	}
+	if err := p.resolve(ctx); err != nil {
+		return Counts{}, err
+	}
+	p.start(nanotime() - int64(time.Hour))
+	p.series = newSeries(p.opts.Slice)
+	l, err := newLoop(p, 0)
+	if err != nil {
+		return Counts{}, err
+	}
+	defer l.close()
 	l.run()
 	return l.rec.counts, nil
 }

@@ -209,13 +209,7 @@ func (l *loop) givesUp() bool { return l.flight.first != nil && l.now >= l.plan.
 // patience is at its end, it ends them.
 func (l *loop) finished() bool {
 	if l.now >= l.plan.giveUp() {
-		l.due = never
-		for _, t := range l.waiting.drain() {
-			l.rec.dropped(t, l.now)
-		}
-		for l.flight.first != nil {
-			l.fail(l.flight.first, failTimeout, errGivenUp)
-		}
+		l.abandon()
 	}
 	if l.flight.first != nil || !l.waiting.empty() {
 		return false
@@ -224,4 +218,20 @@ func (l *loop) finished() bool {
 		return l.due == never
 	}
 	return l.over || l.plan.ended(l.now)
+}
+
+// abandon ends what is due, waits or is in flight.
+func (l *loop) abandon() {
+	for _, t := range l.waiting.drain() {
+		l.rec.dropped(t, l.now)
+	}
+	for l.due <= l.now {
+		if t, ok := l.arrive(); ok {
+			l.rec.dropped(t, l.now)
+		}
+	}
+	l.due = never
+	for l.flight.first != nil {
+		l.fail(l.flight.first, failTimeout, errGivenUp)
+	}
 }

@@ -75,17 +75,23 @@ func (l *loop) launchDue(most int) {
 		if l.due > l.now {
 			return
 		}
-		intended := l.due
-		if l.plan.ended(intended) || !l.plan.take(intended) {
-			l.due = never
-			return
-		}
-		l.due = l.source.next()
-		if l.rec.scheduled(intended, l.now) && (!l.waiting.empty() || !l.dispatch(intended)) {
+		if intended, ok := l.arrive(); ok && (!l.waiting.empty() || !l.dispatch(intended)) {
 			l.waiting.push(intended)
 		}
 		l.now = nanotime()
 	}
+}
+
+// arrive takes up the open-loop request that is due. It reports false when that may
+// not begin: none does any more, or too many are in flight.
+func (l *loop) arrive() (intended int64, ok bool) {
+	intended = l.due
+	if l.plan.ended(intended) || !l.plan.take(intended) {
+		l.due = never
+		return intended, false
+	}
+	l.due = l.source.next()
+	return intended, l.rec.scheduled(intended, l.now)
 }
 
 // dispatch begins a request now. It reports false, and nothing has happened,
