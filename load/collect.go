@@ -114,8 +114,11 @@ func (c *conductor) judge(res *Result) {
 		warn("none of %s was a success (2xx) or a redirection (3xx): check what is asked for", count(c.Answered(), "answer"))
 	}
 	if n := res.Counts.Dropped; n > 0 {
-		warn("%s dropped: more than %d would have been in flight, or the run ended before there was a connection for them",
-			ofRequests(n, res.Counts.Scheduled), p.maxFlight)
+		why := "the run ended before they could begin"
+		if most := p.opts.MaxInFlight; most > 0 {
+			why = fmt.Sprintf("more than %d would have been in flight, or %s", most, why)
+		}
+		warn("%s dropped: %s", ofRequests(n, res.Counts.Scheduled), why)
 	}
 	if res.Elapsed > 0 {
 		share := (res.CPU - res.Spun).Seconds() / (res.Elapsed.Seconds() * float64(res.Threads))

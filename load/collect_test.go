@@ -32,10 +32,24 @@ func TestGeneratorBound(t *testing.T) {
 			Response: hist.New(), Lag: hist.New(), Late: hist.New()}
 		res.Late.RecordN(int64(tt.late), 1000)
 		res.Lag.RecordN(int64(tt.lag), 1000)
-		load.Judged(res, 8)
+		load.Judged(res, load.Options{Connections: 8})
 		got := strings.Trim(fmt.Sprint(res.Warnings), "[]")
 		if res.Bound != tt.bound || (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) || len(res.Warnings) > 1 {
 			t.Errorf("%s: got bound %t, warnings %q; want %t, %q", tt.name, res.Bound, res.Warnings, tt.bound, tt.want)
+		}
+	}
+}
+
+// A warning of dropped requests names the bound, if there is one.
+func TestWarningOfDropped(t *testing.T) {
+	for most, want := range map[int]string{
+		0:  "1 of 2 requests was dropped: the run ended before they could begin",
+		10: "1 of 2 requests was dropped: more than 10 would have been in flight, or the run ended before they could begin",
+	} {
+		res := load.Judged(&load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{2: 1}, Dropped: 1},
+			Response: hist.New(), Lag: hist.New(), Late: hist.New()}, load.Options{MaxInFlight: most})
+		if len(res.Warnings) != 1 || res.Warnings[0].Error() != want {
+			t.Errorf("at most %d: got warnings %q, want %q", most, res.Warnings, want)
 		}
 	}
 }

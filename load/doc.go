@@ -18,8 +18,10 @@
 // the limits; whether it is as the target asks is counted beside that.
 //
 // A request belongs to the warm-up or to the measured part by its intended
-// start. At the end of the measured part no request begins any more; those in
-// flight are waited for up to their time-out, then counted as timed out.
+// start. After the end of the measured part no request is due any more. Those in
+// flight are waited for up to the time-out, then counted as timed out; those that
+// were due and wait for a connection may still begin until then, and are counted as
+// dropped if they do not.
 //
 // Plain HTTP/1.1 on Linux is driven by event loops on locked threads over
 // epoll, with no goroutine and no allocation per request. TLS, HTTP/2 and

@@ -54,9 +54,9 @@ func newRecorded(open bool) *recorder {
 	return p.recorder()
 }
 
-// Judged adds the caveats to a result of a run with so many connections.
-func Judged(res *Result, connections int) *Result {
-	c := &conductor{plan: &plan{opts: &Options{Connections: connections}}}
+// Judged adds the caveats to a result of a run by o.
+func Judged(res *Result, o Options) *Result {
+	c := &conductor{plan: &plan{opts: &o, script: &script{}}}
 	c.judge(res)
 	return res
 }

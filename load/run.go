@@ -11,7 +11,7 @@ import (
 
 // Run offers the load that o describes and returns what it measured.
 //
-// When ctx ends, so does the run: no request begins any more, those in flight
+// When ctx ends, so does the run: no request is due any more, those in flight
 // have a second to be answered, and what was measured is returned with
 // Result.Ended set and no error. Failing requests are counted and are no error
 // either, but when not one that is measured was answered the result comes with an
