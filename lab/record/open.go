@@ -127,6 +127,9 @@ func (r *Run) addTrial(line []byte) error {
 	if n := len(r.Trials); n > 0 && t.Seq <= r.Trials[n-1].Seq {
 		return fmt.Errorf("trial %d follows trial %d: numbers must rise", t.Seq, r.Trials[n-1].Seq)
 	}
+	if t.Block < -1 || t.Block > t.Seq {
+		return fmt.Errorf("trial %d is of block %d: every block from 0 on has had a trial, and -1 is the pilot", t.Seq, t.Block)
+	}
 	r.Trials = append(r.Trials, t)
 	return nil
 }

@@ -211,6 +211,8 @@ func TestOpenDamaged(t *testing.T) {
 		{"corrupt in the middle", lines(1) + "{]\n" + lines(3), 0, "", "trials.jsonl:2: "},
 		{"blank line in the middle", lines(1) + "\n" + lines(3), 0, "", "trials.jsonl:2: "},
 		{"wrong type in the middle", `{"seq":"x"}` + "\n" + lines(2), 0, "", "trials.jsonl:1: "},
+		{"a block that cannot be", lines(1) + `{"seq":1,"block":9999999999999999}` + "\n" + lines(3), 0, "", "trials.jsonl:2: trial 1 is of block 9999999999999999"},
+		{"a block before the pilot", `{"seq":0,"block":-2}` + "\n" + lines(3), 0, "", "trials.jsonl:1: trial 0 is of block -2"},
 		{"numbers fall", lines(2) + lines(2), 0, "", "trials.jsonl:3: trial 0 follows trial 1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

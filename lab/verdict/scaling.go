@@ -1,7 +1,9 @@
 package verdict
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/tarehq/tare/stats"
@@ -57,24 +59,25 @@ func (m *Metric) cells(workload string) []cell {
 	return cells
 }
 
-// grid are the cells' values on a scale, a row a block, NaN where there is none.
+// grid are the cells' values on a scale, a row a block that has one, in the order of
+// the blocks; NaN where a cell has none.
 func (ts trials) grid(m *Metric, cells []cell, scale Scale) [][]float64 {
-	last := -1
-	for _, l := range m.Levels {
-		last = max(last, l.Points[len(l.Points)-1].Block)
-	}
-	rows := make([][]float64, 0, last+1)
-	for block := range last + 1 {
-		row, some := make([]float64, len(cells)), false
-		for i, c := range cells {
-			row[i] = math.NaN()
-			if v, ok := ts[c][block].Metrics[m.Name]; ok {
-				row[i], some = scale.of(v), true
+	byBlock := map[int][]float64{}
+	for i, c := range cells {
+		for block, t := range ts[c] {
+			v, ok := t.Metrics[m.Name]
+			if !ok {
+				continue
 			}
+			if byBlock[block] == nil {
+				byBlock[block] = slices.Repeat([]float64{math.NaN()}, len(cells))
+			}
+			byBlock[block][i] = scale.of(v)
 		}
-		if some {
-			rows = append(rows, row)
-		}
+	}
+	rows := make([][]float64, 0, len(byBlock))
+	for _, block := range slices.Sorted(maps.Keys(byBlock)) {
+		rows = append(rows, byBlock[block])
 	}
 	return rows
 }

@@ -449,6 +449,25 @@ func TestSlope(t *testing.T) {
 	}
 }
 
+// Blocks are those that have trials, whatever their numbers.
+func TestBlocksAreNotCounted(t *testing.T) {
+	u := base()
+	u.arms(4)
+	for i := range u.study.Arms {
+		u.study.Arms[i].X = ptr(float64(i))
+	}
+	r := u.run()
+	for i := range r.Trials {
+		if tr := &r.Trials[i]; tr.Block == 7 {
+			tr.Block = math.MaxInt
+		}
+	}
+	m := analyse(t, r).Primary()
+	if m.Slope == nil || m.Slope.N != 8 || m.Ranking == nil {
+		t.Errorf("got slope %+v and ranking %+v, want both, of 8 blocks", m.Slope, m.Ranking)
+	}
+}
+
 func TestResolution(t *testing.T) {
 	u := base()
 	u.level["loop_time"] = 1000
