@@ -29,7 +29,7 @@ func Bench(w io.Writer, run *record.Run) error {
 		{"study", m.Study.Name}, {"run", m.ID}, {"control", m.Study.Control}, {"seed", strconv.FormatUint(m.Seed, 10)}, {"tare", m.Tare},
 	} {
 		if line[1] != "" {
-			fmt.Fprintf(out, "%s: %s\n", line[0], strings.Join(strings.Fields(line[1]), " "))
+			fmt.Fprintf(out, "%s: %s\n", line[0], Printable(strings.Join(strings.Fields(line[1]), " ")))
 		}
 	}
 	for _, metric := range measuredIn(run) {
@@ -79,9 +79,9 @@ func measuredIn(run *record.Run) []study.Metric {
 }
 
 // benchName makes a name of the user's fit a benchmark's: no spaces, no
-// slashes, which would begin another key.
+// slashes, which would begin another key, nothing that steers a terminal.
 func benchName(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '/' || r == '\t' || r == '\n' }), "_")
+	return strings.Join(strings.FieldsFunc(Printable(s), func(r rune) bool { return r == ' ' || r == '/' || r == '\t' || r == '\n' }), "_")
 }
 
 func benchUnit(m study.Metric) string {

@@ -123,6 +123,36 @@ func TestCompareTellsWhatLacks(t *testing.T) {
 	}
 }
 
+// Names of a run that somebody else made do not reach the terminal as they are.
+func TestCompareIsPrintable(t *testing.T) {
+	const evil = "half\x1b[2J"
+	renamed := func(seed uint64) *record.Run {
+		r := synthetic(seed)
+		for _, w := range []*string{&r.Manifest.Study.Workloads[0].Name, &r.Manifest.Study.Primary.Workload} {
+			*w = evil
+		}
+		for i := range r.Trials {
+			r.Trials[i].Workload = evil
+		}
+		return r
+	}
+	first, second := renamed(1), renamed(2)
+	for i := range second.Trials { // two metrics: one unchanged, one that the first alone tells
+		delete(second.Trials[i].Metrics, "alloc_bytes")
+	}
+	var b strings.Builder
+	if err := report.Compare(&b, analyse(t, first), analyse(t, second), report.TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	first.Manifest.Study.Name, first.Manifest.ID = evil, evil
+	if err := report.Bench(&b, first); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); strings.Contains(text, "\x1b") || !strings.Contains(text, "Unchanged") || !strings.Contains(text, "Not compared") {
+		t.Errorf("got\n%q\nwant no escape sequence, and both lists", text)
+	}
+}
+
 // Runs too short for any interval are not compared, whichever of the two it is.
 func TestCompareTakesBlocks(t *testing.T) {
 	shortened := func(seed uint64, blocks int) *record.Run {

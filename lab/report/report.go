@@ -83,7 +83,7 @@ func (p *page) wrapIn(s style, first, text string) {
 		if i > 0 {
 			first = strings.Repeat(" ", indent)
 		}
-		p.line("%s%s", first, p.in(s, line))
+		p.line("%s%s", Printable(first), p.in(s, line))
 	}
 }
 
