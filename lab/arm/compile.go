@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 )
@@ -151,7 +152,7 @@ func (b *Builder) goBuild(ctx context.Context, t target, out string) error {
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.WaitDelay = time.Second // compilers of a cancelled build may hold the output open
-	err = cmd.Run()
+	err = runGuarded(cmd, filepath.Dir(out))
 	if ctx.Err() != nil {
 		return fmt.Errorf("go %s %s: %w", args[0], t.pkg, ctx.Err())
 	}
@@ -159,6 +160,27 @@ func (b *Builder) goBuild(ctx context.Context, t target, out string) error {
 		return fmt.Errorf("go %s %s: %w%s:\n%s", args[0], t.pkg, err, remedy(output.String()), firstLines(output.String(), outputLines))
 	}
 	return mustRun(out)
+}
+
+// runGuarded runs a command that starts others and writes to a temporary directory.
+// None of them, nor the directory, outlives tare: they have a guard, as arms do,
+// where there are guards.
+func runGuarded(cmd *exec.Cmd, dir string) error {
+	g, err := startGuard(dir)
+	if errors.Is(err, ErrNotSupported) {
+		return cmd.Run()
+	}
+	if err != nil {
+		return err
+	}
+	g.adopt(cmd)
+	cmd.Cancel = g.kill
+	ended := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the kernel takes this thread's end for tare's
+		ended <- cmd.Run()
+	}()
+	return errors.Join(<-ended, g.end())
 }
 
 // mustRun refuses what go build leaves of a package that is not a command.

@@ -12,11 +12,11 @@ import (
 )
 
 // guardScript sleeps until its standard input ends, which only tare holds open,
-// removes the arm's temporary directory, and kills its process group, itself
+// removes the temporary directory, and kills its process group, itself
 // included.
 const guardScript = `trap '' TERM INT HUP QUIT; read _; rm -rf -- "$1"; kill -KILL 0`
 
-// guard is a shell that leads the process group in which an arm runs. A
+// guard is a shell that leads the process group in which an arm, or its build, runs. A
 // parent-death signal reaches the arm alone; the guard is there for its
 // children, which would keep the port. It costs a fork a trial and nothing
 // meanwhile.
@@ -28,7 +28,7 @@ type guard struct {
 	life *os.File // its other end is the guard's standard input
 }
 
-// startGuard starts the guard of an arm with that temporary directory.
+// startGuard starts the guard of what has that temporary directory.
 func startGuard(dir string) (*guard, error) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -248,6 +249,41 @@ func TestNothingSurvivesTheParent(t *testing.T) {
 		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%v: the arm's directory: got %v, want it gone", how, err)
 		}
+	}
+}
+
+// So do a build and the compilers that it has started.
+func TestNoBuildSurvivesTheParent(t *testing.T) {
+	const slowGo = "#!/bin/sh\nsleep 60 &\necho $$ $! >\"$PIDS.new\"\nmv \"$PIDS.new\" \"$PIDS\"\nwait\n"
+	dir := tree(t, "go.mod", "module example.com/mine\n\ngo 1.26\n", "main.go", prints("one"), "bin/go", slowGo)
+	if err := os.Chmod(filepath.Join(dir, "bin/go"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	pids, cache := filepath.Join(dir, "pids"), t.TempDir()
+	cmd := exec.Command(os.Args[0], dir)
+	cmd.Env = append(os.Environ(), roleVar+"=builder", "PIDS="+pids, "XDG_CACHE_HOME="+cache, "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
+	var out strings.Builder
+	cmd.Stdout = &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var line []byte
+	for range 1000 {
+		if line, _ = os.ReadFile(pids); len(line) > 0 {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	var build, compiler string
+	if _, err := fmt.Sscan(string(line), &build, &compiler); err != nil {
+		t.Fatalf("no build has begun: %v; %s", err, out.String())
+	}
+	gone(t, build)
+	gone(t, compiler)
+	if left, err := filepath.Glob(filepath.Join(cache, "tare/bin/*/new-*")); err != nil || len(left) > 0 {
+		t.Errorf("left of the build: %v, %v, want nothing", left, err)
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tarehq/tare/lab/arm"
+	"github.com/tarehq/tare/lab/study"
 )
 
 // The test binary plays the programs that the tests start: with this variable
@@ -35,6 +36,9 @@ func TestMain(m *testing.M) {
 		goleak.VerifyTestMain(m)
 	case "parent":
 		parent()
+	case "builder":
+		_, err := new(arm.Builder).Build(context.Background(), study.Arm{Name: "slow", Go: os.Args[1]})
+		fmt.Println(err)
 	case "dies":
 		fmt.Fprintln(os.Stderr, "reading config.yaml: no such file")
 		os.Exit(3)
