@@ -9,11 +9,16 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
-// maxFile bounds the size of a file that is parsed.
-const maxFile = 1 << 20
+// The bounds of a file that is parsed.
+const (
+	maxFile = 1 << 20
+	maxKeys = 5_000 // the parser's time grows with the square of a mapping's
+)
 
 // ParseFile reads and checks a study file. Its error is that of the file, or
 // Mistakes.
@@ -82,9 +87,8 @@ func decode[V any](r *reader, data []byte, as shape[V], into *V) {
 		r.wrongAt(nil, "the file is too large: at most %d bytes are read", maxFile)
 		return
 	}
-	docs, err := documents(data)
-	if err != nil {
-		r.syntax(err)
+	docs, ok := r.documents(data)
+	if !ok {
 		return
 	}
 	switch {
@@ -97,23 +101,37 @@ func decode[V any](r *reader, data []byte, as shape[V], into *V) {
 	}
 }
 
-// documents parses YAML. Line ends are made the same first: the parser counts
-// lines wrongly where they are not.
-func documents(data []byte) ([]ast.Node, error) {
+// documents parses YAML; ok is false, the mistake noted, where there is none. Line
+// ends are made the same first: the parser counts lines wrongly where they are not.
+func (r *reader) documents(data []byte) (docs []ast.Node, ok bool) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 	data = bytes.ReplaceAll(data, []byte("\r"), []byte("\n"))
-	f, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
-	if err != nil {
-		return nil, err
+	tokens := lexer.Tokenize(string(data))
+	keys := 0
+	for _, t := range tokens {
+		if t.Type != token.MappingValueType {
+			continue
+		}
+		if keys++; keys > maxKeys {
+			r.wrongAt(t.Position, "the file says too much; at most %d keys", maxKeys)
+			return nil, false
+		}
 	}
-	var docs []ast.Node
+	f, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		r.syntax(err)
+		return nil, false
+	}
 	for _, d := range f.Docs {
+		if v, is := d.Body.(*ast.DirectiveNode); is && text(v.Name) == "YAML" {
+			continue // says that what follows is YAML
+		}
 		if d.Body != nil {
 			docs = append(docs, d.Body)
 		}
 	}
-	return docs, nil
+	return docs, true
 }
 
 // syntax notes what the YAML parser could not read.

@@ -142,7 +142,7 @@ func integer[V ~int | ~int64](lo, hi V) shape[V] {
 			return 0, false
 		}
 		u, ok := i.Value.(uint64) // the parser's type for what is not negative
-		return V(u), ok && u <= math.MaxInt64 && V(u) >= lo && V(u) <= hi
+		return V(u), ok && !octal(n) && u <= math.MaxInt64 && V(u) >= lo && V(u) <= hi
 	})
 }
 
@@ -152,9 +152,20 @@ func numeric(n ast.Node) (float64, bool) {
 	switch n.(type) {
 	case *ast.IntegerNode, *ast.FloatNode:
 		v, err := strconv.ParseFloat(text(n), 64)
-		return v, err == nil && !math.IsInf(v, 0)
+		return v, err == nil && !octal(n) && !math.IsInf(v, 0)
 	}
 	return 0, false
+}
+
+// octal tells whether a whole number begins with a 0, which YAML 1.1 takes for one to
+// the base of 8 and YAML 1.2 does not: its writer may have meant either.
+func octal(n ast.Node) bool {
+	i, ok := n.(*ast.IntegerNode)
+	if !ok {
+		return false
+	}
+	digits := strings.TrimLeft(text(i), "+-")
+	return len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9'
 }
 
 func truth() shape[bool] {
