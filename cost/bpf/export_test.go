@@ -81,3 +81,24 @@ func Goid() (int, error) {
 	defer table.Close()
 	return table.Goid(), nil
 }
+
+// OwnNames names the beginning of one of this program's functions, as if the program
+// were of another name; nothing if it has no such function.
+func OwnNames(function, program string) (names []string, err error) {
+	table, err := pclntab.Open("/proc/self/exe")
+	if err != nil {
+		return nil, err
+	}
+	defer table.Close()
+	p := process{table: table, exe: program}
+	for fn := range table.Funcs() {
+		if fn.Name != function {
+			continue
+		}
+		for _, f := range p.tabled(fn.Entry) {
+			names = append(names, f.Func)
+		}
+		break
+	}
+	return names, nil
+}

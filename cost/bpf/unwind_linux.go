@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/internal/task"
 )
 
 // chain returns a sample's stack in the process: where it was, then the return
@@ -109,12 +110,22 @@ func (p *process) named(addr uint64) []cost.Frame {
 	m, mapped := holding(p.maps, addr)
 	if p.table != nil && (!mapped || m.File == p.exe || m.File == "") {
 		if _, ok := p.table.Lookup(addr - p.bias); ok {
-			var frames []cost.Frame
-			for _, f := range p.table.Frames(addr - p.bias) {
-				frames = append(frames, cost.Frame{Func: f.Func, File: f.File, Line: f.Line, Decl: f.Decl})
-			}
-			return frames
+			return p.tabled(addr - p.bias)
 		}
 	}
 	return []cost.Frame{{Func: label(m)}}
+}
+
+// tabled names a link-time address by the program's table. Of functions written in C
+// that Go's linker took in, such as the race detector's, the table has the name alone:
+// they lie in the program as those do that it has no name of.
+func (p *process) tabled(addr uint64) []cost.Frame {
+	var frames []cost.Frame
+	for _, f := range p.table.Frames(addr) {
+		frames = append(frames, cost.Frame{Func: f.Func, File: f.File, Line: f.Line, Decl: f.Decl})
+		if f.Line == 0 && f.Decl == 0 {
+			frames = append(frames, cost.Frame{Func: label(task.Mapping{File: p.exe})})
+		}
+	}
+	return frames
 }

@@ -4,6 +4,7 @@ package bpf_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -67,4 +68,24 @@ func descend(calls int, over *atomic.Bool) int {
 	for !over.Load() {
 	}
 	return 0
+}
+
+// TestOwnC has a function written in C that Go's linker took in lie in its program, as
+// all others in C do, and Go's own stand for themselves.
+func TestOwnC(t *testing.T) {
+	for function, want := range map[string][]string{
+		"runtime.mstart": {"runtime.mstart"},
+		"x_cgo_init":     {"x_cgo_init", "[shop]"},
+	} {
+		got, err := bpf.OwnNames(function, "/srv/shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got == nil && strings.HasPrefix(function, "x_cgo_") {
+			t.Skip("this test was built without C")
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s is named %q, want %q", function, got, want)
+		}
+	}
 }
