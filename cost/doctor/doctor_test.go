@@ -126,6 +126,8 @@ func TestThresholds(t *testing.T) {
 		{"headers", "a tenth is usual", service(busy(100, "net/textproto.readMIMEHeader")), "cheap"},
 		{"headers", "a third", service(busy(330, "net/textproto.readMIMEHeader")), "serious"},
 		{"introspection", "some", service(busy(30, "runtime.readmemstats_m", "runtime.ReadMemStats")), "warning"},
+		{"introspection", "for a line of slog's", service(busy(30, "runtime.callers", "runtime.Callers", "log/slog.(*Logger).log", "log/slog.(*Logger).Info")), "healthy"},
+		{"introspection", "for a traceback beside it", service(busy(30, "runtime.Callers", "runtime/debug.Stack")), "warning"},
 		{"introspection", "for a profile only", service(busy(30, "runtime.ReadMemStats", "runtime/pprof.writeHeapInternal", "net/http/pprof.handler.ServeHTTP")), "healthy"},
 		{"compression", "fast", service(busy(500, "compress/flate.(*deflateFast).encode", "compress/flate.(*compressor).encSpeed")), "healthy"},
 		{"compression", "hard", service(busy(400, "compress/flate.(*compressor).findMatch", "compress/flate.(*compressor).deflate")), "serious"},

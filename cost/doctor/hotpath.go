@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/stats/unit"
@@ -120,7 +121,19 @@ func introspectionPath() hotPath {
 			Threshold: "more than 1 % of the CPU",
 			Remedy:    "read runtime/metrics from one goroutine a few times a second and let requests use what it found; runtime.ReadMemStats stops the world; take tracebacks for errors only",
 		},
-		about: calls("runtime.ReadMemStats", "runtime/metrics.Read", "runtime/debug.Stack", "runtime/debug.ReadGCStats", "runtime.Stack", "runtime.Callers", "runtime.Caller", "runtime.stopTheWorldGC", "runtime.readMemStats"),
+		about: unlogged(calls("runtime.ReadMemStats", "runtime/metrics.Read", "runtime/debug.Stack", "runtime/debug.ReadGCStats", "runtime.Stack", "runtime.Callers", "runtime.Caller", "runtime.stopTheWorldGC", "runtime.readMemStats")),
 		least: 0.01, title: "asking the runtime about itself",
+	}
+}
+
+// unlogged matches what m does, but for where a line of log/slog comes from: its Logger
+// asks that for every line, whether it is shown or not, and cannot be told not to.
+func unlogged(m match) match {
+	return func(frames []cost.Frame) int {
+		at := m(frames)
+		if at >= 0 && at+1 < len(frames) && strings.HasPrefix(frames[at+1].Func, "log/slog.") {
+			return -1
+		}
+		return at
 	}
 }
