@@ -25,8 +25,6 @@ func main() {
 			return c.Blob(http.StatusOK, contentType, body)
 		})
 	}
-	e.RouteNotFound("/*", func(c *echo.Context) error {
-		return c.Blob(http.StatusNotFound, routes.Text, []byte(routes.NotFound))
-	})
+	e.RouteNotFound("/*", echo.WrapHandler(http.NotFoundHandler())) // as the routers without an answer of their own
 	arm.Main(arm.Options{Handler: e})
 }

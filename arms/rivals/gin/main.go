@@ -45,8 +45,6 @@ func main() {
 			c.Data(http.StatusOK, contentType, body)
 		})
 	}
-	engine.NoRoute(func(c *gin.Context) {
-		c.Data(http.StatusNotFound, routes.Text, []byte(routes.NotFound))
-	})
+	engine.NoRoute(gin.WrapF(http.NotFound)) // as the routers without an answer of their own
 	arm.Main(arm.Options{Handler: engine})
 }

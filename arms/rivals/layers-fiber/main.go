@@ -19,7 +19,7 @@ import (
 func main() {
 	depth := plan.Flag()
 	flag.Parse()
-	users, names := plan.Users(*depth), plan.Names(*depth)
+	users, names := plan.Users(*depth), keys(*depth)
 	body := plan.Body()
 	plain := func(c fiber.Ctx) error {
 		c.Set(fiber.HeaderContentType, plan.JSON)
@@ -58,7 +58,17 @@ func layers(n plan.Depth, layer func(i int) fiber.Handler, h fiber.Handler) []an
 
 func noop(int) fiber.Handler { return func(c fiber.Ctx) error { return c.Next() } }
 
-func value(name string, u *plan.User) fiber.Handler {
+// keys are the names as fiber wants them, made once as those of a service are, which
+// are constants: fiber would have the others moved to the heap by each call.
+func keys(n plan.Depth) []any {
+	all := make([]any, n)
+	for i, name := range plan.Names(n) {
+		all[i] = name
+	}
+	return all
+}
+
+func value(name any, u *plan.User) fiber.Handler {
 	return func(c fiber.Ctx) error {
 		c.Locals(name, u)
 		return c.Next()

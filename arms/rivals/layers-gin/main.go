@@ -17,7 +17,7 @@ import (
 func main() {
 	depth := plan.Flag()
 	flag.Parse()
-	users, names := plan.Users(*depth), plan.Names(*depth)
+	users, names := plan.Users(*depth), keys(*depth)
 	answer := plan.NewAnswer()
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
@@ -45,7 +45,17 @@ func around(n plan.Depth, layer func(i int) gin.HandlerFunc, h gin.HandlerFunc) 
 
 func noop(int) gin.HandlerFunc { return func(c *gin.Context) { c.Next() } }
 
-func value(name string, u *plan.User) gin.HandlerFunc {
+// keys are the names as gin wants them, made once as those of a service are, which
+// are constants: gin would have the others moved to the heap by each call.
+func keys(n plan.Depth) []any {
+	all := make([]any, n)
+	for i, name := range plan.Names(n) {
+		all[i] = name
+	}
+	return all
+}
+
+func value(name any, u *plan.User) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		c.Set(name, u)
 		c.Next()
