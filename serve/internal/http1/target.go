@@ -38,7 +38,7 @@ func checkTarget(method, target string, lax *Lenient) error {
 		}
 		a = a[at+1:]
 	}
-	if a == "" || !validHost(a) {
+	if a == "" || a[0] == ':' || !validHost(a) {
 		return errTarget
 	}
 	return nil
