@@ -108,7 +108,7 @@ func (b *body) readLocked(p []byte) (n int, err error) {
 	b.err = err
 	if err == io.EOF {
 		b.c.bodyRead()
-	} else if !isTimeout(err) {
+	} else if !isTimeout(err) && !malformed(err) {
 		b.c.gone()
 	}
 	return n, err
@@ -142,7 +142,14 @@ func (b *body) readChunked(p []byte) (int, error) {
 	return n, nil
 }
 
-var errMalformedBody = errors.New("http: malformed chunked encoding")
+var (
+	errMalformedBody = errors.New("http: malformed chunked encoding")
+	errLongTrailer   = errors.New("http: suspiciously long trailer after chunked body")
+)
+
+// malformed reports whether err says that the client has sent what is no body. It
+// is there yet, and may be told.
+func malformed(err error) bool { return err == errMalformedBody || err == errLongTrailer }
 
 func unexpected(err error) error {
 	if err == io.EOF {
@@ -166,7 +173,7 @@ func (b *body) readTrailer() error {
 			return b.addTrailer(string(in[:n]))
 		}
 		if seen = len(in); seen > b.c.e.limits.headerBytes {
-			return errors.New("http: suspiciously long trailer after chunked body")
+			return errLongTrailer
 		}
 		if err := b.c.more(); err != nil {
 			return unexpected(err)

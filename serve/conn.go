@@ -221,8 +221,12 @@ func (c *conn) step() outcome {
 	case ok:
 		return c.handle()
 	}
+	waiting := len(c.k.out) > 0
 	if err := c.flush(); err != nil {
 		return goEnd
+	}
+	if waiting && phase(c.phase.Load()) == phaseHeading {
+		c.heading() // the time until now was the answer's
 	}
 	return c.fill()
 }

@@ -243,6 +243,9 @@ func (c *conn) request(head []byte) error {
 		text = sys.String(head)
 	} else {
 		fields := max(0, bytes.Count(head, lineEnd)-3)
+		if most := c.e.limits.fields; most > 0 {
+			fields = min(fields, most) // a head with more is refused
+		}
 		k.renew(c.e, head, fields)
 		k.inward = make(http.Header, fields)
 		text = string(head)
@@ -315,6 +318,7 @@ func (c *conn) fillIn(x *exchange) error {
 func (b *body) open(c *conn, x *exchange) {
 	h := &c.k.head
 	c.unread.Store(true)
+	c.in.forget() // what came of the bodies before says nothing about this one
 	b.c, b.w = c, &x.res
 	b.left, b.chunked = h.Length, h.Length < 0
 	b.chunks, b.rest, b.err, b.closed = http1.Chunks{}, nil, nil, false
@@ -426,7 +430,7 @@ func (c *conn) settle(x *exchange) outcome {
 	switch {
 	case c.failed != nil || w.short():
 		return goEnd
-	case read == nil || read == errMalformedBody || read != io.EOF && isTimeout(read):
+	case read == nil || malformed(read) || read != io.EOF && isTimeout(read):
 		return goLinger
 	case read != io.EOF:
 		return goEnd

@@ -146,9 +146,11 @@ func (c *conn) due(now int64) verdict {
 	case phaseShaking:
 		return c.dueShaking(now, since)
 	case phaseHeading:
-		// An answer before this head may not have been taken yet.
-		if c.out.stalled(now, &e.limits) && !c.moved(now) {
-			return lapse
+		if c.out.waiting() { // an answer before this head has not been taken yet
+			if c.out.stalled(now, &e.limits) && !c.moved(now) {
+				return lapse
+			}
+			return carryOn
 		}
 		return ended(spent, e.limits.header)
 	case phaseParked:
@@ -308,6 +310,12 @@ func (m *meter) renew(now int64) {
 	m.spent.Store(0)
 	m.bytes.Store(0)
 	m.from.CompareAndSwap(from, now)
+}
+
+// forget begins anew, while nothing waits.
+func (m *meter) forget() {
+	m.spent.Store(0)
+	m.bytes.Store(0)
 }
 
 // least is the number of bytes that a window asks for.

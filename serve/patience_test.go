@@ -1,0 +1,121 @@
+//go:build linux
+
+package serve_test
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/serve"
+)
+
+// TestSmallBodies sends small bodies on one connection, each a moment after its
+// head: together they are slower than MinRate, but none of them is slow.
+func TestSmallBodies(t *testing.T) {
+	f := fortify(t, &serve.Server{Limits: serve.Limits{StallTimeout: time.Second}, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		io.WriteString(w, "ok")
+	})})
+	nc := f.dial()
+	br := bufio.NewReader(nc)
+	for i := range 15 {
+		io.WriteString(nc, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n")
+		time.Sleep(100 * time.Millisecond)
+		io.WriteString(nc, "hi")
+		if err := hearOK(br); err != nil {
+			t.Fatalf("request %d: %v", i+1, err)
+		}
+	}
+}
+
+// TestHeadBehindAnswer has a client take long for an answer while a part of its
+// next request is in the server's buffer and the rest in the kernel's: that is not
+// a slow head.
+func TestHeadBehindAnswer(t *testing.T) {
+	const requests, answer = 60, 3000
+	body := bytes.Repeat([]byte("x"), answer)
+	f := fortify(t, &serve.Server{ReadHeaderTimeout: 300 * time.Millisecond, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(answer))
+		w.Write(body)
+	}), ConnState: func(nc net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			nc.(*net.TCPConn).SetWriteBuffer(4 << 10)
+		}
+	}})
+	for _, pad := range []int{2050, 2100, 2150} { // two heads are more than the buffer
+		nc := f.dial()
+		nc.(*net.TCPConn).SetReadBuffer(4 << 10)
+		go io.WriteString(nc, strings.Repeat("GET / HTTP/1.1\r\nHost: a\r\nX: "+strings.Repeat("p", pad)+"\r\n\r\n", requests))
+		time.Sleep(time.Second)
+		br := bufio.NewReader(nc)
+		for i := range 10 { // all were lost by the reset
+			res, err := http.ReadResponse(br, nil)
+			if err == nil {
+				_, err = io.Copy(io.Discard, res.Body)
+			}
+			if err != nil {
+				t.Fatalf("heads with %d bytes more: answer %d: %v", pad, i+1, err)
+			}
+		}
+		nc.Close()
+	}
+}
+
+// TestMalformedBodyContext sends what are no chunks: the client is there yet, and
+// the request's context goes on.
+func TestMalformedBodyContext(t *testing.T) {
+	for name, in := range map[string]string{
+		"size":    "zz\r\n",
+		"trailer": "0\r\na b: c\r\n\r\n",
+		"long":    "0\r\n" + strings.Repeat("a: "+strings.Repeat("b", 1000)+"\r\n", 80),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := fortify(t, &serve.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				r.Context().Done()
+				if _, err := io.ReadAll(r.Body); err == nil {
+					t.Error("the body was read without an error")
+				}
+				if err := r.Context().Err(); err != nil {
+					t.Errorf("the context ended: %v", err)
+				}
+				io.WriteString(w, "ok")
+			})})
+			nc := f.dial()
+			io.WriteString(nc, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"+in)
+			told(t, nc)
+		})
+	}
+}
+
+// TestManyLines bounds what a head of very many lines costs before it is refused.
+func TestManyLines(t *testing.T) {
+	f := fortify(t, &serve.Server{Handler: http.NotFoundHandler()})
+	head := []byte("GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("a:\r\n", 15000) + "\r\n")
+	res := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			nc, err := f.reach()
+			if err != nil {
+				b.Fatal(err)
+			}
+			nc.Write(head)
+			if res, err := http.ReadResponse(bufio.NewReader(nc), nil); err != nil || res.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+				b.Fatal(res, err)
+			}
+			nc.Close()
+		}
+	})
+	if per, most := res.AllocedBytesPerOp(), int64(600<<10); per > most {
+		t.Errorf("%d bytes are allocated for a head of %d, want at most %d", per, len(head), most)
+	}
+}
