@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"math"
 	"os"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/pprof"
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
 )
 
 // save writes stacks as a profile to a file of a name.
@@ -42,6 +45,39 @@ func TestDiffSampled(t *testing.T) {
 	}
 }
 
+// TestDiffSampledArm checks the same of an arm of a run, whose bytes are scaled to what
+// the runtime counted, and the number of samples is not.
+func TestDiffSampledArm(t *testing.T) {
+	objects := cost.Stack{Frames: []cost.Frame{{Func: "main.work"}}, Count: 8192, Value: 8192 * 64}
+	dir := t.TempDir()
+	w, err := record.Create(filepath.Join(dir, "run"), record.Manifest{Study: study.Study{Name: "shop"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := record.Capture{Arm: "a", Workload: "all", Elapsed: time.Second, Requests: 1000, Bytes: 3e6, Objects: 40_000, Seen: []record.Seen{{Source: study.Pprof}}}
+	var profiles []record.Profile
+	for kind, name := range map[pprof.Kind]string{pprof.CPU: "cpu", pprof.Allocs: "allocs"} {
+		var b bytes.Buffer
+		if err := pprof.New(kind, time.Second, []cost.Stack{objects}).Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		profiles = append(profiles, record.Profile{Source: study.Pprof, Kind: name, Data: b.Bytes()})
+	}
+	if _, err := w.AppendCapture(c, profiles); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Finish("decided"); err != nil {
+		t.Fatal(err)
+	}
+	s := &sides{source: filepath.Join(dir, "run") + ":a"}
+	if _, err := s.read(); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.allocs[0].Stacks[0]; math.Abs(got.Count-1) > 0.001 || math.Abs(got.Value-3e6) > 1 {
+		t.Errorf("compared as %g stacks of %g bytes, want 1 of 3e6", got.Count, got.Value)
+	}
+}
+
 // TestDiffSources refuses a comparison of what was sampled from outside with what a
 // service's own profiler saw, before it captures anything.
 func TestDiffSources(t *testing.T) {
@@ -49,7 +85,7 @@ func TestDiffSources(t *testing.T) {
 	own := save(t, "own.pb.gz", pprof.CPU, cost.Stack{Frames: []cost.Frame{work}, Count: 90, Value: 9e8})
 	outside := save(t, "outside.pb.gz", pprof.CPU, cost.Stack{Frames: []cost.Frame{{Func: "[kernel] tcp_sendmsg"}, work}, Count: 90, Value: 9e8},
 		cost.Stack{Frames: []cost.Frame{work}, Count: 90, Value: 9e8})
-	bytes := save(t, "allocs.pb.gz", pprof.Allocs, cost.Stack{Frames: []cost.Frame{work}, Count: 90, Value: 9e8})
+	allocs := save(t, "allocs.pb.gz", pprof.Allocs, cost.Stack{Frames: []cost.Frame{work}, Count: 90, Value: 9e8})
 	for _, tc := range []struct {
 		a, b    string
 		refused bool
@@ -57,7 +93,7 @@ func TestDiffSources(t *testing.T) {
 		{own, outside, true}, {outside, own, true}, {"pid:4711", own, true}, {"pid:4711", "localhost:6060", true},
 		{"http://localhost:6060", outside, true},
 		{own, own, false}, {outside, outside, false}, {"pid:4711", outside, false}, {"pid:4711", "pid:4712", false},
-		{"localhost:6060", own, false}, {"pid:4711", bytes, false},
+		{"localhost:6060", own, false}, {"pid:4711", allocs, false},
 	} {
 		var both [2]*sides
 		for i, source := range []string{tc.a, tc.b} {
