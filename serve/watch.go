@@ -73,7 +73,7 @@ func (c *conn) peekIf() {
 func (c *conn) peekAt(p *peeker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ended != nil || p.n > 0 || c.k.r < c.k.w {
+	if p.ended != nil || p.n > 0 || c.k.r < c.k.w || c.cur.Load() == nil { // the handler may have returned since
 		return
 	}
 	p.stopped = false
