@@ -107,8 +107,10 @@ func (a *account) take(ev trace.Event) {
 	a.goroutines[id] = now
 }
 
+// charge adds a wait, unless it is that of whoever looks on: such as for the end of
+// this trace.
 func (a *account) charge(s spell, until trace.Time) {
-	if s.at == nil {
+	if s.at == nil || s.at.probes() {
 		return
 	}
 	key := place{s.at, s.reason}

@@ -6,10 +6,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/pprof"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/exectrace"
 )
 
@@ -86,6 +89,15 @@ func probed(t *testing.T, kind string, around func(http.Handler) http.Handler) {
 		t.Fatal(err)
 	}
 	adds(t, r)
+	waits, err := exectrace.Read(bytes.NewReader(trace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range waits.Waits {
+		if i := slices.IndexFunc(w.Stack.Frames, func(f cost.Frame) bool { return strings.HasPrefix(f.Func, "net/http/pprof.") }); i >= 0 {
+			t.Errorf("%s waited %.0f ns: that is who looks on", w.Stack.Frames[i].Func, w.Stack.Value)
+		}
+	}
 	// Where the profile's waited is not known if it ends before the tracer tells: its
 	// end is then taken for a request's.
 	if r.Count != 1 || r.Cut > 2 || r.Slow.Count != 2 || r.Slow.Cut != 1 {
