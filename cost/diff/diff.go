@@ -103,6 +103,7 @@ func Compare(a, b []Capture, o Options) (*Result, error) {
 			res.Functions = append(res.Functions, row)
 		}
 	}
+	res.Total.Differs = res.Total.Tested && res.Total.P <= o.Q
 	discover(res.Owners, o.Q)
 	discover(res.Functions, o.Q)
 	order(res.Owners)

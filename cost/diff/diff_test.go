@@ -144,15 +144,16 @@ func TestNothingDiffers(t *testing.T) {
 			}
 			rng := rand.New(rand.NewPCG(1, uint64(n)))
 			const tries = 60
-			owners, functions := 0, 0
+			owners, functions, totals := 0, 0, 0
 			for range tries {
 				s := many(spread)
 				r := compare(t, s.captures(rng, n), s.captures(rng, n))
 				owners += told(r.Owners)
 				functions += told(r.Functions)
+				totals += told([]diff.Row{r.Total})
 			}
-			if limit := 10; owners > limit || functions > limit {
-				t.Errorf("spread %g, %d captures: owners told apart in %d of %d comparisons, functions in %d, want at most %d", spread, n, owners, tries, functions, limit)
+			if limit := 10; owners > limit || functions > limit || totals > limit {
+				t.Errorf("spread %g, %d captures: owners told apart in %d of %d comparisons, functions in %d, totals in %d, want at most %d", spread, n, owners, tries, functions, totals, limit)
 			}
 		}
 	}
@@ -202,6 +203,9 @@ func TestOneLayerDiffers(t *testing.T) {
 		b.layers[7].rate *= 2
 		b.layers = append([]layer{{"added", 100, 1}}, b.layers...)
 		r := compare(t, a.captures(rng, 5), b.captures(rng, 5))
+		if !r.Total.Differs {
+			t.Errorf("the total is not told to differ: %+v", r.Total)
+		}
 		for _, row := range r.Owners {
 			switch injected := row.Owner == "layer07.layer07" || row.Owner == "added.added"; {
 			case row.Differs && injected && row.Diff > 0 && row.Lo > 0:
