@@ -20,7 +20,7 @@ func (p *page) trust(a *verdict.Analysis) {
 	p.item("design", design(a))
 	p.item("trials", trialCount(a.Trials))
 	for _, i := range a.Trials.Invalid {
-		p.item("", fmt.Sprintf("%d of %s did not count: %s", i.N, i.Arm, i.Reason))
+		p.item("", fmt.Sprintf("%d of %s did not count: %s", i.N, i.Arm, firstOf(i.N, i.Reason)))
 	}
 	for _, w := range a.Trials.Warning {
 		p.item("", warned(w))
@@ -112,8 +112,12 @@ func trialCount(t verdict.Tally) string {
 
 // warned says what trials that count warn of.
 func warned(w verdict.Warning) string {
-	text := fmt.Sprintf("%d warned: %s", w.N, w.Text)
-	if w.N > 1 {
+	return fmt.Sprintf("%d warned: %s", w.N, firstOf(w.N, w.Text))
+}
+
+// firstOf marks what only the first of n said, whose figures are its own.
+func firstOf(n int, text string) string {
+	if n > 1 {
 		text += " (the first of them)"
 	}
 	return text
