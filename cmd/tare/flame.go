@@ -58,6 +58,9 @@ func (c *flameCmd) Run(ctx context.Context, t *terminal) error {
 	if b.cpu == nil {
 		p.stacks, p.base = stacks(b.allocs), unit.Bytes
 	}
+	if len(p.stacks) == 0 && ctx.Err() != nil {
+		return &failure{status: exitInterrupted, err: fmt.Errorf("%s: nothing was seen to run until then", b.source)}
+	}
 	if len(p.stacks) == 0 {
 		return &failure{status: exitCould, err: fmt.Errorf("%s: nothing was seen to run", b.source), hint: "put it under load meanwhile: --load URL"}
 	}
