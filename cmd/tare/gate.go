@@ -101,11 +101,15 @@ func (c *gateCmd) budgets(primary string) ([]verdict.Budget, error) {
 	}
 	var all []verdict.Budget
 	for name, pct := range c.Max {
-		if _, ok := study.MetricNamed(name); !ok {
+		m, ok := study.MetricNamed(name)
+		if !ok {
 			return nil, unknownMetric(name)
 		}
-		if !(pct >= 0 && pct < 100) {
-			return nil, asked("5 stands for 5 %", fmt.Errorf("--max %s=%v: not a budget from 0 to 100 per cent", name, pct))
+		switch {
+		case !(pct >= 0 && pct <= math.MaxFloat32):
+			return nil, asked("5 stands for 5 %", fmt.Errorf("--max %s=%v: not a budget from 0 per cent on", name, pct))
+		case m.Higher && pct >= 100:
+			return nil, asked("5 stands for 5 %", fmt.Errorf("--max %s=%v: not a budget from 0 to below 100 per cent, of which more is better", name, pct))
 		}
 		all = append(all, verdict.Budget{Metric: name, Harm: pct / 100})
 	}

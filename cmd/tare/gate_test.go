@@ -120,7 +120,9 @@ func TestGateBudgets(t *testing.T) {
 	}{
 		{nil, `[{"Metric":"loop_time","Harm":0.05}]`},
 		{map[string]float64{"rss_peak": 50, "cpu_per_request": 0}, `[{"Metric":"cpu_per_request","Harm":0},{"Metric":"rss_peak","Harm":0.5}]`},
-		{map[string]float64{"cpu_per_request": 100}, "not a budget"},
+		{map[string]float64{"startup": 250}, `[{"Metric":"startup","Harm":2.5}]`},
+		{map[string]float64{"throughput": 100}, "not a budget from 0 to below 100"},
+		{map[string]float64{"cpu_per_request": math.Inf(1)}, "not a budget"},
 		{map[string]float64{"cpu_per_request": -1}, "not a budget"},
 		{map[string]float64{"cpu_per_request": math.NaN()}, "not a budget"},
 		{map[string]float64{"cpu": 5}, `no metric is called "cpu"`},
