@@ -17,7 +17,7 @@ import (
 // The bounds of a file that is parsed.
 const (
 	maxFile = 1 << 20
-	maxKeys = 5_000 // the parser's time grows with the square of a mapping's
+	maxKeys = 10_000 // the parser's time grows with the square of a mapping's
 )
 
 // ParseFile reads and checks a study file. Its error is that of the file, or
