@@ -23,7 +23,7 @@ func (c *conductor) result(cause error) *Result {
 	res := &Result{
 		Started: epoch.Add(time.Duration(p.measure)), Engine: p.engine, Threads: p.threads,
 		Response: hist.New(), Service: hist.New(), Lag: hist.New(), Late: hist.New(), FirstByte: hist.New(),
-		Connect: hist.New(), Handshake: hist.New(), Unread: hist.New(),
+		Connect: hist.New(), Handshake: hist.New(), Unread: hist.New(), after: hist.New(),
 		CPU: c.cpu, MaxRSS: sys.MaxRSS(),
 	}
 	if cause != nil && p.end.Load() < p.planned {
@@ -82,6 +82,7 @@ func (r *recorder) addTo(res *Result, end int64) (area float64) {
 	res.Connect.Merge(r.connect)
 	res.Handshake.Merge(r.shake)
 	res.Unread.Merge(r.unread)
+	res.after.Merge(r.after)
 	if r.lag != nil {
 		res.Lag.Merge(r.lag)
 		res.Late.Merge(r.late)

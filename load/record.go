@@ -61,6 +61,7 @@ type recorder struct {
 	service, first *hist.Hist // of answers whose times are not all alike
 	lag, late      *hist.Hist // open loop only
 	unread         *hist.Hist // of answers whose arrival is known
+	after          *hist.Hist // of answers that came after the end, the time since it
 	connect, shake *hist.Hist
 
 	bytesIn, bytesOut     uint64
@@ -88,7 +89,7 @@ type recorder struct {
 // recorder adds a worker's recorder to the run.
 func (p *plan) recorder() *recorder {
 	r := &recorder{
-		plan: p, service: hist.New(), first: hist.New(), connect: hist.New(), shake: hist.New(), unread: hist.New(),
+		plan: p, service: hist.New(), first: hist.New(), connect: hist.New(), shake: hist.New(), unread: hist.New(), after: hist.New(),
 		changed: p.measure, slice: newSlicePart(), turnAt: p.sliceEnd(0),
 	}
 	if p.open {
@@ -169,6 +170,9 @@ func (r *recorder) answered(o *outcome, now int64) {
 	r.sent(o)
 	if unread := now - o.end; unread > 0 {
 		r.unread.Record(unread)
+	}
+	if after := o.end - r.plan.end.Load(); after > 0 {
+		r.after.Record(after)
 	}
 	r.tail -= float64(max(0, r.changed-o.end)) // taken for in flight before it was seen
 	r.area, r.tail = r.area+r.tail, 0

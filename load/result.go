@@ -42,6 +42,8 @@ type Result struct {
 	Bound    bool          // the generator was (nearly) the bottleneck: see Warnings for why
 	Ended    string        // "" or why it ended early, such as "interrupted"
 	Warnings []error       // caveats of this result, to be shown with it
+
+	after *hist.Hist // planned or early end → last byte, of answers that came after it, ns
 }
 
 // Counts say how requests ended. Every scheduled request is in exactly one of

@@ -63,8 +63,9 @@ const (
 // FindMax finds the highest constant rate at which a threshold holds: it
 // doubles the rate until it does not hold, bisects, and confirms the best in a
 // fresh probe. Each probe is a Run of o at that rate; o's Schedule, Duration
-// and Requests are not used. A probe that answers less than 98 % of the
-// offered rate does not hold, whatever the threshold says.
+// and Requests are not used. A probe in which less than 98 % of the
+// offered rate is answered while requests begin, or within a mean response time
+// after, does not hold, whatever the threshold says.
 //
 // When ctx is cancelled FindMax returns what was found so far, without error.
 // An error means that a probe could not be run at all, or that the first got
@@ -211,7 +212,7 @@ func (s *search) probe(ctx context.Context, rate float64, confirm bool) (bool, e
 	if ctx.Err() != nil {
 		return false, s.end("interrupted")
 	}
-	p := s.judge(rate, float64(r.Counts.Answered())/o.Duration.Seconds(), r, err)
+	p := s.judge(rate, float64(inTime(r))/o.Duration.Seconds(), r, err)
 	p.Confirm = confirm
 	s.result.Probes = append(s.result.Probes, p)
 	if s.so.Report != nil {
@@ -228,9 +229,14 @@ func (s *search) end(why string) error {
 	return errSearchEnded
 }
 
-// judge decides whether rate held in r, where got were answered a second of the time
-// in which requests began. The wait for the last answers is not part of that: else a
-// server that takes its time would never reach a rate.
+// inTime is how many were answered in the time in which requests began and one mean
+// response time more: else a server that takes its time would never reach a rate. Of a
+// queue that grows evenly half is unanswered then, however long it is waited for.
+func inTime(r *Result) uint64 {
+	return r.Counts.Answered() - r.after.CountAbove(int64(r.Response.Mean()))
+}
+
+// judge decides whether rate held in r, where got were answered in time, a second.
 func (s *search) judge(rate, got float64, r *Result, runErr error) Probe {
 	p := Probe{Rate: rate, Result: r}
 	holds, value, err := s.threshold.Holds(r)
@@ -240,8 +246,8 @@ func (s *search) judge(rate, got float64, r *Result, runErr error) Probe {
 		p.Reason = runErr.Error()
 	case err != nil:
 		p.Reason = err.Error()
-	case r.Bound && answerRate(r) < reached*rate:
-		p.Reason = fmt.Sprintf("the generator was the bottleneck: %.1f/s answered", answerRate(r))
+	case r.Bound && got < reached*rate:
+		p.Reason = fmt.Sprintf("the generator was the bottleneck: %.1f/s answered", got)
 	case got < reached*rate:
 		p.Reason = fmt.Sprintf("the rate was not reached: %.1f/s answered", got)
 	case !holds && r.Bound:

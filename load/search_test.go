@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,7 +24,72 @@ func system(o load.Options, capacity float64) *load.Result {
 	} else {
 		r.Response.RecordN(1e9, n)
 	}
+	load.AnswersAfter(r, hist.New())
 	return r
+}
+
+// halfLate answers o's rate within 1 ms, but half of it after the end, for the
+// generator was the bottleneck.
+func halfLate(o load.Options) *load.Result {
+	r := system(o, 1e9)
+	r.Elapsed, r.Bound = 2*r.Elapsed, true
+	after := hist.New()
+	after.RecordN(int64(o.Duration), r.Counts.Scheduled/2)
+	load.AnswersAfter(r, after)
+	return r
+}
+
+// queue answers o's rate one after the other, capacity a second, each takes longer.
+func queue(o load.Options, capacity float64, takes time.Duration) *load.Result {
+	r, after := &load.Result{Response: hist.New()}, hist.New()
+	gap, work := time.Duration(1e9/o.Schedule.RateAt(0)), time.Duration(1e9/capacity)
+	var free time.Duration
+	for at := time.Duration(0); at < o.Duration; at += gap {
+		free = max(free, at) + work
+		r.Elapsed = max(o.Duration, free+takes)
+		r.Counts.Scheduled++
+		r.Response.Record(int64(free + takes - at))
+		if late := free + takes - o.Duration; late > 0 {
+			after.Record(int64(late))
+		}
+	}
+	r.Counts.Status[2] = r.Counts.Scheduled
+	load.AnswersAfter(r, after)
+	return r
+}
+
+// A queue that grows to the end of a probe does not hold, though all of it is answered
+// in the end; a server that takes its time does.
+func TestFindMaxQueue(t *testing.T) {
+	for _, takes := range []time.Duration{0, 3 * time.Second} {
+		const capacity = 1234
+		res, err := load.FindMaxWith(context.Background(), load.SearchOptions{Threshold: "errors<1%"},
+			func(_ context.Context, o load.Options) (*load.Result, error) { return queue(o, capacity, takes), nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Rate > capacity*1.05 || res.Rate < capacity/1.05 || !res.Confirmed {
+			t.Errorf("answers that take %v: got %g, confirmed %v; want within 5 %% of %d", takes, res.Rate, res.Confirmed, capacity)
+		}
+	}
+}
+
+// A server that answers 50 a second at most is asked for 200.
+func TestFindMaxSlowServer(t *testing.T) {
+	var one sync.Mutex
+	o, _ := serve(t, 0, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		one.Lock()
+		defer one.Unlock()
+		time.Sleep(20 * time.Millisecond)
+	}))
+	res, err := load.FindMax(context.Background(), o, load.SearchOptions{Threshold: "errors<1%", From: 200, To: 200, Step: 300 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := res.Probes[0]
+	if got, all := load.InTime(p.Result), p.Result.Counts.Scheduled; p.Held || got > all*9/10 {
+		t.Errorf("200/s of a server that answers 50: got held %v, %d of %d answers in time; want at most 90 %%", p.Held, got, all)
+	}
 }
 
 func TestFindMax(t *testing.T) {
@@ -79,17 +145,9 @@ func TestFindMaxEnds(t *testing.T) {
 				return r, nil
 			}, 1000, "", false},
 		{"generator bound", load.SearchOptions{From: 1000},
-			func(o load.Options) (*load.Result, error) {
-				r := system(o, 1e9)
-				r.Elapsed, r.Bound = 2*r.Elapsed, true
-				return r, nil
-			}, 0, "the generator was the bottleneck: 500.0/s answered", false},
+			func(o load.Options) (*load.Result, error) { return halfLate(o), nil }, 0, "the generator was the bottleneck: 500.0/s answered", false},
 		{"generator bound from the start", load.SearchOptions{From: 1000},
-			func(o load.Options) (*load.Result, error) {
-				r := system(o, 1e9)
-				r.Elapsed, r.Bound = 2*r.Elapsed, true
-				return r, nil
-			}, 0, "is not known: the generator was the limit", false},
+			func(o load.Options) (*load.Result, error) { return halfLate(o), nil }, 0, "is not known: the generator was the limit", false},
 		{"no answers", load.SearchOptions{From: 1000},
 			func(o load.Options) (*load.Result, error) { return system(o, 1e9), errors.New("nobody there") }, 0, "probing 1000/s: nobody there", true},
 		{"no answers later", load.SearchOptions{From: 1000},
