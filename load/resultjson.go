@@ -181,6 +181,7 @@ type probeJSON struct {
 	Confirm bool    `json:"confirm"`
 	Value   string  `json:"value"`
 	Reason  string  `json:"reason"`
+	Bound   bool    `json:"bound"`
 	Result  *Result `json:"result"`
 }
 

@@ -68,7 +68,7 @@ func TestWriteSeries(t *testing.T) {
 func TestSearchResultJSON(t *testing.T) {
 	got, err := json.Marshal(&load.SearchResult{Threshold: "rate>4", Rate: 5, Confirmed: true, Warnings: []error{errors.New("w")},
 		Probes: []load.Probe{{Rate: 5, Held: true, Value: "900µs"}}})
-	want := `{"schema":1,"threshold":"rate\u003e4","rate":5,"confirmed":true,"ended":"","probes":[{"rate":5,"held":true,"confirm":false,"value":"900µs","reason":"","result":null}],"warnings":["w"]}`
+	want := `{"schema":1,"threshold":"rate\u003e4","rate":5,"confirmed":true,"ended":"","probes":[{"rate":5,"held":true,"confirm":false,"value":"900µs","reason":"","bound":false,"result":null}],"warnings":["w"]}`
 	if string(got) != want || err != nil {
 		t.Errorf("got  %s, %v\nwant %s", got, err, want)
 	}

@@ -35,6 +35,7 @@ type Probe struct {
 	Confirm bool    // the probe repeats a rate that had held
 	Value   string  // what the threshold looked at, formatted
 	Reason  string  // why it did not hold; "" when it did
+	Bound   bool    // the generator, not the target, may be why it did not hold
 	Result  *Result
 }
 
@@ -131,7 +132,7 @@ func (s *search) run(ctx context.Context) error {
 	}
 	if low == 0 {
 		says := "%s does not hold at %g/s, the lowest rate tried"
-		if s.result.Probes[0].Result.Bound {
+		if s.result.Probes[0].Bound {
 			says = "whether %s holds at %g/s, the lowest rate tried, is not known: the generator was the limit"
 		}
 		s.result.Warnings = append(s.result.Warnings, fmt.Errorf(says, s.threshold, s.so.From))
@@ -241,17 +242,18 @@ func (s *search) judge(rate, got float64, r *Result, runErr error) Probe {
 	p := Probe{Rate: rate, Result: r}
 	holds, value, err := s.threshold.Holds(r)
 	p.Value = value
+	bound := r.Bound && (busy(r) > busyShare || !s.threshold.failsOnTime(r))
 	switch {
 	case runErr != nil:
 		p.Reason = runErr.Error()
 	case err != nil:
 		p.Reason = err.Error()
-	case r.Bound && got < reached*rate:
-		p.Reason = fmt.Sprintf("the generator was the bottleneck: %.1f/s answered", got)
+	case got < reached*rate && bound:
+		p.Bound, p.Reason = true, fmt.Sprintf("the generator was the bottleneck: %.1f/s answered", got)
 	case got < reached*rate:
 		p.Reason = fmt.Sprintf("the rate was not reached: %.1f/s answered", got)
-	case !holds && r.Bound:
-		p.Reason = "threshold not held, but the generator was late"
+	case !holds && bound:
+		p.Bound, p.Reason = true, "threshold not held, but the generator was late"
 	case !holds:
 		p.Reason = "threshold not held"
 	default:

@@ -18,6 +18,7 @@ func system(o load.Options, capacity float64) *load.Result {
 	rate := o.Schedule.RateAt(0)
 	n := uint64(rate * o.Duration.Seconds())
 	r := &load.Result{Elapsed: o.Duration, Response: hist.New()}
+	r.Service = r.Response
 	r.Counts.Scheduled, r.Counts.Status[2] = n, n
 	if rate <= capacity {
 		r.Response.RecordN(1e6, n)
@@ -37,6 +38,53 @@ func halfLate(o load.Options) *load.Result {
 	after.RecordN(int64(o.Duration), r.Counts.Scheduled/2)
 	load.AnswersAfter(r, after)
 	return r
+}
+
+// A generator that was late is why a rate does not hold only where the threshold would
+// hold but for that; one that was busy may have made the service times its own.
+func TestFindMaxBound(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		name, threshold   string
+		response, service time.Duration
+		dropped, failed   uint64 // of 1000
+		cpu               time.Duration
+		after             time.Duration // of all answers
+		bound             bool
+		want              string
+	}{
+		{"late", "p99<50ms", 60 * ms, 40 * ms, 0, 0, 0, 0, true, "threshold not held, but the generator was late"},
+		{"late, and the target slow", "p99<50ms", 70 * ms, 60 * ms, 0, 0, 0, 0, false, "threshold not held"},
+		{"busy", "p99<50ms", 70 * ms, 60 * ms, 0, 0, 900 * ms, 0, true, "threshold not held, but the generator was late"},
+		{"late, and too few answers", "p99<50ms", 40 * ms, 30 * ms, 0, 0, 0, time.Second, true, "the generator was the bottleneck: 0.0/s answered"},
+		{"late, too few answers, and these slow", "p99<50ms", 70 * ms, 60 * ms, 0, 0, 0, time.Second, false, "the rate was not reached: 0.0/s answered"},
+		{"dropped", "errors<1%", 2 * ms, 1 * ms, 15, 0, 0, 0, true, "threshold not held, but the generator was late"},
+		{"failed", "errors<1%", 2 * ms, 1 * ms, 0, 15, 0, 0, false, "threshold not held"},
+		{"a rate", "rate>2000", 2 * ms, 1 * ms, 0, 0, 0, 0, true, "threshold not held, but the generator was late"},
+		{"held", "p99<50ms", 40 * ms, 1 * ms, 0, 0, 0, 0, false, ""},
+	} {
+		res, err := load.FindMaxWith(context.Background(), load.SearchOptions{Threshold: tt.threshold, From: 1000, To: 1000, Step: time.Second},
+			func(_ context.Context, o load.Options) (*load.Result, error) {
+				n := uint64(1000 * o.Duration.Seconds())
+				r := &load.Result{Elapsed: o.Duration, Threads: 1, Bound: true, CPU: tt.cpu, Response: hist.New(), Service: hist.New()}
+				r.Counts = load.Counts{Scheduled: n, Dropped: tt.dropped, Reset: tt.failed}
+				r.Counts.Status[2] = n - tt.dropped - tt.failed
+				r.Response.RecordN(int64(tt.response), r.Counts.Status[2])
+				r.Service.RecordN(int64(tt.service), r.Counts.Status[2])
+				after := hist.New()
+				if tt.after > 0 {
+					after.RecordN(int64(tt.after), r.Counts.Status[2])
+				}
+				load.AnswersAfter(r, after)
+				return r, nil
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := res.Probes[0]; p.Bound != tt.bound || p.Reason != tt.want {
+			t.Errorf("%s: got bound %t, %q; want %t, %q", tt.name, p.Bound, p.Reason, tt.bound, tt.want)
+		}
+	}
 }
 
 // queue answers o's rate one after the other, capacity a second, each takes longer.

@@ -155,6 +155,19 @@ func (t Threshold) Holds(r *Result) (holds bool, value string, err error) {
 	return v > t.bound, t.format(v), nil
 }
 
+// failsOnTime reports whether t would not hold had every request of r begun when
+// intended: by the service times and what failed, in which no lateness is. How many
+// were answered a second does not tell.
+func (t Threshold) failsOnTime(r *Result) bool {
+	if t.measure == measureRate {
+		return false
+	}
+	onTime := *r
+	onTime.Response, onTime.Counts.Dropped = r.Service, 0
+	holds, _, err := t.Holds(&onTime)
+	return err == nil && !holds
+}
+
 // value is t's measure of r; times are +Inf where the answers that never came
 // decide.
 func (t Threshold) value(r *Result) float64 {

@@ -133,7 +133,7 @@ func TestSearchVerdict(t *testing.T) {
 	bound := []load.Probe{
 		{Rate: 100, Held: true, Result: &load.Result{}},
 		{Rate: 400, Result: &load.Result{}},
-		{Rate: 200, Result: &load.Result{Bound: true}},
+		{Rate: 200, Bound: true, Result: &load.Result{Bound: true}},
 	}
 	again := load.Probe{Rate: 100, Confirm: true, Result: &load.Result{}}
 	for _, c := range []struct {
@@ -148,6 +148,7 @@ func TestSearchVerdict(t *testing.T) {
 		{"held once", load.SearchResult{Probes: []load.Probe{bound[0], bound[1], again}}, exitUndecided, "100/s held p99<1ms once, and not again"},
 		{"bound", load.SearchResult{Rate: 100, Confirmed: true, Probes: bound}, exitNotOffered, "100/s is the highest rate found"},
 		{"bound at first", load.SearchResult{Probes: bound[2:]}, exitNotOffered, "no rate was found to hold p99<1ms: the generator was the limit"},
+		{"late, and the target slow", load.SearchResult{Probes: []load.Probe{{Rate: 200, Result: &load.Result{Bound: true}}}}, exitThreshold, "no rate held p99<1ms"},
 		{"interrupted", load.SearchResult{Ended: "interrupted"}, exitInterrupted, "no rate was found yet"},
 	} {
 		if got := failureOf(searchVerdict(&c.found)); got != c.want {

@@ -134,8 +134,8 @@ func heldOnce(found *load.SearchResult) float64 {
 	return rate
 }
 
-// boundByGenerator reports whether the lowest rate that did not hold was one
-// that the generator did not reach.
+// boundByGenerator reports whether the generator may be why the lowest rate that
+// did not hold did not.
 func boundByGenerator(found *load.SearchResult) bool {
 	var lowest *load.Probe
 	for i := range found.Probes {
@@ -143,5 +143,5 @@ func boundByGenerator(found *load.SearchResult) bool {
 			lowest = p
 		}
 	}
-	return lowest != nil && lowest.Result.Bound
+	return lowest != nil && lowest.Bound
 }
