@@ -129,11 +129,15 @@ func (c *conductor) judge(res *Result) {
 		warn("%s not answered within an hour: such times count as one hour, the longest that is kept", ofRequests(n, res.Counts.Scheduled))
 	}
 	p99 := func(h *hist.Hist) time.Duration { return time.Duration(h.Quantile(0.99)).Round(time.Microsecond) }
-	switch late, lag := p99(res.Late), p99(res.Lag); {
-	case late > lateLag:
+	late, lag := p99(res.Late), p99(res.Lag)
+	wait := lag // for a connection
+	if late > lateLag {
+		wait -= late
 		res.Bound = true
 		warn("one request in a hundred began %v or more after its intended start: the generator was late; response times count from there, service times do not", late)
-	case lag > lateLag:
+	}
+	if wait > lateLag {
+		res.Waited = true
 		warn("one request in a hundred began %v or more after its intended start: no connection of %d was free; their wait is in the response times, not in the service times", lag, p.opts.Connections)
 	}
 }

@@ -1,7 +1,7 @@
 package load_test
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,13 +19,15 @@ func TestGeneratorBound(t *testing.T) {
 		cpu, spun time.Duration // in ten seconds on two threads
 		late, lag time.Duration // at p99
 		bound     bool
-		want      string // the only warning; "": none
+		waited    bool
+		want      []string // the warnings
 	}{
-		{"at ease", 15 * time.Second, 0, ms / 2, ms / 2, false, ""},
-		{"busy", 17 * time.Second, 0, ms / 2, ms / 2, true, "the generator was busy for 85 % of the time on 2 threads"},
-		{"polling", 19 * time.Second, 15 * time.Second, ms / 2, ms / 2, false, ""},
-		{"late", time.Second, 0, 2 * ms, 2 * ms, true, "the generator was late"},
-		{"connections few", time.Second, 0, ms / 2, 2 * ms, false, "no connection of 8 was free"},
+		{"at ease", 15 * time.Second, 0, ms / 2, ms / 2, false, false, nil},
+		{"busy", 17 * time.Second, 0, ms / 2, ms / 2, true, false, []string{"the generator was busy for 85 % of the time on 2 threads"}},
+		{"polling", 19 * time.Second, 15 * time.Second, ms / 2, ms / 2, false, false, nil},
+		{"late", time.Second, 0, 2 * ms, 2 * ms, true, false, []string{"the generator was late"}},
+		{"connections few", time.Second, 0, ms / 2, 2 * ms, false, true, []string{"no connection of 8 was free"}},
+		{"late, and connections few", time.Second, 0, 11 * ms, 1000 * ms, true, true, []string{"the generator was late", "began 1s or more after its intended start: no connection of 8 was free"}},
 	}
 	for _, tt := range tests {
 		res := &load.Result{Elapsed: 10 * time.Second, Threads: 2, CPU: tt.cpu, Spun: tt.spun,
@@ -33,9 +35,9 @@ func TestGeneratorBound(t *testing.T) {
 		res.Late.RecordN(int64(tt.late), 1000)
 		res.Lag.RecordN(int64(tt.lag), 1000)
 		load.Judged(res, load.Options{Connections: 8})
-		got := strings.Trim(fmt.Sprint(res.Warnings), "[]")
-		if res.Bound != tt.bound || (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) || len(res.Warnings) > 1 {
-			t.Errorf("%s: got bound %t, warnings %q; want %t, %q", tt.name, res.Bound, res.Warnings, tt.bound, tt.want)
+		as := func(got error, want string) bool { return strings.Contains(got.Error(), want) }
+		if res.Bound != tt.bound || res.Waited != tt.waited || !slices.EqualFunc(res.Warnings, tt.want, as) {
+			t.Errorf("%s: got bound %t, waited %t, warnings %q; want %t, %t, %q", tt.name, res.Bound, res.Waited, res.Warnings, tt.bound, tt.waited, tt.want)
 		}
 	}
 }

@@ -71,6 +71,7 @@ type connectionJSON struct {
 	Reused  uint64 `json:"reused"`
 	Full    uint64 `json:"full_handshakes"`
 	Resumed uint64 `json:"resumed_handshakes"`
+	Waited  bool   `json:"waited"`
 }
 
 type generatorJSON struct {
@@ -107,7 +108,7 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 		Response: tableOf(r.Response), Service: tableOf(r.Service), FirstByte: tableOf(r.FirstByte),
 		Connect: tableOf(r.Connect), Handshake: tableOf(r.Handshake),
 		BytesIn: r.BytesIn, BytesOut: r.BytesOut,
-		Conns:      connectionJSON{Opened: r.Opened, Reused: r.Reused, Full: r.Full, Resumed: r.Resumed},
+		Conns:      connectionJSON{Opened: r.Opened, Reused: r.Reused, Full: r.Full, Resumed: r.Resumed, Waited: r.Waited},
 		MeanFlight: r.MeanFlight, PeakFlight: r.PeakFlight,
 		Generator: generatorJSON{CPUNS: int64(r.CPU), SpunNS: int64(r.Spun), MaxRSSBytes: r.MaxRSS, Bound: r.Bound, Lag: tableOf(r.Lag), Late: tableOf(r.Late), Unread: tableOf(r.Unread)},
 		Series:    make([]sliceJSON, len(r.Series)),

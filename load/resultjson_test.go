@@ -26,7 +26,7 @@ func TestResultJSON(t *testing.T) {
 	r.BytesIn, r.BytesOut, r.Opened, r.Reused, r.Full, r.Resumed = 1, 2, 3, 4, 5, 6
 	r.MeanFlight, r.PeakFlight, r.CPU, r.Spun, r.MaxRSS, r.Bound = 1.5, 7, time.Millisecond, 1000, 8<<20, true
 	r.Series = []load.Slice{{At: time.Second, Answered: 1, Failed: 2, Dropped: 3, BytesIn: 4, P50: 5, P99: 6, Max: 7}}
-	r.Warnings = []error{errors.New("late")}
+	r.Waited, r.Warnings = true, []error{errors.New("late")}
 	got, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		t.Fatal(err)

@@ -129,6 +129,28 @@ func TestVerdictOf(t *testing.T) {
 	}
 }
 
+// A rate not offered on time for want of connections, too, says so.
+func TestVerdictHintsAtConnections(t *testing.T) {
+	for _, waited := range []bool{false, true} {
+		var errs bytes.Buffer
+		complain(&terminal{err: &errs}, verdictOf(&load.Result{Bound: true, Waited: waited}, nil, true))
+		if strings.Contains(errs.String(), "--connections") != waited {
+			t.Errorf("late, waited %t: got %q", waited, &errs)
+		}
+	}
+}
+
+// The generator's line tells how late it was itself, not of the wait for connections.
+func TestGeneratorLine(t *testing.T) {
+	late, lag := hist.New(), hist.New()
+	late.RecordN(int64(2*time.Millisecond), 1000)
+	lag.RecordN(int64(time.Second), 1000)
+	s := summary{res: &load.Result{Elapsed: time.Second, Threads: 1, Late: late, Lag: lag, Unread: hist.New()}, open: true}
+	if got, want := s.generator(), "not the bottleneck: 0.0 % of 1 thread busy, late p99 2.00 ms"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestSearchVerdict(t *testing.T) {
 	bound := []load.Probe{
 		{Rate: 100, Held: true, Result: &load.Result{}},
@@ -273,7 +295,7 @@ func TestSummaryFitsNarrowTerminals(t *testing.T) {
 	h := snapshot(0).Service
 	res := &load.Result{
 		Elapsed: 10 * time.Second, Threads: 2, Counts: snapshot(0).Counts,
-		Response: h, Service: h, Lag: h, FirstByte: h, Connect: h, Handshake: hist.New(), Unread: h,
+		Response: h, Service: h, Lag: h, Late: h, FirstByte: h, Connect: h, Handshake: hist.New(), Unread: h,
 		Warnings: []error{errors.New(strings.Repeat("words ", 40))},
 	}
 	for i, width := range []int{120, 80, 80, 60, 60} {

@@ -88,8 +88,11 @@ func verdictOf(res *load.Result, outcomes []outcome, open bool) error {
 			count(res.Counts.Dropped, "request"), res.Counts.Scheduled), hint: "ask for a lower --rate, or allow more with --max-in-flight and --connections"}
 	}
 	if open && res.Bound {
-		return &failure{status: exitNotOffered, err: errors.New("the rate was not offered on time"),
-			hint: "ask for a lower --rate, or give the generator more --threads or CPUs of its own"}
+		hint := "ask for a lower --rate, or give the generator more --threads or CPUs of its own"
+		if res.Waited {
+			hint += ", and more --connections"
+		}
+		return &failure{status: exitNotOffered, err: errors.New("the rate was not offered on time"), hint: hint}
 	}
 	var undecided error
 	for _, o := range outcomes {

@@ -278,8 +278,8 @@ func (s *summary) generator() string {
 		busy = (r.CPU - r.Spun).Seconds() / (r.Elapsed.Seconds() * float64(r.Threads))
 	}
 	why := fmt.Sprintf("%s of %s busy", unit.Format(busy, unit.Share), count(uint64(r.Threads), "thread"))
-	if s.open && r.Lag.Count() > 0 {
-		why += ", lag " + high(r.Lag)
+	if s.open && r.Late.Count() > 0 {
+		why += ", late " + high(r.Late)
 	}
 	if r.Unread.Count() > 0 {
 		why += ", answers read late " + high(r.Unread) + " (not in the table)"
