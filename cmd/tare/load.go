@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/load/pace"
 )
 
 // loadCmd loads URLs and measures their answers.
@@ -172,16 +174,29 @@ func (c *loadCmd) finish(s *summary, err error) error {
 	return verdictOf(s.res, outcomes, s.open)
 }
 
-// planned is how long o asks for; 0 when the number of requests decides.
+// planned is how long o asks for; 0 when the number of requests decides in the closed
+// loop.
 func planned(o load.Options) time.Duration {
 	d := o.Duration
 	if o.Schedule != nil {
 		if length, ends := o.Schedule.Length(); ends && (d == 0 || length < d) {
 			d = length
 		}
+		if o.Requests > 0 {
+			if at, ok := startOf(o.Schedule, o.Requests); ok && (d == 0 || at < d) {
+				d = at
+			}
+		}
 	}
 	if d == 0 && o.Requests == 0 {
 		d = 10 * time.Second
 	}
 	return d
+}
+
+// startOf is when s wants request n, from 0, to begin: where arrivals are random, on
+// average. ok is false where it ends before.
+func startOf(s *pace.Schedule, n int64) (at time.Duration, ok bool) {
+	even, share := pace.Schedule{Phases: s.Phases}, int(min(n, math.MaxInt-1))
+	return even.Cursor(share, share+1).Next()
 }

@@ -20,6 +20,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/load/pace"
 	"github.com/tarehq/tare/stats/hist"
 )
 
@@ -148,6 +149,30 @@ func TestGeneratorLine(t *testing.T) {
 	s := summary{res: &load.Result{Elapsed: time.Second, Threads: 1, Late: late, Lag: lag, Unread: hist.New()}, open: true}
 	if got, want := s.generator(), "not the bottleneck: 0.0 % of 1 thread busy, late p99 2.00 ms"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// What is offered is of the time that was asked for, whichever bound is met first.
+func TestPlanned(t *testing.T) {
+	const s = time.Second
+	for _, c := range []struct {
+		name string
+		o    load.Options
+		want time.Duration
+	}{
+		{"nothing asked for", load.Options{}, 10 * s},
+		{"requests in the closed loop", load.Options{Requests: 50}, 0},
+		{"requests", load.Options{Requests: 50, Schedule: pace.Constant(100)}, s / 2},
+		{"random requests", load.Options{Requests: 50, Schedule: pace.Poisson(100, 1)}, s / 2},
+		{"requests before the end", load.Options{Requests: 50, Duration: s, Schedule: pace.Constant(100)}, s / 2},
+		{"the end before requests", load.Options{Requests: 500, Duration: s, Schedule: pace.Constant(100)}, s},
+		{"requests of a schedule that ends", load.Options{Requests: 150, Schedule: pace.Steps(s, 100, 200)}, 5 * s / 4},
+		{"requests without end", load.Options{Requests: math.MaxInt64, Duration: s, Schedule: pace.Constant(100)}, s},
+		{"a schedule that ends before", load.Options{Requests: 1000, Schedule: pace.Steps(s, 100, 200)}, 2 * s},
+	} {
+		if got := planned(c.o); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
 	}
 }
 
