@@ -248,7 +248,7 @@ func (s *search) judge(rate, got float64, r *Result, runErr error) Probe {
 		p.Reason = runErr.Error()
 	case err != nil:
 		p.Reason = err.Error()
-	case got < reached*rate && bound:
+	case got < reached*rate && bound && mayMiss(r, rate):
 		p.Bound, p.Reason = true, fmt.Sprintf("the generator was the bottleneck: %.1f/s answered", got)
 	case got < reached*rate:
 		p.Reason = fmt.Sprintf("the rate was not reached: %.1f/s answered", got)
@@ -260,4 +260,11 @@ func (s *search) judge(rate, got float64, r *Result, runErr error) Probe {
 		p.Held = true
 	}
 	return p
+}
+
+// mayMiss reports whether the generator may be why r missed rate: it was busy, or so
+// late at the end that what it had yet to begin is more than may be missing.
+func mayMiss(r *Result, rate float64) bool {
+	missing := (1 - reached) * float64(r.Counts.Scheduled)
+	return busy(r) > busyShare || rate*float64(r.Late.Max())/1e9 > missing
 }

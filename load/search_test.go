@@ -36,6 +36,7 @@ func halfLate(o load.Options) *load.Result {
 	r.Elapsed, r.Bound = 2*r.Elapsed, true
 	after := hist.New()
 	after.RecordN(int64(o.Duration), r.Counts.Scheduled/2)
+	r.Late = after
 	load.AnswersAfter(r, after)
 	return r
 }
@@ -49,19 +50,21 @@ func TestFindMaxBound(t *testing.T) {
 		response, service time.Duration
 		dropped, failed   uint64 // of 1000
 		cpu               time.Duration
-		after             time.Duration // of all answers
+		after, late       time.Duration // of all answers
 		bound             bool
 		want              string
 	}{
-		{"late", "p99<50ms", 60 * ms, 40 * ms, 0, 0, 0, 0, true, "threshold not held, but the generator was late"},
-		{"late, and the target slow", "p99<50ms", 70 * ms, 60 * ms, 0, 0, 0, 0, false, "threshold not held"},
-		{"busy", "p99<50ms", 70 * ms, 60 * ms, 0, 0, 900 * ms, 0, true, "threshold not held, but the generator was late"},
-		{"late, and too few answers", "p99<50ms", 40 * ms, 30 * ms, 0, 0, 0, time.Second, true, "the generator was the bottleneck: 0.0/s answered"},
-		{"late, too few answers, and these slow", "p99<50ms", 70 * ms, 60 * ms, 0, 0, 0, time.Second, false, "the rate was not reached: 0.0/s answered"},
-		{"dropped", "errors<1%", 2 * ms, 1 * ms, 15, 0, 0, 0, true, "threshold not held, but the generator was late"},
-		{"failed", "errors<1%", 2 * ms, 1 * ms, 0, 15, 0, 0, false, "threshold not held"},
-		{"a rate", "rate>2000", 2 * ms, 1 * ms, 0, 0, 0, 0, true, "threshold not held, but the generator was late"},
-		{"held", "p99<50ms", 40 * ms, 1 * ms, 0, 0, 0, 0, false, ""},
+		{"late", "p99<50ms", 60 * ms, 40 * ms, 0, 0, 0, 0, 0, true, "threshold not held, but the generator was late"},
+		{"late, and the target slow", "p99<50ms", 70 * ms, 60 * ms, 0, 0, 0, 0, 0, false, "threshold not held"},
+		{"busy", "p99<50ms", 70 * ms, 60 * ms, 0, 0, 900 * ms, 0, 0, true, "threshold not held, but the generator was late"},
+		{"late, and too few answers", "p99<50ms", 40 * ms, 30 * ms, 0, 0, 0, time.Second, time.Second / 10, true, "the generator was the bottleneck: 0.0/s answered"},
+		{"busy, and too few answers", "p99<50ms", 40 * ms, 30 * ms, 0, 0, 900 * ms, time.Second, 2 * ms, true, "the generator was the bottleneck: 0.0/s answered"},
+		{"late, but not by as many as are missing", "p99<50ms", 40 * ms, 30 * ms, 0, 0, 0, time.Second, 2 * ms, false, "the rate was not reached: 0.0/s answered"},
+		{"late, too few answers, and these slow", "p99<50ms", 70 * ms, 60 * ms, 0, 0, 0, time.Second, time.Second / 10, false, "the rate was not reached: 0.0/s answered"},
+		{"dropped", "errors<1%", 2 * ms, 1 * ms, 15, 0, 0, 0, 0, true, "threshold not held, but the generator was late"},
+		{"failed", "errors<1%", 2 * ms, 1 * ms, 0, 15, 0, 0, 0, false, "threshold not held"},
+		{"a rate", "rate>2000", 2 * ms, 1 * ms, 0, 0, 0, 0, 0, true, "threshold not held, but the generator was late"},
+		{"held", "p99<50ms", 40 * ms, 1 * ms, 0, 0, 0, 0, 0, false, ""},
 	} {
 		res, err := load.FindMaxWith(context.Background(), load.SearchOptions{Threshold: tt.threshold, From: 1000, To: 1000, Step: time.Second},
 			func(_ context.Context, o load.Options) (*load.Result, error) {
@@ -75,6 +78,8 @@ func TestFindMaxBound(t *testing.T) {
 				if tt.after > 0 {
 					after.RecordN(int64(tt.after), r.Counts.Status[2])
 				}
+				r.Late = hist.New()
+				r.Late.Record(int64(tt.late))
 				load.AnswersAfter(r, after)
 				return r, nil
 			})
