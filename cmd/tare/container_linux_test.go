@@ -54,17 +54,20 @@ func TestContainerFlameBySamplesNotUprobes(t *testing.T) {
 func TestContainerCost(t *testing.T) {
 	pid, group := contain(t)
 	name, id := filepath.Base(group), strings.TrimPrefix(filepath.Base(group), "docker-")[:12]
+	const row, object = "  service.Spin", `"owner": "service.Spin"`
 	for _, tt := range []struct {
 		flags []string
 		title string
+		owner string // the text of diff has room for what is nearest to a difference alone
 	}{
-		{[]string{"cost", "--cgroup", group, "--hz", "999"}, "\ncost of group " + group},
-		{[]string{"cost", "--cgroup", strings.TrimPrefix(group, "/sys/fs/cgroup/"), "--hz", "999"}, "\ncost of group "},
-		{[]string{"cost", "--container", id, "--hz", "999"}, "\ncost of container " + id},
-		{[]string{"cost", "--pid", pid, "--hz", "999"}, "\ncost of process " + pid},
-		{[]string{"diff", "--repeat", "1", "pid:" + pid, "pid:" + pid}, "\nCPU per second"},
+		{[]string{"cost", "--cgroup", group, "--hz", "999"}, "\ncost of group " + group, row},
+		{[]string{"cost", "--cgroup", strings.TrimPrefix(group, "/sys/fs/cgroup/"), "--hz", "999"}, "\ncost of group ", row},
+		{[]string{"cost", "--container", id, "--hz", "999"}, "\ncost of container " + id, row},
+		{[]string{"cost", "--pid", pid, "--hz", "999"}, "\ncost of process " + pid, row},
+		{[]string{"diff", "--repeat", "1", "pid:" + pid, "pid:" + pid}, "\nCPU per second", ""},
+		{[]string{"diff", "--json", "--repeat", "1", "pid:" + pid, "pid:" + pid}, `"captures_a": 1`, object},
 	} {
-		told := longer(t, "  service.Spin", func(seconds string) (string, error) {
+		told := longer(t, tt.owner, func(seconds string) (string, error) {
 			status, out, errs := tare(t, append(tt.flags, "--for", seconds)...)
 			if status != 0 {
 				return "", fmt.Errorf("tare %s: status %d: %s", strings.Join(tt.flags, " "), status, errs)
@@ -72,7 +75,7 @@ func TestContainerCost(t *testing.T) {
 			return "\n" + out, nil
 		})
 		if !strings.Contains(told, tt.title) {
-			t.Errorf("tare %s, want %q in it:\n%s", strings.Join(tt.flags, " "), tt.title[1:], told)
+			t.Errorf("tare %s, want %q in it:\n%s", strings.Join(tt.flags, " "), strings.TrimSpace(tt.title), told)
 		}
 	}
 	status, _, errs := tare(t, "cost", "--container", name)
