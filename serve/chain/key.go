@@ -54,14 +54,22 @@ func (m *meta) String() string { return m.name }
 // NewKey returns a key. The name is for people.
 func NewKey[T any](name string) *Key[T] {
 	k := &Key[T]{meta{name: name}}
-	switch reflect.TypeFor[T]().Kind() {
-	case reflect.Pointer, reflect.Map, reflect.Chan, reflect.Func, reflect.UnsafePointer:
+	if isPointer[T]() {
 		if k.number = numbered.Add(1) - 1; k.number < cells {
 			k.peek = peek[T]
 			return k
 		}
 	}
 	return k.list()
+}
+
+// isPointer reports whether a T is a pointer to the runtime, as a cell holds it.
+func isPointer[T any]() bool {
+	switch reflect.TypeFor[T]().Kind() {
+	case reflect.Pointer, reflect.Map, reflect.Chan, reflect.Func, reflect.UnsafePointer:
+		return true
+	}
+	return false
 }
 
 // KeyOf returns a key for the values that handlers and middlewares which know
@@ -80,9 +88,7 @@ func KeyOf[T any](key any) *Key[T] {
 func (k *Key[T]) list() *Key[T] {
 	k.number = cells
 	k.odd |= listed
-	switch reflect.TypeFor[T]().Kind() {
-	case reflect.Pointer, reflect.Map, reflect.Chan, reflect.Func, reflect.UnsafePointer, reflect.Interface:
-	default:
+	if !isPointer[T]() && reflect.TypeFor[T]().Kind() != reflect.Interface {
 		k.odd |= boxed
 		k.open, k.wipe = unbox[T], wipe[T]
 	}
