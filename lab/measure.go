@@ -105,7 +105,7 @@ func loadMetrics(m map[string]float64, res *load.Result) {
 	if res.Late.Count() > 0 {
 		m["lag_p99"] = float64(res.Late.Quantile(.99))
 	}
-	m["generator_cpu"] = generatorShare(res)
+	m["generator_cpu"] = res.Busy()
 	m["generator_cpu_per_request"] = float64(res.CPU-res.Spun) / float64(c.Answered())
 	m["generator_rss"] = float64(res.MaxRSS)
 }
@@ -139,12 +139,6 @@ var responseQuantiles = [...]struct {
 }{
 	{"response_p50", .5}, {"response_p90", .9}, {"response_p95", .95}, {"response_p99", .99},
 	{"response_p999", .999}, {"response_p9999", .9999}, {"response_max", 1},
-}
-
-// generatorShare is the share of its threads' time that the generator worked,
-// polling before a deadline left out.
-func generatorShare(res *load.Result) float64 {
-	return (res.CPU - res.Spun).Seconds() / (res.Elapsed.Seconds() * float64(max(1, res.Threads)))
 }
 
 // specimenMetrics are those that the kernel and the arm itself told, per

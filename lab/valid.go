@@ -61,7 +61,7 @@ func (s *session) faults(res *load.Result) []string {
 		// hold either.
 		return append(why, failed)
 	}
-	if share := generatorShare(res); share > maxGeneratorShare {
+	if share := res.Busy(); share > maxGeneratorShare {
 		add("the generator used %.0f %% of its CPUs, more than %.0f %%", 100*share, 100*maxGeneratorShare)
 	}
 	return append(why, s.timing(res)...)

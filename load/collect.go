@@ -121,7 +121,7 @@ func (c *conductor) judge(res *Result) {
 		}
 		warn("%s dropped: %s", ofRequests(n, res.Counts.Scheduled), why)
 	}
-	if share := busy(res); share > busyShare {
+	if share := res.Busy(); share > busyShare {
 		res.Bound = true
 		warn("the generator was busy for %.0f %% of the time on %s: the figures may be its own; give it more threads, or CPUs of its own", 100*share, count(res.Threads, "thread"))
 	}
@@ -140,14 +140,6 @@ func (c *conductor) judge(res *Result) {
 		res.Waited = true
 		warn("one request in a hundred began %v or more after its intended start: no connection of %d was free; their wait is in the response times, not in the service times", lag, p.opts.Connections)
 	}
-}
-
-// busy is the share of its threads' time that the generator worked.
-func busy(res *Result) float64 {
-	if res.Elapsed <= 0 {
-		return 0
-	}
-	return (res.CPU - res.Spun).Seconds() / (res.Elapsed.Seconds() * float64(res.Threads))
 }
 
 // ofRequests says how many of all requests, with the verb: "1 of 8 requests was".

@@ -47,6 +47,15 @@ type Result struct {
 	after *hist.Hist // planned or early end → last byte, of answers that came after it, ns
 }
 
+// Busy is the share of its threads' time that the generator worked, polling before
+// intended starts left out: from 0 to about 1, 0 if no time passed.
+func (r *Result) Busy() float64 {
+	if r.Elapsed <= 0 || r.Threads <= 0 {
+		return 0
+	}
+	return (r.CPU - r.Spun).Seconds() / (r.Elapsed.Seconds() * float64(r.Threads))
+}
+
 // Counts say how requests ended. Every scheduled request is in exactly one of
 // the fields up to Dropped, so their sum is Scheduled.
 type Counts struct {

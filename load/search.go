@@ -242,7 +242,7 @@ func (s *search) judge(rate, got float64, r *Result, runErr error) Probe {
 	p := Probe{Rate: rate, Result: r}
 	holds, value, err := s.threshold.Holds(r)
 	p.Value = value
-	bound := r.Bound && (busy(r) > busyShare || !s.threshold.failsOnTime(r))
+	bound := r.Bound && (r.Busy() > busyShare || !s.threshold.failsOnTime(r))
 	switch {
 	case runErr != nil:
 		p.Reason = runErr.Error()
@@ -266,5 +266,5 @@ func (s *search) judge(rate, got float64, r *Result, runErr error) Probe {
 // late at the end that what it had yet to begin is more than may be missing.
 func mayMiss(r *Result, rate float64) bool {
 	missing := (1 - reached) * float64(r.Counts.Scheduled)
-	return busy(r) > busyShare || rate*float64(r.Late.Max())/1e9 > missing
+	return r.Busy() > busyShare || rate*float64(r.Late.Max())/1e9 > missing
 }

@@ -273,11 +273,7 @@ func spark(values []float64, width int) string {
 // generator answers whether the generator was the bottleneck.
 func (s *summary) generator() string {
 	r := s.res
-	busy := 0.0
-	if r.Elapsed > 0 && r.Threads > 0 {
-		busy = (r.CPU - r.Spun).Seconds() / (r.Elapsed.Seconds() * float64(r.Threads))
-	}
-	why := fmt.Sprintf("%s of %s busy", unit.Format(busy, unit.Share), count(uint64(r.Threads), "thread"))
+	why := fmt.Sprintf("%s of %s busy", unit.Format(r.Busy(), unit.Share), count(uint64(r.Threads), "thread"))
 	if s.open && r.Late.Count() > 0 {
 		why += ", late " + high(r.Late)
 	}
