@@ -60,9 +60,19 @@ func (g *Group) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Req
 
 // Add adds a route as [Router.Add] does.
 func (g *Group) Add(r Route) error {
-	pattern, err := join(g.prefix, r.Pattern)
+	r, err := g.complete(r)
 	if err != nil {
 		return err
+	}
+	return g.rt.add([]Route{r})
+}
+
+// complete returns a route as the router is to have it: with its whole pattern and
+// name, its place, and its handler wrapped.
+func (g *Group) complete(r Route) (Route, error) {
+	pattern, err := join(g.prefix, r.Pattern)
+	if err != nil {
+		return r, err
 	}
 	r.Pattern = pattern
 	if r.Name != "" {
@@ -72,14 +82,14 @@ func (g *Group) Add(r Route) error {
 		r.Location = location()
 	}
 	if none(r.Handler) {
-		return fmt.Errorf("adding %q: handler is nil", pattern)
+		return r, fmt.Errorf("adding %q: handler is nil", pattern)
 	}
 	for i := len(g.with) - 1; i >= 0; i-- {
 		if r.Handler = g.with[i](r.Handler); none(r.Handler) {
-			return fmt.Errorf("adding %q: middleware %d of %d returns no handler", pattern, i+1, len(g.with))
+			return r, fmt.Errorf("adding %q: middleware %d of %d returns no handler", pattern, i+1, len(g.with))
 		}
 	}
-	return g.rt.add(r)
+	return r, nil
 }
 
 // none tells whether h is nil, be it as a function.
@@ -93,14 +103,23 @@ func none(h http.Handler) bool {
 // router: found at once, with the values of the prefix's wildcards and their
 // own, and in conflict with others as any. What sub does with requests that no
 // route matches is left behind, and so is its policy on case. Requests keep
-// their whole path. Mount panics as Handle does, also if a name is there already:
-// see Named.
+// their whole path. Mount panics as Handle does, also if a name is there already
+// (see Named); then none of sub's routes is added.
 func (g *Group) Mount(prefix string, sub *Router) {
 	under := g.Group(prefix)
+	var routes []Route
+	var err error
 	for r := range sub.Routes() {
-		if err := under.Add(r); err != nil {
-			panic(fmt.Errorf("mounting at %q: %w", prefix, err))
+		if r, err = under.complete(r); err != nil {
+			break
 		}
+		routes = append(routes, r)
+	}
+	if err == nil {
+		err = g.rt.add(routes)
+	}
+	if err != nil {
+		panic(fmt.Errorf("mounting at %q: %w", prefix, err))
 	}
 }
 

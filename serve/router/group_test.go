@@ -199,3 +199,69 @@ func TestMountTwice(t *testing.T) {
 	}()
 	rt.Group("/v3").Named("v1.").Mount("/api", api)
 }
+
+// TestMountAllOrNothing mounts a router of which one route cannot be added, be it the
+// last: the table is as before, and a mount that is in order finds nothing in its way.
+func TestMountAllOrNothing(t *testing.T) {
+	table := func(rows ...string) *router.Router { // of NAME PATTERN
+		rt := new(router.Router)
+		for _, row := range rows {
+			name, pattern, _ := strings.Cut(row, " ")
+			if err := rt.Add(router.Route{Name: name, Pattern: pattern, Handler: show(row)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return rt
+	}
+	picky := func(next http.Handler) http.Handler {
+		if strings.HasPrefix(answer(next, request("GET", "", "/")).Body.String(), "handler b /b,") {
+			return nil
+		}
+		return next
+	}
+	tests := []struct {
+		why, want string
+		sub       *router.Router
+		fold      bool
+		with      []func(http.Handler) http.Handler
+	}{
+		{why: "conflict", want: "conflicts with", sub: table("a /a", "b h.com/b", "c /taken/{y}")},
+		{why: "name", want: `the name "here" is that of "/m/taken/here"`, sub: table("a /a", "b /b", "here /c")},
+		{why: "among themselves", want: "conflicts with", sub: table("a /a", "b /b", "c /B"), fold: true},
+		{why: "middleware", want: "returns no handler", sub: table("a /a", "b /b"), with: []func(http.Handler) http.Handler{picky}},
+	}
+	for _, tt := range tests {
+		rt := table("here /m/taken/here", "x /m/{x}/here")
+		if tt.fold {
+			rt = &router.Router{Case: router.CaseFold}
+			rt.Handle("/m/taken/here", show("here"))
+		}
+		before := patterns(rt)
+		got := func() (p any) {
+			defer func() { p = recover() }()
+			rt.Group("", tt.with...).Mount("/m", tt.sub)
+			return nil
+		}()
+		if err, ok := got.(error); !ok || !strings.Contains(err.Error(), `mounting at "/m": `) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got panic %v, want an error with %q", tt.why, got, tt.want)
+		}
+		if after := patterns(rt); !slices.Equal(after, before) {
+			t.Errorf("%s: the table is %q after the panic, want %q as before", tt.why, after, before)
+		}
+		for _, host := range []string{"", "h.com"} {
+			if w := answer(rt, request("GET", host, "/m/a")); w.Code != http.StatusNotFound {
+				t.Errorf("%s: %s/m/a answers %d after the panic, want 404", tt.why, host, w.Code)
+			}
+		}
+		if _, err := rt.URL("a"); err == nil {
+			t.Errorf("%s: the name of a route is left behind", tt.why)
+		}
+		if w := answer(rt, request("GET", "", "/m/taken/here")); w.Code != http.StatusOK {
+			t.Errorf("%s: a route from before answers %d, want 200", tt.why, w.Code)
+		}
+		rt.Mount("/m", table("a /a", "b h.com/b"))
+		if w := answer(rt, request("GET", "h.com", "/m/b")); w.Code != http.StatusOK {
+			t.Errorf("%s: a route mounted afterwards answers %d, want 200", tt.why, w.Code)
+		}
+	}
+}

@@ -83,7 +83,7 @@ func (rt *Router) Group(prefix string, with ...func(http.Handler) http.Handler) 
 }
 
 // Mount adds the routes that sub has at this moment, with prefix before their
-// paths. See [Group.Mount].
+// paths, or panics and adds none of them. See [Group.Mount].
 func (rt *Router) Mount(prefix string, sub *Router) { rt.all().Mount(prefix, sub) }
 
 // all returns the group of all routes.
@@ -137,38 +137,67 @@ func (rt *Router) Handler(r *http.Request) (h http.Handler, pattern string) {
 	return a.handler, a.pattern
 }
 
-// add checks a route whose pattern is complete and adds it.
-func (rt *Router) add(r Route) error {
-	p, err := parse(r.Pattern, rt.Case != CaseExact)
-	if err != nil {
-		return fmt.Errorf("parsing %q: %w", r.Pattern, err)
+// add adds routes whose patterns are complete: all of them or, with an error, none.
+func (rt *Router) add(routes []Route) error {
+	entries := make([]*entry, 0, len(routes))
+	for _, r := range routes {
+		p, err := parse(r.Pattern, rt.Case != CaseExact)
+		if err != nil {
+			return fmt.Errorf("parsing %q: %w", r.Pattern, err)
+		}
+		p.loc = r.Location
+		entries = append(entries, &entry{r, p})
 	}
-	p.loc = r.Location
-	e := &entry{r, p}
 
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
-	if other := rt.named[r.Name]; other != nil {
-		return fmt.Errorf("pattern %q (%s): the name %q is that of %q (%s); Group.Named puts a prefix before names", r.Pattern, r.Location, r.Name, other.Pattern, other.Location)
+	before := rt.entries
+	for _, e := range entries {
+		if err := rt.againstLocked(e); err != nil {
+			rt.restoreLocked(before)
+			return err
+		}
+		rt.putLocked(e)
 	}
+	rt.table.Store(nil)
+	return nil
+}
+
+// againstLocked returns what stands against adding e.
+func (rt *Router) againstLocked(e *entry) error {
+	if other := rt.named[e.Name]; other != nil {
+		return fmt.Errorf("pattern %q (%s): the name %q is that of %q (%s); Group.Named puts a prefix before names", e.Pattern, e.Location, e.Name, other.Pattern, other.Location)
+	}
+	if x := rt.index[e.pattern.host]; x != nil {
+		if other := x.conflict(e.pattern); other != nil {
+			return newConflict(e.pattern, other)
+		}
+	}
+	return nil
+}
+
+func (rt *Router) putLocked(e *entry) {
 	if rt.index == nil {
 		rt.index, rt.named = map[string]*index{}, map[string]*entry{}
 	}
-	x := rt.index[p.host]
+	x := rt.index[e.pattern.host]
 	if x == nil {
 		x = &index{}
-		rt.index[p.host] = x
+		rt.index[e.pattern.host] = x
 	}
-	if other := x.conflict(p); other != nil {
-		return newConflict(p, other)
-	}
-	x.add(p, len(rt.entries))
-	if r.Name != "" {
-		rt.named[r.Name] = e
+	x.add(e.pattern, len(rt.entries))
+	if e.Name != "" {
+		rt.named[e.Name] = e
 	}
 	rt.entries = append(rt.entries, e)
-	rt.table.Store(nil)
-	return nil
+}
+
+// restoreLocked has the router hold these entries and no others.
+func (rt *Router) restoreLocked(entries []*entry) {
+	rt.entries, rt.index, rt.named = nil, nil, nil
+	for _, e := range entries {
+		rt.putLocked(e)
+	}
 }
 
 // compile makes the table from the entries.
