@@ -114,32 +114,38 @@ func (b *body) readLocked(p []byte) (n int, err error) {
 	return n, err
 }
 
-// readChunked reads what is decoded, decoding more if nothing is.
-func (b *body) readChunked(p []byte) (int, error) {
+// readChunked fills p as far as a chunk goes, and further with what is at hand,
+// the end of the body too: as net/http's, so that a handler which answers with what
+// it reads, and by that ends reading, has read as much.
+func (b *body) readChunked(p []byte) (n int, err error) {
 	k := b.c.k
-	for len(b.rest) == 0 {
-		n, data, done, err := b.chunks.Decode(k.buf[k.r:k.w])
+	for {
+		m := copy(p[n:], b.rest)
+		b.rest = b.rest[m:]
+		if n += m; n == len(p) {
+			return n, nil
+		}
+		used, data, done, err := b.chunks.Decode(k.buf[k.r:k.w])
 		if err != nil {
-			return 0, errMalformedBody
+			return n, errMalformedBody
 		}
-		k.r += n
+		k.r += used
 		b.rest = data
-		if done {
+		switch {
+		case done:
 			if err := b.readTrailer(); err != nil {
-				return 0, err
+				return n, err
 			}
-			return 0, io.EOF
-		}
-		if n > 0 {
+			return n, io.EOF
+		case used > 0:
 			continue
+		case n > 0 && !b.chunks.Within():
+			return n, nil
 		}
 		if err := b.c.more(); err != nil {
-			return 0, unexpected(err)
+			return n, unexpected(err)
 		}
 	}
-	n := copy(p, b.rest)
-	b.rest = b.rest[n:]
-	return n, nil
 }
 
 var (

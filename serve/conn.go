@@ -33,21 +33,20 @@ type conn struct {
 	prev   *conn // guarded by engine.mu
 	next   *conn
 
-	phase   atomic.Uint32
-	since   atomic.Int64  // when the phase began, by the engine's clock
-	began   atomic.Int64  // when the request began
-	late    atomic.Bool   // the sweep has ended writing
-	stirred atomic.Bool   // the sweep has set a write deadline for another reason
+	state   atomic.Int64  // a state
+	began   atomic.Int64  // when the request began, by the engine's clock
+	late    atomic.Int64  // the state in which the sweep ended writing, 0 = it has not; set with the deadline under gate
 	nudged  atomic.Bool   // the sweep has set a read deadline; set with it under gate
 	shaken  atomic.Uint64 // bytes that had gone over it when the sweep last looked at its handshake
-	readBy  atomic.Int64  // the handler's own deadline, Unix nanoseconds, -1 none
+	readBy  atomic.Int64  // the handler's own deadline, Unix nanoseconds, -1 none; set with it under gate
 	writeBy atomic.Int64
 	in, out meter
 
 	severed atomic.Bool // closed by cut
 	greeted bool
-	gate    sync.Mutex  // guards left and deadlines against the sweep, left against watch
+	gate    sync.Mutex  // guards left, taken and deadlines against the sweep, left against watch
 	left    bool        // hijacked, or handed to another server
+	taken   bool        // hijacked
 	unsent  http.Header // of a hijacked connection: what its writer's Header returns
 	acked   uint64      // bytes of answers that the client had when the sweep last looked
 	failed  error       // what ends the connection after the request at hand
@@ -173,6 +172,9 @@ func (c *conn) broken(v any) outcome {
 	}
 	x := c.k.x
 	c.k.x = nil
+	if !c.left {
+		c.readUntil(longAgo) // a goroutine that the handler left behind may be reading
+	}
 	if x != nil {
 		x.abandon()
 	}
@@ -225,7 +227,7 @@ func (c *conn) step() outcome {
 	if err := c.flush(); err != nil {
 		return goEnd
 	}
-	if waiting && phase(c.phase.Load()) == phaseHeading {
+	if waiting && c.at().phase() == phaseHeading {
 		c.heading() // the time until now was the answer's
 	}
 	return c.fill()
@@ -251,7 +253,7 @@ func (c *conn) fill() outcome {
 
 // awaitRequest notes that it is the client's turn.
 func (c *conn) awaitRequest() {
-	if c.k.r != c.k.w || phase(c.phase.Load()) != phaseHandling {
+	if c.k.r != c.k.w || c.at().phase() != phaseHandling {
 		return
 	}
 	c.k.r, c.k.w = 0, 0
@@ -264,9 +266,10 @@ func (c *conn) woken(err error) outcome {
 		return goEnd
 	}
 	c.readUntil(noDeadline)
-	switch c.due(c.e.clock.now()) {
+	s := c.at()
+	switch c.due(s, c.e.clock.now()) {
 	case lapse:
-		if phase(c.phase.Load()) == phaseHeading || !c.spoken() {
+		if s.phase() == phaseHeading || !c.spoken() {
 			return goEnd
 		}
 	case park:
@@ -297,7 +300,7 @@ func (c *conn) linger() {
 	const patience = 500 * time.Millisecond
 	const most = 1 << 20
 	until := time.Now().Add(patience)
-	c.nc.SetReadDeadline(until)
+	c.readUntil(until)
 	n, _ := io.CopyBuffer(io.Discard, io.LimitReader(onlyReader{c.nc}, most), c.k.buf)
 	if n == most {
 		time.Sleep(time.Until(until)) // the rest stays unread, which holds the client up
@@ -318,16 +321,23 @@ func (c *conn) end(state http.ConnState) {
 	c.setState(state)
 }
 
-// cut closes the socket at once, from another goroutine than the connection's,
-// and without the farewell of TLS, which may have to wait for the client. The
-// poller does not tell of what is closed on this side.
-func (c *conn) cut() {
-	if t, ok := c.nc.(*tls.Conn); ok {
-		t.NetConn().Close()
+// cut closes the socket at once, with a reset or not, from another goroutine than the
+// connection's, and without the farewell of TLS, which may have to wait for the client.
+// What the handler has taken it leaves alone. The poller does not tell of what is
+// closed on this side: who calls it takes c out of the parking afterwards.
+func (c *conn) cut(reset bool) {
+	c.gate.Lock()
+	if c.taken {
+		c.gate.Unlock()
+		return
+	}
+	if reset {
+		c.abort()
 	} else {
-		c.nc.Close()
+		c.beneath().Close()
 	}
 	c.severed.Store(true)
+	c.gate.Unlock()
 	c.gone()
 }
 
@@ -335,14 +345,19 @@ func (c *conn) cut() {
 // kernel would keep what it holds of it, up to megabytes, for as long as such a
 // client likes.
 func (c *conn) abort() {
-	nc := c.nc
-	if t, ok := nc.(*tls.Conn); ok {
-		nc = t.NetConn()
-	}
+	nc := c.beneath()
 	if s, ok := nc.(interface{ SetLinger(int) error }); ok {
 		s.SetLinger(0)
 	}
 	nc.Close()
+}
+
+// beneath returns the connection that TLS is spoken on, if it is.
+func (c *conn) beneath() net.Conn {
+	if t, ok := c.nc.(*tls.Conn); ok {
+		return t.NetConn()
+	}
+	return c.nc
 }
 
 // giveBack returns the buffers, unless there is something in them.
@@ -366,10 +381,10 @@ func (c *conn) giveBack() {
 	c.e.exchanges.Put(k)
 }
 
-// give takes the connection out of the engine's hands.
-func (c *conn) give() {
+// give takes the connection out of the engine's hands, for good if it is taken.
+func (c *conn) give(taken bool) {
 	c.gate.Lock()
-	c.left = true
+	c.left, c.taken = true, taken
 	c.gate.Unlock()
 	c.unpeek()
 	c.nc.SetDeadline(noDeadline)

@@ -8,7 +8,7 @@ import (
 )
 
 // requestContext is the context of one request. It costs nothing until somebody
-// asks for Done: only then is the connection watched for its peer's going.
+// asks for Done or Err: only then is the connection watched for its peer's going.
 type requestContext struct {
 	context.Context // the connection's
 	c               *conn
@@ -49,6 +49,7 @@ func (r *requestContext) Value(key any) any {
 func (r *requestContext) Deadline() (time.Time, bool) { return r.Context.Deadline() }
 
 func (r *requestContext) Err() error {
+	r.follow() // who only polls is to learn of it, too
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err == nil {

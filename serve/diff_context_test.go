@@ -44,8 +44,7 @@ func TestDiffContext(t *testing.T) {
 			j.note("%v", r.Context().Err())
 		}},
 		{name: "client goes, Err is polled", talk: leave(request("/")), handler: begun(func(j *journal, w http.ResponseWriter, r *http.Request) {
-			<-r.Context().Done()
-			for r.Context().Err() == nil {
+			for by := time.Now().Add(patience); r.Context().Err() == nil && time.Now().Before(by); {
 				runtime.Gosched()
 			}
 			j.note("%v", r.Context().Err())

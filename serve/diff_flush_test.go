@@ -157,6 +157,8 @@ func TestDiffDuplex(t *testing.T) {
 	body := strings.Repeat("0123456789abcdef", 4<<10)
 	agree(t, []exchange{
 		{name: "copy", send: post("hello"), handler: copying(false)},
+		{name: "copy large in chunks", send: "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1770\r\n" + strings.Repeat("b", 6000) + "\r\n0\r\n\r\n",
+			handler: copying(false), by: []carriage{whole, encrypted, veiled}},
 		{name: "copy in full duplex", send: post("hello"), handler: copying(true)},
 		{name: "copy large in full duplex", send: post(body), handler: copying(true), by: []carriage{whole, encrypted}},
 		{name: "copy in full duplex 1.0", send: "POST / HTTP/1.0\r\nContent-Length: 5\r\n\r\nhello", handler: copying(true)},

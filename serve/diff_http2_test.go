@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // protocols is a set of the protocols named.
@@ -47,7 +48,8 @@ func ask(t *testing.T, addr string, by carriage, p *http.Protocols) string {
 func echo2(j *journal, w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	_, hijacks := w.(http.Hijacker)
-	j.note("%s %s %q %s length %d hijacks %v tls %v", r.Proto, r.URL, body, class(err), r.ContentLength, hijacks, r.TLS != nil)
+	_, strings := w.(io.StringWriter)
+	j.note("%s %s %q %s length %d hijacks %v strings %v tls %v", r.Proto, r.URL, body, class(err), r.ContentLength, hijacks, strings, r.TLS != nil)
 	_, isServer := r.Context().Value(http.ServerContextKey).(*http.Server)
 	j.note("server %v local %v", isServer, r.Context().Value(http.LocalAddrContextKey) != nil)
 	w.Header().Set("Trailer", "X-Sum")
@@ -162,4 +164,34 @@ func TestDiffALPNOrder(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestDiffHTTP2Idle compares for how long a connection is kept that is to be kept
+// for ever, where requests have a limit.
+func TestDiffHTTP2Idle(t *testing.T) {
+	const limit = 200 * time.Millisecond
+	everySide(t, func(t *testing.T, s side) {
+		ended := make(chan bool, 1)
+		run := start(t, s, encrypted, &journal{}, func(hs *http.Server) {
+			hs.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+			hs.ReadTimeout, hs.IdleTimeout = limit, -1
+			hs.ConnState = func(_ net.Conn, state http.ConnState) {
+				if state == http.StateClosed {
+					ended <- true
+				}
+			}
+		})
+		tr := &http.Transport{Protocols: protocols("2"), TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+		defer tr.CloseIdleConnections()
+		resp, err := (&http.Client{Transport: tr, Timeout: patience}).Get("https://" + run.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		select {
+		case <-ended:
+			t.Errorf("the connection ended by ReadTimeout; IdleTimeout is less than zero")
+		case <-time.After(4 * limit):
+		}
+	})
 }

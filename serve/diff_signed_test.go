@@ -162,6 +162,10 @@ func signedAnswers() []exchange {
 	return []exchange{
 		{name: "keep-alive-claim disabled", row: "keep-alive-claim", send: keep, before: func(s server) { s.SetKeepAlivesEnabled(false) }, want: "seen", wantNot: "Connection: keep-alive"},
 		{name: "keep-alive-claim coding", row: "keep-alive-claim", send: keep, handler: with(writes("hello"), "Content-Length", "5", "Transfer-Encoding", "chunked"), want: "hello", wantNot: "Connection: keep-alive"},
+		{name: "expect-switched", row: "expect-switched", want: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 101 Switching Protocols\r\n", send: "POST / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: b\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n", handler: func(_ *journal, w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Upgrade", "b")
+			w.WriteHeader(http.StatusSwitchingProtocols)
+		}},
 		{name: "chunk-bounds", row: "chunk-bounds", send: request("/"), handler: flushed(strings.Repeat("a", 10<<10)), want: "\r\n2800\r\naaa"},
 		{name: "abort-partial", row: "abort-partial", send: "GET / HTTP/1.0\r\n\r\n", by: []carriage{whole}, wantNot: strings.Repeat("a", 1000), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
 			io.Copy(w, io.LimitReader(strings.NewReader(strings.Repeat("a", 1000)), 1000))

@@ -59,6 +59,7 @@ func TestDiffConnState(t *testing.T) {
 		{"nothing sent", see, func(c *client) { c.Close() }},
 		{"half a head", see, func(c *client) { c.send("GET / HT"); c.finish() }},
 		{"broken head", see, func(c *client) { c.send("BROKEN\r\n\r\n"); c.drain() }},
+		{"a handshake to a plain port", see, func(c *client) { c.send("\x16\x03\x01\x00\x01\x01\r\n\r\n"); c.drain() }},
 		{"hijacked", take(func(_ *journal, c net.Conn, _ *bufio.ReadWriter) {}), func(c *client) { c.send(request("/")); c.drain() }},
 		{"panic", func(*journal, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, func(c *client) { c.send(request("/")); c.drain() }},
 		{"pipelined", see, func(c *client) { c.send(request("/") + request("/")); c.answer("GET"); c.answer("GET"); c.finish() }},

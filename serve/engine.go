@@ -35,7 +35,7 @@ type engine struct {
 	hooked    bool      // somebody else may hold net.Conns
 	exchanges sync.Pool // of *buffers
 	clock     clock
-	parking   *parking     // nil where there is no poller
+	parking   *parking
 	ending    atomic.Int64 // by the clock, when it was seen that keep-alives end
 
 	mu      sync.Mutex
@@ -280,7 +280,11 @@ func temporary(err error) bool {
 }
 
 func addrOf(nc net.Conn) netip.Addr {
-	ap, err := netip.ParseAddrPort(nc.RemoteAddr().String())
+	addr := nc.RemoteAddr()
+	if addr == nil {
+		return netip.Addr{}
+	}
+	ap, err := netip.ParseAddrPort(addr.String())
 	if err != nil {
 		return netip.Addr{}
 	}

@@ -29,8 +29,8 @@ func newHandover(e *engine) *handover {
 	h.server = &http.Server{
 		Addr: s.Addr, Handler: &guard{e, e.handler}, DisableGeneralOptionsHandler: s.DisableGeneralOptionsHandler,
 		TLSConfig:   &tls.Config{NextProtos: []string{"h2"}},
-		ReadTimeout: e.limits.read, ReadHeaderTimeout: e.limits.header,
-		WriteTimeout: streamTimeout(&e.limits), IdleTimeout: e.limits.idle,
+		ReadTimeout: e.limits.read, ReadHeaderTimeout: cmp.Or(e.limits.header, -1), // zero would be ReadTimeout
+		WriteTimeout: streamTimeout(&e.limits), IdleTimeout: cmp.Or(e.limits.idle, -1),
 		MaxHeaderBytes: e.limits.headerBytes, TLSNextProto: s.TLSNextProto,
 		ErrorLog: log.New(logWriter{s}, "", 0), HTTP2: http2Config(s, &e.limits), Protocols: &protos,
 		BaseContext: handedContext, ConnState: h.state,
@@ -142,7 +142,7 @@ func (c *conn) handOver(ahead []byte) outcome {
 	h.under.Add(1)
 	defer h.under.Add(-1)
 	c.begin(phaseHanded)
-	c.give()
+	c.give(false)
 	if !h.take(c, nc) {
 		nc.Close()
 		c.setState(http.StateClosed)
@@ -168,7 +168,7 @@ func (c *conn) preface() outcome {
 		got := k.buf[k.r:k.w]
 		n := min(len(got), len(prefaceLine))
 		if !bytes.Equal(got[:n], []byte(prefaceLine)[:n]) {
-			if phase(c.phase.Load()) == phaseHeading {
+			if c.at().phase() == phaseHeading {
 				c.active() // parse takes it that whoever noted the head's beginning did
 			}
 			return goOn
@@ -179,7 +179,7 @@ func (c *conn) preface() outcome {
 		if how := c.fill(); how != goOn {
 			return how
 		}
-		if phase(c.phase.Load()) == phaseOpening {
+		if c.at().phase() == phaseOpening {
 			c.heading()
 		}
 	}
@@ -187,28 +187,34 @@ func (c *conn) preface() outcome {
 
 // shake performs the TLS handshake within the time for a head.
 func (c *conn) shake(t *tls.Conn) bool {
-	c.turn(phaseOpening, phaseShaking)
+	c.turn(phaseOpening, phaseShaking, c.at().since())
 	if err := t.HandshakeContext(c.ctx); err != nil {
 		c.shakeFailed(err)
 		return false
 	}
 	state := t.ConnectionState()
 	c.tls = &state
+	since := c.at().since()
 	if !c.e.s.keepAlive() {
-		c.since.Store(c.e.clock.now()) // its request is on the way
+		since = c.e.clock.now() // its request is on the way
 	}
-	c.turn(phaseShaking, phaseOpening)
+	c.turn(phaseShaking, phaseOpening, since)
 	return true
 }
 
-// turn goes from one phase to the other, where the sweep's deadlines for the first
-// do not hold.
-func (c *conn) turn(from, to phase) {
+// turn goes from one phase to the other, which counts from since, and where the
+// sweep's deadlines for the first do not hold.
+func (c *conn) turn(from, to phase, since int64) {
 	c.gate.Lock()
 	defer c.gate.Unlock()
-	if c.phase.CompareAndSwap(uint32(from), uint32(to)) && c.nudged.Swap(false) {
-		c.stirred.Store(false)
-		c.nc.SetDeadline(noDeadline)
+	for s := c.at(); s.phase() == from; s = c.at() {
+		if !c.alter(s, to.from(since)) {
+			continue // the sweep has counted anew
+		}
+		if c.nudged.Swap(false) {
+			c.nc.SetDeadline(noDeadline)
+		}
+		return
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 // hijack gives the connection to the handler, with what was read ahead.
 func (c *conn) hijack() (net.Conn, *bufio.ReadWriter, error) {
-	c.give()
+	c.give(true)
 	c.e.unlink(c)
 	k := c.k
 	c.unsent = k.fields // the buffers go when the handler returns

@@ -328,6 +328,39 @@ func TestMaxConnsPerAddr(t *testing.T) {
 	f.quiet()
 }
 
+// nameless is a listener whose connections do not know their peer's address, as
+// those may not that were reset before they were accepted.
+type nameless struct{ net.Listener }
+
+func (l nameless) Accept() (net.Conn, error) {
+	nc, err := l.Listener.Accept()
+	return namelessConn{nc}, err
+}
+
+type namelessConn struct{ net.Conn }
+
+func (namelessConn) RemoteAddr() net.Addr { return nil }
+
+// TestMaxConnsPerNoAddr holds connections without an address to be served.
+func TestMaxConnsPerNoAddr(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &serve.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }), Limits: serve.Limits{MaxConnsPerAddr: 1}}
+	go s.Serve(nameless{l})
+	defer s.Close()
+	for range 2 {
+		nc, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		say(t, nc, "/")
+		told(t, nc)
+	}
+}
+
 // TestMaxConnsHTTP2 holds connections that speak HTTP/2 to count as others do.
 func TestMaxConnsHTTP2(t *testing.T) {
 	h, entered, release := holding(t)

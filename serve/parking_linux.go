@@ -1,8 +1,8 @@
 package serve
 
 import (
-	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tarehq/tare/serve/internal/sys"
 )
@@ -14,7 +14,7 @@ type parking struct {
 	e      *engine
 	mu     sync.Mutex
 	poller *sys.Poller
-	failed bool // there is no poller to be had
+	failed atomic.Bool // there is no poller to be had, or not for more
 	held   map[int32]*conn
 	tags   int32
 }
@@ -31,13 +31,13 @@ func newParking(e *engine) *parking { return &parking{e: e, held: map[int32]*con
 
 // enterLocked readies c's seat, and the poller if this is the first.
 func (p *parking) enterLocked(c *conn) bool {
-	if p.failed || c.fd == nil {
+	if p.failed.Load() || c.fd == nil {
 		return false
 	}
 	if p.poller == nil {
 		poller, err := sys.NewPoller()
 		if err != nil {
-			p.failed = true
+			p.failed.Store(true)
 			return false
 		}
 		p.poller = poller
@@ -57,12 +57,18 @@ func (p *parking) enterLocked(c *conn) bool {
 // addLocked registers c. The socket is held open meanwhile: once it is closed,
 // its descriptor may be another's.
 func (p *parking) addLocked(c *conn, readable bool) bool {
-	err := errClosed
-	c.fd.Control(func(uintptr) { err = p.poller.Add(c.seat.fd, c.seat.tag, readable) })
+	var err error
+	if c.fd.Control(func(uintptr) { err = p.poller.Add(c.seat.fd, c.seat.tag, readable) }) != nil {
+		return false // it is closed
+	}
+	if err != nil {
+		p.failed.Store(true)
+	}
 	return err == nil
 }
 
-var errClosed = errors.New("the socket is closed")
+// able reports whether there is a poller to hold connections, as far as is known.
+func (p *parking) able() bool { return !p.failed.Load() }
 
 // watch asks to be told when c's peer goes. It reports false where that cannot
 // be had.
@@ -85,14 +91,14 @@ func (p *parking) hold(c *conn) {
 	ok := p.enterLocked(c)
 	if ok {
 		c.seat.parked, c.seat.watched = true, false
-		c.phase.Store(uint32(phaseParked))
+		c.rename(phaseParked)
 		if ok = p.addLocked(c, true); !ok {
 			c.seat.parked = false
 		}
 	}
 	p.mu.Unlock()
 	if !ok {
-		c.begin(phaseIdle)
+		c.rename(phaseIdle)
 		go c.serve()
 	}
 }
@@ -111,7 +117,7 @@ func (p *parking) end(c *conn) bool {
 func (p *parking) lapse(c *conn, now int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !c.seat.parked || c.due(now) != lapse || c.spoken() {
+	if !c.seat.parked || c.due(c.at(), now) != lapse || c.spoken() {
 		return false
 	}
 	c.seat.parked = false
@@ -149,7 +155,7 @@ func (p *parking) report(ev sys.Event) {
 		c.gone()
 		return
 	}
-	c.phase.Store(uint32(phaseIdle))
+	c.rename(phaseIdle)
 	go c.serve()
 }
 
@@ -157,7 +163,7 @@ func (p *parking) report(ev sys.Event) {
 func (p *parking) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.failed = true
+	p.failed.Store(true)
 	p.restLocked()
 }
 

@@ -9,6 +9,7 @@ type seat struct{}
 
 func newParking(*engine) *parking { return nil }
 
+func (p *parking) able() bool       { return false }
 func (p *parking) watch(*conn) bool { return false }
 func (p *parking) hold(*conn)       {}
 func (p *parking) end(*conn) bool   { return false }

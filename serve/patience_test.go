@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -117,5 +118,53 @@ func TestManyLines(t *testing.T) {
 	})
 	if per, most := res.AllocedBytesPerOp(), int64(600<<10); per > most {
 		t.Errorf("%d bytes are allocated for a head of %d, want at most %d", per, len(head), most)
+	}
+}
+
+// TestStallBehindHead has a client take no answers while a part of its next request is
+// in the server's buffer: it is cut off, also where a head may take for ever.
+func TestStallBehindHead(t *testing.T) {
+	var ended atomic.Bool
+	f := fortify(t, &serve.Server{ReadHeaderTimeout: -1, Limits: serve.Limits{StallTimeout: 300 * time.Millisecond}, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Write(make([]byte, 2000))
+	}), ConnState: func(nc net.Conn, s http.ConnState) {
+		switch s {
+		case http.StateNew:
+			nc.(*net.TCPConn).SetWriteBuffer(4 << 10)
+		case http.StateClosed:
+			ended.Store(true)
+		}
+	}})
+	nc := f.dial()
+	nc.(*net.TCPConn).SetReadBuffer(4 << 10)
+	go io.WriteString(nc, strings.Repeat("GET / HTTP/1.1\r\nHost: a\r\nX: "+strings.Repeat("p", 2100)+"\r\n\r\n", 1000))
+	comes(t, "the connection's end", ended.Load)
+}
+
+// TestStallIsNotEarly has clients stall that begin at any moment of the clock that
+// stalls are told by: none is ended before its time.
+func TestStallIsNotEarly(t *testing.T) {
+	const limit = 800 * time.Millisecond // the clock ticks each eighth of it
+	f := fortify(t, &serve.Server{Limits: serve.Limits{StallTimeout: limit}, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err != nil {
+			panic(http.ErrAbortHandler)
+		}
+	})})
+	const n = 8
+	took := make(chan time.Duration, n)
+	for i := range n {
+		nc := f.dial()
+		go func() {
+			time.Sleep(time.Duration(i) * limit / 8 / n)
+			began := time.Now()
+			io.WriteString(nc, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n")
+			io.Copy(io.Discard, nc)
+			took <- time.Since(began)
+		}()
+	}
+	for range n {
+		if d := <-took; d < limit {
+			t.Errorf("a client that stalled was ended after %v, want no less than %v", d, limit)
+		}
 	}
 }

@@ -15,6 +15,7 @@ func (c *conn) refuse(err error) outcome {
 	if e := (*http1.Error)(nil); errors.As(err, &e) {
 		status, reason = e.Status, e.Reason
 	}
+	c.begin(phaseHandling) // what its head was allowed does not bound the answer
 	line := strconv.Itoa(status) + " " + http.StatusText(status)
 	body := line
 	if reason != "" {

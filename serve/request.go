@@ -171,12 +171,15 @@ func (c *conn) parse() (bool, error) {
 		return false, nil
 	}
 	if b[0] == tlsRecord && c.tls == nil {
+		if c.at().phase() != phaseHeading {
+			c.active()
+		}
 		return false, errTLS
 	}
 	n := http1.End(b, k.seen)
 	if n == 0 && len(b) <= c.e.limits.headerBytes {
 		k.seen = len(b)
-		if phase(c.phase.Load()) != phaseHeading {
+		if c.at().phase() != phaseHeading {
 			c.heading()
 			c.active()
 		}
@@ -185,11 +188,13 @@ func (c *conn) parse() (bool, error) {
 	if n == 0 || n > c.e.limits.headerBytes {
 		return false, http1.TooLong(b[:min(len(b), c.e.limits.headerBytes)])
 	}
-	if phase(c.phase.Load()) != phaseHeading {
+	if c.at().phase() != phaseHeading {
 		c.began.Store(c.e.clock.now())
 		c.active()
 	}
-	c.begin(phaseHandling)
+	if !c.begin(phaseHandling) {
+		return false, nil
+	}
 	k.seen, k.skipped = 0, 0
 	k.r += n
 	return true, c.request(b[:n])
@@ -198,7 +203,7 @@ func (c *conn) parse() (bool, error) {
 // heading notes that a head has begun to come.
 func (c *conn) heading() {
 	c.begin(phaseHeading)
-	c.began.Store(c.since.Load())
+	c.began.Store(c.at().since())
 }
 
 // skip drops empty lines before a request, of which few are forgiven, however
@@ -421,11 +426,9 @@ func (c *conn) settle(x *exchange) outcome {
 	if c.readBy.Swap(0) != 0 || c.nudged.Load() {
 		c.readUntil(noDeadline)
 	}
-	if c.writeBy.Load() != 0 || c.late.Load() || c.stirred.Load() {
+	if c.writeBy.Load() != 0 || c.late.Load() != 0 {
 		c.writeBy.Store(0)
-		c.late.Store(false)
-		c.stirred.Store(false)
-		c.nc.SetWriteDeadline(noDeadline)
+		c.writeUntil(noDeadline)
 	}
 	switch {
 	case c.failed != nil || w.short():

@@ -250,6 +250,8 @@ func (w *response) SetReadDeadline(t time.Time) error {
 	if w.over {
 		return errOver
 	}
+	w.c.gate.Lock()
+	defer w.c.gate.Unlock()
 	w.c.readBy.Store(deadline(t))
 	return w.c.nc.SetReadDeadline(t)
 }
@@ -260,6 +262,8 @@ func (w *response) SetWriteDeadline(t time.Time) error {
 	if w.over {
 		return errOver
 	}
+	w.c.gate.Lock()
+	defer w.c.gate.Unlock()
 	w.c.writeBy.Store(deadline(t))
 	return w.c.nc.SetWriteDeadline(t)
 }
@@ -269,6 +273,14 @@ func deadline(t time.Time) int64 {
 		return -1
 	}
 	return max(1, t.UnixNano())
+}
+
+// until is the reverse of deadline; none if the handler has set none.
+func until(own int64) time.Time {
+	if own <= 0 {
+		return noDeadline
+	}
+	return time.Unix(0, own)
 }
 
 // noDeadline is the deadline that is none.
@@ -381,7 +393,7 @@ func (c *conn) copyPieces(to io.ReaderFrom, src io.Reader) (n int64, err error) 
 }
 
 func (c *conn) copyPiece(to io.ReaderFrom, src io.Reader) (int64, error) {
-	c.out.begin(c.e.clock.now())
+	c.beginWrite()
 	n, err := to.ReadFrom(src)
 	c.out.end(c.e.clock.now(), int(n), &c.e.limits)
 	return n, err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -212,11 +213,11 @@ func (s *Server) keepAlive() bool { return !s.closed.Load() && !s.muted.Load() }
 func (s *Server) SetKeepAlivesEnabled(v bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	changed := s.muted.Swap(!v) == v
+	if s.engine != nil && s.muted.Load() == v {
+		s.engine.ending.Store(0) // from the first look on that sees it muted
+	}
+	s.muted.Store(!v)
 	if s.engine != nil {
-		if changed {
-			s.engine.ending.Store(0)
-		}
 		s.engine.shadow.SetKeepAlivesEnabled(v)
 	}
 }
@@ -271,7 +272,20 @@ func (s *Server) ServeTLS(l net.Listener, certFile, keyFile string) error {
 		}
 		config.Certificates = []tls.Certificate{cert}
 	}
+	if err := standardTLS(config.Clone(), protos, maps.Clone(s.TLSNextProto)); err != nil {
+		return err
+	}
 	return s.serve(&onceListener{Listener: tls.NewListener(l, config), socket: l})
+}
+
+// standardTLS returns what http.Server has against the configuration, such as that
+// it lacks the ciphers that HTTP/2 needs.
+func standardTLS(config *tls.Config, protos http.Protocols, next map[string]func(*http.Server, *tls.Conn, http.Handler)) error {
+	s := http.Server{TLSConfig: config, Protocols: &protos, TLSNextProto: next}
+	if err := s.ServeTLS(&handedListener{}, "", ""); err != net.ErrClosed {
+		return err
+	}
+	return nil
 }
 
 // Serve accepts connections from l and serves each in a goroutine of its own.

@@ -15,12 +15,8 @@ func (e *engine) shed() bool {
 	if c == nil {
 		return false
 	}
-	parked := e.parking.end(c)
-	if slow {
-		c.abort()
-	}
-	c.cut()
-	if parked {
+	c.cut(slow)
+	if e.parking.end(c) {
 		go c.end(http.StateClosed)
 	}
 	return true // else its own goroutine ends it
@@ -39,9 +35,10 @@ func (e *engine) victim() (c *conn, slow bool) {
 	rate := int64(crowdRate * e.limits.rate)
 	var quiet, dragging *conn
 	for c := e.first; c != nil; c = c.next { // the list is by age
-		switch p := phase(c.phase.Load()); p {
+		s := c.at()
+		switch s.phase() {
 		case phaseOpening, phaseShaking, phaseHeading:
-			if c.since.Load() < young && c.shedFrom(p) {
+			if s.since() < young && c.shedFrom(s) {
 				return c, false
 			}
 		case phaseHandling, phaseHanded:
@@ -49,29 +46,30 @@ func (e *engine) victim() (c *conn, slow bool) {
 				dragging, rate = c, r
 			}
 		}
-		if at := c.idleSince(); at < idle {
+		if at := c.idleSince(s); at < idle {
 			quiet, idle = c, at
 		}
 	}
 	switch {
-	case quiet != nil && quiet.idleSince() == idle && quiet.shedFrom(phase(quiet.phase.Load())):
-		return quiet, false
-	case quiet == nil && dragging != nil && dragging.shedFrom(phase(dragging.phase.Load())):
+	case quiet != nil:
+		if s := quiet.at(); quiet.idleSince(s) == idle && quiet.shedFrom(s) {
+			return quiet, false
+		}
+	case dragging != nil && dragging.shedFrom(dragging.at()):
 		return dragging, true
 	}
 	return nil, false
 }
 
-// shedFrom marks c as a victim if it is still in phase p.
-func (c *conn) shedFrom(p phase) bool {
-	return c.phase.CompareAndSwap(uint32(p), uint32(phaseShed))
-}
+// shedFrom marks c as a victim if it is still in state s.
+func (c *conn) shedFrom(s state) bool { return c.alter(s, phaseShed.from(s.since())) }
 
-// idleSince returns since when c has had no request, math.MaxInt64 if it has.
-func (c *conn) idleSince() int64 {
-	switch phase(c.phase.Load()) {
+// idleSince returns since when c, in state s, has had no request, math.MaxInt64 if it
+// has.
+func (c *conn) idleSince(s state) int64 {
+	switch s.phase() {
 	case phaseIdle, phaseParked:
-		return c.since.Load()
+		return s.since()
 	case phaseHanded:
 		return c.streams.idleSince()
 	}
@@ -118,7 +116,7 @@ func (c *conn) crawl(now int64) int64 {
 // waits reports whether c waits for its client in a body or an answer, and the
 // handler has set no deadline of its own for that.
 func (c *conn) waits() bool {
-	if phase(c.phase.Load()) == phaseHanded {
+	if c.at().phase() == phaseHanded {
 		return c.streams.waiting()
 	}
 	return c.in.waiting() && c.readBy.Load() == 0 || c.out.waiting() && c.writeBy.Load() == 0

@@ -57,12 +57,16 @@ func (s *Server) Close() error {
 	}
 	e.mu.Unlock()
 	for _, c := range all {
-		if e.parking.end(c) {
-			c.end(http.StateClosed)
-			continue
+		parked := e.parking.end(c)
+		if !parked {
+			c.cut(false)
+			parked = e.parking.end(c) // it may have parked just before
 		}
-		c.cut()
-		e.unlink(c)
+		if parked {
+			c.end(http.StateClosed)
+		} else {
+			e.unlink(c)
+		}
 	}
 	e.parking.close()
 	return err
@@ -72,12 +76,12 @@ func (s *Server) Close() error {
 // Gently, it first takes what connections the kernel has completed but not
 // handed out: closing a listener resets them.
 func (s *Server) stopListening(gently bool) (*engine, error) {
-	first := !s.closed.Swap(true)
 	s.mu.Lock()
 	e := s.engine
-	if e != nil && first {
-		e.ending.Store(0)
+	if e != nil && !s.closed.Load() {
+		e.ending.Store(0) // from the first look on that sees it closed
 	}
+	s.closed.Store(true)
 	var err error
 	stop := func(l *onceListener) {
 		if cerr := l.Close(); cerr != nil && err == nil {
@@ -170,7 +174,7 @@ func (e *engine) greeting() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for c := e.first; c != nil; c = c.next {
-		switch phase(c.phase.Load()) {
+		switch c.at().phase() {
 		case phaseOpening, phaseShaking:
 			return true
 		case phaseHeading: // with prior knowledge HTTP/2 begins like a head

@@ -1,8 +1,6 @@
 package serve
 
 import (
-	"time"
-
 	"github.com/tarehq/tare/serve/internal/sys"
 )
 
@@ -20,21 +18,14 @@ func (c *conn) transmitPlainly(p []byte) (done int, err error) {
 	return done, err
 }
 
-// beginWrite notes that a write begins. A write deadline that the sweep has set for
-// something else is taken off: TLS is of no more use once a write was cut short. The
-// gate keeps the sweep from setting one when it has seen what was before.
+// beginWrite notes that a write begins which cannot go on once it was cut short, such
+// as by TLS. A write deadline that the sweep has set for something else is taken off
+// first; the gate keeps the sweep from setting one when it has seen what was before.
 func (c *conn) beginWrite() {
 	c.gate.Lock()
 	defer c.gate.Unlock()
 	c.out.begin(c.e.clock.now())
-	if c.late.Load() || !c.stirred.Swap(false) {
-		return
-	}
-	until := noDeadline
-	if own := c.writeBy.Load(); own > 0 {
-		until = time.Unix(0, own)
-	}
-	c.nc.SetWriteDeadline(until)
+	c.relentLocked()
 }
 
 // closed reports whether a hook has closed the connection, of which a poller

@@ -95,17 +95,13 @@ func (c *conn) transmit(p []byte) (int, error) {
 
 // find looks for the connection's socket.
 func (c *conn) find() {
-	nc := c.nc
-	t, secret := nc.(*tls.Conn)
-	if secret {
-		nc = t.NetConn()
-	}
-	switch s := nc.(type) {
+	switch s := c.beneath().(type) {
 	case *net.TCPConn:
 		c.fd, _ = s.SyscallConn()
 	case *net.UnixConn:
 		c.fd, _ = s.SyscallConn()
 	}
+	_, secret := c.nc.(*tls.Conn)
 	c.bare = c.fd != nil && !secret
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tarehq/tare/serve/internal/sys"
 )
 
 // guard holds requests by HTTP/2 to the limits that the standard library's
@@ -180,6 +182,7 @@ func (s *stream) end(set func(*http.ResponseController, time.Time) error) {
 
 func (s *stream) due(now int64) verdict {
 	l := &s.on.c.e.limits
+	now = s.on.c.e.clock.sure(now)
 	if !s.ownRead.Load() && s.in.stalled(now, l) {
 		return lapseRead
 	}
@@ -229,6 +232,9 @@ func (s *stream) Write(p []byte) (n int, err error) {
 	m, err := s.write(p[n:])
 	return n + m, err
 }
+
+// WriteString is Write without a copy.
+func (s *stream) WriteString(p string) (int, error) { return s.Write(sys.Bytes(p)) }
 
 func (s *stream) write(p []byte) (n int, err error) {
 	e := s.on.c.e

@@ -24,6 +24,10 @@ type clock struct {
 // now returns the time as of the last tick, in nanoseconds.
 func (k *clock) now() int64 { return k.nanos.Load() }
 
+// sure returns the time until which a wait has lasted for certain at now: it may have
+// begun a tick later than the clock said then.
+func (k *clock) sure(now int64) int64 { return now - int64(k.tick) }
+
 func (k *clock) set(now time.Time) {
 	if k.zero.IsZero() {
 		k.zero = now.Add(-1)
@@ -69,7 +73,7 @@ func (k *clock) run(e *engine, stop chan struct{}) {
 		k.set(time.Now())
 		now := k.now()
 		for c := e.first; c != nil; c = c.next {
-			if c.due(now) != carryOn {
+			if c.due(c.at(), now) != carryOn {
 				due = append(due, c)
 			}
 		}
@@ -99,7 +103,7 @@ func (l *limits) tick() time.Duration {
 const parkAfter = 500 * time.Millisecond
 
 // phase is what a connection is about.
-type phase uint32
+type phase int64
 
 const (
 	phaseOpening  phase = iota // no byte yet, but for a TLS handshake
@@ -112,11 +116,39 @@ const (
 	phaseShed                  // closed in favour of another
 )
 
-// begin notes that a phase begins now.
-func (c *conn) begin(p phase) {
-	c.since.Store(c.e.clock.now())
-	c.phase.Store(uint32(p))
+// state is a phase and when it began, by the engine's clock, in one word: what
+// another goroutine sees of them belongs together.
+type state int64
+
+const phaseBits = 3 // which leaves 36 years to the clock
+
+func (p phase) from(since int64) state { return state(since<<phaseBits | int64(p)) }
+
+func (s state) phase() phase { return phase(s & (1<<phaseBits - 1)) }
+
+func (s state) since() int64 { return int64(s >> phaseBits) }
+
+// at returns the connection's state.
+func (c *conn) at() state { return state(c.state.Load()) }
+
+// begin notes that a phase begins now. It reports false, and does nothing, if the
+// connection has been shed: that is about to be closed, and no request may begin on it.
+func (c *conn) begin(p phase) bool { return c.enter(p.from(c.e.clock.now())) }
+
+// rename notes that what has gone on is another phase, as begin does.
+func (c *conn) rename(p phase) bool { return c.enter(p.from(c.at().since())) }
+
+func (c *conn) enter(to state) bool {
+	for s := c.at(); s.phase() != phaseShed; s = c.at() {
+		if c.alter(s, to) {
+			return true
+		}
+	}
+	return false
 }
+
+// alter changes the state if it is still s.
+func (c *conn) alter(s, to state) bool { return c.state.CompareAndSwap(int64(s), int64(to)) }
 
 // verdict is what is to become of a connection.
 type verdict int
@@ -130,25 +162,24 @@ const (
 	vanished           // somebody has closed it: its handler is to know
 )
 
-// due says what has come of waiting. It may be called from any goroutine, and
-// what it says may be outdated at once: whoever acts on it asks again in the
-// connection's own goroutine.
-func (c *conn) due(now int64) verdict {
+// due says what has come of waiting in state s. It may be called from any
+// goroutine, and what it says may be outdated at once: see rouse.
+func (c *conn) due(s state, now int64) verdict {
 	e := c.e
-	since := c.since.Load()
+	since := s.since()
 	spent := time.Duration(now-since) - e.clock.tick
-	switch phase(c.phase.Load()) {
+	switch s.phase() {
 	case phaseOpening:
 		if !e.s.closed.Load() { // without keep-alives new connections come all the same
 			return ended(spent, e.limits.header)
 		}
 		return e.dueQuiet(now, since, e.limits.header)
 	case phaseShaking:
-		return c.dueShaking(now, since)
+		return c.dueShaking(s, now)
 	case phaseHeading:
 		if c.out.waiting() { // an answer before this head has not been taken yet
-			if c.out.stalled(now, &e.limits) && !c.moved(now) {
-				return lapse
+			if c.out.stalled(e.clock.sure(now), &e.limits) && !c.moved(now) {
+				return lapseWrite
 			}
 			return carryOn
 		}
@@ -162,14 +193,14 @@ func (c *conn) due(now int64) verdict {
 		if v := e.dueQuiet(now, since, e.limits.idle); v != carryOn {
 			return v
 		}
-		if e.parking != nil && c.fd != nil && spent > parkAfter {
+		if c.fd != nil && e.parking.able() && spent > parkAfter {
 			return park
 		}
 	case phaseHandling:
 		if e.hooked && c.closed() {
 			return vanished
 		}
-		return c.dueHandling(now, spent)
+		return c.dueHandling(s, now)
 	case phaseHanded:
 		return c.streams.due(now)
 	}
@@ -196,13 +227,14 @@ func (e *engine) dueQuiet(now, since int64, limit time.Duration) verdict {
 
 // dueShaking is due in a handshake. While the server is ending, each step is given
 // the last while anew, within the time for a head.
-func (c *conn) dueShaking(now, since int64) verdict {
+func (c *conn) dueShaking(s state, now int64) verdict {
 	e := c.e
+	since := s.since()
 	if !e.s.closed.Load() {
 		return ended(time.Duration(now-since)-e.clock.tick, e.limits.header)
 	}
 	if n, _ := c.traffic(); c.shaken.Swap(n) != n {
-		c.since.Store(now)
+		c.alter(s, phaseShaking.from(now))
 		since = now
 	}
 	if v := e.dueQuiet(now, since, e.limits.header); v != carryOn {
@@ -211,47 +243,76 @@ func (c *conn) dueShaking(now, since int64) verdict {
 	return ended(time.Duration(now-e.ending.Load())-e.clock.tick, e.limits.header)
 }
 
-func (c *conn) dueHandling(now int64, spent time.Duration) verdict {
-	l := &c.e.limits
-	if l.read > 0 && c.readBy.Load() == 0 && time.Duration(now-c.began.Load())-c.e.clock.tick > l.read && c.in.waiting() {
+func (c *conn) dueHandling(s state, now int64) verdict {
+	switch {
+	case c.dueRead(now):
 		return lapseRead
-	}
-	if l.write > 0 && c.writeBy.Load() == 0 && spent > l.write && !c.late.Load() {
-		return lapseWrite
-	}
-	if c.readBy.Load() == 0 && c.in.stalled(now, l) {
-		return lapseRead
-	}
-	if c.writeBy.Load() == 0 && c.out.stalled(now, l) && !c.moved(now) {
+	case c.dueWrite(s, now):
 		return lapseWrite
 	}
 	return carryOn
 }
 
+// dueRead reports whether the time for the request's body is up.
+func (c *conn) dueRead(now int64) bool {
+	l := &c.e.limits
+	if c.readBy.Load() != 0 {
+		return false
+	}
+	if l.read > 0 && time.Duration(now-c.began.Load())-c.e.clock.tick > l.read && c.in.waiting() {
+		return true
+	}
+	return c.in.stalled(c.e.clock.sure(now), l)
+}
+
+// dueWrite reports whether the time for the answer is up, if it has not been ended
+// for that already.
+func (c *conn) dueWrite(s state, now int64) bool {
+	l := &c.e.limits
+	if c.writeBy.Load() != 0 {
+		return false
+	}
+	if l.write > 0 && time.Duration(now-s.since())-c.e.clock.tick > l.write && state(c.late.Load()) != s {
+		return true
+	}
+	return c.out.stalled(c.e.clock.sure(now), l) && !c.moved(now)
+}
+
 // rouse has the connection's goroutine look at what is due. It waits for
 // nothing: all other connections wait for the sweep.
+//
+// The connection may be about its next request before the deadline is set that the
+// last one has brought on. That does the next no harm: who reads asks what is due in
+// its own goroutine before it gives up (woken, spuriousRead), and who writes gives up
+// only in the state that was late, which the next request is not in: the clock stands
+// still during the sweep, so what began since is not due (spuriousWrite, beginWrite).
 func (c *conn) rouse(now int64) {
 	if c.e.parking.lapse(c, now) {
 		go c.end(http.StateClosed) // hooks and the farewell of TLS take their time
 		return
 	}
-	if phase(c.phase.Load()) == phaseHanded {
+	if c.at().phase() == phaseHanded {
 		c.streams.lapse(now)
 		return
 	}
 	c.gate.Lock()
 	defer c.gate.Unlock()
-	switch v := c.due(now); {
+	s := c.at()
+	c.enforceLocked(s, c.due(s, now))
+}
+
+// enforceLocked acts on what was due in state s.
+func (c *conn) enforceLocked(s state, v verdict) {
+	switch {
 	case c.left || v == carryOn:
 	case v == vanished:
 		c.gone()
 	case v == lapseWrite:
-		c.late.Store(true)
+		c.late.Store(int64(s))
 		c.nc.SetWriteDeadline(longAgo)
-	case v == lapse && (c.out.waiting() || phase(c.phase.Load()) == phaseShaking):
-		c.stirred.Store(true)
+	case s.phase() == phaseShaking:
 		c.nudged.Store(true)
-		c.nc.SetDeadline(longAgo) // it may be writing: an answer, or its part of a handshake
+		c.nc.SetDeadline(longAgo) // it may be writing its part
 	default:
 		c.nudged.Store(true)
 		c.nc.SetReadDeadline(longAgo)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net"
 	"os"
-	"sync/atomic"
 	"time"
 )
 
@@ -66,7 +65,7 @@ func (c *conn) readConn(p []byte) (n int, err error) {
 	c.in.begin(now)
 	defer func() { c.in.end(c.e.clock.now(), n, &c.e.limits) }()
 	for {
-		if c.due(now) == lapseRead {
+		if c.dueRead(now) {
 			return 0, os.ErrDeadlineExceeded
 		}
 		n, err = c.nc.Read(p)
@@ -77,10 +76,18 @@ func (c *conn) readConn(p []byte) (n int, err error) {
 	}
 }
 
-// spuriousRead reports whether a time-out is the sweep's, and outdated. One that
-// is not the sweep's is somebody's who holds the net.Conn.
+// spuriousRead reports whether a time-out is the sweep's, and outdated, and has put
+// back the deadline that stands then. One that is not the sweep's is somebody's who
+// holds the net.Conn.
 func (c *conn) spuriousRead() bool {
-	return c.nudged.Load() && c.spurious(&c.readBy, c.readUntil, lapseRead)
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	own := c.readBy.Load()
+	if !c.nudged.Load() || own == 0 && c.dueRead(c.e.clock.now()) {
+		return false
+	}
+	c.nudged.Store(false)
+	return c.nc.SetReadDeadline(until(own)) == nil
 }
 
 // readUntil sets the read deadline in place of whatever there is.
@@ -91,20 +98,30 @@ func (c *conn) readUntil(t time.Time) error {
 	return c.nc.SetReadDeadline(t)
 }
 
-// spurious reports whether a time-out came of a deadline that no longer stands,
-// and has removed it then. by is the handler's own deadline.
-func (c *conn) spurious(by *atomic.Int64, set func(time.Time) error, why verdict) bool {
-	switch own := by.Load(); {
-	case own < 0:
-		return set(noDeadline) == nil
-	case own > 0:
-		at := time.Unix(0, own)
-		return time.Now().Before(at) && set(at) == nil
-	}
-	if v := c.due(c.e.clock.now()); v == why || v == lapse {
+// spuriousWrite is spuriousRead for writing.
+func (c *conn) spuriousWrite() bool {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	return c.relentLocked()
+}
+
+// relentLocked puts back the write deadline that stands if the sweep has set one in
+// another state, or before the handler has set its own, and reports whether it had.
+func (c *conn) relentLocked() bool {
+	late, own := state(c.late.Load()), c.writeBy.Load()
+	if late == 0 || own == 0 && late == c.at() {
 		return false
 	}
-	return set(noDeadline) == nil
+	c.late.Store(0)
+	return c.nc.SetWriteDeadline(until(own)) == nil
+}
+
+// writeUntil sets the write deadline in place of whatever there is.
+func (c *conn) writeUntil(t time.Time) error {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	c.late.Store(0)
+	return c.nc.SetWriteDeadline(t)
 }
 
 func isTimeout(err error) bool {
@@ -153,14 +170,4 @@ func (c *conn) write(p []byte) error {
 		}
 	}
 	return c.torn
-}
-
-// spuriousWrite reports whether a time-out is the sweep's, and outdated. One that
-// is not the sweep's is somebody's who holds the net.Conn.
-func (c *conn) spuriousWrite() bool {
-	late := c.late.Load()
-	if late && c.writeBy.Load() == 0 || !late && !c.stirred.Load() {
-		return false
-	}
-	return c.spurious(&c.writeBy, c.nc.SetWriteDeadline, lapseWrite)
 }

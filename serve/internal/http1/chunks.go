@@ -73,6 +73,9 @@ func (c *Chunks) Decode(b []byte) (n int, data []byte, done bool, err error) {
 	}
 }
 
+// Within reports whether data of a chunk is still to come.
+func (c *Chunks) Within() bool { return c.state == inData }
+
 // size reads a size line and returns its length, 0 if it is not complete.
 func (c *Chunks) size(b []byte) (int, error) {
 	end := bytes.IndexByte(b[:min(len(b), maxChunkLine)], '\n')
