@@ -16,6 +16,7 @@ type conn struct {
 	slot, generation int32 // what the poller's reports carry
 	fd               int   // negative: none
 	endpoint         int
+	at               int // of the endpoint's addresses, the one that is used
 	tried            int // addresses that could not be reached
 
 	disordered uint32 // segments that had come out of order when that was last asked
@@ -74,7 +75,7 @@ func (l *loop) acquire(endpoint int, own bool) *conn {
 		return nil
 	}
 	c := l.emptySlot()
-	c.endpoint, c.own = endpoint, own
+	c.endpoint, c.own, c.at = endpoint, own, l.best[endpoint]
 	l.open++
 	return c
 }
@@ -121,7 +122,7 @@ func (l *loop) hangUp(c *conn) {
 
 // dial begins to connect c.
 func (l *loop) dial(c *conn) error {
-	fd, err := sys.Connect(&l.addrs[c.endpoint][l.best[c.endpoint]])
+	fd, err := sys.Connect(&l.addrs[c.endpoint][c.at])
 	if err != nil {
 		return err
 	}
@@ -161,13 +162,25 @@ func (l *loop) flush(c *conn) {
 			return
 		}
 		l.hangUp(c)
-		n := len(l.addrs[c.endpoint])
-		if c.tried++; c.tried >= n {
+		if !l.elsewhere(c) {
 			l.fail(c, failRefused, err)
 			return
 		}
-		l.best[c.endpoint] = (l.best[c.endpoint] + 1) % n
 	}
+}
+
+// elsewhere turns c to the next address of its endpoint, and with it who connects
+// from now on, unless another connection found out before that c's cannot be reached:
+// many may try one address at a time. It reports false when c has tried all.
+func (l *loop) elsewhere(c *conn) bool {
+	n, best := len(l.addrs[c.endpoint]), &l.best[c.endpoint]
+	next := (c.at + 1) % n
+	if *best == c.at {
+		*best = next
+	}
+	c.at = next
+	c.tried++
+	return c.tried < n
 }
 
 // attempt is one try at flush, with one of the endpoint's addresses.

@@ -513,3 +513,13 @@ func TestClosedLoopOffersAll(t *testing.T) {
 		}
 	})
 }
+
+// A server that does not know HTTP/2 is told of with the remedy.
+func TestHTTP2ToHTTP1(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer s.Close()
+	r, err := load.Run(t.Context(), load.Options{Protocol: load.HTTP2, Connections: 8, Requests: 80, Targets: []load.Target{{URL: s.URL}}})
+	if r == nil || err == nil || !strings.Contains(err.Error(), "use the other HTTP version") {
+		t.Errorf("got %+v and error %v, want one with a remedy", r, err)
+	}
+}

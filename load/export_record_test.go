@@ -47,6 +47,17 @@ func Recorded(all ...Moments) (*Snapshot, *Result) {
 	return &s, c.result(nil)
 }
 
+// RecordedFull is what is reported where no request may be in flight, of requests
+// that were due so long before they were looked at.
+func RecordedFull(late ...time.Duration) *Result {
+	r := newRecorded(true)
+	r.plan.maxFlight = 0
+	for i, d := range late {
+		r.scheduled(int64(i), int64(i)+int64(d))
+	}
+	return (&conductor{plan: r.plan}).result(nil)
+}
+
 func newRecorded(open bool) *recorder {
 	p := &plan{opts: &Options{Slice: defaultSlice}, maxFlight: never, series: newSeries(defaultSlice)}
 	p.start(0)

@@ -18,6 +18,9 @@ import (
 // the load runs would disturb what is measured.
 const maxFeeder = 256 << 20
 
+// byteOrderMark is what spreadsheets and editors of some systems begin a file with.
+const byteOrderMark = "\ufeff"
+
 // Feeder is a table of records that fill {{.name}} in targets. It does not
 // change once opened and is safe for concurrent use; each run reads it from
 // its first record.
@@ -42,6 +45,9 @@ func OpenFeeder(path string) (*Feeder, error) {
 	f := &Feeder{path: path}
 	bounded := &io.LimitedReader{R: file, N: maxFeeder + 1}
 	r := bufio.NewReader(bounded)
+	if mark, _ := r.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		r.Discard(len(mark)) // of what is there
+	}
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".csv":
 		err = f.readCSV(r)
@@ -102,7 +108,6 @@ func (f *Feeder) readCSV(r io.Reader) error {
 		}
 		line, _ := cr.FieldPos(0)
 		if f.columns == nil {
-			rec[0] = strings.TrimPrefix(rec[0], "\ufeff") // spreadsheets write a byte order mark
 			if err := f.setColumns(rec, line); err != nil {
 				return err
 			}

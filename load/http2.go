@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -168,12 +169,23 @@ func (x *http2Exchanger) exchange(o *outcome) (failure, error) {
 	}
 	if err != nil {
 		kind := streamFailure(err, o.firstByte != 0)
-		if kind == failTimeout {
+		switch {
+		case kind == failTimeout:
 			err = lateAnswer(x.engine.plan.opts.Timeout)
+		case hungUp(err) && !x.engine.script.endpoints[m.endpoint].tls: // by TLS HTTP/2 was agreed on
+			err = fmt.Errorf("%w: if the server does not speak HTTP/2 on this port, use the other HTTP version", err)
 		}
 		return kind, err
 	}
 	return 0, nil
+}
+
+// hungUp reports whether err is net/http's for a server that does not begin with
+// HTTP/2, but hangs up, as one does that has too many connections, or answers in
+// HTTP/1.1. Neither is exported.
+func hungUp(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "client conn could not be established") || strings.Contains(text, "looked like an HTTP/1.1 header")
 }
 
 // connectError is an error from opening a connection.

@@ -110,7 +110,6 @@ func (r *recorder) scheduled(intended, now int64) bool {
 	} else {
 		r.counts.Scheduled++
 		r.settle(now)
-		r.tail += float64(now - intended) // due since then, as its response time counts it
 		if r.late != nil {
 			r.late.Record(now - intended)
 		}
@@ -121,6 +120,7 @@ func (r *recorder) scheduled(intended, now int64) bool {
 		return false
 	}
 	if intended >= r.plan.measure {
+		r.tail += float64(now - intended) // due since then, as its response time counts it
 		r.peak = max(r.peak, n)
 	}
 	return true

@@ -103,6 +103,14 @@ func TestReadLate(t *testing.T) {
 	}
 }
 
+// What is dropped was never in flight, however late the generator was to drop it.
+func TestDroppedLate(t *testing.T) {
+	res := load.RecordedFull(time.Second, time.Second, time.Second)
+	if res.Counts.Dropped != 3 || res.MeanFlight != 0 || res.PeakFlight != 0 {
+		t.Errorf("got %d dropped, %g in flight on average and %d at most, want 3 and none", res.Counts.Dropped, res.MeanFlight, res.PeakFlight)
+	}
+}
+
 // An answer belongs to the slice in which it came, the last one too.
 func TestReadLateBehindTheEnd(t *testing.T) {
 	const ms = time.Millisecond

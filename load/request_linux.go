@@ -223,6 +223,7 @@ func (l *loop) expire() {
 		c := l.flight.first
 		err := lateAnswer(l.plan.opts.Timeout)
 		if c.connecting {
+			l.elsewhere(c)
 			err = explain(l.plan.script.endpoints[c.endpoint], os.ErrDeadlineExceeded)
 		}
 		l.fail(c, failTimeout, err)

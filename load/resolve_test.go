@@ -15,7 +15,7 @@ import (
 
 // Names are looked up once, before the run's clock starts.
 func TestNamesAreResolvedBefore(t *testing.T) {
-	asked := nameServer(t)
+	asked := nameServer(t, [4]byte{127, 0, 0, 1})
 	for i, p := range protocols {
 		t.Run(p.name, func(t *testing.T) {
 			o, s := serve(t, i, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -55,9 +55,9 @@ func TestNameNotFound(t *testing.T) {
 	}
 }
 
-// nameServer has names looked up at a server that knows example.com to be this
-// machine, and returns how often it was asked.
-func nameServer(t *testing.T) *atomic.Uint64 {
+// nameServer has names looked up at a server that knows example.com by these
+// addresses, and returns how often it was asked.
+func nameServer(t *testing.T, addrs ...[4]byte) *atomic.Uint64 {
 	t.Helper()
 	l, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -73,7 +73,7 @@ func nameServer(t *testing.T) *atomic.Uint64 {
 				return
 			}
 			asked.Add(1)
-			if answer, err := answerName(buf[:n]); err == nil {
+			if answer, err := answerName(buf[:n], addrs); err == nil {
 				l.WriteTo(answer, from)
 			}
 		}
@@ -87,7 +87,7 @@ func nameServer(t *testing.T) *atomic.Uint64 {
 }
 
 // answerName is what the name server answers to a question.
-func answerName(question []byte) ([]byte, error) {
+func answerName(question []byte, addrs [][4]byte) ([]byte, error) {
 	var m dnsmessage.Message
 	if err := m.Unpack(question); err != nil {
 		return nil, err
@@ -99,7 +99,9 @@ func answerName(question []byte) ([]byte, error) {
 		m.RCode = dnsmessage.RCodeNameError
 	case q.Type == dnsmessage.TypeA:
 		head := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}
-		m.Answers = []dnsmessage.Resource{{Header: head, Body: &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}}}}
+		for _, a := range addrs {
+			m.Answers = append(m.Answers, dnsmessage.Resource{Header: head, Body: &dnsmessage.AResource{A: a}})
+		}
 	}
 	return m.Pack()
 }

@@ -13,8 +13,8 @@ import (
 // SearchOptions say how FindMax searches. The zero value of every field but
 // Threshold works.
 type SearchOptions struct {
-	// Threshold is what a rate must hold, such as p99<50ms; see
-	// ParseThreshold.
+	// Threshold is what a rate must hold: an upper bound of a response time or of
+	// errors, such as p99<50ms; see ParseThreshold.
 	Threshold string
 	// From is the lowest rate tried, in requests a second; 0 means 10, or as
 	// many as give Threshold enough requests in one Step.
@@ -106,6 +106,9 @@ func newSearch(o Options, so SearchOptions) (*search, error) {
 	t, err := ParseThreshold(so.Threshold)
 	if err != nil {
 		return nil, err
+	}
+	if !t.less || t.measure == measureRate {
+		return nil, fmt.Errorf("threshold %q does not end as the rate grows: want an upper bound of a response time or of errors, such as p99<50ms", so.Threshold)
 	}
 	if so.Step == 0 {
 		so.Step = 5 * time.Second

@@ -225,6 +225,8 @@ func TestOpenFeeder(t *testing.T) {
 		want          string // columns and length, or part of the error
 	}{
 		{"a.csv", "\ufeffx,y\n1,2\n3,4\n", "x y 2"},
+		{"a.csv", "\ufeff\"x\",\"y\"\n1,2\n", "x y 1"},
+		{"a.jsonl", "\ufeff{\"x\":1,\"y\":2}\n", "x y 1"},
 		{"a.jsonl", "{\"b\":\"x\",\"a\":1.50}\n\n{\"a\":true,\"b\":\"\"}\n", "b a 2"},
 		{"a.txt", "x", "want .csv, .jsonl or .ndjson"},
 		{"a.csv", "", "no records"},
