@@ -248,6 +248,13 @@ func TestPressureCountedLate(t *testing.T) {
 	expect(t, canned(files).Read(t.Context()), "cpu pressure", env.Disturbs, "100.0 % of the time now, 97.9 % in the last 10 s")
 }
 
+// Where looking itself takes long, what was used in that time is no share of the pause.
+func TestSlowLook(t *testing.T) {
+	files := archived(t, "vm")
+	files["proc/uptime"], files["after/proc/uptime"] = "1000.00 1500.00\n", "1002.00 1500.00\n"
+	expect(t, canned(files).Read(t.Context()), "cpu in use", env.Disturbs, "0.67 of 2 CPUs, tare apart")
+}
+
 // TestThis reads the machine at hand, whatever it is, without waiting.
 func TestThis(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

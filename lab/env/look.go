@@ -13,6 +13,7 @@ const tick = 10 * time.Millisecond
 
 // look is what counts up while a machine runs.
 type look struct {
+	at         time.Duration // since boot, to 10 ms; 0: not told
 	times      CPUTime
 	processes  map[int]process
 	stalled    map[string]pressure
@@ -55,7 +56,7 @@ type pressure struct {
 }
 
 func (m Machine) look() look {
-	l := look{times: m.CPUTime(), processes: m.processes(), stalled: map[string]pressure{}}
+	l := look{at: m.uptime(), times: m.CPUTime(), processes: m.processes(), stalled: map[string]pressure{}}
 	for _, resource := range []string{"cpu", "memory", "io"} {
 		if p, ok := m.pressure(resource); ok {
 			l.stalled[resource] = p
@@ -65,6 +66,16 @@ func (m Machine) look() look {
 	l.swapped = first(vm["pswpin"]) + first(vm["pswpout"])
 	l.overheated, _ = m.sum("sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/core_throttle_count")
 	return l
+}
+
+// uptime is the time since boot, 0 where it is not told.
+func (m Machine) uptime() time.Duration {
+	first, _, _ := strings.Cut(m.text("proc/uptime"), " ")
+	d, err := time.ParseDuration(first + "s")
+	if err != nil {
+		return 0
+	}
+	return d
 }
 
 // CPUTime reads what the CPUs did.
