@@ -184,6 +184,9 @@ func (c *checker) workload(i int) {
 	if len(w.Arms) == 1 && !c.Twin {
 		c.wrong(path+".arms", "a single arm has nothing to be compared with; list another")
 	}
+	for i, t := range w.Targets {
+		c.target(fmt.Sprintf("%s.targets[%d]", path, i), t)
+	}
 }
 
 func (c *checker) primary() {
@@ -197,6 +200,28 @@ func (c *checker) primary() {
 	}
 	c.compared("primary.metric", p.Metric, p.Workload)
 	c.takesPart("primary.arm", p.Arm, p.Workload)
+	c.told("primary.metric", p.Metric)
+}
+
+// told checks that the primary comparison is not of what only an arm's process tells,
+// where an arm is a URL: one of the two, or all that there are beside the control.
+func (c *checker) told(path, metric string) {
+	if m, ok := MetricNamed(metric); !ok || m.Outside {
+		return
+	}
+	started := ""
+	for _, a := range c.Arms {
+		switch {
+		case a.URL != "" && (a.Name == c.Control || a.Name == c.Primary.Arm):
+			c.wrong(path, "arm %q is a URL, whose process tare does not see, and %s comes from the process; name a metric of the answers, such as response_p99", a.Name, metric)
+			return
+		case a.URL == "" && a.Name != c.Control:
+			started = a.Name
+		}
+	}
+	if started == "" && len(c.Arms) > 1 {
+		c.wrong(path, "all arms beside the control are URLs, whose processes tare does not see, and %s comes from the process; name a metric of the answers, such as response_p99", metric)
+	}
 }
 
 // compared checks that a metric can tell arms apart under a workload.

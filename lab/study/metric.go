@@ -23,6 +23,8 @@ type Metric struct {
 	Requests int
 	// Attributed is told by captures, not by trials.
 	Attributed bool
+	// Outside is told of what tare did not start, too: of an arm that is a URL.
+	Outside bool
 }
 
 // Metrics are all metrics in the order in which they are shown.
@@ -39,19 +41,19 @@ func MetricNamed(name string) (Metric, bool) {
 }
 
 var metrics = [...]Metric{
-	{Name: "throughput", Title: "throughput", Unit: PerSecond, Higher: true},
+	{Name: "throughput", Title: "throughput", Unit: PerSecond, Higher: true, Outside: true},
 	{Name: "cpu_per_request", Title: "CPU per request", Unit: Nanoseconds},
-	{Name: "response_mean", Title: "response time, mean", Unit: Nanoseconds},
-	{Name: "response_p50", Title: "response time, p50", Unit: Nanoseconds, Requests: 20},
-	{Name: "response_p90", Title: "response time, p90", Unit: Nanoseconds, Requests: 100},
-	{Name: "response_p95", Title: "response time, p95", Unit: Nanoseconds, Requests: 200},
-	{Name: "response_p99", Title: "response time, p99", Unit: Nanoseconds, Requests: 1000},
-	{Name: "response_p999", Title: "response time, p99.9", Unit: Nanoseconds, Requests: 10000},
-	{Name: "response_p9999", Title: "response time, p99.99", Unit: Nanoseconds, Requests: 100000},
-	{Name: "response_max", Title: "response time, max", Unit: Nanoseconds},
-	{Name: "service_p50", Title: "service time, p50", Unit: Nanoseconds, Requests: 20},
-	{Name: "service_p99", Title: "service time, p99", Unit: Nanoseconds, Requests: 1000},
-	{Name: "first_byte_p50", Title: "time to first byte, p50", Unit: Nanoseconds, Requests: 20},
+	{Name: "response_mean", Title: "response time, mean", Unit: Nanoseconds, Outside: true},
+	{Name: "response_p50", Title: "response time, p50", Unit: Nanoseconds, Requests: 20, Outside: true},
+	{Name: "response_p90", Title: "response time, p90", Unit: Nanoseconds, Requests: 100, Outside: true},
+	{Name: "response_p95", Title: "response time, p95", Unit: Nanoseconds, Requests: 200, Outside: true},
+	{Name: "response_p99", Title: "response time, p99", Unit: Nanoseconds, Requests: 1000, Outside: true},
+	{Name: "response_p999", Title: "response time, p99.9", Unit: Nanoseconds, Requests: 10000, Outside: true},
+	{Name: "response_p9999", Title: "response time, p99.99", Unit: Nanoseconds, Requests: 100000, Outside: true},
+	{Name: "response_max", Title: "response time, max", Unit: Nanoseconds, Outside: true},
+	{Name: "service_p50", Title: "service time, p50", Unit: Nanoseconds, Requests: 20, Outside: true},
+	{Name: "service_p99", Title: "service time, p99", Unit: Nanoseconds, Requests: 1000, Outside: true},
+	{Name: "first_byte_p50", Title: "time to first byte, p50", Unit: Nanoseconds, Requests: 20, Outside: true},
 	{Name: "loop_time", Title: "handler in process", Unit: Nanoseconds},
 	{Name: "loop_bytes", Title: "allocated per request, in process", Unit: Bytes},
 	{Name: "loop_allocs", Title: "allocations per request, in process", Unit: Count},
@@ -80,15 +82,15 @@ var metrics = [...]Metric{
 	{Name: "threads", Title: "threads at the end of the load", Unit: Count},
 	{Name: "goroutines", Title: "goroutines at the end of the load", Unit: Count},
 	{Name: "goroutine_growth", Title: "goroutines gained per 1,000 requests", Unit: Count},
-	{Name: "peak_flight", Title: "requests in flight, most", Unit: Count},
-	{Name: "reuse", Title: "requests on a reused connection", Unit: Share, Higher: true},
+	{Name: "peak_flight", Title: "requests in flight, most", Unit: Count, Outside: true},
+	{Name: "reuse", Title: "requests on a reused connection", Unit: Share, Higher: true, Outside: true},
 	{Name: "time_wait", Title: "sockets left in TIME_WAIT", Unit: Count},
-	{Name: "errors", Title: "requests that failed", Unit: Share},
-	{Name: "lag_p99", Title: "generator lag, p99", Unit: Nanoseconds, Requests: 1000},
-	{Name: "generator_cpu", Title: "generator's share of its CPUs", Unit: Share},
-	{Name: "generator_cpu_per_request", Title: "generator's CPU per request", Unit: Nanoseconds},
-	{Name: "generator_rss", Title: "generator's memory at the peak (RSS)", Unit: Bytes},
-	{Name: "host_withheld", Title: "CPU time that the host gave to others, of that wanted", Unit: Share},
+	{Name: "errors", Title: "requests that failed", Unit: Share, Outside: true},
+	{Name: "lag_p99", Title: "generator lag, p99", Unit: Nanoseconds, Requests: 1000, Outside: true},
+	{Name: "generator_cpu", Title: "generator's share of its CPUs", Unit: Share, Outside: true},
+	{Name: "generator_cpu_per_request", Title: "generator's CPU per request", Unit: Nanoseconds, Outside: true},
+	{Name: "generator_rss", Title: "generator's memory at the peak (RSS)", Unit: Bytes, Outside: true},
+	{Name: "host_withheld", Title: "CPU time that the host gave to others, of that wanted", Unit: Share, Outside: true},
 	{Name: "count_error", Title: "requests that generator and server count differently", Unit: Count},
 	{Name: "p50_error", Title: "p50 off the server's log, of it or of 5 ms", Unit: Share, Requests: 20},
 	{Name: "p90_error", Title: "p90 off the server's log, of it or of 5 ms", Unit: Share, Requests: 100},
