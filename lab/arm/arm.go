@@ -31,6 +31,10 @@ var ErrNotSupported = errors.New("not supported on this system")
 // ErrNotInstalled is wrapped by errors about a program that is not there.
 var ErrNotInstalled = errors.New("not installed")
 
+// ErrNoDirectory is returned where an arm's package is a folder that is not there.
+// Such folders are named from the one in which the building program was started.
+var ErrNoDirectory = errors.New("no such directory, from where tare was started")
+
 // ErrNoControl is returned where an arm does not answer on the control socket.
 var ErrNoControl = errors.New("the arm does not answer on TARE_CONTROL")
 
@@ -77,7 +81,7 @@ type Usage struct {
 	PSS          uint64        // bytes; 0 unless asked for
 	MinorFaults  uint64
 	MajorFaults  uint64
-	Voluntary    uint64 // context switches
+	Voluntary    uint64 // context switches, of the threads that are left: the kernel tells of no others
 	Involuntary  uint64
 	Threads      int
 	Processes    int

@@ -135,7 +135,7 @@ func (b *Builder) target(a study.Arm) (target, error) {
 		return target{name: filepath.Base(dir), dir: dir, pkg: "."}, err
 	}
 	if a.Go == "" || strings.HasPrefix(a.Go, ".") || filepath.IsAbs(a.Go) {
-		return target{}, fmt.Errorf("package %q: no such directory", a.Go)
+		return target{}, fmt.Errorf("package %q: %w", a.Go, ErrNoDirectory)
 	}
 	pkg, version, _ := strings.Cut(a.Go, "@")
 	dir, err := os.Getwd()

@@ -16,6 +16,10 @@ import (
 const (
 	maxReply   = 16 << 20  // bytes of one line from an arm
 	maxProfile = 512 << 20 // bytes of a profile or trace
+
+	// patience is how long an arm may take to answer, besides the time that it is
+	// asked for: one that hangs must not hang the run.
+	patience = time.Minute
 )
 
 // question is one line to an arm, as docs/arm.md describes it.
@@ -85,6 +89,9 @@ func (a *Process) ask(ctx context.Context, q question) (reply, []byte, error) {
 	if a.control == "" {
 		return reply{}, nil, ErrNoControl
 	}
+	within := q.For + a.patience
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %v", within))
+	defer cancel()
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", a.control)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
@@ -97,7 +104,7 @@ func (a *Process) ask(ctx context.Context, q question) (reply, []byte, error) {
 	defer context.AfterFunc(ctx, func() { c.Close() })()
 	r, raw, err := converse(c, q)
 	if ctx.Err() != nil {
-		err = ctx.Err()
+		err = context.Cause(ctx)
 	}
 	if err != nil {
 		return reply{}, nil, fmt.Errorf("asking the arm for %s: %w", q.Do, err)

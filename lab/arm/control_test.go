@@ -113,3 +113,19 @@ func TestControlIsBounded(t *testing.T) {
 		<-done
 	}
 }
+
+// An arm that takes a question and never answers does not hang who asked.
+func TestControlThatHangs(t *testing.T) {
+	a := begin(t, "serves", arm.Program{}, arm.StartOptions{})
+	l, err := net.Listen("unix", asks(t, a, "/env?name=TARE_CONTROL"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	a.BePatient(50 * time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := a.Facts(ctx); err == nil || !strings.Contains(err.Error(), "asking the arm for facts: no answer within 50ms") {
+		t.Errorf("an arm that does not answer: got %v, want that it took too long", err)
+	}
+}

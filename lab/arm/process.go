@@ -20,10 +20,11 @@ import (
 // Process is a started arm, or one that was running already (a URL). It is
 // safe for concurrent use.
 type Process struct {
-	url     string // base of requests
-	addr    string
-	control string // path of the control socket; "" for a URL
-	dir     string // temporary, removed by Stop; "" for a URL
+	url      string // base of requests
+	addr     string
+	control  string        // path of the control socket; "" for a URL
+	patience time.Duration // with an answer there, beyond what it is asked to take
+	dir      string        // temporary, removed by Stop; "" for a URL
 
 	cmd     *exec.Cmd // nil for a URL
 	guard   *guard
@@ -47,7 +48,7 @@ func Start(ctx context.Context, p Program, o StartOptions) (*Process, error) {
 	if p.URL != "" {
 		return attach(p.URL)
 	}
-	a := &Process{addr: o.Addr, exited: make(chan struct{})}
+	a := &Process{addr: o.Addr, patience: patience, exited: make(chan struct{})}
 	a.errTail.max = o.Output
 	if a.errTail.max == 0 {
 		a.errTail.max = 64 << 10
