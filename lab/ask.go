@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,8 +53,8 @@ func check(v study.Verify, a answer) error {
 		return fmt.Errorf("body %.80q does not contain %q", a.body, v.Contains)
 	}
 	for name, value := range v.Header {
-		if a.header != nil && a.header.Get(name) != value {
-			return fmt.Errorf("header %s is %q, want %q", name, a.header.Get(name), value)
+		if a.header != nil && !slices.Contains(a.header.Values(name), value) {
+			return fmt.Errorf("header %s is %q, want %q", name, a.header.Values(name), value)
 		}
 	}
 	return nil
@@ -61,18 +62,11 @@ func check(v study.Verify, a answer) error {
 
 // ask sends one request on a connection of its own and checks the answer.
 func ask(ctx context.Context, base string, g study.Target) error {
-	method := g.Method
-	if method == "" {
-		method = http.MethodGet
-	}
 	ctx, cancel := context.WithTimeoutCause(ctx, answerWithin, fmt.Errorf("no whole answer within %v", answerWithin))
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, base+g.Path, strings.NewReader(g.Body))
+	req, err := request(ctx, base, g)
 	if err != nil {
 		return err
-	}
-	for name, value := range g.Header {
-		req.Header.Set(name, value)
 	}
 	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 1 << 20}
 	defer transport.CloseIdleConnections()
@@ -86,6 +80,22 @@ func ask(ctx context.Context, base string, g study.Target) error {
 		return fmt.Errorf("reading the answer: %w", cmp.Or(context.Cause(ctx), err))
 	}
 	return check(g.Verify, newAnswer(res, body))
+}
+
+// request is the target's, as the load makes it.
+func request(ctx context.Context, base string, g study.Target) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, cmp.Or(g.Method, http.MethodGet), base+g.Path, strings.NewReader(g.Body))
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range g.Header {
+		if strings.EqualFold(name, "Host") {
+			req.Host = value // net/http sends no Host of the header's
+		} else {
+			req.Header.Set(name, value)
+		}
+	}
+	return req, nil
 }
 
 func newAnswer(res *http.Response, body []byte) answer {

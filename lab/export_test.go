@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"time"
 
 	"github.com/tarehq/tare/lab/arm"
@@ -62,11 +63,28 @@ func Steadily(ctx context.Context, warmUp time.Duration, run func(context.Contex
 	return res, t, err
 }
 
+// Spent are the metrics of what the kernel says of an arm before and after so many
+// requests.
+func Spent(before, after arm.Usage, requests float64) map[string]float64 {
+	s := &session{r: &runner{}, proc: &arm.Process{}, before: mark{usage: before}, after: mark{usage: after}}
+	m := map[string]float64{}
+	s.specimenMetrics(m, requests)
+	return m
+}
+
+// Unlike is what is wrong with an answer of status 200 that has these header fields.
+func Unlike(v study.Verify, header http.Header) error {
+	return check(v, answer{status: http.StatusOK, header: header})
+}
+
 // CPUs are those that the generator and the specimen are given.
 func CPUs(pins record.Pinning) (load.Options, []int) {
 	r := &runner{Options: Options{Study: &study.Study{}}, pins: pins}
 	return r.loadOptions(study.Workload{}, ""), r.specimenCPUs()
 }
+
+// Arrange shares the CPUs of this machine out.
+var Arrange = arrange
 
 // LooksOf are the numbers of blocks after which a run on record looks, that may
 // have so many.

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -124,20 +123,17 @@ func (i *idlers) openOne(ctx context.Context, base string, g study.Target) error
 	i.mu.Lock()
 	i.conns = append(i.conns, c)
 	i.mu.Unlock()
-	return answeredOn(c, u, g)
+	return answeredOn(ctx, c, base, g)
 }
 
 // answeredOn has the target answered on a connection, which must be kept.
-func answeredOn(c net.Conn, u *url.URL, g study.Target) error {
+func answeredOn(ctx context.Context, c net.Conn, base string, g study.Target) error {
 	if err := c.SetDeadline(time.Now().Add(answerWithin)); err != nil {
 		return err
 	}
-	req, err := http.NewRequest(cmp.Or(g.Method, http.MethodGet), u.String(), strings.NewReader(g.Body))
+	req, err := request(ctx, base, g)
 	if err != nil {
 		return err
-	}
-	for name, value := range g.Header {
-		req.Header.Set(name, value)
 	}
 	var out bytes.Buffer
 	if err := req.Write(&out); err != nil {

@@ -263,11 +263,23 @@ func (r *runner) open() error {
 	if err := WithinPlan(&r.manifest.Study, r.Blocks); err != nil {
 		return errors.Join(fmt.Errorf("resuming: %w: start a new run", err), w.Close())
 	}
+	if err := sameCPUs(run.Manifest.Pinning, r.pins); err != nil {
+		return errors.Join(fmt.Errorf("resuming: %w: go on with the same, or start a new run", err), w.Close())
+	}
 	return r.sameAs(run.Manifest.Programs, m.Programs)
 }
 
 func identify(p *arm.Program) record.Program {
 	return record.Program{Path: filepath.Base(p.Path), BuildID: p.BuildID, Go: p.Go, Modules: p.Modules, Args: p.Args}
+}
+
+// sameCPUs refuses to go on with a run on other CPUs, since its record has one
+// account of them for all trials.
+func sameCPUs(old, now record.Pinning) error {
+	if slices.Equal(old.Instrument, now.Instrument) && slices.Equal(old.Specimen, now.Specimen) {
+		return nil
+	}
+	return fmt.Errorf("generator and arms had CPUs %v and %v, and now have %v and %v", old.Instrument, old.Specimen, now.Instrument, now.Specimen)
 }
 
 // sameAs refuses to go on with a run whose arms are no longer the same programs,

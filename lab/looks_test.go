@@ -86,7 +86,7 @@ func begunRun(t *testing.T, blocks int, ratio float64) lab.Options {
 	s := small(t, "ok", "ok")
 	s.Workloads, s.Twin = s.Workloads[:1], false
 	o := options(t, s)
-	m := record.Manifest{ID: "begun", Study: *s, Seed: o.Seed, Programs: map[string]record.Program{}}
+	m := record.Manifest{ID: "begun", Study: *s, Seed: o.Seed, Pinning: lab.Arrange(), Programs: map[string]record.Program{}}
 	for _, a := range s.Arms {
 		p, err := o.Builder.Build(t.Context(), a)
 		if err != nil {
@@ -178,5 +178,21 @@ func TestResumeKeepsToThePlan(t *testing.T) {
 	o.Blocks = 31
 	if _, err := lab.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "at most 30 blocks") {
 		t.Errorf("got %v, want a refusal", err)
+	}
+}
+
+// A run is not gone on with on other CPUs: its record would tell of the former for
+// all trials.
+func TestResumeOnOtherCPUs(t *testing.T) {
+	o := begunRun(t, 8, 1)
+	w, _, err := record.Resume(o.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Update(func(m *record.Manifest) { m.Pinning.Specimen = []int{1000} }), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lab.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "had CPUs") {
+		t.Errorf("got %v, want that the CPUs are other ones", err)
 	}
 }

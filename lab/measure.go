@@ -146,9 +146,16 @@ var responseQuantiles = [...]struct {
 func (s *session) specimenMetrics(m map[string]float64, requests float64) {
 	b, a := s.before.usage, s.after.usage
 	if s.before.err == nil && s.after.err == nil && a.CPU > 0 {
-		m["cpu_per_request"] = float64(a.CPU-b.CPU) / requests
-		m["switches_per_request"] = float64(a.Voluntary+a.Involuntary-b.Voluntary-b.Involuntary) / requests
-		m["faults_per_request"] = float64(a.MinorFaults+a.MajorFaults-b.MinorFaults-b.MajorFaults) / requests
+		// Threads and children that ended may have taken theirs along: of less than
+		// before nothing is known.
+		per := func(metric string, before, after uint64) {
+			if after >= before {
+				m[metric] = float64(after-before) / requests
+			}
+		}
+		per("cpu_per_request", uint64(b.CPU), uint64(a.CPU))
+		per("switches_per_request", b.Voluntary+b.Involuntary, a.Voluntary+a.Involuntary)
+		per("faults_per_request", b.MinorFaults+b.MajorFaults, a.MinorFaults+a.MajorFaults)
 		m["rss_peak"] = float64(a.PeakRSS)
 		m["threads"] = float64(a.Threads)
 	}

@@ -32,7 +32,7 @@ type Gated struct {
 // over all looks together, whichever ends the run. A failure says
 // that this run shows the harm; before anybody is woken up it wants
 // confirmation in fresh processes. Of a metric that is compared by difference
-// the budget is that share of the control's median. An arm that cannot be held
+// the budget is that share of the size of the control's median. An arm that cannot be held
 // against a budget, since its trials failed or do not tell the metric, is
 // undecided and says why: what was not seen has not passed.
 func (a *Analysis) Gate(budgets []Budget) []Gated {
@@ -59,7 +59,7 @@ func (a *Analysis) Gate(budgets []Budget) []Gated {
 func (g *Gated) limit() float64 {
 	switch {
 	case g.Scale == Difference:
-		return g.Budget * g.AgainstMedian
+		return g.Budget * math.Abs(g.AgainstMedian)
 	case g.Metric.Higher:
 		return -math.Log1p(-g.Budget)
 	}
@@ -133,12 +133,19 @@ func (w *Workload) gateable(metric, arm string) (c *Comparison, why string) {
 // Floors are the run's own noise floors by metric, from the control and its
 // twin: the largest over the workloads, as |ln ratio|, and the number of blocks
 // that they hold for. Metrics compared by difference, or in fewer blocks than an
-// interval takes, have none.
+// interval takes, have none. There are none at all where a workload lacks so many: the
+// noisiest may be the one that is missing.
 func (a *Analysis) Floors() (floors map[string]float64, blocks int) {
 	floors = map[string]float64{}
 	least := stats.BlocksForFamily(1, stats.StudyAlpha)
+	if len(a.Workloads) < len(a.Manifest.Study.Workloads) {
+		return nil, 0
+	}
 	for i := range a.Workloads {
 		w := &a.Workloads[i]
+		if !slices.ContainsFunc(w.Metrics, func(m Metric) bool { return m.Scale == Ratio && m.twinned >= least }) {
+			return nil, 0
+		}
 		for k := range w.Metrics {
 			if m := &w.Metrics[k]; m.Scale == Ratio && m.twinned >= least {
 				floors[m.Name] = max(floors[m.Name], m.twinFloor)

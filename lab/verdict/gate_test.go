@@ -168,6 +168,25 @@ func TestFloors(t *testing.T) {
 	}
 }
 
+// A floor holds for every workload: one of which too little is known leaves none.
+func TestFloorsOfAllWorkloads(t *testing.T) {
+	for lost, want := range map[int]int{0: 8, 3: 0, 8: 0} { // blocks of 8
+		u := base()
+		full := u.study.Workloads[0]
+		full.Name = "full"
+		u.study.Workloads = append(u.study.Workloads, full)
+		r := u.run()
+		for i := range r.Trials {
+			if tr := &r.Trials[i]; tr.Workload == "full" && tr.Block < lost {
+				tr.Invalid = []string{"stolen"}
+			}
+		}
+		if floors, blocks := analyse(t, r).Floors(); blocks != want || (len(floors) == 0) != (want == 0) {
+			t.Errorf("%d of 8 lost in one of two workloads: got %v of %d blocks, want floors of %d", lost, floors, blocks, want)
+		}
+	}
+}
+
 // TestGateOfPartOfARun holds runs against a budget that lack an arm, or the metric
 // in one of their workloads.
 func TestGateOfPartOfARun(t *testing.T) {
@@ -204,6 +223,27 @@ func TestGateOfPartOfARun(t *testing.T) {
 		}
 		if got[0].Result != stats.Passed {
 			t.Errorf("%s: the arm that was measured: got %s, want it to pass", tc.name, got[0].Result)
+		}
+	}
+}
+
+// A budget is of the size of what the control has, below 0 or above it: an arm that
+// does no harm does not fail for a control that loses goroutines.
+func TestGateBelowZero(t *testing.T) {
+	for _, tc := range []struct {
+		arm  float64
+		want stats.GateResult
+	}{{-0.5, stats.Passed}, {-0.51, stats.Passed}, {-0.4, stats.Failed}} {
+		r := base().run()
+		for i := range r.Trials {
+			m := r.Trials[i].Metrics
+			if m["goroutine_growth"] = -0.5; r.Trials[i].Arm == "three" {
+				m["goroutine_growth"] = tc.arm
+			}
+		}
+		got := analyse(t, r).Gate([]verdict.Budget{{Metric: "goroutine_growth", Harm: 0.05}})
+		if len(got) != 1 || got[0].Result != tc.want {
+			t.Errorf("%v against a control of -0.5: got %+v, want %s", tc.arm, got, tc.want)
 		}
 	}
 }

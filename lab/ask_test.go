@@ -1,0 +1,57 @@
+package lab_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/study"
+)
+
+// What is asked of an arm before the load is what the load asks, and one of several
+// fields of a name is enough, as it is there.
+func TestReadyAsksAsTheLoadDoes(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Host != "shop.example" {
+			http.Error(w, r.Host, http.StatusMisdirectedRequest)
+			return
+		}
+		w.Header().Add("Vary", "Accept")
+		w.Header().Add("Vary", "Origin")
+		fmt.Fprint(w, "hello")
+	}))
+	defer srv.Close()
+	s := small(t)
+	s.Arms = []study.Arm{{Name: "a", URL: srv.URL}}
+	s.Workloads = s.Workloads[:1]
+	target := &s.Workloads[0].Targets[0]
+	target.Header = map[string]string{"Host": "shop.example"}
+	target.Verify.Header = map[string]string{"Vary": "Origin"}
+	run, err := lab.Run(t.Context(), options(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tr := range run.Trials {
+		if tr.Requests == 0 {
+			t.Errorf("trial %d: %q", tr.Seq, tr.Invalid)
+		}
+	}
+}
+
+// All fields of a name are shown where none is as it should be.
+func TestUnlikeHeader(t *testing.T) {
+	v := study.Verify{Header: map[string]string{"Vary": "Cookie"}}
+	for _, tt := range []struct {
+		header http.Header
+		want   string
+	}{
+		{http.Header{"Vary": {"Accept", "Origin"}}, `header Vary is ["Accept" "Origin"], want "Cookie"`},
+		{http.Header{}, `header Vary is [], want "Cookie"`},
+	} {
+		if err := lab.Unlike(v, tt.header); err == nil || err.Error() != tt.want {
+			t.Errorf("%v: got %v, want %s", tt.header, err, tt.want)
+		}
+	}
+}
