@@ -253,10 +253,21 @@ func callsRPC(fn string) bool {
 }
 
 // generatedRPC reports whether a function, such as _Greeter_SayHello_Handler, was
-// generated for a method of a service.
+// generated for a method of a service, or is a literal in one that was.
 func generatedRPC(fn string) bool {
+	_, ok := RPC(fn)
+	return ok
+}
+
+// RPC returns the service and the method for which gRPC's generator made a function,
+// as Greeter_SayHello of _Greeter_SayHello_Handler and of literals in it; false if it
+// made none such.
+func RPC(fn string) (method string, ok bool) {
 	name, _, _ := strings.Cut(fn[len(packageOf(fn)):], ".func")
-	return strings.HasPrefix(name, "._") && strings.HasSuffix(name, "_Handler")
+	if name, ok = strings.CutPrefix(name, "._"); !ok {
+		return "", false
+	}
+	return strings.CutSuffix(name, "_Handler")
 }
 
 // parts are functions of net/http by which the work of the server is told apart.

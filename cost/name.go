@@ -87,6 +87,9 @@ func ownerName(f Frame) string {
 		elements = elements[:len(elements)-1]
 	}
 	writer := elements[len(elements)-1]
+	if n := len(elements) - 2; n >= 0 && strings.HasPrefix(elements[n], "(*") {
+		writer = elements[n] + "." + writer // a type's method: another's may have its name
+	}
 	if f.File != "" {
 		return folder(f.File) + "." + writer
 	}

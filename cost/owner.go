@@ -260,13 +260,22 @@ func rootOf(frames []Frame) Owner {
 		case standard(packageOf(fn)):
 			return Owner{Kind: Other, Name: shortName(fn)}
 		default:
-			return Owner{Kind: Other, Name: shortName(fn), File: frames[i].File, Decl: frames[i].Decl}
+			return Owner{Kind: Other, Name: goroutineName(frames[i]), File: frames[i].File, Decl: frames[i].Decl}
 		}
 	}
 	if len(frames) > 0 {
 		return callerless // where goroutines begin, and nothing else
 	}
 	return Owner{Kind: Other, Name: "unknown"}
+}
+
+// goroutineName names what a goroutine began with. A literal's differs from that of the
+// function it is written in, which may be an owner itself.
+func goroutineName(f Frame) string {
+	if isClosure(f.Func) {
+		return FuncName(f)
+	}
+	return shortName(f.Func)
 }
 
 var callerless = Owner{Kind: Runtime, Name: "runtime, without a caller"}

@@ -36,11 +36,33 @@ func TestFrameName(t *testing.T) {
 		{cost.Frame{Func: "main.main.Spin.func2", File: "/src/layers/spin.go"}, "layers.Spin"},
 		{cost.Frame{Func: "main.main.Timed[...].func2", File: "/src/layers/timed.go"}, "layers.Timed"},
 		{cost.Frame{Func: "example.org/shop.Timed[...].func1"}, "shop.Timed"},
-		{cost.Frame{Func: "example.org/shop.(*Cache[...]).Wrap.func1.2", File: "/src/shop/cache.go"}, "shop.Wrap"},
+		{cost.Frame{Func: "example.org/shop.(*Cache[...]).Wrap.func1.2", File: "/src/shop/cache.go"}, "shop.(*Cache).Wrap"},
+		{cost.Frame{Func: "main.main.(*Limiter).Wrap.func2", File: "/src/shop/wrap.go"}, "shop.(*Limiter).Wrap"},
+		{cost.Frame{Func: "main.main.(*Logger).Wrap.func1", File: "/src/shop/wrap.go"}, "shop.(*Logger).Wrap"},
 		{cost.Frame{Func: "main.run", File: "/src/shop/main.go"}, "shop.run"},
 	} {
 		if got := tc.frame.Name(); got != tc.want {
 			t.Errorf("%s in %s: got %q, want %q", tc.frame.Func, tc.frame.File, got, tc.want)
+		}
+	}
+}
+
+func TestRPC(t *testing.T) {
+	for _, tc := range []struct {
+		function, want string
+		ok             bool
+	}{
+		{"example.org/shop/pb._Cart_Add_Handler", "Cart_Add", true},
+		{"example.org/shop/pb._Cart_Add_Handler.func1", "Cart_Add", true},
+		{"example.org/shop/pb._Cart_Add_2_Handler", "Cart_Add_2", true},
+		{"main._Cart_Add_Handler", "Cart_Add", true},
+		{"example.org/shop/pb.Cart_Add_Handler", "", false},
+		{"example.org/shop/pb._Cart_Add", "", false},
+		{"example.org/shop.(*cart).Add", "", false},
+		{"memmove", "", false},
+	} {
+		if got, ok := cost.RPC(tc.function); ok != tc.ok || ok && got != tc.want {
+			t.Errorf("%s: got %q, %t, want %q, %t", tc.function, got, ok, tc.want, tc.ok)
 		}
 	}
 }
