@@ -26,7 +26,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/tarehq/tare/cost"
 )
@@ -142,6 +144,51 @@ func (r *Result) warn(a, b []Capture) {
 	case "profile":
 		r.Warnings = append(r.Warnings, errors.New("neither requests nor durations are known, so profiles are compared as they are"))
 	}
+	if from, to := home(a), home(b); r.moved(from, to) {
+		r.Warnings = append(r.Warnings, fmt.Errorf("owners of %s in A and of %s in B are alike but for the folder, and are taken for different ones: build both sides from folders of the same name", from, to))
+	}
+}
+
+// moved reports whether one program was built from two folders: package main is named
+// by its folder, and has owners of the same names in files of the same names in either,
+// one on either side alone.
+func (r *Result) moved(from, to string) bool {
+	if from == "" || to == "" || from == to {
+		return false
+	}
+	type rest struct{ name, file string }
+	gone := map[rest]bool{}
+	for _, row := range r.Owners {
+		if name, ok := strings.CutPrefix(row.Owner, from+"."); ok && row.B == 0 {
+			gone[rest{name, path.Base(row.id.file)}] = true
+		}
+	}
+	return slices.ContainsFunc(r.Owners, func(row Row) bool {
+		name, ok := strings.CutPrefix(row.Owner, to+".")
+		return ok && row.A == 0 && gone[rest{name, path.Base(row.id.file)}]
+	})
+}
+
+// home returns the folder that a side's package main is named by; "" if none of its
+// functions is on a stack.
+func home(side []Capture) string {
+	for _, c := range side {
+		for _, s := range c.Stacks {
+			if i := slices.IndexFunc(s.Frames, inMain); i >= 0 {
+				name, _, _ := strings.Cut(s.Frames[i].Func, ".func")
+				return strings.TrimSuffix(s.Frames[i].Name(), strings.TrimPrefix(name, "main"))
+			}
+		}
+	}
+	return ""
+}
+
+// inMain reports whether a function is known to be written in package main: a literal
+// that has more than one function in its name may be another package's, inlined there.
+func inMain(f cost.Frame) bool {
+	fn, _, _ := strings.Cut(f.Func, ".func")
+	name, ok := strings.CutPrefix(fn, "main.")
+	return ok && f.File != "" && !strings.Contains(strings.Replace(name, ").", "", 1), ".")
 }
 
 // discover applies Benjamini and Hochberg's procedure: of m p-values in order, the

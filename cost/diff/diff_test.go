@@ -3,6 +3,7 @@ package diff_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -307,6 +308,49 @@ func TestSameFunction(t *testing.T) {
 	for _, row := range compare(t, []diff.Capture{a}, []diff.Capture{b}).Owners {
 		if row.Owner == "auth.Auth" && (row.A != 50e6 || row.B != 50e6 || row.Differs) {
 			t.Errorf("auth.Auth: %+v, want 50 ms on both sides", row)
+		}
+	}
+}
+
+// TestSameGoroutine checks the same of a literal that is a goroutine's first function,
+// and that it stays apart from the middleware in which it is written.
+func TestSameGoroutine(t *testing.T) {
+	capture := func(literal string, decl int) diff.Capture {
+		started := stack(50, "runtime.goexit", literal+".1@/a/auth/auth.go", "main.check")
+		started.Frames[1].Decl = decl
+		return diff.Capture{Stacks: []cost.Stack{stack(20, conn, call, literal+"@/a/auth/auth.go"), started}}
+	}
+	got := map[string][2]float64{}
+	for _, row := range compare(t, []diff.Capture{capture("main.main.Auth.func3", 9)}, []diff.Capture{capture("main.main.Auth.func12", 30)}).Owners {
+		got[row.Owner] = [2]float64{row.A, row.B}
+	}
+	want := map[string][2]float64{"auth.Auth": {20e6, 20e6}, "auth.Auth.func": {50e6, 50e6}}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestMoved wants two checkouts in folders of different names to be told, since all that
+// package main has looks new in the second; but no handler that took another's place.
+func TestMoved(t *testing.T) {
+	in := func(folder, fn string) []diff.Capture {
+		c := diff.Capture{Window: cost.Window{Requests: 1000}, Stacks: []cost.Stack{stack(50, conn, call, fn+"@/src/"+folder+"/mw.go")}}
+		return []diff.Capture{c, c, c, c, c}
+	}
+	for _, tc := range []struct {
+		a, b []diff.Capture
+		want string
+	}{
+		{in("shop", "main.(*auth).ServeHTTP"), in("shop-2", "main.(*auth).ServeHTTP"), "owners of shop in A and of shop-2 in B are alike"},
+		{in("shop", "main.(*auth).ServeHTTP"), in("shop", "main.(*auth).ServeHTTP"), ""},
+		{in("shop", "main.(*auth).ServeHTTP"), in("shop-2", "main.(*limit).ServeHTTP"), ""},
+		{in("shop-1.0", "main.(*auth).ServeHTTP"), in("shop-1.1", "main.(*auth).ServeHTTP"), "owners of shop-1.0 in A and of shop-1.1 in B are alike"},
+		{in("shop", "main.main.func1"), in("shop-2", "main.main.func2"), "owners of shop in A and of shop-2 in B are alike"},
+		{in("users", "example.org/shop/users.(*Handler).ServeHTTP"), in("orders", "example.org/shop/orders.(*Handler).ServeHTTP"), ""},
+	} {
+		r := compare(t, tc.a, tc.b)
+		if got := fmt.Sprint(errors.Join(r.Warnings...)); (tc.want == "") != (len(r.Warnings) == 0) || !strings.Contains(got, tc.want) {
+			t.Errorf("got warnings %v of %+v, want %q", r.Warnings, r.Owners, tc.want)
 		}
 	}
 }
