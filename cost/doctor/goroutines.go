@@ -55,14 +55,14 @@ func checkGoroutines(e *Evidence) ([]Finding, *Missing) {
 	return found, nil
 }
 
-// series counts each group at each time. Connections that the server holds are
-// left out: their number is the clients' affair.
+// series counts each group at each time. Connections between two requests are left
+// out: their number is the clients' affair.
 func (e *Evidence) series() map[group][]float64 {
 	all := map[group][]float64{}
 	for i, c := range e.Counts {
 		for j := range c.Goroutines {
 			frames := c.Goroutines[j].Frames
-			if len(frames) == 0 || instrument(frames) || calls("net/http.(*conn).serve", "net/http.(*connReader)")(frames) >= 0 {
+			if len(frames) == 0 || instrument(frames) || connection(frames) >= 0 && !cost.InRequest(frames) {
 				continue
 			}
 			g := groupOf(frames)
@@ -74,6 +74,9 @@ func (e *Evidence) series() map[group][]float64 {
 	}
 	return all
 }
+
+// connection matches the goroutines of net/http's connections.
+var connection = calls("net/http.(*conn).serve", "net/http.(*connReader)")
 
 // stuck counts by group the goroutines that the collector found to wait for what
 // nothing can reach any more. It counts select {} among them, by which a program
@@ -130,6 +133,13 @@ func (e *Evidence) leak(g group, counts []float64) Finding {
 	if birth, ok := e.Births[g.began.Func]; ok {
 		where = shortPlace(birth)
 		rows = append(rows, Row{What: "started by " + birth.Name(), Where: where, Unit: Words})
+	}
+	if connection([]cost.Frame{g.began}) >= 0 {
+		return Finding{
+			Severity: min(severity, Warning), Price: &price, Evidence: append(rows, note("a request each: clients that stay on purpose, such as long polls, look the same")),
+			Title:  fmt.Sprintf("requests that wait in %s do not end: %s more in %s s", g.at.Name(), unit.Number(grown), unit.Number(math.Round(over.Seconds()))),
+			Remedy: "have the handler give up with its client (select on the request's Context().Done()) and after a bound of its own",
+		}
 	}
 	return Finding{
 		Severity: severity, Price: &price, Evidence: rows,

@@ -146,7 +146,7 @@ func buffersRule() Rule {
 		Name:      "buffers",
 		Question:  "Do pooled buffers stay as large as the largest request made them?",
 		Threshold: "objects of 64 KiB or more on the average, grown within requests, that stay in use while others come and go: 4 MiB and a fifth of the heap",
-		Remedy:    "drop a buffer in place of putting it back when its capacity is beyond a bound, such as 64 KiB",
+		Remedy:    "drop a buffer in place of putting it back when its capacity is beyond a bound, such as 64 KiB; a cache that is to keep them looks the same",
 		Verify:    "tare doctor again: the heap in use falls by the price",
 		needs:     []Part{LiveHeap, AllocationProfile},
 		traffic:   true,
@@ -227,7 +227,7 @@ func grown(frames []cost.Frame) (cost.Frame, bool) {
 	if len(frames) == 0 || !cost.InRequest(frames) || instrument(frames) {
 		return cost.Frame{}, false
 	}
-	at := calls("bytes.growSlice", "bytes.(*Buffer).grow", "bytes.(*Buffer).Grow", "strings.(*Builder).grow", "slices.Grow", "runtime.growslice")(frames)
+	at := calls("bytes.growSlice", "bytes.(*Buffer).grow", "bytes.(*Buffer).Grow", "strings.(*Builder).grow", "slices.Grow")(frames)
 	if at < 0 {
 		return cost.Frame{}, false
 	}

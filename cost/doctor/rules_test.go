@@ -113,7 +113,9 @@ func TestGoroutines(t *testing.T) {
 		{"up and down", []float64{10, 70, 30, 90}, []cost.Frame{began}, "healthy"},
 		{"once", []float64{10, 70, 70, 70}, []cost.Frame{began}, "healthy"},
 		{"few", []float64{1, 3, 6, 9}, []cost.Frame{began}, "healthy"},
-		{"connections", []float64{10, 30, 50, 70}, []cost.Frame{handler, conn}, "healthy"},
+		{"connections", []float64{10, 30, 50, 70}, []cost.Frame{{Func: "net/http.(*connReader).Read"}, {Func: "net/http.(*conn).readRequest"}, conn}, "healthy"},
+		{"requests that do not end", []float64{10, 30, 50, 70}, []cost.Frame{{Func: "runtime.chanrecv1"}, handler, server, conn}, "warning"},
+		{"as many as ever", []float64{10, 12, 9, 11}, []cost.Frame{{Func: "runtime.chanrecv1"}, handler, server, conn}, "healthy"},
 	} {
 		e := service()
 		for i, n := range tc.counts {

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tarehq/tare/cost"
@@ -109,10 +110,26 @@ func locks(frames []cost.Frame) int {
 	return calls("sync.(*Mutex)", "internal/sync.(*Mutex)", "sync.(*RWMutex)")(frames)
 }
 
-// logging matches the loggers in wide use.
+// logging matches the loggers in wide use, frameworks' access logs, and lines that fmt
+// writes to a file.
 func logging(frames []cost.Frame) int {
-	return calls("log.", "log/slog.", "go.uber.org/zap", "github.com/rs/zerolog", "github.com/sirupsen/logrus", "github.com/hashicorp/go-hclog")(frames)
+	if at := calls("log.", "log/slog.", "go.uber.org/zap", "github.com/rs/zerolog", "github.com/sirupsen/logrus", "github.com/hashicorp/go-hclog")(frames); at >= 0 {
+		return at
+	}
+	for i := len(frames) - 1; i > 0; i-- {
+		if accessLog(frames[i:i+1]) >= 0 && (frames[i-1].Standard() || strings.HasSuffix(frames[i-1].Func, ".Write")) {
+			return i // it writes; else it has handed the request on
+		}
+		if strings.HasPrefix(frames[i].Func, "fmt.Fprint") && calls("os.(*File).Write")(frames[:i]) >= 0 {
+			return i
+		}
+	}
+	return -1
 }
+
+// accessLog matches the middlewares that log a line for each request by themselves.
+var accessLog = calls("github.com/gin-gonic/gin.LoggerWithConfig", "github.com/labstack/echo/v4/middleware.LoggerWithConfig",
+	"github.com/gofiber/fiber/v2/middleware/logger.", "github.com/gofiber/fiber/v3/middleware/logger.", "github.com/gorilla/handlers.write")
 
 // loggingRule asks whether requests wait until their log line is written, or for
 // the one lock under which all of them write.
