@@ -326,39 +326,6 @@ func TestUnprivileged(t *testing.T) {
 	}
 }
 
-// TestObject rebuilds the program for the kernel and compares it with the one that
-// is kept.
-func TestObject(t *testing.T) {
-	const compiler = "clang-14"
-	if _, err := exec.LookPath(compiler); err != nil {
-		t.Skipf("no %s here", compiler)
-	}
-	source, err := os.ReadFile("generate.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, line, _ := strings.Cut(string(source), "//go:generate go run ")
-	args := strings.Fields(line)
-	dir := t.TempDir()
-	args = append([]string{"run", args[0], "-go-package", "bpf", "-output-dir", dir}, args[1:]...)
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
-		t.Fatalf("go %v: %v\n%s", args, err, out)
-	}
-	for _, name := range []string{"sampler_x86_bpfel.o", "sampler_x86_bpfel.go"} {
-		got, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(got) != string(want) {
-			t.Errorf("%s is not what go generate makes of sampler.bpf.c", name)
-		}
-	}
-}
-
 // A thread of the kernel looks like a process that is ending, and is none.
 func TestKernelThread(t *testing.T) {
 	const first = 2 // kthreadd, unless this is a namespace of its own

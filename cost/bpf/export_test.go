@@ -72,14 +72,18 @@ func KernelNames(list io.Reader, addrs ...uint64) ([]string, error) {
 // VerifyGoid checks that goroutines' numbers lie at an offset of their records.
 func VerifyGoid(offset int) error { return verifyGoid(offset) }
 
-// Goid returns that offset as it is known of this program.
-func Goid() (int, error) {
+// VerifyCurrent checks that the goroutine that a thread runs lies at an offset of the
+// thread's record.
+func VerifyCurrent(offset int) error { return verifyCurrent(offset) }
+
+// Offsets returns both offsets as they are known of this program.
+func Offsets() (goid, current int, err error) {
 	table, err := pclntab.Open("/proc/self/exe")
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer table.Close()
-	return table.Goid(), nil
+	return table.Goid(), table.Current(), nil
 }
 
 // OwnNames names the beginning of one of this program's functions, as if the program

@@ -33,7 +33,7 @@ struct bpf_pidns_info {
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct pt_regs {
-	unsigned long bp, ip, sp;
+	unsigned long r14, bp, ip, sp;
 };
 
 struct bpf_perf_event_data {

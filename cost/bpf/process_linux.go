@@ -29,6 +29,9 @@ type process struct {
 	exe   string
 	bias  uint64
 
+	grows   pclntab.Func   // that has a goroutine's stack grow, among other things
+	growing []pclntab.Func // what it calls for that
+
 	begun, last time.Duration // the CPU it had used when first and last looked at
 	weight      uint64        // of its samples
 	seen        int
@@ -81,8 +84,35 @@ func openProcess(pid int) (*process, error) {
 		p.table.Close()
 		p.table = nil
 		p.why = fmt.Errorf("process %d, %s: %w: its code is nowhere in its memory", pid, p.name, cost.ErrNotSupported)
+		return p, nil
 	}
+	p.growth()
 	return p, nil
+}
+
+// growth finds the functions of Go's runtime that have a goroutine's stack grow.
+func (p *process) growth() {
+	for fn := range p.table.Funcs() {
+		switch fn.Name {
+		case "runtime.newstack":
+			if len(p.table.Frames(fn.Entry)) > 0 { // not what assembly calls it by
+				p.grows = fn
+			}
+		case "runtime.copystack", "runtime.findfunc", "runtime.funcMaxSPDelta":
+			p.growing = append(p.growing, fn)
+		}
+	}
+}
+
+// program returns what the program in the kernel is to know of the process's.
+func (p *process) program() samplerProgram {
+	if p.grows.Entry == 0 {
+		return samplerProgram{}
+	}
+	return samplerProgram{
+		Grows: p.grows.Entry + p.bias, GrowsBytes: uint32(p.grows.End - p.grows.Entry),
+		Curg: uint32(p.table.Current()), Bp: uint32(p.table.Frame()),
+	}
 }
 
 // place finds where the program lies in memory.

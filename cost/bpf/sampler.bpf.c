@@ -8,6 +8,9 @@
 // pointers leads from such a function to its caller's caller, and the caller is
 // lost; its address is on the top of the stack, and the program's own tables say
 // where.
+//
+// Where a goroutine's stack grows, a thread's own stack is looked at, on which that
+// is done. It goes on with the goroutine's, as it was when it called for more room.
 
 #include "kernel.bpf.h"
 
@@ -39,12 +42,24 @@ struct {
 	__uint(max_entries, 1 << 20); // set when loaded
 } samples SEC(".maps");
 
+// What is known of a process's program: the function of Go's runtime that has a
+// goroutine's stack grown, on the thread's own; and where a thread's record has the
+// goroutine that it runs, and a goroutine's record the frame pointer that it left.
+struct program {
+	__u64 grows; // its address; 0 if the program is not Go's
+	__u32 grows_bytes;
+	__u32 curg, bp;
+	__u32 pad;
+};
+
+const struct program *unused_program __attribute__((unused));
+
 // The processes watched, as who watches them sees their numbers.
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
 	__type(key, __u32);
-	__type(value, __u8);
+	__type(value, struct program);
 } watched SEC(".maps");
 
 struct tally {
@@ -70,7 +85,72 @@ static __always_inline __u32 current_pid(void)
 	return seen.tgid;
 }
 
-static __always_inline void fill(struct bpf_perf_event_data *ctx, struct sample *s)
+// Offsets in a goroutine's record and in a thread's that no version known has changed.
+#define G_M 48
+#define G_SCHED_SP 56
+#define G_SCHED_PC 64
+#define G_SCHED_G 72
+#define M_G0 0
+
+// The calls on a thread's own stack that are looked through for what has another grow.
+#define OWN 32
+
+static __always_inline __u64 word(__u64 at)
+{
+	__u64 w = 0;
+
+	if (bpf_probe_read_user(&w, sizeof(w), (void *)at))
+		return 0;
+	return w;
+}
+
+// growing returns the record of the goroutine whose stack the thread has grown that
+// runs on its own stack, as g0; 0 if the records do not lead to one another.
+static __always_inline __u64 growing(__u64 g0, struct program *p)
+{
+	__u64 m = word(g0 + G_M), g = word(m + p->curg);
+
+	if (!m || word(m + M_G0) != g0 || !g || g == g0)
+		return 0;
+	return word(g + G_M) == m && word(g + G_SCHED_G) == g ? g : 0;
+}
+
+// go_on has a stack on which another grows go on with that one: where it called for
+// more, who called that, and so on by frame pointers.
+static __always_inline void go_on(struct sample *s, __u64 g0, struct program *p)
+{
+	__u64 g, bp, grew, called;
+	__u32 at, n;
+
+	for (at = 0; at < OWN; at++) {
+		if (s->user_bytes <= (__s32)(at * sizeof(__u64)))
+			return;
+		if (s->user[at] - p->grows < p->grows_bytes)
+			break;
+	}
+	if (at >= OWN)
+		return;
+	n = at + 1;
+	s->user_bytes = n * sizeof(__u64); // what is further out called nobody
+	g = growing(g0, p);
+	grew = word(g + G_SCHED_PC);
+	called = word(word(g + G_SCHED_SP));
+	if (!g || !grew || !called)
+		return;
+	s->user[n++] = grew;
+	s->user[n++] = called;
+	bp = word(g + p->bp);
+	for (; n < USER && bp; n++) {
+		called = word(bp + sizeof(__u64));
+		if (!called)
+			break;
+		s->user[n] = called;
+		bp = word(bp);
+	}
+	s->user_bytes = n * sizeof(__u64);
+}
+
+static __always_inline void fill(struct bpf_perf_event_data *ctx, struct sample *s, struct program *p)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
 
@@ -83,17 +163,21 @@ static __always_inline void fill(struct bpf_perf_event_data *ctx, struct sample 
 		s->top_bytes = 0;
 	s->kernel_bytes = bpf_get_stack(ctx, s->kernel, sizeof(s->kernel), 0);
 	s->user_bytes = bpf_get_stack(ctx, s->user, sizeof(s->user), BPF_F_USER_STACK);
+	if (p->grows)
+		go_on(s, BPF_CORE_READ(regs, r14), p);
 }
 
 SEC("perf_event")
 int tick(struct bpf_perf_event_data *ctx)
 {
 	__u32 zero = 0, pid = current_pid();
+	struct program *p;
 	struct sample *s;
 	struct tally *t;
 	__u64 begun;
 
-	if (!bpf_map_lookup_elem(&watched, &pid))
+	p = bpf_map_lookup_elem(&watched, &pid);
+	if (!p)
 		return 0;
 	t = bpf_map_lookup_elem(&tallies, &zero);
 	if (!t)
@@ -105,7 +189,7 @@ int tick(struct bpf_perf_event_data *ctx)
 		return 0;
 	}
 	s->pid = pid;
-	fill(ctx, s);
+	fill(ctx, s, p);
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 	t->nanoseconds += bpf_ktime_get_ns() - begun;
 	return 0;

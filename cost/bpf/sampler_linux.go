@@ -161,7 +161,7 @@ func (s *Sampler) watch(pid int) error {
 	}
 	s.procs[pid] = p
 	s.all = append(s.all, p)
-	return s.objects.Watched.Put(uint32(pid), uint8(1))
+	return s.objects.Watched.Put(uint32(pid), p.program())
 }
 
 // watchGroup adds processes of the control group that are not watched yet.

@@ -13,6 +13,15 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type samplerProgram struct {
+	_          structs.HostLayout
+	Grows      uint64
+	GrowsBytes uint32
+	Curg       uint32
+	Bp         uint32
+	Pad        uint32
+}
+
 type samplerSample struct {
 	_           structs.HostLayout
 	Weight      uint64
@@ -44,6 +53,7 @@ const (
 	samplerProgTick           = "tick"
 	samplerVarNamespaceDevice = "namespace_device"
 	samplerVarNamespaceInode  = "namespace_inode"
+	samplerVarUnusedProgram   = "unused_program"
 	samplerVarUnusedSample    = "unused_sample"
 )
 
@@ -107,6 +117,7 @@ type samplerMapSpecs struct {
 type samplerVariableSpecs struct {
 	NamespaceDevice *ebpf.VariableSpec `ebpf:"namespace_device"`
 	NamespaceInode  *ebpf.VariableSpec `ebpf:"namespace_inode"`
+	UnusedProgram   *ebpf.VariableSpec `ebpf:"unused_program"`
 	UnusedSample    *ebpf.VariableSpec `ebpf:"unused_sample"`
 }
 
@@ -149,6 +160,7 @@ func (m *samplerMaps) Close() error {
 type samplerVariables struct {
 	NamespaceDevice *ebpf.Variable `ebpf:"namespace_device"`
 	NamespaceInode  *ebpf.Variable `ebpf:"namespace_inode"`
+	UnusedProgram   *ebpf.Variable `ebpf:"unused_program"`
 	UnusedSample    *ebpf.Variable `ebpf:"unused_sample"`
 }
 

@@ -6,8 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
@@ -52,13 +55,16 @@ func buildBy(t *testing.T, toolchain string) string {
 func TestToolchains(t *testing.T) {
 	for _, toolchain := range []string{"go1.22.12", "go1.23.12", "go1.24.9", "go1.25.4"} {
 		t.Run(toolchain, func(t *testing.T) {
-			service := serve(t, buildBy(t, toolchain), &syscall.SysProcAttr{}, "yield")
+			service := serve(t, buildBy(t, toolchain), &syscall.SysProcAttr{}, "yield", "grow")
 			p := enough(t, bpf.Options{PID: service.pid, Hz: 999}, bpf.Start)
 			if got := p.Processes[0].Go; got != toolchain {
 				t.Fatalf("the service is said to be built by %s, want %s", got, toolchain)
 			}
 			if idle := placed(t, p); idle < 10 {
 				t.Errorf("%v stacks are the scheduler's, where such chains begin, want 10 or more", idle)
+			}
+			if seen := growing(t, p); seen < 10 {
+				t.Errorf("stacks were seen to grow %v times, want 10 or more", seen)
 			}
 		})
 	}
@@ -87,6 +93,60 @@ func placed(t *testing.T, p *bpf.Profile) (idle float64) {
 	}
 	t.Logf("%v stacks are the scheduler's", idle)
 	return idle
+}
+
+// TestGrowth samples a service whose goroutines' stacks grow, and whose goroutines the
+// scheduler stops where they look whether they have to.
+func TestGrowth(t *testing.T) {
+	for _, args := range [][]string{nil, {"-ldflags=-s -w", "-buildmode=pie"}} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			service := serve(t, build(t, args...), &syscall.SysProcAttr{}, "yield", "grow")
+			for d := time.Second; ; d *= 2 { // the machine may be busy
+				p := finish(t, begin(t, bpf.Options{PID: service.pid, Hz: 999}), d)
+				if growing(t, p) >= 50 {
+					return
+				}
+				if d > 16*time.Second {
+					t.Fatalf("growth was hardly seen in %s: %d samples", d, p.Seen)
+				}
+			}
+		})
+	}
+}
+
+// growing fails the test unless the growth of stacks is charged to whose call has them
+// grow, mostly by that name, and returns how often it was seen.
+func growing(t *testing.T, p *bpf.Profile) (seen float64) {
+	t.Helper()
+	var charged, named float64
+	for _, s := range p.Stacks {
+		frames := names(s.Frames)
+		at := slices.Index(frames, "runtime.newstack")
+		if at < 0 {
+			continue
+		}
+		if at == 0 || !slices.Contains([]string{"runtime.copystack", "runtime.findfunc", "runtime.funcMaxSPDelta"}, frames[at-1]) {
+			if at+1 < len(frames) {
+				t.Errorf("%v stacks go on from where a goroutine was stopped: %v", s.Count, frames)
+			}
+			continue
+		}
+		seen += s.Count
+		owner, cause := cost.Charge(s.Frames)
+		if !strings.HasSuffix(owner.Name, ".Deep") || frames[at+1] != "main.deep" || frames[len(frames)-1] != "runtime.goexit" {
+			t.Logf("%v stacks are charged to %s: %v", s.Count, owner.Name, frames)
+			continue
+		}
+		charged += s.Count
+		if cause == cost.StackGrowth { // the kernel has its own, of pages that are new
+			named += s.Count
+		}
+	}
+	t.Logf("of %v stacks where stacks grow, %v are charged to who has them grow, %v by that name", seen, charged, named)
+	if charged < 0.95*seen || named < 0.25*seen {
+		t.Errorf("of %v stacks where stacks grow, %v are charged to who has them grow, %v by that name, want 95 %% and 25 %%", seen, charged, named)
+	}
+	return seen
 }
 
 // names returns a stack's functions alone, innermost first.

@@ -4,10 +4,12 @@ package bpf
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/internal/pclntab"
 	"github.com/tarehq/tare/cost/internal/task"
 )
 
@@ -31,11 +33,28 @@ func (p *process) chain(s *samplerSample, mend bool) []uint64 {
 	stack := s.User[:min(n, len(s.User))]
 	caller, ok := p.hidden(s)
 	if !ok || !mend {
-		return append([]uint64(nil), stack...)
+		return p.grown(append([]uint64(nil), stack...))
 	}
 	mended := make([]uint64, 0, len(stack)+1)
 	mended = append(mended, stack[0], caller)
-	return append(mended, stack[1:]...)
+	return p.grown(append(mended, stack[1:]...))
+}
+
+// grown ends a chain where a thread has changed over from a goroutine's stack to its
+// own, unless to have that one grow. It is changed over by the same function to let
+// another goroutine run: the one that the chain goes on with need not be the one that
+// it came from.
+func (p *process) grown(chain []uint64) []uint64 {
+	at := slices.IndexFunc(chain, func(a uint64) bool { return p.lies(a, p.grows) })
+	if at < 0 || at > 0 && slices.ContainsFunc(p.growing, func(f pclntab.Func) bool { return p.lies(chain[at-1], f) }) {
+		return chain
+	}
+	return chain[:at+1]
+}
+
+// lies reports whether an address is in a function.
+func (p *process) lies(addr uint64, f pclntab.Func) bool {
+	return addr-p.bias-f.Entry < f.End-f.Entry
 }
 
 // longest returns how many calls of a stack the kernel follows.

@@ -31,7 +31,10 @@ func Verify() error {
 	if err := verifyFrames(table); err != nil {
 		return err
 	}
-	return verifyGoid(table.Goid())
+	if err := verifyGoid(table.Goid()); err != nil {
+		return err
+	}
+	return verifyCurrent(table.Current())
 }
 
 // verifyFrames checks the names and lines of the functions that called this one.
@@ -75,6 +78,25 @@ func verifyGoid(offset int) error {
 // ofGoroutine returns the word at an offset of the runtime's record of this
 // goroutine.
 func ofGoroutine(offset uintptr) uint64
+
+// ofThread returns the word at an offset of the runtime's record of the thread that
+// runs this goroutine.
+func ofThread(offset uintptr) uint64
+
+// verifyCurrent checks that this goroutine, as its own record has it, lies at an offset
+// of the runtime's record of its thread. Before it there lies what a goroutine leaves
+// its registers in, so that it lies elsewhere if that has another size; the frame
+// pointer is the last of these.
+func verifyCurrent(offset int) error {
+	const largest, itself = 1 << 10, 72
+	if offset < 0 || offset > largest {
+		return fmt.Errorf("%w: the goroutine that a thread runs is said to lie at %d in its record", cost.ErrNotSupported, offset)
+	}
+	if got, want := ofThread(uintptr(offset)), ofGoroutine(itself); got != want || want == 0 {
+		return fmt.Errorf("%w: the goroutine that a thread runs cannot be told: this one is at %#x, but at %d in its thread's record is %#x", cost.ErrNotSupported, want, offset, got)
+	}
+	return nil
+}
 
 // openSelf finds where this program lies in memory.
 func openSelf(table *pclntab.Table) (*process, error) {

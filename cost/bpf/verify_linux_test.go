@@ -18,26 +18,34 @@ import (
 	"github.com/tarehq/tare/cost/bpf"
 )
 
-// TestVerifyGoid has the offset that is known believed, by goroutines of different
+// TestVerifyOffsets has the offsets that are known believed, by goroutines of different
 // numbers, and none of the others.
-func TestVerifyGoid(t *testing.T) {
-	offset, err := bpf.Goid()
+func TestVerifyOffsets(t *testing.T) {
+	goid, current, err := bpf.Offsets()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
 	for range 4 {
-		all.Go(func() {
-			if err := bpf.VerifyGoid(offset); err != nil {
-				t.Errorf("offset %d: %v", offset, err)
-			}
-			for _, wrong := range []int{-8, 0, offset - 8, offset - 4, offset + 4, offset + 8, 1 << 20} {
-				err := bpf.VerifyGoid(wrong)
-				if !errors.Is(err, cost.ErrNotSupported) || !strings.Contains(err.Error(), "in its record") {
-					t.Errorf("offset %d, where %d is right: %v, want it refused", wrong, offset, err)
+		for _, tt := range []struct {
+			verify func(int) error
+			offset int
+		}{
+			{bpf.VerifyGoid, goid},
+			{bpf.VerifyCurrent, current},
+		} {
+			all.Go(func() {
+				if err := tt.verify(tt.offset); err != nil {
+					t.Errorf("offset %d: %v", tt.offset, err)
 				}
-			}
-		})
+				for _, wrong := range []int{-8, 0, tt.offset - 8, tt.offset - 4, tt.offset + 4, tt.offset + 8, 1 << 20} {
+					err := tt.verify(wrong)
+					if !errors.Is(err, cost.ErrNotSupported) || !strings.Contains(err.Error(), "record") {
+						t.Errorf("offset %d, where %d is right: %v, want it refused", wrong, tt.offset, err)
+					}
+				}
+			})
+		}
 	}
 	all.Wait()
 }

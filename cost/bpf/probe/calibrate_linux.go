@@ -9,6 +9,8 @@ import (
 	"os"
 	"runtime"
 	"time"
+
+	"github.com/tarehq/tare/cost/internal/loglinear"
 )
 
 // Calibrate measures what a hit costs on this machine: this process watches a
@@ -64,7 +66,7 @@ func (w *Watch) hit(plain time.Duration) (Price, error) {
 	// Two hits a call; of its time, what the probes saw is the inner sides of both.
 	return Price{
 		Hit:  time.Duration(inService * float64(max(0, watched-plain)) / 2),
-		Trap: time.Duration(quantile(t.Hist[:], 0.5) / 2),
+		Trap: time.Duration(loglinear.Quantile(t.Hist[:], 0.5) / 2),
 	}, nil
 }
 

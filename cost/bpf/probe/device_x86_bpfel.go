@@ -53,7 +53,7 @@ type deviceTally struct {
 	Total    uint64
 	Self     uint64
 	Longest  uint64
-	Hist     [512]uint64
+	Hist     [576]uint64
 }
 
 // Names of all BPF objects in the ELF.

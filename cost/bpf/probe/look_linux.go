@@ -29,19 +29,23 @@ var answering = [...]string{
 	"github.com/tarehq/tare/serve.(*response).WriteHeader",
 }
 
-// beginning are functions that are called once for every request, around all its
-// handlers.
+// beginning are functions that are called once for every request, before any of its
+// handlers or around them.
 var beginning = [...]string{
 	"net/http.serverHandler.ServeHTTP",
 	"github.com/tarehq/tare/serve.(*conn).dispatch",
 	"github.com/gofiber/fiber/v2.(*App).handler",
 	"github.com/gofiber/fiber/v3.(*App).requestHandler",
 	"github.com/cloudwego/hertz/pkg/route.(*Engine).ServeHTTP",
+	// Of gRPC's own transport. Behind net/http its (*Server).handleStream is called as
+	// well, on another goroutine than that of serverHandler, which has counted it.
+	"google.golang.org/grpc/internal/transport.(*http2Server).operateHeaders",
 }
 
 // Owners returns whom to watch: the owners that go by the names given, and those
 // directly inside them; without names, all. Requests are looked at for a while to
-// see who handles them, at one cheap probe a request. It is an error if nobody
+// see who handles them, at one cheap probe a request (of gRPC, one a call of any
+// function that has the name of a service's method). It is an error if nobody
 // does, or if a name fits nothing in the program.
 func (t *Target) Owners(ctx context.Context, names []string, d time.Duration) ([]Watched, error) {
 	met, err := t.meet(ctx, d)
@@ -67,11 +71,10 @@ func (t *Target) Owners(ctx context.Context, names []string, d time.Duration) ([
 
 // meet looks at who handles requests.
 func (t *Target) meet(ctx context.Context, d time.Duration) (*census, error) {
+	inside := t.inside()
 	var pushes, ids []uint64
-	for i, name := range answering {
-		for _, push := range t.pushes([]string{name}) {
-			pushes, ids = append(pushes, push), append(ids, uint64(i))
-		}
+	for i, p := range inside {
+		pushes, ids = append(pushes, p.in.push), append(ids, uint64(i))
 	}
 	if len(pushes) == 0 {
 		return &census{}, nil
@@ -98,14 +101,45 @@ func (t *Target) meet(ctx context.Context, d time.Duration) (*census, error) {
 			return nil, err
 		}
 		for _, r := range routes {
-			if key := fmt.Sprint(r); !known[key] && r.owner < len(answering) {
+			if key := fmt.Sprint(r); !known[key] && r.owner < len(inside) {
 				known[key] = true
-				answer := place{frames: []cost.Frame{{Func: answering[r.owner]}}}
-				stacks = append(stacks, append([]place{answer}, t.places(r.rets)...))
+				stacks = append(stacks, append([]place{inside[r.owner]}, t.places(r.rets)...))
 			}
 		}
 	}
 	return newCensus(stacks), nil
+}
+
+// inside returns the functions by whose callers it is seen who handles requests, each
+// with a push: those that answer, and what may be a method of a gRPC service. Such a
+// method answers by returning, so that nothing is called by which it could be met.
+func (t *Target) inside() []place {
+	methods := map[string]bool{}
+	for fn := range t.table.Funcs() {
+		rest, ok := cost.RPC(fn.Name)
+		for ok { // where the service's name ends is not known: both may have underscores
+			_, rest, ok = strings.Cut(rest, "_")
+			methods[rest] = true
+		}
+	}
+	delete(methods, "")
+	var found []place
+	for fn := range t.table.Funcs() {
+		if !slices.Contains(answering[:], fn.Name) {
+			_, own := ownerOf(cost.Frame{Func: fn.Name, File: fn.File, Decl: fn.Decl})
+			if !own || !methods[fn.Name[strings.LastIndexByte(fn.Name, '.')+1:]] {
+				continue
+			}
+		}
+		push, ok := t.table.Push(fn)
+		if !ok {
+			continue
+		}
+		if p := t.places([]uint64{push + 1})[0]; len(p.frames) > 0 { // what the compiler made up has none
+			found = append(found, p)
+		}
+	}
+	return found
 }
 
 // pushes finds functions by their names and returns the addresses of their pushes.

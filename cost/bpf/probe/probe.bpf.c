@@ -8,6 +8,7 @@
 // ABIInternal keeps the goroutine in R14.
 
 #include "probe.bpf.h"
+#include "../../internal/loglinear/loglinear.bpf.h"
 
 char licence[] SEC("license") = "Dual BSD/GPL";
 
@@ -33,7 +34,6 @@ __u64 slow_ns;
 __u64 slow_until;
 
 #define FRAMES 24
-#define BUCKETS 512
 #define OWNERS 64
 #define MARKS 512
 #define CHAIN 48
@@ -123,23 +123,6 @@ struct {
 } chains SEC(".maps");
 
 #define ADD(field, v) __sync_fetch_and_add(&(field), (v))
-
-// bucket is log-linear: 16 buckets an octave.
-static __always_inline __u32 bucket(__u64 v)
-{
-	__u32 e = 0;
-	__u64 x = v;
-	if (v < 16)
-		return v;
-	if (x >> 32) { e += 32; x >>= 32; }
-	if (x >> 16) { e += 16; x >>= 16; }
-	if (x >> 8) { e += 8; x >>= 8; }
-	if (x >> 4) { e += 4; x >>= 4; }
-	if (x >> 2) { e += 2; x >>= 2; }
-	if (x >> 1) e += 1;
-	__u32 b = (e - 3) * 16 + ((v >> (e - 4)) & 15);
-	return b < BUCKETS ? b : BUCKETS - 1;
-}
 
 // where finds the goroutine, and how deep in its stack an address is.
 static __always_inline int where(struct pt_regs *ctx, __u64 sp, __u64 *goid, __u64 *depth)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/internal/loglinear"
 )
 
 // Run watches until the time is over or the context is done; what was seen until
@@ -143,7 +144,7 @@ func (w *Watch) sum(m *Measurement, p plan) error {
 		m.Walls = append(m.Walls, cost.Wall{
 			Owner: o.Owner, Calls: float64(t.Entered), Seen: float64(t.Finished),
 			Self: float64(t.Self), Total: float64(t.Total),
-			P50: quantile(t.Hist[:], 0.5), P99: quantile(t.Hist[:], 0.99),
+			P50: loglinear.Quantile(t.Hist[:], 0.5), P99: loglinear.Quantile(t.Hist[:], 0.99),
 			Around: o.Around,
 		})
 		m.Warnings = append(m.Warnings, w.doubts(o, t)...)

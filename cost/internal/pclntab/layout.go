@@ -13,18 +13,20 @@ type layout struct {
 	systemstack byte // runtime.systemstack's place in the list of special functions
 	wrapper     byte // that of made-up functions
 	goid        int  // offset of a goroutine's number in its record
+	frame       int  // offset of the frame pointer that it left, in its record
+	current     int  // offset of the goroutine that a thread runs, in the thread's record
 }
 
 // layouts are the versions known, the oldest first.
 //
-// Source: internal/abi/symtab.go (FuncID) and runtime/runtime2.go (g) of each.
+// Source: internal/abi/symtab.go (FuncID) and runtime/runtime2.go (g, gobuf, m) of each.
 func layouts() []layout {
 	return []layout{
-		{minor: 22, systemstack: 20, wrapper: 22, goid: 152},
-		{minor: 23, systemstack: 20, wrapper: 22, goid: 160},
-		{minor: 24, systemstack: 20, wrapper: 22, goid: 160},
-		{minor: 25, systemstack: 21, wrapper: 23, goid: 152},
-		{minor: 26, systemstack: 21, wrapper: 23, goid: 152},
+		{minor: 22, systemstack: 20, wrapper: 22, goid: 152, frame: 104, current: 192},
+		{minor: 23, systemstack: 20, wrapper: 22, goid: 160, frame: 104, current: 192},
+		{minor: 24, systemstack: 20, wrapper: 22, goid: 160, frame: 104, current: 192},
+		{minor: 25, systemstack: 21, wrapper: 23, goid: 152, frame: 96, current: 184},
+		{minor: 26, systemstack: 21, wrapper: 23, goid: 152, frame: 96, current: 184},
 	}
 }
 

@@ -90,6 +90,14 @@ func (t *Table) PIE() bool { return t.img.pie }
 // Goid returns the offset of a goroutine's number in the runtime's record of it.
 func (t *Table) Goid() int { return t.layout.goid }
 
+// Frame returns the offset, in the runtime's record of a goroutine, of the frame pointer
+// that it left when it went over to the stack of its thread.
+func (t *Table) Frame() int { return t.layout.frame }
+
+// Current returns the offset, in the runtime's record of a thread, of the goroutine
+// that it runs.
+func (t *Table) Current() int { return t.layout.current }
+
 // Lookup returns the function that holds an address.
 func (t *Table) Lookup(pc uint64) (Func, bool) {
 	r, ok := t.find(pc)

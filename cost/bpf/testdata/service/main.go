@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 var sink atomic.Uint64
@@ -65,11 +66,44 @@ func yield() {
 	}
 }
 
+// deep needs 16 KiB of stack n times, and then once more.
+//
+//go:noinline
+func deep(n int) byte {
+	var room [16 << 10]byte
+	room[n] = byte(n)
+	if n == 0 {
+		return room[0]
+	}
+	return deep(n-1) + room[n]
+}
+
+// Deep is a handler that needs a stack larger than goroutines begin with.
+func Deep(http.ResponseWriter, *http.Request) { sink.Add(uint64(deep(30))) }
+
+// grow has stacks grow: of goroutines that end as soon as they have called a handler.
+func grow() {
+	ended := make(chan bool)
+	for {
+		go func() {
+			http.HandlerFunc(Deep).ServeHTTP(nil, nil)
+			ended <- true
+		}()
+		<-ended
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func main() {
 	log.SetFlags(0)
 	go anew()
-	if len(os.Args) > 2 && os.Args[2] == "yield" {
-		go yield()
+	for _, arg := range os.Args[2:] {
+		switch arg {
+		case "yield":
+			go yield()
+		case "grow":
+			go grow()
+		}
 	}
 	l, err := net.Listen("unix", os.Args[1])
 	if err != nil {
