@@ -43,18 +43,30 @@ type word struct {
 	flags      []string
 	values     []string // of the argument, where there are only these
 	names      []string // commands that print what else may follow
+	asking     []asking // flags that a value follows
 }
+
+// asking is a flag that a value follows: one of few, one that a command prints, or
+// else what the shell knows best, such as a file.
+type asking struct {
+	flags  []string // the flag, and its letter if it has one
+	values []string
+	names  []string // as of a word
+}
+
+// listRuns prints the runs kept.
+const listRuns = "tare list --runs"
 
 // namers are the commands that print the names which a verb takes.
 func namers(verb string) []string {
-	const studies, runs = "tare list --names", "tare list --runs"
+	const studies = "tare list --names"
 	switch verb {
 	case "run":
 		return []string{studies}
 	case "gate":
-		return []string{studies, runs}
+		return []string{studies, listRuns}
 	case "report", "compare", "doctor":
-		return []string{runs}
+		return []string{listRuns}
 	}
 	return nil
 }
@@ -74,6 +86,9 @@ func completions(root *kong.Node) []word {
 			if f.Tag.Negatable != "" {
 				w.flags = append(w.flags, "--no-"+f.Name)
 			}
+			if !f.IsBool() && !f.IsCounter() {
+				w.asking = append(w.asking, askingOf(f))
+			}
 		}
 		for _, a := range n.Positional {
 			if a.Enum != "" {
@@ -86,6 +101,20 @@ func completions(root *kong.Node) []word {
 	return all
 }
 
+func askingOf(f *kong.Flag) asking {
+	a := asking{flags: []string{"--" + f.Name}}
+	if f.Short != 0 {
+		a.flags = append(a.flags, "-"+string(f.Short))
+	}
+	if f.Enum != "" {
+		a.values = f.EnumSlice()
+	}
+	if f.Name == "resume" || f.Name == "study" {
+		a.names = []string{listRuns}
+	}
+	return a
+}
+
 func bashScript(words []word) string {
 	var b strings.Builder
 	verbs := make([]string, len(words))
@@ -93,7 +122,7 @@ func bashScript(words []word) string {
 		verbs[i] = w.verb
 	}
 	fmt.Fprintf(&b, `_tare() {
-  local cur=${COMP_WORDS[COMP_CWORD]}
+  local cur=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD-1]}
   if [ "$COMP_CWORD" = 1 ]; then
     COMPREPLY=($(compgen -W %q -- "$cur"))
     return
@@ -101,14 +130,31 @@ func bashScript(words []word) string {
   case "${COMP_WORDS[1]}" in
 `, strings.Join(verbs, " "))
 	for _, w := range words {
-		list := strings.Join(slices.Concat(w.values, w.flags), " ")
-		for _, names := range w.names {
-			list += " $(" + names + " 2>/dev/null)"
+		fmt.Fprintf(&b, "    %s) case \"$last\" in\n", w.verb)
+		var others []string
+		for _, a := range w.asking {
+			if len(a.names)+len(a.values) == 0 {
+				others = append(others, a.flags...)
+				continue
+			}
+			fmt.Fprintf(&b, "      %s) %s ;;\n", strings.Join(a.flags, "|"), bashReply(a.values, a.names))
 		}
-		fmt.Fprintf(&b, "    %s) COMPREPLY=($(compgen -W \"%s\" -- \"$cur\")) ;;\n", w.verb, list)
+		if len(others) > 0 {
+			fmt.Fprintf(&b, "      %s) COMPREPLY=() ;;\n", strings.Join(others, "|")) // a file, perhaps
+		}
+		fmt.Fprintf(&b, "      *) %s ;;\n    esac ;;\n", bashReply(slices.Concat(w.values, w.flags), w.names))
 	}
 	b.WriteString("  esac\n}\ncomplete -o default -F _tare tare\n")
 	return b.String()
+}
+
+// bashReply has bash offer values and what commands print.
+func bashReply(values, names []string) string {
+	list := strings.Join(values, " ")
+	for _, command := range names {
+		list += " $(" + command + " 2>/dev/null)"
+	}
+	return `COMPREPLY=($(compgen -W "` + list + `" -- "$cur"))`
 }
 
 func fishScript(words []word) string {
@@ -116,7 +162,7 @@ func fishScript(words []word) string {
 	for _, w := range words {
 		fmt.Fprintf(&b, "complete -c tare -n __fish_use_subcommand -a %s -d %q\n", w.verb, w.help)
 		for _, f := range w.flags {
-			fmt.Fprintf(&b, "complete -c tare -n '__fish_seen_subcommand_from %s' -l %s\n", w.verb, strings.TrimPrefix(f, "--"))
+			fmt.Fprintf(&b, "complete -c tare -n '__fish_seen_subcommand_from %s' -l %s%s\n", w.verb, strings.TrimPrefix(f, "--"), w.follows(f))
 		}
 		for _, value := range w.values {
 			fmt.Fprintf(&b, "complete -c tare -n '__fish_seen_subcommand_from %s' -a %s\n", w.verb, value)
@@ -126,4 +172,22 @@ func fishScript(words []word) string {
 		}
 	}
 	return b.String()
+}
+
+// follows tells fish what follows a flag, if anything does.
+func (w *word) follows(flag string) string {
+	for _, a := range w.asking {
+		if a.flags[0] != flag {
+			continue
+		}
+		offered := slices.Clone(a.values)
+		for _, command := range a.names {
+			offered = append(offered, "("+command+" 2>/dev/null)")
+		}
+		if len(offered) == 0 {
+			return " -r"
+		}
+		return " -x -a '" + strings.Join(offered, " ") + "'"
+	}
+	return ""
 }

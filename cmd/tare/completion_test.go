@@ -19,16 +19,20 @@ func TestCompletionBash(t *testing.T) {
 	if status := run(t.Context(), []string{"completion", "bash"}, &terminal{out: &script, err: &errs, width: 80}); status != 0 {
 		t.Fatalf("status %d: %s", status, &errs)
 	}
-	script.WriteString("tare() { return 1; }\nCOMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _tare; echo \"${COMPREPLY[*]}\"\n")
+	script.WriteString("tare() { [ \"$*\" = 'list --runs' ] && echo some-run; }\nCOMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _tare; echo \"${COMPREPLY[*]}\"\n")
 	for line, want := range map[string]string{
-		"tare com":               "compare completion",
-		"tare load --no":         "--no-tls-resume",
-		"tare trace --no":        "--no-samples",
-		"tare completion ":       "bash zsh fish --help",
-		"tare completion z":      "zsh",
-		"tare gate --ma":         "--max",
-		"tare load --verify-s":   "--verify-sha256 --verify-status",
-		"tare report --html --j": "--json",
+		"tare com":                 "compare completion",
+		"tare load --no":           "--no-tls-resume",
+		"tare trace --no":          "--no-samples",
+		"tare completion ":         "bash zsh fish --help",
+		"tare completion z":        "zsh",
+		"tare gate --ma":           "--max",
+		"tare load --verify-s":     "--verify-sha256 --verify-status",
+		"tare report --html a --j": "--json",
+		"tare load --targets ":     "", // a file
+		"tare load -n ":            "",
+		"tare run --resume ":       "some-run",
+		"tare cost --study s":      "some-run",
 	} {
 		cmd := exec.CommandContext(t.Context(), bash, append([]string{"-c", script.String(), "bash"}, strings.Split(line, " ")...)...)
 		cmd.Stderr = os.Stderr
@@ -48,7 +52,7 @@ func TestCompletionFish(t *testing.T) {
 	if strings.Contains(script.String(), "-a \n") {
 		t.Errorf("an empty word is offered:\n%s", &script)
 	}
-	for _, want := range []string{"from load' -l no-tls-resume\n", "from trace' -l no-samples\n", "from completion' -a zsh\n"} {
+	for _, want := range []string{"from load' -l no-tls-resume\n", "from load' -l targets -r\n", "from run' -l resume -x -a '(tare list --runs 2>/dev/null)'\n", "from trace' -l no-samples\n", "from completion' -a zsh\n"} {
 		if !strings.Contains(script.String(), want) {
 			t.Errorf("no %q in the script", want)
 		}

@@ -21,7 +21,7 @@ import (
 // gateCmd passes or fails a change.
 type gateCmd struct {
 	Target string             `arg:"" name:"study|run" help:"A study to run now (control = before, arms = after), or a run's folder, or its name below --dir."`
-	Max    map[string]float64 `help:"Largest harm in per cent, as metric=percent; repeatable. Default: the primary metric at 5." placeholder:"METRIC=PCT"`
+	Max    map[string]percent `help:"Largest harm in per cent, as metric=percent; repeatable. Default: the primary metric at 5." placeholder:"METRIC=PCT"`
 	Quick  bool               `short:"q" help:"The study's short form."`
 	Blocks int                `help:"Most blocks (0: the study's last look)."`
 	Seed   uint64             `help:"Fixes the order of trials (0: drawn)."`
@@ -50,6 +50,9 @@ func (c *gateCmd) Run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	if dir, err := findRunIn(c.Dir, c.Target); err == nil {
+		if c.Quick || c.Blocks != 0 || c.Seed != 0 || c.Module != "" {
+			return asked("", fmt.Errorf("%s is a run, judged as it is: no --quick, --blocks, --seed or --module beside it", c.Target))
+		}
 		_, a, err := openRun(dir)
 		if err != nil {
 			return err
@@ -111,7 +114,7 @@ func (c *gateCmd) budgets(primary string) ([]verdict.Budget, error) {
 		case m.Higher && pct >= 100:
 			return nil, asked("5 stands for 5 %", fmt.Errorf("--max %s=%v: not a budget from 0 to below 100 per cent, of which more is better", name, pct))
 		}
-		all = append(all, verdict.Budget{Metric: name, Harm: pct / 100})
+		all = append(all, verdict.Budget{Metric: name, Harm: float64(pct) / 100})
 	}
 	slices.SortFunc(all, func(a, b verdict.Budget) int { return cmp.Compare(a.Metric, b.Metric) })
 	return all, nil
@@ -220,7 +223,7 @@ func gateRows(gates []verdict.Gated, second map[string]stats.GateResult) ([]gate
 	return rows, worst
 }
 
-// relative is a change as a share of the control's level: not a number where that
+// relative is a change as a share of the size of the control's level: not a number where that
 // is 0, or where nothing was compared.
 func relative(g verdict.Gated) verdict.Estimate {
 	nan := math.NaN()
@@ -230,7 +233,7 @@ func relative(g verdict.Gated) verdict.Estimate {
 	if e, ok := g.Relative(); ok {
 		return e
 	}
-	of, d := g.AgainstMedian, g.Difference
+	of, d := math.Abs(g.AgainstMedian), g.Difference
 	return verdict.Estimate{Value: d.Value / of, Interval: stats.Interval{Lo: d.Interval.Lo / of, Hi: d.Interval.Hi / of}}
 }
 

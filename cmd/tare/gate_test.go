@@ -115,17 +115,17 @@ func TestGateTellsWhy(t *testing.T) {
 
 func TestGateBudgets(t *testing.T) {
 	tests := []struct {
-		max  map[string]float64
+		max  map[string]percent
 		want string
 	}{
 		{nil, `[{"Metric":"loop_time","Harm":0.05}]`},
-		{map[string]float64{"rss_peak": 50, "cpu_per_request": 0}, `[{"Metric":"cpu_per_request","Harm":0},{"Metric":"rss_peak","Harm":0.5}]`},
-		{map[string]float64{"startup": 250}, `[{"Metric":"startup","Harm":2.5}]`},
-		{map[string]float64{"throughput": 100}, "not a budget from 0 to below 100"},
-		{map[string]float64{"cpu_per_request": math.Inf(1)}, "not a budget"},
-		{map[string]float64{"cpu_per_request": -1}, "not a budget"},
-		{map[string]float64{"cpu_per_request": math.NaN()}, "not a budget"},
-		{map[string]float64{"cpu": 5}, `no metric is called "cpu"`},
+		{map[string]percent{"rss_peak": 50, "cpu_per_request": 0}, `[{"Metric":"cpu_per_request","Harm":0},{"Metric":"rss_peak","Harm":0.5}]`},
+		{map[string]percent{"startup": 250}, `[{"Metric":"startup","Harm":2.5}]`},
+		{map[string]percent{"throughput": 100}, "not a budget from 0 to below 100"},
+		{map[string]percent{"cpu_per_request": percent(math.Inf(1))}, "not a budget"},
+		{map[string]percent{"cpu_per_request": -1}, "not a budget"},
+		{map[string]percent{"cpu_per_request": percent(math.NaN())}, "not a budget"},
+		{map[string]percent{"cpu": 5}, `no metric is called "cpu"`},
 	}
 	for _, tt := range tests {
 		budgets, err := (&gateCmd{Max: tt.max}).budgets("loop_time")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -86,6 +87,18 @@ func TestPatience(t *testing.T) {
 		}
 		if got := patience(parsed); got != want {
 			t.Errorf("%s: got %v, want %v", args, got, want)
+		}
+	}
+}
+
+// A name that is being looked up is no reason to say that the command could not.
+func TestInterruptedLookUp(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, args := range [][]string{{"load", "-q", "http://nobody.invalid/"}, {"load", "-q", "--find-max", "p99<1s", "http://nobody.invalid/"}} {
+		var out, errs bytes.Buffer
+		if got := run(ctx, args, &terminal{out: &out, err: &errs, width: 80}); got != exitInterrupted {
+			t.Errorf("tare %q: got exit status %d and %q, want %d", args, got, errs.String(), exitInterrupted)
 		}
 	}
 }

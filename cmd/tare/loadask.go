@@ -227,7 +227,7 @@ func readTargets(path string) ([]load.Target, error) {
 	}
 	var all []load.Target
 	n := 0
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(strings.TrimPrefix(string(data), "\ufeff")) { // as editors of some systems begin a file
 		n++
 		f := strings.Fields(line)
 		if len(f) == 0 || strings.HasPrefix(f[0], "#") {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
@@ -113,6 +114,9 @@ func verdictOf(res *load.Result, outcomes []outcome, open bool) error {
 // refused is an error without a result: of the machine or the network where
 // these gave it, else a mistake in what was asked for.
 func refused(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err // interrupted while a name was looked up
+	}
 	_, system := errors.AsType[syscall.Errno](err)
 	_, network := errors.AsType[net.Error](err)
 	if system || network {

@@ -14,7 +14,7 @@ import (
 // search finds the highest rate that holds a threshold.
 func (c *loadCmd) search(ctx context.Context, t *terminal, o load.Options) error {
 	if _, err := load.ParseThreshold(c.Offer.FindMax); err != nil {
-		return asked("--find-max takes p50 to p99.999, max, mean, errors or rate, < or >, and a bound", fmt.Errorf("--find-max: %w", err))
+		return asked("--find-max takes p50 to p99.999, max, mean or errors, <, and a bound", fmt.Errorf("--find-max: %w", err))
 	}
 	ctx, w, err := c.watch(ctx, t)
 	if err != nil {

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -153,6 +154,8 @@ func decodeProcess(ctx *kong.DecodeContext, to reflect.Value) error {
 // run executes one command line and returns the exit status.
 func run(ctx context.Context, args []string, t *terminal) int {
 	var v verbs
+	out, mine := &noted{Writer: t.out}, *t
+	mine.out, t = out, &mine
 	status := -1
 	parser, err := newParser(ctx, &v, t, func(code int) { status = code })
 	if err != nil {
@@ -178,7 +181,23 @@ func run(ctx context.Context, args []string, t *terminal) int {
 		}
 		return complain(t, asked(hint, err))
 	}
-	return complain(t, perform(ctx, patience(parsed), func() error { return parsed.Run() }))
+	if err = perform(ctx, patience(parsed), func() error { return parsed.Run() }); err == nil && out.err != nil {
+		err = fmt.Errorf("writing the result: %w", out.err)
+	}
+	return complain(t, err)
+}
+
+// noted is an output that keeps its first error: verbs print many a line without
+// looking, and a result that nobody has is none.
+type noted struct {
+	io.Writer
+	err error
+}
+
+func (n *noted) Write(p []byte) (int, error) {
+	written, err := n.Writer.Write(p)
+	n.err = cmp.Or(n.err, err)
+	return written, err
 }
 
 // complain prints an error and its remedy and returns the exit status.

@@ -52,17 +52,21 @@ func (u *offered) end(stop func()) (warnings []error, err error) {
 	if err := <-u.done; err != nil {
 		return nil, fmt.Errorf("loading: %w", err)
 	}
-	c := &u.res.Counts
-	if c.Answered() == 0 || u.res.Elapsed == 0 {
+	if u.res.Counts.Answered() == 0 || u.res.Elapsed == 0 {
 		return nil, errors.New("loading: no request was answered")
 	}
+	return amiss(&u.res.Counts), nil
+}
+
+// amiss says what was wrong with the answers.
+func amiss(c *load.Counts) (warnings []error) {
 	if bad := c.Scheduled - c.Answered(); bad > 0 {
 		warnings = append(warnings, fmt.Errorf("%d of %d requests were not answered", bad, c.Scheduled))
 	}
 	if odd := c.Status[4] + c.Status[5]; odd > 0 {
 		warnings = append(warnings, fmt.Errorf("%d of %d answers were errors, status 4xx or 5xx: is that the URL?", odd, c.Answered()))
 	}
-	return warnings, nil
+	return warnings
 }
 
 // texts are what errors say.

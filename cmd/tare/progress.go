@@ -87,7 +87,7 @@ func (p *progress) draw(text string) {
 	if r := []rune(text); len(r) >= p.t.columns {
 		text = string(r[:p.t.columns-1])
 	}
-	fmt.Fprintf(p.t.err, "\r\x1b[K%s", text)
+	fmt.Fprintf(p.t.err, "\r\x1b[K\x1b[?7l%s\x1b[?7h", text) // cut, not wrapped, where the window has become narrower
 	p.drawn = true
 }
 

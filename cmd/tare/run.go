@@ -264,7 +264,11 @@ func (c *runCmd) resume(ctx context.Context, t *terminal) error {
 	}
 	again, err := c.measure(ctx, t, &s, dir)
 	if again == nil && err != nil && ctx.Err() == nil {
-		return &failure{status: exitCould, err: err, hint: "arms are found from the folder in which the run was begun: go on with it there"}
+		f := &failure{status: exitCould, err: err}
+		if errors.Is(err, arm.ErrNoDirectory) {
+			f.hint = "go on in the folder in which the run was begun"
+		}
+		return f
 	}
 	return c.finish(t, again, err)
 }

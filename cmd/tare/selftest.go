@@ -100,11 +100,16 @@ func (c *selftestCmd) Run(ctx context.Context, t *terminal) error {
 	if err := replaceFile(path, func(f *os.File) error { return json.NewEncoder(f).Encode(result) }); err != nil {
 		return err
 	}
+	return c.conclude(t, result, stopped)
+}
+
+// conclude shows what was counted until the last study, or what stopped them.
+func (c *selftestCmd) conclude(t *terminal, result selfTest, stopped error) error {
 	if c.JSON {
-		return t.json(result)
+		return errors.Join(t.json(result), explain(stopped))
 	}
-	fmt.Fprintln(t.out, result)
-	return stopped
+	_, err := fmt.Fprintln(t.out, result)
+	return errors.Join(err, explain(stopped))
 }
 
 // add counts one A/A study. One without the pairs of trials that any interval takes

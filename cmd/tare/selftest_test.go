@@ -1,6 +1,10 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
 	"testing"
 
 	"github.com/tarehq/tare/lab/study"
@@ -43,5 +47,18 @@ func TestSelfTestCountsWhatCouldTell(t *testing.T) {
 	}
 	if s.Studies != 2 || s.Excluding != 2 || len(s.Effects) != 2 {
 		t.Errorf("got %+v, want two, both of which exclude no difference", s)
+	}
+}
+
+// What stops the studies is told by the exit status, in whatever form the others are.
+func TestSelfTestStopped(t *testing.T) {
+	for stopped, want := range map[error]int{nil: 0, fmt.Errorf("running trial 5: %w", context.Canceled): exitInterrupted, errors.New("disk full"): exitCould} {
+		for _, json := range []bool{false, true} {
+			quiet := &terminal{out: io.Discard, err: io.Discard, width: 80}
+			err := (&selftestCmd{JSON: json}).conclude(quiet, selfTest{Studies: 1}, stopped)
+			if got := complain(quiet, err); got != want {
+				t.Errorf("stopped by %v, JSON %t: got exit status %d, want %d", stopped, json, got, want)
+			}
+		}
 	}
 }

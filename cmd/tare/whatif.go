@@ -27,7 +27,7 @@ type whatifCmd struct {
 	Conns    int           `name:"connections" short:"c" default:"64" help:"With --load: connections kept busy; with --rate the most that may be open."`
 	Rate     float64       `short:"r" help:"With --load: requests a second, whatever the answers do (0: as fast as the connections go)." placeholder:"N"`
 	Header   []string      `short:"H" sep:"none" help:"With --load: a header field to send; repeatable." placeholder:"NAME: VALUE"`
-	AbortP99 time.Duration `name:"abort-p99" help:"With --load: stop as soon as the p99 of a second's response times is above this (0: ten times that of the first second, at least 100ms)." placeholder:"TIME"`
+	AbortP99 time.Duration `name:"abort-p99" help:"Stop as soon as the p99 of a second's response times is above this (0: ten times that of the first second, at least 100ms)." placeholder:"TIME"`
 	Most     percent       `name:"max-overhead" default:"5%" help:"The most that timing its calls beforehand may cost the process, of the CPU it uses." placeholder:"PERCENT"`
 	Seed     uint64        `default:"1" help:"Of the order of windows."`
 	JSON     bool          `name:"json" help:"Print JSON."`
@@ -64,8 +64,8 @@ func (c *whatifCmd) check() error {
 		return asked("", fmt.Errorf("--for %s: at least %s, which is %d pairs of windows, at most 10m", c.For, leastPairs*2*c.Window, leastPairs))
 	case c.Layers < 0 || c.Layers > 10*time.Minute || c.Layers > 0 && c.Layers < time.Second:
 		return asked("", fmt.Errorf("--layers %s: 0, or at least 1s, at most 10m", c.Layers))
-	case c.Load == "" && (c.Rate != 0 || c.AbortP99 != 0 || len(c.Header) > 0):
-		return asked("name the URL to load: --load URL", errors.New("--rate, --header and --abort-p99 do nothing without --load"))
+	case c.Load == "" && (c.Rate != 0 || len(c.Header) > 0):
+		return asked("name the URL to load: --load URL", errors.New("--rate and --header do nothing without --load"))
 	case c.Most <= 0 || c.Most > 100:
 		return asked("such as --max-overhead 5%", fmt.Errorf("--max-overhead %v%%: more than 0 %%, at most 100 %%", float64(c.Most)))
 	case c.Rate < 0 || c.Conns < 1 || c.AbortP99 < 0:
@@ -87,18 +87,18 @@ func (c *whatifCmd) Run(ctx context.Context, t *terminal) error {
 	defer target.Close()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	ended, err := c.drive(ctx, cancel)
+	w, err := c.watch(ctx, cancel)
 	if err != nil {
 		return err
 	}
-	res, err := c.measure(ctx, t, target)
+	res, err := c.measure(ctx, t, target, w)
 	cause := context.Cause(ctx)
 	interrupted := ctx.Err() != nil
 	cancel(nil)
-	loadErr := <-ended
+	came := w.end()
 	var stopped error
-	if errors.As(cause, new(*tooSlow)) {
-		stopped = &failure{status: exitThreshold, err: fmt.Errorf("stopped, and the probe taken away: %w", cause)}
+	if f := new(failure); errors.As(cause, &f) {
+		stopped = &failure{status: f.status, err: fmt.Errorf("stopped, and the probe taken away: %w", f.err)}
 	}
 	switch {
 	case err != nil && stopped != nil:
@@ -108,6 +108,7 @@ func (c *whatifCmd) Run(ctx context.Context, t *terminal) error {
 	case err != nil:
 		return unprobed(err)
 	}
+	res.Warnings = append(res.Warnings, texts(came.warnings)...)
 	show := res.text
 	if c.JSON {
 		show = func(t *terminal) error { return t.json(res) }
@@ -122,11 +123,11 @@ func (c *whatifCmd) Run(ctx context.Context, t *terminal) error {
 	case res.cut != nil:
 		return unprobed(res.cut)
 	}
-	return loadErr
+	return came.err
 }
 
 // measure finds the owner and compares windows with and without the slow-down.
-func (c *whatifCmd) measure(ctx context.Context, t *terminal, target *probe.Target) (*whatif, error) {
+func (c *whatifCmd) measure(ctx context.Context, t *terminal, target *probe.Target, w *sentry) (*whatif, error) {
 	owner, err := c.find(ctx, target)
 	if err != nil {
 		return nil, err
@@ -143,7 +144,11 @@ func (c *whatifCmd) measure(ctx context.Context, t *terminal, target *probe.Targ
 		return nil, err
 	}
 	defer brake.Close()
-	c.announce(t, owner.Owner, own)
+	watched, err := w.says(c.AbortP99)
+	if err != nil {
+		return nil, err
+	}
+	c.announce(t, owner.Owner, own, watched)
 	pairs, cut := c.alternate(ctx, brake)
 	if len(pairs) == 0 {
 		return nil, cut
@@ -167,7 +172,7 @@ func (c *whatifCmd) measure(ctx context.Context, t *terminal, target *probe.Targ
 		res.Warnings = append(res.Warnings, "where requests begin is not known in this program: each call of "+res.Owner+" is taken for a request")
 	}
 	switch {
-	case errors.As(context.Cause(ctx), new(*tooSlow)):
+	case errors.As(context.Cause(ctx), new(*failure)):
 		res.Warnings = append(res.Warnings, fmt.Sprintf("stopped, for %v: the windows until then are shown", context.Cause(ctx)))
 	case ctx.Err() != nil:
 		res.Warnings = append(res.Warnings, "interrupted: the windows until then are shown")
@@ -261,7 +266,7 @@ func (c *whatifCmd) clock(f *probe.Forecast) (probe.Options, error) {
 }
 
 // announce says what is going to be done, what that takes, and who watches.
-func (c *whatifCmd) announce(t *terminal, o cost.Owner, own *probe.Measurement) {
+func (c *whatifCmd) announce(t *terminal, o cost.Owner, own *probe.Measurement, watched string) {
 	fmt.Fprintf(t.err, "slowing %s (%s) of process %d down by %s a call, half of the next %s", o.Name, o.Where(), c.PID, c.Slow, c.For+c.Layers)
 	if own != nil {
 		for _, w := range own.Walls {
@@ -271,10 +276,7 @@ func (c *whatifCmd) announce(t *terminal, o cost.Owner, own *probe.Measurement) 
 			}
 		}
 	}
-	fmt.Fprintln(t.err)
-	if c.Load == "" {
-		fmt.Fprintln(t.err, "nobody watches its response times meanwhile: with --load URL it is stopped when they get out of bounds")
-	}
+	fmt.Fprintf(t.err, "\n%s", watched)
 }
 
 // pair is two windows, close together and in random order.

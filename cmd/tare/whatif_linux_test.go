@@ -263,6 +263,62 @@ func (w *onWrite) Write(b []byte) (int, error) {
 	return w.Buffer.Write(b)
 }
 
+// TestWhatIfOwnLoad slows a service down that somebody else loads: its own answers
+// are timed, and that ends it when they get out of bounds, and only then.
+func TestWhatIfOwnLoad(t *testing.T) {
+	path := buildInjected(t)
+	tests := []struct {
+		name   string
+		rate   float64 // requests a second
+		slow   string
+		args   []string
+		status int
+		told   []string
+	}{
+		{"within bounds", 400, "20us", []string{"--for", "3s", "--window", "200ms", "--abort-p99", "1m"}, 0,
+			[]string{"its answers are timed meanwhile, ", ": it is stopped when that of a second is above 1m0s\n"}},
+		// A thousand calls a second are all that there is time for then: the others queue.
+		{"slowed down too much", 1900, "1ms", []string{"--for", "1m", "--window", "2s"}, exitThreshold,
+			[]string{"above ten times that of the first second, at least 100ms\n", "stopped, and the probe taken away: p99 of the last second is "}},
+		{"any is too much", 400, "20us", []string{"--for", "2m", "--abort-p99", "1us"}, exitThreshold,
+			[]string{"stopped, and the probe taken away: p99 of the last second is ", ", more than 1.00 µs\n"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, _ := startInjected(t, path, "-alloc", "0")
+			before := p.code(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			over := make(chan error, 1)
+			go func() {
+				_, err := load.Run(ctx, load.Options{Targets: []load.Target{{URL: p.url}}, Schedule: pace.Constant(tt.rate),
+					Connections: 1000, Duration: 3 * time.Minute})
+				over <- err
+			}()
+			var out, errs bytes.Buffer
+			status := run(ctx, append([]string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--slow", tt.slow, "--layers", "0"}, tt.args...),
+				&terminal{out: &out, err: &errs, width: 80, columns: 80})
+			cancel()
+			if err := <-over; err != nil {
+				t.Errorf("loading: %v", err)
+			}
+			if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
+				t.Skip(errs.String())
+			}
+			if status != tt.status {
+				t.Errorf("got status %d, want %d", status, tt.status)
+			}
+			for _, told := range tt.told {
+				if !strings.Contains(errs.String(), told) {
+					t.Errorf("got %q, want %q among it", errs.String(), told)
+				}
+			}
+			if !bytes.Equal(before, p.code(t)) {
+				t.Error("its code is not as it was before: a probe is left")
+			}
+		})
+	}
+}
+
 // TestWhatIfInterrupted keeps the pairs of windows that there are.
 func TestWhatIfInterrupted(t *testing.T) {
 	p, _ := startInjected(t, buildInjected(t), "-alloc", "0")

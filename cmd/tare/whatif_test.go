@@ -190,16 +190,40 @@ func TestWhatifHeader(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
 	c := &whatifCmd{Load: s.URL, Conns: 1, For: time.Second, Header: []string{"Authorization: Bearer a:b"}}
-	ended, err := c.drive(ctx, stop) // returns after the warm-up
+	ended, err := c.drive(ctx, &guard{stop: stop}) // returns after the warm-up
 	if err != nil {
 		t.Fatal(err)
 	}
 	stop(nil)
-	if err := <-ended; err != nil {
-		t.Log(err) // ended before anything was measured
+	if end := <-ended; end.err != nil {
+		t.Log(end.err) // ended before anything was measured
 	}
 	if sent.Load() < 2 || lacked.Load() > 0 {
 		t.Errorf("of %d requests %d lacked the field, want none", sent.Load(), lacked.Load())
+	}
+}
+
+// A load that is only ever refused says nothing about the service's own work.
+func TestWhatifRefused(t *testing.T) {
+	var refused atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		refused.Add(1)
+		http.Error(w, "who are you?", http.StatusUnauthorized)
+	}))
+	defer s.Close()
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	c := &whatifCmd{Load: s.URL, Conns: 1, For: time.Second}
+	ended, err := c.drive(ctx, &guard{stop: stop})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for before := refused.Load(); refused.Load() < before+5; { // in the measured part
+		time.Sleep(time.Millisecond)
+	}
+	stop(nil)
+	if got := texts((<-ended).warnings); len(got) != 1 || !strings.Contains(got[0], "status 4xx or 5xx") {
+		t.Errorf("got warnings %q, want that the answers were errors", got)
 	}
 }
 
@@ -209,7 +233,7 @@ func TestGuard(t *testing.T) {
 	answers := hist.New()
 	second := func(n time.Duration, ns int64) {
 		answers.RecordN(ns, 1000)
-		g.look(load.Snapshot{Elapsed: n * time.Second, Response: answers})
+		g.look(ofLoad(load.Snapshot{Elapsed: n * time.Second, Response: answers}))
 	}
 	second(0, int64(time.Second)) // before it began to look
 	second(1, int64(time.Millisecond))
@@ -231,7 +255,7 @@ func TestGuardStalled(t *testing.T) {
 	answers := hist.New()
 	look := func(at time.Duration, all uint64) {
 		answers.RecordN(int64(time.Millisecond), all-answers.Count())
-		g.look(load.Snapshot{Elapsed: at, Response: answers, Flight: 8, Counts: load.Counts{Status: [6]uint64{2: all}}})
+		g.look(ofLoad(load.Snapshot{Elapsed: at, Response: answers, Flight: 8, Counts: load.Counts{Status: [6]uint64{2: all}}}))
 	}
 	look(0, 1)
 	look(time.Second, 1000)
@@ -262,7 +286,7 @@ func TestGuardUnbidden(t *testing.T) {
 			answers := hist.New()
 			second := func(n time.Duration, each time.Duration, count uint64) {
 				answers.RecordN(int64(each), count)
-				g.look(load.Snapshot{Elapsed: n * time.Second, Response: answers})
+				g.look(ofLoad(load.Snapshot{Elapsed: n * time.Second, Response: answers}))
 			}
 			second(0, tt.first, 1000)
 			second(1, tt.first, 1000)
@@ -314,8 +338,7 @@ func TestWhatIfClock(t *testing.T) {
 	}
 }
 
-// TestWhatIfAnnounce says what is going to be done, what that takes, and that nobody
-// watches where nobody does.
+// TestWhatIfAnnounce says what is going to be done, what that takes, and who watches.
 func TestWhatIfAnnounce(t *testing.T) {
 	owner := cost.Owner{Name: "mw.Auth", File: "/src/mw/mw.go", Decl: 7}
 	own := &probe.Measurement{Attached: 2 * time.Second, Walls: []cost.Wall{
@@ -323,20 +346,24 @@ func TestWhatIfAnnounce(t *testing.T) {
 	}}
 	const line = "slowing mw.Auth (mw/mw.go:7) of process 4711 down by 20µs a call, half of the next 30s"
 	tests := []struct {
-		load string
+		by   *sentry
 		own  *probe.Measurement
 		want string
 	}{
-		{"http://localhost/", nil, line + "\n"},
-		{"http://localhost/", own, line + "; at the 10,000 calls a second there are, that takes 20.0 % of a CPU then\n"},
-		{"", nil, line + "\nnobody watches its response times meanwhile: with --load URL it is stopped when they get out of bounds\n"},
+		{&sentry{}, nil, line + "\n"},
+		{&sentry{}, own, line + "; at the 10,000 calls a second there are, that takes 20.0 % of a CPU then\n"},
+		{&sentry{nobody: cost.ErrNotSupported}, nil, line + "\nnobody watches its response times meanwhile (not supported here): with --load URL it is stopped when they get out of bounds\n"},
 	}
 	for _, tt := range tests {
-		c := &whatifCmd{PID: 4711, Slow: 20 * time.Microsecond, For: 30 * time.Second, Load: tt.load}
+		watched, err := tt.by.says(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &whatifCmd{PID: 4711, Slow: 20 * time.Microsecond, For: 30 * time.Second}
 		var errs bytes.Buffer
-		c.announce(&terminal{err: &errs}, owner, tt.own)
+		c.announce(&terminal{err: &errs}, owner, tt.own, watched)
 		if got := errs.String(); got != tt.want {
-			t.Errorf("load %q: got %q, want %q", tt.load, got, tt.want)
+			t.Errorf("%+v: got %q, want %q", tt.by, got, tt.want)
 		}
 	}
 }
