@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -129,8 +130,8 @@ func (c *control) read(in []byte) outcome {
 }
 
 // A script is a connection on which a client says something and then waits.
-// When the server waits too, which is when it reads more than the one byte that
-// tells it of a client's going, the script notes what was answered so far and
+// When the server waits too, which is when it reads for more than to learn of a
+// client's going, the script notes what was answered so far and
 // breaks the connection: what the server makes of half a line then is no
 // verdict.
 type script struct {
@@ -147,7 +148,7 @@ func (s *script) Read(p []byte) (int, error) {
 	if s.in.Len() > 0 {
 		return s.in.Read(p)
 	}
-	if len(p) == 1 {
+	if len(p) == 1 && inBackground() {
 		select {
 		case <-s.poked:
 			return 0, os.ErrDeadlineExceeded
@@ -159,6 +160,15 @@ func (s *script) Read(p []byte) (int, error) {
 		s.starved, s.answered = true, s.out.Len()
 	}
 	return 0, &net.OpError{Op: "read", Err: syscall.ECONNRESET}
+}
+
+// inBackground reports whether its caller's caller is the read of one byte beside
+// a handler. A buffer with room for one byte more is filled by such a read too.
+func inBackground() bool {
+	callers := make([]uintptr, 8)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(3, callers)])
+	frame, _ := frames.Next()
+	return frame.Function == "net/http.(*connReader).backgroundRead"
 }
 
 func (s *script) Write(p []byte) (int, error)   { return s.out.Write(p) }

@@ -102,8 +102,11 @@ func TestDifferencesOccur(t *testing.T) {
 	byClass, _ := table(t)
 	c := newControl(t)
 	occurred := map[string]bool{}
-	late := attack{name: "late", in: []byte("GET / HTTP/5\r\n")} // not for a server that waits
-	for _, a := range append(attacks(t), late) {
+	waits := []attack{ // for a server that judges at once
+		{name: "late", in: []byte("GET / HTTP/5\r\n")},
+		{name: "huge-size", in: []byte("PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5555555555555555\r\na")},
+	}
+	for _, a := range append(attacks(t), waits...) {
 		theirs := c.read(a.in)
 		for _, d := range differ(a.in, drive(a.in, len(a.in), strict), theirs) {
 			name := classify(d)

@@ -28,6 +28,7 @@ type outcome struct {
 	section  string // the head, size line or trailer section that ours refused
 	skipped  bool   // ours dropped empty lines before a request
 	cut      bool   // the last request's body was not read to its end
+	trailer  int    // bytes of the longest trailer section, whole or not
 	requests []request
 }
 
@@ -48,6 +49,7 @@ type stream struct {
 	in      []byte
 	step    int    // bytes a read brings
 	section string // what was read last
+	trailer int    // bytes of the longest trailer section
 	skipped bool
 	r, w    int // the buffer is in[r:w]
 	o       http1.Options
@@ -84,6 +86,7 @@ func drive(in []byte, step int, lenient http1.Lenient) outcome {
 			return out // no handler sees it
 		}
 		whole, err := s.body(head, &r)
+		out.trailer = s.trailer
 		out.requests = append(out.requests, r)
 		out.cut = !whole || err != nil
 		if err != nil {
@@ -193,8 +196,10 @@ func (s *stream) body(p *http1.Head, r *request) (whole bool, err error) {
 	}
 	n := s.measure()
 	if n == 0 {
+		s.trailer = max(s.trailer, s.w-s.r)
 		return false, nil
 	}
+	s.trailer = max(s.trailer, n)
 	r.trailer = http.Header{}
 	s.section = string(s.in[s.r : s.r+n])
 	err = http1.Fields(s.section, r.trailer, &s.o)
