@@ -1,19 +1,23 @@
 package cost
 
+import "math"
+
 // Bill is who spent what in one window: per request, or per second where nobody
 // counted the requests. Its JSON is the form that `tare cost --json` prints.
 type Bill struct {
-	Source   string   `json:"source"`
-	Seconds  float64  `json:"seconds"`
-	Requests float64  `json:"requests"` // 0: not counted
-	Per      string   `json:"per"`      // "request", "second" or, if not even the time is known, "profile"
-	CPU      float64  `json:"cpu_ns"`
-	Bytes    float64  `json:"bytes"`
-	Objects  float64  `json:"objects"`
-	Items    []Item   `json:"owners"`                   // by Self, the largest first; their Self add up to CPU, their Bytes to Bytes
-	Waited   float64  `json:"waited_seconds,omitempty"` // how long waits were looked at; 0: not at all
-	Sampled  *Sampled `json:"sampled,omitempty"`        // nil: not from outside
-	Warnings []string `json:"warnings,omitempty"`
+	Source   string  `json:"source"`
+	Seconds  float64 `json:"seconds"`
+	Requests float64 `json:"requests"` // 0: not counted
+	// RequestsMargin is half of the 95 % interval of Requests; 0: counted one by one.
+	RequestsMargin float64  `json:"requests_margin,omitempty"`
+	Per            string   `json:"per"` // "request", "second" or, if not even the time is known, "profile"
+	CPU            float64  `json:"cpu_ns"`
+	Bytes          float64  `json:"bytes"`
+	Objects        float64  `json:"objects"`
+	Items          []Item   `json:"owners"`                   // by Self, the largest first; their Self add up to CPU, their Bytes to Bytes
+	Waited         float64  `json:"waited_seconds,omitempty"` // how long waits were looked at; 0: not at all
+	Sampled        *Sampled `json:"sampled,omitempty"`        // nil: not from outside
+	Warnings       []string `json:"warnings,omitempty"`
 
 	rules *Rules
 }
@@ -35,7 +39,7 @@ type Item struct {
 	Owner   string  `json:"owner"`
 	Where   string  `json:"where,omitempty"` // file:line
 	Self    float64 `json:"self_ns"`
-	Margin  float64 `json:"self_margin_ns"` // half of the 95 % interval of Self
+	Margin  float64 `json:"self_margin_ns"` // half of the 95 % interval of Self, by the stacks seen and the requests counted
 	Total   float64 `json:"total_ns"`       // with the owners inside it
 	GC      float64 `json:"gc_share_ns"`    // its part of the collector's background work
 	Bytes   float64 `json:"bytes"`
@@ -68,7 +72,7 @@ func NewBill(cpu, allocs []Stack, w Window) *Bill {
 	}
 	by, per := w.divisor()
 	b := &Bill{
-		Seconds: w.Duration.Seconds(), Requests: w.Requests, Per: per,
+		Seconds: w.Duration.Seconds(), Requests: w.Requests, RequestsMargin: w.Margin, Per: per,
 		rules: rules, CPU: time.Sum().Value / by, Bytes: bytes.Sum().Value / by, Objects: bytes.Sum().Count / by,
 	}
 	shares := time.ShareGC(&bytes)
@@ -80,6 +84,12 @@ func NewBill(cpu, allocs []Stack, w Window) *Bill {
 	for _, r := range bytes.Rows() {
 		if time.rows[r.Owner.seen()] == nil {
 			b.Items = append(b.Items, newItem(Row{Owner: r.Owner}, bytes.rows[r.Owner.seen()], shares[r.Owner.seen()], by))
+		}
+	}
+	if w.Requests > 0 {
+		for i := range b.Items {
+			it := &b.Items[i]
+			it.Margin = math.Hypot(it.Margin, it.Self*w.Margin/w.Requests)
 		}
 	}
 	return b

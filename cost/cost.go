@@ -78,4 +78,7 @@ type Window struct {
 	Duration time.Duration
 	// Requests answered meanwhile; 0 if nobody counted.
 	Requests float64
+	// Margin is half the width of the 95 % interval of Requests; 0 if they were counted
+	// one by one.
+	Margin float64
 }

@@ -34,6 +34,26 @@ const (
 	users  = "main.users@/src/main.go:40"
 )
 
+// TestRequestsMargin has what is not known of the requests in the margin of what each
+// owner spends a request, and in nothing that is per second.
+func TestRequestsMargin(t *testing.T) {
+	seen := []cost.Stack{stack(400, "runtime.goexit", conn, server, call, users)}
+	for _, tt := range []struct{ requests, margin, want float64 }{
+		{100, 0, 4 * 1.96 / 20},
+		{100, 30, math.Hypot(4*1.96/20, 4*0.3)},
+		{0, 0, 400 * 1.96 / 20},
+	} {
+		b := cost.NewBill(seen, nil, cost.Window{Duration: time.Second, Requests: tt.requests, Margin: tt.margin})
+		if got := b.Items[0].Margin; math.Abs(got-tt.want) > 1e-9 || b.RequestsMargin != tt.margin {
+			t.Errorf("%.0f ± %.0f requests: a margin of %v, want %v", tt.requests, tt.margin, got, tt.want)
+		}
+	}
+	w := cost.Window{Duration: time.Second, Requests: 100, Margin: 30}.Over(2 * time.Second)
+	if w.Requests != 200 || w.Margin != 60 {
+		t.Errorf("over twice the time: got %+v, want twice as many, and as wide", w)
+	}
+}
+
 func TestCharge(t *testing.T) {
 	chain := []string{"runtime.goexit", conn, server, call, auth, call, trace, mux, call, users}
 	in := func(more ...string) []string { return append(append([]string{}, chain...), more...) }

@@ -116,5 +116,6 @@ func (w Window) Over(d time.Duration) Window {
 	if w.Duration <= 0 {
 		return Window{Duration: d}
 	}
-	return Window{Duration: d, Requests: w.Requests * d.Seconds() / w.Duration.Seconds()}
+	share := d.Seconds() / w.Duration.Seconds()
+	return Window{Duration: d, Requests: w.Requests * share, Margin: w.Margin * share}
 }

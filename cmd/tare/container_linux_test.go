@@ -64,7 +64,7 @@ func TestContainerCost(t *testing.T) {
 		{[]string{"cost", "--cgroup", strings.TrimPrefix(group, "/sys/fs/cgroup/"), "--hz", "999"}, "\ncost of group ", row},
 		{[]string{"cost", "--container", id, "--hz", "999"}, "\ncost of container " + id, row},
 		{[]string{"cost", "--pid", pid, "--hz", "999"}, "\ncost of process " + pid, row},
-		{[]string{"diff", "--repeat", "1", "pid:" + pid, "pid:" + pid}, "\nCPU per second", ""},
+		{[]string{"diff", "--repeat", "1", "pid:" + pid, "pid:" + pid}, "\nCPU per request", ""},
 		{[]string{"diff", "--json", "--repeat", "1", "pid:" + pid, "pid:" + pid}, `"captures_a": 1`, object},
 	} {
 		told := longer(t, tt.owner, func(seconds string) (string, error) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +27,7 @@ type costCmd struct {
 	Cgroup      string        `help:"Watch the processes of a control group: its directory." placeholder:"PATH"`
 	Container   string        `help:"Watch the processes of a container: the beginning of its ID." placeholder:"ID"`
 	Hz          int           `help:"With --pid, --cgroup, --container: samples a second of each CPU (default: 499)." placeholder:"N"`
+	Count       bool          `default:"true" negatable:"" help:"With --pid, --cgroup, --container: count requests for a tenth of the time, by a probe where they begin, so that costs come out per request."`
 	Marks       bool          `help:"With --pid: also watch every call of the owners by the clock, for counts, wall time and quantiles."`
 	Owner       []string      `sep:"none" help:"With --marks: watch only this owner, named package.Function or file.go:line; repeatable." placeholder:"NAME"`
 	MaxOverhead percent       `default:"5%" help:"With --marks: the most it may cost the process, of the CPU it uses." placeholder:"PERCENT"`
@@ -62,7 +62,7 @@ func (c *costCmd) Help() string {
 Every stack of the profile is charged to one owner: the innermost middleware,
 router, engine or handler on it, told apart by file and line. Self is what the
 owner itself spent, with ± half the width of the 95 % interval that comes of how
-many stacks were seen; total has the owners inside it as well. The collector's
+many stacks were seen, and of how requests were counted; total has the owners inside it as well. The collector's
 background work is shared out by bytes allocated.
 
 The profiler costs the service 6 to 19 % of its CPU while it runs, and sees
@@ -289,7 +289,7 @@ func (c *costCmd) write(b *bill) error {
 	if b.cpu == nil {
 		return errors.Join(err, asked("", errors.New("--folded and --pprof need a CPU profile")))
 	}
-	b.cpu.SetRequests(b.window.Requests)
+	b.cpu.SetRequests(b.window.Requests, b.window.Margin)
 	return errors.Join(err, keepFile(c.Folded, b.fold), keepFile(c.Labelled, b.cpu.Label))
 }
 
@@ -318,7 +318,9 @@ func (b *bill) read(files []string) error {
 	}
 	if b.cpu != nil {
 		b.window.Duration = b.cpu.Duration
-		b.window.Requests = cmp.Or(b.window.Requests, b.cpu.Requests())
+		if b.window.Requests == 0 {
+			b.window.Requests, b.window.Margin = b.cpu.Requests()
+		}
 	}
 	return nil
 }

@@ -177,12 +177,14 @@ func (c *costCmd) sample(ctx context.Context, t *terminal, b *bill, o sampling) 
 			return unsampled(fmt.Errorf("looking at process %d: %w", o.PID, err))
 		}
 	}
+	requests := c.count(ctx, o)
+	defer requests.close()
 	under, err := c.offer(loading)
 	if err != nil {
 		return c.unloaded(err)
 	}
-	fmt.Fprintf(t.err, "sampling %s for %s at %d Hz from outside; expected to cost it %s of the CPU it uses\n",
-		o.name, c.For, o.Hz, unit.Format(bpf.Price(o.Hz), unit.Share))
+	fmt.Fprintf(t.err, "sampling %s for %s at %d Hz from outside%s; expected to cost it %s of the CPU it uses\n",
+		o.name, c.For, o.Hz, requests.text(), unit.Format(bpf.Price(o.Hz), unit.Share))
 	s, err := bpf.Start(o.Options)
 	if err != nil {
 		end()
@@ -193,17 +195,20 @@ func (c *costCmd) sample(ctx context.Context, t *terminal, b *bill, o sampling) 
 	}
 	over := time.NewTimer(c.For)
 	defer over.Stop()
+	requests.run(ctx, c.For)
 	select {
 	case <-over.C:
 	case <-ctx.Done():
 		b.warnings = append(b.warnings, errors.New("interrupted: what was seen until then is shown"))
 	case <-s.Ended():
 	}
+	requests.end()
 	p, err := s.Stop()
 	if err != nil {
 		return unsampled(err)
 	}
 	b.sampled(p, o)
+	b.take(requests, p.Processes)
 	if under != nil {
 		return under.count(end, b)
 	}

@@ -16,7 +16,7 @@ import (
 // requests that it has a note of still count, and are noted in what is written of it.
 func TestNotedRequests(t *testing.T) {
 	p := pprof.New(pprof.CPU, time.Second, []cost.Stack{{Frames: []cost.Frame{{Func: "net/http.(*conn).serve"}}, Count: 100, Value: 1e9}})
-	p.SetRequests(1000)
+	p.SetRequests(1000, 0)
 	var b bytes.Buffer
 	if err := p.Label(&b); err != nil {
 		t.Fatal(err)

@@ -193,7 +193,7 @@ type target struct{ side, nth int }
 
 // capture profiles a service once more.
 func (c *diffCmd) capture(ctx context.Context, t *terminal, s *sides, at target) error {
-	one := costCmd{URL: s.source, For: c.For, Conns: c.Conns, Rate: c.Rate, Header: c.Header}
+	one := costCmd{URL: s.source, For: c.For, Count: true, Conns: c.Conns, Rate: c.Rate, Header: c.Header}
 	if len(c.Load) > 0 {
 		one.Load = c.Load[at.side]
 	}
@@ -216,7 +216,7 @@ func (c *diffCmd) capture(ctx context.Context, t *terminal, s *sides, at target)
 		if p == nil {
 			continue
 		}
-		p.SetRequests(b.window.Requests)
+		p.SetRequests(b.window.Requests, b.window.Margin)
 		s.add(p.Kind, p.Sampled(), b.window)
 		if c.Keep != "" {
 			kind := map[pprof.Kind]string{pprof.CPU: "cpu", pprof.Allocs: "allocs"}[p.Kind]
@@ -292,7 +292,8 @@ func (s *sides) readFiles(names []string) error {
 			return err
 		}
 		s.warn(p.Warnings)
-		s.add(p.Kind, p.Sampled(), cost.Window{Duration: p.Duration, Requests: p.Requests()})
+		requests, margin := p.Requests()
+		s.add(p.Kind, p.Sampled(), cost.Window{Duration: p.Duration, Requests: requests, Margin: margin})
 	}
 	return nil
 }

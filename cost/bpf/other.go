@@ -35,6 +35,9 @@ func Lateness(int) time.Duration { return 0 }
 // Container says what is missing.
 func Container(string) (string, error) { return "", missing() }
 
+// Members says what is missing.
+func Members(string) ([]int, error) { return nil, missing() }
+
 // Ended is never closed.
 func (s *Sampler) Ended() <-chan struct{} { return nil }
 

@@ -150,8 +150,9 @@ func CPU(pid int) (time.Duration, error) { return task.CPU(pid) }
 // watches all others. No profile of the runtime's sees that one.
 func SystemMonitor(pid int) (time.Duration, error) { return task.SystemMonitor(pid) }
 
-// members returns the processes of a control group and of those inside it.
-func members(dir string) ([]int, error) {
+// Members returns the processes of the control group in a directory, and of those
+// inside it.
+func Members(dir string) ([]int, error) {
 	var pids []int
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {

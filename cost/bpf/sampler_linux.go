@@ -166,7 +166,7 @@ func (s *Sampler) watch(pid int) error {
 
 // watchGroup adds processes of the control group that are not watched yet.
 func (s *Sampler) watchGroup() error {
-	pids, err := members(s.o.Cgroup)
+	pids, err := Members(s.o.Cgroup)
 	if err != nil {
 		return err
 	}

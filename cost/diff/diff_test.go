@@ -227,6 +227,38 @@ func TestOneLayerDiffers(t *testing.T) {
 // TestAllocationsDiffer compares allocations of a service with its own, and with
 // those of one of which a layer allocates twice as much, by as many comparisons and
 // within the same bound as TestNothingDiffers.
+// TestRequestsDoubtful has captures of a program that differ by no more than what is
+// not known of their requests: single ones, and several.
+func TestRequestsDoubtful(t *testing.T) {
+	of := func(requests, margin float64) diff.Capture {
+		return diff.Capture{
+			Stacks: []cost.Stack{stack(10_000, "runtime.goexit", conn, mux, call, "main.a@/src/a.go", "a.part")},
+			Window: cost.Window{Requests: requests, Margin: margin, Duration: time.Second},
+		}
+	}
+	for _, tt := range []struct {
+		margin  float64
+		differs bool
+	}{{0, true}, {20, true}, {200, false}} {
+		for n := 1; n <= 3; n++ {
+			var a, b []diff.Capture
+			for range n {
+				a, b = append(a, of(1000, tt.margin)), append(b, of(1100, tt.margin*1.1))
+			}
+			res, err := diff.Compare(a, b, diff.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := res.Total.Differs; got != tt.differs {
+				t.Errorf("%d captures of 1000 and 1100 requests ± %.0f: differs %t, want %t: %+v", n, tt.margin, got, tt.differs, res.Total)
+			}
+			if owner := res.Owners[0]; owner.Differs != tt.differs {
+				t.Errorf("%d captures of 1000 and 1100 requests ± %.0f: %s differs %t, want %t", n, tt.margin, owner.Owner, owner.Differs, tt.differs)
+			}
+		}
+	}
+}
+
 func TestAllocationsDiffer(t *testing.T) {
 	for _, n := range []int{1, 2, 5} {
 		rng := rand.New(rand.NewPCG(8, uint64(n)))

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"cmp"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ type key struct {
 type cell struct {
 	count  float64
 	value  float64 // per request or whatever captures are divided by
-	chance float64 // the variance of value that comes of sampling (Poisson)
+	chance float64 // the variance of value that comes of sampling (Poisson), and of how requests were counted
 	seen   int     // number of the stack that was added last, counted from 1
 }
 
@@ -60,6 +61,7 @@ func newSums(all []Capture, divisor func(cost.Window) float64) *sums {
 			s.add(rules, &c.Stacks[n], place{i, n + 1, by})
 		}
 	}
+	s.doubt(all)
 	for _, r := range kinds.Rows() {
 		s.owners[ownerKey(r.Owner)] = r.Owner
 	}
@@ -70,6 +72,20 @@ func newSums(all []Capture, divisor func(cost.Window) float64) *sums {
 		return cmp.Or(cmp.Compare(x.owner, y.owner), cmp.Compare(x.file, y.file), cmp.Compare(x.function, y.function))
 	})
 	return s
+}
+
+// doubt adds to each cell's variance what is not known of its capture's requests.
+func (s *sums) doubt(all []Capture) {
+	rows := append(slices.Collect(maps.Values(s.cells)), s.totals)
+	for i, c := range all {
+		if c.Window.Requests <= 0 || c.Window.Margin <= 0 {
+			continue
+		}
+		share := c.Window.Margin / 1.96 / c.Window.Requests
+		for _, cells := range rows {
+			cells[i].chance += cells[i].value * cells[i].value * share * share
+		}
+	}
 }
 
 // place is where a stack stands: its capture, its number, and what its value is

@@ -115,6 +115,9 @@ func newView(b *cost.Bill, graph string) *view {
 	}
 	if b.Requests > 0 {
 		v.Requests = unit.Number(b.Requests)
+		if b.RequestsMargin > 0 {
+			v.Requests += " ± " + unit.Format(b.RequestsMargin/b.Requests, unit.Share)
+		}
 	}
 	items, others, rest := b.Weighty()
 	v.Others, v.Rest = others, rest

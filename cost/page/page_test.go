@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/page"
@@ -47,6 +48,24 @@ func TestEscaped(t *testing.T) {
 	for _, bad := range []string{"<script>alert", "<b>\"", "<i>warning"} {
 		if strings.Contains(got, bad) {
 			t.Errorf("the page has %q", bad)
+		}
+	}
+}
+
+// TestRequests has the page say how well requests were counted, unless they were one
+// by one.
+func TestRequests(t *testing.T) {
+	for _, tt := range []struct {
+		margin float64
+		want   string
+	}{{0, "and 10 requests."}, {2, "and 10 ± 20.0 % requests."}} {
+		_, cpu := bill()
+		var out bytes.Buffer
+		if err := page.Write(&out, cost.NewBill(cpu, nil, cost.Window{Duration: time.Second, Requests: 10, Margin: tt.margin}), cpu); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), tt.want) {
+			t.Errorf("the page lacks %q", tt.want)
 		}
 	}
 }

@@ -14,9 +14,9 @@ import (
 func TestRequests(t *testing.T) {
 	raw := &profile.Profile{
 		SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}},
-		Comments:   []string{"tare requests many", "another's"},
+		Comments:   []string{"tare requests many", "tare requests many ± 3", "another's"},
 	}
-	for _, want := range []float64{0, 12, 120_000.5, 7, 0} {
+	for _, want := range [][2]float64{{0, 0}, {12, 0}, {120_000.5, 33.25}, {7, 0}, {0, 0}} {
 		var b bytes.Buffer
 		if err := raw.Write(&b); err != nil {
 			t.Fatal(err)
@@ -25,8 +25,8 @@ func TestRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.SetRequests(3) // replaced by the next
-		p.SetRequests(want)
+		p.SetRequests(3, 1) // replaced by the next
+		p.SetRequests(want[0], want[1])
 		b.Reset()
 		if err := p.Write(&b); err != nil {
 			t.Fatal(err)
@@ -35,8 +35,8 @@ func TestRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := again.Requests(); got != want {
-			t.Errorf("requests written as %g are read as %g", want, got)
+		if n, margin := again.Requests(); n != want[0] || margin != want[1] {
+			t.Errorf("requests written as %g ± %g are read as %g ± %g", want[0], want[1], n, margin)
 		}
 	}
 }

@@ -40,7 +40,15 @@ func Calibrate(ctx context.Context) (Price, error) {
 	if err := errors.Join(w.d.detach(), w.learn(), ctx.Err()); err != nil {
 		return Price{}, err
 	}
-	return w.hit(plain)
+	price, err := w.hit(plain)
+	if err != nil {
+		return Price{}, err
+	}
+	if err := w.d.attach(w.d.Count, pushes, []uint64{0}); err != nil {
+		return Price{}, err
+	}
+	price.Count = inService(quickest() - plain)
+	return price, w.d.detach()
 }
 
 // hit measures calls while they are watched.
@@ -65,15 +73,18 @@ func (w *Watch) hit(plain time.Duration) (Price, error) {
 	}
 	// Two hits a call; of its time, what the probes saw is the inner sides of both.
 	return Price{
-		Hit:  time.Duration(inService * float64(max(0, watched-plain)) / 2),
+		Hit:  inService(watched-plain) / 2,
 		Trap: time.Duration(loglinear.Quantile(t.Hist[:], 0.5) / 2),
 	}, nil
 }
 
-// inService is how many times as long a hit takes in a service as in the loop that
-// calibration measures, where nothing comes between two hits: BenchmarkWatching said
-// 1.1 to 3.1 in fourteen runs, 2.3 in the median.
-const inService = 2.3
+// inService is what hits take in a service that take so long in the loop that
+// calibration measures, where nothing comes between two of them: BenchmarkWatching said
+// 1.1 to 3.1 times as long in fourteen runs, 2.3 in the median.
+func inService(d time.Duration) time.Duration {
+	const times = 2.3
+	return time.Duration(times * float64(max(0, d)))
+}
 
 // calibrated is the function that calibration watches.
 const calibrated = "github.com/tarehq/tare/cost/bpf/probe.within"

@@ -42,6 +42,10 @@ var beginning = [...]string{
 	"google.golang.org/grpc/internal/transport.(*http2Server).operateHeaders",
 }
 
+// fastHTTPEnd is called once for every answer of fasthttp's server, which calls
+// nothing of its own where a request begins. Behind fiber there is such a function.
+const fastHTTPEnd = "github.com/valyala/fasthttp.(*Response).Write"
+
 // Owners returns whom to watch: the owners that go by the names given, and those
 // directly inside them; without names, all. Requests are looked at for a while to
 // see who handles them, at one cheap probe a request (of gRPC, one a call of any
@@ -156,6 +160,17 @@ func (t *Target) pushes(names []string) []uint64 {
 	return pushes
 }
 
+// begins returns the pushes of the functions that are called once a request.
+func (t *Target) begins() []uint64 {
+	begins := t.pushes(beginning[:])
+	for fn := range t.table.Funcs() {
+		if strings.HasPrefix(fn.Name, "github.com/gofiber/fiber/") {
+			return begins
+		}
+	}
+	return append(begins, t.pushes([]string{fastHTTPEnd})...)
+}
+
 // search finds owners by name among all functions of the program.
 func (t *Target) search(name string) ([]Watched, error) {
 	var c census
@@ -204,7 +219,7 @@ type Watch struct {
 // NewWatch prepares to watch owners. At most 60 are watched at a time; the rest
 // are refused with a reason.
 func (t *Target) NewWatch(owners []Watched, p Price) (*Watch, error) {
-	w := &Watch{t: t, price: p, known: map[string]bool{}, begins: t.pushes(beginning[:])}
+	w := &Watch{t: t, price: p, known: map[string]bool{}, begins: t.begins()}
 	for _, o := range owners {
 		if o.Reason == "" && len(w.owners) == maxOwners-4 {
 			o.Reason = fmt.Sprintf("only %d owners can be watched at a time", maxOwners-4)

@@ -17,6 +17,9 @@ type Target struct{}
 // Watch is a set of owners that is about to be watched.
 type Watch struct{}
 
+// Counter counts a process's requests.
+type Counter struct{}
+
 // Brake slows one owner down.
 type Brake struct{ Counted bool }
 
@@ -44,8 +47,17 @@ func (t *Target) Owners(context.Context, []string, time.Duration) ([]Watched, er
 // NewWatch says what is missing.
 func (t *Target) NewWatch([]Watched, Price) (*Watch, error) { return nil, missing() }
 
+// NewCounter says what is missing.
+func (t *Target) NewCounter(Price) (*Counter, error) { return nil, missing() }
+
 // NewBrake says what is missing.
 func (t *Target) NewBrake(Watched) (*Brake, error) { return nil, missing() }
+
+// Run says what is missing.
+func (c *Counter) Run(context.Context, time.Duration) (Counted, error) { return Counted{}, missing() }
+
+// Close does nothing.
+func (c *Counter) Close() error { return nil }
 
 // Close does nothing.
 func (w *Watch) Close() error { return nil }

@@ -54,6 +54,8 @@ type Price struct {
 	Hit time.Duration
 	// Trap is the part of one side of a hit that the probe's own clock cannot see.
 	Trap time.Duration
+	// Count is what a hit costs of a probe that does nothing but count.
+	Count time.Duration
 }
 
 // Forecast is what watching will cost.

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/bpf"
+	"github.com/tarehq/tare/cost/bpf/probe"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// counting counts the requests of processes while they are sampled.
+type counting struct {
+	pids     []int
+	targets  []*probe.Target
+	counters []*probe.Counter
+	refused  error  // why there are none
+	end      func() // ends run, and waits until it has ended
+
+	// Once it has.
+	seen []probe.Counted // by the counters
+	errs []error
+}
+
+// count prepares to count the requests of the processes that are to be sampled;
+// none if that is done otherwise.
+func (c *costCmd) count(ctx context.Context, o sampling) *counting {
+	n := &counting{end: func() {}}
+	if !c.Count || c.Load != "" || c.Requests > 0 {
+		return n
+	}
+	pids := []int{o.PID}
+	if o.PID == 0 {
+		pids, n.refused = bpf.Members(o.Cgroup)
+	}
+	const most = 16
+	if len(pids) > most {
+		n.refused = fmt.Errorf("they are not in more than %d processes, and there are %d", most, len(pids))
+		return n
+	}
+	price, err := probe.Calibrate(ctx)
+	if err != nil {
+		n.refused = err
+		return n
+	}
+	for _, pid := range pids {
+		n.refused = errors.Join(n.refused, n.add(pid, price))
+	}
+	if len(n.counters) > 0 {
+		n.refused = nil // the others are no servers
+	}
+	return n
+}
+
+// add prepares to count a process's requests.
+func (n *counting) add(pid int, price probe.Price) error {
+	t, err := probe.Open(pid)
+	if err != nil {
+		return err
+	}
+	counter, err := t.NewCounter(price)
+	if err != nil {
+		return errors.Join(err, t.Close())
+	}
+	n.pids, n.targets, n.counters = append(n.pids, pid), append(n.targets, t), append(n.counters, counter)
+	return nil
+}
+
+// text says what is done beside sampling.
+func (n *counting) text() string {
+	if len(n.counters) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and counting its requests for %s of that", unit.Format(probe.CountShare, unit.Share))
+}
+
+// run counts for as long as they are sampled.
+func (n *counting) run(ctx context.Context, d time.Duration) {
+	ctx, cancel := context.WithCancel(ctx)
+	n.seen, n.errs = make([]probe.Counted, len(n.counters)), make([]error, len(n.counters))
+	var each sync.WaitGroup
+	for i, counter := range n.counters {
+		each.Go(func() { n.seen[i], n.errs[i] = counter.Run(ctx, d) })
+	}
+	n.end = func() {
+		cancel()
+		each.Wait()
+	}
+}
+
+// take works out how many requests the processes have answered while they were sampled,
+// by the CPU that they used; or takes over why that cannot be said.
+func (b *bill) take(n *counting, all []bpf.Process) {
+	if b.uncounted = errors.Join(n.refused, errors.Join(n.errs...)); b.uncounted != nil || len(n.counters) == 0 {
+		return
+	}
+	sum := &probe.Counted{}
+	var requests, margin float64
+	for i, c := range n.seen {
+		at := slices.IndexFunc(all, func(p bpf.Process) bool { return p.PID == n.pids[i] })
+		sum.Requests += c.Requests
+		sum.Windows, sum.During = max(sum.Windows, c.Windows), max(sum.During, c.During)
+		if at < 0 || c.CPU <= 0 {
+			continue
+		}
+		of := c.Requests * all[at].CPU.Seconds() / c.CPU.Seconds()
+		requests += of
+		margin = math.Hypot(margin, of*c.Margin)
+	}
+	if requests == 0 {
+		b.uncounted = fmt.Errorf("none was seen in %d windows, %s in all", sum.Windows, unit.Format(float64(sum.During), unit.Nanoseconds))
+		return
+	}
+	b.counted = sum
+	b.window.Requests, b.window.Margin = math.Round(requests), margin
+}
+
+// close takes all probes away.
+func (n *counting) close() error {
+	n.end()
+	var errs []error
+	for i, counter := range n.counters {
+		errs = append(errs, counter.Close(), n.targets[i].Close())
+	}
+	return errors.Join(errs...)
+}
+
+// countText says how requests were counted.
+func countText(c *probe.Counted, w cost.Window) string {
+	return fmt.Sprintf("%s requests were counted in %d windows, %s in all; by the CPU used\nthey stand for %s ± %s.",
+		unit.Number(c.Requests), c.Windows, unit.Format(float64(c.During), unit.Nanoseconds),
+		unit.Number(w.Requests), unit.Format(w.Margin/w.Requests, unit.Share))
+}

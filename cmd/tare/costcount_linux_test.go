@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tarehq/tare/cost"
+)
+
+// TestRequestsFromOutside has a service under somebody else's load: its requests are
+// counted from outside, as many as it counted itself, unless that is not wanted.
+func TestRequestsFromOutside(t *testing.T) {
+	if ok, err := condition("bpf"); err != nil || !ok {
+		t.Skipf("no sampling from outside here: %v", err)
+	}
+	s, stop := startInjected(t, buildInjected(t))
+	defer stop()
+	url := strings.TrimSuffix(s.url, "/") + "/"
+	defer others(t, url, 2)()
+	before := readTruth(t, url)["spin"].Calls
+	counted := billOf(t, s.pid, "--for", "3s")
+	most := readTruth(t, url)["spin"].Calls - before
+	margin := counted.RequestsMargin
+	if counted.Per != "request" || margin <= 0 {
+		t.Fatalf("got costs per %s, %.0f ± %.0f requests, want them counted", counted.Per, counted.Requests, margin)
+	}
+	t.Logf("%.0f ± %.0f requests in %.1f s, of %.0f in all", counted.Requests, margin, counted.Seconds, most)
+	if counted.Requests-2*margin > most || counted.Requests+2*margin < most/20 {
+		t.Errorf("got %.0f ± %.0f requests, want no more than the %.0f that there were", counted.Requests, margin, most)
+	}
+	spin := counted.Items[0]
+	for _, it := range counted.Items {
+		if it.Owner == "layers.Spin" {
+			spin = it
+		}
+	}
+	if spin.Margin < spin.Self*margin/counted.Requests {
+		t.Errorf("%s takes %.0f ± %.0f ns, want the margin to have that of the requests in it", spin.Owner, spin.Self, spin.Margin)
+	}
+	if not := billOf(t, s.pid, "--no-count"); not.Per != "second" || not.Requests != 0 {
+		t.Errorf("got costs per %s, %.0f requests, want none counted", not.Per, not.Requests)
+	}
+	if told := billOf(t, s.pid, "--requests", "1000"); told.Requests != 1000 || told.RequestsMargin != 0 {
+		t.Errorf("got %.0f ± %.0f requests, want those that were told", told.Requests, told.RequestsMargin)
+	}
+}
+
+// others are clients that nobody knows of, until the function returned is called.
+func others(t *testing.T, url string, n int) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				res, err := http.Get(url)
+				if err != nil {
+					continue
+				}
+				io.Copy(io.Discard, res.Body)
+				res.Body.Close()
+			}
+		})
+	}
+	return func() {
+		cancel()
+		all.Wait()
+	}
+}
+
+// billOf is the bill of a process that tare cost prints.
+func billOf(t *testing.T, pid int, more ...string) *cost.Bill {
+	t.Helper()
+	status, out, said := costOf(t, pid, append(more, "--json")...)
+	if status != 0 {
+		t.Fatalf("exit status %d: %s", status, said)
+	}
+	var bill cost.Bill
+	if err := json.Unmarshal([]byte(out), &bill); err != nil {
+		t.Fatal(err)
+	}
+	return &bill
+}
