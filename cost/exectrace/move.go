@@ -65,7 +65,7 @@ func (t *tracker) meet(g *goroutine, to trace.GoState, at *site) {
 	case handling, finishing:
 		t.open(g, t.first)
 		g.stage, g.unborn = busy, true
-	case between:
+	case between, queueing:
 		g.stage = idle
 	default:
 		g.stage = away
@@ -77,22 +77,28 @@ func (t *tracker) start(id trace.GoID, ev trace.Event) {
 	entry := t.sites.of(ev.StateTransition().Stack, nil)
 	g := &goroutine{id: id, state: Runnable, since: t.last, at: entry}
 	t.goroutines[id] = g
-	if entry == nil || !entry.server {
-		p := t.goroutines[ev.Goroutine()]
-		if p != nil && p.request != nil && !p.request.over && p.request.goroutines < maxPieces {
+	p := t.goroutines[ev.Goroutine()]
+	within := p != nil && p.request != nil
+	// Behind net/http gRPC starts one for what a request of net/http's asks for.
+	further := within && p.stage != maybe && entry != nil && entry.phase == handling
+	if entry == nil || !entry.server || further {
+		if within && !p.request.over && p.request.goroutines < maxPieces {
 			p.request.goroutines++
 			g.request, g.born = p.request, t.sites.of(ev.Stack(), p.born)
 			g.at = t.sites.of(ev.StateTransition().Stack, g.born)
 		}
 		return
 	}
-	if entry.phase == handling { // one request of HTTP/2
+	switch entry.phase {
+	case handling: // one request of HTTP/2
 		t.open(g, t.last)
 		g.stage = busy
-		return
+	case queueing:
+		g.stage = away
+	default:
+		t.open(g, t.last)
+		g.stage = maybe
 	}
-	t.open(g, t.last)
-	g.stage = maybe
 }
 
 // halt ends a stretch of running, at the place where the goroutine leaves off.
@@ -112,7 +118,7 @@ func (t *tracker) halt(g *goroutine, change trace.StateTransition, at *site) {
 		t.drop(g) // it was woken, but serves nobody
 		g.stage = strange
 	}
-	if at == nil || !at.server || g.stage == given {
+	if at == nil || !at.server || g.stage == given || g.stage == strange && g.request != nil {
 		return
 	}
 	switch at.phase {
@@ -122,6 +128,11 @@ func (t *tracker) halt(g *goroutine, change trace.StateTransition, at *site) {
 		t.confirm(g, at)
 		t.finish(g, t.last, false)
 		g.stage = given
+	case queueing:
+		if g.stage == maybe { // whoever woke it has handed it a request
+			g.stage = busy
+		}
+		t.lookAround(g, to)
 	case between:
 		t.lookAround(g, to)
 	case reading:

@@ -13,6 +13,7 @@ const (
 	nowhere   phase = iota // tells nothing
 	outside                // of any request: accepting, a handshake, closing
 	between                // waiting for the next request to begin
+	queueing               // waiting to be handed a request that has begun
 	reading                // a request's head or body, before its handler
 	handling               // in the handler
 	finishing              // sending what the handler left to be sent
@@ -25,6 +26,7 @@ const (
 	netHTTP  = "net/http.(*conn).serve"
 	fastHTTP = "github.com/valyala/fasthttp."
 	tare     = "github.com/tarehq/tare/serve.(*conn)."
+	gRPC     = "google.golang.org/grpc.(*Server)."
 )
 
 // announcement is the category of what tare's serve logs of each request: it reads
@@ -39,7 +41,8 @@ var otherEngines = [...]struct{ prefix, name string }{
 	{"github.com/lesismal/nbio/nbhttp.(*ServerProcessor).", "nbio"},
 }
 
-// streams are the functions that run one request of HTTP/2, a goroutine each.
+// streams are the functions of net/http that run one request of HTTP/2, a goroutine
+// each.
 var streams = map[string]bool{
 	"net/http.(*http2serverConn).runHandler":                 true,
 	"net/http/internal/http2.(*serverConn).runHandler":       true,
@@ -64,6 +67,8 @@ func phaseOf(frames []cost.Frame) (phase, bool) {
 			}
 		case fn == tare+"serve":
 			return tarePhase(frames[:i]), true
+		case strings.HasPrefix(fn, gRPC):
+			return gRPCPhase(strings.TrimPrefix(fn, gRPC), frames[:i]), true
 		}
 	}
 	return nowhere, false
@@ -151,6 +156,23 @@ func tarePhase(inner []cost.Frame) phase {
 		default:
 			return outside
 		}
+	}
+	return nowhere
+}
+
+// gRPCPhase tells the phase by the outermost function of gRPC's server: one call is
+// run by a goroutine of its own, or by a worker that is handed it.
+func gRPCPhase(outermost string, inner []cost.Frame) phase {
+	const handle = gRPC + "handleStream"
+	switch {
+	case strings.HasPrefix(outermost, "serveStreams."), outermost == "handleStream":
+		return handling
+	case outermost != "serverWorker":
+		return outside
+	case within(inner, handle) >= 0:
+		return handling
+	case within(inner, gRPC) < 0:
+		return queueing
 	}
 	return nowhere
 }

@@ -102,12 +102,12 @@ type Segment struct {
 
 // ReadRequests reads a trace as runtime/trace writes it and accounts for every
 // request in it that a server it knows answered: net/http (chi, gin, echo …, and
-// HTTP/2), tare's serve, and fasthttp (fiber …).
+// HTTP/2), tare's serve, fasthttp (fiber …) and gRPC.
 //
 // A request of HTTP/1 begins when its connection's goroutine is woken by its first
 // bytes, or looks for them and finds some, and ends when the goroutine looks for
-// the next; those of HTTP/2 begin and end with their goroutines. Tare's serve says
-// where each begins. Requests that were pipelined and that fasthttp answers at one
+// the next; those of HTTP/2 begin and end with their goroutines, and those of gRPC too,
+// or with their being handed to a worker. Tare's serve says where each begins. Requests that were pipelined and that fasthttp answers at one
 // go count as one. A request whose handler takes over the connection ends there.
 //
 // Requests for profiles and traces, which net/http/pprof answers, are left out, also
