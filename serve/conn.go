@@ -42,7 +42,7 @@ type conn struct {
 	writeBy atomic.Int64
 	in, out meter
 
-	severed atomic.Bool // closed by cut
+	lost    atomic.Bool // gone was called; set before it looks at cur
 	greeted bool
 	gate    sync.Mutex  // guards left, taken and deadlines against the sweep, left against watch
 	left    bool        // hijacked, or handed to another server
@@ -285,9 +285,7 @@ func (c *conn) fail(err error) {
 	if c.failed == nil {
 		c.failed = err
 	}
-	if r := c.cur.Load(); r != nil {
-		r.end(context.Canceled)
-	}
+	c.gone()
 }
 
 // linger lets the client read what was written before the connection ends: it
@@ -336,7 +334,6 @@ func (c *conn) cut(reset bool) {
 	} else {
 		c.beneath().Close()
 	}
-	c.severed.Store(true)
 	c.gate.Unlock()
 	c.gone()
 }

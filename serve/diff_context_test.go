@@ -81,6 +81,22 @@ func TestDiffContext(t *testing.T) {
 			default:
 			}
 		}},
+		{name: "asked for after the body was cut short", talk: func(c *client) {
+			c.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
+			c.until("\r\n\r\n")
+			c.send("he")
+			c.Close()
+		}, handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			j.note("body %q %s", body, class(err))
+			wait(j, w, r)
+		}},
+		{name: "asked for after a write failed", send: request("/"), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))
+			_, err := w.Write(make([]byte, 10000))
+			j.note("write %s", class(err))
+			wait(j, w, r)
+		}},
 	})
 }
 

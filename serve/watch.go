@@ -16,7 +16,7 @@ func (c *conn) watch(r *requestContext) bool {
 		return true
 	}
 	c.cur.Store(r)
-	if c.severed.Load() {
+	if c.lost.Load() {
 		return false
 	}
 	if !c.e.parking.watch(c) {
@@ -25,8 +25,10 @@ func (c *conn) watch(r *requestContext) bool {
 	return true
 }
 
-// gone ends the request at hand: the peer has closed or reset the connection.
+// gone ends the request at hand: the peer has closed or reset the connection, or
+// nothing can be read or written on it any more. Who asks only afterwards is told, too.
 func (c *conn) gone() {
+	c.lost.Store(true)
 	if r := c.cur.Load(); r != nil {
 		r.end(context.Canceled)
 	}
