@@ -87,6 +87,55 @@ func TestDiffReadFrom(t *testing.T) {
 	}))
 }
 
+// TestDiffSourceFails compares what becomes of an answer that is copied from something
+// with a descriptor, which fails, and that the handler then ends by itself.
+func TestDiffSourceFails(t *testing.T) {
+	const rest = "the rest"
+	dir := t.TempDir()
+	copies := func(n int, open func() (io.ReadCloser, error)) act {
+		return with(func(j *journal, w http.ResponseWriter, r *http.Request) {
+			flushed("")(j, w, r)
+			src, err := open()
+			if err != nil {
+				j.note("%v", err)
+				return
+			}
+			defer src.Close()
+			n, err := io.Copy(w, src)
+			j.note("copied %d %s", n, class(err))
+			m, err := io.WriteString(w, rest)
+			j.note("wrote %d %s, context %v", m, class(err), r.Context().Err())
+		}, "Content-Length", itoa(n+len(rest)))
+	}
+	agree(t, []exchange{
+		{name: "folder", send: request("/"), handler: copies(0, func() (io.ReadCloser, error) { return os.Open(dir) })},
+		{name: "pipe without an end", send: request("/"), handler: copies(600, func() (io.ReadCloser, error) {
+			from, to, err := os.Pipe()
+			if err != nil {
+				return nil, err
+			}
+			t.Cleanup(func() { to.Close() })
+			to.Write(make([]byte, 600))
+			return from, from.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+		})},
+		{name: "connection that stops", send: request("/"), handler: copies(600, func() (io.ReadCloser, error) {
+			l := listener(t)
+			defer l.Close()
+			from, err := net.Dial("tcp", l.Addr().String())
+			if err != nil {
+				return nil, err
+			}
+			to, err := l.Accept()
+			if err != nil {
+				return nil, err
+			}
+			t.Cleanup(func() { to.Close() })
+			to.Write(make([]byte, 600))
+			return from, from.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+		})},
+	})
+}
+
 // TestDiffFileReachesKernel wants io.Copy from a file, whole or limited, to
 // reach the connection's ReadFrom with something that has a descriptor: that is
 // what sendfile takes.

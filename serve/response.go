@@ -360,16 +360,21 @@ func (w *response) copyFrom(to io.ReaderFrom, src io.Reader) (n int64, err error
 type onlyWriter struct{ io.Writer }
 
 // copyFrom has the connection take src, in pieces where nothing else tells how
-// much of it the client has taken.
+// much of it the client has taken. It may be src that fails, such as another
+// connection: the handler may go on then. An empty write tells, which fails where any
+// would.
 func (c *conn) copyFrom(to io.ReaderFrom, src io.Reader) (n int64, err error) {
 	if _, told := c.traffic(); told {
 		n, err = c.copyPiece(to, src)
 	} else {
 		n, err = c.copyPieces(to, src)
 	}
-	if err != nil {
-		c.torn = err
-		c.fail(err)
+	if err == nil {
+		return n, nil
+	}
+	if _, werr := c.nc.Write(nil); werr != nil {
+		c.torn = werr
+		c.fail(werr)
 	}
 	return n, err
 }
