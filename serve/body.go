@@ -72,7 +72,8 @@ func (b *body) unasked() bool {
 }
 
 // Close has further reads fail. As net/http's, it reads what is left if that is
-// little and the connection goes on after it, or there may be trailers.
+// little and the connection goes on after it, or there may be trailers, and returns
+// what is wrong with that.
 func (b *body) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -80,10 +81,14 @@ func (b *body) Close() error {
 		return nil
 	}
 	b.closed = true
-	if b.err == nil && !b.unasked() && (b.chunked || !b.w.wantsClose) {
-		b.drainLocked(b.c.e.limits.drain)
+	if b.unasked() || !b.chunked && b.w.wantsClose {
+		return nil
 	}
-	return nil
+	b.drainLocked(b.c.e.limits.drain)
+	if b.err == io.EOF {
+		return nil
+	}
+	return b.err
 }
 
 func (b *body) readLocked(p []byte) (n int, err error) {

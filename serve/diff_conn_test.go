@@ -162,6 +162,12 @@ func TestDiffUnreadBody(t *testing.T) {
 	}
 	upload := []carriage{whole, encrypted}
 	table := []exchange{
+		{name: "closed by handler in vain", send: strings.TrimSuffix(post("hello"), "hello"), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			j.note("%s", class(http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))))
+			j.note("%s", class(r.Body.Close()))
+		}},
+		{name: "closed by handler, malformed", send: "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
+			handler: func(j *journal, w http.ResponseWriter, r *http.Request) { j.note("%s", class(r.Body.Close())) }},
 		{name: "closed by handler", send: post(kib(1)), handler: func(j *journal, w http.ResponseWriter, r *http.Request) { j.note("%s", class(r.Body.Close())) }},
 		{name: "given by handler", send: request("/"), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
 			r.Body, r.ContentLength = io.NopCloser(strings.NewReader("hello")), 5
