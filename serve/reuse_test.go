@@ -29,8 +29,9 @@ func listening(t *testing.T, s *serve.Server) string {
 	return l.Addr().String()
 }
 
-// spoken sends text on a connection of its own, ends that, and returns the answer,
-// when the server has done with the connection.
+// spoken sends text on a connection of its own, ends that unless the text has the
+// server end it, and returns the answer, when the server has done with the connection. A
+// client that has ended its side is gone to the request's context, sooner or later.
 func spoken(t *testing.T, addr, text string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -41,7 +42,9 @@ func spoken(t *testing.T, addr, text string) string {
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatal(err)
 	}
-	c.(*net.TCPConn).CloseWrite()
+	if !strings.Contains(text, "\r\nConnection: close\r\n") {
+		c.(*net.TCPConn).CloseWrite()
+	}
 	answer, _ := io.ReadAll(c)
 	return string(answer)
 }
