@@ -5,6 +5,7 @@ package bpf
 import (
 	"errors"
 	"io"
+	"os"
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/internal/pclntab"
@@ -57,6 +58,17 @@ func UserNames(maps io.Reader, chain ...uint64) ([]string, error) {
 		names = append(names, f.Func)
 	}
 	return names, err
+}
+
+// Cut reports whether a stack of this process is deeper than the kernel follows, if
+// that is as far as it goes.
+func Cut(chain ...uint64) (bool, error) {
+	p, err := openProcess(os.Getpid())
+	if err != nil {
+		return false, err
+	}
+	defer p.Close()
+	return p.cut(chain, len(chain)), p.why
 }
 
 // KernelNames names a stack of the kernel, given its list of functions.

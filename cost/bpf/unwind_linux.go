@@ -69,13 +69,18 @@ func longest() int {
 }
 
 // cut reports whether a chain ends where the kernel stopped following it, given how
-// far it goes, and not where the goroutine began.
+// far it goes, and not where the goroutine began, nor outside all programs and
+// libraries: what code without frame pointers has in their place may lead in a circle.
 func (p *process) cut(chain []uint64, longest int) bool {
 	if p.table == nil || len(chain) == 0 || len(chain) < longest {
 		return false
 	}
-	f, ok := p.table.Lookup(chain[len(chain)-1] - 1 - p.bias)
-	return !ok || f.Name != "runtime.goexit"
+	last := chain[len(chain)-1] - 1 // the call, not what follows it
+	if f, ok := p.table.Lookup(last - p.bias); ok {
+		return f.Name != "runtime.goexit"
+	}
+	_, mapped := holding(p.maps, last)
+	return mapped
 }
 
 // hidden returns the return address that a sample's chain of frame pointers lacks.

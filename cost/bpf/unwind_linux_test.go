@@ -4,6 +4,7 @@ package bpf_test
 
 import (
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -42,6 +43,27 @@ func TestCut(t *testing.T) {
 				return
 			}
 		})
+	}
+}
+
+// TestCutCircle has a chain that goes on for ever outside all code, as one that begins
+// in C may, not taken for a deep stack.
+func TestCutCircle(t *testing.T) {
+	callers := make([]uintptr, 64)
+	callers = callers[:runtime.Callers(1, callers)]
+	here, began := uint64(callers[0]), uint64(callers[len(callers)-1])
+	for _, tt := range []struct {
+		name  string
+		chain []uint64
+		want  bool
+	}{
+		{"ends within code", []uint64{here, here}, true},
+		{"ends where the goroutine began", []uint64{here, began}, false},
+		{"ends outside all code", []uint64{here, 1 << 32, 1 << 32}, false},
+	} {
+		if got, err := bpf.Cut(tt.chain...); err != nil || got != tt.want {
+			t.Errorf("a chain that %s, %#x: got %t, %v, want %t", tt.name, tt.chain, got, err, tt.want)
+		}
 	}
 }
 
