@@ -9,7 +9,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -230,31 +232,55 @@ func TestTargetReturns(t *testing.T) {
 			t.Fatal(err)
 		}
 		addr := l.Addr().String()
-		h := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-		first := &http.Server{Handler: h}
+		var handled atomic.Uint64
+		first := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { handled.Add(1) })}
+		second := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
 		go first.Serve(l)
-		back := make(chan *http.Server, 1)
-		go func() {
-			time.Sleep(150 * time.Millisecond)
+		defer second.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		const slice = 50 * time.Millisecond
+		counts, taken := make(chan load.Counts), false
+		until := func(seen func(load.Counts) bool) {
+			for c := range counts {
+				if seen(c) {
+					time.Sleep(slice) // what comes next is in another slice
+					return
+				}
+			}
+		}
+		var steps sync.WaitGroup
+		steps.Go(func() {
+			defer cancel()
+			until(func(c load.Counts) bool { return c.Answered() > 0 })
 			first.Close()
-			time.Sleep(150 * time.Millisecond)
+			until(func(c load.Counts) bool { return c.Refused > 0 })
 			l, err := net.Listen("tcp", addr)
-			if err != nil {
-				back <- nil
+			if taken = err != nil; taken {
 				return
 			}
-			s := &http.Server{Handler: h}
-			back <- s
-			s.Serve(l)
-		}()
-		r := run(t, context.Background(), load.Options{Engine: engine, Schedule: pace.Constant(500), Duration: 600 * time.Millisecond,
-			Slice: 50 * time.Millisecond, Targets: []load.Target{{URL: "http://" + addr}}})
-		s := <-back
-		if s == nil {
+			go second.Serve(l)
+			until(func(c load.Counts) bool { return c.Answered() > handled.Load() })
+		})
+		r := run(t, ctx, load.Options{Engine: engine, Schedule: pace.Constant(500), Duration: time.Minute, Slice: slice,
+			Targets: []load.Target{{URL: "http://" + addr}},
+			Progress: func(s load.Snapshot) {
+				select {
+				case counts <- s.Counts:
+				case <-ctx.Done():
+				}
+			}})
+		close(counts)
+		steps.Wait()
+		if taken {
 			t.Skip("the port was taken meanwhile")
 		}
-		defer s.Close()
-		if r.Counts.Refused == 0 || r.Series[0].Answered == 0 || r.Series[len(r.Series)-1].Answered == 0 {
+		died := slices.IndexFunc(r.Series, func(s load.Slice) bool { return s.Failed > 0 })
+		before, after := false, false
+		for i, s := range r.Series {
+			before = before || s.Answered > 0 && i < died
+			after = after || s.Answered > 0 && i > died
+		}
+		if r.Counts.Refused == 0 || !before || !after {
 			t.Errorf("got %+v, series %+v; want answers, refusals, answers", r.Counts, r.Series)
 		}
 	})
@@ -353,20 +379,36 @@ func TestClosedWhileIdle(t *testing.T) {
 			continue
 		}
 		t.Run(p.name, func(t *testing.T) {
-			var late atomic.Int64
-			o, _ := serve(t, i, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				c, _, err := http.NewResponseController(w).Hijack()
-				if err != nil {
-					t.Error(err)
-					return
+			for d := 250 * time.Millisecond; ; d *= 2 { // between two requests; longer if the machine is busy
+				began := time.Now()
+				var asked atomic.Int64
+				late := make(chan bool, 3) // for each: whether the next request may have begun before the end
+				o, s := serve(t, i, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					c, _, err := http.NewResponseController(w).Hijack()
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					n := time.Duration(asked.Add(1))
+					io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+					time.Sleep((n - 1) * 20 * time.Millisecond) // the first at once
+					c.Close()
+					late <- time.Since(began) >= n*d
+				}))
+				o.Schedule, o.Duration = pace.Constant(1/d.Seconds()), 3*d
+				r := run(t, context.Background(), o)
+				s.Close()
+				disturbed := false
+				for range asked.Load() {
+					disturbed = <-late || disturbed
 				}
-				io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-				time.Sleep(time.Duration(late.Add(1)-1) * 20 * time.Millisecond) // the first at once
-				c.Close()
-			}))
-			o.Schedule, o.Duration = pace.Constant(4), 750*time.Millisecond
-			if r := run(t, context.Background(), o); r.Counts.Status[2] != 3 || r.Opened != 3 {
-				t.Errorf("got %+v on %d connections, want 3 answers on 3", r.Counts, r.Opened)
+				if disturbed && d < 8*time.Second {
+					continue
+				}
+				if r.Counts.Status[2] != 3 || r.Opened != 3 {
+					t.Errorf("got %+v on %d connections, want 3 answers on 3", r.Counts, r.Opened)
+				}
+				return
 			}
 		})
 	}
