@@ -5,6 +5,7 @@ package probe_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"os"
@@ -37,24 +38,37 @@ func TestWatch(t *testing.T) {
 			s := start(t, build(t, tt.flags...))
 			p := open(t, s.pid)
 			s.load(t, 3, "/", "/deep")
-			m, spin, block := watched(t, s, p)
-			s.alive(t)
-			exact(t, m, "target.recovers", "target.spin", "target.(*block).ServeHTTP", "target.(*truths).handle")
-			// The middlewares time themselves without the instructions around, and over
-			// calls before and after the window too.
-			near(t, wallOf(t, m, "target.spin"), spin)
-			near(t, wallOf(t, m, "target.(*block).ServeHTTP"), block)
+			for d := 1500 * time.Millisecond; ; d *= 2 { // longer if the machine is busy
+				m, spin, block := watched(t, s, p, d)
+				s.alive(t)
+				exact(t, m, "target.recovers", "target.spin", "target.(*block).ServeHTTP", "target.(*truths).handle")
+				// The middlewares time themselves without the instructions around, and over
+				// calls before and after the window too.
+				off := append(near(wallOf(t, m, "target.spin"), spin), near(wallOf(t, m, "target.(*block).ServeHTTP"), block)...)
+				switch {
+				case len(off) == 0:
+					return
+				case spin <= 1.15*spins:
+					t.Fatal(off)
+				case d > 5*time.Second:
+					t.Skipf("this machine is too busy: others had the processor amid what was to be measured: %q", off)
+				}
+			}
 		})
 	}
 }
 
-// watched watches the target for a while, and returns what it said of itself
+// spins is for how many nanoseconds the target spins, if nobody else has the processor
+// meanwhile.
+const spins = 20e3
+
+// watched watches the target for that long, and returns what it said of itself
 // meanwhile: mean nanoseconds of a call.
-func watched(t *testing.T, s *server, p *probe.Target) (m *probe.Measurement, spin, block float64) {
+func watched(t *testing.T, s *server, p *probe.Target, d time.Duration) (m *probe.Measurement, spin, block float64) {
 	t.Helper()
 	w := prepare(t, p, nil)
 	before := s.truth(t)
-	m = run(t, w, probe.Options{For: 1500 * time.Millisecond, Window: 1500 * time.Millisecond})
+	m = run(t, w, probe.Options{For: d, Window: d})
 	after := s.truth(t)
 	mean := func(name string) float64 {
 		return (after[name].Nanos - before[name].Nanos) / (after[name].Calls - before[name].Calls)
@@ -84,14 +98,13 @@ func exact(t *testing.T, m *probe.Measurement, names ...string) {
 	}
 }
 
-// near fails the test if an owner's mean time is off by more than a quarter and
-// 20 µs: a busy machine interrupts calls between the target's clock and the
-// probes.
-func near(t *testing.T, w cost.Wall, want float64) {
-	t.Helper()
+// near says if an owner's mean time is off by more than a quarter and 20 µs: a busy
+// machine interrupts calls between the target's clock and the probes.
+func near(w cost.Wall, want float64) (off []string) {
 	if got := w.Self / w.Seen; math.Abs(got-want) > want/4+20e3 {
-		t.Errorf("%s: got %.1f µs a call, want %.1f", w.Owner.Name, got/1e3, want/1e3)
+		off = append(off, fmt.Sprintf("%s: got %.1f µs a call, want %.1f", w.Owner.Name, got/1e3, want/1e3))
 	}
+	return off
 }
 
 func TestWatchNamed(t *testing.T) {
