@@ -19,7 +19,14 @@ func keepConn(ctx context.Context, nc net.Conn) context.Context {
 // TestDiffForeignDeadlines has hooks and handlers set read deadlines on the
 // connection itself.
 func TestDiffForeignDeadlines(t *testing.T) {
-	const soon = 20 * time.Millisecond
+	soon := 20 * time.Millisecond
+	unread := func(want outcome) bool { // http.Server has a deadline hold for the first head, too
+		none := want.seen == "\n" && soon < patience/4
+		if none {
+			soon *= 2
+		}
+		return none
+	}
 	body := func(j *journal, w http.ResponseWriter, r *http.Request) {
 		got, err := io.ReadAll(r.Body)
 		j.note("%s %q %s", r.URL.Path, got, class(err))
@@ -37,6 +44,7 @@ func TestDiffForeignDeadlines(t *testing.T) {
 	}
 	on := func(state http.ConnState) func(*http.Server, *journal) {
 		return func(hs *http.Server, _ *journal) {
+			soon := soon
 			hs.ConnState = func(nc net.Conn, s http.ConnState) {
 				if s == state {
 					nc.SetReadDeadline(time.Now().Add(soon))
@@ -52,9 +60,9 @@ func TestDiffForeignDeadlines(t *testing.T) {
 				body(j, w, r)
 			}},
 		{name: "as a request comes", talk: stalls, by: []carriage{whole, encrypted, veiled}, handler: body, config: on(http.StateActive)},
-		{name: "as a connection opens", talk: late, by: []carriage{whole, veiled}, handler: body, config: on(http.StateNew)},
+		{name: "as a connection opens", talk: late, by: []carriage{whole, veiled}, handler: body, config: on(http.StateNew), again: unread},
 		{name: "between requests", talk: late, by: []carriage{whole, encrypted, veiled}, handler: body, config: on(http.StateIdle)},
-		{name: "with the context", talk: late, by: []carriage{whole, veiled}, handler: body,
+		{name: "with the context", talk: late, by: []carriage{whole, veiled}, handler: body, again: unread,
 			config: func(hs *http.Server, _ *journal) {
 				hs.ConnContext = func(ctx context.Context, nc net.Conn) context.Context {
 					nc.SetReadDeadline(time.Now().Add(soon))
