@@ -24,6 +24,9 @@ const maxGenerated = 1 << 20
 // settling is how long requests that a generator gave up are left to end.
 const settling = 100 * time.Millisecond
 
+// closing is how long what is stopped may take to end, a server to write its log.
+const closing = 5 * time.Second
+
 // generation is one run of a generator against a fresh server.
 type generation struct {
 	r       *runner
@@ -124,7 +127,7 @@ func (r *runner) generate(ctx context.Context, w study.Workload, length time.Dur
 // serve starts the server and waits for its first correct answer.
 func (g *generation) serve(ctx context.Context, t *record.Trial) error {
 	var err error
-	g.server, err = arm.Start(ctx, *g.r.servers[g.w.Name], arm.StartOptions{CPUs: g.r.specimenCPUs(), Dir: g.dir})
+	g.server, err = arm.Start(ctx, *g.r.servers[g.w.Name], arm.StartOptions{CPUs: g.r.specimenCPUs(), Dir: g.dir, Grace: closing})
 	if err != nil {
 		return fmt.Errorf("starting the server: %w", err)
 	}
@@ -175,7 +178,7 @@ func (g *generation) run(ctx context.Context) error {
 func plain(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
 func (g *generation) stop(p *arm.Process) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), closing)
 	defer cancel()
 	if err := p.Stop(ctx); err != nil {
 		g.r.tell(Event{Stage: Ended, Text: fmt.Sprintf("stopping arm: %v", err)})
@@ -193,6 +196,9 @@ func (g *generation) settle(ctx context.Context) error {
 	case <-time.After(settling):
 	}
 	g.stop(g.server)
+	if g.server.Killed() {
+		return fmt.Errorf("the server did not end within %v of being asked to: its log may lack requests", closing)
+	}
 	return nil
 }
 

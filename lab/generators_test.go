@@ -185,6 +185,31 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestGeneratorsLogLate has a server take its time to write its log: it is waited for,
+// and what one that never ends may not have written is not taken for the whole.
+func TestGeneratorsLogLate(t *testing.T) {
+	for mode, want := range map[string]string{"logs late": "", "logs never": "the server did not end within 5s of being asked to"} {
+		s := generators(t, study.Workload{Schedule: "constant", Rate: study.Rate{PerSecond: 50}, Connections: 1})
+		server := testArm(t, "server", mode)
+		s.Workloads[0].Server, s.Trial.Measure = &server, time.Second
+		run, err := lab.Run(t.Context(), generatorOptions(t, s))
+		if want != "" {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v, want it to say %q", mode, err, want)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", mode, err)
+		}
+		for _, tr := range run.Trials {
+			if off, ok := tr.Metrics["count_error"]; !ok || off != 0 || len(tr.Invalid) > 0 {
+				t.Errorf("%s: %s counted %d requests, %v more or fewer than the server (%t), invalid: %q", mode, tr.Arm, tr.Requests, off, ok, tr.Invalid)
+			}
+		}
+	}
+}
+
 func TestGeneratorThatSaysNothing(t *testing.T) {
 	s := generators(t, study.Workload{Schedule: "closed", Connections: 1})
 	s.Arms[1].Command[1] = "mute"

@@ -7,8 +7,11 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -67,11 +70,42 @@ func serve(mode string) {
 		}
 		fmt.Fprint(w, "hello")
 	})
+	if log, ok := strings.CutPrefix(mode, "logs"); ok {
+		h = logging(log == " late")
+	}
 	s := &http.Server{Handler: h}
 	if mode == "tires" {
 		s.IdleTimeout = 20 * time.Millisecond
 	}
 	fmt.Fprintln(os.Stderr, s.Serve(ln))
+}
+
+// logging answers, and writes the log of it when the process is told to end: after
+// longer than an arm is given, or never.
+func logging(late bool) http.HandlerFunc {
+	var mu sync.Mutex
+	log := "arrival_unix_ns,departure_unix_ns\n"
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGTERM)
+	go func() {
+		if <-told; !late {
+			return
+		}
+		time.Sleep(1500 * time.Millisecond)
+		mu.Lock()
+		defer mu.Unlock()
+		if err := os.WriteFile("requests.csv", []byte(log), 0o600); err != nil {
+			panic(err)
+		}
+		os.Exit(0)
+	}()
+	return func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		now := time.Now().UnixNano()
+		log += fmt.Sprintf("%d,%d\n", now, now)
+		fmt.Fprint(w, "ok")
+	}
 }
 
 func testArm(t *testing.T, name, mode string) study.Arm {

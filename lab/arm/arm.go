@@ -60,6 +60,8 @@ type StartOptions struct {
 	CPUs   []int  // CPUs it may use, set before it starts, and GOMAXPROCS is their number; nil = all
 	Dir    string // working directory, made by the caller; "" = the program's
 	Output int    // bytes of standard error kept for messages; 0 = 64 KiB
+	// Grace is how long Stop waits for the arm to end before it kills it; 0 = a second.
+	Grace time.Duration
 	// Stdout is where standard output goes, nil = where the program's sink says;
 	// Stderr is where standard error goes besides. Each is written to from a
 	// goroutine of its own until the arm is stopped.

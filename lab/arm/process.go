@@ -1,6 +1,7 @@
 package arm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -34,8 +36,10 @@ type Process struct {
 	pumps   []*pump
 	errTail tail
 
+	grace   time.Duration // between asking it to end and killing it
 	stop    sync.Once
 	stopErr error
+	killed  atomic.Bool // it did not end within that
 }
 
 // Start starts the program; ctx bounds the starting only. The caller must call
@@ -48,7 +52,7 @@ func Start(ctx context.Context, p Program, o StartOptions) (*Process, error) {
 	if p.URL != "" {
 		return attach(p.URL)
 	}
-	a := &Process{addr: o.Addr, patience: patience, exited: make(chan struct{})}
+	a := &Process{addr: o.Addr, patience: patience, grace: cmp.Or(o.Grace, grace), exited: make(chan struct{})}
 	a.errTail.max = o.Output
 	if a.errTail.max == 0 {
 		a.errTail.max = 64 << 10

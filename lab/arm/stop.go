@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	grace = time.Second     // between asking an arm to end and killing it
+	grace = time.Second     // between asking an arm to end and killing it, if nothing is said
 	reap  = 5 * time.Second // for the kernel to end what was killed
 )
 
 // Stop ends the arm and everything in its process group: SIGTERM to the arm,
-// after at most a second, or as soon as ctx is done, SIGKILL to the group. When
+// after StartOptions.Grace, or as soon as ctx is done, SIGKILL to the group. When
 // it returns without error the processes are gone, the port is free and the
 // temporary files are removed. Further calls return what the first did.
 func (a *Process) Stop(ctx context.Context) error {
@@ -26,14 +26,19 @@ func (a *Process) Stop(ctx context.Context) error {
 	return a.stopErr
 }
 
+// Killed reports whether Stop had to kill the arm, which did not end when asked to.
+func (a *Process) Killed() bool { return a.killed.Load() }
+
 func (a *Process) end(ctx context.Context) error {
 	if err := terminate(a.cmd.Process); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stopping the arm: %w", err)
 	}
 	select {
 	case <-a.exited:
-	case <-time.After(grace):
+	case <-time.After(a.grace):
+		a.killed.Store(true)
 	case <-ctx.Done():
+		a.killed.Store(true)
 	}
 	err := a.guard.kill()
 	select {
