@@ -55,20 +55,18 @@ func endedBy(cause error) string {
 	return cause.Error()
 }
 
-// lastEnd is when the measured part ended: at its planned or early end, or
-// with the last answer when that came later or the requests were used up.
+// lastEnd is when the measured part ended: when the last request may have begun, or
+// with the last answer when that came later. Where all began at once and none was
+// answered, that is with the last that failed.
 func (p *plan) lastEnd() int64 {
 	var answer, event int64
 	for _, r := range p.recorders {
 		answer, event = max(answer, r.lastAnswer), max(event, r.lastEvent)
 	}
-	if end := p.end.Load(); end != never && !p.exhausted.Load() {
-		return max(answer, end)
-	}
-	if answer == 0 {
+	if answer == 0 && p.spent.Load() != never {
 		return event
 	}
-	return answer
+	return max(answer, p.closes())
 }
 
 // addTo adds what r saw to res. It returns the integral of the requests in

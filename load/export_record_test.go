@@ -40,6 +40,7 @@ func Recorded(all ...Moments) (*Snapshot, *Result) {
 		o := m.outcome()
 		r.scheduled(o.intended, o.intended)
 		r.answered(&o, max(o.end, int64(m.Read)))
+		r.plan.spent.Store(o.intended) // the last to begin, if no other does
 	}
 	var s Snapshot
 	c := &conductor{plan: r.plan}
@@ -54,6 +55,7 @@ func RecordedFull(late ...time.Duration) *Result {
 	r.plan.maxFlight = 0
 	for i, d := range late {
 		r.scheduled(int64(i), int64(i)+int64(d))
+		r.plan.spent.Store(int64(i))
 	}
 	return (&conductor{plan: r.plan}).result(nil)
 }

@@ -215,7 +215,7 @@ func (l *loop) finished() bool {
 		return false
 	}
 	if l.plan.open {
-		return l.due == never
+		return l.due >= l.plan.closes()
 	}
 	return l.over || l.plan.ended(l.now)
 }

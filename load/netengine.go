@@ -173,7 +173,7 @@ func (e *netEngine) dispatch() {
 // sleepUntil reports whether the run still goes on at t, when it returns.
 func (e *netEngine) sleepUntil(t int64, sleep func(time.Duration)) bool {
 	spin := int64(e.plan.opts.Spin)
-	for !e.plan.ended(t) {
+	for t < e.plan.closes() {
 		now := nanotime()
 		if d := t - spin - now; d > 0 {
 			sleep(min(time.Duration(d), maxSleep))

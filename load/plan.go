@@ -29,7 +29,6 @@ type plan struct {
 	end            atomic.Int64
 	quit           atomic.Int64
 	budget         atomic.Int64 // measured requests that may still begin
-	exhausted      atomic.Bool  // the budget is used up, and one more was wanted
 	spent          atomic.Int64 // when the budget was used up; never before
 
 	flight    atomic.Int64 // requests in flight, warm-up included
@@ -93,15 +92,11 @@ func (p *plan) take(intended int64) bool {
 	}
 	left := p.budget.Add(-1)
 	if left == 0 {
-		p.spent.Store(nanotime())
+		now := nanotime()
+		p.spent.Store(now)
+		p.quit.Store(min(p.quit.Load(), now+p.patience()))
 	}
-	if left >= 0 {
-		return true
-	}
-	if !p.exhausted.Swap(true) {
-		p.quit.Store(min(p.quit.Load(), nanotime()+p.patience()))
-	}
-	return false
+	return left >= 0
 }
 
 // sliceAt is the index of the slice in which t lies. What ends after the

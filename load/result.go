@@ -9,7 +9,7 @@ import (
 // Result is what a load run measured. All times are of the measured part.
 type Result struct {
 	Started time.Time     // of the measured part
-	Elapsed time.Duration // of it: to its end, or the last answer if that came later or used up Options.Requests
+	Elapsed time.Duration // of it: to its end, where Options.Requests decides the start of the last, or to the last answer if that came later
 	Engine  Engine        // that ran
 	Threads int
 

@@ -170,6 +170,55 @@ func TestInFlightWhileOneHangs(t *testing.T) {
 	}
 }
 
+// What is asked for in vain is part of a run that a number of requests ends: the
+// rate is not that of the time before the server hung.
+func TestAnswersEndFirst(t *testing.T) {
+	const answered, asked, timeout = 4, 12, 50 * time.Millisecond
+	for i, p := range protocols {
+		for _, loop := range []struct {
+			schedule    *pace.Schedule
+			connections int
+			least       time.Duration // until the last request begins
+		}{
+			{nil, 1, (asked - answered - 1) * timeout},
+			{pace.Constant(40), asked, (asked - 1) * time.Second / 40},
+		} {
+			t.Run(fmt.Sprintf("%s/open=%v", p.name, loop.schedule != nil), func(t *testing.T) {
+				t.Parallel()
+				var n atomic.Int64
+				o, _ := serve(t, i, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+					if n.Add(1) > answered {
+						<-r.Context().Done()
+					}
+				}))
+				o.Schedule, o.Connections, o.Requests, o.Timeout = loop.schedule, loop.connections, asked, timeout
+				r := run(t, context.Background(), o)
+				if r.Counts.Scheduled != asked || r.Counts.Answered() > answered || r.Elapsed < loop.least {
+					t.Errorf("got %+v in %v, want %d requests, not more than %d answers, and %v or more", r.Counts, r.Elapsed, asked, answered, loop.least)
+				}
+				if r.MeanFlight > float64(r.PeakFlight) {
+					t.Errorf("got a mean of %.2f in flight and a peak of %d", r.MeanFlight, r.PeakFlight)
+				}
+			})
+		}
+	}
+}
+
+// A schedule is not followed further than the requests go.
+func TestRequestsEndASchedule(t *testing.T) {
+	for i, p := range protocols {
+		t.Run(p.name, func(t *testing.T) {
+			o, _ := serve(t, i, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			o.Schedule, o.Requests = pace.Constant(0.05), 1
+			begun := time.Now()
+			r := run(t, context.Background(), o)
+			if took := time.Since(begun); r.Counts.Status[2] != 1 || took > 10*time.Second {
+				t.Errorf("got %+v within %v, want one answer, and no wait for the second start after 20 s", r.Counts, took)
+			}
+		})
+	}
+}
+
 // TestMark checks that warm-up and measured part are told apart, and that
 // connections are open as long as the marks say.
 func TestMark(t *testing.T) {
