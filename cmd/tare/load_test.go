@@ -176,6 +176,24 @@ func TestPlanned(t *testing.T) {
 	}
 }
 
+// What is offered is what was asked for, unless the run ended early.
+func TestOffered(t *testing.T) {
+	for _, c := range []struct {
+		planned, elapsed time.Duration
+		ended, want      string
+	}{
+		{time.Second, 900 * time.Millisecond, "", "10/s offered, 11.1/s answered"},
+		{time.Second, 2 * time.Second, "", "10/s offered, 5/s answered"},
+		{time.Minute, 2 * time.Second, "interrupted", "5/s offered, 5/s answered"},
+		{time.Second, 2 * time.Second, "interrupted", "10/s offered, 5/s answered"},
+	} {
+		s := summary{res: &load.Result{Elapsed: c.elapsed, Ended: c.ended, Counts: load.Counts{Scheduled: 10, Status: [6]uint64{2: 10}}}, open: true, planned: c.planned}
+		if got := s.rate(); got != c.want {
+			t.Errorf("%v planned, %v, ended %q: got %q, want %q", c.planned, c.elapsed, c.ended, got, c.want)
+		}
+	}
+}
+
 func TestSearchVerdict(t *testing.T) {
 	bound := []load.Probe{
 		{Rate: 100, Held: true, Result: &load.Result{}},

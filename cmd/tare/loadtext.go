@@ -121,12 +121,16 @@ func (s *summary) volume(n uint64) string {
 }
 
 // rate is what was achieved, in the open loop beside what was asked for. Waiting
-// for the last answers is not part of the time of asking.
+// for the last answers is not part of the time of asking, and that to the next start,
+// which the last request leaves out, is.
 func (s *summary) rate() string {
 	elapsed := max(s.res.Elapsed, 1)
 	text := unit.Format(float64(s.res.Counts.Answered())/elapsed.Seconds(), unit.PerSecond) + " answered"
 	if s.open {
-		asking := min(elapsed, cmp.Or(s.planned, elapsed))
+		asking := cmp.Or(s.planned, elapsed)
+		if s.res.Ended != "" {
+			asking = min(elapsed, asking)
+		}
 		text = unit.Format(float64(s.res.Counts.Scheduled)/asking.Seconds(), unit.PerSecond) + " offered, " + text
 	}
 	return text
