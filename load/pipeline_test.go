@@ -132,6 +132,23 @@ func TestPipelineEnds(t *testing.T) {
 	}
 }
 
+// A server that answers on a connection before it closes it is no dead one: the next
+// is asked at once.
+func TestPipelineClosedDoesNotRest(t *testing.T) {
+	o := pipelined(t, func(r *bufio.Reader, c net.Conn) {
+		if _, err := readBatch(r, 16); err == nil {
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		}
+	})
+	o.Connections, o.Requests = 1, 100*16
+	begun := time.Now()
+	r := run(t, t.Context(), o)
+	// To rest half a second after each of the 100 connections would take 45 s.
+	if took := time.Since(begun); r.Opened != 100 || took > 15*time.Second {
+		t.Errorf("got %+v on %d connections within %v, want 100 connections one after the other", r.Counts, r.Opened, took)
+	}
+}
+
 func TestPipelineRefused(t *testing.T) {
 	whole := load.Target{URL: "http://127.0.0.1:1/"}
 	tests := []struct {

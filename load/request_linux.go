@@ -184,7 +184,7 @@ func (l *loop) fail(c *conn, k failure, err error) {
 	l.forsake(c, k, err)
 	l.flight.remove(c)
 	c.busy, c.unsent, c.tail = false, nil, nil
-	hopeless := !c.used && !c.ans.started && k != failTimeout
+	hopeless := !c.out.reused && !c.ans.started && k != failTimeout
 	l.discard(c)
 	l.release(hopeless)
 }
