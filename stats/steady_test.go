@@ -2,6 +2,7 @@ package stats_test
 
 import (
 	"math"
+	"runtime"
 	"testing"
 
 	"github.com/tarehq/tare/stats"
@@ -96,6 +97,42 @@ func TestSteady(t *testing.T) {
 	}
 	if s := stats.Steady(series(40, 1, 60, 3, 2)); s.Cut < 3 || s.Cut > 20 {
 		t.Errorf("warm-up over about 3 values: cut %d, want 3 to 20", s.Cut)
+	}
+}
+
+// A trial may last a day. Its slices are judged as those of a short one, in memory
+// that does not grow with their pairs.
+func TestSteadyLong(t *testing.T) {
+	const n = 5999
+	ramp := series(n, 1, 0, 1, 5)
+	for i := range ramp {
+		ramp[i] += 20 * float64(i) / n
+	}
+	jump := series(n, 1, 0, 1, 6)
+	for i := range jump[n*2/3:] {
+		jump[n*2/3+i] += 20
+	}
+	for _, tt := range []struct {
+		name     string
+		x        []float64
+		want     bool
+		from, to int // the cut
+	}{
+		{"noise", series(n, 1, 0, 1, 7), true, 0, n / 2},
+		{"warm-up that ends", series(n, 1, 60, 300, 8), true, 600, n / 2},
+		{"ramp to the end", ramp, false, 0, n},
+		{"a jump near the end", jump, false, 0, n},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got := stats.Steady(tt.x)
+		runtime.ReadMemStats(&after)
+		if got.OK != tt.want || got.Cut < tt.from || got.Cut > tt.to {
+			t.Errorf("%s: got %+v, want %v and a cut from %d to %d", tt.name, got, tt.want, tt.from, tt.to)
+		}
+		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 32 {
+			t.Errorf("%s: judging %d slices took %d MiB, want 32 or less", tt.name, n, took)
+		}
 	}
 }
 
