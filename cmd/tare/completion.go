@@ -29,7 +29,7 @@ func (c *completionCmd) Run(t *terminal, parsed *kong.Context) error {
 	script := bashScript(words)
 	switch c.Shell {
 	case "zsh":
-		script = "autoload -U +X bashcompinit && bashcompinit\n" + script
+		script = "(( $+functions[compdef] )) || { autoload -U compinit && compinit -i }\nautoload -U +X bashcompinit && bashcompinit\n" + script
 	case "fish":
 		script = fishScript(words)
 	}
@@ -123,6 +123,7 @@ func bashScript(words []word) string {
 	}
 	fmt.Fprintf(&b, `_tare() {
   local cur=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD-1]}
+  if [ "$cur" = = ]; then cur=; elif [ "$last" = = ]; then last=${COMP_WORDS[COMP_CWORD-2]}; fi # --flag=value is three words
   if [ "$COMP_CWORD" = 1 ]; then
     COMPREPLY=($(compgen -W %q -- "$cur"))
     return

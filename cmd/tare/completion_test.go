@@ -33,6 +33,9 @@ func TestCompletionBash(t *testing.T) {
 		"tare load -n ":            "",
 		"tare run --resume ":       "some-run",
 		"tare cost --study s":      "some-run",
+		"tare load --engine =":     "auto epoll goroutine", // bash parts words at =
+		"tare load --engine = e":   "epoll",
+		"tare run --module = n":    "", // a folder, no study
 	} {
 		cmd := exec.CommandContext(t.Context(), bash, append([]string{"-c", script.String(), "bash"}, strings.Split(line, " ")...)...)
 		cmd.Stderr = os.Stderr
@@ -40,6 +43,25 @@ func TestCompletionBash(t *testing.T) {
 		if got := strings.TrimSpace(string(out)); err != nil || got != want {
 			t.Errorf("%q: got %q, %v, want %q", line, got, err, want)
 		}
+	}
+}
+
+// TestCompletionZsh has zsh take the script as it is without any settings: what
+// completes has to be loaded first.
+func TestCompletionZsh(t *testing.T) {
+	zsh, err := exec.LookPath("zsh")
+	if err != nil {
+		t.Skip("zsh is not installed")
+	}
+	var script, errs bytes.Buffer
+	if status := run(t.Context(), []string{"completion", "zsh"}, &terminal{out: &script, err: &errs, width: 80}); status != 0 {
+		t.Fatalf("status %d: %s", status, &errs)
+	}
+	script.WriteString("echo $_comps[tare]\n")
+	cmd := exec.CommandContext(t.Context(), zsh, "-f", "-c", script.String())
+	cmd.Env = append(os.Environ(), "ZDOTDIR="+t.TempDir())
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "_tare") {
+		t.Errorf("got %q, %v, want _tare to complete tare", out, err)
 	}
 }
 
