@@ -336,3 +336,46 @@ func TestHTMLReturnsErrorsOfWriting(t *testing.T) {
 		t.Errorf("got %v, want %v", err, errFull)
 	}
 }
+
+// TestOneOrderOfArms: a metric that only some arms have, which begins a table,
+// leaves the order of rows as it is in the others, in the text as well.
+func TestOneOrderOfArms(t *testing.T) {
+	r := synthetic(1)
+	for _, trial := range r.Trials {
+		if trial.Arm == "one" {
+			delete(trial.Metrics, "response_p50") // begins a table of the page
+			delete(trial.Metrics, "loop_allocs")  // and of the text
+		}
+	}
+	a := analyse(t, r)
+	want := []string{"none", "one", "three", "flattened", "none again"}
+	check := func(where string, got []string) {
+		t.Helper()
+		order := slices.DeleteFunc(slices.Clone(want), func(arm string) bool { return !slices.Contains(got, arm) })
+		if !slices.Equal(got, order) {
+			t.Errorf("%s: got rows %q, want %q", where, got, order)
+		}
+	}
+	for _, table := range render(t, r, a).all("table") {
+		if attr(table, "class") != "matrix" {
+			continue
+		}
+		var rows []string
+		for n := range table.Descendants() {
+			if attr(n, "scope") == "row" {
+				rows = append(rows, n.FirstChild.Data)
+			}
+		}
+		check("HTML", rows)
+	}
+	for _, part := range strings.Split(text(t, a, report.TextOptions{}), "\n\n") {
+		var rows []string
+		for line := range strings.Lines(part) {
+			arm, _, _ := strings.Cut(strings.TrimSpace(line), "  ")
+			if slices.Contains(want, arm) {
+				rows = append(rows, arm)
+			}
+		}
+		check("text", rows)
+	}
+}

@@ -57,7 +57,7 @@ func newMatrices(w *verdict.Workload) []matrix {
 	var all []matrix
 	for g, metrics := range groups {
 		if len(metrics) > 0 {
-			all = append(all, newMatrix(matrixGroups[g].title, metrics))
+			all = append(all, newMatrix(matrixGroups[g].title, levelsOf(w, metrics), metrics))
 		}
 	}
 	if len(all) > 0 { // the first is the cost of a request
@@ -66,12 +66,12 @@ func newMatrices(w *verdict.Workload) []matrix {
 	return all
 }
 
-func newMatrix(title string, metrics []*verdict.Metric) matrix {
+func newMatrix(title string, order []verdict.Level, metrics []*verdict.Metric) matrix {
 	out := matrix{Title: title}
 	for _, m := range metrics {
 		out.Heads = append(out.Heads, m.Title)
 	}
-	for _, l := range levelsOf(metrics) {
+	for _, l := range order {
 		row := matrixRow{Name: name(l)}
 		for _, m := range metrics {
 			row.Cells = append(row.Cells, newMatrixCell(m, l))
@@ -81,12 +81,15 @@ func newMatrix(title string, metrics []*verdict.Metric) matrix {
 	return out
 }
 
-// levelsOf are the arms that have any of the metrics, in order.
-func levelsOf(metrics []*verdict.Metric) []verdict.Level {
+// levelsOf are the arms that have any of the metrics, in one order for all of a
+// workload's tables: some metrics, such as those of captures, are of some arms.
+func levelsOf(w *verdict.Workload, metrics []*verdict.Metric) []verdict.Level {
 	var order []verdict.Level
-	for _, m := range metrics {
-		for _, l := range m.Levels {
-			if !slices.ContainsFunc(order, func(o verdict.Level) bool { return name(o) == name(l) }) {
+	for i := range w.Metrics {
+		for _, l := range w.Metrics[i].Levels {
+			same := func(o verdict.Level) bool { return name(o) == name(l) }
+			has := func(m *verdict.Metric) bool { return slices.ContainsFunc(m.Levels, same) }
+			if !slices.ContainsFunc(order, same) && slices.ContainsFunc(metrics, has) {
 				order = append(order, l)
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/tarehq/tare/lab/verdict"
@@ -96,7 +95,7 @@ func (p *page) workload(a *verdict.Analysis, w *verdict.Workload) {
 			rest = append(rest, m)
 		}
 	}
-	p.medians(rest)
+	p.medians(w, rest)
 	p.steps(w)
 	p.withheld(w)
 }
@@ -268,7 +267,7 @@ func ranks(r *verdict.Ranking) string {
 
 // medians writes metrics side by side as far as the width goes, with a mark
 // for the verdict.
-func (p *page) medians(metrics []*verdict.Metric) {
+func (p *page) medians(w *verdict.Workload, metrics []*verdict.Metric) {
 	if len(metrics) == 0 {
 		return
 	}
@@ -288,23 +287,17 @@ func (p *page) medians(metrics []*verdict.Metric) {
 			n++
 		}
 		p.line("")
-		p.matrix(arm, metrics[:n])
+		p.matrix(arm, levelsOf(w, metrics[:n]), metrics[:n])
 		metrics = metrics[n:]
 	}
 }
 
 func cellWidth(m *verdict.Metric) int { return max(len(m.Name), len("1,000 MiB ▲")) }
 
-func (p *page) matrix(arm int, metrics []*verdict.Metric) {
+func (p *page) matrix(arm int, order []verdict.Level, metrics []*verdict.Metric) {
 	cols := []column{{head: "arm", left: true, most: arm}}
-	var order []verdict.Level
 	for _, m := range metrics {
 		cols = append(cols, column{head: m.Name})
-		for _, l := range m.Levels {
-			if !slices.ContainsFunc(order, func(o verdict.Level) bool { return name(o) == name(l) }) {
-				order = append(order, l)
-			}
-		}
 	}
 	var rows [][]item
 	for _, o := range order {
