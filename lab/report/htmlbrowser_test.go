@@ -27,6 +27,7 @@ type seen struct {
 	Zoomer int      `json:"zoomer"`
 	Out    []string `json:"out"`  // texts that leave the screen and cannot be scrolled to
 	Tall   []string `json:"tall"` // rows of which a phone shows no end
+	Cut    []string `json:"cut"`  // labels above what can be zoomed, which hides them
 }
 
 const look = `(() => ({
@@ -39,6 +40,7 @@ const look = `(() => ({
 	out: [...document.querySelectorAll("h1, h2, h3, p, li, dt, dd, td, th, figcaption")].filter(e => !e.closest(".scroll, .zoom, .hidden") &&
 		e.getBoundingClientRect().width > 1 && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.innerText.slice(0, 60)),
 	tall: [...document.querySelectorAll("tr")].filter(e => e.getBoundingClientRect().height > 400).map(e => e.innerText.slice(0, 60)),
+	cut: [...document.querySelectorAll(".zoom text")].filter(e => e.getBoundingClientRect().top < e.closest(".zoom").getBoundingClientRect().top).map(e => e.textContent),
 }))()`
 
 func writeHTML(t *testing.T, r *record.Run, a *verdict.Analysis) (path string) {
@@ -65,8 +67,8 @@ func open(t *testing.T, w *chromium.Window, file, headline string, v chromium.Vi
 	if fold(s.H1) != fold(headline) {
 		t.Errorf("got headline %q, want %q", s.H1, headline)
 	}
-	if s.Small > 0 || len(s.Out)+len(s.Tall) > 0 {
-		t.Errorf("got %d texts too small to read, what leaves the screen: %q, rows too tall: %q", s.Small, s.Out, s.Tall)
+	if s.Small > 0 || len(s.Out)+len(s.Tall)+len(s.Cut) > 0 {
+		t.Errorf("got %d texts too small to read, what leaves the screen: %q, rows too tall: %q, labels cut: %q", s.Small, s.Out, s.Tall, s.Cut)
 	}
 	return s
 }
