@@ -32,7 +32,7 @@ type Result struct {
 	Full       uint64  // full TLS handshakes, warm-up included
 	Resumed    uint64  // resumed TLS handshakes
 	MeanFlight float64 // time-averaged requests due and not finished, integrated independently of the response times
-	PeakFlight int
+	PeakFlight int     // the most begun and not finished at a time
 
 	Series []Slice // per Options.Slice, in order; the last holds what ended after the measured part
 
