@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -377,5 +378,37 @@ func TestOneOrderOfArms(t *testing.T) {
 			}
 		}
 		check("text", rows)
+	}
+}
+
+// TestForestSaysOfHowMany: beside a median stands the number of its trials, beside an
+// effect that of the blocks that have the control too.
+func TestForestSaysOfHowMany(t *testing.T) {
+	r := synthetic(1)
+	for i := range r.Trials {
+		if trial := &r.Trials[i]; trial.Block == 3 && trial.Arm == "none" {
+			trial.Invalid = []string{"the generator was late"}
+		}
+	}
+	a := analyse(t, r)
+	m := a.Primary()
+	said := func(n int) string { return fmt.Sprintf(", n\u00a0%d", n) }
+	want := []string{said(m.Level("one").N), said(m.Against("one").N)}
+	if want[0] == want[1] {
+		t.Fatalf("the run has %q of both", want[0])
+	}
+	var got []string
+	for _, row := range render(t, r, a).all("tr") {
+		if head := row.FirstChild; head == nil || head.FirstChild == nil || head.FirstChild.Data != "one" || len(got) > 0 {
+			continue
+		}
+		for n := range row.Descendants() {
+			if attr(n, "class") == "narrow" {
+				got = append(got, n.FirstChild.Data)
+			}
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

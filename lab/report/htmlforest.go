@@ -26,8 +26,9 @@ type forest struct {
 type forestRow struct {
 	Name, Title   string
 	Median        string
+	Trials        int // that the median is of
 	Figure, Range string
-	N             int
+	N             int // of the comparison: blocks
 	Verdict       mark
 	Needs         string // or why there is no verdict
 	Bar           *chart.Bar
@@ -120,7 +121,7 @@ func forestAxis(m *verdict.Metric) chart.Axis {
 }
 
 func newForestRow(a *verdict.Analysis, m *verdict.Metric, l verdict.Level, x chart.Axis) forestRow {
-	row := forestRow{Name: name(l), Title: a.Called(l.Arm), Median: verdict.Show(m.Metric, l.Median), N: l.N}
+	row := forestRow{Name: name(l), Title: a.Called(l.Arm), Median: verdict.Show(m.Metric, l.Median), Trials: l.N, N: l.N}
 	if row.Title == l.Arm || l.Twin {
 		row.Title = ""
 	}
