@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -20,14 +23,41 @@ import (
 
 // gateCmd passes or fails a change.
 type gateCmd struct {
-	Target string             `arg:"" name:"study|run" help:"A study to run now (control = before, arms = after), or a run's folder, or its name below --dir."`
-	Max    map[string]percent `help:"Largest harm in per cent, as metric=percent; repeatable. Default: the primary metric at 5." placeholder:"METRIC=PCT"`
-	Quick  bool               `short:"q" help:"The study's short form."`
-	Blocks int                `help:"Most blocks (0: the study's last look)."`
-	Seed   uint64             `help:"Fixes the order of trials (0: drawn)."`
-	Dir    string             `help:"Folder to keep runs in." default:"runs"`
-	Module string             `help:"Folder of tare's own source." placeholder:"DIR"`
-	JSON   bool               `name:"json" help:"Print JSON."`
+	Target string  `arg:"" name:"study|run" help:"A study to run now (control = before, arms = after), or a run's folder, or its name below --dir."`
+	Max    budgets `help:"Largest harm in per cent, as metric=percent; repeatable. Default: the primary metric at 5." placeholder:"METRIC=PCT"`
+	Quick  bool    `short:"q" help:"The study's short form."`
+	Blocks int     `help:"Most blocks (0: the study's last look)."`
+	Seed   uint64  `help:"Fixes the order of trials (0: drawn)."`
+	Dir    string  `help:"Folder to keep runs in." default:"runs"`
+	Module string  `help:"Folder of tare's own source." placeholder:"DIR"`
+	JSON   bool    `name:"json" help:"Print JSON."`
+}
+
+// budgets are the largest harms in per cent, by metric.
+type budgets map[string]percent
+
+// Decode reads one, as metric=percent.
+func (b *budgets) Decode(ctx *kong.DecodeContext) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("budget", &text); err != nil {
+		return err
+	}
+	metric, harm, ok := strings.Cut(text, "=")
+	if !ok {
+		return fmt.Errorf("%q is no budget, such as cpu_per_request=5", text)
+	}
+	if _, ok := (*b)[metric]; ok {
+		return fmt.Errorf("%s has a budget already: name one for each metric", metric)
+	}
+	var p percent
+	if err := p.UnmarshalText([]byte(harm)); err != nil {
+		return err
+	}
+	if *b == nil {
+		*b = budgets{}
+	}
+	(*b)[metric] = p
+	return nil
 }
 
 // Help tells what a failure is.
@@ -68,6 +98,9 @@ func (c *gateCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
+	if err := c.told(s); err != nil {
+		return err
+	}
 	first, err := c.measure(ctx, t, run, s)
 	if err != nil {
 		return err
@@ -95,6 +128,21 @@ func (c *gateCmd) measure(ctx context.Context, t *terminal, run *runCmd, s *stud
 	}
 	fmt.Fprintf(t.err, "run: %s\n", kept.Dir)
 	return c.gates(a), nil
+}
+
+// told refuses, before anything is measured, a budget for what the study does not
+// compare arms by.
+func (c *gateCmd) told(s *study.Study) error {
+	budgets, err := c.budgets(s.Primary.Metric)
+	if err != nil {
+		return err
+	}
+	for _, b := range budgets {
+		if err := s.Tells(b.Metric); err != nil {
+			return asked("docs/study-files.md lists the metrics, and what tells them", fmt.Errorf("gating study %s: %w", s.Name, err))
+		}
+	}
+	return nil
 }
 
 // budgets are those asked for, or the default for the study's primary metric.

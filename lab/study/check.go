@@ -231,16 +231,17 @@ func (c *checker) compared(path, metric, workload string) {
 		return
 	}
 	w := c.Workloads[i]
+	at := fmt.Sprintf("workloads[%d]", i)
+	if c.has(at + ".loop") {
+		w.Loop = max(w.Loop, 1) // what could not be read is told where it stands
+	}
+	if c.has(at + ".idle") {
+		w.Idle = max(w.Idle, 1)
+	}
 	closed := w.Schedule == "closed"
-	switch {
-	case metric == "loop_cache_hits" && !w.Counters:
-		c.wrong(path, "%s is counted by the processor, which workload %q does not ask; give it counters: true", metric, workload)
-	case slices.Contains([]string{"heap_live", "stack_live", "stack_memory"}, metric) && !w.Live:
-		c.wrong(path, "%s is what a collection amid the load leaves, and workload %q has none; give it live: true", metric, workload)
-	case strings.HasPrefix(metric, "loop_") && w.Loop == 0 && !c.has(fmt.Sprintf("workloads[%d].loop", i)):
-		c.wrong(path, "%s comes from the in-process loop, which workload %q does not run; give it loop, such as loop: 200ms", metric, workload)
-	case metric == "idle_connection" && w.Idle == 0 && !c.has(fmt.Sprintf("workloads[%d].idle", i)):
-		c.wrong(path, "%s is measured on idle connections, of which workload %q has none; give it idle, such as idle: 10000", metric, workload)
+	switch why := w.untold(metric); {
+	case why != "":
+		c.wrong(path, "%s", why)
 	case strings.HasPrefix(metric, "response_") && closed:
 		c.wrong(path, "%s is compared at equal offered rates only, and workload %q is closed; name one with schedule constant or poisson", metric, workload)
 	case metric == "throughput" && w.Schedule != "" && !closed:

@@ -173,14 +173,6 @@ func (ts trials) tooFew(workload string, m study.Metric) string {
 	return fmt.Sprintf("it takes %s requests a trial; the least was %s", unit.Number(float64(m.Requests)), unit.Number(float64(fewest)))
 }
 
-// instrumental says whether a metric describes the load generator or the host.
-func (an *analyser) instrumental(metric string) bool {
-	if an.study.Kind == study.Servers && (strings.HasPrefix(metric, "generator_") || strings.HasPrefix(metric, "lag_")) {
-		return true
-	}
-	return strings.HasPrefix(metric, "host_")
-}
-
 // paced says whether a metric depends on the rate at which requests come.
 func paced(metric string) bool {
 	for _, prefix := range []string{"response_", "service_", "first_byte_"} {

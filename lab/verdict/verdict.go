@@ -245,7 +245,7 @@ func (an *analyser) metric(w *Workload, sm study.Metric) Metric {
 	m := Metric{Metric: sm}
 	p := an.study.Primary
 	m.Primary = p.Metric == sm.Name && p.Workload == w.Name
-	m.Instrument = an.instrumental(sm.Name)
+	m.Instrument = an.study.Instrumental(sm.Name)
 	m.Scale = an.valid.scale(w.Name, sm)
 	if m.Withheld = an.valid.tooFew(w.Name, sm); m.Withheld != "" {
 		return m
