@@ -62,6 +62,9 @@ func (c *calibrateCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
+	if err := keeps(cache, cacheHint); err != nil {
+		return err
+	}
 	null, err := studies.Named("null")
 	if err != nil {
 		return err

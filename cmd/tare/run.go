@@ -203,7 +203,7 @@ func (c *runCmd) measure(ctx context.Context, t *terminal, s *study.Study, dir s
 		warnTooFew(t, s, c.Blocks)
 	}
 	if c.Resume == "" {
-		if err := keeps(filepath.Dir(dir)); err != nil {
+		if err := keeps(filepath.Dir(dir), "name a folder that you may write, with --dir"); err != nil {
 			return nil, err
 		}
 	}
@@ -326,16 +326,21 @@ func newBuilder(module string) (*arm.Builder, error) {
 func cacheDir(name string) (string, error) {
 	root, err := os.UserCacheDir()
 	if err != nil {
-		return "", &failure{status: exitCould, err: err, hint: "set XDG_CACHE_HOME or HOME"}
+		return "", &failure{status: exitCould, err: err, hint: cacheHint}
 	}
 	return filepath.Join(root, "tare", name), nil
 }
+
+// cacheHint helps where nothing can be kept in the user's cache folder.
+const cacheHint = "set XDG_CACHE_HOME to a folder that you may write"
 
 // explain adds the remedy to errors of a run.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return &failure{status: exitInterrupted, err: errors.New("interrupted")}
+	case errors.Is(err, arm.ErrNoCache):
+		return &failure{status: exitCould, err: err, hint: cacheHint}
 	case errors.Is(err, lab.ErrArm):
 		return &failure{status: exitCould, err: err, hint: "start the arm by hand to see what it does; docs/arm.md tells what it is asked to do"}
 	}

@@ -58,8 +58,8 @@ func findRunIn(home, name string) (string, error) {
 }
 
 // keeps tells before a measurement whether runs can be kept in a folder, which need
-// not be there yet, and leaves nothing behind.
-func keeps(home string) error {
+// not be there yet, and leaves nothing behind; hint says which other folder to name.
+func keeps(home, hint string) error {
 	at := filepath.Clean(home)
 	_, err := os.Stat(at)
 	for errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) {
@@ -73,12 +73,12 @@ func keeps(home string) error {
 		}
 	}
 	if err != nil {
-		return &failure{status: exitCould, err: fmt.Errorf("keeping runs: %w", err), hint: "name a folder that you may write"}
+		return &failure{status: exitCould, err: fmt.Errorf("keeping runs: %s: %w", home, err), hint: hint}
 	}
 	return nil
 }
 
-// writeHTML puts a run's report beside its records and returns the path.
+// writeHTML writes a run's report to a file.
 func writeHTML(run *record.Run, a *verdict.Analysis, path string) error {
 	return replaceFile(path, func(f *os.File) error { return report.HTML(f, run, a) })
 }

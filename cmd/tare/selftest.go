@@ -65,6 +65,9 @@ func (c *selftestCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
+	if err := keeps(cache, cacheHint); err != nil {
+		return err
+	}
 	s, err := studies.Named("null")
 	if err != nil {
 		return err

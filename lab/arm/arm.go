@@ -31,6 +31,10 @@ var ErrNotSupported = errors.New("not supported on this system")
 // ErrNotInstalled is wrapped by errors about a program that is not there.
 var ErrNotInstalled = errors.New("not installed")
 
+// ErrNoCache is wrapped by the errors of a [Builder] that may not keep executables
+// where its cache is, or finds no place for one.
+var ErrNoCache = errors.New("no place for built arms")
+
 // ErrNoDirectory is returned where an arm's package is a folder that is not there.
 // Such folders are named from the one in which the building program was started.
 var ErrNoDirectory = errors.New("no such directory, from where tare was started")

@@ -33,7 +33,8 @@ type Builder struct {
 }
 
 // Build returns what the arm runs. Errors wrap ErrNotInstalled where a program
-// is missing; those of the Go toolchain hold the first lines that it printed.
+// is missing, ErrNoCache where an executable cannot be kept; those of the Go
+// toolchain hold the first lines that it printed.
 func (b *Builder) Build(ctx context.Context, a study.Arm) (*Program, error) {
 	for _, name := range a.Needs {
 		if _, err := look(name); err != nil {

@@ -143,6 +143,27 @@ func TestBuildWithoutGo(t *testing.T) {
 	}
 }
 
+// Without a place for executables it is not the arm that is at fault.
+func TestBuildWithoutCache(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := (&arm.Builder{Cache: filepath.Join(file, "below")}).Build(t.Context(), study.Arm{Go: dir})
+	if !errors.Is(err, arm.ErrNoCache) || !strings.Contains(err.Error(), file) {
+		t.Errorf("below a file: got %v, want ErrNoCache with the path", err)
+	}
+	t.Setenv("HOME", "")
+	t.Setenv("XDG_CACHE_HOME", "")
+	if _, err := os.UserCacheDir(); err == nil {
+		return // this system has one all the same
+	}
+	if _, err := new(arm.Builder).Build(t.Context(), study.Arm{Go: dir}); !errors.Is(err, arm.ErrNoCache) {
+		t.Errorf("without a user's cache: got %v, want ErrNoCache", err)
+	}
+}
+
 func TestBuildCommand(t *testing.T) {
 	bin := tree(t, "server", "#!/bin/sh\n")
 	if err := os.Chmod(filepath.Join(bin, "server"), 0o755); err != nil {

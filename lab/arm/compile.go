@@ -64,17 +64,9 @@ func inspect(path string) (executable, error) {
 // compile builds the target into the cache, from where a run's trials start
 // it: what is built later, by this run or another, gets a path of its own.
 func (b *Builder) compile(ctx context.Context, t target) (executable, error) {
-	cache, err := b.cache()
+	home, tmp, err := b.room(t)
 	if err != nil {
-		return executable{}, err
-	}
-	home := filepath.Join(cache, "bin", t.name+"-"+digest(t.dir, t.pkg, t.require, t.version, t.how))
-	if err := os.MkdirAll(home, 0o755); err != nil {
-		return executable{}, fmt.Errorf("making the cache: %w", err)
-	}
-	tmp, err := os.MkdirTemp(home, unfinished)
-	if err != nil {
-		return executable{}, fmt.Errorf("making the cache: %w", err)
+		return executable{}, fmt.Errorf("%w: %w", ErrNoCache, err)
 	}
 	defer os.RemoveAll(tmp)
 	out := filepath.Join(tmp, t.name)
@@ -104,15 +96,26 @@ func (b *Builder) compile(ctx context.Context, t target) (executable, error) {
 	return e, nil
 }
 
+// room is the target's folder in the cache, and one in it for what is being built.
+func (b *Builder) room(t target) (home, tmp string, err error) {
+	cache, err := b.cache()
+	if err != nil {
+		return "", "", err
+	}
+	home = filepath.Join(cache, "bin", t.name+"-"+digest(t.dir, t.pkg, t.require, t.version, t.how))
+	if err := os.MkdirAll(home, 0o755); err != nil {
+		return "", "", err
+	}
+	tmp, err = os.MkdirTemp(home, unfinished)
+	return home, tmp, err
+}
+
 func (b *Builder) cache() (string, error) {
 	if b.Cache != "" {
 		return filepath.Abs(b.Cache)
 	}
 	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("finding a place for built arms: %w", err)
-	}
-	return filepath.Join(dir, "tare"), nil
+	return filepath.Join(dir, "tare"), err
 }
 
 // goBuild runs the go command. Executables do not hold paths or commits, so
