@@ -15,14 +15,6 @@ import (
 // mostFigure is the most room that a figure takes in the table of claims.
 const mostFigure = 20
 
-// cut shortens s to at most n characters.
-func cut(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
-}
-
 // firstFigures is the first published row in words, such as "layers 5, us 12.3".
 func firstFigures(rows []map[string]any) string {
 	if len(rows) == 0 {

@@ -69,7 +69,7 @@ func (c *claimsCmd) table(t *terminal, rows []claimRow) error {
 	for _, r := range rows {
 		counts[r.State]++
 		statements = append(statements, r.Statement)
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t\n", r.ID, r.State, cut(r.Figure, mostFigure), cut(r.Measured, mostFigure))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t\n", r.ID, r.State, fit(r.Figure, mostFigure), fit(r.Measured, mostFigure))
 	}
 	if err := w.Flush(); err != nil {
 		return err

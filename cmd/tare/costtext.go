@@ -217,8 +217,10 @@ func quantity(v float64, base string) string {
 	return unit.Format(v, base)
 }
 
-// fit cuts text to a number of columns.
+// fit cuts text to a number of columns; where there are too few for a name, to as
+// many as one takes.
 func fit(text string, columns int) string {
+	columns = max(columns, leastName)
 	runes := []rune(text)
 	if len(runes) <= columns {
 		return text

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/diff"
+	"github.com/tarehq/tare/cost/exectrace"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -47,6 +48,11 @@ func TestNarrow(t *testing.T) {
 			row.ID, row.Statement = "P1.nesting", "Three nested middlewares raise P95 by 37.2 µs over none at about 98,400 req/s"
 			return (&claimsCmd{}).table(&terminal{out: w, width: width}, []claimRow{row})
 		}, []string{"P1.nesting", "+37.2 µs", "Three nested mi", "1 claim, 1 run nesting"}},
+		{"trace", func(w io.Writer, width int) error {
+			slow := exectrace.Group{Count: 1, Time: 5e7, Parts: []exectrace.Part{{Cause: exectrace.Cause{State: exectrace.Locked, Owner: exectrace.Owner{Kind: "middleware", Name: owner}}, Time: 5e7, Times: 1, Requests: 1}}}
+			(&story{Requests: &exectrace.Requests{Slow: slow}}).difference(w, width)
+			return nil
+		}, []string{"50.0 ms", owner[:15]}},
 		{"gate", func(w io.Writer, width int) error {
 			return (&gateCmd{}).print(&terminal{out: w, width: width}, []gateRow{
 				{Metric: "cpu_per_request", Workload: "browser", Arm: "serve-reuse", Budget: 0.05, Blocks: 8, Result: "passed", figure: "-69.2 %", span: "-75.3 to -63.0 %"},
@@ -54,10 +60,13 @@ func TestNarrow(t *testing.T) {
 			})
 		}, []string{"passed", "serve-reuse", "-69.2 %", "inconclusive", "no workload"}},
 	} {
-		for _, width := range []int{60, 80, 120} {
+		for _, width := range []int{1, 30, 60, 80, 120} {
 			var out bytes.Buffer
 			if err := tt.print(&out, width); err != nil {
 				t.Fatal(err)
+			}
+			if width < 60 { // as narrow as that the terminal breaks lines
+				continue
 			}
 			for line := range strings.Lines(out.String()) {
 				prose := strings.Contains(line, " → ") || strings.HasPrefix(line, "Nearest") || strings.HasPrefix(line, "More")
