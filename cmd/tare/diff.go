@@ -76,15 +76,11 @@ func (c *diffCmd) Run(ctx context.Context, t *terminal) error {
 	if ctx.Err() != nil {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("interrupted: of A %d captures were taken, of B %d", max(len(a.cpu), len(a.allocs)), max(len(b.cpu), len(b.allocs))))
 	}
-	if c.HTML != "" {
-		if err := keepFile(c.HTML, func(w io.Writer) error { return page.WriteDiff(w, d) }); err != nil {
-			return err
-		}
-	}
+	err = keepFile(c.HTML, func(w io.Writer) error { return page.WriteDiff(w, d) }) // the table is shown all the same
 	if c.JSON {
-		err = t.json(d)
+		err = errors.Join(err, t.json(d))
 	} else {
-		err = diffText(t, d)
+		err = errors.Join(err, diffText(t, d))
 	}
 	if err == nil && ctx.Err() != nil {
 		return &failure{status: exitInterrupted} // a warning says so
