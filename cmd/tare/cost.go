@@ -30,7 +30,7 @@ type costCmd struct {
 	Count       bool          `default:"true" negatable:"" help:"With --pid, --cgroup, --container: count requests for a tenth of the time, by a probe where they begin, so that costs come out per request."`
 	Marks       bool          `help:"With --pid: also watch every call of the owners by the clock, for counts, wall time and quantiles."`
 	Owner       []string      `sep:"none" help:"With --marks: watch only this owner, named package.Function or file.go:line; repeatable." placeholder:"NAME"`
-	MaxOverhead percent       `default:"5%" help:"With --marks: the most it may cost the process, of the CPU it uses." placeholder:"PERCENT"`
+	MaxOverhead percent       `default:"5%" help:"With --marks: the most it may cost the process, of the CPU it uses."`
 	Profile     []string      `sep:"none" help:"Saved profile to read instead, CPU or allocations; repeatable." placeholder:"FILE"`
 	For         time.Duration `default:"30s" help:"How long to profile, in whole seconds."`
 	Load        string        `help:"URL to load meanwhile, so that costs come out per request." placeholder:"URL"`

@@ -56,6 +56,25 @@ func TestDocsCommands(t *testing.T) {
 	}
 }
 
+// The help of a verb tells what a flag is unless it is given.
+func TestHelpTellsDefaults(t *testing.T) {
+	told := 0
+	for _, verb := range model(t).Children {
+		for _, f := range verb.Flags {
+			if !f.HasDefault || f.IsBool() {
+				continue
+			}
+			told++
+			if text := f.FormatPlaceHolder() + f.Help; !strings.Contains(text, f.Default) {
+				t.Errorf("tare %s --help: --%s=%s: does not tell its default, %s", verb.Name, f.Name, text, f.Default)
+			}
+		}
+	}
+	if told < 20 {
+		t.Errorf("found %d flags with a default, want 20 or more: are they still found?", told)
+	}
+}
+
 // A command line that tare does not take is seen.
 func TestDocsCommandsWrong(t *testing.T) {
 	for _, text := range []string{

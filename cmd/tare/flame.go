@@ -28,7 +28,7 @@ type flameCmd struct {
 	Load   string        `help:"URL to load meanwhile." placeholder:"URL"`
 	Conns  int           `name:"connections" short:"c" default:"16" help:"With --load: connections kept busy."`
 	Header []string      `short:"H" sep:"none" help:"With --load: a header field to send; repeatable." placeholder:"NAME: VALUE"`
-	Output string        `name:"output" short:"o" default:"flame.html" help:"File to write: .html for a page with the owners, .svg for the graph alone, .folded for stacks as text." placeholder:"FILE"`
+	Output string        `name:"output" short:"o" default:"flame.html" help:"File to write: .html for a page with the owners, .svg for the graph alone, .folded for stacks as text."`
 }
 
 // Help says what is drawn.

@@ -30,7 +30,7 @@ type traceCmd struct {
 	Rate    float64       `short:"r" help:"With --load: requests a second, whatever the answers do (0: as fast as the connections go)." placeholder:"N"`
 	Header  []string      `short:"H" sep:"none" help:"With --load: a header field to send; repeatable." placeholder:"NAME: VALUE"`
 	Samples bool          `default:"true" negatable:"" help:"Profile the CPU meanwhile, so that the trace shows where requests ran."`
-	Top     int           `default:"3" help:"How many of the slowest requests to show one by one." placeholder:"N"`
+	Top     int           `default:"3" help:"How many of the slowest requests to show one by one."`
 	JSON    bool          `name:"json" help:"Print JSON."`
 	HTML    string        `name:"html" help:"Write it as one HTML file, each of the slowest requests as a bar." placeholder:"FILE"`
 	Save    string        `help:"Keep the trace, to read it again: tare trace FILE, go tool trace FILE." placeholder:"FILE"`

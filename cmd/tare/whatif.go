@@ -28,7 +28,7 @@ type whatifCmd struct {
 	Rate     float64       `short:"r" help:"With --load: requests a second, whatever the answers do (0: as fast as the connections go)." placeholder:"N"`
 	Header   []string      `short:"H" sep:"none" help:"With --load: a header field to send; repeatable." placeholder:"NAME: VALUE"`
 	AbortP99 time.Duration `name:"abort-p99" help:"Stop as soon as the p99 of a second's response times is above this (0: ten times that of the first second, at least 100ms)." placeholder:"TIME"`
-	Most     percent       `name:"max-overhead" default:"5%" help:"The most that timing its calls beforehand may cost the process, of the CPU it uses." placeholder:"PERCENT"`
+	Most     percent       `name:"max-overhead" default:"5%" help:"The most that timing its calls beforehand may cost the process, of the CPU it uses."`
 	Seed     uint64        `default:"1" help:"Of the order of windows."`
 	JSON     bool          `name:"json" help:"Print JSON."`
 }
