@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -33,8 +32,8 @@ func (c *completionCmd) Run(t *terminal, parsed *kong.Context) error {
 	case "fish":
 		script = fishScript(words)
 	}
-	_, err := io.WriteString(t.out, script)
-	return err
+	fmt.Fprint(t.out, script)
+	return nil
 }
 
 // word is one verb with its flags.

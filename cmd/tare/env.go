@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -40,7 +38,7 @@ func (c *envCmd) Run(ctx context.Context, t *terminal) error {
 	}
 	slices.SortStableFunc(facts, func(a, b env.Fact) int { return a.Verdict.Grave() - b.Verdict.Grave() })
 	if err := c.show(t, facts); err != nil {
-		return fmt.Errorf("writing the environment: %w", err)
+		return err
 	}
 	if c.Strict {
 		return refuse(facts)
@@ -67,10 +65,7 @@ func refuse(facts []env.Fact) error {
 
 func (c *envCmd) show(t *terminal, facts []env.Fact) error {
 	if c.JSON {
-		e := json.NewEncoder(t.out)
-		e.SetIndent("", "  ")
-		e.SetEscapeHTML(false)
-		return e.Encode(facts)
+		return t.json(facts)
 	}
 	var page strings.Builder
 	name := 0
@@ -98,8 +93,8 @@ func (c *envCmd) show(t *terminal, facts []env.Fact) error {
 	}
 	fmt.Fprintf(&page, "\n%d disturb, %d unknown, %d to note, %d ok\n",
 		counts[env.Disturbs], counts[env.Unknown], counts[env.Note], counts[env.OK])
-	_, err := io.WriteString(t.out, page.String())
-	return err
+	fmt.Fprint(t.out, page.String())
+	return nil
 }
 
 // tint colours a line's head by its verdict.

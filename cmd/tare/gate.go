@@ -305,9 +305,7 @@ func (c *gateCmd) print(t *terminal, rows []gateRow) error {
 		}
 		return nil
 	}
-	if _, err := table.WriteTo(t.out); err != nil {
-		return err
-	}
+	fmt.Fprint(t.out, &table)
 	for _, r := range rows {
 		if r.Why != "" {
 			wrapped(t.out, "  ", r.subject()+": "+r.Why, t.width)

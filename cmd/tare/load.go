@@ -155,21 +155,20 @@ func (c *loadCmd) watch(ctx context.Context, t *terminal) (context.Context, *wat
 func (c *loadCmd) finish(s *summary, err error) error {
 	outcomes := c.Judge.outcomes(s.res)
 	doc := document{Title: s.title, Thresholds: outcomes, Result: s.res}
-	keep := c.Output.keep(doc)
-	var shown error
+	lost := c.Output.keep(doc)
 	if c.Output.JSON {
-		shown = s.terminal.json(doc)
+		lost = errors.Join(lost, s.terminal.json(doc))
 		for _, o := range outcomes {
 			fmt.Fprintln(s.terminal.err, o)
 		}
 	} else {
-		shown = s.print(outcomes)
+		s.print(outcomes)
 	}
 	switch {
 	case err != nil:
 		return could(err)
-	case keep != nil || shown != nil:
-		return errors.Join(keep, shown)
+	case lost != nil:
+		return lost
 	}
 	return verdictOf(s.res, outcomes, s.open)
 }

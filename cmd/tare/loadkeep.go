@@ -70,11 +70,7 @@ func (c *loadOutput) keep(d document) error {
 }
 
 func (c *loadOutput) keepJSON(v any) error {
-	return keepFile(c.Output, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(v)
-	})
+	return keepFile(c.Output, func(w io.Writer) error { return writeJSON(w, v) })
 }
 
 // entries are the histograms of a result that hold something.

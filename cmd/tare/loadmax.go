@@ -80,9 +80,7 @@ func (c *loadCmd) showSearch(t *terminal, found *load.SearchResult) error {
 	if found.Ended != "" {
 		lines = append(lines, "ended early: "+found.Ended)
 	}
-	if _, err := fmt.Fprintln(t.out, strings.Join(lines, "\n")); err != nil {
-		return fmt.Errorf("writing summary: %w", err)
-	}
+	fmt.Fprintln(t.out, strings.Join(lines, "\n"))
 	return nil
 }
 

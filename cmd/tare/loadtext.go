@@ -27,7 +27,7 @@ type summary struct {
 }
 
 // print writes the summary to standard output.
-func (s *summary) print(outcomes []outcome) error {
+func (s *summary) print(outcomes []outcome) {
 	lines := append([]string{s.strong(s.title), ""}, s.facts()...)
 	if s.res.Counts.Answered() > 0 {
 		lines = append(lines, s.measured()...)
@@ -42,10 +42,7 @@ func (s *summary) print(outcomes []outcome) error {
 	if s.res.Ended != "" {
 		lines = append(lines, "ended early: "+s.res.Ended)
 	}
-	if _, err := fmt.Fprintln(s.terminal.out, strings.Join(lines, "\n")); err != nil {
-		return fmt.Errorf("writing summary: %w", err)
-	}
-	return nil
+	fmt.Fprintln(s.terminal.out, strings.Join(lines, "\n"))
 }
 
 // measured is what only a run with answers has.

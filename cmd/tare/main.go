@@ -20,6 +20,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -67,9 +68,13 @@ type terminal struct {
 }
 
 // json prints v on standard output.
-func (t *terminal) json(v any) error {
-	e := json.NewEncoder(t.out)
+func (t *terminal) json(v any) error { return writeJSON(t.out, v) }
+
+// writeJSON writes v for programs, and so that people can read it.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
 		return fmt.Errorf("writing JSON: %w", err)
 	}
@@ -181,23 +186,40 @@ func run(ctx context.Context, args []string, t *terminal) int {
 		}
 		return complain(t, asked(hint, err))
 	}
-	if err = perform(ctx, patience(parsed), func() error { return parsed.Run() }); err == nil && out.err != nil {
-		err = fmt.Errorf("writing the result: %w", out.err)
+	err = perform(ctx, patience(parsed), func() error { return parsed.Run() })
+	if lost := out.first(); lost != nil && shown(err) {
+		err = fmt.Errorf("writing the result: %w", lost)
 	}
 	return complain(t, err)
 }
 
-// noted is an output that keeps its first error: verbs print many a line without
-// looking, and a result that nobody has is none.
+// shown tells whether a verb that ended so has shown a result: err is none, or a
+// status that speaks of one, that of what was measured until an interruption, too.
+func shown(err error) bool {
+	var f *failure
+	return err == nil || errors.As(err, &f) && f.status >= exitThreshold
+}
+
+// noted is an output that keeps its first error: verbs print without looking, and
+// a result that nobody has is none. A verb that was left behind may still write.
 type noted struct {
 	io.Writer
+	mu  sync.Mutex
 	err error
 }
 
 func (n *noted) Write(p []byte) (int, error) {
 	written, err := n.Writer.Write(p)
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.err = cmp.Or(n.err, err)
 	return written, err
+}
+
+func (n *noted) first() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.err
 }
 
 // complain prints an error and its remedy and returns the exit status.

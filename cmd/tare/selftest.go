@@ -111,8 +111,8 @@ func (c *selftestCmd) conclude(t *terminal, result selfTest, stopped error) erro
 	if c.JSON {
 		return errors.Join(t.json(result), explain(stopped))
 	}
-	_, err := fmt.Fprintln(t.out, result)
-	return errors.Join(err, explain(stopped))
+	fmt.Fprintln(t.out, result)
+	return explain(stopped)
 }
 
 // add counts one A/A study. One without the pairs of trials that any interval takes

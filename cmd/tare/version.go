@@ -11,8 +11,8 @@ type versionCmd struct{}
 
 // Run prints it.
 func (c *versionCmd) Run(t *terminal) error {
-	_, err := fmt.Fprintf(t.out, "tare %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	return err
+	fmt.Fprintf(t.out, "tare %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return nil
 }
 
 // version is the module's, as the toolchain recorded it.
