@@ -118,7 +118,7 @@ func (c *costCmd) watch(ctx context.Context, t *terminal, b *bill) error {
 	}
 	var m *probe.Measurement
 	if err = ctx.Err(); err == nil {
-		m, err = c.mark(ctx, t)
+		m, err = c.mark(ctx, t, stacks(b.cpu))
 	}
 	b.mark(ctx, m, err)
 	return nil
@@ -146,7 +146,7 @@ func (b *bill) mark(ctx context.Context, m *probe.Measurement, err error) {
 
 // mark watches calls by the clock, under load of its own if that is asked for: it
 // slows the service down, and what was sampled is not to show that.
-func (c *costCmd) mark(ctx context.Context, t *terminal) (*probe.Measurement, error) {
+func (c *costCmd) mark(ctx context.Context, t *terminal, sampled []cost.Stack) (*probe.Measurement, error) {
 	const longest = 10 * time.Second
 	loading, end := context.WithCancel(ctx)
 	defer end()
@@ -154,7 +154,7 @@ func (c *costCmd) mark(ctx context.Context, t *terminal) (*probe.Measurement, er
 	if err != nil {
 		return nil, c.unloaded(err)
 	}
-	m, err := marks{PID: c.PID, Owners: c.Owner, For: min(c.For, longest), Most: float64(c.MaxOverhead) / 100}.watch(ctx, t)
+	m, err := marks{PID: c.PID, Owners: c.Owner, Sampled: sampled, For: min(c.For, longest), Most: float64(c.MaxOverhead) / 100}.watch(ctx, t)
 	end()
 	if under != nil {
 		err = errors.Join(err, <-under.done)

@@ -18,7 +18,9 @@ import (
 type marks struct {
 	PID    int
 	Owners []string // names; none means all that handle requests
-	For    time.Duration
+	// Sampled is a profile of the process: those whose it is handle requests, too.
+	Sampled []cost.Stack
+	For     time.Duration
 	// Most is the largest part of the process's CPU time that watching may take,
 	// 0 to 1.
 	Most float64
@@ -36,6 +38,7 @@ func (m marks) watch(ctx context.Context, t *terminal) (*probe.Measurement, erro
 		return nil, unprobed(err)
 	}
 	defer target.Close()
+	target.Sampled(m.Sampled)
 	price, err := probe.Calibrate(ctx)
 	if err != nil {
 		return nil, unprobed(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/internal/pclntab"
 )
 
 // answering are functions that are called once in every request, deep inside the
@@ -46,6 +47,11 @@ var beginning = [...]string{
 // nothing of its own where a request begins. Behind fiber there is such a function.
 const fastHTTPEnd = "github.com/valyala/fasthttp.(*Response).Write"
 
+// Sampled has Owners know the owners of a profile of the process besides those that it
+// meets. A middleware that returns before what comes next begins, as gin's may, and a
+// handler that writes nothing are on no stack when a request is answered.
+func (t *Target) Sampled(profile []cost.Stack) { t.sampled = profile }
+
 // Owners returns whom to watch: the owners that go by the names given, and those
 // directly inside them; without names, all. Requests are looked at for a while to
 // see who handles them, at one cheap probe a request (of gRPC, one a call of any
@@ -73,15 +79,38 @@ func (t *Target) Owners(ctx context.Context, names []string, d time.Duration) ([
 	return chosen, nil
 }
 
-// meet looks at who handles requests.
+// meet looks at who handles requests, and adds who was sampled.
 func (t *Target) meet(ctx context.Context, d time.Duration) (*census, error) {
+	stacks, err := t.met(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	c := newCensus(stacks)
+	if len(t.sampled) > 0 {
+		c.sampled(t.sampled, t.made())
+	}
+	return c, nil
+}
+
+// made returns the functions that the linker made, by frames without lines.
+func (t *Target) made() map[cost.Frame]symbol {
+	made := map[cost.Frame]symbol{}
+	for fn := range t.table.Funcs() {
+		push, _ := t.table.Push(fn)
+		made[frameOf(pclntab.Frame{Func: fn.Name, File: fn.File, Decl: fn.Decl})] = symbol{fn.Name, push}
+	}
+	return made
+}
+
+// met returns the stacks on which requests are answered.
+func (t *Target) met(ctx context.Context, d time.Duration) ([][]place, error) {
 	inside := t.inside()
 	var pushes, ids []uint64
 	for i, p := range inside {
 		pushes, ids = append(pushes, p.in.push), append(ids, uint64(i))
 	}
 	if len(pushes) == 0 {
-		return &census{}, nil
+		return nil, nil
 	}
 	dev, err := newDevice(t, 0)
 	if err != nil {
@@ -111,7 +140,7 @@ func (t *Target) meet(ctx context.Context, d time.Duration) (*census, error) {
 			}
 		}
 	}
-	return newCensus(stacks), nil
+	return stacks, nil
 }
 
 // inside returns the functions by whose callers it is seen who handles requests, each

@@ -39,6 +39,9 @@ func (t *Target) Close() error { return nil }
 // CPU says what is missing.
 func (t *Target) CPU() (time.Duration, error) { return 0, missing() }
 
+// Sampled does nothing.
+func (t *Target) Sampled([]cost.Stack) {}
+
 // Owners says what is missing.
 func (t *Target) Owners(context.Context, []string, time.Duration) ([]Watched, error) {
 	return nil, missing()

@@ -44,6 +44,41 @@ func newCensus(stacks [][]place) *census {
 	return c
 }
 
+// sampled takes a profile, and the functions that the linker made, which have no lines
+// here.
+func (c *census) sampled(profile []cost.Stack, made map[cost.Frame]symbol) {
+	rules := cost.Learn(profile)
+	known := map[string]bool{}
+	for i := range profile {
+		_, inside := rules.Inside(profile[i].Frames)
+		if len(inside) == 0 {
+			continue
+		}
+		frames := slices.Clone(profile[i].Frames[len(inside)-1:]) // what the owner calls tells nothing more
+		for k := range frames {
+			frames[k].Line = 0
+		}
+		if key := fmt.Sprint(frames); !known[key] {
+			known[key] = true
+			c.meet(placesOf(frames, made), frames, rules)
+		}
+	}
+}
+
+// placesOf returns what frames without lines are the functions of. One that the linker
+// made no function of was inlined into what called it.
+func placesOf(frames []cost.Frame, made map[cost.Frame]symbol) []place {
+	var places []place
+	from := 0
+	for i, f := range frames {
+		if in, ok := made[f]; ok {
+			places = append(places, place{frames[from : i+1], in})
+			from = i + 1
+		}
+	}
+	return places
+}
+
 // meet takes one stack, whose frames are all its places'.
 func (c *census) meet(stack []place, frames []cost.Frame, rules *cost.Rules) {
 	inside, at := -1, 0

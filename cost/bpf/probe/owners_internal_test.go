@@ -3,6 +3,7 @@ package probe
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tarehq/tare/cost"
@@ -82,6 +83,47 @@ func TestAround(t *testing.T) {
 	}
 	if w := newCensus([][]place{alone}).found[0]; w.Around {
 		t.Errorf("got %+v around another, of a request that it answered itself", w)
+	}
+}
+
+// TestSampled adds who is on no stack when a request is answered: what a framework's
+// middleware calls before the next, a handler that writes nothing, and what the
+// compiler inlined into its caller.
+func TestSampled(t *testing.T) {
+	next := cost.Frame{Func: "github.com/gin-gonic/gin.(*Context).Next", File: "/mod/gin/context.go", Line: 192, Decl: 188}
+	load := cost.Frame{Func: "main.(*session).Load", File: "/src/shop/mw.go", Line: 73, Decl: 70}
+	read := cost.Frame{Func: "net.(*conn).Read", File: "/go/net/net.go", Line: 190, Decl: 183}
+	small := cost.Frame{Func: "main.small", File: "/src/shop/mw.go", Line: 81, Decl: 80}
+	made := map[cost.Frame]symbol{}
+	for push, f := range map[uint64]cost.Frame{0x100: next, 0x110: load, 0x30: funcFrame, 0x40: authFrame, 0x60: serveFrame} {
+		f.Line = 0
+		made[f] = symbol{f.Func, push}
+	}
+	later := load
+	later.Line = 75
+	profile := []cost.Stack{
+		{Frames: []cost.Frame{read, load, next, authFrame, next, serveFrame}},
+		{Frames: []cost.Frame{later, next, authFrame, next, serveFrame}},
+		{Frames: []cost.Frame{small, funcFrame, serveFrame}},
+		{Frames: []cost.Frame{{Func: "runtime.goexit"}}},
+		{},
+	}
+	c := newCensus([][]place{request()})
+	c.sampled(profile, made)
+	var got []string
+	for _, w := range c.found {
+		got = append(got, w.Owner.Name+": "+strings.Join(w.Symbols, " ")+w.Reason)
+	}
+	want := []string{
+		"shop.hello: main.hello", "shop.Auth: main.main.Auth.func1", "web.(*logger).ServeHTTP: example.com/web.(*logger).ServeHTTP",
+		"shop.(*session).Load: main.(*session).Load", "shop.small: the compiler inlined it into net/http.HandlerFunc.ServeHTTP",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	chosen, _ := c.named([]string{"shop.Auth"})
+	if len(chosen) != 3 || !chosen[2].Aside || chosen[2].Owner.Name != "shop.(*session).Load" {
+		t.Errorf("got %+v beside shop.Auth, want the session's, too", chosen)
 	}
 }
 

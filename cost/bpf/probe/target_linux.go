@@ -32,6 +32,8 @@ type Target struct {
 	bias  uint64            // run-time address - link-time address
 	texts map[uint64][]byte // code of functions by where they begin
 	guard guard
+
+	sampled []cost.Stack // what is known of who handles requests
 }
 
 // Open prepares to probe a process; nothing is placed yet.

@@ -139,6 +139,24 @@ func TestUnknownOwner(t *testing.T) {
 	}
 }
 
+// TestWatchSampled watches a handler that never answers: only sampling meets it.
+func TestWatchSampled(t *testing.T) {
+	s := start(t, build(t))
+	p := open(t, s.pid)
+	found, err := p.Owners(t.Context(), []string{"target.unrecovered"}, 10*time.Millisecond)
+	skip(t, err)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("got %+v, %v, want the handler", found, err)
+	}
+	own := cost.Frame{Func: found[0].Symbols[0], File: found[0].Owner.File, Line: 1, Decl: found[0].Owner.Decl}
+	p.Sampled([]cost.Stack{{Frames: []cost.Frame{own, {Func: "net/http.HandlerFunc.ServeHTTP"}}}})
+	s.load(t, 2, "/unrecovered")
+	m := run(t, prepare(t, p, nil), probe.Options{For: 500 * time.Millisecond})
+	if w := wallOf(t, m, "target.unrecovered"); w.Calls < 1 || math.Abs(w.Calls-m.Requests) > 2 {
+		t.Errorf("got %g calls in %g requests, want one in each", w.Calls, m.Requests)
+	}
+}
+
 // TestGenericOwner finds a function that nobody has called yet by what the table would
 // call it, without type arguments.
 func TestGenericOwner(t *testing.T) {
