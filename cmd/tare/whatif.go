@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -144,6 +145,7 @@ func (c *whatifCmd) measure(ctx context.Context, t *terminal, target *probe.Targ
 		return nil, err
 	}
 	defer brake.Close()
+	brake.Counted = brake.Counted && requestsSeen(own)
 	watched, err := w.says(c.AbortP99)
 	if err != nil {
 		return nil, err
@@ -181,6 +183,14 @@ func (c *whatifCmd) measure(ctx context.Context, t *terminal, target *probe.Targ
 		return res, nil // of probes on what is gone there is nothing more to say
 	}
 	return res, brake.Close()
+}
+
+// requestsSeen reports whether requests were counted where they begin, as far as timing the
+// owner's calls has shown; own may be nil. A program may have the function and begin
+// other requests elsewhere, as where net/http serves profiles beside another engine.
+func requestsSeen(own *probe.Measurement) bool {
+	called := func(w cost.Wall) bool { return w.Calls > 0 }
+	return own == nil || own.Requests > 0 || !slices.ContainsFunc(own.Walls, called)
 }
 
 // glance is how long requests are looked at to see who handles them.

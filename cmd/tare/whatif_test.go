@@ -367,3 +367,22 @@ func TestWhatIfAnnounce(t *testing.T) {
 		}
 	}
 }
+
+// TestRequestsSeen takes calls for requests only where there were calls and no request.
+func TestRequestsSeen(t *testing.T) {
+	called, idle := []cost.Wall{{Calls: 4200}}, []cost.Wall{{}}
+	for _, tt := range []struct {
+		name string
+		own  *probe.Measurement
+		want bool
+	}{
+		{"not timed", nil, true},
+		{"counted", &probe.Measurement{Walls: called, Requests: 4200}, true},
+		{"no load yet", &probe.Measurement{Walls: idle}, true},
+		{"an engine that is not known", &probe.Measurement{Walls: called}, false},
+	} {
+		if got := requestsSeen(tt.own); got != tt.want {
+			t.Errorf("%s: got %t, want %t", tt.name, got, tt.want)
+		}
+	}
+}

@@ -35,8 +35,9 @@ var answering = [...]string{
 var beginning = [...]string{
 	"net/http.serverHandler.ServeHTTP",
 	"github.com/tarehq/tare/serve.(*conn).dispatch",
-	"github.com/gofiber/fiber/v2.(*App).handler",
-	"github.com/gofiber/fiber/v3.(*App).requestHandler",
+	// Of fasthttp, and so of fiber: once it has read the header fields, one of them.
+	"github.com/valyala/fasthttp.(*Request).readLimitBody",
+	"github.com/valyala/fasthttp.(*Request).readBodyStream",
 	"github.com/cloudwego/hertz/pkg/route.(*Engine).ServeHTTP",
 	// Of gRPC's own transport. Behind net/http its (*Server).handleStream is called as
 	// well, on another goroutine than that of serverHandler, which has counted it.

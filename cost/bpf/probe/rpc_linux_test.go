@@ -25,19 +25,19 @@ type rpc struct {
 	out *bufio.Reader
 }
 
-// buildRPC builds the program of testdata/rpc, a module of its own, or skips the test
-// where what it requires is not to be had.
-func buildRPC(t *testing.T) string {
+// buildModule builds a program of testdata that is a module of its own, or skips the
+// test where what it requires is not to be had.
+func buildModule(t *testing.T, name string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "rpc")
+	path := filepath.Join(t.TempDir(), name)
 	for _, args := range [][]string{{"list", "-deps", "."}, {"build", "-o", path, "."}} {
 		cmd := exec.CommandContext(t.Context(), "go", args...)
-		cmd.Dir = "testdata/rpc"
+		cmd.Dir = filepath.Join("testdata", name)
 		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
 		out, err := cmd.CombinedOutput()
 		switch {
 		case err != nil && args[0] == "list":
-			t.Skipf("no gRPC to be had: %v\n%s", err, out)
+			t.Skipf("what %s requires is not to be had: %v\n%s", name, err, out)
 		case err != nil:
 			t.Fatalf("building: %v\n%s", err, out)
 		}
@@ -94,7 +94,7 @@ func (r *rpc) handled(t *testing.T) float64 {
 // TestRPC holds the requests that are counted against the calls that a gRPC server has
 // handled, unary and streaming ones, whichever way it came by them: each is one.
 func TestRPC(t *testing.T) {
-	path := buildRPC(t)
+	path := buildModule(t, "rpc")
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -115,6 +115,22 @@ func TestRPC(t *testing.T) {
 			}
 			eachOnce(t, m)
 		})
+	}
+}
+
+// TestFasthttp counts the requests of fasthttp, whichever way it reads their bodies: the
+// handler is called once in each.
+func TestFasthttp(t *testing.T) {
+	path := buildModule(t, "fast")
+	for _, args := range [][]string{nil, {"-stream"}} {
+		s := start(t, path, args...)
+		s.load(t, 2, "/")
+		m := run(t, prepare(t, open(t, s.pid), nil), probe.Options{For: 500 * time.Millisecond})
+		for _, owner := range []string{"fast.tagged", "fast.hello"} {
+			if w := wallOf(t, m, owner); w.Calls < 1 || math.Abs(w.Calls-m.Requests) > 2 {
+				t.Errorf("%q: got %g calls of %s in %g requests, want one in each", args, w.Calls, owner, m.Requests)
+			}
+		}
 	}
 }
 

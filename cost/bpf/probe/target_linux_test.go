@@ -70,9 +70,9 @@ func build(t testing.TB, flags ...string) string {
 }
 
 // start runs a target until the test ends.
-func start(t testing.TB, path string) *server {
+func start(t testing.TB, path string, args ...string) *server {
 	t.Helper()
-	cmd := exec.Command(path)
+	cmd := exec.Command(path, args...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
