@@ -36,7 +36,7 @@ func (t *Target) NewBrake(owner Watched) (*Brake, error) {
 		return nil, err
 	}
 	b := &Brake{d: d}
-	begins := t.begins()
+	begins := t.pushes(beginning[:])
 	b.Counted = len(begins) > 0
 	ids := make([]uint64, len(begins))
 	for i := range ids {

@@ -23,7 +23,7 @@ type Counter struct {
 // that wraps cost.ErrNotSupported if the program has no function by which requests
 // are known.
 func (t *Target) NewCounter(p Price) (*Counter, error) {
-	begins := t.begins()
+	begins := t.pushes(beginning[:])
 	if len(begins) == 0 {
 		return nil, fmt.Errorf("no function of process %d is known to be called once a request: %w", t.pid, cost.ErrNotSupported)
 	}

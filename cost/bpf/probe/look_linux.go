@@ -44,10 +44,6 @@ var beginning = [...]string{
 	"google.golang.org/grpc/internal/transport.(*http2Server).operateHeaders",
 }
 
-// fastHTTPEnd is called once for every answer of fasthttp's server, which calls
-// nothing of its own where a request begins. Behind fiber there is such a function.
-const fastHTTPEnd = "github.com/valyala/fasthttp.(*Response).Write"
-
 // Sampled has Owners know the owners of a profile of the process besides those that it
 // meets. A middleware that returns before what comes next begins, as gin's may, and a
 // handler that writes nothing are on no stack when a request is answered.
@@ -190,17 +186,6 @@ func (t *Target) pushes(names []string) []uint64 {
 	return pushes
 }
 
-// begins returns the pushes of the functions that are called once a request.
-func (t *Target) begins() []uint64 {
-	begins := t.pushes(beginning[:])
-	for fn := range t.table.Funcs() {
-		if strings.HasPrefix(fn.Name, "github.com/gofiber/fiber/") {
-			return begins
-		}
-	}
-	return append(begins, t.pushes([]string{fastHTTPEnd})...)
-}
-
 // search finds owners by name among all functions of the program.
 func (t *Target) search(name string) ([]Watched, error) {
 	var c census
@@ -249,7 +234,7 @@ type Watch struct {
 // NewWatch prepares to watch owners. At most 60 are watched at a time; the rest
 // are refused with a reason.
 func (t *Target) NewWatch(owners []Watched, p Price) (*Watch, error) {
-	w := &Watch{t: t, price: p, known: map[string]bool{}, begins: t.begins()}
+	w := &Watch{t: t, price: p, known: map[string]bool{}, begins: t.pushes(beginning[:])}
 	for _, o := range owners {
 		if o.Reason == "" && len(w.owners) == maxOwners-4 {
 			o.Reason = fmt.Sprintf("only %d owners can be watched at a time", maxOwners-4)
