@@ -70,6 +70,9 @@ func (s *session) faults(res *load.Result) []string {
 // timing are the reasons that lie in when requests were sent and answered.
 func (s *session) timing(res *load.Result) []string {
 	var why []string
+	if res.Stopped {
+		why = append(why, "tare was stopped meanwhile, as by Ctrl-Z, and loaded nothing until it went on")
+	}
 	if s.w.Schedule != "closed" {
 		if lag, p50 := res.Late.Quantile(.5), res.Response.Quantile(.5); late(lag, p50) {
 			why = append(why, fmt.Sprintf("the generator's lag at p50 (%d µs) is more than %.0f %% of the response time it reports there (%d µs)",

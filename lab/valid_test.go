@@ -52,6 +52,7 @@ func TestFaults(t *testing.T) {
 		{"more failures that may be", "tolerant", func(r *load.Result) { r.Counts.Status[2], r.Counts.Reset = 9_600, 400 }, ""},
 		{"busy generator", "constant", func(r *load.Result) { r.CPU = 7900 * time.Millisecond }, ""},
 		{"too busy a generator", "constant", func(r *load.Result) { r.CPU = 8200 * time.Millisecond }, "the generator used 82 % of its CPUs"},
+		{"stopped", "closed", func(r *load.Result) { r.Stopped = true }, "tare was stopped meanwhile"},
 		{"some lag", "constant", lag(90 * time.Microsecond), ""},
 		{"lag", "constant", lag(110 * time.Microsecond), "lag at p50"},
 		{"lag in a closed loop", "closed", lag(110 * time.Microsecond), ""},

@@ -123,6 +123,10 @@ func (c *conductor) judge(res *Result) {
 		res.Bound = true
 		warn("the generator was busy for %.0f %% of the time on %s: the figures may be its own; give it more threads, or CPUs of its own", 100*share, count(res.Threads, "thread"))
 	}
+	if c.stopped {
+		res.Stopped, res.Bound = true, true
+		warn("the generator was stopped meanwhile, as by Ctrl-Z: it asked for nothing and read nothing until it went on, and the figures have that in them")
+	}
 	if n := res.Response.Clamped(); n > 0 {
 		warn("%s not answered within an hour: such times count as one hour, the longest that is kept", ofRequests(n, res.Counts.Scheduled))
 	}

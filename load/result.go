@@ -40,6 +40,7 @@ type Result struct {
 	Spun     time.Duration // what of CPU went into polling before intended starts
 	MaxRSS   uint64        // bytes; the generator's process
 	Bound    bool          // the generator was (nearly) the bottleneck: see Warnings for why
+	Stopped  bool          // the generator's process was stopped meanwhile, as by Ctrl-Z
 	Waited   bool          // requests waited for a free connection: see Warnings for how long
 	Ended    string        // "" or why it ended early, such as "interrupted"
 	Warnings []error       // caveats of this result, to be shown with it

@@ -49,9 +49,10 @@ const tick = 250 * time.Millisecond
 
 // conductor watches over a run from one goroutine while an engine drives it.
 type conductor struct {
-	plan   *plan
-	marked bool          // the measured part has begun
-	cpu    time.Duration // of this process at its beginning; after its end, since then
+	plan    *plan
+	marked  bool          // the measured part has begun
+	cpu     time.Duration // of this process at its beginning; after its end, since then
+	stopped bool          // this process was, and went on
 
 	recent   []point // answers seen at the latest ticks
 	response *hist.Hist
@@ -71,6 +72,8 @@ func (c *conductor) conduct(ctx context.Context) error {
 		return err
 	}
 	sys.ReserveDescriptors(p.opts.Connections)
+	continued, release := sys.Continued()
+	defer release()
 	p.start(nanotime())
 	if p.opts.WarmUp == 0 {
 		c.mark(true)
@@ -94,6 +97,8 @@ func (c *conductor) conduct(ctx context.Context) error {
 	if c.marked {
 		c.mark(false)
 	}
+	release() // what had this process go on has been told now
+	c.stopped = len(continued) > 0
 	closeAll()
 	return nil
 }
