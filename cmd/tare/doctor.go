@@ -83,6 +83,10 @@ func (c *doctorCmd) Run(ctx context.Context, t *terminal) error {
 	return nil
 }
 
+// asks reports whether something is to be done beside looking, which takes a
+// service that runs.
+func (c *doctorCmd) asks() bool { return c.Load != "" || c.Source != "" || c.Probe }
+
 func (c *doctorCmd) check() error {
 	const remedy = "tare doctor URL, tare doctor PID, or tare doctor --from FILE"
 	switch {
@@ -90,6 +94,8 @@ func (c *doctorCmd) check() error {
 		return asked(remedy, errors.New("nothing to look at"))
 	case c.What != "" && c.From != "":
 		return asked(remedy, errors.New("a service and saved evidence exclude one another"))
+	case c.From != "" && (c.asks() || c.Arm != ""):
+		return asked("give them when the evidence is saved: --save FILE", errors.New("--load, --source, --probe and --arm do nothing for saved evidence"))
 	case c.For < time.Second || c.For > time.Hour || c.For%time.Second != 0:
 		return asked("", fmt.Errorf("--for %s: whole seconds, at least 1s, at most 1h", c.For))
 	case c.Conns < 1:
@@ -111,8 +117,8 @@ func (c *doctorCmd) evidence(ctx context.Context, t *terminal) ([]*doctor.Eviden
 		return []*doctor.Evidence{e}, err
 	}
 	if dir, err := findRun(c.What); err == nil {
-		if c.Load != "" || c.Save != "" {
-			return nil, asked("leave it out", fmt.Errorf("--load and --save do nothing for a run"))
+		if c.asks() || c.Save != "" {
+			return nil, asked("leave it out", errors.New("--load, --save, --source and --probe do nothing for a run"))
 		}
 		return c.fromRun(t, dir)
 	}
