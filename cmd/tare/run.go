@@ -36,8 +36,8 @@ type runCmd struct {
 	Seed      uint64        `help:"Fixes the order of trials (0: drawn, and recorded)."`
 	Dir       string        `help:"Folder to keep runs in." default:"runs"`
 	Resume    string        `help:"Go on with an interrupted run." placeholder:"RUN"`
-	JSON      bool          `name:"json" help:"Print the verdicts as JSON."`
-	Plan      bool          `help:"Print the order of trials and the time they take, and stop."`
+	JSON      bool          `name:"json" help:"Print the verdicts as JSON." xor:"form"`
+	Plan      bool          `help:"Print the order of trials and the time they take, and stop." xor:"form"`
 	Module    string        `help:"Folder of tare's own source, where the built-in arms are." placeholder:"DIR"`
 
 	decided func(*verdict.Analysis) bool // whether a run may stop at a look; nil: once its primary comparisons are decided
