@@ -3,6 +3,7 @@ package cost_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,72 @@ const (
 	trace  = "example.org/mw.Trace.func1@/src/mw/trace.go:7"
 	users  = "main.users@/src/main.go:40"
 )
+
+// TestWrittenThrough charges what a handler writes through a middleware's writer to the
+// middleware, where the writer's file or folder tells which.
+func TestWrittenThrough(t *testing.T) {
+	const (
+		zip    = "main.main.Zip.func2@/src/zip/zip.go:12" // Zip was inlined into main
+		log    = "example.org/mw.Log.func1@/src/mw/log.go:5"
+		lone   = "main.main.Lone.func4@/src/main.go:9"
+		answer = "main.answer@/src/main.go:40"
+		other  = "main.other@/src/other.go:3"
+	)
+	around := []string{"runtime.goexit", conn, server, call}
+	for _, tt := range []struct {
+		name   string
+		inside []string
+		want   string
+		around string
+	}{
+		{"the middleware's file", []string{zip, call, answer, "example.org/zip.(*writer).Write@/src/zip/zip.go:30", "compress/flate.(*Writer).Write@f.go:1"}, "zip.Zip", ""},
+		{"the middleware's folder", []string{zip, call, answer, "example.org/zip.(*writer).WriteString@/src/zip/writer.go:3"}, "zip.Zip", ""},
+		{"no pointer", []string{zip, call, answer, "example.org/zip.writer.Write@/src/zip/writer.go:3"}, "zip.Zip", ""},
+		{"the inner of two writers", []string{trace, call, zip, call, answer, "example.org/zip.(*writer).Write@/src/zip/zip.go:30", "example.org/mw.(*recorder).Write@/src/mw/trace.go:30"}, "mw.Trace", ""},
+		{"the outer of two writers", []string{trace, call, zip, call, answer, "example.org/zip.(*writer).Write@/src/zip/zip.go:30", "compress/flate.(*Writer).Write@f.go:1"}, "zip.Zip", "mw.Trace"},
+		{"one folder, another file than the handler's", []string{lone, call, other, "main.(*recorder).Write@/src/main.go:20"}, "src.Lone", ""},
+		{"the engine's writing", []string{zip, call, answer, "example.org/zip.(*writer).Write@/src/zip/zip.go:30", "net/http.(*response).Write@s.go:1"}, "net/http: write answer", "zip.Zip src.answer"},
+		{"the handler's file", []string{lone, call, answer, "main.(*recorder).Write@/src/main.go:20"}, "src.answer", "src.Lone"},
+		{"the handler's folder", []string{lone, call, other, "main.(*recorder).Write@/src/third.go:20"}, "src.other", "src.Lone"},
+		{"a folder of two", []string{trace, call, log, call, answer, "example.org/mw.(*recorder).Write@/src/mw/writer.go:30"}, "src.answer", "mw.Trace mw.Log"},
+		{"nobody's folder", []string{zip, call, answer, "example.org/audit.(*journal).Write@/src/audit/audit.go:30"}, "src.answer", "zip.Zip"},
+		{"no method", []string{zip, call, answer, "example.org/zip.Write@/src/zip/zip.go:30"}, "src.answer", "zip.Zip"},
+		{"no method, a package with a dot", []string{zip, call, answer, "example.org/zip%2ev1.Write@/src/zip/zip.go:30"}, "src.answer", "zip.Zip"},
+		{"another method", []string{zip, call, answer, "example.org/zip.(*writer).level@/src/zip/zip.go:30"}, "src.answer", "zip.Zip"},
+		{"the middleware itself", []string{zip, "example.org/zip.(*writer).Close@/src/zip/zip.go:30"}, "zip.Zip", ""},
+	} {
+		s := stack(1, append(slices.Clone(around), tt.inside...)...)
+		all := cost.Around(s.Frames)
+		var names []string
+		for _, o := range all[:len(all)-1] {
+			names = append(names, o.Name)
+		}
+		if owner := all[len(all)-1]; owner.Name != tt.want || strings.Join(names, " ") != tt.around {
+			t.Errorf("%s: got %s within %q, want %s within %q", tt.name, owner.Name, names, tt.want, tt.around)
+		}
+		if owner, _ := cost.Charge(s.Frames); owner != all[len(all)-1] {
+			t.Errorf("%s: charged to %s, want %s", tt.name, owner.Name, tt.want)
+		}
+	}
+
+	table := cost.Table{}
+	for _, inside := range [][]string{{zip}, {zip, call, answer}, {zip, call, answer, "example.org/zip.(*writer).Write@/src/zip/zip.go:30"}} {
+		s := stack(100, append(slices.Clone(around), inside...)...)
+		table.Add(&s)
+	}
+	for _, r := range table.Rows() {
+		switch r.Owner.Name {
+		case "zip.Zip":
+			if r.Owner.Kind != cost.Middleware || r.Self.Value != 200 || r.Total.Value != 300 {
+				t.Errorf("got %+v, want a middleware of 200 by itself, 300 in all", r)
+			}
+		case "src.answer":
+			if r.Owner.Kind != cost.Handler || r.Self.Value != 100 || r.Total.Value != 100 {
+				t.Errorf("got %+v, want a handler of 100", r)
+			}
+		}
+	}
+}
 
 // TestRequestsMargin has what is not known of the requests in the margin of what each
 // owner spends a request, and in nothing that is per second.

@@ -11,6 +11,10 @@ func isClosure(fn string) bool { return strings.Contains(fn, ".func") || strings
 // within reports whether inner is a function literal inside outer.
 func within(inner, outer string) bool { return strings.HasPrefix(inner, outer+".") }
 
+// isMethod reports whether fn is a type's method, or a literal: its name has an element
+// between the package's, in which dots are escaped, and the last.
+func isMethod(fn string) bool { return strings.Count(fn[strings.LastIndexByte(fn, '/')+1:], ".") > 1 }
+
 // packageOf returns the import path of a function's package; "" if it has none.
 func packageOf(fn string) string {
 	slash := strings.LastIndexByte(fn, '/')

@@ -116,7 +116,7 @@ func (b *bill) owners(w io.Writer, width int) {
 		fmt.Fprintf(w, "\n%s\n", countText(b.counted, b.window))
 	}
 	if b.local != 0 {
-		fmt.Fprintf(w, "\ntare cost --pid %d looks at the same service from outside, and into the kernel.\n", b.local)
+		fmt.Fprintf(w, "\ntare cost --pid %d looks at the same service from outside, into the kernel, and\ncounts its requests.\n", b.local)
 	}
 	if d.Sampled != nil {
 		fmt.Fprintf(w, "\n%s\n", samplingText(d.Sampled))
