@@ -42,6 +42,9 @@ type conn struct {
 	writeBy atomic.Int64
 	in, out meter
 
+	held    atomic.Int32 // whether answers wait in buffers.out while a handler runs, and whose they are
+	sending sync.Mutex   // locked by who sends them for the sweep
+
 	lost    atomic.Bool // gone was called; set before it looks at cur
 	greeted bool
 	gate    sync.Mutex  // guards left, taken and deadlines against the sweep, left against watch

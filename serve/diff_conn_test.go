@@ -48,7 +48,26 @@ func flushed(parts ...string) act {
 func TestDiffPipeline(t *testing.T) {
 	get := func(path string) string { return request(path) }
 	closing := "GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+	heard := make(chan bool, 1)
 	agree(t, []exchange{
+		{name: "first answer heard before the second is given", by: []carriage{whole, bytewise}, talk: func(c *client) {
+			c.send(get("/1") + get("/2"))
+			status, _ := c.answer("GET")
+			heard <- status == http.StatusOK
+			c.answer("GET")
+			c.end()
+		}, handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/2" {
+				j.note("heard %t", <-heard)
+			}
+			io.WriteString(w, r.URL.Path)
+		}},
+		{name: "second answer too late by its handler's deadline", send: get("/1") + get("/2"), methods: "GET", handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/2" {
+				j.note("deadline %s", class(http.NewResponseController(w).SetWriteDeadline(time.Now().Add(-time.Second))))
+			}
+			io.WriteString(w, r.URL.Path)
+		}},
 		{name: "two", send: get("/1") + get("/2"), methods: "GET GET"},
 		{name: "sixteen", send: strings.Repeat(get("/n"), 16), methods: strings.Repeat("GET ", 16)},
 		{name: "with bodies", send: post("one") + post("two") + get("/3"), methods: "POST POST GET"},

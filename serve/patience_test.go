@@ -5,6 +5,7 @@ package serve_test
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -36,6 +37,67 @@ func TestSmallBodies(t *testing.T) {
 		if err := hearOK(br); err != nil {
 			t.Fatalf("request %d: %v", i+1, err)
 		}
+	}
+}
+
+// TestHeldBack has pipelined requests answered by handlers of which some take as long as
+// the sweep: it sends the answers before theirs while theirs begin.
+func TestHeldBack(t *testing.T) {
+	for name, reuse := range map[string]bool{"safe": false, "reuse": true} {
+		t.Run(name, func(t *testing.T) { heldBack(t, reuse) })
+	}
+}
+
+func heldBack(t *testing.T, reuse bool) {
+	const requests = 300
+	f := fortify(t, &serve.Server{Reuse: reuse, Limits: serve.Limits{ShutdownGrace: 8 * time.Millisecond}, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n, _ := strconv.Atoi(r.URL.Path[1:])
+		time.Sleep(time.Duration(n%5) * time.Millisecond)
+		if n%7 == 0 {
+			w.WriteHeader(http.StatusEarlyHints)
+		}
+		io.WriteString(w, strings.Repeat(r.URL.Path, n))
+	})})
+	nc := f.dial()
+	var all strings.Builder
+	for n := range requests {
+		fmt.Fprintf(&all, "GET /%d HTTP/1.1\r\nHost: a\r\n\r\n", n)
+	}
+	go io.WriteString(nc, all.String())
+	br := bufio.NewReader(nc)
+	for n := range requests {
+		var body []byte
+		res, err := http.ReadResponse(br, nil)
+		for err == nil && res.StatusCode == http.StatusEarlyHints {
+			res, err = http.ReadResponse(br, nil)
+		}
+		if err == nil {
+			body, err = io.ReadAll(res.Body)
+		}
+		if want := strings.Repeat("/"+strconv.Itoa(n), n); err != nil || string(body) != want {
+			t.Fatalf("answer %d: %.40q and error %v, want %.40q", n, body, err, want)
+		}
+	}
+}
+
+// TestLateBehind has the handler of a pipelined request take longer than WriteTimeout:
+// the answer before its own is sent, its own is not, though a request waits behind it.
+func TestLateBehind(t *testing.T) {
+	const limit = 300 * time.Millisecond
+	f := fortify(t, &serve.Server{WriteTimeout: limit, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/late" {
+			time.Sleep(3 * limit)
+		}
+		io.WriteString(w, "ok")
+	})})
+	nc := f.dial()
+	io.WriteString(nc, "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /late HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	br := bufio.NewReader(nc)
+	if err := hearOK(br); err != nil {
+		t.Errorf("the first answer: %v", err)
+	}
+	if err := hearOK(br); err == nil {
+		t.Error("the late answer was sent, want none")
 	}
 }
 

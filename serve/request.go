@@ -360,8 +360,12 @@ func (c *conn) handle() outcome {
 	}
 	x := c.k.x
 	w := &x.res
-	if w.hasBody && !x.body.wholeLocked() {
+	switch {
+	case len(c.k.out) == 0:
+	case w.hasBody && !x.body.wholeLocked():
 		c.flush() // a client may send the body only once it has the answers before
+	default:
+		c.held.Store(held)
 	}
 	if c.k.head.Expect == http1.OtherExpect {
 		w.Header().Set("Connection", "close")

@@ -70,6 +70,7 @@ func (w *response) WriteHeader(status int) {
 	case status < 100 || status > 999:
 		panic(fmt.Sprintf("invalid WriteHeader code %v", status))
 	}
+	w.c.reclaim()
 	switch {
 	case !w.hasBody:
 	case status == http.StatusSwitchingProtocols:
@@ -214,24 +215,25 @@ func (w *response) FlushError() error {
 }
 
 // finish completes the answer once the handler has returned. It is written when
-// there is no further request in the buffer.
+// there is no further request in the buffer, or a deadline that is this answer's alone.
 func (w *response) finish() {
+	c := w.c
 	w.done.Store(true)
 	if !w.decided {
 		w.WriteHeader(http.StatusOK)
 	}
 	if !w.sent {
-		w.finishHead(w.c.k.text)
+		w.finishHead(c.k.text)
 	}
 	w.emitText()
 	if w.chunked && !w.isHead {
-		w.c.k.out = append(w.c.k.out, "0\r\n"...)
+		c.k.out = append(c.k.out, "0\r\n"...)
 		w.writeTrailers()
-		w.c.k.out = append(w.c.k.out, "\r\n"...)
+		c.k.out = append(c.k.out, "\r\n"...)
 	}
-	clear(w.c.k.fields)
-	if w.close || w.c.unread.Load() || w.c.k.r == w.c.k.w || len(w.c.k.out) >= bufSize {
-		w.c.flush()
+	clear(c.k.fields)
+	if w.close || c.unread.Load() || c.k.r == c.k.w || len(c.k.out) >= bufSize || c.writeBy.Load() != 0 || c.late.Load() != 0 {
+		c.flush()
 	}
 }
 
@@ -261,6 +263,9 @@ func (w *response) SetReadDeadline(t time.Time) error {
 func (w *response) SetWriteDeadline(t time.Time) error {
 	if w.over {
 		return errOver
+	}
+	if !w.decided && !w.c.left {
+		w.c.flush() // answers to earlier requests do not wait for this one's deadline
 	}
 	w.c.gate.Lock()
 	defer w.c.gate.Unlock()

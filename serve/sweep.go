@@ -160,6 +160,7 @@ const (
 	lapseRead          // the request's time is up
 	lapseWrite         // the answer's time is up
 	vanished           // somebody has closed it: its handler is to know
+	overtake           // its handler takes its time: send the answers held back
 )
 
 // due says what has come of waiting in state s. It may be called from any
@@ -249,6 +250,8 @@ func (c *conn) dueHandling(s state, now int64) verdict {
 		return lapseRead
 	case c.dueWrite(s, now):
 		return lapseWrite
+	case c.held.Load() == held && time.Duration(now-s.since()) > c.e.clock.tick:
+		return overtake
 	}
 	return carryOn
 }
@@ -307,6 +310,8 @@ func (c *conn) enforceLocked(s state, v verdict) {
 	case c.left || v == carryOn:
 	case v == vanished:
 		c.gone()
+	case v == overtake:
+		go c.sendHeld()
 	case v == lapseWrite:
 		c.late.Store(int64(s))
 		c.nc.SetWriteDeadline(longAgo)

@@ -142,8 +142,39 @@ func (c *conn) put(p []byte) error {
 	return c.write(p)
 }
 
+// Answers to earlier requests may be held back in buffers.out, to go with that to the
+// request at hand. Until that begins they are also the sweep's to send, if the handler
+// takes its time. conn.held says how it stands with them.
+const (
+	notHeld int32 = iota
+	held
+	taken // by the sweep's goroutine, which has conn.sending locked
+)
+
+// sendHeld sends what is held back. It waits for the client, so that it needs a
+// goroutine of its own.
+func (c *conn) sendHeld() {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	if c.held.CompareAndSwap(held, taken) {
+		c.write(c.k.out)
+		c.k.out = c.k.out[:0]
+	}
+}
+
+// reclaim makes buffers.out this goroutine's alone again, once sendHeld is done with it.
+func (c *conn) reclaim() {
+	if c.held.Load() == notHeld || c.held.CompareAndSwap(held, notHeld) {
+		return
+	}
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	c.held.Store(notHeld)
+}
+
 // flush writes what is to be written.
 func (c *conn) flush() error {
+	c.reclaim()
 	if len(c.k.out) == 0 {
 		return c.torn
 	}
@@ -154,6 +185,7 @@ func (c *conn) flush() error {
 
 // sendNow writes s, which must not wait for anything.
 func (c *conn) sendNow(s string) error {
+	c.reclaim()
 	c.k.out = append(c.k.out, s...)
 	return c.flush()
 }
