@@ -38,6 +38,9 @@ func (b *body) Read(p []byte) (int, error) {
 	if b.closed {
 		return 0, http.ErrBodyReadAfterClose
 	}
+	if isTimeout(b.err) && !b.chunked {
+		b.err = nil // the handler may have moved its deadline since; by net/http chunks end with it all the same
+	}
 	if b.err == nil {
 		b.err = b.ask()
 	}

@@ -61,10 +61,36 @@ func TestDiffFlushArrives(t *testing.T) {
 	}}})
 }
 
+// polls lets a read deadline pass in the middle of the body, tells the client to go
+// on, and reads the rest.
+func polls(j *journal, w http.ResponseWriter, r *http.Request) {
+	rc := http.NewResponseController(w)
+	j.note("%s", class(rc.SetReadDeadline(time.Now().Add(30*time.Millisecond))))
+	body, err := io.ReadAll(r.Body)
+	j.note("%q %s", body, class(err))
+	w.WriteHeader(http.StatusEarlyHints)
+	j.note("%s", class(rc.SetReadDeadline(time.Time{})))
+	body, err = io.ReadAll(r.Body)
+	j.note("%q %s", body, class(err))
+	j.note("close %s", class(r.Body.Close()))
+}
+
+// resumed sends the rest of a body when it is told to.
+func resumed(framing, part, rest string) func(*client) {
+	return func(c *client) {
+		c.send("POST / HTTP/1.1\r\nHost: a\r\n" + framing + "\r\n\r\n" + part)
+		c.until("103 Early Hints\r\n\r\n")
+		c.send(rest)
+		c.answer("POST")
+		c.end()
+	}
+}
+
 // TestDiffController compares what http.ResponseController can do.
 func TestDiffController(t *testing.T) {
 	past, far := time.Unix(1, 0), time.Now().Add(time.Hour)
 	half := "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhe"
+	atOnce := []carriage{whole, encrypted, veiled}
 	agree(t, []exchange{
 		{name: "every method", send: post("hello"), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
 			rc := http.NewResponseController(w)
@@ -89,6 +115,8 @@ func TestDiffController(t *testing.T) {
 			j.note("%s", class(err))
 			io.WriteString(w, "x")
 		}},
+		{name: "read deadline moved", talk: resumed("Content-Length: 5", "he", "llo"), handler: polls, by: atOnce},
+		{name: "read deadline moved among chunks", talk: resumed("Transfer-Encoding: chunked", "2\r\nhe\r\n", "3\r\nllo\r\n0\r\n\r\n"), handler: polls, by: atOnce},
 		{name: "read deadline of one request only", send: request("/1") + request("/2"), methods: "GET GET", handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/1" {
 				j.note("%s", class(http.NewResponseController(w).SetReadDeadline(far)))
