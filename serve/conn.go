@@ -196,6 +196,9 @@ func (c *conn) greet() outcome {
 	if addr := c.nc.RemoteAddr(); addr != nil {
 		c.remote = addr.String()
 	}
+	if !c.e.count(c) {
+		return goEnd
+	}
 	if t, ok := c.nc.(*tls.Conn); ok {
 		if !c.shake(t) {
 			return goEnd

@@ -139,7 +139,7 @@ func (e *engine) accept(base context.Context, l *onceListener) error {
 func (e *engine) admit(ctx context.Context, nc net.Conn) *conn {
 	c := &conn{e: e, nc: nc, ctx: ctx}
 	c.find()
-	if e.from != nil {
+	if e.from != nil && c.fd != nil {
 		c.addr = addrOf(nc)
 	}
 	for !e.link(c) {
@@ -179,6 +179,28 @@ func (e *engine) link(c *conn) bool {
 		c.prev.next = c
 	}
 	e.last = c
+	return true
+}
+
+// count counts c by its peer's address where only its own goroutine may ask for that:
+// a connection that is not the system's may have to read it, as one of the PROXY
+// protocol does, and nobody else is to wait for it. It reports false if that address
+// has too many already.
+func (e *engine) count(c *conn) bool {
+	if e.from == nil || c.fd != nil {
+		return true
+	}
+	addr := addrOf(c.nc)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !addr.IsValid() {
+		return true
+	}
+	if e.from[addr] >= e.limits.connsPerAddr {
+		return false
+	}
+	c.addr = addr
+	e.from[addr]++
 	return true
 }
 

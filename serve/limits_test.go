@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -359,6 +360,75 @@ func TestMaxConnsPerNoAddr(t *testing.T) {
 		say(t, nc, "/")
 		told(t, nc)
 	}
+}
+
+// proxied is a listener whose connections begin with a line that a proxy has put
+// there: their peer's address.
+type proxied struct{ net.Listener }
+
+func (l proxied) Accept() (net.Conn, error) {
+	nc, err := l.Listener.Accept()
+	return &proxiedConn{Conn: nc, from: bufio.NewReader(nc)}, err
+}
+
+type proxiedConn struct {
+	net.Conn
+	from *bufio.Reader
+	once sync.Once
+	peer net.Addr
+}
+
+// RemoteAddr waits for the line if it must, as that of a PROXY protocol's connection
+// does.
+func (c *proxiedConn) RemoteAddr() net.Addr {
+	c.once.Do(func() {
+		line, _ := c.from.ReadString('\n')
+		if at, err := netip.ParseAddrPort(strings.TrimSpace(line)); err == nil {
+			c.peer = net.TCPAddrFromAddrPort(at)
+		}
+	})
+	return c.peer
+}
+
+func (c *proxiedConn) Read(p []byte) (int, error) {
+	c.RemoteAddr()
+	return c.from.Read(p)
+}
+
+// TestMaxConnsPerAddrProxied holds the limit to the addresses that a proxy tells, and
+// a connection that has told none to keep nobody from being accepted.
+func TestMaxConnsPerAddrProxied(t *testing.T) {
+	h, entered, release := holding(t)
+	t.Cleanup(func() { noLeftovers(t) })
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &serve.Server{Handler: h, Limits: serve.Limits{MaxConnsPerAddr: 1}}
+	go s.Serve(proxied{l})
+	t.Cleanup(func() { s.Close() })
+	from := func(peer string) net.Conn {
+		nc := call(t, l.Addr().String())
+		io.WriteString(nc, peer)
+		return nc
+	}
+	from("")
+	other := from("192.0.2.2:1\n")
+	say(t, other, "/")
+	told(t, other)
+	held := from("192.0.2.1:1\n")
+	say(t, held, "/hold")
+	<-entered
+	closed(t, from("192.0.2.1:2\n"))
+	release()
+	told(t, held)
+	held.Close()
+	comes(t, "a place to be free", func() bool {
+		nc := from("192.0.2.1:3\n")
+		defer nc.Close()
+		io.WriteString(nc, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		return hearOK(bufio.NewReader(nc)) == nil
+	})
 }
 
 // TestMaxConnsHTTP2 holds connections that speak HTTP/2 to count as others do.

@@ -108,8 +108,9 @@ type Limits struct {
 	// ten of those that it may open.
 	MaxConns int
 	// MaxConnsPerAddr is the most connections at a time from one IP address;
-	// more are closed as they come. Zero: as many as MaxConns, since many
-	// clients may come through one proxy.
+	// more are closed as they come. The address is what the connection's
+	// RemoteAddr returns, which with the PROXY protocol is the client's. Zero: as
+	// many as MaxConns, since many clients may come through one proxy.
 	MaxConnsPerAddr int
 	// StallTimeout is how long a request's body or an answer may stop on the
 	// client's part; at most twice that if it went on well before. Zero: 30 s.
