@@ -40,6 +40,7 @@ const (
 func TestWrittenThrough(t *testing.T) {
 	const (
 		zip    = "main.main.Zip.func2@/src/zip/zip.go:12" // Zip was inlined into main
+		beside = "example.org/mw.Beside.func1@/src/mw/trace.go:50"
 		log    = "example.org/mw.Log.func1@/src/mw/log.go:5"
 		lone   = "main.main.Lone.func4@/src/main.go:9"
 		answer = "main.answer@/src/main.go:40"
@@ -62,6 +63,9 @@ func TestWrittenThrough(t *testing.T) {
 		{"the handler's file", []string{lone, call, answer, "main.(*recorder).Write@/src/main.go:20"}, "src.answer", "src.Lone"},
 		{"the handler's folder", []string{lone, call, other, "main.(*recorder).Write@/src/third.go:20"}, "src.other", "src.Lone"},
 		{"a folder of two", []string{trace, call, log, call, answer, "example.org/mw.(*recorder).Write@/src/mw/writer.go:30"}, "src.answer", "mw.Trace mw.Log"},
+		{"a file of two", []string{trace, call, beside, call, answer, "example.org/mw.(*recorder).Write@/src/mw/trace.go:30"}, "src.answer", "mw.Trace mw.Beside"},
+		{"a file of one that is met twice", []string{trace, call, zip, call, trace, call, answer, "example.org/mw.(*recorder).Write@/src/mw/trace.go:30"}, "mw.Trace", ""},
+		{"a file of two, within another's writer", []string{trace, call, beside, call, zip, call, answer, "example.org/zip.(*writer).Write@/src/zip/zip.go:30", "example.org/mw.(*recorder).Write@/src/mw/trace.go:30"}, "zip.Zip", "mw.Trace mw.Beside"},
 		{"nobody's folder", []string{zip, call, answer, "example.org/audit.(*journal).Write@/src/audit/audit.go:30"}, "src.answer", "zip.Zip"},
 		{"no method", []string{zip, call, answer, "example.org/zip.Write@/src/zip/zip.go:30"}, "src.answer", "zip.Zip"},
 		{"no method, a package with a dot", []string{zip, call, answer, "example.org/zip%2ev1.Write@/src/zip/zip.go:30"}, "src.answer", "zip.Zip"},

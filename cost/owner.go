@@ -111,7 +111,6 @@ type charge struct {
 func (o *Rules) charge(frames []Frame) charge {
 	c := charge{at: len(frames)}
 	inside := false // an owner that is no router was seen
-	var begun []int // where the owners begin
 	for i := len(frames) - 1; i >= 0; i-- {
 		owner, ok := o.owned(frames, i, inside)
 		if !ok {
@@ -121,7 +120,6 @@ func (o *Rules) charge(frames []Frame) charge {
 			c.around = append(c.around, c.owner)
 		}
 		c.at, c.owner = i, owner
-		begun = append(begun, i)
 		inside = inside || owner.Kind == Handler
 	}
 	if part, i, ok := partOf(frames[:c.at]); ok {
@@ -131,39 +129,42 @@ func (o *Rules) charge(frames []Frame) charge {
 		c.owner, c.at = part, i
 	} else if c.at == len(frames) {
 		c.owner = rootOf(frames)
-	} else if k, at := writtenThrough(frames, begun); k >= 0 && c.owner.Kind == Handler {
-		c.owner, c.around, c.at = c.around[k], c.around[:k], at
+	} else if c.owner.Kind == Handler {
+		if k, at := writtenThrough(frames[:c.at+1], c.around); k >= 0 {
+			c.owner, c.around, c.at = c.around[k], c.around[:k], at
+		}
 	}
 	return c
 }
 
-// writtenThrough finds a middleware through whose writer the innermost owner writes:
-// which of the owners that is, whose frames are begun, and the frame of the writer's
-// method; -1 if there is none. The writer's is the file of the middleware, or its
-// folder where that is no other owner's.
-func writtenThrough(frames []Frame, begun []int) (k, at int) {
-	inner := frames[begun[len(begun)-1]]
-	for at := range begun[len(begun)-1] {
-		f := frames[at]
+// writtenThrough finds a middleware through whose writer an owner writes, the last of
+// frames: which of those around it that is, and the frame of the writer's method; -1 if
+// there is none. The writer's is the file of the middleware, or its folder, where that
+// is no other owner's.
+func writtenThrough(frames []Frame, around []Owner) (k, at int) {
+	inner := frames[len(frames)-1]
+	for at, f := range frames[:len(frames)-1] {
 		if f.File == "" || f.File == inner.File || !isMethod(f.Func) || !writes(f.Func) || foreign(packageOf(f.Func)) {
 			continue
 		}
-		beside := -1 // an owner of the same folder
-		alone := path.Dir(f.File) != path.Dir(inner.File)
-		for k, i := range begun[:len(begun)-1] {
-			switch other := frames[i]; {
-			case other.File == f.File:
-				return k, at
-			case path.Dir(other.File) == path.Dir(f.File):
-				alone = alone && beside < 0
-				beside = k
-			}
+		k := only(around, func(o Owner) bool { return o.File == f.File })
+		if dir := path.Dir(f.File); k < 0 && dir != path.Dir(inner.File) {
+			k = only(around, func(o Owner) bool { return o.File != "" && path.Dir(o.File) == dir })
 		}
-		if beside >= 0 && alone {
-			return beside, at
+		if k >= 0 {
+			return k, at
 		}
 	}
 	return -1, 0
+}
+
+// only returns where the owner is that fits; -1 if none does, or several do.
+func only(owners []Owner, fits func(Owner) bool) int {
+	k := slices.IndexFunc(owners, fits)
+	if k < 0 || slices.ContainsFunc(owners[k+1:], func(o Owner) bool { return o != owners[k] && fits(o) }) {
+		return -1
+	}
+	return k
 }
 
 // Charge returns to whom and to what cause a stack is charged. A middleware is
