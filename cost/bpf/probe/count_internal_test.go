@@ -35,6 +35,30 @@ func TestRatioOf(t *testing.T) {
 	}
 }
 
+// TestRatioOfFew has intervals of few windows, as of a process that ends early, hold the
+// truth as often as those of many.
+func TestRatioOfFew(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	const truth, tries = 1 / 50e3, 4000
+	for _, n := range []int{2, 3, 5, 8} {
+		missed := 0
+		for range tries {
+			windows := make([]seen, n)
+			for i := range windows {
+				cpu := 50e6 * (0.9 + 0.2*rng.Float64())
+				windows[i] = seen{truth * cpu * (1 + 0.05*rng.NormFloat64()), cpu}
+			}
+			if ratio, margin := ratioOf(windows); math.Abs(ratio/truth-1) > margin {
+				missed++
+			}
+		}
+		t.Logf("%d windows: missed %d times in %d", n, missed, tries)
+		if missed > tries*6/100 {
+			t.Errorf("%d windows: the interval misses the truth %d times in %d", n, missed, tries)
+		}
+	}
+}
+
 func TestRatioOfLittle(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
