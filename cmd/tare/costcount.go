@@ -101,15 +101,15 @@ func (b *bill) take(n *counting, all []bpf.Process) {
 		return
 	}
 	sum := &probe.Counted{}
+	used, later := n.used(all)
 	var requests, margin float64
 	for i, c := range n.seen {
-		at := slices.IndexFunc(all, func(p bpf.Process) bool { return p.PID == n.pids[i] })
 		sum.Requests += c.Requests
 		sum.Windows, sum.During = max(sum.Windows, c.Windows), max(sum.During, c.During)
-		if at < 0 || c.CPU <= 0 {
+		if c.CPU <= 0 {
 			continue
 		}
-		of := c.Requests * all[at].CPU.Seconds() / c.CPU.Seconds()
+		of := c.Requests * used[i] / c.CPU.Seconds()
 		requests += of
 		margin = math.Hypot(margin, of*c.Margin)
 	}
@@ -119,6 +119,40 @@ func (b *bill) take(n *counting, all []bpf.Process) {
 	}
 	b.counted = sum
 	b.window.Requests, b.window.Margin = math.Round(requests), margin
+	if later > 0 {
+		b.warnings = append(b.warnings, fmt.Errorf("requests of %s that began meanwhile were not counted: each is taken to have cost as much CPU as one before", count(uint64(later), "program")))
+	}
+}
+
+// used shares out the CPU that the processes used, in seconds, among the counters that
+// tell its requests, and returns how many programs began later than these: a process's
+// own, if it goes on as another program, else those of all that run the same program.
+func (n *counting) used(all []bpf.Process) (seconds []float64, later int) {
+	seconds = make([]float64, len(n.seen))
+	names := map[int]string{}
+	for _, p := range all {
+		names[p.PID] = p.Name
+	}
+	met := map[int]bool{}
+	for _, p := range all {
+		own := slices.Index(n.pids, p.PID)
+		var like []int
+		var cpu float64
+		for i, c := range n.seen {
+			if c.CPU > 0 && (i == own || own < 0 && names[n.pids[i]] == p.Name) {
+				like = append(like, i)
+				cpu += c.CPU.Seconds()
+			}
+		}
+		for _, i := range like {
+			seconds[i] += p.CPU.Seconds() * n.seen[i].CPU.Seconds() / cpu
+		}
+		if len(like) > 0 && (own < 0 || met[p.PID]) {
+			later++
+		}
+		met[p.PID] = true
+	}
+	return seconds, later
 }
 
 // close takes all probes away.
