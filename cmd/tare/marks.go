@@ -147,7 +147,7 @@ func addMarks(b *cost.Bill, m *probe.Measurement) {
 	if w.Requests == 0 {
 		// Where requests begin is not known in this program: as many as otherwise.
 		w = cost.Window{Duration: time.Duration(b.Seconds * float64(time.Second)), Requests: b.Requests}.Over(m.Attached)
-		if b.Requests > 0 {
+		if b.Requests > 0 && !requestsSeen(m) {
 			b.Warnings = append(b.Warnings, "where requests begin is not known in this program: calls a request are told by the requests a second of the time before, and these may have changed since")
 		}
 	}

@@ -86,6 +86,10 @@ func TestAddMarks(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			b := cost.NewBill(nil, nil, tt.bill)
+			idle := cost.NewBill(nil, nil, tt.bill)
+			if addMarks(idle, &probe.Measurement{Walls: []cost.Wall{{Owner: owner}}, Attached: time.Second}); len(idle.Warnings) > 0 {
+				t.Errorf("of a service without requests and calls: got warnings %q", idle.Warnings)
+			}
 			addMarks(b, &probe.Measurement{Walls: []cost.Wall{wall}, Attached: time.Second, Requests: tt.requests, Warnings: []error{errors.New("as it happens")}})
 			var told []string
 			if tt.requests == 0 && tt.bill.Requests > 0 {

@@ -158,8 +158,12 @@ func (w *Watch) sum(m *Measurement, p plan) error {
 	}
 	m.Requests = float64(t.Entered)
 	m.Hits += m.Requests
-	if w.looked > 0 && m.Hits == 0 {
+	switch {
+	case m.Hits > 0:
+	case w.looked > 0:
 		m.Warnings = append(m.Warnings, errors.New("calls were made before, but none was seen while they were watched: the load has ended, or the program's goroutines cannot be told apart"))
+	default:
+		m.Warnings = append(m.Warnings, errors.New("no request and no call was seen while they were watched: there is no load"))
 	}
 	for _, o := range w.refuse {
 		m.Warnings = append(m.Warnings, refusals([]Watched{o}))

@@ -126,6 +126,28 @@ func TestWatchNamed(t *testing.T) {
 	}
 }
 
+// TestWatchIdle watches a target that nobody loads: it is said why nothing was seen.
+func TestWatchIdle(t *testing.T) {
+	p := open(t, start(t, build(t)).pid)
+	owners, err := p.Owners(t.Context(), []string{"target.spin"}, 100*time.Millisecond)
+	skip(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := p.NewWatch(owners, probe.Price{Hit: time.Microsecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if _, err := w.Look(t.Context(), 100*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	m := run(t, w, probe.Options{For: 200 * time.Millisecond})
+	if len(m.Warnings) != 1 || !strings.HasSuffix(m.Warnings[0].Error(), "there is no load") {
+		t.Errorf("got warnings %v, want that there is no load", m.Warnings)
+	}
+}
+
 func TestUnknownOwner(t *testing.T) {
 	s := start(t, build(t))
 	p := open(t, s.pid)
