@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +34,8 @@ func TestConnection(t *testing.T) {
 		{"1.1", "Connection: keep-alive\r\n", false, true, false},
 		{"1.1", "Connection: Keep-Alive, Upgrade\r\n", false, true, true},
 		{"1.1", "Connection: upgrade\r\nConnection: , close ,\r\n", true, false, true},
+		{"1.1", "Connection: close\r\nConnection: x\r\n", true, false, false},
+		{"1.1", "Connection: keep-alive\r\nConnection: x\r\n", false, true, false},
 		{"1.1", "Connection: closed\r\n", false, false, false},
 		{"1.1", "Connection: x, close, keep-alive\r\n", true, true, false},
 		{"1.0", "Connection: upgrade, keep-alive\r\n", false, true, false},
@@ -200,6 +203,44 @@ func TestSameLengths(t *testing.T) {
 		if err == nil && (p.Length != 5 || len(h["Content-Length"]) != 1) {
 			t.Errorf("%q: length %d, fields %v", in, p.Length, h)
 		}
+	}
+}
+
+// TestPragma: no-cache alone stands for a Cache-Control, and only where there is none.
+func TestPragma(t *testing.T) {
+	for fields, want := range map[string][]string{
+		"Pragma: no-cache\r\n":                             {"no-cache"},
+		"Pragma: other\r\n":                                nil,
+		"Pragma: no-cache\r\nCache-Control: max-age=1\r\n": {"max-age=1"},
+	} {
+		_, h := parse(t, "GET / HTTP/1.0\r\nX-Odd: 1\r\n"+fields+"\r\n", &http1.Options{})
+		if got := h["Cache-Control"]; !slices.Equal(got, want) {
+			t.Errorf("%q: Cache-Control %q, want %q", fields, got, want)
+		}
+	}
+}
+
+// TestBareLF: the switch makes LF a line end, and nothing else.
+func TestBareLF(t *testing.T) {
+	o := http1.Options{Lenient: http1.Lenient{BareLF: true}}
+	for in, want := range map[string]int{
+		"GET / HTTP/1.0\nA: b\n\n":       0,
+		"GET / HTTP/1.0\nA: b\x00c\n\n":  400,
+		"GET / HTTP/1.0\nA: b\rc: d\n\n": 400,
+		"GET / HTTP/1.0\rA: b\n\n":       400,
+	} {
+		var p http1.Head
+		if got := statusOf(p.Parse(in, http.Header{}, nil, &o)); got != want {
+			t.Errorf("Parse(%q): status %d, want %d", in, got, want)
+		}
+	}
+}
+
+// TestMostLength reads the largest length that can be counted.
+func TestMostLength(t *testing.T) {
+	p, _ := parse(t, "POST / HTTP/1.0\r\nContent-Length: 9223372036854775807\r\n\r\n", &http1.Options{})
+	if p.Length != 1<<63-1 {
+		t.Errorf("length %d, want 2^63-1", p.Length)
 	}
 }
 

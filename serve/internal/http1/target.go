@@ -11,8 +11,8 @@ func checkTarget(method, target string, lax *Lenient) error {
 	if target == "" {
 		return errRequestLine
 	}
-	if !all(target, targetChar) && !lax.rawTarget(target) {
-		return errTarget
+	if !lax.RawTarget && !all(target, targetChar) {
+		return errTarget // control characters and spaces end a target before it comes here
 	}
 	switch {
 	case method == "CONNECT":
@@ -42,20 +42,6 @@ func checkTarget(method, target string, lax *Lenient) error {
 		return errTarget
 	}
 	return nil
-}
-
-// rawTarget reports whether a target is to be let through that holds more than
-// visible ASCII.
-func (l *Lenient) rawTarget(s string) bool {
-	if !l.RawTarget {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; !is(c, targetChar) && c != '#' && c < 0x80 {
-			return false
-		}
-	}
-	return true
 }
 
 // validConnect reports whether CONNECT may have the target: a host and a port

@@ -1,6 +1,7 @@
 package http1_test
 
 import (
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -49,6 +50,17 @@ func TestURL(t *testing.T) {
 	for _, target := range targets {
 		compareURL(t, "GET", target)
 		compareURL(t, "CONNECT", target)
+	}
+}
+
+// TestConnectPath: the switch lets paths and hosts through, and nothing else.
+func TestConnectPath(t *testing.T) {
+	o := http1.Options{Lenient: http1.Lenient{ConnectPath: true}}
+	for target, want := range map[string]int{"/a": 0, "a": 0, "a:80": 0, "a|b": 400, "[a": 400} {
+		var p http1.Head
+		if got := statusOf(p.Parse("CONNECT "+target+" HTTP/1.0\r\n\r\n", http.Header{}, nil, &o)); got != want {
+			t.Errorf("CONNECT %s: status %d, want %d", target, got, want)
+		}
 	}
 }
 
