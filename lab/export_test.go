@@ -43,12 +43,22 @@ func TruthSince(before, after string, requests float64) (map[string]record.Truth
 // was offered so many requests a second. The schedule "tolerant" is a closed one
 // where one request in twenty may fail.
 func Faults(schedule string, rate float64, res *load.Result) []string {
+	return judging(schedule, rate).faults(res)
+}
+
+// Throughput is what is kept of it, likewise.
+func Throughput(schedule string, rate float64, res *load.Result) float64 {
+	t := record.Trial{Metrics: map[string]float64{}}
+	judging(schedule, rate).keep(&t, res)
+	return t.Metrics["throughput"]
+}
+
+func judging(schedule string, rate float64) *session {
 	w := study.Workload{Name: "w", Schedule: schedule}
 	if schedule == "tolerant" {
 		w.Schedule, w.Failures = "closed", 0.05
 	}
-	s := &session{r: &runner{rates: map[string]float64{w.Name: rate}}, w: w, proc: &arm.Process{}}
-	return s.faults(res)
+	return &session{r: &runner{rates: map[string]float64{w.Name: rate}}, w: w, proc: &arm.Process{}}
 }
 
 // Steadily loads as a trial does, by run, whose results hold no answer, and

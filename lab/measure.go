@@ -85,6 +85,9 @@ func (s *session) keep(t *record.Trial, res *load.Result) {
 		return
 	}
 	loadMetrics(t.Metrics, res)
+	if s.w.Schedule != "closed" {
+		t.Metrics["throughput"] = achieved(res, s.r.rates[s.w.Name])
+	}
 	if left := responseMetrics(t.Metrics, res); len(left) > 0 {
 		t.Warnings = append(t.Warnings, fmt.Sprintf("%s left out: the generator's lag there is more than %.0f %% of it",
 			strings.Join(left, ", "), 100*maxLagShare))

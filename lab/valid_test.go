@@ -1,6 +1,7 @@
 package lab_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -15,14 +16,27 @@ import (
 func sound() *load.Result {
 	res := &load.Result{
 		Elapsed: 10 * time.Second, Threads: 1, CPU: 4 * time.Second, MeanFlight: 1,
-		Response: hist.New(), Service: hist.New(), Late: hist.New(),
+		Response: hist.New(), Service: hist.New(), Late: hist.New(), FirstByte: hist.New(),
 	}
 	for range 10_000 {
 		res.Response.Record(int64(time.Millisecond))
 		res.Late.Record(int64(10 * time.Microsecond))
 	}
-	res.Counts.Scheduled, res.Counts.Status[2] = 10_000, 10_000
+	res.Counts.Scheduled, res.Counts.Status[2], res.InTime = 10_000, 10_000, 10_000
 	return res
+}
+
+// Slow requests at the end make no throughput in the open loop lower: it was offered,
+// and answered.
+func TestThroughputOfSlow(t *testing.T) {
+	for schedule, want := range map[string]float64{"constant": 999.2, "closed": 800} {
+		res := sound()
+		res.InTime -= 4
+		res.Elapsed = 12500 * time.Millisecond // until the last of the four
+		if got := lab.Throughput(schedule, 1000, res); math.Abs(got-want) > 0.01 {
+			t.Errorf("%s: got %g requests a second, want %g", schedule, got, want)
+		}
+	}
 }
 
 // Each rule of docs/method.md by which a trial does not count, at its bound.
@@ -36,7 +50,14 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	answered := func(n uint64) func(*load.Result) {
-		return func(r *load.Result) { r.Counts.Status[2], r.MeanFlight = n, float64(n)/10_000 }
+		return func(r *load.Result) { r.Counts.Status[2], r.InTime, r.MeanFlight = n, n, float64(n)/10_000 }
+	}
+	late := func(n uint64, until time.Duration) func(*load.Result) {
+		return func(r *load.Result) { // the last of n comes then
+			r.InTime -= n
+			r.MeanFlight *= r.Elapsed.Seconds() / until.Seconds()
+			r.Elapsed = until
+		}
 	}
 	tests := []struct {
 		name     string
@@ -58,6 +79,10 @@ func TestFaults(t *testing.T) {
 		{"lag in a closed loop", "closed", lag(110 * time.Microsecond), ""},
 		{"nearly the rate", "constant", answered(9_810), ""},
 		{"not the rate", "constant", answered(9_790), "achieved 979 requests a second of 1000 offered"},
+		{"a few slow ones at the end", "constant", late(4, 11*time.Second), ""},
+		{"a queue at the end", "constant", late(95, 10300*time.Millisecond), ""},
+		{"a longer queue at the end", "constant", late(105, 10300*time.Millisecond), "achieved 979 requests a second of 1000 offered"},
+		{"a queue that is soon answered", "constant", late(1000, 10100*time.Millisecond), ""},
 		{"no rate asked for", "closed", answered(9_790), ""},
 		{"Little", "constant", func(r *load.Result) { r.MeanFlight = 1.08 }, ""},
 		{"not Little", "constant", func(r *load.Result) { r.MeanFlight = 1.2 }, "Little's law is off"},

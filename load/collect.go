@@ -23,7 +23,7 @@ func (c *conductor) result(cause error) *Result {
 	res := &Result{
 		Started: epoch.Add(time.Duration(p.measure)), Engine: p.engine, Threads: p.threads,
 		Response: hist.New(), Service: hist.New(), Lag: hist.New(), Late: hist.New(), FirstByte: hist.New(),
-		Connect: hist.New(), Handshake: hist.New(), Unread: hist.New(), after: hist.New(),
+		Connect: hist.New(), Handshake: hist.New(), Unread: hist.New(),
 		CPU: c.cpu, MaxRSS: sys.MaxRSS(),
 	}
 	if cause != nil && p.end.Load() < p.planned {
@@ -32,8 +32,10 @@ func (c *conductor) result(cause error) *Result {
 	end := p.lastEnd()
 	res.Elapsed = time.Duration(max(0, end-p.measure))
 	var area float64
+	after := hist.New()
 	for _, r := range p.recorders {
 		area += r.addTo(res, end)
+		after.Merge(r.after)
 	}
 	if res.Elapsed > 0 {
 		res.MeanFlight = area / float64(res.Elapsed)
@@ -44,6 +46,7 @@ func (c *conductor) result(cause error) *Result {
 	res.Series = p.series.sealed
 	p.series.past.addTo(res.Response, res.Service)
 	res.FirstByte.Merge(p.series.past.alike)
+	res.InTime = inTime(res, after)
 	c.judge(res)
 	return res
 }
@@ -69,6 +72,14 @@ func (p *plan) lastEnd() int64 {
 	return max(answer, p.closes())
 }
 
+// inTime is how many were answered in the time in which requests began and one mean
+// response time more, given the times since then of those answered after it: else a
+// server that takes its time would never reach a rate. Of a queue that grows evenly
+// half of what is left is unanswered then, however long it is waited for.
+func inTime(r *Result, after *hist.Hist) uint64 {
+	return r.Counts.Answered() - after.CountAbove(int64(r.Response.Mean()))
+}
+
 // addTo adds what r saw to res. It returns the integral of the requests in
 // flight up to end.
 func (r *recorder) addTo(res *Result, end int64) (area float64) {
@@ -80,7 +91,6 @@ func (r *recorder) addTo(res *Result, end int64) (area float64) {
 	res.Connect.Merge(r.connect)
 	res.Handshake.Merge(r.shake)
 	res.Unread.Merge(r.unread)
-	res.after.Merge(r.after)
 	if r.lag != nil {
 		res.Lag.Merge(r.lag)
 		res.Late.Merge(r.late)

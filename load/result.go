@@ -33,6 +33,7 @@ type Result struct {
 	Resumed    uint64  // resumed TLS handshakes
 	MeanFlight float64 // time-averaged requests due and not finished, integrated independently of the response times
 	PeakFlight int     // the most begun and not finished at a time
+	InTime     uint64  // answered while requests began, or within one mean response time more: see FindMax
 
 	Series []Slice // per Options.Slice, in order; the last holds what ended after the measured part
 
@@ -44,8 +45,6 @@ type Result struct {
 	Waited   bool          // requests waited for a free connection: see Warnings for how long
 	Ended    string        // "" or why it ended early, such as "interrupted"
 	Warnings []error       // caveats of this result, to be shown with it
-
-	after *hist.Hist // planned or early end → last byte, of answers that came after it, ns
 }
 
 // Busy is the share of its threads' time that the generator worked, polling before

@@ -216,7 +216,7 @@ func (s *search) probe(ctx context.Context, rate float64, confirm bool) (bool, e
 	if ctx.Err() != nil {
 		return false, s.end("interrupted")
 	}
-	p := s.judge(rate, float64(inTime(r))/o.Duration.Seconds(), r, err)
+	p := s.judge(rate, float64(r.InTime)/o.Duration.Seconds(), r, err)
 	p.Confirm = confirm
 	s.result.Probes = append(s.result.Probes, p)
 	if s.so.Report != nil {
@@ -231,13 +231,6 @@ func (s *search) probe(ctx context.Context, rate float64, confirm bool) (bool, e
 func (s *search) end(why string) error {
 	s.result.Ended = why
 	return errSearchEnded
-}
-
-// inTime is how many were answered in the time in which requests began and one mean
-// response time more: else a server that takes its time would never reach a rate. Of a
-// queue that grows evenly half is unanswered then, however long it is waited for.
-func inTime(r *Result) uint64 {
-	return r.Counts.Answered() - r.after.CountAbove(int64(r.Response.Mean()))
 }
 
 // judge decides whether rate held in r, where got were answered in time, a second.
