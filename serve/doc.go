@@ -1,7 +1,8 @@
 // Package serve is an HTTP server that takes the place of http.Server.
 //
-// It runs unmodified http.Handlers and middleware at 0.5 to 0.6 of the CPU that
-// http.Server takes for a request (docs/serve.md). Moving over is one line:
+// It runs unmodified http.Handlers and middleware at half to three quarters of the CPU
+// that http.Server takes for a request, by machine and load (docs/serve.md). Moving
+// over is one line:
 //
 //	srv := &serve.Server{Addr: ":8080", Handler: mux} // was http.Server
 //
