@@ -238,14 +238,8 @@ func (c *checker) compared(path, metric, workload string) {
 	if c.has(at + ".idle") {
 		w.Idle = max(w.Idle, 1)
 	}
-	closed := w.Schedule == "closed"
-	switch why := w.untold(metric); {
-	case why != "":
+	if why := w.untold(metric); why != "" {
 		c.wrong(path, "%s", why)
-	case strings.HasPrefix(metric, "response_") && closed:
-		c.wrong(path, "%s is compared at equal offered rates only, and workload %q is closed; name one with schedule constant or poisson", metric, workload)
-	case metric == "throughput" && w.Schedule != "" && !closed:
-		c.wrong(path, "the throughput under workload %q is the rate that it offers; name a closed one", workload)
 	}
 }
 

@@ -39,7 +39,8 @@ func (s *Study) Tells(metric string) error {
 	return errors.New(first)
 }
 
-// untold says what a workload lacks that a metric is measured by; "" is nothing.
+// untold says what a workload lacks that arms are compared by a metric under it; "" is
+// nothing.
 func (w Workload) untold(metric string) string {
 	switch {
 	case metric == "loop_cache_hits" && !w.Counters:
@@ -50,6 +51,18 @@ func (w Workload) untold(metric string) string {
 		return fmt.Sprintf("%s comes from the in-process loop, which workload %q does not run; give it loop, such as loop: 200ms", metric, w.Name)
 	case metric == "idle_connection" && w.Idle == 0:
 		return fmt.Sprintf("%s is measured on idle connections, of which workload %q has none; give it idle, such as idle: 10000", metric, w.Name)
+	}
+	return w.Unfit(metric)
+}
+
+// Unfit says why the schedule of a workload lets no arms be compared by a metric, though
+// it is measured; "" is no reason.
+func (w Workload) Unfit(metric string) string {
+	switch {
+	case strings.HasPrefix(metric, "response_") && w.Schedule == "closed":
+		return fmt.Sprintf("%s is compared at equal offered rates only, and workload %q is closed; name one with schedule constant or poisson", metric, w.Name)
+	case metric == "throughput" && w.Schedule != "" && w.Schedule != "closed":
+		return fmt.Sprintf("the throughput under workload %q is the rate that it offers; name a closed one", w.Name)
 	}
 	return ""
 }

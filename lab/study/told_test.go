@@ -13,6 +13,7 @@ import (
 func TestTells(t *testing.T) {
 	started := []study.Arm{{Name: "a", Go: "./a"}, {Name: "b", Go: "./b"}, {Name: "c", URL: "http://localhost:1/"}}
 	plain, full := study.Workload{Name: "plain"}, study.Workload{Name: "full", Live: true, Loop: 1, Idle: 1, Counters: true}
+	closed, rated := study.Workload{Name: "closed", Schedule: "closed"}, study.Workload{Name: "rated", Schedule: "poisson"}
 	outside := study.Workload{Name: "outside", Arms: []string{"a", "c"}}
 	for _, tt := range []struct {
 		metric    string
@@ -36,6 +37,10 @@ func TestTells(t *testing.T) {
 		{"pss", study.Attribute{}, []study.Workload{outside, plain}, ""},
 		{"response_p99", study.Attribute{}, []study.Workload{outside}, ""},
 		{"pss", study.Attribute{}, []study.Workload{{Name: "alone", Arms: []string{"a"}}}, "no arm beside the control"},
+		{"throughput", study.Attribute{}, []study.Workload{rated}, "is the rate that it offers"},
+		{"throughput", study.Attribute{}, []study.Workload{rated, closed}, ""},
+		{"response_p99", study.Attribute{}, []study.Workload{closed}, "at equal offered rates only"},
+		{"response_p99", study.Attribute{}, []study.Workload{closed, rated}, ""},
 		{"speed", study.Attribute{}, []study.Workload{plain}, `no metric is called "speed"`},
 	} {
 		s := &study.Study{Arms: started, Control: "a", Workloads: tt.workloads, Attribute: tt.attribute}

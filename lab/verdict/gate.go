@@ -78,6 +78,9 @@ func (a *Analysis) held(b Budget) []Gated {
 	}
 	s := &a.Manifest.Study
 	for _, sw := range s.Workloads {
+		if sw.Unfit(b.Metric) != "" {
+			continue // such as response times in a closed loop
+		}
 		w := a.Workload(sw.Name)
 		for _, arm := range s.ArmsOf(sw) {
 			if arm.Name == s.Control {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
 )
@@ -12,6 +13,7 @@ func TestGate(t *testing.T) {
 	u := base()
 	u.effect("three", "cpu_per_request", 1.10)
 	u.level["loop_allocs"] = 0
+	u.study.Workloads[0] = study.Workload{Name: "half", Schedule: "closed"}
 	r := u.run()
 	for i := range r.Trials { // throughput falls by a tenth
 		if tr := &r.Trials[i]; tr.Arm == "three" {
@@ -34,6 +36,20 @@ func TestGate(t *testing.T) {
 		got := a.Gate([]verdict.Budget{{Metric: tc.metric, Harm: tc.harm}})
 		if len(got) != 1 || got[0].Result != tc.want || got[0].Arm != "three" || got[0].Withheld != "" {
 			t.Errorf("%s, budget %v: got %+v, want %s", tc.metric, tc.harm, got, tc.want)
+		}
+	}
+}
+
+// A budget is held against the workloads that compare by its metric: neither are response
+// times of a closed loop undecided for ever, nor does the rate that is offered pass.
+func TestGateByWorkload(t *testing.T) {
+	u := base()
+	u.level["response_p99"] = 5e6
+	u.study.Workloads = append(u.study.Workloads, study.Workload{Name: "capacity", Schedule: "closed"})
+	a := analyse(t, u.run())
+	for metric, want := range map[string]string{"response_p99": "half", "throughput": "capacity"} {
+		if got := a.Gate([]verdict.Budget{{Metric: metric, Harm: 0.5}}); len(got) != 1 || got[0].Workload != want {
+			t.Errorf("%s: got %+v, want one gate, under %s", metric, got, want)
 		}
 	}
 }
