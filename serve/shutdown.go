@@ -88,15 +88,22 @@ func (s *Server) stopListening(gently bool) (*engine, error) {
 			err = cerr
 		}
 	}
-	var last []*onceListener
+	var last, blind []*onceListener
 	for l := range s.listeners {
-		if gently && l.stopsSoon() {
-			last = append(last, l)
-		} else {
+		switch {
+		case !gently:
 			stop(l)
+		case l.stopsSoon():
+			last = append(last, l)
+		default:
+			blind = append(blind, l)
 		}
 	}
 	s.mu.Unlock()
+	for _, l := range blind {
+		l.settle()
+		stop(l)
+	}
 	s.accepting.Wait()
 	for _, l := range last {
 		stop(l)
@@ -118,6 +125,20 @@ func (l *onceListener) stopsSoon() bool {
 	l.until.Store(time.Now().Add(lastAccepts).UnixNano())
 	l.owed.Store(int64(l.backlog()))
 	return l.expire(lastAccept)
+}
+
+// settle waits until l, which cannot be told to stop, has accepted nothing for a
+// while: then what the kernel had for it is taken. It looks several times, so that
+// Accept has had its turn on a busy machine, too.
+func (l *onceListener) settle() {
+	const looks = 5
+	for quiet := 0; quiet < looks && time.Now().UnixNano() < l.until.Load(); {
+		before := l.owed.Load()
+		time.Sleep(lastAccept)
+		if quiet++; l.owed.Load() != before {
+			quiet = 0
+		}
+	}
 }
 
 // backlog returns how many connections nobody has accepted; 0 where that is not

@@ -565,30 +565,53 @@ func TestShutdownWithHijacked(t *testing.T) {
 // TestShutdownTakesBacklog shuts down when the first of many connections is
 // accepted: the others, which the kernel has, must be answered too.
 func TestShutdownTakesBacklog(t *testing.T) {
-	t.Run("tcp", func(t *testing.T) { shutdownTakesBacklog(t, nil) })
-	t.Run("tls", func(t *testing.T) { shutdownTakesBacklog(t, loopbackTLS()) })
+	const slow = 10 * time.Millisecond // on a busy machine it takes as long
+	config := loopbackTLS()
+	for name, b := range map[string]backlog{
+		"tcp": {conns: 50, each: slow},
+		"tls": {conns: 50, each: slow, serve: func(s *serve.Server, l net.Listener) error {
+			s.TLSConfig = config
+			return s.ServeTLS(l, "", "")
+		}, secret: true},
+		"wrapped": {conns: 10, each: time.Millisecond, serve: func(s *serve.Server, l net.Listener) error {
+			return s.Serve(struct{ net.Listener }{l})
+		}},
+		"tls.NewListener": {conns: 10, each: time.Millisecond, serve: func(s *serve.Server, l net.Listener) error {
+			return s.Serve(tls.NewListener(l, config))
+		}, secret: true},
+	} {
+		t.Run(name, b.shutdown)
+	}
 }
 
-func shutdownTakesBacklog(t *testing.T, config *tls.Config) {
+// backlog is what the kernel has of connections when a server is shut down.
+type backlog struct {
+	conns  int
+	each   time.Duration                           // that it takes to accept one
+	serve  func(*serve.Server, net.Listener) error // nil: Serve
+	secret bool                                    // clients speak TLS
+}
+
+func (b backlog) shutdown(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &serve.Server{Handler: http.HandlerFunc(stateHandler), TLSConfig: config}
+	s := &serve.Server{Handler: http.HandlerFunc(stateHandler)}
 	s.Limits.ShutdownGrace = 5 * time.Second // fifty handshakes take their time
 	done := make(chan error, 1)
 	var once sync.Once
 	s.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
 		once.Do(func() { go func() { done <- s.Shutdown(context.Background()) }() })
-		time.Sleep(10 * time.Millisecond) // on a busy machine it takes as long
+		time.Sleep(b.each)
 		return ctx
 	}
 	var answers sync.WaitGroup
-	for i := range 50 {
+	for i := range b.conns {
 		nc := call(t, l.Addr().String())
 		answers.Go(func() {
 			defer nc.Close()
-			if config != nil {
+			if b.secret {
 				nc = tls.Client(nc, &tls.Config{InsecureSkipVerify: true})
 			}
 			io.WriteString(nc, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -599,8 +622,8 @@ func shutdownTakesBacklog(t *testing.T, config *tls.Config) {
 	}
 	served := make(chan error, 1)
 	go func() {
-		if config != nil {
-			served <- s.ServeTLS(l, "", "")
+		if b.serve != nil {
+			served <- b.serve(s, l)
 			return
 		}
 		served <- s.Serve(l)
