@@ -24,8 +24,8 @@ type body struct {
 	// promised says that the client asked for 100 Continue at all.
 	promised bool
 
-	// asking keeps 100 Continue and the answer apart. It is not mu, which a read
-	// holds for as long as the client likes.
+	// asking keeps 100 Continue, other informational answers and the answer
+	// apart. It is not mu, which a read holds for as long as the client likes.
 	asking sync.Mutex
 	// expecting says that the client waits for 100 Continue, which the first
 	// read sends.

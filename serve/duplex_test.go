@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tarehq/tare/serve"
 )
 
 // TestDiffAnswerWhileRead wants a handler to answer while another goroutine of
@@ -43,6 +45,37 @@ func TestDiffAnswerWhileRead(t *testing.T) {
 			rest(c)
 		}},
 	})
+}
+
+// TestInformWhileRead wants informational answers and 100 Continue whole where the one
+// comes of the handler and the other of a goroutine that reads the body, as with
+// httputil.ReverseProxy.
+func TestInformWhileRead(t *testing.T) {
+	const hints = 50
+	f := fortify(t, &serve.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		read := make(chan struct{})
+		go func() {
+			io.Copy(io.Discard, r.Body)
+			close(read)
+		}()
+		for range hints {
+			w.WriteHeader(http.StatusEarlyHints)
+		}
+		<-read
+		io.WriteString(w, "ok")
+	})})
+	for range 20 {
+		nc := f.dial()
+		io.WriteString(nc, "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nhi")
+		nc.SetReadDeadline(time.Now().Add(long))
+		all, err := io.ReadAll(nc)
+		nc.Close()
+		count := func(head string) int { return strings.Count(string(all), head) }
+		if early, cont, ok := count("HTTP/1.1 103 Early Hints\r\n\r\n"), count("HTTP/1.1 100 Continue\r\n\r\n"), count("HTTP/1.1 200 OK\r\n"); err != nil || early != hints || cont != 1 || ok != 1 {
+			t.Fatalf("got %d times 103, %d times 100, %d times 200, %v; want %d, 1, 1\n%s", early, cont, ok, err, hints, visible(string(all)))
+		}
+	}
+	f.quiet()
 }
 
 // TestDiffTimeoutWhileRead wants http.TimeoutHandler to answer a client that

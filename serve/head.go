@@ -156,6 +156,10 @@ func (w *response) writeTrailers() {
 
 // inform sends an informational answer with the fields set so far.
 func (w *response) inform(status int) {
+	if w.hasBody { // whose reader may be about to ask for it, as that of a proxy's transport
+		w.x.body.asking.Lock()
+		defer w.x.body.asking.Unlock()
+	}
 	k := w.c.k
 	k.out = appendStatus(k.out, w.is11, status)
 	for _, name := range k.sorted(k.fields) {
