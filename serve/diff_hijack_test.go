@@ -6,8 +6,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/rpc"
 	"testing"
 	"time"
+
+	"github.com/tarehq/tare/serve"
 )
 
 // take hijacks and hands the connection to then, which owns it.
@@ -176,4 +179,33 @@ func TestDiffHijackTiming(t *testing.T) {
 			j.note("%T CloseWrite %v ReadFrom %v, %s to %s", conn, cw, rf, conn.RemoteAddr(), conn.LocalAddr())
 		})},
 	})
+}
+
+// increment is a service of net/rpc.
+type increment struct{}
+
+func (increment) Of(n int, sum *int) error {
+	*sum = n + 1
+	return nil
+}
+
+// TestNetRPC holds net/rpc over HTTP to work with the switches that docs/strictness.md
+// names for it.
+func TestNetRPC(t *testing.T) {
+	h := rpc.NewServer()
+	if err := h.RegisterName("Increment", increment{}); err != nil {
+		t.Fatal(err)
+	}
+	f := fortify(t, &serve.Server{Handler: h, Lenient: serve.Lenient{ConnectPath: true, BareLF: true}})
+	client, err := rpc.DialHTTPPath("tcp", f.addr, rpc.DefaultRPCPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for n := range 3 {
+		var sum int
+		if err := client.Call("Increment.Of", n, &sum); err != nil || sum != n+1 {
+			t.Fatalf("call %d: got %d, %v", n, sum, err)
+		}
+	}
 }

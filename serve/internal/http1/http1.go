@@ -37,8 +37,8 @@ type Lenient struct {
 	RawTarget bool
 	// UserInfo lets an absolute target carry a user name and a password.
 	UserInfo bool
-	// ConnectPath lets CONNECT name a path, as net/rpc does, or a host
-	// without a port.
+	// ConnectPath lets CONNECT name a path, as net/rpc does (whose lines want
+	// BareLF, too), or a host without a port.
 	ConnectPath bool
 }
 
