@@ -16,10 +16,12 @@ type symbol struct {
 }
 
 // place is one address on a stack: the functions that it stands for, inlined ones
-// first, and the one that the linker made.
+// first, and the one that the linker made; where only their names are known, others
+// that it made of the same.
 type place struct {
 	frames []cost.Frame
 	in     symbol
+	others []symbol
 }
 
 // census gathers the owners that are met on stacks.
@@ -46,7 +48,7 @@ func newCensus(stacks [][]place) *census {
 
 // sampled takes a profile, and the functions that the linker made, which have no lines
 // here.
-func (c *census) sampled(profile []cost.Stack, made map[cost.Frame]symbol) {
+func (c *census) sampled(profile []cost.Stack, made map[cost.Frame][]symbol) {
 	rules := cost.Learn(profile)
 	known := map[string]bool{}
 	for i := range profile {
@@ -67,12 +69,12 @@ func (c *census) sampled(profile []cost.Stack, made map[cost.Frame]symbol) {
 
 // placesOf returns what frames without lines are the functions of. One that the linker
 // made no function of was inlined into what called it.
-func placesOf(frames []cost.Frame, made map[cost.Frame]symbol) []place {
+func placesOf(frames []cost.Frame, made map[cost.Frame][]symbol) []place {
 	var places []place
 	from := 0
 	for i, f := range frames {
-		if in, ok := made[f]; ok {
-			places = append(places, place{frames[from : i+1], in})
+		if of := made[f]; len(of) > 0 {
+			places = append(places, place{frames[from : i+1], of[0], of[1:]})
 			from = i + 1
 		}
 	}
@@ -108,23 +110,27 @@ func (c *census) add(owner cost.Owner, at place, own bool) int {
 		c.found = append(c.found, Watched{Owner: owner})
 	}
 	w := &c.found[k]
-	switch {
-	case !own:
+	if !own {
 		if len(w.pushes) == 0 {
 			w.Reason = "the compiler inlined it into " + at.in.name
 		}
-	case at.in.push == 0:
-		if len(w.pushes) == 0 {
-			w.Reason = at.in.name + " has no prologue to probe"
-		}
-	default:
-		w.take(at.in)
+		return k
+	}
+	w.take(at.in)
+	for _, s := range at.others {
+		w.take(s)
 	}
 	return k
 }
 
 // take adds a function to those that an owner is made of.
 func (w *Watched) take(s symbol) {
+	if s.push == 0 {
+		if len(w.pushes) == 0 {
+			w.Reason = s.name + " has no prologue to probe"
+		}
+		return
+	}
 	w.Reason = ""
 	if !slices.Contains(w.pushes, s.push) {
 		w.pushes = append(w.pushes, s.push)

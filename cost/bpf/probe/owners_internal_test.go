@@ -19,7 +19,7 @@ var (
 
 // at is a frame that has a function of its own.
 func at(push uint64, f cost.Frame) place {
-	return place{[]cost.Frame{f}, symbol{f.Func, push}}
+	return place{[]cost.Frame{f}, symbol{f.Func, push}, nil}
 }
 
 // request is a stack on which hello is inside Auth, and that is inside
@@ -32,7 +32,7 @@ func request() []place {
 }
 
 func TestMeet(t *testing.T) {
-	inlined := []place{{[]cost.Frame{helloFrame, funcFrame}, symbol{funcFrame.Func, 0x30}}, at(0x40, authFrame), at(0x60, serveFrame)}
+	inlined := []place{{[]cost.Frame{helloFrame, funcFrame}, symbol{funcFrame.Func, 0x30}, nil}, at(0x40, authFrame), at(0x60, serveFrame)}
 	bare := []place{at(0, helloFrame), at(0x30, funcFrame), at(0x60, serveFrame)}
 	direct := []place{
 		at(0, cost.Frame{Func: "net/http.(*response).WriteHeader"}),
@@ -94,10 +94,10 @@ func TestSampled(t *testing.T) {
 	load := cost.Frame{Func: "main.(*session).Load", File: "/src/shop/mw.go", Line: 73, Decl: 70}
 	read := cost.Frame{Func: "net.(*conn).Read", File: "/go/net/net.go", Line: 190, Decl: 183}
 	small := cost.Frame{Func: "main.small", File: "/src/shop/mw.go", Line: 81, Decl: 80}
-	made := map[cost.Frame]symbol{}
+	made := map[cost.Frame][]symbol{}
 	for push, f := range map[uint64]cost.Frame{0x100: next, 0x110: load, 0x30: funcFrame, 0x40: authFrame, 0x60: serveFrame} {
 		f.Line = 0
-		made[f] = symbol{f.Func, push}
+		made[f] = []symbol{{f.Func, push}}
 	}
 	later := load
 	later.Line = 75

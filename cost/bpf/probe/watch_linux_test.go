@@ -21,6 +21,7 @@ import (
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf/probe"
+	"github.com/tarehq/tare/cost/internal/pclntab"
 )
 
 // TestWatch holds counts and times against what the target measured of itself,
@@ -161,21 +162,32 @@ func TestUnknownOwner(t *testing.T) {
 	}
 }
 
-// TestWatchSampled watches a handler that never answers: only sampling meets it.
+// TestWatchSampled watches handlers that never answer: only sampling meets them, whose
+// stacks show neither what a method value is called by nor type arguments.
 func TestWatchSampled(t *testing.T) {
 	s := start(t, build(t))
-	p := open(t, s.pid)
-	found, err := p.Owners(t.Context(), []string{"target.unrecovered"}, 10*time.Millisecond)
-	skip(t, err)
-	if err != nil || len(found) != 1 {
-		t.Fatalf("got %+v, %v, want the handler", found, err)
-	}
-	own := cost.Frame{Func: found[0].Symbols[0], File: found[0].Owner.File, Line: 1, Decl: found[0].Owner.Decl}
-	p.Sampled([]cost.Stack{{Frames: []cost.Frame{own, {Func: "net/http.HandlerFunc.ServeHTTP"}}}})
-	s.load(t, 2, "/unrecovered")
-	m := run(t, prepare(t, p, nil), probe.Options{For: 500 * time.Millisecond})
-	if w := wallOf(t, m, "target.unrecovered"); w.Calls < 1 || math.Abs(w.Calls-m.Requests) > 2 {
-		t.Errorf("got %g calls in %g requests, want one in each", w.Calls, m.Requests)
+	for owner, path := range map[string]string{
+		"target.unrecovered":      "/unrecovered",
+		"target.(*truths).silent": "/silent",
+		"target.hushed":           "/hushed",
+	} {
+		t.Run(owner, func(t *testing.T) {
+			p := open(t, s.pid)
+			found, err := p.Owners(t.Context(), []string{owner}, 10*time.Millisecond)
+			skip(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := found[len(found)-1] // the others are what makes it
+			own := cost.Frame{Func: strings.TrimSuffix(pclntab.Printed(last.Symbols[0]), "-fm"), File: last.Owner.File, Line: 1, Decl: last.Owner.Decl}
+			p.Sampled([]cost.Stack{{Frames: []cost.Frame{own, {Func: "net/http.HandlerFunc.ServeHTTP"}}}})
+			stop := s.load(t, 2, path)
+			defer stop()
+			m := run(t, prepare(t, p, nil), probe.Options{For: 500 * time.Millisecond})
+			if w := wallOf(t, m, owner); w.Calls < 1 || math.Abs(w.Calls-m.Requests) > 2 {
+				t.Errorf("got %g calls in %g requests, want one in each", w.Calls, m.Requests)
+			}
+		})
 	}
 }
 

@@ -109,6 +109,14 @@ func turn(w http.ResponseWriter, r *http.Request) {
 // unrecovered lets a panic through to the server.
 func unrecovered(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }
 
+// silent writes nothing, and is inlined into the function of its method value.
+func (t *truths) silent(http.ResponseWriter, *http.Request) { deep(1) }
+
+// hushed makes handlers that write nothing, of which the linker's names have type arguments.
+func hushed[T any](what *T) http.HandlerFunc {
+	return func(http.ResponseWriter, *http.Request) { deep(1) }
+}
+
 // told makes handlers of which the linker's names have type arguments.
 func told[T fmt.Stringer](what T) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, what) }
@@ -122,6 +130,8 @@ func main() {
 	mux.Handle("/truth", &t)
 	mux.HandleFunc("/turn", turn)
 	mux.HandleFunc("/unrecovered", unrecovered)
+	mux.HandleFunc("/silent", t.silent)
+	mux.Handle("/hushed", hushed(&t))
 	mux.Handle("/told", told(http.StateActive))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
