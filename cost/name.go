@@ -22,11 +22,16 @@ func packageOf(fn string) string {
 	if dot < 0 {
 		return ""
 	}
-	pkg := fn[:slash+1+dot]
-	if strings.IndexByte(pkg, '%') < 0 {
-		return pkg
+	return dotted(fn[:slash+1+dot])
+}
+
+// dotted writes a name's dots, which the linker escapes in the last element of an import
+// path, as the path has them.
+func dotted(name string) string {
+	if strings.IndexByte(name, '%') < 0 {
+		return name
 	}
-	return strings.ReplaceAll(pkg, "%2e", ".")
+	return strings.ReplaceAll(name, "%2e", ".")
 }
 
 // Standard reports whether the frame's function is the standard library's, or nobody's,
@@ -58,7 +63,11 @@ var library = map[string]bool{
 
 // shortName drops the directories of the import path, and the version if it ends in
 // one.
-func shortName(fn string) string {
+func shortName(fn string) string { return dotted(escaped(fn)) }
+
+// escaped is that name with the last element of the path as the linker writes it, whose
+// dots are no ends of it.
+func escaped(fn string) string {
 	slash := strings.LastIndexByte(fn, '/')
 	pkg, name, _ := strings.Cut(fn[slash+1:], ".")
 	if slash > 0 && isVersion(pkg) {
@@ -78,12 +87,12 @@ func isVersion(element string) bool {
 // its constructor was inlined into, and ends with numbers that shift when
 // another literal is added.
 func ownerName(f Frame) string {
-	name := shortName(f.Func)
+	name := escaped(f.Func)
 	if !isClosure(f.Func) {
 		if rest, ok := strings.CutPrefix(name, "main."); ok && f.File != "" {
 			return folder(f.File) + "." + rest // many programs have a main
 		}
-		return name
+		return dotted(name)
 	}
 	name = strings.ReplaceAll(name, "[...]", "") // type arguments, whose dots part nothing
 	elements := strings.Split(strings.TrimSuffix(name, "-fm"), ".")
@@ -97,7 +106,7 @@ func ownerName(f Frame) string {
 	if f.File != "" {
 		return folder(f.File) + "." + writer
 	}
-	return elements[0] + "." + writer
+	return dotted(elements[0]) + "." + writer
 }
 
 // FuncName names a frame's function so that the same function of another build

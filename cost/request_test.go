@@ -39,6 +39,9 @@ func TestFrameName(t *testing.T) {
 		{cost.Frame{Func: "example.org/shop.(*Cache[...]).Wrap.func1.2", File: "/src/shop/cache.go"}, "shop.(*Cache).Wrap"},
 		{cost.Frame{Func: "main.main.(*Limiter).Wrap.func2", File: "/src/shop/wrap.go"}, "shop.(*Limiter).Wrap"},
 		{cost.Frame{Func: "main.main.(*Logger).Wrap.func1", File: "/src/shop/wrap.go"}, "shop.(*Logger).Wrap"},
+		{cost.Frame{Func: "gopkg.in/shop%2ev3.(*cart).ServeHTTP", File: "/mod/gopkg.in/shop.v3@v3.0.1/cart.go"}, "shop.v3.(*cart).ServeHTTP"},
+		{cost.Frame{Func: "gopkg.in/shop%2ev3.Auth.func1", File: "/mod/gopkg.in/shop.v3@v3.0.1/auth.go"}, "shop.v3.Auth"},
+		{cost.Frame{Func: "gopkg.in/shop%2ev3.Auth.func1"}, "shop.v3.Auth"},
 		{cost.Frame{Func: "main.run", File: "/src/shop/main.go"}, "shop.run"},
 	} {
 		if got := tc.frame.Name(); got != tc.want {
