@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"strings"
 	"testing"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
@@ -166,6 +167,38 @@ func TestSubAll(t *testing.T) {
 	}
 }
 
+// Values beyond the highest stay counted wherever they go.
+func TestClampedMoves(t *testing.T) {
+	h := record(5, hist.Highest+1)
+	h.Merge(record(hist.Highest+1, hist.Highest+2))
+	if h.Clamped() != 3 {
+		t.Errorf("after merging 2 to 1: %d clamped, want 3", h.Clamped())
+	}
+	if err := h.Sub(record(hist.Highest + 1)); err != nil || h.Clamped() != 2 {
+		t.Errorf("after taking 1 out: %v, %d clamped, want 2", err, h.Clamped())
+	}
+	if err := h.Sub(record(hist.Highest)); err != nil || h.Clamped() != 2 {
+		t.Errorf("after taking out one that was not clamped: %v, %d clamped, want 2", err, h.Clamped())
+	}
+}
+
+// What was read from a log knows its values by their buckets. Taking out of it
+// what it was written from leaves the sum of what is left, not one below zero.
+func TestSubFromLog(t *testing.T) {
+	var highest int64
+	for b := range record(1e9).Buckets() {
+		highest = b.Hi
+	}
+	entries, err := hist.ReadLog(strings.NewReader(writeLog(t, hist.Entry{Hist: record(1, highest)})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := entries[0].Hist
+	if err := h.Sub(record(highest)); err != nil || h.Count() != 1 || h.Mean() != 1 {
+		t.Errorf("1 and %d without the latter: %v, %d of mean %v, want one of 1", highest, err, h.Count(), h.Mean())
+	}
+}
+
 func TestEmpty(t *testing.T) {
 	var h hist.Hist
 	h.Merge(hist.New())
@@ -235,6 +268,10 @@ func TestMoments(t *testing.T) {
 	}
 	if got, want := h.StdDev(), math.Sqrt(2e6/3); math.Abs(got-want) > 2 {
 		t.Errorf("StdDev of 1000, 2000, 3000 = %v, want %v", got, want)
+	}
+	h.RecordN(3000, 2)
+	if got, want := h.StdDev(), 800.0; math.Abs(got-want) > 2 {
+		t.Errorf("StdDev of 1000, 2000 and three times 3000 = %v, want %v", got, want)
 	}
 }
 
