@@ -322,6 +322,7 @@ func TestBill(t *testing.T) {
 		stack(3000, "runtime.goexit", conn, server, call, auth, "runtime.mallocgc"),
 		stack(1000, "runtime.goexit", conn, "net/http.(*conn).readRequest", "runtime.mallocgc"),
 	}
+	allocs[0].Count, allocs[1].Count = 6, 4
 	for _, tc := range []struct {
 		w   cost.Window
 		by  float64
@@ -332,20 +333,59 @@ func TestBill(t *testing.T) {
 		{cost.Window{}, 1, "profile"},
 	} {
 		b := cost.NewBill(cpu, allocs, tc.w)
-		var self, bytes, gc float64
+		var self, bytes, objects, gc, causes float64
 		owners := map[string]cost.Item{}
 		for _, it := range b.Items {
-			self, bytes, gc = self+it.Self, bytes+it.Bytes, gc+it.GC
+			self, bytes, objects, gc = self+it.Self, bytes+it.Bytes, objects+it.Objects, gc+it.GC
 			owners[it.Owner] = it
+			for _, c := range it.Causes {
+				causes += c.Value
+			}
 		}
 		if b.Per != tc.per || b.CPU != 1000/tc.by || self != b.CPU || b.Bytes != 4000/tc.by || bytes != b.Bytes || gc != 100/tc.by {
 			t.Errorf("window %+v: per %s, CPU %g, selves %g, bytes %g, items' %g, shares of the collector %g", tc.w, b.Per, b.CPU, self, b.Bytes, bytes, gc)
 		}
-		if it := owners["auth.Auth"]; it.Kind != "middleware" || it.Self != 300/tc.by || it.Total != 900/tc.by || it.Bytes != 3000/tc.by || it.GC != 75/tc.by {
+		if b.Objects != 10/tc.by || objects != b.Objects || math.Abs(causes-self) > 1e-9 {
+			t.Errorf("window %+v: objects %g, items' %g, want both %g; causes %g of %g", tc.w, b.Objects, objects, 10/tc.by, causes, self)
+		}
+		if it := owners["auth.Auth"]; it.Kind != "middleware" || it.Self != 300/tc.by || it.Total != 900/tc.by || it.Bytes != 3000/tc.by || it.Objects != 6/tc.by || it.GC != 75/tc.by {
 			t.Errorf("window %+v: auth.Auth is %+v", tc.w, it)
 		}
 		if it := owners["net/http: read and parse"]; it.Bytes != 1000/tc.by || it.Self != 0 {
 			t.Errorf("window %+v: what allocates and was never seen to run is %+v", tc.w, it)
+		}
+	}
+}
+
+// TestBillAgrees has a middleware that was seen to call a handler by its allocations
+// alone.
+func TestBillAgrees(t *testing.T) {
+	cpu := []cost.Stack{stack(300, "runtime.goexit", conn, server, call, auth)}
+	allocs := []cost.Stack{stack(64, "runtime.goexit", conn, server, call, auth, call, users, "runtime.mallocgc")}
+	if it := cost.NewBill(cpu, allocs, cost.Window{}).Items[0]; it.Owner != "auth.Auth" || it.Kind != "middleware" {
+		t.Errorf("got %s %s, want the middleware auth.Auth", it.Kind, it.Owner)
+	}
+}
+
+// TestAddWaits divides waits by the requests of their own window, and leaves out
+// those of connections between requests.
+func TestAddWaits(t *testing.T) {
+	b := cost.NewBill([]cost.Stack{stack(600, "runtime.goexit", conn, server, call, auth, call, users)}, nil, cost.Window{Duration: time.Second, Requests: 10})
+	b.AddWaits([]cost.Wait{
+		{Stack: stack(4000, "runtime.goexit", conn, server, call, auth, call, users, "runtime.gopark"), Reason: cost.Sleep},
+		{Stack: stack(8000, "runtime.goexit", conn, server, call, auth, call, users, "runtime.gopark"), Reason: cost.Lock},
+		{Stack: stack(400, "runtime.goexit", conn, server, call, auth, "runtime.gopark"), Reason: cost.Channel},
+		{Stack: stack(90_000, "runtime.goexit", conn, "runtime.gopark"), Reason: cost.Network},
+	}, cost.Window{Duration: 2 * time.Second, Requests: 20})
+	if b.Waited != 2 || len(b.Items) != 2 {
+		t.Fatalf("waits of %g s, %d items, want 2 and 2", b.Waited, len(b.Items))
+	}
+	for i, want := range []cost.Item{
+		{Owner: "src.users", Self: 60, Wait: 600, Waits: []cost.WaitShare{{Reason: "lock", Value: 400}, {Reason: "sleep", Value: 200}}},
+		{Owner: "auth.Auth", Wait: 20, Waits: []cost.WaitShare{{Reason: "channel", Value: 20}}},
+	} {
+		if it := b.Items[i]; it.Owner != want.Owner || it.Self != want.Self || it.Wait != want.Wait || !slices.Equal(it.Waits, want.Waits) {
+			t.Errorf("item %d: got %+v, want %+v", i, it, want)
 		}
 	}
 }
