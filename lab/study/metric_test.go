@@ -2,12 +2,26 @@ package study_test
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/stats/hist"
 )
+
+// More is better of these alone; of all others a rise is for the worse.
+func TestHigherIsBetter(t *testing.T) {
+	var higher []string
+	for _, m := range study.Metrics() {
+		if m.Higher {
+			higher = append(higher, m.Name)
+		}
+	}
+	if want := []string{"throughput", "loop_cache_hits", "pool_returns", "reuse"}; !slices.Equal(higher, want) {
+		t.Errorf("more is better of %q, want %q", higher, want)
+	}
+}
 
 // Every quantile of requests asks for as many as a histogram says it needs.
 func TestQuantilesNeed(t *testing.T) {
