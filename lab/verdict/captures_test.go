@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,7 @@ func profiled(r *record.Run, source study.Source, rounds int, noise float64, all
 				}
 				b.CPU += it.Self
 				b.Bytes += it.Bytes
+				b.Objects += it.Objects
 				b.Items = append(b.Items, it)
 			}
 			r.Captures = append(r.Captures, record.Capture{
@@ -68,6 +70,49 @@ func layers() []spending {
 		{arm: "none", owners: []cost.Item{own("engine", "net/http", 30_000), own("handler", "x.hello", 2000)}},
 		{arm: "three", owners: []cost.Item{own("engine", "net/http", 30_000), own("handler", "x.hello", 2000), own("middleware", "x.Spin", 20_000), alloc},
 			truth: map[string]record.Truth{"spin": {Calls: 1, CPU: 20_000}, "alloc": {Calls: 1, CPU: 4000, Bytes: 32 << 10}}},
+	}
+}
+
+// TestAccountMeans has every figure of an account as the mean of its captures.
+func TestAccountMeans(t *testing.T) {
+	spin := own("middleware", "x.Spin", 20_000)
+	spin.GC, spin.Bytes, spin.Objects, spin.Wait = 300, 512, 4, 7000
+	r := base().run()
+	profiled(r, study.Pprof, 4, 0, []spending{{arm: "none", owners: []cost.Item{own("handler", "x.hello", 2000)}}, {arm: "three", owners: []cost.Item{spin}}})
+	acc := analyse(t, r).Accounts[0]
+	p := ownerNamed(t, acc, "x.Spin").In[1]
+	got := []float64{p.Self.Value, p.GC, p.Bytes, p.Objects, p.Waiting, p.Causes[0].Value}
+	if want := []float64{20_000, 300, 512, 4, 7000, 20_000}; !slices.Equal(got, want) {
+		t.Errorf("the owner's CPU, collector, bytes, objects, waiting, cause: got %v, want %v", got, want)
+	}
+	arm := acc.Arms[1]
+	got = []float64{arm.CPU.Value, arm.Bytes, arm.Objects, arm.Waiting, arm.Causes[0].Value}
+	if want := []float64{20_000, 512, 4, 7000, 20_000}; !slices.Equal(got, want) || math.Abs(arm.Share-0.97) > 1e-12 {
+		t.Errorf("the arm's CPU, bytes, objects, waiting, cause: got %v, want %v; share %g, want 0.97", got, want, arm.Share)
+	}
+}
+
+// TestAccountIntervals holds the interval of a mean against the 0.975 quantiles of
+// Student's t with n−1 degrees of freedom, found by integrating its density.
+func TestAccountIntervals(t *testing.T) {
+	for n, quantile := range map[int]float64{
+		2: 12.70620, 3: 4.30265, 4: 3.18245, 5: 2.77645, 6: 2.57058, 7: 2.44691, 8: 2.36462, 9: 2.30600,
+		10: 2.26216, 11: 2.22814, 12: 2.20099, 21: 2.08596, 61: 2.00030,
+	} {
+		r := base().run()
+		profiled(r, study.Pprof, n, 0, layers()[:1])
+		var sum, squares float64
+		for i := range r.Captures {
+			cpu := float64(1000 + i*i)
+			r.Captures[i].Seen[0].Bill.CPU = cpu
+			sum, squares = sum+cpu, squares+cpu*cpu
+		}
+		mean := sum / float64(n)
+		half := quantile * math.Sqrt((squares/float64(n)-mean*mean)/float64(n-1))
+		got := analyse(t, r).Accounts[0].Arms[0].CPU
+		if math.Abs(got.Value/mean-1) > 1e-9 || math.Abs((got.Interval.Hi-mean)/half-1) > 0.001 || math.Abs((mean-got.Interval.Lo)/half-1) > 0.001 {
+			t.Errorf("%d captures: got %+v, want %g ± %g", n, got, mean, half)
+		}
 	}
 }
 
