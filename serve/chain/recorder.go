@@ -160,9 +160,7 @@ func (r *Recorder) begun(status int) {
 // flush sends what was written, and the header.
 func (r *Recorder) flush() error {
 	err := http.NewResponseController(r.w).Flush()
-	if !errors.Is(err, http.ErrNotSupported) {
-		r.wrote(0, err)
-	}
+	r.wrote(0, err)
 	return err
 }
 
