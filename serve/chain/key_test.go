@@ -420,9 +420,13 @@ func TestSubrequests(t *testing.T) {
 				t.Error("the batch's recorder saw the parts' answers")
 			}
 			// A part that answers to the batch's own client shares all.
+			r.URL.Path = "/x"
 			part.ServeHTTP(w, r)
 			if rec, _ := chain.RecorderFrom(r.Context()); rec.Status() != http.StatusAccepted {
 				t.Errorf("batch: got status %d", rec.Status())
+			}
+			if got, _ := idKey.Value(r); got != "batch/x" {
+				t.Errorf("batch: got %q, want what its own part has set", got)
 			}
 		})
 	})
@@ -580,6 +584,33 @@ func TestAllocations(t *testing.T) {
 					t.Errorf("%d %s layers, %s: got %v allocations, want %v", depth, kind, mode, got, want)
 				}
 			}
+		}
+	}
+}
+
+// TestBoxes: a value that is no pointer takes one allocation, and none where the
+// engine reuses requests.
+func TestBoxes(t *testing.T) {
+	s := new(chain.State)
+	kept := &slot{t.Context(), s}
+	now := time.Now()
+	h := chain.Must(chain.New(pass).Then(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		startKey.Set(r, now)
+		startKey.Set(r, now.Add(time.Second))
+		if got, ok := startKey.Value(r); !ok || !got.Equal(now.Add(time.Second)) {
+			t.Errorf("got %v, %t, want the second value", got, ok)
+		}
+	})))
+	r, w := request(kept), &answerOf{&discard{http.Header{}}, kept}
+	for reuse, want := range map[bool]float64{true: 0, false: 1} {
+		got := testing.AllocsPerRun(100, func() {
+			if s.Reset(); !reuse {
+				*s = chain.State{}
+			}
+			h.ServeHTTP(w, r)
+		})
+		if got != want {
+			t.Errorf("reuse %t: got %v allocations, want %v", reuse, got, want)
 		}
 	}
 }

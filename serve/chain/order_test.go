@@ -97,11 +97,12 @@ func TestChainsJoin(t *testing.T) {
 	if _, err := chain.New(cache).Then(inner); err == nil || !strings.Contains(err.Error(), "must not stand before auth (layer 2)") {
 		t.Errorf("cache around auth: got %v, want the broken rule", err)
 	}
+	inner = chain.Must(new(chain.Chain).With(chain.Layer{Name: "auth", Wrap: pass}, chain.Layer{Name: "gzip", Wrap: pass}).Then(http.NotFoundHandler()))
 	outer, err := chain.New(pass).Then(inner)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := chain.Describe(outer), "chain_test.noop\n└─ auth\n  └─ http.NotFound\n"; got != want {
+	if got, want := chain.Describe(outer), "chain_test.noop\n└─ auth\n  └─ gzip\n    └─ http.NotFound\n"; got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
@@ -131,6 +132,18 @@ func TestChainsDoNotChange(t *testing.T) {
 	}
 	if d := chain.Describe(chain.Must(a.Then(http.NotFoundHandler()))); !strings.Contains(d, "cache") {
 		t.Errorf("got %s, want cache in it", d)
+	}
+}
+
+// A layer that is decided to be out breaks no rule.
+func TestLayerDecidedOut(t *testing.T) {
+	auth := chain.Layer{Name: "jwt", Roles: []string{"auth"}, Wrap: pass, When: chain.Env("TARE_CHAIN_UNSET")}
+	if _, err := chain.New(cache).With(auth).Then(http.NotFoundHandler()); err != nil {
+		t.Errorf("cache before an auth that is out: got %v", err)
+	}
+	auth.When = nil
+	if _, err := chain.New(cache).With(auth).Then(http.NotFoundHandler()); err == nil {
+		t.Error("cache before auth: got no error")
 	}
 }
 

@@ -225,6 +225,13 @@ var answers = []struct {
 			panic(err)
 		}
 	}, observed{Status: 200, Bytes: 100_000, Written: true, Timed: true}},
+	{"status alone", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }, observed{Status: 200, Written: true, Timed: true}},
+	{"read from nothing", func(w http.ResponseWriter, _ *http.Request) {
+		if _, err := io.Copy(w, struct{ io.Reader }{strings.NewReader("")}); err != nil {
+			panic(err)
+		}
+		w.WriteHeader(http.StatusNotFound)
+	}, observed{Status: 404, Written: true, Timed: true}},
 	{"flush", func(w http.ResponseWriter, _ *http.Request) {
 		if err := http.NewResponseController(w).Flush(); err != nil {
 			panic(err)
@@ -361,6 +368,41 @@ func TestHijackFails(t *testing.T) {
 	get(t, s.Client(), s.URL)
 	if got := <-saw; got.Hijacked || got.Written {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// hijackable hands over no connection until err is nil.
+type hijackable struct {
+	http.ResponseWriter
+	err error
+}
+
+func (w *hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, w.err }
+
+// Nor does one that fails undo one that did not.
+func TestHijackFailsAgain(t *testing.T) {
+	inner := &hijackable{httptest.NewRecorder(), errGone}
+	w, rec := chain.Record(inner)
+	for _, step := range []struct {
+		err  error
+		want bool
+	}{{errGone, false}, {nil, true}, {http.ErrHijacked, true}} {
+		inner.err = step.err
+		if _, _, err := w.(http.Hijacker).Hijack(); !errors.Is(err, step.err) {
+			t.Errorf("got error %v, want %v", err, step.err)
+		}
+		if got := rec.Hijacked(); got != step.want {
+			t.Errorf("after %v: hijacked %t, want %t", step.err, got, step.want)
+		}
+	}
+}
+
+// 101 is an answer, unlike what else is below 200.
+func TestSwitchingProtocols(t *testing.T) {
+	w, rec := chain.Record(httptest.NewRecorder())
+	w.WriteHeader(http.StatusSwitchingProtocols)
+	if rec.Status() != http.StatusSwitchingProtocols || !rec.Written() {
+		t.Errorf("got status %d, written %t", rec.Status(), rec.Written())
 	}
 }
 
