@@ -499,7 +499,7 @@ func TestReset(t *testing.T) {
 func TestResetForgets(t *testing.T) {
 	type boxed struct{ u, other *user }
 	plain, box := chain.NewKey[*user]("plain"), chain.NewKey[boxed]("box")
-	late := chain.NewKey[boxed]("late")
+	late, alias := chain.NewKey[boxed]("late"), chain.KeyOf[*user](contextKey(8))
 	for _, withBoxes := range []bool{false, true} {
 		s := new(chain.State)
 		kept := &slot{t.Context(), s}
@@ -518,6 +518,7 @@ func TestResetForgets(t *testing.T) {
 		for i := range 20 {
 			keys[i].Set(r, secret())
 		}
+		alias.Set(r, secret())
 		if withBoxes {
 			late.Set(r, boxed{other: secret()})
 		}

@@ -163,7 +163,9 @@ func (s *State) another() *value {
 	case s.list == nil:
 		s.list = s.few[:0]
 	case len(s.list) == cap(s.list):
-		s.list = append(make([]value, 0, 4*len(s.list)), s.list...)
+		more := append(make([]value, 0, 4*len(s.list)), s.list...)
+		clear(s.list) // few stays, and would keep them alive
+		s.list = more
 	}
 	s.list = s.list[:len(s.list)+1]
 	return &s.list[len(s.list)-1]
