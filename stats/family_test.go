@@ -84,6 +84,18 @@ func TestGatesSplitAlpha(t *testing.T) {
 	}
 }
 
+// A gate that is surely better leaves no level over for another one.
+func TestGatesBesideABetterOne(t *testing.T) {
+	worse := stats.Gate{D: []float64{-3, 1, 2, 4, 5, 6, 7, 8}} // p = 5·2⁻⁸ = 0.0195
+	better := stats.Gate{D: around(-0.1, 0.01, 8)}
+	if got := stats.Gates([]stats.Gate{worse})[0]; got != stats.Failed {
+		t.Errorf("alone: %s, want failed", got)
+	}
+	if got := stats.Gates([]stats.Gate{better, worse}); got[0] != stats.Passed || got[1] != stats.Undecided {
+		t.Errorf("beside a better one: %s, want passed and inconclusive", got)
+	}
+}
+
 // Gates reach their looks at levels of their own; each spends no more than its share.
 func TestGatesOfDifferentLevels(t *testing.T) {
 	six, eight := stats.Gate{D: around(0.1, 0.01, 6)}, stats.Gate{D: around(0.1, 0.01, 8), Alpha: 0.010}

@@ -95,8 +95,29 @@ func TestSteady(t *testing.T) {
 	if got := stats.Steady([]float64{5}); got != (stats.Steadiness{P: 1}) {
 		t.Errorf("Steady of one value = %+v, want no trend, not settled", got)
 	}
+	jump, wild := stats.Steady(tests[4].x), stats.Steady(tests[5].x)
+	if jump.Cut != 14 || math.Abs(jump.Drift-0.20) > 0.01 || jump.P < 0.5 {
+		t.Errorf("a jump near the end: got %+v, want it cut at 14 as a drift of 20 %%, without a trend behind it", jump)
+	}
+	if wild.Cut != 0 || math.Abs(wild.Drift) > 0.02 {
+		t.Errorf("one wild slice: got %+v, want nothing cut and hardly a drift", wild)
+	}
 	if s := stats.Steady(series(40, 1, 60, 3, 2)); s.Cut < 3 || s.Cut > 20 {
 		t.Errorf("warm-up over about 3 values: cut %d, want 3 to 20", s.Cut)
+	}
+}
+
+// A trend that is told from noise counts from 5 % on.
+func TestSteadyTolerance(t *testing.T) {
+	for rise, want := range map[float64]bool{0: true, 4.5: true, 6: false} {
+		x := series(100, 4, 0, 1, 9)
+		for i := range x {
+			x[i] += rise * float64(i) / float64(len(x))
+		}
+		got := stats.Steady(x)
+		if got.OK != want || (got.P < 0.01) != (rise > 0) {
+			t.Errorf("a rise of %v %%: got %+v, want steady %t and a trend if it rises", rise, got, want)
+		}
 	}
 }
 

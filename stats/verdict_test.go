@@ -54,6 +54,19 @@ func TestCompareVerdicts(t *testing.T) {
 	}
 }
 
+// TestCompareLevels holds the intervals of a comparison at the levels they are told
+// to have, and no level against that of a whole study.
+func TestCompareLevels(t *testing.T) {
+	d := around(0.02, 0.05, 12)
+	c := stats.Compare(d, stats.Rule{})
+	if want := stats.SignedRankInterval(d, 0.05); c.Interval != want {
+		t.Errorf("interval of no level %v, want %v", c.Interval, want)
+	}
+	if want := stats.SignedRankInterval(d, 0.10); c.Equivalence != want {
+		t.Errorf("interval for equivalence %v, want %v", c.Equivalence, want)
+	}
+}
+
 func TestCompareNeeds(t *testing.T) {
 	// Half as wide again as would do: n·(h/h*)² − n with h/h* = 3/2 within a
 	// rank's granularity.
