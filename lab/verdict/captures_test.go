@@ -76,7 +76,7 @@ func layers() []spending {
 // TestAccountMeans has every figure of an account as the mean of its captures.
 func TestAccountMeans(t *testing.T) {
 	spin := own("middleware", "x.Spin", 20_000)
-	spin.GC, spin.Bytes, spin.Objects, spin.Wait = 300, 512, 4, 7000
+	spin.GC, spin.Bytes, spin.Objects, spin.Wait, spin.Margin = 300, 512, 4, 7000, 100
 	r := base().run()
 	profiled(r, study.Pprof, 4, 0, []spending{{arm: "none", owners: []cost.Item{own("handler", "x.hello", 2000)}}, {arm: "three", owners: []cost.Item{spin}}})
 	acc := analyse(t, r).Accounts[0]
@@ -84,6 +84,9 @@ func TestAccountMeans(t *testing.T) {
 	got := []float64{p.Self.Value, p.GC, p.Bytes, p.Objects, p.Waiting, p.Causes[0].Value}
 	if want := []float64{20_000, 300, 512, 4, 7000, 20_000}; !slices.Equal(got, want) {
 		t.Errorf("the owner's CPU, collector, bytes, objects, waiting, cause: got %v, want %v", got, want)
+	}
+	if want := (stats.Interval{Lo: 19_950, Hi: 20_050}); p.Self.Interval != want {
+		t.Errorf("four captures of margin 100: got %v, want %v", p.Self.Interval, want)
 	}
 	arm := acc.Arms[1]
 	got = []float64{arm.CPU.Value, arm.Bytes, arm.Objects, arm.Waiting, arm.Causes[0].Value}
@@ -263,7 +266,10 @@ func TestAccuracyOfWaiting(t *testing.T) {
 	}})
 	all := analyse(t, r).Accuracies
 	if len(all) != 1 || all[0].Quantity != verdict.Waiting || all[0].By[0].Verdict != verdict.Within || all[0].By[0].Owner != "x.Block" {
-		t.Errorf("accuracy %+v, want one of waiting, within bounds, charged to x.Block", all)
+		t.Fatalf("accuracy %+v, want one of waiting, within bounds, charged to x.Block", all)
+	}
+	if b := all[0].By[0]; b.Truth != 1_000_000 || math.Abs(b.Attributed-1_030_000) > 20_000 || math.Abs(b.Off.Value-30_000) > 20_000 || !b.Off.Interval.Contains(b.Off.Value) {
+		t.Errorf("held: %+v, want 1.03 ms of 1 ms, off by 30 µs", b)
 	}
 }
 

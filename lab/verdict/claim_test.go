@@ -1,6 +1,7 @@
 package verdict_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats"
 )
 
 // judge analyses a run with one claim of these checks.
@@ -112,6 +114,7 @@ func TestClaimsOfShares(t *testing.T) {
 		{"inside the band", figures(0.1005, 0.100), verdict.Inconclusive},
 		{"beyond it", figures(0.120, 0.100), verdict.Contradicted},
 		{"a difference inside the band", differing("gc_cpu", 0.0005), verdict.Inconclusive},
+		{"a difference beyond it, less than 1 %", differing("gc_cpu", 0.005), verdict.Contradicted},
 		{"a difference beyond it", differing("gc_cpu", 0.02), verdict.Contradicted},
 	} {
 		u := base()
@@ -288,6 +291,27 @@ func TestBoundClaims(t *testing.T) {
 	u.level["errors"] = 0
 	if c := judge(t, u, nil, study.Check{Kind: study.Bound, Metric: "errors", Workload: "half", Arm: "three", Op: "<=", Bound: ptr(0)}); c.Verdict != verdict.Confirmed {
 		t.Errorf("no errors, bound 0: got %q (%s)", c.Verdict, c.Sentence)
+	}
+}
+
+// TestBoundsNeed tells how many more blocks bring the interval to the bound, as wide
+// as the estimate is away from it: n·(h/h*)² − n.
+func TestBoundsNeed(t *testing.T) {
+	u := base()
+	u.noise, u.drift, u.study.Twin = 0.05, 0, false
+	more := func(n int, i stats.Interval, goal float64) int {
+		h := i.Width() / 2
+		return int(math.Ceil(float64(n)*(h/goal)*(h/goal))) - n
+	}
+	level := judge(t, u, nil, study.Check{Kind: study.Bound, Metric: "cpu_per_request", Workload: "half", Arm: "three", Op: "<=", Bound: ptr(30_200)}).Checks[0]
+	if want := more(8, level.Measured.Interval, math.Abs(level.Measured.Value-30_200)); level.Holds.Verdict != verdict.Inconclusive || level.Holds.Needs != want || want < 1 {
+		t.Errorf("a level: got %+v of %+v, want inconclusive and %d more blocks", level.Holds, level.Measured, want)
+	}
+	ratio := judge(t, u, nil, study.Check{Kind: study.Bound, Metric: "cpu_per_request", Workload: "half", Arm: "three", Against: "none", Op: "<=", BoundRatio: ptr(1.01)}).Checks[0]
+	m := ratio.Measured
+	logs := stats.Interval{Lo: math.Log(m.Interval.Lo), Hi: math.Log(m.Interval.Hi)}
+	if want := more(8, logs, math.Abs(math.Log(m.Value)-math.Log(1.01))); ratio.Holds.Verdict != verdict.Inconclusive || ratio.Holds.Needs != want || want < 1 {
+		t.Errorf("a ratio: got %+v of %+v, want inconclusive and %d more blocks", ratio.Holds, m, want)
 	}
 }
 

@@ -280,6 +280,25 @@ func TestResponseTimesAtOtherRatesAreNotCompared(t *testing.T) {
 	if c := compared(t, a, "half", "cpu_per_request", "three"); c.Withheld != "" {
 		t.Errorf("CPU per request: withheld %q", c.Withheld)
 	}
+	u.effect("three", "throughput", 0.985)
+	if c := compared(t, analyse(t, u.run()), "half", "response_p50", "three"); c.Withheld != "" || c.Verdict == "" {
+		t.Errorf("rates 1.5 %% apart: withheld %q, verdict %q", c.Withheld, c.Verdict)
+	}
+}
+
+// More throughput is faster, more CPU is slower.
+func TestWhichWayIsBetter(t *testing.T) {
+	for ratio, want := range map[float64][2]stats.Verdict{1.1: {stats.Faster, stats.Slower}, 0.9: {stats.Slower, stats.Faster}} {
+		u := base()
+		u.effect("three", "throughput", ratio)
+		u.effect("three", "cpu_per_request", ratio)
+		a := analyse(t, u.run())
+		for i, metric := range []string{"throughput", "cpu_per_request"} {
+			if got := compared(t, a, "half", metric, "three").Verdict; got != want[i] {
+				t.Errorf("%s times %v: got %s, want %s", metric, ratio, got, want[i])
+			}
+		}
+	}
 }
 
 func TestInstrumentIsNotCompared(t *testing.T) {
@@ -349,13 +368,24 @@ func TestArmWithoutPairs(t *testing.T) {
 		u := base()
 		u.arms(3)
 		u.effect("a1", "cpu_per_request", 1.1)
-		r := u.run()
-		for i := range r.Trials {
-			if tr := &r.Trials[i]; tr.Arm == "a2" {
-				tc.lose(tr)
+		lost := func(blocks int) *verdict.Analysis {
+			u.blocks = blocks
+			r := u.run()
+			for i := range r.Trials {
+				if tr := &r.Trials[i]; tr.Arm == "a2" {
+					tc.lose(tr)
+				}
 			}
+			return analyse(t, r)
 		}
-		a := analyse(t, r)
+		a := lost(12)
+		if c := compared(t, a, "half", "cpu_per_request", "a1"); c.Verdict != stats.Slower || a.Decided() {
+			t.Errorf("%s, 12 blocks: a1 is %s, decided %v; want slower, not decided", tc.name, c.Verdict, a.Decided())
+		}
+		a = lost(8)
+		if c := compared(t, a, "half", "cpu_per_request", "a1"); c.Effect.Verdict != stats.Slower || c.Verdict != stats.Inconclusive {
+			t.Errorf("%s, 8 blocks: a1 alone is %s, as one of two %s; want slower, inconclusive", tc.name, c.Effect.Verdict, c.Verdict)
+		}
 		if p := a.Progress(); a.Decided() || p.Decided+p.Undecided != 2 {
 			t.Errorf("%s: decided %v, progress %+v; want two comparisons, not decided", tc.name, a.Decided(), p)
 		}
