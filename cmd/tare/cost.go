@@ -143,6 +143,8 @@ func (c *costCmd) check() error {
 		return asked("", fmt.Errorf("--for %s: whole seconds, at least 1s, at most 1h", c.For))
 	case c.Requests < 0 || c.Rate < 0 || c.Conns < 1:
 		return asked("", errors.New("--requests, --rate and --connections are no less than 0, 0 and 1"))
+	case c.Arm != "" || c.Workload != "":
+		return asked("tare cost --study RUN --arm NAME", errors.New("--arm and --workload are of a run: --study names it"))
 	case c.Rate > 0 && c.Load == "":
 		return asked("name the URL to load: --load URL", errors.New("--rate without --load"))
 	case len(c.Header) > 0 && c.Load == "":

@@ -27,8 +27,8 @@ type studied struct {
 // ofStudy shows who spent what in the arms of a run, read anew from the profiles
 // that it kept.
 func (c *costCmd) ofStudy(t *terminal) error {
-	if c.URL != "" || len(c.Profile) > 0 || c.Load != "" || c.Requests > 0 || c.Waits {
-		return asked("tare cost --study RUN", errors.New("--study shows what a run kept: nothing is profiled, loaded or counted beside it"))
+	if c.sources() > 0 || c.besides() {
+		return asked("tare cost --study RUN", errors.New("--study shows what a run kept: nothing is profiled, watched, loaded or counted beside it"))
 	}
 	if err := writable(c.outputs()); err != nil {
 		return err
@@ -53,6 +53,12 @@ func (c *costCmd) ofStudy(t *terminal) error {
 		return errors.Join(unwritten, t.json(all))
 	}
 	return errors.Join(unwritten, printStudied(t, all))
+}
+
+// besides tells whether something is asked for that goes with looking at a service.
+func (c *costCmd) besides() bool {
+	return c.Load != "" || c.Rate != 0 || len(c.Header) > 0 || c.Requests != 0 ||
+		c.Waits || c.Marks || len(c.Owner) > 0 || c.Hz != 0
 }
 
 // printStudied shows one arm after the other.
