@@ -23,7 +23,7 @@ import (
 
 // gateCmd passes or fails a change.
 type gateCmd struct {
-	Target string  `arg:"" name:"study|run" help:"A study to run now (control = before, arms = after), or a run's folder, or its name below --dir."`
+	Target string  `arg:"" name:"study|run" help:"A study, or study file, to run now (control = before, arms = after), or a run's folder, or its name below --dir."`
 	Max    budgets `help:"Largest harm in per cent, as metric=percent; repeatable. Default: the primary metric at 5." placeholder:"METRIC=PCT"`
 	Quick  bool    `short:"q" help:"The study's short form."`
 	Blocks int     `help:"Most blocks (0: the study's last look)."`

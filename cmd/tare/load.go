@@ -56,7 +56,7 @@ type loadCarriage struct {
 	Streams        int           `help:"With --http2: requests in flight on a connection (0: 1; with --rate at most 100)." placeholder:"N"`
 	Pipeline       int           `help:"Requests that a connection sends at once, before it reads their answers (0: 1)." placeholder:"N"`
 	Unix           string        `help:"Unix socket to connect to instead of the URL's host." placeholder:"PATH"`
-	Threads        int           `short:"t" help:"Event loops (0: one a CPU)." placeholder:"N"`
+	Threads        int           `short:"t" help:"Event loops (0: one a CPU; with --rate no more than one for each 25,000 a second)." placeholder:"N"`
 	Spin           time.Duration `help:"Poll so long before a start (0: 60us while the loops leave a CPU free). Name it where the CPUs are this command's own." placeholder:"DURATION"`
 	Engine         string        `enum:"auto,epoll,goroutine" default:"auto" help:"How requests are driven: auto, epoll or goroutine."`
 }
