@@ -21,7 +21,7 @@ type whatifCmd struct {
 	PID      int           `name:"pid" required:"" help:"The process: a service written in Go." placeholder:"N"`
 	Owner    string        `required:"" help:"Whom to slow down, as tare cost names it: package.Function, or file.go:line of its function." placeholder:"NAME"`
 	Slow     time.Duration `default:"20us" help:"By how much to slow down each of its calls; at most 1ms."`
-	For      time.Duration `default:"30s" help:"How long, in all; at most 10m."`
+	For      time.Duration `default:"30s" help:"How long all windows take; at most 10m. Timing its calls, 2s, and --layers come on top."`
 	Window   time.Duration `default:"500ms" help:"How long it is slowed down, or left alone, at a time."`
 	Layers   time.Duration `default:"8s" help:"How long to sample afterwards, half of it slowed down, to say who spends the difference (0: not at all)."`
 	Load     string        `help:"URL to load meanwhile." placeholder:"URL"`
