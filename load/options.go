@@ -32,7 +32,7 @@ type Options struct {
 	// counts from when all were sent, so those behind wait for those before. 0
 	// and 1: each request waits for the answer before.
 	Pipeline int
-	// MaxInFlight bounds the requests begun and not finished (open loop). What
+	// MaxInFlight bounds the requests in flight or waiting for a connection (open loop). What
 	// does not fit at its intended start is counted as dropped. 0: no bound;
 	// a request that finds no free connection then waits, and its wait counts
 	// in its response time.

@@ -32,7 +32,7 @@ type Result struct {
 	Full       uint64  // full TLS handshakes, warm-up included
 	Resumed    uint64  // resumed TLS handshakes
 	MeanFlight float64 // time-averaged requests due and not finished, integrated independently of the response times
-	PeakFlight int     // the most begun and not finished at a time
+	PeakFlight int     // the most at a time that were in flight or, taken up, waited for a connection
 	InTime     uint64  // answered while requests began, or within one mean response time more: see FindMax
 
 	Series []Slice // per Options.Slice, in order; the last holds what ended after the measured part
@@ -102,7 +102,7 @@ type Snapshot struct {
 	Total    time.Duration // planned; 0 when bounded by requests
 	Counts   Counts
 	Rate     float64    // answers a second over about the last second
-	Flight   int        // requests in flight
+	Flight   int        // requests in flight or waiting for a connection
 	Response *hist.Hist // so far; the receiver may keep it until the next call
 	Service  *hist.Hist
 }

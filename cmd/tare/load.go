@@ -29,7 +29,7 @@ type loadOffer struct {
 	Duration    time.Duration `short:"d" help:"Length of the measured part (0: 10s, unless -n or a schedule ends it); with --find-max of each probe (0: 5s)."`
 	Requests    int64         `short:"n" help:"Number of measured requests (0: as many as fit)."`
 	Rate        string        `short:"r" help:"Open loop: so many requests a second, whatever the answers do: 1000, poisson:1000, ramp:100-5000/30s or steps:100,200,400/10s." placeholder:"RATE"`
-	MaxInFlight int           `help:"With --rate: requests in flight beyond which the next are dropped, and counted (0: they wait)." placeholder:"N"`
+	MaxInFlight int           `help:"With --rate: requests in flight, or waiting for a connection, beyond which the next are dropped, and counted (0: any number wait)." placeholder:"N"`
 	WarmUp      time.Duration `help:"Load before the measured part."`
 	FindMax     string        `help:"Find the highest rate that holds this threshold, such as 'p99<50ms'." placeholder:"THRESHOLD"`
 	Seed        uint64        `help:"Fixes random arrivals and the choice of URLs (0: 1)."`

@@ -152,11 +152,12 @@ func TestGeneratorLine(t *testing.T) {
 	}
 }
 
-// A request that is due and has yet to begin is not in flight, but of those averaged:
-// where the generator is late the average is more than the most in flight.
+// Requests that wait for a connection are among the most. One that is due and has yet to
+// be taken up is not, but of those averaged: where the generator is late the average is
+// more than the most.
 func TestFlightLine(t *testing.T) {
 	res := &load.Result{Elapsed: time.Second, Counts: snapshot(0).Counts, PeakFlight: 3, MeanFlight: 4.5}
-	for open, want := range map[bool]string{false: "at most 3 in flight, 4.5 on average", true: "at most 3 in flight, 4.5 in flight or due on average"} {
+	for open, want := range map[bool]string{false: "at most 3 in flight, 4.5 on average", true: "at most 3 in flight or waiting for one, 4.5 in flight or due on average"} {
 		s := summary{terminal: &terminal{width: 200}, res: res, open: open}
 		if got := strings.Join(s.facts(), "\n") + "\n"; !strings.Contains(got, want+"\n") {
 			t.Errorf("open loop %t: want %q in\n%s", open, want, got)

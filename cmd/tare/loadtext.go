@@ -100,12 +100,12 @@ func (s *summary) facts() []string {
 	rows = append(rows, s.row("status", classes(c)))
 	rows = append(rows, s.wrapped("rate", s.rate())...)
 	rows = append(rows, s.wrapped("bytes", fmt.Sprintf("%s in, %s out", s.volume(r.BytesIn), s.volume(r.BytesOut)))...)
-	which := ""
+	most, mean := "in flight", ""
 	if s.open {
-		which = "in flight or due " // more than the most in flight, where the generator is late
+		most, mean = "in flight or waiting for one", "in flight or due " // the mean is more than the most, where the generator is late
 	}
-	rows = append(rows, s.wrapped("connections", fmt.Sprintf("%s opened, reused for %s; at most %s in flight, %.1f %son average",
-		number(r.Opened), count(r.Reused, "request"), number(uint64(r.PeakFlight)), r.MeanFlight, which))...)
+	rows = append(rows, s.wrapped("connections", fmt.Sprintf("%s opened, reused for %s; at most %s %s, %.1f %son average",
+		number(r.Opened), count(r.Reused, "request"), number(uint64(r.PeakFlight)), most, r.MeanFlight, mean))...)
 	if r.Full+r.Resumed > 0 {
 		rows = append(rows, s.row("TLS", fmt.Sprintf("%s full and %s resumed handshakes", number(r.Full), number(r.Resumed))))
 	}

@@ -82,7 +82,7 @@ var metrics = [...]Metric{
 	{Name: "threads", Title: "threads at the end of the load", Unit: Count},
 	{Name: "goroutines", Title: "goroutines at the end of the load", Unit: Count},
 	{Name: "goroutine_growth", Title: "goroutines gained per 1,000 requests", Unit: Count},
-	{Name: "peak_flight", Title: "requests in flight, most", Unit: Count, Outside: true},
+	{Name: "peak_flight", Title: "requests in flight or waiting for a connection, most", Unit: Count, Outside: true},
 	{Name: "reuse", Title: "requests on a reused connection", Unit: Share, Higher: true, Outside: true},
 	{Name: "time_wait", Title: "sockets left in TIME_WAIT", Unit: Count},
 	{Name: "errors", Title: "requests that failed", Unit: Share, Outside: true},
