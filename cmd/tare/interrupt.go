@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/signal"
 	"reflect"
+	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -15,7 +18,24 @@ const (
 	windUp = 20 * time.Second
 	// finish is more than other verbs take altogether.
 	finish = time.Second
+	// oneInterruption is how far apart the signals of one may come: timeout(1) sends
+	// its to the process and then to the group, a terminal that is closed has the
+	// kernel and the shell send theirs.
+	oneInterruption = time.Second
 )
+
+// interruptible is a context that the first signal to end cancels. One that comes
+// after the same interruption ends the process at once: what was measured is on
+// disk. A hang-up that is ignored, as under nohup(1), stays so.
+func interruptible(parent context.Context) (context.Context, context.CancelFunc) {
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(parent, ends...)
+	context.AfterFunc(ctx, func() { time.AfterFunc(oneInterruption, stop) })
+	return ctx, stop
+}
 
 // patience is how long a verb may go on after an interruption: one that is given
 // the context has things to end, any other would go on as if nothing were.

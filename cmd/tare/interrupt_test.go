@@ -1,11 +1,18 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,4 +108,61 @@ func TestInterruptedLookUp(t *testing.T) {
 			t.Errorf("tare %q: got exit status %d and %q, want %d", args, got, errs.String(), exitInterrupted)
 		}
 	}
+}
+
+// One interruption may come as two signals, as from timeout(1): what was measured is
+// shown all the same.
+func TestInterruptedByTwoSignals(t *testing.T) {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if signal.Ignored(sig) {
+			t.Logf("%v is ignored here, as under nohup", sig)
+			continue
+		}
+		status, out := signalled(t, sig, "tare", "load", "-d", "1h", "-c", "1")
+		if status != exitInterrupted || !strings.Contains(out, "ended early: interrupted") {
+			t.Errorf("%v: got exit status %d and %q, want %d and what was measured", sig, status, out, exitInterrupted)
+		}
+	}
+}
+
+// What is not to hear a hang-up does not.
+func TestHangUpIgnored(t *testing.T) {
+	status, out := signalled(t, syscall.SIGHUP, "nohup", "tare", "load", "-d", "2s", "-c", "1")
+	if status != 0 || strings.Contains(out, "interrupted") {
+		t.Errorf("got exit status %d and %q, want 0 and what was measured in two seconds", status, out)
+	}
+}
+
+// signalled runs a command that loads a slow server, sends it a signal twice when it
+// first says something, and returns how it ended and what it printed.
+func signalled(t *testing.T, sig os.Signal, command ...string) (status int, out string) {
+	t.Helper()
+	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(300 * time.Millisecond) }))
+	defer slow.Close()
+	cmd := exec.Command(command[0], append(command[1:], slow.URL)...)
+	var printed strings.Builder
+	cmd.Stdout = &printed
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	giveUp := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	defer giveUp.Stop()
+	lines := bufio.NewScanner(said)
+	for lines.Scan() && strings.HasPrefix(lines.Text(), "nohup:") {
+		// of its input and output
+	}
+	for range 2 {
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if _, err := io.Copy(io.Discard, said); err != nil {
+		t.Fatal(err)
+	}
+	return exitStatus(cmd.Wait()), printed.String()
 }

@@ -16,12 +16,10 @@ import (
 	"io/fs"
 	"log"
 	"os"
-	"os/signal"
 	"reflect"
 	"slices"
 	"strconv"
 	"sync"
-	"syscall"
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
@@ -112,10 +110,8 @@ disturbs), 4 inconclusive, 5 the load asked for was not offered, 130 interrupted
 
 func main() {
 	log.SetOutput(io.Discard) // net/http's: a line for each odd frame that a hostile server sends
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible(context.Background())
 	defer stop()
-	// A second signal ends the process at once: what was measured is on disk.
-	context.AfterFunc(ctx, stop)
 	t := &terminal{out: os.Stdout, err: os.Stderr, width: columns(os.Stdout), columns: columns(os.Stderr)}
 	smart := os.Getenv("TERM") != "dumb"
 	t.live = smart && term.IsTerminal(int(os.Stderr.Fd()))
