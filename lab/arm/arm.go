@@ -10,10 +10,11 @@
 // contract for those who write an arm.
 //
 // Nothing survives tare. An arm is in a process group of its own; [Process.Stop]
-// ends the group, and when tare dies without a word the kernel kills the arm
-// and a guard, a shell that sleeps beside it, the arm's children. What leaves
-// the group on purpose (a daemon that starts a session of its own) is beyond
-// that promise.
+// ends the group and what descends from the arm, and when tare dies without a word
+// the kernel kills the arm and a guard, a shell that sleeps beside it, the group.
+// What leaves the group and loses its parent on purpose (a daemon that starts a
+// session of its own) is beyond that promise; so is, when tare dies without a word,
+// what leaves the group.
 //
 // Starting arms needs a Unix system; what the kernel tells of them and pinning
 // to CPUs, Linux. Elsewhere the calls answer [ErrNotSupported].

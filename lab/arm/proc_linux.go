@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // stat is what /proc/PID/stat says of a process. Times are in ticks.
@@ -103,19 +104,67 @@ func family(root, group int) ([]stat, error) {
 	return members, nil
 }
 
-// groupLives reports whether a process of the group is left. Zombies do not
-// count: they hold nothing, and it is for their parent to wait for them.
+// groupLives reports whether a process of the group is left.
 func groupLives(group int) bool {
+	return anyLives(func(s stat) bool { return s.group == group })
+}
+
+// anyLives reports whether one of such processes is left. Zombies do not count: they
+// hold nothing, and it is for their parent to wait for them.
+func anyLives(such func(stat) bool) bool {
 	all, err := processes()
 	if err != nil {
 		return false
 	}
 	for _, s := range all {
-		if s.group == group && !s.zombie {
+		if such(s) && !s.zombie {
 			return true
 		}
 	}
 	return false
+}
+
+// strays are an arm, or processes that descend from it, that have left their group,
+// such as what a shell with job control starts: no signal to the group reaches them.
+type strays []*os.Process
+
+// strays finds those of an arm while their parents live.
+func (a *Process) strays() (strays, error) {
+	group := a.guard.cmd.Process.Pid
+	members, err := family(a.PID(), group)
+	if err != nil {
+		return nil, err
+	}
+	var away strays
+	for _, m := range members {
+		if m.group == group {
+			continue
+		}
+		if p, err := os.FindProcess(m.pid); err == nil { // a handle, whatever the number stands for later
+			away = append(away, p)
+		}
+	}
+	return away, nil
+}
+
+// kill ends them and waits until they are gone.
+func (s strays) kill() error {
+	if len(s) == 0 {
+		return nil
+	}
+	killed := map[int]bool{}
+	for _, p := range s {
+		if p.Kill() == nil { // else it has ended by itself
+			killed[p.Pid] = true
+		}
+		_ = p.Release()
+	}
+	for deadline := time.Now().Add(reap); anyLives(func(s stat) bool { return killed[s.pid] }); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			return errors.New("what has left the arm's process group does not end, although killed")
+		}
+	}
+	return nil
 }
 
 // colon returns the number after "name:" in the form of /proc/PID/status; 0 if

@@ -183,31 +183,35 @@ func TestReadyWaitsForACorrectAnswer(t *testing.T) {
 }
 
 func TestStopKillsWhatIgnoresIt(t *testing.T) {
-	a := begin(t, "stubborn", arm.Program{}, arm.StartOptions{})
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // no second of grace: the test would only wait for it
-	if err := a.Stop(ctx); err != nil {
-		t.Fatal(err)
-	}
-	<-a.Exited()
-	free(t, a.Addr())
-	if err := a.Stop(ctx); err != nil {
-		t.Errorf("stopping again: %v", err)
+	for _, role := range []string{"stubborn", "leaves"} {
+		a := begin(t, role, arm.Program{}, arm.StartOptions{})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // no second of grace: the test would only wait for it
+		if err := a.Stop(ctx); err != nil {
+			t.Fatalf("%s: %v", role, err)
+		}
+		<-a.Exited()
+		free(t, a.Addr())
+		if err := a.Stop(ctx); err != nil {
+			t.Errorf("%s: stopping again: %v", role, err)
+		}
 	}
 }
 
 func TestStopEndsChildren(t *testing.T) {
-	a := begin(t, "forks", arm.Program{}, arm.StartOptions{})
-	child := asks(t, a, "/child")
-	if u, err := a.Usage(false); err != nil || u.Processes != 2 {
-		t.Errorf("usage: got %d processes, %v, want the arm and its child", u.Processes, err)
+	for _, role := range []string{"forks", "sends away"} {
+		a := begin(t, role, arm.Program{}, arm.StartOptions{})
+		child := asks(t, a, "/child")
+		if u, err := a.Usage(false); err != nil || u.Processes != 2 {
+			t.Errorf("%s: usage: got %d processes, %v, want the arm and its child", role, u.Processes, err)
+		}
+		if err := a.Stop(t.Context()); err != nil {
+			t.Fatalf("%s: %v", role, err)
+		}
+		gone(t, fmt.Sprint(a.PID()))
+		gone(t, child)
+		free(t, a.Addr())
 	}
-	if err := a.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	gone(t, fmt.Sprint(a.PID()))
-	gone(t, child)
-	free(t, a.Addr())
 }
 
 func TestStopAfterTheArmDied(t *testing.T) {

@@ -68,8 +68,14 @@ func serve(role string) {
 	switch role {
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
-	case "forks":
+	case "leaves": // its group, as timeout(1) does
+		signal.Ignore(syscall.SIGTERM)
+		if err := syscall.Setpgid(0, 0); err != nil {
+			panic(err)
+		}
+	case "forks", "sends away":
 		child := exec.Command("sleep", "60")
+		child.SysProcAttr = &syscall.SysProcAttr{Setpgid: role == "sends away"}
 		if err := child.Start(); err != nil {
 			panic(err)
 		}

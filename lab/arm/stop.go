@@ -13,9 +13,9 @@ const (
 	reap  = 5 * time.Second // for the kernel to end what was killed
 )
 
-// Stop ends the arm and everything in its process group: SIGTERM to the arm,
-// after StartOptions.Grace, or as soon as ctx is done, SIGKILL to the group. When
-// it returns without error the processes are gone, the port is free and the
+// Stop ends the arm, everything in its process group and what descends from it:
+// SIGTERM to the arm, after StartOptions.Grace, or as soon as ctx is done, SIGKILL to
+// all. When it returns without error the processes are gone, the port is free and the
 // temporary files are removed. Further calls return what the first did.
 func (a *Process) Stop(ctx context.Context) error {
 	a.stop.Do(func() {
@@ -30,6 +30,7 @@ func (a *Process) Stop(ctx context.Context) error {
 func (a *Process) Killed() bool { return a.killed.Load() }
 
 func (a *Process) end(ctx context.Context) error {
+	away, unseen := a.strays()
 	if err := terminate(a.cmd.Process); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stopping the arm: %w", err)
 	}
@@ -40,7 +41,7 @@ func (a *Process) end(ctx context.Context) error {
 	case <-ctx.Done():
 		a.killed.Store(true)
 	}
-	err := a.guard.kill()
+	err := errors.Join(unseen, a.guard.kill(), away.kill())
 	select {
 	case <-a.exited:
 	case <-time.After(reap):
