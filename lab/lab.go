@@ -92,8 +92,9 @@ type Event struct {
 var ErrArm = errors.New("arm cannot be measured")
 
 // Run runs a study and returns what was recorded. When the context is
-// cancelled it returns the run so far with an error that wraps ctx.Err(). A run
-// that ends before its first trial has, leaves nothing: no folder and a nil Run.
+// cancelled it returns the run so far with an error that wraps ctx.Err(); where its
+// folder can no longer be read, what this process knows of it. A run that ends before
+// its first trial has, leaves nothing: no folder and a nil Run.
 // In the targets' header fields ${NAME} stands for a variable of the environment,
 // whose value is sent and not recorded.
 func Run(ctx context.Context, o Options) (*record.Run, error) {
@@ -137,8 +138,8 @@ func Run(ctx context.Context, o Options) (*record.Run, error) {
 		err = errors.Join(err, ferr)
 	}
 	run, oerr := record.Open(o.Dir)
-	if oerr != nil {
-		return nil, errors.Join(err, oerr)
+	if oerr != nil || len(run.Trials) < len(r.trials) { // what was measured is known all the same
+		return &record.Run{Dir: o.Dir, Manifest: r.manifest, Trials: r.trials, Captures: r.captures}, errors.Join(err, oerr)
 	}
 	return run, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -293,6 +294,29 @@ func TestNeeds(t *testing.T) {
 	}
 	if why := run.Manifest.LeftOut["c"]; !strings.Contains(why, "no-such-program-of-tare") {
 		t.Errorf("left out: %v", run.Manifest.LeftOut)
+	}
+}
+
+// What was measured is there although the run's folder is not any more.
+func TestFolderVanishes(t *testing.T) {
+	for _, gone := range []string{".", "trials.jsonl"} {
+		s := small(t, "ok", "ok")
+		s.Workloads = s.Workloads[:1]
+		o := options(t, s)
+		o.Progress = func(e lab.Event) {
+			if e.Stage == lab.Ended && e.Trial == 2 {
+				if err := os.RemoveAll(filepath.Join(o.Dir, gone)); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		run, err := lab.Run(t.Context(), o)
+		if !errors.Is(err, fs.ErrNotExist) || run == nil {
+			t.Fatalf("%s is removed after two trials: got a run %t and error %v, want one and that it is not there", gone, run != nil, err)
+		}
+		if len(run.Trials) != 2 {
+			t.Errorf("%s is removed after two trials: got %d, want both", gone, len(run.Trials))
+		}
 	}
 }
 

@@ -153,6 +153,9 @@ func (l *lines) append(v any) error {
 	if err != nil {
 		return err
 	}
+	if err := l.there(); err != nil {
+		return err
+	}
 	line = append(line, '\n')
 	_, err = l.file.WriteAt(line, l.size)
 	if err == nil {
@@ -162,6 +165,23 @@ func (l *lines) append(v any) error {
 		return errors.Join(err, l.file.Truncate(l.size))
 	}
 	l.size += int64(len(line))
+	return nil
+}
+
+// there refuses a file that was removed, moved or replaced meanwhile: lines would go
+// where nobody finds them.
+func (l *lines) there() error {
+	mine, err := l.file.Stat()
+	if err != nil {
+		return err
+	}
+	now, err := os.Stat(l.file.Name())
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(mine, now) {
+		return fmt.Errorf("%s is another file by now", l.file.Name())
+	}
 	return nil
 }
 

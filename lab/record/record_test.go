@@ -178,6 +178,25 @@ func TestAppendLeavesOutWhatIsNoNumber(t *testing.T) {
 	}
 }
 
+// A trial is not on disk that went into a file which nobody finds any more.
+func TestAppendRefusesWhatIsReplaced(t *testing.T) {
+	w, dir := create(t)
+	appendTrials(t, w, 0, 1)
+	path := filepath.Join(dir, "trials.jsonl")
+	if err := errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, nil, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Append(trial(1), nil); err == nil || !strings.Contains(err.Error(), "another file by now") {
+		t.Errorf("got error %v, want that it is another file", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Append(trial(1), nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got error %v, want that it is not there", err)
+	}
+}
+
 func TestAppendRefusesAFallingNumber(t *testing.T) {
 	w, dir := create(t)
 	appendTrials(t, w, 0, 2)
