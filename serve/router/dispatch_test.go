@@ -133,6 +133,10 @@ func TestHooks(t *testing.T) {
 	rt.Handle("PURGE /a", show("a"))
 	rt.Handle("POST /b/{x}", show("b"))
 	rt.Handle("POST /c/{r...}", show("c"))
+	rt.Handle("POST /d/{x:int}", show("d"))
+	rt.Handle("PUT /d/{x:int}/e", show("e"))
+	rt.Handle("POST /f/{x:int}", show("f"))
+	rt.Handle("PUT /f/{x}", show("f"))
 	tests := []struct {
 		method, target, body string
 		status               int
@@ -145,10 +149,57 @@ func TestHooks(t *testing.T) {
 		{"GET", "/c", "only POST\n", 405},
 		{"GET", "/c/d", "only POST\n", 405},
 		{"OPTIONS", "/c/d", "only POST\n", 405},
+		{"GET", "/d/7", "only POST\n", 405},
+		{"GET", "/d/7/e", "only PUT\n", 405},
+		{"GET", "/d/x", "no /d/x\n", 404},
+		{"GET", "/d/x/e", "no /d/x/e\n", 404},
+		{"GET", "/f/7", "only POST, PUT\n", 405},
+		{"GET", "/f/x", "only PUT\n", 405},
 	}
 	for _, tt := range tests {
 		if got := ask(rt, request(tt.method, "", tt.target)); got.status != tt.status || got.body != tt.body {
 			t.Errorf("%s %s: got %d %q, want %d %q", tt.method, tt.target, got.status, got.body, tt.status, tt.body)
+		}
+	}
+}
+
+// TestAllowOfHosts: for a host that routes name, those for any host count, too.
+func TestAllowOfHosts(t *testing.T) {
+	mux, rt := http.NewServeMux(), new(router.Router)
+	for _, h := range []handlers{mux, rt} {
+		h.Handle("DELETE h.com/a", show("host"))
+		h.Handle("GET /a", show("any"))
+	}
+	for host, want := range map[string]string{"h.com": "DELETE, GET, HEAD", "i.com": "GET, HEAD"} {
+		for _, h := range []http.Handler{mux, rt} {
+			if got := answer(h, request("POST", host, "/a")); got.Code != 405 || got.Header().Get("Allow") != want {
+				t.Errorf("%T, %s: got %d, Allow %q, want 405, %q", h, host, got.Code, got.Header().Get("Allow"), want)
+			}
+		}
+	}
+}
+
+// TestWithinAnother serves within a ServeMux: handlers see the pattern and the values
+// of the router alone, and none where it has no route, as in a ServeMux.
+func TestWithinAnother(t *testing.T) {
+	mux, rt := http.NewServeMux(), &router.Router{NotFound: show("none")}
+	for _, h := range []handlers{mux, rt} {
+		h.Handle("/o/s", show("s"))
+		h.Handle("/o/{y}", show("y"))
+	}
+	within := func(h http.Handler, target string) string {
+		outer := http.NewServeMux()
+		outer.Handle("/{x}/", h)
+		return answer(outer, request("GET", "", target)).Body.String()
+	}
+	for _, target := range []string{"/o/s", "/o/%73", "/o/a", "/o/%61"} {
+		if got, want := within(rt, target), within(mux, target); got != want || strings.Contains(got, `x="o"`) {
+			t.Errorf("%s: got %s, want %s", target, got, want)
+		}
+	}
+	for _, target := range []string{"/o/a/b", "/o/%61/b"} {
+		if got, want := within(rt, target), `handler none, pattern , x="", y="", z="", r=""`; got != want {
+			t.Errorf("%s: got %s, want %s", target, got, want)
 		}
 	}
 }
