@@ -20,7 +20,7 @@ func TestTruthSince(t *testing.T) {
 			map[string]record.Truth{"spin": {Calls: 1, CPU: 20_000}}},
 		{"CPU time of all calls", `{"spin":{"calls":1000,"cpu_ns":10e6}}`, `{"spin":{"calls":1500,"cpu_ns":25e6}}`,
 			map[string]record.Truth{"spin": {Calls: 1, CPU: 30_000}}},
-		{"bytes, twice a request", `{"alloc":{"calls":0}}`, `{"alloc":{"calls":1000,"cpu_ns":1e6,"bytes":1024000}}`,
+		{"bytes, twice a request", `{"alloc":{"calls":500,"cpu_ns":5e5,"bytes":512000}}`, `{"alloc":{"calls":1500,"cpu_ns":15e5,"bytes":1536000}}`,
 			map[string]record.Truth{"alloc": {Calls: 2, CPU: 2000, Bytes: 2048}}},
 		{"nothing but waiting", `{"block":{"calls":10,"ns":1e6}}`, `{"block":{"calls":510,"ns":501e6}}`,
 			map[string]record.Truth{"block": {Calls: 1, Waiting: 1e6}}},

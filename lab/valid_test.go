@@ -76,6 +76,11 @@ func TestFaults(t *testing.T) {
 		{"stopped", "closed", func(r *load.Result) { r.Stopped = true }, "tare was stopped meanwhile"},
 		{"some lag", "constant", lag(90 * time.Microsecond), ""},
 		{"lag", "constant", lag(110 * time.Microsecond), "lag at p50"},
+		{"one late request", "constant", func(r *load.Result) { r.Late.Record(int64(time.Second)) }, ""},
+		{"lag beside a slow answer", "constant", func(r *load.Result) {
+			lag(110 * time.Microsecond)(r)
+			r.Response.Record(int64(50 * time.Millisecond))
+		}, "lag at p50"},
 		{"lag in a closed loop", "closed", lag(110 * time.Microsecond), ""},
 		{"nearly the rate", "constant", answered(9_810), ""},
 		{"not the rate", "constant", answered(9_790), "achieved 979 requests a second of 1000 offered"},
