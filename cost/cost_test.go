@@ -3,6 +3,7 @@ package cost_test
 import (
 	"fmt"
 	"math"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -353,6 +354,25 @@ func TestBill(t *testing.T) {
 		}
 		if it := owners["net/http: read and parse"]; it.Bytes != 1000/tc.by || it.Self != 0 {
 			t.Errorf("window %+v: what allocates and was never seen to run is %+v", tc.w, it)
+		}
+	}
+}
+
+// TestStandard holds what is taken for the standard library against the toolchain's
+// own list: code of another package would be charged to its caller, or the reverse.
+func TestStandard(t *testing.T) {
+	out, err := exec.Command("go", "list", "std").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pkg := range append(strings.Fields(string(out)), "[kernel]", "type:") {
+		if f := (cost.Frame{Func: pkg + ".F"}); !f.Standard() {
+			t.Errorf("%s is not taken for the standard library", f.Func)
+		}
+	}
+	for _, fn := range []string{"main.main", "shop/net.F", "example.org/net.F", "netx.F"} {
+		if (cost.Frame{Func: fn}).Standard() {
+			t.Errorf("%s is taken for the standard library", fn)
 		}
 	}
 }
