@@ -182,6 +182,10 @@ func TestCharge(t *testing.T) {
 		{"built by a file's name, trimmed", []string{"runtime.goexit", "github.com/valyala/fasthttp.(*Server).serveConnCounted", "main.Log.func1@./log.go:5", "main.Auth.func2@./log.go:6"}, "main.Auth", cost.Handler, cost.Own},
 		{"HTTP/2", []string{"runtime.goexit", "net/http.(*http2serverConn).runHandler"}, "net/http: HTTP/2", cost.Engine, cost.Own},
 		{"answering by HTTP/2", []string{"runtime.goexit", "net/http.(*http2serverConn).runHandler", server, call, users, "net/http.(*http2responseWriter).Write"}, "net/http: write answer", cost.Engine, cost.Own},
+		{"body of a request by HTTP/2", in("io.ReadAll", "net/http.(*http2requestBody).Read"), "net/http: read body", cost.Engine, cost.Own},
+		{"asking by HTTP/2", in("net/http.(*http2Transport).RoundTrip", "net/http.(*http2clientStream).writeRequest"), "net/http client", cost.Client, cost.Own},
+		{"asking by that of golang.org/x/net", in("golang.org/x/net/http2.(*Transport).RoundTrip"), "net/http client", cost.Client, cost.Own},
+		{"reading answers by HTTP/2", []string{"runtime.goexit", "net/http.(*http2clientConnReadLoop).run"}, "net/http client", cost.Client, cost.Own},
 		{"chi", []string{"runtime.goexit", conn, server, "github.com/go-chi/chi/v5.(*Mux).ServeHTTP", call, "github.com/go-chi/chi/v5.(*Mux).routeHTTP", "github.com/go-chi/chi/v5.(*node).FindRoute"}, "chi", cost.Router, cost.Own},
 		{"nothing", nil, "unknown", cost.Other, cost.Own},
 	} {
