@@ -198,6 +198,9 @@ func (r *runner) prepare(ctx context.Context) error {
 		s.Looks = s.LooksUpTo(r.Blocks) // alpha is shared out over the looks that there will be
 	}
 	r.Study = s.Without(r.leftOut)
+	if err := r.refuseAlone(); err != nil {
+		return err
+	}
 	if err := r.buildServers(ctx); err != nil {
 		return err
 	}
@@ -211,6 +214,19 @@ func (r *runner) prepare(ctx context.Context) error {
 // needs a program that may be missing, or a version that may not be served.
 func mayLack(a study.Arm) bool {
 	return len(a.Needs) > 0 || strings.Contains(a.Rival, "@") || strings.Contains(a.Go, "@")
+}
+
+// refuseAlone refuses a control that nothing is left to be compared with, which would
+// be measured for nothing, with the reasons for which the others are left out.
+func (r *runner) refuseAlone() error {
+	if slices.ContainsFunc(r.Study.Workloads, func(w study.Workload) bool { return r.Study.Twin || len(r.Study.ArmsOf(w)) > 1 }) {
+		return nil
+	}
+	var why []error
+	for _, name := range slices.Sorted(maps.Keys(r.leftOut)) {
+		why = append(why, fmt.Errorf("building arm %s: %s", name, r.leftOut[name]))
+	}
+	return fmt.Errorf("no arm is left to compare %s with: %w", r.Study.Control, errors.Join(why...))
 }
 
 // refuseTwins refuses arms that are one and the same program, unless the study

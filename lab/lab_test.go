@@ -297,6 +297,28 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
+// A control whose only rival is left out is not measured, whatever lists its
+// workloads have.
+func TestControlAlone(t *testing.T) {
+	for _, among := range [][]string{nil, {"a", "b"}} {
+		s := small(t, "ok", "ok")
+		s.Twin = false
+		for i := range s.Workloads {
+			s.Workloads[i].Arms = among
+		}
+		s.Arms[1].Command = []string{"no-such-program-of-tare"}
+		s.Arms[1].Needs = []string{"no-such-program-of-tare"}
+		o := options(t, s)
+		run, err := lab.Run(t.Context(), o)
+		if want := "no arm is left to compare a with: building arm b: "; run != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("workloads of %q: got a run %t and error %v, want none and %q", among, run != nil, err, want)
+		}
+		if _, err := os.Stat(o.Dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("workloads of %q: a folder is left: %v", among, err)
+		}
+	}
+}
+
 // What was measured is there although the run's folder is not any more.
 func TestFolderVanishes(t *testing.T) {
 	for _, gone := range []string{".", "trials.jsonl"} {
