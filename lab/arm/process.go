@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -92,6 +93,9 @@ func (a *Process) start(p Program, o StartOptions) (err error) {
 		return err
 	}
 	a.control = filepath.Join(a.dir, "control")
+	if most := len(syscall.RawSockaddrUnix{}.Path) - 1; len(a.control) > most {
+		return fmt.Errorf("its control socket %s would have a path of %d bytes, more than %d: set TMPDIR to a folder with a shorter one", a.control, len(a.control), most)
+	}
 	if a.guard, err = startGuard(a.dir); err != nil {
 		return err
 	}

@@ -88,6 +88,22 @@ func TestStartRefuses(t *testing.T) {
 	}
 }
 
+// Where no control socket can be, no arm could be asked in any trial.
+func TestStartRefusesLongPaths(t *testing.T) {
+	long := filepath.Join(t.TempDir(), strings.Repeat("x", 120))
+	if err := os.Mkdir(long, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", long)
+	_, err := arm.Start(t.Context(), arm.Program{Path: "/bin/true"}, arm.StartOptions{})
+	if want := "set TMPDIR to a folder with a shorter one"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want an error that says %q", err, want)
+	}
+	if left, err := os.ReadDir(long); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
 func TestCPUs(t *testing.T) {
 	var before, set, after unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
