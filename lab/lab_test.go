@@ -363,6 +363,9 @@ func TestArmDies(t *testing.T) {
 		if tried++; len(tr.Invalid) == 0 {
 			t.Errorf("trial %d of an arm that dies is valid: %v", tr.Seq, tr.Metrics)
 		}
+		if why := strings.Join(tr.Invalid, "; "); !strings.Contains(why, "under load: the arm ended: exit status 3") {
+			t.Errorf("trial %d of an arm that dies is invalid since %q, want how it ended", tr.Seq, why)
+		}
 	}
 	if tried < 2 || tried > 4 {
 		t.Errorf("the arm that dies was tried %d times, want 2 to 4", tried)

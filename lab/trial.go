@@ -35,6 +35,9 @@ func (r *runner) trial(ctx context.Context, c study.Cell) (record.Trial, *record
 	res, err := s.load(ctx, func(live load.Snapshot) {
 		r.tell(Event{Stage: Loading, Arm: c.Arm, Workload: c.Workload, Block: c.Block + 1, Live: live})
 	})
+	if died := s.proc.Failure(); err != nil && died != nil { // what the load says of a server that is gone explains nothing
+		return t, nil, r.armFault(ctx, &t, fmt.Errorf("under load: %w", died))
+	}
 	if err != nil && res == nil {
 		return t, nil, fmt.Errorf("loading: %w", err) // the machine's fault or the study's: no other trial fares better
 	}

@@ -44,10 +44,8 @@ func (s *session) faults(res *load.Result) []string {
 	if s.after.err != nil {
 		add("reading the arm after the load: %v", s.after.err)
 	}
-	select {
-	case <-s.proc.Exited():
-		add("the arm died under load")
-	default:
+	if died := s.proc.Failure(); died != nil {
+		add("under load: %v", died)
 	}
 	if c.Unverified > 0 {
 		add("%s", unverified(&c))
