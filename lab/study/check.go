@@ -209,17 +209,19 @@ func (c *checker) told(path, metric string) {
 	if m, ok := MetricNamed(metric); !ok || m.Outside {
 		return
 	}
-	started := ""
+	var attached, started bool // beside the control
 	for _, a := range c.Arms {
 		switch {
 		case a.URL != "" && (a.Name == c.Control || a.Name == c.Primary.Arm):
 			c.wrong(path, "arm %q is a URL, whose process tare does not see, and %s comes from the process; name a metric of the answers, such as response_p99", a.Name, metric)
 			return
-		case a.URL == "" && a.Name != c.Control:
-			started = a.Name
+		case a.URL != "":
+			attached = true
+		case a.Name != c.Control:
+			started = true
 		}
 	}
-	if started == "" && len(c.Arms) > 1 {
+	if attached && !started {
 		c.wrong(path, "all arms beside the control are URLs, whose processes tare does not see, and %s comes from the process; name a metric of the answers, such as response_p99", metric)
 	}
 }
