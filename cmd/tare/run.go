@@ -233,18 +233,30 @@ func (c *runCmd) finish(t *terminal, run *record.Run, err error) error {
 	} else if terr := report.Text(t.out, a, report.TextOptions{Width: t.width, Color: t.colour}); terr != nil {
 		return errors.Join(err, terr, herr)
 	}
-	if herr != nil {
-		return errors.Join(err, herr)
+	if herr == nil {
+		fmt.Fprintf(t.err, "report: %s\n", path)
 	}
-	fmt.Fprintf(t.err, "report: %s\n", path)
 	switch {
 	case errors.Is(err, context.Canceled):
-		return &failure{status: exitInterrupted, err: fmt.Errorf("interrupted; trials on record: %d", len(run.Trials)),
+		return &failure{status: exitInterrupted, err: errors.Join(fmt.Errorf("interrupted; trials on record: %d", len(run.Trials)), herr),
 			hint: "go on with `tare run --resume " + run.Dir + "`"}
-	case err == nil && a.Trials.Valid == 0:
+	case err == nil && herr == nil && a.Trials.Valid == 0:
 		return &failure{status: exitCould, err: errors.New("no trial counts"), hint: "the report says why, below \"How far to trust this\""}
+	case err == nil:
+		return herr
 	}
-	return explain(err)
+	return goOn(run, explain(errors.Join(err, herr)))
+}
+
+// goOn adds to an error without a remedy that the run it stopped can be gone on with.
+func goOn(run *record.Run, err error) error {
+	if f := (*failure)(nil); err == nil || errors.As(err, &f) {
+		return err
+	}
+	if _, lost := findRun(run.Dir); lost != nil {
+		return err
+	}
+	return &failure{status: exitCould, err: err, hint: "once that is mended, go on with `tare run --resume " + run.Dir + "`"}
 }
 
 // resume goes on with an interrupted run.
