@@ -283,7 +283,43 @@ func (r *runner) open() error {
 	if err := sameCPUs(run.Manifest.Pinning, r.pins); err != nil {
 		return errors.Join(fmt.Errorf("resuming: %w: go on with the same, or start a new run", err), w.Close())
 	}
-	return r.sameAs(run.Manifest.Programs, m.Programs)
+	if err := r.sameAs(run.Manifest.Programs, m.Programs); err != nil {
+		return err
+	}
+	if err := r.warnOther(m); err != nil {
+		return errors.Join(fmt.Errorf("resuming: %w", err), w.Close())
+	}
+	return nil
+}
+
+// warnOther notes that a run is gone on with by another tare, or on another machine,
+// since its record has one account of them for all trials.
+func (r *runner) warnOther(now record.Manifest) error {
+	var other []string
+	tell := func(what, was, is string) {
+		if was != is && was != "" && is != "" {
+			other = append(other, fmt.Sprintf("from trial %d on, %s was %s, not %s", len(r.trials), what, is, was))
+		}
+	}
+	tell("tare", r.manifest.Tare, now.Tare)
+	for _, name := range []string{"cpu", "kernel"} {
+		tell("the "+name, fact(r.manifest.Env, name), fact(now.Env, name))
+	}
+	if len(r.trials) == 0 || other == nil {
+		return nil
+	}
+	r.manifest.Warnings = append(r.manifest.Warnings, other...)
+	return r.writer.Update(func(m *record.Manifest) { m.Warnings = slices.Clone(r.manifest.Warnings) })
+}
+
+// fact is what the environment says of a thing; "" if nothing.
+func fact(all []record.Fact, name string) string {
+	for _, f := range all {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return ""
 }
 
 func identify(p *arm.Program) record.Program {

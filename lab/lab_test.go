@@ -254,6 +254,40 @@ func TestResumeRefusesOthers(t *testing.T) {
 	}
 }
 
+// What goes on elsewhere, or by another tare, says so.
+func TestResumeElsewhere(t *testing.T) {
+	s := small(t, "ok", "ok")
+	s.Workloads = s.Workloads[:1]
+	o := options(t, s)
+	o.Blocks = 1
+	o.About.Env = []record.Fact{{Name: "cpu", Value: "Z80"}, {Name: "kernel", Value: "6.1"}}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o.Progress = func(e lab.Event) {
+		if e.Stage == lab.Ended {
+			cancel()
+		}
+	}
+	if _, err := lab.Run(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	o.Resume, o.Progress = true, nil
+	o.About = record.Manifest{Tare: "other", Env: []record.Fact{{Name: "cpu", Value: "6502"}, {Name: "kernel", Value: "6.1"}}}
+	run, err := lab.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Join(run.Manifest.Warnings, "\n")
+	for _, want := range []string{"from trial 1 on, tare was other, not test", "from trial 1 on, the cpu was 6502, not Z80"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("got the warnings %q, want %q", said, want)
+		}
+	}
+	if strings.Contains(said, "kernel") {
+		t.Errorf("got the warnings %q, want none of the kernel, which is the same", said)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	same := small(t, "ok", "ok")
 	same.Arms[1].Command = same.Arms[0].Command
