@@ -285,38 +285,74 @@ func TestWhatIfOwnLoad(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p, _ := startInjected(t, path, "-alloc", "0")
-			before := p.code(t)
-			ctx, cancel := context.WithCancel(t.Context())
-			over := make(chan error, 1)
-			go func() {
-				_, err := load.Run(ctx, load.Options{Targets: []load.Target{{URL: p.url}}, Schedule: pace.Constant(tt.rate),
-					Connections: 1000, Duration: 3 * time.Minute})
-				over <- err
-			}()
-			var out, errs bytes.Buffer
-			status := run(ctx, append([]string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--slow", tt.slow, "--layers", "0"}, tt.args...),
-				&terminal{out: &out, err: &errs, width: 80, columns: 80})
-			cancel()
-			if err := <-over; err != nil {
-				t.Errorf("loading: %v", err)
-			}
-			if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
-				t.Skip(errs.String())
+			args := append([]string{"--slow", tt.slow}, tt.args...)
+			status, errs := ownLoad(t, path, tt.rate, args)
+			for tries := 1; tt.name == "slowed down too much" && disturbed(t, status, errs); tries++ {
+				if tries == 3 {
+					t.Skipf("too disturbed to tell, each of %d times; got status %d and %q", tries, status, errs)
+				}
+				status, errs = ownLoad(t, path, tt.rate, args)
 			}
 			if status != tt.status {
 				t.Errorf("got status %d, want %d", status, tt.status)
 			}
 			for _, told := range tt.told {
-				if !strings.Contains(errs.String(), told) {
-					t.Errorf("got %q, want %q among it", errs.String(), told)
+				if !strings.Contains(errs, told) {
+					t.Errorf("got %q, want %q among it", errs, told)
 				}
-			}
-			if !bytes.Equal(before, p.code(t)) {
-				t.Error("its code is not as it was before: a probe is left")
 			}
 		})
 	}
+}
+
+// ownLoad has tare whatif slow down a service that others load, and returns its status
+// and what it says. No probe may be left.
+func ownLoad(t *testing.T, path string, rate float64, args []string) (status int, said string) {
+	t.Helper()
+	p, stop := startInjected(t, path, "-alloc", "0")
+	defer stop()
+	before := p.code(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	go func() {
+		_, err := load.Run(ctx, load.Options{Targets: []load.Target{{URL: p.url}}, Schedule: pace.Constant(rate),
+			Connections: 1000, Duration: 3 * time.Minute})
+		over <- err
+	}()
+	var out, errs bytes.Buffer
+	status = run(ctx, append([]string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--layers", "0"}, args...),
+		&terminal{out: &out, err: &errs, width: 80, columns: 80})
+	cancel()
+	if err := <-over; err != nil {
+		t.Errorf("loading: %v", err)
+	}
+	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
+		t.Skip(errs.String())
+	}
+	if !bytes.Equal(before, p.code(t)) {
+		t.Error("its code is not as it was before: a probe is left")
+	}
+	return status, errs.String()
+}
+
+// disturbed tells from what tare whatif says whether a service was kept from answering
+// in time by others than the probe: its p99 got out of bounds before it was slowed down;
+// or slowing it down could not get it there, since it was 100 ms before. A thousand
+// connections to a server that answers a thousand requests a second wait for a second
+// at most, which is not more than ten times that.
+func disturbed(t *testing.T, status int, said string) bool {
+	t.Helper()
+	_, watched, slowed := strings.Cut(said, "slowing layers.Spin")
+	if !slowed {
+		return true
+	}
+	_, p99, _ := strings.Cut(watched, " with a p99 of ")
+	p99, _, _ = strings.Cut(p99, ": ")
+	before, err := time.ParseDuration(strings.ReplaceAll(p99, " ", ""))
+	if err != nil {
+		t.Fatalf("got %q, want the p99 in it: %v", said, err)
+	}
+	return status == 0 && before >= 100*time.Millisecond
 }
 
 // TestWhatIfInterrupted keeps the pairs of windows that there are.
