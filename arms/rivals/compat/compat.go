@@ -13,8 +13,9 @@
 //	          handler, or the end of the server's process
 //
 // The package promises that a verdict comes from what was seen: none is written
-// down. A server can end its process or never return from a trial, so whoever
-// runs probes gives each (probe, server) pair a process and a time limit.
+// down. A server can end its process, never return from a trial, or leave
+// something behind that harms the next, so whoever runs probes gives each trial a
+// process and a time limit.
 //
 // It is for servers that claim to run unmodified http.Handlers. It measures no
 // speed.
@@ -78,16 +79,6 @@ type Probe struct {
 	From string // the package that it is from
 	Asks string // what is expected of it, in a few words
 	run  func(*Trial)
-}
-
-// Run puts the probe to the test on a server some times over. It does not stop
-// the servers that it starts: they end with the process.
-func (p Probe) Run(s Server, times int) Outcome {
-	var all Outcome
-	for range times {
-		all.Add(try(p, s)...)
-	}
-	return all
 }
 
 // Probes returns all probes, in the order of the table.

@@ -98,7 +98,7 @@ func find(t *testing.T, servers []compat.Server, probes []compat.Probe, times in
 			slots <- struct{}{}
 			all.Go(func() {
 				defer func() { <-slots }()
-				o, err := pair{Probe: p.Name, Server: s.Name, Times: times}.run(t.Context())
+				o, err := pair{Probe: p.Name, Server: s.Name}.run(t.Context(), times)
 				if err != nil {
 					t.Errorf("%s on %s: %v", p.Name, s.Name, err)
 				}

@@ -36,8 +36,9 @@ type Trial struct {
 // gaveUp ends a trial that cannot go on.
 type gaveUp struct{}
 
-// try runs one trial and returns what it found.
-func try(p Probe, s Server) []Finding {
+// Run runs one trial of the probe on a server and returns what it found. It does
+// not stop the server that it starts, which ends with the process.
+func (p Probe) Run(s Server) []Finding {
 	t := &Trial{server: s, client: &http.Client{
 		Timeout:       limit,
 		Transport:     &http.Transport{DisableCompression: true},
