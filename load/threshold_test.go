@@ -72,6 +72,9 @@ func TestThresholdHolds(t *testing.T) {
 		{"errors>3.1%", false, "3%"},
 		{"rate>480/s", true, "490.0/s"},
 		{"rate<0.5k", true, "490.0/s"},
+		{"rate>0.48k", true, "490.0/s"},
+		{"rate<0.0005M", true, "490.0/s"},
+		{"rate>0.00048M", true, "490.0/s"},
 		{"rate>1M/s", false, "490.0/s"},
 	}
 	for _, tt := range tests {
@@ -89,6 +92,30 @@ func TestThresholdHolds(t *testing.T) {
 		}
 		if holds != tt.holds || value != tt.value || err != nil {
 			t.Errorf("%q on the sample: got %v at %s, %v; want %v at %s", tt.give, holds, value, err, tt.holds, tt.value)
+		}
+	}
+}
+
+// TestThresholdsOfAllAnswered: where every request was answered, maximum and mean are
+// those of the answers.
+func TestThresholdsOfAllAnswered(t *testing.T) {
+	r := &load.Result{Elapsed: time.Second, Response: hist.New()}
+	r.Response.RecordN(1e6, 9)
+	r.Response.Record(101e6)
+	r.Counts.Scheduled, r.Counts.Status[2] = 10, 10
+	for give, want := range map[string]struct {
+		holds bool
+		value string
+	}{
+		"max<100ms": {false, "101ms"}, "max<102ms": {true, "101ms"}, "max>102ms": {false, "101ms"},
+		"mean<10ms": {false, "11ms"}, "mean<12ms": {true, "11ms"}, "mean>12ms": {false, "11ms"},
+	} {
+		th, err := load.ParseThreshold(give)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if holds, value, err := th.Holds(r); holds != want.holds || value != want.value || err != nil {
+			t.Errorf("%q: got %v at %s, %v; want %v at %s", give, holds, value, err, want.holds, want.value)
 		}
 	}
 }
