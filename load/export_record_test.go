@@ -48,6 +48,27 @@ func Recorded(all ...Moments) (*Snapshot, *Result) {
 	return &s, c.result(nil)
 }
 
+// RecordedBy is what is reported of so many workers in an open loop, each of which
+// had these requests answered and dropped one when each of them ended.
+func RecordedBy(workers int, all ...Moments) *Result {
+	r := newRecorded(true)
+	p := r.plan
+	for k := range workers {
+		if k > 0 {
+			r = p.recorder()
+		}
+		for _, m := range all {
+			o := m.outcome()
+			r.scheduled(o.intended, o.intended)
+			r.answered(&o, o.end)
+			r.scheduled(o.end, o.end)
+			r.dropped(o.end, o.end)
+			p.spent.Store(o.end)
+		}
+	}
+	return (&conductor{plan: p}).result(nil)
+}
+
 // RecordedFull is what is reported where no request may be in flight, of requests
 // that were due so long before they were looked at.
 func RecordedFull(late ...time.Duration) *Result {

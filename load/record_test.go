@@ -144,3 +144,25 @@ func BenchmarkRecord(b *testing.B) {
 		})
 	}
 }
+
+// TestSeriesOfWorkers has each slice hold what all workers saw end in it, and no
+// slice what was in an earlier one.
+func TestSeriesOfWorkers(t *testing.T) {
+	const workers = 3
+	var all []load.Moments
+	for i := range 4 {
+		begin := time.Duration(i)*time.Second + 500*time.Millisecond
+		took := time.Duration(40-10*i) * time.Millisecond
+		all = append(all, load.Moments{Intended: begin, Start: begin, FirstByte: begin + took/2, End: begin + took})
+	}
+	r := load.RecordedBy(workers, all...)
+	if r.Response.Count() != 4*workers || r.Counts.Dropped != 4*workers || r.BytesIn != 200*4*workers || len(r.Series) != 4 {
+		t.Fatalf("%d answers, %d dropped, %d bytes, %d slices, want %d, %d, %d, 4", r.Response.Count(), r.Counts.Dropped, r.BytesIn, len(r.Series), 4*workers, 4*workers, 200*4*workers)
+	}
+	for i, s := range r.Series {
+		took := all[i].End - all[i].Intended
+		if s.At != time.Duration(i)*time.Second || s.Answered != workers || s.Dropped != workers || s.BytesIn != 200*workers || s.P50 != s.Max || s.Max < took || s.Max > took+took/500 {
+			t.Errorf("slice %d: got %+v, want %d answered within %v and as many dropped", i, s, workers, took)
+		}
+	}
+}

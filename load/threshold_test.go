@@ -20,6 +20,7 @@ func TestParseThresholdErrors(t *testing.T) {
 		"pInf<1ms":       `"pInf" is no measure`,
 		"p0<1ms":         "outside",
 		"p99.9999<1ms":   "outside",
+		"99<1ms":         `"99" is no measure`,
 		"p99<50":         `"50" is no duration`,
 		"p99<-1ms":       `"-1ms" is no duration`,
 		"p99<=1ms":       `"=1ms" is no duration`,
