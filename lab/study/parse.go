@@ -18,6 +18,7 @@ import (
 const (
 	maxFile = 1 << 20
 	maxKeys = 10_000 // the parser's time grows with the square of a mapping's
+	maxDeep = 100    // and its memory with that of the depth
 )
 
 // ParseFile reads and checks a study file. Its error is that of the file, or
@@ -108,15 +109,9 @@ func (r *reader) documents(data []byte) (docs []ast.Node, ok bool) {
 	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 	data = bytes.ReplaceAll(data, []byte("\r"), []byte("\n"))
 	tokens := lexer.Tokenize(string(data))
-	keys := 0
-	for _, t := range tokens {
-		if t.Type != token.MappingValueType {
-			continue
-		}
-		if keys++; keys > maxKeys {
-			r.wrongAt(t.Position, "the file says too much; at most %d keys", maxKeys)
-			return nil, false
-		}
+	if at, what := beyond(tokens); at != nil {
+		r.wrongAt(at, "%s", what)
+		return nil, false
 	}
 	f, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
@@ -132,6 +127,34 @@ func (r *reader) documents(data []byte) (docs []ast.Node, ok bool) {
 		}
 	}
 	return docs, true
+}
+
+// beyond is where a file begins to ask too much of the parser, and how; nil if it
+// does not. Depth by indentation is bounded by the size of the file.
+func beyond(tokens token.Tokens) (at *token.Position, how string) {
+	keys, deep, line, dashes := 0, 0, 0, 0
+	for _, t := range tokens {
+		switch t.Type {
+		case token.MappingValueType:
+			keys++
+		case token.SequenceStartType, token.MappingStartType:
+			deep++
+		case token.SequenceEndType, token.MappingEndType:
+			deep--
+		case token.SequenceEntryType, token.MappingKeyType:
+			if t.Position.Line != line {
+				line, dashes = t.Position.Line, 0
+			}
+			dashes++
+		}
+		switch {
+		case keys > maxKeys:
+			return t.Position, fmt.Sprintf("the file says too much; at most %d keys", maxKeys)
+		case max(deep, dashes) > maxDeep:
+			return t.Position, fmt.Sprintf("too deep; at most %d lists or mappings within one another", maxDeep)
+		}
+	}
+	return nil, ""
 }
 
 // syntax notes what the YAML parser could not read.

@@ -150,6 +150,9 @@ func TestParseBounds(t *testing.T) {
 	for _, c := range []struct{ what, file, want string }{
 		{"aliases", b.String(), "says too much"},
 		{"itself", "arms: &a [*a]\n", "got a list"},
+		{"lists", "name: " + strings.Repeat("[", 100_000), "x.yaml:1:107: too deep; at most 100 lists or mappings within one another"},
+		{"mappings", "name: " + strings.Repeat("{", 100_000), "x.yaml:1:107: too deep"},
+		{"dashes", strings.Repeat("- ", 100_000), "x.yaml:1:201: too deep"},
 		{"keys", strings.Repeat("a: 1\n", 10_001), "x.yaml:10001:2: the file says too much; at most 10000 keys"},
 		{"size", strings.Repeat("# long\n", 1<<18), "at most 1048576 bytes are read"},
 	} {
