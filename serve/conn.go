@@ -295,15 +295,20 @@ func (c *conn) fail(err error) {
 }
 
 // linger lets the client read what was written before the connection ends: it
-// would lose it if what it still sends were answered by a reset.
+// would lose it if what it still sends were answered by a reset. A connection that
+// cannot tell it that nothing more comes is left as it is for that time.
 func (c *conn) linger() {
-	w, ok := c.nc.(interface{ CloseWrite() error })
-	if !ok || w.CloseWrite() != nil {
-		return
-	}
 	const patience = 500 * time.Millisecond
 	const most = 1 << 20
 	until := time.Now().Add(patience)
+	w, ok := c.nc.(interface{ CloseWrite() error })
+	if !ok {
+		time.Sleep(patience)
+		return
+	}
+	if w.CloseWrite() != nil {
+		return
+	}
 	c.readUntil(until)
 	n, _ := io.CopyBuffer(io.Discard, io.LimitReader(onlyReader{c.nc}, most), c.k.buf)
 	if n == most {

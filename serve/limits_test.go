@@ -587,3 +587,41 @@ func TestContinueBeforeSwitching(t *testing.T) {
 		}
 	}
 }
+
+// TestEarlyAnswerWrapped wants a client to get the answer that comes before its body
+// was read, also on a connection that cannot close one direction alone.
+func TestEarlyAnswerWrapped(t *testing.T) {
+	t.Cleanup(func() { noLeftovers(t) })
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &serve.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+	})}
+	go s.Serve(wrapped{l})
+	t.Cleanup(func() { s.Close() })
+	for range 10 {
+		nc := call(t, l.Addr().String())
+		io.WriteString(nc, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 393216\r\n\r\n")
+		for range 12 { // of a client that looks for an answer once it has sent all
+			if _, err := nc.Write(make([]byte, 32<<10)); err != nil {
+				t.Fatalf("sending the body: %v", err)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		res, err := http.ReadResponse(bufio.NewReader(nc), nil)
+		if err != nil || res.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Fatalf("got %v, %v; want 413", res, err)
+		}
+		nc.Close()
+	}
+}
+
+// wrapped is a listener whose connections are no more than a net.Conn.
+type wrapped struct{ net.Listener }
+
+func (l wrapped) Accept() (net.Conn, error) {
+	nc, err := l.Listener.Accept()
+	return struct{ net.Conn }{nc}, err
+}
