@@ -279,7 +279,7 @@ func samplingText(s *cost.Sampled) string {
 	}
 	text += fmt.Sprintf("\nThe program in the kernel that takes them ran for %s of it.", unit.Format(s.Cost, unit.Share))
 	if s.Late > mostLate {
-		text += fmt.Sprintf("\nThe timer rings %s late here, sooner where the kernel wakes a thread elsewhere: what runs\nthat long after it is charged with less, the kernel with more.", unit.Format(float64(s.Late), unit.Nanoseconds))
+		text += fmt.Sprintf("\nThe timer rings %s late here, sooner where the kernel wakes a thread\nelsewhere: what runs that long after it is charged with less, the kernel with\nmore.", unit.Format(float64(s.Late), unit.Nanoseconds))
 	}
 	return text
 }
