@@ -39,7 +39,7 @@ var arrows = map[string][]string{
 	"studies":          {"lab/study"},
 	"cost":             {},
 	"cost/bpf":         {"cost", "cost/internal/..."},
-	"cost/bpf/probe":   {"cost", "cost/bpf", "cost/internal/..."},
+	"cost/bpf/probe":   {"cost", "cost/bpf", "cost/internal/...", "stats"},
 	"cost/diff":        {"cost", "stats"},
 	"cost/doctor":      {"cost", "cost/doctor/...", "stats/unit"},
 	"cost/pprof":       {"cost", "cost/internal/..."},

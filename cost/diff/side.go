@@ -1,6 +1,10 @@
 package diff
 
-import "math"
+import (
+	"math"
+
+	"github.com/tarehq/tare/stats"
+)
 
 // tester compares the first a captures with the others.
 type tester struct {
@@ -31,8 +35,8 @@ func (t *tester) row(k key, cells []cell) Row {
 		freedom = (a.variance + b.variance) * (a.variance + b.variance) /
 			(a.variance*a.variance/float64(a.n-1) + b.variance*b.variance/float64(b.n-1))
 	}
-	r.P = studentP(r.Diff/spread, freedom)
-	half := studentQuantile(0.05, freedom) * spread
+	r.P = stats.StudentP(r.Diff/spread, freedom)
+	half := stats.StudentQuantile(0.05, freedom) * spread
 	r.Lo, r.Hi = r.Diff-half, r.Diff+half
 	return r
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"github.com/tarehq/tare/stats"
 )
 
 // Counted is how many requests a process answered in some windows of the time.
@@ -62,12 +64,6 @@ func ratioOf(windows []seen) (ratio, margin float64) {
 		e := w.requests - ratio*w.cpu
 		squares += e * e
 	}
-	return ratio, student(len(windows)-1) * math.Sqrt(n/(n-1)*squares) / requests
-}
-
-// student is the 0.975 quantile of Student's law with so many degrees of freedom; from
-// nine on it is that of nine, rounded up. A process that ends has few windows.
-func student(freedom int) float64 {
-	table := [...]float64{12.71, 4.31, 3.19, 2.78, 2.58, 2.45, 2.37, 2.31, 2.3}
-	return table[min(freedom, len(table))-1]
+	t := stats.StudentQuantile(0.05, min(n-1, 9)) // of more windows it would be less
+	return ratio, t * math.Sqrt(n/(n-1)*squares) / requests
 }

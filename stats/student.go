@@ -1,25 +1,26 @@
-package diff
+package stats
 
 import "math"
 
-// studentP is the two-sided p-value of t under Student's law with that many
-// degrees of freedom, which need not be whole; +Inf is the normal law.
-func studentP(t, freedom float64) float64 {
+// StudentP is the two-sided p-value of t under Student's law with that many
+// degrees of freedom, which are positive and need not be whole; +Inf is the normal law.
+func StudentP(t, freedom float64) float64 {
 	if math.IsInf(freedom, 1) {
 		return math.Erfc(math.Abs(t) / math.Sqrt2)
 	}
 	return beta(freedom/(freedom+t*t), freedom/2, 0.5)
 }
 
-// studentQuantile is the t whose two-sided p-value is alpha.
-func studentQuantile(alpha, freedom float64) float64 {
+// StudentQuantile is the t whose two-sided p-value is alpha, in (0,1): 1 − alpha/2 of
+// the law lies below it.
+func StudentQuantile(alpha, freedom float64) float64 {
 	lo, hi := 0.0, 1.0
-	for studentP(hi, freedom) > alpha && hi < 1e9 {
+	for StudentP(hi, freedom) > alpha && hi < 1e9 {
 		hi *= 2
 	}
 	for range 60 {
 		mid := (lo + hi) / 2
-		if studentP(mid, freedom) > alpha {
+		if StudentP(mid, freedom) > alpha {
 			lo = mid
 		} else {
 			hi = mid

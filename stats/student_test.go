@@ -1,8 +1,10 @@
-package diff
+package stats_test
 
 import (
 	"math"
 	"testing"
+
+	"github.com/tarehq/tare/stats"
 )
 
 // TestStudent holds the law against values that have a closed form, and tables.
@@ -18,13 +20,13 @@ func TestStudent(t *testing.T) {
 		{1.9599639845400545, math.Inf(1), 0.05}, // the normal law's
 		{40, 2, 1 - 40/math.Sqrt(2+1600)},       // far out
 	} {
-		if got := studentP(tc.t, tc.freedom); math.Abs(got-tc.want) > 1e-8*math.Max(tc.want, 1e-3) && math.Abs(got-tc.want) > 1e-7*tc.want {
+		if got := stats.StudentP(tc.t, tc.freedom); math.Abs(got-tc.want) > 1e-8*math.Max(tc.want, 1e-3) && math.Abs(got-tc.want) > 1e-7*tc.want {
 			t.Errorf("P(|T| > %g) with %g degrees: got %.12g, want %.12g", tc.t, tc.freedom, got, tc.want)
 		}
 	}
 	for _, freedom := range []float64{1, 2.5, 8, 100, math.Inf(1)} {
 		for _, alpha := range []float64{0.5, 0.05, 1e-6} {
-			if got := studentP(studentQuantile(alpha, freedom), freedom); math.Abs(got-alpha) > 1e-6*alpha {
+			if got := stats.StudentP(stats.StudentQuantile(alpha, freedom), freedom); math.Abs(got-alpha) > 1e-6*alpha {
 				t.Errorf("quantile of %g with %g degrees has p-value %g", alpha, freedom, got)
 			}
 		}
