@@ -300,15 +300,15 @@ func (c *conn) fail(err error) {
 func (c *conn) linger() {
 	const patience = 500 * time.Millisecond
 	const most = 1 << 20
-	until := time.Now().Add(patience)
 	w, ok := c.nc.(interface{ CloseWrite() error })
-	if !ok {
+	switch {
+	case !ok:
 		time.Sleep(patience)
 		return
-	}
-	if w.CloseWrite() != nil {
+	case w.CloseWrite() != nil:
 		return
 	}
+	until := time.Now().Add(patience)
 	c.readUntil(until)
 	n, _ := io.CopyBuffer(io.Discard, io.LimitReader(onlyReader{c.nc}, most), c.k.buf)
 	if n == most {

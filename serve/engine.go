@@ -166,9 +166,7 @@ func (e *engine) link(c *conn) bool {
 	if e.overLocked(c) || e.limits.conns > 0 && e.open >= e.limits.conns && !e.s.closed.Load() {
 		return false
 	}
-	if e.from != nil && c.addr.IsValid() {
-		e.from[c.addr]++
-	}
+	e.countLocked(c)
 	if e.open++; e.open == 1 {
 		e.clock.startLocked(e) // it stood still: c's time goes from now
 	}
@@ -193,15 +191,20 @@ func (e *engine) count(c *conn) bool {
 	addr := addrOf(c.nc)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !addr.IsValid() {
-		return true
-	}
-	if e.from[addr] >= e.limits.connsPerAddr {
+	c.addr = addr
+	if e.overLocked(c) {
+		c.addr = netip.Addr{} // it is not among those that unlink takes off
 		return false
 	}
-	c.addr = addr
-	e.from[addr]++
+	e.countLocked(c)
 	return true
+}
+
+// countLocked adds c to the connections of its peer's address, if that is known.
+func (e *engine) countLocked(c *conn) {
+	if e.from != nil && c.addr.IsValid() {
+		e.from[c.addr]++
+	}
 }
 
 func (e *engine) over(c *conn) bool {

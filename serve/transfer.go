@@ -157,8 +157,7 @@ func (c *conn) sendHeld() {
 	c.sending.Lock()
 	defer c.sending.Unlock()
 	if c.held.CompareAndSwap(held, taken) {
-		c.write(c.k.out)
-		c.k.out = c.k.out[:0]
+		c.empty()
 	}
 }
 
@@ -178,6 +177,11 @@ func (c *conn) flush() error {
 	if len(c.k.out) == 0 {
 		return c.torn
 	}
+	return c.empty()
+}
+
+// empty writes buffers.out.
+func (c *conn) empty() error {
 	err := c.write(c.k.out)
 	c.k.out = c.k.out[:0]
 	return err
