@@ -60,6 +60,32 @@ func UserNames(maps io.Reader, chain ...uint64) ([]string, error) {
 	return names, err
 }
 
+// WrapperNames names two stacks of this process: a wrapper of Go's runtime alone, and one
+// that was called from where goroutines begin.
+func WrapperNames() (alone, called []string, err error) {
+	p, err := openProcess(os.Getpid())
+	if err != nil {
+		return nil, nil, err
+	}
+	defer p.Close()
+	var wrapper, begin uint64
+	for fn := range p.table.Funcs() {
+		switch {
+		case fn.Name == "runtime.goexit1" && len(p.table.Frames(fn.Entry)) == 0:
+			wrapper = fn.Entry + p.bias
+		case fn.Name == "runtime.goexit":
+			begin = fn.Entry + 2 + p.bias
+		}
+	}
+	for _, f := range p.userFrames([]uint64{wrapper}) {
+		alone = append(alone, f.Func)
+	}
+	for _, f := range p.userFrames([]uint64{wrapper, begin}) {
+		called = append(called, f.Func)
+	}
+	return alone, called, nil
+}
+
 // Cut reports whether a stack of this process is deeper than the kernel follows, if
 // that is as far as it goes.
 func Cut(chain ...uint64) (bool, error) {

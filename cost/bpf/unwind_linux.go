@@ -98,7 +98,8 @@ func (p *process) hidden(s *samplerSample) (uint64, bool) {
 
 // userFrames names a stack of the process, innermost first, up to where it began.
 // Code that is not Go's may keep something else where frame pointers are: what a
-// chain ends in then, outside all programs and libraries, called nobody.
+// chain ends in then, outside all programs and libraries, called nobody. Of a stack that
+// is all of wrappers, which have no frames, the innermost is named.
 func (p *process) userFrames(chain []uint64) []cost.Frame {
 	var frames []cost.Frame
 	for i, a := range chain {
@@ -117,6 +118,10 @@ func (p *process) userFrames(chain []uint64) []cost.Frame {
 	}
 	for len(frames) > 1 && frames[len(frames)-1].Func == unknown {
 		frames = frames[:len(frames)-1]
+	}
+	if len(frames) == 0 && len(chain) > 0 {
+		f, _ := p.table.Lookup(chain[0] - p.bias)
+		return []cost.Frame{{Func: f.Name, File: f.File, Decl: f.Decl}}
 	}
 	return frames
 }

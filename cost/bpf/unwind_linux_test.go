@@ -111,3 +111,18 @@ func TestOwnC(t *testing.T) {
 		}
 	}
 }
+
+// TestWrapperAlone: what the compiler made up to call others has no frame, but somebody
+// took the time.
+func TestWrapperAlone(t *testing.T) {
+	alone, called, err := bpf.WrapperNames()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"runtime.goexit1"}; !slices.Equal(alone, want) {
+		t.Errorf("alone: got %q, want %q", alone, want)
+	}
+	if want := []string{"runtime.goexit"}; !slices.Equal(called, want) {
+		t.Errorf("called: got %q, want %q", called, want)
+	}
+}
