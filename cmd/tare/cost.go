@@ -16,8 +16,6 @@ import (
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/exectrace"
 	"github.com/tarehq/tare/cost/pprof"
-	"github.com/tarehq/tare/load"
-	"github.com/tarehq/tare/load/pace"
 )
 
 // costCmd tells who in a running service spends what.
@@ -252,23 +250,7 @@ const exposes = `the service must expose its profiles: import _ "net/http/pprof"
 
 // offer starts the load that was asked for; nil if none was.
 func (c *costCmd) offer(ctx context.Context) (*offered, error) {
-	if c.Load == "" {
-		return nil, nil
-	}
-	header, err := fields("--header", c.Header)
-	if err != nil {
-		return nil, err
-	}
-	o := load.Options{
-		Targets:     []load.Target{{URL: c.Load, Header: header}},
-		Connections: c.Conns,
-		WarmUp:      time.Second,
-		Duration:    c.For + time.Minute, // ended when the profile is there
-	}
-	if c.Rate > 0 {
-		o.Schedule = pace.Constant(c.Rate)
-	}
-	return offer(ctx, o)
+	return loading{c.Load, c.Header, c.Conns, c.Rate, c.For}.offer(ctx)
 }
 
 // count ends the load and works out how many requests the profile saw.

@@ -7,7 +7,44 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/load/pace"
 )
+
+// loading is the load that a verb's flags ask for beside a measurement.
+type loading struct {
+	URL         string   // "" = none
+	Header      []string // as --header has them
+	Connections int
+	Rate        float64       // 0 = as fast as the connections go
+	For         time.Duration // of the measurement
+}
+
+// options are the load's. It goes on for longer than the measurement, which ends it.
+func (l loading) options() (load.Options, error) {
+	header, err := fields("--header", l.Header)
+	o := load.Options{
+		Targets:     []load.Target{{URL: l.URL, Header: header}},
+		Connections: l.Connections,
+		WarmUp:      time.Second,
+		Duration:    l.For + time.Minute,
+	}
+	if l.Rate > 0 {
+		o.Schedule = pace.Constant(l.Rate)
+	}
+	return o, err
+}
+
+// offer starts the load; nil if there is none.
+func (l loading) offer(ctx context.Context) (*offered, error) {
+	if l.URL == "" {
+		return nil, nil
+	}
+	o, err := l.options()
+	if err != nil {
+		return nil, err
+	}
+	return offer(ctx, o)
+}
 
 // offered is a load that runs beside a measurement.
 type offered struct {

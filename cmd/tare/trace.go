@@ -145,7 +145,7 @@ type recording struct {
 func (c *traceCmd) record(ctx context.Context, t *terminal, s *story, r recording) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	under, err := (&costCmd{Load: c.Load, Conns: c.Conns, Rate: c.Rate, Header: c.Header, For: c.For}).offer(ctx)
+	under, err := loading{c.Load, c.Header, c.Conns, c.Rate, c.For}.offer(ctx)
 	if err != nil {
 		return err
 	}
