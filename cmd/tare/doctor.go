@@ -106,6 +106,9 @@ func (c *doctorCmd) check() error {
 	if info, err := os.Stat(c.Source); c.Source != "" && (err != nil || !info.IsDir()) {
 		return asked("name the folder of the service's module", fmt.Errorf("--source %s is no folder", c.Source))
 	}
+	if _, err := fields("--header", c.Header); err != nil {
+		return err
+	}
 	return writable([]output{{"--save", c.Save}})
 }
 

@@ -2,11 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
-
-	"github.com/tarehq/tare/load"
 )
 
 // settle is how long a load goes on before anything is looked at: pools fill and
@@ -23,19 +19,13 @@ func (c *doctorCmd) press(ctx context.Context) (*offered, error) {
 	if c.Load == "" {
 		return nil, nil
 	}
-	target := load.Target{URL: c.Load}
-	for _, h := range c.Header {
-		name, value, ok := strings.Cut(h, ":")
-		if !ok {
-			return nil, asked("such as -H 'Accept: text/html'", fmt.Errorf("--header %q has no colon", h))
-		}
-		target.Header = append(target.Header, load.Field{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
+	o, err := loading{URL: c.Load, Header: c.Header, Connections: c.Conns, For: c.For}.options()
+	if err != nil {
+		return nil, err
 	}
-	return offer(ctx, load.Options{
-		Targets: []load.Target{target}, Connections: c.Conns, WarmUp: settle,
-		Duration: c.For + time.Hour, // ended when the evidence is there
-		Slice:    slice,
-	})
+	o.WarmUp, o.Slice = settle, slice
+	o.Duration = c.For + time.Hour // ended when the evidence is there
+	return offer(ctx, o)
 }
 
 // tell ends the load and says how many requests fell into each part's time.
