@@ -198,19 +198,12 @@ func (p *patient) process(ctx context.Context, pid int) error {
 	if err != nil {
 		return err
 	}
-	for _, port := range ports {
-		s, err := pprof.Find(net.JoinHostPort("localhost", strconv.Itoa(port)))
-		if err != nil {
-			return err
-		}
-		brief, cancel := context.WithTimeout(ctx, 2*time.Second)
-		_, err = s.Memory(brief)
-		cancel()
-		if err == nil {
-			p.service = s
-			p.name += " at " + s.String()
-			return nil
-		}
+	if p.service, err = showing(ctx, ports); err != nil {
+		return err
+	}
+	if p.service != nil {
+		p.name += " at " + p.service.String()
+		return nil
 	}
 	for _, part := range []doctor.Part{doctor.CPUProfile, doctor.AllocationProfile, doctor.LiveHeap, doctor.ExecutionTrace, doctor.GoroutineCounts, doctor.MemoryStatistics} {
 		p.reasons[part] = noProfiles

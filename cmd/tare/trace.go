@@ -235,6 +235,16 @@ func exposed(ctx context.Context, pid int, verb string) (*pprof.Service, error) 
 	if len(ports) == 0 {
 		return nil, &failure{status: exitCould, err: fmt.Errorf("process %d listens on no TCP port", pid), hint: showsTrace}
 	}
+	s, err := showing(ctx, ports)
+	if s == nil && err == nil {
+		err = &failure{status: exitCould, err: fmt.Errorf("process %d shows no profiles on the ports on which it listens: %s", pid, numbers(ports)), hint: showsTrace}
+	}
+	return s, err
+}
+
+// showing finds net/http/pprof on the first of these ports of this machine that shows
+// it; nil if none does.
+func showing(ctx context.Context, ports []int) (*pprof.Service, error) {
 	for _, port := range ports {
 		s, err := pprof.Find(net.JoinHostPort("localhost", strconv.Itoa(port)))
 		if err != nil {
@@ -247,7 +257,7 @@ func exposed(ctx context.Context, pid int, verb string) (*pprof.Service, error) 
 			return s, nil
 		}
 	}
-	return nil, &failure{status: exitCould, err: fmt.Errorf("process %d shows no profiles on the ports on which it listens: %s", pid, numbers(ports)), hint: showsTrace}
+	return nil, nil
 }
 
 // showsTrace is what a service must do to be traced.
