@@ -281,14 +281,9 @@ func (c *costCmd) write(b *bill) error {
 // profile has a note of if nobody else counted them.
 func (b *bill) read(files []string) error {
 	for _, name := range files {
-		f, err := os.Open(name)
+		p, err := readProfile(name)
 		if err != nil {
 			return err
-		}
-		p, err := pprof.Read(f)
-		f.Close()
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
 		}
 		at := &b.cpu
 		if p.Kind == pprof.Allocs {
