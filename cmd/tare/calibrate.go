@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -86,7 +87,7 @@ func (c *calibrateCmd) Run(ctx context.Context, t *terminal) error {
 		return &failure{status: exitCould, err: errors.New("too few trials count for a floor: what was kept before stays"), hint: "`tare report " + kept.Dir + "` says why"}
 	}
 	path := filepath.Join(cache, "floor.json")
-	if err := replaceFile(path, func(f *os.File) error { return json.NewEncoder(f).Encode(cal) }); err != nil {
+	if err := keepFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(cal) }); err != nil {
 		return err
 	}
 	return errors.Join(c.print(t, cal), c.keepReplicates(kept, a))

@@ -131,18 +131,13 @@ func (d destination) try() error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// keepFile replaces a file; "" is none.
+// keepFile writes a file so that a reader sees the old one or the new one, never
+// half of either; "" is none. A link stays one, and what is no regular file is
+// written where it is.
 func keepFile(path string, write func(io.Writer) error) error {
 	if path == "" {
 		return nil
 	}
-	return replaceFile(path, func(f *os.File) error { return write(f) })
-}
-
-// replaceFile writes a file so that a reader sees the old one or the new one,
-// never half of either. A link stays one, and what is no regular file is written
-// where it is.
-func replaceFile(path string, write func(*os.File) error) error {
 	to, err := place(path)
 	switch {
 	case err != nil:
@@ -158,7 +153,7 @@ func replaceFile(path string, write func(*os.File) error) error {
 }
 
 // fill writes to what is there.
-func (d destination) fill(write func(*os.File) error) error {
+func (d destination) fill(write func(io.Writer) error) error {
 	f, err := os.OpenFile(d.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
@@ -167,7 +162,7 @@ func (d destination) fill(write func(*os.File) error) error {
 }
 
 // replace writes beside what is there and puts that in its place.
-func (d destination) replace(write func(*os.File) error) (err error) {
+func (d destination) replace(write func(io.Writer) error) (err error) {
 	f, err := d.temporary()
 	if err != nil {
 		return err
@@ -187,7 +182,7 @@ func (d destination) replace(write func(*os.File) error) (err error) {
 }
 
 // finished writes a file until it is on disk.
-func finished(f *os.File, mode fs.FileMode, write func(*os.File) error) error {
+func finished(f *os.File, mode fs.FileMode, write func(io.Writer) error) error {
 	if err := write(f); err != nil {
 		return err
 	}

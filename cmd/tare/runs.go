@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -80,5 +81,5 @@ func keeps(home, hint string) error {
 
 // writeHTML writes a run's report to a file.
 func writeHTML(run *record.Run, a *verdict.Analysis, path string) error {
-	return replaceFile(path, func(f *os.File) error { return report.HTML(f, run, a) })
+	return keepFile(path, func(w io.Writer) error { return report.HTML(w, run, a) })
 }

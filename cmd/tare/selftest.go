@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -100,7 +101,7 @@ func (c *selftestCmd) Run(ctx context.Context, t *terminal) error {
 		return explain(errors.Join(stopped, uncounted))
 	}
 	path := filepath.Join(cache, "last.json")
-	if err := replaceFile(path, func(f *os.File) error { return json.NewEncoder(f).Encode(result) }); err != nil {
+	if err := keepFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(result) }); err != nil {
 		return err
 	}
 	return c.conclude(t, result, stopped)
