@@ -52,9 +52,7 @@ func (b *bill) sum() *cost.Bill {
 		addMarks(d, b.marked)
 	}
 	d.Source, d.Sampled = b.source, b.outside
-	for _, w := range b.warnings {
-		d.Warnings = append(d.Warnings, w.Error())
-	}
+	d.Warnings = append(d.Warnings, texts(b.warnings)...)
 	return d
 }
 

@@ -33,9 +33,7 @@ func (c *diffCmd) compare(a, b *sides) (*page.Diff, error) {
 	if first == nil {
 		first = d.Bytes
 	}
-	for _, w := range first.Warnings {
-		d.Warnings = append(d.Warnings, w.Error())
-	}
+	d.Warnings = append(d.Warnings, texts(first.Warnings)...)
 	for i, s := range []*sides{a, b} {
 		for _, w := range s.warnings {
 			d.Warnings = append(d.Warnings, "AB"[i:i+1]+": "+w.Error())

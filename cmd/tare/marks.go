@@ -152,9 +152,7 @@ func addMarks(b *cost.Bill, m *probe.Measurement) {
 		}
 	}
 	b.AddWalls(m.Walls, w)
-	for _, w := range m.Warnings {
-		b.Warnings = append(b.Warnings, w.Error())
-	}
+	b.Warnings = append(b.Warnings, texts(m.Warnings)...)
 }
 
 // wallText says what the clock saw of an owner's calls: how many, what one takes

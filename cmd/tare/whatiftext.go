@@ -150,9 +150,7 @@ func (w *whatif) own(m *probe.Measurement, err error, o cost.Owner) {
 				w.Own.P50, w.Own.Mean, w.Own.P99 = wall.P50, wall.Self/wall.Seen, wall.P99
 			}
 		}
-		for _, doubt := range m.Warnings {
-			w.Warnings = append(w.Warnings, doubt.Error())
-		}
+		w.Warnings = append(w.Warnings, texts(m.Warnings)...)
 	} else {
 		w.Warnings = append(w.Warnings, "its own time by the clock is not known: "+err.Error())
 	}
