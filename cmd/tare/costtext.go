@@ -138,9 +138,9 @@ func (o ownerTable) print(w io.Writer, rows []cost.Item) {
 	}
 	cells := [][]string{head}
 	for _, it := range rows {
-		row := []string{quantity(it.Self, unit.Nanoseconds), quantity(it.Margin, unit.Nanoseconds), quantity(it.Total, unit.Nanoseconds)}
+		row := []string{unit.Some(it.Self, unit.Nanoseconds), unit.Some(it.Margin, unit.Nanoseconds), unit.Some(it.Total, unit.Nanoseconds)}
 		if o.allocs {
-			row = append(row, quantity(it.GC, unit.Nanoseconds), quantity(it.Bytes, unit.Bytes), quantity(it.Objects, unit.Count))
+			row = append(row, unit.Some(it.GC, unit.Nanoseconds), unit.Some(it.Bytes, unit.Bytes), unit.Some(it.Objects, unit.Count))
 		}
 		cells = append(cells, row)
 	}
@@ -202,17 +202,10 @@ func waits(it *cost.Item) string {
 	var reasons []string
 	for _, w := range it.Waits {
 		if w.Value >= it.Wait/100 {
-			reasons = append(reasons, w.Reason+" "+quantity(w.Value, unit.Nanoseconds))
+			reasons = append(reasons, w.Reason+" "+unit.Some(w.Value, unit.Nanoseconds))
 		}
 	}
-	return "waits " + quantity(it.Wait, unit.Nanoseconds) + ": " + strings.Join(reasons, ", ")
-}
-
-func quantity(v float64, base string) string {
-	if v == 0 {
-		return "–"
-	}
-	return unit.Format(v, base)
+	return "waits " + unit.Some(it.Wait, unit.Nanoseconds) + ": " + strings.Join(reasons, ", ")
 }
 
 // fit cuts text to a number of columns; where there are too few for a name, to as

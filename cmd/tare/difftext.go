@@ -135,7 +135,7 @@ func printNear(w io.Writer, r *diff.Result, of diffed) {
 
 // figures are both sides, their difference and its interval in columns.
 func figures(r *diff.Row, base string) string {
-	return fmt.Sprintf("%10s  %10s  %10s  %-21s", quantity(r.A, base), quantity(r.B, base), unit.Signed(r.Diff, base),
+	return fmt.Sprintf("%10s  %10s  %10s  %-21s", unit.Some(r.A, base), unit.Some(r.B, base), unit.Signed(r.Diff, base),
 		"["+unit.Signed(r.Lo, base)+", "+unit.Signed(r.Hi, base)+"]")
 }
 

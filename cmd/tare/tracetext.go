@@ -87,7 +87,7 @@ func (s *story) difference(w io.Writer, width int) {
 			break
 		}
 		part := 100 * float64(d.Excess()) / float64(excess)
-		fmt.Fprintf(w, "%10s %10s %4.0f %%  %s\n", span(d.Slow), quantity(float64(d.Fast), unit.Nanoseconds), part, fit(report.Printable(title(d.Cause)), width-30))
+		fmt.Fprintf(w, "%10s %10s %4.0f %%  %s\n", span(d.Slow), unit.Some(float64(d.Fast), unit.Nanoseconds), part, fit(report.Printable(title(d.Cause)), width-30))
 		fmt.Fprintf(w, "    %s\n", fit(report.Printable(s.details(d)), width-4))
 	}
 	s.handlers(w)

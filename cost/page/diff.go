@@ -116,7 +116,7 @@ func newDiffPart(name, base string, r *diff.Result) (diffPart, error) {
 func newDiffRow(r *diff.Row, base string, reach float64) diffRow {
 	at := func(v float64) float64 { return 50 + 50*max(-1, min(1, v/cmp.Or(reach, 1))) }
 	return diffRow{
-		Row: *r, AText: quantity(r.A, base), BText: quantity(r.B, base), DiffText: unit.Signed(r.Diff, base),
+		Row: *r, AText: unit.Some(r.A, base), BText: unit.Some(r.B, base), DiffText: unit.Signed(r.Diff, base),
 		Interval: "[" + unit.Signed(r.Lo, base) + ", " + unit.Signed(r.Hi, base) + "]",
 		Left:     at(r.Lo), Width: max(0.4, at(r.Hi)-at(r.Lo)), Point: at(r.Diff), More: r.Diff > 0,
 	}
@@ -179,7 +179,7 @@ func shade(r *diff.Row, depth int) string {
 }
 
 func note(r *diff.Row, base string, depth int) string {
-	text := fmt.Sprintf(": %s → %s, %s [%s, %s]", quantity(r.A, base), quantity(r.B, base), unit.Signed(r.Diff, base), unit.Signed(r.Lo, base), unit.Signed(r.Hi, base))
+	text := fmt.Sprintf(": %s → %s, %s [%s, %s]", unit.Some(r.A, base), unit.Some(r.B, base), unit.Signed(r.Diff, base), unit.Signed(r.Lo, base), unit.Signed(r.Hi, base))
 	switch {
 	case depth == 1:
 		text = ", an owner's own" + text

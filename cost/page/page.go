@@ -35,8 +35,9 @@ func WriteStacks(w io.Writer, b *cost.Bill, stacks []cost.Stack, base string) er
 	boxes := flame.Layout(stacks, flame.Options{})
 	colours := paint(b, boxes)
 	t, err := template.New("page").Funcs(template.FuncMap{
-		"ns": time, "bytes": func(v float64) string { return quantity(v, unit.Bytes) },
-		"count":       func(v float64) string { return quantity(v, unit.Count) },
+		"ns":          func(v float64) string { return unit.Some(v, unit.Nanoseconds) },
+		"bytes":       func(v float64) string { return unit.Some(v, unit.Bytes) },
+		"count":       func(v float64) string { return unit.Some(v, unit.Count) },
 		"share":       func(v float64) string { return unit.Format(v, unit.Share) },
 		"colour":      func(owner string) template.CSS { return template.CSS(colours[owner]) },
 		"causeColour": func(cause string) template.CSS { return template.CSS(causeColours[cause]) },
@@ -166,13 +167,4 @@ var causeColours = map[string]string{
 	"locks": "#228833", "channels": "#99ddff", "stack growth": "#bbcc33", "json": "#ee8866",
 	"formatting": "#ffaabb", "reflection": "#44bb99", "defer and panic": "#aaaa00", "maps": "#77aadd",
 	"contexts": "#eedd88", "clock": "#bbbbbb",
-}
-
-func time(v float64) string { return quantity(v, unit.Nanoseconds) }
-
-func quantity(v float64, base string) string {
-	if v == 0 {
-		return "–"
-	}
-	return unit.Format(v, base)
 }

@@ -174,12 +174,7 @@ func details(c exectrace.Cause) string {
 	return strings.Join(parts, ", ")
 }
 
-func span(d time.Duration) string {
-	if d == 0 {
-		return "–"
-	}
-	return unit.Format(float64(d), unit.Nanoseconds)
-}
+func span(d time.Duration) string { return unit.Some(float64(d), unit.Nanoseconds) }
 
 func signed(d time.Duration) string {
 	if d > 0 {

@@ -77,7 +77,7 @@ type ownerTable struct {
 // tablesOf are the tables that an account has figures for.
 func tablesOf(a *verdict.Account) []ownerTable {
 	if a.Source == study.Trace {
-		return []ownerTable{{title: "Waiting within requests", cell: waitCell, sum: func(s *verdict.Spent) string { return some(s.Waiting, unit.Nanoseconds) }}}
+		return []ownerTable{{title: "Waiting within requests", cell: waitCell, sum: func(s *verdict.Spent) string { return unit.Some(s.Waiting, unit.Nanoseconds) }}}
 	}
 	tables := []ownerTable{{title: "CPU time, without the owners inside", changes: true, cell: selfCell, sum: func(s *verdict.Spent) string { return plusMinus(s.CPU) }}}
 	var bytes float64
@@ -86,7 +86,7 @@ func tablesOf(a *verdict.Account) []ownerTable {
 	}
 	if bytes > 0 {
 		tables = append(tables, ownerTable{title: "Bytes allocated, and what they cost in collecting", cell: bytesCell,
-			sum: func(s *verdict.Spent) string { return some(s.Bytes, unit.Bytes) }})
+			sum: func(s *verdict.Spent) string { return unit.Some(s.Bytes, unit.Bytes) }})
 	}
 	return tables
 }
@@ -104,22 +104,14 @@ func selfCell(p *verdict.Part) (text, mark string) {
 	return plusMinus(p.Self), mark
 }
 
-func waitCell(p *verdict.Part) (text, mark string) { return some(p.Waiting, unit.Nanoseconds), "" }
+func waitCell(p *verdict.Part) (text, mark string) { return unit.Some(p.Waiting, unit.Nanoseconds), "" }
 
 func bytesCell(p *verdict.Part) (text, mark string) {
-	text = some(p.Bytes, unit.Bytes)
+	text = unit.Some(p.Bytes, unit.Bytes)
 	if p.GC > 0 {
 		text += ", " + unit.Format(p.GC, unit.Nanoseconds)
 	}
 	return text, ""
-}
-
-// some is a quantity, or a dash for none.
-func some(v float64, base string) string {
-	if v == 0 {
-		return "–"
-	}
-	return unit.Format(v, base)
 }
 
 // plusMinus is a mean of nanoseconds with half its interval as a share of it.

@@ -53,6 +53,14 @@ func Format(value float64, unit string) string {
 	return Number(value) + suffix(value, " "+unit)
 }
 
+// Some formats a value as Format does, and 0 as a dash: there is none.
+func Some(value float64, unit string) string {
+	if value == 0 {
+		return "–"
+	}
+	return Format(value, unit)
+}
+
 // Change is a relative change with its sign, such as 0.021 → "+2.1 %".
 func Change(share float64) string { return percent(share*100, "+") }
 

@@ -57,6 +57,15 @@ func TestFormat(t *testing.T) {
 	}
 }
 
+// Nothing is a dash, and no little of something is.
+func TestSome(t *testing.T) {
+	for value, want := range map[float64]string{0: "–", 0.25: "0.250 ns", -3: "-3 ns"} {
+		if got := unit.Some(value, unit.Nanoseconds); got != want {
+			t.Errorf("Some(%v, ns) = %q, want %q", value, got, want)
+		}
+	}
+}
+
 func TestChange(t *testing.T) {
 	tests := []struct {
 		share float64
