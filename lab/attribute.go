@@ -32,8 +32,7 @@ func (r *runner) attribute(ctx context.Context) error {
 			return r.warnCut(fmt.Sprintf("%d of %d were taken within %s", len(r.captures), len(all), r.Budget))
 		}
 		r.tell(Event{
-			Stage: Profiling, Arm: c.Arm, Workload: c.Workload, Block: c.Round + 1, Blocks: all[len(all)-1].Round + 1,
-			Left: r.capturing(all),
+			Stage: Profiling, Arm: c.Arm, Workload: c.Workload, Block: c.Round + 1,
 			Text: fmt.Sprintf("capture %d of %d: %s, %s", i+1, len(all), c.Arm, c.Workload),
 		})
 		if err := r.capture(ctx, c); err != nil {

@@ -154,7 +154,7 @@ func (r *runner) block(ctx context.Context, cells []study.Cell, toGo int) error 
 		c.Block = number
 		left := time.Duration(len(cells)-i+(toGo-1)*r.Study.CellsPerBlock()) * r.perTrial()
 		r.tell(Event{
-			Stage: Running, Arm: c.Arm, Workload: c.Workload, Block: number + 1, Blocks: number + toGo, Left: left,
+			Stage: Running, Arm: c.Arm, Workload: c.Workload, Block: number + 1, Left: left,
 			Trials: r.ran + len(cells) - i + (toGo-1)*r.Study.CellsPerBlock(),
 			Text:   fmt.Sprintf("block %d: %s, %s", number+1, c.Arm, c.Workload),
 		})

@@ -72,14 +72,13 @@ const (
 	Ended     Stage = "ended"     // a trial has ended
 	Looking   Stage = "look"      // a planned look at the data
 	Profiling Stage = "profiling" // a capture has begun
-	Finished  Stage = "finished"  // the run
 )
 
 // Event is a step of a run, for display.
 type Event struct {
 	Stage         Stage
 	Arm, Workload string
-	Block, Blocks int           // from 1; planned
+	Block         int           // from 1
 	Trial, Trials int           // ended so far; planned
 	Left          time.Duration // estimate for the planned blocks
 	Live          load.Snapshot // Loading

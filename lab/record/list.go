@@ -15,15 +15,11 @@ import (
 // Summary is what a list of runs tells of each.
 type Summary struct {
 	Dir     string
-	ID      string
 	Study   string
-	Title   string
-	Quick   bool
 	Started time.Time
-	Ended   time.Time // zero while running or interrupted
-	Outcome string    // as in Manifest
-	Trials  int       // kept, invalid ones included
-	Err     error     // why the folder cannot be read as a run; the rest is then empty
+	Outcome string // as in Manifest
+	Trials  int    // kept, invalid ones included
+	Err     error  // why the folder cannot be read as a run; the rest is then empty
 }
 
 // List returns the runs that lie directly in root, the newest first. Folders
@@ -48,7 +44,7 @@ func List(root string) ([]Summary, error) {
 			continue
 		}
 		if err != nil {
-			s = Summary{Dir: dir, ID: e.Name(), Err: err}
+			s = Summary{Dir: dir, Err: err}
 		}
 		all = append(all, s)
 	}
@@ -65,10 +61,7 @@ func summarise(dir string) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	return Summary{
-		Dir: dir, ID: m.ID, Study: m.Study.Name, Title: m.Study.Title, Quick: m.Quick,
-		Started: m.Started, Ended: m.Ended, Outcome: m.Outcome, Trials: n,
-	}, nil
+	return Summary{Dir: dir, Study: m.Study.Name, Started: m.Started, Outcome: m.Outcome, Trials: n}, nil
 }
 
 // countLines counts whole lines without holding the file.

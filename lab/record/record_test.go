@@ -385,7 +385,7 @@ func TestList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 3 || got[0].ID != "new" || got[0].Trials != 2 || got[1].ID != "old" || got[2].Err == nil {
+	if len(got) != 3 || got[0].Dir != filepath.Join(root, "new") || got[0].Trials != 2 || got[1].Dir != filepath.Join(root, "old") || got[2].Err == nil {
 		t.Errorf("got %+v, want new (2 trials), old, and broken with its error", got)
 	}
 	if got, err := record.List(filepath.Join(root, "missing")); err != nil || got != nil {
