@@ -24,17 +24,11 @@ type estimate struct{ Value, Low, High float64 }
 
 // MarshalJSON implements json.Marshaler: JSON has no infinite numbers.
 func (e estimate) MarshalJSON() ([]byte, error) {
-	end := func(v float64) *float64 {
-		if math.IsInf(v, 0) {
-			return nil
-		}
-		return &v
-	}
 	return json.Marshal(struct {
-		Value float64  `json:"value"`
-		Low   *float64 `json:"low"`
-		High  *float64 `json:"high"`
-	}{e.Value, end(e.Low), end(e.High)})
+		Value float64 `json:"value"`
+		Low   bounded `json:"low"`
+		High  bounded `json:"high"`
+	}{e.Value, bounded(e.Low), bounded(e.High)})
 }
 
 // undecided reports whether it is not told apart from 0.
