@@ -54,14 +54,13 @@ func (an *analyser) boundRatio(r *CheckResult, w *Workload, m *Metric) {
 		r.refuse(notComparable("%s is a share or zero in some trials: it has no ratio", parenthesised(m.Metric)))
 		return
 	}
-	i := c.Effect.Interval
-	e := Estimate{math.Exp(c.Effect.Effect), stats.Interval{Lo: math.Exp(i.Lo), Hi: math.Exp(i.Hi)}}
+	e := Estimate{c.Effect.Ratio(), c.Effect.RatioInterval()}
 	r.Measured = &e
 	r.Holds = keeps(k.Op, e, *k.BoundRatio)
 	r.Holds.Reason = fmt.Sprintf("%s of %s is %s that of %s (%s), bound %s %s", parenthesised(m.Metric), k.Arm,
 		Times(e.Value), r.Against, SpanTimes(e.Interval), k.Op, Times(*k.BoundRatio))
 	if r.Holds.Verdict == Inconclusive {
-		r.Holds.Needs = needs(c.N, i, math.Abs(c.Effect.Effect-math.Log(*k.BoundRatio)), w.Alpha)
+		r.Holds.Needs = needs(c.N, c.Effect.Interval, math.Abs(c.Effect.Effect-math.Log(*k.BoundRatio)), w.Alpha)
 	}
 }
 
