@@ -119,17 +119,15 @@ func (c *costCmd) arms(t *terminal, run *record.Run) ([]studied, error) {
 
 // newStudied adds an arm's captures up.
 func newStudied(run *record.Run, captures []record.Capture) (studied, error) {
-	m := merged{run: run}
-	for i := range captures {
-		if err := m.add(&captures[i]); err != nil {
-			return studied{}, fmt.Errorf("capture %d: %w", captures[i].Seq, err)
-		}
+	m, err := merge(run, captures)
+	if err != nil {
+		return studied{}, err
 	}
 	if !m.sampled {
 		m.window = m.traced
 	}
 	b := &bill{
-		source: fmt.Sprintf("%s, %s, %s of %s", captures[0].Arm, captures[0].Workload, count(uint64(len(captures)), "capture"), run.Manifest.ID),
+		source: fmt.Sprintf("%s, %s, %s of %s", captures[0].Arm, captures[0].Workload, count(uint64(m.captures), "capture"), run.Manifest.ID),
 		window: m.window, warnings: m.warnings,
 	}
 	if m.sampled {
@@ -145,41 +143,70 @@ func newStudied(run *record.Run, captures []record.Capture) (studied, error) {
 	return studied{captures[0].Arm, captures[0].Workload, b.total, b}, nil
 }
 
+// telling are an arm's captures with what is shown of them: traces, and the samples of
+// one source, where there are two those of the runtime's own profiler. The other has no
+// bytes, so that a request would seem to allocate less.
+func telling(captures []record.Capture) []record.Capture {
+	by := func(source study.Source) func(record.Seen) bool {
+		return func(s record.Seen) bool { return s.Source == source }
+	}
+	if !slices.ContainsFunc(captures, func(c record.Capture) bool { return slices.ContainsFunc(c.Seen, by(study.Pprof)) }) {
+		return captures
+	}
+	var all []record.Capture
+	for _, c := range captures {
+		if c.Seen = slices.DeleteFunc(slices.Clone(c.Seen), by(study.EBPF)); len(c.Seen) > 0 {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
 // merged are the stacks of several captures, scaled to what each process spent.
 type merged struct {
 	run         *record.Run
+	captures    int // that tell them
 	sampled     bool
 	cpu, allocs []cost.Stack
-	window      cost.Window // of the samples; of the traces if there are none
+	window      cost.Window // of the samples
 	waits       []cost.Wait
 	traced      cost.Window
 	warnings    []error // of the first capture that has any: the others are like it
 }
 
+// merge adds captures of an arm under a workload up.
+func merge(run *record.Run, captures []record.Capture) (*merged, error) {
+	captures = telling(captures)
+	m := &merged{run: run, captures: len(captures)}
+	for i := range captures {
+		if err := m.add(&captures[i]); err != nil {
+			return nil, fmt.Errorf("capture %d: %w", captures[i].Seq, err)
+		}
+	}
+	return m, nil
+}
+
 func (m *merged) add(c *record.Capture) error {
 	for _, s := range c.Seen {
-		switch {
-		case s.Source == study.Trace:
-			if err := m.addTrace(c, s.Files["trace"]); err != nil {
-				return err
-			}
-		case s.Source == study.Pprof || len(c.Seen) == 1: // of two samplers at once, the one that tells bytes
-			if err := m.addSamples(c, s.Files); err != nil {
-				return err
-			}
+		add := m.addSamples
+		if s.Source == study.Trace {
+			add = m.addTrace
+		}
+		if err := add(c, s.Files); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 func (m *merged) addSamples(c *record.Capture, files map[string]string) error {
-	cpu, err := m.profile(files["cpu"])
+	cpu, err := captured(m.run, files["cpu"])
 	if err != nil {
 		return err
 	}
 	var allocs *pprof.Profile
 	if name := files["allocs"]; name != "" {
-		if allocs, err = m.profile(name); err != nil {
+		if allocs, err = captured(m.run, name); err != nil {
 			return err
 		}
 	}
@@ -193,7 +220,8 @@ func (m *merged) addSamples(c *record.Capture, files map[string]string) error {
 	return nil
 }
 
-func (m *merged) addTrace(c *record.Capture, name string) error {
+func (m *merged) addTrace(c *record.Capture, files map[string]string) error {
+	name := files["trace"]
 	raw, err := m.run.Profile(name)
 	if err != nil {
 		return err
@@ -208,8 +236,9 @@ func (m *merged) addTrace(c *record.Capture, name string) error {
 	return nil
 }
 
-func (m *merged) profile(name string) (*pprof.Profile, error) {
-	raw, err := m.run.Profile(name)
+// captured reads a profile of a run's.
+func captured(run *record.Run, name string) (*pprof.Profile, error) {
+	raw, err := run.Profile(name)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -29,6 +28,7 @@ func (s *sides) readArm() (bool, error) {
 		return true, err
 	}
 	arm, workload, _ := strings.Cut(rest, ":")
+	var of []record.Capture
 	var workloads []string
 	for _, c := range run.Captures {
 		if c.Arm != arm || len(c.Invalid) > 0 || workload != "" && c.Workload != workload {
@@ -37,9 +37,7 @@ func (s *sides) readArm() (bool, error) {
 		if !slices.Contains(workloads, c.Workload) {
 			workloads = append(workloads, c.Workload)
 		}
-		if err := s.addCapture(dir, c); err != nil {
-			return true, err
-		}
+		of = append(of, c)
 	}
 	if len(workloads) == 0 {
 		if err := allLost(run, lostCaptures(run, arm, workload)); err != nil {
@@ -52,12 +50,16 @@ func (s *sides) readArm() (bool, error) {
 	case len(workloads) > 1:
 		return true, asked(fmt.Sprintf("%s:%s:%s", name, arm, workloads[0]), fmt.Errorf("%s has profiles under %d workloads: say which", s.source, len(workloads)))
 	}
+	for _, c := range telling(of) {
+		if err := s.addCapture(run, c); err != nil {
+			return true, err
+		}
+	}
 	return true, nil
 }
 
-// addCapture takes the profiles of the first source that has any: two sources
-// saw the same.
-func (s *sides) addCapture(dir string, c record.Capture) error {
+// addCapture takes a capture's profiles, if it is no trace.
+func (s *sides) addCapture(run *record.Run, c record.Capture) error {
 	w := cost.Window{Duration: c.Elapsed, Requests: float64(c.Requests)}
 	for _, seen := range c.Seen {
 		if seen.Files["cpu"] == "" {
@@ -68,7 +70,7 @@ func (s *sides) addCapture(dir string, c record.Capture) error {
 			if seen.Files[kind] == "" {
 				continue
 			}
-			p, err := readProfile(filepath.Join(dir, "profiles", seen.Files[kind]))
+			p, err := captured(run, seen.Files[kind])
 			if err != nil {
 				return err
 			}
@@ -87,7 +89,6 @@ func (s *sides) addCapture(dir string, c record.Capture) error {
 		if allocs != nil {
 			s.add(pprof.Allocs, memory, w)
 		}
-		return nil
 	}
 	return nil
 }

@@ -1,15 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"slices"
 
-	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/doctor"
-	"github.com/tarehq/tare/cost/exectrace"
 	"github.com/tarehq/tare/lab/record"
-	"github.com/tarehq/tare/lab/study"
 )
 
 // cell is an arm under a workload.
@@ -62,14 +57,16 @@ func ofArm(name string) string {
 
 // evidenceOf adds up the captures of one cell.
 func evidenceOf(run *record.Run, captures []record.Capture) (*doctor.Evidence, error) {
-	e := &doctor.Evidence{Reasons: map[doctor.Part]string{}}
+	m, err := merge(run, captures)
+	if err != nil {
+		return nil, err
+	}
+	e := &doctor.Evidence{
+		Reasons: map[doctor.Part]string{}, Warnings: texts(m.warnings),
+		CPU: m.cpu, Allocs: m.allocs, Window: m.window, Waits: m.waits, Traced: m.traced,
+	}
 	for _, p := range []doctor.Part{doctor.LiveHeap, doctor.GoroutineCounts, doctor.MemoryStatistics, doctor.ProcessFacts, doctor.CPUQuota, doctor.HalfHeader, doctor.Source} {
 		e.Reasons[p] = "a run keeps none"
-	}
-	for i := range captures {
-		if err := addCapture(e, run, &captures[i]); err != nil {
-			return nil, err
-		}
 	}
 	for p, missing := range map[doctor.Part]bool{doctor.CPUProfile: e.CPU == nil, doctor.AllocationProfile: e.Allocs == nil, doctor.ExecutionTrace: e.Waits == nil} {
 		if missing {
@@ -77,64 +74,4 @@ func evidenceOf(run *record.Run, captures []record.Capture) (*doctor.Evidence, e
 		}
 	}
 	return e, nil
-}
-
-// addCapture adds one look at an arm. Of two sources of CPU stacks the runtime's
-// own is taken: it comes with allocations.
-func addCapture(e *doctor.Evidence, run *record.Run, c *record.Capture) error {
-	own := slices.ContainsFunc(c.Seen, func(s record.Seen) bool { return s.Source == study.Pprof })
-	window := cost.Window{Duration: c.Elapsed, Requests: float64(c.Requests)}
-	for _, seen := range c.Seen {
-		if own && seen.Source == study.EBPF {
-			continue
-		}
-		if seen.Source != study.Trace {
-			if err := addProfiles(e, run, c, seen.Files); err != nil {
-				return err
-			}
-			continue
-		}
-		for _, name := range seen.Files {
-			raw, err := run.Profile(name)
-			if err != nil {
-				return err
-			}
-			if err := addTrace(e, raw, window); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-		}
-	}
-	return nil
-}
-
-func addTrace(e *doctor.Evidence, raw []byte, window cost.Window) error {
-	tr, err := exectrace.Read(bytes.NewReader(raw))
-	if err != nil {
-		return err
-	}
-	e.Waits = append(e.Waits, tr.Waits...)
-	e.Traced = together(e.Traced, window.Over(tr.Duration))
-	return nil
-}
-
-// addProfiles adds a capture's profiles, scaled to what was counted over the time
-// of its requests: they are shorter than that.
-func addProfiles(e *doctor.Evidence, run *record.Run, c *record.Capture, files map[string]string) error {
-	m := merged{run: run}
-	if files["cpu"] == "" {
-		return nil
-	}
-	if err := m.addSamples(c, files); err != nil {
-		return err
-	}
-	e.CPU, e.Allocs = append(e.CPU, m.cpu...), append(e.Allocs, m.allocs...)
-	if len(e.Warnings) == 0 { // the captures of one cell are alike
-		e.Warnings = texts(m.warnings)
-	}
-	e.Window = together(e.Window, m.window)
-	return nil
-}
-
-func together(a, b cost.Window) cost.Window {
-	return cost.Window{Duration: a.Duration + b.Duration, Requests: a.Requests + b.Requests}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/diff"
-	"github.com/tarehq/tare/cost/doctor"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 )
@@ -71,8 +70,8 @@ func TestRunsAreScaledAlike(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var e doctor.Evidence
-	if err := addCapture(&e, r, &r.Captures[0]); err != nil {
+	e, err := evidenceOf(r, r.Captures)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if got := cost.NewBill(e.CPU, nil, e.Window).CPU; math.Abs(got-want) > 1 {
