@@ -61,10 +61,9 @@ func TestCutStacksAreTold(t *testing.T) {
 		{[]string{"diff", file, file}, 2}, // of either side
 		{[]string{"diff", dir + ":a", file, "--json"}, 2},
 	} {
-		var out, errs bytes.Buffer
-		status := run(t.Context(), tt.args, &terminal{out: &out, err: &errs, width: 80})
-		if status == exitCould || status == exitAsked || strings.Count(out.String(), "runtime cuts them off") != tt.told {
-			t.Errorf("tare %v: exit status %d, want to be told %d times\n%s%s", tt.args, status, tt.told, out.String(), errs.String())
+		status, out, said := tare(t, tt.args...)
+		if status == exitCould || status == exitAsked || strings.Count(out, "runtime cuts them off") != tt.told {
+			t.Errorf("tare %v: exit status %d, want to be told %d times\n%s%s", tt.args, status, tt.told, out, said)
 		}
 	}
 }

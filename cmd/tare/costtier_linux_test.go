@@ -20,10 +20,7 @@ import (
 // costOf looks at a process for a second.
 func costOf(t *testing.T, pid int, more ...string) (status int, out, said string) {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	args := append([]string{"cost", "--for", "1s", "--pid", strconv.Itoa(pid)}, more...)
-	status = run(t.Context(), args, &terminal{out: &stdout, err: &stderr, width: 80})
-	return status, stdout.String(), stderr.String()
+	return tare(t, append([]string{"cost", "--for", "1s", "--pid", strconv.Itoa(pid)}, more...)...)
 }
 
 // wantOwnProfile wants a bill from the service's own profile, and why it is.

@@ -50,11 +50,10 @@ func TestDoctorRun(t *testing.T) {
 		args []string
 		want int
 	}{{nil, 2}, {[]string{"--arm", "sick"}, 1}} {
-		var out, errs bytes.Buffer
-		status := run(t.Context(), append([]string{"doctor", "--json", dir}, tc.args...), &terminal{out: &out, err: &errs, width: 80})
+		status, out, said := tare(t, append([]string{"doctor", "--json", dir}, tc.args...)...)
 		var told []*doctor.Diagnosis
-		if err := json.Unmarshal(out.Bytes(), &told); err != nil || len(told) != tc.want {
-			t.Fatalf("%v: status %d, %d diagnoses, %v: %s", tc.args, status, len(told), err, errs.String())
+		if err := json.Unmarshal([]byte(out), &told); err != nil || len(told) != tc.want {
+			t.Fatalf("%v: status %d, %d diagnoses, %v: %s", tc.args, status, len(told), err, said)
 		}
 		d := told[0]
 		if !strings.HasPrefix(d.Subject, "sick under half, in ") || d.Requests != 1000 {
@@ -66,9 +65,8 @@ func TestDoctorRun(t *testing.T) {
 	}
 
 	for _, args := range [][]string{{"--arm", "none"}, {"--load", "http://localhost/"}} {
-		var out, errs bytes.Buffer
-		if status := run(t.Context(), append([]string{"doctor", dir}, args...), &terminal{out: &out, err: &errs, width: 80}); status == 0 || errs.Len() == 0 {
-			t.Errorf("%v: status %d, %q, want a refusal", args, status, errs.String())
+		if status, _, said := tare(t, append([]string{"doctor", dir}, args...)...); status == 0 || said == "" {
+			t.Errorf("%v: status %d, %q, want a refusal", args, status, said)
 		}
 	}
 }
@@ -120,9 +118,8 @@ func TestDoctorForeign(t *testing.T) {
 	}
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
-	var out, errs bytes.Buffer
-	status := run(t.Context(), []string{"doctor", "--for", "1s", strconv.Itoa(cmd.Process.Pid)}, &terminal{out: &out, err: &errs, width: 80})
-	if status != exitCould || !strings.Contains(errs.String(), "it is no Go program") {
-		t.Errorf("status %d, %s, want %d and that it is no Go program", status, errs.String(), exitCould)
+	status, _, said := tare(t, "doctor", "--for", "1s", strconv.Itoa(cmd.Process.Pid))
+	if status != exitCould || !strings.Contains(said, "it is no Go program") {
+		t.Errorf("status %d, %s, want %d and that it is no Go program", status, said, exitCould)
 	}
 }

@@ -47,10 +47,9 @@ func TestLostCaptures(t *testing.T) {
 		{[]string{"doctor", dir, "--arm", "lost"}, true},
 		{[]string{"diff", dir + ":whole", dir + ":lost"}, true},
 	} {
-		var out, errs bytes.Buffer
-		status := run(t.Context(), tc.args, &terminal{out: &out, err: &errs, width: 80})
-		if !strings.Contains(errs.String(), why) || (out.Len() == 0) != tc.alone || (status == exitCould) != tc.alone {
-			t.Errorf("%v: status %d, %d bytes, said %q, want %q", tc.args[:1], status, out.Len(), errs.String(), why)
+		status, out, said := tare(t, tc.args...)
+		if !strings.Contains(said, why) || (out == "") != tc.alone || (status == exitCould) != tc.alone {
+			t.Errorf("%v: status %d, %d bytes, said %q, want %q", tc.args[:1], status, len(out), said, why)
 		}
 	}
 }

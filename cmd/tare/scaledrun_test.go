@@ -82,9 +82,8 @@ func TestRunsAreScaledAlike(t *testing.T) {
 // told runs a command and reads what it prints as JSON.
 func told(t *testing.T, into any, args ...string) {
 	t.Helper()
-	var out, errs bytes.Buffer
-	status := run(t.Context(), args, &terminal{out: &out, err: &errs, width: 80})
-	if err := json.Unmarshal(out.Bytes(), into); err != nil {
-		t.Fatalf("tare %v: exit status %d, %v: %s%s", args, status, err, out.String(), errs.String())
+	status, out, said := tare(t, args...)
+	if err := json.Unmarshal([]byte(out), into); err != nil {
+		t.Fatalf("tare %v: exit status %d, %v: %s%s", args, status, err, out, said)
 	}
 }
