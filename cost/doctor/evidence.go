@@ -129,10 +129,7 @@ type Memory struct {
 	Cycles    float64 // collections since the program began
 	Forced    float64 // of these, asked for by runtime.GC
 	Allocated float64 // since the program began
-	Heap      float64 // in use, garbage among it
 	NextGC    float64 // size at which the next collection begins
-	System    float64 // obtained from the operating system
-	GCShare   float64 // of the CPU available since the program began
 
 	Pauses []time.Duration // of the latest collections, in no order
 }

@@ -20,10 +20,7 @@ type Memory struct {
 	Cycles    float64 // collections since the program began
 	Forced    float64 // of these, asked for by runtime.GC
 	Allocated float64 // since the program began
-	Heap      float64 // in use now, garbage among it
 	NextGC    float64 // size at which the next collection begins
-	System    float64 // obtained from the operating system
-	GCShare   float64 // of the CPU available since the program began, 0 to 1
 
 	Pauses []time.Duration // of the latest 256 collections at most, in no order
 }
@@ -51,10 +48,7 @@ func readMemory(text []byte) (*Memory, error) {
 		return nil, errors.New("no runtime.MemStats at its end")
 	}
 	var m Memory
-	fields := map[string]*float64{
-		"NumGC": &m.Cycles, "NumForcedGC": &m.Forced, "TotalAlloc": &m.Allocated, "HeapAlloc": &m.Heap,
-		"NextGC": &m.NextGC, "Sys": &m.System, "GCCPUFraction": &m.GCShare,
-	}
+	fields := map[string]*float64{"NumGC": &m.Cycles, "NumForcedGC": &m.Forced, "TotalAlloc": &m.Allocated, "NextGC": &m.NextGC}
 	seen := 0
 	for line := range strings.Lines(string(stats)) {
 		name, value, ok := strings.Cut(strings.TrimPrefix(line, "# "), " = ")
