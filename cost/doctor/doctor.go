@@ -189,6 +189,14 @@ func Examine(e *Evidence) *Diagnosis {
 	return d
 }
 
+// dearestFirst sorts by price what one rule found.
+func dearestFirst(found []Finding) []Finding {
+	slices.SortFunc(found, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(b.Price.Value, a.Price.Value), strings.Compare(a.Title, b.Title))
+	})
+	return found
+}
+
 // nanoseconds is the price by which findings are put in order; what is not paid
 // in time comes after what is.
 func (f *Finding) nanoseconds() float64 {

@@ -1,11 +1,9 @@
 package doctor
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/stats/unit"
@@ -49,10 +47,7 @@ func checkGoroutines(e *Evidence) ([]Finding, *Missing) {
 	for g, n := range stuck {
 		found = append(found, leaked(g, n))
 	}
-	slices.SortFunc(found, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(b.Price.Value, a.Price.Value), strings.Compare(a.Title, b.Title))
-	})
-	return found, nil
+	return dearestFirst(found), nil
 }
 
 // series counts each group at each time. Connections between two requests are left

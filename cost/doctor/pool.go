@@ -215,10 +215,7 @@ func checkBuffers(e *Evidence) ([]Finding, *Missing) {
 			},
 		})
 	}
-	slices.SortFunc(found, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(b.Price.Value, a.Price.Value), strings.Compare(a.Title, b.Title))
-	})
-	return found, nil
+	return dearestFirst(found), nil
 }
 
 // grown returns who grew a buffer, if a stack is of that and lies within a

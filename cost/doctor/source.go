@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -123,10 +122,7 @@ func checkEscapes(e *Evidence) ([]Finding, *Missing) {
 			Title: fmt.Sprintf("%s: %s per %s", titleOf(texts, f), unit.Format(n/by, unit.Bytes), per),
 		})
 	}
-	slices.SortFunc(found, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(b.Price.Value, a.Price.Value), strings.Compare(a.Title, b.Title))
-	})
-	return found, nil
+	return dearestFirst(found), nil
 }
 
 // titleOf names what escapes on a line, or the line where there are several: which
