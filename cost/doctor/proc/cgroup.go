@@ -3,6 +3,7 @@ package proc
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,14 +40,7 @@ func (r root) readCgroup(f *Facts, dir string) error {
 	})
 }
 
-func has(list, name string) bool {
-	for part := range strings.SplitSeq(list, ",") {
-		if part == name {
-			return true
-		}
-	}
-	return false
-}
+func has(list, name string) bool { return slices.Contains(strings.Split(list, ","), name) }
 
 // limits are the bounds that one cgroup sets; zeros where it sets none.
 type limits struct {

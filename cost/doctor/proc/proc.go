@@ -24,16 +24,12 @@ import (
 type Facts struct {
 	PID     int
 	At      time.Time
-	CPU     time.Duration // user and system, since it began
 	Threads int
-	Memory  int64 // resident, in bytes
-	Files   int   // open
 
-	FileLimit int // most that may be open; 0 if there is none
-	CPUs      int // that it may run on
-	Quota     Quota
-	Limit     int64 // of its cgroup's memory, in bytes; 0 if there is none
-	Free      int64 // memory that the machine has to spare, in bytes
+	CPUs  int // that it may run on
+	Quota Quota
+	Limit int64 // of its cgroup's memory, in bytes; 0 if there is none
+	Free  int64 // memory that the machine has to spare, in bytes
 
 	Environment map[string]string // variables whose names begin with GO
 	Build       *Build            // nil if the program is not Go's or not to be read
@@ -49,8 +45,6 @@ type Facts struct {
 // Build is how the program was built.
 type Build struct {
 	Go       string            // such as go1.26.8
-	Module   string            // path of the main module
-	Package  string            // path of the main package
 	Requires []string          // paths of the modules it was built with
 	Settings map[string]string // as `go version -m` shows: DefaultGODEBUG, -trimpath …
 }
@@ -78,7 +72,6 @@ func (r root) read(pid int) (*Facts, error) {
 		return nil, fmt.Errorf("%s/stat: %w", dir, err)
 	}
 	f.note("status", f.readStatus(dir))
-	f.note("limits", f.readLimits(dir))
 	f.note("environment", f.readEnvironment(dir))
 	f.note("sockets", f.readSockets(dir))
 	f.note("network", f.readNetwork(dir, r.proc))
@@ -130,7 +123,7 @@ func (f *Facts) note(what string, err error) {
 }
 
 func newBuild(info *buildinfo.BuildInfo) *Build {
-	b := &Build{Go: info.GoVersion, Module: info.Main.Path, Package: info.Path, Settings: map[string]string{}}
+	b := &Build{Go: info.GoVersion, Settings: map[string]string{}}
 	for _, d := range info.Deps {
 		b.Requires = append(b.Requires, d.Path)
 	}
@@ -140,10 +133,6 @@ func newBuild(info *buildinfo.BuildInfo) *Build {
 	return b
 }
 
-// ticks is how many of stat's units of time a second has: USER_HZ, which is 100
-// on every architecture that Go runs on.
-const ticks = 100
-
 // readStat reads the line of /proc/PID/stat. The program's name stands in
 // brackets and may hold anything, so counting begins behind the last bracket.
 func (f *Facts) readStat(line string) error {
@@ -151,27 +140,18 @@ func (f *Facts) readStat(line string) error {
 	if len(fields) < 22 {
 		return fmt.Errorf("%d fields behind the name, want at least 22", len(fields))
 	}
-	var n [3]int64
-	for i, at := range []int{11, 12, 17} { // utime, stime, num_threads
-		v, err := strconv.ParseInt(fields[at], 10, 64)
-		if err != nil {
-			return err
-		}
-		n[i] = v
+	n, err := strconv.Atoi(fields[17]) // num_threads
+	if err != nil {
+		return err
 	}
-	f.CPU = time.Duration(n[0]+n[1]) * time.Second / ticks
-	f.Threads = int(n[2])
+	f.Threads = n
 	return nil
 }
 
 func (f *Facts) readStatus(dir string) error {
 	return eachLine(filepath.Join(dir, "status"), func(line string) {
-		name, value, _ := strings.Cut(line, ":")
-		switch name {
-		case "VmRSS":
-			f.Memory = kibibytes(value)
-		case "Cpus_allowed_list":
-			f.CPUs = countList(strings.TrimSpace(value))
+		if list, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
+			f.CPUs = countList(strings.TrimSpace(list))
 		}
 	})
 }
@@ -206,15 +186,6 @@ func countList(list string) int {
 		n += max(0, b-a+1)
 	}
 	return n
-}
-
-func (f *Facts) readLimits(dir string) error {
-	return eachLine(filepath.Join(dir, "limits"), func(line string) {
-		if rest, ok := strings.CutPrefix(line, "Max open files"); ok {
-			soft, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
-			f.FileLimit, _ = strconv.Atoi(soft) // "unlimited" stays 0
-		}
-	})
 }
 
 func (f *Facts) readEnvironment(dir string) error {

@@ -56,17 +56,14 @@ func TestSelf(t *testing.T) {
 	if f.CPUs != runtime.NumCPU() {
 		t.Errorf("%d CPUs, want %d", f.CPUs, runtime.NumCPU())
 	}
-	if f.Threads < 1 || f.Memory < 1<<20 || f.Files < 4 || f.Free < 1<<20 {
-		t.Errorf("got %+v, want threads, memory, files and free memory", f)
+	if f.Threads < 1 || f.Free < 1<<20 {
+		t.Errorf("got %+v, want threads and free memory", f)
 	}
 	if f.Sockets["listening"] < 1 || f.Sockets["established"] <= before.Sockets["established"] {
 		t.Errorf("sockets %v, then %v, want one that listens and one more established", before.Sockets, f.Sockets)
 	}
 	if f.Dials <= before.Dials || f.OwnNetwork {
 		t.Errorf("%d dials, then %d, own network %t, want more, in ours", before.Dials, f.Dials, f.OwnNetwork)
-	}
-	if f.CPU < before.CPU || f.CPU > time.Hour {
-		t.Errorf("CPU time %s, then %s", before.CPU, f.CPU)
 	}
 	ports, err := proc.Listening(os.Getpid())
 	if err != nil || !slices.Contains(ports, port) {
@@ -164,9 +161,8 @@ func TestMadeUp(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		tc.files["proc/7/stat"] = "7 (web) (x) S 1 7 7 0 -1 4194560 9 0 0 0 250 50 0 0 20 0 12 0 100 9 9 9\n"
-		tc.files["proc/7/status"] = "Name:\tweb\nVmRSS:\t    2048 kB\nCpus_allowed_list:\t0-3,8\n"
+		tc.files["proc/7/status"] = "Name:\tweb\nCpus_allowed_list:\t0-3,8\n"
 		tc.files["proc/7/environ"] = "HOME=/\x00GOGC=50\x00GOMEMLIMIT=1GiB\x00"
-		tc.files["proc/7/limits"] = "Limit                     Soft Limit           Hard Limit           Units\nMax open files            1024                 4096                 files\n"
 		for name, text := range tc.files {
 			at := filepath.Join(dir, name)
 			if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
@@ -184,8 +180,8 @@ func TestMadeUp(t *testing.T) {
 		if f.Quota != tc.want || f.Limit != tc.limit {
 			t.Errorf("%s: quota %+v, memory %d, want %+v, %d", tc.name, f.Quota, f.Limit, tc.want, tc.limit)
 		}
-		if f.CPU != 3*time.Second || f.Threads != 12 || f.CPUs != 5 || f.Memory != 2<<20 || f.FileLimit != 1024 {
-			t.Errorf("%s: got %+v, want 3 s, 12 threads, 5 CPUs, 2 MiB, 1024 files", tc.name, f)
+		if f.Threads != 12 || f.CPUs != 5 {
+			t.Errorf("%s: got %+v, want 12 threads, 5 CPUs", tc.name, f)
 		}
 		if f.Environment["GOGC"] != "50" || f.Environment["HOME"] != "" {
 			t.Errorf("%s: environment %v, want what begins with GO", tc.name, f.Environment)

@@ -86,14 +86,13 @@ func readAddress(text string) netip.AddrPort {
 	return netip.AddrPortFrom(addr.Unmap(), uint16(port))
 }
 
-// inodes returns the sockets that a process has open, by inode, and how many
-// files it has open altogether.
-func inodes(dir string) (own map[string]bool, files int, err error) {
+// inodes returns the sockets that a process has open, by inode.
+func inodes(dir string) (map[string]bool, error) {
 	entries, err := os.ReadDir(filepath.Join(dir, "fd"))
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	own = map[string]bool{}
+	own := map[string]bool{}
 	for _, e := range entries {
 		to, err := os.Readlink(filepath.Join(dir, "fd", e.Name()))
 		if err != nil {
@@ -103,15 +102,14 @@ func inodes(dir string) (own map[string]bool, files int, err error) {
 			own[strings.TrimSuffix(inode, "]")] = true
 		}
 	}
-	return own, len(entries), nil
+	return own, nil
 }
 
 func (f *Facts) readSockets(dir string) error {
-	own, files, err := inodes(dir)
+	own, err := inodes(dir)
 	if err != nil {
 		return err
 	}
-	f.Files = files
 	all, err := socketsOf(dir)
 	if err != nil {
 		return err
@@ -177,7 +175,7 @@ func (f *Facts) readNetwork(dir, proc string) error {
 // Listening returns the TCP ports on which a process listens, in order.
 func Listening(pid int) ([]int, error) {
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
-	own, _, err := inodes(dir)
+	own, err := inodes(dir)
 	if err != nil {
 		return nil, fmt.Errorf("reading the sockets of process %d: %w", pid, err)
 	}
@@ -216,7 +214,7 @@ func Listener(port int) (pid int, err error) {
 		return 0, err
 	}
 	for _, dir := range dirs {
-		own, _, err := inodes(dir)
+		own, err := inodes(dir)
 		if err != nil {
 			continue // another user's, or gone
 		}
