@@ -42,7 +42,7 @@ func (p *page) accuracyTable(a *verdict.Analysis) {
 				row = []item{{text: loadedArm(a, x)}, {text: x.Part}, {text: string(x.Quantity)}}
 			}
 			rows = append(rows, append(row, item{text: string(h.Source)}, item{text: amount(x, h.Truth)}, item{text: amount(x, h.Attributed)}, item{text: offText(x, h)},
-				item{text: "±" + amount(x, x.Band)}, item{string(h.Verdict), styleOfNearness(h.Verdict)}))
+				item{text: "±" + amount(x, x.Band)}, item{string(h.Verdict), toneOfNearness(h.Verdict).style()}))
 		}
 	}
 	p.table("  ", cols, rows)
@@ -55,7 +55,7 @@ func (p *page) accuracyList(a *verdict.Analysis) {
 		p.wrap("  ", fmt.Sprintf("%s, %s, %s: ±%s are allowed", loadedArm(a, x), x.Part, x.Quantity, amount(x, x.Band)))
 		for k := range x.By {
 			h := &x.By[k]
-			p.wrapIn(styleOfNearness(h.Verdict), "    – ", fmt.Sprintf("%s %s for %s, off %s: %s", h.Source, amount(x, h.Attributed), amount(x, h.Truth), offText(x, h), h.Verdict))
+			p.wrapIn(toneOfNearness(h.Verdict).style(), "    – ", fmt.Sprintf("%s %s for %s, off %s: %s", h.Source, amount(x, h.Attributed), amount(x, h.Truth), offText(x, h), h.Verdict))
 		}
 	}
 }
@@ -139,16 +139,6 @@ func offText(x *verdict.Accuracy, h *verdict.Held) string {
 		return signedAmount(x, h.Off.Value) + ", too few captures"
 	}
 	return signedAmount(x, h.Off.Interval.Lo) + " to " + signedAmount(x, h.Off.Interval.Hi)
-}
-
-func styleOfNearness(n verdict.Nearness) style {
-	switch n {
-	case verdict.Within:
-		return green
-	case verdict.Beyond:
-		return red
-	}
-	return yellow
 }
 
 // apartTexts say how far two sources are apart.

@@ -24,7 +24,7 @@ func (p *page) claims(a *verdict.Analysis) {
 	p.wrapIn(dim, "  ", howClaims)
 	for _, c := range a.Claims {
 		p.line("")
-		p.line("  %s  %s", p.in(bold, c.ID), p.in(styleOfWord(c.Verdict), string(c.Verdict)))
+		p.line("  %s  %s", p.in(bold, c.ID), p.in(toneOfWord(c.Verdict).style(), string(c.Verdict)))
 		p.wrap("    ", c.Sentence)
 		said := c.Sentence // reasons that several checks share are given once
 		for i := range c.Checks {
@@ -36,18 +36,6 @@ func (p *page) claims(a *verdict.Analysis) {
 			said += p.check(&c.Checks[i], said)
 		}
 	}
-}
-
-func styleOfWord(w verdict.Word) style {
-	switch w {
-	case verdict.Confirmed:
-		return green
-	case verdict.Contradicted:
-		return red
-	case verdict.DirectionOnly, verdict.Inconclusive:
-		return yellow
-	}
-	return dim
 }
 
 // sayingOf is what a check puts to the test, in words.

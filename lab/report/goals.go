@@ -17,10 +17,10 @@ func (p *page) goals(a *verdict.Analysis) {
 		g := &a.Goals[i]
 		p.line("")
 		p.wrapIn(bold, "  ", g.Says)
-		p.wrapIn(styleOfOutcome(g.Outcome), "  ", string(g.Outcome)+": "+g.Tally())
+		p.wrapIn(toneOfOutcome(g.Outcome).style(), "  ", string(g.Outcome)+": "+g.Tally())
 		for j := range g.Checks {
 			r := &g.Checks[j]
-			p.wrapIn(styleOfOutcome(r.Outcome()), "    - ", goalLine(r))
+			p.wrapIn(toneOfOutcome(r.Outcome()).style(), "    - ", goalLine(r))
 		}
 	}
 }
@@ -32,16 +32,4 @@ func goalLine(r *verdict.CheckResult) string {
 		text += "; " + more
 	}
 	return text
-}
-
-func styleOfOutcome(o verdict.Outcome) style {
-	switch o {
-	case verdict.Reached:
-		return green
-	case verdict.Missed:
-		return red
-	case verdict.Undecided:
-		return yellow
-	}
-	return dim
 }

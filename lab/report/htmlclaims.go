@@ -27,7 +27,7 @@ type htmlPart struct {
 }
 
 func newHTMLClaim(c *verdict.Claim) htmlClaim {
-	out := htmlClaim{ID: c.ID, Sentence: unbroken(c.Sentence), Verdict: markOfWord(c.Verdict)}
+	out := htmlClaim{ID: c.ID, Sentence: unbroken(c.Sentence), Verdict: toneOfWord(c.Verdict).mark(string(c.Verdict))}
 	for i := range c.Checks {
 		check := newHTMLCheck(&c.Checks[i])
 		check.Headline = i == 0 && len(c.Checks) > 1
@@ -36,29 +36,12 @@ func newHTMLClaim(c *verdict.Claim) htmlClaim {
 	return out
 }
 
-func markOfWord(w verdict.Word) mark {
-	m := mark{Word: string(w)}
-	switch w {
-	case verdict.Confirmed:
-		m.Symbol, m.Class = "✓", "yes"
-	case verdict.DirectionOnly:
-		m.Symbol, m.Class = "◐", "partly"
-	case verdict.Contradicted:
-		m.Symbol, m.Class = "✗", "no"
-	case verdict.Inconclusive:
-		m.Symbol, m.Class = "?", "open"
-	default:
-		m.Symbol, m.Class = "–", "none"
-	}
-	return m
-}
-
 func newHTMLCheck(r *verdict.CheckResult) htmlCheck {
 	out := htmlCheck{
 		Says: sayingOf(r), Published: published(r), Measured: measured(r), Bar: claimBar(r),
 	}
 	for _, p := range partsOf(r) {
-		h := htmlPart{Name: p.name, More: p.more(), Verdict: markOfWord(p.Verdict)}
+		h := htmlPart{Name: p.name, More: p.more(), Verdict: toneOfWord(p.Verdict).mark(string(p.Verdict))}
 		if p.Verdict == verdict.NotComparable {
 			h.Reason = p.Reason
 		}

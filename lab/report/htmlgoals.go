@@ -35,12 +35,12 @@ func newHTMLGoals(a *verdict.Analysis) *htmlGoals {
 }
 
 func newHTMLGoal(g *verdict.Goal) htmlGoal {
-	out := htmlGoal{Says: g.Says, Tally: g.Tally(), Outcome: markOfOutcome(g.Outcome)}
+	out := htmlGoal{Says: g.Says, Tally: g.Tally(), Outcome: toneOfOutcome(g.Outcome).mark(string(g.Outcome))}
 	for i := range g.Checks {
 		r := &g.Checks[i]
 		row := htmlGoalRow{
 			Workload: r.Check.Workload, Metric: r.Metric.Title, Arm: r.Check.Arm,
-			Asked: published(r), Measured: measured(r), Outcome: markOfOutcome(r.Outcome()), More: moreBlocks(r.Holds.Needs),
+			Asked: published(r), Measured: measured(r), Outcome: toneOfOutcome(r.Outcome()).mark(string(r.Outcome())), More: moreBlocks(r.Holds.Needs),
 		}
 		if row.Measured == "" {
 			row.Other = r.Holds.Reason
@@ -48,19 +48,4 @@ func newHTMLGoal(g *verdict.Goal) htmlGoal {
 		out.Rows = append(out.Rows, row)
 	}
 	return out
-}
-
-func markOfOutcome(o verdict.Outcome) mark {
-	m := mark{Word: string(o)}
-	switch o {
-	case verdict.Reached:
-		m.Symbol, m.Class = "✓", "yes"
-	case verdict.Missed:
-		m.Symbol, m.Class = "✗", "no"
-	case verdict.Undecided:
-		m.Symbol, m.Class = "?", "open"
-	default:
-		m.Symbol, m.Class = "–", "none"
-	}
-	return m
 }

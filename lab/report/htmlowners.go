@@ -220,19 +220,9 @@ func newHTMLAccuracy(a *verdict.Analysis) *htmlAccuracy {
 			out.Rows = append(out.Rows, htmlAccuracyRow{
 				Arm: loadedArm(a, x), Part: x.Part, What: string(x.Quantity), Truth: amount(x, h.Truth),
 				Source: string(h.Source), Charged: amount(x, h.Attributed), Off: offText(x, h), Allowed: "±" + amount(x, x.Band),
-				N: fmt.Sprint(h.N), Owner: h.Owner, Verdict: markOfNearness(h.Verdict),
+				N: fmt.Sprint(h.N), Owner: h.Owner, Verdict: toneOfNearness(h.Verdict).mark(string(h.Verdict)),
 			})
 		}
 	}
 	return out
-}
-
-func markOfNearness(n verdict.Nearness) mark {
-	switch n {
-	case verdict.Within:
-		return mark{Word: string(n), Symbol: "✓", Class: "yes"}
-	case verdict.Beyond:
-		return mark{Word: string(n), Symbol: "✗", Class: "no"}
-	}
-	return mark{Word: string(n), Symbol: "?", Class: "open"}
 }
