@@ -79,8 +79,7 @@ func (p *pattern) unclean() bool {
 
 // parser reads one pattern.
 type parser struct {
-	text string
-	rest string // what is left of it
+	rest string // what is left of the text
 	fold bool
 	out  *pattern
 }
@@ -90,7 +89,7 @@ func parse(text string, fold bool) (*pattern, error) {
 	if text == "" {
 		return nil, errors.New("pattern is empty")
 	}
-	p := parser{text: text, rest: text, fold: fold, out: &pattern{text: text}}
+	p := parser{rest: text, fold: fold, out: &pattern{text: text}}
 	if err := p.pattern(); err != nil {
 		return nil, fmt.Errorf("at offset %d: %w", len(text)-len(p.rest), err)
 	}
@@ -209,8 +208,7 @@ func isName(s string) bool {
 func isToken(s string) bool {
 	for i := range len(s) {
 		c := s[i]
-		alnum := '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
-		if !alnum && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+		if !isDigit(c) && !isLetter(c) && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
 			return false
 		}
 	}

@@ -27,7 +27,6 @@ type route struct {
 type tree struct {
 	root   *node // behind the first slash
 	static statics
-	deep   int // the most wildcards that a route has
 }
 
 // node is a place in the tree. The byte that led to it is its parent's matter.
@@ -149,7 +148,6 @@ func (t *tree) add(p *pattern, r *route) {
 				o.multi = &leaf{}
 			}
 			o.multi.add(p.method, r)
-			t.deep = max(t.deep, p.wildcards())
 			return
 		case s.kind == wild:
 			n = n.literal(path.String()).below(s.check)
@@ -165,7 +163,6 @@ func (t *tree) add(p *pattern, r *route) {
 		n.leaf = &leaf{}
 	}
 	n.leaf.add(p.method, r)
-	t.deep = max(t.deep, p.wildcards())
 	if r.n == 0 {
 		t.static.add("/"+path.String(), n.leaf)
 	}
