@@ -107,6 +107,9 @@ func (t *tracer) tell(_ context.Context, c *record.Capture) (record.Seen, []reco
 	seen.Bill = cost.NewBill(nil, nil, Traced(c, read))
 	seen.Bill.Source = string(study.Trace)
 	seen.Bill.AddWaits(read.Waits, Traced(c, read))
+	if read.Broken != nil {
+		c.Warnings = append(c.Warnings, read.Broken.Error())
+	}
 	return seen, []record.Profile{{Source: study.Trace, Kind: "trace", Data: t.raw}}, nil
 }
 

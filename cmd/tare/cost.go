@@ -202,6 +202,8 @@ func (c *costCmd) profile(ctx context.Context, t *terminal, b *bill, s *pprof.Se
 	if c.Waits {
 		if b.waits, err = trace(ctx, s, c.tracing()); err != nil {
 			b.warnings = append(b.warnings, fmt.Errorf("no execution trace, so no waits: %w", err))
+		} else if b.waits.Broken != nil {
+			b.warnings = append(b.warnings, b.waits.Broken)
 		}
 	}
 	if under != nil {

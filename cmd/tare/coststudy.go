@@ -171,7 +171,8 @@ type merged struct {
 	window      cost.Window // of the samples
 	waits       []cost.Wait
 	traced      cost.Window
-	warnings    []error // of the first capture that has any: the others are like it
+	warnings    []error // of the first capture that has any, the others are like it; then broken
+	broken      []error // of each trace that breaks off
 }
 
 // merge adds captures of an arm under a workload up.
@@ -183,6 +184,7 @@ func merge(run *record.Run, captures []record.Capture) (*merged, error) {
 			return nil, fmt.Errorf("capture %d: %w", captures[i].Seq, err)
 		}
 	}
+	m.warnings = append(m.warnings, m.broken...)
 	return m, nil
 }
 
@@ -229,6 +231,9 @@ func (m *merged) addTrace(c *record.Capture, files map[string]string) error {
 	t, err := exectrace.Read(bytes.NewReader(raw))
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
+	}
+	if t.Broken != nil {
+		m.broken = append(m.broken, fmt.Errorf("%s: %w", name, t.Broken))
 	}
 	part := lab.Traced(c, t)
 	m.waits = append(m.waits, t.Waits...)

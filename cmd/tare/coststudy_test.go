@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"net/http"
+	"net/http/httptest"
+	profiles "net/http/pprof"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -70,5 +74,43 @@ func TestOneSource(t *testing.T) {
 	}
 	if got := cost.NewBill(e.CPU, e.Allocs, e.Window); math.Abs(got.CPU-cpu) > 1 || math.Abs(got.Bytes-allocated) > 1 {
 		t.Errorf("tare doctor RUN: got %g ns and %g bytes a request, want %g and %g", got.CPU, got.Bytes, cpu, allocated)
+	}
+}
+
+// Of a trace that breaks off, which tells less, whoever shows it says so.
+func TestBrokenTraceIsTold(t *testing.T) {
+	raw, err := os.ReadFile("../../cost/exectrace/testdata/chi.trace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw = append(raw, "damage"...)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", profiles.Index)
+	mux.HandleFunc("/debug/pprof/profile", profiles.Profile)
+	mux.HandleFunc("/debug/pprof/trace", func(w http.ResponseWriter, _ *http.Request) { w.Write(raw) })
+	s := httptest.NewServer(mux)
+	defer s.Close()
+
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := record.Create(dir, record.Manifest{Study: study.Study{Name: "shop", Arms: []study.Arm{{Name: "a"}}, Workloads: []study.Workload{{Name: "all"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := record.Capture{Arm: "a", Workload: "all", Elapsed: time.Second, Requests: 1000}
+	c.Seen = []record.Seen{{Source: study.Trace}}
+	_, err = w.AppendCapture(c, []record.Profile{{Source: study.Trace, Kind: "trace", Data: raw}})
+	if err := errors.Join(err, w.Finish("decided")); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, args := range [][]string{
+		{"cost", "--waits", "--for", "1s", "--json", s.URL},
+		{"doctor", "--for", "1s", "--json", s.URL},
+		{"cost", "--study", dir, "--json"},
+		{"doctor", "--json", dir},
+	} {
+		if status, out, said := tare(t, args...); strings.Count(out, "the trace breaks off") != 1 {
+			t.Errorf("tare %q: exit status %d, want to be told that the trace breaks off\n%s%s", args, status, out, said)
+		}
 	}
 }

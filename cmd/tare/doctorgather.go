@@ -150,6 +150,9 @@ func (c *doctorCmd) profile(ctx context.Context, show *progress, p *patient, g *
 		g.lack(doctor.ExecutionTrace, err)
 	} else {
 		g.Waits, g.Traced = append([]cost.Wait{}, tr.Waits...), cost.Window{Duration: tr.Duration}
+		if tr.Broken != nil {
+			g.Warnings = append(g.Warnings, tr.Broken.Error())
+		}
 	}
 	show.draw("heap")
 	g.hold(ctx, s)

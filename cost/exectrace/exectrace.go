@@ -16,7 +16,7 @@ import (
 type Trace struct {
 	Duration time.Duration
 	Waits    []cost.Wait // one for each place and reason
-	Broken   error       // why the trace breaks off before its end, nil if it is whole
+	Broken   error       // says that the trace breaks off before its end, and why; nil if it is whole
 }
 
 // Read reads a trace as runtime/trace writes it. What goroutines were at when

@@ -127,7 +127,7 @@ func ReadRequests(r io.Reader, o Options) (*Requests, error) {
 	}
 	res := t.result()
 	if cut != nil {
-		res.Warnings = append(res.Warnings, "the trace breaks off: "+cut.Error())
+		res.Warnings = append(res.Warnings, cut.Error())
 	}
 	return res, nil
 }

@@ -622,6 +622,9 @@ func TestBroken(t *testing.T) {
 	if r.Count == 0 || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "breaks off") {
 		t.Errorf("%d requests of a trace that breaks off, warnings %q; want some, and one", r.Count, r.Warnings)
 	}
+	if tr, err := exectrace.Read(bytes.NewReader(whole[:len(whole)-10])); err != nil || tr.Broken == nil || !strings.Contains(tr.Broken.Error(), "breaks off") {
+		t.Errorf("reading waits of a trace that breaks off: %v, want that to be said", err)
+	}
 }
 
 func TestReadRequestsRefuses(t *testing.T) {

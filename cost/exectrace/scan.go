@@ -46,5 +46,5 @@ func verdict(seen int, err error) (cut, fatal error) {
 	if seen == 0 {
 		return nil, fmt.Errorf("reading a trace: %w", err)
 	}
-	return err, nil
+	return fmt.Errorf("the trace breaks off: %w", err), nil
 }
