@@ -92,7 +92,6 @@ type Usage struct {
 	Involuntary  uint64
 	Threads      int
 	Processes    int
-	OpenFiles    int
 }
 
 // Sockets counts TCP sockets by state.

@@ -21,8 +21,8 @@ func TestUsageAgreesWithTheProcessItself(t *testing.T) {
 	if before.CPU > said || after.CPU < said-tick || after.CPU-before.CPU < 40*time.Millisecond {
 		t.Errorf("CPU: got %v before and %v after the process said %v", before.CPU, after.CPU, said)
 	}
-	if after.Processes != 1 || after.Threads < 2 || after.OpenFiles < 4 || after.Voluntary == 0 || after.MinorFaults == 0 {
-		t.Errorf("got %+v, want one process with threads, files, switches and faults", after)
+	if after.Processes != 1 || after.Threads < 2 || after.Voluntary == 0 || after.MinorFaults == 0 {
+		t.Errorf("got %+v, want one process with threads, switches and faults", after)
 	}
 }
 

@@ -63,7 +63,6 @@ func (u *Usage) add(v Usage) {
 	u.Involuntary += v.Involuntary
 	u.Threads += v.Threads
 	u.Processes += v.Processes
-	u.OpenFiles += v.OpenFiles
 }
 
 func usageOf(s stat, withPSS bool) (Usage, error) {
@@ -82,11 +81,6 @@ func usageOf(s stat, withPSS bool) (Usage, error) {
 	if u.Voluntary, u.Involuntary, err = switches(dir); err != nil {
 		return u, err
 	}
-	files, err := list(dir + "/fd")
-	if err != nil {
-		return u, err
-	}
-	u.OpenFiles = len(files)
 	if withPSS {
 		rollup, err := os.ReadFile(dir + "/smaps_rollup")
 		if err != nil {
