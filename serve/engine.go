@@ -91,7 +91,7 @@ func newEngine(s *Server) *engine {
 	e.handed = newHandover(e)
 	e.shadow = e.handed.server
 	e.shadow.SetKeepAlivesEnabled(!s.muted.Load())
-	e.parking = newParking(e)
+	e.parking = newParking()
 	e.clock.tick = e.limits.tick()
 	e.clock.set(time.Now())
 	return e

@@ -11,7 +11,6 @@ import (
 // peers are watched for going. One goroutine serves it, once there is something
 // to hold.
 type parking struct {
-	e      *engine
 	mu     sync.Mutex
 	poller *sys.Poller
 	failed atomic.Bool // there is no poller to be had, or not for more
@@ -27,7 +26,7 @@ type seat struct {
 	parked  bool
 }
 
-func newParking(e *engine) *parking { return &parking{e: e, held: map[int32]*conn{}} }
+func newParking() *parking { return &parking{held: map[int32]*conn{}} }
 
 // enterLocked readies c's seat, and the poller if this is the first.
 func (p *parking) enterLocked(c *conn) bool {

@@ -7,7 +7,7 @@ type parking struct{}
 
 type seat struct{}
 
-func newParking(*engine) *parking { return nil }
+func newParking() *parking { return nil }
 
 func (p *parking) able() bool       { return false }
 func (p *parking) watch(*conn) bool { return false }

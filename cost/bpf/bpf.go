@@ -64,7 +64,6 @@ type Process struct {
 	Name string // its program's file, without directories
 	Go   string // the version of Go that built it; "" if it is no Go program that can be read
 	CPU  time.Duration
-	Seen int
 }
 
 // ErrEnded says that a process was gone before anything was seen of it.

@@ -88,7 +88,7 @@ func (w *process) unseen(cycles bool) time.Duration {
 
 // add counts a process in.
 func (p *Profile) add(w *process, cycles bool) {
-	one := Process{PID: w.pid, Name: w.name, CPU: w.used(cycles), Seen: w.seen}
+	one := Process{PID: w.pid, Name: w.name, CPU: w.used(cycles)}
 	if w.table != nil {
 		one.Go = w.table.Go()
 	}

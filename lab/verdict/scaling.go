@@ -15,7 +15,6 @@ const leastRanked = 4
 
 // Ranking places arms by one metric.
 type Ranking struct {
-	Alpha float64
 	Ranks []Rank // in the study's order
 	Needs int    // blocks that it takes to tell this many arms apart at all; 0 = there are enough
 }
@@ -38,7 +37,7 @@ func (an *analyser) rank(w *Workload, m *Metric) *Ranking {
 			return nil
 		}
 	}
-	r := &Ranking{Alpha: w.Alpha}
+	r := &Ranking{}
 	if need := stats.BlocksForFamily(len(cells)*(len(cells)-1)/2, w.Alpha); need > w.Blocks {
 		r.Needs = need
 	}
