@@ -137,15 +137,3 @@ func (an *analyser) fact(r *CheckResult) {
 		r.Holds.Verdict = Confirmed
 	}
 }
-
-// sentence says the result of a check in plain words.
-func (r *CheckResult) sentence() string {
-	part := func(name string, f Finding) string {
-		if f.Verdict == "" {
-			return ""
-		}
-		return fmt.Sprintf("%s %s: %s. ", name, f.Verdict, f.Reason)
-	}
-	return strings.TrimSpace(part("Direction", r.Direction) + part("Ratio", r.Ratio) + part("Difference", r.Difference) +
-		part("Absolute figures", r.Levels) + capital(part(strings.TrimSpace(string(r.Check.Kind)), r.Holds)))
-}

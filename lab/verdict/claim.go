@@ -50,8 +50,6 @@ type CheckResult struct {
 	Difference Finding // effect
 	Levels     Finding // effect: NotComparable or ""
 	Holds      Finding // fact, bound
-
-	Sentence string // the result in plain words
 }
 
 // Claim is what became of a claim. Its first check is the published headline
@@ -70,9 +68,7 @@ type Claim struct {
 func (an *analyser) claim(c study.Claim, a *Analysis) Claim {
 	out := Claim{ID: c.ID}
 	for _, check := range c.Checks {
-		r := an.check(check, a)
-		r.Sentence = r.sentence()
-		out.Checks = append(out.Checks, r)
+		out.Checks = append(out.Checks, an.check(check, a))
 	}
 	out.sum()
 	return out

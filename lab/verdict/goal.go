@@ -44,7 +44,6 @@ func (an *analyser) goal(g study.Goal, a *Analysis) Goal {
 	out := Goal{Says: g.Says}
 	for _, check := range g.Checks() {
 		r := an.check(check, a)
-		r.Sentence = r.sentence()
 		out.Checks = append(out.Checks, r)
 		switch r.Outcome() {
 		case Reached:

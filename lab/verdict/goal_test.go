@@ -37,8 +37,8 @@ func TestRatioBounds(t *testing.T) {
 		if i := r.Measured.Interval; !(i.Lo > 0.57 && i.Lo < 0.6 && i.Hi > 0.6 && i.Hi < 0.64) || math.Abs(r.Measured.Value-0.6) > 0.02 {
 			t.Errorf("%s: measured %+v, want 0.6 amid a narrow interval", tc.name, r.Measured)
 		}
-		if !strings.Contains(r.Sentence, "× that of none") || tc.want == verdict.Inconclusive && r.Holds.Needs <= 0 {
-			t.Errorf("%s: sentence %q, needs %d", tc.name, r.Sentence, r.Holds.Needs)
+		if !strings.Contains(r.Holds.Reason, "× that of none") || tc.want == verdict.Inconclusive && r.Holds.Needs <= 0 {
+			t.Errorf("%s: reason %q, needs %d", tc.name, r.Holds.Reason, r.Holds.Needs)
 		}
 	}
 }
@@ -63,8 +63,8 @@ func TestRatiosThatCannotBeBounded(t *testing.T) {
 		u.blocks = tc.blocks
 		u.level["loop_allocs"] = 0
 		r := judge(t, u, func(r *record.Run) { r.Manifest.LeftOut = map[string]string{"gone": "needs nginx"} }, tc.check).Checks[0]
-		if r.Outcome() != tc.want || !strings.Contains(r.Sentence, tc.says) {
-			t.Errorf("%s: got %q: %q, want %q: %q", tc.name, r.Outcome(), r.Sentence, tc.want, tc.says)
+		if r.Outcome() != tc.want || !strings.Contains(r.Holds.Reason, tc.says) {
+			t.Errorf("%s: got %q: %q, want %q: %q", tc.name, r.Outcome(), r.Holds.Reason, tc.want, tc.says)
 		}
 	}
 }
