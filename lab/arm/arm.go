@@ -84,7 +84,7 @@ type Ending struct {
 // Usage is what the kernel says of a process and its descendants.
 type Usage struct {
 	CPU          time.Duration // user and system since the start, of threads that ended, too
-	RSS, PeakRSS uint64        // bytes; peak since the start or Process.ResetPeak; pages shared between processes count in each
+	RSS, PeakRSS uint64        // bytes; peak since the start; pages shared between processes count in each
 	PSS          uint64        // bytes; 0 unless asked for
 	MinorFaults  uint64
 	MajorFaults  uint64

@@ -9,11 +9,6 @@ func (a *Process) Usage(bool) (Usage, error) {
 	return Usage{}, fmt.Errorf("reading CPU and memory of a process needs Linux's /proc: %w", ErrNotSupported)
 }
 
-// ResetPeak needs Linux 4.0 or later.
-func (a *Process) ResetPeak() error {
-	return fmt.Errorf("resetting the memory peak needs Linux's /proc/PID/clear_refs: %w", ErrNotSupported)
-}
-
 // Sockets needs Linux.
 func (a *Process) Sockets() (Sockets, error) {
 	return nil, fmt.Errorf("counting sockets by state needs Linux's sock_diag: %w", ErrNotSupported)

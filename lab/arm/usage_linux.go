@@ -147,20 +147,3 @@ func switches(dir string) (voluntary, involuntary uint64, err error) {
 func vanished(err error) bool {
 	return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) || errors.Is(err, syscall.EINVAL)
 }
-
-// ResetPeak makes Usage.PeakRSS count from now.
-func (a *Process) ResetPeak() error {
-	if err := a.alive(); err != nil {
-		return fmt.Errorf("resetting the memory peak: %w", err)
-	}
-	members, err := family(a.PID(), a.guard.cmd.Process.Pid)
-	if err != nil {
-		return fmt.Errorf("resetting the memory peak: %w", err)
-	}
-	for _, s := range members {
-		if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.pid), []byte("5"), 0); err != nil && !vanished(err) {
-			return fmt.Errorf("resetting the memory peak: %w", err)
-		}
-	}
-	return nil
-}
