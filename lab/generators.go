@@ -98,7 +98,7 @@ func (r *runner) generate(ctx context.Context, w study.Workload, length time.Dur
 		return fmt.Errorf("making the server's directory: %w", err)
 	}
 	defer os.RemoveAll(g.dir)
-	if err := g.serve(ctx, t); err != nil {
+	if err := g.serve(ctx); err != nil {
 		return err
 	}
 	defer g.stop(g.server) // a second time does nothing
@@ -125,7 +125,7 @@ func (r *runner) generate(ctx context.Context, w study.Workload, length time.Dur
 }
 
 // serve starts the server and waits for its first correct answer.
-func (g *generation) serve(ctx context.Context, t *record.Trial) error {
+func (g *generation) serve(ctx context.Context) error {
 	var err error
 	g.server, err = arm.Start(ctx, *g.r.servers[g.w.Name], arm.StartOptions{CPUs: g.r.specimenCPUs(), Dir: g.dir, Grace: closing})
 	if err != nil {

@@ -135,9 +135,9 @@ func (c *conn) depart(how outcome) {
 		c.k = nil // whoever has the connection now commonly has the request, too
 	case goLinger:
 		c.linger()
-		c.end(http.StateClosed)
+		c.end()
 	default:
-		c.end(http.StateClosed)
+		c.end()
 	}
 }
 
@@ -319,7 +319,7 @@ func (c *conn) linger() {
 type onlyReader struct{ io.Reader }
 
 // end closes the connection.
-func (c *conn) end(state http.ConnState) {
+func (c *conn) end() {
 	c.giveBack()
 	c.e.parking.leave(c)
 	if isTimeout(c.failed) {
@@ -327,7 +327,7 @@ func (c *conn) end(state http.ConnState) {
 	}
 	c.nc.Close()
 	c.e.unlink(c)
-	c.setState(state)
+	c.setState(http.StateClosed)
 }
 
 // cut closes the socket at once, with a reset or not, from another goroutine than the

@@ -1,9 +1,6 @@
 package serve
 
-import (
-	"net/http"
-	"time"
-)
+import "time"
 
 // Internals that the external tests of time limits look at and stop at.
 
@@ -105,6 +102,6 @@ func ShedAround(s *Server, between func()) {
 	between()
 	c.cut(false)
 	if c.e.parking.end(c) {
-		c.end(http.StateClosed)
+		c.end()
 	}
 }

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"math"
-	"net/http"
 	"time"
 )
 
@@ -17,7 +16,7 @@ func (e *engine) shed() bool {
 	}
 	c.cut(slow)
 	if e.parking.end(c) {
-		go c.end(http.StateClosed)
+		go c.end()
 	}
 	return true // else its own goroutine ends it
 }

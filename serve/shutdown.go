@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"net/http"
 	"syscall"
 	"time"
 
@@ -63,7 +62,7 @@ func (s *Server) Close() error {
 			parked = e.parking.end(c) // it may have parked just before
 		}
 		if parked {
-			c.end(http.StateClosed)
+			c.end()
 		} else {
 			e.unlink(c)
 		}

@@ -136,7 +136,7 @@ func (c *conn) at() state { return state(c.state.Load()) }
 func (c *conn) begin(p phase) bool { return c.enter(p.from(c.e.clock.now())) }
 
 // rename notes that what has gone on is another phase, as begin does.
-func (c *conn) rename(p phase) bool { return c.enter(p.from(c.at().since())) }
+func (c *conn) rename(p phase) { c.enter(p.from(c.at().since())) }
 
 func (c *conn) enter(to state) bool {
 	for s := c.at(); s.phase() != phaseShed; s = c.at() {
@@ -291,7 +291,7 @@ func (c *conn) dueWrite(s state, now int64) bool {
 // still during the sweep, so what began since is not due (spuriousWrite, beginWrite).
 func (c *conn) rouse(now int64) {
 	if c.e.parking.lapse(c, now) {
-		go c.end(http.StateClosed) // hooks and the farewell of TLS take their time
+		go c.end() // hooks and the farewell of TLS take their time
 		return
 	}
 	if c.at().phase() == phaseHanded {

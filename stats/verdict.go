@@ -62,9 +62,6 @@ func (c Comparison) RatioInterval() Interval {
 	return Interval{math.Exp(c.Interval.Lo), math.Exp(c.Interval.Hi)}
 }
 
-// Decided says whether the verdict allows the study to stop.
-func (c Comparison) Decided() bool { return c.Verdict != Inconclusive && c.Verdict != "" }
-
 // Compare judges the paired differences d, one a block, by the rule. Values
 // that are not finite are left out with a warning.
 //

@@ -45,7 +45,7 @@ func (p *page) accuracyTable(a *verdict.Analysis) {
 				item{text: "±" + amount(x, x.Band)}, item{string(h.Verdict), toneOfNearness(h.Verdict).style()}))
 		}
 	}
-	p.table("  ", cols, rows)
+	p.table(cols, rows)
 }
 
 // accuracyList says the same where a table would not fit.

@@ -113,7 +113,7 @@ func (p *page) across(all []verdict.Across) {
 		rows = append(rows, []item{{text: x.Arm}, {text: onScale(&x, x.First)}, {text: onScale(&x, x.Second)},
 			{text: x.Figure()}, {text: x.Range()}, {text: fmt.Sprint(x.Change.N)}, changeWord(&x)})
 	}
-	p.table("  ", cols, rows)
+	p.table(cols, rows)
 }
 
 // onScale writes an effect of one run.

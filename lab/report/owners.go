@@ -169,7 +169,7 @@ func (p *page) sideBySide(a *verdict.Account, t ownerTable, shown, rest []verdic
 			}
 		}
 		p.line("")
-		p.table("  ", append([]column{cols[0]}, cols[from:to]...), part)
+		p.table(append([]column{cols[0]}, cols[from:to]...), part)
 		from = to
 	}
 }

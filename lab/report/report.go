@@ -122,8 +122,8 @@ type item struct {
 	style style
 }
 
-// table writes rows under their heads, after indent.
-func (p *page) table(indent string, cols []column, rows [][]item) {
+// table writes rows under their heads.
+func (p *page) table(cols []column, rows [][]item) {
 	widths := make([]int, len(cols))
 	head := make([]item, len(cols))
 	for i, c := range cols {
@@ -150,7 +150,7 @@ func (p *page) table(indent string, cols []column, rows [][]item) {
 				b.WriteString("  ")
 			}
 		}
-		p.line("%s", indent+b.String())
+		p.line("  %s", b.String())
 	}
 }
 

@@ -169,7 +169,7 @@ func (p *page) compared(w *verdict.Workload, m *verdict.Metric) {
 		}
 		rows = append(rows, row)
 	}
-	p.table("  ", cols, rows)
+	p.table(cols, rows)
 }
 
 func name(l verdict.Level) string {
@@ -307,7 +307,7 @@ func (p *page) matrix(arm int, order []verdict.Level, metrics []*verdict.Metric)
 		}
 		rows = append(rows, row)
 	}
-	p.table("  ", cols, rows)
+	p.table(cols, rows)
 }
 
 // median is one cell of the matrix.
