@@ -30,7 +30,7 @@ var arrows = map[string][]string{
 	"load":             {"load/internal/...", "load/pace", "stats/hist"},
 	"lab/study":        {},
 	"lab/env":          {},
-	"lab/arm":          {"lab/internal/...", "lab/study"},
+	"lab/arm":          {"lab/study"},
 	"lab/record":       {"cost", "lab/study", "stats/hist"},
 	"lab/verdict":      {"cost", "lab/record", "lab/study", "stats", "stats/unit", "stats/hist"},
 	"lab/report":       {"cost", "lab/report/chart", "lab/verdict", "lab/record", "lab/study", "stats", "stats/unit", "stats/hist"},
@@ -79,14 +79,13 @@ var forbidden = []string{"util", "utils", "common", "helper", "helpers", "types"
 type pkg struct {
 	ImportPath, Name, Doc, Dir string
 	GoFiles, Imports           []string
-	Module                     struct{ Path string }
 }
 
 func (p pkg) rel() string { return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/") }
 
 func packages(t *testing.T) []pkg {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Name,Doc,Dir,GoFiles,Imports,Module", "./...").Output()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Name,Doc,Dir,GoFiles,Imports", "./...").Output()
 	if err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {

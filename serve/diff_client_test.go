@@ -18,8 +18,6 @@ import (
 // It is used by one goroutine.
 type client struct {
 	net.Conn
-	t    *testing.T
-	run  *running
 	by   carriage
 	raw  []byte
 	pos  int   // raw[:pos] was framed or waited for
@@ -39,7 +37,7 @@ func (run *running) dial(t *testing.T) *client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	return &client{Conn: conn, t: t, run: run, by: run.by}
+	return &client{Conn: conn, by: run.by}
 }
 
 // send writes s, a byte at a time if that is how the client carries. A server
