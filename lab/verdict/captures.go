@@ -98,7 +98,7 @@ func mean(v []float64) Estimate {
 	}
 	half := math.Inf(1)
 	if n > 1 {
-		half = student(len(v)-1) * math.Sqrt(ss/(n-1)/n)
+		half = stats.StudentQuantile(stats.StudyAlpha, n-1) * math.Sqrt(ss/(n-1)/n)
 	}
 	return Estimate{m, stats.Interval{Lo: m - half, Hi: m + half}}
 }
@@ -116,19 +116,6 @@ func sampled(v, margins []float64) Estimate {
 		e.Interval = stats.Interval{Lo: e.Value - half, Hi: e.Value + half}
 	}
 	return e
-}
-
-// student is the 0.975 quantile of Student's t with so many degrees of freedom:
-// from tables up to 10, beyond them by the first terms of its expansion about
-// the normal quantile (Abramowitz and Stegun, 26.7.5), right to 0.001.
-func student(df int) float64 {
-	table := [...]float64{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228}
-	if df <= len(table) {
-		return table[df-1]
-	}
-	const z = 1.959964
-	v := float64(df)
-	return z + (z*z*z+z)/(4*v) + (5*math.Pow(z, 5)+16*z*z*z+3*z)/(96*v*v)
 }
 
 // byRound sorts an arm's captures under a workload in which a source looked.

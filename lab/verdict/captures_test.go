@@ -113,7 +113,7 @@ func TestAccountIntervals(t *testing.T) {
 		mean := sum / float64(n)
 		half := quantile * math.Sqrt((squares/float64(n)-mean*mean)/float64(n-1))
 		got := analyse(t, r).Accounts[0].Arms[0].CPU
-		if math.Abs(got.Value/mean-1) > 1e-9 || math.Abs((got.Interval.Hi-mean)/half-1) > 0.001 || math.Abs((mean-got.Interval.Lo)/half-1) > 0.001 {
+		if math.Abs(got.Value/mean-1) > 1e-9 || math.Abs((got.Interval.Hi-mean)/half-1) > 1e-5 || math.Abs((mean-got.Interval.Lo)/half-1) > 1e-5 {
 			t.Errorf("%d captures: got %+v, want %g ± %g", n, got, mean, half)
 		}
 	}
