@@ -86,11 +86,17 @@ func (c *calibrateCmd) Run(ctx context.Context, t *terminal) error {
 	if cal.Floor, cal.Blocks = a.Floors(); len(cal.Floor) == 0 {
 		return &failure{status: exitCould, err: errors.New("too few trials count for a floor: what was kept before stays"), hint: "`tare report " + kept.Dir + "` says why"}
 	}
-	path := filepath.Join(cache, "floor.json")
-	if err := keepFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(cal) }); err != nil {
-		return err
+	return errors.Join(c.conclude(t, cal, filepath.Join(cache, "floor.json")), c.keepReplicates(kept, a))
+}
+
+// conclude keeps the floor and shows it, also where it cannot be kept.
+func (c *calibrateCmd) conclude(t *terminal, cal calibration, path string) error {
+	unkept := keepFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(cal) })
+	until := "kept until " + cal.When.Add(floorKept).Format(time.DateOnly)
+	if unkept != nil {
+		until = "not kept"
 	}
-	return errors.Join(c.print(t, cal), c.keepReplicates(kept, a))
+	return errors.Join(c.print(t, cal, until), unkept)
 }
 
 // calibrating is study null with nothing to decide before its last block: every
@@ -109,12 +115,11 @@ func measureNull(ctx context.Context, t *terminal, s *study.Study, run *runCmd) 
 	return run.measure(ctx, t, s, run.folder(s))
 }
 
-func (c *calibrateCmd) print(t *terminal, cal calibration) error {
+func (c *calibrateCmd) print(t *terminal, cal calibration, until string) error {
 	if c.JSON {
 		return t.json(cal)
 	}
-	fmt.Fprintf(t.out, "Noise floor of this machine over %s, kept until %s:\n", count(uint64(cal.Blocks), "block"),
-		cal.When.Add(floorKept).Format(time.DateOnly))
+	fmt.Fprintf(t.out, "Noise floor of this machine over %s, %s:\n", count(uint64(cal.Blocks), "block"), until)
 	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
 	for _, m := range study.Metrics() {
 		if f, ok := cal.Floor[m.Name]; ok {

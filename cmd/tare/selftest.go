@@ -100,20 +100,18 @@ func (c *selftestCmd) Run(ctx context.Context, t *terminal) error {
 	if result.Studies == 0 {
 		return explain(errors.Join(stopped, uncounted))
 	}
-	path := filepath.Join(cache, "last.json")
-	if err := keepFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(result) }); err != nil {
-		return err
-	}
-	return c.conclude(t, result, stopped)
+	return c.conclude(t, result, filepath.Join(cache, "last.json"), stopped)
 }
 
-// conclude shows what was counted until the last study, or what stopped them.
-func (c *selftestCmd) conclude(t *terminal, result selfTest, stopped error) error {
+// conclude keeps what was counted until the last study, or what stopped them, and
+// shows it, also where it cannot be kept.
+func (c *selftestCmd) conclude(t *terminal, result selfTest, path string, stopped error) error {
+	unkept := keepFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(result) })
 	if c.JSON {
-		return errors.Join(t.json(result), explain(stopped))
+		return errors.Join(t.json(result), explain(stopped), unkept)
 	}
 	fmt.Fprintln(t.out, result)
-	return explain(stopped)
+	return errors.Join(explain(stopped), unkept)
 }
 
 // add counts one A/A study. One without the pairs of trials that any interval takes
