@@ -8,12 +8,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/studies"
 )
 
-// calibrate keeps a calibration of this machine for the test.
+// calibrate keeps a calibration of this machine, of now, for the test.
 func calibrate(t *testing.T, floor map[string]float64) {
+	t.Helper()
+	calibrateAt(t, time.Now(), floor)
+}
+
+func calibrateAt(t *testing.T, when time.Time, floor map[string]float64) {
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	dir, err := cacheDir("calibration")
@@ -23,7 +29,7 @@ func calibrate(t *testing.T, floor map[string]float64) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(calibration{When: time.Now(), Machine: machine(), Blocks: 30, Floor: floor})
+	text, err := json.Marshal(calibration{When: when, Machine: machine(), Blocks: 30, Floor: floor})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,6 +71,20 @@ func TestAnnounceBudget(t *testing.T) {
 				t.Errorf("--budget %s %s: got %q, want %q in it and no %q", tt.budget, tt.study, got, tt.want, tt.never)
 			}
 		})
+	}
+}
+
+// A calibration holds for seven days, and not for as long as a clock that was set back
+// lies behind it.
+func TestCalibrationAges(t *testing.T) {
+	for age, want := range map[time.Duration]bool{time.Minute: true, floorKept - time.Hour: true, floorKept + time.Hour: false, -time.Hour: false, -1000 * time.Hour: false} {
+		calibrateAt(t, time.Now().Add(-age), map[string]float64{"cpu_per_request": .01})
+		var m record.Manifest
+		calibrated(&m)
+		told := strings.Contains(strings.Join(m.Warnings, "\n"), "ahead of the clock")
+		if got := len(m.Floor) > 0; got != want || told != (age < 0) {
+			t.Errorf("calibrated %s ago: floor %v, warnings %q, want a floor: %t", age, m.Floor, m.Warnings, want)
+		}
 	}
 }
 

@@ -138,7 +138,8 @@ func machine() string {
 }
 
 // kept returns this machine's calibration; ok is false where there is none, it
-// is another machine's, or it is too old.
+// is another machine's, or it is too old. One from ahead of the clock is an error: how
+// old it is nobody knows.
 func kept() (cal calibration, ok bool, err error) {
 	cache, err := cacheDir("calibration")
 	if err != nil {
@@ -154,7 +155,11 @@ func kept() (cal calibration, ok bool, err error) {
 	if err := json.Unmarshal(data, &cal); err != nil {
 		return cal, false, fmt.Errorf("reading calibration: %w", err)
 	}
-	return cal, cal.Machine == machine() && time.Since(cal.When) < floorKept, nil
+	mine, age := cal.Machine == machine(), time.Since(cal.When)
+	if mine && age < 0 {
+		return cal, false, fmt.Errorf("the calibration kept is of %s, ahead of the clock, and not used: run `tare calibrate` again", cal.When.Format(time.DateTime))
+	}
+	return cal, mine && age < floorKept, nil
 }
 
 // calibrated fills in what is known of this machine's noise.
