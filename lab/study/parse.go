@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/goccy/go-yaml"
@@ -22,14 +23,10 @@ const (
 )
 
 // ParseFile reads and checks a study file. Its error is that of the file, or
-// Mistakes.
+// Mistakes. Devices and pipes, which may have no end or never begin, are refused
+// unopened: a run is repeated from its file.
 func ParseFile(path string) (*Study, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading study: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1)) // one more shows that it is too large
+	data, err := readFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading study: %w", err)
 	}
@@ -39,6 +36,22 @@ func ParseFile(path string) (*Study, error) {
 	}
 	s.File = path
 	return s, nil
+}
+
+func readFile(path string) ([]byte, error) {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxFile+1)) // one more shows that it is too large
 }
 
 // Parse reads and checks a study; name is what the file is called in

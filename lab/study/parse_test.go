@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,6 +49,15 @@ func TestMistakes(t *testing.T) {
 				t.Errorf("parsing %s\ngot\n%swant\n%s", file, got, want)
 			}
 		})
+	}
+}
+
+// What is no regular file may never begin or never end.
+func TestParseFileRefuses(t *testing.T) {
+	for path, want := range map[string]string{os.DevNull: "not a regular file", t.TempDir(): "not a regular file", filepath.Join(t.TempDir(), "none.yaml"): "no such file"} {
+		if _, err := study.ParseFile(path); !errors.As(err, new(*fs.PathError)) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q of the path", path, err, want)
+		}
 	}
 }
 
