@@ -15,6 +15,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
@@ -120,7 +121,7 @@ func (c *gateCmd) Run(ctx context.Context, t *terminal) error {
 func (c *gateCmd) measure(ctx context.Context, t *terminal, run *runCmd, s *study.Study) ([]verdict.Gated, error) {
 	kept, err := run.measure(ctx, t, s, run.folder(s))
 	if err != nil {
-		return nil, explain(err)
+		return nil, stopped(kept, err)
 	}
 	a, err := verdict.Analyse(kept)
 	if err != nil {
@@ -128,6 +129,20 @@ func (c *gateCmd) measure(ctx context.Context, t *terminal, run *runCmd, s *stud
 	}
 	fmt.Fprintf(t.err, "run: %s\n", kept.Dir)
 	return c.gates(a), nil
+}
+
+// stopped explains why a run ended before its time, with what can be made of what was
+// measured, if anything was; run may be nil.
+func stopped(run *record.Run, err error) error {
+	switch {
+	case run == nil || len(run.Trials) == 0:
+		return explain(err)
+	case !errors.Is(err, context.Canceled):
+		return goOn(run, explain(err))
+	}
+	f := interrupted(run, nil)
+	f.hint += ", then `tare gate " + run.Dir + "`, which can pass; what fails there has to be gated anew"
+	return f
 }
 
 // told refuses, before anything is measured, a budget for what the study does not

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
@@ -135,6 +138,29 @@ func TestGateBudgets(t *testing.T) {
 		}
 		if !strings.Contains(string(got), tt.want) {
 			t.Errorf("--max %v: got %s, want %s", tt.max, got, tt.want)
+		}
+	}
+}
+
+// A gate that is stopped names the folder of what it has measured, if it has.
+func TestGateStopped(t *testing.T) {
+	run, full := cut(t), errors.New("no space left on device")
+	again := "go on with `tare run --resume " + run.Dir + "`"
+	for _, tt := range []struct {
+		run    *record.Run
+		by     error
+		status int
+		hint   string // "" = none
+	}{
+		{run, fmt.Errorf("running trial 1: %w", context.Canceled), exitInterrupted, again + ", then `tare gate " + run.Dir + "`"},
+		{run, full, exitCould, "once that is mended, " + again},
+		{nil, context.Canceled, exitInterrupted, ""},
+		{nil, full, exitCould, ""},
+	} {
+		var said strings.Builder
+		got := complain(&terminal{err: &said}, stopped(tt.run, tt.by))
+		if got != tt.status || !strings.Contains(said.String(), tt.hint) || strings.Contains(said.String(), "hint") != (tt.hint != "") {
+			t.Errorf("%v: got exit status %d and %q, want %d and %q", tt.by, got, said.String(), tt.status, tt.hint)
 		}
 	}
 }

@@ -238,14 +238,19 @@ func (c *runCmd) finish(t *terminal, run *record.Run, err error) error {
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
-		return &failure{status: exitInterrupted, err: errors.Join(fmt.Errorf("interrupted; trials on record: %d", len(run.Trials)), herr),
-			hint: "go on with `tare run --resume " + run.Dir + "`"}
+		return interrupted(run, herr)
 	case err == nil && herr == nil && a.Trials.Valid == 0:
 		return &failure{status: exitCould, err: errors.New("no trial counts"), hint: "the report says why, below \"How far to trust this\""}
 	case err == nil:
 		return herr
 	}
 	return goOn(run, explain(errors.Join(err, herr)))
+}
+
+// interrupted tells of a run that was, and of what else went wrong, how to go on.
+func interrupted(run *record.Run, besides error) *failure {
+	return &failure{status: exitInterrupted, err: errors.Join(fmt.Errorf("interrupted; trials on record: %d", len(run.Trials)), besides),
+		hint: "go on with `tare run --resume " + run.Dir + "`"}
 }
 
 // goOn adds to an error without a remedy that the run it stopped can be gone on with.

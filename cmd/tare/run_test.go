@@ -12,9 +12,9 @@ import (
 	"github.com/tarehq/tare/studies"
 )
 
-// What stops a run that has trials is told with how to go on, also where no report
-// can be written; not where there is nothing to go on with.
-func TestRunStopped(t *testing.T) {
+// cut is a run that was interrupted after its first trial.
+func cut(t *testing.T) *record.Run {
+	t.Helper()
 	s, err := studies.Named("null")
 	if err != nil {
 		t.Fatal(err)
@@ -25,11 +25,22 @@ func TestRunStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = w.Append(record.Trial{Arm: s.Control, Workload: s.Primary.Workload, Requests: 20_000, Metrics: map[string]float64{s.Primary.Metric: 1000}}, nil)
-	if err := errors.Join(err, w.Finish("interrupted"), os.Mkdir(filepath.Join(dir, "report.html"), 0o755)); err != nil {
+	if err := errors.Join(err, w.Finish("interrupted")); err != nil {
 		t.Fatal(err)
 	}
 	run, err := record.Open(dir)
 	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// What stops a run that has trials is told with how to go on, also where no report
+// can be written; not where there is nothing to go on with.
+func TestRunStopped(t *testing.T) {
+	run := cut(t)
+	dir := run.Dir
+	if err := os.Mkdir(filepath.Join(dir, "report.html"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	full := errors.New("no space left on device")
