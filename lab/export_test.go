@@ -112,6 +112,12 @@ func Compare(dir string, rate float64, t *record.Trial) error {
 	return g.compare(t)
 }
 
+// Limited is what is said of these trials of workloads closed and open.
+func Limited(kind study.Kind, trials ...record.Trial) []string {
+	s := &study.Study{Kind: kind, Workloads: []study.Workload{{Name: "closed", Schedule: "closed"}, {Name: "open", Schedule: "constant"}}}
+	return (&runner{Options: Options{Study: s}, trials: trials}).limited()
+}
+
 // SameAs tells whether a run of programs with these build IDs may be gone on with.
 func SameAs(w *record.Writer, old, now map[string]string) error {
 	programs := func(ids map[string]string) map[string]record.Program {

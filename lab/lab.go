@@ -120,7 +120,7 @@ func Run(ctx context.Context, o Options) (*record.Run, error) {
 	defer r.writer.Close()
 	r.Study = filled // recorded as it was
 	err = r.measure(ctx)
-	if werr := r.warnScant(); werr != nil {
+	if werr := r.warnTrials(); werr != nil {
 		err = errors.Join(err, werr)
 	}
 	if err == nil {

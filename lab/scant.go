@@ -16,14 +16,15 @@ const (
 	leastRequests = 20_000
 )
 
-// warnScant puts into the manifest which workloads' trials are short of both.
-func (r *runner) warnScant() error {
-	scant := r.scant()
-	if len(scant) == 0 {
+// warnTrials puts into the manifest which workloads' trials are short of both, and
+// under which the generator came to its limit.
+func (r *runner) warnTrials() error {
+	found := slices.Concat(r.scant(), r.limited())
+	if len(found) == 0 {
 		return nil
 	}
 	return r.writer.Update(func(m *record.Manifest) {
-		for _, text := range scant {
+		for _, text := range found {
 			if !slices.Contains(m.Warnings, text) { // as it may be in a resumed run
 				m.Warnings = append(m.Warnings, text)
 			}
