@@ -159,6 +159,19 @@ func TestCreateRefusesAnExistingFolder(t *testing.T) {
 	}
 }
 
+// A run that cannot begin, as on a full disk, leaves no folder that looks like one.
+func TestCreateLeavesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "runs", "a")
+	m := manifest()
+	m.Floor = map[string]float64{"cpu_per_request": math.NaN()} // which JSON cannot hold
+	if _, err := record.Create(dir, m); err == nil {
+		t.Fatal("a manifest that cannot be written: got no error")
+	}
+	if left, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v (%v), want nothing", left, err)
+	}
+}
+
 func TestAppendLeavesOutWhatIsNoNumber(t *testing.T) {
 	w, dir := create(t)
 	in := trial(0)

@@ -33,7 +33,8 @@ type Writer struct {
 }
 
 // Create makes the folder dir and writes the manifest m into it; Schema is
-// filled in. It refuses a folder that exists: fs.ErrExist.
+// filled in. It refuses a folder that exists: fs.ErrExist. After any other error
+// there is none.
 func Create(dir string, m Manifest) (*Writer, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
 		return nil, fmt.Errorf("creating run: %w", err)
@@ -41,19 +42,19 @@ func Create(dir string, m Manifest) (*Writer, error) {
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("creating run: %w", err)
 	}
-	unlock, err := lock(dir)
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) { // making the folder was exclusive already
-		return nil, fmt.Errorf("creating run: %w", err)
-	}
 	m.Schema = Schema
-	w := &Writer{dir: dir, manifest: m, unlock: unlock}
+	w := &Writer{dir: dir, manifest: m}
 	if err := w.begin(); err != nil {
-		return nil, errors.Join(fmt.Errorf("creating run: %w", err), w.Close())
+		return nil, errors.Join(fmt.Errorf("creating run: %w", err), w.Discard())
 	}
 	return w, nil
 }
 
 func (w *Writer) begin() (err error) {
+	w.unlock, err = lock(w.dir)
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) { // making the folder was exclusive already
+		return err
+	}
 	if err := os.Mkdir(filepath.Join(w.dir, histName), 0o777); err != nil {
 		return err
 	}
