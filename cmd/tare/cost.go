@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,7 +78,7 @@ func (c *costCmd) Run(ctx context.Context, t *terminal) error {
 	if c.Study != "" {
 		return c.ofStudy(t)
 	}
-	if err := c.check(); err != nil {
+	if err := cmp.Or(c.check(), c.useless(t)); err != nil {
 		return err
 	}
 	bill := &bill{window: cost.Window{Requests: c.Requests}}
@@ -152,6 +153,16 @@ func (c *costCmd) check() error {
 		return err
 	}
 	return writable(c.outputs(), c.Profile...)
+}
+
+// useless refuses what has a default and does nothing here.
+func (c *costCmd) useless(t *terminal) error {
+	return cmp.Or(
+		t.useless(len(c.Profile) > 0, "for saved profiles", "for"),
+		t.useless(!c.outside(), "without --pid, --cgroup or --container", "count"),
+		t.useless(!c.Marks, "without --marks", "max-overhead"),
+		t.useless(c.Load == "", "without --load", "connections"),
+	)
 }
 
 // capture profiles what the service at the URL spends.

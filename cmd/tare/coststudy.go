@@ -30,6 +30,9 @@ func (c *costCmd) ofStudy(t *terminal) error {
 	if c.sources() > 0 || c.besides() {
 		return asked("tare cost --study RUN", errors.New("--study shows what a run kept: nothing is profiled, watched, loaded or counted beside it"))
 	}
+	if err := t.useless(true, "beside --study", "for", "connections", "count", "max-overhead"); err != nil {
+		return err
+	}
 	if err := writable(c.outputs()); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ type sides struct {
 
 // Run captures or reads, compares, and shows what differs.
 func (c *diffCmd) Run(ctx context.Context, t *terminal) error {
-	if err := c.check(); err != nil {
+	if err := cmp.Or(c.check(), t.useless(len(c.Load) == 0, "without --load", "connections")); err != nil {
 		return err
 	}
 	a, b := &sides{source: c.A}, &sides{source: c.B}
@@ -131,8 +132,8 @@ func (c *diffCmd) gather(ctx context.Context, t *terminal, a, b *sides) error {
 			services = append(services, i)
 		}
 	}
-	if len(c.Load) > 0 && len(services) == 0 {
-		return asked("", errors.New("--load does nothing for saved profiles"))
+	if err := t.useless(len(services) == 0, "for saved profiles", "load", "for", "repeat", "keep"); err != nil {
+		return err
 	}
 	if err := sameSource(a, b); err != nil {
 		return err

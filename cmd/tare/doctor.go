@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,7 +52,7 @@ requests to tell, or no rule could.`
 
 // Run gathers evidence, examines it and shows what was found.
 func (c *doctorCmd) Run(ctx context.Context, t *terminal) error {
-	if err := c.check(); err != nil {
+	if err := cmp.Or(c.check(), t.useless(c.From != "", "for saved evidence", "for"), t.useless(c.Load == "", "without --load", "connections")); err != nil {
 		return err
 	}
 	all, err := c.evidence(ctx, t)
@@ -120,8 +121,8 @@ func (c *doctorCmd) evidence(ctx context.Context, t *terminal) ([]*doctor.Eviden
 		return []*doctor.Evidence{e}, err
 	}
 	if dir, err := findRun(c.What); err == nil {
-		if c.asks() || c.Save != "" {
-			return nil, asked("leave it out", errors.New("--load, --save, --source and --probe do nothing for a run"))
+		if err := t.useless(true, "for a run", "load", "save", "source", "probe", "for"); err != nil {
+			return nil, err
 		}
 		return c.fromRun(t, dir)
 	}

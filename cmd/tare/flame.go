@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ zoomed; it works offline and, but for that, without scripts.`
 
 // Run looks, and draws.
 func (c *flameCmd) Run(ctx context.Context, t *terminal) error {
-	if err := c.check(); err != nil {
+	if err := cmp.Or(c.check(), t.useless(c.saved(), "for a saved profile", "for"), t.useless(c.Load == "", "without --load", "connections")); err != nil {
 		return err
 	}
 	b, err := c.look(ctx, t)

@@ -63,6 +63,19 @@ type terminal struct {
 	colour   bool // standard output is a terminal and NO_COLOR is unset
 	width    int  // of standard output, in columns
 	columns  int  // of standard error
+
+	said map[string]bool // the flags of the command line
+}
+
+// useless refuses, where is holds, flags that do nothing then. The value of one that
+// has a default does not tell whether it was said.
+func (t *terminal) useless(is bool, why string, flags ...string) error {
+	for _, name := range flags {
+		if is && t.said[name] {
+			return asked("leave it out", fmt.Errorf("--%s does nothing %s", name, why))
+		}
+	}
+	return nil
 }
 
 // json prints v on standard output.
@@ -182,11 +195,23 @@ func run(ctx context.Context, args []string, t *terminal) int {
 		}
 		return complain(t, asked(hint, err))
 	}
+	t.said = flagsIn(parsed)
 	err = perform(ctx, patience(parsed), func() error { return parsed.Run() })
 	if lost := out.first(); lost != nil && shown(err) {
 		err = fmt.Errorf("writing the result: %w", lost)
 	}
 	return complain(t, err)
+}
+
+// flagsIn are those that stand on a command line.
+func flagsIn(parsed *kong.Context) map[string]bool {
+	all := map[string]bool{}
+	for _, p := range parsed.Path {
+		if p.Flag != nil {
+			all[p.Flag.Name] = true
+		}
+	}
+	return all
 }
 
 // shown tells whether a verb that ended so has shown a result: err is none, or a

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +59,7 @@ Tracing costs the service CPU while it lasts, 2 to 12 % where it was tried and u
 
 // Run records or reads a trace and shows what slow requests waited for.
 func (c *traceCmd) Run(ctx context.Context, t *terminal) error {
-	if err := c.check(); err != nil {
+	if err := cmp.Or(c.check(), t.useless(c.Load == "", "without --load", "connections")); err != nil {
 		return err
 	}
 	s := &story{}
@@ -113,8 +114,8 @@ func (c *traceCmd) check() error {
 // gone once it is closed.
 func (c *traceCmd) open(ctx context.Context, t *terminal, s *story) (*os.File, error) {
 	if info, err := os.Stat(c.From); err == nil && info.Mode().IsRegular() {
-		if c.Load != "" || c.Save != "" {
-			return nil, asked("", errors.New("--load and --save do nothing for a trace that is there already"))
+		if err := t.useless(true, "for a trace that is there already", "load", "save", "for", "samples"); err != nil {
+			return nil, err
 		}
 		s.Source = c.From
 		return os.Open(c.From)

@@ -78,7 +78,7 @@ func (c *whatifCmd) check() error {
 
 // Run slows the owner down, on and off, and shows what comes of it.
 func (c *whatifCmd) Run(ctx context.Context, t *terminal) error {
-	if err := c.check(); err != nil {
+	if err := cmp.Or(c.check(), t.useless(c.Load == "", "without --load", "connections")); err != nil {
 		return err
 	}
 	target, err := probe.Open(c.PID)
