@@ -138,17 +138,27 @@ func changeWord(x *verdict.Across) item {
 	return item{"undecided", dim}
 }
 
-// differing names the facts of the environment that differ between two runs.
+// momentary are the facts of the environment that no two looks at a machine agree on.
+var momentary = []string{"overheating", "steal", "cpu in use", "busy processes", "load average", "cpu pressure", "memory pressure",
+	"io pressure", "memory", "swap", "time-wait", "connection tracking", "timer"}
+
+// differing names the facts of the environment that differ between two runs; of the
+// momentary ones those that disturbed one run alone.
 func differing(a, b *record.Manifest) string {
-	then := map[string]string{}
+	then := map[string]record.Fact{}
 	for _, f := range a.Env {
-		then[f.Name] = f.Value
+		then[f.Name] = f
 	}
 	var names []string
 	for _, f := range b.Env {
-		if v, ok := then[f.Name]; ok && v != f.Value {
-			names = append(names, fmt.Sprintf("%s %s, then %s", f.Name, v, f.Value))
+		old, ok := then[f.Name]
+		if !ok || old.Value == f.Value {
+			continue
 		}
+		if slices.Contains(momentary, f.Name) && (old.Verdict == "disturbs") == (f.Verdict == "disturbs") {
+			continue
+		}
+		names = append(names, fmt.Sprintf("%s %s, then %s", f.Name, old.Value, f.Value))
 	}
 	return strings.Join(names, "; ")
 }

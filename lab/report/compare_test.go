@@ -26,6 +26,37 @@ func TestCompare(t *testing.T) {
 	golden(t, "compare.txt", b.String())
 }
 
+// Two runs on one machine never find it under the same load; that does not make it
+// another one, unless it disturbed one of them.
+func TestCompareKnowsTheMachine(t *testing.T) {
+	load := func(value, verdict string) []record.Fact {
+		return []record.Fact{{Name: "kernel", Value: "6.1.0", Verdict: "ok"}, {Name: "load average", Value: value, Verdict: verdict}}
+	}
+	newer := load("1.55 2.39 8.22", "note")
+	newer[0].Value = "6.2.0"
+	const same = "The machine was not the same throughout: "
+	for _, tc := range []struct {
+		name string
+		env  []record.Fact
+		want string // "": nothing is said
+	}{
+		{"as before", load("1.84 4.15 11.30", "ok"), ""},
+		{"another moment", load("1.55 2.39 8.22", "note"), ""},
+		{"a moment that disturbs", load("9.55 2.39 8.22", "disturbs"), same + "load average 1.84 4.15 11.30, then 9.55 2.39 8.22."},
+		{"another kernel", newer, same + "kernel 6.1.0, then 6.2.0."},
+	} {
+		first, second := synthetic(1), synthetic(2)
+		first.Manifest.Env, second.Manifest.Env = load("1.84 4.15 11.30", "ok"), tc.env
+		var b strings.Builder
+		if err := report.Compare(&b, analyse(t, first), analyse(t, second), report.TextOptions{Width: 200}); err != nil {
+			t.Fatal(err)
+		}
+		if text := b.String(); !strings.Contains(text, tc.want) || strings.Contains(text, same) != (tc.want != "") {
+			t.Errorf("%s: got\n%s\nwant %q", tc.name, text, tc.want)
+		}
+	}
+}
+
 func TestCompareSaysWhyNot(t *testing.T) {
 	program := func(r *record.Run, change func(*record.Program)) {
 		p := r.Manifest.Programs["none"]
