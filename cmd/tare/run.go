@@ -113,6 +113,9 @@ func (c *runCmd) choose(name string) (*study.Study, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Quick && !s.HasQuickForm() {
+		return nil, asked("its key quick says what that is: see docs/study-files.md", fmt.Errorf("study %s has no short form, so --quick would run the whole of it", s.Name))
+	}
 	if s, err = s.Part(c.Arms, c.Workloads); err != nil {
 		return nil, asked("", err)
 	}

@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +28,9 @@ func (s *Study) LooksUpTo(cap int) []int {
 	upTo := slices.DeleteFunc(slices.Clone(looks), func(n int) bool { return n >= cap })
 	return append(upTo, cap)
 }
+
+// HasQuickForm reports whether the study says what its short form is.
+func (s *Study) HasQuickForm() bool { return !reflect.ValueOf(s.Quick).IsZero() }
 
 // QuickForm returns the short form of the study; s stays as it is. Checks of
 // claims and goals that the short form cannot make are left out of it, but for a claim's
