@@ -23,6 +23,7 @@ package arm
 import (
 	"errors"
 	"io"
+	"os"
 	"time"
 )
 
@@ -54,6 +55,8 @@ type Program struct {
 	Go      string            // toolchain version; "" = not a Go program
 	Modules map[string]string // versions of the modules built in
 	Sink    string            // as in study.Arm
+
+	file os.FileInfo // of Path when it was identified; nil: it was not
 }
 
 // StartOptions say how a program is started. In its arguments ${TARE_ADDR},

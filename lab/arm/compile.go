@@ -28,10 +28,34 @@ type executable struct {
 	path, id string
 	goes     string            // toolchain; "" = not a Go program
 	modules  map[string]string // versions
+	file     os.FileInfo       // as it was then
 }
 
 func (e executable) describe(p *Program) {
-	p.Path, p.BuildID, p.Go, p.Modules = e.path, e.id, e.goes, e.modules
+	p.Path, p.BuildID, p.Go, p.Modules, p.file = e.path, e.id, e.goes, e.modules, e.file
+}
+
+// same refuses a program whose file is not any more what it was when it was
+// identified: a user may build anew, under the same name, while a run goes on.
+func (p *Program) same() error {
+	if p.file == nil {
+		return nil
+	}
+	now, err := os.Stat(p.Path)
+	if err != nil {
+		return err
+	}
+	if os.SameFile(p.file, now) && now.Size() == p.file.Size() && now.ModTime().Equal(p.file.ModTime()) {
+		return nil
+	}
+	e, err := inspect(p.Path)
+	if err != nil {
+		return err
+	}
+	if e.id != p.BuildID {
+		return fmt.Errorf("%s is another program by now (build ID %.12s… was %.12s…): let a run have a copy of its own", p.Path, e.id, p.BuildID)
+	}
+	return nil
 }
 
 // inspect identifies the file and reads what the Go linker left in it.
@@ -46,6 +70,9 @@ func inspect(path string) (executable, error) {
 		return executable{}, fmt.Errorf("identifying the program: %w", err)
 	}
 	e := executable{path: path, id: hex.EncodeToString(h.Sum(nil))}
+	if e.file, err = f.Stat(); err != nil {
+		return executable{}, fmt.Errorf("identifying the program: %w", err)
+	}
 	info, err := buildinfo.Read(f)
 	if err != nil {
 		return e, nil // not built by Go

@@ -83,6 +83,9 @@ func attach(base string) (*Process, error) {
 }
 
 func (a *Process) start(p Program, o StartOptions) (err error) {
+	if err := p.same(); err != nil {
+		return err
+	}
 	if a.addr == "" {
 		if a.addr, err = freeAddr(); err != nil {
 			return err

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tarehq/tare/lab/arm"
+	"github.com/tarehq/tare/lab/study"
 )
 
 func TestStartGivesWhatWasPromised(t *testing.T) {
@@ -84,6 +85,34 @@ func TestStartRefuses(t *testing.T) {
 	for _, tt := range tests {
 		if _, err := arm.Start(t.Context(), tt.p, tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v, %+v: got %v, want an error that says %q", tt.p, tt.o, err, tt.want)
+		}
+	}
+}
+
+// What a user builds anew under the name of an arm's command, while a run goes on, is
+// another program; the same bytes are not, whenever they were written.
+func TestStartRefusesAnotherProgram(t *testing.T) {
+	path := filepath.Join(tree(t, "server", "#!/bin/sh\nexec sleep 60\n"), "server")
+	write := func(text string) {
+		t.Helper()
+		if err := errors.Join(os.Remove(path), os.WriteFile(path, []byte(text), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("#!/bin/sh\nexec sleep 60\n")
+	p := build(t, &arm.Builder{}, study.Arm{Command: []string{path}})
+	for _, tt := range []struct{ text, want string }{
+		{"#!/bin/sh\nexec sleep 60\n", ""},
+		{"#!/bin/sh\nexec sleep 61\n", "server is another program by now (build ID "},
+		{"#!/bin/sh\nexec sleep 60\n", ""},
+	} {
+		write(tt.text)
+		a, err := arm.Start(t.Context(), *p, arm.StartOptions{})
+		if err == nil {
+			err = a.Stop(t.Context())
+		}
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: got %v, want %q", tt.text, err, tt.want)
 		}
 	}
 }
