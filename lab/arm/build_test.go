@@ -96,6 +96,25 @@ func TestBuildUsersPackage(t *testing.T) {
 	}
 }
 
+// An executable that was damaged in the cache, as by a crash of the machine, is built
+// anew.
+func TestBuildOverDamage(t *testing.T) {
+	dir := tree(t, "go.mod", "module example.com/mine\n\ngo 1.26\n", "main.go", prints("one"))
+	cache, a := t.TempDir(), study.Arm{Name: "mine", Go: dir}
+	p := build(t, &arm.Builder{Cache: cache}, a)
+	info, err := os.Stat(p.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(p.Path, info.Size()/2); err != nil {
+		t.Fatal(err)
+	}
+	again := build(t, &arm.Builder{Cache: cache}, a)
+	if got := output(t, again); got != "one\n" || again.BuildID != p.BuildID {
+		t.Errorf("got a program %.12s… that prints %q, want %.12s…, which prints one", again.BuildID, got, p.BuildID)
+	}
+}
+
 func TestBuildErrors(t *testing.T) {
 	broken := "package main\n\nfunc main() {\n" + strings.Repeat("\tundefined()\n", 5) + "}\n"
 	dir := tree(t, "go.mod", "module example.com/mine\n\ngo 1.26\n", "broken/main.go", broken,

@@ -97,7 +97,7 @@ func (b *Builder) compile(ctx context.Context, t target) (executable, error) {
 	}
 	defer os.RemoveAll(tmp)
 	out := filepath.Join(tmp, t.name)
-	if last := newest(home, t.name); last != "" {
+	if last := newest(home, t.name); whole(last) {
 		_ = os.Link(last, out) // the go command leaves an output alone that is up to date; else it links anew
 	}
 	if err := b.goBuild(ctx, t, out); err != nil {
@@ -252,6 +252,14 @@ func newest(home, name string) string {
 		}
 	}
 	return path
+}
+
+// whole says whether an executable in the cache is what its folder is named for. The go
+// command looks at its beginning alone, and would call one up to date that a crash of the
+// machine cut short.
+func whole(path string) bool {
+	e, err := inspect(path)
+	return err == nil && strings.HasPrefix(e.id, filepath.Base(filepath.Dir(path)))
 }
 
 // prune removes executables last used before then. What cannot be removed
