@@ -41,6 +41,7 @@ type runCmd struct {
 	Module    string        `help:"Folder of tare's own source, where the built-in arms are." placeholder:"DIR"`
 
 	decided func(*verdict.Analysis) bool // whether a run may stop at a look; nil: once its primary comparisons are decided
+	builder *arm.Builder                 // of all runs of the command, which so measure the same programs; made by the first
 }
 
 // Help shows examples.
@@ -196,9 +197,12 @@ func (c *runCmd) plan(t *terminal, s *study.Study) {
 
 // measure runs a study into a folder, with progress on the terminal.
 func (c *runCmd) measure(ctx context.Context, t *terminal, s *study.Study, dir string) (*record.Run, error) {
-	builder, err := newBuilder(c.Module)
-	if err != nil {
-		return nil, err
+	if c.builder == nil {
+		builder, err := newBuilder(c.Module)
+		if err != nil {
+			return nil, err
+		}
+		c.builder = builder
 	}
 	if c.Budget > 0 {
 		announceBudget(t, s, c.Budget, c.Blocks)
@@ -213,7 +217,7 @@ func (c *runCmd) measure(ctx context.Context, t *terminal, s *study.Study, dir s
 	p := newProgress(t)
 	defer p.done()
 	return lab.Run(ctx, lab.Options{
-		Study: s, Quick: c.Quick, Builder: builder, Dir: dir, Resume: c.Resume != "",
+		Study: s, Quick: c.Quick, Builder: c.builder, Dir: dir, Resume: c.Resume != "",
 		Seed: c.Seed, Blocks: c.Blocks, Budget: c.Budget, Decided: c.decided, About: c.about(ctx, s, dir), Progress: p.show,
 	})
 }

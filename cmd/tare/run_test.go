@@ -2,13 +2,17 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/studies"
 )
 
@@ -33,6 +37,36 @@ func cut(t *testing.T) *record.Run {
 		t.Fatal(err)
 	}
 	return run
+}
+
+// The second run of a gate says of what it measures that it fails, or not, once more: it
+// measures no other program that has taken the place of an arm's since.
+func TestRunsMeasureOneProgram(t *testing.T) {
+	t.Chdir(t.TempDir())
+	arm, err := exec.LookPath("tare-arm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(arm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &study.Study{
+		Name: "twice", Control: "a", AA: true, Looks: []int{6}, Primary: study.Primary{Metric: "cpu_per_request", Workload: "closed"},
+		Arms:      []study.Arm{{Name: "a", Command: []string{"./tare-arm"}}, {Name: "b", Command: []string{"./tare-arm"}}},
+		Workloads: []study.Workload{{Name: "closed", Schedule: "closed", Connections: 1, Targets: []study.Target{{Path: "/"}}}},
+		Trial:     study.Trial{WarmUp: time.Millisecond, Measure: 20 * time.Millisecond, Slice: 2 * time.Millisecond},
+	}
+	c, quiet := &runCmd{Blocks: 1}, &terminal{out: io.Discard, err: io.Discard}
+	for i, want := range []string{"", "is another program by now"} {
+		if err := os.WriteFile("tare-arm", append(program, make([]byte, i)...), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		run, err := c.measure(t.Context(), quiet, s, fmt.Sprintf("runs/%d", i))
+		if got := fmt.Sprint(err); (err == nil) != (want == "") || !strings.Contains(got, want) && want != "" {
+			t.Errorf("run %d: got %v and %v, want %q", i, run, err, want)
+		}
+	}
 }
 
 // What stops a run that has trials is told with how to go on, also where no report

@@ -18,8 +18,8 @@ import (
 	"github.com/tarehq/tare/lab/study"
 )
 
-// Builder turns declared arms into programs. It builds each Go package once
-// and is safe for concurrent use.
+// Builder turns declared arms into programs. It builds each Go package, and
+// identifies each command, once, and is safe for concurrent use.
 type Builder struct {
 	// ModuleDir is the root of tare's own module, or a directory in it, from
 	// which ./arms/… and rivals are built. "" means the working directory.
@@ -51,19 +51,24 @@ func (b *Builder) Build(ctx context.Context, a study.Arm) (*Program, error) {
 		p.URL = strings.TrimSuffix(a.URL, "/")
 		return p, nil
 	case len(a.Command) > 0:
-		return p, command(p, a.Command)
+		return p, b.command(p, a.Command)
 	}
 	t, err := b.target(a)
 	if err != nil {
 		return nil, err
 	}
 	t.how = strings.Join(a.Build, "\n")
+	return p, b.once(p, t, func() (executable, error) { return b.compile(ctx, t) })
+}
+
+// once describes a program, which is found unless it was before.
+func (b *Builder) once(p *Program, t target, find func() (executable, error)) (err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e, ok := b.built[t]
 	if !ok {
-		if e, err = b.compile(ctx, t); err != nil {
-			return nil, err
+		if e, err = find(); err != nil {
+			return err
 		}
 		if b.built == nil {
 			b.built = map[target]executable{}
@@ -71,12 +76,12 @@ func (b *Builder) Build(ctx context.Context, a study.Arm) (*Program, error) {
 		b.built[t] = e
 	}
 	e.describe(p)
-	return p, nil
+	return nil
 }
 
 // command fills in a program that is already there. It runs where tare runs,
 // so that its arguments may name files the way its user would.
-func command(p *Program, argv []string) error {
+func (b *Builder) command(p *Program, argv []string) error {
 	path, err := look(argv[0])
 	if err != nil {
 		return err
@@ -87,11 +92,9 @@ func command(p *Program, argv []string) error {
 	if p.Dir, err = os.Getwd(); err != nil {
 		return err
 	}
-	e, err := inspect(path)
-	if err != nil {
+	if err := b.once(p, target{name: path}, func() (executable, error) { return inspect(path) }); err != nil {
 		return err
 	}
-	e.describe(p)
 	p.Args = append(slices.Clone(argv[1:]), p.Args...)
 	return nil
 }
@@ -107,7 +110,7 @@ func look(name string) (string, error) {
 	return path, nil
 }
 
-// target is something that the go command builds.
+// target is something that the go command builds, or the path of a command alone.
 type target struct {
 	name    string // of the executable
 	dir     string // where go build runs
