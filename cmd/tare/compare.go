@@ -17,8 +17,9 @@ type compareCmd struct {
 func (c *compareCmd) Help() string {
 	return `Trials of two runs lie hours or versions apart, so they are never compared as
 they are. Each run's arms are compared with its own control; where both runs
-have the same control program, started alike, under the same workload, the two
-ratios are set side by side. Otherwise the command says what differs.`
+have the same control program, started alike, on as many CPUs, under the same
+workload, the two ratios are set side by side. Otherwise the command says what
+differs.`
 }
 
 // Run compares.

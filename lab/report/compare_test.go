@@ -78,6 +78,7 @@ func TestCompareSaysWhyNot(t *testing.T) {
 		{"another workload", func(r *record.Run) { r.Manifest.Study.Workloads[0].Connections = 8 }, "declared differently"},
 		{"longer trials", func(r *record.Run) { r.Manifest.Study.Trial.Measure = 5 * time.Second }, "different lengths"},
 		{"shared CPUs", func(r *record.Run) { r.Manifest.Pinning.Disjoint = false }, "CPUs of their own in one run only"},
+		{"more CPUs", func(r *record.Run) { r.Manifest.Pinning.Specimen = []int{0, 2, 4} }, "the controls ran on 1 CPU and on 3"},
 		{"no workload in common", func(r *record.Run) {
 			for i := range r.Manifest.Study.Workloads {
 				r.Manifest.Study.Workloads[i].Name += "2"

@@ -100,8 +100,12 @@ func sharedControl(first, second *Analysis) error {
 	if err := sameStart(declaredControl(first), declaredControl(second)); err != nil {
 		return err
 	}
-	if first.Manifest.Pinning.Disjoint != second.Manifest.Pinning.Disjoint {
+	p, q := first.Manifest.Pinning, second.Manifest.Pinning
+	if p.Disjoint != q.Disjoint {
 		return fmt.Errorf("instrument and specimen had CPUs of their own in one run only")
+	}
+	if n, m := len(p.Specimen), len(q.Specimen); n != m { // and so other GOMAXPROCS
+		return fmt.Errorf("the controls ran on %s and on %d", Count(n, "CPU"), m)
 	}
 	return nil
 }
