@@ -214,6 +214,15 @@ func (c *runCmd) measure(ctx context.Context, t *terminal, s *study.Study, dir s
 			return nil, err
 		}
 	}
+	run, err := c.inFolder(ctx, t, s, dir)
+	if errors.Is(err, fs.ErrExist) && c.Resume == "" { // another one began in that second
+		return c.inFolder(ctx, t, s, c.folder(s))
+	}
+	return run, err
+}
+
+// inFolder runs a study into a folder that must not be there, unless it is to be resumed.
+func (c *runCmd) inFolder(ctx context.Context, t *terminal, s *study.Study, dir string) (*record.Run, error) {
 	p := newProgress(t)
 	defer p.done()
 	return lab.Run(ctx, lab.Options{

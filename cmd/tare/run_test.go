@@ -39,6 +39,34 @@ func cut(t *testing.T) *record.Run {
 	return run
 }
 
+// Runs that begin in one second have folders of their own.
+func TestRunsInOneSecond(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := twice("tare-arm")
+	c, quiet := &runCmd{Blocks: 1, Dir: "runs"}, &terminal{out: io.Discard, err: io.Discard}
+	taken := c.folder(s)
+	if err := os.MkdirAll(taken, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run, err := c.measure(t.Context(), quiet, s, taken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run.Dir == taken || run.Manifest.ID != filepath.Base(run.Dir) || len(run.Trials) == 0 {
+		t.Errorf("got run %s with %d trials in %s, want some, in a folder beside %s", run.Manifest.ID, len(run.Trials), run.Dir, taken)
+	}
+}
+
+// twice is a study of a command beside itself.
+func twice(command string) *study.Study {
+	return &study.Study{
+		Name: "twice", Control: "a", AA: true, Looks: []int{6}, Primary: study.Primary{Metric: "cpu_per_request", Workload: "closed"},
+		Arms:      []study.Arm{{Name: "a", Command: []string{command}}, {Name: "b", Command: []string{command}}},
+		Workloads: []study.Workload{{Name: "closed", Schedule: "closed", Connections: 1, Targets: []study.Target{{Path: "/"}}}},
+		Trial:     study.Trial{WarmUp: time.Millisecond, Measure: 20 * time.Millisecond, Slice: 2 * time.Millisecond},
+	}
+}
+
 // The second run of a gate says of what it measures that it fails, or not, once more: it
 // measures no other program that has taken the place of an arm's since.
 func TestRunsMeasureOneProgram(t *testing.T) {
@@ -51,12 +79,7 @@ func TestRunsMeasureOneProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &study.Study{
-		Name: "twice", Control: "a", AA: true, Looks: []int{6}, Primary: study.Primary{Metric: "cpu_per_request", Workload: "closed"},
-		Arms:      []study.Arm{{Name: "a", Command: []string{"./tare-arm"}}, {Name: "b", Command: []string{"./tare-arm"}}},
-		Workloads: []study.Workload{{Name: "closed", Schedule: "closed", Connections: 1, Targets: []study.Target{{Path: "/"}}}},
-		Trial:     study.Trial{WarmUp: time.Millisecond, Measure: 20 * time.Millisecond, Slice: 2 * time.Millisecond},
-	}
+	s := twice("./tare-arm")
 	c, quiet := &runCmd{Blocks: 1}, &terminal{out: io.Discard, err: io.Discard}
 	for i, want := range []string{"", "is another program by now"} {
 		if err := os.WriteFile("tare-arm", append(program, make([]byte, i)...), 0o755); err != nil {
