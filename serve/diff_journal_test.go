@@ -80,6 +80,10 @@ func eventually(t *testing.T, what string, ok func() bool) {
 // see notes all of a request that a handler can look at and answers "seen".
 func see(j *journal, w http.ResponseWriter, r *http.Request) {
 	j.head(r)
+	seeBody(j, w, r)
+}
+
+func seeBody(j *journal, w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	j.note("body %q %s", body, class(err))
 	j.note("trailer %s", fields(r.Trailer))
