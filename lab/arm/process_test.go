@@ -199,7 +199,14 @@ func TestReadyFailsInTime(t *testing.T) {
 	a := launch(t, "deaf", arm.Program{}, arm.StartOptions{})
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
-	_, err := a.Ready(ctx, func(ctx context.Context) error { _, err := get(ctx, a.URL()); return err })
+	probes := 0
+	_, err := a.Ready(ctx, func(ctx context.Context) error {
+		if probes++; probes == 1 {
+			return errors.New("connection refused")
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	})
 	if err == nil || !strings.HasPrefix(err.Error(), "no correct answer within") || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("got %v, want the time and the probe's last error", err)
 	}
