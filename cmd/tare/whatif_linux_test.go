@@ -187,10 +187,45 @@ func (p *injected) code(t *testing.T) []byte {
 }
 
 // TestWhatIfAborted lets response times get out of bounds while an owner is slowed
-// down: that ends it, and takes the probe away.
+// down: that ends it, and takes the probe away. Where it ends without that, or before a
+// pair of windows is over, the machine is too busy for these times, and has longer ones.
 func TestWhatIfAborted(t *testing.T) {
 	p, _ := startInjected(t, buildInjected(t), "-alloc", "0")
-	const conns, stall = 128, 3 * time.Second
+	before := p.code(t)
+	for bound := 1500 * time.Millisecond; ; bound *= 2 {
+		a := stalled(t, p, bound)
+		if (!a.stalled || a.out == "") && bound < 10*time.Second {
+			continue
+		}
+		if a.status != exitThreshold || !strings.Contains(a.errs, "stopped, and the probe taken away: ") {
+			t.Fatalf("got status %d, %q and %q, want %d, and to be told", a.status, a.errs, a.out, exitThreshold)
+		}
+		if !strings.Contains(a.out, "the windows until then are shown") {
+			t.Errorf("got %q, want the windows until then", a.out)
+		}
+		if a.during == nil || bytes.Equal(before, a.during) {
+			t.Error("its code is as before while it is slowed down: there was no probe")
+		}
+		if !bytes.Equal(before, p.code(t)) {
+			t.Error("its code is not as it was before: a probe is left")
+		}
+		return
+	}
+}
+
+// abortion is what became of slowing a service down whose front stalls meanwhile.
+type abortion struct {
+	stalled   bool // before it ended
+	status    int
+	out, errs string
+	during    []byte // its code while it is slowed down
+}
+
+// stalled has tare whatif slow a service down behind a front that stalls after some pairs
+// of windows, for twice as long as response times may be.
+func stalled(t *testing.T, p *injected, bound time.Duration) abortion {
+	t.Helper()
+	const conns = 128
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: conns}}
 	defer client.CloseIdleConnections()
 	var stalling atomic.Bool
@@ -200,34 +235,23 @@ func TestWhatIfAborted(t *testing.T) {
 			res.Body.Close()
 		}
 		if stalling.Load() {
-			time.Sleep(stall)
+			time.Sleep(2 * bound)
 		}
 	}))
 	defer front.Close()
-	before := p.code(t)
-	var during []byte
+	var a abortion
 	errs := onWrite{text: "slowing layers.Spin", do: func() {
-		during = p.code(t)
-		time.AfterFunc(2*time.Second, func() { stalling.Store(true) }) // after some pairs of windows
+		a.during = p.code(t)
+		time.AfterFunc(bound*4/3, func() { stalling.Store(true) })
 	}}
 	var out bytes.Buffer
-	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--slow", "10us", "--for", "2m",
-		"--window", "200ms", "--load", front.URL, "-c", strconv.Itoa(conns), "--abort-p99", "1500ms"}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
-	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
-		t.Skip(errs.String())
+	a.status = run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--slow", "10us", "--for", "2m",
+		"--window", "200ms", "--load", front.URL, "-c", strconv.Itoa(conns), "--abort-p99", bound.String()}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
+	a.stalled, a.out, a.errs = stalling.Load(), out.String(), errs.String()
+	if strings.Contains(a.errs, cost.ErrNotSupported.Error()) {
+		t.Skip(a.errs)
 	}
-	if status != exitThreshold || !strings.Contains(errs.String(), "stopped, and the probe taken away: ") {
-		t.Fatalf("got status %d, %q and %q, want %d, and to be told", status, errs.String(), out.String(), exitThreshold)
-	}
-	if !strings.Contains(out.String(), "the windows until then are shown") {
-		t.Errorf("got %q, want the windows until then", out.String())
-	}
-	if during == nil || bytes.Equal(before, during) {
-		t.Error("its code is as before while it is slowed down: there was no probe")
-	}
-	if !bytes.Equal(before, p.code(t)) {
-		t.Error("its code is not as it was before: a probe is left")
-	}
+	return a
 }
 
 // TestWhatIfAbortedEarly has any response time be out of bounds.
