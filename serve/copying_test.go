@@ -14,11 +14,16 @@ import (
 )
 
 // stalling serves h with a short StallTimeout and returns a connection to it
-// that has asked for something in HTTP/1.0, so that the kernel copies.
+// that has asked for something in HTTP/1.0, so that the kernel copies. The kernel wakes
+// who writes once a third of the socket's buffer is empty: a small one soon is.
 func stalling(t *testing.T, h http.HandlerFunc, wrap func(net.Listener) net.Listener) net.Conn {
 	t.Helper()
 	l := listener(t)
-	s := &serve.Server{Handler: h, Limits: serve.Limits{StallTimeout: time.Second}}
+	s := &serve.Server{Handler: h, Limits: serve.Limits{StallTimeout: time.Second}, ConnState: func(nc net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			nc.(interface{ SetWriteBuffer(int) error }).SetWriteBuffer(16 << 10)
+		}
+	}}
 	go s.Serve(wrap(l))
 	t.Cleanup(func() { s.Close() })
 	nc := slowly(t, l.Addr().String(), true)
