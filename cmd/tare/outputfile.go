@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -79,7 +80,7 @@ var errFolder = errors.New("that is a folder")
 // destination is where a file's bytes go.
 type destination struct {
 	path    string      // what a symbolic link leads to
-	mode    fs.FileMode // its permissions, or those that it will have
+	mode    fs.FileMode // its permissions; 0: it is new
 	inPlace bool        // it cannot be replaced by another: a device, a pipe
 }
 
@@ -91,7 +92,7 @@ func place(path string) (destination, error) {
 		if _, err := os.Lstat(path); err == nil {
 			return destination{path: path, inPlace: true}, nil // a link to what is not there yet
 		}
-		return destination{path: path, mode: 0o644}, nil
+		return destination{path: path}, nil
 	}
 	if err != nil {
 		return destination{}, err
@@ -117,9 +118,14 @@ func place(path string) (destination, error) {
 	return destination{path: real, mode: info.Mode().Perm()}, err
 }
 
-// temporary opens a file beside the one that it is to replace.
+// temporary opens a file beside the one that it is to replace. A new one is made as any
+// other is, so that who may read it is as the user's umask has it.
 func (d destination) temporary() (*os.File, error) {
-	return os.CreateTemp(filepath.Dir(d.path), ".tare-*")
+	dir := filepath.Dir(d.path)
+	if d.mode == 0 {
+		return os.OpenFile(filepath.Join(dir, ".tare-"+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	}
+	return os.CreateTemp(dir, ".tare-*")
 }
 
 // try finds out whether a file may be put there.
@@ -154,7 +160,7 @@ func keepFile(path string, write func(io.Writer) error) error {
 
 // fill writes to what is there.
 func (d destination) fill(write func(io.Writer) error) error {
-	f, err := os.OpenFile(d.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	f, err := os.OpenFile(d.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
 		return err
 	}
@@ -186,8 +192,10 @@ func finished(f *os.File, mode fs.FileMode, write func(io.Writer) error) error {
 	if err := write(f); err != nil {
 		return err
 	}
-	if err := f.Chmod(mode); err != nil {
-		return err
+	if mode != 0 {
+		if err := f.Chmod(mode); err != nil {
+			return err
+		}
 	}
 	return f.Sync()
 }

@@ -35,3 +35,15 @@ func TestKeepFilePipe(t *testing.T) {
 		t.Errorf("it is no pipe any more (%v)", err)
 	}
 }
+
+// What is written anew may be read by whom the user's umask lets read it.
+func TestKeepFileUmask(t *testing.T) {
+	t.Chdir(t.TempDir())
+	defer syscall.Umask(syscall.Umask(0o077))
+	if err := keepFile("report", written("private")); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat("report"); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("got %v, %v, want 0600", info.Mode(), err)
+	}
+}
