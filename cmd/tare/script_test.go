@@ -11,7 +11,8 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the command as a user does. Scripts find servers to load
-// under $URL, $TLSURL, $EXPIREDURL and $DEADURL: see startServers.
+// under $URL, $TLSURL, $EXPIREDURL and $DEADURL, see startServers, and under
+// $PROFILEDURL, see startAlone.
 func TestScripts(t *testing.T) {
 	urls := startServers(t)
 	testscript.Run(t, testscript.Params{
@@ -20,7 +21,7 @@ func TestScripts(t *testing.T) {
 			env.Vars = append(env.Vars, "XDG_CACHE_HOME="+env.WorkDir+"/cache")
 			env.Vars = append(env.Vars, urls...)
 			alone, err := startAlone(env)
-			env.Vars = append(env.Vars, "PROFILEDURL="+alone)
+			env.Vars = append(env.Vars, alone...)
 			return err
 		},
 		Condition: condition,

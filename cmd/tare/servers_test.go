@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/pprof"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -30,8 +29,6 @@ import (
 //	$TLSURL      the same over TLS, HTTP/2 offered; $CA is its authority
 //	$EXPIREDURL  a certificate that is no longer valid
 //	$DEADURL     nothing listens there
-//	$PROFILEDURL the first with its profiles under /debug/pprof/, behind Greet
-//	$TRACEDURL   a process of its own with its profiles: see traced; $TRACEDPID
 //	$SOCKET      the path of a Unix socket, the same server
 func startServers(t *testing.T) []string {
 	t.Helper()
@@ -53,13 +50,6 @@ func startServers(t *testing.T) []string {
 	expired.Config.ErrorLog = secure.Config.ErrorLog
 	expired.StartTLS()
 	t.Cleanup(expired.Close)
-	mux := http.NewServeMux()
-	mux.Handle("/", Greet(http.HandlerFunc(answer)))
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.Handle("/debug/pprof/allocs", pprof.Handler("allocs"))
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	profiled := httptest.NewServer(mux)
-	t.Cleanup(profiled.Close)
 	socket := filepath.Join(dir, "socket")
 	l, err := net.Listen("unix", socket)
 	if err != nil {
@@ -68,12 +58,9 @@ func startServers(t *testing.T) []string {
 	local := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(answer)}}
 	local.Start()
 	t.Cleanup(local.Close)
-	tracedURL, tracedPID := startTraced(t)
 	return []string{
-		"TRACEDURL=" + tracedURL, "TRACEDPID=" + tracedPID,
 		"URL=" + plain.URL, "TLSURL=" + secure.URL, "CA=" + ca, "EXPIREDURL=" + expired.URL,
 		"DEADURL=" + deadURL(t), "SOCKET=" + socket,
-		"PROFILEDURL=" + profiled.URL,
 	}
 }
 
