@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -94,6 +95,17 @@ func needs(t *testing.T, e load.Engine) {
 	if e == load.Epoll && runtime.GOOS != "linux" {
 		t.Skip("epoll is Linux's")
 	}
+}
+
+// socketPath returns a path for a socket: those in t.TempDir can be too long for one.
+func socketPath(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return filepath.Join(dir, "s")
 }
 
 // serve starts a server for the i-th of protocols and returns what to offer it
@@ -381,7 +393,7 @@ func TestNewConnections(t *testing.T) {
 
 func TestUnixAndWeights(t *testing.T) {
 	eachEngine(t, func(t *testing.T, engine load.Engine) {
-		path := filepath.Join(t.TempDir(), "s")
+		path := socketPath(t)
 		l, err := net.Listen("unix", path)
 		if err != nil {
 			t.Fatal(err)

@@ -2,7 +2,6 @@ package load_test
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,7 +13,7 @@ import (
 // A Unix socket's full listen queue refuses at once: that is no time-out, and
 // tells what to do.
 func TestListenQueueFull(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
+	path := socketPath(t)
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -117,7 +117,7 @@ func contain(t *testing.T) (pid, group string) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building: %v\n%s", err, out)
 	}
-	socket := filepath.Join(t.TempDir(), "socket")
+	socket := socketPath(t)
 	cmd := exec.Command(exe, socket)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL,

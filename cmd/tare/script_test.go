@@ -18,7 +18,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
-			env.Vars = append(env.Vars, "XDG_CACHE_HOME="+env.WorkDir+"/cache")
+			env.Vars = append(env.Vars, "XDG_CACHE_HOME="+env.WorkDir+"/cache", "TMPDIR="+t.TempDir())
 			env.Vars = append(env.Vars, urls...)
 			alone, err := startAlone(env)
 			env.Vars = append(env.Vars, alone...)

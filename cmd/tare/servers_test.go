@@ -50,7 +50,7 @@ func startServers(t *testing.T) []string {
 	expired.Config.ErrorLog = secure.Config.ErrorLog
 	expired.StartTLS()
 	t.Cleanup(expired.Close)
-	socket := filepath.Join(dir, "socket")
+	socket := socketPath(t)
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
@@ -62,6 +62,17 @@ func startServers(t *testing.T) []string {
 		"URL=" + plain.URL, "TLSURL=" + secure.URL, "CA=" + ca, "EXPIREDURL=" + expired.URL,
 		"DEADURL=" + deadURL(t), "SOCKET=" + socket,
 	}
+}
+
+// socketPath returns a path for a socket: those in t.TempDir can be too long for one.
+func socketPath(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return filepath.Join(dir, "s")
 }
 
 // Greet is a middleware that allocates and sleeps, so that there is something to

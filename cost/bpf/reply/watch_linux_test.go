@@ -22,6 +22,17 @@ import (
 // but on a machine that is at a stand.
 const late = 50 * time.Millisecond
 
+// socketPath returns a path for a socket: those in t.TempDir can be too long for one.
+func socketPath(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return filepath.Join(dir, "s")
+}
+
 // start watches a process.
 func start(t testing.TB, pid int) *reply.Watch {
 	t.Helper()
@@ -115,7 +126,7 @@ func TestHTTP(t *testing.T) {
 			switch {
 			case tt.unix:
 				s.Listener.Close()
-				path := filepath.Join(t.TempDir(), "s")
+				path := socketPath(t)
 				l, err := net.Listen("unix", path)
 				if err != nil {
 					t.Fatal(err)
