@@ -83,7 +83,7 @@ func asNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "tare.test") // where this one lies, nobody may look
-	err = errors.Join(os.Chmod(dir, 0o755), os.WriteFile(path, program, 0o755))
+	err = errors.Join(os.Chmod(dir, 0o755), os.WriteFile(path, program, 0o755), os.Chmod(path, 0o755))
 	if err != nil {
 		t.Fatal(err)
 	}

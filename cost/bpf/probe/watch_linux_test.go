@@ -225,9 +225,14 @@ func TestPanics(t *testing.T) {
 
 // TestManyGoroutines has a thousand requests block at a time.
 func TestManyGoroutines(t *testing.T) {
+	const many = 1000
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil || files.Cur < 2*many {
+		t.Skipf("%d descriptors (%v) are too few for %d connections", files.Cur, err, many)
+	}
 	s := start(t, build(t))
 	p := open(t, s.pid)
-	s.load(t, 1000, "/", "/deep")
+	s.load(t, many, "/", "/deep")
 	m := run(t, prepare(t, p, nil), probe.Options{For: time.Second, Window: time.Second})
 	s.alive(t)
 	for _, w := range m.Walls {
@@ -624,7 +629,7 @@ func TestUnprivileged(t *testing.T) {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "test")
-	if err := errors.Join(os.WriteFile(path, self, 0o755), os.Chmod(dir, 0o755)); err != nil {
+	if err := errors.Join(os.WriteFile(path, self, 0o755), os.Chmod(path, 0o755), os.Chmod(dir, 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(path, "-test.run=^TestUnprivileged$", "-test.v")
