@@ -184,7 +184,7 @@ func (c *costCmd) profile(ctx context.Context, t *terminal, b *bill, s *pprof.Se
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.err, "profiling %s for %s; %s\n", s, c.For, c.price())
+	t.note("profiling %s for %s; %s", s, c.For, c.price())
 	type taken struct {
 		p   *pprof.Profile
 		err error

@@ -183,7 +183,7 @@ func (c *costCmd) sample(ctx context.Context, t *terminal, b *bill, o sampling) 
 	if err != nil {
 		return c.unloaded(err)
 	}
-	fmt.Fprintf(t.err, "sampling %s for %s at %d Hz from outside%s; expected to cost it %s of the CPU it uses\n",
+	t.note("sampling %s for %s at %d Hz from outside%s; expected to cost it %s of the CPU it uses",
 		o.name, c.For, o.Hz, requests.text(), unit.Format(bpf.Price(o.Hz), unit.Share))
 	s, err := bpf.Start(o.Options)
 	if err != nil {

@@ -67,7 +67,7 @@ func (c *doctorCmd) gather(ctx context.Context, t *terminal, p *patient) (*docto
 		return nil, err
 	}
 	g.facts(p.pid)
-	show.line(fmt.Sprintf("looking at %s for %s; expected to cost it %s", p.name, c.For, c.price(p)))
+	t.note("looking at %s for %s; expected to cost it %s", p.name, c.For, c.price(p))
 	if err := c.profile(ctx, show, p, g); err != nil {
 		cancel()
 		return nil, err

@@ -28,7 +28,7 @@ import (
 func tare(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	status = run(t.Context(), args, &terminal{out: &out, err: &errs, width: 80})
+	status = run(t.Context(), args, &terminal{out: &out, err: &errs, width: 80, columns: 80})
 	return status, out.String(), errs.String()
 }
 

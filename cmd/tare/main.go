@@ -78,6 +78,12 @@ func (t *terminal) useless(is bool, why string, flags ...string) error {
 	return nil
 }
 
+// note tells on standard error what is about to be done, broken between words so that
+// lines fit there.
+func (t *terminal) note(format string, args ...any) {
+	wrapped(t.err, "", fmt.Sprintf(format, args...), t.columns)
+}
+
 // json prints v on standard output.
 func (t *terminal) json(v any) error { return writeJSON(t.out, v) }
 

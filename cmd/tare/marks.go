@@ -60,13 +60,13 @@ func (m marks) watch(ctx context.Context, t *terminal) (*probe.Measurement, erro
 	if f.Share > m.Most {
 		share = m.Most / f.Share
 	}
-	fmt.Fprintf(t.err, "a hit costs %s here: %s hits a second are %s of the process's CPU while %d owners are watched\n",
+	t.note("a hit costs %s here: %s hits a second are %s of the process's CPU while %d owners are watched",
 		unit.Format(float64(price.Hit), unit.Nanoseconds), unit.Number(math.Round(f.Hits)), unit.Format(f.Share, unit.Share), len(f.Calls))
 	if share < leastShare {
 		return nil, m.refuse(f)
 	}
 	if share < 1 {
-		fmt.Fprintf(t.err, "so they are watched for %s of the time\n", unit.Format(share, unit.Share))
+		t.note("so they are watched for %s of the time", unit.Format(share, unit.Share))
 	}
 	res, err := w.Run(ctx, probe.Options{For: m.For, Share: share, Window: max(200*time.Millisecond, min(time.Second, time.Duration(share*float64(m.For))))})
 	if err != nil {

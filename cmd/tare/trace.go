@@ -154,7 +154,7 @@ func (c *traceCmd) record(ctx context.Context, t *terminal, s *story, r recordin
 	if c.Samples {
 		price = priceOfBoth
 	}
-	fmt.Fprintf(t.err, "tracing %s for %s; expected to cost it %s of the CPU it uses\n", r.service, c.For, price)
+	t.note("tracing %s for %s; expected to cost it %s of the CPU it uses", r.service, c.For, price)
 	sampled := make(chan error, 1)
 	go func() {
 		if !c.Samples {

@@ -254,7 +254,7 @@ func (c *whatifCmd) self(ctx context.Context, t *terminal, target *probe.Target)
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(t.err, "timing its calls for %s first: a hit costs %s here, and %s hits a second are %s of the process's CPU while they are timed, which is %s of the time\n",
+	t.note("timing its calls for %s first: a hit costs %s here, and %s hits a second are %s of the process's CPU while they are timed, which is %s of the time",
 		o.For, unit.Format(float64(price.Hit), unit.Nanoseconds), unit.Number(math.Round(f.Hits)), unit.Format(f.Share, unit.Share), unit.Format(o.Share, unit.Share))
 	return w.Run(ctx, o)
 }
@@ -277,16 +277,19 @@ func (c *whatifCmd) clock(f *probe.Forecast) (probe.Options, error) {
 
 // announce says what is going to be done, what that takes, and who watches.
 func (c *whatifCmd) announce(t *terminal, o cost.Owner, own *probe.Measurement, watched string) {
-	fmt.Fprintf(t.err, "slowing %s (%s) of process %d down by %s a call, half of the next %s", o.Name, o.Where(), c.PID, c.Slow, c.For+c.Layers)
+	text := fmt.Sprintf("slowing %s (%s) of process %d down by %s a call, half of the next %s", o.Name, o.Where(), c.PID, c.Slow, c.For+c.Layers)
 	if own != nil {
 		for _, w := range own.Walls {
 			if w.Owner == o && w.Calls > 0 {
 				rate := w.Calls / own.Attached.Seconds()
-				fmt.Fprintf(t.err, "; at the %s calls a second there are, that takes %s of a CPU then", unit.Number(math.Round(rate)), unit.Format(rate*c.Slow.Seconds(), unit.Share))
+				text += fmt.Sprintf("; at the %s calls a second there are, that takes %s of a CPU then", unit.Number(math.Round(rate)), unit.Format(rate*c.Slow.Seconds(), unit.Share))
 			}
 		}
 	}
-	fmt.Fprintf(t.err, "\n%s", watched)
+	t.note("%s", text)
+	if watched != "" {
+		t.note("%s", watched)
+	}
 }
 
 // pair is two windows, close together and in random order.

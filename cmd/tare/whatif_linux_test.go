@@ -127,8 +127,9 @@ func TestWhatIf(t *testing.T) {
 	if res.Taken < 29e3*res.Calls || res.Own.P50 < 15e3 || res.Own.CPU <= 0 || len(res.Layers) < 2 {
 		t.Errorf("got %g ns taken, own time %+v, %d layers", res.Taken, res.Own, len(res.Layers))
 	}
-	for _, want := range []string{"timing its calls for 2s first: a hit costs ", " of a CPU then\n"} {
-		if !strings.Contains(errs.String(), want) {
+	said := unbroken(errs.String())
+	for _, want := range []string{"timing its calls for 2s first: a hit costs ", " of a CPU then"} {
+		if !strings.Contains(said, want) {
 			t.Errorf("got %q, want %q among it; warnings: %q", errs.String(), want, res.Warnings)
 		}
 	}
@@ -303,7 +304,7 @@ func TestWhatIfOwnLoad(t *testing.T) {
 			[]string{"its answers are timed meanwhile, ", ": it is stopped when that of a second is above 1m0s\n"}},
 		// A thousand calls a second are all that there is time for then: the others queue.
 		{"slowed down too much", 1900, "1ms", []string{"--for", "1m", "--window", "2s"}, exitThreshold,
-			[]string{"above ten times that of the first second, at least 100ms\n", "stopped, and the probe taken away: p99 of the last second is "}},
+			[]string{"above ten times that of the first second, at least 100ms tare: stopped, and the probe taken away: p99 of the last second is "}},
 		{"any is too much", 400, "20us", []string{"--for", "2m", "--abort-p99", "1us"}, exitThreshold,
 			[]string{"stopped, and the probe taken away: p99 of the last second is ", ", more than 1.00 µs\n"}},
 	}
@@ -356,8 +357,11 @@ func ownLoad(t *testing.T, path string, rate float64, args []string) (status int
 	if !bytes.Equal(before, p.code(t)) {
 		t.Error("its code is not as it was before: a probe is left")
 	}
-	return status, errs.String()
+	return status, unbroken(errs.String())
 }
+
+// unbroken is what was said, on one line: lines are broken to fit.
+func unbroken(said string) string { return strings.Join(strings.Fields(said), " ") + "\n" }
 
 // disturbed tells from what tare whatif says whether a service was kept from answering
 // in time by others than the probe: its p99 got out of bounds before it was slowed down;

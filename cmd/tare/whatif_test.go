@@ -344,15 +344,15 @@ func TestWhatIfAnnounce(t *testing.T) {
 	own := &probe.Measurement{Attached: 2 * time.Second, Walls: []cost.Wall{
 		{Owner: cost.Owner{Name: "mw.Log"}, Calls: 1e6}, {Owner: owner, Calls: 20_000},
 	}}
-	const line = "slowing mw.Auth (mw/mw.go:7) of process 4711 down by 20µs a call, half of the next 30s"
+	const line = "slowing mw.Auth (mw/mw.go:7) of process 4711 down by 20µs a call, half of the\nnext 30s"
 	tests := []struct {
 		by   *sentry
 		own  *probe.Measurement
 		want string
 	}{
 		{&sentry{}, nil, line + "\n"},
-		{&sentry{}, own, line + "; at the 10,000 calls a second there are, that takes 20.0 % of a CPU then\n"},
-		{&sentry{nobody: cost.ErrNotSupported}, nil, line + "\nnobody watches its response times meanwhile (not supported here): with --load URL it is stopped when they get out of bounds\n"},
+		{&sentry{}, own, line + "; at the 10,000 calls a second there are, that takes 20.0 % of a CPU\nthen\n"},
+		{&sentry{nobody: cost.ErrNotSupported}, nil, line + "\nnobody watches its response times meanwhile (not supported here): with --load\nURL it is stopped when they get out of bounds\n"},
 	}
 	for _, tt := range tests {
 		watched, err := tt.by.says(0)
@@ -361,7 +361,7 @@ func TestWhatIfAnnounce(t *testing.T) {
 		}
 		c := &whatifCmd{PID: 4711, Slow: 20 * time.Microsecond, For: 30 * time.Second}
 		var errs bytes.Buffer
-		c.announce(&terminal{err: &errs}, owner, tt.own, watched)
+		c.announce(&terminal{err: &errs, columns: 80}, owner, tt.own, watched)
 		if got := errs.String(); got != tt.want {
 			t.Errorf("%+v: got %q, want %q", tt.by, got, tt.want)
 		}

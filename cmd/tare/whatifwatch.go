@@ -77,7 +77,7 @@ func timesOf(seen reply.Seen) *hist.Hist {
 // says returns a line on who watches, and when that ends the run; none of the load,
 // which was asked for.
 func (w *sentry) says(bound time.Duration) (string, error) {
-	const otherwise = "with --load URL it is stopped when they get out of bounds\n"
+	const otherwise = "with --load URL it is stopped when they get out of bounds"
 	if w.nobody != nil {
 		return fmt.Sprintf("nobody watches its response times meanwhile (%v): %s", w.nobody, otherwise), nil
 	}
@@ -96,7 +96,7 @@ func (w *sentry) says(bound time.Duration) (string, error) {
 	if bound > 0 {
 		above = bound.String()
 	}
-	return fmt.Sprintf("its answers are timed meanwhile, %s until now with a p99 of %s: it is stopped when that of a second is above %s\n",
+	return fmt.Sprintf("its answers are timed meanwhile, %s until now with a p99 of %s: it is stopped when that of a second is above %s",
 		unit.Number(float64(times.Count())), unit.Format(float64(times.Quantile(0.99)), unit.Nanoseconds), above), nil
 }
 
