@@ -50,7 +50,7 @@ func Labels(maps io.Reader, addrs ...uint64) ([]string, error) {
 // UserNames names a stack of a process that is no Go program, given its list of
 // mappings.
 func UserNames(maps io.Reader, chain ...uint64) ([]string, error) {
-	p := process{frames: map[uint64][]cost.Frame{}}
+	p := process{program: new(program), frames: map[uint64][]cost.Frame{}}
 	var err error
 	p.maps, err = task.ReadMaps(maps)
 	var names []string
@@ -63,11 +63,12 @@ func UserNames(maps io.Reader, chain ...uint64) ([]string, error) {
 // WrapperNames names two stacks of this process: a wrapper of Go's runtime alone, and one
 // that was called from where goroutines begin.
 func WrapperNames() (alone, called []string, err error) {
-	p, err := openProcess(os.Getpid())
+	all := programs{}
+	defer all.Close()
+	p, err := all.process(os.Getpid())
 	if err != nil {
 		return nil, nil, err
 	}
-	defer p.Close()
 	var wrapper, begin uint64
 	for fn := range p.table.Funcs() {
 		switch {
@@ -89,12 +90,25 @@ func WrapperNames() (alone, called []string, err error) {
 // Cut reports whether a stack of this process is deeper than the kernel follows, if
 // that is as far as it goes.
 func Cut(chain ...uint64) (bool, error) {
-	p, err := openProcess(os.Getpid())
+	all := programs{}
+	defer all.Close()
+	p, err := all.process(os.Getpid())
 	if err != nil {
 		return false, err
 	}
-	defer p.Close()
 	return p.cut(chain, len(chain)), p.why
+}
+
+// Programs returns how many programs are read to watch processes.
+func Programs(pids ...int) (int, error) {
+	all := programs{}
+	defer all.Close()
+	for _, pid := range pids {
+		if _, err := all.process(pid); err != nil {
+			return 0, err
+		}
+	}
+	return len(all), nil
 }
 
 // KernelNames names a stack of the kernel, given its list of functions.
@@ -125,14 +139,14 @@ func Offsets() (goid, current int, err error) {
 }
 
 // OwnNames names the beginning of one of this program's functions, as if the program
-// were of another name; nothing if it has no such function.
-func OwnNames(function, program string) (names []string, err error) {
+// were of that name; nothing if it has no such function.
+func OwnNames(function, name string) (names []string, err error) {
 	table, err := pclntab.Open("/proc/self/exe")
 	if err != nil {
 		return nil, err
 	}
 	defer table.Close()
-	p := process{table: table, exe: program}
+	p := process{program: &program{table: table}, exe: name}
 	for fn := range table.Funcs() {
 		if fn.Name != function {
 			continue

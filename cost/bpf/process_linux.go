@@ -13,24 +13,42 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/internal/pclntab"
 	"github.com/tarehq/tare/cost/internal/task"
 )
 
-// process is one that is watched, for as long as it runs one program.
-type process struct {
-	pid   int
-	id    task.Identity
-	name  string
+// program is what is known of a program, however many processes run it.
+type program struct {
 	table *pclntab.Table // nil if it is no Go program that can be read
 	why   error          // why not
-	maps  []task.Mapping
-	exe   string
-	bias  uint64
 
 	grows   pclntab.Func   // that has a goroutine's stack grow, among other things
 	growing []pclntab.Func // what it calls for that
+}
+
+// programs are those that were read, by their files: the tables of a large one take
+// tens of megabytes, and a group may begin many processes of it.
+type programs map[file]*program
+
+// file tells a file from others, and from what it held before.
+type file struct {
+	dev, ino uint64
+	size     int64
+	written  unix.Timespec
+}
+
+// process is one that is watched, for as long as it runs one program.
+type process struct {
+	*program
+	pid  int
+	id   task.Identity
+	name string
+	maps []task.Mapping
+	exe  string
+	bias uint64
 
 	begun, last time.Duration // the CPU it had used when first and last looked at
 	weight      uint64        // of its samples
@@ -54,9 +72,9 @@ func gone(err error) error {
 	return err
 }
 
-// openProcess looks at a process. One that is no Go program is an error only in
-// its field why.
-func openProcess(pid int) (*process, error) {
+// process looks at a process. One that is no Go program is an error only in its
+// field why.
+func (all programs) process(pid int) (*process, error) {
 	id, err := task.Identify(pid)
 	if err != nil {
 		return nil, gone(err)
@@ -73,39 +91,71 @@ func openProcess(pid int) (*process, error) {
 	if p.maps, err = task.Maps(pid); err != nil {
 		return nil, gone(err)
 	}
-	if p.table, p.why = pclntab.Open(task.Path(pid, "exe")); p.why != nil {
-		if !errors.Is(p.why, pclntab.ErrUnsupported) {
-			return nil, gone(p.why)
-		}
-		p.why = fmt.Errorf("process %d, %s: %w: %w", pid, p.name, cost.ErrNotSupported, p.why)
-		return p, nil
+	if p.program, err = all.read(task.Path(pid, "exe")); err != nil {
+		return nil, gone(err)
 	}
-	if !p.place() {
-		p.table.Close()
-		p.table = nil
-		p.why = fmt.Errorf("process %d, %s: %w: its code is nowhere in its memory", pid, p.name, cost.ErrNotSupported)
-		return p, nil
+	if p.table != nil && !p.place() {
+		p.program = &program{why: fmt.Errorf("%w: its code is nowhere in its memory", cost.ErrNotSupported)}
 	}
-	p.growth()
 	return p, nil
 }
 
+// read reads a program, unless it was read before.
+func (all programs) read(path string) (*program, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	var at unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &at); err != nil {
+		f.Close()
+		return nil, err
+	}
+	of := file{uint64(at.Dev), at.Ino, at.Size, at.Mtim}
+	if known := all[of]; known != nil {
+		return known, f.Close()
+	}
+	g := new(program)
+	g.table, err = pclntab.ReadFile(f)
+	switch {
+	case errors.Is(err, pclntab.ErrUnsupported):
+		g.why = fmt.Errorf("%w: %w", cost.ErrNotSupported, err)
+	case err != nil:
+		return nil, err
+	default:
+		g.growth()
+	}
+	all[of] = g
+	return g, nil
+}
+
+// Close closes the programs' files.
+func (all programs) Close() error {
+	var errs []error
+	for _, g := range all {
+		if g.table != nil {
+			errs = append(errs, g.table.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // growth finds the functions of Go's runtime that have a goroutine's stack grow.
-func (p *process) growth() {
-	for fn := range p.table.Funcs() {
+func (g *program) growth() {
+	for fn := range g.table.Funcs() {
 		switch fn.Name {
 		case "runtime.newstack":
-			if len(p.table.Frames(fn.Entry)) > 0 { // not what assembly calls it by
-				p.grows = fn
+			if len(g.table.Frames(fn.Entry)) > 0 { // not what assembly calls it by
+				g.grows = fn
 			}
 		case "runtime.copystack", "runtime.findfunc", "runtime.funcMaxSPDelta":
-			p.growing = append(p.growing, fn)
+			g.growing = append(g.growing, fn)
 		}
 	}
 }
 
-// program returns what the program in the kernel is to know of the process's.
-func (p *process) program() samplerProgram {
+// sampled returns what the program in the kernel is to know of the process's.
+func (p *process) sampled() samplerProgram {
 	if p.grows.Entry == 0 {
 		return samplerProgram{}
 	}
@@ -119,13 +169,6 @@ func (p *process) program() samplerProgram {
 func (p *process) place() (ok bool) {
 	p.bias, ok = task.Bias(p.maps, p.exe, p.table.Bias)
 	return ok
-}
-
-func (p *process) Close() error {
-	if p.table == nil {
-		return nil
-	}
-	return p.table.Close()
 }
 
 // look notes the CPU used so far, and whether the process still is what it was: the

@@ -28,6 +28,7 @@ func (s *Sampler) profile(d time.Duration) (*Profile, error) {
 	for _, w := range s.all {
 		p.add(w, s.clock.cycles)
 	}
+	p.Warnings = append(p.Warnings, foreign(s.all)...)
 	slices.SortFunc(p.Processes, func(a, b Process) int { return cmp.Or(cmp.Compare(b.CPU, a.CPU), cmp.Compare(a.PID, b.PID)) })
 	symbols, err := kernelSymbols()
 	if err != nil {
@@ -98,9 +99,29 @@ func (p *Profile) add(w *process, cycles bool) {
 	if !cycles {
 		p.Sampled += time.Duration(w.weight)
 	}
-	if w.why != nil && w.seen > 0 {
-		p.Warnings = append(p.Warnings, w.why)
+}
+
+// foreign says of each program that was seen and cannot be read why not, once however
+// many processes run it.
+func foreign(all []*process) (warnings []error) {
+	running := map[*program]int{}
+	for _, w := range all {
+		if w.why != nil && w.seen > 0 {
+			running[w.program]++
+		}
 	}
+	for _, w := range all {
+		switch n := running[w.program]; {
+		case n == 0 || w.seen == 0:
+			continue
+		case n == 1:
+			warnings = append(warnings, fmt.Errorf("process %d, %s: %w", w.pid, w.name, w.why))
+		default:
+			warnings = append(warnings, fmt.Errorf("%d processes, %s: %w", n, w.name, w.why))
+		}
+		delete(running, w.program)
+	}
+	return warnings
 }
 
 // caveats says what keeps the samples from standing for the processes' time.

@@ -37,6 +37,7 @@ type Sampler struct {
 	// Of the goroutine that fetches, until it has ended.
 	procs   map[int]*process // by number; those that ended among them
 	all     []*process
+	known   programs // that any of them runs
 	stacks  map[string]*seen
 	key     []byte
 	mend    bool // frame pointers alone are not trusted
@@ -77,7 +78,7 @@ func prepare(o Options) (*Sampler, error) {
 		return nil, err
 	}
 	s := &Sampler{
-		o: o, procs: map[int]*process{}, stacks: map[string]*seen{}, mend: true,
+		o: o, procs: map[int]*process{}, known: programs{}, stacks: map[string]*seen{}, mend: true,
 		stop: make(chan struct{}), done: make(chan struct{}), ended: make(chan struct{}),
 	}
 	if err := s.open(); err != nil {
@@ -149,9 +150,9 @@ func namespace(spec *ebpf.CollectionSpec) error {
 
 // watch adds a process.
 func (s *Sampler) watch(pid int) error {
-	p, err := openProcess(pid)
+	p, err := s.known.process(pid)
 	if err == nil && s.o.PID != 0 && p.why != nil {
-		err = p.why
+		err = fmt.Errorf("%s: %w", p.name, p.why)
 	}
 	if errors.Is(err, ErrEnded) && s.o.PID != 0 && task.OfKernel(pid) {
 		err = errKernel
@@ -161,7 +162,7 @@ func (s *Sampler) watch(pid int) error {
 	}
 	s.procs[pid] = p
 	s.all = append(s.all, p)
-	return s.objects.Watched.Put(uint32(pid), p.program())
+	return s.objects.Watched.Put(uint32(pid), p.sampled())
 }
 
 // watchGroup adds processes of the control group that are not watched yet.
@@ -332,9 +333,7 @@ func (s *Sampler) release() error {
 	if s.ring != nil {
 		all = errors.Join(all, s.ring.Close())
 	}
-	for _, p := range s.all {
-		all = errors.Join(all, p.Close())
-	}
+	all = errors.Join(all, s.known.Close())
 	if s.objects.Tick == nil {
 		return all // not loaded
 	}

@@ -104,7 +104,7 @@ func openSelf(table *pclntab.Table) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{pid: os.Getpid(), exe: exe, table: table}
+	p := &process{program: &program{table: table}, pid: os.Getpid(), exe: exe}
 	if p.maps, err = task.Maps(p.pid); err != nil {
 		return nil, gone(err)
 	}

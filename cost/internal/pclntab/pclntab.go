@@ -70,10 +70,16 @@ func Open(path string) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	return ReadFile(f)
+}
+
+// ReadFile is Open of a file that is open already, which is the table's from then on; it
+// is closed if there is none.
+func ReadFile(f *os.File) (*Table, error) {
 	t, err := read(f)
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("reading the functions of %s: %w", path, err)
+		return nil, err
 	}
 	return t, nil
 }
