@@ -11,8 +11,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -43,12 +45,14 @@ func Ask(ctx context.Context, dir string) ([]Decision, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", os.DevNull, "-gcflags=-m -d=defer=1", "./...")
+	below := modules(ctx, abs)
+	args := []string{"build", "-o", os.DevNull, "-gcflags=-m -d=defer=1"}
+	cmd := exec.CommandContext(ctx, "go", append(args, below...)...)
 	cmd.Dir = abs
 	var out bytes.Buffer
 	cmd.Stderr = &out
 	err = cmd.Run()
-	decisions := read(abs, out.Bytes())
+	decisions := source{abs, packages(ctx, abs, below)}.read(out.Bytes())
 	if err != nil && len(decisions) == 0 {
 		return nil, fmt.Errorf("building %s: %w: %s", dir, err, complaint(out.Bytes()))
 	}
@@ -56,6 +60,40 @@ func Ask(ctx context.Context, dir string) ([]Decision, error) {
 		return nil, ctx.Err()
 	}
 	return decisions, nil
+}
+
+// modules returns patterns of all packages below dir: of each module of a workspace that
+// lies there, since the workspace's own folder is mostly no module.
+func modules(ctx context.Context, dir string) []string {
+	var patterns []string
+	for line := range list(ctx, dir, "-m", "-f", "{{.Dir}}") {
+		module, err := filepath.Rel(dir, line)
+		if err == nil && filepath.IsLocal(module) {
+			patterns = append(patterns, "./"+path.Join(filepath.ToSlash(module), "..."))
+		}
+	}
+	if len(patterns) == 0 {
+		return []string{"./..."}
+	}
+	return patterns
+}
+
+// packages returns the folders of the packages that fit patterns, by their import paths.
+func packages(ctx context.Context, dir string, patterns []string) map[string]string {
+	folders := map[string]string{}
+	for line := range list(ctx, dir, append([]string{"-e", "-f", "{{.ImportPath}} {{.Dir}}"}, patterns...)...) {
+		name, folder, _ := strings.Cut(line, " ")
+		folders[name] = folder
+	}
+	return folders
+}
+
+// list yields what go list prints; what is wrong is said when it is built.
+func list(ctx context.Context, dir string, args ...string) iter.Seq[string] {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list"}, args...)...)
+	cmd.Dir = dir
+	out, _ := cmd.Output()
+	return strings.SplitSeq(strings.TrimSpace(string(out)), "\n")
 }
 
 // complaint is what the go command said that is no diagnostic, shortened.
@@ -68,15 +106,26 @@ func complaint(out []byte) string {
 	return "it did not say why"
 }
 
-// read picks the decisions out of lines "file:line:col: text". Others, on what is
-// inlined or stays on the stack, are most of them.
-func read(dir string, out []byte) []Decision {
+// source is what was built: below a folder, packages that have folders.
+type source struct {
+	dir      string
+	packages map[string]string // by import path
+}
+
+// read picks the decisions out of lines "file:line:col: text", which follow "# package".
+// Others, on what is inlined or stays on the stack, are most of them.
+func (s source) read(out []byte) []Decision {
 	var all []Decision
 	seen := map[Decision]bool{} // generic functions are compiled, and told of, more than once
 	in := bufio.NewScanner(bytes.NewReader(out))
 	in.Buffer(nil, 1<<20)
+	pkg := ""
 	for in.Scan() {
-		d, ok := decision(dir, in.Text())
+		if name, ok := strings.CutPrefix(in.Text(), "# "); ok {
+			pkg = name
+			continue
+		}
+		d, ok := s.decision(pkg, in.Text())
 		if ok && !seen[d] {
 			seen[d] = true
 			all = append(all, d)
@@ -85,7 +134,7 @@ func read(dir string, out []byte) []Decision {
 	return all
 }
 
-func decision(dir, line string) (Decision, bool) {
+func (s source) decision(pkg, line string) (Decision, bool) {
 	place, text, ok := strings.Cut(line, ": ")
 	if !ok {
 		return Decision{}, false
@@ -104,9 +153,19 @@ func decision(dir, line string) (Decision, bool) {
 	if err != nil {
 		return Decision{}, false
 	}
-	file += ".go"
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(dir, file)
+	return Decision{Kind: kind, File: s.file(pkg, file+".go"), Line: n, Text: text}, true
+}
+
+// file returns where a file lies that was told of in building a package. One of the
+// package's own may be told by its path from another folder: that in which it was built
+// when the go command put what was said into its cache.
+func (s source) file(pkg, name string) string {
+	folder, told := s.packages[pkg], filepath.Join("/", filepath.Dir(name))
+	switch {
+	case filepath.IsAbs(name):
+		return name
+	case folder != "" && (told == "/" || strings.HasSuffix(folder, told)):
+		return filepath.Join(folder, filepath.Base(name))
 	}
-	return Decision{Kind: kind, File: file, Line: n, Text: text}, true
+	return filepath.Join(s.dir, name)
 }
