@@ -156,13 +156,16 @@ func (g *program) growth() {
 
 // sampled returns what the program in the kernel is to know of the process's.
 func (p *process) sampled() samplerProgram {
-	if p.grows.Entry == 0 {
+	if p.table == nil {
 		return samplerProgram{}
 	}
-	return samplerProgram{
-		Grows: p.grows.Entry + p.bias, GrowsBytes: uint32(p.grows.End - p.grows.Entry),
-		Curg: uint32(p.table.Current()), Bp: uint32(p.table.Frame()),
+	from, to := p.table.Code()
+	known := samplerProgram{Text: from + p.bias, TextBytes: to - from}
+	if p.grows.Entry != 0 {
+		known.Grows, known.GrowsBytes = p.grows.Entry+p.bias, uint32(p.grows.End-p.grows.Entry)
+		known.Curg, known.Bp = uint32(p.table.Current()), uint32(p.table.Frame())
 	}
+	return known
 }
 
 // place finds where the program lies in memory.

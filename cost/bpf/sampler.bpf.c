@@ -9,6 +9,9 @@
 // lost; its address is on the top of the stack, and the program's own tables say
 // where.
 //
+// Functions in assembly may have saved the frame pointer and use its register for
+// something else, so that there is no chain: of their stacks a part is written down.
+//
 // Where a goroutine's stack grows, a thread's own stack is looked at, on which that
 // is done. It goes on with the goroutine's, as it was when it called for more room.
 
@@ -37,15 +40,30 @@ struct sample {
 
 const struct sample *unused_sample __attribute__((unused));
 
+#define STACK 6144
+#define SHORT 1024
+
+// A sample of a function that has something else where the frame pointer is kept.
+struct astray {
+	struct sample sample;
+	__u32 bytes; // of the stack, from sp on
+	__u32 pad;
+	__u64 stack[STACK / 8];
+};
+
+const struct astray *unused_astray __attribute__((unused));
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20); // set when loaded
 } samples SEC(".maps");
 
-// What is known of a process's program: the function of Go's runtime that has a
-// goroutine's stack grown, on the thread's own; and where a thread's record has the
-// goroutine that it runs, and a goroutine's record the frame pointer that it left.
+// What is known of a process's program: where its functions are; the function of Go's
+// runtime that has a goroutine's stack grown, on the thread's own; and where a thread's
+// record has the goroutine that it runs, and a goroutine's record the frame pointer that
+// it left.
 struct program {
+	__u64 text, text_bytes; // 0 bytes if the program is not Go's
 	__u64 grows; // its address; 0 if the program is not Go's
 	__u32 grows_bytes;
 	__u32 curg, bp;
@@ -150,10 +168,17 @@ static __always_inline void go_on(struct sample *s, __u64 g0, struct program *p)
 	s->user_bytes = n * sizeof(__u64);
 }
 
-static __always_inline void fill(struct bpf_perf_event_data *ctx, struct sample *s, struct program *p)
+// strays reports whether a function of the program has something else where the frame
+// pointer is kept: above that one there is an address in the program to return to.
+static __always_inline int strays(struct pt_regs *regs, struct program *p)
 {
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	if (BPF_CORE_READ(regs, ip) - p->text >= p->text_bytes)
+		return 0;
+	return word(BPF_CORE_READ(regs, bp) + sizeof(__u64)) - p->text >= p->text_bytes;
+}
 
+static __always_inline void fill(struct bpf_perf_event_data *ctx, struct pt_regs *regs, struct sample *s, struct program *p)
+{
 	s->weight = ctx->sample_period;
 	s->ip = BPF_CORE_READ(regs, ip);
 	s->sp = BPF_CORE_READ(regs, sp);
@@ -167,12 +192,44 @@ static __always_inline void fill(struct bpf_perf_event_data *ctx, struct sample 
 		go_on(s, BPF_CORE_READ(regs, r14), p);
 }
 
+// keep writes a sample down; 0 if there is no room for it.
+static __always_inline int keep(struct bpf_perf_event_data *ctx, struct pt_regs *regs, struct program *p, __u32 pid)
+{
+	struct sample *s = bpf_ringbuf_reserve(&samples, sizeof(*s), 0);
+
+	if (!s)
+		return 0;
+	s->pid = pid;
+	fill(ctx, regs, s, p);
+	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
+	return 1;
+}
+
+// keep_stack does so where the frame pointer leads nowhere.
+static __always_inline int keep_stack(struct bpf_perf_event_data *ctx, struct pt_regs *regs, struct program *p, __u32 pid)
+{
+	struct astray *a = bpf_ringbuf_reserve(&samples, sizeof(*a), 0);
+
+	if (!a)
+		return 0;
+	a->sample.pid = pid;
+	fill(ctx, regs, &a->sample, p);
+	a->bytes = STACK;
+	if (bpf_probe_read_user(a->stack, STACK, (void *)a->sample.sp)) {
+		a->bytes = SHORT;
+		if (bpf_probe_read_user(a->stack, SHORT, (void *)a->sample.sp))
+			a->bytes = 0;
+	}
+	bpf_ringbuf_submit(a, BPF_RB_NO_WAKEUP);
+	return 1;
+}
+
 SEC("perf_event")
 int tick(struct bpf_perf_event_data *ctx)
 {
 	__u32 zero = 0, pid = current_pid();
+	struct pt_regs *regs;
 	struct program *p;
-	struct sample *s;
 	struct tally *t;
 	__u64 begun;
 
@@ -183,14 +240,11 @@ int tick(struct bpf_perf_event_data *ctx)
 	if (!t)
 		return 0;
 	begun = bpf_ktime_get_ns();
-	s = bpf_ringbuf_reserve(&samples, sizeof(*s), 0);
-	if (!s) {
+	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	if (!(strays(regs, p) ? keep_stack(ctx, regs, p, pid) : keep(ctx, regs, p, pid))) {
 		t->lost++;
 		return 0;
 	}
-	s->pid = pid;
-	fill(ctx, s, p);
-	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 	t->nanoseconds += bpf_ktime_get_ns() - begun;
 	return 0;
 }

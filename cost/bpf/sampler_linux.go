@@ -124,11 +124,13 @@ func (s *Sampler) load() error {
 	return err
 }
 
-// room returns the size of a ring that holds the samples of four intervals.
+// room returns the size of a ring that holds the samples of four intervals, or a little
+// more than those of one if each has its stack.
 func room(perSecond int) uint32 {
 	const least, most = 1 << 20, 256 << 20
-	perInterval := float64(perSecond) * interval.Seconds() * float64(binary.Size(samplerSample{}))
-	size := uint64(min(most, max(least, 4*perInterval)))
+	perInterval := float64(perSecond) * interval.Seconds()
+	each := max(4*float64(binary.Size(samplerSample{})), 1.25*float64(binary.Size(samplerAstray{})))
+	size := uint64(min(most, max(least, each*perInterval)))
 	return uint32(1) << (bits.Len64(size - 1))
 }
 
@@ -260,7 +262,7 @@ func (s *Sampler) refresh() error {
 // drain takes what is in the ring.
 func (s *Sampler) drain() {
 	var rec ringbuf.Record
-	var sample samplerSample
+	var sample samplerAstray
 	s.ring.SetDeadline(time.Now())
 	for {
 		err := s.ring.ReadInto(&rec)
@@ -268,7 +270,7 @@ func (s *Sampler) drain() {
 			return
 		}
 		if err == nil {
-			err = binary.Read(bytes.NewReader(rec.RawSample), binary.NativeEndian, &sample)
+			err = read(rec.RawSample, &sample)
 		}
 		if err != nil {
 			s.note(fmt.Errorf("fetching samples: %w", err))
@@ -278,8 +280,19 @@ func (s *Sampler) drain() {
 	}
 }
 
+// read takes a sample out of the ring, with its stack if it was written down.
+func read(raw []byte, into *samplerAstray) error {
+	in := bytes.NewReader(raw)
+	if len(raw) >= binary.Size(into) {
+		return binary.Read(in, binary.NativeEndian, into)
+	}
+	into.Bytes = 0
+	return binary.Read(in, binary.NativeEndian, &into.Sample)
+}
+
 // add counts a sample.
-func (s *Sampler) add(sample *samplerSample) {
+func (s *Sampler) add(astray *samplerAstray) {
+	sample := &astray.Sample
 	p := s.procs[int(sample.Pid)]
 	if p == nil {
 		return // nothing is known of it
@@ -287,7 +300,7 @@ func (s *Sampler) add(sample *samplerSample) {
 	p.seen++
 	p.weight += sample.Weight
 	kernel := sample.Kernel[:min(len(sample.Kernel), max(0, int(sample.KernelBytes)/8))]
-	chain := p.chain(sample, s.mend)
+	chain := p.chain(astray, s.mend)
 	s.key = binary.NativeEndian.AppendUint32(s.key[:0], sample.Pid)
 	s.key = binary.NativeEndian.AppendUint32(s.key, uint32(len(kernel)))
 	for _, part := range [][]uint64{kernel, chain} {

@@ -13,8 +13,18 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type samplerAstray struct {
+	_      structs.HostLayout
+	Sample samplerSample
+	Bytes  uint32
+	Pad    uint32
+	Stack  [768]uint64
+}
+
 type samplerProgram struct {
 	_          structs.HostLayout
+	Text       uint64
+	TextBytes  uint64
 	Grows      uint64
 	GrowsBytes uint32
 	Curg       uint32
@@ -53,6 +63,7 @@ const (
 	samplerProgTick           = "tick"
 	samplerVarNamespaceDevice = "namespace_device"
 	samplerVarNamespaceInode  = "namespace_inode"
+	samplerVarUnusedAstray    = "unused_astray"
 	samplerVarUnusedProgram   = "unused_program"
 	samplerVarUnusedSample    = "unused_sample"
 )
@@ -117,6 +128,7 @@ type samplerMapSpecs struct {
 type samplerVariableSpecs struct {
 	NamespaceDevice *ebpf.VariableSpec `ebpf:"namespace_device"`
 	NamespaceInode  *ebpf.VariableSpec `ebpf:"namespace_inode"`
+	UnusedAstray    *ebpf.VariableSpec `ebpf:"unused_astray"`
 	UnusedProgram   *ebpf.VariableSpec `ebpf:"unused_program"`
 	UnusedSample    *ebpf.VariableSpec `ebpf:"unused_sample"`
 }
@@ -160,6 +172,7 @@ func (m *samplerMaps) Close() error {
 type samplerVariables struct {
 	NamespaceDevice *ebpf.Variable `ebpf:"namespace_device"`
 	NamespaceInode  *ebpf.Variable `ebpf:"namespace_inode"`
+	UnusedAstray    *ebpf.Variable `ebpf:"unused_astray"`
 	UnusedProgram   *ebpf.Variable `ebpf:"unused_program"`
 	UnusedSample    *ebpf.Variable `ebpf:"unused_sample"`
 }

@@ -20,9 +20,14 @@ import (
 // has taken it down already or never has one, the frame pointer is its caller's,
 // and the chain goes on with the caller's caller. Whether that is so the tables
 // say: they know how far the return address is from the stack pointer, and right
-// below it is where the frame pointer would have to point. Without mend the chain
-// is left as the kernel has it.
-func (p *process) chain(s *samplerSample, mend bool) []uint64 {
+// below it is where the frame pointer would have to point. Where it leads nowhere the
+// stack itself is followed. Without mend the chain is left as the kernel has it.
+func (p *process) chain(a *samplerAstray, mend bool) []uint64 {
+	s := &a.Sample
+	grows := func(a uint64) bool { return p.lies(a, p.grows) } // the kernel has gone on from there
+	if chain := p.followed(a); mend && len(chain) > 1 && !slices.ContainsFunc(chain, grows) {
+		return chain
+	}
 	n := max(0, int(s.UserBytes)/8)
 	if n == 0 {
 		if s.Ip == 0 {
@@ -39,6 +44,36 @@ func (p *process) chain(s *samplerSample, mend bool) []uint64 {
 	mended = append(mended, stack[0], caller)
 	return p.grown(append(mended, stack[1:]...))
 }
+
+// followed returns a sample's stack by how far each function's return address is from
+// the stack pointer, as the runtime follows it, as far as it was written down; nothing
+// but where it was if it was not.
+func (p *process) followed(a *samplerAstray) []uint64 {
+	chain := []uint64{a.Sample.Ip}
+	if p.table == nil || a.Bytes == 0 {
+		return chain
+	}
+	stack := a.Stack[:min(len(a.Stack), int(a.Bytes)/word)]
+	for at, pc := 0, a.Sample.Ip-p.bias; ; at++ { // above it is the caller's part
+		delta, ok := p.table.SPDelta(pc)
+		if at += delta / word; !ok || delta%word != 0 || at >= len(stack) {
+			break
+		}
+		pc = stack[at] - 1 - p.bias // the call, not what follows it
+		f, ok := p.table.Lookup(pc)
+		if !ok {
+			break
+		}
+		chain = append(chain, stack[at])
+		if f.Name == "runtime.goexit" {
+			break
+		}
+	}
+	return chain
+}
+
+// word is the size of an address.
+const word = 8
 
 // grown ends a chain where a thread has changed over from a goroutine's stack to its
 // own, unless to have that one grow. It is changed over by the same function to let
@@ -89,7 +124,6 @@ func (p *process) hidden(s *samplerSample) (uint64, bool) {
 		return 0, false
 	}
 	delta, ok := p.table.SPDelta(s.Ip - p.bias)
-	const word = 8
 	if !ok || delta%word != 0 || delta/word >= len(s.Top) || s.Bp == s.Sp+uint64(delta)-word {
 		return 0, false
 	}

@@ -9,9 +9,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
 )
 
@@ -90,6 +92,42 @@ func descend(calls int, over *atomic.Bool) int {
 	for !over.Load() {
 	}
 	return 0
+}
+
+// TestAstray has what functions in assembly spend charged to who calls them, though
+// they keep something else where the frame pointer is, which leads nobody back.
+func TestAstray(t *testing.T) {
+	service := serve(t, build(t), &syscall.SysProcAttr{}, "sum")
+	for d := time.Second; ; d *= 2 { // the machine may be busy
+		p := finish(t, begin(t, bpf.Options{PID: service.pid, Hz: 999}), d)
+		seen, charged := map[string]float64{}, map[string]float64{}
+		for _, s := range p.Stacks {
+			innermost := slices.IndexFunc(s.Frames, func(f cost.Frame) bool { return !strings.HasPrefix(f.Func, "[kernel]") })
+			if innermost < 0 {
+				continue
+			}
+			name := s.Frames[innermost].Func
+			if !strings.HasPrefix(name, "crypto/") || !strings.Contains(name, ".block") {
+				continue
+			}
+			seen[name] += s.Count
+			if owner, _ := cost.Charge(s.Frames); strings.HasSuffix(owner.Name, ".Sum") {
+				charged[name] += s.Count
+			}
+		}
+		if (len(seen) < 2 || p.Seen < 400) && d < 16*time.Second {
+			continue
+		}
+		if len(seen) < 2 {
+			t.Fatalf("of %d samples few are of hashing: %v", p.Seen, seen)
+		}
+		for name, n := range seen {
+			if charged[name] < 0.98*n {
+				t.Errorf("%v of %v stacks of %s are charged to the middleware, want 98 %%", charged[name], n, name)
+			}
+		}
+		return
+	}
 }
 
 // TestOwnC has a function written in C that Go's linker took in lie in its program, as

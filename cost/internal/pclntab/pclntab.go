@@ -104,6 +104,10 @@ func (t *Table) Frame() int { return t.layout.frame }
 // that it runs.
 func (t *Table) Current() int { return t.layout.current }
 
+// Code returns where the program's functions are, from the first address to the one
+// after the last.
+func (t *Table) Code() (from, to uint64) { return t.entry(0), t.entry(t.n) }
+
 // Lookup returns the function that holds an address.
 func (t *Table) Lookup(pc uint64) (Func, bool) {
 	r, ok := t.find(pc)

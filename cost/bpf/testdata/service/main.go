@@ -3,6 +3,8 @@
 package main
 
 import (
+	"crypto/md5"
+	"crypto/sha512"
 	"log"
 	"net"
 	"net/http"
@@ -44,6 +46,17 @@ func Alloc(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b := make([]byte, 64<<10)
 		kept.Store(&b)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Sum is a middleware that hashes, in functions written in assembly that use the frame
+// pointer's register for something else.
+func Sum(next http.Handler) http.Handler {
+	body := make([]byte, 32<<10)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		short, long := md5.Sum(body), sha512.Sum512(body)
+		sink.Add(uint64(short[0]) + uint64(long[0]))
 		next.ServeHTTP(w, r)
 	})
 }
@@ -97,12 +110,15 @@ func grow() {
 func main() {
 	log.SetFlags(0)
 	go anew()
+	with := func(next http.Handler) http.Handler { return next }
 	for _, arg := range os.Args[2:] {
 		switch arg {
 		case "yield":
 			go yield()
 		case "grow":
 			go grow()
+		case "sum":
+			with = Sum
 		}
 	}
 	l, err := net.Listen("unix", os.Args[1])
@@ -117,5 +133,5 @@ func main() {
 			log.Print(err)
 		}
 	})
-	log.Fatal(http.Serve(l, Spin(Alloc(hello))))
+	log.Fatal(http.Serve(l, with(Spin(Alloc(hello)))))
 }
