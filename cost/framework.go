@@ -36,7 +36,8 @@ var routers = map[string]string{
 	"github.com/cloudwego/hertz/pkg/app":            "hertz",
 	"github.com/cloudwego/hertz/pkg/route":          "hertz",
 	"github.com/go-kratos/kratos/v2/transport/http": "kratos",
-	"connectrpc.com/connect":                        "connect",
+	kratosRPC:                "kratos",
+	"connectrpc.com/connect": "connect",
 }
 
 // handing are the functions by which routers hand a request on: what they call is
@@ -138,7 +139,8 @@ func chainOf(frames []Frame) string {
 	for _, f := range frames {
 		switch pkg := packageOf(f.Func); pkg {
 		case "github.com/labstack/echo/v4", "github.com/labstack/echo/v5", "github.com/valyala/fasthttp",
-			"github.com/julienschmidt/httprouter", "github.com/uptrace/bunrouter":
+			"github.com/julienschmidt/httprouter", "github.com/uptrace/bunrouter",
+			"github.com/go-kratos/kratos/v2/transport/http", kratosRPC:
 			return pkg
 		default:
 			if _, ok := routers[pkg]; ok || dispatchers[f.Func] {
@@ -151,13 +153,14 @@ func chainOf(frames []Frame) string {
 
 // chained reports whether a function looks like the next of such a chain: it is a
 // literal, and not of a function on the stack, which is more likely to have given
-// it to what calls it. With echo, whose middlewares are literals within literals,
-// it is one of those: others are more often what a middleware was configured with.
+// it to what calls it. With echo and kratos, whose middlewares are literals within
+// literals, it is one of those: others are more often what a middleware was configured
+// with.
 func chained(fn string, around []Frame) bool {
 	if !isClosure(fn) || slices.ContainsFunc(around, func(f Frame) bool { return within(fn, f.Func) }) {
 		return false
 	}
-	if !strings.HasPrefix(chainOf(around), "github.com/labstack/echo/") {
+	if chain := chainOf(around); !strings.HasPrefix(chain, "github.com/labstack/echo/") && !strings.HasPrefix(chain, "github.com/go-kratos/kratos/") {
 		return true
 	}
 	last := fn[strings.LastIndexByte(fn, '.')+1:]
@@ -236,6 +239,24 @@ func partAt(fn string) (Owner, bool) {
 // grpc is how functions of gRPC for Go begin.
 const grpc = "google.golang.org/grpc"
 
+// intercepts reports whether the innermost of the frames is what connect puts between
+// the interceptors of a service's calls. Between those of a client's it is the same.
+func intercepts(frames []Frame) bool {
+	const connect = "connectrpc.com/connect."
+	if !strings.HasPrefix(frames[0].Func, connect) || !strings.Contains(frames[0].Func, "unaryThunk.") {
+		return false
+	}
+	for _, f := range frames {
+		if strings.HasPrefix(f.Func, connect) && !strings.Contains(f.Func, "unaryThunk.") {
+			return dispatches(f.Func)
+		}
+	}
+	return false
+}
+
+// kratosRPC is the package of kratos that calls middlewares as an interceptor of gRPC.
+const kratosRPC = "github.com/go-kratos/kratos/v2/transport/grpc"
+
 // callsRPC reports whether a function hands a call of gRPC on: the server's own, and
 // what is generated for a method of a service. What they call is an interceptor, or
 // the method.
@@ -259,15 +280,18 @@ func generatedRPC(fn string) bool {
 	return ok
 }
 
-// RPC returns the service and the method for which gRPC's generator made a function,
-// as Greeter_SayHello of _Greeter_SayHello_Handler and of literals in it; false if it
-// made none such.
+// RPC returns the service and the method for which a generator, gRPC's or kratos's, made
+// a function, as Greeter_SayHello of _Greeter_SayHello_Handler and of literals in it, into
+// whatever that was inlined; false if it made none such.
 func RPC(fn string) (method string, ok bool) {
-	name, _, _ := strings.Cut(fn[len(packageOf(fn)):], ".func")
-	if name, ok = strings.CutPrefix(name, "._"); !ok {
-		return "", false
+	for element := range strings.SplitSeq(fn[len(packageOf(fn)):], ".") {
+		if name, made := strings.CutPrefix(element, "_"); made {
+			if method, ok = strings.CutSuffix(name, "_Handler"); ok {
+				return method, true
+			}
+		}
 	}
-	return strings.CutSuffix(name, "_Handler")
+	return "", false
 }
 
 // parts are functions of net/http by which the work of the server is told apart.

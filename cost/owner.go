@@ -243,7 +243,7 @@ func (o *Rules) handedOn(frames []Frame, i int) bool {
 	}
 	pkg := packageOf(caller.Func)
 	if _, ok := routers[pkg]; ok {
-		return dispatches(caller.Func)
+		return dispatches(caller.Func) || intercepts(frames[i+1:]) || pkg == kratosRPC && chained(f.Func, frames[i+1:])
 	}
 	if foreign(pkg) {
 		return false

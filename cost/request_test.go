@@ -59,6 +59,7 @@ func TestRPC(t *testing.T) {
 		{"example.org/shop/pb._Cart_Add_Handler.func1", "Cart_Add", true},
 		{"example.org/shop/pb._Cart_Add_2_Handler", "Cart_Add_2", true},
 		{"main._Cart_Add_Handler", "Cart_Add", true},
+		{"example.org/shop/pb.RegisterCartHTTPServer._Cart_Add0_HTTP_Handler.func2.1", "Cart_Add0_HTTP", true},
 		{"example.org/shop/pb.Cart_Add_Handler", "", false},
 		{"example.org/shop/pb._Cart_Add", "", false},
 		{"example.org/shop.(*cart).Add", "", false},
