@@ -50,10 +50,15 @@ func (c *costCmd) count(ctx context.Context, o sampling) *counting {
 		return n
 	}
 	for _, pid := range pids {
-		n.refused = errors.Join(n.refused, n.add(pid, price))
+		if err := n.add(pid, price); n.refused == nil {
+			n.refused = err
+		}
 	}
-	if len(n.counters) > 0 {
+	switch {
+	case len(n.counters) > 0:
 		n.refused = nil // the others are no servers
+	case len(pids) > 1:
+		n.refused = fmt.Errorf("they cannot be in any of the %d processes; of the first: %w", len(pids), n.refused)
 	}
 	return n
 }

@@ -5,6 +5,10 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -92,4 +96,40 @@ func billOf(t *testing.T, pid int, more ...string) *cost.Bill {
 		t.Fatal(err)
 	}
 	return &bill
+}
+
+// TestUncountedGroup looks at a group of processes that are no Go programs: why their
+// requests are not counted is said once.
+func TestUncountedGroup(t *testing.T) {
+	if ok, err := condition("bpf"); err != nil || !ok {
+		t.Skipf("no sampling from outside here: %v", err)
+	}
+	var pids []int
+	var all []*exec.Cmd
+	end := func() {
+		for _, c := range all {
+			c.Process.Kill()
+			c.Wait()
+		}
+		all = nil
+	}
+	t.Cleanup(end)
+	for range 3 {
+		c := exec.Command("sh", "-c", "while :; do :; done")
+		if err := c.Start(); err != nil {
+			t.Skip(err)
+		}
+		all, pids = append(all, c), append(pids, c.Process.Pid)
+	}
+	group := confine(t, pids[0], end)
+	for _, pid := range pids[1:] {
+		if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status, out, errs := tare(t, "cost", "--cgroup", group, "--for", "1s")
+	const want = "they cannot be in any of the 3 processes; of the first: reading functions of process "
+	if status != 0 || !strings.Contains(out, want) || strings.Count(out, "reading functions") != 1 || strings.Contains(out, "/proc/self") {
+		t.Errorf("got status %d, %s%s, want %q and no more of it", status, out, errs, want)
+	}
 }
