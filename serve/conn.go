@@ -72,8 +72,9 @@ type buffers struct {
 	// skipped is how many bytes of empty lines before a head were dropped.
 	skipped int
 
-	out  []byte // answers not yet written
-	text []byte // the answer's body while it may still fit a Content-Length
+	out    []byte // answers not yet written
+	before int    // out[:before] are those to earlier requests
+	text   []byte // the answer's body while it may still fit a Content-Length
 
 	head   http1.Head
 	fields http.Header // of the answer
@@ -184,8 +185,9 @@ func (c *conn) broken(v any) outcome {
 	if c.left {
 		return goLeft
 	}
+	c.reclaim()
 	if x != nil && x.res.decided && !x.res.sent {
-		c.k.out = c.k.out[:x.res.head] // a head that is not complete
+		c.k.out = c.k.out[:c.k.before] // behind it is a head that is not complete
 	}
 	c.flush()
 	return goEnd

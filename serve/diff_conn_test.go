@@ -49,24 +49,56 @@ func TestDiffPipeline(t *testing.T) {
 	get := func(path string) string { return request(path) }
 	closing := "GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 	heard := make(chan bool, 1)
-	agree(t, []exchange{
-		{name: "first answer heard before the second is given", by: []carriage{whole, bytewise}, talk: func(c *client) {
-			c.send(get("/1") + get("/2"))
-			status, _ := c.answer("GET")
-			heard <- status == http.StatusOK
-			c.answer("GET")
-			c.end()
-		}, handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+	hears := func(c *client) {
+		c.send(get("/1") + get("/2"))
+		status, _ := c.answer("GET")
+		heard <- status == http.StatusOK
+		c.answer("GET")
+		c.end()
+	}
+	// begun begins the second answer, and goes on once the first is heard.
+	begun := func(begin, goOn act) act {
+		return func(j *journal, w http.ResponseWriter, r *http.Request) {
+			begin(j, w, r)
 			if r.URL.Path == "/2" {
 				j.note("heard %t", <-heard)
 			}
-			io.WriteString(w, r.URL.Path)
-		}},
+			goOn(j, w, r)
+		}
+	}
+	nothing := writes()
+	heads := func(code int) act {
+		return func(_ *journal, w http.ResponseWriter, _ *http.Request) {
+			h := w.Header()
+			h.Set("A", "b")
+			h.Set("Content-Type", "text/plain")
+			h.Set("Transfer-Encoding", "chunked")
+			h.Set("X", "y")
+			w.WriteHeader(code)
+		}
+	}
+	agree(t, []exchange{
+		{name: "first answer heard before the second is given", by: []carriage{whole, bytewise}, talk: hears, handler: begun(nothing, writes("x"))},
+		{name: "first answer heard before the second goes on", talk: hears, handler: begun(writes("a"), writes("b"))},
+		{name: "first answer heard before a long second goes on", talk: hears, handler: begun(writes(strings.Repeat("a", 3000)), writes(strings.Repeat("b", 3000)))},
+		{name: "first answer heard before the second has a body", talk: hears, handler: begun(heads(http.StatusOK), writes("x"))},
+		{name: "first answer heard before the second ends without a body", talk: hears, handler: begun(heads(http.StatusNotModified), nothing)},
+		{name: "first answer heard before the second panics", talk: hears, handler: begun(writes("a"), func(_ *journal, _ http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/2" {
+				panic(http.ErrAbortHandler)
+			}
+		})},
 		{name: "second answer too late by its handler's deadline", send: get("/1") + get("/2"), methods: "GET", handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/2" {
 				j.note("deadline %s", class(http.NewResponseController(w).SetWriteDeadline(time.Now().Add(-time.Second))))
 			}
 			io.WriteString(w, r.URL.Path)
+		}},
+		{name: "second answer too late by its handler's deadline, begun", send: get("/1") + get("/2"), methods: "GET", handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			io.WriteString(w, r.URL.Path)
+			if r.URL.Path == "/2" {
+				j.note("deadline %s", class(http.NewResponseController(w).SetWriteDeadline(time.Now().Add(-time.Second))))
+			}
 		}},
 		{name: "two", send: get("/1") + get("/2"), methods: "GET GET"},
 		{name: "sixteen", send: strings.Repeat(get("/n"), 16), methods: strings.Repeat("GET ", 16)},

@@ -29,7 +29,6 @@ type facts struct {
 // startHead writes the status line and the handler's fields, sorted by name.
 func (w *response) startHead() {
 	k := w.c.k
-	w.head = len(k.out)
 	k.out = appendStatus(k.out, w.is11, w.status)
 	if len(k.fields) == 0 {
 		return
@@ -177,6 +176,7 @@ func (w *response) inform(status int) {
 //
 // The order of decisions is that of net/http, whose answers these must equal.
 func (w *response) finishHead(p []byte) {
+	w.c.reclaim()
 	w.sent = true
 	f := &w.c.k.facts
 	keep := w.c.e.s.keepAlive()
@@ -302,11 +302,15 @@ func (w *response) cut(s *span) {
 	k.out = append(k.out[:s.from], k.out[s.to:]...)
 	at := s.to
 	s.to = s.from
-	f := &w.c.k.facts
-	for _, other := range []*span{&f.length, &f.coding, &f.kind, &f.connection} {
-		if other.from >= at {
-			other.from -= n
-			other.to -= n
+	k.facts.shift(at, n)
+}
+
+// shift notes that n of the bytes before at were taken out.
+func (f *facts) shift(at, n int) {
+	for _, s := range []*span{&f.length, &f.coding, &f.kind, &f.connection} {
+		if s.from >= at {
+			s.from -= n
+			s.to -= n
 		}
 	}
 }

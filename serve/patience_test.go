@@ -41,7 +41,7 @@ func TestSmallBodies(t *testing.T) {
 }
 
 // TestHeldBack has pipelined requests answered by handlers of which some take as long as
-// the sweep: it sends the answers before theirs while theirs begin.
+// the sweep: it sends the answers before theirs while theirs begin, and go on.
 func TestHeldBack(t *testing.T) {
 	for name, reuse := range map[string]bool{"safe": false, "reuse": true} {
 		t.Run(name, func(t *testing.T) { heldBack(t, reuse) })
@@ -56,7 +56,10 @@ func heldBack(t *testing.T, reuse bool) {
 		if n%7 == 0 {
 			w.WriteHeader(http.StatusEarlyHints)
 		}
-		io.WriteString(w, strings.Repeat(r.URL.Path, n))
+		for range 3 {
+			io.WriteString(w, strings.Repeat(r.URL.Path, n))
+			time.Sleep(time.Duration(n%4) * time.Millisecond)
+		}
 	})})
 	nc := f.dial()
 	var all strings.Builder
@@ -74,7 +77,7 @@ func heldBack(t *testing.T, reuse bool) {
 		if err == nil {
 			body, err = io.ReadAll(res.Body)
 		}
-		if want := strings.Repeat("/"+strconv.Itoa(n), n); err != nil || string(body) != want {
+		if want := strings.Repeat("/"+strconv.Itoa(n), 3*n); err != nil || string(body) != want {
 			t.Fatalf("answer %d: %.40q and error %v, want %.40q", n, body, err, want)
 		}
 	}
@@ -89,15 +92,20 @@ func TestLateBehind(t *testing.T) {
 			time.Sleep(3 * limit)
 		}
 		io.WriteString(w, "ok")
+		if r.URL.Path == "/begun" {
+			time.Sleep(3 * limit)
+		}
 	})})
-	nc := f.dial()
-	io.WriteString(nc, "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /late HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	br := bufio.NewReader(nc)
-	if err := hearOK(br); err != nil {
-		t.Errorf("the first answer: %v", err)
-	}
-	if err := hearOK(br); err == nil {
-		t.Error("the late answer was sent, want none")
+	for _, late := range []string{"/late", "/begun"} {
+		nc := f.dial()
+		io.WriteString(nc, "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET "+late+" HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		br := bufio.NewReader(nc)
+		if err := hearOK(br); err != nil {
+			t.Errorf("the answer before %s: %v", late, err)
+		}
+		if err := hearOK(br); err == nil {
+			t.Errorf("the answer to %s was sent, want none", late)
+		}
 	}
 }
 

@@ -365,6 +365,7 @@ func (c *conn) handle() outcome {
 	case w.hasBody && !x.body.wholeLocked():
 		c.flush() // a client may send the body only once it has the answers before
 	default:
+		c.k.before = len(c.k.out)
 		c.held.Store(held)
 	}
 	if c.k.head.Expect == http1.OtherExpect {

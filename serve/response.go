@@ -29,7 +29,6 @@ type response struct {
 	status   int
 	declared int64 // Content-Length, -1 = none
 	written  int64 // bytes of body that the handler wrote
-	head     int   // where the head begins in what is to be written, until it is complete
 
 	isHead     bool // the request's method is HEAD
 	hasBody    bool // the request came with one, whatever the handler made of it
@@ -84,6 +83,7 @@ func (w *response) WriteHeader(status int) {
 	}
 	w.decided, w.status = true, status
 	w.startHead()
+	w.release()
 }
 
 // complain logs what a handler should not have done, and where it did.
@@ -154,6 +154,9 @@ func (w *response) buffer(p []byte) (n int, err error) {
 		}
 	}
 	k.text = append(k.text, p...)
+	if w.c.held.Load() != notHeld {
+		return n + len(p), nil // what comes of the answers before this one is not known yet
+	}
 	return n + len(p), w.c.torn
 }
 
@@ -170,13 +173,15 @@ func (w *response) emitText() error {
 // emit sends a piece of the body, which is a chunk of its own where chunks are
 // sent.
 func (w *response) emit(p []byte) (int, error) {
+	c := w.c
+	c.reclaim()
+	defer w.release()
 	if !w.sent {
 		w.finishHead(p)
 	}
 	if w.isHead {
 		return len(p), nil
 	}
-	c := w.c
 	if !w.chunked {
 		if err := c.put(p); err != nil {
 			return 0, err
@@ -219,6 +224,7 @@ func (w *response) FlushError() error {
 func (w *response) finish() {
 	c := w.c
 	w.done.Store(true)
+	c.reclaim()
 	if !w.decided {
 		w.WriteHeader(http.StatusOK)
 	}
@@ -264,9 +270,7 @@ func (w *response) SetWriteDeadline(t time.Time) error {
 	if w.over {
 		return errOver
 	}
-	if !w.decided && !w.c.left {
-		w.c.flush() // answers to earlier requests do not wait for this one's deadline
-	}
+	w.c.sendHeld() // answers to earlier requests do not wait for this one's deadline
 	w.c.gate.Lock()
 	defer w.c.gate.Unlock()
 	w.c.writeBy.Store(deadline(t))

@@ -143,22 +143,35 @@ func (c *conn) put(p []byte) error {
 }
 
 // Answers to earlier requests may be held back in buffers.out, to go with that to the
-// request at hand. Until that begins they are also the sweep's to send, if the handler
-// takes its time. conn.held says how it stands with them.
+// request at hand. While its handler adds nothing to that they are also the sweep's to
+// send, if the handler takes its time. conn.held says how it stands with them.
 const (
 	notHeld int32 = iota
 	held
 	taken // by the sweep's goroutine, which has conn.sending locked
 )
 
-// sendHeld sends what is held back. It waits for the client, so that it needs a
-// goroutine of its own.
+// release leaves the answers held back to the sweep, until the next reclaim.
+func (w *response) release() {
+	if w.c.k.before > 0 && !w.done.Load() {
+		w.c.held.Store(held)
+	}
+}
+
+// sendHeld sends what is held back, and leaves what the handler has begun. It waits for
+// the client, so that the sweep needs a goroutine for it.
 func (c *conn) sendHeld() {
 	c.sending.Lock()
 	defer c.sending.Unlock()
-	if c.held.CompareAndSwap(held, taken) {
-		c.empty()
+	if !c.held.CompareAndSwap(held, taken) {
+		return
 	}
+	k := c.k
+	c.write(k.out[:k.before])
+	k.facts.shift(k.before, k.before)
+	k.out = k.out[:copy(k.out, k.out[k.before:])]
+	k.before = 0
+	c.held.Store(notHeld)
 }
 
 // reclaim makes buffers.out this goroutine's alone again, once sendHeld is done with it.
@@ -168,7 +181,6 @@ func (c *conn) reclaim() {
 	}
 	c.sending.Lock()
 	defer c.sending.Unlock()
-	c.held.Store(notHeld)
 }
 
 // flush writes what is to be written.
@@ -183,7 +195,7 @@ func (c *conn) flush() error {
 // empty writes buffers.out.
 func (c *conn) empty() error {
 	err := c.write(c.k.out)
-	c.k.out = c.k.out[:0]
+	c.k.out, c.k.before = c.k.out[:0], 0
 	return err
 }
 
