@@ -24,6 +24,5 @@ func (c *conn) refuse(err error) outcome {
 	k := c.k
 	k.out = append(append(append(k.out, "HTTP/1.1 "...), line...), "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"...)
 	k.out = append(k.out, body...)
-	c.flush()
 	return goLinger
 }
