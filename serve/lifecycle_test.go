@@ -189,6 +189,36 @@ func TestPanicWithReader(t *testing.T) {
 	}
 }
 
+// TestAfterPanic uses what a handler has left behind that panicked: the request's context
+// has ended, and its body and the answer's writer say so.
+func TestAfterPanic(t *testing.T) {
+	type left struct {
+		w http.ResponseWriter
+		r *http.Request
+	}
+	kept, ended := make(chan left, 1), make(chan struct{})
+	f := fortify(t, &serve.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		kept <- left{w, r}
+		panic(http.ErrAbortHandler)
+	}), ConnState: func(_ net.Conn, s http.ConnState) {
+		if s == http.StateClosed {
+			close(ended)
+		}
+	}})
+	io.WriteString(f.dial(), "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhe")
+	was := <-kept
+	<-ended
+	if err := was.r.Context().Err(); err != context.Canceled {
+		t.Errorf("the context's error is %v, want %v", err, context.Canceled)
+	}
+	if _, err := was.r.Body.Read(make([]byte, 5)); err != http.ErrBodyReadAfterClose {
+		t.Errorf("reading the body: error %v, want %v", err, http.ErrBodyReadAfterClose)
+	}
+	if _, err := io.WriteString(was.w, "late"); err == nil {
+		t.Error("the answer was written, want an error")
+	}
+}
+
 // TestShutdownAfterMuted shuts a server down whose connections were not kept before: a
 // new connection is given its grace from then on, however long Shutdown takes to begin.
 func TestShutdownAfterMuted(t *testing.T) {

@@ -8,9 +8,11 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"weak"
 
 	"github.com/tarehq/tare/serve"
 )
@@ -172,6 +174,30 @@ func TestFollowedContextIsNotReused(t *testing.T) {
 		if n := strings.Count(answer, "200 OK"); n != 3 {
 			t.Fatalf("got %d answers, want 3: %q", n, answer)
 		}
+	}
+}
+
+// TestRequestIsLetGo ends connections: the memory that waits for others does not hold on
+// to what their requests held.
+func TestRequestIsLetGo(t *testing.T) {
+	type bulk struct{ io.ReadCloser }
+	held := make(chan weak.Pointer[bulk], 1)
+	addr := listening(t, &serve.Server{Reuse: true, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		b := &bulk{r.Body}
+		held <- weak.Make(b)
+		r.Body = b
+	})})
+	const conns = 20
+	free := 0
+	for range conns { // a connection's goroutine may not have ended yet
+		spoken(t, addr, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		runtime.GC() // a second one would free the waiting memory itself
+		if b := <-held; b.Value() == nil {
+			free++
+		}
+	}
+	if free < conns/2 {
+		t.Errorf("after %d of %d connections their requests were held on to", conns-free, conns)
 	}
 }
 
