@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -83,4 +84,52 @@ func ExampleServer_Shutdown() {
 	// Serve: http: Server closed
 	// answer: finished, closing: true
 	// Shutdown: <nil>
+}
+
+// In a stream a client may be silent for longer than Limits.StallTimeout, which would
+// end its body. A layer takes that limit off; http.Server has none.
+func ExampleLimits_stream() {
+	quiet := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.NewResponseController(w).SetReadDeadline(time.Time{})
+			next.ServeHTTP(w, r)
+		})
+	}
+	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for lines := bufio.NewScanner(r.Body); lines.Scan(); {
+			fmt.Fprintln(w, lines.Text())
+			http.NewResponseController(w).Flush()
+		}
+	})
+	protos := &http.Protocols{}
+	protos.SetUnencryptedHTTP2(true)
+	srv := &serve.Server{Handler: quiet(echo), Protocols: protos, Limits: serve.Limits{StallTimeout: 100 * time.Millisecond}}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer srv.Close()
+	go srv.Serve(l)
+
+	body, say := io.Pipe()
+	go func() {
+		for _, line := range []string{"hello", "and later"} {
+			fmt.Fprintln(say, line)
+			time.Sleep(500 * time.Millisecond)
+		}
+		say.Close()
+	}()
+	client := &http.Client{Transport: &http.Transport{Protocols: protos}}
+	res, err := client.Post("http://"+l.Addr().String(), "text/plain", body)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	heard, err := io.ReadAll(res.Body)
+	fmt.Print(string(heard), err)
+	// Output:
+	// hello
+	// and later
+	// <nil>
 }
