@@ -298,20 +298,20 @@ func (c *conn) fail(err error) {
 
 // linger lets the client read what was written before the connection ends: it
 // would lose it if what it still sends were answered by a reset. A connection that
-// cannot tell it that nothing more comes is left as it is for that time.
+// cannot tell it that nothing more comes, or that knows no deadlines, is left as it is
+// for that time.
 func (c *conn) linger() {
 	const patience = 500 * time.Millisecond
 	const most = 1 << 20
+	until := time.Now().Add(patience)
 	w, ok := c.nc.(interface{ CloseWrite() error })
-	switch {
-	case !ok:
-		time.Sleep(patience)
-		return
-	case w.CloseWrite() != nil:
+	if ok && w.CloseWrite() != nil {
 		return
 	}
-	until := time.Now().Add(patience)
-	c.readUntil(until)
+	if !ok || c.readUntil(until) != nil {
+		time.Sleep(patience)
+		return
+	}
 	n, _ := io.CopyBuffer(io.Discard, io.LimitReader(onlyReader{c.nc}, most), c.k.buf)
 	if n == most {
 		time.Sleep(time.Until(until)) // the rest stays unread, which holds the client up

@@ -625,3 +625,49 @@ func (l wrapped) Accept() (net.Conn, error) {
 	nc, err := l.Listener.Accept()
 	return struct{ net.Conn }{nc}, err
 }
+
+// TestRefusedWithoutDeadlines refuses a client that stays, on a connection that knows no
+// deadlines, as those that ssh forwards: it is closed all the same.
+func TestRefusedWithoutDeadlines(t *testing.T) {
+	t.Cleanup(func() { noLeftovers(t) })
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	s := &serve.Server{Handler: http.NotFoundHandler(), ConnState: func(_ net.Conn, s http.ConnState) {
+		if s == http.StateClosed {
+			close(ended)
+		}
+	}}
+	go s.Serve(timeless{l})
+	t.Cleanup(func() { s.Close() })
+	nc := call(t, l.Addr().String())
+	io.WriteString(nc, "GET\r\n\r\n")
+	if res, err := http.ReadResponse(bufio.NewReader(nc), nil); err != nil || res.StatusCode != http.StatusBadRequest {
+		t.Fatalf("got %v, %v; want 400", res, err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(long):
+		t.Error("the connection was not closed")
+	}
+	nc.Close()
+}
+
+// timeless is a listener whose connections know no deadlines.
+type timeless struct{ net.Listener }
+
+func (l timeless) Accept() (net.Conn, error) {
+	nc, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return timelessConn{nc.(*net.TCPConn)}, nil
+}
+
+type timelessConn struct{ *net.TCPConn }
+
+func (timelessConn) SetDeadline(time.Time) error      { return errors.ErrUnsupported }
+func (timelessConn) SetReadDeadline(time.Time) error  { return errors.ErrUnsupported }
+func (timelessConn) SetWriteDeadline(time.Time) error { return errors.ErrUnsupported }
