@@ -197,7 +197,6 @@ func (w *response) finishHead(p []byte) {
 		}
 	} else {
 		w.cut(&f.length)
-		w.cut(&f.coding)
 		if w.status == http.StatusNotModified {
 			w.cut(&f.kind)
 		}
