@@ -29,6 +29,7 @@ func TestDiffKeepAlive(t *testing.T) {
 	table = append(table,
 		exchange{name: "disabled", send: request("/"), before: off},
 		exchange{name: "disabled, keep-alive by handler", send: request("/"), before: off, handler: with(writes("x"), "Connection", "keep-alive")},
+		exchange{name: "disabled, close by handler", send: request("/"), before: off, handler: with(writes("x"), "Connection", "close", "X", "y")},
 		exchange{name: "proxy connection", send: request("/", "Proxy-Connection: close")},
 	)
 	agree(t, table)

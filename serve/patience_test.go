@@ -56,6 +56,11 @@ func heldBack(t *testing.T, reuse bool) {
 		if n%7 == 0 {
 			w.WriteHeader(http.StatusEarlyHints)
 		}
+		if n%11 == 0 {
+			w.WriteHeader(http.StatusOK)
+			time.Sleep(time.Duration(n%6) * time.Millisecond)
+			http.NewResponseController(w).Flush()
+		}
 		for range 3 {
 			io.WriteString(w, strings.Repeat(r.URL.Path, n))
 			time.Sleep(time.Duration(n%4) * time.Millisecond)
