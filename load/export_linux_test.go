@@ -15,16 +15,7 @@ var LendProcessors = lendProcessors
 // answer, and drives it on as if it had been stopped until past their time, or
 // past the whole run's. It returns how the requests ended.
 func AwayPast(ctx context.Context, o Options, answer func(), run bool) (Counts, error) {
-	p, err := newPlan(&o)
-	if err != nil {
-		return Counts{}, err
-	}
-	if err := p.resolve(ctx); err != nil {
-		return Counts{}, err
-	}
-	p.start(nanotime())
-	p.series = newSeries(p.opts.Slice)
-	l, err := newLoop(p, 0)
+	l, err := readied(ctx, &o, nanotime())
 	if err != nil {
 		return Counts{}, err
 	}
@@ -39,10 +30,10 @@ func AwayPast(ctx context.Context, o Options, answer func(), run bool) (Counts, 
 		}
 	}
 	if run {
-		p.end.Store(l.now)
-		p.quit.Store(l.now)
+		l.plan.end.Store(l.now)
+		l.plan.quit.Store(l.now)
 	} else {
-		p.opts.Timeout = 1
+		l.plan.opts.Timeout = 1
 	}
 	l.run()
 	return l.rec.counts, nil
@@ -51,22 +42,42 @@ func AwayPast(ctx context.Context, o Options, answer func(), run bool) (Counts, 
 // Late drives one event loop that got no processor until long after the run. It
 // returns how the requests ended.
 func Late(ctx context.Context, o Options) (Counts, error) {
-	p, err := newPlan(&o)
-	if err != nil {
-		return Counts{}, err
-	}
-	if err := p.resolve(ctx); err != nil {
-		return Counts{}, err
-	}
-	p.start(nanotime() - int64(time.Hour))
-	p.series = newSeries(p.opts.Slice)
-	l, err := newLoop(p, 0)
+	l, err := readied(ctx, &o, nanotime()-int64(time.Hour))
 	if err != nil {
 		return Counts{}, err
 	}
 	defer l.close()
 	l.run()
 	return l.rec.counts, nil
+}
+
+// Begun has one event loop begin what it begins together. It returns when each request
+// began, in the order in which they did.
+func Begun(ctx context.Context, o Options) (starts []time.Duration, err error) {
+	l, err := readied(ctx, &o, nanotime())
+	if err != nil {
+		return nil, err
+	}
+	defer l.close()
+	l.turn(0)
+	for c := l.flight.first; c != nil; c = c.next {
+		starts = append(starts, time.Duration(c.out.start))
+	}
+	return starts, nil
+}
+
+// readied is the first event loop of a run that began then.
+func readied(ctx context.Context, o *Options, began int64) (*loop, error) {
+	p, err := newPlan(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.resolve(ctx); err != nil {
+		return nil, err
+	}
+	p.start(began)
+	p.series = newSeries(p.opts.Slice)
+	return newLoop(p, 0)
 }
 
 // sending reports whether not every one of n requests has been sent.

@@ -61,6 +61,9 @@ func (l *loop) launchReady() {
 		l.ready--
 		l.rec.scheduled(l.now, l.now)
 		l.dispatch(l.now)
+		if l.ready > 0 { // what took this one its time is not the next one's
+			l.now = nanotime()
+		}
 	}
 }
 
