@@ -163,6 +163,9 @@ func (c *loadCmd) targets() ([]load.Target, error) {
 	}
 	var all []load.Target
 	for _, u := range c.URLs {
+		if n, err := strconv.ParseUint(u, 10, 64); err == nil { // what other tools have after -q, say
+			return nil, asked(fmt.Sprintf("a port of this machine is :%d, a rate --rate %[1]d", n), fmt.Errorf("%q is a number, not a URL", u))
+		}
 		all = append(all, load.Target{Method: method, URL: absolute(u)})
 	}
 	if c.Request.Targets != "" {
