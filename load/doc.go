@@ -21,7 +21,8 @@
 // start. After the end of the measured part no request is due any more. Those in
 // flight are waited for up to the time-out, then counted as timed out; those that
 // were due and wait for a connection may still begin until then, and are counted as
-// dropped if they do not.
+// dropped if they do not. Without a time-out that is 30 s, and where Options.Requests
+// alone ends the run, until all have ended.
 //
 // Plain HTTP/1.1 on Linux is driven by event loops on locked threads over
 // epoll, with no goroutine and no allocation per request. TLS, HTTP/2 and

@@ -1,6 +1,9 @@
 package load
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // Internals that the external tests of the request side look at.
 
@@ -60,4 +63,18 @@ func Verified(v Verify, status int, head, body string, step int) (bool, error) {
 		rest = rest[n:]
 	}
 	return c.headOK(status, []byte(head)) && st.ok(), nil
+}
+
+// Patience is how long after the last of o's requests began it is given up; false if
+// it is waited for without end.
+func Patience(o Options) (d time.Duration, ends bool, err error) {
+	p, err := newPlan(&o)
+	if err != nil {
+		return 0, false, err
+	}
+	p.start(nanotime())
+	for range o.Requests {
+		p.take(p.measure)
+	}
+	return time.Duration(p.giveUp() - p.spent.Load()), p.giveUp() != never, nil
 }

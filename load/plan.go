@@ -60,7 +60,7 @@ func (p *plan) start(now int64) {
 	}
 }
 
-// patience is how long requests in flight at the end are waited for.
+// patience is how long requests in flight at a planned end are waited for.
 func (p *plan) patience() int64 {
 	if p.opts.Timeout > 0 {
 		return int64(p.opts.Timeout)
@@ -94,7 +94,9 @@ func (p *plan) take(intended int64) bool {
 	if left == 0 {
 		now := nanotime()
 		p.spent.Store(now)
-		p.quit.Store(min(p.quit.Load(), now+p.patience()))
+		if p.opts.Timeout > 0 { // else all that was asked for is waited for
+			p.quit.Store(min(p.quit.Load(), now+p.patience()))
+		}
 	}
 	return left >= 0
 }

@@ -219,6 +219,22 @@ func TestRequestsEndASchedule(t *testing.T) {
 	}
 }
 
+// What is in flight at the end has its time-out. Where a request has none, neither has
+// the last of so many; a time that was planned is kept to.
+func TestPatience(t *testing.T) {
+	const s = time.Second
+	for _, tt := range []struct {
+		timeout, planned, want time.Duration
+		ends                   bool
+	}{{0, 0, 30 * s, true}, {2 * s, 0, 2 * s, true}, {2 * s, time.Hour, 2 * s, true}, {-1, 0, 0, false}, {-1, time.Hour, time.Hour + 30*s, true}} {
+		got, ends, err := load.Patience(load.Options{Requests: 3, Timeout: tt.timeout, Duration: tt.planned,
+			Targets: []load.Target{{URL: "http://127.0.0.1"}}})
+		if err != nil || ends != tt.ends || ends && (got > tt.want || got < tt.want-s) {
+			t.Errorf("time-out %v, planned %v: got %v, ends %t (%v); want %v, %t", tt.timeout, tt.planned, got, ends, err, tt.want, tt.ends)
+		}
+	}
+}
+
 // TestMark checks that warm-up and measured part are told apart, and that
 // connections are open as long as the marks say.
 func TestMark(t *testing.T) {
