@@ -535,3 +535,24 @@ func TestHTTP2ToHTTP1(t *testing.T) {
 		t.Errorf("got %+v and error %v, want one with a remedy", r, err)
 	}
 }
+
+// What a worker waits for a processor is the generator's delay, no wait for a
+// connection.
+func TestSlowWorkers(t *testing.T) {
+	const start = 50 * time.Millisecond
+	o := load.Options{Engine: load.Goroutines, Targets: []load.Target{{URL: "http://127.0.0.1"}}, Schedule: pace.Constant(200), Requests: 20}
+	r, _, err := load.SlowWorkers(o, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkSums(t, r)
+	if own := time.Duration(r.Late.Max()); r.Counts.Status[2] != 20 || own < start || r.Late.Mean() != r.Lag.Mean() || r.Waited || !r.Bound {
+		t.Errorf("got %+v, the generator late by %v, %v of %v on average, waited %t, bound %t; want 20 answered, late by %v and more, all of it, not waited, bound",
+			r.Counts, own, time.Duration(r.Late.Mean()), time.Duration(r.Lag.Mean()), r.Waited, r.Bound, start)
+	}
+	o.MaxInFlight = 2
+	r, workers, err := load.SlowWorkers(o, start)
+	if err != nil || r.Counts.Status[2]+r.Counts.Dropped != 20 || workers != 2 {
+		t.Errorf("at most 2 in flight: got %+v by %d workers, %v; want 20 answered or dropped by 2", r.Counts, workers, err)
+	}
+}

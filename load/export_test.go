@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"testing"
 	"time"
 )
@@ -78,3 +79,34 @@ func Patience(o Options) (d time.Duration, ends bool, err error) {
 	}
 	return time.Duration(p.giveUp() - p.spent.Load()), p.giveUp() != never, nil
 }
+
+// SlowWorkers runs o on goroutines that each take so long until they can begin, of
+// requests that are answered at once. It returns how many there were, too.
+func SlowWorkers(o Options, start time.Duration) (r *Result, workers int, err error) {
+	p, err := newPlan(&o)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := p.resolve(context.Background()); err != nil {
+		return nil, 0, err
+	}
+	p.start(nanotime())
+	p.series = newSeries(p.opts.Slice)
+	e := newNetEngine(p)
+	e.exchanger = func(int, *recorder) exchanger {
+		time.Sleep(start)
+		return answered{}
+	}
+	e.drive()()
+	return (&conductor{plan: p}).result(nil), len(e.made), nil
+}
+
+// answered stands for a server that takes no time.
+type answered struct{}
+
+func (answered) exchange(o *outcome) (failure, error) {
+	o.status, o.verified, o.firstByte = 200, true, nanotime()
+	return 0, nil
+}
+
+func (answered) close() {}

@@ -72,6 +72,7 @@ func (e *netEngine) drive() (closeAll func()) {
 	var watch sync.WaitGroup
 	watch.Go(func() { e.watch(done, abandon) })
 	if e.plan.open {
+		e.workers = int(min(int64(e.workers), e.plan.maxFlight)) // no more than that have work
 		e.dispatch()
 	} else {
 		e.loop()
@@ -134,10 +135,10 @@ func (e *netEngine) loop() {
 				if e.plan.ended(now) || !e.plan.take(now) {
 					return
 				}
-				if !schedule(w.rec, now, now) {
+				if _, ok := schedule(w.rec, now); !ok {
 					continue
 				}
-				if w.do(e, now) {
+				if w.do(e, now, now) {
 					backoff = 0
 					continue
 				}
@@ -157,9 +158,7 @@ func (e *netEngine) dispatch() {
 		if t == never || !e.sleepUntil(t, sleep) || !e.plan.take(t) {
 			break
 		}
-		if schedule(e.shards[0], t, nanotime()) {
-			e.put(t)
-		}
+		e.put(t)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -201,8 +200,11 @@ func (e *netEngine) poll(now, t int64) {
 	}
 }
 
-// put hands the request intended for t to an idle worker, a new one, or the
-// backlog.
+// put hands the request intended for t to an idle worker or a new one, which takes it
+// up when it gets a processor, or takes it up itself and leaves it in the backlog.
+//
+// Note: to take up all of them here is plainer. What a worker waited for a processor
+// then passed for a wait for a free connection.
 func (e *netEngine) put(t int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -213,7 +215,9 @@ func (e *netEngine) put(t int64) {
 		return
 	}
 	if e.started == e.workers {
-		e.backlog.push(t)
+		if _, ok := schedule(e.shards[0], t); ok {
+			e.backlog.push(t)
+		}
 		return
 	}
 	k := e.started
@@ -228,8 +232,11 @@ func (e *netEngine) put(t int64) {
 // serve carries out what w is handed until the run ends.
 func (e *netEngine) serve(w *worker) {
 	for t := range w.jobs {
-		for ok := true; ok; t, ok = e.next(w) {
-			w.do(e, t)
+		if now, ok := schedule(w.rec, t); ok {
+			w.do(e, t, now)
+		}
+		for t, ok := e.next(w); ok; t, ok = e.next(w) {
+			w.do(e, t, nanotime())
 		}
 	}
 }
@@ -249,20 +256,17 @@ func (e *netEngine) next(w *worker) (int64, bool) {
 	return 0, false
 }
 
-// schedule takes up a request. It reports whether the request may begin.
-func schedule(rec *recorder, intended, now int64) bool {
+// schedule takes up a request now. It reports whether the request may begin.
+func schedule(rec *recorder, intended int64) (now int64, ok bool) {
 	rec.Lock()
 	defer rec.Unlock()
-	return rec.scheduled(intended, now)
+	now = nanotime()
+	return now, rec.scheduled(intended, now)
 }
 
 // do carries out one request. It reports false when no connection could be
 // made.
-func (w *worker) do(e *netEngine, intended int64) bool {
-	start := nanotime()
-	if !e.plan.open {
-		start = intended
-	}
+func (w *worker) do(e *netEngine, intended, start int64) bool {
 	w.o = outcome{intended: intended, start: start}
 	kind, err := w.exchange(&w.o)
 	w.o.end = nanotime()
