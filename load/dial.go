@@ -29,6 +29,7 @@ type link struct {
 	connect   time.Duration
 	handshake time.Duration // 0 without TLS
 	resumed   bool
+	taken     atomic.Bool // HTTP/2: a request found a stream of it free
 }
 
 func newDialer(p *plan) *dialer {

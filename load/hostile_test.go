@@ -16,6 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/load/pace"
 )
@@ -449,5 +452,42 @@ func TestGoAway(t *testing.T) {
 	// A stream that crosses the GOAWAY on its way is refused: a reset, told as one.
 	if r.Counts.Answered()+r.Counts.Reset != 40 || r.Counts.Answered() < 20 || r.Opened < 10 {
 		t.Errorf("got %+v on %d connections, want nearly all answered on 10 or more", r.Counts, r.Opened)
+	}
+}
+
+// A request that waits for a stream of a connection that ends has not been sent: it goes
+// out on the next, however many end before its turn comes.
+func TestGoAwayBeforeSent(t *testing.T) {
+	addr, accepted := hostile(t, leaving)
+	r := run(t, context.Background(), load.Options{Protocol: load.HTTP2, Connections: 1, Streams: 30, Requests: 600,
+		Timeout: time.Minute, Targets: []load.Target{{URL: "http://" + addr}}})
+	if r.Counts.Status[2] != 600 {
+		t.Errorf("got %+v on %d connections, warnings %q; want all 600 answered", r.Counts, accepted(), r.Warnings)
+	}
+}
+
+// leaving speaks HTTP/2 on a connection that allows one stream at a time and is to end
+// with the first, and answers all the same what comes on it.
+func leaving(c net.Conn) {
+	f := http2.NewFramer(c, c)
+	f.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 1})
+	if _, err := io.ReadFull(c, make([]byte, len(http2.ClientPreface))); err != nil {
+		return
+	}
+	var status strings.Builder
+	hpack.NewEncoder(&status).WriteField(hpack.HeaderField{Name: ":status", Value: "200"})
+	for left := false; ; {
+		frame, err := f.ReadFrame()
+		if err != nil {
+			return
+		}
+		if h, ok := frame.(*http2.HeadersFrame); ok {
+			if !left {
+				left = true
+				f.WriteGoAway(1<<31-1, http2.ErrCodeNo, nil)
+				time.Sleep(time.Millisecond)
+			}
+			f.WriteHeaders(http2.HeadersFrameParam{StreamID: h.StreamID, BlockFragment: []byte(status.String()), EndHeaders: true, EndStream: true})
+		}
 	}
 }

@@ -158,11 +158,16 @@ func (x *http2Exchanger) exchange(o *outcome) (failure, error) {
 		m = newMuxConn(x.engine, m.endpoint)
 		defer m.close()
 	}
-	err := x.attempt(ctx, m, req, target, o)
-	if err != nil && isUnsent(err) {
-		// The server had asked for the connection's end before: as with one
-		// that is found closed, the request goes out on the next.
+	var err error
+	for idle := 0; idle < idleConns; {
 		err = x.attempt(ctx, m, req, target, o)
+		unsent, ok := errors.AsType[*unsentError](err)
+		if !ok {
+			break
+		}
+		if idle++; unsent.busy {
+			idle = 0
+		}
 	}
 	if ce, ok := errors.AsType[*connectError](err); ok {
 		return connectFailure(err), explain(x.engine.script.endpoints[m.endpoint], ce.error)
@@ -193,6 +198,18 @@ type connectError struct{ error }
 
 func (e *connectError) Unwrap() error { return e.error }
 
+// unsentError is an error from a connection whose end the server had asked for before
+// the request was sent. As with one that is found closed, the request goes out on the
+// next, and on those after that while others come before it.
+type unsentError struct {
+	error
+	busy bool // the connection had room, for others if not for this one
+}
+
+// idleConns is how many connections in a row a request goes through that had room for
+// none.
+const idleConns = 2
+
 // isUnsent reports whether err is net/http's for a request that it did not
 // send, because the connection takes no more. It is not exported.
 func isUnsent(err error) bool { return err.Error() == "http2: client conn not usable" }
@@ -204,6 +221,9 @@ func (x *http2Exchanger) attempt(ctx context.Context, m *muxConn, req *http.Requ
 		return &connectError{err}
 	}
 	o.reused = reused
+	if conn.Available() > 0 {
+		l.taken.Store(true)
+	}
 	resp, err := conn.RoundTrip(req.WithContext(ctx))
 	if err == nil {
 		o.firstByte = nanotime()
@@ -212,6 +232,7 @@ func (x *http2Exchanger) attempt(ctx context.Context, m *muxConn, req *http.Requ
 	o.bytesIn, o.bytesOut = l.wire.take()
 	if err != nil && isUnsent(err) {
 		m.retire(conn)
+		return &unsentError{err, l.taken.Load()}
 	}
 	return err
 }
