@@ -152,6 +152,18 @@ func (c *conductor) judge(res *Result) {
 		res.Waited = true
 		warn("one request in a hundred began %v or more after its intended start: no connection of %d was free; their wait is in the response times, not in the service times", lag, p.opts.Connections)
 	}
+	if n, streams := p.crowded(); 100*n > res.Counts.Scheduled {
+		warn("%s begun without a free stream: their connection allows %s at a time, and the wait for one is in the times, service times too; ask for fewer, on more connections", ofRequests(n, res.Counts.Scheduled), count(streams, "stream"))
+	}
+}
+
+// crowded is how many requests found all streams of their connection taken, and how
+// many these were.
+func (p *plan) crowded() (n uint64, streams int) {
+	for _, r := range p.recorders {
+		n, streams = n+r.crowded, max(streams, r.streams)
+	}
+	return n, streams
 }
 
 // ofRequests says how many of all requests, with the verb: "1 of 8 requests was".

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -533,6 +534,27 @@ func TestHTTP2ToHTTP1(t *testing.T) {
 	r, err := load.Run(t.Context(), load.Options{Protocol: load.HTTP2, Connections: 8, Requests: 80, Targets: []load.Target{{URL: s.URL}}})
 	if r == nil || err == nil || !strings.Contains(err.Error(), "use the other HTTP version") {
 		t.Errorf("got %+v and error %v, want one with a remedy", r, err)
+	}
+}
+
+// A server that allows fewer streams than are asked for has the others wait, which is
+// told; one that allows them all has none.
+func TestStreamsAllowed(t *testing.T) {
+	for allowed, crowded := range map[int]bool{2: true, 100: false} {
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(time.Millisecond) }))
+		s.Config.Protocols = new(http.Protocols)
+		s.Config.Protocols.SetUnencryptedHTTP2(true)
+		s.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: allowed}
+		s.Start()
+		defer s.Close()
+		r := run(t, context.Background(), load.Options{Protocol: load.HTTP2, Connections: 1, Streams: 8, Requests: 400, Timeout: time.Minute,
+			Targets: []load.Target{{URL: s.URL}}})
+		told := slices.ContainsFunc(r.Warnings, func(err error) bool {
+			return strings.Contains(err.Error(), fmt.Sprintf("begun without a free stream: their connection allows %d streams at a time", allowed))
+		})
+		if told != crowded || r.Counts.Answered() < 390 || r.Counts.Answered()+r.Counts.Reset != 400 {
+			t.Errorf("%d allowed of 8: got %+v, warnings %q; want told %t and nearly all answered", allowed, r.Counts, r.Warnings, crowded)
+		}
 	}
 }
 

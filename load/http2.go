@@ -177,6 +177,8 @@ func (x *http2Exchanger) exchange(o *outcome) (failure, error) {
 		switch {
 		case kind == failTimeout:
 			err = lateAnswer(x.engine.plan.opts.Timeout)
+		case isRefused(err):
+			err = fmt.Errorf("%w: if the server allows fewer streams at a time, ask for fewer", err)
 		case hungUp(err) && !x.engine.script.endpoints[m.endpoint].tls: // by TLS HTTP/2 was agreed on
 			err = fmt.Errorf("%w: if the server does not speak HTTP/2 on this port, use the other HTTP version", err)
 		}
@@ -191,6 +193,14 @@ func (x *http2Exchanger) exchange(o *outcome) (failure, error) {
 func hungUp(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "client conn could not be established") || strings.Contains(text, "looked like an HTTP/1.1 header")
+}
+
+// isRefused reports whether err is a stream's that the server refused unread, as one
+// does that has as many as it allows: on a new connection streams begin before it is
+// known how many that are.
+func isRefused(err error) bool {
+	se, ok := errors.AsType[http2.StreamError](err)
+	return ok && se.Code == http2.ErrCodeRefusedStream
 }
 
 // connectError is an error from opening a connection.
@@ -220,9 +230,11 @@ func (x *http2Exchanger) attempt(ctx context.Context, m *muxConn, req *http.Requ
 	if err != nil {
 		return &connectError{err}
 	}
-	o.reused = reused
+	o.reused, o.streams = reused, 0
 	if conn.Available() > 0 {
 		l.taken.Store(true)
+	} else {
+		o.streams = conn.InFlight() // none where it is closed
 	}
 	resp, err := conn.RoundTrip(req.WithContext(ctx))
 	if err == nil {

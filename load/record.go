@@ -48,6 +48,7 @@ type outcome struct {
 	status                          int
 	reused                          bool // the connection had carried a request before
 	verified                        bool // the answer is as the target asks
+	streams                         int  // of the connection, all taken when it began; 0: one was free
 }
 
 // recorder is what one worker of a run saw. Its methods are called with the
@@ -66,6 +67,8 @@ type recorder struct {
 
 	bytesIn, bytesOut     uint64
 	reused, full, resumed uint64
+	crowded               uint64          // requests that found all streams of their connection taken
+	streams               int             // how many these were for the last of them
 	causes                [failures]error // the first of each kind
 	caveats               []error         // of the worker itself
 	spun                  int64           // time spent polling in the measured part, ns
@@ -194,6 +197,9 @@ func (r *recorder) sent(o *outcome) {
 	}
 	if o.reused {
 		r.reused++
+	}
+	if o.streams > 0 {
+		r.crowded, r.streams = r.crowded+1, o.streams
 	}
 	r.bytesIn += uint64(o.bytesIn)
 	r.bytesOut += uint64(o.bytesOut)
