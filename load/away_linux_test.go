@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,6 +34,34 @@ func TestReadBeforeTimeOut(t *testing.T) {
 				t.Errorf("%d answered, %d timed out, %v; want all %d answered", got.Answered(), got.Timeout, err, n)
 			}
 		})
+	}
+}
+
+// What is due goes out on no connection that is known to have ended, however many end
+// at once and however late the generator gets to it.
+func TestEndedBeforeDue(t *testing.T) {
+	const n = 50
+	var there atomic.Int64
+	all := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if there.Add(1) == n {
+			close(all)
+		}
+		select {
+		case <-all:
+		case <-r.Context().Done():
+		}
+	}))
+	defer s.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	some := pace.Phase{From: 10 * n, To: 10 * n, For: time.Second / 10}
+	const pause = time.Hour
+	got, err := load.AwayIdle(ctx, load.Options{Engine: load.Epoll, Targets: []load.Target{{URL: s.URL}}, Threads: 1,
+		Schedule: &pace.Schedule{Phases: []pace.Phase{some, {For: pause}, some}}}, n,
+		func() { s.Config.SetKeepAlivesEnabled(false) }, pause+some.For)
+	if err != nil || got.Status[2] != 2*n {
+		t.Errorf("got %+v, %v; want %d answered", got, err, 2*n)
 	}
 }
 

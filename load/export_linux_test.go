@@ -51,6 +51,30 @@ func Late(ctx context.Context, o Options) (Counts, error) {
 	return l.rec.counts, nil
 }
 
+// AwayIdle drives one event loop until n connections are idle, has the server end them,
+// and drives it on as if it had been stopped until then, and for so long. It returns how
+// the requests ended.
+func AwayIdle(ctx context.Context, o Options, n int, end func(), away time.Duration) (Counts, error) {
+	l, err := readied(ctx, &o, nanotime())
+	if err != nil {
+		return Counts{}, err
+	}
+	defer l.close()
+	for ready := 0; l.rec.counts.Answered() < uint64(n) && ctx.Err() == nil; ready = l.await() {
+		l.turn(ready)
+	}
+	end()
+	for c := l.idle[0].first; c != nil; c = c.next {
+		if n, err := unix.Poll([]unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLRDHUP}}, 10_000); n != 1 {
+			return Counts{}, fmt.Errorf("waiting for the end of a connection: %w", err)
+		}
+	}
+	l.due, l.source.offset = l.due-int64(away), l.source.offset-int64(away)
+	for l.turn(l.await()) {
+	}
+	return l.rec.counts, nil
+}
+
 // Begun has one event loop begin what it begins together. It returns when each request
 // began, in the order in which they did.
 func Begun(ctx context.Context, o Options) (starts []time.Duration, err error) {

@@ -121,6 +121,9 @@ func (l *loop) turn(n int) bool {
 	l.rec.Lock()
 	defer l.rec.Unlock()
 	for i := range n {
+		l.clear(i) // lest what is due begins on a connection that is known to have ended
+	}
+	for i := range n {
 		l.handle(i)
 		l.launch(1) // for there may be many reports; the next may free a connection
 	}
@@ -130,6 +133,7 @@ func (l *loop) turn(n int) bool {
 			break
 		}
 		for i := range l.poll.Wait(0) {
+			l.clear(i)
 			l.handle(i)
 		}
 		l.now = nanotime()
@@ -139,22 +143,26 @@ func (l *loop) turn(n int) bool {
 	return !l.finished()
 }
 
-// handle acts on report i of the poller.
+// clear acts on report i of the poller where it is of an idle connection: closed by the
+// server, or an answer to no request.
+func (l *loop) clear(i int) {
+	slot, generation, ready := l.poll.Event(i)
+	if c := l.conns[slot]; c.generation == generation && !c.busy && ready&^sys.Writable != 0 {
+		l.idle[c.endpoint].remove(c)
+		l.discard(c)
+	}
+}
+
+// handle acts on report i of the poller where it is of a connection that carries a
+// request.
 func (l *loop) handle(i int) {
 	slot, generation, ready := l.poll.Event(i)
 	c := l.conns[slot]
-	if c.generation != generation {
-		return // of a connection that is gone
+	if c.generation != generation || !c.busy {
+		return // gone, or idle
 	}
 	incoming := ready&^sys.Writable != 0
 	c.ending = c.ending || ready&sys.Hangup != 0
-	if !c.busy {
-		if incoming { // closed by the server, or an answer to no request
-			l.idle[c.endpoint].remove(c)
-			l.discard(c)
-		}
-		return
-	}
 	if len(c.unsent) > 0 {
 		l.flush(c)
 	}
