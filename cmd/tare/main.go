@@ -19,6 +19,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/alecthomas/kong"
@@ -187,6 +188,9 @@ func run(ctx context.Context, args []string, t *terminal) int {
 	if args[0] == "help" {
 		args = append(args[1:], "--help")
 	}
+	if err := oneDash(parser.Model.Children, args); err != nil {
+		return complain(t, err)
+	}
 	parsed, err := parser.Parse(args)
 	if status >= 0 { // help was asked for and printed
 		return status
@@ -218,6 +222,26 @@ func flagsIn(parsed *kong.Context) map[string]bool {
 		}
 	}
 	return all
+}
+
+// oneDash refuses a flag's whole name behind one dash, as other tools take it: -rate=9
+// would be -r with the value ate=9.
+func oneDash(verbs []*kong.Node, args []string) error {
+	i := slices.IndexFunc(verbs, func(n *kong.Node) bool { return n.Name == args[0] })
+	if i < 0 {
+		return nil
+	}
+	for _, a := range args[1:] {
+		if a == "--" {
+			break
+		}
+		name, dash := strings.CutPrefix(a, "-")
+		name, _, _ = strings.Cut(name, "=")
+		if dash && len(name) > 1 && slices.ContainsFunc(verbs[i].Flags, func(f *kong.Flag) bool { return f.Name == name }) {
+			return asked("write --"+name, fmt.Errorf("%s has one dash: the whole name of a flag has two", a))
+		}
+	}
+	return nil
 }
 
 // shown tells whether a verb that ended so has shown a result: err is none, or a
