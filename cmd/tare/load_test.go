@@ -352,9 +352,10 @@ func TestSummaryFitsNarrowTerminals(t *testing.T) {
 	res := &load.Result{
 		Elapsed: 10 * time.Second, Threads: 2, Counts: snapshot(0).Counts,
 		Response: h, Service: h, Lag: h, Late: h, FirstByte: h, Connect: h, Handshake: hist.New(), Unread: h,
+		WarmUp: load.Counts{Scheduled: 12_345_678}, Full: 1000, Resumed: 20_000,
 		Warnings: []error{errors.New(strings.Repeat("words ", 40))},
 	}
-	for i, width := range []int{120, 80, 80, 60, 60} {
+	for i, width := range []int{120, 80, 80, 60, 60, 40, 40} {
 		var out bytes.Buffer
 		s := summary{terminal: &terminal{out: &out, width: width}, res: res, open: i%2 == 0, title: "http://localhost/"}
 		s.print(nil)

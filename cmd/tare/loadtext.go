@@ -89,15 +89,15 @@ func (s *summary) note(text string) []string {
 // facts are the counts.
 func (s *summary) facts() []string {
 	r, c := s.res, s.res.Counts
-	rows := []string{s.row("requests", fmt.Sprintf("%s scheduled, %s answered in %s", number(c.Scheduled), number(c.Answered()), seconds(r.Elapsed)))}
+	rows := s.wrapped("requests", fmt.Sprintf("%s scheduled, %s answered in %s", number(c.Scheduled), number(c.Answered()), seconds(r.Elapsed)))
 	rows = append(rows, s.wrapped("errors", cmp.Or(failures(c), "none"))...)
 	if n := r.WarmUp.Scheduled; n > 0 {
-		rows = append(rows, s.row("warm-up", count(n, "request")+", not counted here"))
+		rows = append(rows, s.wrapped("warm-up", count(n, "request")+", not counted here")...)
 	}
 	if c.Answered() == 0 {
 		return rows
 	}
-	rows = append(rows, s.row("status", classes(c)))
+	rows = append(rows, s.wrapped("status", classes(c))...)
 	rows = append(rows, s.wrapped("rate", s.rate())...)
 	rows = append(rows, s.wrapped("bytes", fmt.Sprintf("%s in, %s out", s.volume(r.BytesIn), s.volume(r.BytesOut)))...)
 	most, mean := "in flight", ""
@@ -107,7 +107,7 @@ func (s *summary) facts() []string {
 	rows = append(rows, s.wrapped("connections", fmt.Sprintf("%s opened, reused for %s; at most %s %s, %.1f %son average",
 		number(r.Opened), count(r.Reused, "request"), number(uint64(r.PeakFlight)), most, r.MeanFlight, mean))...)
 	if r.Full+r.Resumed > 0 {
-		rows = append(rows, s.row("TLS", fmt.Sprintf("%s full and %s resumed handshakes", number(r.Full), number(r.Resumed))))
+		rows = append(rows, s.wrapped("TLS", fmt.Sprintf("%s full and %s resumed handshakes", number(r.Full), number(r.Resumed)))...)
 	}
 	return rows
 }
