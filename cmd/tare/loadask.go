@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -189,7 +191,17 @@ func (c *loadCmd) targets() ([]load.Target, error) {
 	for i := range all {
 		all[i].Header, all[i].Body, all[i].Verify = header, body, verify
 	}
+	if c.Request.Feed != "" && !slices.ContainsFunc(all, asksFields) {
+		return nil, asked("write {{.name}} for the column of that name", errors.New("--feed fills nothing: no URL, header field or body has a field"))
+	}
 	return all, nil
+}
+
+// asksFields reports whether a feeder is to fill something of t.
+func asksFields(t load.Target) bool {
+	const field = "{{"
+	return strings.Contains(t.URL, field) || bytes.Contains(t.Body, []byte(field)) ||
+		slices.ContainsFunc(t.Header, func(f load.Field) bool { return strings.Contains(f.Value, field) })
 }
 
 func (c *loadVerify) verify() (load.Verify, error) {

@@ -144,7 +144,7 @@ func TestImpliedJournalIsChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, args := range map[string][]string{
-		"--output's journal people.journal.jsonl: that file is read":      {"--feed", "people.journal.jsonl", "-o", "people.json"},
+		"--output's journal people.journal.jsonl: that file is read":      {"--feed", "people.journal.jsonl", "-b", "{{.name}}", "-o", "people.json"},
 		"--csv and --output's journal are the same file: q.journal.jsonl": {"--csv", "q.journal.jsonl", "-o", "q.json"},
 		"--output's journal none.journal.jsonl: that is a folder":         {"-o", "none.json"},
 		"--output and --journal are the same file: ./q.json":              {"-o", "q.json", "--journal", "./q.json"},
