@@ -107,7 +107,7 @@ func (b *blueprint) setURL(raw string, o *Options) (endpoint, error) {
 	if err != nil {
 		return endpoint{}, fmt.Errorf("host %q: %w", u.Host, err)
 	}
-	b.host = literal(host)
+	b.host = literal(withoutZone(host))
 	return connectTo(host, u.Scheme == "https", o.Unix), nil
 }
 
@@ -122,12 +122,22 @@ func connectTo(host string, secure bool, unix string) endpoint {
 	}
 	e := endpoint{network: "tcp", addr: net.JoinHostPort(name, port), tls: secure}
 	if secure {
-		e.host = name
+		e.host, _, _ = strings.Cut(name, "%")
 	}
 	if unix != "" {
 		e.network, e.addr = "unix", unix
 	}
 	return e
+}
+
+// withoutZone is host as it is sent: a zone, which stands in brackets only, names this
+// machine's way to an address (RFC 6874, section 3).
+func withoutZone(host string) string {
+	address, rest, _ := strings.Cut(host, "%")
+	if _, port, ok := strings.Cut(rest, "]"); ok {
+		return address + "]" + port
+	}
+	return host
 }
 
 func missingScheme(raw string) error {

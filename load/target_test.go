@@ -48,6 +48,8 @@ func TestEncoding(t *testing.T) {
 			[]string{"GET /a%2Fb%20c/%7Bx%7D?q=%C3%A4%22&r=%20 HTTP/1.1\r\nHost: h\r\nUser-Agent: tare\r\n\r\n"}},
 		{"international host", one(load.Target{URL: "http://bücher.example/"}),
 			[]string{"GET / HTTP/1.1\r\nHost: xn--bcher-kva.example\r\nUser-Agent: tare\r\n\r\n"}},
+		{"zone", one(load.Target{URL: "http://[fe80::1%25eth0]:8080/"}),
+			[]string{"GET / HTTP/1.1\r\nHost: [fe80::1]:8080\r\nUser-Agent: tare\r\n\r\n"}},
 		{"overrides and body", one(load.Target{Method: "PUT", URL: "http://h:1/x", Body: []byte("hello"),
 			Header: []load.Field{{Name: "user-agent", Value: "me"}, {Name: "X", Value: "1"}, {Name: "Host", Value: "other"}}}),
 			[]string{"PUT /x HTTP/1.1\r\nHost: other\r\nuser-agent: me\r\nX: 1\r\nContent-Length: 5\r\n\r\nhello"}},
