@@ -99,8 +99,9 @@ delays.
 Exit status: 0 done and thresholds held, 1 could not (nothing listens, no
 request was answered, or none as --verify asks, output not written), 2 asked
 wrongly, 3 a threshold did not hold, 4 too few requests to judge one, 5 the rate
-asked for was not offered (requests dropped, or begun late), 130 interrupted;
-what was measured is kept and shown all the same.`
+asked for was not offered (requests dropped, or begun late), or the generator
+was busy for over 80 % of the time with it, 130 interrupted; what was measured
+is kept and shown all the same.`
 }
 
 // Run offers the load, writes what was asked for and judges.

@@ -135,7 +135,7 @@ func TestVerdictHintsAtConnections(t *testing.T) {
 	for _, waited := range []bool{false, true} {
 		var errs bytes.Buffer
 		complain(&terminal{err: &errs}, verdictOf(&load.Result{Bound: true, Waited: waited}, nil, true))
-		if strings.Contains(errs.String(), "--connections") != waited {
+		if strings.Contains(errs.String(), "--connections") != waited || !strings.Contains(errs.String(), "it was late, or busy") {
 			t.Errorf("late, waited %t: got %q", waited, &errs)
 		}
 	}

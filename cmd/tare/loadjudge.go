@@ -93,7 +93,7 @@ func verdictOf(res *load.Result, outcomes []outcome, open bool) error {
 		if res.Waited {
 			hint += ", and more --connections"
 		}
-		return &failure{status: exitNotOffered, err: errors.New("the rate was not offered on time"), hint: hint}
+		return &failure{status: exitNotOffered, err: errors.New("the generator was (nearly) the bottleneck: it was late, or busy for most of the time"), hint: hint}
 	}
 	var undecided error
 	for _, o := range outcomes {
