@@ -633,7 +633,7 @@ func TestUnprivileged(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(path, "-test.run=^TestUnprivileged$", "-test.v")
-	cmd.Env = append(os.Environ(), watchVar+"="+strconv.Itoa(os.Getpid()))
+	cmd.Env = append(os.Environ(), watchVar+"="+strconv.Itoa(os.Getpid()), "TMPDIR=/tmp")
 	cmd.Dir = "/"
 	const nobody = 65534
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
