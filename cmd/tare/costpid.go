@@ -14,6 +14,7 @@ import (
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/bpf/probe"
+	"github.com/tarehq/tare/cost/doctor/proc"
 	"github.com/tarehq/tare/cost/pprof"
 	"github.com/tarehq/tare/stats/unit"
 )
@@ -209,6 +210,12 @@ func (c *costCmd) sample(ctx context.Context, t *terminal, b *bill, o sampling) 
 	}
 	b.sampled(p, o)
 	b.take(requests, p.Processes)
+	const busy = 0.01
+	if o.PID != 0 && p.CPU.Seconds() < busy*p.Duration.Seconds() {
+		if why := proc.Idle(o.PID); why != nil {
+			b.warnings = append(b.warnings, why)
+		}
+	}
 	if under != nil {
 		return under.count(end, b)
 	}

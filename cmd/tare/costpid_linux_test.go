@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/tarehq/tare/cost"
@@ -97,4 +98,24 @@ func agrees(t *testing.T, bill *cost.Bill, inside map[string]truth) bool {
 		all = all && ok
 	}
 	return all
+}
+
+// TestCostOfStopped looks at a process that is stopped, and says that it is.
+func TestCostOfStopped(t *testing.T) {
+	if ok, err := condition("bpf"); err != nil || !ok {
+		t.Skipf("no sampling from outside here: %v", err)
+	}
+	s, stop := startInjected(t, buildInjected(t))
+	defer stop()
+	if err := syscall.Kill(s.pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	status, out, said := costOf(t, s.pid)
+	if err := syscall.Kill(s.pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	const want = "is stopped, by a signal or by a debugger"
+	if status != 0 || !strings.Contains(out, want) {
+		t.Errorf("got status %d, %s%s, want that it %s", status, out, said, want)
+	}
 }
