@@ -222,11 +222,12 @@ func TestAfterPanic(t *testing.T) {
 // TestShutdownAfterMuted shuts a server down whose connections were not kept before: a
 // new connection is given its grace from then on, however long Shutdown takes to begin.
 func TestShutdownAfterMuted(t *testing.T) {
-	f := fortify(t, &serve.Server{Handler: http.HandlerFunc(stateHandler)})
+	const grace = time.Second
+	f := fortify(t, &serve.Server{Handler: http.HandlerFunc(stateHandler), Limits: serve.Limits{ShutdownGrace: grace}})
 	answeredOnce(t, f.dial())
 	nc := f.dial()
 	f.SetKeepAlivesEnabled(false)
-	time.Sleep(time.Second)
+	time.Sleep(2 * grace)
 	goOn := serve.Stopped(f.Server)
 	done := make(chan error, 1)
 	go func() { done <- f.Shutdown(context.Background()) }()
@@ -235,6 +236,7 @@ func TestShutdownAfterMuted(t *testing.T) {
 	}
 	time.Sleep(200 * time.Millisecond)
 	goOn()
+	time.Sleep(grace / 4) // several ticks of the clock
 	say(t, nc, "/")
 	told(t, nc)
 	if err := <-done; err != nil {
