@@ -102,7 +102,14 @@ func (n *counting) run(ctx context.Context, d time.Duration) {
 // take works out how many requests the processes have answered while they were sampled,
 // by the CPU that they used; or takes over why that cannot be said.
 func (b *bill) take(n *counting, all []bpf.Process) {
-	if b.uncounted = errors.Join(n.refused, errors.Join(n.errs...)); b.uncounted != nil || len(n.counters) == 0 {
+	uncounted := func(err error) {
+		b.warnings = append(b.warnings, fmt.Errorf("requests were not counted from outside: %w", err))
+	}
+	if err := errors.Join(n.refused, errors.Join(n.errs...)); err != nil {
+		uncounted(err)
+		return
+	}
+	if len(n.counters) == 0 {
 		return
 	}
 	sum := &probe.Counted{}
@@ -119,7 +126,7 @@ func (b *bill) take(n *counting, all []bpf.Process) {
 		margin = math.Hypot(margin, of*c.Margin)
 	}
 	if requests == 0 {
-		b.uncounted = fmt.Errorf("none was seen in %d windows, %s in all", sum.Windows, unit.Format(float64(sum.During), unit.Nanoseconds))
+		uncounted(fmt.Errorf("none was seen in %d windows, %s in all", sum.Windows, unit.Format(float64(sum.During), unit.Nanoseconds)))
 		return
 	}
 	b.counted = sum

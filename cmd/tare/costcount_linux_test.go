@@ -8,10 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/tarehq/tare/cost"
@@ -27,12 +29,21 @@ func TestRequestsFromOutside(t *testing.T) {
 	defer stop()
 	url := strings.TrimSuffix(s.url, "/") + "/"
 	defer others(t, url, 2)()
-	before := readTruth(t, url)["spin"].Calls
-	counted := billOf(t, s.pid, "--for", "3s")
-	most := readTruth(t, url)["spin"].Calls - before
-	margin := counted.RequestsMargin
-	if counted.Per != "request" || margin <= 0 {
-		t.Fatalf("got costs per %s, %.0f ± %.0f requests, want them counted", counted.Per, counted.Requests, margin)
+	var counted *cost.Bill
+	var most, margin float64
+	for d := 3 * time.Second; ; d *= 2 { // the machine may be busy
+		before := readTruth(t, url)["spin"].Calls
+		counted = billOf(t, s.pid, "--for", d.String())
+		most = readTruth(t, url)["spin"].Calls - before
+		if margin = counted.RequestsMargin; counted.Per == "request" && margin > 0 {
+			break
+		}
+		if d > 20*time.Second {
+			t.Fatalf("got costs per %s, %.0f ± %.0f requests, want them counted; warnings %q", counted.Per, counted.Requests, margin, counted.Warnings)
+		}
+		if !slices.ContainsFunc(counted.Warnings, func(w string) bool { return strings.HasPrefix(w, "requests were not counted from outside: ") }) {
+			t.Errorf("got costs per %s and warnings %q, want to be told why requests were not counted", counted.Per, counted.Warnings)
+		}
 	}
 	t.Logf("%.0f ± %.0f requests in %.1f s, of %.0f in all", counted.Requests, margin, counted.Seconds, most)
 	if counted.Requests-2*margin > most || counted.Requests+2*margin < most/20 {

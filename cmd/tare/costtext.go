@@ -28,7 +28,6 @@ type bill struct {
 	marked      *probe.Measurement // nil = calls were not watched
 	unmarked    error              // why, if they were to be
 	counted     *probe.Counted     // nil = requests were not counted from outside
-	uncounted   error              // why, if they were to be
 	window      cost.Window
 	warnings    []error
 	total       *cost.Bill // once all is there
@@ -106,9 +105,6 @@ func (b *bill) owners(w io.Writer, width int) {
 	}
 	if b.window.Requests == 0 {
 		fmt.Fprintf(w, "\nNobody counted the requests, so costs are per %s: --load URL or --requests N\nmake them per request.\n", d.Per)
-	}
-	if b.uncounted != nil {
-		fmt.Fprintf(w, "From outside they were not counted: %s.\n", report.Printable(b.uncounted.Error()))
 	}
 	if b.counted != nil {
 		fmt.Fprintf(w, "\n%s\n", countText(b.counted, b.window))
