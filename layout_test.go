@@ -52,6 +52,7 @@ var arrows = map[string][]string{
 	"cmd":              {"..."},
 
 	"internal/chromium": {}, // for tests
+	"internal/sockets":  {},
 	"internal/toggle":   {"stats"},
 }
 

@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -19,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/internal/sockets"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/load/pace"
 	"github.com/tarehq/tare/stats/hist"
@@ -96,17 +95,6 @@ func needs(t *testing.T, e load.Engine) {
 	if e == load.Epoll && runtime.GOOS != "linux" {
 		t.Skip("epoll is Linux's")
 	}
-}
-
-// socketPath returns a path for a socket: those in t.TempDir can be too long for one.
-func socketPath(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return filepath.Join(dir, "s")
 }
 
 // serve starts a server for the i-th of protocols and returns what to offer it
@@ -407,7 +395,7 @@ func TestNewConnections(t *testing.T) {
 
 func TestUnixAndWeights(t *testing.T) {
 	eachEngine(t, func(t *testing.T, engine load.Engine) {
-		path := socketPath(t)
+		path := sockets.Path(t)
 		l, err := net.Listen("unix", path)
 		if err != nil {
 			t.Fatal(err)

@@ -7,13 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/internal/sockets"
 	"github.com/tarehq/tare/load"
 )
 
 // A Unix socket's full listen queue refuses at once: that is no time-out, and
 // tells what to do.
 func TestListenQueueFull(t *testing.T) {
-	path := socketPath(t)
+	path := sockets.Path(t)
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {
 		t.Fatal(err)

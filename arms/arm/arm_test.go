@@ -9,13 +9,13 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/tarehq/tare/arms/arm"
+	"github.com/tarehq/tare/internal/sockets"
 )
 
 // The test binary is the arm, too: it is started again with this set.
@@ -79,12 +79,7 @@ func start(t *testing.T, role string, env ...string) *process {
 		t.Fatal(err)
 	}
 	l.Close()
-	dir, err := os.MkdirTemp("", "arm") // t.TempDir can be too long for a socket's path
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	p := &process{cmd: exec.Command(os.Args[0]), addr: l.Addr().String(), control: filepath.Join(dir, "c")}
+	p := &process{cmd: exec.Command(os.Args[0]), addr: l.Addr().String(), control: sockets.Path(t)}
 	p.cmd.Env = append(os.Environ(), append([]string{roleVar + "=" + role, "TARE_ADDR=" + p.addr, "TARE_CONTROL=" + p.control}, env...)...)
 	p.cmd.Stderr = os.Stderr
 	if err := p.cmd.Start(); err != nil {

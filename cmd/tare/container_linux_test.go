@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cost/bpf"
+	"github.com/tarehq/tare/internal/sockets"
 )
 
 // TestContainerFlameBySamplesNotUprobes draws a service that was prepared for
@@ -117,7 +118,7 @@ func contain(t *testing.T) (pid, group string) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building: %v\n%s", err, out)
 	}
-	socket := socketPath(t)
+	socket := sockets.Path(t)
 	cmd := exec.Command(exe, socket)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL,

@@ -19,6 +19,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/tarehq/tare/internal/sockets"
 )
 
 // startServers starts what scripts load, and returns the variables by which
@@ -50,7 +52,7 @@ func startServers(t *testing.T) []string {
 	expired.Config.ErrorLog = secure.Config.ErrorLog
 	expired.StartTLS()
 	t.Cleanup(expired.Close)
-	socket := socketPath(t)
+	socket := sockets.Path(t)
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
@@ -62,17 +64,6 @@ func startServers(t *testing.T) []string {
 		"URL=" + plain.URL, "TLSURL=" + secure.URL, "CA=" + ca, "EXPIREDURL=" + expired.URL,
 		"DEADURL=" + deadURL(t), "SOCKET=" + socket,
 	}
-}
-
-// socketPath returns a path for a socket: those in t.TempDir can be too long for one.
-func socketPath(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return filepath.Join(dir, "s")
 }
 
 // Greet is a middleware that allocates and sleeps, so that there is something to

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
+	"github.com/tarehq/tare/internal/sockets"
 )
 
 // build builds the program of testdata/service.
@@ -46,7 +47,7 @@ type running struct {
 // puts requests to it.
 func serve(t testing.TB, exe string, attr *syscall.SysProcAttr, args ...string) *running {
 	t.Helper()
-	socket := socketPath(t)
+	socket := sockets.Path(t)
 	inside, path := socket, exe
 	if attr.Chroot != "" {
 		socket, inside, path = filepath.Join(attr.Chroot, "socket"), "/socket", "/service"
@@ -69,17 +70,6 @@ func serve(t testing.TB, exe string, attr *syscall.SysProcAttr, args ...string) 
 	}
 	t.Cleanup(kill)
 	return &running{cmd.Process.Pid, kill, load(t, socket)}
-}
-
-// socketPath returns a path for a socket: those in t.TempDir can be too long for one.
-func socketPath(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return filepath.Join(dir, "s")
 }
 
 // load puts requests to a service until the test ends, two at a time, and counts

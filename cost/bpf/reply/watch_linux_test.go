@@ -10,28 +10,17 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf/reply"
+	"github.com/tarehq/tare/internal/sockets"
 )
 
 // late is by how much what is watched answers late; nothing else here takes so long
 // but on a machine that is at a stand.
 const late = 50 * time.Millisecond
-
-// socketPath returns a path for a socket: those in t.TempDir can be too long for one.
-func socketPath(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return filepath.Join(dir, "s")
-}
 
 // start watches a process.
 func start(t testing.TB, pid int) *reply.Watch {
@@ -126,7 +115,7 @@ func TestHTTP(t *testing.T) {
 			switch {
 			case tt.unix:
 				s.Listener.Close()
-				path := socketPath(t)
+				path := sockets.Path(t)
 				l, err := net.Listen("unix", path)
 				if err != nil {
 					t.Fatal(err)

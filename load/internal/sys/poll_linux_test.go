@@ -4,12 +4,11 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/internal/sockets"
 	"github.com/tarehq/tare/load/internal/sys"
 )
 
@@ -175,20 +174,9 @@ func TestConnectRefused(t *testing.T) {
 	}
 }
 
-// socketPath returns a path for a socket: those in t.TempDir can be too long for one.
-func socketPath(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return filepath.Join(dir, "s")
-}
-
 func listen(t *testing.T, network string) net.Listener {
 	t.Helper()
-	addr := map[string]string{"tcp4": "127.0.0.1:0", "tcp6": "[::1]:0", "unix": socketPath(t)}[network]
+	addr := map[string]string{"tcp4": "127.0.0.1:0", "tcp6": "[::1]:0", "unix": sockets.Path(t)}[network]
 	l, err := net.Listen(network, addr)
 	if err != nil {
 		t.Skip(err)
