@@ -128,7 +128,7 @@ func TestUncountedGroup(t *testing.T) {
 	for range 3 {
 		c := exec.Command("sh", "-c", "while :; do :; done")
 		if err := c.Start(); err != nil {
-			t.Skip(err)
+			t.Skipf("no program to start that is not Go's: %v", err)
 		}
 		all, pids = append(all, c), append(pids, c.Process.Pid)
 	}

@@ -31,7 +31,7 @@ func start(t *testing.T, n int, name string, args ...string) (pids []int, end fu
 	for range n {
 		c := exec.Command(name, args...)
 		if err := c.Start(); err != nil {
-			t.Skip(err)
+			t.Skipf("no program to start that is not Go's: %v", err)
 		}
 		all = append(all, c)
 		pids = append(pids, c.Process.Pid)
