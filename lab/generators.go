@@ -151,7 +151,7 @@ func (g *generation) run(ctx context.Context) error {
 		"${TARE_RATE}", plain(g.w.Rate.PerSecond),
 		"${TARE_RATE_EACH}", plain(g.w.Rate.PerSecond/float64(g.w.Connections)),
 		"${TARE_SECONDS}", strconv.Itoa(g.seconds))
-	p.Args = append([]string(nil), p.Args...)
+	p.Under, p.Args = g.arm.Under, append([]string(nil), p.Args...)
 	for _, a := range args {
 		p.Args = append(p.Args, expand.Replace(a))
 	}

@@ -78,8 +78,8 @@ func generators(t *testing.T, w study.Workload, truth ...string) *study.Study {
 	for _, mode := range []string{"tells", "omits"} {
 		call := []string{"${TARE_URL}", "${TARE_CONNECTIONS}", "${TARE_RATE}", "${TARE_SECONDS}"}
 		s.Arms = append(s.Arms, study.Arm{
-			Name: mode, Command: []string{exe, mode}, Env: []string{"LAB_TEST_GENERATOR=1"},
-			Generator: study.Generator{Closed: call, Open: call, Reports: study.Reports{
+			Name: mode, Command: []string{exe, mode},
+			Generator: study.Generator{Closed: call, Open: call, Under: []string{"env", "LAB_TEST_GENERATOR=1"}, Reports: study.Reports{
 				Requests: `requests (\d+)`, P50: `p50 (\S+)`, P90: `p90 (\S+)`, P99: `p99 (\S+)`, P999: `p999 (\S+)`, Max: `max (\S+)`,
 			}},
 		})

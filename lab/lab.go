@@ -237,7 +237,7 @@ func (r *runner) refuseTwins() error {
 	seen := map[string]string{}
 	for _, a := range r.Study.Arms {
 		p := r.programs[a.Name]
-		id := fmt.Sprintf("%s %s %q %q %s %q", p.BuildID, p.URL, p.Args, p.Env, p.Sink, [][]string{a.Closed, a.Open, a.Paced})
+		id := fmt.Sprintf("%s %s %q %q %s %q", p.BuildID, p.URL, p.Args, p.Env, p.Sink, [][]string{a.Closed, a.Open, a.Paced, a.Under})
 		if other, ok := seen[id]; ok {
 			return fmt.Errorf("arms %s and %s are the same program with the same arguments (build ID %.12s…): "+
 				"give them different versions or arguments; to compare a program with itself, set `aa: true` or `twin: true`", other, a.Name, p.BuildID)

@@ -48,6 +48,7 @@ var ErrNoControl = errors.New("the arm does not answer on TARE_CONTROL")
 type Program struct {
 	Path    string            // executable; "" for an arm that is only a URL
 	Args    []string          // without the program itself; see StartOptions for what is expanded
+	Under   []string          // command that runs Path, to which it and Args are given; nil = Path is run itself
 	Dir     string            // working directory; "" = an empty temporary one
 	Env     []string          // added to the environment
 	URL     string            // set when the arm is already running

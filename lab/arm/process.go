@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -120,7 +121,8 @@ func (a *Process) prepare(p Program, o StartOptions) error {
 	}
 	expand := strings.NewReplacer("${TARE_ADDR}", a.addr, "${TARE_HOST}", host, "${TARE_PORT}", port,
 		"${TARE_CONTROL}", a.control, "${TARE_DIR}", a.dir)
-	a.cmd = exec.Command(p.Path)
+	argv := append(slices.Clone(p.Under), p.Path)
+	a.cmd = exec.Command(argv[0], argv[1:]...)
 	for _, arg := range p.Args {
 		a.cmd.Args = append(a.cmd.Args, expand.Replace(arg))
 	}

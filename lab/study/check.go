@@ -136,7 +136,7 @@ func (a Arm) identity() string {
 	if sink == "discard" {
 		sink = ""
 	}
-	return fmt.Sprintf("%q %q %q %q %q %q %q %q %q %q %q", a.Go, a.Rival, a.Command, a.URL, a.Args, a.Build, a.Env, sink, a.Closed, a.Open, a.Paced)
+	return fmt.Sprintf("%q %q %q %q %q %q %q %q %q %q %q %q", a.Go, a.Rival, a.Command, a.URL, a.Args, a.Build, a.Env, sink, a.Closed, a.Open, a.Paced, a.Under)
 }
 
 func (c *checker) has(path string) bool { _, ok := c.stood[path]; return ok }

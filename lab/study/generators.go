@@ -16,6 +16,7 @@ func generatorKeys() []key[Arm] {
 		field("closed", "Generators: arguments for a closed loop.", args(), func(a *Arm) *[]string { return &a.Closed }),
 		field("open", "Generators: arguments for a constant rate, whether or not answers come.", args(), func(a *Arm) *[]string { return &a.Open }),
 		field("paced", "Generators: arguments for a closed loop that is held back to a rate.", args(), func(a *Arm) *[]string { return &a.Paced }),
+		field("under", "Generators: a command that runs the program, to which it and its arguments are given.", args(), func(a *Arm) *[]string { return &a.Under }),
 		field("reports", "Generators: where in what it prints the figures are.", reportsShape(), func(a *Arm) *Reports { return &a.Reports }),
 	}
 }
@@ -63,7 +64,7 @@ func (c *checker) generator(path string, a Arm) {
 	}
 	calls := []string{"closed", "open", "paced"}
 	if c.Kind != Generators {
-		for _, k := range append(calls, "reports") {
+		for _, k := range append(calls, "under", "reports") {
 			c.forbid(path, k, "it is for load generators; say kind: generators")
 		}
 		return

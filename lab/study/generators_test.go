@@ -18,6 +18,9 @@ func TestParseGenerators(t *testing.T) {
 	if r := s.Arms[0].Reports; r.Requests != "([0-9]+) requests" || r.P999 != `99.9% (\S+)` || r.Unit != "ms" || s.Arms[1].Reports.LagP99 != `lag (\S+)` {
 		t.Errorf("got the reports %+v and %+v", r, s.Arms[1].Reports)
 	}
+	if under := s.Arms[2].Under; len(under) != 3 || under[2] != `"$0" attack | "$0" report` {
+		t.Errorf("got %q as what runs c", under)
+	}
 	for i, want := range [][2]string{
 		{"-c ${TARE_CONNECTIONS} ${TARE_URL}", ""},
 		{"${TARE_URL}", "-r ${TARE_RATE} ${TARE_URL}"},

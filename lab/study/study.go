@@ -70,6 +70,7 @@ type Generator struct {
 	Closed  []string `json:"closed,omitzero"` // for a closed loop
 	Open    []string `json:"open,omitzero"`   // for a constant rate, whether or not answers come
 	Paced   []string `json:"paced,omitzero"`  // instead of Open: for a closed loop that is held back to a rate
+	Under   []string `json:"under,omitzero"`  // command that runs the program, to which it and its arguments are given
 	Reports Reports  `json:"reports,omitzero"`
 }
 

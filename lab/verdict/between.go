@@ -129,7 +129,7 @@ func sameStart(a, b study.Arm) error {
 		return fmt.Errorf("the controls ran in different environments (%q and %q)", a.Env, b.Env)
 	case p != q:
 		return fmt.Errorf("the controls' output went elsewhere (%s and %s)", p, q)
-	case !slices.Equal(a.Closed, b.Closed) || !slices.Equal(a.Open, b.Open) || !slices.Equal(a.Paced, b.Paced):
+	case !slices.Equal(a.Closed, b.Closed) || !slices.Equal(a.Open, b.Open) || !slices.Equal(a.Paced, b.Paced) || !slices.Equal(a.Under, b.Under):
 		return fmt.Errorf("the controls were asked for their load by different arguments")
 	}
 	return nil
