@@ -65,10 +65,12 @@ type Program struct {
 // directory of the trial, are expanded; the first and the last two are in its
 // environment, too.
 type StartOptions struct {
-	Addr   string // host:port; "" = a free port of 127.0.0.1
-	CPUs   []int  // CPUs it may use, set before it starts, and GOMAXPROCS is their number; nil = all
-	Dir    string // working directory, made by the caller; "" = the program's
-	Output int    // bytes of standard error kept for messages; 0 = 64 KiB
+	Addr string // host:port; "" = a free port of 127.0.0.1
+	CPUs []int  // CPUs it may use, set before it starts, and GOMAXPROCS is their number; nil = all
+	// Dir is a temporary working directory, "" = the program's. The caller makes and
+	// removes it; if the caller dies first it goes with the arm.
+	Dir    string
+	Output int // bytes of standard error kept for messages; 0 = 64 KiB
 	// Grace is how long Stop waits for the arm to end before it kills it; 0 = a second.
 	Grace time.Duration
 	// Stdout is where standard output goes, nil = where the program's sink says;

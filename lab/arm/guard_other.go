@@ -11,7 +11,7 @@ import (
 // guard is what keeps an arm's process group together on Unix.
 type guard struct{}
 
-func startGuard(string) (*guard, error) {
+func startGuard(...string) (*guard, error) {
 	return nil, fmt.Errorf("starting arms needs process groups as Unix systems have them: %w", ErrNotSupported)
 }
 

@@ -12,9 +12,9 @@ import (
 )
 
 // guardScript sleeps until its standard input ends, which only tare holds open,
-// removes the temporary directory, and kills its process group, itself
+// removes the temporary directories, and kills its process group, itself
 // included.
-const guardScript = `trap '' TERM INT HUP QUIT; read _; rm -rf -- "$1"; kill -KILL 0`
+const guardScript = `trap '' TERM INT HUP QUIT; read _; rm -rf -- "$@"; kill -KILL 0`
 
 // guard is a shell that leads the process group in which an arm, or its build, runs. A
 // parent-death signal reaches the arm alone; the guard is there for its
@@ -28,14 +28,14 @@ type guard struct {
 	life *os.File // its other end is the guard's standard input
 }
 
-// startGuard starts the guard of what has that temporary directory.
-func startGuard(dir string) (*guard, error) {
+// startGuard starts the guard of what has these temporary directories.
+func startGuard(dirs ...string) (*guard, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	g := &guard{cmd: exec.Command("/bin/sh", "-c", guardScript, "guard", dir), life: w}
+	g := &guard{cmd: exec.Command("/bin/sh", append([]string{"-c", guardScript, "guard"}, dirs...)...), life: w}
 	g.cmd.Dir, g.cmd.Stdin = "/", r
 	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := g.cmd.Start(); err != nil {

@@ -100,7 +100,11 @@ func (a *Process) start(p Program, o StartOptions) (err error) {
 	if most := len(syscall.RawSockaddrUnix{}.Path) - 1; len(a.control) > most {
 		return fmt.Errorf("its control socket %s would have a path of %d bytes, more than %d: set TMPDIR to a folder with a shorter one", a.control, len(a.control), most)
 	}
-	if a.guard, err = startGuard(a.dir); err != nil {
+	temporary := []string{a.dir}
+	if o.Dir != "" {
+		temporary = append(temporary, o.Dir)
+	}
+	if a.guard, err = startGuard(temporary...); err != nil {
 		return err
 	}
 	if err := a.prepare(p, o); err != nil {
@@ -121,7 +125,17 @@ func (a *Process) prepare(p Program, o StartOptions) error {
 	}
 	expand := strings.NewReplacer("${TARE_ADDR}", a.addr, "${TARE_HOST}", host, "${TARE_PORT}", port,
 		"${TARE_CONTROL}", a.control, "${TARE_DIR}", a.dir)
-	argv := append(slices.Clone(p.Under), p.Path)
+	argv := []string{p.Path}
+	if len(p.Under) > 0 {
+		under, err := exec.LookPath(p.Under[0])
+		if err == nil {
+			under, err = filepath.Abs(under) // it is started elsewhere
+		}
+		if err != nil {
+			return err
+		}
+		argv = slices.Concat([]string{under}, p.Under[1:], argv)
+	}
 	a.cmd = exec.Command(argv[0], argv[1:]...)
 	for _, arg := range p.Args {
 		a.cmd.Args = append(a.cmd.Args, expand.Replace(arg))

@@ -293,8 +293,8 @@ func TestNothingSurvivesTheParent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var pid, child, addr, dir string
-		if _, err := fmt.Sscan(line, &pid, &child, &addr, &dir); err != nil {
+		var pid, child, addr, dir, wd string
+		if _, err := fmt.Sscan(line, &pid, &child, &addr, &dir, &wd); err != nil {
 			t.Fatalf("parent says %q: %v", line, err)
 		}
 		cmd.Process.Signal(how)
@@ -302,8 +302,10 @@ func TestNothingSurvivesTheParent(t *testing.T) {
 		gone(t, pid)
 		gone(t, child)
 		free(t, addr)
-		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%v: the arm's directory: got %v, want it gone", how, err)
+		for _, d := range []string{dir, wd} {
+			if _, err := os.Stat(d); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("%v: the arm's directory %s: got %v, want it gone", how, d, err)
+			}
 		}
 	}
 }

@@ -128,7 +128,11 @@ func own() time.Duration {
 // for its end.
 func parent() {
 	os.Setenv(roleVar, "forks")
-	a, err := arm.Start(context.Background(), arm.Program{Path: os.Args[0]}, arm.StartOptions{})
+	wd, err := os.MkdirTemp("", "parent-")
+	var a *arm.Process
+	if err == nil {
+		a, err = arm.Start(context.Background(), arm.Program{Path: os.Args[0]}, arm.StartOptions{Dir: wd})
+	}
 	if err == nil {
 		_, err = a.Ready(context.Background(), func(ctx context.Context) error { _, err := get(ctx, a.URL()+"/ping"); return err })
 	}
@@ -142,7 +146,7 @@ func parent() {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	fmt.Println(a.PID(), child, a.Addr(), dir)
+	fmt.Println(a.PID(), child, a.Addr(), dir, wd)
 	time.Sleep(time.Minute)
 }
 
