@@ -76,7 +76,7 @@ func (c *calibrateCmd) Run(ctx context.Context, t *terminal) error {
 	}
 	kept, err := measureNull(ctx, t, s, &runCmd{Blocks: c.Blocks, Seed: c.Seed, Dir: cache, Module: c.Module})
 	if err != nil {
-		return explain(err)
+		return uncalibrated(kept, err)
 	}
 	a, err := verdict.Analyse(kept)
 	if err != nil {
@@ -87,6 +87,16 @@ func (c *calibrateCmd) Run(ctx context.Context, t *terminal) error {
 		return &failure{status: exitCould, err: errors.New("too few trials count for a floor: what was kept before stays"), hint: "`tare report " + kept.Dir + "` says why"}
 	}
 	return errors.Join(c.conclude(t, cal, filepath.Join(cache, "floor.json")), c.keepReplicates(kept, a))
+}
+
+// uncalibrated tells why a calibration ended before its time, and where what was
+// measured is; run may be nil.
+func uncalibrated(run *record.Run, err error) error {
+	if run == nil || len(run.Trials) == 0 || !errors.Is(err, context.Canceled) {
+		return explain(err)
+	}
+	return &failure{status: exitInterrupted, err: fmt.Errorf("interrupted; trials on record: %d; what was kept before stays", len(run.Trials)),
+		hint: "`tare report " + run.Dir + "` shows them; a calibration is begun anew, by `tare calibrate`"}
 }
 
 // conclude keeps the floor and shows it, also where it cannot be kept.

@@ -266,7 +266,20 @@ func (c *runCmd) finish(t *terminal, run *record.Run, err error) error {
 // interrupted tells of a run that was, and of what else went wrong, how to go on.
 func interrupted(run *record.Run, besides error) *failure {
 	return &failure{status: exitInterrupted, err: errors.Join(fmt.Errorf("interrupted; trials on record: %d", len(run.Trials)), besides),
-		hint: "go on with `tare run --resume " + run.Dir + "`"}
+		hint: "go on with `" + resuming(run) + "`"}
+}
+
+// resuming is the command that goes on with a run, with the bounds that it was begun
+// with: the budget holds for each session.
+func resuming(run *record.Run) string {
+	args := []string{"tare", "run", "--resume", run.Dir}
+	first := run.Manifest.Command
+	for i, arg := range first {
+		if (arg == "--blocks" || arg == "--budget") && i+1 < len(first) {
+			args = append(args, arg, first[i+1])
+		}
+	}
+	return strings.Join(args, " ")
 }
 
 // goOn adds to an error without a remedy that the run it stopped can be gone on with.
@@ -277,7 +290,7 @@ func goOn(run *record.Run, err error) error {
 	if _, lost := findRun(run.Dir); lost != nil {
 		return err
 	}
-	return &failure{status: exitCould, err: err, hint: "once that is mended, go on with `tare run --resume " + run.Dir + "`"}
+	return &failure{status: exitCould, err: err, hint: "once that is mended, go on with `" + resuming(run) + "`"}
 }
 
 // resume goes on with an interrupted run.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -92,6 +93,21 @@ func TestRunsMeasureOneProgram(t *testing.T) {
 	}
 }
 
+// A calibration that is cut short tells where its trials are.
+func TestUncalibrated(t *testing.T) {
+	run := cut(t)
+	var f *failure
+	if err := uncalibrated(run, context.Canceled); !errors.As(err, &f) || f.status != exitInterrupted || !strings.Contains(f.hint, "tare report "+run.Dir) {
+		t.Errorf("interrupted: got %v, want status %d and the run's folder", err, exitInterrupted)
+	}
+	full := errors.New("no space left on device")
+	for _, kept := range []*record.Run{nil, {}, run} {
+		if err := uncalibrated(kept, full); !errors.Is(err, full) {
+			t.Errorf("got %v, want %v", err, full)
+		}
+	}
+}
+
 // What stops a run that has trials is told with how to go on, also where no report
 // can be written; not where there is nothing to go on with.
 func TestRunStopped(t *testing.T) {
@@ -115,6 +131,14 @@ func TestRunStopped(t *testing.T) {
 	}
 	if said := ends(nil); !strings.Contains(said, "report.html") || strings.Contains(said, hint) {
 		t.Errorf("got %q of a run that has ended, want that there is no report and not %q", said, hint)
+	}
+	run.Manifest.Command = []string{"tare", "run", "--seed", "7", "--blocks", "3", "--budget", "10m0s", "nesting"}
+	hint = "go on with `tare run --resume " + dir + " --blocks 3 --budget 10m0s`"
+	if said := ends(full); !strings.Contains(said, hint) {
+		t.Errorf("got %q of a run with bounds, want %q", said, hint)
+	}
+	if f := interrupted(run, nil); f.hint != hint {
+		t.Errorf("interrupted: got the hint %q, want %q", f.hint, hint)
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
