@@ -27,7 +27,10 @@ type conn struct {
 	fd   syscall.RawConn // of the socket, nil if it has none that can be polled
 	bare bool            // nc is the socket itself: it is read and written by fd
 	tls  *tls.ConnectionState
-	addr netip.Addr // of the peer, if connections are limited by it
+	// sight is fd, or the socket that nc hides: how far the client is can be seen there,
+	// but who wraps it may hold bytes of its own. nil: there is none.
+	sight syscall.RawConn
+	addr  netip.Addr // of the peer, if connections are limited by it
 
 	remote string
 	prev   *conn // guarded by engine.mu
@@ -220,6 +223,7 @@ func (c *conn) greet() outcome {
 	if !c.e.protos.HTTP1() {
 		return goEnd
 	}
+	c.look()
 	return goOn
 }
 

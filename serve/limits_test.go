@@ -289,6 +289,38 @@ func TestMaxConns(t *testing.T) {
 	})
 }
 
+// Slow clients give their places up also where a listener wraps their connections.
+func TestMaxConnsWrapped(t *testing.T) {
+	h, _, release := holding(t)
+	defer release()
+	s := &serve.Server{Handler: h, Limits: serve.Limits{MaxConns: 3}}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() {
+		served <- s.Serve(wrapping{l, func(nc net.Conn) net.Conn { return struct{ net.Conn }{nc} }})
+	}()
+	defer func() { s.Close(); <-served }()
+	dial := func() net.Conn {
+		nc, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { nc.Close() })
+		nc.SetDeadline(time.Now().Add(long))
+		return nc
+	}
+	for range s.Limits.MaxConns {
+		io.WriteString(dial(), pipelined(20))
+	}
+	time.Sleep(100 * time.Millisecond)
+	nc := dial()
+	say(t, nc, "/")
+	told(t, nc)
+}
+
 // connGoroutines counts the goroutines that serve connections.
 func connGoroutines() (n int) {
 	for _, stack := range serverStacks() {

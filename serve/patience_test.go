@@ -5,6 +5,7 @@ package serve_test
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -220,6 +221,135 @@ func TestStallBehindHead(t *testing.T) {
 	nc.(*net.TCPConn).SetReadBuffer(4 << 10)
 	go io.WriteString(nc, strings.Repeat("GET / HTTP/1.1\r\nHost: a\r\nX: "+strings.Repeat("p", 2100)+"\r\n\r\n", 1000))
 	comes(t, "the connection's end", ended.Load)
+}
+
+// TestFairBehindListeners has clients read long answers slowly, yet well above the least
+// rate, over connections that a listener has wrapped. The kernel holds megabytes of them
+// for seconds, and takes no more meanwhile.
+func TestFairBehindListeners(t *testing.T) {
+	wraps := map[string]func(net.Conn) net.Conn{
+		"embedded": func(nc net.Conn) net.Conn { return &struct{ net.Conn }{nc} },
+		"twice":    func(nc net.Conn) net.Conn { return struct{ net.Conn }{struct{ *net.TCPConn }{nc.(*net.TCPConn)}} },
+		"method":   func(nc net.Conn) net.Conn { return telling{nc, func() net.Conn { return nc }} },
+		"tallied": func(nc net.Conn) net.Conn {
+			t := &tallied{Conn: nc}
+			go func() { t.n++ }()
+			return t
+		},
+	}
+	for name, wrap := range wraps {
+		for _, secure := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, TLS %t", name, secure), func(t *testing.T) {
+				t.Parallel()
+				s := &serve.Server{Handler: outpostHandler(nil), Limits: serve.Limits{StallTimeout: time.Second, MinRate: 1000}}
+				if secure {
+					s.TLSConfig = loopbackTLS()
+				}
+				l, err := net.Listen("tcp", "127.0.0.1:0")
+				if err != nil {
+					t.Fatal(err)
+				}
+				served := make(chan error, 1)
+				go func() {
+					if secure {
+						served <- s.ServeTLS(wrapping{l, wrap}, "", "")
+					} else {
+						served <- s.Serve(wrapping{l, wrap})
+					}
+				}()
+				defer func() { s.Close(); <-served }()
+				nc := slowly(t, l.Addr().String(), true)
+				if secure {
+					nc = tls.Client(nc, &tls.Config{InsecureSkipVerify: true})
+				}
+				if _, err := io.WriteString(nc, "GET /big HTTP/1.0\r\n\r\n"); err != nil {
+					t.Fatal(err)
+				}
+				some := make([]byte, 4<<10)
+				for range 100 { // 4 s and more
+					if _, err := io.ReadFull(nc, some); err != nil {
+						t.Fatalf("reading an answer slowly: %v", err)
+					}
+					time.Sleep(40 * time.Millisecond)
+				}
+			})
+		}
+	}
+}
+
+// wrapping is a listener whose connections are wrapped.
+type wrapping struct {
+	net.Listener
+	wrap func(net.Conn) net.Conn
+}
+
+func (w wrapping) Accept() (net.Conn, error) {
+	nc, err := w.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return w.wrap(nc), nil
+}
+
+// telling is a connection that tells by a method what it wraps, and no other way.
+type telling struct {
+	plainConn
+	wrapped func() net.Conn
+}
+
+type plainConn net.Conn
+
+func (t telling) NetConn() net.Conn { return t.wrapped() }
+
+// tallied is a connection of which somebody else than the server keeps a tally.
+type tallied struct {
+	Tally
+	net.Conn
+}
+
+// Tally is exported, so that by its name it might be what is wrapped.
+type Tally struct{ n int }
+
+// TestAskedForWhatIsWithin has connections that wait, and that panic, when they are
+// asked for what they wrap: others do not wait with them, and the panic is no loss.
+func TestAskedForWhatIsWithin(t *testing.T) {
+	release := make(chan struct{})
+	answers := []func() net.Conn{
+		func() net.Conn { <-release; return nil },
+		func() net.Conn { panic("not before the first byte") },
+	}
+	s := &serve.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok") })}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() {
+		n := 0
+		served <- s.Serve(wrapping{l, func(nc net.Conn) net.Conn {
+			n++
+			return telling{nc, answers[n-1]}
+		}})
+	}()
+	defer func() { s.Close(); <-served }()
+	var waits []*bufio.Reader
+	for range answers {
+		nc, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		nc.SetDeadline(time.Now().Add(long))
+		io.WriteString(nc, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		waits = append(waits, bufio.NewReader(nc))
+	}
+	if err := hearOK(waits[1]); err != nil {
+		t.Errorf("beside a connection that waits: %v", err)
+	}
+	close(release)
+	if err := hearOK(waits[0]); err != nil {
+		t.Errorf("the one that waited: %v", err)
+	}
 }
 
 // TestStallIsNotEarly has clients stall that begin at any moment of the clock that

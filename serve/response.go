@@ -373,7 +373,7 @@ type onlyWriter struct{ io.Writer }
 // connection: the handler may go on then. An empty write tells, which fails where any
 // would.
 func (c *conn) copyFrom(to io.ReaderFrom, src io.Reader) (n int64, err error) {
-	if _, told := c.traffic(); told {
+	if _, told := traffic(c.fd); told {
 		n, err = c.copyPiece(to, src)
 	} else {
 		n, err = c.copyPieces(to, src)

@@ -101,7 +101,7 @@ func (c *conn) crawl(now int64) int64 {
 	if since < glimpseTime {
 		return math.MaxInt64
 	}
-	bytes, ok := c.traffic()
+	bytes, ok := traffic(c.sight)
 	if !ok {
 		return math.MaxInt64
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"reflect"
 	"syscall"
 
 	"github.com/tarehq/tare/serve/internal/sys"
@@ -95,24 +96,63 @@ func (c *conn) transmit(p []byte) (int, error) {
 
 // find looks for the connection's socket.
 func (c *conn) find() {
-	switch s := c.beneath().(type) {
-	case *net.TCPConn:
-		c.fd, _ = s.SyscallConn()
-	case *net.UnixConn:
-		c.fd, _ = s.SyscallConn()
-	}
+	c.fd = socketOf(c.beneath())
 	_, secret := c.nc.(*tls.Conn)
 	c.bare = c.fd != nil && !secret
+	c.sight = c.fd
 }
 
-// traffic returns how many bytes have gone over the connection, both ways; false
-// if that is not known.
-func (c *conn) traffic() (bytes uint64, ok bool) {
-	if c.fd == nil {
+// look looks for the socket that a listener hides. It is for the connection's own
+// goroutine, before it writes: what wraps the socket may wait for the client when it is
+// asked for it, or panic. The sweep looks at sight only while an answer waits (meter.begin).
+func (c *conn) look() {
+	const layers = 8 // at most, lest one that wraps itself is gone after for ever
+
+	defer func() { _ = recover() }() // then nothing is seen of it
+	for i, nc := 0, c.beneath(); c.sight == nil && nc != nil && i < layers; i++ {
+		nc = inside(nc)
+		c.sight = socketOf(nc)
+	}
+}
+
+func socketOf(nc net.Conn) (raw syscall.RawConn) {
+	switch s := nc.(type) {
+	case *net.TCPConn:
+		raw, _ = s.SyscallConn()
+	case *net.UnixConn:
+		raw, _ = s.SyscallConn()
+	}
+	return raw
+}
+
+// inside returns the connection that nc wraps and tells of, as tls.Conn does by a
+// method and those of golang.org/x/net/netutil do by embedding it; nil if there is none.
+func inside(nc net.Conn) net.Conn {
+	if w, ok := nc.(interface{ NetConn() net.Conn }); ok {
+		return w.NetConn()
+	}
+	v := reflect.Indirect(reflect.ValueOf(nc))
+	if v.Kind() != reflect.Struct {
+		return nil
+	}
+	for i := range v.NumField() {
+		// Nothing else is read: it may be another goroutine's.
+		if f := v.Type().Field(i); f.Anonymous && f.IsExported() && f.Type.Implements(reflect.TypeFor[net.Conn]()) {
+			within, _ := v.Field(i).Interface().(net.Conn)
+			return within
+		}
+	}
+	return nil
+}
+
+// traffic returns how many bytes have gone over a socket, both ways; false if that is
+// not known.
+func traffic(raw syscall.RawConn) (bytes uint64, ok bool) {
+	if raw == nil {
 		return 0, false
 	}
 	var err error
-	if c.fd.Control(func(fd uintptr) { bytes, err = sys.Moved(fd) }) != nil {
+	if raw.Control(func(fd uintptr) { bytes, err = sys.Moved(fd) }) != nil {
 		return 0, false
 	}
 	return bytes, err == nil
@@ -122,13 +162,13 @@ func (c *conn) traffic() (bytes uint64, ok bool) {
 // it was last asked, or all there is of it, since then it is not the client that
 // is waited for. A new window begins then.
 func (c *conn) moved(now int64) bool {
-	if c.fd == nil {
+	if c.sight == nil {
 		return false
 	}
 	var acked uint64
 	var left int
 	var err, lerr error
-	if c.fd.Control(func(fd uintptr) {
+	if c.sight.Control(func(fd uintptr) {
 		acked, err = sys.Acked(fd)
 		left, lerr = sys.Unacked(fd)
 	}) != nil || err != nil || lerr != nil {

@@ -2,6 +2,8 @@
 
 package serve
 
+import "syscall"
+
 // socket is for systems whose calls the engine makes itself.
 type socket struct{}
 
@@ -11,7 +13,8 @@ func (c *conn) receive(p []byte) (int, error)  { return c.nc.Read(p) }
 func (c *conn) transmit(p []byte) (int, error) { return c.transmitPlainly(p) }
 
 func (c *conn) find() {}
+func (c *conn) look() {}
 
-func (c *conn) traffic() (uint64, bool) { return 0, false }
+func traffic(syscall.RawConn) (uint64, bool) { return 0, false }
 
 func (c *conn) moved(int64) bool { return false }

@@ -234,7 +234,7 @@ func (c *conn) dueShaking(s state, now int64) verdict {
 	if !e.s.closed.Load() {
 		return ended(time.Duration(now-since)-e.clock.tick, e.limits.header)
 	}
-	if n, _ := c.traffic(); c.shaken.Swap(n) != n {
+	if n, _ := traffic(c.fd); c.shaken.Swap(n) != n {
 		c.alter(s, phaseShaking.from(now))
 		since = now
 	}
