@@ -136,10 +136,8 @@ func (g *Group) extend(prefix string) (string, error) {
 	case p.method != "":
 		return "", fmt.Errorf("prefix %q has a method", prefix)
 	case last.kind == multi && last.text == "" && len(p.segments) == 1: // "/" or "HOST/"
-		prefix = strings.TrimSuffix(prefix, "/")
-		if prefix == "" {
-			return g.prefix, nil
-		}
+		joined, err := join(g.prefix, prefix) // with its slash: a host without one would be a method
+		return strings.TrimSuffix(joined, "/"), err
 	case last.kind == multi || last.kind == literal && last.text == "/":
 		return "", fmt.Errorf("prefix %q ends in %s, behind which no path can follow", prefix, prefix[strings.LastIndexByte(prefix, '/'):])
 	}

@@ -53,6 +53,26 @@ func TestGroupPatterns(t *testing.T) {
 	}
 }
 
+// TestGroupWithinGroup has a group's prefix go behind that of the group that it is in,
+// but for a host, which goes before.
+func TestGroupWithinGroup(t *testing.T) {
+	for _, tt := range []struct{ outer, inner, want string }{
+		{"/api", "/v1", "GET /api/v1/x"},
+		{"/api", "/", "GET /api/x"},
+		{"/api", "h.com/v1", "GET h.com/api/v1/x"},
+		{"/api", "h.com/", "GET h.com/api/x"},
+		{"h.com/", "/v1", "GET h.com/v1/x"},
+		{"h.com/", "/", "GET h.com/x"},
+		{"", "h.com/", "GET h.com/x"},
+	} {
+		rt := new(router.Router)
+		rt.Group(tt.outer).Group(tt.inner).Handle("GET /x", show(tt.want))
+		if got := patterns(rt); len(got) != 1 || got[0] != tt.want {
+			t.Errorf("%q in %q: got %q, want %q", tt.inner, tt.outer, got, tt.want)
+		}
+	}
+}
+
 func TestGroupRefuses(t *testing.T) {
 	ok := show("")
 	tests := []struct {
@@ -64,6 +84,7 @@ func TestGroupRefuses(t *testing.T) {
 		{"prefix with last slash", "ends in /", func(rt *router.Router) { rt.Group("/api/") }},
 		{"prefix with end", "ends in /{$}", func(rt *router.Router) { rt.Group("/api/{$}") }},
 		{"prefix with multi", "ends in /{r...}", func(rt *router.Router) { rt.Group("/api/{r...}") }},
+		{"two hosts, the second alone", "has a host, and so has", func(rt *router.Router) { rt.Group("a.com/x").Group("b.com/") }},
 		{"two hosts", "has a host, and so has", func(rt *router.Router) { rt.Group("a.com/x").Handle("b.com/y", ok) }},
 		{"no path", "has no path", func(rt *router.Router) { rt.Group("a.com/").Handle("GET", ok) }},
 		{"name twice", `"x" is there twice`, func(rt *router.Router) { rt.Group("/{x}").Handle("/{x}", ok) }},
