@@ -82,7 +82,7 @@ func compileTarget(t *Target, o *Options) (*blueprint, endpoint, error) {
 // setURL takes the URL apart into where to connect and what to ask for.
 func (b *blueprint) setURL(raw string, o *Options) (endpoint, error) {
 	scheme, rest, ok := strings.Cut(raw, "://")
-	if !ok {
+	if !ok || strings.ContainsAny(scheme, "/?#") { // "://" of a URL in the query
 		return endpoint{}, missingScheme(raw)
 	}
 	authority, path := rest, "/"

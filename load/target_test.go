@@ -108,6 +108,7 @@ func TestTargetErrors(t *testing.T) {
 		{get(":8080/x"), `did you mean "http://localhost:8080/x"?`},
 		{get("//h/x"), `did you mean "http://h/x"?`},
 		{get("127.0.0.1:80"), `did you mean "http://127.0.0.1:80"?`},
+		{get("h:80/?next=http://g/"), `did you mean "http://h:80/?next=http://g/"?`},
 		{get("ftp://h/"), `scheme "ftp" is not supported: use http or https`},
 		{get("wss://h/"), "WebSockets"},
 		{get("http:///x"), "the URL has no host"},

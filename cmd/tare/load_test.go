@@ -291,6 +291,22 @@ func snapshot(elapsed time.Duration) load.Snapshot {
 	}
 }
 
+// What is loaded is told as it is asked for, but for a password.
+func TestLoadTitle(t *testing.T) {
+	for given, want := range map[string]string{
+		"localhost:8080/go?to=http://example.com/": "http://localhost:8080/go?to=http://example.com/",
+		":8080/@ada?mail=ada@example.com":          "http://localhost:8080/@ada?mail=ada@example.com",
+		"http://[::1]/@ada":                        "http://[::1]/@ada",
+		"https://joe:secret@h/":                    "https://…@h/",
+		"https://joe:sec/ret@h/":                   "https://…@h/",
+	} {
+		c := loadCmd{URLs: []string{given}}
+		if got := c.title(); got != want+", closed loop of 64 connections" {
+			t.Errorf("%s: got the title %q, want %q first", given, got, want)
+		}
+	}
+}
+
 func TestScreenFits(t *testing.T) {
 	f := newFrame(snapshot(5*time.Second), watcherOptions{})
 	for _, size := range []struct{ width, height int }{{200, 60}, {80, 24}, {60, 20}, {40, 12}, {20, 8}} {

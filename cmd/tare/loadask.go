@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -210,9 +211,10 @@ func (c *loadVerify) verify() (load.Verify, error) {
 		Length: c.VerifyLength, SHA256: c.VerifySHA256}, err
 }
 
-// absolute is u with a scheme, and a host where u begins with a port.
+// absolute is u with a scheme, and a host where u begins with a port. A URL within
+// u's query has nothing to say of u's own scheme.
 func absolute(u string) string {
-	if u == "" || strings.Contains(u, "://") {
+	if scheme, _, ok := strings.Cut(u, "://"); u == "" || ok && !strings.ContainsAny(scheme, "/?#") {
 		return u
 	}
 	if strings.HasPrefix(u, ":") {
@@ -300,12 +302,23 @@ func (c *loadCmd) title() string {
 	default:
 		what = fmt.Sprintf("%s and others", absolute(c.URLs[0]))
 	}
-	if scheme, rest, ok := strings.Cut(what, "://"); ok {
-		if _, host, secret := strings.Cut(rest, "@"); secret {
-			what = scheme + "://…@" + host // a password is not for screens
-		}
+	return withoutSecret(what) + ", " + c.how()
+}
+
+// withoutSecret is what without a user's name and password, which are not for screens.
+// Behind what is a host an at sign is the path's; else it may end a password with a
+// slash in it.
+func withoutSecret(what string) string {
+	scheme, rest, ok := strings.Cut(what, "://")
+	authority := rest
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority = rest[:i]
 	}
-	return what + ", " + c.how()
+	_, host, secret := strings.Cut(rest, "@")
+	if u, err := url.Parse("//" + authority); !ok || !secret || err == nil && u.User == nil {
+		return what
+	}
+	return scheme + "://…@" + host
 }
 
 // how names the loop.
