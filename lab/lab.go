@@ -218,7 +218,8 @@ func mayLack(a study.Arm) bool {
 // refuseAlone refuses a control that nothing is left to be compared with, which would
 // be measured for nothing, with the reasons for which the others are left out.
 func (r *runner) refuseAlone() error {
-	if slices.ContainsFunc(r.Study.Workloads, func(w study.Workload) bool { return r.Study.Twin || len(r.Study.ArmsOf(w)) > 1 }) {
+	alone := r.Study.Twin && len(r.leftOut) == 0 // as the study has it: its question is the noise
+	if alone || slices.ContainsFunc(r.Study.Workloads, func(w study.Workload) bool { return len(r.Study.ArmsOf(w)) > 1 }) {
 		return nil
 	}
 	var why []error

@@ -334,9 +334,9 @@ func TestNeeds(t *testing.T) {
 // A control whose only rival is left out is not measured, whatever lists its
 // workloads have.
 func TestControlAlone(t *testing.T) {
-	for _, among := range [][]string{nil, {"a", "b"}} {
+	for _, among := range [][]string{nil, {"a", "b"}, {"b", "a"}} {
 		s := small(t, "ok", "ok")
-		s.Twin = false
+		s.Twin = len(among) > 0 && among[0] == "b" // which is nothing to compare with either
 		for i := range s.Workloads {
 			s.Workloads[i].Arms = among
 		}

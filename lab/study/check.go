@@ -198,6 +198,9 @@ func (c *checker) primary() {
 	if m, _ := MetricNamed(p.Metric); m.Attributed {
 		c.wrong("primary.metric", "%s is told by profiles after the blocks, and the primary metric decides how many blocks there are; name another", p.Metric)
 	}
+	if !c.unread["kind"] && c.Instrumental(p.Metric) {
+		c.wrong("primary.metric", "%s describes the load generator or the host, and arms are not compared by it; name another", p.Metric)
+	}
 	c.compared("primary.metric", p.Metric, p.Workload)
 	c.takesPart("primary.arm", p.Arm, p.Workload)
 	c.told("primary.metric", p.Metric)
@@ -282,7 +285,10 @@ func (c *checker) quick() {
 	if len(q.Arms) == 1 && !c.Twin {
 		c.wrong("quick.arms", "a single arm has nothing to be compared with; list another")
 	}
-	if p := c.Primary.Workload; slices.Contains(c.workloads, p) && !c.QuickForm().hasWorkload(p) && slices.Contains(q.Workloads, p) {
+	// Of names that are no arms, and of a primary workload that is left out, it is said above.
+	named := (q.Workloads == nil || slices.Contains(q.Workloads, c.Primary.Workload)) &&
+		!slices.ContainsFunc(q.Arms, func(name string) bool { return !slices.Contains(c.arms, name) })
+	if p := c.Primary.Workload; named && len(q.Arms) > 1 && c.compares(p) && !c.QuickForm().compares(p) {
 		c.wrong("quick.arms", "none but the control is left under the primary workload %q; keep an arm that it is for", p)
 	}
 	if c.has("quick.trial") {

@@ -90,7 +90,7 @@ func (s *Study) Part(arms, workloads []string) (*Study, error) {
 		return nil, fmt.Errorf("study %s: the primary arm %q is missing: the study decides on it, so name it, too", s.Name, p.Arm)
 	case !q.hasWorkload(p.Workload) && len(workloads) > 0 && !slices.Contains(workloads, p.Workload):
 		return nil, fmt.Errorf("study %s: the primary workload %q is missing: the study decides on what is measured there, so name it, too", s.Name, p.Workload)
-	case !q.hasWorkload(p.Workload):
+	case !q.hasWorkload(p.Workload), len(q.Arms) > 1 && s.compares(p.Workload) && !q.compares(p.Workload):
 		return nil, fmt.Errorf("study %s: none but the control is left under the primary workload %q: name an arm that it is for", s.Name, p.Workload)
 	}
 	if len(arms) > 0 {
@@ -171,6 +171,14 @@ func (s *Study) canCheck(k Check) bool {
 
 func (s *Study) hasWorkload(name string) bool {
 	return slices.ContainsFunc(s.Workloads, func(w Workload) bool { return w.Name == name })
+}
+
+// compares reports whether the study has an arm beside the control under a workload.
+// The control's twin, which keeps a workload, is none.
+func (s *Study) compares(workload string) bool {
+	return slices.ContainsFunc(s.Workloads, func(w Workload) bool {
+		return w.Name == workload && slices.ContainsFunc(s.ArmsOf(w), func(a Arm) bool { return a.Name != s.Control })
+	})
 }
 
 func (s *Study) hasArm(name string) bool {

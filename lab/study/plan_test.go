@@ -187,6 +187,24 @@ func TestPart(t *testing.T) {
 	}
 }
 
+// An arm that the primary workload is not for leaves the control alone there, be it
+// with its twin: neither is a comparison to decide on.
+func TestPartKeepsThePrimaryComparison(t *testing.T) {
+	for _, twin := range []bool{false, true} {
+		s := &study.Study{
+			Name: "x", Control: "a", Twin: twin, Arms: []study.Arm{{Name: "a"}, {Name: "b"}, {Name: "c"}},
+			Workloads: []study.Workload{{Name: "w", Arms: []string{"a", "b"}}, {Name: "v"}},
+			Primary:   study.Primary{Metric: "throughput", Workload: "w"},
+		}
+		if _, err := s.Part([]string{"c"}, nil); err == nil || !strings.Contains(err.Error(), `left under the primary workload "w"`) {
+			t.Errorf("twin %t: got %v, want a refusal of c alone", twin, err)
+		}
+		if _, err := s.Part([]string{"b"}, nil); err != nil {
+			t.Errorf("twin %t: b alone: %v", twin, err)
+		}
+	}
+}
+
 func TestWithout(t *testing.T) {
 	s := house(t)
 	q := s.Without(map[string]string{"rival": "version not obtainable", "daemon": "not installed"})
