@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/tarehq/tare/lab"
@@ -53,5 +54,18 @@ func TestUnlikeHeader(t *testing.T) {
 		if err := lab.Unlike(v, tt.header); err == nil || err.Error() != tt.want {
 			t.Errorf("%v: got %v, want %s", tt.header, err, tt.want)
 		}
+	}
+}
+
+// Idle connections go where the load goes: to the usual port of a URL that names
+// none, and by TLS to one that asks for it.
+func TestIdleConnectionsOfURLs(t *testing.T) {
+	if err := lab.OpenIdle(t.Context(), 1, "http://127.0.0.1"); err != nil && strings.Contains(err.Error(), "missing port") {
+		t.Errorf("a URL without a port: %v", err)
+	}
+	srv := httptest.NewTLSServer(http.NotFoundHandler())
+	defer srv.Close()
+	if err := lab.OpenIdle(t.Context(), 1, srv.URL); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("got %v, want that TLS was tried and the server's certificate is nobody's", err)
 	}
 }

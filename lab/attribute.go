@@ -28,7 +28,7 @@ func (r *runner) attribute(ctx context.Context) error {
 		if r.captured(c) || r.unseen[unseen(c)] {
 			continue
 		}
-		if r.exceeds(r.Study.Trial.WarmUpOr() + c.For + Overhead) {
+		if r.exceeds(r.Study.EstimateCapture(c, Overhead)) {
 			return r.warnCut(fmt.Sprintf("%d of %d were taken within %s", len(r.captures), len(all), r.Budget))
 		}
 		r.tell(Event{

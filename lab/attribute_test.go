@@ -180,6 +180,22 @@ func TestAttributeUnable(t *testing.T) {
 	}
 }
 
+// The idle connections of a workload are there in its captures, too.
+func TestAttributeIdle(t *testing.T) {
+	o := begunRun(t, 8, 1)
+	o.Blocks = 8
+	o.Study.Arms[1].Env = []string{"LAB_TEST_ARM=closes"}
+	o.Study.Workloads[0].Idle = 5
+	o.Study.Attribute = study.Attribute{For: 200 * time.Millisecond, Repeat: 1, Arms: []string{"b"}}
+	run, err := lab.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(run.Captures) != 1 || !strings.Contains(strings.Join(run.Captures[0].Invalid, "; "), "closes a connection after its first answer") {
+		t.Errorf("got captures %+v, want one of an arm that keeps no idle connection", run.Captures)
+	}
+}
+
 // An arm that does not tell the truth makes its captures invalid, with the reason.
 func TestAttributeWithoutTruth(t *testing.T) {
 	if testing.Short() {

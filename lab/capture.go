@@ -35,11 +35,15 @@ type observer interface {
 // in the capture and returns the raw profiles.
 func (r *runner) observe(ctx context.Context, c study.Capture, out *record.Capture) ([]record.Profile, error) {
 	w := r.workload(c.Workload)
-	s, err := r.startProgram(ctx, sampled(*r.programs[c.Arm]), w, &record.Trial{Metrics: map[string]float64{}})
+	t := record.Trial{Metrics: map[string]float64{}}
+	s, err := r.startProgram(ctx, sampled(*r.programs[c.Arm]), w, &t)
 	if err != nil {
 		return nil, err
 	}
 	defer s.stop()
+	if err := s.idle(ctx, &t); err != nil {
+		return nil, err
+	}
 	ob, err := s.observer(ctx, c.Source)
 	if err != nil {
 		return nil, err

@@ -5,12 +5,13 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/url"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -42,7 +43,7 @@ func (s *session) idle(ctx context.Context, t *record.Trial) error {
 		return err
 	}
 	before, unread := s.proc.Usage(false)
-	if err := s.idlers.open(ctx, n, s.proc.URL(), s.w.Targets[0]); err != nil {
+	if err := s.idlers.open(ctx, n, s.proc, s.w.Targets[0]); err != nil {
 		return fmt.Errorf("opening %d idle connections: %w", n, err)
 	}
 	select {
@@ -83,7 +84,7 @@ func (s *session) collect(ctx context.Context) error {
 const openers = 4
 
 // open opens n connections and has the target answered once on each.
-func (i *idlers) open(ctx context.Context, n int, base string, g study.Target) error {
+func (i *idlers) open(ctx context.Context, n int, to *arm.Process, g study.Target) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	places := make(chan struct{}, n)
@@ -98,7 +99,7 @@ func (i *idlers) open(ctx context.Context, n int, base string, g study.Target) e
 				if ctx.Err() != nil {
 					return
 				}
-				if err := i.openOne(ctx, base, g); err != nil {
+				if err := i.openOne(ctx, to, g); err != nil {
 					cancel(err)
 				}
 			}
@@ -108,12 +109,8 @@ func (i *idlers) open(ctx context.Context, n int, base string, g study.Target) e
 	return context.Cause(ctx)
 }
 
-func (i *idlers) openOne(ctx context.Context, base string, g study.Target) error {
-	u, err := url.Parse(base + g.Path)
-	if err != nil {
-		return err
-	}
-	c, err := (&net.Dialer{Timeout: answerWithin}).DialContext(ctx, "tcp", u.Host)
+func (i *idlers) openOne(ctx context.Context, to *arm.Process, g study.Target) error {
+	c, err := dial(ctx, to)
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.EADDRNOTAVAIL) {
 		return fmt.Errorf("%w: %w", errOwnLimit, err)
 	}
@@ -123,7 +120,16 @@ func (i *idlers) openOne(ctx context.Context, base string, g study.Target) error
 	i.mu.Lock()
 	i.conns = append(i.conns, c)
 	i.mu.Unlock()
-	return answeredOn(ctx, c, base, g)
+	return answeredOn(ctx, c, to.URL(), g)
+}
+
+// dial opens a connection to an arm. A URL need not name its port, and may ask for TLS.
+func dial(ctx context.Context, to *arm.Process) (net.Conn, error) {
+	d := &net.Dialer{Timeout: answerWithin}
+	if strings.HasPrefix(to.URL(), "https:") {
+		return (&tls.Dialer{NetDialer: d}).DialContext(ctx, "tcp", to.Addr())
+	}
+	return d.DialContext(ctx, "tcp", to.Addr())
 }
 
 // answeredOn has the target answered on a connection, which must be kept.
@@ -161,7 +167,11 @@ func answeredOn(ctx context.Context, c net.Conn, base string, g study.Target) er
 // port from the next trial.
 func (i *idlers) close() {
 	for _, c := range i.conns {
-		if tcp, ok := c.(*net.TCPConn); ok {
+		under := c
+		if secure, ok := c.(*tls.Conn); ok {
+			under = secure.NetConn()
+		}
+		if tcp, ok := under.(*net.TCPConn); ok {
 			_ = tcp.SetLinger(0) // it may be closed by the other side
 		}
 		_ = c.Close()

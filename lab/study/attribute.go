@@ -111,9 +111,20 @@ func (s *Study) Captures(seed uint64) []Capture {
 func EstimateCaptures(s *Study, overhead time.Duration) time.Duration {
 	var all time.Duration
 	for _, c := range s.Captures(1) {
-		all += s.Trial.WarmUpOr() + c.For + overhead
+		all += s.EstimateCapture(c, overhead)
 	}
 	return all
+}
+
+// EstimateCapture is how long one of them takes.
+func (s *Study) EstimateCapture(c Capture, overhead time.Duration) time.Duration {
+	d := s.Trial.WarmUpOr() + c.For + overhead
+	for _, w := range s.Workloads {
+		if w.Name == c.Workload {
+			d += w.idling()
+		}
+	}
+	return d
 }
 
 // with is the attribution with what is set in other set so.
