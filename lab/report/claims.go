@@ -76,6 +76,8 @@ func published(r *verdict.CheckResult) string {
 		return k.Op + " " + verdict.Show(r.Metric, *k.Bound)
 	case k.PublishedDifference != nil:
 		return verdict.ShowSigned(r.Metric, *k.PublishedDifference)
+	case k.PublishedRatio != nil:
+		return unit.Change(*k.PublishedRatio - 1)
 	case k.PublishedArm == nil || k.PublishedAgainst == nil:
 		return ""
 	}

@@ -32,13 +32,14 @@ func Compare(w io.Writer, first, second *verdict.Analysis, o TextOptions) error 
 	p.wrapIn(dim, "", fmt.Sprintf("Effects are against the control. Change is the second less the first, with its %s interval; "+
 		"a change counts from the wider of the two runs' bands on. Nothing is corrected for being many.", verdict.Confidence(all[0].Alpha)))
 	var rest []verdict.Across
+	usual := all[0].Alpha
 	for len(all) > 0 {
 		n := 1
 		for n < len(all) && all[n].Workload == all[0].Workload && all[n].Metric.Name == all[0].Metric.Name {
 			n++
 		}
 		if all[0].Primary || slices.ContainsFunc(all[:n], changed) {
-			p.across(all[:n])
+			p.across(all[:n], usual)
 		} else {
 			rest = append(rest, all[0])
 		}
@@ -98,16 +99,21 @@ func changed(x verdict.Across) bool {
 	return x.Change.Verdict == stats.Faster || x.Change.Verdict == stats.Slower
 }
 
-// across writes the table of one metric in one workload.
-func (p *page) across(all []verdict.Across) {
+// across writes the table of one metric in one workload, with the level of its intervals
+// where it is not the usual one.
+func (p *page) across(all []verdict.Across, usual float64) {
 	head := all[0]
 	title := head.Workload + ", " + head.Metric.Title
 	if head.Primary {
 		title += " (primary)"
 	}
 	p.heading(title)
+	interval := "interval"
+	if head.Alpha != usual {
+		interval = verdict.Confidence(head.Alpha) + " interval"
+	}
 	cols := []column{{head: "arm", left: true, most: p.width / 5}, {head: "first"}, {head: "second"}, {head: "change"},
-		{head: "interval", left: true}, {head: "n"}, {head: "verdict", left: true}}
+		{head: interval, left: true}, {head: "n"}, {head: "verdict", left: true}}
 	var rows [][]item
 	for _, x := range all {
 		rows = append(rows, []item{{text: x.Arm}, {text: onScale(&x, x.First)}, {text: onScale(&x, x.Second)},

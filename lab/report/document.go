@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/tarehq/tare/lab/study"
@@ -30,7 +31,11 @@ func newDocument(a *verdict.Analysis) document {
 	for _, w := range a.Workloads {
 		out := workloadOut{Name: w.Name, Rate: m.Rates[w.Name], Blocks: w.Blocks, Alpha: w.Alpha}
 		for i := range w.Metrics {
-			out.Metrics = append(out.Metrics, newMetric(&w.Metrics[i]))
+			metric := newMetric(&w.Metrics[i])
+			if c := w.Metrics[i].Compared; len(c) > 0 && c[0].Alpha != w.Alpha {
+				metric.Alpha = c[0].Alpha
+			}
+			out.Metrics = append(out.Metrics, metric)
 		}
 		d.Workloads = append(d.Workloads, out)
 	}
@@ -135,8 +140,9 @@ func newClaim(c *verdict.Claim) claimOut {
 
 func newCheck(r *verdict.CheckResult) checkOut {
 	out := checkOut{
-		Check: r.Check, PublishedRatio: r.PublishedRatio, PublishedDifference: r.PublishedDifference,
-		Measured: newComparison(r.Comparison), Reported: r.Reported, Direction: newFinding(r.Direction), Ratio: newFinding(r.Ratio),
+		Check: r.Check, PublishedRatio: cmp.Or(r.PublishedRatio, declared(r.Check.PublishedRatio)),
+		PublishedDifference: cmp.Or(r.PublishedDifference, declared(r.Check.PublishedDifference)),
+		Measured:            newComparison(r.Comparison), Reported: r.Reported, Direction: newFinding(r.Direction), Ratio: newFinding(r.Ratio),
 		Difference: newFinding(r.Difference), Levels: newFinding(r.Levels), Holds: newFinding(r.Holds),
 	}
 	if out.Kind == study.Effect || out.Kind == study.Interaction || out.BoundRatio != nil {
@@ -146,6 +152,15 @@ func newCheck(r *verdict.CheckResult) checkOut {
 		out.Estimate = newEstimate(r.Measured.Value, r.Measured.Interval)
 	}
 	return out
+}
+
+// declared is a figure that a check gives, 0 where it does not. The field that is
+// worked out hides the declared one of its name, also where nothing could be judged.
+func declared(figure *float64) float64 {
+	if figure == nil {
+		return 0
+	}
+	return *figure
 }
 
 func newGoal(g *verdict.Goal) goalOut {

@@ -108,6 +108,7 @@ type metricOut struct {
 	Floor      *float64        `json:"floor,omitzero"`
 	FloorBy    string          `json:"floor_by,omitzero"`
 	Band       *float64        `json:"band,omitzero"`
+	Alpha      float64         `json:"alpha,omitzero"` // where it is not the workload's
 	Arms       []levelOut      `json:"arms,omitzero"`
 	Compared   []comparisonOut `json:"comparisons,omitzero"`
 	Twin       *comparisonOut  `json:"twin,omitzero"`

@@ -2,12 +2,14 @@ package report_test
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/lab/study"
 )
 
 func TestJSON(t *testing.T) {
@@ -50,6 +52,31 @@ func rounded(v any) any {
 		}
 	}
 	return v
+}
+
+// What a claim gives as a ratio alone stands beside what was measured, in text and on
+// the page, and is in JSON also where it could not be judged.
+func TestPublishedRatio(t *testing.T) {
+	r := synthetic(1)
+	judged := study.Check{Kind: study.Effect, Says: "a fifth less", Metric: "cpu_per_request", Workload: "half", Arm: "flattened",
+		PublishedRatio: ptr(0.8), Direction: "less"}
+	leftOut := judged
+	leftOut.Arm = "nginx"
+	r.Manifest.Study.Claims = []study.Claim{{ID: "P7.ratio", Checks: []study.Check{judged, leftOut}}}
+	a := analyse(t, r)
+	var text, page, doc strings.Builder
+	if err := errors.Join(report.Text(&text, a, report.TextOptions{}), report.HTML(&page, r, a), report.JSON(&doc, a)); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ form, got, want string }{
+		{"text", text.String(), "published  -20.0 %"},
+		{"page", page.String(), "<dt>published</dt><dd>-20.0 %</dd>"},
+		{"JSON", doc.String(), `"published_ratio": 0.8`},
+	} {
+		if n := strings.Count(tt.got, tt.want); n != 2 {
+			t.Errorf("%s: %q is there %d times, want once a check", tt.form, tt.want, n)
+		}
+	}
 }
 
 // TestJSONOfPartialRuns: an unbounded interval has no ends, and nothing that

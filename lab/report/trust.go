@@ -42,7 +42,7 @@ func (p *page) trust(a *verdict.Analysis) {
 		p.itemIn(yellow, "warning", w.Error())
 	}
 	if len(m.Command) > 0 {
-		p.item("repeat", strings.Join(m.Command, " "))
+		p.item("repeat", shellLine(m.Command))
 	}
 }
 

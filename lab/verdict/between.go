@@ -76,7 +76,7 @@ func Between(first, second *Analysis) ([]Across, error) {
 		for j := range w.Metrics {
 			m := &w.Metrics[j]
 			if n := other.Metric(m.Name); n != nil && n.Scale == m.Scale {
-				all = append(all, across(m, n, min(w.Alpha, other.Alpha))...)
+				all = append(all, across(m, n)...)
 			}
 		}
 	}
@@ -170,13 +170,16 @@ func enoughBlocks(first, second *Analysis, a, b *Workload) error {
 	return fmt.Errorf("%s; a change has an interval from %s in each run on", strings.Join(short, " and "), Count(least, "block"))
 }
 
-func across(m, n *Metric, alpha float64) []Across {
+// across compares a metric's arms. Intervals have the lower level of the two runs', which
+// of what captures tell is not that of the blocks.
+func across(m, n *Metric) []Across {
 	var all []Across
 	for _, c := range m.Compared {
 		d := n.Against(c.Arm)
 		if d == nil || c.Withheld != "" || d.Withheld != "" {
 			continue
 		}
+		alpha := min(c.Alpha, d.Alpha)
 		change := make([]float64, min(c.N, d.N))
 		for i := range change {
 			change[i] = d.Paired[i] - c.Paired[i]

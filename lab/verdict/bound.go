@@ -55,6 +55,9 @@ func (an *analyser) boundRatio(r *CheckResult, w *Workload, m *Metric) {
 		return
 	}
 	e := Estimate{c.Effect.Ratio(), c.Effect.RatioInterval()}
+	if lo := c.Effect.Interval.Lo; math.IsInf(lo, -1) {
+		e.Interval.Lo = lo // e^−∞ is 0, yet no bound
+	}
 	r.Measured = &e
 	r.Holds = keeps(k.Op, e, *k.BoundRatio)
 	r.Holds.Reason = fmt.Sprintf("%s of %s is %s that of %s (%s), bound %s %s", parenthesised(m.Metric), k.Arm,

@@ -329,6 +329,31 @@ func TestAttributedClaims(t *testing.T) {
 	}
 }
 
+// What captures tell is compared across runs at the captures' own level: at that of the
+// blocks, six rounds have no interval at all.
+func TestAttributedBetween(t *testing.T) {
+	var runs []*verdict.Analysis
+	for _, spin := range []float64{20_000, 30_000} {
+		r := base().run()
+		r.Manifest.Programs = map[string]record.Program{"none": {BuildID: "b1d"}}
+		all := layers()
+		all[1].owners[2] = own("middleware", "x.Spin", spin)
+		profiled(r, study.Pprof, 6, 0.01, all)
+		runs = append(runs, analyse(t, r))
+	}
+	all, err := verdict.Between(runs[0], runs[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(x verdict.Across) bool { return x.Metric.Name == "handlers_cpu" })
+	if i < 0 {
+		t.Fatalf("got %+v, want handlers_cpu among them", all)
+	}
+	if x := all[i]; x.Alpha != stats.StudyAlpha || x.Change.N != 6 || x.Change.Verdict != stats.Slower {
+		t.Errorf("got alpha %g, %d rounds, %q, interval %+v; want that 10 µs more are told", x.Alpha, x.Change.N, x.Change.Verdict, x.Change.Interval)
+	}
+}
+
 func TestLostCaptures(t *testing.T) {
 	r := base().run()
 	profiled(r, study.Pprof, 6, 0.01, layers())

@@ -69,6 +69,17 @@ func TestRatiosThatCannotBeBounded(t *testing.T) {
 	}
 }
 
+// A ratio of too few blocks is not bounded by 0 either: that it cannot be less says
+// nothing of what was measured.
+func TestRatioOfFewBlocks(t *testing.T) {
+	u := base()
+	u.blocks = 2
+	r := judge(t, u, nil, study.Check{Kind: study.Bound, Metric: "cpu_per_request", Workload: "half", Arm: "three", Op: "<=", BoundRatio: ptr(1)}).Checks[0]
+	if r.Measured == nil || !math.IsInf(r.Measured.Interval.Lo, -1) || !math.IsInf(r.Measured.Interval.Hi, 1) {
+		t.Errorf("measured %+v, want an interval without ends", r.Measured)
+	}
+}
+
 func TestGoals(t *testing.T) {
 	cpu := func(ratio float64, workloads ...string) study.Goal {
 		return study.Goal{Says: "less", Metrics: []string{"cpu_per_request"}, Workloads: workloads, Arms: []string{"three"}, Against: []string{"none"}, Op: "<=", BoundRatio: ptr(ratio)}

@@ -561,6 +561,30 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
+// Trials there are where the primary metric is withheld for want of requests.
+func TestHeadlineOfWithheld(t *testing.T) {
+	u := base()
+	u.study.Primary.Metric = "response_p999"
+	u.level["response_p999"] = 9e5
+	u.request = 9_999
+	want := "Nothing is decided, since response time (p99.9) is not shown in workload half: it takes 10,000 requests a trial; the least was 9,999."
+	if got := analyse(t, u.run()).Headline; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Nor is it for want of trials where the arm to decide on was left out.
+func TestHeadlineOfLeftOut(t *testing.T) {
+	u := base()
+	u.study.Primary.Arm = "gone"
+	r := u.run()
+	r.Manifest.LeftOut = map[string]string{"gone": "not installed"}
+	want := "Nothing is decided, since gone, which the study decides on, took no part: not installed."
+	if got := analyse(t, r).Headline; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestPartialRuns: whatever is missing of a run, its analysis says what it can.
 func TestPartialRuns(t *testing.T) {
 	u := base()
