@@ -34,6 +34,9 @@ const (
 	auth   = "main.main.Auth.func3@/src/auth/auth.go:20" // Auth was inlined into main
 	trace  = "example.org/mw.Trace.func1@/src/mw/trace.go:7"
 	users  = "main.users@/src/main.go:40"
+	fast   = "github.com/valyala/fasthttp.(*Server).serveConn"
+	echo5  = "github.com/labstack/echo/v5."
+	fiber3 = "github.com/gofiber/fiber/v3."
 )
 
 // TestWrittenThrough charges what a handler writes through a middleware's writer to the
@@ -158,6 +161,7 @@ func TestCharge(t *testing.T) {
 		{"routing", append(append([]string{}, chain[:8]...), "net/http.(*ServeMux).findHandler"), "http.ServeMux", cost.Router, cost.Own},
 		{"method", []string{"runtime.goexit", conn, server, "main.(*App).ServeHTTP@/src/app.go:3"}, "src.(*App).ServeHTTP", cost.Handler, cost.Own},
 		{"interceptor of connect", in("connectrpc.com/connect.NewUnaryHandler[...].func2", "main.main.first.func3.1@/src/c.go:1", "connectrpc.com/connect.(*chain).WrapUnary.unaryThunk.func1", "main.main.second.func4.1@/src/c.go:9"), "src.second", cost.Handler, cost.Own},
+		{"method of connect's simple form that streams", in("connectrpc.com/connect.NewServerStreamHandler[...].func1", "connectrpc.com/connect.NewServerStreamHandlerSimple[...].func1", "main.(*carts).Watch@/src/carts.go:3"), "src.(*carts).Watch", cost.Handler, cost.Own},
 		{"interceptor of connect's client", in("connectrpc.com/connect.NewClient[...].func2", "main.main.first.func3.1@/src/c.go:1", "connectrpc.com/connect.(*chain).WrapUnary.unaryThunk.func1", "main.main.second.func4.1@/src/c.go:9"), "src.users", cost.Handler, cost.Own},
 		{"middleware of kratos behind gRPC", []string{"google.golang.org/grpc.(*Server).processUnaryRPC", "main._Cart_Add_Handler", "github.com/go-kratos/kratos/v2/transport/grpc.(*Server).unaryServerInterceptor.func1", "main.main.Auth.func2.1@/src/mw.go:3"}, "src.Auth", cost.Handler, cost.Own},
 		{"inside another", []string{"google.golang.org/grpc.(*Server).processUnaryRPC", "main._Cart_Add_Handler", "github.com/go-kratos/kratos/v2/transport/grpc.(*Server).unaryServerInterceptor.func1", "main.main.Auth.func2.1@/src/mw.go:3", "main.main.Trace.func3.1@/src/mw.go:9"}, "src.Trace", cost.Handler, cost.Own},
@@ -177,6 +181,14 @@ func TestCharge(t *testing.T) {
 		{"echo", []string{"runtime.goexit", conn, server, "github.com/labstack/echo/v4.(*Echo).ServeHTTP", "main.Log.func1.1@/src/log.go:5", "main.Auth.func2.1@/src/auth.go:6"}, "src.Auth", cost.Handler, cost.Own},
 		{"echo, a closure of its own", []string{"runtime.goexit", conn, server, "github.com/labstack/echo/v4.(*Echo).ServeHTTP", "main.Log.func1.1@/src/log.go:5", "main.Log.func1.1.2@/src/log.go:8"}, "src.Log", cost.Handler, cost.Own},
 		{"echo, a closure of its own by way of another package", []string{"runtime.goexit", conn, server, "github.com/labstack/echo/v4.(*Echo).ServeHTTP", "main.Log.func1.1@/src/log.go:5", "example.org/template.Execute", "main.Log.func1.1.2@/src/log.go:8"}, "src.Log", cost.Handler, cost.Own},
+		{"echo 5, the first middleware", []string{"runtime.goexit", conn, server, echo5 + "(*Echo).ServeHTTP", echo5 + "(*Echo).serveHTTP", "main.Log.func1.1@/src/log.go:5"}, "src.Log", cost.Handler, cost.Own},
+		{"echo 5, the first, of its own", []string{"runtime.goexit", conn, server, echo5 + "(*Echo).ServeHTTP", echo5 + "(*Echo).serveHTTP", "github.com/labstack/echo/v5/middleware.RecoverConfig.ToMiddleware.func1.1@/m/echo/v5@v5.3.1/middleware/recover.go:5"}, "middleware.ToMiddleware", cost.Handler, cost.Own},
+		{"echo 5, a handler", []string{"runtime.goexit", conn, server, echo5 + "(*Echo).ServeHTTP", echo5 + "(*Echo).serveHTTP", echo5 + "(*Echo).buildRouterChains.func1", users}, "src.users", cost.Handler, cost.Own},
+		{"echo 5, a handler behind a middleware", []string{"runtime.goexit", conn, server, echo5 + "(*Echo).ServeHTTP", echo5 + "(*Echo).serveHTTP", "main.Log.func1.1@/src/log.go:5", echo5 + "(*Echo).buildRouterChains.func1", users}, "src.users", cost.Handler, cost.Own},
+		{"echo 5, routing", []string{"runtime.goexit", conn, server, echo5 + "(*Echo).ServeHTTP", echo5 + "(*Echo).serveHTTP", echo5 + "(*DefaultRouter).Route"}, "echo", cost.Router, cost.Own},
+		{"fiber 3, a handler as express has them", []string{"runtime.goexit", fast, fiber3 + "(*App).requestHandler", fiber3 + "(*App).next", fiber3 + "adaptExpressHandler.func1", users}, "src.users", cost.Handler, cost.Own},
+		{"fiber 3, such a handler behind a middleware", []string{"runtime.goexit", fast, fiber3 + "(*App).requestHandler", fiber3 + "(*App).next", "main.Log.func1@/src/log.go:5", fiber3 + "(*DefaultCtx).Next", fiber3 + "adaptExpressHandler.func1@/m/fiber/v3@v3.1.0/adapter.go:63", users}, "src.users", cost.Handler, cost.Own},
+		{"fiber 3, what such a middleware calls", []string{"runtime.goexit", fast, fiber3 + "(*App).requestHandler", fiber3 + "(*App).next", fiber3 + "adaptExpressHandler.func3", "main.Log@/src/log.go:5", fiber3 + "adaptExpressHandler.func3.1", fiber3 + "(*DefaultCtx).Next", users}, "src.users", cost.Handler, cost.Own},
 		{"a function as a handler", []string{"runtime.goexit", conn, server, "example.org/negro/v3.HandlerFunc.ServeHTTP@/m/negro/v3@v3.1.0/n.go:3", users}, "src.users", cost.Handler, cost.Own},
 		{"method of a package with a version", []string{"runtime.goexit", conn, server, "example.org/negro/v3.(*Log).ServeHTTP@/m/negro/v3@v3.1.0/n.go:3"}, "negro.(*Log).ServeHTTP", cost.Handler, cost.Own},
 		{"echo, what a middleware was configured with", []string{"runtime.goexit", conn, server, "github.com/labstack/echo/v4.(*Echo).ServeHTTP", "main.Log.func1.1@/src/log.go:5", "main.newKey.func1@/src/key.go:8"}, "src.Log", cost.Handler, cost.Own},

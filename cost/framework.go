@@ -46,7 +46,11 @@ var routers = map[string]string{
 var handing = []string{
 	"ServeHTTP", "ServeHTTPError", "Next", "next", "nextCustom", "add", "Handle", "HandlerFunc", "Handler",
 	"WrapH", "WrapF", "WrapHandler", "routeHTTP", "handleHTTPRequest", "requestHandler",
+	"serveHTTP", "buildRouterChains", // of echo's version 5
+	// Of fiber's version 3, around handlers of other forms than its own.
+	"toFiberHandler", "adaptFiberHandler", "adaptExpressHandler", "adaptFastHTTPHandler", "wrapHTTPHandler",
 	"NewUnaryHandler", "NewUnaryHandlerSimple", "NewServerStreamHandler", "NewClientStreamHandler", "NewBidiStreamHandler",
+	"NewServerStreamHandlerSimple", "NewClientStreamHandlerSimple",
 }
 
 // dispatches reports whether a router's function hands a request on.
