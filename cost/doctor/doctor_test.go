@@ -68,6 +68,20 @@ func service(more ...cost.Stack) *doctor.Evidence {
 // busy is count of 1,000 CPU stacks.
 func busy(count float64, funcs ...string) cost.Stack { return within(count, count*tick, funcs...) }
 
+// zipped is busy behind a middleware with a writer of its own.
+func zipped(count float64, funcs ...string) cost.Stack {
+	s := busy(count, funcs...)
+	for i := range s.Frames {
+		if strings.HasPrefix(s.Frames[i].Func, "example.org/zip.") {
+			s.Frames[i].File = "/src/zip/zip.go"
+		}
+	}
+	call := cost.Frame{Func: "net/http.HandlerFunc.ServeHTTP"}
+	zip := cost.Frame{Func: "example.org/zip.Zip.func1", File: "/src/zip/zip.go", Line: 14, Decl: 12}
+	s.Frames = append(s.Frames[:len(s.Frames)-2], zip, call, server, conn)
+	return s
+}
+
 func waits(reason cost.Reason, times, each float64, funcs ...string) cost.Wait {
 	return cost.Wait{Reason: reason, Stack: within(times, times*each, funcs...)}
 }
@@ -119,6 +133,11 @@ func TestThresholds(t *testing.T) {
 		{"json", "half", service(busy(500, "reflect.Value.Field", "encoding/json.Marshal")), "serious"},
 		{"json", "idle", &doctor.Evidence{CPU: []cost.Stack{busy(10, "encoding/json.Marshal")}}, "needs a busy service"},
 		{"json", "no profile", &doctor.Evidence{}, "needs a CPU profile"},
+		{"json", "sending what was encoded", service(busy(500, "syscall.write", "net.(*conn).Write", "net/http.(*response).Write", "encoding/json.(*Encoder).Encode")), "healthy"},
+		{"json", "compressing it", service(zipped(500, "compress/flate.(*compressor).deflate", "example.org/zip.(*writer).Write", "encoding/json.(*Encoder).Encode")), "healthy"},
+		{"json", "reading what is decoded", service(busy(500, "syscall.read", "net/http.(*body).Read", "encoding/json.(*Decoder).Decode")), "healthy"},
+		{"json", "behind a middleware that compresses", service(zipped(240, "encoding/json.(*Encoder).Encode")), "warning"},
+		{"format", "printing to a file", service(busy(60, "syscall.write", "os.(*File).Write", "fmt.Fprint")), "healthy"},
 		{"format", "3 %, within its interval", service(busy(35, "fmt.Fprintf")), "uncertain"},
 		{"format", "6 %", service(busy(60, "fmt.Fprintf")), "warning"},
 		{"contexts", "1 %", service(busy(10, "context.value")), "cheap"},

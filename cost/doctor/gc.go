@@ -103,10 +103,18 @@ func (e *Evidence) predictions(p Price) []Row {
 	} else if h.live > 4<<20 {
 		percent = 100 * room / h.live // as the program has set it
 	}
-	rows := []Row{{
-		What:  fmt.Sprintf("predicted with GOGC=%.0f in place of %.0f (heap to %s)", 4*percent, percent, unit.Format(h.live+4*room, unit.Bytes)),
-		Value: p.Value / 4, Unit: unit.Nanoseconds,
-	}}
+	var rows []Row
+	limit, limited := memoryLimit(e.environment("GOMEMLIMIT"))
+	switch {
+	case e.environment("GOGC") == "off": // there is none to make larger
+	case limited && h.live+4*room > limit:
+		rows = append(rows, note("GOMEMLIMIT leaves no room for four times the GOGC: the heap would come to "+unit.Format(h.live+4*room, unit.Bytes)))
+	default:
+		rows = append(rows, Row{
+			What:  fmt.Sprintf("predicted with GOGC=%.0f in place of %.0f (heap to %s)", 4*percent, percent, unit.Format(h.live+4*room, unit.Bytes)),
+			Value: p.Value / 4, Unit: unit.Nanoseconds,
+		})
+	}
 	if limit := e.spare(); limit > 1.5*h.next {
 		rows = append(rows, Row{
 			What:  fmt.Sprintf("predicted with GOGC=off and GOMEMLIMIT=%dMiB", int(limit)>>20),

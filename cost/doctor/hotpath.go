@@ -54,7 +54,7 @@ func jsonPath() hotPath {
 			Threshold: "more than 20 % of the CPU",
 			Remedy:    "encode the named types with generated or hand-written code, send fewer fields, or keep the encoded form where it does not change",
 		},
-		about: calls("encoding/json", "github.com/json-iterator/go", "github.com/goccy/go-json"),
+		about: itself(calls("encoding/json", "github.com/json-iterator/go", "github.com/goccy/go-json")),
 		least: 0.20, title: "JSON",
 	}
 }
@@ -67,8 +67,24 @@ func formatPath() hotPath {
 			Threshold: "more than 3 % of the CPU",
 			Remedy:    "build the text with strconv.Append… and append where it is built for each request; leave fmt to errors",
 		},
-		about: calls("fmt."),
+		about: itself(calls("fmt.")),
 		least: 0.03, title: "formatting by reflection",
+	}
+}
+
+// itself matches what m does, but for what others do inside it: whatever an encoder
+// writes to, or reads from, sends, compresses or stores the text, however it was made.
+func itself(m match) match {
+	file := calls("os.(*File)")
+	return func(frames []cost.Frame) int {
+		at := m(frames)
+		if at < 0 || file(frames[:at]) >= 0 {
+			return -1
+		}
+		if _, inside := new(cost.Rules).Inside(frames); at >= len(inside) {
+			return -1
+		}
+		return at
 	}
 }
 

@@ -194,6 +194,14 @@ func TestPredictions(t *testing.T) {
 			t.Errorf("evidence %s\nwant %s in it", rows, want)
 		}
 	}
+	// What another setting forbids is not predicted.
+	for _, set := range []map[string]string{{"GOMEMLIMIT": "48MiB"}, {"GOGC": "off", "GOMEMLIMIT": "48MiB"}} {
+		e.Process[0].Environment = set
+		found, _ := rule(t, "gc").Check(e)
+		if rows := fmt.Sprint(found[0].Evidence); strings.Contains(rows, "predicted with GOGC=40") || !strings.Contains(rows, "predicted with GOGC=off and GOMEMLIMIT=256MiB") {
+			t.Errorf("%v: evidence %s, want nothing predicted with GOGC=40, whose heap of 56 MiB cannot be", set, rows)
+		}
+	}
 	for limit, want := range map[string]bool{"41MiB": true, "45000000": true, "1GiB": false, "off": false, "": false, "9xB": false} {
 		e.Process[0].Environment = map[string]string{"GOMEMLIMIT": limit}
 		found, _ := rule(t, "gc").Check(e)
@@ -299,6 +307,8 @@ func TestTimeouts(t *testing.T) {
 		want  string
 	}{
 		{doctor.Probe{Waited: 5 * time.Second, Closed: true}, "healthy"},
+		{doctor.Probe{Waited: 10*time.Second + 3*time.Millisecond, Closed: true}, "healthy"}, // a time-out of 10 s
+		{doctor.Probe{Waited: 11 * time.Second, Closed: true}, "serious"},
 		{doctor.Probe{Waited: 10 * time.Second}, "serious"},
 		{doctor.Probe{Waited: 20 * time.Second, Closed: true}, "serious"},
 		{doctor.Probe{Waited: 3 * time.Second}, "needs a probe with half a header"},

@@ -15,6 +15,7 @@ import (
 const (
 	patience = 10 * time.Second       // for a header: more is an invitation
 	haste    = 200 * time.Millisecond // less, and clients far away fail
+	late     = 250 * time.Millisecond // that a time-out may be: it is met when its time is over
 )
 
 // timeoutsRule asks how long the server waits for a header that never ends.
@@ -36,7 +37,7 @@ func timeoutsRule() Rule {
 			case p.Closed && p.Waited < haste:
 				return []Finding{{Severity: Warning, Evidence: rows, Remedy: "raise ReadHeaderTimeout: a client far away needs several round trips for one header",
 					Title: fmt.Sprintf("the server gives up on a header after %s", unit.Format(float64(p.Waited), unit.Nanoseconds))}}, nil
-			case p.Closed && p.Waited <= patience:
+			case p.Closed && p.Waited <= patience+late:
 				return nil, nil
 			case !p.Closed && p.Waited < patience:
 				return nil, &Missing{HalfHeader, fmt.Sprintf("it was still open after %s, too early to tell: --for 10s or more", unit.Format(float64(p.Waited), unit.Nanoseconds))}
