@@ -210,6 +210,7 @@ func (c *costCmd) profile(ctx context.Context, t *terminal, b *bill, s *pprof.Se
 		b.warnings = append(b.warnings, fmt.Errorf("no allocation profile, so neither bytes nor shares of the collector: %w", a.err))
 	}
 	b.window.Duration = b.cpu.Duration
+	b.dateAllocs()
 	if c.Waits {
 		if b.waits, err = trace(ctx, s, c.tracing()); err != nil {
 			b.warnings = append(b.warnings, fmt.Errorf("no execution trace, so no waits: %w", err))
@@ -314,5 +315,23 @@ func (b *bill) read(files []string) error {
 			b.window.Requests, b.window.Margin = b.cpu.Requests()
 		}
 	}
+	b.dateAllocs()
 	return nil
+}
+
+// dateAllocs warns of an allocation profile that is not of the CPU profile's time, since
+// both are divided by the same. One that does not say its time is of all that was
+// allocated since the program began.
+func (b *bill) dateAllocs() {
+	if b.cpu == nil || b.allocs == nil {
+		return
+	}
+	const apart, slack = 1.5, 2 // a service takes a moment to begin and to end
+	const meant = "so bytes and allocations are not those of the requests or seconds that they are divided by, though their proportions hold: /debug/pprof/allocs?seconds=30 is of 30 s"
+	switch all, part := b.allocs.Duration.Seconds(), b.cpu.Duration.Seconds(); {
+	case all == 0:
+		b.warnings = append(b.warnings, errors.New("the allocation profile is of all since the program began, "+meant))
+	case part > 0 && math.Abs(all-part) > slack && (all > apart*part || part > apart*all):
+		b.warnings = append(b.warnings, fmt.Errorf("the allocation profile is of %s s and the CPU profile of %s, %s", tenths(all), tenths(part), meant))
+	}
 }

@@ -5,12 +5,16 @@ import (
 	"math"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/doctor/proc"
+	"github.com/tarehq/tare/cost/pprof"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -70,12 +74,23 @@ func findLocal(raw string) local {
 	return local{pid, used, time.Now()}
 }
 
+// runs reports whether a process runs the program that a profile is of, as far as both
+// tell their file's name. What listens here may only forward to the service, as
+// kubectl port-forward, ssh -L and Docker's proxy do.
+func runs(pid int, p *pprof.Profile) bool {
+	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	if err != nil || p.Program() == "" {
+		return true
+	}
+	return p.Program() == filepath.Base(strings.TrimSuffix(exe, " (deleted)"))
+}
+
 // hold holds a profile against the CPU that the kernel counted meanwhile. The
 // service's profiler cannot tick more often than the kernel does, does not tick
 // while it winds up, takes its stacks to stand for all of the time, and does not
 // watch the runtime's system monitor.
 func (l local) hold(b *bill) {
-	if l.pid == 0 {
+	if l.pid == 0 || !runs(l.pid, b.cpu) {
 		return
 	}
 	b.local = l.pid

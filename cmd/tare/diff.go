@@ -226,6 +226,16 @@ func (c *diffCmd) capture(ctx context.Context, t *terminal, s *sides, at target)
 	return nil
 }
 
+// shown is the source as others may read it: without a password that is in a URL.
+func (s *sides) shown() string {
+	if s.oneProcess && strings.Contains(s.source, "@") {
+		if service, err := pprof.Find(s.source); err == nil {
+			return service.String()
+		}
+	}
+	return s.source
+}
+
 func (s *sides) add(kind pprof.Kind, sampled []cost.Stack, w cost.Window) {
 	c := diff.Capture{Stacks: sampled, Window: w}
 	if kind == pprof.Allocs {

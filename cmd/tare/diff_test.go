@@ -32,6 +32,22 @@ func save(t *testing.T, name string, kind pprof.Kind, stacks ...cost.Stack) stri
 	return file
 }
 
+// TestDiffShown leaves passwords out of what is shown, and names of files as they are.
+func TestDiffShown(t *testing.T) {
+	for _, tt := range []struct {
+		s    sides
+		want string
+	}{
+		{sides{source: "http://me:secret@host:6060", oneProcess: true}, "http://me:xxxxx@host:6060/debug/pprof/"},
+		{sides{source: "host:6060", oneProcess: true}, "host:6060"},
+		{sides{source: "before@v1/"}, "before@v1/"},
+	} {
+		if got := tt.s.shown(); got != tt.want {
+			t.Errorf("%s is shown as %s, want %s", tt.s.source, got, tt.want)
+		}
+	}
+}
+
 // TestDiffSampled checks that allocations are compared by how often they were
 // sampled: one object of 64 bytes is in the profile as 8,192.
 func TestDiffSampled(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 
 // compare compares CPU and, where both sides have them, allocations.
 func (c *diffCmd) compare(a, b *sides) (*page.Diff, error) {
-	d := &page.Diff{A: a.source, B: b.source}
+	d := &page.Diff{A: a.shown(), B: b.shown()}
 	if len(a.cpu) == 0 || len(b.cpu) == 0 {
 		if len(a.allocs) == 0 || len(b.allocs) == 0 {
 			return nil, errors.New("the two sides have no profile of the same kind")

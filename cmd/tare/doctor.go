@@ -176,6 +176,13 @@ func (c *doctorCmd) patient(ctx context.Context) (*patient, error) {
 	}
 	if p.pid, err = proc.Listener(port); err != nil {
 		p.reasons[doctor.ProcessFacts] = err.Error()
+		return p, nil
+	}
+	brief, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	if seen, err := s.Goroutines(brief); err == nil && !runs(p.pid, seen) {
+		p.reasons[doctor.ProcessFacts] = fmt.Sprintf("process %d listens there, but forwards to the service: it is not %s", p.pid, seen.Program())
+		p.pid = 0
 	}
 	return p, nil
 }
@@ -199,7 +206,10 @@ func (p *patient) process(ctx context.Context, pid int) error {
 	if err != nil {
 		return err
 	}
-	if p.service, err = showing(ctx, ports); err != nil {
+	why := noProfiles
+	if facts.OwnNetwork { // here, its ports are other services'
+		why = ownNetwork(pid, "doctor")
+	} else if p.service, err = showing(ctx, ports); err != nil {
 		return err
 	}
 	if p.service != nil {
@@ -207,7 +217,7 @@ func (p *patient) process(ctx context.Context, pid int) error {
 		return nil
 	}
 	for _, part := range []doctor.Part{doctor.CPUProfile, doctor.AllocationProfile, doctor.LiveHeap, doctor.ExecutionTrace, doctor.GoroutineCounts, doctor.MemoryStatistics} {
-		p.reasons[part] = noProfiles
+		p.reasons[part] = why
 	}
 	return nil
 }

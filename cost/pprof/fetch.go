@@ -44,7 +44,11 @@ func Find(raw string) (*Service, error) {
 	return &Service{base: u}, nil
 }
 
-func (s *Service) String() string { return s.base.String() }
+// String returns the URL of the profiles, without a password that is in it.
+func (s *Service) String() string { return s.base.Redacted() }
+
+// at is the URL of one of them, likewise.
+func (s *Service) at(name string) string { return s.base.JoinPath(name).Redacted() }
 
 // CPU profiles the service's CPU for d.
 func (s *Service) CPU(ctx context.Context, d time.Duration) (*Profile, error) {
@@ -101,7 +105,7 @@ func (s *Service) now(ctx context.Context, name string, kind Kind) (*Profile, er
 func (s *Service) as(body []byte, kind Kind, name string) (*Profile, error) {
 	p, err := readKind(bytes.NewReader(body), kind)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.base.JoinPath(name), err)
+		return nil, fmt.Errorf("%s: %w", s.at(name), err)
 	}
 	return p, nil
 }
@@ -127,7 +131,7 @@ func (s *Service) traceTo(ctx context.Context, d time.Duration, w io.Writer, mos
 	}
 	defer body.Close()
 	if err := copyWithin(w, body, most); err != nil {
-		return fmt.Errorf("reading %s: %w", s.base.JoinPath("trace"), err)
+		return fmt.Errorf("reading %s: %w", s.at("trace"), err)
 	}
 	return nil
 }
@@ -139,7 +143,7 @@ func (s *Service) fetch(ctx context.Context, name string, d time.Duration) (*Pro
 	}
 	p, err := Read(bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.base.JoinPath(name), err)
+		return nil, fmt.Errorf("%s: %w", s.at(name), err)
 	}
 	return s.timely(p, name, d)
 }
@@ -147,7 +151,7 @@ func (s *Service) fetch(ctx context.Context, name string, d time.Duration) (*Pro
 // timely refuses a profile that is not of the time that was asked for.
 func (s *Service) timely(p *Profile, name string, d time.Duration) (*Profile, error) {
 	if err := p.within(whole(d)); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.base.JoinPath(name), err)
+		return nil, fmt.Errorf("%s: %w", s.at(name), err)
 	}
 	return p, nil
 }
@@ -179,7 +183,7 @@ func (s *Service) askWithin(ctx context.Context, name string, query url.Values, 
 	defer from.Close()
 	body, err := readWithin(from, most)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", s.base.JoinPath(name), err)
+		return nil, fmt.Errorf("reading %s: %w", s.at(name), err)
 	}
 	return body, nil
 }
@@ -202,9 +206,9 @@ func (s *Service) open(ctx context.Context, name string, query url.Values) (io.R
 	defer res.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(res.Body, 1<<10))
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", u, err)
+		return nil, fmt.Errorf("reading %s: %w", s.at(name), err)
 	}
-	return nil, &Refusal{Code: res.StatusCode, text: fmt.Sprintf("%s answered %s: %s", u, res.Status, firstLine(text))}
+	return nil, &Refusal{Code: res.StatusCode, text: fmt.Sprintf("%s answered %s: %s", u.Redacted(), res.Status, firstLine(text))}
 }
 
 // Refusal is a service's answer other than 200, as an error.

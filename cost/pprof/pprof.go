@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"time"
 
@@ -126,6 +127,15 @@ func kinds(p *profile.Profile) string {
 		names[i] = t.Type[:min(len(t.Type), 40)]
 	}
 	return fmt.Sprintf("%q", names)
+}
+
+// Program returns the name of the program's file, without directories; "" if the profile
+// does not tell. The first of what was mapped is the program itself.
+func (p *Profile) Program() string {
+	if len(p.raw.Mapping) == 0 || p.raw.Mapping[0].File == "" {
+		return ""
+	}
+	return path.Base(p.raw.Mapping[0].File)
 }
 
 // frames returns a stack's functions, innermost first, inlined ones among them.

@@ -157,6 +157,7 @@ func TestRefused(t *testing.T) {
 	s := service(t)
 	for _, tc := range []struct{ url, want string }{
 		{s.URL + "/none", `answered 404 Not Found: "404 page not found"`},
+		{strings.Replace(s.URL, "://", "://me:secret@", 1) + "/none", "http://me:xxxxx@"},
 		{"http://127.0.0.1:1", "connection refused"},
 	} {
 		find, err := pprof.Find(tc.url)
@@ -180,6 +181,7 @@ func TestFind(t *testing.T) {
 		"https://host/x?y":                 "https://host/x/",
 		"http://host/debug/pprof":          "http://host/debug/pprof/",
 		"http://host/inner/debug/pprof/#z": "http://host/inner/debug/pprof/",
+		"http://me:secret@host":            "http://me:xxxxx@host/debug/pprof/",
 	} {
 		s, err := pprof.Find(raw)
 		if err != nil || s.String() != want {

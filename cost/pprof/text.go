@@ -36,7 +36,7 @@ func (s *Service) Memory(ctx context.Context) (*Memory, error) {
 	}
 	m, err := readMemory(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.base.JoinPath("heap"), err)
+		return nil, fmt.Errorf("%s: %w", s.at("heap"), err)
 	}
 	return m, nil
 }
