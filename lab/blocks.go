@@ -3,6 +3,8 @@ package lab
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tarehq/tare/lab/record"
@@ -79,14 +81,21 @@ func Looks(s *study.Study, blocks int) []stats.Look {
 	return looks
 }
 
-// WithinPlan refuses more blocks than a run on record is planned for: its looks
-// spend the whole error rate, so that one more would come on top of it.
+// WithinPlan refuses a cap of blocks that is no look of a run on record: these spend
+// the whole error rate, so that one more would come on top of it, be it after more
+// blocks or between two. A cap at which no interval could exclude anything is none.
 func WithinPlan(s *study.Study, blocks int) error {
-	looks := Looks(s, 0)
-	if last := looks[len(looks)-1].Blocks; blocks > last {
-		return fmt.Errorf("the run is planned for at most %s: its looks share out the whole error rate of 5 %%, and none is left for a look at %d", verdict.Count(last, "block"), blocks)
+	if blocks < stats.BlocksForFamily(1, stats.StudyAlpha) {
+		return nil
 	}
-	return nil
+	var planned []string
+	for _, look := range Looks(s, 0) {
+		if look.Blocks == blocks {
+			return nil
+		}
+		planned = append(planned, strconv.Itoa(look.Blocks))
+	}
+	return fmt.Errorf("the run is planned to look after %s blocks, which share out the whole error rate of 5 %%: none is left for a look at %d", strings.Join(planned, ", "), blocks)
 }
 
 // blocksDone is the number of planned blocks of which trials are on record. A

@@ -51,7 +51,7 @@ func TestLooksOfRunOnRecord(t *testing.T) {
 		want  string
 	}{
 		{[]int{6, 12}, 0, "[12]"},
-		{[]int{6, 7, 30}, 9, "[7 9]"},
+		{[]int{6, 7, 30}, 7, "[7]"},
 		{[]int{8}, 8, "[8]"},
 		{nil, 2, "[2]"},
 	} {
@@ -69,8 +69,11 @@ func TestWithinPlan(t *testing.T) {
 	}{
 		{nil, 0, ""},
 		{nil, 30, ""},
-		{nil, 31, "at most 30 blocks"},
-		{[]int{8}, 30, "at most 8 blocks"},
+		{nil, 31, "after 8, 12, 18, 30 blocks"},
+		{nil, 12, ""},
+		{nil, 13, "none is left for a look at 13"},
+		{nil, 5, ""}, // tells nothing apart
+		{[]int{8}, 30, "after 8 blocks"},
 	} {
 		err := lab.WithinPlan(&study.Study{Looks: tt.looks}, tt.blocks)
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
@@ -176,7 +179,7 @@ func TestDecided(t *testing.T) {
 func TestResumeKeepsToThePlan(t *testing.T) {
 	o := begunRun(t, 1, 1)
 	o.Blocks = 31
-	if _, err := lab.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "at most 30 blocks") {
+	if _, err := lab.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "none is left for a look at 31") {
 		t.Errorf("got %v, want a refusal", err)
 	}
 }
