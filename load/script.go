@@ -127,12 +127,7 @@ func newScript(o *Options) (*script, error) {
 
 // targetError names the target that err is about.
 func targetError(o *Options, i int, err error) error {
-	shown := o.Targets[i].URL
-	if scheme, rest, ok := strings.Cut(shown, "://"); ok {
-		if at := strings.LastIndexByte(rest, '@'); at >= 0 {
-			shown = scheme + "://…" + rest[at:] // a password is not for logs
-		}
-	}
+	shown := Shown(o.Targets[i].URL)
 	if at := o.Targets[i].Source; at != "" {
 		return fmt.Errorf("%s: target %q: %w", at, shown, err)
 	}

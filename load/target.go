@@ -151,6 +151,22 @@ func missingScheme(raw string) error {
 	return fmt.Errorf("the URL has no scheme: did you mean %q?", "http://"+guess)
 }
 
+// Shown is a URL as others may read it: without the user's name and password in it,
+// which are not for screens and logs. Behind what is a host an at sign is the path's;
+// else it may end a password that has a slash in it.
+func Shown(raw string) string {
+	scheme, rest, ok := strings.Cut(raw, "://")
+	authority := rest
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority = rest[:i]
+	}
+	_, host, secret := strings.Cut(rest, "@")
+	if u, err := url.Parse("//" + authority); !ok || !secret || err == nil && u.User == nil {
+		return raw
+	}
+	return scheme + "://…@" + host
+}
+
 // parseError is url.Parse's complaint without the URL, which the caller names.
 func parseError(err error, authority string) error {
 	if ue, ok := errors.AsType[*url.Error](err); ok {

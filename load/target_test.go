@@ -91,6 +91,21 @@ func TestEncodingClosing(t *testing.T) {
 	}
 }
 
+func TestShown(t *testing.T) {
+	for raw, want := range map[string]string{
+		"http://h/@ada?mail=ada@h": "http://h/@ada?mail=ada@h",
+		"http://[::1]/@ada":        "http://[::1]/@ada",
+		"http://joe@h/":            "http://…@h/",
+		"https://joe:secret@h/@a":  "https://…@h/@a",
+		"https://joe:sec/ret@h/":   "https://…@h/",
+		"/@ada":                    "/@ada",
+	} {
+		if got := load.Shown(raw); got != want {
+			t.Errorf("%s is shown as %s, want %s", raw, got, want)
+		}
+	}
+}
+
 func TestTargetErrors(t *testing.T) {
 	csv := feeder(t, "f.csv", "name,id\na,1\n")
 	evil := feeder(t, "evil.csv", "name,id\na,1\n\"b\r\nX: y\",2\n")

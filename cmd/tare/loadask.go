@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -302,23 +301,7 @@ func (c *loadCmd) title() string {
 	default:
 		what = fmt.Sprintf("%s and others", absolute(c.URLs[0]))
 	}
-	return withoutSecret(what) + ", " + c.how()
-}
-
-// withoutSecret is what without a user's name and password, which are not for screens.
-// Behind what is a host an at sign is the path's; else it may end a password with a
-// slash in it.
-func withoutSecret(what string) string {
-	scheme, rest, ok := strings.Cut(what, "://")
-	authority := rest
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		authority = rest[:i]
-	}
-	_, host, secret := strings.Cut(rest, "@")
-	if u, err := url.Parse("//" + authority); !ok || !secret || err == nil && u.User == nil {
-		return what
-	}
-	return scheme + "://…@" + host
+	return load.Shown(what) + ", " + c.how()
 }
 
 // how names the loop.
