@@ -163,7 +163,7 @@ func sameSource(a, b *sides) error {
 	for _, s := range [][2]*sides{{a, b}, {b, a}} {
 		if s[0].outside() && s[1].inside() {
 			return asked("take both sides by pid:N, or both from the services' own profiles",
-				fmt.Errorf("%s is sampled from outside and %s by the service's own profiler, which see the same program differently", s[0].source, s[1].source))
+				fmt.Errorf("%s is sampled from outside and %s by the service's own profiler, which see the same program differently", s[0].shown(), s[1].shown()))
 		}
 	}
 	return nil

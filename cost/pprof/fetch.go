@@ -3,6 +3,7 @@ package pprof
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -29,10 +30,10 @@ func Find(raw string) (*Service, error) {
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the URL is malformed: %w", errors.Unwrap(err)) // err shows a password that is in it
 	}
 	if u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%q is no http or https URL", raw)
+		return nil, fmt.Errorf("%q is no http or https URL", u.Redacted())
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/debug/pprof/"

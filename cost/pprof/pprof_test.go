@@ -168,9 +168,9 @@ func TestRefused(t *testing.T) {
 			t.Errorf("profile of %s: error %v, want %q in it", tc.url, err, tc.want)
 		}
 	}
-	for _, raw := range []string{"", "http://", "ftp://host", "http://%zz"} {
-		if _, err := pprof.Find(raw); err == nil {
-			t.Errorf("Find(%q) succeeded, want an error", raw)
+	for _, raw := range []string{"", "http://", "ftp://me:secret@host", "http://%zz", "http://me:secret@host:port"} {
+		if _, err := pprof.Find(raw); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("Find(%q) = %v, want an error without the password", raw, err)
 		}
 	}
 }
