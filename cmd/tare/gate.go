@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -31,6 +32,7 @@ type gateCmd struct {
 	Seed   uint64  `help:"Fixes the order of trials (0: drawn)."`
 	Dir    string  `help:"Folder to keep runs in." default:"runs"`
 	Module string  `help:"Folder of tare's own source." placeholder:"DIR"`
+	Resume bool    `help:"Go on with an interrupted run as a gate, not judge it as it is."`
 	JSON   bool    `name:"json" help:"Print JSON."`
 }
 
@@ -61,6 +63,15 @@ func (b *budgets) Decode(ctx *kong.DecodeContext) error {
 	return nil
 }
 
+// flags are the budgets as they are asked for on a command line.
+func (b budgets) flags() []string {
+	var args []string
+	for _, name := range slices.Sorted(maps.Keys(b)) {
+		args = append(args, "--max", fmt.Sprintf("%s=%v", name, b[name]))
+	}
+	return args
+}
+
 // Help tells what a failure is.
 func (c *gateCmd) Help() string {
 	return `A gate fails only where the lower end of the harm's interval exceeds the budget,
@@ -71,6 +82,7 @@ not be built.
 A study goes on until all its gates are decided, or to its last look; the looks
 share out the error rate.
 Given a run's folder there is no second run: what fails there is inconclusive.
+With --resume a run that was interrupted is gone on with, and confirmed if it fails.
 
 Exit status: 0 passed, 3 failed, 4 inconclusive.`
 }
@@ -80,29 +92,32 @@ func (c *gateCmd) Run(ctx context.Context, t *terminal) error {
 	if _, err := c.budgets(""); err != nil {
 		return err
 	}
-	if dir, err := findRunIn(c.Dir, c.Target); err == nil {
-		if c.Quick || c.Blocks != 0 || c.Seed != 0 || c.Module != "" {
-			return asked("", fmt.Errorf("%s is a run, judged as it is: no --quick, --blocks, --seed or --module beside it", c.Target))
-		}
-		_, a, err := openRun(dir)
-		if err != nil {
-			return err
-		}
-		return c.decide(t, c.gates(a), nil)
-	}
-	run := &runCmd{Quick: c.Quick, Blocks: c.Blocks, Seed: c.Seed, Dir: c.Dir, Module: c.Module,
-		decided: func(a *verdict.Analysis) bool { return !slices.ContainsFunc(c.gates(a), open) }}
+	run := &runCmd{Quick: c.Quick, Blocks: c.Blocks, Seed: c.Seed, Dir: c.Dir, Module: c.Module, gate: c}
 	if err := run.bounds(); err != nil {
 		return err
 	}
-	s, err := run.choose(c.Target)
+	var s *study.Study
+	dir, err := findRunIn(c.Dir, c.Target)
+	switch {
+	case c.Resume && (c.Quick || c.Seed != 0):
+		return asked("", errors.New("--resume goes on with the run as it is: no --quick or --seed beside it"))
+	case c.Resume:
+		dir, s, err = run.takeUp(c.Target)
+	case err == nil:
+		return c.judge(t, dir)
+	default:
+		s, err = run.choose(c.Target)
+	}
 	if err != nil {
 		return err
+	}
+	if !c.Resume {
+		dir = run.folder(s)
 	}
 	if err := c.told(s); err != nil {
 		return err
 	}
-	first, err := c.measure(ctx, t, run, s)
+	first, err := c.measure(ctx, t, run, s, dir)
 	if err != nil {
 		return err
 	}
@@ -111,17 +126,30 @@ func (c *gateCmd) Run(ctx context.Context, t *terminal) error {
 	}
 	fmt.Fprintln(t.err, "a gate failed: confirming it with fresh processes and another seed")
 	run.Seed++
-	again, err := c.measure(ctx, t, run, s)
+	run.Resume = ""
+	again, err := c.measure(ctx, t, run, s, run.folder(s))
 	if err != nil {
 		return err
 	}
 	return c.decide(t, first, again)
 }
 
-func (c *gateCmd) measure(ctx context.Context, t *terminal, run *runCmd, s *study.Study) ([]verdict.Gated, error) {
-	kept, err := run.measure(ctx, t, s, run.folder(s))
+// judge gates a run as it is.
+func (c *gateCmd) judge(t *terminal, dir string) error {
+	if c.Quick || c.Blocks != 0 || c.Seed != 0 || c.Module != "" {
+		return asked("", fmt.Errorf("%s is a run, judged as it is: no --quick, --blocks, --seed or --module beside it", c.Target))
+	}
+	_, a, err := openRun(dir)
 	if err != nil {
-		return nil, stopped(kept, err)
+		return err
+	}
+	return c.decide(t, c.gates(a), nil)
+}
+
+func (c *gateCmd) measure(ctx context.Context, t *terminal, run *runCmd, s *study.Study, dir string) ([]verdict.Gated, error) {
+	kept, err := run.measure(ctx, t, s, dir)
+	if err != nil {
+		return nil, run.stopped(kept, err)
 	}
 	a, err := verdict.Analyse(kept)
 	if err != nil {
@@ -131,18 +159,16 @@ func (c *gateCmd) measure(ctx context.Context, t *terminal, run *runCmd, s *stud
 	return c.gates(a), nil
 }
 
-// stopped explains why a run ended before its time, with what can be made of what was
-// measured, if anything was; run may be nil.
-func stopped(run *record.Run, err error) error {
+// stopped explains why a run ended before its time, with how to go on if anything was
+// measured; run may be nil.
+func (c *runCmd) stopped(run *record.Run, err error) error {
 	switch {
 	case run == nil || len(run.Trials) == 0:
 		return explain(err)
-	case !errors.Is(err, context.Canceled):
-		return goOn(run, explain(err))
+	case errors.Is(err, context.Canceled):
+		return c.interrupted(run, nil)
 	}
-	f := interrupted(run, nil)
-	f.hint += ", then `tare gate " + run.Dir + "`, which can pass; what fails there has to be gated anew"
-	return f
+	return c.goOn(run, explain(err))
 }
 
 // told refuses, before anything is measured, a budget for what the study does not

@@ -145,20 +145,21 @@ func TestGateBudgets(t *testing.T) {
 // A gate that is stopped names the folder of what it has measured, if it has.
 func TestGateStopped(t *testing.T) {
 	run, full := cut(t), errors.New("no space left on device")
-	again := "go on with `tare run --resume " + run.Dir + "`"
+	gated := runCmd{Blocks: 8, gate: &gateCmd{Max: budgets{"rss_peak": 7.5, "cpu_per_request": 3}}}
+	again := "go on with `tare gate --resume " + run.Dir + " --max cpu_per_request=3 --max rss_peak=7.5 --blocks 8`"
 	for _, tt := range []struct {
 		run    *record.Run
 		by     error
 		status int
 		hint   string // "" = none
 	}{
-		{run, fmt.Errorf("running trial 1: %w", context.Canceled), exitInterrupted, again + ", then `tare gate " + run.Dir + "`"},
+		{run, fmt.Errorf("running trial 1: %w", context.Canceled), exitInterrupted, again},
 		{run, full, exitCould, "once that is mended, " + again},
 		{nil, context.Canceled, exitInterrupted, ""},
 		{nil, full, exitCould, ""},
 	} {
 		var said strings.Builder
-		got := complain(&terminal{err: &said}, stopped(tt.run, tt.by))
+		got := complain(&terminal{err: &said}, gated.stopped(tt.run, tt.by))
 		if got != tt.status || !strings.Contains(said.String(), tt.hint) || strings.Contains(said.String(), "hint") != (tt.hint != "") {
 			t.Errorf("%v: got exit status %d and %q, want %d and %q", tt.by, got, said.String(), tt.status, tt.hint)
 		}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,8 +41,8 @@ type runCmd struct {
 	Plan      bool          `help:"Print the order of trials and the time they take, and stop." xor:"form"`
 	Module    string        `help:"Folder of tare's own source, where the built-in arms are." placeholder:"DIR"`
 
-	decided func(*verdict.Analysis) bool // whether a run may stop at a look; nil: once its primary comparisons are decided
-	builder *arm.Builder                 // of all runs of the command, which so measure the same programs; made by the first
+	gate    *gateCmd     // which the run is made for, if it is: it says when the run may stop
+	builder *arm.Builder // of all runs of the command, which so measure the same programs; made by the first
 }
 
 // Help shows examples.
@@ -227,8 +228,17 @@ func (c *runCmd) inFolder(ctx context.Context, t *terminal, s *study.Study, dir 
 	defer p.done()
 	return lab.Run(ctx, lab.Options{
 		Study: s, Quick: c.Quick, Builder: c.builder, Dir: dir, Resume: c.Resume != "",
-		Seed: c.Seed, Blocks: c.Blocks, Budget: c.Budget, Decided: c.decided, About: c.about(ctx, s, dir), Progress: p.show,
+		Seed: c.Seed, Blocks: c.Blocks, Budget: c.Budget, Decided: c.decided(), About: c.about(ctx, s, dir), Progress: p.show,
 	})
+}
+
+// decided tells at a look whether the run may stop; nil: once its primary comparisons
+// are decided.
+func (c *runCmd) decided() func(*verdict.Analysis) bool {
+	if c.gate == nil {
+		return nil
+	}
+	return func(a *verdict.Analysis) bool { return !slices.ContainsFunc(c.gate.gates(a), open) }
 }
 
 // finish reports what was measured, also when the run was interrupted.
@@ -254,69 +264,78 @@ func (c *runCmd) finish(t *terminal, run *record.Run, err error) error {
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
-		return interrupted(run, herr)
+		return c.interrupted(run, herr)
 	case err == nil && herr == nil && a.Trials.Valid == 0:
 		return &failure{status: exitCould, err: errors.New("no trial counts"), hint: "the report says why, below \"How far to trust this\""}
 	case err == nil:
 		return herr
 	}
-	return goOn(run, explain(errors.Join(err, herr)))
+	return c.goOn(run, explain(errors.Join(err, herr)))
 }
 
 // interrupted tells of a run that was, and of what else went wrong, how to go on.
-func interrupted(run *record.Run, besides error) *failure {
+func (c *runCmd) interrupted(run *record.Run, besides error) *failure {
 	return &failure{status: exitInterrupted, err: errors.Join(fmt.Errorf("interrupted; trials on record: %d", len(run.Trials)), besides),
-		hint: "go on with `" + resuming(run) + "`"}
+		hint: "go on with `" + c.resuming(run) + "`"}
 }
 
-// resuming is the command that goes on with a run, with the bounds that it was begun
-// with: the budget holds for each session.
-func resuming(run *record.Run) string {
+// resuming is the command that goes on with a run, within the same bounds: the budget
+// holds for each session.
+func (c *runCmd) resuming(run *record.Run) string {
 	args := []string{"tare", "run", "--resume", run.Dir}
-	first := run.Manifest.Command
-	for i, arg := range first {
-		if (arg == "--blocks" || arg == "--budget") && i+1 < len(first) {
-			args = append(args, arg, first[i+1])
-		}
+	if c.gate != nil {
+		args = append([]string{"tare", "gate", "--resume", run.Dir}, c.gate.Max.flags()...)
+	}
+	if c.Blocks > 0 {
+		args = append(args, "--blocks", strconv.Itoa(c.Blocks))
+	}
+	if c.Budget > 0 {
+		args = append(args, "--budget", c.Budget.String())
+	}
+	if c.Module != "" {
+		args = append(args, "--module", c.Module)
 	}
 	return strings.Join(args, " ")
 }
 
 // goOn adds to an error without a remedy that the run it stopped can be gone on with.
-func goOn(run *record.Run, err error) error {
+func (c *runCmd) goOn(run *record.Run, err error) error {
 	if f := (*failure)(nil); err == nil || errors.As(err, &f) {
 		return err
 	}
 	if _, lost := findRun(run.Dir); lost != nil {
 		return err
 	}
-	return &failure{status: exitCould, err: err, hint: "once that is mended, go on with `" + resuming(run) + "`"}
+	return &failure{status: exitCould, err: err, hint: "once that is mended, go on with `" + c.resuming(run) + "`"}
 }
 
 // resume goes on with an interrupted run.
 func (c *runCmd) resume(ctx context.Context, t *terminal) error {
-	dir, err := findRunIn(c.Dir, c.Resume)
+	dir, s, err := c.takeUp(c.Resume)
 	if err != nil {
 		return err
+	}
+	run, err := c.measure(ctx, t, s, dir)
+	return c.finish(t, run, err)
+}
+
+// takeUp makes ready to go on with a run as it was planned, and returns its folder and
+// its study.
+func (c *runCmd) takeUp(name string) (string, *study.Study, error) {
+	dir, err := findRunIn(c.Dir, name)
+	if err != nil {
+		return "", nil, err
 	}
 	run, err := record.Open(dir)
 	if err != nil {
-		return err
+		return "", nil, err
 	}
-	c.Seed, c.Quick = run.Manifest.Seed, run.Manifest.Quick
+	c.Resume, c.Seed, c.Quick = dir, run.Manifest.Seed, run.Manifest.Quick
 	s := run.Manifest.Study
 	if err := lab.WithinPlan(&s, c.Blocks); err != nil {
-		return asked(fmt.Sprintf("a run of its own takes as many: `tare run --blocks %d %s`", c.Blocks, cmp.Or(s.File, s.Name)), err)
+		return "", nil, asked(fmt.Sprintf("a run of its own takes as many: `tare run --blocks %d %s`", c.Blocks, cmp.Or(s.File, s.Name)), err)
 	}
-	again, err := c.measure(ctx, t, &s, dir)
-	if again == nil && err != nil && ctx.Err() == nil {
-		f := &failure{status: exitCould, err: err}
-		if errors.Is(err, arm.ErrNoDirectory) {
-			f.hint = "go on in the folder in which the run was begun"
-		}
-		return f
-	}
-	return c.finish(t, again, err)
+	return dir, &s, nil
 }
 
 // about is what the manifest says of the surroundings.
@@ -387,6 +406,8 @@ func explain(err error) error {
 		return &failure{status: exitInterrupted, err: errors.New("interrupted")}
 	case errors.Is(err, arm.ErrNoCache):
 		return &failure{status: exitCould, err: err, hint: cacheHint}
+	case errors.Is(err, arm.ErrNoDirectory):
+		return &failure{status: exitCould, err: err, hint: "start tare in the folder that the study's packages are named from; a run goes on in the one it was begun in"}
 	case errors.Is(err, lab.ErrArm):
 		return &failure{status: exitCould, err: err, hint: "start the arm by hand to see what it does; docs/arm.md tells what it is asked to do"}
 	}

@@ -117,10 +117,11 @@ func TestRunStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	full := errors.New("no space left on device")
+	var asked runCmd
 	ends := func(stopped error) string {
 		var said strings.Builder
 		quiet := &terminal{out: io.Discard, err: &said, width: 80}
-		if got := complain(quiet, (&runCmd{}).finish(quiet, run, stopped)); got != exitCould {
+		if got := complain(quiet, asked.finish(quiet, run, stopped)); got != exitCould {
 			t.Errorf("stopped by %v: got exit status %d, want %d", stopped, got, exitCould)
 		}
 		return said.String()
@@ -132,12 +133,12 @@ func TestRunStopped(t *testing.T) {
 	if said := ends(nil); !strings.Contains(said, "report.html") || strings.Contains(said, hint) {
 		t.Errorf("got %q of a run that has ended, want that there is no report and not %q", said, hint)
 	}
-	run.Manifest.Command = []string{"tare", "run", "--seed", "7", "--blocks", "3", "--budget", "10m0s", "nesting"}
-	hint = "go on with `tare run --resume " + dir + " --blocks 3 --budget 10m0s`"
+	asked = runCmd{Seed: 7, Blocks: 3, Budget: 10 * time.Minute, Module: "tare"}
+	hint = "go on with `tare run --resume " + dir + " --blocks 3 --budget 10m0s --module tare`"
 	if said := ends(full); !strings.Contains(said, hint) {
 		t.Errorf("got %q of a run with bounds, want %q", said, hint)
 	}
-	if f := interrupted(run, nil); f.hint != hint {
+	if f := asked.interrupted(run, nil); f.hint != hint {
 		t.Errorf("interrupted: got the hint %q, want %q", f.hint, hint)
 	}
 	if err := os.RemoveAll(dir); err != nil {
