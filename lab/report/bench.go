@@ -14,9 +14,11 @@ import (
 // Bench writes the run's valid trials in the Go benchmark text format, a line
 // each, for benchstat and the like:
 //
-//	BenchmarkStudy/workload=half/arm=three 24600 30932 cpu-ns/op 12300 req/s …
+//	BenchmarkStudy/workload=half/arm=three-1 24600 30932 cpu-ns/op 12300 req/s …
 //
-// The iterations are the trial's requests. ns/op, B/op and allocs/op are those
+// The number that ends a name is that of the arm's CPUs, as go test has it: readers
+// take it off, and would take the 50 of an arm depth-50 instead. The iterations are
+// the trial's requests. ns/op, B/op and allocs/op are those
 // of the in-process loop, as in a benchmark; all other units are the metrics'
 // names with dashes, followed by ns, B or share. The control's second trials
 // have twin=yes in their names. Note that benchstat compares the samples of
@@ -41,7 +43,7 @@ func Bench(w io.Writer, run *record.Run) error {
 	}
 	for _, t := range run.Trials {
 		if len(t.Invalid) == 0 && t.Block >= 0 {
-			writeBenchLine(out, &t)
+			writeBenchLine(out, &t, max(1, len(m.Pinning.Specimen)))
 		}
 	}
 	if err := out.Flush(); err != nil {
@@ -50,12 +52,12 @@ func Bench(w io.Writer, run *record.Run) error {
 	return nil
 }
 
-func writeBenchLine(out *bufio.Writer, t *record.Trial) {
+func writeBenchLine(out *bufio.Writer, t *record.Trial, cpus int) {
 	fmt.Fprintf(out, "BenchmarkStudy/workload=%s/arm=%s", benchName(t.Workload), benchName(t.Arm))
 	if t.Twin {
 		out.WriteString("/twin=yes")
 	}
-	fmt.Fprintf(out, " %d", t.Requests)
+	fmt.Fprintf(out, "-%d %d", cpus, t.Requests)
 	for _, m := range study.Metrics() {
 		if v, ok := t.Metrics[m.Name]; ok {
 			fmt.Fprintf(out, " %s %s", strconv.FormatFloat(v, 'f', -1, 64), benchUnit(m))

@@ -76,6 +76,7 @@ func TestBench(t *testing.T) {
 		if tr.Twin {
 			name += "/twin=yes"
 		}
+		name += "-1" // CPU of the arm's
 		for _, l := range lines {
 			if l.name == name && math.Float64bits(l.values["cpu-ns/op"]) == math.Float64bits(tr.Metrics["cpu_per_request"]) {
 				return l
@@ -102,7 +103,31 @@ func TestBenchNames(t *testing.T) {
 	if err := report.Bench(&b, r); err != nil {
 		t.Fatal(err)
 	}
-	if _, lines, err := readBench(b.String()); err != nil || lines[0].name != "BenchmarkStudy/workload=a_b/arm=my_arm_v2" {
+	if _, lines, err := readBench(b.String()); err != nil || lines[0].name != "BenchmarkStudy/workload=a_b/arm=my_arm_v2-1" {
 		t.Errorf("got %v, %v", lines, err)
+	}
+}
+
+// Readers of the format take a number at the end of a name for GOMAXPROCS: it must not
+// be that of an arm, or depth-5 and depth-50 are one arm to benchstat -col /arm.
+func TestBenchNamesEndInCPUs(t *testing.T) {
+	ending := regexp.MustCompile(`-[0-9]+$`)
+	r := synthetic(1)
+	r.Manifest.Pinning.Specimen = []int{0, 1}
+	r.Trials = r.Trials[:2]
+	r.Trials[0].Arm, r.Trials[1].Arm, r.Trials[1].Twin = "depth-5", "depth-50", false
+	var b strings.Builder
+	if err := report.Bench(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	_, lines, err := readBench(b.String())
+	if err != nil || len(lines) != 2 {
+		t.Fatalf("got %v, %v", lines, err)
+	}
+	for i, want := range []string{"depth-5", "depth-50"} {
+		name := lines[i].name
+		if cpus := ending.FindString(name); cpus != "-2" || !strings.HasSuffix(strings.TrimSuffix(name, cpus), "/arm="+want) {
+			t.Errorf("got %s, which is read as %s on %q CPUs, want arm=%s on -2", name, ending.ReplaceAllString(name, ""), cpus, want)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/lab/study"
 )
 
 func TestCompare(t *testing.T) {
@@ -77,6 +78,8 @@ func TestCompareSaysWhyNot(t *testing.T) {
 		{"another offered rate", func(r *record.Run) { r.Manifest.Rates = map[string]float64{"half": 9_000} }, "workload half: the offered rates differ (12300/s and 9000/s)"},
 		{"another workload", func(r *record.Run) { r.Manifest.Study.Workloads[0].Connections = 8 }, "declared differently"},
 		{"longer trials", func(r *record.Run) { r.Manifest.Study.Trial.Measure = 5 * time.Second }, "different lengths"},
+		{"another warm-up", func(r *record.Run) { r.Manifest.Study.Trial.WarmUp = time.Second },
+			"different lengths (2s measured after 300ms, in slices of 200ms and 2s measured after 1s, in slices of 200ms)"},
 		{"shared CPUs", func(r *record.Run) { r.Manifest.Pinning.Disjoint = false }, "CPUs of their own in one run only"},
 		{"more CPUs", func(r *record.Run) { r.Manifest.Pinning.Specimen = []int{0, 2, 4} }, "the controls ran on 1 CPU and on 3"},
 		{"no workload in common", func(r *record.Run) {
@@ -100,10 +103,12 @@ func TestCompareSaysWhyNot(t *testing.T) {
 	}
 }
 
-// An output that is left out is one that is discarded.
+// An output that is left out is one that is discarded, and a trial without lengths has
+// the usual ones.
 func TestCompareTakesDefaults(t *testing.T) {
 	second := synthetic(2)
 	second.Manifest.Study.Arms[0].Sink = "discard"
+	second.Manifest.Study.Trial = study.Trial{WarmUp: 300 * time.Millisecond, Measure: 2 * time.Second, Slice: 200 * time.Millisecond}
 	if err := report.Compare(io.Discard, analyse(t, synthetic(1)), analyse(t, second), report.TextOptions{}); err != nil {
 		t.Error(err)
 	}

@@ -26,6 +26,6 @@ func ExampleBench() {
 	// seed: 1
 	// Unit req/s better=higher
 	// Unit cpu-ns/op better=lower
-	// BenchmarkStudy/workload=half/arm=none 20000 10000 req/s 30000 cpu-ns/op
-	// BenchmarkStudy/workload=half/arm=three 20000 10000 req/s 30600 cpu-ns/op
+	// BenchmarkStudy/workload=half/arm=none-1 20000 10000 req/s 30000 cpu-ns/op
+	// BenchmarkStudy/workload=half/arm=three-1 20000 10000 req/s 30600 cpu-ns/op
 }

@@ -146,10 +146,16 @@ func sameTerms(first, second *Analysis, a, b *Workload) error {
 	if math.Abs(p-q) > sameRate*max(p, q) {
 		return fmt.Errorf("the offered rates differ (%.0f/s and %.0f/s)", p, q)
 	}
-	if p, q := first.Manifest.Study.Trial, second.Manifest.Study.Trial; p != q {
-		return fmt.Errorf("its trials had different lengths (%v and %v measured)", p.MeasureOr(), q.MeasureOr())
+	if p, q := first.lengths(a), second.lengths(b); p != q {
+		return fmt.Errorf("its trials had different lengths (%s and %s)", p, q)
 	}
 	return nil
+}
+
+// lengths says how long the trials of a workload took.
+func (a *Analysis) lengths(w *Workload) string {
+	s := &a.Manifest.Study
+	return fmt.Sprintf("%v measured after %v, in slices of %v", s.Measured(w.Workload), s.Trial.WarmUpOr(), s.Trial.SliceOr())
 }
 
 // enoughBlocks says which run has too few blocks for any change to be told.
