@@ -17,7 +17,9 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/tarehq/tare/arms/routes"
+	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/studies"
 )
 
@@ -126,6 +128,116 @@ func TestClaims(t *testing.T) {
 	for _, c := range claims {
 		if names[c.Study] && tested[c.ID] == "" {
 			t.Errorf("%s belongs to %s, which does not test it", c.ID, c.Study)
+		}
+	}
+}
+
+// A check of errors can come out both ways: a trial with as many as contradict it
+// counts, and is not left out as one that went wrong.
+func TestErrorsCount(t *testing.T) {
+	const otherwise = 0.001 // may fail in a trial that counts, where a workload says nothing
+	for _, s := range all(t) {
+		for _, c := range s.Claims {
+			for _, k := range c.Checks {
+				i := slices.IndexFunc(s.Workloads, func(w study.Workload) bool { return w.Name == k.Workload })
+				if k.Metric != "errors" || i < 0 {
+					continue
+				}
+				bound := otherwise
+				for _, figure := range []*float64{k.Bound, k.PublishedArm, k.PublishedAgainst} {
+					if figure != nil {
+						bound = max(bound, *figure)
+					}
+				}
+				if most := s.Workloads[i].FailuresOr(); most <= bound {
+					t.Errorf("%s, %s, %q: no trial of workload %s counts with more than %g failed, so %g is never exceeded", s.Name, c.ID, k.Says, k.Workload, most, bound)
+				}
+			}
+		}
+	}
+}
+
+// measured analyses eight blocks of a study in which each arm shows just these
+// figures under one workload; the twin shows those of the control.
+func measured(t *testing.T, name, workload string, figures map[string]map[string]float64) map[string]verdict.Claim {
+	t.Helper()
+	s, err := studies.Named(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &record.Run{Manifest: record.Manifest{Study: *s}}
+	add := func(block int, arm string, twin bool) {
+		r.Trials = append(r.Trials, record.Trial{
+			Seq: len(r.Trials), Block: block, Arm: arm, Twin: twin, Workload: workload, Requests: 20_000, Steady: true, Metrics: figures[arm],
+		})
+	}
+	for block := range 8 {
+		for arm := range figures {
+			add(block, arm, false)
+		}
+		if figures[s.Control] != nil {
+			add(block, s.Control, true)
+		}
+	}
+	a, err := verdict.Analyse(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims := map[string]verdict.Claim{}
+	for _, c := range a.Claims {
+		claims[c.ID] = c
+	}
+	return claims
+}
+
+// What a closed loop leaves out while a server stalls lowers its rate, and response
+// times at other rates are not compared: the claim must be judged all the same.
+func TestStallIsJudged(t *testing.T) {
+	const ms = 1e6
+	for _, tc := range []struct {
+		name string
+		p99  float64 // that closed loops report
+		want verdict.Word
+	}{
+		{"left out", 1.8 * ms, verdict.Confirmed},
+		{"told", 908 * ms, verdict.Contradicted},
+	} {
+		c := measured(t, "tools", "stall-1k", map[string]map[string]float64{
+			"tare":   {"throughput": 999, "response_p99": 908 * ms},
+			"fortio": {"throughput": 996, "response_p99": tc.p99},
+			"hey":    {"throughput": 902, "response_p99": tc.p99},
+		})["P5.tools"]
+		if hey := c.Checks[1]; c.Verdict != tc.want || hey.Check.Arm != "hey" || hey.Holds.Verdict != tc.want {
+			t.Errorf("%s: got %q (%s), hey %q (%s); want %q of both", tc.name, c.Verdict, c.Sentence, hey.Holds.Verdict, hey.Holds.Reason, tc.want)
+		}
+	}
+}
+
+// A run that shows what was published does not contradict it, though what is measured
+// holds more than what was published: the answer, the other nodes, what else is held.
+func TestPublishedParts(t *testing.T) {
+	const answer = 400 // ns
+	chain := func(node float64) map[string]float64 { return map[string]float64{"loop_time": answer + 16*node} }
+	stacks := func(one float64) map[string]float64 {
+		return map[string]float64{"stack_live": 250 * (one + 8) * (1 << 10)}
+	}
+	match := func(ns float64) map[string]float64 { return map[string]float64{"loop_time": answer + ns} }
+	heap := func(each float64) map[string]float64 { return map[string]float64{"heap_live": 10_000 * (12e3 + each)} }
+	for _, tc := range []struct {
+		study, workload, claim string
+		check                  int
+		want                   verdict.Word // on the direction
+		figures                map[string]map[string]float64
+	}{
+		{"locality", "few", "P1.locality", 0, verdict.Confirmed, map[string]map[string]float64{"in-order": chain(8.3), "shuffled": chain(14.9)}},
+		{"depth", "held", "P1.depth", 2, verdict.Confirmed, map[string]map[string]float64{"depth-5": stacks(4.1), "depth-50": stacks(38.9)}},
+		{"routekinds", "hit", "P4.kinds", 0, verdict.Confirmed, map[string]map[string]float64{"chi-static": match(80), "chi-parameter": match(250)}},
+		{"routekinds", "hit", "P4.kinds", 1, verdict.Confirmed, map[string]map[string]float64{"chi-parameter": match(250), "chi-regexp": match(600)}},
+		{"context", "held-10k", "P2.ctxmemory", 0, verdict.Inconclusive, map[string]map[string]float64{"argument": heap(290), "values": heap(320)}},
+	} {
+		r := measured(t, tc.study, tc.workload, tc.figures)[tc.claim].Checks[tc.check]
+		if r.Direction.Verdict != tc.want || r.Ratio.Verdict == verdict.Contradicted || r.Difference.Verdict == verdict.Contradicted {
+			t.Errorf("%s, %q: as published, got direction %+v, ratio %+v, difference %+v", tc.claim, r.Check.Says, r.Direction, r.Ratio, r.Difference)
 		}
 	}
 }
