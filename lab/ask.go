@@ -100,8 +100,13 @@ func request(ctx context.Context, base string, g study.Target) (*http.Request, e
 
 func newAnswer(res *http.Response, body []byte) answer {
 	sum := sha256.Sum256(body)
+	header := res.Header
+	if len(res.TransferEncoding) > 0 { // net/http takes the field away, which the load sees
+		header = header.Clone()
+		header["Transfer-Encoding"] = res.TransferEncoding
+	}
 	return answer{
-		status: res.StatusCode, header: res.Header, body: body,
+		status: res.StatusCode, header: header, body: body,
 		length: int64(len(body)), sha256: hex.EncodeToString(sum[:]),
 	}
 }

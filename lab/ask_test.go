@@ -41,6 +41,23 @@ func TestReadyAsksAsTheLoadDoes(t *testing.T) {
 	}
 }
 
+// How an answer is sent is a field as any other to the load, and so before it.
+func TestReadyKnowsTransferEncoding(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		fmt.Fprint(w, "hello")
+	}))
+	defer srv.Close()
+	want := study.Target{Path: "/", Verify: study.Verify{Header: map[string]string{"Transfer-Encoding": "chunked"}}}
+	if err := lab.Ask(t.Context(), srv.URL, want); err != nil {
+		t.Error(err)
+	}
+	want.Verify.Header["Transfer-Encoding"] = "gzip"
+	if err := lab.Ask(t.Context(), srv.URL, want); err == nil || !strings.Contains(err.Error(), `header Transfer-Encoding is ["chunked"], want "gzip"`) {
+		t.Errorf("got %v, want what it is", err)
+	}
+}
+
 // All fields of a name are shown where none is as it should be.
 func TestUnlikeHeader(t *testing.T) {
 	v := study.Verify{Header: map[string]string{"Vary": "Cookie"}}

@@ -71,7 +71,7 @@ func (s *session) observer(ctx context.Context, source study.Source) (observer, 
 		o = &sampler{s: s}
 	}
 	err := o.prepare(ctx)
-	if errors.Is(err, arm.ErrNoControl) || errors.Is(err, cost.ErrNotSupported) {
+	if untold(err) || errors.Is(err, cost.ErrNotSupported) {
 		return nil, fmt.Errorf("%w: %s: %w", errNoSource, source, err)
 	}
 	if err != nil {

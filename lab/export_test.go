@@ -87,6 +87,12 @@ func Unlike(v study.Verify, header http.Header) error {
 	return check(v, answer{status: http.StatusOK, header: header})
 }
 
+// Ask asks for a target once, as before a load, and checks the answer.
+var Ask = ask
+
+// AllocatesAt is where the arm's own code is said to allocate most.
+var AllocatesAt = most
+
 // CPUs are those that the generator and the specimen are given.
 func CPUs(pins record.Pinning) (load.Options, []int) {
 	r := &runner{Options: Options{Study: &study.Study{}}, pins: pins}

@@ -69,6 +69,10 @@ func (r *runner) generatorTrial(ctx context.Context, c study.Cell) (record.Trial
 	t.Steady = true // a generator's own affair
 	w := r.workload(c.Workload)
 	err := r.generate(ctx, w, r.Study.Measured(w), &t)
+	if errors.Is(err, errNoServer) {
+		return t, nil, r.notReady(ctx, &t, "server of "+w.Name, err)
+	}
+	delete(r.deaf, "server of "+w.Name)
 	if err != nil {
 		return t, nil, r.armFault(ctx, &t, err)
 	}
@@ -121,6 +125,9 @@ func (r *runner) generate(ctx context.Context, w study.Workload, length time.Dur
 	return g.compare(t)
 }
 
+// errNoServer marks trials for which the server did not get ready.
+var errNoServer = errors.New("waiting for the server")
+
 // serve starts the server and waits for its first correct answer.
 func (g *generation) serve(ctx context.Context) error {
 	var err error
@@ -133,7 +140,7 @@ func (g *generation) serve(ctx context.Context) error {
 	_, err = g.server.Ready(ready, func(ctx context.Context) error { return ask(ctx, g.server.URL(), g.w.Targets[0]) })
 	if err != nil {
 		g.stop(g.server)
-		return fmt.Errorf("waiting for the server: %w", err)
+		return fmt.Errorf("%w: %w", errNoServer, err)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package lab_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -211,6 +212,24 @@ func TestGeneratorsLogLate(t *testing.T) {
 				t.Errorf("%s: %s counted %d requests, %v more or fewer than the server (%t), invalid: %q", mode, tr.Arm, tr.Requests, off, ok, tr.Invalid)
 			}
 		}
+	}
+}
+
+// A server that does not come back ends the run, as an arm that does not: to wait for
+// it in every trial would take hours.
+func TestGeneratorsServerDoesNotComeBack(t *testing.T) {
+	s := generators(t, study.Workload{Schedule: "closed", Connections: 1})
+	s.Arms, s.Twin = s.Arms[:1], true // one pilot
+	server := testArm(t, "server", "gone:"+filepath.Join(t.TempDir(), "mark"))
+	s.Workloads[0].Server, s.Workloads[0].Targets[0].Verify.Contains = &server, "hello"
+	o := generatorOptions(t, s)
+	o.Blocks = 30
+	run, err := lab.Run(t.Context(), o)
+	if !errors.Is(err, lab.ErrArm) || !strings.Contains(err.Error(), "not ready for 3 trials in a row: waiting for the server") || !strings.Contains(err.Error(), "served once") {
+		t.Errorf("got the error %v", err)
+	}
+	if run == nil || len(run.Trials) != 2 {
+		t.Errorf("got the run %+v, want one with the two trials before the last", run)
 	}
 }
 

@@ -73,7 +73,7 @@ func (s *session) idle(ctx context.Context, t *record.Trial) error {
 // questions: what connections cost while idle, not while they were opened, is
 // asked for.
 func (s *session) collect(ctx context.Context) error {
-	if err := s.proc.GC(ctx); err != nil && !errors.Is(err, arm.ErrNoControl) {
+	if err := s.proc.GC(ctx); err != nil && !untold(err) {
 		return fmt.Errorf("collecting the arm's garbage: %w", err)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/record"
@@ -84,6 +85,27 @@ func TestTellsLeaks(t *testing.T) {
 	none, leaky := trials["none"].Metrics["stack_memory"], trials["select"].Metrics["stack_memory"]
 	if trials["none"].Requests >= 200 && trials["select"].Requests >= 200 && leaky <= none {
 		t.Errorf("memory of stacks: %v where goroutines leak and %v where not", leaky, none)
+	}
+}
+
+// The arm's own code may be of a module without a dot in its name, and may have been
+// built with this machine's paths.
+func TestOwnCode(t *testing.T) {
+	for _, own := range []cost.Frame{
+		{Func: "shop/orders.List", File: "shop/orders/list.go", Line: 7},
+		{Func: "example.com/shop.List", File: "example.com/shop@v1.0.0/list.go", Line: 7},
+		{Func: "example.com/shop.List", File: "/home/me/shop/list.go", Line: 7},
+		{Func: "main.list", File: "./list.go", Line: 7},
+	} {
+		s := cost.Stack{Value: 1, Frames: []cost.Frame{
+			{Func: "bytes.growSlice", File: "bytes/buffer.go", Line: 249},
+			{Func: "github.com/tarehq/tare/arms/arm.(*writer).Write", File: "github.com/tarehq/tare/arms/arm/handler.go", Line: 124},
+			own,
+			{Func: "net/http.(*conn).serve", File: "net/http/server.go", Line: 2050},
+		}}
+		if got, want := lab.AllocatesAt([]cost.Stack{s}), own.Func+" list.go:7"; got != want {
+			t.Errorf("%+v: allocates at %q, want %q", own, got, want)
+		}
 	}
 }
 

@@ -159,7 +159,7 @@ type runner struct {
 	captures []record.Capture // likewise
 	unseen   map[string]bool  // arms that no source can look at
 	makingUp bool             // the block under way runs invalid cells again
-	deaf     map[string]int   // by arm: trials in a row in which it did not get ready
+	deaf     map[string]int   // by arm, or "server of WORKLOAD": trials in a row in which it did not get ready
 	outcome  string
 	begun    time.Time     // of what the budget bounds
 	took     time.Duration // of the trials of this session

@@ -1,6 +1,7 @@
 package lab_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,30 @@ func serve(mode string) {
 	if mode == "tires" {
 		s.IdleTimeout = 20 * time.Millisecond
 	}
+	if mode == "declines" {
+		go decline()
+	}
 	fmt.Fprintln(os.Stderr, s.Serve(ln))
+}
+
+// decline answers every question as an arm does that does not know it.
+func decline() {
+	l, err := net.Listen("unix", os.Getenv("TARE_CONTROL"))
+	if err != nil {
+		panic(err)
+	}
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			panic(err)
+		}
+		go func() {
+			defer c.Close()
+			for lines := bufio.NewScanner(c); lines.Scan(); {
+				fmt.Fprintln(c, `{"error":"not known here"}`)
+			}
+		}()
+	}
 }
 
 // logging answers, and writes the log of it when the process is told to end: after
@@ -464,6 +488,27 @@ func TestArmDoesNotComeBack(t *testing.T) {
 	}
 	if run == nil || run.Manifest.Outcome != "interrupted" || len(run.Trials) < 4 {
 		t.Errorf("got the run %+v, want what was measured before", run)
+	}
+}
+
+// TestArmThatDeclines: what an arm does not know it says, and is measured without.
+func TestArmThatDeclines(t *testing.T) {
+	s := small(t, "ok", "declines")
+	s.Workloads = s.Workloads[:1]
+	s.Workloads[0].Loop, s.Workloads[0].Lines, s.Workloads[0].Live = 10*time.Millisecond, true, true
+	run, err := lab.Run(t.Context(), options(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := false
+	for _, tr := range run.Trials {
+		if why := strings.Join(tr.Invalid, "; "); strings.Contains(why, "not known here") {
+			t.Errorf("trial %d of %s does not count: %s", tr.Seq, tr.Arm, why)
+		}
+		told = told || strings.Contains(strings.Join(tr.Warnings, "; "), "no in-process loop: asking the arm for loop: not known here")
+	}
+	if !told {
+		t.Error("no trial says that the arm has no loop")
 	}
 }
 

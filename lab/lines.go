@@ -3,7 +3,6 @@ package lab
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/pprof"
-	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/record"
 )
 
@@ -33,7 +31,7 @@ func (s *session) tellLines(ctx context.Context, t *record.Trial) error {
 		return nil
 	}
 	heap, err := s.proc.Profile(ctx, "heap", 0)
-	if errors.Is(err, arm.ErrNoControl) {
+	if untold(err) {
 		return nil
 	}
 	if err != nil {
@@ -44,6 +42,9 @@ func (s *session) tellLines(ctx context.Context, t *record.Trial) error {
 		return fmt.Errorf("the arm's heap profile: %w", err)
 	}
 	profile, err := s.proc.Profile(ctx, "goroutines", 0)
+	if untold(err) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -100,15 +101,11 @@ func crowded(stacks []cost.Stack, requests float64) string {
 const harness = "github.com/tarehq/tare/arms/arm."
 
 // ownFrame is the innermost frame of the arm's own code: neither the standard
-// library's, whose files lie below no domain, nor the harness's.
+// library's nor the harness's.
 func ownFrame(s *cost.Stack) *cost.Frame {
 	for i := range s.Frames {
-		domain, _, _ := strings.Cut(s.Frames[i].File, "/")
-		if strings.HasPrefix(s.Frames[i].Func, harness) {
-			continue
-		}
-		if strings.HasPrefix(s.Frames[i].Func, "main.") || strings.Contains(domain, ".") {
-			return &s.Frames[i]
+		if f := &s.Frames[i]; !f.Standard() && !strings.HasPrefix(f.Func, harness) {
+			return f
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/exectrace"
 	"github.com/tarehq/tare/cost/pprof"
+	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 )
@@ -90,6 +91,9 @@ type tracer struct {
 
 func (t *tracer) prepare(ctx context.Context) error {
 	_, err := t.s.proc.Facts(ctx) // whether it answers at all
+	if errors.Is(err, arm.ErrDeclined) {
+		return nil
+	}
 	return err
 }
 

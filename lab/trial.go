@@ -23,7 +23,7 @@ func (r *runner) trial(ctx context.Context, c study.Cell) (record.Trial, *record
 	w, t := r.workload(c.Workload), r.newTrial(c)
 	s, err := r.start(ctx, c.Arm, w, &t)
 	if err != nil {
-		return t, nil, r.notReady(ctx, &t, err)
+		return t, nil, r.notReady(ctx, &t, c.Arm, err)
 	}
 	r.deaf[c.Arm] = 0
 	defer s.stop()
@@ -75,14 +75,15 @@ func (r *runner) armFault(ctx context.Context, t *record.Trial, err error) error
 	return nil
 }
 
-// mostDeaf is the number of trials in a row in which an arm may fail to get
-// ready. It did in the pilot, so it is no longer there, such as a URL whose
-// server has ended; to wait for it in every trial would take hours.
+// mostDeaf is the number of trials in a row in which an arm, or the server that
+// generators load, may fail to get ready. It did in the pilot, so it is no longer
+// there, such as a URL whose server has ended; to wait for it in every trial would
+// take hours.
 const mostDeaf = 3
 
-// notReady is armFault for an arm that did not start or answer.
-func (r *runner) notReady(ctx context.Context, t *record.Trial, err error) error {
-	if r.deaf[t.Arm]++; r.deaf[t.Arm] >= mostDeaf {
+// notReady is armFault for one, an arm or a server, that did not start or answer.
+func (r *runner) notReady(ctx context.Context, t *record.Trial, one string, err error) error {
+	if r.deaf[one]++; r.deaf[one] >= mostDeaf {
 		return r.unfit(ctx, t.Arm, t.Workload, fmt.Errorf("not ready for %d trials in a row: %w", mostDeaf, err))
 	}
 	return r.armFault(ctx, t, err)
@@ -190,18 +191,24 @@ func (s *session) read() mark {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	metrics, err := s.proc.Metrics(ctx)
-	if err != nil && !errors.Is(err, arm.ErrNoControl) {
+	if err != nil && !untold(err) {
 		m.err = errors.Join(m.err, err)
 	}
 	m.metrics = metrics
 	return m
 }
 
+// untold reports whether an arm cannot be asked, or does not know what it was asked,
+// which it need not: it is measured without.
+func untold(err error) bool {
+	return errors.Is(err, arm.ErrNoControl) || errors.Is(err, arm.ErrDeclined)
+}
+
 // loop runs the arm's in-process instrument over the workload's targets and
 // holds its answers against what the workload asks.
 func (s *session) loop(ctx context.Context, t *record.Trial) error {
 	facts, err := s.proc.Facts(ctx)
-	if err != nil && !errors.Is(err, arm.ErrNoControl) {
+	if err != nil && !untold(err) {
 		return fmt.Errorf("asking the arm for its facts: %w", err)
 	}
 	t.Facts = facts
@@ -216,6 +223,10 @@ func (s *session) loop(ctx context.Context, t *record.Trial) error {
 	res, err := s.countedLoop(ctx, reqs, t)
 	if errors.Is(err, arm.ErrNoControl) {
 		t.Warnings = append(t.Warnings, "no in-process loop: the arm has no control socket")
+		return nil
+	}
+	if errors.Is(err, arm.ErrDeclined) {
+		t.Warnings = append(t.Warnings, fmt.Sprintf("no in-process loop: %v", err))
 		return nil
 	}
 	if err != nil {

@@ -44,6 +44,10 @@ var ErrNoDirectory = errors.New("no such directory, from where tare was started"
 // ErrNoControl is returned where an arm does not answer on the control socket.
 var ErrNoControl = errors.New("the arm does not answer on TARE_CONTROL")
 
+// ErrDeclined is wrapped by the errors with which an arm itself answers a question:
+// most often it is one that it does not know.
+var ErrDeclined = errors.New("the arm declines")
+
 // Program is something that can be started.
 type Program struct {
 	Path    string            // executable; "" for an arm that is only a URL

@@ -125,7 +125,7 @@ func converse(c net.Conn, q question) (r reply, raw []byte, err error) {
 		return r, nil, fmt.Errorf("its answer is malformed: %w", err)
 	}
 	if r.Error != "" {
-		return r, nil, errors.New(r.Error)
+		return r, nil, declined(r.Error)
 	}
 	if r.Bytes < 0 || r.Bytes > maxProfile {
 		return r, nil, fmt.Errorf("it announces %d bytes, more than %d", r.Bytes, maxProfile)
@@ -136,6 +136,13 @@ func converse(c net.Conn, q question) (r reply, raw []byte, err error) {
 	}
 	return r, raw, nil
 }
+
+// declined is what an arm says instead of an answer.
+type declined string
+
+func (d declined) Error() string { return string(d) }
+
+func (declined) Is(target error) bool { return target == ErrDeclined }
 
 // readLine reads a line of bounded length.
 func readLine(in *bufio.Reader) ([]byte, error) {

@@ -294,6 +294,21 @@ func (c *checker) quick() {
 	if c.has("quick.trial") {
 		c.trial("quick.trial", c.Trial.with(q.Trial))
 	}
+	if q.Trial.Slice > 0 && q.Trial.Measure == 0 {
+		c.slices()
+	}
+}
+
+// slices checks that the short form's slices fit the workloads that are measured for
+// times of their own.
+func (c *checker) slices() {
+	for _, w := range c.Workloads {
+		if t := c.Trial.with(Trial{Measure: w.Measure, Slice: c.Quick.Trial.Slice}); w.Measure > 0 &&
+			(c.Quick.Workloads == nil || slices.Contains(c.Quick.Workloads, w.Name)) && t.MeasureOr() < 10*t.SliceOr() {
+			c.wrong("quick.trial.slice", "workload %q measures %s, which slices of %s make fewer than 10 of; cut slice, or give measure beside it",
+				w.Name, t.MeasureOr(), t.SliceOr())
+		}
+	}
 }
 
 func (c *checker) keeps(path string, list []string, what, name string) {

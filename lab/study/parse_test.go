@@ -136,6 +136,41 @@ func TestParseFull(t *testing.T) {
 	}
 }
 
+// What is sent and what is looked for is as the file has it: some services want the
+// end of a body's last line, too.
+func TestContentAsItIs(t *testing.T) {
+	for written, want := range map[string]string{
+		`"a\n"`:           "a\n",
+		`"a\n\n"`:         "a\n\n",
+		`"\n"`:            "\n",
+		"a":               "a",
+		"|\n          a":  "a\n",
+		"|-\n          a": "a",
+	} {
+		s, err := study.Parse("x.yaml", []byte(`name: x
+arms: [{name: a, go: ./a}, {name: b, go: ./b}]
+control: a
+workloads:
+  - name: w
+    schedule: closed
+    targets:
+      - path: /
+        method: POST
+        body: `+written+`
+        verify:
+          contains: `+strings.ReplaceAll(written, "\n ", "\n   ")+`
+primary: {metric: throughput, workload: w}
+`))
+		if err != nil {
+			t.Errorf("%q: %v", written, err)
+			continue
+		}
+		if g := s.Workloads[0].Targets[0]; g.Body != want || g.Verify.Contains != want {
+			t.Errorf("%q: got the body %q, and %q to look for, want %q", written, g.Body, g.Verify.Contains, want)
+		}
+	}
+}
+
 // checked are the checks that a goal stands for, in short.
 func checked(g study.Goal) []string {
 	var all []string

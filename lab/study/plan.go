@@ -2,6 +2,7 @@ package study
 
 import (
 	"cmp"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -86,6 +87,9 @@ func Estimate(s *Study, blocks int, overhead time.Duration) time.Duration {
 	var block time.Duration
 	for _, w := range s.Workloads {
 		trial := s.Trial.WarmUpOr() + s.Measured(w) + w.Loop + w.idling() + overhead
+		if s.Kind == Generators { // they are told whole seconds, and warm up within these
+			trial = time.Duration(math.Ceil(s.Measured(w).Seconds()))*time.Second + overhead
+		}
 		block += time.Duration(len(s.cells(w))) * trial
 	}
 	return time.Duration(blocks) * block

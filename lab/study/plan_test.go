@@ -119,6 +119,16 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
+func TestEstimateOfGenerators(t *testing.T) {
+	s := &study.Study{
+		Kind: study.Generators, Control: "a", Arms: []study.Arm{{Name: "a"}, {Name: "b"}}, Workloads: []study.Workload{{Name: "w"}},
+		Trial: study.Trial{WarmUp: 5 * time.Second, Measure: 1500 * time.Millisecond},
+	}
+	if got, want := study.Estimate(s, 2, 100*time.Millisecond), 4*2100*time.Millisecond; got != want {
+		t.Errorf("two blocks: got %s, want %s", got, want)
+	}
+}
+
 func TestQuickForm(t *testing.T) {
 	s := house(t)
 	before := fmt.Sprintf("%+v", *s)

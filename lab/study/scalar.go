@@ -38,10 +38,12 @@ func written(n ast.Node) (string, bool) {
 	return "", false
 }
 
-// content is text that is sent or looked for as it is.
+// content is text that is sent or looked for as it is, the end of its last line
+// included.
 func content() shape[string] {
 	return scalar(schema{Type: "string", MinLength: 1}, "text (numbers and true or false in quotes)", func(n ast.Node) (string, bool) {
-		s, ok := written(n)
+		_, ok := written(n)
+		s := text(n)
 		return s, ok && s != ""
 	})
 }
