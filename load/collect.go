@@ -26,7 +26,7 @@ func (c *conductor) result(cause error) *Result {
 		Connect: hist.New(), Handshake: hist.New(), Unread: hist.New(),
 		CPU: c.cpu, MaxRSS: sys.MaxRSS(),
 	}
-	if cause != nil && p.end.Load() < p.planned {
+	if cause != nil && p.cutShort() {
 		res.Ended = endedBy(cause)
 	}
 	end := p.lastEnd()

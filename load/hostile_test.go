@@ -342,6 +342,27 @@ func TestInterruptAfterTheEnd(t *testing.T) {
 	}
 }
 
+// One whose last requests were given up for an interruption has: they did not time out.
+func TestInterruptGivesUpTheLast(t *testing.T) {
+	for i, p := range protocols {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			o, _ := serve(t, i, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+			o.Duration, o.Connections = 50*time.Millisecond, 1
+			o.Progress = func(s load.Snapshot) {
+				if s.Elapsed > o.Duration {
+					cancel()
+				}
+			}
+			if r := run(t, ctx, o); r.Ended != "interrupted" || r.Counts.Timeout != 1 {
+				t.Errorf("got Ended %q, %+v; want an interrupted run of one request without an answer", r.Ended, r.Counts)
+			}
+		})
+	}
+}
+
 // The closed loop does not ask as fast as a machine can refuse.
 func TestRefusedRests(t *testing.T) {
 	eachEngine(t, func(t *testing.T, engine load.Engine) {

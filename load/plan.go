@@ -3,6 +3,7 @@ package load
 import (
 	"math"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +29,7 @@ type plan struct {
 	planned        int64 // end of the measured part; never when only requests bound it
 	end            atomic.Int64
 	quit           atomic.Int64
+	hurried        bool         // an interruption has brought quit forward
 	budget         atomic.Int64 // measured requests that may still begin
 	spent          atomic.Int64 // when the budget was used up; never before
 
@@ -70,8 +72,18 @@ func (p *plan) patience() int64 {
 
 // interrupt ends the run early. What is in flight has a second to be answered.
 func (p *plan) interrupt(now int64) {
-	p.quit.Store(min(p.quit.Load(), now+int64(time.Second)))
+	if soon := now + int64(time.Second); soon < p.quit.Load() {
+		p.quit.Store(soon)
+		p.hurried = true
+	}
 	p.end.Store(min(p.end.Load(), now))
+}
+
+// cutShort reports whether an interruption has changed how the run ended: requests were
+// still to begin, or what was in flight was given up for it.
+func (p *plan) cutShort() bool {
+	return p.end.Load() < p.planned || p.hurried &&
+		slices.ContainsFunc(p.recorders, func(r *recorder) bool { return r.lastEvent >= p.quit.Load() })
 }
 
 // ended reports whether a request may no longer begin at t.

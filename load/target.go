@@ -94,7 +94,7 @@ func (b *blueprint) setURL(raw string, o *Options) (endpoint, error) {
 	}
 	u, err := url.Parse(scheme + "://" + authority)
 	if err != nil {
-		return endpoint{}, parseError(err, authority)
+		return endpoint{}, parseError(err, authority, path)
 	}
 	b.scheme = u.Scheme
 	if err := checkAuthority(u); err != nil {
@@ -160,20 +160,27 @@ func Shown(raw string) string {
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		authority = rest[:i]
 	}
-	_, host, secret := strings.Cut(rest, "@")
-	if u, err := url.Parse("//" + authority); !ok || !secret || err == nil && u.User == nil {
+	u, err := url.Parse("//" + authority)
+	if !ok || !strings.Contains(rest, "@") || err == nil && u.User == nil {
 		return raw
 	}
+	if at := strings.LastIndexByte(authority, '@'); at >= 0 { // a password may hold others
+		return scheme + "://…" + rest[at:]
+	}
+	_, host, _ := strings.Cut(rest, "@")
 	return scheme + "://…@" + host
 }
 
 // parseError is url.Parse's complaint without the URL, which the caller names.
-func parseError(err error, authority string) error {
+func parseError(err error, authority, path string) error {
 	if ue, ok := errors.AsType[*url.Error](err); ok {
 		err = ue.Err
 	}
 	if strings.Contains(authority, "@") {
 		return credentialsError() // its message would show the password
+	}
+	if strings.Contains(path, "@") { // so it would of one that has a slash in it
+		return errors.New("the URL is malformed before its first slash: want a host, and a port if need be; credentials are not sent")
 	}
 	return fmt.Errorf("the URL is malformed: %w", err)
 }

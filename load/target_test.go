@@ -98,6 +98,7 @@ func TestShown(t *testing.T) {
 		"http://joe@h/":            "http://…@h/",
 		"https://joe:secret@h/@a":  "https://…@h/@a",
 		"https://joe:sec/ret@h/":   "https://…@h/",
+		"https://joe:sec@ret@h/@a": "https://…@h/@a",
 		"/@ada":                    "/@ada",
 	} {
 		if got := load.Shown(raw); got != want {
@@ -134,6 +135,8 @@ func TestTargetErrors(t *testing.T) {
 		{get("http://h/%zz"), `invalid URL escape "%zz"`},
 		{get("http://joe:secret@h/"), "Authorization"},
 		{get("http://joe:se cret@h/"), "Authorization"},
+		{get("http://joe:se@cret@h/"), "Authorization"},
+		{get("http://joe:secret/x@h/"), "credentials are not sent"},
 		{one(load.Target{Method: "GE T", URL: "http://h/"}), `method "GE T"`},
 		{one(load.Target{Method: "CONNECT", URL: "http://h/"}), "tunnel"},
 		{one(load.Target{URL: "http://h/", Weight: -1}), "weight -1"},
