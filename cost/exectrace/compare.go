@@ -35,16 +35,22 @@ func (r *Requests) Differences() []Difference {
 		return k
 	}
 	found := map[key]*Difference{}
+	// Several parts may go by the same names: of files in folders of the same name.
+	difference := func(c Cause) *Difference {
+		d := found[of(c)]
+		if d == nil {
+			d = &Difference{Cause: c}
+			found[of(c)] = d
+		}
+		return d
+	}
 	for _, p := range r.Slow.Parts {
-		found[of(p.Cause)] = &Difference{Cause: p.Cause, Slow: p.Time / time.Duration(r.Slow.Count), Requests: p.Requests}
+		d := difference(p.Cause)
+		d.Slow += p.Time / time.Duration(r.Slow.Count)
+		d.Requests = min(d.Requests+p.Requests, r.Slow.Count)
 	}
 	for _, p := range r.Fast.Parts {
-		d := found[of(p.Cause)]
-		if d == nil {
-			d = &Difference{Cause: p.Cause}
-			found[of(p.Cause)] = d
-		}
-		d.Fast = p.Time / time.Duration(r.Fast.Count)
+		difference(p.Cause).Fast += p.Time / time.Duration(r.Fast.Count)
 	}
 	all := make([]Difference, 0, len(found))
 	for _, d := range found {

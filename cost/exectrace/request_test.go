@@ -492,19 +492,39 @@ func TestUnended(t *testing.T) {
 	}()
 	<-w.begun
 	time.Sleep(slowly)
-	b := recorded(t, func() { time.Sleep(2 * slowly) })
+	b := recorded(t, func() { time.Sleep(2 * slowly) }).Bytes()
 	w.lock.Unlock()
 	<-done
-	r, err := exectrace.ReadRequests(b, exectrace.Options{SlowerThan: bound})
-	if err != nil {
-		t.Fatal(err)
+	for _, asked := range []time.Duration{bound, 0} {
+		r, err := exectrace.ReadRequests(bytes.NewReader(b), exectrace.Options{SlowerThan: asked})
+		if err != nil {
+			t.Fatal(err)
+		}
+		adds(t, r)
+		if r.Count != 0 || r.Cut != 1 || r.Slow.Cut != 1 || len(r.Slowest) != 1 || !r.Slowest[0].Unended {
+			t.Fatalf("bound %s: %d requests, %d cut, %d of them slow, slowest %+v; want one that does not end", asked, r.Count, r.Cut, r.Slow.Cut, r.Slowest)
+		}
+		if asked == 0 && r.SlowerThan != r.Slowest[0].Duration {
+			t.Errorf("without a bound: slow from %s on, want what was seen of it, %s", r.SlowerThan, r.Slowest[0].Duration)
+		}
+		if p := r.Slow.Parts[0]; p.State != exectrace.Locked || p.Owner.Name != "exectrace.only" {
+			t.Errorf("bound %s: it waits for %s", asked, list(r.Slow.Parts))
+		}
 	}
-	adds(t, r)
-	if r.Count != 0 || r.Cut != 1 || r.Slow.Cut != 1 || len(r.Slowest) != 1 || !r.Slowest[0].Unended {
-		t.Fatalf("%d requests, %d cut, %d of them slow, slowest %+v; want one that does not end", r.Count, r.Cut, r.Slow.Cut, r.Slowest)
+}
+
+// TestDifferencesAlike has two parts whose owners' files and folders have the same names:
+// neither is lost.
+func TestDifferencesAlike(t *testing.T) {
+	c := exectrace.Cause{State: exectrace.Channel, Owner: exectrace.Owner{Kind: "handler", Name: "handlers.List", Where: "handlers/list.go"}, At: "database/sql.(*DB).conn"}
+	parts := []exectrace.Part{{Cause: c, Time: 90 * time.Millisecond, Times: 2, Requests: 2}, {Cause: c, Time: 10 * time.Millisecond, Times: 1, Requests: 1}}
+	r := &exectrace.Requests{
+		Slow: exectrace.Group{Count: 2, Time: 100 * time.Millisecond, Parts: parts},
+		Fast: exectrace.Group{Count: 10, Time: 100 * time.Millisecond, Parts: parts},
 	}
-	if p := r.Slow.Parts[0]; p.State != exectrace.Locked || p.Owner.Name != "exectrace.only" {
-		t.Errorf("it waits for %s", list(r.Slow.Parts))
+	want := exectrace.Difference{Cause: c, Slow: 50 * time.Millisecond, Fast: 10 * time.Millisecond, Requests: 2}
+	if got := r.Differences(); len(got) != 1 || got[0] != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 

@@ -232,7 +232,7 @@ func (t *tally) result() *Requests {
 	for key, s := range t.sums {
 		switch {
 		case key.step >= from:
-			slow.join(s, key.cut)
+			slow.join(s, key.cut && t.count > 0)
 		case !key.cut:
 			fast.join(s, false)
 		}
@@ -249,8 +249,12 @@ func (t *tally) result() *Requests {
 	return res
 }
 
-// slowest returns the step from which on at least a share of the requests are.
+// slowest returns the step from which on at least a share of the requests are. Where
+// none was seen whole, all are: no other is known to be faster.
 func (t *tally) slowest(share float64) int {
+	if t.count == 0 {
+		return math.MinInt
+	}
 	steps := make([]int, 0, len(t.whole))
 	for s := range t.whole {
 		steps = append(steps, s)

@@ -287,10 +287,10 @@ func (t *tracker) result() *Requests {
 	res := t.tally.result()
 	res.Duration = t.last.Sub(t.first)
 	for _, name := range slices.Sorted(maps.Keys(t.sites.others)) {
-		res.Warnings = append(res.Warnings, "requests that "+name+" answers are not found: only those of net/http, tare's serve and fasthttp are")
+		res.Warnings = append(res.Warnings, "requests that "+name+" answers are not found: only those of net/http, tare's serve, fasthttp and gRPC are")
 	}
 	if res.Count+res.Cut == 0 && len(t.sites.others) == 0 {
-		res.Warnings = append(res.Warnings, "no request of a server that is known was seen: net/http, tare's serve or fasthttp")
+		res.Warnings = append(res.Warnings, "no request of a server that is known was seen: net/http, tare's serve, fasthttp or gRPC")
 	}
 	return res
 }
