@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,8 +63,12 @@ func (e *Evidence) heap() (heap, bool) {
 	first, last := e.Memory[0], e.Memory[len(e.Memory)-1]
 	h := heap{next: last.NextGC, cycles: (last.Cycles - first.Cycles) / e.Window.Duration.Seconds()}
 	h.live = sum(e.live(), nil).Value
-	if h.live <= 0 || h.live > h.next { // sampled, so it may be off where little is live
-		h.live = h.next / 2
+	margin := 1.96 * math.Sqrt(h.live*sampling) // it is sampled
+	switch half := h.next / 2; {
+	case h.live <= 0, h.live > h.next && h.live-margin <= half:
+		h.live = half // where little is live, it may be far off
+	case h.live > h.next:
+		h.live = h.next // at a memory limit there is next to nothing between the two
 	}
 	return h, true
 }

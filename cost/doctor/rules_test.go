@@ -211,6 +211,36 @@ func TestPredictions(t *testing.T) {
 	}
 }
 
+// TestLiveHeap has samples say that more is live than the heap may grow to. That is
+// chance: where little is live it tells nothing, and elsewhere the heap is full.
+func TestLiveHeap(t *testing.T) {
+	for _, tc := range []struct {
+		live, next, want float64 // MiB
+		limit            string
+		full             bool
+	}{
+		{5, 4, 2, "", false},
+		{950, 940, 940, "1000MiB", true},
+		{940, 950, 940, "1000MiB", true},
+		{45, 44, 44, "", false},
+		{45, 44, 44, "1000MiB", false},
+	} {
+		e := service(alone(400, 400*tick, "runtime.gcDrain", "runtime.gcBgMarkWorker"))
+		live := []cost.Stack{alone(1, tc.live*(1<<20), "main.main")}
+		e.Live = [][]cost.Stack{live, live}
+		e.Memory = []doctor.Memory{{}, {Cycles: 50, NextGC: tc.next * (1 << 20)}}
+		e.Process = []proc.Facts{{Environment: map[string]string{"GOMEMLIMIT": tc.limit}}, {}}
+		found, err := rule(t, "gc").Check(e)
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%+v: got %v, %v, want one finding", tc, found, err)
+		}
+		want := doctor.Row{What: "live heap, about", Value: tc.want * (1 << 20), Unit: "B"}.String()
+		if rows := fmt.Sprint(found[0].Evidence); !strings.Contains(rows, want) || strings.Contains(found[0].Title, "GOMEMLIMIT") != tc.full {
+			t.Errorf("%+v: %q with evidence %s\nwant %s in it", tc, found[0].Title, rows, want)
+		}
+	}
+}
+
 func TestClient(t *testing.T) {
 	dial := func(n float64) cost.Stack {
 		return alone(n, n*4096, "bufio.NewReaderSize", "net/http.(*Transport).dialConn", "net/http.(*Transport).dialConnFor")
@@ -344,6 +374,7 @@ func TestProcs(t *testing.T) {
 		{"not held back", 0.5, 1, map[string]string{"GOMAXPROCS": "8"}, built("go1.26.8"), "healthy"},
 		{"follows the quota", 0.5, 50, nil, built("go1.26.8"), "healthy"},
 		{"follows it, release candidate", 0.5, 50, nil, built("go1.25rc1"), "healthy"},
+		{"follows it, under development", 0.5, 50, nil, built("go1.27-devel_0123456789 Mon Nov 23 10:00:00 2026 +0000"), "healthy"},
 		{"too old to", 0.5, 50, nil, built("go1.24.3"), "warning"},
 		{"told not to", 2, 50, nil, old, "warning"},
 		{"told to after all", 2, 50, map[string]string{"GODEBUG": "containermaxprocs=1"}, old, "healthy"},

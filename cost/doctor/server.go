@@ -117,8 +117,8 @@ func follows(f *proc.Facts) bool {
 	if at >= 0 {
 		return strings.HasPrefix(settings[at:], "containermaxprocs=1")
 	}
-	minor, _, _ := strings.Cut(strings.TrimPrefix(f.Build.Go, "go1."), ".")
-	minor, _, _ = strings.Cut(minor, "rc")
+	minor := strings.TrimPrefix(f.Build.Go, "go1.") // 26.8, 27rc1, 28-devel_0123456
+	minor = minor[:len(minor)-len(strings.TrimLeft(minor, "0123456789"))]
 	n, err := strconv.Atoi(minor)
 	return err == nil && n >= 25
 }
