@@ -71,15 +71,17 @@ func (c *traceCmd) Run(ctx context.Context, t *terminal) error {
 	if s.Requests, err = exectrace.ReadRequests(f, exectrace.Options{SlowerThan: c.Slower, Top: max(1, c.Top)}); err != nil {
 		err = fmt.Errorf("%s: %w", s.Source, err)
 		switch {
-		case s.Source == c.From:
+		case s.saved:
 			return err
 		case ctx.Err() != nil: // the service writes a second of it at a time
 			return untraced(ctx.Err())
+		case isTrace(f): // of a form that others may know
+			return errors.Join(untraced(err), c.keep(f))
 		}
 		return untraced(err) // what was fetched is no trace
 	}
 	s.Requests.Warnings = append(s.warnings, s.Requests.Warnings...)
-	err = errors.Join(s.unsaved, keepFile(c.HTML, func(w io.Writer) error { return timeline.Write(w, s.Source, s.Requests) }))
+	err = errors.Join(c.keep(f), keepFile(c.HTML, func(w io.Writer) error { return timeline.Write(w, s.Source, s.Requests) }))
 	if c.JSON {
 		err = errors.Join(err, t.json(s))
 	} else {
@@ -117,7 +119,7 @@ func (c *traceCmd) open(ctx context.Context, t *terminal, s *story) (*os.File, e
 		if err := t.useless(true, "for a trace that is there already", "load", "save", "for", "samples"); err != nil {
 			return nil, err
 		}
-		s.Source = c.From
+		s.Source, s.saved = c.From, true
 		return os.Open(c.From)
 	}
 	service, err := c.service(ctx)
@@ -179,14 +181,27 @@ func (c *traceCmd) record(ctx context.Context, t *terminal, s *story, r recordin
 	}
 	if under != nil {
 		warnings, err := under.end(cancel)
-		if err != nil {
-			return err
+		if err != nil { // such as that nothing was answered: why, is in the trace
+			warnings = append(warnings, err)
 		}
 		s.warnings = append(s.warnings, texts(warnings)...)
 	}
-	s.unsaved = keepFile(c.Save, func(w io.Writer) error { return rewound(w, r.to) })
 	_, err = r.to.Seek(0, io.SeekStart)
 	return err
+}
+
+// keep writes the trace to where --save says. Nothing else is written there: it may be
+// where a trace was kept before.
+func (c *traceCmd) keep(f *os.File) error {
+	return keepFile(c.Save, func(w io.Writer) error { return rewound(w, f) })
+}
+
+// isTrace reports whether a file begins as every trace does.
+func isTrace(f *os.File) bool {
+	const head = "go 1."
+	begin := make([]byte, len(head))
+	_, err := f.ReadAt(begin, 0)
+	return err == nil && string(begin) == head
 }
 
 // rewound copies a file from its beginning.
@@ -207,6 +222,8 @@ func untraced(err error) error {
 		f.hint = ""
 	case f.hint == exposes:
 		f.hint += "; only one trace may run at a time"
+	case errors.Is(err, pprof.ErrTooLarge):
+		f.hint = "a shorter --for makes a smaller trace, and so do fewer requests"
 	}
 	return f
 }

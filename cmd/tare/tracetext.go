@@ -19,7 +19,7 @@ type story struct {
 	Source string `json:"source"`
 	*exectrace.Requests
 	warnings []string
-	unsaved  error // why the trace could not be kept, if it was to be
+	saved    bool // it was read from a file
 }
 
 // text says what is different about slow requests, and shows the slowest.
