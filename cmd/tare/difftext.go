@@ -34,6 +34,13 @@ func (c *diffCmd) compare(a, b *sides) (*page.Diff, error) {
 		first = d.Bytes
 	}
 	d.Warnings = append(d.Warnings, texts(first.Warnings)...)
+	if d.CPU != nil && d.Bytes != nil { // there may be fewer of one kind, or of another time
+		for _, w := range texts(d.Bytes.Warnings) {
+			if !slices.Contains(d.Warnings, w) {
+				d.Warnings = append(d.Warnings, "allocated: "+w)
+			}
+		}
+	}
 	for i, s := range []*sides{a, b} {
 		for _, w := range s.warnings {
 			d.Warnings = append(d.Warnings, "AB"[i:i+1]+": "+w.Error())
@@ -111,7 +118,32 @@ func printDiff(w io.Writer, r *diff.Result, of diffed) {
 	case others > 0:
 		fmt.Fprintf(w, "%d other owners are not told apart from chance.\n", others)
 	}
+	printWithin(w, r, of)
 	printNear(w, r, of)
+}
+
+// printWithin shows the functions that differ within owners that are not told to: one
+// that is small may do so where the whole of its owner varies more than that.
+func printWithin(w io.Writer, r *diff.Result, of diffed) {
+	type place struct{ owner, where string }
+	told := map[place]bool{}
+	for i := range r.Owners {
+		if o := &r.Owners[i]; o.Differs {
+			told[place{o.Owner, o.Where}] = true
+		}
+	}
+	within := slices.DeleteFunc(slices.Clone(r.Functions), func(f diff.Row) bool { return !f.Differs || told[place{f.Owner, f.Where}] })
+	if len(within) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "Functions that differ, within owners that are not told to:")
+	for i := range within[:min(len(within), perOwner)] {
+		f := &within[i]
+		named(w, figures(f, of.base)+"  ", f.Function[strings.LastIndexByte(f.Function, '/')+1:]+", of "+f.Owner, of.width)
+	}
+	if more := len(within) - perOwner; more > 0 {
+		fmt.Fprintf(w, "and %d more (--json).\n", more)
+	}
 }
 
 // mostNear bounds the rows shown of what nearly differs.

@@ -52,6 +52,23 @@ func TestDiffNear(t *testing.T) {
 	}
 }
 
+// TestDiffWithin shows a function that differs also where its owner is not told to.
+func TestDiffWithin(t *testing.T) {
+	owners := []diff.Row{{Owner: "shop.list", Kind: "handler", A: 1e5, B: 1.02e5, Diff: 2e3, Lo: -4e3, Hi: 8e3, P: 0.5, Tested: true}}
+	function := diff.Row{Owner: "shop.list", Kind: "handler", Function: "example.org/shop.price", A: 2e3, B: 4e3, Diff: 2e3, Lo: 1.5e3, Hi: 2.5e3, P: 1e-6, Tested: true, Differs: true}
+	for _, told := range []bool{false, true} {
+		owners[0].Differs = told
+		var out bytes.Buffer
+		term := &terminal{out: &out, width: 100}
+		if err := diffText(term, &page.Diff{A: "a", B: "b", CPU: &diff.Result{Per: "request", Owners: owners, Functions: []diff.Row{function}}}); err != nil {
+			t.Fatal(err)
+		}
+		if text := out.String(); strings.Count(text, "shop.price") != 1 || strings.Contains(text, "shop.price, of shop.list") == told {
+			t.Errorf("the owner is told: %t; the function is not there once, with its owner if that is not:\n%s", told, text)
+		}
+	}
+}
+
 // TestDiffInterrupted interrupts a service's second capture: the first is compared
 // with what was saved.
 func TestDiffInterrupted(t *testing.T) {
