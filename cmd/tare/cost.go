@@ -195,6 +195,8 @@ func (c *costCmd) profile(ctx context.Context, t *terminal, b *bill, s *pprof.Se
 		allocs <- taken{p, err}
 	}()
 	here := findLocal(s.String())
+	var at looked
+	at.profiled = time.Now()
 	b.cpu, err = s.CPU(ctx, c.For)
 	if err != nil {
 		return unprofiled(err)
@@ -212,6 +214,7 @@ func (c *costCmd) profile(ctx context.Context, t *terminal, b *bill, s *pprof.Se
 	b.window.Duration = b.cpu.Duration
 	b.dateAllocs()
 	if c.Waits {
+		at.traced = time.Now()
 		if b.waits, err = trace(ctx, s, c.tracing()); err != nil {
 			b.warnings = append(b.warnings, fmt.Errorf("no execution trace, so no waits: %w", err))
 		} else if b.waits.Broken != nil {
@@ -219,7 +222,7 @@ func (c *costCmd) profile(ctx context.Context, t *terminal, b *bill, s *pprof.Se
 		}
 	}
 	if under != nil {
-		return under.count(cancel, b)
+		return under.count(cancel, b, at)
 	}
 	return nil
 }
@@ -267,13 +270,23 @@ func (c *costCmd) offer(ctx context.Context) (*offered, error) {
 	return loading{c.Load, c.Header, c.Conns, c.Rate, c.For}.offer(ctx)
 }
 
-// count ends the load and works out how many requests the profile saw.
-func (u *offered) count(stop func(), b *bill) error {
+// looked is when a profile and a trace were begun under a load; zero if they were not.
+type looked struct{ profiled, traced time.Time }
+
+// count ends the load and works out how many requests the profile saw, and the trace:
+// while that is recorded, and read, requests go slower.
+func (u *offered) count(stop func(), b *bill, at looked) error {
 	warnings, err := u.end(stop)
 	if err != nil {
 		return err
 	}
 	b.window.Requests = math.Round(float64(u.res.Counts.Answered()) * b.window.Duration.Seconds() / u.res.Elapsed.Seconds())
+	if b.waits != nil && !at.traced.IsZero() {
+		profiled, traced := math.Round(u.within(at.profiled, b.window.Duration)), u.within(at.traced, b.waits.Duration)
+		if profiled >= 1 && traced >= 1 { // else CPU would be told a second and waits a request
+			b.window.Requests, b.traced = profiled, traced
+		}
+	}
 	b.warnings = append(b.warnings, warnings...)
 	return nil
 }

@@ -217,7 +217,7 @@ func (c *costCmd) sample(ctx context.Context, t *terminal, b *bill, o sampling) 
 		}
 	}
 	if under != nil {
-		return under.count(end, b)
+		return under.count(end, b, looked{})
 	}
 	return nil
 }

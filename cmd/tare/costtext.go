@@ -23,6 +23,7 @@ type bill struct {
 	source      string
 	cpu, allocs *pprof.Profile     // nil = not to be had
 	waits       *exectrace.Trace   // nil = not asked for, or not to be had
+	traced      float64            // requests that it saw, by the load; 0 = as many as before
 	local       int                // the service's process, if it is known and was not sampled from outside
 	outside     *cost.Sampled      // nil = not sampled from outside
 	marked      *probe.Measurement // nil = calls were not watched
@@ -45,7 +46,11 @@ func stacks(p *pprof.Profile) []cost.Stack {
 func (b *bill) sum() *cost.Bill {
 	d := cost.NewBill(stacks(b.cpu), stacks(b.allocs), b.window)
 	if b.waits != nil {
-		d.AddWaits(b.waits.Waits, b.window.Over(b.waits.Duration))
+		w := b.window.Over(b.waits.Duration)
+		if b.traced > 0 {
+			w.Requests = b.traced
+		}
+		d.AddWaits(b.waits.Waits, w)
 	}
 	if b.marked != nil {
 		addMarks(d, b.marked)

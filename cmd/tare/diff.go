@@ -18,6 +18,7 @@ import (
 	"github.com/tarehq/tare/cost/page"
 	"github.com/tarehq/tare/cost/pprof"
 	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/load"
 )
 
 // diffCmd tells what costs more in one set of profiles than in another.
@@ -229,9 +230,11 @@ func (c *diffCmd) capture(ctx context.Context, t *terminal, s *sides, at target)
 // shown is the source as others may read it: without a password that is in a URL.
 func (s *sides) shown() string {
 	if s.oneProcess && strings.Contains(s.source, "@") {
-		if service, err := pprof.Find(s.source); err == nil {
-			return service.String()
+		service, err := pprof.Find(s.source)
+		if err != nil {
+			return load.Shown(absolute(s.source))
 		}
+		return service.String()
 	}
 	return s.source
 }

@@ -39,6 +39,7 @@ func TestDiffShown(t *testing.T) {
 		want string
 	}{
 		{sides{source: "http://me:secret@host:6060", oneProcess: true}, "http://me:xxxxx@host:6060/debug/pprof/"},
+		{sides{source: "http://me:secret@host:port", oneProcess: true}, "http://…@host:port"},
 		{sides{source: "host:6060", oneProcess: true}, "host:6060"},
 		{sides{source: "before@v1/"}, "before@v1/"},
 	} {
@@ -128,5 +129,43 @@ func TestDiffSources(t *testing.T) {
 	_, _, errs := tare(t, "diff", own, outside)
 	if !strings.Contains(errs, "pid:N") {
 		t.Errorf("diff of both says %q, want a remedy", errs)
+	}
+}
+
+// TestDiffWarnsOfBytes warns of allocations that were captured once, and of an unknown
+// time, also where the CPU profiles are in order.
+func TestDiffWarnsOfBytes(t *testing.T) {
+	stacks := []cost.Stack{{Frames: []cost.Frame{{Func: "main.work"}}, Count: 90, Value: 9e8}}
+	captured := func(source string, allocs int) *sides {
+		s := &sides{source: source}
+		for range 5 {
+			s.add(pprof.CPU, stacks, cost.Window{Duration: time.Second, Requests: 1000})
+		}
+		for range allocs {
+			s.add(pprof.Allocs, stacks, cost.Window{})
+		}
+		return s
+	}
+	for _, tc := range []struct {
+		allocs int
+		want   []string
+	}{
+		{0, nil},
+		{1, []string{"allocated: one capture a side: ", "allocated: neither requests nor durations are known"}},
+		{5, []string{"allocated: neither requests nor durations are known"}},
+	} {
+		d, err := (&diffCmd{Q: 0.05}).compare(captured("before", tc.allocs), captured("after", tc.allocs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(d.Warnings) != len(tc.want) {
+			t.Errorf("%d allocation profiles a side: warnings %q, want %d", tc.allocs, d.Warnings, len(tc.want))
+			continue
+		}
+		for i, want := range tc.want {
+			if !strings.HasPrefix(d.Warnings[i], want) {
+				t.Errorf("%d allocation profiles a side: %q, want %q", tc.allocs, d.Warnings[i], want)
+			}
+		}
 	}
 }

@@ -23,7 +23,7 @@ func (c *doctorCmd) press(ctx context.Context) (*offered, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.WarmUp, o.Slice = settle, slice
+	o.WarmUp = settle
 	o.Duration = c.For + time.Hour // ended when the evidence is there
 	return offer(ctx, o)
 }

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -107,6 +108,34 @@ func TestInterruptedLookUp(t *testing.T) {
 		if got := run(ctx, args, &terminal{out: &out, err: &errs, width: 80}); got != exitInterrupted {
 			t.Errorf("tare %q: got exit status %d and %q, want %d", args, got, errs.String(), exitInterrupted)
 		}
+	}
+}
+
+// Nor is it one that a load beside a measurement was not under way yet.
+func TestInterruptedBeforeLoad(t *testing.T) {
+	for _, last := range []int64{1, 3} { // the request by which it is tried, and one of the warm-up
+		ctx, interrupt := context.WithCancel(t.Context())
+		defer interrupt()
+		var seen atomic.Int64
+		s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			if seen.Add(1) == last {
+				interrupt()
+			}
+		}))
+		defer s.Close()
+		var out, errs bytes.Buffer
+		got := run(ctx, []string{"cost", "--for", "1s", "--load", s.URL, s.URL}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
+		if got != exitInterrupted {
+			t.Errorf("interrupted at request %d: got exit status %d and %q, want %d", last, got, errs.String(), exitInterrupted)
+		}
+	}
+}
+
+// A password in the URL of a load is not shown, though it cannot be sent.
+func TestLoadWithPassword(t *testing.T) {
+	status, _, said := tare(t, "cost", "--load", "http://me:secret@localhost:1/", "localhost:1")
+	if status == 0 || strings.Contains(said, "secret") {
+		t.Errorf("got exit status %d and %q, want an error without the password", status, said)
 	}
 }
 

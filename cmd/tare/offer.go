@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ func (l loading) options() (load.Options, error) {
 		Connections: l.Connections,
 		WarmUp:      time.Second,
 		Duration:    l.For + time.Minute,
+		Slice:       slice,
 	}
 	if l.Rate > 0 {
 		o.Schedule = pace.Constant(l.Rate)
@@ -55,8 +57,12 @@ type offered struct {
 // offer starts a load of one target, after it has answered once, and waits until
 // the measured part is under way. Of o, Mark is set here.
 func offer(ctx context.Context, o load.Options) (*offered, error) {
-	url := o.Targets[0].URL
-	if _, err := load.Run(ctx, load.Options{Targets: o.Targets, Connections: 1, Requests: 1, Timeout: 10 * time.Second}); err != nil {
+	url := load.Shown(o.Targets[0].URL)
+	_, err := load.Run(ctx, load.Options{Targets: o.Targets, Connections: 1, Requests: 1, Timeout: 10 * time.Second})
+	if err == nil {
+		err = ctx.Err() // an interrupted load is none by itself
+	}
+	if err != nil {
 		return nil, fmt.Errorf("loading %s: %w", url, err)
 	}
 	begun := make(chan struct{})
@@ -76,7 +82,7 @@ func offer(ctx context.Context, o load.Options) (*offered, error) {
 		return under, nil
 	case err := <-under.done:
 		if err == nil {
-			err = errors.New("it ended before it began")
+			err = cmp.Or(ctx.Err(), errors.New("it ended before it began"))
 		}
 		return nil, fmt.Errorf("loading %s: %w", url, err)
 	}

@@ -43,7 +43,7 @@ func (c *whatifCmd) drive(ctx context.Context, g *guard) (ended <-chan driven, e
 			err = errors.New("no request was answered")
 		}
 		if err != nil {
-			done <- driven{err: fmt.Errorf("loading %s: %w", c.Load, err)}
+			done <- driven{err: fmt.Errorf("loading %s: %w", load.Shown(c.Load), err)}
 			return
 		}
 		done <- driven{warnings: amiss(&under.res.Counts)}

@@ -29,8 +29,11 @@ func Find(raw string) (*Service, error) {
 		raw = "http://" + raw
 	}
 	u, err := url.Parse(raw)
+	if err != nil && strings.Contains(raw, "@") {
+		return nil, errors.New("the URL is malformed") // err may show a password that is in it, or a part of one
+	}
 	if err != nil {
-		return nil, fmt.Errorf("the URL is malformed: %w", errors.Unwrap(err)) // err shows a password that is in it
+		return nil, fmt.Errorf("the URL is malformed: %w", errors.Unwrap(err))
 	}
 	if u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("%q is no http or https URL", u.Redacted())

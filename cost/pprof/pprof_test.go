@@ -168,7 +168,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("profile of %s: error %v, want %q in it", tc.url, err, tc.want)
 		}
 	}
-	for _, raw := range []string{"", "http://", "ftp://me:secret@host", "http://%zz", "http://me:secret@host:port"} {
+	for _, raw := range []string{"", "http://", "ftp://me:secret@host", "http://%zz", "http://me:secret@host:port", "http://me:secret/x@host"} {
 		if _, err := pprof.Find(raw); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("Find(%q) = %v, want an error without the password", raw, err)
 		}
