@@ -34,6 +34,8 @@ type gateCmd struct {
 	Module string  `help:"Folder of tare's own source." placeholder:"DIR"`
 	Resume bool    `help:"Go on with an interrupted run as a gate, not judge it as it is."`
 	JSON   bool    `name:"json" help:"Print JSON."`
+
+	failed string // folder of the first run, where a gate failed that the second is to confirm
 }
 
 // budgets are the largest harms in per cent, by metric.
@@ -92,6 +94,9 @@ func (c *gateCmd) Run(ctx context.Context, t *terminal) error {
 	if _, err := c.budgets(""); err != nil {
 		return err
 	}
+	if c.Target == "" { // not the newest run, as elsewhere: a variable that is empty passes nothing
+		return asked("", errors.New("want a study or a run: its name is empty"))
+	}
 	run := &runCmd{Quick: c.Quick, Blocks: c.Blocks, Seed: c.Seed, Dir: c.Dir, Module: c.Module, gate: c}
 	if err := run.bounds(); err != nil {
 		return err
@@ -124,6 +129,7 @@ func (c *gateCmd) Run(ctx context.Context, t *terminal) error {
 	if !slices.ContainsFunc(first, func(g verdict.Gated) bool { return g.Result == stats.Failed }) {
 		return c.decide(t, first, nil)
 	}
+	c.failed = run.kept
 	fmt.Fprintln(t.err, "a gate failed: confirming it with fresh processes and another seed")
 	run.Seed++
 	run.Resume = ""
@@ -151,6 +157,7 @@ func (c *gateCmd) measure(ctx context.Context, t *terminal, run *runCmd, s *stud
 	if err != nil {
 		return nil, run.stopped(kept, err)
 	}
+	run.kept = kept.Dir
 	a, err := verdict.Analyse(kept)
 	if err != nil {
 		return nil, err
@@ -162,10 +169,13 @@ func (c *gateCmd) measure(ctx context.Context, t *terminal, run *runCmd, s *stud
 // stopped explains why a run ended before its time, with how to go on if anything was
 // measured; run may be nil.
 func (c *runCmd) stopped(run *record.Run, err error) error {
-	switch {
-	case run == nil || len(run.Trials) == 0:
-		return explain(err)
-	case errors.Is(err, context.Canceled):
+	if run == nil || len(run.Trials) == 0 {
+		if c.gate.failed == "" {
+			return explain(err)
+		}
+		run = &record.Run{Dir: c.gate.failed} // nothing is kept of the second run, and the first is gone on with
+	}
+	if errors.Is(err, context.Canceled) {
 		return c.interrupted(run, nil)
 	}
 	return c.goOn(run, explain(err))

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -146,6 +148,13 @@ func TestGateBudgets(t *testing.T) {
 func TestGateStopped(t *testing.T) {
 	run, full := cut(t), errors.New("no space left on device")
 	gated := runCmd{Blocks: 8, gate: &gateCmd{Max: budgets{"rss_peak": 7.5, "cpu_per_request": 3}}}
+	confirming := runCmd{gate: &gateCmd{failed: "runs/first"}}
+	if f := confirming.interrupted(run, nil); f.hint != "go on with `tare gate --resume runs/first`" {
+		t.Errorf("of a second run: got the hint %q, want that the first is gone on with, which a second confirms", f.hint)
+	}
+	if f, ok := errors.AsType[*failure](confirming.stopped(nil, context.Canceled)); !ok || f.status != exitInterrupted || f.hint != "go on with `tare gate --resume runs/first`" {
+		t.Errorf("of a second run without a trial: got %+v, want that the first is gone on with", f)
+	}
 	again := "go on with `tare gate --resume " + run.Dir + " --max cpu_per_request=3 --max rss_peak=7.5 --blocks 8`"
 	for _, tt := range []struct {
 		run    *record.Run
@@ -162,6 +171,32 @@ func TestGateStopped(t *testing.T) {
 		got := complain(&terminal{err: &said}, gated.stopped(tt.run, tt.by))
 		if got != tt.status || !strings.Contains(said.String(), tt.hint) || strings.Contains(said.String(), "hint") != (tt.hint != "") {
 			t.Errorf("%v: got exit status %d and %q, want %d and %q", tt.by, got, said.String(), tt.status, tt.hint)
+		}
+	}
+}
+
+// Another run of a study is kept beside the one that is gone on with.
+func TestTakeUpBeside(t *testing.T) {
+	run := cut(t)
+	c := &runCmd{Dir: "runs"}
+	_, s, err := c.takeUp(run.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := filepath.Dir(c.folder(s)); got != filepath.Dir(run.Dir) {
+		t.Errorf("another run is kept in %s, want %s", got, filepath.Dir(run.Dir))
+	}
+}
+
+// A name that is empty, as a variable's may be, stands for no run and no study.
+func TestGateNothing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.CopyFS("runs/run", os.DirFS(cut(t).Dir)); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"gate", ""}, {"gate", "--resume", ""}, {"run", "--plan", "--resume", ""}} {
+		if status, out, said := tare(t, args...); status != exitAsked || !strings.Contains(said, "name is empty") {
+			t.Errorf("tare %q: got exit status %d, %q and %q, want %d", args, status, out, said, exitAsked)
 		}
 	}
 }

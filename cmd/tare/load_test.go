@@ -305,6 +305,16 @@ func TestLoadTitle(t *testing.T) {
 	}
 }
 
+// Arrivals that nobody gave a seed are those of seed 1.
+func TestLoadSeed(t *testing.T) {
+	for _, seed := range []uint64{0, 1} {
+		c := loadCmd{URLs: []string{"localhost"}, Offer: loadOffer{Rate: "poisson:10", Seed: seed}, Carriage: loadCarriage{TLSResume: true, Engine: "auto"}}
+		if o, err := c.options(); err != nil || o.Schedule.Seed != 1 {
+			t.Errorf("--seed %d: got %+v (%v), want arrivals of seed 1", seed, o.Schedule, err)
+		}
+	}
+}
+
 func TestScreenFits(t *testing.T) {
 	f := newFrame(snapshot(5*time.Second), watcherOptions{})
 	for _, size := range []struct{ width, height int }{{200, 60}, {80, 24}, {60, 20}, {40, 12}, {20, 8}} {

@@ -78,7 +78,7 @@ func (c *loadCmd) options() (load.Options, error) {
 	}
 	var err error
 	if c.Offer.Rate != "" {
-		if o.Schedule, err = pace.Parse(c.Offer.Rate, c.Offer.Seed); err != nil {
+		if o.Schedule, err = pace.Parse(c.Offer.Rate, cmp.Or(c.Offer.Seed, 1)); err != nil {
 			return o, asked("--rate takes "+pace.Forms, fmt.Errorf("--rate: %w", err))
 		}
 	}

@@ -41,6 +41,7 @@ type runCmd struct {
 	Plan      bool          `help:"Print the order of trials and the time they take, and stop." xor:"form"`
 	Module    string        `help:"Folder of tare's own source, where the built-in arms are." placeholder:"DIR"`
 
+	kept    string       // folder of the gate's last run that ended
 	gate    *gateCmd     // which the run is made for, if it is: it says when the run may stop
 	builder *arm.Builder // of all runs of the command, which so measure the same programs; made by the first
 }
@@ -64,6 +65,9 @@ Every trial is on disk as soon as it has ended; Ctrl-C keeps what was measured.`
 func (c *runCmd) Run(ctx context.Context, t *terminal) error {
 	if err := c.bounds(); err != nil {
 		return err
+	}
+	if c.Resume == "" && t.said["resume"] {
+		return asked("`tare list` shows the runs kept", errors.New("--resume wants a run: its name is empty"))
 	}
 	if c.Resume != "" {
 		if len(c.Studies) > 0 || c.Plan || c.Seed > 0 || c.Quick || len(c.Arms) > 0 || len(c.Workloads) > 0 {
@@ -284,7 +288,8 @@ func (c *runCmd) interrupted(run *record.Run, besides error) *failure {
 func (c *runCmd) resuming(run *record.Run) string {
 	args := []string{"tare", "run", "--resume", run.Dir}
 	if c.gate != nil {
-		args = append([]string{"tare", "gate", "--resume", run.Dir}, c.gate.Max.flags()...)
+		// By itself a second run would be a first one, and pass what had failed.
+		args = append([]string{"tare", "gate", "--resume", cmp.Or(c.gate.failed, run.Dir)}, c.gate.Max.flags()...)
 	}
 	if c.Blocks > 0 {
 		args = append(args, "--blocks", strconv.Itoa(c.Blocks))
@@ -331,6 +336,7 @@ func (c *runCmd) takeUp(name string) (string, *study.Study, error) {
 		return "", nil, err
 	}
 	c.Resume, c.Seed, c.Quick = dir, run.Manifest.Seed, run.Manifest.Quick
+	c.Dir = filepath.Dir(filepath.Clean(dir)) // of another run of it, which a gate may make
 	s := run.Manifest.Study
 	if err := lab.WithinPlan(&s, c.Blocks); err != nil {
 		return "", nil, asked(fmt.Sprintf("a run of its own takes as many: `tare run --blocks %d %s`", c.Blocks, cmp.Or(s.File, s.Name)), err)
@@ -369,6 +375,9 @@ func (c *runCmd) command(s *study.Study) []string {
 	}
 	if c.Budget > 0 {
 		args = append(args, "--budget", c.Budget.String())
+	}
+	if c.Module != "" {
+		args = append(args, "--module", c.Module)
 	}
 	return append(args, name)
 }

@@ -40,6 +40,16 @@ func cut(t *testing.T) *record.Run {
 	return run
 }
 
+// The command on record repeats the run from the same folder, where tare's source need
+// not be.
+func TestCommandRepeats(t *testing.T) {
+	c := &runCmd{Seed: 7, Quick: true, Arms: []string{"a", "b"}, Blocks: 8, Module: "/src/tare"}
+	want := "tare run --seed 7 --quick --arms a,b --blocks 8 --module /src/tare nesting"
+	if got := strings.Join(c.command(&study.Study{Name: "nesting"}), " "); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // Runs that begin in one second have folders of their own.
 func TestRunsInOneSecond(t *testing.T) {
 	t.Chdir(t.TempDir())
