@@ -74,10 +74,7 @@ func (c *doctorCmd) gather(ctx context.Context, t *terminal, p *patient) (*docto
 	}
 	g.facts(p.pid)
 	if press != nil {
-		if err := press.tell(release, g); err != nil {
-			cancel()
-			return nil, err
-		}
+		press.tell(release, g)
 	}
 	show.draw("waiting for the probe and the compiler")
 	beside.Wait()

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"time"
+
+	"github.com/tarehq/tare/cost/doctor"
 )
 
 // settle is how long a load goes on before anything is looked at: pools fill and
@@ -28,18 +30,20 @@ func (c *doctorCmd) press(ctx context.Context) (*offered, error) {
 	return offer(ctx, o)
 }
 
-// tell ends the load and says how many requests fell into each part's time.
-func (u *offered) tell(stop func(), g *gathering) error {
+// tell ends the load and says how many requests fell into each part's time. That none
+// was answered is no reason to throw away what shows why.
+func (u *offered) tell(stop func(), g *gathering) {
 	warnings, err := u.end(stop)
 	if err != nil {
-		return err
+		g.lack(doctor.Traffic, err)
+		g.Warnings = append(g.Warnings, err.Error())
+		return
 	}
 	g.Window.Requests = u.within(g.profiledFrom, g.Window.Duration)
 	g.Traced.Requests = u.within(g.tracedFrom, g.Traced.Duration)
 	g.Latency = time.Duration(u.res.Service.Mean())
 	g.Busy = int(u.res.MeanFlight + 0.5)
 	g.Warnings = append(g.Warnings, texts(warnings)...)
-	return nil
 }
 
 // within is how many requests were answered in a part of the load's time.

@@ -39,7 +39,8 @@ type Evidence struct {
 	Probe     *Probe
 	Decisions []compiler.Decision
 
-	// Reasons say of parts that were not gathered why.
+	// Reasons say of parts that were not gathered why; of Traffic, why there was none
+	// though the service did something.
 	Reasons map[Part]string
 
 	Warnings []string // caveats of what was gathered
@@ -76,7 +77,7 @@ func (e *Evidence) has(p Part) bool {
 	case BusyService:
 		return e.cpu().Count >= fewest
 	case Traffic:
-		return e.served()
+		return e.Reasons[Traffic] == "" && e.served()
 	case AllocationProfile:
 		return e.Allocs != nil
 	case LiveHeap:
