@@ -140,8 +140,12 @@ func (b *bill) mark(ctx context.Context, m *probe.Measurement, err error) {
 		b.warnings = append(b.warnings, fmt.Errorf("interrupted: calls were watched for %s", unit.Format(float64(m.Attached), unit.Nanoseconds)))
 	}
 	b.marked = m
-	if b.window.Requests == 0 && m.Attached > 0 {
-		b.window.Requests = math.Round(m.Requests * b.window.Duration.Seconds() / m.Attached.Seconds())
+	if b.window.Requests > 0 || m.Attached <= 0 {
+		return
+	}
+	b.window.Requests = math.Round(m.Requests * b.window.Duration.Seconds() / m.Attached.Seconds())
+	if b.window.Requests > 0 {
+		b.warnings = append(b.warnings, errors.New("requests were counted while calls were watched, after the sampling: costs a request are told by as many a second, and before there may have been more or fewer"))
 	}
 }
 

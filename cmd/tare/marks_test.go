@@ -56,7 +56,7 @@ func TestMarksInterrupted(t *testing.T) {
 	}{
 		{"before", interrupted, nil, context.Canceled, "no counts and times of calls (--marks)", 0},
 		{"amid", interrupted, m, nil, "calls were watched for 1.50 s", 200},
-		{"not", t.Context(), m, nil, "", 200},
+		{"not", t.Context(), m, nil, "requests were counted while calls were watched, after the sampling", 200},
 		{"not to be had", t.Context(), nil, failed, "", 0},
 	} {
 		b := &bill{window: cost.Window{Duration: 10 * time.Second}}

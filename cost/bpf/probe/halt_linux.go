@@ -20,30 +20,43 @@ import (
 // stopped from its terminal, and puts them back when it goes on: whoever is
 // watched would pay for them, and nobody would look.
 //
-// Note: from the first device to the target's Close it stands in for what SIGTSTP
+// Note: from the first device to the targets' Close it stands in for what SIGTSTP
 // does by default; Go cannot bring that back, so that later ones are ignored.
 type guard struct {
 	mu      sync.Mutex // of the devices' links as well
 	devices []*device
-	stops   chan os.Signal // nil until there is a device
-	over    sync.WaitGroup
+}
+
+// terminal is where this process is stopped from, which it is once for all targets.
+var terminal struct {
+	mu     sync.Mutex     // taken before a guard's
+	guards []*guard       // of the targets with devices
+	stops  chan os.Signal // nil until there is a guard
+	over   chan struct{}  // closed once nobody waits for stops any more
 }
 
 // add has a device guarded.
 func (g *guard) add(d *device) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	g.devices = append(g.devices, d)
-	if g.stops != nil || signal.Ignored(unix.SIGTSTP) {
+	g.mu.Unlock()
+	terminal.mu.Lock()
+	defer terminal.mu.Unlock()
+	if !slices.Contains(terminal.guards, g) {
+		terminal.guards = append(terminal.guards, g)
+	}
+	if terminal.stops != nil || signal.Ignored(unix.SIGTSTP) {
 		return
 	}
-	g.stops = make(chan os.Signal, 1)
-	signal.Notify(g.stops, unix.SIGTSTP)
-	g.over.Go(func() {
-		for range g.stops {
-			g.halt()
+	stops, over := make(chan os.Signal, 1), make(chan struct{})
+	terminal.stops, terminal.over = stops, over
+	signal.Notify(stops, unix.SIGTSTP)
+	go func() {
+		defer close(over)
+		for range stops {
+			halt()
 		}
-	})
+	}()
 }
 
 // remove has a device guarded no more.
@@ -55,31 +68,42 @@ func (g *guard) remove(d *device) {
 
 // close ends the guard.
 func (g *guard) close() {
-	if g.stops == nil {
+	terminal.mu.Lock()
+	terminal.guards = slices.DeleteFunc(terminal.guards, func(other *guard) bool { return other == g })
+	stops, over := terminal.stops, terminal.over
+	if len(terminal.guards) > 0 || stops == nil {
+		terminal.mu.Unlock()
 		return
 	}
-	signal.Stop(g.stops)
-	close(g.stops)
-	g.over.Wait()
-	g.stops = nil
+	terminal.stops, terminal.over = nil, nil
+	terminal.mu.Unlock()
+	signal.Stop(stops)
+	close(stops)
+	<-over
 }
 
 // halt stops this process, without probes, until it is told to go on.
-func (g *guard) halt() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, d := range g.devices {
-		d.lift()
+func halt() {
+	terminal.mu.Lock()
+	defer terminal.mu.Unlock()
+	for _, g := range terminal.guards {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		for _, d := range g.devices {
+			d.lift()
+		}
 	}
 	// Sent to this thread, it works before the call returns.
 	runtime.LockOSThread()
 	unix.Tgkill(unix.Getpid(), unix.Gettid(), unix.SIGSTOP)
 	runtime.UnlockOSThread()
-	for _, d := range g.devices {
-		d.resume()
+	for _, g := range terminal.guards {
+		for _, d := range g.devices {
+			d.resume()
+		}
 	}
 	select {
-	case <-g.stops: // pressed twice
+	case <-terminal.stops: // pressed twice
 	default:
 	}
 }

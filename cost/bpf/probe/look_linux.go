@@ -252,14 +252,15 @@ type Watch struct {
 	begins []uint64  // pushes of where requests begin
 	routes []route
 	known  map[string]bool
-	marks  []mark  // by number
-	looked float64 // calls a second when they were looked at
+	marks  []mark            // by number
+	placed map[placed]uint64 // calls of the owner there had been when the mark was first placed
+	looked float64           // calls a second when they were looked at
 }
 
 // NewWatch prepares to watch owners. At most 60 are watched at a time; the rest
 // are refused with a reason.
 func (t *Target) NewWatch(owners []Watched, p Price) (*Watch, error) {
-	w := &Watch{t: t, price: p, known: map[string]bool{}, begins: t.pushes(beginning[:])}
+	w := &Watch{t: t, price: p, known: map[string]bool{}, placed: map[placed]uint64{}, begins: t.pushes(beginning[:])}
 	for _, o := range owners {
 		if o.Reason == "" && len(w.owners) == maxOwners-4 {
 			o.Reason = fmt.Sprintf("only %d owners can be watched at a time", maxOwners-4)

@@ -36,8 +36,9 @@ type program interface {
 // plan is where marks go.
 type plan struct {
 	marks   []mark
-	callers []uint64     // return addresses of the owners' calls that end at a mark
-	blurred map[int]blur // owners whose end may be seen late
+	ends    map[mark][]int // the owners whose calls a mark may end
+	callers []uint64       // return addresses of the owners' calls that end at a mark
+	blurred map[int]blur   // owners whose end may be seen late
 }
 
 // blur is why the end of calls is seen late, if it is seen at a mark; with no
@@ -49,7 +50,7 @@ type blur struct {
 
 // newPlan places the marks that end the calls of which routes were seen.
 func newPlan(routes []route, p program) plan {
-	made := plan{blurred: map[int]blur{}}
+	made := plan{ends: map[mark][]int{}, blurred: map[int]blur{}}
 	for _, r := range routes {
 		if len(r.rets) == 0 {
 			continue
@@ -61,10 +62,10 @@ func newPlan(routes []route, p program) plan {
 		if !ok {
 			continue
 		}
-		made.add(m)
+		made.add(m, r.owner)
 		if why != "" {
 			for _, push := range p.literals(p.function(m.site)) {
-				made.add(mark{push, inward})
+				made.add(mark{push, inward}, r.owner)
 			}
 		}
 		if !slices.Contains(made.callers, r.rets[0]) {
@@ -80,10 +81,22 @@ func newPlan(routes []route, p program) plan {
 // depth or deeper is over when it begins.
 const inward = 8
 
-func (p *plan) add(m mark) {
+func (p *plan) add(m mark, owner int) {
 	if !slices.Contains(p.marks, m) {
 		p.marks = append(p.marks, m)
 	}
+	if !slices.Contains(p.ends[m], owner) {
+		p.ends[m] = append(p.ends[m], owner)
+	}
+}
+
+// idle reports whether a mark costs hits for nothing: of the calls that it may end there
+// were some, and it has ended none. Where requests pass that call none of its owners, as
+// in a router for one that is seldom called, hits alone say nothing, until there are so
+// many that they cost what the watching may.
+func idle(hits, closed, calls uint64) bool {
+	const patience, enough, most = 100, 10, 20_000
+	return closed == 0 && hits > patience && (calls >= enough || hits > most)
 }
 
 // nearest finds the mark nearest to where a call returns, and says why it is not

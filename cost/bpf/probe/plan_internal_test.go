@@ -89,7 +89,25 @@ func TestPlanShares(t *testing.T) {
 	if want := []mark{{outer + 3, 0x13}, {serve, 0x10}}; !reflect.DeepEqual(got.marks, want) {
 		t.Errorf("got marks %x, want each once: %x", got.marks, want)
 	}
+	if want := map[mark][]int{{outer + 3, 0x13}: {0, 1}, {serve, 0x10}: {0}}; !reflect.DeepEqual(got.ends, want) {
+		t.Errorf("got owners %v whose calls they end, want %v", got.ends, want)
+	}
 	if len(got.blurred) != 0 {
 		t.Errorf("got reasons %v, want none", got.blurred)
+	}
+}
+
+// TestIdle keeps a mark that every request passes for an owner that is seldom called.
+func TestIdle(t *testing.T) {
+	for _, tt := range []struct {
+		hits, closed, calls uint64
+		want                bool
+	}{
+		{5000, 0, 0, false}, {5000, 0, 2, false}, {5000, 0, 100, true}, {5000, 1, 100, false}, {50, 0, 50, false},
+		{20_001, 0, 2, true},
+	} {
+		if got := idle(tt.hits, tt.closed, tt.calls); got != tt.want {
+			t.Errorf("%d hits, %d calls ended of %d: got %t, want %t", tt.hits, tt.closed, tt.calls, got, tt.want)
+		}
 	}
 }

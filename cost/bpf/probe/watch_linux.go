@@ -89,7 +89,10 @@ func (w *Watch) attach(p plan) error {
 	if err := w.putCallers(p.callers); err != nil {
 		return err
 	}
-	addrs, cookies := w.number(p.marks)
+	addrs, cookies, err := w.number(p)
+	if err != nil {
+		return err
+	}
 	if err := w.d.attach(w.d.Leave, addrs, cookies); err != nil {
 		return err
 	}
@@ -99,8 +102,16 @@ func (w *Watch) attach(p plan) error {
 
 // number gives marks their numbers, which they keep, and returns their addresses
 // and cookies. Those that were hit but ended nothing are left out.
-func (w *Watch) number(marks []mark) (addrs, cookies []uint64) {
-	for _, m := range marks {
+func (w *Watch) number(p plan) (addrs, cookies []uint64, err error) {
+	entered := make([]uint64, len(w.owners)+1)
+	for i := range entered {
+		t, err := w.d.tallied(i)
+		if err != nil {
+			return nil, nil, err
+		}
+		entered[i] = t.Entered
+	}
+	for _, m := range p.marks {
 		id := slices.Index(w.marks, m)
 		if id < 0 {
 			if len(w.marks) == maxMarks {
@@ -109,21 +120,30 @@ func (w *Watch) number(marks []mark) (addrs, cookies []uint64) {
 			id = len(w.marks)
 			w.marks = append(w.marks, m)
 		}
-		if w.idle(id) {
+		var calls uint64
+		for _, o := range p.ends[m] {
+			since, known := w.placed[placed{id, o}]
+			if !known {
+				since = entered[o]
+				w.placed[placed{id, o}] = since
+			}
+			calls += entered[o] - since
+		}
+		seen, err := w.d.marked(id)
+		if err != nil {
+			return nil, nil, err
+		}
+		if idle(seen.Hits, seen.Closed, calls) {
 			continue
 		}
 		addrs = append(addrs, m.site)
 		cookies = append(cookies, uint64(id)|m.delta<<32)
 	}
-	return addrs, cookies
+	return addrs, cookies, nil
 }
 
-// idle reports whether a mark costs hits for nothing.
-func (w *Watch) idle(id int) bool {
-	const patience = 100
-	seen, err := w.d.marked(id)
-	return err == nil && seen.Hits > patience && seen.Closed == 0
-}
+// placed is a mark by its number, and an owner whose calls it may end.
+type placed struct{ mark, owner int }
 
 // sum reads what the programs have counted.
 func (w *Watch) sum(m *Measurement, p plan) error {
@@ -150,6 +170,8 @@ func (w *Watch) sum(m *Measurement, p plan) error {
 		m.Warnings = append(m.Warnings, w.doubts(o, t)...)
 		if b, ok := p.blurred[i]; ok && w.closes(b.at) {
 			m.Warnings = append(m.Warnings, fmt.Errorf("the end of %s is seen late: %s", o.Owner.Name, b.why))
+		} else if t.Strange > t.Entered/20 {
+			m.Warnings = append(m.Warnings, fmt.Errorf("of %d calls of %s %d were made by callers that were not known yet: their end may be seen late, and what these do afterwards be in it", t.Entered, o.Owner.Name, t.Strange))
 		}
 	}
 	t, err := w.d.tallied(len(w.owners))

@@ -127,6 +127,28 @@ func TestWatchNamed(t *testing.T) {
 	}
 }
 
+// TestWatchStrange watches calls by callers that nobody has looked at before: it is said
+// that their times are not to be relied on.
+func TestWatchStrange(t *testing.T) {
+	s := start(t, build(t))
+	p := open(t, s.pid)
+	s.load(t, 2, "/")
+	owners, err := p.Owners(t.Context(), []string{"target.spin"}, 400*time.Millisecond)
+	skip(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := p.NewWatch(owners, probe.Price{Hit: time.Microsecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	m := run(t, w, probe.Options{For: time.Second, Window: time.Second})
+	if said := fmt.Sprint(m.Warnings); !strings.Contains(said, "calls of target.spin ") || !strings.Contains(said, "by callers that were not known yet") {
+		t.Errorf("got warnings %q, want it said that callers were not known", said)
+	}
+}
+
 // TestWatchIdle watches a target that nobody loads: it is said why nothing was seen.
 func TestWatchIdle(t *testing.T) {
 	p := open(t, start(t, build(t)).pid)
@@ -556,7 +578,8 @@ func TestCrash(t *testing.T) {
 	s.alive(t)
 }
 
-// crash slows a process down until it is killed.
+// crash slows a process down until it is killed, and has another target of it besides,
+// as who counts requests of several processes has.
 func crash(pid string) {
 	tell := func(text string) {
 		os.WriteFile(os.Getenv(readyVar), []byte(text), 0o600)
@@ -576,12 +599,24 @@ func crash(pid string) {
 	if err == nil {
 		err = b.On(time.Millisecond, time.Hour)
 	}
+	if err == nil {
+		err = besides(n)
+	}
 	if err != nil {
 		tell(err.Error())
 		os.Exit(1)
 	}
 	tell("ready")
 	time.Sleep(time.Hour)
+}
+
+// besides prepares to count a process's requests by a target of its own.
+func besides(pid int) error {
+	p, err := probe.Open(pid)
+	if err == nil {
+		_, err = p.NewCounter(probe.Price{})
+	}
+	return err
 }
 
 // handled returns the least time that an answer took of many: the slow-down is in
