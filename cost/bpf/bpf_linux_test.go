@@ -185,6 +185,13 @@ func TestInsideNamespace(t *testing.T) {
 		if seen, charged := spun(p); charged < 0.98*seen || service.pid > 100 {
 			t.Errorf("of process %d, %v of %v stacks of burn are charged to its middleware", service.pid, charged, seen)
 		}
+		inner := serve(t, exe, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID})
+		if s, err := bpf.Start(bpf.Options{PID: inner.pid}); !errors.Is(err, cost.ErrNotSupported) {
+			t.Errorf("of a process in a namespace inside this one: got %v, want ErrNotSupported, for nothing of it is seen", err)
+			if err == nil {
+				s.Stop()
+			}
+		}
 		return
 	}
 	if os.Getuid() != 0 {

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tarehq/tare/cost"
 )
 
 // clock is what ticks on every CPU.
@@ -52,6 +54,17 @@ func parseCPUs(list string) ([]int, error) {
 		}
 	}
 	return all, nil
+}
+
+// allowed returns an error if the kernel allows fewer samples a second, given its
+// setting of how many it allows. Opening a clock would only say that an argument is
+// invalid.
+func allowed(hz int, setting string) error {
+	most, err := strconv.Atoi(strings.TrimSpace(setting))
+	if err != nil || hz <= most {
+		return nil
+	}
+	return fmt.Errorf("%w: %d samples a second are wanted, and kernel.perf_event_max_sample_rate allows %d: raise it by sysctl, or ask for fewer", cost.ErrNotSupported, hz, most)
 }
 
 // newClock opens a clock on every CPU, stopped, that runs a program at each tick:

@@ -73,9 +73,13 @@ func containerOf(list, id string) (whole, dir string) {
 }
 
 // containerName returns the ID in the name of a group, which may be the ID itself,
-// or docker-ID.scope and the like.
+// or docker-ID.scope and the like; "" of the group that Podman and CRI-O give the
+// container's monitor, libpod-conmon-ID.scope.
 func containerName(group string) string {
 	name := strings.TrimSuffix(group, ".scope")
+	if strings.Contains(name, "-conmon-") {
+		return ""
+	}
 	return name[strings.LastIndexAny(name, "-:")+1:]
 }
 

@@ -35,6 +35,9 @@ func OfKernel(pid int) bool { return task.OfKernel(pid) }
 // ParseCPUs reads a list of CPUs.
 func ParseCPUs(list string) ([]int, error) { return parseCPUs(list) }
 
+// Allowed returns an error if the kernel's setting allows fewer samples a second.
+func Allowed(hz int, setting string) error { return allowed(hz, setting) }
+
 // Labels are what addresses of a process, given its list of mappings, are labelled
 // by where they are in no function.
 func Labels(maps io.Reader, addrs ...uint64) ([]string, error) {
@@ -97,6 +100,26 @@ func Cut(chain ...uint64) (bool, error) {
 		return false, err
 	}
 	return p.cut(chain, len(chain)), p.why
+}
+
+// ContainerName returns the container's ID in the name of a group.
+func ContainerName(group string) string { return containerName(group) }
+
+// Anew counts samples of one stack, of a process and then of the one that it is once it
+// has begun its program anew, and returns how often the stack is kept, in all.
+func Anew(before, after int) (kept int) {
+	s := &Sampler{procs: map[int]*process{}, stacks: map[string]*seen{}, mend: true}
+	const pid, at = 4711, 0x401000
+	for _, n := range []int{before, after} {
+		s.follow(&process{program: new(program), pid: pid})
+		for range n {
+			s.add(&samplerAstray{Sample: samplerSample{Pid: pid, Ip: at, Weight: 1}})
+		}
+	}
+	for _, one := range s.stacks {
+		kept += one.count
+	}
+	return kept
 }
 
 // Programs returns how many programs are read to watch processes.

@@ -3,10 +3,12 @@
 package bpf_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
 )
 
@@ -69,6 +71,39 @@ ffffffffc0000000 t nf_hook	[nf_tables]
 		got, err := bpf.KernelNames(strings.NewReader(tt.list), tt.addrs...)
 		if err != nil || !slices.Equal(got, tt.want) {
 			t.Errorf("%#x: got %q, %v, want %q", tt.addrs, got, err, tt.want)
+		}
+	}
+}
+
+// TestContainerName takes the group of a container's monitor, which has the same ID in
+// its name, for none of the container's.
+func TestContainerName(t *testing.T) {
+	const id = "0411a2a82311fbc65b137ca550d5f7e6b6863bc734759be2f515b0b67062d49a"
+	for group, want := range map[string]string{
+		id: id, "docker-" + id + ".scope": id, "cri-containerd-" + id + ".scope": id, "kubepods-besteffort-pod1.slice:cri-containerd:" + id: id,
+		"libpod-" + id + ".scope": id, "libpod-conmon-" + id + ".scope": "",
+		"crio-" + id + ".scope": id, "crio-conmon-" + id + ".scope": "",
+	} {
+		if got := bpf.ContainerName(group); got != want {
+			t.Errorf("%s: got %q, want %q", group, got, want)
+		}
+	}
+}
+
+// TestAllowed says which setting of the kernel's stands in the way, so that a service's
+// own profiles are taken instead.
+func TestAllowed(t *testing.T) {
+	for _, tt := range []struct {
+		hz      int
+		setting string
+		want    string
+	}{
+		{499, "100000\n", ""}, {499, "499\n", ""}, {499, "", ""},
+		{499, "1\n", "499 samples a second are wanted, and kernel.perf_event_max_sample_rate allows 1"},
+	} {
+		err := bpf.Allowed(tt.hz, tt.setting)
+		if (err == nil) != (tt.want == "") || err != nil && (!strings.Contains(err.Error(), tt.want) || !errors.Is(err, cost.ErrNotSupported)) {
+			t.Errorf("%d of %q: got %v, want %q", tt.hz, tt.setting, err, tt.want)
 		}
 	}
 }

@@ -44,6 +44,7 @@ type file struct {
 type process struct {
 	*program
 	pid  int
+	nth  int // of those that were watched
 	id   task.Identity
 	name string
 	maps []task.Mapping

@@ -48,6 +48,14 @@ func TestProgramsReadOnce(t *testing.T) {
 	}
 }
 
+// TestSameStacksAnew has a process run its program anew where it lay before, as one does
+// that is not position-independent: what was seen of it until then is not forgotten.
+func TestSameStacksAnew(t *testing.T) {
+	if kept := bpf.Anew(70, 30); kept != 100 {
+		t.Errorf("of 70 samples of a stack before a program begins anew and 30 after it, %d are kept", kept)
+	}
+}
+
 // TestForeignGroup watches several processes of one program that is not Go's: why it
 // cannot be read is said once.
 func TestForeignGroup(t *testing.T) {

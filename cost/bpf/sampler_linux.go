@@ -17,6 +17,7 @@ import (
 	"github.com/cilium/ebpf/ringbuf"
 	"golang.org/x/sys/unix"
 
+	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/internal/task"
 )
 
@@ -89,6 +90,11 @@ func prepare(o Options) (*Sampler, error) {
 
 // open has the kernel ready to tick.
 func (s *Sampler) open() error {
+	if setting, err := os.ReadFile("/proc/sys/kernel/perf_event_max_sample_rate"); err == nil {
+		if err := allowed(s.o.Hz, string(setting)); err != nil {
+			return err
+		}
+	}
 	if err := s.load(); err != nil {
 		return lacking(err)
 	}
@@ -134,20 +140,35 @@ func room(perSecond int) uint32 {
 	return uint32(1) << (bits.Len64(size - 1))
 }
 
+// firstNamespace is the kernel's fixed number of the first PID namespace.
+const firstNamespace = 0xeffffffc
+
 // namespace has the program see processes' numbers as this process does.
 func namespace(spec *ebpf.CollectionSpec) error {
-	const first = 0xeffffffc // the kernel's fixed number of the first namespace
 	var at unix.Stat_t
 	if err := unix.Stat("/proc/self/ns/pid", &at); err != nil {
 		return err
 	}
-	if at.Ino == first {
+	if at.Ino == firstNamespace {
 		return nil
 	}
 	return errors.Join(
 		spec.Variables[samplerVarNamespaceDevice].Set(at.Dev),
 		spec.Variables[samplerVarNamespaceInode].Set(at.Ino),
 	)
+}
+
+// errNested says why nothing would be seen of a process.
+var errNested = fmt.Errorf("%w: a process in a PID namespace inside that of tare is not seen to run, unless tare's is the machine's first: run tare on the machine itself, or in the namespace of the process", cost.ErrNotSupported)
+
+// nested reports whether a process's number is known here and not to the program in the
+// kernel, which is told those of the first namespace and of each process's own.
+func nested(pid int) bool {
+	var own, other unix.Stat_t
+	if unix.Stat("/proc/self/ns/pid", &own) != nil || unix.Stat(task.Path(pid, "ns/pid"), &other) != nil {
+		return false
+	}
+	return own.Ino != firstNamespace && own.Ino != other.Ino
 }
 
 // watch adds a process.
@@ -159,12 +180,25 @@ func (s *Sampler) watch(pid int) error {
 	if errors.Is(err, ErrEnded) && s.o.PID != 0 && task.OfKernel(pid) {
 		err = errKernel
 	}
+	if err == nil && nested(pid) {
+		if s.o.PID != 0 {
+			err = errNested
+		} else {
+			s.note(errNested) // others of the group may be seen
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("looking at process %d: %w", pid, err)
 	}
-	s.procs[pid] = p
-	s.all = append(s.all, p)
+	s.follow(p)
 	return s.objects.Watched.Put(uint32(pid), p.sampled())
+}
+
+// follow has samples of a process's number be its own from now on.
+func (s *Sampler) follow(p *process) {
+	p.nth = len(s.all)
+	s.procs[p.pid] = p
+	s.all = append(s.all, p)
 }
 
 // watchGroup adds processes of the control group that are not watched yet.
@@ -301,7 +335,8 @@ func (s *Sampler) add(astray *samplerAstray) {
 	p.weight += sample.Weight
 	kernel := sample.Kernel[:min(len(sample.Kernel), max(0, int(sample.KernelBytes)/8))]
 	chain := p.chain(astray, s.mend)
-	s.key = binary.NativeEndian.AppendUint32(s.key[:0], sample.Pid)
+	// Not the number: what runs a program anew by it has the same stacks.
+	s.key = binary.NativeEndian.AppendUint32(s.key[:0], uint32(p.nth))
 	s.key = binary.NativeEndian.AppendUint32(s.key, uint32(len(kernel)))
 	for _, part := range [][]uint64{kernel, chain} {
 		for _, a := range part {
@@ -309,7 +344,7 @@ func (s *Sampler) add(astray *samplerAstray) {
 		}
 	}
 	at := s.stacks[string(s.key)]
-	if at == nil || at.p != p {
+	if at == nil {
 		at = &seen{p: p, kernel: append([]uint64(nil), kernel...), chain: chain}
 		s.stacks[string(s.key)] = at
 	}
