@@ -114,6 +114,20 @@ func TestWhatifUndecided(t *testing.T) {
 	}
 }
 
+// TestWhatifUnknown has nothing told of what removing an owner would save whose own time
+// is not known, also where the interval of what it costs is not bounded.
+func TestWhatifUnknown(t *testing.T) {
+	sure := windows(1000, 50*time.Microsecond, 20*time.Microsecond, 20*time.Microsecond)
+	res, err := newWhatif([]pair{sure, sure}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.own(nil, errors.New("timing its calls would take too much"), cost.Owner{})
+	if b, err := json.Marshal(res); err != nil || strings.Contains(string(b), "saved_ns") {
+		t.Errorf("got JSON %s, %v, want no saved_ns", b, err)
+	}
+}
+
 func TestAmbiguous(t *testing.T) {
 	two := func(met bool) []probe.Watched {
 		return []probe.Watched{

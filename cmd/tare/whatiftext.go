@@ -148,7 +148,8 @@ func (w *whatif) own(m *probe.Measurement, err error, o cost.Owner) {
 	} else {
 		w.Warnings = append(w.Warnings, "its own time by the clock is not known: "+err.Error())
 	}
-	if saved := w.Own.aRequest(w.Calls).times(w.PerTaken); !saved.undecided() {
+	own := w.Own.aRequest(w.Calls)
+	if saved := own.times(w.PerTaken); own.Value > 0 && !saved.undecided() {
 		w.Saved = &saved
 	}
 }
