@@ -106,14 +106,10 @@ func (m *muxConn) close() {
 // goroutine engine's schedule and record.
 func runHTTP2(p *plan) (closeAll func(), err error) {
 	e := newNetEngine(p)
-	streams := p.opts.Streams
+	streams := min(p.opts.Streams, maxStreams)
 	groups := make(map[int][]*muxConn) // by the workers that share: k / streams
 	var mu sync.Mutex
-	if streams > maxStreams/e.workers {
-		e.workers = maxStreams
-	} else {
-		e.workers *= streams
-	}
+	e.workers = p.http2Workers(streams)
 	e.exchanger = func(k int, rec *recorder) exchanger {
 		mu.Lock()
 		defer mu.Unlock()
@@ -127,6 +123,25 @@ func runHTTP2(p *plan) (closeAll func(), err error) {
 		return &http2Exchanger{engine: e, rec: rec, cursor: e.script.cursor(k), conns: conns}
 	}
 	return e.drive(), nil
+}
+
+// http2Workers is how many requests may be in flight. As many workers as streams share a
+// connection to each server; a request with a connection of its own is the only stream of
+// that. In the open loop no more connections than asked for are open so, but at least one
+// to each server.
+func (p *plan) http2Workers(streams int) int {
+	conns := min(int64(p.opts.Connections), 1<<32)
+	each, servers := int64(streams), int64(len(p.script.endpoints))
+	workers := conns * each
+	switch share := p.script.share; {
+	case share == 1: // none is shared
+		workers = conns
+	case p.open && share > 0: // each worker may have one besides those that it shares
+		workers = (conns - servers) * each / (each + servers)
+	case p.open:
+		workers = max(1, conns/servers) * each
+	}
+	return int(min(max(1, workers), maxStreams))
 }
 
 // http2Exchanger sends a worker's requests as streams of connections that it

@@ -50,7 +50,7 @@ type Options struct {
 	// 30 s, negative none.
 	Timeout time.Duration
 	// NewConnections is the share, 0 to 1, of requests sent on a connection of
-	// their own, closed after the answer.
+	// their own, closed after the answer. In HTTP/2 each is the only stream of its.
 	NewConnections float64
 
 	// Unix is the path of a Unix socket to connect to instead of the host.
