@@ -139,7 +139,7 @@ func (k *Key[T]) With(r *http.Request, v T) *http.Request {
 func (k *Key[T]) withSlowly(s *State, r *http.Request, v T) *http.Request {
 	hidden := k.hidden(s, r.Context())
 	k.putSlowly(s, v)
-	if hidden {
+	if hidden && !k.shows(r.Context(), v) {
 		return k.withContext(r, v)
 	}
 	return r
@@ -149,6 +149,12 @@ func (k *Key[T]) withSlowly(s *State, r *http.Request, v T) *http.Request {
 // than s.
 func (k *Key[T]) hidden(s *State, ctx context.Context) bool {
 	return k.odd&aliased != 0 && held(slotOf(ctx)) != s && ctx.Value(k.alias) != nil
+}
+
+// shows reports whether ctx has v by the key of others: what was there before may have been
+// an earlier value in the state. Of values that cannot be compared this is not known.
+func (k *Key[T]) shows(ctx context.Context, v T) bool {
+	return reflect.ValueOf(v).Comparable() && ctx.Value(k.alias) == any(v)
 }
 
 // withContext returns a copy of the request whose context carries the value.

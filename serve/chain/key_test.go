@@ -233,6 +233,15 @@ func TestKeyOf(t *testing.T) {
 			if got, _ := key.Value(r); got != "newest" {
 				t.Errorf("further out: got %q", got)
 			}
+			derived := r.WithContext(context.WithValue(r.Context(), contextKey(8), "another's"))
+			for _, v := range []string{"once", "again"} {
+				if !key.Set(derived, v) {
+					t.Errorf("Set %q by a derived context that has nothing nearer: got false", v)
+				}
+				if got := derived.Context().Value(contextKey(7)); got != v {
+					t.Errorf("by the derived context: got %v, want %q", got, v)
+				}
+			}
 		})
 	})
 	r := key.With(request(t.Context()), "v")
