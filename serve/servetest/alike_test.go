@@ -116,6 +116,7 @@ func TestAlike(t *testing.T) {
 		{"CloseClientConnections of quiet ones", cutQuiet, []asked{plain, private, http2}},
 		{"Certificate", certificate, []asked{plain, private, http2, own}},
 		{"Client", client, []asked{plain, private, http2}},
+		{"a client with a Dial of the test's", dialled, []asked{plain, private, http2}},
 		{"EnableHTTP2", protocols, []asked{plain, private, http2}},
 	} {
 		for _, a := range tc.ways {
@@ -368,6 +369,29 @@ func client(t *testing.T, start func(http.Handler) under) []string {
 	}
 	first, second := s.Client(), s.Client()
 	return append(seen, fmt.Sprintf("the same twice: %v, the same client: %v", get(first, s.url) == get(second, s.url), first == second))
+}
+
+// dialled has the client connect by a function of the test's, which sends one name to the
+// server and refuses all else.
+func dialled(t *testing.T, start func(http.Handler) under) []string {
+	s := start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Host) }))
+	defer s.Close()
+	scheme, port := "http://", ":80"
+	if s.tls != nil {
+		scheme, port = "https://", ":443"
+	}
+	var calls atomic.Int64
+	tr := s.Client().Transport.(*http.Transport)
+	//lint:ignore SA1019 old tests still set it
+	tr.Dial = func(network, addr string) (net.Conn, error) {
+		calls.Add(1)
+		if addr != "example.com"+port {
+			return nil, fmt.Errorf("%s is not to be had", addr)
+		}
+		return net.Dial(network, s.addr)
+	}
+	seen := []string{get(s.Client(), scheme+"example.com/"), get(s.Client(), scheme+"www.example.com/")}
+	return append(seen, fmt.Sprintf("the test's own was asked: %v", calls.Load() > 0))
 }
 
 // protocols asks by the server's client and by one that speaks HTTP/1.1 alone.

@@ -4,19 +4,25 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"net/http"
 	"strings"
 	"time"
 )
 
-// dial connects as a transport does, but to the server where a request by this
-// scheme is for example.com or below, as httptest has it.
-func (s *Server) dial(scheme string) func(context.Context, string, string) (net.Conn, error) {
+// dial connects as tr does, but to the server where a request by this scheme is for
+// example.com or below, as httptest has it. A Dial that a test gives tr goes first.
+func (s *Server) dial(tr *http.Transport, scheme string) func(context.Context, string, string) (net.Conn, error) {
 	port := ":80"
 	if scheme == "https" {
 		port = ":443"
 	}
 	var d net.Dialer
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		//lint:ignore SA1019 old tests still set it
+		if tr.Dial != nil {
+			//lint:ignore SA1019 old tests still set it
+			return tr.Dial(network, addr)
+		}
 		host, ok := strings.CutSuffix(addr, port)
 		if ok && (host == "example.com" || strings.HasSuffix(host, ".example.com")) {
 			addr = s.Listener.Addr().String()

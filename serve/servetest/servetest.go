@@ -89,7 +89,8 @@ func (s *Server) start(scheme string, client *http.Client) {
 	}
 	s.URL = scheme + "://" + s.Listener.Addr().String()
 	s.client = client
-	client.Transport.(*http.Transport).DialContext = s.dial(scheme)
+	tr := client.Transport.(*http.Transport)
+	tr.DialContext = s.dial(tr, scheme)
 	s.conns = map[net.Conn]http.ConnState{}
 	hook := s.Config.ConnState
 	s.Config.ConnState = func(c net.Conn, state http.ConnState) {
