@@ -130,6 +130,16 @@ func TestDiffHijackTiming(t *testing.T) {
 			n, err := r.Body.Read(make([]byte, 1))
 			j.note("body %d %s", n, class(err))
 		}},
+		{name: "in the middle of a chunk", send: request("/", "Transfer-Encoding: chunked") + "5\r\nhello\r\n0\r\n\r\n", handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			buf := make([]byte, 2)
+			_, err := io.ReadFull(r.Body, buf)
+			j.note("body %q %s", buf, class(err))
+			take(func(j *journal, conn net.Conn, rw *bufio.ReadWriter) {
+				buf := make([]byte, 10)
+				_, err := io.ReadFull(rw, buf)
+				j.note("%q %s", buf, class(err))
+			})(j, w, r)
+		}},
 		{name: "deadlines are cleared", config: func(hs *http.Server, _ *journal) { hs.ReadTimeout, hs.WriteTimeout = time.Hour, time.Hour },
 			send: request("/") + "x", handler: take(func(j *journal, conn net.Conn, rw *bufio.ReadWriter) {
 				j.note("%s", class(second(io.ReadFull(rw, make([]byte, 1)))))

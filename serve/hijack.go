@@ -13,14 +13,18 @@ func (c *conn) hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c.e.unlink(c)
 	k := c.k
 	c.unsent = k.fields // the buffers go when the handler returns
-	ahead := append([]byte(nil), k.buf[k.r:k.w]...)
+	from := k.r
+	if b := k.x.body; b != nil && k.x.res.hasBody {
+		from -= len(b.rest) // of a chunk that was decoded, and not read by the handler
+	}
+	ahead := append([]byte(nil), k.buf[from:k.w]...)
 	k.r = k.w
-	from := bufio.NewReaderSize(&aheadReader{ahead, c.nc}, max(bufSize, len(ahead)))
+	in := bufio.NewReaderSize(&aheadReader{ahead, c.nc}, max(bufSize, len(ahead)))
 	if len(ahead) > 0 {
-		from.Peek(len(ahead)) // Buffered tells of it
+		in.Peek(len(ahead)) // Buffered tells of it
 	}
 	c.setState(http.StateHijacked)
-	return c.nc, bufio.NewReadWriter(from, bufio.NewWriter(c.nc)), nil
+	return c.nc, bufio.NewReadWriter(in, bufio.NewWriter(c.nc)), nil
 }
 
 // aheadReader reads what was read ahead, then the rest.
