@@ -59,6 +59,7 @@ func TestDiffConnState(t *testing.T) {
 		{"nothing sent", see, func(c *client) { c.Close() }},
 		{"half a head", see, func(c *client) { c.send("GET / HT"); c.finish() }},
 		{"broken head", see, func(c *client) { c.send("BROKEN\r\n\r\n"); c.drain() }},
+		{"a head that is too long at once", see, func(c *client) { c.send("GET / HTTP/1.1\r\nX: " + strings.Repeat("x", 6000) + "\r\n\r\n"); c.drain() }},
 		{"a handshake to a plain port", see, func(c *client) { c.send("\x16\x03\x01\x00\x01\x01\r\n\r\n"); c.drain() }},
 		{"hijacked", take(func(_ *journal, c net.Conn, _ *bufio.ReadWriter) {}), func(c *client) { c.send(request("/")); c.drain() }},
 		{"panic", func(*journal, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, func(c *client) { c.send(request("/")); c.drain() }},
@@ -69,7 +70,9 @@ func TestDiffConnState(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			run := func(s side, by carriage) string {
 				j, st := &journal{}, &states{}
-				run := start(t, s, by, j, func(hs *http.Server) { hs.Handler, hs.ConnState = j.watch(x.handler), st.hook })
+				run := start(t, s, by, j, func(hs *http.Server) {
+					hs.Handler, hs.ConnState, hs.MaxHeaderBytes = j.watch(x.handler), st.hook, 1000
+				})
 				c := run.dial(t)
 				x.talk(c)
 				got := st.ended(t)

@@ -186,6 +186,9 @@ func (c *conn) parse() (bool, error) {
 		return false, nil
 	}
 	if n == 0 || n > c.e.limits.headerBytes {
+		if c.at().phase() != phaseHeading {
+			c.active()
+		}
 		return false, http1.TooLong(b[:min(len(b), c.e.limits.headerBytes)])
 	}
 	if c.at().phase() != phaseHeading {
