@@ -374,8 +374,15 @@ type onceListener struct {
 	socket net.Listener // beneath TLS
 	until  atomic.Int64 // when the last connections must be accepted, Unix nanoseconds
 	owed   atomic.Int64 // connections that are accepted even later
+	asked  atomic.Int64 // when Accept was called that has not returned, Unix nanoseconds, 0 = none
 	once   sync.Once
 	err    error
+}
+
+func (l *onceListener) Accept() (net.Conn, error) {
+	l.asked.Store(time.Now().UnixNano())
+	defer l.asked.Store(0)
+	return l.Listener.Accept()
 }
 
 func (l *onceListener) Close() error {

@@ -103,7 +103,20 @@ func (s *Server) stopListening(gently bool) (*engine, error) {
 		l.settle()
 		stop(l)
 	}
-	s.accepting.Wait()
+	accepted := make(chan struct{})
+	go func() { s.accepting.Wait(); close(accepted) }()
+	for waiting := true; waiting; {
+		select {
+		case <-accepted:
+			waiting = false
+		case <-time.After(lastAccepts):
+			for _, l := range last {
+				if l.deaf() {
+					stop(l)
+				}
+			}
+		}
+	}
 	for _, l := range last {
 		stop(l)
 	}
@@ -117,13 +130,23 @@ func (s *Server) stopListening(gently bool) (*engine, error) {
 const (
 	lastAccept  = 5 * time.Millisecond
 	lastAccepts = 250 * time.Millisecond
+	deafAccept  = time.Second
 )
 
-// stopsSoon has Accept fail after a moment, if the listener can do that.
+// stopsSoon has Accept fail after a moment, if the listener can do that, and it can be
+// seen then whether there are connections yet.
 func (l *onceListener) stopsSoon() bool {
 	l.until.Store(time.Now().Add(lastAccepts).UnixNano())
 	l.owed.Store(int64(l.backlog()))
-	return l.expire(lastAccept)
+	return sys.TellsReadable && l.raw() != nil && l.expire(lastAccept)
+}
+
+// deaf reports whether one Accept has gone on for much longer than it was told: it takes
+// a time-out for nothing, as that of a listener which looks now and then at a channel of
+// its own, or goes by another clock. Only Close ends it.
+func (l *onceListener) deaf() bool {
+	asked := l.asked.Load()
+	return asked != 0 && time.Now().UnixNano()-max(asked, l.until.Load()) > int64(deafAccept)
 }
 
 // settle waits until l, which cannot be told to stop, has accepted nothing for a

@@ -576,6 +576,12 @@ func TestShutdownTakesBacklog(t *testing.T) {
 		"wrapped": {conns: 10, each: time.Millisecond, serve: func(s *serve.Server, l net.Listener) error {
 			return s.Serve(struct{ net.Listener }{l})
 		}},
+		"wrapped, with deadlines": {conns: 10, each: time.Millisecond, serve: func(s *serve.Server, l net.Listener) error {
+			return s.Serve(struct {
+				net.Listener
+				deadlines
+			}{l, l.(deadlines)})
+		}},
 		"tls.NewListener": {conns: 10, each: time.Millisecond, serve: func(s *serve.Server, l net.Listener) error {
 			return s.Serve(tls.NewListener(l, config))
 		}, secret: true},
@@ -583,6 +589,9 @@ func TestShutdownTakesBacklog(t *testing.T) {
 		t.Run(name, b.shutdown)
 	}
 }
+
+// deadlines is what a listener shows that hides its socket, but not them.
+type deadlines interface{ SetDeadline(time.Time) error }
 
 // backlog is what the kernel has of connections when a server is shut down.
 type backlog struct {
@@ -634,6 +643,58 @@ func (b backlog) shutdown(t *testing.T) {
 	}
 	if err := <-served; err != http.ErrServerClosed {
 		t.Errorf("Serve: %v", err)
+	}
+}
+
+// stoppable looks at stop now and then, and takes a time-out of Accept for nothing else.
+type stoppable struct {
+	*net.TCPListener
+	stop chan struct{} // never closed here: it is the server that is to end it
+}
+
+func (l stoppable) Accept() (net.Conn, error) {
+	for {
+		l.SetDeadline(time.Now().Add(50 * time.Millisecond))
+		nc, err := l.TCPListener.Accept()
+		select {
+		case <-l.stop:
+			return nil, net.ErrClosed
+		default:
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			continue
+		}
+		return nc, err
+	}
+}
+
+// TestShutdownDeafListener ends a server whose listener goes on when Accept's time is up.
+func TestShutdownDeafListener(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() // whatever becomes of Shutdown
+	s := &serve.Server{Handler: http.HandlerFunc(stateHandler)}
+	served := goServe(s, stoppable{l.(*net.TCPListener), make(chan struct{})})
+	nc := call(t, l.Addr().String())
+	defer nc.Close()
+	io.WriteString(nc, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	if err := hearOK(bufio.NewReader(nc)); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Shutdown(context.Background()) }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+	case <-time.After(long):
+		t.Fatal("Shutdown goes on")
+	}
+	if err := <-served; err != http.ErrServerClosed {
+		t.Errorf("Serve: %v, want %v", err, http.ErrServerClosed)
 	}
 }
 

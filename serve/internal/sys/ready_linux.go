@@ -5,6 +5,9 @@ import (
 	"unsafe"
 )
 
+// TellsReadable says that Readable knows.
+const TellsReadable = true
+
 // Readable reports whether fd has something to read or, if it is a listener,
 // to accept, without waiting for it.
 func Readable(fd uintptr) bool {
