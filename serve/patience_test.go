@@ -241,7 +241,15 @@ func TestFairBehindListeners(t *testing.T) {
 		for _, secure := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, TLS %t", name, secure), func(t *testing.T) {
 				t.Parallel()
-				s := &serve.Server{Handler: outpostHandler(nil), Limits: serve.Limits{StallTimeout: time.Second, MinRate: 1000}}
+				cut := make(chan error, 1) // the kernel hands on what it has all the same: the handler alone is told
+				s := &serve.Server{Limits: serve.Limits{StallTimeout: time.Second, MinRate: 1000}, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					for piece := make([]byte, 1<<10); ; {
+						if _, err := w.Write(piece); err != nil {
+							cut <- err
+							return
+						}
+					}
+				})}
 				if secure {
 					s.TLSConfig = loopbackTLS()
 				}
@@ -270,7 +278,11 @@ func TestFairBehindListeners(t *testing.T) {
 					if _, err := io.ReadFull(nc, some); err != nil {
 						t.Fatalf("reading an answer slowly: %v", err)
 					}
-					time.Sleep(40 * time.Millisecond)
+					select {
+					case err := <-cut:
+						t.Fatalf("who reads slowly is cut off: %v", err)
+					case <-time.After(40 * time.Millisecond):
+					}
 				}
 			})
 		}
