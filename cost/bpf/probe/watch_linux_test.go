@@ -127,13 +127,10 @@ func TestWatchNamed(t *testing.T) {
 	}
 }
 
-// TestWatchStrange watches calls by callers that nobody has looked at before: it is said
-// that their times are not to be relied on.
-func TestWatchStrange(t *testing.T) {
-	s := start(t, build(t))
-	p := open(t, s.pid)
-	s.load(t, 2, "/")
-	owners, err := p.Owners(t.Context(), []string{"target.spin"}, 400*time.Millisecond)
+// spinning prepares to watch the target's spin, after a look at its owners for so long.
+func spinning(t *testing.T, p *probe.Target, look time.Duration) *probe.Watch {
+	t.Helper()
+	owners, err := p.Owners(t.Context(), []string{"target.spin"}, look)
 	skip(t, err)
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +139,17 @@ func TestWatchStrange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+// TestWatchStrange watches calls by callers that nobody has looked at before: it is said
+// that their times are not to be relied on.
+func TestWatchStrange(t *testing.T) {
+	s := start(t, build(t))
+	p := open(t, s.pid)
+	s.load(t, 2, "/")
+	w := spinning(t, p, 400*time.Millisecond)
 	m := run(t, w, probe.Options{For: time.Second, Window: time.Second})
 	if said := fmt.Sprint(m.Warnings); !strings.Contains(said, "calls of target.spin ") || !strings.Contains(said, "by callers that were not known yet") {
 		t.Errorf("got warnings %q, want it said that callers were not known", said)
@@ -152,16 +159,7 @@ func TestWatchStrange(t *testing.T) {
 // TestWatchIdle watches a target that nobody loads: it is said why nothing was seen.
 func TestWatchIdle(t *testing.T) {
 	p := open(t, start(t, build(t)).pid)
-	owners, err := p.Owners(t.Context(), []string{"target.spin"}, 100*time.Millisecond)
-	skip(t, err)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := p.NewWatch(owners, probe.Price{Hit: time.Microsecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+	w := spinning(t, p, 100*time.Millisecond)
 	if _, err := w.Look(t.Context(), 100*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
