@@ -11,10 +11,6 @@ import (
 // connections open meanwhile.
 const settle = 500 * time.Millisecond
 
-// slice is how finely the load's answers are counted over time: requests go
-// slower while a trace is recorded.
-const slice = 50 * time.Millisecond
-
 // press starts the load, and waits until it is under way; nil if none is asked
 // for.
 func (c *doctorCmd) press(ctx context.Context) (*offered, error) {
@@ -44,21 +40,4 @@ func (u *offered) tell(stop func(), g *gathering) {
 	g.Latency = time.Duration(u.res.Service.Mean())
 	g.Busy = int(u.res.MeanFlight + 0.5)
 	g.Warnings = append(g.Warnings, texts(warnings)...)
-}
-
-// within is how many requests were answered in a part of the load's time.
-func (u *offered) within(from time.Time, d time.Duration) float64 {
-	if d <= 0 {
-		return 0
-	}
-	begin := from.Sub(u.res.Started)
-	end := begin + d
-	var n float64
-	for _, s := range u.res.Series {
-		overlap := min(end, s.At+slice) - max(begin, s.At)
-		if overlap > 0 {
-			n += float64(s.Answered) * overlap.Seconds() / slice.Seconds()
-		}
-	}
-	return n
 }

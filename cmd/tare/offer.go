@@ -48,6 +48,10 @@ func (l loading) offer(ctx context.Context) (*offered, error) {
 	return offer(ctx, o)
 }
 
+// slice is how finely the load's answers are counted over time: requests go
+// slower while a trace is recorded.
+const slice = 50 * time.Millisecond
+
 // offered is a load that runs beside a measurement.
 type offered struct {
 	done chan error
@@ -99,6 +103,23 @@ func (u *offered) end(stop func()) (warnings []error, err error) {
 		return nil, errors.New("loading: no request was answered")
 	}
 	return amiss(&u.res.Counts), nil
+}
+
+// within is how many requests were answered in a part of the load's time.
+func (u *offered) within(from time.Time, d time.Duration) float64 {
+	if d <= 0 {
+		return 0
+	}
+	begin := from.Sub(u.res.Started)
+	end := begin + d
+	var n float64
+	for _, s := range u.res.Series {
+		overlap := min(end, s.At+slice) - max(begin, s.At)
+		if overlap > 0 {
+			n += float64(s.Answered) * overlap.Seconds() / slice.Seconds()
+		}
+	}
+	return n
 }
 
 // amiss says what was wrong with the answers.
