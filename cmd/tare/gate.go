@@ -111,13 +111,12 @@ func (c *gateCmd) Run(ctx context.Context, t *terminal) error {
 	case err == nil:
 		return c.judge(t, dir)
 	default:
-		s, err = run.choose(c.Target)
+		if s, err = run.choose(c.Target); err == nil {
+			dir = run.folder(s)
+		}
 	}
 	if err != nil {
 		return err
-	}
-	if !c.Resume {
-		dir = run.folder(s)
 	}
 	if err := c.told(s); err != nil {
 		return err
@@ -126,10 +125,9 @@ func (c *gateCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(first, func(g verdict.Gated) bool { return g.Result == stats.Failed }) {
+	if c.failed == "" {
 		return c.decide(t, first, nil)
 	}
-	c.failed = run.kept
 	fmt.Fprintln(t.err, "a gate failed: confirming it with fresh processes and another seed")
 	run.Seed++
 	run.Resume = ""
@@ -152,18 +150,22 @@ func (c *gateCmd) judge(t *terminal, dir string) error {
 	return c.decide(t, c.gates(a), nil)
 }
 
+// measure makes a run and gates it; the first that fails is noted.
 func (c *gateCmd) measure(ctx context.Context, t *terminal, run *runCmd, s *study.Study, dir string) ([]verdict.Gated, error) {
 	kept, err := run.measure(ctx, t, s, dir)
 	if err != nil {
 		return nil, run.stopped(kept, err)
 	}
-	run.kept = kept.Dir
 	a, err := verdict.Analyse(kept)
 	if err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(t.err, "run: %s\n", kept.Dir)
-	return c.gates(a), nil
+	gates := c.gates(a)
+	if c.failed == "" && slices.ContainsFunc(gates, func(g verdict.Gated) bool { return g.Result == stats.Failed }) {
+		c.failed = kept.Dir
+	}
+	return gates, nil
 }
 
 // stopped explains why a run ended before its time, with how to go on if anything was

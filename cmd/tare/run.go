@@ -41,7 +41,6 @@ type runCmd struct {
 	Plan      bool          `help:"Print the order of trials and the time they take, and stop." xor:"form"`
 	Module    string        `help:"Folder of tare's own source, where the built-in arms are." placeholder:"DIR"`
 
-	kept    string       // folder of the gate's last run that ended
 	gate    *gateCmd     // which the run is made for, if it is: it says when the run may stop
 	builder *arm.Builder // of all runs of the command, which so measure the same programs; made by the first
 }
@@ -291,6 +290,12 @@ func (c *runCmd) resuming(run *record.Run) string {
 		// By itself a second run would be a first one, and pass what had failed.
 		args = append([]string{"tare", "gate", "--resume", cmp.Or(c.gate.failed, run.Dir)}, c.gate.Max.flags()...)
 	}
+	return strings.Join(append(args, c.kept()...), " ")
+}
+
+// kept are the flags that a run keeps when it is gone on with, and when it is repeated.
+func (c *runCmd) kept() []string {
+	var args []string
 	if c.Blocks > 0 {
 		args = append(args, "--blocks", strconv.Itoa(c.Blocks))
 	}
@@ -300,7 +305,7 @@ func (c *runCmd) resuming(run *record.Run) string {
 	if c.Module != "" {
 		args = append(args, "--module", c.Module)
 	}
-	return strings.Join(args, " ")
+	return args
 }
 
 // goOn adds to an error without a remedy that the run it stopped can be gone on with.
@@ -370,16 +375,7 @@ func (c *runCmd) command(s *study.Study) []string {
 	if len(c.Workloads) > 0 {
 		args = append(args, "--workloads", strings.Join(c.Workloads, ","))
 	}
-	if c.Blocks > 0 {
-		args = append(args, "--blocks", strconv.Itoa(c.Blocks))
-	}
-	if c.Budget > 0 {
-		args = append(args, "--budget", c.Budget.String())
-	}
-	if c.Module != "" {
-		args = append(args, "--module", c.Module)
-	}
-	return append(args, name)
+	return append(append(args, c.kept()...), name)
 }
 
 // newBuilder finds tare's own source.
