@@ -23,6 +23,7 @@ const module = "github.com/tarehq/tare"
 // The table is policy: a broken build is no reason to change it.
 var arrows = map[string][]string{
 	"":                 {},
+	"doc":              {},
 	"stats/hist":       {},
 	"stats/unit":       {},
 	"stats":            {"stats/unit", "stats/hist"},
@@ -33,7 +34,7 @@ var arrows = map[string][]string{
 	"lab/arm":          {"lab/study"},
 	"lab/record":       {"cost", "lab/study", "stats/hist"},
 	"lab/verdict":      {"cost", "lab/record", "lab/study", "stats", "stats/unit", "stats/hist"},
-	"lab/report":       {"cost", "lab/report/chart", "lab/verdict", "lab/record", "lab/study", "stats", "stats/unit", "stats/hist"},
+	"lab/report":       {"cost", "doc", "lab/report/chart", "lab/verdict", "lab/record", "lab/study", "stats", "stats/unit", "stats/hist"},
 	"lab/report/chart": {"stats", "stats/unit"},
 	"lab":              {"cost/...", "lab/...", "load", "load/pace", "stats", "stats/hist"},
 	"studies":          {"lab/study"},
@@ -45,8 +46,8 @@ var arrows = map[string][]string{
 	"cost/pprof":       {"cost", "cost/internal/..."},
 	"cost/exectrace":   {"cost"},
 	"cost/flame":       {"cost", "stats/unit"},
-	"cost/page":        {"cost", "cost/diff", "cost/flame", "stats/unit"},
-	"cost/timeline":    {"cost/exectrace", "stats/unit"},
+	"cost/page":        {"cost", "doc", "cost/diff", "cost/flame", "stats/unit"},
+	"cost/timeline":    {"cost/exectrace", "doc", "stats/unit"},
 	"serve":            {"serve/..."},
 	"arms":             {"arms/...", "serve/..."},
 	"cmd":              {"..."},
