@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/stats"
@@ -13,10 +14,10 @@ import (
 
 // warnTooFew says beforehand that no look can decide, whatever the effect: too
 // many arms share the error rate for so few blocks.
-func warnTooFew(t *terminal, s *study.Study, blocks int) {
+func warnTooFew(t *cli.Terminal, s *study.Study, blocks int) {
 	last := lastLook(s, blocks)
 	if least := leastBlocks(s, last); last.Blocks < least {
-		fmt.Fprintf(t.err, "%s too few to decide whatever the effect: %d are needed to tell %d arms apart\n",
+		fmt.Fprintf(t.Err, "%s too few to decide whatever the effect: %d are needed to tell %d arms apart\n",
 			areMany(last.Blocks, "block"), least, 1+family(s))
 	}
 }
@@ -45,7 +46,7 @@ func family(s *study.Study) int {
 
 // announceBudget says beforehand what a budget of time can tell apart, in at most
 // so many blocks (0: the study's own).
-func announceBudget(t *terminal, s *study.Study, budget time.Duration, blocks int) {
+func announceBudget(t *cli.Terminal, s *study.Study, budget time.Duration, blocks int) {
 	block := study.Estimate(s, 1, lab.Overhead)
 	besides := lab.Besides(s)
 	n := max(0, int((budget-besides)/block))
@@ -55,26 +56,26 @@ func announceBudget(t *terminal, s *study.Study, budget time.Duration, blocks in
 		bound = ", since --blocks allows no more"
 	}
 	n = min(n, most)
-	fmt.Fprintf(t.err, "blocks that fit into %s, each of about %s, besides %s for pilot and captures: %d%s\n",
+	fmt.Fprintf(t.Err, "blocks that fit into %s, each of about %s, besides %s for pilot and captures: %d%s\n",
 		budget, block.Round(100*time.Millisecond), besides.Round(time.Second), n, bound)
 	if least := leastBlocks(s, looks[0]); n < least {
-		fmt.Fprintf(t.err, "that is too few to tell any effect apart: at least %d are needed, about %s\n",
+		fmt.Fprintf(t.Err, "that is too few to tell any effect apart: at least %d are needed, about %s\n",
 			least, (time.Duration(least)*block + besides).Round(time.Second))
 		return
 	}
 	metric, _ := study.MetricNamed(s.Primary.Metric)
 	cal, ok, err := kept()
 	if err != nil || !ok || cal.Blocks == 0 {
-		fmt.Fprintf(t.err, "how small an effect they tell apart is not known here: run `tare calibrate` once\n")
+		fmt.Fprintf(t.Err, "how small an effect they tell apart is not known here: run `tare calibrate` once\n")
 		return
 	}
 	floor, ok := cal.Floor[s.Primary.Metric]
 	if !ok {
-		fmt.Fprintf(t.err, "how small an effect on %s they tell apart is not known beforehand: the calibration kept has no floor for it\n", metric.Title)
+		fmt.Fprintf(t.Err, "how small an effect on %s they tell apart is not known beforehand: the calibration kept has no floor for it\n", metric.Title)
 		return
 	}
 	if n < cal.Blocks {
 		floor *= math.Sqrt(float64(cal.Blocks) / float64(n))
 	}
-	fmt.Fprintf(t.err, "they should tell apart an effect on %s of about %s\n", metric.Title, unit.Change(math.Expm1(2*floor)))
+	fmt.Fprintf(t.Err, "they should tell apart an effect on %s of about %s\n", metric.Title, unit.Change(math.Expm1(2*floor)))
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/studies"
@@ -66,7 +67,7 @@ func TestAnnounceBudget(t *testing.T) {
 				t.Fatal(err)
 			}
 			var said strings.Builder
-			announceBudget(&terminal{err: &said}, s, tt.budget, tt.blocks)
+			announceBudget(&cli.Terminal{Err: &said}, s, tt.budget, tt.blocks)
 			if got := said.String(); !strings.Contains(got, tt.want) || strings.Contains(got, tt.never) {
 				t.Errorf("--budget %s %s: got %q, want %q in it and no %q", tt.budget, tt.study, got, tt.want, tt.never)
 			}

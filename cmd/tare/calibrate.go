@@ -14,6 +14,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -52,18 +54,18 @@ type calibration struct {
 }
 
 // Run calibrates.
-func (c *calibrateCmd) Run(ctx context.Context, t *terminal) error {
+func (c *calibrateCmd) Run(ctx context.Context, t *cli.Terminal) error {
 	if least := stats.BlocksForFamily(1, stats.StudyAlpha); c.Blocks < least || c.Blocks > mostBlocks {
-		return asked("", fmt.Errorf("--blocks %d: a floor takes from %d to %d blocks", c.Blocks, least, mostBlocks))
+		return cli.Usage("", fmt.Errorf("--blocks %d: a floor takes from %d to %d blocks", c.Blocks, least, mostBlocks))
 	}
-	if err := writable([]output{{"--replicates", c.Replicates}}); err != nil {
+	if err := cli.CheckOutputs([]cli.Output{{Flag: "--replicates", Path: c.Replicates}}); err != nil {
 		return err
 	}
 	cache, err := cacheDir("calibration")
 	if err != nil {
 		return err
 	}
-	if err := keeps(cache, cacheHint); err != nil {
+	if err := runs.CheckDir(cache, cacheHint); err != nil {
 		return err
 	}
 	null, err := studies.Named("null")
@@ -84,7 +86,7 @@ func (c *calibrateCmd) Run(ctx context.Context, t *terminal) error {
 	}
 	cal := calibration{When: time.Now().UTC(), Machine: machine(), Run: kept.Dir}
 	if cal.Floor, cal.Blocks = a.Floors(); len(cal.Floor) == 0 {
-		return &failure{status: exitCould, err: errors.New("too few trials count for a floor: what was kept before stays"), hint: "`tare report " + kept.Dir + "` says why"}
+		return &cli.Failure{Status: cli.ExitFailed, Err: errors.New("too few trials count for a floor: what was kept before stays"), Hint: "`tare report " + kept.Dir + "` says why"}
 	}
 	return errors.Join(c.conclude(t, cal, filepath.Join(cache, "floor.json")), c.keepReplicates(kept, a))
 }
@@ -95,13 +97,13 @@ func uncalibrated(run *record.Run, err error) error {
 	if run == nil || len(run.Trials) == 0 || !errors.Is(err, context.Canceled) {
 		return explain(err)
 	}
-	return &failure{status: exitInterrupted, err: fmt.Errorf("interrupted; trials on record: %d; what was kept before stays", len(run.Trials)),
-		hint: "`tare report " + run.Dir + "` shows them; a calibration is begun anew, by `tare calibrate`"}
+	return &cli.Failure{Status: cli.ExitInterrupted, Err: fmt.Errorf("interrupted; trials on record: %d; what was kept before stays", len(run.Trials)),
+		Hint: "`tare report " + run.Dir + "` shows them; a calibration is begun anew, by `tare calibrate`"}
 }
 
 // conclude keeps the floor and shows it, also where it cannot be kept.
-func (c *calibrateCmd) conclude(t *terminal, cal calibration, path string) error {
-	unkept := keepFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(cal) })
+func (c *calibrateCmd) conclude(t *cli.Terminal, cal calibration, path string) error {
+	unkept := cli.WriteFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(cal) })
 	until := "kept until " + cal.When.Add(floorKept).Format(time.DateOnly)
 	if unkept != nil {
 		until = "not kept"
@@ -118,19 +120,19 @@ func calibrating(null *study.Study, blocks int) *study.Study {
 }
 
 // measureNull runs the study in which the control meets itself.
-func measureNull(ctx context.Context, t *terminal, s *study.Study, run *runCmd) (*record.Run, error) {
+func measureNull(ctx context.Context, t *cli.Terminal, s *study.Study, run *runCmd) (*record.Run, error) {
 	if run.Seed == 0 {
 		run.Seed = drawSeed()
 	}
 	return run.measure(ctx, t, s, run.folder(s))
 }
 
-func (c *calibrateCmd) print(t *terminal, cal calibration, until string) error {
+func (c *calibrateCmd) print(t *cli.Terminal, cal calibration, until string) error {
 	if c.JSON {
-		return t.json(cal)
+		return t.JSON(cal)
 	}
-	fmt.Fprintf(t.out, "Noise floor of this machine over %s, %s:\n", count(uint64(cal.Blocks), "block"), until)
-	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t.Out, "Noise floor of this machine over %s, %s:\n", cli.Count(uint64(cal.Blocks), "block"), until)
+	w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', 0)
 	for _, m := range study.Metrics() {
 		if f, ok := cal.Floor[m.Name]; ok {
 			fmt.Fprintf(w, "%s\t±%s\n", m.Title, strings.TrimPrefix(unit.Change(f), "+"))

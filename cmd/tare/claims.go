@@ -8,6 +8,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/runs"
+
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/study"
@@ -38,18 +41,18 @@ type claimRow struct {
 }
 
 // Run lists.
-func (c *claimsCmd) Run(t *terminal) error {
+func (c *claimsCmd) Run(t *cli.Terminal) error {
 	rows, err := c.rows(t)
 	if err != nil {
 		return err
 	}
 	for _, id := range c.IDs {
 		if !slices.ContainsFunc(rows, func(r claimRow) bool { return within(r.ID, id) }) {
-			return asked("`tare claims` lists all", fmt.Errorf("no claim is called %s", id))
+			return cli.Usage("`tare claims` lists all", fmt.Errorf("no claim is called %s", id))
 		}
 	}
 	if c.JSON {
-		return t.json(rows)
+		return t.JSON(rows)
 	}
 	if len(c.IDs) > 0 {
 		for _, r := range rows {
@@ -60,7 +63,7 @@ func (c *claimsCmd) Run(t *terminal) error {
 	return c.table(t, rows)
 }
 
-func (c *claimsCmd) table(t *terminal, rows []claimRow) error {
+func (c *claimsCmd) table(t *cli.Terminal, rows []claimRow) error {
 	var table bytes.Buffer
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	statements := []string{"STATEMENT"}
@@ -69,52 +72,52 @@ func (c *claimsCmd) table(t *terminal, rows []claimRow) error {
 	for _, r := range rows {
 		counts[r.State]++
 		statements = append(statements, r.Statement)
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t\n", r.ID, r.State, fit(r.Figure, mostFigure), fit(r.Measured, mostFigure))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t\n", r.ID, r.State, cli.Fit(r.Figure, mostFigure), cli.Fit(r.Measured, mostFigure))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	for i, row := range tableRows(&table) {
-		named(t.out, row, statements[i], t.width)
+		cli.PrintNamed(t.Out, row, statements[i], t.Width)
 	}
-	sum := count(uint64(len(rows)), "claim")
+	sum := cli.Count(uint64(len(rows)), "claim")
 	for _, r := range rows {
 		if n := counts[r.State]; n > 0 {
 			sum += fmt.Sprintf(", %d %s", n, r.State)
 			delete(counts, r.State)
 		}
 	}
-	fmt.Fprintln(t.out)
-	wrapped(t.out, "", sum, t.width)
-	fmt.Fprintln(t.out, "`tare claims ID` shows one in full.")
+	fmt.Fprintln(t.Out)
+	cli.Wrap(t.Out, "", sum, t.Width)
+	fmt.Fprintln(t.Out, "`tare claims ID` shows one in full.")
 	return nil
 }
 
-func (c *claimsCmd) full(t *terminal, r claimRow) {
-	fmt.Fprintf(t.out, "%s: %s\n", r.ID, r.Statement)
+func (c *claimsCmd) full(t *cli.Terminal, r claimRow) {
+	fmt.Fprintf(t.Out, "%s: %s\n", r.ID, r.Statement)
 	if r.Conditions != "" {
-		fmt.Fprintf(t.out, "  published under: %s\n", r.Conditions)
+		fmt.Fprintf(t.Out, "  published under: %s\n", r.Conditions)
 	}
 	for _, v := range r.Values {
 		text, err := json.Marshal(v)
 		if err == nil {
-			fmt.Fprintf(t.out, "  published: %s\n", text)
+			fmt.Fprintf(t.Out, "  published: %s\n", text)
 		}
 	}
-	fmt.Fprintf(t.out, "  state: %s\n", r.State)
+	fmt.Fprintf(t.Out, "  state: %s\n", r.State)
 	if r.By != "" {
-		fmt.Fprintf(t.out, "  shown by: %s\n", r.By)
+		fmt.Fprintf(t.Out, "  shown by: %s\n", r.By)
 	}
 	if r.Note != "" {
-		fmt.Fprintf(t.out, "  which is: %s\n", r.Note)
+		fmt.Fprintf(t.Out, "  which is: %s\n", r.Note)
 	}
 	if r.Measured != "" {
-		fmt.Fprintf(t.out, "  what decides: %s\n", r.decides())
+		fmt.Fprintf(t.Out, "  what decides: %s\n", r.decides())
 	}
 	if r.Says != "" {
-		fmt.Fprintf(t.out, "  measured: %s\n  run: %s\n", r.Says, r.Run)
+		fmt.Fprintf(t.Out, "  measured: %s\n  run: %s\n", r.Says, r.Run)
 	}
-	fmt.Fprintln(t.out)
+	fmt.Fprintln(t.Out)
 }
 
 // decides is the published figure and the measured one of the check that decides.
@@ -130,7 +133,7 @@ func (r *claimRow) decides() string {
 }
 
 // rows joins the claims with the newest run that judged each.
-func (c *claimsCmd) rows(t *terminal) ([]claimRow, error) {
+func (c *claimsCmd) rows(t *cli.Terminal) ([]claimRow, error) {
 	published, err := studies.Claims()
 	if err != nil {
 		return nil, err
@@ -195,16 +198,16 @@ func settled(state string) bool {
 
 // judged are the verdicts of the newest runs, by claim: of those that settled
 // it, or else of all. A run that cannot be read is named and left out.
-func (c *claimsCmd) judged(t *terminal) (map[string]claimRow, error) {
-	runs, err := record.List(c.Dir) // the newest first
+func (c *claimsCmd) judged(t *cli.Terminal) (map[string]claimRow, error) {
+	all, err := record.List(c.Dir) // the newest first
 	if err != nil {
 		return nil, err
 	}
 	judged := map[string]claimRow{}
-	for _, r := range runs {
-		_, a, err := openRun(r.Dir)
+	for _, r := range all {
+		_, a, err := runs.Open(r.Dir)
 		if err != nil {
-			fmt.Fprintf(t.err, "left out: %s\n", report.Printable(err.Error()))
+			fmt.Fprintf(t.Err, "left out: %s\n", report.Printable(err.Error()))
 			continue
 		}
 		for _, k := range a.Claims {

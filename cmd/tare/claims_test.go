@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -62,7 +63,7 @@ func TestClaimsTable(t *testing.T) {
 	})
 	var out strings.Builder
 	c := &claimsCmd{Dir: dir}
-	if err := c.Run(&terminal{out: &out, err: io.Discard, width: 120}); err != nil {
+	if err := c.Run(&cli.Terminal{Out: &out, Err: io.Discard, Width: 120}); err != nil {
 		t.Fatal(err)
 	}
 	rows := map[string]string{}
@@ -81,7 +82,7 @@ func TestClaimsTable(t *testing.T) {
 	}
 	out.Reset()
 	c = &claimsCmd{Dir: dir, IDs: []string{"P5.tuning"}, JSON: true}
-	if err := c.Run(&terminal{out: &out, err: io.Discard, width: 120}); err != nil {
+	if err := c.Run(&cli.Terminal{Out: &out, Err: io.Discard, Width: 120}); err != nil {
 		t.Fatal(err)
 	}
 	var got []claimRow

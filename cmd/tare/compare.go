@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab/report"
 )
 
@@ -23,18 +25,18 @@ differs.`
 }
 
 // Run compares.
-func (c *compareCmd) Run(t *terminal) error {
-	_, a, err := openRunIn(c.Dir, c.A)
+func (c *compareCmd) Run(t *cli.Terminal) error {
+	_, a, err := runs.OpenIn(c.Dir, c.A)
 	if err != nil {
 		return err
 	}
-	_, b, err := openRunIn(c.Dir, c.B)
+	_, b, err := runs.OpenIn(c.Dir, c.B)
 	if err != nil {
 		return err
 	}
 	// Machines that are told to by one clock begin runs of one name.
 	if id := a.Manifest.ID; id == b.Manifest.ID && a.Manifest.Started.Equal(b.Manifest.Started) {
-		return asked("`tare list` shows the runs kept", fmt.Errorf("both are the run %s: nothing to compare", id))
+		return cli.Usage("`tare list` shows the runs kept", fmt.Errorf("both are the run %s: nothing to compare", id))
 	}
-	return report.Compare(t.out, a, b, report.TextOptions{Width: t.width, Color: t.colour})
+	return report.Compare(t.Out, a, b, report.TextOptions{Width: t.Width, Color: t.Colour})
 }

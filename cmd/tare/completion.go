@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+
 	"github.com/alecthomas/kong"
 )
 
@@ -23,7 +25,7 @@ func (c *completionCmd) Help() string {
 }
 
 // Run prints the script.
-func (c *completionCmd) Run(t *terminal, parsed *kong.Context) error {
+func (c *completionCmd) Run(t *cli.Terminal, parsed *kong.Context) error {
 	words := completions(parsed.Model.Node)
 	script := bashScript(words)
 	switch c.Shell {
@@ -32,7 +34,7 @@ func (c *completionCmd) Run(t *terminal, parsed *kong.Context) error {
 	case "fish":
 		script = fishScript(words)
 	}
-	fmt.Fprint(t.out, script)
+	fmt.Fprint(t.Out, script)
 	return nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 )
 
 // TestCompletionBash has bash itself complete: verbs, flags in both their forms, and
@@ -16,7 +18,7 @@ func TestCompletionBash(t *testing.T) {
 		t.Skip("bash is not installed")
 	}
 	var script, errs bytes.Buffer
-	if status := run(t.Context(), []string{"completion", "bash"}, &terminal{out: &script, err: &errs, width: 80}); status != 0 {
+	if status := run(t.Context(), []string{"completion", "bash"}, &cli.Terminal{Out: &script, Err: &errs, Width: 80}); status != 0 {
 		t.Fatalf("status %d: %s", status, &errs)
 	}
 	script.WriteString("tare() { [ \"$*\" = 'list --runs' ] && echo some-run; }\nCOMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _tare; echo \"${COMPREPLY[*]}\"\n")
@@ -54,7 +56,7 @@ func TestCompletionZsh(t *testing.T) {
 		t.Skip("zsh is not installed")
 	}
 	var script, errs bytes.Buffer
-	if status := run(t.Context(), []string{"completion", "zsh"}, &terminal{out: &script, err: &errs, width: 80}); status != 0 {
+	if status := run(t.Context(), []string{"completion", "zsh"}, &cli.Terminal{Out: &script, Err: &errs, Width: 80}); status != 0 {
 		t.Fatalf("status %d: %s", status, &errs)
 	}
 	script.WriteString("echo $_comps[tare]\n")
@@ -68,7 +70,7 @@ func TestCompletionZsh(t *testing.T) {
 // TestCompletionFish offers the same words to fish.
 func TestCompletionFish(t *testing.T) {
 	var script, errs bytes.Buffer
-	if status := run(t.Context(), []string{"completion", "fish"}, &terminal{out: &script, err: &errs, width: 80}); status != 0 {
+	if status := run(t.Context(), []string{"completion", "fish"}, &cli.Terminal{Out: &script, Err: &errs, Width: 80}); status != 0 {
 		t.Fatalf("status %d: %s", status, &errs)
 	}
 	if strings.Contains(script.String(), "-a \n") {

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/internal/sockets"
 )
@@ -80,7 +81,7 @@ func TestContainerCost(t *testing.T) {
 		}
 	}
 	status, _, errs := tare(t, "cost", "--container", name)
-	if status != exitCould || !strings.Contains(errs, "it takes the ID, not the name") {
+	if status != cli.ExitFailed || !strings.Contains(errs, "it takes the ID, not the name") {
 		t.Errorf("by the group's name for the ID: status %d: %s", status, errs)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/exectrace"
 	"github.com/tarehq/tare/cost/pprof"
@@ -29,7 +30,7 @@ type costCmd struct {
 	Count       bool          `default:"true" negatable:"" help:"With --pid, --cgroup, --container: count requests for a tenth of the time, by a probe where they begin, so that costs come out per request."`
 	Marks       bool          `help:"With --pid: also watch every call of the owners by the clock, for counts, wall time and quantiles."`
 	Owner       []string      `sep:"none" help:"With --marks: watch only this owner, named package.Function or file.go:line; repeatable." placeholder:"NAME"`
-	MaxOverhead percent       `default:"5%" help:"With --marks: the most it may cost the process, of the CPU it uses."`
+	MaxOverhead cli.Percent   `default:"5%" help:"With --marks: the most it may cost the process, of the CPU it uses."`
 	Profile     []string      `sep:"none" help:"Saved profile to read instead, CPU or allocations; repeatable." placeholder:"FILE"`
 	For         time.Duration `default:"30s" help:"How long to profile, in whole seconds."`
 	Load        string        `help:"URL to load meanwhile, so that costs come out per request." placeholder:"URL"`
@@ -74,7 +75,7 @@ ports on which it listens.`
 }
 
 // Run profiles, or reads profiles, and shows who spent what.
-func (c *costCmd) Run(ctx context.Context, t *terminal) error {
+func (c *costCmd) Run(ctx context.Context, t *cli.Terminal) error {
 	if c.Study != "" {
 		return c.ofStudy(t)
 	}
@@ -98,12 +99,12 @@ func (c *costCmd) Run(ctx context.Context, t *terminal) error {
 	bill.total = bill.sum()
 	err = c.write(bill)
 	if c.JSON {
-		err = errors.Join(err, t.json(bill.total))
+		err = errors.Join(err, t.JSON(bill.total))
 	} else {
 		err = errors.Join(err, bill.text(t))
 	}
 	if err == nil && ctx.Err() != nil {
-		return &failure{status: exitInterrupted} // a warning says so
+		return &cli.Failure{Status: cli.ExitInterrupted} // a warning says so
 	}
 	if err == nil && bill.unmarked != nil {
 		return fmt.Errorf("calls were not watched: %w", bill.unmarked)
@@ -129,54 +130,54 @@ func (c *costCmd) check() error {
 	}
 	switch n := c.sources(); {
 	case n == 0:
-		return asked(remedy, errors.New("nothing to look at: neither a URL nor a process nor a profile"))
+		return cli.Usage(remedy, errors.New("nothing to look at: neither a URL nor a process nor a profile"))
 	case n > 1:
-		return asked(remedy, errors.New("a URL, saved profiles, --pid, --cgroup and --container exclude one another"))
+		return cli.Usage(remedy, errors.New("a URL, saved profiles, --pid, --cgroup and --container exclude one another"))
 	case c.Waits && c.URL == "":
-		return asked("give the service's URL", errors.New("--waits does nothing for saved profiles"))
+		return cli.Usage("give the service's URL", errors.New("--waits does nothing for saved profiles"))
 	case c.Load != "" && len(c.Profile) > 0:
-		return asked("say --requests N", errors.New("--load does nothing for saved profiles"))
+		return cli.Usage("say --requests N", errors.New("--load does nothing for saved profiles"))
 	case c.Load != "" && c.Requests > 0:
-		return asked("leave --requests out: --load counts them", errors.New("--load and --requests exclude one another"))
+		return cli.Usage("leave --requests out: --load counts them", errors.New("--load and --requests exclude one another"))
 	case c.For < time.Second || c.For > time.Hour || c.For%time.Second != 0:
-		return asked("", fmt.Errorf("--for %s: whole seconds, at least 1s, at most 1h", c.For))
+		return cli.Usage("", fmt.Errorf("--for %s: whole seconds, at least 1s, at most 1h", c.For))
 	case c.Requests < 0 || c.Rate < 0 || c.Conns < 1:
-		return asked("", errors.New("--requests, --rate and --connections are no less than 0, 0 and 1"))
+		return cli.Usage("", errors.New("--requests, --rate and --connections are no less than 0, 0 and 1"))
 	case c.Arm != "" || c.Workload != "":
-		return asked("tare cost --study RUN --arm NAME", errors.New("--arm and --workload are of a run: --study names it"))
+		return cli.Usage("tare cost --study RUN --arm NAME", errors.New("--arm and --workload are of a run: --study names it"))
 	case c.Rate > 0 && c.Load == "":
-		return asked("name the URL to load: --load URL", errors.New("--rate without --load"))
+		return cli.Usage("name the URL to load: --load URL", errors.New("--rate without --load"))
 	case len(c.Header) > 0 && c.Load == "":
-		return asked("name the URL to load: --load URL", errors.New("--header without --load"))
+		return cli.Usage("name the URL to load: --load URL", errors.New("--header without --load"))
 	}
-	if _, err := fields("--header", c.Header); err != nil {
+	if _, err := cli.HeaderFields("--header", c.Header); err != nil {
 		return err
 	}
-	return writable(c.outputs(), c.Profile...)
+	return cli.CheckOutputs(c.outputs(), c.Profile...)
 }
 
 // useless refuses what has a default and does nothing here.
-func (c *costCmd) useless(t *terminal) error {
+func (c *costCmd) useless(t *cli.Terminal) error {
 	return cmp.Or(
-		t.useless(len(c.Profile) > 0, "for saved profiles", "for"),
-		t.useless(!c.outside(), "without --pid, --cgroup or --container", "count"),
-		t.useless(!c.Marks, "without --marks", "max-overhead"),
-		t.useless(c.Load == "", "without --load", "connections"),
+		t.RefuseFlags(len(c.Profile) > 0, "for saved profiles", "for"),
+		t.RefuseFlags(!c.outside(), "without --pid, --cgroup or --container", "count"),
+		t.RefuseFlags(!c.Marks, "without --marks", "max-overhead"),
+		t.RefuseFlags(c.Load == "", "without --load", "connections"),
 	)
 }
 
 // capture profiles what the service at the URL spends.
-func (c *costCmd) capture(ctx context.Context, t *terminal, b *bill) error {
+func (c *costCmd) capture(ctx context.Context, t *cli.Terminal, b *bill) error {
 	s, err := pprof.Find(c.URL)
 	if err != nil {
-		return asked("such as localhost:6060", err)
+		return cli.Usage("such as localhost:6060", err)
 	}
 	return c.profile(ctx, t, b, s)
 }
 
 // profile has a service profile CPU and allocations side by side, under load if
 // that is asked for.
-func (c *costCmd) profile(ctx context.Context, t *terminal, b *bill, s *pprof.Service) error {
+func (c *costCmd) profile(ctx context.Context, t *cli.Terminal, b *bill, s *pprof.Service) error {
 	b.source = s.String()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -184,7 +185,7 @@ func (c *costCmd) profile(ctx context.Context, t *terminal, b *bill, s *pprof.Se
 	if err != nil {
 		return err
 	}
-	t.note("profiling %s for %s; %s", s, c.For, c.price())
+	t.Note("profiling %s for %s; %s", s, c.For, c.price())
 	type taken struct {
 		p   *pprof.Profile
 		err error
@@ -237,26 +238,26 @@ func trace(ctx context.Context, s *pprof.Service, d time.Duration) (*exectrace.T
 }
 
 // unprofiled explains why a service cannot be profiled.
-func unprofiled(err error) *failure {
-	f := &failure{status: exitCould, err: err, hint: exposes}
+func unprofiled(err error) *cli.Failure {
+	f := &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: exposes}
 	var name *net.DNSError
 	switch {
 	case errors.Is(err, context.Canceled):
-		f.status = exitInterrupted
-		f.err = errors.New("interrupted: a service hands its profile over at the end, so there is nothing to show")
-		f.hint = "--for 5s takes less time; tare cost --pid N keeps what it has seen when it is interrupted"
+		f.Status = cli.ExitInterrupted
+		f.Err = errors.New("interrupted: a service hands its profile over at the end, so there is nothing to show")
+		f.Hint = "--for 5s takes less time; tare cost --pid N keeps what it has seen when it is interrupted"
 	case errors.Is(err, context.DeadlineExceeded):
-		f.hint = "it took the connection and did not answer in time: is it stopped, stuck or overloaded? tare cost --pid N asks nothing of it"
+		f.Hint = "it took the connection and did not answer in time: is it stopped, stuck or overloaded? tare cost --pid N asks nothing of it"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		f.hint = "nothing listens there: start the service, or check the port"
+		f.Hint = "nothing listens there: start the service, or check the port"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-		f.hint = "it closed the connection before it had answered: did it end or begin anew meanwhile, and is that a port of plain HTTP?"
+		f.Hint = "it closed the connection before it had answered: did it end or begin anew meanwhile, and is that a port of plain HTTP?"
 	case errors.Is(err, pprof.ErrTooLarge), errors.Is(err, pprof.ErrImplausible):
-		f.hint = "is that a Go service's pprof end point?"
+		f.Hint = "is that a Go service's pprof end point?"
 	case errors.As(err, &name):
-		f.hint = "no machine of that name is known; if a file or folder was meant, there is none"
+		f.Hint = "no machine of that name is known; if a file or folder was meant, there is none"
 		if _, err := os.Stat(name.Name); err == nil {
-			f.hint = name.Name + " is a file or folder here and was taken for a machine: saved files are read by tare cost --profile FILE, tare doctor --from FILE, tare flame FILE, tare trace FILE and tare diff A B"
+			f.Hint = name.Name + " is a file or folder here and was taken for a machine: saved files are read by tare cost --profile FILE, tare doctor --from FILE, tare flame FILE, tare trace FILE and tare diff A B"
 		}
 	}
 	return f
@@ -293,15 +294,15 @@ func (u *offered) count(stop func(), b *bill, at looked) error {
 
 // write writes the files asked for, each that can be, whole or not at all.
 func (c *costCmd) write(b *bill) error {
-	err := keepFile(c.HTML, b.page)
+	err := cli.WriteFile(c.HTML, b.page)
 	if c.Folded == "" && c.Labelled == "" {
 		return err
 	}
 	if b.cpu == nil {
-		return errors.Join(err, asked("", errors.New("--folded and --pprof need a CPU profile")))
+		return errors.Join(err, cli.Usage("", errors.New("--folded and --pprof need a CPU profile")))
 	}
 	b.cpu.SetRequests(b.window.Requests, b.window.Margin)
-	return errors.Join(err, keepFile(c.Folded, b.fold), keepFile(c.Labelled, b.cpu.Label))
+	return errors.Join(err, cli.WriteFile(c.Folded, b.fold), cli.WriteFile(c.Labelled, b.cpu.Label))
 }
 
 // read takes saved profiles, one of each kind at most, and the requests that the CPU
@@ -317,7 +318,7 @@ func (b *bill) read(files []string) error {
 			at = &b.allocs
 		}
 		if *at != nil {
-			return asked("one of each kind; merge profiles with go tool pprof -proto", fmt.Errorf("%s: a second %s profile", name, p.Kind))
+			return cli.Usage("one of each kind; merge profiles with go tool pprof -proto", fmt.Errorf("%s: a second %s profile", name, p.Kind))
 		}
 		*at = p
 		b.warnings = append(b.warnings, p.Warnings...)

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 )
 
 // What keeps a service from being profiled is told apart: only one that answered,
@@ -25,19 +27,19 @@ func TestUnprofiled(t *testing.T) {
 		status int
 		hint   string
 	}{
-		{errors.New("answered 404 Not Found"), exitCould, "net/http/pprof"},
-		{fmt.Errorf("asking: %w", syscall.ECONNREFUSED), exitCould, "nothing listens there"},
-		{fmt.Errorf("asking: %w", &net.DNSError{Err: "no such host", Name: "nodir"}), exitCould, "no machine of that name"},
-		{fmt.Errorf("asking: %w", &net.DNSError{Err: "no such host", Name: "testdata"}), exitCould, "testdata is a file or folder here"},
-		{fmt.Errorf("asking: %w", context.DeadlineExceeded), exitCould, "did not answer in time"},
-		{fmt.Errorf("asking: %w", io.EOF), exitCould, "did it end"},
-		{fmt.Errorf("asking: %w", io.ErrUnexpectedEOF), exitCould, "did it end"},
-		{fmt.Errorf("asking: %w", syscall.ECONNRESET), exitCould, "did it end"},
-		{fmt.Errorf("asking: %w", context.Canceled), exitInterrupted, "--pid N keeps"},
+		{errors.New("answered 404 Not Found"), cli.ExitFailed, "net/http/pprof"},
+		{fmt.Errorf("asking: %w", syscall.ECONNREFUSED), cli.ExitFailed, "nothing listens there"},
+		{fmt.Errorf("asking: %w", &net.DNSError{Err: "no such host", Name: "nodir"}), cli.ExitFailed, "no machine of that name"},
+		{fmt.Errorf("asking: %w", &net.DNSError{Err: "no such host", Name: "testdata"}), cli.ExitFailed, "testdata is a file or folder here"},
+		{fmt.Errorf("asking: %w", context.DeadlineExceeded), cli.ExitFailed, "did not answer in time"},
+		{fmt.Errorf("asking: %w", io.EOF), cli.ExitFailed, "did it end"},
+		{fmt.Errorf("asking: %w", io.ErrUnexpectedEOF), cli.ExitFailed, "did it end"},
+		{fmt.Errorf("asking: %w", syscall.ECONNRESET), cli.ExitFailed, "did it end"},
+		{fmt.Errorf("asking: %w", context.Canceled), cli.ExitInterrupted, "--pid N keeps"},
 	} {
 		got := unprofiled(tt.err)
-		if got.status != tt.status || !strings.Contains(got.hint, tt.hint) {
-			t.Errorf("%v: got status %d and hint %q, want %d and %q", tt.err, got.status, got.hint, tt.status, tt.hint)
+		if got.Status != tt.status || !strings.Contains(got.Hint, tt.hint) {
+			t.Errorf("%v: got status %d and hint %q, want %d and %q", tt.err, got.Status, got.Hint, tt.status, tt.hint)
 		}
 	}
 }
@@ -54,8 +56,8 @@ func TestTraceInterrupted(t *testing.T) {
 	for wait := 50 * time.Millisecond; wait < 10*time.Second; wait *= 3 {
 		var status int
 		status, out, said = interruptedTrace(t, raw, wait)
-		if status != exitInterrupted {
-			t.Fatalf("got exit status %d, want %d\n%s%s", status, exitInterrupted, out, said)
+		if status != cli.ExitInterrupted {
+			t.Fatalf("got exit status %d, want %d\n%s%s", status, cli.ExitInterrupted, out, said)
 		}
 		if strings.Contains(said, "pprof\"") {
 			t.Fatalf("it is not that the service exposes nothing: %s", said)
@@ -81,7 +83,7 @@ func interruptedTrace(t *testing.T, raw []byte, wait time.Duration) (status int,
 	}))
 	defer s.Close()
 	var stdout, stderr bytes.Buffer
-	status = run(ctx, []string{"trace", "--no-samples", "--for", "60s", s.URL}, &terminal{out: &stdout, err: &stderr, width: 80})
+	status = run(ctx, []string{"trace", "--no-samples", "--for", "60s", s.URL}, &cli.Terminal{Out: &stdout, Err: &stderr, Width: 80})
 	return status, stdout.String(), stderr.String()
 }
 
@@ -115,8 +117,8 @@ func TestCostHeader(t *testing.T) {
 		{URL: "host", For: time.Second, Conns: 1, Header: []string{"A: b"}},
 		{URL: "host", For: time.Second, Conns: 1, Load: s.URL, Header: []string{"A b"}},
 	} {
-		var f *failure
-		if err := tt.check(); !errors.As(err, &f) || f.status != exitAsked {
+		var f *cli.Failure
+		if err := tt.check(); !errors.As(err, &f) || f.Status != cli.ExitUsage {
 			t.Errorf("--load %q --header %q: got %v, want a mistake", tt.Load, tt.Header, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/pprof"
 )
@@ -54,7 +55,7 @@ func account(t *testing.T, url string) *cost.Bill {
 	t.Helper()
 	var out, errs bytes.Buffer
 	args := []string{"cost", "--for", "2s", "--json", url}
-	if status := run(t.Context(), args, &terminal{out: &out, err: &errs, width: 80}); status != 0 {
+	if status := run(t.Context(), args, &cli.Terminal{Out: &out, Err: &errs, Width: 80}); status != 0 {
 		t.Fatalf("tare %v: exit status %d\n%s", args, status, errs.String())
 	}
 	var bill cost.Bill

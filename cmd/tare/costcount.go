@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/bpf/probe"
@@ -132,7 +133,7 @@ func (b *bill) take(n *counting, all []bpf.Process) {
 	b.counted = sum
 	b.window.Requests, b.window.Margin = math.Round(requests), margin
 	if later > 0 {
-		b.warnings = append(b.warnings, fmt.Errorf("requests of %s that began meanwhile were not counted: each is taken to have cost as much CPU as one before", count(uint64(later), "program")))
+		b.warnings = append(b.warnings, fmt.Errorf("requests of %s that began meanwhile were not counted: each is taken to have cost as much CPU as one before", cli.Count(uint64(later), "program")))
 	}
 }
 

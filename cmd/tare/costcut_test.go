@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 )
@@ -62,7 +63,7 @@ func TestCutStacksAreTold(t *testing.T) {
 		{[]string{"diff", dir + ":a", file, "--json"}, 2},
 	} {
 		status, out, said := tare(t, tt.args...)
-		if status == exitCould || status == exitAsked || strings.Count(out, "runtime cuts them off") != tt.told {
+		if status == cli.ExitFailed || status == cli.ExitUsage || strings.Count(out, "runtime cuts them off") != tt.told {
 			t.Errorf("tare %v: exit status %d, want to be told %d times\n%s%s", tt.args, status, tt.told, out, said)
 		}
 	}

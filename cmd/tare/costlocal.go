@@ -74,10 +74,10 @@ func findLocal(raw string) local {
 	return local{pid, used, time.Now()}
 }
 
-// runs reports whether a process runs the program that a profile is of, as far as both
+// runsProgram reports whether a process runs the program that a profile is of, as far as both
 // tell their file's name. What listens here may only forward to the service, as
 // kubectl port-forward, ssh -L and Docker's proxy do.
-func runs(pid int, p *pprof.Profile) bool {
+func runsProgram(pid int, p *pprof.Profile) bool {
 	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil || p.Program() == "" {
 		return true
@@ -90,7 +90,7 @@ func runs(pid int, p *pprof.Profile) bool {
 // while it winds up, takes its stacks to stand for all of the time, and does not
 // watch the runtime's system monitor.
 func (l local) hold(b *bill) {
-	if l.pid == 0 || !runs(l.pid, b.cpu) {
+	if l.pid == 0 || !runsProgram(l.pid, b.cpu) {
 		return
 	}
 	b.local = l.pid

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/pprof"
 )
@@ -43,7 +44,7 @@ func TestCostHostileNames(t *testing.T) {
 	}
 	var table, errs bytes.Buffer
 	args := []string{"cost", "--profile", file, "--folded", folded, "--html", html}
-	if status := run(t.Context(), args, &terminal{out: &table, err: &errs, width: 200}); status != 0 {
+	if status := run(t.Context(), args, &cli.Terminal{Out: &table, Err: &errs, Width: 200}); status != 0 {
 		t.Fatalf("tare %v: exit status %d\n%s", args, status, errs.String())
 	}
 	shown := map[string]string{"table": table.String()}

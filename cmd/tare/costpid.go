@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/bpf/probe"
@@ -19,19 +20,6 @@ import (
 	"github.com/tarehq/tare/stats/unit"
 )
 
-// percent is a share of 100, written with or without its sign.
-type percent float64
-
-// UnmarshalText reads 5 or 5%.
-func (p *percent) UnmarshalText(text []byte) error {
-	v, err := strconv.ParseFloat(strings.TrimSuffix(string(text), "%"), 64)
-	if err != nil {
-		return fmt.Errorf("%q is no percentage, such as 5%%", text)
-	}
-	*p = percent(v)
-	return nil
-}
-
 // outside reports whether a process is to be watched from outside.
 func (c *costCmd) outside() bool { return c.PID != 0 || c.Cgroup != "" || c.Container != "" }
 
@@ -39,17 +27,17 @@ func (c *costCmd) outside() bool { return c.PID != 0 || c.Cgroup != "" || c.Cont
 func (c *costCmd) checkOutside() error {
 	switch {
 	case c.Hz != 0 && !c.outside():
-		return asked("tare cost --pid N --hz 999", errors.New("--hz is for --pid, --cgroup and --container; the service's own profiler keeps its rate"))
+		return cli.Usage("tare cost --pid N --hz 999", errors.New("--hz is for --pid, --cgroup and --container; the service's own profiler keeps its rate"))
 	case c.Hz < 0 || c.Hz > bpf.MaxHz:
-		return asked("", fmt.Errorf("--hz %d: at least 1, at most %d", c.Hz, bpf.MaxHz))
+		return cli.Usage("", fmt.Errorf("--hz %d: at least 1, at most %d", c.Hz, bpf.MaxHz))
 	case c.Marks && c.PID == 0:
-		return asked("tare cost --pid N --marks", errors.New("--marks watches one process by its number"))
+		return cli.Usage("tare cost --pid N --marks", errors.New("--marks watches one process by its number"))
 	case c.Marks && (c.MaxOverhead <= 0 || c.MaxOverhead > 100):
-		return asked("such as --max-overhead 5%", fmt.Errorf("--max-overhead %v%%: more than 0 %%, at most 100 %%", float64(c.MaxOverhead)))
+		return cli.Usage("such as --max-overhead 5%", fmt.Errorf("--max-overhead %v%%: more than 0 %%, at most 100 %%", float64(c.MaxOverhead)))
 	case len(c.Owner) > 0 && !c.Marks:
-		return asked("tare cost --pid N --marks --owner NAME", errors.New("--owner does nothing without --marks"))
+		return cli.Usage("tare cost --pid N --marks --owner NAME", errors.New("--owner does nothing without --marks"))
 	case c.Waits && c.outside():
-		return asked("tare cost URL --waits, or tare trace --pid N", errors.New("--waits needs the service's execution trace"))
+		return cli.Usage("tare cost URL --waits, or tare trace --pid N", errors.New("--waits needs the service's execution trace"))
 	}
 	return nil
 }
@@ -67,7 +55,7 @@ func (c *costCmd) target() (bpf.Options, string, error) {
 		dir, err := bpf.Container(c.Container)
 		o.Cgroup = dir
 		if err != nil && !errors.Is(err, cost.ErrNotSupported) {
-			err = &failure{status: exitCould, err: err, hint: "it takes the ID, not the name: docker ps, podman ps and crictl ps show it"}
+			err = &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: "it takes the ID, not the name: docker ps, podman ps and crictl ps show it"}
 		}
 		return o, "container " + c.Container, err
 	}
@@ -100,13 +88,13 @@ func group(name string) (string, error) {
 			return filepath.EvalSymlinks(dir) // of a link the kernel's tree would not be walked
 		}
 	}
-	return "", &failure{status: exitCould, err: fmt.Errorf("--cgroup %s: %w", name, what),
-		hint: "control groups are directories below " + groups + "; /proc/N/cgroup names that of process N"}
+	return "", &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("--cgroup %s: %w", name, what),
+		Hint: "control groups are directories below " + groups + "; /proc/N/cgroup names that of process N"}
 }
 
 // watch samples from outside, under load if that is asked for, and keeps what was
 // seen if it is interrupted.
-func (c *costCmd) watch(ctx context.Context, t *terminal, b *bill) error {
+func (c *costCmd) watch(ctx context.Context, t *cli.Terminal, b *bill) error {
 	o, name, err := c.target()
 	if err != nil {
 		return unsampled(err)
@@ -151,7 +139,7 @@ func (b *bill) mark(ctx context.Context, m *probe.Measurement, err error) {
 
 // mark watches calls by the clock, under load of its own if that is asked for: it
 // slows the service down, and what was sampled is not to show that.
-func (c *costCmd) mark(ctx context.Context, t *terminal, sampled []cost.Stack) (*probe.Measurement, error) {
+func (c *costCmd) mark(ctx context.Context, t *cli.Terminal, sampled []cost.Stack) (*probe.Measurement, error) {
 	const longest = 10 * time.Second
 	loading, end := context.WithCancel(ctx)
 	defer end()
@@ -174,7 +162,7 @@ type sampling struct {
 }
 
 // sample takes the profile.
-func (c *costCmd) sample(ctx context.Context, t *terminal, b *bill, o sampling) error {
+func (c *costCmd) sample(ctx context.Context, t *cli.Terminal, b *bill, o sampling) error {
 	loading, end := context.WithCancel(ctx)
 	defer end()
 	if o.PID != 0 {
@@ -188,7 +176,7 @@ func (c *costCmd) sample(ctx context.Context, t *terminal, b *bill, o sampling) 
 	if err != nil {
 		return c.unloaded(err)
 	}
-	t.note("sampling %s for %s at %d Hz from outside%s; expected to cost it %s of the CPU it uses",
+	t.Note("sampling %s for %s at %d Hz from outside%s; expected to cost it %s of the CPU it uses",
 		o.name, c.For, o.Hz, requests.text(), unit.Format(bpf.Price(o.Hz), unit.Share))
 	s, err := bpf.Start(o.Options)
 	if err != nil {
@@ -232,7 +220,7 @@ func (c *costCmd) unloaded(err error) error {
 		return err
 	}
 	if hint := ownNetwork(c.PID, "cost"); hint != "" {
-		return &failure{status: exitCould, err: err, hint: hint}
+		return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: hint}
 	}
 	return err
 }
@@ -299,10 +287,10 @@ func samplingText(s *cost.Sampled) string {
 func unsampled(err error) error {
 	switch {
 	case errors.Is(err, bpf.ErrEnded):
-		return &failure{status: exitCould, err: err, hint: "is it still running?"}
+		return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: "is it still running?"}
 	case errors.Is(err, cost.ErrNotSupported):
-		return &failure{status: exitCould, err: err,
-			hint: "tare cost URL needs nothing of this, only net/http/pprof in the service; docs/cost.md says what --pid needs"}
+		return &cli.Failure{Status: cli.ExitFailed, Err: err,
+			Hint: "tare cost URL needs nothing of this, only net/http/pprof in the service; docs/cost.md says what --pid needs"}
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
 )
 
@@ -57,7 +58,7 @@ func TestInjectedFromOutside(t *testing.T) {
 	for _, d := range lengths {
 		var out, errs bytes.Buffer
 		args := []string{"cost", "--pid", strconv.Itoa(s.pid), "--hz", "999", "--for", d, "--load", url, "-c", "2", "--json"}
-		if status := run(t.Context(), args, &terminal{out: &out, err: &errs, width: 80}); status != 0 {
+		if status := run(t.Context(), args, &cli.Terminal{Out: &out, Err: &errs, Width: 80}); status != 0 {
 			t.Fatalf("tare %v: exit status %d\n%s", args, status, errs.String())
 		}
 		var bill cost.Bill

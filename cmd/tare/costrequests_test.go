@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/exectrace"
 	"github.com/tarehq/tare/cost/pprof"
@@ -81,7 +82,7 @@ func TestNotedRequests(t *testing.T) {
 	} {
 		var table, errs bytes.Buffer
 		args := append([]string{"cost"}, tt.args...)
-		if status := run(t.Context(), args, &terminal{out: &table, err: &errs, width: 200}); status != 0 {
+		if status := run(t.Context(), args, &cli.Terminal{Out: &table, Err: &errs, Width: 200}); status != 0 {
 			t.Fatalf("tare %v: exit status %d\n%s", args, status, errs.String())
 		}
 		if !strings.Contains(table.String(), tt.want) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/exectrace"
 	"github.com/tarehq/tare/cost/pprof"
@@ -26,17 +28,17 @@ type studied struct {
 
 // ofStudy shows who spent what in the arms of a run, read anew from the profiles
 // that it kept.
-func (c *costCmd) ofStudy(t *terminal) error {
+func (c *costCmd) ofStudy(t *cli.Terminal) error {
 	if c.sources() > 0 || c.besides() {
-		return asked("tare cost --study RUN", errors.New("--study shows what a run kept: nothing is profiled, watched, loaded or counted beside it"))
+		return cli.Usage("tare cost --study RUN", errors.New("--study shows what a run kept: nothing is profiled, watched, loaded or counted beside it"))
 	}
-	if err := t.useless(true, "beside --study", "for", "connections", "count", "max-overhead"); err != nil {
+	if err := t.RefuseFlags(true, "beside --study", "for", "connections", "count", "max-overhead"); err != nil {
 		return err
 	}
-	if err := writable(c.outputs()); err != nil {
+	if err := cli.CheckOutputs(c.outputs()); err != nil {
 		return err
 	}
-	dir, err := findRun(c.Study)
+	dir, err := runs.Find(c.Study)
 	if err != nil {
 		return err
 	}
@@ -49,11 +51,11 @@ func (c *costCmd) ofStudy(t *terminal) error {
 		return err
 	}
 	if len(all) > 1 && (c.HTML != "" || c.Folded != "" || c.Labelled != "") {
-		return asked("name one with --arm, and --workload if need be", fmt.Errorf("a file holds one arm under one workload; the run has %d", len(all)))
+		return cli.Usage("name one with --arm, and --workload if need be", fmt.Errorf("a file holds one arm under one workload; the run has %d", len(all)))
 	}
 	unwritten := c.write(all[0].b) // the table is shown all the same
 	if c.JSON {
-		return errors.Join(unwritten, t.json(all))
+		return errors.Join(unwritten, t.JSON(all))
 	}
 	return errors.Join(unwritten, printStudied(t, all))
 }
@@ -65,10 +67,10 @@ func (c *costCmd) besides() bool {
 }
 
 // printStudied shows one arm after the other.
-func printStudied(t *terminal, all []studied) error {
+func printStudied(t *cli.Terminal, all []studied) error {
 	for i := range all {
 		if i > 0 {
-			fmt.Fprintln(t.out)
+			fmt.Fprintln(t.Out)
 		}
 		if err := all[i].b.text(t); err != nil {
 			return err
@@ -78,15 +80,15 @@ func printStudied(t *terminal, all []studied) error {
 }
 
 // outputs are the files asked for.
-func (c *costCmd) outputs() []output {
-	return []output{{"--html", c.HTML}, {"--folded", c.Folded}, {"--pprof", c.Labelled}}
+func (c *costCmd) outputs() []cli.Output {
+	return []cli.Output{{Flag: "--html", Path: c.HTML}, {Flag: "--folded", Path: c.Folded}, {Flag: "--pprof", Path: c.Labelled}}
 }
 
 // arms are the run's arms that were profiled, as far as they are asked for.
-func (c *costCmd) arms(t *terminal, run *record.Run) ([]studied, error) {
+func (c *costCmd) arms(t *cli.Terminal, run *record.Run) ([]studied, error) {
 	if len(run.Captures) == 0 {
-		return nil, &failure{status: exitCould, err: fmt.Errorf("%s holds no profiles", run.Dir),
-			hint: "profiles are kept of studies that say `attribute`, such as nesting; docs/study-files.md tells more"}
+		return nil, &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("%s holds no profiles", run.Dir),
+			Hint: "profiles are kept of studies that say `attribute`, such as nesting; docs/study-files.md tells more"}
 	}
 	var all []studied
 	var known []string
@@ -109,13 +111,13 @@ func (c *costCmd) arms(t *terminal, run *record.Run) ([]studied, error) {
 			all = append(all, one)
 		}
 	}
-	if lost := lostCaptures(run, c.Arm, c.Workload); len(all) > 0 {
-		tellLost(t.err, lost)
-	} else if err := allLost(run, lost); err != nil {
+	if lost := runs.LostCaptures(run, c.Arm, c.Workload); len(all) > 0 {
+		runs.PrintLost(t.Err, lost)
+	} else if err := runs.AllLost(run, lost); err != nil {
 		return nil, err
 	}
 	if len(all) == 0 {
-		return nil, asked("there are "+strings.Join(known, ", "), fmt.Errorf("%s holds no profile of that arm under that workload", run.Dir))
+		return nil, cli.Usage("there are "+strings.Join(known, ", "), fmt.Errorf("%s holds no profile of that arm under that workload", run.Dir))
 	}
 	return all, nil
 }
@@ -130,7 +132,7 @@ func newStudied(run *record.Run, captures []record.Capture) (studied, error) {
 		m.window = m.traced
 	}
 	b := &bill{
-		source: fmt.Sprintf("%s, %s, %s of %s", captures[0].Arm, captures[0].Workload, count(uint64(m.captures), "capture"), run.Manifest.ID),
+		source: fmt.Sprintf("%s, %s, %s of %s", captures[0].Arm, captures[0].Workload, cli.Count(uint64(m.captures), "capture"), run.Manifest.ID),
 		window: m.window, warnings: m.warnings,
 	}
 	if m.sampled {

@@ -7,8 +7,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf/probe"
 	"github.com/tarehq/tare/cost/exectrace"
@@ -56,7 +56,7 @@ func (b *bill) sum() *cost.Bill {
 		addMarks(d, b.marked)
 	}
 	d.Source, d.Sampled = b.source, b.outside
-	d.Warnings = append(d.Warnings, texts(b.warnings)...)
+	d.Warnings = append(d.Warnings, cli.Texts(b.warnings)...)
 	return d
 }
 
@@ -66,9 +66,9 @@ func (b *bill) page(w io.Writer) error {
 }
 
 // text shows the owners that matter, and what the rest comes to.
-func (b *bill) text(t *terminal) error {
+func (b *bill) text(t *cli.Terminal) error {
 	d := b.total
-	w := bufio.NewWriter(t.out)
+	w := bufio.NewWriter(t.Out)
 	fmt.Fprintf(w, "cost of %s", report.Printable(d.Source))
 	if d.Seconds > 0 {
 		fmt.Fprintf(w, " over %s s", tenths(d.Seconds))
@@ -84,7 +84,7 @@ func (b *bill) text(t *terminal) error {
 	if b.cpu != nil && d.CPU == 0 {
 		fmt.Fprintf(w, "The service was idle: nothing was seen to run. --load URL gives it something to do.\n")
 	} else {
-		b.owners(w, t.width)
+		b.owners(w, t.Width)
 	}
 	for _, warning := range d.Warnings {
 		fmt.Fprintf(w, "warning: %s\n", report.Printable(warning))
@@ -157,31 +157,18 @@ func (o ownerTable) print(w io.Writer, rows []cost.Item) {
 			fmt.Fprintf(&figures, "%*s  ", widths[j], c)
 		}
 		if i == 0 {
-			named(w, figures.String(), "owner", o.width)
+			cli.PrintNamed(w, figures.String(), "owner", o.width)
 			continue
 		}
-		named(w, figures.String(), rows[i-1].Owner, o.width)
-		fmt.Fprintf(w, "    %s\n", report.Printable(fit(describe(&rows[i-1]), o.width-4)))
+		cli.PrintNamed(w, figures.String(), rows[i-1].Owner, o.width)
+		fmt.Fprintf(w, "    %s\n", report.Printable(cli.Fit(describe(&rows[i-1]), o.width-4)))
 		if rows[i-1].Wait > 0 {
-			fmt.Fprintf(w, "    %s\n", fit(waits(&rows[i-1]), o.width-4))
+			fmt.Fprintf(w, "    %s\n", cli.Fit(waits(&rows[i-1]), o.width-4))
 		}
 		if rows[i-1].Wall != nil {
-			fmt.Fprintf(w, "    %s\n", fit(wallText(&rows[i-1], o.per), o.width-4))
+			fmt.Fprintf(w, "    %s\n", cli.Fit(wallText(&rows[i-1], o.per), o.width-4))
 		}
 	}
-}
-
-// leastName is the room below which a name is not put beside its figures.
-const leastName = 16
-
-// named prints figures and what they are of, cut to the terminal's width: beside
-// them, or below where there is too little room.
-func named(w io.Writer, figures, name string, width int) {
-	if width-utf8.RuneCountInString(figures) < leastName {
-		fmt.Fprintln(w, strings.TrimRight(figures, " "))
-		figures = "    "
-	}
-	fmt.Fprintln(w, figures+report.Printable(fit(name, width-utf8.RuneCountInString(figures))))
 }
 
 // describe says what an owner is, where it is written and what it mostly did.
@@ -207,17 +194,6 @@ func waits(it *cost.Item) string {
 		}
 	}
 	return "waits " + unit.Some(it.Wait, unit.Nanoseconds) + ": " + strings.Join(reasons, ", ")
-}
-
-// fit cuts text to a number of columns; where there are too few for a name, to as
-// many as one takes.
-func fit(text string, columns int) string {
-	columns = max(columns, leastName)
-	runes := []rune(text)
-	if len(runes) <= columns {
-		return text
-	}
-	return string(runes[:columns-1]) + "…"
 }
 
 // fold writes the stacks of the CPU profile as text.

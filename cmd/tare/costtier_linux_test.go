@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 )
 
 // costOf looks at a process for a second.
@@ -48,9 +50,9 @@ func TestCostWithoutRights(t *testing.T) {
 		t.Skipf("nobody may sample here: %v", err)
 	}
 	const why = "CAP_BPF"
-	if status, out, said := costOf(t, os.Getpid()); status != exitCould || out != "" ||
+	if status, out, said := costOf(t, os.Getpid()); status != cli.ExitFailed || out != "" ||
 		!strings.Contains(said, "its own profiles cannot be had") || !strings.Contains(said, why) {
-		t.Errorf("without profiles: got status %d, %q and %q; want %d, and both reasons", status, out, said, exitCould)
+		t.Errorf("without profiles: got status %d, %q and %q; want %d, and both reasons", status, out, said, cli.ExitFailed)
 	}
 	s := httptest.NewServer(http.DefaultServeMux)
 	defer s.Close()
@@ -60,8 +62,8 @@ func TestCostWithoutRights(t *testing.T) {
 	}
 	wantOwnProfile(t, out, said, why)
 	status, out, said = costOf(t, os.Getpid(), "--marks")
-	if status != exitCould || !strings.Contains(said, "calls were not watched") {
-		t.Errorf("with --marks: got status %d and %q, want %d, and that calls were not watched", status, said, exitCould)
+	if status != cli.ExitFailed || !strings.Contains(said, "calls were not watched") {
+		t.Errorf("with --marks: got status %d and %q, want %d, and that calls were not watched", status, said, cli.ExitFailed)
 	}
 	wantOwnProfile(t, out, said, why)
 }

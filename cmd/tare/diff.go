@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/diff"
 	"github.com/tarehq/tare/cost/page"
@@ -63,8 +64,8 @@ type sides struct {
 }
 
 // Run captures or reads, compares, and shows what differs.
-func (c *diffCmd) Run(ctx context.Context, t *terminal) error {
-	if err := cmp.Or(c.check(), t.useless(len(c.Load) == 0, "without --load", "connections")); err != nil {
+func (c *diffCmd) Run(ctx context.Context, t *cli.Terminal) error {
+	if err := cmp.Or(c.check(), t.RefuseFlags(len(c.Load) == 0, "without --load", "connections")); err != nil {
 		return err
 	}
 	a, b := &sides{source: c.A}, &sides{source: c.B}
@@ -78,14 +79,14 @@ func (c *diffCmd) Run(ctx context.Context, t *terminal) error {
 	if ctx.Err() != nil {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("interrupted: of A %d captures were taken, of B %d", max(len(a.cpu), len(a.allocs)), max(len(b.cpu), len(b.allocs))))
 	}
-	err = keepFile(c.HTML, func(w io.Writer) error { return page.WriteDiff(w, d) }) // the table is shown all the same
+	err = cli.WriteFile(c.HTML, func(w io.Writer) error { return page.WriteDiff(w, d) }) // the table is shown all the same
 	if c.JSON {
-		err = errors.Join(err, t.json(d))
+		err = errors.Join(err, t.JSON(d))
 	} else {
 		err = errors.Join(err, diffText(t, d))
 	}
 	if err == nil && ctx.Err() != nil {
-		return &failure{status: exitInterrupted} // a warning says so
+		return &cli.Failure{Status: cli.ExitInterrupted} // a warning says so
 	}
 	return err
 }
@@ -93,35 +94,35 @@ func (c *diffCmd) Run(ctx context.Context, t *terminal) error {
 func (c *diffCmd) check() error {
 	switch {
 	case c.For < time.Second || c.For > time.Hour || c.For%time.Second != 0:
-		return asked("", fmt.Errorf("--for %s: whole seconds, at least 1s, at most 1h", c.For))
+		return cli.Usage("", fmt.Errorf("--for %s: whole seconds, at least 1s, at most 1h", c.For))
 	case c.Repeat < 1 || c.Repeat > 1000:
-		return asked("", fmt.Errorf("--repeat %d: at least 1, at most 1000", c.Repeat))
+		return cli.Usage("", fmt.Errorf("--repeat %d: at least 1, at most 1000", c.Repeat))
 	case !(c.Q > 0 && c.Q < 1):
-		return asked("such as 0.05", fmt.Errorf("--q %g: more than 0 and less than 1", c.Q))
+		return cli.Usage("such as 0.05", fmt.Errorf("--q %g: more than 0 and less than 1", c.Q))
 	case c.Rate < 0 || c.Conns < 1:
-		return asked("", errors.New("--rate and --connections are no less than 0 and 1"))
+		return cli.Usage("", errors.New("--rate and --connections are no less than 0 and 1"))
 	case c.Rate > 0 && len(c.Load) == 0:
-		return asked("name the URLs to load: --load URL --load URL", errors.New("--rate without --load"))
+		return cli.Usage("name the URLs to load: --load URL --load URL", errors.New("--rate without --load"))
 	case len(c.Header) > 0 && len(c.Load) == 0:
-		return asked("name the URLs to load: --load URL --load URL", errors.New("--header without --load"))
+		return cli.Usage("name the URLs to load: --load URL --load URL", errors.New("--header without --load"))
 	case len(c.Load) != 0 && len(c.Load) != 2:
-		return asked("--load URL-OF-A --load URL-OF-B", fmt.Errorf("--load given %d times, want it for A and for B", len(c.Load)))
+		return cli.Usage("--load URL-OF-A --load URL-OF-B", fmt.Errorf("--load given %d times, want it for A and for B", len(c.Load)))
 	}
-	if _, err := fields("--header", c.Header); err != nil {
+	if _, err := cli.HeaderFields("--header", c.Header); err != nil {
 		return err
 	}
 	if c.Keep != "" {
 		if info, err := os.Stat(c.Keep); err != nil || !info.IsDir() {
-			return &failure{status: exitCould, err: fmt.Errorf("--keep %s: there is no such folder", c.Keep), hint: "create the folder first"}
+			return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("--keep %s: there is no such folder", c.Keep), Hint: "create the folder first"}
 		}
 	}
-	return writable([]output{{"--html", c.HTML}})
+	return cli.CheckOutputs([]cli.Output{{Flag: "--html", Path: c.HTML}})
 }
 
 // gather takes the captures of both sides. Services take turns, and who comes
 // first changes, so that what the machine does meanwhile hits both. If it is
 // interrupted, it keeps those that are whole, as long as there is one of each side.
-func (c *diffCmd) gather(ctx context.Context, t *terminal, a, b *sides) error {
+func (c *diffCmd) gather(ctx context.Context, t *cli.Terminal, a, b *sides) error {
 	var services []int
 	for i, s := range []*sides{a, b} {
 		found, err := s.read()
@@ -133,7 +134,7 @@ func (c *diffCmd) gather(ctx context.Context, t *terminal, a, b *sides) error {
 			services = append(services, i)
 		}
 	}
-	if err := t.useless(len(services) == 0, "for saved profiles", "load", "for", "repeat", "keep"); err != nil {
+	if err := t.RefuseFlags(len(services) == 0, "for saved profiles", "load", "for", "repeat", "keep"); err != nil {
 		return err
 	}
 	if err := sameSource(a, b); err != nil {
@@ -163,7 +164,7 @@ const process = "pid:"
 func sameSource(a, b *sides) error {
 	for _, s := range [][2]*sides{{a, b}, {b, a}} {
 		if s[0].outside() && s[1].inside() {
-			return asked("take both sides by pid:N, or both from the services' own profiles",
+			return cli.Usage("take both sides by pid:N, or both from the services' own profiles",
 				fmt.Errorf("%s is sampled from outside and %s by the service's own profiler, which see the same program differently", s[0].shown(), s[1].shown()))
 		}
 	}
@@ -190,7 +191,7 @@ func (s *sides) inside() bool { return (s.oneProcess || len(s.cpu) > 0) && !s.ou
 type target struct{ side, nth int }
 
 // capture profiles a service once more.
-func (c *diffCmd) capture(ctx context.Context, t *terminal, s *sides, at target) error {
+func (c *diffCmd) capture(ctx context.Context, t *cli.Terminal, s *sides, at target) error {
 	one := costCmd{URL: s.source, For: c.For, Count: true, Conns: c.Conns, Rate: c.Rate, Header: c.Header}
 	if len(c.Load) > 0 {
 		one.Load = c.Load[at.side]
@@ -199,7 +200,7 @@ func (c *diffCmd) capture(ctx context.Context, t *terminal, s *sides, at target)
 	if pid, ok := strings.CutPrefix(s.source, process); ok {
 		n, err := strconv.Atoi(pid)
 		if err != nil || n < 1 {
-			return asked("such as pid:4711", fmt.Errorf("%q is no process", s.source))
+			return cli.Usage("such as pid:4711", fmt.Errorf("%q is no process", s.source))
 		}
 		one.URL, one.PID, take = "", n, one.watch
 	}
@@ -219,7 +220,7 @@ func (c *diffCmd) capture(ctx context.Context, t *terminal, s *sides, at target)
 		if c.Keep != "" {
 			kind := map[pprof.Kind]string{pprof.CPU: "cpu", pprof.Allocs: "allocs"}[p.Kind]
 			name := fmt.Sprintf("%c-%d.%s.pb.gz", 'a'+at.side, at.nth+1, kind)
-			if err := keepFile(filepath.Join(c.Keep, name), p.Write); err != nil {
+			if err := cli.WriteFile(filepath.Join(c.Keep, name), p.Write); err != nil {
 				return err
 			}
 		}
@@ -275,7 +276,7 @@ func (s *sides) read() (bool, error) {
 		return true, err
 	}
 	if !strings.Contains(s.source, ":") && (strings.HasSuffix(s.source, "/") || strings.HasPrefix(s.source, "/") || strings.HasPrefix(s.source, ".")) {
-		return true, &failure{status: exitCould, err: fmt.Errorf("%s: there is no such file or folder", s.source), hint: "a service is named by its URL or as HOST:PORT"}
+		return true, &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("%s: there is no such file or folder", s.source), Hint: "a service is named by its URL or as HOST:PORT"}
 	}
 	return false, nil
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/pprof"
 	"github.com/tarehq/tare/lab"
@@ -19,7 +21,7 @@ func (s *sides) readArm() (bool, error) {
 	if !ok || name == "pid" || strings.HasPrefix(name, "[") || strings.Trim(port, "0123456789") == "" { // a process, or host:port
 		return false, nil
 	}
-	dir, err := findRun(name)
+	dir, err := runs.Find(name)
 	if err != nil {
 		return true, err
 	}
@@ -40,15 +42,15 @@ func (s *sides) readArm() (bool, error) {
 		of = append(of, c)
 	}
 	if len(workloads) == 0 {
-		if err := allLost(run, lostCaptures(run, arm, workload)); err != nil {
+		if err := runs.AllLost(run, runs.LostCaptures(run, arm, workload)); err != nil {
 			return true, err
 		}
 	}
 	switch {
 	case len(workloads) == 0:
-		return true, asked("a study asks for profiles by its key attribute", fmt.Errorf("%s: the run has no profiles of it", s.source))
+		return true, cli.Usage("a study asks for profiles by its key attribute", fmt.Errorf("%s: the run has no profiles of it", s.source))
 	case len(workloads) > 1:
-		return true, asked(fmt.Sprintf("%s:%s:%s", name, arm, workloads[0]), fmt.Errorf("%s has profiles under %d workloads: say which", s.source, len(workloads)))
+		return true, cli.Usage(fmt.Sprintf("%s:%s:%s", name, arm, workloads[0]), fmt.Errorf("%s has profiles under %d workloads: say which", s.source, len(workloads)))
 	}
 	for _, c := range telling(of) {
 		if err := s.addCapture(run, c); err != nil {

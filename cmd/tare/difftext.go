@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost/diff"
 	"github.com/tarehq/tare/cost/page"
 	"github.com/tarehq/tare/lab/report"
@@ -33,9 +34,9 @@ func (c *diffCmd) compare(a, b *sides) (*page.Diff, error) {
 	if first == nil {
 		first = d.Bytes
 	}
-	d.Warnings = append(d.Warnings, texts(first.Warnings)...)
+	d.Warnings = append(d.Warnings, cli.Texts(first.Warnings)...)
 	if d.CPU != nil && d.Bytes != nil { // there may be fewer of one kind, or of another time
-		for _, w := range texts(d.Bytes.Warnings) {
+		for _, w := range cli.Texts(d.Bytes.Warnings) {
 			if !slices.Contains(d.Warnings, w) {
 				d.Warnings = append(d.Warnings, "allocated: "+w)
 			}
@@ -60,14 +61,14 @@ func (c *diffCmd) one(a, b []diff.Capture) (*diff.Result, error) {
 }
 
 // diffText shows what differs, and says how much was found not to.
-func diffText(t *terminal, d *page.Diff) error {
-	w := bufio.NewWriter(t.out)
+func diffText(t *cli.Terminal, d *page.Diff) error {
+	w := bufio.NewWriter(t.Out)
 	fmt.Fprintf(w, "A  %s\nB  %s\n", report.Printable(d.A), report.Printable(d.B))
 	if d.CPU != nil {
-		printDiff(w, d.CPU, diffed{"CPU", unit.Nanoseconds, t.width, t.colour})
+		printDiff(w, d.CPU, diffed{"CPU", unit.Nanoseconds, t.Width, t.Colour})
 	}
 	if d.Bytes != nil {
-		printDiff(w, d.Bytes, diffed{"allocated", unit.Bytes, t.width, t.colour})
+		printDiff(w, d.Bytes, diffed{"allocated", unit.Bytes, t.Width, t.Colour})
 	}
 	for _, warning := range d.Warnings {
 		fmt.Fprintf(w, "warning: %s\n", report.Printable(warning))
@@ -98,17 +99,17 @@ func printDiff(w io.Writer, r *diff.Result, of diffed) {
 		unit.Format(r.Total.A, of.base), unit.Format(r.Total.B, of.base), change(&r.Total, of.base), r.CapturesA, r.CapturesB)
 	told := slices.DeleteFunc(slices.Clone(r.Owners), func(row diff.Row) bool { return !row.Differs })
 	if len(told) > 0 {
-		named(w, fmt.Sprintf("%10s  %10s  %10s  %-21s  ", "A", "B", "B − A", "95 % interval"), "owner", of.width)
+		cli.PrintNamed(w, fmt.Sprintf("%10s  %10s  %10s  %-21s  ", "A", "B", "B − A", "95 % interval"), "owner", of.width)
 	}
 	for i := range told {
 		row := &told[i]
-		named(w, figures(row, of.base)+"  ", row.Owner+", "+row.Kind, of.width)
+		cli.PrintNamed(w, figures(row, of.base)+"  ", row.Owner+", "+row.Kind, of.width)
 		shown := 0
 		for j := range r.Functions {
 			f := &r.Functions[j]
 			if f.Differs && f.Owner == row.Owner && f.Where == row.Where && shown < perOwner {
 				shown++
-				named(w, figures(f, of.base)+"  ", "  "+f.Function[strings.LastIndexByte(f.Function, '/')+1:], of.width)
+				cli.PrintNamed(w, figures(f, of.base)+"  ", "  "+f.Function[strings.LastIndexByte(f.Function, '/')+1:], of.width)
 			}
 		}
 	}
@@ -139,7 +140,7 @@ func printWithin(w io.Writer, r *diff.Result, of diffed) {
 	fmt.Fprintln(w, "Functions that differ, within owners that are not told to:")
 	for i := range within[:min(len(within), perOwner)] {
 		f := &within[i]
-		named(w, figures(f, of.base)+"  ", f.Function[strings.LastIndexByte(f.Function, '/')+1:]+", of "+f.Owner, of.width)
+		cli.PrintNamed(w, figures(f, of.base)+"  ", f.Function[strings.LastIndexByte(f.Function, '/')+1:]+", of "+f.Owner, of.width)
 	}
 	if more := len(within) - perOwner; more > 0 {
 		fmt.Fprintf(w, "and %d more (--json).\n", more)
@@ -159,7 +160,7 @@ func printNear(w io.Writer, r *diff.Result, of diffed) {
 	fmt.Fprintf(w, "Nearest to a difference, but %s among %d owners:\n", of.dim("not told from chance"), r.Tests())
 	for _, row := range near[:min(len(near), mostNear)] {
 		var line strings.Builder
-		named(&line, figures(&row, of.base)+"  ", row.Owner+", "+row.Kind, of.width)
+		cli.PrintNamed(&line, figures(&row, of.base)+"  ", row.Owner+", "+row.Kind, of.width)
 		fmt.Fprintln(w, of.dim(strings.TrimSuffix(line.String(), "\n")))
 	}
 	fmt.Fprintln(w, "More captures (of services: --repeat) narrow the intervals.")

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost/diff"
 	"github.com/tarehq/tare/cost/page"
 )
@@ -37,7 +38,7 @@ func TestDiffNear(t *testing.T) {
 		{"none near", []diff.Row{row("mw.Signature", 0.3)}, false, []string{"(1 tested)"}, "Nearest"},
 	} {
 		var out bytes.Buffer
-		term := &terminal{out: &out, width: 100, colour: tc.colour}
+		term := &cli.Terminal{Out: &out, Width: 100, Colour: tc.colour}
 		if err := diffText(term, &page.Diff{A: "a", B: "b", CPU: &diff.Result{Per: "request", Owners: tc.owners}}); err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +60,7 @@ func TestDiffWithin(t *testing.T) {
 	for _, told := range []bool{false, true} {
 		owners[0].Differs = told
 		var out bytes.Buffer
-		term := &terminal{out: &out, width: 100}
+		term := &cli.Terminal{Out: &out, Width: 100}
 		if err := diffText(term, &page.Diff{A: "a", B: "b", CPU: &diff.Result{Per: "request", Owners: owners, Functions: []diff.Row{function}}}); err != nil {
 			t.Fatal(err)
 		}
@@ -99,12 +100,12 @@ func TestDiffInterrupted(t *testing.T) {
 			}
 		}))
 		var out, errs bytes.Buffer
-		status := run(ctx, []string{"diff", "--for", "1s", s.URL, saved}, &terminal{out: &out, err: &errs, width: 80})
+		status := run(ctx, []string{"diff", "--for", "1s", s.URL, saved}, &cli.Terminal{Out: &out, Err: &errs, Width: 80})
 		s.Close()
 		interrupt()
 		said := fmt.Sprintf("of A %d captures were taken, of B 1", whole)
-		if status != exitInterrupted || strings.Contains(out.String(), said) != (whole > 0) {
-			t.Errorf("after %d captures: status %d, %s%s\nwant %d, and what was captured, if anything", whole, status, out.String(), errs.String(), exitInterrupted)
+		if status != cli.ExitInterrupted || strings.Contains(out.String(), said) != (whole > 0) {
+			t.Errorf("after %d captures: status %d, %s%s\nwant %d, and what was captured, if anything", whole, status, out.String(), errs.String(), cli.ExitInterrupted)
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+
 	"github.com/alecthomas/kong"
 )
 
@@ -150,7 +152,7 @@ func parseLine(line string) error {
 		return err
 	}
 	var v verbs
-	parser, err := newParser(context.Background(), &v, &terminal{out: io.Discard, err: io.Discard}, func(int) {})
+	parser, err := newParser(context.Background(), &v, &cli.Terminal{Out: io.Discard, Err: io.Discard}, func(int) {})
 	if err != nil {
 		return err
 	}
@@ -197,7 +199,7 @@ func knownWords(line string) error {
 		return err
 	}
 	var v verbs
-	parser, err := newParser(context.Background(), &v, &terminal{out: io.Discard, err: io.Discard}, func(int) {})
+	parser, err := newParser(context.Background(), &v, &cli.Terminal{Out: io.Discard, Err: io.Discard}, func(int) {})
 	if err != nil {
 		return err
 	}
@@ -227,7 +229,7 @@ func knownWords(line string) error {
 func model(t *testing.T) *kong.Application {
 	t.Helper()
 	var v verbs
-	parser, err := newParser(t.Context(), &v, &terminal{out: io.Discard, err: io.Discard}, func(int) {})
+	parser, err := newParser(t.Context(), &v, &cli.Terminal{Out: io.Discard, Err: io.Discard}, func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}

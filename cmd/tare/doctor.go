@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/cost/doctor"
 	"github.com/tarehq/tare/cost/doctor/proc"
 	"github.com/tarehq/tare/cost/pprof"
@@ -51,15 +53,15 @@ requests to tell, or no rule could.`
 }
 
 // Run gathers evidence, examines it and shows what was found.
-func (c *doctorCmd) Run(ctx context.Context, t *terminal) error {
-	if err := cmp.Or(c.check(), t.useless(c.From != "", "for saved evidence", "for"), t.useless(c.Load == "", "without --load", "connections")); err != nil {
+func (c *doctorCmd) Run(ctx context.Context, t *cli.Terminal) error {
+	if err := cmp.Or(c.check(), t.RefuseFlags(c.From != "", "for saved evidence", "for"), t.RefuseFlags(c.Load == "", "without --load", "connections")); err != nil {
 		return err
 	}
 	all, err := c.evidence(ctx, t)
 	if err != nil {
 		return err
 	}
-	unsaved := keepFile(c.Save, all[0].Save) // the diagnosis is shown all the same
+	unsaved := cli.WriteFile(c.Save, all[0].Save) // the diagnosis is shown all the same
 	var told []*doctor.Diagnosis
 	var found, unclear bool
 	for _, e := range all {
@@ -69,7 +71,7 @@ func (c *doctorCmd) Run(ctx context.Context, t *terminal) error {
 		told = append(told, d)
 	}
 	if c.JSON {
-		err = t.json(told)
+		err = t.JSON(told)
 	} else {
 		err = printDiagnoses(t, told)
 	}
@@ -77,9 +79,9 @@ func (c *doctorCmd) Run(ctx context.Context, t *terminal) error {
 	case err != nil:
 		return err
 	case found:
-		return &failure{status: exitThreshold}
+		return &cli.Failure{Status: cli.ExitThreshold}
 	case unclear:
-		return &failure{status: exitUndecided}
+		return &cli.Failure{Status: cli.ExitInconclusive}
 	}
 	return nil
 }
@@ -92,42 +94,42 @@ func (c *doctorCmd) check() error {
 	const remedy = "tare doctor URL, tare doctor PID, or tare doctor --from FILE"
 	switch {
 	case c.What == "" && c.From == "":
-		return asked(remedy, errors.New("nothing to look at"))
+		return cli.Usage(remedy, errors.New("nothing to look at"))
 	case c.What != "" && c.From != "":
-		return asked(remedy, errors.New("a service and saved evidence exclude one another"))
+		return cli.Usage(remedy, errors.New("a service and saved evidence exclude one another"))
 	case c.From != "" && (c.asks() || c.Arm != ""):
-		return asked("give them when the evidence is saved: --save FILE", errors.New("--load, --source, --probe and --arm do nothing for saved evidence"))
+		return cli.Usage("give them when the evidence is saved: --save FILE", errors.New("--load, --source, --probe and --arm do nothing for saved evidence"))
 	case c.For < time.Second || c.For > time.Hour || c.For%time.Second != 0:
-		return asked("", fmt.Errorf("--for %s: whole seconds, at least 1s, at most 1h", c.For))
+		return cli.Usage("", fmt.Errorf("--for %s: whole seconds, at least 1s, at most 1h", c.For))
 	case c.Conns < 1:
-		return asked("", errors.New("--connections is at least 1"))
+		return cli.Usage("", errors.New("--connections is at least 1"))
 	case len(c.Header) > 0 && c.Load == "":
-		return asked("name the URL to load: --load URL", errors.New("--header without --load"))
+		return cli.Usage("name the URL to load: --load URL", errors.New("--header without --load"))
 	}
 	if info, err := os.Stat(c.Source); c.Source != "" && (err != nil || !info.IsDir()) {
-		return asked("name the folder of the service's module", fmt.Errorf("--source %s is no folder", c.Source))
+		return cli.Usage("name the folder of the service's module", fmt.Errorf("--source %s is no folder", c.Source))
 	}
-	if _, err := fields("--header", c.Header); err != nil {
+	if _, err := cli.HeaderFields("--header", c.Header); err != nil {
 		return err
 	}
-	return writable([]output{{"--save", c.Save}})
+	return cli.CheckOutputs([]cli.Output{{Flag: "--save", Path: c.Save}})
 }
 
 // evidence is what was saved, what a run keeps of each of its arms, or what is
 // gathered now.
-func (c *doctorCmd) evidence(ctx context.Context, t *terminal) ([]*doctor.Evidence, error) {
+func (c *doctorCmd) evidence(ctx context.Context, t *cli.Terminal) ([]*doctor.Evidence, error) {
 	if c.From != "" {
 		e, err := readEvidence(c.From)
 		return []*doctor.Evidence{e}, err
 	}
-	if dir, err := findRun(c.What); err == nil {
-		if err := t.useless(true, "for a run", "load", "save", "source", "probe", "for"); err != nil {
+	if dir, err := runs.Find(c.What); err == nil {
+		if err := t.RefuseFlags(true, "for a run", "load", "save", "source", "probe", "for"); err != nil {
 			return nil, err
 		}
 		return c.fromRun(t, dir)
 	}
 	if c.Arm != "" {
-		return nil, asked("`tare list` shows the runs kept", fmt.Errorf("--arm is of a run, and %q is none", c.What))
+		return nil, cli.Usage("`tare list` shows the runs kept", fmt.Errorf("--arm is of a run, and %q is none", c.What))
 	}
 	p, err := c.patient(ctx)
 	if err != nil {
@@ -166,7 +168,7 @@ func (c *doctorCmd) patient(ctx context.Context) (*patient, error) {
 	}
 	s, err := pprof.Find(c.What)
 	if err != nil {
-		return nil, asked("such as localhost:6060, or a process's number", err)
+		return nil, cli.Usage("such as localhost:6060, or a process's number", err)
 	}
 	p.service, p.name = s, s.String()
 	port, local := here(s.String())
@@ -180,7 +182,7 @@ func (c *doctorCmd) patient(ctx context.Context) (*patient, error) {
 	}
 	brief, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	if seen, err := s.Goroutines(brief); err == nil && !runs(p.pid, seen) {
+	if seen, err := s.Goroutines(brief); err == nil && !runsProgram(p.pid, seen) {
 		p.reasons[doctor.ProcessFacts] = fmt.Sprintf("process %d listens there, but forwards to the service: it is not %s", p.pid, seen.Program())
 		p.pid = 0
 	}
@@ -196,12 +198,12 @@ func (p *patient) process(ctx context.Context, pid int) error {
 		return err
 	}
 	if err := facts.Foreign(); err != nil {
-		return &failure{status: exitCould, err: err, hint: "name the process of the service itself, not of what started it"}
+		return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: "name the process of the service itself, not of what started it"}
 	}
 	p.pid, p.name = pid, fmt.Sprintf("process %d", pid)
 	ports, err := proc.Listening(pid)
 	if errors.Is(err, fs.ErrPermission) {
-		return &failure{status: exitCould, err: err, hint: "another user's process is seen by root alone: sudo, or name the URL of its profiles"}
+		return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: "another user's process is seen by root alone: sudo, or name the URL of its profiles"}
 	}
 	if err != nil {
 		return err

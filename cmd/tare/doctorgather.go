@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/doctor"
@@ -49,12 +50,12 @@ func (g *gathering) lack(p doctor.Part, err error) {
 
 // gather looks at a patient: what takes its time side by side, under load if that
 // is asked for, and then what would disturb it.
-func (c *doctorCmd) gather(ctx context.Context, t *terminal, p *patient) (*doctor.Evidence, error) {
+func (c *doctorCmd) gather(ctx context.Context, t *cli.Terminal, p *patient) (*doctor.Evidence, error) {
 	g := &gathering{Evidence: &doctor.Evidence{Subject: p.name, Reasons: p.reasons}}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	show := newProgress(t)
-	defer show.done()
+	show := cli.NewProgress(t)
+	defer show.Done()
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	beside.Go(func() { c.ask(ctx, g) })
@@ -67,7 +68,7 @@ func (c *doctorCmd) gather(ctx context.Context, t *terminal, p *patient) (*docto
 		return nil, err
 	}
 	g.facts(p.pid)
-	t.note("looking at %s for %s; expected to cost it %s", p.name, c.For, c.price(p))
+	t.Note("looking at %s for %s; expected to cost it %s", p.name, c.For, c.price(p))
 	if err := c.profile(ctx, show, p, g); err != nil {
 		cancel()
 		return nil, err
@@ -76,7 +77,7 @@ func (c *doctorCmd) gather(ctx context.Context, t *terminal, p *patient) (*docto
 	if press != nil {
 		press.tell(release, g)
 	}
-	show.draw("waiting for the probe and the compiler")
+	show.Draw("waiting for the probe and the compiler")
 	beside.Wait()
 	return g.Evidence, ctx.Err()
 }
@@ -109,15 +110,15 @@ func (c *doctorCmd) price(p *patient) string {
 func (c *doctorCmd) tracing() time.Duration { return min(c.For/2, tracedMost) }
 
 // profile takes every profile that the service has.
-func (c *doctorCmd) profile(ctx context.Context, show *progress, p *patient, g *gathering) error {
+func (c *doctorCmd) profile(ctx context.Context, show *cli.Progress, p *patient, g *gathering) error {
 	s := p.service
 	if s == nil {
-		show.draw("CPU, from outside")
+		show.Draw("CPU, from outside")
 		return c.sample(ctx, p, g)
 	}
 	g.remember(ctx, s)
 	g.hold(ctx, s)
-	show.draw("CPU, allocations, goroutines")
+	show.Draw("CPU, allocations, goroutines")
 	var others sync.WaitGroup
 	others.Go(func() {
 		allocs, err := s.Allocs(ctx, c.For)
@@ -137,10 +138,10 @@ func (c *doctorCmd) profile(ctx context.Context, show *progress, p *patient, g *
 		return unprofiled(err)
 	}
 	g.CPU = profiled(cpu)
-	g.Warnings = append(g.Warnings, texts(cpu.Warnings)...)
+	g.Warnings = append(g.Warnings, cli.Texts(cpu.Warnings)...)
 	g.Window = cost.Window{Duration: cpu.Duration}
 	g.remember(ctx, s)
-	show.draw("execution trace")
+	show.Draw("execution trace")
 	g.tracedFrom = time.Now()
 	tr, err := trace(ctx, s, c.tracing())
 	if err != nil {
@@ -151,7 +152,7 @@ func (c *doctorCmd) profile(ctx context.Context, show *progress, p *patient, g *
 			g.Warnings = append(g.Warnings, tr.Broken.Error())
 		}
 	}
-	show.draw("heap")
+	show.Draw("heap")
 	g.hold(ctx, s)
 	g.born(ctx, s)
 	g.leaks(ctx, s)

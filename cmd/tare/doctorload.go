@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost/doctor"
 )
 
@@ -39,5 +40,5 @@ func (u *offered) tell(stop func(), g *gathering) {
 	g.Traced.Requests = u.within(g.tracedFrom, g.Traced.Duration)
 	g.Latency = time.Duration(u.res.Service.Mean())
 	g.Busy = int(u.res.MeanFlight + 0.5)
-	g.Warnings = append(g.Warnings, texts(warnings)...)
+	g.Warnings = append(g.Warnings, cli.Texts(warnings)...)
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/cost/doctor"
 	"github.com/tarehq/tare/lab/record"
 )
@@ -11,7 +13,7 @@ import (
 type cell struct{ arm, workload string }
 
 // fromRun makes evidence of each cell of a run from the profiles that it kept.
-func (c *doctorCmd) fromRun(t *terminal, dir string) ([]*doctor.Evidence, error) {
+func (c *doctorCmd) fromRun(t *cli.Terminal, dir string) ([]*doctor.Evidence, error) {
 	run, err := record.Open(dir)
 	if err != nil {
 		return nil, err
@@ -28,13 +30,13 @@ func (c *doctorCmd) fromRun(t *terminal, dir string) ([]*doctor.Evidence, error)
 		}
 		captures[at] = append(captures[at], taken)
 	}
-	if lost := lostCaptures(run, c.Arm, ""); len(order) > 0 {
-		tellLost(t.err, lost)
-	} else if err := allLost(run, lost); err != nil {
+	if lost := runs.LostCaptures(run, c.Arm, ""); len(order) > 0 {
+		runs.PrintLost(t.Err, lost)
+	} else if err := runs.AllLost(run, lost); err != nil {
 		return nil, err
 	}
 	if len(order) == 0 {
-		return nil, &failure{status: exitCould, err: fmt.Errorf("%s keeps no profiles%s", dir, ofArm(c.Arm)), hint: "they are kept of studies that attribute costs: see docs/study-files.md"}
+		return nil, &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("%s keeps no profiles%s", dir, ofArm(c.Arm)), Hint: "they are kept of studies that attribute costs: see docs/study-files.md"}
 	}
 	var all []*doctor.Evidence
 	for _, at := range order {
@@ -62,7 +64,7 @@ func evidenceOf(run *record.Run, captures []record.Capture) (*doctor.Evidence, e
 		return nil, err
 	}
 	e := &doctor.Evidence{
-		Reasons: map[doctor.Part]string{}, Warnings: texts(m.warnings),
+		Reasons: map[doctor.Part]string{}, Warnings: cli.Texts(m.warnings),
 		CPU: m.cpu, Allocs: m.allocs, Window: m.window, Waits: m.waits, Traced: m.traced,
 	}
 	for _, p := range []doctor.Part{doctor.LiveHeap, doctor.GoroutineCounts, doctor.MemoryStatistics, doctor.ProcessFacts, doctor.CPUQuota, doctor.HalfHeader, doctor.Source} {

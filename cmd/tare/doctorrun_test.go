@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/doctor"
 	"github.com/tarehq/tare/cost/pprof"
@@ -59,8 +60,8 @@ func TestDoctorRun(t *testing.T) {
 		if !strings.HasPrefix(d.Subject, "sick under half, in ") || d.Requests != 1000 {
 			t.Errorf("%v: diagnosis of %q over %g requests, want of sick over 1000", tc.args, d.Subject, d.Requests)
 		}
-		if status != exitThreshold || len(d.Findings) == 0 || d.Findings[0].Rule != "json" {
-			t.Errorf("%v: status %d, %+v, want %d and json first", tc.args, status, d.Findings[:min(1, len(d.Findings))], exitThreshold)
+		if status != cli.ExitThreshold || len(d.Findings) == 0 || d.Findings[0].Rule != "json" {
+			t.Errorf("%v: status %d, %+v, want %d and json first", tc.args, status, d.Findings[:min(1, len(d.Findings))], cli.ExitThreshold)
 		}
 	}
 
@@ -84,11 +85,11 @@ func TestDoctorStatus(t *testing.T) {
 		want  int
 		wants string
 	}{
-		{"idle", []cost.Stack{}, exitUndecided, "inconclusive: nothing was found"},
+		{"idle", []cost.Stack{}, cli.ExitInconclusive, "inconclusive: nothing was found"},
 		{"busy", []cost.Stack{request}, 0, "nothing was found; "},
-		{"perhaps", []cost.Stack{request, few}, exitUndecided, "not certain    format 3.2 % of the CPU (fires at more than 3 % of the CPU)"},
-		{"perhaps, in a word", []cost.Stack{request, few}, exitUndecided, "inconclusive: nothing was found for certain"},
-		{"sick", []cost.Stack{request, formatted}, exitThreshold, "one finding"},
+		{"perhaps", []cost.Stack{request, few}, cli.ExitInconclusive, "not certain    format 3.2 % of the CPU (fires at more than 3 % of the CPU)"},
+		{"perhaps, in a word", []cost.Stack{request, few}, cli.ExitInconclusive, "inconclusive: nothing was found for certain"},
+		{"sick", []cost.Stack{request, formatted}, cli.ExitThreshold, "one finding"},
 	} {
 		e := doctor.Evidence{Subject: tc.name, Window: cost.Window{Duration: 10 * time.Second}, CPU: tc.cpu}
 		var saved, out, errs bytes.Buffer
@@ -99,7 +100,7 @@ func TestDoctorStatus(t *testing.T) {
 		if err := os.WriteFile(file, saved.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		status := run(t.Context(), []string{"doctor", "--from", file}, &terminal{out: &out, err: &errs, width: 120})
+		status := run(t.Context(), []string{"doctor", "--from", file}, &cli.Terminal{Out: &out, Err: &errs, Width: 120})
 		if status != tc.want || !strings.Contains(out.String(), tc.wants) {
 			t.Errorf("%s: status %d, %s%s\nwant %d and %q", tc.name, status, out.String(), errs.String(), tc.want, tc.wants)
 		}
@@ -119,7 +120,7 @@ func TestDoctorForeign(t *testing.T) {
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
 	status, _, said := tare(t, "doctor", "--for", "1s", strconv.Itoa(cmd.Process.Pid))
-	if status != exitCould || !strings.Contains(said, "it is no Go program") {
-		t.Errorf("status %d, %s, want %d and that it is no Go program", status, said, exitCould)
+	if status != cli.ExitFailed || !strings.Contains(said, "it is no Go program") {
+		t.Errorf("status %d, %s, want %d and that it is no Go program", status, said, cli.ExitFailed)
 	}
 }

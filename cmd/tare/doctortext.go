@@ -6,21 +6,21 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost/doctor"
 	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/stats/unit"
 )
 
 // printDiagnoses shows one after the other.
-func printDiagnoses(t *terminal, all []*doctor.Diagnosis) error {
-	w := bufio.NewWriter(t.out)
+func printDiagnoses(t *cli.Terminal, all []*doctor.Diagnosis) error {
+	w := bufio.NewWriter(t.Out)
 	for i, d := range all {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		printDiagnosis(w, d, t.width)
+		printDiagnosis(w, d, t.Width)
 	}
 	return w.Flush()
 }
@@ -40,19 +40,19 @@ func printDiagnosis(w io.Writer, d *doctor.Diagnosis, width int) {
 		printFinding(w, i+1, &d.Findings[i], width)
 	}
 	if len(d.Uncertain) > 0 {
-		wrapped(w, "not certain    ", priced(d.Uncertain, true)+": more than the threshold, but not by more than chance: a longer --for narrows it", width)
+		cli.Wrap(w, "not certain    ", priced(d.Uncertain, true)+": more than the threshold, but not by more than chance: a longer --for narrows it", width)
 	}
 	if len(d.Cheap) > 0 {
-		wrapped(w, "seen, cheap    ", priced(d.Cheap, false), width)
+		cli.Wrap(w, "seen, cheap    ", priced(d.Cheap, false), width)
 	}
 	if len(d.Healthy) > 0 {
-		wrapped(w, "healthy        ", strings.Join(d.Healthy, ", "), width)
+		cli.Wrap(w, "healthy        ", strings.Join(d.Healthy, ", "), width)
 	}
 	for _, line := range blind(d.Blind) {
-		wrapped(w, "not looked at  ", line, width)
+		cli.Wrap(w, "not looked at  ", line, width)
 	}
 	for _, warning := range d.Warnings {
-		wrapped(w, "warning        ", warning, width)
+		cli.Wrap(w, "warning        ", warning, width)
 	}
 }
 
@@ -130,46 +130,20 @@ func tally(d *doctor.Diagnosis) string {
 func perhaps(d *doctor.Diagnosis) bool { return len(d.Findings) == 0 && len(d.Uncertain) > 0 }
 
 func printFinding(w io.Writer, n int, f *doctor.Finding, width int) {
-	wrapped(w, fmt.Sprintf("%2d. ", n), fmt.Sprintf("%s, %s: %s", f.Rule, f.Severity, f.Title), width)
+	cli.Wrap(w, fmt.Sprintf("%2d. ", n), fmt.Sprintf("%s, %s: %s", f.Rule, f.Severity, f.Title), width)
 	const label = "    %-10s "
 	if f.Price != nil {
-		wrapped(w, fmt.Sprintf(label, "price"), f.Price.String(), width)
+		cli.Wrap(w, fmt.Sprintf(label, "price"), f.Price.String(), width)
 	}
 	for i, row := range f.Evidence {
 		name := ""
 		if i == 0 {
 			name = "evidence"
 		}
-		wrapped(w, fmt.Sprintf(label, name), row.String(), width)
+		cli.Wrap(w, fmt.Sprintf(label, name), row.String(), width)
 	}
-	wrapped(w, fmt.Sprintf(label, "threshold"), f.Threshold, width)
-	wrapped(w, fmt.Sprintf(label, "remedy"), f.Remedy, width)
-	wrapped(w, fmt.Sprintf(label, "verify"), f.Verify, width)
+	cli.Wrap(w, fmt.Sprintf(label, "threshold"), f.Threshold, width)
+	cli.Wrap(w, fmt.Sprintf(label, "remedy"), f.Remedy, width)
+	cli.Wrap(w, fmt.Sprintf(label, "verify"), f.Verify, width)
 	fmt.Fprintln(w)
-}
-
-// leastRoom is the narrowest column of text.
-const leastRoom = 30
-
-// wrapped prints text behind a label, broken between words so that lines keep
-// within width, further lines under the first.
-func wrapped(w io.Writer, label, text string, width int) {
-	indent := strings.Repeat(" ", utf8.RuneCountInString(label))
-	room := max(leastRoom, width-len(indent))
-	line := label
-	used := 0
-	for word := range strings.FieldsSeq(report.Printable(text)) {
-		n := len([]rune(word))
-		if used > 0 && used+1+n > room {
-			fmt.Fprintln(w, line)
-			line, used = indent, 0
-		}
-		if used > 0 {
-			line += " "
-			used++
-		}
-		line += word
-		used += n
-	}
-	fmt.Fprintln(w, line)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/lab/env"
 	"github.com/tarehq/tare/lab/report"
 )
@@ -31,7 +32,7 @@ looks. It changes nothing and needs no privileges.`
 }
 
 // Run reads the machine, which takes a second, and shows the gravest first.
-func (c *envCmd) Run(ctx context.Context, t *terminal) error {
+func (c *envCmd) Run(ctx context.Context, t *cli.Terminal) error {
 	facts := env.Read(ctx)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("reading the environment: %w", err)
@@ -57,15 +58,15 @@ func refuse(facts []env.Fact) error {
 	if disturbing == nil {
 		return nil
 	}
-	return &failure{
-		status: exitThreshold, hint: "`tare env --why` names remedies and reasons",
-		err: fmt.Errorf("measuring is disturbed by %s", strings.Join(disturbing, ", ")),
+	return &cli.Failure{
+		Status: cli.ExitThreshold, Hint: "`tare env --why` names remedies and reasons",
+		Err: fmt.Errorf("measuring is disturbed by %s", strings.Join(disturbing, ", ")),
 	}
 }
 
-func (c *envCmd) show(t *terminal, facts []env.Fact) error {
+func (c *envCmd) show(t *cli.Terminal, facts []env.Fact) error {
 	if c.JSON {
-		return t.json(facts)
+		return t.JSON(facts)
 	}
 	var page strings.Builder
 	name := 0
@@ -76,7 +77,7 @@ func (c *envCmd) show(t *terminal, facts []env.Fact) error {
 	for _, f := range facts {
 		counts[f.Verdict]++
 		head := fmt.Sprintf("%-8s  %-*s  ", f.Verdict, name, f.Name)
-		width := max(60, min(t.width, 120))
+		width := max(60, min(t.Width, 120))
 		value := report.Fold(f.Value, width-len(head))
 		fmt.Fprintf(&page, "%s%s\n", tint(t, f.Verdict, head), strings.Join(value, "\n"+strings.Repeat(" ", len(head))))
 		// What is said of a fact begins further left, so that commands fit.
@@ -93,14 +94,14 @@ func (c *envCmd) show(t *terminal, facts []env.Fact) error {
 	}
 	fmt.Fprintf(&page, "\n%d disturb, %d unknown, %d to note, %d ok\n",
 		counts[env.Disturbs], counts[env.Unknown], counts[env.Note], counts[env.OK])
-	fmt.Fprint(t.out, page.String())
+	fmt.Fprint(t.Out, page.String())
 	return nil
 }
 
 // tint colours a line's head by its verdict.
-func tint(t *terminal, v env.Verdict, head string) string {
+func tint(t *cli.Terminal, v env.Verdict, head string) string {
 	colour := map[env.Verdict]string{env.Disturbs: "31", env.Unknown: "35", env.Note: "33", env.OK: "32"}[v]
-	if !t.colour || colour == "" {
+	if !t.Colour || colour == "" {
 		return head
 	}
 	return "\x1b[" + colour + "m" + head + "\x1b[0m"

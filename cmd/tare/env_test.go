@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/lab/env"
 )
 
@@ -33,7 +34,7 @@ ok        swap            none
 1 disturb, 1 unknown, 0 to note, 1 ok
 `
 	var out bytes.Buffer
-	if err := (&envCmd{}).show(&terminal{out: &out, width: 80}, someFacts); err != nil {
+	if err := (&envCmd{}).show(&cli.Terminal{Out: &out, Width: 80}, someFacts); err != nil {
 		t.Fatal(err)
 	}
 	if got := out.String(); got != want {
@@ -47,7 +48,7 @@ func TestEnvWhy(t *testing.T) {
 	facts := env.Read(ctx)
 	for width, most := range map[int]int{40: 60, 80: 80, 200: 120} {
 		var out bytes.Buffer
-		if err := (&envCmd{Why: true}).show(&terminal{out: &out, width: width}, facts); err != nil {
+		if err := (&envCmd{Why: true}).show(&cli.Terminal{Out: &out, Width: width}, facts); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(out.String()) {
@@ -60,7 +61,7 @@ func TestEnvWhy(t *testing.T) {
 
 func TestEnvJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := (&envCmd{JSON: true}).show(&terminal{out: &out, colour: true}, someFacts); err != nil {
+	if err := (&envCmd{JSON: true}).show(&cli.Terminal{Out: &out, Colour: true}, someFacts); err != nil {
 		t.Fatal(err)
 	}
 	var got []env.Fact
@@ -73,9 +74,9 @@ func TestEnvJSON(t *testing.T) {
 }
 
 func TestEnvStrict(t *testing.T) {
-	var f *failure
-	if err := refuse(someFacts); !errors.As(err, &f) || f.status != exitThreshold || !strings.Contains(err.Error(), "busy processes") {
-		t.Errorf("disturbed: got %v, want exit status %d and the name", err, exitThreshold)
+	var f *cli.Failure
+	if err := refuse(someFacts); !errors.As(err, &f) || f.Status != cli.ExitThreshold || !strings.Contains(err.Error(), "busy processes") {
+		t.Errorf("disturbed: got %v, want exit status %d and the name", err, cli.ExitThreshold)
 	}
 	if err := refuse(someFacts[1:]); err != nil {
 		t.Errorf("not disturbed: got %v, want nil", err)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/flame"
 	"github.com/tarehq/tare/cost/page"
@@ -47,8 +48,8 @@ zoomed; it works offline and, but for that, without scripts.`
 }
 
 // Run looks, and draws.
-func (c *flameCmd) Run(ctx context.Context, t *terminal) error {
-	if err := cmp.Or(c.check(), t.useless(c.saved(), "for a saved profile", "for"), t.useless(c.Load == "", "without --load", "connections")); err != nil {
+func (c *flameCmd) Run(ctx context.Context, t *cli.Terminal) error {
+	if err := cmp.Or(c.check(), t.RefuseFlags(c.saved(), "for a saved profile", "for"), t.RefuseFlags(c.Load == "", "without --load", "connections")); err != nil {
 		return err
 	}
 	b, err := c.look(ctx, t)
@@ -60,20 +61,20 @@ func (c *flameCmd) Run(ctx context.Context, t *terminal) error {
 		p.stacks, p.base = stacks(b.allocs), unit.Bytes
 	}
 	if len(p.stacks) == 0 && ctx.Err() != nil {
-		return &failure{status: exitInterrupted, err: fmt.Errorf("%s: nothing was seen to run until then", b.source)}
+		return &cli.Failure{Status: cli.ExitInterrupted, Err: fmt.Errorf("%s: nothing was seen to run until then", b.source)}
 	}
 	if len(p.stacks) == 0 {
-		return &failure{status: exitCould, err: fmt.Errorf("%s: nothing was seen to run", b.source), hint: "put it under load meanwhile: --load URL"}
+		return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("%s: nothing was seen to run", b.source), Hint: "put it under load meanwhile: --load URL"}
 	}
-	if err := keepFile(c.Output, p.forms()[filepath.Ext(c.Output)]); err != nil {
+	if err := cli.WriteFile(c.Output, p.forms()[filepath.Ext(c.Output)]); err != nil {
 		return err
 	}
 	for _, w := range b.warnings {
-		fmt.Fprintf(t.err, "warning: %s\n", report.Printable(w.Error()))
+		fmt.Fprintf(t.Err, "warning: %s\n", report.Printable(w.Error()))
 	}
-	fmt.Fprintln(t.out, c.Output)
+	fmt.Fprintln(t.Out, c.Output)
 	if ctx.Err() != nil {
-		return &failure{status: exitInterrupted} // a warning says so
+		return &cli.Failure{Status: cli.ExitInterrupted} // a warning says so
 	}
 	return nil
 }
@@ -81,17 +82,17 @@ func (c *flameCmd) Run(ctx context.Context, t *terminal) error {
 func (c *flameCmd) check() error {
 	switch {
 	case (c.From == "") == (c.PID == 0):
-		return asked("tare flame URL, tare flame FILE or tare flame --pid N", errors.New("want one thing to look at"))
+		return cli.Usage("tare flame URL, tare flame FILE or tare flame --pid N", errors.New("want one thing to look at"))
 	case c.saved() && c.Load != "":
-		return asked("", errors.New("--load does nothing for a saved profile"))
+		return cli.Usage("", errors.New("--load does nothing for a saved profile"))
 	case new(pictured).forms()[filepath.Ext(c.Output)] == nil:
-		return asked("flame.html, flame.svg or flame.folded", fmt.Errorf("--output %s: the name does not say what to write", c.Output))
+		return cli.Usage("flame.html, flame.svg or flame.folded", fmt.Errorf("--output %s: the name does not say what to write", c.Output))
 	}
 	cost := c.cost()
 	if err := cost.check(); err != nil {
 		return err
 	}
-	return writable([]output{{"--output", c.Output}}, c.From)
+	return cli.CheckOutputs([]cli.Output{{Flag: "--output", Path: c.Output}}, c.From)
 }
 
 // cost is the question about cost whose stacks are drawn.
@@ -111,7 +112,7 @@ func (c *flameCmd) saved() bool {
 	return err == nil && !info.IsDir()
 }
 
-func (c *flameCmd) look(ctx context.Context, t *terminal) (*bill, error) {
+func (c *flameCmd) look(ctx context.Context, t *cli.Terminal) (*bill, error) {
 	one, b := c.cost(), &bill{source: c.From}
 	var err error
 	switch {

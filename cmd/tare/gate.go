@@ -14,6 +14,9 @@ import (
 	"text/tabwriter"
 	"unicode/utf8"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/runs"
+
 	"github.com/alecthomas/kong"
 
 	"github.com/tarehq/tare/lab/record"
@@ -39,7 +42,7 @@ type gateCmd struct {
 }
 
 // budgets are the largest harms in per cent, by metric.
-type budgets map[string]percent
+type budgets map[string]cli.Percent
 
 // Decode reads one, as metric=percent.
 func (b *budgets) Decode(ctx *kong.DecodeContext) error {
@@ -54,7 +57,7 @@ func (b *budgets) Decode(ctx *kong.DecodeContext) error {
 	if _, ok := (*b)[metric]; ok {
 		return fmt.Errorf("%s has a budget already: name one for each metric", metric)
 	}
-	var p percent
+	var p cli.Percent
 	if err := p.UnmarshalText([]byte(harm)); err != nil {
 		return err
 	}
@@ -90,22 +93,22 @@ Exit status: 0 passed, 3 failed, 4 inconclusive.`
 }
 
 // Run gates.
-func (c *gateCmd) Run(ctx context.Context, t *terminal) error {
+func (c *gateCmd) Run(ctx context.Context, t *cli.Terminal) error {
 	if _, err := c.budgets(""); err != nil {
 		return err
 	}
 	if c.Target == "" { // not the newest run, as elsewhere: a variable that is empty passes nothing
-		return asked("", errors.New("want a study or a run: its name is empty"))
+		return cli.Usage("", errors.New("want a study or a run: its name is empty"))
 	}
 	run := &runCmd{Quick: c.Quick, Blocks: c.Blocks, Seed: c.Seed, Dir: c.Dir, Module: c.Module, gate: c}
 	if err := run.bounds(); err != nil {
 		return err
 	}
 	var s *study.Study
-	dir, err := findRunIn(c.Dir, c.Target)
+	dir, err := runs.FindIn(c.Dir, c.Target)
 	switch {
 	case c.Resume && (c.Quick || c.Seed != 0):
-		return asked("", errors.New("--resume goes on with the run as it is: no --quick or --seed beside it"))
+		return cli.Usage("", errors.New("--resume goes on with the run as it is: no --quick or --seed beside it"))
 	case c.Resume:
 		dir, s, err = run.takeUp(c.Target)
 	case err == nil:
@@ -128,7 +131,7 @@ func (c *gateCmd) Run(ctx context.Context, t *terminal) error {
 	if c.failed == "" {
 		return c.decide(t, first, nil)
 	}
-	fmt.Fprintln(t.err, "a gate failed: confirming it with fresh processes and another seed")
+	fmt.Fprintln(t.Err, "a gate failed: confirming it with fresh processes and another seed")
 	run.Seed++
 	run.Resume = ""
 	again, err := c.measure(ctx, t, run, s, run.folder(s))
@@ -139,11 +142,11 @@ func (c *gateCmd) Run(ctx context.Context, t *terminal) error {
 }
 
 // judge gates a run as it is.
-func (c *gateCmd) judge(t *terminal, dir string) error {
+func (c *gateCmd) judge(t *cli.Terminal, dir string) error {
 	if c.Quick || c.Blocks != 0 || c.Seed != 0 || c.Module != "" {
-		return asked("", fmt.Errorf("%s is a run, judged as it is: no --quick, --blocks, --seed or --module beside it", c.Target))
+		return cli.Usage("", fmt.Errorf("%s is a run, judged as it is: no --quick, --blocks, --seed or --module beside it", c.Target))
 	}
-	_, a, err := openRun(dir)
+	_, a, err := runs.Open(dir)
 	if err != nil {
 		return err
 	}
@@ -151,7 +154,7 @@ func (c *gateCmd) judge(t *terminal, dir string) error {
 }
 
 // measure makes a run and gates it; the first that fails is noted.
-func (c *gateCmd) measure(ctx context.Context, t *terminal, run *runCmd, s *study.Study, dir string) ([]verdict.Gated, error) {
+func (c *gateCmd) measure(ctx context.Context, t *cli.Terminal, run *runCmd, s *study.Study, dir string) ([]verdict.Gated, error) {
 	kept, err := run.measure(ctx, t, s, dir)
 	if err != nil {
 		return nil, run.stopped(kept, err)
@@ -160,7 +163,7 @@ func (c *gateCmd) measure(ctx context.Context, t *terminal, run *runCmd, s *stud
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(t.err, "run: %s\n", kept.Dir)
+	fmt.Fprintf(t.Err, "run: %s\n", kept.Dir)
 	gates := c.gates(a)
 	if c.failed == "" && slices.ContainsFunc(gates, func(g verdict.Gated) bool { return g.Result == stats.Failed }) {
 		c.failed = kept.Dir
@@ -192,7 +195,7 @@ func (c *gateCmd) told(s *study.Study) error {
 	}
 	for _, b := range budgets {
 		if err := s.Tells(b.Metric); err != nil {
-			return asked("docs/study-files.md lists the metrics, and what tells them", fmt.Errorf("gating study %s: %w", s.Name, err))
+			return cli.Usage("docs/study-files.md lists the metrics, and what tells them", fmt.Errorf("gating study %s: %w", s.Name, err))
 		}
 	}
 	return nil
@@ -211,9 +214,9 @@ func (c *gateCmd) budgets(primary string) ([]verdict.Budget, error) {
 		}
 		switch {
 		case !(pct >= 0 && pct <= math.MaxFloat32):
-			return nil, asked("5 stands for 5 %", fmt.Errorf("--max %s=%v: not a budget from 0 per cent on", name, pct))
+			return nil, cli.Usage("5 stands for 5 %", fmt.Errorf("--max %s=%v: not a budget from 0 per cent on", name, pct))
 		case m.Higher && pct >= 100:
-			return nil, asked("5 stands for 5 %", fmt.Errorf("--max %s=%v: not a budget from 0 to below 100 per cent, of which more is better", name, pct))
+			return nil, cli.Usage("5 stands for 5 %", fmt.Errorf("--max %s=%v: not a budget from 0 to below 100 per cent, of which more is better", name, pct))
 		}
 		all = append(all, verdict.Budget{Metric: name, Harm: float64(pct) / 100})
 	}
@@ -226,7 +229,7 @@ func unknownMetric(name string) error {
 	for _, m := range study.Metrics() {
 		known = append(known, m.Name)
 	}
-	return asked(study.Meant(name, known)+"docs/study-files.md lists the metrics", fmt.Errorf("--max: no metric is called %q", name))
+	return cli.Usage(study.Meant(name, known)+"docs/study-files.md lists the metrics", fmt.Errorf("--max: no metric is called %q", name))
 }
 
 func (c *gateCmd) gates(a *verdict.Analysis) []verdict.Gated {
@@ -268,7 +271,7 @@ func (b bounded) MarshalJSON() ([]byte, error) {
 
 // decide prints the gates and returns the exit status; again are those of the
 // second run, nil without one.
-func (c *gateCmd) decide(t *terminal, gates, again []verdict.Gated) error {
+func (c *gateCmd) decide(t *cli.Terminal, gates, again []verdict.Gated) error {
 	second := map[string]stats.GateResult{}
 	for _, g := range again {
 		second[g.Metric.Name+" "+g.Workload+" "+g.Arm] = g.Result
@@ -279,7 +282,7 @@ func (c *gateCmd) decide(t *terminal, gates, again []verdict.Gated) error {
 	}
 	switch worst {
 	case stats.Failed:
-		return &failure{status: exitThreshold, err: errors.New("a budget is exceeded")}
+		return &cli.Failure{Status: cli.ExitThreshold, Err: errors.New("a budget is exceeded")}
 	case stats.Undecided:
 		hint := "more blocks tell more: gate the study again, with --blocks"
 		if !slices.ContainsFunc(gates, open) {
@@ -291,7 +294,7 @@ func (c *gateCmd) decide(t *terminal, gates, again []verdict.Gated) error {
 				hint = "a budget was exceeded in the first run only"
 			}
 		}
-		return &failure{status: exitUndecided, err: errors.New("inconclusive"), hint: hint}
+		return &cli.Failure{Status: cli.ExitInconclusive, Err: errors.New("inconclusive"), Hint: hint}
 	}
 	return nil
 }
@@ -338,9 +341,9 @@ func relative(g verdict.Gated) verdict.Estimate {
 	return verdict.Estimate{Value: d.Value / of, Interval: stats.Interval{Lo: d.Interval.Lo / of, Hi: d.Interval.Hi / of}}
 }
 
-func (c *gateCmd) print(t *terminal, rows []gateRow) error {
+func (c *gateCmd) print(t *cli.Terminal, rows []gateRow) error {
 	if c.JSON {
-		return t.json(rows)
+		return t.JSON(rows)
 	}
 	var table bytes.Buffer
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
@@ -352,16 +355,16 @@ func (c *gateCmd) print(t *terminal, rows []gateRow) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	if utf8.RuneCountInString(tableRows(&table)[0]) > t.width {
+	if utf8.RuneCountInString(tableRows(&table)[0]) > t.Width {
 		for _, r := range rows {
-			wrapped(t.out, fmt.Sprintf("%-12s  ", r.Result), r.sentence(), t.width)
+			cli.Wrap(t.Out, fmt.Sprintf("%-12s  ", r.Result), r.sentence(), t.Width)
 		}
 		return nil
 	}
-	fmt.Fprint(t.out, &table)
+	fmt.Fprint(t.Out, &table)
 	for _, r := range rows {
 		if r.Why != "" {
-			wrapped(t.out, "  ", r.subject()+": "+r.Why, t.width)
+			cli.Wrap(t.Out, "  ", r.subject()+": "+r.Why, t.Width)
 		}
 	}
 	return nil
@@ -372,7 +375,7 @@ func (r *gateRow) sentence() string {
 	if r.Why != "" {
 		return r.subject() + ": " + r.Why
 	}
-	return fmt.Sprintf("%s: %s (%s), budget %s, %s", r.subject(), r.figure, r.span, unit.Change(r.Budget), count(uint64(r.Blocks), "block"))
+	return fmt.Sprintf("%s: %s (%s), budget %s, %s", r.subject(), r.figure, r.span, unit.Change(r.Budget), cli.Count(uint64(r.Blocks), "block"))
 }
 
 // subject is what a row is about.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -46,29 +47,29 @@ func TestGateDecides(t *testing.T) {
 		hint         string
 	}{
 		{"all pass", gates{gated("a", passed), gated("b", passed)}, nil, 0, "passed passed", ""},
-		{"one undecided", gates{gated("a", passed), gated("b", undecided)}, nil, exitUndecided, "passed inconclusive", "more blocks"},
-		{"failed in a run alone", gates{gated("a", failed)}, nil, exitUndecided, "inconclusive", "gate the study"},
-		{"failed twice", gates{gated("a", passed), gated("b", failed)}, gates{gated("a", passed), gated("b", failed)}, exitThreshold, "passed failed", ""},
-		{"failed once", gates{gated("a", failed)}, gates{gated("a", passed)}, exitUndecided, "inconclusive", "first run only"},
-		{"failed, then undecided", gates{gated("a", failed)}, gates{gated("a", undecided)}, exitUndecided, "inconclusive", "first run only"},
-		{"another arm failed then", gates{gated("a", failed), gated("b", passed)}, gates{gated("a", passed), gated("b", failed)}, exitUndecided, "inconclusive passed", "first run only"},
-		{"failed beside an undecided", gates{gated("a", failed), gated("b", undecided)}, gates{gated("a", failed), gated("b", passed)}, exitThreshold, "failed inconclusive", ""},
-		{"not there any more", gates{gated("a", failed)}, gates{}, exitUndecided, "inconclusive", "first run only"},
-		{"nothing to hold", gates{unheld("a")}, nil, exitUndecided, "inconclusive", "tare report"},
-		{"one not to hold", gates{gated("a", passed), unheld("a")}, nil, exitUndecided, "passed inconclusive", "tare report"},
-		{"one not to hold, one undecided", gates{gated("a", undecided), unheld("b")}, nil, exitUndecided, "inconclusive inconclusive", "more blocks"},
+		{"one undecided", gates{gated("a", passed), gated("b", undecided)}, nil, cli.ExitInconclusive, "passed inconclusive", "more blocks"},
+		{"failed in a run alone", gates{gated("a", failed)}, nil, cli.ExitInconclusive, "inconclusive", "gate the study"},
+		{"failed twice", gates{gated("a", passed), gated("b", failed)}, gates{gated("a", passed), gated("b", failed)}, cli.ExitThreshold, "passed failed", ""},
+		{"failed once", gates{gated("a", failed)}, gates{gated("a", passed)}, cli.ExitInconclusive, "inconclusive", "first run only"},
+		{"failed, then undecided", gates{gated("a", failed)}, gates{gated("a", undecided)}, cli.ExitInconclusive, "inconclusive", "first run only"},
+		{"another arm failed then", gates{gated("a", failed), gated("b", passed)}, gates{gated("a", passed), gated("b", failed)}, cli.ExitInconclusive, "inconclusive passed", "first run only"},
+		{"failed beside an undecided", gates{gated("a", failed), gated("b", undecided)}, gates{gated("a", failed), gated("b", passed)}, cli.ExitThreshold, "failed inconclusive", ""},
+		{"not there any more", gates{gated("a", failed)}, gates{}, cli.ExitInconclusive, "inconclusive", "first run only"},
+		{"nothing to hold", gates{unheld("a")}, nil, cli.ExitInconclusive, "inconclusive", "tare report"},
+		{"one not to hold", gates{gated("a", passed), unheld("a")}, nil, cli.ExitInconclusive, "passed inconclusive", "tare report"},
+		{"one not to hold, one undecided", gates{gated("a", undecided), unheld("b")}, nil, cli.ExitInconclusive, "inconclusive inconclusive", "more blocks"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var out strings.Builder
 			c := &gateCmd{JSON: true}
-			err := c.decide(&terminal{out: &out, err: io.Discard}, tt.first, tt.again)
-			var f *failure
+			err := c.decide(&cli.Terminal{Out: &out, Err: io.Discard}, tt.first, tt.again)
+			var f *cli.Failure
 			if errors.As(err, &f); f == nil {
-				f = &failure{}
+				f = &cli.Failure{}
 			}
-			if f.status != tt.status || !strings.Contains(f.hint, tt.hint) {
-				t.Errorf("got status %d, hint %q, want %d, %q", f.status, f.hint, tt.status, tt.hint)
+			if f.Status != tt.status || !strings.Contains(f.Hint, tt.hint) {
+				t.Errorf("got status %d, hint %q, want %d, %q", f.Status, f.Hint, tt.status, tt.hint)
 			}
 			var rows []gateRow
 			if err := json.Unmarshal([]byte(out.String()), &rows); err != nil {
@@ -102,7 +103,7 @@ func TestGateTellsWhy(t *testing.T) {
 	leftOut.Workload, leftOut.Withheld = "", "it took no part"
 	rows, _ := gateRows([]verdict.Gated{gated("a", stats.Passed), unheld("b"), leftOut}, nil)
 	var out strings.Builder
-	if err := (&gateCmd{}).print(&terminal{out: &out, err: io.Discard, width: 120}, rows); err != nil {
+	if err := (&gateCmd{}).print(&cli.Terminal{Out: &out, Err: io.Discard, Width: 120}, rows); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
@@ -120,17 +121,17 @@ func TestGateTellsWhy(t *testing.T) {
 
 func TestGateBudgets(t *testing.T) {
 	tests := []struct {
-		max  map[string]percent
+		max  map[string]cli.Percent
 		want string
 	}{
 		{nil, `[{"Metric":"loop_time","Harm":0.05}]`},
-		{map[string]percent{"rss_peak": 50, "cpu_per_request": 0}, `[{"Metric":"cpu_per_request","Harm":0},{"Metric":"rss_peak","Harm":0.5}]`},
-		{map[string]percent{"startup": 250}, `[{"Metric":"startup","Harm":2.5}]`},
-		{map[string]percent{"throughput": 100}, "not a budget from 0 to below 100"},
-		{map[string]percent{"cpu_per_request": percent(math.Inf(1))}, "not a budget"},
-		{map[string]percent{"cpu_per_request": -1}, "not a budget"},
-		{map[string]percent{"cpu_per_request": percent(math.NaN())}, "not a budget"},
-		{map[string]percent{"cpu": 5}, `no metric is called "cpu"`},
+		{map[string]cli.Percent{"rss_peak": 50, "cpu_per_request": 0}, `[{"Metric":"cpu_per_request","Harm":0},{"Metric":"rss_peak","Harm":0.5}]`},
+		{map[string]cli.Percent{"startup": 250}, `[{"Metric":"startup","Harm":2.5}]`},
+		{map[string]cli.Percent{"throughput": 100}, "not a budget from 0 to below 100"},
+		{map[string]cli.Percent{"cpu_per_request": cli.Percent(math.Inf(1))}, "not a budget"},
+		{map[string]cli.Percent{"cpu_per_request": -1}, "not a budget"},
+		{map[string]cli.Percent{"cpu_per_request": cli.Percent(math.NaN())}, "not a budget"},
+		{map[string]cli.Percent{"cpu": 5}, `no metric is called "cpu"`},
 	}
 	for _, tt := range tests {
 		budgets, err := (&gateCmd{Max: tt.max}).budgets("loop_time")
@@ -149,10 +150,10 @@ func TestGateStopped(t *testing.T) {
 	run, full := cut(t), errors.New("no space left on device")
 	gated := runCmd{Blocks: 8, gate: &gateCmd{Max: budgets{"rss_peak": 7.5, "cpu_per_request": 3}}}
 	confirming := runCmd{gate: &gateCmd{failed: "runs/first"}}
-	if f := confirming.interrupted(run, nil); f.hint != "go on with `tare gate --resume runs/first`" {
-		t.Errorf("of a second run: got the hint %q, want that the first is gone on with, which a second confirms", f.hint)
+	if f := confirming.interrupted(run, nil); f.Hint != "go on with `tare gate --resume runs/first`" {
+		t.Errorf("of a second run: got the hint %q, want that the first is gone on with, which a second confirms", f.Hint)
 	}
-	if f, ok := errors.AsType[*failure](confirming.stopped(nil, context.Canceled)); !ok || f.status != exitInterrupted || f.hint != "go on with `tare gate --resume runs/first`" {
+	if f, ok := errors.AsType[*cli.Failure](confirming.stopped(nil, context.Canceled)); !ok || f.Status != cli.ExitInterrupted || f.Hint != "go on with `tare gate --resume runs/first`" {
 		t.Errorf("of a second run without a trial: got %+v, want that the first is gone on with", f)
 	}
 	again := "go on with `tare gate --resume " + run.Dir + " --max cpu_per_request=3 --max rss_peak=7.5 --blocks 8`"
@@ -162,13 +163,13 @@ func TestGateStopped(t *testing.T) {
 		status int
 		hint   string // "" = none
 	}{
-		{run, fmt.Errorf("running trial 1: %w", context.Canceled), exitInterrupted, again},
-		{run, full, exitCould, "once that is mended, " + again},
-		{nil, context.Canceled, exitInterrupted, ""},
-		{nil, full, exitCould, ""},
+		{run, fmt.Errorf("running trial 1: %w", context.Canceled), cli.ExitInterrupted, again},
+		{run, full, cli.ExitFailed, "once that is mended, " + again},
+		{nil, context.Canceled, cli.ExitInterrupted, ""},
+		{nil, full, cli.ExitFailed, ""},
 	} {
 		var said strings.Builder
-		got := complain(&terminal{err: &said}, gated.stopped(tt.run, tt.by))
+		got := complain(&cli.Terminal{Err: &said}, gated.stopped(tt.run, tt.by))
 		if got != tt.status || !strings.Contains(said.String(), tt.hint) || strings.Contains(said.String(), "hint") != (tt.hint != "") {
 			t.Errorf("%v: got exit status %d and %q, want %d and %q", tt.by, got, said.String(), tt.status, tt.hint)
 		}
@@ -195,8 +196,8 @@ func TestGateNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"gate", ""}, {"gate", "--resume", ""}, {"run", "--plan", "--resume", ""}} {
-		if status, out, said := tare(t, args...); status != exitAsked || !strings.Contains(said, "name is empty") {
-			t.Errorf("tare %q: got exit status %d, %q and %q, want %d", args, status, out, said, exitAsked)
+		if status, out, said := tare(t, args...); status != cli.ExitUsage || !strings.Contains(said, "name is empty") {
+			t.Errorf("tare %q: got exit status %d, %q and %q, want %d", args, status, out, said, cli.ExitUsage)
 		}
 	}
 }

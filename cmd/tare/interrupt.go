@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+
 	"github.com/alecthomas/kong"
 )
 
@@ -66,6 +68,6 @@ func perform(ctx context.Context, patience time.Duration, verb func() error) err
 	case err := <-done:
 		return err
 	case <-late.C:
-		return &failure{status: exitInterrupted, err: fmt.Errorf("interrupted; left behind what did not end within %v", patience)}
+		return &cli.Failure{Status: cli.ExitInterrupted, Err: fmt.Errorf("interrupted; left behind what did not end within %v", patience)}
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 )
 
 // A verb that hangs on its output ends after one interruption.
@@ -33,9 +35,9 @@ func TestInterruptEndsVerbs(t *testing.T) {
 				interrupt()
 			}()
 			var said strings.Builder
-			got := run(ctx, strings.Fields(args), &terminal{out: w, err: &said, width: 80})
-			if got != exitInterrupted || !strings.Contains(said.String(), "interrupted") {
-				t.Errorf("got exit status %d and %q, want %d and that it was interrupted", got, said.String(), exitInterrupted)
+			got := run(ctx, strings.Fields(args), &cli.Terminal{Out: w, Err: &said, Width: 80})
+			if got != cli.ExitInterrupted || !strings.Contains(said.String(), "interrupted") {
+				t.Errorf("got exit status %d and %q, want %d and that it was interrupted", got, said.String(), cli.ExitInterrupted)
 			}
 		})
 	}
@@ -50,9 +52,9 @@ func TestInterruptEndsWindingUp(t *testing.T) {
 		time.AfterFunc(time.Hour, interrupt)
 		begun := time.Now()
 		err := perform(ctx, windUp, func() error { <-hang; return nil })
-		var f *failure
-		if !errors.As(err, &f) || f.status != exitInterrupted {
-			t.Errorf("got %v, want a failure with status %d", err, exitInterrupted)
+		var f *cli.Failure
+		if !errors.As(err, &f) || f.Status != cli.ExitInterrupted {
+			t.Errorf("got %v, want a failure with status %d", err, cli.ExitInterrupted)
 		}
 		if took := time.Since(begun); took != time.Hour+windUp {
 			t.Errorf("ended after %v, want an hour and %v", took, windUp)
@@ -80,7 +82,7 @@ func TestPatience(t *testing.T) {
 	heeds := map[string]bool{"run": true, "load": true, "gate": true, "env": true, "calibrate": true, "selftest": true}
 	for _, args := range []string{"run x", "load x", "list", "report x", "compare x y", "gate x", "claims", "env", "calibrate", "selftest", "completion zsh", "version"} {
 		var v verbs
-		parser, err := newParser(context.Background(), &v, &terminal{out: io.Discard, err: io.Discard}, func(int) {})
+		parser, err := newParser(context.Background(), &v, &cli.Terminal{Out: io.Discard, Err: io.Discard}, func(int) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,8 +107,8 @@ func TestInterruptedLookUp(t *testing.T) {
 	cancel()
 	for _, args := range [][]string{{"load", "-q", "http://nobody.invalid/"}, {"load", "-q", "--find-max", "p99<1s", "http://nobody.invalid/"}} {
 		var out, errs bytes.Buffer
-		if got := run(ctx, args, &terminal{out: &out, err: &errs, width: 80}); got != exitInterrupted {
-			t.Errorf("tare %q: got exit status %d and %q, want %d", args, got, errs.String(), exitInterrupted)
+		if got := run(ctx, args, &cli.Terminal{Out: &out, Err: &errs, Width: 80}); got != cli.ExitInterrupted {
+			t.Errorf("tare %q: got exit status %d and %q, want %d", args, got, errs.String(), cli.ExitInterrupted)
 		}
 	}
 }
@@ -124,9 +126,9 @@ func TestInterruptedBeforeLoad(t *testing.T) {
 		}))
 		defer s.Close()
 		var out, errs bytes.Buffer
-		got := run(ctx, []string{"cost", "--for", "1s", "--load", s.URL, s.URL}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
-		if got != exitInterrupted {
-			t.Errorf("interrupted at request %d: got exit status %d and %q, want %d", last, got, errs.String(), exitInterrupted)
+		got := run(ctx, []string{"cost", "--for", "1s", "--load", s.URL, s.URL}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
+		if got != cli.ExitInterrupted {
+			t.Errorf("interrupted at request %d: got exit status %d and %q, want %d", last, got, errs.String(), cli.ExitInterrupted)
 		}
 	}
 }
@@ -148,8 +150,8 @@ func TestInterruptedByTwoSignals(t *testing.T) {
 			continue
 		}
 		status, out := signalled(t, sig, "tare", "load", "-d", "1h", "-c", "1")
-		if status != exitInterrupted || !strings.Contains(out, "ended early: interrupted") {
-			t.Errorf("%v: got exit status %d and %q, want %d and what was measured", sig, status, out, exitInterrupted)
+		if status != cli.ExitInterrupted || !strings.Contains(out, "ended early: interrupted") {
+			t.Errorf("%v: got exit status %d and %q, want %d and what was measured", sig, status, out, cli.ExitInterrupted)
 		}
 	}
 }

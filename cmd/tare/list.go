@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/studies"
 )
@@ -51,16 +52,16 @@ type listedRun struct {
 
 // Run lists, in one write as long as it is short: head -1 is content with its
 // beginning.
-func (c *listCmd) Run(t *terminal) error {
+func (c *listCmd) Run(t *cli.Terminal) error {
 	l, err := c.gather()
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return t.json(l)
+		return t.JSON(l)
 	}
-	w := bufio.NewWriterSize(t.out, 1<<16)
-	if err := c.print(w, l, t.width); err != nil {
+	w := bufio.NewWriterSize(t.Out, 1<<16)
+	if err := c.print(w, l, t.Width); err != nil {
 		return err
 	}
 	return w.Flush()
@@ -109,11 +110,11 @@ func printStudies(out io.Writer, all []listedStudy, width int) error {
 // beside prints text at the end of a table's row, broken to fit the terminal, or
 // below the row where there is too little room for it.
 func beside(w io.Writer, row, text string, width int) {
-	if room := width - utf8.RuneCountInString(row); room < min(leastRoom, utf8.RuneCountInString(text)) {
+	if room := width - utf8.RuneCountInString(row); room < min(cli.LeastRoom, utf8.RuneCountInString(text)) {
 		fmt.Fprintln(w, strings.TrimRight(row, " "))
 		row = "    "
 	}
-	wrapped(w, row, text, width)
+	cli.Wrap(w, row, text, width)
 }
 
 func printRuns(out io.Writer, all []listedRun, width int) error {
@@ -166,11 +167,11 @@ func (c *listCmd) gather() (listed, error) {
 		}
 		l.Studies = append(l.Studies, row)
 	}
-	runs, err := record.List(c.Dir)
+	kept, err := record.List(c.Dir)
 	if err != nil {
 		return l, err
 	}
-	for _, r := range runs {
+	for _, r := range kept {
 		row := listedRun{Dir: r.Dir, Study: r.Study, Started: r.Started, Outcome: r.Outcome, Trials: r.Trials}
 		if r.Err != nil {
 			row.Error = r.Err.Error()

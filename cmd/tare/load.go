@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/load/pace"
 )
@@ -105,7 +106,7 @@ is kept and shown all the same.`
 }
 
 // Run offers the load, writes what was asked for and judges.
-func (c *loadCmd) Run(ctx context.Context, t *terminal) error {
+func (c *loadCmd) Run(ctx context.Context, t *cli.Terminal) error {
 	o, err := c.options()
 	if err != nil {
 		return err
@@ -136,7 +137,7 @@ func (c *loadCmd) Run(ctx context.Context, t *terminal) error {
 
 // watch begins to show and to journal what runs within the context returned,
 // which ends when the user wants it to or nothing can be reached.
-func (c *loadCmd) watch(ctx context.Context, t *terminal) (context.Context, *watcher, error) {
+func (c *loadCmd) watch(ctx context.Context, t *cli.Terminal) (context.Context, *watcher, error) {
 	j, err := c.Output.openJournal()
 	if err != nil {
 		return nil, nil, err
@@ -158,9 +159,9 @@ func (c *loadCmd) finish(s *summary, err error) error {
 	doc := document{Title: s.title, Thresholds: outcomes, Result: s.res}
 	lost := c.Output.keep(doc)
 	if c.Output.JSON {
-		lost = errors.Join(lost, s.terminal.json(doc))
+		lost = errors.Join(lost, s.terminal.JSON(doc))
 		for _, o := range outcomes {
-			fmt.Fprintln(s.terminal.err, o)
+			fmt.Fprintln(s.terminal.Err, o)
 		}
 	} else {
 		s.print(outcomes)

@@ -18,6 +18,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+
 	"charm.land/lipgloss/v2"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/load/pace"
@@ -28,7 +30,7 @@ import (
 func tare(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	status = run(t.Context(), args, &terminal{out: &out, err: &errs, width: 80, columns: 80})
+	status = run(t.Context(), args, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
 	return status, out.String(), errs.String()
 }
 
@@ -101,7 +103,7 @@ func TestLoadSurvivesTargetThatDiesAndReturns(t *testing.T) {
 }
 
 // failureOf is the exit status that complain makes of an error.
-func failureOf(err error) int { return complain(&terminal{err: io.Discard}, err) }
+func failureOf(err error) int { return complain(&cli.Terminal{Err: io.Discard}, err) }
 
 func TestVerdictOf(t *testing.T) {
 	failed, unknown := outcome{failed: true}, outcome{err: load.ErrInconclusive}
@@ -114,15 +116,15 @@ func TestVerdictOf(t *testing.T) {
 		want     int
 	}{
 		{"held", load.Result{}, []outcome{{}}, true, 0},
-		{"failed", load.Result{}, []outcome{{}, failed, unknown}, true, exitThreshold},
-		{"failed after inconclusive", load.Result{}, []outcome{unknown, failed}, true, exitThreshold},
-		{"inconclusive", load.Result{}, []outcome{{}, unknown}, true, exitUndecided},
-		{"dropped", load.Result{Counts: dropped}, []outcome{failed}, true, exitNotOffered},
-		{"none verified", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{2: 2}, Unverified: 2}}, []outcome{unknown}, false, exitCould},
+		{"failed", load.Result{}, []outcome{{}, failed, unknown}, true, cli.ExitThreshold},
+		{"failed after inconclusive", load.Result{}, []outcome{unknown, failed}, true, cli.ExitThreshold},
+		{"inconclusive", load.Result{}, []outcome{{}, unknown}, true, cli.ExitInconclusive},
+		{"dropped", load.Result{Counts: dropped}, []outcome{failed}, true, cli.ExitNotOffered},
+		{"none verified", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{2: 2}, Unverified: 2}}, []outcome{unknown}, false, cli.ExitFailed},
 		{"some verified", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{2: 2}, Unverified: 1}}, nil, false, 0},
-		{"late", load.Result{Bound: true}, nil, true, exitNotOffered},
+		{"late", load.Result{Bound: true}, nil, true, cli.ExitNotOffered},
 		{"busy in the closed loop", load.Result{Bound: true}, nil, false, 0},
-		{"interrupted", load.Result{Ended: "interrupted", Counts: dropped}, []outcome{failed}, true, exitInterrupted},
+		{"interrupted", load.Result{Ended: "interrupted", Counts: dropped}, []outcome{failed}, true, cli.ExitInterrupted},
 	} {
 		if got := failureOf(verdictOf(&c.res, c.outcomes, c.open)); got != c.want {
 			t.Errorf("%s: got status %d, want %d", c.name, got, c.want)
@@ -134,7 +136,7 @@ func TestVerdictOf(t *testing.T) {
 func TestVerdictHintsAtConnections(t *testing.T) {
 	for _, waited := range []bool{false, true} {
 		var errs bytes.Buffer
-		complain(&terminal{err: &errs}, verdictOf(&load.Result{Bound: true, Waited: waited}, nil, true))
+		complain(&cli.Terminal{Err: &errs}, verdictOf(&load.Result{Bound: true, Waited: waited}, nil, true))
 		if strings.Contains(errs.String(), "--connections") != waited || !strings.Contains(errs.String(), "it was late, or busy") {
 			t.Errorf("late, waited %t: got %q", waited, &errs)
 		}
@@ -158,7 +160,7 @@ func TestGeneratorLine(t *testing.T) {
 func TestFlightLine(t *testing.T) {
 	res := &load.Result{Elapsed: time.Second, Counts: snapshot(0).Counts, PeakFlight: 3, MeanFlight: 4.5}
 	for open, want := range map[bool]string{false: "at most 3 in flight, 4.5 on average", true: "at most 3 in flight or waiting for one, 4.5 in flight or due on average"} {
-		s := summary{terminal: &terminal{width: 200}, res: res, open: open}
+		s := summary{terminal: &cli.Terminal{Width: 200}, res: res, open: open}
 		if got := strings.Join(s.facts(), "\n") + "\n"; !strings.Contains(got, want+"\n") {
 			t.Errorf("open loop %t: want %q in\n%s", open, want, got)
 		}
@@ -221,20 +223,20 @@ func TestSearchVerdict(t *testing.T) {
 		says  string
 	}{
 		{"found", load.SearchResult{Rate: 100, Confirmed: true, Probes: bound[:2]}, 0, "100/s is the highest rate found to hold p99<1ms, confirmed"},
-		{"not confirmed", load.SearchResult{Rate: 100, Probes: bound[:2]}, exitUndecided, "100/s held p99<1ms, not confirmed"},
-		{"none", load.SearchResult{Probes: bound[1:2]}, exitThreshold, "no rate held p99<1ms"},
-		{"held once", load.SearchResult{Probes: []load.Probe{bound[0], bound[1], again}}, exitUndecided, "100/s held p99<1ms once, and not again"},
-		{"bound", load.SearchResult{Rate: 100, Confirmed: true, Probes: bound}, exitNotOffered, "100/s is the highest rate found"},
-		{"bound at first", load.SearchResult{Probes: bound[2:]}, exitNotOffered, "no rate was found to hold p99<1ms: the generator was the limit"},
-		{"late, and the target slow", load.SearchResult{Probes: []load.Probe{{Rate: 200, Result: &load.Result{Bound: true}}}}, exitThreshold, "no rate held p99<1ms"},
-		{"interrupted", load.SearchResult{Ended: "interrupted"}, exitInterrupted, "no rate was found yet"},
+		{"not confirmed", load.SearchResult{Rate: 100, Probes: bound[:2]}, cli.ExitInconclusive, "100/s held p99<1ms, not confirmed"},
+		{"none", load.SearchResult{Probes: bound[1:2]}, cli.ExitThreshold, "no rate held p99<1ms"},
+		{"held once", load.SearchResult{Probes: []load.Probe{bound[0], bound[1], again}}, cli.ExitInconclusive, "100/s held p99<1ms once, and not again"},
+		{"bound", load.SearchResult{Rate: 100, Confirmed: true, Probes: bound}, cli.ExitNotOffered, "100/s is the highest rate found"},
+		{"bound at first", load.SearchResult{Probes: bound[2:]}, cli.ExitNotOffered, "no rate was found to hold p99<1ms: the generator was the limit"},
+		{"late, and the target slow", load.SearchResult{Probes: []load.Probe{{Rate: 200, Result: &load.Result{Bound: true}}}}, cli.ExitThreshold, "no rate held p99<1ms"},
+		{"interrupted", load.SearchResult{Ended: "interrupted"}, cli.ExitInterrupted, "no rate was found yet"},
 	} {
 		if got := failureOf(searchVerdict(&c.found)); got != c.want {
 			t.Errorf("%s: got status %d, want %d", c.name, got, c.want)
 		}
 		c.found.Threshold = "p99<1ms"
 		var out bytes.Buffer
-		if err := new(loadCmd).showSearch(&terminal{out: &out, width: 80}, &c.found); err != nil || !strings.Contains(out.String(), "\n"+c.says) {
+		if err := new(loadCmd).showSearch(&cli.Terminal{Out: &out, Width: 80}, &c.found); err != nil || !strings.Contains(out.String(), "\n"+c.says) {
 			t.Errorf("%s: got %q (%v), want %q", c.name, &out, err, c.says)
 		}
 	}
@@ -336,7 +338,7 @@ func TestScreenFits(t *testing.T) {
 
 func TestWatcherWritesLineASecond(t *testing.T) {
 	var errs bytes.Buffer
-	w := newWatcher(&terminal{err: &errs}, watcherOptions{Stop: func(error) {}})
+	w := newWatcher(&cli.Terminal{Err: &errs}, watcherOptions{Stop: func(error) {}})
 	for _, ms := range []int{-750, -500, 250, 500, 750, 1000, 1250, 2000, 250} {
 		w.progress(snapshot(time.Duration(ms) * time.Millisecond))
 	}
@@ -357,7 +359,7 @@ func TestWatcherWritesLineASecond(t *testing.T) {
 func TestWatcherEndsRunThatReachesNobody(t *testing.T) {
 	var cause error
 	stop := func(err error) { cause = errors.Join(cause, err) }
-	w := newWatcher(&terminal{err: io.Discard}, watcherOptions{Stop: stop})
+	w := newWatcher(&cli.Terminal{Err: io.Discard}, watcherOptions{Stop: stop})
 	w.begun = time.Now().Add(-2 * reachable)
 	w.check(load.Counts{Scheduled: 5, Refused: 5})
 	if !errors.Is(cause, errUnreachable) {
@@ -381,7 +383,7 @@ func TestSummaryFitsNarrowTerminals(t *testing.T) {
 	}
 	for i, width := range []int{120, 80, 80, 60, 60, 40, 40} {
 		var out bytes.Buffer
-		s := summary{terminal: &terminal{out: &out, width: width}, res: res, open: i%2 == 0, title: "http://localhost/"}
+		s := summary{terminal: &cli.Terminal{Out: &out, Width: width}, res: res, open: i%2 == 0, title: "http://localhost/"}
 		s.print(nil)
 		for line := range strings.Lines(out.String()) {
 			if w := lipgloss.Width(strings.TrimSuffix(line, "\n")); w > width {
@@ -451,8 +453,8 @@ func TestLoadGivesUpWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errs bytes.Buffer
-	got := run(ctx, []string{"load", "-d", "1h", deadURL(t)}, &terminal{out: &out, err: &errs, width: 80})
-	if got != exitInterrupted {
-		t.Errorf("loading with an ended context: got status %d, want %d: %s", got, exitInterrupted, &errs)
+	got := run(ctx, []string{"load", "-d", "1h", deadURL(t)}, &cli.Terminal{Out: &out, Err: &errs, Width: 80})
+	if got != cli.ExitInterrupted {
+		t.Errorf("loading with an ended context: got status %d, want %d: %s", got, cli.ExitInterrupted, &errs)
 	}
 }

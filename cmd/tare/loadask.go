@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+
 	"github.com/alecthomas/kong"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/load/pace"
@@ -79,7 +81,7 @@ func (c *loadCmd) options() (load.Options, error) {
 	var err error
 	if c.Offer.Rate != "" {
 		if o.Schedule, err = pace.Parse(c.Offer.Rate, cmp.Or(c.Offer.Seed, 1)); err != nil {
-			return o, asked("--rate takes "+pace.Forms, fmt.Errorf("--rate: %w", err))
+			return o, cli.Usage("--rate takes "+pace.Forms, fmt.Errorf("--rate: %w", err))
 		}
 	}
 	if o.TLS, err = c.Carriage.tls(); err != nil {
@@ -87,7 +89,7 @@ func (c *loadCmd) options() (load.Options, error) {
 	}
 	if c.Request.Feed != "" {
 		if o.Feeder, err = load.OpenFeeder(c.Request.Feed); err != nil {
-			return o, asked("--feed takes a .csv file with a header row, or a .jsonl file", fmt.Errorf("--feed: %w", err))
+			return o, cli.Usage("--feed takes a .csv file with a header row, or a .jsonl file", fmt.Errorf("--feed: %w", err))
 		}
 	}
 	o.Targets, err = c.targets()
@@ -106,7 +108,7 @@ func (c *loadCmd) check() error {
 		{"--streams", int64(c.Carriage.Streams)}, {"--pipeline", int64(c.Carriage.Pipeline)}, {"--threads", int64(c.Carriage.Threads)},
 	} {
 		if f.value < 0 {
-			return asked("leave it out for the default", fmt.Errorf("%s is negative", f.flag))
+			return cli.Usage("leave it out for the default", fmt.Errorf("%s is negative", f.flag))
 		}
 	}
 	search := c.Offer.FindMax != ""
@@ -124,7 +126,7 @@ func (c *loadCmd) check() error {
 		{search && c.Output.HDR != "", "--hdr", "does not go with --find-max: load the rate found with --rate"},
 	} {
 		if f.wrong {
-			return asked("see `tare load --help`", fmt.Errorf("%s %s", f.what, f.claim))
+			return cli.Usage("see `tare load --help`", fmt.Errorf("%s %s", f.what, f.claim))
 		}
 	}
 	return nil
@@ -141,11 +143,11 @@ func (c *loadCarriage) tls() (*tls.Config, error) {
 	}
 	pem, err := readUpTo(mostList, c.CA)
 	if err != nil {
-		return nil, asked("--ca takes a file of PEM certificates", fmt.Errorf("--ca: %w", err))
+		return nil, cli.Usage("--ca takes a file of PEM certificates", fmt.Errorf("--ca: %w", err))
 	}
 	config.RootCAs = x509.NewCertPool()
 	if !config.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, asked("--ca takes a file of PEM certificates", fmt.Errorf("--ca: %s holds no certificate", c.CA))
+		return nil, cli.Usage("--ca takes a file of PEM certificates", fmt.Errorf("--ca: %s holds no certificate", c.CA))
 	}
 	return config, nil
 }
@@ -157,7 +159,7 @@ func (c *loadCmd) targets() ([]load.Target, error) {
 	if c.Request.BodyFile != "" {
 		var err error
 		if body, err = readUpTo(mostBody, c.Request.BodyFile); err != nil {
-			return nil, asked("--body-file takes a file that can be read", fmt.Errorf("--body-file: %w", err))
+			return nil, cli.Usage("--body-file takes a file that can be read", fmt.Errorf("--body-file: %w", err))
 		}
 	}
 	if method == "" && (len(body) > 0 || c.Request.BodyFile != "") {
@@ -166,21 +168,21 @@ func (c *loadCmd) targets() ([]load.Target, error) {
 	var all []load.Target
 	for _, u := range c.URLs {
 		if n, err := strconv.ParseUint(u, 10, 64); err == nil { // what other tools have after -q, say
-			return nil, asked(fmt.Sprintf("a port of this machine is :%d, a rate --rate %[1]d", n), fmt.Errorf("%q is a number, not a URL", u))
+			return nil, cli.Usage(fmt.Sprintf("a port of this machine is :%d, a rate --rate %[1]d", n), fmt.Errorf("%q is a number, not a URL", u))
 		}
 		all = append(all, load.Target{Method: method, URL: absolute(u)})
 	}
 	if c.Request.Targets != "" {
 		listed, err := readTargets(c.Request.Targets)
 		if err != nil {
-			return nil, asked("--targets takes lines such as: GET http://localhost:8080/ 3", err)
+			return nil, cli.Usage("--targets takes lines such as: GET http://localhost:8080/ 3", err)
 		}
 		all = append(all, listed...)
 	}
 	if len(all) == 0 {
-		return nil, asked("try `tare load http://localhost:8080/`", errors.New("no URL is given"))
+		return nil, cli.Usage("try `tare load http://localhost:8080/`", errors.New("no URL is given"))
 	}
-	header, err := fields("--header", c.Request.Header)
+	header, err := cli.HeaderFields("--header", c.Request.Header)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +194,7 @@ func (c *loadCmd) targets() ([]load.Target, error) {
 		all[i].Header, all[i].Body, all[i].Verify = header, body, verify
 	}
 	if c.Request.Feed != "" && !slices.ContainsFunc(all, asksFields) {
-		return nil, asked("write {{.name}} for the column of that name", errors.New("--feed fills nothing: no URL, header field or body has a field"))
+		return nil, cli.Usage("write {{.name}} for the column of that name", errors.New("--feed fills nothing: no URL, header field or body has a field"))
 	}
 	return all, nil
 }
@@ -205,7 +207,7 @@ func asksFields(t load.Target) bool {
 }
 
 func (c *loadVerify) verify() (load.Verify, error) {
-	header, err := fields("--verify-header", c.VerifyHeader)
+	header, err := cli.HeaderFields("--verify-header", c.VerifyHeader)
 	return load.Verify{Status: c.VerifyStatus, Header: header, Contains: c.VerifyBody,
 		Length: c.VerifyLength, SHA256: c.VerifySHA256}, err
 }
@@ -220,19 +222,6 @@ func absolute(u string) string {
 		u = "localhost" + u
 	}
 	return "http://" + u
-}
-
-// fields reads header fields.
-func fields(flag string, lines []string) ([]load.Field, error) {
-	var all []load.Field
-	for _, l := range lines {
-		name, value, ok := strings.Cut(l, ":")
-		if !ok || name == "" {
-			return nil, asked("write it as 'Accept: text/html'", fmt.Errorf("%s %q is not of the form 'Name: value'", flag, l))
-		}
-		all = append(all, load.Field{Name: name, Value: strings.TrimSpace(value)})
-	}
-	return all, nil
 }
 
 // readTargets reads lines of METHOD URL [WEIGHT].
@@ -313,20 +302,12 @@ func (c *loadCmd) how() string {
 	case c.Offer.Rate != "":
 		return "open loop at " + c.Offer.Rate
 	case c.Carriage.Streams > 1:
-		return fmt.Sprintf("closed loop of %s with %s each", count(n, "connection"), count(uint64(c.Carriage.Streams), "stream"))
+		return fmt.Sprintf("closed loop of %s with %s each", cli.Count(n, "connection"), cli.Count(uint64(c.Carriage.Streams), "stream"))
 	case c.Carriage.Pipeline > 1:
-		return fmt.Sprintf("closed loop of %s, %d requests at once", count(n, "connection"), c.Carriage.Pipeline)
+		return fmt.Sprintf("closed loop of %s, %d requests at once", cli.Count(n, "connection"), c.Carriage.Pipeline)
 	default:
-		return "closed loop of " + count(n, "connection")
+		return "closed loop of " + cli.Count(n, "connection")
 	}
-}
-
-// count is a number of things.
-func count(n uint64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return unit.Format(float64(n), unit.Count) + " " + noun
 }
 
 // seconds is a duration to a tenth of a second.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/load"
 )
 
@@ -25,7 +26,7 @@ func (j *loadJudge) parse() error {
 	for _, s := range j.FailIf {
 		th, err := load.ParseThreshold(s)
 		if err != nil {
-			return asked("--fail-if takes p50 to p99.999, max, mean, errors or rate, < or >, and a bound", fmt.Errorf("--fail-if: %w", err))
+			return cli.Usage("--fail-if takes p50 to p99.999, max, mean, errors or rate, < or >, and a bound", fmt.Errorf("--fail-if: %w", err))
 		}
 		j.thresholds = append(j.thresholds, th)
 	}
@@ -82,31 +83,31 @@ func (j *loadJudge) outcomes(res *load.Result) []outcome {
 // offered comes before the thresholds: they speak of that rate.
 func verdictOf(res *load.Result, outcomes []outcome, open bool) error {
 	if res.Ended != "" {
-		return &failure{status: exitInterrupted}
+		return &cli.Failure{Status: cli.ExitInterrupted}
 	}
 	if open && res.Counts.Dropped > 0 {
-		return &failure{status: exitNotOffered, err: fmt.Errorf("%s of %d were dropped: the rate was not offered",
-			count(res.Counts.Dropped, "request"), res.Counts.Scheduled), hint: "ask for a lower --rate, or allow more with --max-in-flight and --connections"}
+		return &cli.Failure{Status: cli.ExitNotOffered, Err: fmt.Errorf("%s of %d were dropped: the rate was not offered",
+			cli.Count(res.Counts.Dropped, "request"), res.Counts.Scheduled), Hint: "ask for a lower --rate, or allow more with --max-in-flight and --connections"}
 	}
 	if open && res.Bound {
 		hint := "ask for a lower --rate, or give the generator more --threads or CPUs of its own"
 		if res.Waited {
 			hint += ", and more --connections"
 		}
-		return &failure{status: exitNotOffered, err: errors.New("the generator was (nearly) the bottleneck: it was late, or busy for most of the time"), hint: hint}
+		return &cli.Failure{Status: cli.ExitNotOffered, Err: errors.New("the generator was (nearly) the bottleneck: it was late, or busy for most of the time"), Hint: hint}
 	}
 	var undecided error
 	for _, o := range outcomes {
 		if o.failed {
-			return &failure{status: exitThreshold}
+			return &cli.Failure{Status: cli.ExitThreshold}
 		}
 		if o.err != nil {
-			undecided = &failure{status: exitUndecided, err: o.err,
-				hint: fmt.Sprintf("%s needs %s: raise --duration, --requests or --rate", o.threshold, count(o.threshold.Requests(), "request"))}
+			undecided = &cli.Failure{Status: cli.ExitInconclusive, Err: o.err,
+				Hint: fmt.Sprintf("%s needs %s: raise --duration, --requests or --rate", o.threshold, cli.Count(o.threshold.Requests(), "request"))}
 		}
 	}
 	if c := res.Counts; c.Unverified > 0 && c.Unverified == c.Answered() {
-		return &failure{status: exitCould, err: errors.New("no answer was as --verify asks"), hint: "look at an answer, then at the --verify flags"}
+		return &cli.Failure{Status: cli.ExitFailed, Err: errors.New("no answer was as --verify asks"), Hint: "look at an answer, then at the --verify flags"}
 	}
 	return undecided
 }
@@ -122,12 +123,12 @@ func refused(err error) error {
 	if system || network {
 		return could(err)
 	}
-	return asked("see `tare load --help`", err)
+	return cli.Usage("see `tare load --help`", err)
 }
 
 // could is an error of a run, with the flag that helps.
 func could(err error) error {
-	f := &failure{status: exitCould, err: errors.New(strings.ReplaceAll(err.Error(), "\n", ": "))}
+	f := &cli.Failure{Status: cli.ExitFailed, Err: errors.New(strings.ReplaceAll(err.Error(), "\n", ": "))}
 	var (
 		invalid x509.CertificateInvalidError
 		unknown x509.UnknownAuthorityError
@@ -135,9 +136,9 @@ func could(err error) error {
 	)
 	switch {
 	case errors.As(err, &unknown):
-		f.hint = "--ca FILE names the authority to trust, --insecure trusts all"
+		f.Hint = "--ca FILE names the authority to trust, --insecure trusts all"
 	case errors.As(err, &invalid), errors.As(err, &name):
-		f.hint = "--insecure does not verify certificates"
+		f.Hint = "--insecure does not verify certificates"
 	}
 	return f
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats/hist"
 )
@@ -24,7 +25,7 @@ func (c *loadOutput) check(read ...string) error {
 	if c.Journal == "" {
 		flag = "--output's journal"
 	}
-	return writable([]output{{"--output", c.Output}, {"--csv", c.CSV}, {"--hdr", c.HDR}, {flag, c.journalPath()}}, read...)
+	return cli.CheckOutputs([]cli.Output{{Flag: "--output", Path: c.Output}, {Flag: "--csv", Path: c.CSV}, {Flag: "--hdr", Path: c.HDR}, {Flag: flag, Path: c.journalPath()}}, read...)
 }
 
 // journalPath is the journal asked for, or the one beside --output; "" is none.
@@ -32,7 +33,7 @@ func (c *loadOutput) journalPath() string {
 	if c.Journal != "" || c.Output == "" {
 		return c.Journal
 	}
-	if to, err := place(c.Output); err != nil || to.inPlace {
+	if !cli.Replaces(c.Output) {
 		return ""
 	}
 	return strings.TrimSuffix(c.Output, filepath.Ext(c.Output)) + ".journal.jsonl"
@@ -64,13 +65,13 @@ func (d document) MarshalJSON() ([]byte, error) {
 func (c *loadOutput) keep(d document) error {
 	return errors.Join(
 		c.keepJSON(d),
-		keepFile(c.CSV, d.Result.WriteSeries),
-		keepFile(c.HDR, func(w io.Writer) error { return hist.WriteLog(w, entries(d.Result)) }),
+		cli.WriteFile(c.CSV, d.Result.WriteSeries),
+		cli.WriteFile(c.HDR, func(w io.Writer) error { return hist.WriteLog(w, entries(d.Result)) }),
 	)
 }
 
 func (c *loadOutput) keepJSON(v any) error {
-	return keepFile(c.Output, func(w io.Writer) error { return writeJSON(w, v) })
+	return cli.WriteFile(c.Output, func(w io.Writer) error { return cli.WriteJSON(w, v) })
 }
 
 // entries are the histograms of a result that hold something.

@@ -7,14 +7,15 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats/unit"
 )
 
 // search finds the highest rate that holds a threshold.
-func (c *loadCmd) search(ctx context.Context, t *terminal, o load.Options) error {
+func (c *loadCmd) search(ctx context.Context, t *cli.Terminal, o load.Options) error {
 	if _, err := load.ParseThreshold(c.Offer.FindMax); err != nil {
-		return asked("--find-max takes p50 to p99.999, max, mean or errors, <, and a bound", fmt.Errorf("--find-max: %w", err))
+		return cli.Usage("--find-max takes p50 to p99.999, max, mean or errors, <, and a bound", fmt.Errorf("--find-max: %w", err))
 	}
 	ctx, w, err := c.watch(ctx, t)
 	if err != nil {
@@ -56,9 +57,9 @@ func probeLine(p load.Probe) string {
 	return strings.Join(parts, ", ")
 }
 
-func (c *loadCmd) showSearch(t *terminal, found *load.SearchResult) error {
+func (c *loadCmd) showSearch(t *cli.Terminal, found *load.SearchResult) error {
 	if c.Output.JSON {
-		return t.json(found)
+		return t.JSON(found)
 	}
 	lines := []string{c.title()}
 	for _, p := range found.Probes {
@@ -80,7 +81,7 @@ func (c *loadCmd) showSearch(t *terminal, found *load.SearchResult) error {
 	if found.Ended != "" {
 		lines = append(lines, "ended early: "+found.Ended)
 	}
-	fmt.Fprintln(t.out, strings.Join(lines, "\n"))
+	fmt.Fprintln(t.Out, strings.Join(lines, "\n"))
 	return nil
 }
 
@@ -100,17 +101,17 @@ func noneFound(found *load.SearchResult) string {
 func searchVerdict(found *load.SearchResult) error {
 	switch {
 	case found.Ended == "interrupted":
-		return &failure{status: exitInterrupted}
+		return &cli.Failure{Status: cli.ExitInterrupted}
 	case found.Rate == 0 && boundByGenerator(found):
-		return &failure{status: exitNotOffered, err: errors.New("whether any rate holds is not known: the generator was the limit"), hint: generatorHint}
+		return &cli.Failure{Status: cli.ExitNotOffered, Err: errors.New("whether any rate holds is not known: the generator was the limit"), Hint: generatorHint}
 	case found.Rate == 0 && heldOnce(found) == 0:
-		return &failure{status: exitThreshold}
+		return &cli.Failure{Status: cli.ExitThreshold}
 	case found.Rate == 0:
-		return &failure{status: exitUndecided, err: errors.New("no rate held a second time"), hint: probeHint}
+		return &cli.Failure{Status: cli.ExitInconclusive, Err: errors.New("no rate held a second time"), Hint: probeHint}
 	case !found.Confirmed:
-		return &failure{status: exitUndecided, err: errors.New("the rate found was not confirmed"), hint: probeHint}
+		return &cli.Failure{Status: cli.ExitInconclusive, Err: errors.New("the rate found was not confirmed"), Hint: probeHint}
 	case boundByGenerator(found):
-		return &failure{status: exitNotOffered, err: errors.New("whether higher rates hold is not known: the generator was the limit"), hint: generatorHint}
+		return &cli.Failure{Status: cli.ExitNotOffered, Err: errors.New("whether higher rates hold is not known: the generator was the limit"), Hint: generatorHint}
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+
 	"charm.land/lipgloss/v2"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats/hist"
@@ -19,7 +21,7 @@ func tableQuantiles() [9]float64 {
 
 // summary shows a result to a person.
 type summary struct {
-	terminal *terminal
+	terminal *cli.Terminal
 	res      *load.Result
 	open     bool
 	planned  time.Duration // of the measured part; 0: not known
@@ -34,7 +36,7 @@ func (s *summary) print(outcomes []outcome) {
 	}
 	for _, o := range outcomes {
 		text := o.String()
-		if o.failed && s.terminal.colour {
+		if o.failed && s.terminal.Colour {
 			text = lipgloss.NewStyle().Foreground(lipgloss.Red).Render(text)
 		}
 		lines = append(lines, text)
@@ -42,7 +44,7 @@ func (s *summary) print(outcomes []outcome) {
 	if s.res.Ended != "" {
 		lines = append(lines, "ended early: "+s.res.Ended)
 	}
-	fmt.Fprintln(s.terminal.out, strings.Join(lines, "\n"))
+	fmt.Fprintln(s.terminal.Out, strings.Join(lines, "\n"))
 }
 
 // measured is what only a run with answers has.
@@ -57,7 +59,7 @@ func (s *summary) measured() []string {
 }
 
 func (s *summary) strong(text string) string {
-	if !s.terminal.colour {
+	if !s.terminal.Colour {
 		return text
 	}
 	return lipgloss.NewStyle().Bold(true).Render(text)
@@ -72,7 +74,7 @@ func (s *summary) row(label, text string) string {
 
 // wrapped is a row broken to the terminal's width.
 func (s *summary) wrapped(label, text string) []string {
-	width := max(20, s.terminal.width-labelWidth)
+	width := max(20, s.terminal.Width-labelWidth)
 	var rows []string
 	for l := range strings.SplitSeq(lipgloss.Wrap(text, width, ""), "\n") {
 		rows = append(rows, s.row(label, l))
@@ -83,7 +85,7 @@ func (s *summary) wrapped(label, text string) []string {
 
 // note is a remark broken to the terminal's width.
 func (s *summary) note(text string) []string {
-	return strings.Split(lipgloss.Wrap(text, max(20, s.terminal.width), ""), "\n")
+	return strings.Split(lipgloss.Wrap(text, max(20, s.terminal.Width), ""), "\n")
 }
 
 // facts are the counts.
@@ -92,7 +94,7 @@ func (s *summary) facts() []string {
 	rows := s.wrapped("requests", fmt.Sprintf("%s scheduled, %s answered in %s", number(c.Scheduled), number(c.Answered()), seconds(r.Elapsed)))
 	rows = append(rows, s.wrapped("errors", cmp.Or(failures(c), "none"))...)
 	if n := r.WarmUp.Scheduled; n > 0 {
-		rows = append(rows, s.wrapped("warm-up", count(n, "request")+", not counted here")...)
+		rows = append(rows, s.wrapped("warm-up", cli.Count(n, "request")+", not counted here")...)
 	}
 	if c.Answered() == 0 {
 		return rows
@@ -105,7 +107,7 @@ func (s *summary) facts() []string {
 		most, mean = "in flight or waiting for one", "in flight or due " // the mean is more than the most, where the generator is late
 	}
 	rows = append(rows, s.wrapped("connections", fmt.Sprintf("%s opened, reused for %s; at most %s %s, %.1f %son average",
-		number(r.Opened), count(r.Reused, "request"), number(uint64(r.PeakFlight)), most, r.MeanFlight, mean))...)
+		number(r.Opened), cli.Count(r.Reused, "request"), number(uint64(r.PeakFlight)), most, r.MeanFlight, mean))...)
 	if r.Full+r.Resumed > 0 {
 		rows = append(rows, s.wrapped("TLS", fmt.Sprintf("%s full and %s resumed handshakes", number(r.Full), number(r.Resumed)))...)
 	}
@@ -172,7 +174,7 @@ func (s *summary) columns() []column {
 			shown = append(shown, c)
 		}
 	}
-	return shown[:min(len(shown), max(1, (s.terminal.width-tableName)/tableCell))]
+	return shown[:min(len(shown), max(1, (s.terminal.Width-tableName)/tableCell))]
 }
 
 // Widths of the table of quantiles.
@@ -238,7 +240,7 @@ func (s *summary) series() []string {
 	if len(answered) < 2 {
 		return nil
 	}
-	width := max(10, s.terminal.width-labelWidth-30)
+	width := max(10, s.terminal.Width-labelWidth-30)
 	rows := []string{s.row("answers", spark(answered, width))}
 	if c := s.res.Counts; c.Failed()+c.Dropped > 0 {
 		rows = append(rows, s.row("failures", spark(failed, width)))
@@ -278,7 +280,7 @@ func spark(values []float64, width int) string {
 // generator answers whether the generator was the bottleneck.
 func (s *summary) generator() string {
 	r := s.res
-	why := fmt.Sprintf("%s of %s busy", unit.Format(r.Busy(), unit.Share), count(uint64(r.Threads), "thread"))
+	why := fmt.Sprintf("%s of %s busy", unit.Format(r.Busy(), unit.Share), cli.Count(uint64(r.Threads), "thread"))
 	if s.open && r.Late.Count() > 0 {
 		why += ", late " + high(r.Late)
 	}

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 	"github.com/tarehq/tare/stats/unit"
@@ -24,13 +26,13 @@ type liveView struct {
 }
 
 // newLiveView begins to draw. Until close the keyboard is the view's.
-func newLiveView(t *terminal, o watcherOptions) *liveView {
-	options := []tea.ProgramOption{tea.WithOutput(t.err), tea.WithoutSignalHandler()}
+func newLiveView(t *cli.Terminal, o watcherOptions) *liveView {
+	options := []tea.ProgramOption{tea.WithOutput(t.Err), tea.WithoutSignalHandler()}
 	if !term.IsTerminal(int(os.Stdin.Fd())) {
 		options = append(options, tea.WithInput(nil)) // Ctrl-C is a signal then
 	}
 	v := &liveView{frame: new(atomic.Pointer[frame]), done: make(chan struct{})}
-	v.program = tea.NewProgram(screen{options: o, latest: v.frame, width: t.width, height: 24}, options...)
+	v.program = tea.NewProgram(screen{options: o, latest: v.frame, width: t.Width, height: 24}, options...)
 	go func() {
 		defer close(v.done)
 		// What keeps the view from being drawn keeps nothing from being

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats/hist"
 	"github.com/tarehq/tare/stats/unit"
@@ -29,7 +30,7 @@ type watcherOptions struct {
 // elsewhere, and a line a second in the journal. It makes do with snapshots, so
 // that watching costs the load nothing.
 type watcher struct {
-	t       *terminal
+	t       *cli.Terminal
 	o       watcherOptions
 	live    *liveView // nil: not drawn
 	begun   time.Time // when the first snapshot came; zero before
@@ -52,9 +53,9 @@ func unreachable(ctx context.Context, res *load.Result) error {
 	return errors.Join(append([]error{errUnreachable}, res.Warnings...)...)
 }
 
-func newWatcher(t *terminal, o watcherOptions) *watcher {
+func newWatcher(t *cli.Terminal, o watcherOptions) *watcher {
 	w := &watcher{t: t, o: o, reached: o.Patient}
-	if t.live && !o.Quiet {
+	if t.Live && !o.Quiet {
 		w.live = newLiveView(t, o)
 	}
 	return w
@@ -73,7 +74,7 @@ func (w *watcher) progress(s load.Snapshot) {
 	case w.live != nil:
 		w.live.show(newFrame(s, w.o))
 	case due && !w.o.Quiet:
-		fmt.Fprintln(w.t.err, newFrame(s, w.o).line())
+		fmt.Fprintln(w.t.Err, newFrame(s, w.o).line())
 	}
 }
 
@@ -95,7 +96,7 @@ func (w *watcher) say(text string) {
 	case w.live != nil:
 		w.live.say(text)
 	default:
-		fmt.Fprintln(w.t.err, text)
+		fmt.Fprintln(w.t.Err, text)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/pprof"
 	"github.com/tarehq/tare/lab/record"
@@ -48,7 +49,7 @@ func TestLostCaptures(t *testing.T) {
 		{[]string{"diff", dir + ":whole", dir + ":lost"}, true},
 	} {
 		status, out, said := tare(t, tc.args...)
-		if !strings.Contains(said, why) || (out == "") != tc.alone || (status == exitCould) != tc.alone {
+		if !strings.Contains(said, why) || (out == "") != tc.alone || (status == cli.ExitFailed) != tc.alone {
 			t.Errorf("%v: status %d, %d bytes, said %q, want %q", tc.args[:1], status, len(out), said, why)
 		}
 	}

@@ -9,7 +9,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,82 +21,13 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
 	"github.com/tarehq/tare/lab/report"
 )
-
-// Exit statuses.
-const (
-	exitCould       = 1
-	exitAsked       = 2
-	exitThreshold   = 3
-	exitUndecided   = 4
-	exitNotOffered  = 5
-	exitInterrupted = 130
-)
-
-// failure is an error with an exit status and, where there is one, a remedy.
-type failure struct {
-	status int
-	hint   string
-	err    error // nil: the reason is already on the screen
-}
-
-func (f *failure) Error() string {
-	if f.err == nil {
-		return fmt.Sprintf("exit status %d", f.status)
-	}
-	return f.err.Error()
-}
-
-func (f *failure) Unwrap() error { return f.err }
-
-// asked is a mistake in how the command was called.
-func asked(hint string, err error) error { return &failure{status: exitAsked, hint: hint, err: err} }
-
-// terminal is where a verb reads and writes.
-type terminal struct {
-	out, err io.Writer
-	live     bool // standard error is a terminal: progress may be drawn
-	colour   bool // standard output is a terminal and NO_COLOR is unset
-	width    int  // of standard output, in columns
-	columns  int  // of standard error
-
-	said map[string]bool // the flags of the command line
-}
-
-// useless refuses, where is holds, flags that do nothing then. The value of one that
-// has a default does not tell whether it was said.
-func (t *terminal) useless(is bool, why string, flags ...string) error {
-	for _, name := range flags {
-		if is && t.said[name] {
-			return asked("leave it out", fmt.Errorf("--%s does nothing %s", name, why))
-		}
-	}
-	return nil
-}
-
-// note tells on standard error what is about to be done, broken between words so that
-// lines fit there.
-func (t *terminal) note(format string, args ...any) {
-	wrapped(t.err, "", fmt.Sprintf(format, args...), t.columns)
-}
-
-// json prints v on standard output.
-func (t *terminal) json(v any) error { return writeJSON(t.out, v) }
-
-// writeJSON writes v for programs, and so that people can read it.
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return fmt.Errorf("writing JSON: %w", err)
-	}
-	return nil
-}
 
 // verbs are the command's verbs, one file each.
 type verbs struct {
@@ -132,25 +62,17 @@ func main() {
 	log.SetOutput(io.Discard) // net/http's: a line for each odd frame that a hostile server sends
 	ctx, stop := interruptible(context.Background())
 	defer stop()
-	t := &terminal{out: os.Stdout, err: os.Stderr, width: columns(os.Stdout), columns: columns(os.Stderr)}
+	t := &cli.Terminal{Out: os.Stdout, Err: os.Stderr, Width: cli.Columns(os.Stdout), Columns: cli.Columns(os.Stderr)}
 	smart := os.Getenv("TERM") != "dumb"
-	t.live = smart && term.IsTerminal(int(os.Stderr.Fd()))
-	t.colour = smart && term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
+	t.Live = smart && term.IsTerminal(int(os.Stderr.Fd()))
+	t.Colour = smart && term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
 	os.Exit(run(ctx, os.Args[1:], t))
 }
 
-// columns is the width of a terminal, or what is usual where there is none.
-func columns(f *os.File) int {
-	if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-		return w
-	}
-	return 80
-}
-
 // newParser reads command lines into v; exit is called once help was printed.
-func newParser(ctx context.Context, v *verbs, t *terminal, exit func(code int)) (*kong.Kong, error) {
+func newParser(ctx context.Context, v *verbs, t *cli.Terminal, exit func(code int)) (*kong.Kong, error) {
 	return kong.New(v,
-		kong.Name("tare"), kong.Description(about), kong.Writers(t.out, t.err),
+		kong.Name("tare"), kong.Description(about), kong.Writers(t.Out, t.Err),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Exit(exit),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(t),
 		kong.NamedMapper("pid", kong.MapperFunc(decodeProcess)),
@@ -173,10 +95,10 @@ func decodeProcess(ctx *kong.DecodeContext, to reflect.Value) error {
 }
 
 // run executes one command line and returns the exit status.
-func run(ctx context.Context, args []string, t *terminal) int {
+func run(ctx context.Context, args []string, t *cli.Terminal) int {
 	var v verbs
-	out, mine := &noted{Writer: t.out}, *t
-	mine.out, t = out, &mine
+	out, mine := &noted{Writer: t.Out}, *t
+	mine.Out, t = out, &mine
 	status := -1
 	parser, err := newParser(ctx, &v, t, func(code int) { status = code })
 	if err != nil {
@@ -203,9 +125,9 @@ func run(ctx context.Context, args []string, t *terminal) int {
 		if i := slices.IndexFunc(parser.Model.Children, func(n *kong.Node) bool { return n.Name == args[0] }); i >= 0 {
 			hint = fmt.Sprintf("see `tare %s --help`", args[0])
 		}
-		return complain(t, asked(hint, err))
+		return complain(t, cli.Usage(hint, err))
 	}
-	t.said = flagsIn(parsed)
+	t.Given = flagsIn(parsed)
 	err = perform(ctx, patience(parsed), func() error { return parsed.Run() })
 	if lost := out.first(); lost != nil && shown(err) {
 		err = fmt.Errorf("writing the result: %w", lost)
@@ -238,7 +160,7 @@ func oneDash(verbs []*kong.Node, args []string) error {
 		name, dash := strings.CutPrefix(a, "-")
 		name, _, _ = strings.Cut(name, "=")
 		if dash && len(name) > 1 && slices.ContainsFunc(verbs[i].Flags, func(f *kong.Flag) bool { return f.Name == name }) {
-			return asked("write --"+name, fmt.Errorf("%s has one dash: the whole name of a flag has two", a))
+			return cli.Usage("write --"+name, fmt.Errorf("%s has one dash: the whole name of a flag has two", a))
 		}
 	}
 	return nil
@@ -247,8 +169,8 @@ func oneDash(verbs []*kong.Node, args []string) error {
 // shown tells whether a verb that ended so has shown a result: err is none, or a
 // status that speaks of one, that of what was measured until an interruption, too.
 func shown(err error) bool {
-	var f *failure
-	return err == nil || errors.As(err, &f) && f.status >= exitThreshold
+	var f *cli.Failure
+	return err == nil || errors.As(err, &f) && f.Status >= cli.ExitThreshold
 }
 
 // noted is an output that keeps its first error: verbs print without looking, and
@@ -274,23 +196,23 @@ func (n *noted) first() error {
 }
 
 // complain prints an error and its remedy and returns the exit status.
-func complain(t *terminal, err error) int {
+func complain(t *cli.Terminal, err error) int {
 	if err == nil {
 		return 0
 	}
-	status, hint := exitCould, ""
-	var f *failure
+	status, hint := cli.ExitFailed, ""
+	var f *cli.Failure
 	if errors.As(err, &f) {
-		status, hint = f.status, f.hint
+		status, hint = f.Status, f.Hint
 	}
 	if errors.Is(err, context.Canceled) {
-		status = exitInterrupted
+		status = cli.ExitInterrupted
 	}
-	if f == nil || f.err != nil {
-		fmt.Fprintf(t.err, "tare: %s\n", report.Printable(err.Error()))
+	if f == nil || f.Err != nil {
+		fmt.Fprintf(t.Err, "tare: %s\n", report.Printable(err.Error()))
 	}
 	if hint != "" {
-		fmt.Fprintf(t.err, "tare: hint: %s\n", hint)
+		fmt.Fprintf(t.Err, "tare: hint: %s\n", hint)
 	}
 	return status
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf/probe"
 	"github.com/tarehq/tare/stats/unit"
@@ -32,7 +33,7 @@ const leastShare = 0.1
 
 // watch watches every call of the owners. It says what that will cost before it
 // begins, and does not begin if it is too much.
-func (m marks) watch(ctx context.Context, t *terminal) (*probe.Measurement, error) {
+func (m marks) watch(ctx context.Context, t *cli.Terminal) (*probe.Measurement, error) {
 	target, err := probe.Open(m.PID)
 	if err != nil {
 		return nil, unprobed(err)
@@ -60,13 +61,13 @@ func (m marks) watch(ctx context.Context, t *terminal) (*probe.Measurement, erro
 	if f.Share > m.Most {
 		share = m.Most / f.Share
 	}
-	t.note("a hit costs %s here: %s hits a second are %s of the process's CPU while %d owners are watched",
+	t.Note("a hit costs %s here: %s hits a second are %s of the process's CPU while %d owners are watched",
 		unit.Format(float64(price.Hit), unit.Nanoseconds), unit.Number(math.Round(f.Hits)), unit.Format(f.Share, unit.Share), len(f.Calls))
 	if share < leastShare {
 		return nil, m.refuse(f)
 	}
 	if share < 1 {
-		t.note("so they are watched for %s of the time", unit.Format(share, unit.Share))
+		t.Note("so they are watched for %s of the time", unit.Format(share, unit.Share))
 	}
 	res, err := w.Run(ctx, probe.Options{For: m.For, Share: share, Window: max(200*time.Millisecond, min(time.Second, time.Duration(share*float64(m.For))))})
 	if err != nil {
@@ -136,8 +137,8 @@ func (m marks) refuse(f *probe.Forecast) error {
 	if fits > 0 {
 		hint = fmt.Sprintf("name at most %d of the %d owners, --owner NAME; or %s", fits, len(f.Calls), hint)
 	}
-	return &failure{status: exitCould, hint: hint,
-		err: fmt.Errorf("watching %d owners for a tenth of the time would take %s of the process's CPU, more than %s",
+	return &cli.Failure{Status: cli.ExitFailed, Hint: hint,
+		Err: fmt.Errorf("watching %d owners for a tenth of the time would take %s of the process's CPU, more than %s",
 			len(f.Calls), unit.Format(f.Share*leastShare, unit.Share), unit.Format(m.Most, unit.Share))}
 }
 
@@ -152,7 +153,7 @@ func addMarks(b *cost.Bill, m *probe.Measurement) {
 		}
 	}
 	b.AddWalls(m.Walls, w)
-	b.Warnings = append(b.Warnings, texts(m.Warnings)...)
+	b.Warnings = append(b.Warnings, cli.Texts(m.Warnings)...)
 }
 
 // wallText says what the clock saw of an owner's calls: how many, what one takes
@@ -176,14 +177,14 @@ func callTime(ns float64) string {
 
 // unprobed explains why a process cannot be probed.
 func unprobed(err error) error {
-	var f *failure
+	var f *cli.Failure
 	switch {
 	case errors.As(err, &f), errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, os.ErrNotExist):
-		return &failure{status: exitCould, err: err, hint: "is the process still running?"}
+		return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: "is the process still running?"}
 	case errors.Is(err, cost.ErrNotSupported):
-		return &failure{status: exitCould, err: err, hint: "tare cost URL needs neither root nor probes, only net/http/pprof in the service"}
+		return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: "tare cost URL needs neither root nor probes, only net/http/pprof in the service"}
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf/probe"
 )
@@ -28,9 +29,9 @@ func TestMarksRefuse(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			err := marks{Most: tt.most}.refuse(&probe.Forecast{Share: tt.share, Calls: make([]float64, tt.calls)})
-			var f *failure
-			if !errors.As(err, &f) || f.status != exitCould || f.hint != tt.hint {
-				t.Fatalf("got %#v, want status %d and hint %q", err, exitCould, tt.hint)
+			var f *cli.Failure
+			if !errors.As(err, &f) || f.Status != cli.ExitFailed || f.Hint != tt.hint {
+				t.Fatalf("got %#v, want status %d and hint %q", err, cli.ExitFailed, tt.hint)
 			}
 			if want := fmt.Sprintf("watching %d owners", tt.calls); !strings.Contains(err.Error(), want) {
 				t.Errorf("got %q, want it to say %q", err, want)
@@ -163,7 +164,7 @@ func TestNeverCalled(t *testing.T) {
 }
 
 func TestUnprobed(t *testing.T) {
-	refused := &failure{status: exitCould, hint: "fewer"}
+	refused := &cli.Failure{Status: cli.ExitFailed, Hint: "fewer"}
 	tests := []struct {
 		err  error
 		hint string
@@ -174,10 +175,10 @@ func TestUnprobed(t *testing.T) {
 		{errors.New("something else"), ""},
 	}
 	for _, tt := range tests {
-		var f *failure
+		var f *cli.Failure
 		hint := ""
 		if errors.As(unprobed(tt.err), &f) {
-			hint = f.hint
+			hint = f.Hint
 		}
 		if hint != tt.hint {
 			t.Errorf("%v: got hint %q, want %q", tt.err, hint, tt.hint)

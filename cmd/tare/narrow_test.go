@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/diff"
 	"github.com/tarehq/tare/cost/exectrace"
@@ -46,7 +47,7 @@ func TestNarrow(t *testing.T) {
 		{"claims", func(w io.Writer, width int) error {
 			row := claimRow{State: "run nesting", Figure: "+37.2 µs"}
 			row.ID, row.Statement = "P1.nesting", "Three nested middlewares raise P95 by 37.2 µs over none at about 98,400 req/s"
-			return (&claimsCmd{}).table(&terminal{out: w, width: width}, []claimRow{row})
+			return (&claimsCmd{}).table(&cli.Terminal{Out: w, Width: width}, []claimRow{row})
 		}, []string{"P1.nesting", "+37.2 µs", "Three nested mi", "1 claim, 1 run nesting"}},
 		{"trace", func(w io.Writer, width int) error {
 			slow := exectrace.Group{Count: 1, Time: 5e7, Parts: []exectrace.Part{{Cause: exectrace.Cause{State: exectrace.Locked, Owner: exectrace.Owner{Kind: "middleware", Name: owner}}, Time: 5e7, Times: 1, Requests: 1}}}
@@ -54,7 +55,7 @@ func TestNarrow(t *testing.T) {
 			return nil
 		}, []string{"50.0 ms", owner[:15]}},
 		{"gate", func(w io.Writer, width int) error {
-			return (&gateCmd{}).print(&terminal{out: w, width: width}, []gateRow{
+			return (&gateCmd{}).print(&cli.Terminal{Out: w, Width: width}, []gateRow{
 				{Metric: "cpu_per_request", Workload: "browser", Arm: "serve-reuse", Budget: 0.05, Blocks: 8, Result: "passed", figure: "-69.2 %", span: "-75.3 to -63.0 %"},
 				{Metric: "pss", Budget: 0.05, Result: "inconclusive", Why: "no workload of the run tells it", figure: "–", span: "–"},
 			})

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 )
 
 // A process in a network namespace of its own has ports of its own: what listens
@@ -28,17 +30,17 @@ func TestOwnNetwork(t *testing.T) {
 	want := "nsenter -t " + pid + " -n tare "
 
 	var said bytes.Buffer
-	status := run(t.Context(), []string{"trace", "--pid", pid}, &terminal{out: &said, err: &said, width: 80})
-	if status != exitCould || !strings.Contains(said.String(), want+"trace") {
-		t.Errorf("tare trace: got exit status %d and %q, want %d and %q", status, said.String(), exitCould, want)
+	status := run(t.Context(), []string{"trace", "--pid", pid}, &cli.Terminal{Out: &said, Err: &said, Width: 80})
+	if status != cli.ExitFailed || !strings.Contains(said.String(), want+"trace") {
+		t.Errorf("tare trace: got exit status %d and %q, want %d and %q", status, said.String(), cli.ExitFailed, want)
 	}
 	refused := errors.New("connection refused")
 	for pid, want := range map[int]string{cmd.Process.Pid: want + "cost", os.Getpid(): "", 0: ""} {
 		err := (&costCmd{PID: pid}).unloaded(refused)
-		var f *failure
+		var f *cli.Failure
 		hint := ""
 		if errors.As(err, &f) {
-			hint = f.hint
+			hint = f.Hint
 		}
 		if !errors.Is(err, refused) || !strings.Contains(hint, want) || (want == "") != (hint == "") {
 			t.Errorf("process %d: got %v and hint %q, want %q", pid, err, hint, want)

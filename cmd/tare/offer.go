@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/load/pace"
 )
@@ -22,7 +23,7 @@ type loading struct {
 
 // options are the load's. It goes on for longer than the measurement, which ends it.
 func (l loading) options() (load.Options, error) {
-	header, err := fields("--header", l.Header)
+	header, err := cli.HeaderFields("--header", l.Header)
 	o := load.Options{
 		Targets:     []load.Target{{URL: l.URL, Header: header}},
 		Connections: l.Connections,
@@ -131,13 +132,4 @@ func amiss(c *load.Counts) (warnings []error) {
 		warnings = append(warnings, fmt.Errorf("%d of %d answers were errors, status 4xx or 5xx: is that the URL?", odd, c.Answered()))
 	}
 	return warnings
-}
-
-// texts are what errors say.
-func texts(errs []error) []string {
-	var all []string
-	for _, err := range errs {
-		all = append(all, err.Error())
-	}
-	return all
 }

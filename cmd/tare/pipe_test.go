@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 )
 
 // broken is an output that takes nothing.
@@ -20,8 +22,8 @@ func TestBrokenOutput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, args := range []string{"help", "cost --help", "list", "list --names", "list --json", "claims", "claims P1", "run --plan nesting", "version", "env", "env --strict", "env --json", "completion bash", "completion zsh", "completion fish"} {
 		var said strings.Builder
-		if got := run(t.Context(), strings.Fields(args), &terminal{out: broken{}, err: &said, width: 80}); got != exitCould || !strings.Contains(said.String(), "no space left") {
-			t.Errorf("tare %s: got exit status %d and %q, want %d and why", args, got, said.String(), exitCould)
+		if got := run(t.Context(), strings.Fields(args), &cli.Terminal{Out: broken{}, Err: &said, Width: 80}); got != cli.ExitFailed || !strings.Contains(said.String(), "no space left") {
+			t.Errorf("tare %s: got exit status %d and %q, want %d and why", args, got, said.String(), cli.ExitFailed)
 		}
 	}
 }
@@ -39,7 +41,7 @@ func TestListInOneWrite(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, args := range []string{"list", "list --names", "list --json"} {
 		var n writes
-		if got := run(t.Context(), strings.Fields(args), &terminal{out: &n, err: io.Discard, width: 80}); got != 0 || n != 1 {
+		if got := run(t.Context(), strings.Fields(args), &cli.Terminal{Out: &n, Err: io.Discard, Width: 80}); got != 0 || n != 1 {
 			t.Errorf("tare %s: got exit status %d after %d writes, want 0 after one", args, got, n)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -40,7 +41,7 @@ func (c *calibrateCmd) keepReplicates(run *record.Run, a *verdict.Analysis) erro
 	if err != nil {
 		return err
 	}
-	return keepFile(c.Replicates, rep.Write)
+	return cli.WriteFile(c.Replicates, rep.Write)
 }
 
 // replicatesOf are the figures of the blocks in which all four processes count,
@@ -67,8 +68,8 @@ func replicatesOf(run *record.Run, a *verdict.Analysis) (*stats.Replicates, erro
 	rep := &stats.Replicates{
 		Schema: stats.ReplicatesSchema, Metrics: map[string][][]float64{},
 		About: fmt.Sprintf("%s of %d fresh processes of arm %s of study %s under workload %s, seed %d; %s/%s, %s; %s",
-			count(uint64(len(order)), "block"), replicas, a.Manifest.Study.Control, a.Manifest.Study.Name, p.Workload, a.Manifest.Seed,
-			runtime.GOOS, runtime.GOARCH, count(uint64(runtime.NumCPU()), "CPU"), run.Manifest.Started.Format(time.DateOnly)),
+			cli.Count(uint64(len(order)), "block"), replicas, a.Manifest.Study.Control, a.Manifest.Study.Name, p.Workload, a.Manifest.Seed,
+			runtime.GOOS, runtime.GOARCH, cli.Count(uint64(runtime.NumCPU()), "CPU"), run.Manifest.Started.Format(time.DateOnly)),
 	}
 	for _, m := range w.Metrics {
 		if rows := rowsOf(m.Name, order, byBlock); rows != nil && m.Scale == verdict.Ratio && !m.Instrument && m.Withheld == "" {

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab/report"
 )
 
@@ -16,29 +18,29 @@ type reportCmd struct {
 }
 
 // Run shows the report.
-func (c *reportCmd) Run(t *terminal) error {
+func (c *reportCmd) Run(t *cli.Terminal) error {
 	if c.HTML != "-" {
-		if err := writable([]output{{"--html", c.HTML}}); err != nil {
+		if err := cli.CheckOutputs([]cli.Output{{Flag: "--html", Path: c.HTML}}); err != nil {
 			return err
 		}
 	}
-	run, a, err := openRunIn(c.Dir, c.Name)
+	run, a, err := runs.OpenIn(c.Dir, c.Name)
 	if err != nil {
 		return err
 	}
 	switch {
 	case c.JSON:
-		return report.JSON(t.out, a)
+		return report.JSON(t.Out, a)
 	case c.Bench:
-		return report.Bench(t.out, run)
+		return report.Bench(t.Out, run)
 	case c.HTML == "-":
-		return report.HTML(t.out, run, a)
+		return report.HTML(t.Out, run, a)
 	case c.HTML != "":
-		if err := writeHTML(run, a, c.HTML); err != nil {
+		if err := runs.WriteHTML(run, a, c.HTML); err != nil {
 			return err
 		}
-		fmt.Fprintf(t.err, "report: %s\n", c.HTML)
+		fmt.Fprintf(t.Err, "report: %s\n", c.HTML)
 		return nil
 	}
-	return report.Text(t.out, a, report.TextOptions{Width: t.width, Color: t.colour})
+	return report.Text(t.Out, a, report.TextOptions{Width: t.Width, Color: t.Colour})
 }

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/env"
@@ -61,16 +63,16 @@ Every trial is on disk as soon as it has ended; Ctrl-C keeps what was measured.`
 }
 
 // Run runs the studies one after the other.
-func (c *runCmd) Run(ctx context.Context, t *terminal) error {
+func (c *runCmd) Run(ctx context.Context, t *cli.Terminal) error {
 	if err := c.bounds(); err != nil {
 		return err
 	}
-	if c.Resume == "" && t.said["resume"] {
-		return asked("`tare list` shows the runs kept", errors.New("--resume wants a run: its name is empty"))
+	if c.Resume == "" && t.Given["resume"] {
+		return cli.Usage("`tare list` shows the runs kept", errors.New("--resume wants a run: its name is empty"))
 	}
 	if c.Resume != "" {
 		if len(c.Studies) > 0 || c.Plan || c.Seed > 0 || c.Quick || len(c.Arms) > 0 || len(c.Workloads) > 0 {
-			return asked("", errors.New("--resume goes on with the run as it is: no study, --arms, --workloads, --plan, --seed or --quick beside it"))
+			return cli.Usage("", errors.New("--resume goes on with the run as it is: no study, --arms, --workloads, --plan, --seed or --quick beside it"))
 		}
 		return c.resume(ctx, t)
 	}
@@ -106,7 +108,7 @@ func (c *runCmd) Run(ctx context.Context, t *terminal) error {
 // bounds refuses blocks and budgets that cannot be.
 func (c *runCmd) bounds() error {
 	if c.Blocks < 0 || c.Blocks > mostBlocks || c.Budget < 0 {
-		return asked("", fmt.Errorf("--blocks %d, --budget %s: at most %d blocks, and neither below 0", c.Blocks, c.Budget, mostBlocks))
+		return cli.Usage("", fmt.Errorf("--blocks %d, --budget %s: at most %d blocks, and neither below 0", c.Blocks, c.Budget, mostBlocks))
 	}
 	return nil
 }
@@ -119,10 +121,10 @@ func (c *runCmd) choose(name string) (*study.Study, error) {
 		return nil, err
 	}
 	if c.Quick && !s.HasQuickForm() {
-		return nil, asked("its key quick says what that is: see docs/study-files.md", fmt.Errorf("study %s has no short form, so --quick would run the whole of it", s.Name))
+		return nil, cli.Usage("its key quick says what that is: see docs/study-files.md", fmt.Errorf("study %s has no short form, so --quick would run the whole of it", s.Name))
 	}
 	if s, err = s.Part(c.Arms, c.Workloads); err != nil {
-		return nil, asked("", err)
+		return nil, cli.Usage("", err)
 	}
 	if c.Quick {
 		s = s.QuickForm()
@@ -143,16 +145,16 @@ func findStudy(name string) (*study.Study, error) {
 	if strings.ContainsAny(name, "./") {
 		s, err := study.ParseFile(name)
 		if errors.As(err, new(*fs.PathError)) {
-			return nil, asked("`tare list` shows the studies that are built in", err)
+			return nil, cli.Usage("`tare list` shows the studies that are built in", err)
 		}
 		if err != nil {
-			return nil, asked("docs/study-files.md lists every key", err)
+			return nil, cli.Usage("docs/study-files.md lists every key", err)
 		}
 		return s, nil
 	}
 	s, err := studies.Named(name)
 	if err != nil {
-		return nil, asked("`tare list` shows the studies", err)
+		return nil, cli.Usage("`tare list` shows the studies", err)
 	}
 	return s, nil
 }
@@ -177,30 +179,30 @@ func lastLook(s *study.Study, blocks int) stats.Look {
 	return looks[len(looks)-1]
 }
 
-func (c *runCmd) plan(t *terminal, s *study.Study) {
+func (c *runCmd) plan(t *cli.Terminal, s *study.Study) {
 	var looks []int
 	for _, l := range lab.Looks(s, c.Blocks) {
 		looks = append(looks, l.Blocks)
 	}
 	last := looks[len(looks)-1]
-	fmt.Fprintf(t.out, "%s: at most %s of %s, about %s; looks at %v; seed %d\n",
-		s.Name, count(uint64(last), "block"), count(uint64(s.CellsPerBlock()), "trial"), atMost(s, c.Blocks).Round(time.Second), looks, c.Seed)
+	fmt.Fprintf(t.Out, "%s: at most %s of %s, about %s; looks at %v; seed %d\n",
+		s.Name, cli.Count(uint64(last), "block"), cli.Count(uint64(s.CellsPerBlock()), "trial"), atMost(s, c.Blocks).Round(time.Second), looks, c.Seed)
 	plan := study.NewPlan(s, c.Seed, last)
 	for b := range last {
-		fmt.Fprintf(t.out, "block %d:", b+1)
+		fmt.Fprintf(t.Out, "block %d:", b+1)
 		for _, cell := range plan.Block(b) {
 			name := cell.Arm
 			if cell.Twin {
 				name += " (twin)"
 			}
-			fmt.Fprintf(t.out, " %s/%s", cell.Workload, name)
+			fmt.Fprintf(t.Out, " %s/%s", cell.Workload, name)
 		}
-		fmt.Fprintln(t.out)
+		fmt.Fprintln(t.Out)
 	}
 }
 
 // measure runs a study into a folder, with progress on the terminal.
-func (c *runCmd) measure(ctx context.Context, t *terminal, s *study.Study, dir string) (*record.Run, error) {
+func (c *runCmd) measure(ctx context.Context, t *cli.Terminal, s *study.Study, dir string) (*record.Run, error) {
 	if c.builder == nil {
 		builder, err := newBuilder(c.Module)
 		if err != nil {
@@ -214,7 +216,7 @@ func (c *runCmd) measure(ctx context.Context, t *terminal, s *study.Study, dir s
 		warnTooFew(t, s, c.Blocks)
 	}
 	if c.Resume == "" {
-		if err := keeps(filepath.Dir(dir), "name a folder that you may write, with --dir"); err != nil {
+		if err := runs.CheckDir(filepath.Dir(dir), "name a folder that you may write, with --dir"); err != nil {
 			return nil, err
 		}
 	}
@@ -226,9 +228,9 @@ func (c *runCmd) measure(ctx context.Context, t *terminal, s *study.Study, dir s
 }
 
 // inFolder runs a study into a folder that must not be there, unless it is to be resumed.
-func (c *runCmd) inFolder(ctx context.Context, t *terminal, s *study.Study, dir string) (*record.Run, error) {
-	p := newProgress(t)
-	defer p.done()
+func (c *runCmd) inFolder(ctx context.Context, t *cli.Terminal, s *study.Study, dir string) (*record.Run, error) {
+	p := newTrialProgress(t)
+	defer p.Done()
 	return lab.Run(ctx, lab.Options{
 		Study: s, Quick: c.Quick, Builder: c.builder, Dir: dir, Resume: c.Resume != "",
 		Seed: c.Seed, Blocks: c.Blocks, Budget: c.Budget, Decided: c.decided(), About: c.about(ctx, s, dir), Progress: p.show,
@@ -245,7 +247,7 @@ func (c *runCmd) decided() func(*verdict.Analysis) bool {
 }
 
 // finish reports what was measured, also when the run was interrupted.
-func (c *runCmd) finish(t *terminal, run *record.Run, err error) error {
+func (c *runCmd) finish(t *cli.Terminal, run *record.Run, err error) error {
 	if run == nil || len(run.Trials) == 0 {
 		return explain(err)
 	}
@@ -254,22 +256,22 @@ func (c *runCmd) finish(t *terminal, run *record.Run, err error) error {
 		return errors.Join(err, aerr)
 	}
 	path := filepath.Join(run.Dir, "report.html")
-	herr := writeHTML(run, a, path)
+	herr := runs.WriteHTML(run, a, path)
 	if c.JSON {
-		if jerr := report.JSON(t.out, a); jerr != nil {
+		if jerr := report.JSON(t.Out, a); jerr != nil {
 			return errors.Join(err, jerr, herr)
 		}
-	} else if terr := report.Text(t.out, a, report.TextOptions{Width: t.width, Color: t.colour}); terr != nil {
+	} else if terr := report.Text(t.Out, a, report.TextOptions{Width: t.Width, Color: t.Colour}); terr != nil {
 		return errors.Join(err, terr, herr)
 	}
 	if herr == nil {
-		fmt.Fprintf(t.err, "report: %s\n", path)
+		fmt.Fprintf(t.Err, "report: %s\n", path)
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		return c.interrupted(run, herr)
 	case err == nil && herr == nil && a.Trials.Valid == 0:
-		return &failure{status: exitCould, err: errors.New("no trial counts"), hint: "the report says why, below \"How far to trust this\""}
+		return &cli.Failure{Status: cli.ExitFailed, Err: errors.New("no trial counts"), Hint: "the report says why, below \"How far to trust this\""}
 	case err == nil:
 		return herr
 	}
@@ -277,9 +279,9 @@ func (c *runCmd) finish(t *terminal, run *record.Run, err error) error {
 }
 
 // interrupted tells of a run that was, and of what else went wrong, how to go on.
-func (c *runCmd) interrupted(run *record.Run, besides error) *failure {
-	return &failure{status: exitInterrupted, err: errors.Join(fmt.Errorf("interrupted; trials on record: %d", len(run.Trials)), besides),
-		hint: "go on with `" + c.resuming(run) + "`"}
+func (c *runCmd) interrupted(run *record.Run, besides error) *cli.Failure {
+	return &cli.Failure{Status: cli.ExitInterrupted, Err: errors.Join(fmt.Errorf("interrupted; trials on record: %d", len(run.Trials)), besides),
+		Hint: "go on with `" + c.resuming(run) + "`"}
 }
 
 // resuming is the command that goes on with a run, within the same bounds: the budget
@@ -310,17 +312,17 @@ func (c *runCmd) kept() []string {
 
 // goOn adds to an error without a remedy that the run it stopped can be gone on with.
 func (c *runCmd) goOn(run *record.Run, err error) error {
-	if f := (*failure)(nil); err == nil || errors.As(err, &f) {
+	if f := (*cli.Failure)(nil); err == nil || errors.As(err, &f) {
 		return err
 	}
-	if _, lost := findRun(run.Dir); lost != nil {
+	if _, lost := runs.Find(run.Dir); lost != nil {
 		return err
 	}
-	return &failure{status: exitCould, err: err, hint: "once that is mended, go on with `" + c.resuming(run) + "`"}
+	return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: "once that is mended, go on with `" + c.resuming(run) + "`"}
 }
 
 // resume goes on with an interrupted run.
-func (c *runCmd) resume(ctx context.Context, t *terminal) error {
+func (c *runCmd) resume(ctx context.Context, t *cli.Terminal) error {
 	dir, s, err := c.takeUp(c.Resume)
 	if err != nil {
 		return err
@@ -332,7 +334,7 @@ func (c *runCmd) resume(ctx context.Context, t *terminal) error {
 // takeUp makes ready to go on with a run as it was planned, and returns its folder and
 // its study.
 func (c *runCmd) takeUp(name string) (string, *study.Study, error) {
-	dir, err := findRunIn(c.Dir, name)
+	dir, err := runs.FindIn(c.Dir, name)
 	if err != nil {
 		return "", nil, err
 	}
@@ -344,7 +346,7 @@ func (c *runCmd) takeUp(name string) (string, *study.Study, error) {
 	c.Dir = filepath.Dir(filepath.Clean(dir)) // of another run of it, which a gate may make
 	s := run.Manifest.Study
 	if err := lab.WithinPlan(&s, c.Blocks); err != nil {
-		return "", nil, asked(fmt.Sprintf("a run of its own takes as many: `tare run --blocks %d %s`", c.Blocks, cmp.Or(s.File, s.Name)), err)
+		return "", nil, cli.Usage(fmt.Sprintf("a run of its own takes as many: `tare run --blocks %d %s`", c.Blocks, cmp.Or(s.File, s.Name)), err)
 	}
 	return dir, &s, nil
 }
@@ -396,7 +398,7 @@ func newBuilder(module string) (*arm.Builder, error) {
 func cacheDir(name string) (string, error) {
 	root, err := os.UserCacheDir()
 	if err != nil {
-		return "", &failure{status: exitCould, err: err, hint: cacheHint}
+		return "", &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: cacheHint}
 	}
 	return filepath.Join(root, "tare", name), nil
 }
@@ -408,13 +410,13 @@ const cacheHint = "set XDG_CACHE_HOME to a folder that you may write"
 func explain(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
-		return &failure{status: exitInterrupted, err: errors.New("interrupted")}
+		return &cli.Failure{Status: cli.ExitInterrupted, Err: errors.New("interrupted")}
 	case errors.Is(err, arm.ErrNoCache):
-		return &failure{status: exitCould, err: err, hint: cacheHint}
+		return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: cacheHint}
 	case errors.Is(err, arm.ErrNoDirectory):
-		return &failure{status: exitCould, err: err, hint: "start tare in the folder that the study's packages are named from; a run goes on in the one it was begun in"}
+		return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: "start tare in the folder that the study's packages are named from; a run goes on in the one it was begun in"}
 	case errors.Is(err, lab.ErrArm):
-		return &failure{status: exitCould, err: err, hint: "start the arm by hand to see what it does; docs/arm.md tells what it is asked to do"}
+		return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: "start the arm by hand to see what it does; docs/arm.md tells what it is asked to do"}
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/studies"
@@ -54,7 +55,7 @@ func TestCommandRepeats(t *testing.T) {
 func TestRunsInOneSecond(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := twice("tare-arm")
-	c, quiet := &runCmd{Blocks: 1, Dir: "runs"}, &terminal{out: io.Discard, err: io.Discard}
+	c, quiet := &runCmd{Blocks: 1, Dir: "runs"}, &cli.Terminal{Out: io.Discard, Err: io.Discard}
 	taken := c.folder(s)
 	if err := os.MkdirAll(taken, 0o755); err != nil {
 		t.Fatal(err)
@@ -91,7 +92,7 @@ func TestRunsMeasureOneProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := twice("./tare-arm")
-	c, quiet := &runCmd{Blocks: 1}, &terminal{out: io.Discard, err: io.Discard}
+	c, quiet := &runCmd{Blocks: 1}, &cli.Terminal{Out: io.Discard, Err: io.Discard}
 	for i, want := range []string{"", "is another program by now"} {
 		if err := os.WriteFile("tare-arm", append(program, make([]byte, i)...), 0o755); err != nil {
 			t.Fatal(err)
@@ -106,9 +107,9 @@ func TestRunsMeasureOneProgram(t *testing.T) {
 // A calibration that is cut short tells where its trials are.
 func TestUncalibrated(t *testing.T) {
 	run := cut(t)
-	var f *failure
-	if err := uncalibrated(run, context.Canceled); !errors.As(err, &f) || f.status != exitInterrupted || !strings.Contains(f.hint, "tare report "+run.Dir) {
-		t.Errorf("interrupted: got %v, want status %d and the run's folder", err, exitInterrupted)
+	var f *cli.Failure
+	if err := uncalibrated(run, context.Canceled); !errors.As(err, &f) || f.Status != cli.ExitInterrupted || !strings.Contains(f.Hint, "tare report "+run.Dir) {
+		t.Errorf("interrupted: got %v, want status %d and the run's folder", err, cli.ExitInterrupted)
 	}
 	full := errors.New("no space left on device")
 	for _, kept := range []*record.Run{nil, {}, run} {
@@ -130,9 +131,9 @@ func TestRunStopped(t *testing.T) {
 	var asked runCmd
 	ends := func(stopped error) string {
 		var said strings.Builder
-		quiet := &terminal{out: io.Discard, err: &said, width: 80}
-		if got := complain(quiet, asked.finish(quiet, run, stopped)); got != exitCould {
-			t.Errorf("stopped by %v: got exit status %d, want %d", stopped, got, exitCould)
+		quiet := &cli.Terminal{Out: io.Discard, Err: &said, Width: 80}
+		if got := complain(quiet, asked.finish(quiet, run, stopped)); got != cli.ExitFailed {
+			t.Errorf("stopped by %v: got exit status %d, want %d", stopped, got, cli.ExitFailed)
 		}
 		return said.String()
 	}
@@ -148,8 +149,8 @@ func TestRunStopped(t *testing.T) {
 	if said := ends(full); !strings.Contains(said, hint) {
 		t.Errorf("got %q of a run with bounds, want %q", said, hint)
 	}
-	if f := asked.interrupted(run, nil); f.hint != hint {
-		t.Errorf("interrupted: got the hint %q, want %q", f.hint, hint)
+	if f := asked.interrupted(run, nil); f.Hint != hint {
+		t.Errorf("interrupted: got the hint %q, want %q", f.Hint, hint)
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)

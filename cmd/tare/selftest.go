@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/stats/unit"
@@ -58,15 +60,15 @@ const (
 )
 
 // Run runs the studies. An interruption keeps the ones that ended.
-func (c *selftestCmd) Run(ctx context.Context, t *terminal) error {
+func (c *selftestCmd) Run(ctx context.Context, t *cli.Terminal) error {
 	if c.Studies < 1 || c.Measure < leastMeasure {
-		return asked("", fmt.Errorf("--studies %d, --measure %s: at least one study, and %s a trial", c.Studies, c.Measure, leastMeasure))
+		return cli.Usage("", fmt.Errorf("--studies %d, --measure %s: at least one study, and %s a trial", c.Studies, c.Measure, leastMeasure))
 	}
 	cache, err := cacheDir("selftest")
 	if err != nil {
 		return err
 	}
-	if err := keeps(cache, cacheHint); err != nil {
+	if err := runs.CheckDir(cache, cacheHint); err != nil {
 		return err
 	}
 	s, err := studies.Named("null")
@@ -91,10 +93,10 @@ func (c *selftestCmd) Run(ctx context.Context, t *terminal) error {
 		run.Seed++
 		if err := result.add(a); err != nil {
 			uncounted = err
-			fmt.Fprintf(t.err, "A/A study %d of %d does not count: %v\n", i+1, c.Studies, err)
+			fmt.Fprintf(t.Err, "A/A study %d of %d does not count: %v\n", i+1, c.Studies, err)
 			continue
 		}
-		fmt.Fprintf(t.err, "A/A study %d of %d: %s; so far intervals that exclude no difference: %d, verdicts: %d\n", i+1, c.Studies,
+		fmt.Fprintf(t.Err, "A/A study %d of %d: %s; so far intervals that exclude no difference: %d, verdicts: %d\n", i+1, c.Studies,
 			unit.Change(result.Effects[result.Studies-1]), result.Excluding, result.Verdicts)
 	}
 	if result.Studies == 0 {
@@ -105,12 +107,12 @@ func (c *selftestCmd) Run(ctx context.Context, t *terminal) error {
 
 // conclude keeps what was counted until the last study, or what stopped them, and
 // shows it, also where it cannot be kept.
-func (c *selftestCmd) conclude(t *terminal, result selfTest, path string, stopped error) error {
-	unkept := keepFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(result) })
+func (c *selftestCmd) conclude(t *cli.Terminal, result selfTest, path string, stopped error) error {
+	unkept := cli.WriteFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(result) })
 	if c.JSON {
-		return errors.Join(t.json(result), explain(stopped), unkept)
+		return errors.Join(t.JSON(result), explain(stopped), unkept)
 	}
-	fmt.Fprintln(t.out, result)
+	fmt.Fprintln(t.Out, result)
 	return errors.Join(explain(stopped), unkept)
 }
 
@@ -123,7 +125,7 @@ func (s *selfTest) add(a *verdict.Analysis) error {
 		pairs = m.Twin.N
 	}
 	if pairs < least {
-		return fmt.Errorf("%s of trials of run %s count, an interval takes %d", count(uint64(pairs), "pair"), a.Manifest.ID, least)
+		return fmt.Errorf("%s of trials of run %s count, an interval takes %d", cli.Count(uint64(pairs), "pair"), a.Manifest.ID, least)
 	}
 	twin := m.Twin.Effect
 	s.Studies++

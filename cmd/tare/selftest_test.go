@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
@@ -55,9 +56,9 @@ func TestSelfTestCountsWhatCouldTell(t *testing.T) {
 
 // What stops the studies is told by the exit status, in whatever form the others are.
 func TestSelfTestStopped(t *testing.T) {
-	for stopped, want := range map[error]int{nil: 0, fmt.Errorf("running trial 5: %w", context.Canceled): exitInterrupted, errors.New("disk full"): exitCould} {
+	for stopped, want := range map[error]int{nil: 0, fmt.Errorf("running trial 5: %w", context.Canceled): cli.ExitInterrupted, errors.New("disk full"): cli.ExitFailed} {
 		for _, json := range []bool{false, true} {
-			quiet := &terminal{out: io.Discard, err: io.Discard, width: 80}
+			quiet := &cli.Terminal{Out: io.Discard, Err: io.Discard, Width: 80}
 			err := (&selftestCmd{JSON: json}).conclude(quiet, selfTest{Studies: 1}, filepath.Join(t.TempDir(), "last.json"), stopped)
 			if got := complain(quiet, err); got != want {
 				t.Errorf("stopped by %v, JSON %t: got exit status %d, want %d", stopped, json, got, want)
@@ -70,16 +71,16 @@ func TestSelfTestStopped(t *testing.T) {
 func TestUnkeptIsShown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gone", "file.json")
 	cal := calibration{When: time.Now(), Blocks: 30, Floor: map[string]float64{"cpu_per_request": 0.01}}
-	for want, conclude := range map[string]func(*terminal) error{
-		"over 30 blocks, not kept:\nCPU per request": func(on *terminal) error { return (&calibrateCmd{}).conclude(on, cal, path) },
-		"1 of 20 A/A studies": func(on *terminal) error {
+	for want, conclude := range map[string]func(*cli.Terminal) error{
+		"over 30 blocks, not kept:\nCPU per request": func(on *cli.Terminal) error { return (&calibrateCmd{}).conclude(on, cal, path) },
+		"1 of 20 A/A studies": func(on *cli.Terminal) error {
 			return (&selftestCmd{}).conclude(on, selfTest{Studies: 20, Excluding: 1}, path, nil)
 		},
 	} {
 		var out strings.Builder
-		err := conclude(&terminal{out: &out, err: io.Discard, width: 80})
-		if got := complain(&terminal{err: io.Discard}, err); got != exitCould || !strings.Contains(out.String(), want) {
-			t.Errorf("got exit status %d and %q, want %d and %q", got, out.String(), exitCould, want)
+		err := conclude(&cli.Terminal{Out: &out, Err: io.Discard, Width: 80})
+		if got := complain(&cli.Terminal{Err: io.Discard}, err); got != cli.ExitFailed || !strings.Contains(out.String(), want) {
+			t.Errorf("got exit status %d and %q, want %d and %q", got, out.String(), cli.ExitFailed, want)
 		}
 	}
 }

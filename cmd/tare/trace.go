@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost/doctor/proc"
 	"github.com/tarehq/tare/cost/exectrace"
 	"github.com/tarehq/tare/cost/pprof"
@@ -58,8 +59,8 @@ Tracing costs the service CPU while it lasts, 2 to 12 % where it was tried and u
 }
 
 // Run records or reads a trace and shows what slow requests waited for.
-func (c *traceCmd) Run(ctx context.Context, t *terminal) error {
-	if err := cmp.Or(c.check(), t.useless(c.Load == "", "without --load", "connections")); err != nil {
+func (c *traceCmd) Run(ctx context.Context, t *cli.Terminal) error {
+	if err := cmp.Or(c.check(), t.RefuseFlags(c.Load == "", "without --load", "connections")); err != nil {
 		return err
 	}
 	s := &story{}
@@ -81,14 +82,14 @@ func (c *traceCmd) Run(ctx context.Context, t *terminal) error {
 		return untraced(err) // what was fetched is no trace
 	}
 	s.Requests.Warnings = append(s.warnings, s.Requests.Warnings...)
-	err = errors.Join(c.keep(f), keepFile(c.HTML, func(w io.Writer) error { return timeline.Write(w, s.Source, s.Requests) }))
+	err = errors.Join(c.keep(f), cli.WriteFile(c.HTML, func(w io.Writer) error { return timeline.Write(w, s.Source, s.Requests) }))
 	if c.JSON {
-		err = errors.Join(err, t.json(s))
+		err = errors.Join(err, t.JSON(s))
 	} else {
 		err = errors.Join(err, s.text(t, c))
 	}
 	if err == nil && ctx.Err() != nil {
-		return &failure{status: exitInterrupted} // a warning says so
+		return &cli.Failure{Status: cli.ExitInterrupted} // a warning says so
 	}
 	return err
 }
@@ -97,26 +98,26 @@ func (c *traceCmd) check() error {
 	const remedy = "tare trace URL, tare trace FILE, or tare trace --pid N"
 	switch {
 	case c.From == "" && c.PID == 0:
-		return asked(remedy, errors.New("nothing to look at"))
+		return cli.Usage(remedy, errors.New("nothing to look at"))
 	case c.From != "" && c.PID != 0:
-		return asked(remedy, errors.New("a process and a URL or file exclude one another"))
+		return cli.Usage(remedy, errors.New("a process and a URL or file exclude one another"))
 	case c.For < time.Second || c.For > time.Minute || c.For%time.Second != 0:
-		return asked("", fmt.Errorf("--for %s: whole seconds, at least 1s, at most 1m", c.For))
+		return cli.Usage("", fmt.Errorf("--for %s: whole seconds, at least 1s, at most 1m", c.For))
 	case c.Slower < 0 || c.Top < 0 || c.Rate < 0 || c.Conns < 1:
-		return asked("", errors.New("--slower-than, --top, --rate and --connections are no less than 0, 0, 0 and 1"))
+		return cli.Usage("", errors.New("--slower-than, --top, --rate and --connections are no less than 0, 0, 0 and 1"))
 	case c.Rate > 0 && c.Load == "":
-		return asked("name the URL to load: --load URL", errors.New("--rate without --load"))
+		return cli.Usage("name the URL to load: --load URL", errors.New("--rate without --load"))
 	case len(c.Header) > 0 && c.Load == "":
-		return asked("name the URL to load: --load URL", errors.New("--header without --load"))
+		return cli.Usage("name the URL to load: --load URL", errors.New("--header without --load"))
 	}
-	return writable([]output{{"--html", c.HTML}, {"--save", c.Save}}, c.From)
+	return cli.CheckOutputs([]cli.Output{{Flag: "--html", Path: c.HTML}, {Flag: "--save", Path: c.Save}}, c.From)
 }
 
 // open returns the trace: the file that was named, or one that is recorded now and
 // gone once it is closed.
-func (c *traceCmd) open(ctx context.Context, t *terminal, s *story) (*os.File, error) {
+func (c *traceCmd) open(ctx context.Context, t *cli.Terminal, s *story) (*os.File, error) {
 	if info, err := os.Stat(c.From); err == nil && info.Mode().IsRegular() {
-		if err := t.useless(true, "for a trace that is there already", "load", "save", "for", "samples"); err != nil {
+		if err := t.RefuseFlags(true, "for a trace that is there already", "load", "save", "for", "samples"); err != nil {
 			return nil, err
 		}
 		s.Source, s.saved = c.From, true
@@ -145,7 +146,7 @@ type recording struct {
 	to      *os.File
 }
 
-func (c *traceCmd) record(ctx context.Context, t *terminal, s *story, r recording) error {
+func (c *traceCmd) record(ctx context.Context, t *cli.Terminal, s *story, r recording) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	under, err := loading{c.Load, c.Header, c.Conns, c.Rate, c.For}.offer(ctx)
@@ -156,7 +157,7 @@ func (c *traceCmd) record(ctx context.Context, t *terminal, s *story, r recordin
 	if c.Samples {
 		price = priceOfBoth
 	}
-	t.note("tracing %s for %s; expected to cost it %s of the CPU it uses", r.service, c.For, price)
+	t.Note("tracing %s for %s; expected to cost it %s of the CPU it uses", r.service, c.For, price)
 	sampled := make(chan error, 1)
 	go func() {
 		if !c.Samples {
@@ -184,7 +185,7 @@ func (c *traceCmd) record(ctx context.Context, t *terminal, s *story, r recordin
 		if err != nil { // such as that nothing was answered: why, is in the trace
 			warnings = append(warnings, err)
 		}
-		s.warnings = append(s.warnings, texts(warnings)...)
+		s.warnings = append(s.warnings, cli.Texts(warnings)...)
 	}
 	_, err = r.to.Seek(0, io.SeekStart)
 	return err
@@ -193,7 +194,7 @@ func (c *traceCmd) record(ctx context.Context, t *terminal, s *story, r recordin
 // keep writes the trace to where --save says. Nothing else is written there: it may be
 // where a trace was kept before.
 func (c *traceCmd) keep(f *os.File) error {
-	return keepFile(c.Save, func(w io.Writer) error { return rewound(w, f) })
+	return cli.WriteFile(c.Save, func(w io.Writer) error { return rewound(w, f) })
 }
 
 // isTrace reports whether a file begins as every trace does.
@@ -217,13 +218,13 @@ func rewound(w io.Writer, f *os.File) error {
 func untraced(err error) error {
 	f := unprofiled(err)
 	switch {
-	case f.status == exitInterrupted:
-		f.err = errors.New("interrupted before a first second of the trace was there")
-		f.hint = ""
-	case f.hint == exposes:
-		f.hint += "; only one trace may run at a time"
+	case f.Status == cli.ExitInterrupted:
+		f.Err = errors.New("interrupted before a first second of the trace was there")
+		f.Hint = ""
+	case f.Hint == exposes:
+		f.Hint += "; only one trace may run at a time"
 	case errors.Is(err, pprof.ErrTooLarge):
-		f.hint = "a shorter --for makes a smaller trace, and so do fewer requests"
+		f.Hint = "a shorter --for makes a smaller trace, and so do fewer requests"
 	}
 	return f
 }
@@ -233,7 +234,7 @@ func (c *traceCmd) service(ctx context.Context) (*pprof.Service, error) {
 	if c.PID == 0 {
 		s, err := pprof.Find(c.From)
 		if err != nil {
-			return nil, asked("such as localhost:6060, or a file with a trace", err)
+			return nil, cli.Usage("such as localhost:6060, or a file with a trace", err)
 		}
 		return s, nil
 	}
@@ -248,14 +249,14 @@ func exposed(ctx context.Context, pid int, verb string) (*pprof.Service, error) 
 		return nil, unlooked(err)
 	}
 	if hint := ownNetwork(pid, verb); hint != "" { // here, its ports are other services'
-		return nil, &failure{status: exitCould, err: fmt.Errorf("process %d is in another network namespace", pid), hint: hint}
+		return nil, &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("process %d is in another network namespace", pid), Hint: hint}
 	}
 	if len(ports) == 0 {
-		return nil, &failure{status: exitCould, err: fmt.Errorf("process %d listens on no TCP port", pid), hint: showsTrace}
+		return nil, &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("process %d listens on no TCP port", pid), Hint: showsTrace}
 	}
 	s, err := showing(ctx, ports)
 	if s == nil && err == nil {
-		err = &failure{status: exitCould, err: fmt.Errorf("process %d shows no profiles on the ports on which it listens: %s", pid, numbers(ports)), hint: showsTrace}
+		err = &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("process %d shows no profiles on the ports on which it listens: %s", pid, numbers(ports)), Hint: showsTrace}
 	}
 	return s, err
 }
@@ -294,10 +295,10 @@ func numbers(all []int) string {
 func unlooked(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH):
-		return &failure{status: exitCould, err: err, hint: "is it still running?"}
+		return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: "is it still running?"}
 	case errors.Is(err, fs.ErrPermission):
-		return &failure{status: exitCould, err: err,
-			hint: "it is another user's: that needs root, or the capability CAP_SYS_PTRACE; a service that exposes its profiles can be named by its URL instead"}
+		return &cli.Failure{Status: cli.ExitFailed, Err: err,
+			Hint: "it is another user's: that needs root, or the capability CAP_SYS_PTRACE; a service that exposes its profiles can be named by its URL instead"}
 	}
 	return err
 }

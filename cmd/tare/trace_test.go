@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost/pprof"
 )
 
@@ -83,14 +84,14 @@ func TestTraceNothing(t *testing.T) {
 		name, sent string
 		want       int
 	}{
-		{"interrupted", "", exitInterrupted},
-		{"interrupted within a second", "go 1.26 trace\x00\x00\x00\x01", exitInterrupted},
-		{"a page", "<!doctype html>\n<title>all paths lead here</title>\n", exitCould},
+		{"interrupted", "", cli.ExitInterrupted},
+		{"interrupted within a second", "go 1.26 trace\x00\x00\x00\x01", cli.ExitInterrupted},
+		{"a page", "<!doctype html>\n<title>all paths lead here</title>\n", cli.ExitFailed},
 	} {
 		ctx, interrupt := context.WithCancel(t.Context())
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			io.WriteString(w, tc.sent)
-			if tc.want == exitInterrupted {
+			if tc.want == cli.ExitInterrupted {
 				http.NewResponseController(w).Flush()
 				interrupt()
 				<-r.Context().Done()
@@ -102,7 +103,7 @@ func TestTraceNothing(t *testing.T) {
 		}
 		var out, errs bytes.Buffer
 		// The URL as tare itself writes it is no file either.
-		status := run(ctx, []string{"trace", "--no-samples", "--for", "1s", "--save", saved, s.URL + "/debug/pprof/"}, &terminal{out: &out, err: &errs, width: 80})
+		status := run(ctx, []string{"trace", "--no-samples", "--for", "1s", "--save", saved, s.URL + "/debug/pprof/"}, &cli.Terminal{Out: &out, Err: &errs, Width: 80})
 		s.Close()
 		interrupt()
 		if status != tc.want {
@@ -133,7 +134,7 @@ func TestTraceUnanswered(t *testing.T) {
 	defer s.Close()
 	saved := filepath.Join(t.TempDir(), "slow.trace")
 	var out, errs bytes.Buffer
-	status := run(t.Context(), []string{"trace", "--no-samples", "--for", "1s", "--load", s.URL + "/", "-c", "2", "--save", saved, s.URL}, &terminal{out: &out, err: &errs, width: 80})
+	status := run(t.Context(), []string{"trace", "--no-samples", "--for", "1s", "--load", s.URL + "/", "-c", "2", "--save", saved, s.URL}, &cli.Terminal{Out: &out, Err: &errs, Width: 80})
 	if status != 0 || !strings.Contains(out.String(), "8 requests") || !strings.Contains(out.String(), "warning: loading: no request was answered") {
 		t.Errorf("exit status %d, want 0, the trace and a warning: %s%s", status, out.String(), errs.String())
 	}
@@ -144,8 +145,8 @@ func TestTraceUnanswered(t *testing.T) {
 
 // TestTraceTooLarge says what makes a trace smaller.
 func TestTraceTooLarge(t *testing.T) {
-	f, ok := errors.AsType[*failure](untraced(fmt.Errorf("reading: %w", pprof.ErrTooLarge)))
-	if !ok || f.status != exitCould || !strings.Contains(f.hint, "--for") {
+	f, ok := errors.AsType[*cli.Failure](untraced(fmt.Errorf("reading: %w", pprof.ErrTooLarge)))
+	if !ok || f.Status != cli.ExitFailed || !strings.Contains(f.Hint, "--for") {
 		t.Errorf("got %+v, want a hint at --for", f)
 	}
 }

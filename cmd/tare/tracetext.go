@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost/exectrace"
 	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/stats/unit"
@@ -23,8 +24,8 @@ type story struct {
 }
 
 // text says what is different about slow requests, and shows the slowest.
-func (s *story) text(t *terminal, c *traceCmd) error {
-	w := bufio.NewWriter(t.out)
+func (s *story) text(t *cli.Terminal, c *traceCmd) error {
+	w := bufio.NewWriter(t.Out)
 	fmt.Fprintf(w, "trace of %s over %s, %s requests", report.Printable(s.Source), span(s.Duration), unit.Number(float64(s.Count)))
 	if s.Cut > 0 {
 		fmt.Fprintf(w, " and %s that it saw in part", unit.Number(float64(s.Cut)))
@@ -42,12 +43,12 @@ func (s *story) text(t *terminal, c *traceCmd) error {
 	switch {
 	case s.Slow.Count == 0 && s.Count+s.Cut > 0:
 		fmt.Fprintf(w, "\nNothing was slow: no request took %s. The slowest:\n", span(s.SlowerThan))
-		s.slowest(w, t.width, 1)
+		s.slowest(w, t.Width, 1)
 	case s.Slow.Count > 0:
-		s.difference(w, t.width)
+		s.difference(w, t.Width)
 		if c.Top > 0 {
 			fmt.Fprintln(w, "\nThe slowest:")
-			s.slowest(w, t.width, c.Top)
+			s.slowest(w, t.Width, c.Top)
 		}
 	}
 	for _, warning := range s.Warnings {
@@ -87,8 +88,8 @@ func (s *story) difference(w io.Writer, width int) {
 			break
 		}
 		part := 100 * float64(d.Excess()) / float64(excess)
-		fmt.Fprintf(w, "%10s %10s %4.0f %%  %s\n", span(d.Slow), unit.Some(float64(d.Fast), unit.Nanoseconds), part, fit(report.Printable(title(d.Cause)), width-30))
-		fmt.Fprintf(w, "    %s\n", fit(report.Printable(s.details(d)), width-4))
+		fmt.Fprintf(w, "%10s %10s %4.0f %%  %s\n", span(d.Slow), unit.Some(float64(d.Fast), unit.Nanoseconds), part, cli.Fit(report.Printable(title(d.Cause)), width-30))
+		fmt.Fprintf(w, "    %s\n", cli.Fit(report.Printable(s.details(d)), width-4))
 	}
 	s.handlers(w)
 }
@@ -187,7 +188,7 @@ func (s *story) slowest(w io.Writer, width, n int) {
 		case r.Unended:
 			head += ", not over at the trace's end"
 		}
-		fmt.Fprintf(w, "\n%s\n", report.Printable(fit(head, 3*width)))
+		fmt.Fprintf(w, "\n%s\n", report.Printable(cli.Fit(head, 3*width)))
 		for _, p := range r.Stretches() {
 			line := fmt.Sprintf("%10s %10s  %s", span(p.Begin), span(p.Duration), title(p.Cause))
 			if p.Merged > 0 {
@@ -197,7 +198,7 @@ func (s *story) slowest(w io.Writer, width, n int) {
 			} else if p.Elsewhere {
 				line += ", on a goroutine of its own"
 			}
-			fmt.Fprintln(w, report.Printable(fit(line, width)))
+			fmt.Fprintln(w, report.Printable(cli.Fit(line, width)))
 		}
 	}
 }

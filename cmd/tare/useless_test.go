@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 )
 
 // A flag that has a default and does nothing is refused as one without is.
@@ -30,11 +32,11 @@ func TestUselessFlags(t *testing.T) {
 		"trace --for 5s saved":                "--for does nothing for a trace that is there already",
 		"whatif --pid 1 --owner a -c 4":       "--connections does nothing without --load",
 	} {
-		if status, _, said := tare(t, strings.Fields(args)...); status != exitAsked || !strings.Contains(said, want) {
-			t.Errorf("tare %s: got exit status %d and %q, want %d and %q", args, status, said, exitAsked, want)
+		if status, _, said := tare(t, strings.Fields(args)...); status != cli.ExitUsage || !strings.Contains(said, want) {
+			t.Errorf("tare %s: got exit status %d and %q, want %d and %q", args, status, said, cli.ExitUsage, want)
 		}
 	}
-	if status, _, said := tare(t, "cost", url); status != exitCould || strings.Contains(said, "does nothing") {
-		t.Errorf("without flags: got exit status %d and %q, want %d: nothing listens there", status, said, exitCould)
+	if status, _, said := tare(t, "cost", url); status != cli.ExitFailed || strings.Contains(said, "does nothing") {
+		t.Errorf("without flags: got exit status %d and %q, want %d: nothing listens there", status, said, cli.ExitFailed)
 	}
 }

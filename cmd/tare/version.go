@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 )
 
 // versionCmd prints the version.
 type versionCmd struct{}
 
 // Run prints it.
-func (c *versionCmd) Run(t *terminal) error {
-	fmt.Fprintf(t.out, "tare %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+func (c *versionCmd) Run(t *cli.Terminal) error {
+	fmt.Fprintf(t.Out, "tare %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return nil
 }
 

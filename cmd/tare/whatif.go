@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf/probe"
 	"github.com/tarehq/tare/stats/unit"
@@ -29,7 +30,7 @@ type whatifCmd struct {
 	Rate     float64       `short:"r" help:"With --load: requests a second, whatever the answers do (0: as fast as the connections go)." placeholder:"N"`
 	Header   []string      `short:"H" sep:"none" help:"With --load: a header field to send; repeatable." placeholder:"NAME: VALUE"`
 	AbortP99 time.Duration `name:"abort-p99" help:"Stop as soon as the p99 of a second's response times is above this (0: ten times that of the first second, at least 100ms)." placeholder:"TIME"`
-	Most     percent       `name:"max-overhead" default:"5%" help:"The most that timing its calls beforehand may cost the process, of the CPU it uses."`
+	Most     cli.Percent   `name:"max-overhead" default:"5%" help:"The most that timing its calls beforehand may cost the process, of the CPU it uses."`
 	Seed     uint64        `default:"1" help:"Of the order of windows."`
 	JSON     bool          `name:"json" help:"Print JSON."`
 }
@@ -56,29 +57,29 @@ and goes when this command ends, in whatever way.`
 func (c *whatifCmd) check() error {
 	switch {
 	case c.PID < 1:
-		return asked("", fmt.Errorf("--pid %d: no process", c.PID))
+		return cli.Usage("", fmt.Errorf("--pid %d: no process", c.PID))
 	case c.Slow < 100*time.Nanosecond || c.Slow > probe.Slowest:
-		return asked("", fmt.Errorf("--slow %s: at least 100ns, at most %s", c.Slow, probe.Slowest))
+		return cli.Usage("", fmt.Errorf("--slow %s: at least 100ns, at most %s", c.Slow, probe.Slowest))
 	case c.Window < 50*time.Millisecond || c.Window > 10*time.Second:
-		return asked("", fmt.Errorf("--window %s: at least 50ms, at most 10s", c.Window))
+		return cli.Usage("", fmt.Errorf("--window %s: at least 50ms, at most 10s", c.Window))
 	case c.For < leastPairs*2*c.Window || c.For > 10*time.Minute:
-		return asked("", fmt.Errorf("--for %s: at least %s, which is %d pairs of windows, at most 10m", c.For, leastPairs*2*c.Window, leastPairs))
+		return cli.Usage("", fmt.Errorf("--for %s: at least %s, which is %d pairs of windows, at most 10m", c.For, leastPairs*2*c.Window, leastPairs))
 	case c.Layers < 0 || c.Layers > 10*time.Minute || c.Layers > 0 && c.Layers < time.Second:
-		return asked("", fmt.Errorf("--layers %s: 0, or at least 1s, at most 10m", c.Layers))
+		return cli.Usage("", fmt.Errorf("--layers %s: 0, or at least 1s, at most 10m", c.Layers))
 	case c.Load == "" && (c.Rate != 0 || len(c.Header) > 0):
-		return asked("name the URL to load: --load URL", errors.New("--rate and --header do nothing without --load"))
+		return cli.Usage("name the URL to load: --load URL", errors.New("--rate and --header do nothing without --load"))
 	case c.Most <= 0 || c.Most > 100:
-		return asked("such as --max-overhead 5%", fmt.Errorf("--max-overhead %v%%: more than 0 %%, at most 100 %%", float64(c.Most)))
+		return cli.Usage("such as --max-overhead 5%", fmt.Errorf("--max-overhead %v%%: more than 0 %%, at most 100 %%", float64(c.Most)))
 	case c.Rate < 0 || c.Conns < 1 || c.AbortP99 < 0:
-		return asked("", errors.New("--rate, --connections and --abort-p99 are no less than 0, 1 and 0"))
+		return cli.Usage("", errors.New("--rate, --connections and --abort-p99 are no less than 0, 1 and 0"))
 	}
-	_, err := fields("--header", c.Header)
+	_, err := cli.HeaderFields("--header", c.Header)
 	return err
 }
 
 // Run slows the owner down, on and off, and shows what comes of it.
-func (c *whatifCmd) Run(ctx context.Context, t *terminal) error {
-	if err := cmp.Or(c.check(), t.useless(c.Load == "", "without --load", "connections")); err != nil {
+func (c *whatifCmd) Run(ctx context.Context, t *cli.Terminal) error {
+	if err := cmp.Or(c.check(), t.RefuseFlags(c.Load == "", "without --load", "connections")); err != nil {
 		return err
 	}
 	target, err := probe.Open(c.PID)
@@ -98,8 +99,8 @@ func (c *whatifCmd) Run(ctx context.Context, t *terminal) error {
 	cancel(nil)
 	came := w.end()
 	var stopped error
-	if f := new(failure); errors.As(cause, &f) {
-		stopped = &failure{status: f.status, err: fmt.Errorf("stopped, and the probe taken away: %w", f.err)}
+	if f := new(cli.Failure); errors.As(cause, &f) {
+		stopped = &cli.Failure{Status: f.Status, Err: fmt.Errorf("stopped, and the probe taken away: %w", f.Err)}
 	}
 	switch {
 	case err != nil && stopped != nil:
@@ -109,10 +110,10 @@ func (c *whatifCmd) Run(ctx context.Context, t *terminal) error {
 	case err != nil:
 		return unprobed(err)
 	}
-	res.Warnings = append(res.Warnings, texts(came.warnings)...)
+	res.Warnings = append(res.Warnings, cli.Texts(came.warnings)...)
 	show := res.text
 	if c.JSON {
-		show = func(t *terminal) error { return t.json(res) }
+		show = func(t *cli.Terminal) error { return t.JSON(res) }
 	}
 	switch err := show(t); {
 	case err != nil:
@@ -120,7 +121,7 @@ func (c *whatifCmd) Run(ctx context.Context, t *terminal) error {
 	case stopped != nil:
 		return stopped
 	case interrupted:
-		return &failure{status: exitInterrupted}
+		return &cli.Failure{Status: cli.ExitInterrupted}
 	case res.cut != nil:
 		return unprobed(res.cut)
 	}
@@ -128,7 +129,7 @@ func (c *whatifCmd) Run(ctx context.Context, t *terminal) error {
 }
 
 // measure finds the owner and compares windows with and without the slow-down.
-func (c *whatifCmd) measure(ctx context.Context, t *terminal, target *probe.Target, w *sentry) (*whatif, error) {
+func (c *whatifCmd) measure(ctx context.Context, t *cli.Terminal, target *probe.Target, w *sentry) (*whatif, error) {
 	owner, err := c.find(ctx, target)
 	if err != nil {
 		return nil, err
@@ -174,7 +175,7 @@ func (c *whatifCmd) measure(ctx context.Context, t *terminal, target *probe.Targ
 		res.Warnings = append(res.Warnings, "where requests begin is not known in this program: each call of "+res.Owner+" is taken for a request")
 	}
 	switch {
-	case errors.As(context.Cause(ctx), new(*failure)):
+	case errors.As(context.Cause(ctx), new(*cli.Failure)):
 		res.Warnings = append(res.Warnings, fmt.Sprintf("stopped, for %v: the windows until then are shown", context.Cause(ctx)))
 	case ctx.Err() != nil:
 		res.Warnings = append(res.Warnings, "interrupted: the windows until then are shown")
@@ -224,15 +225,15 @@ func ambiguous(name string, owners []probe.Watched) error {
 		met = met || o.Met
 	}
 	if met {
-		return asked("name one by file.go:line", fmt.Errorf("--owner %s is %d owners: %s", name, len(owners), strings.Join(list, ", ")))
+		return cli.Usage("name one by file.go:line", fmt.Errorf("--owner %s is %d owners: %s", name, len(owners), strings.Join(list, ", ")))
 	}
-	return &failure{status: exitCould, hint: "load the service, so that it is seen which of them handles requests; or name that one by file.go:line",
-		err: fmt.Errorf("no request that %s handles was seen within %s, and %d functions go by that name: %s", name, glance, len(owners), strings.Join(list, ", "))}
+	return &cli.Failure{Status: cli.ExitFailed, Hint: "load the service, so that it is seen which of them handles requests; or name that one by file.go:line",
+		Err: fmt.Errorf("no request that %s handles was seen within %s, and %d functions go by that name: %s", name, glance, len(owners), strings.Join(list, ", "))}
 }
 
 // self times the owner's calls by the clock for a while, within a budget that is
 // told before it is spent.
-func (c *whatifCmd) self(ctx context.Context, t *terminal, target *probe.Target) (*probe.Measurement, error) {
+func (c *whatifCmd) self(ctx context.Context, t *cli.Terminal, target *probe.Target) (*probe.Measurement, error) {
 	price, err := probe.Calibrate(ctx)
 	if err != nil {
 		return nil, err
@@ -254,7 +255,7 @@ func (c *whatifCmd) self(ctx context.Context, t *terminal, target *probe.Target)
 	if err != nil {
 		return nil, err
 	}
-	t.note("timing its calls for %s first: a hit costs %s here, and %s hits a second are %s of the process's CPU while they are timed, which is %s of the time",
+	t.Note("timing its calls for %s first: a hit costs %s here, and %s hits a second are %s of the process's CPU while they are timed, which is %s of the time",
 		o.For, unit.Format(float64(price.Hit), unit.Nanoseconds), unit.Number(math.Round(f.Hits)), unit.Format(f.Share, unit.Share), unit.Format(o.Share, unit.Share))
 	return w.Run(ctx, o)
 }
@@ -276,7 +277,7 @@ func (c *whatifCmd) clock(f *probe.Forecast) (probe.Options, error) {
 }
 
 // announce says what is going to be done, what that takes, and who watches.
-func (c *whatifCmd) announce(t *terminal, o cost.Owner, own *probe.Measurement, watched string) {
+func (c *whatifCmd) announce(t *cli.Terminal, o cost.Owner, own *probe.Measurement, watched string) {
 	text := fmt.Sprintf("slowing %s (%s) of process %d down by %s a call, half of the next %s", o.Name, o.Where(), c.PID, c.Slow, c.For+c.Layers)
 	if own != nil {
 		for _, w := range own.Walls {
@@ -286,9 +287,9 @@ func (c *whatifCmd) announce(t *terminal, o cost.Owner, own *probe.Measurement, 
 			}
 		}
 	}
-	t.note("%s", text)
+	t.Note("%s", text)
 	if watched != "" {
-		t.note("%s", watched)
+		t.Note("%s", watched)
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf/probe"
 	"github.com/tarehq/tare/load"
@@ -109,7 +110,7 @@ func TestWhatIf(t *testing.T) {
 	p, _ := startInjected(t, buildInjected(t), "-alloc", "0")
 	var out, errs bytes.Buffer
 	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--slow", "30us",
-		"--for", "6s", "--layers", "2s", "--load", p.url + "/", "-c", "4", "--abort-p99", "1m", "--max-overhead", "100%", "--json"}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
+		"--for", "6s", "--layers", "2s", "--load", p.url + "/", "-c", "4", "--abort-p99", "1m", "--max-overhead", "100%", "--json"}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
 	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
 		t.Skip(errs.String())
 	}
@@ -140,7 +141,7 @@ func TestWhatIfBudget(t *testing.T) {
 	p, _ := startInjected(t, buildInjected(t), "-alloc", "0")
 	var out, errs bytes.Buffer
 	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--for", "2s", "--window", "100ms",
-		"--layers", "0", "--load", p.url + "/", "-c", "4", "--abort-p99", "1m", "--max-overhead", "0.001%", "--json"}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
+		"--layers", "0", "--load", p.url + "/", "-c", "4", "--abort-p99", "1m", "--max-overhead", "0.001%", "--json"}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
 	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
 		t.Skip(errs.String())
 	}
@@ -198,8 +199,8 @@ func TestWhatIfAborted(t *testing.T) {
 		if (!a.stalled || a.out == "") && bound < 10*time.Second {
 			continue
 		}
-		if a.status != exitThreshold || !strings.Contains(a.errs, "stopped, and the probe taken away: ") {
-			t.Fatalf("got status %d, %q and %q, want %d, and to be told", a.status, a.errs, a.out, exitThreshold)
+		if a.status != cli.ExitThreshold || !strings.Contains(a.errs, "stopped, and the probe taken away: ") {
+			t.Fatalf("got status %d, %q and %q, want %d, and to be told", a.status, a.errs, a.out, cli.ExitThreshold)
 		}
 		if !strings.Contains(a.out, "the windows until then are shown") {
 			t.Errorf("got %q, want the windows until then", a.out)
@@ -247,7 +248,7 @@ func stalled(t *testing.T, p *injected, bound time.Duration) abortion {
 	}}
 	var out bytes.Buffer
 	a.status = run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--slow", "10us", "--for", "2m",
-		"--window", "200ms", "--load", front.URL, "-c", strconv.Itoa(conns), "--abort-p99", bound.String()}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
+		"--window", "200ms", "--load", front.URL, "-c", strconv.Itoa(conns), "--abort-p99", bound.String()}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
 	a.stalled, a.out, a.errs = stalling.Load(), out.String(), errs.String()
 	if strings.Contains(a.errs, cost.ErrNotSupported.Error()) {
 		t.Skipf("calls cannot be slowed down here: %s", a.errs)
@@ -261,12 +262,12 @@ func TestWhatIfAbortedEarly(t *testing.T) {
 	before := p.code(t)
 	var out, errs bytes.Buffer
 	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--for", "2m",
-		"--load", p.url + "/", "-c", "4", "--abort-p99", "1us"}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
+		"--load", p.url + "/", "-c", "4", "--abort-p99", "1us"}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
 	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
 		t.Skip(errs.String())
 	}
-	if status != exitThreshold || !strings.Contains(errs.String(), ", more than 1.00 µs") {
-		t.Errorf("got status %d and %q, want %d, and to be told", status, errs.String(), exitThreshold)
+	if status != cli.ExitThreshold || !strings.Contains(errs.String(), ", more than 1.00 µs") {
+		t.Errorf("got status %d and %q, want %d, and to be told", status, errs.String(), cli.ExitThreshold)
 	}
 	if !bytes.Equal(before, p.code(t)) {
 		t.Error("its code is not as it was before: a probe is left")
@@ -303,9 +304,9 @@ func TestWhatIfOwnLoad(t *testing.T) {
 		{"within bounds", 400, "20us", []string{"--for", "3s", "--window", "200ms", "--abort-p99", "1m"}, 0,
 			[]string{"its answers are timed meanwhile, ", ": it is stopped when that of a second is above 1m0s\n"}},
 		// A thousand calls a second are all that there is time for then: the others queue.
-		{"slowed down too much", 1900, "1ms", []string{"--for", "1m", "--window", "2s"}, exitThreshold,
+		{"slowed down too much", 1900, "1ms", []string{"--for", "1m", "--window", "2s"}, cli.ExitThreshold,
 			[]string{"above ten times that of the first second, at least 100ms tare: stopped, and the probe taken away: p99 of the last second is "}},
-		{"any is too much", 400, "20us", []string{"--for", "2m", "--abort-p99", "1us"}, exitThreshold,
+		{"any is too much", 400, "20us", []string{"--for", "2m", "--abort-p99", "1us"}, cli.ExitThreshold,
 			[]string{"stopped, and the probe taken away: p99 of the last second is ", ", more than 1.00 µs\n"}},
 	}
 	for _, tt := range tests {
@@ -346,7 +347,7 @@ func ownLoad(t *testing.T, path string, rate float64, args []string) (status int
 	}()
 	var out, errs bytes.Buffer
 	status = run(ctx, append([]string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--layers", "0"}, args...),
-		&terminal{out: &out, err: &errs, width: 80, columns: 80})
+		&cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
 	cancel()
 	if err := <-over; err != nil {
 		t.Errorf("loading: %v", err)
@@ -391,13 +392,13 @@ func TestWhatIfInterrupted(t *testing.T) {
 	errs := onWrite{text: "slowing layers.Spin", do: func() { time.AfterFunc(4*time.Second, cancel) }}
 	var out bytes.Buffer
 	status := run(ctx, []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--slow", "30us",
-		"--for", "60s", "--window", "200ms", "--load", p.url + "/", "-c", "4", "--abort-p99", "1m", "--json"}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
+		"--for", "60s", "--window", "200ms", "--load", p.url + "/", "-c", "4", "--abort-p99", "1m", "--json"}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
 	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
 		t.Skip(errs.String())
 	}
 	var res whatif
-	if err := json.Unmarshal(out.Bytes(), &res); err != nil || status != exitInterrupted {
-		t.Fatalf("got status %d and %v, want %d and what there is: %s", status, err, exitInterrupted, errs.String())
+	if err := json.Unmarshal(out.Bytes(), &res); err != nil || status != cli.ExitInterrupted {
+		t.Fatalf("got status %d and %v, want %d and what there is: %s", status, err, cli.ExitInterrupted, errs.String())
 	}
 	if res.Pairs < 1 || res.Pairs > 30 || !slices.Contains(res.Warnings, "interrupted: the windows until then are shown") {
 		t.Errorf("got %d pairs and warnings %q, want some, and to be told", res.Pairs, res.Warnings)
@@ -414,14 +415,14 @@ func TestWhatIfEnded(t *testing.T) {
 	}}
 	var out bytes.Buffer
 	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--slow", "30us",
-		"--for", "60s", "--window", "200ms", "--load", p.url + "/", "-c", "4", "--abort-p99", "1m", "--json"}, &terminal{out: &out, err: &errs, width: 80, columns: 80})
+		"--for", "60s", "--window", "200ms", "--load", p.url + "/", "-c", "4", "--abort-p99", "1m", "--json"}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
 	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
 		t.Skip(errs.String())
 	}
 	<-gone
 	var res whatif
-	if err := json.Unmarshal(out.Bytes(), &res); err != nil || status != exitCould {
-		t.Fatalf("got status %d and %v, want %d and what there is: %s", status, err, exitCould, errs.String())
+	if err := json.Unmarshal(out.Bytes(), &res); err != nil || status != cli.ExitFailed {
+		t.Fatalf("got status %d and %v, want %d and what there is: %s", status, err, cli.ExitFailed, errs.String())
 	}
 	told := slices.ContainsFunc(res.Warnings, func(w string) bool {
 		return strings.Contains(w, "has ended") && strings.HasSuffix(w, ": the windows until then are shown")

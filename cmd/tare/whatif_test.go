@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf/probe"
 	"github.com/tarehq/tare/load"
@@ -99,7 +100,7 @@ func TestWhatifUndecided(t *testing.T) {
 			res.Own.CPU, res.Own.Margin = 20e3, 1e3
 			res.own(&probe.Measurement{}, nil, cost.Owner{})
 			var out bytes.Buffer
-			if err := res.text(&terminal{out: &out}); err != nil {
+			if err := res.text(&cli.Terminal{Out: &out}); err != nil {
 				t.Fatal(err)
 			}
 			if text := out.String(); res.Saved != nil || strings.Contains(text, "without it") ||
@@ -140,13 +141,13 @@ func TestAmbiguous(t *testing.T) {
 		status int
 		hint   string
 	}{
-		{true, exitAsked, "name one by file.go:line"},
-		{false, exitCould, "load the service"},
+		{true, cli.ExitUsage, "name one by file.go:line"},
+		{false, cli.ExitFailed, "load the service"},
 	}
 	for _, tt := range tests {
-		var f *failure
+		var f *cli.Failure
 		err := ambiguous("mw.Sign", two(tt.met))
-		if !errors.As(err, &f) || f.status != tt.status || !strings.HasPrefix(f.hint, tt.hint) {
+		if !errors.As(err, &f) || f.Status != tt.status || !strings.HasPrefix(f.Hint, tt.hint) {
 			t.Errorf("met %t: got %+v, want status %d and hint %q", tt.met, f, tt.status, tt.hint)
 		}
 		if want := "mw.Sign (mw/mw.go:22), mw.Sign (mw/mw.go:23)"; !strings.HasSuffix(err.Error(), want) {
@@ -236,7 +237,7 @@ func TestWhatifRefused(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	stop(nil)
-	if got := texts((<-ended).warnings); len(got) != 1 || !strings.Contains(got[0], "status 4xx or 5xx") {
+	if got := cli.Texts((<-ended).warnings); len(got) != 1 || !strings.Contains(got[0], "status 4xx or 5xx") {
 		t.Errorf("got warnings %q, want that the answers were errors", got)
 	}
 }
@@ -331,7 +332,7 @@ func TestWhatIfClock(t *testing.T) {
 		{0.51, 5, 0},
 	}
 	for _, tt := range tests {
-		c := &whatifCmd{Most: percent(tt.most)}
+		c := &whatifCmd{Most: cli.Percent(tt.most)}
 		o, err := c.clock(&probe.Forecast{Share: tt.forecast})
 		if tt.want == 0 {
 			if err == nil || !strings.Contains(err.Error(), "more than 5.0 %") {
@@ -375,7 +376,7 @@ func TestWhatIfAnnounce(t *testing.T) {
 		}
 		c := &whatifCmd{PID: 4711, Slow: 20 * time.Microsecond, For: 30 * time.Second}
 		var errs bytes.Buffer
-		c.announce(&terminal{err: &errs, columns: 80}, owner, tt.own, watched)
+		c.announce(&cli.Terminal{Err: &errs, Columns: 80}, owner, tt.own, watched)
 		if got := errs.String(); got != tt.want {
 			t.Errorf("%+v: got %q, want %q", tt.by, got, tt.want)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/stats/hist"
 	"github.com/tarehq/tare/stats/unit"
 )
@@ -86,4 +87,4 @@ func (g *guard) since(a answers) {
 }
 
 // end ends the run.
-func (g *guard) end(e *tooSlow) { g.stop(&failure{status: exitThreshold, err: e}) }
+func (g *guard) end(e *tooSlow) { g.stop(&cli.Failure{Status: cli.ExitThreshold, Err: e}) }

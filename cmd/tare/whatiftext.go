@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf/probe"
 	"github.com/tarehq/tare/lab/report"
@@ -144,7 +145,7 @@ func (w *whatif) own(m *probe.Measurement, err error, o cost.Owner) {
 				w.Own.P50, w.Own.Mean, w.Own.P99 = wall.P50, wall.Self/wall.Seen, wall.P99
 			}
 		}
-		w.Warnings = append(w.Warnings, texts(m.Warnings)...)
+		w.Warnings = append(w.Warnings, cli.Texts(m.Warnings)...)
 	} else {
 		w.Warnings = append(w.Warnings, "its own time by the clock is not known: "+err.Error())
 	}
@@ -179,8 +180,8 @@ func (w *whatif) sampled(off, on *cost.Bill, err error) {
 }
 
 // text shows what a microsecond costs, and what that comes from.
-func (w *whatif) text(t *terminal) error {
-	out := bufio.NewWriter(t.out)
+func (w *whatif) text(t *cli.Terminal) error {
+	out := bufio.NewWriter(t.Out)
 	ns := func(v float64) string { return unit.Format(v, unit.Nanoseconds) }
 	fmt.Fprintf(out, "what if %s", report.Printable(w.Owner))
 	if w.Where != "" {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf/reply"
 	"github.com/tarehq/tare/stats/hist"
@@ -35,8 +36,8 @@ func (c *whatifCmd) watch(ctx context.Context, stop context.CancelCauseFunc) (*s
 		done <- driven{}
 		return &sentry{ended: done, nobody: err}, nil
 	case errors.Is(err, cost.ErrNotSupported):
-		return nil, &failure{status: exitCould, hint: "with --load URL response times are measured by who loads it",
-			err: fmt.Errorf("--abort-p99: nobody would watch response times: %w", err)}
+		return nil, &cli.Failure{Status: cli.ExitFailed, Hint: "with --load URL response times are measured by who loads it",
+			Err: fmt.Errorf("--abort-p99: nobody would watch response times: %w", err)}
 	case err != nil:
 		return nil, unprobed(err)
 	}
@@ -52,7 +53,7 @@ func follow(ctx context.Context, w *reply.Watch, g *guard) error {
 		seen, err := w.Read()
 		if err != nil {
 			err = fmt.Errorf("nobody watches response times any more: %w", err)
-			g.stop(&failure{status: exitCould, err: err})
+			g.stop(&cli.Failure{Status: cli.ExitFailed, Err: err})
 			return err
 		}
 		times := timesOf(seen)

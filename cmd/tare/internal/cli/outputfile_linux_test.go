@@ -1,4 +1,4 @@
-package main
+package cli_test
 
 import (
 	"io/fs"
@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 )
 
 // What is no regular file is written, not replaced: as root a device would be gone.
@@ -14,7 +16,7 @@ func TestKeepFilePipe(t *testing.T) {
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Skipf("no named pipes here: %v", err)
 	}
-	if err := writable([]output{{"--html", path}}); err != nil {
+	if err := cli.CheckOutputs([]cli.Output{{Flag: "--html", Path: path}}); err != nil {
 		t.Fatal(err) // and it does not wait for a reader
 	}
 	read := make(chan string, 1)
@@ -25,7 +27,7 @@ func TestKeepFilePipe(t *testing.T) {
 		}
 		read <- string(text)
 	}()
-	if err := keepFile(path, written("new")); err != nil {
+	if err := cli.WriteFile(path, written("new")); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-read; got != "new" {
@@ -40,7 +42,7 @@ func TestKeepFilePipe(t *testing.T) {
 func TestKeepFileUmask(t *testing.T) {
 	t.Chdir(t.TempDir())
 	defer syscall.Umask(syscall.Umask(0o077))
-	if err := keepFile("report", written("private")); err != nil {
+	if err := cli.WriteFile("report", written("private")); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat("report"); err != nil || info.Mode().Perm() != 0o600 {

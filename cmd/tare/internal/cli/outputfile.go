@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"crypto/rand"
@@ -11,29 +11,29 @@ import (
 	"slices"
 )
 
-// output is a file to be written, "" for none, and the flag that names it.
-type output struct{ flag, path string }
+// Output is a file to be written, "" for none, and the flag that names it.
+type Output struct{ Flag, Path string }
 
-// writable tells before a measurement what could not be written after it, and what
-// would be written over another result or over a file that is read.
-func writable(files []output, read ...string) error {
+// CheckOutputs finds before a measurement the files that could not be written after it,
+// and those that would replace another result or a file that is read.
+func CheckOutputs(files []Output, read ...string) error {
 	for i, f := range files {
-		if f.path == "" {
+		if f.Path == "" {
 			continue
 		}
-		if f.path == "-" {
-			return asked("name a file; one of that name is ./-", fmt.Errorf("%s -: standard output has the result already", f.flag))
+		if f.Path == "-" {
+			return Usage("name a file; one of that name is ./-", fmt.Errorf("%s -: standard output has the result already", f.Flag))
 		}
 		if err := f.check(); err != nil {
 			return err
 		}
 		for _, other := range files[:i] {
-			if sameFile(f.path, other.path) {
-				return asked("name a file for each", fmt.Errorf("%s and %s are the same file: %s", other.flag, f.flag, f.path))
+			if sameFile(f.Path, other.Path) {
+				return Usage("name a file for each", fmt.Errorf("%s and %s are the same file: %s", other.Flag, f.Flag, f.Path))
 			}
 		}
-		if slices.ContainsFunc(read, func(path string) bool { return sameFile(f.path, path) }) {
-			return asked("name another file", fmt.Errorf("%s %s: that file is read", f.flag, f.path))
+		if slices.ContainsFunc(read, func(path string) bool { return sameFile(f.Path, path) }) {
+			return Usage("name another file", fmt.Errorf("%s %s: that file is read", f.Flag, f.Path))
 		}
 	}
 	return nil
@@ -56,20 +56,20 @@ func sameFile(a, b string) bool {
 }
 
 // check tries whether the file could be written, and leaves nothing behind.
-func (f output) check() error {
-	dir := filepath.Dir(f.path)
+func (f Output) check() error {
+	dir := filepath.Dir(f.Path)
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return &failure{status: exitCould, err: fmt.Errorf("%s %s: there is no folder %s", f.flag, f.path, dir), hint: "create the folder first"}
+		return &Failure{Status: ExitFailed, Err: fmt.Errorf("%s %s: there is no folder %s", f.Flag, f.Path, dir), Hint: "create the folder first"}
 	}
-	to, err := place(f.path)
+	to, err := place(f.Path)
 	if err == nil && !to.inPlace {
 		err = to.try()
 	}
 	switch {
 	case errors.Is(err, errFolder):
-		return &failure{status: exitCould, err: fmt.Errorf("%s %s: that is a folder", f.flag, f.path), hint: "name a file in it"}
+		return &Failure{Status: ExitFailed, Err: fmt.Errorf("%s %s: that is a folder", f.Flag, f.Path), Hint: "name a file in it"}
 	case err != nil:
-		return &failure{status: exitCould, err: fmt.Errorf("%s %s: %w", f.flag, f.path, err), hint: "name a file that you may write"}
+		return &Failure{Status: ExitFailed, Err: fmt.Errorf("%s %s: %w", f.Flag, f.Path, err), Hint: "name a file that you may write"}
 	}
 	return nil
 }
@@ -137,10 +137,10 @@ func (d destination) try() error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// keepFile writes a file so that a reader sees the old one or the new one, never
+// WriteFile writes a file so that a reader sees the old one or the new one, never
 // half of either; "" is none. A link stays one, and what is no regular file is
 // written where it is.
-func keepFile(path string, write func(io.Writer) error) error {
+func WriteFile(path string, write func(io.Writer) error) error {
 	if path == "" {
 		return nil
 	}
@@ -198,4 +198,11 @@ func finished(f *os.File, mode fs.FileMode, write func(io.Writer) error) error {
 		}
 	}
 	return f.Sync()
+}
+
+// Replaces reports whether WriteFile replaces what a path names by a new file, as it does
+// unless that is a device or a pipe. What cannot be written is not replaced.
+func Replaces(path string) bool {
+	to, err := place(path)
+	return err == nil && !to.inPlace
 }

@@ -1,4 +1,4 @@
-package main
+package cli_test
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 )
 
 // written writes a text to a file.
@@ -56,10 +58,10 @@ func TestKeepFile(t *testing.T) {
 		{"link", "target", 0o600},
 		{"dangling", "later", ours},
 	} {
-		if err := writable([]output{{"--html", tt.path}}); err != nil {
+		if err := cli.CheckOutputs([]cli.Output{{Flag: "--html", Path: tt.path}}); err != nil {
 			t.Errorf("%s: %v", tt.path, err)
 		}
-		if err := keepFile(tt.path, written("new")); err != nil {
+		if err := cli.WriteFile(tt.path, written("new")); err != nil {
 			t.Errorf("%s: %v", tt.path, err)
 		}
 		got, err := os.ReadFile(tt.file)
@@ -95,11 +97,11 @@ func TestKeepFileRefuses(t *testing.T) {
 		"none/it": "there is no folder none",
 		"-":       "standard output has the result already",
 	} {
-		if err := writable([]output{{"--html", path}}); err == nil || !strings.Contains(err.Error(), want) {
+		if err := cli.CheckOutputs([]cli.Output{{Flag: "--html", Path: path}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", path, err, want)
 		}
 	}
-	if err := keepFile("sealed", written("new")); !errors.Is(err, fs.ErrPermission) {
+	if err := cli.WriteFile("sealed", written("new")); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("sealed: got %v, want no permission", err)
 	}
 	if got, err := os.ReadFile("sealed"); err != nil || string(got) != "old" {
@@ -126,36 +128,10 @@ func TestWritableTwice(t *testing.T) {
 		{os.DevNull, os.DevNull, "", ""},
 		{"", "", "", ""},
 	} {
-		err := writable([]output{{"--csv", tt.a}, {"--hdr", tt.b}}, tt.read)
+		err := cli.CheckOutputs([]cli.Output{{Flag: "--csv", Path: tt.a}, {Flag: "--hdr", Path: tt.b}}, tt.read)
 		if got := fmt.Sprint(err); tt.want == "" && err != nil || tt.want != "" && !strings.Contains(got, tt.want) {
 			t.Errorf("%s, %s, reading %s: got %v, want %q", tt.a, tt.b, tt.read, err, tt.want)
 		}
-	}
-}
-
-// The journal beside --output replaces no file that is read or another result.
-func TestImpliedJournalIsChecked(t *testing.T) {
-	t.Chdir(t.TempDir())
-	const people = "{\"name\":\"ada\"}\n"
-	if err := os.WriteFile("people.journal.jsonl", []byte(people), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir("none.journal.jsonl", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for want, args := range map[string][]string{
-		"--output's journal people.journal.jsonl: that file is read":      {"--feed", "people.journal.jsonl", "-b", "{{.name}}", "-o", "people.json"},
-		"--csv and --output's journal are the same file: q.journal.jsonl": {"--csv", "q.journal.jsonl", "-o", "q.json"},
-		"--output's journal none.journal.jsonl: that is a folder":         {"-o", "none.json"},
-		"--output and --journal are the same file: ./q.json":              {"-o", "q.json", "--journal", "./q.json"},
-	} {
-		status, _, errs := tare(t, append([]string{"load", "-q", "-n", "1", deadURL(t)}, args...)...)
-		if status == 0 || !strings.Contains(errs, want) {
-			t.Errorf("%v: got status %d and %q, want %q", args, status, errs, want)
-		}
-	}
-	if got, err := os.ReadFile("people.journal.jsonl"); err != nil || string(got) != people {
-		t.Errorf("the feeder's file holds %q (%v), want what it held", got, err)
 	}
 }
 
@@ -167,7 +143,7 @@ func TestKeepFileHalf(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := errors.New("broken")
-	err := keepFile(path, func(w io.Writer) error {
+	err := cli.WriteFile(path, func(w io.Writer) error {
 		fmt.Fprint(w, "ha")
 		return broken
 	})

@@ -1,17 +1,18 @@
-package main
+package runs
 
 import (
 	"fmt"
 	"io"
 	"slices"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/report"
 )
 
-// lostCaptures says of every arm under a workload that was profiled and of which no
-// capture counts, why not. An empty arm or workload stands for any.
-func lostCaptures(run *record.Run, arm, workload string) []string {
+// LostCaptures explains, for every arm under a workload that was profiled, why none of
+// its captures counts. An empty arm or workload stands for any.
+func LostCaptures(run *record.Run, arm, workload string) []string {
 	var lost []string
 	for _, w := range run.Manifest.Study.Workloads {
 		for _, a := range run.Manifest.Study.Arms {
@@ -27,15 +28,15 @@ func lostCaptures(run *record.Run, arm, workload string) []string {
 	return lost
 }
 
-// tellLost names them where others are shown.
-func tellLost(w io.Writer, lost []string) {
+// PrintLost names them beside the captures that are shown.
+func PrintLost(w io.Writer, lost []string) {
 	for _, text := range lost {
 		fmt.Fprintf(w, "left out: %s\n", text)
 	}
 }
 
-// allLost is the error where there are no others; nil if none was lost.
-func allLost(run *record.Run, lost []string) error {
+// AllLost is the error if there are no other captures; nil if none was lost.
+func AllLost(run *record.Run, lost []string) error {
 	if len(lost) == 0 {
 		return nil
 	}
@@ -43,5 +44,5 @@ func allLost(run *record.Run, lost []string) error {
 	if n := len(lost) - 1; n > 0 {
 		text += fmt.Sprintf("; likewise %d more", n)
 	}
-	return &failure{status: exitCould, err: fmt.Errorf("%s has no profile: %s", run.Dir, text), hint: "`tare report " + run.Dir + "` lists what was lost"}
+	return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("%s has no profile: %s", run.Dir, text), Hint: "`tare report " + run.Dir + "` lists what was lost"}
 }

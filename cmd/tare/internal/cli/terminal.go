@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// Terminal is where a verb reads and writes.
+type Terminal struct {
+	Out, Err io.Writer
+	Live     bool // standard error is a terminal: progress may be drawn
+	Colour   bool // standard output is a terminal and NO_COLOR is unset
+	Width    int  // of standard output, in columns
+	Columns  int  // of standard error
+
+	Given map[string]bool // the flags of the command line
+}
+
+// WriteJSON writes v as indented JSON.
+func WriteJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("writing JSON: %w", err)
+	}
+	return nil
+}
+
+// Columns is the width of a terminal, or 80 where there is none.
+func Columns(f *os.File) int {
+	if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+		return w
+	}
+	return 80
+}
+
+// RefuseFlags refuses, if is holds, the flags that have no effect then. The value of a
+// flag with a default does not show whether the user gave it.
+func (t *Terminal) RefuseFlags(is bool, why string, flags ...string) error {
+	for _, name := range flags {
+		if is && t.Given[name] {
+			return Usage("leave it out", fmt.Errorf("--%s does nothing %s", name, why))
+		}
+	}
+	return nil
+}
+
+// Note writes to standard error what the command is about to do, wrapped to its width.
+func (t *Terminal) Note(format string, args ...any) {
+	Wrap(t.Err, "", fmt.Sprintf(format, args...), t.Columns)
+}
+
+// JSON prints v on standard output.
+func (t *Terminal) JSON(v any) error { return WriteJSON(t.Out, v) }

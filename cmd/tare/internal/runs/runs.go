@@ -1,0 +1,89 @@
+// Package runs finds and opens the runs that are kept on this machine.
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/lab/verdict"
+)
+
+// Dir is where runs are kept unless --dir names another folder.
+const Dir = "runs"
+
+// Open opens a run by its folder or by the name of a folder below Dir; "" is the
+// newest one there.
+func Open(name string) (*record.Run, *verdict.Analysis, error) { return OpenIn(Dir, name) }
+
+// OpenIn is Open for runs that are kept in another folder.
+func OpenIn(home, name string) (*record.Run, *verdict.Analysis, error) {
+	dir, err := FindIn(home, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	run, err := record.Open(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	a, err := verdict.Analyse(run)
+	if err != nil {
+		return nil, nil, fmt.Errorf("analysing %s: %w", dir, err)
+	}
+	return run, a, nil
+}
+
+// Find returns the folder of a run that is named as for Open.
+func Find(name string) (string, error) { return FindIn(Dir, name) }
+
+// FindIn is Find for runs that are kept in another folder.
+func FindIn(home, name string) (string, error) {
+	if name == "" {
+		all, err := record.List(home) // the newest first
+		if err != nil {
+			return "", err
+		}
+		if len(all) == 0 {
+			return "", &cli.Failure{Status: cli.ExitUsage, Err: fmt.Errorf("no run is kept in %s", home), Hint: "make one with `tare run`"}
+		}
+		return all[0].Dir, nil
+	}
+	for _, dir := range []string{name, filepath.Join(home, name)} {
+		if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err == nil {
+			return dir, nil
+		}
+	}
+	return "", &cli.Failure{Status: cli.ExitUsage, Err: fmt.Errorf("%q is not a run", name), Hint: "`tare list` shows the runs kept"}
+}
+
+// CheckDir finds before a measurement whether runs can be kept in a folder, which need
+// not exist yet. It leaves nothing behind. The hint goes into the error.
+func CheckDir(home, hint string) error {
+	at := filepath.Clean(home)
+	_, err := os.Stat(at)
+	for errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) {
+		at = filepath.Dir(at)
+		_, err = os.Stat(at)
+	}
+	if err == nil {
+		var try string
+		if try, err = os.MkdirTemp(at, ".tare-*"); err == nil {
+			err = os.Remove(try)
+		}
+	}
+	if err != nil {
+		return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("keeping runs: %s: %w", home, err), Hint: hint}
+	}
+	return nil
+}
+
+// WriteHTML writes a run's report to a file.
+func WriteHTML(run *record.Run, a *verdict.Analysis, path string) error {
+	return cli.WriteFile(path, func(w io.Writer) error { return report.HTML(w, run, a) })
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// trialProgress shows a run under way on standard error: one line redrawn in place
+// on a terminal, a line a step elsewhere.
+type trialProgress struct {
+	*cli.Progress
+	last lab.Event // the trial under way
+	look string    // said when the run goes on; else the report says it
+}
+
+func newTrialProgress(t *cli.Terminal) *trialProgress {
+	return &trialProgress{Progress: cli.NewProgress(t)}
+}
+
+// show takes one event.
+func (p *trialProgress) show(e lab.Event) {
+	switch e.Stage {
+	case lab.Running:
+		p.last = e
+		if !p.Terminal.Live && !p.Drawn {
+			fmt.Fprintf(p.Terminal.Err, "%s planned, about %s\n", cli.Count(uint64(e.Trials), "trial"), e.Left.Round(time.Second))
+			p.Drawn = true
+		}
+		p.Line(p.look)
+		p.look = ""
+		p.Draw(p.status(""))
+	case lab.Loading:
+		p.Draw(p.status(fmt.Sprintf(" · %s · p50 %s", unit.Format(e.Live.Rate, unit.PerSecond),
+			unit.Format(float64(e.Live.Response.Quantile(.5)), unit.Nanoseconds))))
+	case lab.Ended:
+		p.ended(e)
+	case lab.Building, lab.Piloting, lab.Profiling:
+		if p.Terminal.Live {
+			p.Draw(e.Text)
+		} else {
+			fmt.Fprintln(p.Terminal.Err, e.Text)
+		}
+	case lab.Looking:
+		p.look = e.Text
+	}
+}
+
+// status is the line of a trial under way, with figures of its load.
+func (p *trialProgress) status(figures string) string {
+	share := float64(p.last.Trial) / float64(max(1, p.last.Trials))
+	const width = 12
+	full := int(share * width)
+	bar := strings.Repeat("█", full) + strings.Repeat("░", width-full)
+	return fmt.Sprintf("%s %3.0f%% · %s left · block %d · %s, %s%s", bar, 100*share, p.last.Left.Round(time.Second),
+		p.last.Block, p.last.Arm, p.last.Workload, figures)
+}
+
+func (p *trialProgress) ended(e lab.Event) {
+	if e.Result == nil {
+		p.Line(e.Text)
+		return
+	}
+	if len(e.Result.Invalid) > 0 {
+		p.Line(fmt.Sprintf("block %d: %s, %s: invalid: %s", e.Block, e.Arm, e.Workload, strings.Join(e.Result.Invalid, "; ")))
+		return
+	}
+	if p.Terminal.Live {
+		return
+	}
+	text := fmt.Sprintf("block %d: %s, %s: %s", e.Block, e.Arm, e.Workload, unit.Format(e.Result.Metrics["throughput"], unit.PerSecond))
+	if cpu, ok := e.Result.Metrics["cpu_per_request"]; ok { // not of a URL
+		text += ", CPU per request " + unit.Format(cpu, unit.Nanoseconds)
+	}
+	p.Line(text)
+}
