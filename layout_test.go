@@ -40,7 +40,7 @@ var arrows = map[string][]string{
 	"studies":          {"lab/study"},
 	"cost":             {},
 	"cost/bpf":         {"cost", "cost/internal/..."},
-	"cost/bpf/probe":   {"cost", "cost/bpf", "cost/internal/...", "stats"},
+	"cost/bpf/probe":   {"cost", "cost/bpf", "cost/internal/...", "stats", "stats/unit"},
 	"cost/diff":        {"cost", "stats"},
 	"cost/doctor":      {"cost", "cost/doctor/...", "stats/unit"},
 	"cost/pprof":       {"cost", "cost/internal/..."},
@@ -48,6 +48,7 @@ var arrows = map[string][]string{
 	"cost/flame":       {"cost", "stats/unit"},
 	"cost/page":        {"cost", "doc", "cost/diff", "cost/flame", "stats/unit"},
 	"cost/timeline":    {"cost/exectrace", "doc", "stats/unit"},
+	"cost/whatif":      {"cost", "cost/bpf", "cost/bpf/probe", "cost/bpf/reply", "load", "stats", "stats/hist", "stats/unit"},
 	"serve":            {"serve/..."},
 	"arms":             {"arms/...", "serve/..."},
 	"cmd":              {"..."},
@@ -57,6 +58,7 @@ var arrows = map[string][]string{
 	"cmd/tare/internal/runs": {"cmd/tare/internal/cli", "lab/record", "lab/report", "lab/verdict"},
 
 	"internal/chromium": {}, // for tests
+	"internal/injected": {},
 	"internal/sockets":  {},
 	"internal/toggle":   {"stats"},
 }

@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/internal/injected"
 )
 
 // TestRequestsFromOutside has a service under somebody else's load: its requests are
@@ -25,15 +26,15 @@ func TestRequestsFromOutside(t *testing.T) {
 	if ok, err := condition("bpf"); err != nil || !ok {
 		t.Skipf("no sampling from outside here: %v", err)
 	}
-	s, stop := startInjected(t, buildInjected(t))
-	defer stop()
-	url := strings.TrimSuffix(s.url, "/") + "/"
+	s := injected.Start(t, injected.Build(t))
+	defer s.Stop()
+	url := strings.TrimSuffix(s.URL, "/") + "/"
 	defer others(t, url, 2)()
 	var counted *cost.Bill
 	var most, margin float64
 	for d := 3 * time.Second; ; d *= 2 { // the machine may be busy
 		before := readTruth(t, url)["spin"].Calls
-		counted = billOf(t, s.pid, "--for", d.String())
+		counted = billOf(t, s.PID, "--for", d.String())
 		most = readTruth(t, url)["spin"].Calls - before
 		if margin = counted.RequestsMargin; counted.Per == "request" && margin > 0 {
 			break
@@ -58,16 +59,16 @@ func TestRequestsFromOutside(t *testing.T) {
 	if spin.Margin < spin.Self*margin/counted.Requests {
 		t.Errorf("%s takes %.0f ± %.0f ns, want the margin to have that of the requests in it", spin.Owner, spin.Self, spin.Margin)
 	}
-	_, _, said := costOf(t, s.pid)
+	_, _, said := costOf(t, s.PID)
 	for line := range strings.Lines(said) {
 		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
 			t.Errorf("said beside the bill: a line of %d columns, want at most 80: %s", n, line)
 		}
 	}
-	if not := billOf(t, s.pid, "--no-count"); not.Per != "second" || not.Requests != 0 {
+	if not := billOf(t, s.PID, "--no-count"); not.Per != "second" || not.Requests != 0 {
 		t.Errorf("got costs per %s, %.0f requests, want none counted", not.Per, not.Requests)
 	}
-	if told := billOf(t, s.pid, "--requests", "1000"); told.Requests != 1000 || told.RequestsMargin != 0 {
+	if told := billOf(t, s.PID, "--requests", "1000"); told.Requests != 1000 || told.RequestsMargin != 0 {
 		t.Errorf("got %.0f ± %.0f requests, want those that were told", told.Requests, told.RequestsMargin)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/internal/injected"
 )
 
 // truth is what a middleware of arms/injected measured of itself.
@@ -49,15 +50,15 @@ func TestInjectedFromOutside(t *testing.T) {
 	if ok, err := condition("bpf"); err != nil || !ok {
 		t.Skipf("no sampling from outside here: %v", err)
 	}
-	path := buildInjected(t)
-	s, stop := startInjected(t, path, "-lock", "10us")
-	defer stop()
-	url := strings.TrimSuffix(s.url, "/") + "/"
+	path := injected.Build(t)
+	s := injected.Start(t, path, "-lock", "10us")
+	defer s.Stop()
+	url := strings.TrimSuffix(s.URL, "/") + "/"
 	var busy int
 	lengths := []string{"5s", "10s", "20s"} // longer if the machine is busy
 	for _, d := range lengths {
 		var out, errs bytes.Buffer
-		args := []string{"cost", "--pid", strconv.Itoa(s.pid), "--hz", "999", "--for", d, "--load", url, "-c", "2", "--json"}
+		args := []string{"cost", "--pid", strconv.Itoa(s.PID), "--hz", "999", "--for", d, "--load", url, "-c", "2", "--json"}
 		if status := run(t.Context(), args, &cli.Terminal{Out: &out, Err: &errs, Width: 80}); status != 0 {
 			t.Fatalf("tare %v: exit status %d\n%s", args, status, errs.String())
 		}
@@ -106,13 +107,13 @@ func TestCostOfStopped(t *testing.T) {
 	if ok, err := condition("bpf"); err != nil || !ok {
 		t.Skipf("no sampling from outside here: %v", err)
 	}
-	s, stop := startInjected(t, buildInjected(t))
-	defer stop()
-	if err := syscall.Kill(s.pid, syscall.SIGSTOP); err != nil {
+	s := injected.Start(t, injected.Build(t))
+	defer s.Stop()
+	if err := syscall.Kill(s.PID, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	status, out, said := costOf(t, s.pid)
-	if err := syscall.Kill(s.pid, syscall.SIGCONT); err != nil {
+	status, out, said := costOf(t, s.PID)
+	if err := syscall.Kill(s.PID, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	const want = "is stopped, by a signal or by a debugger"

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/internal/injected"
 )
 
 // costOf looks at a process for a second.
@@ -107,7 +108,7 @@ func TestCostOfUnknownToolchain(t *testing.T) {
 	if ok, err := condition("bpf"); err != nil || !ok {
 		t.Skipf("no sampling from outside here: %v", err)
 	}
-	path := buildInjected(t)
+	path := injected.Build(t)
 	program, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -122,9 +123,9 @@ func TestCostOfUnknownToolchain(t *testing.T) {
 	if err := os.WriteFile(path, program, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s, stop := startInjected(t, path)
-	defer stop()
-	status, out, said := costOf(t, s.pid, "--load", s.url, "-c", "2")
+	s := injected.Start(t, path)
+	defer s.Stop()
+	status, out, said := costOf(t, s.PID, "--load", s.URL, "-c", "2")
 	if status != 0 {
 		t.Errorf("got status %d, want 0", status)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
@@ -27,10 +26,6 @@ type marks struct {
 	Most float64
 }
 
-// leastShare is the smallest part of the time for which probes are attached. If
-// even that costs too much, they would disturb what they measure while they are.
-const leastShare = 0.1
-
 // watch watches every call of the owners. It says what that will cost before it
 // begins, and does not begin if it is too much.
 func (m marks) watch(ctx context.Context, t *cli.Terminal) (*probe.Measurement, error) {
@@ -44,7 +39,7 @@ func (m marks) watch(ctx context.Context, t *cli.Terminal) (*probe.Measurement, 
 	if err != nil {
 		return nil, unprobed(err)
 	}
-	owners, err := target.Owners(ctx, m.Owners, glance)
+	owners, err := target.Owners(ctx, m.Owners, probe.Glance)
 	if err != nil {
 		return nil, unprobed(err)
 	}
@@ -53,7 +48,7 @@ func (m marks) watch(ctx context.Context, t *cli.Terminal) (*probe.Measurement, 
 		return nil, unprobed(err)
 	}
 	defer w.Close()
-	f, err := w.Look(ctx, glance)
+	f, err := w.Look(ctx, probe.Glance)
 	if err != nil {
 		return nil, unprobed(err)
 	}
@@ -63,7 +58,7 @@ func (m marks) watch(ctx context.Context, t *cli.Terminal) (*probe.Measurement, 
 	}
 	t.Note("a hit costs %s here: %s hits a second are %s of the process's CPU while %d owners are watched",
 		unit.Format(float64(price.Hit), unit.Nanoseconds), unit.Number(math.Round(f.Hits)), unit.Format(f.Share, unit.Share), len(f.Calls))
-	if share < leastShare {
+	if share < probe.LeastShare {
 		return nil, m.refuse(f)
 	}
 	if share < 1 {
@@ -76,70 +71,22 @@ func (m marks) watch(ctx context.Context, t *cli.Terminal) (*probe.Measurement, 
 	if took := res.Share(price) * share; took > m.Most {
 		res.Warnings = append(res.Warnings, fmt.Errorf("watching took %s of the process's CPU time: there were more calls than while it was looked at", unit.Format(took, unit.Share)))
 	}
-	for _, o := range uncalled(owners, res.Walls) {
-		res.Warnings = append(res.Warnings, neverCalled(o, res.Requests, callers(ctx, target)))
+	for _, o := range probe.Uncalled(owners, res.Walls) {
+		res.Warnings = append(res.Warnings, target.ErrUncalled(ctx, o, res.Requests))
 	}
 	return res, nil
 }
 
-// uncalled returns the owners that somebody named, and that were never seen to be
-// called, neither before nor while they were watched. What goes by the name of
-// another that was called is left out: it is that one's constructor.
-func uncalled(owners []probe.Watched, walls []cost.Wall) []cost.Owner {
-	called := map[string]bool{}
-	for _, w := range walls {
-		called[w.Owner.Name] = called[w.Owner.Name] || w.Calls > 0
-	}
-	var never []cost.Owner
-	for _, o := range owners {
-		if !o.Met && o.Reason == "" && !called[o.Owner.Name] {
-			never = append(never, o.Owner)
-		}
-	}
-	return never
-}
-
-// callers returns the names of the owners that handle requests now; none if there
-// are no requests.
-func callers(ctx context.Context, target *probe.Target) []string {
-	seen, err := target.Owners(ctx, nil, glance)
-	if err != nil {
-		return nil
-	}
-	names := make([]string, len(seen))
-	for i, o := range seen {
-		names[i] = o.Owner.Name
-	}
-	return names
-}
-
-// neverCalled says whose calls were seen in place of an owner's that had none in
-// so many requests: a constructor has the name that is in the source, but it is
-// what it returned that is called.
-func neverCalled(o cost.Owner, requests float64, seen []string) error {
-	text := o.Name + " (" + o.Where() + ") was never called"
-	switch {
-	case requests > 0:
-		text += " while " + unit.Number(requests) + " requests were handled"
-	case len(seen) == 0:
-		return errors.New(text + ", and no request was seen: load the service")
-	}
-	if len(seen) > 0 {
-		text += "; owners seen: " + strings.Join(seen, ", ")
-	}
-	return errors.New(text)
-}
-
 // refuse says how much would fit.
 func (m marks) refuse(f *probe.Forecast) error {
-	fits := int(float64(len(f.Calls)) * m.Most / leastShare / f.Share)
-	hint := fmt.Sprintf("--max-overhead %.0f%% would do", math.Ceil(100*f.Share*leastShare))
+	fits := int(float64(len(f.Calls)) * m.Most / probe.LeastShare / f.Share)
+	hint := fmt.Sprintf("--max-overhead %.0f%% would do", math.Ceil(100*f.Share*probe.LeastShare))
 	if fits > 0 {
 		hint = fmt.Sprintf("name at most %d of the %d owners, --owner NAME; or %s", fits, len(f.Calls), hint)
 	}
 	return &cli.Failure{Status: cli.ExitFailed, Hint: hint,
 		Err: fmt.Errorf("watching %d owners for a tenth of the time would take %s of the process's CPU, more than %s",
-			len(f.Calls), unit.Format(f.Share*leastShare, unit.Share), unit.Format(m.Most, unit.Share))}
+			len(f.Calls), unit.Format(f.Share*probe.LeastShare, unit.Share), unit.Format(m.Most, unit.Share))}
 }
 
 // addMarks adds what was seen to a bill.
@@ -148,7 +95,7 @@ func addMarks(b *cost.Bill, m *probe.Measurement) {
 	if w.Requests == 0 {
 		// Where requests begin is not known in this program: as many as otherwise.
 		w = cost.Window{Duration: time.Duration(b.Seconds * float64(time.Second)), Requests: b.Requests}.Over(m.Attached)
-		if b.Requests > 0 && !requestsSeen(m) {
+		if b.Requests > 0 && !m.SeesRequests() {
 			b.Warnings = append(b.Warnings, "where requests begin is not known in this program: calls a request are told by the requests a second of the time before, and these may have changed since")
 		}
 	}

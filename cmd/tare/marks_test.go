@@ -117,52 +117,6 @@ func TestCallTime(t *testing.T) {
 	}
 }
 
-func TestUncalled(t *testing.T) {
-	owner := func(name string, decl int) cost.Owner {
-		return cost.Owner{Kind: cost.Handler, Name: name, File: "/src/mw/mw.go", Decl: decl}
-	}
-	constructor, literal := owner("mw.Sign", 22), owner("mw.Sign", 23)
-	maker := owner("mw.AccessLog", 70)
-	tests := []struct {
-		name   string
-		owners []probe.Watched
-		walls  []cost.Wall
-		want   []cost.Owner
-	}{
-		{"the constructor of what is called", []probe.Watched{{Owner: maker}}, []cost.Wall{{Owner: maker}}, []cost.Owner{maker}},
-		{"called", []probe.Watched{{Owner: literal}}, []cost.Wall{{Owner: literal, Calls: 9}}, nil},
-		{"one of two by that name", []probe.Watched{{Owner: constructor}, {Owner: literal}}, []cost.Wall{{Owner: constructor}, {Owner: literal, Calls: 9}}, nil},
-		{"called before", []probe.Watched{{Owner: literal, Met: true}}, []cost.Wall{{Owner: literal}}, nil},
-		{"not watched", []probe.Watched{{Owner: maker, Reason: "no prologue"}}, nil, nil},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := uncalled(tt.owners, tt.walls); !slices.Equal(got, tt.want) {
-				t.Errorf("got %+v, want %+v", got, tt.want)
-			}
-		})
-	}
-}
-
-func TestNeverCalled(t *testing.T) {
-	owner := cost.Owner{Kind: cost.Handler, Name: "mw.AccessLog", File: "/src/mw/mw.go", Decl: 70}
-	tests := []struct {
-		requests float64
-		seen     []string
-		want     string
-	}{
-		{2345, []string{"mw.(*logger).ServeHTTP", "mw.Sign"}, "mw.AccessLog (mw/mw.go:70) was never called while 2,345 requests were handled; owners seen: mw.(*logger).ServeHTTP, mw.Sign"},
-		{2345, nil, "mw.AccessLog (mw/mw.go:70) was never called while 2,345 requests were handled"},
-		{0, []string{"mw.Sign"}, "mw.AccessLog (mw/mw.go:70) was never called; owners seen: mw.Sign"},
-		{0, nil, "mw.AccessLog (mw/mw.go:70) was never called, and no request was seen: load the service"},
-	}
-	for _, tt := range tests {
-		if got := neverCalled(owner, tt.requests, tt.seen).Error(); got != tt.want {
-			t.Errorf("got %q, want %q", got, tt.want)
-		}
-	}
-}
-
 func TestUnprobed(t *testing.T) {
 	refused := &cli.Failure{Status: cli.ExitFailed, Hint: "fewer"}
 	tests := []struct {

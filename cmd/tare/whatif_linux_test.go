@@ -6,17 +6,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,102 +19,29 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
-	"github.com/tarehq/tare/cost/bpf/probe"
+	"github.com/tarehq/tare/cost/whatif"
+	"github.com/tarehq/tare/internal/injected"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/load/pace"
-	"github.com/tarehq/tare/stats/unit"
 )
-
-// injected is a running arms/injected.
-type injected struct {
-	pid int
-	url string
-}
-
-// buildInjected builds arms/injected once a test.
-func buildInjected(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "injected")
-	if out, err := exec.Command("go", "build", "-o", path, "../../arms/injected").CombinedOutput(); err != nil {
-		t.Fatalf("building arms/injected: %v\n%s", err, out)
-	}
-	return path
-}
-
-// startInjected runs arms/injected on one processor until stopped, or until the
-// test ends.
-func startInjected(t *testing.T, path string, args ...string) (*injected, func()) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
-	cmd := exec.Command(path, args...)
-	cmd.Env = append(os.Environ(), "TARE_ADDR="+addr, "GOMAXPROCS=1")
-	cmd.Stderr = io.Discard
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		cmd.Wait()
-		close(ended)
-	}()
-	stop := func() {
-		cmd.Process.Kill()
-		<-ended
-	}
-	t.Cleanup(stop)
-	for range 500 {
-		res, err := http.Get("http://" + addr + "/")
-		if err == nil {
-			res.Body.Close()
-			return &injected{cmd.Process.Pid, "http://" + addr}, stop
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Fatal("arms/injected does not answer")
-	return nil, nil
-}
-
-// spun returns the calls of the middleware that spins and the CPU time it
-// measured of itself.
-func (p *injected) spun(t *testing.T) (calls, nanos float64) {
-	t.Helper()
-	res, err := http.Get(p.url + "/truth")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	var truth map[string]struct {
-		Calls float64 `json:"calls"`
-		CPU   float64 `json:"cpu_ns"`
-	}
-	if err := json.NewDecoder(res.Body).Decode(&truth); err != nil {
-		t.Fatal(err)
-	}
-	return truth["spin"].Calls, truth["spin"].CPU
-}
 
 // TestWhatIf runs the command against a service under load.
 func TestWhatIf(t *testing.T) {
-	p, _ := startInjected(t, buildInjected(t), "-alloc", "0")
+	p := injected.Start(t, injected.Build(t), "-alloc", "0")
 	var out, errs bytes.Buffer
-	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--slow", "30us",
-		"--for", "6s", "--layers", "2s", "--load", p.url + "/", "-c", "4", "--abort-p99", "1m", "--max-overhead", "100%", "--json"}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
+	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.PID), "--owner", "layers.Spin", "--slow", "30us",
+		"--for", "6s", "--layers", "2s", "--load", p.URL + "/", "-c", "4", "--abort-p99", "1m", "--max-overhead", "100%", "--json"}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
 	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
 		t.Skip(errs.String())
 	}
 	if status != 0 {
 		t.Fatalf("got status %d: %s", status, errs.String())
 	}
-	var res whatif
+	var res whatif.Result
 	if err := json.Unmarshal(out.Bytes(), &res); err != nil {
 		t.Fatal(err)
 	}
-	if res.Owner != "layers.Spin" || res.Pairs < leastPairs || math.Abs(res.Calls-1) > 0.1 {
+	if res.Owner != "layers.Spin" || res.Pairs < 6 || math.Abs(res.Calls-1) > 0.1 {
 		t.Errorf("got %s, %d pairs, %g calls a request, want layers.Spin, called once a request", res.Owner, res.Pairs, res.Calls)
 	}
 	// What else runs here makes it longer, never shorter.
@@ -129,7 +49,7 @@ func TestWhatIf(t *testing.T) {
 		t.Errorf("got %g ns taken, own time %+v, %d layers", res.Taken, res.Own, len(res.Layers))
 	}
 	said := unbroken(errs.String())
-	for _, want := range []string{"timing its calls for 2s first: a hit costs ", " of a CPU then"} {
+	for _, want := range []string{"timing its calls for 2s first: a hit costs ", " a second this takes "} {
 		if !strings.Contains(said, want) {
 			t.Errorf("got %q, want %q among it; warnings: %q", errs.String(), want, res.Warnings)
 		}
@@ -138,68 +58,37 @@ func TestWhatIf(t *testing.T) {
 
 // TestWhatIfBudget leaves out what would cost more than it may, and says so.
 func TestWhatIfBudget(t *testing.T) {
-	p, _ := startInjected(t, buildInjected(t), "-alloc", "0")
+	p := injected.Start(t, injected.Build(t), "-alloc", "0")
 	var out, errs bytes.Buffer
-	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--for", "2s", "--window", "100ms",
-		"--layers", "0", "--load", p.url + "/", "-c", "4", "--abort-p99", "1m", "--max-overhead", "0.001%", "--json"}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
+	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.PID), "--owner", "layers.Spin", "--for", "2s", "--window", "100ms",
+		"--layers", "0", "--load", p.URL + "/", "-c", "4", "--abort-p99", "1m", "--max-overhead", "0.001%", "--json"}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
 	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
 		t.Skip(errs.String())
 	}
-	var res whatif
+	var res whatif.Result
 	if err := json.Unmarshal(out.Bytes(), &res); err != nil || status != 0 {
 		t.Fatalf("got status %d and %v: %s", status, err, errs.String())
 	}
 	told := slices.ContainsFunc(res.Warnings, func(w string) bool {
-		return strings.HasPrefix(w, "its own time by the clock is not known: ") && strings.HasSuffix(w, "(--max-overhead)")
+		return strings.HasPrefix(w, "its own time by the clock is not known: ") && strings.HasSuffix(w, "more than the budget of 0.0 %")
 	})
 	if !told || res.Own.P50 != 0 || strings.Contains(errs.String(), "timing its calls") {
 		t.Errorf("got own time %+v, warnings %q and %q, want no time by the clock, and to be told", res.Own, res.Warnings, errs.String())
 	}
 }
 
-// code returns the code of a process as it is in memory: where there is a probe,
-// there is a breakpoint.
-func (p *injected) code(t *testing.T) []byte {
-	t.Helper()
-	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", p.pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var from, to int64
-	for line := range strings.Lines(string(maps)) {
-		if strings.Contains(line, " r-xp ") && strings.HasSuffix(line, "/injected\n") {
-			if _, err := fmt.Sscanf(line, "%x-%x", &from, &to); err != nil {
-				t.Fatalf("reading %q: %v", line, err)
-			}
-		}
-	}
-	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", p.pid))
-	if errors.Is(err, os.ErrPermission) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer mem.Close()
-	code := make([]byte, to-from)
-	if n, err := mem.ReadAt(code, from); err != nil || n == 0 {
-		t.Fatalf("reading code: %d bytes, %v", n, err)
-	}
-	return code
-}
-
 // TestWhatIfAborted lets response times get out of bounds while an owner is slowed
 // down: that ends it, and takes the probe away. Where it ends without that, or before a
 // pair of windows is over, the machine is too busy for these times, and has longer ones.
 func TestWhatIfAborted(t *testing.T) {
-	p, _ := startInjected(t, buildInjected(t), "-alloc", "0")
-	before := p.code(t)
+	p := injected.Start(t, injected.Build(t), "-alloc", "0")
+	before := p.Code(t)
 	for bound := 1500 * time.Millisecond; ; bound *= 2 {
 		a := stalled(t, p, bound)
 		if (!a.stalled || a.out == "") && bound < 10*time.Second {
 			continue
 		}
-		if a.status != cli.ExitThreshold || !strings.Contains(a.errs, "stopped, and the probe taken away: ") {
+		if a.status != cli.ExitThreshold || !strings.Contains(a.errs, "stopped, and the probe removed: ") {
 			t.Fatalf("got status %d, %q and %q, want %d, and to be told", a.status, a.errs, a.out, cli.ExitThreshold)
 		}
 		if !strings.Contains(a.out, "the windows until then are shown") {
@@ -208,7 +97,7 @@ func TestWhatIfAborted(t *testing.T) {
 		if a.during == nil || bytes.Equal(before, a.during) {
 			t.Error("its code is as before while it is slowed down: there was no probe")
 		}
-		if !bytes.Equal(before, p.code(t)) {
+		if !bytes.Equal(before, p.Code(t)) {
 			t.Error("its code is not as it was before: a probe is left")
 		}
 		return
@@ -225,14 +114,14 @@ type abortion struct {
 
 // stalled has tare whatif slow a service down behind a front that stalls after some pairs
 // of windows, for twice as long as response times may be.
-func stalled(t *testing.T, p *injected, bound time.Duration) abortion {
+func stalled(t *testing.T, p *injected.Process, bound time.Duration) abortion {
 	t.Helper()
 	const conns = 128
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: conns}}
 	defer client.CloseIdleConnections()
 	var stalling atomic.Bool
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if res, err := client.Get(p.url + "/"); err == nil {
+		if res, err := client.Get(p.URL + "/"); err == nil {
 			io.Copy(w, res.Body)
 			res.Body.Close()
 		}
@@ -243,11 +132,11 @@ func stalled(t *testing.T, p *injected, bound time.Duration) abortion {
 	defer front.Close()
 	var a abortion
 	errs := onWrite{text: "slowing layers.Spin", do: func() {
-		a.during = p.code(t)
+		a.during = p.Code(t)
 		time.AfterFunc(bound*4/3, func() { stalling.Store(true) })
 	}}
 	var out bytes.Buffer
-	a.status = run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--slow", "10us", "--for", "2m",
+	a.status = run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.PID), "--owner", "layers.Spin", "--slow", "10us", "--for", "2m",
 		"--window", "200ms", "--load", front.URL, "-c", strconv.Itoa(conns), "--abort-p99", bound.String()}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
 	a.stalled, a.out, a.errs = stalling.Load(), out.String(), errs.String()
 	if strings.Contains(a.errs, cost.ErrNotSupported.Error()) {
@@ -258,18 +147,18 @@ func stalled(t *testing.T, p *injected, bound time.Duration) abortion {
 
 // TestWhatIfAbortedEarly has any response time be out of bounds.
 func TestWhatIfAbortedEarly(t *testing.T) {
-	p, _ := startInjected(t, buildInjected(t), "-alloc", "0")
-	before := p.code(t)
+	p := injected.Start(t, injected.Build(t), "-alloc", "0")
+	before := p.Code(t)
 	var out, errs bytes.Buffer
-	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--for", "2m",
-		"--load", p.url + "/", "-c", "4", "--abort-p99", "1us"}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
+	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.PID), "--owner", "layers.Spin", "--for", "2m",
+		"--load", p.URL + "/", "-c", "4", "--abort-p99", "1us"}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
 	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
 		t.Skip(errs.String())
 	}
 	if status != cli.ExitThreshold || !strings.Contains(errs.String(), ", more than 1.00 µs") {
 		t.Errorf("got status %d and %q, want %d, and to be told", status, errs.String(), cli.ExitThreshold)
 	}
-	if !bytes.Equal(before, p.code(t)) {
+	if !bytes.Equal(before, p.Code(t)) {
 		t.Error("its code is not as it was before: a probe is left")
 	}
 }
@@ -292,7 +181,7 @@ func (w *onWrite) Write(b []byte) (int, error) {
 // TestWhatIfOwnLoad slows a service down that somebody else loads: its own answers
 // are timed, and that ends it when they get out of bounds, and only then.
 func TestWhatIfOwnLoad(t *testing.T) {
-	path := buildInjected(t)
+	path := injected.Build(t)
 	tests := []struct {
 		name   string
 		rate   float64 // requests a second
@@ -302,12 +191,12 @@ func TestWhatIfOwnLoad(t *testing.T) {
 		told   []string
 	}{
 		{"within bounds", 400, "20us", []string{"--for", "3s", "--window", "200ms", "--abort-p99", "1m"}, 0,
-			[]string{"its answers are timed meanwhile, ", ": it is stopped when that of a second is above 1m0s\n"}},
+			[]string{"its answers are timed meanwhile, ", ": tare stops when the p99 of a second is above 1m0s\n"}},
 		// A thousand calls a second are all that there is time for then: the others queue.
 		{"slowed down too much", 1900, "1ms", []string{"--for", "1m", "--window", "2s"}, cli.ExitThreshold,
-			[]string{"above ten times that of the first second, at least 100ms tare: stopped, and the probe taken away: p99 of the last second is "}},
+			[]string{"above ten times that of the first second, at least 100ms tare: stopped, and the probe removed: the p99 of the last second is "}},
 		{"any is too much", 400, "20us", []string{"--for", "2m", "--abort-p99", "1us"}, cli.ExitThreshold,
-			[]string{"stopped, and the probe taken away: p99 of the last second is ", ", more than 1.00 µs\n"}},
+			[]string{"stopped, and the probe removed: the p99 of the last second is ", ", more than 1.00 µs\n"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -335,18 +224,18 @@ func TestWhatIfOwnLoad(t *testing.T) {
 // and what it says. No probe may be left.
 func ownLoad(t *testing.T, path string, rate float64, args []string) (status int, said string) {
 	t.Helper()
-	p, stop := startInjected(t, path, "-alloc", "0")
-	defer stop()
-	before := p.code(t)
+	p := injected.Start(t, path, "-alloc", "0")
+	defer p.Stop()
+	before := p.Code(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 1)
 	go func() {
-		_, err := load.Run(ctx, load.Options{Targets: []load.Target{{URL: p.url}}, Schedule: pace.Constant(rate),
+		_, err := load.Run(ctx, load.Options{Targets: []load.Target{{URL: p.URL}}, Schedule: pace.Constant(rate),
 			Connections: 1000, Duration: 3 * time.Minute})
 		over <- err
 	}()
 	var out, errs bytes.Buffer
-	status = run(ctx, append([]string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--layers", "0"}, args...),
+	status = run(ctx, append([]string{"whatif", "--pid", strconv.Itoa(p.PID), "--owner", "layers.Spin", "--layers", "0"}, args...),
 		&cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
 	cancel()
 	if err := <-over; err != nil {
@@ -355,7 +244,7 @@ func ownLoad(t *testing.T, path string, rate float64, args []string) (status int
 	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
 		t.Skip(errs.String())
 	}
-	if !bytes.Equal(before, p.code(t)) {
+	if !bytes.Equal(before, p.Code(t)) {
 		t.Error("its code is not as it was before: a probe is left")
 	}
 	return status, unbroken(errs.String())
@@ -386,17 +275,17 @@ func disturbed(t *testing.T, status int, said string) bool {
 
 // TestWhatIfInterrupted keeps the pairs of windows that there are.
 func TestWhatIfInterrupted(t *testing.T) {
-	p, _ := startInjected(t, buildInjected(t), "-alloc", "0")
+	p := injected.Start(t, injected.Build(t), "-alloc", "0")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	errs := onWrite{text: "slowing layers.Spin", do: func() { time.AfterFunc(4*time.Second, cancel) }}
 	var out bytes.Buffer
-	status := run(ctx, []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--slow", "30us",
-		"--for", "60s", "--window", "200ms", "--load", p.url + "/", "-c", "4", "--abort-p99", "1m", "--json"}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
+	status := run(ctx, []string{"whatif", "--pid", strconv.Itoa(p.PID), "--owner", "layers.Spin", "--slow", "30us",
+		"--for", "60s", "--window", "200ms", "--load", p.URL + "/", "-c", "4", "--abort-p99", "1m", "--json"}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
 	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
 		t.Skip(errs.String())
 	}
-	var res whatif
+	var res whatif.Result
 	if err := json.Unmarshal(out.Bytes(), &res); err != nil || status != cli.ExitInterrupted {
 		t.Fatalf("got status %d and %v, want %d and what there is: %s", status, err, cli.ExitInterrupted, errs.String())
 	}
@@ -408,19 +297,19 @@ func TestWhatIfInterrupted(t *testing.T) {
 // TestWhatIfEnded keeps the pairs of windows that there are when the process
 // ends, and says that it did.
 func TestWhatIfEnded(t *testing.T) {
-	p, stop := startInjected(t, buildInjected(t), "-alloc", "0")
+	p := injected.Start(t, injected.Build(t), "-alloc", "0")
 	gone := make(chan struct{})
 	errs := onWrite{text: "slowing layers.Spin", do: func() {
-		time.AfterFunc(4*time.Second, func() { defer close(gone); stop() })
+		time.AfterFunc(4*time.Second, func() { defer close(gone); p.Stop() })
 	}}
 	var out bytes.Buffer
-	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.pid), "--owner", "layers.Spin", "--slow", "30us",
-		"--for", "60s", "--window", "200ms", "--load", p.url + "/", "-c", "4", "--abort-p99", "1m", "--json"}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
+	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.PID), "--owner", "layers.Spin", "--slow", "30us",
+		"--for", "60s", "--window", "200ms", "--load", p.URL + "/", "-c", "4", "--abort-p99", "1m", "--json"}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
 	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
 		t.Skip(errs.String())
 	}
 	<-gone
-	var res whatif
+	var res whatif.Result
 	if err := json.Unmarshal(out.Bytes(), &res); err != nil || status != cli.ExitFailed {
 		t.Fatalf("got status %d and %v, want %d and what there is: %s", status, err, cli.ExitFailed, errs.String())
 	}
@@ -430,154 +319,4 @@ func TestWhatIfEnded(t *testing.T) {
 	if res.Pairs < 1 || res.Pairs > 30 || !told || !strings.Contains(errs.String(), "has ended") {
 		t.Errorf("got %d pairs, warnings %q and %q, want some, and to be told", res.Pairs, res.Warnings, errs.String())
 	}
-}
-
-// TestWhatIfAgainstTruth holds the effect of slowing a service down by 20 µs from
-// outside against that of a middleware that really spins for 20 µs. A process
-// without the middleware, left alone and slowed down, and one with it are loaded
-// in turns, half a second each, in random order. It measures for about a minute
-// and a half, and wants a machine that does little else:
-//
-//	TARE_MEASURE=1 go test -run TestWhatIfAgainstTruth -v ./cmd/tare
-func TestWhatIfAgainstTruth(t *testing.T) {
-	if os.Getenv("TARE_MEASURE") == "" {
-		t.Skip("it measures, on a machine that does little else: TARE_MEASURE=1")
-	}
-	path := buildInjected(t)
-	for _, tt := range []struct {
-		name string
-		rate float64 // requests a second; 0: as fast as the answers come
-	}{{"closed", 0}, {"rate=4000", 4000}} {
-		t.Run(tt.name, func(t *testing.T) {
-			var predicted, removed, slope []float64
-			rng := rand.New(rand.NewPCG(1, 2))
-			for range 3 { // fresh processes
-				r := newRivals(t, path)
-				for range 9 {
-					b := r.block(t, rng, tt.rate)
-					spin := r.spin(t)
-					predicted = append(predicted, b.perTaken()*spin)
-					removed = append(removed, levelOf(b[spinning]).CPU-levelOf(b[alone]).CPU)
-					slope = append(slope, b.perTaken())
-				}
-				r.close()
-			}
-			p, r, s := centre(predicted), centre(removed), centre(slope)
-			ns := func(v float64) string { return unit.Format(v, unit.Nanoseconds) }
-			t.Logf("1 µs taken costs %.2f µs [%.2f %.2f]; predicted %s, %s; removed %s, %s; ratio %.3f",
-				s.Value, s.Low, s.High, ns(p.Value), p.between(ns), ns(r.Value), r.between(ns), p.Value/r.Value)
-			if ratio := p.Value / r.Value; ratio < 0.85 || ratio > 1.15 {
-				t.Errorf("what slowing down predicts is %.3f of what removing saves, want 0.85 to 1.15", ratio)
-			}
-		})
-	}
-}
-
-// What a window is of: the process without the middleware, left alone or slowed
-// down, or the one with it.
-const (
-	alone = iota
-	braked
-	spinning
-)
-
-// rivals are the two processes, both under the same probes.
-type rivals struct {
-	brakes [2]*probe.Brake
-	procs  [2]*injected
-	close  func()
-}
-
-func newRivals(t *testing.T, path string) *rivals {
-	t.Helper()
-	r := &rivals{}
-	var closers []func()
-	r.close = func() {
-		for _, c := range slices.Backward(closers) {
-			c()
-		}
-	}
-	for i, spin := range []string{"0", "20us"} {
-		p, stop := startInjected(t, path, "-spin", spin, "-alloc", "0")
-		closers = append(closers, stop)
-		target, err := probe.Open(p.pid)
-		if errors.Is(err, cost.ErrNotSupported) {
-			t.Skip(err)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		closers = append(closers, func() { target.Close() })
-		owners, err := target.Owners(t.Context(), []string{"layers.Hello"}, time.Millisecond)
-		if errors.Is(err, cost.ErrNotSupported) {
-			t.Skip(err)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := target.NewBrake(owners[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		closers = append(closers, func() { b.Close() })
-		r.procs[i], r.brakes[i] = p, b
-	}
-	return r
-}
-
-// spin is the CPU time of the middleware that spins, a call, as it says itself.
-func (r *rivals) spin(t *testing.T) float64 {
-	calls, nanos := r.procs[1].spun(t)
-	return nanos / calls
-}
-
-// block is one window of each kind, close together and in random order.
-type block [3]probe.Reading
-
-func (b *block) perTaken() float64 {
-	return (levelOf(b[braked]).CPU - levelOf(b[alone]).CPU) * float64(b[braked].Requests) / float64(b[braked].Taken)
-}
-
-func (r *rivals) block(t *testing.T, rng *rand.Rand, rate float64) *block {
-	t.Helper()
-	var b block
-	for _, kind := range rng.Perm(len(b)) {
-		i := kind / spinning
-		if kind == braked {
-			if err := r.brakes[i].On(20*time.Microsecond, 5*time.Second); err != nil {
-				t.Fatal(err)
-			}
-		}
-		b[kind] = loaded(t, r.procs[i].url, rate, r.brakes[i])
-		if err := r.brakes[i].Off(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return &b
-}
-
-// loaded loads a process for half a second and reads what was counted meanwhile.
-func loaded(t *testing.T, url string, rate float64, b *probe.Brake) probe.Reading {
-	t.Helper()
-	var readings []probe.Reading
-	o := load.Options{
-		Targets: []load.Target{{URL: url}}, Connections: 4, WarmUp: 50 * time.Millisecond, Duration: 450 * time.Millisecond,
-		Mark: func(bool) {
-			r, err := b.Read()
-			if err != nil {
-				t.Error(err)
-			}
-			readings = append(readings, r)
-		},
-	}
-	if rate > 0 {
-		o.Schedule = pace.Constant(rate)
-	}
-	if _, err := load.Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
-	if len(readings) != 2 {
-		t.Fatalf("got %d readings, want one at either end", len(readings))
-	}
-	return readings[1].Since(readings[0])
 }
