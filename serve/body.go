@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tarehq/tare/serve/internal/http1"
 )
@@ -21,6 +22,8 @@ type body struct {
 	rest    []byte // decoded, in the connection's buffer
 	err     error  // what further reads return
 	closed  bool
+	// returned says that the handler has returned: another goroutine reads no more.
+	returned atomic.Bool
 	// promised says that the client asked for 100 Continue at all.
 	promised bool
 
@@ -35,7 +38,7 @@ type body struct {
 func (b *body) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
+	if b.closed || b.returned.Load() {
 		return 0, http.ErrBodyReadAfterClose
 	}
 	if isTimeout(b.err) && !b.chunked {
@@ -44,7 +47,25 @@ func (b *body) Read(p []byte) (int, error) {
 	if b.err == nil {
 		b.err = b.ask()
 	}
-	return b.readLocked(p)
+	n, err := b.readLocked(p)
+	if b.returned.Load() && isTimeout(err) { // endRead has ended it
+		err = http.ErrBodyReadAfterClose
+	}
+	return n, err
+}
+
+// endRead ends the read of another goroutine when the handler has returned: the
+// connection does not wait for what the client may never send.
+func (b *body) endRead(c *conn) {
+	b.returned.Store(true)
+	if b.mu.TryLock() {
+		b.mu.Unlock()
+		return
+	}
+	c.readUntil(longAgo)
+	b.mu.Lock()
+	c.readUntil(until(c.readBy.Load()))
+	b.mu.Unlock()
 }
 
 const continueLine = "HTTP/1.1 100 Continue\r\n\r\n"
@@ -200,6 +221,9 @@ func (b *body) addTrailer(section string) error {
 	if err := http1.Fields(section, fields, &b.c.e.options); err != nil {
 		return errMalformedBody
 	}
+	if b.w.done.Load() { // another goroutine may read the request
+		return nil
+	}
 	if b.w.x.req.Trailer == nil {
 		b.w.x.req.Trailer = fields
 		return nil
@@ -208,13 +232,6 @@ func (b *body) addTrailer(section string) error {
 		b.w.x.req.Trailer[name] = values
 	}
 	return nil
-}
-
-// abandon has further reads fail.
-func (b *body) abandon() {
-	b.mu.Lock()
-	b.closed = true
-	b.mu.Unlock()
 }
 
 // drained is what came of disposing of a body.
@@ -277,11 +294,25 @@ func (b *body) wholeLocked() bool {
 	return !b.chunked && b.left <= int64(b.c.k.w-b.c.k.r)
 }
 
+// tryFinish is finish, unless another goroutine reads the body.
+func (b *body) tryFinish() bool {
+	if !b.mu.TryLock() {
+		return false
+	}
+	defer b.mu.Unlock()
+	b.finishLocked()
+	return true
+}
+
 // finish detaches the body from its connection, which goes on without it, and
 // returns what came of reading: io.EOF if it was read to its end.
 func (b *body) finish() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.finishLocked()
+}
+
+func (b *body) finishLocked() error {
 	b.closed = true
 	b.c, b.w = nil, nil
 	return b.err

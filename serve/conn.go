@@ -50,13 +50,12 @@ type conn struct {
 
 	lost    atomic.Bool // gone was called; set before it looks at cur
 	greeted bool
-	gate    sync.Mutex  // guards left, taken and deadlines against the sweep, left against watch
-	left    bool        // hijacked, or handed to another server
-	taken   bool        // hijacked
-	unsent  http.Header // of a hijacked connection: what its writer's Header returns
-	acked   uint64      // bytes of answers that the client had when the sweep last looked
-	failed  error       // what ends the connection after the request at hand
-	torn    error       // of writing: nothing more is written, a part may be missing
+	gate    sync.Mutex // guards left, taken and deadlines against the sweep, left against watch
+	left    bool       // hijacked, or handed to another server
+	taken   bool       // hijacked
+	acked   uint64     // bytes of answers that the client had when the sweep last looked
+	failed  error      // what ends the connection after the request at hand
+	torn    error      // of writing: nothing more is written, a part may be missing
 	k       *buffers
 	cur     atomic.Pointer[requestContext] // the request's, if it is followed
 	seat    seat
@@ -80,7 +79,7 @@ type buffers struct {
 	text   []byte // the answer's body while it may still fit a Content-Length
 
 	head   http1.Head
-	fields http.Header // of the answer
+	fields http.Header // of the answer, in Reuse mode
 	names  []string    // of the answer's fields, to sort
 	facts  facts
 	x      *exchange         // of the request at hand
@@ -100,7 +99,6 @@ func newBuffers() *buffers {
 		buf:    make([]byte, bufSize),
 		out:    make([]byte, 0, bufSize),
 		text:   make([]byte, 0, textSize),
-		fields: make(http.Header, 4),
 		socket: newSocket(),
 	}
 }
@@ -113,6 +111,7 @@ const (
 	goPark         // it has been idle
 	goEnd
 	goLinger // end, but let the client read what was written
+	goTorn   // end at once: another goroutine writes on it, and has its buffers
 	goLeft   // it is somebody else's now
 )
 
@@ -136,7 +135,9 @@ func (c *conn) depart(how outcome) {
 		c.giveBack()
 		c.e.parking.hold(c) // from here on c is another goroutine's
 	case goLeft:
-		c.k = nil // whoever has the connection now commonly has the request, too
+	case goTorn:
+		c.k = nil
+		c.end()
 	case goLinger:
 		c.linger()
 		c.end()
@@ -179,14 +180,21 @@ func (c *conn) broken(v any) outcome {
 	}
 	x := c.k.x
 	c.k.x = nil
-	if !c.left {
-		c.readUntil(longAgo) // a goroutine that the handler left behind may be reading
+	if x != nil && !x.gate.TryLock() {
+		c.writeUntil(longAgo) // a goroutine that the handler left behind is writing
+	} else if x != nil {
+		x.gate.Unlock()
 	}
-	if x != nil {
-		x.abandon()
+	if x != nil && !x.retire() {
+		x.ctx.end(context.Canceled)
+		return goTorn
 	}
 	if c.left {
+		c.letGo(x)
 		return goLeft
+	}
+	if x != nil {
+		x.abandon(c)
 	}
 	c.reclaim()
 	if x != nil && x.res.decided && !x.res.sent {

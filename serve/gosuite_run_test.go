@@ -27,6 +27,7 @@ type suiteRun struct {
 // suiteResult is how a test or a subtest ended: PASS, SKIP, FAIL, or in words.
 type suiteResult struct {
 	outcome string
+	took    time.Duration // of a test that ended by itself
 	lines   []string
 }
 
@@ -152,7 +153,7 @@ type suiteParser struct {
 	outside []string // what was printed since the last line that named a test
 }
 
-var suiteLine = regexp.MustCompile(`^ *(=== (?:RUN|NAME|CONT|PAUSE)|--- (?:PASS|FAIL|SKIP):) +([^ ]*)`)
+var suiteLine = regexp.MustCompile(`^ *(=== (?:RUN|NAME|CONT|PAUSE)|--- (?:PASS|FAIL|SKIP):) +([^ ]*)(?: \(([0-9.]+s)\))?`)
 
 // line takes in a line and reports whether a top-level test begins with it.
 func (p *suiteParser) line(text string) bool {
@@ -180,6 +181,7 @@ func (p *suiteParser) line(text string) bool {
 	}
 	if outcome, ok := strings.CutPrefix(what, "--- "); ok {
 		p.results[name].outcome = strings.TrimSuffix(outcome, ":")
+		p.results[name].took, _ = time.ParseDuration(m[3])
 		return false
 	}
 	if what != "=== RUN" || strings.Contains(name, "/") {
@@ -204,7 +206,7 @@ func TestGoSuiteParser(t *testing.T) {
 	began := 0
 	for _, line := range []string{
 		"\x16=== RUN   TestA", "\x16=== RUN   TestA/h1", "    a_test.go:1: one", "left open\x16--- FAIL: TestA/h1 (0.00s)",
-		"\x16=== NAME  TestA", "    a_test.go:2: two", "\x16--- FAIL: TestA (0.00s)", "\x16=== NAME  ",
+		"\x16=== NAME  TestA", "    a_test.go:2: two", "\x16--- FAIL: TestA (1.50s)", "\x16=== NAME  ",
 		"\x16=== RUN   TestB", "\x16--- SKIP: TestB (0.00s)", "\x16=== RUN   TestC", "panic: stuck",
 	} {
 		if p.line(line) {
@@ -212,12 +214,12 @@ func TestGoSuiteParser(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]suiteResult{
-		"TestA":    {"FAIL", []string{"    a_test.go:2: two"}},
-		"TestA/h1": {"FAIL", []string{"    a_test.go:1: one", "left open"}},
-		"TestB":    {"SKIP", nil},
-		"TestC":    {"", []string{"panic: stuck"}},
+		"TestA":    {"FAIL", 1500 * time.Millisecond, []string{"    a_test.go:2: two"}},
+		"TestA/h1": {"FAIL", 0, []string{"    a_test.go:1: one", "left open"}},
+		"TestB":    {"SKIP", 0, nil},
+		"TestC":    {"", 0, []string{"panic: stuck"}},
 	} {
-		if got := p.results[name]; got == nil || got.outcome != want.outcome || !slices.Equal(got.lines, want.lines) {
+		if got := p.results[name]; got == nil || got.outcome != want.outcome || got.took != want.took || !slices.Equal(got.lines, want.lines) {
 			t.Errorf("%s ended as %v, want %v", name, got, want)
 		}
 	}

@@ -51,6 +51,7 @@ func TestGoSuite(t *testing.T) {
 		t.Error(err)
 	}
 	again(ctx, t, &run, results)
+	suite.compareTimes(ctx, t, &run, results)
 	if os.Getenv("TARE_GOSUITE_DIR") != "" {
 		if err := os.WriteFile(filepath.Join(suite.dir, "output.txt"), []byte(run.output.String()), 0o644); err != nil {
 			t.Error(err)

@@ -147,6 +147,7 @@ func (c *conn) handOver(ahead []byte) outcome {
 		nc.Close()
 		c.setState(http.StateClosed)
 	}
+	c.k = nil
 	return goLeft
 }
 

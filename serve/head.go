@@ -30,11 +30,11 @@ type facts struct {
 func (w *response) startHead() {
 	k := w.c.k
 	k.out = appendStatus(k.out, w.is11, w.status)
-	if len(k.fields) == 0 {
+	if len(w.header) == 0 {
 		return
 	}
-	for _, name := range k.sorted(k.fields) {
-		w.field(name, k.fields[name])
+	for _, name := range k.sorted(w.header) {
+		w.field(name, w.header[name])
 	}
 }
 
@@ -89,7 +89,9 @@ func (w *response) length(v string) {
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n < 0 {
 		w.c.e.s.logf("http: invalid Content-Length of %q", v)
-		w.c.k.fields.Del("Content-Length")
+		if !w.done.Load() { // else the map is the handler's, who may have kept it
+			w.header.Del("Content-Length")
+		}
 		return
 	}
 	w.declared = n
@@ -132,7 +134,7 @@ func trailerAllowed(name string) bool {
 func (w *response) writeTrailers() {
 	k := w.c.k
 	var at http.Header // most answers have none
-	for name, values := range k.fields {
+	for name, values := range w.header {
 		if name, ok := strings.CutPrefix(name, http.TrailerPrefix); ok {
 			if at == nil {
 				at = http.Header{}
@@ -144,7 +146,7 @@ func (w *response) writeTrailers() {
 		if at == nil {
 			at = http.Header{}
 		}
-		for _, v := range k.fields[name] {
+		for _, v := range w.header[name] {
 			at.Add(name, v)
 		}
 	}
@@ -161,9 +163,9 @@ func (w *response) inform(status int) {
 	}
 	k := w.c.k
 	k.out = appendStatus(k.out, w.is11, status)
-	for _, name := range k.sorted(k.fields) {
+	for _, name := range k.sorted(w.header) {
 		if name != "Content-Length" && name != "Transfer-Encoding" {
-			k.out = appendField(k.out, name, k.fields[name])
+			k.out = appendField(k.out, name, w.header[name])
 		}
 	}
 	k.out = append(k.out, "\r\n"...)

@@ -12,7 +12,6 @@ func (c *conn) hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c.give(true)
 	c.e.unlink(c)
 	k := c.k
-	c.unsent = k.fields // the buffers go when the handler returns
 	from := k.r
 	if b := k.x.body; b != nil && k.x.res.hasBody {
 		from -= len(b.rest) // of a chunk that was decoded, and not read by the handler

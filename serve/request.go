@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"runtime/trace"
 	"strings"
+	"sync"
 
 	"github.com/tarehq/tare/serve/chain"
 	"github.com/tarehq/tare/serve/internal/http1"
@@ -22,7 +23,8 @@ type exchange struct {
 	req  *http.Request // beside it, in one of the following
 	url  url.URL
 	ctx  requestContext
-	body *body // nil for a request without one
+	body *body      // nil for a request without one
+	gate sync.Mutex // held by each call of the writer
 	res  response
 }
 
@@ -134,6 +136,14 @@ func (k *buffers) use(x *exchange, roomy *sys.RoomyRequest, content *body, value
 	k.x, k.roomy, k.values = x, roomy, values
 }
 
+// sharedFields returns the map for the fields of all answers, in Reuse mode.
+func (k *buffers) sharedFields() http.Header {
+	if k.fields == nil {
+		k.fields = make(http.Header, 4)
+	}
+	return k.fields
+}
+
 // blank is copied for each request; with it goes no allocation.
 func blank(ctx context.Context) http.Request {
 	var r http.Request
@@ -141,12 +151,23 @@ func blank(ctx context.Context) http.Request {
 }
 
 // abandon ends an exchange that a panic cut short.
-func (x *exchange) abandon() {
+func (x *exchange) abandon(c *conn) {
 	x.ctx.end(context.Canceled)
-	if x.body != nil {
-		x.body.abandon()
+	if x.res.hasBody {
+		x.body.endRead(c)
+		x.body.finish()
 	}
-	x.res.over = true
+}
+
+// letGo ends the part of the engine in a request whose handler has the connection now.
+// The handler commonly has the request, too: its buffers are not kept for that.
+func (c *conn) letGo(x *exchange) {
+	if x != nil {
+		x.ctx.end(context.Canceled)
+	}
+	if x == nil || !x.res.hasBody || x.body.tryFinish() {
+		c.k = nil
+	}
 }
 
 // forget drops what belongs to a connection, before the buffers go to another.
@@ -330,6 +351,7 @@ func (b *body) open(c *conn, x *exchange) {
 	b.c, b.w = c, &x.res
 	b.left, b.chunked = h.Length, h.Length < 0
 	b.chunks, b.rest, b.err, b.closed = http1.Chunks{}, nil, nil, false
+	b.returned.Store(false)
 	b.promised = h.Expect == http1.Continue && h.Minor == 1
 	b.expecting = b.promised
 }
@@ -377,12 +399,17 @@ func (c *conn) handle() outcome {
 	} else {
 		c.dispatch(w, x.req)
 	}
+	alone := x.retire()
 	if c.left {
-		if w.hasBody {
-			x.body.finish()
-		}
-		x.ctx.end(context.Canceled)
+		c.letGo(x)
 		return goLeft
+	}
+	if w.hasBody {
+		x.body.endRead(c)
+	}
+	if !alone {
+		x.abandon(c)
+		return goTorn
 	}
 	c.learn(x)
 	w.finish()
@@ -429,7 +456,6 @@ func (c *conn) settle(x *exchange) outcome {
 	if form := x.req.MultipartForm; form != nil {
 		form.RemoveAll()
 	}
-	w.over = true
 	c.k.pin = 0
 	if c.readBy.Swap(0) != 0 || c.nudged.Load() {
 		c.readUntil(noDeadline)

@@ -22,9 +22,13 @@ import (
 // response is the http.ResponseWriter of one request. It offers what net/http's
 // offers: Flush, FlushError, Hijack, ReadFrom, WriteString, deadlines and full
 // duplex (http.ResponseController), CloseNotify.
+//
+// Any goroutine may call it at any time. Each method holds exchange.gate, and does
+// nothing once the handler has returned: the connection then serves other requests.
 type response struct {
-	c *conn
-	x *exchange
+	c      *conn
+	x      *exchange
+	header http.Header // nil until somebody asks for it
 
 	status   int
 	declared int64 // Content-Length, -1 = none
@@ -41,28 +45,72 @@ type response struct {
 	chunked    bool
 	close      bool // the connection ends after the answer
 	duplex     bool // the request's body is left alone
-	over       bool // the answer is written; the connection goes on without it
+	hijacked   bool
+	copying    bool // the kernel copies to the connection, without the gate
 }
 
-// Header returns the answer's header fields.
-func (w *response) Header() http.Header {
+// enter begins a call by the handler or a goroutine that it started. Unless it
+// returns an error, leave ends the call.
+func (w *response) enter() (err error) {
+	w.x.gate.Lock()
 	switch {
-	case w.over:
-		return http.Header{}
-	case w.c.left:
-		return w.c.unsent
+	case w.hijacked:
+		err = http.ErrHijacked
+	case w.done.Load():
+		err = errOver
+	default:
+		return nil
 	}
-	return w.c.k.fields
+	w.x.gate.Unlock()
+	return err
+}
+
+func (w *response) leave() { w.x.gate.Unlock() }
+
+// retire ends all calls of the writer once the handler has returned. It reports false if
+// another goroutine still has the kernel copy to the connection, which then is of no
+// more use.
+func (x *exchange) retire() bool {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	x.res.done.Store(true)
+	return !x.res.copying
+}
+
+// Header returns the answer's header fields. The map is this answer's alone, except in
+// Reuse mode: a handler may keep it.
+//
+// Note: a map that the connection uses again saves two allocations in each answer
+// whose handler sets a field. But reading it after the handler's return would end the
+// process, while the engine writes the next answer's fields into it.
+func (w *response) Header() http.Header {
+	w.x.gate.Lock()
+	defer w.x.gate.Unlock()
+	switch {
+	case w.c.e.s.Reuse && w.done.Load() && !w.hijacked:
+		return http.Header{}
+	case w.header != nil:
+	case w.c.e.s.Reuse && !w.hijacked:
+		w.header = w.c.k.sharedFields()
+	default:
+		w.header = http.Header{}
+	}
+	return w.header
 }
 
 // WriteHeader decides the status. Fields set later do not go out, but trailers.
 func (w *response) WriteHeader(status int) {
-	switch {
-	case w.over:
-		return
-	case w.c.left:
+	switch w.enter() {
+	case nil:
+		defer w.leave()
+		w.writeHeader(status)
+	case http.ErrHijacked:
 		w.complain("http: response.WriteHeader on hijacked connection")
-		return
+	}
+}
+
+func (w *response) writeHeader(status int) {
+	switch {
 	case w.decided:
 		w.complain("http: superfluous response.WriteHeader call")
 		return
@@ -102,11 +150,15 @@ func (w *response) complain(what string) {
 
 // Write adds to the body.
 func (w *response) Write(p []byte) (int, error) {
-	if w.over || w.c.left {
-		return w.writeAfter(len(p))
+	if err := w.enter(); err != nil {
+		if err == http.ErrHijacked && len(p) > 0 {
+			w.complain("http: response.Write on hijacked connection")
+		}
+		return 0, err
 	}
+	defer w.leave()
 	if !w.decided {
-		w.WriteHeader(http.StatusOK)
+		w.writeHeader(http.StatusOK)
 	}
 	switch {
 	case len(p) == 0:
@@ -123,16 +175,6 @@ func (w *response) Write(p []byte) (int, error) {
 
 // WriteString is Write without a copy.
 func (w *response) WriteString(s string) (int, error) { return w.Write(sys.Bytes(s)) }
-
-func (w *response) writeAfter(n int) (int, error) {
-	if w.over {
-		return 0, errOver
-	}
-	if n > 0 {
-		w.complain("http: response.Write on hijacked connection")
-	}
-	return 0, http.ErrHijacked
-}
 
 var errOver = errors.New("http: response written after its handler returned")
 
@@ -201,14 +243,16 @@ func (w *response) Flush() { w.FlushError() }
 
 // FlushError sends what is buffered and returns what stood against it.
 func (w *response) FlushError() error {
-	if w.over {
-		return errOver
+	if err := w.enter(); err != nil {
+		return err
 	}
-	if w.c.left {
-		return http.ErrHijacked
-	}
+	defer w.leave()
+	return w.flush()
+}
+
+func (w *response) flush() error {
 	if !w.decided {
-		w.WriteHeader(http.StatusOK)
+		w.writeHeader(http.StatusOK)
 	}
 	if err := w.emitText(); err != nil {
 		return err
@@ -223,10 +267,9 @@ func (w *response) FlushError() error {
 // there is no further request in the buffer, or a deadline that is this answer's alone.
 func (w *response) finish() {
 	c := w.c
-	w.done.Store(true)
 	c.reclaim()
 	if !w.decided {
-		w.WriteHeader(http.StatusOK)
+		w.writeHeader(http.StatusOK)
 	}
 	if !w.sent {
 		w.finishHead(c.k.text)
@@ -237,7 +280,9 @@ func (w *response) finish() {
 		w.writeTrailers()
 		c.k.out = append(c.k.out, "\r\n"...)
 	}
-	clear(c.k.fields)
+	if c.e.s.Reuse {
+		clear(w.header)
+	}
 	if w.close || c.unread.Load() || c.k.r == c.k.w || len(c.k.out) >= bufSize || c.writeBy.Load() != 0 || c.late.Load() != 0 {
 		c.flush()
 	}
@@ -255,26 +300,31 @@ func bodyAllowed(status int) bool {
 // SetReadDeadline sets until when the request's body may be read, in place of
 // the server's limits (http.ResponseController).
 func (w *response) SetReadDeadline(t time.Time) error {
-	if w.over {
-		return errOver
-	}
-	w.c.gate.Lock()
-	defer w.c.gate.Unlock()
-	w.c.readBy.Store(deadline(t))
-	return w.c.nc.SetReadDeadline(t)
+	return w.setDeadline(&w.c.readBy, t, w.c.nc.SetReadDeadline)
 }
 
 // SetWriteDeadline sets until when the answer may be written, in place of the
 // server's limits (http.ResponseController).
 func (w *response) SetWriteDeadline(t time.Time) error {
-	if w.over {
+	w.c.sendHeld() // answers to earlier requests do not wait for this one's deadline
+	return w.setDeadline(&w.c.writeBy, t, w.c.nc.SetWriteDeadline)
+}
+
+// setDeadline does not hold the gate: a deadline must reach a call that waits. Either
+// it sees that the handler has returned, or settle sees it and takes it off.
+func (w *response) setDeadline(own *atomic.Int64, t time.Time, set func(time.Time) error) error {
+	if w.done.Load() {
 		return errOver
 	}
-	w.c.sendHeld() // answers to earlier requests do not wait for this one's deadline
 	w.c.gate.Lock()
 	defer w.c.gate.Unlock()
-	w.c.writeBy.Store(deadline(t))
-	return w.c.nc.SetWriteDeadline(t)
+	at := deadline(t)
+	before := own.Swap(at)
+	if w.done.Load() {
+		own.CompareAndSwap(at, before)
+		return errOver
+	}
+	return set(t)
 }
 
 func deadline(t time.Time) int64 {
@@ -298,6 +348,10 @@ var noDeadline time.Time
 // EnableFullDuplex lets the handler read the request's body after it began to
 // answer (http.ResponseController).
 func (w *response) EnableFullDuplex() error {
+	if err := w.enter(); err != nil {
+		return err
+	}
+	defer w.leave()
 	w.duplex = true
 	return nil
 }
@@ -309,12 +363,12 @@ const sniffLen = 512
 // TCP.
 func (w *response) ReadFrom(src io.Reader) (n int64, err error) {
 	to, ok := w.c.nc.(io.ReaderFrom)
-	if !ok || w.over || w.c.left {
+	if !ok {
 		return io.Copy(onlyWriter{w}, src)
 	}
 	// The first bytes go the ordinary way, so that an answer does not begin
 	// before there is something to send, and its type can be told from it.
-	if !w.sent {
+	if !w.hasSent() {
 		n, err = io.Copy(onlyWriter{w}, io.LimitReader(src, sniffLen))
 		if err != nil || n < sniffLen {
 			return n, err
@@ -323,11 +377,12 @@ func (w *response) ReadFrom(src io.Reader) (n int64, err error) {
 	if err := w.FlushError(); err != nil {
 		return n, err
 	}
-	if w.chunked || w.isHead || !bodyAllowed(w.status) || !sendsFile(src) {
+	if !sendsFile(src) || !w.beginCopy() {
 		m, err := io.Copy(onlyWriter{w}, src)
 		return n + m, err
 	}
 	m, err := w.copyFrom(to, src)
+	w.endCopy(m, err)
 	n += m
 	if err == nil {
 		// There is more only if less was declared, which Write then refuses.
@@ -335,6 +390,44 @@ func (w *response) ReadFrom(src io.Reader) (n int64, err error) {
 		n += m
 	}
 	return n, err
+}
+
+// hasSent reports whether the answer's head is complete.
+func (w *response) hasSent() bool {
+	w.x.gate.Lock()
+	defer w.x.gate.Unlock()
+	return w.sent
+}
+
+// beginCopy reports whether the kernel may copy the body, and notes that it does. It
+// does so without the gate: the source may have nothing to give for a long time.
+func (w *response) beginCopy() bool {
+	if w.enter() != nil {
+		return false
+	}
+	defer w.leave()
+	if w.chunked || w.isHead || !bodyAllowed(w.status) || w.copying {
+		return false
+	}
+	w.copying = true
+	return true
+}
+
+// endCopy notes what came of copying. It may be the source that failed, such as another
+// connection: the handler may go on then. An empty write shows it, which fails where
+// any would.
+func (w *response) endCopy(n int64, err error) {
+	w.x.gate.Lock()
+	defer w.x.gate.Unlock()
+	w.copying = false
+	w.written += n
+	if err == nil || w.done.Load() {
+		return
+	}
+	if _, err := w.c.nc.Write(nil); err != nil {
+		w.c.torn = err
+		w.c.fail(err)
+	}
 }
 
 // sendsFile reports whether the kernel may copy from src to a socket: it has a
@@ -362,30 +455,18 @@ func (w *response) copyFrom(to io.ReaderFrom, src io.Reader) (n int64, err error
 			outer.N -= n
 		}
 	}
-	w.written += n
 	return n, err
 }
 
 type onlyWriter struct{ io.Writer }
 
-// copyFrom has the connection take src, in pieces where nothing else tells how
-// much of it the client has taken. It may be src that fails, such as another
-// connection: the handler may go on then. An empty write tells, which fails where any
-// would.
+// copyFrom has the connection take src, in pieces where nothing else shows how
+// much of it the client has taken.
 func (c *conn) copyFrom(to io.ReaderFrom, src io.Reader) (n int64, err error) {
-	if _, told := traffic(c.fd); told {
-		n, err = c.copyPiece(to, src)
-	} else {
-		n, err = c.copyPieces(to, src)
+	if _, shown := traffic(c.fd); shown {
+		return c.copyPiece(to, src)
 	}
-	if err == nil {
-		return n, nil
-	}
-	if _, werr := c.nc.Write(nil); werr != nil {
-		c.torn = werr
-		c.fail(werr)
-	}
-	return n, err
+	return c.copyPieces(to, src)
 }
 
 func (c *conn) copyPieces(to io.ReaderFrom, src io.Reader) (n int64, err error) {
@@ -415,12 +496,10 @@ func (c *conn) copyPiece(to io.ReaderFrom, src io.Reader) (int64, error) {
 
 // Hijack hands the connection to the handler.
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	if w.over || w.done.Load() {
-		panic("serve: Hijack called after ServeHTTP finished")
+	if err := w.enter(); err != nil {
+		return nil, nil, err
 	}
-	if w.c.left {
-		return nil, nil, http.ErrHijacked
-	}
+	defer w.leave()
 	if w.hasBody {
 		w.x.body.settle()
 	}
@@ -428,6 +507,7 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		w.finishHead(nil)
 	}
 	w.c.flush() // answers to earlier requests may be waiting, too
+	w.hijacked = true
 	return w.c.hijack()
 }
 
