@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -309,15 +310,18 @@ func (c *conn) fail(err error) {
 }
 
 // linger lets the client read what was written before the connection ends: it
-// would lose it if what it still sends were answered by a reset. A connection that
-// cannot tell it that nothing more comes, or that knows no deadlines, is left as it is
-// for that time.
+// would lose it if what it still sends were answered by a reset, as TCP does. A connection
+// that cannot tell it that nothing more comes, or that knows no deadlines, is left as it
+// is for that time.
 func (c *conn) linger() {
 	const patience = 500 * time.Millisecond
 	const most = 1 << 20
 	until := time.Now().Add(patience)
 	w, ok := c.nc.(interface{ CloseWrite() error })
 	if ok && w.CloseWrite() != nil {
+		return
+	}
+	if !ok && !c.overTCP() {
 		return
 	}
 	if !ok || c.readUntil(until) != nil {
@@ -331,6 +335,12 @@ func (c *conn) linger() {
 }
 
 type onlyReader struct{ io.Reader }
+
+// overTCP reports whether the client's address is one of TCP, whatever wraps the socket.
+func (c *conn) overTCP() bool {
+	addr := c.nc.RemoteAddr()
+	return addr != nil && strings.HasPrefix(addr.Network(), "tcp")
+}
 
 // end closes the connection.
 func (c *conn) end() {
