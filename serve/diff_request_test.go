@@ -46,7 +46,7 @@ func TestDiffRequestHeader(t *testing.T) {
 		{name: "host empty", send: "GET / HTTP/1.1\r\nHost:\r\n\r\n"},
 		{name: "host absent in 1.0", send: "GET / HTTP/1.0\r\n\r\n"},
 		{name: "host of version 6", send: "GET / HTTP/1.1\r\nHost: [::1]:80\r\n\r\n"},
-		{name: "connect with another host", send: "CONNECT b.example:443 HTTP/1.1\r\nHost: a.example\r\n\r\n"},
+		{name: "connect without the port in Host", send: "CONNECT b.example:443 HTTP/1.1\r\nHost: b.example\r\n\r\n"},
 		{name: "pragma", send: request("/", "Pragma: no-cache")},
 		{name: "pragma and cache control", send: request("/", "Pragma: no-cache", "Cache-Control: max-age=0")},
 		{name: "upgrade", send: request("/", "Connection: upgrade", "Upgrade: websocket")},

@@ -98,6 +98,7 @@ func signedTargets() []exchange {
 		undone(line("target-form", "CONNECT a.example HTTP/1.1", refused400), path),
 		undone(line("target-host", "GET http://b.example/x HTTP/1.1", refused400), host),
 		undone(line("target-host", "GET https://b.example:8443/x HTTP/1.1", refused400), host),
+		undone(line("target-host", "CONNECT b.example:443 HTTP/1.1", refused400), host),
 		undone(line("target-user", "GET http://user:pw@a.example/x HTTP/1.1", refused400), user),
 	}
 }

@@ -35,6 +35,11 @@ func newHandover(e *engine) *handover {
 		ErrorLog: log.New(logWriter{s}, "", 0), HTTP2: http2Config(s, &e.limits), Protocols: &protos,
 		BaseContext: handedContext, ConnState: h.state,
 	}
+	h.server.RegisterOnShutdown(func() { // who has found it by http.ServerContextKey means this server
+		if !s.closed.Load() {
+			s.Shutdown(context.Background())
+		}
+	})
 	return h
 }
 

@@ -14,7 +14,7 @@ import (
 // have ended, or with ctx's error. Hijacked connections are not its business;
 // RegisterOnShutdown is told.
 func (s *Server) Shutdown(ctx context.Context) error {
-	e, err := s.stopListening(true)
+	e, err := s.stopListening(ctx, true)
 	s.mu.Lock()
 	for _, f := range s.onShutdown {
 		go f()
@@ -44,7 +44,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // Close ends the server at once: listeners and connections are closed, whatever
 // they are about. Hijacked connections are not its business.
 func (s *Server) Close() error {
-	e, err := s.stopListening(false)
+	e, err := s.stopListening(context.Background(), false)
 	if e == nil {
 		return err
 	}
@@ -73,8 +73,8 @@ func (s *Server) Close() error {
 
 // stopListening closes the listeners and waits until nothing more is accepted.
 // Gently, it first takes what connections the kernel has completed but not
-// handed out: closing a listener resets them.
-func (s *Server) stopListening(gently bool) (*engine, error) {
+// handed out: closing a listener resets them. When ctx ends it waits no longer.
+func (s *Server) stopListening(ctx context.Context, gently bool) (*engine, error) {
 	s.mu.Lock()
 	e := s.engine
 	if e != nil && !s.closed.Load() {
@@ -100,7 +100,7 @@ func (s *Server) stopListening(gently bool) (*engine, error) {
 	}
 	s.mu.Unlock()
 	for _, l := range blind {
-		l.settle()
+		l.settle(ctx)
 		stop(l)
 	}
 	accepted := make(chan struct{})
@@ -108,6 +108,8 @@ func (s *Server) stopListening(gently bool) (*engine, error) {
 	for waiting := true; waiting; {
 		select {
 		case <-accepted:
+			waiting = false
+		case <-ctx.Done():
 			waiting = false
 		case <-time.After(lastAccepts):
 			for _, l := range last {
@@ -138,7 +140,7 @@ const (
 func (l *onceListener) stopsSoon() bool {
 	l.until.Store(time.Now().Add(lastAccepts).UnixNano())
 	l.owed.Store(int64(l.backlog()))
-	return sys.TellsReadable && l.raw() != nil && l.expire(lastAccept)
+	return sys.TellsReadable && l.raw() != nil && l.expire(0) // pending looks for more
 }
 
 // deaf reports whether one Accept has gone on for much longer than it was told: it takes
@@ -152,9 +154,9 @@ func (l *onceListener) deaf() bool {
 // settle waits until l, which cannot be told to stop, has accepted nothing for a
 // while: then what the kernel had for it is taken. It looks several times, so that
 // Accept has had its turn on a busy machine, too.
-func (l *onceListener) settle() {
+func (l *onceListener) settle(ctx context.Context) {
 	const looks = 5
-	for quiet := 0; quiet < looks && time.Now().UnixNano() < l.until.Load(); {
+	for quiet := 0; quiet < looks && ctx.Err() == nil && time.Now().UnixNano() < l.until.Load(); {
 		before := l.owed.Load()
 		time.Sleep(lastAccept)
 		if quiet++; l.owed.Load() != before {
@@ -208,7 +210,7 @@ func (e *engine) greeted(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(e.clock.tick):
+		case <-time.After(min(e.clock.tick, lastAccept)):
 		}
 	}
 }

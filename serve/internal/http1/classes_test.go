@@ -118,6 +118,9 @@ var classes = map[string]class{
 	"other-host": {stricter, "Host differs from the request target", func(d difference) bool {
 		return absoluteForm.MatchString(d.ours.section)
 	}, http1.Lenient{OtherHost: true}},
+	"connect-other-host": {stricter, "Host differs from the request target", func(d difference) bool {
+		return d.method() == "CONNECT"
+	}, http1.Lenient{OtherHost: true}},
 	"raw-target": {stricter, "invalid request target", func(d difference) bool {
 		return strings.IndexFunc(d.target(), isRaw) >= 0
 	}, http1.Lenient{RawTarget: true}},

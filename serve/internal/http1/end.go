@@ -56,9 +56,13 @@ func emptyLine(b []byte) int {
 }
 
 // TooLong returns the refusal of a head that has grown past a limit before it
-// ended: 414 if b, which holds what there is of it, ends within the request
-// line, otherwise 431 (RFC 9112, section 3; RFC 6585, section 5).
+// ended: 501 if b, which holds what there is of it, ends within the method, 414 if
+// it ends within the request line, otherwise 431 (RFC 9112, section 3; RFC 6585,
+// section 5).
 func TooLong(b []byte) *Error {
+	if bytes.IndexAny(b, " \n") < 0 {
+		return errMethodLong
+	}
 	if bytes.IndexByte(b, '\n') < 0 {
 		return errTargetLong
 	}

@@ -48,6 +48,7 @@ func TestSkip(t *testing.T) {
 
 func TestTooLong(t *testing.T) {
 	for in, want := range map[string]int{
+		string(bytes.Repeat([]byte("x"), 100)):                           501,
 		"GET /" + string(bytes.Repeat([]byte("x"), 100)):                 414,
 		"GET / HTTP/1.1\r\nX: " + string(bytes.Repeat([]byte("x"), 100)): 431,
 	} {

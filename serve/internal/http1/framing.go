@@ -12,6 +12,7 @@ type framing struct {
 	last    string // the last transfer coding
 	chunked int    // how often chunked was named
 	unknown bool   // another coding was named
+	empty   bool   // an item of the list was empty
 }
 
 // addCoding takes note of one Transfer-Encoding line. Several count as one list.
@@ -27,6 +28,7 @@ func (f *framing) addCoding(val string) {
 		item, val, more = strings.Cut(val, ",")
 		item = trim(item)
 		f.last = item
+		f.empty = f.empty || item == ""
 		if fold(item, "chunked") {
 			f.chunked++
 		} else {
@@ -48,6 +50,8 @@ func (p *Head) frame(f *framing, r *reader) error {
 		return errOldChunked
 	case !fold(f.last, "chunked") || f.chunked > 1:
 		return errCoding
+	case f.empty:
+		return errNoCoding
 	case f.unknown:
 		return errUnknown
 	case p.HasLength && !r.lenient.LengthAndChunked:

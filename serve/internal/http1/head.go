@@ -242,6 +242,12 @@ func (p *Head) checkHost(f *framing, lax *Lenient) error {
 	if p.Target[0] == '/' || lax.OtherHost {
 		return nil
 	}
+	if p.Method == http.MethodConnect {
+		if !lax.ConnectPath && !sameTunnel(p.Target, p.Host) {
+			return errOtherHost
+		}
+		return nil
+	}
 	if a, scheme, ok := authority(p.Target); ok && !sameHost(a, p.Host, scheme) {
 		return errOtherHost
 	}

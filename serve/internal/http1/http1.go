@@ -80,6 +80,7 @@ func (e *Error) Error() string { return e.Reason }
 var (
 	errRequestLine = &Error{400, "malformed request line"}
 	errMethod      = &Error{400, "invalid method"}
+	errMethodLong  = &Error{501, "method too long"}
 	errTarget      = &Error{400, "invalid request target"}
 	errTargetForm  = &Error{400, "request target does not fit the method"}
 	errTargetLong  = &Error{414, "request target too long"}
@@ -103,6 +104,7 @@ var (
 	errLengths    = &Error{400, "more than one Content-Length"}
 	errBoth       = &Error{400, "both Content-Length and Transfer-Encoding"}
 	errOldChunked = &Error{400, "Transfer-Encoding in an HTTP/1.0 request"}
+	errNoCoding   = &Error{400, "empty item in Transfer-Encoding"}
 	errCoding     = &Error{400, "Transfer-Encoding does not end with chunked"}
 	errUnknown    = &Error{501, "unsupported transfer coding"}
 

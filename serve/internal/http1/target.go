@@ -138,6 +138,16 @@ func sameHost(authority, host, scheme string) bool {
 	return strings.EqualFold(withoutPort(authority, scheme), withoutPort(host, scheme))
 }
 
+// sameTunnel reports whether Host names the target of CONNECT. It may leave out the port,
+// as in the example of RFC 9110, section 9.3.6.
+func sameTunnel(target, host string) bool {
+	if strings.EqualFold(target, host) {
+		return true
+	}
+	name, _ := splitPort(target)
+	return strings.EqualFold(name, host)
+}
+
 func withoutPort(s, scheme string) string {
 	host, port := splitPort(s)
 	if port == "" || port == "80" && strings.EqualFold(scheme, "http") || port == "443" && strings.EqualFold(scheme, "https") {

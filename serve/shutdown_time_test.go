@@ -1,0 +1,101 @@
+//go:build linux
+
+package serve_test
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/serve"
+)
+
+// TestShutdownOfNothing shuts down servers without connections: none waits for anything.
+// The quickest of several counts, since other work on the machine takes time as well.
+func TestShutdownOfNothing(t *testing.T) {
+	const most = 3 * time.Millisecond
+	var took []time.Duration
+	for range 20 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		listens := make(chan struct{})
+		s := &serve.Server{BaseContext: func(net.Listener) context.Context { close(listens); return context.Background() }}
+		served := goServe(s, l)
+		<-listens
+		time.Sleep(5 * time.Millisecond) // most often it accepts by now
+		began := time.Now()
+		if err := s.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+		took = append(took, time.Since(began))
+		if err := <-served; err != http.ErrServerClosed {
+			t.Errorf("Serve: %v", err)
+		}
+	}
+	if least := slices.Min(took); least > most {
+		t.Errorf("Shutdown took %v at least, want at most %v", least, most)
+	}
+}
+
+// TestShutdownKeepsToContext shuts down with little time a server whose listener knows no
+// deadlines and one that takes a time-out for nothing: Shutdown does not wait for them.
+func TestShutdownKeepsToContext(t *testing.T) {
+	for name, wrap := range map[string]func(net.Listener) net.Listener{
+		"deaf":  func(l net.Listener) net.Listener { return stoppable{l.(*net.TCPListener), make(chan struct{})} },
+		"blind": func(l net.Listener) net.Listener { return struct{ net.Listener }{l} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &serve.Server{Handler: http.HandlerFunc(stateHandler)}
+			served := goServe(s, wrap(l))
+			nc := call(t, l.Addr().String())
+			answeredOnce(t, nc)
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			began := time.Now()
+			if err := s.Shutdown(ctx); err != context.Canceled {
+				t.Errorf("Shutdown: %v, want %v", err, context.Canceled)
+			}
+			if took := time.Since(began); took > 200*time.Millisecond {
+				t.Errorf("Shutdown returned after %v, though its context had ended", took)
+			}
+			s.Close()
+			<-served
+		})
+	}
+}
+
+// TestShutdownByContextKey has a handler shut down the server that it finds in its
+// context: that ends this one.
+func TestShutdownByContextKey(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := goServe(&serve.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		go r.Context().Value(http.ServerContextKey).(*http.Server).Shutdown(context.Background())
+	})}, l)
+	nc := call(t, l.Addr().String())
+	say(t, nc, "/")
+	if _, err := http.ReadResponse(bufio.NewReader(nc), nil); err != nil {
+		t.Fatal(err)
+	}
+	nc.Close()
+	select {
+	case err := <-served:
+		if err != http.ErrServerClosed {
+			t.Errorf("Serve: %v, want %v", err, http.ErrServerClosed)
+		}
+	case <-time.After(long):
+		t.Error("Serve goes on")
+	}
+}
