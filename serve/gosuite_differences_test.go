@@ -23,6 +23,11 @@ var suiteDifferences = []suiteDifference{
 		new: "newClientServerTest(t, mode, mux, func(s *Server) { s.Lenient.ConnectPath = true })",
 	}, "CONNECT names a host and a port (RFC 9112, 3.2.3); Lenient.ConnectPath lets it name a path"},
 	{suiteEdit{
+		file: "transport_test.go", function: "testTransportCONNECTBidi",
+		old: "			brw.Flush()\n		}\n	}))",
+		new: "			brw.Flush()\n		}\n	}), func(s *Server) { s.Lenient.OtherHost = true })",
+	}, "Host is the authority of CONNECT's target (RFC 9112, 3.2); Lenient.OtherHost lets it name another"},
+	{suiteEdit{
 		file: "serve_test.go", function: "testServerShutdownStateNew",
 		old: "ts.Listener.Close()",
 		new: "ts.Listener.Close(); ts.Config.Limits.ShutdownGrace = 5 * time.Second",
