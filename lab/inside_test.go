@@ -143,7 +143,7 @@ func TestTellsCalls(t *testing.T) {
 		Arms: []study.Arm{
 			{Name: "interface", Go: "./arms/dispatch", Args: []string{"--by", "interface"}},
 			{Name: "type", Go: "./arms/dispatch", Args: []string{"--by", "type"}},
-			{Name: "profiled", Go: "./arms/dispatch", Build: []string{"-pgo=arms/dispatch/calls.pgo"}},
+			{Name: "profiled", Go: "./arms/dispatch", Build: []string{"-pgo=calls.pgo"}},
 		},
 		Workloads:   []study.Workload{w},
 		Disassemble: []string{"main.(*open).ServeHTTP", "main.(*closed).ServeHTTP"},

@@ -1,11 +1,9 @@
 package studies_test
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"math"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +14,6 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/tarehq/tare/arms/routes"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -266,27 +263,6 @@ func TestGoals(t *testing.T) {
 	}
 	if want := []string{"chain", "engine", "github", "routekinds", "routers", "routescaling", "tools"}; !slices.Equal(with, want) {
 		t.Errorf("got goals in %v, want them in %v", with, want)
-	}
-}
-
-// The study of the GitHub table asks for each of its routes once, and for what the
-// route answers.
-func TestGitHub(t *testing.T) {
-	s, err := studies.Named("github")
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, targets := routes.GitHub(), s.Workloads[0].Targets
-	if len(targets) != len(table) {
-		t.Fatalf("got %d targets, want one for each of %d routes", len(targets), len(table))
-	}
-	for i, r := range table {
-		e, g := r.Example(), targets[i]
-		method := cmp.Or(g.Method, http.MethodGet)
-		v := g.Verify
-		if method != e.Method || g.Path != e.Path || v.Status != http.StatusOK || v.Header["Content-Type"] != e.ContentType || *v.Length != int64(len(e.Body)) || v.Contains != e.Body {
-			t.Errorf("target %d: got %s %s and %+v, want %+v", i, method, g.Path, v, e)
-		}
 	}
 }
 

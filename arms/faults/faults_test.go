@@ -103,6 +103,18 @@ func allPlanted() []planted {
 	}
 }
 
+// buildAll builds tare and the arms, and returns the folder they are in.
+func buildAll(t *testing.T, arms ...string) string {
+	t.Helper()
+	bin := t.TempDir()
+	for _, args := range [][]string{{"-C", "../..", "build", "-o", bin + "/", "./cmd/tare"}, append([]string{"build", "-o", bin + "/"}, arms...)} {
+		if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+			t.Fatalf("building: %v\n%s", err, out)
+		}
+	}
+	return bin
+}
+
 // TestDoctor has the doctor look at every fault, and at a twin without it: it
 // must find the one, and nothing at all in the other. A look is repeated, longer,
 // when it came out wrong: the machine may have been too busy for the first.
@@ -113,11 +125,7 @@ func TestDoctor(t *testing.T) {
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
 		t.Skip("some faults show in /proc alone")
 	}
-	bin := t.TempDir()
-	out, err := exec.Command("go", "build", "-o", bin+"/", ".", "../../cmd/tare").CombinedOutput()
-	if err != nil {
-		t.Fatalf("building: %v\n%s", err, out)
-	}
+	bin := buildAll(t, ".")
 	covered := map[string]bool{}
 	for _, p := range allPlanted() {
 		rule, _, _ := strings.Cut(p.name, "-")
@@ -265,11 +273,7 @@ func TestDoctorProcess(t *testing.T) {
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
 		t.Skip("processes are found in /proc")
 	}
-	bin := t.TempDir()
-	out, err := exec.Command("go", "build", "-o", bin+"/", ".", "../../cmd/tare", "../nethttp").CombinedOutput()
-	if err != nil {
-		t.Fatalf("building: %v\n%s", err, out)
-	}
+	bin := buildAll(t, ".", "../nethttp")
 	for _, tc := range []struct {
 		p    planted
 		want string // the first finding's rule, or why there may be none

@@ -20,7 +20,8 @@ require (
 	github.com/panjf2000/gnet/v2 v2.9.0
 	github.com/rs/cors v1.11.1
 	github.com/summerwind/h2spec v2.2.1+incompatible
-	github.com/tarehq/tare v0.0.0-00010101000000-000000000000
+	github.com/tarehq/tare/arms v0.0.0-00010101000000-000000000000
+	github.com/tarehq/tare/serve v0.0.0-00010101000000-000000000000
 	github.com/uptrace/bunrouter v1.0.23
 	github.com/valyala/fasthttp v1.73.0
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.72.0
@@ -101,4 +102,8 @@ require (
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
-replace github.com/tarehq/tare => ../..
+replace (
+	github.com/tarehq/tare => ../..
+	github.com/tarehq/tare/arms => ..
+	github.com/tarehq/tare/serve => ../../serve
+)

@@ -1,25 +1,29 @@
 package main
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"tare": main, "tare-arm": specimen, "tare-traced": traced, "tare-profiled": askable})
+	testscript.Main(m, map[string]func(){"tare": main, "tare-arm": specimen, "tare-traced": traced})
 }
 
 // TestScripts runs the command as a user does. Scripts find servers to load
 // under $URL, $TLSURL, $EXPIREDURL and $DEADURL, see startServers, and under
 // $PROFILEDURL, see startAlone.
 func TestScripts(t *testing.T) {
-	urls := startServers(t)
+	urls, programs := startServers(t), buildProfiled(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Vars = append(env.Vars, "XDG_CACHE_HOME="+env.WorkDir+"/cache", "TMPDIR="+t.TempDir())
 			env.Vars = append(env.Vars, urls...)
+			env.Setenv("PATH", env.Getenv("PATH")+string(os.PathListSeparator)+programs)
 			alone, err := startAlone(env)
 			env.Vars = append(env.Vars, alone...)
 			return err
@@ -32,4 +36,16 @@ func TestScripts(t *testing.T) {
 			"parses":    parsesCmd,
 		},
 	})
+}
+
+// buildProfiled builds arms/injected, which tare can ask for its profiles, as
+// tare-profiled, and returns its folder.
+func buildProfiled(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	out, err := exec.Command("go", "-C", "../../arms", "build", "-o", filepath.Join(dir, "tare-profiled"), "./injected").CombinedOutput()
+	if err != nil {
+		t.Fatalf("building arms/injected: %v\n%s", err, out)
+	}
+	return dir
 }

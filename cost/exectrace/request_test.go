@@ -3,7 +3,6 @@ package exectrace_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,7 +18,6 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cost/exectrace"
-	"github.com/tarehq/tare/serve"
 )
 
 // slowly is for how long a slow request waits, and bound what is called slow.
@@ -132,24 +130,6 @@ func only(wait http.HandlerFunc) http.Handler {
 // start starts a server of a kind and returns its URL and a client for it.
 func start(t *testing.T, kind string, h http.Handler) (string, *http.Client) {
 	t.Helper()
-	if kind == "serve" {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := &serve.Server{Handler: h}
-		done := make(chan error, 1)
-		go func() { done <- s.Serve(l) }()
-		t.Cleanup(func() {
-			s.Close()
-			if err := <-done; !errors.Is(err, http.ErrServerClosed) {
-				t.Errorf("serving: %v", err)
-			}
-		})
-		c := &http.Client{Transport: &http.Transport{}}
-		t.Cleanup(c.CloseIdleConnections)
-		return "http://" + l.Addr().String(), c
-	}
 	s := httptest.NewUnstartedServer(h)
 	if kind == "HTTP/2" {
 		s.EnableHTTP2 = true
@@ -275,7 +255,7 @@ func TestCauses(t *testing.T) {
 		{"running", w.Spin, nil, exectrace.Running, "exectrace.only", ""},
 		{"goroutines", w.Fan, nil, exectrace.Sleeping, "exectrace.only", ""},
 	} {
-		for _, kind := range []string{"net/http", "serve", "HTTP/2"} {
+		for _, kind := range []string{"net/http", "HTTP/2"} {
 			t.Run(tc.name+"/"+kind, func(t *testing.T) {
 				url, c := start(t, kind, only(tc.wait))
 				b := recorded(t, func() {
@@ -355,34 +335,28 @@ func TestClient(t *testing.T) {
 		name  string
 		h     http.HandlerFunc
 		keep  func(*testing.T, *http.Client, string)
-		owner string // with net/http; with serve it is serve
+		owner string
 	}{
 		{name: "body", h: w.Upload, keep: sendSlowly, owner: "net/http: read body"},
 		{name: "answer", h: w.Download, keep: readSlowly, owner: "net/http: write answer"},
 	} {
-		for _, kind := range []string{"net/http", "serve"} {
-			t.Run(tc.name+"/"+kind, func(t *testing.T) {
-				owner := tc.owner
-				if kind == "serve" {
-					owner = kind
+		t.Run(tc.name, func(t *testing.T) {
+			url, c := start(t, "net/http", tc.h)
+			r, err := exectrace.ReadRequests(recorded(t, func() { tc.keep(t, c, url) }), exectrace.Options{SlowerThan: bound})
+			if err != nil {
+				t.Fatal(err)
+			}
+			adds(t, r)
+			waited := time.Duration(0)
+			for _, p := range r.Slow.Parts {
+				if p.State == exectrace.Client && p.Owner.Name == tc.owner {
+					waited += p.Time
 				}
-				url, c := start(t, kind, tc.h)
-				r, err := exectrace.ReadRequests(recorded(t, func() { tc.keep(t, c, url) }), exectrace.Options{SlowerThan: bound})
-				if err != nil {
-					t.Fatal(err)
-				}
-				adds(t, r)
-				waited := time.Duration(0)
-				for _, p := range r.Slow.Parts {
-					if p.State == exectrace.Client && p.Owner.Name == owner {
-						waited += p.Time
-					}
-				}
-				if r.Slow.Count != 1 || waited < bound {
-					t.Errorf("slow requests: %d, %s; want one that waits for its client in %s", r.Slow.Count, list(r.Slow.Parts), owner)
-				}
-			})
-		}
+			}
+			if r.Slow.Count != 1 || waited < bound {
+				t.Errorf("slow requests: %d, %s; want one that waits for its client in %s", r.Slow.Count, list(r.Slow.Parts), tc.owner)
+			}
+		})
 	}
 }
 
@@ -530,14 +504,8 @@ func TestDifferencesAlike(t *testing.T) {
 
 // TestPipelined sends requests at one go: each counts.
 func TestPipelined(t *testing.T) {
-	for _, kind := range []string{"net/http", "serve"} {
-		t.Run(kind, func(t *testing.T) { pipelined(t, kind) })
-	}
-}
-
-func pipelined(t *testing.T, kind string) {
 	w := newWaiters(t)
-	url, _ := start(t, kind, only(w.Doze))
+	url, _ := start(t, "net/http", only(w.Doze))
 	b := recorded(t, func() {
 		c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 		if err != nil {

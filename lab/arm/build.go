@@ -128,7 +128,8 @@ func (b *Builder) target(a study.Arm) (target, error) {
 	if strings.HasPrefix(a.Go, "./arms/") || a.Go == "./cmd/tare" {
 		root, err := b.root()
 		if err == nil && isDir(filepath.Join(root, a.Go)) {
-			return target{name: filepath.Base(a.Go), dir: root, pkg: a.Go, own: true}, nil
+			// Built where it lies, it gets the versions of the module that it lies in.
+			return target{name: filepath.Base(a.Go), dir: filepath.Join(root, a.Go), pkg: ".", own: true}, nil
 		}
 		if err != nil && !isDir(a.Go) {
 			return target{}, err

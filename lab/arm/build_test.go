@@ -252,10 +252,11 @@ func checkout(t *testing.T) string {
 	t.Setenv("GOMODCACHE", filepath.Join(t.TempDir(), "mod"))
 	root := tree(t,
 		"go.mod", "module github.com/tarehq/tare\n\ngo 1.26\n",
+		"arms/go.mod", "module github.com/tarehq/tare/arms\n\ngo 1.26\n",
 		"arms/plain/main.go", prints("plain"),
 		"arms/routes/routes.go", "package routes\n\nconst Name = \"routes\"\n",
 		"arms/rivals/go.mod", "module github.com/tarehq/tare/arms/rivals\n\ngo 1.26\n\nrequire "+framework+" v1.9.0\n\n"+
-			"require github.com/tarehq/tare v0.0.0\n\nreplace github.com/tarehq/tare => ../..\n",
+			"require github.com/tarehq/tare/arms v0.0.0\n\nreplace github.com/tarehq/tare/arms => ..\n",
 		"arms/rivals/internal/text/text.go", "package text\n\nconst Colon = \": \"\n",
 		"arms/rivals/some/main.go", "//tare:module "+framework+"\n\n// Command some is a rival.\npackage main\n\n"+
 			"import (\n\t\"github.com/tarehq/tare/arms/rivals/internal/text\"\n\t\"github.com/tarehq/tare/arms/routes\"\n\t\""+framework+"\"\n)\n\n"+

@@ -79,9 +79,11 @@ func (b *Builder) modFlags(t target) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	root := filepath.Join(t.dir, "..", "..")
-	mod := fmt.Sprintf("module %s\n\ngo %s\n\nrequire %s\n\nrequire %s v0.0.0\n\nreplace %[4]s => %[5]q\n",
-		directive(pinned, "module"), directive(pinned, "go"), t.require, modulePath, root)
+	mod := fmt.Sprintf("module %s\n\ngo %s\n\nrequire %s\n\nrequire %s/arms v0.0.0\n",
+		directive(pinned, "module"), directive(pinned, "go"), t.require, modulePath)
+	for _, own := range []string{"", "/arms", "/serve"} {
+		mod += fmt.Sprintf("\nreplace %s%s => %q\n", modulePath, own, filepath.Join(t.dir, "..", "..", own))
+	}
 	cache, err := b.cache()
 	if err != nil {
 		return nil, err

@@ -1,0 +1,20 @@
+module github.com/tarehq/tare/arms
+
+go 1.26.0
+
+require (
+	github.com/tarehq/tare v0.0.0-00010101000000-000000000000
+	github.com/tarehq/tare/serve v0.0.0-00010101000000-000000000000
+	golang.org/x/sys v0.49.0
+	pgregory.net/rapid v1.3.0
+)
+
+require (
+	github.com/goccy/go-yaml v1.19.2 // indirect
+	golang.org/x/exp v0.0.0-20261014143641-f0251eb4aa3e // indirect
+)
+
+replace (
+	github.com/tarehq/tare => ..
+	github.com/tarehq/tare/serve => ../serve
+)

@@ -1,0 +1,3 @@
+module github.com/tarehq/tare/serve
+
+go 1.26.0
