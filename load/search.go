@@ -107,7 +107,7 @@ func newSearch(o Options, so SearchOptions) (*search, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !t.less || t.measure == measureRate {
+	if !t.bound.Upper() || t.measure == "rate" {
 		return nil, fmt.Errorf("threshold %q does not end as the rate grows: want an upper bound of a response time or of errors, such as p99<50ms", so.Threshold)
 	}
 	if so.Step == 0 {

@@ -14,23 +14,26 @@ func TestParseThresholdErrors(t *testing.T) {
 	for give, want := range map[string]string{
 		"":               "no comparison",
 		"p99":            "no comparison",
-		"q99<1ms":        `"q99" is no measure`,
-		"p<1ms":          `"p" is no measure`,
-		"p-1<1ms":        `"p-1" is no measure`,
-		"pInf<1ms":       `"pInf" is no measure`,
+		"q99<1ms":        `"q99" is not a measure`,
+		"p<1ms":          `"p" is not a measure`,
+		"p-1<1ms":        `"p-1" is not a measure`,
+		"pInf<1ms":       `"pInf" is not a measure`,
+		"p50%<1ms":       `"p50%" is not a measure`,
 		"p0<1ms":         "outside",
 		"p99.9999<1ms":   "outside",
-		"99<1ms":         `"99" is no measure`,
-		"p99<50":         `"50" is no duration`,
-		"p99<-1ms":       `"-1ms" is no duration`,
-		"p99<=1ms":       `"=1ms" is no duration`,
-		"errors>200%":    `"200%" is no share`,
-		"errors>NaN":     `"NaN" is no share`,
-		"rate<fast":      `"fast" is no rate`,
-		"rate<1e3":       `"1e3" is no rate`,
-		"rate<1000/min":  "is no rate",
-		"max<":           `"" is no duration`,
-		"latency p99<1s": "is no measure",
+		"99<1ms":         `"99" is not a measure`,
+		"p99<50":         "p99: the bound is a plain number; it must be a time (ns, µs, ms, s)",
+		"p99<-1ms":       `"-1ms" is not a quantity`,
+		"p99=<1ms":       "is not a measure",
+		"p99<>1ms":       "does not begin with",
+		"errors>2":       "the bound is a plain number; it must be a share (%)",
+		"errors>NaN":     `"NaN" is not a quantity`,
+		"rate<fast":      `"fast" is not a quantity`,
+		"rate<1e3":       `"1e3" is not a quantity`,
+		"rate<1000/min":  "is not a quantity",
+		"rate<1ms":       "the bound is a time (ns, µs, ms, s); it must be a rate (/s)",
+		"max<":           `"" is not a quantity`,
+		"latency p99<1s": "is not a measure",
 	} {
 		if _, err := load.ParseThreshold(give); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("ParseThreshold(%q): got error %v, want one with %q", give, err, want)
@@ -57,26 +60,26 @@ func TestThresholdHolds(t *testing.T) {
 		holds bool
 		value string
 	}{
-		{"p50<51ms", true, "50ms"},
-		{"p50 > 49ms", true, "50ms"},
-		{"p50>51ms", false, "50ms"},
-		{"p90<91ms", true, "90ms"},
+		{"p50<51ms", true, "50.0 ms"},
+		{"p50 > 49 ms", true, "50.0 ms"},
+		{"p50>51ms", false, "50.0 ms"},
+		{"p90<=91ms", true, "90.0 ms"},
 		// 2 % never came: p99 is among them, whatever the bound.
 		{"p99<1h", false, "no answer"},
 		{"p99>1h", true, "no answer"},
-		{"p98<99ms", true, "98ms"}, // of all 100, the dropped one too
+		{"p98<99ms", true, "98.0 ms"}, // of all 100, the dropped one too
 		{"p98.5<1h", false, "no answer"},
 		{"max<1h", false, "no answer"},
 		{"mean<1h", false, "no answer"},
-		{"errors>2.9%", true, "3%"},
-		{"errors<0.031", true, "3%"},
-		{"errors>3.1%", false, "3%"},
-		{"rate>480/s", true, "490.0/s"},
-		{"rate<0.5k", true, "490.0/s"},
-		{"rate>0.48k", true, "490.0/s"},
-		{"rate<0.0005M", true, "490.0/s"},
-		{"rate>0.00048M", true, "490.0/s"},
-		{"rate>1M/s", false, "490.0/s"},
+		{"errors>=2.9 %", true, "3.0 %"},
+		{"errors<0.031", true, "3.0 %"},
+		{"errors>3.1%", false, "3.0 %"},
+		{"rate>480/s", true, "490/s"},
+		{"rate<0.5k", true, "490/s"},
+		{"rate>0.48k", true, "490/s"},
+		{"rate<0.0005M", true, "490/s"},
+		{"rate>0.00048M", true, "490/s"},
+		{"rate>1M/s", false, "490/s"},
 	}
 	for _, tt := range tests {
 		th, err := load.ParseThreshold(tt.give)
@@ -85,12 +88,6 @@ func TestThresholdHolds(t *testing.T) {
 		}
 		r := sampleResult(10)
 		holds, value, err := th.Holds(r)
-		// A histogram keeps three digits.
-		if strings.HasSuffix(value, "ms") {
-			if d, _ := time.ParseDuration(value); d.Round(time.Millisecond).String() == tt.value {
-				value = tt.value
-			}
-		}
 		if holds != tt.holds || value != tt.value || err != nil {
 			t.Errorf("%q on the sample: got %v at %s, %v; want %v at %s", tt.give, holds, value, err, tt.holds, tt.value)
 		}
@@ -108,8 +105,8 @@ func TestThresholdsOfAllAnswered(t *testing.T) {
 		holds bool
 		value string
 	}{
-		"max<100ms": {false, "101ms"}, "max<102ms": {true, "101ms"}, "max>102ms": {false, "101ms"},
-		"mean<10ms": {false, "11ms"}, "mean<12ms": {true, "11ms"}, "mean>12ms": {false, "11ms"},
+		"max<100ms": {false, "101 ms"}, "max<102ms": {true, "101 ms"}, "max>102ms": {false, "101 ms"},
+		"mean<10ms": {false, "11.0 ms"}, "mean<12ms": {true, "11.0 ms"}, "mean>12ms": {false, "11.0 ms"},
 	} {
 		th, err := load.ParseThreshold(give)
 		if err != nil {
@@ -136,24 +133,4 @@ func TestThresholdInconclusive(t *testing.T) {
 			t.Errorf("%q on %d requests: got error %v, want ErrInconclusive", give, need-1, err)
 		}
 	}
-}
-
-func FuzzParseThreshold(f *testing.F) {
-	for _, s := range []string{"p99.9<50ms", "errors>0.1%", "rate<10k/s", "max > 1s", "mean<1us"} {
-		f.Add(s)
-	}
-	r := sampleResult(10_000)
-	f.Fuzz(func(t *testing.T, s string) {
-		th, err := load.ParseThreshold(s)
-		if err != nil {
-			return
-		}
-		again, err := load.ParseThreshold(th.String())
-		if err != nil || again != th {
-			t.Fatalf("%q reads as %+v; its String %q reads as %+v, %v", s, th, th, again, err)
-		}
-		if _, _, err := th.Holds(r); err != nil && !errors.Is(err, load.ErrInconclusive) {
-			t.Fatalf("%q on the sample: %v", s, err)
-		}
-	})
 }

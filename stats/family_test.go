@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/bound"
 )
 
 func TestHolm(t *testing.T) {
@@ -50,19 +51,19 @@ func TestGates(t *testing.T) {
 	tests := []struct {
 		name string
 		gate stats.Gate
-		want stats.GateResult
+		want bound.Outcome
 	}{
-		{"unchanged", stats.Gate{D: around(0, 0.01, 12), Budget: budget}, stats.Passed},
-		{"within the budget", stats.Gate{D: around(0.01, 0.005, 12), Budget: budget}, stats.Passed},
-		{"beyond", stats.Gate{D: around(0.1, 0.01, 12), Budget: budget}, stats.Failed},
-		{"worse, but not surely beyond", stats.Gate{D: around(0.03, 0.03, 12), Budget: budget}, stats.Undecided},
-		{"better", stats.Gate{D: around(-0.1, 0.01, 12), Budget: budget}, stats.Passed},
-		{"throughput lost", stats.Gate{D: around(-0.1, 0.01, 12), Budget: budget, HigherIsBetter: true}, stats.Failed},
-		{"throughput won", stats.Gate{D: around(0.1, 0.01, 12), Budget: budget, HigherIsBetter: true}, stats.Passed},
-		{"too few blocks", stats.Gate{D: around(0.1, 0.01, 5), Budget: budget}, stats.Undecided},
-		{"none", stats.Gate{Budget: budget}, stats.Undecided},
+		{"unchanged", stats.Gate{D: around(0, 0.01, 12), Budget: budget}, bound.Held},
+		{"within the budget", stats.Gate{D: around(0.01, 0.005, 12), Budget: budget}, bound.Held},
+		{"beyond", stats.Gate{D: around(0.1, 0.01, 12), Budget: budget}, bound.Failed},
+		{"worse, but not surely beyond", stats.Gate{D: around(0.03, 0.03, 12), Budget: budget}, bound.Inconclusive},
+		{"better", stats.Gate{D: around(-0.1, 0.01, 12), Budget: budget}, bound.Held},
+		{"throughput lost", stats.Gate{D: around(-0.1, 0.01, 12), Budget: budget, HigherIsBetter: true}, bound.Failed},
+		{"throughput won", stats.Gate{D: around(0.1, 0.01, 12), Budget: budget, HigherIsBetter: true}, bound.Held},
+		{"too few blocks", stats.Gate{D: around(0.1, 0.01, 5), Budget: budget}, bound.Inconclusive},
+		{"none", stats.Gate{Budget: budget}, bound.Inconclusive},
 		// p is 0.047, but the lower end is the budget itself, not beyond it.
-		{"at the budget", stats.Gate{D: []float64{-1, 4, 2, 3, 1, 3, 0, 6}}, stats.Undecided},
+		{"at the budget", stats.Gate{D: []float64{-1, 4, 2, 3, 1, 3, 0, 6}}, bound.Inconclusive},
 	}
 	for _, tt := range tests {
 		if got := stats.Gates([]stats.Gate{tt.gate}); got[0] != tt.want {
@@ -75,11 +76,11 @@ func TestGates(t *testing.T) {
 // gate.
 func TestGatesSplitAlpha(t *testing.T) {
 	six := stats.Gate{D: around(0.1, 0.01, 6)} // p = 2⁻⁶ = 0.0156
-	if got := stats.Gates([]stats.Gate{six, {}}); got[0] != stats.Undecided {
+	if got := stats.Gates([]stats.Gate{six, {}}); got[0] != bound.Inconclusive {
 		t.Errorf("of two: %s, want inconclusive", got[0])
 	}
 	six.Alpha = 0.0625
-	if got := stats.Gates([]stats.Gate{six, {Alpha: 0.0625}}); got[0] != stats.Failed {
+	if got := stats.Gates([]stats.Gate{six, {Alpha: 0.0625}}); got[0] != bound.Failed {
 		t.Errorf("of two at 0.0625: %s, want failed", got[0])
 	}
 }
@@ -88,10 +89,10 @@ func TestGatesSplitAlpha(t *testing.T) {
 func TestGatesBesideABetterOne(t *testing.T) {
 	worse := stats.Gate{D: []float64{-3, 1, 2, 4, 5, 6, 7, 8}} // p = 5·2⁻⁸ = 0.0195
 	better := stats.Gate{D: around(-0.1, 0.01, 8)}
-	if got := stats.Gates([]stats.Gate{worse})[0]; got != stats.Failed {
+	if got := stats.Gates([]stats.Gate{worse})[0]; got != bound.Failed {
 		t.Errorf("alone: %s, want failed", got)
 	}
-	if got := stats.Gates([]stats.Gate{better, worse}); got[0] != stats.Passed || got[1] != stats.Undecided {
+	if got := stats.Gates([]stats.Gate{better, worse}); got[0] != bound.Held || got[1] != bound.Inconclusive {
 		t.Errorf("beside a better one: %s, want passed and inconclusive", got)
 	}
 }
@@ -99,14 +100,14 @@ func TestGatesBesideABetterOne(t *testing.T) {
 // Gates reach their looks at levels of their own; each spends no more than its share.
 func TestGatesOfDifferentLevels(t *testing.T) {
 	six, eight := stats.Gate{D: around(0.1, 0.01, 6)}, stats.Gate{D: around(0.1, 0.01, 8), Alpha: 0.010}
-	if got := stats.Gates([]stats.Gate{eight, {Alpha: 0.010}})[0]; got != stats.Undecided { // p = 2⁻⁸, its share 0.0025
+	if got := stats.Gates([]stats.Gate{eight, {Alpha: 0.010}})[0]; got != bound.Inconclusive { // p = 2⁻⁸, its share 0.0025
 		t.Errorf("8 blocks at 1 %%, one of two: %s, want inconclusive", got)
 	}
-	if got := stats.Gates([]stats.Gate{eight})[0]; got != stats.Failed {
+	if got := stats.Gates([]stats.Gate{eight})[0]; got != bound.Failed {
 		t.Errorf("8 blocks at 1 %%, alone: %s, want failed", got)
 	}
 	six.Alpha = 0.0625
-	if got := stats.Gates([]stats.Gate{six, eight}); got[0] != stats.Failed || got[1] != stats.Failed { // the second has all of its level left
+	if got := stats.Gates([]stats.Gate{six, eight}); got[0] != bound.Failed || got[1] != bound.Failed { // the second has all of its level left
 		t.Errorf("6 blocks at 6.25 %% beside 8 at 1 %%: %s, want both failed", got)
 	}
 }
@@ -114,13 +115,13 @@ func TestGatesOfDifferentLevels(t *testing.T) {
 // Six blocks suffice for one gate and are too few for a family of ten.
 func TestGatesAreAFamily(t *testing.T) {
 	gates := []stats.Gate{{D: around(0.1, 0.01, 6)}}
-	if got := stats.Gates(gates); got[0] != stats.Failed {
+	if got := stats.Gates(gates); got[0] != bound.Failed {
 		t.Errorf("alone: %s, want failed", got[0])
 	}
 	for range 9 {
 		gates = append(gates, stats.Gate{D: around(0, 0.01, 6)})
 	}
-	if got := stats.Gates(gates); got[0] != stats.Undecided {
+	if got := stats.Gates(gates); got[0] != bound.Inconclusive {
 		t.Errorf("among ten: %s, want inconclusive", got[0])
 	}
 }

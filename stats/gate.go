@@ -1,14 +1,6 @@
 package stats
 
-// GateResult is what a gate answers.
-type GateResult string
-
-// The results of a gate.
-const (
-	Passed    GateResult = "passed"       // the whole interval of the harm lies within the budget
-	Failed    GateResult = "failed"       // the lower bound of the harm exceeds the budget
-	Undecided GateResult = "inconclusive" // neither
-)
+import "github.com/tarehq/tare/stats/bound"
 
 // Gate bounds the harm that a change may do to one metric.
 type Gate struct {
@@ -18,14 +10,15 @@ type Gate struct {
 	Alpha          float64 // level of the interval: that of the look reached; 0: StudyAlpha, for a single look
 }
 
-// Gates judges gates that were measured together. A gate fails where the lower
+// Gates judges gates that were measured together. A gate holds where the whole interval
+// of the harm lies within the budget. It fails where the lower
 // end of the harm's interval of level 1 − Alpha exceeds the budget, and only if
 // that survives [Holm]'s procedure over all of them, each p-value counted in
 // shares of its own Alpha. So the probability of failing any innocent gate is at
 // most half of [StudyAlpha] over all looks together that share it out, whichever
 // of them ends the study. A failure should be confirmed in fresh processes before
 // anybody is woken up.
-func Gates(gates []Gate) []GateResult {
+func Gates(gates []Gate) []bound.Outcome {
 	excess := make([]Interval, len(gates)) // of harm − budget
 	p := make([]float64, len(gates))       // in shares of alpha
 	for i, g := range gates {
@@ -46,15 +39,15 @@ func Gates(gates []Gate) []GateResult {
 		}
 	}
 	rejected := Holm(p, 1.0/2)
-	results := make([]GateResult, len(gates))
+	results := make([]bound.Outcome, len(gates))
 	for i := range gates {
 		switch {
 		case excess[i].Lo > 0 && rejected[i]:
-			results[i] = Failed
+			results[i] = bound.Failed
 		case excess[i].Hi <= 0:
-			results[i] = Passed
+			results[i] = bound.Held
 		default:
-			results[i] = Undecided
+			results[i] = bound.Inconclusive
 		}
 	}
 	return results

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/bound"
 )
 
 const mostBlocks = 30 // of the planned looks
@@ -165,8 +166,8 @@ func TestGateLevel(t *testing.T) {
 	shares := eachModel(106, func(m machine, rng *rand.Rand) bool {
 		d := randomised(m, budget, rng)
 		for _, look := range stats.Looks() {
-			if r := stats.Gates([]stats.Gate{{D: d[:look.Blocks], Budget: budget, Alpha: look.Alpha}}); r[0] != stats.Undecided {
-				return r[0] == stats.Failed
+			if r := stats.Gates([]stats.Gate{{D: d[:look.Blocks], Budget: budget, Alpha: look.Alpha}}); r[0] != bound.Inconclusive {
+				return r[0] == bound.Failed
 			}
 		}
 		return false

@@ -23,13 +23,14 @@ import (
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/bound"
 	"github.com/tarehq/tare/stats/unit"
 )
 
 // gateCmd passes or fails a change.
 type gateCmd struct {
 	Target string  `arg:"" name:"study|run" help:"A study, or study file, to run now (control = before, arms = after), or a run's folder, or its name below --dir."`
-	Max    budgets `help:"Largest harm in per cent, as metric=percent; repeatable. Default: the primary metric at 5." placeholder:"METRIC=PCT"`
+	Max    budgets `help:"Largest harm, such as 'cpu_per_request<=5%' or cpu_per_request=5; repeatable. Default: the primary metric at 5 %." placeholder:"METRIC<=PCT"`
 	Quick  bool    `short:"q" help:"The study's short form."`
 	Blocks int     `help:"Most blocks (0: the study's last look)."`
 	Seed   uint64  `help:"Fixes the order of trials (0: drawn)."`
@@ -41,30 +42,32 @@ type gateCmd struct {
 	failed string // folder of the first run, where a gate failed that the second is to confirm
 }
 
-// budgets are the largest harms in per cent, by metric.
-type budgets map[string]cli.Percent
+// budgets are the largest harms, relative, by metric.
+type budgets map[string]float64
 
-// Decode reads one, as metric=percent.
+// Decode reads one, as metric<=5%. The older metric=5, in per cent, means the same.
 func (b *budgets) Decode(ctx *kong.DecodeContext) error {
 	var text string
 	if err := ctx.Scan.PopValueInto("budget", &text); err != nil {
 		return err
 	}
-	metric, harm, ok := strings.Cut(text, "=")
-	if !ok {
-		return fmt.Errorf("%q is no budget, such as cpu_per_request=5", text)
+	if metric, harm, old := strings.Cut(text, "="); old && !strings.ContainsAny(text, "<>") {
+		text = metric + "<=" + strings.TrimSuffix(harm, "%") + "%"
 	}
-	if _, ok := (*b)[metric]; ok {
-		return fmt.Errorf("%s has a budget already: name one for each metric", metric)
+	c, err := bound.Parse(text)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w; a budget is one such as cpu_per_request<=5%%", err)
+	case c.Op != bound.AtMost || c.Unit != unit.Share:
+		return fmt.Errorf("%q is not a budget such as cpu_per_request<=5%%: the largest harm, relative to the control", text)
 	}
-	var p cli.Percent
-	if err := p.UnmarshalText([]byte(harm)); err != nil {
-		return err
+	if _, ok := (*b)[c.Measure]; ok {
+		return fmt.Errorf("%s has a budget already: name one for each metric", c.Measure)
 	}
 	if *b == nil {
 		*b = budgets{}
 	}
-	(*b)[metric] = p
+	(*b)[c.Measure] = c.Value
 	return nil
 }
 
@@ -72,7 +75,7 @@ func (b *budgets) Decode(ctx *kong.DecodeContext) error {
 func (b budgets) flags() []string {
 	var args []string
 	for _, name := range slices.Sorted(maps.Keys(b)) {
-		args = append(args, "--max", fmt.Sprintf("%s=%v", name, b[name]))
+		args = append(args, "--max", fmt.Sprintf("%s=%.6g", name, 100*b[name]))
 	}
 	return args
 }
@@ -165,7 +168,7 @@ func (c *gateCmd) measure(ctx context.Context, t *cli.Terminal, run *runCmd, s *
 	}
 	fmt.Fprintf(t.Err, "run: %s\n", kept.Dir)
 	gates := c.gates(a)
-	if c.failed == "" && slices.ContainsFunc(gates, func(g verdict.Gated) bool { return g.Result == stats.Failed }) {
+	if c.failed == "" && slices.ContainsFunc(gates, func(g verdict.Gated) bool { return g.Result == bound.Failed }) {
 		c.failed = kept.Dir
 	}
 	return gates, nil
@@ -207,18 +210,15 @@ func (c *gateCmd) budgets(primary string) ([]verdict.Budget, error) {
 		return []verdict.Budget{{Metric: primary, Harm: 0.05}}, nil
 	}
 	var all []verdict.Budget
-	for name, pct := range c.Max {
+	for name, harm := range c.Max {
 		m, ok := study.MetricNamed(name)
 		if !ok {
 			return nil, unknownMetric(name)
 		}
-		switch {
-		case !(pct >= 0 && pct <= math.MaxFloat32):
-			return nil, cli.Usage("5 stands for 5 %", fmt.Errorf("--max %s=%v: not a budget from 0 per cent on", name, pct))
-		case m.Higher && pct >= 100:
-			return nil, cli.Usage("5 stands for 5 %", fmt.Errorf("--max %s=%v: not a budget from 0 to below 100 per cent, of which more is better", name, pct))
+		if m.Higher && harm >= 1 {
+			return nil, cli.Usage("", fmt.Errorf("--max %s: more is better of it, so a budget is below 100 %%", name))
 		}
-		all = append(all, verdict.Budget{Metric: name, Harm: float64(pct) / 100})
+		all = append(all, verdict.Budget{Metric: name, Harm: harm})
 	}
 	slices.SortFunc(all, func(a, b verdict.Budget) int { return cmp.Compare(a.Metric, b.Metric) })
 	return all, nil
@@ -238,7 +238,7 @@ func (c *gateCmd) gates(a *verdict.Analysis) []verdict.Gated {
 }
 
 // open tells whether more blocks may decide a gate.
-func open(g verdict.Gated) bool { return g.Withheld == "" && g.Result == stats.Undecided }
+func open(g verdict.Gated) bool { return g.Withheld == "" && g.Result == bound.Inconclusive }
 
 // gateRow is the shape of a row of `tare gate --json`.
 type gateRow struct {
@@ -272,7 +272,7 @@ func (b bounded) MarshalJSON() ([]byte, error) {
 // decide prints the gates and returns the exit status; again are those of the
 // second run, nil without one.
 func (c *gateCmd) decide(t *cli.Terminal, gates, again []verdict.Gated) error {
-	second := map[string]stats.GateResult{}
+	second := map[string]bound.Outcome{}
 	for _, g := range again {
 		second[g.Metric.Name+" "+g.Workload+" "+g.Arm] = g.Result
 	}
@@ -281,14 +281,14 @@ func (c *gateCmd) decide(t *cli.Terminal, gates, again []verdict.Gated) error {
 		return err
 	}
 	switch worst {
-	case stats.Failed:
+	case bound.Failed:
 		return &cli.Failure{Status: cli.ExitThreshold, Err: errors.New("a budget is exceeded")}
-	case stats.Undecided:
+	case bound.Inconclusive:
 		hint := "more blocks tell more: gate the study again, with --blocks"
 		if !slices.ContainsFunc(gates, open) {
 			hint = "`tare report` shows what was measured"
 		}
-		if slices.ContainsFunc(gates, func(g verdict.Gated) bool { return g.Result == stats.Failed }) {
+		if slices.ContainsFunc(gates, func(g verdict.Gated) bool { return g.Result == bound.Failed }) {
 			hint = "a budget was exceeded once; only a second run can fail it: gate the study, not its run"
 			if again != nil {
 				hint = "a budget was exceeded in the first run only"
@@ -299,9 +299,9 @@ func (c *gateCmd) decide(t *cli.Terminal, gates, again []verdict.Gated) error {
 	return nil
 }
 
-func gateRows(gates []verdict.Gated, second map[string]stats.GateResult) ([]gateRow, stats.GateResult) {
+func gateRows(gates []verdict.Gated, second map[string]bound.Outcome) ([]gateRow, bound.Outcome) {
 	rows := []gateRow{}
-	worst := stats.Passed
+	worst := bound.Held
 	for _, g := range gates {
 		row := gateRow{Metric: g.Metric.Name, Workload: g.Workload, Arm: g.Arm, Budget: g.Budget, Blocks: g.N, Why: g.Withheld}
 		e := relative(g)
@@ -311,16 +311,16 @@ func gateRows(gates []verdict.Gated, second map[string]stats.GateResult) ([]gate
 			row.figure, row.span = g.Figure(), g.Range()
 		}
 		result := g.Result
-		if result == stats.Failed {
+		if result == bound.Failed {
 			confirmed := second[g.Metric.Name+" "+g.Workload+" "+g.Arm]
-			if confirmed != stats.Failed {
-				result = stats.Undecided
+			if confirmed != bound.Failed {
+				result = bound.Inconclusive
 			}
 			row.Again = string(confirmed)
 		}
 		row.Result = string(result)
 		rows = append(rows, row)
-		if result == stats.Failed || (result == stats.Undecided && worst == stats.Passed) {
+		if result == bound.Failed || (result == bound.Inconclusive && worst == bound.Held) {
 			worst = result
 		}
 	}

@@ -18,10 +18,11 @@ import (
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/bound"
 )
 
 // gated is the gate of an arm's CPU per request that came out so.
-func gated(arm string, result stats.GateResult) verdict.Gated {
+func gated(arm string, result bound.Outcome) verdict.Gated {
 	m, _ := study.MetricNamed("cpu_per_request")
 	c := &verdict.Comparison{Metric: m, Workload: "half", Arm: arm, Scale: verdict.Ratio, N: 8}
 	c.Effect.Effect = math.Log(1.25)
@@ -33,11 +34,11 @@ func gated(arm string, result stats.GateResult) verdict.Gated {
 func unheld(arm string) verdict.Gated {
 	m, _ := study.MetricNamed("response_p99")
 	c := &verdict.Comparison{Metric: m, Workload: "half", Arm: arm, Withheld: "it takes 1,000 requests a trial; the least was 668"}
-	return verdict.Gated{Comparison: c, Budget: 0.05, Result: stats.Undecided}
+	return verdict.Gated{Comparison: c, Budget: 0.05, Result: bound.Inconclusive}
 }
 
 func TestGateDecides(t *testing.T) {
-	const passed, failed, undecided = stats.Passed, stats.Failed, stats.Undecided
+	const held, failed, undecided = bound.Held, bound.Failed, bound.Inconclusive
 	type gates []verdict.Gated
 	tests := []struct {
 		name         string
@@ -46,17 +47,17 @@ func TestGateDecides(t *testing.T) {
 		results      string // of the rows
 		hint         string
 	}{
-		{"all pass", gates{gated("a", passed), gated("b", passed)}, nil, 0, "passed passed", ""},
-		{"one undecided", gates{gated("a", passed), gated("b", undecided)}, nil, cli.ExitInconclusive, "passed inconclusive", "more blocks"},
+		{"all pass", gates{gated("a", held), gated("b", held)}, nil, 0, "held held", ""},
+		{"one undecided", gates{gated("a", held), gated("b", undecided)}, nil, cli.ExitInconclusive, "held inconclusive", "more blocks"},
 		{"failed in a run alone", gates{gated("a", failed)}, nil, cli.ExitInconclusive, "inconclusive", "gate the study"},
-		{"failed twice", gates{gated("a", passed), gated("b", failed)}, gates{gated("a", passed), gated("b", failed)}, cli.ExitThreshold, "passed failed", ""},
-		{"failed once", gates{gated("a", failed)}, gates{gated("a", passed)}, cli.ExitInconclusive, "inconclusive", "first run only"},
+		{"failed twice", gates{gated("a", held), gated("b", failed)}, gates{gated("a", held), gated("b", failed)}, cli.ExitThreshold, "held failed", ""},
+		{"failed once", gates{gated("a", failed)}, gates{gated("a", held)}, cli.ExitInconclusive, "inconclusive", "first run only"},
 		{"failed, then undecided", gates{gated("a", failed)}, gates{gated("a", undecided)}, cli.ExitInconclusive, "inconclusive", "first run only"},
-		{"another arm failed then", gates{gated("a", failed), gated("b", passed)}, gates{gated("a", passed), gated("b", failed)}, cli.ExitInconclusive, "inconclusive passed", "first run only"},
-		{"failed beside an undecided", gates{gated("a", failed), gated("b", undecided)}, gates{gated("a", failed), gated("b", passed)}, cli.ExitThreshold, "failed inconclusive", ""},
+		{"another arm failed then", gates{gated("a", failed), gated("b", held)}, gates{gated("a", held), gated("b", failed)}, cli.ExitInconclusive, "inconclusive held", "first run only"},
+		{"failed beside an undecided", gates{gated("a", failed), gated("b", undecided)}, gates{gated("a", failed), gated("b", held)}, cli.ExitThreshold, "failed inconclusive", ""},
 		{"not there any more", gates{gated("a", failed)}, gates{}, cli.ExitInconclusive, "inconclusive", "first run only"},
 		{"nothing to hold", gates{unheld("a")}, nil, cli.ExitInconclusive, "inconclusive", "tare report"},
-		{"one not to hold", gates{gated("a", passed), unheld("a")}, nil, cli.ExitInconclusive, "passed inconclusive", "tare report"},
+		{"one not to hold", gates{gated("a", held), unheld("a")}, nil, cli.ExitInconclusive, "held inconclusive", "tare report"},
 		{"one not to hold, one undecided", gates{gated("a", undecided), unheld("b")}, nil, cli.ExitInconclusive, "inconclusive inconclusive", "more blocks"},
 	}
 	for _, tt := range tests {
@@ -87,7 +88,7 @@ func TestGateDecides(t *testing.T) {
 }
 
 func TestGateRows(t *testing.T) {
-	rows, _ := gateRows([]verdict.Gated{gated("a", stats.Failed)}, map[string]stats.GateResult{"cpu_per_request half a": stats.Failed})
+	rows, _ := gateRows([]verdict.Gated{gated("a", bound.Failed)}, map[string]bound.Outcome{"cpu_per_request half a": bound.Failed})
 	text, err := json.Marshal(rows)
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +102,7 @@ func TestGateRows(t *testing.T) {
 func TestGateTellsWhy(t *testing.T) {
 	leftOut := unheld("c")
 	leftOut.Workload, leftOut.Withheld = "", "it took no part"
-	rows, _ := gateRows([]verdict.Gated{gated("a", stats.Passed), unheld("b"), leftOut}, nil)
+	rows, _ := gateRows([]verdict.Gated{gated("a", bound.Held), unheld("b"), leftOut}, nil)
 	var out strings.Builder
 	if err := (&gateCmd{}).print(&cli.Terminal{Out: &out, Err: io.Discard, Width: 120}, rows); err != nil {
 		t.Fatal(err)
@@ -121,17 +122,14 @@ func TestGateTellsWhy(t *testing.T) {
 
 func TestGateBudgets(t *testing.T) {
 	tests := []struct {
-		max  map[string]cli.Percent
+		max  budgets
 		want string
 	}{
 		{nil, `[{"Metric":"loop_time","Harm":0.05}]`},
-		{map[string]cli.Percent{"rss_peak": 50, "cpu_per_request": 0}, `[{"Metric":"cpu_per_request","Harm":0},{"Metric":"rss_peak","Harm":0.5}]`},
-		{map[string]cli.Percent{"startup": 250}, `[{"Metric":"startup","Harm":2.5}]`},
-		{map[string]cli.Percent{"throughput": 100}, "not a budget from 0 to below 100"},
-		{map[string]cli.Percent{"cpu_per_request": cli.Percent(math.Inf(1))}, "not a budget"},
-		{map[string]cli.Percent{"cpu_per_request": -1}, "not a budget"},
-		{map[string]cli.Percent{"cpu_per_request": cli.Percent(math.NaN())}, "not a budget"},
-		{map[string]cli.Percent{"cpu": 5}, `no metric is called "cpu"`},
+		{budgets{"rss_peak": .5, "cpu_per_request": 0}, `[{"Metric":"cpu_per_request","Harm":0},{"Metric":"rss_peak","Harm":0.5}]`},
+		{budgets{"startup": 2.5}, `[{"Metric":"startup","Harm":2.5}]`},
+		{budgets{"throughput": 1}, "a budget is below 100 %"},
+		{budgets{"cpu": .05}, `no metric is called "cpu"`},
 	}
 	for _, tt := range tests {
 		budgets, err := (&gateCmd{Max: tt.max}).budgets("loop_time")
@@ -148,7 +146,7 @@ func TestGateBudgets(t *testing.T) {
 // A gate that is stopped names the folder of what it has measured, if it has.
 func TestGateStopped(t *testing.T) {
 	run, full := cut(t), errors.New("no space left on device")
-	gated := runCmd{Blocks: 8, gate: &gateCmd{Max: budgets{"rss_peak": 7.5, "cpu_per_request": 3}}}
+	gated := runCmd{Blocks: 8, gate: &gateCmd{Max: budgets{"rss_peak": .075, "cpu_per_request": .03}}}
 	confirming := runCmd{gate: &gateCmd{failed: "runs/first"}}
 	if f := confirming.interrupted(run, nil); f.Hint != "go on with `tare gate --resume runs/first`" {
 		t.Errorf("of a second run: got the hint %q, want that the first is gone on with, which a second confirms", f.Hint)

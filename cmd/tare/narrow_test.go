@@ -56,10 +56,10 @@ func TestNarrow(t *testing.T) {
 		}, []string{"50.0 ms", owner[:15]}},
 		{"gate", func(w io.Writer, width int) error {
 			return (&gateCmd{}).print(&cli.Terminal{Out: w, Width: width}, []gateRow{
-				{Metric: "cpu_per_request", Workload: "browser", Arm: "serve-reuse", Budget: 0.05, Blocks: 8, Result: "passed", figure: "-69.2 %", span: "-75.3 to -63.0 %"},
+				{Metric: "cpu_per_request", Workload: "browser", Arm: "serve-reuse", Budget: 0.05, Blocks: 8, Result: "held", figure: "-69.2 %", span: "-75.3 to -63.0 %"},
 				{Metric: "pss", Budget: 0.05, Result: "inconclusive", Why: "no workload of the run tells it", figure: "–", span: "–"},
 			})
-		}, []string{"passed", "serve-reuse", "-69.2 %", "inconclusive", "no workload"}},
+		}, []string{"held", "serve-reuse", "-69.2 %", "inconclusive", "no workload"}},
 	} {
 		for _, width := range []int{1, 30, 60, 80, 120} {
 			var out bytes.Buffer

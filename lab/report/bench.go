@@ -9,6 +9,7 @@ import (
 
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // Bench writes the run's valid trials in the Go benchmark text format, a line
@@ -101,11 +102,11 @@ func benchUnit(m study.Metric) string {
 	}
 	name := strings.ReplaceAll(m.Name, "_", "-")
 	switch m.Unit {
-	case study.Nanoseconds:
+	case unit.Nanoseconds:
 		return name + "-ns"
-	case study.Bytes:
+	case unit.Bytes:
 		return strings.TrimSuffix(name, "-bytes") + "-B"
-	case study.Share:
+	case unit.Share:
 		return name + "-share"
 	}
 	return name

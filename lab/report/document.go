@@ -165,7 +165,7 @@ func declared(figure *float64) float64 {
 
 func newGoal(g *verdict.Goal) goalOut {
 	out := goalOut{
-		Says: g.Says, Outcome: g.Outcome, Reached: g.Reached, Missed: g.Missed, Undecided: g.Undecided, NotJudged: g.NotJudged,
+		Says: g.Says, Outcome: g.Outcome, Held: g.Held, Failed: g.Failed, Inconclusive: g.Inconclusive, NotJudged: g.NotJudged,
 		Checks: make([]checkOut, 0, len(g.Checks)),
 	}
 	for i := range g.Checks {

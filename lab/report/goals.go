@@ -3,8 +3,8 @@ package report
 import "github.com/tarehq/tare/lab/verdict"
 
 // howGoals says what a verdict on a goal rests on.
-const howGoals = "What the study's authors, not a publication, ask of its arms. A bound is reached or missed where the interval lies " +
-	"wholly on one side of it, else undecided, not corrected for being many. A goal is reached where all its bounds are, missed where one is."
+const howGoals = "What the study's authors, not a publication, ask of its arms. A bound held or failed where the interval lies " +
+	"wholly on one side of it, else it is inconclusive. That is not corrected for the number of bounds. A goal held where all its bounds did, and failed where one did."
 
 // goals writes what became of the goals of the study.
 func (p *page) goals(a *verdict.Analysis) {

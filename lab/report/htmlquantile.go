@@ -183,7 +183,7 @@ func quantileTicks(x chart.Axis) []chart.Tick {
 
 // table has the curves' figures at the named quantiles.
 func (f *quantileFigure) table(all []spectrum, highest float64) {
-	ns := study.Metric{Unit: study.Nanoseconds}
+	ns := study.Metric{Unit: unit.Nanoseconds}
 	f.Heads = []string{"arm", "requests"}
 	for _, s := range shown {
 		if chart.PlaceOf(s.q) <= highest+1e-9 {

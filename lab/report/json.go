@@ -11,6 +11,7 @@ import (
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/bound"
 )
 
 // JSONSchema is the version of what [JSON] writes. Fields may be added within
@@ -100,7 +101,7 @@ type workloadOut struct {
 
 type metricOut struct {
 	Name       string          `json:"name"`
-	Unit       study.Unit      `json:"unit"`
+	Unit       string          `json:"unit"`
 	Primary    bool            `json:"primary"`
 	Instrument bool            `json:"instrument,omitzero"`
 	Withheld   string          `json:"withheld,omitzero"`
@@ -174,28 +175,28 @@ type claimOut struct {
 }
 
 type goalOut struct {
-	Says      string          `json:"says"`
-	Outcome   verdict.Outcome `json:"outcome"`
-	Reached   int             `json:"reached"`
-	Missed    int             `json:"missed"`
-	Undecided int             `json:"undecided"`
-	NotJudged int             `json:"not_judged"`
-	Checks    []checkOut      `json:"checks"`
+	Says         string        `json:"says"`
+	Outcome      bound.Outcome `json:"outcome"`
+	Held         int           `json:"held"`
+	Failed       int           `json:"failed"`
+	Inconclusive int           `json:"inconclusive"`
+	NotJudged    int           `json:"not_judged"`
+	Checks       []checkOut    `json:"checks"`
 }
 
 type checkOut struct {
 	study.Check
-	PublishedRatio      float64         `json:"published_ratio,omitzero"`
-	PublishedDifference float64         `json:"published_difference,omitzero"`
-	Measured            *comparisonOut  `json:"measured,omitzero"`
-	Estimate            *estimateOut    `json:"estimate,omitzero"`
-	Reported            string          `json:"reported,omitzero"`
-	Direction           *findingOut     `json:"direction_verdict,omitzero"`
-	Ratio               *findingOut     `json:"ratio_verdict,omitzero"`
-	Difference          *findingOut     `json:"difference_verdict,omitzero"`
-	Levels              *findingOut     `json:"levels_verdict,omitzero"`
-	Holds               *findingOut     `json:"verdict,omitzero"`
-	Outcome             verdict.Outcome `json:"outcome,omitzero"` // of a goal's
+	PublishedRatio      float64        `json:"published_ratio,omitzero"`
+	PublishedDifference float64        `json:"published_difference,omitzero"`
+	Measured            *comparisonOut `json:"measured,omitzero"`
+	Estimate            *estimateOut   `json:"estimate,omitzero"`
+	Reported            string         `json:"reported,omitzero"`
+	Direction           *findingOut    `json:"direction_verdict,omitzero"`
+	Ratio               *findingOut    `json:"ratio_verdict,omitzero"`
+	Difference          *findingOut    `json:"difference_verdict,omitzero"`
+	Levels              *findingOut    `json:"levels_verdict,omitzero"`
+	Holds               *findingOut    `json:"verdict,omitzero"`
+	Outcome             bound.Outcome  `json:"outcome,omitzero"` // of a goal's
 }
 
 type findingOut struct {

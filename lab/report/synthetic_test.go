@@ -13,6 +13,7 @@ import (
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -154,7 +155,7 @@ func trial(rng *rand.Rand, t record.Trial, drift float64) record.Trial {
 			level, f = f, 1
 		}
 		t.Metrics[m.Name] = level * f
-		if m.Unit != study.Count {
+		if m.Unit != unit.Count {
 			t.Metrics[m.Name] *= math.Exp(drift + 0.004*rng.NormFloat64())
 		}
 	}

@@ -1,6 +1,9 @@
 package report
 
-import "github.com/tarehq/tare/lab/verdict"
+import (
+	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats/bound"
+)
 
 // A tone is how a verdict looks, whatever it was about: its class on the
 // page, which gives it its sign, and its style in the terminal.
@@ -45,13 +48,13 @@ func toneOfWord(w verdict.Word) tone {
 	return none
 }
 
-func toneOfOutcome(o verdict.Outcome) tone {
+func toneOfOutcome(o bound.Outcome) tone {
 	switch o {
-	case verdict.Reached:
+	case bound.Held:
 		return yes
-	case verdict.Missed:
+	case bound.Failed:
 		return no
-	case verdict.Undecided:
+	case bound.Inconclusive:
 		return open
 	}
 	return none

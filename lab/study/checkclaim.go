@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // claim checks one claim's checks.
@@ -102,23 +104,11 @@ func (c *checker) published(path string, k Check) {
 // unit checks that a figure is in the unit of its metric.
 func (c *checker) unit(path, metric string) {
 	m, known := MetricNamed(metric)
-	got, read := c.units[path]
-	if known && read && got != m.Unit {
-		c.wrong(path, "%s is %s, and %s is %s", last(path), got.words(), metric, m.Unit.words())
+	q, read := c.quantities[path]
+	if !known || !read {
+		return
 	}
-}
-
-// words names the unit in a message.
-func (u Unit) words() string {
-	switch u {
-	case Nanoseconds:
-		return "a time (ns, µs, ms, s)"
-	case Bytes:
-		return "an amount of bytes (B, KB, MB, GB, KiB, MiB, GiB)"
-	case PerSecond:
-		return "a rate (/s)"
-	case Share:
-		return "a share (%)"
+	if _, err := q.In(m.Unit); err != nil {
+		c.wrong(path, "%s is %s, and %s is %s", last(path), unit.Describe(q.Unit), metric, unit.Describe(m.Unit))
 	}
-	return "a plain number"
 }

@@ -3,6 +3,8 @@ package study
 import (
 	"fmt"
 	"slices"
+
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // Goal is what the authors of a study, not a publication, want its arms to
@@ -106,7 +108,7 @@ func (c *checker) boundOrRatio(path string) {
 	case bound:
 		c.forbid(path, "against", "bound is about one arm; take ratio to compare two")
 	}
-	if u, read := c.units[path+".ratio"]; read && u != Count {
+	if q, read := c.quantities[path+".ratio"]; read && q.Unit != unit.Count {
 		c.wrong(path+".ratio", `a ratio has no unit; write it such as "<= 0.6"`)
 	}
 }

@@ -1,23 +1,13 @@
 package study
 
-// Unit is what a metric's values count, always in the base unit.
-type Unit string
-
-// The units.
-const (
-	Nanoseconds Unit = "ns"
-	Bytes       Unit = "B"
-	PerSecond   Unit = "/s"
-	Count       Unit = ""  // a plain number
-	Share       Unit = "%" // 0 to 1, shown as per cent
-)
+import "github.com/tarehq/tare/stats/unit"
 
 // Metric is one number that a trial can yield.
 type Metric struct {
 	Name   string // as in trials.jsonl and study files
 	Title  string // for people
-	Unit   Unit
-	Higher bool // higher is better
+	Unit   string // a base unit of package unit
+	Higher bool   // higher is better
 	// Requests is the number of requests a trial needs before the metric may
 	// be shown (quantiles); 0 = none.
 	Requests int
@@ -41,60 +31,60 @@ func MetricNamed(name string) (Metric, bool) {
 }
 
 var metrics = [...]Metric{
-	{Name: "throughput", Title: "throughput", Unit: PerSecond, Higher: true, Outside: true},
-	{Name: "cpu_per_request", Title: "CPU per request", Unit: Nanoseconds},
-	{Name: "response_mean", Title: "response time, mean", Unit: Nanoseconds, Outside: true},
-	{Name: "response_p50", Title: "response time, p50", Unit: Nanoseconds, Requests: 20, Outside: true},
-	{Name: "response_p90", Title: "response time, p90", Unit: Nanoseconds, Requests: 100, Outside: true},
-	{Name: "response_p95", Title: "response time, p95", Unit: Nanoseconds, Requests: 200, Outside: true},
-	{Name: "response_p99", Title: "response time, p99", Unit: Nanoseconds, Requests: 1000, Outside: true},
-	{Name: "response_p999", Title: "response time, p99.9", Unit: Nanoseconds, Requests: 10000, Outside: true},
-	{Name: "response_p9999", Title: "response time, p99.99", Unit: Nanoseconds, Requests: 100000, Outside: true},
-	{Name: "response_max", Title: "response time, max", Unit: Nanoseconds, Outside: true},
-	{Name: "service_p50", Title: "service time, p50", Unit: Nanoseconds, Requests: 20, Outside: true},
-	{Name: "service_p99", Title: "service time, p99", Unit: Nanoseconds, Requests: 1000, Outside: true},
-	{Name: "first_byte_p50", Title: "time to first byte, p50", Unit: Nanoseconds, Requests: 20, Outside: true},
-	{Name: "loop_time", Title: "handler in process", Unit: Nanoseconds},
-	{Name: "loop_bytes", Title: "allocated per request, in process", Unit: Bytes},
-	{Name: "loop_allocs", Title: "allocations per request, in process", Unit: Count},
-	{Name: "loop_cache_hits", Title: "loads that hit the first cache, in process", Unit: Share, Higher: true},
-	{Name: "alloc_bytes", Title: "allocated per request", Unit: Bytes},
-	{Name: "alloc_objects", Title: "allocations per request", Unit: Count},
-	{Name: "gc_per_10k", Title: "GC cycles per 10,000 requests", Unit: Count},
-	{Name: "gc_cpu", Title: "share of CPU in GC", Unit: Share},
-	{Name: "handlers_cpu", Title: "CPU in the code of middlewares and handlers", Unit: Nanoseconds, Attributed: true},
-	{Name: "memory_cpu", Title: "CPU for allocating and collecting", Unit: Nanoseconds, Attributed: true},
-	{Name: "scheduling_cpu", Title: "CPU for scheduling, locks and channels", Unit: Nanoseconds, Attributed: true},
-	{Name: "kernel_cpu", Title: "CPU in system calls", Unit: Nanoseconds, Attributed: true},
-	{Name: "gc_pause_p99", Title: "pause for the collector, p99", Unit: Nanoseconds},
-	{Name: "heap_live", Title: "heap in use amid the load, after a collection", Unit: Bytes},
-	{Name: "stack_live", Title: "stack in use amid the load", Unit: Bytes},
-	{Name: "stack_memory", Title: "memory of stacks amid the load", Unit: Bytes},
-	{Name: "pool_misses", Title: "takes from a pool that found it empty", Unit: Share},
-	{Name: "pool_returns", Title: "returns to a pool for each take", Unit: Share, Higher: true},
-	{Name: "startup", Title: "start-up", Unit: Nanoseconds},
-	{Name: "rss_idle", Title: "memory when idle (RSS)", Unit: Bytes},
-	{Name: "idle_connection", Title: "memory of an idle connection (RSS)", Unit: Bytes},
-	{Name: "rss_peak", Title: "memory at the peak (RSS)", Unit: Bytes},
-	{Name: "pss", Title: "memory after the load (PSS)", Unit: Bytes},
-	{Name: "switches_per_request", Title: "context switches per request", Unit: Count},
-	{Name: "faults_per_request", Title: "page faults per request", Unit: Count},
-	{Name: "threads", Title: "threads at the end of the load", Unit: Count},
-	{Name: "goroutines", Title: "goroutines at the end of the load", Unit: Count},
-	{Name: "goroutine_growth", Title: "goroutines gained per 1,000 requests", Unit: Count},
-	{Name: "peak_flight", Title: "requests in flight or waiting for a connection, most", Unit: Count, Outside: true},
-	{Name: "reuse", Title: "requests on a reused connection", Unit: Share, Higher: true, Outside: true},
-	{Name: "time_wait", Title: "sockets left in TIME_WAIT", Unit: Count},
-	{Name: "errors", Title: "requests that failed", Unit: Share, Outside: true},
-	{Name: "lag_p99", Title: "generator lag, p99", Unit: Nanoseconds, Requests: 1000, Outside: true},
-	{Name: "generator_cpu", Title: "generator's share of its CPUs", Unit: Share, Outside: true},
-	{Name: "generator_cpu_per_request", Title: "generator's CPU per request", Unit: Nanoseconds, Outside: true},
-	{Name: "generator_rss", Title: "generator's memory at the peak (RSS)", Unit: Bytes, Outside: true},
-	{Name: "host_withheld", Title: "CPU time that the host gave to others, of that wanted", Unit: Share, Outside: true},
-	{Name: "count_error", Title: "requests that generator and server count differently", Unit: Count},
-	{Name: "p50_error", Title: "p50 off the server's log, of it or of 5 ms", Unit: Share, Requests: 20},
-	{Name: "p90_error", Title: "p90 off the server's log, of it or of 5 ms", Unit: Share, Requests: 100},
-	{Name: "p99_error", Title: "p99 off the server's log, of it or of 5 ms", Unit: Share, Requests: 1000},
-	{Name: "p999_error", Title: "p99.9 off the server's log, of it or of 5 ms", Unit: Share, Requests: 10000},
-	{Name: "max_error", Title: "max off the server's log, of it or of 5 ms", Unit: Share},
+	{Name: "throughput", Title: "throughput", Unit: unit.PerSecond, Higher: true, Outside: true},
+	{Name: "cpu_per_request", Title: "CPU per request", Unit: unit.Nanoseconds},
+	{Name: "response_mean", Title: "response time, mean", Unit: unit.Nanoseconds, Outside: true},
+	{Name: "response_p50", Title: "response time, p50", Unit: unit.Nanoseconds, Requests: 20, Outside: true},
+	{Name: "response_p90", Title: "response time, p90", Unit: unit.Nanoseconds, Requests: 100, Outside: true},
+	{Name: "response_p95", Title: "response time, p95", Unit: unit.Nanoseconds, Requests: 200, Outside: true},
+	{Name: "response_p99", Title: "response time, p99", Unit: unit.Nanoseconds, Requests: 1000, Outside: true},
+	{Name: "response_p999", Title: "response time, p99.9", Unit: unit.Nanoseconds, Requests: 10000, Outside: true},
+	{Name: "response_p9999", Title: "response time, p99.99", Unit: unit.Nanoseconds, Requests: 100000, Outside: true},
+	{Name: "response_max", Title: "response time, max", Unit: unit.Nanoseconds, Outside: true},
+	{Name: "service_p50", Title: "service time, p50", Unit: unit.Nanoseconds, Requests: 20, Outside: true},
+	{Name: "service_p99", Title: "service time, p99", Unit: unit.Nanoseconds, Requests: 1000, Outside: true},
+	{Name: "first_byte_p50", Title: "time to first byte, p50", Unit: unit.Nanoseconds, Requests: 20, Outside: true},
+	{Name: "loop_time", Title: "handler in process", Unit: unit.Nanoseconds},
+	{Name: "loop_bytes", Title: "allocated per request, in process", Unit: unit.Bytes},
+	{Name: "loop_allocs", Title: "allocations per request, in process", Unit: unit.Count},
+	{Name: "loop_cache_hits", Title: "loads that hit the first cache, in process", Unit: unit.Share, Higher: true},
+	{Name: "alloc_bytes", Title: "allocated per request", Unit: unit.Bytes},
+	{Name: "alloc_objects", Title: "allocations per request", Unit: unit.Count},
+	{Name: "gc_per_10k", Title: "GC cycles per 10,000 requests", Unit: unit.Count},
+	{Name: "gc_cpu", Title: "share of CPU in GC", Unit: unit.Share},
+	{Name: "handlers_cpu", Title: "CPU in the code of middlewares and handlers", Unit: unit.Nanoseconds, Attributed: true},
+	{Name: "memory_cpu", Title: "CPU for allocating and collecting", Unit: unit.Nanoseconds, Attributed: true},
+	{Name: "scheduling_cpu", Title: "CPU for scheduling, locks and channels", Unit: unit.Nanoseconds, Attributed: true},
+	{Name: "kernel_cpu", Title: "CPU in system calls", Unit: unit.Nanoseconds, Attributed: true},
+	{Name: "gc_pause_p99", Title: "pause for the collector, p99", Unit: unit.Nanoseconds},
+	{Name: "heap_live", Title: "heap in use amid the load, after a collection", Unit: unit.Bytes},
+	{Name: "stack_live", Title: "stack in use amid the load", Unit: unit.Bytes},
+	{Name: "stack_memory", Title: "memory of stacks amid the load", Unit: unit.Bytes},
+	{Name: "pool_misses", Title: "takes from a pool that found it empty", Unit: unit.Share},
+	{Name: "pool_returns", Title: "returns to a pool for each take", Unit: unit.Share, Higher: true},
+	{Name: "startup", Title: "start-up", Unit: unit.Nanoseconds},
+	{Name: "rss_idle", Title: "memory when idle (RSS)", Unit: unit.Bytes},
+	{Name: "idle_connection", Title: "memory of an idle connection (RSS)", Unit: unit.Bytes},
+	{Name: "rss_peak", Title: "memory at the peak (RSS)", Unit: unit.Bytes},
+	{Name: "pss", Title: "memory after the load (PSS)", Unit: unit.Bytes},
+	{Name: "switches_per_request", Title: "context switches per request", Unit: unit.Count},
+	{Name: "faults_per_request", Title: "page faults per request", Unit: unit.Count},
+	{Name: "threads", Title: "threads at the end of the load", Unit: unit.Count},
+	{Name: "goroutines", Title: "goroutines at the end of the load", Unit: unit.Count},
+	{Name: "goroutine_growth", Title: "goroutines gained per 1,000 requests", Unit: unit.Count},
+	{Name: "peak_flight", Title: "requests in flight or waiting for a connection, most", Unit: unit.Count, Outside: true},
+	{Name: "reuse", Title: "requests on a reused connection", Unit: unit.Share, Higher: true, Outside: true},
+	{Name: "time_wait", Title: "sockets left in TIME_WAIT", Unit: unit.Count},
+	{Name: "errors", Title: "requests that failed", Unit: unit.Share, Outside: true},
+	{Name: "lag_p99", Title: "generator lag, p99", Unit: unit.Nanoseconds, Requests: 1000, Outside: true},
+	{Name: "generator_cpu", Title: "generator's share of its CPUs", Unit: unit.Share, Outside: true},
+	{Name: "generator_cpu_per_request", Title: "generator's CPU per request", Unit: unit.Nanoseconds, Outside: true},
+	{Name: "generator_rss", Title: "generator's memory at the peak (RSS)", Unit: unit.Bytes, Outside: true},
+	{Name: "host_withheld", Title: "CPU time that the host gave to others, of that wanted", Unit: unit.Share, Outside: true},
+	{Name: "count_error", Title: "requests that generator and server count differently", Unit: unit.Count},
+	{Name: "p50_error", Title: "p50 off the server's log, of it or of 5 ms", Unit: unit.Share, Requests: 20},
+	{Name: "p90_error", Title: "p90 off the server's log, of it or of 5 ms", Unit: unit.Share, Requests: 100},
+	{Name: "p99_error", Title: "p99 off the server's log, of it or of 5 ms", Unit: unit.Share, Requests: 1000},
+	{Name: "p999_error", Title: "p99.9 off the server's log, of it or of 5 ms", Unit: unit.Share, Requests: 10000},
+	{Name: "max_error", Title: "max off the server's log, of it or of 5 ms", Unit: unit.Share},
 }

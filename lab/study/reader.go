@@ -6,6 +6,8 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/tarehq/tare/stats/bound"
 )
 
 // maxNodes bounds how much one file can say, aliases followed.
@@ -14,22 +16,22 @@ const maxNodes = 100_000
 // reader turns a YAML tree into values by way of shapes. It notes every
 // mistake, and where each value stood for the checks that follow.
 type reader struct {
-	file     string
-	mistakes Mistakes
-	anchors  map[string]ast.Node
-	stood    map[string]*token.Position // of values, by path
-	units    map[string]Unit            // of quantities, by path
-	unread   map[string]bool            // paths of what could not be read
-	nodes    int
+	file       string
+	mistakes   Mistakes
+	anchors    map[string]ast.Node
+	stood      map[string]*token.Position // of values, by path
+	quantities map[string]bound.Bound     // by path; of figures without an operator
+	unread     map[string]bool            // paths of what could not be read
+	nodes      int
 }
 
 func newReader(file string) *reader {
 	return &reader{
-		file:    file,
-		anchors: map[string]ast.Node{},
-		stood:   map[string]*token.Position{},
-		units:   map[string]Unit{},
-		unread:  map[string]bool{},
+		file:       file,
+		anchors:    map[string]ast.Node{},
+		stood:      map[string]*token.Position{},
+		quantities: map[string]bound.Bound{},
+		unread:     map[string]bool{},
 	}
 }
 

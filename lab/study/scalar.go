@@ -11,6 +11,9 @@ import (
 	"unicode"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/tarehq/tare/stats/bound"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // scalar is a single value; want says in words what may stand there.
@@ -179,9 +182,9 @@ func truth() shape[bool] {
 
 func duration(lo, hi time.Duration) shape[time.Duration] {
 	want := fmt.Sprintf("a duration from %s to %s, such as 300ms, 2s or 1m30s", brief(lo), brief(hi))
-	return scalar(schema{Type: "string", Pattern: durationPattern}, want, func(n ast.Node) (time.Duration, bool) {
+	return scalar(schema{Type: "string", Pattern: "^" + unit.WrittenDuration + "$"}, want, func(n ast.Node) (time.Duration, bool) {
 		s, _ := written(n)
-		d, err := parseDuration(s)
+		d, err := unit.ParseDuration(s)
 		return d, err == nil && d >= lo && d <= hi
 	})
 }
@@ -200,28 +203,33 @@ func brief(d time.Duration) string {
 
 // percent is a share, read as a number from 0 to 1.
 func percent() shape[float64] {
-	return scalar(schema{Type: "string", Pattern: percentPattern}, "a percentage above 0% and up to 100%, such as 1%", func(n ast.Node) (float64, bool) {
-		s, _ := written(n)
-		v, err := parsePercent(s)
-		return v, err == nil && v > 0 && v <= 1
-	})
+	return percentage("a percentage above 0% and up to 100%, such as 1%", 1)
 }
 
 // ratio is a percentage of something else, which may be above 100 %.
-func ratio() shape[float64] {
-	return scalar(schema{Type: "string", Pattern: percentPattern}, "a percentage above 0%, such as 69%", func(n ast.Node) (float64, bool) {
+func ratio() shape[float64] { return percentage("a percentage above 0%, such as 69%", math.Inf(1)) }
+
+// percentage is a share above 0 and up to most.
+func percentage(want string, most float64) shape[float64] {
+	return scalar(schema{Type: "string", Pattern: "^" + unit.Digits + " ?%$"}, want, func(n ast.Node) (float64, bool) {
 		s, _ := written(n)
-		v, err := parsePercent(s)
-		return v, err == nil && v > 0
+		v, base, err := unit.Parse(s)
+		return v, err == nil && base == unit.Share && v > 0 && v <= most
 	})
 }
 
 func rate() shape[Rate] {
 	want := fmt.Sprintf("requests a second (above 0, at most %.0f), such as 1000/s, or a share of the slowest arm's capacity (above 0%%, at most 100%%), such as 50%%", float64(maxRate))
-	return scalar(schema{Type: "string", Pattern: ratePattern}, want, func(n ast.Node) (Rate, bool) {
+	return scalar(schema{Type: "string", Pattern: "^" + unit.Digits + " ?([kM]?/s|%)$"}, want, func(n ast.Node) (Rate, bool) {
 		s, _ := written(n)
-		v, err := parseRate(s)
-		return v, err == nil && v.PerSecond <= maxRate && v.Share <= 1 && v.PerSecond+v.Share > 0
+		switch v, base, err := unit.Parse(s); {
+		case err != nil || v == 0:
+			return Rate{}, false
+		case base == unit.Share:
+			return Rate{Share: v}, v <= 1
+		default:
+			return Rate{PerSecond: v}, base == unit.PerSecond && v <= maxRate
+		}
 	})
 }
 
@@ -230,40 +238,33 @@ const maxRate = 10_000_000
 
 // measured is a quantity; its unit is kept for the checks.
 func measured() shape[float64] {
-	s := schema{Type: []string{"string", "number"}, Pattern: quantityPattern}
-	one := scalar(s, "a number with its unit, such as 159 µs, 8.2 MB, 52400/s, 12% or 3.8", func(n ast.Node) (quantity, bool) {
-		q, err := parseQuantity(text(n))
-		return q, err == nil
+	s := schema{Type: []string{"string", "number"}, Pattern: "^" + unit.Written + "$"}
+	one := scalar(s, "a number with its unit, such as 159 µs, 8.2 MB, 52400/s, 12% or 3.8", func(n ast.Node) (bound.Bound, bool) {
+		v, base, err := unit.Parse(text(n))
+		return bound.Bound{Value: v, Unit: base}, err == nil
 	})
 	return shape[float64]{s, func(r *reader, at place, into *float64) {
-		var q quantity
+		var q bound.Bound
 		one.read(r, at, &q)
-		*into, r.units[at.path] = q.value, q.unit
+		*into, r.quantities[at.path] = q.Value, q
 	}}
 }
 
 // limit is a bound such as ">= 10000", read to where its two parts belong; its
 // unit is kept for the checks.
 func limit[T any](to func(*T) (op *string, at **float64)) shape[T] {
-	type bound struct {
-		op string
-		quantity
-	}
-	s := schema{Type: "string", Pattern: boundPattern}
-	one := scalar(s, `a bound in quotes, such as ">= 10000" or "<= 5 ms"`, func(n ast.Node) (bound, bool) {
+	s := schema{Type: "string", Pattern: bound.Pattern}
+	one := scalar(s, `a bound in quotes, such as ">= 10000" or "<= 5 ms"`, func(n ast.Node) (bound.Bound, bool) {
 		s, _ := written(n)
-		if !strings.HasPrefix(s, "<=") && !strings.HasPrefix(s, ">=") {
-			return bound{}, false
-		}
-		q, err := parseQuantity(strings.TrimPrefix(s[2:], " "))
-		return bound{s[:2], q}, err == nil
+		b, err := bound.ParseBound(s)
+		return b, err == nil
 	})
 	return shape[T]{s, func(r *reader, at place, into *T) {
-		var b bound
+		var b bound.Bound
 		one.read(r, at, &b)
-		if b.op != "" {
+		if b.Op != "" {
 			op, value := to(into)
-			*op, *value, r.units[at.path] = b.op, &b.value, b.unit
+			*op, *value, r.quantities[at.path] = string(b.Op), &b.Value, b
 		}
 	}}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/bound"
 )
 
 // bound judges whether an arm's metric, or its ratio to another's, keeps to a
@@ -30,7 +30,7 @@ func (an *analyser) boundLevel(r *CheckResult, w *Workload, m *Metric) {
 	}
 	e := estimate(values(points), w.Alpha)
 	r.Measured = &e
-	r.Holds = keeps(k.Op, e, *k.Bound)
+	r.Holds = judgeBound(k.Op, e, *k.Bound)
 	r.Holds.Reason = fmt.Sprintf("%s of %s is %s (%s), bound %s %s", parenthesised(m.Metric), k.Arm, Show(m.Metric, e.Value),
 		Span(m.Metric, e.Interval), k.Op, Show(m.Metric, *k.Bound))
 	if r.Holds.Verdict == Inconclusive {
@@ -59,7 +59,7 @@ func (an *analyser) boundRatio(r *CheckResult, w *Workload, m *Metric) {
 		e.Interval.Lo = lo // e^−∞ is 0, yet no bound
 	}
 	r.Measured = &e
-	r.Holds = keeps(k.Op, e, *k.BoundRatio)
+	r.Holds = judgeBound(k.Op, e, *k.BoundRatio)
 	r.Holds.Reason = fmt.Sprintf("%s of %s is %s that of %s (%s), bound %s %s", parenthesised(m.Metric), k.Arm,
 		Times(e.Value), r.Against, SpanTimes(e.Interval), k.Op, Times(*k.BoundRatio))
 	if r.Holds.Verdict == Inconclusive {
@@ -67,17 +67,14 @@ func (an *analyser) boundRatio(r *CheckResult, w *Workload, m *Metric) {
 	}
 }
 
-// keeps judges an estimate by its interval: confirmed where it keeps to the
-// bound's side, contradicted where it lies wholly beyond.
-func keeps(op string, e Estimate, bound float64) Finding {
-	beyond := stats.Interval{Lo: e.Interval.Lo - bound, Hi: e.Interval.Hi - bound}
-	if op == ">=" {
-		beyond = stats.Interval{Lo: -beyond.Hi, Hi: -beyond.Lo}
-	}
-	switch {
-	case beyond.Hi <= 0:
+// judgeBound judges an estimate by its interval: a bound that held confirms the claim,
+// one that failed contradicts it.
+func judgeBound(op string, e Estimate, limit float64) Finding {
+	b := bound.Bound{Op: bound.Op(op), Value: limit}
+	switch b.Judge(e.Interval.Lo, e.Interval.Hi) {
+	case bound.Held:
 		return Finding{Verdict: Confirmed}
-	case beyond.Lo > 0:
+	case bound.Failed:
 		return Finding{Verdict: Contradicted}
 	}
 	return Finding{Verdict: Inconclusive}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/bound"
 )
 
 // Budget is the largest relative harm that a metric may take, such as 0.05: so
@@ -19,10 +20,10 @@ type Budget struct {
 // Gated is what a gate says of one comparison.
 type Gated struct {
 	// A comparison that is withheld is not held against the budget: it names metric,
-	// workload and arm alone, and the result is [stats.Undecided].
+	// workload and arm alone, and the result is [bound.Inconclusive].
 	*Comparison
 	Budget float64 // relative
-	Result stats.GateResult
+	Result bound.Outcome
 }
 
 // Gate holds every comparison of the budgets' metrics, of all arms in all
@@ -74,7 +75,7 @@ func (a *Analysis) held(b Budget) []Gated {
 	var list []Gated
 	undecided := func(workload, arm, why string) {
 		c := &Comparison{Metric: sm, Workload: workload, Arm: arm, Against: a.Manifest.Study.Control, Withheld: why}
-		list = append(list, Gated{Comparison: c, Budget: b.Harm, Result: stats.Undecided})
+		list = append(list, Gated{Comparison: c, Budget: b.Harm, Result: bound.Inconclusive})
 	}
 	s := &a.Manifest.Study
 	for _, sw := range s.Workloads {

@@ -6,7 +6,7 @@ import (
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
-	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/bound"
 )
 
 func TestGate(t *testing.T) {
@@ -24,14 +24,14 @@ func TestGate(t *testing.T) {
 	for _, tc := range []struct {
 		metric string
 		harm   float64
-		want   stats.GateResult
+		want   bound.Outcome
 	}{
-		{"cpu_per_request", 0.05, stats.Failed},
-		{"cpu_per_request", 0.20, stats.Passed},
-		{"cpu_per_request", 0.10, stats.Undecided},
-		{"throughput", 0.05, stats.Failed},
-		{"throughput", 0.11, stats.Passed},
-		{"loop_allocs", 0.05, stats.Passed}, // none and none
+		{"cpu_per_request", 0.05, bound.Failed},
+		{"cpu_per_request", 0.20, bound.Held},
+		{"cpu_per_request", 0.10, bound.Inconclusive},
+		{"throughput", 0.05, bound.Failed},
+		{"throughput", 0.11, bound.Held},
+		{"loop_allocs", 0.05, bound.Held}, // none and none
 	} {
 		got := a.Gate([]verdict.Budget{{Metric: tc.metric, Harm: tc.harm}})
 		if len(got) != 1 || got[0].Result != tc.want || got[0].Arm != "three" || got[0].Withheld != "" {
@@ -57,7 +57,7 @@ func TestGateByWorkload(t *testing.T) {
 // What is shown of a gate is what it is judged by: the interval at the level of the
 // look that the run reached.
 func TestGateIsJudgedByTheIntervalShown(t *testing.T) {
-	seen := map[stats.GateResult]int{}
+	seen := map[bound.Outcome]int{}
 	for seed := range uint64(60) {
 		u := base()
 		u.seed, u.noise = seed, 0.012
@@ -65,12 +65,12 @@ func TestGateIsJudgedByTheIntervalShown(t *testing.T) {
 		budget := 0.03 + 0.04*float64(seed%5)/4
 		g := analyse(t, u.run()).Gate([]verdict.Budget{{Metric: "cpu_per_request", Harm: budget}})[0]
 		e, ok := g.Relative()
-		want := stats.Undecided
+		want := bound.Inconclusive
 		switch {
 		case e.Interval.Lo > budget:
-			want = stats.Failed
+			want = bound.Failed
 		case e.Interval.Hi <= budget:
-			want = stats.Passed
+			want = bound.Held
 		}
 		if !ok || g.Result != want {
 			t.Errorf("budget %v: %s, shown is %v, want %s", budget, g.Result, e.Interval, want)
@@ -86,12 +86,12 @@ func TestGateOfDifferences(t *testing.T) {
 	for _, tc := range []struct {
 		before, after float64
 		harm          float64
-		want          stats.GateResult
+		want          bound.Outcome
 	}{
-		{0, 1, 0.5, stats.Failed}, // beyond any share of nothing
-		{1, 0, 0, stats.Passed},
-		{4, 5, 0.2, stats.Failed},
-		{4, 5, 0.3, stats.Passed},
+		{0, 1, 0.5, bound.Failed}, // beyond any share of nothing
+		{1, 0, 0, bound.Held},
+		{4, 5, 0.2, bound.Failed},
+		{4, 5, 0.3, bound.Held},
 	} {
 		u := base()
 		u.level["loop_allocs"] = 1
@@ -154,7 +154,7 @@ func TestGateWithoutTrials(t *testing.T) {
 			tc.lose(&r.Trials[i])
 		}
 		got := analyse(t, r).Gate([]verdict.Budget{{Metric: "cpu_per_request", Harm: 0.5}, {Metric: tc.metric, Harm: 0.5}})
-		if g := got[len(got)-1]; len(got) != 2 || g.Result != stats.Undecided || g.Withheld != tc.why || g.Comparison.Metric.Name != tc.metric {
+		if g := got[len(got)-1]; len(got) != 2 || g.Result != bound.Inconclusive || g.Withheld != tc.why || g.Comparison.Metric.Name != tc.metric {
 			t.Errorf("%s: got %d gates, the last %s, %q, want two, the last undecided: %q", tc.name, len(got), g.Result, g.Withheld, tc.why)
 		}
 	}
@@ -233,11 +233,11 @@ func TestGateOfPartOfARun(t *testing.T) {
 		tc.lose(r)
 		got := analyse(t, r).Gate([]verdict.Budget{{Metric: metric, Harm: 0.5}})
 		g := got[len(got)-1]
-		if g.Result != stats.Undecided || g.Withheld != tc.want.Withheld || g.Arm != tc.want.Arm || g.Workload != tc.want.Workload {
+		if g.Result != bound.Inconclusive || g.Withheld != tc.want.Withheld || g.Arm != tc.want.Arm || g.Workload != tc.want.Workload {
 			t.Errorf("%s: got %s of %s in %q: %q, want %s of %s in %q: %q", tc.name,
-				g.Result, g.Arm, g.Workload, g.Withheld, stats.Undecided, tc.want.Arm, tc.want.Workload, tc.want.Withheld)
+				g.Result, g.Arm, g.Workload, g.Withheld, bound.Inconclusive, tc.want.Arm, tc.want.Workload, tc.want.Withheld)
 		}
-		if got[0].Result != stats.Passed {
+		if got[0].Result != bound.Held {
 			t.Errorf("%s: the arm that was measured: got %s, want it to pass", tc.name, got[0].Result)
 		}
 	}
@@ -248,8 +248,8 @@ func TestGateOfPartOfARun(t *testing.T) {
 func TestGateBelowZero(t *testing.T) {
 	for _, tc := range []struct {
 		arm  float64
-		want stats.GateResult
-	}{{-0.5, stats.Passed}, {-0.51, stats.Passed}, {-0.4, stats.Failed}} {
+		want bound.Outcome
+	}{{-0.5, bound.Held}, {-0.51, bound.Held}, {-0.4, bound.Failed}} {
 		r := base().run()
 		for i := range r.Trials {
 			m := r.Trials[i].Metrics

@@ -4,38 +4,31 @@ import (
 	"fmt"
 
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/stats/bound"
 )
 
-// Outcome is what became of a goal or of a check of one.
-type Outcome string
+// NotJudged is the outcome of a goal, or of a check of one, that the run can never decide.
+const NotJudged bound.Outcome = "not judged"
 
-// The outcomes.
-const (
-	Reached   Outcome = "reached"
-	Missed    Outcome = "missed"
-	Undecided Outcome = "undecided"
-	NotJudged Outcome = "not judged" // the run can never say
-)
-
-// Goal is what became of a goal of the study's authors: missed if any of its
-// checks is, reached only if all are.
+// Goal is what became of a goal of the study's authors: it failed if any of its
+// checks did, and held only if all did.
 type Goal struct {
 	Says    string
 	Checks  []CheckResult
-	Outcome Outcome
+	Outcome bound.Outcome
 
-	Reached, Missed, Undecided, NotJudged int // checks
+	Held, Failed, Inconclusive, NotJudged int // checks
 }
 
 // Outcome is that of a check as one of a goal.
-func (r *CheckResult) Outcome() Outcome {
+func (r *CheckResult) Outcome() bound.Outcome {
 	switch r.decisive().Verdict {
 	case Confirmed:
-		return Reached
+		return bound.Held
 	case Contradicted:
-		return Missed
+		return bound.Failed
 	case Inconclusive:
-		return Undecided
+		return bound.Inconclusive
 	}
 	return NotJudged
 }
@@ -46,36 +39,36 @@ func (an *analyser) goal(g study.Goal, a *Analysis) Goal {
 		r := an.check(check, a)
 		out.Checks = append(out.Checks, r)
 		switch r.Outcome() {
-		case Reached:
-			out.Reached++
-		case Missed:
-			out.Missed++
-		case Undecided:
-			out.Undecided++
+		case bound.Held:
+			out.Held++
+		case bound.Failed:
+			out.Failed++
+		case bound.Inconclusive:
+			out.Inconclusive++
 		default:
 			out.NotJudged++
 		}
 	}
 	switch n := len(out.Checks); {
-	case out.Missed > 0:
-		out.Outcome = Missed
+	case out.Failed > 0:
+		out.Outcome = bound.Failed
 	case out.NotJudged == n:
 		out.Outcome = NotJudged
-	case out.Reached == n:
-		out.Outcome = Reached
+	case out.Held == n:
+		out.Outcome = bound.Held
 	default:
-		out.Outcome = Undecided
+		out.Outcome = bound.Inconclusive
 	}
 	return out
 }
 
-// Tally counts the goal's checks: "3 of 4 checks reached, 1 undecided".
+// Tally counts the goal's checks: "3 of 4 checks held, 1 inconclusive".
 func (g *Goal) Tally() string {
-	text := fmt.Sprintf("%d of %s reached", g.Reached, Count(len(g.Checks), "check"))
+	text := fmt.Sprintf("%d of %s held", g.Held, Count(len(g.Checks), "check"))
 	for _, of := range []struct {
 		n    int
-		word Outcome
-	}{{g.Missed, Missed}, {g.Undecided, Undecided}, {g.NotJudged, NotJudged}} {
+		word bound.Outcome
+	}{{g.Failed, bound.Failed}, {g.Inconclusive, bound.Inconclusive}, {g.NotJudged, NotJudged}} {
 		if of.n > 0 {
 			text += fmt.Sprintf(", %d %s", of.n, of.word)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats/bound"
 )
 
 // TestRatioBounds: of true ratio 0.6, measured to a percent or two.
@@ -51,13 +52,13 @@ func TestRatiosThatCannotBeBounded(t *testing.T) {
 		name   string
 		blocks int
 		check  study.Check
-		want   verdict.Outcome
+		want   bound.Outcome
 		says   string
 	}{
 		{"zeros", 8, ratio("loop_allocs", "three", ""), verdict.NotJudged, "has no ratio"},
 		{"left out", 8, ratio("cpu_per_request", "three", "gone"), verdict.NotJudged, "needs nginx"},
 		{"not measured", 8, ratio("pss", "three", ""), verdict.NotJudged, "was not measured"},
-		{"too few blocks", 2, ratio("cpu_per_request", "three", ""), verdict.Undecided, "unbounded"},
+		{"too few blocks", 2, ratio("cpu_per_request", "three", ""), bound.Inconclusive, "unbounded"},
 	} {
 		u := base()
 		u.blocks = tc.blocks
@@ -90,16 +91,16 @@ func TestGoals(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		goal study.Goal
-		want verdict.Outcome
+		want bound.Outcome
 		says string
 	}{
-		{"reached", cpu(0.7, "half"), verdict.Reached, "1 of 1 check reached"},
-		{"missed", cpu(0.5, "half"), verdict.Missed, "0 of 1 check reached, 1 missed"},
-		{"undecided", cpu(0.6, "half"), verdict.Undecided, "0 of 1 check reached, 1 undecided"},
-		{"one of two missed", both, verdict.Missed, "1 of 2 checks reached, 1 missed"},
-		{"one of two not judged", cpu(0.7, "half", "full"), verdict.Undecided, "1 of 2 checks reached, 1 not judged"},
-		{"not judged", cpu(0.7, "full"), verdict.NotJudged, "0 of 1 check reached, 1 not judged"},
-		{"nothing allocated", allocs, verdict.Reached, "1 of 1 check reached"},
+		{"reached", cpu(0.7, "half"), bound.Held, "1 of 1 check held"},
+		{"missed", cpu(0.5, "half"), bound.Failed, "0 of 1 check held, 1 failed"},
+		{"undecided", cpu(0.6, "half"), bound.Inconclusive, "0 of 1 check held, 1 inconclusive"},
+		{"one of two missed", both, bound.Failed, "1 of 2 checks held, 1 failed"},
+		{"one of two not judged", cpu(0.7, "half", "full"), bound.Inconclusive, "1 of 2 checks held, 1 not judged"},
+		{"not judged", cpu(0.7, "full"), verdict.NotJudged, "0 of 1 check held, 1 not judged"},
+		{"nothing allocated", allocs, bound.Held, "1 of 1 check held"},
 	} {
 		u := base()
 		u.noise = 0.01

@@ -139,7 +139,7 @@ func (ts trials) rows(metric string, cells ...cell) [][]float64 {
 // of errors that falls from 0.2 % to 0.1 % has not halved anything one would
 // multiply by. It holds for all arms, so that they can be ranked.
 func (ts trials) scale(workload string, m study.Metric) Scale {
-	if m.Unit == study.Share {
+	if m.Unit == unit.Share {
 		return Difference
 	}
 	for t := range ts.of(workload) {

@@ -20,13 +20,13 @@ func directionOf(m study.Metric) direction {
 		return direction{"more CPU", "less CPU"}
 	case strings.HasPrefix(m.Name, "alloc_") || m.Name == "loop_bytes" || m.Name == "loop_allocs":
 		return direction{"allocates more", "allocates less"}
-	case m.Unit == study.Nanoseconds:
+	case m.Unit == unit.Nanoseconds:
 		return direction{"slower", "faster"}
-	case m.Unit == study.Bytes:
+	case m.Unit == unit.Bytes:
 		return direction{"more memory", "less memory"}
-	case m.Unit == study.PerSecond:
+	case m.Unit == unit.PerSecond:
 		return direction{"more throughput", "less throughput"}
-	case m.Unit == study.Share:
+	case m.Unit == unit.Share:
 		return direction{"a larger share", "a smaller share"}
 	}
 	return direction{"more", "fewer"}
@@ -55,7 +55,7 @@ func (c *Comparison) Word() string {
 }
 
 // Show writes a value in the metric's unit.
-func Show(m study.Metric, v float64) string { return unit.Format(v, string(m.Unit)) }
+func Show(m study.Metric, v float64) string { return unit.Format(v, m.Unit) }
 
 // ShowSigned is Show with a plus sign before what is positive.
 func ShowSigned(m study.Metric, v float64) string {
