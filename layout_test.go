@@ -56,6 +56,7 @@ var arrows = map[string][]string{
 
 	// Packages of the command: no verb imports another.
 	"cmd/tare/internal/cli":         {"lab/report", "load", "stats/unit"},
+	"cmd/tare/internal/loadverb":    {"cmd/tare/internal/cli", "doc", "load", "load/pace", "stats/bound", "stats/hist", "stats/unit"},
 	"cmd/tare/internal/runs":        {"cmd/tare/internal/cli", "lab/record", "lab/report", "lab/verdict"},
 	"arms/rivals/internal/fastloop": {"arms/arm"},
 

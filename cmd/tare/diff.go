@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/loadverb"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/diff"
 	"github.com/tarehq/tare/cost/page"
@@ -233,7 +234,7 @@ func (s *sides) shown() string {
 	if s.oneProcess && strings.Contains(s.source, "@") {
 		service, err := pprof.Find(s.source)
 		if err != nil {
-			return load.Shown(absolute(s.source))
+			return load.Shown(loadverb.AbsoluteURL(s.source))
 		}
 		return service.String()
 	}

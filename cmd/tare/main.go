@@ -22,6 +22,7 @@ import (
 	"sync"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/loadverb"
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
@@ -31,24 +32,24 @@ import (
 
 // verbs are the command's verbs, one file each.
 type verbs struct {
-	Run        runCmd        `cmd:"" help:"Run a study and report its verdicts. Without an argument: the quick form of nesting."`
-	Load       loadCmd       `cmd:"" help:"Load a URL and measure its answers."`
-	List       listCmd       `cmd:"" help:"List the studies and the runs kept."`
-	Report     reportCmd     `cmd:"" help:"Show or write a run's report."`
-	Compare    compareCmd    `cmd:"" help:"Compare two runs through their shared control."`
-	Gate       gateCmd       `cmd:"" help:"Pass or fail a run against a budget."`
-	Cost       costCmd       `cmd:"" help:"Tell who in a running service spends CPU and memory: each middleware, router, engine and handler."`
-	Diff       diffCmd       `cmd:"" help:"Tell what costs more in one set of profiles than in another, and what only seems to."`
-	Flame      flameCmd      `cmd:"" help:"Draw a flame graph of a service, process or profile, coloured by owner."`
-	Doctor     doctorCmd     `cmd:"" help:"Say what ails a running service, what it costs and what to do."`
-	Whatif     whatifCmd     `cmd:"" help:"Slow one owner of a running service down, on and off: what does a microsecond in it cost a request?"`
-	Trace      traceCmd      `cmd:"" help:"Tell what slow requests waited for: a lock, a processor, the collector, another service."`
-	Claims     claimsCmd     `cmd:"" help:"List the published claims and what was measured."`
-	Env        envCmd        `cmd:"" help:"Tell what on this machine disturbs measuring."`
-	Calibrate  calibrateCmd  `cmd:"" help:"Measure this machine's noise floor."`
-	Selftest   selftestCmd   `cmd:"" help:"Run A/A studies and count false positives."`
-	Completion completionCmd `cmd:"" help:"Print a shell's completion script."`
-	Version    versionCmd    `cmd:"" help:"Print the version."`
+	Run        runCmd           `cmd:"" help:"Run a study and report its verdicts. Without an argument: the quick form of nesting."`
+	Load       loadverb.Command `cmd:"" help:"Load a URL and measure its answers."`
+	List       listCmd          `cmd:"" help:"List the studies and the runs kept."`
+	Report     reportCmd        `cmd:"" help:"Show or write a run's report."`
+	Compare    compareCmd       `cmd:"" help:"Compare two runs through their shared control."`
+	Gate       gateCmd          `cmd:"" help:"Pass or fail a run against a budget."`
+	Cost       costCmd          `cmd:"" help:"Tell who in a running service spends CPU and memory: each middleware, router, engine and handler."`
+	Diff       diffCmd          `cmd:"" help:"Tell what costs more in one set of profiles than in another, and what only seems to."`
+	Flame      flameCmd         `cmd:"" help:"Draw a flame graph of a service, process or profile, coloured by owner."`
+	Doctor     doctorCmd        `cmd:"" help:"Say what ails a running service, what it costs and what to do."`
+	Whatif     whatifCmd        `cmd:"" help:"Slow one owner of a running service down, on and off: what does a microsecond in it cost a request?"`
+	Trace      traceCmd         `cmd:"" help:"Tell what slow requests waited for: a lock, a processor, the collector, another service."`
+	Claims     claimsCmd        `cmd:"" help:"List the published claims and what was measured."`
+	Env        envCmd           `cmd:"" help:"Tell what on this machine disturbs measuring."`
+	Calibrate  calibrateCmd     `cmd:"" help:"Measure this machine's noise floor."`
+	Selftest   selftestCmd      `cmd:"" help:"Run A/A studies and count false positives."`
+	Completion completionCmd    `cmd:"" help:"Print a shell's completion script."`
+	Version    versionCmd       `cmd:"" help:"Print the version."`
 }
 
 const about = `tare weighs what each layer of a Go HTTP service costs.
@@ -107,14 +108,17 @@ func run(ctx context.Context, args []string, t *cli.Terminal) int {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	if args[0] == "help" {
+	switch args[0] {
+	case "help":
 		args = append(args[1:], "--help")
+	case "--version", "-v":
+		args[0] = "version"
 	}
 	if err := oneDash(parser.Model.Children, args); err != nil {
 		return complain(t, err)
 	}
 	parsed, err := parser.Parse(args)
-	if status >= 0 { // help was asked for and printed
+	if status >= 0 { // help was printed
 		return status
 	}
 	if unwritten := (*fs.PathError)(nil); errors.As(err, &unwritten) {
@@ -123,7 +127,7 @@ func run(ctx context.Context, args []string, t *cli.Terminal) int {
 	if err != nil {
 		hint := "see `tare help`"
 		if i := slices.IndexFunc(parser.Model.Children, func(n *kong.Node) bool { return n.Name == args[0] }); i >= 0 {
-			hint = fmt.Sprintf("see `tare %s --help`", args[0])
+			hint = cmp.Or(suggestFlags(parser.Model.Children[i], args[1:]), fmt.Sprintf("see `tare %s --help`", args[0]))
 		}
 		return complain(t, cli.Usage(hint, err))
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/bound"
 	"github.com/tarehq/tare/studies"
 )
 
@@ -59,7 +60,10 @@ func (c *runCmd) Help() string {
     tare run --resume RUN                     go on where a run was interrupted
 
 A run never has more blocks than it was planned for: more need a run of its own.
-Every trial is on disk as soon as it has ended; Ctrl-C keeps what was measured.`
+Every trial is on disk as soon as it has ended; Ctrl-C keeps what was measured.
+
+Exit status: 0 something was decided, 1 could not, 2 asked wrongly, 4 nothing was
+decided, 130 interrupted.`
 }
 
 // Run runs the studies one after the other.
@@ -272,10 +276,23 @@ func (c *runCmd) finish(t *cli.Terminal, run *record.Run, err error) error {
 		return c.interrupted(run, herr)
 	case err == nil && herr == nil && a.Trials.Valid == 0:
 		return &cli.Failure{Status: cli.ExitFailed, Err: errors.New("no trial counts"), Hint: "the report says why, below \"How far to trust this\""}
+	case err == nil && herr == nil && !decidedAny(a):
+		return &cli.Failure{Status: cli.ExitInconclusive, Err: errors.New("nothing was decided"), Hint: "the report says about how many more blocks it takes"}
 	case err == nil:
 		return herr
 	}
 	return c.goOn(run, explain(errors.Join(err, herr)))
+}
+
+// decidedAny reports whether a run decided a comparison that it was planned for, a claim
+// or a goal. A run that was planned for none has nothing to decide.
+func decidedAny(a *verdict.Analysis) bool {
+	p := a.Progress()
+	return p.Decided > 0 || p.Undecided == 0 ||
+		slices.ContainsFunc(a.Claims, func(c verdict.Claim) bool {
+			return c.Verdict != verdict.Inconclusive && c.Verdict != verdict.NotComparable
+		}) ||
+		slices.ContainsFunc(a.Goals, func(g verdict.Goal) bool { return g.Outcome == bound.Held || g.Outcome == bound.Failed })
 }
 
 // interrupted tells of a run that was, and of what else went wrong, how to go on.

@@ -1,4 +1,4 @@
-package main
+package loadverb
 
 import (
 	"bytes"
@@ -59,7 +59,7 @@ func parseShare(text string) (float64, error) {
 }
 
 // options are what the flags ask for.
-func (c *loadCmd) options() (load.Options, error) {
+func (c *Command) options() (load.Options, error) {
 	o := load.Options{
 		Connections: c.Offer.Connections, MaxInFlight: c.Offer.MaxInFlight, Duration: c.Offer.Duration,
 		Requests: c.Offer.Requests, WarmUp: c.Offer.WarmUp, Seed: c.Offer.Seed,
@@ -97,7 +97,7 @@ func (c *loadCmd) options() (load.Options, error) {
 }
 
 // check refuses numbers and combinations that cannot be meant.
-func (c *loadCmd) check() error {
+func (c *Command) check() error {
 	for _, f := range []struct {
 		flag  string
 		value int64
@@ -133,7 +133,7 @@ func (c *loadCmd) check() error {
 }
 
 // tls is nil where https is to be verified as usual.
-func (c *loadCarriage) tls() (*tls.Config, error) {
+func (c *Carriage) tls() (*tls.Config, error) {
 	if c.CA == "" && !c.Insecure {
 		return nil, nil
 	}
@@ -154,7 +154,7 @@ func (c *loadCarriage) tls() (*tls.Config, error) {
 
 // targets are the URLs and the lines of the targets file, each with the header
 // fields, body and checks that the flags give.
-func (c *loadCmd) targets() ([]load.Target, error) {
+func (c *Command) targets() ([]load.Target, error) {
 	body, method := []byte(c.Request.Body), c.Request.Method
 	if c.Request.BodyFile != "" {
 		var err error
@@ -170,7 +170,7 @@ func (c *loadCmd) targets() ([]load.Target, error) {
 		if n, err := strconv.ParseUint(u, 10, 64); err == nil { // what other tools have after -q, say
 			return nil, cli.Usage(fmt.Sprintf("a port of this machine is :%d, a rate --rate %[1]d", n), fmt.Errorf("%q is a number, not a URL", u))
 		}
-		all = append(all, load.Target{Method: method, URL: absolute(u)})
+		all = append(all, load.Target{Method: method, URL: AbsoluteURL(u)})
 	}
 	if c.Request.Targets != "" {
 		listed, err := readTargets(c.Request.Targets)
@@ -206,15 +206,15 @@ func asksFields(t load.Target) bool {
 		slices.ContainsFunc(t.Header, func(f load.Field) bool { return strings.Contains(f.Value, field) })
 }
 
-func (c *loadVerify) verify() (load.Verify, error) {
+func (c *Verify) verify() (load.Verify, error) {
 	header, err := cli.HeaderFields("--verify-header", c.VerifyHeader)
 	return load.Verify{Status: c.VerifyStatus, Header: header, Contains: c.VerifyBody,
 		Length: c.VerifyLength, SHA256: c.VerifySHA256}, err
 }
 
-// absolute is u with a scheme, and a host where u begins with a port. A URL within
+// AbsoluteURL is u with a scheme, and a host where u begins with a port. A URL within
 // u's query has nothing to say of u's own scheme.
-func absolute(u string) string {
+func AbsoluteURL(u string) string {
 	if scheme, _, ok := strings.Cut(u, "://"); u == "" || ok && !strings.ContainsAny(scheme, "/?#") {
 		return u
 	}
@@ -242,7 +242,7 @@ func readTargets(path string) ([]load.Target, error) {
 		if len(f) < 2 || len(f) > 3 {
 			return nil, fmt.Errorf("%s: %q: want METHOD URL [WEIGHT]", at, strings.TrimSpace(line))
 		}
-		t := load.Target{Method: f[0], URL: absolute(f[1]), Source: at}
+		t := load.Target{Method: f[0], URL: AbsoluteURL(f[1]), Source: at}
 		if len(f) == 3 {
 			if t.Weight, err = strconv.Atoi(f[2]); err != nil || t.Weight < 1 {
 				return nil, fmt.Errorf("%s: weight %q: want a whole number of at least 1", at, f[2])
@@ -280,21 +280,21 @@ func readUpTo(most int64, path string) ([]byte, error) {
 }
 
 // title says in a line what is offered to whom.
-func (c *loadCmd) title() string {
+func (c *Command) title() string {
 	var what string
 	switch {
 	case len(c.URLs) == 1 && c.Request.Targets == "":
-		what = absolute(c.URLs[0])
+		what = AbsoluteURL(c.URLs[0])
 	case len(c.URLs) == 0:
 		what = c.Request.Targets
 	default:
-		what = fmt.Sprintf("%s and others", absolute(c.URLs[0]))
+		what = fmt.Sprintf("%s and others", AbsoluteURL(c.URLs[0]))
 	}
 	return load.Shown(what) + ", " + c.how()
 }
 
 // how names the loop.
-func (c *loadCmd) how() string {
+func (c *Command) how() string {
 	n := uint64(cmp.Or(c.Offer.Connections, 64))
 	switch {
 	case c.Offer.FindMax != "":

@@ -1,4 +1,4 @@
-package main
+package loadverb
 
 import (
 	"cmp"
@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats/unit"
 )
 
 // search finds the highest rate that holds a threshold.
-func (c *loadCmd) search(ctx context.Context, t *cli.Terminal, o load.Options) error {
+func (c *Command) search(ctx context.Context, t *cli.Terminal, o load.Options) error {
 	if _, err := load.ParseThreshold(c.Offer.FindMax); err != nil {
 		return cli.Usage("--find-max takes p50 to p99.999, max, mean or errors, <, and a bound", fmt.Errorf("--find-max: %w", err))
 	}
@@ -29,20 +30,20 @@ func (c *loadCmd) search(ctx context.Context, t *cli.Terminal, o load.Options) e
 	})
 	werr := w.close()
 	if found == nil || len(found.Probes) == 0 && err != nil {
-		return refused(err)
+		return explainRefusal(err)
 	}
-	if err := errors.Join(c.Output.keepJSON(found), c.showSearch(t, found)); err != nil {
+	if err := errors.Join(c.Output.keepJSON(found), c.Output.show(t, c.searchPage(found), found)); err != nil {
 		return err
 	}
 	if err := cmp.Or(err, werr); err != nil {
-		return could(err)
+		return explainFailure(err)
 	}
 	return searchVerdict(found)
 }
 
 // probeLine tells of a probe in a line.
 func probeLine(p load.Probe) string {
-	parts := []string{fmt.Sprintf("%10s", unit.Format(p.Rate, unit.PerSecond))}
+	parts := []string{unit.Format(p.Rate, unit.PerSecond)}
 	if p.Held {
 		parts = append(parts, "held")
 	} else {
@@ -57,32 +58,33 @@ func probeLine(p load.Probe) string {
 	return strings.Join(parts, ", ")
 }
 
-func (c *loadCmd) showSearch(t *cli.Terminal, found *load.SearchResult) error {
-	if c.Output.JSON {
-		return t.JSON(found)
+// searchPage builds the report of a search.
+func (c *Command) searchPage(found *load.SearchResult) doc.Page {
+	p := doc.Page{Title: c.title()}
+	var probes doc.List
+	for _, probe := range found.Probes {
+		probes.Items = append(probes.Items, doc.Plain(probeLine(probe)))
 	}
-	lines := []string{c.title()}
-	for _, p := range found.Probes {
-		lines = append(lines, probeLine(p))
+	p.Add(doc.Heading{Level: 1, Text: c.title()}, probes, doc.Paragraph{Text: doc.Spans{{Text: conclude(found), Strong: true}}})
+	p.Add(warnings(found.Warnings)...)
+	if found.Ended != "" {
+		p.Add(doc.Paragraph{Text: doc.Plain("ended early: " + found.Ended)})
 	}
+	return p
+}
+
+// conclude says what a search found.
+func conclude(found *load.SearchResult) string {
+	rate := unit.Format(found.Rate, unit.PerSecond)
 	switch {
 	case found.Rate == 0 && found.Ended != "":
-		lines = append(lines, "no rate was found yet")
+		return "no rate was found yet"
 	case found.Rate == 0:
-		lines = append(lines, noneFound(found))
+		return noneFound(found)
 	case found.Confirmed:
-		lines = append(lines, fmt.Sprintf("%s is the highest rate found to hold %s, confirmed by a second probe", unit.Format(found.Rate, unit.PerSecond), found.Threshold))
-	default:
-		lines = append(lines, fmt.Sprintf("%s held %s, not confirmed by a second probe", unit.Format(found.Rate, unit.PerSecond), found.Threshold))
+		return fmt.Sprintf("%s is the highest rate found to hold %s, confirmed by a second probe", rate, found.Threshold)
 	}
-	for _, w := range found.Warnings {
-		lines = append(lines, "warning: "+w.Error())
-	}
-	if found.Ended != "" {
-		lines = append(lines, "ended early: "+found.Ended)
-	}
-	fmt.Fprintln(t.Out, strings.Join(lines, "\n"))
-	return nil
+	return fmt.Sprintf("%s held %s, not confirmed by a second probe", rate, found.Threshold)
 }
 
 // noneFound says what became of a search that ended without a rate.

@@ -1,4 +1,4 @@
-package main
+package loadverb
 
 import (
 	"context"
@@ -12,17 +12,18 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/stats/bound"
 )
 
-// loadJudge says what a result must hold.
-type loadJudge struct {
+// Judge says what a result must hold.
+type Judge struct {
 	FailIf []string `sep:"none" help:"Exit with status 3 if this is so, such as 'p99>50ms', 'errors>0.1%' or 'rate<1000'; repeatable." placeholder:"THRESHOLD"`
 
 	thresholds []load.Threshold
 }
 
 // parse reads the thresholds.
-func (j *loadJudge) parse() error {
+func (j *Judge) parse() error {
 	for _, s := range j.FailIf {
 		th, err := load.ParseThreshold(s)
 		if err != nil {
@@ -55,21 +56,21 @@ func (o outcome) String() string {
 // MarshalJSON gives the threshold, "held", "failed" or "inconclusive", and the
 // value that decided.
 func (o outcome) MarshalJSON() ([]byte, error) {
-	state := "held"
+	state := bound.Held
 	if o.failed {
-		state = "failed"
+		state = bound.Failed
 	}
 	if o.err != nil {
-		state = "inconclusive"
+		state = bound.Inconclusive
 	}
 	return json.Marshal(struct {
-		FailIf  string `json:"fail_if"`
-		Outcome string `json:"outcome"`
-		Value   string `json:"value"`
+		FailIf  string        `json:"fail_if"`
+		Outcome bound.Outcome `json:"outcome"`
+		Value   string        `json:"value"`
 	}{o.threshold.String(), state, o.value})
 }
 
-func (j *loadJudge) outcomes(res *load.Result) []outcome {
+func (j *Judge) outcomes(res *load.Result) []outcome {
 	all := []outcome{}
 	for _, th := range j.thresholds {
 		o := outcome{threshold: th}
@@ -79,17 +80,18 @@ func (j *loadJudge) outcomes(res *load.Result) []outcome {
 	return all
 }
 
-// verdictOf is the exit status of a result that was shown. A rate that was not
+// verdict is the exit status of a result that was shown. A rate that was not
 // offered comes before the thresholds: they speak of that rate.
-func verdictOf(res *load.Result, outcomes []outcome, open bool) error {
+func (s *summary) verdict() error {
+	res := s.res
 	if res.Ended != "" {
 		return &cli.Failure{Status: cli.ExitInterrupted}
 	}
-	if open && res.Counts.Dropped > 0 {
+	if s.open && res.Counts.Dropped > 0 {
 		return &cli.Failure{Status: cli.ExitNotOffered, Err: fmt.Errorf("%s of %d were dropped: the rate was not offered",
 			cli.Count(res.Counts.Dropped, "request"), res.Counts.Scheduled), Hint: "ask for a lower --rate, or allow more with --max-in-flight and --connections"}
 	}
-	if open && res.Bound {
+	if s.open && res.Bound {
 		hint := "ask for a lower --rate, or give the generator more --threads or CPUs of its own"
 		if res.Waited {
 			hint += ", and more --connections"
@@ -97,7 +99,7 @@ func verdictOf(res *load.Result, outcomes []outcome, open bool) error {
 		return &cli.Failure{Status: cli.ExitNotOffered, Err: errors.New("the generator was (nearly) the bottleneck: it was late, or busy for most of the time"), Hint: hint}
 	}
 	var undecided error
-	for _, o := range outcomes {
+	for _, o := range s.outcomes {
 		if o.failed {
 			return &cli.Failure{Status: cli.ExitThreshold}
 		}
@@ -109,25 +111,28 @@ func verdictOf(res *load.Result, outcomes []outcome, open bool) error {
 	if c := res.Counts; c.Unverified > 0 && c.Unverified == c.Answered() {
 		return &cli.Failure{Status: cli.ExitFailed, Err: errors.New("no answer was as --verify asks"), Hint: "look at an answer, then at the --verify flags"}
 	}
+	if err := s.allErrors(); err != nil {
+		return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: "check the URL; --verify-status CODE says that this status is meant"}
+	}
 	return undecided
 }
 
-// refused is an error without a result: of the machine or the network where
+// explainRefusal is an error without a result: of the machine or the network where
 // these gave it, else a mistake in what was asked for.
-func refused(err error) error {
+func explainRefusal(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err // interrupted while a name was looked up
 	}
 	_, system := errors.AsType[syscall.Errno](err)
 	_, network := errors.AsType[net.Error](err)
 	if system || network {
-		return could(err)
+		return explainFailure(err)
 	}
 	return cli.Usage("see `tare load --help`", err)
 }
 
-// could is an error of a run, with the flag that helps.
-func could(err error) error {
+// explainFailure is an error of a run, with the flag that helps.
+func explainFailure(err error) error {
 	f := &cli.Failure{Status: cli.ExitFailed, Err: errors.New(strings.ReplaceAll(err.Error(), "\n", ": "))}
 	var (
 		invalid x509.CertificateInvalidError

@@ -1,4 +1,4 @@
-package main
+package loadverb
 
 import (
 	"bytes"
@@ -14,22 +14,23 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats/hist"
 )
 
 // check finds out before a run what would keep its results from being written
 // after it.
-func (c *loadOutput) check(read ...string) error {
+func (c *Output) check(read ...string) error {
 	flag := "--journal"
 	if c.Journal == "" {
 		flag = "--output's journal"
 	}
-	return cli.CheckOutputs([]cli.Output{{Flag: "--output", Path: c.Output}, {Flag: "--csv", Path: c.CSV}, {Flag: "--hdr", Path: c.HDR}, {Flag: flag, Path: c.journalPath()}}, read...)
+	return cli.CheckOutputs([]cli.Output{{Flag: "--output", Path: c.Output}, {Flag: "--html", Path: c.HTML}, {Flag: "--markdown", Path: c.Markdown}, {Flag: "--csv", Path: c.CSV}, {Flag: "--hdr", Path: c.HDR}, {Flag: flag, Path: c.journalPath()}}, read...)
 }
 
 // journalPath is the journal asked for, or the one beside --output; "" is none.
-func (c *loadOutput) journalPath() string {
+func (c *Output) journalPath() string {
 	if c.Journal != "" || c.Output == "" {
 		return c.Journal
 	}
@@ -62,7 +63,7 @@ func (d document) MarshalJSON() ([]byte, error) {
 }
 
 // keep writes a result to the files asked for; each that can be is written.
-func (c *loadOutput) keep(d document) error {
+func (c *Output) keep(d document) error {
 	return errors.Join(
 		c.keepJSON(d),
 		cli.WriteFile(c.CSV, d.Result.WriteSeries),
@@ -70,8 +71,20 @@ func (c *loadOutput) keep(d document) error {
 	)
 }
 
-func (c *loadOutput) keepJSON(v any) error {
+func (c *Output) keepJSON(v any) error {
 	return cli.WriteFile(c.Output, func(w io.Writer) error { return cli.WriteJSON(w, v) })
+}
+
+// show writes a page to the files asked for, and to standard output that or v as JSON.
+func (c *Output) show(t *cli.Terminal, p doc.Page, v any) error {
+	lost := errors.Join(
+		cli.WriteFile(c.HTML, func(w io.Writer) error { return doc.HTML(w, p, doc.HTMLOptions{}) }),
+		cli.WriteFile(c.Markdown, func(w io.Writer) error { return doc.Markdown(w, p) }),
+	)
+	if c.JSON {
+		return errors.Join(lost, t.JSON(v))
+	}
+	return errors.Join(lost, doc.Text(t.Out, p, doc.TextOptions{Width: t.Width, Color: t.Colour}))
 }
 
 // entries are the histograms of a result that hold something.
@@ -121,7 +134,7 @@ type journalLine struct {
 }
 
 // openJournal opens the journal, if there is one.
-func (c *loadOutput) openJournal() (*journal, error) {
+func (c *Output) openJournal() (*journal, error) {
 	path := c.journalPath()
 	if path == "" {
 		return nil, nil

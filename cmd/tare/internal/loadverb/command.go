@@ -1,4 +1,5 @@
-package main
+// Package loadverb is the verb load: flags of a load, a view of it under way, and its report.
+package loadverb
 
 import (
 	"cmp"
@@ -13,19 +14,19 @@ import (
 	"github.com/tarehq/tare/load/pace"
 )
 
-// loadCmd loads URLs and measures their answers.
-type loadCmd struct {
-	URLs     []string     `arg:"" optional:"" name:"url" help:"What to ask for, http:// if it does not say, :8080 for a port of this machine; several are drawn equally often."`
-	Offer    loadOffer    `embed:"" group:"Load:"`
-	Request  loadRequest  `embed:"" group:"Requests:"`
-	Carriage loadCarriage `embed:"" group:"Connections:"`
-	Verify   loadVerify   `embed:"" group:"Answers (one that is not so counts as unverified, an error):"`
-	Judge    loadJudge    `embed:"" group:"Judgement:"`
-	Output   loadOutput   `embed:"" group:"Output:"`
+// Command loads URLs and measures their answers.
+type Command struct {
+	URLs     []string `arg:"" optional:"" name:"url" help:"What to ask for, http:// if it does not say, :8080 for a port of this machine; several are drawn equally often."`
+	Offer    Offer    `embed:"" group:"Load:"`
+	Request  Request  `embed:"" group:"Requests:"`
+	Carriage Carriage `embed:"" group:"Connections:"`
+	Verify   Verify   `embed:"" group:"Answers (one that is not so counts as unverified, an error):"`
+	Judge    Judge    `embed:"" group:"Judgement:"`
+	Output   Output   `embed:"" group:"Output:"`
 }
 
-// loadOffer says how much is asked for.
-type loadOffer struct {
+// Offer says how much is asked for.
+type Offer struct {
 	Connections int           `short:"c" help:"Connections kept busy (0: 64); with --rate the most that may be open (0: 4096)."`
 	Duration    time.Duration `short:"d" help:"Length of the measured part (0: 10s, unless -n or a schedule ends it); with --find-max of each probe (0: 5s)."`
 	Requests    int64         `short:"n" help:"Number of measured requests (0: as many as fit)."`
@@ -36,8 +37,8 @@ type loadOffer struct {
 	Seed        uint64        `help:"Fixes random arrivals and the choice of URLs (0: 1)."`
 }
 
-// loadRequest says what is asked for.
-type loadRequest struct {
+// Request says what is asked for.
+type Request struct {
 	Method   string   `short:"m" help:"Method (default: GET, or POST with a body)."`
 	Header   []string `short:"H" sep:"none" help:"Header field, as 'Name: value'; repeatable." placeholder:"FIELD"`
 	Body     string   `short:"b" xor:"body" help:"Body." placeholder:"TEXT"`
@@ -46,8 +47,8 @@ type loadRequest struct {
 	Feed     string   `help:"CSV or JSON Lines file that fills {{.name}} in URLs, header fields and body, a record a request." placeholder:"FILE"`
 }
 
-// loadCarriage says how requests travel.
-type loadCarriage struct {
+// Carriage says how requests travel.
+type Carriage struct {
 	Timeout        time.Duration `default:"30s" help:"Bound on one request, connecting included (0: none)."`
 	NewConnections share         `help:"Share of requests that get a connection of their own, such as 0.1 or 10%; without a value all."`
 	TLSResume      bool          `name:"tls-resume" default:"true" negatable:"" help:"Resume TLS sessions."`
@@ -62,8 +63,8 @@ type loadCarriage struct {
 	Engine         string        `enum:"auto,epoll,goroutine" default:"auto" help:"How requests are driven: auto, epoll or goroutine."`
 }
 
-// loadVerify says which answers are correct.
-type loadVerify struct {
+// Verify says which answers are correct.
+type Verify struct {
 	VerifyStatus int      `help:"Status that answers must have." placeholder:"CODE"`
 	VerifyHeader []string `sep:"none" help:"Header field that answers must have, as 'Name: value'; repeatable." placeholder:"FIELD"`
 	VerifyBody   string   `help:"Text that bodies must contain." placeholder:"TEXT"`
@@ -71,18 +72,20 @@ type loadVerify struct {
 	VerifySHA256 string   `name:"verify-sha256" help:"SHA-256 that bodies must have." placeholder:"HEX"`
 }
 
-// loadOutput says where results go.
-type loadOutput struct {
-	JSON    bool   `name:"json" help:"Print JSON instead of the summary."`
-	Output  string `short:"o" help:"Write the JSON to a file, whole or not at all." placeholder:"FILE"`
-	CSV     string `name:"csv" help:"Write the series as CSV." placeholder:"FILE"`
-	HDR     string `name:"hdr" help:"Write the histograms as an HdrHistogram log." placeholder:"FILE"`
-	Journal string `help:"Write the state of the run every second, a JSON line each (with -o X.json: X.journal.jsonl)." placeholder:"FILE"`
-	Quiet   bool   `short:"q" help:"No progress."`
+// Output says where results go.
+type Output struct {
+	JSON     bool   `name:"json" help:"Print JSON instead of the summary."`
+	Output   string `short:"o" help:"Write the JSON to a file, whole or not at all." placeholder:"FILE"`
+	CSV      string `name:"csv" help:"Write the series as CSV." placeholder:"FILE"`
+	HTML     string `name:"html" help:"Write the summary as one HTML file." placeholder:"FILE"`
+	Markdown string `help:"Write the summary as Markdown." placeholder:"FILE"`
+	HDR      string `name:"hdr" help:"Write the histograms as an HdrHistogram log." placeholder:"FILE"`
+	Journal  string `help:"Write the state of the run every second, a JSON line each (with -o X.json: X.journal.jsonl)." placeholder:"FILE"`
+	Quiet    bool   `short:"q" help:"No progress."`
 }
 
 // Help shows examples.
-func (c *loadCmd) Help() string {
+func (c *Command) Help() string {
 	return `Examples:
 
   tare load localhost:8080             64 connections kept busy for 10 s
@@ -98,15 +101,15 @@ connection asks again when it has been answered, and a stall hides what it
 delays.
 
 Exit status: 0 done and thresholds held, 1 could not (nothing listens, no
-request was answered, or none as --verify asks, output not written), 2 asked
-wrongly, 3 a threshold did not hold, 4 too few requests to judge one, 5 the rate
+request was answered, none as --verify asks, all with status 4xx or 5xx unless
+--verify-status names it, output not written), 2 asked wrongly, 3 a threshold did not hold, 4 too few requests to judge one, 5 the rate
 asked for was not offered (requests dropped, or begun late), or the generator
 was busy for over 80 % of the time with it, 130 interrupted; what was measured
 is kept and shown all the same.`
 }
 
 // Run offers the load, writes what was asked for and judges.
-func (c *loadCmd) Run(ctx context.Context, t *cli.Terminal) error {
+func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	o, err := c.options()
 	if err != nil {
 		return err
@@ -129,15 +132,15 @@ func (c *loadCmd) Run(ctx context.Context, t *cli.Terminal) error {
 	res, err := load.Run(ctx, o)
 	werr := w.close()
 	if res == nil {
-		return refused(err)
+		return explainRefusal(err)
 	}
-	s := &summary{terminal: t, res: res, open: o.Schedule != nil, planned: planned(o), title: c.title()}
-	return c.finish(s, cmp.Or(err, unreachable(ctx, res), werr))
+	s := &summary{res: res, open: o.Schedule != nil, planned: planned(o), title: c.title(), outcomes: c.Judge.outcomes(res), meant: c.Verify.VerifyStatus != 0}
+	return c.finish(t, s, cmp.Or(err, unreachable(ctx, res), werr))
 }
 
 // watch begins to show and to journal what runs within the context returned,
 // which ends when the user wants it to or nothing can be reached.
-func (c *loadCmd) watch(ctx context.Context, t *cli.Terminal) (context.Context, *watcher, error) {
+func (c *Command) watch(ctx context.Context, t *cli.Terminal) (context.Context, *watcher, error) {
 	j, err := c.Output.openJournal()
 	if err != nil {
 		return nil, nil, err
@@ -154,25 +157,21 @@ func (c *loadCmd) watch(ctx context.Context, t *cli.Terminal) (context.Context, 
 
 // finish writes and shows a result. err is what went wrong with the run or its
 // journal: the result is kept all the same.
-func (c *loadCmd) finish(s *summary, err error) error {
-	outcomes := c.Judge.outcomes(s.res)
-	doc := document{Title: s.title, Thresholds: outcomes, Result: s.res}
-	lost := c.Output.keep(doc)
+func (c *Command) finish(t *cli.Terminal, s *summary, err error) error {
+	d := document{Title: s.title, Thresholds: s.outcomes, Result: s.res}
+	lost := errors.Join(c.Output.keep(d), c.Output.show(t, s.page(t.Width), d))
 	if c.Output.JSON {
-		lost = errors.Join(lost, s.terminal.JSON(doc))
-		for _, o := range outcomes {
-			fmt.Fprintln(s.terminal.Err, o)
+		for _, o := range s.outcomes {
+			fmt.Fprintln(t.Err, o)
 		}
-	} else {
-		s.print(outcomes)
 	}
 	switch {
 	case err != nil:
-		return could(err)
+		return explainFailure(err)
 	case lost != nil:
 		return lost
 	}
-	return verdictOf(s.res, outcomes, s.open)
+	return s.verdict()
 }
 
 // planned is how long o asks for; 0 when the number of requests decides in the closed

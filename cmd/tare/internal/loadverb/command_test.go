@@ -1,0 +1,382 @@
+package loadverb
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/doc"
+
+	"charm.land/lipgloss/v2"
+	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/load/pace"
+	"github.com/tarehq/tare/stats/hist"
+)
+
+// statusOf is the exit status of an error of the verb.
+func statusOf(err error) int {
+	if f, ok := errors.AsType[*cli.Failure](err); ok {
+		return f.Status
+	}
+	return 0
+}
+func TestVerdictOf(t *testing.T) {
+	failed, unknown := outcome{failed: true}, outcome{err: load.ErrInconclusive}
+	dropped := load.Counts{Scheduled: 10, Dropped: 1}
+	for _, c := range []struct {
+		name     string
+		res      load.Result
+		outcomes []outcome
+		open     bool
+		meant    bool
+		want     int
+	}{
+		{"held", load.Result{}, []outcome{{}}, true, false, 0},
+		{"failed", load.Result{}, []outcome{{}, failed, unknown}, true, false, cli.ExitThreshold},
+		{"failed after inconclusive", load.Result{}, []outcome{unknown, failed}, true, false, cli.ExitThreshold},
+		{"inconclusive", load.Result{}, []outcome{{}, unknown}, true, false, cli.ExitInconclusive},
+		{"dropped", load.Result{Counts: dropped}, []outcome{failed}, true, false, cli.ExitNotOffered},
+		{"none verified", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{2: 2}, Unverified: 2}}, []outcome{unknown}, false, false, cli.ExitFailed},
+		{"some verified", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{2: 2}, Unverified: 1}}, nil, false, false, 0},
+		{"late", load.Result{Bound: true}, nil, true, false, cli.ExitNotOffered},
+		{"busy in the closed loop", load.Result{Bound: true}, nil, false, false, 0},
+		{"all errors", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{4: 1, 5: 1}}}, nil, false, false, cli.ExitFailed},
+		{"all errors, which are meant", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{4: 2}}}, nil, false, true, 0},
+		{"an error among answers", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{2: 1, 4: 1}}}, nil, false, false, 0},
+		{"interrupted", load.Result{Ended: "interrupted", Counts: dropped}, []outcome{failed}, true, false, cli.ExitInterrupted},
+	} {
+		if got := statusOf((&summary{res: &c.res, outcomes: c.outcomes, open: c.open, meant: c.meant}).verdict()); got != c.want {
+			t.Errorf("%s: got status %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// A rate not offered on time for want of connections, too, says so.
+func TestVerdictHintsAtConnections(t *testing.T) {
+	for _, waited := range []bool{false, true} {
+		f, ok := errors.AsType[*cli.Failure]((&summary{res: &load.Result{Bound: true, Waited: waited}, open: true}).verdict())
+		if !ok || strings.Contains(f.Hint, "--connections") != waited || !strings.Contains(f.Error(), "it was late, or busy") {
+			t.Errorf("late, waited %t: got %+v", waited, f)
+		}
+	}
+}
+
+// The generator's line tells how late it was itself, not of the wait for connections.
+func TestGeneratorLine(t *testing.T) {
+	late, lag := hist.New(), hist.New()
+	late.RecordN(int64(2*time.Millisecond), 1000)
+	lag.RecordN(int64(time.Second), 1000)
+	s := summary{res: &load.Result{Elapsed: time.Second, Threads: 1, Late: late, Lag: lag, Unread: hist.New()}, open: true}
+	if got, want := s.generator(), "not the bottleneck: 0.0 % of 1 thread busy, late p99 2.00 ms"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Requests that wait for a connection are among the most. One that is due and has yet to
+// be taken up is not, but of those averaged: where the generator is late the average is
+// more than the most.
+func TestFlightLine(t *testing.T) {
+	res := &load.Result{Elapsed: time.Second, Counts: snapshot(0).Counts, PeakFlight: 3, MeanFlight: 4.5}
+	for open, want := range map[bool]string{false: "at most 3 in flight, 4.5 on average", true: "at most 3 in flight or waiting for one, 4.5 in flight or due on average"} {
+		s := summary{res: res, open: open}
+		var out strings.Builder
+		if err := doc.Text(&out, doc.Page{Blocks: []doc.Block{s.facts()}}, doc.TextOptions{Width: 200}); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String(); !strings.Contains(got, want+"\n") {
+			t.Errorf("open loop %t: want %q in\n%s", open, want, got)
+		}
+	}
+}
+
+// What is offered is of the time that was asked for, whichever bound is met first.
+func TestPlanned(t *testing.T) {
+	const s = time.Second
+	for _, c := range []struct {
+		name string
+		o    load.Options
+		want time.Duration
+	}{
+		{"nothing asked for", load.Options{}, 10 * s},
+		{"requests in the closed loop", load.Options{Requests: 50}, 0},
+		{"requests", load.Options{Requests: 50, Schedule: pace.Constant(100)}, s / 2},
+		{"random requests", load.Options{Requests: 50, Schedule: pace.Poisson(100, 1)}, s / 2},
+		{"requests before the end", load.Options{Requests: 50, Duration: s, Schedule: pace.Constant(100)}, s / 2},
+		{"the end before requests", load.Options{Requests: 500, Duration: s, Schedule: pace.Constant(100)}, s},
+		{"requests of a schedule that ends", load.Options{Requests: 150, Schedule: pace.Steps(s, 100, 200)}, 5 * s / 4},
+		{"requests without end", load.Options{Requests: math.MaxInt64, Duration: s, Schedule: pace.Constant(100)}, s},
+		{"a schedule that ends before", load.Options{Requests: 1000, Schedule: pace.Steps(s, 100, 200)}, 2 * s},
+	} {
+		if got := planned(c.o); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// What is offered is what was asked for, unless the run ended early.
+func TestOffered(t *testing.T) {
+	for _, c := range []struct {
+		planned, elapsed time.Duration
+		ended, want      string
+	}{
+		{time.Second, 900 * time.Millisecond, "", "10/s offered, 11.1/s answered"},
+		{time.Second, 2 * time.Second, "", "10/s offered, 5/s answered"},
+		{time.Minute, 2 * time.Second, "interrupted", "5/s offered, 5/s answered"},
+		{time.Second, 2 * time.Second, "interrupted", "10/s offered, 5/s answered"},
+	} {
+		s := summary{res: &load.Result{Elapsed: c.elapsed, Ended: c.ended, Counts: load.Counts{Scheduled: 10, Status: [6]uint64{2: 10}}}, open: true, planned: c.planned}
+		if got := s.rate(); got != c.want {
+			t.Errorf("%v planned, %v, ended %q: got %q, want %q", c.planned, c.elapsed, c.ended, got, c.want)
+		}
+	}
+}
+
+func TestSearchVerdict(t *testing.T) {
+	bound := []load.Probe{
+		{Rate: 100, Held: true, Result: &load.Result{}},
+		{Rate: 400, Result: &load.Result{}},
+		{Rate: 200, Bound: true, Result: &load.Result{Bound: true}},
+	}
+	again := load.Probe{Rate: 100, Confirm: true, Result: &load.Result{}}
+	for _, c := range []struct {
+		name  string
+		found load.SearchResult
+		want  int
+		says  string
+	}{
+		{"found", load.SearchResult{Rate: 100, Confirmed: true, Probes: bound[:2]}, 0, "100/s is the highest rate found to hold p99<1ms, confirmed"},
+		{"not confirmed", load.SearchResult{Rate: 100, Probes: bound[:2]}, cli.ExitInconclusive, "100/s held p99<1ms, not confirmed"},
+		{"none", load.SearchResult{Probes: bound[1:2]}, cli.ExitThreshold, "no rate held p99<1ms"},
+		{"held once", load.SearchResult{Probes: []load.Probe{bound[0], bound[1], again}}, cli.ExitInconclusive, "100/s held p99<1ms once, and not again"},
+		{"bound", load.SearchResult{Rate: 100, Confirmed: true, Probes: bound}, cli.ExitNotOffered, "100/s is the highest rate found"},
+		{"bound at first", load.SearchResult{Probes: bound[2:]}, cli.ExitNotOffered, "no rate was found to hold p99<1ms: the generator was the limit"},
+		{"late, and the target slow", load.SearchResult{Probes: []load.Probe{{Rate: 200, Result: &load.Result{Bound: true}}}}, cli.ExitThreshold, "no rate held p99<1ms"},
+		{"interrupted", load.SearchResult{Ended: "interrupted"}, cli.ExitInterrupted, "no rate was found yet"},
+	} {
+		if got := statusOf(searchVerdict(&c.found)); got != c.want {
+			t.Errorf("%s: got status %d, want %d", c.name, got, c.want)
+		}
+		c.found.Threshold = "p99<1ms"
+		var out bytes.Buffer
+		if err := doc.Text(&out, new(Command).searchPage(&c.found), doc.TextOptions{Width: 120}); err != nil || !strings.Contains(out.String(), "\n"+c.says) {
+			t.Errorf("%s: got %q (%v), want %q", c.name, &out, err, c.says)
+		}
+	}
+}
+
+func TestSpark(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		width  int
+		want   string
+	}{
+		{[]float64{0, 50, 100}, 10, "·▅█  0/s to 100/s"},
+		{[]float64{0, 0}, 10, "··  0/s to 0/s"},
+		{[]float64{0, 0, 80, 80, 40, 40, 10}, 4, "·█▅▂  0/s to 80/s"},
+	} {
+		if got := spark(c.values, c.width); got != c.want {
+			t.Errorf("spark(%v, %d): got %q, want %q", c.values, c.width, got, c.want)
+		}
+	}
+}
+
+func TestBinsHoldEverything(t *testing.T) {
+	for _, values := range [][]int64{{5}, {0, 0, 1}, {1000, 2000, 900_000}, {math.MaxInt64, 1}} {
+		h := hist.New()
+		for _, v := range values {
+			h.Record(v)
+		}
+		var sum float64
+		all := bins(h, liveBins)
+		for _, b := range all {
+			sum += b.share
+			if b.share < 0 {
+				t.Errorf("bins of %v: got share %v, want none below 0", values, b.share)
+			}
+		}
+		if math.Abs(sum-1) > 1e-9 || all[len(all)-1].upTo != h.Max() {
+			t.Errorf("bins of %v: got a sum of %v up to %d, want 1 up to %d", values, sum, all[len(all)-1].upTo, h.Max())
+		}
+	}
+	if got := bins(hist.New(), liveBins); got != nil {
+		t.Errorf("bins of nothing: got %v, want none", got)
+	}
+}
+
+// snapshot is of a run under way, with some of everything.
+func snapshot(elapsed time.Duration) load.Snapshot {
+	h := hist.New()
+	for i := range int64(200_000) {
+		h.Record(1000 * (i%500 + 1))
+	}
+	return load.Snapshot{
+		Elapsed: elapsed, Total: 10 * time.Second, Rate: 51_234, Flight: 64, Response: h, Service: h,
+		Counts: load.Counts{Scheduled: 200_010, Status: [6]uint64{2: 199_990, 5: 10}, Refused: 5, Timeout: 5},
+	}
+}
+
+// What is loaded is told as it is asked for, but for a password.
+func TestLoadTitle(t *testing.T) {
+	for given, want := range map[string]string{
+		"localhost:8080/go?to=http://example.com/": "http://localhost:8080/go?to=http://example.com/",
+		":8080/@ada?mail=ada@example.com":          "http://localhost:8080/@ada?mail=ada@example.com",
+		"https://joe:secret@h/":                    "https://…@h/",
+	} {
+		c := Command{URLs: []string{given}}
+		if got := c.title(); got != want+", closed loop of 64 connections" {
+			t.Errorf("%s: got the title %q, want %q first", given, got, want)
+		}
+	}
+}
+
+// Arrivals that nobody gave a seed are those of seed 1.
+func TestLoadSeed(t *testing.T) {
+	for _, seed := range []uint64{0, 1} {
+		c := Command{URLs: []string{"localhost"}, Offer: Offer{Rate: "poisson:10", Seed: seed}, Carriage: Carriage{TLSResume: true, Engine: "auto"}}
+		if o, err := c.options(); err != nil || o.Schedule.Seed != 1 {
+			t.Errorf("--seed %d: got %+v (%v), want arrivals of seed 1", seed, o.Schedule, err)
+		}
+	}
+}
+
+func TestScreenFits(t *testing.T) {
+	f := newFrame(snapshot(5*time.Second), watcherOptions{})
+	for _, size := range []struct{ width, height int }{{200, 60}, {80, 24}, {60, 20}, {40, 12}, {20, 8}} {
+		s := screen{
+			options: watcherOptions{Title: "http://localhost:8080/a/rather/long/path, closed loop of 64 connections"},
+			frame:   f, width: size.width, height: size.height, said: []string{"first", "second"},
+		}
+		rows := strings.Split(s.View().Content, "\n")
+		if size.height >= 12 && len(rows) > size.height {
+			t.Errorf("screen of %d×%d: got %d rows, want at most %d", size.width, size.height, len(rows), size.height)
+		}
+		for _, r := range rows {
+			if w := lipgloss.Width(r); w > size.width {
+				t.Errorf("screen of %d×%d: got a row of %d columns: %q", size.width, size.height, w, r)
+			}
+		}
+	}
+}
+
+func TestWatcherWritesLineASecond(t *testing.T) {
+	var errs bytes.Buffer
+	w := newWatcher(&cli.Terminal{Err: &errs}, watcherOptions{Stop: func(error) {}})
+	for _, ms := range []int{-750, -500, 250, 500, 750, 1000, 1250, 2000, 250} {
+		w.progress(snapshot(time.Duration(ms) * time.Millisecond))
+	}
+	if err := w.close(); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(errs.String()) {
+		when, _, _ := strings.Cut(line, "  ")
+		got = append(got, when)
+	}
+	want := []string{"warming up, 0.8 s left", "0.2 s of 10.0 s", "1.0 s of 10.0 s", "2.0 s of 10.0 s", "0.2 s of 10.0 s"}
+	if !slices.Equal(got, want) {
+		t.Errorf("lines of a run and the next: got %q, want %q", got, want)
+	}
+}
+
+func TestWatcherEndsRunThatReachesNobody(t *testing.T) {
+	var cause error
+	stop := func(err error) { cause = errors.Join(cause, err) }
+	w := newWatcher(&cli.Terminal{Err: io.Discard}, watcherOptions{Stop: stop})
+	w.begun = time.Now().Add(-2 * reachable)
+	w.check(load.Counts{Scheduled: 5, Refused: 5})
+	if !errors.Is(cause, errUnreachable) {
+		t.Errorf("refusals for two seconds: got %v, want %v", cause, errUnreachable)
+	}
+	cause = nil
+	w.check(load.Counts{Scheduled: 6, Refused: 5, Reset: 1})
+	w.check(load.Counts{Scheduled: 5, Refused: 5})
+	if cause != nil {
+		t.Errorf("refusals after a connection: got %v, want the run to go on", cause)
+	}
+}
+
+func TestSummaryFitsNarrowTerminals(t *testing.T) {
+	h := snapshot(0).Service
+	res := &load.Result{
+		Elapsed: 10 * time.Second, Threads: 2, Counts: snapshot(0).Counts,
+		Response: h, Service: h, Lag: h, Late: h, FirstByte: h, Connect: h, Handshake: hist.New(), Unread: h,
+		WarmUp: load.Counts{Scheduled: 12_345_678}, Full: 1000, Resumed: 20_000,
+		Warnings: []error{errors.New(strings.Repeat("words ", 40))},
+	}
+	for i, width := range []int{120, 80, 80, 60, 60, 40, 40} {
+		var out bytes.Buffer
+		s := summary{res: res, open: i%2 == 0, title: "http://localhost/"}
+		if err := doc.Text(&out, s.page(width), doc.TextOptions{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if w := lipgloss.Width(strings.TrimSuffix(line, "\n")); w > width {
+				t.Errorf("summary at %d columns: got a line of %d: %q", width, w, line)
+			}
+		}
+	}
+}
+
+func TestJournalReportsFirstError(t *testing.T) {
+	out := Output{Journal: "/dev/full"}
+	j, err := out.openJournal()
+	if err != nil {
+		t.Skipf("this system has no /dev/full: %v", err)
+	}
+	j.note(snapshot(time.Second))
+	j.note(snapshot(2 * time.Second))
+	if err := j.close(); err == nil || !strings.Contains(err.Error(), "writing journal") {
+		t.Errorf("closing a journal that could not be written: got %v, want an error", err)
+	}
+}
+
+// disk is a journal's file that tells how much of it is on disk.
+type disk struct {
+	bytes.Buffer
+	synced int
+	broken error
+}
+
+func (d *disk) Sync() error  { d.synced = d.Len(); return d.broken }
+func (d *disk) Close() error { return nil }
+
+// Each second's line is brought to disk, when it comes and not when the run is over.
+func TestJournalReachesDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{}
+		j := newJournal(d, true)
+		for second := range 3 {
+			j.note(snapshot(time.Duration(second) * time.Second))
+			synctest.Wait()
+			if lines := bytes.Count(d.Bytes(), []byte("\n")); lines != second+1 || d.synced != d.Len() {
+				t.Errorf("second %d: got %d lines, %d of %d bytes on disk", second, lines, d.synced, d.Len())
+			}
+		}
+		d.broken = errors.New("the disk is broken")
+		j.note(snapshot(3 * time.Second))
+		if err := j.close(); !errors.Is(err, d.broken) || d.synced != d.Len() {
+			t.Errorf("closing: got %v, %d of %d bytes on disk; want %v and all", err, d.synced, d.Len(), d.broken)
+		}
+	})
+}
+
+// What is no file on disk needs not be brought there, and would refuse to be.
+func TestJournalOfNoFile(t *testing.T) {
+	out := Output{Journal: os.DevNull}
+	j, err := out.openJournal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.note(snapshot(time.Second))
+	if err := j.close(); err != nil {
+		t.Errorf("a journal in %s: %v", os.DevNull, err)
+	}
+}
