@@ -32,7 +32,8 @@ var arrows = map[string][]string{
 	"load":             {"load/internal/...", "load/pace", "stats/bound", "stats/hist", "stats/unit"},
 	"lab/study":        {"stats/bound", "stats/unit"},
 	"lab/env":          {},
-	"lab/arm":          {"lab/study"},
+	"lab/arm":          {"lab/study", "lab/variant"},
+	"lab/variant":      {},
 	"lab/record":       {"cost", "lab/study", "stats/hist"},
 	"lab/verdict":      {"cost", "lab/record", "lab/study", "stats", "stats/bound", "stats/unit", "stats/hist"},
 	"lab/report":       {"cost", "doc", "lab/report/chart", "lab/verdict", "lab/record", "lab/study", "stats", "stats/bound", "stats/unit", "stats/hist"},
@@ -70,18 +71,20 @@ var arrows = map[string][]string{
 // for one source and what lies below it. golang.org/x/sys counts as the standard
 // library's own extension. What arms/rivals requires is not bounded.
 var entries = map[string]string{
-	"github.com/alecthomas/kong": "cmd/tare/...",
-	"charm.land/bubbletea/v2":    "cmd/tare/...",
-	"charm.land/lipgloss/v2":     "cmd/tare/...",
-	"golang.org/x/term":          "cmd/tare/...",
-	"github.com/goccy/go-yaml":   "lab/study",
-	"golang.org/x/net":           "load",
-	"github.com/google/pprof":    "cost/pprof",
-	"golang.org/x/exp":           "cost/exectrace",
-	"github.com/cilium/ebpf":     "cost/bpf/...",
-	"golang.org/x/arch":          "cost/bpf/probe",
-	"github.com/chromedp":        "internal/chromium",
-	"golang.org/x/sys":           "*",
+	"github.com/alecthomas/kong":   "cmd/tare/...",
+	"charm.land/bubbletea/v2":      "cmd/tare/...",
+	"charm.land/lipgloss/v2":       "cmd/tare/...",
+	"golang.org/x/term":            "cmd/tare/...",
+	"github.com/goccy/go-yaml":     "lab/study",
+	"golang.org/x/net":             "load",
+	"github.com/google/pprof":      "cost/pprof",
+	"golang.org/x/exp":             "cost/exectrace",
+	"github.com/cilium/ebpf":       "cost/bpf/...",
+	"golang.org/x/arch":            "cost/bpf/probe",
+	"github.com/chromedp":          "internal/chromium",
+	"golang.org/x/sys":             "*",
+	"github.com/prometheus/procfs": "lab/arm",
+	"mvdan.cc/sh/v3":               "cmd/tare/internal/ab",
 }
 
 // nouns that say nothing about what a package holds.

@@ -62,24 +62,33 @@ func check(v study.Verify, a answer) error {
 
 // ask sends one request on a connection of its own and checks the answer.
 func ask(ctx context.Context, base string, g study.Target) error {
+	a, err := answerTo(ctx, base, g)
+	if err != nil {
+		return err
+	}
+	return check(g.Verify, a)
+}
+
+// answerTo sends one request on a connection of its own and returns the answer.
+func answerTo(ctx context.Context, base string, g study.Target) (answer, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerWithin, fmt.Errorf("no whole answer within %v", answerWithin))
 	defer cancel()
 	req, err := request(ctx, base, g)
 	if err != nil {
-		return err
+		return answer{}, err
 	}
 	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 1 << 20}
 	defer transport.CloseIdleConnections()
 	res, err := transport.RoundTrip(req)
 	if err != nil {
-		return cmp.Or(context.Cause(ctx), err)
+		return answer{}, cmp.Or(context.Cause(ctx), err)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, 64<<20))
 	if err != nil {
-		return fmt.Errorf("reading the answer: %w", cmp.Or(context.Cause(ctx), err))
+		return answer{}, fmt.Errorf("reading the answer: %w", cmp.Or(context.Cause(ctx), err))
 	}
-	return check(g.Verify, newAnswer(res, body))
+	return newAnswer(res, body), nil
 }
 
 // request is the target's, as the load makes it.

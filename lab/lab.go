@@ -106,7 +106,7 @@ func Run(ctx context.Context, o Options) (*record.Run, error) {
 	if o.Progress == nil {
 		o.Progress = func(Event) {}
 	}
-	r := &runner{Options: o, programs: map[string]*arm.Program{}, leftOut: map[string]string{}, deaf: map[string]int{}, unseen: map[string]bool{}}
+	r := newRunner(o)
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -166,6 +166,10 @@ type runner struct {
 	ran      int           // trials of this session
 }
 
+func newRunner(o Options) *runner {
+	return &runner{Options: o, programs: map[string]*arm.Program{}, leftOut: map[string]string{}, deaf: map[string]int{}, unseen: map[string]bool{}}
+}
+
 func (r *runner) tell(e Event) {
 	e.Trial = r.ran
 	r.Progress(e)
@@ -174,6 +178,7 @@ func (r *runner) tell(e Event) {
 // prepare builds every arm and refuses what cannot be compared.
 func (r *runner) prepare(ctx context.Context) error {
 	r.pins = arrange()
+	r.Builder.TakeProfile = r.takeProfile
 	var kept []study.Arm
 	for _, a := range r.Study.Arms {
 		r.tell(Event{Stage: Building, Arm: a.Name, Text: "building " + a.Name})

@@ -114,6 +114,11 @@ func (r *runner) start(ctx context.Context, name string, w study.Workload, t *re
 }
 
 func (r *runner) startProgram(ctx context.Context, p arm.Program, w study.Workload, t *record.Trial) (*session, error) {
+	return r.startReady(ctx, p, w, readiness(p, w.Targets[0]), t)
+}
+
+// startReady starts a program and waits until try succeeds.
+func (r *runner) startReady(ctx context.Context, p arm.Program, w study.Workload, try func(context.Context, string) error, t *record.Trial) (*session, error) {
 	proc, err := arm.Start(ctx, p, arm.StartOptions{CPUs: r.specimenCPUs()})
 	if err != nil {
 		return nil, fmt.Errorf("starting: %w", err)
@@ -121,7 +126,7 @@ func (r *runner) startProgram(ctx context.Context, p arm.Program, w study.Worklo
 	s := &session{r: r, w: w, proc: proc}
 	ready, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
-	startup, err := proc.Ready(ready, func(ctx context.Context) error { return ask(ctx, s.proc.URL(), w.Targets[0]) })
+	startup, err := proc.Ready(ready, func(ctx context.Context) error { return proc.Locate(ctx, try) })
 	if err != nil {
 		s.stop()
 		return nil, err

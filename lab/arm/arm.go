@@ -25,6 +25,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/tarehq/tare/lab/study"
 )
 
 // ErrNotSupported is wrapped by errors that say what this system lacks.
@@ -60,6 +62,7 @@ type Program struct {
 	Go      string            // toolchain version; "" = not a Go program
 	Modules map[string]string // versions of the modules built in
 	Sink    string            // as in study.Arm
+	Service study.Service     // as in study.Arm, but for Dir, which is above
 
 	file os.FileInfo // of Path when it was identified; nil: it was not
 }

@@ -28,6 +28,11 @@ type Builder struct {
 	// directory in the user's cache directory.
 	Cache string
 
+	// TakeProfile runs a program that was built to be profiled, under load, and has it
+	// write its CPU profile (see variant.ProfileVariable) to a path. It is for arms
+	// with the variant pgo, which cannot be built while it is nil.
+	TakeProfile func(ctx context.Context, p Program, path string) error
+
 	mu    sync.Mutex
 	built map[target]executable
 }
@@ -41,7 +46,10 @@ func (b *Builder) Build(ctx context.Context, a study.Arm) (*Program, error) {
 			return nil, err
 		}
 	}
-	p := &Program{Args: slices.Clone(a.Args), Env: slices.Clone(a.Env), Sink: a.Sink}
+	p := &Program{Args: slices.Clone(a.Args), Env: slices.Clone(a.Env), Sink: a.Sink, Service: a.Service}
+	if err := p.prepareService(); err != nil {
+		return nil, err
+	}
 	switch {
 	case a.URL != "":
 		u, err := url.Parse(a.URL)
@@ -57,8 +65,8 @@ func (b *Builder) Build(ctx context.Context, a study.Arm) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.how = strings.Join(a.Build, "\n")
-	return p, b.once(p, t, func() (executable, error) { return b.compile(ctx, t) })
+	t.how, t.ref, t.with = strings.Join(a.Build, "\n"), a.Ref, strings.Join(a.With, " ")
+	return p, b.once(p, t, func() (executable, error) { return b.compileVariant(ctx, t, *p) })
 }
 
 // once describes a program, which is found unless it was before.
@@ -89,8 +97,10 @@ func (b *Builder) command(p *Program, argv []string) error {
 	if path, err = filepath.Abs(path); err != nil {
 		return err
 	}
-	if p.Dir, err = os.Getwd(); err != nil {
-		return err
+	if p.Dir == "" {
+		if p.Dir, err = os.Getwd(); err != nil {
+			return err
+		}
 	}
 	if err := b.once(p, target{name: path}, func() (executable, error) { return inspect(path) }); err != nil {
 		return err
@@ -119,6 +129,8 @@ type target struct {
 	require string // rivals only: "module version" to build with; "" = as pinned
 	version string // of pkg's module, which is built by itself; "" = what dir has
 	how     string // the arm's settings of the build, a line each
+	ref     string // the commit at which dir is built; "" = as it is
+	with    string // variants of the build, separated by spaces
 }
 
 func (b *Builder) target(a study.Arm) (target, error) {
@@ -135,7 +147,7 @@ func (b *Builder) target(a study.Arm) (target, error) {
 			return target{}, err
 		}
 	}
-	if isDir(a.Go) {
+	if isDir(a.Go) || a.Ref != "" {
 		dir, err := filepath.Abs(a.Go)
 		return target{name: filepath.Base(dir), dir: dir, pkg: "."}, err
 	}

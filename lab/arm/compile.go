@@ -129,7 +129,7 @@ func (b *Builder) room(t target) (home, tmp string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	home = filepath.Join(cache, "bin", t.name+"-"+digest(t.dir, t.pkg, t.require, t.version, t.how))
+	home = filepath.Join(cache, "bin", t.name+"-"+digest(t.dir, t.pkg, t.require, t.version, t.how, t.ref, t.with))
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		return "", "", err
 	}

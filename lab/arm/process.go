@@ -26,6 +26,8 @@ import (
 type Process struct {
 	url      string // base of requests
 	addr     string
+	listen   string        // where it listens, as in study.Service
+	after    string        // shell command to run once it has ended
 	control  string        // path of the control socket; "" for a URL
 	patience time.Duration // with an answer there, beyond what it is asked to take
 	dir      string        // temporary, removed by Stop; "" for a URL
@@ -110,6 +112,10 @@ func (a *Process) start(p Program, o StartOptions) (err error) {
 	if err := a.prepare(p, o); err != nil {
 		return err
 	}
+	a.listen, a.after = p.Service.Listen, p.Service.After
+	if err := a.runCommand(context.Background(), p.Service.Before); err != nil {
+		return err
+	}
 	err = a.launch(o.CPUs)
 	for _, p := range a.pumps {
 		p.w.Close() // the arm has its own
@@ -141,6 +147,9 @@ func (a *Process) prepare(p Program, o StartOptions) error {
 		a.cmd.Args = append(a.cmd.Args, expand.Replace(arg))
 	}
 	a.cmd.Env = append(os.Environ(), "TARE_ADDR="+a.addr, "TARE_CONTROL="+a.control, "TARE_DIR="+a.dir)
+	if p.Service.Listen != "" {
+		a.cmd.Env = append(a.cmd.Env, "PORT="+port, "HOST="+host) // what programs commonly read
+	}
 	if len(o.CPUs) > 0 {
 		a.cmd.Env = append(a.cmd.Env, "GOMAXPROCS="+strconv.Itoa(len(o.CPUs)))
 	}

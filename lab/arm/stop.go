@@ -47,6 +47,7 @@ func (a *Process) end(ctx context.Context) error {
 	case <-time.After(reap):
 		return fmt.Errorf("stopping the arm: process %d does not end, although killed", a.PID())
 	}
+	err = errors.Join(err, a.runCommand(context.WithoutCancel(ctx), a.after))
 	return errors.Join(err, a.release())
 }
 

@@ -95,7 +95,7 @@ func (c *checker) arm(i int) {
 	}
 	first := slices.IndexFunc(c.Arms, func(o Arm) bool { return o.identity() == a.identity() })
 	if first < i {
-		c.wrong(path, "arm %q is arm %q again; arms differ in program, args, build, env or sink, unless the study says aa: true", a.Name, c.Arms[first].Name)
+		c.wrong(path, "arm %q is arm %q again; arms differ in program, args, build, env, sink, ref, with or how they are started, unless the study says aa: true", a.Name, c.Arms[first].Name)
 	}
 }
 
@@ -123,9 +123,15 @@ func (c *checker) program(path string, a Arm) bool {
 		c.forbid(path, "args", "args go with go and rival; a command's arguments are part of command")
 		c.forbid(path, "build", "it is for programs that tare builds, which are those of go and rival")
 	}
+	if said[0] != "go" {
+		for _, key := range []string{"ref", "with"} {
+			c.forbid(path, key, "it is for programs that tare builds from a directory, which are those of go")
+		}
+	}
 	if said[0] == "url" {
-		c.forbid(path, "env", "it is for programs that tare starts")
-		c.forbid(path, "sink", "it is for programs that tare starts")
+		for _, key := range []string{"env", "sink", "listen", "ready", "before", "after", "dir", "env_file"} {
+			c.forbid(path, key, "it is for programs that tare starts")
+		}
 	}
 	return !c.unread[path+"."+said[0]]
 }
@@ -136,7 +142,8 @@ func (a Arm) identity() string {
 	if sink == "discard" {
 		sink = ""
 	}
-	return fmt.Sprintf("%q %q %q %q %q %q %q %q %q %q %q %q", a.Go, a.Rival, a.Command, a.URL, a.Args, a.Build, a.Env, sink, a.Closed, a.Open, a.Paced, a.Under)
+	return fmt.Sprintf("%q %q %q %q %q %q %q %q %q %q %q %q %q %q %q", a.Go, a.Rival, a.Command, a.URL, a.Args, a.Build, a.Env, sink,
+		a.Ref, a.With, a.Service, a.Closed, a.Open, a.Paced, a.Under)
 }
 
 func (c *checker) has(path string) bool { _, ok := c.stood[path]; return ok }

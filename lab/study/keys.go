@@ -16,6 +16,9 @@ const (
 	headerName  = `^[A-Za-z0-9_-]+$`
 	fieldValue  = `^[^\x00-\x08\x0a-\x1f\x7f]+$`
 	hexDigest   = `^[0-9a-f]{64}$`
+	gitRef      = `^[A-Za-z0-9_][^\s\x00-\x1f\x7f~^:?*\[\\]*([~^][0-9]*)*$`
+	variantWord = `^(pgo|serve|go[0-9]+\.[0-9]+[a-z0-9.]*|[A-Za-z0-9][A-Za-z0-9._~/-]*@[A-Za-z0-9][A-Za-z0-9._+-]*)$`
+	listenWord  = `^(any|[1-9][0-9]{0,4})$`
 	buildWord   = `^(-[a-z][^\n\x00]*|[A-Z][A-Z0-9_]*=[^\n\x00]*)$`
 	wantPart    = "letters, digits and . _ + @ -, at most 63, the first a letter or digit"
 )
@@ -53,7 +56,8 @@ func parts() shape[[]string] { return list(part(), 1) }
 // armShape is an arm; of a study of generators if more says how it is called.
 func armShape(more ...key[Arm]) shape[Arm] {
 	ours := schema{If: &schema{OneOf: []schema{requires("go"), requires("rival")}}, Else: new(without("args", "build"))}
-	running := schema{If: new(requires("url")), Then: new(without("args", "env", "sink"))}
+	running := schema{If: new(requires("url")), Then: new(without("args", "env", "sink", "listen", "ready", "before", "after", "dir", "env_file"))}
+	source := schema{If: new(requires("go")), Else: new(without("ref", "with"))}
 	return object("the arm", append([]key[Arm]{
 		field("name", "What the arm is called in tables.", part(), func(a *Arm) *string { return &a.Name }).must(),
 		field("title", "The arm in a few words, for headings.", line(), func(a *Arm) *string { return &a.Title }),
@@ -71,7 +75,16 @@ func armShape(more ...key[Arm]) shape[Arm] {
 			oneOf("a sink is one of", "discard", "file", "pipe"), func(a *Arm) *string { return &a.Sink }),
 		field("x", "The arm's position on the study's scale, such as its number of layers.", optional(number()), func(a *Arm) **float64 { return &a.X }),
 		field("needs", "Programs that must be installed; where one is not, the arm is left out by name.", list(argument(), 1), func(a *Arm) *[]string { return &a.Needs }),
-	}, more...), exactlyOne("go", "rival", "command", "url"), ours, running)
+		field("ref", "For go: the commit at which the directory is built, as Git names it.", matching(gitRef, "a branch, tag or commit, such as main"), func(a *Arm) *string { return &a.Ref }),
+		field("with", "For go: variants of the build: pgo, serve, a Go version, or a module at a version.",
+			list(matching(variantWord, "pgo, serve, a Go version such as go1.25.4, or a module at a version such as gin@v1.9.1"), 1), func(a *Arm) *[]string { return &a.With }),
+		field("listen", "Where the program listens, if not where TARE_ADDR says: any, or a port.", matching(listenWord, "any, or a port in quotes such as \"8080\""), func(a *Arm) *string { return &a.Listen }),
+		field("ready", "The path that answers once the program is ready, if not the first target.", matching(pathPattern, "a path that starts with /, such as /healthz"), func(a *Arm) *string { return &a.Ready }),
+		field("before", "A shell command before each start.", argument(), func(a *Arm) *string { return &a.Before }),
+		field("after", "A shell command after each end.", argument(), func(a *Arm) *string { return &a.After }),
+		field("dir", "The working directory.", argument(), func(a *Arm) *string { return &a.Dir }),
+		field("env_file", "A file of NAME=value lines for the environment.", argument(), func(a *Arm) *string { return &a.EnvFile }),
+	}, more...), exactlyOne("go", "rival", "command", "url"), ours, running, source)
 }
 
 func workloadShape() shape[Workload] {

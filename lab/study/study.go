@@ -61,7 +61,24 @@ type Arm struct {
 	X       *float64 `json:"x,omitzero"`       // position on the study's scale (layers, routes) for slopes
 	Needs   []string `json:"needs,omitzero"`   // programs that must be installed; the arm is left out by name where they are not
 
+	Ref  string   `json:"ref,omitzero"`  // for Go: the commit at which a directory is built, as Git names it
+	With []string `json:"with,omitzero"` // for Go: variants of the build, see package variant
+
+	Service // of a program that knows nothing of TARE_ADDR
+
 	Generator // of a study of generators
+}
+
+// Service says how tare starts a program that was not made for it. Not for a URL.
+type Service struct {
+	// Listen is "" for a program that listens where TARE_ADDR says, "any" for one
+	// that listens wherever it does, or the one of its ports that is meant.
+	Listen  string `json:"listen,omitzero"`
+	Ready   string `json:"ready,omitzero"`    // path that answers with a status below 400 once it is ready; "" = the first target
+	Before  string `json:"before,omitzero"`   // shell command before each start; a failure ends the run
+	After   string `json:"after,omitzero"`    // shell command after each end
+	Dir     string `json:"dir,omitzero"`      // working directory; "" = an empty one for Go, tare's for Command
+	EnvFile string `json:"env_file,omitzero"` // file of NAME=value lines for the environment; Env goes before it
 }
 
 // Generator says how a load generator is called and how it tells what it saw.

@@ -1,0 +1,90 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/tarehq/tare/lab/arm"
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+)
+
+// Answer is what an arm answered to a target before any load.
+type Answer struct {
+	Arm    string
+	Target study.Target
+	Status int
+	Length int64  // of the body, in bytes
+	SHA256 string // of the body
+	Stable bool   // a second answer of the same process had the same status and body
+}
+
+// Same reports whether two answers have the same status and body.
+func (a Answer) Same(b Answer) bool { return a.Status == b.Status && a.SHA256 == b.SHA256 }
+
+// Answers builds every arm of a study, starts each once, and asks it for each target of
+// the first workload twice. Of the options, Study, Builder and Progress count. An arm is
+// ready at its first answer below status 500. What the workload says of correct answers
+// is not looked at: this is how one finds out what to ask for.
+func Answers(ctx context.Context, o Options) ([]Answer, error) {
+	if o.Progress == nil {
+		o.Progress = func(Event) {}
+	}
+	r := newRunner(o)
+	if err := r.prepare(ctx); err != nil {
+		return nil, err
+	}
+	filled, err := withSecrets(r.Study)
+	if err != nil {
+		return nil, err
+	}
+	var all []Answer
+	for _, a := range filled.Arms {
+		r.tell(Event{Stage: Piloting, Arm: a.Name, Text: "asking " + a.Name})
+		of, err := r.answersOf(ctx, a.Name, filled.Workloads[0])
+		if err != nil {
+			return nil, r.unfit(ctx, a.Name, filled.Workloads[0].Name, err)
+		}
+		all = append(all, of...)
+	}
+	return all, nil
+}
+
+func (r *runner) answersOf(ctx context.Context, name string, w study.Workload) (all []Answer, err error) {
+	p := *r.programs[name]
+	s, err := r.startReady(ctx, p, w, firstAnswer(p, w.Targets[0]), &record.Trial{Metrics: map[string]float64{}})
+	if err != nil {
+		return nil, err
+	}
+	defer s.stop()
+	for _, g := range w.Targets {
+		first, err := answerTo(ctx, s.proc.URL(), g)
+		if err != nil {
+			return nil, err
+		}
+		again, err := answerTo(ctx, s.proc.URL(), g)
+		if err != nil {
+			return nil, err
+		}
+		one := Answer{Arm: name, Target: g, Status: first.status, Length: first.length, SHA256: first.sha256}
+		one.Stable = one.Same(Answer{Status: again.status, SHA256: again.sha256})
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// firstAnswer takes any answer that is not a server's error for readiness, where the
+// program has no path of its own for that.
+func firstAnswer(p arm.Program, first study.Target) func(ctx context.Context, base string) error {
+	if p.Service.Ready != "" {
+		return readiness(p, first)
+	}
+	return func(ctx context.Context, base string) error {
+		a, err := answerTo(ctx, base, first)
+		if err == nil && a.status >= http.StatusInternalServerError {
+			err = fmt.Errorf("%s answers with status %d", first.Path, a.status)
+		}
+		return err
+	}
+}

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package arm
+
+import "fmt"
+
+func (a *Process) listening() ([]string, error) {
+	return nil, fmt.Errorf("the kernel is not asked for ports here: have the program listen where TARE_ADDR says: %w", ErrNotSupported)
+}

@@ -1,0 +1,100 @@
+package variant
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Checkout is the source of a program at another commit, in a Git worktree.
+type Checkout struct {
+	Dir    string // the program's folder at that commit
+	Commit string // whole hash
+
+	top  string // of the repository
+	tree string // the worktree
+}
+
+// NewCheckout checks out the commit that ref names into a worktree below work, an
+// existing folder. dir is a folder of the repository; it need not exist at that commit
+// in the working tree, but must in the commit. The caller must call Remove.
+func NewCheckout(ctx context.Context, dir, ref, work string) (*Checkout, error) {
+	parent := dir
+	for !isDir(parent) && filepath.Dir(parent) != parent { // it may be gone by now
+		parent = filepath.Dir(parent)
+	}
+	top, err := git(ctx, parent, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return nil, fmt.Errorf("checking out %s: %w", ref, err)
+	}
+	commit, err := git(ctx, parent, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
+	if err != nil {
+		return nil, fmt.Errorf("checking out %s: no such branch, tag or commit in %s", ref, top)
+	}
+	inside, err := relative(top, dir)
+	if err != nil {
+		return nil, fmt.Errorf("checking out %s: %w", ref, err)
+	}
+	c := &Checkout{Commit: commit, top: top, tree: filepath.Join(work, "tree-"+commit[:12])}
+	if _, err := git(ctx, top, "worktree", "add", "--detach", "--force", c.tree, commit); err != nil {
+		return nil, errors.Join(fmt.Errorf("checking out %s: %w", ref, err), c.Remove())
+	}
+	c.Dir = filepath.Join(c.tree, inside)
+	if !isDir(c.Dir) {
+		return nil, errors.Join(fmt.Errorf("checking out %s: %s is not there at that commit", ref, inside), c.Remove())
+	}
+	return c, nil
+}
+
+// Remove removes the worktree, also after the context of NewCheckout has ended.
+func (c *Checkout) Remove() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	err := os.RemoveAll(c.tree)
+	_, pruned := git(ctx, c.top, "worktree", "prune")
+	return errors.Join(err, pruned)
+}
+
+// relative is dir as seen from top, links resolved as far as dir exists.
+func relative(top, dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	rest := ""
+	for at := dir; ; at = filepath.Dir(at) {
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Rel(top, filepath.Join(real, rest))
+		}
+		if filepath.Dir(at) == at {
+			return filepath.Rel(top, dir)
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// git runs Git and returns the first line that it printed.
+func git(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir = dir
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", args[0], cmp.Or(ctx.Err(), err), strings.TrimSpace(said.String()))
+	}
+	line, _, _ := strings.Cut(string(out), "\n")
+	return strings.TrimSpace(line), nil
+}

@@ -1,0 +1,215 @@
+package variant_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/lab/variant"
+)
+
+func TestParse(t *testing.T) {
+	for _, word := range []string{"pgo", "serve", "go1.25.4", "go1.26rc1", "gin@v1.9.1", "github.com/go-chi/chi/v5@v5.2.0", "x@latest"} {
+		v, err := variant.Parse(word)
+		if err != nil || v.String() != word {
+			t.Errorf("Parse(%q) = %q, %v", word, v, err)
+		}
+	}
+	for _, word := range []string{"", "PGO", "go1", "gin", "gin@", "@v1", "go1.25.4 x", "-x@v1", "a b@v1"} {
+		if v, err := variant.Parse(word); err == nil {
+			t.Errorf("Parse(%q) = %v, want an error", word, v)
+		}
+	}
+}
+
+func TestParseAll(t *testing.T) {
+	if _, err := variant.ParseAll([]string{"pgo", "gin@v1.9.1", "echo@v4.1.0", "go1.25.4"}); err != nil {
+		t.Error(err)
+	}
+	for _, words := range [][]string{{"pgo", "pgo"}, {"gin@v1.9.1", "gin@v1.8.1"}, {"go1.25.4", "go1.24.1"}} {
+		if _, err := variant.ParseAll(words); err == nil || !strings.Contains(err.Error(), "leave one out") {
+			t.Errorf("ParseAll(%q): error %v", words, err)
+		}
+	}
+}
+
+// program writes a module with a service that says by whom it is served.
+func program(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"go.mod": "module example.com/api\n\ngo 1.26\n",
+		"main.go": `package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+)
+
+func main() {
+	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		stack := make([]byte, 1<<16)
+		stack = stack[:runtime.Stack(stack, false)]
+		fmt.Fprint(w, runtime.Version(), " serve=", strings.Contains(string(stack), "tare/serve"))
+	})
+	if err := http.ListenAndServe(os.Getenv("ADDR"), nil); err != nil {
+		panic(err)
+	}
+}
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// build builds a variant of the program and returns the executable.
+func build(t *testing.T, o variant.Options, words ...string) string {
+	t.Helper()
+	variants, err := variant.ParseAll(words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := variant.Apply(t.Context(), variants, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "program")
+	cmd := exec.Command("go", append(append([]string{"build", "-o", out}, b.Flags...), ".")...)
+	cmd.Dir, cmd.Env = o.Dir, append(os.Environ(), b.Env...)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build with %v: %v\n%s", words, err, said)
+	}
+	return out
+}
+
+// answer starts the program and returns its first answer. It is stopped at the test's end.
+func answer(t *testing.T, path string, env ...string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	cmd := exec.Command(path)
+	cmd.Env = append(append(os.Environ(), "ADDR="+addr), env...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	for range 200 {
+		res, err := http.Get("http://" + addr)
+		if err != nil {
+			time.Sleep(50 * time.Millisecond)
+			continue
+		}
+		defer res.Body.Close()
+		text := make([]byte, 256)
+		n, _ := res.Body.Read(text)
+		return string(text[:n])
+	}
+	t.Fatal("the program never answered")
+	return ""
+}
+
+func TestServe(t *testing.T) {
+	dir := program(t)
+	before := answer(t, build(t, variant.Options{Dir: dir, Work: t.TempDir()}))
+	if !strings.Contains(before, "serve=false") {
+		t.Fatalf("as it is, the program answers %q", before)
+	}
+	after := answer(t, build(t, variant.Options{Dir: dir, Work: t.TempDir(), ServeModule: "../../serve"}, "serve"))
+	if !strings.Contains(after, "serve=true") {
+		t.Errorf("with serve, the program answers %q", after)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 2 {
+		t.Errorf("the program's folder has %v after the build, want go.mod and main.go alone", files)
+	}
+}
+
+func TestServeWithoutServer(t *testing.T) {
+	dir := program(t)
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nfunc main() {}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	variants, _ := variant.ParseAll([]string{"serve"})
+	_, err := variant.Apply(t.Context(), variants, variant.Options{Dir: dir, Work: t.TempDir(), ServeModule: "../../serve"})
+	if err == nil || !strings.Contains(err.Error(), "no http.Server") {
+		t.Errorf("error %v, want it to say that there is no server", err)
+	}
+}
+
+func TestProfile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: takes a CPU profile of eleven seconds")
+	}
+	dir, profile := program(t), filepath.Join(t.TempDir(), "cpu.pgo")
+	answer(t, build(t, variant.Options{Dir: dir, Work: t.TempDir()}, "pgo"), variant.ProfileVariable+"="+profile)
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		if _, err := os.Stat(profile); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the program wrote no profile")
+		}
+	}
+	answer(t, build(t, variant.Options{Dir: dir, Work: t.TempDir(), Profile: profile}, "pgo"))
+}
+
+func TestRequirement(t *testing.T) {
+	dir := program(t)
+	variants, _ := variant.ParseAll([]string{"chi@v5.2.0"})
+	_, err := variant.Apply(t.Context(), variants, variant.Options{Dir: dir, Work: t.TempDir()})
+	if err == nil || !strings.Contains(err.Error(), `requires no module "chi"`) {
+		t.Errorf("error %v, want it to say that chi is not required", err)
+	}
+}
+
+func TestCheckout(t *testing.T) {
+	dir := program(t)
+	run := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "init.defaultBranch=main"}, args...)...)
+		cmd.Dir = dir
+		if said, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, said)
+		}
+	}
+	run("init")
+	run("add", ".")
+	run("commit", "-m", "one")
+	run("tag", "before")
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nfunc main() {}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c, err := variant.NewCheckout(context.Background(), dir, "before", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := os.ReadFile(filepath.Join(c.Dir, "main.go"))
+	if err != nil || !strings.Contains(string(old), "ListenAndServe") {
+		t.Errorf("main.go at the tag is %q, %v", old, err)
+	}
+	if err := c.Remove(); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".git", "worktrees", "*")); len(left) > 0 {
+		t.Errorf("Git still knows of worktrees: %v", left)
+	}
+	if _, err := variant.NewCheckout(context.Background(), dir, "nowhere", t.TempDir()); err == nil || !strings.Contains(err.Error(), "no such branch") {
+		t.Errorf("an unknown ref gives %v", err)
+	}
+}
