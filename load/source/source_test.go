@@ -1,0 +1,85 @@
+package source_test
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/load/source"
+)
+
+func TestHAR(t *testing.T) {
+	got, warnings, err := source.ReadFile("testdata/shop.har")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []source.Request{
+		{Method: "GET", Path: "/orders/7?full=1", Header: []source.Field{{"Accept", "application/json"}}, Weight: 2},
+		{Method: "POST", Path: "/orders", Header: []source.Field{{"Content-Type", "application/json"}}, Body: `{"id":8}`, Weight: 1},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+	if len(warnings) != 2 {
+		t.Errorf("warnings %v, want one for the data URL and one for the other host", warnings)
+	}
+}
+
+func TestOpenAPI(t *testing.T) {
+	got, warnings, err := source.ReadFile("testdata/shop.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []source.Request{
+		{Method: "GET", Path: "/v1/orders/7?full=true", Header: []source.Field{{"X-Tenant", "blue"}}, Weight: 1},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0].Error(), `"name" has no example`) {
+		t.Errorf("warnings %v, want one for the customer's name", warnings)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for name, content := range map[string]string{
+		"text": "hello", "broken.har": `{"log": {"entries": [`, "empty.har": `{"log": {"entries": []}}`,
+		"broken.yaml": "openapi: [", "none.yaml": "openapi: 3.0.0\ninfo: {title: x, version: '1'}\npaths: {}\n",
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, _, err := source.ReadFile(path); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: got %v, error %v; want an error that names the file", name, got, err)
+		}
+	}
+}
+
+func FuzzReadFile(f *testing.F) {
+	for _, name := range []string{"testdata/shop.har", "testdata/shop.yaml"} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(dir, "file")
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		all, _, err := source.ReadFile(path)
+		if err == nil && len(all) == 0 {
+			t.Error("neither requests nor an error")
+		}
+		for _, r := range all {
+			if !strings.HasPrefix(r.Path, "/") || r.Weight < 1 {
+				t.Errorf("request %+v", r)
+			}
+		}
+	})
+}
