@@ -59,7 +59,8 @@ var arrows = map[string][]string{
 	// Packages of the command: no verb imports another.
 	"cmd/tare/internal/cli":         {"lab/report", "load", "stats/unit"},
 	"cmd/tare/internal/loadverb":    {"cmd/tare/internal/cli", "doc", "load", "load/pace", "stats/bound", "stats/hist", "stats/unit"},
-	"cmd/tare/internal/runs":        {"cmd/tare/internal/cli", "lab/record", "lab/report", "lab/verdict"},
+	"cmd/tare/internal/ab":          {"cmd/tare/internal/cli", "cmd/tare/internal/runs", "doc", "lab", "lab/...", "load/source", "stats/...", "stats"},
+	"cmd/tare/internal/runs":        {"cmd/tare/internal/cli", "lab", "lab/record", "lab/report", "lab/study", "lab/verdict", "stats/bound", "stats/unit"},
 	"arms/rivals/internal/fastloop": {"arms/arm"},
 
 	"internal/chromium": {}, // for tests
@@ -86,9 +87,7 @@ var entries = map[string]string{
 	"golang.org/x/sys":              "*",
 	"github.com/prometheus/procfs":  "lab/arm",
 	"mvdan.cc/sh/v3":                "cmd/tare/internal/ab",
-	"github.com/prometheus/procfs":  "lab/arm",
 	"github.com/getkin/kin-openapi": "load/source",
-	"mvdan.cc/sh/v3":                "cmd/tare/internal/ab",
 }
 
 // nouns that say nothing about what a package holds.

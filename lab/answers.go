@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/record"
@@ -18,6 +19,8 @@ type Answer struct {
 	Length int64  // of the body, in bytes
 	SHA256 string // of the body
 	Stable bool   // a second answer of the same process had the same status and body
+
+	Startup time.Duration // of the process, to its first answer; 0 for a URL
 }
 
 // Same reports whether two answers have the same status and body.
@@ -53,7 +56,8 @@ func Answers(ctx context.Context, o Options) ([]Answer, error) {
 
 func (r *runner) answersOf(ctx context.Context, name string, w study.Workload) (all []Answer, err error) {
 	p := *r.programs[name]
-	s, err := r.startReady(ctx, p, w, firstAnswer(p, w.Targets[0]), &record.Trial{Metrics: map[string]float64{}})
+	t := record.Trial{Metrics: map[string]float64{}}
+	s, err := r.startReady(ctx, p, w, firstAnswer(p, w.Targets[0]), &t)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +71,8 @@ func (r *runner) answersOf(ctx context.Context, name string, w study.Workload) (
 		if err != nil {
 			return nil, err
 		}
-		one := Answer{Arm: name, Target: g, Status: first.status, Length: first.length, SHA256: first.sha256}
+		one := Answer{Arm: name, Target: g, Status: first.status, Length: first.length, SHA256: first.sha256,
+			Startup: time.Duration(t.Metrics["startup"])}
 		one.Stable = one.Same(Answer{Status: again.status, SHA256: again.sha256})
 		all = append(all, one)
 	}

@@ -7,17 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
-
-	"github.com/alecthomas/kong"
 
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
@@ -29,55 +25,17 @@ import (
 
 // gateCmd passes or fails a change.
 type gateCmd struct {
-	Target string  `arg:"" name:"study|run" help:"A study, or study file, to run now (control = before, arms = after), or a run's folder, or its name below --dir."`
-	Max    budgets `help:"Largest harm, such as 'cpu_per_request<=5%' or cpu_per_request=5; repeatable. Default: the primary metric at 5 %." placeholder:"METRIC<=PCT"`
-	Quick  bool    `short:"q" help:"The study's short form."`
-	Blocks int     `help:"Most blocks (0: the study's last look)."`
-	Seed   uint64  `help:"Fixes the order of trials (0: drawn)."`
-	Dir    string  `help:"Folder to keep runs in." default:"runs"`
-	Module string  `help:"Folder of tare's own source." placeholder:"DIR"`
-	Resume bool    `help:"Go on with an interrupted run as a gate, not judge it as it is."`
-	JSON   bool    `name:"json" help:"Print JSON."`
+	Target string       `arg:"" name:"study|run" help:"A study, or study file, to run now (control = before, arms = after), or a run's folder, or its name below --dir."`
+	Max    runs.Budgets `help:"Largest harm, such as 'cpu_per_request<=5%' or cpu_per_request=5; repeatable. Default: the primary metric at 5 %." placeholder:"METRIC<=PCT"`
+	Quick  bool         `short:"q" help:"The study's short form."`
+	Blocks int          `help:"Most blocks (0: the study's last look)."`
+	Seed   uint64       `help:"Fixes the order of trials (0: drawn)."`
+	Dir    string       `help:"Folder to keep runs in." default:"runs"`
+	Module string       `help:"Folder of tare's own source." placeholder:"DIR"`
+	Resume bool         `help:"Go on with an interrupted run as a gate, not judge it as it is."`
+	JSON   bool         `name:"json" help:"Print JSON."`
 
 	failed string // folder of the first run, where a gate failed that the second is to confirm
-}
-
-// budgets are the largest harms, relative, by metric.
-type budgets map[string]float64
-
-// Decode reads one, as metric<=5%. The older metric=5, in per cent, means the same.
-func (b *budgets) Decode(ctx *kong.DecodeContext) error {
-	var text string
-	if err := ctx.Scan.PopValueInto("budget", &text); err != nil {
-		return err
-	}
-	if metric, harm, old := strings.Cut(text, "="); old && !strings.ContainsAny(text, "<>") {
-		text = metric + "<=" + strings.TrimSuffix(harm, "%") + "%"
-	}
-	c, err := bound.Parse(text)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w; a budget is one such as cpu_per_request<=5%%", err)
-	case c.Op != bound.AtMost || c.Unit != unit.Share:
-		return fmt.Errorf("%q is not a budget such as cpu_per_request<=5%%: the largest harm, relative to the control", text)
-	}
-	if _, ok := (*b)[c.Measure]; ok {
-		return fmt.Errorf("%s has a budget already: name one for each metric", c.Measure)
-	}
-	if *b == nil {
-		*b = budgets{}
-	}
-	(*b)[c.Measure] = c.Value
-	return nil
-}
-
-// flags are the budgets as they are asked for on a command line.
-func (b budgets) flags() []string {
-	var args []string
-	for _, name := range slices.Sorted(maps.Keys(b)) {
-		args = append(args, "--max", fmt.Sprintf("%s=%.6g", name, 100*b[name]))
-	}
-	return args
 }
 
 // Help tells what a failure is.
@@ -209,27 +167,7 @@ func (c *gateCmd) budgets(primary string) ([]verdict.Budget, error) {
 	if len(c.Max) == 0 {
 		return []verdict.Budget{{Metric: primary, Harm: 0.05}}, nil
 	}
-	var all []verdict.Budget
-	for name, harm := range c.Max {
-		m, ok := study.MetricNamed(name)
-		if !ok {
-			return nil, unknownMetric(name)
-		}
-		if m.Higher && harm >= 1 {
-			return nil, cli.Usage("", fmt.Errorf("--max %s: more is better of it, so a budget is below 100 %%", name))
-		}
-		all = append(all, verdict.Budget{Metric: name, Harm: harm})
-	}
-	slices.SortFunc(all, func(a, b verdict.Budget) int { return cmp.Compare(a.Metric, b.Metric) })
-	return all, nil
-}
-
-func unknownMetric(name string) error {
-	var known []string
-	for _, m := range study.Metrics() {
-		known = append(known, m.Name)
-	}
-	return cli.Usage(study.Meant(name, known)+"docs/study-files.md lists the metrics", fmt.Errorf("--max: no metric is called %q", name))
+	return c.Max.List()
 }
 
 func (c *gateCmd) gates(a *verdict.Analysis) []verdict.Gated {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -122,14 +123,14 @@ func TestGateTellsWhy(t *testing.T) {
 
 func TestGateBudgets(t *testing.T) {
 	tests := []struct {
-		max  budgets
+		max  runs.Budgets
 		want string
 	}{
 		{nil, `[{"Metric":"loop_time","Harm":0.05}]`},
-		{budgets{"rss_peak": .5, "cpu_per_request": 0}, `[{"Metric":"cpu_per_request","Harm":0},{"Metric":"rss_peak","Harm":0.5}]`},
-		{budgets{"startup": 2.5}, `[{"Metric":"startup","Harm":2.5}]`},
-		{budgets{"throughput": 1}, "a budget is below 100 %"},
-		{budgets{"cpu": .05}, `no metric is called "cpu"`},
+		{runs.Budgets{"rss_peak": .5, "cpu_per_request": 0}, `[{"Metric":"cpu_per_request","Harm":0},{"Metric":"rss_peak","Harm":0.5}]`},
+		{runs.Budgets{"startup": 2.5}, `[{"Metric":"startup","Harm":2.5}]`},
+		{runs.Budgets{"throughput": 1}, "a budget is below 100 %"},
+		{runs.Budgets{"cpu": .05}, `no metric is called "cpu"`},
 	}
 	for _, tt := range tests {
 		budgets, err := (&gateCmd{Max: tt.max}).budgets("loop_time")
@@ -146,7 +147,7 @@ func TestGateBudgets(t *testing.T) {
 // A gate that is stopped names the folder of what it has measured, if it has.
 func TestGateStopped(t *testing.T) {
 	run, full := cut(t), errors.New("no space left on device")
-	gated := runCmd{Blocks: 8, gate: &gateCmd{Max: budgets{"rss_peak": .075, "cpu_per_request": .03}}}
+	gated := runCmd{Blocks: 8, gate: &gateCmd{Max: runs.Budgets{"rss_peak": .075, "cpu_per_request": .03}}}
 	confirming := runCmd{gate: &gateCmd{failed: "runs/first"}}
 	if f := confirming.interrupted(run, nil); f.Hint != "go on with `tare gate --resume runs/first`" {
 		t.Errorf("of a second run: got the hint %q, want that the first is gone on with, which a second confirms", f.Hint)

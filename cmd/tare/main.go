@@ -21,6 +21,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tarehq/tare/cmd/tare/internal/ab"
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb"
 
@@ -33,6 +34,7 @@ import (
 // verbs are the command's verbs, one file each.
 type verbs struct {
 	Run        runCmd           `cmd:"" help:"Run a study and report its verdicts. Without an argument: the quick form of nesting."`
+	Ab         ab.Cmd           `cmd:"" help:"Compare services of your own: two builds, commits, settings, programs or URLs."`
 	Load       loadverb.Command `cmd:"" help:"Load a URL and measure its answers."`
 	List       listCmd          `cmd:"" help:"List the studies and the runs kept."`
 	Report     reportCmd        `cmd:"" help:"Show or write a run's report."`
@@ -97,7 +99,7 @@ func decodeProcess(ctx *kong.DecodeContext, to reflect.Value) error {
 
 // run executes one command line and returns the exit status.
 func run(ctx context.Context, args []string, t *cli.Terminal) int {
-	var v verbs
+	v := verbs{Ab: ab.Cmd{Version: version()}}
 	out, mine := &noted{Writer: t.Out}, *t
 	mine.Out, t = out, &mine
 	status := -1

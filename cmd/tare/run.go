@@ -233,11 +233,11 @@ func (c *runCmd) measure(ctx context.Context, t *cli.Terminal, s *study.Study, d
 
 // inFolder runs a study into a folder that must not be there, unless it is to be resumed.
 func (c *runCmd) inFolder(ctx context.Context, t *cli.Terminal, s *study.Study, dir string) (*record.Run, error) {
-	p := newTrialProgress(t)
+	p := runs.NewProgress(t)
 	defer p.Done()
 	return lab.Run(ctx, lab.Options{
 		Study: s, Quick: c.Quick, Builder: c.builder, Dir: dir, Resume: c.Resume != "",
-		Seed: c.Seed, Blocks: c.Blocks, Budget: c.Budget, Decided: c.decided(), About: c.about(ctx, s, dir), Progress: p.show,
+		Seed: c.Seed, Blocks: c.Blocks, Budget: c.Budget, Decided: c.decided(), About: c.about(ctx, s, dir), Progress: p.Show,
 	})
 }
 
@@ -307,7 +307,7 @@ func (c *runCmd) resuming(run *record.Run) string {
 	args := []string{"tare", "run", "--resume", run.Dir}
 	if c.gate != nil {
 		// By itself a second run would be a first one, and pass what had failed.
-		args = append([]string{"tare", "gate", "--resume", cmp.Or(c.gate.failed, run.Dir)}, c.gate.Max.flags()...)
+		args = append([]string{"tare", "gate", "--resume", cmp.Or(c.gate.failed, run.Dir)}, c.gate.Max.Flags()...)
 	}
 	return strings.Join(append(args, c.kept()...), " ")
 }

@@ -11,7 +11,7 @@ import (
 
 // plan is everything that the study of one command line says.
 type plan struct {
-	arms    []arm
+	arms    []service
 	targets []study.Target
 	set     setting
 
@@ -68,7 +68,7 @@ func (p *plan) yaml(command string) string {
 	}
 	line("primary: {metric: %s, workload: %s}", p.metric, workloadName)
 	line("threshold: %s", p.threshold)
-	line("trial: {warm_up: %s, measure: %s}", p.warmUp, p.measure)
+	line("trial: {warm_up: %s, measure: %s, slice: %s}", p.warmUp, p.measure, p.measure/10)
 	line("looks: %s", quote(p.looks))
 	if p.capture != "" {
 		line("attribute: {for: 2s, repeat: 6, workloads: {%s: [%s]}}", workloadName, p.capture)
@@ -85,7 +85,7 @@ func (p *plan) title() string {
 	return strings.Join(names, ", ") + " against " + p.arms[0].name
 }
 
-func (p *plan) writeArm(line func(string, ...any), a *arm) {
+func (p *plan) writeArm(line func(string, ...any), a *service) {
 	line("  - name: %s", quote(a.name))
 	if a.url != "" {
 		line("    url: %s", quote(a.url))

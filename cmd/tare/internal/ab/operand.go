@@ -13,8 +13,8 @@ import (
 	"mvdan.cc/sh/v3/shell"
 )
 
-// arm is one service under comparison, as the command line names it.
-type arm struct {
+// service is one program under comparison, as the command line names it.
+type service struct {
 	name string // unique among those compared
 	text string // as it was typed
 
@@ -32,8 +32,8 @@ var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 // parseArm reads what stands on the command line for one service: a URL, the folder of
 // a Go program with an optional @REF, or a command; the last two with NAME=value before
 // and arguments after, quoted as for a shell.
-func parseArm(text string) (arm, error) {
-	a := arm{text: text}
+func parseArm(text string) (service, error) {
+	a := service{text: text}
 	if strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") {
 		a.url = strings.TrimSuffix(text, "/")
 		a.name = strings.NewReplacer("http://", "", "https://", "", ":", "-", "/", "-").Replace(a.url)
@@ -126,7 +126,7 @@ func cleanName(name string) string {
 }
 
 // nameApart gives arms that share a name numbers.
-func nameApart(arms []arm) {
+func nameApart(arms []service) {
 	seen := map[string]int{}
 	for i := range arms {
 		name := arms[i].name

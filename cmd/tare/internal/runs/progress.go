@@ -1,4 +1,4 @@
-package main
+package runs
 
 import (
 	"fmt"
@@ -10,20 +10,20 @@ import (
 	"github.com/tarehq/tare/stats/unit"
 )
 
-// trialProgress shows a run under way on standard error: one line redrawn in place
+// Progress shows a run under way on standard error: one line redrawn in place
 // on a terminal, a line a step elsewhere.
-type trialProgress struct {
+type Progress struct {
 	*cli.Progress
 	last lab.Event // the trial under way
 	look string    // said when the run goes on; else the report says it
 }
 
-func newTrialProgress(t *cli.Terminal) *trialProgress {
-	return &trialProgress{Progress: cli.NewProgress(t)}
+func NewProgress(t *cli.Terminal) *Progress {
+	return &Progress{Progress: cli.NewProgress(t)}
 }
 
-// show takes one event.
-func (p *trialProgress) show(e lab.Event) {
+// Show takes one event.
+func (p *Progress) Show(e lab.Event) {
 	switch e.Stage {
 	case lab.Running:
 		p.last = e
@@ -51,7 +51,7 @@ func (p *trialProgress) show(e lab.Event) {
 }
 
 // status is the line of a trial under way, with figures of its load.
-func (p *trialProgress) status(figures string) string {
+func (p *Progress) status(figures string) string {
 	share := float64(p.last.Trial) / float64(max(1, p.last.Trials))
 	const width = 12
 	full := int(share * width)
@@ -60,7 +60,7 @@ func (p *trialProgress) status(figures string) string {
 		p.last.Block, p.last.Arm, p.last.Workload, figures)
 }
 
-func (p *trialProgress) ended(e lab.Event) {
+func (p *Progress) ended(e lab.Event) {
 	if e.Result == nil {
 		p.Line(e.Text)
 		return

@@ -1,0 +1,179 @@
+package ab
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/load/source"
+)
+
+// askFlags say what the services are asked for.
+type askFlags struct {
+	Path     []string `sep:"none" help:"Path to ask for, as '[METHOD ]PATH[ WEIGHT]'; repeatable (default: /)." placeholder:"PATH"`
+	Targets  string   `help:"File of paths, a line each: METHOD PATH [WEIGHT]; # begins a comment." placeholder:"FILE"`
+	From     string   `help:"Ask for what an HTTP archive (HAR) or an OpenAPI document lists." placeholder:"FILE"`
+	Header   []string `short:"H" sep:"none" help:"Header field of every request, as 'Name: value'; repeatable." placeholder:"FIELD"`
+	Body     string   `short:"b" xor:"body" help:"Body of every request that is not a GET or HEAD." placeholder:"TEXT"`
+	BodyFile string   `xor:"body" help:"File that holds that body." placeholder:"FILE"`
+	Status   int      `help:"Status that answers must have (default: what the first service answers, below 400)." placeholder:"CODE"`
+}
+
+// mostTargets bounds what one command asks for.
+const mostTargets = 1000
+
+// targets reads what to ask for.
+func (f *askFlags) targets() ([]study.Target, error) {
+	var all []study.Target
+	for _, text := range f.Path {
+		one, err := parseTarget(text)
+		if err != nil {
+			return nil, cli.Usage("--path /orders/7, --path 'POST /orders', --path '/ 3'", fmt.Errorf("--path %q: %w", text, err))
+		}
+		all = append(all, one)
+	}
+	listed, err := f.listed()
+	if err != nil {
+		return nil, err
+	}
+	if all = append(all, listed...); len(all) == 0 {
+		all = []study.Target{{Path: "/"}}
+	}
+	if len(all) > mostTargets {
+		return nil, cli.Usage("", fmt.Errorf("%d different requests, at most %d", len(all), mostTargets))
+	}
+	return all, f.complete(all)
+}
+
+// listed reads the files that list requests.
+func (f *askFlags) listed() (all []study.Target, err error) {
+	if f.Targets != "" {
+		content, err := os.ReadFile(f.Targets)
+		if err != nil {
+			return nil, fmt.Errorf("--targets: %w", err)
+		}
+		n := 0
+		for text := range strings.Lines(string(content)) {
+			n++
+			if text = strings.TrimSpace(text); text == "" || text[0] == '#' {
+				continue
+			}
+			one, err := parseTarget(text)
+			if err != nil {
+				return nil, cli.Usage("lines such as: GET /orders/7 3", fmt.Errorf("%s:%d: %w", f.Targets, n, err))
+			}
+			all = append(all, one)
+		}
+	}
+	if f.From == "" {
+		return all, nil
+	}
+	requests, _, err := source.ReadFile(f.From)
+	if err != nil {
+		return nil, fmt.Errorf("--from: %w", err)
+	}
+	for _, r := range requests {
+		one := study.Target{Method: r.Method, Path: r.Path, Body: r.Body, Weight: r.Weight, Header: map[string]string{}}
+		for _, h := range r.Header {
+			one.Header[h.Name] = h.Value
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// complete gives all targets the header and the body that the flags say.
+func (f *askFlags) complete(all []study.Target) error {
+	fields, err := cli.HeaderFields("--header", f.Header)
+	if err != nil {
+		return err
+	}
+	body := f.Body
+	if f.BodyFile != "" {
+		content, err := os.ReadFile(f.BodyFile)
+		if err != nil {
+			return fmt.Errorf("--body-file: %w", err)
+		}
+		body = string(content)
+	}
+	for i := range all {
+		one := &all[i]
+		if one.Header == nil && len(fields) > 0 {
+			one.Header = map[string]string{}
+		}
+		for _, field := range fields {
+			one.Header[field.Name] = field.Value
+		}
+		if one.Body == "" && one.Method != "" && one.Method != http.MethodGet && one.Method != http.MethodHead {
+			one.Body = body
+		}
+	}
+	return nil
+}
+
+// parseTarget reads "[METHOD ]PATH[ WEIGHT]".
+func parseTarget(text string) (study.Target, error) {
+	words := strings.Fields(text)
+	var one study.Target
+	if len(words) > 0 && !strings.HasPrefix(words[0], "/") {
+		one.Method, words = words[0], words[1:]
+		if one.Method != strings.ToUpper(one.Method) {
+			return one, errors.New("a path begins with /")
+		}
+	}
+	if len(words) == 0 || !strings.HasPrefix(words[0], "/") {
+		return one, errors.New("a path begins with /")
+	}
+	one.Path, words = words[0], words[1:]
+	if len(words) == 0 {
+		return one, nil
+	}
+	weight, err := strconv.Atoi(words[0])
+	if err != nil || weight < 1 || weight > 1000 || len(words) > 1 {
+		return one, fmt.Errorf("%q is not a weight from 1 to 1000", strings.Join(words, " "))
+	}
+	one.Weight = weight
+	return one, nil
+}
+
+// settle takes from the services' answers what makes an answer correct, and returns how
+// the services differ. It is an error if they do not do the same: then there is nothing
+// to compare.
+func (p *plan) settle(answers []lab.Answer, status int) (differences []string, err error) {
+	for i := range p.targets {
+		one := &p.targets[i]
+		control := answers[i] // the control's come first
+		what := strings.TrimSpace(one.Method + " " + one.Path)
+		one.Verify.Status = control.Status
+		if status != 0 {
+			one.Verify.Status = status
+		}
+		if one.Verify.Status >= http.StatusBadRequest && status == 0 {
+			return nil, cli.Usage(fmt.Sprintf("--path says what to ask for; --status %d if that is meant", control.Status),
+				fmt.Errorf("%s answers %s with status %d", control.Arm, what, control.Status))
+		}
+		same := control.Stable
+		for at := i; at < len(answers); at += len(p.targets) {
+			a := answers[at]
+			if a.Status != one.Verify.Status {
+				return nil, cli.Usage("services that are compared answer alike; --status says which status is meant",
+					fmt.Errorf("%s answers %s with status %d, want %d", a.Arm, what, a.Status, one.Verify.Status))
+			}
+			same = same && a.Stable && a.Same(control)
+			if a.Stable && control.Stable && !a.Same(control) {
+				differences = append(differences, fmt.Sprintf("%s answers %s with other content than %s (%d bytes, not %d): they may not do the same work",
+					a.Arm, what, control.Arm, a.Length, control.Length))
+			}
+		}
+		if same {
+			one.Verify.SHA256 = control.SHA256
+		}
+	}
+	return differences, nil
+}
