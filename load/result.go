@@ -87,13 +87,14 @@ func (c Counts) Failed() uint64 {
 
 // Slice is one period of the series.
 type Slice struct {
-	At       time.Duration // of its start, from the start of the measured part
-	Answered uint64
-	Failed   uint64
-	Dropped  uint64
-	BytesIn  uint64
-	P50, P99 time.Duration // response time of what ended in the slice
-	Max      time.Duration
+	At       time.Duration `json:"at_ns"` // of its start, from the start of the measured part
+	Answered uint64        `json:"answered"`
+	Failed   uint64        `json:"failed"`
+	Dropped  uint64        `json:"dropped"`
+	BytesIn  uint64        `json:"bytes_in"`
+	P50      time.Duration `json:"p50_ns"` // response time of what ended in the slice, as the next
+	P99      time.Duration `json:"p99_ns"`
+	Max      time.Duration `json:"max_ns"`
 }
 
 // Snapshot is the state of a running load.

@@ -15,6 +15,9 @@ import (
 // when a key changes its meaning or goes; new keys leave it as it is.
 const resultSchema = 1
 
+// resultJSON mirrors Result, which cannot carry its tags: histograms become tables of
+// quantiles, errors become texts, and the figures of connections and of the generator
+// stand together.
 type resultJSON struct {
 	Schema     int            `json:"schema"`
 	Started    time.Time      `json:"started"`
@@ -36,7 +39,7 @@ type resultJSON struct {
 	MeanFlight float64        `json:"mean_in_flight"`
 	PeakFlight int            `json:"peak_in_flight"`
 	Generator  generatorJSON  `json:"generator"`
-	Series     []sliceJSON    `json:"series"`
+	Series     []Slice        `json:"series"`
 	Warnings   []string       `json:"warnings"`
 }
 
@@ -84,17 +87,6 @@ type generatorJSON struct {
 	Unread      *timesJSON `json:"unread,omitempty"` // how late the generator read answers
 }
 
-type sliceJSON struct {
-	AtNS     int64  `json:"at_ns"`
-	Answered uint64 `json:"answered"`
-	Failed   uint64 `json:"failed"`
-	Dropped  uint64 `json:"dropped"`
-	BytesIn  uint64 `json:"bytes_in"`
-	P50NS    int64  `json:"p50_ns"`
-	P99NS    int64  `json:"p99_ns"`
-	MaxNS    int64  `json:"max_ns"`
-}
-
 // MarshalJSON gives r in a shape that later versions keep: the keys are stable,
 // new ones may come, "schema" grows when one changes its meaning. Times are in
 // nanoseconds, rates in answers a second. A table of times is absent when
@@ -111,12 +103,8 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 		Conns:      connectionJSON{Opened: r.Opened, Reused: r.Reused, Full: r.Full, Resumed: r.Resumed, Waited: r.Waited},
 		MeanFlight: r.MeanFlight, PeakFlight: r.PeakFlight,
 		Generator: generatorJSON{CPUNS: int64(r.CPU), SpunNS: int64(r.Spun), MaxRSSBytes: r.MaxRSS, Bound: r.Bound, Lag: tableOf(r.Lag), Late: tableOf(r.Late), Unread: tableOf(r.Unread)},
-		Series:    make([]sliceJSON, len(r.Series)),
+		Series:    append([]Slice{}, r.Series...), // never null
 		Warnings:  texts(r.Warnings),
-	}
-	for i, s := range r.Series {
-		j.Series[i] = sliceJSON{AtNS: int64(s.At), Answered: s.Answered, Failed: s.Failed, Dropped: s.Dropped,
-			BytesIn: s.BytesIn, P50NS: int64(s.P50), P99NS: int64(s.P99), MaxNS: int64(s.Max)}
 	}
 	return json.Marshal(&j)
 }
@@ -167,32 +155,19 @@ func (r *Result) WriteSeries(w io.Writer) error {
 }
 
 type searchJSON struct {
-	Schema    int         `json:"schema"`
-	Threshold string      `json:"threshold"`
-	Rate      float64     `json:"rate"`
-	Confirmed bool        `json:"confirmed"`
-	Ended     string      `json:"ended"`
-	Probes    []probeJSON `json:"probes"`
-	Warnings  []string    `json:"warnings"`
-}
-
-type probeJSON struct {
-	Rate    float64 `json:"rate"`
-	Held    bool    `json:"held"`
-	Confirm bool    `json:"confirm"`
-	Value   string  `json:"value"`
-	Reason  string  `json:"reason"`
-	Bound   bool    `json:"bound"`
-	Result  *Result `json:"result"`
+	Schema    int      `json:"schema"`
+	Threshold string   `json:"threshold"`
+	Rate      float64  `json:"rate"`
+	Confirmed bool     `json:"confirmed"`
+	Ended     string   `json:"ended"`
+	Probes    []Probe  `json:"probes"`
+	Warnings  []string `json:"warnings"`
 }
 
 // MarshalJSON gives s in a shape that later versions keep, as Result's does.
 func (s *SearchResult) MarshalJSON() ([]byte, error) {
 	j := searchJSON{Schema: resultSchema, Threshold: s.Threshold, Rate: s.Rate, Confirmed: s.Confirmed,
-		Ended: s.Ended, Probes: make([]probeJSON, len(s.Probes)), Warnings: texts(s.Warnings)}
-	for i, p := range s.Probes {
-		j.Probes[i] = probeJSON(p)
-	}
+		Ended: s.Ended, Probes: append([]Probe{}, s.Probes...), Warnings: texts(s.Warnings)}
 	return json.Marshal(&j)
 }
 

@@ -30,13 +30,13 @@ type SearchOptions struct {
 
 // Probe is one rate tried.
 type Probe struct {
-	Rate    float64 // offered, requests a second
-	Held    bool    // the threshold held, and the rate was reached
-	Confirm bool    // the probe repeats a rate that had held
-	Value   string  // what the threshold looked at, formatted
-	Reason  string  // why it did not hold; "" when it did
-	Bound   bool    // the generator, not the target, may be why it did not hold
-	Result  *Result
+	Rate    float64 `json:"rate"`    // offered, requests a second
+	Held    bool    `json:"held"`    // the threshold held, and the rate was reached
+	Confirm bool    `json:"confirm"` // the probe repeats a rate that had held
+	Value   string  `json:"value"`   // what the threshold looked at, formatted
+	Reason  string  `json:"reason"`  // why it did not hold; "" when it did
+	Bound   bool    `json:"bound"`   // the generator, not the target, may be why it did not hold
+	Result  *Result `json:"result"`
 }
 
 // SearchResult is what FindMax found.

@@ -155,7 +155,7 @@ func (c *gateCmd) told(s *study.Study) error {
 		return err
 	}
 	for _, b := range budgets {
-		if err := s.Tells(b.Metric); err != nil {
+		if err := s.CheckComparable(b.Metric); err != nil {
 			return cli.Usage("docs/study-files.md lists the metrics, and what tells them", fmt.Errorf("gating study %s: %w", s.Name, err))
 		}
 	}

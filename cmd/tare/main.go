@@ -91,7 +91,7 @@ func decodeProcess(ctx *kong.DecodeContext, to reflect.Value) error {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		return fmt.Errorf("%q is no number of a process", text)
+		return fmt.Errorf("%q is not a process ID", text)
 	}
 	to.SetInt(int64(n))
 	return nil

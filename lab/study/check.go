@@ -250,7 +250,7 @@ func (c *checker) compared(path, metric, workload string) {
 	if c.has(at + ".idle") {
 		w.Idle = max(w.Idle, 1)
 	}
-	if why := w.untold(metric); why != "" {
+	if why := w.explainMissing(metric); why != "" {
 		c.wrong(path, "%s", why)
 	}
 }

@@ -39,7 +39,7 @@ func (s *share) Decode(ctx *kong.DecodeContext) error {
 	}
 	ctx.Scan.Pop()
 	if err != nil || !(v >= 0 && v <= 1) {
-		return fmt.Errorf("%q is no share: want 0 to 1, or a percentage", token)
+		return fmt.Errorf("%q is not a share: want 0 to 1, or a percentage", token)
 	}
 	*s = share(v)
 	return nil
@@ -52,7 +52,7 @@ func parseShare(text string) (float64, error) {
 	}
 	number, percent := strings.CutSuffix(text, "%")
 	if !percent {
-		return 0, fmt.Errorf("%q is no number and no percentage", text)
+		return 0, fmt.Errorf("%q is neither a number nor a percentage", text)
 	}
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	return v / 100, err

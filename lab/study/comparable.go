@@ -17,10 +17,10 @@ func (s *Study) Instrumental(metric string) bool {
 	return strings.HasPrefix(metric, "host_")
 }
 
-// Tells returns why no workload compares an arm with the control by a metric,
+// CheckComparable returns why no workload compares an arm with the control by a metric,
 // whatever is measured; nil where one may. The error names what is missing. It is
 // safe to call concurrently.
-func (s *Study) Tells(metric string) error {
+func (s *Study) CheckComparable(metric string) error {
 	m, ok := MetricNamed(metric)
 	switch {
 	case !ok:
@@ -30,7 +30,7 @@ func (s *Study) Tells(metric string) error {
 	}
 	var first string
 	for _, w := range s.Workloads {
-		why := cmp.Or(w.untold(metric), s.unseen(m, w))
+		why := cmp.Or(w.explainMissing(metric), s.explainUnseen(m, w))
 		if why == "" {
 			return nil
 		}
@@ -39,9 +39,9 @@ func (s *Study) Tells(metric string) error {
 	return errors.New(first)
 }
 
-// untold says what a workload lacks that arms are compared by a metric under it; "" is
+// explainMissing says what a workload lacks that arms are compared by a metric under it; "" is
 // nothing.
-func (w Workload) untold(metric string) string {
+func (w Workload) explainMissing(metric string) string {
 	switch {
 	case metric == "loop_cache_hits" && !w.Counters:
 		return fmt.Sprintf("%s is counted by the processor, which workload %q does not ask; give it counters: true", metric, w.Name)
@@ -67,9 +67,9 @@ func (w Workload) Unfit(metric string) string {
 	return ""
 }
 
-// unseen says why a metric is not known of the control and of another arm under a
+// explainUnseen says why a metric is not known of the control and of another arm under a
 // workload; "" where it may be.
-func (s *Study) unseen(m Metric, w Workload) string {
+func (s *Study) explainUnseen(m Metric, w Workload) string {
 	arms := s.ArmsOf(w)
 	if len(arms) < 2 {
 		return fmt.Sprintf("workload %q has no arm beside the control", w.Name)

@@ -44,7 +44,7 @@ func TestTells(t *testing.T) {
 		{"speed", study.Attribute{}, []study.Workload{plain}, `no metric is called "speed"`},
 	} {
 		s := &study.Study{Arms: started, Control: "a", Workloads: tt.workloads, Attribute: tt.attribute}
-		switch err := s.Tells(tt.metric); {
+		switch err := s.CheckComparable(tt.metric); {
 		case err == nil && tt.want != "":
 			t.Errorf("%s under %q: no error, want %q", tt.metric, tt.workloads[0].Name, tt.want)
 		case err != nil && (tt.want == "" || !strings.Contains(err.Error(), tt.want)):
@@ -63,7 +63,7 @@ func TestStudiesTell(t *testing.T) {
 		if len(s.Arms) == 1 {
 			continue // against itself
 		}
-		if err := s.Tells(s.Primary.Metric); err != nil {
+		if err := s.CheckComparable(s.Primary.Metric); err != nil {
 			t.Errorf("study %s: %v", s.Name, err)
 		}
 		for _, c := range s.Claims {
@@ -71,7 +71,7 @@ func TestStudiesTell(t *testing.T) {
 				if k.Kind != study.Effect {
 					continue
 				}
-				if err := s.Tells(k.Metric); err != nil {
+				if err := s.CheckComparable(k.Metric); err != nil {
 					t.Errorf("study %s, claim %s: %v", s.Name, c.ID, err)
 				}
 			}

@@ -19,7 +19,7 @@ const (
 // warnTrials puts into the manifest which workloads' trials are short of both, and
 // under which the generator came to its limit.
 func (r *runner) warnTrials() error {
-	found := slices.Concat(r.scant(), r.limited())
+	found := slices.Concat(r.findShortTrials(), r.limited())
 	if len(found) == 0 {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (r *runner) warnTrials() error {
 	})
 }
 
-func (r *runner) scant() []string {
+func (r *runner) findShortTrials() []string {
 	var all []string
 	for _, w := range r.Study.Workloads {
 		var requests []float64
