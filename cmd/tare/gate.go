@@ -40,17 +40,15 @@ type gateCmd struct {
 
 // Help tells what a failure is.
 func (c *gateCmd) Help() string {
-	return `A gate fails only where the lower end of the harm's interval exceeds the budget,
-and only after a second run with fresh processes and another seed says so, too.
-It passes where the upper end keeps the budget; anything else is inconclusive,
-also an arm of which the metric is not known: its trials failed, say, or it could
-not be built.
-A study goes on until all its gates are decided, or to its last look; the looks
-share out the error rate.
-Given a run's folder there is no second run: what fails there is inconclusive.
-With --resume a run that was interrupted is gone on with, and confirmed if it fails.
+	return `A budget failed if the whole interval of the harm lies beyond it, and a second run
+with fresh processes and another seed confirms that. It held if the whole interval
+lies within it. Anything else is inconclusive, also an arm without the metric: its
+trials failed, say, or it could not be built.
+A study runs until all budgets are decided, or to its last look. The looks share the
+error rate. The folder of a run gets no second run: a failure there is inconclusive.
+--resume continues an interrupted run, and confirms it if it fails.
 
-Exit status: 0 passed, 3 failed, 4 inconclusive.`
+Exit status: 0 every budget held, 3 one failed, 4 inconclusive.`
 }
 
 // Run gates.

@@ -131,6 +131,9 @@ func run(ctx context.Context, args []string, t *cli.Terminal) int {
 		if i := slices.IndexFunc(parser.Model.Children, func(n *kong.Node) bool { return n.Name == args[0] }); i >= 0 {
 			hint = cmp.Or(suggestFlags(parser.Model.Children[i], args[1:]), fmt.Sprintf("see `tare %s --help`", args[0]))
 		}
+		if text, _, many := strings.Cut(err.Error(), ", did you mean one of"); many {
+			err = errors.New(text) // every short flag is near a short one
+		}
 		return complain(t, cli.Usage(hint, err))
 	}
 	t.Given = flagsIn(parsed)
