@@ -55,7 +55,7 @@ type runFlags struct {
 	Metric      string        `default:"cpu_per_request" help:"Metric that decides (URLs: response_p50, unless given)."`
 	Threshold   cli.Percent   `default:"1%" help:"Smallest difference that matters."`
 	Connections int           `short:"c" default:"64" help:"Connections."`
-	Rate        string        `short:"r" default:"50%" help:"Requests a second to each service, or a share of what the slowest can do; 0 loads as fast as answers come." placeholder:"RATE"`
+	Rate        string        `short:"r" default:"50%" help:"Requests a second to each service, or a share of what the slowest can do (50%); 0 loads as fast as answers come." placeholder:"RATE"`
 	Seed        uint64        `help:"Fixes the order of trials (0: drawn, and recorded)."`
 	Why         bool          `default:"true" negatable:"" help:"Afterwards find out which owners' CPU cost differs, by eBPF. Needs Linux and root."`
 	Module      string        `help:"Folder of tare's own source, for --with serve." placeholder:"DIR"`
