@@ -17,7 +17,7 @@ func BenchmarkCompare(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				stats.Compare(d, stats.Rule{Alpha: 0.01, Band: 0.01})
+				stats.Compare(d, stats.Rule{Alpha: 0.01, Threshold: 0.01})
 			}
 		})
 	}

@@ -71,3 +71,69 @@ func (e *EProcess) Value() float64 {
 
 // Rejects says whether the evidence has ever reached 1/alpha.
 func (e *EProcess) Rejects(alpha float64) bool { return e.peak >= 1/alpha }
+
+// AnytimeInterval is the interval of level 1 − alpha for the centre of the finite
+// differences d, in the order of their blocks, that holds however often one looks:
+// from the lowest to the highest centre at which an [EProcess] of what is left
+// has never rejected. It is unbounded with too few blocks to reject anything.
+func AnytimeInterval(d []float64, alpha float64) Interval {
+	if len(d) == 0 {
+		return Interval{math.Inf(-1), math.Inf(1)}
+	}
+	center, reach := HodgesLehmann(d), 0.0
+	for _, v := range d {
+		reach = max(reach, math.Abs(v-center))
+	}
+	end := func(side float64) float64 {
+		rejects := func(at float64) bool { return anytimePeak(d, center+side*at) >= 1/alpha }
+		out := farthest * reach
+		if reach == 0 {
+			return center // nothing but one value
+		}
+		if !rejects(out) {
+			return side * math.Inf(1)
+		}
+		// Down from where everything lies on one side, so that the outermost end counts.
+		in := out
+		for step := range anytimeSteps {
+			in = out * float64(anytimeSteps-1-step) / anytimeSteps
+			if !rejects(in) {
+				break
+			}
+			out = in
+		}
+		for range 24 {
+			if mid := (in + out) / 2; rejects(mid) {
+				out = mid
+			} else {
+				in = mid
+			}
+		}
+		return center + side*out
+	}
+	i := Interval{end(-1), end(1)}
+	if reach == 0 && anytimePeak(d, center+1) < 1/alpha {
+		return Interval{math.Inf(-1), math.Inf(1)}
+	}
+	return i
+}
+
+// How far out, in the largest distances from the centre, an end of an anytime
+// interval is looked for, and by how many steps.
+const (
+	farthest     = 4
+	anytimeSteps = 32
+)
+
+// anytimePeak is the most evidence that d has ever given against the centre at.
+func anytimePeak(d []float64, at float64) float64 {
+	var e EProcess
+	e.peak = 1
+	for _, v := range d {
+		e.Add(v - at)
+	}
+	return e.peak
+}
+
+// anytimeP is the p-value of no effect that holds however often one looks.
+func anytimeP(d []float64) float64 { return min(1, 1/anytimePeak(d, 0)) }

@@ -105,3 +105,51 @@ func ExampleEProcess() {
 	}
 	// Output: stopped after 8 blocks
 }
+
+// A study that is looked at after every block, and stopped once an anytime interval
+// excludes the truth, is wrong no more often than one that looks once.
+func TestAnytimeIntervalHoldsAtEveryLook(t *testing.T) {
+	const n, alpha, truth = 20, 0.05, 0.02
+	planned, anytime, runs := 0, 0, 120
+	rng := seeded(31)
+	for range runs {
+		d := make([]float64, n)
+		var once, ever bool
+		for i := range d {
+			d[i] = truth + 0.03*rng.NormFloat64()
+			once = once || !stats.SignedRankInterval(d[:i+1], alpha).Contains(truth)
+			ever = ever || i >= 7 && !stats.AnytimeInterval(d[:i+1], alpha).Contains(truth)
+		}
+		planned += count(once)
+		anytime += count(ever)
+	}
+	t.Logf("looking after every block: %d of %d intervals for one look miss the truth, %d anytime ones", planned, runs, anytime)
+	if most := int(float64(runs) * (alpha + 2.58*math.Sqrt(alpha*(1-alpha)/float64(runs)))); anytime > most || planned <= most {
+		t.Errorf("of %d studies looked at after every block %d anytime intervals miss the truth, and %d for one look; want at most %d, and more", runs, anytime, planned, most)
+	}
+}
+
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func TestAnytimeIntervalBounds(t *testing.T) {
+	if i := stats.AnytimeInterval(around(0, 1, 6), 0.05); i.Bounded() {
+		t.Errorf("6 blocks: %v, want unbounded", i)
+	}
+	d := around(0.05, 0.01, 30)
+	seeded(32).Shuffle(len(d), func(i, j int) { d[i], d[j] = d[j], d[i] })
+	i := stats.AnytimeInterval(d, 0.05)
+	if !i.Bounded() || !i.Contains(0.05) || i.Width() > 0.03 {
+		t.Errorf("30 blocks of 0.04 to 0.06: %v", i)
+	}
+	if one := stats.SignedRankInterval(d, 0.05); one.Width() >= i.Width() {
+		t.Errorf("an interval for one look, %v, is no narrower than one for any, %v", one, i)
+	}
+	if i := stats.AnytimeInterval(make([]float64, 12), 0.05); i != (stats.Interval{}) {
+		t.Errorf("12 times 0: %v, want 0 alone", i)
+	}
+}

@@ -34,7 +34,7 @@ func allowed(n int) float64 {
 // its size and direction, at any planned look.
 func finds(d []float64, band float64) bool {
 	for _, look := range stats.Looks() {
-		c := stats.Compare(d[:look.Blocks], stats.Rule{Alpha: look.Alpha, Band: band})
+		c := stats.Compare(d[:look.Blocks], stats.Rule{Alpha: look.Alpha, Threshold: band})
 		if c.Verdict != stats.Inconclusive {
 			return c.Verdict != stats.Equivalent
 		}
@@ -255,5 +255,36 @@ func TestReplayedStudiesNotRandomised(t *testing.T) {
 	if worst <= 2*allowed(studies()) {
 		t.Errorf("AAA…BBB on recorded trials: false positives at most %.4f (%s); want far more than the allowed %.4f",
 			worst, worstName, allowed(studies()))
+	}
+}
+
+// A study that takes the machine's noise floor for what matters, where the threshold
+// is less, sells noise as the absence of a difference: held against floor and
+// threshold apart, it does not.
+func TestFloorIsNoThreshold(t *testing.T) {
+	const threshold, truth, sd, runs = 0.01, 0.02, 0.06, 300
+	rng := seeded(107)
+	equal := map[string]int{}
+	for range runs {
+		d, twin := make([]float64, mostBlocks), make([][]float64, mostBlocks)
+		for i := range d {
+			control := sd * rng.NormFloat64()
+			d[i], twin[i] = truth+sd*rng.NormFloat64()-control, []float64{control, sd * rng.NormFloat64()}
+		}
+		for _, look := range stats.Looks() {
+			floor := stats.NoiseFloor(twin[:look.Blocks], look.Blocks, stats.LeastSubStudies, rng)
+			for name, rule := range map[string]stats.Rule{
+				"apart": {Alpha: look.Alpha, Threshold: threshold, Floor: floor},
+				"mixed": {Alpha: look.Alpha, Threshold: max(threshold, floor)},
+			} {
+				if stats.Compare(d[:look.Blocks], rule).Verdict == stats.Equivalent {
+					equal[name]++
+				}
+			}
+		}
+	}
+	t.Logf("a difference of twice the threshold is called none in %d of %d studies that mix floor and threshold, in %d that do not", equal["mixed"], runs, equal["apart"])
+	if equal["apart"] > runs/20 || equal["mixed"] <= runs/20 {
+		t.Errorf("a difference of twice the threshold is called none: mixed %d, apart %d of %d; want more than 5 %%, and less", equal["mixed"], equal["apart"], runs)
 	}
 }

@@ -18,7 +18,7 @@ type Rank struct {
 //
 // Every arm is compared with every other over the blocks that have both; a
 // pair is told apart if [Holm]'s procedure over all pairs rejects at r.Alpha
-// and the effect is beyond r.Band. An arm's rank runs from one more than the
+// and the effect is beyond r.Threshold and r.Floor. An arm's rank runs from one more than the
 // number of arms told to be better to k less the number told to be worse; all
 // these statements hold together with probability 1 − alpha. A tier is a set
 // of arms linked by pairs that were not told apart, so any two arms of
@@ -66,7 +66,7 @@ func tellApart(perBlock [][]float64, k int, r Rule) (beats [][]bool) {
 		alpha = StudyAlpha
 	}
 	for i, apart := range Holm(p, alpha) {
-		if !apart || !(math.Abs(effects[i]) > r.Band) {
+		if !apart || !(math.Abs(effects[i]) > max(r.Threshold, r.Floor)) {
 			continue
 		}
 		a, b := pairs[i].a, pairs[i].b

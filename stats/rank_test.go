@@ -34,7 +34,7 @@ func TestRankIntervals(t *testing.T) {
 			[]stats.Rank{{1, 1, 1}, {3, 3, 3}, {2, 2, 2}}},
 		{"two alike behind one", levels(20, 0.01, 2, 1, 2, 2), stats.Rule{},
 			[]stats.Rank{{1, 1, 1}, {2, 3, 2}, {2, 3, 2}}},
-		{"apart, but inside the band", levels(20, 0.001, 3, 1, 1.005, 2), stats.Rule{Band: 0.01},
+		{"apart, but inside the band", levels(20, 0.001, 3, 1, 1.005, 2), stats.Rule{Threshold: 0.01},
 			[]stats.Rank{{1, 2, 1}, {1, 2, 1}, {3, 3, 2}}},
 		{"too few blocks", levels(5, 0.01, 4, 3, 1, 2), stats.Rule{},
 			[]stats.Rank{{1, 3, 1}, {1, 3, 1}, {1, 3, 1}}},

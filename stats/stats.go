@@ -49,6 +49,9 @@ func (i Interval) Contains(x float64) bool { return i.Lo <= x && x <= i.Hi }
 // Within says whether the whole interval lies between −band and +band.
 func (i Interval) Within(band float64) bool { return -band <= i.Lo && i.Hi <= band }
 
+// Bounded says whether both ends are finite.
+func (i Interval) Bounded() bool { return !math.IsInf(i.Width(), 0) && !math.IsNaN(i.Width()) }
+
 // Width is the distance between the ends; +Inf for an unbounded interval.
 func (i Interval) Width() float64 { return i.Hi - i.Lo }
 

@@ -10,16 +10,12 @@ type Verdict string
 
 // The verdicts.
 const (
-	Faster       Verdict = "faster"       // the interval excludes 0, the effect is beyond the band and for the better
+	Faster       Verdict = "faster"       // the interval excludes 0, the effect is beyond threshold and floor, and for the better
 	Slower       Verdict = "slower"       // the same, for the worse
-	Equivalent   Verdict = "equivalent"   // the 90 % interval lies inside the band
-	Small        Verdict = "small"        // the interval excludes 0, but the effect is inside the band
+	Equivalent   Verdict = "equivalent"   // the interval for equivalence lies inside the threshold, and so does the floor
+	Small        Verdict = "small"        // the interval excludes 0, but effect and floor are inside the threshold
 	Inconclusive Verdict = "inconclusive" // none of these yet
 )
-
-// equivalenceAlpha makes the interval for equivalence a 90 % one: two
-// one-sided tests at 5 %.
-const equivalenceAlpha = 0.10
 
 // mostBlocks bounds the blocks that a comparison asks for; it stands for "no
 // number of blocks would do".
@@ -30,10 +26,16 @@ type Rule struct {
 	// Alpha is the level of the interval: that of the look reached. 0 means
 	// StudyAlpha, right for a study with a single look only.
 	Alpha float64
-	// Band is the practical band δ ≥ 0 on the scale of the differences: the
-	// larger of the smallest effect that matters and the noise floor. 0 calls
-	// any effect that can be told from 0 and never finds equivalence.
-	Band float64
+	// Threshold ≥ 0 is the practical size, on the scale of the differences: the
+	// smallest effect that matters. 0 never finds equivalence.
+	Threshold float64
+	// Floor ≥ 0 is the effect that the machine shows of an arm against itself
+	// ([NoiseFloor]), on the same scale; 0 = not known. No difference counts that
+	// is not beyond it, and no absence of one where it exceeds the threshold.
+	Floor float64
+	// Anytime asks for intervals that hold whenever one looks, by [EProcess],
+	// where the number of blocks was not planned.
+	Anytime bool
 	// HigherIsBetter is set for throughput and the like.
 	HigherIsBetter bool
 	// Cap is the most blocks the study will run; needing more is a warning.
@@ -46,7 +48,7 @@ type Comparison struct {
 	N           int      // blocks compared
 	Effect      float64  // θ by Hodges-Lehmann; the logarithm of the ratio when the differences were of logarithms
 	Interval    Interval // of θ, level 1 − Rule.Alpha
-	Equivalence Interval // of θ, 90 %
+	Equivalence Interval // of θ, level 1 − 2·Rule.Alpha: two one-sided tests, each at Alpha
 	P           float64  // exact two-sided, of "no effect"
 	Verdict     Verdict
 	Needs       int     // when inconclusive: about so many more blocks would decide, at most 1,000,000
@@ -65,23 +67,23 @@ func (c Comparison) RatioInterval() Interval {
 // Compare judges the paired differences d, one a block, by the rule. Values
 // that are not finite are left out with a warning.
 //
-// An effect that can be told from 0 is Faster or Slower beyond the band and
-// Small inside it; one that cannot is Equivalent if its 90 % interval lies
-// inside the band. The 90 % holds at one look: over all looks of a study an
-// arm at the very edge of the band may be called equivalent more often than
-// 5 % of the time, and at most 5 % a look.
+// An effect whose interval excludes 0 is Faster or Slower beyond threshold and
+// floor, and Small inside the threshold; one whose interval holds 0 is Equivalent
+// if the interval for equivalence lies inside the threshold. Where the floor
+// exceeds the threshold, nothing inside the floor is either. No verdict rests on
+// an unbounded interval. The levels of both intervals follow the look's, so over
+// all looks of a study an arm at the very edge of the threshold is called
+// equivalent at most 5 % of the time.
 func Compare(d []float64, r Rule) Comparison {
 	if r.Alpha == 0 {
 		r.Alpha = StudyAlpha
 	}
 	kept := finite(d)
-	s := newSignedRank(kept)
-	c := Comparison{
-		N:           len(kept),
-		Effect:      s.estimate(),
-		Interval:    s.interval(r.Alpha),
-		Equivalence: s.interval(equivalenceAlpha),
-		P:           s.p(),
+	c := Comparison{N: len(kept)}
+	if s := newSignedRank(kept); r.Anytime {
+		c.Effect, c.Interval, c.Equivalence, c.P = s.estimate(), AnytimeInterval(kept, r.Alpha), AnytimeInterval(kept, 2*r.Alpha), anytimeP(kept)
+	} else {
+		c.Effect, c.Interval, c.Equivalence, c.P = s.estimate(), s.interval(r.Alpha), s.interval(2*r.Alpha), s.p()
 	}
 	if lost := len(d) - len(kept); lost > 0 {
 		c.Warnings = append(c.Warnings, fmt.Errorf("leaving out %d of %d blocks: not a finite difference", lost, len(d)))
@@ -98,31 +100,40 @@ func Compare(d []float64, r Rule) Comparison {
 }
 
 func (r Rule) judge(c Comparison) Verdict {
-	switch told := c.N > 0 && !c.Interval.Contains(0); {
-	case told && math.Abs(c.Effect) <= r.Band:
-		return Small
-	case told && (c.Effect > 0) == r.HigherIsBetter:
+	size, told := math.Abs(c.Effect), c.Interval.Bounded() && !c.Interval.Contains(0)
+	switch {
+	case told && size > max(r.Threshold, r.Floor) && (c.Effect > 0) == r.HigherIsBetter:
 		return Faster
-	case told:
+	case told && size > max(r.Threshold, r.Floor):
 		return Slower
-	case r.Band > 0 && c.Equivalence.Within(r.Band):
+	case r.Floor > r.Threshold:
+		return Inconclusive
+	case told && size <= r.Threshold:
+		return Small
+	case r.Negligible(c):
 		return Equivalent
 	}
 	return Inconclusive
 }
 
+// Negligible says whether c shows that there is no effect of practical size: the
+// interval for equivalence is inside the threshold, and so is the floor.
+func (r Rule) Negligible(c Comparison) bool {
+	return r.Threshold > 0 && r.Floor <= r.Threshold && c.Equivalence.Bounded() && c.Equivalence.Within(r.Threshold)
+}
+
 // needs is the number of further blocks N = ⌈n·(h/h*)²⌉ − n, where h is the
 // half-width of an interval and h* the one that would decide if the effect
-// stayed as it is: |θ| to exclude 0, δ − |θ| to lie inside the band. The
-// cheaper of the two counts.
+// stayed as it is: |θ| to exclude 0, threshold − |θ| to lie inside it. The floor
+// is taken to shrink as the intervals do. The cheaper of the two counts.
 func (r Rule) needs(c Comparison) int {
 	least := leastBlocks(r.Alpha) - c.N
 	if least > 0 {
 		return min(least, mostBlocks)
 	}
 	size := math.Abs(c.Effect)
-	exclude := blocksToNarrow(c.N, c.Interval.Width()/2, size)
-	inside := blocksToNarrow(c.N, c.Equivalence.Width()/2, r.Band-size)
+	exclude := max(blocksToNarrow(c.N, c.Interval.Width()/2, size), blocksToNarrow(c.N, r.Floor, max(size, r.Threshold)))
+	inside := max(blocksToNarrow(c.N, c.Equivalence.Width()/2, r.Threshold-size), blocksToNarrow(c.N, r.Floor, r.Threshold))
 	return max(1, min(exclude, inside)-c.N)
 }
 

@@ -25,20 +25,24 @@ func TestCompareVerdicts(t *testing.T) {
 		rule stats.Rule
 		want stats.Verdict
 	}{
-		{"less time", around(-0.05, 0.01, 12), stats.Rule{Alpha: 0.01, Band: 0.01}, stats.Faster},
-		{"more time", around(0.05, 0.01, 12), stats.Rule{Alpha: 0.01, Band: 0.01}, stats.Slower},
-		{"more throughput", around(0.05, 0.01, 12), stats.Rule{Alpha: 0.01, Band: 0.01, HigherIsBetter: true}, stats.Faster},
-		{"less throughput", around(-0.05, 0.01, 12), stats.Rule{Alpha: 0.01, Band: 0.01, HigherIsBetter: true}, stats.Slower},
-		{"none", around(0, 0.005, 12), stats.Rule{Alpha: 0.01, Band: 0.01}, stats.Equivalent},
-		{"none at all", make([]float64, 12), stats.Rule{Alpha: 0.01, Band: 0.01}, stats.Equivalent},
-		{"none by the 90 % interval", around(0.001, 0.017, 12), stats.Rule{Alpha: 0.01, Band: 0.01}, stats.Equivalent},
-		{"real but tiny", around(0.004, 0.003, 12), stats.Rule{Alpha: 0.01, Band: 0.01}, stats.Small},
+		{"less time", around(-0.05, 0.01, 12), stats.Rule{Alpha: 0.01, Threshold: 0.01}, stats.Faster},
+		{"more time", around(0.05, 0.01, 12), stats.Rule{Alpha: 0.01, Threshold: 0.01}, stats.Slower},
+		{"more throughput", around(0.05, 0.01, 12), stats.Rule{Alpha: 0.01, Threshold: 0.01, HigherIsBetter: true}, stats.Faster},
+		{"less throughput", around(-0.05, 0.01, 12), stats.Rule{Alpha: 0.01, Threshold: 0.01, HigherIsBetter: true}, stats.Slower},
+		{"none", around(0, 0.005, 12), stats.Rule{Alpha: 0.01, Threshold: 0.01}, stats.Equivalent},
+		{"none at all", make([]float64, 12), stats.Rule{Alpha: 0.01, Threshold: 0.01}, stats.Equivalent},
+		{"none by the interval at twice the level", around(0, 0.013, 12), stats.Rule{Alpha: 0.05, Threshold: 0.0075}, stats.Equivalent},
+		{"none, but for the floor", around(0, 0.005, 12), stats.Rule{Alpha: 0.01, Threshold: 0.01, Floor: 0.02}, stats.Inconclusive},
+		{"within the floor, the floor beyond the threshold", around(0.015, 0.005, 12), stats.Rule{Alpha: 0.01, Threshold: 0.01, Floor: 0.02}, stats.Inconclusive},
+		{"beyond floor and threshold", around(0.03, 0.005, 12), stats.Rule{Alpha: 0.01, Threshold: 0.01, Floor: 0.02}, stats.Slower},
+		{"unbounded beside a large threshold", around(0, 0.001, 5), stats.Rule{Alpha: 0.01, Threshold: 10}, stats.Inconclusive},
+		{"real but tiny", around(0.004, 0.003, 12), stats.Rule{Alpha: 0.01, Threshold: 0.01}, stats.Small},
 		{"no band", around(0.004, 0.003, 12), stats.Rule{Alpha: 0.01}, stats.Slower},
 		{"no band, no effect", make([]float64, 12), stats.Rule{Alpha: 0.01}, stats.Inconclusive},
-		{"wide", around(0.02, 0.3, 12), stats.Rule{Alpha: 0.01, Band: 0.01}, stats.Inconclusive},
-		{"too few", around(0.05, 0.001, 5), stats.Rule{Band: 0.01}, stats.Inconclusive},
-		{"one", []float64{0.05}, stats.Rule{Band: 0.01}, stats.Inconclusive},
-		{"nothing", nil, stats.Rule{Band: 0.01}, stats.Inconclusive},
+		{"wide", around(0.02, 0.3, 12), stats.Rule{Alpha: 0.01, Threshold: 0.01}, stats.Inconclusive},
+		{"too few", around(0.05, 0.001, 5), stats.Rule{Threshold: 0.01}, stats.Inconclusive},
+		{"one", []float64{0.05}, stats.Rule{Threshold: 0.01}, stats.Inconclusive},
+		{"nothing", nil, stats.Rule{Threshold: 0.01}, stats.Inconclusive},
 	}
 	for _, tt := range tests {
 		got := stats.Compare(tt.d, tt.rule)
@@ -62,6 +66,9 @@ func TestCompareLevels(t *testing.T) {
 	if want := stats.SignedRankInterval(d, 0.05); c.Interval != want {
 		t.Errorf("interval of no level %v, want %v", c.Interval, want)
 	}
+	if want := stats.SignedRankInterval(d, 0.02); stats.Compare(d, stats.Rule{Alpha: 0.01}).Equivalence != want {
+		t.Errorf("interval for equivalence at a look of 0.01 %v, want %v", c.Equivalence, want)
+	}
 	if want := stats.SignedRankInterval(d, 0.10); c.Equivalence != want {
 		t.Errorf("interval for equivalence %v, want %v", c.Equivalence, want)
 	}
@@ -77,7 +84,7 @@ func TestCompareNeeds(t *testing.T) {
 		t.Errorf("needs %d more blocks, want %d (interval %v)", c.Needs, want, c.Interval)
 	}
 	// No effect to be seen: what is missing is an interval inside the band.
-	c = stats.Compare(around(0.002, 0.05, 18), stats.Rule{Alpha: 0.012, Band: 0.01})
+	c = stats.Compare(around(0.002, 0.05, 18), stats.Rule{Alpha: 0.012, Threshold: 0.01})
 	h = c.Equivalence.Width() / 2
 	want = int(math.Ceil(18*(h/(0.01-c.Effect))*(h/(0.01-c.Effect)))) - 18
 	if c.Needs != want || want < 1 {
@@ -90,7 +97,7 @@ func TestCompareNeeds(t *testing.T) {
 
 func TestCompareWarnings(t *testing.T) {
 	d := append(around(0, 0.3, 12), math.NaN(), math.Inf(1))
-	c := stats.Compare(d, stats.Rule{Alpha: 0.01, Band: 0.01, Cap: 14})
+	c := stats.Compare(d, stats.Rule{Alpha: 0.01, Threshold: 0.01, Cap: 14})
 	if c.N != 12 {
 		t.Errorf("N = %d, want 12", c.N)
 	}
@@ -116,7 +123,7 @@ func ExampleCompare() {
 	// ln(arm) − ln(control) of CPU per request, one a block.
 	d := []float64{0.051, 0.047, 0.062, 0.049, 0.038, 0.055, 0.050, 0.044, 0.058, 0.047, 0.053, 0.041}
 	look := stats.Looks()[1]
-	c := stats.Compare(d, stats.Rule{Alpha: look.Alpha, Band: 0.01})
+	c := stats.Compare(d, stats.Rule{Alpha: look.Alpha, Threshold: 0.01})
 	fmt.Printf("%s: %.3f [%.3f, %.3f] after %d blocks\n",
 		c.Verdict, c.Ratio(), c.RatioInterval().Lo, c.RatioInterval().Hi, c.N)
 	// Output:

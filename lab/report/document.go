@@ -70,7 +70,7 @@ func newMetric(m *verdict.Metric) metricOut {
 	if m.Withheld != "" {
 		return out
 	}
-	out.Band = onScaleOf(m.Scale, m.Band)
+	out.Band, out.Threshold = onScaleOf(m.Scale, m.Band()), onScaleOf(m.Scale, m.Threshold)
 	if m.FloorBy != "" {
 		out.Floor = onScaleOf(m.Scale, m.Floor)
 	}
@@ -119,7 +119,10 @@ func newComparison(c *verdict.Comparison) *comparisonOut {
 	if c.Withheld != "" {
 		return out
 	}
-	out.P = c.Effect.P
+	out.P, out.DecidedBy, out.Heaps = c.Effect.P, new(c.Deciding()), c.Heaps
+	if c.Heaps != "" {
+		out.Paired = c.Paired
+	}
 	out.Difference = newEstimate(c.Difference.Value, c.Difference.Interval)
 	if e, ok := c.Relative(); ok {
 		out.Change = newEstimate(e.Value, e.Interval)

@@ -135,7 +135,7 @@ func holdsMetric(t *testing.T, p page, m *verdict.Metric) {
 		}
 		p.holds(t, m.Name, c.Figure())
 		if m.Primary || slices.Contains([]string{"loop_time", "response_p50", "response_p99"}, m.Name) {
-			p.holds(t, m.Name+" of "+c.Arm, c.Figure()+" "+c.Range(), c.Word())
+			p.holds(t, m.Name+" of "+c.Arm, c.Figure()+" "+c.DecidingRange(), c.Word())
 		}
 	}
 }

@@ -108,7 +108,7 @@ func newForest(a *verdict.Analysis, w *verdict.Workload, m *verdict.Metric) fore
 // forestAxis holds all intervals, the band and no effect.
 func forestAxis(m *verdict.Metric) chart.Axis {
 	var e chart.Extent
-	e.Add(0, m.Band, -m.Band)
+	e.Add(0, m.Band(), -m.Band())
 	for _, l := range m.Levels {
 		if c := comparison(m, l); c != nil && c.Withheld == "" {
 			e.Add(c.Effect.Effect, c.Effect.Interval.Lo, c.Effect.Interval.Hi)
@@ -126,7 +126,7 @@ func newForestRow(a *verdict.Analysis, m *verdict.Metric, l verdict.Level, x cha
 		row.Title = ""
 	}
 	c := comparison(m, l)
-	row.Bar = chart.EmptyBar(m.Band, x)
+	row.Bar = chart.EmptyBar(m.Band(), x)
 	switch {
 	case c == nil && l.Arm == a.Manifest.Study.Control && !l.Twin:
 		row.Verdict = mark{Word: "control", Class: "none"}
@@ -140,11 +140,11 @@ func newForestRow(a *verdict.Analysis, m *verdict.Metric, l verdict.Level, x cha
 		row.Bar.Label = row.Name + ": " + row.Verdict.Word
 		return row
 	}
-	row.Figure, row.Range = c.Figure(), c.Range()
+	row.Figure, row.Range = c.Figure(), c.DecidingRange()
 	if c.Verdict == stats.Inconclusive {
 		row.Needs = moreBlocks(c.Needs)
 	}
-	row.Bar = chart.NewBar(chart.Effect{Value: c.Effect.Effect, Interval: c.Effect.Interval, Band: c.Band, Singles: c.Paired}, x)
+	row.Bar = chart.NewBar(chart.Effect{Value: c.Effect.Effect, Interval: c.Effect.Interval, Band: c.Band(), Singles: c.Paired}, x)
 	row.Bar.Label = fmt.Sprintf("%s: %s, interval %s", row.Name, row.Figure, row.Range)
 	return row
 }

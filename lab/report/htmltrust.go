@@ -69,7 +69,7 @@ func newTrust(a *verdict.Analysis) htmlTrust {
 func notSaid(a *verdict.Analysis) []string {
 	all := []string{
 		"The figures are this machine's, for these builds and these workloads; another machine has others, above all in absolute terms.",
-		"“No different” means within the band that counts, not identical. “Undecided” means that these blocks cannot tell, not that there is nothing.",
+		"“No different” means within the threshold, not identical. “Undecided” means that these blocks cannot tell, not that there is nothing.",
 	}
 	if p := a.Manifest.Study.Primary; p.Metric != "" {
 		title := p.Metric

@@ -106,6 +106,7 @@ type metricOut struct {
 	Instrument bool            `json:"instrument,omitzero"`
 	Withheld   string          `json:"withheld,omitzero"`
 	Scale      verdict.Scale   `json:"scale"`
+	Threshold  *float64        `json:"threshold,omitzero"`
 	Floor      *float64        `json:"floor,omitzero"`
 	FloorBy    string          `json:"floor_by,omitzero"`
 	Band       *float64        `json:"band,omitzero"`
@@ -136,11 +137,15 @@ type comparisonOut struct {
 	Difference    *estimateOut  `json:"difference,omitzero"`
 	P             float64       `json:"p,omitzero"`
 	Verdict       stats.Verdict `json:"verdict,omitzero"`
-	Word          string        `json:"word"`
-	Needs         int           `json:"needs,omitzero"`
-	Family        int           `json:"family,omitzero"`
-	Note          string        `json:"note,omitzero"`
-	Withheld      string        `json:"withheld,omitzero"`
+	// DecidedBy is the interval that the verdict rests on.
+	DecidedBy *verdict.Deciding `json:"decided_by,omitzero"`
+	Word      string            `json:"word"`
+	Needs     int               `json:"needs,omitzero"`
+	Family    int               `json:"family,omitzero"`
+	Note      string            `json:"note,omitzero"`
+	Heaps     string            `json:"heaps,omitzero"`
+	Paired    []float64         `json:"paired,omitzero"`
+	Withheld  string            `json:"withheld,omitzero"`
 }
 
 type estimateOut struct {

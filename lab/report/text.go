@@ -20,7 +20,7 @@ type TextOptions struct {
 // Widths from which on tables have room for effects, and for absolute
 // differences too.
 const (
-	middling = 72
+	middling = 80
 	wide     = 100
 )
 
@@ -120,13 +120,23 @@ func (p *page) metric(w *verdict.Workload, m *verdict.Metric) {
 		role = "primary"
 	}
 	p.line("")
-	p.wrap("  ", fmt.Sprintf("%s (%s; an effect counts from ±%s on)", m.Title, role, m.BandText()))
+	p.wrap("  ", fmt.Sprintf("%s (%s; %s)", m.Title, role, sizes(m)))
 	if p.width < middling {
 		p.list(w, m)
 	} else {
 		p.compared(w, m)
 	}
 	p.notes(m)
+}
+
+// sizes says from where on an effect counts, and within what none does, which are
+// one where the noise floor is below the threshold.
+func sizes(m *verdict.Metric) string {
+	text := fmt.Sprintf("an effect counts from ±%s on", m.BandText())
+	if m.Undecidable() {
+		text += fmt.Sprintf(", this machine's noise; none is found within ±%s for it", m.ThresholdText())
+	}
+	return text
 }
 
 // list writes a metric's arms as sentences, where a table would not fit.
@@ -136,7 +146,7 @@ func (p *page) list(w *verdict.Workload, m *verdict.Metric) {
 		style := plain
 		if c := comparison(m, l); c != nil && c.Withheld == "" {
 			cells := effect(c)
-			text += fmt.Sprintf(", %s (%s interval %s, n %s): %s", cells[0].text, verdict.Confidence(w.Alpha), cells[1].text, cells[2].text, cells[3].text)
+			text += fmt.Sprintf(", %s (%s, n %s): %s", cells[0].text, c.Deciding().Text(c), cells[2].text, cells[3].text)
 			style = cells[3].style
 		}
 		p.wrapIn(style, "  – ", text)
@@ -196,7 +206,7 @@ func effect(c *verdict.Comparison) []item {
 	if c.Verdict == stats.Inconclusive && c.Needs <= verdict.MostWorthwhile {
 		word += fmt.Sprintf(", ~%d more", c.Needs)
 	}
-	return []item{{text: c.Figure()}, {text: c.Range()}, {text: fmt.Sprint(c.N)}, {word, styleOf(c.Verdict)}}
+	return []item{{text: c.Figure()}, {text: c.DecidingRange()}, {text: fmt.Sprint(c.N)}, {word, styleOf(c.Verdict)}}
 }
 
 func styleOf(v stats.Verdict) style {
@@ -221,7 +231,7 @@ func notesOf(m *verdict.Metric) []string {
 	var notes []string
 	said := map[string]bool{}
 	for _, c := range m.Compared {
-		for _, text := range []string{c.Note, c.Withheld} {
+		for _, text := range []string{c.Note, c.Heaps, c.Withheld} {
 			if text != "" && !said[text] {
 				said[text] = true
 				notes = append(notes, c.Arm+": "+text)

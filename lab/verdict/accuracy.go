@@ -191,7 +191,7 @@ func (h holder) held(name string, q Quantity, source study.Source) (held Held, o
 
 // judge says whether what is off lies inside a band.
 func (h *Held) judge(off []float64, band float64) {
-	c := stats.Compare(off, stats.Rule{Band: band})
+	c := stats.Compare(off, stats.Rule{Threshold: band})
 	h.Off = Estimate{c.Effect, c.Equivalence}
 	h.Verdict = Unknown
 	switch i := c.Interval; {

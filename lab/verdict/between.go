@@ -28,7 +28,7 @@ type Across struct {
 	// symmetric by the randomisation of its own run, hence so are these.
 	Change stats.Comparison
 	Alpha  float64 // level of the interval
-	Band   float64 // the wider of the two runs'
+	Sizes          // the wider of the two runs'
 }
 
 // Relative is the change as a relative one, with its interval; only on the
@@ -192,9 +192,10 @@ func across(m, n *Metric) []Across {
 		}
 		x := Across{
 			Workload: c.Workload, Metric: m.Metric, Primary: m.Primary, Scale: m.Scale, Arm: c.Arm,
-			First: c.Effect.Effect, Second: d.Effect.Effect, Alpha: alpha, Band: max(m.Band, n.Band),
+			First: c.Effect.Effect, Second: d.Effect.Effect, Alpha: alpha,
+			Sizes: Sizes{max(m.Threshold, n.Threshold), max(m.Floor, n.Floor)},
 		}
-		x.Change = judge(change, stats.Rule{Alpha: alpha, Band: x.Band, HigherIsBetter: m.Higher})
+		x.Change = judge(change, stats.Rule{Alpha: alpha, Threshold: x.Threshold, Floor: x.Floor, HigherIsBetter: m.Higher})
 		all = append(all, x)
 	}
 	return all

@@ -28,7 +28,7 @@ func (an *analyser) boundLevel(r *CheckResult, w *Workload, m *Metric) {
 		r.refuse(unmeasured("no valid trial of %s has %s", k.Arm, m.Name))
 		return
 	}
-	e := estimate(values(points), w.Alpha)
+	e := w.estimate(values(points))
 	r.Measured = &e
 	r.Holds = judgeBound(k.Op, e, *k.Bound)
 	r.Holds.Reason = fmt.Sprintf("%s of %s is %s (%s), bound %s %s", parenthesised(m.Metric), k.Arm, Show(m.Metric, e.Value),
@@ -39,7 +39,7 @@ func (an *analyser) boundLevel(r *CheckResult, w *Workload, m *Metric) {
 }
 
 // boundRatio holds the ratio of two arms against the bound, by the interval of
-// the paired ratios as it is: the band is no part of a bound.
+// the paired ratios as it is: threshold and floor are no part of a bound.
 func (an *analyser) boundRatio(r *CheckResult, w *Workload, m *Metric) {
 	k := r.Check
 	c := an.compare(w, m, cell{w.Name, k.Arm, false}, cell{w.Name, r.Against, false})

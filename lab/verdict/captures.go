@@ -48,8 +48,26 @@ func (an *analyser) basis(w study.Workload) Workload {
 		}
 	}
 	out.Blocks = max(out.Blocks, an.valid.shared(control.asTwin(), control))
-	out.Alpha = lookAt(an.looks, out.Blocks).Alpha
+	out.Alpha, out.Anytime = lookAt(an.looks, out.Blocks).Alpha, an.peeking
+	if an.peeking {
+		out.Alpha = stats.StudyAlpha // anytime intervals take no share of it
+	}
 	return out
+}
+
+// peeks says whether nobody planned to look at a run where it is: it goes on, or may,
+// and its planned blocks are as many as at no look.
+func peeks(run *record.Run, looks []stats.Look) bool {
+	if o := run.Manifest.Outcome; o != "" && o != "interrupted" {
+		return false
+	}
+	begun := map[int]bool{}
+	for _, t := range run.Trials {
+		if t.Attempt == 0 && t.Block >= 0 {
+			begun[t.Block] = true
+		}
+	}
+	return !slices.ContainsFunc(looks, func(l stats.Look) bool { return l.Blocks == len(begun) })
 }
 
 // lost are the captures that do not count, by arm and reason, and what those

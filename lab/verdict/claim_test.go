@@ -62,11 +62,11 @@ func TestEffectClaims(t *testing.T) {
 		{"much smaller", 1.05, 0.004, cpu(67_200, 30_000), ok, no, no, verdict.DirectionOnly, "the published size does not"},
 		{"the other way", 0.95, 0.004, cpu(31_500, 30_000), no, no, no, no, "less CPU"},
 		{"nothing there", 1, 0.002, cpu(31_500, 30_000), no, no, no, no, "no effect of practical size"},
-		{"too little to count", 1.006, 0.0005, cpu(31_500, 30_000), no, no, no, no, "(+0.6 %, less than"},
-		{"too noisy for the size", 1, 0.05, cpu(30_900, 30_000), open, open, open, open, "cannot be told from nothing"},
-		{"too noisy, yet not for that size", 1, 0.02, cpu(67_200, 30_000), open, no, no, open, "cannot be told from nothing"},
-		{"published inside the band", 1.006, 0.0005, cpu(30_150, 30_000), open, ok, ok, open, "inside the band"},
-		{"published difference inside the band", 1, 0.0005, differing("cpu_per_request", 100), open, none, open, open, "effect of +100 ns is inside the band of ±1.0 %"},
+		{"too little to count", 1.006, 0.0005, cpu(31_500, 30_000), no, no, no, no, "within ±1.0 %"},
+		{"too noisy for the size", 1, 0.05, cpu(30_900, 30_000), open, open, open, open, "shows no measurable difference"},
+		{"too noisy, yet not for that size", 1, 0.02, cpu(67_200, 30_000), open, no, no, open, "shows no measurable difference"},
+		{"published inside the band", 1.006, 0.0005, cpu(30_150, 30_000), open, ok, ok, open, "inside the study's threshold"},
+		{"published difference inside the band", 1, 0.0005, differing("cpu_per_request", 100), open, none, open, open, "effect of +100 ns is inside the study's threshold of ±1.0 %"},
 		{"published difference beyond the band", 1, 0.0005, differing("cpu_per_request", 1500), no, none, no, no, "no effect of practical size"},
 		{"direction alone", 1.05, 0.004, directed("more"), ok, none, none, ok, "0 of 1 check contradicted"},
 		{"wrong direction alone", 1.05, 0.004, directed("less"), no, none, none, no, "more CPU"},
@@ -362,7 +362,7 @@ func TestPartsDoNotDecide(t *testing.T) {
 	if c.Verdict != verdict.Inconclusive || c.Contradicted != 1 || c.Undecided != 1 || c.Needs <= 0 {
 		t.Errorf("got %q, %d contradicted, %d undecided, needs %d; want inconclusive, 1, 1, some", c.Verdict, c.Contradicted, c.Undecided, c.Needs)
 	}
-	if want := "cannot be told from nothing"; !strings.Contains(c.Sentence, want) || !strings.Contains(c.Sentence, "published +900 ns") {
+	if want := "shows no measurable difference"; !strings.Contains(c.Sentence, want) || !strings.Contains(c.Sentence, "published +900 ns") {
 		t.Errorf("sentence %q lacks %q or the published figure", c.Sentence, want)
 	}
 }

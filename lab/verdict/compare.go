@@ -25,7 +25,8 @@ type Comparison struct {
 	Arm, Against string
 	Scale        Scale
 	Alpha        float64 // level of the intervals
-	Band         float64 // on the scale
+	Anytime      bool    // the intervals hold whenever one looks: the run has not ended
+	Sizes
 
 	// N blocks had both; the medians are over these.
 	N             int
@@ -42,6 +43,7 @@ type Comparison struct {
 	Needs    int    // when inconclusive: about so many more blocks would decide
 	Family   int    // number of comparisons decided on together; 0 = descriptive
 	Note     string // why Verdict is not what the interval alone says
+	Heaps    string // that the paired differences lie in two heaps, and where; "" = in one
 	Withheld string // why there is no comparison: only the medians then hold
 }
 
@@ -70,11 +72,21 @@ func (c *Comparison) Told() bool {
 	return false
 }
 
+// Sizes are the two that a difference is held against, on the scale. They are
+// never mixed: absence of a difference counts within the threshold alone.
+type Sizes struct {
+	Threshold float64 // practical size, of the study
+	Floor     float64 // what this machine shows of an arm against itself; 0 = not known
+}
+
+// Band is the smallest difference that counts as one.
+func (s Sizes) Band() float64 { return max(s.Threshold, s.Floor) }
+
 // compare compares two cells on m. N is 0 where no block has both.
 func (an *analyser) compare(w *Workload, m *Metric, arm, against cell) Comparison {
 	c := Comparison{
 		Metric: m.Metric, Workload: w.Name, Arm: arm.arm, Against: against.arm,
-		Scale: m.Scale, Alpha: w.Alpha, Band: m.Band,
+		Scale: m.Scale, Alpha: w.Alpha, Anytime: w.Anytime, Sizes: m.Sizes,
 	}
 	rows := an.valid.rows(m.Name, arm, against)
 	c.N = len(rows)
@@ -92,22 +104,24 @@ func (an *analyser) compare(w *Workload, m *Metric, arm, against cell) Compariso
 	if c.Withheld = an.otherRates(m.Name, arm, against); c.Withheld != "" {
 		return c
 	}
-	c.Difference = estimate(plain, w.Alpha)
+	c.Difference = w.estimate(plain)
 	c.Paired = d
-	c.Effect = judge(d, an.rule(m, w.Alpha))
+	c.Effect = judge(d, an.rule(m, w))
 	c.Verdict, c.Needs = c.Effect.Verdict, c.Effect.Needs
+	c.Heaps = c.heaps()
 	return c
 }
 
-// judge is stats.Compare with the narrowest band there is where there is none, as
-// the control's level of 0 leaves none: no errors and no errors are equivalent.
+// judge is stats.Compare with the narrowest threshold there is where there is none,
+// as the control's level of 0 leaves none: no errors and no errors are equivalent.
 func judge(d []float64, r stats.Rule) stats.Comparison {
-	r.Band = max(r.Band, math.SmallestNonzeroFloat64)
+	r.Threshold = max(r.Threshold, math.SmallestNonzeroFloat64)
 	return stats.Compare(d, r)
 }
 
-func (an *analyser) rule(m *Metric, alpha float64) stats.Rule {
-	return stats.Rule{Alpha: alpha, Band: m.Band, HigherIsBetter: m.Higher, Cap: an.looks[len(an.looks)-1].Blocks}
+func (an *analyser) rule(m *Metric, w *Workload) stats.Rule {
+	return stats.Rule{Alpha: w.Alpha, Threshold: m.Threshold, Floor: m.Floor, Anytime: w.Anytime, HigherIsBetter: m.Higher,
+		Cap: an.looks[len(an.looks)-1].Blocks}
 }
 
 // of puts a value on the scale.
@@ -118,8 +132,13 @@ func (s Scale) of(v float64) float64 {
 	return v
 }
 
-func estimate(d []float64, alpha float64) Estimate {
-	return Estimate{stats.HodgesLehmann(d), stats.SignedRankInterval(d, alpha)}
+// estimate is the centre of some values or differences, one a block, with its
+// interval at the workload's level.
+func (w *Workload) estimate(d []float64) Estimate {
+	if w.Anytime {
+		return Estimate{stats.HodgesLehmann(d), stats.AnytimeInterval(d, w.Alpha)}
+	}
+	return Estimate{stats.HodgesLehmann(d), stats.SignedRankInterval(d, w.Alpha)}
 }
 
 // sameRate is how far two arms' achieved rates may be apart for their response
@@ -153,10 +172,14 @@ const (
 	byCalibration = "calibration"
 )
 
-// setBand sets the metric's noise floor and band.
-func (an *analyser) setBand(m *Metric, w *Workload) {
+// leastTwinPairs is the number of pairs of control and twin from which on they make
+// a floor: of fewer, the 95 % quantile is that of some ten sign patterns.
+const leastTwinPairs = 6
+
+// setSizes sets the metric's threshold and noise floor.
+func (an *analyser) setSizes(m *Metric, w *Workload) {
 	control := cell{w.Name, an.study.Control, false}
-	if m.twinFloor, m.twinned = an.twinFloor(m, control); m.twinned > 0 {
+	if m.twinFloor, m.twinned = an.twinFloor(m, control); m.twinned >= leastTwinPairs {
 		m.Floor, m.FloorBy = m.twinFloor, byTwin
 	}
 	if f, ok := an.manifest.Floor[m.Name]; ok && m.Scale == Ratio {
@@ -169,15 +192,14 @@ func (an *analyser) setBand(m *Metric, w *Workload) {
 			m.Floor, m.FloorBy = f, byCalibration
 		}
 	}
-	threshold := math.Log1p(an.study.Threshold)
+	m.Threshold = math.Log1p(an.study.Threshold)
 	if m.Scale == Difference {
 		level := stats.Median(values(an.valid.points(control, m.Name)))
-		threshold = an.study.Threshold * math.Abs(level)
-		if math.IsNaN(threshold) {
-			threshold = 0
+		m.Threshold = an.study.Threshold * math.Abs(level)
+		if math.IsNaN(m.Threshold) {
+			m.Threshold = 0
 		}
 	}
-	m.Band = max(threshold, m.Floor)
 }
 
 // twinFloor is the effect that the control shows against its own twin, 0 if they

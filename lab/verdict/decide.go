@@ -59,7 +59,7 @@ func (a *Analysis) planned() []*Comparison {
 		}
 		c := m.Against(arm.Name)
 		if c == nil {
-			c = &Comparison{Metric: m.Metric, Workload: w.Name, Arm: arm.Name, Against: s.Control, Scale: m.Scale, Alpha: w.Alpha, Band: m.Band,
+			c = &Comparison{Metric: m.Metric, Workload: w.Name, Arm: arm.Name, Against: s.Control, Scale: m.Scale, Alpha: w.Alpha, Sizes: m.Sizes,
 				Withheld: fmt.Sprintf("no block has a valid trial of both that tells %s", parenthesised(m.Metric))}
 		}
 		paired = paired || c.N > 0

@@ -79,54 +79,54 @@ func (c *Comparison) direction(k study.Check) Finding {
 	if sign == 0 {
 		return Finding{Verdict: NotComparable, Reason: "the claim gives no direction"}
 	}
-	if inside := c.publishedInBand(k); inside != "" && c.Verdict != stats.Faster && c.Verdict != stats.Slower {
+	different := c.Verdict == stats.Faster || c.Verdict == stats.Slower
+	if inside := c.publishedInside(k); inside != "" && !different {
 		return Finding{Verdict: Inconclusive, Reason: inside}
 	}
 	what := fmt.Sprintf("%s of %s against %s", parenthesised(c.Metric), c.Arm, c.Against)
-	switch c.Verdict {
-	case stats.Equivalent:
+	switch {
+	case c.negligible():
 		return Finding{Verdict: Contradicted, Reason: fmt.Sprintf(
-			"no effect of practical size on %s (within ±%s; %s)", what, c.bandText(), c.size())}
-	case stats.Small:
-		return Finding{Verdict: Contradicted, Reason: fmt.Sprintf(
-			"no effect of practical size on %s (%s, less than the ±%s that counts)", what, c.Figure(), c.bandText())}
-	case stats.Faster, stats.Slower:
+			"no effect of practical size on %s (within ±%s; %s)", what, c.thresholdText(), c.deciding().text(c))}
+	case c.Verdict == stats.Small:
+		return Finding{Verdict: Inconclusive, Reason: fmt.Sprintf(
+			"the effect on %s is not known to be of practical size (±%s; %s)", what, c.thresholdText(), c.size())}
+	case different:
 		v := Confirmed
 		if c.Effect.Effect*sign < 0 {
 			v = Contradicted
 		}
 		return Finding{Verdict: v, Reason: fmt.Sprintf("%s: %s (%s)", what, c.Word(), c.size())}
 	}
-	return Finding{Verdict: Inconclusive, Needs: c.Needs, Reason: fmt.Sprintf("%s cannot be told from nothing (%s)", what, c.size())}
+	return Finding{Verdict: Inconclusive, Needs: c.Needs, Reason: fmt.Sprintf("%s shows no measurable difference (%s)%s", what, c.size(), c.hindrance())}
 }
 
-// publishedInBand says that the published effect is too small to be looked for
-// in this run, or "". A ratio is held against the band where the metric has one,
+// publishedInside says that the published effect is too small for this study to look
+// for it, or "". A ratio is held against the threshold where the metric has one,
 // any other figure in the metric's unit.
-func (c *Comparison) publishedInBand(k study.Check) string {
+func (c *Comparison) publishedInside(k study.Check) string {
 	var published string
 	var inside bool
 	ratio := publishedRatio(k)
 	difference, told := publishedDifference(k)
 	switch {
 	case c.Scale == Ratio && ratio > 0:
-		published, inside = unit.Change(ratio-1), math.Abs(math.Log(ratio)) <= c.Band
+		published, inside = unit.Change(ratio-1), math.Abs(math.Log(ratio)) <= c.Threshold
 	case told:
-		published, inside = ShowSigned(c.Metric, difference), math.Abs(difference) <= c.bandInUnit()
+		published, inside = ShowSigned(c.Metric, difference), math.Abs(difference) <= c.inUnit(c.Threshold)
 	}
 	if !inside {
 		return ""
 	}
-	return fmt.Sprintf("the published effect of %s is inside the band of ±%s that this run can tell from nothing",
-		published, c.bandText())
+	return fmt.Sprintf("the published effect of %s is inside the study's threshold of ±%s", published, c.thresholdText())
 }
 
-// bandInUnit is the band in the metric's base unit.
-func (c *Comparison) bandInUnit() float64 {
+// inUnit is a size on the scale in the metric's base unit.
+func (c *Comparison) inUnit(size float64) float64 {
 	if c.Scale == Ratio {
-		return math.Expm1(c.Band) * math.Abs(c.AgainstMedian)
+		return math.Expm1(size) * math.Abs(c.AgainstMedian)
 	}
-	return c.Band
+	return size
 }
 
 // ratio judges a published ratio.
@@ -136,7 +136,7 @@ func (c *Comparison) ratio(published float64) Finding {
 	}
 	e, _ := c.Relative()
 	said := fmt.Sprintf("published %s, measured %s (%s)", unit.Change(published-1), unit.Change(e.Value), changes(e.Interval))
-	return c.sized(math.Log(published), c.Effect.Interval, c.Band, said)
+	return c.sized(math.Log(published), Estimate{c.Effect.Effect, c.Effect.Interval}, c.Sizes, said)
 }
 
 // difference judges a published difference.
@@ -144,23 +144,25 @@ func (c *Comparison) difference(published float64) Finding {
 	d := c.Difference
 	said := fmt.Sprintf("published %s, measured %s (%s)", ShowSigned(c.Metric, published),
 		ShowSigned(c.Metric, d.Value), SpanSigned(c.Metric, d.Interval))
-	return c.sized(published, d.Interval, c.bandInUnit(), said)
+	return c.sized(published, d, Sizes{c.inUnit(c.Threshold), c.inUnit(c.Floor)}, said)
 }
 
-// sized holds a published size against a measured interval widened by the
-// band, all on a scale where 0 is no effect. Where the interval leaves no
-// effect possible too, the figure agrees only if both are known to be nothing.
-func (c *Comparison) sized(published float64, i stats.Interval, band float64, said string) Finding {
-	wide := stats.Interval{Lo: i.Lo - band, Hi: i.Hi + band}
-	size := math.Abs(published)
-	nothing := size <= band && (c.Verdict == stats.Equivalent || c.Verdict == stats.Small) && (size == 0 || !i.Contains(0))
-	switch {
-	case !wide.Contains(published):
+// sized holds a published size against a measured one, on a scale where 0 is no
+// effect. It is contradicted where the interval is farther from it than threshold
+// and floor, and agrees where the whole interval is near it: within half of the
+// published size, or the threshold, and not over no effect. Any other settles nothing.
+func (c *Comparison) sized(published float64, e Estimate, sizes Sizes, said string) Finding {
+	off := stats.Interval{Lo: e.Interval.Lo - published, Hi: e.Interval.Hi - published}
+	near := max(math.Abs(published)/2, sizes.Threshold)
+	switch band := sizes.Band(); {
+	case !off.Bounded():
+	case off.Lo > band || off.Hi < -band:
 		return Finding{Verdict: Contradicted, Reason: said}
-	case wide.Contains(0) && !nothing:
-		return Finding{Verdict: Inconclusive, Reason: said + ", which leaves both it and no effect possible", Needs: needs(c.N, i, size/2-band, c.Alpha)}
+	case off.Within(near) && (published == 0 || !e.Interval.Contains(0)):
+		return Finding{Verdict: Confirmed, Reason: said}
 	}
-	return Finding{Verdict: Confirmed, Reason: said}
+	return Finding{Verdict: Inconclusive, Reason: said + ", which does not settle it",
+		Needs: needs(c.N, e.Interval, math.Abs(near-math.Abs(e.Value-published)), c.Alpha)}
 }
 
 // needs is about how many more blocks would bring an interval to the

@@ -94,7 +94,7 @@ func (a *Analysis) tell(c *Comparison) string {
 	case c.Withheld != "":
 		return fmt.Sprintf("%s is not compared with %s: %s", subject, control, c.Withheld)
 	case c.Verdict == stats.Equivalent:
-		return fmt.Sprintf("%s is no different from %s (within ±%s; %s)", subject, control, c.bandText(), c.size())
+		return fmt.Sprintf("%s is no different from %s (within ±%s; %s)", subject, control, c.thresholdText(), c.size())
 	case c.Note != "":
 		return fmt.Sprintf("%s against %s is %s (%s); %s", subject, control, c.Note, c.size(), c.needText())
 	case c.Verdict == stats.Inconclusive:
@@ -107,7 +107,7 @@ func (a *Analysis) tell(c *Comparison) string {
 	}
 	text := fmt.Sprintf("%s is %s %s than with %s here (%s)", subject, Show(c.Metric, math.Abs(c.Difference.Value)), way, control, c.size())
 	if c.Verdict == stats.Small {
-		text += fmt.Sprintf(", less than counts (±%s)", c.bandText())
+		text += fmt.Sprintf(", less than counts (±%s)", c.thresholdText())
 	}
 	return text
 }
@@ -124,12 +124,15 @@ func (a *Analysis) inProcess(c *Comparison) string {
 	return ""
 }
 
-// needText says how many more blocks would decide.
+// needText says what would decide: blocks, a quieter machine, or the loop in process.
 func (c *Comparison) needText() string {
-	if c.Needs > MostWorthwhile {
-		return "no reasonable number of blocks would decide"
+	switch {
+	case c.Needs <= MostWorthwhile:
+		return fmt.Sprintf("about %s would decide", Count(c.Needs, "more block"))
+	case strings.HasPrefix(c.Metric.Name, "loop_"):
+		return "a quieter machine would decide, no reasonable number of blocks"
 	}
-	return fmt.Sprintf("about %s would decide", Count(c.Needs, "more block"))
+	return "a quieter machine or the loop in process would decide, no reasonable number of blocks"
 }
 
 // MostWorthwhile is the number of further blocks beyond which asking for them

@@ -34,29 +34,31 @@ func (an *analyser) interaction(r *CheckResult, w *Workload, m *Metric) {
 			excess[i] -= v - row[0]
 		}
 	}
-	band := m.Band
+	sizes := m.Sizes
 	if m.Scale == Ratio {
-		band = math.Expm1(m.Band) * math.Abs(stats.Median(level))
+		by := math.Abs(stats.Median(level))
+		sizes = Sizes{math.Expm1(m.Threshold) * by, math.Expm1(m.Floor) * by}
 	}
-	e := estimate(excess, w.Alpha)
+	e := w.estimate(excess)
 	r.Measured = &e
-	c := judge(excess, stats.Rule{Alpha: w.Alpha, Band: band})
+	rule := stats.Rule{Alpha: w.Alpha, Threshold: sizes.Threshold, Floor: sizes.Floor, Anytime: w.Anytime}
+	c := judge(excess, rule)
 	sign := claimedSign(k)
 	if sign == 0 {
 		sign = 1
 	}
-	r.Direction = interactionFinding(r, c, sign, band)
+	r.Direction = interactionFinding(r, c, sign, rule)
 }
 
-func interactionFinding(r *CheckResult, c stats.Comparison, sign, band float64) Finding {
+func interactionFinding(r *CheckResult, c stats.Comparison, sign float64, rule stats.Rule) Finding {
 	sum := strings.Join(r.Check.Plus, " and ")
 	said := fmt.Sprintf("%s differs by %s from the sum of %s (%s, %s)", r.Check.Arm, ShowSigned(r.Metric, c.Effect), sum,
 		SpanSigned(r.Metric, c.Interval), Count(c.N, "block"))
-	switch c.Verdict {
-	case stats.Inconclusive:
+	switch {
+	case rule.Negligible(c):
+		return Finding{Verdict: Contradicted, Reason: "no interaction of practical size (±" + Show(r.Metric, rule.Threshold) + "): " + said}
+	case c.Verdict == stats.Inconclusive || c.Verdict == stats.Small:
 		return Finding{Verdict: Inconclusive, Reason: said, Needs: c.Needs}
-	case stats.Equivalent, stats.Small:
-		return Finding{Verdict: Contradicted, Reason: "no interaction of practical size (±" + Show(r.Metric, band) + "): " + said}
 	}
 	if c.Effect*sign < 0 {
 		return Finding{Verdict: Contradicted, Reason: said}

@@ -41,7 +41,7 @@ func (an *analyser) rank(w *Workload, m *Metric) *Ranking {
 	if need := stats.BlocksForFamily(len(cells)*(len(cells)-1)/2, w.Alpha); need > w.Blocks {
 		r.Needs = need
 	}
-	for i, rank := range stats.RankIntervals(an.valid.grid(m, cells, m.Scale), an.rule(m, w.Alpha)) {
+	for i, rank := range stats.RankIntervals(an.valid.grid(m, cells, m.Scale), an.rule(m, w)) {
 		r.Ranks = append(r.Ranks, Rank{cells[i].arm, rank})
 	}
 	return r

@@ -42,7 +42,7 @@ func base() truth {
 // drift times its own noise.
 func (u truth) run() *record.Run {
 	rng := rand.New(rand.NewPCG(u.seed, 7))
-	r := &record.Run{Manifest: record.Manifest{Schema: 1, ID: "r", Study: u.study, Seed: u.seed}}
+	r := &record.Run{Manifest: record.Manifest{Schema: 1, ID: "r", Study: u.study, Seed: u.seed, Outcome: "cap"}}
 	requests := u.request
 	if requests == 0 {
 		requests = 20_000

@@ -113,7 +113,10 @@ func (a *Analysis) caveats() []error {
 	case m.FloorBy == "":
 		add("no noise floor is known: the study has no twin and this machine is not calibrated (tare calibrate); effects are held against the threshold alone")
 	}
-	if n := a.Progress().Blocks; n > 0 && !slices.ContainsFunc(a.looks, func(l stats.Look) bool { return l.Blocks == n }) {
+	switch n := a.Progress().Blocks; {
+	case a.peeking:
+		add("the run has not ended, and no look is planned after %s: intervals hold whenever one looks, which makes them wider", Count(n, "block"))
+	case n > 0 && !slices.ContainsFunc(a.looks, func(l stats.Look) bool { return l.Blocks == n }):
 		add("%s %s no planned look: judged at the level of the look at %s", Count(n, "block"), are(n), Count(lookAt(a.looks, n).Blocks, "block"))
 	}
 	if a.Trials.Drifted > 0 {
@@ -127,6 +130,9 @@ func (a *Analysis) caveats() []error {
 	for _, c := range a.primary {
 		if c.N == 0 {
 			add("%s, %s, is not compared: %s", c.Arm, c.Metric.Title, c.Withheld)
+		}
+		if c.Heaps != "" {
+			add("%s, %s: %s", c.Arm, c.Metric.Title, c.Heaps)
 		}
 		for _, w := range c.Effect.Warnings {
 			add("%s, %s: %w", c.Arm, c.Metric.Title, w)

@@ -10,24 +10,24 @@
 // Holm over its arms. All other comparisons have the same intervals, not
 // corrected for being many, and are descriptive; so are the checks of claims.
 //
-// An effect counts from the band on: the larger of the study's threshold and
+// An effect counts beyond two sizes that are never mixed: the study's threshold and
 // the noise floor, which comes from the control's own twin in the run, from
-// calibration, or both. Response times are compared only where arm and control
+// calibration, or both. The absence of one counts within the threshold alone, where
+// the floor is below it. Response times are compared only where arm and control
 // achieved the same rate, quantiles only where every trial had requests enough.
 // What is not compared says why ([Comparison.Withheld]).
 //
 // A published claim is judged on its parts, each for itself:
 //
 //   - direction: confirmed where the interval excludes no effect on the claimed
-//     side and the effect is beyond the band; contradicted where it does so on
-//     the other side, where arm and control are equivalent (the 90 % interval
-//     lies inside the band), and where an effect is there but inside the band
-//     ("no effect of practical size"). A published effect that is itself inside
-//     the band cannot be judged so and stays inconclusive.
-//   - ratio: contradicted where the published ratio lies outside the measured
-//     interval widened by the band; inconclusive where that holds both the
-//     published ratio and no effect (1), unless the published effect is itself
-//     inside the band and the measured one is known to be; else confirmed.
+//     side and the effect is beyond threshold and floor; contradicted where it does
+//     so on the other side, and where the interval for equivalence lies inside the
+//     threshold ("no effect of practical size"). A published effect that is itself
+//     inside the threshold cannot be judged so and stays inconclusive.
+//   - ratio: contradicted where the published ratio is farther from the whole
+//     interval than threshold and floor; confirmed where the whole interval is near
+//     it, within half of the published effect or the threshold, and excludes no
+//     effect; else inconclusive.
 //   - difference: the same with the paired absolute differences and 0.
 //   - levels, the absolute figures themselves, are shown side by side and never
 //     judged: they are another machine's. Check.Absolute says more.
@@ -36,7 +36,7 @@
 //   - fact: what the arm reports of itself, compared letter by letter.
 //   - bound: confirmed where the interval of the arm's metric, or of its ratio
 //     to another arm's, keeps to its side, contradicted where it lies wholly
-//     beyond. The band is no part of it.
+//     beyond. Threshold and floor are no part of it.
 //
 // A claim has the verdict of its first check, which is the published headline:
 // contradicted, inconclusive or not comparable as its direction, fact or bound
@@ -77,6 +77,7 @@ type Analysis struct {
 
 	primary []*Comparison // those decided on, within Workloads
 	looks   []stats.Look
+	peeking bool // at an unfinished run, where no look is planned
 }
 
 // Workload holds all comparisons of one workload.
@@ -84,6 +85,7 @@ type Workload struct {
 	study.Workload
 	Blocks  int     // most blocks in which an arm could be paired with the control
 	Alpha   float64 // level of the intervals, from the look that Blocks reached
+	Anytime bool    // the run goes on and no look is planned here: the intervals hold whenever one looks
 	Metrics []Metric
 }
 
@@ -94,10 +96,9 @@ type Metric struct {
 	Instrument bool   // it describes the load generator or the host, not the arms: nothing is compared
 	Withheld   string // why nothing may be shown; "" = it may
 
-	Scale    Scale
-	Floor    float64 // noise floor, on the scale; 0 = not known
+	Scale Scale
+	Sizes
 	FloorBy  string  // where the floor comes from; "" = nowhere
-	Band     float64 // smallest effect that counts, on the scale
 	Levels   []Level // every arm, the control included, in the study's order
 	Compared []Comparison
 	Twin     *Comparison // the control's twin against the control; nil without one
@@ -131,9 +132,9 @@ func Analyse(run *record.Run) (*Analysis, error) {
 		return nil, fmt.Errorf("analysing run %s: %w", run.Manifest.ID, err)
 	}
 	s := &run.Manifest.Study
-	an := &analyser{study: s, manifest: &run.Manifest, looks: looks, valid: validTrials(run.Trials)}
+	an := &analyser{study: s, manifest: &run.Manifest, looks: looks, valid: validTrials(run.Trials), peeking: peeks(run, looks)}
 	an.rounds = an.ofRounds(run.Captures)
-	a := &Analysis{Manifest: run.Manifest, looks: looks, Trials: tally(run.Trials)}
+	a := &Analysis{Manifest: run.Manifest, looks: looks, peeking: an.peeking, Trials: tally(run.Trials)}
 	a.Warnings = append(a.Warnings, run.Warnings...)
 	for _, text := range run.Manifest.Warnings {
 		a.Warnings = append(a.Warnings, fmt.Errorf("%s", text))
@@ -214,6 +215,7 @@ type analyser struct {
 	looks    []stats.Look
 	valid    trials
 	rounds   *analyser // of captures; nil in itself
+	peeking  bool      // at an unfinished run, where no look is planned
 }
 
 func (an *analyser) workload(w study.Workload) Workload {
@@ -255,7 +257,7 @@ func (an *analyser) metric(w *Workload, sm study.Metric) Metric {
 		m.Levels = an.appendLevel(m.Levels, cell{w.Name, arm.Name, false}, sm.Name)
 	}
 	m.Levels = an.appendLevel(m.Levels, control.asTwin(), sm.Name)
-	an.setBand(&m, w)
+	an.setSizes(&m, w)
 	if m.Instrument {
 		return m
 	}

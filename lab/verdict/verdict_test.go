@@ -35,8 +35,8 @@ func TestKnownEffects(t *testing.T) {
 			a := analyse(t, u.run())
 			c := compared(t, a, "half", "cpu_per_request", "three")
 			if c.Verdict != tc.want || c.Word() != tc.word || a.Decided() != tc.decided {
-				t.Errorf("true ratio %v: got %s (%q, decided %v), want %s (%q, %v); effect %+v, band %v",
-					tc.ratio, c.Verdict, c.Word(), a.Decided(), tc.want, tc.word, tc.decided, c.Effect, c.Band)
+				t.Errorf("true ratio %v: got %s (%q, decided %v), want %s (%q, %v); effect %+v, sizes %v",
+					tc.ratio, c.Verdict, c.Word(), a.Decided(), tc.want, tc.word, tc.decided, c.Effect, c.Sizes)
 			}
 			if e, ok := c.Relative(); !ok || !e.Interval.Contains(tc.ratio-1) {
 				t.Errorf("true ratio %v: interval %+v does not hold it", tc.ratio, e.Interval)
@@ -201,15 +201,15 @@ func TestAllTies(t *testing.T) {
 	}
 }
 
-func TestBand(t *testing.T) {
+func TestSizes(t *testing.T) {
 	u := base()
 	a := analyse(t, u.run())
 	m := a.Primary()
 	if m.FloorBy != "the control's twin in this run" || m.Floor <= 0 || m.Floor > 0.02 {
 		t.Errorf("with a twin: floor %v by %q", m.Floor, m.FloorBy)
 	}
-	if want := math.Log1p(0.01); m.Band < want {
-		t.Errorf("band %v is below the threshold %v", m.Band, want)
+	if want := math.Log1p(0.01); m.Threshold != want || m.Band() < want {
+		t.Errorf("threshold %v, band %v: want %v, and no less", m.Threshold, m.Band(), want)
 	}
 	if m.Twin == nil || m.Twin.N != 8 {
 		t.Errorf("twin: got %+v, want a comparison of 8 blocks", m.Twin)
@@ -223,8 +223,8 @@ func TestBand(t *testing.T) {
 
 	r := u.run()
 	r.Manifest.Floor, r.Manifest.FloorN = map[string]float64{"cpu_per_request": 0.03}, 32
-	if m := analyse(t, r).Primary(); math.Abs(m.Floor-0.06) > 1e-12 || m.Band != m.Floor || m.FloorBy != "calibration" {
-		t.Errorf("calibrated 0.03 at 32 blocks, 8 run: floor %v by %q, band %v; want 0.06", m.Floor, m.FloorBy, m.Band)
+	if m := analyse(t, r).Primary(); math.Abs(m.Floor-0.06) > 1e-12 || m.Band() != m.Floor || m.FloorBy != "calibration" {
+		t.Errorf("calibrated 0.03 at 32 blocks, 8 run: floor %v by %q, band %v; want 0.06", m.Floor, m.FloorBy, m.Band())
 	}
 }
 

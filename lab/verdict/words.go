@@ -98,12 +98,17 @@ func (c *Comparison) sizeAlone() string {
 }
 
 // BandText is the band for people, such as "1.0 %".
-func (m *Metric) BandText() string { return bandText(m.Metric, m.Scale, m.Band) }
+func (m *Metric) BandText() string { return bandText(m.Metric, m.Scale, m.Band()) }
+
+// ThresholdText is the threshold for people.
+func (m *Metric) ThresholdText() string { return bandText(m.Metric, m.Scale, m.Threshold) }
 
 // FloorText is the noise floor for people.
 func (m *Metric) FloorText() string { return bandText(m.Metric, m.Scale, m.Floor) }
 
-func (c *Comparison) bandText() string { return bandText(c.Metric, c.Scale, c.Band) }
+func (c *Comparison) thresholdText() string { return bandText(c.Metric, c.Scale, c.Threshold) }
+
+func (c *Comparison) floorText() string { return bandText(c.Metric, c.Scale, c.Floor) }
 
 func bandText(m study.Metric, s Scale, band float64) string {
 	if s == Ratio {
@@ -143,8 +148,10 @@ func changes(i stats.Interval) string {
 	if math.IsInf(i.Hi, 1) {
 		return "unbounded"
 	}
-	return strings.TrimSuffix(unit.Change(i.Lo), " %") + " to " + unit.Change(i.Hi)
+	return trimPercent(unit.Change(i.Lo)) + " to " + unit.Change(i.Hi)
 }
+
+func trimPercent(s string) string { return strings.TrimSuffix(s, " %") }
 
 // Count is a number of things, such as "1 block" or "8 blocks".
 func Count(n int, noun string) string {

@@ -1,0 +1,117 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// Deciding is the interval that a verdict rests on. That for equivalence has
+// another level than that of the effect: two one-sided tests, each at the look's.
+type Deciding struct {
+	Level float64 `json:"level"` // such as 0.98
+	// Lo and Hi are relative changes on the ratio scale, else in the metric's base
+	// unit; absent where the interval is unbounded, and then nothing is decided.
+	Lo      *float64 `json:"lo,omitzero"`
+	Hi      *float64 `json:"hi,omitzero"`
+	Anytime bool     `json:"anytime,omitzero"` // it holds whenever one looks
+}
+
+// Deciding returns the interval behind the verdict.
+func (c *Comparison) Deciding() Deciding {
+	i, alpha := c.Effect.Interval, c.Alpha
+	if c.Verdict == stats.Equivalent {
+		i, alpha = c.Effect.Equivalence, 2*c.Alpha
+	}
+	return c.decidedBy(i, alpha)
+}
+
+// deciding is the interval behind the finding that there is no effect, or, where it
+// is not found, behind the verdict.
+func (c *Comparison) deciding() Deciding {
+	if c.negligible() {
+		return c.decidedBy(c.Effect.Equivalence, 2*c.Alpha)
+	}
+	return c.Deciding()
+}
+
+func (c *Comparison) decidedBy(i stats.Interval, alpha float64) Deciding {
+	d := Deciding{Level: math.Round((1-alpha)*1e6) / 1e6, Anytime: c.Anytime}
+	if !i.Bounded() {
+		return d
+	}
+	if c.Scale == Ratio {
+		i = stats.Interval{Lo: math.Expm1(i.Lo), Hi: math.Expm1(i.Hi)}
+	}
+	d.Lo, d.Hi = &i.Lo, &i.Hi
+	return d
+}
+
+// text says the interval that decided, such as "98 % interval −0.2 to +0.3 %, 12 blocks".
+func (d Deciding) text(c *Comparison) string { return d.Text(c) + ", " + Count(c.N, "block") }
+
+// Text says the interval for people, in the units of the comparison it is of.
+func (d Deciding) Text(c *Comparison) string {
+	name := Confidence(1-d.Level) + " interval"
+	if d.Anytime {
+		name = Confidence(1-d.Level) + " anytime interval"
+	}
+	return name + " " + d.Range(c)
+}
+
+// Range is the interval alone, such as "−0.2 to +0.3 %".
+func (d Deciding) Range(c *Comparison) string {
+	switch {
+	case d.Lo == nil:
+		return "unbounded"
+	case c.Scale == Ratio:
+		return trimPercent(unit.Change(*d.Lo)) + " to " + unit.Change(*d.Hi)
+	}
+	return SpanSigned(c.Metric, stats.Interval{Lo: *d.Lo, Hi: *d.Hi})
+}
+
+// DecidingRange is the interval behind the verdict, with its level where that is not
+// the comparison's own.
+func (c *Comparison) DecidingRange() string {
+	if c.Verdict != stats.Equivalent {
+		return c.Range()
+	}
+	d := c.Deciding()
+	return fmt.Sprintf("%s (%s)", d.Range(c), Confidence(1-d.Level))
+}
+
+// negligible says whether the comparison shows that there is no effect of practical
+// size, also where the effect, such as it is, is told from nothing.
+func (c *Comparison) negligible() bool {
+	return stats.Rule{Threshold: max(c.Threshold, math.SmallestNonzeroFloat64), Floor: c.Floor}.Negligible(c.Effect)
+}
+
+// heaps says where the paired differences lie if not in one heap: what is estimated
+// then is the middle of a mixture.
+func (c *Comparison) heaps() string {
+	low, high, two := stats.Heaps(c.Paired)
+	if !two {
+		return ""
+	}
+	show := func(v float64) string {
+		if c.Scale == Ratio {
+			return unit.Change(math.Expm1(v))
+		}
+		return ShowSigned(c.Metric, v)
+	}
+	return fmt.Sprintf("the differences lie in two heaps, %s around %s and %s around %s: the estimate describes neither",
+		Count(low.N, "block"), show(low.Median), Count(high.N, "block"), show(high.Median))
+}
+
+// Undecidable says whether the floor keeps any absence of a difference from counting.
+func (s Sizes) Undecidable() bool { return s.Floor > s.Threshold }
+
+// hindrance says what keeps a comparison open beside the number of blocks, or "".
+func (c *Comparison) hindrance() string {
+	if !c.Undecidable() {
+		return ""
+	}
+	return fmt.Sprintf("; this machine's noise (±%s) exceeds the threshold (±%s)", c.floorText(), c.thresholdText())
+}
