@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -226,6 +227,88 @@ func TestSource(t *testing.T) {
 		for _, name := range p.GoFiles {
 			checkFile(t, p, filepath.Join(p.Dir, name))
 		}
+	}
+}
+
+// mostLines bounds the Go code of a package, tests and generated code excluded.
+const mostLines = 1500
+
+// ceilings are the packages that are larger. Their numbers may only fall: each asks to
+// become two packages, or less code.
+var ceilings = map[string]int{
+	"arms/rivals/compat":         1640,
+	"cmd/tare":                   6670,
+	"cmd/tare/internal/loadverb": 1730,
+	"cost/bpf":                   1620,
+	"cost/bpf/probe":             2240,
+	"cost/doctor":                2140,
+	"cost/exectrace":             2000,
+	"lab":                        3510,
+	"lab/arm":                    2590,
+	"lab/env":                    1820,
+	"lab/report":                 3690,
+	"lab/study":                  3020,
+	"lab/verdict":                3470,
+	"load":                       6110,
+	"serve":                      5190,
+	"serve/chain":                2070,
+	"serve/router":               2390,
+	"stats":                      1620,
+}
+
+// families are files of one package that share a name's beginning, and are four or more:
+// each asks to become a package.
+var families = []string{"cmd/tare/cost", "cmd/tare/doctor", "lab/report/html"}
+
+// TestSizes bounds packages and families of files. Files for Linux alone count too, so it
+// runs there.
+func TestSizes(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIPPED: sizes are those of Linux")
+	}
+	var found []string
+	for _, p := range packages(t) {
+		lines, stems := 0, []string{}
+		for _, name := range p.GoFiles {
+			content, err := os.ReadFile(filepath.Join(p.Dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.HasPrefix(content, []byte("// Code generated")) {
+				lines += bytes.Count(content, []byte("\n"))
+				stem, _, _ := strings.Cut(strings.TrimSuffix(name, ".go"), "_")
+				stems = append(stems, stem)
+			}
+		}
+		checkSize(t, p.rel(), lines)
+		for _, stem := range stems {
+			n := 0
+			for _, other := range stems {
+				if strings.HasPrefix(other, stem) {
+					n++
+				}
+			}
+			if family := p.rel() + "/" + stem; n >= 4 && !slices.Contains(found, family) {
+				found = append(found, family)
+			}
+		}
+	}
+	slices.Sort(found)
+	if !slices.Equal(found, families) {
+		t.Errorf("families of four files and more:\n got %q\nwant %q\na new one is a package that was not made; take one that is gone off the list", found, families)
+	}
+}
+
+func checkSize(t *testing.T, rel string, lines int) {
+	t.Helper()
+	ceiling, listed := ceilings[rel]
+	switch {
+	case !listed && lines > mostLines:
+		t.Errorf("%s has %d lines, more than %d: make it two packages, or less code", rel, lines, mostLines)
+	case listed && lines > ceiling:
+		t.Errorf("%s has %d lines, more than its ceiling of %d", rel, lines, ceiling)
+	case listed && lines < ceiling-150:
+		t.Errorf("%s has %d lines, far below its ceiling of %d: lower that", rel, lines, ceiling)
 	}
 }
 
