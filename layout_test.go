@@ -47,6 +47,7 @@ var arrows = map[string][]string{
 	"cost/bpf/probe":   {"cost", "cost/bpf", "cost/internal/...", "stats", "stats/unit"},
 	"cost/diff":        {"cost", "stats"},
 	"cost/doctor":      {"cost", "cost/doctor/...", "stats/unit"},
+	"cost/capture":     {"cost", "cost/bpf", "cost/doctor/proc", "cost/pprof", "stats/unit"},
 	"cost/pprof":       {"cost", "cost/internal/..."},
 	"cost/exectrace":   {"cost"},
 	"cost/flame":       {"cost", "stats/unit"},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/capture"
 	"github.com/tarehq/tare/cost/exectrace"
 	"github.com/tarehq/tare/cost/pprof"
 )
@@ -195,10 +196,9 @@ func (c *costCmd) profile(ctx context.Context, t *cli.Terminal, b *bill, s *ppro
 		p, err := s.Allocs(ctx, c.For)
 		allocs <- taken{p, err}
 	}()
-	here := findLocal(s.String())
 	var at looked
 	at.profiled = time.Now()
-	b.cpu, err = s.CPU(ctx, c.For)
+	b.cpu, b.local, err = capture.CPU(ctx, s, c.For)
 	if err != nil {
 		return unprofiled(err)
 	}
@@ -206,7 +206,6 @@ func (c *costCmd) profile(ctx context.Context, t *cli.Terminal, b *bill, s *ppro
 		return fmt.Errorf("%s has no CPU profile", s)
 	}
 	b.warnings = append(b.warnings, b.cpu.Warnings...)
-	here.hold(b)
 	a := <-allocs
 	b.allocs = a.p
 	if a.err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
+	"github.com/tarehq/tare/cost/capture"
 	"github.com/tarehq/tare/cost/doctor"
 	"github.com/tarehq/tare/cost/doctor/proc"
 	"github.com/tarehq/tare/cost/pprof"
@@ -182,7 +183,7 @@ func (c *doctorCmd) patient(ctx context.Context) (*patient, error) {
 	}
 	brief, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	if seen, err := s.Goroutines(brief); err == nil && !runsProgram(p.pid, seen) {
+	if seen, err := s.Goroutines(brief); err == nil && !capture.RunsProgram(p.pid, seen) {
 		p.reasons[doctor.ProcessFacts] = fmt.Sprintf("process %d listens there, but forwards to the service: it is not %s", p.pid, seen.Program())
 		p.pid = 0
 	}

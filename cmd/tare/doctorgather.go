@@ -16,6 +16,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
+	"github.com/tarehq/tare/cost/capture"
 	"github.com/tarehq/tare/cost/doctor"
 	"github.com/tarehq/tare/cost/doctor/compiler"
 	"github.com/tarehq/tare/cost/doctor/proc"
@@ -132,7 +133,7 @@ func (c *doctorCmd) profile(ctx context.Context, show *cli.Progress, p *patient,
 	})
 	others.Go(func() { g.count(ctx, s, c.For) })
 	g.profiledFrom = time.Now()
-	cpu, err := s.CPU(ctx, c.For)
+	cpu, _, err := capture.CPU(ctx, s, c.For)
 	others.Wait()
 	if err != nil {
 		return unprofiled(err)

@@ -1,4 +1,4 @@
-package main
+package capture
 
 import (
 	"fmt"
@@ -31,35 +31,35 @@ func TestRescale(t *testing.T) {
 		{0, seen, ""},                        // nothing was counted
 	} {
 		frames := []cost.Frame{{Func: "main.main"}}
-		b := &bill{cpu: pprof.New(pprof.CPU, seen, []cost.Stack{
+		p := pprof.New(pprof.CPU, seen, []cost.Stack{
 			{Frames: frames, Count: 7500, Value: 75e9}, {Frames: frames, Count: 2500, Value: 25e9},
-		})}
-		b.rescale(counted{all: tt.used})
+		})
+		rescale(p, 1, used{all: tt.used})
 		sum, count := 0.0, 0.0
-		for _, s := range b.cpu.Stacks {
+		for _, s := range p.Stacks {
 			sum += s.Value
 			count += s.Count
 		}
-		warned := fmt.Sprint(b.warnings)
-		if math.Abs(sum-float64(tt.want)) > 100 || count != 10_000 || (tt.warned == "") != (len(b.warnings) == 0) || !strings.Contains(warned, tt.warned) {
-			t.Errorf("counted %s: stacks add up to %s, seen %v times, warnings %v; want %s, %q", tt.used, time.Duration(sum), count, b.warnings, tt.want, tt.warned)
+		warned := fmt.Sprint(p.Warnings)
+		if math.Abs(sum-float64(tt.want)) > 100 || count != 10_000 || (tt.warned == "") != (len(p.Warnings) == 0) || !strings.Contains(warned, tt.warned) {
+			t.Errorf("counted %s: stacks add up to %s, seen %v times, warnings %v; want %s, %q", tt.used, time.Duration(sum), count, p.Warnings, tt.want, tt.warned)
 		}
 	}
 }
 
 // TestRescaleBesideMonitor leaves the thread out that the profiler does not watch.
 func TestRescaleBesideMonitor(t *testing.T) {
-	b := &bill{cpu: pprof.New(pprof.CPU, 10*time.Second, []cost.Stack{{Frames: []cost.Frame{{Func: "main.main"}}, Count: 900, Value: 9e9}})}
-	b.rescale(counted{all: 11 * time.Second, monitor: 2 * time.Second})
-	if s := b.cpu.Stacks; len(s) != 2 || math.Abs(s[0].Value-9e9) > 1 || s[1].Value != 2e9 || s[1].Frames[0].Func != cost.SystemMonitor || len(b.warnings) > 0 {
-		t.Errorf("stacks %+v, warnings %v; want 9 s as they were seen, 2 s of the monitor, no warning", b.cpu.Stacks, b.warnings)
+	p := pprof.New(pprof.CPU, 10*time.Second, []cost.Stack{{Frames: []cost.Frame{{Func: "main.main"}}, Count: 900, Value: 9e9}})
+	rescale(p, 1, used{all: 11 * time.Second, monitor: 2 * time.Second})
+	if s := p.Stacks; len(s) != 2 || math.Abs(s[0].Value-9e9) > 1 || s[1].Value != 2e9 || s[1].Frames[0].Func != cost.SystemMonitor || len(p.Warnings) > 0 {
+		t.Errorf("stacks %+v, warnings %v; want 9 s as they were seen, 2 s of the monitor, no warning", p.Stacks, p.Warnings)
 	}
 }
 
 // A later reading that does not tell of the monitor leaves it out, not beyond all.
 func TestUsedSince(t *testing.T) {
-	earlier := counted{all: 10 * time.Second, monitor: 3 * time.Second}
-	for later, want := range map[counted]counted{
+	earlier := used{all: 10 * time.Second, monitor: 3 * time.Second}
+	for later, want := range map[used]used{
 		{all: 14 * time.Second, monitor: 4 * time.Second}: {all: 2 * time.Second, monitor: time.Second / 2},
 		{all: 14 * time.Second}:                           {all: 2 * time.Second},
 	} {
@@ -71,10 +71,10 @@ func TestUsedSince(t *testing.T) {
 
 // TestRescaleByChance does not warn of what so few stacks may well be off by.
 func TestRescaleByChance(t *testing.T) {
-	b := &bill{cpu: pprof.New(pprof.CPU, time.Second, []cost.Stack{{Frames: []cost.Frame{{Func: "main.main"}}, Count: 4, Value: 4e7}})}
-	b.rescale(counted{all: 60 * time.Millisecond})
-	if sum := b.cpu.Stacks[0].Value; math.Abs(sum-6e7) > 1 || len(b.warnings) > 0 {
-		t.Errorf("stacks add up to %v, warnings %v; want 6e7 and none", sum, b.warnings)
+	p := pprof.New(pprof.CPU, time.Second, []cost.Stack{{Frames: []cost.Frame{{Func: "main.main"}}, Count: 4, Value: 4e7}})
+	rescale(p, 1, used{all: 60 * time.Millisecond})
+	if sum := p.Stacks[0].Value; math.Abs(sum-6e7) > 1 || len(p.Warnings) > 0 {
+		t.Errorf("stacks add up to %v, warnings %v; want 6e7 and none", sum, p.Warnings)
 	}
 }
 
@@ -94,8 +94,8 @@ func TestFindLocal(t *testing.T) {
 		"http://127.0.0.1/":                             0,
 		"http://%zz/":                                   0,
 	} {
-		if got := findLocal(url); got.pid != want {
-			t.Errorf("findLocal(%q) = %+v, want process %d", url, got, want)
+		if got := find(url); got.pid != want {
+			t.Errorf("find(%q) = %+v, want process %d", url, got, want)
 		}
 	}
 }
