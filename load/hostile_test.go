@@ -295,19 +295,30 @@ func TestTargetReturns(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	for i, p := range protocols {
 		t.Run(p.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			var hung atomic.Int64
 			o, _ := serve(t, i, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/hang" {
+					hung.Add(1)
 					<-r.Context().Done()
 				}
 			}))
 			o.Targets = append(o.Targets, load.Target{URL: o.Targets[0].URL + "/hang"})
 			o.Targets[0].Weight = 20
 			o.Schedule, o.Duration, o.Connections, o.Streams = pace.Constant(500), time.Minute, 2, 1
-			ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
-			defer cancel()
+			waited := 0
+			o.Progress = func(load.Snapshot) { // requests wait once both connections hang
+				if hung.Load() == 2 {
+					waited++
+				}
+				if waited == 2 {
+					cancel()
+				}
+			}
 			started := time.Now()
 			r, err := load.Run(ctx, o)
-			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			if err != nil && !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
 			checkSums(t, r)
