@@ -234,9 +234,9 @@ func drawLine(values []float64) doc.Markup {
 	}
 	var points strings.Builder
 	for i, v := range values {
-		fmt.Fprintf(&points, "%.1f,%.1f ", 600*float64(i)/float64(len(values)-1), 100-96*v/max(high, 1e-9))
+		fmt.Fprintf(&points, "%.1f,%.1f ", 600*float64(i)/float64(len(values)-1), 116-96*v/max(high, 1e-9))
 	}
-	return doc.Markup(fmt.Sprintf(`<svg viewBox="0 0 600 104" width="100%%" role="img" aria-label="up to %s"><polyline points="%s" fill="none" stroke="currentColor" stroke-width="2"/><text x="2" y="12">%[1]s</text></svg>`,
+	return doc.Markup(fmt.Sprintf(`<svg viewBox="0 0 600 120" width="100%%" role="img" aria-label="up to %s"><g stroke="currentColor" stroke-opacity=".25"><path d="M0 20H600M0 116H600"/></g><polyline points="%s" fill="none" stroke="currentColor" stroke-width="1.5"/><g fill="currentColor" font-size="11"><text x="0" y="15">%[1]s</text><text x="0" y="112">0</text></g></svg>`,
 		unit.Format(high, unit.PerSecond), strings.TrimSpace(points.String())))
 }
 
