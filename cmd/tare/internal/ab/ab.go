@@ -76,7 +76,7 @@ Services need no changes. tare starts each one afresh for every trial, finds the
 that it opens, and waits for its first answer. PORT and TARE_ADDR are set; {addr},
 {host}, {port} and {dir} in arguments are replaced.
 
-Exit status: 0 decided, 4 inconclusive; with --max 0 passed, 3 failed, 4 inconclusive.`
+Exit status: 0 decided, 4 inconclusive; with --max 0 held, 3 failed, 4 inconclusive.`
 }
 
 // Run compares the services.
