@@ -248,7 +248,7 @@ var ceilings = map[string]int{
 	"lab/arm":                    2590,
 	"lab/env":                    1820,
 	"lab/report":                 3690,
-	"lab/study":                  3020,
+	"lab/study":                  3070,
 	"lab/verdict":                3470,
 	"load":                       6110,
 	"serve":                      5190,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tarehq/tare/lab/report"
@@ -15,14 +16,15 @@ import (
 // mostFigure is the most room that a figure takes in the table of claims.
 const mostFigure = 20
 
-// firstFigures is the first published row in words, such as "layers 5, us 12.3".
-func firstFigures(rows []map[string]any) string {
-	if len(rows) == 0 {
-		return ""
-	}
+// describeFigures is a published row in words, such as "layers 5, us 12.3".
+func describeFigures(row map[string]any) string {
 	var all []string
-	for _, name := range slices.Sorted(maps.Keys(rows[0])) {
-		all = append(all, fmt.Sprint(name, " ", rows[0][name]))
+	for _, name := range slices.Sorted(maps.Keys(row)) {
+		value := row[name]
+		if number, ok := value.(float64); ok {
+			value = strconv.FormatFloat(number, 'f', -1, 64)
+		}
+		all = append(all, fmt.Sprint(name, " ", value))
 	}
 	return strings.Join(all, ", ")
 }

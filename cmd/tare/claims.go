@@ -2,8 +2,8 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -11,6 +11,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
 
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/study"
@@ -18,11 +19,13 @@ import (
 	"github.com/tarehq/tare/studies"
 )
 
-// claimsCmd lists the published claims.
+// claimsCmd lists the published claims, on a page too.
 type claimsCmd struct {
 	IDs  []string `arg:"" optional:"" name:"claim" help:"Only these, in full; P1 stands for all of P1."`
 	Dir  string   `help:"Folder that runs are kept in." default:"runs"`
-	JSON bool     `name:"json" help:"Print JSON."`
+	JSON bool     `name:"json" xor:"form" help:"Print JSON."`
+
+	Markdown string `placeholder:"FILE" xor:"form" help:"Write a page of the claims as Markdown; - is standard output."`
 }
 
 // claimRow is the shape of an element of `tare claims --json`.
@@ -34,6 +37,17 @@ type claimRow struct {
 
 	// Of the check that decides, or of the first published row where no study
 	// has one.
+	Metric   string `json:"metric,omitzero"`
+	Figure   string `json:"published,omitzero"`
+	Measured string `json:"measured,omitzero"`
+	Interval string `json:"interval,omitzero"` // of Measured
+
+	Checks []checkRow `json:"checks,omitzero"` // of the study that tests it, the one that decides first
+}
+
+// checkRow is a published statement beside what was measured of it.
+type checkRow struct {
+	Says     string `json:"says"`
 	Metric   string `json:"metric,omitzero"`
 	Figure   string `json:"published,omitzero"`
 	Measured string `json:"measured,omitzero"`
@@ -53,6 +67,13 @@ func (c *claimsCmd) Run(t *cli.Terminal) error {
 	}
 	if c.JSON {
 		return t.JSON(rows)
+	}
+	if c.Markdown != "" {
+		page := claimsPage(rows)
+		if c.Markdown == "-" {
+			return doc.Markdown(t.Out, page)
+		}
+		return cli.WriteFile(c.Markdown, func(w io.Writer) error { return doc.Markdown(w, page) })
 	}
 	if len(c.IDs) > 0 {
 		for _, r := range rows {
@@ -94,40 +115,51 @@ func (c *claimsCmd) table(t *cli.Terminal, rows []claimRow) error {
 }
 
 func (c *claimsCmd) full(t *cli.Terminal, r claimRow) {
-	fmt.Fprintf(t.Out, "%s: %s\n", r.ID, r.Statement)
-	if r.Conditions != "" {
-		fmt.Fprintf(t.Out, "  published under: %s\n", r.Conditions)
-	}
-	for _, v := range r.Values {
-		text, err := json.Marshal(v)
-		if err == nil {
-			fmt.Fprintf(t.Out, "  published: %s\n", text)
+	cli.Wrap(t.Out, r.ID+": ", r.Statement, t.Width)
+	line := func(label, text string) {
+		if text != "" {
+			cli.Wrap(t.Out, "  "+label+": ", text, t.Width)
 		}
 	}
-	fmt.Fprintf(t.Out, "  state: %s\n", r.State)
-	if r.By != "" {
-		fmt.Fprintf(t.Out, "  shown by: %s\n", r.By)
+	line("source", r.source())
+	line("published under", r.Conditions)
+	for _, v := range r.Values {
+		line("published", describeFigures(v))
 	}
-	if r.Note != "" {
-		fmt.Fprintf(t.Out, "  which is: %s\n", r.Note)
+	line("audit", r.Audit)
+	line("state", r.State)
+	line("awaits", r.Awaits)
+	line("shown by", r.By)
+	line("which is", r.Note)
+	for _, k := range r.Checks {
+		line("check", k.String())
 	}
-	if r.Measured != "" {
-		fmt.Fprintf(t.Out, "  what decides: %s\n", r.decides())
-	}
-	if r.Says != "" {
-		fmt.Fprintf(t.Out, "  measured: %s\n  run: %s\n", r.Says, r.Run)
-	}
+	line("measured", r.Says)
+	line("run", r.Run)
 	fmt.Fprintln(t.Out)
 }
 
-// decides is the published figure and the measured one of the check that decides.
-func (r *claimRow) decides() string {
-	text := fmt.Sprintf("published %s, measured %s", r.Figure, r.Measured)
-	if m, ok := study.MetricNamed(r.Metric); ok {
-		text = m.Title + " " + text
+// source is where the claim was published.
+func (r *claimRow) source() string {
+	text := r.Source.Title + " (" + r.Source.Subject + ")"
+	if r.Section != "" {
+		text += ", " + r.Section
 	}
-	if r.Interval != "" {
-		text += " (" + r.Interval + ")"
+	return text
+}
+
+// String is what the check says, the published figure and the measured one.
+func (k checkRow) String() string {
+	text := k.Says + ": "
+	if m, ok := study.MetricNamed(k.Metric); ok {
+		text += m.Title + " "
+	}
+	text += "published " + k.Figure
+	if k.Measured != "" {
+		text += ", measured " + k.Measured
+	}
+	if k.Interval != "" {
+		text += " (" + k.Interval + ")"
 	}
 	return text
 }
@@ -138,7 +170,7 @@ func (c *claimsCmd) rows(t *cli.Terminal) ([]claimRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, deciding := map[string]bool{}, map[string]study.Check{}
+	known, checks := map[string]bool{}, map[string][]checkRow{}
 	all, err := studies.All()
 	if err != nil {
 		return nil, err
@@ -146,7 +178,9 @@ func (c *claimsCmd) rows(t *cli.Terminal) ([]claimRow, error) {
 	for _, s := range all {
 		known[s.Name] = true
 		for _, k := range s.Claims {
-			deciding[k.ID] = k.Checks[0]
+			for _, check := range k.Checks {
+				checks[k.ID] = append(checks[k.ID], checkRow{Says: check.Says, Metric: check.Metric, Figure: publishedFigure(check)})
+			}
 		}
 	}
 	judged, err := c.judged(t)
@@ -158,10 +192,11 @@ func (c *claimsCmd) rows(t *cli.Terminal) ([]claimRow, error) {
 		if !c.wanted(p.ID) {
 			continue
 		}
-		row := claimRow{Published: p, State: "not yet measured", Figure: firstFigures(p.Values)}
-		if k, ok := deciding[p.ID]; ok {
-			row.Metric, row.Figure = k.Metric, publishedFigure(k)
+		row := claimRow{Published: p, State: noStudy}
+		if len(p.Values) > 0 {
+			row.Figure = describeFigures(p.Values[0])
 		}
+		row.show(checks[p.ID])
 		switch j, ok := judged[p.ID]; {
 		case ok:
 			row = j
@@ -170,12 +205,25 @@ func (c *claimsCmd) rows(t *cli.Terminal) ([]claimRow, error) {
 			row.State = p.Verdict
 		case p.Study == "":
 			row.State = "not a study"
+		case p.Awaits != "":
+			row.State = "not judged yet"
 		case known[p.Study]:
 			row.State = "run " + p.Study
 		}
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// noStudy is the state of a claim whose study is still to be written.
+const noStudy = "no study yet"
+
+// show takes over what the checks show, the first of which decides.
+func (r *claimRow) show(checks []checkRow) {
+	r.Checks = checks
+	if len(checks) > 0 {
+		r.Metric, r.Figure, r.Measured, r.Interval = checks[0].Metric, checks[0].Figure, checks[0].Measured, checks[0].Interval
+	}
 }
 
 func (c *claimsCmd) wanted(id string) bool {
@@ -216,10 +264,14 @@ func (c *claimsCmd) judged(t *cli.Terminal) (map[string]claimRow, error) {
 				continue
 			}
 			row := claimRow{State: string(k.Verdict), Says: k.Sentence, Run: r.Dir}
-			if len(k.Checks) > 0 {
-				row.Metric, row.Figure = k.Checks[0].Check.Metric, publishedFigure(k.Checks[0].Check)
-				row.Measured, row.Interval = measuredFigure(&k.Checks[0])
+			var checks []checkRow
+			for i := range k.Checks {
+				check := &k.Checks[i].Check
+				shown := checkRow{Says: check.Says, Metric: check.Metric, Figure: publishedFigure(*check)}
+				shown.Measured, shown.Interval = measuredFigure(&k.Checks[i])
+				checks = append(checks, shown)
 			}
+			row.show(checks)
 			judged[k.ID] = row
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -94,6 +95,60 @@ func TestClaimsTable(t *testing.T) {
 	}
 	if r := got[0]; r.Metric != "throughput" || r.Figure != "+11,355/s" || r.Measured != "+100/s" || r.Interval == "" {
 		t.Errorf("got %+v, want the figures of its first check", r)
+	}
+}
+
+// A claim is shown with its source, what was published, the audit and all its
+// checks, and one that no study tests says so.
+func TestClaimsInFull(t *testing.T) {
+	show := func(id string) string {
+		var out strings.Builder
+		c := &claimsCmd{Dir: t.TempDir(), IDs: []string{id}}
+		if err := c.Run(&cli.Terminal{Out: &out, Err: io.Discard, Width: 400}); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	for id, want := range map[string][]string{
+		"P4.scaling": {
+			"P4.scaling: Matching time grows", "source: Gin路由性能对比测试 (Gin routing against net/http)", "published: mean_ms 8.7, routes 1000, rps 3200",
+			"audit: It nowhere says more than linearly.", "state: run routescaling", "check: more routes take ServeMux more time in the handler: ", "published <= 10 ×",
+		},
+		"P1.nesting":     {"(the filter report), chapter 1", "published under: wrk, 16 threads"},
+		"P2.async":       {"state: no study yet"},
+		"P3.gin-third":   {"state: not judged yet", "awaits: "},
+		"P1.echo":        {"state: contradicted", "shown by: go test ./studies -run TestEchoStandsOnNetHTTP"},
+		"P3.clusters":    {"state: not a study"},
+		"P3.frameworks":  {"rps 1218430"},
+		"P1.metrics-api": {"which is: Judged is the toolchain"},
+	} {
+		got := show(id)
+		for _, text := range want {
+			if !strings.Contains(got, text) {
+				t.Errorf("%s: got\n%s\nwant %q in it", id, got, text)
+			}
+		}
+	}
+}
+
+// docs/claims.md is what `tare claims --markdown` writes where no run is kept.
+func TestClaimsDocsPage(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "claims.md")
+	c := &claimsCmd{Dir: dir, Markdown: file}
+	if err := c.Run(&cli.Terminal{Out: io.Discard, Err: io.Discard, Width: 80}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("../../docs/claims.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Error("docs/claims.md is stale: write it by `go run ./cmd/tare claims --markdown docs/claims.md` where no run is kept")
 	}
 }
 

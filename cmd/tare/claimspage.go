@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tarehq/tare/doc"
+	"github.com/tarehq/tare/lab/study"
+)
+
+// claimsPage is a page of the claims: a table for each source.
+func claimsPage(rows []claimRow) doc.Page {
+	var p doc.Page
+	p.Add(doc.Heading{Level: 1, Text: "Published claims"},
+		doc.Paragraph{Text: doc.Spans{
+			{Text: fmt.Sprintf("tare puts %d published claims to the test. The statements are in our own words, the figures as published. ", len(rows))},
+			{Text: "tare claims --markdown docs/claims.md", Code: true},
+			{Text: " writes this page, with the verdicts of the runs that it finds. "},
+			{Text: "tare claims P4.scaling", Code: true},
+			{Text: " shows one claim with all its checks."},
+		}})
+	measured := slices.ContainsFunc(rows, func(r claimRow) bool { return r.Measured != "" })
+	for len(rows) > 0 {
+		source := rows[0].Source
+		n := slices.IndexFunc(rows, func(r claimRow) bool { return r.Source != source })
+		if n < 0 {
+			n = len(rows)
+		}
+		p.Add(doc.Heading{Level: 2, Text: source.ID + ": " + source.Subject},
+			doc.Paragraph{Text: doc.Plain("Source: " + source.Title + ".")},
+			claimsTable(source.ID, rows[:n], measured))
+		rows = rows[n:]
+	}
+	return p
+}
+
+// claimsTable has a row for each claim of a source, with what a run measured if
+// there is any.
+func claimsTable(source string, rows []claimRow, measured bool) doc.Table {
+	table := doc.Table{Caption: "Claims of " + source, Unlabelled: true, Columns: []doc.Column{
+		{Head: "claim", Key: true}, {Head: "statement"}, {Head: "published"}, {Head: "study"}, {Head: "state"}, {Head: "what decides"},
+	}}
+	if measured {
+		table.Columns = slices.Insert(table.Columns, 3, doc.Column{Head: "measured"})
+	}
+	for _, r := range rows {
+		claim, statement, decides := doc.Cell{Text: r.ID}, doc.Cell{Text: r.Statement}, r.decides()
+		if r.Section != "" {
+			claim.Notes = []string{r.Section}
+		}
+		if r.Conditions != "" {
+			statement.Notes = []string{"Conditions: " + r.Conditions}
+		}
+		if r.Audit != "" {
+			decides.Notes = []string{r.Audit}
+		}
+		var published []string
+		for _, v := range r.Values {
+			published = append(published, describeFigures(v))
+		}
+		cells := []doc.Cell{claim, statement, {Text: strings.Join(published, "; ")}, {Text: r.Study}, {Text: r.State}, decides}
+		if measured {
+			shown := doc.Cell{Text: r.Measured}
+			if r.Interval != "" {
+				shown.Notes = []string{r.Interval}
+			}
+			cells = slices.Insert(cells, 3, shown)
+		}
+		table.Rows = append(table.Rows, doc.Row{Cells: cells})
+	}
+	return table
+}
+
+// decides is what decides the claim, or would.
+func (r *claimRow) decides() doc.Cell {
+	switch {
+	case r.By != "":
+		return doc.Cell{Text: r.By, Code: true}
+	case r.Awaits != "":
+		return doc.Cell{Text: r.Awaits}
+	case r.State == noStudy:
+		return doc.Cell{Text: "a study of the name " + r.Study}
+	case r.Kind == study.Tested:
+		return doc.Cell{Text: "tare run " + r.Study, Code: true}
+	}
+	return doc.Cell{Text: "a test that shows it"}
+}
