@@ -238,7 +238,7 @@ const mostLines = 1500
 // become two packages, or less code.
 var ceilings = map[string]int{
 	"arms/rivals/compat":         1640,
-	"cmd/tare":                   6670,
+	"cmd/tare":                   6690,
 	"cmd/tare/internal/loadverb": 1730,
 	"cost/bpf":                   1620,
 	"cost/bpf/probe":             2240,
