@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"net/http/pprof"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,15 +23,10 @@ func TestDoctorScales(t *testing.T) {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	s := httptest.NewServer(mux)
 	defer s.Close()
-	stop := make(chan struct{})
-	defer close(stop)
+	var stopped atomic.Bool
+	defer stopped.Store(true)
 	go func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
+		for !stopped.Load() { // something for the profile to see
 		}
 	}()
 	c := &doctorCmd{What: s.URL, For: 2 * time.Second}

@@ -60,7 +60,7 @@ func emptyLine(b []byte) int {
 // it ends within the request line, otherwise 431 (RFC 9112, section 3; RFC 6585,
 // section 5).
 func TooLong(b []byte) *Error {
-	if bytes.IndexAny(b, " \n") < 0 {
+	if !bytes.ContainsAny(b, " \n") {
 		return errMethodLong
 	}
 	if bytes.IndexByte(b, '\n') < 0 {
