@@ -62,7 +62,7 @@ var arrows = map[string][]string{
 	"cmd/tare/internal/cli":         {"lab/report", "load", "stats/unit"},
 	"cmd/tare/internal/loadverb":    {"cmd/tare/internal/cli", "doc", "load", "load/pace", "stats/bound", "stats/hist", "stats/unit"},
 	"cmd/tare/internal/ab":          {"cmd/tare/internal/cli", "cmd/tare/internal/runs", "doc", "lab", "lab/...", "load/source", "stats/...", "stats"},
-	"cmd/tare/internal/runs":        {"cmd/tare/internal/cli", "lab", "lab/record", "lab/report", "lab/study", "lab/verdict", "stats/bound", "stats/unit"},
+	"cmd/tare/internal/runs":        {"cmd/tare/internal/cli", "lab", "lab/arm", "lab/env", "lab/record", "lab/report", "lab/study", "lab/verdict", "stats/bound", "stats/unit"},
 	"arms/rivals/internal/fastloop": {"arms/arm"},
 
 	"internal/chromium": {}, // for tests

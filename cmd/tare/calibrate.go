@@ -122,7 +122,7 @@ func calibrating(null *study.Study, blocks int) *study.Study {
 // measureNull runs the study in which the control meets itself.
 func measureNull(ctx context.Context, t *cli.Terminal, s *study.Study, run *runCmd) (*record.Run, error) {
 	if run.Seed == 0 {
-		run.Seed = drawSeed()
+		run.Seed = runs.DrawSeed()
 	}
 	return run.measure(ctx, t, s, run.folder(s))
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,7 +17,6 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/arm"
-	"github.com/tarehq/tare/lab/env"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/study"
@@ -134,14 +131,14 @@ func (c *runCmd) choose(name string) (*study.Study, error) {
 		s = s.QuickForm()
 	}
 	if c.Seed == 0 {
-		c.Seed = drawSeed()
+		c.Seed = runs.DrawSeed()
 	}
 	return s, nil
 }
 
 // folder is where a run of the study is kept.
 func (c *runCmd) folder(s *study.Study) string {
-	return filepath.Join(c.Dir, time.Now().UTC().Format("20060102-150405-")+s.Name)
+	return runs.NewFolder(c.Dir, s.Name)
 }
 
 // findStudy reads a file, or takes the built-in study of that name.
@@ -161,12 +158,6 @@ func findStudy(name string) (*study.Study, error) {
 		return nil, cli.Usage("`tare list` shows the studies", err)
 	}
 	return s, nil
-}
-
-func drawSeed() uint64 {
-	var b [4]byte
-	_, _ = rand.Read(b[:]) // crypto/rand.Read never fails
-	return uint64(binary.LittleEndian.Uint32(b[:])) + 1
 }
 
 // mostBlocks bounds --blocks.
@@ -208,7 +199,7 @@ func (c *runCmd) plan(t *cli.Terminal, s *study.Study) {
 // measure runs a study into a folder, with progress on the terminal.
 func (c *runCmd) measure(ctx context.Context, t *cli.Terminal, s *study.Study, dir string) (*record.Run, error) {
 	if c.builder == nil {
-		builder, err := newBuilder(c.Module)
+		builder, err := runs.NewBuilder(c.Module)
 		if err != nil {
 			return nil, err
 		}
@@ -370,10 +361,7 @@ func (c *runCmd) takeUp(name string) (string, *study.Study, error) {
 
 // about is what the manifest says of the surroundings.
 func (c *runCmd) about(ctx context.Context, s *study.Study, dir string) record.Manifest {
-	m := record.Manifest{ID: filepath.Base(dir), Tare: version(), Command: c.command(s)}
-	for _, f := range env.Read(ctx) {
-		m.Env = append(m.Env, record.Fact{Name: f.Name, Value: f.Value, Verdict: string(f.Verdict), Remedy: f.Remedy})
-	}
+	m := record.Manifest{ID: filepath.Base(dir), Tare: version(), Command: c.command(s), Env: runs.Environment(ctx)}
 	calibrated(&m)
 	return m
 }
@@ -395,20 +383,6 @@ func (c *runCmd) command(s *study.Study) []string {
 		args = append(args, "--workloads", strings.Join(c.Workloads, ","))
 	}
 	return append(append(args, c.kept()...), name)
-}
-
-// newBuilder finds tare's own source.
-func newBuilder(module string) (*arm.Builder, error) {
-	if module == "" {
-		wd, err := os.Getwd()
-		if err != nil {
-			return nil, err
-		}
-		// A study of commands and URLs needs no source: the builder says what
-		// is missing when an arm asks for it.
-		module, _ = arm.FindModule(wd)
-	}
-	return &arm.Builder{ModuleDir: module}, nil
 }
 
 // cacheDir is tare's place below the user's cache folder.

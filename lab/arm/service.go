@@ -66,8 +66,7 @@ func readEnvFile(path string) ([]string, error) {
 	return all, lines.Err()
 }
 
-// runCommand runs a shell command in the arm's directory and environment, within the
-// arm's group, so that nothing of it outlives tare.
+// runCommand runs a shell command in the arm's directory and environment.
 func (a *Process) runCommand(ctx context.Context, command string) error {
 	if command == "" {
 		return nil

@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab"
-	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/variant"
 )
@@ -90,11 +90,9 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 	}
 	c.args = os.Args
 	command := commandLine(c.args)
-	builder := &arm.Builder{ModuleDir: c.Measure.Module}
-	if builder.ModuleDir == "" {
-		if wd, err := os.Getwd(); err == nil {
-			builder.ModuleDir, _ = arm.FindModule(wd)
-		}
+	builder, err := runs.NewBuilder(c.Measure.Module)
+	if err != nil {
+		return err
 	}
 	s, err := p.study(command)
 	if err != nil {

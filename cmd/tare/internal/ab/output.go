@@ -7,14 +7,12 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/arm"
-	"github.com/tarehq/tare/lab/env"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/study"
@@ -55,7 +53,7 @@ func (c *Cmd) measure(ctx context.Context, t *cli.Terminal, s *study.Study, buil
 	if err := runs.CheckDir(c.Output.Dir, "name a folder that you may write, with --dir"); err != nil {
 		return err
 	}
-	dir := filepath.Join(c.Output.Dir, time.Now().UTC().Format("20060102-150405-")+s.Name)
+	dir := runs.NewFolder(c.Output.Dir, s.Name)
 	progress := runs.NewProgress(t)
 	run, err := lab.Run(ctx, lab.Options{
 		Study: s, Builder: builder, Dir: dir, Seed: c.seed(), Budget: c.Measure.Budget,
@@ -86,18 +84,14 @@ func (c *Cmd) measure(ctx context.Context, t *cli.Terminal, s *study.Study, buil
 
 func (c *Cmd) seed() uint64 {
 	if c.Measure.Seed == 0 {
-		c.Measure.Seed = uint64(time.Now().UnixNano())>>10 | 1
+		c.Measure.Seed = runs.DrawSeed()
 	}
 	return c.Measure.Seed
 }
 
 // about is what the manifest says of the surroundings.
 func (c *Cmd) about(ctx context.Context, dir string) record.Manifest {
-	m := record.Manifest{ID: filepath.Base(dir), Tare: c.Version, Command: c.args}
-	for _, f := range env.Read(ctx) {
-		m.Env = append(m.Env, record.Fact{Name: f.Name, Value: f.Value, Verdict: string(f.Verdict), Remedy: f.Remedy})
-	}
-	return m
+	return record.Manifest{ID: filepath.Base(dir), Tare: c.Version, Command: c.args, Env: runs.Environment(ctx)}
 }
 
 // decided tells at a look whether the run may stop: with gates, once all are decided.
