@@ -252,8 +252,8 @@ var ceilings = map[string]int{
 	"lab/verdict":                3470,
 	"load":                       6110,
 	"serve":                      5190,
-	"serve/chain":                2070,
-	"serve/router":               2390,
+	"serve/chain":                1880,
+	"serve/router":               1590,
 	"stats":                      1620,
 }
 

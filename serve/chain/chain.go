@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+
+	"github.com/tarehq/tare/serve/internal/pattern"
 )
 
 // Chain is a list of middlewares, outermost first. The zero value is empty.
@@ -12,7 +14,7 @@ import (
 // many, and use from many goroutines is safe.
 type Chain struct {
 	groups []group
-	route  *pattern // what all requests match; nil: not known
+	route  *pattern.Pattern // what all requests match; nil: not known
 }
 
 // group is layers under one condition.
@@ -50,16 +52,16 @@ func (c *Chain) with(groups ...group) *Chain {
 	return &Chain{slices.Concat(c.groups, groups), c.route}
 }
 
-// For returns the chain for requests that match a pattern of http.ServeMux, such
-// as "GET /api/users/{id}". Conditions that hold for all of them, or for none, are
-// then decided when the chain is built. It panics on what is no pattern, as
+// For returns the chain for requests that match a pattern of http.ServeMux or of package
+// router, such as "GET /api/users/{id}". Conditions that hold for all of them, or for
+// none, are then decided when the chain is built. It panics on an invalid pattern, as
 // http.ServeMux does.
 //
 // The caller sees to it that no other requests reach the chain.
-func (c *Chain) For(pattern string) *Chain {
-	p, err := parse(pattern)
+func (c *Chain) For(route string) *Chain {
+	p, err := parse(route)
 	if err != nil {
-		panic(fmt.Sprintf("chain: for %q: %v", pattern, err))
+		panic(fmt.Sprintf("chain: for %q: %v", route, err))
 	}
 	return &Chain{c.groups, p}
 }
@@ -135,7 +137,7 @@ func Must(h *Handler, err error) *Handler {
 
 // builder puts layers around a handler, from the innermost outwards.
 type builder struct {
-	route  *pattern
+	route  *pattern.Pattern
 	next   http.Handler
 	final  http.Handler
 	placed []placed // innermost first

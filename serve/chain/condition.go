@@ -6,6 +6,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/tarehq/tare/serve/internal/pattern"
 )
 
 // Condition says for which requests a layer stands; for the others the request
@@ -21,7 +23,7 @@ type Condition interface {
 	Match(r *http.Request) bool
 	// decide tells the same beforehand of all requests that match the route;
 	// nil is any.
-	decide(route *pattern) truth
+	decide(route *pattern.Pattern) truth
 }
 
 // truth is what is known of a condition.
@@ -55,43 +57,42 @@ func (t truth) and(u truth) truth { return min(t, u) }
 // all: what a handler behind makes of a path is its own affair, such as taking
 // /ADMIN for /admin.
 func Path(path string) Condition {
-	p, err := parse(path)
-	if err == nil {
-		err = p.under()
-	}
+	ps, err := parseUnder(path)
 	if err != nil {
 		panic(fmt.Sprintf("chain: path %q: %v", path, err))
 	}
-	return &pathIs{p}
+	return &matches{"path " + path, ps}
 }
 
-type pathIs struct{ p *pattern }
+// Route holds for what http.ServeMux would find for the pattern, which may have the
+// constraints of package router.
+func Route(route string) Condition {
+	p, err := parse(route)
+	if err != nil {
+		panic(fmt.Sprintf("chain: route %q: %v", route, err))
+	}
+	return &matches{"route " + route, []*pattern.Pattern{p}}
+}
 
-func (c *pathIs) Match(r *http.Request) bool  { return c.p.matches(r) }
-func (c *pathIs) decide(route *pattern) truth { return overOrUnknown(c.p, route) }
-func (c *pathIs) String() string              { return "path " + c.p.text }
+// matches holds for what one of the patterns matches.
+type matches struct {
+	text string
+	ps   []*pattern.Pattern
+}
 
-func overOrUnknown(p, route *pattern) truth {
+func (c *matches) Match(r *http.Request) bool { return pattern.AnyMatches(c.ps, r) }
+func (c *matches) String() string             { return c.text }
+
+func (c *matches) decide(route *pattern.Pattern) truth {
 	if route == nil {
 		return unknown
 	}
-	return p.over(route)
-}
-
-// Route holds for what http.ServeMux would find for the pattern.
-func Route(pattern string) Condition {
-	p, err := parse(pattern)
-	if err != nil {
-		panic(fmt.Sprintf("chain: route %q: %v", pattern, err))
+	t := no
+	for _, p := range c.ps {
+		t = max(t, truthOfRelation(pattern.Compare(p, route)))
 	}
-	return &routeIs{p}
+	return t
 }
-
-type routeIs struct{ p *pattern }
-
-func (c *routeIs) Match(r *http.Request) bool  { return c.p.matches(r) }
-func (c *routeIs) decide(route *pattern) truth { return overOrUnknown(c.p, route) }
-func (c *routeIs) String() string              { return "route " + c.p.text }
 
 // Method holds for the methods; GET stands for HEAD, too, as it does in
 // patterns.
@@ -106,20 +107,20 @@ type methodIs []string
 
 func (c methodIs) Match(r *http.Request) bool {
 	for _, m := range c {
-		if covers(m, r.Method) {
+		if pattern.CompareMethods(m, r.Method).Covers() {
 			return true
 		}
 	}
 	return false
 }
 
-func (c methodIs) decide(route *pattern) truth {
+func (c methodIs) decide(route *pattern.Pattern) truth {
 	if route == nil {
 		return unknown
 	}
 	t := no
 	for _, m := range c {
-		t = max(t, overMethod(m, route.method))
+		t = max(t, truthOfRelation(pattern.CompareMethods(m, route.Method)))
 	}
 	return t
 }
@@ -154,8 +155,8 @@ func (c *headerIs) Match(r *http.Request) bool {
 	return false
 }
 
-func (c *headerIs) decide(*pattern) truth { return unknown }
-func (c *headerIs) String() string        { return among("header "+c.name, c.values) }
+func (c *headerIs) decide(*pattern.Pattern) truth { return unknown }
+func (c *headerIs) String() string                { return among("header "+c.name, c.values) }
 
 // Env holds if the environment variable has one of the values or, with no
 // values given, is not empty. It is read now and never again.
@@ -174,9 +175,9 @@ type envIs struct {
 	holds  bool
 }
 
-func (c *envIs) Match(*http.Request) bool { return c.holds }
-func (c *envIs) decide(*pattern) truth    { return truthOf(c.holds, false) }
-func (c *envIs) String() string           { return among("env "+c.name, c.values) }
+func (c *envIs) Match(*http.Request) bool      { return c.holds }
+func (c *envIs) decide(*pattern.Pattern) truth { return truthOf(c.holds, false) }
+func (c *envIs) String() string                { return among("env "+c.name, c.values) }
 
 func among(what string, values []string) string {
 	if len(values) == 0 {
@@ -199,9 +200,9 @@ type asked struct {
 	f    func(*http.Request) bool
 }
 
-func (c *asked) Match(r *http.Request) bool { return c.f(r) }
-func (c *asked) decide(*pattern) truth      { return unknown }
-func (c *asked) String() string             { return c.text }
+func (c *asked) Match(r *http.Request) bool    { return c.f(r) }
+func (c *asked) decide(*pattern.Pattern) truth { return unknown }
+func (c *asked) String() string                { return c.text }
 
 // Not holds where c does not.
 func Not(c Condition) Condition {
@@ -218,9 +219,9 @@ func given(to string, cs ...Condition) {
 
 type not struct{ c Condition }
 
-func (n *not) Match(r *http.Request) bool  { return !n.c.Match(r) }
-func (n *not) decide(route *pattern) truth { return -n.c.decide(route) }
-func (n *not) String() string              { return fmt.Sprintf("not (%v)", n.c) }
+func (n *not) Match(r *http.Request) bool          { return !n.c.Match(r) }
+func (n *not) decide(route *pattern.Pattern) truth { return -n.c.decide(route) }
+func (n *not) String() string                      { return fmt.Sprintf("not (%v)", n.c) }
 
 // All holds where all of cs do; they are asked in order until one does not.
 func All(cs ...Condition) Condition {
@@ -239,7 +240,7 @@ func (a all) Match(r *http.Request) bool {
 	return true
 }
 
-func (a all) decide(route *pattern) truth {
+func (a all) decide(route *pattern.Pattern) truth {
 	t := yes
 	for _, c := range a {
 		t = t.and(c.decide(route))
@@ -266,7 +267,7 @@ func (a anyOf) Match(r *http.Request) bool {
 	return false
 }
 
-func (a anyOf) decide(route *pattern) truth {
+func (a anyOf) decide(route *pattern.Pattern) truth {
 	t := no
 	for _, c := range a {
 		t = max(t, c.decide(route))

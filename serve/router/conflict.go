@@ -1,11 +1,9 @@
 package router
 
 import (
-	"cmp"
 	"fmt"
-	"net/http"
-	"net/url"
-	"strings"
+
+	"github.com/tarehq/tare/serve/internal/pattern"
 )
 
 // ConflictError says that two patterns match the same request while neither is
@@ -27,65 +25,13 @@ func (e *ConflictError) Error() string {
 		e.Pattern, e.Location, e.Other, e.OtherLocation, e.Example, why)
 }
 
-func newConflict(p, q *pattern) *ConflictError {
+func newConflict(e, other *entry) *ConflictError {
 	return &ConflictError{
-		Pattern: p.text, Location: p.loc,
-		Other: q.text, OtherLocation: q.loc,
-		Example: exampleMethod(p.method, q.method) + " " + p.host + examplePath(p.segments, q.segments),
-		Same:    compareMethods(p.method, q.method).and(comparePaths(p.segments, q.segments)) == same,
+		Pattern: e.Pattern, Location: e.Location,
+		Other: other.Pattern, OtherLocation: other.Location,
+		Example: pattern.Example(e.pattern, other.pattern),
+		Same:    pattern.Compare(e.pattern, other.pattern) == pattern.Same,
 	}
-}
-
-// exampleMethod returns a method that both patterns match, given that there is
-// one.
-func exampleMethod(m, n string) string {
-	if compareMethods(m, n) == wider {
-		m = n
-	}
-	return cmp.Or(m, http.MethodGet)
-}
-
-// examplePath returns a path that both match, given that there is one.
-func examplePath(p, q []segment) string {
-	var b strings.Builder
-	for i := range max(len(p), len(q)) {
-		b.WriteByte('/')
-		s, t := at(p, i), at(q, i)
-		if s.kind == literal {
-			s, t = t, s
-		}
-		switch { // s is a wildcard or both are literals
-		case t.kind == literal && t.text == "/" && i == max(len(p), len(q))-1:
-		case t.kind == literal:
-			v, _ := spelling(s.check, t) // there is one, or the patterns were disjoint
-			b.WriteString(escapeLiteral(v))
-		case s.kind == multi && t.kind == multi:
-		default:
-			b.WriteString(escapeLiteral(exampleValue(s, t)))
-		}
-	}
-	return b.String()
-}
-
-// escapeLiteral percent-encodes a segment, dots too where cleaning would
-// otherwise take it away.
-func escapeLiteral(s string) string {
-	if s == "." || s == ".." {
-		return strings.ReplaceAll(s, ".", "%2E")
-	}
-	return url.PathEscape(s)
-}
-
-// at returns the segment that a path's i-th is matched by.
-func at(p []segment, i int) *segment { return &p[min(i, len(p)-1)] }
-
-// exampleValue returns a value that both wildcards take.
-func exampleValue(s, t *segment) string {
-	if s.check == nil && t.check == nil {
-		return cmp.Or(s.text, t.text)
-	}
-	v, _ := witness(s.check, t.check) // there is one, or the patterns were disjoint
-	return v
 }
 
 // index finds the patterns that may conflict with another without looking at
@@ -93,23 +39,23 @@ func exampleValue(s, t *segment) string {
 type index struct {
 	literals map[string]*index
 	wild     *index
-	ends     []numbered // patterns that end here
+	ends     []numbered // those that end here
 	multis   []numbered // and with a multi after this
 }
 
-// numbered is a pattern with its place in the order of registration.
+// numbered is an entry with its place in the order of registration.
 type numbered struct {
-	pattern *pattern
-	order   int
+	*entry
+	order int
 }
 
-func (x *index) add(p *pattern, order int) {
-	for _, s := range p.segments {
-		switch s.kind {
-		case multi:
-			x.multis = append(x.multis, numbered{p, order})
+func (x *index) add(e *entry, order int) {
+	for _, s := range e.pattern.Segments {
+		switch s.Kind {
+		case pattern.Multi:
+			x.multis = append(x.multis, numbered{e, order})
 			return
-		case wild:
+		case pattern.Wild:
 			if x.wild == nil {
 				x.wild = &index{}
 			}
@@ -118,29 +64,29 @@ func (x *index) add(p *pattern, order int) {
 			if x.literals == nil {
 				x.literals = map[string]*index{}
 			}
-			if x.literals[s.text] == nil {
-				x.literals[s.text] = &index{}
+			if x.literals[s.Text] == nil {
+				x.literals[s.Text] = &index{}
 			}
-			x = x.literals[s.text]
+			x = x.literals[s.Text]
 		}
 	}
-	x.ends = append(x.ends, numbered{p, order})
+	x.ends = append(x.ends, numbered{e, order})
 }
 
-// conflict returns the pattern registered first of those that conflict with p,
-// or nil.
-func (x *index) conflict(p *pattern) *pattern {
+// conflict returns the entry registered first of those whose patterns conflict with
+// that of e, or nil.
+func (x *index) conflict(e *entry) *entry {
 	var first numbered
-	x.visit(p.segments, func(n numbered) {
-		if (first.pattern == nil || n.order < first.order) && conflicts(p, n.pattern) {
+	x.visit(e.pattern.Segments, func(n numbered) {
+		if (first.entry == nil || n.order < first.order) && pattern.Conflict(e.pattern, n.pattern) {
 			first = n
 		}
 	})
-	return first.pattern
+	return first.entry
 }
 
 // visit calls f with all patterns that may match a path that segs match.
-func (x *index) visit(segs []segment, f func(numbered)) {
+func (x *index) visit(segs []pattern.Segment, f func(numbered)) {
 	if x == nil {
 		return
 	}
@@ -150,13 +96,13 @@ func (x *index) visit(segs []segment, f func(numbered)) {
 	}
 	each(x.multis, f)
 	rest := segs[1:]
-	if segs[0].kind == multi { // takes what is left, however much
+	if segs[0].Kind == pattern.Multi { // takes what is left, however much
 		each(x.ends, f)
 		rest = segs
 	}
 	x.wild.visit(rest, f)
-	if segs[0].kind == literal {
-		x.literals[segs[0].text].visit(rest, f)
+	if segs[0].Kind == pattern.Literal {
+		x.literals[segs[0].Text].visit(rest, f)
 		return
 	}
 	for _, y := range x.literals {

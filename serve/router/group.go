@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/tarehq/tare/serve/internal/pattern"
 )
 
 // Group adds routes to a router whose patterns begin with a prefix and whose
@@ -128,17 +130,17 @@ func (g *Group) extend(prefix string) (string, error) {
 	if prefix == "" {
 		return g.prefix, nil
 	}
-	p, err := parse(prefix, false)
+	p, err := pattern.Parse(prefix, false)
 	if err != nil {
 		return "", fmt.Errorf("prefix %q: %w", prefix, err)
 	}
-	switch last := p.last(); {
-	case p.method != "":
+	switch last := p.Last(); {
+	case p.Method != "":
 		return "", fmt.Errorf("prefix %q has a method", prefix)
-	case last.kind == multi && last.text == "" && len(p.segments) == 1: // "/" or "HOST/"
+	case last.Kind == pattern.Multi && last.Text == "" && len(p.Segments) == 1: // "/" or "HOST/"
 		joined, err := join(g.prefix, prefix) // with its slash: a host without one would be a method
 		return strings.TrimSuffix(joined, "/"), err
-	case last.kind == multi || last.kind == literal && last.text == "/":
+	case last.Kind == pattern.Multi || last.Kind == pattern.Literal && last.Text == "/":
 		return "", fmt.Errorf("prefix %q ends in %s, behind which no path can follow", prefix, prefix[strings.LastIndexByte(prefix, '/'):])
 	}
 	return join(g.prefix, prefix)

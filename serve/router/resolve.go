@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/tarehq/tare/serve/internal/pattern"
 )
 
 // answer is what a request gets.
@@ -43,10 +45,10 @@ func (t *table) resolve(r *http.Request) answer {
 	if r.Method == http.MethodConnect {
 		return t.resolveConnect(r, escaped)
 	}
-	q := query{hostname(r.Host), r.Method, cleanPath(escaped)}
+	q := query{pattern.Hostname(r.Host), r.Method, pattern.CleanPath(escaped)}
 	rt := t.lookup(q)
 	if slashed := t.missesSlash(rt, q); slashed != nil {
-		return redirect(&url.URL{Path: cleanPath(r.URL.Path) + "/", RawQuery: r.URL.RawQuery}, slashed.text)
+		return redirect(&url.URL{Path: pattern.CleanPath(r.URL.Path) + "/", RawQuery: r.URL.RawQuery}, slashed.text)
 	}
 	if q.path != escaped {
 		a := redirect(&url.URL{Path: q.path, RawQuery: r.URL.RawQuery}, "")
@@ -64,7 +66,7 @@ func (t *table) resolve(r *http.Request) answer {
 			return redirect(u, rt.text)
 		}
 	}
-	return answer{rt.handler, rt.text, rt, values(rt.pattern, q.path)}
+	return answer{rt.handler, rt.text, rt, rt.pattern.Values(q.path)}
 }
 
 // resolveConnect decides a CONNECT request, whose path is taken as it is and
@@ -72,11 +74,11 @@ func (t *table) resolve(r *http.Request) answer {
 func (t *table) resolveConnect(r *http.Request, path string) answer {
 	q := query{r.URL.Host, r.Method, path}
 	if t.missesSlash(t.lookup(q), q) != nil {
-		u := &url.URL{Path: cleanPath(r.URL.Path) + "/", RawQuery: r.URL.RawQuery}
+		u := &url.URL{Path: pattern.CleanPath(r.URL.Path) + "/", RawQuery: r.URL.RawQuery}
 		return redirect(u, u.Path)
 	}
 	if rt := t.lookup(query{r.Host, r.Method, path}); rt != nil {
-		return answer{rt.handler, rt.text, rt, values(rt.pattern, path)}
+		return answer{rt.handler, rt.text, rt, rt.pattern.Values(path)}
 	}
 	return t.refuse(q)
 }
@@ -110,7 +112,7 @@ func (t *table) walk(q query, f func(tr *tree, w *walk, path string) bool) {
 	path := armored(q.path)
 	w := walk{values: make([]string, t.deep), method: methodOf(q.method), name: q.method, raw: true, spelt: path}
 	if t.fold {
-		path = fold(path)
+		path = pattern.Fold(path)
 	}
 	if tr := t.hosts[q.host]; tr != nil && !f(tr, &w, path) {
 		return
@@ -127,7 +129,7 @@ func armored(path string) string {
 	}
 	segs := strings.Split(path[1:], "/")
 	for i, s := range segs {
-		if s = unescape(s); s == "/" && i == len(segs)-1 {
+		if s = pattern.Unescape(s); s == "/" && i == len(segs)-1 {
 			s = ""
 		}
 		segs[i] = armor(s)
@@ -154,33 +156,17 @@ func endsAt(rt *route, path string) bool {
 	if rt == nil || !rt.multi {
 		return rt != nil
 	}
-	return strings.HasSuffix(path, "/") && strings.Count(path, "/") == len(rt.pattern.segments)
-}
-
-// values returns the values of the pattern's wildcards in a path that it matches.
-func values(p *pattern, path string) []string {
-	var vs []string
-	for _, s := range p.segments {
-		seg, rest, _ := strings.Cut(path[1:], "/")
-		switch {
-		case s.kind == wild:
-			vs = append(vs, unescape(seg))
-		case s.kind == multi && s.text != "":
-			vs = append(vs, unescape(path[1:]))
-		}
-		path = "/" + rest
-	}
-	return vs
+	return strings.HasSuffix(path, "/") && strings.Count(path, "/") == len(rt.pattern.Segments)
 }
 
 // respelt returns the path with the pattern's literals as they were registered,
 // or nil if that is what it is.
-func respelt(p *pattern, path string) *url.URL {
+func respelt(p *pattern.Pattern, path string) *url.URL {
 	segs := strings.Split(path[1:], "/")
 	changed := false
-	for i, s := range p.segments {
-		if s.kind == literal && s.text != "/" && unescape(segs[i]) != s.spelt {
-			segs[i], changed = url.PathEscape(s.spelt), true
+	for i, s := range p.Segments {
+		if s.Kind == pattern.Literal && s.Text != "/" && pattern.Unescape(segs[i]) != s.Spelt {
+			segs[i], changed = url.PathEscape(s.Spelt), true
 		}
 	}
 	if !changed {
@@ -191,7 +177,7 @@ func respelt(p *pattern, path string) *url.URL {
 
 // fromEscaped returns the URL of a percent-encoded path.
 func fromEscaped(path string) *url.URL {
-	return &url.URL{Path: unescape(path), RawPath: path}
+	return &url.URL{Path: pattern.Unescape(path), RawPath: path}
 }
 
 // refuse answers a request that no route matches.

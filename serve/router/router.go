@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/tarehq/tare/serve/internal/pattern"
 )
 
 // Router is a table of routes that serves requests. Its zero value has no
@@ -60,7 +62,7 @@ type Route struct {
 // entry is a route that was added.
 type entry struct {
 	Route
-	pattern *pattern
+	pattern *pattern.Pattern
 }
 
 // Handle adds a route. It panics if the pattern is invalid or conflicts with
@@ -141,11 +143,10 @@ func (rt *Router) Handler(r *http.Request) (h http.Handler, pattern string) {
 func (rt *Router) add(routes []Route) error {
 	entries := make([]*entry, 0, len(routes))
 	for _, r := range routes {
-		p, err := parse(r.Pattern, rt.Case != CaseExact)
+		p, err := pattern.Parse(r.Pattern, rt.Case != CaseExact)
 		if err != nil {
 			return fmt.Errorf("parsing %q: %w", r.Pattern, err)
 		}
-		p.loc = r.Location
 		entries = append(entries, &entry{r, p})
 	}
 
@@ -168,9 +169,9 @@ func (rt *Router) againstLocked(e *entry) error {
 	if other := rt.named[e.Name]; other != nil {
 		return fmt.Errorf("pattern %q (%s): the name %q is that of %q (%s); Group.Named puts a prefix before names", e.Pattern, e.Location, e.Name, other.Pattern, other.Location)
 	}
-	if x := rt.index[e.pattern.host]; x != nil {
-		if other := x.conflict(e.pattern); other != nil {
-			return newConflict(e.pattern, other)
+	if x := rt.index[e.pattern.Host]; x != nil {
+		if other := x.conflict(e); other != nil {
+			return newConflict(e, other)
 		}
 	}
 	return nil
@@ -180,12 +181,12 @@ func (rt *Router) putLocked(e *entry) {
 	if rt.index == nil {
 		rt.index, rt.named = map[string]*index{}, map[string]*entry{}
 	}
-	x := rt.index[e.pattern.host]
+	x := rt.index[e.pattern.Host]
 	if x == nil {
 		x = &index{}
-		rt.index[e.pattern.host] = x
+		rt.index[e.pattern.Host] = x
 	}
-	x.add(e.pattern, len(rt.entries))
+	x.add(e, len(rt.entries))
 	if e.Name != "" {
 		rt.named[e.Name] = e
 	}

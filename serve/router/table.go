@@ -1,10 +1,10 @@
 package router
 
 import (
-	"net"
 	"net/http"
 	"strings"
 
+	"github.com/tarehq/tare/serve/internal/pattern"
 	"github.com/tarehq/tare/serve/internal/sys"
 )
 
@@ -44,27 +44,27 @@ func newTable(rt *Router) *table {
 // add adds a route to its host's tree. It shares lists of names, by the names.
 func (t *table) add(e *entry, shared map[string]*sys.PathNames) {
 	p := e.pattern
-	names := p.names()
+	names := p.Names()
 	key := strings.Join(names, "/")
 	if shared[key] == nil {
 		shared[key] = t.fields.Names(names)
 	}
-	t.deep = max(t.deep, p.wildcards())
-	t.percent = t.percent || strings.Contains(p.text, "%")
+	t.deep = max(t.deep, p.Wildcards())
+	t.percent = t.percent || strings.Contains(p.Text, "%")
 	tr := t.any
-	if p.host != "" {
+	if p.Host != "" {
 		if t.hosts == nil {
 			t.hosts = map[string]*tree{}
 		}
-		if t.hosts[p.host] == nil {
-			t.hosts[p.host] = &tree{root: &node{}}
+		if t.hosts[p.Host] == nil {
+			t.hosts[p.Host] = &tree{root: &node{}}
 		}
-		tr = t.hosts[p.host]
+		tr = t.hosts[p.Host]
 	}
 	tr.add(p, &route{
-		text: p.text, handler: e.Handler,
+		text: p.Text, handler: e.Handler,
 		names: *shared[key], n: len(names),
-		multi: p.last().kind == multi, slow: p.unclean() || t.caseRedirect && p.hasUpper(),
+		multi: p.Last().Kind == pattern.Multi, slow: p.Unclean() || t.caseRedirect && p.HasUpper(),
 		pattern: p,
 	})
 }
@@ -122,7 +122,7 @@ const onStack = 8
 // match looks for a route for the host, then for one for any.
 func (t *table) match(w *walk, r *http.Request) *route {
 	if t.hosts != nil {
-		if tr := t.hosts[hostname(r.Host)]; tr != nil {
+		if tr := t.hosts[pattern.Hostname(r.Host)]; tr != nil {
 			if rt := tr.match(w, r.URL.Path); rt != nil {
 				return rt
 			}
@@ -144,7 +144,7 @@ func (t *tree) match(w *walk, path string) *route {
 // miss returns what answers a request that no route matches as its path stands,
 // or nil if a path near to it, or another method, may match.
 func (t *table) miss(w *walk, r *http.Request) http.Handler {
-	if w.slash || w.refused || !isClean(r.URL.Path[1:]) {
+	if w.slash || w.refused || !pattern.IsClean(r.URL.Path[1:]) {
 		return nil
 	}
 	r.Pattern = ""
@@ -154,17 +154,5 @@ func (t *table) miss(w *walk, r *http.Request) http.Handler {
 
 // guards tells whether the path holds what the tree stores in another form.
 func (t *table) guards(path string) bool {
-	return t.percent && strings.IndexByte(path, '%') >= 0 || t.fold && hasUpper(path)
-}
-
-// hostname returns a request's host without its port.
-func hostname(host string) string {
-	if strings.IndexByte(host, ':') < 0 {
-		return host
-	}
-	name, _, err := net.SplitHostPort(host)
-	if err != nil {
-		return host
-	}
-	return name
+	return t.percent && strings.IndexByte(path, '%') >= 0 || t.fold && pattern.HasUpper(path)
 }

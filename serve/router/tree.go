@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tarehq/tare/serve/internal/pattern"
 	"github.com/tarehq/tare/serve/internal/sys"
 )
 
@@ -16,7 +17,7 @@ type route struct {
 	n       int  // number of names
 	multi   bool // ends in a multi
 	slow    bool // whether the route is meant needs a closer look at the path
-	pattern *pattern
+	pattern *pattern.Pattern
 }
 
 // tree holds the routes of one host. It does not change once it is built.
@@ -46,7 +47,7 @@ type rest struct {
 }
 
 type checkedNode struct {
-	check *constraint
+	check *pattern.Constraint
 	node  *node
 }
 
@@ -108,7 +109,7 @@ func commonPrefix(s, t string) int {
 }
 
 // below returns the node behind a wildcard with this constraint, made if missing.
-func (n *node) below(c *constraint) *node {
+func (n *node) below(c *pattern.Constraint) *node {
 	if c == nil {
 		if n.any == nil {
 			n.any = &node{}
@@ -117,7 +118,7 @@ func (n *node) below(c *constraint) *node {
 	}
 	r := n.others()
 	for _, x := range r.checked {
-		if x.check.spec == c.spec {
+		if x.check.Spec == c.Spec {
 			return x.node
 		}
 	}
@@ -134,35 +135,35 @@ func (n *node) others() *rest {
 }
 
 // add puts a route into the tree.
-func (t *tree) add(p *pattern, r *route) {
+func (t *tree) add(p *pattern.Pattern, r *route) {
 	n := t.root
 	var path strings.Builder // bytes since the last wildcard
-	for i, s := range p.segments {
+	for i, s := range p.Segments {
 		if i > 0 {
 			path.WriteByte('/')
 		}
 		switch {
-		case s.kind == multi:
+		case s.Kind == pattern.Multi:
 			o := n.literal(path.String()).others()
 			if o.multi == nil {
 				o.multi = &leaf{}
 			}
-			o.multi.add(p.method, r)
+			o.multi.add(p.Method, r)
 			return
-		case s.kind == wild:
-			n = n.literal(path.String()).below(s.check)
+		case s.Kind == pattern.Wild:
+			n = n.literal(path.String()).below(s.Check)
 			path.Reset()
-		case s.text == "/" && i == len(p.segments)-1:
+		case s.Text == "/" && i == len(p.Segments)-1:
 			// The slash alone.
 		default:
-			path.WriteString(armor(s.text))
+			path.WriteString(armor(s.Text))
 		}
 	}
 	n = n.literal(path.String())
 	if n.leaf == nil {
 		n.leaf = &leaf{}
 	}
-	n.leaf.add(p.method, r)
+	n.leaf.add(p.Method, r)
 	if r.n == 0 {
 		t.static.add("/"+path.String(), n.leaf)
 	}

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/tarehq/tare/serve/internal/pattern"
 )
 
 // URL builds the URL of the route that was added under this name. The params are
@@ -25,14 +27,14 @@ func (rt *Router) URL(name string, params ...string) (*url.URL, error) {
 	if e == nil {
 		return nil, fmt.Errorf("building a URL: no route has the name %q", name)
 	}
-	u, err := e.pattern.url(params)
+	u, err := urlOf(e.pattern, params)
 	if err != nil {
 		return nil, fmt.Errorf("building a URL of %q: %w", e.Pattern, err)
 	}
 	return u, nil
 }
 
-func (p *pattern) url(params []string) (*url.URL, error) {
+func urlOf(p *pattern.Pattern, params []string) (*url.URL, error) {
 	if len(params)%2 != 0 {
 		return nil, fmt.Errorf("%q has no value", params[len(params)-1])
 	}
@@ -44,51 +46,51 @@ func (p *pattern) url(params []string) (*url.URL, error) {
 		given[pair[0]] = pair[1]
 	}
 	var path strings.Builder
-	for i := range p.segments {
+	for i := range p.Segments {
 		path.WriteByte('/')
-		part, err := p.part(i, given)
+		part, err := partOf(p, i, given)
 		if err != nil {
 			return nil, err
 		}
 		path.WriteString(part)
 	}
 	for name := range given {
-		if !slices.Contains(p.names(), name) {
+		if !slices.Contains(p.Names(), name) {
 			return nil, fmt.Errorf("%q is not one of its wildcards", name)
 		}
 	}
 	u := fromEscaped(path.String())
-	u.Host = p.host
+	u.Host = p.Host
 	return u, nil
 }
 
 // part returns the i-th segment of the path, percent-encoded.
-func (p *pattern) part(i int, given map[string]string) (string, error) {
-	s := &p.segments[i]
+func partOf(p *pattern.Pattern, i int, given map[string]string) (string, error) {
+	s := &p.Segments[i]
 	switch {
-	case s.kind == literal && s.text == "/" && i == len(p.segments)-1:
+	case s.Kind == pattern.Literal && s.Text == "/" && i == len(p.Segments)-1:
 		return "", nil
-	case s.kind == literal:
-		return escapeLiteral(s.spelt), nil
-	case s.text == "":
+	case s.Kind == pattern.Literal:
+		return pattern.Escape(s.Spelt), nil
+	case s.Text == "":
 		return "", nil
 	}
-	value, ok := given[s.text]
+	value, ok := given[s.Text]
 	switch {
 	case !ok:
-		return "", fmt.Errorf("%q is missing", s.text)
-	case s.kind == multi && !isClean(value):
-		return "", fmt.Errorf("value %q of %q has an empty or a dot segment", value, s.text)
-	case s.kind == multi:
+		return "", fmt.Errorf("%q is missing", s.Text)
+	case s.Kind == pattern.Multi && !pattern.IsClean(value):
+		return "", fmt.Errorf("value %q of %q has an empty or a dot segment", value, s.Text)
+	case s.Kind == pattern.Multi:
 		segs := strings.Split(value, "/")
 		for k := range segs {
 			segs[k] = url.PathEscape(segs[k])
 		}
 		return strings.Join(segs, "/"), nil
 	case value == "" || value == "." || value == ".." || value == "/":
-		return "", fmt.Errorf("value %q of %q cannot be a segment of a path", value, s.text)
-	case !s.check.allows(value):
-		return "", fmt.Errorf("value %q of %q is not %s", value, s.text, s.check.spec)
+		return "", fmt.Errorf("value %q of %q cannot be a segment of a path", value, s.Text)
+	case !s.Check.Allows(value):
+		return "", fmt.Errorf("value %q of %q is not %s", value, s.Text, s.Check.Spec)
 	}
 	return url.PathEscape(value), nil
 }

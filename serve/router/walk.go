@@ -1,6 +1,10 @@
 package router
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/tarehq/tare/serve/internal/pattern"
+)
 
 // walk goes through a tree along one path.
 type walk struct {
@@ -77,7 +81,7 @@ func (w *walk) from(n *node, p string, k int) *route {
 func (w *walk) alternatives(n *node, p string, k, i int) *route {
 	if w.fits(p[:i]) {
 		for _, c := range n.rest.checked {
-			if !c.check.allows(w.value(p, i)) {
+			if !c.check.Allows(w.value(p, i)) {
 				continue
 			}
 			w.values[k] = p[:i]
@@ -92,7 +96,7 @@ func (w *walk) alternatives(n *node, p string, k, i int) *route {
 			}
 		}
 	}
-	if n.rest.multi == nil || !w.raw && !isClean(p) {
+	if n.rest.multi == nil || !w.raw && !pattern.IsClean(p) {
 		return nil
 	}
 	w.values[k] = p
@@ -138,22 +142,7 @@ func (w *walk) value(p string, i int) string {
 		return p[:i]
 	}
 	at := len(w.spelt) - len(p)
-	return unescape(strings.Clone(w.spelt[at : at+i]))
-}
-
-// isClean tells whether the rest of a path behind a slash has no empty and no
-// dot segments. It may end in a slash.
-func isClean(p string) bool {
-	for {
-		seg, rest, more := strings.Cut(p, "/")
-		if seg == "." || seg == ".." || seg == "" && more {
-			return false
-		}
-		if !more {
-			return true
-		}
-		p = rest
-	}
+	return pattern.Unescape(strings.Clone(w.spelt[at : at+i]))
 }
 
 // leaves calls f with every leaf below n that p leads to, most specific first.
@@ -177,7 +166,7 @@ func (w *walk) leaves(n *node, p string, f func(*leaf)) {
 	fits := w.fits(p[:i])
 	if n.rest != nil && fits {
 		for _, c := range n.rest.checked {
-			if c.check.allows(w.value(p, i)) {
+			if c.check.Allows(w.value(p, i)) {
 				w.leaves(c.node, p[i:], f)
 			}
 		}

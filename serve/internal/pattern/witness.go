@@ -1,4 +1,4 @@
-package router
+package pattern
 
 import (
 	"regexp/syntax"
@@ -9,7 +9,7 @@ import (
 // is one. It is exact: it walks both automata side by side, together with a third
 // that keeps out what no wildcard can be: nothing, and a slash alone. Dots can be,
 // percent-encoded. Either constraint may be nil.
-func witness(c, d *constraint) (string, bool) {
+func witness(c, d *Constraint) (string, bool) {
 	s := search{seen: map[position]bool{}}
 	s.progs[0], s.progs[1] = anything(c), anything(d)
 	s.enter(position{s.progs[0].Start, s.progs[1].Start, shapeEmpty}, "")
@@ -24,7 +24,7 @@ func witness(c, d *constraint) (string, bool) {
 	return "", false
 }
 
-func anything(c *constraint) *syntax.Prog {
+func anything(c *Constraint) *syntax.Prog {
 	if c != nil {
 		return c.exact
 	}

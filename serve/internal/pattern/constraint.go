@@ -1,4 +1,4 @@
-package router
+package pattern
 
 import (
 	"errors"
@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// constraint narrows the values of a wildcard. A nil constraint allows all.
-type constraint struct {
-	spec  string // as registered
+// Constraint narrows the values of a wildcard. A nil constraint allows all.
+type Constraint struct {
+	Spec  string // as it was written
 	test  func(string) bool
 	exact *syntax.Prog // accepts what test does; for int and uint, also numbers too big
 }
 
-// allows tells whether a wildcard may have this value, unescaped.
-func (c *constraint) allows(value string) bool { return c == nil || c.test(value) }
+// Allows tells whether a wildcard may have this value, unescaped.
+func (c *Constraint) Allows(value string) bool { return c == nil || c.test(value) }
 
 // wordKind describes a constraint that is named by a word.
 type wordKind struct {
@@ -47,7 +47,7 @@ func wordKinds(word string) (wordKind, bool) {
 // newConstraint reads a constraint. One that is a single word names a kind of
 // value, so that a slip of the pen is an error; any other is a regular
 // expression for the whole value.
-func newConstraint(spec string) (*constraint, error) {
+func newConstraint(spec string) (*Constraint, error) {
 	if spec == "" {
 		return nil, errors.New("nothing after the colon")
 	}
@@ -56,7 +56,7 @@ func newConstraint(spec string) (*constraint, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &constraint{spec, k.test, prog}, nil
+		return &Constraint{spec, k.test, prog}, nil
 	}
 	if isAlnum(spec) {
 		return nil, fmt.Errorf("unknown kind %q: there are int, uint, alpha, alnum, hex and uuid; for a value that is this very word write (%s)", spec, spec)
@@ -69,7 +69,7 @@ func newConstraint(spec string) (*constraint, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &constraint{spec, re.MatchString, prog}
+	c := &Constraint{spec, re.MatchString, prog}
 	if _, ok := witness(c, nil); !ok {
 		return nil, fmt.Errorf("no path segment can match %q", spec)
 	}
