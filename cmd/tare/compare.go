@@ -10,9 +10,9 @@ import (
 
 // compareCmd compares two runs through the control that they share.
 type compareCmd struct {
-	A   string `arg:"" name:"run" help:"A run's folder, or its name below --dir."`
-	B   string `arg:"" name:"other" help:"Another run's."`
-	Dir string `help:"Folder that runs are kept in." default:"runs"`
+	A string `arg:"" name:"run" help:"A run's folder, or its name below --dir."`
+	B string `arg:"" name:"other" help:"Another run's."`
+	runs.HomeFlag
 }
 
 // Help says when two runs can be compared.

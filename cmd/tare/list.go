@@ -2,26 +2,25 @@ package main
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
-	"text/tabwriter"
+	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/studies"
 )
 
 // listCmd lists studies and runs.
 type listCmd struct {
-	Names bool   `help:"Only the studies' names." xor:"form"`
-	Runs  bool   `help:"Only the runs' names." xor:"form"`
-	JSON  bool   `name:"json" help:"As JSON." xor:"form"`
-	Dir   string `help:"Folder that runs are kept in." default:"runs"`
+	Names bool `help:"Print only the studies' names." xor:"form"`
+	Runs  bool `help:"Print only the runs' names." xor:"form"`
+	JSON  bool `name:"json" help:"Print JSON." xor:"form"`
+	runs.HomeFlag
 }
 
 // listed is the shape of `tare list --json`.
@@ -61,90 +60,51 @@ func (c *listCmd) Run(t *cli.Terminal) error {
 		return t.JSON(l)
 	}
 	w := bufio.NewWriterSize(t.Out, 1<<16)
-	if err := c.print(w, l, t.Width); err != nil {
-		return err
-	}
+	c.print(w, l, t.Width)
 	return w.Flush()
 }
 
-func (c *listCmd) print(w io.Writer, l listed, width int) error {
+func (c *listCmd) print(w io.Writer, l listed, width int) {
 	switch {
 	case c.Names:
 		for _, s := range l.Studies {
 			fmt.Fprintln(w, s.Name)
 		}
-		return nil
 	case c.Runs:
 		for _, r := range l.Runs {
 			fmt.Fprintln(w, filepath.Base(r.Dir))
 		}
-		return nil
+	default:
+		printStudies(w, l.Studies, width)
+		if len(l.Runs) > 0 {
+			fmt.Fprintln(w)
+			printRuns(w, l.Runs, width)
+		}
 	}
-	if err := printStudies(w, l.Studies, width); err != nil || len(l.Runs) == 0 {
-		return err
-	}
-	fmt.Fprintln(w)
-	return printRuns(w, l.Runs, width)
 }
 
 // printStudies prints a table of which the last column, the title, is broken to
 // fit the terminal.
-func printStudies(out io.Writer, all []listedStudy, width int) error {
-	var table bytes.Buffer
-	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	titles := []string{"TITLE"}
-	fmt.Fprintln(w, "STUDY\tARMS\tCLAIMS\tTAKES\tQUICK\t")
+func printStudies(w io.Writer, all []listedStudy, width int) {
+	cells, titles := [][]string{{"STUDY", "ARMS", "CLAIMS", "TAKES", "QUICK"}}, []string{"TITLE"}
 	for _, s := range all {
+		cells = append(cells, []string{s.Name, strconv.Itoa(s.Arms), strconv.Itoa(len(s.Claims)), minutes(s.Seconds), minutes(s.Quick)})
 		titles = append(titles, s.Title)
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t\n", s.Name, s.Arms, len(s.Claims), minutes(s.Seconds), minutes(s.Quick))
 	}
-	if err := w.Flush(); err != nil {
-		return err
+	for i, row := range cli.AlignColumns(cells) {
+		cli.WrapBeside(w, row, titles[i], width)
 	}
-	for i, row := range tableRows(&table) {
-		beside(out, row, titles[i], width)
-	}
-	return nil
 }
 
-// beside prints text at the end of a table's row, broken to fit the terminal, or
-// below the row where there is too little room for it.
-func beside(w io.Writer, row, text string, width int) {
-	if room := width - utf8.RuneCountInString(row); room < min(cli.LeastRoom, utf8.RuneCountInString(text)) {
-		fmt.Fprintln(w, strings.TrimRight(row, " "))
-		row = "    "
-	}
-	cli.Wrap(w, row, text, width)
-}
-
-func printRuns(out io.Writer, all []listedRun, width int) error {
-	var table bytes.Buffer
-	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	states := []string{"ENDED"}
-	fmt.Fprintln(w, "RUN\tTRIALS\t")
+func printRuns(w io.Writer, all []listedRun, width int) {
+	cells, states := [][]string{{"RUN", "TRIALS"}}, []string{"ENDED"}
 	for _, r := range all {
-		state := r.Outcome
-		switch {
-		case r.Error != "":
-			state = r.Error
-		case state == "":
-			state = "running or killed"
-		}
-		states = append(states, state)
-		fmt.Fprintf(w, "%s\t%d\t\n", r.Dir, r.Trials)
+		cells = append(cells, []string{r.Dir, strconv.Itoa(r.Trials)})
+		states = append(states, cmp.Or(r.Error, r.Outcome, "running or killed"))
 	}
-	if err := w.Flush(); err != nil {
-		return err
+	for i, row := range cli.AlignColumns(cells) {
+		cli.WrapBeside(w, row, states[i], width)
 	}
-	for i, row := range tableRows(&table) {
-		beside(out, row, states[i], width)
-	}
-	return nil
-}
-
-// tableRows are the lines of a table.
-func tableRows(table *bytes.Buffer) []string {
-	return strings.Split(strings.TrimSuffix(table.String(), "\n"), "\n")
 }
 
 func minutes(seconds float64) string {
@@ -160,7 +120,7 @@ func (c *listCmd) gather() (listed, error) {
 	for _, s := range all {
 		row := listedStudy{
 			Name: s.Name, Title: s.Title, Question: s.Question, Arms: len(s.Arms), Workloads: len(s.Workloads),
-			Claims: []string{}, Seconds: atMost(s, 0).Seconds(), Quick: atMost(s.QuickForm(), 0).Seconds(),
+			Claims: []string{}, Seconds: runs.LongestTime(s, 0).Seconds(), Quick: runs.LongestTime(s.QuickForm(), 0).Seconds(),
 		}
 		for _, k := range s.Claims {
 			row.Claims = append(row.Claims, k.ID)

@@ -22,36 +22,38 @@ import (
 	"sync"
 
 	"github.com/tarehq/tare/cmd/tare/internal/ab"
+	"github.com/tarehq/tare/cmd/tare/internal/calibrate"
+	"github.com/tarehq/tare/cmd/tare/internal/claims"
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/gate"
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb"
+	"github.com/tarehq/tare/cmd/tare/internal/runverb"
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
-
-	"github.com/tarehq/tare/lab/report"
 )
 
 // verbs are the command's verbs, one file each.
 type verbs struct {
-	Run        runCmd           `cmd:"" help:"Run a study and report its verdicts. Without an argument: the quick form of nesting."`
-	Ab         ab.Cmd           `cmd:"" help:"Compare services of your own: two builds, commits, settings, programs or URLs."`
-	Load       loadverb.Command `cmd:"" help:"Load a URL and measure its answers."`
-	List       listCmd          `cmd:"" help:"List the studies and the runs kept."`
-	Report     reportCmd        `cmd:"" help:"Show or write a run's report."`
-	Compare    compareCmd       `cmd:"" help:"Compare two runs through their shared control."`
-	Gate       gateCmd          `cmd:"" help:"Pass or fail a run against a budget."`
-	Cost       costCmd          `cmd:"" help:"Tell who in a running service spends CPU and memory: each middleware, router, engine and handler."`
-	Diff       diffCmd          `cmd:"" help:"Tell what costs more in one set of profiles than in another, and what only seems to."`
-	Flame      flameCmd         `cmd:"" help:"Draw a flame graph of a service, process or profile, coloured by owner."`
-	Doctor     doctorCmd        `cmd:"" help:"Say what ails a running service, what it costs and what to do."`
-	Whatif     whatifCmd        `cmd:"" help:"Slow one owner of a running service down, on and off: what does a microsecond in it cost a request?"`
-	Trace      traceCmd         `cmd:"" help:"Tell what slow requests waited for: a lock, a processor, the collector, another service."`
-	Claims     claimsCmd        `cmd:"" help:"List the published claims and what was measured."`
-	Env        envCmd           `cmd:"" help:"Tell what on this machine disturbs measuring."`
-	Calibrate  calibrateCmd     `cmd:"" help:"Measure this machine's noise floor."`
-	Selftest   selftestCmd      `cmd:"" help:"Run A/A studies and count false positives."`
-	Completion completionCmd    `cmd:"" help:"Print a shell's completion script."`
-	Version    versionCmd       `cmd:"" help:"Print the version."`
+	Run        runverb.Command       `cmd:"" help:"Run a study and report its verdicts. Without an argument: the quick form of nesting."`
+	Ab         ab.Cmd                `cmd:"" help:"Compare services of your own: two builds, commits, settings, programs or URLs."`
+	Load       loadverb.Command      `cmd:"" help:"Load a URL and measure its answers."`
+	List       listCmd               `cmd:"" help:"List the studies and the runs kept."`
+	Report     reportCmd             `cmd:"" help:"Show or write a run's report."`
+	Compare    compareCmd            `cmd:"" help:"Compare two runs through their shared control."`
+	Gate       gate.Cmd              `cmd:"" help:"Pass or fail a run against a budget."`
+	Cost       costCmd               `cmd:"" help:"Tell who in a running service spends CPU and memory: each middleware, router, engine and handler."`
+	Diff       diffCmd               `cmd:"" help:"Tell what costs more in one set of profiles than in another, and what only seems to."`
+	Flame      flameCmd              `cmd:"" help:"Draw a flame graph of a service, process or profile, coloured by owner."`
+	Doctor     doctorCmd             `cmd:"" help:"Say what ails a running service, what it costs and what to do."`
+	Whatif     whatifCmd             `cmd:"" help:"Slow one owner of a running service down, on and off: what does a microsecond in it cost a request?"`
+	Trace      traceCmd              `cmd:"" help:"Tell what slow requests waited for: a lock, a processor, the collector, another service."`
+	Claims     claims.Cmd            `cmd:"" help:"List the published claims and what was measured."`
+	Env        envCmd                `cmd:"" help:"Tell what on this machine disturbs measuring."`
+	Calibrate  calibrate.Cmd         `cmd:"" help:"Measure this machine's noise floor."`
+	Selftest   calibrate.SelftestCmd `cmd:"" help:"Run A/A studies and count false positives."`
+	Completion completionCmd         `cmd:"" help:"Print a shell's completion script."`
+	Version    versionCmd            `cmd:"" help:"Print the version."`
 }
 
 const about = `tare weighs what each layer of a Go HTTP service costs.
@@ -99,7 +101,7 @@ func decodeProcess(ctx *kong.DecodeContext, to reflect.Value) error {
 
 // run executes one command line and returns the exit status.
 func run(ctx context.Context, args []string, t *cli.Terminal) int {
-	v := verbs{Ab: ab.Cmd{Version: version()}}
+	var v verbs
 	out, mine := &noted{Writer: t.Out}, *t
 	mine.Out, t = out, &mine
 	status := -1
@@ -117,14 +119,14 @@ func run(ctx context.Context, args []string, t *cli.Terminal) int {
 		args[0] = "version"
 	}
 	if err := oneDash(parser.Model.Children, args); err != nil {
-		return complain(t, err)
+		return cli.PrintError(t, err)
 	}
 	parsed, err := parser.Parse(args)
 	if status >= 0 { // help was printed
 		return status
 	}
 	if unwritten := (*fs.PathError)(nil); errors.As(err, &unwritten) {
-		return complain(t, fmt.Errorf("printing help: %w", err)) // nothing else touches a file until a verb runs
+		return cli.PrintError(t, fmt.Errorf("printing help: %w", err)) // nothing else touches a file until a verb runs
 	}
 	if err != nil {
 		hint := "see `tare help`"
@@ -134,14 +136,14 @@ func run(ctx context.Context, args []string, t *cli.Terminal) int {
 		if text, _, many := strings.Cut(err.Error(), ", did you mean one of"); many {
 			err = errors.New(text) // every short flag is near a short one
 		}
-		return complain(t, cli.Usage(hint, err))
+		return cli.PrintError(t, cli.Usage(hint, err))
 	}
 	t.Given = flagsIn(parsed)
 	err = perform(ctx, patience(parsed), func() error { return parsed.Run() })
 	if lost := out.first(); lost != nil && shown(err) {
 		err = fmt.Errorf("writing the result: %w", lost)
 	}
-	return complain(t, err)
+	return cli.PrintError(t, err)
 }
 
 // flagsIn are those that stand on a command line.
@@ -202,26 +204,4 @@ func (n *noted) first() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.err
-}
-
-// complain prints an error and its remedy and returns the exit status.
-func complain(t *cli.Terminal, err error) int {
-	if err == nil {
-		return 0
-	}
-	status, hint := cli.ExitFailed, ""
-	var f *cli.Failure
-	if errors.As(err, &f) {
-		status, hint = f.Status, f.Hint
-	}
-	if errors.Is(err, context.Canceled) {
-		status = cli.ExitInterrupted
-	}
-	if f == nil || f.Err != nil {
-		fmt.Fprintf(t.Err, "tare: %s\n", report.Printable(err.Error()))
-	}
-	if hint != "" {
-		fmt.Fprintf(t.Err, "tare: hint: %s\n", hint)
-	}
-	return status
 }

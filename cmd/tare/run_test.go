@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,54 +11,21 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
-	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/cmd/tare/internal/runs"
+	"github.com/tarehq/tare/cmd/tare/internal/runs/runstest"
 	"github.com/tarehq/tare/lab/study"
-	"github.com/tarehq/tare/studies"
 )
-
-// cut is a run that was interrupted after its first trial.
-func cut(t *testing.T) *record.Run {
-	t.Helper()
-	s, err := studies.Named("null")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(t.TempDir(), "run")
-	w, err := record.Create(dir, record.Manifest{ID: "run", Study: *s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = w.Append(record.Trial{Arm: s.Control, Workload: s.Primary.Workload, Requests: 20_000, Metrics: map[string]float64{s.Primary.Metric: 1000}}, nil)
-	if err := errors.Join(err, w.Finish("interrupted")); err != nil {
-		t.Fatal(err)
-	}
-	run, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return run
-}
-
-// The command on record repeats the run from the same folder, where tare's source need
-// not be.
-func TestCommandRepeats(t *testing.T) {
-	c := &runCmd{Seed: 7, Quick: true, Arms: []string{"a", "b"}, Blocks: 8, Module: "/src/tare"}
-	want := "tare run --seed 7 --quick --arms a,b --blocks 8 --module /src/tare nesting"
-	if got := strings.Join(c.command(&study.Study{Name: "nesting"}), " "); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
 
 // Runs that begin in one second have folders of their own.
 func TestRunsInOneSecond(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := twice("tare-arm")
-	c, quiet := &runCmd{Blocks: 1, Dir: "runs"}, &cli.Terminal{Out: io.Discard, Err: io.Discard}
-	taken := c.folder(s)
+	c, quiet := &runs.Session{StudyFlags: runs.StudyFlags{Blocks: 1, HomeFlag: runs.HomeFlag{Dir: "runs"}}}, &cli.Terminal{Out: io.Discard, Err: io.Discard}
+	taken := c.NewFolder(s)
 	if err := os.MkdirAll(taken, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	run, err := c.measure(t.Context(), quiet, s, taken)
+	run, err := c.Measure(t.Context(), quiet, s, taken)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,70 +57,27 @@ func TestRunsMeasureOneProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := twice("./tare-arm")
-	c, quiet := &runCmd{Blocks: 1}, &cli.Terminal{Out: io.Discard, Err: io.Discard}
+	c, quiet := &runs.Session{StudyFlags: runs.StudyFlags{Blocks: 1, HomeFlag: runs.HomeFlag{Dir: "runs"}}}, &cli.Terminal{Out: io.Discard, Err: io.Discard}
 	for i, want := range []string{"", "is another program by now"} {
 		if err := os.WriteFile("tare-arm", append(program, make([]byte, i)...), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		run, err := c.measure(t.Context(), quiet, s, fmt.Sprintf("runs/%d", i))
+		run, err := c.Measure(t.Context(), quiet, s, fmt.Sprintf("runs/%d", i))
 		if got := fmt.Sprint(err); (err == nil) != (want == "") || !strings.Contains(got, want) && want != "" {
 			t.Errorf("run %d: got %v and %v, want %q", i, run, err, want)
 		}
 	}
 }
 
-// A calibration that is cut short tells where its trials are.
-func TestUncalibrated(t *testing.T) {
-	run := cut(t)
-	var f *cli.Failure
-	if err := uncalibrated(run, context.Canceled); !errors.As(err, &f) || f.Status != cli.ExitInterrupted || !strings.Contains(f.Hint, "tare report "+run.Dir) {
-		t.Errorf("interrupted: got %v, want status %d and the run's folder", err, cli.ExitInterrupted)
-	}
-	full := errors.New("no space left on device")
-	for _, kept := range []*record.Run{nil, {}, run} {
-		if err := uncalibrated(kept, full); !errors.Is(err, full) {
-			t.Errorf("got %v, want %v", err, full)
-		}
-	}
-}
-
-// What stops a run that has trials is told with how to go on, also where no report
-// can be written; not where there is nothing to go on with.
-func TestRunStopped(t *testing.T) {
-	run := cut(t)
-	dir := run.Dir
-	if err := os.Mkdir(filepath.Join(dir, "report.html"), 0o755); err != nil {
+// A name that is empty, as a variable's may be, stands for no run and no study.
+func TestGateNothing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.CopyFS("runs/run", os.DirFS(runstest.Interrupted(t).Dir)); err != nil {
 		t.Fatal(err)
 	}
-	full := errors.New("no space left on device")
-	var asked runCmd
-	ends := func(stopped error) string {
-		var said strings.Builder
-		quiet := &cli.Terminal{Out: io.Discard, Err: &said, Width: 80}
-		if got := complain(quiet, asked.finish(quiet, run, stopped)); got != cli.ExitFailed {
-			t.Errorf("stopped by %v: got exit status %d, want %d", stopped, got, cli.ExitFailed)
+	for _, args := range [][]string{{"gate", ""}, {"gate", "--resume", ""}, {"run", "--plan", "--resume", ""}} {
+		if status, out, said := tare(t, args...); status != cli.ExitUsage || !strings.Contains(said, "name is empty") {
+			t.Errorf("tare %q: got exit status %d, %q and %q, want %d", args, status, out, said, cli.ExitUsage)
 		}
-		return said.String()
-	}
-	hint := "go on with `tare run --resume " + dir + "`"
-	if said := ends(full); !strings.Contains(said, full.Error()) || !strings.Contains(said, "report.html") || !strings.Contains(said, hint) {
-		t.Errorf("got %q, want why it stopped, that there is no report, and %q", said, hint)
-	}
-	if said := ends(nil); !strings.Contains(said, "report.html") || strings.Contains(said, hint) {
-		t.Errorf("got %q of a run that has ended, want that there is no report and not %q", said, hint)
-	}
-	asked = runCmd{Seed: 7, Blocks: 3, Budget: 10 * time.Minute, Module: "tare"}
-	hint = "go on with `tare run --resume " + dir + " --blocks 3 --budget 10m0s --module tare`"
-	if said := ends(full); !strings.Contains(said, hint) {
-		t.Errorf("got %q of a run with bounds, want %q", said, hint)
-	}
-	if f := asked.interrupted(run, nil); f.Hint != hint {
-		t.Errorf("interrupted: got the hint %q, want %q", f.Hint, hint)
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
-	if said := ends(full); strings.Contains(said, hint) {
-		t.Errorf("got %q of a run that is gone, want no %q", said, hint)
 	}
 }

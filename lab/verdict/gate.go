@@ -56,6 +56,9 @@ func (a *Analysis) Gate(budgets []Budget) []Gated {
 	return gated
 }
 
+// Undecided reports whether more blocks may decide the gate.
+func (g Gated) Undecided() bool { return g.Withheld == "" && g.Result == bound.Inconclusive }
+
 // limit is the budget on the comparison's scale.
 func (g *Gated) limit() float64 {
 	switch {

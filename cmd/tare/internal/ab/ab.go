@@ -35,8 +35,7 @@ type Cmd struct {
 	Measure runFlags     `embed:"" group:"Measuring:"`
 	Output  outputFlags  `embed:"" group:"Output:"`
 
-	Version string   `kong:"-"` // of tare, for the record
-	args    []string // of the command line, likewise
+	args []string // of the command line, for the record
 }
 
 // serviceFlags say how a service is started. They hold for all that tare starts.
@@ -56,9 +55,8 @@ type runFlags struct {
 	Threshold   cli.Percent   `default:"1%" help:"Smallest difference that matters."`
 	Connections int           `short:"c" default:"64" help:"Connections."`
 	Rate        string        `short:"r" default:"50%" help:"Requests a second to each service, or a share of what the slowest can do (50%); 0 loads as fast as answers come." placeholder:"RATE"`
-	Seed        uint64        `help:"Fixes the order of trials (0: drawn, and recorded)."`
 	Why         bool          `default:"true" negatable:"" help:"Afterwards find out which owners' CPU cost differs, by eBPF. Needs Linux and root."`
-	Module      string        `help:"Folder of tare's own source, for --with serve." placeholder:"DIR"`
+	runs.TrialFlags
 }
 
 // Help shows examples.
@@ -103,7 +101,7 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 	answers, err := lab.Answers(ctx, lab.Options{Study: s, Builder: builder, Progress: draw})
 	progress.Done()
 	if err != nil {
-		return explain(ctx, err)
+		return runs.Explain(explain(err))
 	}
 	differences, err := p.settle(answers, c.Ask.Status)
 	if err != nil {
@@ -252,16 +250,19 @@ func (p *plan) fit(budget, start time.Duration) string {
 }
 
 // explain adds remedies to what goes wrong with services.
-func explain(ctx context.Context, err error) error {
-	switch text := err.Error(); {
-	case ctx.Err() != nil:
-		return &cli.Failure{Status: cli.ExitInterrupted, Err: errors.New("interrupted; nothing was measured yet")}
-	case strings.Contains(text, "address already in use"):
-		return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: "something listens on that port already: is the service running? Stop it, or compare it by its URL"}
+func explain(err error) error {
+	hint := ""
+	switch {
+	case err == nil || errors.Is(err, context.Canceled):
+		return err
+	case strings.Contains(err.Error(), "address already in use"):
+		hint = "something listens on that port already: is the service running? Stop it, or compare it by its URL"
 	case errors.Is(err, lab.ErrArm):
-		return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: "start the service by hand; --path, --ready and --port say what to ask, when it is ready and where it listens"}
+		hint = "start the service by hand; --path, --ready and --port say what to ask, when it is ready and where it listens"
+	default:
+		return err
 	}
-	return err
+	return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: hint}
 }
 
 // commandLine is how the command was called, quoted for a shell.

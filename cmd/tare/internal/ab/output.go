@@ -5,16 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/doc"
-	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/arm"
-	"github.com/tarehq/tare/lab/record"
-	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats/bound"
@@ -23,11 +19,11 @@ import (
 
 // outputFlags say where results go.
 type outputFlags struct {
-	Max      runs.Budgets `help:"Largest harm, such as 'cpu_per_request<=5%': the comparison is then a gate. Repeatable." placeholder:"METRIC<=PCT"`
-	Dir      string       `default:"runs" help:"Folder to keep runs in."`
-	JSON     bool         `name:"json" help:"Print JSON."`
-	Markdown string       `help:"Write a summary for a pull request." placeholder:"FILE"`
-	Save     string       `help:"Write the study that is run, to repeat or change it: tare run FILE." placeholder:"FILE"`
+	Max runs.Budgets `help:"Largest harm, such as 'cpu_per_request<=5%': the comparison is then a gate. Repeatable." placeholder:"METRIC<=PCT"`
+	runs.HomeFlag
+	JSON     bool   `name:"json" help:"Print JSON."`
+	Markdown string `help:"Write a summary for a pull request." placeholder:"FILE"`
+	Save     string `help:"Write the study that is run, to repeat or change it: tare run FILE." placeholder:"FILE"`
 }
 
 func (o *outputFlags) check() error {
@@ -50,69 +46,30 @@ func (o *outputFlags) save(text string) error {
 
 // measure runs the study and shows what came of it.
 func (c *Cmd) measure(ctx context.Context, t *cli.Terminal, s *study.Study, builder *arm.Builder) error {
-	if err := runs.CheckDir(c.Output.Dir, "name a folder that you may write, with --dir"); err != nil {
+	session := &runs.Session{
+		StudyFlags: runs.StudyFlags{TrialFlags: c.Measure.TrialFlags, HomeFlag: c.Output.HomeFlag},
+		Budget:     c.Measure.Budget, Builder: builder, Command: c.args, Decided: c.decided(),
+	}
+	run, err := session.Measure(ctx, t, s, session.NewFolder(s))
+	a, err := session.Conclude(t, run, explain(err), func(a *verdict.Analysis) error { return c.show(t, a) })
+	if err != nil {
 		return err
-	}
-	dir := runs.NewFolder(c.Output.Dir, s.Name)
-	progress := runs.NewProgress(t)
-	run, err := lab.Run(ctx, lab.Options{
-		Study: s, Builder: builder, Dir: dir, Seed: c.seed(), Budget: c.Measure.Budget,
-		Decided: c.decided(), About: c.about(ctx, dir), Progress: progress.Show,
-	})
-	progress.Done()
-	if run == nil || len(run.Trials) == 0 {
-		return explain(ctx, err)
-	}
-	a, aerr := verdict.Analyse(run)
-	if aerr != nil {
-		return errors.Join(err, aerr)
-	}
-	path := filepath.Join(run.Dir, "report.html")
-	if werr := errors.Join(c.show(t, a), runs.WriteHTML(run, a, path)); werr != nil {
-		return errors.Join(err, werr)
-	}
-	fmt.Fprintf(t.Err, "report: %s\n", path)
-	switch {
-	case ctx.Err() != nil:
-		return &cli.Failure{Status: cli.ExitInterrupted, Err: fmt.Errorf("interrupted; trials on record: %d", len(run.Trials)),
-			Hint: "go on with `tare run --resume " + run.Dir + "`"}
-	case err != nil:
-		return explain(ctx, err)
 	}
 	return c.conclude(a)
 }
 
-func (c *Cmd) seed() uint64 {
-	if c.Measure.Seed == 0 {
-		c.Measure.Seed = runs.DrawSeed()
-	}
-	return c.Measure.Seed
-}
-
-// about is what the manifest says of the surroundings.
-func (c *Cmd) about(ctx context.Context, dir string) record.Manifest {
-	return record.Manifest{ID: filepath.Base(dir), Tare: c.Version, Command: c.args, Env: runs.Environment(ctx)}
-}
-
-// decided tells at a look whether the run may stop: with gates, once all are decided.
+// decided reports at a look whether the run may stop: with gates, once all are decided.
 func (c *Cmd) decided() func(*verdict.Analysis) bool {
 	budgets, _ := c.Output.Max.List() // Run has checked them
 	if len(budgets) == 0 {
 		return nil
 	}
-	return func(a *verdict.Analysis) bool {
-		return !slices.ContainsFunc(a.Gate(budgets), func(g verdict.Gated) bool { return g.Withheld == "" && g.Result == bound.Inconclusive })
-	}
+	return func(a *verdict.Analysis) bool { return !slices.ContainsFunc(a.Gate(budgets), verdict.Gated.Undecided) }
 }
 
 // show prints the report and writes the summary.
 func (c *Cmd) show(t *cli.Terminal, a *verdict.Analysis) error {
-	var err error
-	if c.Output.JSON {
-		err = report.JSON(t.Out, a)
-	} else {
-		err = report.Text(t.Out, a, report.TextOptions{Width: t.Width, Color: t.Colour})
-	}
+	err := runs.Print(t, a, c.Output.JSON)
 	if c.Output.Markdown != "" {
 		page := c.summary(a)
 		err = errors.Join(err, cli.WriteFile(c.Output.Markdown, func(w io.Writer) error { return doc.Markdown(w, *page) }))

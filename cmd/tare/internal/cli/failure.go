@@ -1,6 +1,12 @@
 package cli
 
-import "fmt"
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tarehq/tare/lab/report"
+)
 
 // Exit statuses.
 const (
@@ -30,3 +36,25 @@ func (f *Failure) Error() string {
 }
 
 func (f *Failure) Unwrap() error { return f.Err }
+
+// PrintError prints an error and its hint, and returns the exit status.
+func PrintError(t *Terminal, err error) int {
+	if err == nil {
+		return 0
+	}
+	status, hint := ExitFailed, ""
+	var f *Failure
+	if errors.As(err, &f) {
+		status, hint = f.Status, f.Hint
+	}
+	if errors.Is(err, context.Canceled) {
+		status = ExitInterrupted
+	}
+	if f == nil || f.Err != nil {
+		fmt.Fprintf(t.Err, "tare: %s\n", report.Printable(err.Error()))
+	}
+	if hint != "" {
+		fmt.Fprintf(t.Err, "tare: hint: %s\n", hint)
+	}
+	return status
+}

@@ -4,20 +4,21 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"text/tabwriter"
 	"unicode/utf8"
 
 	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/stats/unit"
 )
 
-// LeastRoom is the narrowest column of text.
-const LeastRoom = 30
+// leastRoom is the narrowest column of text.
+const leastRoom = 30
 
 // Wrap prints text behind a label, broken between words so that lines keep
 // within width, further lines under the first.
 func Wrap(w io.Writer, label, text string, width int) {
 	indent := strings.Repeat(" ", utf8.RuneCountInString(label))
-	room := max(LeastRoom, width-len(indent))
+	room := max(leastRoom, width-len(indent))
 	line := label
 	used := 0
 	for word := range strings.FieldsSeq(report.Printable(text)) {
@@ -58,6 +59,28 @@ func Fit(text string, columns int) string {
 		return text
 	}
 	return string(runes[:columns-1]) + "…"
+}
+
+// AlignColumns aligns the cells of a table's rows. Its lines end where a further column
+// would begin.
+func AlignColumns(rows [][]string) []string {
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	for _, cells := range rows {
+		fmt.Fprintln(w, strings.Join(cells, "\t")+"\t")
+	}
+	w.Flush() // a strings.Builder takes everything
+	return strings.Split(strings.TrimSuffix(table.String(), "\n"), "\n")
+}
+
+// WrapBeside prints text at the end of a table's row, broken to fit the terminal, or below
+// the row where there is too little room for it.
+func WrapBeside(w io.Writer, row, text string, width int) {
+	if room := width - utf8.RuneCountInString(row); room < min(leastRoom, utf8.RuneCountInString(text)) {
+		fmt.Fprintln(w, strings.TrimRight(row, " "))
+		row = "    "
+	}
+	Wrap(w, row, text, width)
 }
 
 // Count is a number of things.

@@ -1,4 +1,4 @@
-// Package runs finds and opens the runs that are kept on this machine.
+// Package runs makes, finds and opens the runs that are kept on this machine.
 package runs
 
 import (
@@ -86,4 +86,12 @@ func CheckDir(home, hint string) error {
 // WriteHTML writes a run's report to a file.
 func WriteHTML(run *record.Run, a *verdict.Analysis, path string) error {
 	return cli.WriteFile(path, func(w io.Writer) error { return report.HTML(w, run, a) })
+}
+
+// Print prints a run's verdicts, as text or as JSON.
+func Print(t *cli.Terminal, a *verdict.Analysis, asJSON bool) error {
+	if asJSON {
+		return report.JSON(t.Out, a)
+	}
+	return report.Text(t.Out, a, report.TextOptions{Width: t.Width, Color: t.Colour})
 }

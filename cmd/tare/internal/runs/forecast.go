@@ -1,4 +1,4 @@
-package main
+package runs
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/noise"
 	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/stats"
@@ -64,7 +65,7 @@ func announceBudget(t *cli.Terminal, s *study.Study, budget time.Duration, block
 		return
 	}
 	metric, _ := study.MetricNamed(s.Primary.Metric)
-	cal, ok, err := kept()
+	cal, ok, err := noise.ReadFloor()
 	if err != nil || !ok || cal.Blocks == 0 {
 		fmt.Fprintf(t.Err, "how small an effect they tell apart is not known here: run `tare calibrate` once\n")
 		return

@@ -1,7 +1,7 @@
-package main
+// Package gate is the verb that passes or fails a change.
+package gate
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -9,7 +9,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"text/tabwriter"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
@@ -23,23 +24,19 @@ import (
 	"github.com/tarehq/tare/stats/unit"
 )
 
-// gateCmd passes or fails a change.
-type gateCmd struct {
-	Target string       `arg:"" name:"study|run" help:"A study, or study file, to run now (control = before, arms = after), or a run's folder, or its name below --dir."`
+// Cmd passes or fails a change.
+type Cmd struct {
+	Target string       `arg:"" name:"study|run" help:"A study or study file to run now (control = before, arms = after), or a run's folder, or its name below --dir."`
 	Max    runs.Budgets `help:"Largest harm, such as 'cpu_per_request<=5%' or cpu_per_request=5; repeatable. Default: the primary metric at 5 %." placeholder:"METRIC<=PCT"`
-	Quick  bool         `short:"q" help:"The study's short form."`
-	Blocks int          `help:"Most blocks (0: the study's last look)."`
-	Seed   uint64       `help:"Fixes the order of trials (0: drawn)."`
-	Dir    string       `help:"Folder to keep runs in." default:"runs"`
-	Module string       `help:"Folder of tare's own source." placeholder:"DIR"`
-	Resume bool         `help:"Go on with an interrupted run as a gate, not judge it as it is."`
-	JSON   bool         `name:"json" help:"Print JSON."`
+	runs.StudyFlags
+	Resume bool `help:"Continue an interrupted run, and gate it."`
+	JSON   bool `name:"json" help:"Print JSON."`
 
 	failed string // folder of the first run, where a gate failed that the second is to confirm
 }
 
 // Help tells what a failure is.
-func (c *gateCmd) Help() string {
+func (c *Cmd) Help() string {
 	return `A budget failed if the whole interval of the harm lies beyond it, and a second run
 with fresh processes and another seed confirms that. It held if the whole interval
 lies within it. Anything else is inconclusive, also an arm without the metric: its
@@ -52,38 +49,38 @@ Exit status: 0 every budget held, 3 one failed, 4 inconclusive.`
 }
 
 // Run gates.
-func (c *gateCmd) Run(ctx context.Context, t *cli.Terminal) error {
+func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 	if _, err := c.budgets(""); err != nil {
 		return err
 	}
 	if c.Target == "" { // not the newest run, as elsewhere: a variable that is empty passes nothing
 		return cli.Usage("", errors.New("want a study or a run: its name is empty"))
 	}
-	run := &runCmd{Quick: c.Quick, Blocks: c.Blocks, Seed: c.Seed, Dir: c.Dir, Module: c.Module, gate: c}
-	if err := run.bounds(); err != nil {
+	session := c.session()
+	if err := session.Check(); err != nil {
 		return err
 	}
 	var s *study.Study
 	dir, err := runs.FindIn(c.Dir, c.Target)
 	switch {
 	case c.Resume && (c.Quick || c.Seed != 0):
-		return cli.Usage("", errors.New("--resume goes on with the run as it is: no --quick or --seed beside it"))
+		return cli.Usage("", errors.New("--resume continues the run as it is: no --quick or --seed beside it"))
 	case c.Resume:
-		dir, s, err = run.takeUp(c.Target)
+		dir, s, err = session.TakeUp(c.Target)
 	case err == nil:
 		return c.judge(t, dir)
 	default:
-		if s, err = run.choose(c.Target); err == nil {
-			dir = run.folder(s)
+		if s, err = session.Choose(c.Target); err == nil {
+			dir = session.NewFolder(s)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if err := c.told(s); err != nil {
+	if err := c.checkComparable(s); err != nil {
 		return err
 	}
-	first, err := c.measure(ctx, t, run, s, dir)
+	first, err := c.measure(ctx, t, session, s, dir)
 	if err != nil {
 		return err
 	}
@@ -91,17 +88,29 @@ func (c *gateCmd) Run(ctx context.Context, t *cli.Terminal) error {
 		return c.decide(t, first, nil)
 	}
 	fmt.Fprintln(t.Err, "a gate failed: confirming it with fresh processes and another seed")
-	run.Seed++
-	run.Resume = ""
-	again, err := c.measure(ctx, t, run, s, run.folder(s))
+	session.Seed++
+	session.Resume = ""
+	again, err := c.measure(ctx, t, session, s, session.NewFolder(s))
 	if err != nil {
 		return err
 	}
 	return c.decide(t, first, again)
 }
 
+// session is that of both runs of a gate, so that they measure the same programs.
+func (c *Cmd) session() *runs.Session {
+	return &runs.Session{
+		StudyFlags: c.StudyFlags,
+		Decided:    func(a *verdict.Analysis) bool { return !slices.ContainsFunc(c.gates(a), verdict.Gated.Undecided) },
+		// By itself a second run would be a first one, and pass what had failed.
+		Again: func(dir string) []string {
+			return append([]string{"tare", "gate", "--resume", cmp.Or(c.failed, dir)}, c.Max.Flags()...)
+		},
+	}
+}
+
 // judge gates a run as it is.
-func (c *gateCmd) judge(t *cli.Terminal, dir string) error {
+func (c *Cmd) judge(t *cli.Terminal, dir string) error {
 	if c.Quick || c.Blocks != 0 || c.Seed != 0 || c.Module != "" {
 		return cli.Usage("", fmt.Errorf("%s is a run, judged as it is: no --quick, --blocks, --seed or --module beside it", c.Target))
 	}
@@ -112,72 +121,70 @@ func (c *gateCmd) judge(t *cli.Terminal, dir string) error {
 	return c.decide(t, c.gates(a), nil)
 }
 
-// measure makes a run and gates it; the first that fails is noted.
-func (c *gateCmd) measure(ctx context.Context, t *cli.Terminal, run *runCmd, s *study.Study, dir string) ([]verdict.Gated, error) {
-	kept, err := run.measure(ctx, t, s, dir)
+// measure makes a run and gates it. It notes the first run that fails.
+func (c *Cmd) measure(ctx context.Context, t *cli.Terminal, session *runs.Session, s *study.Study, dir string) ([]verdict.Gated, error) {
+	session.Announce(t, s)
+	run, err := session.Measure(ctx, t, s, dir)
 	if err != nil {
-		return nil, run.stopped(kept, err)
+		return nil, c.explain(session, run, err)
 	}
-	a, err := verdict.Analyse(kept)
+	a, err := verdict.Analyse(run)
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(t.Err, "run: %s\n", kept.Dir)
+	fmt.Fprintf(t.Err, "run: %s\n", run.Dir)
 	gates := c.gates(a)
 	if c.failed == "" && slices.ContainsFunc(gates, func(g verdict.Gated) bool { return g.Result == bound.Failed }) {
-		c.failed = kept.Dir
+		c.failed = run.Dir
 	}
 	return gates, nil
 }
 
-// stopped explains why a run ended before its time, with how to go on if anything was
-// measured; run may be nil.
-func (c *runCmd) stopped(run *record.Run, err error) error {
+// explain says why a run ended early, and how to continue if anything was measured; run may
+// be nil.
+func (c *Cmd) explain(session *runs.Session, run *record.Run, err error) error {
 	if run == nil || len(run.Trials) == 0 {
-		if c.gate.failed == "" {
-			return explain(err)
+		if c.failed == "" {
+			return runs.Explain(err)
 		}
-		run = &record.Run{Dir: c.gate.failed} // nothing is kept of the second run, and the first is gone on with
+		run = &record.Run{Dir: c.failed} // nothing is kept of the second run: the first is continued
 	}
 	if errors.Is(err, context.Canceled) {
-		return c.interrupted(run, nil)
+		return session.Interrupted(run, nil)
 	}
-	return c.goOn(run, explain(err))
+	return session.HintAgain(run, runs.Explain(err))
 }
 
-// told refuses, before anything is measured, a budget for what the study does not
-// compare arms by.
-func (c *gateCmd) told(s *study.Study) error {
+// checkComparable refuses, before anything is measured, a budget for a metric by which the
+// study does not compare arms.
+func (c *Cmd) checkComparable(s *study.Study) error {
 	budgets, err := c.budgets(s.Primary.Metric)
 	if err != nil {
 		return err
 	}
 	for _, b := range budgets {
 		if err := s.CheckComparable(b.Metric); err != nil {
-			return cli.Usage("docs/study-files.md lists the metrics, and what tells them", fmt.Errorf("gating study %s: %w", s.Name, err))
+			return cli.Usage("docs/study-files.md lists the metrics and what they need", fmt.Errorf("gating study %s: %w", s.Name, err))
 		}
 	}
 	return nil
 }
 
 // budgets are those asked for, or the default for the study's primary metric.
-func (c *gateCmd) budgets(primary string) ([]verdict.Budget, error) {
+func (c *Cmd) budgets(primary string) ([]verdict.Budget, error) {
 	if len(c.Max) == 0 {
 		return []verdict.Budget{{Metric: primary, Harm: 0.05}}, nil
 	}
 	return c.Max.List()
 }
 
-func (c *gateCmd) gates(a *verdict.Analysis) []verdict.Gated {
+func (c *Cmd) gates(a *verdict.Analysis) []verdict.Gated {
 	budgets, _ := c.budgets(a.Manifest.Study.Primary.Metric) // Run has checked them
 	return a.Gate(budgets)
 }
 
-// open tells whether more blocks may decide a gate.
-func open(g verdict.Gated) bool { return g.Withheld == "" && g.Result == bound.Inconclusive }
-
-// gateRow is the shape of a row of `tare gate --json`.
-type gateRow struct {
+// entry is the shape of a row of `tare gate --json`.
+type entry struct {
 	Metric   string  `json:"metric"`
 	Workload string  `json:"workload"`
 	Arm      string  `json:"arm"`
@@ -207,7 +214,7 @@ func (b bounded) MarshalJSON() ([]byte, error) {
 
 // decide prints the gates and returns the exit status; again are those of the
 // second run, nil without one.
-func (c *gateCmd) decide(t *cli.Terminal, gates, again []verdict.Gated) error {
+func (c *Cmd) decide(t *cli.Terminal, gates, again []verdict.Gated) error {
 	second := map[string]bound.Outcome{}
 	for _, g := range again {
 		second[g.Metric.Name+" "+g.Workload+" "+g.Arm] = g.Result
@@ -221,7 +228,7 @@ func (c *gateCmd) decide(t *cli.Terminal, gates, again []verdict.Gated) error {
 		return &cli.Failure{Status: cli.ExitThreshold, Err: errors.New("a budget is exceeded")}
 	case bound.Inconclusive:
 		hint := "more blocks tell more: gate the study again, with --blocks"
-		if !slices.ContainsFunc(gates, open) {
+		if !slices.ContainsFunc(gates, verdict.Gated.Undecided) {
 			hint = "`tare report` shows what was measured"
 		}
 		if slices.ContainsFunc(gates, func(g verdict.Gated) bool { return g.Result == bound.Failed }) {
@@ -235,11 +242,11 @@ func (c *gateCmd) decide(t *cli.Terminal, gates, again []verdict.Gated) error {
 	return nil
 }
 
-func gateRows(gates []verdict.Gated, second map[string]bound.Outcome) ([]gateRow, bound.Outcome) {
-	rows := []gateRow{}
+func gateRows(gates []verdict.Gated, second map[string]bound.Outcome) ([]entry, bound.Outcome) {
+	rows := []entry{}
 	worst := bound.Held
 	for _, g := range gates {
-		row := gateRow{Metric: g.Metric.Name, Workload: g.Workload, Arm: g.Arm, Budget: g.Budget, Blocks: g.N, Why: g.Withheld}
+		row := entry{Metric: g.Metric.Name, Workload: g.Workload, Arm: g.Arm, Budget: g.Budget, Blocks: g.N, Why: g.Withheld}
 		e := relative(g)
 		row.Effect, row.Lo, row.Hi = bounded(e.Value), bounded(e.Interval.Lo), bounded(e.Interval.Hi)
 		row.figure, row.span = "–", "–"
@@ -277,27 +284,26 @@ func relative(g verdict.Gated) verdict.Estimate {
 	return verdict.Estimate{Value: d.Value / of, Interval: stats.Interval{Lo: d.Interval.Lo / of, Hi: d.Interval.Hi / of}}
 }
 
-func (c *gateCmd) print(t *cli.Terminal, rows []gateRow) error {
+func (c *Cmd) print(t *cli.Terminal, rows []entry) error {
 	if c.JSON {
 		return t.JSON(rows)
 	}
-	var table bytes.Buffer
-	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "RESULT\tMETRIC\tWORKLOAD\tARM\tEFFECT\tINTERVAL\tBUDGET\tBLOCKS")
+	cells := [][]string{{"RESULT", "METRIC", "WORKLOAD", "ARM", "EFFECT", "INTERVAL", "BUDGET", "BLOCKS"}}
 	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", r.Result, r.Metric, cmp.Or(r.Workload, "–"), cmp.Or(r.Arm, "–"),
-			r.figure, r.span, unit.Change(r.Budget), r.Blocks)
+		cells = append(cells, []string{
+			r.Result, r.Metric, cmp.Or(r.Workload, "–"), cmp.Or(r.Arm, "–"), r.figure, r.span, unit.Change(r.Budget), strconv.Itoa(r.Blocks),
+		})
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if utf8.RuneCountInString(tableRows(&table)[0]) > t.Width {
+	lines := cli.AlignColumns(cells)
+	if utf8.RuneCountInString(lines[0]) > t.Width {
 		for _, r := range rows {
 			cli.Wrap(t.Out, fmt.Sprintf("%-12s  ", r.Result), r.sentence(), t.Width)
 		}
 		return nil
 	}
-	fmt.Fprint(t.Out, &table)
+	for _, line := range lines {
+		fmt.Fprintln(t.Out, strings.TrimRight(line, " "))
+	}
 	for _, r := range rows {
 		if r.Why != "" {
 			cli.Wrap(t.Out, "  ", r.subject()+": "+r.Why, t.Width)
@@ -307,7 +313,7 @@ func (c *gateCmd) print(t *cli.Terminal, rows []gateRow) error {
 }
 
 // sentence is a row for a terminal that is too narrow for the table.
-func (r *gateRow) sentence() string {
+func (r *entry) sentence() string {
 	if r.Why != "" {
 		return r.subject() + ": " + r.Why
 	}
@@ -315,7 +321,7 @@ func (r *gateRow) sentence() string {
 }
 
 // subject is what a row is about.
-func (r *gateRow) subject() string {
+func (r *entry) subject() string {
 	text := r.Metric
 	if r.Arm != "" {
 		text += " of " + r.Arm

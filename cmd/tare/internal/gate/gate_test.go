@@ -1,4 +1,4 @@
-package main
+package gate
 
 import (
 	"context"
@@ -7,14 +7,14 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/cli/clitest"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
+	"github.com/tarehq/tare/cmd/tare/internal/runs/runstest"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -64,7 +64,7 @@ func TestGateDecides(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var out strings.Builder
-			c := &gateCmd{JSON: true}
+			c := &Cmd{JSON: true}
 			err := c.decide(&cli.Terminal{Out: &out, Err: io.Discard}, tt.first, tt.again)
 			var f *cli.Failure
 			if errors.As(err, &f); f == nil {
@@ -73,7 +73,7 @@ func TestGateDecides(t *testing.T) {
 			if f.Status != tt.status || !strings.Contains(f.Hint, tt.hint) {
 				t.Errorf("got status %d, hint %q, want %d, %q", f.Status, f.Hint, tt.status, tt.hint)
 			}
-			var rows []gateRow
+			var rows []entry
 			if err := json.Unmarshal([]byte(out.String()), &rows); err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +105,7 @@ func TestGateTellsWhy(t *testing.T) {
 	leftOut.Workload, leftOut.Withheld = "", "it took no part"
 	rows, _ := gateRows([]verdict.Gated{gated("a", bound.Held), unheld("b"), leftOut}, nil)
 	var out strings.Builder
-	if err := (&gateCmd{}).print(&cli.Terminal{Out: &out, Err: io.Discard, Width: 120}, rows); err != nil {
+	if err := (&Cmd{}).print(&cli.Terminal{Out: &out, Err: io.Discard, Width: 120}, rows); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
@@ -133,7 +133,7 @@ func TestGateBudgets(t *testing.T) {
 		{runs.Budgets{"cpu": .05}, `no metric is called "cpu"`},
 	}
 	for _, tt := range tests {
-		budgets, err := (&gateCmd{Max: tt.max}).budgets("loop_time")
+		budgets, err := (&Cmd{Max: tt.max}).budgets("loop_time")
 		got, _ := json.Marshal(budgets)
 		if err != nil {
 			got = []byte(err.Error())
@@ -146,16 +146,16 @@ func TestGateBudgets(t *testing.T) {
 
 // A gate that is stopped names the folder of what it has measured, if it has.
 func TestGateStopped(t *testing.T) {
-	run, full := cut(t), errors.New("no space left on device")
-	gated := runCmd{Blocks: 8, gate: &gateCmd{Max: runs.Budgets{"rss_peak": .075, "cpu_per_request": .03}}}
-	confirming := runCmd{gate: &gateCmd{failed: "runs/first"}}
-	if f := confirming.interrupted(run, nil); f.Hint != "go on with `tare gate --resume runs/first`" {
-		t.Errorf("of a second run: got the hint %q, want that the first is gone on with, which a second confirms", f.Hint)
+	run, full := runstest.Interrupted(t), errors.New("no space left on device")
+	gated := &Cmd{Max: runs.Budgets{"rss_peak": .075, "cpu_per_request": .03}, StudyFlags: runs.StudyFlags{Blocks: 8}}
+	confirming := &Cmd{failed: "runs/first"}
+	if f := confirming.session().Interrupted(run, nil); f.Hint != "continue with `tare gate --resume runs/first`" {
+		t.Errorf("of a second run: got the hint %q, want that the first is continued, which a second confirms", f.Hint)
 	}
-	if f, ok := errors.AsType[*cli.Failure](confirming.stopped(nil, context.Canceled)); !ok || f.Status != cli.ExitInterrupted || f.Hint != "go on with `tare gate --resume runs/first`" {
-		t.Errorf("of a second run without a trial: got %+v, want that the first is gone on with", f)
+	if f, ok := errors.AsType[*cli.Failure](confirming.explain(confirming.session(), nil, context.Canceled)); !ok || f.Status != cli.ExitInterrupted || f.Hint != "continue with `tare gate --resume runs/first`" {
+		t.Errorf("of a second run without a trial: got %+v, want that the first is continued", f)
 	}
-	again := "go on with `tare gate --resume " + run.Dir + " --max cpu_per_request=3 --max rss_peak=7.5 --blocks 8`"
+	again := "continue with `tare gate --resume " + run.Dir + " --max cpu_per_request=3 --max rss_peak=7.5 --blocks 8`"
 	for _, tt := range []struct {
 		run    *record.Run
 		by     error
@@ -163,40 +163,26 @@ func TestGateStopped(t *testing.T) {
 		hint   string // "" = none
 	}{
 		{run, fmt.Errorf("running trial 1: %w", context.Canceled), cli.ExitInterrupted, again},
-		{run, full, cli.ExitFailed, "once that is mended, " + again},
+		{run, full, cli.ExitFailed, "solve that, then " + again},
 		{nil, context.Canceled, cli.ExitInterrupted, ""},
 		{nil, full, cli.ExitFailed, ""},
 	} {
 		var said strings.Builder
-		got := complain(&cli.Terminal{Err: &said}, gated.stopped(tt.run, tt.by))
+		got := cli.PrintError(&cli.Terminal{Err: &said}, gated.explain(gated.session(), tt.run, tt.by))
 		if got != tt.status || !strings.Contains(said.String(), tt.hint) || strings.Contains(said.String(), "hint") != (tt.hint != "") {
 			t.Errorf("%v: got exit status %d and %q, want %d and %q", tt.by, got, said.String(), tt.status, tt.hint)
 		}
 	}
 }
 
-// Another run of a study is kept beside the one that is gone on with.
-func TestTakeUpBeside(t *testing.T) {
-	run := cut(t)
-	c := &runCmd{Dir: "runs"}
-	_, s, err := c.takeUp(run.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := filepath.Dir(c.folder(s)); got != filepath.Dir(run.Dir) {
-		t.Errorf("another run is kept in %s, want %s", got, filepath.Dir(run.Dir))
-	}
-}
-
-// A name that is empty, as a variable's may be, stands for no run and no study.
-func TestGateNothing(t *testing.T) {
-	t.Chdir(t.TempDir())
-	if err := os.CopyFS("runs/run", os.DirFS(cut(t).Dir)); err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range [][]string{{"gate", ""}, {"gate", "--resume", ""}, {"run", "--plan", "--resume", ""}} {
-		if status, out, said := tare(t, args...); status != cli.ExitUsage || !strings.Contains(said, "name is empty") {
-			t.Errorf("tare %q: got exit status %d, %q and %q, want %d", args, status, out, said, cli.ExitUsage)
+func TestTableWidths(t *testing.T) {
+	clitest.CheckWidths(t, func(w io.Writer, width int) {
+		err := (&Cmd{}).print(&cli.Terminal{Out: w, Width: width}, []entry{
+			{Metric: "cpu_per_request", Workload: "browser", Arm: "serve-reuse", Budget: 0.05, Blocks: 8, Result: "held", figure: "-69.2 %", span: "-75.3 to -63.0 %"},
+			{Metric: "pss", Budget: 0.05, Result: "inconclusive", Why: "no workload of the run tells it", figure: "–", span: "–"},
+		})
+		if err != nil {
+			t.Error(err)
 		}
-	}
+	}, "held", "serve-reuse", "-69.2 %", "inconclusive", "no workload")
 }

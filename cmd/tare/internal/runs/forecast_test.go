@@ -1,40 +1,27 @@
-package main
+package runs
 
 import (
-	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
-	"github.com/tarehq/tare/lab/record"
-	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/cmd/tare/internal/noise"
 	"github.com/tarehq/tare/studies"
 )
 
 // calibrate keeps a calibration of this machine, of now, for the test.
 func calibrate(t *testing.T, floor map[string]float64) {
 	t.Helper()
-	calibrateAt(t, time.Now(), floor)
-}
-
-func calibrateAt(t *testing.T, when time.Time, floor map[string]float64) {
-	t.Helper()
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	dir, err := cacheDir("calibration")
+	cache, err := noise.Calibrations()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(cache.Dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(calibration{When: when, Machine: machine(), Blocks: 30, Floor: floor})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "floor.json"), text, 0o644); err != nil {
+	if err := cache.Write(noise.Calibration{When: time.Now(), Machine: noise.Machine(), Blocks: 30, Floor: floor}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -72,44 +59,5 @@ func TestAnnounceBudget(t *testing.T) {
 				t.Errorf("--budget %s %s: got %q, want %q in it and no %q", tt.budget, tt.study, got, tt.want, tt.never)
 			}
 		})
-	}
-}
-
-// A calibration holds for seven days, and not for as long as a clock that was set back
-// lies behind it.
-func TestCalibrationAges(t *testing.T) {
-	for age, want := range map[time.Duration]bool{time.Minute: true, floorKept - time.Hour: true, floorKept + time.Hour: false, -time.Hour: false, -1000 * time.Hour: false} {
-		calibrateAt(t, time.Now().Add(-age), map[string]float64{"cpu_per_request": .01})
-		var m record.Manifest
-		calibrated(&m)
-		told := strings.Contains(strings.Join(m.Warnings, "\n"), "ahead of the clock")
-		if got := len(m.Floor) > 0; got != want || told != (age < 0) {
-			t.Errorf("calibrated %s ago: floor %v, warnings %q, want a floor: %t", age, m.Floor, m.Warnings, want)
-		}
-	}
-}
-
-// What studies compare first is calibrated, if it can be: a metric that may be
-// zero has no floor as a ratio, and one of generators takes generators.
-func TestCalibrationHoldsPrimaries(t *testing.T) {
-	null, err := studies.Named("null")
-	if err != nil {
-		t.Fatal(err)
-	}
-	loops := false
-	for _, w := range null.Workloads {
-		loops = loops || w.Loop > 0
-	}
-	all, err := studies.All()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range all {
-		switch m := s.Primary.Metric; {
-		case s.Kind == study.Generators, m == "cpu_per_request", m == "goroutine_growth":
-		case m == "loop_time" && loops:
-		default:
-			t.Errorf("study %s compares %s, which study null does not measure", s.Name, m)
-		}
 	}
 }

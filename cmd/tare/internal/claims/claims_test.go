@@ -1,4 +1,4 @@
-package main
+package claims
 
 import (
 	"encoding/json"
@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/cli/clitest"
+	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -63,7 +65,7 @@ func TestClaimsTable(t *testing.T) {
 		s.Workloads = slices.DeleteFunc(s.Workloads, func(w study.Workload) bool { return w.Name == s.Claims[0].Checks[0].Workload })
 	})
 	var out strings.Builder
-	c := &claimsCmd{Dir: dir}
+	c := &Cmd{HomeFlag: runs.HomeFlag{Dir: dir}}
 	if err := c.Run(&cli.Terminal{Out: &out, Err: io.Discard, Width: 120}); err != nil {
 		t.Fatal(err)
 	}
@@ -82,11 +84,11 @@ func TestClaimsTable(t *testing.T) {
 		}
 	}
 	out.Reset()
-	c = &claimsCmd{Dir: dir, IDs: []string{"P5.tuning"}, JSON: true}
+	c = &Cmd{HomeFlag: runs.HomeFlag{Dir: dir}, IDs: []string{"P5.tuning"}, JSON: true}
 	if err := c.Run(&cli.Terminal{Out: &out, Err: io.Discard, Width: 120}); err != nil {
 		t.Fatal(err)
 	}
-	var got []claimRow
+	var got []entry
 	if err := json.Unmarshal([]byte(out.String()), &got); err != nil || len(got) != 1 {
 		t.Fatalf("%d rows, %v, want one of %s", len(got), err, out.String())
 	}
@@ -103,7 +105,7 @@ func TestClaimsTable(t *testing.T) {
 func TestClaimsInFull(t *testing.T) {
 	show := func(id string) string {
 		var out strings.Builder
-		c := &claimsCmd{Dir: t.TempDir(), IDs: []string{id}}
+		c := &Cmd{HomeFlag: runs.HomeFlag{Dir: t.TempDir()}, IDs: []string{id}}
 		if err := c.Run(&cli.Terminal{Out: &out, Err: io.Discard, Width: 400}); err != nil {
 			t.Fatal(err)
 		}
@@ -135,11 +137,11 @@ func TestClaimsInFull(t *testing.T) {
 func TestClaimsDocsPage(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "claims.md")
-	c := &claimsCmd{Dir: dir, Markdown: file}
+	c := &Cmd{HomeFlag: runs.HomeFlag{Dir: dir}, Markdown: file}
 	if err := c.Run(&cli.Terminal{Out: io.Discard, Err: io.Discard, Width: 80}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile("../../docs/claims.md")
+	got, err := os.ReadFile("../../../../docs/claims.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,4 +183,12 @@ func keepTuning(t *testing.T, dir, id string, at time.Time, change func(*study.S
 	if err := w.Finish("cap"); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestTableWidths(t *testing.T) {
+	r := entry{State: "run nesting", Figure: "+37.2 µs"}
+	r.ID, r.Statement = "P1.nesting", "Three nested middlewares raise P95 by 37.2 µs over none at about 98,400 req/s"
+	clitest.CheckWidths(t, func(w io.Writer, width int) {
+		(&Cmd{}).table(&cli.Terminal{Out: w, Width: width}, []entry{r})
+	}, "P1.nesting", "+37.2 µs", "Three nested mi", "1 claim, 1 run nesting")
 }

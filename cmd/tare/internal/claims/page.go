@@ -1,4 +1,4 @@
-package main
+package claims
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 )
 
 // claimsPage is a page of the claims: a table for each source.
-func claimsPage(rows []claimRow) doc.Page {
+func claimsPage(rows []entry) doc.Page {
 	var p doc.Page
 	p.Add(doc.Heading{Level: 1, Text: "Published claims"},
 		doc.Paragraph{Text: doc.Spans{
@@ -20,10 +20,10 @@ func claimsPage(rows []claimRow) doc.Page {
 			{Text: "tare claims P4.scaling", Code: true},
 			{Text: " shows one claim with all its checks."},
 		}})
-	measured := slices.ContainsFunc(rows, func(r claimRow) bool { return r.Measured != "" })
+	measured := slices.ContainsFunc(rows, func(r entry) bool { return r.Measured != "" })
 	for len(rows) > 0 {
 		source := rows[0].Source
-		n := slices.IndexFunc(rows, func(r claimRow) bool { return r.Source != source })
+		n := slices.IndexFunc(rows, func(r entry) bool { return r.Source != source })
 		if n < 0 {
 			n = len(rows)
 		}
@@ -37,7 +37,7 @@ func claimsPage(rows []claimRow) doc.Page {
 
 // claimsTable has a row for each claim of a source, with what a run measured if
 // there is any.
-func claimsTable(source string, rows []claimRow, measured bool) doc.Table {
+func claimsTable(source string, rows []entry, measured bool) doc.Table {
 	table := doc.Table{Caption: "Claims of " + source, Unlabelled: true, Columns: []doc.Column{
 		{Head: "claim", Key: true}, {Head: "statement"}, {Head: "published"}, {Head: "study"}, {Head: "state"}, {Head: "what decides"},
 	}}
@@ -73,7 +73,7 @@ func claimsTable(source string, rows []claimRow, measured bool) doc.Table {
 }
 
 // decides is what decides the claim, or would.
-func (r *claimRow) decides() doc.Cell {
+func (r *entry) decides() doc.Cell {
 	switch {
 	case r.By != "":
 		return doc.Cell{Text: r.By, Code: true}

@@ -1,4 +1,4 @@
-package main
+package calibrate
 
 import (
 	"fmt"
@@ -33,7 +33,7 @@ func fourfold(s *study.Study) *study.Study {
 }
 
 // keepReplicates writes what was asked to be kept of a run of study null.
-func (c *calibrateCmd) keepReplicates(run *record.Run, a *verdict.Analysis) error {
+func (c *Cmd) keepReplicates(run *record.Run, a *verdict.Analysis) error {
 	if c.Replicates == "" {
 		return nil
 	}

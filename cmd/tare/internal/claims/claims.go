@@ -1,12 +1,11 @@
-package main
+// Package claims is the verb that lists the published claims and what was measured of them.
+package claims
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
@@ -19,17 +18,17 @@ import (
 	"github.com/tarehq/tare/studies"
 )
 
-// claimsCmd lists the published claims, on a page too.
-type claimsCmd struct {
-	IDs  []string `arg:"" optional:"" name:"claim" help:"Only these, in full; P1 stands for all of P1."`
-	Dir  string   `help:"Folder that runs are kept in." default:"runs"`
-	JSON bool     `name:"json" xor:"form" help:"Print JSON."`
+// Cmd lists the published claims, on a page too.
+type Cmd struct {
+	IDs []string `arg:"" optional:"" name:"claim" help:"Show only these, in full; P1 means all of P1."`
+	runs.HomeFlag
+	JSON bool `name:"json" xor:"form" help:"Print JSON."`
 
 	Markdown string `placeholder:"FILE" xor:"form" help:"Write a page of the claims as Markdown; - is standard output."`
 }
 
-// claimRow is the shape of an element of `tare claims --json`.
-type claimRow struct {
+// entry is the shape of an element of `tare claims --json`.
+type entry struct {
 	study.Published
 	State string `json:"state"`         // the verdict, or why there is none
 	Says  string `json:"says,omitzero"` // the verdict in one sentence
@@ -42,11 +41,11 @@ type claimRow struct {
 	Measured string `json:"measured,omitzero"`
 	Interval string `json:"interval,omitzero"` // of Measured
 
-	Checks []checkRow `json:"checks,omitzero"` // of the study that tests it, the one that decides first
+	Checks []checked `json:"checks,omitzero"` // of the study that tests it, the one that decides first
 }
 
-// checkRow is a published statement beside what was measured of it.
-type checkRow struct {
+// checked is a published statement beside what was measured of it.
+type checked struct {
 	Says     string `json:"says"`
 	Metric   string `json:"metric,omitzero"`
 	Figure   string `json:"published,omitzero"`
@@ -55,13 +54,13 @@ type checkRow struct {
 }
 
 // Run lists.
-func (c *claimsCmd) Run(t *cli.Terminal) error {
+func (c *Cmd) Run(t *cli.Terminal) error {
 	rows, err := c.rows(t)
 	if err != nil {
 		return err
 	}
 	for _, id := range c.IDs {
-		if !slices.ContainsFunc(rows, func(r claimRow) bool { return within(r.ID, id) }) {
+		if !slices.ContainsFunc(rows, func(r entry) bool { return within(r.ID, id) }) {
 			return cli.Usage("`tare claims` lists all", fmt.Errorf("no claim is called %s", id))
 		}
 	}
@@ -81,25 +80,20 @@ func (c *claimsCmd) Run(t *cli.Terminal) error {
 		}
 		return nil
 	}
-	return c.table(t, rows)
+	c.table(t, rows)
+	return nil
 }
 
-func (c *claimsCmd) table(t *cli.Terminal, rows []claimRow) error {
-	var table bytes.Buffer
-	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	statements := []string{"STATEMENT"}
-	fmt.Fprintln(w, "CLAIM\tSTATE\tPUBLISHED\tMEASURED\t")
+func (c *Cmd) table(t *cli.Terminal, rows []entry) {
+	cells, statements := [][]string{{"CLAIM", "STATE", "PUBLISHED", "MEASURED"}}, []string{"STATEMENT"}
 	counts := map[string]int{}
 	for _, r := range rows {
 		counts[r.State]++
+		cells = append(cells, []string{r.ID, r.State, cli.Fit(r.Figure, mostFigure), cli.Fit(r.Measured, mostFigure)})
 		statements = append(statements, r.Statement)
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t\n", r.ID, r.State, cli.Fit(r.Figure, mostFigure), cli.Fit(r.Measured, mostFigure))
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	for i, row := range tableRows(&table) {
-		cli.PrintNamed(t.Out, row, statements[i], t.Width)
+	for i, line := range cli.AlignColumns(cells) {
+		cli.PrintNamed(t.Out, line, statements[i], t.Width)
 	}
 	sum := cli.Count(uint64(len(rows)), "claim")
 	for _, r := range rows {
@@ -111,10 +105,9 @@ func (c *claimsCmd) table(t *cli.Terminal, rows []claimRow) error {
 	fmt.Fprintln(t.Out)
 	cli.Wrap(t.Out, "", sum, t.Width)
 	fmt.Fprintln(t.Out, "`tare claims ID` shows one in full.")
-	return nil
 }
 
-func (c *claimsCmd) full(t *cli.Terminal, r claimRow) {
+func (c *Cmd) full(t *cli.Terminal, r entry) {
 	cli.Wrap(t.Out, r.ID+": ", r.Statement, t.Width)
 	line := func(label, text string) {
 		if text != "" {
@@ -140,7 +133,7 @@ func (c *claimsCmd) full(t *cli.Terminal, r claimRow) {
 }
 
 // source is where the claim was published.
-func (r *claimRow) source() string {
+func (r *entry) source() string {
 	text := r.Source.Title + " (" + r.Source.Subject + ")"
 	if r.Section != "" {
 		text += ", " + r.Section
@@ -149,7 +142,7 @@ func (r *claimRow) source() string {
 }
 
 // String is what the check says, the published figure and the measured one.
-func (k checkRow) String() string {
+func (k checked) String() string {
 	text := k.Says + ": "
 	if m, ok := study.MetricNamed(k.Metric); ok {
 		text += m.Title + " "
@@ -165,12 +158,12 @@ func (k checkRow) String() string {
 }
 
 // rows joins the claims with the newest run that judged each.
-func (c *claimsCmd) rows(t *cli.Terminal) ([]claimRow, error) {
+func (c *Cmd) rows(t *cli.Terminal) ([]entry, error) {
 	published, err := studies.Claims()
 	if err != nil {
 		return nil, err
 	}
-	known, checks := map[string]bool{}, map[string][]checkRow{}
+	known, checks := map[string]bool{}, map[string][]checked{}
 	all, err := studies.All()
 	if err != nil {
 		return nil, err
@@ -179,7 +172,7 @@ func (c *claimsCmd) rows(t *cli.Terminal) ([]claimRow, error) {
 		known[s.Name] = true
 		for _, k := range s.Claims {
 			for _, check := range k.Checks {
-				checks[k.ID] = append(checks[k.ID], checkRow{Says: check.Says, Metric: check.Metric, Figure: publishedFigure(check)})
+				checks[k.ID] = append(checks[k.ID], checked{Says: check.Says, Metric: check.Metric, Figure: publishedFigure(check)})
 			}
 		}
 	}
@@ -187,12 +180,12 @@ func (c *claimsCmd) rows(t *cli.Terminal) ([]claimRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	var rows []claimRow
+	var rows []entry
 	for _, p := range published {
 		if !c.wanted(p.ID) {
 			continue
 		}
-		row := claimRow{Published: p, State: noStudy}
+		row := entry{Published: p, State: noStudy}
 		if len(p.Values) > 0 {
 			row.Figure = describeFigures(p.Values[0])
 		}
@@ -219,14 +212,14 @@ func (c *claimsCmd) rows(t *cli.Terminal) ([]claimRow, error) {
 const noStudy = "no study yet"
 
 // show takes over what the checks show, the first of which decides.
-func (r *claimRow) show(checks []checkRow) {
+func (r *entry) show(checks []checked) {
 	r.Checks = checks
 	if len(checks) > 0 {
 		r.Metric, r.Figure, r.Measured, r.Interval = checks[0].Metric, checks[0].Figure, checks[0].Measured, checks[0].Interval
 	}
 }
 
-func (c *claimsCmd) wanted(id string) bool {
+func (c *Cmd) wanted(id string) bool {
 	for _, want := range c.IDs {
 		if within(id, want) {
 			return true
@@ -246,12 +239,12 @@ func settled(state string) bool {
 
 // judged are the verdicts of the newest runs, by claim: of those that settled
 // it, or else of all. A run that cannot be read is named and left out.
-func (c *claimsCmd) judged(t *cli.Terminal) (map[string]claimRow, error) {
+func (c *Cmd) judged(t *cli.Terminal) (map[string]entry, error) {
 	all, err := record.List(c.Dir) // the newest first
 	if err != nil {
 		return nil, err
 	}
-	judged := map[string]claimRow{}
+	judged := map[string]entry{}
 	for _, r := range all {
 		_, a, err := runs.Open(r.Dir)
 		if err != nil {
@@ -263,11 +256,11 @@ func (c *claimsCmd) judged(t *cli.Terminal) (map[string]claimRow, error) {
 			if ok && (settled(old.State) || !settled(string(k.Verdict))) {
 				continue
 			}
-			row := claimRow{State: string(k.Verdict), Says: k.Sentence, Run: r.Dir}
-			var checks []checkRow
+			row := entry{State: string(k.Verdict), Says: k.Sentence, Run: r.Dir}
+			var checks []checked
 			for i := range k.Checks {
 				check := &k.Checks[i].Check
-				shown := checkRow{Says: check.Says, Metric: check.Metric, Figure: publishedFigure(*check)}
+				shown := checked{Says: check.Says, Metric: check.Metric, Figure: publishedFigure(*check)}
 				shown.Measured, shown.Interval = measuredFigure(&k.Checks[i])
 				checks = append(checks, shown)
 			}

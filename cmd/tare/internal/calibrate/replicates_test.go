@@ -1,4 +1,4 @@
-package main
+package calibrate
 
 import (
 	"os"
@@ -67,7 +67,7 @@ func TestReplicates(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "aa.json")
-	if err := (&calibrateCmd{Replicates: path}).keepReplicates(run, a); err != nil {
+	if err := (&Cmd{Replicates: path}).keepReplicates(run, a); err != nil {
 		t.Fatal(err)
 	}
 	f, err := os.Open(path)
@@ -83,7 +83,32 @@ func TestReplicates(t *testing.T) {
 		t.Errorf("kept %v, want CPU per request alone: %v", rep.Metrics, want)
 	}
 	run.Trials = run.Trials[:3]
-	if err := (&calibrateCmd{Replicates: path}).keepReplicates(run, a); err == nil {
+	if err := (&Cmd{Replicates: path}).keepReplicates(run, a); err == nil {
 		t.Error("no block is whole: no error, want one")
+	}
+}
+
+// What studies compare first is calibrated, if it can be: a metric that may be
+// zero has no floor as a ratio, and one of generators takes generators.
+func TestCalibrationHoldsPrimaries(t *testing.T) {
+	null, err := studies.Named("null")
+	if err != nil {
+		t.Fatal(err)
+	}
+	loops := false
+	for _, w := range null.Workloads {
+		loops = loops || w.Loop > 0
+	}
+	all, err := studies.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		switch m := s.Primary.Metric; {
+		case s.Kind == study.Generators, m == "cpu_per_request", m == "goroutine_growth":
+		case m == "loop_time" && loops:
+		default:
+			t.Errorf("study %s compares %s, which study null does not measure", s.Name, m)
+		}
 	}
 }

@@ -1,0 +1,44 @@
+package runs
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/studies"
+)
+
+// FindStudy reads a study file, or returns the built-in study of that name.
+func FindStudy(name string) (*study.Study, error) {
+	if strings.ContainsAny(name, "./") {
+		s, err := study.ParseFile(name)
+		if errors.As(err, new(*fs.PathError)) {
+			return nil, cli.Usage("`tare list` shows the built-in studies", err)
+		}
+		if err != nil {
+			return nil, cli.Usage("docs/study-files.md lists every key", err)
+		}
+		return s, nil
+	}
+	s, err := studies.Named(name)
+	if err != nil {
+		return nil, cli.Usage("`tare list` shows the studies", err)
+	}
+	return s, nil
+}
+
+// LongestTime is how long a study takes if it runs to its last look. blocks is the cap; 0 is
+// the study's own.
+func LongestTime(s *study.Study, blocks int) time.Duration {
+	return study.Estimate(s, lastLook(s, blocks).Blocks, lab.Overhead) + lab.Besides(s)
+}
+
+func lastLook(s *study.Study, blocks int) stats.Look {
+	looks := lab.Looks(s, blocks)
+	return looks[len(looks)-1]
+}

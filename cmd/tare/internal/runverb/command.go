@@ -1,0 +1,153 @@
+// Package runverb is the verb run, which runs studies.
+package runverb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/runs"
+	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats/bound"
+)
+
+// Command runs studies.
+type Command struct {
+	Studies []string `arg:"" optional:"" name:"study" help:"Built-in studies (see tare list) or study files. None: the quick form of nesting."`
+	runs.StudyFlags
+	Arms      []string      `help:"Run only these arms and the control, separated by commas." placeholder:"ARM"`
+	Workloads []string      `help:"Run only these workloads." placeholder:"WORKLOAD"`
+	Budget    time.Duration `help:"Cap the run time, builds excluded, and predict the smallest effect it can detect."`
+	Resume    string        `help:"Continue an interrupted run." placeholder:"RUN"`
+	JSON      bool          `name:"json" help:"Print JSON." xor:"form"`
+	Plan      bool          `help:"Print the order of trials and the time they take, and stop." xor:"form"`
+}
+
+// Help shows examples.
+func (c *Command) Help() string {
+	return `Examples:
+
+    tare run                                  nesting, quick: two minutes
+    tare run nesting                          the whole study
+    tare run --quick --budget 10m frameworks  as many blocks as fit
+    tare run --arms chi,gin frameworks        two of its arms, and the control
+    tare run mine.yaml                        your own: see docs/study-files.md
+    tare run --resume RUN                     continue an interrupted run
+
+A run never has more blocks than its plan. More blocks need a new run.
+Each trial is on disk as soon as it ends. Ctrl-C keeps what was measured.
+
+Exit status: 0 something was decided, 1 could not, 2 asked wrongly, 4 nothing was
+decided, 130 interrupted.`
+}
+
+// Run runs the studies one after the other.
+func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
+	s := &runs.Session{StudyFlags: c.StudyFlags, Arms: c.Arms, Workloads: c.Workloads, Budget: c.Budget}
+	if err := s.Check(); err != nil {
+		return err
+	}
+	if c.Resume != "" || t.Given["resume"] {
+		return c.resume(ctx, t, s)
+	}
+	if len(c.Studies) == 0 {
+		c.Studies, s.Quick = []string{"nesting"}, true
+	}
+	var chosen []*study.Study
+	for _, name := range c.Studies {
+		st, err := s.Choose(name)
+		if err != nil {
+			return err
+		}
+		chosen = append(chosen, st)
+	}
+	for _, st := range chosen {
+		if c.Plan {
+			printPlan(t, s, st)
+			s.Announce(t, st)
+			continue
+		}
+		if err := c.measure(ctx, t, s, st); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resume continues an interrupted run.
+func (c *Command) resume(ctx context.Context, t *cli.Terminal, s *runs.Session) error {
+	if c.Resume == "" {
+		return cli.Usage("`tare list` shows the runs kept", errors.New("--resume wants a run: its name is empty"))
+	}
+	if len(c.Studies) > 0 || c.Plan || c.Seed > 0 || c.Quick || len(c.Arms) > 0 || len(c.Workloads) > 0 {
+		return cli.Usage("", errors.New("--resume continues the run as it is: no study, --arms, --workloads, --plan, --seed or --quick beside it"))
+	}
+	dir, st, err := s.TakeUp(c.Resume)
+	if err != nil {
+		return err
+	}
+	s.Announce(t, st)
+	run, err := s.Measure(ctx, t, st, dir)
+	return c.finish(t, s, run, err)
+}
+
+// measure runs one study and reports it.
+func (c *Command) measure(ctx context.Context, t *cli.Terminal, s *runs.Session, st *study.Study) error {
+	s.Announce(t, st)
+	run, err := s.Measure(ctx, t, st, s.NewFolder(st))
+	return c.finish(t, s, run, err)
+}
+
+// printPlan prints the order of trials.
+func printPlan(t *cli.Terminal, s *runs.Session, st *study.Study) {
+	var looks []int
+	for _, l := range lab.Looks(st, s.Blocks) {
+		looks = append(looks, l.Blocks)
+	}
+	last := looks[len(looks)-1]
+	fmt.Fprintf(t.Out, "%s: at most %s of %s, about %s; looks at %v; seed %d\n",
+		st.Name, cli.Count(uint64(last), "block"), cli.Count(uint64(st.CellsPerBlock()), "trial"), runs.LongestTime(st, s.Blocks).Round(time.Second), looks, s.Seed)
+	plan := study.NewPlan(st, s.Seed, last)
+	for b := range last {
+		fmt.Fprintf(t.Out, "block %d:", b+1)
+		for _, cell := range plan.Block(b) {
+			name := cell.Arm
+			if cell.Twin {
+				name += " (twin)"
+			}
+			fmt.Fprintf(t.Out, " %s/%s", cell.Workload, name)
+		}
+		fmt.Fprintln(t.Out)
+	}
+}
+
+// finish reports what was measured, also when the run was interrupted.
+func (c *Command) finish(t *cli.Terminal, s *runs.Session, run *record.Run, err error) error {
+	a, err := s.Conclude(t, run, err, func(a *verdict.Analysis) error { return runs.Print(t, a, c.JSON) })
+	switch {
+	case err != nil:
+		return err
+	case a.Trials.Valid == 0:
+		return &cli.Failure{Status: cli.ExitFailed, Err: errors.New("no trial counts"), Hint: "the report gives the reasons below \"How far to trust this\""}
+	case !decidedAny(a):
+		return &cli.Failure{Status: cli.ExitInconclusive, Err: errors.New("nothing was decided"), Hint: "the report estimates how many more blocks it takes"}
+	}
+	return nil
+}
+
+// decidedAny reports whether a run decided a comparison that it was planned for, a claim
+// or a goal. A run that was planned for none has nothing to decide.
+func decidedAny(a *verdict.Analysis) bool {
+	p := a.Progress()
+	return p.Decided > 0 || p.Undecided == 0 ||
+		slices.ContainsFunc(a.Claims, func(c verdict.Claim) bool {
+			return c.Verdict != verdict.Inconclusive && c.Verdict != verdict.NotComparable
+		}) ||
+		slices.ContainsFunc(a.Goals, func(g verdict.Goal) bool { return g.Outcome == bound.Held || g.Outcome == bound.Failed })
+}
