@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tarehq/tare/serve"
 )
 
 // folder holds the files that the handlers of this file serve.
@@ -272,7 +274,7 @@ func TestDiffStandardHandlers(t *testing.T) {
 		{name: "mux by host", handler: mount(mux), send: "GET /host HTTP/1.1\r\nHost: b.example:80\r\n\r\n"},
 		{name: "mux 405", handler: mount(mux), send: "POST /items/7/ HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"},
 		{name: "mux options", handler: mount(mux), send: "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"},
-		{name: "mux connect", handler: mount(mux), send: "CONNECT b.example:443 HTTP/1.1\r\nHost: b.example:443\r\n\r\n"},
+		{name: "mux connect", handler: mount(mux), send: "CONNECT b.example:443 HTTP/1.1\r\nHost: b.example:443\r\n\r\n", lenient: serve.Lenient{Connect: true}},
 		get("timeout", inTime, "/"), get("timeout", late, "/"),
 		{name: "max bytes in", handler: mount(limited), send: post("hello")},
 		{name: "cross origin", handler: mount(csrf), send: post("x", "Sec-Fetch-Site: cross-site")},

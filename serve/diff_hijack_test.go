@@ -51,7 +51,7 @@ func TestDiffHijack(t *testing.T) {
 			j.note("%q %s", buf, class(err))
 			conn.Write(buf)
 		})},
-		{name: "the preface of HTTP/2", send: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00", handler: take(func(j *journal, conn net.Conn, rw *bufio.ReadWriter) {
+		{name: "the preface of HTTP/2", send: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00", lenient: serve.Lenient{Preface: true}, handler: take(func(j *journal, conn net.Conn, rw *bufio.ReadWriter) {
 			buf := make([]byte, len("SM\r\n\r\n\x00"))
 			_, err := io.ReadFull(rw, buf)
 			j.note("%q %s", buf, class(err))
@@ -163,7 +163,7 @@ func TestDiffHijackTiming(t *testing.T) {
 					readsFour(j, conn, rw)
 				})(j, w, r)
 			}},
-		{name: "connect", send: "CONNECT b:1 HTTP/1.1\r\nHost: b:1\r\n\r\ntunnel", handler: take(func(j *journal, conn net.Conn, rw *bufio.ReadWriter) {
+		{name: "connect", send: "CONNECT b:1 HTTP/1.1\r\nHost: b:1\r\n\r\ntunnel", lenient: serve.Lenient{Connect: true}, handler: take(func(j *journal, conn net.Conn, rw *bufio.ReadWriter) {
 			buf := make([]byte, 6)
 			_, err := io.ReadFull(rw, buf)
 			j.note("%q %s", buf, class(err))

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/tarehq/tare/serve"
 )
 
 // TestDiffRequestLine compares what a handler sees of the request line.
@@ -13,22 +15,23 @@ func TestDiffRequestLine(t *testing.T) {
 		"GET / HTTP/1.1", "GET /a/b?c=d&e=%20 HTTP/1.1", "GET /%2e%2e/x HTTP/1.1", "GET //double//slash HTTP/1.1",
 		"GET /a%2Fb HTTP/1.1", "GET /? HTTP/1.1", "GET /a;b=c HTTP/1.1", "GET /a\"<>^`{|} HTTP/1.1", "PATCH /p HTTP/1.1", "DELETE /d HTTP/1.1", "PUT /p HTTP/1.1",
 		"OPTIONS /o HTTP/1.1", "TRACE /t HTTP/1.1", "BREW /pot HTTP/1.1", "get /lower HTTP/1.1", "M-SEARCH /x HTTP/1.1",
-		"GET http://a.example/abs?q HTTP/1.1", "GET http://a.example HTTP/1.1", "OPTIONS * HTTP/1.1", "CONNECT a.example:443 HTTP/1.1",
+		"GET http://a.example/abs?q HTTP/1.1", "GET http://a.example HTTP/1.1", "OPTIONS * HTTP/1.1",
 	}
 	var table []exchange
 	for _, line := range lines {
 		method, _, _ := strings.Cut(line, " ")
 		table = append(table, exchange{name: line, send: line + "\r\nHost: a.example\r\n\r\n", methods: method})
 	}
-	preface := "PRI * HTTP/2.0\r\n\r\n"
+	preface, passed := "PRI * HTTP/2.0\r\n\r\n", serve.Lenient{Preface: true}
 	table = append(table,
-		exchange{name: "the preface of HTTP/2", send: preface + "SM\r\n\r\n", methods: "PRI"},
-		exchange{name: "the preface behind a request", send: request("/") + preface, methods: "GET PRI"},
-		exchange{name: "the preface, and an answer that says close", send: preface, handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+		exchange{name: "connect", send: "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example\r\n\r\n", methods: "CONNECT", lenient: serve.Lenient{Connect: true}},
+		exchange{name: "the preface of HTTP/2", send: preface + "SM\r\n\r\n", methods: "PRI", lenient: passed},
+		exchange{name: "the preface behind a request", send: request("/") + preface, methods: "GET PRI", lenient: passed},
+		exchange{name: "the preface, and an answer that says close", send: preface, lenient: passed, handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Connection", "close")
 			see(j, w, r)
 		}},
-		exchange{name: "the preface to a ServeMux", send: preface, handler: mount(http.NewServeMux())},
+		exchange{name: "the preface to a ServeMux", send: preface, lenient: passed, handler: mount(http.NewServeMux())},
 	)
 	agree(t, table)
 }
@@ -43,10 +46,11 @@ func TestDiffRequestHeader(t *testing.T) {
 		{name: "commas and quotes", send: request("/", `A: "x, y", z`)},
 		{name: "cookies", send: request("/", "Cookie: a=1; b=2", "Cookie: c=3")},
 		{name: "host in upper case", send: "GET / HTTP/1.1\r\nHOST: A.Example:80\r\n\r\n"},
-		{name: "host empty", send: "GET / HTTP/1.1\r\nHost:\r\n\r\n"},
+		{name: "host empty", send: "GET / HTTP/1.1\r\nHost:\r\n\r\n", lenient: serve.Lenient{EmptyHost: true}},
+		{name: "host empty in 1.0", send: "GET / HTTP/1.0\r\nHost:\r\n\r\n"},
 		{name: "host absent in 1.0", send: "GET / HTTP/1.0\r\n\r\n"},
 		{name: "host of version 6", send: "GET / HTTP/1.1\r\nHost: [::1]:80\r\n\r\n"},
-		{name: "connect without the port in Host", send: "CONNECT b.example:443 HTTP/1.1\r\nHost: b.example\r\n\r\n"},
+		{name: "connect without the port in Host", send: "CONNECT b.example:443 HTTP/1.1\r\nHost: b.example\r\n\r\n", lenient: serve.Lenient{Connect: true}},
 		{name: "pragma", send: request("/", "Pragma: no-cache")},
 		{name: "pragma and cache control", send: request("/", "Pragma: no-cache", "Cache-Control: max-age=0")},
 		{name: "upgrade", send: request("/", "Connection: upgrade", "Upgrade: websocket")},

@@ -23,13 +23,15 @@ func sides() []side {
 	}
 }
 
-// loosened is the safe side with switches set.
-func loosened(l serve.Lenient) side {
-	return side{"lenient", false, func(s *http.Server) server {
-		m := moved(s)
+// loosened is a side of serve's with switches set.
+func (s side) loosened(l serve.Lenient) side {
+	strict := s.make
+	s.make = func(hs *http.Server) server {
+		m := strict(hs).(*serve.Server)
 		m.Lenient = l
 		return m
-	}}
+	}
+	return s
 }
 
 // moved is the server that the same settings make of serve.Server: each field

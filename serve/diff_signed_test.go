@@ -33,7 +33,7 @@ func TestDiffSigned(t *testing.T) {
 
 // undo wants no difference once the row's switch is set.
 func (x exchange) undo(t *testing.T) {
-	side := loosened(x.lenient)
+	side := sides()[0].loosened(x.lenient)
 	x.row = ""
 	for _, by := range x.carriages() {
 		x.judge(t, side.name+"/"+string(by), x.hold(t, control(), by), x.hold(t, side, by))
@@ -86,7 +86,7 @@ func undone(x exchange, l serve.Lenient) exchange {
 
 func signedTargets() []exchange {
 	line := func(row, line, want string) exchange { return sent(row, line+"\r\nHost: a.example\r\n\r\n", want) }
-	raw, path, host, user := serve.Lenient{RawTarget: true}, serve.Lenient{ConnectPath: true}, serve.Lenient{OtherHost: true}, serve.Lenient{UserInfo: true}
+	raw, path, host, user := serve.Lenient{RawTarget: true}, serve.Lenient{ConnectPath: true}, serve.Lenient{OtherHost: true, Connect: true}, serve.Lenient{UserInfo: true}
 	return []exchange{
 		line("refusal-reason", "GET /%zz HTTP/1.1", refused400),
 		line("refusal-reason", "GET relative HTTP/1.1", refused400),
@@ -99,6 +99,7 @@ func signedTargets() []exchange {
 		undone(line("target-host", "GET http://b.example/x HTTP/1.1", refused400), host),
 		undone(line("target-host", "GET https://b.example:8443/x HTTP/1.1", refused400), host),
 		undone(line("target-host", "CONNECT b.example:443 HTTP/1.1", refused400), host),
+		undone(line("connect-to-handler", "CONNECT a.example:443 HTTP/1.1", "HTTP/1.1 501 Not Implemented\r\n"), serve.Lenient{Connect: true}),
 		undone(line("target-user", "GET http://user:pw@a.example/x HTTP/1.1", refused400), user),
 	}
 }
@@ -112,6 +113,9 @@ func signedHeads() []exchange {
 		sent("refusal-reason", "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", refused400),
 		sent("refusal-reason", "BROKEN\r\n\r\n", refused400),
 		sent("refusal-reason", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: Content-Length\r\n\r\n0\r\n\r\n", refused400),
+		undone(sent("host-empty", "GET / HTTP/1.1\r\nHost: \r\n\r\n", refused400), serve.Lenient{EmptyHost: true}),
+		undone(sent("preface-to-handler", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "HTTP/1.1 505 HTTP Version Not Supported\r\n"), serve.Lenient{Preface: true}),
+		{name: "spoiled-head", row: "spoiled-head", talk: func(c *client) { c.send("GET / HTTP/1.1\r\nHost: a\rb"); c.drain() }, config: short, want: refused400, by: []carriage{whole, veiled}},
 		undone(sent("same-lengths", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nhi", refused400), serve.Lenient{SameLengths: true}),
 		undone(sent("bare-lf", "GET / HTTP/1.1\nHost: a\nX: y\n\n", refused400), serve.Lenient{BareLF: true}),
 		undone(sent("fold", "GET / HTTP/1.1\r\nHost: a\r\nX: y\r\n  z\r\n\r\n", refused400), serve.Lenient{Fold: true}),

@@ -25,8 +25,8 @@ var suiteDifferences = []suiteDifference{
 	{suiteEdit{
 		file: "transport_test.go", function: "testTransportCONNECTBidi",
 		old: "			brw.Flush()\n		}\n	}))",
-		new: "			brw.Flush()\n		}\n	}), func(s *Server) { s.Lenient.OtherHost = true })",
-	}, "Host is the authority of CONNECT's target (RFC 9112, 3.2); Lenient.OtherHost lets it name another"},
+		new: "			brw.Flush()\n		}\n	}), func(s *Server) { s.Lenient.Connect, s.Lenient.OtherHost = true, true })",
+	}, "Host is the authority of CONNECT's target (RFC 9112, 3.2); Lenient.OtherHost lets it name another, Lenient.Connect passes CONNECT on"},
 	{suiteEdit{
 		file: "serve_test.go", function: "testServerShutdownStateNew",
 		old: "ts.Listener.Close()",
@@ -52,6 +52,36 @@ var suiteDifferences = []suiteDifference{
 		old: `{"CONNECT golang.org:443 HTTP/1.1", "", 200}`,
 		new: `{"CONNECT golang.org:443 HTTP/1.1", "", 400}`,
 	}, "an HTTP/1.1 request without Host MUST be answered with 400, whatever its method (RFC 9112, 3.2)"},
+	{suiteEdit{
+		file: "serve_test.go", function: "TestServerValidatesHostHeader",
+		old: `"Host: \r\n", 200}`,
+		new: `"Host: \r\n", 400}`,
+	}, "an http URL has a host, so Host is not empty (RFC 9112, 3.3; RFC 9110, 4.2.1)"},
+	{suiteEdit{
+		file: "serve_test.go", function: "TestServerValidatesHostHeader",
+		old: `{"PRI * HTTP/2.0", "", 200}`,
+		new: `{"PRI * HTTP/2.0", "", 505}`,
+	}, "a version that is not served is answered with 505 (RFC 9110, 15.6.6)"},
+	{suiteEdit{
+		file: "serve_test.go", function: "testServerHandlersCanHandleH2PRI",
+		old: "})).ts",
+		new: "}), func(s *Server) { s.Lenient.Preface = true }).ts",
+	}, "the preface of HTTP/2 is no request (RFC 9113, 3.4); Lenient.Preface passes it on"},
+	{suiteEdit{
+		file: "clientserver_test.go", function: "testConnectRequest",
+		old: "gotc <- r\n	}))",
+		new: "gotc <- r\n	}), func(s *Server) { s.Lenient.Connect = true })",
+	}, "CONNECT is for proxies (RFC 9110, 9.3.6); Lenient.Connect passes it on"},
+	{suiteEdit{
+		file: "transport_test.go", function: "TestTransportProxy",
+		old: "newClientServerTest(t, proxyMode, h2)",
+		new: "newClientServerTest(t, proxyMode, h2, func(s *Server) { s.Lenient.Connect = true })",
+	}, "CONNECT is for proxies (RFC 9110, 9.3.6); Lenient.Connect passes it on"},
+	{suiteEdit{
+		file: "transport_test.go", function: "TestOnProxyConnectResponse",
+		old: "newClientServerTest(t, https1Mode, h2)",
+		new: "newClientServerTest(t, https1Mode, h2, func(s *Server) { s.Lenient.Connect = true })",
+	}, "CONNECT is for proxies (RFC 9110, 9.3.6); Lenient.Connect passes it on"},
 	{suiteEdit{
 		file: "clientserver_test.go", function: "testStarRequest",
 		old: "\tres.Body.Close()\n",

@@ -199,12 +199,13 @@ func (c *conn) parse() (bool, error) {
 	}
 	n := http1.End(b, k.seen)
 	if n == 0 && len(b) <= c.e.limits.headerBytes {
+		err := http1.Early(b, k.seen, &c.e.options)
 		k.seen = len(b)
 		if c.at().phase() != phaseHeading {
 			c.heading()
 			c.active()
 		}
-		return false, nil
+		return false, err
 	}
 	if n == 0 || n > c.e.limits.headerBytes {
 		if c.at().phase() != phaseHeading {

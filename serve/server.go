@@ -131,8 +131,8 @@ type Limits struct {
 
 // Lenient switches to http.Server's reading of requests where this server's
 // strictness can hurt a client. The zero value is strict. Its fields, each a bool, are
-// BareLF, Fold, SameLengths, LengthAndChunked, OldChunked, OtherHost, RawTarget, UserInfo
-// and ConnectPath: docs/strictness.md says what each lets in.
+// BareLF, Fold, SameLengths, LengthAndChunked, OldChunked, OtherHost, RawTarget, UserInfo,
+// Connect, ConnectPath, EmptyHost and Preface: docs/strictness.md says what each lets in.
 type Lenient = http1.Lenient
 
 // The limits that zero stands for.

@@ -120,7 +120,10 @@ var classes = map[string]class{
 	}, http1.Lenient{OtherHost: true}},
 	"connect-other-host": {stricter, "Host differs from the request target", func(d difference) bool {
 		return d.method() == "CONNECT"
-	}, http1.Lenient{OtherHost: true}},
+	}, http1.Lenient{OtherHost: true, Connect: true}},
+	"connect-to-handler": {stricter, "CONNECT is not served", func(d difference) bool {
+		return d.method() == "CONNECT"
+	}, http1.Lenient{Connect: true}},
 	"raw-target": {stricter, "invalid request target", func(d difference) bool {
 		return strings.IndexFunc(d.target(), isRaw) >= 0
 	}, http1.Lenient{RawTarget: true}},
@@ -136,6 +139,9 @@ var classes = map[string]class{
 	"connect-empty": {stricter, "malformed request line", func(d difference) bool {
 		return strings.HasPrefix(d.ours.section, "CONNECT  HTTP/1.")
 	}, http1.Lenient{}},
+	"preface-to-handler": {stricter, "HTTP/2 is not served here", func(d difference) bool {
+		return d.ours.section == "PRI * HTTP/2.0\r\n\r\n"
+	}, http1.Lenient{Preface: true}},
 	"preface": {stricter, "unsupported HTTP version", func(d difference) bool {
 		return strings.HasPrefix(d.ours.section, "PRI * HTTP/2.0\r\n")
 	}, http1.Lenient{}},
@@ -158,6 +164,10 @@ var classes = map[string]class{
 		v := d.fieldValues("Host")
 		return len(v) == 1 && strings.ContainsAny(v[0], ":[]%'!*;")
 	}, http1.Lenient{}},
+	"host-empty": {stricter, "empty Host", func(d difference) bool {
+		v := d.fieldValues("Host")
+		return len(v) == 1 && v[0] == ""
+	}, http1.Lenient{EmptyHost: true}},
 	"fields": {stricter, "too many fields", func(d difference) bool {
 		return strings.Count(d.ours.section, "\n") > http1.DefaultMaxFields
 	}, http1.Lenient{}},
@@ -177,6 +187,7 @@ var classes = map[string]class{
 		n := len(d.ours.requests)
 		return n > 0 && d.ours.requests[n-1].trailer != nil && strings.Contains(d.ours.section, " ")
 	}, http1.Lenient{}},
+	"early":       {stricter, "", difference.neverEnds, http1.Lenient{}},
 	"trailer-end": {stricter, "", difference.waitsForTrailer, http1.Lenient{}},
 	"short":       {stricter, "", difference.waitsForFour, http1.Lenient{}},
 
@@ -202,6 +213,13 @@ var classes = map[string]class{
 	"status": {other, "", func(d difference) bool {
 		return !d.requestsDiffer() && d.ours.verdict == reject && d.theirs.verdict == reject
 	}, http1.Lenient{}},
+}
+
+// neverEnds reports whether ours refused a head that has not ended, but for a bare LF,
+// which another class is about.
+func (d difference) neverEnds() bool {
+	section := []byte(d.ours.section)
+	return !d.ours.cut && http1.End(section, 0) == 0 && !bareLF.Match(section) && !d.waitsForFour() && !d.lineEndBetween()
 }
 
 // waitsForFour reports whether ours refused a head of less than four bytes, for

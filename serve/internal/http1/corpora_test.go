@@ -85,6 +85,9 @@ func vectors(t testing.TB) []vector {
 			if v.in, err = base64.StdEncoding.DecodeString(v.Bytes); err != nil {
 				t.Fatalf("reading %s: %s: %v", path, v.ID, err)
 			}
+			if strings.HasPrefix(v.ID, "httparse/uri.rs/") { // cases of targets alone
+				v.in = bytes.Replace(v.in, []byte("\r\nHost: \r\n"), []byte("\r\n"), 1)
+			}
 			if !strings.HasPrefix(v.ID, "h1spec/") && !strings.Contains(v.ID, "missing_host") {
 				v.in = withHost(v.in)
 			}

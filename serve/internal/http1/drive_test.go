@@ -113,16 +113,23 @@ func (o outcome) refused(s *stream, err error) outcome {
 	return o
 }
 
-// measure measures the next head or trailer section; 0 if the stream ends first.
-func (s *stream) measure() int {
+// measure measures the next head or trailer section; 0 if the stream ends first, or
+// if early refuses what there is of it.
+func (s *stream) measure(early func(b []byte, from int, o *http1.Options) error) (int, error) {
 	for seen := 0; ; {
 		b := s.in[s.r:s.w]
 		if n := http1.End(b, seen); n > 0 {
-			return n
+			return n, nil
+		}
+		if early != nil {
+			if err := early(b, seen, &s.o); err != nil {
+				s.section = string(b)
+				return 0, err
+			}
 		}
 		seen = len(b)
 		if !s.more() {
-			return 0
+			return 0, nil
 		}
 	}
 }
@@ -136,9 +143,9 @@ func (s *stream) head() (p *http1.Head, r request, last bool, err error) {
 		s.r += n
 		s.skipped = true
 	}
-	n := s.measure()
+	n, err := s.measure(http1.Early)
 	if n == 0 {
-		return nil, r, false, nil
+		return nil, r, false, err
 	}
 	text := string(s.in[s.r : s.r+n])
 	s.section = text
@@ -194,7 +201,7 @@ func (s *stream) body(p *http1.Head, r *request) (whole bool, err error) {
 			return false, nil
 		}
 	}
-	n := s.measure()
+	n, _ := s.measure(nil)
 	if n == 0 {
 		s.trailer = max(s.trailer, s.w-s.r)
 		return false, nil

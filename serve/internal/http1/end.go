@@ -1,6 +1,10 @@
 package http1
 
-import "bytes"
+import (
+	"bytes"
+	"net/http"
+	"strings"
+)
 
 // skipLines is how many empty lines before a request are forgiven: some
 // clients end a body with a CRLF too many.
@@ -53,6 +57,42 @@ func emptyLine(b []byte) int {
 		return 2
 	}
 	return 0
+}
+
+// Early returns the refusal of a head that has not ended, if nothing that may follow can
+// save it: its request line is wrong, or it has a control character that may not stand in
+// a head, such as a CR without its LF. Otherwise it returns nil. The bytes before from
+// were judged by an earlier call. What [Head.Parse] says of the whole head is the same.
+func Early(b []byte, from int, o *Options) error {
+	spoiled := spoils(b, from, o.Lenient.BareLF)
+	line := bytes.IndexByte(b, '\n') + 1
+	if !spoiled && (line <= from || strings.HasPrefix(preface, string(b[:line]))) {
+		return nil
+	}
+	var p Head
+	if spoiled {
+		return p.Parse(string(b), http.Header{}, nil, o) // which names the first fault of several
+	}
+	return p.requestLine(&reader{s: string(b[:line]), lenient: &o.Lenient})
+}
+
+// spoils reports whether a control character among b[from:] has a head refused.
+func spoils(b []byte, from int, bareLF bool) bool {
+	for i := max(from-1, 0); i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '\r':
+			if i+1 < len(b) && b[i+1] != '\n' {
+				return true
+			}
+		case c == '\n':
+			if !bareLF && (i == 0 || b[i-1] != '\r') {
+				return true
+			}
+		case c < ' ' && c != '\t' || c == 0x7f:
+			return true
+		}
+	}
+	return false
 }
 
 // TooLong returns the refusal of a head that has grown past a limit before it

@@ -2,6 +2,7 @@ package http1_test
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/tarehq/tare/serve/internal/http1"
@@ -44,6 +45,51 @@ func TestSkip(t *testing.T) {
 			t.Errorf("Skip(%q) = %d, want %d", in, got, want)
 		}
 	}
+}
+
+// TestEarly judges heads that have not ended, whole and as they come.
+func TestEarly(t *testing.T) {
+	lf := http1.Lenient{BareLF: true}
+	for _, test := range []struct {
+		in      string
+		lenient http1.Lenient
+		status  int // 0: it may yet be a request
+	}{
+		{"GET / HT", strict, 0},
+		{"GET / HTTP/1.1\r\nA: b\r", strict, 0},
+		{"GET / HTTP/1.1\r\nA: \tb\r\n", strict, 0},
+		{"GET / HTTP/1.1\r\nno field\r\n", strict, 0},
+		{"GET / HTTP/1.1\r\nA: b\rC: d", strict, 400},
+		{"GET / HTTP/1.1\r\nA: b\r\r\n", strict, 400},
+		{"GET / HTTP/1.1\r\nA: \x00", strict, 400},
+		{"GET /\x7f", strict, 400},
+		{"GET / HTTP/1.1\nA", strict, 400},
+		{"GET / HTTP/1.1\nA", lf, 0},
+		{"GET / HTTP/1.1\nA: b\rC", lf, 400},
+		{"GET /\r\n", strict, 400},
+		{"GET / HTTP/3.0\r\n", strict, 505},
+		{"PRI * HTTP/2.0\r\n", strict, 0},
+		{"PRI * HTTP/2.0\r\nA", strict, 0},
+		{"\x16\x03\x01", strict, 400},
+	} {
+		o := http1.Options{Lenient: test.lenient}
+		var got error
+		for n := 1; n <= len(test.in) && got == nil; n++ {
+			got = http1.Early([]byte(test.in[:n]), n-1, &o)
+		}
+		whole := http1.Early([]byte(test.in), 0, &o)
+		if status(got) != test.status || status(whole) != test.status {
+			t.Errorf("Early(%q) = %v, byte by byte %v, want %d", test.in, whole, got, test.status)
+		}
+	}
+}
+
+// status returns that of a refusal, 0 if there is none.
+func status(err error) int {
+	if refusal := (*http1.Error)(nil); errors.As(err, &refusal) {
+		return refusal.Status
+	}
+	return 0
 }
 
 func TestTooLong(t *testing.T) {

@@ -77,7 +77,7 @@ func TestExpect(t *testing.T) {
 // TestParseOverwrites reads a plain head into one that has seen everything.
 func TestParseOverwrites(t *testing.T) {
 	var used, fresh http1.Head
-	var o http1.Options
+	o := http1.Options{Lenient: http1.Lenient{Preface: true}}
 	heads := []string{
 		"POST http://a/ HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nConnection: close, upgrade, keep-alive\r\nExpect: x\r\nTrailer: x\r\n\r\n",
 		"PRI * HTTP/2.0\r\n\r\n",

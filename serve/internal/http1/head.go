@@ -49,6 +49,9 @@ const preface = "PRI * HTTP/2.0\r\n\r\n"
 func (p *Head) Parse(s string, h http.Header, vals []string, o *Options) error {
 	*p = Head{}
 	if s == preface {
+		if !o.Lenient.Preface {
+			return errPreface
+		}
 		p.Method, p.Target, p.Proto, p.Preface = "PRI", "*", "HTTP/2.0", true
 		return nil
 	}
@@ -77,7 +80,13 @@ func (p *Head) Parse(s string, h http.Header, vals []string, o *Options) error {
 	if err := p.frame(&f, &r); err != nil {
 		return err
 	}
-	return p.checkHost(&f, &o.Lenient)
+	if err := p.checkHost(&f, &o.Lenient); err != nil {
+		return err
+	}
+	if p.Method == http.MethodConnect && !o.Lenient.Connect && !o.Lenient.ConnectPath {
+		return errConnect
+	}
+	return nil
 }
 
 // requestLine reads method, target and version.
@@ -239,7 +248,13 @@ func (p *Head) checkHost(f *framing, lax *Lenient) error {
 	if !validHost(p.Host) {
 		return errHost
 	}
-	if p.Target[0] == '/' || lax.OtherHost {
+	if p.Target[0] == '/' || p.Target == "*" {
+		if p.Host == "" && p.Minor > 0 && !lax.EmptyHost {
+			return errEmptyHost
+		}
+		return nil
+	}
+	if lax.OtherHost {
 		return nil
 	}
 	if p.Method == http.MethodConnect {

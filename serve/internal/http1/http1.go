@@ -37,9 +37,16 @@ type Lenient struct {
 	RawTarget bool
 	// UserInfo lets an absolute target carry a user name and a password.
 	UserInfo bool
-	// ConnectPath lets CONNECT name a path, as net/rpc does (whose lines want
-	// BareLF, too), or a host without a port.
+	// Connect passes CONNECT on to the handler, which is a proxy.
+	Connect bool
+	// ConnectPath does so too, and lets CONNECT name a path, as net/rpc does (whose
+	// lines want BareLF, too), or a host without a port.
 	ConnectPath bool
+	// EmptyHost lets Host be empty where the target names none either.
+	EmptyHost bool
+	// Preface passes the preface of HTTP/2 on to the handler as a request, as
+	// h2c.NewHandler wants it.
+	Preface bool
 }
 
 // DefaultMaxFields bounds the fields of a head or a trailer section. Browsers
@@ -88,6 +95,8 @@ var (
 	errUserInfo    = &Error{400, "user information in the request target"}
 	errProto       = &Error{400, "malformed HTTP version"}
 	errVersion     = &Error{505, "unsupported HTTP version"}
+	errPreface     = &Error{505, "HTTP/2 is not served here"}
+	errConnect     = &Error{501, "CONNECT is not served"}
 
 	errLineEnd   = &Error{400, "line not ended by CRLF"}
 	errFold      = &Error{400, "white space at the start of a field line"}
@@ -98,6 +107,7 @@ var (
 	errNoHost    = &Error{400, "missing Host"}
 	errHosts     = &Error{400, "more than one Host"}
 	errHost      = &Error{400, "invalid Host"}
+	errEmptyHost = &Error{400, "empty Host"}
 	errOtherHost = &Error{400, "Host differs from the request target"}
 
 	errLength     = &Error{400, "invalid Content-Length"}
