@@ -83,6 +83,16 @@ var suiteDifferences = []suiteDifference{
 		new: "newClientServerTest(t, https1Mode, h2, func(s *Server) { s.Lenient.Connect = true })",
 	}, "CONNECT is for proxies (RFC 9110, 9.3.6); Lenient.Connect passes it on"},
 	{suiteEdit{
+		file: "transport_test.go", function: "testTransportProxyConnectHeader",
+		old: "})).ts",
+		new: "}), func(s *Server) { s.Lenient.Connect = true }).ts",
+	}, "CONNECT is for proxies (RFC 9110, 9.3.6); Lenient.Connect passes it on"},
+	{suiteEdit{
+		file: "transport_test.go", function: "testTransportProxyGetConnectHeader",
+		old: "})).ts",
+		new: "}), func(s *Server) { s.Lenient.Connect = true }).ts",
+	}, "CONNECT is for proxies (RFC 9110, 9.3.6); Lenient.Connect passes it on"},
+	{suiteEdit{
 		file: "clientserver_test.go", function: "testStarRequest",
 		old: "\tres.Body.Close()\n",
 		new: "\tres.Body.Close(); if method != \"OPTIONS\" && mode != http2Mode { if res.StatusCode != 400 { t.Errorf(\"status code = %v; want 400\", res.Status) }; return }\n",
