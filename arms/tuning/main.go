@@ -1,5 +1,8 @@
-// Command tuning is an http.Server as it is by default or with the five
-// settings that guides to tuning it publish.
+// Command tuning is an http.Server with one of three settings:
+//
+//	default  as http.ListenAndServe makes it, with the default mux
+//	tuned    the five lines that a publication sets, and nothing else
+//	advised  the same with what guides add: limits on the header's time and size
 //
 // It answers GET /ping, and GET /sleep?ms=N after N milliseconds, and reports
 // the settings as facts, read from the server that it runs.
@@ -22,9 +25,10 @@ import (
 const longest = time.Minute
 
 func main() {
-	kind := flag.String("server", "default", "`settings` of the server: default or tuned")
+	kind := flag.String("server", "default", "`settings` of the server: "+kinds)
 	flag.Parse()
-	s, err := server(*kind)
+	register(http.DefaultServeMux)
+	s, err := server(*kind, os.Getenv("TARE_ADDR"), http.DefaultServeMux)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "tuning: %v\n", err)
 		os.Exit(2)
@@ -36,31 +40,40 @@ func main() {
 	})
 }
 
-// server returns the server to run. Where the publications leave a setting's
-// value open, it is the one most often recommended beside the others.
-func server(kind string) (*http.Server, error) {
+const kinds = "default, tuned or advised"
+
+// server returns the server to run. The arm is given a listener, so that addr is
+// set and not used.
+func server(kind, addr string, mux *http.ServeMux) (*http.Server, error) {
 	switch kind {
 	case "default":
-		return &http.Server{Handler: handler()}, nil
+		return &http.Server{Addr: addr, Handler: mux}, nil
 	case "tuned":
 		return &http.Server{
-			Handler:           handler(),
+			Addr:         addr,
+			Handler:      mux,
+			ReadTimeout:  5 * time.Second,
+			WriteTimeout: 10 * time.Second,
+			IdleTimeout:  30 * time.Second,
+		}, nil
+	case "advised":
+		return &http.Server{
+			Addr:              addr,
+			Handler:           mux,
 			ReadTimeout:       5 * time.Second,
 			WriteTimeout:      10 * time.Second,
-			IdleTimeout:       60 * time.Second,
+			IdleTimeout:       30 * time.Second,
 			ReadHeaderTimeout: 2 * time.Second,
 			MaxHeaderBytes:    1 << 20,
 		}, nil
 	}
-	return nil, fmt.Errorf("no server is named %q: there are default and tuned", kind)
+	return nil, fmt.Errorf("no server is named %q: there are %s", kind, kinds)
 }
 
-func handler() http.Handler {
+func register(mux *http.ServeMux) {
 	ping := []byte(routes.Pong)
-	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ping", func(w http.ResponseWriter, _ *http.Request) { routes.Write(w, routes.JSON, ping) })
 	mux.HandleFunc("GET /sleep", sleep)
-	return mux
 }
 
 // sleep holds its request, and nothing else, for so long.

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -21,12 +23,17 @@ func TestFacts(t *testing.T) {
 		},
 		"tuned": {
 			"http.Server.ReadTimeout": "5s", "http.Server.WriteTimeout": "10s",
-			"http.Server.IdleTimeout": "1m0s", "http.Server.ReadHeaderTimeout": "2s",
+			"http.Server.IdleTimeout": "30s", "http.Server.ReadHeaderTimeout": "0s (none)",
+			"http.Server.MaxHeaderBytes": "1048576",
+		},
+		"advised": {
+			"http.Server.ReadTimeout": "5s", "http.Server.WriteTimeout": "10s",
+			"http.Server.IdleTimeout": "30s", "http.Server.ReadHeaderTimeout": "2s",
 			"http.Server.MaxHeaderBytes": "1048576",
 		},
 	}
 	for kind, want := range tests {
-		s, err := server(kind)
+		s, err := server(kind, "localhost:0", http.NewServeMux())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,14 +41,33 @@ func TestFacts(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", kind, got, want)
 		}
 	}
-	if _, err := server("fast"); err == nil {
+	if _, err := server("fast", "", nil); err == nil {
 		t.Error(`server "fast": got no error`)
+	}
+}
+
+// The five published lines are all that is set.
+func TestTunedSetsFiveFields(t *testing.T) {
+	s, err := server("tuned", "localhost:0", http.NewServeMux())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var set []string
+	for f, v := range reflect.ValueOf(s).Elem().Fields() {
+		if f.IsExported() && !v.IsZero() {
+			set = append(set, f.Name)
+		}
+	}
+	if want := []string{"Addr", "Handler", "ReadTimeout", "WriteTimeout", "IdleTimeout"}; !slices.Equal(set, want) {
+		t.Errorf("set are %v, want %v", set, want)
 	}
 }
 
 // The header limit is a fact about what the server does, so it is tried.
 func TestHeaderLimitIsInForce(t *testing.T) {
-	s, err := server("default")
+	mux := http.NewServeMux()
+	register(mux)
+	s, err := server("default", "", mux)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +107,8 @@ func TestAnswers(t *testing.T) {
 		{"/sleep?ms=60001", 400, "ms: want a whole number from 0 to 60000\n"},
 		{"/sleep?ms=-1", 400, "ms: want a whole number from 0 to 60000\n"},
 	}
-	h := handler()
+	h := http.NewServeMux()
+	register(h)
 	for _, tt := range tests {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", tt.target, nil))
