@@ -15,7 +15,7 @@ import (
 )
 
 // names are the values of the flag -layers.
-const names = "none, one, two, three, five or flattened"
+const names = "none, one, two, three, five, flattened or merged"
 
 // middleware is a layer around a handler.
 type middleware = func(http.Handler) http.Handler
@@ -29,7 +29,7 @@ type service struct {
 	errors  *slog.Logger // recovered panics
 }
 
-// wrap puts the middlewares of that name around h.
+// wrap puts the middlewares of that name around h; flattened has h's answer in itself.
 func (s *service) wrap(name string, h http.Handler) (http.Handler, error) {
 	auth, measure, recovery := auth(s.token, s.user), measure(s.metrics), recovery(s.errors)
 	var chain []middleware // outermost first
@@ -44,7 +44,9 @@ func (s *service) wrap(name string, h http.Handler) (http.Handler, error) {
 	case "five":
 		chain = []middleware{requestID(), accessLog(s.access), auth, measure, recovery}
 	case "flattened":
-		chain = []middleware{flattened(s)}
+		return &flattened{service: s, body: []byte(users)}, nil
+	case "merged":
+		chain = []middleware{merged(s)}
 	default:
 		return nil, fmt.Errorf("no layers %q: want %s", name, names)
 	}

@@ -6,7 +6,8 @@
 //	two        auth, recovery
 //	three      auth, metrics, recovery
 //	five       request id, access log, auth, metrics, recovery
-//	flattened  what three do, written as one function
+//	flattened  what three do and the answer, in one ServeHTTP that calls no other
+//	merged     what three do, written as one middleware
 //
 // The outermost comes first. Each is written the way services write theirs: a
 // function that takes a handler and returns a closure, which knows nothing of
