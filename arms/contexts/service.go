@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/tarehq/tare/serve/chain"
 )
 
-const names = "argument, captured, single, values or chain"
+const names = "argument, captured, captured-anew, closure, single, values, global or chain"
 
 // layers is how many layers keep a value.
 const layers = 5
@@ -64,6 +65,11 @@ func (s *service) handler(by string) (http.Handler, error) {
 	case "argument":
 		return s.arguments(func(r *http.Request) { s.laterWith(r.Context(), s.audit) }), nil
 	case "captured":
+		step := s.capture(context.Background())
+		return s.arguments(func(*http.Request) { step() }), nil
+	case "captured-anew":
+		return s.arguments(func(r *http.Request) { s.capture(r.Context())() }), nil
+	case "closure":
 		return s.arguments(func(r *http.Request) {
 			ctx := r.Context()
 			s.later(func() { s.count(ctx) }) // 32 B: code, service and both words of the context
@@ -72,10 +78,19 @@ func (s *service) handler(by string) (http.Handler, error) {
 		return s.single(), nil
 	case "values":
 		return s.values(), nil
+	case "global":
+		return s.global(), nil
 	case "chain":
 		return s.chain()
 	}
 	return nil, fmt.Errorf("values by %q: want %s", by, names)
+}
+
+// capture is the published constructor: it makes a value context and returns a
+// closure that captures it.
+func (s *service) capture(parent context.Context) func() {
+	ctx := context.WithValue(parent, key(0), s.users[0])
+	return func() { s.laterWith(ctx, s.audit) }
 }
 
 // step is a handler that is given the values so far.
@@ -151,6 +166,39 @@ func (s *service) single() http.Handler {
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), all, new(kept))))
+	})
+}
+
+// global keeps values in one map for the whole program, by request, until it is
+// answered: the nearest in Go to storage by thread.
+func (s *service) global() http.Handler {
+	var mu sync.Mutex
+	all := map[*http.Request]*kept{}
+	h := around(func(w http.ResponseWriter, r *http.Request) {
+		s.laterWith(r.Context(), s.audit)
+		mu.Lock()
+		found := *all[r]
+		mu.Unlock()
+		s.finish(w, r, found)
+	}, func(i int, next http.Handler) http.Handler {
+		u := s.users[i]
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			all[r][i] = u
+			mu.Unlock()
+			next.ServeHTTP(w, r)
+		})
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		all[r] = new(kept)
+		mu.Unlock()
+		defer func() {
+			mu.Lock()
+			delete(all, r)
+			mu.Unlock()
+		}()
+		h.ServeHTTP(w, r)
 	})
 }
 
