@@ -1,9 +1,14 @@
 // Command nethttp is the control: the standard library's server and ServeMux
 // with nothing around them.
+//
+// With the flag -fprintf it is what a published comparison had in this place: static
+// routes that HandleFunc registers for all methods, answered by fmt.Fprintf, which
+// leaves the content type to be found out.
 package main
 
 import (
 	"flag"
+	"fmt"
 	"net/http"
 
 	"github.com/tarehq/tare/arms/arm"
@@ -12,8 +17,13 @@ import (
 
 func main() {
 	table := routes.Flag()
+	formatted := flag.Bool("fprintf", false, "register without methods and answer by Fprintf; for tables without parameters")
 	flag.Parse()
-	arm.Main(arm.Options{Handler: handler(*table)})
+	mux := handler
+	if *formatted {
+		mux = fprintf
+	}
+	arm.Main(arm.Options{Handler: mux(*table)})
 }
 
 func handler(table routes.Table) http.Handler {
@@ -23,6 +33,14 @@ func handler(table routes.Table) http.Handler {
 		mux.HandleFunc(r.Method+" "+r.Pattern, func(w http.ResponseWriter, q *http.Request) {
 			answer.Write(w, q.PathValue)
 		})
+	}
+	return mux
+}
+
+func fprintf(table routes.Table) http.Handler {
+	mux := http.NewServeMux()
+	for _, r := range table {
+		mux.HandleFunc(r.Pattern, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, "%s", r.Pattern) })
 	}
 	return mux
 }

@@ -8,8 +8,11 @@ import (
 )
 
 func TestAnswersEveryRoute(t *testing.T) {
-	for name, table := range map[string]routes.Table{"ping": routes.Ping(), "ten": routes.Ten(), "github": routes.GitHub()} {
+	for name, table := range map[string]routes.Table{"ping": routes.Ping(), "ten": routes.Ten(), "user": routes.User(), "github": routes.GitHub(), "fprintf": routes.User()} {
 		h := handler(table)
+		if name == "fprintf" {
+			h = fprintf(table)
+		}
 		for _, r := range table {
 			want := r.Example()
 			w := httptest.NewRecorder()

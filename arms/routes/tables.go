@@ -1,12 +1,25 @@
 package routes
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Ping is the table of the one route that framework comparisons ask for.
 func Ping() Table { return parse("/ping GET") }
 
 // Ten is the table of a small service.
 func Ten() Table { return parse(ten) }
+
+// User is the table of a published comparison: ten static routes that look like one
+// with a parameter.
+func User() Table {
+	t := make(Table, 10)
+	for i := range t {
+		t[i] = Route{"GET", "/api/v1/user/" + strconv.Itoa(i)}
+	}
+	return t
+}
 
 // GitHub is the table of the GitHub API, version 3, as of 2013: the routes
 // that every router under comparison can hold at the same time, which leaves

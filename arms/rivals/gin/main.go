@@ -4,7 +4,8 @@
 // http.Server as the control.
 //
 // The flag -middleware adds what gin.Default adds, each alone or both as there.
-// The logger writes to standard output. Only what every version since 1.8 has
+// The logger writes to standard output. With the flag -string static routes are
+// answered by gin's own String, as a published comparison did. Only what every version since 1.8 has
 // is used, so that versions can be compared.
 package main
 
@@ -23,6 +24,7 @@ import (
 func main() {
 	table := routes.Flag()
 	middleware := flag.String("middleware", "none", "`middlewares` to use: none, logger, recovery or logger+recovery")
+	text := flag.Bool("string", false, "answer by String; for tables without parameters")
 	flag.Parse()
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
@@ -40,6 +42,10 @@ func main() {
 	}
 	for _, r := range *table {
 		answer := r.Answer()
+		if *text {
+			engine.Handle(r.Method, r.Colon(), func(c *gin.Context) { c.String(http.StatusOK, "%s", r.Pattern) })
+			continue
+		}
 		engine.Handle(r.Method, r.Colon(), func(c *gin.Context) {
 			contentType, body := answer.Make(c.Param)
 			c.Data(http.StatusOK, contentType, body)
