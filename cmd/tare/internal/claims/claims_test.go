@@ -118,7 +118,7 @@ func TestClaimsInFull(t *testing.T) {
 		},
 		"P1.nesting":     {"(the filter report), chapter 1", "published under: wrk, 16 threads"},
 		"P2.async":       {"state: no study yet"},
-		"P3.gin-third":   {"state: not judged yet", "awaits: "},
+		"P5.threads":     {"state: not judged yet", "awaits: "},
 		"P1.echo":        {"state: contradicted", "shown by: go test ./studies -run TestEchoStandsOnNetHTTP"},
 		"P3.clusters":    {"state: not a study"},
 		"P3.frameworks":  {"rps 1218430"},
