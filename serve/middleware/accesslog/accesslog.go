@@ -1,0 +1,196 @@
+// Package accesslog writes a line for each request.
+//
+// Lines go to a buffer in memory, from which one goroutine writes them; requests do
+// not wait for the disk. The buffer is bounded. What happens when it is full is chosen
+// and counted: the oldest lines are dropped, the newest, or requests wait. With
+// Options.Sync each request writes its own line instead.
+//
+// Every byte that a client sent is escaped, so that it can make no line of its own, no
+// field of a line, and no command to the terminal that shows it. Queries are left out
+// unless asked for: they have tokens and names in them.
+//
+// When the writer fails, as on a full disk, its lines are lost and counted by
+// [Log.Lost]; requests go on. A writer that blocks, as a pipe that nobody reads, fills
+// the buffer. Standard output is a special case of Go: writing to a pipe there that has
+// no reader ends the process, unless the program ignores SIGPIPE.
+//
+// Place: directly behind recovery, requestid and clientaddr: what is refused further in
+// is logged, too.
+//
+// Cost: it allocates nothing in a chain; elsewhere it makes a recorder of the answer.
+// BenchmarkLine says what a line costs the request.
+package accesslog
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/middleware/clientaddr"
+	"github.com/tarehq/tare/serve/middleware/requestid"
+)
+
+// Policy is what happens to a line for which the buffer has no room.
+type Policy int
+
+// The policies.
+const (
+	DropNewest Policy = iota // the line is dropped
+	DropOldest               // a part of the buffer, the oldest, is dropped to make room
+	Wait                     // the request waits
+)
+
+// Options of a log. To must be set.
+type Options struct {
+	// To is where lines are written, several at a time, by one goroutine. With Sync:
+	// one at a time, under a lock.
+	To io.Writer
+	// Format writes a line. Nil: [JSON].
+	Format Format
+	// Sync has each request write its line before it ends.
+	Sync bool
+	// Buffer is how many bytes of lines wait at most, and as many again are being
+	// written. 0: 256 KiB.
+	Buffer int
+	// Full is what happens when the buffer is full.
+	Full Policy
+	// Every is the longest time that a line waits to be written. 0: a second.
+	Every time.Duration
+	// Query has queries logged, of targets and referers.
+	Query bool
+	// User returns the name of who asked, after the request was answered. Nil: none.
+	User func(*http.Request) string
+	// Keep says, after the request was answered, whether its line is written: for
+	// sampling. Nil: all are.
+	Keep func(*http.Request, *Line) bool
+}
+
+// Log is an access log. It is safe for concurrent use.
+type Log struct {
+	o       Options
+	scratch sync.Pool // *entry
+	out     output
+}
+
+// entry is the memory for making one line.
+type entry struct {
+	line Line
+	text []byte
+}
+
+// Defaults and bounds of Options.
+const (
+	defaultBuffer = 256 << 10
+	defaultEvery  = time.Second
+	leastBuffer   = 64 << 10 // a line of the longest target that servers take must find room
+)
+
+// New starts a log. Close ends it.
+func New(o Options) (*Log, error) {
+	switch {
+	case o.To == nil:
+		return nil, errors.New("accesslog: Options.To is not set: where do lines go?")
+	case o.Buffer < 0 || o.Buffer > 0 && o.Buffer < leastBuffer:
+		return nil, errors.New("accesslog: Options.Buffer is less than 65,536 bytes")
+	case o.Every < 0:
+		return nil, errors.New("accesslog: Options.Every is negative")
+	case o.Full < DropNewest || o.Full > Wait:
+		return nil, errors.New("accesslog: Options.Full is none of DropNewest, DropOldest, Wait")
+	}
+	if o.Format == nil {
+		o.Format = JSON
+	}
+	if o.Buffer == 0 {
+		o.Buffer = defaultBuffer
+	}
+	if o.Every == 0 {
+		o.Every = defaultEvery
+	}
+	l := &Log{o: o, scratch: sync.Pool{New: func() any { return new(entry) }}}
+	l.out.start(&l.o)
+	return l, nil
+}
+
+// Middleware logs what reaches next. In a chain its layer is called accesslog, in the
+// role log.
+func (l *Log) Middleware(next http.Handler) http.Handler { return &handler{l, next} }
+
+// Lost returns how many lines were not written: dropped from a full buffer, or refused
+// by the writer.
+func (l *Log) Lost() uint64 { return l.out.lost.Load() }
+
+// Close writes what waits, until ctx is done, and returns the last error of the writer,
+// or of ctx. It does not close the writer. Call it when the server is shut down; lines
+// after it are lost.
+func (l *Log) Close(ctx context.Context) error { return l.out.close(ctx) }
+
+type handler struct {
+	l    *Log
+	next http.Handler
+}
+
+// ChainLayer says where the middleware may stand.
+func (h *handler) ChainLayer() chain.Layer {
+	return chain.Layer{Name: "accesslog", Roles: []string{"log"}, Rules: []chain.Rule{
+		chain.Before("auth", "requests that it refuses would not be logged"),
+		chain.Before("limit", "requests that it refuses would not be logged"),
+		chain.Before("cache", "requests that it answers would not be logged"),
+		chain.Before("timeout", "the answer of a request that timed out would not be seen"),
+	}}
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	begun := time.Now()
+	w, rec := chain.Record(w)
+	done := false
+	defer func() { h.l.note(r, rec, begun, !done) }() // also if the handler panics
+	h.next.ServeHTTP(w, r)
+	done = true
+}
+
+// note writes the line of a request that was answered.
+func (l *Log) note(r *http.Request, rec *chain.Recorder, begun time.Time, panicked bool) {
+	e := l.scratch.Get().(*entry)
+	e.line = Line{
+		Time: begun, Took: time.Since(begun), ID: requestid.From(r.Context()), Client: clientaddr.From(r),
+		Method: r.Method, Host: r.Host, Target: r.RequestURI, Route: r.Pattern, Proto: r.Proto,
+		Bytes: rec.Bytes(), Hijacked: rec.Hijacked(), Panicked: panicked,
+	}
+	e.line.Status = status(rec, panicked)
+	if v := r.Header["Referer"]; len(v) > 0 {
+		e.line.Referer = v[0]
+	}
+	if v := r.Header["User-Agent"]; len(v) > 0 {
+		e.line.Agent = v[0]
+	}
+	if !l.o.Query {
+		e.line.Referer, _, _ = strings.Cut(e.line.Referer, "?")
+		e.line.Target, _, _ = strings.Cut(e.line.Target, "?")
+	}
+	if l.o.User != nil {
+		e.line.User = l.o.User(r)
+	}
+	if l.o.Keep == nil || l.o.Keep(r, &e.line) {
+		e.text = l.o.Format(e.text[:0], &e.line)
+		l.out.add(e.text)
+	}
+	e.line = Line{} // keep nothing of the request
+	l.scratch.Put(e)
+}
+
+// status returns what the client got: a handler that wrote nothing gets 200 sent, and
+// one that panicked 500, by package recovery.
+func status(rec *chain.Recorder, panicked bool) int {
+	switch {
+	case rec.Written():
+		return rec.Status()
+	case panicked:
+		return http.StatusInternalServerError
+	}
+	return http.StatusOK
+}

@@ -1,0 +1,296 @@
+package accesslog_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/middleware/accesslog"
+	"github.com/tarehq/tare/serve/middleware/recovery"
+	"github.com/tarehq/tare/serve/middleware/requestid"
+)
+
+func Example() {
+	log, err := accesslog.New(accesslog.Options{To: os.Stdout, Format: func(b []byte, l *accesslog.Line) []byte {
+		return fmt.Appendf(b, "%s %s %d\n", l.Method, l.Target, l.Status)
+	}})
+	if err != nil {
+		panic(err)
+	}
+	h := log.Middleware(http.NotFoundHandler())
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/orders?token=secret", nil))
+	log.Close(context.Background())
+	// Output: GET /orders 404
+}
+
+// logged returns what one request through h has logged.
+func logged(t *testing.T, o accesslog.Options, r *http.Request, h http.Handler) string {
+	t.Helper()
+	var to bytes.Buffer
+	o.To = &to
+	log := open(t, o)
+	chained := chain.Must(chain.New(recovery.New(recovery.Options{Log: slog.New(slog.DiscardHandler)}), requestid.New(requestid.Options{}), log.Middleware).Then(h))
+	chained.ServeHTTP(httptest.NewRecorder(), r)
+	if err := log.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	return to.String()
+}
+
+func open(t testing.TB, o accesslog.Options) *accesslog.Log {
+	t.Helper()
+	log, err := accesslog.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log
+}
+
+func TestLine(t *testing.T) {
+	request := func() *http.Request {
+		r := httptest.NewRequest("GET", "/a%20b?q=1", nil)
+		r.Header.Set("X-Request-Id", "id-7")
+		r.Header.Set("User-Agent", `curl "8"`+"\x1b[31m\n\xff")
+		r.Header.Set("Referer", "http://example.com/?token=1")
+		return r
+	}
+	teapot := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Pattern = "GET /{name}"
+		w.WriteHeader(http.StatusTeapot)
+		io.WriteString(w, "short")
+	})
+	got := logged(t, accesslog.Options{User: func(*http.Request) string { return "ann o" }}, request(), teapot)
+	want := regexp.MustCompile(`^{"time":"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[-+]\d\d:\d\d)","id":"id-7","client":"192.0.2.1","user":"ann o","method":"GET",` +
+		`"host":"example.com","target":"/a%20b","route":"GET /{name}","proto":"HTTP/1.1","status":418,"bytes":5,"duration_ms":\d+\.\d{3},` +
+		`"referer":"http://example.com/","agent":"curl \\"8\\"\\u001b\[31m\\u000a\\ufffd"}` + "\n$")
+	if !want.MatchString(got) {
+		t.Errorf("JSON: %s", got)
+	}
+	got = logged(t, accesslog.Options{Format: accesslog.Combined, Query: true, User: func(*http.Request) string { return "ann o" }}, request(), teapot)
+	want = regexp.MustCompile(`^192.0.2.1 - ann_o \[\d\d/[A-Z][a-z]{2}/20\d\d:\d\d:\d\d:\d\d [-+]\d{4}\] "GET /a%20b\?q=1 HTTP/1.1" 418 5 "http://example.com/\?token=1" "curl \\"8\\"\\x1b\[31m\\x0a\\xff"` + "\n$")
+	if !want.MatchString(got) {
+		t.Errorf("combined: %s", got)
+	}
+	if got := logged(t, accesslog.Options{}, request(), http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("x") })); !strings.Contains(got, `"status":500`) || !strings.Contains(got, `"panicked":true`) {
+		t.Errorf("of a panic: %s", got)
+	}
+	if got := logged(t, accesslog.Options{}, request(), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})); !strings.Contains(got, `"status":200,"bytes":0`) {
+		t.Errorf("of nothing written: %s", got)
+	}
+	keep := func(_ *http.Request, l *accesslog.Line) bool { return l.Status >= 500 }
+	if got := logged(t, accesslog.Options{Keep: keep}, request(), teapot); got != "" {
+		t.Errorf("not kept, and logged: %s", got)
+	}
+}
+
+// TestTimes writes the times of lines about the turn of a second, and in two zones.
+func TestTimes(t *testing.T) {
+	east := time.FixedZone("", 2*3600)
+	for _, at := range []time.Time{
+		time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC), time.Date(2026, 1, 2, 3, 4, 5, 999999999, time.UTC),
+		time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC), time.Date(2026, 1, 2, 5, 4, 6, 120000000, east),
+	} {
+		line := accesslog.JSON(nil, &accesslog.Line{Time: at})
+		if want := at.Format(`{"time":"2006-01-02T15:04:05.000000Z07:00"`); !bytes.HasPrefix(line, []byte(want)) {
+			t.Errorf("%s, want %s", line, want)
+		}
+	}
+}
+
+// stuck is a writer that blocks until it is let go.
+type stuck struct {
+	go_ chan struct{}
+	mu  sync.Mutex
+	got bytes.Buffer
+}
+
+func (s *stuck) Write(p []byte) (int, error) {
+	<-s.go_
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.got.Write(p)
+}
+
+// TestPolicies fills the buffer of a log whose writer is stuck.
+func TestPolicies(t *testing.T) {
+	const size, buffer = 1000, 64 << 10
+	for _, policy := range []accesslog.Policy{accesslog.DropNewest, accesslog.DropOldest} {
+		to := &stuck{go_: make(chan struct{})}
+		n := 0
+		log := open(t, accesslog.Options{To: to, Buffer: buffer, Full: policy, Every: time.Hour,
+			Format: func(b []byte, _ *accesslog.Line) []byte {
+				n++
+				return fmt.Appendf(b, "%0*d\n", size-1, n)
+			}})
+		h := log.Middleware(http.NotFoundHandler())
+		ask := func() { h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)) }
+		for range 1000 {
+			ask()
+		}
+		lost := log.Lost()
+		if lost < 1000-2*buffer/size || lost > 1000-buffer/size {
+			t.Errorf("policy %d: %d of 1000 lost", policy, lost)
+		}
+		close(to.go_)
+		if err := log.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		lines := strings.Fields(to.got.String())
+		if uint64(len(lines))+lost != 1000 {
+			t.Errorf("policy %d: %d lines written and %d lost", policy, len(lines), lost)
+		}
+		last := fmt.Sprintf("%0*d", size-1, 1000)
+		if has := lines[len(lines)-1] == last; has != (policy == accesslog.DropOldest) {
+			t.Errorf("policy %d: the last line is there: %t", policy, has)
+		}
+		ask()
+		if log.Lost() != lost+1 {
+			t.Error("a line after Close is not counted")
+		}
+	}
+}
+
+// TestWait has requests wait for a stuck writer, and loses none.
+func TestWait(t *testing.T) {
+	to := &stuck{go_: make(chan struct{})}
+	log := open(t, accesslog.Options{To: to, Buffer: 64 << 10, Full: accesslog.Wait})
+	h := log.Middleware(http.NotFoundHandler())
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			for range 200 {
+				h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+			}
+		})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	<-ctx.Done()
+	close(to.go_)
+	all.Wait()
+	if err := log.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(to.got.String(), "\n"); n != 4000 || log.Lost() != 0 {
+		t.Errorf("%d lines of 4000, %d lost", n, log.Lost())
+	}
+}
+
+// TestWriterFails has a full disk and a pipe whose reader is gone: requests go on.
+func TestWriterFails(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	defer w.Close()
+	for name, to := range map[string]io.Writer{"full disk": full, "no reader": w} {
+		for _, sync := range []bool{false, true} {
+			log := open(t, accesslog.Options{To: to, Sync: sync})
+			h := log.Middleware(http.NotFoundHandler())
+			for range 10 {
+				rec := httptest.NewRecorder()
+				h.ServeHTTP(rec, httptest.NewRequest("GET", "/", nil))
+				if rec.Code != 404 {
+					t.Errorf("%s: answered %d", name, rec.Code)
+				}
+			}
+			if err := log.Close(t.Context()); err == nil {
+				t.Errorf("%s: Close returns no error", name)
+			}
+			if log.Lost() != 10 {
+				t.Errorf("%s, sync %t: %d lost of 10", name, sync, log.Lost())
+			}
+		}
+	}
+}
+
+// TestCloseIsBounded closes a log whose writer never returns.
+func TestCloseIsBounded(t *testing.T) {
+	to := &stuck{go_: make(chan struct{})}
+	defer close(to.go_)
+	log := open(t, accesslog.Options{To: to})
+	log.Middleware(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := log.Close(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for _, o := range []accesslog.Options{{}, {To: io.Discard, Buffer: 1}, {To: io.Discard, Full: 3}, {To: io.Discard, Every: -1}} {
+		if _, err := accesslog.New(o); err == nil {
+			t.Errorf("%+v is accepted", o)
+		}
+	}
+}
+
+// FuzzLine writes any line: JSON is one object with what it was given, and neither
+// format has more than one line nor anything that is not printable.
+func FuzzLine(f *testing.F) {
+	f.Add("/a", "curl", "x")
+	f.Add("/\n\r\"\\", "\x1b]0;x\x07", "\u202e\u2028\xff\u0085")
+	printable := regexp.MustCompile(`^[^\x00-\x1f\x7f-\x{9f}\x{2028}\x{2029}\x{200e}\x{200f}\x{202a}-\x{202e}\x{2066}-\x{2069}]*\n$`)
+	f.Fuzz(func(t *testing.T, target, agent, user string) {
+		l := accesslog.Line{Target: target, Agent: agent, User: user, Client: netip.MustParseAddr("::1"), Status: 200, Took: time.Second}
+		text := accesslog.JSON(nil, &l)
+		var back struct {
+			Target, Agent, User string
+			Duration            float64 `json:"duration_ms"`
+		}
+		if err := json.Unmarshal(text, &back); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if want := strings.ToValidUTF8(target, ""); strings.ReplaceAll(back.Target, "\ufffd", "") != strings.ReplaceAll(want, "\ufffd", "") || back.Duration != 1000 {
+			t.Errorf("%q became %q", target, back.Target)
+		}
+		if !printable.Match(text) {
+			t.Errorf("JSON: %q", text)
+		}
+		if text = accesslog.Combined(nil, &l); !printable.Match(text) {
+			t.Errorf("combined: %q", text)
+		}
+	})
+}
+
+// BenchmarkLine says what a line costs its request: on, logged to nowhere; off, without
+// the middleware.
+func BenchmarkLine(b *testing.B) {
+	w, _ := chain.Record(httptest.NewRecorder())
+	r := httptest.NewRequest("GET", "/api/v1/orders/4711?full=1", nil)
+	r.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
+	for _, f := range []struct {
+		name   string
+		format accesslog.Format
+	}{{"json", accesslog.JSON}, {"combined", accesslog.Combined}} {
+		b.Run(f.name, func(b *testing.B) {
+			log := open(b, accesslog.Options{To: io.Discard, Format: f.format})
+			defer log.Close(context.Background())
+			h := log.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			b.ReportAllocs()
+			for b.Loop() {
+				h.ServeHTTP(w, r)
+			}
+		})
+	}
+}

@@ -1,0 +1,131 @@
+package clientaddr_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+
+	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/middleware/clientaddr"
+)
+
+func Example() {
+	trusted := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+	h := clientaddr.New(clientaddr.Options{Trusted: trusted})(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		fmt.Println(clientaddr.From(r))
+	}))
+	r := httptest.NewRequest("GET", "/", nil)
+	r.RemoteAddr = "192.0.2.1:4711"
+	r.Header.Set("X-Forwarded-For", "10.1.1.1, 203.0.113.7") // the first is the client's own invention
+	h.ServeHTTP(httptest.NewRecorder(), r)
+	// Output: 203.0.113.7
+}
+
+// TestSpoofing is the table of what clients try. 10.0.0.0/8 and fd00::/8 are proxies.
+func TestSpoofing(t *testing.T) {
+	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
+	for name, c := range map[string]struct {
+		header string
+		peer   string
+		fields []string
+		want   string
+	}{
+		"no proxy":                     {"", "203.0.113.7:1", nil, "203.0.113.7"},
+		"client writes the field":      {"", "203.0.113.7:1", []string{"1.2.3.4"}, "203.0.113.7"},
+		"one proxy":                    {"", "10.0.0.1:1", []string{"203.0.113.7"}, "203.0.113.7"},
+		"client before one proxy":      {"", "10.0.0.1:1", []string{"1.2.3.4, 203.0.113.7"}, "203.0.113.7"},
+		"two proxies":                  {"", "10.0.0.1:1", []string{"1.2.3.4, 203.0.113.7,10.0.0.2"}, "203.0.113.7"},
+		"client claims a proxy's":      {"", "10.0.0.1:1", []string{"10.9.9.9, 203.0.113.7"}, "203.0.113.7"},
+		"two lines":                    {"", "10.0.0.1:1", []string{"1.2.3.4", "203.0.113.7"}, "203.0.113.7"},
+		"client's line comes first":    {"", "10.0.0.1:1", []string{"1.2.3.4, 10.0.0.9", "203.0.113.7, 10.0.0.2"}, "203.0.113.7"},
+		"all are proxies":              {"", "10.0.0.1:1", []string{"10.0.0.3, 10.0.0.2"}, "10.0.0.3"},
+		"proxy without the field":      {"", "10.0.0.1:1", nil, "10.0.0.1"},
+		"empty":                        {"", "10.0.0.1:1", []string{""}, "10.0.0.1"},
+		"empty element":                {"", "10.0.0.1:1", []string{"203.0.113.7,"}, "10.0.0.1"},
+		"unknown":                      {"", "10.0.0.1:1", []string{"1.2.3.4, unknown"}, "10.0.0.1"},
+		"unknown behind a proxy":       {"", "10.0.0.1:1", []string{"1.2.3.4, unknown, 10.0.0.2"}, "10.0.0.2"},
+		"with a port":                  {"", "10.0.0.1:1", []string{"203.0.113.7:8080"}, "203.0.113.7"},
+		"IPv6":                         {"", "[fd00::1]:1", []string{"2001:db8::7"}, "2001:db8::7"},
+		"IPv6 in brackets":             {"", "[fd00::1]:1", []string{"[2001:db8::7]"}, "2001:db8::7"},
+		"IPv6 with a port":             {"", "[fd00::1]:1", []string{"[2001:db8::7]:1"}, "2001:db8::7"},
+		"IPv4 in brackets":             {"", "10.0.0.1:1", []string{"[203.0.113.7]"}, "10.0.0.1"},
+		"mapped peer":                  {"", "[::ffff:10.0.0.1]:1", []string{"203.0.113.7"}, "203.0.113.7"},
+		"mapped client":                {"", "10.0.0.1:1", []string{"::ffff:203.0.113.7"}, "203.0.113.7"},
+		"mapped proxy":                 {"", "10.0.0.1:1", []string{"203.0.113.7, ::ffff:10.0.0.2"}, "203.0.113.7"},
+		"zone":                         {"", "10.0.0.1:1", []string{"fe80::1%eth0"}, "10.0.0.1"},
+		"leading zeros":                {"", "10.0.0.1:1", []string{"203.0.113.007"}, "10.0.0.1"},
+		"Unix socket":                  {"", "@", []string{"1.2.3.4, 203.0.113.7"}, "203.0.113.7"},
+		"Unix socket, no field":        {"", "@", nil, "invalid IP"},
+		"own field":                    {"X-Real-Ip", "10.0.0.1:1", []string{"203.0.113.7"}, "203.0.113.7"},
+		"Forwarded":                    {"Forwarded", "10.0.0.1:1", []string{"for=1.2.3.4, for=203.0.113.7;proto=https;by=10.0.0.1"}, "203.0.113.7"},
+		"Forwarded, quoted":            {"Forwarded", "10.0.0.1:1", []string{`For="[2001:db8::7]:4711"`}, "2001:db8::7"},
+		"Forwarded, obfuscated":        {"Forwarded", "10.0.0.1:1", []string{`for=1.2.3.4, for=_hidden`}, "10.0.0.1"},
+		"Forwarded, quoted comma":      {"Forwarded", "10.0.0.1:1", []string{`for="1.2.3.4, for=5.6.7.8"`}, "10.0.0.1"},
+		"Forwarded, open quote":        {"Forwarded", "10.0.0.1:1", []string{`for="1.2.3.4, for=203.0.113.7`}, "203.0.113.7"},
+		"Forwarded, open quote before": {"Forwarded", "10.0.0.1:1", []string{`for=";by=1, for=203.0.113.7`}, "203.0.113.7"},
+		"Forwarded, twice":             {"Forwarded", "10.0.0.1:1", []string{"for=203.0.113.7;for=1.2.3.4"}, "10.0.0.1"},
+		"Forwarded, no for":            {"Forwarded", "10.0.0.1:1", []string{"for=1.2.3.4, proto=https"}, "10.0.0.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			header := c.header
+			if header == "" {
+				header = "X-Forwarded-For"
+			}
+			for chained, wrap := range map[bool]func(http.Handler) http.Handler{
+				false: clientaddr.New(clientaddr.Options{Trusted: trusted, Header: c.header}),
+				true: func(h http.Handler) http.Handler {
+					return chain.Must(chain.New(clientaddr.New(clientaddr.Options{Trusted: trusted, Header: c.header})).Then(h))
+				},
+			} {
+				r := httptest.NewRequest("GET", "/", nil)
+				r.RemoteAddr = c.peer
+				r.Header[header] = append([]string(nil), c.fields...)
+				wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+					if got := clientaddr.From(r).String(); got != c.want {
+						t.Errorf("in a chain %t: %s, want %s", chained, got, c.want)
+					}
+					if got := r.Header[header]; fmt.Sprint(got) != fmt.Sprint(c.fields) {
+						t.Errorf("the field became %q", got)
+					}
+				})).ServeHTTP(httptest.NewRecorder(), r)
+			}
+		})
+	}
+}
+
+// TestTrustsNobody is the zero value.
+func TestTrustsNobody(t *testing.T) {
+	r := httptest.NewRequest("GET", "/", nil)
+	r.RemoteAddr = "127.0.0.1:1"
+	r.Header.Set("X-Forwarded-For", "1.2.3.4")
+	clientaddr.New(clientaddr.Options{})(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if got := clientaddr.From(r); got != netip.MustParseAddr("127.0.0.1") {
+			t.Error(got)
+		}
+	})).ServeHTTP(httptest.NewRecorder(), r)
+}
+
+// FuzzForwarded reads any field: behind a trusted proxy the last element alone decides
+// while it is no trusted address.
+func FuzzForwarded(f *testing.F) {
+	f.Add("for=1.2.3.4", true)
+	f.Add(`for="[2001:db8::7]:4711";by=x, for="\",`, true)
+	f.Add("1.2.3.4, [::1]:2,, %", false)
+	trusted := []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}
+	f.Fuzz(func(t *testing.T, before string, forwarded bool) {
+		header, ours := "X-Forwarded-For", "203.0.113.7"
+		if forwarded {
+			header, ours = "Forwarded", "for=203.0.113.7"
+		}
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = "192.0.2.1:1"
+		r.Header[header] = []string{before, ours} // the proxy adds a line of its own
+		clientaddr.New(clientaddr.Options{Trusted: trusted, Header: header})(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if got := clientaddr.From(r); got != netip.MustParseAddr("203.0.113.7") {
+				t.Errorf("%q made it %s", before, got)
+			}
+		})).ServeHTTP(httptest.NewRecorder(), r)
+	})
+}

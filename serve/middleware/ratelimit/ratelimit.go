@@ -1,0 +1,153 @@
+// Package ratelimit refuses requests of clients that ask too often.
+//
+// It keeps its counts in memory, in a table of fixed size: no key makes it grow, no
+// goroutine clears up. Where more clients are active at a time than Options.Keys, those
+// that rested longest are forgotten and begin anew; [Limiter.Evicted] counts them. A
+// refused client gets 429 with Retry-After (RFC 6585, RFC 9110).
+//
+// Keys are kept as 64-bit hashes with a secret seed. Two clients share a limit with a
+// chance of one in 10¹³ for a million of them, and nobody can bring that about.
+//
+// Place: behind clientaddr, before what costs: authentication, bodies, handlers. A
+// limit by user or token stands behind authentication.
+//
+// Cost: one lock that a thousandth of the keys share; it allocates nothing unless
+// Announce is set or the request is refused.
+package ratelimit
+
+import (
+	"fmt"
+	"hash/maphash"
+	"math"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/tarehq/tare/serve/chain"
+)
+
+// Options of a limiter. Law must be set.
+type Options struct {
+	Law Law
+	// Key says whose requests count together. Zero: [ByAddress].
+	Key Key
+	// Keys is how many clients are counted at a time: 24 to 48 bytes of memory each.
+	// 0: 65,536.
+	Keys int
+	// Announce has answers say what is left, by the fields RateLimit and
+	// RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers-10. It allocates.
+	Announce bool
+	// Refuse answers what is refused; Retry-After is set. Nil: a plain 429.
+	Refuse http.Handler
+}
+
+// Limiter is a rate limit. It is safe for concurrent use, and may be part of many
+// chains, which then share its counts.
+type Limiter struct {
+	o       Options
+	seed    maphash.Seed
+	table   *table
+	began   time.Time
+	policy  []string
+	refused atomic.Uint64
+}
+
+// defaultKeys is Options.Keys if that is 0: 3 MiB.
+const defaultKeys = 1 << 16
+
+// New returns a limiter, or an error that says which option is wrong.
+func New(o Options) (*Limiter, error) {
+	if o.Law == nil {
+		return nil, fmt.Errorf("ratelimit: Options.Law is not set: how many requests may a client make?")
+	}
+	if err := o.Law.check(); err != nil {
+		return nil, fmt.Errorf("ratelimit: %w", err)
+	}
+	if o.Keys < 0 || o.Keys > 1<<30 {
+		return nil, fmt.Errorf("ratelimit: Options.Keys is %d; set from 1 to 2³⁰, or 0 for %d", o.Keys, defaultKeys)
+	}
+	if o.Keys == 0 {
+		o.Keys = defaultKeys
+	}
+	if o.Key.hash == nil {
+		o.Key = ByAddress()
+	}
+	if o.Refuse == nil {
+		o.Refuse = http.HandlerFunc(refuse)
+	}
+	n, per := o.Law.quota()
+	policy := fmt.Sprintf(`"default";q=%d;w=%d`, n, seconds(per))
+	return &Limiter{o: o, seed: maphash.MakeSeed(), table: newTable(o.Keys), began: time.Now(), policy: []string{policy}}, nil
+}
+
+// Middleware limits what reaches next. In a chain its layer is called ratelimit, in the
+// role limit.
+func (l *Limiter) Middleware(next http.Handler) http.Handler { return &handler{l, next} }
+
+// Take has a request counted n times, as the middleware does once, and returns what
+// became of it: for handlers that know what a request costs.
+func (l *Limiter) Take(r *http.Request, n uint32) Result {
+	// One more than nothing: at 0 the slots would be at rest, and the laws' windows
+	// begin, before the limiter did.
+	now := int64(time.Since(l.began)) + int64(l.start())
+	res := l.table.update(l.o.Key.hash(l.seed, r), now, func(s *slot) Result { return l.o.Law.take(s, now, n) })
+	if !res.Allowed {
+		l.refused.Add(1)
+	}
+	return res
+}
+
+// start is what the limiter's clock shows when it begins: a whole length of the law, so
+// that there is a window before the first.
+func (l *Limiter) start() time.Duration {
+	_, per := l.o.Law.quota()
+	return per
+}
+
+// Refused returns how many requests were refused.
+func (l *Limiter) Refused() uint64 { return l.refused.Load() }
+
+// Evicted returns how many clients were forgotten for want of room before all they had
+// used came back. If it grows, Options.Keys is too small.
+func (l *Limiter) Evicted() uint64 { return l.table.evicted.Load() }
+
+type handler struct {
+	l    *Limiter
+	next http.Handler
+}
+
+// ChainLayer says where the middleware may stand.
+func (h *handler) ChainLayer() chain.Layer {
+	return chain.Layer{Name: "ratelimit", Roles: []string{"limit"}, Rules: []chain.Rule{
+		chain.Before("cache", "answers from it would be free of the limit"),
+	}}
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	res := h.l.Take(r, 1)
+	if h.l.o.Announce {
+		h.l.announce(w.Header(), res)
+	}
+	if res.Allowed {
+		h.next.ServeHTTP(w, r)
+		return
+	}
+	w.Header().Set("Retry-After", strconv.FormatInt(seconds(res.Retry), 10))
+	h.l.o.Refuse.ServeHTTP(w, r)
+}
+
+func (l *Limiter) announce(header http.Header, res Result) {
+	header["Ratelimit-Policy"] = l.policy[:1:1]
+	text := append(make([]byte, 0, 48), `"default";r=`...)
+	text = strconv.AppendInt(text, int64(res.Remaining), 10)
+	text = append(text, ";t="...)
+	header["Ratelimit"] = []string{string(strconv.AppendInt(text, seconds(res.Reset), 10))}
+}
+
+// seconds rounds up: a client that comes back after them is not too early.
+func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
+
+func refuse(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, http.StatusText(http.StatusTooManyRequests), http.StatusTooManyRequests)
+}
