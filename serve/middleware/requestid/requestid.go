@@ -18,9 +18,9 @@ import (
 	"encoding/hex"
 	"math/rand/v2"
 	"net/http"
-	"unsafe"
 
 	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/internal/sys"
 )
 
 // Options of the middleware. The zero value reads and answers X-Request-Id.
@@ -96,7 +96,7 @@ func (id *identifier) make() {
 		random[8+i] = byte(half >> (8 * i))
 	}
 	hex.Encode(id.digits[:], random[:])
-	id.text = unsafe.String(&id.digits[0], len(id.digits)) // nobody writes digits again
+	id.text = sys.String(id.digits[:]) // nobody writes digits again
 }
 
 // Valid reports whether an identifier that a client sent is kept.

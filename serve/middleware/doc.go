@@ -1,0 +1,20 @@
+// Package middleware is the overview of the packages below it: a stack for services on
+// the open internet. Each is a func(http.Handler) http.Handler, works on any server, and
+// is cheapest in a chain of package chain on package serve.
+//
+// In this order, outermost first:
+//
+//   - recovery answers 500 when a handler panics.
+//   - requestid gives each request an identifier.
+//   - clientaddr finds the client's address behind proxies.
+//   - accesslog writes a line for each request.
+//   - flight keeps what the execution tracer saw before a slow request.
+//   - secure adds the header fields by which browsers protect users.
+//   - limit bounds bodies, fields, and requests in flight.
+//   - ratelimit refuses clients that ask too often.
+//   - timeout gives each request a deadline.
+//   - jwt lets pass who brings a signed token.
+//
+// A chain refuses an order that is not safe when it is built, with the reason. The
+// example is a whole stack.
+package middleware

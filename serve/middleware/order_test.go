@@ -1,0 +1,115 @@
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/middleware/accesslog"
+	"github.com/tarehq/tare/serve/middleware/clientaddr"
+	"github.com/tarehq/tare/serve/middleware/jwt"
+	"github.com/tarehq/tare/serve/middleware/limit"
+	"github.com/tarehq/tare/serve/middleware/ratelimit"
+	"github.com/tarehq/tare/serve/middleware/recovery"
+	"github.com/tarehq/tare/serve/middleware/requestid"
+	"github.com/tarehq/tare/serve/middleware/secure"
+	"github.com/tarehq/tare/serve/middleware/timeout"
+)
+
+// must is for stacks that are written down in the program.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// stack returns the layers in their order, and what ends the log.
+func stack(log io.Writer) ([]chain.Layer, *accesslog.Log) {
+	keys := must(jwt.Static(jwt.Key{Algorithm: "HS256", Value: []byte("a secret of at least thirty-two bytes")}))
+	lines := must(accesslog.New(accesslog.Options{To: log}))
+	return []chain.Layer{
+		{Wrap: recovery.New(recovery.Options{})},
+		{Wrap: requestid.New(requestid.Options{})},
+		{Wrap: clientaddr.New(clientaddr.Options{})},
+		{Wrap: lines.Middleware},
+		{Wrap: secure.New(secure.Options{})},
+		{Wrap: must(limit.New(limit.Options{})).Middleware},
+		{Wrap: must(ratelimit.New(ratelimit.Options{Law: ratelimit.GCRA{Rate: 100}})).Middleware},
+		{Wrap: must(timeout.New(timeout.Options{After: time.Second}))},
+		{Wrap: must(jwt.New(jwt.Options{Keys: keys})).Middleware},
+	}, lines
+}
+
+func Example() {
+	layers, log := stack(io.Discard)
+	defer log.Close(context.Background()) // when the server has shut down
+	app := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintln(w, "hello", jwt.From(r.Context()).Subject)
+	})
+	h := chain.Must(new(chain.Chain).With(layers...).Then(app))
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	fmt.Print(w.Code, " ", w.Body)
+	// Output: 401 a bearer token is needed
+}
+
+// TestOrder builds chains in which two layers of the stack have changed places. Those
+// that are not safe are refused, with the reason.
+func TestOrder(t *testing.T) {
+	other := func(name string, roles ...string) chain.Layer {
+		return chain.Layer{Name: name, Roles: roles, Wrap: func(h http.Handler) http.Handler { return h }}
+	}
+	layers, log := stack(io.Discard)
+	defer log.Close(t.Context())
+	names := []string{"recovery", "requestid", "clientaddr", "accesslog", "secure", "limit", "ratelimit", "timeout", "jwt"}
+	byName := map[string]chain.Layer{"cache": other("cache"), "compress": other("compress")}
+	for i, name := range names {
+		byName[name] = layers[i]
+	}
+	for _, c := range []struct {
+		outer, inner string
+		why          string // in the error; empty: any order
+	}{
+		{"cache", "jwt", "does not let pass"},
+		{"cache", "accesslog", "would not be logged"},
+		{"cache", "ratelimit", "free of the limit"},
+		{"jwt", "recovery", "panic in a layer before"},
+		{"accesslog", "recovery", "panic in a layer before"},
+		{"compress", "recovery", "panic in a layer before"},
+		{"jwt", "accesslog", "would not be logged"},
+		{"ratelimit", "accesslog", "would not be logged"},
+		{"timeout", "accesslog", "would not be seen"},
+		{"ratelimit", "clientaddr", "limit the proxies"},
+		{"jwt", "requestid", "no identifier"},
+		{"jwt", "secure", "lack the fields"},
+		{"timeout", "limit", "use up the handler's time"},
+		{"compress", "jwt", ""},
+		{"requestid", "clientaddr", ""},
+		{"clientaddr", "requestid", ""},
+	} {
+		_, err := new(chain.Chain).With(byName[c.outer], byName[c.inner]).Then(http.NotFoundHandler())
+		var order *chain.OrderError
+		if refused := errors.As(err, &order); refused != (c.why != "") || refused && !strings.Contains(err.Error(), c.why) {
+			t.Errorf("%s before %s: %v, want %q in it", c.outer, c.inner, err, c.why)
+		}
+		if c.why == "" {
+			continue
+		}
+		if _, err := new(chain.Chain).With(byName[c.inner], byName[c.outer]).Then(http.NotFoundHandler()); err != nil {
+			t.Errorf("%s before %s: %v", c.inner, c.outer, err)
+		}
+	}
+	slices.Reverse(layers)
+	if _, err := new(chain.Chain).With(layers...).Then(http.NotFoundHandler()); err == nil {
+		t.Error("the whole stack is accepted in reverse")
+	}
+}
