@@ -44,7 +44,7 @@ func TestPanic(t *testing.T) {
 			w.(http.Flusher).Flush()
 			panic("cut")
 		}, 0, "cut"},
-		"abort": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0, ""},
+		"abort":       {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0, ""},
 		"nil pointer": {func(_ http.ResponseWriter, r *http.Request) { _ = r.TLS.Version }, 500, "recovery_test.go"}, // the stack names the place
 	} {
 		t.Run(name, func(t *testing.T) {
