@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/capture"
 	"github.com/tarehq/tare/cost/exectrace"
 	"github.com/tarehq/tare/cost/pprof"
 	"github.com/tarehq/tare/lab/arm"
@@ -131,24 +132,19 @@ func bill(source study.Source, c *record.Capture, cpu, allocs *pprof.Profile) (b
 // CPU time is scaled to what the kernel counted of the process, bytes and objects
 // to what the runtime counted, so that they add up to the whole; share is how
 // much of the CPU time the profile itself saw, 0 if the kernel did not tell. What
-// an arm allocates to be profiled is left out.
-//
-// Note: the runtime's profiler does not watch the runtime's own system monitor. Behind
-// half of what a server could take that was a sixth of the CPU time, and charging the
-// other threads with it made 27 µs of a middleware's 23.
+// an arm allocates to be profiled is left out. The CPU profile itself is scaled.
 func Scaled(c *record.Capture, cpu, allocs *pprof.Profile) (time, memory []cost.Stack, share float64) {
-	scale := 1.0
+	long := 1.0 // how much longer requests were counted than the profile took
 	if cpu.Duration > 0 {
-		scale = c.Elapsed.Seconds() / cpu.Duration.Seconds()
+		long = c.Elapsed.Seconds() / cpu.Duration.Seconds()
 	}
-	if sum, _ := total(cpu.Stacks); sum > 0 && c.CPU > 0 {
-		share = sum * scale / float64(c.CPU)
-		scale = float64(c.CPU-c.Monitor) / sum
+	counted := capture.Kernel{All: c.CPU, Monitor: c.Monitor}
+	if covered := counted.Scale(cpu); covered > 0 {
+		share = covered * long * float64(c.CPU-c.Monitor) / float64(c.CPU)
+	} else {
+		cpu.Scale(long)
 	}
-	time = scaled(cpu.Stacks, scale, 1)
-	if c.Monitor > 0 {
-		time = append(time, cost.MonitorStack(c.Monitor))
-	}
+	time = cpu.Stacks
 	if allocs == nil {
 		return time, nil, share
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/diff"
 	"github.com/tarehq/tare/cost/pprof"
@@ -68,11 +69,11 @@ func TestOneSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := evidenceOf(r, r.Captures)
+	e, err := runs.Cell{Captures: r.Captures}.Merge(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := cost.NewBill(e.CPU, e.Allocs, e.Window); math.Abs(got.CPU-cpu) > 1 || math.Abs(got.Bytes-allocated) > 1 {
+	if got := e.Bill(); math.Abs(got.CPU-cpu) > 1 || math.Abs(got.Bytes-allocated) > 1 {
 		t.Errorf("tare doctor RUN: got %g ns and %g bytes a request, want %g and %g", got.CPU, got.Bytes, cpu, allocated)
 	}
 }

@@ -25,9 +25,15 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/calibrate"
 	"github.com/tarehq/tare/cmd/tare/internal/claims"
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/costverb"
+	"github.com/tarehq/tare/cmd/tare/internal/diffverb"
+	"github.com/tarehq/tare/cmd/tare/internal/doctorverb"
+	"github.com/tarehq/tare/cmd/tare/internal/flameverb"
 	"github.com/tarehq/tare/cmd/tare/internal/gate"
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb"
 	"github.com/tarehq/tare/cmd/tare/internal/runverb"
+	"github.com/tarehq/tare/cmd/tare/internal/traceverb"
+	"github.com/tarehq/tare/cmd/tare/internal/whatifverb"
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
@@ -42,12 +48,12 @@ type verbs struct {
 	Report     reportCmd             `cmd:"" help:"Show or write a run's report."`
 	Compare    compareCmd            `cmd:"" help:"Compare two runs through their shared control."`
 	Gate       gate.Cmd              `cmd:"" help:"Pass or fail a run against a budget."`
-	Cost       costCmd               `cmd:"" help:"Tell who in a running service spends CPU and memory: each middleware, router, engine and handler."`
-	Diff       diffCmd               `cmd:"" help:"Tell what costs more in one set of profiles than in another, and what only seems to."`
-	Flame      flameCmd              `cmd:"" help:"Draw a flame graph of a service, process or profile, coloured by owner."`
-	Doctor     doctorCmd             `cmd:"" help:"Say what ails a running service, what it costs and what to do."`
-	Whatif     whatifCmd             `cmd:"" help:"Slow one owner of a running service down, on and off: what does a microsecond in it cost a request?"`
-	Trace      traceCmd              `cmd:"" help:"Tell what slow requests waited for: a lock, a processor, the collector, another service."`
+	Cost       costverb.Command      `cmd:"" help:"Tell who in a running service spends CPU and memory: each middleware, router, engine and handler."`
+	Diff       diffverb.Command      `cmd:"" help:"Tell what costs more in one set of profiles than in another, and what only seems to."`
+	Flame      flameverb.Command     `cmd:"" help:"Draw a flame graph of a service, process or profile, coloured by owner."`
+	Doctor     doctorverb.Command    `cmd:"" help:"Say what ails a running service, what it costs and what to do."`
+	Whatif     whatifverb.Command    `cmd:"" help:"Slow one owner of a running service down, on and off: what does a microsecond in it cost a request?"`
+	Trace      traceverb.Command     `cmd:"" help:"Tell what slow requests waited for: a lock, a processor, the collector, another service."`
 	Claims     claims.Cmd            `cmd:"" help:"List the published claims and what was measured."`
 	Env        envCmd                `cmd:"" help:"Tell what on this machine disturbs measuring."`
 	Calibrate  calibrate.Cmd         `cmd:"" help:"Measure this machine's noise floor."`

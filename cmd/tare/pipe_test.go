@@ -46,11 +46,3 @@ func TestListInOneWrite(t *testing.T) {
 		}
 	}
 }
-
-func TestTenths(t *testing.T) {
-	for s, want := range map[float64]string{5: "5", 5.02: "5", 5.54: "5.5", 4.97: "5", 0.5: "0.5"} {
-		if got := tenths(s); got != want {
-			t.Errorf("tenths(%v) = %s, want %s", s, got, want)
-		}
-	}
-}

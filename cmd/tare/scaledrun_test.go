@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/cost/diff"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
@@ -70,11 +70,11 @@ func TestRunsAreScaledAlike(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := evidenceOf(r, r.Captures)
+	e, err := runs.Cell{Captures: r.Captures}.Merge(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := cost.NewBill(e.CPU, nil, e.Window).CPU; math.Abs(got-want) > 1 {
+	if got := e.Bill().CPU; math.Abs(got-want) > 1 {
 		t.Errorf("tare doctor RUN: got %g ns a request, want %g", got, want)
 	}
 }

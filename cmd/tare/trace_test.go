@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -22,7 +21,6 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
-	"github.com/tarehq/tare/cost/pprof"
 )
 
 // traced is a program that the scripts trace: its requests are slow now and then.
@@ -140,13 +138,5 @@ func TestTraceUnanswered(t *testing.T) {
 	}
 	if kept, err := os.ReadFile(saved); err != nil || !bytes.Equal(kept, taken) {
 		t.Errorf("%d bytes of the trace were kept, %v, want %d", len(kept), err, len(taken))
-	}
-}
-
-// TestTraceTooLarge says what makes a trace smaller.
-func TestTraceTooLarge(t *testing.T) {
-	f, ok := errors.AsType[*cli.Failure](untraced(fmt.Errorf("reading: %w", pprof.ErrTooLarge)))
-	if !ok || f.Status != cli.ExitFailed || !strings.Contains(f.Hint, "--for") {
-		t.Errorf("got %+v, want a hint at --for", f)
 	}
 }

@@ -49,7 +49,7 @@ func TestWhatIf(t *testing.T) {
 		t.Errorf("got %g ns taken, own time %+v, %d layers", res.Taken, res.Own, len(res.Layers))
 	}
 	said := unbroken(errs.String())
-	for _, want := range []string{"timing its calls for 2s first: a hit costs ", " a second this takes "} {
+	for _, want := range []string{"timing calls of 1 owner for 2s: a hit costs ", " a second this takes "} {
 		if !strings.Contains(said, want) {
 			t.Errorf("got %q, want %q among it; warnings: %q", errs.String(), want, res.Warnings)
 		}
@@ -72,7 +72,7 @@ func TestWhatIfBudget(t *testing.T) {
 	told := slices.ContainsFunc(res.Warnings, func(w string) bool {
 		return strings.HasPrefix(w, "its own time by the clock is not known: ") && strings.HasSuffix(w, "more than the budget of 0.0 %")
 	})
-	if !told || res.Own.P50 != 0 || strings.Contains(errs.String(), "timing its calls") {
+	if !told || res.Own.P50 != 0 || strings.Contains(errs.String(), "timing calls of") {
 		t.Errorf("got own time %+v, warnings %q and %q, want no time by the clock, and to be told", res.Own, res.Warnings, errs.String())
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf/reply"
+	"github.com/tarehq/tare/cost/capture"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats/hist"
 	"github.com/tarehq/tare/stats/unit"
@@ -16,18 +17,13 @@ import (
 // ErrUnwatched says that AbortP99 was given and response times cannot be watched.
 var ErrUnwatched = errors.New("response times cannot be watched")
 
-// Load starts requests and returns once they are under way; progress receives what it
-// has seen. They go on until the context is done; end waits for that, and returns
-// what was wrong with the answers.
-type Load func(ctx context.Context, progress func(load.Snapshot)) (end func() ([]error, error), err error)
-
 // sentry watches response times while an owner is slowed down: by the load, or else
 // by timing the service's own answers from outside, or not at all.
 type sentry struct {
-	endLoad func() ([]error, error) // nil: there is no load
-	answers *reply.Watch            // nil: they are not timed
-	lost    chan error              // why timing them ended
-	missing error                   // why response times are not watched
+	load    *capture.Load // nil: there is no load
+	answers *reply.Watch  // nil: they are not timed
+	lost    chan error    // why timing them ended
+	missing error         // why response times are not watched
 }
 
 // startSentry watches response times until the context is done, or until they exceed
@@ -35,8 +31,10 @@ type sentry struct {
 func (r *run) startSentry(ctx context.Context, stop context.CancelCauseFunc) (*sentry, error) {
 	g := &guard{bound: r.AbortP99, stop: stop}
 	if r.Load != nil {
-		end, err := r.Load(ctx, func(s load.Snapshot) { g.check(answersOf(s)) })
-		return &sentry{endLoad: end}, err
+		o := *r.Load
+		o.Progress = func(s load.Snapshot) { g.check(answersOf(s)) }
+		l, err := capture.StartLoad(ctx, o)
+		return &sentry{load: l}, err
 	}
 	w, err := reply.Start(r.PID)
 	switch {
@@ -111,8 +109,8 @@ func (s *sentry) describe(bound time.Duration) (string, error) {
 // end waits until the watch is over; the context is done by then.
 func (s *sentry) end() ([]error, error) {
 	switch {
-	case s.endLoad != nil:
-		return s.endLoad()
+	case s.load != nil:
+		return s.load.End()
 	case s.answers != nil:
 		return nil, errors.Join(<-s.lost, s.answers.Close())
 	}

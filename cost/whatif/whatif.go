@@ -49,6 +49,7 @@ import (
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf/probe"
+	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -65,8 +66,8 @@ type Options struct {
 	// calls beforehand may cost, up to 1; 0: 0.05.
 	MaxOverhead float64
 	Seed        uint64 // of the order of windows; 0: 1
-	// Load starts requests to the service; nil: somebody else sends them.
-	Load Load
+	// Load is what requests to send to the service; nil: somebody else sends them.
+	Load *load.Options
 	// Progress receives a line for people before each step; nil: nobody reads them.
 	Progress func(line string)
 }

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"net"
+	"os"
+	"syscall"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/bpf"
+	"github.com/tarehq/tare/cost/capture"
+	"github.com/tarehq/tare/cost/pprof"
+)
+
+// ExplainCapture adds a remedy to why a service cannot be looked at. verb is who looks.
+func ExplainCapture(err error, verb string) error {
+	hint := ""
+	var explained *Failure
+	var missing *capture.NotFoundError
+	var network *capture.NetworkError
+	var budget *capture.BudgetError
+	switch {
+	case errors.As(err, &explained), errors.Is(err, context.Canceled) && !errors.As(err, new(*capture.ProfileError)):
+		return err
+	case errors.As(err, new(*capture.ProfileError)):
+		return ExplainProfile(err)
+	case errors.As(err, &missing):
+		hint = missing.Remedy
+	case errors.As(err, &network):
+		hint = NetworkHint(network.PID, verb)
+	case errors.As(err, &budget):
+		hint = spareHint(budget)
+	case errors.Is(err, capture.ErrNoProfiles):
+		hint = `only the service itself can give these profiles: import _ "net/http/pprof" and serve http.DefaultServeMux on a loopback port, or mount serve/middleware/flight`
+	case errors.Is(err, bpf.ErrEnded), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH):
+		hint = "is it still running?"
+	case errors.Is(err, fs.ErrPermission):
+		hint = "it is another user's: that needs root, or the capability CAP_SYS_PTRACE; a service that exposes its profiles can be named by its URL instead"
+	case errors.Is(err, cost.ErrNotSupported):
+		hint = "tare cost URL needs nothing of this, only net/http/pprof in the service; docs/cost.md says what --pid needs"
+	default:
+		return err
+	}
+	return &Failure{Status: ExitFailed, Err: err, Hint: hint}
+}
+
+// NetworkHint says how to reach a process by its ports from its own network namespace.
+func NetworkHint(pid int, verb string) string {
+	return fmt.Sprintf("process %d has a network of its own, with ports of its own: nsenter -t %d -n tare %s … looks and loads from there", pid, pid, verb)
+}
+
+// spareHint says how much would fit into the budget.
+func spareHint(e *capture.BudgetError) string {
+	hint := fmt.Sprintf("--max-overhead %.0f%% would do", math.Ceil(100*e.Share))
+	if fits := e.Fits(); fits > 0 {
+		hint = fmt.Sprintf("name at most %d of the %d owners, --owner NAME; or %s", fits, e.Owners, hint)
+	}
+	return hint
+}
+
+// ExposeHint is what a service must do to be profiled.
+const ExposeHint = `the service must expose its profiles: import _ "net/http/pprof" and serve http.DefaultServeMux on a port of its own`
+
+// ExplainProfile explains why a service does not hand its profile over.
+func ExplainProfile(err error) *Failure {
+	f := &Failure{Status: ExitFailed, Err: err, Hint: ExposeHint}
+	var name *net.DNSError
+	switch {
+	case errors.Is(err, context.Canceled):
+		f.Status = ExitInterrupted
+		f.Err = errors.New("interrupted: a service hands its profile over at the end, so there is nothing to show")
+		f.Hint = "--for 5s takes less time; tare cost --pid N keeps what it has seen when it is interrupted"
+	case errors.Is(err, context.DeadlineExceeded):
+		f.Hint = "it took the connection and did not answer in time: is it stopped, stuck or overloaded? tare cost --pid N asks nothing of it"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		f.Hint = "nothing listens there: start the service, or check the port"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		f.Hint = "it closed the connection before it had answered: did it end or begin anew meanwhile, and is that a port of plain HTTP?"
+	case errors.Is(err, pprof.ErrTooLarge), errors.Is(err, pprof.ErrImplausible):
+		f.Hint = "is that a Go service's pprof end point?"
+	case errors.As(err, &name):
+		f.Hint = "no machine of that name is known; if a file or folder was meant, there is none"
+		if _, err := os.Stat(name.Name); err == nil {
+			f.Hint = name.Name + " is a file or folder here and was taken for a machine: saved files are read by tare cost --profile FILE, tare doctor --from FILE, tare flame FILE, tare trace FILE and tare diff A B"
+		}
+	}
+	return f
+}

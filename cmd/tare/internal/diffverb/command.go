@@ -1,0 +1,170 @@
+// Package diffverb is the verb diff: what costs more in one set of profiles than in another.
+package diffverb
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cost/capture"
+	"github.com/tarehq/tare/cost/page"
+	"github.com/tarehq/tare/cost/pprof"
+)
+
+// Command tells what costs more in one set of profiles than in another.
+type Command struct {
+	A string `arg:"" help:"Profiles: files with commas between, a folder of them, a service's URL, a process by its number, cgroup:PATH, container:ID, or an arm of a run as RUN:ARM."`
+	B string `arg:"" help:"What to compare with A: the like."`
+	cli.For
+	Repeat      int      `default:"5" help:"Of a service: how many captures to take; two services take turns."`
+	Load        []string `group:"Load:" sep:"none" help:"URL to load meanwhile, so that costs are per request; once for A and once for B." placeholder:"URL"`
+	cli.Sending `group:"Load:"`
+	cli.Hz
+	Q    float64 `default:"0.05" help:"Share of false findings, among those reported, that is allowed on average."`
+	Keep string  `group:"Output:" help:"Also write the captures of services into this folder, as a-1.cpu.pb.gz and so on." placeholder:"DIR"`
+	JSON bool    `group:"Output:" name:"json" help:"Print JSON."`
+	HTML string  `group:"Output:" name:"html" help:"Write the table and a differential flame graph as one HTML file." placeholder:"FILE"`
+}
+
+// Help says what is compared and how.
+func (c *Command) Help() string {
+	return `Examples:
+
+  tare diff before/ after/                 folders of saved profiles
+  tare diff a1.pb.gz,a2.pb.gz,a3.pb.gz b1.pb.gz,b2.pb.gz,b3.pb.gz
+  tare diff --load http://localhost:8080/ --load http://localhost:8081/ localhost:6060 localhost:6061
+  tare diff 4711 4712
+  tare diff runs/chain:nested runs/chain:chain
+
+Owners are compared by their own cost, functions within an owner by what they and
+their callees cost there, wherever they stand on the stack. A difference is told
+from noise by how the captures of a side differ among themselves: repeat them,
+best each in a process started afresh. What is not told apart is left out of the
+table and grey in the graph.`
+}
+
+// Run captures or reads, compares, and shows what differs.
+func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
+	if err := c.check(t); err != nil {
+		return err
+	}
+	a, b := &side{source: c.A}, &side{source: c.B}
+	if err := c.gather(ctx, t, a, b); err != nil {
+		return err
+	}
+	d, err := c.compare(a, b)
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("interrupted: of A %d captures were taken, of B %d", max(len(a.cpu), len(a.allocs)), max(len(b.cpu), len(b.allocs))))
+	}
+	err = cli.WriteFile(c.HTML, func(w io.Writer) error { return page.WriteDiff(w, d) }) // the table is shown all the same
+	if c.JSON {
+		err = errors.Join(err, t.JSON(d))
+	} else {
+		err = errors.Join(err, printText(t, d))
+	}
+	if err == nil && ctx.Err() != nil {
+		return &cli.Failure{Status: cli.ExitInterrupted} // a warning says so
+	}
+	return err
+}
+
+func (c *Command) check(t *cli.Terminal) error {
+	switch {
+	case c.Repeat < 1 || c.Repeat > 1000:
+		return cli.Usage("", fmt.Errorf("--repeat %d: at least 1, at most 1000", c.Repeat))
+	case !(c.Q > 0 && c.Q < 1):
+		return cli.Usage("such as 0.05", fmt.Errorf("--q %g: more than 0 and less than 1", c.Q))
+	case len(c.Load) != 0 && len(c.Load) != 2:
+		return cli.Usage("--load URL-OF-A --load URL-OF-B", fmt.Errorf("--load given %d times, want it for A and for B", len(c.Load)))
+	}
+	if c.Keep != "" {
+		if info, err := os.Stat(c.Keep); err != nil || !info.IsDir() {
+			return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("--keep %s: there is no such folder", c.Keep), Hint: "create the folder first"}
+		}
+	}
+	return cmp.Or(c.For.Check(time.Hour), c.Sending.Check(t, len(c.Load) > 0), cli.CheckOutputs([]cli.Output{{Flag: "--html", Path: c.HTML}}))
+}
+
+// gather takes the captures of both sides. Services take turns, and who comes
+// first changes, so that what the machine does meanwhile hits both. If it is
+// interrupted, it keeps those that are whole, as long as there is one of each side.
+func (c *Command) gather(ctx context.Context, t *cli.Terminal, a, b *side) error {
+	var services []int
+	outside := false
+	for i, s := range []*side{a, b} {
+		if err := s.read(t); err != nil {
+			return err
+		}
+		if s.live {
+			services = append(services, i)
+			outside = outside || s.service.Outside()
+		}
+	}
+	if err := cmp.Or(t.RefuseFlags(len(services) == 0, "for saved profiles", "load", "for", "repeat", "keep"), c.Hz.Check(outside), checkSources(a, b)); err != nil {
+		return err
+	}
+	for n := range c.Repeat {
+		for k := range services {
+			i := services[(n+k)%len(services)]
+			err := c.capture(ctx, t, []*side{a, b}[i], turn{i, n})
+			if ctx.Err() != nil && len(a.cpu) > 0 && len(b.cpu) > 0 {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// turn is which side is captured, and for which time, from 0.
+type turn struct{ side, nth int }
+
+// capture profiles a service once more.
+func (c *Command) capture(ctx context.Context, t *cli.Terminal, s *side, at turn) error {
+	o := capture.Options{For: c.For.For, Hz: c.Hz.Hz, Count: true, Progress: func(line string) { t.Note("%s", line) }}
+	if len(c.Load) > 0 {
+		o.Load = c.Sending.Options(c.Load[at.side])
+	}
+	by := capture.Own
+	if s.service.Outside() {
+		by = capture.Outside
+	}
+	target, err := s.service.Find(ctx, by)
+	var seen *capture.Capture
+	if err == nil {
+		seen, err = capture.Run(ctx, target, o)
+	}
+	if err == nil {
+		err = cmp.Or(ctx.Err(), seen.LoadErr)
+	}
+	if err != nil {
+		return cli.ExplainCapture(err, "diff")
+	}
+	s.warn(seen.Warnings)
+	for _, p := range []*pprof.Profile{seen.CPU, seen.Allocs} {
+		if p == nil {
+			continue
+		}
+		p.SetRequests(seen.Window.Requests, seen.Window.Margin)
+		s.add(p.Kind, p.Sampled(), seen.Window)
+		if c.Keep != "" {
+			kind := map[pprof.Kind]string{pprof.CPU: "cpu", pprof.Allocs: "allocs"}[p.Kind]
+			name := fmt.Sprintf("%c-%d.%s.pb.gz", 'a'+at.side, at.nth+1, kind)
+			if err := cli.WriteFile(filepath.Join(c.Keep, name), p.Write); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package diffverb
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/cli/clitest"
+	"github.com/tarehq/tare/cost/diff"
+	"github.com/tarehq/tare/cost/page"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// TestDiffNear shows what comes near a difference, and only that.
+func TestDiffNear(t *testing.T) {
+	row := func(owner string, p float64) diff.Row {
+		return diff.Row{Owner: owner, Kind: "middleware", A: 4.2e3, B: 17.3e3, Diff: 13.1e3, Lo: 2.2e3, Hi: 24e3, P: p, Tested: true}
+	}
+	for _, tc := range []struct {
+		name   string
+		owners []diff.Row
+		colour bool
+		want   []string
+		not    string
+	}{
+		{"near", []diff.Row{row("far", 0.3), row("mw.Signature", 0.029)}, false,
+			[]string{"No owner's cost differs by more than chance (2 tested).", "not told from chance among 2 owners", "+13.1 µs", "mw.Signature, middleware", "More captures"}, "far"},
+		{"grey", []diff.Row{row("mw.Signature", 0.029)}, true, []string{"\x1b[2m", "\x1b[0m"}, "far"},
+		{"none near", []diff.Row{row("mw.Signature", 0.3)}, false, []string{"(1 tested)"}, "Nearest"},
+	} {
+		var out bytes.Buffer
+		term := &cli.Terminal{Out: &out, Width: 100, Colour: tc.colour}
+		if err := printText(term, &page.Diff{A: "a", B: "b", CPU: &diff.Result{Per: "request", Owners: tc.owners}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range tc.want {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s: no %q in\n%s", tc.name, want, out.String())
+			}
+		}
+		if strings.Contains(out.String(), tc.not) {
+			t.Errorf("%s: %q in\n%s", tc.name, tc.not, out.String())
+		}
+	}
+}
+
+// TestDiffWithin shows a function that differs also where its owner is not told to.
+func TestDiffWithin(t *testing.T) {
+	owners := []diff.Row{{Owner: "shop.list", Kind: "handler", A: 1e5, B: 1.02e5, Diff: 2e3, Lo: -4e3, Hi: 8e3, P: 0.5, Tested: true}}
+	function := diff.Row{Owner: "shop.list", Kind: "handler", Function: "example.org/shop.price", A: 2e3, B: 4e3, Diff: 2e3, Lo: 1.5e3, Hi: 2.5e3, P: 1e-6, Tested: true, Differs: true}
+	for _, told := range []bool{false, true} {
+		owners[0].Differs = told
+		var out bytes.Buffer
+		term := &cli.Terminal{Out: &out, Width: 100}
+		if err := printText(term, &page.Diff{A: "a", B: "b", CPU: &diff.Result{Per: "request", Owners: owners, Functions: []diff.Row{function}}}); err != nil {
+			t.Fatal(err)
+		}
+		if text := out.String(); strings.Count(text, "shop.price") != 1 || strings.Contains(text, "shop.price, of shop.list") == told {
+			t.Errorf("the owner is told: %t; the function is not there once, with its owner if that is not:\n%s", told, text)
+		}
+	}
+}
+
+// TestNarrow has tables keep within a terminal, and still say whose the figures are.
+func TestNarrow(t *testing.T) {
+	const owner = "middleware.(*authenticator)"
+	row := diff.Row{Owner: owner, Kind: "middleware", Function: "mw.(*authenticator).ServeHTTP", A: 425.7e3, B: 477.1e3, Diff: 151.4e3, Lo: 101.8e3, Hi: 201.1e3, P: 0.01, Tested: true, Differs: true}
+	near := row
+	near.Differs = false
+	clitest.CheckWidths(t, func(w io.Writer, width int) {
+		printDiff(w, &diff.Result{Per: "request", Owners: []diff.Row{row}, Functions: []diff.Row{row}}, diffed{"CPU", unit.Nanoseconds, width, false})
+	}, "+151 µs", owner[:15], "mw.(*authentica")
+	clitest.CheckWidths(t, func(w io.Writer, width int) {
+		printNear(w, &diff.Result{Owners: []diff.Row{near}}, diffed{"CPU", unit.Nanoseconds, width, false})
+	}, "+151 µs", owner[:15])
+}

@@ -1,0 +1,221 @@
+// Package traceverb is the verb trace: what slow requests waited for.
+package traceverb
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cost/capture"
+	"github.com/tarehq/tare/cost/exectrace"
+	"github.com/tarehq/tare/cost/pprof"
+	"github.com/tarehq/tare/cost/timeline"
+)
+
+// Command tells what slow requests waited for.
+type Command struct {
+	What        string `arg:"" optional:"" name:"url|pid|file" help:"A service with net/http/pprof, a process, whose profiles are looked for on the ports on which it listens, or a trace that was saved: by --save, runtime/trace or the flight recorder."`
+	cli.Process `group:"Service:"`
+	cli.For
+	cli.Load `group:"Load:"`
+	Slower   time.Duration `name:"slower-than" help:"From what duration on a request is slow. Left out: the slowest hundredth is." placeholder:"DURATION"`
+	Samples  bool          `default:"true" negatable:"" help:"Profile the CPU meanwhile, so that the trace shows where requests ran."`
+	Top      int           `default:"3" help:"How many of the slowest requests to show one by one."`
+	JSON     bool          `group:"Output:" name:"json" help:"Print JSON."`
+	HTML     string        `group:"Output:" name:"html" help:"Write it as one HTML file, each of the slowest requests as a bar." placeholder:"FILE"`
+	Save     string        `group:"Output:" help:"Keep the trace, to read it again: tare trace FILE, go tool trace FILE." placeholder:"FILE"`
+}
+
+// Help says what is counted and what tracing costs.
+func (c *Command) Help() string {
+	return `Examples:
+
+  tare trace --slower-than 50ms localhost:6060
+  tare trace --load http://localhost:8080/users localhost:6060
+  tare trace --pid 4711
+  tare trace slow-20261121T164423.123456.trace   a snapshot of the flight recorder
+
+Every request's whole time is accounted for: running, ready without a processor
+(scheduler), helping the collector, waiting for a lock, a channel, a call to
+another service, the client, a timer, a system call; each with its owner.
+
+A request begins when the server is woken by its first bytes. What passed before,
+in the network and the kernel, is not in the trace.
+
+Tracing costs the service CPU while it lasts, 2 to 12 % where it was tried and up to
+18 % with samples; see docs/trace.md.`
+}
+
+// Run records or reads a trace and shows what slow requests waited for.
+func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
+	if err := c.check(t); err != nil {
+		return err
+	}
+	s := &story{}
+	f, err := c.open(ctx, t, s)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if s.Requests, err = exectrace.ReadRequests(f, exectrace.Options{SlowerThan: c.Slower, Top: max(1, c.Top)}); err != nil {
+		err = fmt.Errorf("%s: %w", s.Source, err)
+		switch {
+		case s.saved:
+			return err
+		case ctx.Err() != nil: // the service writes a second of it at a time
+			return explain(ctx.Err())
+		case isTrace(f): // of a form that others may know
+			return errors.Join(explain(err), c.keep(f))
+		}
+		return explain(err) // what was fetched is no trace
+	}
+	s.Requests.Warnings = append(s.warnings, s.Requests.Warnings...)
+	err = errors.Join(c.keep(f), cli.WriteFile(c.HTML, func(w io.Writer) error { return timeline.Write(w, s.Source, s.Requests) }))
+	if c.JSON {
+		err = errors.Join(err, t.JSON(s))
+	} else {
+		err = errors.Join(err, s.text(t, c))
+	}
+	if err == nil && ctx.Err() != nil {
+		return &cli.Failure{Status: cli.ExitInterrupted} // a warning says so
+	}
+	return err
+}
+
+const remedy = "tare trace URL, tare trace FILE, or tare trace --pid N"
+
+func (c *Command) check(t *cli.Terminal) error {
+	if c.Slower < 0 || c.Top < 0 {
+		return cli.Usage("", errors.New("--slower-than and --top are no less than 0"))
+	}
+	return cmp.Or(c.For.Check(time.Minute), c.Load.Check(t),
+		cli.CheckOutputs([]cli.Output{{Flag: "--html", Path: c.HTML}, {Flag: "--save", Path: c.Save}}, c.What))
+}
+
+// open returns the trace: the file that was named, or one that is recorded now and
+// gone once it is closed.
+func (c *Command) open(ctx context.Context, t *cli.Terminal, s *story) (*os.File, error) {
+	if info, err := os.Stat(c.What); err == nil && info.Mode().IsRegular() && !c.Named() {
+		if err := t.RefuseFlags(true, "for a trace that is there already", "load", "save", "for", "samples"); err != nil {
+			return nil, err
+		}
+		s.Source, s.saved = c.What, true
+		return os.Open(c.What)
+	}
+	service, err := c.Process.Service(c.What, remedy)
+	if err != nil {
+		return nil, err
+	}
+	target, err := service.Find(ctx, capture.Own)
+	if err != nil {
+		return nil, cli.ExplainCapture(err, "trace")
+	}
+	s.Source = target.Profiles.String()
+	f, err := os.CreateTemp("", "tare-*.trace")
+	if err != nil {
+		return nil, err
+	}
+	os.Remove(f.Name()) // it is there until it is closed
+	if err := c.record(ctx, t, s, recording{target.Profiles, f}); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// recording is a trace being taken.
+type recording struct {
+	service *pprof.Service
+	to      *os.File
+}
+
+func (c *Command) record(ctx context.Context, t *cli.Terminal, s *story, r recording) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var under *capture.Load
+	if o := c.Load.Options(); o != nil {
+		var err error
+		if under, err = capture.StartLoad(ctx, *o); err != nil {
+			return err
+		}
+	}
+	price := capture.PriceOfTrace
+	if c.Samples {
+		price = capture.PriceOfBoth
+	}
+	t.Note("tracing %s for %s; expected to cost it %s of the CPU it uses", r.service, c.For.For, price)
+	sampled := make(chan error, 1)
+	go func() {
+		if !c.Samples {
+			sampled <- nil
+			return
+		}
+		_, err := r.service.CPU(ctx, c.For.For)
+		sampled <- err
+	}()
+	err := r.service.TraceTo(ctx, c.For.For, r.to)
+	interrupted := err != nil && ctx.Err() != nil
+	if err != nil && !interrupted {
+		cancel()
+		<-sampled
+		return explain(err)
+	}
+	if interrupted {
+		s.warnings = append(s.warnings, "interrupted: what was seen until then is shown")
+	}
+	if err := <-sampled; err != nil && !interrupted {
+		s.warnings = append(s.warnings, fmt.Sprintf("no CPU profile beside the trace, so where requests ran is known by halves: %v", err))
+	}
+	if under != nil {
+		warnings, err := under.End()
+		if err != nil { // such as that nothing was answered: why, is in the trace
+			warnings = append(warnings, err)
+		}
+		s.warnings = append(s.warnings, cli.Texts(warnings)...)
+	}
+	_, err = r.to.Seek(0, io.SeekStart)
+	return err
+}
+
+// keep writes the trace to where --save says. Nothing else is written there: it may be
+// where a trace was kept before.
+func (c *Command) keep(f *os.File) error {
+	return cli.WriteFile(c.Save, func(w io.Writer) error { return rewound(w, f) })
+}
+
+// isTrace reports whether a file begins as every trace does.
+func isTrace(f *os.File) bool {
+	const head = "go 1."
+	begin := make([]byte, len(head))
+	_, err := f.ReadAt(begin, 0)
+	return err == nil && string(begin) == head
+}
+
+// rewound copies a file from its beginning.
+func rewound(w io.Writer, f *os.File) error {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	_, err := io.Copy(w, f)
+	return err
+}
+
+// explain says why a service cannot be traced.
+func explain(err error) error {
+	f := cli.ExplainProfile(err)
+	switch {
+	case f.Status == cli.ExitInterrupted:
+		f.Err = errors.New("interrupted before a first second of the trace was there")
+		f.Hint = ""
+	case f.Hint == cli.ExposeHint:
+		f.Hint += "; only one trace may run at a time"
+	case errors.Is(err, pprof.ErrTooLarge):
+		f.Hint = "a shorter --for makes a smaller trace, and so do fewer requests"
+	}
+	return f
+}

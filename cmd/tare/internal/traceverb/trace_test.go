@@ -1,0 +1,31 @@
+package traceverb
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/cli/clitest"
+	"github.com/tarehq/tare/cost/exectrace"
+	"github.com/tarehq/tare/cost/pprof"
+)
+
+// TestTraceTooLarge says what makes a trace smaller.
+func TestTraceTooLarge(t *testing.T) {
+	f, ok := errors.AsType[*cli.Failure](explain(fmt.Errorf("reading: %w", pprof.ErrTooLarge)))
+	if !ok || f.Status != cli.ExitFailed || !strings.Contains(f.Hint, "--for") {
+		t.Errorf("got %+v, want a hint at --for", f)
+	}
+}
+
+// TestNarrow has the table keep within a terminal, and still say whose the figures are.
+func TestNarrow(t *testing.T) {
+	const owner = "middleware.(*authenticator)"
+	slow := exectrace.Group{Count: 1, Time: 5e7, Parts: []exectrace.Part{{Cause: exectrace.Cause{State: exectrace.Locked, Owner: exectrace.Owner{Kind: "middleware", Name: owner}}, Time: 5e7, Times: 1, Requests: 1}}}
+	clitest.CheckWidths(t, func(w io.Writer, width int) {
+		(&story{Requests: &exectrace.Requests{Slow: slow}}).difference(w, width)
+	}, "50.0 ms", owner[:15])
+}
