@@ -48,9 +48,34 @@ func Faults(schedule string, rate float64, res *load.Result) []string {
 
 // Throughput is what is kept of it, likewise.
 func Throughput(schedule string, rate float64, res *load.Result) float64 {
-	t := record.Trial{Metrics: map[string]float64{}}
+	return Kept(schedule, rate, res).Metrics["throughput"]
+}
+
+// Kept is the trial that is kept of it, likewise.
+func Kept(schedule string, rate float64, res *load.Result) record.Trial {
+	t := record.Trial{Workload: "w", Metrics: map[string]float64{}}
 	judging(schedule, rate).keep(&t, res)
-	return t.Metrics["throughput"]
+	return t
+}
+
+// Voided reports whether a trial is to be run again for want of the primary metric.
+func Voided(metric string, t record.Trial) bool {
+	s := &study.Study{Primary: study.Primary{Metric: metric, Workload: t.Workload}}
+	return (&runner{Options: Options{Study: s}}).voided(&t)
+}
+
+// OneTrial builds the arms of a study and runs one trial of the first, under its first
+// workload at a rate.
+func OneTrial(ctx context.Context, o Options, rate float64) (record.Trial, error) {
+	o.Progress = func(Event) {}
+	r := newRunner(o)
+	if err := r.prepare(ctx); err != nil {
+		return record.Trial{}, err
+	}
+	w := r.Study.Workloads[0]
+	r.rates = map[string]float64{w.Name: rate}
+	t, _, err := r.trial(ctx, study.Cell{Arm: r.Study.Arms[0].Name, Workload: w.Name})
+	return t, err
 }
 
 func judging(schedule string, rate float64) *session {
@@ -58,7 +83,10 @@ func judging(schedule string, rate float64) *session {
 	if schedule == "tolerant" {
 		w.Schedule, w.Failures = "closed", 0.05
 	}
-	return &session{r: &runner{rates: map[string]float64{w.Name: rate}}, w: w, proc: &arm.Process{}}
+	return &session{
+		r: &runner{rates: map[string]float64{w.Name: rate}}, w: w, proc: &arm.Process{},
+		after: mark{usage: arm.Usage{CPU: time.Second}},
+	}
 }
 
 // Steadily loads as a trial does, by run, whose results hold no answer, and

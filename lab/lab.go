@@ -258,7 +258,10 @@ func (r *runner) open() error {
 	m := r.About
 	m.Study, m.Quick, m.Seed, m.Started = *r.Study, r.Quick, r.Seed, time.Now().UTC()
 	m.LeftOut, m.Pinning, m.Code = r.leftOut, r.pins, r.code
-	m.Programs = map[string]record.Program{}
+	m.Programs, m.Units = map[string]record.Program{}, map[string]string{}
+	for _, metric := range study.Metrics() {
+		m.Units[metric.Name] = metric.Unit
+	}
 	for name, p := range r.programs {
 		m.Programs[name] = identify(p)
 	}

@@ -55,7 +55,14 @@ func serve(mode string) {
 		os.Exit(1)
 	}
 	asked := make(chan struct{}, 1<<20)
+	var first sync.Once
+	var begun time.Time
+	after, d, freezes := strings.Cut(mode, " freezes ")
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		first.Do(func() { begun = time.Now() })
+		if freezes {
+			time.Sleep(frozen(after, d, time.Since(begun)))
+		}
 		switch mode {
 		case "closes":
 			w.Header().Set("Connection", "close")
@@ -83,6 +90,19 @@ func serve(mode string) {
 		go decline()
 	}
 	fmt.Fprintln(os.Stderr, s.Serve(ln))
+}
+
+// frozen is how long an arm that freezes so long after its first request still does.
+func frozen(after, long string, at time.Duration) time.Duration {
+	from, err := time.ParseDuration(after)
+	d, err2 := time.ParseDuration(long)
+	if err := errors.Join(err, err2); err != nil {
+		panic(err)
+	}
+	if at < from {
+		return 0
+	}
+	return max(0, from+d-at)
 }
 
 // decline answers every question as an arm does that does not know it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 
+	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 )
 
@@ -61,7 +62,7 @@ func (r *runner) lacks(c study.Cell, blocks int) bool {
 	valid := map[int]bool{}   // blocks with a valid trial of the cell
 	control := map[int]bool{} // … of the control
 	for _, t := range r.trials {
-		if t.Workload != c.Workload || len(t.Invalid) > 0 || t.Block < 0 {
+		if t.Workload != c.Workload || len(t.Invalid) > 0 || t.Block < 0 || r.voided(&t) {
 			continue
 		}
 		if t.Arm == c.Arm && t.Twin == c.Twin {
@@ -78,6 +79,17 @@ func (r *runner) lacks(c study.Cell, blocks int) bool {
 		}
 	}
 	return pairs < blocks
+}
+
+// voided reports whether a trial lacks the primary metric since the generator's lag
+// distorts it.
+func (r *runner) voided(t *record.Trial) bool {
+	p := r.Study.Primary
+	if t.Workload != p.Workload || t.Readings == nil {
+		return false
+	}
+	l, ok := t.Readings.Times[p.Metric]
+	return ok && late(l)
 }
 
 // attempt is how often the cell was run in make-up blocks: 0 in a planned one.

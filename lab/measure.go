@@ -81,6 +81,7 @@ func (s *session) keep(t *record.Trial, res *load.Result) {
 		t.Warnings = append(t.Warnings, "not steady, also when measured again")
 	}
 	t.Invalid = append(t.Invalid, s.faults(res)...)
+	t.Readings = s.readings(res)
 	if t.Requests == 0 {
 		return
 	}
@@ -88,17 +89,32 @@ func (s *session) keep(t *record.Trial, res *load.Result) {
 	if s.w.Schedule != "closed" {
 		t.Metrics["throughput"] = achieved(res, s.r.rates[s.w.Name])
 	}
-	if left := responseMetrics(t.Metrics, res); len(left) > 0 {
+	if left := responseMetrics(t.Metrics, t.Readings.Times); len(left) > 0 {
 		t.Warnings = append(t.Warnings, fmt.Sprintf("%s left out: the generator's lag there is more than %.0f %% of it",
 			strings.Join(left, ", "), 100*maxLagShare))
 	}
 	s.specimenMetrics(t.Metrics, float64(t.Requests))
 }
 
+// readings are what the metrics and the faults are made from.
+func (s *session) readings(res *load.Result) *record.Readings {
+	c := &res.Counts
+	return &record.Readings{
+		Window: res.Window, Within: res.Within, Carried: res.Carried, InTime: res.InTime,
+		Scheduled: c.Scheduled, Failed: c.Failed(), Dropped: c.Dropped, Unverified: c.Unverified, MeanFlight: res.MeanFlight,
+		Threads: res.Threads, CPU: res.CPU, Spun: res.Spun,
+		Before: s.before.spent(), After: s.after.spent(), Times: lagged(res),
+	}
+}
+
+func (m *mark) spent() record.CPU {
+	return record.CPU{Arm: m.usage.CPU, Tare: m.own, Busy: m.cpus.Busy, Idle: m.cpus.Idle, Stolen: m.cpus.Stolen}
+}
+
 // loadMetrics are those that the generator saw.
 func loadMetrics(m map[string]float64, res *load.Result) {
 	c := res.Counts
-	m["throughput"] = float64(c.Answered()) / res.Elapsed.Seconds()
+	m["throughput"] = res.Throughput()
 	m["service_p50"] = float64(res.Service.Quantile(.5))
 	m["service_p99"] = float64(res.Service.Quantile(.99))
 	m["first_byte_p50"] = float64(res.FirstByte.Quantile(.5))
@@ -116,24 +132,40 @@ func loadMetrics(m map[string]float64, res *load.Result) {
 // responseMetrics are the response times, except those that say more of the
 // generator's lag than of the arm; their names are returned. What an arm costs
 // in CPU does not depend on when it was asked, so such a trial still counts.
-func responseMetrics(m map[string]float64, res *load.Result) (left []string) {
-	if res.Late.Mean() <= maxLagShare*res.Response.Mean() {
-		m["response_mean"] = res.Response.Mean()
-	} else {
-		left = append(left, "response_mean")
-	}
-	for _, r := range responseQuantiles {
-		spec, ok := study.MetricNamed(r.metric)
-		if !ok || res.Response.Count() < uint64(spec.Requests) {
-			continue
-		}
-		if v := res.Response.Quantile(r.q); !late(res.Late.Quantile(r.q), v) {
-			m[r.metric] = float64(v)
-		} else {
-			left = append(left, r.metric)
+func responseMetrics(m map[string]float64, times map[string]record.Lagged) (left []string) {
+	for _, name := range append([]string{"response_mean"}, quantileNames()...) {
+		l, ok := times[name]
+		switch {
+		case !ok:
+		case late(l):
+			left = append(left, name)
+		default:
+			m[name] = l.Response
 		}
 	}
 	return left
+}
+
+// lagged are the response times with the generator's lag at each, which is 0 in a
+// closed loop. Quantiles that too few requests are behind are left out.
+func lagged(res *load.Result) map[string]record.Lagged {
+	if res.Response.Count() == 0 {
+		return nil
+	}
+	times := map[string]record.Lagged{"response_mean": {Response: res.Response.Mean(), Lag: res.Late.Mean()}}
+	for _, r := range responseQuantiles {
+		if spec, ok := study.MetricNamed(r.metric); ok && res.Response.Count() >= uint64(spec.Requests) {
+			times[r.metric] = record.Lagged{Response: float64(res.Response.Quantile(r.q)), Lag: float64(res.Late.Quantile(r.q))}
+		}
+	}
+	return times
+}
+
+func quantileNames() (names []string) {
+	for _, r := range responseQuantiles {
+		names = append(names, r.metric)
+	}
+	return names
 }
 
 var responseQuantiles = [...]struct {
@@ -179,7 +211,18 @@ func (s *session) specimenMetrics(m map[string]float64, requests float64) {
 	per("gc_per_10k", "/gc/cycles/total:gc-cycles", 1e4)
 	s.insideMetrics(m, requests)
 	s.gcShare(m)
+	s.residual(m, requests)
 	withheld(m, s.before.cpus, s.after.cpus)
+}
+
+// residual is what the machine's CPUs did outside the arm's processes and this one: by
+// neighbours and the kernel, and by what works for an arm that is not below it.
+func (s *session) residual(m map[string]float64, requests float64) {
+	b, a := s.before.spent(), s.after.spent()
+	if a.Busy == 0 || a.Tare == 0 || a.Arm == 0 || s.before.err != nil || s.after.err != nil {
+		return // the system does not tell, or the arm is a URL
+	}
+	m["residual_cpu"] = float64((a.Busy-b.Busy)-(a.Arm-b.Arm)-(a.Tare-b.Tare)) / requests
 }
 
 // withheld is what the host gave to others meanwhile.
@@ -197,11 +240,15 @@ func (s *session) gcShare(m map[string]float64) {
 	}
 }
 
-// steady applies the steady-state rule to the throughput of the slices.
+// steady applies the steady-state rule to the throughput of the slices. The last one
+// holds what came after the measured part, too, which is no part of it.
 func steady(res *load.Result) bool {
 	rates := make([]float64, 0, len(res.Series))
 	for _, sl := range res.Series {
 		rates = append(rates, float64(sl.Answered))
+	}
+	if n := len(rates); n > 0 {
+		rates[n-1] = max(0, rates[n-1]-float64(res.Counts.Answered()-res.Within))
 	}
 	return stats.Steady(rates).OK
 }

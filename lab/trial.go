@@ -106,6 +106,7 @@ type mark struct {
 	usage   arm.Usage
 	metrics map[string]float64 // empty for arms without a control socket
 	cpus    env.CPUTime        // of the machine
+	own     time.Duration      // CPU time of this process
 	err     error
 }
 
@@ -192,7 +193,7 @@ func (s *session) read() mark {
 	if errors.Is(err, arm.ErrNotSupported) {
 		err = nil // a URL, or a system that does not tell: then there is no such metric
 	}
-	m := mark{usage: u, cpus: env.This().CPUTime(), err: err}
+	m := mark{usage: u, cpus: env.This().CPUTime(), own: ownCPU(), err: err}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	metrics, err := s.proc.Metrics(ctx)

@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 
+	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats"
@@ -50,8 +51,8 @@ func (s *session) faults(res *load.Result) []string {
 	if c.Unverified > 0 {
 		add("%s", unverified(&c))
 	}
-	if c.Answered() == 0 {
-		add("no request was answered")
+	if res.Within == 0 {
+		add("no request was answered within the measured part")
 		return why
 	}
 	if failed := s.failed(&c); failed != "" {
@@ -65,17 +66,15 @@ func (s *session) faults(res *load.Result) []string {
 	return append(why, s.timing(res)...)
 }
 
-// timing are the reasons that lie in when requests were sent and answered.
+// timing are the reasons that lie in when requests were sent and answered. That they
+// were sent late is none: it voids response times, each by itself (responseMetrics),
+// and no more.
 func (s *session) timing(res *load.Result) []string {
 	var why []string
 	if res.Stopped {
 		why = append(why, "tare was stopped meanwhile, as by Ctrl-Z, and loaded nothing until it went on")
 	}
 	if s.w.Schedule != "closed" {
-		if lag, p50 := res.Late.Quantile(.5), res.Response.Quantile(.5); late(lag, p50) {
-			why = append(why, fmt.Sprintf("the generator's lag at p50 (%d µs) is more than %.0f %% of the response time it reports there (%d µs)",
-				lag/1000, 100*maxLagShare, p50/1000))
-		}
 		offered := s.r.rates[s.w.Name]
 		if rate := achieved(res, offered); rate < minAchieved*offered {
 			why = append(why, fmt.Sprintf("achieved %.0f requests a second of %.0f offered", rate, offered))
@@ -88,16 +87,15 @@ func (s *session) timing(res *load.Result) []string {
 	return why
 }
 
-// achieved is the rate at which requests were answered, of that offered. Over the time
-// until the last answer it is too low where one request of 50 ms began at the end of 2 s:
-// so what did not come in time (see load.FindMax) is taken off instead, if that leaves
-// more. It counts twice, since of a queue that grows evenly half comes in time.
+// achieved is the rate at which requests were answered, of that offered: within the
+// window, or, where a few slow ones that began at its end would spoil that, what did not
+// come in time (see load.FindMax) taken off. That counts twice, since of a queue that
+// grows evenly half comes in time.
 func achieved(res *load.Result, offered float64) float64 {
 	answered := float64(res.Counts.Answered())
 	late := answered - float64(res.InTime)
-	return max(answered/res.Elapsed.Seconds(), offered*(answered-2*late)/float64(res.Counts.Scheduled))
+	return max(res.Throughput(), offered*(answered-2*late)/float64(res.Counts.Scheduled))
 }
 
-// late tells whether the generator's lag at a quantile distorts the response
-// time there.
-func late(lag, response int64) bool { return float64(lag) > maxLagShare*float64(response) }
+// late tells whether the generator's lag distorts a response time.
+func late(l record.Lagged) bool { return l.Lag > maxLagShare*l.Response }

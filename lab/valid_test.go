@@ -15,23 +15,23 @@ import (
 // with nothing to find fault with.
 func sound() *load.Result {
 	res := &load.Result{
-		Elapsed: 10 * time.Second, Threads: 1, CPU: 4 * time.Second, MeanFlight: 1,
+		Elapsed: 10 * time.Second, Window: 10 * time.Second, Threads: 1, CPU: 4 * time.Second, MeanFlight: 1,
 		Response: hist.New(), Service: hist.New(), Late: hist.New(), FirstByte: hist.New(),
 	}
 	for range 10_000 {
 		res.Response.Record(int64(time.Millisecond))
 		res.Late.Record(int64(10 * time.Microsecond))
 	}
-	res.Counts.Scheduled, res.Counts.Status[2], res.InTime = 10_000, 10_000, 10_000
+	res.Counts.Scheduled, res.Counts.Status[2], res.InTime, res.Within = 10_000, 10_000, 10_000, 10_000
 	return res
 }
 
-// Slow requests at the end make no throughput in the open loop lower: it was offered,
-// and answered.
+// Slow requests at the end make no throughput lower by the time that they take: it is
+// of the time in which requests began.
 func TestThroughputOfSlow(t *testing.T) {
-	for schedule, want := range map[string]float64{"constant": 999.2, "closed": 800} {
+	for schedule, want := range map[string]float64{"constant": 999.6, "closed": 999.6} {
 		res := sound()
-		res.InTime -= 4
+		res.InTime, res.Within = res.InTime-4, res.Within-4
 		res.Elapsed = 12500 * time.Millisecond // until the last of the four
 		if got := lab.Throughput(schedule, 1000, res); math.Abs(got-want) > 0.01 {
 			t.Errorf("%s: got %g requests a second, want %g", schedule, got, want)
@@ -50,11 +50,13 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	answered := func(n uint64) func(*load.Result) {
-		return func(r *load.Result) { r.Counts.Status[2], r.InTime, r.MeanFlight = n, n, float64(n)/10_000 }
+		return func(r *load.Result) {
+			r.Counts.Status[2], r.InTime, r.Within, r.MeanFlight = n, n, n, float64(n)/10_000
+		}
 	}
 	late := func(n uint64, until time.Duration) func(*load.Result) {
 		return func(r *load.Result) { // the last of n comes then
-			r.InTime -= n
+			r.InTime, r.Within = r.InTime-n, r.Within-n
 			r.MeanFlight *= r.Elapsed.Seconds() / until.Seconds()
 			r.Elapsed = until
 		}
@@ -67,7 +69,8 @@ func TestFaults(t *testing.T) {
 	}{
 		{"sound", "constant", func(*load.Result) {}, ""},
 		{"a wrong answer", "constant", func(r *load.Result) { r.Counts.Unverified = 1 }, "1 of 10000 answers was not as the workload asks"},
-		{"nothing answered", "constant", func(r *load.Result) { r.Counts.Status[2] = 0 }, "no request was answered"},
+		{"nothing answered", "constant", func(r *load.Result) { r.Counts.Status[2], r.Within = 0, 0 }, "no request was answered"},
+		{"nothing answered within", "constant", func(r *load.Result) { r.Within = 0 }, "no request was answered within the measured part"},
 		{"few failures", "constant", func(r *load.Result) { r.Counts.Status[2], r.Counts.Reset = 9_990, 10 }, ""},
 		{"more failures", "closed", func(r *load.Result) { r.Counts.Status[2], r.Counts.Reset = 9_989, 11 }, "11 of 10000 requests failed"},
 		{"more failures that may be", "tolerant", func(r *load.Result) { r.Counts.Status[2], r.Counts.Reset = 9_600, 400 }, ""},
@@ -75,19 +78,23 @@ func TestFaults(t *testing.T) {
 		{"too busy a generator", "constant", func(r *load.Result) { r.CPU = 8200 * time.Millisecond }, "the generator used 82 % of its CPUs"},
 		{"stopped", "closed", func(r *load.Result) { r.Stopped = true }, "tare was stopped meanwhile"},
 		{"some lag", "constant", lag(90 * time.Microsecond), ""},
-		{"lag", "constant", lag(110 * time.Microsecond), "lag at p50"},
+		{"lag", "constant", lag(110 * time.Microsecond), ""},
 		{"one late request", "constant", func(r *load.Result) { r.Late.Record(int64(time.Second)) }, ""},
 		{"lag beside a slow answer", "constant", func(r *load.Result) {
 			lag(110 * time.Microsecond)(r)
 			r.Response.Record(int64(50 * time.Millisecond))
-		}, "lag at p50"},
+		}, ""},
 		{"lag in a closed loop", "closed", lag(110 * time.Microsecond), ""},
 		{"nearly the rate", "constant", answered(9_810), ""},
 		{"not the rate", "constant", answered(9_790), "achieved 979 requests a second of 1000 offered"},
 		{"a few slow ones at the end", "constant", late(4, 11*time.Second), ""},
 		{"a queue at the end", "constant", late(95, 10300*time.Millisecond), ""},
-		{"a longer queue at the end", "constant", late(105, 10300*time.Millisecond), "achieved 979 requests a second of 1000 offered"},
-		{"a queue that is soon answered", "constant", late(1000, 10100*time.Millisecond), ""},
+		{"a longer queue at the end", "constant", late(205, 10300*time.Millisecond), "achieved 980 requests a second of 1000 offered"},
+		{"a stall at the end", "constant", late(1000, 10100*time.Millisecond), "achieved 900 requests a second of 1000 offered"},
+		{"a queue carried from the warm-up", "constant", func(r *load.Result) {
+			late(300, 10300*time.Millisecond)(r)
+			r.Carried = 300
+		}, ""},
 		{"no rate asked for", "closed", answered(9_790), ""},
 		{"Little", "constant", func(r *load.Result) { r.MeanFlight = 1.08 }, ""},
 		{"not Little", "constant", func(r *load.Result) { r.MeanFlight = 1.2 }, "Little's law is off"},
@@ -101,5 +108,34 @@ func TestFaults(t *testing.T) {
 				t.Errorf("got %q, want %q alone", got, tc.want)
 			}
 		})
+	}
+}
+
+// Lag voids the response times that it distorts, and nothing else: what an arm costs
+// does not depend on when it was asked.
+func TestLagVoidsResponseTimesAlone(t *testing.T) {
+	res := sound()
+	res.Late = hist.New()
+	for range 10_000 {
+		res.Late.Record(int64(900 * time.Microsecond))
+	}
+	res.Response.Record(int64(time.Second)) // the maximum is not the lag's
+	got := lab.Kept("constant", 1000, res)
+	if len(got.Invalid) > 0 {
+		t.Fatalf("got the reasons %q, want a trial that counts", got.Invalid)
+	}
+	for metric, want := range map[string]bool{
+		"cpu_per_request": true, "throughput": true, "response_max": true,
+		"response_mean": false, "response_p50": false, "response_p95": false, "response_p99": false,
+	} {
+		if _, ok := got.Metrics[metric]; ok != want {
+			t.Errorf("%s: kept %t, want %t", metric, ok, want)
+		}
+		if !lab.Voided(metric, got) != want {
+			t.Errorf("%s as the primary metric: to be run again %t, want %t", metric, !want, want)
+		}
+	}
+	if l := got.Readings.Times["response_p95"]; math.Abs(l.Lag-9e5) > 1e4 || math.Abs(l.Response-1e6) > 1e4 {
+		t.Errorf("on record for p95: %+v, want the lag of 0.9 ms beside the 1 ms that it voids", l)
 	}
 }

@@ -46,7 +46,11 @@ func (c *conductor) result(cause error) *Result {
 	res.Series = p.series.sealed
 	p.series.past.addTo(res.Response, res.Service)
 	res.FirstByte.Merge(p.series.past.alike)
-	res.InTime = inTime(res, after)
+	res.Window = res.Elapsed
+	if p.spent.Load() == never {
+		res.Window = time.Duration(max(0, p.end.Load()-p.measure))
+	}
+	res.countInTime(after)
 	c.judge(res)
 	return res
 }
@@ -72,12 +76,20 @@ func (p *plan) lastEnd() int64 {
 	return max(answer, p.closes())
 }
 
-// inTime is how many were answered in the time in which requests began and one mean
-// response time more, given the times since then of those answered after it: else a
-// server that takes its time would never reach a rate. Of a queue that grows evenly
-// half of what is left is unanswered then, however long it is waited for.
-func inTime(r *Result, after *hist.Hist) uint64 {
-	return r.Counts.Answered() - after.CountAbove(int64(r.Response.Mean()))
+// countInTime fills in what was answered within the window and in time, given the times
+// since its end of what came after. In time is what is later than that by no more than
+// the median response time of the fastest as many as came within, else a server that
+// takes its time would never reach a rate. Of a queue that grows evenly half of what is
+// left is unanswered then, however long it is waited for.
+//
+// Note: the mean of all response times would let a stall at the end excuse itself.
+func (r *Result) countInTime(after *hist.Hist) {
+	r.Within = r.Counts.Answered() - after.Count()
+	var typical int64
+	if r.Within > 0 {
+		typical = r.Response.Quantile(float64(r.Within) / 2 / float64(r.Counts.Answered()))
+	}
+	r.InTime = r.Counts.Answered() - after.CountAbove(typical)
 }
 
 // addTo adds what r saw to res. It returns the integral of the requests in
@@ -95,6 +107,7 @@ func (r *recorder) addTo(res *Result, end int64) (area float64) {
 		res.Lag.Merge(r.lag)
 		res.Late.Merge(r.late)
 	}
+	res.Carried += r.carried
 	res.BytesIn += r.bytesIn
 	res.BytesOut += r.bytesOut
 	res.Opened += r.connect.Count()

@@ -12,4 +12,4 @@ func FindMaxWith(ctx context.Context, so SearchOptions, run func(context.Context
 }
 
 // AnswersAfter makes the answers after the end of r those whose times since it are h.
-func AnswersAfter(r *Result, h *hist.Hist) { r.InTime = inTime(r, h) }
+func AnswersAfter(r *Result, h *hist.Hist) { r.countInTime(h) }

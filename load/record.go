@@ -59,6 +59,7 @@ type recorder struct {
 	plan *plan
 
 	counts, warmUp Counts
+	carried        uint64     // of the warm-up, answered in the measured part
 	service, first *hist.Hist // of answers whose times are not all alike
 	lag, late      *hist.Hist // open loop only
 	unread         *hist.Hist // of answers whose arrival is known
@@ -168,6 +169,9 @@ func (r *recorder) answered(o *outcome, now int64) {
 		c.Unverified++
 	}
 	if !measured {
+		if o.end >= r.plan.measure && o.end < r.plan.end.Load() {
+			r.carried++
+		}
 		return
 	}
 	r.sent(o)

@@ -10,6 +10,7 @@ import (
 type Result struct {
 	Started time.Time     // of the measured part
 	Elapsed time.Duration // of it: to its end, where Options.Requests decides the start of the last, or to the last answer if that came later
+	Window  time.Duration // of it, without what came after: in which requests could begin; Elapsed where Options.Requests decided the end
 	Engine  Engine        // that ran
 	Threads int
 
@@ -33,7 +34,9 @@ type Result struct {
 	Resumed    uint64  // resumed TLS handshakes
 	MeanFlight float64 // time-averaged requests due and not finished, integrated independently of the response times
 	PeakFlight int     // the most at a time that were in flight or, taken up, waited for a connection
-	InTime     uint64  // answered while requests began, or within one mean response time more: see FindMax
+	Within     uint64  // of the measured part, answered within Window
+	Carried    uint64  // of the warm-up, answered within Window
+	InTime     uint64  // answered within Window, or within one typical response time after: see FindMax
 
 	Series []Slice // per Options.Slice, in order; the last holds what ended after the measured part
 
@@ -54,6 +57,16 @@ func (r *Result) Busy() float64 {
 		return 0
 	}
 	return (r.CPU - r.Spun).Seconds() / (r.Elapsed.Seconds() * float64(r.Threads))
+}
+
+// Throughput is the number of answers a second within Window. What comes later does
+// not count, so that a stall at the end lengthens no denominator of its own; what
+// began in the warm-up does.
+func (r *Result) Throughput() float64 {
+	if r.Window <= 0 {
+		return 0
+	}
+	return float64(r.Within+r.Carried) / r.Window.Seconds()
 }
 
 // Counts say how requests ended. Every scheduled request is in exactly one of

@@ -65,7 +65,7 @@ const (
 // doubles the rate until it does not hold, bisects, and confirms the best in a
 // fresh probe. Each probe is a Run of o at that rate; o's Schedule, Duration
 // and Requests are not used. A probe in which less than 98 % of the
-// offered rate is answered while requests begin, or within a mean response time
+// offered rate is answered while requests begin, or within a typical response time
 // after, does not hold, whatever the threshold says.
 //
 // When ctx is cancelled FindMax returns what was found so far, without error.

@@ -47,6 +47,7 @@ type Manifest struct {
 	Floor    map[string]float64 `json:"floor,omitzero"`        // calibrated noise floor by "metric" as |ln ratio|; empty = not calibrated
 	FloorN   int                `json:"floor_blocks,omitzero"` // blocks that the floor holds for
 	Code     []Code             `json:"code,omitzero"`         // machine code of the functions that the study asks for
+	Units    map[string]string  `json:"units,omitzero"`        // base unit by metric: "ns", "B", "/s", "%" (a share from 0 to 1), "" (a count)
 	SelfTest string             `json:"self_test,omitzero"`    // what `tare selftest` last found on this machine; "" = never run
 	Warnings []string           `json:"warnings,omitzero"`
 }
@@ -107,8 +108,50 @@ type Trial struct {
 	Warnings []string           `json:"warnings,omitzero"`
 	Steady   bool               `json:"steady"`
 	Series   []Slice            `json:"series,omitzero"`
-	Hist     string             `json:"hist,omitzero"`    // base name below hist/, without the ending; "" = none
-	Attempt  int                `json:"attempt,omitzero"` // 0, 1 when run again in a later block …
+	Hist     string             `json:"hist,omitzero"`     // base name below hist/, without the ending; "" = none
+	Attempt  int                `json:"attempt,omitzero"`  // 0, 1 when run again in a later block …
+	Readings *Readings          `json:"readings,omitzero"` // nil of a generator's trial, and of one that got no load
+}
+
+// Readings are what was counted in the measured part of a trial. Its metrics follow
+// from them, and so do the reasons for which it, or some of these, do not count.
+type Readings struct {
+	Window  time.Duration `json:"window_ns"` // in which requests could begin
+	Within  uint64        `json:"within"`    // answered in it
+	Carried uint64        `json:"carried"`   // likewise, of the warm-up's requests
+	InTime  uint64        `json:"in_time"`   // Within, and what took hardly longer than the window
+
+	Scheduled  uint64  `json:"scheduled"`
+	Failed     uint64  `json:"failed"`
+	Dropped    uint64  `json:"dropped"`
+	Unverified uint64  `json:"unverified"`
+	MeanFlight float64 `json:"mean_in_flight"`
+
+	Threads int           `json:"generator_threads"`
+	CPU     time.Duration `json:"generator_cpu_ns"`
+	Spun    time.Duration `json:"generator_spun_ns"` // of CPU, polling before intended starts
+
+	Before CPU `json:"before"`
+	After  CPU `json:"after"`
+
+	// Times are the response times of the open loop beside the generator's lag, by
+	// metric, those among them that the lag voids.
+	Times map[string]Lagged `json:"times,omitzero"`
+}
+
+// CPU is CPU time used up to a moment.
+type CPU struct {
+	Arm    time.Duration `json:"arm_ns"`    // with its descendants; 0 where nobody tells
+	Tare   time.Duration `json:"tare_ns"`   // this process, the generator in it; likewise
+	Busy   time.Duration `json:"busy_ns"`   // all CPUs of the machine, to 10 ms
+	Idle   time.Duration `json:"idle_ns"`   // likewise
+	Stolen time.Duration `json:"stolen_ns"` // likewise
+}
+
+// Lagged is a response time and the generator's lag at the same quantile, in ns.
+type Lagged struct {
+	Response float64 `json:"response_ns"`
+	Lag      float64 `json:"lag_ns"`
 }
 
 // Slice is one period of a trial.

@@ -13,6 +13,9 @@ type Metric struct {
 	Requests int
 	// Attributed is told by captures, not by trials.
 	Attributed bool
+	// Residual is what is left of the machine's: compared by difference, and of practical
+	// size where CPU per request would be.
+	Residual bool
 	// Outside is told of what tare did not start, too: of an arm that is a URL.
 	Outside bool
 }
@@ -33,6 +36,7 @@ func MetricNamed(name string) (Metric, bool) {
 var metrics = [...]Metric{
 	{Name: "throughput", Title: "throughput", Unit: unit.PerSecond, Higher: true, Outside: true},
 	{Name: "cpu_per_request", Title: "CPU per request", Unit: unit.Nanoseconds},
+	{Name: "residual_cpu", Title: "CPU per request outside arm and generator", Unit: unit.Nanoseconds, Residual: true},
 	{Name: "response_mean", Title: "response time, mean", Unit: unit.Nanoseconds, Outside: true},
 	{Name: "response_p50", Title: "response time, p50", Unit: unit.Nanoseconds, Requests: 20, Outside: true},
 	{Name: "response_p90", Title: "response time, p90", Unit: unit.Nanoseconds, Requests: 100, Outside: true},

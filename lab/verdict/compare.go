@@ -194,7 +194,11 @@ func (an *analyser) setSizes(m *Metric, w *Workload) {
 	}
 	m.Threshold = math.Log1p(an.study.Threshold)
 	if m.Scale == Difference {
-		level := stats.Median(values(an.valid.points(control, m.Name)))
+		whole := m.Name
+		if m.Residual {
+			whole = "cpu_per_request"
+		}
+		level := stats.Median(values(an.valid.points(control, whole)))
 		m.Threshold = an.study.Threshold * math.Abs(level)
 		if math.IsNaN(m.Threshold) {
 			m.Threshold = 0

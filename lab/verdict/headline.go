@@ -29,13 +29,13 @@ func (a *Analysis) headline() string {
 		return fmt.Sprintf("Nothing is decided: no valid pair of trials for %s in workload %s yet.", p.Metric, p.Workload)
 	}
 	if c := a.claimed(); c != nil {
-		return a.tell(c) + a.inProcess(c) + a.against(c) + a.unpaired(c) + "."
+		return a.tell(c, a.against(c)) + a.unpaired(c)
 	}
 	if len(a.primary) > mostNamed {
-		return a.count() + a.unpaired(nil) + "."
+		return a.count() + a.unpaired(nil)
 	}
 	c := a.largest()
-	return a.tell(c) + a.unpaired(c) + "."
+	return a.tell(c, "") + a.unpaired(c)
 }
 
 // unpaired names the arms that the study is to decide on and that have no pair of
@@ -50,7 +50,7 @@ func (a *Analysis) unpaired(told *Comparison) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return "; not compared: " + strings.Join(names, ", ")
+	return " Not compared: " + strings.Join(names, ", ") + "."
 }
 
 // claimed is the primary comparison that the study's first claim speaks of,
@@ -86,42 +86,104 @@ func (a *Analysis) largest() *Comparison {
 	return best
 }
 
-// tell says one comparison as a clause.
-func (a *Analysis) tell(c *Comparison) string {
-	subject := fmt.Sprintf("%s with %s", titled(c.Metric), a.Called(c.Arm))
-	control := a.Called(c.Against)
-	switch {
-	case c.Withheld != "":
-		return fmt.Sprintf("%s is not compared with %s: %s", subject, control, c.Withheld)
-	case c.Verdict == stats.Equivalent:
-		return fmt.Sprintf("%s is no different from %s (within ±%s; %s)", subject, control, c.thresholdText(), c.size())
-	case c.Note != "":
-		return fmt.Sprintf("%s against %s is %s (%s); %s", subject, control, c.Note, c.size(), c.needText())
-	case c.Verdict == stats.Inconclusive:
-		return fmt.Sprintf("%s cannot be told from %s after %s (%s); %s", subject, control,
-			Count(c.N, "block"), c.sizeAlone(), c.needText())
+// mostWords is how long a headline may be.
+const mostWords = 25
+
+// tell says one comparison, and what follows from it: what the arm costs, then how sure
+// that is. It leaves out the control, and then titles, where the words are too many.
+func (a *Analysis) tell(c *Comparison, then string) string {
+	if in := a.resolved(c); in != nil {
+		c = in
 	}
-	way := "higher"
-	if c.Effect.Effect < 0 {
-		way = "lower"
-	}
-	text := fmt.Sprintf("%s is %s %s than with %s here (%s)", subject, Show(c.Metric, math.Abs(c.Difference.Value)), way, control, c.size())
-	if c.Verdict == stats.Small {
-		text += fmt.Sprintf(", less than counts (±%s)", c.thresholdText())
+	arm, than := brief(a.Called(c.Arm)), " than with "+brief(a.Called(c.Against))
+	text := a.sentence(c, arm, than) + then
+	for _, shorter := range []string{arm, c.Arm} {
+		if len(strings.Fields(text)) > mostWords {
+			text = a.sentence(c, shorter, "") + then
+		}
 	}
 	return text
 }
 
-// inProcess adds what the loop in process tells where the load could not.
-func (a *Analysis) inProcess(c *Comparison) string {
-	for _, r := range a.Resolutions {
-		if r.Workload != c.Workload || r.Arm != c.Arm {
-			continue
-		}
-		d := r.InProcess.Difference
-		return fmt.Sprintf("; in process it is %s a request (%s)", ShowSigned(r.InProcess.Metric, d.Value), SpanSigned(r.InProcess.Metric, d.Interval))
+// brief is a title without what it says in parentheses.
+func brief(title string) string {
+	head, _, _ := strings.Cut(title, " (")
+	return head
+}
+
+// sentence says one comparison of an arm; than names what it is compared with.
+func (a *Analysis) sentence(c *Comparison, arm, than string) string {
+	what, other := parenthesised(c.Metric), "the control"
+	if than != "" {
+		other = strings.TrimPrefix(than, " than with ")
 	}
-	return ""
+	switch {
+	case c.Withheld != "":
+		return fmt.Sprintf("With %s, %s is not compared: %s.", arm, what, c.Withheld)
+	case c.Verdict == stats.Equivalent:
+		d := c.Deciding()
+		return fmt.Sprintf("With %s, %s is within ±%s of %s (%s).", arm, what, c.thresholdText(), other, d.Range(c))
+	case c.Note != "", c.Verdict == stats.Inconclusive:
+		return fmt.Sprintf("Not decided: with %s, %s differs by %s (%s); %s.", arm, what, c.Figure(), c.Range(), c.needText())
+	}
+	text := fmt.Sprintf("With %s, %s%s %s", arm, c.cost(), than, c.sure())
+	if c.Verdict == stats.Small {
+		text += fmt.Sprintf(", less than the threshold of %s", c.thresholdText())
+	}
+	return text + "."
+}
+
+// cost says how much more or less an arm takes.
+func (c *Comparison) cost() string {
+	size := Show(c.Metric, math.Abs(c.Difference.Value))
+	if !c.apart() {
+		size = strings.TrimLeft(c.Figure(), "+-")
+	}
+	more, longer, higher := "more", "longer", "higher"
+	if c.Effect.Effect < 0 {
+		more, longer, higher = "less", "shorter", "lower"
+	}
+	switch {
+	case c.Metric.Name == "cpu_per_request" || c.Metric.Name == "loop_time":
+		return fmt.Sprintf("a request takes %s %s CPU", size, more)
+	case strings.HasPrefix(c.Metric.Name, "response_") || strings.HasPrefix(c.Metric.Name, "service_"):
+		return fmt.Sprintf("%s is %s %s", parenthesised(c.Metric), size, longer)
+	}
+	return fmt.Sprintf("%s is %s %s", parenthesised(c.Metric), size, higher)
+}
+
+// apart says whether the absolute difference lies on the side of the effect, whole.
+func (c *Comparison) apart() bool {
+	i := c.Difference.Interval
+	return i.Bounded() && i.Lo*c.Effect.Effect > 0 && i.Hi*c.Effect.Effect > 0
+}
+
+// sure is the interval of what cost says, in parentheses, with its unit where it is
+// another one.
+func (c *Comparison) sure() string {
+	if !c.apart() {
+		return "(" + c.Range() + ")"
+	}
+	i := c.Difference.Interval
+	least, most := Show(c.Metric, math.Abs(i.Lo)), Show(c.Metric, math.Abs(i.Hi))
+	if math.Abs(i.Lo) > math.Abs(i.Hi) {
+		least, most = most, least
+	}
+	_, of, _ := strings.Cut(Show(c.Metric, math.Abs(c.Difference.Value)), " ")
+	if bare := " " + of; of != "" && strings.HasSuffix(least, bare) && strings.HasSuffix(most, bare) {
+		least, most = strings.TrimSuffix(least, bare), strings.TrimSuffix(most, bare)
+	}
+	return fmt.Sprintf("(%s to %s)", least, most)
+}
+
+// resolved is what the loop in process tells where the load could not; nil if nothing.
+func (a *Analysis) resolved(c *Comparison) *Comparison {
+	for _, r := range a.Resolutions {
+		if r.Workload == c.Workload && r.Arm == c.Arm {
+			return r.InProcess
+		}
+	}
+	return nil
 }
 
 // needText says what would decide: blocks, a quieter machine, or the loop in process.
@@ -157,21 +219,19 @@ func (a *Analysis) against(c *Comparison) string {
 	if best == nil {
 		return ""
 	}
-	what := ShowSigned(best.Metric, best.PublishedDifference)
+	what := Show(best.Metric, best.PublishedDifference)
 	if best.Metric.Name != c.Metric.Name {
 		what += " of " + parenthesised(best.Metric)
 	}
-	switch v := best.Difference.Verdict; v {
-	case Inconclusive:
-		return fmt.Sprintf("; the published %s is not settled", what)
-	default:
-		return fmt.Sprintf("; the published %s is %s", what, v)
+	became := string(best.Difference.Verdict)
+	if best.Difference.Verdict == Inconclusive {
+		became = "not settled"
 	}
+	return fmt.Sprintf(" The published %s is %s.", what, became)
 }
 
 // count says how many arms came out how.
 func (a *Analysis) count() string {
-	m := a.primary[0].Metric
 	var higher, lower, same, open int
 	var top, bottom *Comparison
 	for _, c := range a.primary {
@@ -194,13 +254,20 @@ func (a *Analysis) count() string {
 			bottom = c
 		}
 	}
-	text := fmt.Sprintf("%s: of %s %d %s higher than %s, %d lower, %d no different, %d undecided",
-		titled(m), Count(len(a.primary), "arm"), higher, are(higher), a.Called(a.primary[0].Against), lower, same, open)
-	if bottom != nil && lower > 0 {
-		text += fmt.Sprintf("; lowest %s (%s)", a.Called(bottom.Arm), bottom.Figure())
+	text := fmt.Sprintf("%s: %d of %s higher than %s", titled(a.primary[0].Metric), higher, Count(len(a.primary), "arm"), brief(a.Called(a.primary[0].Against)))
+	for _, group := range []struct {
+		n    int
+		name string
+	}{{lower, "lower"}, {same, "no different"}, {open, "undecided"}} {
+		if group.n > 0 {
+			text += fmt.Sprintf(", %d %s", group.n, group.name)
+		}
 	}
 	if top != nil && higher > 0 {
-		text += fmt.Sprintf("; highest %s (%s)", a.Called(top.Arm), top.Figure())
+		text += fmt.Sprintf("; highest %s (%s)", top.Arm, top.Figure())
 	}
-	return text
+	if bottom != nil && lower > 0 {
+		text += fmt.Sprintf("; lowest %s (%s)", bottom.Arm, bottom.Figure())
+	}
+	return text + "."
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -127,6 +128,11 @@ func (a *Analysis) caveats() []error {
 			add("workload %s: fewer than its %s for %s", w.Name, Count(w.Blocks, "block"), strings.Join(arms, ", "))
 		}
 	}
+	for _, c := range a.elsewhere() {
+		add("%s, workload %s: %s of CPU per request outside its processes and the generator than with %s (%s): "+
+			"what works elsewhere, such as a process that it left behind, is not in its CPU per request",
+			c.Arm, c.Workload, moreOrLess(c), c.Against, c.size())
+	}
 	for _, c := range a.primary {
 		if c.N == 0 {
 			add("%s, %s, is not compared: %s", c.Arm, c.Metric.Title, c.Withheld)
@@ -139,6 +145,32 @@ func (a *Analysis) caveats() []error {
 		}
 	}
 	return ws
+}
+
+// elsewhere are the arms for which the rest of the machine did more, or less, than for
+// the control, beyond the floor of that and where CPU per request would count.
+func (a *Analysis) elsewhere() (all []*Comparison) {
+	for i := range a.Workloads {
+		m := a.Workloads[i].Metric("residual_cpu")
+		if m == nil {
+			continue
+		}
+		for j := range m.Compared {
+			if c := &m.Compared[j]; c.Verdict == stats.Faster || c.Verdict == stats.Slower {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+// moreOrLess says a difference without a sign: "430 µs more".
+func moreOrLess(c *Comparison) string {
+	way := "more"
+	if c.Difference.Value < 0 {
+		way = "less"
+	}
+	return Show(c.Metric, math.Abs(c.Difference.Value)) + " " + way
 }
 
 // incomplete are the arms with fewer pairs than the workload's blocks, by the

@@ -137,9 +137,9 @@ func (ts trials) rows(metric string, cells ...cell) [][]float64 {
 
 // scale is the ratio unless the metric is a share or zero somewhere: a share
 // of errors that falls from 0.2 % to 0.1 % has not halved anything one would
-// multiply by. It holds for all arms, so that they can be ranked.
+// multiply by. Nor is what is left of the machine's CPU time a whole. It holds for all arms, so that they can be ranked.
 func (ts trials) scale(workload string, m study.Metric) Scale {
-	if m.Unit == unit.Share {
+	if m.Unit == unit.Share || m.Residual {
 		return Difference
 	}
 	for t := range ts.of(workload) {

@@ -345,7 +345,7 @@ func TestFamily(t *testing.T) {
 
 	u.study.Primary.Arm, u.blocks = "", 12
 	a = analyse(t, u.run())
-	if !a.Decided() || !strings.Contains(a.Headline, "of 12 arms 12 are higher than a0") {
+	if !a.Decided() || !strings.Contains(a.Headline, "CPU per request: 12 of 12 arms higher than a0; highest a") {
 		t.Errorf("12 blocks: decided %v, headline %q", a.Decided(), a.Headline)
 	}
 }
@@ -392,7 +392,7 @@ func TestArmWithoutPairs(t *testing.T) {
 		if c := compared(t, a, "half", "cpu_per_request", "a1"); c.Family != 2 {
 			t.Errorf("%s: family of %d, want 2", tc.name, c.Family)
 		}
-		if !strings.HasSuffix(a.Headline, "; not compared: a2.") {
+		if !strings.HasSuffix(a.Headline, " Not compared: a2.") {
 			t.Errorf("%s: headline %q does not tell that a2 is missing", tc.name, a.Headline)
 		}
 		if got := texts(a.Warnings); !slices.Equal(got, tc.warn) {
@@ -510,7 +510,7 @@ func TestResolution(t *testing.T) {
 	if r.Arm != "three" || r.EndToEnd.Metric.Name != "cpu_per_request" || r.EndToEnd.Told() || r.InProcess.Metric.Name != "loop_time" {
 		t.Errorf("got %+v", r)
 	}
-	if want := "; in process it is +9"; !strings.Contains(a.Headline, want) {
+	if want := "With three layers, a request takes 9"; !strings.Contains(a.Headline, want) {
 		t.Errorf("headline %q lacks %q", a.Headline, want)
 	}
 }
@@ -536,13 +536,13 @@ func TestHeadline(t *testing.T) {
 		claim *study.Check
 		want  []string
 	}{
-		{"effect", 1.05, 0.004, nil, []string{"CPU per request with three layers is 1.", " µs higher than with none here (+", "99 % interval +", "8 blocks)."}},
-		{"less", 0.9, 0.004, nil, []string{"lower than with none here (-"}},
-		{"equivalent", 1, 0.002, nil, []string{"is no different from none (within ±1.0 %"}},
-		{"open", 1.02, 0.05, nil, []string{"cannot be told from none after 8 blocks", "more blocks would decide"}},
+		{"effect", 1.05, 0.004, nil, []string{"With three layers, a request takes 1.", " µs more CPU than with none (1.", " to 1."}},
+		{"less", 0.9, 0.004, nil, []string{"With three layers, a request takes ", " µs less CPU than with none ("}},
+		{"equivalent", 1, 0.002, nil, []string{"With three layers, CPU per request is within ±1.0 % of none (-"}},
+		{"open", 1.02, 0.05, nil, []string{"Not decided: with three layers, CPU per request differs by ", "more blocks would decide."}},
 		{"published", 1.05, 0.004, &study.Check{
 			Kind: study.Effect, Metric: "cpu_per_request", Workload: "half", Arm: "three", PublishedArm: ptr(67_200), PublishedAgainst: ptr(30_000),
-		}, []string{"; the published +37.2 µs is contradicted."}},
+		}, []string{". The published 37.2 µs is contradicted."}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			u := base()
@@ -556,6 +556,9 @@ func TestHeadline(t *testing.T) {
 				if !strings.Contains(got, want) {
 					t.Errorf("headline %q lacks %q", got, want)
 				}
+			}
+			if n := len(strings.Fields(got)); n > 25 {
+				t.Errorf("headline %q has %d words, want at most 25", got, n)
 			}
 		})
 	}

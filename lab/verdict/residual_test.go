@@ -1,0 +1,46 @@
+package verdict_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// What the rest of the machine does for one arm, and not for the control, is warned of:
+// beyond the floor of that, and where CPU per request would count.
+func TestWorkElsewhere(t *testing.T) {
+	for _, tc := range []struct {
+		name        string
+		ratio, rest float64 // true ratio of the arm; the control's level, ns
+		noise       float64
+		warned      bool
+	}{
+		{"430 µs more", 87, 5_000, 0.05, true},
+		{"as much", 1, 5_000, 0.05, false},
+		{"as much, on a busy machine", 1, 200_000, 0.4, false},
+		{"less than counts", 1.01, 5_000, 0.001, false}, // 50 ns of the 300 that are 1 % of CPU per request
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			u := base()
+			u.noise = tc.noise
+			u.level["residual_cpu"] = tc.rest
+			u.effect("three", "residual_cpu", tc.ratio)
+			a := analyse(t, u.run())
+			all := strings.Join(texts(a.Warnings), "\n")
+			if got := strings.Contains(all, "of CPU per request outside its processes and the generator"); got != tc.warned {
+				t.Errorf("warned %t, want %t: %s", got, tc.warned, all)
+			}
+		})
+	}
+}
+
+// The residual is compared by difference, whatever its level, and is of practical size
+// where CPU per request would be.
+func TestResidualScale(t *testing.T) {
+	u := base()
+	u.level["residual_cpu"] = 5_000
+	w := analyse(t, u.run()).Workload("half")
+	m, cpu := w.Metric("residual_cpu"), w.Metric("cpu_per_request").Level("none").Median
+	if m.Scale != "difference" || m.Threshold != 0.01*cpu {
+		t.Errorf("got the scale %s and a threshold of %v, want difference and 1 %% of %v", m.Scale, m.Threshold, cpu)
+	}
+}
