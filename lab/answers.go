@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tarehq/tare/lab/answer"
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
@@ -63,17 +64,17 @@ func (r *runner) answersOf(ctx context.Context, name string, w study.Workload) (
 	}
 	defer s.stop()
 	for _, g := range w.Targets {
-		first, err := answerTo(ctx, s.proc.URL(), g)
+		first, err := answer.Fetch(ctx, s.proc.URL(), g)
 		if err != nil {
 			return nil, err
 		}
-		again, err := answerTo(ctx, s.proc.URL(), g)
+		again, err := answer.Fetch(ctx, s.proc.URL(), g)
 		if err != nil {
 			return nil, err
 		}
-		one := Answer{Arm: name, Target: g, Status: first.status, Length: first.length, SHA256: first.sha256,
+		one := Answer{Arm: name, Target: g, Status: first.Status, Length: first.Length, SHA256: first.SHA256,
 			Startup: time.Duration(t.Metrics["startup"])}
-		one.Stable = one.Same(Answer{Status: again.status, SHA256: again.sha256})
+		one.Stable = one.Same(Answer{Status: again.Status, SHA256: again.SHA256})
 		all = append(all, one)
 	}
 	return all, nil
@@ -86,9 +87,9 @@ func firstAnswer(p arm.Program, first study.Target) func(ctx context.Context, ba
 		return readiness(p, first)
 	}
 	return func(ctx context.Context, base string) error {
-		a, err := answerTo(ctx, base, first)
-		if err == nil && a.status >= http.StatusInternalServerError {
-			err = fmt.Errorf("%s answers with status %d", first.Path, a.status)
+		a, err := answer.Fetch(ctx, base, first)
+		if err == nil && a.Status >= http.StatusInternalServerError {
+			err = fmt.Errorf("%s answers with status %d", first.Path, a.Status)
 		}
 		return err
 	}

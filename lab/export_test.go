@@ -4,14 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"time"
 
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/load"
-	"github.com/tarehq/tare/stats/hist"
 )
 
 // Figures returns the requests, the times in ns by metric, and the metrics
@@ -19,15 +17,6 @@ import (
 func Figures(out string, r study.Reports) (requests uint64, times map[string]float64, missing []string, err error) {
 	s, err := figures([]byte(out), r)
 	return s.requests, s.times, s.missing, err
-}
-
-// Responses reads a server's log and works out the true response times.
-func Responses(path string, since time.Time, rate float64) (*hist.Hist, error) {
-	log, err := readVisits(path, since)
-	if err != nil {
-		return nil, err
-	}
-	return responses(log, rate), nil
 }
 
 // TruthSince is what the parts of an arm cost a request between two answers.
@@ -109,14 +98,6 @@ func Spent(before, after arm.Usage, requests float64) map[string]float64 {
 	s.specimenMetrics(m, requests)
 	return m
 }
-
-// Unlike is what is wrong with an answer of status 200 that has these header fields.
-func Unlike(v study.Verify, header http.Header) error {
-	return check(v, answer{status: http.StatusOK, header: header})
-}
-
-// Ask asks for a target once, as before a load, and checks the answer.
-var Ask = ask
 
 // AllocatesAt is where the arm's own code is said to allocate most.
 var AllocatesAt = most

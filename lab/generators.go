@@ -11,11 +11,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tarehq/tare/lab/answer"
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/env"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/lab/visit"
 )
 
 // maxGenerated bounds what is kept of a generator's output.
@@ -23,6 +25,10 @@ const maxGenerated = 1 << 20
 
 // settling is how long requests that a generator gave up are left to end.
 const settling = 100 * time.Millisecond
+
+// leastTruth is what an error is relative to where the truth is less, in
+// nanoseconds: 2 % of it are 100 µs.
+const leastTruth = 5e6
 
 // closing is how long what is stopped may take to end, a server to write its log.
 const closing = 5 * time.Second
@@ -137,7 +143,7 @@ func (g *generation) serve(ctx context.Context) error {
 	}
 	ready, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
-	_, err = g.server.Ready(ready, func(ctx context.Context) error { return ask(ctx, g.server.URL(), g.w.Targets[0]) })
+	_, err = g.server.Ready(ready, func(ctx context.Context) error { return answer.Ask(ctx, g.server.URL(), g.w.Targets[0]) })
 	if err != nil {
 		g.stop(g.server)
 		return fmt.Errorf("%w: %w", errNoServer, err)
@@ -240,7 +246,7 @@ func (g *generation) keep(t *record.Trial) error {
 // compare holds what the generator reports against the server's log, if there
 // is one.
 func (g *generation) compare(t *record.Trial) error {
-	log, err := readVisits(filepath.Join(g.dir, visitsFile), g.since)
+	log, err := visit.Read(filepath.Join(g.dir, visit.File), g.since)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -261,7 +267,7 @@ func (g *generation) compare(t *record.Trial) error {
 		}
 		return nil
 	}
-	truth := responses(log, g.w.Rate.PerSecond)
+	truth := visit.Responses(log, g.w.Rate.PerSecond)
 	for _, q := range quantiles() {
 		said, ok := t.Metrics[q.reported]
 		if !ok {

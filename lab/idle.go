@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tarehq/tare/lab/answer"
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
@@ -125,7 +126,7 @@ func (i *idlers) openOne(ctx context.Context, to *arm.Process, g study.Target) e
 
 // dial opens a connection to an arm. A URL need not name its port, and may ask for TLS.
 func dial(ctx context.Context, to *arm.Process) (net.Conn, error) {
-	d := &net.Dialer{Timeout: answerWithin}
+	d := &net.Dialer{Timeout: answer.Within}
 	if strings.HasPrefix(to.URL(), "https:") {
 		return (&tls.Dialer{NetDialer: d}).DialContext(ctx, "tcp", to.Addr())
 	}
@@ -134,10 +135,10 @@ func dial(ctx context.Context, to *arm.Process) (net.Conn, error) {
 
 // answeredOn has the target answered on a connection, which must be kept.
 func answeredOn(ctx context.Context, c net.Conn, base string, g study.Target) error {
-	if err := c.SetDeadline(time.Now().Add(answerWithin)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(answer.Within)); err != nil {
 		return err
 	}
-	req, err := request(ctx, base, g)
+	req, err := answer.NewRequest(ctx, base, g)
 	if err != nil {
 		return err
 	}
@@ -160,7 +161,7 @@ func answeredOn(ctx context.Context, c net.Conn, base string, g study.Target) er
 	if res.Close {
 		return errors.New("the arm closes a connection after its first answer")
 	}
-	return check(g.Verify, newAnswer(res, body))
+	return answer.Check(g.Verify, answer.New(res, body))
 }
 
 // close resets the connections, so that none lingers in TIME_WAIT and takes a

@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/tarehq/tare/lab/answer"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/load"
@@ -96,7 +97,7 @@ func (r *runner) pilotTrial(ctx context.Context, name string, w study.Workload) 
 	if c.Unverified > 0 || c.Answered() == 0 {
 		why := errors.New(unverified(&c))
 		for _, g := range w.Targets {
-			if err := ask(ctx, s.proc.URL(), g); err != nil {
+			if err := answer.Ask(ctx, s.proc.URL(), g); err != nil {
 				why = fmt.Errorf("%s: %w", g.Path, err)
 				break
 			}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/tarehq/tare/lab/answer"
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
@@ -17,12 +18,12 @@ import (
 // target, answered as the workload asks.
 func readiness(p arm.Program, first study.Target) func(ctx context.Context, base string) error {
 	if p.Service.Ready == "" {
-		return func(ctx context.Context, base string) error { return ask(ctx, base, first) }
+		return func(ctx context.Context, base string) error { return answer.Ask(ctx, base, first) }
 	}
 	return func(ctx context.Context, base string) error {
-		a, err := answerTo(ctx, base, study.Target{Path: p.Service.Ready})
-		if err == nil && a.status >= http.StatusBadRequest {
-			err = fmt.Errorf("%s answers with status %d", p.Service.Ready, a.status)
+		a, err := answer.Fetch(ctx, base, study.Target{Path: p.Service.Ready})
+		if err == nil && a.Status >= http.StatusBadRequest {
+			err = fmt.Errorf("%s answers with status %d", p.Service.Ready, a.Status)
 		}
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/tarehq/tare/lab/answer"
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/record"
 )
@@ -67,7 +68,7 @@ func (s *session) planAmid() {
 }
 
 func (s *session) readAmid() (map[string]float64, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), answer.Within)
 	defer cancel()
 	if err := s.proc.GC(ctx); err != nil {
 		return nil, err

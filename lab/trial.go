@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tarehq/tare/lab/answer"
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/env"
 	"github.com/tarehq/tare/lab/record"
@@ -80,6 +81,9 @@ func (r *runner) armFault(ctx context.Context, t *record.Trial, err error) error
 // there, such as a URL whose server has ended; to wait for it in every trial would
 // take hours.
 const mostDeaf = 3
+
+// readyWithin bounds the time from fork to the first correct answer.
+const readyWithin = 2 * answer.Within // so that an arm which swallows a request while it starts is asked again
 
 // notReady is armFault for one, an arm or a server, that did not start or answer.
 func (r *runner) notReady(ctx context.Context, t *record.Trial, one string, err error) error {
@@ -240,7 +244,7 @@ func (s *session) loop(ctx context.Context, t *record.Trial) error {
 	}
 	for i, a := range res.Answers {
 		g := s.w.Targets[i]
-		if err := check(g.Verify, answer{status: a.Status, length: a.Length, sha256: a.SHA256}); err != nil {
+		if err := answer.Check(g.Verify, answer.Answer{Status: a.Status, Length: a.Length, SHA256: a.SHA256}); err != nil {
 			return fmt.Errorf("in-process loop, target %s: %w", g.Path, err)
 		}
 	}

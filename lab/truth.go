@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/tarehq/tare/lab/answer"
 	"github.com/tarehq/tare/lab/record"
 )
 
@@ -44,7 +45,7 @@ func (s *session) truth(ctx context.Context) truth {
 }
 
 func askTruth(ctx context.Context, url string) (map[string]account, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, answer.Within)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

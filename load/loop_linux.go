@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/tarehq/tare/load/internal/fifo"
 	"github.com/tarehq/tare/load/internal/sys"
 )
 
@@ -51,8 +52,8 @@ type loop struct {
 
 	// Open loop.
 	source  *arrivals
-	due     int64 // the next intended start; never when there is none
-	waiting fifo  // intended starts that found no connection
+	due     int64      // the next intended start; never when there is none
+	waiting fifo.Queue // intended starts that found no connection
 
 	// Closed loop: requests that may begin at once, later, and after a rest.
 	ready, unstarted, resting int
@@ -219,7 +220,7 @@ func (l *loop) finished() bool {
 	if l.now >= l.plan.giveUp() {
 		l.abandon()
 	}
-	if l.flight.first != nil || !l.waiting.empty() {
+	if l.flight.first != nil || !l.waiting.Empty() {
 		return false
 	}
 	if l.plan.open {
@@ -230,7 +231,7 @@ func (l *loop) finished() bool {
 
 // abandon ends what is due, waits or is in flight.
 func (l *loop) abandon() {
-	for _, t := range l.waiting.drain() {
+	for _, t := range l.waiting.Drain() {
 		l.rec.dropped(t, l.now)
 	}
 	for l.due <= l.now {

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/tarehq/tare/load/internal/fifo"
 )
 
 // maxBackoff is the longest that a closed-loop worker waits after a refused
@@ -28,7 +30,7 @@ type netEngine struct {
 	mu      sync.Mutex
 	made    []exchanger // to be closed at the end
 	idle    []*worker   // last in, first out: few connections stay warm
-	backlog fifo        // intended starts that wait for a worker
+	backlog fifo.Queue  // intended starts that wait for a worker
 	started int
 	closing bool // no more requests will be put
 	wg      sync.WaitGroup
@@ -103,7 +105,7 @@ func (e *netEngine) watch(done <-chan struct{}, abandon context.CancelFunc) {
 		}
 		abandon()
 		e.mu.Lock()
-		waiting := e.backlog.drain()
+		waiting := e.backlog.Drain()
 		e.mu.Unlock()
 		rec := e.shards[0]
 		rec.Lock()
@@ -216,7 +218,7 @@ func (e *netEngine) put(t int64) {
 	}
 	if e.started == e.workers {
 		if _, ok := schedule(e.shards[0], t); ok {
-			e.backlog.push(t)
+			e.backlog.Push(t)
 		}
 		return
 	}
@@ -245,7 +247,7 @@ func (e *netEngine) serve(w *worker) {
 func (e *netEngine) next(w *worker) (int64, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if t, ok := e.backlog.pop(); ok {
+	if t, ok := e.backlog.Pop(); ok {
 		return t, true
 	}
 	if e.closing {

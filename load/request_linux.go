@@ -70,16 +70,16 @@ func (l *loop) launchReady() {
 // launchDue begins open-loop requests whose time has come. After a pause there may
 // be many.
 func (l *loop) launchDue(most int) {
-	for !l.waiting.empty() && l.dispatch(l.waiting.first()) {
-		l.waiting.pop()
+	for !l.waiting.Empty() && l.dispatch(l.waiting.First()) {
+		l.waiting.Pop()
 		l.now = nanotime()
 	}
 	for range most {
 		if l.due > l.now {
 			return
 		}
-		if intended, ok := l.arrive(); ok && (!l.waiting.empty() || !l.dispatch(intended)) {
-			l.waiting.push(intended)
+		if intended, ok := l.arrive(); ok && (!l.waiting.Empty() || !l.dispatch(intended)) {
+			l.waiting.Push(intended)
 		}
 		l.now = nanotime()
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tarehq/tare/lab/across"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
@@ -17,21 +18,21 @@ import (
 // the second, each against the control that both ran: the primary metric and
 // all metrics in which an arm changed, in full; the others by name, and what one
 // run tells and the other does not. Without a
-// shared control it writes nothing and returns the error of [verdict.Between],
+// shared control it writes nothing and returns the error of [across.Between],
 // which says why not.
 func Compare(w io.Writer, first, second *verdict.Analysis, o TextOptions) error {
-	all, err := verdict.Between(first, second)
+	all, err := across.Between(first, second)
 	if err != nil {
 		return err
 	}
-	lacks := verdict.Lacking(first, second, all)
+	lacks := across.Lacking(first, second, all)
 	p := newPage(w, o)
 	a, b := &first.Manifest, &second.Manifest
 	p.wrapIn(bold, "", fmt.Sprintf("%s against %s, through the control %s that both ran (build ID %s)",
 		b.ID, a.ID, a.Study.Control, a.Programs[a.Study.Control].BuildID))
 	p.wrapIn(dim, "", fmt.Sprintf("Effects are against the control. Change is the second less the first, with its %s interval; "+
 		"a change counts from the wider of the two runs' bands on. Nothing is corrected for being many.", verdict.Confidence(all[0].Alpha)))
-	var rest []verdict.Across
+	var rest []across.Change
 	usual := all[0].Alpha
 	for len(all) > 0 {
 		n := 1
@@ -55,7 +56,7 @@ func Compare(w io.Writer, first, second *verdict.Analysis, o TextOptions) error 
 }
 
 // unchanged names metrics, by workload.
-func (p *page) unchanged(metrics []verdict.Across) {
+func (p *page) unchanged(metrics []across.Change) {
 	if len(metrics) == 0 {
 		return
 	}
@@ -71,7 +72,7 @@ func (p *page) unchanged(metrics []verdict.Across) {
 }
 
 // lacking names what is not compared, by workload.
-func (p *page) lacking(all []verdict.Lack) {
+func (p *page) lacking(all []across.Lack) {
 	if len(all) == 0 {
 		return
 	}
@@ -95,13 +96,13 @@ func (p *page) lacking(all []verdict.Lack) {
 	}
 }
 
-func changed(x verdict.Across) bool {
-	return x.Change.Verdict == stats.Faster || x.Change.Verdict == stats.Slower
+func changed(x across.Change) bool {
+	return x.Effect.Verdict == stats.Faster || x.Effect.Verdict == stats.Slower
 }
 
 // across writes the table of one metric in one workload, with the level of its intervals
 // where it is not the usual one.
-func (p *page) across(all []verdict.Across, usual float64) {
+func (p *page) across(all []across.Change, usual float64) {
 	head := all[0]
 	title := head.Workload + ", " + head.Metric.Title
 	if head.Primary {
@@ -117,21 +118,21 @@ func (p *page) across(all []verdict.Across, usual float64) {
 	var rows [][]item
 	for _, x := range all {
 		rows = append(rows, []item{{text: x.Arm}, {text: onScale(&x, x.First)}, {text: onScale(&x, x.Second)},
-			{text: x.Figure()}, {text: x.Range()}, {text: fmt.Sprint(x.Change.N)}, changeWord(&x)})
+			{text: x.Figure()}, {text: x.Range()}, {text: fmt.Sprint(x.Effect.N)}, changeWord(&x)})
 	}
 	p.table(cols, rows)
 }
 
 // onScale writes an effect of one run.
-func onScale(x *verdict.Across, effect float64) string {
+func onScale(x *across.Change, effect float64) string {
 	if x.Scale == verdict.Ratio {
 		return unit.Change(math.Expm1(effect))
 	}
 	return verdict.ShowSigned(x.Metric, effect)
 }
 
-func changeWord(x *verdict.Across) item {
-	switch x.Change.Verdict {
+func changeWord(x *across.Change) item {
+	switch x.Effect.Verdict {
 	case stats.Faster:
 		return item{"better", green}
 	case stats.Slower:

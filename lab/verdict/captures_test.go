@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/lab/across"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -341,16 +342,16 @@ func TestAttributedBetween(t *testing.T) {
 		profiled(r, study.Pprof, 6, 0.01, all)
 		runs = append(runs, analyse(t, r))
 	}
-	all, err := verdict.Between(runs[0], runs[1])
+	all, err := across.Between(runs[0], runs[1])
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(all, func(x verdict.Across) bool { return x.Metric.Name == "handlers_cpu" })
+	i := slices.IndexFunc(all, func(x across.Change) bool { return x.Metric.Name == "handlers_cpu" })
 	if i < 0 {
 		t.Fatalf("got %+v, want handlers_cpu among them", all)
 	}
-	if x := all[i]; x.Alpha != stats.StudyAlpha || x.Change.N != 6 || x.Change.Verdict != stats.Slower {
-		t.Errorf("got alpha %g, %d rounds, %q, interval %+v; want that 10 µs more are told", x.Alpha, x.Change.N, x.Change.Verdict, x.Change.Interval)
+	if x := all[i]; x.Alpha != stats.StudyAlpha || x.Effect.N != 6 || x.Effect.Verdict != stats.Slower {
+		t.Errorf("got alpha %g, %d rounds, %q, interval %+v; want that 10 µs more are told", x.Alpha, x.Effect.N, x.Effect.Verdict, x.Effect.Interval)
 	}
 }
 

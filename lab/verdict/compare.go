@@ -49,9 +49,10 @@ type Comparison struct {
 
 // Relative is the effect as a relative change, such as 0.021 for +2.1 %, with
 // its interval. It is only there on the ratio scale.
-func (c *Comparison) Relative() (e Estimate, ok bool) { return relative(c.Scale, c.Effect) }
+func (c *Comparison) Relative() (e Estimate, ok bool) { return Relative(c.Scale, c.Effect) }
 
-func relative(s Scale, c stats.Comparison) (e Estimate, ok bool) {
+// Relative is a comparison as a relative change, only there on the ratio scale.
+func Relative(s Scale, c stats.Comparison) (e Estimate, ok bool) {
 	if s != Ratio {
 		return e, false
 	}
@@ -106,15 +107,15 @@ func (an *analyser) compare(w *Workload, m *Metric, arm, against cell) Compariso
 	}
 	c.Difference = w.estimate(plain)
 	c.Paired = d
-	c.Effect = judge(d, an.rule(m, w))
+	c.Effect = Judge(d, an.rule(m, w))
 	c.Verdict, c.Needs = c.Effect.Verdict, c.Effect.Needs
 	c.Heaps = c.heaps()
 	return c
 }
 
-// judge is stats.Compare with the narrowest threshold there is where there is none,
+// Judge is stats.Compare with the narrowest threshold there is where there is none,
 // as the control's level of 0 leaves none: no errors and no errors are equivalent.
-func judge(d []float64, r stats.Rule) stats.Comparison {
+func Judge(d []float64, r stats.Rule) stats.Comparison {
 	r.Threshold = max(r.Threshold, math.SmallestNonzeroFloat64)
 	return stats.Compare(d, r)
 }
@@ -141,9 +142,9 @@ func (w *Workload) estimate(d []float64) Estimate {
 	return Estimate{stats.HodgesLehmann(d), stats.SignedRankInterval(d, w.Alpha)}
 }
 
-// sameRate is how far two arms' achieved rates may be apart for their response
+// SameRate is how far two arms' achieved rates may be apart for their response
 // times to be compared: what a trial may fall short of the offered rate.
-const sameRate = 0.02
+const SameRate = 0.02
 
 // otherRates says why response times of two cells may not be compared.
 func (an *analyser) otherRates(metric string, arm, against cell) string {
@@ -159,7 +160,7 @@ func (an *analyser) otherRates(metric string, arm, against cell) string {
 		x[i], y[i] = row[0], row[1]
 	}
 	a, b := stats.Median(x), stats.Median(y)
-	if math.Abs(a-b) <= sameRate*max(a, b) {
+	if math.Abs(a-b) <= SameRate*max(a, b) {
 		return ""
 	}
 	return fmt.Sprintf("response times at different rates are not compared (%s and %s)",

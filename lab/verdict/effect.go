@@ -135,7 +135,7 @@ func (c *Comparison) ratio(published float64) Finding {
 		return Finding{Verdict: NotComparable, Reason: "the metric is a share or zero in some trials: it has no ratio"}
 	}
 	e, _ := c.Relative()
-	said := fmt.Sprintf("published %s, measured %s (%s)", unit.Change(published-1), unit.Change(e.Value), changes(e.Interval))
+	said := fmt.Sprintf("published %s, measured %s (%s)", unit.Change(published-1), unit.Change(e.Value), Changes(e.Interval))
 	return c.sized(math.Log(published), Estimate{c.Effect.Effect, c.Effect.Interval}, c.Sizes, said)
 }
 

@@ -42,7 +42,7 @@ func (an *analyser) interaction(r *CheckResult, w *Workload, m *Metric) {
 	e := w.estimate(excess)
 	r.Measured = &e
 	rule := stats.Rule{Alpha: w.Alpha, Threshold: sizes.Threshold, Floor: sizes.Floor, Anytime: w.Anytime}
-	c := judge(excess, rule)
+	c := Judge(excess, rule)
 	sign := claimedSign(k)
 	if sign == 0 {
 		sign = 1

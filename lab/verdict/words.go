@@ -78,7 +78,7 @@ func (c *Comparison) Figure() string {
 // is "unbounded" with too few blocks.
 func (c *Comparison) Range() string {
 	if e, ok := c.Relative(); ok {
-		return changes(e.Interval)
+		return Changes(e.Interval)
 	}
 	return SpanSigned(c.Metric, c.Difference.Interval)
 }
@@ -143,8 +143,8 @@ func span(i stats.Interval, show func(float64) string) string {
 	return show(i.Lo) + " to " + show(i.Hi)
 }
 
-// changes writes an interval of relative changes.
-func changes(i stats.Interval) string {
+// Changes writes an interval of relative changes.
+func Changes(i stats.Interval) string {
 	if math.IsInf(i.Hi, 1) {
 		return "unbounded"
 	}

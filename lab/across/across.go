@@ -1,4 +1,5 @@
-package verdict
+// Package across compares two runs through the control that both share.
+package across
 
 import (
 	"cmp"
@@ -9,57 +10,58 @@ import (
 	"strings"
 
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/stats/unit"
 )
 
-// Across is an arm of one run against an arm of another, through the control
+// Change is an arm of one run against an arm of another, through the control
 // that both share: how much its effect changed.
-type Across struct {
+type Change struct {
 	Workload string
 	Metric   study.Metric
 	Primary  bool
-	Scale    Scale
+	Scale    verdict.Scale
 	Arm      string  // of both runs
 	First    float64 // effect in the first run, on the scale
 	Second   float64 // … in the second
-	// Change is the second effect less the first, the runs' blocks paired in
+	// Effect is the second effect less the first, the runs' blocks paired in
 	// their order as far as the shorter run goes. Each effect's differences are
 	// symmetric by the randomisation of its own run, hence so are these.
-	Change stats.Comparison
-	Alpha  float64 // level of the interval
-	Sizes          // the wider of the two runs'
+	Effect        stats.Comparison
+	Alpha         float64 // level of the interval
+	verdict.Sizes         // the wider of the two runs'
 }
 
 // Relative is the change as a relative one, with its interval; only on the
 // ratio scale.
-func (x *Across) Relative() (e Estimate, ok bool) { return relative(x.Scale, x.Change) }
+func (x *Change) Relative() (e verdict.Estimate, ok bool) { return verdict.Relative(x.Scale, x.Effect) }
 
 // Figure is the change for people, as Comparison.Figure.
-func (x *Across) Figure() string {
+func (x *Change) Figure() string {
 	if e, ok := x.Relative(); ok {
 		return unit.Change(e.Value)
 	}
-	return ShowSigned(x.Metric, x.Change.Effect)
+	return verdict.ShowSigned(x.Metric, x.Effect.Effect)
 }
 
 // Range is the interval of the change for people.
-func (x *Across) Range() string {
+func (x *Change) Range() string {
 	if e, ok := x.Relative(); ok {
-		return changes(e.Interval)
+		return verdict.Changes(e.Interval)
 	}
-	return SpanSigned(x.Metric, x.Change.Interval)
+	return verdict.SpanSigned(x.Metric, x.Effect.Interval)
 }
 
 // Between compares the arms that two runs have in common. It goes only through
 // a shared control: the same program by its build ID, under the same
 // workloads, on equal terms, over blocks enough for a change to have an interval.
 // Where that is not so, the error says what is missing.
-func Between(first, second *Analysis) ([]Across, error) {
+func Between(first, second *verdict.Analysis) ([]Change, error) {
 	if err := sharedControl(first, second); err != nil {
 		return nil, fmt.Errorf("comparing runs %s and %s: %w", first.Manifest.ID, second.Manifest.ID, err)
 	}
-	var all []Across
+	var all []Change
 	for i := range first.Workloads {
 		w := &first.Workloads[i]
 		other := second.Workload(w.Name)
@@ -86,7 +88,7 @@ func Between(first, second *Analysis) ([]Across, error) {
 	return all, nil
 }
 
-func sharedControl(first, second *Analysis) error {
+func sharedControl(first, second *verdict.Analysis) error {
 	a, b := first.Manifest.Study.Control, second.Manifest.Study.Control
 	pa, pb := first.Manifest.Programs[a], second.Manifest.Programs[b]
 	switch {
@@ -105,13 +107,13 @@ func sharedControl(first, second *Analysis) error {
 		return fmt.Errorf("instrument and specimen had CPUs of their own in one run only")
 	}
 	if n, m := len(p.Specimen), len(q.Specimen); n != m { // and so other GOMAXPROCS
-		return fmt.Errorf("the controls ran on %s and on %d", Count(n, "CPU"), m)
+		return fmt.Errorf("the controls ran on %s and on %d", verdict.Count(n, "CPU"), m)
 	}
 	return nil
 }
 
 // declaredControl is the control as its study declares it.
-func declaredControl(a *Analysis) study.Arm {
+func declaredControl(a *verdict.Analysis) study.Arm {
 	s := &a.Manifest.Study
 	i := slices.IndexFunc(s.Arms, func(arm study.Arm) bool { return arm.Name == s.Control })
 	if i < 0 {
@@ -136,50 +138,50 @@ func sameStart(a, b study.Arm) error {
 }
 
 // sameTerms says in what a workload differs between two runs.
-func sameTerms(first, second *Analysis, a, b *Workload) error {
+func sameTerms(first, second *verdict.Analysis, a, b *verdict.Workload) error {
 	x, y := a.Workload, b.Workload
 	x.Title, y.Title, x.Arms, y.Arms = "", "", nil, nil
 	if !reflect.DeepEqual(x, y) {
 		return fmt.Errorf("it is declared differently in the two runs")
 	}
 	p, q := first.Manifest.Rates[a.Name], second.Manifest.Rates[b.Name]
-	if math.Abs(p-q) > sameRate*max(p, q) {
+	if math.Abs(p-q) > verdict.SameRate*max(p, q) {
 		return fmt.Errorf("the offered rates differ (%.0f/s and %.0f/s)", p, q)
 	}
-	if p, q := first.lengths(a), second.lengths(b); p != q {
+	if p, q := lengths(first, a), lengths(second, b); p != q {
 		return fmt.Errorf("its trials had different lengths (%s and %s)", p, q)
 	}
 	return nil
 }
 
 // lengths says how long the trials of a workload took.
-func (a *Analysis) lengths(w *Workload) string {
+func lengths(a *verdict.Analysis, w *verdict.Workload) string {
 	s := &a.Manifest.Study
 	return fmt.Sprintf("%v measured after %v, in slices of %v", s.Measured(w.Workload), s.Trial.WarmUpOr(), s.Trial.SliceOr())
 }
 
 // enoughBlocks says which run has too few blocks for any change to be told.
-func enoughBlocks(first, second *Analysis, a, b *Workload) error {
+func enoughBlocks(first, second *verdict.Analysis, a, b *verdict.Workload) error {
 	least := stats.BlocksForFamily(1, min(a.Alpha, b.Alpha))
 	var short []string
 	for _, r := range []struct {
-		run    *Analysis
+		run    *verdict.Analysis
 		blocks int
 	}{{first, a.Blocks}, {second, b.Blocks}} {
 		if r.blocks < least {
-			short = append(short, fmt.Sprintf("run %s has %s", r.run.Manifest.ID, Count(r.blocks, "block")))
+			short = append(short, fmt.Sprintf("run %s has %s", r.run.Manifest.ID, verdict.Count(r.blocks, "block")))
 		}
 	}
 	if len(short) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s; a change has an interval from %s in each run on", strings.Join(short, " and "), Count(least, "block"))
+	return fmt.Errorf("%s; a change has an interval from %s in each run on", strings.Join(short, " and "), verdict.Count(least, "block"))
 }
 
 // across compares a metric's arms. Intervals have the lower level of the two runs', which
 // of what captures tell is not that of the blocks.
-func across(m, n *Metric) []Across {
-	var all []Across
+func across(m, n *verdict.Metric) []Change {
+	var all []Change
 	for _, c := range m.Compared {
 		d := n.Against(c.Arm)
 		if d == nil || c.Withheld != "" || d.Withheld != "" {
@@ -190,12 +192,12 @@ func across(m, n *Metric) []Across {
 		for i := range change {
 			change[i] = d.Paired[i] - c.Paired[i]
 		}
-		x := Across{
+		x := Change{
 			Workload: c.Workload, Metric: m.Metric, Primary: m.Primary, Scale: m.Scale, Arm: c.Arm,
 			First: c.Effect.Effect, Second: d.Effect.Effect, Alpha: alpha,
-			Sizes: Sizes{max(m.Threshold, n.Threshold), max(m.Floor, n.Floor)},
+			Sizes: verdict.Sizes{Threshold: max(m.Threshold, n.Threshold), Floor: max(m.Floor, n.Floor)},
 		}
-		x.Change = judge(change, stats.Rule{Alpha: alpha, Threshold: x.Threshold, Floor: x.Floor, HigherIsBetter: m.Higher})
+		x.Effect = verdict.Judge(change, stats.Rule{Alpha: alpha, Threshold: x.Threshold, Floor: x.Floor, HigherIsBetter: m.Higher})
 		all = append(all, x)
 	}
 	return all

@@ -1,4 +1,5 @@
-package lab
+// Package visit works out from a server's log of requests their true response times.
+package visit
 
 import (
 	"bufio"
@@ -15,20 +16,15 @@ import (
 	"github.com/tarehq/tare/stats/hist"
 )
 
-const (
-	// visitsFile is the log that a server may write in its working directory.
-	visitsFile = "requests.csv"
-	// leastTruth is what an error is relative to where the truth is less, in
-	// nanoseconds: 2 % of it are 100 µs.
-	leastTruth = 5e6
-)
+// File is the log that a server may write in its working directory.
+const File = "requests.csv"
 
-// visit is what a server saw of one request, in nanoseconds since 1970.
-type visit struct{ arrival, departure int64 }
+// Visit is what a server saw of one request, in nanoseconds since 1970.
+type Visit struct{ arrival, departure int64 }
 
-// readVisits reads the requests that arrived since then: a CSV file with a
+// Read reads the requests that arrived since then: a CSV file with a
 // header, of which the columns arrival_unix_ns and departure_unix_ns are used.
-func readVisits(path string, since time.Time) ([]visit, error) {
+func Read(path string, since time.Time) ([]Visit, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -41,7 +37,7 @@ func readVisits(path string, since time.Time) ([]visit, error) {
 	if arrival < 0 || departure < 0 {
 		return nil, errors.Join(fmt.Errorf("reading the server's log: its head %.80q lacks arrival_unix_ns or departure_unix_ns", in.Text()), in.Err())
 	}
-	var all []visit
+	var all []Visit
 	for line := 2; in.Scan(); line++ {
 		row := strings.Split(in.Text(), ",")
 		if len(row) != len(head) {
@@ -53,7 +49,7 @@ func readVisits(path string, since time.Time) ([]visit, error) {
 			return nil, fmt.Errorf("reading the server's log: line %d: %w", line, err)
 		}
 		if a >= since.UnixNano() {
-			all = append(all, visit{a, d})
+			all = append(all, Visit{a, d})
 		}
 	}
 	if err := in.Err(); err != nil {
@@ -62,7 +58,7 @@ func readVisits(path string, since time.Time) ([]visit, error) {
 	return all, nil
 }
 
-// responses are the true response times of an open loop at a constant rate,
+// Responses are the true response times of an open loop at a constant rate,
 // from the server's side: departure less intended start. It sorts the log.
 //
 // The n-th request to arrive had the n-th intended start, n/rate after the
@@ -71,8 +67,8 @@ func readVisits(path string, since time.Time) ([]visit, error) {
 // arrival would take its connecting for the rest's. What requests and answers
 // spend at least on the way is so left out, some ten microseconds on one
 // machine.
-func responses(log []visit, rate float64) *hist.Hist {
-	slices.SortFunc(log, func(a, b visit) int { return cmp.Compare(a.arrival, b.arrival) })
+func Responses(log []Visit, rate float64) *hist.Hist {
+	slices.SortFunc(log, func(a, b Visit) int { return cmp.Compare(a.arrival, b.arrival) })
 	begun := int64(math.MaxInt64)
 	for i, v := range log {
 		begun = min(begun, v.arrival-due(i, rate))

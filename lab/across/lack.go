@@ -1,8 +1,10 @@
-package verdict
+package across
 
 import (
 	"cmp"
 	"slices"
+
+	"github.com/tarehq/tare/lab/verdict"
 )
 
 // Lack is what a comparison of two runs leaves out though one of them tells it: the
@@ -14,9 +16,9 @@ type Lack struct {
 }
 
 // Lacking names what all, which [Between] returned, leaves out of two runs.
-func Lacking(first, second *Analysis, all []Across) []Lack {
+func Lacking(first, second *verdict.Analysis, all []Change) []Lack {
 	var missed []Lack
-	for _, l := range slices.Concat(first.told(), second.told()) {
+	for _, l := range slices.Concat(told(first), told(second)) {
 		if !slices.Contains(missed, l) && !l.among(all) {
 			missed = append(missed, l)
 		}
@@ -38,14 +40,14 @@ func Lacking(first, second *Analysis, all []Across) []Lack {
 }
 
 // among says whether anything of l is compared.
-func (l Lack) among(all []Across) bool {
-	return slices.ContainsFunc(all, func(x Across) bool {
+func (l Lack) among(all []Change) bool {
+	return slices.ContainsFunc(all, func(x Change) bool {
 		return x.Workload == l.Workload && (l.Metric == "" || x.Metric.Name == l.Metric) && (l.Arm == "" || x.Arm == l.Arm)
 	})
 }
 
 // told is all that a run compares with its control.
-func (a *Analysis) told() []Lack {
+func told(a *verdict.Analysis) []Lack {
 	var all []Lack
 	for i := range a.Workloads {
 		for _, m := range a.Workloads[i].Metrics {

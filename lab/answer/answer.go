@@ -1,0 +1,119 @@
+// Package answer asks a server for a target once, as a load does, and checks what it answers.
+package answer
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
+)
+
+// Within bounds one request.
+const Within = 10 * time.Second
+
+// Answer is what is known of one answer.
+type Answer struct {
+	Status int
+	Header http.Header // nil: not known
+	Length int64       // of the body, in bytes
+	SHA256 string      // of the body
+	Body   []byte      // nil: not known
+}
+
+// Check holds an answer against what the workload asks, with a message that
+// shows both.
+func Check(v study.Verify, a Answer) error {
+	want := v.Status
+	if want == 0 {
+		want = http.StatusOK
+	}
+	if a.Status != want {
+		return fmt.Errorf("status %d, want %d", a.Status, want)
+	}
+	if v.Length != nil && a.Length != *v.Length {
+		return fmt.Errorf("body of %s, want %d", verdict.Count(int(a.Length), "byte"), *v.Length)
+	}
+	if v.SHA256 != "" && !strings.EqualFold(a.SHA256, v.SHA256) {
+		return fmt.Errorf("body of %s with SHA-256 %s, want %s", verdict.Count(int(a.Length), "byte"), a.SHA256, v.SHA256)
+	}
+	if a.Body != nil && !bytes.Contains(a.Body, []byte(v.Contains)) {
+		return fmt.Errorf("body %.80q does not contain %q", a.Body, v.Contains)
+	}
+	for name, value := range v.Header {
+		if a.Header != nil && !slices.Contains(a.Header.Values(name), value) {
+			return fmt.Errorf("header %s is %q, want %q", name, a.Header.Values(name), value)
+		}
+	}
+	return nil
+}
+
+// Ask sends one request on a connection of its own and checks the answer.
+func Ask(ctx context.Context, base string, g study.Target) error {
+	a, err := Fetch(ctx, base, g)
+	if err != nil {
+		return err
+	}
+	return Check(g.Verify, a)
+}
+
+// Fetch sends one request on a connection of its own and returns the answer.
+func Fetch(ctx context.Context, base string, g study.Target) (Answer, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, Within, fmt.Errorf("no whole answer within %v", Within))
+	defer cancel()
+	req, err := NewRequest(ctx, base, g)
+	if err != nil {
+		return Answer{}, err
+	}
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 1 << 20}
+	defer transport.CloseIdleConnections()
+	res, err := transport.RoundTrip(req)
+	if err != nil {
+		return Answer{}, cmp.Or(context.Cause(ctx), err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, 64<<20))
+	if err != nil {
+		return Answer{}, fmt.Errorf("reading the answer: %w", cmp.Or(context.Cause(ctx), err))
+	}
+	return New(res, body), nil
+}
+
+// NewRequest is the target's, as the load makes it.
+func NewRequest(ctx context.Context, base string, g study.Target) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, cmp.Or(g.Method, http.MethodGet), base+g.Path, strings.NewReader(g.Body))
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range g.Header {
+		if strings.EqualFold(name, "Host") {
+			req.Host = value // net/http sends no Host of the header's
+		} else {
+			req.Header.Set(name, value)
+		}
+	}
+	return req, nil
+}
+
+// New describes a response whose body was read.
+func New(res *http.Response, body []byte) Answer {
+	sum := sha256.Sum256(body)
+	header := res.Header
+	if len(res.TransferEncoding) > 0 { // net/http takes the field away, which the load sees
+		header = header.Clone()
+		header["Transfer-Encoding"] = res.TransferEncoding
+	}
+	return Answer{
+		Status: res.StatusCode, Header: header, Body: body,
+		Length: int64(len(body)), SHA256: hex.EncodeToString(sum[:]),
+	}
+}
