@@ -1,7 +1,8 @@
 // Command injected serves GET / through middlewares whose costs are known: one
 // spins, one allocates, one blocks, one works under a shared lock, one logs to a
 // slow reader. Instruments that attribute costs are held against it. It does so
-// behind http.ServeMux, or by serve/chain behind serve/router.
+// behind http.ServeMux, by serve/chain behind serve/router, or by a chain that is made
+// here, as people make their own.
 //
 // GET /truth answers what each middleware measured of itself, and /debug/pprof/
 // has the process's profiles.
@@ -25,7 +26,7 @@ import (
 
 func main() {
 	amounts := work.Flags()
-	by := flag.String("by", "nested", "what `puts` the layers around the handler: nested or chain")
+	by := flag.String("by", "nested", "what `puts` the layers around the handler: nested, chain or own")
 	server := engines.Flag(engines.NetHTTP)
 	flag.Parse()
 	h, err := handler(*by, *amounts)
@@ -61,8 +62,10 @@ func handler(by string, amounts work.Amounts) (http.Handler, error) {
 		if h, err = chain.New(all...).Then(h); err != nil {
 			return nil, err
 		}
+	case "own":
+		mux, h = http.NewServeMux(), newApp(set)
 	default:
-		return nil, fmt.Errorf("layers by %q: want nested or chain", by)
+		return nil, fmt.Errorf("layers by %q: want nested, chain or own", by)
 	}
 	mux.Handle("GET /{$}", h)
 	mux.Handle("GET /truth", set)

@@ -11,7 +11,7 @@ import (
 )
 
 func TestHandler(t *testing.T) {
-	for _, by := range []string{"nested", "chain"} {
+	for _, by := range []string{"nested", "chain", "own"} {
 		h, err := handler(by, work.Amounts{Spin: time.Microsecond, Alloc: 1, Lock: time.Microsecond})
 		if err != nil {
 			t.Fatal(err)

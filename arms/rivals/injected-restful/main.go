@@ -1,0 +1,102 @@
+//tare:module github.com/emicklei/go-restful/v3
+
+// Command injected-restful serves what arms/injected does through filters of
+// emicklei/go-restful version 3.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	_ "net/http/pprof"
+	"os"
+
+	restful "github.com/emicklei/go-restful/v3"
+
+	"github.com/tarehq/tare/arms/arm"
+	"github.com/tarehq/tare/arms/injected/work"
+)
+
+func main() {
+	amounts := work.Flags()
+	flag.Parse()
+	set, err := work.New(*amounts)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "injected-restful: %v\n", err)
+		os.Exit(1)
+	}
+	container := restful.NewContainer()
+	service := new(restful.WebService)
+	route := service.GET("/").To(hello)
+	for _, filter := range all(set) {
+		route.Filter(filter)
+	}
+	service.Route(route)
+	container.Add(service)
+	mux := http.NewServeMux() // a container takes all paths below those of its services
+	mux.Handle("/", container)
+	mux.Handle("GET /truth", set)
+	mux.Handle("/debug/pprof/", http.DefaultServeMux)
+	arm.Main(arm.Options{Handler: mux})
+}
+
+// all returns the middlewares of what there is to do, outermost first.
+func all(s *work.Set) []restful.FilterFunction {
+	var all []restful.FilterFunction
+	if s.Spin != nil {
+		all = append(all, spin(s.Spin))
+	}
+	if s.Alloc != nil {
+		all = append(all, alloc(s.Alloc))
+	}
+	if s.Block != nil {
+		all = append(all, block(s.Block))
+	}
+	if s.Lock != nil {
+		all = append(all, lock(s.Lock))
+	}
+	if s.Log != nil {
+		all = append(all, log(s.Log))
+	}
+	return all
+}
+
+func spin(s *work.Spin) restful.FilterFunction {
+	return func(r *restful.Request, w *restful.Response, chain *restful.FilterChain) {
+		s.Do()
+		chain.ProcessFilter(r, w)
+	}
+}
+
+func alloc(a *work.Alloc) restful.FilterFunction {
+	return func(r *restful.Request, w *restful.Response, chain *restful.FilterChain) {
+		a.Do()
+		chain.ProcessFilter(r, w)
+	}
+}
+
+func block(b *work.Block) restful.FilterFunction {
+	return func(r *restful.Request, w *restful.Response, chain *restful.FilterChain) {
+		b.Do()
+		chain.ProcessFilter(r, w)
+	}
+}
+
+func lock(l *work.Lock) restful.FilterFunction {
+	return func(r *restful.Request, w *restful.Response, chain *restful.FilterChain) {
+		l.Do()
+		chain.ProcessFilter(r, w)
+	}
+}
+
+func log(l *work.Log) restful.FilterFunction {
+	return func(r *restful.Request, w *restful.Response, chain *restful.FilterChain) {
+		chain.ProcessFilter(r, w)
+		l.Do(r.Request.Method, r.Request.URL.Path)
+	}
+}
+
+func hello(_ *restful.Request, w *restful.Response) {
+	w.AddHeader("Content-Type", "text/plain")
+	w.Write([]byte(work.Body)) // who asked is gone if it fails
+}
