@@ -45,7 +45,7 @@ var arrows = map[string][]string{
 	"lab/report/chart": {"stats", "stats/unit"},
 	"lab":              {"cost/...", "lab/...", "load", "load/pace", "stats", "stats/hist"},
 	"studies":          {"lab/study"},
-	"cost":             {},
+	"cost":             {"cost/internal/..."},
 	"cost/bpf":         {"cost", "cost/internal/..."},
 	"cost/bpf/probe":   {"cost", "cost/bpf", "cost/internal/...", "stats", "stats/unit"},
 	"cost/diff":        {"cost", "stats"},
@@ -79,6 +79,8 @@ var arrows = map[string][]string{
 	"cmd/tare/internal/traceverb":     {"cmd/tare/internal/cli", "cost/capture", "cost/exectrace", "cost/pprof", "cost/timeline", "lab/report", "stats/unit"},
 	"cmd/tare/internal/whatifverb":    {"cmd/tare/internal/cli", "cost/whatif", "lab/report", "stats/unit"},
 	"arms/rivals/internal/fastloop":   {"arms/arm"},
+
+	"cost/internal/framework": {"cost/internal/symbol"},
 
 	"internal/chromium": {}, // for tests
 	"internal/injected": {},

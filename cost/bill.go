@@ -86,6 +86,9 @@ func NewBill(cpu, allocs []Stack, w Window) *Bill {
 			b.Items = append(b.Items, newItem(Row{Owner: r.Owner}, bytes.rows[r.Owner.seen()], shares[r.Owner.seen()], by))
 		}
 	}
+	b.distinguish()
+	b.lumped(cpu, rows, time.Sum().Value)
+	b.guessed()
 	if w.Requests > 0 {
 		for i := range b.Items {
 			it := &b.Items[i]

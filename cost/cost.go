@@ -39,11 +39,6 @@ type Frame struct {
 	Decl int    // the line on which the function begins, 0 if unknown
 }
 
-// Name names the frame's function for people. A function literal goes by the
-// function that it is written in: the linker's name of it begins with the function
-// into which that was inlined.
-func (f Frame) Name() string { return ownerName(f) }
-
 // Stack is what a source saw: where, how often and how much.
 type Stack struct {
 	Frames []Frame // innermost first

@@ -3,135 +3,10 @@ package cost
 import (
 	"slices"
 	"strings"
+
+	"github.com/tarehq/tare/cost/internal/framework"
+	"github.com/tarehq/tare/cost/internal/symbol"
 )
-
-// dispatchers hand a request to a handler that they do not know.
-var dispatchers = map[string]bool{
-	"net/http.HandlerFunc.ServeHTTP":                         true,
-	"net/http.serverHandler.ServeHTTP":                       true,
-	"net/http.(*ServeMux).ServeHTTP":                         true,
-	"github.com/valyala/fasthttp.(*Server).serveConn":        true,
-	"github.com/valyala/fasthttp.(*Server).serveConnCounted": true, // since v1.73
-
-	"github.com/urfave/negroni.HandlerFunc.ServeHTTP":                         true,
-	"github.com/urfave/negroni/v2.HandlerFunc.ServeHTTP":                      true,
-	"github.com/urfave/negroni/v3.HandlerFunc.ServeHTTP":                      true,
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp.HandlerFunc.ServeHTTP": true,
-}
-
-// routers are packages whose frames are a router's, with its name.
-var routers = map[string]string{
-	"github.com/go-chi/chi/v5":                      "chi",
-	"github.com/go-chi/chi":                         "chi",
-	"github.com/gin-gonic/gin":                      "gin",
-	"github.com/labstack/echo/v4":                   "echo",
-	"github.com/labstack/echo/v5":                   "echo",
-	"github.com/gofiber/fiber/v2":                   "fiber",
-	"github.com/gofiber/fiber/v3":                   "fiber",
-	"github.com/gorilla/mux":                        "gorilla/mux",
-	"github.com/julienschmidt/httprouter":           "httprouter",
-	"github.com/uptrace/bunrouter":                  "bunrouter",
-	"github.com/tarehq/tare/serve/router":           "serve/router",
-	"github.com/fasthttp/router":                    "fasthttp/router",
-	"github.com/cloudwego/hertz/pkg/app":            "hertz",
-	"github.com/cloudwego/hertz/pkg/route":          "hertz",
-	"github.com/go-kratos/kratos/v2/transport/http": "kratos",
-	kratosRPC:                "kratos",
-	"connectrpc.com/connect": "connect",
-}
-
-// handing are the functions by which routers hand a request on: what they call is
-// an owner, and so are they even where a middleware calls them. A function
-// literal goes by the one that it is written in.
-var handing = []string{
-	"ServeHTTP", "ServeHTTPError", "Next", "next", "nextCustom", "add", "Handle", "HandlerFunc", "Handler",
-	"WrapH", "WrapF", "WrapHandler", "routeHTTP", "handleHTTPRequest", "requestHandler",
-	"serveHTTP", "buildRouterChains", // of echo's version 5
-	// Of fiber's version 3, around handlers of other forms than its own.
-	"toFiberHandler", "adaptFiberHandler", "adaptExpressHandler", "adaptFastHTTPHandler", "wrapHTTPHandler",
-	"NewUnaryHandler", "NewUnaryHandlerSimple", "NewServerStreamHandler", "NewClientStreamHandler", "NewBidiStreamHandler",
-	"NewServerStreamHandlerSimple", "NewClientStreamHandlerSimple",
-}
-
-// dispatches reports whether a router's function hands a request on.
-func dispatches(fn string) bool {
-	name := strings.ReplaceAll(strings.TrimSuffix(fn[len(packageOf(fn))+1:], "-fm"), "[...]", "")
-	if end := strings.LastIndexByte(name, ')'); end >= 0 {
-		name = strings.TrimPrefix(name[end+1:], ".")
-	}
-	name, _, _ = strings.Cut(name, ".")
-	return slices.Contains(handing, name)
-}
-
-// ownMiddleware reports whether a router's function is a middleware that comes
-// with it, in its own package: a literal in a function, not in a method, which
-// the chain calls.
-func ownMiddleware(fn, caller string) bool {
-	return isClosure(fn) && !strings.Contains(fn, "(") && !dispatches(fn) && strings.HasSuffix(caller, ").Next")
-}
-
-// engines are packages that read requests and write answers, with their name.
-var engines = map[string]string{
-	"github.com/tarehq/tare/serve":       "serve",
-	"github.com/tarehq/tare/serve/chain": "serve/chain",
-	"github.com/tarehq/tare/arms/arm":    "arm",
-	"github.com/cloudwego/netpoll":       "netpoll",
-	"github.com/gorilla/websocket":       "gorilla/websocket",
-}
-
-// engineTrees are engines with all packages below them.
-var engineTrees = map[string]string{
-	"github.com/valyala/fasthttp":           "fasthttp",
-	"github.com/tarehq/tare/serve/internal": "serve",
-	"github.com/cloudwego/hertz":            "hertz",
-	"github.com/coder/websocket":            "coder/websocket",
-	"google.golang.org/grpc":                "grpc",
-}
-
-// engineOf returns the name of the engine to which a package belongs.
-func engineOf(pkg string) (string, bool) {
-	if standard(pkg) {
-		return "", false
-	}
-	if name, ok := engines[pkg]; ok {
-		return name, true
-	}
-	if _, ok := routers[pkg]; ok || middlewares(pkg) {
-		return "", false
-	}
-	for i := len(pkg); i > 0; i = strings.LastIndexByte(pkg[:i], '/') {
-		if name, ok := engineTrees[pkg[:i]]; ok {
-			return name, true
-		}
-	}
-	return "", false
-}
-
-// foreign reports whether a package is the standard library's or belongs to a
-// router or engine: none of its functions is a user's middleware or handler. The
-// middlewares that come with a framework are as good as a user's.
-func foreign(pkg string) bool {
-	if standard(pkg) {
-		return true
-	}
-	if middlewares(pkg) {
-		return false
-	}
-	if _, ok := engineOf(pkg); ok {
-		return true
-	}
-	for i := len(pkg); i > 0; i = strings.LastIndexByte(pkg[:i], '/') {
-		if _, ok := routers[pkg[:i]]; ok {
-			return true
-		}
-	}
-	return false
-}
-
-// middlewares reports whether a package is one of a framework's middlewares.
-func middlewares(pkg string) bool {
-	return strings.Contains(pkg, "/middleware/") || strings.HasSuffix(pkg, "/middleware") || strings.Contains(pkg, "/middlewares/")
-}
 
 // directChains reports whether the framework that the frames are nearest to, of
 // which the first is the innermost, calls the next of a chain as an ordinary
@@ -141,15 +16,12 @@ func directChains(frames []Frame) bool { return chainOf(frames) != "" }
 // chainOf returns the package of that framework, "" if it is none such.
 func chainOf(frames []Frame) string {
 	for _, f := range frames {
-		switch pkg := packageOf(f.Func); pkg {
-		case "github.com/labstack/echo/v4", "github.com/labstack/echo/v5", "github.com/valyala/fasthttp",
-			"github.com/julienschmidt/httprouter", "github.com/uptrace/bunrouter",
-			"github.com/go-kratos/kratos/v2/transport/http", kratosRPC:
+		pkg := symbol.Package(f.Func)
+		if framework.CallsDirectly(pkg) {
 			return pkg
-		default:
-			if _, ok := routers[pkg]; ok || dispatchers[f.Func] {
-				return ""
-			}
+		}
+		if _, ok := framework.RouterOf(pkg); ok || framework.Dispatches(f.Func) {
+			break
 		}
 	}
 	return ""
@@ -161,39 +33,13 @@ func chainOf(frames []Frame) string {
 // literals, it is one of those: others are more often what a middleware was configured
 // with.
 func chained(fn string, around []Frame) bool {
-	if !isClosure(fn) || slices.ContainsFunc(around, func(f Frame) bool { return within(fn, f.Func) }) {
+	if !symbol.IsClosure(fn) || slices.ContainsFunc(around, func(f Frame) bool { return symbol.Within(fn, f.Func) }) {
 		return false
 	}
-	if chain := chainOf(around); !strings.HasPrefix(chain, "github.com/labstack/echo/") && !strings.HasPrefix(chain, "github.com/go-kratos/kratos/") {
+	if chain := chainOf(around); !strings.HasPrefix(chain, "github.com/labstack/echo/") && !strings.HasPrefix(chain, framework.Kratos) {
 		return true
 	}
-	last := fn[strings.LastIndexByte(fn, '.')+1:]
-	return strings.Trim(last, "0123456789") == ""
-}
-
-// answers reports whether a function is one by which a handler answers, be it of
-// echo, fasthttp or net/http.
-func answers(fn string) bool {
-	switch receiver := receiverOf(fn); receiver {
-	case "github.com/labstack/echo/v4.(*context)", "github.com/labstack/echo/v5.(*Context)", "github.com/valyala/fasthttp.(*RequestCtx)":
-		return slices.Contains(answering, strings.TrimPrefix(fn, receiver+"."))
-	case "github.com/labstack/echo/v4.(*Response)", "github.com/labstack/echo/v5.(*Response)", "github.com/valyala/fasthttp.(*Response)", "net/http.(*response)":
-		return strings.Contains(fn, ").Write") || strings.Contains(fn, ").SetBody")
-	}
-	return false
-}
-
-// writes reports whether a function is a method of a writer around the answer's.
-func writes(fn string) bool {
-	name := fn[strings.LastIndexByte(fn, '.')+1:]
-	return slices.Contains([]string{"Write", "WriteString", "WriteHeader", "ReadFrom", "Flush", "Close"}, name)
-}
-
-var answering = []string{
-	"Render", "HTML", "HTMLBlob", "String", "JSON", "JSONPretty", "JSONBlob", "JSONP", "JSONPBlob",
-	"XML", "XMLPretty", "XMLBlob", "Blob", "Stream", "File", "FileFS", "Attachment", "Inline", "NoContent",
-	"Redirect", "RedirectBytes", "Success", "SuccessString", "SetBody", "SetBodyString", "SetBodyStream",
-	"SetBodyStreamWriter", "SendFile", "SendFileBytes", "Write", "WriteString",
+	return symbol.Nested(fn)
 }
 
 // partOf finds the outermost frame of a part of the engine, router or client
@@ -207,7 +53,7 @@ func partOf(frames []Frame) (part Owner, at int, ok bool) {
 		switch {
 		case fn == fills:
 			part, at, ok = o, i, true
-		case ok && !found && !standard(packageOf(fn)):
+		case ok && !found && !symbol.Standard(symbol.Package(fn)):
 			return Owner{}, 0, false
 		case found && ok && o.Kind != Client:
 			return part, at, true
@@ -221,28 +67,6 @@ func partOf(frames []Frame) (part Owner, at int, ok bool) {
 // fills is how an answer is copied from a reader: by what it calls to read.
 const fills = "net/http.(*response).ReadFrom"
 
-// partAt returns the part that a function belongs to.
-func partAt(fn string) (Owner, bool) {
-	if o, ok := parts[fn]; ok {
-		return o, true
-	}
-	receiver := receiverOf(fn)
-	if o, ok := receivers[receiver]; ok {
-		return o, true
-	}
-	if o, ok := http2Part(receiver); ok {
-		return o, true
-	}
-	if strings.HasPrefix(fn, grpc) && strings.Contains(fn[len(packageOf(fn)):], "lient") {
-		return Owner{Kind: Client, Name: "grpc client"}, true
-	}
-	e, ok := engineOf(packageOf(fn))
-	return Owner{Kind: Engine, Name: e}, ok
-}
-
-// grpc is how functions of gRPC for Go begin.
-const grpc = "google.golang.org/grpc"
-
 // intercepts reports whether the innermost of the frames is what connect puts between
 // the interceptors of a service's calls. Between those of a client's it is the same.
 func intercepts(frames []Frame) bool {
@@ -252,104 +76,19 @@ func intercepts(frames []Frame) bool {
 	}
 	for _, f := range frames {
 		if strings.HasPrefix(f.Func, connect) && !strings.Contains(f.Func, "unaryThunk.") {
-			return dispatches(f.Func)
+			return framework.Hands(f.Func)
 		}
 	}
 	return false
 }
 
-// kratosRPC is the package of kratos that calls middlewares as an interceptor of gRPC.
-const kratosRPC = "github.com/go-kratos/kratos/v2/transport/grpc"
-
-// callsRPC reports whether a function hands a call of gRPC on: the server's own, and
-// what is generated for a method of a service. What they call is an interceptor, or
-// the method.
-func callsRPC(fn string) bool {
-	if generatedRPC(fn) {
-		return true
-	}
-	if packageOf(fn) != grpc {
-		return false
-	}
-	return slices.ContainsFunc([]string{
-		").processRPC", ").processUnaryRPC", ").processStreamingRPC",
-		".chainUnaryInterceptors", ".getChainUnaryHandler", ".chainStreamInterceptors", ".getChainStreamHandler",
-	}, func(part string) bool { return strings.Contains(fn, part) })
-}
-
-// generatedRPC reports whether a function, such as _Greeter_SayHello_Handler, was
-// generated for a method of a service, or is a literal in one that was.
-func generatedRPC(fn string) bool {
-	_, ok := RPC(fn)
-	return ok
+// partAt returns the part that a function belongs to.
+func partAt(fn string) (Owner, bool) {
+	p, ok := framework.PartOf(fn)
+	return Owner{Kind: [...]Kind{framework.Engine: Engine, framework.Router: Router, framework.Client: Client}[p.Role], Name: p.Name}, ok
 }
 
 // RPC returns the service and the method for which a generator, gRPC's or kratos's, made
 // a function, as Greeter_SayHello of _Greeter_SayHello_Handler and of literals in it, into
 // whatever that was inlined; false if it made none such.
-func RPC(fn string) (method string, ok bool) {
-	for element := range strings.SplitSeq(fn[len(packageOf(fn)):], ".") {
-		if name, made := strings.CutPrefix(element, "_"); made {
-			if method, ok = strings.CutSuffix(name, "_Handler"); ok {
-				return method, true
-			}
-		}
-	}
-	return "", false
-}
-
-// parts are functions of net/http by which the work of the server is told apart.
-var parts = map[string]Owner{
-	"net/http.(*conn).readRequest":               {Kind: Engine, Name: "net/http: read and parse"},
-	"net/http.(*response).finishRequest":         {Kind: Engine, Name: "net/http: finish answer"},
-	"net/http.(*connReader).backgroundRead":      {Kind: Engine, Name: "net/http: background read"},
-	"net/http.(*connReader).startBackgroundRead": {Kind: Engine, Name: "net/http: background read"},
-
-	"net/http.http2transportResponseBody.Read":           {Kind: Client, Name: "net/http client"},
-	"net/http/internal/http2.transportResponseBody.Read": {Kind: Client, Name: "net/http client"},
-	"golang.org/x/net/http2.transportResponseBody.Read":  {Kind: Client, Name: "net/http client"},
-}
-
-// receivers are types of net/http whose methods are a part of the server, or are
-// the client. The body of an answer that the client reads is the same type as that
-// of a request, inside one of the client's.
-var receivers = map[string]Owner{
-	"net/http.(*response)":      {Kind: Engine, Name: "net/http: write answer"},
-	"net/http.(*chunkWriter)":   {Kind: Engine, Name: "net/http: write answer"},
-	"net/http.(*body)":          {Kind: Engine, Name: "net/http: read body"},
-	"net/http.(*ServeMux)":      {Kind: Router, Name: "http.ServeMux"},
-	"net/http.(*Client)":        {Kind: Client, Name: "net/http client"},
-	"net/http.(*Transport)":     {Kind: Client, Name: "net/http client"},
-	"net/http.(*persistConn)":   {Kind: Client, Name: "net/http client"},
-	"net/http.(*bodyEOFSignal)": {Kind: Client, Name: "net/http client"},
-	"net/http.(*gzipReader)":    {Kind: Client, Name: "net/http client"},
-}
-
-// http2Part tells the types of HTTP/2 apart, those that net/http has its own copy
-// of, those that Go 1.27 moved, and those of golang.org/x/net.
-func http2Part(receiver string) (Owner, bool) {
-	var kind string
-	var ok bool
-	for _, prefix := range []string{"net/http.(*http2", "net/http/internal/http2.(*", "golang.org/x/net/http2.(*"} {
-		if kind, ok = strings.CutPrefix(receiver, prefix); ok {
-			break
-		}
-	}
-	switch {
-	case !ok:
-		return Owner{}, false
-	case strings.Contains(kind, "lient") || strings.HasPrefix(strings.ToLower(kind), "transport"):
-		return Owner{Kind: Client, Name: "net/http client"}, true
-	case strings.HasPrefix(kind, "responseWriter"):
-		return receivers["net/http.(*response)"], true
-	case strings.HasPrefix(kind, "requestBody"):
-		return receivers["net/http.(*body)"], true
-	}
-	return Owner{Kind: Engine, Name: "net/http: HTTP/2"}, true
-}
-
-// receiverOf returns what stands before a method's name.
-func receiverOf(fn string) string {
-	end := strings.IndexByte(fn, ')')
-	return fn[:end+1]
-}
+func RPC(fn string) (method string, ok bool) { return framework.RPC(fn) }

@@ -1,6 +1,8 @@
 package cost
 
 import (
+	"github.com/tarehq/tare/cost/internal/framework"
+	"github.com/tarehq/tare/cost/internal/symbol"
 	"path"
 	"slices"
 	"strconv"
@@ -53,31 +55,46 @@ func (o Owner) Where() string {
 // shows them handlers that a single stack does not. The zero value has learned
 // nothing. Rules are safe for concurrent use.
 type Rules struct {
-	answering map[function]bool
+	answering  map[function]bool
+	edges      map[edge]bool // calls by which chains that tare does not know hand on
+	literals   map[function]function
+	direct     map[function]bool // links of such chains which call the next as any function
+	guessed    [][2]string       // functions taken for handlers, and the middleware that calls each
+	frameworks map[function]bool // dependencies' handlers that begin such a chain
 }
 
-// function is one of the program's, as every source names it.
+// function identifies one of the program's.
 type function struct{ name, file string }
 
-// Learn looks through profiles for handlers that a framework does not call
-// itself: those behind the middlewares of echo, fasthttp and their like, which
-// call what comes next as they would any function. What answers a request there
-// is one; it has to be seen doing so once.
+// Learn looks through profiles for chains of frameworks that tare does not know, and
+// for handlers that a framework does not call itself: those behind the middlewares of
+// echo, fasthttp and their like, which call what comes next as they would any
+// function. What answers a request there is one, or else what holds most of the
+// innermost middleware's time.
 func Learn(profiles ...[]Stack) *Rules {
 	o := new(Rules)
 	for _, stacks := range profiles {
+		o.learnFrameworks(stacks)
+		o.learnRecursion(stacks)
+		o.learnDirect(stacks)
+	}
+	for _, stacks := range profiles {
+		o.learnLiterals(stacks)
 		for i := range stacks {
-			o.learn(stacks[i].Frames)
+			o.learnAnswer(stacks[i].Frames)
 		}
+	}
+	for _, stacks := range profiles {
+		o.learnUnanswered(stacks)
 	}
 	return o
 }
 
-// learn takes the function that a middleware called, and in which the request was
+// learnAnswer takes the function that a middleware called, and in which the request was
 // answered.
-func (o *Rules) learn(frames []Frame) {
-	answer := slices.IndexFunc(frames, func(f Frame) bool { return answers(f.Func) })
-	if answer < 0 || !directChains(frames) {
+func (o *Rules) learnAnswer(frames []Frame) {
+	answer := slices.IndexFunc(frames, func(f Frame) bool { return framework.Answers(f.Func) })
+	if answer < 0 || !directChains(frames) && len(o.direct) == 0 {
 		return
 	}
 	for i := answer + 1; i+1 < len(frames); i++ {
@@ -85,11 +102,8 @@ func (o *Rules) learn(frames []Frame) {
 			continue
 		}
 		f := frames[i]
-		if isClosure(frames[i+1].Func) && !foreign(packageOf(f.Func)) && !writes(f.Func) && directChains(frames[i+1:]) {
-			if o.answering == nil {
-				o.answering = map[function]bool{}
-			}
-			o.answering[function{f.Func, f.File}] = true
+		if symbol.IsClosure(frames[i+1].Func) && !framework.Foreign(symbol.Package(f.Func)) && !framework.Writes(f.Func) && o.callsNext(frames, i+1) {
+			o.answers(o.functionOf(f))
 		}
 		return
 	}
@@ -104,6 +118,8 @@ type charge struct {
 	owner  Owner
 	at     int // index of the owner's frame; len(frames) if it has none
 	around []Owner
+
+	enclosed []Owner // of them, and of owner, those that are [Enclosed]
 }
 
 // charge finds the innermost owner of a stack. A stack's middlewares and handler
@@ -120,6 +136,9 @@ func (o *Rules) charge(frames []Frame) charge {
 			c.around = append(c.around, c.owner)
 		}
 		c.at, c.owner = i, owner
+		if Enclosed(frames, i) {
+			c.enclosed = append(c.enclosed, owner)
+		}
 		inside = inside || owner.Kind == Handler
 	}
 	if part, i, ok := partOf(frames[:c.at]); ok {
@@ -137,6 +156,14 @@ func (o *Rules) charge(frames []Frame) charge {
 	return c
 }
 
+// Enclosed reports whether frame i, an owner's, is a middleware that its framework runs
+// inside a handler, as kratos does: it stays a middleware with nothing inside it, and
+// makes none of what is around it.
+func Enclosed(frames []Frame, i int) bool {
+	around := frames[i+1:]
+	return strings.HasPrefix(chainOf(around), framework.Kratos) && chained(frames[i].Func, around)
+}
+
 // writtenThrough finds a middleware through whose writer an owner writes, the last of
 // frames: which of those around it that is, and the frame of the writer's method; -1 if
 // there is none. The writer's is the file of the middleware, or its folder, where that
@@ -144,7 +171,7 @@ func (o *Rules) charge(frames []Frame) charge {
 func writtenThrough(frames []Frame, around []Owner) (k, at int) {
 	inner := frames[len(frames)-1]
 	for at, f := range frames[:len(frames)-1] {
-		if f.File == "" || f.File == inner.File || !isMethod(f.Func) || !writes(f.Func) || foreign(packageOf(f.Func)) {
+		if f.File == "" || f.File == inner.File || !symbol.IsMethod(f.Func) || !framework.Writes(f.Func) || framework.Foreign(symbol.Package(f.Func)) {
 			continue
 		}
 		k := only(around, func(o Owner) bool { return o.File == f.File })
@@ -190,21 +217,27 @@ func Charge(frames []Frame) (Owner, Cause) { return new(Rules).Charge(frames) }
 // as encoding an answer, is done for who called it.
 func (o *Rules) owned(frames []Frame, i int, inside bool) (Owner, bool) {
 	f := frames[i]
-	if dispatchers[f.Func] || generatedRPC(f.Func) {
+	if framework.Dispatches(f.Func) || framework.GeneratedRPC(f.Func) {
 		return Owner{}, false
 	}
-	pkg := packageOf(f.Func)
-	if name, ok := routers[pkg]; ok {
-		if i+1 < len(frames) && ownMiddleware(f.Func, frames[i+1].Func) {
+	if o.linked(frames, i) {
+		return handlerAt(f), true
+	}
+	pkg := symbol.Package(f.Func)
+	if name, ok := framework.RouterOf(pkg); ok {
+		if i+1 < len(frames) && framework.OwnMiddleware(f.Func, frames[i+1].Func) {
 			return handlerAt(f), true
 		}
-		return Owner{Kind: Router, Name: name}, entered(frames, i) && (!inside || dispatches(f.Func))
+		return Owner{Kind: Router, Name: name}, entered(frames, i) && (!inside || framework.Hands(f.Func))
 	}
-	if foreign(pkg) {
+	if framework.Foreign(pkg) {
 		return handlerAt(f), provided(frames, i)
 	}
 	if !strings.HasSuffix(f.Func, ".ServeHTTP") && !(i+1 < len(frames) && o.handedOn(frames, i)) {
 		return Owner{}, false
+	}
+	if name, ok := symbol.Module(f.File); ok && len(o.frameworks) > 0 && o.frameworks[o.functionOf(f)] {
+		return Owner{Kind: Router, Name: name}, true
 	}
 	return handlerAt(f), true
 }
@@ -214,7 +247,7 @@ func (o *Rules) owned(frames []Frame, i int, inside bool) (Owner, bool) {
 // is no pointer hand on what they get, and are the engine's.
 func provided(frames []Frame, i int) bool {
 	fn := frames[i].Func
-	pkg := packageOf(fn)
+	pkg := symbol.Package(fn)
 	if pkg != "net/http" && !strings.HasPrefix(pkg, "net/http/") && pkg != "expvar" {
 		return false
 	}
@@ -222,39 +255,45 @@ func provided(frames []Frame, i int) bool {
 }
 
 func handlerAt(f Frame) Owner {
-	return Owner{Kind: Handler, Name: ownerName(f), File: f.File, Decl: f.Decl}
+	return Owner{Kind: Handler, Name: f.Name(), File: f.File, Decl: f.Decl}
 }
 
 // entered reports whether frame i, a router's, was called by anything but the
 // router itself.
 func entered(frames []Frame, i int) bool {
-	if i+1 == len(frames) || packageOf(frames[i+1].Func) != packageOf(frames[i].Func) {
+	if i+1 == len(frames) || symbol.Package(frames[i+1].Func) != symbol.Package(frames[i].Func) {
 		return true
 	}
-	return i+2 < len(frames) && ownMiddleware(frames[i+1].Func, frames[i+2].Func)
+	return i+2 < len(frames) && framework.OwnMiddleware(frames[i+1].Func, frames[i+2].Func)
 }
 
 // handedOn reports whether frame i was called by what hands a request on to the
 // next of a chain.
 func (o *Rules) handedOn(frames []Frame, i int) bool {
 	f, caller := frames[i], frames[i+1]
-	if dispatchers[caller.Func] || callsRPC(caller.Func) {
+	if framework.Dispatches(caller.Func) || framework.CallsRPC(caller.Func) {
 		return true
 	}
-	pkg := packageOf(caller.Func)
-	if _, ok := routers[pkg]; ok {
-		return dispatches(caller.Func) || intercepts(frames[i+1:]) || pkg == kratosRPC && chained(f.Func, frames[i+1:])
+	pkg := symbol.Package(caller.Func)
+	if _, ok := framework.RouterOf(pkg); ok {
+		return framework.Hands(caller.Func) || intercepts(frames[i+1:]) || pkg == framework.KratosRPC && chained(f.Func, frames[i+1:])
 	}
-	if foreign(pkg) {
+	if framework.Foreign(pkg) {
 		return false
 	}
 	if strings.HasSuffix(caller.Func, ".HandlerFunc.ServeHTTP") {
 		return true // a function in the guise of a handler
 	}
-	if !directChains(frames[i+1:]) {
+	if !o.callsNext(frames, i+1) {
 		return false
 	}
-	return chained(f.Func, frames[i+1:]) || o.answering[function{f.Func, f.File}]
+	return directChains(frames[i+1:]) && chained(f.Func, frames[i+1:]) || o.answering[o.functionOf(f)]
+}
+
+// callsNext reports whether frame i is of a chain whose links call the next as any
+// function.
+func (o *Rules) callsNext(frames []Frame, i int) bool {
+	return directChains(frames[i:]) || len(o.direct) > 0 && o.direct[o.functionOf(frames[i])]
 }
 
 // SystemMonitor is the function that the Go runtime's own thread runs, which takes
@@ -289,27 +328,18 @@ func rootOf(frames []Frame) Owner {
 		case fn == "runtime.mcall" || fn == "runtime.mstart" || fn == "runtime.schedule" || fn == "runtime.rt0_go":
 			return Owner{Kind: Runtime, Name: "scheduler"}
 		case fn == "runtime.goexit" || fn == "runtime.main":
-		case packageOf(fn) == "runtime" || fn == "gogo" || fn == "time.now": // the last by linkname
+		case symbol.Package(fn) == "runtime" || fn == "gogo" || fn == "time.now": // the last by linkname
 			return callerless
-		case standard(packageOf(fn)):
-			return Owner{Kind: Other, Name: shortName(fn)}
+		case symbol.Standard(symbol.Package(fn)):
+			return Owner{Kind: Other, Name: symbol.Short(fn)}
 		default:
-			return Owner{Kind: Other, Name: goroutineName(frames[i]), File: frames[i].File, Decl: frames[i].Decl}
+			return Owner{Kind: Other, Name: symbol.Goroutine(frames[i].Func, frames[i].File), File: frames[i].File, Decl: frames[i].Decl}
 		}
 	}
 	if len(frames) > 0 {
 		return callerless // where goroutines begin, and nothing else
 	}
 	return Owner{Kind: Other, Name: "unknown"}
-}
-
-// goroutineName names what a goroutine began with. A literal's differs from that of the
-// function it is written in, which may be an owner itself.
-func goroutineName(f Frame) string {
-	if isClosure(f.Func) {
-		return FuncName(f)
-	}
-	return shortName(f.Func)
 }
 
 var callerless = Owner{Kind: Runtime, Name: "runtime, without a caller"}

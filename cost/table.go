@@ -60,8 +60,17 @@ func (t *Table) Add(s *Stack) {
 		}
 		around := t.row(o)
 		around.Total.add(s)
-		around.calls = around.calls || c.owner.Kind == Handler || c.owner.Kind == Router || slices.ContainsFunc(c.around[i+1:], func(o Owner) bool { return o.Kind == Handler })
+		around.calls = around.calls || c.calls(i)
 	}
+	for _, o := range c.enclosed {
+		t.row(o).calls = true
+	}
+}
+
+// calls reports whether owner i of those around hands the request on to another.
+func (c charge) calls(i int) bool {
+	hands := func(o Owner) bool { return o.Kind == Handler && !slices.Contains(c.enclosed, o) }
+	return hands(c.owner) || c.owner.Kind == Router || slices.ContainsFunc(c.around[i+1:], hands)
 }
 
 func (t *Table) row(o Owner) *Row {

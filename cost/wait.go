@@ -73,10 +73,19 @@ func (b *Bill) AddWaits(waits []Wait, w Window) {
 }
 
 // Around returns the owners on a stack, outermost first. The last is the one that
-// the stack is charged to ([Charge]); what is around it handed a request on to it.
+// the stack is charged to; what is around it handed a request on to it. Those that are
+// [Enclosed] are of the kind Middleware.
 func Around(frames []Frame) []Owner {
-	c := new(Rules).charge(frames)
-	return append(c.around, c.owner)
+	rules := new(Rules)
+	rules.learnFrameworks([]Stack{{Frames: frames}})
+	c := rules.charge(frames)
+	all := append(c.around, c.owner)
+	for i, o := range all {
+		if slices.Contains(c.enclosed, o) {
+			all[i].Kind = Middleware
+		}
+	}
+	return all
 }
 
 // InRequest reports whether a middleware or handler is on a stack: whether what

@@ -117,17 +117,22 @@ func (s *sites) make(frames []cost.Frame, born *site) *site {
 		}
 	}
 	owners := cost.Around(frames)
-	at.label = s.labelled(label{owners[len(owners)-1], fn})
-	for _, o := range owners {
+	for i, o := range owners {
+		enclosed := o.Kind == cost.Middleware
+		if enclosed {
+			o.Kind = cost.Handler
+			owners[i], s.around[o] = o, true
+		}
 		if o.Kind != cost.Handler {
 			continue
 		}
-		if at.depth > 0 {
+		if at.depth > 0 && !enclosed {
 			s.around[at.inner] = true
 		}
 		at.inner = o
 		at.depth++
 	}
+	at.label = s.labelled(label{owners[len(owners)-1], fn})
 	return at
 }
 

@@ -83,7 +83,7 @@ func placesOf(frames []cost.Frame, made map[cost.Frame][]symbol) []place {
 
 // meet takes one stack, whose frames are all its places'.
 func (c *census) meet(stack []place, frames []cost.Frame, rules *cost.Rules) {
-	inside, at := -1, 0
+	inside, at, enclosed := -1, 0, false
 	for _, p := range stack {
 		for i, f := range p.frames {
 			owner, _ := rules.Charge(frames[at:])
@@ -95,7 +95,10 @@ func (c *census) meet(stack []place, frames []cost.Frame, rules *cost.Rules) {
 			c.found[k].Met = true
 			if inside >= 0 && inside != k {
 				c.nest(k, inside)
+				c.found[k].Around = c.found[k].Around || !enclosed
 			}
+			enclosed = cost.Enclosed(frames, at-1)
+			c.found[k].Around = c.found[k].Around || enclosed
 			inside = k
 		}
 	}
@@ -143,7 +146,6 @@ func (c *census) nest(outer, inner int) {
 	if c.inner == nil {
 		c.inner = map[int][]int{}
 	}
-	c.found[outer].Around = true
 	if !slices.Contains(c.inner[outer], inner) {
 		c.inner[outer] = append(c.inner[outer], inner)
 	}
