@@ -43,9 +43,15 @@ func (c Calls) Time(ctx context.Context, t *probe.Target) (*probe.Measurement, e
 	if err != nil {
 		return nil, err
 	}
+	named := 0 // the others are called by these
+	for _, owner := range owners {
+		if !owner.Aside {
+			named++
+		}
+	}
 	if c.Progress != nil {
 		c.Progress(fmt.Sprintf("timing calls of %s for %s: a hit costs %s here, and %s hits a second are %s of the process's CPU while they are timed, which is %s of the time",
-			countOwners(len(f.Calls)), c.For, unit.Format(float64(price.Hit), unit.Nanoseconds), unit.Number(math.Round(f.Hits)), unit.Format(f.Share, unit.Share), unit.Format(o.Share, unit.Share)))
+			countOwners(named), c.For, unit.Format(float64(price.Hit), unit.Nanoseconds), unit.Number(math.Round(f.Hits)), unit.Format(f.Share, unit.Share), unit.Format(o.Share, unit.Share)))
 	}
 	m, err := w.Run(ctx, o)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/study"
 )
@@ -63,7 +64,7 @@ func TestStudyFile(t *testing.T) {
 	program(t, "api")
 	c := &Cmd{
 		Services: []string{"./api@main", "./api", "./api"}, With: []string{"pgo,go1.25.4"},
-		Ask:     askFlags{Path: []string{"/orders/7 3", "POST /orders"}, Body: "{\"a\": \"é\n\"}", Header: []string{"Accept: text/plain"}},
+		Ask:     askFlags{Path: []string{"/orders/7 3", "POST /orders"}, Body: "{\"a\": \"é\n\"}", Headers: cli.Headers{Header: []string{"Accept: text/plain"}}},
 		Measure: runFlags{Connections: 8, Rate: "2000", Threshold: 2, Metric: "cpu_per_request", Budget: 60e9},
 		Service: serviceFlags{Port: 8080, Ready: "/healthz", Before: "echo 'a: b'", Workdir: "."},
 	}

@@ -19,7 +19,7 @@ type askFlags struct {
 	Path     []string `sep:"none" help:"Path to ask for, as '[METHOD ]PATH[ WEIGHT]'; repeatable (default: /)." placeholder:"PATH"`
 	Targets  string   `help:"File of paths, a line each: METHOD PATH [WEIGHT]; # begins a comment." placeholder:"FILE"`
 	From     string   `help:"Ask for what an HTTP archive (HAR) or an OpenAPI document lists." placeholder:"FILE"`
-	Header   []string `short:"H" sep:"none" help:"Header field of every request, as 'Name: value'; repeatable." placeholder:"FIELD"`
+	cli.Headers
 	Body     string   `short:"b" xor:"body" help:"Body of every request that is not a GET or HEAD." placeholder:"TEXT"`
 	BodyFile string   `xor:"body" help:"File that holds that body." placeholder:"FILE"`
 	Status   int      `help:"Status that answers must have (default: what the first service answers, below 400)." placeholder:"CODE"`
@@ -90,7 +90,7 @@ func (f *askFlags) listed() (all []study.Target, err error) {
 
 // complete gives all targets the header and the body that the flags say.
 func (f *askFlags) complete(all []study.Target) error {
-	fields, err := cli.HeaderFields("--header", f.Header)
+	fields, err := f.Fields()
 	if err != nil {
 		return err
 	}

@@ -55,10 +55,13 @@ func ParseService(arg string) (capture.Service, error) {
 	return s, nil
 }
 
-// Headers holds the flag of header fields that requests carry.
+// Headers holds the flag of header fields that requests have.
 type Headers struct {
 	Header []string `short:"H" sep:"none" help:"Header field to send, as 'Name: value'; repeatable." placeholder:"FIELD"`
 }
+
+// Fields parses them.
+func (h Headers) Fields() ([]load.Field, error) { return HeaderFields("--header", h.Header) }
 
 // Sending holds the flags that say how a load is sent while a service is looked at.
 type Sending struct {
@@ -77,7 +80,7 @@ func (s Sending) Check(t *Terminal, loaded bool) error {
 	if s.Rate < 0 || s.Connections < 1 {
 		return Usage("", errors.New("--rate and --connections are no less than 0 and 1"))
 	}
-	_, err := HeaderFields("--header", s.Header)
+	_, err := s.Fields()
 	return err
 }
 
@@ -86,7 +89,7 @@ func (s Sending) Options(url string) *load.Options {
 	if url == "" {
 		return nil
 	}
-	header, _ := HeaderFields("--header", s.Header) // Check has seen whether that works
+	header, _ := s.Fields() // Check has seen whether that works
 	o := &load.Options{Targets: []load.Target{{URL: url, Header: header}}, Connections: s.Connections}
 	if s.Rate > 0 {
 		o.Schedule = pace.Constant(s.Rate)

@@ -40,7 +40,7 @@ type Offer struct {
 // Request says what is asked for.
 type Request struct {
 	Method   string   `short:"m" help:"Method (default: GET, or POST with a body)."`
-	Header   []string `short:"H" sep:"none" help:"Header field, as 'Name: value'; repeatable." placeholder:"FIELD"`
+	cli.Headers
 	Body     string   `short:"b" xor:"body" help:"Body." placeholder:"TEXT"`
 	BodyFile string   `xor:"body" help:"File that holds the body." placeholder:"FILE"`
 	Targets  string   `help:"File of what to ask for, a line each: METHOD URL [WEIGHT]; # begins a comment." placeholder:"FILE"`

@@ -182,7 +182,7 @@ func (c *Command) targets() ([]load.Target, error) {
 	if len(all) == 0 {
 		return nil, cli.Usage("try `tare load http://localhost:8080/`", errors.New("no URL is given"))
 	}
-	header, err := cli.HeaderFields("--header", c.Request.Header)
+	header, err := c.Request.Fields()
 	if err != nil {
 		return nil, err
 	}

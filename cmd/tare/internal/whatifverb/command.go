@@ -24,7 +24,7 @@ type Command struct {
 	cli.Load    `group:"Load:"`
 	AbortP99    time.Duration `name:"abort-p99" help:"Stop as soon as the p99 of a second's response times is above this (0: ten times that of the first second, at least 100ms)." placeholder:"TIME"`
 	Most        cli.Percent   `name:"max-overhead" default:"5%" help:"The most that timing its calls beforehand may cost the process, of the CPU it uses."`
-	Seed        uint64        `default:"1" help:"Seed of the order of windows."`
+	Seed        uint64        `help:"Fixes the order of windows (0: 1)."`
 	JSON        bool          `group:"Output:" name:"json" help:"Print JSON."`
 }
 
