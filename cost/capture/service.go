@@ -225,7 +225,7 @@ func findProfiles(ctx context.Context, pid int) (*pprof.Service, error) {
 		return nil, &NetworkError{pid}
 	}
 	if len(ports) == 0 {
-		return nil, fmt.Errorf("process %d listens on no TCP port: %w", pid, ErrNoProfiles)
+		return nil, fmt.Errorf("process %d shows %w: it listens on no TCP port", pid, ErrNoProfiles)
 	}
 	var asked []string
 	for _, port := range ports {

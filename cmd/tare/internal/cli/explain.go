@@ -39,10 +39,10 @@ func ExplainCapture(err error, verb string) error {
 		hint = `only the service itself can give these profiles: import _ "net/http/pprof" and serve http.DefaultServeMux on a loopback port, or mount serve/middleware/flight`
 	case errors.Is(err, bpf.ErrEnded), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH):
 		hint = "is it still running?"
-	case errors.Is(err, fs.ErrPermission):
-		hint = "it is another user's: that needs root, or the capability CAP_SYS_PTRACE; a service that exposes its profiles can be named by its URL instead"
 	case errors.Is(err, cost.ErrNotSupported):
 		hint = "tare cost URL needs nothing of this, only net/http/pprof in the service; docs/cost.md says what --pid needs"
+	case errors.Is(err, fs.ErrPermission):
+		hint = "it is another user's: that needs root, or the capability CAP_SYS_PTRACE; a service that exposes its profiles can be named by its URL instead"
 	default:
 		return err
 	}
