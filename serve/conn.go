@@ -24,9 +24,10 @@ import (
 type conn struct {
 	e    *engine
 	nc   net.Conn
-	ctx  context.Context // of its requests
-	fd   syscall.RawConn // of the socket, nil if it has none that can be polled
-	bare bool            // nc is the socket itself: it is read and written by fd
+	ctx  context.Context       // of its requests
+	fd   syscall.RawConn       // of the socket, nil if it has none that can be polled
+	bare bool                  // nc is the socket itself: it is read and written by fd
+	try  func(fd uintptr) bool // tryRead, made once
 	tls  *tls.ConnectionState
 	// sight is fd, or the socket that nc hides: how far the client is can be seen there,
 	// but who wraps it may hold bytes of its own. nil: there is none.
@@ -149,9 +150,7 @@ func (c *conn) depart(how outcome) {
 
 // converse answers requests.
 func (c *conn) converse() (how outcome) {
-	if c.k == nil {
-		c.k = c.e.exchanges.Get().(*buffers)
-	}
+	c.takeBuffers()
 	if !c.greeted {
 		if c.e.hooked {
 			c.readUntil(noDeadline)
@@ -258,7 +257,7 @@ func (c *conn) step() outcome {
 func (c *conn) fill() outcome {
 	c.awaitRequest()
 	for {
-		n, err := c.receive(c.space())
+		n, err := c.receive()
 		c.k.w += n
 		if n > 0 {
 			return goOn
@@ -392,7 +391,20 @@ func (c *conn) beneath() net.Conn {
 	return c.nc
 }
 
-// giveBack returns the buffers, unless there is something in them.
+// takeBuffers has the connection have buffers.
+func (c *conn) takeBuffers() {
+	if c.k == nil {
+		c.k = c.e.exchanges.Get().(*buffers)
+	}
+}
+
+// waitsForNothing reports whether the buffers hold nothing that the connection needs
+// while it waits for its next request.
+func (k *buffers) waitsForNothing() bool {
+	return k.r == k.w && k.pin == 0 && k.seen == 0 && k.skipped == 0 && len(k.out) == 0
+}
+
+// giveBack returns the buffers, whatever is in them.
 func (c *conn) giveBack() {
 	if c.k == nil {
 		return
@@ -400,7 +412,7 @@ func (c *conn) giveBack() {
 	k := c.k
 	c.k = nil
 	k.r, k.w, k.pin, k.seen, k.skipped = 0, 0, 0, 0, 0
-	if cap(k.buf) > bufSize || cap(k.out) > 4*bufSize {
+	if cap(k.buf) > 4*bufSize || cap(k.out) > 4*bufSize {
 		return
 	}
 	k.out, k.text = k.out[:0], k.text[:0]

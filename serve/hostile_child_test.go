@@ -242,11 +242,17 @@ func (p *outpost) memory() int {
 func (p *outpost) resident() int {
 	p.t.Helper()
 	p.memory()
+	return p.status("VmRSS:")
+}
+
+// status returns the bytes of a line of /proc/PID/status.
+func (p *outpost) status(line string) int {
+	p.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(text), "VmRSS:")
+	_, rest, _ := strings.Cut(string(text), line)
 	kib, err := strconv.Atoi(strings.Fields(rest)[0])
 	if err != nil {
 		p.t.Fatal(err)

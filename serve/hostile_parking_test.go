@@ -3,10 +3,12 @@
 package serve_test
 
 import (
+	"bufio"
 	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -227,6 +229,111 @@ func TestIdleMemory(t *testing.T) {
 		}
 		for _, nc := range conns[:n/10] {
 			answeredOnce(t, nc)
+		}
+		for _, nc := range conns {
+			nc.Close()
+		}
+	}
+}
+
+// TestBurstMemory opens many connections at once and asks on each.
+// Ten seconds later, without a collection that the test asks for, each costs little.
+// TARE_BURST is the number of connections.
+func TestBurstMemory(t *testing.T) {
+	const most = 5 << 9 // 2.5 KiB
+	n := number(t, "TARE_BURST", 10000)
+	if raceEnabled || testing.Short() {
+		n = 500
+	}
+	needFiles(t, n)
+	for _, reuse := range []bool{false, true} {
+		p := found(t, orders{Reuse: reuse})
+		for range 200 {
+			serveOne(t, p.addr, false)
+		}
+		before := p.resident()
+		conns := p.burst(n)
+		peak := p.status("VmHWM:")
+		time.Sleep(10 * time.Second)
+		grown := (p.status("VmRSS:") - before) / n
+		t.Logf("reuse %v: a burst of %d connections: %.2f KiB of resident memory each after ten seconds, %.2f MiB of all at the peak",
+			reuse, n, float64(grown)/1024, float64(peak)/(1<<20))
+		if !raceEnabled && n >= 10000 && grown > most {
+			t.Errorf("after a burst an idle connection costs %d bytes of resident memory, want at most %d", grown, most)
+		}
+		for _, nc := range conns {
+			nc.Close()
+		}
+	}
+}
+
+// burst opens n connections, asks on each, and then reads the answers.
+func (p *outpost) burst(n int) []net.Conn {
+	p.t.Helper()
+	conns := make([]net.Conn, n)
+	var opened, asked sync.WaitGroup
+	const hands = 8
+	for h := range hands {
+		opened.Add(1)
+		asked.Go(func() {
+			for i := h; i < n; i += hands {
+				conns[i] = p.dialFrom(byte(i / 20000)) // each address has so many ports
+				io.WriteString(conns[i], "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			}
+			opened.Done()
+			opened.Wait()
+			for i := h; i < n; i += hands {
+				if err := hearOK(bufio.NewReader(conns[i])); err != nil {
+					p.t.Errorf("connection %d: %v", i, err)
+				}
+			}
+		})
+	}
+	asked.Wait()
+	return conns
+}
+
+// dialFrom connects from one of many addresses. It panics where that fails: a goroutine
+// of the test may call it.
+func (p *outpost) dialFrom(host byte) net.Conn {
+	nc, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, host)}}).Dial("tcp", p.addr)
+	if err != nil {
+		panic(err)
+	}
+	p.t.Cleanup(func() { nc.Close() })
+	nc.SetDeadline(time.Now().Add(4 * long))
+	return nc
+}
+
+// TestBusyMemory has 5,000 clients ask without pause: the process at its largest.
+func TestBusyMemory(t *testing.T) {
+	const most = 90 << 20
+	n := 5000
+	if raceEnabled || testing.Short() {
+		n = 500
+	}
+	needFiles(t, n)
+	for _, reuse := range []bool{false, true} {
+		p := found(t, orders{Reuse: reuse})
+		conns := p.burst(n)
+		var asking sync.WaitGroup
+		for _, nc := range conns {
+			asking.Go(func() {
+				br := bufio.NewReaderSize(nc, 256)
+				for range 10 {
+					io.WriteString(nc, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+					if err := hearOK(br); err != nil {
+						t.Errorf("a request of many: %v", err)
+						return
+					}
+				}
+			})
+		}
+		asking.Wait()
+		peak := p.status("VmHWM:")
+		t.Logf("reuse %v: %d busy connections: %.1f MiB at the peak", reuse, n, float64(peak)/(1<<20))
+		if !raceEnabled && peak > most {
+			t.Errorf("%d busy connections take %d bytes of resident memory at the peak, want at most %d", n, peak, most)
 		}
 		for _, nc := range conns {
 			nc.Close()

@@ -16,6 +16,7 @@ func (p *parking) end(*conn) bool   { return false }
 
 func (p *parking) lapse(*conn, int64) bool { return false }
 
-func (p *parking) leave(*conn) {}
-func (p *parking) rest()       {}
-func (p *parking) close()      {}
+func (p *parking) leave(*conn)   {}
+func (p *parking) relieve(int64) {}
+func (p *parking) rest()         {}
+func (p *parking) close()        {}

@@ -20,21 +20,31 @@ type socket struct {
 	n     int
 	errno syscall.Errno
 
-	read, write func(fd uintptr) bool // made once
+	write func(fd uintptr) bool // made once
 }
 
 func newSocket() *socket {
 	s := &socket{}
-	s.read, s.write = s.tryRead, s.tryWrite
+	s.write = s.tryWrite
 	return s
 }
 
-func (s *socket) tryRead(fd uintptr) bool {
-	for {
-		s.n, s.errno = sys.Read(fd, s.p)
-		if s.errno != syscall.EINTR {
-			return s.errno != syscall.EAGAIN
+// tryRead reads what has come of a request. While there is nothing, the connection has no
+// buffers: of thousands that wait, those that are answered have some.
+func (c *conn) tryRead(fd uintptr) bool {
+	c.takeBuffers()
+	s := c.k.socket
+	for p := c.space(); ; {
+		s.n, s.errno = sys.Read(fd, p)
+		switch {
+		case s.errno == syscall.EINTR:
+			continue
+		case s.errno != syscall.EAGAIN:
+			return true
+		case c.k.waitsForNothing():
+			c.giveBack()
 		}
+		return false
 	}
 }
 
@@ -57,14 +67,17 @@ func (s *socket) tryWrite(fd uintptr) bool {
 	}
 }
 
-// receive reads what has come, waiting for something to come.
-func (c *conn) receive(p []byte) (int, error) {
+// receive reads what has come into the buffers, waiting for something to come.
+func (c *conn) receive() (int, error) {
 	if !c.bare {
-		return c.nc.Read(p)
+		return c.nc.Read(c.space())
 	}
+	if c.try == nil {
+		c.try = c.tryRead
+	}
+	err := c.fd.Read(c.try)
+	c.takeBuffers() // if the time was up, or the connection ended
 	s := c.k.socket
-	s.c, s.p, s.n = c, p, 0
-	err := c.fd.Read(s.read)
 	switch {
 	case err != nil:
 		return 0, err

@@ -9,7 +9,7 @@ type socket struct{}
 
 func newSocket() *socket { return nil }
 
-func (c *conn) receive(p []byte) (int, error)  { return c.nc.Read(p) }
+func (c *conn) receive() (int, error)          { return c.nc.Read(c.space()) }
 func (c *conn) transmit(p []byte) (int, error) { return c.transmitPlainly(p) }
 
 func (c *conn) find() {}

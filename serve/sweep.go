@@ -82,6 +82,7 @@ func (k *clock) run(e *engine, stop chan struct{}) {
 			c.rouse(now)
 			due[i] = nil
 		}
+		e.parking.relieve(now)
 		due = due[:0]
 	}
 }
