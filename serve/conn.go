@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/internal/http1"
+	"github.com/tarehq/tare/serve/internal/meter"
 	"github.com/tarehq/tare/serve/internal/sys"
 )
 
@@ -45,7 +46,7 @@ type conn struct {
 	shaken  atomic.Uint64 // bytes that had gone over it when the sweep last looked at its handshake
 	readBy  atomic.Int64  // the handler's own deadline, Unix nanoseconds, -1 none; set with it under gate
 	writeBy atomic.Int64
-	in, out meter
+	in, out meter.Meter
 
 	held    atomic.Int32 // whether answers wait in buffers.out while a handler runs, and whose they are
 	sending sync.Mutex   // locked by who sends them for the sweep

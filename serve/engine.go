@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/internal/http1"
+	"github.com/tarehq/tare/serve/internal/meter"
 	"github.com/tarehq/tare/serve/internal/sys"
 )
 
@@ -55,6 +56,7 @@ type limits struct {
 	conns, connsPerAddr                     int
 	rate                                    int
 	drain                                   int64
+	window                                  meter.Window // in which rate is asked for
 }
 
 func newEngine(s *Server) *engine {
@@ -81,6 +83,7 @@ func newEngine(s *Server) *engine {
 		hooked: s.ConnState != nil || s.ConnContext != nil,
 		freed:  make(chan struct{}, 1),
 	}
+	e.limits.window = meter.Window{Stall: e.limits.stall, Least: int64(e.limits.stall.Seconds() * float64(e.limits.rate))}
 	if e.handler == nil {
 		e.handler = http.DefaultServeMux
 	}

@@ -46,7 +46,7 @@ func Ticked(s *Server) {
 }
 
 // InBody reports whether the server's only connection waits for a body.
-func InBody(s *Server) bool { return s.only().in.waiting() }
+func InBody(s *Server) bool { return s.only().in.Waiting() }
 
 // InHead reports whether the head of a request has begun to come on the server's
 // only connection.

@@ -169,9 +169,8 @@ const prefaceLine = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 // preface waits for enough bytes to tell HTTP/2 from HTTP/1.
 func (c *conn) preface() outcome {
-	k := c.k
 	for {
-		got := k.buf[k.r:k.w]
+		got := c.k.buf[c.k.r:c.k.w] // fill may have taken other buffers
 		n := min(len(got), len(prefaceLine))
 		if !bytes.Equal(got[:n], []byte(prefaceLine)[:n]) {
 			if c.at().phase() == phaseHeading {

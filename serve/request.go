@@ -348,7 +348,7 @@ func (c *conn) fillIn(x *exchange) error {
 func (b *body) open(c *conn, x *exchange) {
 	h := &c.k.head
 	c.unread.Store(true)
-	c.in.forget() // what came of the bodies before says nothing about this one
+	c.in.Forget() // what came of the bodies before says nothing about this one
 	b.c, b.w = c, &x.res
 	b.left, b.chunked = h.Length, h.Length < 0
 	b.chunks, b.rest, b.err, b.closed = http1.Chunks{}, nil, nil, false

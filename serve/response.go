@@ -490,7 +490,7 @@ func (c *conn) copyPieces(to io.ReaderFrom, src io.Reader) (n int64, err error) 
 func (c *conn) copyPiece(to io.ReaderFrom, src io.Reader) (int64, error) {
 	c.beginWrite()
 	n, err := to.ReadFrom(src)
-	c.out.end(c.e.clock.now(), int(n), &c.e.limits)
+	c.out.End(c.e.clock.now(), int(n), c.e.limits.window)
 	return n, err
 }
 

@@ -118,5 +118,5 @@ func (c *conn) waits() bool {
 	if c.at().phase() == phaseHanded {
 		return c.streams.waiting()
 	}
-	return c.in.waiting() && c.readBy.Load() == 0 || c.out.waiting() && c.writeBy.Load() == 0
+	return c.in.Waiting() && c.readBy.Load() == 0 || c.out.Waiting() && c.writeBy.Load() == 0
 }

@@ -12,7 +12,7 @@ func (c *conn) transmitPlainly(p []byte) (done int, err error) {
 		var n int
 		c.beginWrite()
 		n, err = c.nc.Write(p[done:min(len(p), done+piece)])
-		c.out.end(c.e.clock.now(), n, &c.e.limits)
+		c.out.End(c.e.clock.now(), n, c.e.limits.window)
 		done += n
 	}
 	return done, err
@@ -24,7 +24,7 @@ func (c *conn) transmitPlainly(p []byte) (done int, err error) {
 func (c *conn) beginWrite() {
 	c.gate.Lock()
 	defer c.gate.Unlock()
-	c.out.begin(c.e.clock.now())
+	c.out.Begin(c.e.clock.now())
 	c.relentLocked()
 }
 

@@ -58,7 +58,7 @@ func (s *socket) tryWrite(fd uintptr) bool {
 			}
 		case syscall.EINTR:
 		case syscall.EAGAIN:
-			s.c.out.begin(s.c.e.clock.now())
+			s.c.out.Begin(s.c.e.clock.now())
 			return false
 		default:
 			s.errno = errno
@@ -98,8 +98,8 @@ func (c *conn) transmit(p []byte) (int, error) {
 	s := c.k.socket
 	s.c, s.p, s.n, s.errno = c, p, 0, 0
 	err := c.fd.Write(s.write)
-	if c.out.waiting() {
-		c.out.end(c.e.clock.now(), s.n, &c.e.limits)
+	if c.out.Waiting() {
+		c.out.End(c.e.clock.now(), s.n, c.e.limits.window)
 	}
 	if err == nil && s.errno != 0 {
 		err = &net.OpError{Op: "write", Net: "tcp", Source: c.nc.LocalAddr(), Addr: c.nc.RemoteAddr(), Err: os.NewSyscallError("write", s.errno)}
@@ -117,7 +117,7 @@ func (c *conn) find() {
 
 // look looks for the socket that a listener hides. It is for the connection's own
 // goroutine, before it writes: what wraps the socket may wait for the client when it is
-// asked for it, or panic. The sweep looks at sight only while an answer waits (meter.begin).
+// asked for it, or panic. The sweep looks at sight only while an answer waits (Meter.Begin).
 func (c *conn) look() {
 	const layers = 8 // at most, lest one that wraps itself is gone after for ever
 
@@ -187,10 +187,10 @@ func (c *conn) moved(now int64) bool {
 	}) != nil || err != nil || lerr != nil {
 		return false
 	}
-	enough := left == 0 || int64(acked-c.acked) >= max(1, c.e.limits.least())
+	enough := left == 0 || int64(acked-c.acked) >= max(1, c.e.limits.window.Least)
 	c.acked = acked
 	if enough {
-		c.out.renew(now)
+		c.out.Renew(now)
 	}
 	return enough
 }

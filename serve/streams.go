@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/internal/sys"
+
+	"github.com/tarehq/tare/serve/internal/meter"
 )
 
 // guard holds requests by HTTP/2 to the limits that the standard library's
@@ -106,7 +108,7 @@ func (s *streams) lapse(now int64) {
 	for one := range s.open {
 		switch one.due(now) {
 		case lapseRead:
-			one.in.renew(now)
+			one.in.Renew(now)
 			go one.end((*http.ResponseController).SetReadDeadline)
 		case lapseWrite:
 			if one.reset { // a while ago, and that could not be written either
@@ -114,7 +116,7 @@ func (s *streams) lapse(now int64) {
 				return
 			}
 			one.reset = true
-			one.out.renew(now)
+			one.out.Renew(now)
 			go one.end((*http.ResponseController).SetWriteDeadline)
 		}
 	}
@@ -155,7 +157,7 @@ func (s *streams) waiting() bool {
 type stream struct {
 	http.ResponseWriter
 	on      *streams
-	in, out meter
+	in, out meter.Meter
 	reset   bool // guarded by on.mu
 
 	ownRead  atomic.Bool // the handler has set a deadline of its own
@@ -183,17 +185,17 @@ func (s *stream) end(set func(*http.ResponseController, time.Time) error) {
 func (s *stream) due(now int64) verdict {
 	l := &s.on.c.e.limits
 	now = s.on.c.e.clock.sure(now)
-	if !s.ownRead.Load() && s.in.stalled(now, l) {
+	if !s.ownRead.Load() && s.in.Stalled(now, l.window) {
 		return lapseRead
 	}
-	if !s.ownWrite.Load() && s.out.stalled(now, l) {
+	if !s.ownWrite.Load() && s.out.Stalled(now, l.window) {
 		return lapseWrite
 	}
 	return carryOn
 }
 
 func (s *stream) waiting() bool {
-	return s.in.waiting() && !s.ownRead.Load() || s.out.waiting() && !s.ownWrite.Load()
+	return s.in.Waiting() && !s.ownRead.Load() || s.out.Waiting() && !s.ownWrite.Load()
 }
 
 // endSize is what the standard library's server holds back of an answer until
@@ -238,9 +240,9 @@ func (s *stream) WriteString(p string) (int, error) { return s.Write(sys.Bytes(p
 
 func (s *stream) write(p []byte) (n int, err error) {
 	e := s.on.c.e
-	s.out.begin(e.clock.now())
+	s.out.Begin(e.clock.now())
 	n, err = s.ResponseWriter.Write(p)
-	s.out.end(e.clock.now(), n, &e.limits)
+	s.out.End(e.clock.now(), n, e.limits.window)
 	return n, err
 }
 
@@ -248,9 +250,9 @@ func (s *stream) Flush() { s.FlushError() }
 
 func (s *stream) FlushError() error {
 	e := s.on.c.e
-	s.out.begin(e.clock.now())
+	s.out.Begin(e.clock.now())
 	err := http.NewResponseController(s.ResponseWriter).Flush()
-	s.out.end(e.clock.now(), 0, &e.limits)
+	s.out.End(e.clock.now(), 0, e.limits.window)
 	return err
 }
 
@@ -291,8 +293,8 @@ type streamBody struct {
 
 func (b *streamBody) Read(p []byte) (int, error) {
 	e := b.s.on.c.e
-	b.s.in.begin(e.clock.now())
+	b.s.in.Begin(e.clock.now())
 	n, err := b.ReadCloser.Read(p)
-	b.s.in.end(e.clock.now(), n, &e.limits)
+	b.s.in.End(e.clock.now(), n, e.limits.window)
 	return n, err
 }

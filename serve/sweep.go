@@ -179,8 +179,8 @@ func (c *conn) due(s state, now int64) verdict {
 	case phaseShaking:
 		return c.dueShaking(s, now)
 	case phaseHeading:
-		if c.out.waiting() { // an answer before this head has not been taken yet
-			if c.out.stalled(e.clock.sure(now), &e.limits) && !c.moved(now) {
+		if c.out.Waiting() { // an answer before this head has not been taken yet
+			if c.out.Stalled(e.clock.sure(now), e.limits.window) && !c.moved(now) {
 				return lapseWrite
 			}
 			return carryOn
@@ -263,10 +263,10 @@ func (c *conn) dueRead(now int64) bool {
 	if c.readBy.Load() != 0 {
 		return false
 	}
-	if l.read > 0 && time.Duration(now-c.began.Load())-c.e.clock.tick > l.read && c.in.waiting() {
+	if l.read > 0 && time.Duration(now-c.began.Load())-c.e.clock.tick > l.read && c.in.Waiting() {
 		return true
 	}
-	return c.in.stalled(c.e.clock.sure(now), l)
+	return c.in.Stalled(c.e.clock.sure(now), l.window)
 }
 
 // dueWrite reports whether the time for the answer is up, if it has not been ended
@@ -279,7 +279,7 @@ func (c *conn) dueWrite(s state, now int64) bool {
 	if l.write > 0 && time.Duration(now-s.since())-c.e.clock.tick > l.write && state(c.late.Load()) != s {
 		return true
 	}
-	return c.out.stalled(c.e.clock.sure(now), l) && !c.moved(now)
+	return c.out.Stalled(c.e.clock.sure(now), l.window) && !c.moved(now)
 }
 
 // rouse has the connection's goroutine look at what is due. It waits for
@@ -326,64 +326,3 @@ func (c *conn) enforceLocked(s state, v verdict) {
 }
 
 var longAgo = time.Unix(1, 0)
-
-// meter keeps how long one direction of a connection waits on the client, and
-// how many bytes came of it.
-type meter struct {
-	from  atomic.Int64 // when the wait began, 0 = not waiting
-	spent atomic.Int64 // nanoseconds waited before, in this window
-	bytes atomic.Int64 // moved in this window
-}
-
-func (m *meter) begin(now int64) { m.from.Store(now) }
-
-func (m *meter) waiting() bool { return m.from.Load() != 0 }
-
-// end notes what came of a wait. Once a window is full and enough has come, a
-// new one begins.
-func (m *meter) end(now int64, n int, l *limits) {
-	from := m.from.Swap(0)
-	if from == 0 {
-		return
-	}
-	spent := m.spent.Add(now - from)
-	bytes := m.bytes.Add(int64(n))
-	if l.stall > 0 && time.Duration(spent) >= l.stall && bytes >= l.least() {
-		m.spent.Store(0)
-		m.bytes.Store(0)
-	}
-}
-
-// stalled reports whether the wait of now has filled a window with too little.
-// If it has filled one in which enough came before, the next begins.
-func (m *meter) stalled(now int64, l *limits) bool {
-	from := m.from.Load()
-	if from == 0 || l.stall == 0 || time.Duration(m.spent.Load()+now-from) <= l.stall {
-		return false
-	}
-	if m.bytes.Load() < max(1, l.least()) {
-		return true
-	}
-	m.renew(now)
-	return false
-}
-
-// renew begins a window, unless the wait has ended by now.
-func (m *meter) renew(now int64) {
-	from := m.from.Load()
-	if from == 0 {
-		return
-	}
-	m.spent.Store(0)
-	m.bytes.Store(0)
-	m.from.CompareAndSwap(from, now)
-}
-
-// forget begins anew, while nothing waits.
-func (m *meter) forget() {
-	m.spent.Store(0)
-	m.bytes.Store(0)
-}
-
-// least is the number of bytes that a window asks for.
-func (l *limits) least() int64 { return int64(l.stall.Seconds() * float64(l.rate)) }

@@ -62,8 +62,8 @@ func (c *conn) readConn(p []byte) (n int, err error) {
 		return 0, nil
 	}
 	now := c.e.clock.now()
-	c.in.begin(now)
-	defer func() { c.in.end(c.e.clock.now(), n, &c.e.limits) }()
+	c.in.Begin(now)
+	defer func() { c.in.End(c.e.clock.now(), n, c.e.limits.window) }()
 	for {
 		if c.dueRead(now) {
 			return 0, os.ErrDeadlineExceeded
