@@ -31,7 +31,7 @@ func TestOwnNetwork(t *testing.T) {
 
 	var said bytes.Buffer
 	status := run(t.Context(), []string{"trace", "--pid", pid}, &cli.Terminal{Out: &said, Err: &said, Width: 80})
-	if status != cli.ExitFailed || !strings.Contains(said.String(), want+"trace") {
+	if status != cli.ExitFailed || !strings.Contains(said.String(), want) {
 		t.Errorf("tare trace: got exit status %d and %q, want %d and %q", status, said.String(), cli.ExitFailed, want)
 	}
 	if ok, err := condition("bpf"); err != nil || !ok {
@@ -39,7 +39,7 @@ func TestOwnNetwork(t *testing.T) {
 	}
 	said.Reset()
 	status = run(t.Context(), []string{"cost", "--pid", pid, "--load", deadURL(t)}, &cli.Terminal{Out: &said, Err: &said, Width: 80})
-	if status != cli.ExitFailed || !strings.Contains(said.String(), want+"cost") || !strings.Contains(said.String(), "connection refused") {
+	if status != cli.ExitFailed || !strings.Contains(said.String(), want) || !strings.Contains(said.String(), "connection refused") {
 		t.Errorf("tare cost: got exit status %d and %q, want %d and %q", status, said.String(), cli.ExitFailed, want)
 	}
 }

@@ -11,9 +11,9 @@ import (
 // What recording takes of the CPU that a service uses, by itself and while it
 // lasts, where that was tried (BenchmarkPrice, docs/cost.md).
 const (
-	PriceOfProfile = "6 to 19 %"
-	PriceOfTrace   = "up to 12 %"
-	PriceOfBoth    = "up to 18 %"
+	priceOfProfile = "6 to 19 %"
+	priceOfTrace   = "up to 12 %"
+	priceOfBoth    = "up to 18 %"
 )
 
 // Price says what looking at a service is expected to cost it.
@@ -25,9 +25,9 @@ func (o Options) Price(t *Target) string {
 }
 
 func (o Options) priceOfProfiles() string {
-	text := PriceOfProfile + " of the CPU it uses"
+	text := priceOfProfile + " of the CPU it uses"
 	if o.Waits > 0 {
-		text += fmt.Sprintf(", then %s for %s", PriceOfTrace, o.Waits)
+		text += fmt.Sprintf(", then %s for %s", priceOfTrace, o.Waits)
 	}
 	return text
 }

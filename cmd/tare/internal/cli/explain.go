@@ -17,8 +17,21 @@ import (
 	"github.com/tarehq/tare/cost/pprof"
 )
 
-// ExplainCapture adds a remedy to why a service cannot be looked at. verb is who looks.
-func ExplainCapture(err error, verb string) error {
+// Capture looks at a service by a source, and explains why that is not possible.
+func Capture(ctx context.Context, s capture.Service, by capture.Source, o capture.Options) (*capture.Capture, error) {
+	t, err := s.Find(ctx, by)
+	var c *capture.Capture
+	if err == nil {
+		c, err = capture.Run(ctx, t, o)
+	}
+	if err == nil {
+		err = c.LoadErr
+	}
+	return c, ExplainCapture(err)
+}
+
+// ExplainCapture adds a remedy to why a service cannot be looked at.
+func ExplainCapture(err error) error {
 	hint := ""
 	var explained *Failure
 	var missing *capture.NotFoundError
@@ -32,7 +45,7 @@ func ExplainCapture(err error, verb string) error {
 	case errors.As(err, &missing):
 		hint = missing.Remedy
 	case errors.As(err, &network):
-		hint = NetworkHint(network.PID, verb)
+		hint = NetworkHint(network.PID)
 	case errors.As(err, &budget):
 		hint = spareHint(budget)
 	case errors.Is(err, capture.ErrNoProfiles):
@@ -50,8 +63,8 @@ func ExplainCapture(err error, verb string) error {
 }
 
 // NetworkHint says how to reach a process by its ports from its own network namespace.
-func NetworkHint(pid int, verb string) string {
-	return fmt.Sprintf("process %d has a network of its own, with ports of its own: nsenter -t %d -n tare %s … looks and loads from there", pid, pid, verb)
+func NetworkHint(pid int) string {
+	return fmt.Sprintf("process %d has a network of its own, with ports of its own: nsenter -t %d -n tare … looks and loads from there", pid, pid)
 }
 
 // spareHint says how much would fit into the budget.

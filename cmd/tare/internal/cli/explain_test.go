@@ -53,7 +53,7 @@ func TestExplainBudget(t *testing.T) {
 		{"some would fit", 8, 0.08, 0.05, "name at most 5 of the 8 owners, --owner NAME; or --max-overhead 8% would do"},
 		{"none would", 3, 0.9, 0.05, "--max-overhead 90% would do"},
 	} {
-		err := cli.ExplainCapture(&capture.BudgetError{Owners: tt.owners, Share: tt.share, Most: tt.most}, "cost")
+		err := cli.ExplainCapture(&capture.BudgetError{Owners: tt.owners, Share: tt.share, Most: tt.most})
 		var f *cli.Failure
 		if !errors.As(err, &f) || f.Status != cli.ExitFailed || f.Hint != tt.hint {
 			t.Errorf("%s: got %#v, want status %d and hint %q", tt.name, err, cli.ExitFailed, tt.hint)
@@ -72,7 +72,7 @@ func TestExplainCapture(t *testing.T) {
 	}{
 		{fmt.Errorf("no process 7: %w", os.ErrNotExist), "is it still running?"},
 		{fmt.Errorf("sampling: %w", cost.ErrNotSupported), "tare cost URL needs nothing of this, only net/http/pprof in the service; docs/cost.md says what --pid needs"},
-		{&capture.LoadError{Err: syscall.ECONNREFUSED, Network: &capture.NetworkError{PID: 7}}, "process 7 has a network of its own, with ports of its own: nsenter -t 7 -n tare cost … looks and loads from there"},
+		{&capture.LoadError{Err: syscall.ECONNREFUSED, Network: &capture.NetworkError{PID: 7}}, "process 7 has a network of its own, with ports of its own: nsenter -t 7 -n tare … looks and loads from there"},
 		{&capture.LoadError{Err: syscall.ECONNREFUSED}, ""},
 		{&capture.ProfileError{Err: syscall.ECONNREFUSED}, "nothing listens there: start the service, or check the port"},
 		{&capture.NotFoundError{Err: errors.New("no such group"), Remedy: "another"}, "another"},
@@ -82,7 +82,7 @@ func TestExplainCapture(t *testing.T) {
 	} {
 		var f *cli.Failure
 		hint := ""
-		if errors.As(cli.ExplainCapture(tt.err, "cost"), &f) {
+		if errors.As(cli.ExplainCapture(tt.err), &f) {
 			hint = f.Hint
 		}
 		if hint != tt.hint {

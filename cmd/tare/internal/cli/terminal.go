@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -53,6 +55,30 @@ func (t *Terminal) RefuseFlags(is bool, why string, flags ...string) error {
 // Note writes to standard error what the command is about to do, wrapped to its width.
 func (t *Terminal) Note(format string, args ...any) {
 	Wrap(t.Err, "", fmt.Sprintf(format, args...), t.Columns)
+}
+
+// NoteLine is Note for a line as it is.
+func (t *Terminal) NoteLine(line string) { t.Note("%s", line) }
+
+// Result is what a verb found, for programs and for people.
+type Result struct {
+	JSON any
+	Text func() error // prints it
+}
+
+// Show prints a result, also where its files are unwritten for a reason, which it returns.
+// If the user interrupted what led to it, of which a warning in it says so, the exit status
+// says so too.
+func (t *Terminal) Show(ctx context.Context, r Result, asJSON bool, unwritten error) error {
+	show := r.Text
+	if asJSON {
+		show = func() error { return t.JSON(r.JSON) }
+	}
+	err := errors.Join(unwritten, show())
+	if err == nil && ctx.Err() != nil {
+		return &Failure{Status: ExitInterrupted}
+	}
+	return err
 }
 
 // JSON prints v on standard output.

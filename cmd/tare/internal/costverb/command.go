@@ -74,17 +74,9 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	if err != nil {
 		return err
 	}
-	err = c.write(b)
-	if c.JSON {
-		err = errors.Join(err, t.JSON(b.total))
-	} else {
-		err = errors.Join(err, b.text(t))
-	}
-	if err == nil && ctx.Err() != nil {
-		return &cli.Failure{Status: cli.ExitInterrupted} // a warning says so
-	}
+	err = t.Show(ctx, cli.Result{JSON: b.total, Text: func() error { return b.text(t) }}, c.JSON, c.write(b))
 	if err == nil && b.CallsErr != nil {
-		return fmt.Errorf("calls were not watched: %w", cli.ExplainCapture(b.CallsErr, "cost"))
+		return fmt.Errorf("calls were not watched: %w", cli.ExplainCapture(b.CallsErr))
 	}
 	return err
 }
@@ -109,16 +101,9 @@ func (c *Command) capture(ctx context.Context, t *cli.Terminal) (*bill, error) {
 		seen.Source = strings.Join(c.Profile, ", ")
 		return newBill(seen), nil
 	}
-	target, err := s.Find(ctx, capture.Cheapest)
+	seen, err := cli.Capture(ctx, s, capture.Cheapest, c.options(t))
 	if err != nil {
-		return nil, cli.ExplainCapture(err, "cost")
-	}
-	seen, err := capture.Run(ctx, target, c.options(t))
-	if err == nil {
-		err = seen.LoadErr
-	}
-	if err != nil {
-		return nil, cli.ExplainCapture(err, "cost")
+		return nil, err
 	}
 	b := newBill(seen)
 	b.byURL = s.URL != ""
@@ -127,7 +112,7 @@ func (c *Command) capture(ctx context.Context, t *cli.Terminal) (*bill, error) {
 
 func (c *Command) options(t *cli.Terminal) capture.Options {
 	o := capture.Options{For: c.For.For, Hz: c.Hz.Hz, Requests: c.Requests, Count: c.Count, Load: c.Load.Options(),
-		Progress: func(line string) { t.Note("%s", line) }}
+		Progress: t.NoteLine}
 	if c.Waits {
 		o.Waits = min(c.For.For, 5*time.Second)
 	}

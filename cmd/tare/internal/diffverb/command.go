@@ -4,7 +4,6 @@ package diffverb
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -66,15 +65,7 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("interrupted: of A %d captures were taken, of B %d", max(len(a.cpu), len(a.allocs)), max(len(b.cpu), len(b.allocs))))
 	}
 	err = cli.WriteFile(c.HTML, func(w io.Writer) error { return page.WriteDiff(w, d) }) // the table is shown all the same
-	if c.JSON {
-		err = errors.Join(err, t.JSON(d))
-	} else {
-		err = errors.Join(err, printText(t, d))
-	}
-	if err == nil && ctx.Err() != nil {
-		return &cli.Failure{Status: cli.ExitInterrupted} // a warning says so
-	}
-	return err
+	return t.Show(ctx, cli.Result{JSON: d, Text: func() error { return printText(t, d) }}, c.JSON, err)
 }
 
 func (c *Command) check(t *cli.Terminal) error {
@@ -132,24 +123,17 @@ type turn struct{ side, nth int }
 
 // capture profiles a service once more.
 func (c *Command) capture(ctx context.Context, t *cli.Terminal, s *side, at turn) error {
-	o := capture.Options{For: c.For.For, Hz: c.Hz.Hz, Count: true, Progress: func(line string) { t.Note("%s", line) }}
+	o := capture.Options{For: c.For.For, Hz: c.Hz.Hz, Count: true, Progress: t.NoteLine}
 	if len(c.Load) > 0 {
 		o.Load = c.Sending.Options(c.Load[at.side])
 	}
 	by := capture.Own
 	if s.service.Outside() {
-		by = capture.Outside
+		by = capture.Outside // else its source might change
 	}
-	target, err := s.service.Find(ctx, by)
-	var seen *capture.Capture
-	if err == nil {
-		seen, err = capture.Run(ctx, target, o)
-	}
-	if err == nil {
-		err = cmp.Or(ctx.Err(), seen.LoadErr)
-	}
-	if err != nil {
-		return cli.ExplainCapture(err, "diff")
+	seen, err := cli.Capture(ctx, s.service, by, o)
+	if err := cmp.Or(ctx.Err(), err); err != nil {
+		return err
 	}
 	s.warn(seen.Warnings)
 	for _, p := range []*pprof.Profile{seen.CPU, seen.Allocs} {

@@ -128,7 +128,7 @@ func (c *Command) evidence(ctx context.Context, t *cli.Terminal) ([]*doctor.Evid
 	}
 	p, err := findPatient(ctx, s)
 	if err != nil {
-		return nil, cli.ExplainCapture(err, "doctor")
+		return nil, cli.ExplainCapture(err)
 	}
 	e, err := c.gather(ctx, t, p)
 	return []*doctor.Evidence{e}, err
@@ -194,7 +194,7 @@ func (p *patient) findProcess(ctx context.Context) error {
 	}
 	why := noProfiles
 	if network := (*capture.NetworkError)(nil); errors.As(err, &network) {
-		why = cli.NetworkHint(p.pid, "doctor")
+		why = cli.NetworkHint(p.pid)
 	} else if !errors.Is(err, capture.ErrNoProfiles) {
 		return err
 	}

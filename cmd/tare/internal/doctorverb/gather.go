@@ -57,7 +57,7 @@ func (c *Command) gather(ctx context.Context, t *cli.Terminal, p *patient) (*doc
 	t.Note("looking at %s for %s; expected to cost it %s", p.name, c.For.For, o.Price(p.target))
 	if err := g.look(ctx, p, o); err != nil {
 		cancel()
-		return nil, cli.ExplainCapture(err, "doctor")
+		return nil, cli.ExplainCapture(err)
 	}
 	show.Draw("waiting for the probe and the compiler")
 	beside.Wait()

@@ -94,16 +94,8 @@ func (c *Command) capture(ctx context.Context, t *cli.Terminal) (*capture.Captur
 	if err := c.Hz.Check(s.Outside()); err != nil {
 		return nil, err
 	}
-	target, err := s.Find(ctx, capture.Cheapest)
-	var seen *capture.Capture
-	if err == nil {
-		seen, err = capture.Run(ctx, target, capture.Options{For: c.For.For, Hz: c.Hz.Hz, Load: c.Load.Options(),
-			Progress: func(line string) { t.Note("%s", line) }})
-	}
-	if err == nil {
-		err = seen.LoadErr
-	}
-	return seen, cli.ExplainCapture(err, "flame")
+	o := capture.Options{For: c.For.For, Hz: c.Hz.Hz, Load: c.Load.Options(), Progress: t.NoteLine}
+	return cli.Capture(ctx, s, capture.Cheapest, o)
 }
 
 func (c *Command) check(t *cli.Terminal) error {

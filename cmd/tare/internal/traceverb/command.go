@@ -68,23 +68,15 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 		case s.saved:
 			return err
 		case ctx.Err() != nil: // the service writes a second of it at a time
-			return explain(ctx.Err())
+			return explain(&capture.ProfileError{Err: ctx.Err()})
 		case isTrace(f): // of a form that others may know
-			return errors.Join(explain(err), c.keep(f))
+			return errors.Join(explain(&capture.ProfileError{Err: err}), c.keep(f))
 		}
-		return explain(err) // what was fetched is no trace
+		return explain(&capture.ProfileError{Err: err}) // what was fetched is no trace
 	}
 	s.Requests.Warnings = append(s.warnings, s.Requests.Warnings...)
 	err = errors.Join(c.keep(f), cli.WriteFile(c.HTML, func(w io.Writer) error { return timeline.Write(w, s.Source, s.Requests) }))
-	if c.JSON {
-		err = errors.Join(err, t.JSON(s))
-	} else {
-		err = errors.Join(err, s.text(t, c))
-	}
-	if err == nil && ctx.Err() != nil {
-		return &cli.Failure{Status: cli.ExitInterrupted} // a warning says so
-	}
-	return err
+	return t.Show(ctx, cli.Result{JSON: s, Text: func() error { return s.text(t, c) }}, c.JSON, err)
 }
 
 const remedy = "tare trace URL, tare trace FILE, or tare trace --pid N"
@@ -113,7 +105,7 @@ func (c *Command) open(ctx context.Context, t *cli.Terminal, s *story) (*os.File
 	}
 	target, err := service.Find(ctx, capture.Own)
 	if err != nil {
-		return nil, cli.ExplainCapture(err, "trace")
+		return nil, explain(err)
 	}
 	s.Source = target.Profiles.String()
 	f, err := os.CreateTemp("", "tare-*.trace")
@@ -121,65 +113,17 @@ func (c *Command) open(ctx context.Context, t *cli.Terminal, s *story) (*os.File
 		return nil, err
 	}
 	os.Remove(f.Name()) // it is there until it is closed
-	if err := c.record(ctx, t, s, recording{target.Profiles, f}); err != nil {
+	r := capture.Recording{For: c.For.For, Samples: c.Samples, Load: c.Load.Options(), To: f, Progress: t.NoteLine}
+	warnings, err := r.Record(ctx, target)
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
 		f.Close()
-		return nil, err
+		return nil, explain(err)
 	}
+	s.warnings = cli.Texts(warnings)
 	return f, nil
-}
-
-// recording is a trace being taken.
-type recording struct {
-	service *pprof.Service
-	to      *os.File
-}
-
-func (c *Command) record(ctx context.Context, t *cli.Terminal, s *story, r recording) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var under *capture.Load
-	if o := c.Load.Options(); o != nil {
-		var err error
-		if under, err = capture.StartLoad(ctx, *o); err != nil {
-			return err
-		}
-	}
-	price := capture.PriceOfTrace
-	if c.Samples {
-		price = capture.PriceOfBoth
-	}
-	t.Note("tracing %s for %s; expected to cost it %s of the CPU it uses", r.service, c.For.For, price)
-	sampled := make(chan error, 1)
-	go func() {
-		if !c.Samples {
-			sampled <- nil
-			return
-		}
-		_, err := r.service.CPU(ctx, c.For.For)
-		sampled <- err
-	}()
-	err := r.service.TraceTo(ctx, c.For.For, r.to)
-	interrupted := err != nil && ctx.Err() != nil
-	if err != nil && !interrupted {
-		cancel()
-		<-sampled
-		return explain(err)
-	}
-	if interrupted {
-		s.warnings = append(s.warnings, "interrupted: what was seen until then is shown")
-	}
-	if err := <-sampled; err != nil && !interrupted {
-		s.warnings = append(s.warnings, fmt.Sprintf("no CPU profile beside the trace, so where requests ran is known by halves: %v", err))
-	}
-	if under != nil {
-		warnings, err := under.End()
-		if err != nil { // such as that nothing was answered: why, is in the trace
-			warnings = append(warnings, err)
-		}
-		s.warnings = append(s.warnings, cli.Texts(warnings)...)
-	}
-	_, err = r.to.Seek(0, io.SeekStart)
-	return err
 }
 
 // keep writes the trace to where --save says. Nothing else is written there: it may be
@@ -207,8 +151,10 @@ func rewound(w io.Writer, f *os.File) error {
 
 // explain says why a service cannot be traced.
 func explain(err error) error {
-	f := cli.ExplainProfile(err)
+	err = cli.ExplainCapture(err)
+	var f *cli.Failure
 	switch {
+	case !errors.As(err, &f):
 	case f.Status == cli.ExitInterrupted:
 		f.Err = errors.New("interrupted before a first second of the trace was there")
 		f.Hint = ""
@@ -217,5 +163,5 @@ func explain(err error) error {
 	case errors.Is(err, pprof.ErrTooLarge):
 		f.Hint = "a shorter --for makes a smaller trace, and so do fewer requests"
 	}
-	return f
+	return err
 }

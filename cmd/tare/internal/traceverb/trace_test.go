@@ -9,13 +9,14 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/cli/clitest"
+	"github.com/tarehq/tare/cost/capture"
 	"github.com/tarehq/tare/cost/exectrace"
 	"github.com/tarehq/tare/cost/pprof"
 )
 
 // TestTraceTooLarge says what makes a trace smaller.
 func TestTraceTooLarge(t *testing.T) {
-	f, ok := errors.AsType[*cli.Failure](explain(fmt.Errorf("reading: %w", pprof.ErrTooLarge)))
+	f, ok := errors.AsType[*cli.Failure](explain(&capture.ProfileError{Err: fmt.Errorf("reading: %w", pprof.ErrTooLarge)}))
 	if !ok || f.Status != cli.ExitFailed || !strings.Contains(f.Hint, "--for") {
 		t.Errorf("got %+v, want a hint at --for", f)
 	}

@@ -76,7 +76,7 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 		return explain(err)
 	}
 	o := c.options(pid)
-	o.Progress = func(line string) { t.Note("%s", line) }
+	o.Progress = t.NoteLine
 	res, err := whatif.Run(ctx, o)
 	switch {
 	case res == nil && ctx.Err() != nil:
@@ -84,15 +84,8 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	case res == nil:
 		return explain(err)
 	}
-	show := printText
-	if c.JSON {
-		show = func(t *cli.Terminal, res *whatif.Result) error { return t.JSON(res) }
-	}
-	if err := show(t, res); err != nil {
+	if err := t.Show(ctx, cli.Result{JSON: res, Text: func() error { return printText(t, res) }}, c.JSON, nil); err != nil {
 		return err
-	}
-	if ctx.Err() != nil {
-		return &cli.Failure{Status: cli.ExitInterrupted} // a warning says so
 	}
 	return explain(err)
 }
@@ -110,5 +103,5 @@ func explain(err error) error {
 	case errors.Is(err, whatif.ErrUnwatched):
 		return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("--abort-p99: %w", err), Hint: "with --load URL the load measures response times"}
 	}
-	return cli.ExplainCapture(err, "whatif")
+	return cli.ExplainCapture(err)
 }
