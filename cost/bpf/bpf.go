@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cost"
-	"github.com/tarehq/tare/cost/internal/task"
+	"github.com/tarehq/tare/internal/task"
 )
 
 // Rates, in samples a second of each CPU.

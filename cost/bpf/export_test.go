@@ -9,7 +9,7 @@ import (
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/internal/pclntab"
-	"github.com/tarehq/tare/cost/internal/task"
+	"github.com/tarehq/tare/internal/task"
 )
 
 // StartUnmended is Start without the repair of stacks: what following frame

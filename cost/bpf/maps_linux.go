@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tarehq/tare/cost/internal/task"
+	"github.com/tarehq/tare/internal/task"
 )
 
 // holding returns the mapping that an address lies in.

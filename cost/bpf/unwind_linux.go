@@ -10,7 +10,7 @@ import (
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/internal/pclntab"
-	"github.com/tarehq/tare/cost/internal/task"
+	"github.com/tarehq/tare/internal/task"
 )
 
 // chain returns a sample's stack in the process: where it was, then the return

@@ -26,7 +26,7 @@ func (a *Process) listening() ([]string, error) {
 	}
 	own := map[uint64]bool{}
 	for _, m := range members {
-		addSockets(own, m.pid)
+		addSockets(own, m.PID)
 	}
 	fs, err := procfs.NewFS(fmt.Sprintf("/proc/%d", a.PID())) // of its network namespace
 	if err != nil {

@@ -10,38 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestParseStat(t *testing.T) {
-	tail := " 10 20 30 0 -1 4194304 100 10 5 1 7 8 3 4 20 0 12 0 99999 1000 200"
-	tests := []struct {
-		line string
-		want stat
-		ok   bool
-	}{
-		{"7 (server) S" + tail, stat{pid: 7, parent: 10, group: 20, minor: 110, major: 6, reapedTicks: 7, threads: 12}, true},
-		{"7 (a) b) (c) Z" + tail, stat{pid: 7, parent: 10, group: 20, zombie: true, minor: 110, major: 6, reapedTicks: 7, threads: 12}, true},
-		{"7 (server) S 1 2", stat{}, false},
-		{"seven (server) S" + tail, stat{}, false},
-		{"7 server S" + tail, stat{}, false},
-		{")(", stat{}, false},
-		{"", stat{}, false},
-	}
-	for _, tt := range tests {
-		if got, err := parseStat([]byte(tt.line)); got != tt.want || (err == nil) != tt.ok {
-			t.Errorf("%q: got %+v, %v, want %+v", tt.line, got, err, tt.want)
-		}
-	}
-}
-
-func FuzzParseStat(f *testing.F) {
-	f.Add([]byte("7 (server) S 10 20 30 0 -1 4194304 100 10 5 1 7 8 3 4 20 0 12 0"))
-	f.Add([]byte("7 (a) b) S 1"))
-	f.Fuzz(func(t *testing.T, line []byte) {
-		if s, err := parseStat(line); err != nil && s != (stat{}) {
-			t.Errorf("%q: got %+v beside %v, want nothing", line, s, err)
-		}
-	})
-}
-
 func TestColon(t *testing.T) {
 	status := []byte("Name:\tVmRSS: 7\nVmHWM:\t   2048 kB\nThreads:\t5\nEmpty:\n")
 	for name, want := range map[string]uint64{"VmHWM": 2048, "Threads": 5, "VmRSS": 0, "Empty": 0, "Name": 0} {

@@ -4,63 +4,30 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/tarehq/tare/internal/task"
 )
 
-// stat is what /proc/PID/stat says of a process. Times are in ticks.
-type stat struct {
-	pid, parent, group int
-	zombie             bool
-	minor, major       uint64 // faults, those of reaped children included
-	reapedTicks        uint64 // CPU of children that have been waited for
-	threads            int
-}
-
-var errStat = errors.New("malformed /proc/PID/stat")
-
-// parseStat reads a line of /proc/PID/stat. The second field is the program's
-// name in parentheses and may hold anything, parentheses among it.
-func parseStat(line []byte) (stat, error) {
-	open, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
-	if open < 1 || end < open {
-		return stat{}, errStat
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(line[:open])))
-	f := strings.Fields(string(line[end+1:]))
-	if err != nil || len(f) < 18 {
-		return stat{}, errStat
-	}
-	var n [18]uint64 // the fields from the third on; negative ones stay 0
-	for i := 1; i < len(n); i++ {
-		n[i], _ = strconv.ParseUint(f[i], 10, 64)
-	}
-	return stat{
-		pid: pid, zombie: f[0] == "Z" || f[0] == "X",
-		parent: int(n[1]), group: int(n[2]),
-		minor: n[7] + n[8], major: n[9] + n[10],
-		reapedTicks: n[13] + n[14], threads: int(n[17]),
-	}, nil
-}
-
 // processes lists every process that this one may see.
-func processes() ([]stat, error) {
+func processes() ([]task.Stat, error) {
 	names, err := list("/proc")
 	if err != nil {
 		return nil, err
 	}
-	var all []stat
+	var all []task.Stat
 	for _, name := range names {
-		if name[0] < '0' || name[0] > '9' {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
 			continue
 		}
-		line, err := os.ReadFile("/proc/" + name + "/stat")
-		if err != nil {
+		s, err := task.ReadStat(pid)
+		if _, gone := errors.AsType[*fs.PathError](err); gone {
 			continue // ended since the listing
 		}
-		s, err := parseStat(line)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +48,7 @@ func list(dir string) ([]string, error) {
 
 // family returns root, its descendants, and what else is in the process group,
 // without zombies and without the group's leader, tare's guard.
-func family(root, group int) ([]stat, error) {
+func family(root, group int) ([]task.Stat, error) {
 	all, err := processes()
 	if err != nil {
 		return nil, fmt.Errorf("listing processes: %w", err)
@@ -90,14 +57,14 @@ func family(root, group int) ([]stat, error) {
 	for grown := true; grown; {
 		grown = false
 		for _, s := range all {
-			if !in[s.pid] && s.pid != group && (s.group == group || in[s.parent]) {
-				in[s.pid], grown = true, true
+			if !in[s.PID] && s.PID != group && (s.Group == group || in[s.Parent]) {
+				in[s.PID], grown = true, true
 			}
 		}
 	}
-	var members []stat
+	var members []task.Stat
 	for _, s := range all {
-		if in[s.pid] && !s.zombie {
+		if in[s.PID] && !s.Ended() {
 			members = append(members, s)
 		}
 	}
@@ -106,18 +73,18 @@ func family(root, group int) ([]stat, error) {
 
 // groupLives reports whether a process of the group is left.
 func groupLives(group int) bool {
-	return anyLives(func(s stat) bool { return s.group == group })
+	return anyLives(func(s task.Stat) bool { return s.Group == group })
 }
 
 // anyLives reports whether one of such processes is left. Zombies do not count: they
 // hold nothing, and it is for their parent to wait for them.
-func anyLives(such func(stat) bool) bool {
+func anyLives(such func(task.Stat) bool) bool {
 	all, err := processes()
 	if err != nil {
 		return false
 	}
 	for _, s := range all {
-		if such(s) && !s.zombie {
+		if such(s) && !s.Ended() {
 			return true
 		}
 	}
@@ -137,10 +104,10 @@ func (a *Process) strays() (strays, error) {
 	}
 	var away strays
 	for _, m := range members {
-		if m.group == group {
+		if m.Group == group {
 			continue
 		}
-		if p, err := os.FindProcess(m.pid); err == nil { // a handle, whatever the number stands for later
+		if p, err := os.FindProcess(m.PID); err == nil { // a handle, whatever the number stands for later
 			away = append(away, p)
 		}
 	}
@@ -159,7 +126,7 @@ func (s strays) kill() error {
 		}
 		_ = p.Release()
 	}
-	for deadline := time.Now().Add(reap); anyLives(func(s stat) bool { return killed[s.pid] }); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(reap); anyLives(func(s task.Stat) bool { return killed[s.PID] }); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			return errors.New("what has left the arm's process group does not end, although killed")
 		}

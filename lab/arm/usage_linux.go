@@ -7,14 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/tarehq/tare/internal/task"
 )
-
-// tick is the unit of the times in /proc/PID/stat: USER_HZ, 100 a second on
-// every architecture that Go has.
-const tick = 10 * time.Millisecond
 
 // Usage reads what the process and its descendants have used. Proportional
 // memory is read only if asked for: the kernel walks every page for it.
@@ -38,11 +33,11 @@ func (a *Process) Usage(withPSS bool) (Usage, error) {
 	var sum Usage
 	for _, s := range members {
 		u, err := usageOf(s, withPSS)
-		if vanished(err) && s.pid != a.PID() {
+		if vanished(err) && s.PID != a.PID() {
 			continue // a child that ended meanwhile; its parent has its CPU
 		}
 		if err != nil {
-			return Usage{}, fmt.Errorf("reading usage of process %d: %w", s.pid, err)
+			return Usage{}, fmt.Errorf("reading usage of process %d: %w", s.PID, err)
 		}
 		sum.add(u)
 	}
@@ -65,14 +60,14 @@ func (u *Usage) add(v Usage) {
 	u.Processes += v.Processes
 }
 
-func usageOf(s stat, withPSS bool) (Usage, error) {
-	u := Usage{MinorFaults: s.minor, MajorFaults: s.major, Threads: s.threads, Processes: 1}
-	cpu, err := cpuOf(s.pid)
+func usageOf(s task.Stat, withPSS bool) (Usage, error) {
+	u := Usage{MinorFaults: s.MinorFaults, MajorFaults: s.MajorFaults, Threads: s.Threads, Processes: 1}
+	cpu, err := task.CPU(s.PID)
 	if err != nil {
 		return u, err
 	}
-	u.CPU = cpu + time.Duration(s.reapedTicks)*tick
-	dir := "/proc/" + strconv.Itoa(s.pid)
+	u.CPU = cpu + s.ReapedCPU
+	dir := "/proc/" + strconv.Itoa(s.PID)
 	status, err := os.ReadFile(dir + "/status")
 	if err != nil {
 		return u, err
@@ -112,16 +107,6 @@ func peakOf(pid int) uint64 {
 	return peak
 }
 
-// cpuOf reads the clock that clock_getcpuclockid(3) names for a process.
-func cpuOf(pid int) (time.Duration, error) {
-	const schedClock = 2 // CPUCLOCK_SCHED
-	var ts unix.Timespec
-	if err := unix.ClockGettime(int32(^pid)<<3|schedClock, &ts); err != nil {
-		return 0, err
-	}
-	return time.Duration(ts.Nano()), nil
-}
-
 // switches sums the context switches of the threads; /proc/PID/status has the
 // main thread's only.
 func switches(dir string) (voluntary, involuntary uint64, err error) {
@@ -145,5 +130,5 @@ func switches(dir string) (voluntary, involuntary uint64, err error) {
 
 // vanished reports whether reading failed because the process or thread ended.
 func vanished(err error) bool {
-	return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) || errors.Is(err, syscall.EINVAL)
+	return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) || errors.Is(err, task.ErrEnded)
 }

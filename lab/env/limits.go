@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tarehq/tare/internal/cgroup"
 )
 
 // limits are the facts of what this process and its children may use.
@@ -17,19 +19,20 @@ func cpuQuota(s *survey) Fact {
 		Why:    "at its quota a group stands still until the period ends: tens of milliseconds in the tails",
 		Remedy: "give whole CPUs (--cpuset-cpus) in place of a quota (--cpus, limits.cpu, CPUQuota=)",
 	}
-	if s.text("proc/self/cgroup") == "" {
+	l, err := cgroup.Read(s.Root, "self")
+	if err != nil {
 		return f.unknown(untold)
 	}
-	q := s.quota()
-	if math.IsInf(q.cpus, 1) {
+	q := l.CPU
+	if q.CPUs == 0 {
 		return f
 	}
-	f.Value = fmt.Sprintf("%.2f of %d CPUs, in periods of %v", q.cpus, s.online(), q.period)
-	if q.throttled > 0 {
-		f.Value += fmt.Sprintf("; stood still in %d of %d periods, %v in all", q.throttled, q.periods, q.stood.Round(time.Millisecond))
+	f.Value = fmt.Sprintf("%.2f of %d CPUs, in periods of %v", q.CPUs, s.online(), q.Period)
+	if q.Throttled > 0 {
+		f.Value += fmt.Sprintf("; stood still in %d of %d periods, %v in all", q.Throttled, q.Periods, q.Waited.Round(time.Millisecond))
 	}
 	f.Verdict = Note
-	if q.cpus < float64(s.online()) || q.throttled > 0 {
+	if q.CPUs < float64(s.online()) || q.Throttled > 0 {
 		f.Verdict = Disturbs
 	}
 	return f
@@ -61,15 +64,15 @@ func memoryBound(s *survey) Fact {
 		Why:    "near its limit a group reclaims pages in the middle of requests, beyond it processes are killed",
 		Remedy: "raise the limit (--memory, limits.memory, MemoryMax=)",
 	}
-	if s.text("proc/self/cgroup") == "" {
+	l, err := cgroup.Read(s.Root, "self")
+	if err != nil {
 		return f.unknown(untold)
 	}
-	bytes, used, ok := s.memoryLimit()
-	if !ok {
+	if l.Memory == 0 {
 		return f
 	}
-	f.Verdict, f.Value = Note, fmt.Sprintf("%s, %s used", size(bytes), size(used))
-	if used > bytes/10*8 {
+	f.Verdict, f.Value = Note, fmt.Sprintf("%s, %s used", size(l.Memory), size(l.Used))
+	if l.Used > l.Memory/10*8 {
 		f.Verdict = Disturbs
 	}
 	return f

@@ -5,17 +5,15 @@ import (
 	"strconv"
 	"strings"
 	"time"
-)
 
-// tick is the unit of CPU time in /proc: 1/100 s on every architecture that
-// Linux and Go share.
-const tick = 10 * time.Millisecond
+	"github.com/tarehq/tare/internal/task"
+)
 
 // look is what counts up while a machine runs.
 type look struct {
 	at         time.Duration // since boot, to 10 ms; 0: not told
 	times      CPUTime
-	processes  map[int]process
+	processes  map[int]task.Stat
 	stalled    map[string]pressure
 	swapped    int64 // pages, in and out
 	overheated int64 // throttling events
@@ -39,14 +37,6 @@ func (t CPUTime) Withheld(since CPUTime) (part float64, known bool) {
 		return 0, false
 	}
 	return share(stolen, wanted), true
-}
-
-// process is one process's share.
-type process struct {
-	name   string
-	parent int
-	born   string // start time in ticks: tells a process from an earlier one of the same number
-	cpu    time.Duration
 }
 
 // pressure is how long tasks stood still for want of a resource.
@@ -89,7 +79,7 @@ func (m Machine) CPUTime() (t CPUTime) {
 		if err != nil || i > 7 {
 			break
 		}
-		switch d := time.Duration(n) * tick; i {
+		switch d := time.Duration(n) * task.Tick; i {
 		case 3, 4:
 			t.Idle += d
 		case 7:
@@ -124,46 +114,20 @@ func (m Machine) pressure(resource string) (p pressure, ok bool) {
 }
 
 // processes reads every process that this one may see.
-func (m Machine) processes() map[int]process {
+func (m Machine) processes() map[int]task.Stat {
 	entries, err := fs.ReadDir(m.Root, "proc")
 	if err != nil {
 		return nil
 	}
-	all := map[int]process{}
+	all := map[int]task.Stat{}
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
 			continue
 		}
-		if p, ok := parseProcess(m.text("proc/" + e.Name() + "/stat")); ok {
+		if p, err := task.ParseStat(m.text("proc/" + e.Name() + "/stat")); err == nil {
 			all[pid] = p
 		}
 	}
 	return all
-}
-
-// parseProcess reads /proc/PID/stat. The name stands in parentheses and may
-// hold any character, parentheses too.
-func parseProcess(stat string) (process, bool) {
-	open, end := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
-	if open < 0 || end < open {
-		return process{}, false
-	}
-	words := strings.Fields(stat[end+1:]) // from field 3, the state
-	if len(words) < 20 {
-		return process{}, false
-	}
-	p := process{name: stat[open+1 : end], born: words[19]}
-	var err error
-	if p.parent, err = strconv.Atoi(words[1]); err != nil {
-		return process{}, false
-	}
-	for _, word := range words[11:13] { // user and system
-		n, err := strconv.ParseInt(word, 10, 48)
-		if err != nil {
-			return process{}, false
-		}
-		p.cpu += time.Duration(n) * tick
-	}
-	return p, true
 }

@@ -96,11 +96,11 @@ func inUse(s *survey) Fact {
 func (s *survey) ran() map[int]time.Duration {
 	ran := map[int]time.Duration{}
 	for pid, p := range s.after.processes {
-		if old := s.before.processes[pid]; old.born == p.born {
-			p.cpu -= old.cpu
+		if old := s.before.processes[pid]; old.Started == p.Started {
+			p.CPU -= old.CPU
 		}
-		if p.cpu > 0 {
-			ran[pid] = p.cpu
+		if p.CPU > 0 {
+			ran[pid] = p.CPU
 		}
 	}
 	return ran
@@ -116,7 +116,7 @@ func (s *survey) own(pid int) bool {
 		if !ok {
 			return false
 		}
-		pid = p.parent
+		pid = p.Parent
 	}
 	return false
 }
@@ -148,7 +148,7 @@ func busiest(s *survey) Fact {
 		if cpu := share(ran[pid], s.span); used(cpu).Grave() < f.Verdict.Grave() {
 			f.Verdict = used(cpu)
 		}
-		top = append(top, fmt.Sprintf("%s (%d) %.0f %%", printable(s.after.processes[pid].name), pid, 100*share(ran[pid], s.span)))
+		top = append(top, fmt.Sprintf("%s (%d) %.0f %%", printable(s.after.processes[pid].Name), pid, 100*share(ran[pid], s.span)))
 	}
 	if len(top) > 3 {
 		top = append(top[:3], fmt.Sprintf("%d more", len(pids)-3))

@@ -16,7 +16,7 @@ import (
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/internal/pclntab"
-	"github.com/tarehq/tare/cost/internal/task"
+	"github.com/tarehq/tare/internal/task"
 )
 
 // errGone is what becomes of a process that ended.

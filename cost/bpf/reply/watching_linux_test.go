@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tarehq/tare/cost/bpf/reply"
-	"github.com/tarehq/tare/cost/internal/task"
+	"github.com/tarehq/tare/internal/task"
 	"github.com/tarehq/tare/internal/toggle"
 )
 

@@ -1,7 +1,7 @@
 package proc
 
-// ReadBelow reads the facts of a process as other folders show them.
-func ReadBelow(proc, cgroup string, pid int) (*Facts, error) { return root{proc, cgroup}.read(pid) }
+// ReadBelow reads the facts of a process as another folder shows them.
+func ReadBelow(dir string, pid int) (*Facts, error) { return root(dir).read(pid) }
 
 // IdleBelow says why a process may have nothing to do as another folder shows it.
-func IdleBelow(proc string, pid int) error { return root{proc, ""}.idle(pid) }
+func IdleBelow(dir string, pid int) error { return root(dir).idle(pid) }

@@ -18,6 +18,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tarehq/tare/internal/cgroup"
+	"github.com/tarehq/tare/internal/task"
 )
 
 // Facts are what was found of one process at one moment.
@@ -49,36 +52,52 @@ type Build struct {
 	Settings map[string]string // as `go version -m` shows: DefaultGODEBUG, -trimpath …
 }
 
-// root is where the kernel shows processes; tests put another in its place.
-type root struct{ proc, cgroup string }
+// Quota is how much CPU a cgroup may use, and how often it was held back.
+type Quota = cgroup.Quota
+
+// root is the folder below which the kernel shows processes; tests put another in the
+// place of /.
+type root string
+
+func (r root) proc() string { return filepath.Join(string(r), "proc") }
 
 // Read reads the facts of a process.
-func Read(pid int) (*Facts, error) { return root{"/proc", "/sys/fs/cgroup"}.read(pid) }
+func Read(pid int) (*Facts, error) { return root("/").read(pid) }
 
 func (r root) read(pid int) (*Facts, error) {
 	if runtime.GOOS != "linux" {
 		return nil, fmt.Errorf("reading the facts of process %d: /proc is Linux's: %w", pid, errors.ErrUnsupported)
 	}
-	dir := filepath.Join(r.proc, strconv.Itoa(pid))
 	f := &Facts{PID: pid, At: time.Now()}
-	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+	stat, err := r.stat(pid)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no process %d", pid)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the facts of process %d: %w", pid, err)
 	}
-	if err := f.readStat(string(stat)); err != nil {
-		return nil, fmt.Errorf("%s/stat: %w", dir, err)
-	}
+	f.Threads = stat.Threads
+	limits, err := cgroup.Read(os.DirFS(string(r)), strconv.Itoa(pid))
+	f.Quota, f.Limit = limits.CPU, limits.Memory
+	f.note("cgroup", err)
+	dir := r.dir(pid)
 	f.note("status", f.readStatus(dir))
 	f.note("environment", f.readEnvironment(dir))
 	f.note("sockets", f.readSockets(dir))
-	f.note("network", f.readNetwork(dir, r.proc))
-	f.note("cgroup", r.readCgroup(f, dir))
-	f.note("memory", f.readFree(r.proc))
+	f.note("network", f.readNetwork(dir, r.proc()))
+	f.note("memory", f.readFree(r.proc()))
 	f.note("program", f.readBuild(dir))
 	return f, nil
+}
+
+func (r root) dir(pid int) string { return filepath.Join(r.proc(), strconv.Itoa(pid)) }
+
+func (r root) stat(pid int) (task.Stat, error) {
+	line, err := os.ReadFile(filepath.Join(r.dir(pid), "stat"))
+	if err != nil {
+		return task.Stat{}, err
+	}
+	return task.ParseStat(string(line))
 }
 
 // ErrNotGo says that a process runs a program that no Go toolchain has built.
@@ -133,21 +152,6 @@ func newBuild(info *buildinfo.BuildInfo) *Build {
 	return b
 }
 
-// readStat reads the line of /proc/PID/stat. The program's name stands in
-// brackets and may hold anything, so counting begins behind the last bracket.
-func (f *Facts) readStat(line string) error {
-	fields := strings.Fields(line[strings.LastIndexByte(line, ')')+1:])
-	if len(fields) < 22 {
-		return fmt.Errorf("%d fields behind the name, want at least 22", len(fields))
-	}
-	n, err := strconv.Atoi(fields[17]) // num_threads
-	if err != nil {
-		return err
-	}
-	f.Threads = n
-	return nil
-}
-
 func (f *Facts) readStatus(dir string) error {
 	return eachLine(filepath.Join(dir, "status"), func(line string) {
 		if list, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
@@ -200,6 +204,15 @@ func (f *Facts) readEnvironment(dir string) error {
 		}
 	}
 	return nil
+}
+
+// word reads a file of one line; "" if there is none.
+func word(file string) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
 }
 
 // eachLine calls take with each line of a small file.

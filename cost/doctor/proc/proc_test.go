@@ -130,37 +130,43 @@ func TestElsewhere(t *testing.T) {
 // process counts.
 func TestMadeUp(t *testing.T) {
 	linux(t)
+	const (
+		v2 = "30 24 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+		v1 = "31 24 0:28 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n" +
+			"32 24 0:29 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+	)
 	for _, tc := range []struct {
-		name  string
-		files map[string]string
-		want  proc.Quota
-		limit int64
+		name   string
+		mounts string
+		files  map[string]string
+		want   proc.Quota
+		limit  int64
 	}{
-		{"version 2", map[string]string{
-			"proc/7/cgroup":                   "0::/shop/web\n",
-			"cgroup/shop/web/cpu.max":         "max 100000\n",
-			"cgroup/shop/web/memory.max":      "268435456\n",
-			"cgroup/shop/cpu.max":             "150000 100000\n",
-			"cgroup/shop/cpu.stat":            "usage_usec 9\nnr_periods 40\nnr_throttled 3\nthrottled_usec 5000\n",
-			"cgroup/shop/memory.max":          "max\n",
-			"cgroup/cpu.max":                  "400000 100000\n",
-			"cgroup/unified/shop/web/cpu.max": "max 100000\n",
-		}, proc.Quota{CPUs: 1.5, Periods: 40, Throttled: 3, Waited: 5 * time.Millisecond}, 268435456},
-		{"version 1", map[string]string{
+		{"version 2", v2, map[string]string{
+			"proc/7/cgroup":                     "0::/shop/web\n",
+			"sys/fs/cgroup/shop/web/cpu.max":    "max 100000\n",
+			"sys/fs/cgroup/shop/web/memory.max": "268435456\n",
+			"sys/fs/cgroup/shop/cpu.max":        "150000 100000\n",
+			"sys/fs/cgroup/shop/cpu.stat":       "usage_usec 9\nnr_periods 40\nnr_throttled 3\nthrottled_usec 5000\n",
+			"sys/fs/cgroup/shop/memory.max":     "max\n",
+			"sys/fs/cgroup/cpu.max":             "400000 100000\n",
+		}, proc.Quota{CPUs: 1.5, Period: 100 * time.Millisecond, Periods: 40, Throttled: 3, Waited: 5 * time.Millisecond}, 268435456},
+		{"version 1", v1, map[string]string{
 			"proc/7/cgroup": "9:name=systemd:/\n4:memory:/shop\n2:cpu,cpuacct:/shop\n",
-			"cgroup/cpu,cpuacct/shop/cpu.cfs_quota_us":  "50000\n",
-			"cgroup/cpu,cpuacct/shop/cpu.cfs_period_us": "100000\n",
-			"cgroup/cpu,cpuacct/shop/cpu.stat":          "nr_periods 10\nnr_throttled 2\nthrottled_time 7000000\n",
-			"cgroup/cpu,cpuacct/cpu.cfs_quota_us":       "-1\n",
-			"cgroup/cpu,cpuacct/cpu.cfs_period_us":      "100000\n",
-			"cgroup/memory/shop/memory.limit_in_bytes":  "1048576\n",
-			"cgroup/memory/memory.limit_in_bytes":       "9223372036854771712\n",
-		}, proc.Quota{CPUs: 0.5, Periods: 10, Throttled: 2, Waited: 7 * time.Millisecond}, 1 << 20},
-		{"none", map[string]string{"proc/7/cgroup": "0::/\n", "cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, proc.Quota{}, 0},
-		{"a path that leads out", map[string]string{"proc/7/cgroup": "0::/../../..\n", "cgroup/cpu.max": "10000 20000\n"}, proc.Quota{CPUs: 0.5}, 0},
+			"sys/fs/cgroup/cpu,cpuacct/shop/cpu.cfs_quota_us":  "50000\n",
+			"sys/fs/cgroup/cpu,cpuacct/shop/cpu.cfs_period_us": "100000\n",
+			"sys/fs/cgroup/cpu,cpuacct/shop/cpu.stat":          "nr_periods 10\nnr_throttled 2\nthrottled_time 7000000\n",
+			"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us":       "-1\n",
+			"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us":      "100000\n",
+			"sys/fs/cgroup/memory/shop/memory.limit_in_bytes":  "1048576\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes":       "9223372036854771712\n",
+		}, proc.Quota{CPUs: 0.5, Period: 100 * time.Millisecond, Periods: 10, Throttled: 2, Waited: 7 * time.Millisecond}, 1 << 20},
+		{"none", v2 + v1, map[string]string{"proc/7/cgroup": "0::/\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, proc.Quota{}, 0},
+		{"a path that leads out", v2, map[string]string{"proc/7/cgroup": "0::/../../..\n", "sys/fs/cgroup/cpu.max": "10000 20000\n"}, proc.Quota{CPUs: 0.5, Period: 20 * time.Millisecond}, 0},
 	} {
 		dir := t.TempDir()
 		tc.files["proc/7/stat"] = "7 (web) (x) S 1 7 7 0 -1 4194560 9 0 0 0 250 50 0 0 20 0 12 0 100 9 9 9\n"
+		tc.files["proc/self/mountinfo"] = tc.mounts
 		tc.files["proc/7/status"] = "Name:\tweb\nCpus_allowed_list:\t0-3,8\n"
 		tc.files["proc/7/environ"] = "HOME=/\x00GOGC=50\x00GOMEMLIMIT=1GiB\x00"
 		for name, text := range tc.files {
@@ -172,7 +178,7 @@ func TestMadeUp(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		f, err := proc.ReadBelow(filepath.Join(dir, "proc"), filepath.Join(dir, "cgroup"), 7)
+		f, err := proc.ReadBelow(dir, 7)
 		if err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 			continue
@@ -215,7 +221,7 @@ func TestTimeWait(t *testing.T) {
 	for name, text := range map[string]string{
 		"stat": "7 (web) S 1 7 7 0 -1 4194560 9 0 0 0 250 50 0 0 20 0 12 0 100 9 9 9\n", "fd/3": "", "net/tcp": tcp.String(), "net/tcp6": tcp6.String(),
 	} {
-		at := filepath.Join(dir, "7", name)
+		at := filepath.Join(dir, "proc/7", name)
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +229,7 @@ func TestTimeWait(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f, err := proc.ReadBelow(dir, dir, 7)
+	f, err := proc.ReadBelow(dir, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +244,7 @@ func FuzzRead(f *testing.F) {
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, stat, tcp, cgroup string) {
 		for name, text := range map[string]string{"stat": stat, "net/tcp": tcp, "cgroup": cgroup, "fd/3": "", "net/snmp": tcp} {
-			at := filepath.Join(dir, "7", name)
+			at := filepath.Join(dir, "proc/7", name)
 			if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -246,6 +252,6 @@ func FuzzRead(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		_, _ = proc.ReadBelow(dir, dir, 7) // must not panic
+		_, _ = proc.ReadBelow(dir, 7) // must not panic
 	})
 }

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -15,10 +14,10 @@ import (
 // Identity tells a process from a later one of the same number, and its program
 // from the one that it runs next. Identities can be compared.
 type Identity struct {
-	Started  string // in the kernel's ticks
+	Started  uint64 // in the kernel's ticks
 	Dev, Ino uint64 // of the program's file
 
-	stack   string // where its stack begins, mostly another one after exec
+	stack   uint64 // where its stack begins, mostly another one after exec
 	size    int64
 	written unix.Timespec
 }
@@ -26,22 +25,18 @@ type Identity struct {
 // Identify returns the identity of the process that has a number now. The error is
 // ErrEnded if it waits to be reaped, else that of reading the kernel's files.
 func Identify(pid int) (Identity, error) {
-	fields, err := stat(pid)
+	s, err := ReadStat(pid)
 	if err != nil {
 		return Identity{}, err
 	}
-	const state, started, stack = 0, 19, 25
-	if len(fields) <= stack {
-		return Identity{}, fmt.Errorf("%s has %d fields", Path(pid, "stat"), len(fields))
-	}
-	if fields[state] == "Z" || fields[state] == "X" {
+	if s.Ended() {
 		return Identity{}, ErrEnded
 	}
 	var at unix.Stat_t
 	if err := unix.Stat(Path(pid, "exe"), &at); err != nil {
 		return Identity{}, err
 	}
-	return Identity{fields[started], uint64(at.Dev), at.Ino, fields[stack], at.Size, at.Mtim}, nil
+	return Identity{s.Started, uint64(at.Dev), at.Ino, s.Stack, at.Size, at.Mtim}, nil
 }
 
 // SystemMonitor returns how much CPU the thread of a Go program has used that runs
@@ -72,23 +67,9 @@ func SystemMonitor(pid int) (time.Duration, error) {
 // OfKernel reports whether a number is that of a thread of the kernel, which runs
 // no program and looks like a process that is ending.
 func OfKernel(pid int) bool {
-	fields, err := stat(pid)
-	const at, thread = 6, 0x00200000 // the flags, and PF_KTHREAD of linux/sched.h
-	if err != nil || len(fields) <= at {
-		return false
-	}
-	flags, err := strconv.ParseUint(fields[at], 10, 64)
-	return err == nil && flags&thread != 0
-}
-
-// stat returns the fields of a process's status that follow its name.
-func stat(pid int) ([]string, error) {
-	line, err := os.ReadFile(Path(pid, "stat"))
-	if err != nil {
-		return nil, err
-	}
-	// The name in parentheses may hold anything.
-	return strings.Fields(string(line[bytes.LastIndexByte(line, ')')+1:])), nil
+	const thread = 0x00200000 // PF_KTHREAD of linux/sched.h
+	s, err := ReadStat(pid)
+	return err == nil && s.Flags&thread != 0
 }
 
 // CPU returns how much CPU a process has used, threads that ended included.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tarehq/tare/cost/internal/task"
+	"github.com/tarehq/tare/internal/task"
 )
 
 // A process keeps its identity, and another program in its place has another.
