@@ -1,8 +1,8 @@
-// Package source reads what to ask a service for from files that exist already: HTTP
-// archives (HAR 1.2), which browsers and proxies record, and OpenAPI 3 documents.
+// Package source reads what to ask a service for from files: HTTP archives (HAR 1.2),
+// which browsers and proxies record, OpenAPI 3 documents, and lists of requests.
 //
 // It reads requests, not answers, and only those that are safe to repeat: GET and HEAD
-// from an OpenAPI document, anything from an archive, which somebody did send.
+// from an OpenAPI document, anything from a list or an archive, which somebody did send.
 package source
 
 import (
@@ -18,13 +18,14 @@ import (
 const most = 64 << 20
 
 // Request is one kind of request. Its fields have no other meaning than in load.Target,
-// but that Path is without scheme and host.
+// but that Path is without scheme and host, or in a list as it is written.
 type Request struct {
 	Method string
 	Path   string // path and query
 	Header []Field
 	Body   string
-	Weight int // how often it occurs, 1 and more
+	Weight int    // how often it occurs, 1 and more; of a list 0 stands for 1
+	At     string // of a list: file:line
 }
 
 // Field is a header field.

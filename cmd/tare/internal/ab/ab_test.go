@@ -125,15 +125,3 @@ func TestSettle(t *testing.T) {
 		t.Errorf("both answer 404: error %v", err)
 	}
 }
-
-func FuzzParseTarget(f *testing.F) {
-	for _, s := range []string{"/", "POST /orders 3", "GET", "/a b", "get /"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		one, err := parseTarget(text)
-		if err == nil && (!strings.HasPrefix(one.Path, "/") || one.Weight < 0 || one.Weight > 1000) {
-			t.Errorf("%q is read as %+v", text, one)
-		}
-	})
-}

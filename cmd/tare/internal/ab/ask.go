@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
@@ -17,7 +16,7 @@ import (
 // askFlags say what the services are asked for.
 type askFlags struct {
 	Path    []string `sep:"none" help:"Path to ask for, as '[METHOD ]PATH[ WEIGHT]'; repeatable (default: /)." placeholder:"PATH"`
-	Targets string   `help:"File of paths, a line each: METHOD PATH [WEIGHT]; # begins a comment." placeholder:"FILE"`
+	Targets string   `help:"File of paths, a line each: [METHOD] PATH [WEIGHT]; # begins a comment." placeholder:"FILE"`
 	From    string   `help:"Ask for what an HTTP archive (HAR) or an OpenAPI document lists." placeholder:"FILE"`
 	cli.Headers
 	Body     string `short:"b" xor:"body" help:"Body of every request that is not a GET or HEAD." placeholder:"TEXT"`
@@ -32,7 +31,11 @@ const mostTargets = 1000
 func (f *askFlags) targets() ([]study.Target, error) {
 	var all []study.Target
 	for _, text := range f.Path {
-		one, err := parseTarget(text)
+		var one study.Target
+		line, err := source.ParseLine(text)
+		if err == nil {
+			one, err = asTarget(line)
+		}
 		if err != nil {
 			return nil, cli.Usage("--path /orders/7, --path 'POST /orders', --path '/ 3'", fmt.Errorf("--path %q: %w", text, err))
 		}
@@ -58,15 +61,14 @@ func (f *askFlags) listed() (all []study.Target, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("--targets: %w", err)
 		}
-		n := 0
-		for text := range strings.Lines(string(content)) {
-			n++
-			if text = strings.TrimSpace(text); text == "" || text[0] == '#' {
-				continue
-			}
-			one, err := parseTarget(text)
+		lines, err := source.ParseList(f.Targets, string(content))
+		if err != nil {
+			return nil, cli.Usage(exampleLine, err)
+		}
+		for _, line := range lines {
+			one, err := asTarget(line)
 			if err != nil {
-				return nil, cli.Usage("lines such as: GET /orders/7 3", fmt.Errorf("%s:%d: %w", f.Targets, n, err))
+				return nil, cli.Usage(exampleLine, fmt.Errorf("%s: %w", line.At, err))
 			}
 			all = append(all, one)
 		}
@@ -117,29 +119,17 @@ func (f *askFlags) complete(all []study.Target) error {
 	return nil
 }
 
-// parseTarget reads "[METHOD ]PATH[ WEIGHT]".
-func parseTarget(text string) (study.Target, error) {
-	words := strings.Fields(text)
-	var one study.Target
-	if len(words) > 0 && !strings.HasPrefix(words[0], "/") {
-		one.Method, words = words[0], words[1:]
-		if one.Method != strings.ToUpper(one.Method) {
-			return one, errors.New("a path begins with /")
-		}
+const exampleLine = "lines such as: GET /orders/7 3"
+
+// asTarget returns what one line asks for.
+func asTarget(line source.Request) (study.Target, error) {
+	switch {
+	case !strings.HasPrefix(line.Path, "/"):
+		return study.Target{}, errors.New("a path begins with /")
+	case line.Weight > 1000:
+		return study.Target{}, fmt.Errorf("weight %d: want a whole number from 1 to 1000", line.Weight)
 	}
-	if len(words) == 0 || !strings.HasPrefix(words[0], "/") {
-		return one, errors.New("a path begins with /")
-	}
-	one.Path, words = words[0], words[1:]
-	if len(words) == 0 {
-		return one, nil
-	}
-	weight, err := strconv.Atoi(words[0])
-	if err != nil || weight < 1 || weight > 1000 || len(words) > 1 {
-		return one, fmt.Errorf("%q is not a weight from 1 to 1000", strings.Join(words, " "))
-	}
-	one.Weight = weight
-	return one, nil
+	return study.Target{Method: line.Method, Path: line.Path, Weight: line.Weight}, nil
 }
 
 // settle takes from the services' answers what makes an answer correct, and returns how

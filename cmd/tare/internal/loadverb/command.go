@@ -43,7 +43,7 @@ type Request struct {
 	cli.Headers
 	Body     string `short:"b" xor:"body" help:"Body." placeholder:"TEXT"`
 	BodyFile string `xor:"body" help:"File that holds the body." placeholder:"FILE"`
-	Targets  string `help:"File of what to ask for, a line each: METHOD URL [WEIGHT]; # begins a comment." placeholder:"FILE"`
+	Targets  string `help:"File of what to ask for, a line each: [METHOD] URL [WEIGHT]; # begins a comment." placeholder:"FILE"`
 	Feed     string `help:"CSV or JSON Lines file that fills {{.name}} in URLs, header fields and body, a record a request." placeholder:"FILE"`
 }
 

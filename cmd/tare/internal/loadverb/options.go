@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -20,6 +19,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/load/pace"
+	"github.com/tarehq/tare/load/source"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -177,7 +177,10 @@ func (c *Command) targets() ([]load.Target, error) {
 		if err != nil {
 			return nil, cli.Usage("--targets takes lines such as: GET http://localhost:8080/ 3", err)
 		}
-		all = append(all, listed...)
+		for _, t := range listed {
+			t.Method = cmp.Or(t.Method, method)
+			all = append(all, t)
+		}
 	}
 	if len(all) == 0 {
 		return nil, cli.Usage("try `tare load http://localhost:8080/`", errors.New("no URL is given"))
@@ -224,34 +227,19 @@ func AbsoluteURL(u string) string {
 	return "http://" + u
 }
 
-// readTargets reads lines of METHOD URL [WEIGHT].
+// readTargets reads a list of requests.
 func readTargets(path string) ([]load.Target, error) {
 	data, err := readUpTo(mostList, path)
 	if err != nil {
 		return nil, fmt.Errorf("--targets: %w", err)
 	}
-	var all []load.Target
-	n := 0
-	for line := range strings.Lines(strings.TrimPrefix(string(data), "\ufeff")) { // as editors of some systems begin a file
-		n++
-		f := strings.Fields(line)
-		if len(f) == 0 || strings.HasPrefix(f[0], "#") {
-			continue
-		}
-		at := fmt.Sprintf("%s:%d", path, n)
-		if len(f) < 2 || len(f) > 3 {
-			return nil, fmt.Errorf("%s: %q: want METHOD URL [WEIGHT]", at, strings.TrimSpace(line))
-		}
-		t := load.Target{Method: f[0], URL: AbsoluteURL(f[1]), Source: at}
-		if len(f) == 3 {
-			if t.Weight, err = strconv.Atoi(f[2]); err != nil || t.Weight < 1 {
-				return nil, fmt.Errorf("%s: weight %q: want a whole number of at least 1", at, f[2])
-			}
-		}
-		all = append(all, t)
+	lines, err := source.ParseList(path, string(data))
+	if err != nil {
+		return nil, err
 	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("%s: %w: no line names a URL", path, fs.ErrInvalid)
+	all := make([]load.Target, len(lines))
+	for i, line := range lines {
+		all[i] = load.Target{Method: line.Method, URL: AbsoluteURL(line.Path), Weight: line.Weight, Source: line.At}
 	}
 	return all, nil
 }
