@@ -7,6 +7,7 @@
 //	ten     ten routes of a small service
 //	user    the ten static routes /api/v1/user/0 to 9 of a published comparison
 //	github  the 203 routes of the GitHub API that router benchmarks have used since 2013
+//	static, gplus, parse  the other tables of those benchmarks
 //
 // and three that are made to any size: [Service], where all kinds of routes stand
 // together, [Constrained], where its parameters are held to an expression, and
@@ -207,15 +208,15 @@ type Table []Route
 // default is the table ping.
 func Flag() *Table {
 	t := Ping()
-	flag.Var(&t, "routes", "route `table` to serve: ping, ten, user, github or a kind and its size, such as service:100")
+	flag.Var(&t, "routes", "route `table` to serve: ping, ten, user, github, static, gplus, parse or a kind and its size, such as service:100")
 	return &t
 }
 
-// Set makes t the table of that name: ping, ten, user, github, or service,
-// constrained, static, parameter, regexp or wildcard with a number of routes, such
-// as service:100.
+// Set makes t the table of that name: ping, ten, user, github, static, gplus, parse, or
+// service, constrained, static, parameter, regexp or wildcard with a number of routes,
+// such as service:100.
 func (t *Table) Set(name string) error {
-	fixed := map[string]func() Table{"ping": Ping, "ten": Ten, "user": User, "github": GitHub}
+	fixed := map[string]func() Table{"ping": Ping, "ten": Ten, "user": User, "github": GitHub, "static": Static, "gplus": GPlus, "parse": Parse}
 	if table, ok := fixed[name]; ok {
 		*t = table()
 		return nil

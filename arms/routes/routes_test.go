@@ -41,6 +41,9 @@ func TestTables(t *testing.T) {
 		{"ten", routes.Ten(), 10, 7},
 		{"user", routes.User(), 10, 10},
 		{"github", routes.GitHub(), 203, 36},
+		{"static", routes.Static(), 157, 157},
+		{"gplus", routes.GPlus(), 13, 2},
+		{"parse", routes.Parse(), 26, 10},
 		{"service:10", service(t, 10), 10, 3},
 		{"service:5000", service(t, 5000), 5000, 1500},
 		{"static:5000", ofKind(t, "static", 5000), 5000, 5000},
@@ -137,14 +140,14 @@ func TestAnswerAllocatesTheBodyAlone(t *testing.T) {
 }
 
 func TestTableIsAFlag(t *testing.T) {
-	for name, want := range map[string]string{"ping": "1 routes", "ten": "10 routes", "user": "10 routes", "github": "203 routes", "service:200": "200 routes", "constrained:30": "30 routes", "wildcard:7": "7 routes"} {
+	for name, want := range map[string]string{"ping": "1 routes", "ten": "10 routes", "github": "203 routes", "static": "157 routes", "parse": "26 routes", "service:200": "200 routes", "constrained:30": "30 routes", "wildcard:7": "7 routes"} {
 		var table routes.Table
 		if err := table.Set(name); err != nil || table.String() != want {
 			t.Errorf("Set(%q): got %v, %v, want %s", name, &table, err, want)
 		}
 	}
 	for name, want := range map[string]string{
-		"eleven":         "github, ping, ten, user, service:N, constrained:N and, of one kind, parameter:N, regexp:N, static:N, wildcard:N",
+		"eleven":         "github, gplus, parse, ping, static, ten, user, service:N, constrained:N and, of one kind, parameter:N, regexp:N, static:N, wildcard:N",
 		"service":        `"" is no number of routes`,
 		"static:many":    `"many" is no number of routes`,
 		"static:0":       "want 1 to 5000",

@@ -26,6 +26,25 @@ func User() Table {
 // out those with PATCH and with wildcards that some refuse.
 func GitHub() Table { return parse(github) }
 
+// Static is the table of the files of Go's documentation as of 2013: 157 routes without
+// parameters.
+func Static() Table {
+	t, folder := Table{}, ""
+	for word := range strings.FieldsSeq(static) {
+		if strings.HasPrefix(word, "/") {
+			folder, word = word, "{$}"
+		}
+		t = append(t, Route{"GET", folder + word})
+	}
+	return t
+}
+
+// GPlus is the table of the API of Google+: 13 routes.
+func GPlus() Table { return parse(gplus) }
+
+// Parse is the table of the API of Parse: 26 routes.
+func Parse() Table { return parse(parseAPI) }
+
 // parse reads a line a path, each followed by its methods.
 func parse(text string) Table {
 	var t Table
@@ -192,3 +211,62 @@ const github = `/applications/{client_id}/tokens DELETE
 /users/{user}/starred GET
 /users/{user}/subscriptions GET
 `
+
+const gplus = `/people GET
+/people/{userId} GET
+/people/{userId}/openIdConnect GET
+/people/{userId}/people/{collection} GET
+/people/{userId}/activities/{collection} GET
+/people/{userId}/moments/{collection} GET POST
+/activities GET
+/activities/{activityId} GET
+/activities/{activityId}/comments GET
+/activities/{activityId}/people/{collection} GET
+/comments/{commentId} GET
+/moments/{id} DELETE
+`
+
+const parseAPI = `/1/classes/{className} GET POST
+/1/classes/{className}/{objectId} GET PUT DELETE
+/1/users GET POST
+/1/users/{objectId} GET PUT DELETE
+/1/login GET
+/1/requestPasswordReset POST
+/1/roles GET POST
+/1/roles/{objectId} GET PUT DELETE
+/1/files/{fileName} POST
+/1/events/{eventName} POST
+/1/push POST
+/1/installations GET POST
+/1/installations/{objectId} GET PUT DELETE
+/1/functions POST
+`
+
+// static has folders and, behind each, its files.
+const static = `/ cmd.html code.html contrib.html contribute.html debugging_with_gdb.html docs.html
+effective_go.html files.log gccgo_contribute.html gccgo_install.html go-logo-black.png
+go-logo-blue.png go-logo-white.png go1.1.html go1.2.html go1.html go1compat.html go_faq.html
+go_mem.html go_spec.html help.html ie.css install-source.html install.html logo-153x55.png
+Makefile root.html share.png sieve.gif tos.html
+/articles/ go_command.html index.html
+/articles/wiki/ edit.html final-noclosure.go final-noerror.go final-parsetemplate.go
+final-template.go final.go get.go http-sample.go index.html Makefile notemplate.go
+part1-noerror.go part1.go part2.go part3-errorhandling.go part3.go test.bash test_edit.good
+test_Test.txt.good test_view.good view.html
+/codewalk/ codewalk.css codewalk.js codewalk.xml functions.xml markov.go markov.xml pig.go
+popout.png run sharemem.xml urlpoll.go
+/devel/ release.html weekly.html
+/gopher/ appenginegopher.jpg appenginegophercolor.jpg appenginelogo.gif bumper.png
+bumper192x108.png bumper320x180.png bumper480x270.png bumper640x360.png doc.png frontpage.png
+gopherbw.png gophercolor.png gophercolor16x16.png help.png pkg.png project.png ref.png run.png
+talks.png
+/gopher/pencil/ gopherhat.jpg gopherhelmet.jpg gophermega.jpg gopherrunning.jpg gopherswim.jpg
+gopherswrench.jpg
+/play/ fib.go hello.go life.go peano.go pi.go sieve.go solitaire.go tree.go
+/progs/ cgo1.go cgo2.go cgo3.go cgo4.go defer.go defer.out defer2.go defer2.out eff_bytesize.go
+eff_bytesize.out eff_qr.go eff_sequence.go eff_sequence.out eff_unused1.go eff_unused2.go
+error.go error2.go error3.go error4.go go1.go gobs1.go gobs2.go image_draw.go image_package1.go
+image_package1.out image_package2.go image_package2.out image_package3.go image_package3.out
+image_package4.go image_package4.out image_package5.go image_package5.out image_package6.go
+image_package6.out interface.go interface2.go interface2.out json1.go json2.go json2.out
+json3.go json4.go json5.go run slices.go timeout1.go timeout2.go update.bash`
