@@ -18,11 +18,8 @@ import (
 	"github.com/tarehq/tare/serve/router"
 )
 
-// use is what a handler does with its parameters: it asks for all of them, or
-// for none.
-type use func(names []string, value func(name string) string)
-
-func all(names []string, value func(name string) string) {
+// readAll asks for all parameters, as a handler does.
+func readAll(names []string, value func(name string) string) {
 	for _, name := range names {
 		if value(name) == "" && value("*") == "" { // what is left of a path has that name in some
 			panic("parameter " + name + " has no value")
@@ -30,86 +27,108 @@ func all(names []string, value func(name string) string) {
 	}
 }
 
-func none([]string, func(string) string) {}
-
 // routers make a router for a table, by the handler type that the router's
-// authors made for speed.
+// authors made for speed. Its handlers ask for all their parameters, or do nothing.
 var routers = []struct {
 	name string
-	make func(routes.Table, use) http.Handler
+	make func(t routes.Table, asks bool) http.Handler
 }{
-	{"tare", func(t routes.Table, use use) http.Handler {
+	{"tare", func(t routes.Table, asks bool) http.Handler {
 		rt := new(router.Router)
 		for _, r := range t {
 			names := r.Params()
-			rt.HandleFunc(r.Method+" "+r.Pattern, func(_ http.ResponseWriter, q *http.Request) { use(names, q.PathValue) })
+			rt.HandleFunc(r.Method+" "+r.Pattern, func(_ http.ResponseWriter, q *http.Request) {
+				if asks {
+					readAll(names, q.PathValue)
+				}
+			})
 		}
 		return rt
 	}},
-	{"servemux", func(t routes.Table, use use) http.Handler {
+	{"servemux", func(t routes.Table, asks bool) http.Handler {
 		mux := http.NewServeMux()
 		for _, r := range t {
 			names := r.Params()
-			mux.HandleFunc(r.Method+" "+r.Pattern, func(_ http.ResponseWriter, q *http.Request) { use(names, q.PathValue) })
+			mux.HandleFunc(r.Method+" "+r.Pattern, func(_ http.ResponseWriter, q *http.Request) {
+				if asks {
+					readAll(names, q.PathValue)
+				}
+			})
 		}
 		return mux
 	}},
-	{"httprouter", func(t routes.Table, use use) http.Handler {
+	{"httprouter", func(t routes.Table, asks bool) http.Handler {
 		rt := httprouter.New()
 		for _, r := range t {
 			names := r.Params()
-			rt.Handle(r.Method, r.Colon(), func(_ http.ResponseWriter, _ *http.Request, ps httprouter.Params) { use(names, ps.ByName) })
+			rt.Handle(r.Method, r.Colon(), func(_ http.ResponseWriter, _ *http.Request, ps httprouter.Params) {
+				if asks {
+					readAll(names, ps.ByName)
+				}
+			})
 		}
 		return rt
 	}},
-	{"bunrouter", func(t routes.Table, use use) http.Handler {
+	{"bunrouter", func(t routes.Table, asks bool) http.Handler {
 		rt := bunrouter.New()
 		for _, r := range t {
 			names := r.Params()
 			rt.Handle(r.Method, r.Colon(), func(_ http.ResponseWriter, q bunrouter.Request) error {
-				use(names, q.Param)
+				if asks {
+					readAll(names, q.Param)
+				}
 				return nil
 			})
 		}
 		return rt
 	}},
-	{"gin", func(t routes.Table, use use) http.Handler {
+	{"gin", func(t routes.Table, asks bool) http.Handler {
 		gin.SetMode(gin.ReleaseMode)
 		rt := gin.New()
 		for _, r := range t {
 			names := r.Params()
-			rt.Handle(r.Method, r.Colon(), func(c *gin.Context) { use(names, c.Param) })
+			rt.Handle(r.Method, r.Colon(), func(c *gin.Context) {
+				if asks {
+					readAll(names, c.Param)
+				}
+			})
 		}
 		return rt
 	}},
-	{"echo", func(t routes.Table, use use) http.Handler {
+	{"echo", func(t routes.Table, asks bool) http.Handler {
 		rt := echo.New()
 		for _, r := range t {
 			names := r.Params()
 			rt.Add(r.Method, r.Colon(), func(c echo.Context) error {
-				use(names, c.Param)
+				if asks {
+					readAll(names, c.Param)
+				}
 				return nil
 			})
 		}
 		return rt
 	}},
-	{"echo5", func(t routes.Table, use use) http.Handler {
+	{"echo5", func(t routes.Table, asks bool) http.Handler {
 		rt := echo5.New()
 		for _, r := range t {
 			names := r.Params()
 			rt.Add(r.Method, r.Colon(), func(c *echo5.Context) error {
-				use(names, c.Param)
+				if asks {
+					readAll(names, c.Param)
+				}
 				return nil
 			})
 		}
 		return rt
 	}},
-	{"chi", func(t routes.Table, use use) http.Handler {
+	{"chi", func(t routes.Table, asks bool) http.Handler {
 		rt := chi.NewRouter()
 		for _, r := range t {
 			names := r.Params()
 			rt.MethodFunc(r.Method, r.Path(), func(_ http.ResponseWriter, q *http.Request) {
-				use(names, func(name string) string { return chi.URLParam(q, name) })
+				if asks {
+					readAll(names, func(name string) string { return chi.URLParam(q, name) })
+				}
 			})
 		}
 		return rt
@@ -136,7 +155,7 @@ func BenchmarkRouters(b *testing.B) {
 	for name, table := range tables(b) {
 		for _, rival := range routers {
 			b.Run("table="+name+"/router="+rival.name, func(b *testing.B) {
-				h := rival.make(table, none)
+				h := rival.make(table, false)
 				rs := examples(table)
 				w := httptest.NewRecorder()
 				b.ReportAllocs()
@@ -157,17 +176,17 @@ func BenchmarkRouters(b *testing.B) {
 func BenchmarkRoutersRatio(b *testing.B) {
 	for name, table := range tables(b) {
 		for _, rival := range routers[1:] {
-			for asked, use := range map[string]use{"all": all, "none": none} {
+			for asked, asks := range map[string]bool{"all": true, "none": false} {
 				b.Run("table="+name+"/router="+rival.name+"/asked="+asked, func(b *testing.B) {
-					byTurns(b, table, rival.make, use)
+					byTurns(b, table, rival.make, asks)
 				})
 			}
 		}
 	}
 }
 
-func byTurns(b *testing.B, table routes.Table, rival func(routes.Table, use) http.Handler, use use) {
-	handlers := [2]http.Handler{routers[0].make(table, use), rival(table, use)}
+func byTurns(b *testing.B, table routes.Table, rival func(routes.Table, bool) http.Handler, asks bool) {
+	handlers := [2]http.Handler{routers[0].make(table, asks), rival(table, asks)}
 	requests := [2][]*http.Request{examples(table), examples(table)}
 	w := httptest.NewRecorder()
 	var ratios []float64
