@@ -72,7 +72,7 @@ var arrows = map[string][]string{
 	"cmd/tare/internal/doctorverb":    {"cmd/tare/internal/cli", "cmd/tare/internal/runs", "cost", "cost/capture", "cost/doctor", "cost/doctor/compiler", "cost/doctor/proc", "cost/pprof", "lab/record", "lab/report", "stats/unit"},
 	"cmd/tare/internal/flameverb":     {"cmd/tare/internal/cli", "cost", "cost/capture", "cost/flame", "cost/page", "lab/report", "stats/unit"},
 	"cmd/tare/internal/gate":          {"cmd/tare/internal/cli", "cmd/tare/internal/runs", "lab/record", "lab/study", "lab/verdict", "stats", "stats/bound", "stats/unit"},
-	"cmd/tare/internal/loadverb":      {"cmd/tare/internal/cli", "doc", "load", "load/pace", "stats/bound", "stats/hist", "stats/unit"},
+	"cmd/tare/internal/loadverb":      {"cmd/tare/internal/cli", "doc", "load", "load/pace", "load/source", "stats/bound", "stats/hist", "stats/unit"},
 	"cmd/tare/internal/noise":         {"cmd/tare/internal/cli", "lab/record", "stats", "stats/unit"},
 	"cmd/tare/internal/runs":          {"cmd/tare/internal/cli", "cmd/tare/internal/noise", "cost", "cost/capture", "cost/exectrace", "cost/pprof", "lab", "lab/...", "stats", "stats/bound", "stats/unit", "studies"},
 	"cmd/tare/internal/runs/runstest": {"lab/record", "studies"},
