@@ -198,9 +198,13 @@ func (s *statics) add(path string, l *leaf) {
 	s.filter[path[len(path)-1]%32] |= 1 << (len(path) % 64)
 }
 
-func (s *statics) find(path string) *leaf {
-	if path == "" || s.filter[path[len(path)-1]%32]&(1<<(len(path)%64)) == 0 {
+// route returns what serves the path by the method, or nil.
+func (s *statics) route(path string, m method, name string) *route {
+	if s.filter[path[len(path)-1]%32]&(1<<(len(path)%64)) == 0 {
 		return nil
 	}
-	return s.leaves[path]
+	if l := s.leaves[path]; l != nil {
+		return l.route(m, name)
+	}
+	return nil
 }

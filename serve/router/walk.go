@@ -30,50 +30,57 @@ type walk struct {
 // of a path that holds one, so that what is matched is clean without having
 // been looked at beforehand.
 func (w *walk) from(n *node, p string, k int) *route {
+	at := 0
 	for {
-		if n.tail != "" {
-			if len(p) < len(n.tail) || p[:len(n.tail)] != n.tail {
-				w.slash = w.slash || len(n.tail) == len(p)+1 && n.tail[len(p)] == '/' && n.tail[:len(p)] == p
+		if tail := n.tail; tail != "" {
+			end := at + len(tail)
+			if len(p) < end || p[at:end] != tail {
+				w.slash = w.slash || end == len(p)+1 && tail[len(tail)-1] == '/' && p[at:] == tail[:len(tail)-1]
 				return nil
 			}
-			p = p[len(n.tail):]
+			at = end
 		}
-		if p == "" {
-			return w.end(n, k)
+		if at >= len(p) {
+			break
 		}
-		c := n.child(p[0])
+		c := n.child(p[at])
 		if n.any == nil && n.rest == nil {
 			if c == nil {
 				return nil
 			}
-			n, p = c, p[1:]
+			n = c
+			at++
 			continue
 		}
 		if c != nil {
-			if r := w.from(c, p[1:], k); r != nil {
+			if r := w.from(c, p[at+1:], k); r != nil {
 				return r
 			}
 		}
-		i := strings.IndexByte(p, '/')
+		i := strings.IndexByte(p[at:], '/')
 		if i < 0 {
-			i = len(p)
+			i = len(p) - at
 		}
 		if n.rest != nil {
-			return w.alternatives(n, p, k, i)
+			return w.alternatives(n, p[at:], k, i)
 		}
-		if !w.fits(p[:i]) {
+		value := p[at : at+i]
+		if !w.fits(value) {
 			return nil
 		}
-		w.values[k] = p[:i]
+		w.values[k] = value
 		n, k = n.any, k+1
-		if i == len(p) {
-			return w.end(n, k)
+		at += i
+		if at == len(p) {
+			break
 		}
 		if n.next == nil {
 			return nil
 		}
-		n, p = n.next[0], p[i+1:] // behind a wildcard there is nothing but a slash
+		n = n.next[0] // behind a wildcard there is nothing but a slash
+		at++
 	}
+	return w.end(n, k)
 }
 
 // alternatives tries the wildcards of n in turn, for a path whose first segment
