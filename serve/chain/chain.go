@@ -69,9 +69,10 @@ func (c *Chain) For(route string) *Chain {
 // Handler is a chain around a handler. It is safe for concurrent use if those
 // are that it is made of.
 type Handler struct {
-	next   http.Handler // the outermost layer
-	layers []placed     // outermost first
-	final  http.Handler
+	next    http.Handler // the outermost layer
+	layers  []placed     // outermost first
+	final   http.Handler
+	layered bool // a layer may stand
 }
 
 // placed is a layer in its place.
@@ -109,7 +110,7 @@ func (c *Chain) Then(h http.Handler) (*Handler, error) {
 	if err := errors.Join(append(b.errs, check(standing))...); err != nil {
 		return nil, fmt.Errorf("building the chain: %w", err)
 	}
-	return &Handler{b.next, b.placed, b.final}, nil
+	return &Handler{b.next, b.placed, b.final, len(standing) > 0}, nil
 }
 
 // none tells whether h is nil, be it as a function or as a chain that an error
@@ -200,6 +201,10 @@ func (b *branch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // ServeHTTP has the layers and the handler answer, with a state that they share.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !h.layered {
+		h.next.ServeHTTP(w, r)
+		return
+	}
 	slot := slotOf(r.Context())
 	s := held(slot)
 	if s == nil || slotIn(w) != slot || s.rec.w != nil {
@@ -213,20 +218,20 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // further out. What that chain records must reach it, and what is kept for a
 // request is for its own answer: a writer that leads somewhere else is another
 // answer, such as one of many in a batch or one with a time-out, and has a state
-// of its own.
+// of its own. Where nobody keeps values none is made: [Record] does without.
 func (h *Handler) serveSlowly(w http.ResponseWriter, r *http.Request) {
 	s, own := nearest(r.Context()), slotIn(w)
 	switch {
-	case s == nil:
+	case s != nil && s == held(own) && s.rec.w == nil:
+	case s != nil && recorderIn(w) == &s.rec.Recorder, !valued.Load():
+		h.next.ServeHTTP(w, r)
+		return
+	case s != nil:
+		s, r = carry(r)
+	default:
 		if s = place(r, own); s == nil {
 			s, r = carry(r)
 		}
-	case s == held(own) && s.rec.w == nil:
-	case recorderIn(w) == &s.rec.Recorder:
-		h.next.ServeHTTP(w, r)
-		return
-	default:
-		s, r = carry(r)
 	}
 	h.next.ServeHTTP(s.rec.attach(w), r)
 }

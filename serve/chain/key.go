@@ -43,6 +43,10 @@ const (
 // numbered is how many cells keys have asked for, in this program.
 var numbered atomic.Uint32
 
+// valued is whether this program has made a key. Without one no layer keeps values, and a
+// chain makes no state for them.
+var valued atomic.Bool
+
 // keyed is any Key.
 type keyed interface{ about() *meta }
 
@@ -53,6 +57,7 @@ func (m *meta) String() string { return m.name }
 
 // NewKey returns a key. The name is for people.
 func NewKey[T any](name string) *Key[T] {
+	valued.Store(true)
 	k := &Key[T]{meta{name: name}}
 	if isPointer[T]() {
 		if k.number = numbered.Add(1) - 1; k.number < cells {
@@ -80,6 +85,7 @@ func KeyOf[T any](key any) *Key[T] {
 	if key == nil || !reflect.TypeOf(key).Comparable() {
 		panic(fmt.Sprintf("chain: %T cannot be a context's key", key))
 	}
+	valued.Store(true)
 	k := &Key[T]{meta{name: fmt.Sprintf("%T", key), alias: key, odd: aliased}}
 	return k.list()
 }

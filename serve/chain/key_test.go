@@ -199,9 +199,6 @@ func TestOutsideOfChains(t *testing.T) {
 			t.Errorf("in a chain: got %v, %t", got, ok)
 		}
 	}))).ServeHTTP(httptest.NewRecorder(), with)
-	if _, ok := chain.RecorderFrom(t.Context()); ok {
-		t.Error("got a recorder without a chain")
-	}
 }
 
 // What knows nothing of chains finds what a key of KeyOf sets, and the key finds
@@ -401,8 +398,8 @@ func TestSubrequests(t *testing.T) {
 			name, _ := idKey.Value(r) // of the batch, until it is set
 			idKey.Set(r, name+r.URL.Path)
 			w.WriteHeader(http.StatusAccepted)
-			if rec, ok := chain.RecorderFrom(r.Context()); !ok || rec.Status() != http.StatusAccepted {
-				t.Errorf("part %s: got %v, %t", r.URL.Path, rec, ok)
+			if _, rec := chain.Record(w); rec.Status() != http.StatusAccepted {
+				t.Errorf("part %s: got status %d", r.URL.Path, rec.Status())
 			}
 			got, _ := idKey.Value(r)
 			_, _ = io.WriteString(w, got)
@@ -425,13 +422,13 @@ func TestSubrequests(t *testing.T) {
 			if got, _ := idKey.Value(r); got != "batch" {
 				t.Errorf("batch: got %q", got)
 			}
-			if rec, ok := chain.RecorderFrom(r.Context()); !ok || rec.Written() {
+			if _, rec := chain.Record(w); rec.Written() {
 				t.Error("the batch's recorder saw the parts' answers")
 			}
 			// A part that answers to the batch's own client shares all.
 			r.URL.Path = "/x"
 			part.ServeHTTP(w, r)
-			if rec, _ := chain.RecorderFrom(r.Context()); rec.Status() != http.StatusAccepted {
+			if _, rec := chain.Record(w); rec.Status() != http.StatusAccepted {
 				t.Errorf("batch: got status %d", rec.Status())
 			}
 			if got, _ := idKey.Value(r); got != "batch/x" {
@@ -477,9 +474,6 @@ func TestReset(t *testing.T) {
 	alias := chain.KeyOf[string](contextKey(9))
 	r := request(ctx)
 	for round := range 3 {
-		if rec, ok := chain.RecorderFrom(ctx); ok {
-			t.Errorf("round %d: got a recorder %v", round, rec)
-		}
 		h := chain.Must(chain.New(pass).Then(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if v, ok := idKey.Value(r); ok {
 				t.Errorf("round %d: got %q", round, v)
@@ -513,14 +507,16 @@ func TestResetForgets(t *testing.T) {
 		s := new(chain.State)
 		kept := &slot{t.Context(), s}
 		r := request(kept)
-		chain.Must(new(chain.Chain).Then(http.HandlerFunc(answerPong))).ServeHTTP(&answerOf{&discard{http.Header{}}, kept}, r)
+		chain.Must(chain.New(pass).Then(http.HandlerFunc(answerPong))).ServeHTTP(&answerOf{&discard{http.Header{}}, kept}, r)
 		var held []weak.Pointer[user]
 		secret := func() *user {
 			u := &user{"secret"}
 			held = append(held, weak.Make(u))
 			return u
 		}
-		plain.Set(r, secret())
+		if !plain.Set(r, secret()) {
+			t.Fatal("Set: got false in a chain")
+		}
 		if withBoxes {
 			box.Set(r, boxed{u: secret()})
 		}
@@ -579,20 +575,36 @@ func TestCrowded(t *testing.T) {
 	}
 }
 
-// TestAllocations holds the budget: nothing where the engine keeps the state,
-// the state and the request's copy elsewhere, and once more for many values
-// where the state is not reused, nor room for them lent.
+// TestAllocations holds the budget: nothing where the engine keeps the state, the state
+// with the request's copy elsewhere, and once more for many values where the state is
+// not reused, nor room for them lent.
 func TestAllocations(t *testing.T) {
 	for _, kind := range []string{"noop", "value", "record"} {
 		for _, depth := range []int{0, 1, 2, 5, 10, 12, 16, 17, 20, 50} {
-			many := 0.0
+			many, some := 0.0, 1.0
 			if kind == "value" && depth > 16 {
 				many = 1
 			}
-			for mode, want := range map[string]float64{"reuse": 0, "fresh": many, "lent": 0, "elsewhere": 2 + many} {
+			if depth == 0 {
+				some = 0
+			}
+			for mode, want := range map[string]float64{"reuse": 0, "fresh": many, "lent": 0, "elsewhere": some + many} {
 				if got := allocs(t, kind, depth, mode); got != want {
 					t.Errorf("%d %s layers, %s: got %v allocations, want %v", depth, kind, mode, got, want)
 				}
+			}
+		}
+	}
+}
+
+// TestAllocationsWithoutKeys holds that a program which has no keys pays for nothing but
+// the recorder, where a layer asks for it.
+func TestAllocationsWithoutKeys(t *testing.T) {
+	defer chain.ForgetKeys()()
+	for _, depth := range []int{1, 10, 50} {
+		for kind, want := range map[string]float64{"noop": 0, "record": 1} {
+			if got := allocs(t, kind, depth, "elsewhere"); got != want {
+				t.Errorf("%d %s layers: got %v allocations, want %v", depth, kind, got, want)
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package chain
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"io"
 	"net"
@@ -40,16 +39,6 @@ func Record(w http.ResponseWriter) (http.ResponseWriter, *Recorder) {
 	}
 	b := new(bare)
 	return b.attach(w), &b.Recorder
-}
-
-// RecorderFrom returns the recorder of the chain around the request that ctx is
-// of, or derives from. False: there is no chain.
-func RecorderFrom(ctx context.Context) (*Recorder, bool) {
-	s := shared(ctx)
-	if s == nil {
-		return nil, false
-	}
-	return &s.rec.Recorder, true
 }
 
 // recorderIn returns the nearest recorder that w is or unwraps to, or nil.

@@ -179,11 +179,12 @@ type slotted interface{ ChainSlot() *any }
 type stateKey struct{}
 
 // carrier is the context that carries the state where the engine has no place
-// for it.
+// for it, with the request that has this context: one allocation for both.
 type carrier struct {
 	context.Context
-	slot  any // &state
-	state State
+	slot    any // &state
+	state   State
+	request http.Request
 }
 
 func (c *carrier) ChainSlot() *any { return &c.slot }
@@ -199,7 +200,8 @@ func (c *carrier) Value(key any) any {
 func carry(r *http.Request) (*State, *http.Request) {
 	c := &carrier{Context: r.Context()}
 	c.slot = &c.state
-	return &c.state, r.WithContext(c)
+	c.request = *r.WithContext(c) // inlined, the copy in between stays on the stack
+	return &c.state, &c.request
 }
 
 // slotOf returns the place that ctx itself has for the state, nil if none. It is
