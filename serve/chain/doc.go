@@ -26,7 +26,8 @@
 // response writer has the method, too, and returns the same: the place is for
 // the answer that goes there, not for parts of it that are gathered elsewhere.
 // Under any other server the chain makes one copy of the request, whose context
-// carries the state; two allocations in all, at any depth.
+// carries the state: one allocation for both, at any depth. A chain without layers
+// makes none, nor does one in a program that has made no [Key].
 //
 // A handler may keep its request after it returned: the state belongs to that
 // request alone and is never handed to another, unless an engine was told to
