@@ -272,7 +272,6 @@ var ceilings = map[string]int{
 	"load":                       6110,
 	"serve":                      5190,
 	"serve/chain":                1880,
-	"serve/router":               1590,
 	"stats":                      1620,
 }
 

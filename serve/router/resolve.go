@@ -61,7 +61,7 @@ func (t *table) resolve(r *http.Request) answer {
 		return t.refuse(q)
 	}
 	if t.caseRedirect {
-		if u := respelt(rt.pattern, q.path); u != nil {
+		if u := rt.pattern.Respell(q.path); u != nil {
 			u.RawQuery = r.URL.RawQuery
 			return redirect(u, rt.text)
 		}
@@ -157,27 +157,6 @@ func endsAt(rt *route, path string) bool {
 		return rt != nil
 	}
 	return strings.HasSuffix(path, "/") && strings.Count(path, "/") == len(rt.pattern.Segments)
-}
-
-// respelt returns the path with the pattern's literals as they were registered,
-// or nil if that is what it is.
-func respelt(p *pattern.Pattern, path string) *url.URL {
-	segs := strings.Split(path[1:], "/")
-	changed := false
-	for i, s := range p.Segments {
-		if s.Kind == pattern.Literal && s.Text != "/" && pattern.Unescape(segs[i]) != s.Spelt {
-			segs[i], changed = url.PathEscape(s.Spelt), true
-		}
-	}
-	if !changed {
-		return nil
-	}
-	return fromEscaped("/" + strings.Join(segs, "/"))
-}
-
-// fromEscaped returns the URL of a percent-encoded path.
-func fromEscaped(path string) *url.URL {
-	return &url.URL{Path: pattern.Unescape(path), RawPath: path}
 }
 
 // refuse answers a request that no route matches.

@@ -3,10 +3,6 @@ package router
 import (
 	"fmt"
 	"net/url"
-	"slices"
-	"strings"
-
-	"github.com/tarehq/tare/serve/internal/pattern"
 )
 
 // URL builds the URL of the route that was added under this name. The params are
@@ -27,70 +23,9 @@ func (rt *Router) URL(name string, params ...string) (*url.URL, error) {
 	if e == nil {
 		return nil, fmt.Errorf("building a URL: no route has the name %q", name)
 	}
-	u, err := urlOf(e.pattern, params)
+	u, err := e.pattern.URL(params)
 	if err != nil {
 		return nil, fmt.Errorf("building a URL of %q: %w", e.Pattern, err)
 	}
 	return u, nil
-}
-
-func urlOf(p *pattern.Pattern, params []string) (*url.URL, error) {
-	if len(params)%2 != 0 {
-		return nil, fmt.Errorf("%q has no value", params[len(params)-1])
-	}
-	given := map[string]string{}
-	for pair := range slices.Chunk(params, 2) {
-		if _, twice := given[pair[0]]; twice {
-			return nil, fmt.Errorf("%q is given twice", pair[0])
-		}
-		given[pair[0]] = pair[1]
-	}
-	var path strings.Builder
-	for i := range p.Segments {
-		path.WriteByte('/')
-		part, err := partOf(p, i, given)
-		if err != nil {
-			return nil, err
-		}
-		path.WriteString(part)
-	}
-	for name := range given {
-		if !slices.Contains(p.Names(), name) {
-			return nil, fmt.Errorf("%q is not one of its wildcards", name)
-		}
-	}
-	u := fromEscaped(path.String())
-	u.Host = p.Host
-	return u, nil
-}
-
-// part returns the i-th segment of the path, percent-encoded.
-func partOf(p *pattern.Pattern, i int, given map[string]string) (string, error) {
-	s := &p.Segments[i]
-	switch {
-	case s.Kind == pattern.Literal && s.Text == "/" && i == len(p.Segments)-1:
-		return "", nil
-	case s.Kind == pattern.Literal:
-		return pattern.Escape(s.Spelt), nil
-	case s.Text == "":
-		return "", nil
-	}
-	value, ok := given[s.Text]
-	switch {
-	case !ok:
-		return "", fmt.Errorf("%q is missing", s.Text)
-	case s.Kind == pattern.Multi && !pattern.IsClean(value):
-		return "", fmt.Errorf("value %q of %q has an empty or a dot segment", value, s.Text)
-	case s.Kind == pattern.Multi:
-		segs := strings.Split(value, "/")
-		for k := range segs {
-			segs[k] = url.PathEscape(segs[k])
-		}
-		return strings.Join(segs, "/"), nil
-	case value == "" || value == "." || value == ".." || value == "/":
-		return "", fmt.Errorf("value %q of %q cannot be a segment of a path", value, s.Text)
-	case !s.Check.Allows(value):
-		return "", fmt.Errorf("value %q of %q is not %s", value, s.Text, s.Check.Spec)
-	}
-	return url.PathEscape(value), nil
 }
