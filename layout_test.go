@@ -272,7 +272,7 @@ var ceilings = map[string]int{
 	"load":                       6110,
 	"serve":                      5190,
 	"serve/chain":                1880,
-	"serve/router":               1530,
+	"serve/router":               1540,
 	"stats":                      1620,
 }
 

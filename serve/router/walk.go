@@ -80,6 +80,11 @@ func (w *walk) from(n *node, p string, k int) *route {
 		n = n.next[0] // behind a wildcard there is nothing but a slash
 		at++
 	}
+	if n.leaf != nil && w.method != otherMethod {
+		if r := n.leaf.routes[w.method]; r != nil {
+			return r
+		}
+	}
 	return w.end(n, k)
 }
 
