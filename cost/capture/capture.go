@@ -12,6 +12,9 @@
 // counted for the process meanwhile, where that process runs here; see [Kernel].
 //
 // It does not judge: owners and causes are package cost's, rules package doctor's.
+//
+// What is not possible here is an error that wraps [cost.ErrNotSupported]. Values of this
+// package are not safe for concurrent use.
 package capture
 
 import (
@@ -79,7 +82,7 @@ func (e *ProfileError) Unwrap() error { return e.Err }
 // Run looks at a service. It looks from outside if the service's profiles were not found.
 // If that is not possible here, it asks the process for its own profile, and warns of
 // that. An interrupted look from outside is a capture with a warning; a service hands
-// its own profile over only at the end, so that there is none then.
+// its own profile over only at the end, so that an interruption is a [ProfileError].
 func Run(ctx context.Context, t *Target, o Options) (*Capture, error) {
 	r := newRun(t, o)
 	if t.Profiles != nil {
@@ -96,7 +99,7 @@ func Run(ctx context.Context, t *Target, o Options) (*Capture, error) {
 	}
 	r.say("it cannot be sampled from outside, so it is asked for its own profile: %v", why)
 	r = newRun(t, o)
-	r.warn(fmt.Errorf("this is the service's own profile, for from outside it cannot be sampled: %w", why))
+	r.warn(fmt.Errorf("this is the service's own profile, because it cannot be sampled from outside: %w", why))
 	if o.Calls != nil {
 		r.c.CallsErr = why
 	}
@@ -237,7 +240,7 @@ func (c *Capture) countRequests(l *Load, profiled, traced time.Time) {
 	}
 	c.Traced = c.Window.Over(c.Traced.Duration)
 	seen, during := math.Round(l.Requests(profiled, c.Window.Duration)), l.Requests(traced, c.Traced.Duration)
-	if seen >= 1 && during >= 1 { // else CPU would be told a second and waits a request
+	if seen >= 1 && during >= 1 { // else CPU would be per second and waits per request
 		c.Window.Requests, c.Traced.Requests = seen, during
 	}
 }

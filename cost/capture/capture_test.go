@@ -108,8 +108,8 @@ func TestCallsInterrupted(t *testing.T) {
 		requests float64
 	}{
 		{"before", interrupted, nil, context.Canceled, "no counts and times of calls (--marks)", 0},
-		{"amid", interrupted, m, nil, "calls were watched for 1.50 s", 200},
-		{"not", t.Context(), m, nil, "requests were counted while calls were watched, after the sampling", 200},
+		{"amid", interrupted, m, nil, "calls were timed for 1.50 s", 200},
+		{"not", t.Context(), m, nil, "requests were counted after the sampling, while calls were timed", 200},
 		{"not to be had", t.Context(), nil, failed, "", 0},
 	} {
 		c := &Capture{Window: cost.Window{Duration: 10 * time.Second}}

@@ -160,13 +160,13 @@ func (c *Capture) takeCalls(ctx context.Context, m *probe.Measurement, err error
 	interrupted := ctx.Err() != nil
 	switch {
 	case err != nil && interrupted:
-		c.Warnings = append(c.Warnings, errors.New("interrupted before calls were watched: there are no counts and times of calls (--marks)"))
+		c.Warnings = append(c.Warnings, errors.New("interrupted before calls were timed: there are no counts and times of calls (--marks)"))
 		return
 	case err != nil:
 		c.CallsErr = err
 		return
 	case interrupted:
-		c.Warnings = append(c.Warnings, fmt.Errorf("interrupted: calls were watched for %s", unit.Format(float64(m.Attached), unit.Nanoseconds)))
+		c.Warnings = append(c.Warnings, fmt.Errorf("interrupted: calls were timed for %s", unit.Format(float64(m.Attached), unit.Nanoseconds)))
 	}
 	c.Calls = m
 	if c.Window.Requests > 0 || m.Attached <= 0 {
@@ -174,7 +174,7 @@ func (c *Capture) takeCalls(ctx context.Context, m *probe.Measurement, err error
 	}
 	c.Window.Requests = math.Round(m.Requests * c.Window.Duration.Seconds() / m.Attached.Seconds())
 	if c.Window.Requests > 0 {
-		c.Warnings = append(c.Warnings, errors.New("requests were counted while calls were watched, after the sampling: costs a request are told by as many a second, and before there may have been more or fewer"))
+		c.Warnings = append(c.Warnings, errors.New("requests were counted after the sampling, while calls were timed: costs per request assume that the rate was the same before"))
 	}
 }
 
@@ -185,7 +185,7 @@ func addCalls(b *cost.Bill, m *probe.Measurement) {
 		// Where requests begin is not known in this program: as many as otherwise.
 		w = cost.Window{Duration: time.Duration(b.Seconds * float64(time.Second)), Requests: b.Requests}.Over(m.Attached)
 		if b.Requests > 0 && !m.SeesRequests() {
-			b.Warnings = append(b.Warnings, "where requests begin is not known in this program: calls a request are told by the requests a second of the time before, and these may have changed since")
+			b.Warnings = append(b.Warnings, "where requests begin is not known in this program: calls per request assume the rate of requests before, which may have changed since")
 		}
 	}
 	b.AddWalls(m.Walls, w)

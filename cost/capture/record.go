@@ -52,7 +52,7 @@ func (r Recording) Record(ctx context.Context, t *Target) (warnings []error, err
 		warnings = append(warnings, errors.New("interrupted: what was seen until then is shown"))
 	}
 	if err := <-sampled; err != nil && !interrupted {
-		warnings = append(warnings, fmt.Errorf("no CPU profile beside the trace, so where requests ran is known by halves: %w", err))
+		warnings = append(warnings, fmt.Errorf("no CPU profile with the trace, so it shows only partly where requests ran: %w", err))
 	}
 	if around.load == nil {
 		return warnings, nil
