@@ -15,13 +15,16 @@ import (
 const howClaims = "A claim has the verdict of its first check, the published headline; the others are parts of it, shown beside it. " +
 	"Each is judged at the level of its workload's intervals, not corrected for being many."
 
+// howParts says what a verdict on a claim of several parts rests on.
+const howParts = " Of a claim with several headlines all must hold; they share that level."
+
 // claims writes what became of the published claims.
 func (p *page) claims(a *verdict.Analysis) {
 	if len(a.Claims) == 0 {
 		return
 	}
 	p.heading("Published claims")
-	p.wrapIn(dim, "  ", howClaims)
+	p.wrapIn(dim, "  ", howDecided(a.Claims))
 	for _, c := range a.Claims {
 		p.line("")
 		p.line("  %s  %s", p.in(bold, c.ID), p.in(toneOfWord(c.Verdict).style(), string(c.Verdict)))
@@ -29,13 +32,21 @@ func (p *page) claims(a *verdict.Analysis) {
 		said := c.Sentence // reasons that several checks share are given once
 		for i := range c.Checks {
 			says := sayingOf(&c.Checks[i])
-			if i == 0 && len(c.Checks) > 1 {
+			if i < c.Deciding && len(c.Checks) > 1 {
 				says = "headline: " + says
 			}
 			p.wrap("    - ", says)
 			said += p.check(&c.Checks[i], said)
 		}
 	}
+}
+
+// howDecided says what the verdicts on claims rest on.
+func howDecided(claims []verdict.Claim) string {
+	if slices.ContainsFunc(claims, func(c verdict.Claim) bool { return c.Deciding > 1 }) {
+		return howClaims + howParts
+	}
+	return howClaims
 }
 
 // sayingOf is what a check puts to the test, in words.

@@ -30,7 +30,7 @@ func newHTMLClaim(c *verdict.Claim) htmlClaim {
 	out := htmlClaim{ID: c.ID, Sentence: unbroken(c.Sentence), Verdict: toneOfWord(c.Verdict).mark(string(c.Verdict))}
 	for i := range c.Checks {
 		check := newHTMLCheck(&c.Checks[i])
-		check.Headline = i == 0 && len(c.Checks) > 1
+		check.Headline = i < c.Deciding && len(c.Checks) > 1
 		out.Checks = append(out.Checks, check)
 	}
 	return out

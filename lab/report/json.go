@@ -176,7 +176,8 @@ type claimOut struct {
 	Contradicted int          `json:"contradicted"`
 	Undecided    int          `json:"undecided"`
 	Unjudged     int          `json:"not_judged"`
-	Checks       []checkOut   `json:"checks"` // the first decides
+	Deciding     int          `json:"deciding"`
+	Checks       []checkOut   `json:"checks"` // the first so many decide
 }
 
 type goalOut struct {

@@ -14,6 +14,9 @@ func (c *checker) claim(i int) {
 	if first := slices.IndexFunc(c.Claims, func(o Claim) bool { return o.ID == cl.ID }); first < i && cl.ID != "" {
 		c.wrong(path+".id", "claims[%d] is %s already; put all checks of a claim together", first, cl.ID)
 	}
+	if cl.Deciding > len(cl.Checks) {
+		c.wrong(path+".deciding", "%d checks decide together, and there are %d; give at most so many", cl.Deciding, len(cl.Checks))
+	}
 	for j := range cl.Checks {
 		c.check(fmt.Sprintf("%s.checks[%d]", path, j), cl.Checks[j])
 	}

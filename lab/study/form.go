@@ -141,17 +141,18 @@ func (s *Study) narrow() {
 	s.Attribute = s.Attribute.among(s)
 }
 
-// within are the claims' checks whose arms and workloads the study has. The
-// first check of a claim stays for the sake of any other, though it cannot be
-// made: no other may decide in its place.
+// within are the claims' checks whose arms and workloads the study has. The checks
+// that decide on a claim stay for the sake of any other, though they cannot be
+// made: no other may decide in their place.
 func (s *Study) within(claims []Claim) []Claim {
 	var kept []Claim
 	for _, c := range claims {
 		if !slices.ContainsFunc(c.Checks, s.canCheck) {
 			continue
 		}
-		others := slices.DeleteFunc(slices.Clone(c.Checks[1:]), func(k Check) bool { return !s.canCheck(k) })
-		c.Checks = append(c.Checks[:1:1], others...)
+		headline := len(c.Headline())
+		others := slices.DeleteFunc(slices.Clone(c.Checks[headline:]), func(k Check) bool { return !s.canCheck(k) })
+		c.Checks = append(c.Checks[:headline:headline], others...)
 		kept = append(kept, c)
 	}
 	return kept

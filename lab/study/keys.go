@@ -175,6 +175,7 @@ func claimShape() shape[Claim] {
 	return object("the claim", []key[Claim]{
 		field("id", "The claim's name in the list of claims.", claimName(), func(c *Claim) *string { return &c.ID }).must(),
 		field("checks", "What is checked of it.", list(checkShape(), 1), func(c *Claim) *[]Check { return &c.Checks }).must(),
+		field("deciding", "How many of the checks, from the first on, decide together.", integer(2, 100), func(c *Claim) *int { return &c.Deciding }),
 	})
 }
 

@@ -179,7 +179,13 @@ type Quick struct {
 type Claim struct {
 	ID     string  `json:"id,omitzero"` // as in claims.yaml, such as P1.nesting
 	Checks []Check `json:"checks,omitzero"`
+	// Deciding is how many of the checks, from the first on, decide together: all of
+	// them must hold; 0 = the first alone.
+	Deciding int `json:"deciding,omitzero"`
 }
+
+// Headline are the checks that decide on the claim.
+func (c *Claim) Headline() []Check { return c.Checks[:min(max(1, c.Deciding), len(c.Checks))] }
 
 // Check is one testable part of a claim. Effect-like checks compare Arm with
 // Against on Metric in Workload.

@@ -10,8 +10,9 @@ import (
 	"github.com/tarehq/tare/lab/study"
 )
 
-// check judges one check of a claim.
-func (an *analyser) check(k study.Check, a *Analysis) CheckResult {
+// check judges one check of a claim, which shares the level of its interval with as
+// many others as the family has.
+func (an *analyser) check(k study.Check, a *Analysis, family int) CheckResult {
 	r := CheckResult{Check: k, Against: cmp.Or(k.Against, an.study.Control)}
 	r.Metric, _ = study.MetricNamed(k.Metric)
 	if k.Kind == study.Fact {
@@ -27,6 +28,9 @@ func (an *analyser) check(k study.Check, a *Analysis) CheckResult {
 		basis := an.rounds.basis(w.Workload)
 		an, w = an.rounds, &basis
 	}
+	sharing := *w
+	sharing.Alpha /= float64(family)
+	w = &sharing
 	switch k.Kind {
 	case study.Interaction:
 		an.interaction(&r, w, m)

@@ -53,10 +53,12 @@ type CheckResult struct {
 }
 
 // Claim is what became of a claim. Its first check is the published headline
-// and alone decides; the others are parts of the statement, shown beside it.
+// and alone decides, or several from the first on do together, all of which must
+// hold; the others are parts of the statement, shown beside it.
 type Claim struct {
 	ID       string
 	Checks   []CheckResult
+	Deciding int // how many of the checks decide, from the first on
 	Verdict  Word
 	Needs    int    // when inconclusive
 	Sentence string // the verdict in plain words, the number of checks included
@@ -66,9 +68,19 @@ type Claim struct {
 }
 
 func (an *analyser) claim(c study.Claim, a *Analysis) Claim {
-	out := Claim{ID: c.ID}
-	for _, check := range c.Checks {
-		out.Checks = append(out.Checks, an.check(check, a))
+	out := Claim{ID: c.ID, Deciding: len(c.Headline())}
+	measured := 0 // of those that decide; a fact is known without error
+	for _, check := range c.Headline() {
+		if check.Kind != study.Fact {
+			measured++
+		}
+	}
+	for i, check := range c.Checks {
+		family := 1
+		if i < out.Deciding {
+			family = max(1, measured)
+		}
+		out.Checks = append(out.Checks, an.check(check, a, family))
 	}
 	out.sum()
 	return out
@@ -96,16 +108,35 @@ func (c *Claim) sum() {
 	}
 	c.Verdict, c.Sentence = NotComparable, "It was not judged: it has no checks."
 	if len(c.Checks) > 0 {
-		c.Verdict, c.Sentence = c.Checks[0].verdict()
-	}
-	if c.Verdict == Inconclusive {
-		c.Needs = c.Checks[0].decisive().Needs
+		c.decide()
 	}
 	c.Sentence += fmt.Sprintf(" %d of %s contradicted, %d undecided", c.Contradicted, Count(len(c.Checks), "check"), c.Undecided)
 	if c.Unjudged > 0 {
 		c.Sentence += fmt.Sprintf(", %d not judged", c.Unjudged)
 	}
 	c.Sentence += "."
+}
+
+// decide gives the claim the gravest verdict of the checks that decide, all of which
+// must hold.
+func (c *Claim) decide() {
+	for _, want := range []Word{Contradicted, Inconclusive, NotComparable, DirectionOnly, Confirmed} {
+		for i := range c.Deciding {
+			r := &c.Checks[i]
+			verdict, sentence := r.verdict()
+			if verdict != want {
+				continue
+			}
+			if c.Deciding > 1 {
+				sentence = fmt.Sprintf("Part %d of %d: %s", i+1, c.Deciding, sentence)
+			}
+			if verdict == Inconclusive {
+				c.Needs = r.decisive().Needs
+			}
+			c.Verdict, c.Sentence = verdict, sentence
+			return
+		}
+	}
 }
 
 // verdict is that on the claim whose headline the check is.

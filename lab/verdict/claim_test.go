@@ -142,6 +142,43 @@ func TestAbsoluteFiguresAreNotJudged(t *testing.T) {
 	}
 }
 
+// Where several checks decide together, the gravest verdict is the claim's, and they
+// share the level of their intervals.
+func TestDecidingTogether(t *testing.T) {
+	fact := func(value string) study.Check {
+		return study.Check{Kind: study.Fact, Arm: "three", Fact: "f", Value: value}
+	}
+	for _, tc := range []struct {
+		name     string
+		deciding int
+		checks   []study.Check
+		want     verdict.Word
+		says     string
+		alpha    float64 // share of the workload's, of the first check
+	}{
+		{"one decides", 0, []study.Check{directed("more"), directed("less")}, verdict.Confirmed, "It holds here", 1},
+		{"all hold", 2, []study.Check{directed("more"), sized("more", 1.05), directed("less")}, verdict.Confirmed, "Part 1 of 2: It holds here", 0.5},
+		{"one does not", 2, []study.Check{directed("more"), directed("less")}, verdict.Contradicted, "Part 2 of 2: It does not hold here", 0.5},
+		{"one of another size", 2, []study.Check{directed("more"), sized("more", 2)}, verdict.DirectionOnly, "Part 2 of 2: The direction holds here", 0.5},
+		{"one not judged", 2, []study.Check{directed("more"), fact("v")}, verdict.NotComparable, "Part 2 of 2: It was not judged", 1},
+		{"contradicted, whatever is not judged", 3, []study.Check{directed("more"), fact("v"), directed("less")}, verdict.Contradicted, "Part 3 of 3", 0.5},
+	} {
+		u := base()
+		u.noise = 0.004
+		u.effect("three", "cpu_per_request", 1.05)
+		u.study.Looks = []int{8}
+		u.study.Claims = []study.Claim{{ID: "c", Checks: tc.checks, Deciding: tc.deciding}}
+		a := analyse(t, u.run())
+		c := a.Claims[0]
+		if c.Verdict != tc.want || !strings.HasPrefix(c.Sentence, tc.says) {
+			t.Errorf("%s: got %s, %q; want %s, %q", tc.name, c.Verdict, c.Sentence, tc.want, tc.says)
+		}
+		if got, want := c.Checks[0].Comparison.Alpha, tc.alpha*a.Workload("half").Alpha; math.Abs(got-want) > 1e-12 {
+			t.Errorf("%s: the first check has level %g, want %g", tc.name, got, want)
+		}
+	}
+}
+
 func TestUnmeasuredClaims(t *testing.T) {
 	other := func(change func(*study.Check)) study.Check { k := directed("more"); change(&k); return k }
 	for _, tc := range []struct {

@@ -36,7 +36,7 @@ func (r *CheckResult) Outcome() bound.Outcome {
 func (an *analyser) goal(g study.Goal, a *Analysis) Goal {
 	out := Goal{Says: g.Says}
 	for _, check := range g.Checks() {
-		r := an.check(check, a)
+		r := an.check(check, a, 1)
 		out.Checks = append(out.Checks, r)
 		switch r.Outcome() {
 		case bound.Held:

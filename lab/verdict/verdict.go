@@ -38,7 +38,8 @@
 //     to another arm's, keeps to its side, contradicted where it lies wholly
 //     beyond. Threshold and floor are no part of it.
 //
-// A claim has the verdict of its first check, which is the published headline:
+// A claim has the verdict of its first check, which is the published headline, or
+// the gravest of several that decide together:
 // contradicted, inconclusive or not comparable as its direction, fact or bound
 // is; confirmed if its sizes agree too, confirmed in direction only where they
 // disagree or stay open. The other checks are judged beside it, and how many of
