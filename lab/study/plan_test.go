@@ -167,6 +167,11 @@ func TestQuickForm(t *testing.T) {
 	if after := fmt.Sprintf("%+v", *s); after != before {
 		t.Errorf("the study changed\nfrom %s\nto   %s", before, after)
 	}
+	all := s.Claims[1].Checks
+	s.Claims[1].Deciding = len(all)
+	if got := s.QuickForm().Claims[1].Checks; !reflect.DeepEqual(got, all) {
+		t.Errorf("checks that decide together: got %d, want all %d", len(got), len(all))
+	}
 }
 
 func TestPart(t *testing.T) {

@@ -2,10 +2,12 @@
 package claims
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
@@ -25,43 +27,33 @@ type Cmd struct {
 	JSON bool `name:"json" xor:"form" help:"Print JSON."`
 
 	Markdown string `placeholder:"FILE" xor:"form" help:"Write a page of the claims as Markdown; - is standard output."`
+	Keep     string `placeholder:"FILE" help:"Also write what runs found, for studies/results.json in tare's own source."`
 }
 
 // entry is the shape of an element of `tare claims --json`.
 type entry struct {
 	study.Published
-	State string `json:"state"`         // the verdict, or why there is none
-	Says  string `json:"says,omitzero"` // the verdict in one sentence
-	Run   string `json:"run,omitzero"`  // folder of the run that it comes from
-
-	// Of the check that decides, or of the first published row where no study
-	// has one.
-	Metric   string `json:"metric,omitzero"`
-	Figure   string `json:"published,omitzero"`
-	Measured string `json:"measured,omitzero"`
-	Interval string `json:"interval,omitzero"` // of Measured
-
-	Checks []checked `json:"checks,omitzero"` // of the study that tests it, the one that decides first
-}
-
-// checked is a published statement beside what was measured of it.
-type checked struct {
-	Says     string `json:"says"`
-	Metric   string `json:"metric,omitzero"`
-	Figure   string `json:"published,omitzero"`
-	Measured string `json:"measured,omitzero"`
-	Interval string `json:"interval,omitzero"` // of Measured
+	studies.Result
 }
 
 // Run lists.
 func (c *Cmd) Run(t *cli.Terminal) error {
-	rows, err := c.rows(t)
+	judged, err := c.judged(t)
+	if err != nil {
+		return err
+	}
+	rows, err := c.rows(judged)
 	if err != nil {
 		return err
 	}
 	for _, id := range c.IDs {
 		if !slices.ContainsFunc(rows, func(r entry) bool { return within(r.ID, id) }) {
 			return cli.Usage("`tare claims` lists all", fmt.Errorf("no claim is called %s", id))
+		}
+	}
+	if c.Keep != "" {
+		if err := cli.WriteFile(c.Keep, func(w io.Writer) error { return writeResults(w, judged) }); err != nil {
+			return err
 		}
 	}
 	if c.JSON {
@@ -86,25 +78,35 @@ func (c *Cmd) Run(t *cli.Terminal) error {
 
 func (c *Cmd) table(t *cli.Terminal, rows []entry) {
 	cells, statements := [][]string{{"CLAIM", "STATE", "PUBLISHED", "MEASURED"}}, []string{"STATEMENT"}
-	counts := map[string]int{}
 	for _, r := range rows {
-		counts[r.State]++
 		cells = append(cells, []string{r.ID, r.State, cli.Fit(r.Figure, mostFigure), cli.Fit(r.Measured, mostFigure)})
 		statements = append(statements, r.Statement)
 	}
 	for i, line := range cli.AlignColumns(cells) {
 		cli.PrintNamed(t.Out, line, statements[i], t.Width)
 	}
-	sum := cli.Count(uint64(len(rows)), "claim")
+	fmt.Fprintln(t.Out)
+	cli.Wrap(t.Out, "", countStates(rows), t.Width)
+	fmt.Fprintln(t.Out, "`tare claims ID` shows one in full.")
+}
+
+// countStates says how many claims are in each state, in the order in which these come.
+func countStates(rows []entry) string {
+	counts, order := map[string]int{}, []string(nil)
 	for _, r := range rows {
-		if n := counts[r.State]; n > 0 {
-			sum += fmt.Sprintf(", %d %s", n, r.State)
-			delete(counts, r.State)
+		state := r.State
+		if strings.HasPrefix(state, toRun) {
+			state = "not run yet"
+		}
+		if counts[state]++; counts[state] == 1 {
+			order = append(order, state)
 		}
 	}
-	fmt.Fprintln(t.Out)
-	cli.Wrap(t.Out, "", sum, t.Width)
-	fmt.Fprintln(t.Out, "`tare claims ID` shows one in full.")
+	sum := cli.Count(uint64(len(rows)), "claim")
+	for _, state := range order {
+		sum += fmt.Sprintf(", %d %s", counts[state], state)
+	}
+	return sum
 }
 
 func (c *Cmd) full(t *cli.Terminal, r entry) {
@@ -125,10 +127,12 @@ func (c *Cmd) full(t *cli.Terminal, r entry) {
 	line("shown by", r.By)
 	line("which is", r.Note)
 	for _, k := range r.Checks {
-		line("check", k.String())
+		line("check", describeOutcome(k))
 	}
 	line("measured", r.Says)
-	line("run", r.Run)
+	if r.Run != "" {
+		line("run", r.Run+", "+strings.Join(runNotes(&r.Result), ", "))
+	}
 	fmt.Fprintln(t.Out)
 }
 
@@ -141,8 +145,20 @@ func (r *entry) source() string {
 	return text
 }
 
-// String is what the check says, the published figure and the measured one.
-func (k checked) String() string {
+// runNotes are when and where a run was made, and which of how many it is.
+func runNotes(r *studies.Result) []string {
+	notes := []string{r.Started.Format(time.DateOnly), r.Machine}
+	if r.Quick {
+		notes = append(notes, "short form")
+	}
+	if n := len(r.Runs); n > 1 {
+		notes = append(notes, fmt.Sprintf("%d of %d runs", 1+slices.Index(r.Runs, r.Run), n))
+	}
+	return slices.DeleteFunc(notes, func(s string) bool { return s == "" })
+}
+
+// describeOutcome is what a check says, the published figure and the measured one.
+func describeOutcome(k studies.Outcome) string {
 	text := k.Says + ": "
 	if m, ok := study.MetricNamed(k.Metric); ok {
 		text += m.Title + " "
@@ -157,13 +173,13 @@ func (k checked) String() string {
 	return text
 }
 
-// rows joins the claims with the newest run that judged each.
-func (c *Cmd) rows(t *cli.Terminal) ([]entry, error) {
+// rows joins the claims with what runs found of them.
+func (c *Cmd) rows(judged map[string]studies.Result) ([]entry, error) {
 	published, err := studies.Claims()
 	if err != nil {
 		return nil, err
 	}
-	known, checks := map[string]bool{}, map[string][]checked{}
+	known, checks := map[string]bool{}, map[string][]studies.Outcome{}
 	all, err := studies.All()
 	if err != nil {
 		return nil, err
@@ -172,28 +188,23 @@ func (c *Cmd) rows(t *cli.Terminal) ([]entry, error) {
 		known[s.Name] = true
 		for _, k := range s.Claims {
 			for _, check := range k.Checks {
-				checks[k.ID] = append(checks[k.ID], checked{Says: check.Says, Metric: check.Metric, Figure: publishedFigure(check)})
+				checks[k.ID] = append(checks[k.ID], studies.Outcome{Says: check.Says, Metric: check.Metric, Figure: publishedFigure(check)})
 			}
 		}
-	}
-	judged, err := c.judged(t)
-	if err != nil {
-		return nil, err
 	}
 	var rows []entry
 	for _, p := range published {
 		if !c.wanted(p.ID) {
 			continue
 		}
-		row := entry{Published: p, State: noStudy}
+		row := entry{p, studies.Result{State: noStudy}}
 		if len(p.Values) > 0 {
 			row.Figure = describeFigures(p.Values[0])
 		}
-		row.show(checks[p.ID])
+		show(&row.Result, checks[p.ID])
 		switch j, ok := judged[p.ID]; {
 		case ok:
-			row = j
-			row.Published = p
+			row.Result = j
 		case p.Verdict != "":
 			row.State = p.Verdict
 		case p.Study == "":
@@ -201,18 +212,20 @@ func (c *Cmd) rows(t *cli.Terminal) ([]entry, error) {
 		case p.Awaits != "":
 			row.State = "not judged yet"
 		case known[p.Study]:
-			row.State = "run " + p.Study
+			row.State = toRun + p.Study
 		}
 		rows = append(rows, row)
 	}
 	return rows, nil
 }
 
-// noStudy is the state of a claim whose study is still to be written.
-const noStudy = "no study yet"
+const (
+	noStudy = "no study yet" // the state of a claim whose study is still to be written
+	toRun   = "run "         // what that of a claim whose study was not run begins with
+)
 
 // show takes over what the checks show, the first of which decides.
-func (r *entry) show(checks []checked) {
+func show(r *studies.Result, checks []studies.Outcome) {
 	r.Checks = checks
 	if len(checks) > 0 {
 		r.Metric, r.Figure, r.Measured, r.Interval = checks[0].Metric, checks[0].Figure, checks[0].Measured, checks[0].Interval
@@ -237,36 +250,79 @@ func settled(state string) bool {
 	return state != string(verdict.Inconclusive) && state != string(verdict.NotComparable)
 }
 
-// judged are the verdicts of the newest runs, by claim: of those that settled
-// it, or else of all. A run that cannot be read is named and left out.
-func (c *Cmd) judged(t *cli.Terminal) (map[string]entry, error) {
+// judged are the verdicts by claim. The newest run that settled a claim counts, or
+// else the newest; what came with tare counts where no run of one's own settled it.
+// A run that cannot be read is named and left out.
+func (c *Cmd) judged(t *cli.Terminal) (map[string]studies.Result, error) {
 	all, err := record.List(c.Dir) // the newest first
 	if err != nil {
 		return nil, err
 	}
-	judged := map[string]entry{}
+	judged := map[string]studies.Result{}
+	consider := func(id string, r studies.Result) {
+		old, ok := judged[id]
+		ids := slices.Clone(old.Runs)
+		for _, run := range r.Runs {
+			if !slices.Contains(ids, run) {
+				ids = append(ids, run)
+			}
+		}
+		if !ok || !settled(old.State) && settled(r.State) {
+			old = r
+		}
+		old.Runs = ids
+		judged[id] = old
+	}
 	for _, r := range all {
 		_, a, err := runs.Open(r.Dir)
 		if err != nil {
 			fmt.Fprintf(t.Err, "left out: %s\n", report.Printable(err.Error()))
 			continue
 		}
-		for _, k := range a.Claims {
-			old, ok := judged[k.ID]
-			if ok && (settled(old.State) || !settled(string(k.Verdict))) {
-				continue
-			}
-			row := entry{State: string(k.Verdict), Says: k.Sentence, Run: r.Dir}
-			var checks []checked
-			for i := range k.Checks {
-				check := &k.Checks[i].Check
-				shown := checked{Says: check.Says, Metric: check.Metric, Figure: publishedFigure(*check)}
-				shown.Measured, shown.Interval = measuredFigure(&k.Checks[i])
-				checks = append(checks, shown)
-			}
-			row.show(checks)
-			judged[k.ID] = row
+		for i := range a.Claims {
+			consider(a.Claims[i].ID, newResult(a, &a.Claims[i]))
 		}
 	}
+	kept, err := studies.Results()
+	if err != nil {
+		return nil, err
+	}
+	for id, r := range kept {
+		consider(id, r)
+	}
 	return judged, nil
+}
+
+// newResult is what a run found of a claim.
+func newResult(a *verdict.Analysis, k *verdict.Claim) studies.Result {
+	m := &a.Manifest
+	r := studies.Result{
+		State: string(k.Verdict), Says: k.Sentence,
+		Run: m.ID, Runs: []string{m.ID}, Started: m.Started.UTC().Truncate(time.Second), Quick: m.Quick,
+	}
+	if k.Needs > 0 && k.Needs <= verdict.MostWorthwhile {
+		r.Needs = a.Progress().Blocks + k.Needs
+	}
+	for _, f := range m.Env {
+		if f.Name == "cpu" {
+			r.Machine = f.Value
+		}
+	}
+	var checks []studies.Outcome
+	for i := range k.Checks {
+		check := &k.Checks[i].Check
+		shown := studies.Outcome{Says: check.Says, Metric: check.Metric, Figure: publishedFigure(*check)}
+		shown.Measured, shown.Interval = measuredFigure(&k.Checks[i])
+		checks = append(checks, shown)
+	}
+	show(&r, checks)
+	return r
+}
+
+// writeResults writes what runs found, in the form that studies.Results reads.
+func writeResults(w io.Writer, judged map[string]studies.Result) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	return e.Encode(judged)
 }

@@ -92,11 +92,45 @@ func TestClaimsTable(t *testing.T) {
 	if err := json.Unmarshal([]byte(out.String()), &got); err != nil || len(got) != 1 {
 		t.Fatalf("%d rows, %v, want one of %s", len(got), err, out.String())
 	}
-	if r := got[0]; filepath.Base(r.Run) != "kept" {
+	if r := got[0]; !slices.Equal(r.Runs, []string{"newer", "kept"}) {
+		t.Errorf("got the runs %q, want both, the newest first", r.Runs)
+	}
+	if r := got[0]; r.Run != "kept" {
 		t.Errorf("got the verdict %q of run %s, want that of the older run, which judged the headline", r.State, r.Run)
 	}
 	if r := got[0]; r.Metric != "throughput" || r.Figure != "+11,355/s" || r.Measured != "+100/s" || r.Interval == "" {
 		t.Errorf("got %+v, want the figures of its first check", r)
+	}
+}
+
+// A run that settles a claim replaces what an older one settled, and one that cannot
+// tell does not.
+func TestNewestThatSettlesCounts(t *testing.T) {
+	dir := t.TempDir()
+	keepTuning(t, dir, "first", time.Now().Add(-2*time.Hour), nil)
+	keepTuning(t, dir, "second", time.Now().Add(-time.Hour), nil)
+	keepTuning(t, dir, "third", time.Now(), func(s *study.Study) { // cannot judge the headline
+		s.Workloads = slices.DeleteFunc(s.Workloads, func(w study.Workload) bool { return w.Name == s.Claims[0].Checks[0].Workload })
+	})
+	file := filepath.Join(t.TempDir(), "results.json")
+	var out strings.Builder
+	c := &Cmd{HomeFlag: runs.HomeFlag{Dir: dir}, IDs: []string{"P5.tuning"}, Keep: file}
+	if err := c.Run(&cli.Terminal{Out: &out, Err: io.Discard, Width: 400}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "run: second, " + time.Now().Add(-time.Hour).UTC().Format(time.DateOnly) + ", 2 of 3 runs\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("got\n%s\nwant %q in it", out.String(), want)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept map[string]studies.Result
+	if err := json.Unmarshal(data, &kept); err != nil {
+		t.Fatal(err)
+	}
+	if got := kept["P5.tuning"]; got.Run != "second" || got.Measured != "+100/s" || len(got.Checks) == 0 || len(got.Runs) != 3 {
+		t.Errorf("kept is %+v, want what the second run found", got)
 	}
 }
 
@@ -133,7 +167,7 @@ func TestClaimsInFull(t *testing.T) {
 	}
 }
 
-// docs/claims.md is what `tare claims --markdown` writes where no run is kept.
+// docs/claims.md is what `tare claims --markdown` writes of the results kept in studies.
 func TestClaimsDocsPage(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "claims.md")
@@ -150,7 +184,7 @@ func TestClaimsDocsPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != string(want) {
-		t.Error("docs/claims.md is stale: write it by `go run ./cmd/tare claims --markdown docs/claims.md` where no run is kept")
+		t.Error("docs/claims.md is stale: write it by `go run ./cmd/tare claims --keep studies/results.json --markdown docs/claims.md`")
 	}
 }
 
@@ -186,9 +220,9 @@ func keepTuning(t *testing.T, dir, id string, at time.Time, change func(*study.S
 }
 
 func TestTableWidths(t *testing.T) {
-	r := entry{State: "run nesting", Figure: "+37.2 µs"}
+	r := entry{Result: studies.Result{State: "run nesting", Figure: "+37.2 µs"}}
 	r.ID, r.Statement = "P1.nesting", "Three nested middlewares raise P95 by 37.2 µs over none at about 98,400 req/s"
 	clitest.CheckWidths(t, func(w io.Writer, width int) {
 		(&Cmd{}).table(&cli.Terminal{Out: w, Width: width}, []entry{r})
-	}, "P1.nesting", "+37.2 µs", "Three nested mi", "1 claim, 1 run nesting")
+	}, "P1.nesting", "+37.2 µs", "Three nested mi", "1 claim, 1 not run yet")
 }

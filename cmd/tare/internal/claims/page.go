@@ -16,11 +16,11 @@ func claimsPage(rows []entry) doc.Page {
 		doc.Paragraph{Text: doc.Spans{
 			{Text: fmt.Sprintf("tare puts %d published claims to the test. The statements are in our own words, the figures as published. ", len(rows))},
 			{Text: "tare claims --markdown docs/claims.md", Code: true},
-			{Text: " writes this page, with the verdicts of the runs that it finds. "},
+			{Text: " writes this page. Beside the figure that decides stand its interval, the verdict and the run. "},
 			{Text: "tare claims P4.scaling", Code: true},
 			{Text: " shows one claim with all its checks."},
-		}})
-	measured := slices.ContainsFunc(rows, func(r entry) bool { return r.Measured != "" })
+		}},
+		doc.Paragraph{Text: doc.Plain(strings.ReplaceAll(countStates(rows), ", ", " · "))})
 	for len(rows) > 0 {
 		source := rows[0].Source
 		n := slices.IndexFunc(rows, func(r entry) bool { return r.Source != source })
@@ -29,21 +29,17 @@ func claimsPage(rows []entry) doc.Page {
 		}
 		p.Add(doc.Heading{Level: 2, Text: source.ID + ": " + source.Subject},
 			doc.Paragraph{Text: doc.Plain("Source: " + source.Title + ".")},
-			claimsTable(source.ID, rows[:n], measured))
+			claimsTable(source.ID, rows[:n]))
 		rows = rows[n:]
 	}
 	return p
 }
 
-// claimsTable has a row for each claim of a source, with what a run measured if
-// there is any.
-func claimsTable(source string, rows []entry, measured bool) doc.Table {
+// claimsTable has a row for each claim of a source.
+func claimsTable(source string, rows []entry) doc.Table {
 	table := doc.Table{Caption: "Claims of " + source, Unlabelled: true, Columns: []doc.Column{
-		{Head: "claim", Key: true}, {Head: "statement"}, {Head: "published"}, {Head: "study"}, {Head: "state"}, {Head: "what decides"},
+		{Head: "claim", Key: true}, {Head: "statement"}, {Head: "published"}, {Head: "measured"}, {Head: "verdict"}, {Head: "run"}, {Head: "what decides"},
 	}}
-	if measured {
-		table.Columns = slices.Insert(table.Columns, 3, doc.Column{Head: "measured"})
-	}
 	for _, r := range rows {
 		claim, statement, decides := doc.Cell{Text: r.ID}, doc.Cell{Text: r.Statement}, r.decides()
 		if r.Section != "" {
@@ -59,15 +55,16 @@ func claimsTable(source string, rows []entry, measured bool) doc.Table {
 		for _, v := range r.Values {
 			published = append(published, describeFigures(v))
 		}
-		cells := []doc.Cell{claim, statement, {Text: strings.Join(published, "; ")}, {Text: r.Study}, {Text: r.State}, decides}
-		if measured {
-			shown := doc.Cell{Text: r.Measured}
-			if r.Interval != "" {
-				shown.Notes = []string{r.Interval}
-			}
-			cells = slices.Insert(cells, 3, shown)
+		measured, state, run := doc.Cell{Text: r.Measured}, doc.Cell{Text: r.State}, doc.Cell{Text: r.Run}
+		if r.Interval != "" {
+			measured.Notes = []string{r.Interval}
 		}
-		table.Rows = append(table.Rows, doc.Row{Cells: cells})
+		if r.Run != "" {
+			state.Notes, run.Notes = []string{r.Says}, runNotes(&r.Result)
+		}
+		table.Rows = append(table.Rows, doc.Row{Cells: []doc.Cell{
+			claim, statement, {Text: strings.Join(published, "; ")}, measured, state, run, decides,
+		}})
 	}
 	return table
 }
@@ -81,6 +78,8 @@ func (r *entry) decides() doc.Cell {
 		return doc.Cell{Text: r.Awaits}
 	case r.State == noStudy:
 		return doc.Cell{Text: "a study of the name " + r.Study}
+	case r.Needs > 0:
+		return doc.Cell{Text: fmt.Sprintf("tare run --blocks %d %s", r.Needs, r.Study), Code: true}
 	case r.Kind == study.Tested:
 		return doc.Cell{Text: "tare run " + r.Study, Code: true}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
@@ -15,6 +16,7 @@ import (
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats/bound"
+	"github.com/tarehq/tare/studies"
 )
 
 // Command runs studies.
@@ -23,6 +25,7 @@ type Command struct {
 	runs.StudyFlags
 	Arms      []string      `help:"Run only these arms and the control, separated by commas." placeholder:"ARM"`
 	Workloads []string      `help:"Run only these workloads." placeholder:"WORKLOAD"`
+	Claims    bool          `help:"Run every built-in study that tests claims, one after the other."`
 	Budget    time.Duration `help:"Cap the run time, builds excluded, and predict the smallest effect it can detect."`
 	Resume    string        `help:"Continue an interrupted run." placeholder:"RUN"`
 	JSON      bool          `name:"json" help:"Print JSON." xor:"form"`
@@ -37,6 +40,7 @@ func (c *Command) Help() string {
     tare run nesting                          the whole study
     tare run --quick --budget 10m frameworks  as many blocks as fit
     tare run --arms chi,gin frameworks        two of its arms, and the control
+    tare run --claims --budget 15m            every study with claims, 15 minutes each
     tare run mine.yaml                        your own: see docs/study-files.md
     tare run --resume RUN                     continue an interrupted run
 
@@ -56,8 +60,8 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	if c.Resume != "" || t.Given["resume"] {
 		return c.resume(ctx, t, s)
 	}
-	if len(c.Studies) == 0 {
-		c.Studies, s.Quick = []string{"nesting"}, true
+	if err := c.name(s); err != nil {
+		return err
 	}
 	var chosen []*study.Study
 	for _, name := range c.Studies {
@@ -67,15 +71,63 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 		}
 		chosen = append(chosen, st)
 	}
-	for _, st := range chosen {
-		if c.Plan {
+	if c.Plan {
+		for _, st := range chosen {
 			printPlan(t, s, st)
 			s.Announce(t, st)
-			continue
 		}
-		if err := c.measure(ctx, t, s, st); err != nil {
+		return nil
+	}
+	if len(chosen) == 1 {
+		return c.measure(ctx, t, s, chosen[0])
+	}
+	return c.measureAll(ctx, t, s, chosen)
+}
+
+// name names the studies to run where the command line does not.
+func (c *Command) name(s *runs.Session) error {
+	switch {
+	case c.Claims && (len(c.Studies) > 0 || len(c.Arms) > 0 || len(c.Workloads) > 0):
+		return cli.Usage("", errors.New("--claims runs every study with claims: no study, --arms or --workloads beside it"))
+	case c.Claims:
+		all, err := studies.All()
+		if err != nil {
 			return err
 		}
+		for _, st := range all {
+			if len(st.Claims) > 0 {
+				c.Studies = append(c.Studies, st.Name)
+			}
+		}
+	case len(c.Studies) == 0:
+		c.Studies, s.Quick = []string{"nesting"}, true
+	}
+	return nil
+}
+
+// measureAll runs studies one after the other. One that fails or decides nothing
+// does not keep the next from being run; an interruption does.
+func (c *Command) measureAll(ctx context.Context, t *cli.Terminal, s *runs.Session, chosen []*study.Study) error {
+	var failed, undecided []string
+	for i, st := range chosen {
+		fmt.Fprintf(t.Err, "study %d of %d: %s\n", i+1, len(chosen), st.Name)
+		err := c.measure(ctx, t, s, st)
+		switch f := (*cli.Failure)(nil); {
+		case err == nil:
+		case ctx.Err() != nil:
+			return err
+		case errors.As(err, &f) && f.Status == cli.ExitInconclusive:
+			undecided = append(undecided, st.Name)
+		default:
+			fmt.Fprintf(t.Err, "study %s: %v\n", st.Name, err)
+			failed = append(failed, st.Name)
+		}
+	}
+	switch {
+	case len(failed) > 0:
+		return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("these studies failed: %s", strings.Join(failed, ", "))}
+	case len(undecided) > 0:
+		return &cli.Failure{Status: cli.ExitInconclusive, Err: fmt.Errorf("nothing was decided in: %s", strings.Join(undecided, ", ")), Hint: "the reports estimate how many more blocks it takes"}
 	}
 	return nil
 }
@@ -85,8 +137,8 @@ func (c *Command) resume(ctx context.Context, t *cli.Terminal, s *runs.Session) 
 	if c.Resume == "" {
 		return cli.Usage("`tare list` shows the runs kept", errors.New("--resume wants a run: its name is empty"))
 	}
-	if len(c.Studies) > 0 || c.Plan || c.Seed > 0 || c.Quick || len(c.Arms) > 0 || len(c.Workloads) > 0 {
-		return cli.Usage("", errors.New("--resume continues the run as it is: no study, --arms, --workloads, --plan, --seed or --quick beside it"))
+	if len(c.Studies) > 0 || c.Claims || c.Plan || c.Seed > 0 || c.Quick || len(c.Arms) > 0 || len(c.Workloads) > 0 {
+		return cli.Usage("", errors.New("--resume continues the run as it is: no study, --claims, --arms, --workloads, --plan, --seed or --quick beside it"))
 	}
 	dir, st, err := s.TakeUp(c.Resume)
 	if err != nil {

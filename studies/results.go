@@ -1,0 +1,53 @@
+package studies
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+//go:embed results.json
+var resultsFile []byte
+
+// Result is what runs found of a published claim.
+type Result struct {
+	State string `json:"state"`         // the verdict, or why there is none
+	Says  string `json:"says,omitzero"` // the verdict in one sentence
+
+	// Of the run that the verdict comes from, the newest that settled it or else the
+	// newest of all; absent before the first.
+	Run     string    `json:"run,omitzero"`
+	Started time.Time `json:"started,omitzero"`
+	Machine string    `json:"machine,omitzero"`
+	Quick   bool      `json:"quick,omitzero"` // it was the study's short form
+	Needs   int       `json:"needs,omitzero"` // where it cannot tell: about so many blocks in all would decide
+	Runs    []string  `json:"runs,omitzero"`  // all that judged the claim, the newest first
+
+	// Of the check that decides, or of the first published row where no study
+	// has one.
+	Metric   string `json:"metric,omitzero"`
+	Figure   string `json:"published,omitzero"`
+	Measured string `json:"measured,omitzero"`
+	Interval string `json:"interval,omitzero"` // of Measured
+
+	Checks []Outcome `json:"checks,omitzero"` // of the study that tests it, the one that decides first
+}
+
+// Outcome is a published statement beside what was measured of it.
+type Outcome struct {
+	Says     string `json:"says"`
+	Metric   string `json:"metric,omitzero"`
+	Figure   string `json:"published,omitzero"`
+	Measured string `json:"measured,omitzero"`
+	Interval string `json:"interval,omitzero"` // of Measured
+}
+
+// Results returns what runs on the authors' machine found, by claim.
+func Results() (map[string]Result, error) {
+	var all map[string]Result
+	if err := json.Unmarshal(resultsFile, &all); err != nil {
+		return nil, fmt.Errorf("reading the results kept: %w", err)
+	}
+	return all, nil
+}
