@@ -133,7 +133,7 @@ func newComparison(c *verdict.Comparison) *comparisonOut {
 func newClaim(c *verdict.Claim) claimOut {
 	out := claimOut{
 		Deciding: c.Deciding,
-		ID: c.ID, Verdict: c.Verdict, Sentence: c.Sentence, Needs: c.Needs, Contradicted: c.Contradicted,
+		ID:       c.ID, Verdict: c.Verdict, Sentence: c.Sentence, Needs: c.Needs, Contradicted: c.Contradicted,
 		Undecided: c.Undecided, Unjudged: c.Unjudged, Checks: make([]checkOut, 0, len(c.Checks)),
 	}
 	for i := range c.Checks {
