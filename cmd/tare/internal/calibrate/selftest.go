@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/noise"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/stats/unit"
@@ -25,16 +28,31 @@ type SelftestCmd struct {
 
 // Help says what is counted.
 func (c *SelftestCmd) Help() string {
-	return `Runs studies of a program against itself. Each has 8 blocks of fresh processes in random
-order, and spends its whole alpha of 0.05 at one look. A verdict of faster or slower is
-a false positive. Intervals that exclude "no difference" are counted separately. From
-then on the footer of every report shows the counts.`
+	return `Runs studies of a program against itself, each planned and judged as a study of one's
+own: fresh processes in random order, the looks at 8, 12, 18 and 30 blocks, a twin of the
+control for the noise floor. A verdict of faster or slower is a false one. They are counted
+a second time with the median noise floor of the other studies, which no trial under
+judgement has a part in. A study takes one to five minutes. From then on the footer of
+every report shows the counts.`
 }
 
 const (
-	selfTestBlocks = 8               // of one A/A study
-	leastMeasure   = 2 * time.Second // the least of a trial that counts: see docs/method.md
+	again        = "again"         // the arm that is the control once more
+	leastMeasure = 2 * time.Second // the least of a trial that counts: see docs/method.md
 )
+
+// selfTesting is study null with an arm beside its control that is the same program.
+func selfTesting(null *study.Study, measure time.Duration) (*study.Study, error) {
+	s, err := null.Part(nil, []string{null.Primary.Workload})
+	if err != nil {
+		return nil, err
+	}
+	same := s.Arms[0]
+	same.Name = again
+	s.Arms = []study.Arm{s.Arms[0], same}
+	s.AA, s.Primary.Arm, s.Trial.Measure = true, again, measure
+	return s, nil
+}
 
 // Run runs the studies. An interruption keeps the ones that ended.
 func (c *SelftestCmd) Run(ctx context.Context, t *cli.Terminal) error {
@@ -48,15 +66,17 @@ func (c *SelftestCmd) Run(ctx context.Context, t *cli.Terminal) error {
 	if err := runs.CheckDir(cache.Dir, noise.CacheHint); err != nil {
 		return err
 	}
-	s, err := studies.Named("null")
+	null, err := studies.Named("null")
 	if err != nil {
 		return err
 	}
-	s = s.QuickForm()
-	s.Looks, s.Trial.Measure = []int{selfTestBlocks}, c.Measure
-	result := noise.SelfTest{When: time.Now().UTC(), Machine: noise.Machine(), Blocks: selfTestBlocks, Measure: c.Measure, Metric: s.Primary.Metric}
+	s, err := selfTesting(null, c.Measure)
+	if err != nil {
+		return err
+	}
+	result := noise.SelfTest{When: time.Now().UTC(), Machine: noise.Machine(), Looks: s.LooksUpTo(0), Measure: c.Measure, Metric: s.Primary.Metric}
 	session := newSession(cache, c.TrialFlags, 0)
-	session.Quick = true
+	var counted []*record.Run
 	var stopped, uncounted error
 	for i := range c.Studies {
 		run, err := measureNull(ctx, t, s, session)
@@ -74,11 +94,15 @@ func (c *SelftestCmd) Run(ctx context.Context, t *cli.Terminal) error {
 			fmt.Fprintf(t.Err, "A/A study %d of %d does not count: %v\n", i+1, c.Studies, err)
 			continue
 		}
+		counted = append(counted, run)
 		fmt.Fprintf(t.Err, "A/A study %d of %d: %s; so far intervals that exclude no difference: %d, verdicts: %d\n", i+1, c.Studies,
 			unit.Change(result.Effects[result.Studies-1]), result.Excluding, result.Verdicts)
 	}
 	if result.Studies == 0 {
 		return runs.Explain(errors.Join(stopped, uncounted))
+	}
+	if result.Apart, err = countApart(counted); err != nil {
+		return err
 	}
 	return c.conclude(t, result, cache, stopped)
 }
@@ -98,22 +122,73 @@ func (c *SelftestCmd) conclude(t *cli.Terminal, result noise.SelfTest, cache noi
 // could not have excluded anything and is not counted: the error says so.
 func countStudy(s *noise.SelfTest, a *verdict.Analysis) error {
 	pairs, least := 0, stats.BlocksForFamily(1, stats.StudyAlpha)
-	m := a.Primary()
-	if m != nil && m.Twin != nil {
-		pairs = m.Twin.N
+	c := decision(a)
+	if c != nil {
+		pairs = c.N
 	}
 	if pairs < least {
 		return fmt.Errorf("%s of trials of run %s count, an interval takes %d", cli.Count(uint64(pairs), "pair"), a.Manifest.ID, least)
 	}
-	twin := m.Twin.Effect
 	s.Studies++
-	s.Effects = append(s.Effects, twin.Effect)
-	if !twin.Interval.Contains(0) {
+	s.Effects = append(s.Effects, c.Effect.Effect)
+	if !c.Effect.Interval.Contains(0) {
 		s.Excluding++
 	}
-	if v := twin.Verdict; v == stats.Faster || v == stats.Slower {
+	if isFalse(c) {
 		s.Verdicts++
 	}
-	s.Bound = stats.ClopperPearson(s.Excluding, s.Studies, 0.05)
+	s.Bound = stats.ClopperPearson(s.Verdicts, s.Studies, 0.05)
 	return nil
+}
+
+// decision is the comparison that an A/A study is planned for, nil without trials.
+func decision(a *verdict.Analysis) *verdict.Comparison {
+	if all := a.Decisions(); len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}
+
+func isFalse(c *verdict.Comparison) bool {
+	return c.Verdict == stats.Faster || c.Verdict == stats.Slower
+}
+
+// countApart counts the false verdicts of A/A studies if the noise floor of each is the
+// median of those that the others' twins show.
+func countApart(counted []*record.Run) (verdicts int, err error) {
+	for i, run := range counted {
+		var floors, blocks []float64
+		for j, other := range counted {
+			if i == j {
+				continue
+			}
+			a, err := verdict.Analyse(other)
+			if err != nil {
+				return 0, err
+			}
+			if all, n := a.Floors(); n > 0 {
+				floors, blocks = append(floors, all[other.Manifest.Study.Primary.Metric]), append(blocks, float64(n))
+			}
+		}
+		if len(floors) == 0 {
+			continue
+		}
+		a, err := verdict.Analyse(withFloor(run, stats.Median(floors), stats.Median(blocks)))
+		if err != nil {
+			return 0, err
+		}
+		if c := decision(a); c != nil && isFalse(c) {
+			verdicts++
+		}
+	}
+	return verdicts, nil
+}
+
+// withFloor is a run without its twin, and with this noise floor of so many blocks.
+func withFloor(run *record.Run, floor, blocks float64) *record.Run {
+	r := *run
+	r.Manifest.Study.Twin = false
+	r.Manifest.Floor, r.Manifest.FloorN = map[string]float64{r.Manifest.Study.Primary.Metric: floor}, int(blocks)
+	r.Trials = slices.DeleteFunc(slices.Clone(run.Trials), func(t record.Trial) bool { return t.Twin })
+	return &r
 }

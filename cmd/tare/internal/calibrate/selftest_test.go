@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,25 +14,51 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/noise"
 	"github.com/tarehq/tare/lab/record"
-	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
-	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/studies"
 )
 
-// nulled is the analysis of an A/A study whose twin was compared in so many blocks.
-func nulled(blocks int) *verdict.Analysis {
-	m, _ := study.MetricNamed("cpu_per_request")
-	metric := verdict.Metric{Metric: m}
-	if blocks > 0 {
-		d := make([]float64, blocks)
-		for i := range d {
-			d[i] = 0.01 * float64(1+i)
-		}
-		metric.Twin = &verdict.Comparison{Metric: m, N: blocks, Effect: stats.Compare(d, stats.Rule{})}
+// nulled is an A/A study of so many blocks, in which the arm and the control's twin
+// differ from the control by these shares, give or take a hundredth of them.
+func nulled(t *testing.T, blocks int, arm, twin float64) *record.Run {
+	t.Helper()
+	null, err := studies.Named("null")
+	if err != nil {
+		t.Fatal(err)
 	}
-	a := &verdict.Analysis{Workloads: []verdict.Workload{{Workload: study.Workload{Name: "half"}, Metrics: []verdict.Metric{metric}}}}
-	a.Manifest.Study.Primary = study.Primary{Metric: m.Name, Workload: "half"}
+	s, err := selfTesting(null, leastMeasure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &record.Run{Manifest: record.Manifest{Study: *s, Seed: 1, Outcome: "cap"}}
+	for block := range blocks {
+		for i, share := range []float64{0, arm, twin} {
+			value := 30_000 * (1 + share*(0.99+0.02*float64(block)/float64(blocks)))
+			r.Trials = append(r.Trials, record.Trial{
+				Seq: len(r.Trials), Block: block, Workload: s.Primary.Workload, Arm: []string{s.Control, again, s.Control}[i], Twin: i == 2,
+				Requests: 20_000, Steady: true, Metrics: map[string]float64{s.Primary.Metric: value},
+			})
+		}
+	}
+	return r
+}
+
+func analyse(t *testing.T, r *record.Run) *verdict.Analysis {
+	t.Helper()
+	a, err := verdict.Analyse(r)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return a
+}
+
+// An A/A study is planned as one of the user's own: all looks, a twin beside the arm
+// that is judged.
+func TestSelfTestIsPlannedAsOthers(t *testing.T) {
+	s := nulled(t, 0, 0, 0).Manifest.Study
+	if looks := s.LooksUpTo(0); !slices.Equal(looks, []int{8, 12, 18, 30}) || len(s.Arms) != 2 || !s.Twin || !s.AA || s.Primary.Arm != again || len(s.Workloads) != 1 {
+		t.Errorf("got looks %v and %+v, want all looks and the control once more beside its twin", looks, s)
+	}
 }
 
 // A study whose trials were lost could not have shown a false positive: to count it
@@ -39,20 +66,45 @@ func nulled(blocks int) *verdict.Analysis {
 func TestSelfTestCountsWhatCouldTell(t *testing.T) {
 	var s noise.SelfTest
 	for _, blocks := range []int{0, 1, 5} {
-		if err := countStudy(&s, nulled(blocks)); err == nil {
+		if err := countStudy(&s, analyse(t, nulled(t, blocks, 0.05, 0.001))); err == nil {
 			t.Errorf("%d blocks: it is counted", blocks)
 		}
 	}
 	if s.Studies != 0 || len(s.Effects) != 0 {
 		t.Errorf("got %+v, want nothing counted", s)
 	}
-	for _, blocks := range []int{6, 8} {
-		if err := countStudy(&s, nulled(blocks)); err != nil {
-			t.Errorf("%d blocks: %v", blocks, err)
+	for arm, verdicts := range map[float64]int{0.05: 1, 0.0001: 0} {
+		s = noise.SelfTest{}
+		if err := countStudy(&s, analyse(t, nulled(t, 8, arm, 0.001))); err != nil {
+			t.Errorf("8 blocks: %v", err)
+		}
+		if s.Studies != 1 || s.Excluding != 1 || s.Verdicts != verdicts || len(s.Effects) != 1 {
+			t.Errorf("difference %g: got %+v, want one study that excludes no difference, and %d verdicts", arm, s, verdicts)
 		}
 	}
-	if s.Studies != 2 || s.Excluding != 2 || len(s.Effects) != 2 {
-		t.Errorf("got %+v, want two, both of which exclude no difference", s)
+}
+
+// A study's own twin may be as far off as the arm, and hide it; the twins of others do
+// not. Nor does a study have a part in its own floor where it is counted apart.
+func TestSelfTestFloorOfOthers(t *testing.T) {
+	hidden := nulled(t, 8, 0.05, 0.08)
+	var s noise.SelfTest
+	if err := countStudy(&s, analyse(t, hidden)); err != nil || s.Verdicts != 0 {
+		t.Fatalf("got %d verdicts, %v; want the twin to hide the difference", s.Verdicts, err)
+	}
+	quiet := nulled(t, 8, 0.0001, 0.001)
+	for _, tc := range []struct {
+		name string
+		runs []*record.Run
+		want int
+	}{
+		{"alone", []*record.Run{hidden}, 0},
+		{"among quiet ones", []*record.Run{hidden, quiet, quiet}, 1},
+		{"among those that hide it", []*record.Run{hidden, nulled(t, 8, 0.0001, 0.08)}, 0},
+	} {
+		if got, err := countApart(tc.runs); err != nil || got != tc.want {
+			t.Errorf("%s: got %d verdicts, %v; want %d", tc.name, got, err, tc.want)
+		}
 	}
 }
 
@@ -76,7 +128,7 @@ func TestUnkeptIsShown(t *testing.T) {
 	for want, conclude := range map[string]func(*cli.Terminal) error{
 		"over 30 blocks, not kept:\nCPU per request": func(on *cli.Terminal) error { return (&Cmd{}).conclude(on, cal, gone) },
 		"1 of 20 A/A studies": func(on *cli.Terminal) error {
-			return (&SelftestCmd{}).conclude(on, noise.SelfTest{Studies: 20, Excluding: 1}, gone, nil)
+			return (&SelftestCmd{}).conclude(on, noise.SelfTest{Studies: 20, Verdicts: 1}, gone, nil)
 		},
 	} {
 		var out strings.Builder

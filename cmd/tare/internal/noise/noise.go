@@ -40,18 +40,19 @@ type SelfTest struct {
 	When      time.Time      `json:"when"`
 	Machine   string         `json:"machine"`
 	Studies   int            `json:"studies"`
-	Blocks    int            `json:"blocks"`
+	Looks     []int          `json:"looks"` // numbers of blocks after which a study could stop
 	Measure   time.Duration  `json:"measure_ns"`
 	Metric    string         `json:"metric"`
-	Excluding int            `json:"excluding"` // intervals that exclude no difference
-	Verdicts  int            `json:"verdicts"`  // faster or slower
-	Bound     stats.Interval `json:"bound"`     // Clopper-Pearson, 95 %, of Excluding
-	Effects   []float64      `json:"effects"`   // ln ratio of each study
+	Verdicts  int            `json:"verdicts"`       // faster or slower, as a report says it
+	Bound     stats.Interval `json:"bound"`          // Clopper-Pearson, 95 %, of Verdicts
+	Apart     int            `json:"verdicts_apart"` // the same with the noise floor of the other studies
+	Excluding int            `json:"excluding"`      // intervals that exclude no difference
+	Effects   []float64      `json:"effects"`        // ln ratio of each study
 }
 
 func (s SelfTest) String() string {
-	return fmt.Sprintf("%d of %d A/A studies on this machine gave an interval excluding no difference (at most %s with 95 %% confidence), %d a verdict; %s",
-		s.Excluding, s.Studies, unit.Format(s.Bound.Hi, unit.Share), s.Verdicts, s.When.Format(time.DateOnly))
+	return fmt.Sprintf("%d of %d A/A studies on this machine gave a false verdict (at most %s with 95 %% confidence), %d with the noise floor of the others; intervals excluding no difference: %d; %s",
+		s.Verdicts, s.Studies, unit.Format(s.Bound.Hi, unit.Share), s.Apart, s.Excluding, s.When.Format(time.DateOnly))
 }
 
 // A Cache is a folder in the user's cache that holds one kind of result, and its runs.
@@ -136,7 +137,7 @@ func describeSelfTest() string {
 		return ""
 	}
 	var s SelfTest
-	if found, err := cache.read(&s); !found || err != nil || s.Machine != Machine() {
+	if found, err := cache.read(&s); !found || err != nil || s.Machine != Machine() || len(s.Looks) == 0 {
 		return ""
 	}
 	return s.String()
