@@ -2,36 +2,33 @@ package main
 
 import "net/http"
 
-// scratch is what a request works in.
-type scratch struct {
-	n    int
-	data [8 << 10]byte
-}
+// size is that of the slice that a request works in.
+const size = 8 << 10
 
-// worker does something in a scratch.
-type worker interface{ work(*scratch) }
+// worker writes into a slice, and returns how much.
+type worker interface{ work([]byte) int }
 
 // filler is a worker.
 type filler struct{ text string }
 
-func (f filler) work(s *scratch) { s.n = copy(s.data[:], f.text) }
+func (f filler) work(b []byte) int { return copy(b, f.text) }
 
 // chosen returns a worker of which the compiler knows nothing.
 //
 //go:noinline
 func chosen() worker { return filler{body} }
 
-// escapes hands its scratch to a worker behind an interface, which might keep it:
-// so it is allocated, for each request.
+// escapes hands its slice to a worker behind an interface, which might keep it: so it
+// is allocated, for each request.
 func escapes(w http.ResponseWriter, _ *http.Request) {
-	s := new(scratch) // leaks: escape
-	chosen().work(s)
-	reply(w, string(s.data[:s.n]))
+	b := make([]byte, size) // leaks: escape
+	n := chosen().work(b)
+	reply(w, string(b[:n]))
 }
 
-// stays hands its scratch to a worker whose type is known: it stays on the stack.
+// stays hands its slice to a worker whose type is known: it stays on the stack.
 func stays(w http.ResponseWriter, _ *http.Request) {
-	s := new(scratch)
-	filler{body}.work(s)
-	reply(w, string(s.data[:s.n]))
+	b := make([]byte, size)
+	n := filler{body}.work(b)
+	reply(w, string(b[:n]))
 }

@@ -1,19 +1,24 @@
-// Command tuning is an http.Server with one of three settings:
+// Command tuning is an http.Server with one of these settings:
 //
 //	default  as http.ListenAndServe makes it, with the default mux
 //	tuned    the five lines that a publication sets, and nothing else
 //	advised  the same with what guides add: limits on the header's time and size
+//	threads  as default, with a thread of its own for each connection
 //
 // It answers GET /ping, and GET /sleep?ms=N after N milliseconds, and reports
 // the settings as facts, read from the server that it runs.
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -34,13 +39,13 @@ func main() {
 		os.Exit(2)
 	}
 	arm.Main(arm.Options{
-		Handler: s.Handler,
+		Handler: http.DefaultServeMux, // for the loop
 		Serve:   s.Serve,
 		Facts:   func() map[string]string { return facts(s) },
 	})
 }
 
-const kinds = "default, tuned or advised"
+const kinds = "default, tuned, advised or threads"
 
 // server returns the server to run. The arm is given a listener, so that addr is
 // set and not used.
@@ -67,7 +72,33 @@ func server(kind, addr string, mux *http.ServeMux) (*http.Server, error) {
 			MaxHeaderBytes:    1 << 20,
 		}, nil
 	}
+	if kind == "threads" {
+		debug.SetMaxThreads(mostThreads)
+		return &http.Server{Addr: addr, Handler: pinned(mux), ConnContext: newPin}, nil
+	}
 	return nil, fmt.Errorf("no server is named %q: there are %s", kind, kinds)
+}
+
+// mostThreads is more than there are connections in any workload; Go allows itself 10,000.
+const mostThreads = 200_000
+
+// pinKey is the context's key of a *bool: whether a connection has its thread.
+type pinKey struct{}
+
+func newPin(ctx context.Context, _ net.Conn) context.Context {
+	return context.WithValue(ctx, pinKey{}, new(bool))
+}
+
+// pinned gives a connection's goroutine a thread of its own with its first request, for
+// as long as the connection lives: no other goroutine runs on it.
+func pinned(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if has := r.Context().Value(pinKey{}).(*bool); !*has {
+			runtime.LockOSThread()
+			*has = true
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func register(mux *http.ServeMux) {

@@ -8,7 +8,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -114,6 +116,50 @@ func TestAnswers(t *testing.T) {
 		h.ServeHTTP(w, httptest.NewRequest("GET", tt.target, nil))
 		if body, _ := io.ReadAll(w.Body); w.Code != tt.status || string(body) != tt.body {
 			t.Errorf("GET %s: got %d %q, want %d %q", tt.target, w.Code, body, tt.status, tt.body)
+		}
+	}
+}
+
+// With threads each connection has one of its own.
+func TestConnectionsHaveThreads(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIPPED: threads are counted in /proc")
+	}
+	const conns = 50
+	threads := func() int {
+		entries, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	for kind, want := range map[string]bool{"default": false, "threads": true} {
+		mux := http.NewServeMux()
+		register(mux)
+		s, err := server(kind, "", mux)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go s.Serve(l)
+		defer s.Close()
+		before := threads()
+		for range conns {
+			c, err := net.Dial("tcp", l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			fmt.Fprint(c, "GET /ping HTTP/1.1\r\nHost: a\r\n\r\n")
+			if _, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if gained := threads() - before; (gained >= conns*9/10) != want {
+			t.Errorf("%s: %d connections gained %d threads, want one each: %t", kind, conns, gained, want)
 		}
 	}
 }

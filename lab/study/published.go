@@ -35,9 +35,6 @@ type Published struct {
 	// Audit says which published set-up the arms have to reproduce first; "" =
 	// nothing beyond Conditions.
 	Audit string `json:"audit,omitzero"`
-	// Awaits says what would decide a claim that its study does not judge; "" = a
-	// run of the study.
-	Awaits string `json:"awaits,omitzero"`
 }
 
 // Role says what answers a published claim.
@@ -109,7 +106,6 @@ func publishedList() shape[claimList] {
 		field("by", "The test that the verdict comes from, as the command that runs it.", matching(`^go test \./[a-z/]+ -run [A-Za-z]+$`, "a command such as go test ./cost -run TestBill"), func(p *Published) *string { return &p.By }),
 		field("note", "What the verdict is about, and what it is not.", words(), func(p *Published) *string { return &p.Note }),
 		field("audit", "The published set-up that the arms have to reproduce first.", words(), func(p *Published) *string { return &p.Audit }),
-		field("awaits", "What would decide it, where its study does not judge it.", words(), func(p *Published) *string { return &p.Awaits }),
 		field("values", "The figures.", list(dict(`^[a-z0-9_]+$`, "lower-case letters, digits and _", anything()), 1), func(p *Published) *[]map[string]any { return &p.Values }),
 	})
 	source := object("the source", []key[Publication]{

@@ -55,7 +55,7 @@ claims.yaml:4:5: claim P1.a is of kind instrument; a claim of kind study names i
 claims.yaml:4:10: claims[0] is P1.a already; ids are unique
 claims.yaml:4:74: values[0]: got the name "US"; want lower-case letters, digits and _
 claims.yaml:5:22: kind: got "test"; a kind is one of: study, instrument, function, fact
-claims.yaml:5:28: the claim has no key "statment"; did you mean statement? allowed: id, kind, study, section, statement, conditions, verdict, by, note, audit, awaits, values
+claims.yaml:5:28: the claim has no key "statment"; did you mean statement? allowed: id, kind, study, section, statement, conditions, verdict, by, note, audit, values
 claims.yaml:6:5: claim P1.d: verdict and by stand together, and not with a claim of kind study, whose verdict is its study's
 claims.yaml:7:62: verdict: got "refuted"; a verdict is one of: confirmed, contradicted, not comparable
 claims.yaml:7:75: by: got "make test"; want a command such as go test ./cost -run TestBill

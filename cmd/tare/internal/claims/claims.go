@@ -27,7 +27,7 @@ type Cmd struct {
 	JSON bool `name:"json" xor:"form" help:"Print JSON."`
 
 	Markdown string `placeholder:"FILE" xor:"form" help:"Write a page of the claims as Markdown; - is standard output."`
-	Keep     string `placeholder:"FILE" help:"Also write what runs found, for studies/results.json in tare's own source."`
+	Results  string `placeholder:"FILE" help:"Also write what runs found, for studies/results.json in tare's own source."`
 }
 
 // entry is the shape of an element of `tare claims --json`.
@@ -51,8 +51,8 @@ func (c *Cmd) Run(t *cli.Terminal) error {
 			return cli.Usage("`tare claims` lists all", fmt.Errorf("no claim is called %s", id))
 		}
 	}
-	if c.Keep != "" {
-		if err := cli.WriteFile(c.Keep, func(w io.Writer) error { return writeResults(w, judged) }); err != nil {
+	if c.Results != "" {
+		if err := cli.WriteFile(c.Results, func(w io.Writer) error { return writeResults(w, judged) }); err != nil {
 			return err
 		}
 	}
@@ -123,7 +123,6 @@ func (c *Cmd) full(t *cli.Terminal, r entry) {
 	}
 	line("audit", r.Audit)
 	line("state", r.State)
-	line("awaits", r.Awaits)
 	line("shown by", r.By)
 	line("which is", r.Note)
 	for _, k := range r.Checks {
@@ -209,8 +208,6 @@ func (c *Cmd) rows(judged map[string]studies.Result) ([]entry, error) {
 			row.State = p.Verdict
 		case p.Study == "":
 			row.State = "not a study"
-		case p.Awaits != "":
-			row.State = "not judged yet"
 		case known[p.Study]:
 			row.State = toRun + p.Study
 		}

@@ -114,7 +114,7 @@ func TestNewestThatSettlesCounts(t *testing.T) {
 	})
 	file := filepath.Join(t.TempDir(), "results.json")
 	var out strings.Builder
-	c := &Cmd{HomeFlag: runs.HomeFlag{Dir: dir}, IDs: []string{"P5.tuning"}, Keep: file}
+	c := &Cmd{HomeFlag: runs.HomeFlag{Dir: dir}, IDs: []string{"P5.tuning"}, Results: file}
 	if err := c.Run(&cli.Terminal{Out: &out, Err: io.Discard, Width: 400}); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,6 @@ func TestClaimsInFull(t *testing.T) {
 		},
 		"P1.nesting":     {"(the filter report), chapter 1", "published under: wrk, 16 threads"},
 		"P2.async":       {"state: no study yet"},
-		"P5.threads":     {"state: not judged yet", "awaits: "},
 		"P1.echo":        {"state: contradicted", "shown by: go test ./studies -run TestEchoStandsOnNetHTTP"},
 		"P3.clusters":    {"state: not a study"},
 		"P3.frameworks":  {"rps 1218430"},
@@ -184,7 +183,7 @@ func TestClaimsDocsPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != string(want) {
-		t.Error("docs/claims.md is stale: write it by `go run ./cmd/tare claims --keep studies/results.json --markdown docs/claims.md`")
+		t.Error("docs/claims.md is stale: write it by `go run ./cmd/tare claims --results studies/results.json --markdown docs/claims.md`")
 	}
 }
 

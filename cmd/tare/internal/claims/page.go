@@ -74,8 +74,6 @@ func (r *entry) decides() doc.Cell {
 	switch {
 	case r.By != "":
 		return doc.Cell{Text: r.By, Code: true}
-	case r.Awaits != "":
-		return doc.Cell{Text: r.Awaits}
 	case r.State == noStudy:
 		return doc.Cell{Text: "a study of the name " + r.Study}
 	case r.Needs > 0:
