@@ -231,11 +231,18 @@ func (s *Server) ListenAndServe() error {
 	if s.closed.Load() {
 		return http.ErrServerClosed
 	}
-	l, err := net.Listen("tcp", cmp.Or(s.Addr, ":http"))
+	l, err := s.listen(":http")
 	if err != nil {
 		return err
 	}
 	return s.Serve(l)
+}
+
+// listen listens on Addr without MPTCP, whose sockets cannot be sealed before they close.
+func (s *Server) listen(addr string) (net.Listener, error) {
+	var config net.ListenConfig
+	config.SetMultipathTCP(false)
+	return config.Listen(context.Background(), "tcp", cmp.Or(s.Addr, addr))
 }
 
 // ListenAndServeTLS listens on Addr and serves TLS with the certificate and key
@@ -244,7 +251,7 @@ func (s *Server) ListenAndServeTLS(certFile, keyFile string) error {
 	if s.closed.Load() {
 		return http.ErrServerClosed
 	}
-	l, err := net.Listen("tcp", cmp.Or(s.Addr, ":https"))
+	l, err := s.listen(":https")
 	if err != nil {
 		return err
 	}
@@ -278,7 +285,7 @@ func (s *Server) ServeTLS(l net.Listener, certFile, keyFile string) error {
 	if err := standardTLS(config.Clone(), protos, maps.Clone(s.TLSNextProto)); err != nil {
 		return err
 	}
-	return s.serve(&onceListener{Listener: tls.NewListener(l, config), socket: l})
+	return s.serve(&onceListener{Listener: tls.NewListener(l, config), socket: innermost(l)})
 }
 
 // standardTLS returns what http.Server has against the configuration, such as that
@@ -296,7 +303,7 @@ func standardTLS(config *tls.Config, protos http.Protocols, next map[string]func
 // was called, else with the error of a listener that is of no more use. Running
 // out of file descriptors is not such an error.
 func (s *Server) Serve(l net.Listener) error {
-	return s.serve(&onceListener{Listener: l, socket: l})
+	return s.serve(&onceListener{Listener: l, socket: innermost(l)})
 }
 
 func (s *Server) serve(once *onceListener) error {
@@ -371,10 +378,11 @@ func ServeTLS(l net.Listener, h http.Handler, certFile, keyFile string) error {
 // onceListener may be closed more than once.
 type onceListener struct {
 	net.Listener
-	socket net.Listener // beneath TLS
+	socket net.Listener // beneath all that wraps it
 	until  atomic.Int64 // when the last connections must be accepted, Unix nanoseconds
 	owed   atomic.Int64 // connections that are accepted even later
 	asked  atomic.Int64 // when Accept was called that has not returned, Unix nanoseconds, 0 = none
+	sealed atomic.Bool  // no more connections come than there are
 	once   sync.Once
 	err    error
 }
@@ -386,6 +394,9 @@ func (l *onceListener) Accept() (net.Conn, error) {
 }
 
 func (l *onceListener) Close() error {
-	l.once.Do(func() { l.err = l.Listener.Close() })
+	l.once.Do(func() {
+		l.unseal()
+		l.err = l.Listener.Close()
+	})
 	return l.err
 }

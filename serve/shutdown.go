@@ -193,14 +193,33 @@ func (l *onceListener) expire(after time.Duration) bool {
 }
 
 // pending reports whether the listener has connections yet that Accept, whose
-// time was up, will return now.
+// time was up, will return now. When there are none, or there is no time for more, it
+// has the kernel complete no further ones: none may come between the last look and the
+// listener's end, however long the processors are busy with something else.
 func (l *onceListener) pending() (yes bool) {
 	raw := l.raw()
-	if raw == nil || l.owed.Load() <= 0 && time.Now().UnixNano() > l.until.Load() {
+	if raw == nil {
 		return false
 	}
-	raw.Control(func(fd uintptr) { yes = sys.Readable(fd) })
+	raw.Control(func(fd uintptr) {
+		due := l.owed.Load() > 0 || !l.sealed.Load() && time.Now().UnixNano() <= l.until.Load()
+		yes = due && sys.Readable(fd)
+		if yes || l.sealed.Load() || sys.Seal(fd) != nil {
+			return
+		}
+		l.sealed.Store(true)
+		n, _ := sys.Backlog(fd)
+		l.owed.Store(int64(n))
+		yes = n > 0
+	})
 	return yes && l.expire(lastAccept)
+}
+
+// unseal leaves the socket as it was: another process may have it, too.
+func (l *onceListener) unseal() {
+	if raw := l.raw(); raw != nil && l.sealed.Load() {
+		raw.Control(func(fd uintptr) { sys.Unseal(fd) })
+	}
 }
 
 // greeted waits until no connection may yet turn out to speak HTTP/2: the other

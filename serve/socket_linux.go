@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"reflect"
 	"syscall"
 
 	"github.com/tarehq/tare/serve/internal/sys"
@@ -119,10 +118,8 @@ func (c *conn) find() {
 // goroutine, before it writes: what wraps the socket may wait for the client when it is
 // asked for it, or panic. The sweep looks at sight only while an answer waits (Meter.Begin).
 func (c *conn) look() {
-	const layers = 8 // at most, lest one that wraps itself is gone after for ever
-
 	defer func() { _ = recover() }() // then nothing is seen of it
-	for i, nc := 0, c.beneath(); c.sight == nil && nc != nil && i < layers; i++ {
+	for i, nc := 0, c.beneath(); c.sight == nil && nc != nil && i < mostLayers; i++ {
 		nc = inside(nc)
 		c.sight = socketOf(nc)
 	}
@@ -144,18 +141,8 @@ func inside(nc net.Conn) net.Conn {
 	if w, ok := nc.(interface{ NetConn() net.Conn }); ok {
 		return w.NetConn()
 	}
-	v := reflect.Indirect(reflect.ValueOf(nc))
-	if v.Kind() != reflect.Struct {
-		return nil
-	}
-	for i := range v.NumField() {
-		// Nothing else is read: it may be another goroutine's.
-		if f := v.Type().Field(i); f.Anonymous && f.IsExported() && f.Type.Implements(reflect.TypeFor[net.Conn]()) {
-			within, _ := v.Field(i).Interface().(net.Conn)
-			return within
-		}
-	}
-	return nil
+	within, _ := embedded[net.Conn](nc)
+	return within
 }
 
 // traffic returns how many bytes have gone over a socket, both ways; false if that is
