@@ -112,9 +112,7 @@ func (p *parking) hold(c *conn) {
 // relieve returns to the system, after a burst, the memory of the connections that have
 // become idle. The runtime would do so at its next collection, up to two minutes later.
 // It collects only where that costs less than the burst did: there is no more live heap
-// than the connections gave up.
-//
-// TestBurstMemory: 10,000 connections hold 2 KiB each ten seconds later, not 5 to 7.
+// than the connections gave up (TestBurstMemory).
 func (p *parking) relieve(now int64) {
 	const many, each = 1000, 8 << 10 // connections, and what each had at least: its stack
 	p.mu.Lock()

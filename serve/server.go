@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/internal/http1"
+	"github.com/tarehq/tare/serve/internal/wrapped"
 )
 
 // Server serves HTTP. Its fields and methods are those of http.Server, with the
@@ -285,7 +286,7 @@ func (s *Server) ServeTLS(l net.Listener, certFile, keyFile string) error {
 	if err := standardTLS(config.Clone(), protos, maps.Clone(s.TLSNextProto)); err != nil {
 		return err
 	}
-	return s.serve(&onceListener{Listener: tls.NewListener(l, config), socket: innermost(l)})
+	return s.serve(&onceListener{Listener: tls.NewListener(l, config), socket: wrapped.Listener(l)})
 }
 
 // standardTLS returns what http.Server has against the configuration, such as that
@@ -303,7 +304,7 @@ func standardTLS(config *tls.Config, protos http.Protocols, next map[string]func
 // was called, else with the error of a listener that is of no more use. Running
 // out of file descriptors is not such an error.
 func (s *Server) Serve(l net.Listener) error {
-	return s.serve(&onceListener{Listener: l, socket: innermost(l)})
+	return s.serve(&onceListener{Listener: l, socket: wrapped.Listener(l)})
 }
 
 func (s *Server) serve(once *onceListener) error {

@@ -52,9 +52,9 @@ func TestRestarts(t *testing.T) {
 	restarts := number(t, "TARE_RESTARTS", 20)
 	private := loopbackTLS()
 	for _, tc := range []struct {
-		name string
-		tls  *tls.Config
-		make func(http.Handler) stopper
+		name   string
+		tls    *tls.Config
+		make   func(http.Handler) stopper
 		ours   bool
 		burned bool // other processes keep the processors busy
 		hasty  bool // requests on a connection in use may cross with its end, unread

@@ -1,9 +1,6 @@
 package serve
 
 import (
-	"net"
-	"reflect"
-
 	"github.com/tarehq/tare/serve/internal/sys"
 )
 
@@ -44,35 +41,4 @@ func (c *conn) spoken() (yes bool) {
 		c.fd.Control(func(fd uintptr) { yes = sys.Readable(fd) })
 	}
 	return yes
-}
-
-// mostLayers bounds how far what wraps something is gone into: it may wrap itself.
-const mostLayers = 8
-
-// innermost returns the listener that others wrap by embedding it.
-func innermost(l net.Listener) net.Listener {
-	for range mostLayers {
-		within, ok := embedded[net.Listener](l)
-		if !ok {
-			break
-		}
-		l = within
-	}
-	return l
-}
-
-// embedded returns what outer, a structure or a pointer to one, embeds of a kind. It reads
-// nothing else, which may be another goroutine's.
-func embedded[T any](outer any) (within T, ok bool) {
-	v := reflect.Indirect(reflect.ValueOf(outer))
-	if v.Kind() != reflect.Struct {
-		return within, false
-	}
-	for i := range v.NumField() {
-		if f := v.Type().Field(i); f.Anonymous && f.IsExported() && f.Type.Implements(reflect.TypeFor[T]()) {
-			within, ok = v.Field(i).Interface().(T)
-			return within, ok
-		}
-	}
-	return within, false
 }

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/tarehq/tare/serve/internal/sys"
+	"github.com/tarehq/tare/serve/internal/wrapped"
 )
 
 // socket reads and writes a bare connection by system calls of its own, which
@@ -119,8 +120,8 @@ func (c *conn) find() {
 // asked for it, or panic. The sweep looks at sight only while an answer waits (Meter.Begin).
 func (c *conn) look() {
 	defer func() { _ = recover() }() // then nothing is seen of it
-	for i, nc := 0, c.beneath(); c.sight == nil && nc != nil && i < mostLayers; i++ {
-		nc = inside(nc)
+	for i, nc := 0, c.beneath(); c.sight == nil && nc != nil && i < wrapped.Layers; i++ {
+		nc = wrapped.Conn(nc)
 		c.sight = socketOf(nc)
 	}
 }
@@ -133,16 +134,6 @@ func socketOf(nc net.Conn) (raw syscall.RawConn) {
 		raw, _ = s.SyscallConn()
 	}
 	return raw
-}
-
-// inside returns the connection that nc wraps and tells of, as tls.Conn does by a
-// method and those of golang.org/x/net/netutil do by embedding it; nil if there is none.
-func inside(nc net.Conn) net.Conn {
-	if w, ok := nc.(interface{ NetConn() net.Conn }); ok {
-		return w.NetConn()
-	}
-	within, _ := embedded[net.Conn](nc)
-	return within
 }
 
 // traffic returns how many bytes have gone over a socket, both ways; false if that is

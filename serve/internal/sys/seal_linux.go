@@ -1,6 +1,20 @@
+//go:build !386 && !s390x
+
 package sys
 
-import "syscall"
+import (
+	"syscall"
+	"unsafe"
+)
+
+// sealed drops TCP packets with SYN. It is read from the TCP header on: what a socket's
+// filter sees begins there.
+var sealed = [...]syscall.SockFilter{
+	{Code: syscall.BPF_LD | syscall.BPF_B | syscall.BPF_ABS, K: 13}, // the flags
+	{Code: syscall.BPF_JMP | syscall.BPF_JSET | syscall.BPF_K, K: 0x02, Jt: 1},
+	{Code: syscall.BPF_RET | syscall.BPF_K, K: 1 << 18}, // that is, all of it
+	{Code: syscall.BPF_RET | syscall.BPF_K, K: 0},
+}
 
 // Seal has a listening socket drop the first packet of new connections. Those under way
 // are still completed, but soon what there is to accept is all there will be. The client
@@ -9,14 +23,16 @@ import "syscall"
 // The filter stays with the socket, also in other processes that have it, until Unseal.
 // It has no effect on sockets of MPTCP.
 func Seal(fd uintptr) error {
-	const flags, syn, most = 13, 0x02, 1 << 18 // of the TCP header, where packets begin here
-	return syscall.AttachLsf(int(fd), []syscall.SockFilter{
-		{Code: syscall.BPF_LD | syscall.BPF_B | syscall.BPF_ABS, K: flags},
-		{Code: syscall.BPF_JMP | syscall.BPF_JSET | syscall.BPF_K, K: syn, Jt: 1},
-		{Code: syscall.BPF_RET | syscall.BPF_K, K: most},
-		{Code: syscall.BPF_RET | syscall.BPF_K, K: 0},
-	})
+	prog := syscall.SockFprog{Len: uint16(len(sealed)), Filter: &sealed[0]}
+	_, _, errno := syscall.Syscall6(syscall.SYS_SETSOCKOPT, fd, syscall.SOL_SOCKET, syscall.SO_ATTACH_FILTER,
+		uintptr(unsafe.Pointer(&prog)), unsafe.Sizeof(prog), 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 // Unseal ends what Seal began.
-func Unseal(fd uintptr) error { return syscall.DetachLsf(int(fd)) }
+func Unseal(fd uintptr) error {
+	return syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_DETACH_FILTER, 0)
+}

@@ -1,11 +1,11 @@
-//go:build !linux
+//go:build !linux || 386 || s390x
 
 package sys
 
 import "errors"
 
-// Seal is for Linux alone.
+// Seal needs setsockopt(2) of Linux, by a system call of its own.
 func Seal(uintptr) error { return errors.ErrUnsupported }
 
-// Unseal is for Linux alone.
+// Unseal is not asked for where Seal is not to be had.
 func Unseal(uintptr) error { return errors.ErrUnsupported }
