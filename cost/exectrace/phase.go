@@ -99,6 +99,11 @@ func netHTTPPhase(inner []cost.Frame) phase {
 		return finishing
 	case fn == "net/http.(*conn).readRequest":
 		return reading
+	case fn == "net/http.(*conn).maybeServeUnencryptedHTTP2": // of the first bytes it asks which protocol they are
+		if within(inner, "bufio.(*Reader).Peek") >= 0 {
+			return reading
+		}
+		return outside
 	case strings.HasPrefix(fn, "bufio.(*Reader)."):
 		return between
 	case strings.HasPrefix(fn, "net/http.(*conn).serve."), // deferred
