@@ -14,11 +14,12 @@ import (
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
+	"github.com/tarehq/tare/cost/internal/toolchain"
 )
 
 // buildBy builds the program of testdata/service by a version of Go, or skips the
 // test where that is not to be had.
-func buildBy(t *testing.T, toolchain string) string {
+func buildBy(t *testing.T, version string) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds by other toolchains")
@@ -36,11 +37,11 @@ func buildBy(t *testing.T, toolchain string) string {
 	goes := func(args ...string) ([]byte, error) {
 		cmd := exec.CommandContext(t.Context(), "go", args...)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GOTOOLCHAIN="+toolchain, "GOWORK=off", "GOFLAGS=", "CGO_ENABLED=0")
+		cmd.Env = append(os.Environ(), "GOTOOLCHAIN="+version, "GOWORK=off", "GOFLAGS=", "CGO_ENABLED=0")
 		return cmd.CombinedOutput()
 	}
 	if out, err := goes("version"); err != nil {
-		t.Skipf("no toolchain %s to be had: %s", toolchain, out)
+		t.Skipf("no toolchain %s to be had: %s", version, out)
 	}
 	exe := filepath.Join(dir, "service")
 	if out, err := goes("build", "-o", exe, "."); err != nil {
@@ -49,16 +50,16 @@ func buildBy(t *testing.T, toolchain string) string {
 	return exe
 }
 
-// TestToolchains samples services that older versions of Go built. There the chain
-// of frame pointers goes on beyond where a goroutine or a thread begins, to
+// TestToolchains samples services that other versions of Go built, the newest to be had
+// among them. Before Go 1.26 the chain of frame pointers goes on beyond where a goroutine or a thread begins, to
 // addresses that nobody called: no cost may be charged to them.
 func TestToolchains(t *testing.T) {
-	for _, toolchain := range []string{"go1.22.12", "go1.23.12", "go1.24.9", "go1.25.4"} {
-		t.Run(toolchain, func(t *testing.T) {
-			service := serve(t, buildBy(t, toolchain), &syscall.SysProcAttr{}, "yield", "grow")
+	for _, version := range []string{toolchain.Oldest, "go1.23.12", "go1.24.9", "go1.25.4", toolchain.Newest(t)} {
+		t.Run(version, func(t *testing.T) {
+			service := serve(t, buildBy(t, version), &syscall.SysProcAttr{}, "yield", "grow")
 			p := enough(t, bpf.Options{PID: service.pid, Hz: 999}, bpf.Start)
-			if got := p.Processes[0].Go; got != toolchain {
-				t.Fatalf("the service is said to be built by %s, want %s", got, toolchain)
+			if got := p.Processes[0].Go; got != version && version != "local" {
+				t.Fatalf("the service is said to be built by %s, want %s", got, version)
 			}
 			if idle := placed(t, p); idle < 10 {
 				t.Errorf("%v stacks are the scheduler's, where such chains begin, want 10 or more", idle)

@@ -56,17 +56,17 @@ func TestUnknownToolchain(t *testing.T) {
 	const running = "TARE_UNKNOWN"
 	if os.Getenv(running) != "" {
 		_, err := bpf.Start(bpf.Options{PID: os.Getppid()})
-		wants(t, err, "cannot be checked on this program itself", `built by "go1.99`)
+		wants(t, err, "cannot be checked on this program itself", `built by "go1.21`)
 		return
 	}
 	if err := bpf.Verify(); err != nil {
 		t.Errorf("this program as it is: %v", err)
 	}
-	exe := newer(t)
+	exe := older(t)
 	cmd := exec.Command(exe, "-test.run=^TestUnknownToolchain$", "-test.v")
 	cmd.Env = append(os.Environ(), running+"=1")
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestUnknownToolchain") {
-		t.Errorf("as go1.99: %v\n%s", err, out)
+		t.Errorf("as go1.21: %v\n%s", err, out)
 	}
 	sampled := exec.Command(exe, "-test.run=^TestStay$")
 	stdin, err := sampled.StdinPipe() // kept open: it stays
@@ -88,7 +88,7 @@ func TestUnknownToolchain(t *testing.T) {
 	if err == nil {
 		s.Stop()
 	}
-	wants(t, err, `built by "go1.99`, "known are go1.22 to go1.26")
+	wants(t, err, `built by "go1.21`, "known are go1.22 to go1.27")
 }
 
 // TestStay is a process to be sampled, until it is ended.
@@ -99,16 +99,16 @@ func TestStay(t *testing.T) {
 	os.Stdin.Read(make([]byte, 1))
 }
 
-// newer returns a copy of this program that says of itself to be of go1.99.
-func newer(t *testing.T) string {
+// older returns a copy of this program that says of itself to be of go1.21.
+func older(t *testing.T) string {
 	t.Helper()
 	self, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		t.Fatal(err)
 	}
 	version := []byte(runtime.Version())
-	other := append([]byte("go1.99"), bytes.Repeat([]byte("."), len(version))...)[:len(version)]
-	exe := filepath.Join(t.TempDir(), "newer")
+	other := append([]byte("go1.21"), bytes.Repeat([]byte("."), len(version))...)[:len(version)]
+	exe := filepath.Join(t.TempDir(), "older")
 	if err := os.WriteFile(exe, bytes.ReplaceAll(self, version, other), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -23,29 +23,29 @@ import (
 func TestUnknownToolchain(t *testing.T) {
 	const probing = "PROBE_TEST_PROBES"
 	if pid, err := strconv.Atoi(os.Getenv(probing)); err == nil {
-		refused(t, pid, "cannot be checked on this program itself", `built by "go1.99`)
+		refused(t, pid, "cannot be checked on this program itself", `built by "go1.21`)
 		return
 	}
 	s := start(t, build(t))
 	open(t, s.pid)
-	cmd := exec.Command(newer(t, "/proc/self/exe"), "-test.run=^TestUnknownToolchain$", "-test.v")
+	cmd := exec.Command(older(t, "/proc/self/exe"), "-test.run=^TestUnknownToolchain$", "-test.v")
 	cmd.Env = append(os.Environ(), probing+"="+strconv.Itoa(s.pid))
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestUnknownToolchain") {
-		t.Errorf("as go1.99: %v\n%s", err, out)
+		t.Errorf("as go1.21: %v\n%s", err, out)
 	}
-	refused(t, start(t, newer(t, build(t))).pid, `built by "go1.99`, "known are go1.22 to go1.26")
+	refused(t, start(t, older(t, build(t))).pid, `built by "go1.21`, "known are go1.22 to go1.27")
 }
 
-// newer returns a copy of a program that says of itself to be of go1.99.
-func newer(t *testing.T, path string) string {
+// older returns a copy of a program that says of itself to be of go1.21.
+func older(t *testing.T, path string) string {
 	t.Helper()
 	program, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	version := []byte(runtime.Version())
-	other := append([]byte("go1.99"), bytes.Repeat([]byte("."), len(version))...)[:len(version)]
-	exe := filepath.Join(t.TempDir(), "newer")
+	other := append([]byte("go1.21"), bytes.Repeat([]byte("."), len(version))...)[:len(version)]
+	exe := filepath.Join(t.TempDir(), "older")
 	if err := os.WriteFile(exe, bytes.ReplaceAll(program, version, other), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -105,21 +105,19 @@ func (t *Table) locate() error {
 // Offsets in the runtime's record of the program, its first field the address of
 // the tables and its second that of the names.
 const (
-	modNames  = 8
-	modText   = 176
-	modInline = 320
-	modSize   = 328
+	modNames = 8
+	modText  = 176
 )
 
 // anchor finds the two addresses that the tables are relative to: where code
 // begins, and where the trees of inlined calls are.
 func (t *Table) anchor(tables *elf.Section, b []byte) error {
-	mod, err := t.img.module(tables.Addr, tables.Addr+binary.LittleEndian.Uint64(b[headNames:]))
+	mod, err := t.img.module(tables.Addr, tables.Addr+binary.LittleEndian.Uint64(b[headNames:]), t.layout.inline+8)
 	if err != nil {
 		return err
 	}
 	t.text = binary.LittleEndian.Uint64(mod[modText:])
-	inline := binary.LittleEndian.Uint64(mod[modInline:])
+	inline := binary.LittleEndian.Uint64(mod[t.layout.inline:])
 	if inline >= tables.Addr && inline-tables.Addr < uint64(len(b)) {
 		t.inlined = b[inline-tables.Addr:]
 		return nil
@@ -201,8 +199,8 @@ func (m *image) bias(start, offset uint64) (uint64, bool) {
 
 // module returns the runtime's record of the program, addresses in it filled in.
 // Since Go 1.26 it is a section of its own; before, it is found by what it begins
-// with.
-func (m *image) module(tables, names uint64) ([]byte, error) {
+// with. Of it the first bytes are returned, up to a size.
+func (m *image) module(tables, names uint64, size int) ([]byte, error) {
 	rel, err := m.relocations()
 	if err != nil {
 		return nil, err
@@ -220,12 +218,12 @@ func (m *image) module(tables, names uint64) ([]byte, error) {
 		binary.LittleEndian.PutUint64(first[:], tables)
 		for from := 0; ; from += 8 {
 			i := bytes.Index(b[from:], first[:])
-			if i < 0 || len(b)-from-i < modSize {
+			if i < 0 || len(b)-from-i < size {
 				break
 			}
 			from += i
 			if binary.LittleEndian.Uint64(b[from+modNames:]) == names {
-				return b[from:][:modSize], nil
+				return b[from:][:size], nil
 			}
 			from &^= 7
 		}

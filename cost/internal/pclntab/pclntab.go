@@ -11,8 +11,9 @@
 //
 // Promised: a file that is broken or hostile gives an error, or nonsense, but no
 // panic, and no more memory than a small multiple of its size. Read are programs
-// for amd64 of the versions of Go in the package's table of layouts; others are
-// refused with [ErrUnsupported]. Functions written in C are not in the tables.
+// for amd64 of the versions of Go in the package's table of layouts, and of newer ones
+// that have what they are checked for where the newest known has it; others are refused
+// with [ErrUnsupported]. Functions written in C are not in the tables.
 package pclntab
 
 import (
@@ -194,14 +195,19 @@ const maxText = 16 << 20
 
 // Text returns a function's code.
 func (t *Table) Text(f Func) ([]byte, error) {
-	if f.End < f.Entry || f.End-f.Entry > maxText {
-		return nil, fmt.Errorf("%s: code from %#x to %#x", f.Name, f.Entry, f.End)
-	}
-	code := make([]byte, f.End-f.Entry)
-	if err := t.img.at(code, f.Entry); err != nil {
+	code, err := t.code(record{entry: f.Entry, end: f.End})
+	if err != nil {
 		return nil, fmt.Errorf("reading the code of %s: %w", f.Name, err)
 	}
 	return code, nil
+}
+
+func (t *Table) code(r record) ([]byte, error) {
+	if r.end < r.entry || r.end-r.entry > maxText {
+		return nil, fmt.Errorf("it goes from %#x to %#x", r.entry, r.end)
+	}
+	code := make([]byte, r.end-r.entry)
+	return code, t.img.at(code, r.entry)
 }
 
 // FileOffset returns where in the file an address lies, as uprobes need it.

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/tarehq/tare/cost/internal/pclntab"
+	"github.com/tarehq/tare/cost/internal/toolchain"
 )
 
 // supported skips a test where the package has nothing to read.
@@ -71,6 +72,7 @@ func buildProgram(t *testing.T, name, toolchain string, args ...string) string {
 // addresses, and compares every line.
 func TestAgainstRuntime(t *testing.T) {
 	supported(t)
+	newest := toolchain.Newest(t)
 	for _, tt := range []struct {
 		name, toolchain string
 		args            []string
@@ -84,6 +86,8 @@ func TestAgainstRuntime(t *testing.T) {
 		{name: "go1.23", toolchain: "go1.23.12", args: []string{"-ldflags=-s -w"}},
 		{name: "go1.24-pie", toolchain: "go1.24.9", args: []string{"-buildmode=pie", "-ldflags=-s -w"}, pie: true},
 		{name: "go1.25", toolchain: "go1.25.4"},
+		{name: "newest", toolchain: newest},
+		{name: "newest-pie", toolchain: newest, args: []string{"-buildmode=pie", "-ldflags=-s -w"}, pie: true},
 		// The C linker gives C++ functions several names at one address.
 		{name: "race", toolchain: "local", args: []string{"-race"}},
 	} {
@@ -112,10 +116,10 @@ func TestAgainstRuntime(t *testing.T) {
 // TestGoid has programs look for their goroutines' numbers in the runtime's records.
 func TestGoid(t *testing.T) {
 	supported(t)
-	for _, toolchain := range []string{"go1.22.12", "go1.23.12", "go1.24.9", "go1.25.4", "local"} {
-		t.Run(toolchain, func(t *testing.T) {
-			present(t, toolchain)
-			exe := buildProgram(t, "goid", toolchain)
+	for _, version := range []string{"go1.22.12", "go1.23.12", "go1.24.9", "go1.25.4", "local", toolchain.Newest(t)} {
+		t.Run(version, func(t *testing.T) {
+			present(t, version)
+			exe := buildProgram(t, "goid", version)
 			out, err := exec.Command(exe).Output()
 			if err != nil {
 				t.Fatal(err)
@@ -375,6 +379,45 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %v, want ErrUnsupported", name, err)
 		} else {
 			t.Logf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestUnknownVersion reads programs of a version that is not known where its tables are as
+// the newest known's, and refuses those where anything is not.
+func TestUnknownVersion(t *testing.T) {
+	supported(t)
+	version := toolchain.Newest(t)
+	present(t, version)
+	exe := build(t, version, "-trimpath")
+	known, err := os.ReadFile(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := open(t, exe)
+	named := []byte(want.Go())
+	unknown := bytes.ReplaceAll(known, named, append([]byte("go1.99"), bytes.Repeat([]byte("."), len(named))...)[:len(named)])
+	got, err := pclntab.Read(unknown)
+	if err != nil || !strings.HasPrefix(got.Go(), "go1.99") {
+		t.Fatalf("got %v, want it read as go1.99", err)
+	}
+	for f := range want.Funcs() {
+		if !slices.Equal(got.Frames(f.Entry), want.Frames(f.Entry)) {
+			t.Fatalf("%s: got %v, want %v", f.Name, got.Frames(f.Entry), want.Frames(f.Entry))
+		}
+	}
+	for _, name := range []string{"runtime.mcall", "runtime.systemstack", "runtime.newproc1"} {
+		var f pclntab.Func
+		for f = range want.Funcs() {
+			if f.Name == name {
+				break
+			}
+		}
+		at, _ := want.FileOffset(f.Entry)
+		changed := slices.Clone(unknown)
+		clear(changed[at : at+f.End-f.Entry])
+		if _, err := pclntab.Read(changed); !errors.Is(err, pclntab.ErrUnsupported) || !strings.Contains(err.Error(), name) {
+			t.Errorf("with other code in %s: got %v, want it refused for that", name, err)
 		}
 	}
 }

@@ -23,6 +23,8 @@ const (
 const (
 	pcdataInlined   = 2      // the table of values that gives the inlined call
 	funcdataInlined = 3      // the further offset that gives the tree of calls
+	nodeSize        = 16     // of such a tree
+	nodeName        = 4      // in a node
 	flagSPWrite     = 1 << 1 // the function sets the stack pointer at will
 )
 
@@ -98,13 +100,12 @@ func (r record) calls(pc uint64) iter.Seq[call] {
 	return func(yield func(call) bool) {
 		for range deepest {
 			i, ok := r.value(off, pc)
-			const size = 16
-			if !ok || i < 0 || uint64(i) >= uint64(len(tree)/size) {
+			if !ok || i < 0 || uint64(i) >= uint64(len(tree)/nodeSize) {
 				break
 			}
-			node := tree[size*int(i):][:size]
+			node := tree[nodeSize*int(i):][:nodeSize]
 			if !yield(call{
-				pc: pc, id: node[0], name: binary.LittleEndian.Uint32(node[4:]),
+				pc: pc, id: node[0], name: binary.LittleEndian.Uint32(node[nodeName:]),
 				decl: int(int32(binary.LittleEndian.Uint32(node[12:]))),
 			}) {
 				return
