@@ -40,8 +40,9 @@ type Options struct {
 	Hz     int    // 0: DefaultHz
 }
 
-// Unseen is the one frame of a stack that has the CPU a process used where the
-// clock could not look: the kernel switches threads with interrupts off.
+// Unseen is the innermost frame of a stack that has CPU which a process used where the
+// clock could not look: the kernel switches threads with interrupts off. The frames
+// around it are where a thread stopped running; there are none if none was seen to.
 const Unseen = "[kernel] not sampled"
 
 // Profile is what a Sampler saw.

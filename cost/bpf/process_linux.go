@@ -53,6 +53,7 @@ type process struct {
 
 	begun, last time.Duration // the CPU it had used when first and last looked at
 	weight      uint64        // of its samples
+	leaves      uint64        // times that its threads stopped running
 	seen        int
 	ended       bool
 

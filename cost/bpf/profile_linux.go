@@ -40,11 +40,19 @@ func (s *Sampler) profile(d time.Duration) (*Profile, error) {
 			cut += at.count
 		}
 		frames := append(kernelFrames(symbols, at.kernel), at.p.userFrames(at.chain)...)
-		scale := at.p.scale(s.clock.cycles)
-		p.Stacks = append(p.Stacks, cost.Stack{Frames: frames, Count: float64(at.count), Value: scale * float64(at.weight)})
+		if at.count > 0 {
+			scale := at.p.scale(s.clock.cycles)
+			p.Stacks = append(p.Stacks, cost.Stack{Frames: frames, Count: float64(at.count), Value: scale * float64(at.weight)})
+		}
+		if rest := at.p.unseen(s.clock.cycles); at.left > 0 && rest > 0 {
+			share := float64(at.leaves) / float64(at.p.leaves)
+			p.Stacks = append(p.Stacks, cost.Stack{
+				Frames: slices.Concat([]cost.Frame{{Func: Unseen}}, frames), Count: float64(at.left), Value: share * float64(rest),
+			})
+		}
 	}
 	for _, w := range s.all {
-		if rest := w.unseen(s.clock.cycles); rest > 0 {
+		if rest := w.unseen(s.clock.cycles); rest > 0 && w.leaves == 0 {
 			p.Stacks = append(p.Stacks, cost.Stack{Frames: []cost.Frame{{Func: Unseen}}, Value: float64(rest)})
 		}
 	}
@@ -79,7 +87,8 @@ func (w *process) scale(cycles bool) float64 {
 }
 
 // unseen is the CPU that a process used while interrupts were off, the timer's
-// among them: mostly while threads are switched.
+// among them: mostly while threads are switched. It is shared out to where its threads
+// stopped running.
 func (w *process) unseen(cycles bool) time.Duration {
 	if cycles && w.seen > 0 {
 		return 0

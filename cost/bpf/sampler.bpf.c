@@ -12,6 +12,10 @@
 // Functions in assembly may have saved the frame pointer and use its register for
 // something else, so that there is no chain: of their stacks a part is written down.
 //
+// Another runs where the kernel switches from one thread to the next, which it does with
+// interrupts off, the clock's among them: that time is on no sample. It counts the
+// switches of each process and writes some of them down, with how many each stands for.
+//
 // Where a goroutine's stack grows, a thread's own stack is looked at, on which that
 // is done. It goes on with the goroutine's, as it was when it called for more room.
 
@@ -23,16 +27,23 @@ char licence[] SEC("license") = "Dual BSD/GPL";
 volatile const __u64 namespace_device = 0;
 volatile const __u64 namespace_inode = 0;
 
+#define FEWEST 16
+
+// The least time between two switches that are written down on a CPU.
+volatile const __u64 between = 2000000;
+
 #define TOP 16
 #define KERNEL 64
 #define USER 127
 
 struct sample {
-	__u64 weight; // cycles of a hardware clock, nanoseconds of the other
+	__u64 weight; // cycles of a hardware clock, nanoseconds of the other; of a switch, how many
 	__u64 ip, sp, bp;
 	__u32 pid;
 	__s32 kernel_bytes, user_bytes; // negative: none
 	__u32 top_bytes;
+	__u32 switched; // it is of a switch
+	__u32 pad;
 	__u64 top[TOP];
 	__u64 kernel[KERNEL];
 	__u64 user[USER];
@@ -83,6 +94,9 @@ struct {
 struct tally {
 	__u64 lost; // samples that found the ring full
 	__u64 nanoseconds; // that samples took
+	__u64 due; // when a switch may be written down again,
+	__u64 enough; // and with how many
+	__u64 switches; // since the last that was
 };
 
 struct {
@@ -177,9 +191,9 @@ static __always_inline int strays(struct pt_regs *regs, struct program *p)
 	return word(BPF_CORE_READ(regs, bp) + sizeof(__u64)) - p->text >= p->text_bytes;
 }
 
-static __always_inline void fill(struct bpf_perf_event_data *ctx, struct pt_regs *regs, struct sample *s, struct program *p)
+static __always_inline void fill(void *ctx, struct pt_regs *regs, struct sample *s, struct program *p)
 {
-	s->weight = ctx->sample_period;
+	s->switched = 0;
 	s->ip = BPF_CORE_READ(regs, ip);
 	s->sp = BPF_CORE_READ(regs, sp);
 	s->bp = BPF_CORE_READ(regs, bp);
@@ -200,6 +214,7 @@ static __always_inline int keep(struct bpf_perf_event_data *ctx, struct pt_regs 
 	if (!s)
 		return 0;
 	s->pid = pid;
+	s->weight = ctx->sample_period;
 	fill(ctx, regs, s, p);
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 	return 1;
@@ -213,6 +228,7 @@ static __always_inline int keep_stack(struct bpf_perf_event_data *ctx, struct pt
 	if (!a)
 		return 0;
 	a->sample.pid = pid;
+	a->sample.weight = ctx->sample_period;
 	fill(ctx, regs, &a->sample, p);
 	a->bytes = STACK;
 	if (bpf_probe_read_user(a->stack, STACK, (void *)a->sample.sp)) {
@@ -245,6 +261,42 @@ int tick(struct bpf_perf_event_data *ctx)
 		t->lost++;
 		return 0;
 	}
+	t->nanoseconds += bpf_ktime_get_ns() - begun;
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int leave(__u64 *ctx)
+{
+	__u32 zero = 0, pid = current_pid();
+	struct pt_regs *regs;
+	struct program *p;
+	struct sample *s;
+	struct tally *t;
+	__u64 begun;
+
+	p = bpf_map_lookup_elem(&watched, &pid);
+	if (!p)
+		return 0;
+	t = bpf_map_lookup_elem(&tallies, &zero);
+	if (!t)
+		return 0;
+	t->switches++;
+	begun = bpf_ktime_get_ns();
+	if (begun < t->due || t->switches < t->enough)
+		return 0;
+	s = bpf_ringbuf_reserve(&samples, sizeof(*s), 0);
+	if (!s)
+		return 0;
+	t->due = begun + between;
+	t->enough = FEWEST + bpf_get_prandom_u32() % (2 * FEWEST); // not in step with requests
+	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	s->pid = pid;
+	s->weight = t->switches;
+	t->switches = 0;
+	fill(ctx, regs, s, p);
+	s->switched = 1;
+	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 	t->nanoseconds += bpf_ktime_get_ns() - begun;
 	return 0;
 }

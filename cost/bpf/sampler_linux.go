@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 	"golang.org/x/sys/unix"
 
@@ -32,6 +33,7 @@ type Sampler struct {
 	o       Options
 	objects samplerObjects
 	clock   *clock
+	leaving link.Link // the program that runs at switches of threads; nil where there is none
 	ring    *ringbuf.Reader
 	begun   time.Time
 
@@ -56,6 +58,8 @@ type seen struct {
 	chain  []uint64
 	count  int
 	weight uint64
+	left   int    // times that a thread was seen to stop running there,
+	leaves uint64 // which stand for so many
 }
 
 // Start begins to watch.
@@ -119,7 +123,10 @@ func (s *Sampler) load() error {
 	if err != nil {
 		return err
 	}
-	spec.Maps[samplerMapSamples].MaxEntries = room(s.o.Hz * len(cpus))
+	spec.Maps[samplerMapSamples].MaxEntries = room(2 * s.o.Hz * len(cpus)) // half of them switches
+	if err := spec.Variables[samplerVarBetween].Set(uint64(time.Second) / uint64(s.o.Hz)); err != nil {
+		return err
+	}
 	if err := namespace(spec); err != nil {
 		return err
 	}
@@ -231,6 +238,13 @@ func (s *Sampler) begin() error {
 	if err := s.clock.run(true); err != nil {
 		return err
 	}
+	if !s.clock.cycles {
+		leaving, err := link.AttachTracing(link.TracingOptions{Program: s.objects.Leave})
+		if err != nil {
+			return lacking(err)
+		}
+		s.leaving = leaving
+	}
 	go s.fetch()
 	return nil
 }
@@ -331,8 +345,13 @@ func (s *Sampler) add(astray *samplerAstray) {
 	if p == nil {
 		return // nothing is known of it
 	}
-	p.seen++
-	p.weight += sample.Weight
+	switched := sample.Switched != 0
+	if switched {
+		p.leaves += sample.Weight
+	} else {
+		p.seen++
+		p.weight += sample.Weight
+	}
 	kernel := sample.Kernel[:min(len(sample.Kernel), max(0, int(sample.KernelBytes)/8))]
 	chain := p.chain(astray, s.mend)
 	// Not the number: what runs a program anew by it has the same stacks.
@@ -348,6 +367,11 @@ func (s *Sampler) add(astray *samplerAstray) {
 		at = &seen{p: p, kernel: append([]uint64(nil), kernel...), chain: chain}
 		s.stacks[string(s.key)] = at
 	}
+	if switched {
+		at.left++
+		at.leaves += sample.Weight
+		return
+	}
 	at.count++
 	at.weight += sample.Weight
 }
@@ -361,6 +385,10 @@ func (s *Sampler) Stop() (*Profile, error) {
 	close(s.stop)
 	<-s.done
 	stopped := s.clock.run(false)
+	if s.leaving != nil {
+		stopped = errors.Join(stopped, s.leaving.Close())
+		s.leaving = nil
+	}
 	duration := time.Since(s.begun)
 	for _, p := range s.all {
 		p.look() // at once: the process runs on
@@ -377,6 +405,9 @@ func (s *Sampler) release() error {
 	var all error
 	if s.clock != nil {
 		all = s.clock.Close()
+	}
+	if s.leaving != nil {
+		all = errors.Join(all, s.leaving.Close())
 	}
 	if s.ring != nil {
 		all = errors.Join(all, s.ring.Close())

@@ -42,6 +42,8 @@ type samplerSample struct {
 	KernelBytes int32
 	UserBytes   int32
 	TopBytes    uint32
+	Switched    uint32
+	Pad         uint32
 	Top         [16]uint64
 	Kernel      [64]uint64
 	User        [127]uint64
@@ -51,6 +53,9 @@ type samplerTally struct {
 	_           structs.HostLayout
 	Lost        uint64
 	Nanoseconds uint64
+	Due         uint64
+	Enough      uint64
+	Switches    uint64
 }
 
 // Names of all BPF objects in the ELF.
@@ -60,7 +65,9 @@ const (
 	samplerMapSamples         = "samples"
 	samplerMapTallies         = "tallies"
 	samplerMapWatched         = "watched"
+	samplerProgLeave          = "leave"
 	samplerProgTick           = "tick"
+	samplerVarBetween         = "between"
 	samplerVarNamespaceDevice = "namespace_device"
 	samplerVarNamespaceInode  = "namespace_inode"
 	samplerVarUnusedAstray    = "unused_astray"
@@ -110,7 +117,8 @@ type samplerSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerProgramSpecs struct {
-	Tick *ebpf.ProgramSpec `ebpf:"tick"`
+	Leave *ebpf.ProgramSpec `ebpf:"leave"`
+	Tick  *ebpf.ProgramSpec `ebpf:"tick"`
 }
 
 // samplerMapSpecs contains maps before they are loaded into the kernel.
@@ -126,6 +134,7 @@ type samplerMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerVariableSpecs struct {
+	Between         *ebpf.VariableSpec `ebpf:"between"`
 	NamespaceDevice *ebpf.VariableSpec `ebpf:"namespace_device"`
 	NamespaceInode  *ebpf.VariableSpec `ebpf:"namespace_inode"`
 	UnusedAstray    *ebpf.VariableSpec `ebpf:"unused_astray"`
@@ -170,6 +179,7 @@ func (m *samplerMaps) Close() error {
 //
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerVariables struct {
+	Between         *ebpf.Variable `ebpf:"between"`
 	NamespaceDevice *ebpf.Variable `ebpf:"namespace_device"`
 	NamespaceInode  *ebpf.Variable `ebpf:"namespace_inode"`
 	UnusedAstray    *ebpf.Variable `ebpf:"unused_astray"`
@@ -181,11 +191,13 @@ type samplerVariables struct {
 //
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerPrograms struct {
-	Tick *ebpf.Program `ebpf:"tick"`
+	Leave *ebpf.Program `ebpf:"leave"`
+	Tick  *ebpf.Program `ebpf:"tick"`
 }
 
 func (p *samplerPrograms) Close() error {
 	return _SamplerClose(
+		p.Leave,
 		p.Tick,
 	)
 }
