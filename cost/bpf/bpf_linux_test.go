@@ -53,8 +53,8 @@ func TestOwners(t *testing.T) {
 }
 
 // TestAccount has the stacks add up to the CPU that the kernel counted for the
-// process: those of a timer that come to less leave the rest for a row of its own,
-// those that come to more are scaled down.
+// process: where those of a timer come to less, the rest is charged to where threads
+// stopped running; where they come to more they are scaled down.
 func TestAccount(t *testing.T) {
 	service := serve(t, build(t), &syscall.SysProcAttr{})
 	p := enough(t, bpf.Options{PID: service.pid, Hz: 1999}, bpf.Start)
@@ -67,6 +67,11 @@ func TestAccount(t *testing.T) {
 	}
 	if off := sum/float64(p.CPU) - 1; math.Abs(off) > 1e-6 {
 		t.Errorf("stacks add up to %.0f ns of %d: %g off", sum, p.CPU, off)
+	}
+	for _, s := range p.Stacks { // what switched threads has the rest, not nobody
+		if s.Frames[0].Func == bpf.Unseen && (len(s.Frames) < 3 || s.Frames[1].Func == bpf.Unseen) {
+			t.Errorf("%.0f ns that were not sampled are charged to %v", s.Value, names(s.Frames))
+		}
 	}
 	if want := max(0, float64(p.CPU-p.Sampled)); p.Sampled > 0 && math.Abs(unseen-want) > 1 {
 		t.Errorf("%.0f ns are said to be unseen, want %.0f", unseen, want)

@@ -27,7 +27,7 @@ char licence[] SEC("license") = "Dual BSD/GPL";
 volatile const __u64 namespace_device = 0;
 volatile const __u64 namespace_inode = 0;
 
-#define FEWEST 16
+#define FEWEST 32
 
 // The least time between two switches that are written down on a CPU.
 volatile const __u64 between = 2000000;

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost"
-	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/bpf/probe"
 	"github.com/tarehq/tare/cost/capture"
 	"github.com/tarehq/tare/lab/report"
@@ -168,7 +167,7 @@ func samplingText(s *cost.Sampled) string {
 	case s.Covered >= 1:
 		text += fmt.Sprintf("\nBy themselves they stand for %.1f %% of the CPU that the kernel counted, to which\nthe table is scaled.", 100*s.Covered)
 	case s.Covered > 0:
-		text += fmt.Sprintf("\nThey stand for %.1f %% of the CPU that the kernel counted; the rest is the row\n%s.", 100*s.Covered, bpf.Unseen)
+		text += fmt.Sprintf("\nThey stand for %.1f %% of the CPU that the kernel counted; the rest,\nin which it switched threads, is charged to where they stopped running.", 100*s.Covered)
 	}
 	text += fmt.Sprintf("\nThe program in the kernel that takes them ran for %s of it.", unit.Format(s.Cost, unit.Share))
 	if s.Late > mostLate {
