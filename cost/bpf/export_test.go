@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/internal/kallsyms"
 	"github.com/tarehq/tare/cost/internal/pclntab"
 	"github.com/tarehq/tare/internal/task"
 )
@@ -136,9 +137,9 @@ func Programs(pids ...int) (int, error) {
 
 // KernelNames names a stack of the kernel, given its list of functions.
 func KernelNames(list io.Reader, addrs ...uint64) ([]string, error) {
-	symbols, err := readSymbols(list)
+	symbols, err := kallsyms.Read(list)
 	var names []string
-	for _, f := range kernelFrames(symbols, addrs) {
+	for _, f := range symbols.Frames(addrs) {
 		names = append(names, f.Func)
 	}
 	return names, err

@@ -4,13 +4,12 @@ package bpf
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/internal/kallsyms"
 )
 
 // profile names what was seen, and has each process's stacks add up to the CPU
@@ -30,7 +29,7 @@ func (s *Sampler) profile(d time.Duration) (*Profile, error) {
 	}
 	p.Warnings = append(p.Warnings, foreign(s.all)...)
 	slices.SortFunc(p.Processes, func(a, b Process) int { return cmp.Or(cmp.Compare(b.CPU, a.CPU), cmp.Compare(a.PID, b.PID)) })
-	symbols, err := kernelSymbols()
+	symbols, err := kallsyms.Load()
 	if err != nil {
 		p.Warnings = append(p.Warnings, err)
 	}
@@ -39,7 +38,7 @@ func (s *Sampler) profile(d time.Duration) (*Profile, error) {
 		if at.p.cut(at.chain, followed) {
 			cut += at.count
 		}
-		frames := append(kernelFrames(symbols, at.kernel), at.p.userFrames(at.chain)...)
+		frames := append(symbols.Frames(at.kernel), at.p.userFrames(at.chain)...)
 		if at.count > 0 {
 			scale := at.p.scale(s.clock.cycles)
 			p.Stacks = append(p.Stacks, cost.Stack{Frames: frames, Count: float64(at.count), Value: scale * float64(at.weight)})
@@ -141,21 +140,4 @@ func (p *Profile) caveats(ended bool) {
 	if p.Lost > 0 {
 		p.Warnings = append(p.Warnings, fmt.Errorf("%d of %d samples were lost for want of room: lower the rate", p.Lost, p.Lost+p.Seen))
 	}
-}
-
-// kernelSymbols reads the names of the kernel's functions.
-func kernelSymbols() ([]symbol, error) {
-	f, err := os.Open("/proc/kallsyms")
-	if err != nil {
-		return nil, fmt.Errorf("functions of the kernel have no names: %w", err)
-	}
-	defer f.Close()
-	symbols, err := readSymbols(f)
-	if err == nil && len(symbols) == 0 {
-		err = errors.New("the kernel hides addresses (kernel.kptr_restrict; the capability CAP_SYSLOG sees them)")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("functions of the kernel have no names: %w", err)
-	}
-	return symbols, nil
 }

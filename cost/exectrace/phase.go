@@ -23,10 +23,11 @@ const (
 // The engines known, by the function that serves a connection. What it calls
 // tells the phase.
 const (
-	netHTTP  = "net/http.(*conn).serve"
-	fastHTTP = "github.com/valyala/fasthttp."
-	tare     = "github.com/tarehq/tare/serve.(*conn)."
-	gRPC     = "google.golang.org/grpc.(*Server)."
+	netHTTP    = "net/http.(*conn).serve"
+	clearHTTP2 = "net/http.(*conn).maybeServeUnencryptedHTTP2" // called by that
+	fastHTTP   = "github.com/valyala/fasthttp."
+	tare       = "github.com/tarehq/tare/serve.(*conn)."
+	gRPC       = "google.golang.org/grpc.(*Server)."
 )
 
 // announcement is the category of what tare's serve logs of each request: it reads
@@ -97,20 +98,14 @@ func netHTTPPhase(inner []cost.Frame) phase {
 		return handling
 	case fn == "net/http.(*response).finishRequest":
 		return finishing
-	case fn == "net/http.(*conn).readRequest":
+	case fn == "net/http.(*conn).readRequest",
+		fn == clearHTTP2 && within(inner, "bufio.(*Reader).Peek") >= 0: // which protocol it is
 		return reading
-	case fn == "net/http.(*conn).maybeServeUnencryptedHTTP2": // of the first bytes it asks which protocol they are
-		if within(inner, "bufio.(*Reader).Peek") >= 0 {
-			return reading
-		}
-		return outside
 	case strings.HasPrefix(fn, "bufio.(*Reader)."):
 		return between
-	case strings.HasPrefix(fn, "net/http.(*conn).serve."), // deferred
-		strings.HasPrefix(fn, "net/http.(*conn).close"),
-		strings.HasPrefix(fn, "crypto/tls."),
-		strings.HasPrefix(fn, "net/http.http2"),
-		strings.HasPrefix(fn, "net/http.(*http2"):
+	case strings.HasPrefix(fn, netHTTP+"."), // deferred
+		fn == clearHTTP2, strings.HasPrefix(fn, "net/http.(*conn).close"), strings.HasPrefix(fn, "crypto/tls."),
+		strings.HasPrefix(fn, "net/http.http2"), strings.HasPrefix(fn, "net/http.(*http2"):
 		return outside
 	}
 	return nowhere

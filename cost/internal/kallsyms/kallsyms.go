@@ -1,11 +1,13 @@
-//go:build linux && amd64
-
-package bpf
+// Package kallsyms names addresses of the kernel by its own list of its functions.
+package kallsyms
 
 import (
 	"bufio"
 	"cmp"
+	"errors"
+	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,16 +15,19 @@ import (
 	"github.com/tarehq/tare/cost"
 )
 
+// Symbols are functions of the kernel, by address. None name nothing.
+type Symbols []symbol
+
 // symbol is a function of the kernel.
 type symbol struct {
 	addr uint64
 	name string
 }
 
-// readSymbols reads the kernel's list of its functions, by address; none if the
+// Read reads the kernel's list of its functions, by address; none if the
 // kernel does not show addresses.
-func readSymbols(r io.Reader) ([]symbol, error) {
-	var all []symbol
+func Read(r io.Reader) (Symbols, error) {
+	var all Symbols
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
 		addr, rest, _ := strings.Cut(lines.Text(), " ")
@@ -41,9 +46,9 @@ func readSymbols(r io.Reader) ([]symbol, error) {
 	return all, lines.Err()
 }
 
-// kernelFrames names a stack of the kernel, innermost first. Without names it is
+// Frames names a stack of the kernel, innermost first. Without names it is
 // one frame.
-func kernelFrames(symbols []symbol, addrs []uint64) []cost.Frame {
+func (symbols Symbols) Frames(addrs []uint64) []cost.Frame {
 	if len(addrs) == 0 {
 		return nil
 	}
@@ -66,4 +71,21 @@ func kernelFrames(symbols []symbol, addrs []uint64) []cost.Frame {
 		frames = append(frames, cost.Frame{Func: name})
 	}
 	return frames
+}
+
+// Load reads the names of the kernel's functions.
+func Load() (Symbols, error) {
+	f, err := os.Open("/proc/kallsyms")
+	if err != nil {
+		return nil, fmt.Errorf("functions of the kernel have no names: %w", err)
+	}
+	defer f.Close()
+	symbols, err := Read(f)
+	if err == nil && len(symbols) == 0 {
+		err = errors.New("the kernel hides addresses (kernel.kptr_restrict; the capability CAP_SYSLOG sees them)")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("functions of the kernel have no names: %w", err)
+	}
+	return symbols, nil
 }
