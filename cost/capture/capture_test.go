@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/bpf/probe"
 	"github.com/tarehq/tare/cost/pprof"
 	"github.com/tarehq/tare/load"
@@ -179,5 +180,13 @@ func TestPrice(t *testing.T) {
 		if got := tt.o.Price(tt.t); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
+	}
+}
+
+// TestEnded tells a service that ended meanwhile from one with other caveats.
+func TestEnded(t *testing.T) {
+	ended := Capture{Warnings: []error{errors.New("late"), fmt.Errorf("%w: what was seen until then is shown", bpf.ErrEnded)}}
+	if other := (Capture{Warnings: ended.Warnings[:1]}); !ended.Ended() || other.Ended() {
+		t.Errorf("of one that ended: %t; of one that did not: %t", ended.Ended(), other.Ended())
 	}
 }

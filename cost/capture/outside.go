@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -192,4 +193,9 @@ func addCalls(b *cost.Bill, m *probe.Measurement) {
 	for _, warning := range m.Warnings {
 		b.Warnings = append(b.Warnings, warning.Error())
 	}
+}
+
+// Ended reports whether what was watched from outside ended before the capture did.
+func (c *Capture) Ended() bool {
+	return slices.ContainsFunc(c.Warnings, func(err error) bool { return errors.Is(err, bpf.ErrEnded) })
 }

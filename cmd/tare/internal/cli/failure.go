@@ -15,6 +15,7 @@ const (
 	ExitThreshold    = 3
 	ExitInconclusive = 4
 	ExitNotOffered   = 5
+	ExitEnded        = 6 // what was watched ended meanwhile
 	ExitInterrupted  = 130
 )
 

@@ -75,6 +75,9 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 		return err
 	}
 	err = t.Show(ctx, cli.Result{JSON: b.total, Text: func() error { return b.text(t) }}, c.JSON, c.write(b))
+	if err == nil && b.Ended() {
+		return &cli.Failure{Status: cli.ExitEnded} // a warning says so
+	}
 	if err == nil && b.CallsErr != nil {
 		return fmt.Errorf("calls were not watched: %w", cli.ExplainCapture(b.CallsErr))
 	}
