@@ -198,6 +198,18 @@ func TestWaits(t *testing.T) {
 		{"logging", "an answer printed", waits(cost.Network, requests, 1e6, "net.(*conn).Write", "net/http.(*response).Write", "fmt.Fprintf"), "healthy"},
 		{"logging", "another write", waits(cost.SystemCall, requests, 1e6, "syscall.Write"), "healthy"},
 		{"sleep", "a tenth", waits(cost.Sleep, requests, 1e6, "time.Sleep"), "warning"},
+		{"queue", "a pool of connections", waits(cost.Channel, requests, 1e6, "runtime.selectgo", "database/sql.(*DB).conn", "database/sql.(*DB).query"), "warning"},
+		{"queue", "a semaphore", waits(cost.Channel, requests, 1e6, "runtime.selectgo", "golang.org/x/sync/semaphore.(*Weighted).Acquire"), "warning"},
+		{"queue", "a full channel", waits(cost.Channel, requests, 1e6, "runtime.chansend1"), "warning"},
+		{"queue", "work that is awaited", waits(cost.Channel, requests, 1e6, "runtime.chanrecv1"), "healthy"},
+		{"queue", "a query", waits(cost.Network, requests, 6e6, "net.(*conn).Read", "database/sql.(*DB).conn", "database/sql.(*DB).query"), "healthy"},
+		{"call", "most of the time", waits(cost.Channel, requests, 9e6, "runtime.selectgo", "net/http.(*persistConn).roundTrip", "net/http.(*Client).Do"), "serious"},
+		{"call", "a third", waits(cost.Channel, requests, 7e6, "runtime.selectgo", "net/http.(*Client).Do"), "cheap"},
+		{"call", "a query", waits(cost.Network, requests, 9e6, "net.(*conn).Read", "database/sql.(*DB).query"), "serious"},
+		{"call", "for a connection to be free", waits(cost.Channel, requests, 9e6, "runtime.selectgo", "database/sql.(*DB).conn", "database/sql.(*DB).query"), "healthy"},
+		{"call", "a name", waits(cost.Network, requests, 9e6, "net.(*conn).Read", "net.(*Resolver).LookupHost"), "serious"},
+		{"fsync", "a tenth", waits(cost.SystemCall, requests, 1e6, "syscall.Fsync", "os.(*File).Sync"), "warning"},
+		{"fsync", "a write", waits(cost.SystemCall, requests, 1e6, "syscall.write", "os.(*File).Write"), "healthy"},
 		{"sleep", "in the background", cost.Wait{Reason: cost.Sleep, Stack: alone(requests, 1e11, "time.Sleep")}, "healthy"},
 	} {
 		e := service()
@@ -209,6 +221,41 @@ func TestWaits(t *testing.T) {
 		e.Waits = nil
 		if got, want := verdict(t, tc.rule, e), "needs an execution trace"; got != want {
 			t.Errorf("%s without a trace: got %s, want %s", tc.rule, got, want)
+		}
+	}
+}
+
+// TestWaitsApart tries each rule about waiting on a service that waits for that, and on
+// seven that wait for something else.
+func TestWaitsApart(t *testing.T) {
+	services := []struct {
+		rule string // that finds it; "" if none is to
+		wait cost.Wait
+	}{
+		{"mutex", waits(cost.Lock, requests, 9e6, "sync.(*Mutex).Lock")},
+		{"logging", waits(cost.SystemCall, requests, 9e6, "syscall.Write", "log/slog.(*Logger).Info")},
+		{"sleep", waits(cost.Sleep, requests, 9e6, "time.Sleep")},
+		{"queue", waits(cost.Channel, requests, 9e6, "runtime.selectgo", "golang.org/x/sync/semaphore.(*Weighted).Acquire")},
+		{"call", waits(cost.Channel, requests, 9e6, "runtime.selectgo", "net/http.(*persistConn).roundTrip", "net/http.(*Client).Do")},
+		{"fsync", waits(cost.SystemCall, requests, 9e6, "syscall.Fsync", "os.(*File).Sync")},
+		{"", waits(cost.Scheduler, requests, 9e6, "runtime.Gosched")},
+		{"", waits(cost.Network, requests, 9e6, "net.(*conn).Read", "net/http.(*body).Read")},
+	}
+	for _, s := range services {
+		e := service()
+		e.Latency = 10 * time.Millisecond
+		e.Waits = append(e.Waits, s.wait)
+		for _, other := range services {
+			if other.rule == "" {
+				continue
+			}
+			want := "healthy"
+			if other.rule == s.rule {
+				want = "serious"
+			}
+			if got := verdict(t, other.rule, e); got != want {
+				t.Errorf("%s of a service that waits as %q is to find: got %s, want %s", other.rule, s.rule, got, want)
+			}
 		}
 	}
 }

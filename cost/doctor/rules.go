@@ -1,12 +1,11 @@
 package doctor
 
+import "slices"
+
 // Rules returns every rule, in the order in which the documentation has them.
 func Rules() []Rule {
-	rules := hotPathRules()
-	return append(rules,
-		poolRule(), buffersRule(), goroutinesRule(), gcRule(), mutexRule(), loggingRule(), sleepRule(),
-		clientRule(), timeoutsRule(), procsRule(), defersRule(), escapesRule(),
-	)
+	return slices.Concat(hotPathRules(), []Rule{poolRule(), buffersRule(), goroutinesRule(), gcRule(), loggingRule()}, waitRules(),
+		[]Rule{clientRule(), timeoutsRule(), procsRule(), defersRule(), escapesRule()})
 }
 
 const (

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,41 +76,6 @@ func (e *Evidence) waitRows(about func(*cost.Wait) bool, at match) []Row {
 // slow is the share of a request's time beyond which waiting counts.
 const slow = 0.05
 
-// mutexRule asks whether requests wait for each other.
-func mutexRule() Rule {
-	return Rule{
-		Name:      "mutex",
-		Question:  "Do requests wait for each other's locks?",
-		Threshold: "more than 5 % of a request's time",
-		Remedy:    "hold the lock for less: compute, write and log outside it; split it by key; for what is mostly read keep a value behind atomic.Pointer",
-		Verify:    verifyWait,
-		needs:     []Part{ExecutionTrace},
-		traffic:   true,
-		check: func(e *Evidence) ([]Finding, *Missing) {
-			about := func(w *cost.Wait) bool {
-				return w.Reason == cost.Lock && locks(w.Stack.Frames) >= 0 && logging(w.Stack.Frames) < 0 // those are the logging rule's
-			}
-			price, times := e.waited(about)
-			if times == 0 {
-				return nil, nil
-			}
-			rows := e.waitRows(about, locks)
-			for _, r := range e.places(e.Contention, locks, unit.Nanoseconds) {
-				r.What = "held by " + r.What
-				rows = append(rows, r)
-			}
-			return []Finding{{Severity: weigh(price, e.took(), slow), Price: &price, Evidence: rows,
-				Title: fmt.Sprintf("requests wait %s for locks", unit.Format(price.Value, unit.Nanoseconds))}}, nil
-		},
-	}
-}
-
-// locks matches waiting for a mutex; condition variables and wait groups are
-// ways to wait for work, not for each other.
-func locks(frames []cost.Frame) int {
-	return calls("sync.(*Mutex)", "internal/sync.(*Mutex)", "sync.(*RWMutex)")(frames)
-}
-
 // logging matches the loggers in wide use, frameworks' access logs, and lines that fmt
 // writes to a file.
 func logging(frames []cost.Frame) int {
@@ -173,27 +139,70 @@ func checkLogging(e *Evidence) ([]Finding, *Missing) {
 	return []Finding{f}, nil
 }
 
-// sleepRule asks whether requests wait by the clock.
-func sleepRule() Rule {
-	return Rule{
-		Name:      "sleep",
-		Question:  "Do requests sleep?",
-		Threshold: "more than 5 % of a request's time",
-		Remedy:    "wait for what is waited for, by a channel or a context; a sleep below a millisecond takes about one when the service is idle, since that is how exact the runtime's poller is",
-		Verify:    verifyWait,
-		needs:     []Part{ExecutionTrace},
-		traffic:   true,
-		check: func(e *Evidence) ([]Finding, *Missing) {
-			asleep := calls("time.Sleep")
-			about := func(w *cost.Wait) bool { return w.Reason == cost.Sleep && logging(w.Stack.Frames) < 0 }
-			price, times := e.waited(about)
-			if times == 0 {
-				return nil, nil
-			}
-			by, _ := e.tracedPer()
-			rows := append(e.waitRows(about, asleep), Row{What: "each sleep", Value: price.Value * by / times, Unit: unit.Nanoseconds})
-			return []Finding{{Severity: weigh(price, e.took(), slow), Price: &price, Evidence: rows,
-				Title: fmt.Sprintf("requests sleep %s", unit.Format(price.Value, unit.Nanoseconds))}}, nil
-		},
+// wait is what a rule takes for one kind of waiting.
+type wait struct {
+	name, question, title, remedy string
+	least                         float64 // share of a request's time
+	of                            []cost.Reason
+	at                            match // it, on a stack
+}
+
+// What stacks have where requests wait.
+var (
+	locks   = calls("sync.(*Mutex)", "internal/sync.(*Mutex)", "sync.(*RWMutex)") // wait groups and such wait for work, not for each other
+	asleep  = calls("time.Sleep")
+	queuing = calls("runtime.chansend", "golang.org/x/sync/semaphore.", "database/sql.(*DB).conn", "github.com/jackc/puddle/",
+		"github.com/redis/go-redis/v9/internal/pool.", "github.com/go-redis/redis/v8/internal/pool.")
+	calling = calls("net/http.(*Client).", "net/http.(*Transport).", "net.(*Resolver).", "net.(*Dialer).", "database/sql.",
+		"google.golang.org/grpc.(*ClientConn)", "github.com/jackc/pgx", "github.com/redis/go-redis/", "github.com/go-redis/redis/")
+	syncing = calls("os.(*File).Sync", "syscall.Fsync", "syscall.Fdatasync", "golang.org/x/sys/unix.Fsync", "golang.org/x/sys/unix.Fdatasync")
+)
+
+// waitRules ask what requests wait for; what a logger waits for is the logging rule's.
+func waitRules() []Rule {
+	kinds := []wait{
+		{"mutex", "Do requests wait for each other's locks?", "requests wait %s for locks",
+			"hold the lock for less: compute, write and log outside it; split it by key; for what is mostly read keep a value behind atomic.Pointer", slow, []cost.Reason{cost.Lock}, locks},
+		{"sleep", "Do requests sleep?", "requests sleep %s",
+			"wait for what is waited for, by a channel or a context; a sleep below a millisecond takes about one when the service is idle, since that is how exact the runtime's poller is", slow, []cost.Reason{cost.Sleep}, asleep},
+		{"queue", "Do requests wait for a place in a pool or at a semaphore?", "requests wait %s for a place in a pool or at a semaphore",
+			"make the pool as large as what is behind it serves at once (SetMaxOpenConns, PoolSize), or hold a place for less; if it protects something that is full, refuse requests early", slow, []cost.Reason{cost.Channel, cost.Lock, cost.Sleep}, queuing},
+		{"call", "Do requests do little but wait for another service or for DNS?", "requests wait %s for other services",
+			"look at the other service first; then keep its connections open, ask it once for several things or at the same time, cache what may be old, and set a time limit", 0.8, []cost.Reason{cost.Network, cost.Channel}, calling},
+		{"fsync", "Do requests wait until a disk has what they wrote?", "requests wait %s for fsync",
+			"sync once for several requests (group commit), or answer before it where the loss of the last moments is allowed", slow, []cost.Reason{cost.SystemCall}, syncing},
 	}
+	rules := make([]Rule, len(kinds))
+	for i, k := range kinds {
+		rules[i] = Rule{
+			Name: k.name, Question: k.question, Remedy: k.remedy, Verify: verifyWait,
+			Threshold: fmt.Sprintf("more than %.0f %% of a request's time", 100*k.least),
+			needs:     []Part{ExecutionTrace}, traffic: true, check: k.check,
+		}
+	}
+	return rules
+}
+
+// about reports whether a wait is of the kind. A queue on the way to a service is no call.
+func (k wait) about(w *cost.Wait) bool {
+	frames := w.Stack.Frames
+	return slices.Contains(k.of, w.Reason) && logging(frames) < 0 && k.at(frames) >= 0 &&
+		(k.name != "call" || w.Reason == cost.Network || queuing(frames) < 0)
+}
+
+func (k wait) check(e *Evidence) ([]Finding, *Missing) {
+	price, times := e.waited(k.about)
+	if times == 0 {
+		return nil, nil
+	}
+	by, _ := e.tracedPer()
+	rows := append(e.waitRows(k.about, k.at), Row{What: "each time", Value: price.Value * by / times, Unit: unit.Nanoseconds})
+	if k.name == "mutex" {
+		for _, r := range e.places(e.Contention, k.at, unit.Nanoseconds) {
+			r.What = "held by " + r.What
+			rows = append(rows, r)
+		}
+	}
+	return []Finding{{Severity: weigh(price, e.took(), k.least), Price: &price, Evidence: rows,
+		Title: fmt.Sprintf(k.title, unit.Format(price.Value, unit.Nanoseconds))}}, nil
 }

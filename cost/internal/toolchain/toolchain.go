@@ -4,13 +4,11 @@ package toolchain
 
 import (
 	"context"
+	"go/version"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/mod/semver"
 )
 
 // Oldest is the oldest version whose programs are read.
@@ -34,30 +32,14 @@ func Newest(t testing.TB) string {
 // newest picks from a list of versions such as v0.0.1-go1.27.4.linux-amd64.
 func newest(list []string) string {
 	best := "local"
-	for _, version := range list {
-		name, ok := strings.CutSuffix(version, ".linux-amd64")
+	for _, entry := range list {
+		name, ok := strings.CutSuffix(entry, ".linux-amd64")
 		if !ok {
 			continue
 		}
-		if name = strings.TrimPrefix(name, "v0.0.1-"); best == "local" || semver.Compare(semantic(name), semantic(best)) > 0 {
+		if name = strings.TrimPrefix(name, "v0.0.1-"); best == "local" || version.Compare(name, best) > 0 {
 			best = name
 		}
 	}
 	return best
-}
-
-// semantic writes a version of Go, such as go1.28rc1, as a semantic one.
-func semantic(version string) string {
-	version = strings.TrimPrefix(version, "go")
-	pre := ""
-	for _, kind := range []string{"rc", "beta"} {
-		if at := strings.Index(version, kind); at >= 0 {
-			version, pre = version[:at], "-"+kind+"."+version[at+len(kind):]
-		}
-	}
-	parts := strings.Split(version, ".")
-	for len(parts) < 3 {
-		parts = slices.Concat(parts, []string{"0"})
-	}
-	return "v" + strings.Join(parts, ".") + pre
 }
