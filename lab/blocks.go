@@ -36,6 +36,11 @@ func (r *runner) measure(ctx context.Context) error {
 			if err := r.block(ctx, plan.Block(done), last-done); err != nil {
 				return err
 			}
+			if why := r.refused(); why != "" {
+				r.outcome = "refused"
+				r.tell(Event{Stage: Ended, Text: "stopping early: " + why})
+				return nil
+			}
 		}
 		if err := r.makeUp(ctx, look); err != nil {
 			return err
@@ -51,6 +56,21 @@ func (r *runner) measure(ctx context.Context) error {
 	}
 	r.outcome = "cap"
 	return nil
+}
+
+// leastTried is the number of blocks after which a run may stop for its refused trials.
+const leastTried = 2
+
+// refused says that most trials so far do not count, and why: the blocks to come would not
+// fare better. It is "" where most do.
+func (r *runner) refused() string {
+	if r.blocksDone() < leastTried {
+		return ""
+	}
+	if t := verdict.TallyOf(r.trials); 2*t.Valid < t.Total {
+		return t.Refusal()
+	}
+	return ""
 }
 
 // looks are the numbers of blocks after which the run looks: those that its record

@@ -155,3 +155,6 @@ func OpenIdle(ctx context.Context, n int, base string) error {
 	defer i.close()
 	return i.open(ctx, n, p, study.Target{Path: "/"})
 }
+
+// Refused is why a run of these trials stops early.
+func Refused(all []record.Trial) string { return (&runner{trials: all}).refused() }

@@ -88,7 +88,7 @@ func (r *runner) generatorTrial(ctx context.Context, c study.Cell) (record.Trial
 // generatorPilot tries a generator for a second, so that one that cannot be
 // called or understood ends the run here; one that falls behind its rate does not, for
 // that is found out trial by trial. It returns its answers a second.
-func (r *runner) generatorPilot(ctx context.Context, name string, w study.Workload) (float64, error) {
+func (r *runner) generatorPilot(ctx context.Context, name string, w study.Workload, _ map[string][]record.Answer) (float64, error) {
 	t := r.newTrial(study.Cell{Arm: name, Workload: w.Name})
 	if err := r.generate(ctx, w, pilotFor, &t); err != nil {
 		return 0, r.unfit(ctx, name, w.Name, err)

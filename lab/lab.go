@@ -180,8 +180,8 @@ func (r *runner) prepare(ctx context.Context) error {
 	r.pins = arrange()
 	r.Builder.TakeProfile = r.takeProfile
 	var kept []study.Arm
-	for _, a := range r.Study.Arms {
-		r.tell(Event{Stage: Building, Arm: a.Name, Text: "building " + a.Name})
+	for i, a := range r.Study.Arms {
+		r.tell(Event{Stage: Building, Arm: a.Name, Text: fmt.Sprintf("building %d of %d: %s", i+1, len(r.Study.Arms), a.Name)})
 		p, err := r.Builder.Build(ctx, a)
 		if ctx.Err() != nil {
 			return fmt.Errorf("building arm %s: %w", a.Name, ctx.Err())

@@ -66,6 +66,14 @@ func serve(mode string) {
 		switch mode {
 		case "closes":
 			w.Header().Set("Connection", "close")
+		case "turns":
+			if asked <- struct{}{}; len(asked) > 20 {
+				fmt.Fprint(w, "hello, but wrong")
+				return
+			}
+		case "other":
+			fmt.Fprint(w, "hullo")
+			return
 		case "wrong":
 			w.WriteHeader(http.StatusTeapot)
 		case "aborts":

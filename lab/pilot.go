@@ -37,15 +37,17 @@ func (r *runner) pilot(ctx context.Context) error {
 	}
 	for _, w := range r.Study.Workloads {
 		slowest := math.Inf(1)
+		answers := map[string][]record.Answer{}
 		for _, a := range r.Study.ArmsOf(w) {
 			r.tell(Event{Stage: Piloting, Arm: a.Name, Workload: w.Name, Text: fmt.Sprintf("pilot: %s, %s", a.Name, w.Name)})
-			c, err := try(ctx, a.Name, w)
+			c, err := try(ctx, a.Name, w, answers)
 			if err != nil {
 				return err
 			}
 			slowest = min(slowest, c)
 			r.capacity[a.Name] = max(r.capacity[a.Name], c)
 		}
+		r.tellUnlike(w, answers)
 		switch {
 		case w.Schedule == "closed":
 		case w.Rate.Share > 0:
@@ -63,8 +65,9 @@ func (r *runner) pilot(ctx context.Context) error {
 	})
 }
 
-// pilotTrial returns the arm's capacity in answers a second.
-func (r *runner) pilotTrial(ctx context.Context, name string, w study.Workload) (float64, error) {
+// pilotTrial returns the arm's capacity in answers a second, and puts samples of its
+// answers among those of the others.
+func (r *runner) pilotTrial(ctx context.Context, name string, w study.Workload, answers map[string][]record.Answer) (float64, error) {
 	closed := w
 	closed.Schedule, closed.Loop = "closed", 0
 	closed.Connections = min(w.Connections, 64)
@@ -104,7 +107,8 @@ func (r *runner) pilotTrial(ctx context.Context, name string, w study.Workload) 
 		}
 		return 0, r.unfit(ctx, name, w.Name, why)
 	}
-	return float64(c.Answered()) / res.Elapsed.Seconds(), nil
+	answers[name] = s.sampleAnswers(ctx)
+	return res.Throughput(), nil
 }
 
 // silent reports whether a load came to nothing and nothing went wrong: on a busy

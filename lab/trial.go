@@ -28,6 +28,7 @@ func (r *runner) trial(ctx context.Context, c study.Cell) (record.Trial, *record
 	}
 	r.deaf[c.Arm] = 0
 	defer s.stop()
+	before := s.sampleAnswers(ctx)
 	if err := s.idle(ctx, &t); errors.Is(err, errOwnLimit) {
 		return t, nil, err // no other trial fares better
 	} else if err != nil {
@@ -50,6 +51,7 @@ func (r *runner) trial(ctx context.Context, c study.Cell) (record.Trial, *record
 	}
 	s.keep(&t, res)
 	s.keepAmid(&t)
+	s.keepAnswers(ctx, &t, before)
 	if err := s.loop(ctx, &t); err != nil {
 		return t, nil, r.armFault(ctx, &t, err)
 	}
@@ -178,11 +180,12 @@ func (s *session) load(ctx context.Context, live func(load.Snapshot)) (*load.Res
 	return s.steadily(ctx, o, load.Run)
 }
 
-// steadily runs a load, and once more, already warm, if that was not steady.
+// steadily runs a load, and once more, already warm, if that was not steady. One in which
+// nothing was answered is refused as it is.
 func (s *session) steadily(ctx context.Context, o load.Options, run func(context.Context, load.Options) (*load.Result, error)) (*load.Result, error) {
 	res, err := run(ctx, o)
 	s.endAmid()
-	if err != nil || ctx.Err() != nil || steady(res) {
+	if err != nil || ctx.Err() != nil || res.Within == 0 || steady(res) {
 		return res, err
 	}
 	s.extended = true

@@ -90,11 +90,12 @@ func (s *session) timing(res *load.Result) []string {
 // achieved is the rate at which requests were answered, of that offered: within the
 // window, or, where a few slow ones that began at its end would spoil that, what did not
 // come in time (see load.FindMax) taken off. That counts twice, since of a queue that
-// grows evenly half comes in time.
+// grows evenly half comes in time. What a stall in the warm-up left to be answered makes
+// it no higher than what was scheduled.
 func achieved(res *load.Result, offered float64) float64 {
-	answered := float64(res.Counts.Answered())
+	answered, scheduled := float64(res.Counts.Answered()), float64(res.Counts.Scheduled)
 	late := answered - float64(res.InTime)
-	return max(res.Throughput(), offered*(answered-2*late)/float64(res.Counts.Scheduled))
+	return min(max(res.Throughput(), offered*(answered-2*late)/scheduled), scheduled/res.Window.Seconds())
 }
 
 // late tells whether the generator's lag distorts a response time.

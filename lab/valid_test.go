@@ -39,6 +39,15 @@ func TestThroughputOfSlow(t *testing.T) {
 	}
 }
 
+// What a stall in the warm-up left is no higher throughput than was offered.
+func TestThroughputOfCarried(t *testing.T) {
+	res := sound()
+	res.Carried = 2000
+	if got := lab.Throughput("constant", 1000, res); got != 1000 {
+		t.Errorf("got %g requests a second, want the 1000 offered", got)
+	}
+}
+
 // Each rule of docs/method.md by which a trial does not count, at its bound.
 func TestFaults(t *testing.T) {
 	lag := func(by time.Duration) func(*load.Result) {

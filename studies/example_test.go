@@ -19,7 +19,6 @@ func Example() {
 	// Output:
 	// What nested middleware costs
 	// none
-	// one
 	// three
 	// flattened
 }

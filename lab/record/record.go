@@ -35,7 +35,7 @@ type Manifest struct {
 	Seed     uint64             `json:"seed"`
 	Started  time.Time          `json:"started,omitzero"`
 	Ended    time.Time          `json:"ended,omitzero"`    // zero while running or interrupted
-	Outcome  string             `json:"outcome,omitzero"`  // "", "decided", "cap", "budget", "interrupted"
+	Outcome  string             `json:"outcome,omitzero"`  // "", "decided", "cap", "budget", "refused", "interrupted"
 	Command  []string           `json:"command,omitzero"`  // that repeats the run
 	Tare     string             `json:"tare,omitzero"`     // version
 	Programs map[string]Program `json:"programs,omitzero"` // by arm
@@ -110,6 +110,7 @@ type Trial struct {
 	Series   []Slice            `json:"series,omitzero"`
 	Hist     string             `json:"hist,omitzero"`     // base name below hist/, without the ending; "" = none
 	Attempt  int                `json:"attempt,omitzero"`  // 0, 1 when run again in a later block …
+	Answers  []Answer           `json:"answers,omitzero"`  // samples after the load, of targets whose body is not verified whole
 	Readings *Readings          `json:"readings,omitzero"` // nil of a generator's trial, and of one that got no load
 }
 
@@ -137,6 +138,15 @@ type Readings struct {
 	// Times are the response times of the open loop beside the generator's lag, by
 	// metric, those among them that the lag voids.
 	Times map[string]Lagged `json:"times,omitzero"`
+}
+
+// Answer is a sample of an arm's answers.
+type Answer struct {
+	Target string `json:"target"` // method and path
+	Status int    `json:"status"`
+	Length int64  `json:"length"` // of the body, in bytes
+	SHA256 string `json:"sha256"` // of the body
+	Stable bool   `json:"stable"` // the next answer had the same status and body
 }
 
 // CPU is CPU time used up to a moment.

@@ -81,6 +81,8 @@ func design(a *verdict.Analysis) string {
 		return text + "; ended with the last block planned"
 	case "budget":
 		return text + "; ended with its time"
+	case "refused":
+		return text + "; stopped early: most trials did not count"
 	}
 	return text + "; " + m.Outcome
 }

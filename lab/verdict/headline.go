@@ -15,6 +15,9 @@ const mostNamed = 5
 
 func (a *Analysis) headline() string {
 	p := a.Manifest.Study.Primary
+	if why := a.Trials.Refusal(); why != "" && !a.Decided() && (a.Trials.Valid == 0 || a.Manifest.Outcome == "refused") {
+		return "Nothing is decided: " + why + "."
+	}
 	if len(a.primary) == 0 {
 		if why, out := a.Manifest.LeftOut[p.Arm]; out {
 			why, _, _ = strings.Cut(why, "\n") // a failed build says much
@@ -22,9 +25,6 @@ func (a *Analysis) headline() string {
 		}
 		if m := a.Primary(); m != nil && m.Withheld != "" {
 			return fmt.Sprintf("Nothing is decided, since %s is not shown in workload %s: %s.", parenthesised(m.Metric), p.Workload, m.Withheld)
-		}
-		if t := a.Trials; t.Total > 0 && t.Valid == 0 {
-			return fmt.Sprintf("Nothing is decided: none of %s counts, most often because %s.", Count(t.Total, "trial"), t.Invalid[0].Reason)
 		}
 		return fmt.Sprintf("Nothing is decided: no valid pair of trials for %s in workload %s yet.", p.Metric, p.Workload)
 	}

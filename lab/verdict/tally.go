@@ -45,7 +45,16 @@ var figures = regexp.MustCompile(`[0-9][0-9.,]*`)
 // differ in nothing else are equal.
 func Figureless(text string) string { return figures.ReplaceAllString(text, "#") }
 
-func tally(all []record.Trial) Tally {
+// Refusal says how many trials do not count and why most of these do not; "" if all do.
+func (t Tally) Refusal() string {
+	if len(t.Invalid) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %s do not count, most often because %s", t.Total-t.Valid, Count(t.Total, "trial"), t.Invalid[0].Reason)
+}
+
+// TallyOf counts trials.
+func TallyOf(all []record.Trial) Tally {
 	type key struct{ arm, reason string }
 	var t Tally
 	at := map[key]int{}
@@ -119,6 +128,9 @@ func (a *Analysis) caveats() []error {
 		add("the run has not ended, and no look is planned after %s: intervals hold whenever one looks, which makes them wider", Count(n, "block"))
 	case n > 0 && !slices.ContainsFunc(a.looks, func(l stats.Look) bool { return l.Blocks == n }):
 		add("%s %s no planned look: judged at the level of the look at %s", Count(n, "block"), are(n), Count(lookAt(a.looks, n).Blocks, "block"))
+	}
+	if a.Manifest.Outcome == "refused" {
+		add("the run stopped early, since most trials did not count; `tare env` shows what disturbs this machine, and a lower rate leaves the generator more room")
 	}
 	if a.Trials.Drifted > 0 {
 		add("not steady: %d of %s", a.Trials.Drifted, Count(a.Trials.Valid, "valid trial"))

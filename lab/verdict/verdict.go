@@ -56,6 +56,7 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
@@ -135,7 +136,7 @@ func Analyse(run *record.Run) (*Analysis, error) {
 	s := &run.Manifest.Study
 	an := &analyser{study: s, manifest: &run.Manifest, looks: looks, valid: validTrials(run.Trials), peeking: peeks(run, looks)}
 	an.rounds = an.ofRounds(run.Captures)
-	a := &Analysis{Manifest: run.Manifest, looks: looks, peeking: an.peeking, Trials: tally(run.Trials)}
+	a := &Analysis{Manifest: run.Manifest, looks: looks, peeking: an.peeking, Trials: TallyOf(run.Trials)}
 	a.Warnings = append(a.Warnings, run.Warnings...)
 	for _, text := range run.Manifest.Warnings {
 		a.Warnings = append(a.Warnings, fmt.Errorf("%s", text))
@@ -154,7 +155,7 @@ func Analyse(run *record.Run) (*Analysis, error) {
 	}
 	a.Resolutions = a.resolve()
 	a.Accounts, a.Accuracies = accounts(run), accuracies(run)
-	a.Warnings = append(append(a.Warnings, a.caveats()...), lost(run.Captures)...)
+	a.Warnings = slices.Concat(a.Warnings, a.caveats(), an.unlike(), lost(run.Captures))
 	a.Headline = a.headline()
 	return a, nil
 }

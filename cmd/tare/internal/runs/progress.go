@@ -2,11 +2,14 @@ package runs
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/env"
+	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -40,13 +43,27 @@ func (p *Progress) Show(e lab.Event) {
 	case lab.Ended:
 		p.ended(e)
 	case lab.Building, lab.Piloting, lab.Profiling:
-		if p.Terminal.Live {
-			p.Draw(e.Text)
-		} else {
-			fmt.Fprintln(p.Terminal.Err, e.Text)
-		}
+		p.Begin(e.Text)
 	case lab.Looking:
 		p.look = e.Text
+	}
+}
+
+// Begin shows what has begun.
+func (p *Progress) Begin(text string) {
+	if p.Terminal.Live {
+		p.Draw(text)
+	} else {
+		fmt.Fprintln(p.Terminal.Err, text)
+	}
+}
+
+// WarnBusy says before anything is built that others use this machine, and what to do.
+func (p *Progress) WarnBusy(facts []record.Fact) {
+	for _, f := range facts {
+		if f.Verdict == string(env.Disturbs) && slices.Contains([]string{"steal", "cpu in use", "busy processes"}, f.Name) {
+			p.Line(fmt.Sprintf("warning: this machine is busy: %s: %s; %s", f.Name, f.Value, f.Remedy))
+		}
 	}
 }
 

@@ -132,9 +132,12 @@ func (s *Session) Measure(ctx context.Context, t *cli.Terminal, st *study.Study,
 func (s *Session) runInto(ctx context.Context, t *cli.Terminal, st *study.Study, dir string) (*record.Run, error) {
 	p := NewProgress(t)
 	defer p.Done()
+	p.Begin("reading what disturbs this machine")
+	about := s.describe(ctx, st, dir)
+	p.WarnBusy(about.Env)
 	return lab.Run(ctx, lab.Options{
 		Study: st, Quick: s.Quick, Builder: s.Builder, Dir: dir, Resume: s.Resume != "",
-		Seed: s.Seed, Blocks: s.Blocks, Budget: s.Budget, Decided: s.Decided, About: s.describe(ctx, st, dir), Progress: p.Show,
+		Seed: s.Seed, Blocks: s.Blocks, Budget: s.Budget, Decided: s.Decided, About: about, Progress: p.Show,
 	})
 }
 

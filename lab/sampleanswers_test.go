@@ -1,0 +1,105 @@
+package lab_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
+)
+
+// An arm that answers otherwise than the control is warned of in the pilot and late in the
+// run, and a body that turns wrong under the load is caught, unless verify explains it.
+func TestUnlikeAnswers(t *testing.T) {
+	for _, tc := range []struct {
+		mode   string
+		verify study.Verify
+		pilot  bool   // warned of in it
+		late   string // a warning of the run
+		trial  string // a warning of the arm's trials
+	}{
+		{"ok", study.Verify{}, false, "", ""},
+		{"other", study.Verify{}, true, "b answers GET / with status 200 and 5 bytes", ""},
+		{"turns", study.Verify{}, true, "b answers GET / with status 200 and 16 bytes", "the answer to GET / changed under the load: status 200 and 5 bytes"},
+		{"turns", study.Verify{Contains: "hello"}, false, "", "the answer to GET / changed under the load"},
+	} {
+		t.Run(tc.mode, func(t *testing.T) {
+			s := small(t, "ok", tc.mode)
+			s.Twin, s.Workloads = false, s.Workloads[:1]
+			s.Workloads[0].Targets = []study.Target{{Path: "/", Verify: tc.verify}}
+			o := options(t, s)
+			o.Blocks = 1
+			var before []string
+			o.Progress = func(e lab.Event) {
+				if e.Stage == lab.Ended && e.Result == nil {
+					before = append(before, e.Text)
+				}
+			}
+			run, err := lab.Run(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if said := strings.Join(before, "\n"); strings.Contains(said, "b answers GET /") != tc.pilot {
+				t.Errorf("the pilot says %q, want a warning: %t", said, tc.pilot)
+			}
+			a, err := verdict.Analyse(run)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var warnings []string
+			for _, w := range a.Warnings {
+				warnings = append(warnings, w.Error())
+			}
+			if said := strings.Join(warnings, "\n"); !strings.Contains(said, tc.late) || tc.late == "" && strings.Contains(said, "answers GET /") {
+				t.Errorf("the run warns %q, want %q", said, tc.late)
+			}
+			for _, tr := range run.Trials {
+				said := strings.Join(tr.Warnings, "\n")
+				if want := tc.trial != "" && tr.Arm == "b"; strings.Contains(said, "changed under the load") != want || want && !strings.Contains(said, tc.trial) {
+					t.Errorf("trial of %s warns %q, want %q: %t", tr.Arm, said, tc.trial, want)
+				}
+			}
+		})
+	}
+}
+
+// A run in which most trials do not count stops after two blocks and says why.
+func TestRefusedStopsEarly(t *testing.T) {
+	s := small(t, "ok", "ok")
+	s.Workloads, s.Primary.Workload = s.Workloads[1:], "open"
+	s.Workloads[0].Rate = study.Rate{PerSecond: 2e6} // no machine takes that
+	o := options(t, s)
+	o.Blocks = 12
+	run, err := lab.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(run.Trials); run.Manifest.Outcome != "refused" || n != 2*s.CellsPerBlock() {
+		t.Errorf("got the outcome %q after %d trials, want refused after %d", run.Manifest.Outcome, n, 2*s.CellsPerBlock())
+	}
+	a, err := verdict.Analyse(run)
+	if err != nil || !strings.HasPrefix(a.Headline, "Nothing is decided: 6 of 6 trials do not count, most often because ") {
+		t.Errorf("got the headline %q, %v", a.Headline, err)
+	}
+}
+
+// Half of the trials are not most: an arm that never counts does not end the run.
+func TestHalfRefusedGoesOn(t *testing.T) {
+	var all []record.Trial
+	for i := range 8 {
+		tr := record.Trial{Block: i / 2}
+		if i%2 == 0 {
+			tr.Invalid = []string{"it died"}
+		}
+		all = append(all, tr)
+	}
+	if why := lab.Refused(all); why != "" {
+		t.Errorf("got %q, want to go on", why)
+	}
+	all[1].Invalid = []string{"it died"}
+	if why := lab.Refused(all); why != "5 of 8 trials do not count, most often because it died" {
+		t.Errorf("got %q", why)
+	}
+}
