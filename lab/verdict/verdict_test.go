@@ -564,6 +564,21 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
+// What was published first is what the headline speaks of, also where it could not be
+// measured, and not of a part of it that could.
+func TestHeadlineOfUnmeasuredClaim(t *testing.T) {
+	u := base()
+	u.effect("three", "cpu_per_request", 1.05)
+	u.level["first_byte_p50"] = 1e5
+	u.study.Claims = []study.Claim{{ID: "P1.nesting", Checks: []study.Check{
+		{Kind: study.Effect, Metric: "response_p95", Workload: "half", Arm: "three", PublishedArm: ptr(159_000), PublishedAgainst: ptr(121_800)},
+		{Kind: study.Effect, Metric: "first_byte_p50", Workload: "half", Arm: "three", Direction: "more", PublishedDifference: ptr(18_500)},
+	}}}
+	if got, want := analyse(t, u.run()).Headline, " The published 37.2 µs of response time (p95) is not settled."; !strings.HasSuffix(got, want) {
+		t.Errorf("headline %q, want it to end in %q", got, want)
+	}
+}
+
 // Trials there are where the primary metric is withheld for want of requests.
 func TestHeadlineOfWithheld(t *testing.T) {
 	u := base()
