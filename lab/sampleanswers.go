@@ -2,12 +2,11 @@ package lab
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/tarehq/tare/lab/answer"
 	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/sample"
 	"github.com/tarehq/tare/lab/study"
-	"github.com/tarehq/tare/lab/verdict"
 )
 
 // mostSampled bounds the targets of a workload that are asked for samples.
@@ -29,36 +28,25 @@ func (s *session) sampleAnswers(ctx context.Context) (all []record.Answer) {
 			continue
 		}
 		all = append(all, record.Answer{
-			Target: named(g), Status: first.Status, Length: first.Length, SHA256: first.SHA256,
+			Target: sample.Target(g), Status: first.Status, Length: first.Length, SHA256: first.SHA256,
 			Stable: first.Status == again.Status && first.SHA256 == again.SHA256,
 		})
 	}
 	return all
 }
 
-// named is a target as a warning calls it.
-func named(g study.Target) string {
-	if g.Method == "" {
-		return "GET " + g.Path
-	}
-	return g.Method + " " + g.Path
-}
-
 // keepAnswers puts samples taken after the load on record, and warns of what has changed
 // under it.
 func (s *session) keepAnswers(ctx context.Context, t *record.Trial, before []record.Answer) {
 	t.Answers = s.sampleAnswers(ctx)
-	for _, a := range t.Answers {
-		if b := verdict.AnswerTo(before, a.Target); b != nil && verdict.Unlike(a, *b) {
-			t.Warnings = append(t.Warnings, fmt.Sprintf("the answer to %s changed under the load: %s before, %s after", a.Target, verdict.Describe(*b), verdict.Describe(a)))
-		}
-	}
+	t.Warnings = append(t.Warnings, sample.Changed(before, t.Answers)...)
 }
 
 // tellUnlike says of which arms the pilot's answers to a workload are unlike the control's.
 func (r *runner) tellUnlike(w study.Workload, by map[string][]record.Answer) {
+	control := sample.Arm{Name: r.Study.Control, Answers: by[r.Study.Control]}
 	for _, a := range r.Study.ArmsOf(w) {
-		for _, text := range verdict.UnlikeControl(w, a.Name, r.Study.Control, by[a.Name], by[r.Study.Control]) {
+		for _, text := range sample.Unlike(w, sample.Arm{Name: a.Name, Answers: by[a.Name]}, control) {
 			r.tell(Event{Stage: Ended, Text: "warning: workload " + w.Name + ": " + text})
 		}
 	}

@@ -21,8 +21,8 @@ func TestUnlikeAnswers(t *testing.T) {
 		trial  string // a warning of the arm's trials
 	}{
 		{"ok", study.Verify{}, false, "", ""},
-		{"other", study.Verify{}, true, "b answers GET / with status 200 and 5 bytes", ""},
-		{"turns", study.Verify{}, true, "b answers GET / with status 200 and 16 bytes", "the answer to GET / changed under the load: status 200 and 5 bytes"},
+		{"other", study.Verify{}, true, "b answers GET / with status 200 and a body of 5 bytes", ""},
+		{"turns", study.Verify{}, true, "b answers GET / with status 200 and a body of 16 bytes", "the answer to GET / changed under the load: status 200 and a body of 5 bytes"},
 		{"turns", study.Verify{Contains: "hello"}, false, "", "the answer to GET / changed under the load"},
 	} {
 		t.Run(tc.mode, func(t *testing.T) {

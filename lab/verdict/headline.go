@@ -266,12 +266,9 @@ func (a *Analysis) count() string {
 		}
 	}
 	text := fmt.Sprintf("%s: %d of %s higher than %s", titled(a.primary[0].Metric), higher, Count(len(a.primary), "arm"), brief(a.Called(a.primary[0].Against)))
-	for _, group := range []struct {
-		n    int
-		name string
-	}{{lower, "lower"}, {same, "no different"}, {open, "undecided"}} {
-		if group.n > 0 {
-			text += fmt.Sprintf(", %d %s", group.n, group.name)
+	for i, n := range []int{lower, same, open} {
+		if n > 0 {
+			text += fmt.Sprintf(", %d %s", n, []string{"lower", "no different", "undecided"}[i])
 		}
 	}
 	if top != nil && higher > 0 {

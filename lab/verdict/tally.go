@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -141,9 +140,9 @@ func (a *Analysis) caveats() []error {
 		}
 	}
 	for _, c := range a.elsewhere() {
-		add("%s, workload %s: %s of CPU per request outside its processes and the generator than with %s (%s): "+
+		add("%s, workload %s: %s of CPU per request outside its processes and the generator against %s (%s): "+
 			"what works elsewhere, such as a process that it left behind, is not in its CPU per request",
-			c.Arm, c.Workload, moreOrLess(c), c.Against, c.size())
+			c.Arm, c.Workload, ShowSigned(c.Metric, c.Difference.Value), c.Against, c.size())
 	}
 	for _, c := range a.primary {
 		if c.N == 0 {
@@ -174,15 +173,6 @@ func (a *Analysis) elsewhere() (all []*Comparison) {
 		}
 	}
 	return all
-}
-
-// moreOrLess says a difference without a sign: "430 µs more".
-func moreOrLess(c *Comparison) string {
-	way := "more"
-	if c.Difference.Value < 0 {
-		way = "less"
-	}
-	return Show(c.Metric, math.Abs(c.Difference.Value)) + " " + way
 }
 
 // incomplete are the arms with fewer pairs than the workload's blocks, by the
