@@ -45,6 +45,10 @@ func serve(mode string) {
 		f.Close()
 		mode = "ok"
 	}
+	switch mode {
+	case "orphan", "forks", "burns":
+		orphan()
+	}
 	if mode == "gone" {
 		fmt.Fprintln(os.Stderr, "served once")
 		os.Exit(3)

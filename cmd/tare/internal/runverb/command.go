@@ -36,7 +36,7 @@ type Command struct {
 func (c *Command) Help() string {
 	return `Examples:
 
-    tare run                                  nesting, quick: two minutes
+    tare run                                  nesting, quick: about 2.5 minutes
     tare run nesting                          the whole study
     tare run --quick --budget 10m frameworks  as many blocks as fit
     tare run --arms chi,gin frameworks        two of its arms, and the control

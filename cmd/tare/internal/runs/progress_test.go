@@ -1,0 +1,24 @@
+package runs
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/lab/record"
+)
+
+// A machine that others use is said to be busy, with the remedy, before anything is built.
+// What else disturbs is left to the report.
+func TestWarnBusy(t *testing.T) {
+	var said strings.Builder
+	p := NewProgress(&cli.Terminal{Err: &said})
+	p.WarnBusy([]record.Fact{
+		{Name: "steal", Value: "0.0 % now", Verdict: "ok"},
+		{Name: "cpu in use", Value: "1.30 of 2 CPUs, tare apart", Verdict: "disturbs", Remedy: "stop other programs"},
+		{Name: "turbo", Value: "on", Verdict: "disturbs", Remedy: "switch it off"},
+	})
+	if got, want := said.String(), "warning: this machine is busy: cpu in use: 1.30 of 2 CPUs, tare apart; stop other programs\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

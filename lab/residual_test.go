@@ -1,0 +1,71 @@
+package lab_test
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/lab"
+)
+
+// burnFor is how long the orphan of an arm burns.
+const burnFor = 3 * time.Second
+
+// orphan starts, by a process that ends at once, one that burns outside the arm's tree.
+func orphan() {
+	for _, next := range []string{"burns", "forks"} {
+		if os.Getenv("LAB_TEST_ARM") != next {
+			continue
+		}
+		for begun := time.Now(); next == "burns" && time.Since(begun) < burnFor; {
+		}
+		if next == "forks" {
+			respawn("burns").Start()
+		}
+		os.Exit(0)
+	}
+	respawn("forks").Run()
+}
+
+func respawn(mode string) *exec.Cmd {
+	exe, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), "LAB_TEST_ARM="+mode)
+	detach(cmd)
+	return cmd
+}
+
+// What works for an arm outside its process tree is no part of its CPU, and is seen in what
+// is left of the machine's.
+func TestOrphan(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: burns a CPU for three seconds")
+	}
+	s := small(t, "orphan", "ok")
+	s.Twin, s.Workloads, s.Primary.Workload = false, s.Workloads[1:], "open"
+	s.Trial.Measure = time.Second
+	s.Trial.Slice = 100 * time.Millisecond
+	tr, err := lab.OneTrial(t.Context(), options(t, s), 200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest, told := tr.Metrics["residual_cpu"]
+	r := tr.Readings
+	if !told || r == nil {
+		t.Skip("SKIPPED: this system does not tell the CPU time of the machine")
+	}
+	if burnt, least := time.Duration(rest*float64(tr.Requests)), 150*time.Millisecond; burnt < least {
+		t.Errorf("outside of the arm's tree %v of CPU were used in a second, want at least %v", burnt, least)
+	}
+	if own := r.After.Arm - r.Before.Arm; own > 700*time.Millisecond {
+		t.Errorf("the arm used %v of CPU in a second of 200 requests: the orphan's is in it", own)
+	}
+	busy, known := r.After.Busy-r.Before.Busy, (r.After.Arm-r.Before.Arm)+(r.After.Tare-r.Before.Tare)
+	if got := time.Duration(rest * float64(tr.Requests)); (got - (busy - known)).Abs() > time.Microsecond {
+		t.Errorf("got %v left, want %v less %v", got, busy, known)
+	}
+}
