@@ -20,7 +20,7 @@ func TestFreeze(t *testing.T) {
 		want     string // why it does not count; "": it does
 	}{
 		{"constant", "400ms freezes 500ms", ""}, // all answered within
-		{"constant", "600ms freezes 2s", "requests a second of 400 offered"},
+		{"constant", "900ms freezes 2s", "requests a second of 400 offered"},
 		{"constant", "100ms freezes 5s", "no request was answered within the measured part"},
 		{"closed", "400ms freezes 500ms", ""},
 		{"closed", "100ms freezes 5s", "no request was answered within the measured part"},
@@ -32,7 +32,7 @@ func TestFreeze(t *testing.T) {
 			s.Workloads[0].Schedule, s.Workloads[0].Connections = tc.schedule, 16
 			s.Workloads[0].Rate = study.Rate{PerSecond: rate}
 			s.Primary.Workload = "open"
-			s.Trial = study.Trial{WarmUp: 250 * time.Millisecond, Measure: time.Second, Slice: 100 * time.Millisecond}
+			s.Trial = study.Trial{WarmUp: 250 * time.Millisecond, Measure: 2 * time.Second, Slice: 100 * time.Millisecond}
 			got, err := lab.OneTrial(t.Context(), options(t, s), rate)
 			if err != nil {
 				t.Fatal(err)
