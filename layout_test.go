@@ -268,7 +268,7 @@ var ceilings = map[string]int{
 	"lab":                        3500,
 	"lab/arm":                    2590,
 	"lab/env":                    1670,
-	"lab/report":                 3700,
+	"lab/report":                 3710,
 	"lab/study":                  3080,
 	"lab/verdict":                3400,
 	"load":                       6110,
