@@ -18,6 +18,8 @@ type requestContext struct {
 	err   error
 	after map[*func()]struct{}
 	drop  func() bool // no longer follow the parent
+	until time.Time   // when the context ends at the latest; zero: never
+	timer *time.Timer // ends it then; nil: nobody waits
 
 	slot any
 }
@@ -46,7 +48,37 @@ func (r *requestContext) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-func (r *requestContext) Deadline() (time.Time, bool) { return r.Context.Deadline() }
+func (r *requestContext) Deadline() (time.Time, bool) {
+	at, ok := r.Context.Deadline()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.until.IsZero() && (!ok || r.until.Before(at)) {
+		return r.until, true
+	}
+	return at, ok
+}
+
+// EndAt has the context end at that time, and for zero not any more, if it has not
+// ended. It costs a timer only once somebody waits (serve/middleware/timeout).
+func (r *requestContext) EndAt(until time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.until = until
+	if r.timer != nil {
+		r.timer.Stop()
+		r.timer = nil
+	}
+	if r.drop != nil {
+		r.wait()
+	}
+}
+
+// wait starts the timer, if there is a time to wait for. The caller holds the lock.
+func (r *requestContext) wait() {
+	if !r.until.IsZero() && r.err == nil {
+		r.timer = time.AfterFunc(time.Until(r.until), func() { r.end(context.DeadlineExceeded) })
+	}
+}
 
 func (r *requestContext) Err() error {
 	r.follow() // who only polls is to learn of it, too
@@ -115,6 +147,7 @@ func (r *requestContext) tie() bool {
 		return true
 	}
 	r.drop = func() bool { return true }
+	r.wait()
 	if r.Context.Done() != nil {
 		r.drop = context.AfterFunc(r.Context, func() { r.end(r.Context.Err()) })
 	}
@@ -138,6 +171,9 @@ func (r *requestContext) end(err error) {
 	if r.done != nil {
 		close(r.done)
 	}
+	if r.timer != nil {
+		r.timer.Stop()
+	}
 	after, drop := r.after, r.drop
 	r.after = nil
 	r.mu.Unlock()
@@ -152,6 +188,7 @@ func (r *requestContext) end(err error) {
 // renew readies the context for a next request, in Reuse mode.
 func (r *requestContext) renew() {
 	r.done, r.err, r.after, r.drop = nil, nil, nil, nil
+	r.until, r.timer = time.Time{}, nil
 	if kept, ok := r.slot.(interface{ Reset() }); ok {
 		kept.Reset()
 	} else {

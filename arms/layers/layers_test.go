@@ -53,7 +53,7 @@ func TestEveryServerAnswersAlike(t *testing.T) {
 // The chain allocates nothing beside what the engine allocates for a request, at
 // any depth.
 func TestLoopContext(t *testing.T) {
-	if loopContext(engines.NetHTTP) != nil {
+	if engines.NetHTTP.LoopContext() != nil {
 		t.Error("http.Server: got a context, want the ordinary one")
 	}
 	for _, engine := range []engines.Engine{engines.Serve, engines.ServeReuse} {
@@ -73,7 +73,7 @@ func loopAllocs(t testing.TB, engine engines.Engine, path string, depth plan.Dep
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, renew := loopContext(engine)()
+	ctx, renew := engine.LoopContext()()
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil)
 	w := &discard{http.Header{}, ctx}
 	return testing.AllocsPerRun(100, func() {
@@ -88,7 +88,7 @@ type discard struct {
 }
 
 func (d *discard) ChainSlot() *any {
-	if c, ok := d.ctx.(*slotted); ok {
+	if c, ok := d.ctx.(interface{ ChainSlot() *any }); ok {
 		return c.ChainSlot()
 	}
 	return nil
@@ -112,7 +112,7 @@ func BenchmarkLayers(b *testing.B) {
 						b.Fatal(err)
 					}
 					ctx, renew := context.Context(b.Context()), func() {}
-					if newContext := loopContext(c.engine); newContext != nil {
+					if newContext := c.engine.LoopContext(); newContext != nil {
 						ctx, renew = newContext()
 					}
 					r := httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil)

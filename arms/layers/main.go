@@ -25,7 +25,7 @@ func main() {
 		fmt.Fprintf(os.Stderr, "layers: %v\n", err)
 		os.Exit(2)
 	}
-	arm.Main(arm.Options{Handler: h, Serve: server.Run(h), Context: loopContext(*server)})
+	arm.Main(arm.Options{Handler: h, Serve: server.Run(h), Context: server.LoopContext()})
 }
 
 // layering is a way to put layers around a handler.

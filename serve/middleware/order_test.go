@@ -39,7 +39,7 @@ func stack(log io.Writer) ([]chain.Layer, *accesslog.Log) {
 	return []chain.Layer{
 		{Wrap: recovery.New(recovery.Options{})},
 		{Wrap: requestid.New(requestid.Options{})},
-		{Wrap: clientaddr.New(clientaddr.Options{})},
+		{Wrap: clientaddr.New(clientaddr.Options{Trusted: clientaddr.Private()})},
 		{Wrap: lines.Middleware},
 		{Wrap: secure.New(secure.Options{})},
 		{Wrap: must(limit.New(limit.Options{})).Middleware},

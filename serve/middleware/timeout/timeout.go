@@ -10,8 +10,8 @@
 //
 // Place: inside of limit, whose queue is not the handler's time, and of accesslog.
 //
-// Cost: no timer and no goroutine until somebody waits for the context. Two
-// allocations: a context and a copy of the request.
+// Cost: no timer and no goroutine until somebody waits for the context. On package serve
+// it allocates nothing; elsewhere a context and a copy of the request.
 package timeout
 
 import (
@@ -73,12 +73,33 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w, rec := chain.Record(w)
-	ctx := &deadline{Context: r.Context(), at: time.Now().Add(h.o.After)}
-	defer ctx.end()
-	h.next.ServeHTTP(w, r.WithContext(ctx.slotted()))
-	if !rec.Written() && !time.Now().Before(ctx.at) && r.Context().Err() == nil {
+	at := time.Now().Add(h.o.After)
+	h.serve(w, r, at)
+	if !rec.Written() && !time.Now().Before(at) && !errors.Is(r.Context().Err(), context.Canceled) {
 		h.o.Answer.ServeHTTP(w, r)
 	}
+}
+
+// serve has next answer by that time.
+func (h *handler) serve(w http.ResponseWriter, r *http.Request, at time.Time) {
+	if ctx, ok := r.Context().(ender); ok {
+		before, _ := ctx.Deadline()
+		if before.IsZero() || at.Before(before) {
+			ctx.EndAt(at)
+			defer ctx.EndAt(before)
+		}
+		h.next.ServeHTTP(w, r)
+		return
+	}
+	ctx := &deadline{Context: r.Context(), at: at}
+	defer ctx.end()
+	h.next.ServeHTTP(w, r.WithContext(ctx.slotted()))
+}
+
+// ender is the context of a request on package serve.
+type ender interface {
+	context.Context
+	EndAt(time.Time)
 }
 
 func streams(r *http.Request) bool {

@@ -1,0 +1,158 @@
+//tare:module github.com/go-chi/chi/v5
+
+// Command weights answers behind one middleware of others for net/http, or behind those
+// that services on chi usually have. Package plan says how they are set up.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"log/slog"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5/middleware"
+	"github.com/go-chi/httplog/v3"
+	"github.com/go-chi/httprate"
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/gorilla/handlers"
+	"github.com/lestrrat-go/jwx/v3/jwa"
+	jwx "github.com/lestrrat-go/jwx/v3/jwt"
+	"github.com/rs/zerolog"
+	"github.com/rs/zerolog/hlog"
+	"github.com/ulule/limiter/v3"
+	limiterhttp "github.com/ulule/limiter/v3/drivers/middleware/stdlib"
+	"github.com/ulule/limiter/v3/drivers/store/memory"
+	unrolled "github.com/unrolled/secure"
+
+	"github.com/tarehq/tare/arms/arm"
+	layers "github.com/tarehq/tare/arms/layers/plan"
+	"github.com/tarehq/tare/arms/weights/plan"
+)
+
+type mw = func(http.Handler) http.Handler
+
+func main() {
+	layer := flag.String("layer", "none", "`what` stands before the handler")
+	flag.Parse()
+	h, err := handler(*layer)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "weights: %v\n", err)
+		os.Exit(2)
+	}
+	arm.Main(arm.Options{Handler: h})
+}
+
+// guards are the layers that services on chi usually have, outermost first.
+var guards = []string{"recovery-chi", "requestid-chi", "clientaddr-chi", "accesslog-httplog", "secure-unrolled", "limit-chi", "ratelimit-httprate", "timeout-chi", "jwt-golang"}
+
+func handler(layer string) (http.Handler, error) {
+	answer := layers.NewAnswer()
+	var h http.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer.Write(w) })
+	switch {
+	case layer == "guards":
+		for _, name := range slices.Backward(guards) {
+			h = makers[name]()(h)
+		}
+	case layer != "none":
+		maker, ok := makers[layer]
+		if !ok {
+			return nil, fmt.Errorf("layer %q: there are none, guards, %q", layer, slices.Sorted(maps.Keys(makers)))
+		}
+		h = maker()(h)
+	}
+	return h, nil
+}
+
+// makers make each layer, as its authors' documentation shows it.
+var makers = map[string]func() mw{
+	"recovery-chi":     func() mw { return middleware.Recoverer },
+	"recovery-gorilla": func() mw { return handlers.RecoveryHandler() },
+	"requestid-chi":    func() mw { return middleware.RequestID },
+	"requestid-hlog":   func() mw { return hlog.RequestIDHandler("id", "X-Request-Id") },
+	"clientaddr-chi":   func() mw { return middleware.RealIP },
+	"clientaddr-gorilla": func() mw {
+		return handlers.ProxyHeaders
+	},
+	"accesslog-chi": func() mw {
+		return middleware.RequestLogger(&middleware.DefaultLogFormatter{Logger: log.New(plan.Log(), "", log.LstdFlags), NoColor: true})
+	},
+	"accesslog-httplog": func() mw {
+		logger := slog.New(slog.NewJSONHandler(plan.Log(), nil))
+		return httplog.RequestLogger(logger, &httplog.Options{Schema: httplog.SchemaECS})
+	},
+	"accesslog-gorilla": func() mw {
+		return func(next http.Handler) http.Handler { return handlers.CombinedLoggingHandler(plan.Log(), next) }
+	},
+	"accesslog-zerolog": zerologging,
+	"secure-unrolled": func() mw {
+		return unrolled.New(unrolled.Options{FrameDeny: true, ContentTypeNosniff: true, ReferrerPolicy: "no-referrer",
+			ContentSecurityPolicy: "default-src 'none'", CrossOriginOpenerPolicy: "same-origin", CrossOriginResourcePolicy: "same-origin"}).Handler
+	},
+	"limit-chi": func() mw { return middleware.ThrottleBacklog(plan.InFlight, plan.InFlight, time.Second) },
+	"limit-nethttp": func() mw {
+		return func(next http.Handler) http.Handler { return http.MaxBytesHandler(next, plan.Body) }
+	},
+	"ratelimit-httprate": func() mw {
+		return httprate.LimitByIP(plan.Rate, time.Second)
+	},
+	"ratelimit-ulule": func() mw {
+		l := limiter.New(memory.NewStore(), limiter.Rate{Period: time.Second, Limit: plan.Rate})
+		return limiterhttp.NewMiddleware(l).Handler
+	},
+	"timeout-chi": func() mw { return middleware.Timeout(plan.Timeout) },
+	"timeout-nethttp": func() mw {
+		return func(next http.Handler) http.Handler { return http.TimeoutHandler(next, plan.Timeout, "") }
+	},
+	"jwt-golang": func() mw {
+		return verifying(func(text string) error {
+			_, err := jwt.ParseWithClaims(text, &jwt.RegisteredClaims{}, func(*jwt.Token) (any, error) { return plan.Secret, nil },
+				jwt.WithValidMethods([]string{"HS256"}))
+			return err
+		})
+	},
+	"jwt-jwx": func() mw {
+		return verifying(func(text string) error {
+			_, err := jwx.Parse([]byte(text), jwx.WithKey(jwa.HS256(), plan.Secret))
+			return err
+		})
+	},
+}
+
+// zerologging is hlog's chain as its package shows it.
+func zerologging() mw {
+	logger := zerolog.New(plan.Log()).With().Timestamp().Logger()
+	access := hlog.AccessHandler(func(r *http.Request, status, size int, took time.Duration) {
+		hlog.FromRequest(r).Info().Str("method", r.Method).Stringer("url", r.URL).Int("status", status).Int("size", size).Dur("duration", took).Msg("")
+	})
+	return func(next http.Handler) http.Handler {
+		return hlog.NewHandler(logger)(access(hlog.RemoteAddrHandler("ip")(hlog.UserAgentHandler("user_agent")(next))))
+	}
+}
+
+type tokenKey struct{}
+
+// verifying is what services write around a library that has no middleware of its own.
+func verifying(verify func(text string) error) mw {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			text, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+			err := errors.New("no token")
+			if ok {
+				err = verify(text)
+			}
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusUnauthorized)
+				return
+			}
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), tokenKey{}, text)))
+		})
+	}
+}

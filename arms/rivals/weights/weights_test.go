@@ -1,0 +1,35 @@
+package main
+
+import (
+	"maps"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// TestLayers has each layer answer the study's request.
+func TestLayers(t *testing.T) {
+	b, err := os.ReadFile("../../../studies/weights.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := regexp.MustCompile(`Authorization: (Bearer \S+)`).FindSubmatch(b)
+	if token == nil {
+		t.Fatal("studies/weights.yaml has no token")
+	}
+	for _, name := range append(slices.Sorted(maps.Keys(makers)), "none", "guards") {
+		h, err := handler(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest("GET", "/orders/7", nil)
+		r.Header.Set("Authorization", string(token[1]))
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != 200 || w.Body.Len() != 1024 {
+			t.Errorf("%s: %d, %d bytes: %.200s", name, w.Code, w.Body.Len(), w.Body)
+		}
+	}
+}

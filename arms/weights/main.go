@@ -1,0 +1,133 @@
+// Command weights answers behind one middleware of serve/middleware, or behind all that
+// guard a service, on one server or another. Package plan says how they are set up.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+
+	"github.com/tarehq/tare/arms/arm"
+	layers "github.com/tarehq/tare/arms/layers/plan"
+	"github.com/tarehq/tare/arms/serve/engines"
+	"github.com/tarehq/tare/arms/weights/plan"
+	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/middleware/accesslog"
+	"github.com/tarehq/tare/serve/middleware/clientaddr"
+	"github.com/tarehq/tare/serve/middleware/jwt"
+	"github.com/tarehq/tare/serve/middleware/limit"
+	"github.com/tarehq/tare/serve/middleware/ratelimit"
+	"github.com/tarehq/tare/serve/middleware/recovery"
+	"github.com/tarehq/tare/serve/middleware/requestid"
+	"github.com/tarehq/tare/serve/middleware/secure"
+	"github.com/tarehq/tare/serve/middleware/timeout"
+)
+
+type middleware = func(http.Handler) http.Handler
+
+func main() {
+	layer := flag.String("layer", "none", "`what` stands before the handler")
+	server := engines.Flag(engines.Serve)
+	flag.Parse()
+	h, err := handler(*layer)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "weights: %v\n", err)
+		os.Exit(2)
+	}
+	arm.Main(arm.Options{Handler: h, Serve: server.Run(h), Context: server.LoopContext()})
+}
+
+// guards are the layers of the whole stack, outermost first.
+var guards = []string{"recovery", "requestid", "clientaddr", "accesslog", "secure", "limit", "ratelimit", "timeout", "jwt"}
+
+func handler(layer string) (http.Handler, error) {
+	answer := layers.NewAnswer()
+	h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer.Write(w) })
+	var all []middleware
+	switch {
+	case layer == "guards":
+		for _, name := range guards {
+			mw, err := makers[name]()
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, mw)
+		}
+	case layer != "none":
+		maker, ok := makers[layer]
+		if !ok {
+			return nil, fmt.Errorf("layer %q: there are none, guards, %q", layer, slices.Sorted(maps.Keys(makers)))
+		}
+		mw, err := maker()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, mw)
+	}
+	return chain.New(all...).Then(h)
+}
+
+// makers make each layer.
+var makers = map[string]func() (middleware, error){
+	"recovery":  func() (middleware, error) { return recovery.New(recovery.Options{}), nil },
+	"requestid": func() (middleware, error) { return requestid.New(requestid.Options{}), nil },
+	"clientaddr": func() (middleware, error) {
+		return clientaddr.New(clientaddr.Options{Trusted: clientaddr.Private()}), nil
+	},
+	"secure":    func() (middleware, error) { return secure.New(secure.Options{}), nil },
+	"accesslog": func() (middleware, error) { return logging(accesslog.Options{}) },
+	"accesslog-sync": func() (middleware, error) {
+		return logging(accesslog.Options{Sync: true})
+	},
+	"accesslog-combined": func() (middleware, error) {
+		return logging(accesslog.Options{Format: accesslog.Combined})
+	},
+	"limit": func() (middleware, error) {
+		l, err := limit.New(limit.Options{Body: plan.Body, InFlight: plan.InFlight})
+		if err != nil {
+			return nil, err
+		}
+		return l.Middleware, nil
+	},
+	"ratelimit": func() (middleware, error) {
+		return limiting(ratelimit.Options{Law: ratelimit.GCRA{Rate: plan.Rate}})
+	},
+	"ratelimit-window": func() (middleware, error) {
+		return limiting(ratelimit.Options{Law: ratelimit.Window{Limit: plan.Rate}})
+	},
+	"timeout":      func() (middleware, error) { return timeout.New(timeout.Options{After: plan.Timeout}) },
+	"jwt":          func() (middleware, error) { return verifying(0) },
+	"jwt-uncached": func() (middleware, error) { return verifying(-1) },
+}
+
+func logging(o accesslog.Options) (middleware, error) {
+	o.To = plan.Log()
+	l, err := accesslog.New(o)
+	if err != nil {
+		return nil, err
+	}
+	return l.Middleware, nil
+}
+
+func limiting(o ratelimit.Options) (middleware, error) {
+	l, err := ratelimit.New(o)
+	if err != nil {
+		return nil, err
+	}
+	return l.Middleware, nil
+}
+
+func verifying(cache int) (middleware, error) {
+	keys, err := jwt.Static(jwt.Key{Algorithm: "HS256", Value: plan.Secret})
+	if err != nil {
+		return nil, err
+	}
+	v, err := jwt.New(jwt.Options{Keys: keys, Cache: cache})
+	if err != nil {
+		return nil, err
+	}
+	return v.Middleware, nil
+}

@@ -1,0 +1,36 @@
+// Package plan says what the arms of the study weights put around their handler, so that
+// middlewares of different authors are held to the same work.
+//
+// Each arm has one layer around a handler that answers 1 KiB of JSON to GET /orders/7.
+// Its request has what the layers look at: a bearer token, a request's identifier, a
+// browser's fields, an origin of another site. Logs go to [Log]. Limits are so wide that
+// nothing is refused.
+package plan
+
+import (
+	"io"
+	"os"
+	"time"
+)
+
+// Secret signs the token of the study's request by HS256.
+var Secret = []byte("a secret of at least thirty-two bytes")
+
+// The figures that layers are set up with.
+const (
+	Rate     = 1 << 30          // requests a second and client
+	Timeout  = 30 * time.Second // of a request
+	InFlight = 10_000           // requests
+	Body     = 1 << 20          // bytes
+	Origin   = "https://shop.example"
+)
+
+// Log returns where logs go: a file that keeps nothing, so that lines cost their system
+// call and no disk.
+func Log() io.Writer {
+	f, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		panic(err)
+	}
+	return f
+}
