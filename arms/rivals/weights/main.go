@@ -77,7 +77,7 @@ var makers = map[string]func() mw{
 	"recovery-gorilla": func() mw { return handlers.RecoveryHandler() },
 	"requestid-chi":    func() mw { return middleware.RequestID },
 	"requestid-hlog":   func() mw { return hlog.RequestIDHandler("id", "X-Request-Id") },
-	"clientaddr-chi":   func() mw { return middleware.RealIP },
+	"clientaddr-chi":   func() mw { return middleware.ClientIPFromXFF("127.0.0.0/8", "192.0.2.0/24") },
 	"clientaddr-gorilla": func() mw {
 		return handlers.ProxyHeaders
 	},
@@ -101,7 +101,13 @@ var makers = map[string]func() mw{
 		return func(next http.Handler) http.Handler { return http.MaxBytesHandler(next, plan.Body) }
 	},
 	"ratelimit-httprate": func() mw {
-		return httprate.LimitByIP(plan.Rate, time.Second)
+		return httprate.LimitBy(plan.Rate, time.Second, func(r *http.Request) (string, error) {
+			ip := middleware.GetClientIP(r.Context())
+			if ip == "" { // alone: no middleware has found it
+				ip = r.RemoteAddr
+			}
+			return httprate.CanonicalizeIP(ip), nil
+		})
 	},
 	"ratelimit-ulule": func() mw {
 		l := limiter.New(memory.NewStore(), limiter.Rate{Period: time.Second, Limit: plan.Rate})
