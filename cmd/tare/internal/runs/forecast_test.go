@@ -35,7 +35,7 @@ func TestAnnounceBudget(t *testing.T) {
 		want, never string
 	}{
 		{"calibrated", "tuning", 24 * time.Hour, 0, map[string]float64{"cpu_per_request": .01}, "an effect on CPU per request of about +2.0 %", "not known"},
-		{"fewer blocks than calibrated", "tuning", 10 * time.Minute, 0, map[string]float64{"cpu_per_request": .01}, "about +3.7 %", "not known"},
+		{"fewer blocks than calibrated", "tuning", 13 * time.Minute, 0, map[string]float64{"cpu_per_request": .01}, "about +3.9 %", "not known"},
 		{"metric not calibrated", "routers", 24 * time.Hour, 0, map[string]float64{"cpu_per_request": .01}, "the calibration kept has no floor for it", "0.0 %"},
 		{"not calibrated", "routers", 24 * time.Hour, 0, nil, "run `tare calibrate` once", "0.0 %"},
 		{"few blocks allowed", "nesting", 24 * time.Hour, 4, nil, "captures: 4, since --blocks allows no more\nthat is too few to tell any effect apart", "calibrate"},
