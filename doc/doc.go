@@ -101,6 +101,7 @@ type Fold struct {
 	Summary string
 	ID      string // anchor in HTML; "" for none
 	Blocks  []Block
+	Lookup  bool // holds what one looks up, such as versions: [Text] leaves it out
 }
 
 func (Heading) block()   {}

@@ -121,14 +121,19 @@ func TestTextMatrixSplits(t *testing.T) {
 	if err := doc.Text(&b, matrix(), doc.TextOptions{Width: 36}); err != nil {
 		t.Fatal(err)
 	}
-	want := `  owner             first   second
-  example.com/s…  1.00 ms  2.00 ms
-  日本語のミド…   1.00 ms  2.00 ms
-  all             2.00 ms  4.00 ms
+	want := `  owner                first
+  example.com/serv…  1.00 ms
+  日本語のミドルウ…  1.00 ms
+  all                2.00 ms
 
-  owner             third
-  日本語のミド…   3.00 ms
-  all             3.00 ms
+  owner               second
+  example.com/serv…  2.00 ms
+  日本語のミドルウ…  2.00 ms
+  all                4.00 ms
+
+  owner                third
+  日本語のミドルウ…  3.00 ms
+  all                3.00 ms
 `
 	if got := b.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -36,6 +36,9 @@ func (t *textWriter) blocks(all []Block) {
 	for _, b := range all {
 		switch b := b.(type) {
 		case Fold:
+			if b.Lookup {
+				continue
+			}
 			t.block(Heading{Level: 2, Text: b.Summary})
 			t.blocks(b.Blocks)
 		case Figure:
@@ -94,13 +97,17 @@ func (t *textWriter) lines(indent, text string) {
 	}
 }
 
-// gap leaves a line between blocks, except below a heading that is not the
-// page's and above a note.
+// gap leaves a line between blocks, except below a heading that is not the page's,
+// above a note and between warnings.
 func (t *textWriter) gap(next Block) {
 	if t.last == nil {
 		return
 	}
 	if h, ok := t.last.(Heading); ok && h.Level > 1 {
+		return
+	}
+	_, warned := t.last.(Warning)
+	if _, warns := next.(Warning); warned && warns {
 		return
 	}
 	if p, ok := next.(Paragraph); ok && isNote(p) {

@@ -28,7 +28,7 @@ func (t *textWriter) table(b *Table) {
 	room := t.Width - len(indent)
 	for t.Width > 0 && g.total() > room && g.dropOptional() {
 	}
-	if t.Width == 0 || g.total() <= room || g.shrink(room) {
+	if t.Width == 0 || g.total() <= room || !b.Matrix && g.shrink(room) {
 		t.rows(g)
 		return
 	}
@@ -137,7 +137,7 @@ func (g *grid) split(room int) []*grid {
 	for i, c := range g.cols {
 		if c.Key {
 			if c.Shrink {
-				g.widths[i] = min(g.widths[i], max(leastShrunk, room/3))
+				g.widths[i] = min(g.widths[i], max(leastShrunk, room/2))
 			}
 			keys = append(keys, i)
 			used += g.widths[i]

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/report"
 )
 
@@ -38,5 +39,9 @@ func (c *compareCmd) Run(t *cli.Terminal) error {
 	if id := a.Manifest.ID; id == b.Manifest.ID && a.Manifest.Started.Equal(b.Manifest.Started) {
 		return cli.Usage("`tare list` shows the runs kept", fmt.Errorf("both are the run %s: nothing to compare", id))
 	}
-	return report.Compare(t.Out, a, b, report.TextOptions{Width: t.Width, Color: t.Colour})
+	page, err := report.Compare(a, b)
+	if err != nil {
+		return err
+	}
+	return doc.Text(t.Out, page, doc.TextOptions{Width: t.Width, Color: t.Colour})
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/env"
-	"github.com/tarehq/tare/lab/report"
 )
 
 // envCmd tells what on this machine disturbs measuring.
@@ -78,15 +78,15 @@ func (c *envCmd) show(t *cli.Terminal, facts []env.Fact) error {
 		counts[f.Verdict]++
 		head := fmt.Sprintf("%-8s  %-*s  ", f.Verdict, name, f.Name)
 		width := max(60, min(t.Width, 120))
-		value := report.Fold(f.Value, width-len(head))
+		value := doc.Wrap(f.Value, width-len(head))
 		fmt.Fprintf(&page, "%s%s\n", tint(t, f.Verdict, head), strings.Join(value, "\n"+strings.Repeat(" ", len(head))))
 		// What is said of a fact begins further left, so that commands fit.
 		var said []string
 		if c.Why || f.Verdict == env.Disturbs {
-			said = append(said, report.Fold(f.Why, width-12)...)
+			said = append(said, doc.Wrap(f.Why, width-12)...)
 		}
 		if f.Remedy != "" {
-			said = append(said, report.Fold("→ "+f.Remedy, width-12)...)
+			said = append(said, doc.Wrap("→ "+f.Remedy, width-12)...)
 		}
 		for _, line := range said {
 			fmt.Fprintf(&page, "%12s%s\n", "", line)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/report"
 )
 
@@ -42,5 +43,5 @@ func (c *reportCmd) Run(t *cli.Terminal) error {
 		fmt.Fprintf(t.Err, "report: %s\n", c.HTML)
 		return nil
 	}
-	return report.Text(t.Out, a, report.TextOptions{Width: t.Width, Color: t.Colour})
+	return report.Text(t.Out, a, doc.TextOptions{Width: t.Width, Color: t.Colour})
 }

@@ -6,58 +6,33 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats/unit"
 )
 
-// accuracy writes how near attribution came to what arms count themselves.
-func (p *page) accuracy(a *verdict.Analysis) {
+// accuracyFold says how near attribution came to what arms count themselves.
+func accuracyFold(a *verdict.Analysis) doc.Fold {
 	if len(a.Accuracies) == 0 {
-		return
+		return doc.Fold{}
 	}
-	p.heading("Attribution against the arms' own count")
-	p.wrapIn(dim, "  ", accuracyNote(a))
-	p.line("")
-	if p.width < wide {
-		p.accuracyList(a)
-	} else {
-		p.accuracyTable(a)
-	}
-	for _, text := range apartTexts(a) {
-		p.wrapIn(dim, "  ", text)
-	}
-}
-
-func (p *page) accuracyTable(a *verdict.Analysis) {
-	cols := []column{{head: "arm", left: true, most: 20}, {head: "part", left: true}, {head: "what", left: true}, {head: "source", left: true},
-		{head: "truth"}, {head: "charged"}, {head: "off, 90 % interval"}, {head: "allowed"}, {head: "", left: true}}
-	var rows [][]item
+	t := doc.Table{Caption: "Charged against counted", Unlabelled: true, Columns: []doc.Column{
+		{Head: "arm", Key: true}, {Head: "part", Key: true}, {Head: "what", Key: true}, {Head: "source"}, {Head: "truth", Right: true}, {Head: "charged", Right: true},
+		{Head: "owner", Optional: true}, {Head: "off, 90 % interval", Right: true}, {Head: "allowed", Right: true}, {Head: "n", Right: true}, {Head: "verdict"}}}
 	for i := range a.Accuracies {
 		x := &a.Accuracies[i]
 		for k := range x.By {
 			h := &x.By[k]
-			row := []item{{}, {}, {}}
-			if k == 0 {
-				row = []item{{text: loadedArm(a, x)}, {text: x.Part}, {text: string(x.Quantity)}}
-			}
-			rows = append(rows, append(row, item{text: string(h.Source)}, item{text: amount(x, h.Truth)}, item{text: amount(x, h.Attributed)}, item{text: offText(x, h)},
-				item{text: "±" + amount(x, x.Band)}, item{string(h.Verdict), toneOfNearness(h.Verdict).style()}))
+			t.Rows = append(t.Rows, doc.Row{Cells: append(doc.Cells(loadedArm(a, x), x.Part, string(x.Quantity), string(h.Source), amount(x, h.Truth),
+				amount(x, h.Attributed), h.Owner, offText(x, h), "±"+amount(x, x.Band), fmt.Sprint(h.N)), doc.Cell{Text: string(h.Verdict), Tone: toneOf(h.Verdict)})})
 		}
 	}
-	p.table(cols, rows)
-}
-
-// accuracyList says the same where a table would not fit.
-func (p *page) accuracyList(a *verdict.Analysis) {
-	for i := range a.Accuracies {
-		x := &a.Accuracies[i]
-		p.wrap("  ", fmt.Sprintf("%s, %s, %s: ±%s are allowed", loadedArm(a, x), x.Part, x.Quantity, amount(x, x.Band)))
-		for k := range x.By {
-			h := &x.By[k]
-			p.wrapIn(toneOfNearness(h.Verdict).style(), "    – ", fmt.Sprintf("%s %s for %s, off %s: %s", h.Source, amount(x, h.Attributed), amount(x, h.Truth), offText(x, h), h.Verdict))
-		}
+	f := doc.Fold{Summary: "Attribution against the arms’ own count", ID: "accuracy", Blocks: []doc.Block{doc.Note(accuracyNote(a)), t}}
+	if apart := apartTexts(a); len(apart) > 0 {
+		f.Blocks = append(f.Blocks, doc.Heading{Level: 3, Text: "Where two sources looked at the same requests"}, listOf(apart))
 	}
+	return f
 }
 
 // loadedArm names an arm, and its workload if it was profiled under several.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/stats/unit"
@@ -32,7 +33,7 @@ func Bench(w io.Writer, run *record.Run) error {
 		{"study", m.Study.Name}, {"run", m.ID}, {"control", m.Study.Control}, {"seed", strconv.FormatUint(m.Seed, 10)}, {"tare", m.Tare},
 	} {
 		if line[1] != "" {
-			fmt.Fprintf(out, "%s: %s\n", line[0], Printable(strings.Join(strings.Fields(line[1]), " ")))
+			fmt.Fprintf(out, "%s: %s\n", line[0], doc.Printable(strings.Join(strings.Fields(line[1]), " ")))
 		}
 	}
 	for _, metric := range measuredIn(run) {
@@ -84,7 +85,7 @@ func measuredIn(run *record.Run) []study.Metric {
 // benchName makes a name of the user's fit a benchmark's: no spaces, no
 // slashes, which would begin another key, nothing that steers a terminal.
 func benchName(s string) string {
-	return strings.Join(strings.FieldsFunc(Printable(s), func(r rune) bool { return r == ' ' || r == '/' || r == '\t' || r == '\n' }), "_")
+	return strings.Join(strings.FieldsFunc(doc.Printable(s), func(r rune) bool { return r == ' ' || r == '/' || r == '\t' || r == '\n' }), "_")
 }
 
 func benchUnit(m study.Metric) string {

@@ -6,8 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tarehq/tare/doc"
+	"github.com/tarehq/tare/lab/report/chart"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats/bound"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -18,29 +21,6 @@ const howClaims = "A claim has the verdict of its first check, the published hea
 // howParts says what a verdict on a claim of several parts rests on.
 const howParts = " Of a claim with several headlines all must hold; they share that level."
 
-// claims writes what became of the published claims.
-func (p *page) claims(a *verdict.Analysis) {
-	if len(a.Claims) == 0 {
-		return
-	}
-	p.heading("Published claims")
-	p.wrapIn(dim, "  ", howDecided(a.Claims))
-	for _, c := range a.Claims {
-		p.line("")
-		p.line("  %s  %s", p.in(bold, c.ID), p.in(toneOfWord(c.Verdict).style(), string(c.Verdict)))
-		p.wrap("    ", c.Sentence)
-		said := c.Sentence // reasons that several checks share are given once
-		for i := range c.Checks {
-			says := sayingOf(&c.Checks[i])
-			if i < c.Deciding && len(c.Checks) > 1 {
-				says = "headline: " + says
-			}
-			p.wrap("    - ", says)
-			said += p.check(&c.Checks[i], said)
-		}
-	}
-}
-
 // howDecided says what the verdicts on claims rest on.
 func howDecided(claims []verdict.Claim) string {
 	if slices.ContainsFunc(claims, func(c verdict.Claim) bool { return c.Deciding > 1 }) {
@@ -49,34 +29,144 @@ func howDecided(claims []verdict.Claim) string {
 	return howClaims
 }
 
-// sayingOf is what a check puts to the test, in words.
-func sayingOf(r *verdict.CheckResult) string {
-	return cmp.Or(r.Check.Says, string(r.Check.Kind))
+// claimsFold is what became of the published claims.
+func claimsFold(a *verdict.Analysis) doc.Fold {
+	if len(a.Claims) == 0 {
+		return doc.Fold{}
+	}
+	var verdicts []verdict.Word
+	for _, c := range a.Claims {
+		verdicts = append(verdicts, c.Verdict)
+	}
+	f := doc.Fold{Summary: "Published claims: " + tallyOf(verdicts), ID: "claims", Blocks: []doc.Block{doc.Note(howDecided(a.Claims))}}
+	for i := range a.Claims {
+		c := &a.Claims[i]
+		f.Blocks = append(f.Blocks, doc.Heading{Level: 3, Text: c.ID},
+			doc.Paragraph{Text: doc.Spans{{Text: capital(string(c.Verdict)) + ". ", Strong: true, Tone: toneOf(c.Verdict)}, {Text: c.Sentence}}}, checksTable(c))
+	}
+	return f
 }
 
-// check writes what became of one check; reasons that were said are not
-// repeated. It returns those that it wrote.
-func (p *page) check(r *verdict.CheckResult, said string) (reasons string) {
-	if text := published(r); text != "" {
-		p.wrap("      published  ", text)
-	}
-	if text := measured(r); text != "" {
-		p.wrap("      measured   ", text)
-	}
-	if text := findings(r); text != "" {
-		p.wrap("      verdict    ", text)
-	}
-	for _, f := range []verdict.Finding{r.Direction, r.Holds, r.Levels} {
-		if f.Verdict == verdict.NotComparable && !strings.Contains(said, f.Reason) {
-			p.wrapIn(dim, "                 ", f.Reason)
-			reasons += f.Reason + "\n"
+// tallyOf counts verdicts: "2 confirmed, 1 contradicted".
+func tallyOf[V ~string](verdicts []V) string {
+	var order []V
+	n := map[V]int{}
+	for _, v := range verdicts {
+		if n[v]++; n[v] == 1 {
+			order = append(order, v)
 		}
 	}
-	return reasons
+	var texts []string
+	for _, v := range order {
+		texts = append(texts, fmt.Sprintf("%d %s", n[v], v))
+	}
+	return strings.Join(texts, ", ")
 }
 
-// published is what the claim says, in figures.
-func published(r *verdict.CheckResult) string {
+// checksTable has a claim's checks. Reasons that its sentence gives are not repeated.
+func checksTable(c *verdict.Claim) doc.Table {
+	t := doc.Table{Caption: "Checks of " + c.ID, Unlabelled: true, Columns: []doc.Column{
+		{Head: "check", Key: true}, {Head: "published and measured, drawn", Drawn: true}, {Head: "published"}, {Head: "measured"}, {Head: "verdict"}}}
+	if !slices.ContainsFunc(c.Checks, func(r verdict.CheckResult) bool { return claimBar(&r) != "" }) {
+		t.Columns[1].Drawn = false
+		t.Columns = slices.Delete(t.Columns, 1, 2)
+	}
+	said := c.Sentence
+	for i := range c.Checks {
+		r := &c.Checks[i]
+		says := cmp.Or(r.Check.Says, string(r.Check.Kind))
+		if i < c.Deciding && len(c.Checks) > 1 {
+			says = "Headline: " + says
+		}
+		key := doc.Cell{Text: says}
+		for _, f := range []verdict.Finding{r.Direction, r.Holds, r.Levels} {
+			if f.Verdict == verdict.NotComparable && !strings.Contains(said, f.Reason) {
+				key.Notes = append(key.Notes, f.Reason)
+				said += f.Reason + "\n"
+			}
+		}
+		cells := []doc.Cell{key, {Drawing: claimBar(r)}, {Text: publishedText(r)}, {Text: measuredText(r)}, findingsCell(r)}
+		if len(t.Columns) == 4 {
+			cells = slices.Delete(cells, 1, 2)
+		}
+		t.Rows = append(t.Rows, doc.Row{Cells: cells})
+	}
+	return t
+}
+
+// claimBar draws a published difference beside the measured one.
+func claimBar(r *verdict.CheckResult) doc.Markup {
+	c := r.Comparison
+	if c == nil || c.Withheld != "" || r.Difference.Verdict == "" {
+		return ""
+	}
+	var e chart.Extent
+	e.Add(0, r.PublishedDifference, c.Difference.Value, c.Difference.Interval.Lo, c.Difference.Interval.Hi)
+	b := chart.NewBar(chart.Effect{
+		Value: c.Difference.Value, Interval: c.Difference.Interval, Published: &r.PublishedDifference,
+	}, e.Axis(0.08, chart.Across))
+	b.Label = "published " + verdict.ShowSigned(r.Metric, r.PublishedDifference) + ", measured " +
+		verdict.ShowSigned(r.Metric, c.Difference.Value) + ", interval " + verdict.SpanSigned(r.Metric, c.Difference.Interval)
+	return doc.Markup(b.SVG())
+}
+
+// findingsCell has the verdicts on the parts that a check speaks of.
+func findingsCell(r *verdict.CheckResult) doc.Cell {
+	var cell doc.Cell
+	var texts []string
+	for _, p := range []struct {
+		name string
+		verdict.Finding
+	}{{"direction", r.Direction}, {"ratio", r.Ratio}, {"difference", r.Difference}, {"absolute figures", r.Levels}, {string(r.Check.Kind), r.Holds}} {
+		if p.Verdict == "" {
+			continue
+		}
+		text := p.name + " " + string(p.Verdict)
+		if more := moreBlocks(p.Needs); more != "" {
+			text += " (" + more + ")"
+		}
+		texts = append(texts, text)
+		cell.Tone = cmp.Or(cell.Tone, toneOf(p.Verdict))
+	}
+	cell.Text = strings.Join(texts, " · ")
+	return cell
+}
+
+// howGoals says what a verdict on a goal rests on.
+const howGoals = "What the study's authors, not a publication, ask of its arms. A bound held or failed where the interval lies " +
+	"wholly on one side of it, else it is inconclusive. That is not corrected for the number of bounds. A goal held where all its bounds did, and failed where one did."
+
+// goalsFold is what became of the goals of the study.
+func goalsFold(a *verdict.Analysis) doc.Fold {
+	if len(a.Goals) == 0 {
+		return doc.Fold{}
+	}
+	var outcomes []bound.Outcome
+	for _, g := range a.Goals {
+		outcomes = append(outcomes, g.Outcome)
+	}
+	f := doc.Fold{Summary: "Goals: " + tallyOf(outcomes), ID: "goals", Blocks: []doc.Block{doc.Note(howGoals)}}
+	for i := range a.Goals {
+		g := &a.Goals[i]
+		t := doc.Table{Caption: "Bounds of: " + g.Says, Unlabelled: true, Columns: []doc.Column{
+			{Head: "workload", Key: true}, {Head: "metric", Key: true}, {Head: "arm", Key: true}, {Head: "asked for"}, {Head: "measured"}, {Head: "outcome"}}}
+		for j := range g.Checks {
+			r := &g.Checks[j]
+			outcome := doc.Cell{Text: string(r.Outcome()), Tone: toneOf(r.Outcome())}
+			if more := moreBlocks(r.Holds.Needs); more != "" {
+				outcome.Text += ", " + more
+			}
+			t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{{Text: r.Check.Workload}, {Text: r.Metric.Title}, {Text: r.Check.Arm},
+				{Text: publishedText(r)}, {Text: cmp.Or(measuredText(r), r.Holds.Reason)}, outcome}})
+		}
+		f.Blocks = append(f.Blocks, doc.Heading{Level: 3, Text: g.Says},
+			doc.Paragraph{Text: doc.Spans{{Text: capital(string(g.Outcome)), Strong: true, Tone: toneOf(g.Outcome)}, {Text: ": " + g.Tally()}}}, t)
+	}
+	return f
+}
+
+// publishedText is what the claim says, in figures.
+func publishedText(r *verdict.CheckResult) string {
 	k := r.Check
 	switch {
 	case k.Kind == study.Fact:
@@ -103,8 +193,8 @@ func published(r *verdict.CheckResult) string {
 	return text
 }
 
-// measured is what this run says of the same.
-func measured(r *verdict.CheckResult) string {
+// measuredText is what this run says of the same.
+func measuredText(r *verdict.CheckResult) string {
 	switch {
 	case r.Check.Kind == study.Fact && r.Reported != "":
 		return r.Check.Fact + " " + r.Reported
@@ -127,44 +217,4 @@ func measured(r *verdict.CheckResult) string {
 		text += ", " + unit.Change(e.Value)
 	}
 	return text + "; " + c.Range() + ")"
-}
-
-// part is what became of one part of a check.
-type part struct {
-	name string
-	verdict.Finding
-}
-
-// partsOf are the parts of a check that the claim speaks of.
-func partsOf(r *verdict.CheckResult) []part {
-	all := []part{{"direction", r.Direction}, {"ratio", r.Ratio}, {"difference", r.Difference}, {"absolute figures", r.Levels}, {string(r.Check.Kind), r.Holds}}
-	return slices.DeleteFunc(all, func(p part) bool { return p.Verdict == "" })
-}
-
-// more says how many more blocks would decide, if that is worth saying.
-func (p part) more() string {
-	return moreBlocks(p.Needs)
-}
-
-func moreBlocks(n int) string {
-	switch {
-	case n <= 0 || n > verdict.MostWorthwhile:
-		return ""
-	case n == 1:
-		return "~1 more block"
-	}
-	return fmt.Sprintf("~%d more blocks", n)
-}
-
-// findings are the verdicts on the parts.
-func findings(r *verdict.CheckResult) string {
-	var texts []string
-	for _, p := range partsOf(r) {
-		text := p.name + " " + string(p.Verdict)
-		if more := p.more(); more != "" {
-			text += " (" + more + ")"
-		}
-		texts = append(texts, text)
-	}
-	return strings.Join(texts, " · ")
 }

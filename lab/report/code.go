@@ -3,54 +3,51 @@ package report
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/verdict"
 )
 
-// leadIn is how many instructions before a call are shown with it at a terminal:
-// those that fetch what it goes through, and test its type.
+// leadIn is how many instructions before a call are shown with it: those that fetch
+// what it goes through, and test its type.
 const leadIn = 7
 
-// code writes the machine code around the calls of each function that the study
-// asks for. The run's manifest has the rest of it.
-func (p *page) code(a *verdict.Analysis) {
-	if len(a.Manifest.Code) == 0 {
-		return
+// codeFold is the machine code of each function that the study asks for, around its
+// calls first and then whole.
+func codeFold(all []record.Code) doc.Fold {
+	f := doc.Fold{Summary: "Machine code, of the programs that the arms ran", ID: "code"}
+	for i := range all {
+		c := &all[i]
+		f.Blocks = append(f.Blocks,
+			doc.Heading{Level: 3, Text: fmt.Sprintf("%s in %s: calls %s", c.Func, strings.Join(c.Arms, ", "), c.Calls)},
+			doc.Code{Text: listing(c.Instructions, aroundCalls(c.Instructions))},
+			doc.Fold{Summary: "All of it: " + verdict.Count(len(c.Instructions), "instruction"), Lookup: true, Blocks: []doc.Block{doc.Code{Text: listing(c.Instructions, nil)}}})
 	}
-	p.heading("Machine code, of the programs that the arms ran")
-	for i := range a.Manifest.Code {
-		c := &a.Manifest.Code[i]
-		p.line("")
-		p.wrap("  ", codeTitle(c))
-		at := 0
-		for _, in := range c.Instructions {
-			at = max(at, utf8.RuneCountInString(in.At))
-		}
-		shown := aroundCalls(c.Instructions)
-		for j, in := range c.Instructions {
-			if shown[j] && j > 0 && !shown[j-1] {
-				p.line("    …")
-			}
-			if shown[j] {
-				p.instruction(in, at)
-			}
-		}
-	}
+	return f
 }
 
-func (p *page) instruction(in record.Instruction, at int) {
-	mark, s := " ", plain
-	if in.Call {
-		mark, s = "▸", bold
+// listing writes instructions in lines, calls marked; shown nil is all of them.
+func listing(all []record.Instruction, shown []bool) string {
+	at := 0
+	for _, in := range all {
+		at = max(at, doc.Width(in.At))
 	}
-	p.line("  %s %s%s  %s", p.in(s, mark), p.in(dim, in.At), strings.Repeat(" ", at-utf8.RuneCountInString(in.At)), p.in(s, in.Text))
-}
-
-// codeTitle says whose code it is and how it calls.
-func codeTitle(c *record.Code) string {
-	return fmt.Sprintf("%s in %s: calls %s", c.Func, strings.Join(c.Arms, ", "), c.Calls)
+	var out strings.Builder
+	for i, in := range all {
+		if shown != nil && !shown[i] {
+			continue
+		}
+		if i > 0 && shown != nil && !shown[i-1] {
+			out.WriteString("  …\n")
+		}
+		mark := " "
+		if in.Call {
+			mark = "▸"
+		}
+		fmt.Fprintf(&out, "%s %s%s  %s\n", mark, in.At, strings.Repeat(" ", at-doc.Width(in.At)), in.Text)
+	}
+	return out.String()
 }
 
 // aroundCalls picks calls and what leads in to them.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/report"
 )
@@ -21,12 +22,12 @@ func TestCode(t *testing.T) {
 	a := analyse(t, run)
 
 	var text, page, object bytes.Buffer
-	if err := report.Text(&text, a, report.TextOptions{}); err != nil {
+	if err := report.Text(&text, a, doc.TextOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for want, there := range map[string]bool{
-		"Machine code": true, "main.(*open).ServeHTTP in one, three: calls indirect": true, "▸ open.go:12  CALL R9\n": true,
-		"    open.go:12  MOVQ 0(AX), R8\n": true, "CMPQ SP": false, "PUSHQ BP": true, "JBE": false, "RET": false,
+		"Machine code": true, "main.(*open).ServeHTTP in one, three: calls indirect": true, "    ▸ open.go:12  CALL R9\n": true,
+		"      open.go:12  MOVQ 0(AX), R8\n": true, "CMPQ SP": false, "PUSHQ BP": true, "JBE": false, "RET": false,
 	} {
 		if strings.Contains(text.String(), want) != there {
 			t.Errorf("text: %q is there: %t, want %t", want, !there, there)
@@ -35,7 +36,7 @@ func TestCode(t *testing.T) {
 	if err := report.HTML(&page, run, a); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`href="#code"`, "<b><span>open.go:12</span>CALL R9\n</b>", "CMPQ SP, 0x10(R14)", "one, three: calls indirect"} {
+	for _, want := range []string{`<details id="code">`, "▸ open.go:12  CALL R9\n", "CMPQ SP, 0x10(R14)", "one, three: calls indirect"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("HTML: no %q", want)
 		}

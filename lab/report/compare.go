@@ -1,12 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/across"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/verdict"
@@ -14,25 +15,24 @@ import (
 	"github.com/tarehq/tare/stats/unit"
 )
 
-// Compare writes how the arms that two runs share changed from the first to
-// the second, each against the control that both ran: the primary metric and
-// all metrics in which an arm changed, in full; the others by name, and what one
-// run tells and the other does not. Without a
-// shared control it writes nothing and returns the error of [across.Between],
-// which says why not.
-func Compare(w io.Writer, first, second *verdict.Analysis, o TextOptions) error {
+// Compare is a page of how the arms that two runs share changed from the first to the
+// second, each against the control that both ran. The primary metric, and metrics in
+// which an arm changed, have tables; the others are named, and so is what only one run
+// has. Without a shared control it returns the error of [across.Between], which says
+// why.
+func Compare(first, second *verdict.Analysis) (doc.Page, error) {
 	all, err := across.Between(first, second)
 	if err != nil {
-		return err
+		return doc.Page{}, err
 	}
 	lacks := across.Lacking(first, second, all)
-	p := newPage(w, o)
 	a, b := &first.Manifest, &second.Manifest
-	p.wrapIn(bold, "", fmt.Sprintf("%s against %s, through the control %s that both ran (build ID %s)",
-		b.ID, a.ID, a.Study.Control, a.Programs[a.Study.Control].BuildID))
-	p.wrapIn(dim, "", fmt.Sprintf("Effects are against the control. Change is the second less the first, with its %s interval; "+
-		"a change counts from the wider of the two runs' bands on. Nothing is corrected for being many.", verdict.Confidence(all[0].Alpha)))
-	var rest []across.Change
+	var p doc.Page
+	p.Add(doc.Heading{Level: 1, Text: fmt.Sprintf("%s against %s, through the control %s that both ran (build ID %s)",
+		b.ID, a.ID, a.Study.Control, a.Programs[a.Study.Control].BuildID)},
+		doc.Note(fmt.Sprintf("Effects are against the control. Change is the second less the first, with its %s interval; "+
+			"a change counts from the wider of the two runs' bands on. Nothing is corrected for being many.", verdict.Confidence(all[0].Alpha))))
+	var rest doc.Terms
 	usual := all[0].Alpha
 	for len(all) > 0 {
 		n := 1
@@ -40,87 +40,74 @@ func Compare(w io.Writer, first, second *verdict.Analysis, o TextOptions) error 
 			n++
 		}
 		if all[0].Primary || slices.ContainsFunc(all[:n], changed) {
-			p.across(all[:n], usual)
+			p.Add(acrossBlocks(all[:n], usual)...)
 		} else {
-			rest = append(rest, all[0])
+			rest = addName(rest, all[0].Workload, all[0].Metric.Name)
 		}
 		all = all[n:]
 	}
-	p.unchanged(rest)
-	p.lacking(lacks)
-	if text := differing(a, b); text != "" {
-		p.line("")
-		p.wrapIn(yellow, "", "The machine was not the same throughout: "+text+".")
+	if len(rest.Items) > 0 {
+		p.Add(doc.Heading{Level: 2, Text: "Unchanged or undecided for every arm"}, rest)
 	}
-	return p.err
+	if len(lacks) > 0 {
+		p.Add(doc.Heading{Level: 2, Text: "Not compared: one run does not have it, or is 0 where the other has a ratio"}, lacking(lacks))
+	}
+	if text := differing(a, b); text != "" {
+		p.Add(doc.Warning{Text: doc.Plain("The machine was not the same throughout: " + text + ".")})
+	}
+	return p, nil
 }
 
-// unchanged names metrics, by workload.
-func (p *page) unchanged(metrics []across.Change) {
-	if len(metrics) == 0 {
-		return
+// addName adds a name to those of a workload, which come one after the other.
+func addName(t doc.Terms, workload, name string) doc.Terms {
+	if last := len(t.Items) - 1; last >= 0 && t.Items[last].Name == workload {
+		t.Items[last].Text[0].Text += ", " + name
+		return t
 	}
-	p.heading("Unchanged or undecided for every arm")
-	var names []string
-	for i, x := range metrics {
-		names = append(names, x.Metric.Name)
-		if i+1 == len(metrics) || metrics[i+1].Workload != x.Workload {
-			p.wrap("  "+x.Workload+"  ", strings.Join(names, ", "))
-			names = nil
-		}
-	}
+	t.Items = append(t.Items, doc.Term{Name: workload, Text: doc.Plain(name)})
+	return t
 }
 
 // lacking names what is not compared, by workload.
-func (p *page) lacking(all []across.Lack) {
-	if len(all) == 0 {
-		return
-	}
-	p.heading("Not compared: one run does not tell it, or is 0 where the other has a ratio")
-	var texts []string
-	for i, l := range all {
+func lacking(all []across.Lack) doc.Terms {
+	var t doc.Terms
+	for _, l := range all {
+		name := l.Metric + " of " + l.Arm
 		switch {
 		case l.Metric == "" && l.Arm == "":
-			texts = append(texts, "all of it")
+			name = "all of it"
 		case l.Metric == "":
-			texts = append(texts, "arm "+l.Arm)
+			name = "arm " + l.Arm
 		case l.Arm == "":
-			texts = append(texts, l.Metric)
-		default:
-			texts = append(texts, l.Metric+" of "+l.Arm)
+			name = l.Metric
 		}
-		if i+1 == len(all) || all[i+1].Workload != l.Workload {
-			p.wrap("  "+l.Workload+"  ", strings.Join(texts, ", "))
-			texts = nil
-		}
+		t = addName(t, l.Workload, name)
 	}
+	return t
 }
 
 func changed(x across.Change) bool {
 	return x.Effect.Verdict == stats.Faster || x.Effect.Verdict == stats.Slower
 }
 
-// across writes the table of one metric in one workload, with the level of its intervals
-// where it is not the usual one.
-func (p *page) across(all []across.Change, usual float64) {
+// acrossBlocks are the table of one metric in one workload, with the level of its
+// intervals where it is not the usual one.
+func acrossBlocks(all []across.Change, usual float64) []doc.Block {
 	head := all[0]
 	title := head.Workload + ", " + head.Metric.Title
 	if head.Primary {
 		title += " (primary)"
 	}
-	p.heading(title)
 	interval := "interval"
 	if head.Alpha != usual {
 		interval = verdict.Confidence(head.Alpha) + " interval"
 	}
-	cols := []column{{head: "arm", left: true, most: p.width / 5}, {head: "first"}, {head: "second"}, {head: "change"},
-		{head: interval, left: true}, {head: "n"}, {head: "verdict", left: true}}
-	var rows [][]item
+	t := doc.Table{Caption: title, Unlabelled: true, Columns: []doc.Column{{Head: "arm", Key: true, Shrink: true}, {Head: "first", Right: true}, {Head: "second", Right: true},
+		{Head: "change", Right: true}, {Head: interval}, {Head: "n", Right: true}, {Head: "verdict"}}}
 	for _, x := range all {
-		rows = append(rows, []item{{text: x.Arm}, {text: onScale(&x, x.First)}, {text: onScale(&x, x.Second)},
-			{text: x.Figure()}, {text: x.Range()}, {text: fmt.Sprint(x.Effect.N)}, changeWord(&x)})
+		t.Rows = append(t.Rows, doc.Row{Cells: append(doc.Cells(x.Arm, onScale(&x, x.First), onScale(&x, x.Second), x.Figure(), x.Range(), fmt.Sprint(x.Effect.N)), changeCell(&x))})
 	}
-	p.table(cols, rows)
+	return []doc.Block{doc.Heading{Level: 2, Text: title}, t}
 }
 
 // onScale writes an effect of one run.
@@ -131,18 +118,10 @@ func onScale(x *across.Change, effect float64) string {
 	return verdict.ShowSigned(x.Metric, effect)
 }
 
-func changeWord(x *across.Change) item {
-	switch x.Effect.Verdict {
-	case stats.Faster:
-		return item{"better", green}
-	case stats.Slower:
-		return item{"worse", red}
-	case stats.Equivalent:
-		return item{"unchanged", dim}
-	case stats.Small:
-		return item{"small", dim}
-	}
-	return item{"undecided", dim}
+// changeCell has the word for a change.
+func changeCell(x *across.Change) doc.Cell {
+	words := map[stats.Verdict]string{stats.Faster: "better", stats.Slower: "worse", stats.Equivalent: "unchanged", stats.Small: "small"}
+	return doc.Cell{Text: cmp.Or(words[x.Effect.Verdict], "undecided"), Tone: toneOf(x.Effect.Verdict)}
 }
 
 // momentary are the facts of the environment that no two looks at a machine agree on.

@@ -54,14 +54,6 @@ func newDocument(a *verdict.Analysis) document {
 	return d
 }
 
-func messages(errs []error) []string {
-	texts := make([]string, 0, len(errs))
-	for _, err := range errs {
-		texts = append(texts, err.Error())
-	}
-	return texts
-}
-
 func newMetric(m *verdict.Metric) metricOut {
 	out := metricOut{
 		Name: m.Name, Unit: m.Unit, Primary: m.Primary, Instrument: m.Instrument, Withheld: m.Withheld,

@@ -30,7 +30,7 @@ type seen struct {
 	Cut    []string `json:"cut"`  // labels above what can be zoomed, which hides them
 }
 
-const look = `(() => ({
+const look = `(() => { document.querySelectorAll("details").forEach(d => d.open = true); return {
 	page: document.documentElement.scrollWidth, screen: innerWidth,
 	paper: getComputedStyle(document.body).backgroundColor, ink: getComputedStyle(document.body).color,
 	h1: document.querySelector("h1").innerText,
@@ -39,9 +39,9 @@ const look = `(() => ({
 	zoomer: document.querySelectorAll(".zoomer").length,
 	out: [...document.querySelectorAll("h1, h2, h3, p, li, dt, dd, td, th, figcaption")].filter(e => !e.closest(".scroll, .zoom, .hidden") &&
 		e.getBoundingClientRect().width > 1 && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.innerText.slice(0, 60)),
-	tall: [...document.querySelectorAll("tr")].filter(e => e.getBoundingClientRect().height > 400).map(e => e.innerText.slice(0, 60)),
+	tall: [...document.querySelectorAll("tbody tr")].filter(e => e.getBoundingClientRect().height > 400).map(e => e.innerText.slice(0, 60)),
 	cut: [...document.querySelectorAll(".zoom text")].filter(e => e.getBoundingClientRect().top < e.closest(".zoom").getBoundingClientRect().top).map(e => e.textContent),
-}))()`
+} })()`
 
 func writeHTML(t *testing.T, r *record.Run, a *verdict.Analysis) (path string) {
 	t.Helper()
@@ -120,9 +120,9 @@ func TestKeptRunsInChromium(t *testing.T) {
 		name  string
 		parts string // of the page, all of which must be there to see
 	}{
-		{"nesting", ".forest .bar, .panel .plot, .chart .plot, .matrix small, #owners-0 .owners td, #owners-0 .causes rect, #claims .claim, #claims .bar, #trust .facts"},
-		{"dispatch", ".forest .bar, #code pre, #code b, #claims .claim, #trust .facts"},
-		{"tools", ".forest .bar, .matrix small, #trust .warnings, #trust .facts, #repeat code"},
+		{"nesting", ".records .bar, .panel .plot, .chart .plot, .matrix small, #owners-0 .matrix td, #owners-0 .stack rect, #claims h3, #claims .bar, #trust .terms"},
+		{"dispatch", ".records .bar, #code pre, #claims h3, #trust .terms"},
+		{"tools", ".records .bar, .matrix small, #trust .warning, #trust .terms, #repeat + pre"},
 	}
 	views := []chromium.View{{Width: 1280, Scheme: "light", Scripts: true}, {Width: 1280, Scheme: "dark", Scripts: true}, {Width: 390, Scheme: "light", Scripts: true}}
 	for _, k := range kinds {

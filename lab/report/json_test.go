@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/study"
 )
@@ -64,14 +65,14 @@ func TestPublishedRatio(t *testing.T) {
 	leftOut.Arm = "nginx"
 	r.Manifest.Study.Claims = []study.Claim{{ID: "P7.ratio", Checks: []study.Check{judged, leftOut}}}
 	a := analyse(t, r)
-	var text, page, doc strings.Builder
-	if err := errors.Join(report.Text(&text, a, report.TextOptions{}), report.HTML(&page, r, a), report.JSON(&doc, a)); err != nil {
+	var text, page, object strings.Builder
+	if err := errors.Join(report.Text(&text, a, doc.TextOptions{}), report.HTML(&page, r, a), report.JSON(&object, a)); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ form, got, want string }{
-		{"text", text.String(), "published  -20.0 %"},
-		{"page", page.String(), "<dt>published</dt><dd>-20.0 %</dd>"},
-		{"JSON", doc.String(), `"published_ratio": 0.8`},
+		{"text", text.String(), "  -20.0 %  "},
+		{"page", page.String(), "data-head=\"published\">-20.0\u00a0%"},
+		{"JSON", object.String(), `"published_ratio": 0.8`},
 	} {
 		if n := strings.Count(tt.got, tt.want); n != 2 {
 			t.Errorf("%s: %q is there %d times, want once a check", tt.form, tt.want, n)

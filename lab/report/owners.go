@@ -5,33 +5,13 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/doc"
+	"github.com/tarehq/tare/lab/report/chart"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats/unit"
 )
-
-// owners writes who spent what, of the workloads that arms were profiled under.
-func (p *page) owners(a *verdict.Analysis) {
-	for i := range a.Accounts {
-		p.account(&a.Accounts[i])
-	}
-}
-
-func (p *page) account(a *verdict.Account) {
-	p.heading(accountTitle(a))
-	p.wrapIn(dim, "  ", accountNote(a))
-	shown, rest := weighty(a)
-	for _, kind := range tablesOf(a) {
-		kind.name = named(shown)
-		p.line("")
-		p.wrap("  ", kind.title)
-		p.sideBySide(a, kind, shown, rest)
-	}
-	p.causes(a)
-}
 
 func accountTitle(a *verdict.Account) string {
 	what := "Who spends what"
@@ -39,6 +19,19 @@ func accountTitle(a *verdict.Account) string {
 		what = "What requests wait for"
 	}
 	return fmt.Sprintf("%s, %s, by %s", what, a.Workload, a.Source)
+}
+
+// accountBlocks say who spent what, under the workload that arms were profiled under.
+func accountBlocks(a *verdict.Account) []doc.Block {
+	blocks := []doc.Block{doc.Note(accountNote(a))}
+	shown, rest := heavyOwners(a)
+	for _, f := range figuresOf(a) {
+		blocks = append(blocks, ownersTable(a, f, shown, rest))
+	}
+	if a.Source == study.Trace {
+		return blocks
+	}
+	return append(blocks, causeBlocks(a)...)
 }
 
 // accountNote says what the tables are made from.
@@ -64,54 +57,55 @@ func accountNote(a *verdict.Account) string {
 	return text + "."
 }
 
-// ownerTable is one kind of figure, owners by arms.
-type ownerTable struct {
+// figure is one kind of figure of owners in arms.
+type figure struct {
 	title string
-	name  func(*verdict.Owner) string
-	cell  func(*verdict.Part) (text string, mark string)
+	cell  func(*verdict.Part) doc.Cell
 	sum   func(*verdict.Spent) string
-
-	changes bool // its figures are those that are held against the control
 }
 
-// tablesOf are the tables that an account has figures for.
-func tablesOf(a *verdict.Account) []ownerTable {
+// figuresOf are those that an account has.
+func figuresOf(a *verdict.Account) []figure {
 	if a.Source == study.Trace {
-		return []ownerTable{{title: "Waiting within requests", cell: waitCell, sum: func(s *verdict.Spent) string { return unit.Some(s.Waiting, unit.Nanoseconds) }}}
+		return []figure{{"Waiting within requests", func(p *verdict.Part) doc.Cell { return doc.Cell{Text: unit.Some(p.Waiting, unit.Nanoseconds)} },
+			func(s *verdict.Spent) string { return unit.Some(s.Waiting, unit.Nanoseconds) }}}
 	}
-	tables := []ownerTable{{title: "CPU time, without the owners inside", changes: true, cell: selfCell, sum: func(s *verdict.Spent) string { return plusMinus(s.CPU) }}}
-	var bytes float64
-	for _, s := range a.Arms {
-		bytes += s.Bytes
+	all := []figure{{"CPU time, without the owners inside", selfCell, func(s *verdict.Spent) string { return plusMinus(s.CPU) }}}
+	if slices.ContainsFunc(a.Arms, func(s verdict.Spent) bool { return s.Bytes > 0 }) {
+		all = append(all, figure{"Bytes allocated, and what they cost in collecting", bytesCell, func(s *verdict.Spent) string { return unit.Some(s.Bytes, unit.Bytes) }})
 	}
-	if bytes > 0 {
-		tables = append(tables, ownerTable{title: "Bytes allocated, and what they cost in collecting", cell: bytesCell,
-			sum: func(s *verdict.Spent) string { return unit.Some(s.Bytes, unit.Bytes) }})
-	}
-	return tables
+	return all
 }
 
-func selfCell(p *verdict.Part) (text, mark string) {
-	if p.Changed() {
-		mark = "▲"
-		if p.Change.Value < 0 {
-			mark = "▼"
-		}
+// selfCell has what an owner spends, with how much more or less that is than in the
+// control below it.
+func selfCell(p *verdict.Part) doc.Cell {
+	cell := doc.Cell{Text: "–"}
+	if p.Self.Value != 0 {
+		cell.Text = plusMinus(p.Self)
 	}
-	if p.Self.Value == 0 {
-		return "–", mark
+	if p.Change == nil {
+		return cell
 	}
-	return plusMinus(p.Self), mark
+	change := unit.Signed(p.Change.Value, unit.Nanoseconds)
+	switch {
+	case !p.Changed():
+		change += " undecided"
+	case p.Change.Value > 0:
+		cell.Text, cell.Tone = cell.Text+" ▲", doc.Bad
+	default:
+		cell.Text, cell.Tone = cell.Text+" ▼", doc.Good
+	}
+	cell.Notes = []string{change}
+	return cell
 }
 
-func waitCell(p *verdict.Part) (text, mark string) { return unit.Some(p.Waiting, unit.Nanoseconds), "" }
-
-func bytesCell(p *verdict.Part) (text, mark string) {
-	text = unit.Some(p.Bytes, unit.Bytes)
+func bytesCell(p *verdict.Part) doc.Cell {
+	text := unit.Some(p.Bytes, unit.Bytes)
 	if p.GC > 0 {
 		text += ", " + unit.Format(p.GC, unit.Nanoseconds)
 	}
-	return text, ""
+	return doc.Cell{Text: text}
 }
 
 // plusMinus is a mean of nanoseconds with half its interval as a share of it.
@@ -130,8 +124,8 @@ func plusMinus(e verdict.Estimate) string {
 // slight is the part of an arm's whole below which an owner is not shown.
 const slight = 1.0 / 200
 
-// weighty are the owners that matter in any arm; rest are the others.
-func weighty(a *verdict.Account) (shown, rest []verdict.Owner) {
+// heavyOwners are the owners that matter in any arm; rest are the others.
+func heavyOwners(a *verdict.Account) (shown, rest []verdict.Owner) {
 	for _, o := range a.Owners {
 		heavy := false
 		for i := range o.In {
@@ -147,87 +141,50 @@ func weighty(a *verdict.Account) (shown, rest []verdict.Owner) {
 	return shown, rest
 }
 
-// sideBySide writes a table, as many arms beside each other as the width takes.
-func (p *page) sideBySide(a *verdict.Account, t ownerTable, shown, rest []verdict.Owner) {
-	rows := ownerRows(a, t, shown, rest)
-	cols := []column{{head: "owner", left: true, most: max(16, p.width/3)}}
-	widths := []int{min(cols[0].most, widest(rows, 0))}
-	for i, arm := range a.Arms {
-		cols = append(cols, column{head: arm.Arm + "  "})
-		widths = append(widths, max(widest(rows, i+1), utf8.RuneCountInString(cols[i+1].head)))
-	}
-	for from := 1; from < len(cols); {
-		to, used := from, 2+widths[0]
-		for to < len(cols) && (to == from || used+2+widths[to] <= p.width) {
-			used += 2 + widths[to]
-			to++
-		}
-		var part [][]item
-		for k, row := range rows {
-			if cells := row[from:to]; k == len(rows)-1 || slices.ContainsFunc(cells, func(c item) bool { return strings.TrimSpace(c.text) != "–" }) {
-				part = append(part, append([]item{row[0]}, cells...))
-			}
-		}
-		p.line("")
-		p.table(append([]column{cols[0]}, cols[from:to]...), part)
-		from = to
-	}
-}
-
-func widest(rows [][]item, column int) (most int) {
-	for _, row := range rows {
-		most = max(most, utf8.RuneCountInString(row[column].text))
-	}
-	return most
-}
-
-// ownerRows are the cells of a table: a row an owner, one for the others, and
-// the sums.
-func ownerRows(a *verdict.Account, t ownerTable, shown, rest []verdict.Owner) [][]item {
-	var rows [][]item
-	for k := range shown {
-		row := []item{{text: t.name(&shown[k])}}
-		for i := range a.Arms {
-			row = append(row, partItem(t, &shown[k].In[i]))
-		}
-		rows = append(rows, row)
-	}
-	others, sums := []item{{fmt.Sprintf("%d more", len(rest)), dim}}, []item{{"all", bold}}
+// ownersTable has a row for each owner with a figure, one for the others, and the sums.
+func ownersTable(a *verdict.Account, f figure, shown, rest []verdict.Owner) doc.Table {
+	t := doc.Table{Caption: f.title, Matrix: true, Columns: []doc.Column{{Head: "owner", Key: true, Shrink: true}, {Head: "what, and where", Optional: true}}}
+	sums := doc.Row{Sum: true, Cells: doc.Cells("all", "")}
 	for i := range a.Arms {
-		sum := sumOf(rest, i)
-		text, _ := t.cell(&sum)
-		others = append(others, item{text + "  ", dim})
-		sums = append(sums, item{t.sum(&a.Arms[i]) + "  ", bold})
+		t.Columns = append(t.Columns, doc.Column{Head: a.Arms[i].Arm, Right: true})
+		sums.Cells = append(sums.Cells, doc.Cell{Text: f.sum(&a.Arms[i])})
+	}
+	names := distinctNames(shown)
+	for k := range shown {
+		o := &shown[k]
+		row := doc.Row{Cells: doc.Cells(names[k], strings.TrimSuffix(o.Kind+", "+o.Where, ", "))}
+		for i := range o.In {
+			row.Cells = append(row.Cells, f.cell(&o.In[i]))
+		}
+		if slices.ContainsFunc(row.Cells[2:], func(c doc.Cell) bool { return c.Text != "–" }) {
+			t.Rows = append(t.Rows, row)
+		}
 	}
 	if len(rest) > 0 {
-		rows = append(rows, others)
+		others := doc.Row{Cells: doc.Cells(fmt.Sprintf("%d more", len(rest)), "")}
+		for i := range a.Arms {
+			sum := sumOf(rest, i)
+			others.Cells = append(others.Cells, doc.Cell{Text: f.cell(&sum).Text, Tone: doc.Muted})
+		}
+		t.Rows = append(t.Rows, others)
 	}
-	return append(rows, sums)
+	t.Rows = append(t.Rows, sums)
+	return t
 }
 
-func partItem(t ownerTable, p *verdict.Part) item {
-	text, mark := t.cell(p)
-	switch mark {
-	case "▲":
-		return item{text + " " + mark, red}
-	case "▼":
-		return item{text + " " + mark, green}
-	}
-	return item{text: text + "  "}
-}
-
-// named tells owners of one name apart by where they are written.
-func named(all []verdict.Owner) func(*verdict.Owner) string {
+// distinctNames tells owners of one name apart by where they are written.
+func distinctNames(all []verdict.Owner) []string {
 	n := map[string]int{}
 	for _, o := range all {
 		n[o.Name]++
 	}
-	return func(o *verdict.Owner) string {
-		if n[o.Name] > 1 && o.Where != "" {
-			return o.Where + " " + o.Name
+	names := make([]string, len(all))
+	for i, o := range all {
+		if names[i] = o.Name; n[o.Name] > 1 && o.Where != "" {
+			names[i] = o.Where + " " + o.Name
 		}
-		return o.Name
 	}
+	return names
 }
 
 // sumOf adds up owners in one arm; the sum has no interval.
@@ -244,25 +201,76 @@ func sumOf(all []verdict.Owner, arm int) verdict.Part {
 	return sum
 }
 
-// causes writes what each arm's CPU time went into.
-func (p *page) causes(a *verdict.Account) {
-	if a.Source == study.Trace {
-		return
-	}
-	p.line("")
-	p.wrap("  ", "CPU time by cause")
-	p.line("")
+// drawnCauses is how many causes have a colour of their own.
+const drawnCauses = 8
+
+// causeBlocks say what each arm's CPU time went into: bars on one scale, and a table.
+// Causes stand in the order of the first arm that has them; slight ones are "other".
+func causeBlocks(a *verdict.Account) []doc.Block {
+	var causes []string
+	most := 0.0
 	for _, s := range a.Arms {
-		var parts []string
+		most = max(most, s.CPU.Value)
 		for _, c := range s.Causes {
-			if c.Value > slight*s.CPU.Value {
-				parts = append(parts, causeText(c, s.CPU.Value))
+			if !slices.Contains(causes, c.Cause) && c.Value >= slight*s.CPU.Value {
+				causes = append(causes, c.Cause)
 			}
 		}
-		p.wrap("  "+s.Arm+"  ", strings.Join(parts, ", "))
 	}
+	if most == 0 {
+		return nil
+	}
+	t := doc.Table{Caption: "CPU time by cause", Matrix: true, Columns: []doc.Column{{Head: "cause", Key: true}}}
+	byCause := make([]doc.Row, len(causes)+1)
+	for k, cause := range append(causes, "other") {
+		byCause[k].Cells = doc.Cells(cause)
+	}
+	var bars strings.Builder
+	for _, s := range a.Arms {
+		t.Columns = append(t.Columns, doc.Column{Head: s.Arm, Right: true})
+		values := make([]float64, len(causes)+1)
+		for _, c := range s.Causes {
+			k := slices.Index(causes, c.Cause)
+			if k < 0 {
+				k = len(causes)
+			}
+			values[k] += c.Value
+		}
+		var parts []chart.Part
+		for k, v := range values {
+			cell := doc.Cell{Text: "–"}
+			if v > 0 {
+				cell.Text = fmt.Sprintf("%s (%.0f %%)", unit.Format(v, unit.Nanoseconds), 100*v/s.CPU.Value)
+				parts = append(parts, chart.Part{Class: causeClass(k, len(causes)), Width: chart.Across * v / most, Text: byCause[k].Cells[0].Text + " " + cell.Text})
+			}
+			byCause[k].Cells = append(byCause[k].Cells, cell)
+		}
+		bars.WriteString("<div>" + chart.Element("span", s.Arm) + chart.Stack(s.Arm+": "+partsText(parts), parts) + "</div>")
+	}
+	keys := make([]chart.Part, len(causes))
+	for k, cause := range causes {
+		keys[k] = chart.Part{Class: causeClass(k, len(causes)), Text: cause}
+	}
+	for k, row := range byCause {
+		if k < len(causes) || slices.ContainsFunc(row.Cells[1:], func(c doc.Cell) bool { return c.Text != "–" }) {
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	return []doc.Block{drawn("CPU time by cause", `<div class="stacks">`+bars.String()+"</div>"+chart.Keys(keys)), t}
 }
 
-func causeText(c cost.Share, of float64) string {
-	return fmt.Sprintf("%s %s (%.0f %%)", c.Cause, unit.Format(c.Value, unit.Nanoseconds), 100*c.Value/of)
+// causeClass is the colour of the k-th of n causes; those beyond share one.
+func causeClass(k, n int) string {
+	if k >= min(n, drawnCauses) {
+		return "kx"
+	}
+	return fmt.Sprintf("k%d", k)
+}
+
+func partsText(parts []chart.Part) string {
+	texts := make([]string, len(parts))
+	for i, p := range parts {
+		texts[i] = p.Text
+	}
+	return strings.Join(texts, "; ")
 }

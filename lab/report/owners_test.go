@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/study"
@@ -83,7 +84,7 @@ func seenBy(source study.Source, middlewares bool, rng *rand.Rand) record.Seen {
 func ownersPart(t *testing.T, width int) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.Text(&b, analyse(t, profiled(3)), report.TextOptions{Width: width}); err != nil {
+	if err := report.Text(&b, analyse(t, profiled(3)), doc.TextOptions{Width: width}); err != nil {
 		t.Fatal(err)
 	}
 	_, part, _ := strings.Cut(b.String(), "\nWho spends what")
@@ -115,7 +116,7 @@ func TestAccuracyTellsWhatLacks(t *testing.T) {
 			}
 		}
 		var b bytes.Buffer
-		if err := report.Text(&b, analyse(t, r), report.TextOptions{Width: 80}); err != nil {
+		if err := report.Text(&b, analyse(t, r), doc.TextOptions{Width: 80}); err != nil {
 			t.Fatal(err)
 		}
 		if text := strings.Join(strings.Fields(b.String()), " "); strings.Contains(text, says) != lost || strings.Contains(text, "Not among them") != lost {
@@ -141,7 +142,7 @@ func TestAccuracyNamesWorkloads(t *testing.T) {
 		}
 		for _, width := range []int{80, 120} {
 			var b bytes.Buffer
-			if err := report.Text(&b, analyse(t, r), report.TextOptions{Width: width}); err != nil {
+			if err := report.Text(&b, analyse(t, r), doc.TextOptions{Width: width}); err != nil {
 				t.Fatal(err)
 			}
 			_, text, _ := strings.Cut(b.String(), "Attribution against")
@@ -231,7 +232,7 @@ func TestOwnersHTML(t *testing.T) {
 	}
 	page := b.String()
 	for _, want := range []string{
-		`<section id="owners-0">`, `<section id="owners-2">`, `<section id="accuracy">`, `href="#owners-1"`, "nesting/layers.go:72",
+		`<details id="owners-0">`, `<details id="owners-2">`, `<details id="accuracy">`, "nesting/layers.go:72",
 		"CPU time by cause", "&lt;b&gt;nesting&lt;/b&gt;", "What requests wait for, half, by trace",
 	} {
 		if !strings.Contains(page, want) {
@@ -239,7 +240,7 @@ func TestOwnersHTML(t *testing.T) {
 		}
 	}
 	// Three arms by two sources have a bar each, and no bar leaves its drawing.
-	bars := regexp.MustCompile(`(?s)<svg viewBox="0 0 1000 20".*?</svg>`).FindAllString(page, -1)
+	bars := regexp.MustCompile(`(?s)<svg class="stack".*?</svg>`).FindAllString(page, -1)
 	if len(bars) != 6 {
 		t.Errorf("%d bars of causes, want 6", len(bars))
 	}

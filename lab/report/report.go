@@ -1,163 +1,273 @@
-// Package report writes what a run says for its readers.
+// Package report makes a report of what a run says.
 //
-// [Text] is for a person at a terminal or in a pipe, [HTML] for a browser,
-// [JSON] for programs, [Bench] for benchstat, [Compare] sets two runs against
-// each other. Each takes an analysis of lab/verdict (Bench the run itself, HTML
-// it too, since they show the single trials) and writes; none of them decides
-// anything, so that all forms say the same. Wherever a figure stands, its
-// interval and number of blocks stand beside it, and where something is not
-// shown the reason is.
+// [Page] is the report as a page of doc: the headline, the run at a glance and the
+// primary comparison first, then a fold for each workload, for owners, claims, goals
+// and machine code, and how far to trust the figures. [Text], [HTML] and [Markdown]
+// write it. [Compare] is a page of two runs, [JSON] is for programs, [Bench] for
+// benchstat.
+//
+// None of them decides anything: an analysis of lab/verdict has decided before, so that
+// all forms say the same. An interval and the number of blocks stand beside every
+// effect, and a reason stands where something is not shown.
 package report
 
 import (
+	"cmp"
+	_ "embed"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+	"time"
+
+	"github.com/tarehq/tare/doc"
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/bound"
+	"github.com/tarehq/tare/stats/unit"
 )
 
-// page writes lines of text of a limited width, with colour or without. The
-// first error ends all writing and is kept.
-type page struct {
-	w     io.Writer
-	width int
-	color bool
-	err   error
+//go:embed script.js
+var script string
 
-	explained bool // the marks of the medians
+// Text writes the page without drawings for a terminal or a pipe. It returns the first
+// error of writing, as the others do.
+func Text(w io.Writer, a *verdict.Analysis, o doc.TextOptions) error {
+	return doc.Text(w, Page(nil, a), o)
 }
 
-// style is an ANSI rendition.
-type style string
+// HTML writes the page as one file that needs no other. The run must be the one that a
+// was made from: single trials are drawn. What cannot be read of them is said in the page.
+func HTML(w io.Writer, run *record.Run, a *verdict.Analysis) error {
+	return doc.HTML(w, Page(run, a), doc.HTMLOptions{Script: script})
+}
 
-const (
-	plain  style = ""
-	bold   style = "1"
-	dim    style = "2"
-	red    style = "31"
-	green  style = "32"
-	yellow style = "33"
-)
+// Markdown writes the page for a pull request.
+func Markdown(w io.Writer, a *verdict.Analysis) error { return doc.Markdown(w, Page(nil, a)) }
 
-// in renders text in a style, if the page has colour.
-func (p *page) in(s style, text string) string {
-	text = Printable(text)
-	if !p.color || s == plain || text == "" {
-		return text
+// Page is the report. With a run, its single trials are drawn; nil draws none.
+func Page(run *record.Run, a *verdict.Analysis) doc.Page {
+	m := &a.Manifest
+	s := &m.Study
+	p := doc.Page{Title: s.Name + ": " + a.Headline, Foot: footOf(m)}
+	title := "Study " + s.Name
+	if m.Quick {
+		title += ", quick form"
 	}
-	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
-}
-
-// Printable returns text, which an arm or somebody else's run may have made up,
-// without what would steer a terminal: control characters other than the tab and
-// the end of a line, and marks that turn the direction of writing.
-func Printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
-			return unicode.ReplacementChar
+	if s.Title != "" {
+		title += ": " + s.Title
+	}
+	p.Add(doc.Note(title), doc.Heading{Level: 1, Text: a.Headline}, glance(a))
+	if s.Question != "" {
+		p.Add(doc.Paragraph{Text: doc.Plain(s.Question)})
+	}
+	if w, metric := a.Workload(s.Primary.Workload), a.Primary(); metric != nil && metric.Withheld == "" {
+		p.Add(metricBlocks(a, w, metric)...)
+	}
+	for i, w := range s.Workloads {
+		p.Add(doc.Fold{Summary: workloadTitle(a, w), ID: fmt.Sprintf("workload-%d", i), Blocks: workloadBlocks(run, a, w)})
+	}
+	if len(a.Resolutions) > 0 {
+		p.Add(doc.Fold{Summary: "Too small for the load, not for the loop in process", ID: "resolutions", Blocks: []doc.Block{resolutions(a)}})
+	}
+	for i := range a.Accounts {
+		p.Add(doc.Fold{Summary: accountTitle(&a.Accounts[i]), ID: fmt.Sprintf("owners-%d", i), Blocks: accountBlocks(&a.Accounts[i])})
+	}
+	for _, f := range []doc.Fold{accuracyFold(a), claimsFold(a), goalsFold(a), codeFold(m.Code), trustFold(a)} {
+		if len(f.Blocks) > 0 {
+			p.Add(f)
 		}
-		return r
-	}, text)
+	}
+	if len(m.Command) > 0 {
+		p.Add(doc.Heading{Level: 2, Text: "Repeat it", ID: "repeat"}, doc.Code{Text: shellLine(m.Command)})
+	}
+	return p
 }
 
-// line writes one line; white space at its end is cut.
-func (p *page) line(format string, args ...any) {
-	if p.err != nil {
-		return
+// glance is the run in a few figures.
+func glance(a *verdict.Analysis) doc.Terms {
+	p := a.Progress()
+	state := "not decided"
+	switch {
+	case a.Decided():
+		state = "decided"
+	case p.Needs > 0 && p.Needs <= verdict.MostWorthwhile:
+		state = "not decided (about " + verdict.Count(p.Needs, "more block") + ")"
 	}
-	text := format
-	if len(args) > 0 {
-		text = fmt.Sprintf(format, args...)
+	facts := [][2]string{{"state", state}, {"blocks", fmt.Sprint(p.Blocks)}, {"trials that count", fmt.Sprintf("%d of %d", a.Trials.Valid, a.Trials.Total)}}
+	if m := a.Primary(); m != nil && m.FloorBy != "" {
+		facts = append(facts, [2]string{"noise floor", m.FloorText()})
 	}
-	_, p.err = io.WriteString(p.w, strings.TrimRight(text, " ")+"\n")
+	facts = append(facts, [2]string{"seed", fmt.Sprint(a.Manifest.Seed)})
+	facts = append(facts, [2]string{"warnings", fmt.Sprint(len(a.Warnings) + len(a.Trials.Warning))})
+	return termsOf(true, facts)
 }
 
-// wrap writes text within the page's width: the first line after first, the
-// others after as much space.
-func (p *page) wrap(first, text string) { p.wrapIn(plain, first, text) }
-
-func (p *page) wrapIn(s style, first, text string) {
-	indent := utf8.RuneCountInString(first)
-	for i, line := range Fold(text, p.width-indent) {
-		if i > 0 {
-			first = strings.Repeat(" ", indent)
+// termsOf leaves out what has no text.
+func termsOf(inline bool, facts [][2]string) doc.Terms {
+	terms := doc.Terms{Inline: inline}
+	for _, f := range facts {
+		if f[1] != "" {
+			terms.Items = append(terms.Items, doc.Term{Name: f[0], Text: doc.Plain(f[1])})
 		}
-		p.line("%s%s", Printable(first), p.in(s, line))
 	}
+	return terms
 }
 
-// Fold breaks text at spaces into lines of at most width columns; a longer
-// word has a line of its own.
-func Fold(text string, width int) []string {
-	var lines []string
-	var line string
-	for _, word := range strings.Fields(text) {
-		switch {
-		case line == "":
-			line = word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
-			lines = append(lines, line)
-			line = word
+// workloadTitle says how a workload is asked.
+func workloadTitle(a *verdict.Analysis, w study.Workload) string {
+	var parts []string
+	switch rate := a.Manifest.Rates[w.Name]; {
+	case rate > 0:
+		parts = append(parts, "open loop at "+unit.Format(rate, unit.PerSecond), w.Schedule+" schedule")
+	case w.Schedule == "closed":
+		parts = append(parts, "closed loop")
+	case w.Schedule != "":
+		parts = append(parts, w.Schedule+" schedule")
+	}
+	if w.Connections > 0 {
+		parts = append(parts, unit.Number(float64(w.Connections))+" connections")
+	}
+	if out := a.Workload(w.Name); out != nil {
+		parts = append(parts, verdict.Count(out.Blocks, "block"))
+	}
+	title := w.Name
+	if w.Title != "" {
+		title += ", " + w.Title
+	}
+	if len(parts) > 0 {
+		title += ": " + strings.Join(parts, ", ")
+	}
+	return title
+}
+
+// workloadBlocks show a workload; one without a valid trial still shows how those went
+// that did not count.
+func workloadBlocks(run *record.Run, a *verdict.Analysis, declared study.Workload) []doc.Block {
+	w := a.Workload(declared.Name)
+	if w == nil {
+		blocks := []doc.Block{doc.Paragraph{Text: doc.Plain("Nothing is compared: this workload has no pair of valid trials.")}}
+		return append(blocks, seriesBlocks(run, declared.Name, armsOf(a, declared))...)
+	}
+	var full, rest []*verdict.Metric
+	for i := range w.Metrics {
+		switch m := &w.Metrics[i]; {
+		case m.Withheld != "":
+		case inFull(a, w, m):
+			full = append(full, m)
 		default:
-			line += " " + word
+			rest = append(rest, m)
 		}
 	}
-	if line != "" || len(lines) == 0 {
-		lines = append(lines, line)
+	slices.SortStableFunc(full, func(x, y *verdict.Metric) int { return metricOrder(a, w, x) - metricOrder(a, w, y) })
+	var blocks []doc.Block
+	if len(full) == 0 {
+		blocks = append(blocks, doc.Paragraph{Text: doc.Plain("Nothing is compared: this workload has no pair of valid trials.")})
 	}
-	return lines
-}
-
-// column heads a column of a table.
-type column struct {
-	head string
-	left bool // aligned; numbers are on the right
-	most int  // columns of text shown at most, longer cells cut with …; 0 = no bound
-}
-
-// item is a cell of a table.
-type item struct {
-	text  string
-	style style
-}
-
-// table writes rows under their heads.
-func (p *page) table(cols []column, rows [][]item) {
-	widths := make([]int, len(cols))
-	head := make([]item, len(cols))
-	for i, c := range cols {
-		head[i] = item{c.head, dim}
-		for _, row := range append([][]item{head}, rows...) {
-			row[i].text = shorten(row[i].text, c.most)
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i].text))
+	for _, m := range full {
+		if m.Primary {
+			blocks = append(blocks, doc.Note(fmt.Sprintf("The primary metric, %s, is at the top.", m.Title)))
+			continue
+		}
+		blocks = append(blocks, metricBlocks(a, w, m)...)
+	}
+	blocks = append(blocks, quantileBlocks(run, w, armsOf(a, declared))...)
+	blocks = append(blocks, seriesBlocks(run, w.Name, armsOf(a, declared))...)
+	blocks = append(blocks, medianBlocks(w, rest)...)
+	if steps := stepCosts(w); len(steps) > 0 {
+		blocks = append(blocks, doc.Heading{Level: 3, Text: "A step of the scale"}, listOf(steps))
+	}
+	for _, m := range w.Metrics {
+		if m.Withheld != "" {
+			blocks = append(blocks, doc.Note(fmt.Sprintf("%s (%s) is not shown: %s", m.Title, m.Name, m.Withheld)))
 		}
 	}
-	for _, row := range append([][]item{head}, rows...) {
-		var b strings.Builder
-		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell.text))
-			text := p.in(cell.style, cell.text)
-			switch {
-			case !cols[i].left:
-				b.WriteString(pad + text)
-			case i == len(row)-1:
-				b.WriteString(text)
-			default:
-				b.WriteString(text + pad)
-			}
-			if i < len(row)-1 {
-				b.WriteString("  ")
-			}
-		}
-		p.line("  %s", b.String())
-	}
+	return blocks
 }
 
-// shorten cuts text to at most n columns.
-func shorten(text string, n int) string {
-	if n <= 0 || utf8.RuneCountInString(text) <= n {
-		return text
+// armsOf are the names of the arms of a workload, the control first, so that an arm
+// has one colour throughout.
+func armsOf(a *verdict.Analysis, w study.Workload) []string {
+	names := []string{a.Manifest.Study.Control}
+	for _, arm := range a.Manifest.Study.ArmsOf(w) {
+		if arm.Name != names[0] {
+			names = append(names, arm.Name)
+		}
 	}
-	return string([]rune(text)[:n-1]) + "…"
+	return names
+}
+
+func listOf(texts []string) doc.List {
+	var list doc.List
+	for _, text := range texts {
+		list.Items = append(list.Items, doc.Plain(text))
+	}
+	return list
+}
+
+// resolutions sets end to end and in process side by side.
+func resolutions(a *verdict.Analysis) doc.List {
+	var texts []string
+	for _, r := range a.Resolutions {
+		texts = append(texts, fmt.Sprintf("%s, %s: end to end %s %s (%s), %s; in process %s a request (%s), %s",
+			r.Workload, r.Arm, r.EndToEnd.Metric.Title, r.EndToEnd.Figure(), r.EndToEnd.Range(), r.EndToEnd.Word(),
+			verdict.ShowSigned(r.InProcess.Metric, r.InProcess.Difference.Value), r.InProcess.Range(), r.InProcess.Word()))
+	}
+	return listOf(texts)
+}
+
+// drawn is a drawing that needs no other form: its figures stand beside it.
+func drawn(alt, markup string) doc.Figure { return doc.Figure{Alt: alt, Drawing: doc.Markup(markup)} }
+
+// tones of verdicts.
+var tones = map[string]doc.Tone{
+	string(stats.Faster): doc.Good, string(stats.Slower): doc.Bad,
+	string(verdict.Confirmed): doc.Good, string(verdict.Contradicted): doc.Bad, string(verdict.DirectionOnly): doc.Warn, string(verdict.Inconclusive): doc.Warn,
+	string(bound.Held): doc.Good, string(bound.Failed): doc.Bad,
+	string(verdict.Within): doc.Good, string(verdict.Beyond): doc.Bad, string(verdict.Unknown): doc.Warn,
+}
+
+// toneOf is how a verdict looks, whatever it is about.
+func toneOf[V ~string](v V) doc.Tone { return cmp.Or(tones[string(v)], doc.Muted) }
+
+// messages are the errors' texts, an empty list for none.
+func messages(errs []error) []string {
+	texts := make([]string, 0, len(errs))
+	for _, err := range errs {
+		texts = append(texts, err.Error())
+	}
+	return texts
+}
+
+// shellLine is a command that a POSIX shell reads as the same words.
+func shellLine(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = w
+		if w == "" || strings.ContainsFunc(w, needsQuotes) {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+func needsQuotes(r rune) bool {
+	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@,+%", r)
+}
+
+func footOf(m *record.Manifest) string {
+	parts := []string{"run " + m.ID}
+	if !m.Started.IsZero() {
+		text := m.Started.UTC().Format("2 January 2006, 15:04 UTC")
+		if d := m.Ended.Sub(m.Started); !m.Ended.IsZero() && d > 0 {
+			text += ", took " + d.Round(time.Second).String()
+		}
+		parts = append(parts, text)
+	}
+	if m.Tare != "" {
+		parts = append(parts, "tare "+m.Tare)
+	}
+	return strings.Join(append(parts, fmt.Sprintf("record schema %d", m.Schema)), " · ")
 }

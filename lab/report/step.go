@@ -6,9 +6,9 @@ import (
 	"github.com/tarehq/tare/lab/verdict"
 )
 
-// stepCosts are the metrics of which a step of the study's scale has a price,
+// stepMetrics are the metrics of which a step of the study's scale has a price,
 // in process and under load.
-var stepCosts = [...]struct{ where, metric, word string }{
+var stepMetrics = [...]struct{ where, metric, word string }{
 	{"in process", "loop_time", ""},
 	{"in process", "loop_bytes", ""},
 	{"in process", "loop_allocs", " allocations"},
@@ -17,14 +17,14 @@ var stepCosts = [...]struct{ where, metric, word string }{
 	{"under load", "alloc_objects", " allocations"},
 }
 
-// steps say what a step of the study's scale, such as a layer, costs a request:
+// stepCosts say what a step of the study's scale, such as a layer, costs a request:
 // a line in process and one under load, then what is to be known of the figures.
 // There are none without a scale.
-func steps(w *verdict.Workload) []string {
+func stepCosts(w *verdict.Workload) []string {
 	var lines, cautions []string
 	var last string
 	concerned := map[string][]string{} // metrics by caution
-	for _, c := range stepCosts {
+	for _, c := range stepMetrics {
 		m := w.Metric(c.metric)
 		if m == nil || m.Withheld != "" || m.Slope == nil || m.Slope.N == 0 {
 			continue

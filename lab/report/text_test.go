@@ -7,11 +7,12 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/verdict"
 )
 
-func text(t *testing.T, a *verdict.Analysis, o report.TextOptions) string {
+func text(t *testing.T, a *verdict.Analysis, o doc.TextOptions) string {
 	t.Helper()
 	var b strings.Builder
 	if err := report.Text(&b, a, o); err != nil {
@@ -20,29 +21,16 @@ func text(t *testing.T, a *verdict.Analysis, o report.TextOptions) string {
 	return b.String()
 }
 
-func TestPrintable(t *testing.T) {
-	tests := []struct{ text, want string }{
-		{"p99 ≤ 5 µs,\n\tby 12 %", "p99 ≤ 5 µs,\n\tby 12 %"},
-		{"\x1b[2Jcleared\a\r", "\uFFFD[2Jcleared\uFFFD\uFFFD"},
-		{"\u202egnp.exe\u009b", "\uFFFDgnp.exe\uFFFD"},
-	}
-	for _, tt := range tests {
-		if got := report.Printable(tt.text); got != tt.want {
-			t.Errorf("Printable(%q): got %q, want %q", tt.text, got, tt.want)
-		}
-	}
-}
-
 func TestText(t *testing.T) {
 	a := analyse(t, synthetic(1))
-	golden(t, "nesting-80.txt", text(t, a, report.TextOptions{}))
-	golden(t, "nesting-120.txt", text(t, a, report.TextOptions{Width: 120}))
+	golden(t, "nesting-80.txt", text(t, a, doc.TextOptions{Width: 80}))
+	golden(t, "nesting-120.txt", text(t, a, doc.TextOptions{Width: 120}))
 }
 
 func TestTextKeepsToItsWidth(t *testing.T) {
 	a := analyse(t, synthetic(1))
 	for _, width := range []int{44, 60, 72, 80, 100, 132} {
-		for line := range strings.Lines(text(t, a, report.TextOptions{Width: width})) {
+		for line := range strings.Lines(text(t, a, doc.TextOptions{Width: width})) {
 			line = strings.TrimSuffix(line, "\n")
 			if n := utf8.RuneCountInString(line); n > width || strings.HasSuffix(line, " ") {
 				t.Errorf("width %d: a line of %d columns: %q", width, n, line)
@@ -55,13 +43,17 @@ func TestTextKeepsToItsWidth(t *testing.T) {
 // plain one.
 func TestColorChangesNothingElse(t *testing.T) {
 	a := analyse(t, synthetic(1))
-	colored := text(t, a, report.TextOptions{Color: true})
-	escape := regexp.MustCompile("\x1b\\[[0-9]*m")
+	colored := text(t, a, doc.TextOptions{Color: true})
+	escape := regexp.MustCompile("\x1b\\[[0-9;]*m")
 	if !escape.MatchString(colored) {
 		t.Error("no colour with Color set")
 	}
-	if got, want := escape.ReplaceAllString(colored, ""), text(t, a, report.TextOptions{}); got != want {
-		t.Errorf("without escapes: got\n%s\nwant\n%s", got, want)
+	if got, want := escape.ReplaceAllString(colored, ""), text(t, a, doc.TextOptions{}); got != want {
+		for i, line := range strings.Split(want, "\n") {
+			if bare := strings.Split(got, "\n")[i]; bare != line {
+				t.Errorf("line %d without escapes: got %q, want %q", i+1, bare, line)
+			}
+		}
 	}
 }
 
@@ -71,7 +63,7 @@ func TestTextOfPartialRuns(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 7, 13, len(whole.Trials) / 2} {
 		r := *whole
 		r.Trials = whole.Trials[:n]
-		got := text(t, analyse(t, &r), report.TextOptions{})
+		got := text(t, analyse(t, &r), doc.TextOptions{})
 		for _, bad := range []string{"NaN", "%!", "Inf", "∞"} {
 			if strings.Contains(got, bad) {
 				t.Errorf("%d trials: the text holds %q:\n%s", n, bad, got)
@@ -88,7 +80,7 @@ func TestTrialsOfManyReasons(t *testing.T) {
 		if bad := &r.Trials[len(r.Trials)-1]; many {
 			bad.Invalid = append(bad.Invalid, "achieved 740 requests a second of 983 offered")
 		}
-		got := strings.Join(strings.Fields(text(t, analyse(t, r), report.TextOptions{})), " ")
+		got := strings.Join(strings.Fields(text(t, analyse(t, r), doc.TextOptions{})), " ")
 		if strings.Contains(got, said) != many {
 			t.Errorf("second reason %t: want %q just then, in\n%s", many, said, got)
 		}
@@ -103,7 +95,7 @@ func TestHost(t *testing.T) {
 		for _, trial := range r.Trials {
 			trial.Metrics["host_withheld"] = share
 		}
-		got := strings.Join(strings.Fields(text(t, analyse(t, r), report.TextOptions{})), " ")
+		got := strings.Join(strings.Fields(text(t, analyse(t, r), doc.TextOptions{})), " ")
 		if strings.Contains(got, "gave others") != (share > 0) || !strings.Contains(got, want) || strings.Contains(got, advice) != (share > 0.02) {
 			t.Errorf("%v: want %q, and advice only where it was much, in\n%s", share, want, got)
 		}
@@ -125,10 +117,10 @@ func TestErrorsOfWritingAreReturned(t *testing.T) {
 	r := synthetic(1)
 	a := analyse(t, r)
 	for name, write := range map[string]func(*full) error{
-		"Text":    func(w *full) error { return report.Text(w, a, report.TextOptions{}) },
+		"Text":    func(w *full) error { return report.Text(w, a, doc.TextOptions{}) },
 		"JSON":    func(w *full) error { return report.JSON(w, a) },
 		"Bench":   func(w *full) error { return report.Bench(w, r) },
-		"Compare": func(w *full) error { return report.Compare(w, a, a, report.TextOptions{}) },
+		"Compare": func(w *full) error { return compareText(w, a, a, doc.TextOptions{}) },
 	} {
 		if err := write(&full{100}); !errors.Is(err, errFull) {
 			t.Errorf("%s to a full disk: got %v", name, err)

@@ -7,51 +7,109 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/stats/unit"
 )
 
-// trust writes why the figures can be trusted, and how far.
-func (p *page) trust(a *verdict.Analysis) {
-	p.heading("How far to trust this")
+// trustFold says why the figures can be trusted, and how far.
+func trustFold(a *verdict.Analysis) doc.Fold {
 	m := &a.Manifest
-	p.item("design", design(a))
-	p.item("trials", trialCount(a.Trials))
+	f := doc.Fold{Summary: "How far to trust this", ID: "trust"}
+	for _, w := range a.Warnings {
+		f.Blocks = append(f.Blocks, doc.Warning{Text: doc.Plain(w.Error())})
+	}
+	facts := [][2]string{{"design", design(a)}, {"trials", trialCount(a.Trials)}}
 	for _, i := range a.Trials.Invalid {
-		p.item("", fmt.Sprintf("%d of %s did not count: %s", i.N, i.Arm, firstOf(i.N, i.Reason)))
+		facts = append(facts, [2]string{"do not count", fmt.Sprintf("%d of %s: %s", i.N, i.Arm, firstOf(i.N, i.Reason))})
 	}
 	for _, w := range a.Trials.Warning {
-		p.item("", warned(w))
+		facts = append(facts, [2]string{"trials warned", fmt.Sprintf("%d: %s", w.N, firstOf(w.N, w.Text))})
 	}
-	p.item("noise", noise(a))
-	p.item("generator", generator(a))
-	p.item("host", host(a))
-	p.item("pinning", pinning(m.Pinning))
-	p.item("self-test", selfTest(m))
-	for _, f := range m.Env {
-		if f.Verdict == "disturbs" {
-			p.item("machine", strings.TrimSuffix(fmt.Sprintf("%s %s disturbs: %s", f.Name, f.Value, f.Remedy), ": "))
+	facts = append(facts, [][2]string{{"noise floor", noise(a)}, {"generator", generator(a)}, {"host", host(a)}, {"pinning", pinning(m.Pinning)}, {"self-test", selfTest(m)}}...)
+	for _, e := range m.Env {
+		if e.Verdict == "disturbs" {
+			facts = append(facts, [2]string{"machine", strings.TrimSuffix(fmt.Sprintf("%s %s disturbs: %s", e.Name, e.Value, e.Remedy), ": ")})
 		}
 	}
 	for _, arm := range slices.Sorted(maps.Keys(m.LeftOut)) {
-		p.item("left out", arm+": "+m.LeftOut[arm])
+		facts = append(facts, [2]string{"left out", arm + ": " + m.LeftOut[arm]})
 	}
-	for _, w := range a.Warnings {
-		p.itemIn(yellow, "warning", w.Error())
+	f.Blocks = append(f.Blocks, termsOf(false, facts), doc.Heading{Level: 3, Text: "What the figures do not say"}, notSaid(a))
+	if m.Study.Notes != "" {
+		f.Blocks = append(f.Blocks, doc.Heading{Level: 3, Text: "Notes of the study"}, doc.Paragraph{Text: doc.Plain(m.Study.Notes)})
 	}
-	if len(m.Command) > 0 {
-		p.item("repeat", shellLine(m.Command))
+	if len(m.Env) > 0 {
+		f.Blocks = append(f.Blocks, doc.Fold{Summary: "The machine", Lookup: true, Blocks: []doc.Block{environment(m)}})
 	}
+	if len(m.Programs) > 0 {
+		f.Blocks = append(f.Blocks, doc.Fold{Summary: "The programs", Lookup: true, Blocks: programs(m)})
+	}
+	return f
 }
 
-func (p *page) item(head, text string) { p.itemIn(plain, head, text) }
-
-func (p *page) itemIn(s style, head, text string) {
-	if text != "" {
-		p.wrapIn(s, fmt.Sprintf("  %-9s  ", head), text)
+// notSaid are the bounds of what the run can say.
+func notSaid(a *verdict.Analysis) doc.List {
+	all := []string{
+		"The figures are this machine's, for these builds and these workloads; another machine has others, above all in absolute terms.",
+		"“No different” means within the threshold, not identical. “Undecided” means that these blocks cannot tell, not that there is nothing.",
 	}
+	if p := a.Manifest.Study.Primary; p.Metric != "" {
+		title := p.Metric
+		if m, ok := study.MetricNamed(p.Metric); ok {
+			title = m.Title
+		}
+		all = append(all, fmt.Sprintf("Only %s in workload %s is decided on. All other comparisons are descriptive: each interval holds for itself, and among many some are wrong by chance.", title, p.Workload))
+	}
+	if !a.Manifest.Pinning.Disjoint {
+		all = append(all, "Generator and arms shared CPUs: response times hold what the two took from each other.")
+	}
+	return listOf(append(all, "A synthetic load is not production traffic: nothing is said of other mixes, larger bodies, slow clients or real upstreams."))
+}
+
+// environment is what was found of the machine.
+func environment(m *record.Manifest) doc.Table {
+	t := doc.Table{Caption: "The machine", Unlabelled: true, Columns: []doc.Column{{Head: "what", Key: true}, {Head: "value"}, {Head: "verdict"}, {Head: "remedy"}}}
+	for _, f := range m.Env {
+		verdict := doc.Cell{Text: f.Verdict}
+		if f.Verdict == "disturbs" {
+			verdict.Tone = doc.Bad
+		}
+		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{{Text: f.Name}, {Text: f.Value}, verdict, {Text: f.Remedy}}})
+	}
+	return t
+}
+
+// programs are what the arms ran, and the modules that they were built from.
+func programs(m *record.Manifest) []doc.Block {
+	t := doc.Table{Caption: "The programs", Unlabelled: true, Columns: []doc.Column{{Head: "arm", Key: true}, {Head: "program"}, {Head: "Go"}, {Head: "build ID"}}}
+	var modules doc.Terms
+	for _, arm := range m.Study.Arms {
+		p, ok := m.Programs[arm.Name]
+		if !ok {
+			continue
+		}
+		name := doc.Cell{Text: arm.Name}
+		if arm.Title != "" {
+			name.Notes = []string{arm.Title}
+		}
+		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{name, {Text: strings.TrimSpace(p.Path + " " + shellLine(p.Args)), Code: true}, {Text: p.Go}, {Text: p.BuildID, Code: true}}})
+		var of []string
+		for _, module := range slices.Sorted(maps.Keys(p.Modules)) {
+			of = append(of, module+" "+p.Modules[module])
+		}
+		if len(of) > 0 {
+			modules.Items = append(modules.Items, doc.Term{Name: arm.Name, Text: doc.Plain(strings.Join(of, ", "))})
+		}
+	}
+	blocks := []doc.Block{t}
+	if len(modules.Items) > 0 {
+		blocks = append(blocks, doc.Heading{Level: 3, Text: "Modules"}, modules)
+	}
+	return blocks
 }
 
 func design(a *verdict.Analysis) string {
@@ -110,11 +168,6 @@ func trialCount(t verdict.Tally) string {
 		text += fmt.Sprintf("; %d more in the pilot", t.Pilot)
 	}
 	return text
-}
-
-// warned says what trials that count warn of.
-func warned(w verdict.Warning) string {
-	return fmt.Sprintf("%d warned: %s", w.N, firstOf(w.N, w.Text))
 }
 
 // firstOf marks what only the first of n said, whose figures are its own.

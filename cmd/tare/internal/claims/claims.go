@@ -14,7 +14,6 @@ import (
 
 	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/record"
-	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/studies"
@@ -273,7 +272,7 @@ func (c *Cmd) judged(t *cli.Terminal) (map[string]studies.Result, error) {
 	for _, r := range all {
 		_, a, err := runs.Open(r.Dir)
 		if err != nil {
-			fmt.Fprintf(t.Err, "left out: %s\n", report.Printable(err.Error()))
+			fmt.Fprintf(t.Err, "left out: %s\n", doc.Printable(err.Error()))
 			continue
 		}
 		for i := range a.Claims {

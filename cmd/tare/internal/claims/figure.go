@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats/unit"
@@ -56,7 +56,7 @@ func measuredFigure(r *verdict.CheckResult) (value, interval string) {
 	m := r.Metric
 	switch c := r.Comparison; {
 	case r.Check.Kind == study.Fact:
-		return report.Printable(r.Reported), ""
+		return doc.Printable(r.Reported), ""
 	case r.Measured != nil && r.Check.Kind == study.Interaction:
 		return verdict.ShowSigned(m, r.Measured.Value), verdict.SpanSigned(m, r.Measured.Interval)
 	case r.Measured != nil && r.Check.BoundRatio != nil:

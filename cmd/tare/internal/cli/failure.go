@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/doc"
 )
 
 // Exit statuses.
@@ -52,7 +52,7 @@ func PrintError(t *Terminal, err error) int {
 		status = ExitInterrupted
 	}
 	if f == nil || f.Err != nil {
-		fmt.Fprintf(t.Err, "tare: %s\n", report.Printable(err.Error()))
+		fmt.Fprintf(t.Err, "tare: %s\n", doc.Printable(err.Error()))
 	}
 	if hint != "" {
 		fmt.Fprintf(t.Err, "tare: hint: %s\n", hint)

@@ -3,7 +3,7 @@ package cli
 import (
 	"fmt"
 
-	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/doc"
 )
 
 // Progress shows on standard error what is under way: one line redrawn in place on a
@@ -21,7 +21,7 @@ func (p *Progress) Draw(text string) {
 	if !p.Terminal.Live {
 		return
 	}
-	text = report.Printable(text)
+	text = doc.Printable(text)
 	if r := []rune(text); len(r) >= p.Terminal.Columns {
 		text = string(r[:p.Terminal.Columns-1])
 	}
@@ -34,7 +34,7 @@ func (p *Progress) Line(text string) {
 	if text == "" {
 		return
 	}
-	text = report.Printable(text)
+	text = doc.Printable(text)
 	if p.Terminal.Live {
 		fmt.Fprint(p.Terminal.Err, "\r\x1b[K")
 	}

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 	"unicode/utf8"
 
-	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -21,7 +21,7 @@ func Wrap(w io.Writer, label, text string, width int) {
 	room := max(leastRoom, width-len(indent))
 	line := label
 	used := 0
-	for word := range strings.FieldsSeq(report.Printable(text)) {
+	for word := range strings.FieldsSeq(doc.Printable(text)) {
 		n := len([]rune(word))
 		if used > 0 && used+1+n > room {
 			fmt.Fprintln(w, line)
@@ -47,7 +47,7 @@ func PrintNamed(w io.Writer, figures, name string, width int) {
 		fmt.Fprintln(w, strings.TrimRight(figures, " "))
 		figures = "    "
 	}
-	fmt.Fprintln(w, figures+report.Printable(Fit(name, width-utf8.RuneCountInString(figures))))
+	fmt.Fprintln(w, figures+doc.Printable(Fit(name, width-utf8.RuneCountInString(figures))))
 }
 
 // Fit cuts text to a number of columns; where there are too few for a name, to as

@@ -12,7 +12,7 @@ import (
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf/probe"
 	"github.com/tarehq/tare/cost/capture"
-	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -29,7 +29,7 @@ func newBill(c *capture.Capture) *bill { return &bill{Capture: c, total: c.Bill(
 func (b *bill) text(t *cli.Terminal) error {
 	d := b.total
 	w := bufio.NewWriter(t.Out)
-	fmt.Fprintf(w, "cost of %s", report.Printable(d.Source))
+	fmt.Fprintf(w, "cost of %s", doc.Printable(d.Source))
 	if d.Seconds > 0 {
 		fmt.Fprintf(w, " over %s s", tenths(d.Seconds))
 	}
@@ -47,7 +47,7 @@ func (b *bill) text(t *cli.Terminal) error {
 		b.owners(w, t.Width)
 	}
 	for _, warning := range d.Warnings {
-		fmt.Fprintf(w, "warning: %s\n", report.Printable(warning))
+		fmt.Fprintf(w, "warning: %s\n", doc.Printable(warning))
 	}
 	return w.Flush()
 }
@@ -121,7 +121,7 @@ func (o ownerTable) print(w io.Writer, rows []cost.Item) {
 			continue
 		}
 		cli.PrintNamed(w, figures.String(), rows[i-1].Owner, o.width)
-		fmt.Fprintf(w, "    %s\n", report.Printable(cli.Fit(describe(&rows[i-1]), o.width-4)))
+		fmt.Fprintf(w, "    %s\n", doc.Printable(cli.Fit(describe(&rows[i-1]), o.width-4)))
 		if rows[i-1].Wait > 0 {
 			fmt.Fprintf(w, "    %s\n", cli.Fit(waits(&rows[i-1]), o.width-4))
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost/diff"
 	"github.com/tarehq/tare/cost/page"
-	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -63,7 +63,7 @@ func (c *Command) one(a, b []diff.Capture) (*diff.Result, error) {
 // printText shows what differs, and says how much was found not to.
 func printText(t *cli.Terminal, d *page.Diff) error {
 	w := bufio.NewWriter(t.Out)
-	fmt.Fprintf(w, "A  %s\nB  %s\n", report.Printable(d.A), report.Printable(d.B))
+	fmt.Fprintf(w, "A  %s\nB  %s\n", doc.Printable(d.A), doc.Printable(d.B))
 	if d.CPU != nil {
 		printDiff(w, d.CPU, diffed{"CPU", unit.Nanoseconds, t.Width, t.Colour})
 	}
@@ -71,7 +71,7 @@ func printText(t *cli.Terminal, d *page.Diff) error {
 		printDiff(w, d.Bytes, diffed{"allocated", unit.Bytes, t.Width, t.Colour})
 	}
 	for _, warning := range d.Warnings {
-		fmt.Fprintf(w, "warning: %s\n", report.Printable(warning))
+		fmt.Fprintf(w, "warning: %s\n", doc.Printable(warning))
 	}
 	return w.Flush()
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost/doctor"
-	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -28,7 +28,7 @@ func printDiagnoses(t *cli.Terminal, all []*doctor.Diagnosis) error {
 // printDiagnosis shows the findings by price, then what is healthy and what was
 // not looked at.
 func printDiagnosis(w io.Writer, d *doctor.Diagnosis, width int) {
-	fmt.Fprintf(w, "diagnosis of %s", report.Printable(d.Subject))
+	fmt.Fprintf(w, "diagnosis of %s", doc.Printable(d.Subject))
 	if d.Seconds > 0 {
 		fmt.Fprintf(w, " over %.0f s", d.Seconds)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/tarehq/tare/cost/capture"
 	"github.com/tarehq/tare/cost/flame"
 	"github.com/tarehq/tare/cost/page"
-	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -63,7 +63,7 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 		return err
 	}
 	for _, w := range seen.Warnings {
-		fmt.Fprintf(t.Err, "warning: %s\n", report.Printable(w.Error()))
+		fmt.Fprintf(t.Err, "warning: %s\n", doc.Printable(w.Error()))
 	}
 	fmt.Fprintln(t.Out, c.Output)
 	if ctx.Err() != nil {

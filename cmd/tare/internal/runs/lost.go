@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/record"
-	"github.com/tarehq/tare/lab/report"
 )
 
 // LostCaptures explains, for every arm under a workload that was profiled, why none of
@@ -21,7 +21,7 @@ func LostCaptures(run *record.Run, arm, workload string) []string {
 			}
 			of := slices.DeleteFunc(slices.Clone(run.Captures), func(c record.Capture) bool { return c.Arm != a.Name || c.Workload != w.Name })
 			if len(of) > 0 && !slices.ContainsFunc(of, func(c record.Capture) bool { return len(c.Invalid) == 0 }) {
-				lost = append(lost, fmt.Sprintf("%s under %s: no capture counts: %s", a.Name, w.Name, report.Printable(of[0].Invalid[0])))
+				lost = append(lost, fmt.Sprintf("%s under %s: no capture counts: %s", a.Name, w.Name, doc.Printable(of[0].Invalid[0])))
 			}
 		}
 	}

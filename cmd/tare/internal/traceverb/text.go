@@ -10,7 +10,7 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost/exectrace"
-	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -26,7 +26,7 @@ type story struct {
 // text says what is different about slow requests, and shows the slowest.
 func (s *story) text(t *cli.Terminal, c *Command) error {
 	w := bufio.NewWriter(t.Out)
-	fmt.Fprintf(w, "trace of %s over %s, %s requests", report.Printable(s.Source), span(s.Duration), unit.Number(float64(s.Count)))
+	fmt.Fprintf(w, "trace of %s over %s, %s requests", doc.Printable(s.Source), span(s.Duration), unit.Number(float64(s.Count)))
 	if s.Cut > 0 {
 		fmt.Fprintf(w, " and %s that it saw in part", unit.Number(float64(s.Cut)))
 	}
@@ -52,7 +52,7 @@ func (s *story) text(t *cli.Terminal, c *Command) error {
 		}
 	}
 	for _, warning := range s.Warnings {
-		fmt.Fprintf(w, "warning: %s\n", report.Printable(warning))
+		fmt.Fprintf(w, "warning: %s\n", doc.Printable(warning))
 	}
 	return w.Flush()
 }
@@ -88,8 +88,8 @@ func (s *story) difference(w io.Writer, width int) {
 			break
 		}
 		part := 100 * float64(d.Excess()) / float64(excess)
-		fmt.Fprintf(w, "%10s %10s %4.0f %%  %s\n", span(d.Slow), unit.Some(float64(d.Fast), unit.Nanoseconds), part, cli.Fit(report.Printable(title(d.Cause)), width-30))
-		fmt.Fprintf(w, "    %s\n", cli.Fit(report.Printable(s.details(d)), width-4))
+		fmt.Fprintf(w, "%10s %10s %4.0f %%  %s\n", span(d.Slow), unit.Some(float64(d.Fast), unit.Nanoseconds), part, cli.Fit(doc.Printable(title(d.Cause)), width-30))
+		fmt.Fprintf(w, "    %s\n", cli.Fit(doc.Printable(s.details(d)), width-4))
 	}
 	s.handlers(w)
 }
@@ -106,7 +106,7 @@ func (s *story) handlers(w io.Writer) {
 	fmt.Fprint(w, "\nBy handler, where it was seen:\n")
 	for _, h := range s.Slow.Handlers {
 		if n := slow[h.Owner]; n > 0 {
-			fmt.Fprintf(w, "  %s: %s slow of %s\n", report.Printable(h.Owner.Name), unit.Number(float64(n)), unit.Number(float64(all[h.Owner])))
+			fmt.Fprintf(w, "  %s: %s slow of %s\n", doc.Printable(h.Owner.Name), unit.Number(float64(n)), unit.Number(float64(all[h.Owner])))
 		}
 	}
 }
@@ -188,7 +188,7 @@ func (s *story) slowest(w io.Writer, width, n int) {
 		case r.Unended:
 			head += ", not over at the trace's end"
 		}
-		fmt.Fprintf(w, "\n%s\n", report.Printable(cli.Fit(head, 3*width)))
+		fmt.Fprintf(w, "\n%s\n", doc.Printable(cli.Fit(head, 3*width)))
 		for _, p := range r.Stretches() {
 			line := fmt.Sprintf("%10s %10s  %s", span(p.Begin), span(p.Duration), title(p.Cause))
 			if p.Merged > 0 {
@@ -198,7 +198,7 @@ func (s *story) slowest(w io.Writer, width, n int) {
 			} else if p.Elsewhere {
 				line += ", on a goroutine of its own"
 			}
-			fmt.Fprintln(w, report.Printable(cli.Fit(line, width)))
+			fmt.Fprintln(w, doc.Printable(cli.Fit(line, width)))
 		}
 	}
 }

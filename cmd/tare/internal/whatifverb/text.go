@@ -7,7 +7,7 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost/whatif"
-	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -15,9 +15,9 @@ import (
 func printText(t *cli.Terminal, w *whatif.Result) error {
 	out := bufio.NewWriter(t.Out)
 	ns := func(v float64) string { return unit.Format(v, unit.Nanoseconds) }
-	fmt.Fprintf(out, "what if %s", report.Printable(w.Owner))
+	fmt.Fprintf(out, "what if %s", doc.Printable(w.Owner))
 	if w.Where != "" {
-		fmt.Fprintf(out, " (%s)", report.Printable(w.Where))
+		fmt.Fprintf(out, " (%s)", doc.Printable(w.Where))
 	}
 	fmt.Fprintf(out, " took %s longer? process %d, %d pairs of windows, %s requests\n\n", ns(w.Slow), w.PID, w.Pairs, unit.Number(w.Requests))
 	fmt.Fprintf(out, "  %-22s %12s %12s   %s\n", "", "as it is", "slowed down", "effect, 95 % interval")
@@ -34,7 +34,7 @@ func printText(t *cli.Terminal, w *whatif.Result) error {
 		printLayers(out, w.Layers)
 	}
 	for _, warning := range w.Warnings {
-		fmt.Fprintf(out, "warning: %s\n", report.Printable(warning))
+		fmt.Fprintf(out, "warning: %s\n", doc.Printable(warning))
 	}
 	return out.Flush()
 }
@@ -75,7 +75,7 @@ func printLayers(out io.Writer, all []whatif.Layer) {
 		if l.Margin > 0 {
 			margin = ns(l.Margin)
 		}
-		fmt.Fprintf(out, "  %10s ± %-9s %s\n", unit.Signed(l.Change, unit.Nanoseconds), margin, report.Printable(l.Owner))
+		fmt.Fprintf(out, "  %10s ± %-9s %s\n", unit.Signed(l.Change, unit.Nanoseconds), margin, doc.Printable(l.Owner))
 	}
 	if shown == 0 {
 		fmt.Fprintf(out, "  in nobody by more than chance explains: sample longer, by --layers\n")

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/report/chart"
 	"github.com/tarehq/tare/lab/study"
@@ -12,19 +14,6 @@ import (
 	"github.com/tarehq/tare/stats/hist"
 	"github.com/tarehq/tare/stats/unit"
 )
-
-// quantileFigure is the response times of a workload by quantile.
-type quantileFigure struct {
-	Plot    chart.Plot
-	Labels  []chart.Label
-	Legend  []chart.Label
-	Heads   []string // of the table
-	Rows    [][]string
-	Shaded  string // whose trials' spread is shown
-	Beyond  bool   // whether some of it is not the arms' alone
-	Rates   bool   // whether arms answered at rates too different to be compared
-	Missing string // what could not be read
-}
 
 const (
 	// quantilePoints is how many places a curve is drawn through.
@@ -46,34 +35,52 @@ type spectrum struct {
 	limit  float64   // the place up to which every trial counts
 }
 
-func newQuantiles(run *record.Run, workload string, arms []string) *quantileFigure {
-	fewest := fewestRequests(run, workload)
+// quantileBlocks draw the response times of a workload by quantile, a line an arm, and
+// have the figures in a table.
+func quantileBlocks(run *record.Run, w *verdict.Workload, arms []string) []doc.Block {
+	fewest := fewestRequests(run, w.Name)
 	if fewest < 10*behind { // not even p90
 		return nil
 	}
 	places := chart.Places(fewest/behind, quantilePoints)
-	f := &quantileFigure{}
 	var all []spectrum
+	missing := ""
 	for _, arm := range arms {
-		s, err := newSpectrum(run, workload, arm, places)
-		if err != nil && f.Missing == "" {
-			f.Missing = err.Error()
+		s, err := newSpectrum(run, w.Name, arm, places)
+		if err != nil && missing == "" {
+			missing = err.Error()
 		}
 		all = append(all, s)
 	}
+	blocks := []doc.Block{doc.Heading{Level: 3, Text: "Response time by quantile"}}
+	if missing != "" {
+		blocks = append(blocks, doc.Warning{Text: doc.Plain("Histograms are missing: " + missing)})
+	}
 	if !slices.ContainsFunc(all, func(s spectrum) bool { return s.merged.Count() > 0 }) {
-		if f.Missing == "" {
+		if missing == "" {
 			return nil
 		}
-		return f
+		return blocks
 	}
-	f.draw(all, places)
-	f.table(all, places[len(places)-1])
-	return f
+	highest := places[len(places)-1]
+	note := "From the intended start, all trials of an arm together; both axes are logarithmic. Shaded: the middle half of the trials of each arm."
+	if len(all) > mostShaded {
+		note = strings.Replace(note, "each arm", all[0].arm, 1)
+	}
+	if slices.ContainsFunc(all, func(s spectrum) bool { return s.limit < highest }) {
+		note += " Dotted, and in brackets: in some trials the generator’s own lag was more than a tenth of the response time there, so it is not the arm’s alone."
+	}
+	if m := w.Metric("response_p50"); m != nil && slices.ContainsFunc(m.Compared, func(c verdict.Comparison) bool { return c.Withheld != "" }) {
+		note += " The arms answered at different rates: what follows describes each of them and compares none."
+	}
+	return append(blocks, doc.Note(note), drawQuantiles(all, places), quantileTable(all, highest))
 }
 
-// fewestRequests is the least of a workload's valid trials.
+// fewestRequests is the least of a workload's valid trials, 0 without a run.
 func fewestRequests(run *record.Run, workload string) float64 {
+	if run == nil {
+		return 0
+	}
 	fewest := math.Inf(1)
 	for _, t := range run.Trials {
 		if counts(&t) && t.Workload == workload {
@@ -133,8 +140,7 @@ func limit(t *record.Trial) float64 {
 	return math.Inf(1)
 }
 
-func (f *quantileFigure) draw(all []spectrum, places []float64) {
-	highest := places[len(places)-1]
+func drawQuantiles(all []spectrum, places []float64) doc.Figure {
 	lines := make([]chart.Spectrum, len(all))
 	for i, s := range all {
 		lines[i] = chart.Spectrum{Name: s.arm, Class: chart.Hue(i), Limit: s.limit}
@@ -147,18 +153,15 @@ func (f *quantileFigure) draw(all []spectrum, places []float64) {
 		if i == 0 || len(all) <= mostShaded {
 			lines[i].Trials = s.trials
 		}
-		f.Beyond = f.Beyond || s.limit < highest
 	}
-	f.Plot, f.Legend = chart.Quantiles(lines, places)
-	f.Plot.Title = "Response time by quantile"
-	f.Plot.Desc = "One line an arm, all its trials together; the time grows from bottom to top, the quantile from left to right. The table below has the figures."
-	f.Plot.X = quantileTicks(chart.Axis{Lo: places[0], Hi: highest, Span: chart.Across})
-	f.Shaded = "the trials of each arm"
-	if len(all) > mostShaded {
-		f.Shaded = "the trials of " + all[0].arm
-	}
-	f.Labels = slices.Clone(f.Legend)
-	chart.Spread(f.Labels, chart.QuantilesHeight)
+	plot, legend := chart.Quantiles(lines, places)
+	plot.Title = "Response time by quantile"
+	plot.Desc = fmt.Sprintf("One line an arm, all its trials together; the time grows from bottom to top, the quantile from left to right. "+
+		"The table below has the figures. Drawn as far as %d requests of every trial lie beyond.", behind)
+	plot.X = quantileTicks(chart.Axis{Lo: places[0], Hi: places[len(places)-1], Span: chart.Across})
+	labels := slices.Clone(legend)
+	chart.Spread(labels, chart.QuantilesHeight)
+	return drawn(plot.Title, `<div class="chart"><div class="zoom"><div>`+plot.SVG()+"</div></div>"+chart.Names(labels, plot.Height)+"</div>"+chart.Legend(legend))
 }
 
 // shown are the quantiles that have names.
@@ -181,28 +184,28 @@ func quantileTicks(x chart.Axis) []chart.Tick {
 	return ticks
 }
 
-// table has the curves' figures at the named quantiles.
-func (f *quantileFigure) table(all []spectrum, highest float64) {
+// quantileTable has the curves' figures at the named quantiles.
+func quantileTable(all []spectrum, highest float64) doc.Table {
 	ns := study.Metric{Unit: unit.Nanoseconds}
-	f.Heads = []string{"arm", "requests"}
+	t := doc.Table{Caption: "Response time by quantile, figures", Unlabelled: true, Columns: []doc.Column{{Head: "arm", Key: true}, {Head: "requests", Right: true}}}
 	for _, s := range shown {
 		if chart.PlaceOf(s.q) <= highest+1e-9 {
-			f.Heads = append(f.Heads, s.name)
+			t.Columns = append(t.Columns, doc.Column{Head: s.name, Right: true})
 		}
 	}
 	for _, s := range all {
 		if s.merged.Count() == 0 {
 			continue
 		}
-		row := []string{s.arm, unit.Number(float64(s.merged.Count()))}
-		for _, q := range shown[:len(f.Heads)-2] {
+		cells := doc.Cells(s.arm, unit.Number(float64(s.merged.Count())))
+		for _, q := range shown[:len(t.Columns)-2] {
 			text := verdict.Show(ns, float64(s.merged.Quantile(q.q)))
 			if chart.PlaceOf(q.q) > s.limit {
 				text = "(" + text + ")"
 			}
-			row = append(row, text)
+			cells = append(cells, doc.Cell{Text: text})
 		}
-		f.Rows = append(f.Rows, row)
+		t.Rows = append(t.Rows, doc.Row{Cells: cells})
 	}
-	f.Plot.Desc += fmt.Sprintf(" Drawn as far as %d requests of every trial lie beyond.", behind)
+	return t
 }

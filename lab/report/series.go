@@ -5,23 +5,12 @@ import (
 	"math"
 	"time"
 
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/report/chart"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats/unit"
 )
-
-// seriesFigure is how trials went, a pair of small drawings an arm.
-type seriesFigure struct {
-	Shaded bool // where the trials lie is drawn, not each of them
-	Panels []seriesPanel
-}
-
-type seriesPanel struct {
-	Class, Arm string
-	Trials     string
-	Rate, P99  chart.Plot
-}
 
 const (
 	seriesHeight = 84
@@ -46,9 +35,14 @@ type courses struct {
 	shaded         bool
 }
 
-func newSeries(run *record.Run, workload string, arms []string) *seriesFigure {
+// seriesBlocks draw how trials went, a pair of small drawings an arm.
+func seriesBlocks(run *record.Run, workload string, arms []string) []doc.Block {
+	if run == nil {
+		return nil
+	}
 	by := map[string]*courses{}
-	var end, rate, p99 chart.Extent
+	var end chart.Extent
+	var of extents
 	var valid int
 	for i := range run.Trials {
 		t := &run.Trials[i]
@@ -69,22 +63,28 @@ func newSeries(run *record.Run, workload string, arms []string) *seriesFigure {
 		}
 		for _, p := range points {
 			end.Add(p.at)
-			rate.Add(0, p.rate)
-			p99.Add(p.p99)
+			of.rate.Add(0, p.rate)
+			of.p99.Add(p.p99)
 		}
 	}
 	if len(by) == 0 {
 		return nil
 	}
 	x := chart.Axis{Lo: 0, Hi: end.Hi, Span: chart.Across}
-	f := &seriesFigure{Shaded: valid > mostTrials}
+	how := "A thin line a trial, the median thick"
+	if valid > mostTrials {
+		how = "Shaded: all trials of an arm, darker their middle half. The thick line is their median"
+	}
+	panels := `<div class="panels">`
 	for i, arm := range arms {
 		if c := by[arm]; c != nil {
-			c.shaded = f.Shaded
-			f.Panels = append(f.Panels, c.panel(chart.Hue(i), arm, x, extents{rate, p99}))
+			c.shaded = valid > mostTrials
+			panels += c.panel(chart.Hue(i), arm, x, of)
 		}
 	}
-	return f
+	return []doc.Block{doc.Heading{Level: 3, Text: "How the trials went"},
+		doc.Note("Answered a second, then the p99 of each slice (what the generator was late included), by time in the trial. " + how + "; dotted grey ones do not count."),
+		drawn("How the trials went", panels+"</div>")}
 }
 
 // course is a trial's series. Rates are over the time between slices' starts.
@@ -113,23 +113,23 @@ func course(t *record.Trial) []point {
 // extents are what the panels of a workload share.
 type extents struct{ rate, p99 chart.Extent }
 
-func (c *courses) panel(class, arm string, x chart.Axis, e extents) seriesPanel {
-	p := seriesPanel{Class: class, Arm: arm, Trials: counted(len(c.valid), len(c.valid)+len(c.invalid))}
+// panel has an arm's rates above its p99s.
+func (c *courses) panel(class, arm string, x chart.Axis, e extents) string {
 	y := e.rate.Axis(0.05, seriesHeight)
 	y.Lo = 0
-	p.Rate = c.draw(class, x, y, func(p point) float64 { return p.rate })
-	p.Rate.Title = "Answered a second, " + arm
+	rate := c.draw(class, x, y, func(p point) float64 { return p.rate })
+	rate.Title = "Answered a second, " + arm
 	for _, v := range chart.Linear(0, y.Hi, 3)[1:] {
-		p.Rate.Y = append(p.Rate.Y, chart.Tick{At: seriesHeight - y.At(v), Text: unit.Format(v, unit.PerSecond)})
+		rate.Y = append(rate.Y, chart.Tick{At: seriesHeight - y.At(v), Text: unit.Format(v, unit.PerSecond)})
 	}
 	z := e.p99.Axis(0.08, seriesHeight)
-	p.P99 = c.draw(class, x, z, func(p point) float64 { return p.p99 })
-	p.P99.X = []chart.Tick{{At: 0, Text: "0"}, {At: 100, Text: unit.Format(x.Hi*1e9, unit.Nanoseconds)}}
-	p.P99.Title = "Response time p99 of each slice, " + arm
+	p99 := c.draw(class, x, z, func(p point) float64 { return p.p99 })
+	p99.X = []chart.Tick{{At: 0, Text: "0"}, {At: 100, Text: unit.Format(x.Hi*1e9, unit.Nanoseconds)}}
+	p99.Title = "Response time p99 of each slice, " + arm
 	for _, v := range chart.Decades(math.Exp(z.Lo), math.Exp(z.Hi), 3) {
-		p.P99.Y = append(p.P99.Y, chart.Tick{At: seriesHeight - z.At(math.Log(v)), Text: unit.Format(v, unit.Nanoseconds)})
+		p99.Y = append(p99.Y, chart.Tick{At: seriesHeight - z.At(math.Log(v)), Text: unit.Format(v, unit.Nanoseconds)})
 	}
-	return p
+	return `<div class="panel"><p>` + chart.Element("b", arm) + " " + chart.Element("small", counted(len(c.valid), len(c.valid)+len(c.invalid))) + "</p>" + rate.SVG() + p99.SVG() + "</div>"
 }
 
 // counted says how many trials count.
