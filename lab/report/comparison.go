@@ -80,9 +80,8 @@ func metricBlocks(a *verdict.Analysis, w *verdict.Workload, m *verdict.Metric) [
 	return blocks
 }
 
-// barLegend explains the bars. Medians are of all trials that count, effects of the
-// blocks that have one of the control as well.
-var barLegend = `<p class="note">Drawn: the effect with its interval, and as faint dots single blocks. Within the grey band an effect is too small to count.</p>`
+// barLegend explains the bars.
+const barLegend = `<small>Drawn: the effect with its interval, and as faint dots single blocks. Within the grey band an effect is too small to count.</small>`
 
 // sizesText says from where on an effect counts, and within what none does, which are
 // one where the noise floor is below the threshold.
