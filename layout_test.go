@@ -77,7 +77,7 @@ var arrows = map[string][]string{
 	"cmd/tare/internal/noise":         {"cmd/tare/internal/cli", "lab/record", "stats", "stats/unit"},
 	"cmd/tare/internal/runs":          {"cmd/tare/internal/cli", "cmd/tare/internal/noise", "cost", "cost/capture", "cost/exectrace", "cost/pprof", "doc", "lab", "lab/...", "stats", "stats/bound", "stats/unit", "studies"},
 	"cmd/tare/internal/runs/runstest": {"lab/record", "studies"},
-	"cmd/tare/internal/runverb":       {"cmd/tare/internal/cli", "cmd/tare/internal/runs", "lab", "lab/record", "lab/study", "lab/verdict", "stats/bound", "studies"},
+	"cmd/tare/internal/runverb":       {"cmd/tare/internal/cli", "cmd/tare/internal/runs", "lab", "lab/record", "lab/report", "lab/study", "lab/verdict", "stats/bound", "studies"},
 	"cmd/tare/internal/traceverb":     {"cmd/tare/internal/cli", "cost/capture", "cost/exectrace", "cost/pprof", "cost/timeline", "doc", "stats/unit"},
 	"cmd/tare/internal/whatifverb":    {"cmd/tare/internal/cli", "cost/whatif", "doc", "stats/unit"},
 	"arms/rivals/internal/fastloop":   {"arms/arm"},

@@ -2,10 +2,11 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"slices"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
-	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/report"
 )
 
@@ -13,35 +14,41 @@ import (
 type reportCmd struct {
 	Name string `arg:"" optional:"" name:"run" help:"Folder of a run, or its name below --dir; none: the newest."`
 	runs.HomeFlag
-	JSON  bool   `name:"json" help:"Print JSON." xor:"form"`
-	Bench bool   `help:"Print Go benchmark text, for benchstat." xor:"form"`
-	HTML  string `name:"html" help:"Write the one-file report here; - is standard output." placeholder:"FILE" xor:"form"`
+	JSON     bool   `name:"json" help:"Print JSON." xor:"form"`
+	Bench    bool   `help:"Print Go benchmark text, for benchstat." xor:"form"`
+	HTML     string `name:"html" help:"Write the one-file report here; - is standard output." placeholder:"FILE" xor:"form"`
+	Markdown string `help:"Write the report for a pull request here; - is standard output." placeholder:"FILE" xor:"form"`
 }
 
 // Run shows the report.
 func (c *reportCmd) Run(t *cli.Terminal) error {
-	if c.HTML != "-" {
-		if err := cli.CheckOutputs([]cli.Output{{Flag: "--html", Path: c.HTML}}); err != nil {
-			return err
-		}
+	outputs := []cli.Output{{Flag: "--html", Path: c.HTML}, {Flag: "--markdown", Path: c.Markdown}}
+	if err := cli.CheckOutputs(slices.DeleteFunc(outputs, func(o cli.Output) bool { return o.Path == "-" })); err != nil {
+		return err
 	}
 	run, a, err := runs.OpenIn(c.Dir, c.Name)
 	if err != nil {
 		return err
 	}
 	switch {
-	case c.JSON:
-		return report.JSON(t.Out, a)
 	case c.Bench:
 		return report.Bench(t.Out, run)
-	case c.HTML == "-":
-		return report.HTML(t.Out, run, a)
 	case c.HTML != "":
-		if err := runs.WriteHTML(run, a, c.HTML); err != nil {
-			return err
-		}
-		fmt.Fprintf(t.Err, "report: %s\n", c.HTML)
-		return nil
+		return writeReport(t, c.HTML, func(w io.Writer) error { return report.HTML(w, run, a) })
+	case c.Markdown != "":
+		return writeReport(t, c.Markdown, func(w io.Writer) error { return report.Markdown(w, a) })
 	}
-	return report.Text(t.Out, a, doc.TextOptions{Width: t.Width, Color: t.Colour})
+	return runs.Print(t, a, c.JSON)
+}
+
+// writeReport writes to a file, or to standard output for -.
+func writeReport(t *cli.Terminal, path string, write func(io.Writer) error) error {
+	if path == "-" {
+		return write(t.Out)
+	}
+	if err := cli.WriteFile(path, write); err != nil {
+		return err
+	}
+	fmt.Fprintf(t.Err, "report: %s\n", path)
+	return nil
 }

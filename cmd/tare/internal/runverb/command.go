@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats/bound"
@@ -27,6 +29,7 @@ type Command struct {
 	Workloads []string      `help:"Run only these workloads." placeholder:"WORKLOAD"`
 	Claims    bool          `help:"Run every built-in study that tests claims, one after the other."`
 	Budget    time.Duration `help:"Cap the run time, builds excluded, and predict the smallest effect it can detect."`
+	Markdown  string        `help:"Write the report for a pull request." placeholder:"FILE"`
 	Resume    string        `help:"Continue an interrupted run." placeholder:"RUN"`
 	JSON      bool          `name:"json" help:"Print JSON." xor:"form"`
 	Plan      bool          `help:"Print the order of trials and the time they take, and stop." xor:"form"`
@@ -54,8 +57,11 @@ decided, 130 interrupted.`
 // Run runs the studies one after the other.
 func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	s := &runs.Session{StudyFlags: c.StudyFlags, Arms: c.Arms, Workloads: c.Workloads, Budget: c.Budget}
-	if err := s.Check(); err != nil {
+	if err := errors.Join(s.Check(), cli.CheckOutputs([]cli.Output{{Flag: "--markdown", Path: c.Markdown}})); err != nil {
 		return err
+	}
+	if c.Markdown != "" && len(c.Studies) > 1 {
+		return cli.Usage("run them one by one", errors.New("--markdown takes the report of one study"))
 	}
 	if c.Resume != "" || t.Given["resume"] {
 		return c.resume(ctx, t, s)
@@ -181,7 +187,9 @@ func printPlan(t *cli.Terminal, s *runs.Session, st *study.Study) {
 
 // finish reports what was measured, also when the run was interrupted.
 func (c *Command) finish(t *cli.Terminal, s *runs.Session, run *record.Run, err error) error {
-	a, err := s.Conclude(t, run, err, func(a *verdict.Analysis) error { return runs.Print(t, a, c.JSON) })
+	a, err := s.Conclude(t, run, err, func(a *verdict.Analysis) error {
+		return errors.Join(runs.Print(t, a, c.JSON), cli.WriteFile(c.Markdown, func(w io.Writer) error { return report.Markdown(w, a) }))
+	})
 	switch {
 	case err != nil:
 		return err
