@@ -42,7 +42,7 @@ func figures(out []byte, r study.Reports) (said, error) {
 		return s, fmt.Errorf("requests: %w", err)
 	}
 	if s.requests, err = strconv.ParseUint(text, 10, 64); err != nil {
-		return s, fmt.Errorf("requests: %q is no number of requests", text)
+		return s, fmt.Errorf("requests: %q is not a number of requests", text)
 	}
 	times := []quantile{{reported: "lag_p99", expr: func(r study.Reports) string { return r.LagP99 }}}
 	for _, q := range append(times, quantiles()...) {
@@ -84,7 +84,7 @@ func nanoseconds(text, unit string) (float64, error) {
 	}
 	v, err := strconv.ParseFloat(number, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no time", text)
+		return 0, fmt.Errorf("%q is not a time", text)
 	}
 	switch unit {
 	case "ns":

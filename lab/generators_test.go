@@ -258,8 +258,8 @@ func TestFigures(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"none":                  "matches nothing",
-		"x requests":            `"x" is no number of requests`,
-		"1 requests 50%  fast":  `"fast" is no time`,
+		"x requests":            `"x" is not a number of requests`,
+		"1 requests 50%  fast":  `"fast" is not a time`,
 		"1 requests 50%  1 day": "no known unit",
 	} {
 		if _, _, _, err := lab.Figures(text, r); err == nil || !strings.Contains(err.Error(), want) {

@@ -289,7 +289,7 @@ func (r *runner) open() error {
 		return errors.Join(fmt.Errorf("resuming: %w: start a new run", err), w.Close())
 	}
 	if err := sameCPUs(run.Manifest.Pinning, r.pins); err != nil {
-		return errors.Join(fmt.Errorf("resuming: %w: go on with the same, or start a new run", err), w.Close())
+		return errors.Join(fmt.Errorf("resuming: %w: use the same programs, or start a new run", err), w.Close())
 	}
 	if err := r.sameAs(run.Manifest.Programs, m.Programs); err != nil {
 		return err

@@ -90,7 +90,7 @@ func (s *session) keep(t *record.Trial, res *load.Result) {
 		t.Metrics["throughput"] = achieved(res, s.r.rates[s.w.Name])
 	}
 	if left := responseMetrics(t.Metrics, t.Readings.Times); len(left) > 0 {
-		t.Warnings = append(t.Warnings, fmt.Sprintf("%s left out: the generator's lag there is more than %.0f %% of it",
+		t.Warnings = append(t.Warnings, fmt.Sprintf("%s excluded: the generator's lag is more than %.0f %% of it",
 			strings.Join(left, ", "), 100*maxLagShare))
 	}
 	s.specimenMetrics(t.Metrics, float64(t.Requests))

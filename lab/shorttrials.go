@@ -45,7 +45,7 @@ func (r *runner) findShortTrials() []string {
 		if len(requests) == 0 || d >= leastMeasured || stats.Median(requests) >= leastRequests {
 			continue
 		}
-		all = append(all, fmt.Sprintf("workload %s: a trial measures %s and fewer than %d requests; a load's figures want %s or so many requests behind them",
+		all = append(all, fmt.Sprintf("workload %s: a trial measures %s and fewer than %d requests; the figures of a load need %s or that many requests",
 			w.Name, d, leastRequests, leastMeasured))
 	}
 	return all

@@ -133,7 +133,7 @@ func (c *conductor) judge(res *Result) {
 		}
 	}
 	if c := res.Counts; c.Answered() > 0 && c.Status[2]+c.Status[3] == 0 && !p.script.expectsStatus() {
-		warn("none of %s was a success (2xx) or a redirection (3xx): check what is asked for", count(c.Answered(), "answer"))
+		warn("none of %s was a success (2xx) or a redirection (3xx): check the URL", count(c.Answered(), "answer"))
 	}
 	if n := res.Counts.Dropped; n > 0 {
 		why := "the run ended before they could begin"

@@ -56,7 +56,7 @@ func connectRemedy(e endpoint, err error) string {
 	case errors.Is(err, syscall.EACCES) && e.network == "unix":
 		return "the socket's permissions forbid it"
 	case errors.Is(err, syscall.EMFILE):
-		return "too few file descriptors for so many connections; raise the limit with ulimit -n or use fewer connections"
+		return "too few file descriptors for this many connections; raise the limit with ulimit -n or use fewer connections"
 	case errors.Is(err, syscall.ENFILE):
 		return "the system has too few file descriptors; raise fs.file-max or use fewer connections"
 	case errors.Is(err, syscall.EADDRNOTAVAIL):

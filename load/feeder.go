@@ -54,7 +54,7 @@ func OpenFeeder(path string) (*Feeder, error) {
 	case ".jsonl", ".ndjson":
 		err = f.readJSON(r)
 	default:
-		err = fmt.Errorf("opening feeder: %s: extension %q tells no format: want .csv, .jsonl or .ndjson", path, ext)
+		err = fmt.Errorf("opening feeder: %s: extension %q is not .csv, .jsonl or .ndjson", path, ext)
 	}
 	if err != nil && bounded.N > 0 {
 		return nil, err

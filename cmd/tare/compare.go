@@ -18,11 +18,10 @@ type compareCmd struct {
 
 // Help says when two runs can be compared.
 func (c *compareCmd) Help() string {
-	return `Trials of two runs lie hours or versions apart, so they are never compared as
-they are. Each run's arms are compared with its own control; where both runs
-have the same control program, started alike, on as many CPUs, under the same
-workload, the two ratios are set side by side. Otherwise the command says what
-differs.`
+	return `Trials of two runs lie hours or versions apart, so tare never compares them directly.
+It compares each run's arms with its own control, and shows the two ratios side by side.
+Both runs need the same control program, start options, number of CPUs and workload.
+Otherwise the command reports what differs.`
 }
 
 // Run compares.

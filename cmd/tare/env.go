@@ -13,22 +13,22 @@ import (
 
 // envCmd tells what on this machine disturbs measuring.
 type envCmd struct {
-	Why    bool `help:"Say for each why it matters."`
-	JSON   bool `name:"json" help:"As JSON."`
-	Strict bool `help:"Exit with status 3 if something disturbs."`
+	Why    bool `help:"Explain why each setting matters."`
+	JSON   bool `name:"json" help:"Print JSON."`
+	Strict bool `help:"Exit with status 3 if something disturbs measurements."`
 }
 
 // Help tells the verdicts apart.
 func (c *envCmd) Help() string {
-	return `What it says of each:
+	return `The verdict on each setting:
 
-    disturbs  figures move because of it
-    unknown   this system does not tell
-    note      to know when comparing with other machines, or under special loads
+    disturbs  it changes what is measured
+    unknown   this system does not report it
+    note      it matters for comparisons with other machines, or under special loads
     ok        nothing to do
 
-It takes a second, since what other programs use is the difference between two
-looks. It changes nothing and needs no privileges.`
+env reads the machine twice, a second apart, to see what other programs use. It changes
+nothing and needs no privileges.`
 }
 
 // Run reads the machine, which takes a second, and shows the gravest first.

@@ -1,9 +1,8 @@
 // Command tare weighs what each layer of a Go HTTP service costs.
 //
-// Exit status: 0 done, 1 could not, 2 asked wrongly, 3 a threshold or gate did
-// not hold (doctor: something was found; whatif: it was stopped; env --strict:
-// something disturbs), 4 inconclusive, 5 the load asked for was not offered,
-// 130 interrupted.
+// Exit status: 0 done, 1 failed, 2 wrong usage, 3 a threshold or gate failed
+// (doctor: a finding; whatif: stopped; env --strict: something disturbs),
+// 4 inconclusive, 5 the requested load was not offered, 130 interrupted.
 package main
 
 import (
@@ -41,21 +40,21 @@ import (
 
 // verbs are the command's verbs, one file each.
 type verbs struct {
-	Run        runverb.Command       `cmd:"" help:"Run a study and report its verdicts. Without an argument: the quick form of nesting."`
-	Ab         ab.Cmd                `cmd:"" help:"Compare services of your own: two builds, commits, settings, programs or URLs."`
-	Load       loadverb.Command      `cmd:"" help:"Load a URL and measure its answers."`
-	List       listCmd               `cmd:"" help:"List the studies and the runs kept."`
+	Run        runverb.Command       `cmd:"" help:"Run a study and report its verdicts."`
+	Ab         ab.Cmd                `cmd:"" help:"Compare your own services: builds, commits, settings, programs or URLs."`
+	Load       loadverb.Command      `cmd:"" help:"Load a URL and measure its responses."`
+	List       listCmd               `cmd:"" help:"List the studies and the kept runs."`
 	Report     reportCmd             `cmd:"" help:"Show or write a run's report."`
 	Compare    compareCmd            `cmd:"" help:"Compare two runs through their shared control."`
 	Gate       gate.Cmd              `cmd:"" help:"Pass or fail a run against a budget."`
-	Cost       costverb.Command      `cmd:"" help:"Tell who in a running service spends CPU and memory: each middleware, router, engine and handler."`
-	Diff       diffverb.Command      `cmd:"" help:"Tell what costs more in one set of profiles than in another, and what only seems to."`
-	Flame      flameverb.Command     `cmd:"" help:"Draw a flame graph of a service, process or profile, coloured by owner."`
-	Doctor     doctorverb.Command    `cmd:"" help:"Say what ails a running service, what it costs and what to do."`
-	Whatif     whatifverb.Command    `cmd:"" help:"Slow one owner of a running service down, on and off: what does a microsecond in it cost a request?"`
-	Trace      traceverb.Command     `cmd:"" help:"Tell what slow requests waited for: a lock, a processor, the collector, another service."`
-	Claims     claims.Cmd            `cmd:"" help:"List the published claims and what was measured."`
-	Env        envCmd                `cmd:"" help:"Tell what on this machine disturbs measuring."`
+	Cost       costverb.Command      `cmd:"" help:"Show what each middleware, router, engine and handler of a running service costs."`
+	Diff       diffverb.Command      `cmd:"" help:"Compare two sets of profiles and test each difference."`
+	Flame      flameverb.Command     `cmd:"" help:"Draw a flame graph coloured by owner."`
+	Doctor     doctorverb.Command    `cmd:"" help:"Diagnose a running service: problems, their cost and remedies."`
+	Whatif     whatifverb.Command    `cmd:"" help:"Slow one owner down, on and off, to measure what its time costs a request."`
+	Trace      traceverb.Command     `cmd:"" help:"Show what slow requests waited for: locks, processors, garbage collection, other services."`
+	Claims     claims.Cmd            `cmd:"" help:"List the published claims and their measurements."`
+	Env        envCmd                `cmd:"" help:"Check what on this machine disturbs measurements."`
 	Calibrate  calibrate.Cmd         `cmd:"" help:"Measure this machine's noise floor."`
 	Selftest   calibrate.SelftestCmd `cmd:"" help:"Run A/A studies and count false positives."`
 	Completion completionCmd         `cmd:"" help:"Print a shell's completion script."`
@@ -65,9 +64,10 @@ type verbs struct {
 const about = `tare weighs what each layer of a Go HTTP service costs.
 
 Results go to standard output, everything else to standard error.
-Exit status: 0 done, 1 could not, 2 asked wrongly, 3 a threshold or gate did not
-hold (doctor: something was found; whatif: it was stopped; env --strict: something
-disturbs), 4 inconclusive, 5 the load asked for was not offered, 130 interrupted.`
+
+Exit status: 0 done, 1 failed, 2 wrong usage, 3 a threshold or gate failed, 4
+inconclusive, 5 the requested load was not offered, 130 interrupted. Status 3 of
+doctor is a finding. With whatif it means stopped; with env --strict, disturbed.`
 
 func main() {
 	log.SetOutput(io.Discard) // net/http's: a line for each odd frame that a hostile server sends

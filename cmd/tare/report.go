@@ -12,11 +12,11 @@ import (
 
 // reportCmd shows a run's verdicts or writes them to a file.
 type reportCmd struct {
-	Name string `arg:"" optional:"" name:"run" help:"Folder of a run, or its name below --dir; none: the newest."`
+	Name string `arg:"" optional:"" name:"run" help:"Folder of a run, or its name below --dir; default: the newest."`
 	runs.HomeFlag
 	JSON     bool   `name:"json" help:"Print JSON." xor:"form"`
 	Bench    bool   `help:"Print Go benchmark text, for benchstat." xor:"form"`
-	HTML     string `name:"html" help:"Write the one-file report here; - is standard output." placeholder:"FILE" xor:"form"`
+	HTML     string `name:"html" help:"Write the report as one HTML file; - is standard output." placeholder:"FILE" xor:"form"`
 	Markdown string `help:"Write the report for a pull request here; - is standard output." placeholder:"FILE" xor:"form"`
 }
 

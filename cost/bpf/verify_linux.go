@@ -70,7 +70,7 @@ func verifyGoid(offset int) error {
 		return fmt.Errorf("%w: the runtime does not say which goroutine this is, but %q", cost.ErrNotSupported, text)
 	}
 	if got := ofGoroutine(uintptr(offset)); got != want {
-		return fmt.Errorf("%w: goroutines of this program cannot be told apart: this one is %d, but at %d in its record is %d", cost.ErrNotSupported, want, offset, got)
+		return fmt.Errorf("%w: cannot distinguish goroutines of this program: this one is %d, but at %d in its record is %d", cost.ErrNotSupported, want, offset, got)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func verifyCurrent(offset int) error {
 		return fmt.Errorf("%w: the goroutine that a thread runs is said to lie at %d in its record", cost.ErrNotSupported, offset)
 	}
 	if got, want := ofThread(uintptr(offset)), ofGoroutine(itself); got != want || want == 0 {
-		return fmt.Errorf("%w: the goroutine that a thread runs cannot be told: this one is at %#x, but at %d in its thread's record is %#x", cost.ErrNotSupported, want, offset, got)
+		return fmt.Errorf("%w: cannot identify the goroutine that a thread runs: this one is at %#x, but at %d in its thread's record is %#x", cost.ErrNotSupported, want, offset, got)
 	}
 	return nil
 }

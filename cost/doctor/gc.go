@@ -16,7 +16,7 @@ func gcRule() Rule {
 		Name:      "gc",
 		Question:  "Does the collector take more than the memory it saves is worth?",
 		Threshold: "more than 10 % of the CPU; or a live heap beyond nine tenths of GOMEMLIMIT",
-		Remedy:    "allocate less (tare cost names who does), or let the heap grow further between collections: GOGC, or GOMEMLIMIT with GOGC=off where the memory is the service's alone",
+		Remedy:    "allocate less (tare cost shows which owners allocate). Or allow a larger heap between collections: GOGC, or GOMEMLIMIT with GOGC=off if the service has the memory to itself",
 		Verify:    "start the service with the setting and ask tare doctor again: cycles and price fall as predicted",
 		needs:     []Part{CPUProfile, BusyService},
 		check:     checkGC,

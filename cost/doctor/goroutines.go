@@ -15,7 +15,7 @@ func goroutinesRule() Rule {
 		Name:      "goroutines",
 		Question:  "Do goroutines grow in number under constant load?",
 		Threshold: "at one place more with every look, by more than 10 altogether, and more than 1 for 10,000 requests; or more than 10 that the collector finds to wait for ever",
-		Remedy:    "let it end with the request: select on the request's Context().Done() beside the channel, give the channel room for the one answer, and close what it reads from",
+		Remedy:    "end it with the request: select on the request's Context().Done() beside the channel, buffer the channel for the one answer, and close what it reads from",
 		Verify:    "tare doctor again: the number stays; or go test with the goroutineleak profile",
 		needs:     []Part{GoroutineCounts},
 		traffic:   true,

@@ -135,7 +135,7 @@ func introspectionPath() hotPath {
 			Name:      "introspection",
 			Question:  "Do requests ask the runtime about itself?",
 			Threshold: "more than 1 % of the CPU",
-			Remedy:    "read runtime/metrics from one goroutine a few times a second and let requests use what it found; runtime.ReadMemStats stops the world; take tracebacks for errors only",
+			Remedy:    "read runtime/metrics from one goroutine a few times a second, and share the result with requests; runtime.ReadMemStats stops the world; take tracebacks for errors only",
 		},
 		about: unlogged(calls("runtime.ReadMemStats", "runtime/metrics.Read", "runtime/debug.Stack", "runtime/debug.ReadGCStats", "runtime.Stack", "runtime.Callers", "runtime.Caller", "runtime.stopTheWorldGC", "runtime.readMemStats")),
 		least: 0.01, title: "asking the runtime about itself",

@@ -40,7 +40,7 @@ func timeoutsRule() Rule {
 			case p.Closed && p.Waited <= patience+late:
 				return nil, nil
 			case !p.Closed && p.Waited < patience:
-				return nil, &Missing{HalfHeader, fmt.Sprintf("it was still open after %s, too early to tell: --for 10s or more", unit.Format(float64(p.Waited), unit.Nanoseconds))}
+				return nil, &Missing{HalfHeader, fmt.Sprintf("it was still open after %s, which is too early to decide: --for 10s or more", unit.Format(float64(p.Waited), unit.Nanoseconds))}
 			}
 			title := "the server waits without bound for the end of a header"
 			if p.Closed {

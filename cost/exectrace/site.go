@@ -56,7 +56,7 @@ func newSites() *sites {
 	return &sites{
 		seed: maphash.MakeSeed(), known: map[uint64]*site{}, fresh: map[origin]*site{},
 		labels: map[label]*label{}, around: map[cost.Owner]bool{}, others: map[string]bool{},
-		rest: &site{label: &label{owner: cost.Owner{Kind: cost.Other, Name: "too many places to tell apart"}}},
+		rest: &site{label: &label{owner: cost.Owner{Kind: cost.Other, Name: "too many places to distinguish"}}},
 	}
 }
 

@@ -187,7 +187,7 @@ func note(r *diff.Row, base string, depth int) string {
 		text = ", of " + r.Owner + text
 	}
 	if depth > 0 && !r.Differs {
-		text += ", not told apart"
+		text += ", no measurable difference"
 	}
 	return text
 }

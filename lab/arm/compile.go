@@ -53,7 +53,7 @@ func (p *Program) same() error {
 		return err
 	}
 	if e.id != p.BuildID {
-		return fmt.Errorf("%s is another program by now (build ID %.12s… was %.12s…): let a run have a copy of its own", p.Path, e.id, p.BuildID)
+		return fmt.Errorf("%s is another program by now (build ID %.12s… was %.12s…): give each run a copy of its own", p.Path, e.id, p.BuildID)
 	}
 	return nil
 }
@@ -229,7 +229,7 @@ func mustRun(out string) error {
 // source's.
 func remedy(output string) string {
 	if strings.Contains(output, "requires go >=") || strings.Contains(output, "toolchain not available") {
-		return " (this Go is too old: install a later one from https://go.dev/dl, or let it fetch one with GOTOOLCHAIN=auto)"
+		return " (this Go is too old: install a later one from https://go.dev/dl, or set GOTOOLCHAIN=auto to fetch one)"
 	}
 	return ""
 }

@@ -87,7 +87,7 @@ func refusal(err error) error {
 		return fmt.Errorf("hardware counters of the cache: %w: the processor, or the virtual machine that it is, offers none", ErrNotSupported)
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		level, _ := os.ReadFile("/proc/sys/kernel/perf_event_paranoid") // unreadable: nothing to add
-		return fmt.Errorf("hardware counters of the cache: %w: the kernel keeps them from this user (kernel.perf_event_paranoid is %s; 2 lets a user count in programs of his own)",
+		return fmt.Errorf("hardware counters of the cache: %w: the kernel keeps them from this user (kernel.perf_event_paranoid is %s; 2 allows users to count in their own programs)",
 			ErrNotSupported, strings.TrimSpace(string(level)))
 	}
 	return fmt.Errorf("opening counters: %w", err)

@@ -52,7 +52,7 @@ type Fact struct {
 
 // What unknown facts say.
 const (
-	untold    = "not told"
+	untold    = "not reported"
 	unsampled = "not sampled: the look was cut short"
 )
 

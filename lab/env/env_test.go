@@ -320,7 +320,7 @@ func TestWithheld(t *testing.T) {
 		{"nothing", "cpu 140 0 70 1500 0 0 0 10\n", begun, 0, true},
 		{"nothing wanted", "cpu 100 0 50 1500 0 0 0 10\n", begun, 0, false},
 		{"no host", "cpu 140 0 70 1500 0 0 0 0\n", read("cpu 100 0 50 1000 0 0 0 0\n"), 0, false},
-		{"not told", "", begun, 0, false},
+		{"not reported", "", begun, 0, false},
 	} {
 		if got, known := read(tt.stat).Withheld(tt.since); got != tt.want || known != tt.known {
 			t.Errorf("%s: got %v, %v, want %v, %v", tt.name, got, known, tt.want, tt.known)

@@ -25,7 +25,7 @@ func processor(s *survey) Fact {
 	case model == "" && by != "":
 		model = "implementer " + by + ", part " + info["CPU part"]
 	case model == "":
-		model = "model not told"
+		model = "model not reported"
 	}
 	online := s.online()
 	f := Fact{
@@ -116,7 +116,7 @@ func governor(s *survey) Fact {
 	}
 	kinds := s.kinds(cpus + "cpu[0-9]*/cpufreq/scaling_governor")
 	if kinds == nil {
-		return f.unknown("not told; a virtual machine's host decides")
+		return f.unknown("not reported: the virtual machine's host decides")
 	}
 	f.Value = strings.Join(kinds, ", ")
 	if driver := s.kinds(cpus + "cpu[0-9]*/cpufreq/scaling_driver"); driver != nil {
@@ -159,7 +159,7 @@ func overheating(s *survey) Fact {
 	f := Fact{
 		Name: "overheating", Value: "never since boot", Verdict: OK,
 		Why:    "an overheated CPU clocks down until it has cooled",
-		Remedy: "let the machine cool, clear its vents, turn turbo off",
+		Remedy: "cool the machine, clear its vents, turn turbo off",
 	}
 	switch more := s.after.overheated - s.before.overheated; {
 	case more > 0:

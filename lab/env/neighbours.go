@@ -204,7 +204,7 @@ func stalled(resource, why, remedy string) item {
 		p, ok := s.after.stalled[resource]
 		switch {
 		case !ok:
-			return f.unknown("not told; Linux from 4.20 does, booted with psi=1")
+			return f.unknown("not reported: it takes Linux 4.20 or later, booted with psi=1")
 		case !s.sampled():
 			return f.unknown(unsampled)
 		}

@@ -32,7 +32,7 @@ func ports(s *survey) Fact {
 		rate = n
 	}
 	if reuse == "" {
-		reuse = "not told"
+		reuse = "not reported"
 	}
 	f.Value = fmt.Sprintf("%d, for %d new connections a second (tcp_tw_reuse %s)", n, rate, reuse)
 	switch {

@@ -55,7 +55,7 @@ var engines = regexp.MustCompile(`docker|containerd|kubepods|libpod|crio|lxc|nsp
 func container(s *survey) Fact {
 	f := Fact{
 		Name: "container", Value: "no", Verdict: OK,
-		Why:    "its limits hold besides the machine's, and processes outside it stay unseen",
+		Why:    "its limits add to the machine's, and processes outside it are not visible",
 		Remedy: "measure outside, or give it whole CPUs (--cpuset-cpus) and no quota",
 	}
 	kind := engines.FindString(s.text("proc/self/cgroup"))

@@ -186,7 +186,7 @@ func TestAppendLeavesOutWhatIsNoNumber(t *testing.T) {
 	if want := trial(0).Metrics; !reflect.DeepEqual(got.Metrics, want) {
 		t.Errorf("metrics: got %v, want %v", got.Metrics, want)
 	}
-	if want := []string{"metric gc_cpu left out: it was NaN", "metric startup left out: it was +Inf"}; !reflect.DeepEqual(got.Warnings, want) {
+	if want := []string{"metric gc_cpu excluded: it was NaN", "metric startup excluded: it was +Inf"}; !reflect.DeepEqual(got.Warnings, want) {
 		t.Errorf("warnings: got %q, want %q", got.Warnings, want)
 	}
 }

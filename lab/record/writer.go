@@ -156,7 +156,7 @@ func finite(t Trial) Trial {
 	var lost []string
 	for name, v := range t.Metrics {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			lost = append(lost, fmt.Sprintf("metric %s left out: it was %v", name, v))
+			lost = append(lost, fmt.Sprintf("metric %s excluded: it was %v", name, v))
 			continue
 		}
 		metrics[name] = v

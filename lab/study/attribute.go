@@ -183,14 +183,14 @@ func attributeShape(more ...key[Attribute]) shape[Attribute] {
 		field("for", "How long a capture takes.", duration(200*time.Millisecond, time.Minute), func(a *Attribute) *time.Duration { return &a.For }),
 		field("repeat", "How many captures there are of each arm, each of a fresh process.", integer(1, 1000), func(a *Attribute) *int { return &a.Repeat }),
 		field("arms", "The arms that are profiled, if not all.", parts(), func(a *Attribute) *[]string { return &a.Arms }),
-		field("workloads", "The workloads under which they are, and by what; left out, all by pprof.",
+		field("workloads", "The workloads under which they are, and by what; by default all, by pprof.",
 			dict(partName, wantPart, list(oneOf("a source is one of", Pprof, EBPF, Trace), 1)), func(a *Attribute) *map[string][]Source { return &a.Workloads }),
 	}, more...))
 }
 
 // truthKey is what only a study's own attribution has, not its short form's.
 func truthKey() key[Attribute] {
-	return field("truth", "Where arms tell what parts of them cost, and how far attribution may be off.", truthShape(), func(a *Attribute) *Truth { return &a.Truth })
+	return field("truth", "Where arms report what their parts cost, and how far attribution may be off.", truthShape(), func(a *Attribute) *Truth { return &a.Truth })
 }
 
 func truthShape() shape[Truth] {

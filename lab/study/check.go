@@ -203,7 +203,7 @@ func (c *checker) primary() {
 		c.wrong("primary.arm", "%q is the control, which is what the arm is compared with; name another arm, or none for all", p.Arm)
 	}
 	if m, _ := MetricNamed(p.Metric); m.Attributed {
-		c.wrong("primary.metric", "%s is told by profiles after the blocks, and the primary metric decides how many blocks there are; name another", p.Metric)
+		c.wrong("primary.metric", "%s is measured by profiles after the blocks, but the primary metric decides how many blocks there are: name another", p.Metric)
 	}
 	if !c.unread["kind"] && c.Instrumental(p.Metric) {
 		c.wrong("primary.metric", "%s describes the load generator or the host, and arms are not compared by it; name another", p.Metric)

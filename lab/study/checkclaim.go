@@ -47,7 +47,7 @@ func (c *checker) check(path string, k Check) {
 	}
 	c.refer(path+".workload", k.Workload, "workload", c.workloads)
 	if m, _ := MetricNamed(k.Metric); m.Attributed && slices.Contains(c.workloads, k.Workload) && !c.attributes(k) {
-		c.wrong(path+".metric", "%s is told by profiles, and attribute does not ask for them of all that is compared under workload %q", k.Metric, k.Workload)
+		c.wrong(path+".metric", "%s is measured by profiles, but attribute does not ask for them from all that is compared under workload %q", k.Metric, k.Workload)
 	}
 	c.takesPart(path+".arm", k.Arm, k.Workload)
 	c.takesPart(path+".against", k.Against, k.Workload)

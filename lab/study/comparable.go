@@ -50,7 +50,7 @@ func (w Workload) explainMissing(metric string) string {
 	case strings.HasPrefix(metric, "loop_") && w.Loop == 0:
 		return fmt.Sprintf("%s comes from the in-process loop, which workload %q does not run; give it loop, such as loop: 200ms", metric, w.Name)
 	case metric == "idle_connection" && w.Idle == 0:
-		return fmt.Sprintf("%s is measured on idle connections, of which workload %q has none; give it idle, such as idle: 10000", metric, w.Name)
+		return fmt.Sprintf("%s is measured on idle connections, and workload %q has none: give it idle, such as idle: 10000", metric, w.Name)
 	}
 	return w.Unfit(metric)
 }
@@ -78,7 +78,7 @@ func (s *Study) explainUnseen(m Metric, w Workload) string {
 	started := slices.DeleteFunc(slices.Clone(arms), func(a Arm) bool { return a.URL != "" })
 	switch {
 	case m.Attributed && !s.comparable(profiled):
-		return fmt.Sprintf("%s is told by profiles, and attribute does not ask for them of the control and another arm under workload %q", m.Name, w.Name)
+		return fmt.Sprintf("%s is measured by profiles, but attribute does not ask for them from the control and another arm under workload %q", m.Name, w.Name)
 	case !m.Outside && !s.comparable(started):
 		return fmt.Sprintf("%s comes from the process, which tare does not see of an arm that is a URL; name a metric of the answers, such as response_p99", m.Name)
 	}

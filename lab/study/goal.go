@@ -71,7 +71,7 @@ func (c *checker) goal(i int) {
 	for j, name := range g.Metrics {
 		m, _ := MetricNamed(name)
 		if m.Attributed {
-			c.wrong(fmt.Sprintf("%s.metrics[%d]", path, j), "%s is told by profiles, which a goal is not held against; name another", name)
+			c.wrong(fmt.Sprintf("%s.metrics[%d]", path, j), "%s is measured by profiles, with which goals are not compared: name another", name)
 		}
 		c.unit(path+".bound", name)
 	}

@@ -30,8 +30,8 @@ func studyShape() shape[Study] {
 		field("title", "One line for lists and headings.", line(), func(s *Study) *string { return &s.Title }),
 		field("question", "What the study answers.", words(), func(s *Study) *string { return &s.Question }),
 		field("notes", "What a reader of the results must know.", words(), func(s *Study) *string { return &s.Notes }),
-		field("kind", "What the arms are: left out, servers that tare loads; generators, load tools run against the server of each workload.",
-			oneOf("left out for servers, or", Generators), func(s *Study) *Kind { return &s.Kind }),
+		field("kind", "What the arms are: by default servers that tare loads; generators are load tools that run against the server of each workload.",
+			oneOf("omit it for servers, or", Generators), func(s *Study) *Kind { return &s.Kind }),
 		field("aa", "Whether identical arms are meant: an A/A study.", truth(), func(s *Study) *bool { return &s.AA }),
 		field("arms", "The programs under comparison.", list(armShape(generatorKeys()...), 1), func(s *Study) *[]Arm { return &s.Arms }).must(),
 		field("control", "The arm that the others are compared with.", part(), func(s *Study) *string { return &s.Control }).must(),
@@ -71,10 +71,10 @@ func armShape(more ...key[Arm]) shape[Arm] {
 		field("build", "How the program is built, for go and rival: flags of go build, and NAME=value for its environment.",
 			list(matching(buildWord, "a flag such as -pgo=off, or a setting such as GOEXPERIMENT=nogreenteagc"), 1), func(a *Arm) *[]string { return &a.Build }),
 		field("env", "Additions to the environment.", list(matching(setting, "NAME=value in one line, without the character NUL"), 1), func(a *Arm) *[]string { return &a.Env }),
-		field("sink", "Where the arm's standard output goes; left out, it is discarded.",
+		field("sink", "Where the arm's standard output goes; by default it is discarded.",
 			oneOf("a sink is one of", "discard", "file", "pipe"), func(a *Arm) *string { return &a.Sink }),
 		field("x", "The arm's position on the study's scale, such as its number of layers.", optional(number()), func(a *Arm) **float64 { return &a.X }),
-		field("needs", "Programs that must be installed; where one is not, the arm is left out by name.", list(argument(), 1), func(a *Arm) *[]string { return &a.Needs }),
+		field("needs", "Programs that must be installed. If one is missing, the run excludes the arm and says so.", list(argument(), 1), func(a *Arm) *[]string { return &a.Needs }),
 		field("ref", "For go: the commit at which the directory is built, as Git names it.", matching(gitRef, "a branch, tag or commit, such as main"), func(a *Arm) *string { return &a.Ref }),
 		field("with", "For go: variants of the build: pgo, serve, a Go version, or a module at a version.",
 			list(matching(variantWord, "pgo, serve, a Go version such as go1.25.4, or a module at a version such as gin@v1.9.1"), 1), func(a *Arm) *[]string { return &a.With }),
@@ -104,7 +104,7 @@ func workloadShape() shape[Workload] {
 		field("loop", "How long each trial also runs the handler in the arm's own process.", duration(10*time.Millisecond, time.Minute), func(w *Workload) *time.Duration { return &w.Loop }),
 		field("idle", "Connections held open beside the load, idle since one answer each; what one takes of memory is measured.", integer(1, 1_000_000), func(w *Workload) *int { return &w.Idle }),
 		field("live", "Whether garbage is collected amid the load, and what is then left of heap and stacks measured.", truth(), func(w *Workload) *bool { return &w.Live }),
-		field("lines", "Whether each trial also tells the lines that allocate most and that goroutines stand at.", truth(), func(w *Workload) *bool { return &w.Lines }),
+		field("lines", "Whether each trial also records the lines that allocate most and those where goroutines stand.", truth(), func(w *Workload) *bool { return &w.Lines }),
 		field("counters", "Whether hardware counters watch the loop, where the machine has them.", truth(), func(w *Workload) *bool { return &w.Counters }),
 		field("arms", "The arms that this workload is for, if not all.", parts(), func(w *Workload) *[]string { return &w.Arms }),
 		field("server", "Generators: the program that they all load.", optional(armShape()), func(w *Workload) **Arm { return &w.Server }),
@@ -141,7 +141,7 @@ func primaryShape() shape[Primary] {
 	return object("primary", []key[Primary]{
 		field("metric", "The metric compared.", metricName(), func(p *Primary) *string { return &p.Metric }).must(),
 		field("workload", "The workload compared under.", part(), func(p *Primary) *string { return &p.Workload }).must(),
-		field("arm", "The arm compared with the control; left out, every arm is.", part(), func(p *Primary) *string { return &p.Arm }),
+		field("arm", "The arm compared with the control; by default every arm is.", part(), func(p *Primary) *string { return &p.Arm }),
 	})
 }
 
@@ -185,13 +185,13 @@ func claimName() shape[string] {
 
 func checkShape() shape[Check] {
 	return object("the check", []key[Check]{
-		field("kind", "How the check is judged; left out, effect.",
+		field("kind", "How the check is judged; by default effect.",
 			oneOf("a check is one of", Effect, Interaction, Fact, Bound), func(c *Check) *CheckKind { return &c.Kind }),
 		field("says", "The part of the statement that is checked.", words(), func(c *Check) *string { return &c.Says }).must(),
 		field("metric", "The metric it is about.", metricName(), func(c *Check) *string { return &c.Metric }),
 		field("workload", "The workload it is about.", part(), func(c *Check) *string { return &c.Workload }),
 		field("arm", "The arm it is about.", part(), func(c *Check) *string { return &c.Arm }).must(),
-		field("against", "The arm compared with; left out, the control.", part(), func(c *Check) *string { return &c.Against }),
+		field("against", "The arm compared with; by default the control.", part(), func(c *Check) *string { return &c.Against }),
 		field("plus", "Interaction: the arms whose separate effects are added up.", list(part(), 2), func(c *Check) *[]string { return &c.Plus }),
 		field("published", "The published figures, with their units.", publishedShape(), func(c *Check) *Check { return c }),
 		field("direction", "The claimed sign, where no figures give it.",
@@ -235,7 +235,7 @@ func goalShape() shape[Goal] {
 		field("metrics", "The metrics it is about.", list(metricName(), 1), func(g *Goal) *[]string { return &g.Metrics }).must(),
 		field("workloads", "The workloads it is about.", parts(), func(g *Goal) *[]string { return &g.Workloads }).must(),
 		field("arms", "The arms it is about.", parts(), func(g *Goal) *[]string { return &g.Arms }).must(),
-		field("against", "With ratio: the arms compared with; left out, the control.", parts(), func(g *Goal) *[]string { return &g.Against }),
+		field("against", "With ratio: the arms compared with; by default the control.", parts(), func(g *Goal) *[]string { return &g.Against }),
 		field("bound", "What each metric must hold.", limit(func(g *Goal) (*string, **float64) { return &g.Op, &g.Bound }), func(g *Goal) *Goal { return g }),
 		field("ratio", "What each arm's value must hold as a multiple of the other's.", limit(func(g *Goal) (*string, **float64) { return &g.Op, &g.BoundRatio }), func(g *Goal) *Goal { return g }),
 	}, exactlyOne("bound", "ratio"), pairless())

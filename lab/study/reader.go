@@ -161,7 +161,7 @@ func describe(n ast.Node) string {
 		return fmt.Sprintf("%q", s)
 	case *ast.IntegerNode, *ast.FloatNode:
 		if octal(n) {
-			return "the number " + text(n) + ", which some read to the base of 8: leave out the leading 0"
+			return "the number " + text(n) + ", which some read as octal: remove the leading 0"
 		}
 		return "the number " + text(n)
 	case *ast.BoolNode:

@@ -71,7 +71,7 @@ func shown(pattern, want string) shape[string] {
 		var s string
 		form.read(r, at, &s)
 		if strings.ContainsFunc(s, func(c rune) bool { return unicode.Is(unicode.Bidi_Control, c) }) {
-			r.misread(at.path, "%s: %q turns the direction of writing; leave out the marks that do", last(at.path), s)
+			r.misread(at.path, "%s: %q changes the direction of writing: remove those marks", last(at.path), s)
 			return
 		}
 		*into = s

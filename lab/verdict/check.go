@@ -71,14 +71,14 @@ func (an *analyser) find(k study.Check, a *Analysis) (w *Workload, m *Metric, f 
 		}
 	}
 	if !slices.ContainsFunc(an.study.Workloads, func(w study.Workload) bool { return w.Name == k.Workload }) {
-		return nil, nil, notComparable("workload %s is no part of this run", k.Workload)
+		return nil, nil, notComparable("workload %s is not part of this run", k.Workload)
 	}
 	if w = a.Workload(k.Workload); w == nil {
 		return nil, nil, unmeasured("workload %s has no valid trial", k.Workload)
 	}
 	m = w.Metric(k.Metric)
 	if m == nil && an.attributes(k) {
-		return nil, nil, unmeasured("no capture of workload %s that counts tells %s", k.Workload, k.Metric)
+		return nil, nil, unmeasured("no valid capture of workload %s has %s", k.Workload, k.Metric)
 	}
 	if m == nil {
 		return nil, nil, notComparable("%s was not measured in workload %s", k.Metric, k.Workload)
@@ -103,7 +103,7 @@ func (an *analyser) absent(arm string) Finding {
 		return notComparable("arm %s took no part: %s", arm, why)
 	}
 	if !slices.ContainsFunc(an.study.Arms, func(a study.Arm) bool { return a.Name == arm }) {
-		return notComparable("arm %s is no part of this run", arm)
+		return notComparable("arm %s is not part of this run", arm)
 	}
 	return Finding{}
 }

@@ -150,7 +150,7 @@ func (r *CheckResult) verdict() (Word, string) {
 	case Contradicted:
 		return Contradicted, "It does not hold here: " + said + "."
 	case Inconclusive:
-		return Inconclusive, "This run cannot tell: " + said + more(f.Needs) + "."
+		return Inconclusive, "This run cannot decide: " + said + more(f.Needs) + "."
 	case Confirmed:
 	default:
 		return NotComparable, "It was not judged: " + f.Reason + "."

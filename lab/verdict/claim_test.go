@@ -188,11 +188,11 @@ func TestUnmeasuredClaims(t *testing.T) {
 	}{
 		{"arm left out", other(func(k *study.Check) { k.Arm = "gone" }), "arm gone took no part: needs nginx"},
 		{"control of its own left out", other(func(k *study.Check) { k.Against = "gone" }), "arm gone took no part"},
-		{"workload not run", other(func(k *study.Check) { k.Workload = "full" }), "workload full is no part of this run"},
+		{"workload not run", other(func(k *study.Check) { k.Workload = "full" }), "workload full is not part of this run"},
 		{"metric not measured", other(func(k *study.Check) { k.Metric = "pss" }), "pss was not measured"},
 		{"too few requests", other(func(k *study.Check) { k.Metric = "response_p9999" }), "100,000 requests"},
 		{"fact of an arm left out", study.Check{Kind: study.Fact, Arm: "gone", Fact: "f", Value: "v"}, "arm gone took no part"},
-		{"fact of no arm", study.Check{Kind: study.Fact, Arm: "five", Fact: "f", Value: "v"}, "arm five is no part of this run"},
+		{"fact of no arm", study.Check{Kind: study.Fact, Arm: "five", Fact: "f", Value: "v"}, "arm five is not part of this run"},
 		{"not profiled", other(func(k *study.Check) { k.Metric = "kernel_cpu" }), "kernel_cpu was not measured"},
 		{"fact not reported", study.Check{Kind: study.Fact, Arm: "three", Fact: "f", Value: "v"}, "does not report f"},
 	} {
@@ -224,7 +224,7 @@ func TestClaimsWithoutValidTrials(t *testing.T) {
 		{"none of the arm", "three", directed("more"), "no block has a valid trial of both three and none"},
 		{"none of the arm bounded", "three", bound, "no valid trial of three has cpu_per_request"},
 		{"none that reports a fact", "three", study.Check{Kind: study.Fact, Arm: "three", Fact: "f", Value: "v"}, "no valid trial of three"},
-		{"no capture", "nobody", captured, "no capture of workload half that counts tells"},
+		{"no capture", "nobody", captured, "no valid capture of workload half has"},
 		{"none of the sum", "three", sum, "no block has a valid trial of every arm"},
 	} {
 		c := judge(t, base(), func(r *record.Run) {
@@ -374,7 +374,7 @@ func TestClaimOfSeveralChecks(t *testing.T) {
 		{"the size of the headline is off", []study.Check{sizedOff, ok}, verdict.DirectionOnly, []string{"published +37.2 µs, measured +"}},
 		{"a part could not be judged", []study.Check{ok, gone}, verdict.Confirmed, []string{"0 undecided, 1 not judged."}},
 		{"the headline could not", []study.Check{gone, ok, no}, verdict.NotComparable, []string{"workload full", "1 of 3 checks contradicted, 0 undecided, 1 not judged."}},
-		{"no arm of the headline", []study.Check{away, ok}, verdict.NotComparable, []string{"arm five is no part of this run"}},
+		{"no arm of the headline", []study.Check{away, ok}, verdict.NotComparable, []string{"arm five is not part of this run"}},
 		{"none could", []study.Check{gone, gone}, verdict.NotComparable, []string{"workload full", "2 not judged"}},
 	} {
 		c := judge(t, u, nil, tc.checks...)

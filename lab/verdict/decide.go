@@ -37,7 +37,7 @@ func (a *Analysis) decide() {
 		if c.Told() && !rejected {
 			c.Verdict = stats.Inconclusive
 			c.Needs = max(1, stats.BlocksForFamily(len(p), alpha)-c.N)
-			c.Note = fmt.Sprintf("told apart by itself, not as one of %d comparisons", len(p))
+			c.Note = fmt.Sprintf("decided by itself, not as one of %d comparisons", len(p))
 		}
 	}
 }
@@ -60,7 +60,7 @@ func (a *Analysis) planned() []*Comparison {
 		c := m.Against(arm.Name)
 		if c == nil {
 			c = &Comparison{Metric: m.Metric, Workload: w.Name, Arm: arm.Name, Against: s.Control, Scale: m.Scale, Alpha: w.Alpha, Sizes: m.Sizes,
-				Withheld: fmt.Sprintf("no block has a valid trial of both that tells %s", parenthesised(m.Metric))}
+				Withheld: fmt.Sprintf("no block has a valid trial of both with %s", parenthesised(m.Metric))}
 		}
 		paired = paired || c.N > 0
 		all = append(all, c)

@@ -102,7 +102,7 @@ func (a *Analysis) held(b Budget) []Gated {
 		undecided("", arm, "it took no part: "+a.Manifest.LeftOut[arm])
 	}
 	if len(list) == 0 {
-		undecided("", "", "no workload of the run tells it")
+		undecided("", "", "no workload of the run measures it")
 	}
 	return list
 }
@@ -117,7 +117,7 @@ func (w *Workload) gateable(metric, arm string) (c *Comparison, why string) {
 	m := w.Metric(metric)
 	switch {
 	case m == nil && paced(metric):
-		return nil, "no trial of the workload that counts tells it"
+		return nil, "no valid trial of the workload measured it"
 	case m == nil:
 		return nil, ""
 	}
@@ -128,7 +128,7 @@ func (w *Workload) gateable(metric, arm string) (c *Comparison, why string) {
 	case m.Withheld != "":
 		return nil, m.Withheld
 	case c == nil && m.Level(arm) == nil:
-		return nil, "no trial that counts tells it of this arm"
+		return nil, "no valid trial of this arm measured it"
 	case c == nil:
 		return nil, "no block has both this arm and the control"
 	case c.Withheld != "":

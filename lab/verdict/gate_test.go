@@ -127,12 +127,12 @@ func TestGateWithoutTrials(t *testing.T) {
 			if tr.Arm == "three" {
 				tr.Invalid = []string{"it answered nothing"}
 			}
-		}, metric, "no trial that counts tells it of this arm"},
+		}, metric, "no valid trial of this arm measured it"},
 		{"too slow to tell", func(tr *record.Trial) {
 			if tr.Arm == "three" {
 				delete(tr.Metrics, metric)
 			}
-		}, metric, "no trial that counts tells it of this arm"},
+		}, metric, "no valid trial of this arm measured it"},
 		{"too slow in a trial", func(tr *record.Trial) {
 			if tr.Arm == "three" && tr.Block == 2 {
 				tr.Requests = 668
@@ -145,7 +145,7 @@ func TestGateWithoutTrials(t *testing.T) {
 			}
 		}, metric, "no block has both this arm and the control"},
 		{"of the host", func(*record.Trial) {}, "host_withheld", "it describes the load generator or the host, not an arm"},
-		{"of none", func(*record.Trial) {}, "pss", "no workload of the run tells it"},
+		{"of none", func(*record.Trial) {}, "pss", "no workload of the run measures it"},
 	} {
 		u := base()
 		u.level[metric], u.level["host_withheld"] = 5e6, 0.01
@@ -222,7 +222,7 @@ func TestGateOfPartOfARun(t *testing.T) {
 					delete(tr.Metrics, metric)
 				}
 			}
-		}, verdict.Gated{Comparison: &verdict.Comparison{Arm: "three", Workload: "full", Withheld: "no trial of the workload that counts tells it"}}},
+		}, verdict.Gated{Comparison: &verdict.Comparison{Arm: "three", Workload: "full", Withheld: "no valid trial of the workload measured it"}}},
 	} {
 		u := base()
 		u.level[metric] = 5e6

@@ -359,10 +359,10 @@ func TestArmWithoutPairs(t *testing.T) {
 	}{
 		{"no trial counts", func(tr *record.Trial) { tr.Invalid = []string{"the arm died under load"} }, []string{
 			"workload half: fewer than its 8 blocks for a2",
-			"a2, CPU per request, is not compared: no block has a valid trial of both that tells CPU per request",
+			"a2, CPU per request, is not compared: no block has a valid trial of both with CPU per request",
 		}},
 		{"none tells the metric", func(tr *record.Trial) { delete(tr.Metrics, "cpu_per_request") }, []string{
-			"a2, CPU per request, is not compared: no block has a valid trial of both that tells CPU per request",
+			"a2, CPU per request, is not compared: no block has a valid trial of both with CPU per request",
 		}},
 	} {
 		u := base()

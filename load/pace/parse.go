@@ -56,7 +56,7 @@ func parse(text string, seed uint64) (*Schedule, error) {
 		}
 		return Steps(each, rates...), nil
 	}
-	return nil, fmt.Errorf("%q is no kind of schedule", kind)
+	return nil, fmt.Errorf("%q is not a kind of schedule", kind)
 }
 
 // parseRates reads rates set apart by sep, a slash and a duration.

@@ -47,7 +47,7 @@ func TestParseRefuses(t *testing.T) {
 		{"steps:1,2/-1s", `"-1s" is not a duration`},
 		{"steps:1,,2/1s", `"" is not a number`},
 		{"steps:0,0/1s", "no request"},
-		{"warp:9", `"warp" is no kind`},
+		{"warp:9", `"warp" is not a kind`},
 	} {
 		got, err := pace.Parse(c.in, 1)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), pace.Forms) {

@@ -183,9 +183,9 @@ func (w *Watch) sum(m *Measurement, p plan) error {
 	switch {
 	case m.Hits > 0:
 	case w.looked > 0:
-		m.Warnings = append(m.Warnings, errors.New("calls were made before, but none was seen while they were watched: the load has ended, or the program's goroutines cannot be told apart"))
+		m.Warnings = append(m.Warnings, errors.New("calls were made before, but none while tare watched: the load has ended, or tare cannot distinguish the program's goroutines"))
 	default:
-		m.Warnings = append(m.Warnings, errors.New("no request and no call was seen while they were watched: there is no load"))
+		m.Warnings = append(m.Warnings, errors.New("no request and no call was seen: load the service"))
 	}
 	for _, o := range w.refuse {
 		m.Warnings = append(m.Warnings, refusals([]Watched{o}))

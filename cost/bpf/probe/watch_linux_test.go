@@ -164,7 +164,7 @@ func TestWatchIdle(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := run(t, w, probe.Options{For: 200 * time.Millisecond})
-	if len(m.Warnings) != 1 || !strings.HasSuffix(m.Warnings[0].Error(), "there is no load") {
+	if len(m.Warnings) != 1 || !strings.HasSuffix(m.Warnings[0].Error(), "load the service") {
 		t.Errorf("got warnings %v, want that there is no load", m.Warnings)
 	}
 }

@@ -27,12 +27,12 @@ import (
 
 // Cmd compares services.
 type Cmd struct {
-	Services []string `arg:"" name:"service" help:"A Go program's folder (./cmd/api, or ./cmd/api@REF for a commit), a command in quotes, or a URL. The first is the control."`
-	With     []string `sep:"none" help:"Also compare the first service built in another way: pgo, serve, a Go version such as go1.25.4, or a module's version such as gin@v1.9.1; commas join several in one build. Repeatable." placeholder:"VARIANT"`
+	Services []string `arg:"" name:"service" help:"A Go program's folder, ./cmd/api@REF for a commit, a command in quotes, or a URL. The first is the control."`
+	With     []string `sep:"none" help:"Also compare the first service built with pgo, serve, a Go version (go1.25.4) or a module version (gin@v1.9.1). Commas combine several. Repeatable." placeholder:"VARIANT"`
 
-	Ask     askFlags     `embed:"" group:"What to ask:"`
-	Service serviceFlags `embed:"" group:"How the services start:"`
-	Measure runFlags     `embed:"" group:"Measuring:"`
+	Ask     askFlags     `embed:"" group:"Requests:"`
+	Service serviceFlags `embed:"" group:"Starting the services:"`
+	Measure runFlags     `embed:"" group:"Measurement:"`
 	Output  outputFlags  `embed:"" group:"Output:"`
 
 	args []string // of the command line, for the record
@@ -40,22 +40,22 @@ type Cmd struct {
 
 // serviceFlags say how a service is started. They hold for all that tare starts.
 type serviceFlags struct {
-	Port    int    `help:"Which of the ports that a service opens is meant." placeholder:"N"`
-	Ready   string `help:"Path that answers with a status below 400 once a service is ready (default: the first path asked for)." placeholder:"PATH"`
-	Before  string `help:"Shell command before each start, such as a migration." placeholder:"COMMAND"`
-	After   string `help:"Shell command after each end." placeholder:"COMMAND"`
-	Workdir string `default:"." help:"Working directory of the services; {dir} in an argument is an empty one of each start."`
-	EnvFile string `help:"File of NAME=value lines for the environment." placeholder:"FILE"`
+	Port    int    `help:"Port to measure, if a service opens several." placeholder:"N"`
+	Ready   string `help:"Path that has a status below 400 once a service is ready (default: the first --path)." placeholder:"PATH"`
+	Before  string `help:"Shell command to run before each start, such as a migration." placeholder:"COMMAND"`
+	After   string `help:"Shell command to run after each stop." placeholder:"COMMAND"`
+	Workdir string `default:"." help:"Working directory of the services; {dir} in an argument is a new, empty folder at each start."`
+	EnvFile string `help:"File with NAME=value lines for the environment." placeholder:"FILE"`
 }
 
 // runFlags say how the services are measured.
 type runFlags struct {
-	Budget      time.Duration `default:"2m" help:"Time for measuring, builds excluded. Measuring stops earlier once it is decided."`
-	Metric      string        `default:"cpu_per_request" help:"Metric that decides (URLs: response_p50, unless given)."`
+	Budget      time.Duration `default:"2m" help:"Cap on the run time, builds excluded. The run stops once it is decided."`
+	Metric      string        `default:"cpu_per_request" help:"Metric that decides (default for URLs: response_p50)."`
 	Threshold   cli.Percent   `default:"1%" help:"Smallest difference that matters."`
-	Connections int           `short:"c" default:"64" help:"Connections."`
-	Rate        string        `short:"r" default:"50%" help:"Requests a second to each service, or a share of what the slowest can do (50%); 0 loads as fast as answers come." placeholder:"RATE"`
-	Why         bool          `default:"true" negatable:"" help:"Afterwards find out which owners' CPU cost differs, by eBPF. Needs Linux and root."`
+	Connections int           `short:"c" default:"64" help:"Number of connections."`
+	Rate        string        `short:"r" default:"50%" help:"Requests a second to each service, or a share of the slowest one's capacity (50%). 0 sends the next request at each response." placeholder:"RATE"`
+	Why         bool          `default:"true" negatable:"" help:"Attribute the difference in CPU to owners afterwards, by eBPF. Needs Linux and root."`
 	runs.TrialFlags
 }
 
@@ -71,10 +71,10 @@ func (c *Cmd) Help() string {
   tare ab http://127.0.0.1:8080 http://127.0.0.1:8081
 
 Services need no changes. tare starts each one afresh for every trial, finds the port
-that it opens, and waits for its first answer. PORT and TARE_ADDR are set; {addr},
-{host}, {port} and {dir} in arguments are replaced.
+that it opens, and waits for its first response. It sets PORT and TARE_ADDR, and replaces
+{addr}, {host}, {port} and {dir} in arguments.
 
-Exit status: 0 decided, 4 inconclusive; with --max 0 held, 3 failed, 4 inconclusive.`
+Exit status: 0 decided, 4 inconclusive. With --max: 0 held, 3 failed, 4 inconclusive.`
 }
 
 // Run compares the services.

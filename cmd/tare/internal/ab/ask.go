@@ -15,13 +15,13 @@ import (
 
 // askFlags say what the services are asked for.
 type askFlags struct {
-	Path    []string `sep:"none" help:"Path to ask for, as '[METHOD ]PATH[ WEIGHT]'; repeatable (default: /)." placeholder:"PATH"`
-	Targets string   `help:"File of paths, a line each: [METHOD] PATH [WEIGHT]; # begins a comment." placeholder:"FILE"`
-	From    string   `help:"Ask for what an HTTP archive (HAR) or an OpenAPI document lists." placeholder:"FILE"`
+	Path    []string `sep:"none" help:"Path to request, as '[METHOD ]PATH[ WEIGHT]'; repeatable (default: /)." placeholder:"PATH"`
+	Targets string   `help:"File with a path per line: [METHOD] PATH [WEIGHT]; # begins a comment." placeholder:"FILE"`
+	From    string   `help:"Request what an HTTP archive (HAR) or an OpenAPI document lists." placeholder:"FILE"`
 	cli.Headers
 	Body     string `short:"b" xor:"body" help:"Body of every request that is not a GET or HEAD." placeholder:"TEXT"`
 	BodyFile string `xor:"body" help:"File that holds that body." placeholder:"FILE"`
-	Status   int    `help:"Status that answers must have (default: what the first service answers, below 400)." placeholder:"CODE"`
+	Status   int    `help:"Status that responses must have (default: the first service's, below 400)." placeholder:"CODE"`
 }
 
 // mostTargets bounds what one command asks for.

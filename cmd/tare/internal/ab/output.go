@@ -19,11 +19,11 @@ import (
 
 // outputFlags say where results go.
 type outputFlags struct {
-	Max runs.Budgets `help:"Largest harm, such as 'cpu_per_request<=5%': the comparison is then a gate. Repeatable." placeholder:"METRIC<=PCT"`
+	Max runs.Budgets `help:"Largest harm, such as 'cpu_per_request<=5%'; turns the comparison into a gate. Repeatable." placeholder:"METRIC<=PCT"`
 	runs.HomeFlag
 	JSON     bool   `name:"json" help:"Print JSON."`
-	Markdown string `help:"Write a summary for a pull request." placeholder:"FILE"`
-	Save     string `help:"Write the study that is run, to repeat or change it: tare run FILE." placeholder:"FILE"`
+	Markdown string `help:"Write a Markdown summary for a pull request." placeholder:"FILE"`
+	Save     string `help:"Write the study file, to repeat or change it: tare run FILE." placeholder:"FILE"`
 }
 
 func (o *outputFlags) check() error {

@@ -27,7 +27,7 @@ type Cmd struct {
 	runs.TrialFlags
 	JSON bool `name:"json" help:"Print JSON."`
 	// Replicates are for stats.ReadReplicates.
-	Replicates string `help:"Run four of the control a block, not two, and write their figures to this file, for the proofs of package stats." placeholder:"FILE"`
+	Replicates string `help:"Run four controls a block, not two, and write their figures here, to test package stats." placeholder:"FILE"`
 }
 
 // Help says what comes of it.

@@ -20,8 +20,8 @@ import (
 
 // SelftestCmd counts false positives.
 type SelftestCmd struct {
-	Studies int           `help:"A/A studies to run." default:"20"`
-	Measure time.Duration `help:"Measured part of a trial." default:"2s"`
+	Studies int           `help:"Number of A/A studies." default:"20"`
+	Measure time.Duration `help:"Length of the measured part of a trial." default:"2s"`
 	runs.TrialFlags
 	JSON bool `name:"json" help:"Print JSON."`
 }

@@ -25,7 +25,7 @@ type Cmd struct {
 	runs.HomeFlag
 	JSON bool `name:"json" xor:"form" help:"Print JSON."`
 
-	Markdown string `placeholder:"FILE" xor:"form" help:"Write a page of the claims as Markdown; - is standard output."`
+	Markdown string `placeholder:"FILE" xor:"form" help:"Write the claims as a Markdown page; - is standard output."`
 	Results  string `placeholder:"FILE" help:"Also write what runs found, for studies/results.json in tare's own source."`
 }
 
@@ -272,7 +272,7 @@ func (c *Cmd) judged(t *cli.Terminal) (map[string]studies.Result, error) {
 	for _, r := range all {
 		_, a, err := runs.Open(r.Dir)
 		if err != nil {
-			fmt.Fprintf(t.Err, "left out: %s\n", doc.Printable(err.Error()))
+			fmt.Fprintf(t.Err, "excluded: %s\n", doc.Printable(err.Error()))
 			continue
 		}
 		for i := range a.Claims {

@@ -26,7 +26,7 @@ import (
 
 // Cmd passes or fails a change.
 type Cmd struct {
-	Target string       `arg:"" name:"study|run" help:"A study or study file to run now (control = before, arms = after), or a run's folder, or its name below --dir."`
+	Target string       `arg:"" name:"study|run" help:"A study or study file to run (control = before, arms = after), or a kept run."`
 	Max    runs.Budgets `help:"Largest harm, such as 'cpu_per_request<=5%' or cpu_per_request=5; repeatable. Default: the primary metric at 5 %." placeholder:"METRIC<=PCT"`
 	runs.StudyFlags
 	Resume bool `help:"Continue an interrupted run, and gate it."`
@@ -37,13 +37,14 @@ type Cmd struct {
 
 // Help tells what a failure is.
 func (c *Cmd) Help() string {
-	return `A budget failed if the whole interval of the harm lies beyond it, and a second run
-with fresh processes and another seed confirms that. It held if the whole interval
-lies within it. Anything else is inconclusive, also an arm without the metric: its
-trials failed, say, or it could not be built.
+	return `A budget fails if the whole interval of the harm lies beyond it, and a second run with
+fresh processes and another seed confirms that. It holds if the whole interval lies
+within it. Anything else is inconclusive. So is an arm without the metric, because its
+trials or its build failed.
+
 A study runs until all budgets are decided, or to its last look. The looks share the
-error rate. The folder of a run gets no second run: a failure there is inconclusive.
---resume continues an interrupted run, and confirms it if it fails.
+error rate. A run's folder gets no second run, so a failure there is inconclusive.
+--resume continues an interrupted run, and confirms a failure.
 
 Exit status: 0 every budget held, 3 one failed, 4 inconclusive.`
 }
@@ -227,7 +228,7 @@ func (c *Cmd) decide(t *cli.Terminal, gates, again []verdict.Gated) error {
 	case bound.Failed:
 		return &cli.Failure{Status: cli.ExitThreshold, Err: errors.New("a budget is exceeded")}
 	case bound.Inconclusive:
-		hint := "more blocks tell more: gate the study again, with --blocks"
+		hint := "more blocks may decide: gate the study again, with --blocks"
 		if !slices.ContainsFunc(gates, verdict.Gated.Undecided) {
 			hint = "`tare report` shows what was measured"
 		}

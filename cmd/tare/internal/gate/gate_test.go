@@ -179,7 +179,7 @@ func TestTableWidths(t *testing.T) {
 	clitest.CheckWidths(t, func(w io.Writer, width int) {
 		err := (&Cmd{}).print(&cli.Terminal{Out: w, Width: width}, []entry{
 			{Metric: "cpu_per_request", Workload: "browser", Arm: "serve-reuse", Budget: 0.05, Blocks: 8, Result: "held", figure: "-69.2 %", span: "-75.3 to -63.0 %"},
-			{Metric: "pss", Budget: 0.05, Result: "inconclusive", Why: "no workload of the run tells it", figure: "–", span: "–"},
+			{Metric: "pss", Budget: 0.05, Result: "inconclusive", Why: "no workload of the run measures it", figure: "–", span: "–"},
 		})
 		if err != nil {
 			t.Error(err)

@@ -16,25 +16,25 @@ import (
 
 // Command loads URLs and measures their answers.
 type Command struct {
-	URLs     []string `arg:"" optional:"" name:"url" help:"What to ask for, http:// if it does not say, :8080 for a port of this machine; several are drawn equally often."`
+	URLs     []string `arg:"" optional:"" name:"url" help:"URLs to request, in equal shares. The scheme defaults to http; :8080 is a port of this machine."`
 	Offer    Offer    `embed:"" group:"Load:"`
 	Request  Request  `embed:"" group:"Requests:"`
 	Carriage Carriage `embed:"" group:"Connections:"`
-	Verify   Verify   `embed:"" group:"Answers (one that is not so counts as unverified, an error):"`
+	Verify   Verify   `embed:"" group:"Verification (a response that fails it counts as an error):"`
 	Judge    Judge    `embed:"" group:"Judgement:"`
 	Output   Output   `embed:"" group:"Output:"`
 }
 
 // Offer says how much is asked for.
 type Offer struct {
-	Connections int           `short:"c" help:"Connections kept busy (0: 64); with --rate the most that may be open (0: 4096)."`
-	Duration    time.Duration `short:"d" help:"Length of the measured part (0: 10s, unless -n or a schedule ends it); with --find-max of each probe (0: 5s)."`
+	Connections int           `short:"c" help:"Number of connections (0: 64); with --rate the maximum (0: 4096)."`
+	Duration    time.Duration `short:"d" help:"Length of the measured part (0: 10s, unless -n or a schedule ends it). With --find-max, length of each probe (0: 5s)."`
 	Requests    int64         `short:"n" help:"Number of measured requests (0: as many as fit)."`
-	Rate        string        `short:"r" help:"Open loop: so many requests a second, whatever the answers do: 1000, poisson:1000, ramp:100-5000/30s or steps:100,200,400/10s." placeholder:"RATE"`
-	MaxInFlight int           `help:"With --rate: requests in flight, or waiting for a connection, beyond which the next are dropped, and counted (0: any number wait)." placeholder:"N"`
-	WarmUp      time.Duration `help:"Load before the measured part."`
+	Rate        string        `short:"r" help:"Open loop: requests a second, independent of responses. Also poisson:1000, ramp:100-5000/30s or steps:100,200,400/10s." placeholder:"RATE"`
+	MaxInFlight int           `help:"With --rate: most requests in flight or waiting for a connection; further ones are dropped and counted (0: no limit)." placeholder:"N"`
+	WarmUp      time.Duration `help:"Length of the load before the measured part."`
 	FindMax     string        `help:"Find the highest rate that holds this threshold, such as 'p99<50ms'." placeholder:"THRESHOLD"`
-	Seed        uint64        `help:"Fixes random arrivals and the choice of URLs (0: 1)."`
+	Seed        uint64        `help:"Seed for random arrivals and the choice of URLs (0: 1)."`
 }
 
 // Request says what is asked for.
@@ -43,30 +43,30 @@ type Request struct {
 	cli.Headers
 	Body     string `short:"b" xor:"body" help:"Body." placeholder:"TEXT"`
 	BodyFile string `xor:"body" help:"File that holds the body." placeholder:"FILE"`
-	Targets  string `help:"File of what to ask for, a line each: [METHOD] URL [WEIGHT]; # begins a comment." placeholder:"FILE"`
-	Feed     string `help:"CSV or JSON Lines file that fills {{.name}} in URLs, header fields and body, a record a request." placeholder:"FILE"`
+	Targets  string `help:"File with a request per line: [METHOD] URL [WEIGHT]; # begins a comment." placeholder:"FILE"`
+	Feed     string `help:"CSV or JSON Lines file. Each record fills {{.name}} in URL, header fields and body of one request." placeholder:"FILE"`
 }
 
 // Carriage says how requests travel.
 type Carriage struct {
-	Timeout        time.Duration `default:"30s" help:"Bound on one request, connecting included (0: none)."`
-	NewConnections share         `help:"Share of requests that get a connection of their own, such as 0.1 or 10%; without a value all."`
+	Timeout        time.Duration `default:"30s" help:"Timeout of one request, connecting included (0: none)."`
+	NewConnections share         `help:"Share of requests that open a new connection, such as 0.1 or 10% (without a value: all)."`
 	TLSResume      bool          `name:"tls-resume" default:"true" negatable:"" help:"Resume TLS sessions."`
 	CA             string        `name:"ca" help:"PEM file of certificate authorities to trust." placeholder:"FILE"`
 	Insecure       bool          `short:"k" help:"Do not verify certificates."`
-	HTTP2          bool          `name:"http2" help:"HTTP/2: negotiated on https, by prior knowledge on http."`
+	HTTP2          bool          `name:"http2" help:"Use HTTP/2: negotiated on https, with prior knowledge on http."`
 	Streams        int           `help:"With --http2: requests in flight on a connection (0: 1; with --rate at most 100)." placeholder:"N"`
-	Pipeline       int           `help:"Requests that a connection sends at once, before it reads their answers (0: 1)." placeholder:"N"`
-	Unix           string        `help:"Unix socket to connect to instead of the URL's host." placeholder:"PATH"`
-	Threads        int           `short:"t" help:"Event loops (0: one a CPU; with --rate no more than one for each 25,000 a second)." placeholder:"N"`
-	Spin           time.Duration `help:"Poll so long before a start (0: 60us while the loops leave a CPU free). Name it where the CPUs are this command's own." placeholder:"DURATION"`
-	Engine         string        `enum:"auto,epoll,goroutine" default:"auto" help:"How requests are driven: auto, epoll or goroutine."`
+	Pipeline       int           `help:"Requests that a connection sends before it reads their responses (0: 1)." placeholder:"N"`
+	Unix           string        `help:"Unix socket to connect to, instead of the URL's host." placeholder:"PATH"`
+	Threads        int           `short:"t" help:"Number of event loops (0: one per CPU; with --rate at most one per 25,000 requests a second)." placeholder:"N"`
+	Spin           time.Duration `help:"Busy-poll this long before each start (0: 60us while a CPU is free). Set it where the CPUs are reserved for tare." placeholder:"DURATION"`
+	Engine         string        `enum:"auto,epoll,goroutine" default:"auto" help:"Engine that sends requests: auto, epoll or goroutine."`
 }
 
 // Verify says which answers are correct.
 type Verify struct {
-	VerifyStatus int      `help:"Status that answers must have." placeholder:"CODE"`
-	VerifyHeader []string `sep:"none" help:"Header field that answers must have, as 'Name: value'; repeatable." placeholder:"FIELD"`
+	VerifyStatus int      `help:"Status that responses must have." placeholder:"CODE"`
+	VerifyHeader []string `sep:"none" help:"Header field that responses must have, as 'Name: value'; repeatable." placeholder:"FIELD"`
 	VerifyBody   string   `help:"Text that bodies must contain." placeholder:"TEXT"`
 	VerifyLength *int64   `help:"Length that bodies must have, in bytes." placeholder:"N"`
 	VerifySHA256 string   `name:"verify-sha256" help:"SHA-256 that bodies must have." placeholder:"HEX"`
@@ -75,13 +75,13 @@ type Verify struct {
 // Output says where results go.
 type Output struct {
 	JSON     bool   `name:"json" help:"Print JSON instead of the summary."`
-	Output   string `short:"o" help:"Write the JSON to a file, whole or not at all." placeholder:"FILE"`
-	CSV      string `name:"csv" help:"Write the series as CSV." placeholder:"FILE"`
+	Output   string `short:"o" help:"Write the JSON to a file, atomically." placeholder:"FILE"`
+	CSV      string `name:"csv" help:"Write the time series as CSV." placeholder:"FILE"`
 	HTML     string `name:"html" help:"Write the summary as one HTML file." placeholder:"FILE"`
 	Markdown string `help:"Write the summary as Markdown." placeholder:"FILE"`
 	HDR      string `name:"hdr" help:"Write the histograms as an HdrHistogram log." placeholder:"FILE"`
-	Journal  string `help:"Write the state of the run every second, a JSON line each (with -o X.json: X.journal.jsonl)." placeholder:"FILE"`
-	Quiet    bool   `short:"q" help:"No progress."`
+	Journal  string `help:"Write the state of the run every second as a JSON line (with -o X.json: X.journal.jsonl)." placeholder:"FILE"`
+	Quiet    bool   `short:"q" help:"Print no progress."`
 }
 
 // Help shows examples.
@@ -95,17 +95,21 @@ func (c *Command) Help() string {
   tare load --find-max 'p99<50ms' URL  the highest rate with p99 under 50 ms
   tare load --fail-if 'p99>50ms' URL   exit with status 3 if p99 is above 50 ms
 
-With --rate response times count from when a request should have begun, so a
-server that stalls is charged for those that had to wait. Without it each
-connection asks again when it has been answered, and a stall hides what it
-delays.
+With --rate, response times count from the intended start of each request, so they
+include the wait that a stalled server causes. Without --rate, each connection sends its
+next request after a response, and a stall hides the delay of later requests.
 
-Exit status: 0 done and thresholds held, 1 could not (nothing listens, no
-request was answered, none as --verify asks, all with status 4xx or 5xx unless
---verify-status names it, output not written), 2 asked wrongly, 3 a threshold did not hold, 4 too few requests to judge one, 5 the rate
-asked for was not offered (requests dropped, or begun late), or the generator
-was busy for over 80 % of the time with it, 130 interrupted; what was measured
-is kept and shown all the same.`
+Exit status:
+
+    0    done, and all thresholds held
+    1    failed: no usable response (connection refused, --verify, status 4xx or 5xx
+         unless --verify-status allows it), or output not written
+    2    wrong usage
+    3    a threshold failed
+    4    too few requests to judge a threshold
+    5    the requested rate was not offered (requests dropped or late), or the generator
+         was busy for over 80 % of the time
+    130  interrupted; the report shows what was measured`
 }
 
 // Run offers the load, writes what was asked for and judges.

@@ -18,8 +18,8 @@ import (
 func warnTooFew(t *cli.Terminal, s *study.Study, blocks int) {
 	last := lastLook(s, blocks)
 	if least := leastBlocks(s, last); last.Blocks < least {
-		fmt.Fprintf(t.Err, "%s too few to decide whatever the effect: %d are needed to tell %d arms apart\n",
-			areMany(last.Blocks, "block"), least, 1+family(s))
+		fmt.Fprintf(t.Err, "%s too few to decide, however large the effect: %d arms need %d blocks\n",
+			areMany(last.Blocks, "block"), 1+family(s), least)
 	}
 }
 
@@ -54,29 +54,29 @@ func announceBudget(t *cli.Terminal, s *study.Study, budget time.Duration, block
 	looks := lab.Looks(s, blocks)
 	most, bound := looks[len(looks)-1].Blocks, ""
 	if blocks > 0 && n > most {
-		bound = ", since --blocks allows no more"
+		bound = ": --blocks allows no more"
 	}
 	n = min(n, most)
-	fmt.Fprintf(t.Err, "blocks that fit into %s, each of about %s, besides %s for pilot and captures: %d%s\n",
-		budget, block.Round(100*time.Millisecond), besides.Round(time.Second), n, bound)
+	fmt.Fprintf(t.Err, "blocks that fit into %s: %d, each of about %s, after %s for pilot and captures%s\n",
+		budget, n, block.Round(100*time.Millisecond), besides.Round(time.Second), bound)
 	if least := leastBlocks(s, looks[0]); n < least {
-		fmt.Fprintf(t.Err, "that is too few to tell any effect apart: at least %d are needed, about %s\n",
+		fmt.Fprintf(t.Err, "too few to detect any effect: it takes at least %d blocks, about %s\n",
 			least, (time.Duration(least)*block + besides).Round(time.Second))
 		return
 	}
 	metric, _ := study.MetricNamed(s.Primary.Metric)
 	cal, ok, err := noise.ReadFloor()
 	if err != nil || !ok || cal.Blocks == 0 {
-		fmt.Fprintf(t.Err, "how small an effect they tell apart is not known here: run `tare calibrate` once\n")
+		fmt.Fprintf(t.Err, "the smallest detectable effect is unknown on this machine: run `tare calibrate` once\n")
 		return
 	}
 	floor, ok := cal.Floor[s.Primary.Metric]
 	if !ok {
-		fmt.Fprintf(t.Err, "how small an effect on %s they tell apart is not known beforehand: the calibration kept has no floor for it\n", metric.Title)
+		fmt.Fprintf(t.Err, "the smallest detectable effect on %s is unknown: the calibration has no floor for it\n", metric.Title)
 		return
 	}
 	if n < cal.Blocks {
 		floor *= math.Sqrt(float64(cal.Blocks) / float64(n))
 	}
-	fmt.Fprintf(t.Err, "they should tell apart an effect on %s of about %s\n", metric.Title, unit.Change(math.Expm1(2*floor)))
+	fmt.Fprintf(t.Err, "smallest effect on %s that they should detect: about %s\n", metric.Title, unit.Change(math.Expm1(2*floor)))
 }

@@ -34,14 +34,14 @@ func TestAnnounceBudget(t *testing.T) {
 		floor       map[string]float64 // nil: not calibrated
 		want, never string
 	}{
-		{"calibrated", "tuning", 24 * time.Hour, 0, map[string]float64{"cpu_per_request": .01}, "an effect on CPU per request of about +2.0 %", "not known"},
-		{"fewer blocks than calibrated", "tuning", 13 * time.Minute, 0, map[string]float64{"cpu_per_request": .01}, "about +3.9 %", "not known"},
-		{"metric not calibrated", "routers", 24 * time.Hour, 0, map[string]float64{"cpu_per_request": .01}, "the calibration kept has no floor for it", "0.0 %"},
+		{"calibrated", "tuning", 24 * time.Hour, 0, map[string]float64{"cpu_per_request": .01}, "smallest effect on CPU per request that they should detect: about +2.0 %", "unknown"},
+		{"fewer blocks than calibrated", "tuning", 13 * time.Minute, 0, map[string]float64{"cpu_per_request": .01}, "about +3.9 %", "unknown"},
+		{"metric not calibrated", "routers", 24 * time.Hour, 0, map[string]float64{"cpu_per_request": .01}, "the calibration has no floor for it", "0.0 %"},
 		{"not calibrated", "routers", 24 * time.Hour, 0, nil, "run `tare calibrate` once", "0.0 %"},
-		{"few blocks allowed", "nesting", 24 * time.Hour, 4, nil, "captures: 4, since --blocks allows no more\nthat is too few to tell any effect apart", "calibrate"},
-		{"fewer blocks allowed than calibrated", "tuning", 24 * time.Hour, 15, map[string]float64{"cpu_per_request": .01}, "about +2.9 %", "not known"},
-		{"more blocks allowed than fit", "nesting", time.Minute, 12, nil, "too few to tell any effect apart", "--blocks"},
-		{"too short", "nesting", time.Minute, 0, nil, "too few to tell any effect apart", "calibrate"},
+		{"few blocks allowed", "nesting", 24 * time.Hour, 4, nil, "captures: --blocks allows no more\ntoo few to detect any effect", "calibrate"},
+		{"fewer blocks allowed than calibrated", "tuning", 24 * time.Hour, 15, map[string]float64{"cpu_per_request": .01}, "about +2.9 %", "unknown"},
+		{"more blocks allowed than fit", "nesting", time.Minute, 12, nil, "too few to detect any effect", "--blocks"},
+		{"too short", "nesting", time.Minute, 0, nil, "too few to detect any effect", "calibrate"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

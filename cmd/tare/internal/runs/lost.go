@@ -31,7 +31,7 @@ func LostCaptures(run *record.Run, arm, workload string) []string {
 // PrintLost names them beside the captures that are shown.
 func PrintLost(w io.Writer, lost []string) {
 	for _, text := range lost {
-		fmt.Fprintf(w, "left out: %s\n", text)
+		fmt.Fprintf(w, "excluded: %s\n", text)
 	}
 }
 

@@ -30,8 +30,8 @@ type HomeFlag struct {
 
 // TrialFlags are those of every verb that runs trials.
 type TrialFlags struct {
-	Seed   uint64 `help:"Seed for the order of trials (0: a random one, which the record shows)."`
-	Module string `help:"Folder of tare's own source, which has the built-in arms." placeholder:"DIR"`
+	Seed   uint64 `help:"Seed for the order of trials (0: random, and recorded)."`
+	Module string `help:"Folder of tare's own source, for the built-in arms." placeholder:"DIR"`
 }
 
 // StudyFlags are those of every verb that runs a study of the user's choice.

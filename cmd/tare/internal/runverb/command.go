@@ -23,7 +23,7 @@ import (
 
 // Command runs studies.
 type Command struct {
-	Studies []string `arg:"" optional:"" name:"study" help:"Built-in studies (see tare list) or study files. None: the quick form of nesting."`
+	Studies []string `arg:"" optional:"" name:"study" help:"Built-in studies (see tare list) or study files; default: the quick form of nesting."`
 	runs.StudyFlags
 	Arms      []string      `help:"Run only these arms and the control, separated by commas." placeholder:"ARM"`
 	Workloads []string      `help:"Run only these workloads." placeholder:"WORKLOAD"`
@@ -32,7 +32,7 @@ type Command struct {
 	Markdown  string        `help:"Write the report for a pull request." placeholder:"FILE"`
 	Resume    string        `help:"Continue an interrupted run." placeholder:"RUN"`
 	JSON      bool          `name:"json" help:"Print JSON." xor:"form"`
-	Plan      bool          `help:"Print the order of trials and the time they take, and stop." xor:"form"`
+	Plan      bool          `help:"Print the order and duration of trials, and stop." xor:"form"`
 }
 
 // Help shows examples.
@@ -50,7 +50,7 @@ func (c *Command) Help() string {
 A run never has more blocks than its plan. More blocks need a new run.
 Each trial is on disk as soon as it ends. Ctrl-C keeps what was measured.
 
-Exit status: 0 something was decided, 1 could not, 2 asked wrongly, 4 nothing was
+Exit status: 0 a comparison was decided, 1 failed, 2 wrong usage, 4 nothing was
 decided, 130 interrupted.`
 }
 
