@@ -15,9 +15,9 @@ import (
 
 // Process holds the flags that name a running service by its processes.
 type Process struct {
-	PID       int    `name:"pid" type:"pid" help:"The service is this process. It needs no preparation; looking from outside needs Linux and root." placeholder:"N"`
-	Cgroup    string `help:"The service is the processes of a control group: its directory." placeholder:"PATH"`
-	Container string `help:"The service is the processes of a container: the beginning of its ID." placeholder:"ID"`
+	PID       int    `name:"pid" type:"pid" help:"Process ID of the service. It needs no changes; measuring from outside needs Linux and root." placeholder:"N"`
+	Cgroup    string `help:"Control group of the service: its directory." placeholder:"PATH"`
+	Container string `help:"Container of the service: the beginning of its ID." placeholder:"ID"`
 }
 
 // Named reports whether a flag names a process.
@@ -65,8 +65,8 @@ func (h Headers) Fields() ([]load.Field, error) { return HeaderFields("--header"
 
 // Sending holds the flags that say how a load is sent while a service is looked at.
 type Sending struct {
-	Connections int     `short:"c" default:"64" help:"With --load: connections kept busy; with --rate the most that may be open."`
-	Rate        float64 `short:"r" help:"With --load: requests a second, whatever the answers do (0: as fast as the connections go)." placeholder:"N"`
+	Connections int     `short:"c" default:"64" help:"With --load: number of connections; with --rate the maximum."`
+	Rate        float64 `short:"r" help:"With --load: requests a second, independent of responses (0: as fast as possible)." placeholder:"N"`
 	Headers
 }
 
@@ -99,7 +99,7 @@ func (s Sending) Options(url string) *load.Options {
 
 // Load holds the flags of a load that is sent while a service is looked at.
 type Load struct {
-	URL string `name:"load" help:"URL to load meanwhile, so that costs come out per request." placeholder:"URL"`
+	URL string `name:"load" help:"URL to load meanwhile, to show costs per request." placeholder:"URL"`
 	Sending
 }
 
@@ -111,7 +111,7 @@ func (l Load) Options() *load.Options { return l.Sending.Options(l.URL) }
 
 // For holds the flag of how long a service is looked at.
 type For struct {
-	For time.Duration `default:"10s" help:"How long to look, in whole seconds."`
+	For time.Duration `default:"10s" help:"How long to measure, in whole seconds."`
 }
 
 // Check refuses what services do not take.
@@ -125,7 +125,7 @@ func (f For) Check(most time.Duration) error {
 
 // Hz holds the flag of how often a process is sampled from outside.
 type Hz struct {
-	Hz int `help:"From outside: samples a second of each CPU (0: 499)." placeholder:"N"`
+	Hz int `help:"From outside: samples a second per CPU (0: 499)." placeholder:"N"`
 }
 
 // Check refuses a rate that cannot be had; outside is whether processes are looked at.

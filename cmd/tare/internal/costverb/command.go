@@ -18,24 +18,24 @@ import (
 
 // Command tells who in a running service spends what.
 type Command struct {
-	What        string `arg:"" optional:"" name:"url|pid" help:"A service with net/http/pprof: its address, or the URL of its profiles if that is not /debug/pprof/. Or the number of a process."`
+	What        string `arg:"" optional:"" name:"url|pid" help:"A service with net/http/pprof: its address, or the URL of its profiles. Or a process ID."`
 	cli.Process `group:"Service:"`
-	Profile     []string `group:"Service:" sep:"none" help:"Saved profile to read instead, CPU or allocations; repeatable." placeholder:"FILE"`
-	Study       string   `group:"Service:" help:"Show the arms of a run instead, from the profiles that it kept: its folder, or its name below runs." placeholder:"RUN"`
+	Profile     []string `group:"Service:" sep:"none" help:"Saved CPU or allocation profile to read instead; repeatable." placeholder:"FILE"`
+	Study       string   `group:"Service:" help:"Show the arms of a run instead, from its profiles: its folder, or its name below runs." placeholder:"RUN"`
 	Arm         string   `group:"Service:" help:"With --study: only this arm."`
 	Workload    string   `group:"Service:" help:"With --study: only under this workload."`
 	cli.For
 	cli.Load    `group:"Load:"`
-	Requests    float64 `group:"Load:" help:"Requests that the service answered meanwhile, if they were counted elsewhere." placeholder:"N"`
+	Requests    float64 `group:"Load:" help:"Number of requests served meanwhile, if counted elsewhere." placeholder:"N"`
 	cli.Hz      `group:"From outside:"`
-	Count       bool        `group:"From outside:" default:"true" negatable:"" help:"Count requests for a tenth of the time, by a probe where they begin, so that costs come out per request."`
-	Marks       bool        `group:"From outside:" help:"Also watch every call of the owners by the clock, for counts, wall time and quantiles."`
+	Count       bool        `group:"From outside:" default:"true" negatable:"" help:"Count requests by a probe for a tenth of the time, to show costs per request."`
+	Marks       bool        `group:"From outside:" help:"Also time every call of the owners: counts, wall time and quantiles."`
 	Owner       []string    `group:"From outside:" sep:"none" help:"With --marks: watch only this owner, named package.Function or file.go:line; repeatable." placeholder:"NAME"`
-	MaxOverhead cli.Percent `group:"From outside:" default:"5%" help:"With --marks: the most it may cost the process, of the CPU it uses."`
-	Waits       bool        `help:"Also record an execution trace, for at most 5 s: what requests wait for. That costs the service CPU besides."`
+	MaxOverhead cli.Percent `group:"From outside:" default:"5%" help:"With --marks: highest overhead, as a share of the process's CPU."`
+	Waits       bool        `help:"Also record an execution trace of at most 5 s, to show what requests wait for. That costs the service more CPU."`
 	JSON        bool        `group:"Output:" name:"json" help:"Print JSON."`
 	HTML        string      `group:"Output:" name:"html" help:"Write the table, the causes and a flame graph as one HTML file." placeholder:"FILE"`
-	Folded      string      `group:"Output:" help:"Write stacks of the CPU profile, headed by their owners, for flame graphs." placeholder:"FILE"`
+	Folded      string      `group:"Output:" help:"Write the CPU stacks below their owners, as input for flame graphs." placeholder:"FILE"`
 	Labelled    string      `group:"Output:" name:"pprof" help:"Write the CPU profile with labels owner and cause, for go tool pprof -tagroot owner." placeholder:"FILE"`
 }
 
@@ -50,19 +50,20 @@ func (c *Command) Help() string {
   tare cost --profile cpu.pb.gz --profile allocs.pb.gz --requests 120000
   tare cost --study nesting-run --arm three      an arm of a run
 
-Every stack of the profile is charged to one owner: the innermost middleware,
-router, engine or handler on it, identified by file and line. Self is what the
-owner itself spent, with ± half the width of the 95 % interval. That width comes
-from how many stacks were seen and how requests were counted. Total includes the
-owners inside it. The collector's background work is shared out by bytes allocated.
+tare charges each stack of the profile to one owner: the innermost middleware, router,
+engine or handler on it. File and line identify the owner. Self is what the owner itself
+spent, with ± half the 95 % interval. The interval covers the number of stacks and the
+count of requests. Total includes the owners inside. Garbage collection in the
+background is shared out by bytes allocated.
 
-The profiler costs the service 6 to 19 % of its CPU while it runs. Of the kernel it
-sees only that it was called. From outside (--pid and the like) the cost is about
-1.5 %, and the functions of the kernel are seen as well. The service needs no
-changes and may be stripped or in a container, but memory is not measured. That
-takes Linux 5.15 and root, or the capabilities CAP_BPF, CAP_PERFMON and
-CAP_SYS_PTRACE. Without them --pid looks for the service's own profiles on the
-ports on which it listens.`
+The profiler costs the service 6 to 19 % of its CPU while it runs. It does not see
+functions of the kernel. From outside, as with --pid, the cost is about 1.5 %, and kernel
+functions are visible. The service needs no changes, and may be stripped or in a
+container. Memory is not measured from outside.
+
+Measuring from outside takes Linux 5.15 and root, or the capabilities CAP_BPF,
+CAP_PERFMON and CAP_SYS_PTRACE. Without them, --pid searches the ports of the process
+for its own profiles.`
 }
 
 // Run profiles, or reads profiles, and shows who spent what.

@@ -18,14 +18,14 @@ import (
 
 // Command tells what costs more in one set of profiles than in another.
 type Command struct {
-	A string `arg:"" help:"Profiles: files with commas between, a folder of them, a service's URL, a process by its number, cgroup:PATH, container:ID, or an arm of a run as RUN:ARM."`
-	B string `arg:"" help:"What to compare with A: the like."`
+	A string `arg:"" help:"Profile files separated by commas, their folder, a URL, a process ID, cgroup:PATH, container:ID, or RUN:ARM."`
+	B string `arg:"" help:"What to compare with A, in the same forms."`
 	cli.For
-	Repeat      int      `default:"5" help:"Of a service: how many captures to take; two services take turns."`
-	Load        []string `group:"Load:" sep:"none" help:"URL to load meanwhile, so that costs are per request; once for A and once for B." placeholder:"URL"`
+	Repeat      int      `default:"5" help:"Captures of each service; two services take turns."`
+	Load        []string `group:"Load:" sep:"none" help:"URL to load meanwhile, to show costs per request; once for A and once for B." placeholder:"URL"`
 	cli.Sending `group:"Load:"`
 	cli.Hz
-	Q    float64 `default:"0.05" help:"Share of false findings, among those reported, that is allowed on average."`
+	Q    float64 `default:"0.05" help:"Allowed share of false findings among those reported, on average."`
 	Keep string  `group:"Output:" help:"Also write the captures of services into this folder, as a-1.cpu.pb.gz and so on." placeholder:"DIR"`
 	JSON bool    `group:"Output:" name:"json" help:"Print JSON."`
 	HTML string  `group:"Output:" name:"html" help:"Write the table and a differential flame graph as one HTML file." placeholder:"FILE"`
@@ -41,11 +41,10 @@ func (c *Command) Help() string {
   tare diff 4711 4712
   tare diff runs/chain:nested runs/chain:chain
 
-Owners are compared by their own cost, functions within an owner by what they and
-their callees cost there, wherever they stand on the stack. A difference is told
-from noise by how the captures of a side differ among themselves: repeat them,
-best each in a process started afresh. What is not told apart is left out of the
-table and grey in the graph.`
+tare compares owners by their own cost. It compares functions within an owner by what
+they and their callees cost there, wherever they are on the stack. The captures of one
+side show the noise, so repeat them, if possible each in a new process. The table
+excludes owners without a measurable difference; the graph shows them in grey.`
 }
 
 // Run captures or reads, compares, and shows what differs.

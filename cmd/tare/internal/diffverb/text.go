@@ -117,7 +117,7 @@ func printDiff(w io.Writer, r *diff.Result, of diffed) {
 	case len(told) == 0:
 		fmt.Fprintf(w, "No owner's cost differs by more than chance (%d tested).\n", r.Tests())
 	case others > 0:
-		fmt.Fprintf(w, "%d other owners are not told apart from chance.\n", others)
+		fmt.Fprintf(w, "%d other owners show no measurable difference.\n", others)
 	}
 	printWithin(w, r, of)
 	printNear(w, r, of)
@@ -137,7 +137,7 @@ func printWithin(w io.Writer, r *diff.Result, of diffed) {
 	if len(within) == 0 {
 		return
 	}
-	fmt.Fprintln(w, "Functions that differ, within owners that are not told to:")
+	fmt.Fprintln(w, "Functions that differ, within owners that show no difference:")
 	for i := range within[:min(len(within), perOwner)] {
 		f := &within[i]
 		cli.PrintNamed(w, figures(f, of.base)+"  ", f.Function[strings.LastIndexByte(f.Function, '/')+1:]+", of "+f.Owner, of.width)
@@ -157,7 +157,7 @@ func printNear(w io.Writer, r *diff.Result, of diffed) {
 	if len(near) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "Nearest to a difference, but %s among %d owners:\n", of.dim("not told from chance"), r.Tests())
+	fmt.Fprintf(w, "Nearest to a difference, but %s among %d owners:\n", of.dim("not distinguishable from chance"), r.Tests())
 	for _, row := range near[:min(len(near), mostNear)] {
 		var line strings.Builder
 		cli.PrintNamed(&line, figures(&row, of.base)+"  ", row.Owner+", "+row.Kind, of.width)

@@ -26,7 +26,7 @@ func TestDiffNear(t *testing.T) {
 		not    string
 	}{
 		{"near", []diff.Row{row("far", 0.3), row("mw.Signature", 0.029)}, false,
-			[]string{"No owner's cost differs by more than chance (2 tested).", "not told from chance among 2 owners", "+13.1 µs", "mw.Signature, middleware", "More captures"}, "far"},
+			[]string{"No owner's cost differs by more than chance (2 tested).", "not distinguishable from chance among 2 owners", "+13.1 µs", "mw.Signature, middleware", "More captures"}, "far"},
 		{"grey", []diff.Row{row("mw.Signature", 0.029)}, true, []string{"\x1b[2m", "\x1b[0m"}, "far"},
 		{"none near", []diff.Row{row("mw.Signature", 0.3)}, false, []string{"(1 tested)"}, "Nearest"},
 	} {

@@ -18,15 +18,15 @@ import (
 
 // Command says what ails a service.
 type Command struct {
-	What        string `arg:"" optional:"" name:"url|pid|run" help:"A service with net/http/pprof, a process of this machine, or a run whose profiles were kept."`
+	What        string `arg:"" optional:"" name:"url|pid|run" help:"A service with net/http/pprof, a process ID, or a run with profiles."`
 	cli.Process `group:"Service:"`
-	From        string `group:"Service:" help:"Examine evidence that was saved instead." placeholder:"FILE"`
-	Arm         string `group:"Service:" help:"Of a run: the arm to examine alone." placeholder:"NAME"`
+	From        string `group:"Service:" help:"Examine saved evidence instead." placeholder:"FILE"`
+	Arm         string `group:"Service:" help:"With a run: examine only this arm." placeholder:"NAME"`
 	cli.For
 	cli.Load `group:"Load:"`
-	Source   string `help:"Folder of the program's source: the compiler is asked which values escape to the heap." placeholder:"DIR"`
-	Probe    bool   `help:"Send half a header also to another machine, to see when the server gives up. On this machine it is always done."`
-	Save     string `group:"Output:" help:"Save the evidence, to examine it again or elsewhere." placeholder:"FILE"`
+	Source   string `help:"Folder of the program's source, to ask the compiler which values escape to the heap." placeholder:"DIR"`
+	Probe    bool   `help:"Test header timeouts with half a header on other machines too, not only on this one."`
+	Save     string `group:"Output:" help:"Save the evidence, to examine it later or elsewhere." placeholder:"FILE"`
 	JSON     bool   `group:"Output:" name:"json" help:"Print JSON."`
 }
 
@@ -39,14 +39,13 @@ func (c *Command) Help() string {
   tare doctor --source . localhost:6060   with the compiler's word on escapes
   tare doctor --from evidence.gz          evidence saved by --save
 
-An execution trace of half the time, at most 5 s, is taken after the profile.
-Every finding has a price, measured on this service, the threshold that it
-crossed, a remedy, and how to see whether it helped. What could not be looked at
-is named with the reason: it is not taken for health.
+After the profile, doctor records an execution trace of half the time, at most 5 s.
+Every finding has a price that was measured on this service. It names the threshold that
+was crossed, a remedy, and how to verify it. doctor also lists what it could not examine,
+with the reason. That is not a sign of health.
 
-Exit status: 0 nothing was found, 3 something was, 4 inconclusive: nothing was
-found, but something is perhaps beyond its threshold, or there were too few
-requests to tell, or no rule could.`
+Exit status: 0 no findings, 3 findings, 4 inconclusive. Inconclusive means no findings,
+but a value may be beyond its threshold, or there were too few requests.`
 }
 
 // Run gathers evidence, examines it and shows what was found.
@@ -97,7 +96,7 @@ func (c *Command) check(t *cli.Terminal) error {
 		return cli.Usage("give them when the evidence is saved: --save FILE", errors.New("--load, --source, --probe and --arm do nothing for saved evidence"))
 	}
 	if info, err := os.Stat(c.Source); c.Source != "" && (err != nil || !info.IsDir()) {
-		return cli.Usage("name the folder of the service's module", fmt.Errorf("--source %s is no folder", c.Source))
+		return cli.Usage("name the folder of the service's module", fmt.Errorf("--source %s is not a folder", c.Source))
 	}
 	return cmp.Or(c.For.Check(time.Hour), c.Load.Check(t),
 		t.RefuseFlags(c.From != "", "for saved evidence", "for"),

@@ -112,7 +112,7 @@ func tally(d *doctor.Diagnosis) string {
 	text := "nothing was found"
 	switch n := len(d.Findings); {
 	case d.Inconclusive():
-		text = "inconclusive: nothing was found, which is no sign of health here"
+		text = "inconclusive: no findings, but that does not show health here"
 	case perhaps(d):
 		text = "inconclusive: nothing was found for certain"
 	case n == 1:
@@ -121,7 +121,7 @@ func tally(d *doctor.Diagnosis) string {
 		text = fmt.Sprintf("%d findings, by price", n)
 	}
 	if n := len(d.Blind); n > 0 {
-		text += fmt.Sprintf("; %d of %d rules could not tell", n, len(doctor.Rules()))
+		text += fmt.Sprintf("; %d of %d rules could not decide", n, len(doctor.Rules()))
 	}
 	return text + "\n"
 }

@@ -26,7 +26,7 @@ type Command struct {
 	cli.For
 	cli.Load `group:"Load:"`
 	cli.Hz
-	Output string `group:"Output:" short:"o" default:"flame.html" help:"File to write: .html for a page with the owners, .svg for the graph alone, .folded for stacks as text (default: flame.html)."`
+	Output string `group:"Output:" short:"o" default:"flame.html" help:"File to write: .html with the owners, .svg for the graph alone, .folded for stacks (default: flame.html)."`
 }
 
 // Help says what is drawn.
@@ -37,10 +37,9 @@ func (c *Command) Help() string {
   tare flame cpu.pb.gz -o flame.svg
   tare flame --pid 4711 --for 30s -o flame.html
 
-Each box is a function on top of its caller, as wide as what it and its callees
-spent, in the colour of the owner to whom it is charged: a middleware, router,
-engine or handler. The page has the table of owners too and can be searched and
-zoomed; it works offline and, but for that, without scripts.`
+Each box is a function on top of its caller. Its width is what it and its callees spent.
+Its colour is the owner that is charged: a middleware, router, engine or handler. The
+page also has the table of owners, works offline, and supports search and zoom.`
 }
 
 // Run looks, and draws.

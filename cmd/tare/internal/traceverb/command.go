@@ -19,16 +19,16 @@ import (
 
 // Command tells what slow requests waited for.
 type Command struct {
-	What        string `arg:"" optional:"" name:"url|pid|file" help:"A service with net/http/pprof, a process, whose profiles are looked for on the ports on which it listens, or a trace that was saved: by --save, runtime/trace or the flight recorder."`
+	What        string `arg:"" optional:"" name:"url|pid|file" help:"A service with net/http/pprof, a process ID, or a trace saved by --save, runtime/trace or the flight recorder."`
 	cli.Process `group:"Service:"`
 	cli.For
 	cli.Load `group:"Load:"`
-	Slower   time.Duration `name:"slower-than" help:"From what duration on a request is slow. Left out: the slowest hundredth is." placeholder:"DURATION"`
-	Samples  bool          `default:"true" negatable:"" help:"Profile the CPU meanwhile, so that the trace shows where requests ran."`
-	Top      int           `default:"3" help:"How many of the slowest requests to show one by one."`
+	Slower   time.Duration `name:"slower-than" help:"Duration from which a request is slow (default: the slowest 1 %)." placeholder:"DURATION"`
+	Samples  bool          `default:"true" negatable:"" help:"Also profile the CPU, to show where requests ran."`
+	Top      int           `default:"3" help:"Number of slowest requests to show one by one."`
 	JSON     bool          `group:"Output:" name:"json" help:"Print JSON."`
-	HTML     string        `group:"Output:" name:"html" help:"Write it as one HTML file, each of the slowest requests as a bar." placeholder:"FILE"`
-	Save     string        `group:"Output:" help:"Keep the trace, to read it again: tare trace FILE, go tool trace FILE." placeholder:"FILE"`
+	HTML     string        `group:"Output:" name:"html" help:"Write one HTML file, with a bar for each of the slowest requests." placeholder:"FILE"`
+	Save     string        `group:"Output:" help:"Save the trace, for tare trace FILE or go tool trace FILE." placeholder:"FILE"`
 }
 
 // Help says what is counted and what tracing costs.
@@ -40,15 +40,15 @@ func (c *Command) Help() string {
   tare trace --pid 4711
   tare trace slow-20261121T164423.123456.trace   a snapshot of the flight recorder
 
-Every request's whole time is accounted for: running, ready without a processor
-(scheduler), helping the collector, waiting for a lock, a channel, a call to
-another service, the client, a timer, a system call; each with its owner.
+trace accounts for the whole time of every request, by owner: running, ready without a
+processor (scheduler), garbage collection, or waiting. It waits for a lock, a channel,
+another service, the client, a timer or a system call.
 
-A request begins when the server is woken by its first bytes. What passed before,
-in the network and the kernel, is not in the trace.
+A request begins when its first bytes wake the server. The trace does not show the time
+before that, in the network and the kernel.
 
-Tracing costs the service CPU while it lasts, 2 to 12 % where it was tried and up to
-18 % with samples; see docs/trace.md.`
+Tracing costs the service CPU while it runs: 2 to 12 % where measured, and up to 18 %
+with samples. See docs/trace.md.`
 }
 
 // Run records or reads a trace and shows what slow requests waited for.

@@ -14,17 +14,17 @@ import (
 
 // Command measures what a microsecond in one owner costs the whole request.
 type Command struct {
-	What        string `arg:"" optional:"" name:"url|pid" help:"A service written in Go on this machine: its process, or a URL of it."`
+	What        string `arg:"" optional:"" name:"url|pid" help:"A Go service on this machine: its process ID or URL."`
 	cli.Process `group:"Service:"`
-	Owner       string        `required:"" help:"The owner to slow down, as tare cost names it: package.Function, or file.go:line of its function." placeholder:"NAME"`
-	Slow        time.Duration `default:"20us" help:"By how much to slow down each of its calls; at most 1ms."`
-	For         time.Duration `default:"30s" help:"How long all windows take; at most 10m. Timing its calls, 2s, and --layers come on top."`
-	Window      time.Duration `default:"500ms" help:"Length of one window, slowed down or not."`
-	Layers      time.Duration `default:"8s" help:"How long to sample afterwards, half of it slowed down, to show who spends the difference (0: not at all)."`
+	Owner       string        `required:"" help:"Owner to slow down, as in tare cost: package.Function or file.go:line." placeholder:"NAME"`
+	Slow        time.Duration `default:"20us" help:"Delay of each of its calls; at most 1ms."`
+	For         time.Duration `default:"30s" help:"Length of all windows; at most 10m. Timing its calls (2s) and --layers take extra time."`
+	Window      time.Duration `default:"500ms" help:"Length of one window, slow or normal."`
+	Layers      time.Duration `default:"8s" help:"Time to sample afterwards, half of it slow, to show which owners spend the difference (0: none)."`
 	cli.Load    `group:"Load:"`
-	AbortP99    time.Duration `name:"abort-p99" help:"Stop as soon as the p99 of a second's response times is above this (0: ten times that of the first second, at least 100ms)." placeholder:"TIME"`
-	Most        cli.Percent   `name:"max-overhead" default:"5%" help:"The most that timing its calls beforehand may cost the process, of the CPU it uses."`
-	Seed        uint64        `help:"Fixes the order of windows (0: 1)."`
+	AbortP99    time.Duration `name:"abort-p99" help:"Stop when the p99 response time of a second exceeds this (0: ten times the first second's, at least 100ms)." placeholder:"TIME"`
+	Most        cli.Percent   `name:"max-overhead" default:"5%" help:"Highest overhead of timing its calls beforehand, as a share of the process's CPU."`
+	Seed        uint64        `help:"Seed for the order of windows (0: 1)."`
 	JSON        bool          `group:"Output:" name:"json" help:"Print JSON."`
 }
 
@@ -42,9 +42,9 @@ alternate in random order with windows without. tare compares the CPU time of
 whole requests: "1 µs in it costs a request 1.4 µs". Multiply that by the owner's
 own time to estimate the saving.
 
-This slows a running service down, so you have to name the owner. The probe takes
-no more than --slow a call. It stops by itself when a window is over, and goes when
-this command ends, in whatever way.`
+This slows a running service down, so you have to name the owner. The probe delays each
+call by at most --slow. It stops by itself at the end of a window, and is removed when
+this command ends, even if it is killed.`
 }
 
 func (c *Command) check(t *cli.Terminal) error {

@@ -27,7 +27,7 @@ func printText(t *cli.Terminal, w *whatif.Result) error {
 	plain := func(v float64) string { return fmt.Sprintf("%.2f", v) }
 	fmt.Fprintf(out, "1 µs in it costs a request %s µs of CPU, %s.\n", plain(w.PerTaken.Value), w.PerTaken.Between(plain))
 	if w.PerTaken.Undecided() {
-		fmt.Fprintf(out, "That is not told apart from chance: a longer --for or a quieter machine narrows it.\n")
+		fmt.Fprintf(out, "That is not distinguishable from chance: use a longer --for or a quieter machine.\n")
 	}
 	printOwnTime(out, w)
 	if w.Layers != nil {
@@ -53,7 +53,7 @@ func printOwnTime(out io.Writer, w *whatif.Result) {
 	if w.Saved != nil {
 		fmt.Fprintf(out, ": without it one would cost about\n%s less, %s.\n", ns(w.Saved.Value), w.Saved.Between(ns))
 	} else {
-		fmt.Fprintf(out, ".\nWhat removing it would save cannot be told.\n")
+		fmt.Fprintf(out, ".\nThat does not show what removing it would save.\n")
 	}
 	if w.Own.P50 > 0 {
 		fmt.Fprintf(out, "A call by the clock: p50 %s, p99 %s.\n", ns(w.Own.P50), ns(w.Own.P99))

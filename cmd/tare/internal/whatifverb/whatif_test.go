@@ -19,8 +19,8 @@ import (
 func TestPrintUndecided(t *testing.T) {
 	inf := math.Inf(1)
 	for want, ratio := range map[string]whatif.Estimate{
-		"not told apart from chance": {Value: 0.05, Low: -0.2, High: 0.3},
-		"interval not bounded":       {Value: 1, Low: -inf, High: inf},
+		"not distinguishable from chance": {Value: 0.05, Low: -0.2, High: 0.3},
+		"interval not bounded":            {Value: 1, Low: -inf, High: inf},
 	} {
 		res := &whatif.Result{PerTaken: ratio, Own: whatif.OwnTime{CPU: 20e3, Margin: 1e3}}
 		var out bytes.Buffer
@@ -28,7 +28,7 @@ func TestPrintUndecided(t *testing.T) {
 			t.Fatal(err)
 		}
 		if text := out.String(); strings.Contains(text, "without it") || !strings.Contains(text, want) ||
-			!strings.Contains(text, "What removing it would save cannot be told.") {
+			!strings.Contains(text, "That does not show what removing it would save.") {
 			t.Errorf("got\n%s\nwant nothing promised, and %q", text, want)
 		}
 	}
