@@ -133,7 +133,7 @@ func (c *conductor) judge(res *Result) {
 		}
 	}
 	if c := res.Counts; c.Answered() > 0 && c.Status[2]+c.Status[3] == 0 && !p.script.expectsStatus() {
-		warn("none of %s was a success (2xx) or a redirection (3xx): check the URL", count(c.Answered(), "answer"))
+		warn("none of %s was a success (2xx) or a redirection (3xx): check the URL", formatCount(c.Answered(), "answer"))
 	}
 	if n := res.Counts.Dropped; n > 0 {
 		why := "the run ended before they could begin"
@@ -144,7 +144,7 @@ func (c *conductor) judge(res *Result) {
 	}
 	if share := res.Busy(); share > busyShare {
 		res.Bound = true
-		warn("the generator was busy for %.0f %% of the time on %s: the figures may be its own; give it more threads, or CPUs of its own", 100*share, count(res.Threads, "thread"))
+		warn("the generator was busy for %.0f %% of the time on %s: the figures may be its own; give it more threads, or CPUs of its own", 100*share, formatCount(res.Threads, "thread"))
 	}
 	if c.stopped {
 		res.Stopped, res.Bound = true, true
@@ -166,7 +166,7 @@ func (c *conductor) judge(res *Result) {
 		warn("one request in a hundred began %v or more after its intended start: no connection of %d was free; their wait is in the response times, not in the service times", lag, p.opts.Connections)
 	}
 	if n, streams := p.crowded(); 100*n > res.Counts.Scheduled {
-		warn("%s begun without a free stream: their connection allows %s at a time, and the wait for one is in the times, service times too; ask for fewer, on more connections", ofRequests(n, res.Counts.Scheduled), count(streams, "stream"))
+		warn("%s begun without a free stream: their connection allows %s at a time, and the wait for one is in the times, service times too; ask for fewer, on more connections", ofRequests(n, res.Counts.Scheduled), formatCount(streams, "stream"))
 	}
 }
 
@@ -185,11 +185,11 @@ func ofRequests(n, all uint64) string {
 	if n == 1 {
 		verb = "was"
 	}
-	return fmt.Sprintf("%d of %s %s", n, count(all, "request"), verb)
+	return fmt.Sprintf("%d of %s %s", n, formatCount(all, "request"), verb)
 }
 
-// count is a number of things.
-func count[N int | uint64](n N, noun string) string {
+// formatCount is a number of things.
+func formatCount[N int | uint64](n N, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}

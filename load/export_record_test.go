@@ -44,7 +44,7 @@ func Recorded(all ...Moments) (*Snapshot, *Result) {
 	}
 	var s Snapshot
 	c := &conductor{plan: r.plan}
-	c.count(&s, int64(time.Second))
+	c.fillCounts(&s, int64(time.Second))
 	return &s, c.result(nil)
 }
 

@@ -137,13 +137,13 @@ func (c *conductor) watch(ctx context.Context, done <-chan struct{}) {
 				c.mark(true)
 			}
 		case <-ticker.C:
-			c.look(nanotime())
+			c.collectSlices(nanotime())
 		}
 	}
 }
 
-// look collects the slices that have ended and reports progress.
-func (c *conductor) look(now int64) {
+// collectSlices collects the slices that have ended and reports progress.
+func (c *conductor) collectSlices(now int64) {
 	p := c.plan
 	s := Snapshot{Elapsed: time.Duration(now - p.measure)}
 	if p.planned != never {
@@ -159,12 +159,12 @@ func (c *conductor) look(now int64) {
 	if p.opts.Progress == nil {
 		return
 	}
-	c.count(&s, now)
+	c.fillCounts(&s, now)
 	p.opts.Progress(s)
 }
 
-// count fills in what has been counted so far.
-func (c *conductor) count(s *Snapshot, now int64) {
+// fillCounts fills in what has been counted so far.
+func (c *conductor) fillCounts(s *Snapshot, now int64) {
 	if c.response == nil {
 		c.response, c.service = hist.New(), hist.New()
 	}

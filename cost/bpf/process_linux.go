@@ -176,9 +176,9 @@ func (p *process) place() (ok bool) {
 	return ok
 }
 
-// look notes the CPU used so far, and whether the process still is what it was: the
+// checkAlive notes the CPU used so far, and whether the process still is what it was: the
 // same program that begins anew lies elsewhere in memory if it can lie anywhere.
-func (p *process) look() {
+func (p *process) checkAlive() {
 	if p.ended {
 		return
 	}

@@ -100,11 +100,11 @@ func (s *Sampler) open() error {
 		}
 	}
 	if err := s.load(); err != nil {
-		return lacking(err)
+		return explainMissing(err)
 	}
 	clock, err := newClock(s.o.Hz, s.objects.Tick.FD())
 	if err != nil {
-		return lacking(err)
+		return explainMissing(err)
 	}
 	s.clock = clock
 	if s.o.PID != 0 {
@@ -231,7 +231,7 @@ func (s *Sampler) watchGroup() error {
 // begin starts the clock and fetches from then on.
 func (s *Sampler) begin() error {
 	for _, p := range s.all {
-		p.look()
+		p.checkAlive()
 		p.begun = p.last
 	}
 	s.begun = time.Now()
@@ -241,7 +241,7 @@ func (s *Sampler) begin() error {
 	if !s.clock.cycles {
 		leaving, err := link.AttachTracing(link.TracingOptions{Program: s.objects.Leave})
 		if err != nil {
-			return lacking(err)
+			return explainMissing(err)
 		}
 		s.leaving = leaving
 	}
@@ -288,7 +288,7 @@ func (s *Sampler) refresh() error {
 		if p.ended {
 			continue
 		}
-		if p.look(); !p.ended {
+		if p.checkAlive(); !p.ended {
 			continue
 		}
 		if err := s.objects.Watched.Delete(uint32(pid)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
@@ -391,7 +391,7 @@ func (s *Sampler) Stop() (*Profile, error) {
 	}
 	duration := time.Since(s.begun)
 	for _, p := range s.all {
-		p.look() // at once: the process runs on
+		p.checkAlive() // at once: the process runs on
 	}
 	if stopped != nil {
 		return nil, stopped

@@ -142,7 +142,7 @@ func (p *process) userFrames(chain []uint64) []cost.Frame {
 		}
 		named, ok := p.frames[a]
 		if !ok {
-			named = p.named(a)
+			named = p.resolveAddress(a)
 			p.frames[a] = named
 		}
 		frames = append(frames, named...)
@@ -168,8 +168,8 @@ func begins(function string) bool {
 	return function == "runtime.mstart" || function == "runtime.mcall"
 }
 
-// named names one address.
-func (p *process) named(addr uint64) []cost.Frame {
+// resolveAddress names one address.
+func (p *process) resolveAddress(addr uint64) []cost.Frame {
 	m, mapped := holding(p.maps, addr)
 	if p.table != nil && (!mapped || m.File == p.exe || m.File == "") {
 		if _, ok := p.table.Lookup(addr - p.bias); ok {

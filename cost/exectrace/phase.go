@@ -63,7 +63,7 @@ func phaseOf(frames []cost.Frame) (phase, bool) {
 		case strings.HasPrefix(fn, fastHTTP+"(*Server).serveConn"):
 			return fastHTTPPhase(frames[:i]), true
 		case strings.HasPrefix(fn, fastHTTP+"(*workerPool)."):
-			if within(frames[:i], fastHTTP+"(*Server).serveConn") < 0 {
+			if findOutermost(frames[:i], fastHTTP+"(*Server).serveConn") < 0 {
 				return outside, true
 			}
 		case fn == tare+"serve":
@@ -75,9 +75,9 @@ func phaseOf(frames []cost.Frame) (phase, bool) {
 	return nowhere, false
 }
 
-// within returns the outermost frame whose function begins with prefix, -1 if
+// findOutermost returns the outermost frame whose function begins with prefix, -1 if
 // there is none.
-func within(frames []cost.Frame, prefix string) int {
+func findOutermost(frames []cost.Frame, prefix string) int {
 	for i := len(frames) - 1; i >= 0; i-- {
 		if strings.HasPrefix(frames[i].Func, prefix) {
 			return i
@@ -90,7 +90,7 @@ func netHTTPPhase(inner []cost.Frame) phase {
 	if len(inner) == 0 {
 		return nowhere
 	}
-	if within(inner, "net/http.(*conn).hijackLocked") >= 0 {
+	if findOutermost(inner, "net/http.(*conn).hijackLocked") >= 0 {
 		return surrender
 	}
 	switch fn := inner[len(inner)-1].Func; {
@@ -99,7 +99,7 @@ func netHTTPPhase(inner []cost.Frame) phase {
 	case fn == "net/http.(*response).finishRequest":
 		return finishing
 	case fn == "net/http.(*conn).readRequest",
-		fn == clearHTTP2 && within(inner, "bufio.(*Reader).Peek") >= 0: // which protocol it is
+		fn == clearHTTP2 && findOutermost(inner, "bufio.(*Reader).Peek") >= 0: // which protocol it is
 		return reading
 	case strings.HasPrefix(fn, "bufio.(*Reader)."):
 		return between
@@ -149,7 +149,7 @@ func tarePhase(inner []cost.Frame) phase {
 		case "flush", "refuse":
 			return finishing
 		case "handle":
-			if within(inner[:i], "github.com/tarehq/tare/serve.(*response).Hijack") >= 0 {
+			if findOutermost(inner[:i], "github.com/tarehq/tare/serve.(*response).Hijack") >= 0 {
 				return surrender
 			}
 			return handling
@@ -169,9 +169,9 @@ func gRPCPhase(outermost string, inner []cost.Frame) phase {
 		return handling
 	case outermost != "serverWorker":
 		return outside
-	case within(inner, handle) >= 0:
+	case findOutermost(inner, handle) >= 0:
 		return handling
-	case within(inner, gRPC) < 0:
+	case findOutermost(inner, gRPC) < 0:
 		return queueing
 	}
 	return nowhere

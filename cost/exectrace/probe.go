@@ -72,7 +72,7 @@ func (t *tracker) adopt(ids []trace.GoID) {
 // kinship tells how likely a goroutine that waits started the one at another site:
 // 2 if a function literal of its own leads there, 1 if its own package does, else 0.
 func kinship(waits, stray *site) int {
-	outer := stray.frames[within(stray.frames, profiling)+1:]
+	outer := stray.frames[findOutermost(stray.frames, profiling)+1:]
 	literal := func(f cost.Frame) bool {
 		return slices.ContainsFunc(waits.frames, func(w cost.Frame) bool { return strings.HasPrefix(f.Func, w.Func+".") })
 	}

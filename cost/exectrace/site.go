@@ -106,13 +106,13 @@ func (s *sites) make(frames []cost.Frame, born *site) *site {
 	at := &site{}
 	fn := naming(frames)
 	at.phase, at.server = phaseOf(frames)
-	at.probed = within(frames, profiling) >= 0
+	at.probed = findOutermost(frames, profiling) >= 0
 	if born != nil {
 		frames = append(frames, born.frames...)
 	}
 	at.frames = frames
 	for _, e := range otherEngines {
-		if within(frames, e.prefix) >= 0 {
+		if findOutermost(frames, e.prefix) >= 0 {
 			s.others[e.name] = true
 		}
 	}

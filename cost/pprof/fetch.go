@@ -154,7 +154,7 @@ func (s *Service) fetch(ctx context.Context, name string, d time.Duration) (*Pro
 
 // timely refuses a profile that is not of the time that was asked for.
 func (s *Service) timely(p *Profile, name string, d time.Duration) (*Profile, error) {
-	if err := p.within(whole(d)); err != nil {
+	if err := p.checkDuration(whole(d)); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.at(name), err)
 	}
 	return p, nil

@@ -53,9 +53,9 @@ func expand(raw *profile.Profile) int {
 	return n
 }
 
-// within refuses a profile that was recorded for another time than was asked for.
+// checkDuration refuses a profile that was recorded for another time than was asked for.
 // A service may need a while to begin and to end.
-func (p *Profile) within(asked time.Duration) error {
+func (p *Profile) checkDuration(asked time.Duration) error {
 	if p.Duration == 0 || p.Duration >= asked/2 && p.Duration <= asked+patience {
 		return nil
 	}

@@ -42,7 +42,7 @@ type Builder struct {
 // toolchain hold the first lines that it printed.
 func (b *Builder) Build(ctx context.Context, a study.Arm) (*Program, error) {
 	for _, name := range a.Needs {
-		if _, err := look(name); err != nil {
+		if _, err := lookUpProgram(name); err != nil {
 			return nil, err
 		}
 	}
@@ -90,7 +90,7 @@ func (b *Builder) once(p *Program, t target, find func() (executable, error)) (e
 // command fills in a program that is already there. It runs where tare runs,
 // so that its arguments may name files the way its user would.
 func (b *Builder) command(p *Program, argv []string) error {
-	path, err := look(argv[0])
+	path, err := lookUpProgram(argv[0])
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (b *Builder) command(p *Program, argv []string) error {
 	return nil
 }
 
-func look(name string) (string, error) {
+func lookUpProgram(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	switch {
 	case errors.Is(err, exec.ErrNotFound):

@@ -39,16 +39,16 @@ func (a *Process) Sockets() (Sockets, error) {
 	}
 	n := Sockets{}
 	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
-		if err := n.count(family, uint16(port)); err != nil {
+		if err := n.countPort(family, uint16(port)); err != nil {
 			return nil, fmt.Errorf("counting sockets: %w", err)
 		}
 	}
 	return n, nil
 }
 
-// count asks the kernel by sock_diag(7). Unlike /proc/net/tcp it filters by
+// countPort asks the kernel by sock_diag(7). Unlike /proc/net/tcp it filters by
 // port itself, which matters beside many thousand connections.
-func (n Sockets) count(family byte, port uint16) error {
+func (n Sockets) countPort(family byte, port uint16) error {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
 	if errors.Is(err, unix.EPROTONOSUPPORT) {
 		return fmt.Errorf("this kernel is built without INET_DIAG: %w", ErrNotSupported)

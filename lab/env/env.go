@@ -105,9 +105,9 @@ func (m Machine) Read(ctx context.Context) []Fact {
 	if m.Root == nil {
 		return kept(&survey{Machine: m}, portable())
 	}
-	s := &survey{Machine: m, before: m.look()}
+	s := &survey{Machine: m, before: m.takeReading()}
 	s.span = m.Pause(ctx, between)
-	s.after = m.look()
+	s.after = m.takeReading()
 	if apart := s.after.at - s.before.at; s.before.at > 0 && apart > s.span {
 		s.span = apart // looking takes time, too, and a lot where others have the CPUs
 	}
@@ -120,7 +120,7 @@ type item func(*survey) Fact
 // survey is a machine looked at twice.
 type survey struct {
 	Machine
-	before, after look
+	before, after reading
 	span          time.Duration
 }
 

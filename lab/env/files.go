@@ -128,8 +128,8 @@ func counted(list string) int {
 	return n
 }
 
-// count is a number of things.
-func count(n int64, noun string) string {
+// formatCount is a number of things.
+func formatCount(n int64, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}

@@ -49,7 +49,7 @@ func swap(s *survey) Fact {
 	switch moved := s.after.swapped - s.before.swapped; {
 	case moved > 0:
 		f.Verdict = Disturbs
-		f.Value += ", " + count(moved, "page") + " moved in the last second"
+		f.Value += ", " + formatCount(moved, "page") + " moved in the last second"
 	case used > 0:
 		f.Verdict = Note
 	}

@@ -65,7 +65,7 @@ func waiting(s *survey) Fact {
 		return f.unknown(untold)
 	}
 	n, err := strconv.Atoi(words[at+1])
-	f.Value = count(int64(n), "socket")
+	f.Value = formatCount(int64(n), "socket")
 	switch ports := max(s.ports(), 1); {
 	case err != nil:
 		return f.unknown(untold)
@@ -122,7 +122,7 @@ func tracking(s *survey) Fact {
 	}
 	f := Fact{
 		Name: "connection tracking", Verdict: Note,
-		Value:  fmt.Sprintf("%s tracked, %d at most", count(n, "connection"), most),
+		Value:  fmt.Sprintf("%s tracked, %d at most", formatCount(n, "connection"), most),
 		Why:    "the firewall looks at every packet, on loopback, too; new connections fail when its table is full",
 		Remedy: "sudo iptables -t raw -A PREROUTING -i lo -j NOTRACK; the same for OUTPUT -o lo",
 	}

@@ -25,7 +25,7 @@ func Compare(first, second *verdict.Analysis) (doc.Page, error) {
 	if err != nil {
 		return doc.Page{}, err
 	}
-	lacks := across.Lacking(first, second, all)
+	lacks := across.FindUncompared(first, second, all)
 	a, b := &first.Manifest, &second.Manifest
 	var p doc.Page
 	p.Add(doc.Heading{Level: 1, Text: fmt.Sprintf("%s against %s, through the control %s that both ran (build ID %s)",
@@ -69,7 +69,7 @@ func addName(t doc.Terms, workload, name string) doc.Terms {
 }
 
 // lacking names what is not compared, by workload.
-func lacking(all []across.Lack) doc.Terms {
+func lacking(all []across.Uncompared) doc.Terms {
 	var t doc.Terms
 	for _, l := range all {
 		name := l.Metric + " of " + l.Arm

@@ -210,12 +210,12 @@ func (c *checker) primary() {
 	}
 	c.compared("primary.metric", p.Metric, p.Workload)
 	c.takesPart("primary.arm", p.Arm, p.Workload)
-	c.told("primary.metric", p.Metric)
+	c.checkMeasurable("primary.metric", p.Metric)
 }
 
-// told checks that the primary comparison is not of what only an arm's process tells,
-// where an arm is a URL: one of the two, or all that there are beside the control.
-func (c *checker) told(path, metric string) {
+// checkMeasurable refuses a primary metric that only an arm's process reports where an arm
+// is a URL: one of the two, or all that there are beside the control.
+func (c *checker) checkMeasurable(path, metric string) {
 	if m, ok := MetricNamed(metric); !ok || m.Outside {
 		return
 	}

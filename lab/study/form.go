@@ -63,7 +63,7 @@ func (s *Study) of(arms, workloads []string) *Study {
 		q.Workloads = slices.DeleteFunc(slices.Clone(s.Workloads), func(w Workload) bool { return !slices.Contains(workloads, w.Name) })
 	}
 	q.narrow()
-	q.Claims, q.Goals = q.within(s.Claims), q.goalsWithin(s.Goals)
+	q.Claims, q.Goals = q.keepClaims(s.Claims), q.goalsWithin(s.Goals)
 	return &q
 }
 
@@ -141,10 +141,10 @@ func (s *Study) narrow() {
 	s.Attribute = s.Attribute.among(s)
 }
 
-// within are the claims' checks whose arms and workloads the study has. The checks
+// keepClaims returns the claims' checks whose arms and workloads the study has. The checks
 // that decide on a claim stay for the sake of any other, though they cannot be
 // made: no other may decide in their place.
-func (s *Study) within(claims []Claim) []Claim {
+func (s *Study) keepClaims(claims []Claim) []Claim {
 	var kept []Claim
 	for _, c := range claims {
 		if !slices.ContainsFunc(c.Checks, s.canCheck) {

@@ -173,7 +173,7 @@ func octal(n ast.Node) bool {
 	return len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9'
 }
 
-func truth() shape[bool] {
+func boolean() shape[bool] {
 	return scalar(schema{Type: "boolean"}, "true or false", func(n ast.Node) (bool, bool) {
 		b, ok := n.(*ast.BoolNode)
 		return ok && b.Value, ok

@@ -113,8 +113,8 @@ func (q Quantity) sources() []study.Source {
 	return []study.Source{study.Pprof, study.EBPF}
 }
 
-// told is the quantity by a part's own count.
-func (q Quantity) told(t record.Truth) float64 {
+// readTruth is the quantity by a part's own count.
+func (q Quantity) readTruth(t record.Truth) float64 {
 	switch q {
 	case Memory:
 		return t.Bytes
@@ -177,11 +177,11 @@ func (h holder) held(name string, q Quantity, source study.Source) (held Held, o
 	looks := byRound(h.run.Captures, h.workload, h.arm, source)
 	held = Held{Source: source, N: len(looks)}
 	for _, l := range looks {
-		it := named(l, name)
+		it := findPart(l, name)
 		if it.Owner != "" {
 			held.Owner = it.Owner
 		}
-		told, charged := q.told(l.Truth[name]), q.charged(it)
+		told, charged := q.readTruth(l.Truth[name]), q.charged(it)
 		held.Truth += told / float64(len(looks))
 		held.Attributed += charged / float64(len(looks))
 		off = append(off, charged-told)
@@ -202,9 +202,9 @@ func (h *Held) judge(off []float64, band float64) {
 	}
 }
 
-// named finds the owner that a part is: a middleware or handler whose name ends
+// findPart finds the owner that a part is: a middleware or handler whose name ends
 // in the part's, whatever the case; a zero item if there is none.
-func named(l look, part string) cost.Item {
+func findPart(l sighting, part string) cost.Item {
 	for _, it := range l.seen.Bill.Items {
 		last := it.Owner[strings.LastIndexByte(it.Owner, '.')+1:]
 		if handles(it) && strings.EqualFold(last, part) {
@@ -243,8 +243,8 @@ func (h holder) apart(name string, q Quantity) *Estimate {
 }
 
 // off is how much more a look charged a part with than its own count says.
-func (h holder) off(l look, name string, q Quantity) float64 {
-	return q.charged(named(l, name)) - q.told(l.Truth[name])
+func (h holder) off(l sighting, name string, q Quantity) float64 {
+	return q.charged(findPart(l, name)) - q.readTruth(l.Truth[name])
 }
 
 // rest holds all but the parts against the arm that lacks them, by rounds.
@@ -257,7 +257,7 @@ func (h holder) rest(parts []string, bare string) []Accuracy {
 			held := Held{Source: source}
 			var off []float64
 			for _, l := range byRound(h.run.Captures, h.workload, h.arm, source) {
-				i := slices.IndexFunc(without, func(o look) bool { return o.Round == l.Round })
+				i := slices.IndexFunc(without, func(o sighting) bool { return o.Round == l.Round })
 				if i < 0 {
 					continue
 				}
@@ -302,7 +302,7 @@ func (h holder) bands(parts []string, q Quantity) (sum float64) {
 // except is what all owners but some parts spent: bytes, or CPU time in code,
 // since system calls, scheduling and the collector do change when a request
 // takes longer or allocates more.
-func (q Quantity) except(l look, parts []string) (sum float64) {
+func (q Quantity) except(l sighting, parts []string) (sum float64) {
 	for _, it := range l.seen.Bill.Items {
 		last := it.Owner[strings.LastIndexByte(it.Owner, '.')+1:]
 		if handles(it) && slices.ContainsFunc(parts, func(p string) bool { return strings.EqualFold(last, p) }) {

@@ -137,8 +137,8 @@ func sampled(v, margins []float64) Estimate {
 }
 
 // byRound sorts an arm's captures under a workload in which a source looked.
-func byRound(all []record.Capture, workload, arm string, source study.Source) []look {
-	var looks []look
+func byRound(all []record.Capture, workload, arm string, source study.Source) []sighting {
+	var looks []sighting
 	for i := range all {
 		c := &all[i]
 		if c.Workload != workload || c.Arm != arm || len(c.Invalid) > 0 {
@@ -146,16 +146,16 @@ func byRound(all []record.Capture, workload, arm string, source study.Source) []
 		}
 		for k := range c.Seen {
 			if s := &c.Seen[k]; s.Source == source && s.Bill != nil {
-				looks = append(looks, look{c, s})
+				looks = append(looks, sighting{c, s})
 			}
 		}
 	}
-	slices.SortStableFunc(looks, func(a, b look) int { return cmp.Compare(a.Round, b.Round) })
+	slices.SortStableFunc(looks, func(a, b sighting) int { return cmp.Compare(a.Round, b.Round) })
 	return looks
 }
 
-// look is what one source saw in one capture.
-type look struct {
+// sighting is what one source saw in one capture.
+type sighting struct {
 	*record.Capture
 	seen *record.Seen
 }

@@ -29,13 +29,13 @@ func (a *Analysis) headline() string {
 		return fmt.Sprintf("Nothing is decided: no valid pair of trials for %s in workload %s yet.", p.Metric, p.Workload)
 	}
 	if c := a.claimed(); c != nil {
-		return a.tell(c, a.against(c)) + a.unpaired(c)
+		return a.describeComparison(c, a.against(c)) + a.unpaired(c)
 	}
 	if len(a.primary) > mostNamed {
-		return a.count() + a.unpaired(nil)
+		return a.countOutcomes() + a.unpaired(nil)
 	}
 	c := a.largest()
-	return a.tell(c, "") + a.unpaired(c)
+	return a.describeComparison(c, "") + a.unpaired(c)
 }
 
 // unpaired names the arms that the study is to decide on and that have no pair of
@@ -89,9 +89,9 @@ func (a *Analysis) largest() *Comparison {
 // mostWords is how long a headline may be.
 const mostWords = 25
 
-// tell says one comparison, and what follows from it: what the arm costs, then how sure
+// describeComparison says one comparison, and what follows from it: what the arm costs, then how sure
 // that is. It leaves out the control, and then titles, where the words are too many.
-func (a *Analysis) tell(c *Comparison, then string) string {
+func (a *Analysis) describeComparison(c *Comparison, then string) string {
 	if in := a.resolved(c); in != nil {
 		c = in
 	}
@@ -241,8 +241,8 @@ func (r *CheckResult) published() float64 {
 	return 0
 }
 
-// count says how many arms came out how.
-func (a *Analysis) count() string {
+// countOutcomes says how many arms came out how.
+func (a *Analysis) countOutcomes() string {
 	var higher, lower, same, open int
 	var top, bottom *Comparison
 	for _, c := range a.primary {

@@ -80,7 +80,7 @@ func newAccount(run *record.Run, w study.Workload, source study.Source) Account 
 			names = append(names, arm.Name)
 		}
 	}
-	var looks [][]look
+	var looks [][]sighting
 	for _, name := range names {
 		if seen := byRound(run.Captures, w.Name, name, source); len(seen) > 0 {
 			looks = append(looks, seen)
@@ -110,7 +110,7 @@ func (o *Owner) most() (most float64) {
 	return most
 }
 
-func newSpent(arm string, looks []look) Spent {
+func newSpent(arm string, looks []sighting) Spent {
 	out := Spent{Arm: arm, N: len(looks)}
 	n := float64(len(looks))
 	var cpu []float64
@@ -152,7 +152,7 @@ type identity struct{ kind, name, where string }
 func (id identity) is(it *cost.Item) bool { return it.Owner == id.name && it.Where == id.where }
 
 // identities are all owners that were seen, in the order in which they were.
-func identities(looks [][]look) []identity {
+func identities(looks [][]sighting) []identity {
 	var all []identity
 	at := map[[2]string]int{}
 	for _, arm := range looks {
@@ -173,7 +173,7 @@ func identities(looks [][]look) []identity {
 }
 
 // of finds the owner's item in a capture; a zero one if it was not seen.
-func (id identity) of(l look) (it cost.Item, seen bool) {
+func (id identity) of(l sighting) (it cost.Item, seen bool) {
 	for i := range l.seen.Bill.Items {
 		if id.is(&l.seen.Bill.Items[i]) {
 			return l.seen.Bill.Items[i], true
@@ -182,7 +182,7 @@ func (id identity) of(l look) (it cost.Item, seen bool) {
 	return cost.Item{}, false
 }
 
-func newPart(id identity, looks []look) Part {
+func newPart(id identity, looks []sighting) Part {
 	var p Part
 	n := float64(len(looks))
 	var self, margins []float64
@@ -204,10 +204,10 @@ func newPart(id identity, looks []look) Part {
 }
 
 // change is what the owner spends more than in the control, by shared rounds.
-func change(id identity, arm, control []look) *Estimate {
+func change(id identity, arm, control []sighting) *Estimate {
 	var d, margins []float64
 	for _, l := range arm {
-		i := slices.IndexFunc(control, func(c look) bool { return c.Round == l.Round })
+		i := slices.IndexFunc(control, func(c sighting) bool { return c.Round == l.Round })
 		if i < 0 {
 			continue
 		}

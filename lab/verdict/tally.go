@@ -64,7 +64,7 @@ func TallyOf(all []record.Trial) Tally {
 		}
 		t.Total++
 		if len(trial.Invalid) == 0 {
-			t.count(trial)
+			t.addTrial(trial)
 		}
 		for _, reason := range trial.Invalid {
 			k := key{trial.Arm, Figureless(reason)}
@@ -80,7 +80,7 @@ func TallyOf(all []record.Trial) Tally {
 	return t
 }
 
-func (t *Tally) count(trial record.Trial) {
+func (t *Tally) addTrial(trial record.Trial) {
 	t.Valid++
 	if len(trial.Warnings) > 0 {
 		t.Warned++

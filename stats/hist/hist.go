@@ -103,8 +103,8 @@ func (h *Hist) grow(i int) *octave {
 	return o
 }
 
-// count is the number of values in bucket i.
-func (h *Hist) count(i int) uint64 {
+// countAt is the number of values in bucket i.
+func (h *Hist) countAt(i int) uint64 {
 	if o := h.octaves[i>>halfBits]; o != nil {
 		return o[i&(half-1)]
 	}

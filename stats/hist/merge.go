@@ -38,7 +38,7 @@ func (h *Hist) Merge(o *Hist) {
 // as it is.
 func (h *Hist) Sub(o *Hist) error {
 	for b := range o.Buckets() {
-		if h.count(index(b.Lo)) < b.Count {
+		if h.countAt(index(b.Lo)) < b.Count {
 			return ErrNotContained
 		}
 	}

@@ -146,7 +146,7 @@ func (h *Hist) Equal(o *Hist) bool {
 	}
 	// Equal totals: a bucket that only o holds leaves one of h's short.
 	for b := range h.Buckets() {
-		if o.count(index(b.Lo)) != b.Count {
+		if o.countAt(index(b.Lo)) != b.Count {
 			return false
 		}
 	}

@@ -87,7 +87,7 @@ func inService(d time.Duration) time.Duration {
 }
 
 // calibrated is the function that calibration watches.
-const calibrated = "github.com/tarehq/tare/cost/bpf/probe.within"
+const calibrated = "github.com/tarehq/tare/cost/bpf/probe.spinOnce"
 
 // quickest returns what a call of within takes, at its best of many tries: what
 // else runs on the machine only makes it longer.
@@ -105,12 +105,12 @@ func quickest() time.Duration {
 //go:noinline
 func around(n int) {
 	for range n {
-		within()
+		spinOnce()
 	}
 }
 
 //go:noinline
-func within() { nothing() } // has a prologue, since it calls something
+func spinOnce() { nothing() } // has a prologue, since it calls something
 
 //go:noinline
 func nothing() {}

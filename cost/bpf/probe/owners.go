@@ -151,10 +151,10 @@ func (c *census) nest(outer, inner int) {
 	}
 }
 
-// named returns the owners that go by one of the names, and those directly
+// chooseByName returns the owners that go by one of the names, and those directly
 // inside them, without which their own time could not be told; and the names that
 // fit none.
-func (c *census) named(names []string) (chosen []Watched, unknown []string) {
+func (c *census) chooseByName(names []string) (chosen []Watched, unknown []string) {
 	picked := map[int]bool{}
 	for _, name := range names {
 		fits := false

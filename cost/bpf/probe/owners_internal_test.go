@@ -121,7 +121,7 @@ func TestSampled(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	chosen, _ := c.named([]string{"shop.Auth"})
+	chosen, _ := c.chooseByName([]string{"shop.Auth"})
 	if len(chosen) != 3 || !chosen[2].Aside || chosen[2].Owner.Name != "shop.(*session).Load" {
 		t.Errorf("got %+v beside shop.Auth, want the session's, too", chosen)
 	}
@@ -157,7 +157,7 @@ func TestNamed(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			chosen, unknown := c.named(tt.names)
+			chosen, unknown := c.chooseByName(tt.names)
 			var owners []string
 			for _, w := range chosen {
 				name := w.Owner.Name

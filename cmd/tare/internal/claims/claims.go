@@ -46,7 +46,7 @@ func (c *Cmd) Run(t *cli.Terminal) error {
 		return err
 	}
 	for _, id := range c.IDs {
-		if !slices.ContainsFunc(rows, func(r entry) bool { return within(r.ID, id) }) {
+		if !slices.ContainsFunc(rows, func(r entry) bool { return matchesID(r.ID, id) }) {
 			return cli.Usage("`tare claims` lists all", fmt.Errorf("no claim is called %s", id))
 		}
 	}
@@ -230,15 +230,15 @@ func show(r *studies.Result, checks []studies.Outcome) {
 
 func (c *Cmd) wanted(id string) bool {
 	for _, want := range c.IDs {
-		if within(id, want) {
+		if matchesID(id, want) {
 			return true
 		}
 	}
 	return len(c.IDs) == 0
 }
 
-// within tells whether a claim is the one that is called want, or one of those.
-func within(id, want string) bool { return id == want || strings.HasPrefix(id, want+".") }
+// matchesID tells whether a claim is the one that is called want, or one of those.
+func matchesID(id, want string) bool { return id == want || strings.HasPrefix(id, want+".") }
 
 // settled tells whether a run has decided on a claim. One that cannot tell, or
 // whose short form leaves the headline out, gives way to an older one.

@@ -18,8 +18,8 @@ import (
 // The oldest kernel that has all that is used.
 const kernelMajor, kernelMinor = 5, 15
 
-// lacking says what the system lacks, given the error that it showed itself by.
-func lacking(err error) error {
+// explainMissing says what the system lacks, given the error that it showed itself by.
+func explainMissing(err error) error {
 	release, old := kernelRelease()
 	_, noTypes := os.Stat("/sys/kernel/btf/vmlinux")
 	switch {

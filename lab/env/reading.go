@@ -9,8 +9,8 @@ import (
 	"github.com/tarehq/tare/internal/task"
 )
 
-// look is what counts up while a machine runs.
-type look struct {
+// reading is what counts up while a machine runs.
+type reading struct {
 	at         time.Duration // since boot, to 10 ms; 0: not told
 	times      CPUTime
 	processes  map[int]task.Stat
@@ -45,8 +45,8 @@ type pressure struct {
 	avg10 float64       // percent of the last ten seconds
 }
 
-func (m Machine) look() look {
-	l := look{at: m.uptime(), times: m.CPUTime(), processes: m.processes(), stalled: map[string]pressure{}}
+func (m Machine) takeReading() reading {
+	l := reading{at: m.uptime(), times: m.CPUTime(), processes: m.processes(), stalled: map[string]pressure{}}
 	for _, resource := range []string{"cpu", "memory", "io"} {
 		if p, ok := m.pressure(resource); ok {
 			l.stalled[resource] = p

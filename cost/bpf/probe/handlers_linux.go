@@ -65,7 +65,7 @@ func (t *Target) Owners(ctx context.Context, names []string, d time.Duration) ([
 		}
 		return met.found, nil
 	}
-	chosen, unknown := met.named(names)
+	chosen, unknown := met.chooseByName(names)
 	for _, name := range unknown {
 		more, err := t.search(name)
 		if err != nil {
@@ -123,7 +123,7 @@ func (t *Target) wrapped(fn pclntab.Func) (cost.Frame, bool) {
 
 // met returns the stacks on which requests are answered.
 func (t *Target) met(ctx context.Context, d time.Duration) ([][]place, error) {
-	inside := t.inside()
+	inside := t.findAnswering()
 	var pushes, ids []uint64
 	for i, p := range inside {
 		pushes, ids = append(pushes, p.in.push), append(ids, uint64(i))
@@ -162,10 +162,10 @@ func (t *Target) met(ctx context.Context, d time.Duration) ([][]place, error) {
 	return stacks, nil
 }
 
-// inside returns the functions by whose callers it is seen who handles requests, each
-// with a push: those that answer, and what may be a method of a gRPC service. Such a
-// method answers by returning, so that nothing is called by which it could be met.
-func (t *Target) inside() []place {
+// findAnswering returns the functions whose callers handle requests, each with a push:
+// those that answer, and possible methods of gRPC services. Such a method answers by
+// returning, so it calls nothing by which it could be met.
+func (t *Target) findAnswering() []place {
 	methods := map[string]bool{}
 	for fn := range t.table.Funcs() {
 		rest, ok := cost.RPC(fn.Name)

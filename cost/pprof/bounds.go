@@ -142,15 +142,15 @@ func (n *sizes) walk(data []byte, in message) error {
 		if in == wholeProfile && number == sampleTypes {
 			n.columns++
 		}
-		if err := n.within(in, number, body); err != nil {
+		if err := n.countField(in, number, body); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// within counts what is inside a field.
-func (n *sizes) within(in message, number uint64, body []byte) error {
+// countField counts what is inside a field.
+func (n *sizes) countField(in message, number uint64, body []byte) error {
 	switch {
 	case in == wholeProfile && number == samples:
 		return n.walk(body, aSample)
