@@ -1,5 +1,4 @@
-// Package diff tells what costs more in one set of profiles than in another, and
-// what only seems to.
+// Package diff compares two sets of profiles and tests each difference.
 //
 // Each side is profiled several times. The rows compared are the owners, by their
 // own cost, and the functions within an owner, by what they and their callees

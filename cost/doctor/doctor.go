@@ -1,4 +1,4 @@
-// Package doctor says what ails a Go HTTP service, what it costs and what to do.
+// Package doctor diagnoses a Go HTTP service: problems, their cost and remedies.
 //
 // A rule asks one question of the evidence. What it finds has a price, measured
 // on this service and with its interval, the threshold that the price crossed, a

@@ -1,4 +1,4 @@
-// Package task reads what the kernel tells of a running process: which one it is,
+// Package task reads what the kernel reports of a running process: which one it is,
 // what it has used, and where its code lies.
 package task
 

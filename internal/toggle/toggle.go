@@ -1,4 +1,4 @@
-// Package toggle tells in benchmarks what something costs a process that can be
+// Package toggle measures in benchmarks what something costs a process that can be
 // switched on and off while the process goes on.
 package toggle
 

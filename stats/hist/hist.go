@@ -1,4 +1,4 @@
-// Package hist is a latency histogram that merges without loss.
+// Package hist counts latencies in a histogram that merges without loss.
 //
 // Values are whole nanoseconds. The buckets are those of HdrHistogram for 1 ns
 // to one hour at three significant digits: single nanoseconds up to 2,047 ns,

@@ -1,4 +1,4 @@
-// Package proc reads what Linux tells of a process: what it may use, what it was
+// Package proc reads what Linux reports of a process: what it may use, what it was
 // held back by, and the state of its sockets.
 //
 // Everything comes from /proc and the cgroups' files; nothing is asked of the

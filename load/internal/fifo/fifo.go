@@ -1,4 +1,4 @@
-// Package fifo is a queue of times.
+// Package fifo queues times.
 package fifo
 
 // Queue is a queue of times. It takes no more than twice the room that what it

@@ -1,4 +1,4 @@
-// Package ab is the verb that compares services of one's own in one line.
+// Package ab compares services of one's own in one line: the verb ab.
 //
 // It reads each service from the command line ([parseArm]), asks each for its answers,
 // writes a study file ([plan]), and runs that study. What it did can so be kept, and

@@ -1,5 +1,4 @@
-// Package calibrate holds the verbs that measure what this machine and tare show where there
-// is no difference: calibrate and selftest.
+// Package calibrate measures this machine's noise: the verbs calibrate and selftest.
 package calibrate
 
 import (

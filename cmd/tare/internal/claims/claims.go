@@ -1,4 +1,4 @@
-// Package claims is the verb that lists the published claims and what was measured of them.
+// Package claims lists the published claims and their measurements: the verb claims.
 package claims
 
 import (

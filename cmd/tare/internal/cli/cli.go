@@ -1,5 +1,4 @@
-// Package cli is what every verb of the command needs from it: where it reads and
-// writes, how it fails, and how it writes files.
+// Package cli connects verbs to the terminal: flags, output, failures and files.
 //
 // A verb is a struct with flags as fields and a method Run that is given a *Terminal.
 // It writes its result to Terminal.Out, all else to Terminal.Err, and returns an error.

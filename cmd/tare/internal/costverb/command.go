@@ -1,4 +1,4 @@
-// Package costverb is the verb cost: who in a running service spends CPU and memory.
+// Package costverb shows what each owner of a running service costs: the verb cost.
 package costverb
 
 import (

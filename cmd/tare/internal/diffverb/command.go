@@ -1,4 +1,4 @@
-// Package diffverb is the verb diff: what costs more in one set of profiles than in another.
+// Package diffverb compares two sets of profiles: the verb diff.
 package diffverb
 
 import (

@@ -1,4 +1,4 @@
-// Package doctorverb is the verb doctor: what ails a service, what it costs and what to do.
+// Package doctorverb diagnoses a running service: the verb doctor.
 package doctorverb
 
 import (

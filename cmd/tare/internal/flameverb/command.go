@@ -1,4 +1,4 @@
-// Package flameverb is the verb flame: where a program spends CPU, as a flame graph.
+// Package flameverb draws flame graphs coloured by owner: the verb flame.
 package flameverb
 
 import (

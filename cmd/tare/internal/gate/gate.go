@@ -1,4 +1,4 @@
-// Package gate is the verb that passes or fails a change.
+// Package gate passes or fails a change: the verb gate.
 package gate
 
 import (

@@ -1,4 +1,4 @@
-// Package loadverb is the verb load: flags of a load, a view of it under way, and its report.
+// Package loadverb loads a URL, shows the load and reports it: the verb load.
 package loadverb
 
 import (

@@ -1,5 +1,5 @@
-// Package noise keeps what is known of this machine's noise in the user's cache: the
-// noise floor that was calibrated, and the last self-test.
+// Package noise stores this machine's noise floor and last self-test in the user's
+// cache.
 package noise
 
 import (

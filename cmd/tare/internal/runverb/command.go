@@ -1,4 +1,4 @@
-// Package runverb is the verb run, which runs studies.
+// Package runverb runs studies: the verb run.
 package runverb
 
 import (

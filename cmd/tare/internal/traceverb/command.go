@@ -1,4 +1,4 @@
-// Package traceverb is the verb trace: what slow requests waited for.
+// Package traceverb shows what slow requests waited for: the verb trace.
 package traceverb
 
 import (

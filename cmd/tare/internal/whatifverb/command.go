@@ -1,4 +1,5 @@
-// Package whatifverb is the verb whatif: what a microsecond in one owner costs a request.
+// Package whatifverb slows one owner down, to measure what its time costs: the verb
+// whatif.
 package whatifverb
 
 import (
