@@ -37,7 +37,8 @@ type Sampled struct {
 type Item struct {
 	Kind    string  `json:"kind"`
 	Owner   string  `json:"owner"`
-	Where   string  `json:"where,omitempty"` // file:line
+	Where   string  `json:"where,omitempty"`   // file:line
+	Package string  `json:"package,omitempty"` // its import path; the folder of its file where that is not known
 	Self    float64 `json:"self_ns"`
 	Margin  float64 `json:"self_margin_ns"` // half of the 95 % interval of Self, by the stacks seen and the requests counted
 	Total   float64 `json:"total_ns"`       // with the owners inside it

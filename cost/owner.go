@@ -5,7 +5,6 @@ import (
 	"github.com/tarehq/tare/cost/internal/symbol"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -29,8 +28,7 @@ var kindNames = [...]string{"engine", "router", "middleware", "handler", "client
 
 func (k Kind) String() string { return kindNames[k] }
 
-// Owner is what a cost is attributed to. Owners are equal if they are the same
-// function of the same file.
+// Owner is what a cost is attributed to. The same function of the same file is equal.
 type Owner struct {
 	Kind Kind
 	Name string // for people: package and function, or the part of the engine
@@ -38,18 +36,8 @@ type Owner struct {
 	Decl int    // line on which the function begins
 }
 
-// Where returns file:line, shortened to the file's last two elements; "" if it
-// is not known.
-func (o Owner) Where() string {
-	if o.File == "" {
-		return ""
-	}
-	short := path.Join(path.Base(path.Dir(o.File)), path.Base(o.File))
-	if o.Decl == 0 {
-		return short
-	}
-	return short + ":" + strconv.Itoa(o.Decl)
-}
+// Where returns FOLDER/FILE:LINE; "" if it is not known.
+func (o Owner) Where() string { return symbol.Place(o.File, o.Decl) }
 
 // Rules tell whose a stack is. What they have learned of a profile as a whole
 // shows them handlers that a single stack does not. The zero value has learned
@@ -61,6 +49,17 @@ type Rules struct {
 	direct     map[function]bool // links of such chains which call the next as any function
 	guessed    [][2]string       // functions taken for handlers, and the middleware that calls each
 	frameworks map[function]bool // dependencies' handlers that begin such a chain
+	packages   symbol.Packages
+}
+
+// Package is the import path of an owner's package, or the folder of its file.
+func (o *Rules) Package(of Owner) string { return o.packages.Of(of.File) }
+
+// LearnPackages takes in whose functions stand on a stack.
+func (o *Rules) LearnPackages(frames []Frame) {
+	for i := range frames {
+		o.packages.Learn(frames[i].Func, frames[i].File)
+	}
 }
 
 // function identifies one of the program's.
@@ -72,7 +71,7 @@ type function struct{ name, file string }
 // function. What answers a request there is one, or else what holds most of the
 // innermost middleware's time.
 func Learn(profiles ...[]Stack) *Rules {
-	o := new(Rules)
+	o := &Rules{packages: symbol.Packages{}}
 	for _, stacks := range profiles {
 		o.learnFrameworks(stacks)
 		o.learnRecursion(stacks)
@@ -81,6 +80,7 @@ func Learn(profiles ...[]Stack) *Rules {
 	for _, stacks := range profiles {
 		o.learnLiterals(stacks)
 		for i := range stacks {
+			o.LearnPackages(stacks[i].Frames)
 			o.learnAnswer(stacks[i].Frames)
 		}
 	}

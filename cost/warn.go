@@ -49,11 +49,12 @@ func (b *Bill) guessed() {
 	}
 }
 
-// distinguish puts before the names of owners in different folders, where they are the
+// distinguish sets owners' packages, and puts before the names of owners in different folders, where they are the
 // same, as much of the folders' paths as tells them apart.
 func (b *Bill) distinguish() {
 	same := map[string][]int{}
 	for i, it := range b.Items {
+		b.Items[i].Package = b.rules.Package(it.place)
 		if it.place.File != "" {
 			same[it.Owner] = append(same[it.Owner], i)
 		}

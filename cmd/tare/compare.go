@@ -42,5 +42,5 @@ func (c *compareCmd) Run(t *cli.Terminal) error {
 	if err != nil {
 		return err
 	}
-	return doc.Text(t.Out, page, doc.TextOptions{Width: t.Width, Color: t.Colour})
+	return doc.Text(t.Out, page, t.PageLayout())
 }

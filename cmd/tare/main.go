@@ -76,7 +76,8 @@ func main() {
 	t := &cli.Terminal{Out: os.Stdout, Err: os.Stderr, Width: cli.Columns(os.Stdout), Columns: cli.Columns(os.Stderr)}
 	smart := os.Getenv("TERM") != "dumb"
 	t.Live = smart && term.IsTerminal(int(os.Stderr.Fd()))
-	t.Colour = smart && term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
+	t.Piped = !term.IsTerminal(int(os.Stdout.Fd()))
+	t.Colour = smart && !t.Piped && os.Getenv("NO_COLOR") == ""
 	os.Exit(run(ctx, os.Args[1:], t))
 }
 

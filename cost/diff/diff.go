@@ -67,7 +67,8 @@ type Result struct {
 type Row struct {
 	Kind     string  `json:"kind,omitempty"`
 	Owner    string  `json:"owner,omitempty"`
-	Where    string  `json:"where,omitempty"` // the owner's file:line, as the last capture in which it was has it
+	Where    string  `json:"where,omitempty"`   // the owner's file:line, as the last capture in which it was has it
+	Package  string  `json:"package,omitempty"` // the owner's import path; the folder of its file where that is not known
 	Function string  `json:"function,omitempty"`
 	A        float64 `json:"a"`
 	B        float64 `json:"b"`

@@ -16,7 +16,7 @@ type tester struct {
 // row compares the two sides of one row.
 func (t *tester) row(k key, cells []cell) Row {
 	owner := t.s.owners[key{owner: k.owner, file: k.file}]
-	r := Row{Owner: k.owner, Function: k.function, Where: owner.Where(), id: k}
+	r := Row{Owner: k.owner, Function: k.function, Where: owner.Where(), Package: t.s.rules.Package(owner), id: k}
 	if k != (key{}) {
 		r.Kind = owner.Kind.String()
 	}

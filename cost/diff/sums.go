@@ -42,6 +42,7 @@ type sums struct {
 	cells    map[key][]cell
 	totals   []cell
 	owners   map[key]cost.Owner
+	rules    *cost.Rules
 	ways     map[string]*way
 }
 
@@ -53,6 +54,7 @@ func newSums(all []Capture, divisor func(cost.Window) float64) *sums {
 		profiles[i] = c.Stacks
 	}
 	rules := cost.Learn(profiles...)
+	s.rules = rules
 	kinds := cost.Table{Rules: rules}
 	for i, c := range all {
 		by := divisor(c.Window)

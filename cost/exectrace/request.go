@@ -65,9 +65,10 @@ type Part struct {
 
 // Owner is who a part is charged to.
 type Owner struct {
-	Kind  string `json:"kind"`
-	Name  string `json:"name"`
-	Where string `json:"where,omitempty"` // file
+	Kind    string `json:"kind"`
+	Name    string `json:"name"`
+	Where   string `json:"where,omitempty"`   // file
+	Package string `json:"package,omitempty"` // its import path; the folder of its file where that is not known
 }
 
 // Handler is how many requests came to one handler: the innermost that was seen, or
@@ -132,9 +133,9 @@ func ReadRequests(r io.Reader, o Options) (*Requests, error) {
 	return res, nil
 }
 
-func ownerOf(o cost.Owner) Owner {
-	if o == (cost.Owner{}) {
-		return Owner{}
+func (s *sites) ownerOf(at cost.Owner) Owner {
+	if o := s.role(at); o != (cost.Owner{}) {
+		return Owner{Kind: o.Kind.String(), Name: o.Name, Where: o.Where(), Package: s.packages.Package(o)}
 	}
-	return Owner{Kind: o.Kind.String(), Name: o.Name, Where: o.Where()}
+	return Owner{}
 }

@@ -38,11 +38,12 @@ type sites struct {
 	known map[uint64]*site
 	// fresh finds the sites of the stacks of one generation of the trace: stacks
 	// hold on to their generation, which must not outlive it.
-	fresh  map[origin]*site
-	labels map[label]*label
-	around map[cost.Owner]bool // middlewares: something was seen inside them
-	rest   *site
-	others map[string]bool // engines seen whose requests are not found
+	fresh    map[origin]*site
+	labels   map[label]*label
+	around   map[cost.Owner]bool // middlewares: something was seen inside them
+	packages *cost.Rules
+	rest     *site
+	others   map[string]bool // engines seen whose requests are not found
 }
 
 // origin is a stack and the site at which its goroutine was started, nil where
@@ -55,7 +56,7 @@ type origin struct {
 func newSites() *sites {
 	return &sites{
 		seed: maphash.MakeSeed(), known: map[uint64]*site{}, fresh: map[origin]*site{},
-		labels: map[label]*label{}, around: map[cost.Owner]bool{}, others: map[string]bool{},
+		packages: cost.Learn(), labels: map[label]*label{}, around: map[cost.Owner]bool{}, others: map[string]bool{},
 		rest: &site{label: &label{owner: cost.Owner{Kind: cost.Other, Name: "too many places to distinguish"}}},
 	}
 }
@@ -72,9 +73,8 @@ func (s *sites) of(stack trace.Stack, born *site) *site {
 	if at, ok := s.fresh[key]; ok {
 		return at
 	}
-	at := s.find(stack, born)
-	s.fresh[key] = at
-	return at
+	s.fresh[key] = s.find(stack, born)
+	return s.fresh[key]
 }
 
 func (s *sites) find(stack trace.Stack, born *site) *site {
@@ -97,14 +97,13 @@ func (s *sites) find(stack trace.Stack, born *site) *site {
 	if len(s.known) >= maxSites {
 		return s.rest
 	}
-	at := s.make(frames, born)
-	s.known[id] = at
-	return at
+	s.known[id] = s.make(frames, born)
+	return s.known[id]
 }
 
 func (s *sites) make(frames []cost.Frame, born *site) *site {
-	at := &site{}
-	fn := naming(frames)
+	s.packages.LearnPackages(frames)
+	at, fn := &site{}, naming(frames)
 	at.phase, at.server = phaseOf(frames)
 	at.probed = findOutermost(frames, profiling) >= 0
 	if born != nil {

@@ -187,7 +187,7 @@ func (p *piece) part() part {
 func (t *tally) describe(f *finished) Request {
 	r := Request{
 		Goroutine: int64(f.goroutine), Begin: f.begin.Sub(t.first), Duration: f.duration(), Begun: f.begun, Unended: f.unended,
-		Handler: ownerOf(t.sites.role(t.handler(f.past))), Log: f.log,
+		Handler: t.sites.ownerOf(t.handler(f.past)), Log: f.log,
 		Collector: time.Duration(f.collected), Stopped: time.Duration(f.stopped),
 	}
 	for i := range f.past {
@@ -204,10 +204,10 @@ func (t *tally) describe(f *finished) Request {
 func (t *tally) cause(p part) Cause {
 	c := Cause{State: p.state, Owner: Owner{Kind: cost.Other.String(), Name: "not sampled"}}
 	if p.at != nil {
-		c.Owner, c.At = ownerOf(t.sites.role(p.at.owner)), p.at.at
+		c.Owner, c.At = t.sites.ownerOf(p.at.owner), p.at.at
 	}
 	if p.by != nil {
-		o := ownerOf(t.sites.role(p.by.owner))
+		o := t.sites.ownerOf(p.by.owner)
 		c.Released, c.By = &o, p.by.at
 	}
 	return c
@@ -321,7 +321,7 @@ func (t *tally) group(s *sum) Group {
 		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.State, b.State), cmp.Compare(a.Owner.Name, b.Owner.Name), cmp.Compare(a.At, b.At), cmp.Compare(a.By, b.By))
 	})
 	for h, n := range s.handlers {
-		g.Handlers = append(g.Handlers, Handler{ownerOf(t.sites.role(h)), n})
+		g.Handlers = append(g.Handlers, Handler{t.sites.ownerOf(h), n})
 	}
 	slices.SortFunc(g.Handlers, func(a, b Handler) int {
 		return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Owner.Name, b.Owner.Name), cmp.Compare(a.Owner.Where, b.Owner.Where))

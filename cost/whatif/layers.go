@@ -15,12 +15,13 @@ import (
 
 // Layer is what one owner spent more, or less, while another was slowed down.
 type Layer struct {
-	Kind   string  `json:"kind"`
-	Owner  string  `json:"owner"`
-	Where  string  `json:"where,omitempty"`
-	Off    float64 `json:"off_ns"` // CPU per request without the probe
-	Change float64 `json:"change_ns"`
-	Margin float64 `json:"change_margin_ns"` // half of the 95 % interval of Change; 0: not sampled
+	Kind    string  `json:"kind"`
+	Owner   string  `json:"owner"`
+	Where   string  `json:"where,omitempty"`
+	Package string  `json:"package,omitempty"` // import path; the folder of its file where that is not known
+	Off     float64 `json:"off_ns"`            // CPU per request without the probe
+	Change  float64 `json:"change_ns"`
+	Margin  float64 `json:"change_margin_ns"` // half of the 95 % interval of Change; 0: not sampled
 }
 
 // Differs reports whether the change is larger than chance explains.
@@ -80,7 +81,7 @@ func compareLayers(off, on *cost.Bill) []Layer {
 		if !ok {
 			i = len(all)
 			at[key] = i
-			all = append(all, Layer{Kind: it.Kind, Owner: it.Owner, Where: it.Where})
+			all = append(all, Layer{Kind: it.Kind, Owner: it.Owner, Where: it.Where, Package: it.Package})
 		}
 		return &all[i]
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
-	"github.com/tarehq/tare/stats"
 )
 
 func newDocument(a *verdict.Analysis) document {
@@ -17,16 +16,9 @@ func newDocument(a *verdict.Analysis) document {
 		Started: m.Started, Ended: m.Ended, Outcome: m.Outcome, Command: m.Command, Tare: m.Tare,
 		Headline: a.Headline, Decided: a.Decided(), Control: m.Study.Control,
 		Progress: progress{p.Blocks, p.Look.Blocks, p.Decided, p.Undecided, p.Needs},
-		Trials: trialsOut{a.Trials.Total, a.Trials.Valid, a.Trials.Pilot, a.Trials.Drifted, a.Trials.Warned,
-			make([]invalidOut, 0, len(a.Trials.Invalid)), make([]warningOut, 0, len(a.Trials.Warning))},
+		Trials:   a.Trials, Accounts: a.Accounts, Accuracy: a.Accuracies,
 		Workloads: make([]workloadOut, 0, len(a.Workloads)), Claims: make([]claimOut, 0, len(a.Claims)),
 		Pinning: m.Pinning, Env: m.Env, LeftOut: m.LeftOut, Code: m.Code, SelfTest: m.SelfTest, Warnings: messages(a.Warnings),
-	}
-	for _, i := range a.Trials.Invalid {
-		d.Trials.Invalid = append(d.Trials.Invalid, invalidOut{i.Arm, i.Reason, i.N})
-	}
-	for _, w := range a.Trials.Warning {
-		d.Trials.Warning = append(d.Trials.Warning, warningOut{w.Text, w.N})
 	}
 	for _, w := range a.Workloads {
 		out := workloadOut{Name: w.Name, Rate: m.Rates[w.Name], Blocks: w.Blocks, Alpha: w.Alpha}
@@ -44,12 +36,6 @@ func newDocument(a *verdict.Analysis) document {
 	}
 	for i := range a.Goals {
 		d.Goals = append(d.Goals, newGoal(&a.Goals[i]))
-	}
-	for i := range a.Accounts {
-		d.Accounts = append(d.Accounts, newAccount(&a.Accounts[i]))
-	}
-	for i := range a.Accuracies {
-		d.Accuracy = append(d.Accuracy, newAccuracy(&a.Accuracies[i]))
 	}
 	return d
 }
@@ -83,7 +69,7 @@ func newMetric(m *verdict.Metric) metricOut {
 		}
 	}
 	if s := m.Slope; s != nil && s.N > 0 {
-		out.Slope = &slopeOut{Arms: s.Arms, N: s.N, Slope: *newEstimate(s.Slope, s.Interval), Warnings: messages(s.Warnings)}
+		out.Slope = &slopeOut{Arms: s.Arms, N: s.N, Slope: verdict.Estimate{Value: s.Slope, Interval: s.Interval}, Warnings: messages(s.Warnings)}
 	}
 	return out
 }
@@ -94,10 +80,6 @@ func onScaleOf(s verdict.Scale, v float64) *float64 {
 		v = math.Expm1(v)
 	}
 	return number(v)
-}
-
-func newEstimate(v float64, i stats.Interval) *estimateOut {
-	return &estimateOut{v, number(i.Lo), number(i.Hi)}
 }
 
 func newComparison(c *verdict.Comparison) *comparisonOut {
@@ -115,9 +97,9 @@ func newComparison(c *verdict.Comparison) *comparisonOut {
 	if c.Heaps != "" {
 		out.Paired = c.Paired
 	}
-	out.Difference = newEstimate(c.Difference.Value, c.Difference.Interval)
+	out.Difference = &c.Difference
 	if e, ok := c.Relative(); ok {
-		out.Change = newEstimate(e.Value, e.Interval)
+		out.Change = &e
 	}
 	return out
 }
@@ -138,14 +120,14 @@ func newCheck(r *verdict.CheckResult) checkOut {
 	out := checkOut{
 		Check: r.Check, PublishedRatio: cmp.Or(r.PublishedRatio, declared(r.Check.PublishedRatio)),
 		PublishedDifference: cmp.Or(r.PublishedDifference, declared(r.Check.PublishedDifference)),
-		Measured:            newComparison(r.Comparison), Reported: r.Reported, Direction: newFinding(r.Direction), Ratio: newFinding(r.Ratio),
-		Difference: newFinding(r.Difference), Levels: newFinding(r.Levels), Holds: newFinding(r.Holds),
+		Measured:            newComparison(r.Comparison), Reported: r.Reported, Direction: r.Direction, Ratio: r.Ratio,
+		Difference: r.Difference, Levels: r.Levels, Holds: r.Holds,
 	}
 	if out.Kind == study.Effect || out.Kind == study.Interaction || out.BoundRatio != nil {
 		out.Against = r.Against
 	}
 	if r.Measured != nil {
-		out.Estimate = newEstimate(r.Measured.Value, r.Measured.Interval)
+		out.Estimate = r.Measured
 	}
 	return out
 }
@@ -170,11 +152,4 @@ func newGoal(g *verdict.Goal) goalOut {
 		out.Checks = append(out.Checks, check)
 	}
 	return out
-}
-
-func newFinding(f verdict.Finding) *findingOut {
-	if f.Verdict == "" {
-		return nil
-	}
-	return &findingOut{f.Verdict, f.Reason, f.Needs}
 }

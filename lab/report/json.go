@@ -33,33 +33,33 @@ func JSON(w io.Writer, a *verdict.Analysis) error {
 }
 
 type document struct {
-	Schema    int               `json:"schema"`
-	ID        string            `json:"id"`
-	Study     string            `json:"study"`
-	Title     string            `json:"title,omitzero"`
-	Quick     bool              `json:"quick"`
-	Seed      uint64            `json:"seed"`
-	Started   time.Time         `json:"started,omitzero"`
-	Ended     time.Time         `json:"ended,omitzero"`
-	Outcome   string            `json:"outcome,omitzero"`
-	Command   []string          `json:"command,omitzero"`
-	Tare      string            `json:"tare,omitzero"`
-	Headline  string            `json:"headline"`
-	Decided   bool              `json:"decided"`
-	Progress  progress          `json:"progress"`
-	Control   string            `json:"control"`
-	Trials    trialsOut         `json:"trials"`
-	Workloads []workloadOut     `json:"workloads"`
-	Claims    []claimOut        `json:"claims"`
-	Goals     []goalOut         `json:"goals,omitzero"`
-	Accounts  []accountOut      `json:"accounts,omitzero"`
-	Accuracy  []accuracyOut     `json:"accuracy,omitzero"`
-	Pinning   record.Pinning    `json:"pinning"`
-	Env       []record.Fact     `json:"env,omitzero"`
-	LeftOut   map[string]string `json:"left_out,omitzero"`
-	Code      []record.Code     `json:"code,omitzero"`
-	SelfTest  string            `json:"self_test,omitzero"`
-	Warnings  []string          `json:"warnings"`
+	Schema    int                `json:"schema"`
+	ID        string             `json:"id"`
+	Study     string             `json:"study"`
+	Title     string             `json:"title,omitzero"`
+	Quick     bool               `json:"quick"`
+	Seed      uint64             `json:"seed"`
+	Started   time.Time          `json:"started,omitzero"`
+	Ended     time.Time          `json:"ended,omitzero"`
+	Outcome   string             `json:"outcome,omitzero"`
+	Command   []string           `json:"command,omitzero"`
+	Tare      string             `json:"tare,omitzero"`
+	Headline  string             `json:"headline"`
+	Decided   bool               `json:"decided"`
+	Progress  progress           `json:"progress"`
+	Control   string             `json:"control"`
+	Trials    verdict.Tally      `json:"trials"`
+	Workloads []workloadOut      `json:"workloads"`
+	Claims    []claimOut         `json:"claims"`
+	Goals     []goalOut          `json:"goals,omitzero"`
+	Accounts  []verdict.Account  `json:"accounts,omitzero"`
+	Accuracy  []verdict.Accuracy `json:"accuracy,omitzero"`
+	Pinning   record.Pinning     `json:"pinning"`
+	Env       []record.Fact      `json:"env,omitzero"`
+	LeftOut   map[string]string  `json:"left_out,omitzero"`
+	Code      []record.Code      `json:"code,omitzero"`
+	SelfTest  string             `json:"self_test,omitzero"`
+	Warnings  []string           `json:"warnings"`
 }
 
 type progress struct {
@@ -68,27 +68,6 @@ type progress struct {
 	Decided   int `json:"decided"`
 	Undecided int `json:"undecided"`
 	Needs     int `json:"needs"`
-}
-
-type trialsOut struct {
-	Total   int          `json:"total"`
-	Valid   int          `json:"valid"`
-	Pilot   int          `json:"pilot"`
-	Drifted int          `json:"not_steady"`
-	Warned  int          `json:"warned"`
-	Invalid []invalidOut `json:"invalid"`
-	Warning []warningOut `json:"warnings"`
-}
-
-type warningOut struct {
-	Text string `json:"text"`
-	N    int    `json:"n"`
-}
-
-type invalidOut struct {
-	Arm    string `json:"arm"`
-	Reason string `json:"reason"`
-	N      int    `json:"n"`
 }
 
 type workloadOut struct {
@@ -128,15 +107,15 @@ type levelOut struct {
 }
 
 type comparisonOut struct {
-	Arm           string        `json:"arm"`
-	Against       string        `json:"against"`
-	N             int           `json:"n"`
-	ArmMedian     float64       `json:"arm_median"`
-	AgainstMedian float64       `json:"against_median"`
-	Change        *estimateOut  `json:"change,omitzero"`
-	Difference    *estimateOut  `json:"difference,omitzero"`
-	P             float64       `json:"p,omitzero"`
-	Verdict       stats.Verdict `json:"verdict,omitzero"`
+	Arm           string            `json:"arm"`
+	Against       string            `json:"against"`
+	N             int               `json:"n"`
+	ArmMedian     float64           `json:"arm_median"`
+	AgainstMedian float64           `json:"against_median"`
+	Change        *verdict.Estimate `json:"change,omitzero"`
+	Difference    *verdict.Estimate `json:"difference,omitzero"`
+	P             float64           `json:"p,omitzero"`
+	Verdict       stats.Verdict     `json:"verdict,omitzero"`
 	// DecidedBy is the interval that the verdict rests on.
 	DecidedBy *verdict.Deciding `json:"decided_by,omitzero"`
 	Word      string            `json:"word"`
@@ -148,12 +127,6 @@ type comparisonOut struct {
 	Withheld  string            `json:"withheld,omitzero"`
 }
 
-type estimateOut struct {
-	Value float64  `json:"value"`
-	Lo    *float64 `json:"lo,omitzero"`
-	Hi    *float64 `json:"hi,omitzero"`
-}
-
 type rankOut struct {
 	Arm  string `json:"arm"`
 	Lo   int    `json:"lo"`
@@ -162,10 +135,10 @@ type rankOut struct {
 }
 
 type slopeOut struct {
-	Arms     []string    `json:"arms"`
-	N        int         `json:"n"`
-	Slope    estimateOut `json:"slope"`
-	Warnings []string    `json:"warnings,omitzero"`
+	Arms     []string         `json:"arms"`
+	N        int              `json:"n"`
+	Slope    verdict.Estimate `json:"slope"`
+	Warnings []string         `json:"warnings,omitzero"`
 }
 
 type claimOut struct {
@@ -192,23 +165,17 @@ type goalOut struct {
 
 type checkOut struct {
 	study.Check
-	PublishedRatio      float64        `json:"published_ratio,omitzero"`
-	PublishedDifference float64        `json:"published_difference,omitzero"`
-	Measured            *comparisonOut `json:"measured,omitzero"`
-	Estimate            *estimateOut   `json:"estimate,omitzero"`
-	Reported            string         `json:"reported,omitzero"`
-	Direction           *findingOut    `json:"direction_verdict,omitzero"`
-	Ratio               *findingOut    `json:"ratio_verdict,omitzero"`
-	Difference          *findingOut    `json:"difference_verdict,omitzero"`
-	Levels              *findingOut    `json:"levels_verdict,omitzero"`
-	Holds               *findingOut    `json:"verdict,omitzero"`
-	Outcome             bound.Outcome  `json:"outcome,omitzero"` // of a goal's
-}
-
-type findingOut struct {
-	Verdict verdict.Word `json:"verdict"`
-	Reason  string       `json:"reason"`
-	Needs   int          `json:"needs,omitzero"`
+	PublishedRatio      float64           `json:"published_ratio,omitzero"`
+	PublishedDifference float64           `json:"published_difference,omitzero"`
+	Measured            *comparisonOut    `json:"measured,omitzero"`
+	Estimate            *verdict.Estimate `json:"estimate,omitzero"`
+	Reported            string            `json:"reported,omitzero"`
+	Direction           verdict.Finding   `json:"direction_verdict,omitzero"`
+	Ratio               verdict.Finding   `json:"ratio_verdict,omitzero"`
+	Difference          verdict.Finding   `json:"difference_verdict,omitzero"`
+	Levels              verdict.Finding   `json:"levels_verdict,omitzero"`
+	Holds               verdict.Finding   `json:"verdict,omitzero"`
+	Outcome             bound.Outcome     `json:"outcome,omitzero"` // of a goal's
 }
 
 // number is v where JSON can hold it.

@@ -27,6 +27,32 @@ func TestText(t *testing.T) {
 	golden(t, "nesting-120.txt", text(t, a, doc.TextOptions{Width: 120}))
 }
 
+// The page for a pull request has what the text has, and looks up what it leaves out.
+func TestMarkdown(t *testing.T) {
+	a := analyse(t, synthetic(1))
+	var b strings.Builder
+	if err := report.Markdown(&b, a); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "nesting.md", b.String())
+}
+
+// A pipe gets every name whole, however wide the table.
+func TestTextOfPipeCutsNothing(t *testing.T) {
+	r := synthetic(1)
+	long := strings.Repeat("an-arm-of-a-long-name-", 12)
+	r.Manifest.Study.Arms[1].Name = long
+	for i := range r.Trials {
+		if r.Trials[i].Arm == "one" {
+			r.Trials[i].Arm = long
+		}
+	}
+	got := text(t, analyse(t, r), doc.TextOptions{})
+	if strings.Contains(got, "…") || strings.Count(got, long) < 10 {
+		t.Errorf("the name is there %d times whole, want every time, in\n%s", strings.Count(got, long), got)
+	}
+}
+
 func TestTextKeepsToItsWidth(t *testing.T) {
 	a := analyse(t, synthetic(1))
 	for _, width := range []int{44, 60, 72, 80, 100, 132} {
@@ -117,10 +143,11 @@ func TestErrorsOfWritingAreReturned(t *testing.T) {
 	r := synthetic(1)
 	a := analyse(t, r)
 	for name, write := range map[string]func(*full) error{
-		"Text":    func(w *full) error { return report.Text(w, a, doc.TextOptions{}) },
-		"JSON":    func(w *full) error { return report.JSON(w, a) },
-		"Bench":   func(w *full) error { return report.Bench(w, r) },
-		"Compare": func(w *full) error { return compareText(w, a, a, doc.TextOptions{}) },
+		"Text":     func(w *full) error { return report.Text(w, a, doc.TextOptions{}) },
+		"Markdown": func(w *full) error { return report.Markdown(w, a) },
+		"JSON":     func(w *full) error { return report.JSON(w, a) },
+		"Bench":    func(w *full) error { return report.Bench(w, r) },
+		"Compare":  func(w *full) error { return compareText(w, a, a, doc.TextOptions{}) },
 	} {
 		if err := write(&full{100}); !errors.Is(err, errFull) {
 			t.Errorf("%s to a full disk: got %v", name, err)

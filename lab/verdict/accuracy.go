@@ -16,14 +16,16 @@ import (
 // called Rest is all else: it has no count of its own and is held against the
 // arm that lacks the parts.
 type Accuracy struct {
-	Workload, Arm, Part string
-	Against             string // of Rest: the arm that lacks the parts
-	Quantity            Quantity
-	Band                float64 // how far the attributed may be off
-	By                  []Held
+	Workload string   `json:"workload"`
+	Arm      string   `json:"arm"`
+	Part     string   `json:"part"`
+	Against  string   `json:"against,omitzero"` // of Rest: the arm that lacks the parts
+	Quantity Quantity `json:"quantity"`
+	Band     float64  `json:"band"` // how far the attributed may be off
+	By       []Held   `json:"by"`
 	// Apart is by how much more the first source is off than the second in the same
 	// rounds; nil with one source.
-	Apart *Estimate
+	Apart *Estimate `json:"apart,omitzero"`
 }
 
 // Rest is the part that is all but what the arm counts.
@@ -41,13 +43,13 @@ const (
 
 // Held is what a source made of it.
 type Held struct {
-	Source     study.Source
-	Owner      string   // to whom it was charged; "" = nobody by that name was seen
-	N          int      // captures
-	Truth      float64  // mean over these captures, in ns or bytes a request
-	Attributed float64  // likewise
-	Off        Estimate // attributed less truth; the interval is of level 90 %, as equivalence takes
-	Verdict    Nearness
+	Source     study.Source `json:"source"`
+	Owner      string       `json:"owner,omitzero"` // to whom it was charged; "" = nobody by that name was seen
+	N          int          `json:"n"`              // captures
+	Truth      float64      `json:"truth"`          // mean over these captures, in ns or bytes a request
+	Attributed float64      `json:"attributed"`     // likewise
+	Off        Estimate     `json:"off"`            // attributed less truth; the interval is of level 90 %, as equivalence takes
+	Verdict    Nearness     `json:"verdict"`
 }
 
 // Nearness is the verdict on an attribution.

@@ -21,9 +21,9 @@ const (
 
 // Finding is the verdict on one part of a check.
 type Finding struct {
-	Verdict Word
-	Reason  string // one clause, always there with a verdict
-	Needs   int    // when inconclusive: about so many more blocks would decide; 0 = not known
+	Verdict Word   `json:"verdict"`
+	Reason  string `json:"reason"`         // one clause, always there with a verdict
+	Needs   int    `json:"needs,omitzero"` // when inconclusive: about so many more blocks would decide; 0 = not known
 }
 
 // CheckResult is what became of one check of a claim.

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -15,6 +16,22 @@ import (
 type Estimate struct {
 	Value    float64
 	Interval stats.Interval
+}
+
+// MarshalJSON leaves out an end of the interval that is not bounded.
+func (e Estimate) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Value float64  `json:"value"`
+		Lo    *float64 `json:"lo,omitzero"`
+		Hi    *float64 `json:"hi,omitzero"`
+	}{e.Value, finite(e.Interval.Lo), finite(e.Interval.Hi)})
+}
+
+func finite(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
 }
 
 // Comparison is an arm against another, mostly the control, on one metric in

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"cmp"
+	"encoding/json"
 	"math"
 	"slices"
 
@@ -15,42 +16,53 @@ import (
 // add up; intervals are of level 95 %, come of how captures differ, and each
 // holds for itself.
 type Account struct {
-	Workload string
-	Source   study.Source
-	Arms     []Spent // the control first, then in the study's order; those that were looked at
-	Owners   []Owner // by the most that any arm spends on them
+	Workload string       `json:"workload"`
+	Source   study.Source `json:"source"`
+	Arms     []Spent      `json:"arms"`   // the control first, then in the study's order; those that were looked at
+	Owners   []Owner      `json:"owners"` // by the most that any arm spends on them
 }
 
 // Spent is what a whole arm spent.
 type Spent struct {
-	Arm     string
-	N       int      // captures
-	CPU     Estimate // ns
-	Bytes   float64  // allocated
-	Objects float64
-	Waiting float64      // ns, of a trace
-	Share   float64      // of the process's CPU time that the source saw itself; 0 = not known
-	Causes  []cost.Share // the largest first; they add up to CPU
+	Arm     string       `json:"arm"`
+	N       int          `json:"n"` // captures
+	CPU     Estimate     `json:"cpu_ns"`
+	Bytes   float64      `json:"bytes"` // allocated
+	Objects float64      `json:"objects"`
+	Waiting float64      `json:"wait_ns,omitzero"`    // of a trace
+	Share   float64      `json:"seen_share,omitzero"` // of the process's CPU time that the source saw itself; 0 = not known
+	Causes  []cost.Share `json:"causes"`              // the largest first; they add up to CPU
 }
 
 // Owner is a row of an account.
 type Owner struct {
-	Kind, Name, Where string
-	In                []Part // by Account.Arms
+	Kind    string `json:"kind"`
+	Name    string `json:"owner"`
+	Where   string `json:"where,omitzero"`
+	Package string `json:"package,omitzero"` // as of cost.Item
+	In      []Part `json:"in"`               // by Account.Arms
+}
+
+// MarshalJSON leaves out the arms that the owner is not in.
+func (o Owner) MarshalJSON() ([]byte, error) {
+	type plain Owner
+	o.In = slices.DeleteFunc(slices.Clone(o.In), func(p Part) bool { return p.N == 0 && p.Change == nil })
+	return json.Marshal(plain(o))
 }
 
 // Part is what an owner spent in an arm.
 type Part struct {
-	N       int      // captures in which it was seen; 0 = it is not in this arm, as far as one can see
-	Self    Estimate // ns
-	GC      float64  // ns, its part of the collector's background work
-	Bytes   float64
-	Objects float64
-	Waiting float64 // ns
-	Causes  []cost.Share
+	Arm     string       `json:"arm"`
+	N       int          `json:"n"` // captures in which it was seen; 0 = it is not in this arm, as far as one can see
+	Self    Estimate     `json:"self_ns"`
+	GC      float64      `json:"gc_share_ns"` // its part of the collector's background work
+	Bytes   float64      `json:"bytes"`
+	Objects float64      `json:"objects"`
+	Waiting float64      `json:"wait_ns,omitzero"`
+	Causes  []cost.Share `json:"causes"`
 	// Change is Self less that of the control in the same rounds; nil for the
 	// control, without shared rounds, and for what neither has.
-	Change *Estimate
+	Change *Estimate `json:"change_ns,omitzero"`
 }
 
 // Changed says whether the owner spends more or less than in the control, as far
@@ -72,7 +84,7 @@ func accounts(run *record.Run) []Account {
 }
 
 func newAccount(run *record.Run, w study.Workload, source study.Source) Account {
-	a := Account{Workload: w.Name, Source: source}
+	a := Account{Workload: w.Name, Source: source, Owners: []Owner{}}
 	s := &run.Manifest.Study
 	names := []string{s.Control}
 	for _, arm := range s.Arms {
@@ -89,9 +101,9 @@ func newAccount(run *record.Run, w study.Workload, source study.Source) Account 
 	}
 	controlled := len(a.Arms) > 0 && a.Arms[0].Arm == s.Control
 	for _, id := range identities(looks) {
-		o := Owner{Kind: id.kind, Name: id.name, Where: id.where}
+		o := Owner{Kind: id.kind, Name: id.name, Where: id.where, Package: id.pkg}
 		for i := range looks {
-			o.In = append(o.In, newPart(id, looks[i]))
+			o.In = append(o.In, newPart(a.Arms[i].Arm, id, looks[i]))
 			if i > 0 && controlled && (o.In[0].N > 0 || o.In[i].N > 0) {
 				o.In[i].Change = change(id, looks[i], looks[0])
 			}
@@ -137,7 +149,7 @@ func addCauses(sum map[string]float64, of []cost.Share, n float64) {
 }
 
 func sortedCauses(sum map[string]float64) []cost.Share {
-	var all []cost.Share
+	all := []cost.Share{}
 	for name, v := range sum {
 		all = append(all, cost.Share{Cause: name, Value: v})
 	}
@@ -147,7 +159,7 @@ func sortedCauses(sum map[string]float64) []cost.Share {
 
 // identity is an owner as it is known from one capture to the next. Which
 // handlers are middlewares one capture may see and another not.
-type identity struct{ kind, name, where string }
+type identity struct{ kind, name, where, pkg string }
 
 func (id identity) is(it *cost.Item) bool { return it.Owner == id.name && it.Where == id.where }
 
@@ -162,7 +174,7 @@ func identities(looks [][]sighting) []identity {
 				i, known := at[k]
 				if !known {
 					at[k] = len(all)
-					all = append(all, identity{it.Kind, it.Owner, it.Where})
+					all = append(all, identity{it.Kind, it.Owner, it.Where, it.Package})
 				} else if it.Kind == cost.Middleware.String() {
 					all[i].kind = it.Kind
 				}
@@ -182,8 +194,8 @@ func (id identity) of(l sighting) (it cost.Item, seen bool) {
 	return cost.Item{}, false
 }
 
-func newPart(id identity, looks []sighting) Part {
-	var p Part
+func newPart(arm string, id identity, looks []sighting) Part {
+	p := Part{Arm: arm}
 	n := float64(len(looks))
 	var self, margins []float64
 	causes := map[string]float64{}

@@ -14,28 +14,28 @@ import (
 
 // Tally counts a run's trials.
 type Tally struct {
-	Total   int // without the pilot
-	Valid   int
-	Pilot   int
-	Warned  int // valid, with a warning
-	Drifted int // valid, but not steady
-	Invalid []Invalid
-	Warning []Warning // of the valid ones, the most frequent first
+	Total   int       `json:"total"` // without the pilot
+	Valid   int       `json:"valid"`
+	Pilot   int       `json:"pilot"`
+	Drifted int       `json:"not_steady"` // valid, but not steady
+	Warned  int       `json:"warned"`     // valid, with a warning
+	Invalid []Invalid `json:"invalid"`
+	Warning []Warning `json:"warnings"` // of the valid ones, the most frequent first
 }
 
 // Warning counts the valid trials that warn of one thing. Warnings that differ only
 // in their figures, or in what is left out, are one.
 type Warning struct {
-	Text string // as in the first such trial
-	N    int
+	Text string `json:"text"` // as in the first such trial
+	N    int    `json:"n"`
 }
 
 // Invalid counts the trials of an arm that did not count for one reason.
 // Reasons that differ in their figures only are one.
 type Invalid struct {
-	Arm    string
-	Reason string // as in the first such trial
-	N      int
+	Arm    string `json:"arm"`
+	Reason string `json:"reason"` // as in the first such trial
+	N      int    `json:"n"`
 }
 
 var figures = regexp.MustCompile(`[0-9][0-9.,]*`)
@@ -55,7 +55,7 @@ func (t Tally) Refusal() string {
 // TallyOf counts trials.
 func TallyOf(all []record.Trial) Tally {
 	type key struct{ arm, reason string }
-	var t Tally
+	t := Tally{Invalid: []Invalid{}, Warning: []Warning{}}
 	at := map[key]int{}
 	for _, trial := range all {
 		if trial.Block < 0 {

@@ -135,7 +135,7 @@ func TestPairing(t *testing.T) {
 	want := verdict.Tally{Total: 28, Valid: 26, Pilot: 1, Invalid: []verdict.Invalid{
 		{Arm: "three", Reason: "the generator used 91 % of its CPUs, more than 80 %", N: 1},
 		{Arm: "none", Reason: "the arm died under load", N: 1},
-	}}
+	}, Warning: []verdict.Warning{}}
 	if !reflect.DeepEqual(a.Trials, want) {
 		t.Errorf("tally: got %+v, want %+v", a.Trials, want)
 	}

@@ -9,6 +9,8 @@ import (
 	"os"
 
 	"golang.org/x/term"
+
+	"github.com/tarehq/tare/doc"
 )
 
 // Terminal is where a verb reads and writes.
@@ -17,9 +19,18 @@ type Terminal struct {
 	Live     bool // standard error is a terminal: progress may be drawn
 	Colour   bool // standard output is a terminal and NO_COLOR is unset
 	Width    int  // of standard output, in columns
+	Piped    bool // standard output is not a terminal
 	Columns  int  // of standard error
 
 	Given map[string]bool // the flags of the command line
+}
+
+// PageLayout lays a page out for standard output. In a pipe no line is broken or cut.
+func (t *Terminal) PageLayout() doc.TextOptions {
+	if t.Piped {
+		return doc.TextOptions{}
+	}
+	return doc.TextOptions{Width: t.Width, Color: t.Colour}
 }
 
 // WriteJSON writes v as indented JSON.

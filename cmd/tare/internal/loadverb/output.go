@@ -84,7 +84,7 @@ func (c *Output) show(t *cli.Terminal, p doc.Page, v any) error {
 	if c.JSON {
 		return errors.Join(lost, t.JSON(v))
 	}
-	return errors.Join(lost, doc.Text(t.Out, p, doc.TextOptions{Width: t.Width, Color: t.Colour}))
+	return errors.Join(lost, doc.Text(t.Out, p, t.PageLayout()))
 }
 
 // entries are the histograms of a result that hold something.

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
-	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/verdict"
@@ -94,5 +93,5 @@ func Print(t *cli.Terminal, a *verdict.Analysis, asJSON bool) error {
 	if asJSON {
 		return report.JSON(t.Out, a)
 	}
-	return report.Text(t.Out, a, doc.TextOptions{Width: t.Width, Color: t.Colour})
+	return report.Text(t.Out, a, t.PageLayout())
 }
