@@ -88,7 +88,7 @@ func TestDoctorStatus(t *testing.T) {
 		{"idle", []cost.Stack{}, cli.ExitInconclusive, "inconclusive: no findings"},
 		{"busy", []cost.Stack{request}, 0, "nothing was found; "},
 		{"perhaps", []cost.Stack{request, few}, cli.ExitInconclusive, "not certain    format 3.2 % of the CPU (fires at more than 3 % of the CPU)"},
-		{"perhaps, in a word", []cost.Stack{request, few}, cli.ExitInconclusive, "inconclusive: no findings for certain"},
+		{"perhaps, in a word", []cost.Stack{request, few}, cli.ExitInconclusive, "inconclusive: nothing was found for certain"},
 		{"sick", []cost.Stack{request, formatted}, cli.ExitThreshold, "one finding"},
 	} {
 		e := doctor.Evidence{Subject: tc.name, Window: cost.Window{Duration: 10 * time.Second}, CPU: tc.cpu}
