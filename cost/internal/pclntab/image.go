@@ -48,10 +48,14 @@ func (m *image) table() (*Table, error) {
 	if t.layout, err = layoutOf(info.GoVersion); err != nil {
 		return nil, err
 	}
-	if err := t.locate(); err != nil {
-		return nil, err
+	err = t.locate()
+	if err == nil {
+		err = t.check()
 	}
-	return t, t.check()
+	if err != nil {
+		return nil, fmt.Errorf("built by %s: %w", info.GoVersion, err)
+	}
+	return t, nil
 }
 
 // Offsets in the header of the tables.
