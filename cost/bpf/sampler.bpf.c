@@ -193,7 +193,6 @@ static __always_inline int strays(struct pt_regs *regs, struct program *p)
 
 static __always_inline void fill(void *ctx, struct pt_regs *regs, struct sample *s, struct program *p)
 {
-	s->switched = 0;
 	s->ip = BPF_CORE_READ(regs, ip);
 	s->sp = BPF_CORE_READ(regs, sp);
 	s->bp = BPF_CORE_READ(regs, bp);
@@ -207,29 +206,31 @@ static __always_inline void fill(void *ctx, struct pt_regs *regs, struct sample 
 }
 
 // keep writes a sample down; 0 if there is no room for it.
-static __always_inline int keep(struct bpf_perf_event_data *ctx, struct pt_regs *regs, struct program *p, __u32 pid)
+static __always_inline int keep(void *ctx, struct pt_regs *regs, struct program *p, __u64 weight, __u32 switched)
 {
 	struct sample *s = bpf_ringbuf_reserve(&samples, sizeof(*s), 0);
 
 	if (!s)
 		return 0;
-	s->pid = pid;
-	s->weight = ctx->sample_period;
+	s->pid = current_pid();
+	s->weight = weight;
 	fill(ctx, regs, s, p);
+	s->switched = switched;
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 	return 1;
 }
 
-// keep_stack does so where the frame pointer leads nowhere.
-static __always_inline int keep_stack(struct bpf_perf_event_data *ctx, struct pt_regs *regs, struct program *p, __u32 pid)
+// keep_stack does so with a part of the stack.
+static __always_inline int keep_stack(void *ctx, struct pt_regs *regs, struct program *p, __u64 weight, __u32 switched)
 {
 	struct astray *a = bpf_ringbuf_reserve(&samples, sizeof(*a), 0);
 
 	if (!a)
 		return 0;
-	a->sample.pid = pid;
-	a->sample.weight = ctx->sample_period;
+	a->sample.pid = current_pid();
+	a->sample.weight = weight;
 	fill(ctx, regs, &a->sample, p);
+	a->sample.switched = switched;
 	a->bytes = STACK;
 	if (bpf_probe_read_user(a->stack, STACK, (void *)a->sample.sp)) {
 		a->bytes = SHORT;
@@ -240,11 +241,19 @@ static __always_inline int keep_stack(struct bpf_perf_event_data *ctx, struct pt
 	return 1;
 }
 
+// take writes down where the current thread is, with the stack where the frame pointer leads nowhere; 0 if there is no
+// room for it.
+static __always_inline int take(void *ctx, struct program *p, __u64 weight, __u32 switched)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+
+	return strays(regs, p) ? keep_stack(ctx, regs, p, weight, switched) : keep(ctx, regs, p, weight, switched);
+}
+
 SEC("perf_event")
 int tick(struct bpf_perf_event_data *ctx)
 {
 	__u32 zero = 0, pid = current_pid();
-	struct pt_regs *regs;
 	struct program *p;
 	struct tally *t;
 	__u64 begun;
@@ -256,8 +265,7 @@ int tick(struct bpf_perf_event_data *ctx)
 	if (!t)
 		return 0;
 	begun = bpf_ktime_get_ns();
-	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	if (!(strays(regs, p) ? keep_stack(ctx, regs, p, pid) : keep(ctx, regs, p, pid))) {
+	if (!take(ctx, p, ctx->sample_period, 0)) {
 		t->lost++;
 		return 0;
 	}
@@ -269,9 +277,7 @@ SEC("tp_btf/sched_switch")
 int leave(__u64 *ctx)
 {
 	__u32 zero = 0, pid = current_pid();
-	struct pt_regs *regs;
 	struct program *p;
-	struct sample *s;
 	struct tally *t;
 	__u64 begun;
 
@@ -285,18 +291,11 @@ int leave(__u64 *ctx)
 	begun = bpf_ktime_get_ns();
 	if (begun < t->due || t->switches < t->enough)
 		return 0;
-	s = bpf_ringbuf_reserve(&samples, sizeof(*s), 0);
-	if (!s)
+	if (!take(ctx, p, t->switches, 1))
 		return 0;
 	t->due = begun + between;
 	t->enough = FEWEST + bpf_get_prandom_u32() % (2 * FEWEST); // not in step with requests
-	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	s->pid = pid;
-	s->weight = t->switches;
 	t->switches = 0;
-	fill(ctx, regs, s, p);
-	s->switched = 1;
-	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 	t->nanoseconds += bpf_ktime_get_ns() - begun;
 	return 0;
 }
