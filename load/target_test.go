@@ -249,7 +249,7 @@ func TestOpenFeeder(t *testing.T) {
 		{"a.csv", "\ufeff\"x\",\"y\"\n1,2\n", "x y 1"},
 		{"a.jsonl", "\ufeff{\"x\":1,\"y\":2}\n", "x y 1"},
 		{"a.jsonl", "{\"b\":\"x\",\"a\":1.50}\n\n{\"a\":true,\"b\":\"\"}\n", "b a 2"},
-		{"a.txt", "x", "want .csv, .jsonl or .ndjson"},
+		{"a.txt", "x", "is not .csv, .jsonl or .ndjson"},
 		{"a.csv", "", "no records"},
 		{"a.csv", "x,y\n", "no records"},
 		{"a.csv", "x,x\n1,2\n", `a.csv:1: column "x" appears twice`},
