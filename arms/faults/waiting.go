@@ -222,3 +222,81 @@ func pass(w http.ResponseWriter, client *http.Client, url string, take func(body
 	res.Body.Close()
 	io.WriteString(w, "hello\n")
 }
+
+// onePlace computes at a semaphore with one place.
+func onePlace() http.Handler { return places(1) }
+
+// manyPlaces computes at one with room for all.
+func manyPlaces() http.Handler { return places(256) }
+
+func places(n int) http.Handler {
+	taken := make(chan struct{}, n)
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		taken <- struct{}{}
+		work(hard)
+		<-taken
+		io.WriteString(w, "hello\n")
+	})
+}
+
+// askSlow asks a service that takes its time, in a process of which it shows nothing:
+// one that speaks just enough HTTP.
+func askSlow() http.Handler {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go answerSlowly(c)
+		}
+	}()
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
+	url := "http://" + l.Addr().String()
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		pass(w, client, url, func(body io.Reader) { io.Copy(io.Discard, body) })
+	})
+}
+
+func answerSlowly(c net.Conn) {
+	defer c.Close()
+	request := make([]byte, 4096) // one that fits, as they do here
+	for {
+		if _, err := c.Read(request); err != nil {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+		if _, err := io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"); err != nil {
+			return
+		}
+	}
+}
+
+// syncEach waits until the disk has what each request writes.
+func syncEach() http.Handler { return journal((*os.File).Sync) }
+
+// syncNever leaves that to the kernel.
+func syncNever() http.Handler { return journal(func(*os.File) error { return nil }) }
+
+func journal(sync func(*os.File) error) http.Handler {
+	f, err := os.CreateTemp("", "faults")
+	if err != nil {
+		panic(err)
+	}
+	os.Remove(f.Name())
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, err := f.WriteAt([]byte(line), 0)
+		if err == nil {
+			err = sync(f)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		io.WriteString(w, "hello\n")
+	})
+}
