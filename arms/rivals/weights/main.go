@@ -33,7 +33,6 @@ import (
 	unrolled "github.com/unrolled/secure"
 
 	"github.com/tarehq/tare/arms/arm"
-	layers "github.com/tarehq/tare/arms/layers/plan"
 	"github.com/tarehq/tare/arms/weights/plan"
 )
 
@@ -54,7 +53,7 @@ func main() {
 var guards = []string{"recovery-chi", "requestid-chi", "clientaddr-chi", "accesslog-httplog", "secure-unrolled", "limit-chi", "ratelimit-httprate", "timeout-chi", "jwt-golang"}
 
 func handler(layer string) (http.Handler, error) {
-	answer := layers.NewAnswer()
+	answer := plan.NewAnswer()
 	var h http.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer.Write(w) })
 	switch {
 	case layer == "guards":

@@ -11,6 +11,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	layers "github.com/tarehq/tare/arms/layers/plan"
 )
 
 // Secret signs the token of the study's request by HS256.
@@ -34,3 +36,6 @@ func Log() io.Writer {
 	}
 	return f
 }
+
+// NewAnswer returns what every arm answers.
+func NewAnswer() *layers.Answer { return layers.NewAnswer() }
