@@ -5,13 +5,10 @@ package main
 import (
 	"flag"
 	"fmt"
-	"maps"
 	"net/http"
 	"os"
-	"slices"
 
 	"github.com/tarehq/tare/arms/arm"
-	layers "github.com/tarehq/tare/arms/layers/plan"
 	"github.com/tarehq/tare/arms/serve/engines"
 	"github.com/tarehq/tare/arms/weights/plan"
 	"github.com/tarehq/tare/serve/chain"
@@ -44,24 +41,15 @@ func main() {
 var guards = []string{"recovery", "requestid", "clientaddr", "accesslog", "secure", "limit", "ratelimit", "timeout", "jwt"}
 
 func handler(layer string) (http.Handler, error) {
-	answer := layers.NewAnswer()
+	answer := plan.NewAnswer()
 	h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer.Write(w) })
+	names, err := plan.Names(layer, guards, makers)
+	if err != nil {
+		return nil, err
+	}
 	var all []middleware
-	switch {
-	case layer == "guards":
-		for _, name := range guards {
-			mw, err := makers[name]()
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, mw)
-		}
-	case layer != "none":
-		maker, ok := makers[layer]
-		if !ok {
-			return nil, fmt.Errorf("layer %q: there are none, guards, %q", layer, slices.Sorted(maps.Keys(makers)))
-		}
-		mw, err := maker()
+	for _, name := range names {
+		mw, err := makers[name]()
 		if err != nil {
 			return nil, err
 		}

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"log"
 	"log/slog"
-	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -55,17 +54,12 @@ var guards = []string{"recovery-chi", "requestid-chi", "clientaddr-chi", "access
 func handler(layer string) (http.Handler, error) {
 	answer := plan.NewAnswer()
 	var h http.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer.Write(w) })
-	switch {
-	case layer == "guards":
-		for _, name := range slices.Backward(guards) {
-			h = makers[name]()(h)
-		}
-	case layer != "none":
-		maker, ok := makers[layer]
-		if !ok {
-			return nil, fmt.Errorf("layer %q: there are none, guards, %q", layer, slices.Sorted(maps.Keys(makers)))
-		}
-		h = maker()(h)
+	names, err := plan.Names(layer, guards, makers)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Backward(names) {
+		h = makers[name]()(h)
 	}
 	return h, nil
 }

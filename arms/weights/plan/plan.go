@@ -8,8 +8,11 @@
 package plan
 
 import (
+	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	layers "github.com/tarehq/tare/arms/layers/plan"
@@ -39,3 +42,17 @@ func Log() io.Writer {
 
 // NewAnswer returns what every arm answers.
 func NewAnswer() *layers.Answer { return layers.NewAnswer() }
+
+// Names returns what a flag asks for: no layer (none), all that guard a service
+// (guards), outermost first, or one that there is a maker of.
+func Names[M any](layer string, guards []string, makers map[string]M) ([]string, error) {
+	switch _, ok := makers[layer]; {
+	case layer == "none":
+		return nil, nil
+	case layer == "guards":
+		return guards, nil
+	case ok:
+		return []string{layer}, nil
+	}
+	return nil, fmt.Errorf("layer %q: there are none, guards, %q", layer, slices.Sorted(maps.Keys(makers)))
+}

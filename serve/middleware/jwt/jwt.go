@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/internal/sys"
 )
 
 // Options of the middleware. Keys must be set, and Audience should be: without it a
@@ -182,7 +183,7 @@ func verifySignature(ctx context.Context, keys Keys, text string) (claims string
 	if err != nil {
 		return "", nil, err
 	}
-	signed := []byte(text[:len(first)+1+len(claims)])
+	signed := sys.Bytes(text[:len(first)+1+len(claims)])
 	for _, k := range found {
 		if k.verify(signed, signature) {
 			return claims, k, nil

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tarehq/tare/serve/internal/sys"
 )
 
 // Token is a verified token.
@@ -69,7 +71,7 @@ func parseHeader(part string) (header, error) {
 		return h, err
 	}
 	typ := "JWT"
-	err = parseObject(b, string(b), func(name, value string) (err error) {
+	err = parseObject(sys.String(b), func(name, value string) (err error) {
 		switch name {
 		case "alg":
 			h.alg, err = text(value)
@@ -95,8 +97,8 @@ func parseClaims(part string) (*Token, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Token{payload: string(b)}
-	return t, parseObject(b, t.payload, func(name, value string) (err error) {
+	t := &Token{payload: sys.String(b)} // nobody writes b again
+	return t, parseObject(t.payload, func(name, value string) (err error) {
 		switch name {
 		case "iss":
 			t.Issuer, err = text(value)
@@ -120,9 +122,9 @@ func parseClaims(part string) (*Token, error) {
 // known are the members that must not be there twice.
 var known = []string{"alg", "kid", "typ", "iss", "sub", "jti", "aud", "exp", "nbf", "iat"}
 
-// parseObject calls f with the members of a JSON object, which both b and s are.
-func parseObject(b []byte, s string, f func(name, value string) error) error {
-	if !json.Valid(b) || !strings.HasPrefix(strings.TrimLeft(s, " \t\r\n"), "{") {
+// parseObject calls f with the members of a JSON object.
+func parseObject(s string, f func(name, value string) error) error {
+	if !json.Valid(sys.Bytes(s)) || !strings.HasPrefix(strings.TrimLeft(s, " \t\r\n"), "{") {
 		return errToken("the token is malformed")
 	}
 	var seen uint

@@ -8,7 +8,9 @@ import (
 // Law says how many requests a key may make. [GCRA] and [Window] are there.
 type Law interface {
 	fmt.Stringer
-	check() error
+	// prepare returns the law with its defaults filled in, as take and quota want it, or
+	// an error that says what is wrong with it.
+	prepare() (Law, error)
 	// take lets n requests pass at a time in nanoseconds, or none.
 	take(s *slot, now int64, n uint32) Result
 	quota() (n int, per time.Duration)
@@ -46,18 +48,14 @@ func (g GCRA) String() string {
 	return fmt.Sprintf("%d requests in %s, %d at once", g.Rate, g.Per, g.Burst)
 }
 
-func (g GCRA) check() error { return checkQuota(g.Rate, g.norm().Per, g.Burst) }
+func (g GCRA) prepare() (Law, error) { return g.norm(), checkQuota(g.Rate, g.norm().Per, g.Burst) }
 
-func (g GCRA) quota() (int, time.Duration) {
-	g = g.norm()
-	return g.Burst, g.interval() * time.Duration(g.Burst)
-}
+func (g GCRA) quota() (int, time.Duration) { return g.Burst, g.interval() * time.Duration(g.Burst) }
 
 // interval is the time in which one request comes back.
 func (g GCRA) interval() time.Duration { return max(g.Per/time.Duration(g.Rate), 1) }
 
 func (g GCRA) take(s *slot, now int64, n uint32) Result {
-	g = g.norm()
 	interval := int64(g.interval())
 	tolerance := interval * int64(g.Burst)
 	at := max(s.rest, now) + interval*int64(n) // the theoretical arrival time of the next
@@ -94,14 +92,13 @@ func (w Window) String() string {
 	return fmt.Sprintf("%d requests in any %s", w.Limit, w.Length)
 }
 
-func (w Window) check() error { return checkQuota(w.Limit, w.norm().Length, 0) }
+func (w Window) prepare() (Law, error) { return w.norm(), checkQuota(w.Limit, w.norm().Length, 0) }
 
-func (w Window) quota() (int, time.Duration) { w = w.norm(); return w.Limit, w.Length }
+func (w Window) quota() (int, time.Duration) { return w.Limit, w.Length }
 
 // take keeps in slot.more the counts of the window before (high half) and of that which
 // slot.rest ends two lengths after its start.
 func (w Window) take(s *slot, now int64, n uint32) Result {
-	w = w.norm()
 	length := int64(w.Length)
 	start := now - now%length
 	before, current := uint32(s.more>>32), uint32(s.more)

@@ -48,7 +48,7 @@ type Limiter struct {
 	o       Options
 	seed    maphash.Seed
 	table   *table
-	began   time.Time
+	zero    time.Time // of its clock: a length of the law ago, so that there is a window before the first
 	policy  []string
 	refused atomic.Uint64
 }
@@ -61,9 +61,11 @@ func New(o Options) (*Limiter, error) {
 	if o.Law == nil {
 		return nil, fmt.Errorf("ratelimit: Options.Law is not set: how many requests may a client make?")
 	}
-	if err := o.Law.check(); err != nil {
+	law, err := o.Law.prepare()
+	if err != nil {
 		return nil, fmt.Errorf("ratelimit: %w", err)
 	}
+	o.Law = law
 	if o.Keys < 0 || o.Keys > 1<<30 {
 		return nil, fmt.Errorf("ratelimit: Options.Keys is %d; set from 1 to 2³⁰, or 0 for %d", o.Keys, defaultKeys)
 	}
@@ -78,7 +80,7 @@ func New(o Options) (*Limiter, error) {
 	}
 	n, per := o.Law.quota()
 	policy := fmt.Sprintf(`"default";q=%d;w=%d`, n, seconds(per))
-	return &Limiter{o: o, seed: maphash.MakeSeed(), table: newTable(o.Keys), began: time.Now(), policy: []string{policy}}, nil
+	return &Limiter{o: o, seed: maphash.MakeSeed(), table: newTable(o.Keys), zero: time.Now().Add(-per), policy: []string{policy}}, nil
 }
 
 // Middleware limits what reaches next. In a chain its layer is called ratelimit, in the
@@ -88,21 +90,12 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler { return &handler{l
 // Take has a request counted n times, as the middleware does once, and returns what
 // became of it: for handlers that know what a request costs.
 func (l *Limiter) Take(r *http.Request, n uint32) Result {
-	// One more than nothing: at 0 the slots would be at rest, and the laws' windows
-	// begin, before the limiter did.
-	now := int64(time.Since(l.began)) + int64(l.start())
+	now := int64(time.Since(l.zero))
 	res := l.table.update(l.o.Key.hash(l.seed, r), now, func(s *slot) Result { return l.o.Law.take(s, now, n) })
 	if !res.Allowed {
 		l.refused.Add(1)
 	}
 	return res
-}
-
-// start is what the limiter's clock shows when it begins: a whole length of the law, so
-// that there is a window before the first.
-func (l *Limiter) start() time.Duration {
-	_, per := l.o.Law.quota()
-	return per
 }
 
 // Refused returns how many requests were refused.

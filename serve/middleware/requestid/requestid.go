@@ -15,6 +15,7 @@ package requestid
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"math/rand/v2"
 	"net/http"
@@ -89,12 +90,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // make fills in random digits.
 func (id *identifier) make() {
 	var random [16]byte
-	for i, half := 0, rand.Uint64(); i < 8; i++ {
-		random[i] = byte(half >> (8 * i))
-	}
-	for i, half := 0, rand.Uint64(); i < 8; i++ {
-		random[8+i] = byte(half >> (8 * i))
-	}
+	binary.NativeEndian.PutUint64(random[:8], rand.Uint64())
+	binary.NativeEndian.PutUint64(random[8:], rand.Uint64())
 	hex.Encode(id.digits[:], random[:])
 	id.text = sys.String(id.digits[:]) // nobody writes digits again
 }
