@@ -12,8 +12,10 @@ package work
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"log"
 	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,6 +39,19 @@ func Flags() *Amounts {
 	flag.DurationVar(&a.Lock, "lock", 0, "CPU that one middleware burns under a shared lock")
 	flag.DurationVar(&a.Log, "slowlog", 0, "how long the reader of one middleware's log takes for a line")
 	return a
+}
+
+// FromFlags parses the flags of a program that has no others, and prepares what they ask
+// for. The program ends with status 1 where that cannot be.
+func FromFlags(program string) *Set {
+	amounts := Flags()
+	flag.Parse()
+	s, err := New(*amounts)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", program, err)
+		os.Exit(1)
+	}
+	return s
 }
 
 // Set is what an arm does in a request; what is left out is nil.

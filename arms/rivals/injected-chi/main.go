@@ -5,11 +5,8 @@
 package main
 
 import (
-	"flag"
-	"fmt"
 	"net/http"
 	_ "net/http/pprof"
-	"os"
 
 	"github.com/go-chi/chi/v5"
 
@@ -19,13 +16,7 @@ import (
 )
 
 func main() {
-	amounts := work.Flags()
-	flag.Parse()
-	set, err := work.New(*amounts)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "injected-chi: %v\n", err)
-		os.Exit(1)
-	}
+	set := work.FromFlags("injected-chi")
 	router := chi.NewRouter()
 	router.With(layers.All(set)...).Get("/", layers.Hello)
 	router.Method(http.MethodGet, "/truth", set)

@@ -5,11 +5,8 @@
 package main
 
 import (
-	"flag"
-	"fmt"
 	"net/http"
 	_ "net/http/pprof"
-	"os"
 
 	"github.com/labstack/echo/v4"
 
@@ -18,13 +15,7 @@ import (
 )
 
 func main() {
-	amounts := work.Flags()
-	flag.Parse()
-	set, err := work.New(*amounts)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "injected-echo: %v\n", err)
-		os.Exit(1)
-	}
+	set := work.FromFlags("injected-echo")
 	e := echo.New()
 	e.GET("/", hello, all(set)...)
 	e.GET("/truth", echo.WrapHandler(set))

@@ -5,12 +5,9 @@
 package main
 
 import (
-	"flag"
-	"fmt"
 	"net"
 	"net/http"
 	_ "net/http/pprof"
-	"os"
 
 	"github.com/gofiber/fiber/v3"
 	"github.com/gofiber/fiber/v3/middleware/adaptor"
@@ -21,13 +18,7 @@ import (
 )
 
 func main() {
-	amounts := work.Flags()
-	flag.Parse()
-	set, err := work.New(*amounts)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "injected-fiber: %v\n", err)
-		os.Exit(1)
-	}
+	set := work.FromFlags("injected-fiber")
 	app := fiber.New()
 	handlers := append(all(set), hello)
 	app.Get("/", handlers[0], handlers[1:]...)

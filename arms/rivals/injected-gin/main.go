@@ -5,11 +5,8 @@
 package main
 
 import (
-	"flag"
-	"fmt"
 	"net/http"
 	_ "net/http/pprof"
-	"os"
 
 	"github.com/gin-gonic/gin"
 
@@ -18,13 +15,7 @@ import (
 )
 
 func main() {
-	amounts := work.Flags()
-	flag.Parse()
-	set, err := work.New(*amounts)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "injected-gin: %v\n", err)
-		os.Exit(1)
-	}
+	set := work.FromFlags("injected-gin")
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	engine.GET("/", append(all(set), hello)...)

@@ -6,11 +6,8 @@ package main
 
 import (
 	"context"
-	"flag"
-	"fmt"
 	"net/http"
 	_ "net/http/pprof"
-	"os"
 	"slices"
 
 	"github.com/go-kit/kit/endpoint"
@@ -21,13 +18,7 @@ import (
 )
 
 func main() {
-	amounts := work.Flags()
-	flag.Parse()
-	set, err := work.New(*amounts)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "injected-gokit: %v\n", err)
-		os.Exit(1)
-	}
+	set := work.FromFlags("injected-gokit")
 	hello := endpoint.Endpoint(answer)
 	for _, layer := range slices.Backward(all(set)) {
 		hello = layer(hello)

@@ -6,11 +6,8 @@ package main
 
 import (
 	"context"
-	"flag"
-	"fmt"
 	"net/http"
 	_ "net/http/pprof"
-	"os"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -20,13 +17,7 @@ import (
 )
 
 func main() {
-	amounts := work.Flags()
-	flag.Parse()
-	set, err := work.New(*amounts)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "injected-huma: %v\n", err)
-		os.Exit(1)
-	}
+	set := work.FromFlags("injected-huma")
 	mux := http.NewServeMux()
 	api := humago.New(mux, huma.DefaultConfig("injected", "1"))
 	huma.Register(api, huma.Operation{OperationID: "hello", Method: http.MethodGet, Path: "/{$}", Middlewares: all(set)}, hello)

@@ -5,7 +5,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"net/http"
 	_ "net/http/pprof"
@@ -18,13 +17,7 @@ import (
 )
 
 func main() {
-	amounts := work.Flags()
-	flag.Parse()
-	set, err := work.New(*amounts)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "injected-iris: %v\n", err)
-		os.Exit(1)
-	}
+	set := work.FromFlags("injected-iris")
 	app := iris.New()
 	app.Logger().SetLevel("disable")
 	app.Get("/", append(all(set), hello)...)

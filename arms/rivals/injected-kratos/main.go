@@ -6,13 +6,10 @@ package main
 
 import (
 	"context"
-	"flag"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	_ "net/http/pprof"
-	"os"
 
 	logs "github.com/go-kratos/kratos/v2/log"
 	"github.com/go-kratos/kratos/v2/middleware"
@@ -23,13 +20,7 @@ import (
 )
 
 func main() {
-	amounts := work.Flags()
-	flag.Parse()
-	set, err := work.New(*amounts)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "injected-kratos: %v\n", err)
-		os.Exit(1)
-	}
+	set := work.FromFlags("injected-kratos")
 	logs.SetLogger(logs.NewStdLogger(io.Discard))
 	server := kratos.NewServer(kratos.Timeout(0), kratos.Middleware(all(set)...)) // a profile takes longer than the second that is the default
 	server.Route("/").GET("/", hello)

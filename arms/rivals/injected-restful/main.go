@@ -5,11 +5,8 @@
 package main
 
 import (
-	"flag"
-	"fmt"
 	"net/http"
 	_ "net/http/pprof"
-	"os"
 
 	restful "github.com/emicklei/go-restful/v3"
 
@@ -18,13 +15,7 @@ import (
 )
 
 func main() {
-	amounts := work.Flags()
-	flag.Parse()
-	set, err := work.New(*amounts)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "injected-restful: %v\n", err)
-		os.Exit(1)
-	}
+	set := work.FromFlags("injected-restful")
 	container := restful.NewContainer()
 	service := new(restful.WebService)
 	route := service.GET("/").To(hello)

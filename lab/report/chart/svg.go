@@ -110,10 +110,18 @@ func Names(labels []Label, height int) string {
 
 // Legend names lines below a plot.
 func Legend(labels []Label) string {
+	return legend(labels, func(l Label) (swatch, text string) {
+		return openTag("svg", "width", "26", "height", "10", "aria-hidden", "true") + drawPath("curve "+l.Class, "M0 5H26"), l.Text
+	})
+}
+
+// legend lists what there is: a swatch, an svg that is still open, and what it stands for.
+func legend[T any](all []T, entry func(T) (swatch, text string)) string {
 	var out strings.Builder
 	out.WriteString(openTag("div", "class", "legend"))
-	for _, l := range labels {
-		out.WriteString("<span>" + openTag("svg", "width", "26", "height", "10", "aria-hidden", "true") + drawPath("curve "+l.Class, "M0 5H26") + "</svg> " + html.EscapeString(l.Text) + "</span> ")
+	for _, one := range all {
+		swatch, text := entry(one)
+		out.WriteString("<span>" + swatch + "</svg> " + html.EscapeString(text) + "</span> ")
 	}
 	out.WriteString("</div>")
 	return out.String()
@@ -142,11 +150,7 @@ func Stack(label string, parts []Part) string {
 
 // Keys say which class of a stack is what.
 func Keys(parts []Part) string {
-	var out strings.Builder
-	out.WriteString(openTag("div", "class", "legend"))
-	for _, p := range parts {
-		out.WriteString("<span>" + openTag("svg", "width", "11", "height", "11", "aria-hidden", "true") + Element("rect", "", "class", p.Class, "width", "11", "height", "11") + "</svg> " + html.EscapeString(p.Text) + "</span> ")
-	}
-	out.WriteString("</div>")
-	return out.String()
+	return legend(parts, func(p Part) (swatch, text string) {
+		return openTag("svg", "width", "11", "height", "11", "aria-hidden", "true") + Element("rect", "", "class", p.Class, "width", "11", "height", "11"), p.Text
+	})
 }
