@@ -64,18 +64,12 @@ func (r *runner) answersOf(ctx context.Context, name string, w study.Workload) (
 	}
 	defer s.stop()
 	for _, g := range w.Targets {
-		first, err := answer.Fetch(ctx, s.proc.URL(), g)
+		first, stable, err := answer.FetchTwice(ctx, s.proc.URL(), g)
 		if err != nil {
 			return nil, err
 		}
-		again, err := answer.Fetch(ctx, s.proc.URL(), g)
-		if err != nil {
-			return nil, err
-		}
-		one := Answer{Arm: name, Target: g, Status: first.Status, Length: first.Length, SHA256: first.SHA256,
-			Startup: time.Duration(t.Metrics["startup"])}
-		one.Stable = one.Same(Answer{Status: again.Status, SHA256: again.SHA256})
-		all = append(all, one)
+		all = append(all, Answer{Arm: name, Target: g, Status: first.Status, Length: first.Length, SHA256: first.SHA256,
+			Stable: stable, Startup: time.Duration(t.Metrics["startup"])})
 	}
 	return all, nil
 }

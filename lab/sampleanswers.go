@@ -19,17 +19,12 @@ func (s *session) sampleAnswers(ctx context.Context) (all []record.Answer) {
 		if g.Verify.SHA256 != "" {
 			continue
 		}
-		first, err := answer.Fetch(ctx, s.proc.URL(), g)
-		if err != nil {
-			continue
-		}
-		again, err := answer.Fetch(ctx, s.proc.URL(), g)
+		first, stable, err := answer.FetchTwice(ctx, s.proc.URL(), g)
 		if err != nil {
 			continue
 		}
 		all = append(all, record.Answer{
-			Target: sample.Target(g), Status: first.Status, Length: first.Length, SHA256: first.SHA256,
-			Stable: first.Status == again.Status && first.SHA256 == again.SHA256,
+			Target: sample.Target(g), Status: first.Status, Length: first.Length, SHA256: first.SHA256, Stable: stable,
 		})
 	}
 	return all

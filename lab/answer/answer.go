@@ -88,6 +88,16 @@ func Fetch(ctx context.Context, base string, g study.Target) (Answer, error) {
 	return New(res, body), nil
 }
 
+// FetchTwice returns the first of two answers, and whether the second had the same status
+// and body.
+func FetchTwice(ctx context.Context, base string, g study.Target) (first Answer, stable bool, err error) {
+	if first, err = Fetch(ctx, base, g); err != nil {
+		return first, false, err
+	}
+	again, err := Fetch(ctx, base, g)
+	return first, first.Status == again.Status && first.SHA256 == again.SHA256, err
+}
+
 // NewRequest is the target's, as the load makes it.
 func NewRequest(ctx context.Context, base string, g study.Target) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, cmp.Or(g.Method, http.MethodGet), base+g.Path, strings.NewReader(g.Body))
