@@ -272,7 +272,7 @@ var ceilings = map[string]int{
 	"lab/study":                  3080,
 	"lab/verdict":                3430,
 	"load":                       6110,
-	"serve":                      5230,
+	"serve":                      5220,
 	"serve/chain":                1880,
 	"serve/router":               1540,
 	"stats":                      1620,

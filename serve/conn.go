@@ -17,6 +17,7 @@ import (
 	"github.com/tarehq/tare/serve/internal/http1"
 	"github.com/tarehq/tare/serve/internal/meter"
 	"github.com/tarehq/tare/serve/internal/sys"
+	"github.com/tarehq/tare/serve/internal/term"
 )
 
 // conn is one connection. While requests come on it, one goroutine reads them,
@@ -30,6 +31,7 @@ type conn struct {
 	bare bool                  // nc is the socket itself: it is read and written by fd
 	try  func(fd uintptr) bool // tryRead, made once
 	tls  *tls.ConnectionState
+	term term.Term // of the context of the request at hand: few have an end, and a request is smaller without
 	// sight is fd, or the socket that nc hides: how far the client is can be seen there,
 	// but who wraps it may hold bytes of its own. nil: there is none.
 	sight syscall.RawConn

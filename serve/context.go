@@ -18,8 +18,6 @@ type requestContext struct {
 	err   error
 	after map[*func()]struct{}
 	drop  func() bool // no longer follow the parent
-	until time.Time   // when the context ends at the latest; zero: never
-	timer *time.Timer // ends it then; nil: nobody waits
 
 	slot any
 }
@@ -50,10 +48,8 @@ func (r *requestContext) Value(key any) any {
 
 func (r *requestContext) Deadline() (time.Time, bool) {
 	at, ok := r.Context.Deadline()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.until.IsZero() && (!ok || r.until.Before(at)) {
-		return r.until, true
+	if until := r.c.term.EndOf(r); !until.IsZero() && (!ok || until.Before(at)) {
+		return until, true
 	}
 	return at, ok
 }
@@ -63,22 +59,17 @@ func (r *requestContext) Deadline() (time.Time, bool) {
 func (r *requestContext) EndAt(until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.until = until
-	if r.timer != nil {
-		r.timer.Stop()
-		r.timer = nil
+	if r.err != nil {
+		until = time.Time{}
 	}
+	r.c.term.Set(r, until)
 	if r.drop != nil {
-		r.wait()
+		r.c.term.Wait(r)
 	}
 }
 
-// wait starts the timer, if there is a time to wait for. The caller holds the lock.
-func (r *requestContext) wait() {
-	if !r.until.IsZero() && r.err == nil {
-		r.timer = time.AfterFunc(time.Until(r.until), func() { r.end(context.DeadlineExceeded) })
-	}
-}
+// Expire ends the context since its time is over.
+func (r *requestContext) Expire() { r.end(context.DeadlineExceeded) }
 
 func (r *requestContext) Err() error {
 	r.follow() // who only polls is to learn of it, too
@@ -147,7 +138,7 @@ func (r *requestContext) tie() bool {
 		return true
 	}
 	r.drop = func() bool { return true }
-	r.wait()
+	r.c.term.Wait(r)
 	if r.Context.Done() != nil {
 		r.drop = context.AfterFunc(r.Context, func() { r.end(r.Context.Err()) })
 	}
@@ -171,14 +162,12 @@ func (r *requestContext) end(err error) {
 	if r.done != nil {
 		close(r.done)
 	}
-	if r.timer != nil {
-		r.timer.Stop()
-	}
 	after, drop := r.after, r.drop
 	r.after = nil
 	r.mu.Unlock()
 	if drop != nil {
 		drop()
+		r.c.term.Halt(r)
 	}
 	for f := range after {
 		(*f)()
@@ -188,7 +177,6 @@ func (r *requestContext) end(err error) {
 // renew readies the context for a next request, in Reuse mode.
 func (r *requestContext) renew() {
 	r.done, r.err, r.after, r.drop = nil, nil, nil, nil
-	r.until, r.timer = time.Time{}, nil
 	if kept, ok := r.slot.(interface{ Reset() }); ok {
 		kept.Reset()
 	} else {
