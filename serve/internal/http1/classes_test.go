@@ -96,9 +96,12 @@ func (d difference) fieldValues(name string) []string {
 
 func isRaw(r rune) bool { return r == '#' || r > '~' }
 
+// noCRLF is the reason of ours for a CR or an LF that stands alone.
+const noCRLF = "line not ended by CRLF"
+
 // classes are all deliberate differences to net/http by name.
 var classes = map[string]class{
-	"bare-lf": {stricter, "line not ended by CRLF", func(d difference) bool {
+	"bare-lf": {stricter, noCRLF, func(d difference) bool {
 		return bareLF.MatchString(d.ours.section) && !d.lineEndBetween() && !d.waitsForFour() && !d.waitsForTrailer()
 	}, http1.Lenient{BareLF: true}},
 	"line-end-between": {stricter, "", difference.lineEndBetween, http1.Lenient{}},
@@ -216,10 +219,11 @@ var classes = map[string]class{
 }
 
 // neverEnds reports whether ours refused a head that has not ended, but for a bare LF,
-// which another class is about.
+// which another class is about. A bare LF may have it refused for an earlier fault.
 func (d difference) neverEnds() bool {
 	section := []byte(d.ours.section)
-	return !d.ours.cut && http1.End(section, 0) == 0 && !bareLF.Match(section) && !d.waitsForFour() && !d.lineEndBetween()
+	forLF := d.ours.reason == noCRLF && bareLF.Match(section)
+	return !d.ours.cut && http1.End(section, 0) == 0 && !forLF && !d.waitsForFour() && !d.lineEndBetween()
 }
 
 // waitsForFour reports whether ours refused a head of less than four bytes, for

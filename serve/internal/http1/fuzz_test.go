@@ -19,6 +19,8 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte("POST / HTTP/1.1\r\nHost:\r\n\r\n\n0 * HTTP/1.0\n0000:\n\n"), uint8(0))
 	f.Add([]byte("POST / HTTP/1.1\r\nHost:\r\n\r\n\r\r\n\rGET / HTTP/1.0\r\n\r\n"), uint8(0))
 	f.Add([]byte("POST / HTTP/1.1\r\nHost:\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\nGET / HTTP/1.0\r\n\r\n"), uint8(0))
+	// A bare LF has the head refused before it ends, and an earlier fault is named.
+	f.Add([]byte("0 / HTTP/1.0\r\n0000  :0\n"), uint8(0))
 	// Leaves room for one byte in net/http's buffer.
 	f.Add([]byte("POST / HTTP/1.1\r\nHost:\r\nContent-Length: 5\r\n\r\nhello"+strings.Repeat("0", 4095)), uint8(0))
 	c := newControl(f)
