@@ -234,6 +234,16 @@ func (r *runner) refuseAlone() error {
 	return fmt.Errorf("no arm is left to compare %s with: %w", r.Study.Control, errors.Join(why...))
 }
 
+// EqualError says that all arms are one and the same program, so that there is nothing to
+// compare. The study may ask to measure it all the same: [study.Study.AA].
+type EqualError struct {
+	Control string // the arm
+	BuildID string // of the program
+	Err     error
+}
+
+func (e *EqualError) Error() string { return e.Err.Error() }
+
 // refuseTwins refuses arms that are one and the same program, unless the study
 // means to compare a program with itself.
 func (r *runner) refuseTwins() error {
@@ -241,16 +251,20 @@ func (r *runner) refuseTwins() error {
 		return nil
 	}
 	seen := map[string]string{}
+	var twins error
 	for _, a := range r.Study.Arms {
 		p := r.programs[a.Name]
-		id := fmt.Sprintf("%s %s %q %q %s %q", p.BuildID, p.URL, p.Args, p.Env, p.Sink, [][]string{a.Closed, a.Open, a.Paced, a.Under})
-		if other, ok := seen[id]; ok {
-			return fmt.Errorf("arms %s and %s are the same program with the same arguments (build ID %.12s…): "+
+		id := fmt.Sprintf("%s %s %q %q %s %q %q %q", p.BuildID, p.URL, p.Args, p.Env, p.Sink, [][]string{a.Closed, a.Open, a.Paced, a.Under}, p.Dir, p.Service)
+		if other, ok := seen[id]; ok && twins == nil {
+			twins = fmt.Errorf("arms %s and %s are the same program with the same arguments (build ID %.12s…): "+
 				"give them different versions or arguments; to compare a program with itself, set `aa: true` or `twin: true`", other, a.Name, p.BuildID)
 		}
 		seen[id] = a.Name
 	}
-	return nil
+	if p := r.programs[r.Study.Control]; len(seen) == 1 && twins != nil && p.BuildID != "" {
+		return &EqualError{Control: r.Study.Control, BuildID: p.BuildID, Err: twins}
+	}
+	return twins
 }
 
 // open makes the run's folder, or takes up the one to resume.

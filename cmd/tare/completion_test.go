@@ -28,7 +28,7 @@ func TestCompletionBash(t *testing.T) {
 		"tare trace --no":          "--no-samples",
 		"tare completion ":         "bash zsh fish --help",
 		"tare completion z":        "zsh",
-		"tare gate --ma":           "--max",
+		"tare gate --ma":           "--markdown --max",
 		"tare load --verify-s":     "--verify-sha256 --verify-status",
 		"tare report --html a --j": "--json",
 		"tare load --targets ":     "", // a file

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/publish"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab/report"
 )
@@ -17,7 +18,7 @@ type reportCmd struct {
 	JSON     bool   `name:"json" help:"Print JSON." xor:"form"`
 	Bench    bool   `help:"Print Go benchmark text, for benchstat." xor:"form"`
 	HTML     string `name:"html" help:"Write the report as one HTML file; - is standard output." placeholder:"FILE" xor:"form"`
-	Markdown string `help:"Write the report for a pull request here; - is standard output." placeholder:"FILE" xor:"form"`
+	Markdown string `help:"Write a comment for a pull request, the report folded in it; - is standard output." placeholder:"FILE" xor:"form"`
 }
 
 // Run shows the report.
@@ -36,7 +37,7 @@ func (c *reportCmd) Run(t *cli.Terminal) error {
 	case c.HTML != "":
 		return writeReport(t, c.HTML, func(w io.Writer) error { return report.HTML(w, run, a) })
 	case c.Markdown != "":
-		return writeReport(t, c.Markdown, func(w io.Writer) error { return report.Markdown(w, a) })
+		return writeReport(t, c.Markdown, func(w io.Writer) error { return publish.WriteComment(w, t, publish.Result{Run: run, Analysis: a}) })
 	}
 	return runs.Print(t, a, c.JSON)
 }

@@ -2,7 +2,7 @@
 //
 // [Page] is the report as a page of doc: the headline, the run at a glance and the
 // primary comparison first, then a fold for each workload, for owners, claims, goals
-// and machine code, and how far to trust the figures. [Text], [HTML] and [Markdown]
+// and machine code, and how far to trust the figures. [Text] and [HTML]
 // write it. [Compare] is a page of two runs, [JSON] is for programs, [Bench] for
 // benchstat.
 //
@@ -44,9 +44,6 @@ func HTML(w io.Writer, run *record.Run, a *verdict.Analysis) error {
 	return doc.HTML(w, Page(run, a), doc.HTMLOptions{Script: script})
 }
 
-// Markdown writes the page for a pull request.
-func Markdown(w io.Writer, a *verdict.Analysis) error { return doc.Markdown(w, Page(nil, a)) }
-
 // Page is the report. With a run, its single trials are drawn; nil draws none.
 func Page(run *record.Run, a *verdict.Analysis) doc.Page {
 	m := &a.Manifest
@@ -81,7 +78,7 @@ func Page(run *record.Run, a *verdict.Analysis) doc.Page {
 		}
 	}
 	if len(m.Command) > 0 {
-		p.Add(doc.Heading{Level: 2, Text: "Repeat it", ID: "repeat"}, doc.Code{Text: shellLine(m.Command)})
+		p.Add(doc.Heading{Level: 2, Text: "Repeat it", ID: "repeat"}, doc.Code{Text: ShellLine(m.Command)})
 	}
 	return p
 }
@@ -241,8 +238,8 @@ func messages(errs []error) []string {
 	return texts
 }
 
-// shellLine is a command that a POSIX shell reads as the same words.
-func shellLine(words []string) string {
+// ShellLine is a command that a POSIX shell reads as the same words.
+func ShellLine(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		quoted[i] = w

@@ -31,7 +31,7 @@ func TestText(t *testing.T) {
 func TestMarkdown(t *testing.T) {
 	a := analyse(t, synthetic(1))
 	var b strings.Builder
-	if err := report.Markdown(&b, a); err != nil {
+	if err := doc.Markdown(&b, report.Page(nil, a)); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "nesting.md", b.String())
@@ -144,7 +144,7 @@ func TestErrorsOfWritingAreReturned(t *testing.T) {
 	a := analyse(t, r)
 	for name, write := range map[string]func(*full) error{
 		"Text":     func(w *full) error { return report.Text(w, a, doc.TextOptions{}) },
-		"Markdown": func(w *full) error { return report.Markdown(w, a) },
+		"Markdown": func(w *full) error { return doc.Markdown(w, report.Page(nil, a)) },
 		"JSON":     func(w *full) error { return report.JSON(w, a) },
 		"Bench":    func(w *full) error { return report.Bench(w, r) },
 		"Compare":  func(w *full) error { return compareText(w, a, a, doc.TextOptions{}) },

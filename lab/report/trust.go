@@ -96,7 +96,7 @@ func programs(m *record.Manifest) []doc.Block {
 		if arm.Title != "" {
 			name.Notes = []string{arm.Title}
 		}
-		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{name, {Text: strings.TrimSpace(p.Path + " " + shellLine(p.Args)), Code: true}, {Text: p.Go}, {Text: p.BuildID, Code: true}}})
+		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{name, {Text: strings.TrimSpace(p.Path + " " + ShellLine(p.Args)), Code: true}, {Text: p.Go}, {Text: p.BuildID, Code: true}}})
 		var of []string
 		for _, module := range slices.Sorted(maps.Keys(p.Modules)) {
 			of = append(of, module+" "+p.Modules[module])

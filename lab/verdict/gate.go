@@ -24,6 +24,7 @@ type Gated struct {
 	*Comparison
 	Budget float64 // relative
 	Result bound.Outcome
+	Again  bound.Outcome // the second run's, of what failed in the first; "" = there was none
 }
 
 // Gate holds every comparison of the budgets' metrics, of all arms in all

@@ -21,6 +21,8 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/comment"
+	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/variant"
 )
@@ -83,11 +85,12 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 	if err != nil {
 		return err
 	}
-	if err := c.Output.check(); err != nil {
+	if err := c.Output.check(t); err != nil {
 		return err
 	}
-	c.args = os.Args
-	command := commandLine(c.args)
+	c.args = slices.Clone(os.Args)
+	c.args[0] = filepath.Base(c.args[0])
+	command := report.ShellLine(c.args)
 	builder, err := runs.NewBuilder(c.Measure.Module)
 	if err != nil {
 		return err
@@ -100,6 +103,10 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 	draw := func(e lab.Event) { progress.Draw(e.Text) }
 	answers, err := lab.Answers(ctx, lab.Options{Study: s, Builder: builder, Progress: draw})
 	progress.Done()
+	if equal := (*lab.EqualError)(nil); errors.As(err, &equal) {
+		t.Note("every service is the same program as %s (SHA-256 %.12s…): nothing is measured", equal.Control, equal.BuildID)
+		return c.Output.PublishSame(ctx, t, comment.Equal{Study: s.Name, Control: equal.Control, BuildID: equal.BuildID, Command: c.args})
+	}
 	if err != nil {
 		return runs.Explain(explain(err))
 	}
@@ -263,21 +270,6 @@ func explain(err error) error {
 		return err
 	}
 	return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: hint}
-}
-
-// commandLine is how the command was called, quoted for a shell.
-func commandLine(args []string) string {
-	quoted := make([]string, len(args))
-	for i, a := range args {
-		if i == 0 {
-			a = filepath.Base(a)
-		}
-		quoted[i] = a
-		if a == "" || strings.ContainsAny(a, " \t\n'\"\\$*?{}[]()<>|&;#~`!") {
-			quoted[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(quoted, " ")
 }
 
 func slowestStart(answers []lab.Answer) time.Duration {

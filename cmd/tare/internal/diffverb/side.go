@@ -13,7 +13,6 @@ import (
 	"github.com/tarehq/tare/cost/capture"
 	"github.com/tarehq/tare/cost/diff"
 	"github.com/tarehq/tare/cost/pprof"
-	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/verdict"
 )
@@ -169,38 +168,13 @@ func (s *side) readArm(t *cli.Terminal, name, rest string) error {
 	if len(cells) > 1 {
 		return cli.Usage(fmt.Sprintf("%s:%s:%s", name, arm, cells[0].Workload), fmt.Errorf("%s has profiles under %d workloads: say which", s.source, len(cells)))
 	}
+	var p runs.Profiles
 	for _, c := range cells[0].Shown() {
-		if err := s.addCapture(run, c); err != nil {
+		if err := p.Add(run, c); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// addCapture takes a capture's profiles, if it is no trace.
-func (s *side) addCapture(run *record.Run, c record.Capture) error {
-	w := cost.Window{Duration: c.Elapsed, Requests: float64(c.Requests)}
-	for _, seen := range c.Seen {
-		cpu, allocs, err := runs.ReadProfiles(run, seen.Files)
-		if err != nil {
-			return err
-		}
-		if cpu == nil {
-			continue
-		}
-		s.warn(cpu.Warnings)
-		// The profile is shorter than the time over which requests were counted:
-		// as in the report, it is scaled to what was counted over all of that, but for
-		// how often each stack was seen.
-		if allocs != nil {
-			s.warn(allocs.Warnings)
-			allocs.Stacks, c.Objects = allocs.Sampled(), 0
-		}
-		time, memory, _ := lab.Scaled(&c, cpu, allocs)
-		s.add(pprof.CPU, time, w)
-		if allocs != nil {
-			s.add(pprof.Allocs, memory, w)
-		}
-	}
+	s.cpu, s.allocs = p.CPU, p.Allocs
+	s.warn(p.Warnings)
 	return nil
 }

@@ -8,14 +8,18 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/publish"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
 
+	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/comment"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -31,6 +35,7 @@ type Cmd struct {
 	runs.StudyFlags
 	Resume bool `help:"Continue an interrupted run, and gate it."`
 	JSON   bool `name:"json" help:"Print JSON."`
+	publish.Flags
 
 	failed string // folder of the first run, where a gate failed that the second is to confirm
 }
@@ -58,7 +63,7 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 		return cli.Usage("", errors.New("want a study or a run: its name is empty"))
 	}
 	session := c.session()
-	if err := session.Check(); err != nil {
+	if err := cmp.Or(session.Check(), cli.CheckOutputs(c.Outputs(), c.Target), c.Flags.Check(t, os.Getenv)); err != nil {
 		return err
 	}
 	var s *study.Study
@@ -69,7 +74,7 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 	case c.Resume:
 		dir, s, err = session.TakeUp(c.Target)
 	case err == nil:
-		return c.judge(t, dir)
+		return c.judge(ctx, t, dir)
 	default:
 		if s, err = session.Choose(c.Target); err == nil {
 			dir = session.NewFolder(s)
@@ -82,11 +87,14 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 		return err
 	}
 	first, err := c.measure(ctx, t, session, s, dir)
+	if equal := (*lab.EqualError)(nil); errors.As(err, &equal) {
+		return c.passEqual(ctx, t, comment.Equal{Study: s.Name, Control: equal.Control, BuildID: equal.BuildID, Command: os.Args})
+	}
 	if err != nil {
 		return err
 	}
 	if c.failed == "" {
-		return c.decide(t, first, nil)
+		return c.decide(ctx, t, first, nil)
 	}
 	fmt.Fprintln(t.Err, "a gate failed: confirming it with fresh processes and another seed")
 	session.Seed++
@@ -95,7 +103,18 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 	if err != nil {
 		return err
 	}
-	return c.decide(t, first, again)
+	return c.decide(ctx, t, first, again.Gates)
+}
+
+// passEqual passes a change that leaves the program as it is.
+func (c *Cmd) passEqual(ctx context.Context, t *cli.Terminal, equal comment.Equal) error {
+	t.Note("every arm is the same program as %s (SHA-256 %.12s…): nothing is measured, and every budget holds", equal.Control, equal.BuildID)
+	if c.JSON {
+		if err := t.JSON([]entry{}); err != nil {
+			return err
+		}
+	}
+	return c.PublishSame(ctx, t, equal)
 }
 
 // session is that of both runs of a gate, so that they measure the same programs.
@@ -111,19 +130,19 @@ func (c *Cmd) session() *runs.Session {
 }
 
 // judge gates a run as it is.
-func (c *Cmd) judge(t *cli.Terminal, dir string) error {
+func (c *Cmd) judge(ctx context.Context, t *cli.Terminal, dir string) error {
 	if c.Quick || c.Blocks != 0 || c.Seed != 0 || c.Module != "" {
 		return cli.Usage("", fmt.Errorf("%s is a run, judged as it is: no --quick, --blocks, --seed or --module beside it", c.Target))
 	}
-	_, a, err := runs.Open(dir)
+	run, a, err := runs.Open(dir)
 	if err != nil {
 		return err
 	}
-	return c.decide(t, c.gates(a), nil)
+	return c.decide(ctx, t, c.result(run, a), nil)
 }
 
 // measure makes a run and gates it. It notes the first run that fails.
-func (c *Cmd) measure(ctx context.Context, t *cli.Terminal, session *runs.Session, s *study.Study, dir string) ([]verdict.Gated, error) {
+func (c *Cmd) measure(ctx context.Context, t *cli.Terminal, session *runs.Session, s *study.Study, dir string) (*publish.Result, error) {
 	session.Announce(t, s)
 	run, err := session.Measure(ctx, t, s, dir)
 	if err != nil {
@@ -134,11 +153,15 @@ func (c *Cmd) measure(ctx context.Context, t *cli.Terminal, session *runs.Sessio
 		return nil, err
 	}
 	fmt.Fprintf(t.Err, "run: %s\n", run.Dir)
-	gates := c.gates(a)
-	if c.failed == "" && slices.ContainsFunc(gates, func(g verdict.Gated) bool { return g.Result == bound.Failed }) {
+	r := c.result(run, a)
+	if c.failed == "" && publish.Worst(r.Gates) == bound.Failed {
 		c.failed = run.Dir
 	}
-	return gates, nil
+	return r, nil
+}
+
+func (c *Cmd) result(run *record.Run, a *verdict.Analysis) *publish.Result {
+	return &publish.Result{Run: run, Analysis: a, Gates: c.gates(a), Args: os.Args}
 }
 
 // explain says why a run ended early, and how to continue if anything was measured; run may
@@ -213,28 +236,30 @@ func (b bounded) MarshalJSON() ([]byte, error) {
 	return []byte("null"), nil
 }
 
-// decide prints the gates and returns the exit status; again are those of the
+// decide prints and publishes the gates and returns the exit status; again are those of the
 // second run, nil without one.
-func (c *Cmd) decide(t *cli.Terminal, gates, again []verdict.Gated) error {
-	second := map[string]bound.Outcome{}
-	for _, g := range again {
-		second[g.Metric.Name+" "+g.Workload+" "+g.Arm] = g.Result
-	}
-	rows, worst := gateRows(gates, second)
-	if err := c.print(t, rows); err != nil {
+func (c *Cmd) decide(ctx context.Context, t *cli.Terminal, r *publish.Result, again []verdict.Gated) error {
+	first := r.Gates
+	r.Gates = publish.Confirm(first, again)
+	if err := c.print(t, gateRows(r.Gates)); err != nil {
 		return err
 	}
-	switch worst {
+	return errors.Join(c.status(first, r.Gates, again != nil), c.Publish(ctx, t, *r))
+}
+
+// status is what the gates come to; first are those of the first run alone.
+func (c *Cmd) status(first, gates []verdict.Gated, again bool) error {
+	switch publish.Worst(gates) {
 	case bound.Failed:
 		return &cli.Failure{Status: cli.ExitThreshold, Err: errors.New("a budget is exceeded")}
 	case bound.Inconclusive:
 		hint := "more blocks may decide: gate the study again, with --blocks"
-		if !slices.ContainsFunc(gates, verdict.Gated.Undecided) {
+		if !slices.ContainsFunc(first, verdict.Gated.Undecided) {
 			hint = "`tare report` shows what was measured"
 		}
-		if slices.ContainsFunc(gates, func(g verdict.Gated) bool { return g.Result == bound.Failed }) {
+		if publish.Worst(first) == bound.Failed {
 			hint = "a budget was exceeded once; only a second run can fail it: gate the study, not its run"
-			if again != nil {
+			if again {
 				hint = "a budget was exceeded in the first run only"
 			}
 		}
@@ -243,32 +268,19 @@ func (c *Cmd) decide(t *cli.Terminal, gates, again []verdict.Gated) error {
 	return nil
 }
 
-func gateRows(gates []verdict.Gated, second map[string]bound.Outcome) ([]entry, bound.Outcome) {
+func gateRows(gates []verdict.Gated) []entry {
 	rows := []entry{}
-	worst := bound.Held
 	for _, g := range gates {
-		row := entry{Metric: g.Metric.Name, Workload: g.Workload, Arm: g.Arm, Budget: g.Budget, Blocks: g.N, Why: g.Withheld}
+		row := entry{Metric: g.Metric.Name, Workload: g.Workload, Arm: g.Arm, Budget: g.Budget, Blocks: g.N, Result: string(g.Result), Again: string(g.Again), Why: g.Withheld}
 		e := relative(g)
 		row.Effect, row.Lo, row.Hi = bounded(e.Value), bounded(e.Interval.Lo), bounded(e.Interval.Hi)
 		row.figure, row.span = "–", "–"
 		if g.Withheld == "" {
 			row.figure, row.span = g.Figure(), g.Range()
 		}
-		result := g.Result
-		if result == bound.Failed {
-			confirmed := second[g.Metric.Name+" "+g.Workload+" "+g.Arm]
-			if confirmed != bound.Failed {
-				result = bound.Inconclusive
-			}
-			row.Again = string(confirmed)
-		}
-		row.Result = string(result)
 		rows = append(rows, row)
-		if result == bound.Failed || (result == bound.Inconclusive && worst == bound.Held) {
-			worst = result
-		}
 	}
-	return rows, worst
+	return rows
 }
 
 // relative is a change as a share of the size of the control's level: not a number where that

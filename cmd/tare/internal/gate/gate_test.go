@@ -13,6 +13,7 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/cli/clitest"
+	"github.com/tarehq/tare/cmd/tare/internal/publish"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/cmd/tare/internal/runs/runstest"
 	"github.com/tarehq/tare/lab/record"
@@ -65,7 +66,7 @@ func TestGateDecides(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var out strings.Builder
 			c := &Cmd{JSON: true}
-			err := c.decide(&cli.Terminal{Out: &out, Err: io.Discard}, tt.first, tt.again)
+			err := c.decide(t.Context(), &cli.Terminal{Out: &out, Err: io.Discard}, &publish.Result{Gates: tt.first}, tt.again)
 			var f *cli.Failure
 			if errors.As(err, &f); f == nil {
 				f = &cli.Failure{}
@@ -89,7 +90,8 @@ func TestGateDecides(t *testing.T) {
 }
 
 func TestGateRows(t *testing.T) {
-	rows, _ := gateRows([]verdict.Gated{gated("a", bound.Failed)}, map[string]bound.Outcome{"cpu_per_request half a": bound.Failed})
+	failed := []verdict.Gated{gated("a", bound.Failed)}
+	rows := gateRows(publish.Confirm(failed, failed))
 	text, err := json.Marshal(rows)
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +105,7 @@ func TestGateRows(t *testing.T) {
 func TestGateTellsWhy(t *testing.T) {
 	leftOut := unheld("c")
 	leftOut.Workload, leftOut.Withheld = "", "it took no part"
-	rows, _ := gateRows([]verdict.Gated{gated("a", bound.Held), unheld("b"), leftOut}, nil)
+	rows := gateRows([]verdict.Gated{gated("a", bound.Held), unheld("b"), leftOut})
 	var out strings.Builder
 	if err := (&Cmd{}).print(&cli.Terminal{Out: &out, Err: io.Discard, Width: 120}, rows); err != nil {
 		t.Fatal(err)

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/publish"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/record"
-	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats/bound"
@@ -188,7 +188,9 @@ func printPlan(t *cli.Terminal, s *runs.Session, st *study.Study) {
 // finish reports what was measured, also when the run was interrupted.
 func (c *Command) finish(t *cli.Terminal, s *runs.Session, run *record.Run, err error) error {
 	a, err := s.Conclude(t, run, err, func(a *verdict.Analysis) error {
-		return errors.Join(runs.Print(t, a, c.JSON), cli.WriteFile(c.Markdown, func(w io.Writer) error { return report.Markdown(w, a) }))
+		return errors.Join(runs.Print(t, a, c.JSON), cli.WriteFile(c.Markdown, func(w io.Writer) error {
+			return publish.WriteComment(w, t, publish.Result{Run: run, Analysis: a})
+		}))
 	})
 	switch {
 	case err != nil:

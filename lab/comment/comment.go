@@ -1,0 +1,259 @@
+// Package comment builds the comment on a pull request: what a run says, in 25 lines.
+//
+// [Page] is a page of doc. The verdict is first, then the metrics with their intervals
+// and the noise floor, then the owners whose cost changed with the functions responsible,
+// and how to repeat the run. The whole report is folded below. Nothing is decided here:
+// the verdicts are those of lab/verdict, the owners those of cost/diff.
+package comment
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tarehq/tare/cost/diff"
+	"github.com/tarehq/tare/doc"
+	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats/bound"
+	"github.com/tarehq/tare/stats/unit"
+)
+
+// Source is what a comment is made from.
+type Source struct {
+	Analysis *verdict.Analysis
+	Gates    []verdict.Gated // nil without budgets
+	Changes  []Change        // nil if the run took no profiles
+	Command  []string        // that repeats it; nil: the run's own
+}
+
+// Change is what the captures of an arm differ by from those of the control.
+type Change struct {
+	Workload, Arm string
+	CPU, Bytes    *diff.Result // nil without profiles of that kind
+}
+
+const (
+	// mostBytes is the length of a comment. GitHub takes 65,536 characters, GitLab more.
+	mostBytes = 60_000
+	// mostRows is how many rows the tables have together, so that no comment has more
+	// than 25 lines outside of the fold.
+	mostRows = 9
+	// mostOwners of them are owners.
+	mostOwners = 3
+	// mostFunctions are named for each owner.
+	mostFunctions = 3
+)
+
+// Markdown writes the comment. It leaves the folded report out if that is too long for one.
+func Markdown(w io.Writer, s Source) error {
+	var b bytes.Buffer
+	if err := doc.Markdown(&b, Page(s)); err != nil {
+		return err
+	}
+	if b.Len() > mostBytes {
+		p := summary(&s)
+		p.Add(doc.Note("The whole report is too long for a comment: `tare report` shows it."))
+		return doc.Markdown(w, p)
+	}
+	_, err := b.WriteTo(w)
+	return err
+}
+
+// Page is the comment.
+func Page(s Source) doc.Page {
+	p := summary(&s)
+	a := s.Analysis
+	full := report.Page(nil, a)
+	blocks := append(full.Blocks, doc.Note(full.Foot))
+	warnings := len(a.Warnings) + len(a.Trials.Warning)
+	p.Add(doc.Fold{Blocks: blocks, Summary: fmt.Sprintf("Details: %s, %d of %s count, %s",
+		verdict.Count(a.Progress().Blocks, "block"), a.Trials.Valid, verdict.Count(a.Trials.Total, "trial"), verdict.Count(warnings, "warning"))})
+	return p
+}
+
+// Equal is a change that leaves the programs as they are.
+type Equal struct {
+	Study, Control string
+	BuildID        string // SHA-256 of the program
+	Command        []string
+}
+
+// Page is the comment on it.
+func (e *Equal) Page() doc.Page {
+	p := doc.Page{Title: "The programs are identical"}
+	p.Add(doc.Heading{Level: 2, Text: "Passed: the programs are identical"},
+		doc.Paragraph{Text: doc.Spans{{Text: "Every build is the same, byte for byte, as that of "}, {Text: e.Control, Code: true},
+			{Text: ", so nothing was measured. Its SHA-256 begins with "}, {Text: e.BuildID[:min(12, len(e.BuildID))], Code: true}, {Text: "."}}},
+		repeat(report.ShellLine(e.Command)))
+	return p
+}
+
+// summary is the comment without its fold.
+func summary(s *Source) doc.Page {
+	a := s.Analysis
+	p := doc.Page{Title: a.Manifest.Study.Name + ": " + a.Headline}
+	if len(s.Gates) == 0 {
+		p.Add(doc.Heading{Level: 2, Text: a.Headline})
+	} else {
+		p.Add(doc.Heading{Level: 2, Text: outcome(s.Gates)}, doc.Paragraph{Text: doc.Plain(a.Headline)})
+	}
+	owners := ownersTable(s)
+	metrics := metricsTable(s)
+	metrics.Rows = metrics.Rows[:min(len(metrics.Rows), mostRows-len(owners.Rows))]
+	p.Add(metrics)
+	switch {
+	case len(owners.Rows) > 0:
+		p.Add(owners)
+	case len(s.Changes) == 0:
+		p.Add(doc.Note("The run took no profiles, so it does not show which owners changed."))
+	default:
+		p.Add(doc.Note("No owner's cost differs by more than chance."))
+	}
+	p.Add(repeat(cmp.Or(report.ShellLine(s.Command), report.ShellLine(a.Manifest.Command))))
+	return p
+}
+
+func repeat(command string) doc.Paragraph {
+	return doc.Paragraph{Text: doc.Spans{{Text: "Repeat: "}, {Text: command, Code: true}}}
+}
+
+// outcome says what became of the budgets.
+func outcome(gates []verdict.Gated) string {
+	var failed, open []verdict.Gated
+	for _, g := range gates {
+		switch g.Result {
+		case bound.Failed:
+			failed = append(failed, g)
+		case bound.Inconclusive:
+			open = append(open, g)
+		}
+	}
+	switch all := verdict.Count(len(gates), "budget"); {
+	case len(failed) == 1:
+		g := &failed[0]
+		return fmt.Sprintf("Failed: %s of %s is %s (%s), budget %s", g.Metric.Title, g.Arm, g.Figure(), g.Range(), unit.Change(g.Budget))
+	case len(failed) > 1:
+		return fmt.Sprintf("Failed: %d of %s are exceeded", len(failed), all)
+	case len(open) > 0:
+		return fmt.Sprintf("Inconclusive: %d of %s undecided", len(open), all)
+	case len(gates) == 1:
+		return "Passed: the budget holds"
+	default:
+		return fmt.Sprintf("Passed: all %s hold", all)
+	}
+}
+
+// shown are the metrics of the comment beside the primary one and those with budgets.
+var shown = [...]string{"cpu_per_request", "response_p50", "response_p99", "throughput", "alloc_bytes", "rss_peak", "startup"}
+
+// metricsTable has what is gated, the worst first, then what else is worth a look.
+func metricsTable(s *Source) doc.Table {
+	a := s.Analysis
+	t := doc.Table{Caption: "Metrics", Unlabelled: true, Columns: []doc.Column{{Head: "metric", Key: true}, {Head: "arm"},
+		{Head: a.Manifest.Study.Control, Right: true}, {Head: "arm’s", Right: true}, {Head: "change", Right: true},
+		{Head: "interval"}, {Head: "noise floor", Right: true}, {Head: "verdict"}}}
+	rank := map[bound.Outcome]int{bound.Failed: 0, bound.Inconclusive: 1, bound.Held: 2}
+	gates := slices.SortedStableFunc(slices.Values(s.Gates), func(x, y verdict.Gated) int { return cmp.Compare(rank[x.Result], rank[y.Result]) })
+	seen := map[string]bool{}
+	for _, g := range gates {
+		seen[g.Workload+" "+g.Metric.Name] = true
+		row := metricRow(a, g.Comparison)
+		row.Cells[7].Text, row.Cells[7].Strong = fmt.Sprintf("%s: %s, budget %s", g.Result, row.Cells[7].Text, unit.Change(g.Budget)), g.Result == bound.Failed
+		t.Rows = append(t.Rows, row)
+	}
+	primary := a.Manifest.Study.Primary
+	for _, name := range append([]string{primary.Metric}, shown[:]...) {
+		for i := range a.Workloads {
+			w := &a.Workloads[i]
+			m := w.Metric(name)
+			if m == nil || m.Withheld != "" || m.Instrument || w.Unfit(name) != "" || seen[w.Name+" "+name] || name == primary.Metric && w.Name != primary.Workload {
+				continue
+			}
+			seen[w.Name+" "+name] = true
+			for k := range m.Compared {
+				if m.Compared[k].Withheld == "" {
+					t.Rows = append(t.Rows, metricRow(a, &m.Compared[k]))
+				}
+			}
+		}
+	}
+	return t
+}
+
+// metricRow is one comparison. One that is withheld has its reason in place of a verdict.
+func metricRow(a *verdict.Analysis, c *verdict.Comparison) doc.Row {
+	name := c.Metric.Title
+	if len(a.Manifest.Study.Workloads) > 1 && c.Workload != "" {
+		name += ", " + c.Workload
+	}
+	cells := doc.Cells(name, c.Arm, "–", "–", "–", "–", "–", cmp.Or(c.Withheld, c.Word()))
+	if c.Withheld != "" {
+		return doc.Row{Cells: cells}
+	}
+	cells[2].Text, cells[3].Text = verdict.Show(c.Metric, c.AgainstMedian), verdict.Show(c.Metric, c.ArmMedian)
+	cells[4].Text, cells[5].Text = c.Figure(), fmt.Sprintf("%s (%s)", c.Range(), verdict.Confidence(c.Alpha))
+	if m := a.Workload(c.Workload).Metric(c.Metric.Name); m.FloorBy != "" {
+		cells[6].Text = m.FloorText()
+	}
+	return doc.Row{Cells: cells}
+}
+
+// ownersTable has the owners that differ, the largest difference first, CPU before memory.
+func ownersTable(s *Source) doc.Table {
+	t := doc.Table{Caption: "Owners", Unlabelled: true, Columns: []doc.Column{{Head: "owner whose cost changed", Key: true}, {Head: "arm"},
+		{Head: s.Analysis.Manifest.Study.Control, Right: true}, {Head: "arm’s", Right: true}, {Head: "change", Right: true}, {Head: "95 % interval"}, {Head: "functions"}}}
+	for _, base := range []string{unit.Nanoseconds, unit.Bytes} {
+		for i := range s.Changes {
+			c := &s.Changes[i]
+			r := c.CPU
+			if base == unit.Bytes {
+				r = c.Bytes
+			}
+			for k := 0; r != nil && k < len(r.Owners) && r.Owners[k].Differs && len(t.Rows) < mostOwners; k++ {
+				t.Rows = append(t.Rows, ownerRow(c, r, k, base))
+			}
+		}
+	}
+	return t
+}
+
+func ownerRow(c *Change, r *diff.Result, at int, base string) doc.Row {
+	o := &r.Owners[at]
+	what := "CPU"
+	if base == unit.Bytes {
+		what = "memory"
+	}
+	cells := doc.Cells(shorten(o.Owner)+", "+what, c.Arm, unit.Some(o.A, base), unit.Some(o.B, base), unit.Signed(o.Diff, base),
+		unit.Signed(o.Lo, base)+" to "+unit.Signed(o.Hi, base), "")
+	var names []string
+	for _, f := range Responsible(r, o) {
+		names = append(names, shorten(f.Function)+" "+unit.Signed(f.Diff, base))
+	}
+	cells[6].Text = strings.Join(names, ", ")
+	return doc.Row{Cells: cells}
+}
+
+// Responsible returns the functions within an owner that differ in the same direction,
+// the largest difference first, without the owner's own.
+func Responsible(r *diff.Result, o *diff.Row) []diff.Row {
+	var all []diff.Row
+	for _, f := range r.Functions {
+		if f.Differs && f.Owner == o.Owner && f.Where == o.Where && bare(f.Function) != bare(o.Owner) && f.Diff*o.Diff > 0 && len(all) < mostFunctions {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// shorten leaves the folders of a function's package out.
+func shorten(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
+
+// bare is a function's name without its package: package main goes by its folder in owners.
+func bare(name string) string {
+	_, rest, _ := strings.Cut(shorten(name), ".")
+	return rest
+}
