@@ -59,7 +59,7 @@ func refuse(facts []env.Fact) error {
 		return nil
 	}
 	return &cli.Failure{
-		Status: cli.ExitThreshold, Hint: "`tare env --why` names remedies and reasons",
+		Status: cli.ExitThreshold, Hint: "the remedies are above, with the reasons",
 		Err: fmt.Errorf("measuring is disturbed by %s", strings.Join(disturbing, ", ")),
 	}
 }

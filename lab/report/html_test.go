@@ -258,7 +258,7 @@ func TestHTMLOfLittle(t *testing.T) {
 				r.Trials[i].Hist = "000000"
 			}
 		}, []string{"Histograms are missing"}},
-		{"not finished", func(r *record.Run) { r.Manifest.Outcome, r.Manifest.Ended = "", started.Add(-1) }, []string{"not finished"}},
+		{"not finished", func(r *record.Run) { r.Manifest.Outcome, r.Manifest.Ended = "", started.Add(-1) }, []string{"unfinished"}},
 		{"a metric of nothing but zeros", func(r *record.Run) {
 			for i := range r.Trials {
 				r.Trials[i].Metrics["cpu_per_request"] = 0

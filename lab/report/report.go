@@ -93,7 +93,7 @@ func glance(a *verdict.Analysis) doc.Terms {
 	case p.Needs > 0 && p.Needs <= verdict.MostWorthwhile:
 		state = "not decided (about " + verdict.Count(p.Needs, "more block") + ")"
 	}
-	facts := [][2]string{{"state", state}, {"blocks", fmt.Sprint(p.Blocks)}, {"trials that count", fmt.Sprintf("%d of %d", a.Trials.Valid, a.Trials.Total)}}
+	facts := [][2]string{{"state", state}, {"blocks", fmt.Sprint(p.Blocks)}, {"valid trials", fmt.Sprintf("%d of %d", a.Trials.Valid, a.Trials.Total)}}
 	if m := a.Primary(); m != nil && m.FloorBy != "" {
 		facts = append(facts, [2]string{"noise floor", m.FloorText()})
 	}

@@ -100,7 +100,7 @@ func TestTextOfPartialRuns(t *testing.T) {
 
 // Trials with more than one reason not to count are counted for each: it is said.
 func TestTrialsOfManyReasons(t *testing.T) {
-	const said = "79 count; 1 do not, some for more than one reason;"
+	const said = "79 of them valid; 1 invalid, some for several reasons;"
 	for _, many := range []bool{false, true} {
 		r := synthetic(1)
 		if bad := &r.Trials[len(r.Trials)-1]; many {
@@ -115,8 +115,8 @@ func TestTrialsOfManyReasons(t *testing.T) {
 
 // What the host took is told where it took any, with advice where that was much.
 func TestHost(t *testing.T) {
-	const advice = "intervals are narrower"
-	for share, want := range map[float64]string{0: "", 0.01: "gave others 1.0 % of the CPU time wanted", 0.2: "gave others 20.0 % of the CPU time wanted"} {
+	const advice = "gives narrower intervals"
+	for share, want := range map[float64]string{0: "", 0.01: "gave others 1.0 % of the CPU time that this machine asked for", 0.2: "gave others 20.0 % of the CPU time that this machine asked for"} {
 		r := synthetic(1)
 		for _, trial := range r.Trials {
 			trial.Metrics["host_withheld"] = share

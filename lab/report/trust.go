@@ -24,10 +24,10 @@ func trustFold(a *verdict.Analysis) doc.Fold {
 	}
 	facts := [][2]string{{"design", design(a)}, {"trials", trialCount(a.Trials)}}
 	for _, i := range a.Trials.Invalid {
-		facts = append(facts, [2]string{"do not count", fmt.Sprintf("%d of %s: %s", i.N, i.Arm, firstOf(i.N, i.Reason))})
+		facts = append(facts, [2]string{"excluded trials", fmt.Sprintf("%d of %s: %s", i.N, i.Arm, firstOf(i.N, i.Reason))})
 	}
 	for _, w := range a.Trials.Warning {
-		facts = append(facts, [2]string{"trials warned", fmt.Sprintf("%d: %s", w.N, firstOf(w.N, w.Text))})
+		facts = append(facts, [2]string{"trial warnings", fmt.Sprintf("%d: %s", w.N, firstOf(w.N, w.Text))})
 	}
 	facts = append(facts, [][2]string{{"noise floor", noise(a)}, {"generator", generator(a)}, {"host", host(a)}, {"pinning", pinning(m.Pinning)}, {"self-test", selfTest(m)}}...)
 	for _, e := range m.Env {
@@ -36,7 +36,7 @@ func trustFold(a *verdict.Analysis) doc.Fold {
 		}
 	}
 	for _, arm := range slices.Sorted(maps.Keys(m.LeftOut)) {
-		facts = append(facts, [2]string{"left out", arm + ": " + m.LeftOut[arm]})
+		facts = append(facts, [2]string{"excluded arms", arm + ": " + m.LeftOut[arm]})
 	}
 	f.Blocks = append(f.Blocks, termsOf(false, facts), doc.Heading{Level: 3, Text: "What the figures do not say"}, notSaid(a))
 	if m.Study.Notes != "" {
@@ -54,20 +54,20 @@ func trustFold(a *verdict.Analysis) doc.Fold {
 // notSaid are the bounds of what the run can say.
 func notSaid(a *verdict.Analysis) doc.List {
 	all := []string{
-		"The figures are this machine's, for these builds and these workloads; another machine has others, above all in absolute terms.",
-		"“No different” means within the threshold, not identical. “Undecided” means that these blocks cannot tell, not that there is nothing.",
+		"The figures hold for this machine, these builds and these workloads. Other machines give other figures, above all in absolute terms.",
+		"“No different” means within the threshold, not identical. “Undecided” means that these blocks do not decide, not that there is no difference.",
 	}
 	if p := a.Manifest.Study.Primary; p.Metric != "" {
 		title := p.Metric
 		if m, ok := study.MetricNamed(p.Metric); ok {
 			title = m.Title
 		}
-		all = append(all, fmt.Sprintf("Only %s in workload %s is decided on. All other comparisons are descriptive: each interval holds for itself, and among many some are wrong by chance.", title, p.Workload))
+		all = append(all, fmt.Sprintf("Only %s in workload %s decides. All other comparisons are descriptive: each interval holds for itself, and some of many are wrong by chance.", title, p.Workload))
 	}
 	if !a.Manifest.Pinning.Disjoint {
-		all = append(all, "Generator and arms shared CPUs: response times hold what the two took from each other.")
+		all = append(all, "The load generator and the arms shared CPUs, so response times include their competition.")
 	}
-	return listOf(append(all, "A synthetic load is not production traffic: nothing is said of other mixes, larger bodies, slow clients or real upstreams."))
+	return listOf(append(all, "A synthetic load is not production traffic: it says nothing about other mixes, larger bodies, slow clients or real upstreams."))
 }
 
 // environment is what was found of the machine.
@@ -118,29 +118,29 @@ func design(a *verdict.Analysis) string {
 	for _, l := range a.Looks() {
 		looks = append(looks, fmt.Sprint(l.Blocks))
 	}
-	text := fmt.Sprintf("randomised blocks, a fresh process a trial, control %s", m.Study.Control)
+	text := fmt.Sprintf("randomised blocks, a fresh process for each trial, control %s", m.Study.Control)
 	if m.Study.Twin {
-		text += " run twice a block"
+		text += " run twice in each block"
 	}
-	text += fmt.Sprintf("; seed %d; %s, looks at %s", m.Seed, verdict.Count(a.Progress().Blocks, "block"), strings.Join(looks, ", "))
+	text += fmt.Sprintf("; seed %d; %s; may stop after %s blocks", m.Seed, verdict.Count(a.Progress().Blocks, "block"), strings.Join(looks, ", "))
 	switch m.Outcome {
 	case "":
-		return text + "; not finished"
+		return text + "; unfinished"
 	case "decided":
 		what := "the primary comparisons were decided"
 		if !a.Decided() {
-			what = "what it was gated by was decided"
+			what = "all budgets were decided"
 		}
 		if last := a.Looks(); len(last) > 0 && a.Progress().Blocks >= last[len(last)-1].Blocks {
-			return text + "; ended with the last block planned: " + what
+			return text + "; ran all planned blocks: " + what
 		}
-		return text + "; ended early: " + what
+		return text + "; stopped early: " + what
 	case "cap":
-		return text + "; ended with the last block planned"
+		return text + "; ran all planned blocks"
 	case "budget":
-		return text + "; ended with its time"
+		return text + "; the time budget ended it"
 	case "refused":
-		return text + "; stopped early: most trials did not count"
+		return text + "; stopped early: most trials were invalid"
 	}
 	return text + "; " + m.Outcome
 }
@@ -150,16 +150,16 @@ func selfTest(m *record.Manifest) string {
 }
 
 func trialCount(t verdict.Tally) string {
-	text := fmt.Sprintf("%d, of which %d count", t.Total, t.Valid)
+	text := fmt.Sprintf("%d, %d of them valid", t.Total, t.Valid)
 	reasons := 0
 	for _, i := range t.Invalid {
 		reasons += i.N
 	}
 	if out := t.Total - t.Valid; reasons > out {
-		text += fmt.Sprintf("; %d do not, some for more than one reason", out)
+		text += fmt.Sprintf("; %d invalid, some for several reasons", out)
 	}
 	if t.Drifted > 0 {
-		text += fmt.Sprintf("; %d not steady", t.Drifted)
+		text += fmt.Sprintf("; %d not steady (figures drift within the trial)", t.Drifted)
 	}
 	if t.Warned > 0 {
 		text += fmt.Sprintf("; %d with warnings", t.Warned)
@@ -184,11 +184,11 @@ func noise(a *verdict.Analysis) string {
 		return ""
 	}
 	if m.FloorBy == "" {
-		return fmt.Sprintf("not known; an effect counts from the study's threshold of %s on", m.BandText())
+		return fmt.Sprintf("unknown; differences count beyond the study's threshold of %s", m.BandText())
 	}
-	text := fmt.Sprintf("the same program against itself shows up to %s of %s, by %s", m.FloorText(), m.Title, m.FloorBy)
+	text := fmt.Sprintf("identical programs differ by up to %s in %s (source: %s)", m.FloorText(), m.Title, m.FloorBy)
 	if m.Twin != nil && m.Twin.Withheld == "" {
-		text += fmt.Sprintf("; the twin came out at %s (%s)", m.Twin.Figure(), m.Twin.Range())
+		text += fmt.Sprintf("; the control's second trials differ from its first by %s (%s)", m.Twin.Figure(), m.Twin.Range())
 	}
 	return text
 }
@@ -199,7 +199,7 @@ func generator(a *verdict.Analysis) string {
 	if len(all) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("used at most %s of its CPUs in a trial that counts", unit.Format(slices.Max(all), unit.Share))
+	return fmt.Sprintf("used at most %s of its CPUs in a valid trial", unit.Format(slices.Max(all), unit.Share))
 }
 
 // calm is the share of the CPU time that a host may give to others before it is
@@ -213,9 +213,9 @@ func host(a *verdict.Analysis) string {
 		return ""
 	}
 	typical := stats.Median(all)
-	text := fmt.Sprintf("gave others %s of the CPU time wanted in the median trial that counts, at most %s", unit.Format(typical, unit.Share), unit.Format(slices.Max(all), unit.Share))
+	text := fmt.Sprintf("gave others %s of the CPU time that this machine asked for in the median valid trial, at most %s", unit.Format(typical, unit.Share), unit.Format(slices.Max(all), unit.Share))
 	if typical > calm {
-		text += ": on a quieter one, or one's own, intervals are narrower"
+		text += "; a quieter or dedicated host gives narrower intervals"
 	}
 	return text
 }
@@ -239,13 +239,17 @@ func instrument(a *verdict.Analysis, metric string) (all []float64) {
 func pinning(p record.Pinning) string {
 	switch {
 	case len(p.Instrument) == 0 && len(p.Specimen) == 0:
-		return "none: generator and arms shared all CPUs"
+		return "none: the load generator and the arms shared all CPUs"
 	case !p.Disjoint:
-		return fmt.Sprintf("none: generator and arms shared CPUs %s; a busy generator slows the arm", cpus(p.Specimen))
+		return fmt.Sprintf("none: the load generator and the arms shared %s; a busy generator slows the arms", cpus(p.Specimen))
 	}
-	return fmt.Sprintf("generator on CPUs %s, arms on %s", cpus(p.Instrument), cpus(p.Specimen))
+	return fmt.Sprintf("load generator on %s, arms on %s", cpus(p.Instrument), cpus(p.Specimen))
 }
 
 func cpus(list []int) string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint(list), " ", ", "), "[]")
+	noun := "CPUs "
+	if len(list) == 1 {
+		noun = "CPU "
+	}
+	return noun + strings.Trim(strings.ReplaceAll(fmt.Sprint(list), " ", ", "), "[]")
 }

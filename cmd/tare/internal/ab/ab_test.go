@@ -1,10 +1,12 @@
 package ab
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/lab"
@@ -123,5 +125,26 @@ func TestSettle(t *testing.T) {
 	p := &plan{targets: []study.Target{{Path: "/"}}}
 	if _, err := p.settle([]lab.Answer{answer("a", 404, "x"), answer("b", 404, "x")}, 0); err == nil || !strings.Contains(err.Error(), "status 404") {
 		t.Errorf("both answer 404: error %v", err)
+	}
+}
+
+// What would help depends on why nothing was decided.
+func TestHintOfInconclusive(t *testing.T) {
+	c := &Cmd{Measure: runFlags{Budget: 2 * time.Minute}}
+	for _, tt := range []struct {
+		outcome string
+		blocks  int
+		want    string
+	}{
+		{"budget", 4, "try --budget 8m0s"},
+		{"cap", 7, "try --budget 8m0s"},
+		{"cap", mostBlocks, "does not help"},
+		{"refused", 2, "most trials were invalid"},
+		{"decided", 12, "could not be compared"},
+	} {
+		f, ok := errors.AsType[*cli.Failure](c.inconclusive(tt.outcome, tt.blocks))
+		if !ok || f.Status != cli.ExitInconclusive || !strings.Contains(f.Hint, tt.want) {
+			t.Errorf("outcome %q after %d blocks: got %+v, want the hint %q", tt.outcome, tt.blocks, f, tt.want)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -61,7 +62,7 @@ func (c *Cmd) measure(ctx context.Context, t *cli.Terminal, s *study.Study, buil
 	if err != nil {
 		return err
 	}
-	return errors.Join(conclude(a, gates), c.Output.Publish(ctx, t, publish.Result{Run: run, Analysis: a, Gates: gates}))
+	return errors.Join(c.conclude(a, gates), c.Output.Publish(ctx, t, publish.Result{Run: run, Analysis: a, Gates: gates}))
 }
 
 // decided reports at a look whether the run may stop: with gates, once all are decided.
@@ -74,13 +75,28 @@ func (c *Cmd) decided() func(*verdict.Analysis) bool {
 }
 
 // conclude turns the outcome into an exit status; gates are nil without budgets.
-func conclude(a *verdict.Analysis, gates []verdict.Gated) error {
+func (c *Cmd) conclude(a *verdict.Analysis, gates []verdict.Gated) error {
 	worst := publish.Worst(gates)
 	switch {
 	case worst == bound.Failed:
 		return &cli.Failure{Status: cli.ExitThreshold, Err: errors.New("a budget is exceeded")}
 	case worst == bound.Inconclusive, len(gates) == 0 && !a.Decided():
-		return &cli.Failure{Status: cli.ExitInconclusive, Err: errors.New("inconclusive"), Hint: "more time decides more: --budget 10m"}
+		return c.inconclusive(a.Manifest.Outcome, a.Progress().Blocks)
 	}
 	return nil
+}
+
+// inconclusive is the failure of a comparison that ended without a decision after so many
+// blocks, with what would help.
+func (c *Cmd) inconclusive(outcome string, blocks int) error {
+	hint := "the report says what could not be compared"
+	switch {
+	case outcome == "refused":
+		hint = "most trials were invalid: the report gives the reasons below \"How far to trust this\""
+	case outcome == "cap" && blocks >= mostBlocks:
+		hint = "all planned blocks ran, so a longer --budget does not help: try a larger --threshold, or a quieter machine"
+	case outcome == "cap", outcome == "budget":
+		hint = fmt.Sprintf("the time was too short: try --budget %s", 4*c.Measure.Budget)
+	}
+	return &cli.Failure{Status: cli.ExitInconclusive, Err: errors.New("inconclusive"), Hint: hint}
 }

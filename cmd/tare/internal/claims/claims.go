@@ -89,23 +89,39 @@ func (c *Cmd) table(t *cli.Terminal, rows []entry) {
 	fmt.Fprintln(t.Out, "`tare claims ID` shows one in full.")
 }
 
-// countStates says how many claims are in each state, in the order in which these come.
+// countStates says how many claims are decided, and in which state the others are. States
+// come in the order of the claims.
 func countStates(rows []entry) string {
-	counts, order := map[string]int{}, []string(nil)
+	counts, verdicts, others := map[string]int{}, []string(nil), []string(nil)
+	decided := 0
 	for _, r := range rows {
 		state := r.State
 		if strings.HasPrefix(state, toRun) {
 			state = "not run yet"
 		}
+		order := &others
+		if settled(state) {
+			decided, order = decided+1, &verdicts
+		}
 		if counts[state]++; counts[state] == 1 {
-			order = append(order, state)
+			*order = append(*order, state)
 		}
 	}
-	sum := cli.Count(uint64(len(rows)), "claim")
-	for _, state := range order {
-		sum += fmt.Sprintf(", %d %s", counts[state], state)
+	list := func(states []string) string {
+		parts := make([]string, len(states))
+		for i, state := range states {
+			parts[i] = fmt.Sprintf("%d %s", counts[state], state)
+		}
+		return strings.Join(parts, ", ")
 	}
-	return sum
+	parts := []string{fmt.Sprintf("%s, %d decided", cli.Count(uint64(len(rows)), "claim"), decided)}
+	if decided > 0 {
+		parts[0] += " (" + list(verdicts) + ")"
+	}
+	if len(others) > 0 {
+		parts = append(parts, list(others))
+	}
+	return strings.Join(parts, "; ")
 }
 
 func (c *Cmd) full(t *cli.Terminal, r entry) {
@@ -240,10 +256,10 @@ func (c *Cmd) wanted(id string) bool {
 // matchesID tells whether a claim is the one that is called want, or one of those.
 func matchesID(id, want string) bool { return id == want || strings.HasPrefix(id, want+".") }
 
-// settled tells whether a run has decided on a claim. One that cannot tell, or
-// whose short form leaves the headline out, gives way to an older one.
+// settled reports whether a state is a verdict that decides. A claim that is inconclusive
+// or not comparable is not settled: its older verdict stays.
 func settled(state string) bool {
-	return state != string(verdict.Inconclusive) && state != string(verdict.NotComparable)
+	return slices.Contains([]verdict.Word{verdict.Confirmed, verdict.DirectionOnly, verdict.Contradicted}, verdict.Word(state))
 }
 
 // judged are the verdicts by claim. The newest run that settled a claim counts, or

@@ -2,6 +2,7 @@ package claims
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -166,6 +167,36 @@ func TestClaimsInFull(t *testing.T) {
 	}
 }
 
+// Claims that a run decided are counted apart from the others, and README states both numbers.
+func TestClaimsCountsDecided(t *testing.T) {
+	rows := []entry{}
+	for _, state := range []string{"run nesting", "contradicted", noStudy, "confirmed", "run tuning", "inconclusive", "contradicted"} {
+		rows = append(rows, entry{Result: studies.Result{State: state}})
+	}
+	want := "7 claims, 3 decided (2 contradicted, 1 confirmed); 2 not run yet, 1 no study yet, 1 inconclusive"
+	if got := countStates(rows); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	c := &Cmd{HomeFlag: runs.HomeFlag{Dir: t.TempDir()}}
+	judged, err := c.judged(&cli.Terminal{Err: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows, err = c.rows(judged); err != nil {
+		t.Fatal(err)
+	}
+	decided := 0
+	for _, r := range rows {
+		if settled(r.State) {
+			decided++
+		}
+	}
+	readme, err := os.ReadFile("../../../../README.md")
+	if want := fmt.Sprintf("%d [published claims](docs/claims.md), %d of them decided", len(rows), decided); err != nil || !strings.Contains(string(readme), want) {
+		t.Errorf("README.md: want %q in it (%v)", want, err)
+	}
+}
+
 // docs/claims.md is what `tare claims --markdown` writes of the results kept in studies.
 func TestClaimsDocsPage(t *testing.T) {
 	dir := t.TempDir()
@@ -223,5 +254,5 @@ func TestTableWidths(t *testing.T) {
 	r.ID, r.Statement = "P1.nesting", "Three nested middlewares raise P95 by 37.2 µs over none at about 98,400 req/s"
 	clitest.CheckWidths(t, func(w io.Writer, width int) {
 		(&Cmd{}).table(&cli.Terminal{Out: w, Width: width}, []entry{r})
-	}, "P1.nesting", "+37.2 µs", "Three nested mi", "1 claim, 1 not run yet")
+	}, "P1.nesting", "+37.2 µs", "Three nested mi", "1 claim, 0 decided; 1 not run yet")
 }

@@ -14,13 +14,13 @@ func claimsPage(rows []entry) doc.Page {
 	var p doc.Page
 	p.Add(doc.Heading{Level: 1, Text: "Published claims"},
 		doc.Paragraph{Text: doc.Spans{
-			{Text: fmt.Sprintf("tare puts %d published claims to the test. The statements are in our own words, the figures as published. ", len(rows))},
+			{Text: fmt.Sprintf("These are %d published claims. The statements are in our own words, the figures as published. ", len(rows))},
 			{Text: "tare claims --markdown docs/claims.md", Code: true},
 			{Text: " writes this page. Beside the figure that decides stand its interval, the verdict and the run. "},
 			{Text: "tare claims P4.scaling", Code: true},
 			{Text: " shows one claim with all its checks."},
 		}},
-		doc.Paragraph{Text: doc.Plain(strings.ReplaceAll(countStates(rows), ", ", " · "))})
+		doc.Paragraph{Text: doc.Plain(countStates(rows) + ".")})
 	for len(rows) > 0 {
 		source := rows[0].Source
 		n := slices.IndexFunc(rows, func(r entry) bool { return r.Source != source })
