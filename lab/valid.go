@@ -76,6 +76,9 @@ func (s *session) timing(res *load.Result) []string {
 	}
 	if s.w.Schedule != "closed" {
 		offered := s.r.rates[s.w.Name]
+		if s.w.Schedule == "poisson" { // chance may have it begin fewer
+			offered = min(offered, float64(res.Counts.Scheduled)/res.Window.Seconds())
+		}
 		if rate := achieved(res, offered); rate < minAchieved*offered {
 			why = append(why, fmt.Sprintf("achieved %.0f requests a second of %.0f offered", rate, offered))
 		}

@@ -70,6 +70,10 @@ func TestFaults(t *testing.T) {
 			r.Elapsed = until
 		}
 	}
+	few := func(r *load.Result) {
+		answered(9_600)(r)
+		r.Counts.Scheduled = 9_600
+	}
 	tests := []struct {
 		name     string
 		schedule string
@@ -96,6 +100,12 @@ func TestFaults(t *testing.T) {
 		{"lag in a closed loop", "closed", lag(110 * time.Microsecond), ""},
 		{"nearly the rate", "constant", answered(9_810), ""},
 		{"not the rate", "constant", answered(9_790), "achieved 979 requests a second of 1000 offered"},
+		{"few by chance", "poisson", few, ""},
+		{"few", "constant", few, "achieved 960 requests a second of 1000 offered"},
+		{"not the rate that chance gave", "poisson", func(r *load.Result) {
+			few(r)
+			answered(9_400)(r)
+		}, "achieved 940 requests a second of 960 offered"},
 		{"a few slow ones at the end", "constant", late(4, 11*time.Second), ""},
 		{"a queue at the end", "constant", late(95, 10300*time.Millisecond), ""},
 		{"a longer queue at the end", "constant", late(205, 10300*time.Millisecond), "achieved 980 requests a second of 1000 offered"},
