@@ -3,7 +3,8 @@
 //
 // With the flag -fprintf it is what a published comparison had in this place: static
 // routes that HandleFunc registers for all methods, answered by fmt.Fprintf, which
-// leaves the content type to be found out.
+// leaves the content type to be found out. With -close it closes each connection
+// after one answer.
 package main
 
 import (
@@ -18,12 +19,16 @@ import (
 func main() {
 	table := routes.Flag()
 	formatted := flag.Bool("fprintf", false, "register without methods and answer by Fprintf; for tables without parameters")
+	closing := flag.Bool("close", false, "close each connection after one answer")
 	flag.Parse()
 	mux := handler
 	if *formatted {
 		mux = fprintf
 	}
-	arm.Main(arm.Options{Handler: mux(*table)})
+	h := mux(*table)
+	server := &http.Server{Handler: h}
+	server.SetKeepAlivesEnabled(!*closing)
+	arm.Main(arm.Options{Handler: h, Serve: server.Serve})
 }
 
 func handler(table routes.Table) http.Handler {
