@@ -173,7 +173,8 @@ func isBlank(cells []Cell) bool {
 	return !slices.ContainsFunc(cells, func(c Cell) bool { return c.Text != "" && c.Text != "–" })
 }
 
-// rows writes a grid, its head first and a row's notes below it.
+// rows writes a grid, its head first and a row's notes below it. A key at the end of a
+// row that is too long for its column begins the notes.
 func (t *textWriter) rows(g *grid) {
 	head := Row{}
 	for _, c := range g.cols {
@@ -186,8 +187,12 @@ func (t *textWriter) rows(g *grid) {
 				b.WriteString("  ")
 			}
 			text := cell.Text
-			if g.cols[i].Shrink {
-				text = Cut(text, t.bound(g.widths[i]))
+			switch c := g.cols[i]; {
+			case t.Width == 0 || Width(text) <= g.widths[i]:
+			case c.Key && i == len(row.Cells)-1:
+				text, row.Cells[i].Notes = "", append([]string{text}, cell.Notes...)
+			case c.Shrink:
+				text = Cut(text, g.widths[i])
 			}
 			pad := strings.Repeat(" ", max(0, g.widths[i]-Width(text)))
 			text = t.styled(text, Span{Strong: cell.Strong, Tone: cell.Tone})
