@@ -11,9 +11,9 @@ type Bill struct {
 	// RequestsMargin is half of the 95 % interval of Requests; 0: counted one by one.
 	RequestsMargin float64  `json:"requests_margin,omitempty"`
 	Per            string   `json:"per"` // "request", "second" or, if not even the time is known, "profile"
-	CPU            float64  `json:"cpu_ns"`
-	Bytes          float64  `json:"bytes"`
-	Objects        float64  `json:"objects"`
+	CPU            float64  `json:"cpu_ns,omitzero"`
+	Bytes          float64  `json:"bytes,omitzero"` // 0, as Objects: not measured
+	Objects        float64  `json:"objects,omitzero"`
 	Items          []Item   `json:"owners"`                   // by Self, the largest first; their Self add up to CPU, their Bytes to Bytes
 	Waited         float64  `json:"waited_seconds,omitempty"` // how long waits were looked at; 0: not at all
 	Sampled        *Sampled `json:"sampled,omitempty"`        // nil: not from outside
@@ -40,11 +40,11 @@ type Item struct {
 	Where   string  `json:"where,omitempty"`   // file:line
 	Package string  `json:"package,omitempty"` // its import path; the folder of its file where that is not known
 	Self    float64 `json:"self_ns"`
-	Margin  float64 `json:"self_margin_ns"` // half of the 95 % interval of Self, by the stacks seen and the requests counted
-	Total   float64 `json:"total_ns"`       // with the owners inside it
-	GC      float64 `json:"gc_share_ns"`    // its part of the collector's background work
-	Bytes   float64 `json:"bytes"`
-	Objects float64 `json:"objects"`
+	Margin  float64 `json:"self_margin_ns"`       // half of the 95 % interval of Self, by the stacks seen and the requests counted
+	Total   float64 `json:"total_ns"`             // with the owners inside it
+	GC      float64 `json:"gc_share_ns,omitzero"` // its part of the collector's background work
+	Bytes   float64 `json:"bytes,omitzero"`
+	Objects float64 `json:"objects,omitzero"`
 	Causes  []Share `json:"causes,omitempty"` // of Self, the largest first
 
 	Wait  float64     `json:"wait_ns,omitempty"` // within requests, if waits were looked at
@@ -134,16 +134,16 @@ func newItem(r Row, bytes *Row, gc, by float64) Item {
 	return it
 }
 
-// Weighty returns the items with at least a two-hundredth of the CPU, the bytes or
-// the waiting, and those that were watched by the clock; and how many others there
-// are and what they spent.
+// Weighty returns the middlewares, the items with at least a two-hundredth of the CPU, the
+// bytes or the waiting, and those that were watched by the clock. It also returns how many
+// others there are and what they spent.
 func (b *Bill) Weighty() (items []Item, others int, rest float64) {
 	var waited float64
 	for _, it := range b.Items {
 		waited += it.Wait
 	}
 	for _, it := range b.Items {
-		if it.Wall != nil || it.Self > 0 && it.Self >= b.CPU/200 || it.Bytes > 0 && it.Bytes >= b.Bytes/200 || it.Wait > 0 && it.Wait >= waited/200 {
+		if it.Wall != nil || it.Kind == Middleware.String() || it.Self > 0 && it.Self >= b.CPU/200 || it.Bytes > 0 && it.Bytes >= b.Bytes/200 || it.Wait > 0 && it.Wait >= waited/200 {
 			items = append(items, it)
 			continue
 		}

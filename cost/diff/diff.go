@@ -134,18 +134,18 @@ func perWhat(all []Capture) (string, func(cost.Window) float64) {
 // warn says what the result does not.
 func (r *Result) warn(a, b []Capture) {
 	if len(a) < 2 || len(b) < 2 {
-		r.Warnings = append(r.Warnings, errors.New("one capture a side: the intervals come of the number of stacks alone, and what differs from run to run of the same program is taken for a difference: repeat the captures"))
+		r.Warnings = append(r.Warnings, errors.New("one capture a side: the intervals rest on the number of stacks alone and exclude how much one program differs from run to run; repeat the captures"))
 	} else if n := min(len(a), len(b)); n < 5 {
-		r.Warnings = append(r.Warnings, fmt.Errorf("%d captures a side: from 5 the intervals are worth reading", n))
+		r.Warnings = append(r.Warnings, fmt.Errorf("%d captures a side: reliable intervals need at least 5", n))
 	}
 	switch r.Per {
 	case "second":
-		r.Warnings = append(r.Warnings, errors.New("nobody counted the requests, so costs are per second: a busier service costs more of everything"))
+		r.Warnings = append(r.Warnings, errors.New("the requests were not counted, so costs are per second: a busier service costs more of everything"))
 	case "profile":
-		r.Warnings = append(r.Warnings, errors.New("neither requests nor durations are known, so profiles are compared as they are"))
+		r.Warnings = append(r.Warnings, errors.New("neither requests nor durations are known, so tare compares the profiles as they are"))
 	}
 	if from, to := home(a), home(b); r.moved(from, to) {
-		r.Warnings = append(r.Warnings, fmt.Errorf("owners of %s in A and of %s in B are alike but for the folder, and are taken for different ones: build both sides from folders of the same name", from, to))
+		r.Warnings = append(r.Warnings, fmt.Errorf("owners of %s in A and of %s in B differ only by their folder, and tare compares them as different owners: build both sides in folders of the same name", from, to))
 	}
 }
 

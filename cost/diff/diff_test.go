@@ -373,11 +373,11 @@ func TestMoved(t *testing.T) {
 		a, b []diff.Capture
 		want string
 	}{
-		{in("shop", "main.(*auth).ServeHTTP"), in("shop-2", "main.(*auth).ServeHTTP"), "owners of shop in A and of shop-2 in B are alike"},
+		{in("shop", "main.(*auth).ServeHTTP"), in("shop-2", "main.(*auth).ServeHTTP"), "owners of shop in A and of shop-2 in B differ only by their folder"},
 		{in("shop", "main.(*auth).ServeHTTP"), in("shop", "main.(*auth).ServeHTTP"), ""},
 		{in("shop", "main.(*auth).ServeHTTP"), in("shop-2", "main.(*limit).ServeHTTP"), ""},
-		{in("shop-1.0", "main.(*auth).ServeHTTP"), in("shop-1.1", "main.(*auth).ServeHTTP"), "owners of shop-1.0 in A and of shop-1.1 in B are alike"},
-		{in("shop", "main.main.func1"), in("shop-2", "main.main.func2"), "owners of shop in A and of shop-2 in B are alike"},
+		{in("shop-1.0", "main.(*auth).ServeHTTP"), in("shop-1.1", "main.(*auth).ServeHTTP"), "owners of shop-1.0 in A and of shop-1.1 in B differ only by their folder"},
+		{in("shop", "main.main.func1"), in("shop-2", "main.main.func2"), "owners of shop in A and of shop-2 in B differ only by their folder"},
 		{in("users", "example.org/shop/users.(*Handler).ServeHTTP"), in("orders", "example.org/shop/orders.(*Handler).ServeHTTP"), ""},
 	} {
 		r := compare(t, tc.a, tc.b)

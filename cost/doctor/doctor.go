@@ -118,10 +118,14 @@ func (r Rule) ask(e *Evidence) ([]Finding, *Missing) {
 // reason says why a part is missing.
 func (e *Evidence) reason(p Part) string {
 	if p == BusyService && e.Reasons[p] == "" {
-		return fmt.Sprintf("%.0f stacks were seen to run, and shares of fewer than %d say nothing: --load URL, or a longer --for", e.cpu().Count, fewest)
+		more := "--load URL or a longer --for"
+		if e.Busy > 0 {
+			more = "a longer --for or more --connections"
+		}
+		return fmt.Sprintf("%.0f stacks were sampled, and shares need at least %d: use %s", e.cpu().Count, fewest, more)
 	}
 	if p == Traffic && e.Reasons[p] == "" {
-		return "none were seen: --load URL, or look while others are served"
+		return "none were seen: use --load URL, or run it while clients send requests"
 	}
 	return e.Reasons[p]
 }
