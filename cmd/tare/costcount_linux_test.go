@@ -14,7 +14,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/internal/injected"
@@ -58,12 +57,6 @@ func TestRequestsFromOutside(t *testing.T) {
 	}
 	if spin.Margin < spin.Self*margin/counted.Requests {
 		t.Errorf("%s takes %.0f ± %.0f ns, want the margin to have that of the requests in it", spin.Owner, spin.Self, spin.Margin)
-	}
-	_, _, said := costOf(t, s.PID)
-	for line := range strings.Lines(said) {
-		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
-			t.Errorf("said beside the bill: a line of %d columns, want at most 80: %s", n, line)
-		}
 	}
 	if not := billOf(t, s.PID, "--no-count"); not.Per != "second" || not.Requests != 0 {
 		t.Errorf("got costs per %s, %.0f requests, want none counted", not.Per, not.Requests)

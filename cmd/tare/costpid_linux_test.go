@@ -59,7 +59,7 @@ func TestInjectedFromOutside(t *testing.T) {
 	for _, d := range lengths {
 		var out, errs bytes.Buffer
 		args := []string{"cost", "--pid", strconv.Itoa(s.PID), "--hz", "999", "--for", d, "--load", url, "-c", "2", "--json"}
-		if status := run(t.Context(), args, &cli.Terminal{Out: &out, Err: &errs, Width: 80}); status != 0 {
+		if status := run(t.Context(), args, &cli.Terminal{Out: &out, Err: &errs, Piped: true, Columns: 80}); status != 0 {
 			t.Fatalf("tare %v: exit status %d\n%s", args, status, errs.String())
 		}
 		var bill cost.Bill

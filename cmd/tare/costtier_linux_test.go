@@ -29,7 +29,7 @@ func costOf(t *testing.T, pid int, more ...string) (status int, out, said string
 // wantOwnProfile wants a bill from the service's own profile, and why it is.
 func wantOwnProfile(t *testing.T, out, said, why string) {
 	t.Helper()
-	for _, want := range []string{"cost of http://localhost:", "warning: this is the service's own profile", why} {
+	for _, want := range []string{"cost of http://localhost:", "Warning: this is the service's own profile", why} {
 		if !strings.Contains(out, want) {
 			t.Errorf("got %q, want %q in it", out, want)
 		}

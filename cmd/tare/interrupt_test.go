@@ -126,7 +126,7 @@ func TestInterruptedBeforeLoad(t *testing.T) {
 		}))
 		defer s.Close()
 		var out, errs bytes.Buffer
-		got := run(ctx, []string{"cost", "--for", "1s", "--load", s.URL, s.URL}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
+		got := run(ctx, []string{"cost", "--for", "1s", "--load", s.URL, s.URL}, &cli.Terminal{Out: &out, Err: &errs, Piped: true})
 		if got != cli.ExitInterrupted {
 			t.Errorf("interrupted at request %d: got exit status %d and %q, want %d", last, got, errs.String(), cli.ExitInterrupted)
 		}

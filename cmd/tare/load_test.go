@@ -19,7 +19,7 @@ import (
 func tare(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	status = run(t.Context(), args, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
+	status = run(t.Context(), args, &cli.Terminal{Out: &out, Err: &errs, Piped: true})
 	return status, out.String(), errs.String()
 }
 

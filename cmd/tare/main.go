@@ -73,9 +73,11 @@ func main() {
 	log.SetOutput(io.Discard) // net/http's: a line for each odd frame that a hostile server sends
 	ctx, stop := interruptible(context.Background())
 	defer stop()
-	t := &cli.Terminal{Out: os.Stdout, Err: os.Stderr, Width: cli.Columns(os.Stdout), Columns: cli.Columns(os.Stderr)}
+	t := &cli.Terminal{Out: os.Stdout, Err: os.Stderr, Width: cli.Columns(os.Stdout)}
 	smart := os.Getenv("TERM") != "dumb"
-	t.Live = smart && term.IsTerminal(int(os.Stderr.Fd()))
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		t.Live, t.Columns = smart, cli.Columns(os.Stderr)
+	}
 	t.Piped = !term.IsTerminal(int(os.Stdout.Fd()))
 	t.Colour = smart && !t.Piped && os.Getenv("NO_COLOR") == ""
 	os.Exit(run(ctx, os.Args[1:], t))
@@ -142,6 +144,9 @@ func run(ctx context.Context, args []string, t *cli.Terminal) int {
 		}
 		if text, _, many := strings.Cut(err.Error(), ", did you mean one of"); many {
 			err = errors.New(text) // every short flag is near a short one
+		}
+		if strings.HasPrefix(args[0], "h") && !strings.Contains(err.Error(), "did you mean") { // no verb begins so
+			err = fmt.Errorf("%w, did you mean \"help\"?", err)
 		}
 		return cli.PrintError(t, cli.Usage(hint, err))
 	}

@@ -133,7 +133,7 @@ func TestTraceUnanswered(t *testing.T) {
 	saved := filepath.Join(t.TempDir(), "slow.trace")
 	var out, errs bytes.Buffer
 	status := run(t.Context(), []string{"trace", "--no-samples", "--for", "1s", "--load", s.URL + "/", "-c", "2", "--save", saved, s.URL}, &cli.Terminal{Out: &out, Err: &errs, Width: 80})
-	if status != 0 || !strings.Contains(out.String(), "8 requests") || !strings.Contains(out.String(), "warning: loading: no request was answered") {
+	if status != 0 || !strings.Contains(out.String(), "8 requests") || !strings.Contains(out.String(), "Warning: loading: no request was answered") {
 		t.Errorf("exit status %d, want 0, the trace and a warning: %s%s", status, out.String(), errs.String())
 	}
 	if kept, err := os.ReadFile(saved); err != nil || !bytes.Equal(kept, taken) {

@@ -30,7 +30,7 @@ func TestWhatIf(t *testing.T) {
 	p := injected.Start(t, injected.Build(t), "-alloc", "0")
 	var out, errs bytes.Buffer
 	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.PID), "--owner", "layers.Spin", "--slow", "30us",
-		"--for", "6s", "--layers", "2s", "--load", p.URL + "/", "-c", "4", "--abort-p99", "1m", "--max-overhead", "100%", "--json"}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
+		"--for", "6s", "--layers", "2s", "--load", p.URL + "/", "-c", "4", "--abort-p99", "1m", "--max-overhead", "100%", "--json"}, &cli.Terminal{Out: &out, Err: &errs, Piped: true})
 	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
 		t.Skip(errs.String())
 	}
@@ -61,7 +61,7 @@ func TestWhatIfBudget(t *testing.T) {
 	p := injected.Start(t, injected.Build(t), "-alloc", "0")
 	var out, errs bytes.Buffer
 	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.PID), "--owner", "layers.Spin", "--for", "2s", "--window", "100ms",
-		"--layers", "0", "--load", p.URL + "/", "-c", "4", "--abort-p99", "1m", "--max-overhead", "0.001%", "--json"}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
+		"--layers", "0", "--load", p.URL + "/", "-c", "4", "--abort-p99", "1m", "--max-overhead", "0.001%", "--json"}, &cli.Terminal{Out: &out, Err: &errs, Piped: true})
 	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
 		t.Skip(errs.String())
 	}
@@ -137,7 +137,7 @@ func stalled(t *testing.T, p *injected.Process, bound time.Duration) abortion {
 	}}
 	var out bytes.Buffer
 	a.status = run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.PID), "--owner", "layers.Spin", "--slow", "10us", "--for", "2m",
-		"--window", "200ms", "--load", front.URL, "-c", strconv.Itoa(conns), "--abort-p99", bound.String()}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
+		"--window", "200ms", "--load", front.URL, "-c", strconv.Itoa(conns), "--abort-p99", bound.String()}, &cli.Terminal{Out: &out, Err: &errs, Piped: true})
 	a.stalled, a.out, a.errs = stalling.Load(), out.String(), errs.String()
 	if strings.Contains(a.errs, cost.ErrNotSupported.Error()) {
 		t.Skipf("calls cannot be slowed down here: %s", a.errs)
@@ -151,7 +151,7 @@ func TestWhatIfAbortedEarly(t *testing.T) {
 	before := p.Code(t)
 	var out, errs bytes.Buffer
 	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.PID), "--owner", "layers.Spin", "--for", "2m",
-		"--load", p.URL + "/", "-c", "4", "--abort-p99", "1us"}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
+		"--load", p.URL + "/", "-c", "4", "--abort-p99", "1us"}, &cli.Terminal{Out: &out, Err: &errs, Piped: true})
 	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
 		t.Skip(errs.String())
 	}
@@ -236,7 +236,7 @@ func ownLoad(t *testing.T, path string, rate float64, args []string) (status int
 	}()
 	var out, errs bytes.Buffer
 	status = run(ctx, append([]string{"whatif", "--pid", strconv.Itoa(p.PID), "--owner", "layers.Spin", "--layers", "0"}, args...),
-		&cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
+		&cli.Terminal{Out: &out, Err: &errs, Piped: true})
 	cancel()
 	if err := <-over; err != nil {
 		t.Errorf("loading: %v", err)
@@ -281,7 +281,7 @@ func TestWhatIfInterrupted(t *testing.T) {
 	errs := onWrite{text: "slowing layers.Spin", do: func() { time.AfterFunc(4*time.Second, cancel) }}
 	var out bytes.Buffer
 	status := run(ctx, []string{"whatif", "--pid", strconv.Itoa(p.PID), "--owner", "layers.Spin", "--slow", "30us",
-		"--for", "60s", "--window", "200ms", "--load", p.URL + "/", "-c", "4", "--abort-p99", "1m", "--json"}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
+		"--for", "60s", "--window", "200ms", "--load", p.URL + "/", "-c", "4", "--abort-p99", "1m", "--json"}, &cli.Terminal{Out: &out, Err: &errs, Piped: true})
 	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
 		t.Skip(errs.String())
 	}
@@ -304,7 +304,7 @@ func TestWhatIfEnded(t *testing.T) {
 	}}
 	var out bytes.Buffer
 	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.PID), "--owner", "layers.Spin", "--slow", "30us",
-		"--for", "60s", "--window", "200ms", "--load", p.URL + "/", "-c", "4", "--abort-p99", "1m", "--json"}, &cli.Terminal{Out: &out, Err: &errs, Width: 80, Columns: 80})
+		"--for", "60s", "--window", "200ms", "--load", p.URL + "/", "-c", "4", "--abort-p99", "1m", "--json"}, &cli.Terminal{Out: &out, Err: &errs, Piped: true})
 	if strings.Contains(errs.String(), cost.ErrNotSupported.Error()) {
 		t.Skip(errs.String())
 	}

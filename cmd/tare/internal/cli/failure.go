@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/tarehq/tare/doc"
 )
@@ -52,10 +53,22 @@ func PrintError(t *Terminal, err error) int {
 		status = ExitInterrupted
 	}
 	if f == nil || f.Err != nil {
-		fmt.Fprintf(t.Err, "tare: %s\n", doc.Printable(err.Error()))
+		t.printLines("tare: ", err.Error())
 	}
 	if hint != "" {
-		fmt.Fprintf(t.Err, "tare: hint: %s\n", hint)
+		t.printLines("tare: hint: ", hint)
 	}
 	return status
+}
+
+// printLines prints text behind a label on standard error, wrapped if that is a terminal.
+func (t *Terminal) printLines(label, text string) {
+	if t.Columns == 0 {
+		fmt.Fprintf(t.Err, "%s%s\n", label, doc.Printable(text))
+		return
+	}
+	for line := range strings.Lines(text) {
+		Wrap(t.Err, label, line, t.Columns)
+		label = strings.Repeat(" ", len(label))
+	}
 }

@@ -20,7 +20,7 @@ type Terminal struct {
 	Colour   bool // standard output is a terminal and NO_COLOR is unset
 	Width    int  // of standard output, in columns
 	Piped    bool // standard output is not a terminal
-	Columns  int  // of standard error
+	Columns  int  // of standard error; 0: it is not a terminal
 
 	Given map[string]bool // the flags of the command line
 }
@@ -63,10 +63,8 @@ func (t *Terminal) RefuseFlags(is bool, why string, flags ...string) error {
 	return nil
 }
 
-// Note writes to standard error what the command is about to do, wrapped to its width.
-func (t *Terminal) Note(format string, args ...any) {
-	Wrap(t.Err, "", fmt.Sprintf(format, args...), t.Columns)
-}
+// Note writes to standard error what the command is about to do.
+func (t *Terminal) Note(format string, args ...any) { t.printLines("", fmt.Sprintf(format, args...)) }
 
 // NoteLine is Note for a line as it is.
 func (t *Terminal) NoteLine(line string) { t.Note("%s", line) }
@@ -74,18 +72,20 @@ func (t *Terminal) NoteLine(line string) { t.Note("%s", line) }
 // Result is what a verb found, for programs and for people.
 type Result struct {
 	JSON any
-	Text func() error // prints it
+	Page doc.Page
 }
 
 // Show prints a result, also where its files are unwritten for a reason, which it returns.
 // If the user interrupted what led to it, of which a warning in it says so, the exit status
 // says so too.
 func (t *Terminal) Show(ctx context.Context, r Result, asJSON bool, unwritten error) error {
-	show := r.Text
+	var shown error
 	if asJSON {
-		show = func() error { return t.JSON(r.JSON) }
+		shown = t.JSON(r.JSON)
+	} else {
+		shown = doc.Text(t.Out, r.Page, t.PageLayout())
 	}
-	err := errors.Join(unwritten, show())
+	err := errors.Join(unwritten, shown)
 	if err == nil && ctx.Err() != nil {
 		return &Failure{Status: ExitInterrupted}
 	}

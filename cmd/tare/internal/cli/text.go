@@ -99,3 +99,12 @@ func Texts(errs []error) []string {
 	}
 	return all
 }
+
+// Warnings are the caveats of a result, as blocks of its page.
+func Warnings(texts []string) []doc.Block {
+	var all []doc.Block
+	for _, text := range texts {
+		all = append(all, doc.Warning{Text: doc.Plain(text)})
+	}
+	return all
+}

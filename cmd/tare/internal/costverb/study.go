@@ -2,12 +2,14 @@ package costverb
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/record"
 )
 
@@ -21,7 +23,7 @@ type studied struct {
 
 // showStudy shows who spent what in the arms of a run, read anew from the profiles
 // that it kept.
-func (c *Command) showStudy(t *cli.Terminal) error {
+func (c *Command) showStudy(ctx context.Context, t *cli.Terminal) error {
 	if err := cmp.Or(c.checkStudy(t), cli.CheckOutputs(c.outputs())); err != nil {
 		return err
 	}
@@ -41,6 +43,7 @@ func (c *Command) showStudy(t *cli.Terminal) error {
 		return cli.Usage("name one with --arm, and --workload if need be", fmt.Errorf("a file holds one arm under one workload; the run has %d", len(cells)))
 	}
 	var all []studied
+	var p doc.Page
 	for _, cell := range cells {
 		seen, err := cell.Merge(run)
 		if err != nil {
@@ -48,12 +51,10 @@ func (c *Command) showStudy(t *cli.Terminal) error {
 		}
 		b := newBill(seen)
 		all = append(all, studied{cell.Arm, cell.Workload, b.total, b})
+		p.Add(b.blocks(c.All)...)
 	}
 	unwritten := c.write(all[0].b) // the table is shown all the same
-	if c.JSON {
-		return errors.Join(unwritten, t.JSON(all))
-	}
-	return errors.Join(unwritten, printStudied(t, all))
+	return t.Show(ctx, cli.Result{JSON: all, Page: p}, c.JSON, unwritten)
 }
 
 // checkStudy refuses what goes with looking at a service.
@@ -63,17 +64,4 @@ func (c *Command) checkStudy(t *cli.Terminal) error {
 		return cli.Usage("tare cost --study RUN", errors.New("--study shows what a run kept: nothing is profiled, watched, loaded or counted beside it"))
 	}
 	return t.RefuseFlags(true, "beside --study", "for", "connections", "count", "max-overhead")
-}
-
-// printStudied shows one arm after the other.
-func printStudied(t *cli.Terminal, all []studied) error {
-	for i := range all {
-		if i > 0 {
-			fmt.Fprintln(t.Out)
-		}
-		if err := all[i].b.text(t); err != nil {
-			return err
-		}
-	}
-	return nil
 }

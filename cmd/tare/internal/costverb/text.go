@@ -1,9 +1,7 @@
 package costverb
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -25,34 +23,30 @@ type bill struct {
 
 func newBill(c *capture.Capture) *bill { return &bill{Capture: c, total: c.Bill()} }
 
-// text shows the owners that matter, and what the rest comes to.
-func (b *bill) text(t *cli.Terminal) error {
+// blocks show the owners that matter, or all, and what they rest on.
+func (b *bill) blocks(all bool) []doc.Block {
 	d := b.total
-	w := bufio.NewWriter(t.Out)
-	fmt.Fprintf(w, "cost of %s", doc.Printable(d.Source))
+	title := "cost of " + d.Source
 	if d.Seconds > 0 {
-		fmt.Fprintf(w, " over %s s", tenths(d.Seconds))
+		title += " over " + tenths(d.Seconds) + " s"
 	}
 	if d.Requests > 0 {
-		fmt.Fprintf(w, ", %s requests", unit.Number(d.Requests))
+		title += ", " + unit.Number(d.Requests) + " requests"
 	}
-	fmt.Fprintf(w, "\nCPU per %s %s", d.Per, unit.Format(d.CPU, unit.Nanoseconds))
+	sum := fmt.Sprintf("CPU per %s %s", d.Per, unit.Format(d.CPU, unit.Nanoseconds))
 	if b.Allocs != nil {
-		fmt.Fprintf(w, ", %s in %s allocations", unit.Format(d.Bytes, unit.Bytes), unit.Number(d.Objects))
+		sum += fmt.Sprintf(", %s in %s allocations", unit.Format(d.Bytes, unit.Bytes), unit.Number(d.Objects))
 	}
-	fmt.Fprint(w, "\n\n")
+	out := []doc.Block{doc.Heading{Level: 1, Text: title}, doc.Paragraph{Text: doc.Plain(sum)}}
 	if b.CPU != nil && d.CPU == 0 {
-		fmt.Fprintf(w, "The service was idle: nothing was seen to run. --load URL gives it something to do.\n")
+		out = append(out, doc.Paragraph{Text: doc.Plain("The service was idle: no function was seen to run. --load URL sends requests to it.")})
 	} else {
-		b.owners(w, t.Width)
+		out = append(out, b.ownerBlocks(all)...)
 	}
-	for _, warning := range d.Warnings {
-		fmt.Fprintf(w, "warning: %s\n", doc.Printable(warning))
-	}
-	return w.Flush()
+	return append(out, cli.Warnings(d.Warnings)...)
 }
 
-// tenths is how long was looked, to a tenth where that is no whole second.
+// tenths is a number of seconds, to a tenth unless it is a whole one.
 func tenths(s float64) string {
 	if math.Abs(s-math.Round(s)) < 0.05 {
 		return strconv.FormatFloat(s, 'f', 0, 64)
@@ -60,75 +54,63 @@ func tenths(s float64) string {
 	return strconv.FormatFloat(s, 'f', 1, 64)
 }
 
-// owners shows the owners, and what they rest on.
-func (b *bill) owners(w io.Writer, width int) {
+// ownerBlocks show the owners, and what their costs rest on.
+func (b *bill) ownerBlocks(all bool) []doc.Block {
 	d := b.total
 	items, others, rest := d.Weighty()
-	ownerTable{d.Per, b.Allocs != nil, width}.print(w, items)
+	if all {
+		items, others = d.Items, 0
+	}
+	out := []doc.Block{ownerTable(items, d.Per, b.Allocs != nil)}
 	if others > 0 {
-		fmt.Fprintf(w, "and %d more, %s in all\n", others, unit.Format(rest, unit.Nanoseconds))
+		out = append(out, doc.Note(fmt.Sprintf("%s below 0.5 %%, %s together: --all shows them", cli.Count(uint64(others), "more owner"), unit.Format(rest, unit.Nanoseconds))))
+	}
+	add := func(format string, args ...any) {
+		out = append(out, doc.Paragraph{Text: doc.Plain(fmt.Sprintf(format, args...))})
 	}
 	if b.Window.Requests == 0 {
-		fmt.Fprintf(w, "\nNobody counted the requests, so costs are per %s: --load URL or --requests N\nmake them per request.\n", d.Per)
+		add("The requests were not counted, so costs are per %s. --load URL or --requests N makes them per request.", d.Per)
 	}
 	if b.Counted != nil {
-		fmt.Fprintf(w, "\n%s\n", countText(b.Counted, b.Window))
+		add("%s", countText(b.Counted, b.Window))
 	}
 	if b.byURL && b.PID != 0 {
-		fmt.Fprintf(w, "\ntare cost --pid %d looks at the same service from outside, into the kernel, and\ncounts its requests.\n", b.PID)
+		add("tare cost --pid %d measures the same service from outside: with kernel functions, and with its requests counted.", b.PID)
 	}
 	if d.Sampled != nil {
-		fmt.Fprintf(w, "\n%s\n", samplingText(d.Sampled))
+		add("%s", samplingText(d.Sampled))
 	}
+	return out
 }
 
-// ownerTable is how owners are shown.
-type ownerTable struct {
-	per    string
-	allocs bool // with the columns of memory
-	width  int  // of the terminal
-}
-
-// print prints two lines an owner, figures and name, then what it is, where it is
-// written and what it mostly did; and others if it waited or was watched by the
-// clock.
-func (o ownerTable) print(w io.Writer, rows []cost.Item) {
-	head := []string{"self", "±", "total"}
-	if o.allocs {
-		head = append(head, "gc", "bytes", "allocs")
+// ownerTable has the figures of owners, and below each what it is, where it is written
+// and what it mostly did; and what it waited for and the clock saw, if that is known.
+func ownerTable(items []cost.Item, per string, allocs bool) doc.Table {
+	t := doc.Table{Caption: "owners", Unlabelled: true}
+	heads := []string{"self", "±", "total"}
+	if allocs {
+		heads = append(heads, "gc", "bytes", "allocs")
 	}
-	cells := [][]string{head}
-	for _, it := range rows {
-		row := []string{unit.Some(it.Self, unit.Nanoseconds), unit.Some(it.Margin, unit.Nanoseconds), unit.Some(it.Total, unit.Nanoseconds)}
-		if o.allocs {
-			row = append(row, unit.Some(it.GC, unit.Nanoseconds), unit.Some(it.Bytes, unit.Bytes), unit.Some(it.Objects, unit.Count))
-		}
-		cells = append(cells, row)
+	for _, head := range heads {
+		t.Columns = append(t.Columns, doc.Column{Head: head, Right: true})
 	}
-	widths := make([]int, len(head))
-	for i := range head {
-		for _, row := range cells {
-			widths[i] = max(widths[i], len([]rune(row[i])))
+	t.Columns = append(t.Columns, doc.Column{Head: "owner", Key: true, Shrink: true})
+	for i := range items {
+		it := &items[i]
+		cells := doc.Cells(unit.Some(it.Self, unit.Nanoseconds), unit.Some(it.Margin, unit.Nanoseconds), unit.Some(it.Total, unit.Nanoseconds))
+		if allocs {
+			cells = append(cells, doc.Cells(unit.Some(it.GC, unit.Nanoseconds), unit.Some(it.Bytes, unit.Bytes), unit.Some(it.Objects, unit.Count))...)
 		}
+		notes := []string{describe(it)}
+		if it.Wait > 0 {
+			notes = append(notes, waits(it))
+		}
+		if it.Wall != nil {
+			notes = append(notes, wallText(it, per))
+		}
+		t.Rows = append(t.Rows, doc.Row{Cells: append(cells, doc.Cell{Text: it.Owner, Notes: notes})})
 	}
-	for i, row := range cells {
-		var figures strings.Builder
-		for j, c := range row {
-			fmt.Fprintf(&figures, "%*s  ", widths[j], c)
-		}
-		if i == 0 {
-			cli.PrintNamed(w, figures.String(), "owner", o.width)
-			continue
-		}
-		cli.PrintNamed(w, figures.String(), rows[i-1].Owner, o.width)
-		fmt.Fprintf(w, "    %s\n", doc.Printable(cli.Fit(describe(&rows[i-1]), o.width-4)))
-		if rows[i-1].Wait > 0 {
-			fmt.Fprintf(w, "    %s\n", cli.Fit(waits(&rows[i-1]), o.width-4))
-		}
-		if rows[i-1].Wall != nil {
-			fmt.Fprintf(w, "    %s\n", cli.Fit(wallText(&rows[i-1], o.per), o.width-4))
-		}
-	}
+	return t
 }
 
 // describe says what an owner is, where it is written and what it mostly did.
@@ -156,7 +138,7 @@ func waits(it *cost.Item) string {
 	return "waits " + unit.Some(it.Wait, unit.Nanoseconds) + ": " + strings.Join(reasons, ", ")
 }
 
-// mostLate is how late a clock may tick, in nanoseconds, without a word of it: a
+// mostLate is how late a clock may tick, in nanoseconds, before tare mentions it: a
 // processor's own timer takes one or two microseconds.
 const mostLate = 5_000
 
@@ -165,20 +147,20 @@ func samplingText(s *cost.Sampled) string {
 	text := fmt.Sprintf("%s stacks at %d Hz, by %s.", unit.Number(float64(s.Stacks)), s.Hz, s.Clock)
 	switch {
 	case s.Covered >= 1:
-		text += fmt.Sprintf("\nBy themselves they stand for %.1f %% of the CPU that the kernel counted, to which\nthe table is scaled.", 100*s.Covered)
+		text += fmt.Sprintf(" They stand for %.1f %% of the CPU that the kernel counted; the table is scaled to that.", 100*s.Covered)
 	case s.Covered > 0:
-		text += fmt.Sprintf("\nThey stand for %.1f %% of the CPU that the kernel counted; the rest,\nin which it switched threads, is charged to where they stopped running.", 100*s.Covered)
+		text += fmt.Sprintf(" They stand for %.1f %% of the CPU that the kernel counted. The kernel spent the rest switching threads; it is charged to where they stopped running.", 100*s.Covered)
 	}
-	text += fmt.Sprintf("\nThe program in the kernel that takes them ran for %s of it.", unit.Format(s.Cost, unit.Share))
+	text += fmt.Sprintf(" Taking them cost %s of that CPU, interrupts excluded.", unit.Format(s.Cost, unit.Share))
 	if s.Late > mostLate {
-		text += fmt.Sprintf("\nThe timer rings %s late here, sooner where the kernel wakes a thread\nelsewhere: what runs that long after it is charged with less, the kernel with\nmore.", unit.Format(float64(s.Late), unit.Nanoseconds))
+		text += fmt.Sprintf(" The timer fires %s late here: code that runs in that time is charged too little, and the kernel too much.", unit.Format(float64(s.Late), unit.Nanoseconds))
 	}
 	return text
 }
 
 // countText says how requests were counted.
 func countText(c *probe.Counted, w cost.Window) string {
-	return fmt.Sprintf("%s requests were counted in %d windows, %s in all; by the CPU used\nthey stand for %s ± %s.",
+	return fmt.Sprintf("%s requests were counted in %d windows, %s together. By the CPU used, that makes %s ± %s in total.",
 		unit.Number(c.Requests), c.Windows, unit.Format(float64(c.During), unit.Nanoseconds),
 		unit.Number(w.Requests), unit.Format(w.Margin/w.Requests, unit.Share))
 }
@@ -191,7 +173,7 @@ func wallText(it *cost.Item, per string) string {
 		unit.Number(w.Calls), per, callTime(w.P50), callTime(w.P99), callTime(w.Self), callTime(w.Total))
 }
 
-// leastCall is the shortest time of a call that is told, in nanoseconds: a tenth of
+// leastCall is the shortest time of a call that is shown, in nanoseconds: a tenth of
 // what a hit costs, which was taken off it.
 const leastCall = 100
 

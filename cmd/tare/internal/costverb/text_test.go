@@ -1,12 +1,12 @@
 package costverb
 
 import (
-	"io"
 	"strings"
 	"testing"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli/clitest"
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/doc"
 )
 
 // TestTimerRingsLate has the lateness of samples told where it is more than that of
@@ -14,8 +14,8 @@ import (
 func TestTimerRingsLate(t *testing.T) {
 	for late, want := range map[int64]bool{0: false, 2_000: false, 12_700: true} {
 		text := samplingText(&cost.Sampled{Hz: 99, Clock: "a timer", Stacks: 1475, Covered: 1, Late: late})
-		if got := strings.Contains(text, "rings 12.7 µs late"); got != want {
-			t.Errorf("a timer that rings %d ns late is told of: %v, want %v\n%s", late, got, want, text)
+		if got := strings.Contains(text, "fires 12.7 µs late"); got != want {
+			t.Errorf("a timer that fires %d ns late is mentioned: %v, want %v\n%s", late, got, want, text)
 		}
 	}
 }
@@ -50,7 +50,6 @@ func TestWallText(t *testing.T) {
 func TestNarrow(t *testing.T) {
 	const owner = "middleware.(*authenticator)"
 	item := cost.Item{Kind: "middleware", Owner: owner, Where: "mw/auth.go:34", Self: 12.3e3, Margin: 7.26e3, Total: 48.1e3, GC: 33.4e3, Bytes: 46387, Objects: 7.77}
-	clitest.CheckWidths(t, func(w io.Writer, width int) {
-		ownerTable{"request", true, width}.print(w, []cost.Item{item})
-	}, "45.3 KiB", owner[:15])
+	page := doc.Page{Blocks: []doc.Block{ownerTable([]cost.Item{item}, "request", true)}}
+	clitest.CheckPage(t, page, "45.3 KiB", owner)
 }

@@ -4,6 +4,7 @@ package diffverb
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,9 +15,10 @@ import (
 	"github.com/tarehq/tare/cost/capture"
 	"github.com/tarehq/tare/cost/page"
 	"github.com/tarehq/tare/cost/pprof"
+	"github.com/tarehq/tare/doc"
 )
 
-// Command tells what costs more in one set of profiles than in another.
+// Command shows what costs more in one set of profiles than in another.
 type Command struct {
 	A string `arg:"" help:"Profile files separated by commas, their folder, a URL, a process ID, cgroup:PATH, container:ID, or RUN:ARM."`
 	B string `arg:"" help:"What to compare with A, in the same forms."`
@@ -25,10 +27,11 @@ type Command struct {
 	Load        []string `group:"Load:" sep:"none" help:"URL to load meanwhile, to show costs per request; once for A and once for B." placeholder:"URL"`
 	cli.Sending `group:"Load:"`
 	cli.Hz
-	Q    float64 `default:"0.05" help:"Allowed share of false findings among those reported, on average."`
-	Keep string  `group:"Output:" help:"Also write the captures of services into this folder, as a-1.cpu.pb.gz and so on." placeholder:"DIR"`
-	JSON bool    `group:"Output:" name:"json" help:"Print JSON."`
-	HTML string  `group:"Output:" name:"html" help:"Write the table and a differential flame graph as one HTML file." placeholder:"FILE"`
+	Q        float64 `default:"0.05" help:"Allowed share of false findings among those reported, on average."`
+	Keep     string  `group:"Output:" help:"Also write the captures of services into this folder, as a-1.cpu.pb.gz and so on." placeholder:"DIR"`
+	JSON     bool    `group:"Output:" name:"json" help:"Print JSON."`
+	HTML     string  `group:"Output:" name:"html" help:"Write the table and a differential flame graph as one HTML file." placeholder:"FILE"`
+	Markdown string  `group:"Output:" help:"Write the tables for a pull request." placeholder:"FILE"`
 }
 
 // Help says what is compared and how.
@@ -63,8 +66,12 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	if ctx.Err() != nil {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("interrupted: of A %d captures were taken, of B %d", max(len(a.cpu), len(a.allocs)), max(len(b.cpu), len(b.allocs))))
 	}
-	err = cli.WriteFile(c.HTML, func(w io.Writer) error { return page.WriteDiff(w, d) }) // the table is shown all the same
-	return t.Show(ctx, cli.Result{JSON: d, Text: func() error { return printText(t, d) }}, c.JSON, err)
+	p := diffPage(d)
+	err = errors.Join( // the table is shown all the same
+		cli.WriteFile(c.HTML, func(w io.Writer) error { return page.WriteDiff(w, d) }),
+		cli.WriteFile(c.Markdown, func(w io.Writer) error { return doc.Markdown(w, p) }),
+	)
+	return t.Show(ctx, cli.Result{JSON: d, Page: p}, c.JSON, err)
 }
 
 func (c *Command) check(t *cli.Terminal) error {
@@ -81,7 +88,7 @@ func (c *Command) check(t *cli.Terminal) error {
 			return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("--keep %s: there is no such folder", c.Keep), Hint: "create the folder first"}
 		}
 	}
-	return cmp.Or(c.For.Check(time.Hour), c.Sending.Check(t, len(c.Load) > 0), cli.CheckOutputs([]cli.Output{{Flag: "--html", Path: c.HTML}}))
+	return cmp.Or(c.For.Check(time.Hour), c.Sending.Check(t, len(c.Load) > 0), cli.CheckOutputs([]cli.Output{{Flag: "--html", Path: c.HTML}, {Flag: "--markdown", Path: c.Markdown}}))
 }
 
 // gather takes the captures of both sides. Services take turns, and who comes

@@ -1,12 +1,10 @@
 package diffverb
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
+	"path"
 	"slices"
-	"strings"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost/diff"
@@ -48,7 +46,7 @@ func (c *Command) compare(a, b *side) (*page.Diff, error) {
 		}
 	}
 	if a.live && b.live && (len(a.cpu) > 1 || len(b.cpu) > 1) {
-		d.Warnings = append(d.Warnings, "each side is one process: what differs from process to process of the same program is taken for a difference")
+		d.Warnings = append(d.Warnings, "each side is one process: the intervals exclude how much one program differs from process to process")
 	}
 	return d, nil
 }
@@ -60,119 +58,108 @@ func (c *Command) one(a, b []diff.Capture) (*diff.Result, error) {
 	return diff.Compare(a, b, diff.Options{Q: c.Q})
 }
 
-// printText shows what differs, and says how much was found not to.
-func printText(t *cli.Terminal, d *page.Diff) error {
-	w := bufio.NewWriter(t.Out)
-	fmt.Fprintf(w, "A  %s\nB  %s\n", doc.Printable(d.A), doc.Printable(d.B))
+// diffPage shows what differs, and says how much was found not to.
+func diffPage(d *page.Diff) doc.Page {
+	p := doc.Page{Title: "tare diff"}
+	p.Add(doc.Heading{Level: 1, Text: "difference of B from A"}, doc.Terms{Items: []doc.Term{{Name: "A", Text: doc.Plain(d.A)}, {Name: "B", Text: doc.Plain(d.B)}}})
 	if d.CPU != nil {
-		printDiff(w, d.CPU, diffed{"CPU", unit.Nanoseconds, t.Width, t.Colour})
+		p.Add(diffed{d.CPU, "CPU", unit.Nanoseconds}.blocks()...)
 	}
 	if d.Bytes != nil {
-		printDiff(w, d.Bytes, diffed{"allocated", unit.Bytes, t.Width, t.Colour})
+		p.Add(diffed{d.Bytes, "allocated", unit.Bytes}.blocks()...)
 	}
-	for _, warning := range d.Warnings {
-		fmt.Fprintf(w, "warning: %s\n", doc.Printable(warning))
-	}
-	return w.Flush()
+	p.Add(cli.Warnings(d.Warnings)...)
+	return p
 }
 
-// diffed is what was compared, and how it is shown.
+// diffed is what was compared, with its name and unit.
 type diffed struct {
+	*diff.Result
 	name, base string
-	width      int
-	colour     bool
-}
-
-// dim makes text grey where that can be shown.
-func (of diffed) dim(text string) string {
-	if !of.colour {
-		return text
-	}
-	return "\x1b[2m" + text + "\x1b[0m"
 }
 
 // perOwner bounds the functions shown below an owner.
 const perOwner = 4
 
-func printDiff(w io.Writer, r *diff.Result, of diffed) {
-	fmt.Fprintf(w, "\n%s per %s  %s → %s, %s  (%d and %d captures)\n", of.name, r.Per,
-		unit.Format(r.Total.A, of.base), unit.Format(r.Total.B, of.base), change(&r.Total, of.base), r.CapturesA, r.CapturesB)
-	told := slices.DeleteFunc(slices.Clone(r.Owners), func(row diff.Row) bool { return !row.Differs })
-	if len(told) > 0 {
-		cli.PrintNamed(w, fmt.Sprintf("%10s  %10s  %10s  %-21s  ", "A", "B", "B − A", "95 % interval"), "owner", of.width)
-	}
-	for i := range told {
-		row := &told[i]
-		cli.PrintNamed(w, figures(row, of.base)+"  ", row.Owner+", "+row.Kind, of.width)
+// blocks show the owners that differ, what differs within others, and what nearly does.
+func (of diffed) blocks() []doc.Block {
+	t := &of.Total
+	out := []doc.Block{doc.Heading{Level: 2, Text: fmt.Sprintf("%s per %s: %s → %s, %s %s (%d and %d captures)", of.name, of.Per,
+		unit.Format(t.A, of.base), unit.Format(t.B, of.base), unit.Signed(t.Diff, of.base), of.interval(t), of.CapturesA, of.CapturesB)}}
+	owners := of.table("owners that differ", "owner")
+	type place struct{ owner, where string }
+	differ := map[place]bool{}
+	for i := range of.Owners {
+		row := &of.Owners[i]
+		if !row.Differs {
+			continue
+		}
+		differ[place{row.Owner, row.Where}] = true
+		owners.Rows = append(owners.Rows, of.row(row, row.Owner+", "+row.Kind, ""))
 		shown := 0
-		for j := range r.Functions {
-			f := &r.Functions[j]
+		for j := range of.Functions {
+			f := &of.Functions[j]
 			if f.Differs && f.Owner == row.Owner && f.Where == row.Where && shown < perOwner {
 				shown++
-				cli.PrintNamed(w, figures(f, of.base)+"  ", "  "+f.Function[strings.LastIndexByte(f.Function, '/')+1:], of.width)
+				owners.Rows = append(owners.Rows, of.row(f, "↳ "+path.Base(f.Function), ""))
 			}
 		}
 	}
-	switch others := len(r.Owners) - len(told); {
-	case len(told) == 0:
-		fmt.Fprintf(w, "No owner's cost differs by more than chance (%d tested).\n", r.Tests())
+	out = append(out, owners)
+	switch others := len(of.Owners) - len(differ); {
+	case len(differ) == 0:
+		out = append(out, doc.Note(fmt.Sprintf("No owner's cost differs by more than chance (%d tested).", of.Tests())))
 	case others > 0:
-		fmt.Fprintf(w, "%d other owners show no measurable difference.\n", others)
+		out = append(out, doc.Note(cli.Count(uint64(others), "other owner")+" without a measurable difference."))
 	}
-	printWithin(w, r, of)
-	printNear(w, r, of)
-}
-
-// printWithin shows the functions that differ within owners that are not told to: one
-// that is small may do so where the whole of its owner varies more than that.
-func printWithin(w io.Writer, r *diff.Result, of diffed) {
-	type place struct{ owner, where string }
-	told := map[place]bool{}
-	for i := range r.Owners {
-		if o := &r.Owners[i]; o.Differs {
-			told[place{o.Owner, o.Where}] = true
-		}
-	}
-	within := slices.DeleteFunc(slices.Clone(r.Functions), func(f diff.Row) bool { return !f.Differs || told[place{f.Owner, f.Where}] })
-	if len(within) == 0 {
-		return
-	}
-	fmt.Fprintln(w, "Functions that differ, within owners that show no difference:")
+	// A small function may differ where the whole of its owner varies more than that.
+	within := slices.DeleteFunc(slices.Clone(of.Functions), func(f diff.Row) bool { return !f.Differs || differ[place{f.Owner, f.Where}] })
+	functions := of.table("Functions that differ, within owners that show no difference:", "function")
+	functions.Unlabelled = false
 	for i := range within[:min(len(within), perOwner)] {
 		f := &within[i]
-		cli.PrintNamed(w, figures(f, of.base)+"  ", f.Function[strings.LastIndexByte(f.Function, '/')+1:]+", of "+f.Owner, of.width)
+		functions.Rows = append(functions.Rows, of.row(f, path.Base(f.Function)+", of "+f.Owner, ""))
 	}
+	out = append(out, functions)
 	if more := len(within) - perOwner; more > 0 {
-		fmt.Fprintf(w, "and %d more (--json).\n", more)
+		out = append(out, doc.Note(fmt.Sprintf("%s: --json shows them.", cli.Count(uint64(more), "more function"))))
 	}
+	return append(out, of.near()...)
 }
 
 // mostNear bounds the rows shown of what nearly differs.
 const mostNear = 3
 
-// printNear shows the owners that come nearest to being told apart: those of
-// which it would be said that they differ if they alone had been looked at.
-func printNear(w io.Writer, r *diff.Result, of diffed) {
-	near := r.Near()
+// near shows the owners that would differ if tare had tested them alone.
+func (of diffed) near() []doc.Block {
+	near := of.Near()
 	if len(near) == 0 {
-		return
+		return nil
 	}
-	fmt.Fprintf(w, "Nearest to a difference, but %s among %d owners:\n", of.dim("not distinguishable from chance"), r.Tests())
+	t := of.table(fmt.Sprintf("Nearest to a difference, but not distinguishable from chance among %d owners:", of.Tests()), "owner")
+	t.Unlabelled = false
 	for _, row := range near[:min(len(near), mostNear)] {
-		var line strings.Builder
-		cli.PrintNamed(&line, figures(&row, of.base)+"  ", row.Owner+", "+row.Kind, of.width)
-		fmt.Fprintln(w, of.dim(strings.TrimSuffix(line.String(), "\n")))
+		t.Rows = append(t.Rows, of.row(&row, row.Owner+", "+row.Kind, doc.Muted))
 	}
-	fmt.Fprintln(w, "More captures (of services: --repeat) narrow the intervals.")
+	return []doc.Block{t, doc.Note("More captures (of services: --repeat) narrow the intervals.")}
 }
 
-// figures are both sides, their difference and its interval in columns.
-func figures(r *diff.Row, base string) string {
-	return fmt.Sprintf("%10s  %10s  %10s  %-21s", unit.Some(r.A, base), unit.Some(r.B, base), unit.Signed(r.Diff, base),
-		"["+unit.Signed(r.Lo, base)+", "+unit.Signed(r.Hi, base)+"]")
+// table is an empty table of differences.
+func (of diffed) table(caption, key string) doc.Table {
+	return doc.Table{Caption: caption, Unlabelled: true, Columns: []doc.Column{
+		{Head: "A", Right: true}, {Head: "B", Right: true}, {Head: "B − A", Right: true}, {Head: "95 % interval"}, {Head: key, Key: true, Shrink: true},
+	}}
 }
 
-// change is a difference and its interval in a sentence.
-func change(r *diff.Row, base string) string {
-	return unit.Signed(r.Diff, base) + " [" + unit.Signed(r.Lo, base) + ", " + unit.Signed(r.Hi, base) + "]"
+// row has both sides, their difference and its interval.
+func (of diffed) row(r *diff.Row, key string, tone doc.Tone) doc.Row {
+	cells := doc.Cells(unit.Some(r.A, of.base), unit.Some(r.B, of.base), unit.Signed(r.Diff, of.base), of.interval(r), key)
+	for i := range cells {
+		cells[i].Tone = tone
+	}
+	return doc.Row{Cells: cells}
+}
+
+func (of diffed) interval(r *diff.Row) string {
+	return "[" + unit.Signed(r.Lo, of.base) + ", " + unit.Signed(r.Hi, of.base) + "]"
 }

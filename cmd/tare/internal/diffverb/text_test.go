@@ -2,15 +2,13 @@ package diffverb
 
 import (
 	"bytes"
-	"io"
 	"strings"
 	"testing"
 
-	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/cli/clitest"
 	"github.com/tarehq/tare/cost/diff"
 	"github.com/tarehq/tare/cost/page"
-	"github.com/tarehq/tare/stats/unit"
+	"github.com/tarehq/tare/doc"
 )
 
 // TestDiffNear shows what comes near a difference, and only that.
@@ -31,8 +29,8 @@ func TestDiffNear(t *testing.T) {
 		{"none near", []diff.Row{row("mw.Signature", 0.3)}, false, []string{"(1 tested)"}, "Nearest"},
 	} {
 		var out bytes.Buffer
-		term := &cli.Terminal{Out: &out, Width: 100, Colour: tc.colour}
-		if err := printText(term, &page.Diff{A: "a", B: "b", CPU: &diff.Result{Per: "request", Owners: tc.owners}}); err != nil {
+		d := &page.Diff{A: "a", B: "b", CPU: &diff.Result{Per: "request", Owners: tc.owners}}
+		if err := doc.Text(&out, diffPage(d), doc.TextOptions{Width: 100, Color: tc.colour}); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range tc.want {
@@ -53,8 +51,8 @@ func TestDiffWithin(t *testing.T) {
 	for _, told := range []bool{false, true} {
 		owners[0].Differs = told
 		var out bytes.Buffer
-		term := &cli.Terminal{Out: &out, Width: 100}
-		if err := printText(term, &page.Diff{A: "a", B: "b", CPU: &diff.Result{Per: "request", Owners: owners, Functions: []diff.Row{function}}}); err != nil {
+		d := &page.Diff{A: "a", B: "b", CPU: &diff.Result{Per: "request", Owners: owners, Functions: []diff.Row{function}}}
+		if err := doc.Text(&out, diffPage(d), doc.TextOptions{Width: 100}); err != nil {
 			t.Fatal(err)
 		}
 		if text := out.String(); strings.Count(text, "shop.price") != 1 || strings.Contains(text, "shop.price, of shop.list") == told {
@@ -68,11 +66,7 @@ func TestNarrow(t *testing.T) {
 	const owner = "middleware.(*authenticator)"
 	row := diff.Row{Owner: owner, Kind: "middleware", Function: "mw.(*authenticator).ServeHTTP", A: 425.7e3, B: 477.1e3, Diff: 151.4e3, Lo: 101.8e3, Hi: 201.1e3, P: 0.01, Tested: true, Differs: true}
 	near := row
-	near.Differs = false
-	clitest.CheckWidths(t, func(w io.Writer, width int) {
-		printDiff(w, &diff.Result{Per: "request", Owners: []diff.Row{row}, Functions: []diff.Row{row}}, diffed{"CPU", unit.Nanoseconds, width, false})
-	}, "+151 µs", owner[:15], "mw.(*authentica")
-	clitest.CheckWidths(t, func(w io.Writer, width int) {
-		printNear(w, &diff.Result{Owners: []diff.Row{near}}, diffed{"CPU", unit.Nanoseconds, width, false})
-	}, "+151 µs", owner[:15])
+	near.Owner, near.Differs = "mw.Signature", false
+	d := &page.Diff{A: "a", B: "b", CPU: &diff.Result{Per: "request", Owners: []diff.Row{row, near}, Functions: []diff.Row{row}}}
+	clitest.CheckPage(t, diffPage(d), "+151 µs", owner, "mw.(*authenticator)", "mw.Signature")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tarehq/tare/cost/capture"
 	"github.com/tarehq/tare/cost/doctor"
 	"github.com/tarehq/tare/cost/doctor/proc"
+	"github.com/tarehq/tare/doc"
 )
 
 // Command says what ails a service.
@@ -59,19 +60,17 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	}
 	unsaved := cli.WriteFile(c.Save, all[0].Save) // the diagnosis is shown all the same
 	var told []*doctor.Diagnosis
+	var p doc.Page
 	var found, unclear bool
 	for _, e := range all {
 		d := doctor.Examine(e)
 		found = found || len(d.Findings) > 0
 		unclear = unclear || d.Inconclusive() || perhaps(d)
 		told = append(told, d)
+		p.Add(diagnosisBlocks(d)...)
 	}
-	if c.JSON {
-		err = t.JSON(told)
-	} else {
-		err = printDiagnoses(t, told)
-	}
-	switch err := errors.Join(unsaved, err); {
+	err = t.Show(ctx, cli.Result{JSON: told, Page: p}, c.JSON, unsaved)
+	switch {
 	case err != nil:
 		return err
 	case found:

@@ -1,9 +1,7 @@
 package doctorverb
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -13,47 +11,41 @@ import (
 	"github.com/tarehq/tare/stats/unit"
 )
 
-// printDiagnoses shows one after the other.
-func printDiagnoses(t *cli.Terminal, all []*doctor.Diagnosis) error {
-	w := bufio.NewWriter(t.Out)
-	for i, d := range all {
-		if i > 0 {
-			fmt.Fprintln(w)
-		}
-		printDiagnosis(w, d, t.Width)
-	}
-	return w.Flush()
-}
-
-// printDiagnosis shows the findings by price, then what is healthy and what was
-// not looked at.
-func printDiagnosis(w io.Writer, d *doctor.Diagnosis, width int) {
-	fmt.Fprintf(w, "diagnosis of %s", doc.Printable(d.Subject))
+// diagnosisBlocks show the findings by price, then what is healthy and what no rule
+// could judge.
+func diagnosisBlocks(d *doctor.Diagnosis) []doc.Block {
+	title := "diagnosis of " + d.Subject
 	if d.Seconds > 0 {
-		fmt.Fprintf(w, " over %.0f s", d.Seconds)
+		title += fmt.Sprintf(" over %.0f s", d.Seconds)
 	}
 	if d.Requests > 0 {
-		fmt.Fprintf(w, ", %s requests", unit.Number(float64(int(d.Requests))))
+		title += ", " + unit.Number(float64(int(d.Requests))) + " requests"
 	}
-	fmt.Fprintf(w, "\n%s\n", tally(d))
+	out := []doc.Block{doc.Heading{Level: 1, Text: title}, doc.Paragraph{Text: doc.Plain(tally(d))}}
 	for i := range d.Findings {
-		printFinding(w, i+1, &d.Findings[i], width)
+		out = append(out, findingBlocks(i+1, &d.Findings[i])...)
 	}
+	var rest terms
 	if len(d.Uncertain) > 0 {
-		cli.Wrap(w, "not certain    ", priced(d.Uncertain, true)+": more than the threshold, but not by more than chance: a longer --for narrows it", width)
+		rest.add("not certain", priced(d.Uncertain, true)+": more than the threshold, but not by more than chance: a longer --for narrows it")
 	}
 	if len(d.Cheap) > 0 {
-		cli.Wrap(w, "seen, cheap    ", priced(d.Cheap, false), width)
+		rest.add("seen, cheap", priced(d.Cheap, false))
 	}
 	if len(d.Healthy) > 0 {
-		cli.Wrap(w, "healthy        ", strings.Join(d.Healthy, ", "), width)
+		rest.add("healthy", strings.Join(d.Healthy, ", "))
 	}
 	for _, line := range blind(d.Blind) {
-		cli.Wrap(w, "not looked at  ", line, width)
+		rest.add("not looked at", line)
 	}
-	for _, warning := range d.Warnings {
-		cli.Wrap(w, "warning        ", warning, width)
-	}
+	return append(append(out, doc.Terms{Items: rest}), cli.Warnings(d.Warnings)...)
+}
+
+// terms are facts by name.
+type terms []doc.Term
+
+func (t *terms) add(name, text string) {
+	*t = append(*t, doc.Term{Name: name, Text: doc.Plain(text)})
 }
 
 // priced names what is there, with its price, and with its threshold if that is
@@ -123,27 +115,28 @@ func tally(d *doctor.Diagnosis) string {
 	if n := len(d.Blind); n > 0 {
 		text += fmt.Sprintf("; %d of %d rules could not decide", n, len(doctor.Rules()))
 	}
-	return text + "\n"
+	return text
 }
 
 // perhaps reports whether all that was found may be chance.
 func perhaps(d *doctor.Diagnosis) bool { return len(d.Findings) == 0 && len(d.Uncertain) > 0 }
 
-func printFinding(w io.Writer, n int, f *doctor.Finding, width int) {
-	cli.Wrap(w, fmt.Sprintf("%2d. ", n), fmt.Sprintf("%s, %s: %s", f.Rule, f.Severity, f.Title), width)
-	const label = "    %-10s "
+// findingBlocks show a finding: its price, evidence and remedy.
+func findingBlocks(n int, f *doctor.Finding) []doc.Block {
+	var facts terms
 	if f.Price != nil {
-		cli.Wrap(w, fmt.Sprintf(label, "price"), f.Price.String(), width)
+		facts.add("price", f.Price.String())
 	}
-	for i, row := range f.Evidence {
-		name := ""
-		if i == 0 {
-			name = "evidence"
-		}
-		cli.Wrap(w, fmt.Sprintf(label, name), row.String(), width)
+	name := "evidence"
+	for _, row := range f.Evidence {
+		facts.add(name, row.String())
+		name = ""
 	}
-	cli.Wrap(w, fmt.Sprintf(label, "threshold"), f.Threshold, width)
-	cli.Wrap(w, fmt.Sprintf(label, "remedy"), f.Remedy, width)
-	cli.Wrap(w, fmt.Sprintf(label, "verify"), f.Verify, width)
-	fmt.Fprintln(w)
+	facts.add("threshold", f.Threshold)
+	facts.add("remedy", f.Remedy)
+	facts.add("verify", f.Verify)
+	return []doc.Block{
+		doc.Heading{Level: 3, Text: fmt.Sprintf("%d. %s, %s: %s", n, f.Rule, f.Severity, f.Title)},
+		doc.Terms{Items: facts},
+	}
 }

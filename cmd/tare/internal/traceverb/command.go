@@ -76,7 +76,7 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	}
 	s.Requests.Warnings = append(s.warnings, s.Requests.Warnings...)
 	err = errors.Join(c.keep(f), cli.WriteFile(c.HTML, func(w io.Writer) error { return timeline.Write(w, s.Source, s.Requests) }))
-	return t.Show(ctx, cli.Result{JSON: s, Text: func() error { return s.text(t, c) }}, c.JSON, err)
+	return t.Show(ctx, cli.Result{JSON: s, Page: s.page(c.Top)}, c.JSON, err)
 }
 
 const remedy = "tare trace URL, tare trace FILE, or tare trace --pid N"

@@ -1,10 +1,9 @@
 package traceverb
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,92 +22,114 @@ type story struct {
 	saved    bool // it was read from a file
 }
 
-// text says what is different about slow requests, and shows the slowest.
-func (s *story) text(t *cli.Terminal, c *Command) error {
-	w := bufio.NewWriter(t.Out)
-	fmt.Fprintf(w, "trace of %s over %s, %s requests", doc.Printable(s.Source), span(s.Duration), unit.Number(float64(s.Count)))
+// page says what is different about slow requests, and shows the slowest.
+func (s *story) page(top int) doc.Page {
+	title := fmt.Sprintf("trace of %s over %s, %s requests", s.Source, span(s.Duration), unit.Number(float64(s.Count)))
 	if s.Cut > 0 {
-		fmt.Fprintf(w, " and %s that it saw in part", unit.Number(float64(s.Cut)))
+		title += fmt.Sprintf(" and %s that it saw in part", unit.Number(float64(s.Cut)))
 	}
-	fmt.Fprintln(w)
 	var quantiles []string
 	for _, q := range s.Quantiles {
+		name := unit.Quantile(q.Q)
 		if q.Q == 1 {
-			quantiles = append(quantiles, "longest "+span(q.Duration))
-			continue
+			name = "longest"
 		}
-		quantiles = append(quantiles, unit.Quantile(q.Q)+" "+span(q.Duration))
+		quantiles = append(quantiles, name+" "+span(q.Duration))
 	}
-	fmt.Fprintln(w, strings.Join(quantiles, ", "))
+	p := doc.Page{Title: title}
+	p.Add(doc.Heading{Level: 1, Text: title})
+	if len(quantiles) > 0 {
+		p.Add(plain("%s", strings.Join(quantiles, ", ")))
+	}
 	switch {
 	case s.Slow.Count == 0 && s.Count+s.Cut > 0:
-		fmt.Fprintf(w, "\nNothing was slow: no request took %s. The slowest:\n", span(s.SlowerThan))
-		s.slowest(w, t.Width, 1)
+		p.Add(plain("Nothing was slow: no request took %s. The slowest:", span(s.SlowerThan)))
+		p.Add(s.slowest(1)...)
 	case s.Slow.Count > 0:
-		s.difference(w, t.Width)
-		if c.Top > 0 {
-			fmt.Fprintln(w, "\nThe slowest:")
-			s.slowest(w, t.Width, c.Top)
+		p.Add(s.difference()...)
+		if top > 0 {
+			p.Add(doc.Heading{Level: 2, Text: "The slowest"})
+			p.Add(s.slowest(top)...)
 		}
 	}
-	for _, warning := range s.Warnings {
-		fmt.Fprintf(w, "warning: %s\n", doc.Printable(warning))
-	}
-	return w.Flush()
+	p.Add(cli.Warnings(s.Warnings)...)
+	return p
+}
+
+func plain(format string, args ...any) doc.Paragraph {
+	return doc.Paragraph{Text: doc.Plain(fmt.Sprintf(format, args...))}
 }
 
 // span is a duration for people.
 func span(d time.Duration) string { return unit.Format(float64(d), unit.Nanoseconds) }
 
 // difference says what slow requests spent more time on than the others.
-func (s *story) difference(w io.Writer, width int) {
-	many := "requests"
-	if s.Slow.Count == 1 {
-		many = "request"
-	}
-	fmt.Fprintf(w, "\n%s %s took %s or longer", unit.Number(float64(s.Slow.Count)), many, span(s.SlowerThan))
+func (s *story) difference() []doc.Block {
+	slow := fmt.Sprintf("%s took %s or longer", cli.Count(uint64(s.Slow.Count), "request"), span(s.SlowerThan))
 	if s.Slow.Cut > 0 {
-		fmt.Fprintf(w, ", of %s it is not known how much", unit.Number(float64(s.Slow.Cut)))
+		slow += fmt.Sprintf(", of %s it is not known how much", unit.Number(float64(s.Slow.Cut)))
 	}
-	fmt.Fprintf(w, ".\n  slow, %s on average: %s\n", span(s.Slow.Mean()), shares(&s.Slow))
-	excess := s.Slow.Mean() - s.Fast.Mean()
+	groups := doc.Terms{Items: []doc.Term{group("slow", &s.Slow)}}
 	if s.Fast.Count > 0 {
-		fmt.Fprintf(w, "  others, %s on average: %s\n", span(s.Fast.Mean()), shares(&s.Fast))
+		groups.Items = append(groups.Items, group("others", &s.Fast))
 	}
 	if during := float64(s.Slow.Collector) / float64(s.Slow.Time); during >= 0.05 {
-		fmt.Fprintf(w, "  the collector was at work for %.0f %% of the slow ones' time", 100*during)
+		text := fmt.Sprintf("at work for %.0f %% of the slow ones' time", 100*during)
 		if s.Fast.Time > 0 {
-			fmt.Fprintf(w, ", %.0f %% of the others'", 100*float64(s.Fast.Collector)/float64(s.Fast.Time))
+			text += fmt.Sprintf(", %.0f %% of the others'", 100*float64(s.Fast.Collector)/float64(s.Fast.Time))
 		}
-		fmt.Fprintln(w)
+		groups.Items = append(groups.Items, doc.Term{Name: "collector", Text: doc.Plain(text)})
 	}
-	fmt.Fprintf(w, "\n%10s %10s %6s  %s\n", "slow", "others", "excess", "cause, and whose it is")
+	out := []doc.Block{plain("%s.", slow), groups}
+	if preempted(&s.Slow) || preempted(&s.Fast) {
+		out = append(out, doc.Note("running: on one of Go's processors. A trace does not show when the kernel ran another thread in its place."))
+	}
+	return append(append(out, s.causes()), s.handlers()...)
+}
+
+// preempted reports whether a group spent much of its time running, where the kernel may
+// have run something else.
+func preempted(g *exectrace.Group) bool {
+	return slices.ContainsFunc(g.States(), func(p exectrace.Share) bool { return p.State == exectrace.Running && p.Part >= 0.1 })
+}
+
+// group says how long requests took and how their time divides.
+func group(name string, g *exectrace.Group) doc.Term {
+	return doc.Term{Name: name, Text: doc.Plain(span(g.Mean()) + " on average: " + shares(g))}
+}
+
+// causes is the table of what slow requests spent more time on.
+func (s *story) causes() doc.Table {
+	t := doc.Table{Caption: "causes", Unlabelled: true, Columns: []doc.Column{
+		{Head: "slow", Right: true}, {Head: "others", Right: true}, {Head: "excess", Right: true}, {Head: "cause, and whose it is", Key: true, Shrink: true},
+	}}
+	excess := float64(s.Slow.Mean() - s.Fast.Mean())
 	for _, d := range s.Differences() {
-		if excess <= 0 || float64(d.Excess()) < 0.01*float64(excess) {
+		if excess <= 0 || float64(d.Excess()) < 0.01*excess {
 			break
 		}
-		part := 100 * float64(d.Excess()) / float64(excess)
-		fmt.Fprintf(w, "%10s %10s %4.0f %%  %s\n", span(d.Slow), unit.Some(float64(d.Fast), unit.Nanoseconds), part, cli.Fit(doc.Printable(title(d.Cause)), width-30))
-		fmt.Fprintf(w, "    %s\n", cli.Fit(doc.Printable(s.details(d)), width-4))
+		cells := doc.Cells(span(d.Slow), unit.Some(float64(d.Fast), unit.Nanoseconds), fmt.Sprintf("%.0f %%", 100*float64(d.Excess())/excess))
+		t.Rows = append(t.Rows, doc.Row{Cells: append(cells, doc.Cell{Text: title(d.Cause), Notes: []string{s.details(d)}})})
 	}
-	s.handlers(w)
+	return t
 }
 
 // handlers says which handlers the slow requests were for, if there are several.
-func (s *story) handlers(w io.Writer) {
+func (s *story) handlers() []doc.Block {
 	slow, all := reached(s.Slow.Handlers), reached(s.Slow.Handlers)
 	for o, n := range reached(s.Fast.Handlers) {
 		all[o] += n
 	}
 	if len(all) < 2 {
-		return
+		return nil
 	}
-	fmt.Fprint(w, "\nBy handler, where it was seen:\n")
+	var list doc.List
 	for _, h := range s.Slow.Handlers {
 		if n := slow[h.Owner]; n > 0 {
-			fmt.Fprintf(w, "  %s: %s slow of %s\n", doc.Printable(h.Owner.Name), unit.Number(float64(n)), unit.Number(float64(all[h.Owner])))
+			list.Items = append(list.Items, doc.Plain(fmt.Sprintf("%s: %s slow of %s", h.Owner.Name, unit.Number(float64(n)), unit.Number(float64(all[h.Owner])))))
 		}
 	}
+	return []doc.Block{doc.Heading{Level: 2, Text: "By handler, where it was seen"}, list}
 }
 
 // reached counts requests by handler, without those that were seen only on their
@@ -166,39 +187,47 @@ func ended(c exectrace.Cause) string {
 }
 
 // slowest shows the slowest requests, one stretch of time a line.
-func (s *story) slowest(w io.Writer, width, n int) {
+func (s *story) slowest(n int) (tables []doc.Block) {
 	for i := range s.Slowest[:min(n, len(s.Slowest))] {
 		r := &s.Slowest[i]
-		head := fmt.Sprintf("%s at %s", span(r.Duration), span(r.Begin))
-		switch {
-		case r.Handler.Name == "":
-		case r.Handler.Kind == "handler":
-			head += ", " + r.Handler.Name
-		default:
-			head += ", seen no further in than " + r.Handler.Name
-		}
-		if r.Log != "" {
-			head += ", " + r.Log
-		}
-		switch {
-		case r.Begun && r.Unended:
-			head += ", begun before the trace and not over at its end"
-		case r.Begun:
-			head += ", begun before the trace"
-		case r.Unended:
-			head += ", not over at the trace's end"
-		}
-		fmt.Fprintf(w, "\n%s\n", doc.Printable(cli.Fit(head, 3*width)))
+		t := doc.Table{Caption: name(r), Columns: []doc.Column{{Head: "at", Right: true}, {Head: "for", Right: true}, {Head: "what", Key: true, Shrink: true}}}
 		for _, p := range r.Stretches() {
-			line := fmt.Sprintf("%10s %10s  %s", span(p.Begin), span(p.Duration), title(p.Cause))
-			if p.Merged > 0 {
-				line = fmt.Sprintf("%10s %10s  %d short ones, mostly %s", span(p.Begin), span(p.Duration), p.Merged, p.State)
-			} else if p.Released != nil {
-				line += ", " + ended(p.Cause)
-			} else if p.Elsewhere {
-				line += ", on a goroutine of its own"
+			what := title(p.Cause)
+			switch {
+			case p.Merged > 0:
+				what = fmt.Sprintf("%d short ones, mostly %s", p.Merged, p.State)
+			case p.Released != nil:
+				what += ", " + ended(p.Cause)
+			case p.Elsewhere:
+				what += ", on a goroutine of its own"
 			}
-			fmt.Fprintln(w, doc.Printable(cli.Fit(line, width)))
+			t.Rows = append(t.Rows, doc.Row{Cells: doc.Cells(span(p.Begin), span(p.Duration), what)})
 		}
+		tables = append(tables, t)
 	}
+	return tables
+}
+
+// name says which request it is.
+func name(r *exectrace.Request) string {
+	text := span(r.Duration) + " at " + span(r.Begin)
+	switch {
+	case r.Handler.Name == "":
+	case r.Handler.Kind == "handler":
+		text += ", " + r.Handler.Name
+	default:
+		text += ", seen no further in than " + r.Handler.Name
+	}
+	if r.Log != "" {
+		text += ", " + r.Log
+	}
+	switch {
+	case r.Begun && r.Unended:
+		text += ", begun before the trace and not over at its end"
+	case r.Begun:
+		text += ", begun before the trace"
+	case r.Unended:
+		text += ", not over at the trace's end"
+	}
+	return text
 }

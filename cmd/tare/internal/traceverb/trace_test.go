@@ -3,7 +3,6 @@ package traceverb
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/tarehq/tare/cost/capture"
 	"github.com/tarehq/tare/cost/exectrace"
 	"github.com/tarehq/tare/cost/pprof"
+	"github.com/tarehq/tare/doc"
 )
 
 // TestTraceTooLarge says what makes a trace smaller.
@@ -26,7 +26,6 @@ func TestTraceTooLarge(t *testing.T) {
 func TestNarrow(t *testing.T) {
 	const owner = "middleware.(*authenticator)"
 	slow := exectrace.Group{Count: 1, Time: 5e7, Parts: []exectrace.Part{{Cause: exectrace.Cause{State: exectrace.Locked, Owner: exectrace.Owner{Kind: "middleware", Name: owner}}, Time: 5e7, Times: 1, Requests: 1}}}
-	clitest.CheckWidths(t, func(w io.Writer, width int) {
-		(&story{Requests: &exectrace.Requests{Slow: slow}}).difference(w, width)
-	}, "50.0 ms", owner[:15])
+	page := doc.Page{Blocks: (&story{Requests: &exectrace.Requests{Slow: slow}}).difference()}
+	clitest.CheckPage(t, page, "50.0 ms", owner)
 }

@@ -85,7 +85,7 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	case res == nil:
 		return explain(err)
 	}
-	if err := t.Show(ctx, cli.Result{JSON: res, Text: func() error { return printText(t, res) }}, c.JSON, nil); err != nil {
+	if err := t.Show(ctx, cli.Result{JSON: res, Page: resultPage(res)}, c.JSON, nil); err != nil {
 		return err
 	}
 	return explain(err)

@@ -1,9 +1,7 @@
 package whatifverb
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost/whatif"
@@ -11,73 +9,85 @@ import (
 	"github.com/tarehq/tare/stats/unit"
 )
 
-// printText shows what a microsecond costs, and what that comes from.
-func printText(t *cli.Terminal, w *whatif.Result) error {
-	out := bufio.NewWriter(t.Out)
-	ns := func(v float64) string { return unit.Format(v, unit.Nanoseconds) }
-	fmt.Fprintf(out, "what if %s", doc.Printable(w.Owner))
+func ns(v float64) string { return unit.Format(v, unit.Nanoseconds) }
+
+// resultPage shows what a microsecond costs, and what that comes from.
+func resultPage(w *whatif.Result) doc.Page {
+	owner := w.Owner
 	if w.Where != "" {
-		fmt.Fprintf(out, " (%s)", doc.Printable(w.Where))
+		owner += " (" + w.Where + ")"
 	}
-	fmt.Fprintf(out, " took %s longer? process %d, %d pairs of windows, %s requests\n\n", ns(w.Slow), w.PID, w.Pairs, unit.Number(w.Requests))
-	fmt.Fprintf(out, "  %-22s %12s %12s   %s\n", "", "as it is", "slowed down", "effect, 95 % interval")
-	fmt.Fprintf(out, "  %-22s %12s %12s   %s, %s\n", "CPU per request", ns(w.Off.CPU), ns(w.On.CPU), unit.Signed(w.Effect.Value, unit.Nanoseconds), w.Effect.Between(ns))
-	fmt.Fprintf(out, "  %-22s %12s %12s   %s, %s\n\n", "requests a second", unit.Number(w.Off.Rate), unit.Number(w.On.Rate), unit.Change(w.Rate.Value), w.Rate.Between(unit.Change))
-	fmt.Fprintf(out, "It was called %s times a request, and slowed down by %s a request in all.\n", unit.Number(w.Calls), ns(w.Taken))
+	var p doc.Page
+	add := func(format string, args ...any) { p.Add(doc.Paragraph{Text: doc.Plain(fmt.Sprintf(format, args...))}) }
+	p.Add(doc.Heading{Level: 1, Text: fmt.Sprintf("what if %s took %s longer?", owner, ns(w.Slow))})
+	add("process %d, %s of windows, %s requests", w.PID, cli.Count(uint64(w.Pairs), "pair"), unit.Number(w.Requests))
+	p.Add(doc.Table{
+		Caption: "effect", Unlabelled: true,
+		Columns: []doc.Column{{Key: true}, {Head: "as it is", Right: true}, {Head: "slowed down", Right: true}, {Head: "effect, 95 % interval"}},
+		Rows: []doc.Row{
+			{Cells: doc.Cells("CPU per request", ns(w.Off.CPU), ns(w.On.CPU), unit.Signed(w.Effect.Value, unit.Nanoseconds)+", "+w.Effect.Between(ns))},
+			{Cells: doc.Cells("requests a second", unit.Number(w.Off.Rate), unit.Number(w.On.Rate), unit.Change(w.Rate.Value)+", "+w.Rate.Between(unit.Change))},
+		},
+	})
+	times := "once"
+	if calls := unit.Number(w.Calls); calls != "1" {
+		times = calls + " times"
+	}
 	plain := func(v float64) string { return fmt.Sprintf("%.2f", v) }
-	fmt.Fprintf(out, "1 µs in it costs a request %s µs of CPU, %s.\n", plain(w.PerTaken.Value), w.PerTaken.Between(plain))
+	text := fmt.Sprintf("The service calls it %s a request. The probe slows it down by %s a request. 1 µs in it costs a request %s µs of CPU, %s.",
+		times, ns(w.Taken), plain(w.PerTaken.Value), w.PerTaken.Between(plain))
 	if w.PerTaken.Undecided() {
-		fmt.Fprintf(out, "That is not distinguishable from chance: use a longer --for or a quieter machine.\n")
+		text += " That is not distinguishable from chance: use a longer --for or a quieter machine."
 	}
-	printOwnTime(out, w)
+	add("%s", text)
+	if own := describeOwnTime(w); own != "" {
+		add("%s", own)
+	}
 	if w.Layers != nil {
-		printLayers(out, w.Layers)
+		p.Add(layerBlocks(w.Layers)...)
 	}
-	for _, warning := range w.Warnings {
-		fmt.Fprintf(out, "warning: %s\n", doc.Printable(warning))
-	}
-	return out.Flush()
+	p.Add(cli.Warnings(w.Warnings)...)
+	return p
 }
 
-// printOwnTime shows what the owner itself takes, and what removing it would save.
-func printOwnTime(out io.Writer, w *whatif.Result) {
-	ns := func(v float64) string { return unit.Format(v, unit.Nanoseconds) }
+// describeOwnTime says what the owner itself takes, and what removing it would save; ""
+// if neither is known.
+func describeOwnTime(w *whatif.Result) string {
+	var text string
 	switch {
 	case w.Own.CPU > 0:
-		fmt.Fprintf(out, "It takes %s ± %s of CPU a request itself", ns(w.Own.CPU), ns(w.Own.Margin))
+		text = fmt.Sprintf("It takes %s ± %s of CPU a request itself", ns(w.Own.CPU), ns(w.Own.Margin))
 	case w.Own.P50 > 0:
-		fmt.Fprintf(out, "It takes %s of a request itself by the clock, median (mean %s),\nwaiting included", ns(w.Own.P50*w.Calls), ns(w.Own.Mean*w.Calls))
+		text = fmt.Sprintf("It takes %s of a request itself by the clock, median (mean %s), waiting included", ns(w.Own.P50*w.Calls), ns(w.Own.Mean*w.Calls))
 	default:
-		return
+		return ""
 	}
 	if w.Saved != nil {
-		fmt.Fprintf(out, ": without it one would cost about\n%s less, %s.\n", ns(w.Saved.Value), w.Saved.Between(ns))
+		text += fmt.Sprintf(": without it one would cost about %s less, %s.", ns(w.Saved.Value), w.Saved.Between(ns))
 	} else {
-		fmt.Fprintf(out, ".\nThat does not show what removing it would save.\n")
+		text += ". That does not show what removing it would save."
 	}
 	if w.Own.P50 > 0 {
-		fmt.Fprintf(out, "A call by the clock: p50 %s, p99 %s.\n", ns(w.Own.P50), ns(w.Own.P99))
+		text += fmt.Sprintf(" A call by the clock: p50 %s, p99 %s.", ns(w.Own.P50), ns(w.Own.P99))
 	}
+	return text
 }
 
-// printLayers shows the owners that spent more or less than chance explains.
-func printLayers(out io.Writer, all []whatif.Layer) {
-	ns := func(v float64) string { return unit.Format(v, unit.Nanoseconds) }
-	fmt.Fprintf(out, "\nWhere the difference lies, CPU a request, by sampling:\n")
+// layerBlocks show the owners that spent more or less than chance explains.
+func layerBlocks(all []whatif.Layer) []doc.Block {
+	t := doc.Table{
+		Caption: "layers", Unlabelled: true,
+		Columns: []doc.Column{{Head: "change", Right: true}, {Head: "±", Right: true}, {Head: "owner", Key: true, Shrink: true}},
+	}
 	const most = 8
-	shown := 0
 	for _, l := range all {
-		if shown == most || !l.Differs() {
-			continue
+		if len(t.Rows) < most && l.Differs() {
+			t.Rows = append(t.Rows, doc.Row{Cells: doc.Cells(unit.Signed(l.Change, unit.Nanoseconds), unit.Some(l.Margin, unit.Nanoseconds), l.Owner)})
 		}
-		shown++
-		margin := "–" // what was not sampled has none
-		if l.Margin > 0 {
-			margin = ns(l.Margin)
-		}
-		fmt.Fprintf(out, "  %10s ± %-9s %s\n", unit.Signed(l.Change, unit.Nanoseconds), margin, doc.Printable(l.Owner))
 	}
-	if shown == 0 {
-		fmt.Fprintf(out, "  in nobody by more than chance explains: sample longer, by --layers\n")
+	head := doc.Heading{Level: 2, Text: "Where the difference is, CPU a request, by sampling"}
+	if len(t.Rows) == 0 {
+		return []doc.Block{head, doc.Paragraph{Text: doc.Plain("No owner differs by more than chance explains: a longer --layers narrows that.")}}
 	}
+	return []doc.Block{head, t}
 }

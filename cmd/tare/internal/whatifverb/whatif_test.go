@@ -12,6 +12,7 @@ import (
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf/probe"
 	"github.com/tarehq/tare/cost/whatif"
+	"github.com/tarehq/tare/doc"
 )
 
 // TestPrintUndecided promises nothing that chance explains, also where there are
@@ -24,7 +25,7 @@ func TestPrintUndecided(t *testing.T) {
 	} {
 		res := &whatif.Result{PerTaken: ratio, Own: whatif.OwnTime{CPU: 20e3, Margin: 1e3}}
 		var out bytes.Buffer
-		if err := printText(&cli.Terminal{Out: &out}, res); err != nil {
+		if err := doc.Text(&out, resultPage(res), doc.TextOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if text := out.String(); strings.Contains(text, "without it") || !strings.Contains(text, want) ||
@@ -57,8 +58,11 @@ func TestExplain(t *testing.T) {
 // is not a margin of 0.
 func TestPrintLayers(t *testing.T) {
 	var out bytes.Buffer
-	printLayers(&out, []whatif.Layer{{Owner: "[kernel] not sampled", Change: 19400}, {Owner: "shop.Spin", Change: 300, Margin: 80}})
-	if text := out.String(); strings.Contains(text, "± 0 ns") || !strings.Contains(text, "+19.4 µs ± –") || !strings.Contains(text, "+300 ns ± 80 ns") {
+	layers := layerBlocks([]whatif.Layer{{Owner: "[kernel] not sampled", Change: 19400}, {Owner: "shop.Spin", Change: 300, Margin: 80}})
+	if err := doc.Text(&out, doc.Page{Blocks: layers}, doc.TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); strings.Contains(text, "0 ns  [") || !strings.Contains(text, "+19.4 µs      –") || !strings.Contains(text, "+300 ns  80 ns") {
 		t.Errorf("got %s", text)
 	}
 }

@@ -7,7 +7,19 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/tarehq/tare/doc"
 )
+
+// CheckPage is CheckWidths for the text of a page.
+func CheckPage(t *testing.T, p doc.Page, want ...string) {
+	t.Helper()
+	CheckWidths(t, func(w io.Writer, width int) {
+		if err := doc.Text(w, p, doc.TextOptions{Width: width}); err != nil {
+			t.Error(err)
+		}
+	}, want...)
+}
 
 // CheckWidths has tables keep within a terminal, and still say whose the figures are: what
 // is printed holds all of want at any width.
@@ -20,8 +32,7 @@ func CheckWidths(t *testing.T, print func(w io.Writer, width int), want ...strin
 			continue
 		}
 		for line := range strings.Lines(out.String()) {
-			prose := strings.Contains(line, " → ") || strings.HasPrefix(line, "Nearest") || strings.HasPrefix(line, "More")
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width && !prose {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
 				t.Errorf("a line of %d columns, want at most %d:\n%s", n, width, line)
 			}
 		}
