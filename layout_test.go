@@ -69,6 +69,7 @@ var arrows = map[string][]string{
 	"cmd/tare/internal/calibrate":     {"cmd/tare/internal/cli", "cmd/tare/internal/noise", "cmd/tare/internal/runs", "lab/record", "lab/study", "lab/verdict", "stats", "stats/unit", "studies"},
 	"cmd/tare/internal/claims":        {"cmd/tare/internal/cli", "cmd/tare/internal/runs", "doc", "lab/record", "lab/study", "lab/verdict", "stats/unit", "studies"},
 	"cmd/tare/internal/cli":           {"cost", "cost/bpf", "cost/capture", "cost/pprof", "doc", "load", "load/pace", "stats/unit"},
+	"cmd/tare/internal/cli/clitest":   {"doc"},
 	"cmd/tare/internal/costverb":      {"cmd/tare/internal/cli", "cmd/tare/internal/runs", "cost", "cost/bpf", "cost/bpf/probe", "cost/capture", "cost/flame", "cost/page", "doc", "lab/record", "stats/unit"},
 	"cmd/tare/internal/diffverb":      {"cmd/tare/internal/cli", "cmd/tare/internal/runs", "cost", "cost/capture", "cost/diff", "cost/page", "cost/pprof", "doc", "lab", "lab/record", "lab/verdict", "stats/unit"},
 	"cmd/tare/internal/doctorverb":    {"cmd/tare/internal/cli", "cmd/tare/internal/runs", "cost", "cost/capture", "cost/doctor", "cost/doctor/compiler", "cost/doctor/proc", "cost/pprof", "doc", "lab/record", "stats/unit"},

@@ -118,11 +118,7 @@ func (r Rule) ask(e *Evidence) ([]Finding, *Missing) {
 // reason says why a part is missing.
 func (e *Evidence) reason(p Part) string {
 	if p == BusyService && e.Reasons[p] == "" {
-		more := "--load URL or a longer --for"
-		if e.Busy > 0 {
-			more = "a longer --for or more --connections"
-		}
-		return fmt.Sprintf("%.0f stacks were sampled, and shares need at least %d: use %s", e.cpu().Count, fewest, more)
+		return fmt.Sprintf("%.0f stacks were sampled, and shares need at least %d: use a longer --for, or send it more requests", e.cpu().Count, fewest)
 	}
 	if p == Traffic && e.Reasons[p] == "" {
 		return "none were seen: use --load URL, or run it while clients send requests"
