@@ -79,6 +79,11 @@ type Row struct {
 	Tested   bool    `json:"tested"` // seen often enough
 	Differs  bool    `json:"differs"`
 
+	// File and Line are where the function, or the owner's, begins in the last capture that
+	// has it; "" and 0 if that is not known.
+	File string `json:"-"`
+	Line int    `json:"-"`
+
 	id key
 }
 

@@ -16,7 +16,10 @@ type tester struct {
 // row compares the two sides of one row.
 func (t *tester) row(k key, cells []cell) Row {
 	owner := t.s.owners[key{owner: k.owner, file: k.file}]
-	r := Row{Owner: k.owner, Function: k.function, Where: owner.Where(), Package: t.s.rules.Package(owner), id: k}
+	r := Row{Owner: k.owner, Function: k.function, Where: owner.Where(), Package: t.s.rules.Package(owner), File: owner.File, Line: owner.Decl, id: k}
+	if f, ok := t.s.frames[k]; ok {
+		r.File, r.Line = f.File, f.Decl
+	}
 	if k != (key{}) {
 		r.Kind = owner.Kind.String()
 	}

@@ -42,13 +42,14 @@ type sums struct {
 	cells    map[key][]cell
 	totals   []cell
 	owners   map[key]cost.Owner
+	frames   map[key]cost.Frame // of functions, as seen last
 	rules    *cost.Rules
 	ways     map[string]*way
 }
 
 // newSums charges all stacks of all captures.
 func newSums(all []Capture, divisor func(cost.Window) float64) *sums {
-	s := &sums{captures: len(all), cells: map[key][]cell{}, totals: make([]cell, len(all)), owners: map[key]cost.Owner{}, ways: map[string]*way{}}
+	s := &sums{captures: len(all), cells: map[key][]cell{}, totals: make([]cell, len(all)), owners: map[key]cost.Owner{}, frames: map[key]cost.Frame{}, ways: map[string]*way{}}
 	profiles := make([][]cost.Stack, len(all))
 	for i, c := range all {
 		profiles[i] = c.Stacks
@@ -106,6 +107,7 @@ func (s *sums) add(rules *cost.Rules, stack *cost.Stack, at place) {
 	for _, f := range slices.Backward(inside) {
 		k.function = cost.FuncName(f)
 		s.charge(k, stack, at)
+		s.frames[k] = f
 		names = append(names, k.function)
 	}
 	k.function = ""

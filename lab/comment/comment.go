@@ -209,39 +209,56 @@ func ownersTable(s *Source) doc.Table {
 	for _, base := range []string{unit.Nanoseconds, unit.Bytes} {
 		for i := range s.Changes {
 			c := &s.Changes[i]
-			r := c.CPU
-			if base == unit.Bytes {
-				r = c.Bytes
-			}
-			for k := 0; r != nil && k < len(r.Owners) && r.Owners[k].Differs && len(t.Rows) < mostOwners; k++ {
-				t.Rows = append(t.Rows, ownerRow(c, r, k, base))
+			for _, o := range c.Owners(base) {
+				if len(t.Rows) < mostOwners {
+					t.Rows = append(t.Rows, ownerRow(c, &o))
+				}
 			}
 		}
 	}
 	return t
 }
 
-func ownerRow(c *Change, r *diff.Result, at int, base string) doc.Row {
-	o := &r.Owners[at]
+func ownerRow(c *Change, o *Owner) doc.Row {
 	what := "CPU"
-	if base == unit.Bytes {
+	if o.Base == unit.Bytes {
 		what = "memory"
 	}
-	cells := doc.Cells(shorten(o.Owner)+", "+what, c.Arm, unit.Some(o.A, base), unit.Some(o.B, base), unit.Signed(o.Diff, base),
-		unit.Signed(o.Lo, base)+" to "+unit.Signed(o.Hi, base), "")
 	var names []string
-	for _, f := range Responsible(r, o) {
-		names = append(names, shorten(f.Function)+" "+unit.Signed(f.Diff, base))
+	for _, f := range o.Responsible() {
+		names = append(names, shorten(f.Function)+" "+unit.Signed(f.Diff, o.Base))
 	}
-	cells[6].Text = strings.Join(names, ", ")
-	return doc.Row{Cells: cells}
+	return doc.Row{Cells: doc.Cells(shorten(o.Owner)+", "+what, c.Arm, unit.Some(o.A, o.Base), unit.Some(o.B, o.Base), unit.Signed(o.Diff, o.Base),
+		unit.Signed(o.Lo, o.Base)+" to "+unit.Signed(o.Hi, o.Base), strings.Join(names, ", "))}
 }
 
-// Responsible returns the functions within an owner that differ in the same direction,
+// Owner is an owner that differs.
+type Owner struct {
+	diff.Row
+	Base string // unit of its figures: unit.Nanoseconds of CPU, or unit.Bytes allocated
+
+	in *diff.Result
+}
+
+// Owners returns the owners that differ by more than chance, the largest difference first.
+// The base says in what: unit.Nanoseconds of CPU, or unit.Bytes allocated.
+func (c *Change) Owners(base string) []Owner {
+	r := c.CPU
+	if base == unit.Bytes {
+		r = c.Bytes
+	}
+	var all []Owner
+	for i := 0; r != nil && i < len(r.Owners) && r.Owners[i].Differs; i++ {
+		all = append(all, Owner{r.Owners[i], base, r})
+	}
+	return all
+}
+
+// Responsible returns the functions within the owner that differ in the same direction,
 // the largest difference first, without the owner's own.
-func Responsible(r *diff.Result, o *diff.Row) []diff.Row {
+func (o *Owner) Responsible() []diff.Row {
 	var all []diff.Row
-	for _, f := range r.Functions {
+	for _, f := range o.in.Functions {
 		if f.Differs && f.Owner == o.Owner && f.Where == o.Where && bare(f.Function) != bare(o.Owner) && f.Diff*o.Diff > 0 && len(all) < mostFunctions {
 			all = append(all, f)
 		}

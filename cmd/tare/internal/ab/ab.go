@@ -105,7 +105,8 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 	progress.Done()
 	if equal := (*lab.EqualError)(nil); errors.As(err, &equal) {
 		t.Note("every service is the same program as %s (SHA-256 %.12s…): nothing is measured", equal.Control, equal.BuildID)
-		return c.Output.PublishSame(ctx, t, comment.Equal{Study: s.Name, Control: equal.Control, BuildID: equal.BuildID, Command: c.args})
+		budgets, _ := c.Output.Max.List() // check has seen them
+		return c.Output.PublishSame(ctx, t, comment.Equal{Study: s.Name, Control: equal.Control, BuildID: equal.BuildID, Command: c.args}, budgets)
 	}
 	if err != nil {
 		return runs.Explain(explain(err))

@@ -28,8 +28,14 @@ type outputFlags struct {
 }
 
 func (o *outputFlags) check(t *cli.Terminal) error {
-	if _, err := o.Max.List(); err != nil {
+	budgets, err := o.Max.List()
+	if err != nil {
 		return err
+	}
+	if len(budgets) == 0 {
+		if err := o.RefuseUngated(); err != nil {
+			return err
+		}
 	}
 	files := append(o.Outputs(), cli.Output{Flag: "--save", Path: o.Save})
 	return cmp.Or(cli.CheckOutputs(files), o.Flags.Check(t, os.Getenv))

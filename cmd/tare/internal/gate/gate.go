@@ -88,7 +88,7 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 	}
 	first, err := c.measure(ctx, t, session, s, dir)
 	if equal := (*lab.EqualError)(nil); errors.As(err, &equal) {
-		return c.passEqual(ctx, t, comment.Equal{Study: s.Name, Control: equal.Control, BuildID: equal.BuildID, Command: os.Args})
+		return c.passEqual(ctx, t, s, equal)
 	}
 	if err != nil {
 		return err
@@ -107,14 +107,15 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 }
 
 // passEqual passes a change that leaves the program as it is.
-func (c *Cmd) passEqual(ctx context.Context, t *cli.Terminal, equal comment.Equal) error {
+func (c *Cmd) passEqual(ctx context.Context, t *cli.Terminal, s *study.Study, equal *lab.EqualError) error {
 	t.Note("every arm is the same program as %s (SHA-256 %.12s…): nothing is measured, and every budget holds", equal.Control, equal.BuildID)
 	if c.JSON {
 		if err := t.JSON([]entry{}); err != nil {
 			return err
 		}
 	}
-	return c.PublishSame(ctx, t, equal)
+	budgets, _ := c.budgets(s.Primary.Metric) // Run has checked them
+	return c.PublishSame(ctx, t, comment.Equal{Study: s.Name, Control: equal.Control, BuildID: equal.BuildID, Command: os.Args}, budgets)
 }
 
 // session is that of both runs of a gate, so that they measure the same programs.

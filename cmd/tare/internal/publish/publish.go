@@ -20,15 +20,21 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/forge"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/doc"
+	"github.com/tarehq/tare/lab/cireport"
 	"github.com/tarehq/tare/lab/comment"
 	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats/bound"
 )
 
 // Flags say where the result goes besides the terminal.
 type Flags struct {
 	Markdown string `help:"Write the comment for a pull request." placeholder:"FILE"`
 	Comment  bool   `help:"Post that comment on the pull request of this CI job, or update it (GitHub, GitLab)."`
+	JUnit    string `name:"junit" help:"Write each budget as a test case, in JUnit's form." placeholder:"FILE"`
+	SARIF    string `name:"sarif" help:"Write the functions that cost more, for code scanning (SARIF 2.1.0)." placeholder:"FILE"`
+	Badge    string `help:"Write the result for a badge of shields.io (endpoint JSON)." placeholder:"FILE"`
 
 	pull *forge.Pull // nil: there is none to comment on
 }
@@ -42,7 +48,24 @@ type Result struct {
 }
 
 // Outputs are the files to be written.
-func (f *Flags) Outputs() []cli.Output { return []cli.Output{{Flag: "--markdown", Path: f.Markdown}} }
+func (f *Flags) Outputs() []cli.Output {
+	return append([]cli.Output{{Flag: "--markdown", Path: f.Markdown}}, f.ofGates()...)
+}
+
+// ofGates are the files that show budgets.
+func (f *Flags) ofGates() []cli.Output {
+	return []cli.Output{{Flag: "--junit", Path: f.JUnit}, {Flag: "--sarif", Path: f.SARIF}, {Flag: "--badge", Path: f.Badge}}
+}
+
+// RefuseUngated refuses, without budgets, the files that show them.
+func (f *Flags) RefuseUngated() error {
+	for _, o := range f.ofGates() {
+		if o.Path != "" {
+			return cli.Usage("add --max, such as --max 'cpu_per_request<=5%'", fmt.Errorf("%s shows what became of budgets, and there are none", o.Flag))
+		}
+	}
+	return nil
+}
 
 // Check finds the pull request before anything is measured. A job without one, such as
 // that of a push, comments on nothing. getenv is as os.Getenv.
@@ -66,20 +89,27 @@ func (f *Flags) Check(t *cli.Terminal, getenv func(string) string) error {
 
 // Publish writes the files and comments.
 func (f *Flags) Publish(ctx context.Context, t *cli.Terminal, r Result) error {
-	if f.Markdown == "" && f.pull == nil {
+	if !f.wanted() {
 		return nil
 	}
+	source := newSource(t, r)
 	var text bytes.Buffer
-	if err := WriteComment(&text, t, r); err != nil {
+	if err := comment.Markdown(&text, source); err != nil {
 		return err
 	}
 	s := &r.Analysis.Manifest.Study
-	return f.send(ctx, t, text.Bytes(), s.Name+" "+s.Control)
+	return errors.Join(f.writeGates(source), f.send(ctx, t, text.Bytes(), s.Name+" "+s.Control))
 }
 
-// PublishSame says that nothing was measured, since all arms are the same program.
-func (f *Flags) PublishSame(ctx context.Context, t *cli.Terminal, same comment.Equal) error {
-	if f.Markdown == "" && f.pull == nil {
+// wanted reports whether anything is to be published.
+func (f *Flags) wanted() bool {
+	return f.pull != nil || slices.ContainsFunc(f.Outputs(), func(o cli.Output) bool { return o.Path != "" })
+}
+
+// PublishSame says that nothing was measured, since all arms are the same program, and that
+// every budget holds.
+func (f *Flags) PublishSame(ctx context.Context, t *cli.Terminal, same comment.Equal, budgets []verdict.Budget) error {
+	if !f.wanted() {
 		return nil
 	}
 	same.Command = repeating(same.Command)
@@ -87,11 +117,31 @@ func (f *Flags) PublishSame(ctx context.Context, t *cli.Terminal, same comment.E
 	if err := doc.Markdown(&text, same.Page()); err != nil {
 		return err
 	}
-	return f.send(ctx, t, text.Bytes(), same.Study+" "+same.Control)
+	source := comment.Source{Analysis: &verdict.Analysis{}}
+	source.Analysis.Manifest.Study.Name = same.Study
+	for _, b := range budgets {
+		m, _ := study.MetricNamed(b.Metric)
+		c := &verdict.Comparison{Metric: m, Withheld: "the programs are identical, so nothing was measured"}
+		source.Gates = append(source.Gates, verdict.Gated{Comparison: c, Budget: b.Harm, Result: bound.Held})
+	}
+	return errors.Join(f.writeGates(source), f.send(ctx, t, text.Bytes(), same.Study+" "+same.Control))
+}
+
+// writeGates writes the files that show budgets.
+func (f *Flags) writeGates(s comment.Source) error {
+	return errors.Join(
+		cli.WriteFile(f.JUnit, func(w io.Writer) error { return cireport.JUnit(w, s) }),
+		cli.WriteFile(f.SARIF, func(w io.Writer) error { return cireport.SARIF(w, s, findPlaces(&s.Analysis.Manifest.Study)) }),
+		cli.WriteFile(f.Badge, func(w io.Writer) error { return cireport.Badge(w, s) }))
 }
 
 // WriteComment writes the comment on a run.
 func WriteComment(w io.Writer, t *cli.Terminal, r Result) error {
+	return comment.Markdown(w, newSource(t, r))
+}
+
+// newSource compares owners, and masks secrets.
+func newSource(t *cli.Terminal, r Result) comment.Source {
 	changes, err := runs.FindChanges(r.Run)
 	if err != nil { // the rest is known all the same
 		t.Note("warning: the owners are not compared: %s", err)
@@ -102,7 +152,7 @@ func WriteComment(w io.Writer, t *cli.Terminal, r Result) error {
 		p.Args = maskSecrets(p.Args)
 		a.Manifest.Programs[arm] = p
 	}
-	return comment.Markdown(w, comment.Source{Analysis: &a, Gates: r.Gates, Changes: changes, Command: repeating(r.Args)})
+	return comment.Source{Analysis: &a, Gates: r.Gates, Changes: changes, Command: repeating(r.Args)}
 }
 
 // send writes the file and posts the comment. Another run of the same subject updates it.

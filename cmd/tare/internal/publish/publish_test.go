@@ -99,7 +99,7 @@ func TestPublish(t *testing.T) {
 	if err != nil || len(posted) != 1 || posted[0] != "<!-- tare: null-"+a.Manifest.Study.Control+" -->\n"+string(written) || !strings.Contains(said.String(), "https://forge.example/7#1") {
 		t.Errorf("posted %q, said %q, wrote %q, %v", posted, said.String(), written, err)
 	}
-	if err := f.PublishSame(t.Context(), term, comment.Equal{Study: "null", Control: "plain", BuildID: "5e5e"}); err != nil || len(posted) != 2 || !strings.Contains(posted[1], "identical") {
+	if err := f.PublishSame(t.Context(), term, comment.Equal{Study: "null", Control: "plain", BuildID: "5e5e"}, nil); err != nil || len(posted) != 2 || !strings.Contains(posted[1], "identical") {
 		t.Errorf("posted %q, %v", posted, err)
 	}
 
