@@ -3,6 +3,7 @@ module github.com/tarehq/tare/arms/rivals
 go 1.26.0
 
 require (
+	github.com/bytedance/sonic v1.15.5
 	github.com/cloudwego/hertz v0.10.4
 	github.com/danielgtaylor/huma/v2 v2.37.2
 	github.com/emicklei/go-restful/v3 v3.14.0
@@ -13,6 +14,7 @@ require (
 	github.com/go-chi/httprate v0.16.1
 	github.com/go-kit/kit v0.13.0
 	github.com/go-kratos/kratos/v2 v2.8.3
+	github.com/goccy/go-json v0.11.2
 	github.com/gofiber/fiber/v2 v2.52.15
 	github.com/gofiber/fiber/v3 v3.1.0
 	github.com/golang-jwt/jwt/v5 v5.1.0
@@ -25,6 +27,7 @@ require (
 	github.com/labstack/echo/v5 v5.3.1
 	github.com/lesismal/nbio v1.6.7
 	github.com/lestrrat-go/jwx/v3 v3.4.0
+	github.com/mailru/easyjson v0.9.2
 	github.com/panjf2000/gnet/v2 v2.9.0
 	github.com/rs/cors v1.11.1
 	github.com/rs/zerolog v1.35.1
@@ -50,8 +53,7 @@ require (
 	github.com/andybalholm/brotli v1.2.2 // indirect
 	github.com/aymerick/douceur v0.2.0 // indirect
 	github.com/bytedance/gopkg v0.1.3 // indirect
-	github.com/bytedance/sonic v1.15.0 // indirect
-	github.com/bytedance/sonic/loader v0.5.0 // indirect
+	github.com/bytedance/sonic/loader v0.5.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect
 	github.com/cloudwego/base64x v0.1.6 // indirect
@@ -74,7 +76,6 @@ require (
 	github.com/go-playground/locales v0.14.1 // indirect
 	github.com/go-playground/universal-translator v0.18.1 // indirect
 	github.com/go-playground/validator/v10 v10.30.1 // indirect
-	github.com/goccy/go-json v0.11.2 // indirect
 	github.com/goccy/go-yaml v1.19.2 // indirect
 	github.com/gofiber/schema v1.7.0 // indirect
 	github.com/gofiber/utils/v2 v2.0.2 // indirect
@@ -103,7 +104,6 @@ require (
 	github.com/lestrrat-go/httprc/v3 v3.0.6 // indirect
 	github.com/lestrrat-go/option/v2 v2.0.0 // indirect
 	github.com/mailgun/raymond/v2 v2.0.48 // indirect
-	github.com/mailru/easyjson v0.7.7 // indirect
 	github.com/mattn/go-colorable v0.1.15 // indirect
 	github.com/mattn/go-isatty v0.0.22 // indirect
 	github.com/mattn/go-runewidth v0.0.24 // indirect
