@@ -46,6 +46,7 @@ var arrows = map[string][]string{
 	"lab/report/chart": {"stats", "stats/unit"},
 	"lab/cireport":     {"lab/comment", "lab/verdict", "stats/bound", "stats/unit"},
 	"lab/comment":      {"cost/diff", "doc", "lab/report", "lab/verdict", "stats/bound", "stats/unit"},
+	"lab/trend":        {"doc", "lab/record", "lab/report/chart", "lab/study", "lab/verdict", "stats", "stats/unit"},
 	"lab":              {"cost/...", "lab/...", "load", "load/pace", "stats", "stats/hist"},
 	"studies":          {"lab/study"},
 	"cost":             {"cost/internal/..."},
@@ -84,6 +85,7 @@ var arrows = map[string][]string{
 	"cmd/tare/internal/runs/runstest": {"lab/record", "studies"},
 	"cmd/tare/internal/runverb":       {"cmd/tare/internal/cli", "cmd/tare/internal/publish", "cmd/tare/internal/runs", "lab", "lab/record", "lab/study", "lab/verdict", "stats/bound", "studies"},
 	"cmd/tare/internal/traceverb":     {"cmd/tare/internal/cli", "cost/capture", "cost/exectrace", "cost/pprof", "cost/timeline", "doc", "stats/unit"},
+	"cmd/tare/internal/trendverb":     {"cmd/tare/internal/cli", "cmd/tare/internal/runs", "doc", "lab/record", "lab/trend", "lab/verdict"},
 	"cmd/tare/internal/whatifverb":    {"cmd/tare/internal/cli", "cost/whatif", "doc", "stats/unit"},
 	"arms/rivals/internal/fastloop":   {"arms/arm"},
 

@@ -53,7 +53,7 @@ type serviceFlags struct {
 // runFlags say how the services are measured.
 type runFlags struct {
 	Budget      time.Duration `default:"2m" help:"Cap on the run time, builds excluded. The run stops once it is decided."`
-	Metric      string        `default:"cpu_per_request" help:"Metric that decides (default for URLs: response_p50)."`
+	Metric      string        `help:"Metric that decides (default: cpu_per_request; for URLs response_p50)."`
 	Threshold   cli.Percent   `default:"1%" help:"Smallest difference that matters."`
 	Connections int           `short:"c" default:"64" help:"Number of connections."`
 	Rate        string        `short:"r" default:"50%" help:"Requests a second to each service, or a share of the slowest one's capacity (50%). 0 sends the next request at each response." placeholder:"RATE"`
@@ -155,8 +155,11 @@ func (c *Cmd) plan() (*plan, error) {
 	if p.targets, err = c.Ask.targets(); err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(p.arms, func(a service) bool { return a.url != "" }) && p.metric == "cpu_per_request" {
-		p.metric = "response_p50" // nothing else is known of what runs elsewhere
+	if p.metric == "" {
+		p.metric = "cpu_per_request"
+		if slices.ContainsFunc(p.arms, func(a service) bool { return a.url != "" }) {
+			p.metric = "response_p50" // nothing else is known of what runs elsewhere
+		}
 	}
 	if c.Measure.Why && runtime.GOOS == "linux" && os.Geteuid() == 0 {
 		p.capture = string(study.EBPF)
