@@ -99,6 +99,15 @@ func NewBill(cpu, allocs []Stack, w Window) *Bill {
 	return b
 }
 
+// NamePackages gives owners whose package is known by its folder alone, as that of
+// literals is, their import path. A program's build information has the paths of its
+// module and of its package main.
+func (b *Bill) NamePackages(module, program string) {
+	for i := range b.Items {
+		b.Items[i].Package = b.rules.packages.Rename(b.Items[i].Package, module, program)
+	}
+}
+
 // divisor is what a window's values are divided by, and its name.
 func (w Window) divisor() (float64, string) {
 	switch s := w.Duration.Seconds(); {

@@ -6,6 +6,10 @@ import "github.com/tarehq/tare/cost/internal/symbol"
 // as of assembly, the kernel and what the compiler makes.
 func (f Frame) Standard() bool { return symbol.Standard(symbol.Package(f.Func)) }
 
+// Package is the import path of the function's package; of a literal the folder of its
+// file, where that does not show the path.
+func (f Frame) Package() string { return symbol.PackageIn(f.Func, f.File) }
+
 // Name names the frame's function for people. A function literal goes by the
 // function that it is written in: the linker's name of it begins with the function
 // into which that was inlined.

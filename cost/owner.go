@@ -109,9 +109,6 @@ func (o *Rules) learnAnswer(frames []Frame) {
 	}
 }
 
-// chargeOf is charge without having learned anything.
-func chargeOf(frames []Frame) charge { return new(Rules).charge(frames) }
-
 // charge is what one stack comes to: its owner, where on the stack that stands,
 // and the owners around it, outermost first.
 type charge struct {

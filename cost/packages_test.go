@@ -31,3 +31,28 @@ func TestItemsNamePackages(t *testing.T) {
 		}
 	}
 }
+
+// A literal's package is known by its folder, and by the module's root where another
+// function shows that.
+func TestNamePackages(t *testing.T) {
+	middleware := cost.Frame{Func: "main.main.Check.func1", File: "/home/u/shop/auth/auth.go", Line: 20, Decl: 12}
+	server := []cost.Frame{
+		{Func: "net/http.HandlerFunc.ServeHTTP", File: "/go/src/net/http/server.go", Line: 2322},
+		{Func: "net/http.serverHandler.ServeHTTP", File: "/go/src/net/http/server.go", Line: 3340},
+		{Func: "net/http.(*conn).serve", File: "/go/src/net/http/server.go", Line: 2109},
+	}
+	for _, c := range []struct{ fn, file, want string }{
+		{"main.run", "/home/u/shop/cmd/api/main.go", "example.com/shop/auth"},
+		{"example.com/shop/db.Find", "/home/u/shop/db/db.go", "example.com/shop/auth"},
+		{"example.com/shopping/db.Find", "/home/u/shopping/db/db.go", "/home/u/shop/auth"},
+		{"main.run", "/elsewhere/cmd/api/main.go", "/home/u/shop/auth"},
+		{"main.run", "/home/u/shop/main.go", "/home/u/shop/auth"},
+	} {
+		inner := cost.Frame{Func: c.fn, File: c.file, Line: 9, Decl: 8}
+		b := cost.NewBill([]cost.Stack{{Value: 1, Count: 1, Frames: append([]cost.Frame{inner, middleware}, server...)}}, nil, cost.Window{Requests: 1})
+		b.NamePackages("example.com/shop", "example.com/shop/cmd/api")
+		if len(b.Items) != 1 || b.Items[0].Package != c.want {
+			t.Errorf("beside %s in %s: got %+v, want package %q", c.fn, c.file, b.Items, c.want)
+		}
+	}
+}

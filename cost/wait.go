@@ -42,29 +42,19 @@ func (b *Bill) AddWaits(waits []Wait, w Window) {
 	if b.rules == nil {
 		b.rules = new(Rules)
 	}
-	sums := map[Owner]*[reasons]float64{}
+	sums := map[Owner][reasons]float64{}
 	for i := range waits {
 		c := b.rules.charge(waits[i].Stack.Frames)
 		if !c.inRequest() {
 			continue
 		}
 		id := c.owner.place()
-		if sums[id] == nil {
-			sums[id] = new([reasons]float64)
-		}
-		sums[id][waits[i].Reason] += waits[i].Stack.Value / by
+		sum := sums[id]
+		sum[waits[i].Reason] += waits[i].Stack.Value / by
+		sums[id] = sum
 	}
-	for i := range b.Items {
-		id := b.Items[i].place
-		if sum := sums[id]; sum != nil {
-			b.Items[i].addWaits(sum)
-			delete(sums, id)
-		}
-	}
-	for id, sum := range sums { // of owners that were never seen to run
-		it := Item{Kind: id.Kind.String(), Owner: id.Name, Where: id.Where(), place: id}
-		it.addWaits(sum)
-		b.Items = append(b.Items, it)
+	for id, sum := range sums {
+		b.itemOf(id).addWaits(&sum)
 	}
 	b.Waited = w.Duration.Seconds()
 	slices.SortStableFunc(b.Items, func(x, y Item) int {
@@ -90,7 +80,7 @@ func Around(frames []Frame) []Owner {
 
 // InRequest reports whether a middleware or handler is on a stack: whether what
 // is done there is done for a request's sake.
-func InRequest(frames []Frame) bool { return chargeOf(frames).inRequest() }
+func InRequest(frames []Frame) bool { return new(Rules).charge(frames).inRequest() }
 
 func (c charge) inRequest() bool {
 	return c.owner.Kind == Handler || slices.ContainsFunc(c.around, func(o Owner) bool { return o.Kind == Handler })

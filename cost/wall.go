@@ -43,7 +43,7 @@ func (b *Bill) AddWalls(walls []Wall, w Window) {
 }
 
 // itemOf finds an owner's item, and appends one that spent nothing if there is
-// none: it was called too seldom to be seen otherwise.
+// none: it was called too seldom to be sampled, or only waited.
 func (b *Bill) itemOf(o Owner) *Item {
 	at := -1
 	for i := range b.Items {

@@ -13,6 +13,8 @@
 // the page: colour repeats it, and is absent from Markdown.
 package doc
 
+import "fmt"
+
 // Page is a report.
 type Page struct {
 	Title  string // of the file, in HTML
@@ -84,6 +86,11 @@ type Terms struct {
 	Inline bool // few short ones, side by side
 }
 
+// Add appends a fact in plain text.
+func (t *Terms) Add(name, format string, args ...any) {
+	t.Items = append(t.Items, Term{name, Plain(fmt.Sprintf(format, args...))})
+}
+
 // Code is text with lines of its own, such as a command or machine code.
 type Code struct{ Text string }
 
@@ -113,6 +120,11 @@ func (Code) block()      {}
 func (Figure) block()    {}
 func (Fold) block()      {}
 func (Table) block()     {}
+
+// Paragraphf is a paragraph of plain text.
+func Paragraphf(format string, args ...any) Paragraph {
+	return Paragraph{Plain(fmt.Sprintf(format, args...))}
+}
 
 // Note is a muted paragraph: what a reader needs to understand the block above
 // or below it.

@@ -20,6 +20,7 @@ package capture
 import (
 	"bytes"
 	"context"
+	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"math"
@@ -66,6 +67,8 @@ type Capture struct {
 	CallsErr error              // why, if they were to be
 	Load     *load.Result       // nil: there was none, or LoadErr
 	LoadErr  error              // why the load came to nothing
+
+	Module, Program string // paths of the module and of package main; "" where PID does not show them
 
 	AllocsErr, WaitsErr error // why these are not there, if they were to be; Warnings say so too
 	Warnings            []error
@@ -165,7 +168,18 @@ func (r *run) inside(ctx context.Context, s *pprof.Service) error {
 	}
 	call(ctx, r.After)
 	r.endLoad(begun, traced)
+	r.c.Module, r.c.Program = Module(r.c.PID)
 	return nil
+}
+
+// Module returns the paths of the module and of package main that a process was built
+// of; "" where they are not known.
+func Module(pid int) (module, program string) {
+	info, err := buildinfo.ReadFile(fmt.Sprintf("/proc/%d/exe", pid))
+	if err != nil {
+		return "", ""
+	}
+	return info.Main.Path, info.Path
 }
 
 // profile has the service profile itself.
@@ -248,6 +262,9 @@ func (c *Capture) countRequests(l *Load, profiled, traced time.Time) {
 // Bill charges every stack to its owner.
 func (c *Capture) Bill() *cost.Bill {
 	b := cost.NewBill(Stacks(c.CPU), Stacks(c.Allocs), c.Window)
+	if c.Module != "" {
+		b.NamePackages(c.Module, c.Program)
+	}
 	if c.Traced.Duration > 0 {
 		b.AddWaits(c.Waits, c.Traced)
 	}

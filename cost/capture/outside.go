@@ -79,6 +79,7 @@ func (r *run) sample(ctx context.Context) error {
 	}
 	call(ctx, r.After)
 	r.endLoad(begun, time.Time{})
+	r.c.Module, r.c.Program = Module(r.c.PID)
 	return nil
 }
 

@@ -166,10 +166,11 @@ func (e *Evidence) weighCPU(p Price, least float64) Severity {
 
 // Row is a line of evidence.
 type Row struct {
-	What  string  `json:"what"`
-	Where string  `json:"where,omitempty"` // file:line
-	Value float64 `json:"value"`
-	Unit  string  `json:"unit"` // a base unit of package unit, or Words
+	What    string  `json:"what"`
+	Where   string  `json:"where,omitempty"`   // file:line
+	Package string  `json:"package,omitempty"` // of What, as [cost.Frame.Package] has it
+	Value   float64 `json:"value"`
+	Unit    string  `json:"unit"` // a base unit of package unit, or Words
 }
 
 // Words is the unit of a row that has no value.
@@ -192,20 +193,19 @@ func (r Row) String() string {
 // innermost function of the program's own, or of a module's, that called for it.
 func (e *Evidence) places(stacks []cost.Stack, m match, base string) []Row {
 	by, _ := e.per()
-	type key struct{ what, where string }
-	sums := map[key]float64{}
+	sums := map[Row]float64{}
 	for i := range stacks {
 		if instrument(stacks[i].Frames) {
 			continue
 		}
 		if at := m(stacks[i].Frames); at >= 0 {
-			what, where := caller(stacks[i].Frames, at)
-			sums[key{what, where}] += stacks[i].Value
+			sums[caller(stacks[i].Frames, at)] += stacks[i].Value
 		}
 	}
 	rows := make([]Row, 0, len(sums))
-	for k, v := range sums {
-		rows = append(rows, Row{What: k.what, Where: k.where, Value: v / by, Unit: base})
+	for row, v := range sums {
+		row.Value, row.Unit = v/by, base
+		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(b.Value, a.Value), cmp.Compare(a.What, b.What), cmp.Compare(a.Where, b.Where))
@@ -215,14 +215,14 @@ func (e *Evidence) places(stacks []cost.Stack, m match, base string) []Row {
 
 // caller finds who called for what frame at does: the next frame outward that is
 // not the standard library's.
-func caller(frames []cost.Frame, at int) (what, where string) {
-	for i := at; i < len(frames); i++ {
-		if !frames[i].Standard() {
-			return frames[i].Name(), shortPlace(frames[i])
+func caller(frames []cost.Frame, at int) Row {
+	for _, f := range frames[at:] {
+		if !f.Standard() {
+			return Row{What: f.Name(), Where: shortPlace(f), Package: f.Package()}
 		}
 	}
 	owner, _ := cost.Charge(frames)
-	return owner.Name, owner.Where()
+	return Row{What: owner.Name, Where: owner.Where()}
 }
 
 // shortPlace is file:line with the file's last two elements.

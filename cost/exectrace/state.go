@@ -14,7 +14,7 @@ type State int
 
 // States of a request.
 const (
-	Running    State = iota // its code ran
+	Running    State = iota // on one of Go's processors; when the kernel ran another thread meanwhile is not traced
 	Runnable                // it could run, and no processor was free
 	Collecting              // it helped the garbage collector, or waited for it
 	Locked                  // for a mutex, a condition, a wait group

@@ -11,6 +11,7 @@ import (
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/bpf/probe"
+	"github.com/tarehq/tare/cost/capture"
 )
 
 // Layer is what one owner spent more, or less, while another was slowed down.
@@ -47,7 +48,12 @@ func (r *run) sampleLayers(ctx context.Context, brake *probe.Brake) (off, on *co
 			return nil, nil, fmt.Errorf("sampling who spends the difference: %w", err)
 		}
 	}
-	return halves[0].bill(), halves[1].bill(), nil
+	off, on = halves[0].bill(), halves[1].bill()
+	if module, program := capture.Module(r.PID); module != "" {
+		off.NamePackages(module, program)
+		on.NamePackages(module, program)
+	}
+	return off, on, nil
 }
 
 func (r *run) sampleHalf(ctx context.Context, brake *probe.Brake, h *half, on bool) error {

@@ -22,8 +22,9 @@ const leastRequests = 20
 type Result struct {
 	PID      int       `json:"pid"`
 	Owner    string    `json:"owner"`
-	Where    string    `json:"where,omitempty"` // file:line
-	Slow     float64   `json:"slow_ns"`         // asked for, a call
+	Where    string    `json:"where,omitempty"`   // file:line
+	Package  string    `json:"package,omitempty"` // import path; the folder of its file where that is not known
+	Slow     float64   `json:"slow_ns"`           // asked for, a call
 	Pairs    int       `json:"pairs"`
 	Requests float64   `json:"requests"`
 	Calls    float64   `json:"calls"`         // of the owner, per request
@@ -173,7 +174,7 @@ func (r *Result) addLayers(off, on *cost.Bill, err error) {
 	r.Layers = compareLayers(off, on)
 	for _, it := range off.Items {
 		if it.Owner == r.Owner && it.Where == r.Where {
-			r.Own.CPU, r.Own.Margin = it.Self, it.Margin
+			r.Package, r.Own.CPU, r.Own.Margin = it.Package, it.Self, it.Margin
 		}
 	}
 }

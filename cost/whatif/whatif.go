@@ -177,6 +177,7 @@ func (r *run) measure(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, cmp.Or(cut, fmt.Errorf("slowing %s down: %w", owner.Owner.Name, err))
 	}
+	res.Package = new(cost.Rules).Package(owner.Owner) // unless samples show more
 	res.PID, res.Owner, res.Where, res.Slow = r.PID, owner.Owner.Name, owner.Owner.Where(), float64(r.Slow)
 	if r.Layers > 0 && cut == nil {
 		res.addLayers(r.sampleLayers(ctx, brake))

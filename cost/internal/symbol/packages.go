@@ -39,6 +39,39 @@ func (p Packages) Of(file string) string {
 	return dir
 }
 
+// PackageIn is the import path of a function's package. A literal goes by the function
+// that it was inlined into, so its file decides.
+func PackageIn(fn, file string) string {
+	if IsClosure(fn) {
+		return Packages(nil).Of(file)
+	}
+	return Package(fn)
+}
+
+// Rename returns the import path of a package that goes by its folder, if that is in the
+// module, of which program is the path of package main.
+func (p Packages) Rename(pkg, module, program string) string {
+	root := p.root(module, program)
+	if rest, ok := strings.CutPrefix(pkg, root); ok && root != "" && (rest == "" || rest[0] == '/') {
+		return module + rest
+	}
+	return pkg
+}
+
+// root is the folder of a module; "" where no function shows it.
+func (p Packages) root(module, program string) string {
+	for dir, pkg := range p {
+		if pkg == "main" {
+			pkg = program
+		}
+		inside, ours := strings.CutPrefix(pkg, module)
+		if root, ok := strings.CutSuffix(dir, inside); ok && ours && (inside == "" || inside[0] == '/') && path.IsAbs(root) {
+			return root
+		}
+	}
+	return ""
+}
+
 // Place is file:line, shortened to the file's last two elements; without the line where
 // that is 0, and "" for no file.
 func Place(file string, line int) string {

@@ -34,12 +34,13 @@ func (b *bill) blocks(all bool) []doc.Block {
 		title += ", " + unit.Number(d.Requests) + " requests"
 	}
 	sum := fmt.Sprintf("CPU per %s %s", d.Per, unit.Format(d.CPU, unit.Nanoseconds))
-	if b.Allocs != nil {
+	idle := b.CPU != nil && d.CPU == 0
+	if b.Allocs != nil && !idle {
 		sum += fmt.Sprintf(", %s in %s allocations", unit.Format(d.Bytes, unit.Bytes), unit.Number(d.Objects))
 	}
-	out := []doc.Block{doc.Heading{Level: 1, Text: title}, doc.Paragraph{Text: doc.Plain(sum)}}
-	if b.CPU != nil && d.CPU == 0 {
-		out = append(out, doc.Paragraph{Text: doc.Plain("The service was idle: no function was seen to run. --load URL sends requests to it.")})
+	out := []doc.Block{doc.Heading{Level: 1, Text: title}, doc.Paragraphf("%s", sum)}
+	if idle {
+		out = append(out, doc.Paragraphf("The service was idle: no function was seen to run. --load URL sends requests to it."))
 	} else {
 		out = append(out, b.ownerBlocks(all)...)
 	}
@@ -65,9 +66,7 @@ func (b *bill) ownerBlocks(all bool) []doc.Block {
 	if others > 0 {
 		out = append(out, doc.Note(fmt.Sprintf("%s below 0.5 %%, %s together: --all shows them", cli.Count(uint64(others), "more owner"), unit.Format(rest, unit.Nanoseconds))))
 	}
-	add := func(format string, args ...any) {
-		out = append(out, doc.Paragraph{Text: doc.Plain(fmt.Sprintf(format, args...))})
-	}
+	add := func(format string, args ...any) { out = append(out, doc.Paragraphf(format, args...)) }
 	if b.Window.Requests == 0 {
 		add("The requests were not counted, so costs are per %s. --load URL or --requests N makes them per request.", d.Per)
 	}
@@ -116,6 +115,9 @@ func ownerTable(items []cost.Item, per string, allocs bool) doc.Table {
 // describe says what an owner is, where it is written and what it mostly did.
 func describe(it *cost.Item) string {
 	parts := []string{it.Kind}
+	if it.Package == "net/http/pprof" {
+		parts = append(parts, "for profiles, tare's own included")
+	}
 	if it.Where != "" {
 		parts = append(parts, it.Where)
 	}

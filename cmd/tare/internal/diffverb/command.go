@@ -129,7 +129,8 @@ type turn struct{ side, nth int }
 
 // capture profiles a service once more.
 func (c *Command) capture(ctx context.Context, t *cli.Terminal, s *side, at turn) error {
-	o := capture.Options{For: c.For.For, Hz: c.Hz.Hz, Count: true, Progress: t.NoteLine}
+	o := capture.Options{For: c.For.For, Hz: c.Hz.Hz, Count: true}
+	o.Progress = func(line string) { t.Note("%c, capture %d of %d: %s", 'A'+at.side, at.nth+1, c.Repeat, line) }
 	if len(c.Load) > 0 {
 		o.Load = c.Sending.Options(c.Load[at.side])
 	}

@@ -21,31 +21,24 @@ func diagnosisBlocks(d *doctor.Diagnosis) []doc.Block {
 	if d.Requests > 0 {
 		title += ", " + unit.Number(float64(int(d.Requests))) + " requests"
 	}
-	out := []doc.Block{doc.Heading{Level: 1, Text: title}, doc.Paragraph{Text: doc.Plain(tally(d))}}
+	out := []doc.Block{doc.Heading{Level: 1, Text: title}, doc.Paragraphf("%s", tally(d))}
 	for i := range d.Findings {
 		out = append(out, findingBlocks(i+1, &d.Findings[i])...)
 	}
-	var rest terms
+	var rest doc.Terms
 	if len(d.Uncertain) > 0 {
-		rest.add("not certain", priced(d.Uncertain, true)+": more than the threshold, but not by more than chance: a longer --for narrows it")
+		rest.Add("not certain", "%s: more than the threshold, but not by more than chance: a longer --for narrows it", priced(d.Uncertain, true))
 	}
 	if len(d.Cheap) > 0 {
-		rest.add("seen, cheap", priced(d.Cheap, false))
+		rest.Add("seen, cheap", "%s", priced(d.Cheap, false))
 	}
 	if len(d.Healthy) > 0 {
-		rest.add("healthy", strings.Join(d.Healthy, ", "))
+		rest.Add("healthy", "%s", strings.Join(d.Healthy, ", "))
 	}
 	for _, line := range blind(d.Blind) {
-		rest.add("not looked at", line)
+		rest.Add("not looked at", "%s", line)
 	}
-	return append(append(out, doc.Terms{Items: rest}), cli.Warnings(d.Warnings)...)
-}
-
-// terms are facts by name.
-type terms []doc.Term
-
-func (t *terms) add(name, text string) {
-	*t = append(*t, doc.Term{Name: name, Text: doc.Plain(text)})
+	return append(append(out, rest), cli.Warnings(d.Warnings)...)
 }
 
 // priced names what is there, with its price, and with its threshold if that is
@@ -123,20 +116,20 @@ func perhaps(d *doctor.Diagnosis) bool { return len(d.Findings) == 0 && len(d.Un
 
 // findingBlocks show a finding: its price, evidence and remedy.
 func findingBlocks(n int, f *doctor.Finding) []doc.Block {
-	var facts terms
+	var facts doc.Terms
 	if f.Price != nil {
-		facts.add("price", f.Price.String())
+		facts.Add("price", "%s", f.Price.String())
 	}
 	name := "evidence"
 	for _, row := range f.Evidence {
-		facts.add(name, row.String())
+		facts.Add(name, "%s", row.String())
 		name = ""
 	}
-	facts.add("threshold", f.Threshold)
-	facts.add("remedy", f.Remedy)
-	facts.add("verify", f.Verify)
+	facts.Add("threshold", "%s", f.Threshold)
+	facts.Add("remedy", "%s", f.Remedy)
+	facts.Add("verify", "%s", f.Verify)
 	return []doc.Block{
 		doc.Heading{Level: 3, Text: fmt.Sprintf("%d. %s, %s: %s", n, f.Rule, f.Severity, f.Title)},
-		doc.Terms{Items: facts},
+		facts,
 	}
 }

@@ -39,11 +39,11 @@ func (s *story) page(top int) doc.Page {
 	p := doc.Page{Title: title}
 	p.Add(doc.Heading{Level: 1, Text: title})
 	if len(quantiles) > 0 {
-		p.Add(plain("%s", strings.Join(quantiles, ", ")))
+		p.Add(doc.Paragraphf("%s", strings.Join(quantiles, ", ")))
 	}
 	switch {
 	case s.Slow.Count == 0 && s.Count+s.Cut > 0:
-		p.Add(plain("Nothing was slow: no request took %s. The slowest:", span(s.SlowerThan)))
+		p.Add(doc.Paragraphf("Nothing was slow: no request took %s. The slowest:", span(s.SlowerThan)))
 		p.Add(s.slowest(1)...)
 	case s.Slow.Count > 0:
 		p.Add(s.difference()...)
@@ -54,10 +54,6 @@ func (s *story) page(top int) doc.Page {
 	}
 	p.Add(cli.Warnings(s.Warnings)...)
 	return p
-}
-
-func plain(format string, args ...any) doc.Paragraph {
-	return doc.Paragraph{Text: doc.Plain(fmt.Sprintf(format, args...))}
 }
 
 // span is a duration for people.
@@ -80,7 +76,7 @@ func (s *story) difference() []doc.Block {
 		}
 		groups.Items = append(groups.Items, doc.Term{Name: "collector", Text: doc.Plain(text)})
 	}
-	out := []doc.Block{plain("%s.", slow), groups}
+	out := []doc.Block{doc.Paragraphf("%s.", slow), groups}
 	if preempted(&s.Slow) || preempted(&s.Fast) {
 		out = append(out, doc.Note("running: on one of Go's processors. A trace does not show when the kernel ran another thread in its place."))
 	}

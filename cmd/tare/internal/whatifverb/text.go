@@ -18,7 +18,7 @@ func resultPage(w *whatif.Result) doc.Page {
 		owner += " (" + w.Where + ")"
 	}
 	var p doc.Page
-	add := func(format string, args ...any) { p.Add(doc.Paragraph{Text: doc.Plain(fmt.Sprintf(format, args...))}) }
+	add := func(format string, args ...any) { p.Add(doc.Paragraphf(format, args...)) }
 	p.Add(doc.Heading{Level: 1, Text: fmt.Sprintf("what if %s took %s longer?", owner, ns(w.Slow))})
 	add("process %d, %s of windows, %s requests", w.PID, cli.Count(uint64(w.Pairs), "pair"), unit.Number(w.Requests))
 	p.Add(doc.Table{
@@ -87,7 +87,7 @@ func layerBlocks(all []whatif.Layer) []doc.Block {
 	}
 	head := doc.Heading{Level: 2, Text: "Where the difference is, CPU a request, by sampling"}
 	if len(t.Rows) == 0 {
-		return []doc.Block{head, doc.Paragraph{Text: doc.Plain("No owner differs by more than chance explains: a longer --layers narrows that.")}}
+		return []doc.Block{head, doc.Paragraphf("No owner differs by more than chance explains: a longer --layers narrows that.")}
 	}
 	return []doc.Block{head, t}
 }
