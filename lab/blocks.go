@@ -11,6 +11,7 @@ import (
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // measure runs the pilot and then blocks until a look decides, the cap or the
@@ -215,8 +216,8 @@ func (r *runner) run(ctx context.Context, c study.Cell) error {
 func (r *runner) look(blocks int) (bool, error) {
 	a, err := verdict.Analyse(&record.Run{Dir: r.Dir, Manifest: r.manifest, Trials: r.trials})
 	if err != nil {
-		return false, fmt.Errorf("looking at %s: %w", verdict.Count(blocks, "block"), err)
+		return false, fmt.Errorf("looking at %s: %w", unit.Plural(blocks, "block"), err)
 	}
-	r.tell(Event{Stage: Looking, Block: blocks, Text: fmt.Sprintf("look at %s: %s", verdict.Count(blocks, "block"), a.Headline)})
+	r.tell(Event{Stage: Looking, Block: blocks, Text: fmt.Sprintf("look at %s: %s", unit.Plural(blocks, "block"), a.Headline)})
 	return r.Decided(a), nil
 }

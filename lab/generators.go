@@ -16,8 +16,8 @@ import (
 	"github.com/tarehq/tare/lab/env"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
-	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/lab/visit"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // maxGenerated bounds what is kept of a generator's output.
@@ -259,7 +259,7 @@ func (g *generation) compare(t *record.Trial) error {
 	}
 	saw, due := float64(len(log)), g.w.Rate.PerSecond*float64(g.seconds)
 	if math.Abs(saw-due) > 1 {
-		why := fmt.Sprintf("the server saw %s of the %.0f that were due: their intended starts are not known", verdict.Count(len(log), "request"), due)
+		why := fmt.Sprintf("the server saw %s of the %.0f that were due: their intended starts are not known", unit.Plural(len(log), "request"), due)
 		if min(saw, due) < minAchieved*max(saw, due) {
 			t.Invalid = append(t.Invalid, why)
 		} else {

@@ -10,10 +10,10 @@ import (
 	"github.com/tarehq/tare/lab/env"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
-	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/load/pace"
 	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // loadOptions are the load engine's for a workload against an arm.
@@ -74,7 +74,7 @@ func (s *session) keep(t *record.Trial, res *load.Result) {
 		t.Warnings = append(t.Warnings, w.Error())
 	}
 	if n := res.Counts.Failed(); n > 0 {
-		t.Warnings = append(t.Warnings, fmt.Sprintf("%d of %s failed", n, verdict.Count(int(res.Counts.Scheduled), "request")))
+		t.Warnings = append(t.Warnings, fmt.Sprintf("%d of %s failed", n, unit.Plural(res.Counts.Scheduled, "request")))
 	}
 	t.Steady = steady(res)
 	if s.extended && !t.Steady {

@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"github.com/tarehq/tare/lab/record"
-	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // Bounds beyond which a trial says more of the instrument than of the arm.
@@ -22,7 +22,7 @@ func unverified(c *load.Counts) string {
 	if c.Unverified == 1 {
 		verb = "was"
 	}
-	return fmt.Sprintf("%d of %s %s not as the workload asks", c.Unverified, verdict.Count(int(c.Answered()), "answer"), verb)
+	return fmt.Sprintf("%d of %s %s not as the workload asks", c.Unverified, unit.Plural(c.Answered(), "answer"), verb)
 }
 
 // failed says how many requests failed, if more than may.
@@ -31,7 +31,7 @@ func (s *session) failed(c *load.Counts) string {
 	if float64(c.Failed()) <= most*float64(c.Scheduled) {
 		return ""
 	}
-	return fmt.Sprintf("%d of %s failed, more than %.2g %%", c.Failed(), verdict.Count(int(c.Scheduled), "request"), 100*most)
+	return fmt.Sprintf("%d of %s failed, more than %.2g %%", c.Failed(), unit.Plural(c.Scheduled, "request"), 100*most)
 }
 
 // faults are the reasons for which a trial cannot be trusted.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/load/internal/sys"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // What the zero values of Options mean.
@@ -193,7 +194,7 @@ func (p *plan) checkDescriptors() error {
 	limit := sys.DescriptorLimit()
 	if need := uint64(p.opts.Connections) + others; !p.open && need > limit {
 		return fmt.Errorf("%w: %s would take about %d file descriptors and the limit is %d: raise it with ulimit -n %d or use fewer connections",
-			syscall.EMFILE, formatCount(p.opts.Connections, "connection"), need, limit, need)
+			syscall.EMFILE, unit.Plural(p.opts.Connections, "connection"), need, limit, need)
 	}
 	return nil
 }
@@ -228,7 +229,7 @@ func (p *plan) checkPipeline() error {
 // engine keeps to the limit: what finds no stream free waits.
 func (p *plan) checkStreams() error {
 	if o := p.opts; !p.open && o.Protocol == HTTP2 && o.Streams > maxStreams/o.Connections {
-		return fmt.Errorf("%s with %s each are too many: want at most %d requests in flight", formatCount(o.Connections, "connection"), formatCount(o.Streams, "stream"), maxStreams)
+		return fmt.Errorf("%s with %s each are too many: want at most %d requests in flight", unit.Plural(o.Connections, "connection"), unit.Plural(o.Streams, "stream"), maxStreams)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tarehq/tare/load/internal/sys"
 	"github.com/tarehq/tare/stats/hist"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // Limits beyond which the generator's own behaviour shows in what it measures.
@@ -133,7 +134,7 @@ func (c *conductor) judge(res *Result) {
 		}
 	}
 	if c := res.Counts; c.Answered() > 0 && c.Status[2]+c.Status[3] == 0 && !p.script.expectsStatus() {
-		warn("none of %s was a success (2xx) or a redirection (3xx): check the URL", formatCount(c.Answered(), "answer"))
+		warn("none of %s was a success (2xx) or a redirection (3xx): check the URL", unit.Plural(c.Answered(), "answer"))
 	}
 	if n := res.Counts.Dropped; n > 0 {
 		why := "the run ended before they could begin"
@@ -144,7 +145,7 @@ func (c *conductor) judge(res *Result) {
 	}
 	if share := res.Busy(); share > busyShare {
 		res.Bound = true
-		warn("the generator was busy for %.0f %% of the time on %s: the figures may be its own; give it more threads, or CPUs of its own", 100*share, formatCount(res.Threads, "thread"))
+		warn("the generator was busy for %.0f %% of the time on %s: the figures may be its own; give it more threads, or CPUs of its own", 100*share, unit.Plural(res.Threads, "thread"))
 	}
 	if c.stopped {
 		res.Stopped, res.Bound = true, true
@@ -166,7 +167,7 @@ func (c *conductor) judge(res *Result) {
 		warn("one request in a hundred began %v or more after its intended start: no connection of %d was free; their wait is in the response times, not in the service times", lag, p.opts.Connections)
 	}
 	if n, streams := p.crowded(); 100*n > res.Counts.Scheduled {
-		warn("%s begun without a free stream: their connection allows %s at a time, and the wait for one is in the times, service times too; ask for fewer, on more connections", ofRequests(n, res.Counts.Scheduled), formatCount(streams, "stream"))
+		warn("%s begun without a free stream: their connection allows %s at a time, and the wait for one is in the times, service times too; ask for fewer, on more connections", ofRequests(n, res.Counts.Scheduled), unit.Plural(streams, "stream"))
 	}
 }
 
@@ -185,15 +186,7 @@ func ofRequests(n, all uint64) string {
 	if n == 1 {
 		verb = "was"
 	}
-	return fmt.Sprintf("%d of %s %s", n, formatCount(all, "request"), verb)
-}
-
-// formatCount is a number of things.
-func formatCount[N int | uint64](n N, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
+	return fmt.Sprintf("%d of %s %s", n, unit.Plural(all, "request"), verb)
 }
 
 // failures are the counts by kind.

@@ -107,7 +107,7 @@ func sharedControl(first, second *verdict.Analysis) error {
 		return fmt.Errorf("instrument and specimen had CPUs of their own in one run only")
 	}
 	if n, m := len(p.Specimen), len(q.Specimen); n != m { // and so other GOMAXPROCS
-		return fmt.Errorf("the controls ran on %s and on %d", verdict.Count(n, "CPU"), m)
+		return fmt.Errorf("the controls ran on %s and on %d", unit.Plural(n, "CPU"), m)
 	}
 	return nil
 }
@@ -169,13 +169,13 @@ func enoughBlocks(first, second *verdict.Analysis, a, b *verdict.Workload) error
 		blocks int
 	}{{first, a.Blocks}, {second, b.Blocks}} {
 		if r.blocks < least {
-			short = append(short, fmt.Sprintf("run %s has %s", r.run.Manifest.ID, verdict.Count(r.blocks, "block")))
+			short = append(short, fmt.Sprintf("run %s has %s", r.run.Manifest.ID, unit.Plural(r.blocks, "block")))
 		}
 	}
 	if len(short) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s; a change has an interval from %s in each run on", strings.Join(short, " and "), verdict.Count(least, "block"))
+	return fmt.Errorf("%s; a change has an interval from %s in each run on", strings.Join(short, " and "), unit.Plural(least, "block"))
 }
 
 // across compares a metric's arms. Intervals have the lower level of the two runs', which

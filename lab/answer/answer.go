@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/lab/study"
-	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // Within bounds one request.
@@ -41,10 +41,10 @@ func Check(v study.Verify, a Answer) error {
 		return fmt.Errorf("status %d, want %d", a.Status, want)
 	}
 	if v.Length != nil && a.Length != *v.Length {
-		return fmt.Errorf("body of %s, want %d", verdict.Count(int(a.Length), "byte"), *v.Length)
+		return fmt.Errorf("body of %s, want %d", unit.Plural(a.Length, "byte"), *v.Length)
 	}
 	if v.SHA256 != "" && !strings.EqualFold(a.SHA256, v.SHA256) {
-		return fmt.Errorf("body of %s with SHA-256 %s, want %s", verdict.Count(int(a.Length), "byte"), a.SHA256, v.SHA256)
+		return fmt.Errorf("body of %s with SHA-256 %s, want %s", unit.Plural(a.Length, "byte"), a.SHA256, v.SHA256)
 	}
 	if a.Body != nil && !bytes.Contains(a.Body, []byte(v.Contains)) {
 		return fmt.Errorf("body %.80q does not contain %q", a.Body, v.Contains)

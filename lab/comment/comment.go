@@ -71,7 +71,7 @@ func Page(s Source) doc.Page {
 	blocks := append(full.Blocks, doc.Note(full.Foot))
 	warnings := len(a.Warnings) + len(a.Trials.Warning)
 	p.Add(doc.Fold{Blocks: blocks, Summary: fmt.Sprintf("Details: %s, %d of %s count, %s",
-		verdict.Count(a.Progress().Blocks, "block"), a.Trials.Valid, verdict.Count(a.Trials.Total, "trial"), verdict.Count(warnings, "warning"))})
+		unit.Plural(a.Progress().Blocks, "block"), a.Trials.Valid, unit.Plural(a.Trials.Total, "trial"), unit.Plural(warnings, "warning"))})
 	return p
 }
 
@@ -132,7 +132,7 @@ func outcome(gates []verdict.Gated) string {
 			open = append(open, g)
 		}
 	}
-	switch all := verdict.Count(len(gates), "budget"); {
+	switch all := unit.Plural(len(gates), "budget"); {
 	case len(failed) == 1:
 		g := &failed[0]
 		return fmt.Sprintf("Failed: %s of %s is %s (%s), budget %s", g.Metric.Title, g.Arm, g.Figure(), g.Range(), unit.Change(g.Budget))

@@ -1,7 +1,6 @@
 package env
 
 import (
-	"fmt"
 	"io"
 	"io/fs"
 	"slices"
@@ -126,12 +125,4 @@ func counted(list string) int {
 		n += int(to-from) + 1
 	}
 	return n
-}
-
-// formatCount is a number of things.
-func formatCount(n int64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }

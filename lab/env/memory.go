@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // memory are the facts of how pages are had.
@@ -49,7 +51,7 @@ func swap(s *survey) Fact {
 	switch moved := s.after.swapped - s.before.swapped; {
 	case moved > 0:
 		f.Verdict = Disturbs
-		f.Value += ", " + formatCount(moved, "page") + " moved in the last second"
+		f.Value += ", " + unit.Plural(moved, "page") + " moved in the last second"
 	case used > 0:
 		f.Verdict = Note
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // network are the facts of TCP as this network namespace has it.
@@ -65,7 +67,7 @@ func waiting(s *survey) Fact {
 		return f.unknown(untold)
 	}
 	n, err := strconv.Atoi(words[at+1])
-	f.Value = formatCount(int64(n), "socket")
+	f.Value = unit.Plural(n, "socket")
 	switch ports := max(s.ports(), 1); {
 	case err != nil:
 		return f.unknown(untold)
@@ -122,7 +124,7 @@ func tracking(s *survey) Fact {
 	}
 	f := Fact{
 		Name: "connection tracking", Verdict: Note,
-		Value:  fmt.Sprintf("%s tracked, %d at most", formatCount(n, "connection"), most),
+		Value:  fmt.Sprintf("%s tracked, %d at most", unit.Plural(n, "connection"), most),
 		Why:    "the firewall looks at every packet, on loopback, too; new connections fail when its table is full",
 		Remedy: "sudo iptables -t raw -A PREROUTING -i lo -j NOTRACK; the same for OUTPUT -o lo",
 	}

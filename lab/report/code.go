@@ -6,7 +6,7 @@ import (
 
 	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/record"
-	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // leadIn is how many instructions before a call are shown with it: those that fetch
@@ -22,7 +22,7 @@ func codeFold(all []record.Code) doc.Fold {
 		f.Blocks = append(f.Blocks,
 			doc.Heading{Level: 3, Text: fmt.Sprintf("%s in %s: calls %s", c.Func, strings.Join(c.Arms, ", "), c.Calls)},
 			doc.Code{Text: listing(c.Instructions, aroundCalls(c.Instructions))},
-			doc.Fold{Summary: "All of it: " + verdict.Count(len(c.Instructions), "instruction"), Lookup: true, Blocks: []doc.Block{doc.Code{Text: listing(c.Instructions, nil)}}})
+			doc.Fold{Summary: "All of it: " + unit.Plural(len(c.Instructions), "instruction"), Lookup: true, Blocks: []doc.Block{doc.Code{Text: listing(c.Instructions, nil)}}})
 	}
 	return f
 }

@@ -139,7 +139,7 @@ func moreBlocks(n int) string {
 	if n <= 0 || n > verdict.MostWorthwhile {
 		return ""
 	}
-	return "~" + verdict.Count(n, "more block")
+	return "~" + unit.Plural(n, "more block")
 }
 
 func capital(s string) string {
@@ -224,7 +224,7 @@ func notesOf(m *verdict.Metric) []string {
 	}
 	if s := m.Slope; s != nil && s.N > 0 {
 		notes = append(notes, fmt.Sprintf("slope over %s: %s a step, %s interval %s (%s)", strings.Join(s.Arms, ", "),
-			verdict.ShowSigned(m.Metric, s.Slope), verdict.Confidence(s.Alpha), verdict.SpanSigned(m.Metric, s.Interval), verdict.Count(s.N, "block")))
+			verdict.ShowSigned(m.Metric, s.Slope), verdict.Confidence(s.Alpha), verdict.SpanSigned(m.Metric, s.Interval), unit.Plural(s.N, "block")))
 		notes = append(notes, messages(s.Warnings)...)
 	}
 	return notes
@@ -233,7 +233,7 @@ func notesOf(m *verdict.Metric) []string {
 // ranksText writes places as intervals, tier by tier.
 func ranksText(r *verdict.Ranking) string {
 	if r.Needs > 0 {
-		return fmt.Sprintf("ranks: %s take %s to be told apart", verdict.Count(len(r.Ranks), "arm"), verdict.Count(r.Needs, "block"))
+		return fmt.Sprintf("ranks: %s take %s to be told apart", unit.Plural(len(r.Ranks), "arm"), unit.Plural(r.Needs, "block"))
 	}
 	tiers := map[int][]string{}
 	most, told := 1, false

@@ -91,7 +91,7 @@ func glance(a *verdict.Analysis) doc.Terms {
 	case a.Decided():
 		state = "decided"
 	case p.Needs > 0 && p.Needs <= verdict.MostWorthwhile:
-		state = "not decided (about " + verdict.Count(p.Needs, "more block") + ")"
+		state = "not decided (about " + unit.Plural(p.Needs, "more block") + ")"
 	}
 	facts := [][2]string{{"state", state}, {"blocks", fmt.Sprint(p.Blocks)}, {"valid trials", fmt.Sprintf("%d of %d", a.Trials.Valid, a.Trials.Total)}}
 	if m := a.Primary(); m != nil && m.FloorBy != "" {
@@ -128,7 +128,7 @@ func workloadTitle(a *verdict.Analysis, w study.Workload) string {
 		parts = append(parts, unit.Number(float64(w.Connections))+" connections")
 	}
 	if out := a.Workload(w.Name); out != nil {
-		parts = append(parts, verdict.Count(out.Blocks, "block"))
+		parts = append(parts, unit.Plural(out.Blocks, "block"))
 	}
 	title := w.Name
 	if w.Title != "" {

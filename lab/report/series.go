@@ -8,7 +8,6 @@ import (
 	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/report/chart"
-	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -138,7 +137,7 @@ func counted(valid, all int) string {
 	if valid == 1 {
 		verb = "counts"
 	}
-	return fmt.Sprintf("%d of %s %s", valid, verdict.Count(all, "trial"), verb)
+	return fmt.Sprintf("%d of %s %s", valid, unit.Plural(all, "trial"), verb)
 }
 
 // draw draws one value of the points.

@@ -122,7 +122,7 @@ func design(a *verdict.Analysis) string {
 	if m.Study.Twin {
 		text += " run twice in each block"
 	}
-	text += fmt.Sprintf("; seed %d; %s; may stop after %s blocks", m.Seed, verdict.Count(a.Progress().Blocks, "block"), strings.Join(looks, ", "))
+	text += fmt.Sprintf("; seed %d; %s; may stop after %s blocks", m.Seed, unit.Plural(a.Progress().Blocks, "block"), strings.Join(looks, ", "))
 	switch m.Outcome {
 	case "":
 		return text + "; unfinished"

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // Word is a verdict on a claim or a part of one.
@@ -110,7 +111,7 @@ func (c *Claim) sum() {
 	if len(c.Checks) > 0 {
 		c.decide()
 	}
-	c.Sentence += fmt.Sprintf(" %d of %s contradicted, %d undecided", c.Contradicted, Count(len(c.Checks), "check"), c.Undecided)
+	c.Sentence += fmt.Sprintf(" %d of %s contradicted, %d undecided", c.Contradicted, unit.Plural(len(c.Checks), "check"), c.Undecided)
 	if c.Unjudged > 0 {
 		c.Sentence += fmt.Sprintf(", %d not judged", c.Unjudged)
 	}
@@ -180,5 +181,5 @@ func more(needs int) string {
 	if needs <= 0 || needs > MostWorthwhile {
 		return ""
 	}
-	return fmt.Sprintf("; about %s would", Count(needs, "more block"))
+	return fmt.Sprintf("; about %s would", unit.Plural(needs, "more block"))
 }

@@ -50,7 +50,7 @@ func (c *Comparison) decidedBy(i stats.Interval, alpha float64) Deciding {
 }
 
 // text says the interval that decided, such as "98 % interval −0.2 to +0.3 %, 12 blocks".
-func (d Deciding) text(c *Comparison) string { return d.Text(c) + ", " + Count(c.N, "block") }
+func (d Deciding) text(c *Comparison) string { return d.Text(c) + ", " + unit.Plural(c.N, "block") }
 
 // Text says the interval for people, in the units of the comparison it is of.
 func (d Deciding) Text(c *Comparison) string {
@@ -102,7 +102,7 @@ func (c *Comparison) heaps() string {
 		return ShowSigned(c.Metric, v)
 	}
 	return fmt.Sprintf("the differences lie in two heaps, %s around %s and %s around %s: the estimate describes neither",
-		Count(low.N, "block"), show(low.Median), Count(high.N, "block"), show(high.Median))
+		unit.Plural(low.N, "block"), show(low.Median), unit.Plural(high.N, "block"), show(high.Median))
 }
 
 // Undecidable says whether the floor keeps any absence of a difference from counting.

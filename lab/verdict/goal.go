@@ -5,6 +5,7 @@ import (
 
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/stats/bound"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // NotJudged is the outcome of a goal, or of a check of one, that the run can never decide.
@@ -64,7 +65,7 @@ func (an *analyser) goal(g study.Goal, a *Analysis) Goal {
 
 // Tally counts the goal's checks: "3 of 4 checks held, 1 inconclusive".
 func (g *Goal) Tally() string {
-	text := fmt.Sprintf("%d of %s held", g.Held, Count(len(g.Checks), "check"))
+	text := fmt.Sprintf("%d of %s held", g.Held, unit.Plural(len(g.Checks), "check"))
 	for _, of := range []struct {
 		n    int
 		word bound.Outcome

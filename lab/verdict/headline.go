@@ -7,6 +7,7 @@ import (
 
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // mostNamed is the number of primary comparisons up to which the headline
@@ -190,7 +191,7 @@ func (a *Analysis) resolved(c *Comparison) *Comparison {
 func (c *Comparison) needText() string {
 	switch {
 	case c.Needs <= MostWorthwhile:
-		return fmt.Sprintf("about %s would decide", Count(c.Needs, "more block"))
+		return fmt.Sprintf("about %s would decide", unit.Plural(c.Needs, "more block"))
 	case strings.HasPrefix(c.Metric.Name, "loop_"):
 		return "a quieter machine would decide, no reasonable number of blocks"
 	}
@@ -265,7 +266,7 @@ func (a *Analysis) countOutcomes() string {
 			bottom = c
 		}
 	}
-	text := fmt.Sprintf("%s: %d of %s higher than %s", titled(a.primary[0].Metric), higher, Count(len(a.primary), "arm"), brief(a.Called(a.primary[0].Against)))
+	text := fmt.Sprintf("%s: %d of %s higher than %s", titled(a.primary[0].Metric), higher, unit.Plural(len(a.primary), "arm"), brief(a.Called(a.primary[0].Against)))
 	for i, n := range []int{lower, same, open} {
 		if n > 0 {
 			text += fmt.Sprintf(", %d %s", n, []string{"lower", "no different", "undecided"}[i])

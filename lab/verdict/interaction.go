@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // interaction judges whether the arm's difference exceeds the sum of others'.
@@ -53,7 +54,7 @@ func (an *analyser) interaction(r *CheckResult, w *Workload, m *Metric) {
 func interactionFinding(r *CheckResult, c stats.Comparison, sign float64, rule stats.Rule) Finding {
 	sum := strings.Join(r.Check.Plus, " and ")
 	said := fmt.Sprintf("%s differs by %s from the sum of %s (%s, %s)", r.Check.Arm, ShowSigned(r.Metric, c.Effect), sum,
-		SpanSigned(r.Metric, c.Interval), Count(c.N, "block"))
+		SpanSigned(r.Metric, c.Interval), unit.Plural(c.N, "block"))
 	switch {
 	case rule.Negligible(c):
 		return Finding{Verdict: Contradicted, Reason: "no interaction of practical size (±" + Show(r.Metric, rule.Threshold) + "): " + said}

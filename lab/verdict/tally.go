@@ -10,6 +10,7 @@ import (
 
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // Tally counts a run's trials.
@@ -49,7 +50,7 @@ func (t Tally) Refusal() string {
 	if len(t.Invalid) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %s do not count, most often because %s", t.Total-t.Valid, Count(t.Total, "trial"), t.Invalid[0].Reason)
+	return fmt.Sprintf("%d of %s do not count, most often because %s", t.Total-t.Valid, unit.Plural(t.Total, "trial"), t.Invalid[0].Reason)
 }
 
 // TallyOf counts trials.
@@ -124,19 +125,19 @@ func (a *Analysis) caveats() []error {
 	}
 	switch n := a.Progress().Blocks; {
 	case a.peeking:
-		add("the run has not ended, and no look is planned after %s: intervals hold whenever one looks, which makes them wider", Count(n, "block"))
+		add("the run has not ended, and no look is planned after %s: intervals hold whenever one looks, which makes them wider", unit.Plural(n, "block"))
 	case n > 0 && !slices.ContainsFunc(a.looks, func(l stats.Look) bool { return l.Blocks == n }):
-		add("%s %s no planned look: judged at the level of the look at %s", Count(n, "block"), are(n), Count(lookAt(a.looks, n).Blocks, "block"))
+		add("%s %s no planned look: judged at the level of the look at %s", unit.Plural(n, "block"), are(n), unit.Plural(lookAt(a.looks, n).Blocks, "block"))
 	}
 	if a.Manifest.Outcome == "refused" {
 		add("the run stopped early, since most trials did not count; `tare env` shows what disturbs this machine, and a lower rate leaves the generator more room")
 	}
 	if a.Trials.Drifted > 0 {
-		add("not steady: %d of %s", a.Trials.Drifted, Count(a.Trials.Valid, "valid trial"))
+		add("not steady: %d of %s", a.Trials.Drifted, unit.Plural(a.Trials.Valid, "valid trial"))
 	}
 	for _, w := range a.Workloads {
 		if arms := a.incomplete(&w); len(arms) > 0 {
-			add("workload %s: fewer than its %s for %s", w.Name, Count(w.Blocks, "block"), strings.Join(arms, ", "))
+			add("workload %s: fewer than its %s for %s", w.Name, unit.Plural(w.Blocks, "block"), strings.Join(arms, ", "))
 		}
 	}
 	for _, c := range a.elsewhere() {

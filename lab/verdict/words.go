@@ -90,7 +90,7 @@ func Confidence(alpha float64) string { return fmt.Sprintf("%.4g %%", 100*(1-alp
 // size says the effect with its interval, such as "+2.1 %, 99 % interval +1.2
 // to +3.0 %, 8 blocks".
 func (c *Comparison) size() string {
-	return c.sizeAlone() + ", " + Count(c.N, "block")
+	return c.sizeAlone() + ", " + unit.Plural(c.N, "block")
 }
 
 func (c *Comparison) sizeAlone() string {
@@ -152,14 +152,6 @@ func Changes(i stats.Interval) string {
 }
 
 func trimPercent(s string) string { return strings.TrimSuffix(s, " %") }
-
-// Count is a number of things, such as "1 block" or "8 blocks".
-func Count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
 
 // are is the verb after a number of things.
 func are(n int) string {

@@ -87,6 +87,14 @@ func Number(v float64) string {
 	return thousands(significant(v))
 }
 
+// Plural is a number of things: "1 block", "2 blocks", "1,234 requests".
+func Plural[N ~int | ~int64 | ~uint64](n N, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return Number(float64(n)) + " " + noun
+}
+
 // scaled shows v in the largest of the scales that leaves at least 1, after
 // rounding: 999.6 µs is 1.00 ms.
 func scaled(v float64, scales []scale) string {

@@ -58,6 +58,14 @@ func TestFormat(t *testing.T) {
 }
 
 // Nothing is a dash, and no little of something is.
+func TestPlural(t *testing.T) {
+	for n, want := range map[int]string{0: "0 blocks", 1: "1 block", 2: "2 blocks", 1234: "1,234 blocks"} {
+		if got := unit.Plural(n, "block"); got != want {
+			t.Errorf("Plural(%d): got %q, want %q", n, got, want)
+		}
+	}
+}
+
 func TestSome(t *testing.T) {
 	for value, want := range map[float64]string{0: "–", 0.25: "0.250 ns", -3: "-3 ns"} {
 		if got := unit.Some(value, unit.Nanoseconds); got != want {

@@ -116,7 +116,7 @@ func (c *Cmd) print(t *cli.Terminal, cal noise.Calibration, until string) error 
 	if c.JSON {
 		return t.JSON(cal)
 	}
-	fmt.Fprintf(t.Out, "Noise floor of this machine over %s, %s:\n", cli.Count(uint64(cal.Blocks), "block"), until)
+	fmt.Fprintf(t.Out, "Noise floor of this machine over %s, %s:\n", unit.Plural(cal.Blocks, "block"), until)
 	w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', 0)
 	for _, m := range study.Metrics() {
 		if f, ok := cal.Floor[m.Name]; ok {

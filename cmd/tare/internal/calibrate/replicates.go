@@ -11,6 +11,7 @@ import (
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // replicas is how many of the control a block has when they are kept: enough to
@@ -68,8 +69,8 @@ func replicatesOf(run *record.Run, a *verdict.Analysis) (*stats.Replicates, erro
 	rep := &stats.Replicates{
 		Schema: stats.ReplicatesSchema, Metrics: map[string][][]float64{},
 		About: fmt.Sprintf("%s of %d fresh processes of arm %s of study %s under workload %s, seed %d; %s/%s, %s; %s",
-			cli.Count(uint64(len(order)), "block"), replicas, a.Manifest.Study.Control, a.Manifest.Study.Name, p.Workload, a.Manifest.Seed,
-			runtime.GOOS, runtime.GOARCH, cli.Count(uint64(runtime.NumCPU()), "CPU"), run.Manifest.Started.Format(time.DateOnly)),
+			unit.Plural(len(order), "block"), replicas, a.Manifest.Study.Control, a.Manifest.Study.Name, p.Workload, a.Manifest.Seed,
+			runtime.GOOS, runtime.GOARCH, unit.Plural(runtime.NumCPU(), "CPU"), run.Manifest.Started.Format(time.DateOnly)),
 	}
 	for _, m := range w.Metrics {
 		if rows := rowsOf(m.Name, order, byBlock); rows != nil && m.Scale == verdict.Ratio && !m.Instrument && m.Withheld == "" {

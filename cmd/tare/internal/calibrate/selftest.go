@@ -127,7 +127,7 @@ func countStudy(s *noise.SelfTest, a *verdict.Analysis) error {
 		pairs = c.N
 	}
 	if pairs < least {
-		return fmt.Errorf("%s of trials of run %s count, an interval takes %d", cli.Count(uint64(pairs), "pair"), a.Manifest.ID, least)
+		return fmt.Errorf("%s of trials of run %s count, an interval takes %d", unit.Plural(pairs, "pair"), a.Manifest.ID, least)
 	}
 	s.Studies++
 	s.Effects = append(s.Effects, c.Effect.Effect)

@@ -16,6 +16,7 @@ import (
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats/unit"
 	"github.com/tarehq/tare/studies"
 )
 
@@ -114,7 +115,7 @@ func countStates(rows []entry) string {
 		}
 		return strings.Join(parts, ", ")
 	}
-	parts := []string{fmt.Sprintf("%s, %d decided", cli.Count(uint64(len(rows)), "claim"), decided)}
+	parts := []string{fmt.Sprintf("%s, %d decided", unit.Plural(len(rows), "claim"), decided)}
 	if decided > 0 {
 		parts[0] += " (" + list(verdicts) + ")"
 	}

@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/tarehq/tare/doc"
-	"github.com/tarehq/tare/stats/unit"
 )
 
 // leastRoom is the narrowest column of text.
@@ -81,14 +80,6 @@ func WrapBeside(w io.Writer, row, text string, width int) {
 		row = "    "
 	}
 	Wrap(w, row, text, width)
-}
-
-// Count is a number of things.
-func Count(n uint64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return unit.Format(float64(n), unit.Count) + " " + noun
 }
 
 // Texts are the errors' messages.

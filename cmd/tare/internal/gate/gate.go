@@ -331,7 +331,7 @@ func (r *entry) sentence() string {
 	if r.Why != "" {
 		return r.subject() + ": " + r.Why
 	}
-	return fmt.Sprintf("%s: %s (%s), budget %s, %s", r.subject(), r.figure, r.span, unit.Change(r.Budget), cli.Count(uint64(r.Blocks), "block"))
+	return fmt.Sprintf("%s: %s (%s), budget %s, %s", r.subject(), r.figure, r.span, unit.Change(r.Budget), unit.Plural(r.Blocks, "block"))
 }
 
 // subject is what a row is about.

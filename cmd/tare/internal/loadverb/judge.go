@@ -13,6 +13,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats/bound"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // Judge says what a result must hold.
@@ -89,7 +90,7 @@ func (s *summary) verdict() error {
 	}
 	if s.open && res.Counts.Dropped > 0 {
 		return &cli.Failure{Status: cli.ExitNotOffered, Err: fmt.Errorf("%s of %d were dropped: the rate was not offered",
-			cli.Count(res.Counts.Dropped, "request"), res.Counts.Scheduled), Hint: "ask for a lower --rate, or allow more with --max-in-flight and --connections"}
+			unit.Plural(res.Counts.Dropped, "request"), res.Counts.Scheduled), Hint: "ask for a lower --rate, or allow more with --max-in-flight and --connections"}
 	}
 	if s.open && res.Bound {
 		hint := "ask for a lower --rate, or give the generator more --threads or CPUs of its own"
@@ -105,7 +106,7 @@ func (s *summary) verdict() error {
 		}
 		if o.err != nil {
 			undecided = &cli.Failure{Status: cli.ExitInconclusive, Err: o.err,
-				Hint: fmt.Sprintf("%s needs %s: raise --duration, --requests or --rate", o.threshold, cli.Count(o.threshold.Requests(), "request"))}
+				Hint: fmt.Sprintf("%s needs %s: raise --duration, --requests or --rate", o.threshold, unit.Plural(o.threshold.Requests(), "request"))}
 		}
 	}
 	if c := res.Counts; c.Unverified > 0 && c.Unverified == c.Answered() {

@@ -290,11 +290,11 @@ func (c *Command) how() string {
 	case c.Offer.Rate != "":
 		return "open loop at " + c.Offer.Rate
 	case c.Carriage.Streams > 1:
-		return fmt.Sprintf("closed loop of %s with %s each", cli.Count(n, "connection"), cli.Count(uint64(c.Carriage.Streams), "stream"))
+		return fmt.Sprintf("closed loop of %s with %s each", unit.Plural(n, "connection"), unit.Plural(c.Carriage.Streams, "stream"))
 	case c.Carriage.Pipeline > 1:
-		return fmt.Sprintf("closed loop of %s, %d requests at once", cli.Count(n, "connection"), c.Carriage.Pipeline)
+		return fmt.Sprintf("closed loop of %s, %d requests at once", unit.Plural(n, "connection"), c.Carriage.Pipeline)
 	default:
-		return "closed loop of " + cli.Count(n, "connection")
+		return "closed loop of " + unit.Plural(n, "connection")
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats/hist"
@@ -83,7 +82,7 @@ func (s *summary) facts() doc.Terms {
 	add("requests", "%s scheduled, %s answered in %s", number(c.Scheduled), number(c.Answered()), seconds(r.Elapsed))
 	add("errors", "%s", cmp.Or(failures(c), "none"))
 	if n := r.WarmUp.Scheduled; n > 0 {
-		add("warm-up", "%s, not counted here", cli.Count(n, "request"))
+		add("warm-up", "%s, not counted here", unit.Plural(n, "request"))
 	}
 	if c.Answered() == 0 {
 		return terms
@@ -96,7 +95,7 @@ func (s *summary) facts() doc.Terms {
 		most, mean = "in flight or waiting for one", "in flight or due " // the mean is more than the most, where the generator is late
 	}
 	add("connections", "%s opened, reused for %s; at most %s %s, %.1f %son average",
-		number(r.Opened), cli.Count(r.Reused, "request"), number(uint64(r.PeakFlight)), most, r.MeanFlight, mean)
+		number(r.Opened), unit.Plural(r.Reused, "request"), number(uint64(r.PeakFlight)), most, r.MeanFlight, mean)
 	if r.Full+r.Resumed > 0 {
 		add("TLS", "%s full and %s resumed handshakes", number(r.Full), number(r.Resumed))
 	}
@@ -272,7 +271,7 @@ func spark(values []float64, width int) string {
 // generator answers whether the generator was the bottleneck.
 func (s *summary) generator() string {
 	r := s.res
-	why := fmt.Sprintf("%s of %s busy", unit.Format(r.Busy(), unit.Share), cli.Count(uint64(r.Threads), "thread"))
+	why := fmt.Sprintf("%s of %s busy", unit.Format(r.Busy(), unit.Share), unit.Plural(r.Threads, "thread"))
 	if s.open && r.Late.Count() > 0 {
 		why += ", late " + highest(r.Late)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // Cell holds the captures of an arm under a workload that count.
@@ -105,7 +106,7 @@ func (c Cell) Shown() []record.Capture {
 func (c Cell) Merge(run *record.Run) (*capture.Capture, error) {
 	shown := c.Shown()
 	m := &merged{run: run, c: &capture.Capture{
-		Source: fmt.Sprintf("%s, %s, %s of %s", c.Arm, c.Workload, cli.Count(uint64(len(shown)), "capture"), run.Manifest.ID)}}
+		Source: fmt.Sprintf("%s, %s, %s of %s", c.Arm, c.Workload, unit.Plural(len(shown), "capture"), run.Manifest.ID)}}
 	for i := range shown {
 		if err := m.add(&shown[i]); err != nil {
 			return nil, fmt.Errorf("capture %d: %w", shown[i].Seq, err)

@@ -31,7 +31,7 @@ func (p *Progress) Show(e lab.Event) {
 	case lab.Running:
 		p.last = e
 		if !p.Terminal.Live && !p.Drawn {
-			fmt.Fprintf(p.Terminal.Err, "%s planned, about %s\n", cli.Count(uint64(e.Trials), "trial"), e.Left.Round(time.Second))
+			fmt.Fprintf(p.Terminal.Err, "%s planned, about %s\n", unit.Plural(e.Trials, "trial"), e.Left.Round(time.Second))
 			p.Drawn = true
 		}
 		p.Line(p.look)

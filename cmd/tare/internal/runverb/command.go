@@ -18,6 +18,7 @@ import (
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats/bound"
+	"github.com/tarehq/tare/stats/unit"
 	"github.com/tarehq/tare/studies"
 )
 
@@ -170,7 +171,7 @@ func printPlan(t *cli.Terminal, s *runs.Session, st *study.Study) {
 	}
 	last := looks[len(looks)-1]
 	fmt.Fprintf(t.Out, "%s: at most %s of %s, about %s; looks at %v; seed %d\n",
-		st.Name, cli.Count(uint64(last), "block"), cli.Count(uint64(st.CellsPerBlock()), "trial"), runs.LongestTime(st, s.Blocks).Round(time.Second), looks, s.Seed)
+		st.Name, unit.Plural(last, "block"), unit.Plural(st.CellsPerBlock(), "trial"), runs.LongestTime(st, s.Blocks).Round(time.Second), looks, s.Seed)
 	plan := study.NewPlan(st, s.Seed, last)
 	for b := range last {
 		fmt.Fprintf(t.Out, "block %d:", b+1)
