@@ -50,7 +50,7 @@ func newPlan(o *Options) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{opts: o, script: s, open: o.Schedule != nil, maxFlight: math.MaxInt64}
+	p := &plan{opts: o, script: s, statusAsked: s.expectsStatus(), open: o.Schedule != nil, maxFlight: math.MaxInt64}
 	if err := p.pickEngine(); err != nil {
 		return nil, fmt.Errorf("checking options: %w", err)
 	}

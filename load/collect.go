@@ -11,10 +11,15 @@ import (
 	"github.com/tarehq/tare/stats/unit"
 )
 
+// ErrOnlyErrors is a warning of a result: each answer has status 4xx or 5xx, and no target's
+// Verify names a status.
+var ErrOnlyErrors = errors.New("every answer is an error")
+
 // Limits beyond which the generator's own behaviour shows in what it measures.
 const (
 	busyShare = 0.8
-	lateLag   = time.Millisecond
+	lateLag   = int64(time.Millisecond)
+	idleShare = 0.5 // a late generator that was less busy waited for a CPU
 )
 
 // result puts together what the recorders saw. cause is why the run ended
@@ -25,7 +30,7 @@ func (c *conductor) result(cause error) *Result {
 		Started: epoch.Add(time.Duration(p.measure)), Engine: p.engine, Threads: p.threads,
 		Response: hist.New(), Service: hist.New(), Lag: hist.New(), Late: hist.New(), FirstByte: hist.New(),
 		Connect: hist.New(), Handshake: hist.New(), Unread: hist.New(),
-		CPU: c.cpu, MaxRSS: sys.MaxRSS(),
+		CPU: c.cpu, MaxRSS: sys.MaxRSS(), StatusAsked: p.statusAsked,
 	}
 	if cause != nil && p.cutShort() {
 		res.Ended = endedBy(cause)
@@ -133,8 +138,8 @@ func (c *conductor) judge(res *Result) {
 			warn("%s %v; the first: %w", ofRequests(n, res.Counts.Scheduled), failure(k), p.cause(failure(k)))
 		}
 	}
-	if c := res.Counts; c.Answered() > 0 && c.Status[2]+c.Status[3] == 0 && !p.script.expectsStatus() {
-		warn("none of %s was a success (2xx) or a redirection (3xx): check the URL", unit.Plural(c.Answered(), "answer"))
+	if n := res.Counts.Answered(); n > 0 && !res.StatusAsked && res.Counts.Status[4]+res.Counts.Status[5] == n {
+		warn("%w: check the URL", ErrOnlyErrors)
 	}
 	if n := res.Counts.Dropped; n > 0 {
 		why := "the run ended before they could begin"
@@ -145,26 +150,29 @@ func (c *conductor) judge(res *Result) {
 	}
 	if share := res.Busy(); share > busyShare {
 		res.Bound = true
-		warn("the generator was busy for %.0f %% of the time on %s: the figures may be its own; give it more threads, or CPUs of its own", 100*share, unit.Plural(res.Threads, "thread"))
+		warn("the generator was busy for %s of the time on %s, so it may limit the figures: give it more threads, or CPUs of its own", unit.Format(share, unit.Share), unit.Plural(res.Threads, "thread"))
 	}
 	if c.stopped {
 		res.Stopped, res.Bound = true, true
-		warn("the generator was stopped meanwhile, as by Ctrl-Z: it asked for nothing and read nothing until it went on, and the figures have that in them")
+		warn("the generator was stopped during the run, as by Ctrl-Z: it sent and read nothing until it continued, and the figures include that")
 	}
 	if n := res.Response.Clamped(); n > 0 {
 		warn("%s not answered within an hour: such times count as one hour, the longest that is kept", ofRequests(n, res.Counts.Scheduled))
 	}
-	p99 := func(h *hist.Hist) time.Duration { return time.Duration(h.Quantile(0.99)).Round(time.Microsecond) }
-	late, lag := p99(res.Late), p99(res.Lag)
+	late, lag := res.Late.Quantile(0.99), res.Lag.Quantile(0.99)
 	wait := lag // for a connection
 	if late > lateLag {
 		wait -= late
 		res.Bound = true
-		warn("one request in a hundred began %v or more after its intended start: the generator was late; response times count from there, service times do not", late)
+		why := ""
+		if res.Starved() {
+			why = ", although it was idle for most of the time: the server, another program or the host held the CPUs"
+		}
+		warn("the generator was late, by %s or more for 1 %% of the requests%s. Response times include the delay, service times do not", unit.Format(float64(late), unit.Nanoseconds), why)
 	}
 	if wait > lateLag {
 		res.Waited = true
-		warn("one request in a hundred began %v or more after its intended start: no connection of %d was free; their wait is in the response times, not in the service times", lag, p.opts.Connections)
+		warn("no connection of %d was free for some requests: 1 %% began %s or more late. Response times include the wait, service times do not", p.opts.Connections, unit.Format(float64(lag), unit.Nanoseconds))
 	}
 	if n, streams := p.crowded(); 100*n > res.Counts.Scheduled {
 		warn("%s begun without a free stream: their connection allows %s at a time, and the wait for one is in the times, service times too; ask for fewer, on more connections", ofRequests(n, res.Counts.Scheduled), unit.Plural(streams, "stream"))

@@ -23,11 +23,11 @@ func TestGeneratorBound(t *testing.T) {
 		want      []string // the warnings
 	}{
 		{"at ease", 15 * time.Second, 0, ms / 2, ms / 2, false, false, nil},
-		{"busy", 17 * time.Second, 0, ms / 2, ms / 2, true, false, []string{"the generator was busy for 85 % of the time on 2 threads"}},
+		{"busy", 17 * time.Second, 0, ms / 2, ms / 2, true, false, []string{"the generator was busy for 85.0 % of the time on 2 threads"}},
 		{"polling", 19 * time.Second, 15 * time.Second, ms / 2, ms / 2, false, false, nil},
 		{"late", time.Second, 0, 2 * ms, 2 * ms, true, false, []string{"the generator was late"}},
 		{"connections few", time.Second, 0, ms / 2, 2 * ms, false, true, []string{"no connection of 8 was free"}},
-		{"late, and connections few", time.Second, 0, 11 * ms, 1000 * ms, true, true, []string{"the generator was late", "began 1s or more after its intended start: no connection of 8 was free"}},
+		{"late, and connections few", time.Second, 0, 11 * ms, 1000 * ms, true, true, []string{"the generator was late", "no connection of 8 was free for some requests: 1 % began 1.00 s or more late"}},
 	}
 	for _, tt := range tests {
 		res := &load.Result{Elapsed: 10 * time.Second, Threads: 2, CPU: tt.cpu, Spun: tt.spun,

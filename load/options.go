@@ -95,7 +95,7 @@ type Options struct {
 // Target is a request's blueprint.
 type Target struct {
 	Method string  // "" means GET
-	URL    string  // absolute: scheme, host, path, query; may hold {{.name}}
+	URL    string  // scheme (none: http), host (":8080" is localhost:8080), path, query; may hold {{.name}}
 	Header []Field // sent in this order; Host, User-Agent may be overridden here
 	Body   []byte  // may hold {{.name}}; not to be written to before Run has returned
 	Weight int     // share among the targets; 0 means 1

@@ -17,13 +17,14 @@ const never = math.MaxInt64
 // plan is a run worked out from Options: when it begins and ends, what it
 // sends, and where the workers record. Times are nanotime's.
 type plan struct {
-	opts    *Options // with the defaults filled in
-	script  *script
-	engine  Engine
-	drive   driver
-	threads int
-	open    bool               // open loop
-	addrs   [][]netip.AddrPort // by endpoint; none for a Unix socket
+	opts        *Options // with the defaults filled in
+	script      *script
+	statusAsked bool // a target says which status is right
+	engine      Engine
+	drive       driver
+	threads     int
+	open        bool               // open loop
+	addrs       [][]netip.AddrPort // by endpoint; none for a Unix socket
 
 	begin, measure int64 // of the warm-up and of the measured part
 	planned        int64 // end of the measured part; never when only requests bound it

@@ -24,7 +24,7 @@ const (
 
 // String is what happened to a request, as in "3 requests were refused".
 func (k failure) String() string {
-	return [failures]string{"refused", "reset", "timed out", "cut short", "answered by something malformed"}[k]
+	return [failures]string{"refused", "reset", "not answered in time", "cut short", "answered by something malformed"}[k]
 }
 
 // lateAnswer tells of a request that timed out.

@@ -40,14 +40,15 @@ type Result struct {
 
 	Series []Slice // per Options.Slice, in order; the last holds what ended after the measured part
 
-	CPU      time.Duration // the generator's own, user and system, over the measured part
-	Spun     time.Duration // what of CPU went into polling before intended starts
-	MaxRSS   uint64        // bytes; the generator's process
-	Bound    bool          // the generator was (nearly) the bottleneck: see Warnings for why
-	Stopped  bool          // the generator's process was stopped meanwhile, as by Ctrl-Z
-	Waited   bool          // requests waited for a free connection: see Warnings for how long
-	Ended    string        // "" or why it ended early, such as "interrupted"
-	Warnings []error       // caveats of this result, to be shown with it
+	CPU         time.Duration // the generator's own, user and system, over the measured part
+	Spun        time.Duration // what of CPU went into polling before intended starts
+	MaxRSS      uint64        // bytes; the generator's process
+	Bound       bool          // the generator was (nearly) the bottleneck: see Warnings for why
+	Stopped     bool          // the generator's process was stopped meanwhile, as by Ctrl-Z
+	Waited      bool          // requests waited for a free connection: see Warnings for how long
+	StatusAsked bool          // a target's Verify names the status that is right; else 4xx and 5xx are errors
+	Ended       string        // "" or why it ended early, such as "interrupted"
+	Warnings    []error       // caveats of this result, to be shown with it
 }
 
 // Busy is the share of its threads' time that the generator worked, polling before
@@ -57,6 +58,24 @@ func (r *Result) Busy() float64 {
 		return 0
 	}
 	return (r.CPU - r.Spun).Seconds() / (r.Elapsed.Seconds() * float64(r.Threads))
+}
+
+// Starved reports whether the generator was late for want of a CPU and not of threads: it
+// was neither busy nor stopped.
+func (r *Result) Starved() bool {
+	return r.Late != nil && r.Late.Quantile(0.99) > lateLag && r.Busy() < idleShare && !r.Stopped
+}
+
+// Errors is the number of requests that went wrong: without a whole answer, dropped, or
+// answered in a wrong way. Wrong are answers that fail Target.Verify, and those with status
+// 4xx or 5xx where no target's Verify names a status.
+func (r *Result) Errors() uint64 {
+	c := r.Counts
+	wrong := c.Unverified
+	if !r.StatusAsked {
+		wrong = max(wrong, c.Status[4]+c.Status[5])
+	}
+	return c.Failed() + c.Dropped + wrong
 }
 
 // Throughput is the number of answers a second within Window. What comes later does

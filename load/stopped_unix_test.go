@@ -26,7 +26,7 @@ func TestStopped(t *testing.T) {
 			}
 		}
 		r := run(t, context.Background(), o)
-		if told := strings.Contains(fmt.Sprint(r.Warnings), "was stopped meanwhile"); r.Stopped != stop || told != stop || stop && !r.Bound {
+		if told := strings.Contains(fmt.Sprint(r.Warnings), "was stopped during the run"); r.Stopped != stop || told != stop || stop && !r.Bound {
 			t.Errorf("stopped %t: got stopped %t, bound %t, warnings %q", stop, r.Stopped, r.Bound, r.Warnings)
 		}
 		if stop {

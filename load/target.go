@@ -81,9 +81,9 @@ func compileTarget(t *Target, o *Options) (*blueprint, endpoint, error) {
 
 // setURL takes the URL apart into where to connect and what to ask for.
 func (b *blueprint) setURL(raw string, o *Options) (endpoint, error) {
-	scheme, rest, ok := strings.Cut(raw, "://")
-	if !ok || strings.ContainsAny(scheme, "/?#") { // "://" of a URL in the query
-		return endpoint{}, missingScheme(raw)
+	scheme, rest, ok := strings.Cut(AbsoluteURL(raw), "://")
+	if !ok {
+		return endpoint{}, errors.New("the URL is empty: want one such as http://localhost:8080/")
 	}
 	authority, path := rest, "/"
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
@@ -140,15 +140,16 @@ func withoutZone(host string) string {
 	return host
 }
 
-func missingScheme(raw string) error {
-	guess := strings.TrimLeft(raw, "/")
-	if strings.HasPrefix(guess, ":") {
-		guess = "localhost" + guess
+// AbsoluteURL is u with the scheme http where u has none, and the host localhost where u
+// begins with a port. A URL within u's query is not u's own scheme.
+func AbsoluteURL(u string) string {
+	if scheme, _, ok := strings.Cut(u, "://"); u == "" || ok && !strings.ContainsAny(scheme, "/?#") {
+		return u
 	}
-	if guess == "" {
-		return errors.New("the URL is empty: want one such as http://localhost:8080/")
+	if strings.HasPrefix(u, ":") {
+		u = "localhost" + u
 	}
-	return fmt.Errorf("the URL has no scheme: did you mean %q?", "http://"+guess)
+	return "http://" + strings.TrimPrefix(u, "//")
 }
 
 // Shown is a URL as others may read it: without the user's name and password in it,

@@ -91,6 +91,26 @@ func TestEncodingClosing(t *testing.T) {
 	}
 }
 
+// A target without a scheme is one of http, and one that begins with a port is of localhost.
+func TestAbsoluteURL(t *testing.T) {
+	for given, want := range map[string]string{
+		"localhost:8080/x": "http://localhost:8080/x", ":8080/x": "http://localhost:8080/x", "//h/x": "http://h/x",
+		"127.0.0.1:80": "http://127.0.0.1:80", "h:80/?next=http://g/": "http://h:80/?next=http://g/", "https://h/": "https://h/",
+	} {
+		if got := load.AbsoluteURL(given); got != want {
+			t.Errorf("%s: got %s, want %s", given, got, want)
+		}
+		if strings.HasPrefix(want, "https") {
+			continue
+		}
+		got, err := load.EncodedClosing(load.Options{Targets: []load.Target{{URL: given}}})
+		wanted, _ := load.EncodedClosing(load.Options{Targets: []load.Target{{URL: want}}})
+		if err != nil || string(got) != string(wanted) {
+			t.Errorf("%s is sent as %q (%v), want %q", given, got, err, wanted)
+		}
+	}
+}
+
 func TestShown(t *testing.T) {
 	for raw, want := range map[string]string{
 		"http://h/@ada?mail=ada@h": "http://h/@ada?mail=ada@h",
@@ -120,11 +140,7 @@ func TestTargetErrors(t *testing.T) {
 	}{
 		{load.Options{}, "no target"},
 		{get(""), "the URL is empty"},
-		{get("localhost:8080/x"), `did you mean "http://localhost:8080/x"?`},
-		{get(":8080/x"), `did you mean "http://localhost:8080/x"?`},
-		{get("//h/x"), `did you mean "http://h/x"?`},
-		{get("127.0.0.1:80"), `did you mean "http://127.0.0.1:80"?`},
-		{get("h:80/?next=http://g/"), `did you mean "http://h:80/?next=http://g/"?`},
+		{get("/x"), "no host"},
 		{get("ftp://h/"), `scheme "ftp" is not supported: use http or https`},
 		{get("wss://h/"), "WebSockets"},
 		{get("http:///x"), "the URL has no host"},

@@ -18,7 +18,8 @@ var ErrInconclusive = errors.New("too few requests to judge")
 // p99<50ms. It is a value and safe for concurrent use.
 type Threshold struct {
 	text     string
-	measure  string  // max, mean, errors, rate; "" = quantile
+	measure  string  // max, mean, errors, rate, status; "" = quantile
+	class    int     // of status: 4 is 4xx
 	quantile float64 // in (0, 1)
 	bound    bound.Bound
 }
@@ -28,12 +29,11 @@ type Threshold struct {
 //	p50 … p99.999, max, mean   response time          p99<50ms
 //	errors                     share of the requests   errors>0.1%
 //	rate                       answers a second        rate<1000
+//	status_1xx to status_5xx   share of the requests   status_4xx>0
 //
 // Requests without a whole answer count as slower than any bound in p…, max
-// and mean. Errors are requests without a whole answer, the dropped ones, and
-// the answers that failed verification or are 5xx, whichever is more, since an
-// answer can be both. Package bound reads the comparison, and package unit its units;
-// a rate may be a plain number, and a share one from 0 to 1.
+// and mean. Errors are those of [Result.Errors]. Package bound reads the comparison, and
+// package unit its units; a rate may be a plain number, and a share one from 0 to 1.
 func ParseThreshold(s string) (Threshold, error) {
 	c, err := bound.Parse(s)
 	if err != nil {
@@ -48,6 +48,8 @@ func ParseThreshold(s string) (Threshold, error) {
 		t.measure, base = c.Measure, unit.Share
 	case "rate":
 		t.measure, base = c.Measure, unit.PerSecond
+	case "status_1xx", "status_2xx", "status_3xx", "status_4xx", "status_5xx":
+		t.measure, t.class, base = "status", int(c.Measure[len("status_")]-'0'), unit.Share
 	default:
 		if t.quantile, err = parseQuantile(c.Measure); err != nil {
 			return Threshold{}, fmt.Errorf("threshold %q: %w", s, err)
@@ -64,7 +66,7 @@ func parseQuantile(name string) (float64, error) {
 	digits, ok := strings.CutPrefix(name, "p")
 	percent, base, err := unit.Parse(digits)
 	if !ok || err != nil || base != unit.Count {
-		return 0, fmt.Errorf("%q is not a measure; take p50, p99, p99.9 …, max, mean, errors or rate", name)
+		return 0, fmt.Errorf("%q is not a measure; take p50, p99, p99.9 …, max, mean, errors, rate or status_4xx", name)
 	}
 	if percent <= 0 || percent > 99.999 {
 		return 0, fmt.Errorf("quantile %q is outside p0 to p99.999", name)
@@ -117,9 +119,11 @@ func (t Threshold) value(r *Result) float64 {
 	c := r.Counts
 	switch t.measure {
 	case "errors":
-		return float64(c.Failed()+c.Dropped+max(c.Unverified, c.Status[5])) / float64(c.Scheduled)
+		return float64(r.Errors()) / float64(c.Scheduled)
 	case "rate":
 		return answerRate(r)
+	case "status":
+		return float64(c.Status[t.class]) / float64(c.Scheduled)
 	}
 	unanswered := c.Failed() + c.Dropped
 	switch {

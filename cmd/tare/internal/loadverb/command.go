@@ -102,8 +102,8 @@ next request after a response, and a stall hides the delay of later requests.
 Exit status:
 
     0    done, and all thresholds held
-    1    failed: no usable response (connection refused, --verify, status 4xx or 5xx
-         unless --verify-status allows it), or output not written
+    1    failed: no usable response (connection refused, --verify, or all have status 4xx
+         or 5xx and --verify-status does not expect that), or output not written
     2    wrong usage
     3    a threshold failed
     4    too few requests to judge a threshold
@@ -138,7 +138,7 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	if res == nil {
 		return explainRefusal(err)
 	}
-	s := &summary{res: res, open: o.Schedule != nil, planned: planned(o), title: c.title(), outcomes: c.Judge.outcomes(res), meant: c.Verify.VerifyStatus != 0}
+	s := &summary{res: res, open: o.Schedule != nil, planned: planned(o), title: c.title(), outcomes: c.Judge.outcomes(res)}
 	return c.finish(t, s, cmp.Or(err, unreachable(ctx, res), werr))
 }
 
@@ -152,7 +152,7 @@ func (c *Command) watch(ctx context.Context, t *cli.Terminal) (context.Context, 
 	ctx, stop := context.WithCancelCause(ctx)
 	w := newWatcher(t, watcherOptions{
 		Title: c.title(), Journal: j, Quiet: c.Output.Quiet, Open: c.Offer.Rate != "" || c.Offer.FindMax != "",
-		Requests: c.Offer.Requests, Stop: stop,
+		Requests: c.Offer.Requests, Stop: stop, StatusAsked: c.Verify.VerifyStatus != 0,
 		Patient: c.Offer.FindMax != "", // a search ends by itself, and says why
 	})
 	context.AfterFunc(ctx, w.ending)

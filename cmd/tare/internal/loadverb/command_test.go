@@ -2,7 +2,9 @@ package loadverb
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -30,42 +32,66 @@ func statusOf(err error) int {
 }
 func TestVerdictOf(t *testing.T) {
 	failed, unknown := outcome{failed: true}, outcome{err: load.ErrInconclusive}
+	onlyErrors := []error{fmt.Errorf("%w: check the URL", load.ErrOnlyErrors)}
 	dropped := load.Counts{Scheduled: 10, Dropped: 1}
 	for _, c := range []struct {
 		name     string
 		res      load.Result
 		outcomes []outcome
 		open     bool
-		meant    bool
 		want     int
 	}{
-		{"held", load.Result{}, []outcome{{}}, true, false, 0},
-		{"failed", load.Result{}, []outcome{{}, failed, unknown}, true, false, cli.ExitThreshold},
-		{"failed after inconclusive", load.Result{}, []outcome{unknown, failed}, true, false, cli.ExitThreshold},
-		{"inconclusive", load.Result{}, []outcome{{}, unknown}, true, false, cli.ExitInconclusive},
-		{"dropped", load.Result{Counts: dropped}, []outcome{failed}, true, false, cli.ExitNotOffered},
-		{"none verified", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{2: 2}, Unverified: 2}}, []outcome{unknown}, false, false, cli.ExitFailed},
-		{"some verified", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{2: 2}, Unverified: 1}}, nil, false, false, 0},
-		{"late", load.Result{Bound: true}, nil, true, false, cli.ExitNotOffered},
-		{"busy in the closed loop", load.Result{Bound: true}, nil, false, false, 0},
-		{"all errors", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{4: 1, 5: 1}}}, nil, false, false, cli.ExitFailed},
-		{"all errors, which are meant", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{4: 2}}}, nil, false, true, 0},
-		{"an error among answers", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{2: 1, 4: 1}}}, nil, false, false, 0},
-		{"interrupted", load.Result{Ended: "interrupted", Counts: dropped}, []outcome{failed}, true, false, cli.ExitInterrupted},
+		{"held", load.Result{}, []outcome{{}}, true, 0},
+		{"failed", load.Result{}, []outcome{{}, failed, unknown}, true, cli.ExitThreshold},
+		{"failed after inconclusive", load.Result{}, []outcome{unknown, failed}, true, cli.ExitThreshold},
+		{"inconclusive", load.Result{}, []outcome{{}, unknown}, true, cli.ExitInconclusive},
+		{"dropped", load.Result{Counts: dropped}, []outcome{failed}, true, cli.ExitNotOffered},
+		{"none verified", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{2: 2}, Unverified: 2}}, []outcome{unknown}, false, cli.ExitFailed},
+		{"some verified", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{2: 2}, Unverified: 1}}, nil, false, 0},
+		{"late", load.Result{Bound: true}, nil, true, cli.ExitNotOffered},
+		{"busy in the closed loop", load.Result{Bound: true}, nil, false, 0},
+		{"all errors", load.Result{Warnings: onlyErrors}, nil, false, cli.ExitFailed},
+		{"all errors, and late", load.Result{Warnings: onlyErrors, Bound: true}, nil, true, cli.ExitFailed},
+		{"all errors, which a threshold is about", load.Result{Warnings: onlyErrors, Bound: true}, []outcome{failed}, true, cli.ExitThreshold},
+		{"an error among answers", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{2: 1, 4: 1}}}, nil, false, 0},
+		{"interrupted", load.Result{Ended: "interrupted", Counts: dropped}, []outcome{failed}, true, cli.ExitInterrupted},
 	} {
-		if got := statusOf((&summary{res: &c.res, outcomes: c.outcomes, open: c.open, meant: c.meant}).verdict()); got != c.want {
+		if got := statusOf((&summary{res: &c.res, outcomes: c.outcomes, open: c.open}).verdict()); got != c.want {
 			t.Errorf("%s: got status %d, want %d", c.name, got, c.want)
 		}
 	}
 }
 
-// A rate not offered on time for want of connections, too, says so.
-func TestVerdictHintsAtConnections(t *testing.T) {
-	for _, waited := range []bool{false, true} {
-		f, ok := errors.AsType[*cli.Failure]((&summary{res: &load.Result{Bound: true, Waited: waited}, open: true}).verdict())
-		if !ok || strings.Contains(f.Hint, "--connections") != waited || !strings.Contains(f.Error(), "it was late, or busy") {
-			t.Errorf("late, waited %t: got %+v", waited, f)
+// The hint names what kept the rate from being offered: few connections, few threads, or
+// other programs.
+func TestHintOfRateNotOffered(t *testing.T) {
+	late := hist.New()
+	late.RecordN(int64(5*time.Millisecond), 1000)
+	for _, tt := range []struct {
+		cpu    time.Duration // in a second
+		waited bool
+		want   string
+		not    string
+	}{
+		{time.Second / 10, false, "stop other programs", "--threads"},
+		{time.Second / 10, true, "more --connections", "--threads"},
+		{9 * time.Second / 10, false, "--threads", "other programs"},
+	} {
+		res := &load.Result{Elapsed: time.Second, Threads: 1, CPU: tt.cpu, Late: late, Bound: true, Waited: tt.waited}
+		f, ok := errors.AsType[*cli.Failure]((&summary{res: res, open: true}).verdict())
+		if !ok || !strings.Contains(f.Hint, tt.want) || strings.Contains(f.Hint, tt.not) || f.Error() != "the rate was not offered on time" {
+			t.Errorf("%v of CPU, waited %t: got %+v, want the hint %q, not %q", tt.cpu, tt.waited, f, tt.want, tt.not)
 		}
+	}
+}
+
+// Nothing but the cause of the first refusal is said of a target that nobody reaches.
+func TestUnreachable(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errUnreachable)
+	res := &load.Result{Warnings: []error{fmt.Errorf("2 of 2 requests were refused; the first: %w", errors.New("nothing listens")), errors.New("the generator was late")}}
+	if got := unreachable(ctx, res); got == nil || got.Error() != "no connection could be made: nothing listens" {
+		t.Errorf("got %v, want the cause of the refusals alone", got)
 	}
 }
 

@@ -1,12 +1,14 @@
 package loadverb
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -18,7 +20,7 @@ import (
 
 // Judge says what a result must hold.
 type Judge struct {
-	FailIf []string `sep:"none" help:"Exit with status 3 if this is so, such as 'p99>50ms', 'errors>0.1%' or 'rate<1000'; repeatable." placeholder:"THRESHOLD"`
+	FailIf []string `sep:"none" help:"Exit with status 3 if this is so, such as 'p99>50ms', 'errors>0.1%', 'status_4xx>0' or 'rate<1000'; repeatable." placeholder:"THRESHOLD"`
 
 	thresholds []load.Threshold
 }
@@ -28,7 +30,7 @@ func (j *Judge) parse() error {
 	for _, s := range j.FailIf {
 		th, err := load.ParseThreshold(s)
 		if err != nil {
-			return cli.Usage("--fail-if takes p50 to p99.999, max, mean, errors or rate, < or >, and a bound", fmt.Errorf("--fail-if: %w", err))
+			return cli.Usage("--fail-if takes p50 to p99.999, max, mean, errors, rate or status_1xx to status_5xx, < or >, and a bound", fmt.Errorf("--fail-if: %w", err))
 		}
 		j.thresholds = append(j.thresholds, th)
 	}
@@ -81,41 +83,71 @@ func (j *Judge) outcomes(res *load.Result) []outcome {
 	return all
 }
 
-// verdict is the exit status of a result that was shown. A rate that was not
-// offered comes before the thresholds: they speak of that rate.
+// verdict is the exit status of a result that was shown. Answers of no use come first,
+// then a rate that was not offered: thresholds speak of that rate.
 func (s *summary) verdict() error {
-	res := s.res
-	if res.Ended != "" {
+	if s.res.Ended != "" {
 		return &cli.Failure{Status: cli.ExitInterrupted}
 	}
-	if s.open && res.Counts.Dropped > 0 {
+	threshold := s.failedThreshold()
+	useless := s.useless()
+	if useless != nil && threshold != nil {
+		return threshold
+	}
+	return cmp.Or(useless, s.notOffered(), threshold, s.undecided())
+}
+
+// useless is the failure of a load that got no answer of the kind that was expected.
+func (s *summary) useless() error {
+	c := s.res.Counts
+	switch {
+	case c.Unverified > 0 && c.Unverified == c.Answered():
+		return &cli.Failure{Status: cli.ExitFailed, Err: errors.New("no answer was as --verify asks"), Hint: "look at an answer, then at the --verify flags"}
+	case s.onlyErrors():
+		return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("%w: %s", load.ErrOnlyErrors, classes(c)), Hint: "check the URL; --verify-status CODE says that this status is expected"}
+	}
+	return nil
+}
+
+// notOffered is the failure of an open loop that did not keep its schedule.
+func (s *summary) notOffered() error {
+	res := s.res
+	switch {
+	case !s.open:
+		return nil
+	case res.Counts.Dropped > 0:
 		return &cli.Failure{Status: cli.ExitNotOffered, Err: fmt.Errorf("%s of %d were dropped: the rate was not offered",
 			unit.Plural(res.Counts.Dropped, "request"), res.Counts.Scheduled), Hint: "ask for a lower --rate, or allow more with --max-in-flight and --connections"}
+	case !res.Bound:
+		return nil
 	}
-	if s.open && res.Bound {
-		hint := "ask for a lower --rate, or give the generator more --threads or CPUs of its own"
-		if res.Waited {
-			hint += ", and more --connections"
-		}
-		return &cli.Failure{Status: cli.ExitNotOffered, Err: errors.New("the generator was (nearly) the bottleneck: it was late, or busy for most of the time"), Hint: hint}
+	hint := "ask for a lower --rate, or give the generator more --threads or CPUs of its own"
+	if res.Starved() {
+		hint = "stop other programs, or give the generator CPUs of its own (taskset); a lower --rate may not help"
 	}
-	var undecided error
-	for _, o := range s.outcomes {
-		if o.failed {
-			return &cli.Failure{Status: cli.ExitThreshold}
-		}
-		if o.err != nil {
-			undecided = &cli.Failure{Status: cli.ExitInconclusive, Err: o.err,
-				Hint: fmt.Sprintf("%s needs %s: raise --duration, --requests or --rate", o.threshold, unit.Plural(o.threshold.Requests(), "request"))}
-		}
+	if res.Waited {
+		hint += "; more --connections"
 	}
-	if c := res.Counts; c.Unverified > 0 && c.Unverified == c.Answered() {
-		return &cli.Failure{Status: cli.ExitFailed, Err: errors.New("no answer was as --verify asks"), Hint: "look at an answer, then at the --verify flags"}
+	return &cli.Failure{Status: cli.ExitNotOffered, Err: errors.New("the rate was not offered on time"), Hint: hint}
+}
+
+// failedThreshold is the failure of a threshold that did not hold, which the summary names.
+func (s *summary) failedThreshold() error {
+	if slices.ContainsFunc(s.outcomes, func(o outcome) bool { return o.failed }) {
+		return &cli.Failure{Status: cli.ExitThreshold}
 	}
-	if err := s.allErrors(); err != nil {
-		return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: "check the URL; --verify-status CODE says that this status is meant"}
+	return nil
+}
+
+// undecided is the failure of a threshold that could not be judged.
+func (s *summary) undecided() error {
+	i := slices.IndexFunc(s.outcomes, func(o outcome) bool { return o.err != nil })
+	if i < 0 {
+		return nil
 	}
-	return undecided
+	o := s.outcomes[i]
+	return &cli.Failure{Status: cli.ExitInconclusive, Err: o.err,
+		Hint: fmt.Sprintf("%s needs %s: raise --duration, --requests or --rate", o.threshold, unit.Plural(o.threshold.Requests(), "request"))}
 }
 
 // explainRefusal is an error without a result: of the machine or the network where

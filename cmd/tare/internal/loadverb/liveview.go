@@ -121,7 +121,7 @@ func (s screen) View() tea.View {
 // head is everything above the histogram.
 func (s screen) head() []string {
 	f := s.frame
-	failed := cmp.Or(failures(f.counts), "none")
+	failed := cmp.Or(failures(f.counts, f.statusAsked), "none")
 	if failed != "none" {
 		failed = lipgloss.NewStyle().Foreground(lipgloss.Red).Render(failed)
 	}

@@ -170,7 +170,7 @@ func (c *Command) targets() ([]load.Target, error) {
 		if n, err := strconv.ParseUint(u, 10, 64); err == nil { // what other tools have after -q, say
 			return nil, cli.Usage(fmt.Sprintf("a port of this machine is :%d, a rate --rate %[1]d", n), fmt.Errorf("%q is a number, not a URL", u))
 		}
-		all = append(all, load.Target{Method: method, URL: AbsoluteURL(u)})
+		all = append(all, load.Target{Method: method, URL: u})
 	}
 	if c.Request.Targets != "" {
 		listed, err := readTargets(c.Request.Targets)
@@ -215,18 +215,6 @@ func (c *Verify) verify() (load.Verify, error) {
 		Length: c.VerifyLength, SHA256: c.VerifySHA256}, err
 }
 
-// AbsoluteURL is u with a scheme, and a host where u begins with a port. A URL within
-// u's query has nothing to say of u's own scheme.
-func AbsoluteURL(u string) string {
-	if scheme, _, ok := strings.Cut(u, "://"); u == "" || ok && !strings.ContainsAny(scheme, "/?#") {
-		return u
-	}
-	if strings.HasPrefix(u, ":") {
-		u = "localhost" + u
-	}
-	return "http://" + u
-}
-
 // readTargets reads a list of requests.
 func readTargets(path string) ([]load.Target, error) {
 	data, err := readUpTo(mostList, path)
@@ -239,7 +227,7 @@ func readTargets(path string) ([]load.Target, error) {
 	}
 	all := make([]load.Target, len(lines))
 	for i, line := range lines {
-		all[i] = load.Target{Method: line.Method, URL: AbsoluteURL(line.Path), Weight: line.Weight, Source: line.At}
+		all[i] = load.Target{Method: line.Method, URL: line.Path, Weight: line.Weight, Source: line.At}
 	}
 	return all, nil
 }
@@ -272,11 +260,11 @@ func (c *Command) title() string {
 	var what string
 	switch {
 	case len(c.URLs) == 1 && c.Request.Targets == "":
-		what = AbsoluteURL(c.URLs[0])
+		what = load.AbsoluteURL(c.URLs[0])
 	case len(c.URLs) == 0:
 		what = c.Request.Targets
 	default:
-		what = fmt.Sprintf("%s and others", AbsoluteURL(c.URLs[0]))
+		what = fmt.Sprintf("%s and others", load.AbsoluteURL(c.URLs[0]))
 	}
 	return load.Shown(what) + ", " + c.how()
 }

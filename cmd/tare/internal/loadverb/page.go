@@ -2,7 +2,9 @@ package loadverb
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,14 +26,13 @@ type summary struct {
 	planned  time.Duration // of the measured part; 0: not known
 	title    string
 	outcomes []outcome
-	meant    bool // --verify-status names the status that answers have
 }
 
 // page builds the report; the drawing in characters is at most width columns wide.
 func (s *summary) page(width int) doc.Page {
 	p := doc.Page{Title: s.title}
-	if err := s.allErrors(); err != nil {
-		p.Add(doc.Warning{Text: doc.Plain(err.Error())})
+	if s.onlyErrors() {
+		p.Add(doc.Warning{Text: doc.Plain(fmt.Sprintf("%v: %s", load.ErrOnlyErrors, classes(s.res.Counts)))})
 	}
 	p.Add(doc.Heading{Level: 1, Text: s.title}, s.facts())
 	if s.res.Counts.Answered() > 0 {
@@ -40,7 +41,7 @@ func (s *summary) page(width int) doc.Page {
 			p.Add(doc.Note(note))
 		}
 		p.Add(s.series(width), doc.Terms{Items: []doc.Term{{Name: "generator", Text: doc.Plain(s.generator())}}})
-		p.Add(warnings(s.res.Warnings)...)
+		p.Add(warnings(slices.DeleteFunc(slices.Clone(s.res.Warnings), isOnlyErrors))...)
 	}
 	for _, o := range s.outcomes {
 		span := doc.Span{Text: o.String()}
@@ -63,14 +64,10 @@ func warnings(all []error) (blocks []doc.Block) {
 	return blocks
 }
 
-// allErrors reports that every answer has status 4xx or 5xx, unless that is asked for.
-func (s *summary) allErrors() error {
-	c := s.res.Counts
-	if n := c.Answered(); n == 0 || s.meant || c.Status[4]+c.Status[5] < n {
-		return nil
-	}
-	return fmt.Errorf("every answer is an error: %s", classes(c))
-}
+// onlyErrors reports whether the result warns that every answer is an error.
+func (s *summary) onlyErrors() bool { return slices.ContainsFunc(s.res.Warnings, isOnlyErrors) }
+
+func isOnlyErrors(w error) bool { return errors.Is(w, load.ErrOnlyErrors) }
 
 // facts are the counts.
 func (s *summary) facts() doc.Terms {
@@ -80,7 +77,7 @@ func (s *summary) facts() doc.Terms {
 		terms.Items = append(terms.Items, doc.Term{Name: name, Text: doc.Plain(fmt.Sprintf(format, args...))})
 	}
 	add("requests", "%s scheduled, %s answered in %s", number(c.Scheduled), number(c.Answered()), seconds(r.Elapsed))
-	add("errors", "%s", cmp.Or(failures(c), "none"))
+	add("errors", "%s", cmp.Or(failures(c, r.StatusAsked), "none"))
 	if n := r.WarmUp.Scheduled; n > 0 {
 		add("warm-up", "%s, not counted here", unit.Plural(n, "request"))
 	}
@@ -272,7 +269,8 @@ func spark(values []float64, width int) string {
 func (s *summary) generator() string {
 	r := s.res
 	why := fmt.Sprintf("%s of %s busy", unit.Format(r.Busy(), unit.Share), unit.Plural(r.Threads, "thread"))
-	if s.open && r.Late.Count() > 0 {
+	if s.open && !r.Bound && r.Late.Count() > 0 { // else the warnings say so
+
 		why += ", late " + highest(r.Late)
 	}
 	if r.Unread.Count() > 0 {

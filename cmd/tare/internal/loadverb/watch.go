@@ -17,13 +17,14 @@ import (
 
 // watcherOptions say what to watch and where to tell of it.
 type watcherOptions struct {
-	Title    string
-	Requests int64    // that end the run; 0: time does
-	Open     bool     // open loop
-	Quiet    bool     // shows nothing
-	Journal  *journal // nil: none
-	Patient  bool     // does not stop a run that reaches nobody
-	Stop     func(cause error)
+	Title       string
+	Requests    int64    // that end the run; 0: time does
+	Open        bool     // open loop
+	StatusAsked bool     // a status is asked for: others are errors, and only they
+	Quiet       bool     // shows nothing
+	Journal     *journal // nil: none
+	Patient     bool     // does not stop a run that reaches nobody
+	Stop        func(cause error)
 }
 
 // watcher tells of runs under way: drawn on a terminal, a line a second
@@ -50,7 +51,12 @@ func unreachable(ctx context.Context, res *load.Result) error {
 	if !errors.Is(context.Cause(ctx), errUnreachable) {
 		return nil
 	}
-	return errors.Join(append([]error{errUnreachable}, res.Warnings...)...)
+	for _, w := range res.Warnings { // that of the refusals wraps their cause
+		if cause := errors.Unwrap(w); cause != nil {
+			return fmt.Errorf("%w: %w", errUnreachable, cause)
+		}
+	}
+	return errUnreachable
 }
 
 func newWatcher(t *cli.Terminal, o watcherOptions) *watcher {
@@ -127,6 +133,7 @@ type frame struct {
 	elapsed, total time.Duration
 	share          float64 // done, 0 to 1; negative when not known
 	counts         load.Counts
+	statusAsked    bool
 	rate           float64
 	flight         int
 	label          string // of the times
@@ -141,7 +148,7 @@ type quantileValue struct {
 
 // newFrame copies what is shown of s.
 func newFrame(s load.Snapshot, o watcherOptions) frame {
-	f := frame{elapsed: s.Elapsed, total: s.Total, share: -1, counts: s.Counts, rate: s.Rate, flight: s.Flight}
+	f := frame{elapsed: s.Elapsed, total: s.Total, share: -1, counts: s.Counts, statusAsked: o.StatusAsked, rate: s.Rate, flight: s.Flight}
 	times := s.Service
 	f.label = "service"
 	if o.Open {
@@ -170,7 +177,7 @@ func (f frame) line() string {
 			parts = append(parts, q.name+" "+nanoseconds(q.value))
 		}
 	}
-	return strings.Join(append(parts, cmp.Or(failures(f.counts), "no errors")), "  ")
+	return strings.Join(append(parts, cmp.Or(failures(f.counts, f.statusAsked), "no errors")), "  ")
 }
 
 // when says how far the run is.
@@ -185,14 +192,18 @@ func (f frame) when() string {
 	}
 }
 
-// failures names the failures of c by kind; "" is none.
-func failures(c load.Counts) string {
+// failures names the failures of c by kind; "" is none. Answers with an error status are
+// none where a status is asked for: then the others are unverified.
+func failures(c load.Counts, statusAsked bool) string {
+	if statusAsked {
+		c.Status = [6]uint64{}
+	}
 	var parts []string
 	for _, k := range []struct {
 		n    uint64
 		name string
 	}{
-		{c.Status[5], "5xx"}, {c.Refused, "refused"}, {c.Reset, "reset"}, {c.Timeout, "timed out"}, {c.Short, "cut short"},
+		{c.Status[4], "4xx"}, {c.Status[5], "5xx"}, {c.Refused, "refused"}, {c.Reset, "reset"}, {c.Timeout, "timed out"}, {c.Short, "cut short"},
 		{c.Malformed, "malformed"}, {c.Unverified, "unverified"}, {c.Dropped, "dropped"},
 	} {
 		if k.n > 0 {
