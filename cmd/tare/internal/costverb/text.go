@@ -64,7 +64,7 @@ func (b *bill) ownerBlocks(all bool) []doc.Block {
 	}
 	out := []doc.Block{ownerTable(items, d.Per, b.Allocs != nil)}
 	if others > 0 {
-		out = append(out, doc.Note(fmt.Sprintf("%s below 0.5 %%, %s together: --all shows them", cli.Count(uint64(others), "more owner"), unit.Format(rest, unit.Nanoseconds))))
+		out = append(out, doc.Note(fmt.Sprintf("%s below 0.5 %%, %s together: --all shows them", unit.Plural(others, "more owner"), unit.Format(rest, unit.Nanoseconds))))
 	}
 	add := func(format string, args ...any) { out = append(out, doc.Paragraphf(format, args...)) }
 	if b.Window.Requests == 0 {

@@ -110,7 +110,7 @@ func (of diffed) blocks() []doc.Block {
 	case len(differ) == 0:
 		out = append(out, doc.Note(fmt.Sprintf("No owner's cost differs by more than chance (%d tested).", of.Tests())))
 	case others > 0:
-		out = append(out, doc.Note(cli.Count(uint64(others), "other owner")+" without a measurable difference."))
+		out = append(out, doc.Note(unit.Plural(others, "other owner")+" without a measurable difference."))
 	}
 	// A small function may differ where the whole of its owner varies more than that.
 	within := slices.DeleteFunc(slices.Clone(of.Functions), func(f diff.Row) bool { return !f.Differs || differ[place{f.Owner, f.Where}] })
@@ -122,7 +122,7 @@ func (of diffed) blocks() []doc.Block {
 	}
 	out = append(out, functions)
 	if more := len(within) - perOwner; more > 0 {
-		out = append(out, doc.Note(fmt.Sprintf("%s: --json shows them.", cli.Count(uint64(more), "more function"))))
+		out = append(out, doc.Note(fmt.Sprintf("%s: --json shows them.", unit.Plural(more, "more function"))))
 	}
 	return append(out, of.near()...)
 }

@@ -61,7 +61,7 @@ func span(d time.Duration) string { return unit.Format(float64(d), unit.Nanoseco
 
 // difference says what slow requests spent more time on than the others.
 func (s *story) difference() []doc.Block {
-	slow := fmt.Sprintf("%s took %s or longer", cli.Count(uint64(s.Slow.Count), "request"), span(s.SlowerThan))
+	slow := fmt.Sprintf("%s took %s or longer", unit.Plural(s.Slow.Count, "request"), span(s.SlowerThan))
 	if s.Slow.Cut > 0 {
 		slow += fmt.Sprintf(", of %s it is not known how much", unit.Number(float64(s.Slow.Cut)))
 	}

@@ -20,7 +20,7 @@ func resultPage(w *whatif.Result) doc.Page {
 	var p doc.Page
 	add := func(format string, args ...any) { p.Add(doc.Paragraphf(format, args...)) }
 	p.Add(doc.Heading{Level: 1, Text: fmt.Sprintf("what if %s took %s longer?", owner, ns(w.Slow))})
-	add("process %d, %s of windows, %s requests", w.PID, cli.Count(uint64(w.Pairs), "pair"), unit.Number(w.Requests))
+	add("process %d, %s of windows, %s requests", w.PID, unit.Plural(w.Pairs, "pair"), unit.Number(w.Requests))
 	p.Add(doc.Table{
 		Caption: "effect", Unlabelled: true,
 		Columns: []doc.Column{{Key: true}, {Head: "as it is", Right: true}, {Head: "slowed down", Right: true}, {Head: "effect, 95 % interval"}},
