@@ -78,7 +78,7 @@ var arrows = map[string][]string{
 	"cmd/tare/internal/flameverb":     {"cmd/tare/internal/cli", "cost", "cost/capture", "cost/flame", "cost/page", "doc", "stats/unit"},
 	"cmd/tare/internal/forge":         {},
 	"cmd/tare/internal/gate":          {"cmd/tare/internal/cli", "cmd/tare/internal/publish", "cmd/tare/internal/runs", "lab", "lab/comment", "lab/record", "lab/study", "lab/verdict", "stats", "stats/bound", "stats/unit"},
-	"cmd/tare/internal/loadverb":      {"cmd/tare/internal/cli", "doc", "load", "load/pace", "load/source", "stats/bound", "stats/hist", "stats/unit"},
+	"cmd/tare/internal/loadverb":      {"cmd/tare/internal/cli", "cmd/tare/internal/loadverb/...", "doc", "load", "load/pace", "load/source", "stats/bound", "stats/hist", "stats/unit"},
 	"cmd/tare/internal/noise":         {"cmd/tare/internal/cli", "lab/record", "stats", "stats/unit"},
 	"cmd/tare/internal/publish":       {"cmd/tare/internal/cli", "cmd/tare/internal/forge", "cmd/tare/internal/runs", "doc", "lab/cireport", "lab/comment", "lab/record", "lab/study", "lab/verdict", "stats/bound"},
 	"cmd/tare/internal/runs":          {"cmd/tare/internal/cli", "cmd/tare/internal/noise", "cost", "cost/capture", "cost/diff", "cost/exectrace", "cost/pprof", "doc", "lab", "lab/...", "stats", "stats/bound", "stats/unit", "studies"},
@@ -88,6 +88,8 @@ var arrows = map[string][]string{
 	"cmd/tare/internal/trendverb":     {"cmd/tare/internal/cli", "cmd/tare/internal/runs", "doc", "lab/record", "lab/trend", "lab/verdict"},
 	"cmd/tare/internal/whatifverb":    {"cmd/tare/internal/cli", "cost/whatif", "doc", "stats/unit"},
 	"arms/rivals/internal/fastloop":   {"arms/arm"},
+
+	"cmd/tare/internal/loadverb/journal": {"load"},
 
 	"cost/internal/framework": {"cost/internal/symbol"},
 	"cost/internal/kallsyms":  {"cost"},

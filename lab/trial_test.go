@@ -15,7 +15,7 @@ import (
 
 // over is a result with so many answers in its slices.
 func over(answered ...uint64) *load.Result {
-	res := &load.Result{Window: time.Second, Response: hist.New(), Service: hist.New(), Late: hist.New(), FirstByte: hist.New()}
+	res := &load.Result{Window: time.Second, Response: hist.New(), Service: hist.New(), FirstByte: hist.New(), Generator: load.Generator{Late: hist.New()}}
 	for i, n := range answered {
 		res.Within, res.Counts.Status[2] = res.Within+n, res.Counts.Status[2]+n
 		res.Series = append(res.Series, load.Slice{At: time.Duration(i) * time.Second, Answered: n})

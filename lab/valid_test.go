@@ -14,10 +14,8 @@ import (
 // sound is what came of ten seconds at 1,000 requests a second, of 1 ms each,
 // with nothing to find fault with.
 func sound() *load.Result {
-	res := &load.Result{
-		Elapsed: 10 * time.Second, Window: 10 * time.Second, Threads: 1, CPU: 4 * time.Second, MeanFlight: 1,
-		Response: hist.New(), Service: hist.New(), Late: hist.New(), FirstByte: hist.New(),
-	}
+	res := &load.Result{Elapsed: 10 * time.Second, Window: 10 * time.Second, Threads: 1, MeanFlight: 1,
+		Response: hist.New(), Service: hist.New(), FirstByte: hist.New(), Generator: load.Generator{CPU: 4 * time.Second, Late: hist.New()}}
 	for range 10_000 {
 		res.Response.Record(int64(time.Millisecond))
 		res.Late.Record(int64(10 * time.Microsecond))

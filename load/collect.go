@@ -28,9 +28,9 @@ func (c *conductor) result(cause error) *Result {
 	p := c.plan
 	res := &Result{
 		Started: epoch.Add(time.Duration(p.measure)), Engine: p.engine, Threads: p.threads,
-		Response: hist.New(), Service: hist.New(), Lag: hist.New(), Late: hist.New(), FirstByte: hist.New(),
-		Connect: hist.New(), Handshake: hist.New(), Unread: hist.New(),
-		CPU: c.cpu, MaxRSS: sys.MaxRSS(), StatusAsked: p.statusAsked,
+		Response: hist.New(), Service: hist.New(), FirstByte: hist.New(), Connect: hist.New(), Handshake: hist.New(),
+		Generator:   Generator{CPU: c.cpu, MaxRSS: sys.MaxRSS(), Lag: hist.New(), Late: hist.New(), Unread: hist.New()},
+		StatusAsked: p.statusAsked,
 	}
 	if cause != nil && p.cutShort() {
 		res.Ended = endedBy(cause)

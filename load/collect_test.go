@@ -30,8 +30,8 @@ func TestGeneratorBound(t *testing.T) {
 		{"late, and connections few", time.Second, 0, 11 * ms, 1000 * ms, true, true, []string{"the generator was late", "no connection of 8 was free for some requests: 1 % began 1.00 s or more late"}},
 	}
 	for _, tt := range tests {
-		res := &load.Result{Elapsed: 10 * time.Second, Threads: 2, CPU: tt.cpu, Spun: tt.spun,
-			Response: hist.New(), Lag: hist.New(), Late: hist.New()}
+		res := &load.Result{Elapsed: 10 * time.Second, Threads: 2,
+			Response: hist.New(), Generator: load.Generator{CPU: tt.cpu, Spun: tt.spun, Lag: hist.New(), Late: hist.New()}}
 		res.Late.RecordN(int64(tt.late), 1000)
 		res.Lag.RecordN(int64(tt.lag), 1000)
 		load.Judged(res, load.Options{Connections: 8})
@@ -49,7 +49,7 @@ func TestWarningOfDropped(t *testing.T) {
 		10: "1 of 2 requests was dropped: more than 10 would have been in flight, or the run ended before they could begin",
 	} {
 		res := load.Judged(&load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{2: 1}, Dropped: 1},
-			Response: hist.New(), Lag: hist.New(), Late: hist.New()}, load.Options{MaxInFlight: most})
+			Response: hist.New(), Generator: load.Generator{Lag: hist.New(), Late: hist.New()}}, load.Options{MaxInFlight: most})
 		if len(res.Warnings) != 1 || res.Warnings[0].Error() != want {
 			t.Errorf("at most %d: got warnings %q, want %q", most, res.Warnings, want)
 		}

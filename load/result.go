@@ -6,49 +6,60 @@ import (
 	"github.com/tarehq/tare/stats/hist"
 )
 
-// Result is what a load run measured. All times are of the measured part.
+// Result is what a load run measured. All times are of the measured part. Its JSON is what
+// [Result.MarshalJSON] describes.
 type Result struct {
-	Started time.Time     // of the measured part
-	Elapsed time.Duration // of it: to its end, where Options.Requests decides the start of the last, or to the last answer if that came later
-	Window  time.Duration // of it, without what came after: in which requests could begin; Elapsed where Options.Requests decided the end
-	Engine  Engine        // that ran
-	Threads int
+	Started time.Time     `json:"started"`    // of the measured part
+	Elapsed time.Duration `json:"elapsed_ns"` // of it: to its end, where Options.Requests decides the start of the last, or to the last answer if that came later
+	Window  time.Duration `json:"-"`          // of it, without what came after: in which requests could begin; Elapsed where Options.Requests decided the end
+	Ended   string        `json:"ended"`      // "" or why it ended early, such as "interrupted"
+	Engine  Engine        `json:"engine"`     // that ran
+	Threads int           `json:"threads"`
 
-	Counts Counts // of the measured part
-	WarmUp Counts // of the warm-up
+	Counts Counts `json:"counts"`  // of the measured part
+	WarmUp Counts `json:"warm_up"` // of the warm-up
 
-	Response  *hist.Hist // intended start → last byte, ns; closed loop: equal to Service
-	Service   *hist.Hist // start → last byte, ns
-	Lag       *hist.Hist // intended start → start, ns; open loop only
-	Late      *hist.Hist // the part of Lag that is the generator's own, not the wait for a free connection, ns
-	Unread    *hist.Hist // arrival of an answer → read by the generator, ns; in no other time, and empty where the kernel does not note arrivals: see the package
-	FirstByte *hist.Hist // start → first byte of the answer, ns
-	Connect   *hist.Hist // TCP or Unix connect, ns; warm-up included
-	Handshake *hist.Hist // TLS handshake, ns; warm-up included
+	Response  *hist.Hist `json:"response,omitzero"`   // intended start → last byte, ns; closed loop: equal to Service
+	Service   *hist.Hist `json:"service,omitzero"`    // start → last byte, ns
+	FirstByte *hist.Hist `json:"first_byte,omitzero"` // start → first byte of the answer, ns
+	Connect   *hist.Hist `json:"connect,omitzero"`    // TCP or Unix connect, ns; warm-up included
+	Handshake *hist.Hist `json:"handshake,omitzero"`  // TLS handshake, ns; warm-up included
 
-	BytesIn, BytesOut uint64 // carried by TCP, headers and TLS included
+	BytesIn  uint64 `json:"bytes_in"` // carried by TCP, headers and TLS included
+	BytesOut uint64 `json:"bytes_out"`
 
-	Opened     uint64  // connections opened, warm-up included
-	Reused     uint64  // requests sent on a connection that had carried one before
-	Full       uint64  // full TLS handshakes, warm-up included
-	Resumed    uint64  // resumed TLS handshakes
-	MeanFlight float64 // time-averaged requests due and not finished, integrated independently of the response times
-	PeakFlight int     // the most at a time that were in flight or, taken up, waited for a connection
-	Within     uint64  // of the measured part, answered within Window
-	Carried    uint64  // of the warm-up, answered within Window
-	InTime     uint64  // answered within Window, or within one typical response time after: see FindMax
+	Connections `json:"connections"`
+	MeanFlight  float64 `json:"mean_in_flight"` // time-averaged requests due and not finished, integrated independently of the response times
+	PeakFlight  int     `json:"peak_in_flight"` // the most at a time that were in flight or, taken up, waited for a connection
+	Within      uint64  `json:"-"`              // of the measured part, answered within Window
+	Carried     uint64  `json:"-"`              // of the warm-up, answered within Window
+	InTime      uint64  `json:"-"`              // answered within Window, or within one typical response time after: see FindMax
 
-	Series []Slice // per Options.Slice, in order; the last holds what ended after the measured part
+	Generator   `json:"generator"`
+	StatusAsked bool     `json:"-"`        // a target's Verify names the status that is right; else 4xx and 5xx are errors
+	Series      []Slice  `json:"series"`   // per Options.Slice, in order; the last holds what ended after the measured part
+	Warnings    Warnings `json:"warnings"` // caveats of this result, to be shown with it
+}
 
-	CPU         time.Duration // the generator's own, user and system, over the measured part
-	Spun        time.Duration // what of CPU went into polling before intended starts
-	MaxRSS      uint64        // bytes; the generator's process
-	Bound       bool          // the generator was (nearly) the bottleneck: see Warnings for why
-	Stopped     bool          // the generator's process was stopped meanwhile, as by Ctrl-Z
-	Waited      bool          // requests waited for a free connection: see Warnings for how long
-	StatusAsked bool          // a target's Verify names the status that is right; else 4xx and 5xx are errors
-	Ended       string        // "" or why it ended early, such as "interrupted"
-	Warnings    []error       // caveats of this result, to be shown with it
+// Connections are those of a run, its warm-up included where nothing else is said.
+type Connections struct {
+	Opened  uint64 `json:"opened"`
+	Reused  uint64 `json:"reused"`             // requests of the measured part sent on a connection that had carried one before
+	Full    uint64 `json:"full_handshakes"`    // of TLS
+	Resumed uint64 `json:"resumed_handshakes"` // of TLS
+	Waited  bool   `json:"waited"`             // requests waited for a free connection: see Warnings for how long
+}
+
+// Generator is what a run cost and delayed by itself, in the measured part.
+type Generator struct {
+	CPU     time.Duration `json:"cpu_ns"`          // user and system
+	Spun    time.Duration `json:"spun_ns"`         // what of CPU went into polling before intended starts
+	MaxRSS  uint64        `json:"max_rss_bytes"`   // of its process
+	Bound   bool          `json:"bound"`           // it was (nearly) the bottleneck: see Warnings for why
+	Stopped bool          `json:"-"`               // its process was stopped meanwhile, as by Ctrl-Z
+	Lag     *hist.Hist    `json:"lag,omitzero"`    // intended start → start, ns; open loop only
+	Late    *hist.Hist    `json:"late,omitzero"`   // the part of Lag that is the generator's own, not the wait for a free connection, ns
+	Unread  *hist.Hist    `json:"unread,omitzero"` // arrival of an answer → read by the generator, ns; in no other time, and empty where the kernel does not note arrivals: see the package
 }
 
 // Busy is the share of its threads' time that the generator worked, polling before
@@ -89,19 +100,22 @@ func (r *Result) Throughput() float64 {
 }
 
 // Counts say how requests ended. Every scheduled request is in exactly one of
-// the fields up to Dropped, so their sum is Scheduled.
+// the fields up to Dropped, so their sum is Scheduled. JSON has the sum of Status beside it.
 type Counts struct {
-	Scheduled uint64
-	Status    [6]uint64 // answered, by class: Status[2] is 2xx; [0] is never used
-	Refused   uint64    // the connection was refused or could not be made
-	Reset     uint64    // the connection was reset or broke while sending or before any byte of an answer
-	Timeout   uint64    // no whole answer within Options.Timeout
-	Short     uint64    // the connection ended within the answer
-	Malformed uint64    // the answer is not HTTP, or beyond a limit
-	Dropped   uint64    // scheduled, never sent
+	Scheduled uint64  `json:"scheduled"`
+	Status    Classes `json:"status"`    // answered, by class: Status[2] is 2xx; [0] is never used
+	Refused   uint64  `json:"refused"`   // the connection was refused or could not be made
+	Reset     uint64  `json:"reset"`     // the connection was reset or broke while sending or before any byte of an answer
+	Timeout   uint64  `json:"timeout"`   // no whole answer within Options.Timeout
+	Short     uint64  `json:"short"`     // the connection ended within the answer
+	Malformed uint64  `json:"malformed"` // the answer is not HTTP, or beyond a limit
+	Dropped   uint64  `json:"dropped"`   // scheduled, never sent
 
-	Unverified uint64 // answered, but not as Target.Verify asks; also counted by class
+	Unverified uint64 `json:"unverified"` // answered, but not as Target.Verify asks; also counted by class
 }
+
+// Classes are numbers of answers by status class.
+type Classes [6]uint64
 
 // Answered is the number of well-formed whole answers.
 func (c Counts) Answered() uint64 {

@@ -41,12 +41,12 @@ type Probe struct {
 
 // SearchResult is what FindMax found.
 type SearchResult struct {
-	Threshold string
-	Rate      float64 // highest that held, requests a second; 0 when none did, or none again
-	Confirmed bool    // held again in a fresh probe after the search
-	Probes    []Probe // in order
-	Ended     string  // "" or why the search ended early, such as "interrupted"
-	Warnings  []error // caveats of this result, to be shown with it
+	Threshold string   `json:"threshold"`
+	Rate      float64  `json:"rate"`      // highest that held, requests a second; 0 when none did, or none again
+	Confirmed bool     `json:"confirmed"` // held again in a fresh probe after the search
+	Ended     string   `json:"ended"`     // "" or why the search ended early, such as "interrupted"
+	Probes    []Probe  `json:"probes"`    // in order
+	Warnings  Warnings `json:"warnings"`  // caveats of this result, to be shown with it
 }
 
 const (
@@ -125,7 +125,7 @@ func newSearch(o Options, so SearchOptions) (*search, error) {
 	if !(so.From > 0 && so.From <= so.To) || math.IsInf(so.To, 1) {
 		return nil, fmt.Errorf("checking search: rates from %g to %g are no range above 0", so.From, so.To)
 	}
-	return &search{base: o, so: so, threshold: t, result: &SearchResult{Threshold: t.String()}}, nil
+	return &search{base: o, so: so, threshold: t, result: &SearchResult{Threshold: t.String(), Probes: []Probe{}}}, nil
 }
 
 func (s *search) run(ctx context.Context) error {

@@ -68,7 +68,7 @@ func TestFindMaxBound(t *testing.T) {
 		res, err := load.FindMaxWith(context.Background(), load.SearchOptions{Threshold: tt.threshold, From: 1000, To: 1000, Step: time.Second},
 			func(_ context.Context, o load.Options) (*load.Result, error) {
 				n := uint64(1000 * o.Duration.Seconds())
-				r := &load.Result{Elapsed: o.Duration, Threads: 1, Bound: true, CPU: tt.cpu, Response: hist.New(), Service: hist.New()}
+				r := &load.Result{Elapsed: o.Duration, Threads: 1, Response: hist.New(), Service: hist.New(), Generator: load.Generator{Bound: true, CPU: tt.cpu}}
 				r.Counts = load.Counts{Scheduled: n, Dropped: tt.dropped, Reset: tt.failed}
 				r.Counts.Status[2] = n - tt.dropped - tt.failed
 				r.Response.RecordN(int64(tt.response), r.Counts.Status[2])

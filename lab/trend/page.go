@@ -44,7 +44,7 @@ func (t *Trend) Page() doc.Page {
 		for _, l := range t.LeftOut {
 			list.Items = append(list.Items, doc.Plain(l.Run+": "+l.Why))
 		}
-		p.Add(doc.Fold{Summary: verdict.Count(len(t.LeftOut), "run") + " of the study not shown", Blocks: []doc.Block{list}})
+		p.Add(doc.Fold{Summary: unit.Plural(len(t.LeftOut), "run") + " of the study not shown", Blocks: []doc.Block{list}})
 	}
 	return p
 }
@@ -70,7 +70,7 @@ func (t *Trend) figure(runs []string) doc.Figure {
 	}
 	y := e.Axis(0.08, plotHeight)
 	x := chart.Axis{Lo: -0.3, Hi: float64(len(runs)) - 0.7, Span: chart.Across}
-	plot := chart.Plot{Title: t.Metric.Title + " over " + verdict.Count(len(runs), "run"), Height: plotHeight,
+	plot := chart.Plot{Title: t.Metric.Title + " over " + unit.Plural(len(runs), "run"), Height: plotHeight,
 		Desc: "For each arm the change against the control, a vertical line for its interval, and the area between the intervals' ends."}
 	for _, v := range chart.Linear(y.Lo, y.Hi, 5) {
 		if math.Abs(v) < (y.Hi-y.Lo)/1e6 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/loadverb/journal"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/load/pace"
 )
@@ -145,7 +146,7 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 // watch begins to show and to journal what runs within the context returned,
 // which ends when the user wants it to or nothing can be reached.
 func (c *Command) watch(ctx context.Context, t *cli.Terminal) (context.Context, *watcher, error) {
-	j, err := c.Output.openJournal()
+	j, err := journal.Open(c.Output.journalPath())
 	if err != nil {
 		return nil, nil, err
 	}

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
@@ -48,11 +46,11 @@ func TestVerdictOf(t *testing.T) {
 		{"dropped", load.Result{Counts: dropped}, []outcome{failed}, true, cli.ExitNotOffered},
 		{"none verified", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{2: 2}, Unverified: 2}}, []outcome{unknown}, false, cli.ExitFailed},
 		{"some verified", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{2: 2}, Unverified: 1}}, nil, false, 0},
-		{"late", load.Result{Bound: true}, nil, true, cli.ExitNotOffered},
-		{"busy in the closed loop", load.Result{Bound: true}, nil, false, 0},
+		{"late", load.Result{Generator: load.Generator{Bound: true}}, nil, true, cli.ExitNotOffered},
+		{"busy in the closed loop", load.Result{Generator: load.Generator{Bound: true}}, nil, false, 0},
 		{"all errors", load.Result{Warnings: onlyErrors}, nil, false, cli.ExitFailed},
-		{"all errors, and late", load.Result{Warnings: onlyErrors, Bound: true}, nil, true, cli.ExitFailed},
-		{"all errors, which a threshold is about", load.Result{Warnings: onlyErrors, Bound: true}, []outcome{failed}, true, cli.ExitThreshold},
+		{"all errors, and late", load.Result{Warnings: onlyErrors, Generator: load.Generator{Bound: true}}, nil, true, cli.ExitFailed},
+		{"all errors, which a threshold is about", load.Result{Warnings: onlyErrors, Generator: load.Generator{Bound: true}}, []outcome{failed}, true, cli.ExitThreshold},
 		{"an error among answers", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{2: 1, 4: 1}}}, nil, false, 0},
 		{"interrupted", load.Result{Ended: "interrupted", Counts: dropped}, []outcome{failed}, true, cli.ExitInterrupted},
 	} {
@@ -77,7 +75,7 @@ func TestHintOfRateNotOffered(t *testing.T) {
 		{time.Second / 10, true, "more --connections", "--threads"},
 		{9 * time.Second / 10, false, "--threads", "other programs"},
 	} {
-		res := &load.Result{Elapsed: time.Second, Threads: 1, CPU: tt.cpu, Late: late, Bound: true, Waited: tt.waited}
+		res := &load.Result{Elapsed: time.Second, Threads: 1, Generator: load.Generator{CPU: tt.cpu, Late: late, Bound: true}, Connections: load.Connections{Waited: tt.waited}}
 		f, ok := errors.AsType[*cli.Failure]((&summary{res: res, open: true}).verdict())
 		if !ok || !strings.Contains(f.Hint, tt.want) || strings.Contains(f.Hint, tt.not) || f.Error() != "the rate was not offered on time" {
 			t.Errorf("%v of CPU, waited %t: got %+v, want the hint %q, not %q", tt.cpu, tt.waited, f, tt.want, tt.not)
@@ -100,7 +98,7 @@ func TestGeneratorLine(t *testing.T) {
 	late, lag := hist.New(), hist.New()
 	late.RecordN(int64(2*time.Millisecond), 1000)
 	lag.RecordN(int64(time.Second), 1000)
-	s := summary{res: &load.Result{Elapsed: time.Second, Threads: 1, Late: late, Lag: lag, Unread: hist.New()}, open: true}
+	s := summary{res: &load.Result{Elapsed: time.Second, Threads: 1, Generator: load.Generator{Late: late, Lag: lag, Unread: hist.New()}}, open: true}
 	if got, want := s.generator(), "not the bottleneck: 0.0 % of 1 thread busy, late p99 2.00 ms"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -169,7 +167,7 @@ func TestSearchVerdict(t *testing.T) {
 	bound := []load.Probe{
 		{Rate: 100, Held: true, Result: &load.Result{}},
 		{Rate: 400, Result: &load.Result{}},
-		{Rate: 200, Bound: true, Result: &load.Result{Bound: true}},
+		{Rate: 200, Bound: true, Result: &load.Result{Generator: load.Generator{Bound: true}}},
 	}
 	again := load.Probe{Rate: 100, Confirm: true, Result: &load.Result{}}
 	for _, c := range []struct {
@@ -184,7 +182,7 @@ func TestSearchVerdict(t *testing.T) {
 		{"held once", load.SearchResult{Probes: []load.Probe{bound[0], bound[1], again}}, cli.ExitInconclusive, "100/s held p99<1ms once, and not again"},
 		{"bound", load.SearchResult{Rate: 100, Confirmed: true, Probes: bound}, cli.ExitNotOffered, "100/s is the highest rate found"},
 		{"bound at first", load.SearchResult{Probes: bound[2:]}, cli.ExitNotOffered, "no rate was found to hold p99<1ms: the generator was the limit"},
-		{"late, and the target slow", load.SearchResult{Probes: []load.Probe{{Rate: 200, Result: &load.Result{Bound: true}}}}, cli.ExitThreshold, "no rate held p99<1ms"},
+		{"late, and the target slow", load.SearchResult{Probes: []load.Probe{{Rate: 200, Result: &load.Result{Generator: load.Generator{Bound: true}}}}}, cli.ExitThreshold, "no rate held p99<1ms"},
 		{"interrupted", load.SearchResult{Ended: "interrupted"}, cli.ExitInterrupted, "no rate was found yet"},
 	} {
 		if got := statusOf(searchVerdict(&c.found)); got != c.want {
@@ -331,12 +329,10 @@ func TestWatcherEndsRunThatReachesNobody(t *testing.T) {
 
 func TestSummaryFitsNarrowTerminals(t *testing.T) {
 	h := snapshot(0).Service
-	res := &load.Result{
-		Elapsed: 10 * time.Second, Threads: 2, Counts: snapshot(0).Counts,
-		Response: h, Service: h, Lag: h, Late: h, FirstByte: h, Connect: h, Handshake: hist.New(), Unread: h,
-		WarmUp: load.Counts{Scheduled: 12_345_678}, Full: 1000, Resumed: 20_000,
-		Warnings: []error{errors.New(strings.Repeat("words ", 40))},
-	}
+	res := &load.Result{Elapsed: 10 * time.Second, Threads: 2, Counts: snapshot(0).Counts,
+		Response: h, Service: h, FirstByte: h, Connect: h, Handshake: hist.New(),
+		WarmUp:   load.Counts{Scheduled: 12_345_678},
+		Warnings: []error{errors.New(strings.Repeat("words ", 40))}, Generator: load.Generator{Lag: h, Late: h, Unread: h}, Connections: load.Connections{Full: 1000, Resumed: 20_000}}
 	for i, width := range []int{120, 80, 80, 60, 60, 40, 40} {
 		var out bytes.Buffer
 		s := summary{res: res, open: i%2 == 0, title: "http://localhost/"}
@@ -348,61 +344,5 @@ func TestSummaryFitsNarrowTerminals(t *testing.T) {
 				t.Errorf("summary at %d columns: got a line of %d: %q", width, w, line)
 			}
 		}
-	}
-}
-
-func TestJournalReportsFirstError(t *testing.T) {
-	out := Output{Journal: "/dev/full"}
-	j, err := out.openJournal()
-	if err != nil {
-		t.Skipf("this system has no /dev/full: %v", err)
-	}
-	j.note(snapshot(time.Second))
-	j.note(snapshot(2 * time.Second))
-	if err := j.close(); err == nil || !strings.Contains(err.Error(), "writing journal") {
-		t.Errorf("closing a journal that could not be written: got %v, want an error", err)
-	}
-}
-
-// disk is a journal's file that tells how much of it is on disk.
-type disk struct {
-	bytes.Buffer
-	synced int
-	broken error
-}
-
-func (d *disk) Sync() error  { d.synced = d.Len(); return d.broken }
-func (d *disk) Close() error { return nil }
-
-// Each second's line is brought to disk, when it comes and not when the run is over.
-func TestJournalReachesDisk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := &disk{}
-		j := newJournal(d, true)
-		for second := range 3 {
-			j.note(snapshot(time.Duration(second) * time.Second))
-			synctest.Wait()
-			if lines := bytes.Count(d.Bytes(), []byte("\n")); lines != second+1 || d.synced != d.Len() {
-				t.Errorf("second %d: got %d lines, %d of %d bytes on disk", second, lines, d.synced, d.Len())
-			}
-		}
-		d.broken = errors.New("the disk is broken")
-		j.note(snapshot(3 * time.Second))
-		if err := j.close(); !errors.Is(err, d.broken) || d.synced != d.Len() {
-			t.Errorf("closing: got %v, %d of %d bytes on disk; want %v and all", err, d.synced, d.Len(), d.broken)
-		}
-	})
-}
-
-// What is no file on disk needs not be brought there, and would refuse to be.
-func TestJournalOfNoFile(t *testing.T) {
-	out := Output{Journal: os.DevNull}
-	j, err := out.openJournal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	j.note(snapshot(time.Second))
-	if err := j.close(); err != nil {
-		t.Errorf("a journal in %s: %v", os.DevNull, err)
 	}
 }

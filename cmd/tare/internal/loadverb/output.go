@@ -2,16 +2,12 @@ package loadverb
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/doc"
@@ -100,107 +96,4 @@ func entries(res *load.Result) []hist.Entry {
 		}
 	}
 	return all
-}
-
-// journal is a file to which a run's state goes every second, so that what was
-// seen outlives even a kill. Nil writes nothing.
-type journal struct {
-	f      journalFile
-	err    error         // the first of writing
-	noted  chan struct{} // something is to be brought to disk; nil: the file has none
-	synced chan error    // the first error of that, when noted is closed
-}
-
-// journalFile is what a journal needs of a file.
-type journalFile interface {
-	io.WriteCloser
-	Sync() error
-}
-
-// journalLine is the state of a run.
-type journalLine struct {
-	Time      time.Time     `json:"time"`
-	ElapsedNS time.Duration `json:"elapsed_ns"` // negative while warming up
-	Rate      float64       `json:"rate"`       // answers a second over about the last second
-	InFlight  int           `json:"in_flight"`
-	Scheduled uint64        `json:"scheduled"`
-	Status    [6]uint64     `json:"status"` // answers by class: the third is 2xx
-	Failed    uint64        `json:"failed"`
-	Dropped   uint64        `json:"dropped"`
-	P50NS     int64         `json:"p50_ns"` // response times so far
-	P90NS     int64         `json:"p90_ns"`
-	P99NS     int64         `json:"p99_ns"`
-	MaxNS     int64         `json:"max_ns"`
-}
-
-// openJournal opens the journal, if there is one.
-func (c *Output) openJournal() (*journal, error) {
-	path := c.journalPath()
-	if path == "" {
-		return nil, nil
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("opening journal: %w", err)
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening journal: %w", err), f.Close())
-	}
-	return newJournal(f, info.Mode().IsRegular()), nil
-}
-
-// newJournal is a journal in f. If it is on disk its lines are brought there by a
-// goroutine: a disk may take long, and who notes has the run to look after.
-func newJournal(f journalFile, onDisk bool) *journal {
-	j := &journal{f: f}
-	if onDisk {
-		j.noted, j.synced = make(chan struct{}, 1), make(chan error, 1)
-		go j.sync()
-	}
-	return j
-}
-
-func (j *journal) sync() {
-	var first error
-	for range j.noted {
-		first = cmp.Or(first, j.f.Sync())
-	}
-	j.synced <- first
-}
-
-// note appends a state.
-func (j *journal) note(s load.Snapshot) {
-	if j == nil || j.err != nil {
-		return
-	}
-	h := s.Response
-	line, err := json.Marshal(journalLine{
-		Time: time.Now().UTC(), ElapsedNS: s.Elapsed, Rate: s.Rate, InFlight: s.Flight,
-		Scheduled: s.Counts.Scheduled, Status: s.Counts.Status, Failed: s.Counts.Failed(), Dropped: s.Counts.Dropped,
-		P50NS: h.Quantile(.5), P90NS: h.Quantile(.9), P99NS: h.Quantile(.99), MaxNS: h.Max(),
-	})
-	if err == nil {
-		_, err = j.f.Write(append(line, '\n'))
-	}
-	j.err = err
-	select {
-	case j.noted <- struct{}{}:
-	default: // the line goes with one before it
-	}
-}
-
-// close reports the first error of the journal.
-func (j *journal) close() error {
-	if j == nil {
-		return nil
-	}
-	if j.noted != nil {
-		close(j.noted)
-		j.err = cmp.Or(j.err, <-j.synced)
-	}
-	if err := errors.Join(j.err, j.f.Close()); err != nil {
-		return fmt.Errorf("writing journal: %w", err)
-	}
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/loadverb/journal"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats/hist"
 	"github.com/tarehq/tare/stats/unit"
@@ -18,12 +19,12 @@ import (
 // watcherOptions say what to watch and where to tell of it.
 type watcherOptions struct {
 	Title       string
-	Requests    int64    // that end the run; 0: time does
-	Open        bool     // open loop
-	StatusAsked bool     // a status is asked for: others are errors, and only they
-	Quiet       bool     // shows nothing
-	Journal     *journal // nil: none
-	Patient     bool     // does not stop a run that reaches nobody
+	Requests    int64            // that end the run; 0: time does
+	Open        bool             // open loop
+	StatusAsked bool             // a status is asked for: others are errors, and only they
+	Quiet       bool             // shows nothing
+	Journal     *journal.Journal // nil: none
+	Patient     bool             // does not stop a run that reaches nobody
 	Stop        func(cause error)
 }
 
@@ -74,7 +75,7 @@ func (w *watcher) progress(s load.Snapshot) {
 	w.second = second
 	w.check(s.Counts)
 	if due {
-		w.o.Journal.note(s)
+		w.o.Journal.Note(s)
 	}
 	switch {
 	case w.live != nil:
@@ -125,7 +126,7 @@ func (w *watcher) restore() {
 func (w *watcher) close() error {
 	w.restore()
 	w.o.Stop(nil)
-	return w.o.Journal.close()
+	return w.o.Journal.Close()
 }
 
 // frame is what is shown of a snapshot. It shares nothing with it.
