@@ -20,7 +20,7 @@ func (broken) Write([]byte) (int, error) {
 // An output that cannot be written is no mistake in how the command was called.
 func TestBrokenOutput(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, args := range []string{"help", "cost --help", "list", "list --names", "list --json", "claims", "claims P1", "run --plan nesting", "version", "env", "env --strict", "env --json", "completion bash", "completion zsh", "completion fish"} {
+	for _, args := range []string{"help", "cost --help", "list", "list --names", "list --json", "claims", "claims P1", "run --plan nesting", "version", "version --json", "env", "env --strict", "env --json", "completion bash", "completion zsh", "completion fish"} {
 		var said strings.Builder
 		if got := run(t.Context(), strings.Fields(args), &cli.Terminal{Out: broken{}, Err: &said, Width: 80}); got != cli.ExitFailed || !strings.Contains(said.String(), "no space left") {
 			t.Errorf("tare %s: got exit status %d and %q, want %d and why", args, got, said.String(), cli.ExitFailed)

@@ -43,7 +43,7 @@ func checkClient(e *Evidence) ([]Finding, *Missing) {
 	switch bound := 0.05 * by; {
 	case e.Window.Requests == 0:
 		f.Severity = min(f.Severity, Uncertain)
-		f.Evidence = append(f.Evidence, note("nobody counted the requests (--load), so whether these are many is not known"))
+		f.Evidence = append(f.Evidence, note("the requests were not counted (--load), so whether these are many is not known"))
 	case dials.Count-margin >= bound:
 	case dials.Count < bound:
 		f.Severity = Cheap

@@ -97,7 +97,7 @@ func TestColours(t *testing.T) {
 
 // TestRest says what those spent together that have no row.
 func TestRest(t *testing.T) {
-	for rest, want := range map[float64]string{0: "1 more spent nothing that was seen.", 3: "1 more spent 3 ns in all."} {
+	for rest, want := range map[float64]string{0: "1 more spent no CPU that was sampled: <code>tare cost --all</code>", 3: "1 more spent 3 ns together: <code>tare cost --all</code>"} {
 		b := &cost.Bill{CPU: 10_000, Items: []cost.Item{{Owner: "a", Self: 10_000}, {Owner: "b", Self: rest}}}
 		var out bytes.Buffer
 		if err := page.Write(&out, b, nil); err != nil {

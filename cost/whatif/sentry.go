@@ -86,7 +86,7 @@ func (s *sentry) describe(bound time.Duration) (string, error) {
 	const otherwise = "with a load of its own, tare stops when they exceed a bound"
 	switch {
 	case s.missing != nil:
-		return fmt.Sprintf("nobody watches response times meanwhile (%v): %s", s.missing, otherwise), nil
+		return fmt.Sprintf("response times are not watched meanwhile (%v): %s", s.missing, otherwise), nil
 	case s.answers == nil:
 		return "", nil
 	}

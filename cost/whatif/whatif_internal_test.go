@@ -210,7 +210,7 @@ func TestAnnounce(t *testing.T) {
 	}{
 		{&sentry{}, nil, line},
 		{&sentry{}, own, line + "; at 10,000 calls a second this takes 20.0 % of a CPU"},
-		{&sentry{missing: cost.ErrNotSupported}, nil, line + "|nobody watches response times meanwhile (not supported here): with a load of its own, tare stops when they exceed a bound"},
+		{&sentry{missing: cost.ErrNotSupported}, nil, line + "|response times are not watched meanwhile (not supported here): with a load of its own, tare stops when they exceed a bound"},
 	}
 	for _, tt := range tests {
 		var lines []string

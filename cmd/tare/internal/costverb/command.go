@@ -149,7 +149,7 @@ func (c *Command) check(t *cli.Terminal) error {
 	case c.Load.URL != "" && c.Requests > 0:
 		return cli.Usage("leave --requests out: --load counts them", errors.New("--load and --requests exclude one another"))
 	case c.Requests < 0:
-		return cli.Usage("", errors.New("--requests is no less than 0"))
+		return cli.Usage("", errors.New("--requests must be at least 0"))
 	case c.Arm != "" || c.Workload != "":
 		return cli.Usage("tare cost --study RUN --arm NAME", errors.New("--arm and --workload are of a run: --study names it"))
 	}

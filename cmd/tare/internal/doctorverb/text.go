@@ -1,6 +1,7 @@
 package doctorverb
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,10 +69,7 @@ func blind(all []doctor.Blind) []string {
 	groups := map[string]*group{}
 	var order []string
 	for _, b := range all {
-		why := b.Reason
-		if why == "" {
-			why = "nobody gathered it"
-		}
+		why := cmp.Or(b.Reason, "it was not gathered")
 		g := groups[why]
 		if g == nil {
 			g = &group{}
