@@ -102,9 +102,7 @@ func summary(s *Source) doc.Page {
 		p.Add(doc.Heading{Level: 2, Text: outcome(s.Gates)}, doc.Paragraph{Text: doc.Plain(a.Headline)})
 	}
 	owners := ownersTable(s)
-	metrics := metricsTable(s)
-	metrics.Rows = metrics.Rows[:min(len(metrics.Rows), mostRows-len(owners.Rows))]
-	p.Add(metrics)
+	p.Add(metricsTable(s, mostRows-len(owners.Rows)))
 	switch {
 	case len(owners.Rows) > 0:
 		p.Add(owners)
@@ -150,20 +148,21 @@ func outcome(gates []verdict.Gated) string {
 // shown are the metrics of the comment beside the primary one and those with budgets.
 var shown = [...]string{"cpu_per_request", "response_p50", "response_p99", "throughput", "alloc_bytes", "rss_peak", "startup"}
 
-// metricsTable has what is gated, the worst first, then what else is worth a look.
-func metricsTable(s *Source) doc.Table {
+// line is a comparison to be shown, with its budget if it has one.
+type line struct {
+	*verdict.Comparison
+	gate *verdict.Gated
+}
+
+// lines are what is gated, the worst first, then what else is worth a look.
+func lines(s *Source) []line {
+	var all []line
 	a := s.Analysis
-	t := doc.Table{Caption: "Metrics", Unlabelled: true, Columns: []doc.Column{{Head: "metric", Key: true}, {Head: "arm"},
-		{Head: a.Manifest.Study.Control, Right: true}, {Head: "arm’s", Right: true}, {Head: "change", Right: true},
-		{Head: "interval"}, {Head: "noise floor", Right: true}, {Head: "verdict"}}}
 	rank := map[bound.Outcome]int{bound.Failed: 0, bound.Inconclusive: 1, bound.Held: 2}
-	gates := slices.SortedStableFunc(slices.Values(s.Gates), func(x, y verdict.Gated) int { return cmp.Compare(rank[x.Result], rank[y.Result]) })
 	seen := map[string]bool{}
-	for _, g := range gates {
+	for _, g := range slices.SortedStableFunc(slices.Values(s.Gates), func(x, y verdict.Gated) int { return cmp.Compare(rank[x.Result], rank[y.Result]) }) {
 		seen[g.Workload+" "+g.Metric.Name] = true
-		row := metricRow(a, g.Comparison)
-		row.Cells[7].Text, row.Cells[7].Strong = fmt.Sprintf("%s: %s, budget %s", g.Result, row.Cells[7].Text, unit.Change(g.Budget)), g.Result == bound.Failed
-		t.Rows = append(t.Rows, row)
+		all = append(all, line{g.Comparison, &g})
 	}
 	primary := a.Manifest.Study.Primary
 	for _, name := range append([]string{primary.Metric}, shown[:]...) {
@@ -176,30 +175,81 @@ func metricsTable(s *Source) doc.Table {
 			seen[w.Name+" "+name] = true
 			for k := range m.Compared {
 				if m.Compared[k].Withheld == "" {
-					t.Rows = append(t.Rows, metricRow(a, &m.Compared[k]))
+					all = append(all, line{&m.Compared[k], nil})
 				}
 			}
 		}
 	}
+	return all
+}
+
+// metricsTable has so many lines at most. The level of the intervals is in the head where
+// all have the same.
+func metricsTable(s *Source, most int) doc.Table {
+	a := s.Analysis
+	t := doc.Table{Caption: "Metrics", Unlabelled: true, Columns: []doc.Column{{Head: "metric", Key: true}, {Head: "arm"},
+		{Head: a.Manifest.Study.Control, Right: true}, {Head: "arm’s", Right: true}, {Head: "change", Right: true},
+		{Head: "interval"}, {Head: "noise floor", Right: true}, {Head: "verdict"}}}
+	all := lines(s)
+	all = all[:min(len(all), most)]
+	level := 0.0
+	for _, l := range all {
+		if l.Withheld == "" {
+			level = cmp.Or(level, l.Alpha)
+		}
+	}
+	other := slices.ContainsFunc(all, func(l line) bool { return l.Withheld == "" && l.Alpha != level })
+	if level > 0 && !other {
+		t.Columns[5].Head = verdict.Confidence(level) + " interval"
+	}
+	for _, l := range all {
+		cells := metricCells(a, l)
+		if other && l.Withheld == "" {
+			cells[5].Text += " (" + verdict.Confidence(l.Alpha) + ")"
+		}
+		t.Rows = append(t.Rows, doc.Row{Cells: cells})
+	}
+	omitOnlyArm(a, &t)
 	return t
 }
 
-// metricRow is one comparison. One that is withheld has its reason in place of a verdict.
-func metricRow(a *verdict.Analysis, c *verdict.Comparison) doc.Row {
-	name := c.Metric.Title
-	if len(a.Manifest.Study.Workloads) > 1 && c.Workload != "" {
-		name += ", " + c.Workload
+// metricCells are one comparison. One that is withheld has its reason in place of a verdict.
+func metricCells(a *verdict.Analysis, l line) []doc.Cell {
+	name := l.Metric.Title
+	if len(a.Manifest.Study.Workloads) > 1 && l.Workload != "" {
+		name += ", " + l.Workload
 	}
-	cells := doc.Cells(name, c.Arm, "–", "–", "–", "–", "–", cmp.Or(c.Withheld, c.Word()))
-	if c.Withheld != "" {
-		return doc.Row{Cells: cells}
+	cells := doc.Cells(name, l.Arm, "–", "–", "–", "–", "–", cmp.Or(l.Withheld, l.Word()))
+	if g := l.gate; g != nil {
+		cells[7].Text, cells[7].Strong = fmt.Sprintf("%s: %s, budget %s", g.Result, cells[7].Text, unit.Change(g.Budget)), g.Result == bound.Failed
 	}
-	cells[2].Text, cells[3].Text = verdict.Show(c.Metric, c.AgainstMedian), verdict.Show(c.Metric, c.ArmMedian)
-	cells[4].Text, cells[5].Text = c.Figure(), fmt.Sprintf("%s (%s)", c.Range(), verdict.Confidence(c.Alpha))
-	if m := a.Workload(c.Workload).Metric(c.Metric.Name); m.FloorBy != "" {
+	if l.Withheld != "" {
+		return cells
+	}
+	cells[2].Text, cells[3].Text = verdict.Show(l.Metric, l.AgainstMedian), verdict.Show(l.Metric, l.ArmMedian)
+	cells[4].Text, cells[5].Text = l.Figure(), l.Range()
+	if m := a.Workload(l.Workload).Metric(l.Metric.Name); m.FloorBy != "" {
 		cells[6].Text = m.FloorText()
 	}
-	return doc.Row{Cells: cells}
+	return cells
+}
+
+// omitOnlyArm leaves out the second column, which names arms, where there is one beside the
+// control. Its name heads its values then.
+func omitOnlyArm(a *verdict.Analysis, t *doc.Table) {
+	arms := a.Manifest.Study.Arms
+	if len(arms) != 2 {
+		return
+	}
+	for _, arm := range arms {
+		if arm.Name != a.Manifest.Study.Control {
+			t.Columns[3].Head = arm.Name
+		}
+	}
+	t.Columns = slices.Delete(t.Columns, 1, 2)
+	for i := range t.Rows {
+		t.Rows[i].Cells = slices.Delete(t.Rows[i].Cells, 1, 2)
+	}
 }
 
 // ownersTable has the owners that differ, the largest difference first, CPU before memory.
@@ -216,6 +266,7 @@ func ownersTable(s *Source) doc.Table {
 			}
 		}
 	}
+	omitOnlyArm(s.Analysis, &t)
 	return t
 }
 

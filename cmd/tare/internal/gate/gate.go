@@ -139,7 +139,9 @@ func (c *Cmd) judge(ctx context.Context, t *cli.Terminal, dir string) error {
 	if err != nil {
 		return err
 	}
-	return c.decide(ctx, t, c.result(run, a), nil)
+	r := c.result(run, a)
+	r.Args = nil // what repeats it is what made the run
+	return c.decide(ctx, t, r, nil)
 }
 
 // measure makes a run and gates it. It notes the first run that fails.

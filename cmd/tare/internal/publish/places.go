@@ -33,10 +33,10 @@ func findPlaces(s *study.Study) cireport.Places {
 
 // place is the path of a file below the root, with slashes; "" if it is not there.
 func place(root string, modules []module, file string) string {
-	at := file
+	at, longest := file, -1
 	for _, m := range modules {
-		if rest, ok := strings.CutPrefix(file, m.path+"/"); ok {
-			at = filepath.Join(m.dir, rest)
+		if rest, ok := m.cut(file); ok && len(m.path) > longest {
+			at, longest = filepath.Join(m.dir, rest), len(m.path)
 		}
 	}
 	if info, err := os.Stat(at); err != nil || !info.Mode().IsRegular() {
@@ -47,6 +47,17 @@ func place(root string, modules []module, file string) string {
 		return ""
 	}
 	return filepath.ToSlash(rel)
+}
+
+// cut is the path of a file within the module. A module that another one replaces by its
+// folder has a version in the names of its files.
+func (m *module) cut(file string) (rest string, ok bool) {
+	after, ok := strings.CutPrefix(file, m.path)
+	if !ok {
+		return "", false
+	}
+	version, rest, ok := strings.Cut(after, "/")
+	return rest, ok && (version == "" || version[0] == '@')
 }
 
 // findModules are the modules that a folder is in; none if the go command does not know any.

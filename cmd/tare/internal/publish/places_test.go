@@ -28,6 +28,8 @@ func TestPlaces(t *testing.T) {
 	for file, want := range map[string]string{
 		"example.com/shop/audit/audit.go":           "shop/audit/audit.go",
 		"example.com/blog/main.go":                  "blog/main.go",
+		"example.com/blog@v0.0.0-00010101/main.go":  "blog/main.go",
+		"example.com/blogs/main.go":                 "",
 		filepath.Join(root, "shop/audit/audit.go"):  "shop/audit/audit.go",
 		"example.com/shop/audit/gone.go":            "",
 		"example.com/shop/../../../../etc/hostname": "",
