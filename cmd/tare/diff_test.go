@@ -51,7 +51,7 @@ func TestDiffInterrupted(t *testing.T) {
 		status := run(ctx, []string{"diff", "--for", "1s", s.URL, saved}, &cli.Terminal{Out: &out, Err: &errs, Width: 80})
 		s.Close()
 		interrupt()
-		said := fmt.Sprintf("of A %d captures were taken, of B 1", whole)
+		said := fmt.Sprintf("interrupted after %d captures of A and 1 of B", whole)
 		if status != cli.ExitInterrupted || strings.Contains(out.String(), said) != (whole > 0) {
 			t.Errorf("after %d captures: status %d, %s%s\nwant %d, and what was captured, if anything", whole, status, out.String(), errs.String(), cli.ExitInterrupted)
 		}

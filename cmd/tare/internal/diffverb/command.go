@@ -64,7 +64,7 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("interrupted: of A %d captures were taken, of B %d", max(len(a.cpu), len(a.allocs)), max(len(b.cpu), len(b.allocs))))
+		d.Warnings = append(d.Warnings, fmt.Sprintf("interrupted after %d captures of A and %d of B", max(len(a.cpu), len(a.allocs)), max(len(b.cpu), len(b.allocs))))
 	}
 	p := diffPage(d)
 	err = errors.Join( // the table is shown all the same

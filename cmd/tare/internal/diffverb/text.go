@@ -60,8 +60,10 @@ func (c *Command) one(a, b []diff.Capture) (*diff.Result, error) {
 
 // diffPage shows what differs, and says how much was found not to.
 func diffPage(d *page.Diff) doc.Page {
-	p := doc.Page{Title: "tare diff"}
-	p.Add(doc.Heading{Level: 1, Text: "difference of B from A"}, doc.Terms{Items: []doc.Term{{Name: "A", Text: doc.Plain(d.A)}, {Name: "B", Text: doc.Plain(d.B)}}})
+	var sides doc.Terms
+	sides.Add("A", "%s", d.A)
+	sides.Add("B", "%s", d.B)
+	p := doc.Page{Blocks: []doc.Block{doc.Heading{Level: 1, Text: "difference of B from A"}, sides}}
 	if d.CPU != nil {
 		p.Add(diffed{d.CPU, "CPU", unit.Nanoseconds}.blocks()...)
 	}
@@ -86,7 +88,7 @@ func (of diffed) blocks() []doc.Block {
 	t := &of.Total
 	out := []doc.Block{doc.Heading{Level: 2, Text: fmt.Sprintf("%s per %s: %s → %s, %s %s (%d and %d captures)", of.name, of.Per,
 		unit.Format(t.A, of.base), unit.Format(t.B, of.base), unit.Signed(t.Diff, of.base), of.interval(t), of.CapturesA, of.CapturesB)}}
-	owners := of.table("owners that differ", "owner")
+	owners := of.table("", "owner")
 	type place struct{ owner, where string }
 	differ := map[place]bool{}
 	for i := range of.Owners {
@@ -115,14 +117,13 @@ func (of diffed) blocks() []doc.Block {
 	// A small function may differ where the whole of its owner varies more than that.
 	within := slices.DeleteFunc(slices.Clone(of.Functions), func(f diff.Row) bool { return !f.Differs || differ[place{f.Owner, f.Where}] })
 	functions := of.table("Functions that differ, within owners that show no difference:", "function")
-	functions.Unlabelled = false
 	for i := range within[:min(len(within), perOwner)] {
 		f := &within[i]
 		functions.Rows = append(functions.Rows, of.row(f, path.Base(f.Function)+", of "+f.Owner, ""))
 	}
 	out = append(out, functions)
 	if more := len(within) - perOwner; more > 0 {
-		out = append(out, doc.Note(fmt.Sprintf("%s: --json shows them.", unit.Plural(more, "more function"))))
+		out = append(out, doc.Note(unit.Plural(more, "more function")+": --json shows them."))
 	}
 	return append(out, of.near()...)
 }
@@ -137,7 +138,6 @@ func (of diffed) near() []doc.Block {
 		return nil
 	}
 	t := of.table(fmt.Sprintf("Nearest to a difference, but not distinguishable from chance among %d owners:", of.Tests()), "owner")
-	t.Unlabelled = false
 	for _, row := range near[:min(len(near), mostNear)] {
 		t.Rows = append(t.Rows, of.row(&row, row.Owner+", "+row.Kind, doc.Muted))
 	}
@@ -146,7 +146,7 @@ func (of diffed) near() []doc.Block {
 
 // table is an empty table of differences.
 func (of diffed) table(caption, key string) doc.Table {
-	return doc.Table{Caption: caption, Unlabelled: true, Columns: []doc.Column{
+	return doc.Table{Caption: caption, Columns: []doc.Column{
 		{Head: "A", Right: true}, {Head: "B", Right: true}, {Head: "B − A", Right: true}, {Head: "95 % interval"}, {Head: key, Key: true, Shrink: true},
 	}}
 }

@@ -36,8 +36,7 @@ func (s *story) page(top int) doc.Page {
 		}
 		quantiles = append(quantiles, name+" "+span(q.Duration))
 	}
-	p := doc.Page{Title: title}
-	p.Add(doc.Heading{Level: 1, Text: title})
+	p := doc.Page{Blocks: []doc.Block{doc.Heading{Level: 1, Text: title}}}
 	if len(quantiles) > 0 {
 		p.Add(doc.Paragraphf("%s", strings.Join(quantiles, ", ")))
 	}
@@ -65,33 +64,24 @@ func (s *story) difference() []doc.Block {
 	if s.Slow.Cut > 0 {
 		slow += fmt.Sprintf(", of %s it is not known how much", unit.Number(float64(s.Slow.Cut)))
 	}
-	groups := doc.Terms{Items: []doc.Term{group("slow", &s.Slow)}}
+	var groups doc.Terms
+	groups.Add("slow", "%s on average: %s", span(s.Slow.Mean()), shares(&s.Slow))
 	if s.Fast.Count > 0 {
-		groups.Items = append(groups.Items, group("others", &s.Fast))
+		groups.Add("others", "%s on average: %s", span(s.Fast.Mean()), shares(&s.Fast))
 	}
 	if during := float64(s.Slow.Collector) / float64(s.Slow.Time); during >= 0.05 {
 		text := fmt.Sprintf("at work for %.0f %% of the slow ones' time", 100*during)
 		if s.Fast.Time > 0 {
 			text += fmt.Sprintf(", %.0f %% of the others'", 100*float64(s.Fast.Collector)/float64(s.Fast.Time))
 		}
-		groups.Items = append(groups.Items, doc.Term{Name: "collector", Text: doc.Plain(text)})
+		groups.Add("collector", "%s", text)
 	}
 	out := []doc.Block{doc.Paragraphf("%s.", slow), groups}
-	if preempted(&s.Slow) || preempted(&s.Fast) {
+	running := func(p exectrace.Share) bool { return p.State == exectrace.Running && p.Part >= 0.1 }
+	if slices.ContainsFunc(s.Slow.States(), running) || slices.ContainsFunc(s.Fast.States(), running) {
 		out = append(out, doc.Note("running: on one of Go's processors. A trace does not show when the kernel ran another thread in its place."))
 	}
 	return append(append(out, s.causes()), s.handlers()...)
-}
-
-// preempted reports whether a group spent much of its time running, where the kernel may
-// have run something else.
-func preempted(g *exectrace.Group) bool {
-	return slices.ContainsFunc(g.States(), func(p exectrace.Share) bool { return p.State == exectrace.Running && p.Part >= 0.1 })
-}
-
-// group says how long requests took and how their time divides.
-func group(name string, g *exectrace.Group) doc.Term {
-	return doc.Term{Name: name, Text: doc.Plain(span(g.Mean()) + " on average: " + shares(g))}
 }
 
 // causes is the table of what slow requests spent more time on.
