@@ -45,7 +45,7 @@ func Answers(ctx context.Context, o Options) ([]Answer, error) {
 	}
 	var all []Answer
 	for _, a := range filled.Arms {
-		r.tell(Event{Stage: Piloting, Arm: a.Name, Text: "asking " + a.Name})
+		r.reportEvent(Event{Stage: Piloting, Arm: a.Name, Text: "asking " + a.Name})
 		of, err := r.answersOf(ctx, a.Name, filled.Workloads[0])
 		if err != nil {
 			return nil, r.unfit(ctx, a.Name, filled.Workloads[0].Name, err)

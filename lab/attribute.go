@@ -31,7 +31,7 @@ func (r *runner) attribute(ctx context.Context) error {
 		if r.exceeds(r.Study.EstimateCapture(c, Overhead)) {
 			return r.warnCut(fmt.Sprintf("%d of %d were taken within %s", len(r.captures), len(all), r.Budget))
 		}
-		r.tell(Event{
+		r.reportEvent(Event{
 			Stage: Profiling, Arm: c.Arm, Workload: c.Workload, Block: c.Round + 1,
 			Text: fmt.Sprintf("capture %d of %d: %s, %s", i+1, len(all), c.Arm, c.Workload),
 		})

@@ -39,14 +39,14 @@ func (r *runner) measure(ctx context.Context) error {
 			}
 			if why := r.refused(); why != "" {
 				r.outcome = "refused"
-				r.tell(Event{Stage: Ended, Text: "stopping early: " + why})
+				r.reportEvent(Event{Stage: Ended, Text: "stopping early: " + why})
 				return nil
 			}
 		}
 		if err := r.makeUp(ctx, look); err != nil {
 			return err
 		}
-		decided, err := r.look(look)
+		decided, err := r.analyseBlocks(look)
 		if err != nil {
 			return err
 		}
@@ -183,7 +183,7 @@ func (r *runner) block(ctx context.Context, cells []study.Cell, toGo int) error 
 	for i, c := range cells {
 		c.Block = number
 		left := time.Duration(len(cells)-i+(toGo-1)*r.Study.CellsPerBlock()) * r.perTrial()
-		r.tell(Event{
+		r.reportEvent(Event{
 			Stage: Running, Arm: c.Arm, Workload: c.Workload, Block: number + 1, Left: left,
 			Trials: r.ran + len(cells) - i + (toGo-1)*r.Study.CellsPerBlock(),
 			Text:   fmt.Sprintf("block %d: %s, %s", number+1, c.Arm, c.Workload),
@@ -208,16 +208,16 @@ func (r *runner) run(ctx context.Context, c study.Cell) error {
 	r.trials = append(r.trials, t)
 	r.took += time.Since(begun)
 	r.ran++
-	r.tell(Event{Stage: Ended, Arm: c.Arm, Workload: c.Workload, Block: c.Block + 1, Result: &t})
+	r.reportEvent(Event{Stage: Ended, Arm: c.Arm, Workload: c.Workload, Block: c.Block + 1, Result: &t})
 	return nil
 }
 
-// look analyses what is there and tells whether the question is decided.
-func (r *runner) look(blocks int) (bool, error) {
+// analyseBlocks analyses what is there and reports whether the question is decided.
+func (r *runner) analyseBlocks(blocks int) (bool, error) {
 	a, err := verdict.Analyse(&record.Run{Dir: r.Dir, Manifest: r.manifest, Trials: r.trials})
 	if err != nil {
 		return false, fmt.Errorf("looking at %s: %w", unit.Plural(blocks, "block"), err)
 	}
-	r.tell(Event{Stage: Looking, Block: blocks, Text: fmt.Sprintf("look at %s: %s", unit.Plural(blocks, "block"), a.Headline)})
+	r.reportEvent(Event{Stage: Looking, Block: blocks, Text: fmt.Sprintf("look at %s: %s", unit.Plural(blocks, "block"), a.Headline)})
 	return r.Decided(a), nil
 }

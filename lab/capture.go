@@ -26,9 +26,9 @@ type observer interface {
 	prepare(ctx context.Context) error
 	// watch looks for so long, beside the load.
 	watch(ctx context.Context, d time.Duration) error
-	// tell says what was seen in a capture whose figures are known, with the raw
+	// readProfiles says what was seen in a capture whose figures are known, with the raw
 	// profiles.
-	tell(ctx context.Context, c *record.Capture) (record.Seen, []record.Profile, error)
+	readProfiles(ctx context.Context, c *record.Capture) (record.Seen, []record.Profile, error)
 }
 
 // observe starts the capture's arm, loads it, and lets the source look. It fills
@@ -51,7 +51,7 @@ func (r *runner) observe(ctx context.Context, c study.Capture, out *record.Captu
 	if err := s.watched(ctx, ob, c.For, out); err != nil {
 		return nil, err
 	}
-	seen, raw, err := ob.tell(ctx, out)
+	seen, raw, err := ob.readProfiles(ctx, out)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Source, err)
 	}
@@ -96,12 +96,12 @@ func (s *session) watched(ctx context.Context, ob observer, d time.Duration, out
 	var begun, done time.Duration // CPU time of the system monitor
 	o.Mark = func(begin bool) {
 		if !begin {
-			s.after, after = s.read(), s.truth(ctx)
+			s.after, after = s.read(), s.readTruth(ctx)
 			done = s.monitor(ob)
 			return
 		}
 		end := time.Now().Add(o.Duration - margin)
-		s.before, before = s.read(), s.truth(ctx)
+		s.before, before = s.read(), s.readTruth(ctx)
 		begun = s.monitor(ob)
 		ended = make(chan error, 1)
 		go func() { ended <- lookUntil(ctx, ob, end) }()

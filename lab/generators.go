@@ -54,7 +54,7 @@ func (r *runner) buildServers(ctx context.Context) error {
 		if w.Server == nil {
 			continue
 		}
-		r.tell(Event{Stage: Building, Workload: w.Name, Text: "building the server of " + w.Name})
+		r.reportEvent(Event{Stage: Building, Workload: w.Name, Text: "building the server of " + w.Name})
 		p, err := r.Builder.Build(ctx, *w.Server)
 		if ctx.Err() != nil {
 			err = ctx.Err()
@@ -191,7 +191,7 @@ func (g *generation) stop(p *arm.Process) {
 	ctx, cancel := context.WithTimeout(context.Background(), closing)
 	defer cancel()
 	if err := p.Stop(ctx); err != nil {
-		g.r.tell(Event{Stage: Ended, Text: fmt.Sprintf("stopping arm: %v", err)})
+		g.r.reportEvent(Event{Stage: Ended, Text: fmt.Sprintf("stopping arm: %v", err)})
 	}
 }
 

@@ -170,7 +170,7 @@ func newRunner(o Options) *runner {
 	return &runner{Options: o, programs: map[string]*arm.Program{}, leftOut: map[string]string{}, deaf: map[string]int{}, unseen: map[string]bool{}}
 }
 
-func (r *runner) tell(e Event) {
+func (r *runner) reportEvent(e Event) {
 	e.Trial = r.ran
 	r.Progress(e)
 }
@@ -181,7 +181,7 @@ func (r *runner) prepare(ctx context.Context) error {
 	r.Builder.TakeProfile = r.takeProfile
 	var kept []study.Arm
 	for i, a := range r.Study.Arms {
-		r.tell(Event{Stage: Building, Arm: a.Name, Text: fmt.Sprintf("building %d of %d: %s", i+1, len(r.Study.Arms), a.Name)})
+		r.reportEvent(Event{Stage: Building, Arm: a.Name, Text: fmt.Sprintf("building %d of %d: %s", i+1, len(r.Study.Arms), a.Name)})
 		p, err := r.Builder.Build(ctx, a)
 		if ctx.Err() != nil {
 			return fmt.Errorf("building arm %s: %w", a.Name, ctx.Err())
@@ -318,14 +318,14 @@ func (r *runner) open() error {
 // since its record has one account of them for all trials.
 func (r *runner) warnOther(now record.Manifest) error {
 	var other []string
-	tell := func(what, was, is string) {
+	note := func(what, was, is string) {
 		if was != is && was != "" && is != "" {
 			other = append(other, fmt.Sprintf("from trial %d on, %s was %s, not %s", len(r.trials), what, is, was))
 		}
 	}
-	tell("tare", r.manifest.Tare, now.Tare)
+	note("tare", r.manifest.Tare, now.Tare)
 	for _, name := range []string{"cpu", "kernel"} {
-		tell("the "+name, fact(r.manifest.Env, name), fact(now.Env, name))
+		note("the "+name, fact(r.manifest.Env, name), fact(now.Env, name))
 	}
 	if len(r.trials) == 0 || other == nil {
 		return nil

@@ -39,7 +39,7 @@ func (r *runner) pilot(ctx context.Context) error {
 		slowest := math.Inf(1)
 		answers := map[string][]record.Answer{}
 		for _, a := range r.Study.ArmsOf(w) {
-			r.tell(Event{Stage: Piloting, Arm: a.Name, Workload: w.Name, Text: fmt.Sprintf("pilot: %s, %s", a.Name, w.Name)})
+			r.reportEvent(Event{Stage: Piloting, Arm: a.Name, Workload: w.Name, Text: fmt.Sprintf("pilot: %s, %s", a.Name, w.Name)})
 			c, err := try(ctx, a.Name, w, answers)
 			if err != nil {
 				return err

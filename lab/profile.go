@@ -53,7 +53,7 @@ func (p *profiler) heap(ctx context.Context) (*pprof.Profile, error) {
 	return pprof.Read(bytes.NewReader(raw))
 }
 
-func (p *profiler) tell(ctx context.Context, c *record.Capture) (record.Seen, []record.Profile, error) {
+func (p *profiler) readProfiles(ctx context.Context, c *record.Capture) (record.Seen, []record.Profile, error) {
 	seen := record.Seen{Source: study.Pprof}
 	later, err := p.heap(ctx)
 	if err != nil {
@@ -103,7 +103,7 @@ func (t *tracer) watch(ctx context.Context, d time.Duration) (err error) {
 	return err
 }
 
-func (t *tracer) tell(_ context.Context, c *record.Capture) (record.Seen, []record.Profile, error) {
+func (t *tracer) readProfiles(_ context.Context, c *record.Capture) (record.Seen, []record.Profile, error) {
 	seen := record.Seen{Source: study.Trace}
 	read, err := exectrace.Read(bytes.NewReader(t.raw))
 	if err != nil {
@@ -162,14 +162,14 @@ func Traced(c *record.Capture, t *exectrace.Trace) cost.Window {
 // asked says whether an arm allocated for the answer to a question of tare's. That
 // happens before and after what is measured.
 func asked(s cost.Stack) bool {
-	return within(s, "github.com/tarehq/tare/arms/arm.(*control).")
+	return hasFrame(s, "github.com/tarehq/tare/arms/arm.(*control).")
 }
 
 // profiling says whether an arm allocated for the profile. That happens within
 // what is measured, and not for a request.
-func profiling(s cost.Stack) bool { return within(s, "runtime/pprof.") }
+func profiling(s cost.Stack) bool { return hasFrame(s, "runtime/pprof.") }
 
-func within(s cost.Stack, prefix string) bool {
+func hasFrame(s cost.Stack, prefix string) bool {
 	return slices.ContainsFunc(s.Frames, func(f cost.Frame) bool { return strings.HasPrefix(f.Func, prefix) })
 }
 

@@ -43,7 +43,7 @@ func (r *runner) takeProfile(ctx context.Context, p arm.Program, path string) er
 	}
 	w := s.Workloads[0]
 	w.Schedule, w.Loop, w.Idle = "closed", 0, 0
-	r.tell(Event{Stage: Profiling, Workload: w.Name, Text: "taking a CPU profile for pgo"})
+	r.reportEvent(Event{Stage: Profiling, Workload: w.Name, Text: "taking a CPU profile for pgo"})
 	one, err := r.startProgram(ctx, p, w, &record.Trial{Metrics: map[string]float64{}})
 	if err != nil {
 		return err

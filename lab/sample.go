@@ -52,7 +52,7 @@ func (k *sampler) watch(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-func (k *sampler) tell(_ context.Context, c *record.Capture) (record.Seen, []record.Profile, error) {
+func (k *sampler) readProfiles(_ context.Context, c *record.Capture) (record.Seen, []record.Profile, error) {
 	seen := record.Seen{Source: study.EBPF}
 	if len(k.seen.Stacks) == 0 {
 		return seen, nil, errNothingSeen

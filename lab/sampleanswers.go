@@ -42,7 +42,7 @@ func (r *runner) tellUnlike(w study.Workload, by map[string][]record.Answer) {
 	control := sample.Arm{Name: r.Study.Control, Answers: by[r.Study.Control]}
 	for _, a := range r.Study.ArmsOf(w) {
 		for _, text := range sample.Unlike(w, sample.Arm{Name: a.Name, Answers: by[a.Name]}, control) {
-			r.tell(Event{Stage: Ended, Text: "warning: workload " + w.Name + ": " + text})
+			r.reportEvent(Event{Stage: Ended, Text: "warning: workload " + w.Name + ": " + text})
 		}
 	}
 }

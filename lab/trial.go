@@ -35,7 +35,7 @@ func (r *runner) trial(ctx context.Context, c study.Cell) (record.Trial, *record
 		return t, nil, r.armFault(ctx, &t, err)
 	}
 	res, err := s.load(ctx, func(live load.Snapshot) {
-		r.tell(Event{Stage: Loading, Arm: c.Arm, Workload: c.Workload, Block: c.Block + 1, Live: live})
+		r.reportEvent(Event{Stage: Loading, Arm: c.Arm, Workload: c.Workload, Block: c.Block + 1, Live: live})
 	})
 	if died := s.proc.Failure(); err != nil && died != nil { // what the load says of a server that is gone explains nothing
 		return t, nil, r.armFault(ctx, &t, fmt.Errorf("under load: %w", died))
@@ -159,7 +159,7 @@ func (s *session) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if err := s.proc.Stop(ctx); err != nil {
-		s.r.tell(Event{Stage: Ended, Text: fmt.Sprintf("stopping arm: %v", err)})
+		s.r.reportEvent(Event{Stage: Ended, Text: fmt.Sprintf("stopping arm: %v", err)})
 	}
 	s.idlers.close()
 }

@@ -31,8 +31,8 @@ type account struct {
 // maxTruth bounds what is read of an arm's account.
 const maxTruth = 1 << 20
 
-// truth asks the arm, if the study says where.
-func (s *session) truth(ctx context.Context) truth {
+// readTruth asks the arm, if the study says where.
+func (s *session) readTruth(ctx context.Context) truth {
 	path := s.r.Study.Attribute.Truth.Path
 	if path == "" {
 		return truth{}
