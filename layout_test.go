@@ -90,6 +90,7 @@ var arrows = map[string][]string{
 	"arms/rivals/internal/fastloop":   {"arms/arm"},
 
 	"cmd/tare/internal/loadverb/journal": {"load"},
+	"cmd/tare/internal/loadverb/scrape":  {"load"},
 
 	"cost/internal/framework": {"cost/internal/symbol"},
 	"cost/internal/kallsyms":  {"cost"},

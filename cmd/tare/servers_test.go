@@ -86,6 +86,9 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/guarded" && r.Header.Get("X-Token") != "a:b, c" {
 		w.WriteHeader(http.StatusUnauthorized)
 	}
+	if name, password, _ := r.BasicAuth(); r.URL.Path == "/user" && (name != "ada" || password != "s:3cret") {
+		w.WriteHeader(http.StatusUnauthorized)
+	}
 	if code, err := strconv.Atoi(filepath.Base(r.URL.Path)); err == nil {
 		w.WriteHeader(code)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb/journal"
+	"github.com/tarehq/tare/cmd/tare/internal/loadverb/scrape"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/load/pace"
 )
@@ -42,6 +43,7 @@ type Offer struct {
 type Request struct {
 	Method string `short:"m" help:"Method (default: GET, or POST with a body)."`
 	cli.Headers
+	User     string `help:"Name and password for HTTP basic authentication." placeholder:"NAME:PASSWORD"`
 	Body     string `short:"b" xor:"body" help:"Body." placeholder:"TEXT"`
 	BodyFile string `xor:"body" help:"File that holds the body." placeholder:"FILE"`
 	Targets  string `help:"File with a request per line: [METHOD] URL [WEIGHT]; # begins a comment." placeholder:"FILE"`
@@ -75,14 +77,15 @@ type Verify struct {
 
 // Output says where results go.
 type Output struct {
-	JSON     bool   `name:"json" help:"Print JSON instead of the summary."`
-	Output   string `short:"o" help:"Write the JSON to a file, atomically." placeholder:"FILE"`
-	CSV      string `name:"csv" help:"Write the time series as CSV." placeholder:"FILE"`
-	HTML     string `name:"html" help:"Write the summary as one HTML file." placeholder:"FILE"`
-	Markdown string `help:"Write the summary as Markdown." placeholder:"FILE"`
-	HDR      string `name:"hdr" help:"Write the histograms as an HdrHistogram log." placeholder:"FILE"`
-	Journal  string `help:"Write the state of the run every second as a JSON line (with -o X.json: X.journal.jsonl)." placeholder:"FILE"`
-	Quiet    bool   `short:"q" help:"Print no progress."`
+	JSON       bool   `name:"json" help:"Print JSON instead of the summary."`
+	Output     string `short:"o" help:"Write the JSON to a file, atomically." placeholder:"FILE"`
+	CSV        string `name:"csv" help:"Write the time series as CSV." placeholder:"FILE"`
+	HTML       string `name:"html" help:"Write the summary as one HTML file." placeholder:"FILE"`
+	Markdown   string `help:"Write the summary as Markdown." placeholder:"FILE"`
+	HDR        string `name:"hdr" help:"Write the histograms as an HdrHistogram log." placeholder:"FILE"`
+	Journal    string `help:"Write the state of the run every second as a JSON line (with -o X.json: X.journal.jsonl)." placeholder:"FILE"`
+	Prometheus string `help:"While the load runs, offer its state to Prometheus at http://ADDR/metrics, such as :9464." placeholder:"ADDR"`
+	Quiet      bool   `short:"q" help:"Print no progress."`
 }
 
 // Help shows examples.
@@ -150,9 +153,16 @@ func (c *Command) watch(ctx context.Context, t *cli.Terminal) (context.Context, 
 	if err != nil {
 		return nil, nil, err
 	}
+	var export *scrape.Server
+	if c.Output.Prometheus != "" {
+		if export, err = scrape.Listen(c.Output.Prometheus); err != nil {
+			return nil, nil, &cli.Failure{Status: cli.ExitFailed, Err: errors.Join(fmt.Errorf("--prometheus: %w", err), j.Close()), Hint: "--prometheus takes an address of this machine, such as :9464"}
+		}
+		t.Note("metrics at %s", export.URL())
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	w := newWatcher(t, watcherOptions{
-		Title: c.title(), Journal: j, Quiet: c.Output.Quiet, Open: c.Offer.Rate != "" || c.Offer.FindMax != "",
+		Title: c.title(), Journal: j, Export: export, Quiet: c.Output.Quiet, Open: c.Offer.Rate != "" || c.Offer.FindMax != "",
 		Requests: c.Offer.Requests, Stop: stop, StatusAsked: c.Verify.VerifyStatus != 0,
 		Patient: c.Offer.FindMax != "", // a search ends by itself, and says why
 	})

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -185,7 +186,7 @@ func (c *Command) targets() ([]load.Target, error) {
 	if len(all) == 0 {
 		return nil, cli.Usage("try `tare load http://localhost:8080/`", errors.New("no URL is given"))
 	}
-	header, err := c.Request.Fields()
+	header, err := c.Request.fields()
 	if err != nil {
 		return nil, err
 	}
@@ -200,6 +201,22 @@ func (c *Command) targets() ([]load.Target, error) {
 		return nil, cli.Usage("write {{.name}} for the column of that name", errors.New("--feed fills nothing: no URL, header field or body has a field"))
 	}
 	return all, nil
+}
+
+// fields are the header fields, with that of basic authentication.
+func (r *Request) fields() ([]load.Field, error) {
+	header, err := r.Fields()
+	if err != nil || r.User == "" {
+		return header, err
+	}
+	if !strings.Contains(r.User, ":") {
+		return nil, cli.Usage("--user takes NAME:PASSWORD", errors.New("--user has no colon"))
+	}
+	if slices.ContainsFunc(header, func(f load.Field) bool { return strings.EqualFold(f.Name, "Authorization") }) {
+		return nil, cli.Usage("leave one of the two out", errors.New("--user and --header both give Authorization"))
+	}
+	value := "Basic " + base64.StdEncoding.EncodeToString([]byte(r.User))
+	return append(header, load.Field{Name: "Authorization", Value: value}), nil
 }
 
 // asksFields reports whether a feeder is to fill something of t.

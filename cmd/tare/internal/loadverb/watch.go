@@ -11,6 +11,7 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb/journal"
+	"github.com/tarehq/tare/cmd/tare/internal/loadverb/scrape"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats/hist"
 	"github.com/tarehq/tare/stats/unit"
@@ -24,6 +25,7 @@ type watcherOptions struct {
 	StatusAsked bool             // a status is asked for: others are errors, and only they
 	Quiet       bool             // shows nothing
 	Journal     *journal.Journal // nil: none
+	Export      *scrape.Server   // nil: none
 	Patient     bool             // does not stop a run that reaches nobody
 	Stop        func(cause error)
 }
@@ -74,6 +76,7 @@ func (w *watcher) progress(s load.Snapshot) {
 	due := w.begun.IsZero() || second != w.second
 	w.second = second
 	w.check(s.Counts)
+	w.o.Export.Note(s)
 	if due {
 		w.o.Journal.Note(s)
 	}
@@ -126,7 +129,7 @@ func (w *watcher) restore() {
 func (w *watcher) close() error {
 	w.restore()
 	w.o.Stop(nil)
-	return w.o.Journal.Close()
+	return errors.Join(w.o.Journal.Close(), w.o.Export.Close())
 }
 
 // frame is what is shown of a snapshot. It shares nothing with it.
