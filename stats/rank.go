@@ -8,8 +8,9 @@ import (
 
 // Rank is the place of an arm among others, as far as the data tell.
 type Rank struct {
-	Lo, Hi int // best and worst place that the data leave possible, from 1
-	Tier   int // from 1, the best
+	Lo   int `json:"lo"` // best and worst place that the data leave possible, from 1
+	Hi   int `json:"hi"`
+	Tier int `json:"tier"` // from 1, the best
 }
 
 // RankIntervals ranks k arms by one metric. perBlock holds, a row a block, the

@@ -15,7 +15,7 @@ func newDocument(a *verdict.Analysis) document {
 		Schema: JSONSchema, ID: m.ID, Study: m.Study.Name, Title: m.Study.Title, Quick: m.Quick, Seed: m.Seed,
 		Started: m.Started, Ended: m.Ended, Outcome: m.Outcome, Command: m.Command, Tare: m.Tare,
 		Headline: a.Headline, Decided: a.Decided(), Control: m.Study.Control,
-		Progress: progress{p.Blocks, p.Look.Blocks, p.Decided, p.Undecided, p.Needs},
+		Progress: progress{p.Blocks, p.Look.Blocks, p},
 		Trials:   a.Trials, Accounts: a.Accounts, Accuracy: a.Accuracies,
 		Workloads: make([]workloadOut, 0, len(a.Workloads)), Claims: make([]claimOut, 0, len(a.Claims)),
 		Pinning: m.Pinning, Env: m.Env, LeftOut: m.LeftOut, Code: m.Code, SelfTest: m.SelfTest, Warnings: messages(a.Warnings),
@@ -52,9 +52,9 @@ func newMetric(m *verdict.Metric) metricOut {
 	if m.FloorBy != "" {
 		out.Floor = onScaleOf(m.Scale, m.Floor)
 	}
-	for _, l := range m.Levels {
-		level := levelOut{Arm: l.Arm, Twin: l.Twin, N: l.N, Median: l.Median}
-		for _, p := range l.Points {
+	for i := range m.Levels {
+		level := levelOut{Level: &m.Levels[i]}
+		for _, p := range level.Points {
 			level.Values, level.Blocks = append(level.Values, p.Value), append(level.Blocks, p.Block)
 		}
 		out.Arms = append(out.Arms, level)
@@ -64,9 +64,7 @@ func newMetric(m *verdict.Metric) metricOut {
 	}
 	out.Twin = newComparison(m.Twin)
 	if m.Ranking != nil && m.Ranking.Needs == 0 {
-		for _, r := range m.Ranking.Ranks {
-			out.Ranks = append(out.Ranks, rankOut{r.Arm, r.Lo, r.Hi, r.Tier})
-		}
+		out.Ranks = m.Ranking.Ranks
 	}
 	if s := m.Slope; s != nil && s.N > 0 {
 		out.Slope = &slopeOut{Arms: s.Arms, N: s.N, Slope: verdict.Estimate{Value: s.Slope, Interval: s.Interval}, Warnings: messages(s.Warnings)}
@@ -105,11 +103,7 @@ func newComparison(c *verdict.Comparison) *comparisonOut {
 }
 
 func newClaim(c *verdict.Claim) claimOut {
-	out := claimOut{
-		Deciding: c.Deciding,
-		ID:       c.ID, Verdict: c.Verdict, Sentence: c.Sentence, Needs: c.Needs, Contradicted: c.Contradicted,
-		Undecided: c.Undecided, Unjudged: c.Unjudged, Checks: make([]checkOut, 0, len(c.Checks)),
-	}
+	out := claimOut{c, make([]checkOut, 0, len(c.Checks))}
 	for i := range c.Checks {
 		out.Checks = append(out.Checks, newCheck(&c.Checks[i]))
 	}
@@ -142,10 +136,7 @@ func declared(figure *float64) float64 {
 }
 
 func newGoal(g *verdict.Goal) goalOut {
-	out := goalOut{
-		Says: g.Says, Outcome: g.Outcome, Held: g.Held, Failed: g.Failed, Inconclusive: g.Inconclusive, NotJudged: g.NotJudged,
-		Checks: make([]checkOut, 0, len(g.Checks)),
-	}
+	out := goalOut{g, make([]checkOut, 0, len(g.Checks))}
 	for i := range g.Checks {
 		check := newCheck(&g.Checks[i])
 		check.Outcome = g.Checks[i].Outcome()

@@ -63,11 +63,9 @@ type document struct {
 }
 
 type progress struct {
-	Blocks    int `json:"blocks"`
-	Look      int `json:"look"`
-	Decided   int `json:"decided"`
-	Undecided int `json:"undecided"`
-	Needs     int `json:"needs"`
+	Blocks int `json:"blocks"`
+	Look   int `json:"look"`
+	verdict.Progress
 }
 
 type workloadOut struct {
@@ -93,15 +91,12 @@ type metricOut struct {
 	Arms       []levelOut      `json:"arms,omitzero"`
 	Compared   []comparisonOut `json:"comparisons,omitzero"`
 	Twin       *comparisonOut  `json:"twin,omitzero"`
-	Ranks      []rankOut       `json:"ranks,omitzero"`
+	Ranks      []verdict.Rank  `json:"ranks,omitzero"`
 	Slope      *slopeOut       `json:"slope,omitzero"`
 }
 
 type levelOut struct {
-	Arm    string    `json:"arm"`
-	Twin   bool      `json:"twin,omitzero"`
-	N      int       `json:"n"`
-	Median float64   `json:"median"`
+	*verdict.Level
 	Values []float64 `json:"values"`
 	Blocks []int     `json:"blocks"`
 }
@@ -127,13 +122,6 @@ type comparisonOut struct {
 	Withheld  string            `json:"withheld,omitzero"`
 }
 
-type rankOut struct {
-	Arm  string `json:"arm"`
-	Lo   int    `json:"lo"`
-	Hi   int    `json:"hi"`
-	Tier int    `json:"tier"`
-}
-
 type slopeOut struct {
 	Arms     []string         `json:"arms"`
 	N        int              `json:"n"`
@@ -142,25 +130,13 @@ type slopeOut struct {
 }
 
 type claimOut struct {
-	ID           string       `json:"id"`
-	Verdict      verdict.Word `json:"verdict"`
-	Sentence     string       `json:"sentence"`
-	Needs        int          `json:"needs,omitzero"`
-	Contradicted int          `json:"contradicted"`
-	Undecided    int          `json:"undecided"`
-	Unjudged     int          `json:"not_judged"`
-	Deciding     int          `json:"deciding"`
-	Checks       []checkOut   `json:"checks"` // the first so many decide
+	*verdict.Claim
+	Checks []checkOut `json:"checks"` // the first so many decide
 }
 
 type goalOut struct {
-	Says         string        `json:"says"`
-	Outcome      bound.Outcome `json:"outcome"`
-	Held         int           `json:"held"`
-	Failed       int           `json:"failed"`
-	Inconclusive int           `json:"inconclusive"`
-	NotJudged    int           `json:"not_judged"`
-	Checks       []checkOut    `json:"checks"`
+	*verdict.Goal
+	Checks []checkOut `json:"checks"`
 }
 
 type checkOut struct {

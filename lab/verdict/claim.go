@@ -57,15 +57,16 @@ type CheckResult struct {
 // and alone decides, or several from the first on do together, all of which must
 // hold; the others are parts of the statement, shown beside it.
 type Claim struct {
-	ID       string
-	Checks   []CheckResult
-	Deciding int // how many of the checks decide, from the first on
-	Verdict  Word
-	Needs    int    // when inconclusive
-	Sentence string // the verdict in plain words, the number of checks included
+	ID       string        `json:"id"`
+	Verdict  Word          `json:"verdict"`
+	Sentence string        `json:"sentence"`       // the verdict in plain words, the number of checks included
+	Needs    int           `json:"needs,omitzero"` // when inconclusive
+	Checks   []CheckResult `json:"-"`
 
-	// Checks by their direction, fact or bound.
-	Contradicted, Undecided, Unjudged int
+	Contradicted int `json:"contradicted"` // checks by their direction, fact or bound, as the next
+	Undecided    int `json:"undecided"`
+	Unjudged     int `json:"not_judged"`
+	Deciding     int `json:"deciding"` // how many of the checks decide, from the first on
 }
 
 func (an *analyser) claim(c study.Claim, a *Analysis) Claim {

@@ -9,11 +9,11 @@ import (
 
 // Progress says how far the decision is.
 type Progress struct {
-	Blocks    int        // done, of the primary workload
-	Look      stats.Look // that they reached, or are on the way to
-	Decided   int        // primary comparisons
-	Undecided int
-	Needs     int // about so many more blocks would decide the rest
+	Blocks    int        `json:"blocks"`  // done, of the primary workload
+	Look      stats.Look `json:"-"`       // that they reached, or are on the way to
+	Decided   int        `json:"decided"` // primary comparisons
+	Undecided int        `json:"undecided"`
+	Needs     int        `json:"needs"` // about so many more blocks would decide the rest
 }
 
 // decide corrects the primary comparisons for being a family.

@@ -14,11 +14,14 @@ const NotJudged bound.Outcome = "not judged"
 // Goal is what became of a goal of the study's authors: it failed if any of its
 // checks did, and held only if all did.
 type Goal struct {
-	Says    string
-	Checks  []CheckResult
-	Outcome bound.Outcome
+	Says    string        `json:"says"`
+	Outcome bound.Outcome `json:"outcome"`
+	Checks  []CheckResult `json:"-"`
 
-	Held, Failed, Inconclusive, NotJudged int // checks
+	Held         int `json:"held"` // checks, as the next
+	Failed       int `json:"failed"`
+	Inconclusive int `json:"inconclusive"`
+	NotJudged    int `json:"not_judged"`
 }
 
 // Outcome is that of a check as one of a goal.

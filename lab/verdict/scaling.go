@@ -21,7 +21,7 @@ type Ranking struct {
 
 // Rank is an arm's place.
 type Rank struct {
-	Arm string
+	Arm string `json:"arm"`
 	stats.Rank
 }
 

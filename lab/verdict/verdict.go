@@ -113,11 +113,11 @@ type Metric struct {
 
 // Level is a cell's sample of a metric.
 type Level struct {
-	Arm    string
-	Twin   bool
-	N      int
-	Median float64
-	Points []Point // in the order of the blocks
+	Arm    string  `json:"arm"`
+	Twin   bool    `json:"twin,omitzero"`
+	N      int     `json:"n"`
+	Median float64 `json:"median"`
+	Points []Point `json:"-"` // in the order of the blocks
 }
 
 // Point is one measurement.
