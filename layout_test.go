@@ -45,7 +45,7 @@ var arrows = map[string][]string{
 	"lab/report":       {"cost", "doc", "lab/across", "lab/report/chart", "lab/verdict", "lab/record", "lab/study", "stats", "stats/bound", "stats/unit", "stats/hist"},
 	"lab/report/chart": {"stats", "stats/unit"},
 	"lab/cireport":     {"lab/comment", "lab/verdict", "stats/bound", "stats/unit"},
-	"lab/comment":      {"cost/diff", "doc", "lab/report", "lab/verdict", "stats/bound", "stats/unit"},
+	"lab/comment":      {"cost/diff", "doc", "lab/report", "lab/verdict", "stats", "stats/bound", "stats/unit"},
 	"lab/trend":        {"doc", "lab/record", "lab/report/chart", "lab/study", "lab/verdict", "stats", "stats/unit"},
 	"lab":              {"cost/...", "lab/...", "load", "load/pace", "stats", "stats/hist", "stats/unit"},
 	"studies":          {"lab/study"},

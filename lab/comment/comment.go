@@ -18,6 +18,7 @@ import (
 	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/stats/bound"
 	"github.com/tarehq/tare/stats/unit"
 )
@@ -99,7 +100,11 @@ func summary(s *Source) doc.Page {
 	if len(s.Gates) == 0 {
 		p.Add(doc.Heading{Level: 2, Text: a.Headline})
 	} else {
-		p.Add(doc.Heading{Level: 2, Text: outcome(s.Gates)}, doc.Paragraph{Text: doc.Plain(a.Headline)})
+		p.Add(doc.Heading{Level: 2, Text: outcome(s.Gates)})
+		held := !slices.ContainsFunc(s.Gates, func(g verdict.Gated) bool { return g.Result != bound.Held })
+		if a.Decided() || !held { // budgets may hold where the study's own threshold is not decided
+			p.Add(doc.Paragraph{Text: doc.Plain(a.Headline)})
+		}
 	}
 	owners := ownersTable(s)
 	p.Add(metricsTable(s, mostRows-len(owners.Rows)))
@@ -221,7 +226,11 @@ func metricCells(a *verdict.Analysis, l line) []doc.Cell {
 	}
 	cells := doc.Cells(name, l.Arm, "–", "–", "–", "–", "–", cmp.Or(l.Withheld, l.Word()))
 	if g := l.gate; g != nil {
-		cells[7].Text, cells[7].Strong = fmt.Sprintf("%s: %s, budget %s", g.Result, cells[7].Text, unit.Change(g.Budget)), g.Result == bound.Failed
+		word := ": " + cells[7].Text
+		if l.Withheld == "" && l.Verdict == stats.Inconclusive {
+			word = ""
+		}
+		cells[7].Text, cells[7].Strong = fmt.Sprintf("%s%s, budget %s", g.Result, word, unit.Change(g.Budget)), g.Result == bound.Failed
 	}
 	if l.Withheld != "" {
 		return cells

@@ -155,7 +155,7 @@ func (t *Trend) Headline() string {
 		first, last := &points[0], &points[len(points)-1]
 		text := fmt.Sprintf("%s %s (%s) against %s", arm, unit.Change(last.Change.Value), verdict.Changes(last.Change.Interval), last.Control)
 		if len(points) > 1 {
-			text += fmt.Sprintf(", %s %s before", unit.Change(first.Change.Value), unit.Plural(len(points)-1, "run"))
+			text += fmt.Sprintf(", %s earlier %s", unit.Plural(len(points)-1, "run"), unit.Change(first.Change.Value))
 		}
 		texts = append(texts, text)
 	}

@@ -59,7 +59,7 @@ func TestNew(t *testing.T) {
 			t.Errorf("point %d is %+v, want run %d with a change of %g", i, p, i+1, want)
 		}
 	}
-	if text := got.Headline(); !strings.HasPrefix(text, "CPU per request: api +") || !strings.HasSuffix(text, "2 runs before") || !strings.Contains(text, "against api@c3") {
+	if text := got.Headline(); !strings.HasPrefix(text, "CPU per request: api +") || !strings.Contains(text, ", 2 runs earlier ") || !strings.Contains(text, "against api@c3") {
 		t.Errorf("the headline is %q", text)
 	}
 	for name, tt := range map[string]struct {
