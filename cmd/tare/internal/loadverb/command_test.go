@@ -99,8 +99,12 @@ func TestGeneratorLine(t *testing.T) {
 	late.RecordN(int64(2*time.Millisecond), 1000)
 	lag.RecordN(int64(time.Second), 1000)
 	s := summary{res: &load.Result{Elapsed: time.Second, Threads: 1, Generator: load.Generator{Late: late, Lag: lag, Unread: hist.New()}}, open: true}
-	if got, want := s.generator(), "not the bottleneck: 0.0 % of 1 thread busy, late p99 2.00 ms"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+	if got, want := s.generator(), "kept from the CPU by others: 0.0 % of 1 thread busy, late p99 2.00 ms"; got != want {
+		t.Errorf("idle: got %q, want %q", got, want)
+	}
+	s.res.CPU = 6 * time.Second / 10
+	if got, want := s.generator(), "not the bottleneck: 60.0 % of 1 thread busy, late p99 2.00 ms"; got != want {
+		t.Errorf("busy: got %q, want %q", got, want)
 	}
 }
 

@@ -276,7 +276,10 @@ func (s *summary) generator() string {
 	if r.Unread.Count() > 0 {
 		why += ", answers read late " + highest(r.Unread) + " (not in the table)"
 	}
-	if r.Bound {
+	switch {
+	case s.open && r.Starved():
+		return "kept from the CPU by others: " + why
+	case r.Bound:
 		return "(nearly) the bottleneck: " + why
 	}
 	return "not the bottleneck: " + why
