@@ -86,6 +86,10 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/guarded" && r.Header.Get("X-Token") != "a:b, c" {
 		w.WriteHeader(http.StatusUnauthorized)
 	}
+	if r.URL.Path == "/moved" {
+		http.Redirect(w, r, "/there", http.StatusFound)
+		return
+	}
 	if name, password, _ := r.BasicAuth(); r.URL.Path == "/user" && (name != "ada" || password != "s:3cret") {
 		w.WriteHeader(http.StatusUnauthorized)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb/journal"
+	"github.com/tarehq/tare/cmd/tare/internal/loadverb/redirect"
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb/scrape"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/load/pace"
@@ -44,6 +45,7 @@ type Request struct {
 	Method string `short:"m" help:"Method (default: GET, or POST with a body)."`
 	cli.Headers
 	User     string `help:"Name and password for HTTP basic authentication." placeholder:"NAME:PASSWORD"`
+	Follow   bool   `help:"Follow redirects of GET and HEAD once, before the load, and load where they lead."`
 	Body     string `short:"b" xor:"body" help:"Body." placeholder:"TEXT"`
 	BodyFile string `xor:"body" help:"File that holds the body." placeholder:"FILE"`
 	Targets  string `help:"File with a request per line: [METHOD] URL [WEIGHT]; # begins a comment." placeholder:"FILE"`
@@ -127,6 +129,11 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	}
 	if err := c.Output.check(c.Request.Feed, c.Request.BodyFile, c.Request.Targets, c.Carriage.CA); err != nil {
 		return err
+	}
+	if c.Request.Follow {
+		if err := redirect.Follow(ctx, &o); err != nil {
+			return explainFailure(err)
+		}
 	}
 	if c.Offer.FindMax != "" {
 		return c.search(ctx, t, o)

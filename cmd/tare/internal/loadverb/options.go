@@ -120,6 +120,7 @@ func (c *Command) check() error {
 		{c.Offer.MaxInFlight > 0 && c.Offer.Rate == "" && !search, "--max-in-flight", "needs --rate: without one, the connections bound what is in flight"},
 		{c.Carriage.Streams > 0 && !c.Carriage.HTTP2, "--streams", "needs --http2"},
 		{c.Carriage.Pipeline > 1 && (search || c.Offer.Rate != ""), "--pipeline", "does not go with --rate or --find-max: requests sent together have no starts of their own"},
+		{c.Request.Follow && c.Request.Feed != "", "--follow", "does not go with --feed: give the URL that redirects lead to"},
 		{search && c.Offer.Rate != "", "--rate", "does not go with --find-max, which picks the rates"},
 		{search && c.Offer.Requests > 0, "--requests", "does not go with --find-max: --duration is the length of each probe"},
 		{search && len(c.Judge.FailIf) > 0, "--fail-if", "does not go with --find-max: its threshold is what is held"},

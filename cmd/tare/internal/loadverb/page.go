@@ -191,6 +191,9 @@ func (s *summary) notes() []string {
 	if c := s.res.Counts; c.Failed()+c.Dropped > 0 {
 		notes = append(notes, "times are of answered requests; thresholds count the others as slower than all")
 	}
+	if n := s.res.Counts.Status[3]; n > 0 && n == s.res.Counts.Answered() {
+		notes = append(notes, "every answer is a redirect; --follow loads where they lead")
+	}
 	if !s.open {
 		notes = append(notes, "closed loop: response time = service time; use --rate for open loop")
 	}

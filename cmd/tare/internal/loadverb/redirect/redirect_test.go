@@ -1,0 +1,55 @@
+package redirect_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/cmd/tare/internal/loadverb/redirect"
+	"github.com/tarehq/tare/load"
+)
+
+// Redirects are followed to the end before the load, and credentials go to no other host.
+func TestFollowRedirects(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer other.Close()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/a":
+			http.Redirect(w, r, "/b?x=1", http.StatusFound)
+		case "/b":
+			http.Redirect(w, r, "/c", http.StatusMovedPermanently)
+		case "/away":
+			http.Redirect(w, r, other.URL+"/d", http.StatusFound)
+		case "/loop":
+			http.Redirect(w, r, "/loop", http.StatusFound)
+		}
+	}))
+	defer s.Close()
+	secret := []load.Field{{Name: "authorization", Value: "Basic x"}}
+	for _, tt := range []struct {
+		target     load.Target
+		want, fail string
+	}{
+		{load.Target{URL: s.URL + "/a"}, s.URL + "/c", ""},
+		{load.Target{URL: strings.TrimPrefix(s.URL, "http://") + "/a", Header: secret}, s.URL + "/c", ""},
+		{load.Target{URL: s.URL + "/c|d"}, s.URL + "/c|d", ""},
+		{load.Target{URL: s.URL + "/a", Method: "POST"}, s.URL + "/a", ""},
+		{load.Target{URL: s.URL + "/away"}, other.URL + "/d", ""},
+		{load.Target{URL: s.URL + "/away", Header: secret}, "", "they lead to another host"},
+		{load.Target{URL: s.URL + "/loop"}, "", "stopped after 10 redirects"},
+	} {
+		o := &load.Options{Targets: []load.Target{tt.target}}
+		err := redirect.Follow(t.Context(), o)
+		if tt.fail != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.fail) {
+				t.Errorf("%s: got error %v, want one with %q", tt.target.URL, err, tt.fail)
+			}
+			continue
+		}
+		if err != nil || o.Targets[0].URL != tt.want {
+			t.Errorf("%s: got %s (%v), want %s", tt.target.URL, o.Targets[0].URL, err, tt.want)
+		}
+	}
+}
