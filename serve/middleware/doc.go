@@ -8,6 +8,7 @@
 //   - requestid gives each request an identifier.
 //   - clientaddr finds the client's address behind proxies.
 //   - accesslog writes a line for each request.
+//   - metrics counts and times requests for Prometheus.
 //   - flight keeps what the execution tracer saw before a slow request.
 //   - secure adds the header fields by which browsers protect users.
 //   - limit bounds bodies, fields, and requests in flight.

@@ -92,8 +92,12 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, at time.Time) {
 		return
 	}
 	ctx := &deadline{Context: r.Context(), at: at}
-	defer ctx.end()
-	h.next.ServeHTTP(w, r.WithContext(ctx.slotted()))
+	copied := r.WithContext(ctx.slotted())
+	defer func() {
+		ctx.end()
+		r.Pattern = copied.Pattern // layers outside count and log by it
+	}()
+	h.next.ServeHTTP(w, copied)
 }
 
 // ender is the context of a request on package serve.

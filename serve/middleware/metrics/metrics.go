@@ -1,0 +1,351 @@
+// Package metrics counts and times requests for Prometheus.
+//
+// A [Metrics] is a middleware and the page that Prometheus scrapes, in its text format.
+// Names are those of OpenTelemetry's conventions for HTTP servers:
+//
+//   - http_server_request_duration_seconds, a classic histogram, and
+//     http_server_response_body_bytes_total, by http_request_method, http_route and
+//     http_response_status_code
+//   - http_server_active_requests
+//   - the go_… metrics of package runtime/metrics, under the names that client_golang
+//     gives them: memory, garbage collection, goroutines, the scheduler's latencies
+//   - Options.Values, such as the counts of the other layers
+//
+// A client cannot make a series. The route is the pattern that the router matched, never
+// the path. It is empty if nothing matched. Methods that RFC 9110 and RFC 5789 do not
+// define count as _OTHER, and so do routes beyond Options.Routes.
+//
+// The router writes the pattern into its request. A middleware between the two that
+// copies the request hides it; those of this repository do not.
+//
+// Limits: no native histograms and no exemplars, which need another format.
+//
+// Place: behind recovery, outside of all that refuses requests.
+//
+// Cost: it allocates nothing in a chain once a series is there; elsewhere it makes a
+// recorder of the answer. BenchmarkRequest says what a request takes.
+package metrics
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tarehq/tare/serve/chain"
+)
+
+// Options of the metrics. The zero value has the buckets of OpenTelemetry's conventions.
+type Options struct {
+	// Buckets are the upper bounds of the histogram, in seconds, ascending. Nil: 5 ms to
+	// 10 s in 14 steps.
+	Buckets []float64
+	// Routes is how many patterns have series of their own; the others share _OTHER.
+	// 0: 1,000.
+	Routes int
+	// Route returns the pattern of a request after it was answered. Nil: its Pattern.
+	Route func(*http.Request) string
+	// Values are further metrics, read at each scrape.
+	Values []Value
+	// NoRuntime excludes the metrics of Go's runtime.
+	NoRuntime bool
+}
+
+// Value is one number to expose.
+type Value struct {
+	Name, Help string
+	Counter    bool // it only grows; its name ends in _total
+	Read       func() float64
+}
+
+// Metrics counts requests. It is safe for concurrent use. As a handler it answers with the
+// metrics; mount it where strangers cannot ask.
+type Metrics struct {
+	o      Options
+	bounds []time.Duration // of Buckets
+	epoch  time.Time       // what clock counts from
+	active atomic.Int64
+	routes atomic.Pointer[map[string]*route]
+	mu     sync.Mutex // held to add a route or a series
+}
+
+// route has the series of one pattern.
+type route struct {
+	path   string // the pattern without its method
+	series atomic.Pointer[map[answer]*series]
+}
+
+// answer is what tells the series of a route apart.
+type answer struct{ method, status uint16 }
+
+// series is one histogram.
+type series struct {
+	labels string
+	counts []atomic.Uint64 // one a bucket, the last one beyond all bounds
+	nanos  atomic.Int64
+	bytes  atomic.Int64
+}
+
+const (
+	other         = "_OTHER"
+	defaultRoutes = 1000
+)
+
+var defaultBuckets = []float64{.005, .01, .025, .05, .075, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10}
+
+// New returns empty metrics, or an error that says which option is wrong.
+func New(o Options) (*Metrics, error) {
+	if o.Buckets == nil {
+		o.Buckets = defaultBuckets
+	}
+	if o.Routes == 0 {
+		o.Routes = defaultRoutes
+	}
+	if o.Routes < 0 {
+		return nil, fmt.Errorf("metrics: Options.Routes is negative: %d", o.Routes)
+	}
+	if o.Route == nil {
+		o.Route = func(r *http.Request) string { return r.Pattern }
+	}
+	m := &Metrics{o: o, epoch: time.Now()}
+	last := 0.0
+	for _, b := range o.Buckets {
+		if !(b > last) || b > math.MaxInt64/1e9 {
+			return nil, fmt.Errorf("metrics: Options.Buckets has %v after %v: bounds are positive, ascending and finite", b, last)
+		}
+		last = b
+		m.bounds = append(m.bounds, time.Duration(b*1e9))
+	}
+	for _, v := range o.Values {
+		if err := v.check(); err != nil {
+			return nil, err
+		}
+	}
+	m.routes.Store(&map[string]*route{})
+	return m, nil
+}
+
+func (v *Value) check() error {
+	if !validName(v.Name) {
+		return fmt.Errorf("metrics: Options.Values has the name %q: Prometheus takes letters, digits, _ and :", v.Name)
+	}
+	if v.Read == nil {
+		return fmt.Errorf("metrics: %s of Options.Values has no Read", v.Name)
+	}
+	if v.Counter != strings.HasSuffix(v.Name, "_total") {
+		return fmt.Errorf("metrics: %s of Options.Values: names of counters end in _total, and no others", v.Name)
+	}
+	return nil
+}
+
+func validName(name string) bool {
+	for i, c := range []byte(name) {
+		digit := '0' <= c && c <= '9'
+		if !('a' <= c|0x20 && c|0x20 <= 'z' || c == '_' || c == ':' || digit && i > 0) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// Middleware counts what reaches next. In a chain its layer is called metrics.
+func (m *Metrics) Middleware(next http.Handler) http.Handler { return &handler{m, next} }
+
+type handler struct {
+	m    *Metrics
+	next http.Handler
+}
+
+// ChainLayer says where the middleware may stand.
+func (h *handler) ChainLayer() chain.Layer {
+	return chain.Layer{Name: "metrics", Rules: []chain.Rule{
+		chain.Once("requests would be counted twice"),
+		chain.Before("auth", "requests that it refuses would not be counted"),
+		chain.Before("limit", "requests that it refuses would not be counted"),
+		chain.Before("cache", "requests that it answers would not be counted"),
+		chain.Before("timeout", "the answer of a request that timed out would not be seen"),
+	}}
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m := h.m
+	begun := m.clock()
+	m.active.Add(1)
+	w, rec := chain.Record(w)
+	done := false
+	defer func() { // also if the handler panics
+		m.active.Add(-1)
+		m.find(m.o.Route(r), answer{methodOf(r.Method), statusOf(rec, done)}).add(m, m.clock()-begun, rec.Bytes())
+	}()
+	h.next.ServeHTTP(w, r)
+	done = true
+}
+
+// clock reads the monotonic clock only, which takes half of what time.Now does.
+func (m *Metrics) clock() time.Duration { return time.Since(m.epoch) }
+
+// statusOf returns what the client got: a handler that wrote nothing gets 200 sent, and
+// one that panicked 500, by package recovery.
+func statusOf(rec *chain.Recorder, done bool) uint16 {
+	switch {
+	case rec.Status() != 0:
+		return uint16(rec.Status())
+	case rec.Hijacked():
+		return http.StatusSwitchingProtocols
+	case !done:
+		return http.StatusInternalServerError
+	}
+	return http.StatusOK
+}
+
+var methods = [...]string{other, "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"}
+
+// methodOf returns the method's index in methods.
+func methodOf(method string) uint16 {
+	for i, m := range methods[1:] {
+		if m == method {
+			return uint16(i + 1)
+		}
+	}
+	return 0
+}
+
+// find returns the series of an answer.
+func (m *Metrics) find(pattern string, a answer) *series {
+	if rt := (*m.routes.Load())[pattern]; rt != nil {
+		if s := (*rt.series.Load())[a]; s != nil {
+			return s
+		}
+	}
+	return m.findSlowly(pattern, a)
+}
+
+// findSlowly adds the series if it is not there. Readers go on with the maps before.
+func (m *Metrics) findSlowly(pattern string, a answer) *series {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	routes := *m.routes.Load()
+	rt := routes[pattern]
+	if rt == nil && len(routes) >= m.o.Routes {
+		pattern, rt = other, routes[other]
+	}
+	if rt == nil {
+		rt = &route{path: pathOf(pattern)}
+		rt.series.Store(&map[answer]*series{})
+		routes = maps.Clone(routes)
+		routes[strings.Clone(pattern)] = rt
+		m.routes.Store(&routes)
+	}
+	all := *rt.series.Load()
+	s := all[a]
+	if s == nil {
+		s = &series{labels: labelsOf(rt.path, a), counts: make([]atomic.Uint64, len(m.bounds)+1)}
+		all = maps.Clone(all)
+		all[a] = s
+		rt.series.Store(&all)
+	}
+	return s
+}
+
+// pathOf returns a pattern without its method, which is a label of its own.
+func pathOf(pattern string) string {
+	if method, path, ok := strings.Cut(pattern, " "); ok && !strings.Contains(method, "/") {
+		pattern = strings.TrimLeft(path, " \t")
+	}
+	return strings.Clone(pattern)
+}
+
+// labelsOf returns the labels of a series as Prometheus reads them.
+func labelsOf(path string, a answer) string {
+	return fmt.Sprintf(`http_request_method="%s",http_response_status_code="%d",http_route="%s"`, methods[a.method], a.status, escape(path))
+}
+
+// add counts a request.
+func (s *series) add(m *Metrics, took time.Duration, bytes int64) {
+	i := 0
+	for i < len(m.bounds) && took > m.bounds[i] {
+		i++
+	}
+	s.counts[i].Add(1)
+	s.nanos.Add(int64(took))
+	if bytes > 0 {
+		s.bytes.Add(bytes)
+	}
+}
+
+// ServeHTTP answers with the metrics in Prometheus' text format.
+func (m *Metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = m.WriteTo(w)
+}
+
+// WriteTo writes the metrics in Prometheus' text format.
+func (m *Metrics) WriteTo(w io.Writer) (int64, error) {
+	var p page
+	m.writeRequests(&p)
+	for _, v := range m.o.Values {
+		kind := "gauge"
+		if v.Counter {
+			kind = "counter"
+		}
+		p.family(v.Name, kind, v.Help)
+		p.sample(v.Name, "", v.Read())
+	}
+	if !m.o.NoRuntime {
+		writeRuntime(&p)
+	}
+	n, err := w.Write(p.text)
+	return int64(n), err
+}
+
+// writeRequests writes what the middleware has counted.
+func (m *Metrics) writeRequests(p *page) {
+	const duration, bytes = "http_server_request_duration_seconds", "http_server_response_body_bytes_total"
+	p.family("http_server_active_requests", "gauge", "Requests being served.")
+	p.sample("http_server_active_requests", "", float64(m.active.Load()))
+	found := m.merge()
+	keys := slices.Sorted(maps.Keys(found))
+	p.family(duration, "histogram", "Time from the request to the end of its handler.")
+	for _, labels := range keys {
+		p.histogram(duration, labels, m.o.Buckets, found[labels].counts)
+		p.sample(duration+"_sum", labels, float64(found[labels].nanos)/1e9)
+	}
+	p.family(bytes, "counter", "Bytes of bodies written.")
+	for _, labels := range keys {
+		p.sample(bytes, labels, float64(found[labels].bytes))
+	}
+}
+
+// reading is what a series had counted at one time.
+type reading struct {
+	counts       []uint64
+	nanos, bytes int64
+}
+
+// merge reads all series, by their labels. Patterns that differ in their method alone
+// have one route.
+func (m *Metrics) merge() map[string]*reading {
+	found := map[string]*reading{}
+	for _, rt := range *m.routes.Load() {
+		for _, s := range *rt.series.Load() {
+			sum := found[s.labels]
+			if sum == nil {
+				sum = &reading{counts: make([]uint64, len(s.counts))}
+				found[s.labels] = sum
+			}
+			for i := range s.counts {
+				sum.counts[i] += s.counts[i].Load()
+			}
+			sum.nanos += s.nanos.Load()
+			sum.bytes += s.bytes.Load()
+		}
+	}
+	return found
+}
