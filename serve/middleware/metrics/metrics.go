@@ -16,7 +16,9 @@
 // define count as _OTHER, and so do routes beyond Options.Routes.
 //
 // The router writes the pattern into its request. A middleware between the two that
-// copies the request hides it; those of this repository do not.
+// copies the request hides it. In a chain those of this repository do not copy it, or
+// hand the pattern back. Elsewhere requestid, clientaddr and jwt hide it, and so does a
+// whole chain inside of metrics on net/http: put metrics into the chain.
 //
 // Limits: no native histograms and no exemplars, which need another format.
 //
@@ -133,7 +135,7 @@ func New(o Options) (*Metrics, error) {
 
 func (v *Value) check() error {
 	if !validName(v.Name) {
-		return fmt.Errorf("metrics: Options.Values has the name %q: Prometheus takes letters, digits, _ and :", v.Name)
+		return fmt.Errorf("metrics: Options.Values has the name %q: only letters, digits, _ and : make a name", v.Name)
 	}
 	if v.Read == nil {
 		return fmt.Errorf("metrics: %s of Options.Values has no Read", v.Name)
