@@ -2,11 +2,15 @@ package tare_test
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	modules "golang.org/x/mod/module"
@@ -81,26 +85,12 @@ func TestServeAlone(t *testing.T) {
 	const version = "v0.1.0"
 	serve := modules.Version{Path: module + "/serve", Version: version}
 	proxy, program := t.TempDir(), t.TempDir()
-	published := filepath.Join(proxy, serve.Path, "@v")
-	if err := os.MkdirAll(published, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	var content bytes.Buffer
-	if err := zip.CreateFromDir(&content, serve, "serve"); err != nil {
-		t.Fatal(err)
-	}
-	mod, err := os.ReadFile("serve/go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, text := range map[string][]byte{
-		filepath.Join(published, version+".zip"):  content.Bytes(),
-		filepath.Join(published, version+".mod"):  mod,
-		filepath.Join(published, version+".info"): []byte(`{"Version": "` + version + `"}`),
-		filepath.Join(program, "go.mod"):          []byte("module example.com/fresh\n\ngo 1.26.0\n"),
-		filepath.Join(program, "main.go"):         []byte(usesServe),
+	publish(t, proxy, serve, "serve")
+	for path, text := range map[string]string{
+		"go.mod":  "module example.com/fresh\n\ngo 1.26.0\n",
+		"main.go": usesServe,
 	} {
-		if err := os.WriteFile(path, text, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(program, path), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -116,5 +106,73 @@ func TestServeAlone(t *testing.T) {
 	got, err := os.ReadFile(filepath.Join(program, "go.mod"))
 	if want := "module example.com/fresh\n\ngo 1.26.0\n\nrequire " + serve.Path + " " + version + "\n"; err != nil || string(got) != want {
 		t.Errorf("got the go.mod %q, %v, want %q", got, err, want)
+	}
+}
+
+// publish puts the module in a folder on a proxy of files.
+func publish(t *testing.T, proxy string, m modules.Version, dir string) {
+	t.Helper()
+	published := filepath.Join(proxy, m.Path, "@v")
+	if err := os.MkdirAll(published, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var content bytes.Buffer
+	if err := zip.CreateFromDir(&content, m, dir); err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{
+		"list": []byte(m.Version + "\n"), m.Version + ".info": []byte(`{"Version": "` + m.Version + `"}`),
+		m.Version + ".zip": content.Bytes(), m.Version + ".mod": mod,
+	} {
+		if err := os.WriteFile(filepath.Join(published, name), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestInstalled publishes the modules on a proxy, installs tare from it, and runs a study
+// of rivals in an empty folder. The binary gets the arms' source from the proxy.
+func TestInstalled(t *testing.T) {
+	if testing.Short() || runtime.GOOS != "linux" {
+		t.Skip("SKIPPED: an installed tare: builds the command and three arms, on Linux")
+	}
+	const version = "v0.1.0"
+	proxy, home, empty := t.TempDir(), t.TempDir(), t.TempDir()
+	for _, dir := range moduleDirs {
+		publish(t, proxy, modules.Version{Path: path.Join(module, dir), Version: version}, dir)
+	}
+	where, err := exec.Command("go", "env", "GOMODCACHE", "GOCACHE", "GOPROXY").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := strings.Fields(string(where))
+	environment := append(os.Environ(), "GOWORK=off", "GOFLAGS=-modcacherw", "GOSUMDB=off", "GOBIN="+home, "GOCACHE="+settings[1],
+		"GOMODCACHE="+filepath.Join(home, "modules"), "XDG_CACHE_HOME="+filepath.Join(home, "cache"),
+		"GOPROXY=file://"+proxy+",file://"+settings[0]+"/cache/download,"+settings[2])
+	perform := func(name string, args ...string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Dir, cmd.Env = empty, environment
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := perform("go", "install", module+"/cmd/tare@"+version); err != nil {
+		t.Fatalf("go install: %v\n%s", err, out)
+	}
+	// chi is built with the versions of arms/rivals, gin-1.9 with a go.mod of its own.
+	out, err := perform(filepath.Join(home, "tare"), "run", "--arms", "chi,gin-1.9", "--workloads", "half", "--budget", "10s", "frameworks")
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 4 {
+		err = nil // too short to decide, and long enough to start every arm
+	}
+	for _, want := range []string{"nethttp", "chi", "gin-1.9", "report: "} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Fatalf("tare run in an empty folder: %v, want %q in the output:\n%s", err, want, out)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(home, "cache", "tare", "source", version, "arms", "rivals", "go.mod")); err != nil {
+		t.Errorf("the source is not kept: %v", err)
 	}
 }

@@ -24,6 +24,9 @@ type Builder struct {
 	// ModuleDir is the root of tare's own module, or a directory in it, from
 	// which ./arms/… and rivals are built. "" means the working directory.
 	ModuleDir string
+	// FetchSource returns the root of tare's own module where ModuleDir is "" and the
+	// working directory is not in that module. nil makes that an error.
+	FetchSource func(ctx context.Context) (string, error)
 	// Cache is where executables are kept from run to run. "" means tare's
 	// directory in the user's cache directory.
 	Cache string
@@ -61,7 +64,7 @@ func (b *Builder) Build(ctx context.Context, a study.Arm) (*Program, error) {
 	case len(a.Command) > 0:
 		return p, b.command(p, a.Command)
 	}
-	t, err := b.target(a)
+	t, err := b.target(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -133,18 +136,21 @@ type target struct {
 	with    string // variants of the build, separated by spaces
 }
 
-func (b *Builder) target(a study.Arm) (target, error) {
+func (b *Builder) target(ctx context.Context, a study.Arm) (target, error) {
 	if a.Rival != "" {
-		return b.rival(a.Rival)
+		return b.rival(ctx, a.Rival)
 	}
 	if strings.HasPrefix(a.Go, "./arms/") || a.Go == "./cmd/tare" {
-		root, err := b.root()
-		if err == nil && isDir(filepath.Join(root, a.Go)) {
-			// Built where it lies, it gets the versions of the module that it lies in.
-			return target{name: filepath.Base(a.Go), dir: filepath.Join(root, a.Go), pkg: ".", own: true}, nil
-		}
-		if err != nil && !isDir(a.Go) {
-			return target{}, err
+		// Elsewhere than in tare's own module, a folder of that name is the user's.
+		if _, outside := b.findOwn(); outside == nil || !isDir(a.Go) {
+			root, err := b.root(ctx)
+			if err != nil {
+				return target{}, err
+			}
+			if dir := filepath.Join(root, a.Go); isDir(dir) {
+				// Built where it lies, it gets the versions of the module that it lies in.
+				return target{name: filepath.Base(dir), dir: dir, pkg: ".", own: true}, nil
+			}
 		}
 	}
 	if isDir(a.Go) || a.Ref != "" {
@@ -170,8 +176,18 @@ func commandName(pkg string) string {
 
 var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
 
-func (b *Builder) root() (string, error) {
+// findOwn returns the root of tare's own module, if ModuleDir or the working directory is in it.
+func (b *Builder) findOwn() (string, error) {
 	return FindModule(cmp.Or(b.ModuleDir, "."))
+}
+
+// root returns the root of tare's own module, from wherever it is to be had.
+func (b *Builder) root(ctx context.Context) (string, error) {
+	root, err := b.findOwn()
+	if err != nil && b.ModuleDir == "" && b.FetchSource != nil {
+		return b.FetchSource(ctx)
+	}
+	return root, err
 }
 
 func isDir(path string) bool {

@@ -2,6 +2,7 @@ package arm
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -16,9 +17,9 @@ import (
 const moduleDirective = "//tare:module "
 
 // rival resolves "name" or "name@version" to a package of arms/rivals.
-func (b *Builder) rival(spec string) (target, error) {
+func (b *Builder) rival(ctx context.Context, spec string) (target, error) {
 	name, version, versioned := strings.Cut(spec, "@")
-	root, err := b.root()
+	root, err := b.root(ctx)
 	if err != nil {
 		return target{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tarehq/tare/lab/variant"
@@ -34,14 +35,16 @@ func (b *Builder) compileVariant(ctx context.Context, t target, p Program) (e ex
 		return executable{}, err
 	}
 	o := variant.Options{Dir: t.dir, Work: work}
-	if root, err := b.root(); err == nil {
+	if slices.ContainsFunc(variants, func(v variant.Variant) bool { return v.Kind == variant.Serve }) {
+		root, err := b.root(ctx)
+		if err != nil {
+			return executable{}, err
+		}
 		o.ServeModule = filepath.Join(root, "serve")
 	}
-	for _, v := range variants {
-		if v.Kind == variant.PGO {
-			if o.Profile, err = b.profile(ctx, t, variants, o, p); err != nil {
-				return executable{}, err
-			}
+	if slices.ContainsFunc(variants, func(v variant.Variant) bool { return v.Kind == variant.PGO }) {
+		if o.Profile, err = b.profile(ctx, t, variants, o, p); err != nil {
+			return executable{}, err
 		}
 	}
 	return b.compileWith(ctx, t, variants, o)

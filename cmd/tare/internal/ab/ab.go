@@ -91,10 +91,7 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 	c.args = slices.Clone(os.Args)
 	c.args[0] = filepath.Base(c.args[0])
 	command := report.ShellLine(c.args)
-	builder, err := runs.NewBuilder(c.Measure.Module)
-	if err != nil {
-		return err
-	}
+	builder := runs.NewBuilder(c.Measure.Module)
 	s, err := p.study(command)
 	if err != nil {
 		return err

@@ -4,10 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/source"
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/env"
 	"github.com/tarehq/tare/lab/record"
@@ -25,19 +25,11 @@ func DrawSeed() uint64 {
 	return uint64(binary.LittleEndian.Uint32(b[:])) + 1
 }
 
-// NewBuilder makes a builder of arms. It finds tare's own source, if module does not
-// name its folder.
-func NewBuilder(module string) (*arm.Builder, error) {
-	if module == "" {
-		wd, err := os.Getwd()
-		if err != nil {
-			return nil, err
-		}
-		// A study of commands and URLs needs no source: the builder says what
-		// is missing when an arm asks for it.
-		module, _ = arm.FindModule(wd)
-	}
-	return &arm.Builder{ModuleDir: module}, nil
+// NewBuilder makes a builder of arms. module is the folder of tare's own source; "" is
+// the one that tare stands in, or else the source of this version, fetched when an arm
+// needs it.
+func NewBuilder(module string) *arm.Builder {
+	return &arm.Builder{ModuleDir: module, FetchSource: source.Fetch}
 }
 
 // Environment reads what on this machine disturbs measuring, for a run's record.

@@ -109,11 +109,7 @@ func (s *Session) Announce(t *cli.Terminal, st *study.Study) {
 // Measure runs a study into a folder, with progress on the terminal.
 func (s *Session) Measure(ctx context.Context, t *cli.Terminal, st *study.Study, dir string) (*record.Run, error) {
 	if s.Builder == nil {
-		builder, err := NewBuilder(s.Module)
-		if err != nil {
-			return nil, err
-		}
-		s.Builder = builder
+		s.Builder = NewBuilder(s.Module)
 	}
 	s.drawSeed()
 	if s.Resume == "" {
