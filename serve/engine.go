@@ -38,6 +38,7 @@ type engine struct {
 	clock     clock
 	parking   *parking
 	ending    atomic.Int64 // by the clock, when it was seen that keep-alives end
+	hurried   atomic.Bool  // half of Shutdown's time is over
 
 	mu      sync.Mutex
 	first   *conn // oldest; linked by conn.next
@@ -96,6 +97,7 @@ func newEngine(s *Server) *engine {
 	e.shadow.SetKeepAlivesEnabled(!s.muted.Load())
 	e.parking = newParking()
 	e.clock.tick = e.limits.tick()
+	e.clock.early = make(chan struct{}, 1)
 	e.clock.set(time.Now())
 	return e
 }

@@ -10,8 +10,8 @@ import (
 
 // Shutdown ends the server without losing a request: it stops listening, answers
 // what comes on open connections with "Connection: close", and closes those on
-// which nothing comes for Limits.ShutdownGrace. It returns when all connections
-// have ended, or with ctx's error. Hijacked connections are not its business;
+// which nothing comes for Limits.ShutdownGrace, or until half of the time to ctx's
+// deadline is over. It returns when all connections have ended, or with ctx's error. Hijacked connections are not its business;
 // RegisterOnShutdown is told.
 func (s *Server) Shutdown(ctx context.Context) error {
 	e, err := s.stopListening(ctx, true)
@@ -28,11 +28,24 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		e.greeted(ctx)
 		handed <- e.shadow.Shutdown(ctx)
 	}()
-	select {
-	case <-e.empty():
-	case <-ctx.Done():
-		<-handed
-		return ctx.Err()
+	var half <-chan time.Time
+	if deadline, ok := ctx.Deadline(); ok {
+		half = time.After(time.Until(deadline) / 2)
+	}
+	for empty, waiting := e.empty(), true; waiting; {
+		select {
+		case <-empty:
+			waiting = false
+		case <-half:
+			e.hurried.Store(true)
+			select {
+			case e.clock.early <- struct{}{}:
+			default: // one look is asked for
+			}
+		case <-ctx.Done():
+			<-handed
+			return ctx.Err()
+		}
 	}
 	if herr := <-handed; herr != nil {
 		return herr

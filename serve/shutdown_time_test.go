@@ -74,6 +74,25 @@ func TestShutdownKeepsToContext(t *testing.T) {
 	}
 }
 
+// TestShutdownWithLittleTime shuts down a server with an idle connection by a context that
+// ends long before the grace: the connection gets half of that time.
+func TestShutdownWithLittleTime(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &serve.Server{Handler: http.HandlerFunc(stateHandler), Limits: serve.Limits{ShutdownGrace: time.Hour}}
+	served := goServe(s, l)
+	nc := call(t, l.Addr().String())
+	answeredOnce(t, nc)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if err := s.Shutdown(ctx); err != nil {
+		t.Errorf("Shutdown: %v, want nil: no request was under way", err)
+	}
+	<-served
+}
+
 // TestShutdownByContextKey has a handler shut down the server that it finds in its
 // context: that ends this one.
 func TestShutdownByContextKey(t *testing.T) {

@@ -19,6 +19,7 @@ type clock struct {
 	sec   int64
 	tick  time.Duration // fixed
 	stop  chan struct{} // closed to end the goroutine, nil while there is none; guarded by engine.mu
+	early chan struct{} // has it look before the next tick
 }
 
 // now returns the time as of the last tick, in nanoseconds.
@@ -64,6 +65,7 @@ func (k *clock) run(e *engine, stop chan struct{}) {
 		case <-stop:
 			return
 		case <-ticker.C:
+		case <-k.early:
 		}
 		e.mu.Lock()
 		if k.stop != stop { // another goroutine may have taken over
@@ -217,10 +219,14 @@ func ended(spent, limit time.Duration) verdict {
 }
 
 // dueQuiet is due where no request has begun. When there are to be no more
-// requests, a connection is given a last while from that decision on.
+// requests, a connection is given a last while from that decision on, unless Shutdown
+// has no time for it.
 func (e *engine) dueQuiet(now, since int64, limit time.Duration) verdict {
 	if e.s.keepAlive() {
 		return ended(time.Duration(now-since)-e.clock.tick, limit)
+	}
+	if e.hurried.Load() {
+		return lapse
 	}
 	e.ending.CompareAndSwap(0, now)
 	since = max(since, e.ending.Load())

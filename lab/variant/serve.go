@@ -28,84 +28,98 @@ var hooks = []struct{ method, variable, signature, call string }{
 		"if TareShutdown != nil { if err, ok := TareShutdown(%s, %s); ok { return err } }"},
 	{"Close", "TareClose", "func(*Server) (error, bool)",
 		"if TareClose != nil { if err, ok := TareClose(%s); ok { return err } }"},
-	{"RegisterOnShutdown", "TareRegisterOnShutdown", "func(*Server, func()) bool",
-		"if TareRegisterOnShutdown != nil && TareRegisterOnShutdown(%s, %s) { return }"},
-	{"SetKeepAlivesEnabled", "TareSetKeepAlives", "func(*Server, bool) bool",
-		"if TareSetKeepAlives != nil && TareSetKeepAlives(%s, %s) { return }"},
+	{"RegisterOnShutdown", "TareRegisterOnShutdown", "func(*Server, func())",
+		"if TareRegisterOnShutdown != nil { TareRegisterOnShutdown(%s, %s) }"},
+	{"SetKeepAlivesEnabled", "TareSetKeepAlives", "func(*Server, bool)",
+		"if TareSetKeepAlives != nil { TareSetKeepAlives(%s, %s) }"},
 }
 
-// serveSource is added to package main and sets the hooks.
+// serveSource is added to package main and sets the hooks. The names of its imports are
+// its own: a package may well have a function serve.
 const serveSource = `package main
 
 import (
-	"context"
-	"net"
-	"net/http"
-	"sync"
+	tareContext "context"
+	tareNet "net"
+	tareHTTP "net/http"
+	tareSync "sync"
 
-	"github.com/tarehq/tare/serve"
+	tareServe "github.com/tarehq/tare/serve"
 )
 
 // Added by tare for one build: every http.Server serves by serve.Server.
 func init() {
-	var mu sync.Mutex
-	servers := map[*http.Server]*serve.Server{}
-	find := func(s *http.Server) *serve.Server {
+	type state struct {
+		own           *tareServe.Server
+		serves, ended bool
+	}
+	var mu tareSync.Mutex
+	states := map[*tareHTTP.Server]*state{}
+	find := func(s *tareHTTP.Server) *state { // mu is locked
+		if states[s] == nil {
+			states[s] = &state{own: new(tareServe.Server)}
+		}
+		return states[s]
+	}
+	begin := func(s *tareHTTP.Server, l tareNet.Listener) *tareServe.Server { // nil: net/http serves
 		mu.Lock()
 		defer mu.Unlock()
-		own := servers[s]
-		if own == nil {
-			own = &serve.Server{
-				Addr: s.Addr, Handler: s.Handler, DisableGeneralOptionsHandler: s.DisableGeneralOptionsHandler,
-				TLSConfig: s.TLSConfig, ReadTimeout: s.ReadTimeout, ReadHeaderTimeout: s.ReadHeaderTimeout,
-				WriteTimeout: s.WriteTimeout, IdleTimeout: s.IdleTimeout, MaxHeaderBytes: s.MaxHeaderBytes,
-				TLSNextProto: s.TLSNextProto, ConnState: s.ConnState, ErrorLog: s.ErrorLog,
-				BaseContext: s.BaseContext, ConnContext: s.ConnContext, HTTP2: s.HTTP2, Protocols: s.Protocols,
-			}
-			servers[s] = own
+		st := find(s)
+		if st.ended || l.Addr().Network() == "handed" {
+			return nil
 		}
-		return own
+		if own := st.own; !st.serves {
+			st.serves = true
+			own.Addr, own.Handler, own.DisableGeneralOptionsHandler = s.Addr, s.Handler, s.DisableGeneralOptionsHandler
+			own.TLSConfig, own.ReadTimeout, own.ReadHeaderTimeout = s.TLSConfig, s.ReadTimeout, s.ReadHeaderTimeout
+			own.WriteTimeout, own.IdleTimeout, own.MaxHeaderBytes = s.WriteTimeout, s.IdleTimeout, s.MaxHeaderBytes
+			own.TLSNextProto, own.ConnState, own.ErrorLog = s.TLSNextProto, s.ConnState, s.ErrorLog
+			own.BaseContext, own.ConnContext, own.HTTP2, own.Protocols = s.BaseContext, s.ConnContext, s.HTTP2, s.Protocols
+		}
+		return st.own
 	}
-	known := func(s *http.Server) *serve.Server {
+	end := func(s *tareHTTP.Server) *tareServe.Server { // nil: it has not served by serve.Server
 		mu.Lock()
 		defer mu.Unlock()
-		return servers[s]
-	}
-	handed := func(l net.Listener) bool { return l.Addr().Network() == "handed" }
-	http.TareServe = func(s *http.Server, l net.Listener) (error, bool) {
-		if handed(l) {
-			return nil, false
+		if st := find(s); st.serves {
+			return st.own
 		}
-		return find(s).Serve(l), true
+		states[s].ended = true
+		return nil
 	}
-	http.TareServeTLS = func(s *http.Server, l net.Listener, cert, key string) (error, bool) {
-		if handed(l) {
-			return nil, false
+	tareHTTP.TareServe = func(s *tareHTTP.Server, l tareNet.Listener) (error, bool) {
+		if own := begin(s, l); own != nil {
+			return own.Serve(l), true
 		}
-		return find(s).ServeTLS(l, cert, key), true
+		return nil, false
 	}
-	http.TareShutdown = func(s *http.Server, ctx context.Context) (error, bool) {
-		if own := known(s); own != nil {
+	tareHTTP.TareServeTLS = func(s *tareHTTP.Server, l tareNet.Listener, cert, key string) (error, bool) {
+		if own := begin(s, l); own != nil {
+			return own.ServeTLS(l, cert, key), true
+		}
+		return nil, false
+	}
+	tareHTTP.TareShutdown = func(s *tareHTTP.Server, ctx tareContext.Context) (error, bool) {
+		if own := end(s); own != nil {
 			return own.Shutdown(ctx), true
 		}
 		return nil, false
 	}
-	http.TareClose = func(s *http.Server) (error, bool) {
-		if own := known(s); own != nil {
+	tareHTTP.TareClose = func(s *tareHTTP.Server) (error, bool) {
+		if own := end(s); own != nil {
 			return own.Close(), true
 		}
 		return nil, false
 	}
-	http.TareRegisterOnShutdown = func(s *http.Server, f func()) bool {
-		find(s).RegisterOnShutdown(f)
-		return false // also where it never serves
+	tareHTTP.TareRegisterOnShutdown = func(s *tareHTTP.Server, f func()) {
+		mu.Lock()
+		defer mu.Unlock()
+		find(s).own.RegisterOnShutdown(f)
 	}
-	http.TareSetKeepAlives = func(s *http.Server, on bool) bool {
-		if own := known(s); own != nil {
-			own.SetKeepAlivesEnabled(on)
-			return true
-		}
-		return false
+	tareHTTP.TareSetKeepAlives = func(s *tareHTTP.Server, on bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		find(s).own.SetKeepAlivesEnabled(on)
 	}
 }
 `

@@ -61,10 +61,12 @@ func main() {
 		stack = stack[:runtime.Stack(stack, false)]
 		fmt.Fprint(w, runtime.Version(), " serve=", strings.Contains(string(stack), "tare/serve"))
 	})
-	if err := http.ListenAndServe(os.Getenv("ADDR"), nil); err != nil {
+	if err := serve(); err != nil {
 		panic(err)
 	}
 }
+
+func serve() error { return http.ListenAndServe(os.Getenv("ADDR"), nil) }
 `,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
