@@ -79,11 +79,11 @@ func TestFaults(t *testing.T) {
 		want     string // "": it counts
 	}{
 		{"sound", "constant", func(*load.Result) {}, ""},
-		{"a wrong answer", "constant", func(r *load.Result) { r.Counts.Unverified = 1 }, "1 of 10000 answers was not as the workload asks"},
+		{"a wrong answer", "constant", func(r *load.Result) { r.Counts.Unverified = 1 }, "1 of 10,000 answers was not as the workload asks"},
 		{"nothing answered", "constant", func(r *load.Result) { r.Counts.Status[2], r.Within = 0, 0 }, "no request was answered"},
 		{"nothing answered within", "constant", func(r *load.Result) { r.Within = 0 }, "no request was answered within the measured part"},
 		{"few failures", "constant", func(r *load.Result) { r.Counts.Status[2], r.Counts.Reset = 9_990, 10 }, ""},
-		{"more failures", "closed", func(r *load.Result) { r.Counts.Status[2], r.Counts.Reset = 9_989, 11 }, "11 of 10000 requests failed"},
+		{"more failures", "closed", func(r *load.Result) { r.Counts.Status[2], r.Counts.Reset = 9_989, 11 }, "11 of 10,000 requests failed"},
 		{"more failures that may be", "tolerant", func(r *load.Result) { r.Counts.Status[2], r.Counts.Reset = 9_600, 400 }, ""},
 		{"busy generator", "constant", func(r *load.Result) { r.CPU = 7900 * time.Millisecond }, ""},
 		{"too busy a generator", "constant", func(r *load.Result) { r.CPU = 8200 * time.Millisecond }, "the generator used 82 % of its CPUs"},

@@ -95,9 +95,8 @@ func (b *body) unasked() bool {
 	return b.expecting
 }
 
-// Close has further reads fail. As net/http's, it reads what is left if that is
-// little and the connection goes on after it, or there may be trailers, and returns
-// what is wrong with that.
+// Close has further reads fail. As net/http's, it reads what is left if that is little and the
+// connection goes on after it, or there may be trailers, and returns what is wrong with that.
 func (b *body) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -243,9 +242,8 @@ const (
 	drainedBad         // the connection is of no more use
 )
 
-// drain reads what the handler left, up to limit bytes (0: none), before the
-// answer is sent: many clients read an answer only once they have sent the
-// request.
+// drain reads what the handler left, up to limit bytes (0: none), before the answer is sent:
+// many clients read an answer only once they have sent the request.
 func (b *body) drain(limit int64) drained {
 	b.mu.Lock()
 	defer b.mu.Unlock()

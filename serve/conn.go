@@ -20,9 +20,8 @@ import (
 	"github.com/tarehq/tare/serve/internal/term"
 )
 
-// conn is one connection. While requests come on it, one goroutine reads them,
-// runs the handler and writes the answers; it alone touches the fields that are
-// not atomic, except as noted.
+// conn is one connection. While requests come on it, one goroutine reads them, runs the handler
+// and writes the answers; it alone touches the fields that are not atomic, except as noted.
 type conn struct {
 	e    *engine
 	nc   net.Conn
@@ -172,9 +171,8 @@ func (c *conn) converse() (how outcome) {
 	return how
 }
 
-// broken ends the request at hand, whose handler panicked with v or, if that is
-// nil, ended its goroutine. What of its answer is written stays written, and so
-// do the answers before it.
+// broken ends the request at hand, whose handler panicked with v or, if that is nil, ended its
+// goroutine. What of its answer is written stays written, and so do the answers before it.
 func (c *conn) broken(v any) outcome {
 	if v != nil && v != http.ErrAbortHandler {
 		trace := make([]byte, 64<<10)
@@ -311,10 +309,9 @@ func (c *conn) fail(err error) {
 	c.gone()
 }
 
-// linger lets the client read what was written before the connection ends: it
-// would lose it if what it still sends were answered by a reset, as TCP does. A connection
-// that cannot tell it that nothing more comes, or that knows no deadlines, is left as it
-// is for that time.
+// linger lets the client read what was written before the connection ends: it would lose it if
+// what it still sends were answered by a reset, as TCP does. A connection that cannot tell it
+// that nothing more comes, or that knows no deadlines, is left as it is for that time.
 func (c *conn) linger() {
 	const patience = 500 * time.Millisecond
 	const most = 1 << 20
@@ -375,9 +372,8 @@ func (c *conn) cut(reset bool) {
 	c.gone()
 }
 
-// abort resets the connection of a client that does not take its answer. The
-// kernel would keep what it holds of it, up to megabytes, for as long as such a
-// client likes.
+// abort resets the connection of a client that does not take its answer. The kernel would keep
+// what it holds of it, up to megabytes, for as long as such a client likes.
 func (c *conn) abort() {
 	nc := c.beneath()
 	if s, ok := nc.(interface{ SetLinger(int) error }); ok {

@@ -38,7 +38,7 @@ type engine struct {
 	clock     clock
 	parking   *parking
 	ending    atomic.Int64 // by the clock, when it was seen that keep-alives end
-	hurried   atomic.Bool  // half of Shutdown's time is over
+	hurried   atomic.Bool  // connections get no grace
 
 	mu      sync.Mutex
 	first   *conn // oldest; linked by conn.next
@@ -185,10 +185,9 @@ func (e *engine) link(c *conn) bool {
 	return true
 }
 
-// count counts c by its peer's address where only its own goroutine may ask for that:
-// a connection that is not the system's may have to read it, as one of the PROXY
-// protocol does, and nobody else is to wait for it. It reports false if that address
-// has too many already.
+// count counts c by its peer's address where only its own goroutine may ask for that: a
+// connection that is not the system's may have to read it, as one of the PROXY protocol does,
+// and nobody else is to wait for it. It reports false if that address has too many already.
 func (e *engine) count(c *conn) bool {
 	if e.from == nil || c.fd != nil {
 		return true
@@ -284,9 +283,8 @@ type backoff struct {
 
 func (b *backoff) reset() { b.pause = 0 }
 
-// wait frees a descriptor if that is what is missing, says once a second what
-// is wrong, and waits at most 100 ms, so that serving goes on within 250 ms of
-// there being descriptors again.
+// wait frees a descriptor if that is what is missing, says once a second what is wrong, and
+// waits at most 100 ms, so that serving goes on within 250 ms of there being descriptors again.
 func (b *backoff) wait(err error) {
 	if now := time.Now(); now.Sub(b.said) >= time.Second {
 		b.said = now

@@ -21,10 +21,9 @@ func (e *engine) shed() bool {
 	return true // else its own goroutine ends it
 }
 
-// victim picks the connection to close in favour of another, and marks it. One
-// that is younger than the clock can tell may have sent a head that is not read
-// yet; one that has been idle only as long as Shutdown would wait may be about
-// to send one. Neither is a victim.
+// victim picks the connection to close in favour of another, and marks it. One that is younger
+// than the clock can tell may have sent a head that is not read yet; one that has been idle
+// only as long as Shutdown would wait may be about to send one. Neither is a victim.
 func (e *engine) victim() (c *conn, slow bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

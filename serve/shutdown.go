@@ -8,10 +8,10 @@ import (
 	"github.com/tarehq/tare/serve/internal/sys"
 )
 
-// Shutdown ends the server without losing a request: it stops listening, answers
-// what comes on open connections with "Connection: close", and closes those on
-// which nothing comes for Limits.ShutdownGrace, or until half of the time to ctx's
-// deadline is over. It returns when all connections have ended, or with ctx's error. Hijacked connections are not its business;
+// Shutdown ends the server without losing a request: it stops listening, answers what comes on
+// open connections with "Connection: close", and closes those on which nothing comes for
+// Limits.ShutdownGrace, or until half of the time to ctx's deadline is over. It returns when
+// all connections have ended, or with ctx's error. Hijacked connections are not its business;
 // RegisterOnShutdown is told.
 func (s *Server) Shutdown(ctx context.Context) error {
 	e, err := s.stopListening(ctx, true)
@@ -28,24 +28,14 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		e.greeted(ctx)
 		handed <- e.shadow.Shutdown(ctx)
 	}()
-	var half <-chan time.Time
 	if deadline, ok := ctx.Deadline(); ok {
-		half = time.After(time.Until(deadline) / 2)
+		defer time.AfterFunc(time.Until(deadline)/2, e.hurry).Stop()
 	}
-	for empty, waiting := e.empty(), true; waiting; {
-		select {
-		case <-empty:
-			waiting = false
-		case <-half:
-			e.hurried.Store(true)
-			select {
-			case e.clock.early <- struct{}{}:
-			default: // one look is asked for
-			}
-		case <-ctx.Done():
-			<-handed
-			return ctx.Err()
-		}
+	select {
+	case <-e.empty():
+	case <-ctx.Done():
+		<-handed
+		return ctx.Err()
 	}
 	if herr := <-handed; herr != nil {
 		return herr
@@ -54,8 +44,15 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// Close ends the server at once: listeners and connections are closed, whatever
-// they are about. Hijacked connections are not its business.
+// hurry ends idle connections without a grace.
+func (e *engine) hurry() {
+	if !e.hurried.Swap(true) {
+		e.clock.early <- struct{}{}
+	}
+}
+
+// Close ends the server at once: listeners and connections are closed, whatever they are about.
+// Hijacked connections are not its business.
 func (s *Server) Close() error {
 	e, err := s.stopListening(context.Background(), false)
 	if e == nil {
@@ -84,9 +81,9 @@ func (s *Server) Close() error {
 	return err
 }
 
-// stopListening closes the listeners and waits until nothing more is accepted.
-// Gently, it first takes what connections the kernel has completed but not
-// handed out: closing a listener resets them. When ctx ends it waits no longer.
+// stopListening closes the listeners and waits until nothing more is accepted. Gently, it first
+// takes what connections the kernel has completed but not handed out: closing a listener resets
+// them. When ctx ends it waits no longer.
 func (s *Server) stopListening(ctx context.Context, gently bool) (*engine, error) {
 	s.mu.Lock()
 	e := s.engine
@@ -138,35 +135,35 @@ func (s *Server) stopListening(ctx context.Context, gently bool) (*engine, error
 	return e, err
 }
 
-// Closing a listener resets the connections that the kernel has completed and
-// nobody has accepted. So Accept is first told to time out, and goes on while
-// there are any, but not for ever: clients may come again as they are answered.
-// Those that are there at that moment are accepted however long it takes.
+// Closing a listener resets the connections that the kernel has completed and nobody has
+// accepted. So Accept is first told to time out, and goes on while there are any, but not for
+// ever: clients may come again as they are answered. Those that are there at that moment are
+// accepted however long it takes.
 const (
 	lastAccept  = 5 * time.Millisecond
 	lastAccepts = 250 * time.Millisecond
 	deafAccept  = time.Second
 )
 
-// stopsSoon has Accept fail after a moment, if the listener can do that, and it can be
-// seen then whether there are connections yet.
+// stopsSoon has Accept fail after a moment, if the listener can do that, and it can be seen
+// then whether there are connections yet.
 func (l *onceListener) stopsSoon() bool {
 	l.until.Store(time.Now().Add(lastAccepts).UnixNano())
 	l.owed.Store(int64(l.backlog()))
 	return sys.TellsReadable && l.raw() != nil && l.expire(0) // pending looks for more
 }
 
-// deaf reports whether one Accept has gone on for much longer than it was told: it takes
-// a time-out for nothing, as that of a listener which looks now and then at a channel of
-// its own, or goes by another clock. Only Close ends it.
+// deaf reports whether one Accept has gone on for much longer than it was told: it takes a
+// time-out for nothing, as that of a listener which looks now and then at a channel of its own,
+// or goes by another clock. Only Close ends it.
 func (l *onceListener) deaf() bool {
 	asked := l.asked.Load()
 	return asked != 0 && time.Now().UnixNano()-max(asked, l.until.Load()) > int64(deafAccept)
 }
 
-// settle waits until l, which cannot be told to stop, has accepted nothing for a
-// while: then what the kernel had for it is taken. It looks several times, so that
-// Accept has had its turn on a busy machine, too.
+// settle waits until l, which cannot be told to stop, has accepted nothing for a while: then
+// what the kernel had for it is taken. It looks several times, so that Accept has had its turn
+// on a busy machine, too.
 func (l *onceListener) settle(ctx context.Context) {
 	const looks = 5
 	for quiet := 0; quiet < looks && ctx.Err() == nil && time.Now().UnixNano() < l.until.Load(); {
@@ -178,8 +175,7 @@ func (l *onceListener) settle(ctx context.Context) {
 	}
 }
 
-// backlog returns how many connections nobody has accepted; 0 where that is not
-// known.
+// backlog returns how many connections nobody has accepted; 0 where that is not known.
 func (l *onceListener) backlog() (n int) {
 	if raw := l.raw(); raw != nil {
 		raw.Control(func(fd uintptr) { n, _ = sys.Backlog(fd) })
@@ -205,10 +201,10 @@ func (l *onceListener) expire(after time.Duration) bool {
 	return ok && t.SetDeadline(time.Now().Add(after)) == nil
 }
 
-// pending reports whether the listener has connections yet that Accept, whose
-// time was up, will return now. When there are none, or there is no time for more, it
-// has the kernel complete no further ones: none may come between the last look and the
-// listener's end, however long the processors are busy with something else.
+// pending reports whether the listener has connections yet that Accept, whose time was up, will
+// return now. When there are none, or there is no time for more, it has the kernel complete no
+// further ones: none may come between the last look and the listener's end, however long the
+// processors are busy with something else.
 func (l *onceListener) pending() (yes bool) {
 	raw := l.raw()
 	if raw == nil {
@@ -235,8 +231,8 @@ func (l *onceListener) unseal() {
 	}
 }
 
-// greeted waits until no connection may yet turn out to speak HTTP/2: the other
-// server takes none once it is told to shut down.
+// greeted waits until no connection may yet turn out to speak HTTP/2: the other server takes
+// none once it is told to shut down.
 func (e *engine) greeted(ctx context.Context) {
 	for e.greeting() {
 		select {

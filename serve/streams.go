@@ -202,10 +202,9 @@ func (s *stream) waiting() bool {
 // the handler returns.
 const endSize = 4 << 10
 
-// allowEnd bounds the time in which the client takes the end of an answer,
-// which is sent after the handler's return. It adjusts the deadline that
-// newHandover has had made for each stream: one that is made so late could
-// outlive the stream.
+// allowEnd bounds the time in which the client takes the end of an answer, which is sent after
+// the handler's return. It adjusts the deadline that newHandover has had made for each stream:
+// one that is made so late could outlive the stream.
 func (s *stream) allowEnd() {
 	l := &s.on.c.e.limits
 	if l.stall == 0 || l.write > 0 || s.ownWrite.Load() {

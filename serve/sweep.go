@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// clock is the coarse time that connections note their beginnings in, so that a
-// request costs no reading of the time and no timer. One goroutine advances it
-// while there are connections, and ends those that have taken too long.
+// clock is the coarse time that connections note their beginnings in, so that a request costs
+// no reading of the time and no timer. One goroutine advances it while there are connections,
+// and ends those that have taken too long.
 //
-// Note: a deadline set on the connection at each request, as net/http does, costs
-// two timer operations a request.
+// Note: a deadline set on the connection at each request, as net/http does, costs two timer
+// operations a request.
 type clock struct {
 	nanos atomic.Int64 // since zero, never 0 itself
 	date  atomic.Pointer[[]byte]
@@ -25,8 +25,8 @@ type clock struct {
 // now returns the time as of the last tick, in nanoseconds.
 func (k *clock) now() int64 { return k.nanos.Load() }
 
-// sure returns the time until which a wait has lasted for certain at now: it may have
-// begun a tick later than the clock said then.
+// sure returns the time until which a wait has lasted for certain at now: it may have begun a
+// tick later than the clock said then.
 func (k *clock) sure(now int64) int64 { return now - int64(k.tick) }
 
 func (k *clock) set(now time.Time) {
@@ -89,8 +89,8 @@ func (k *clock) run(e *engine, stop chan struct{}) {
 	}
 }
 
-// tick returns how often limits are looked at: an eighth of the shortest, within
-// reason. A limit is never applied early, and late by two ticks at most.
+// tick returns how often limits are looked at: an eighth of the shortest, within reason. A
+// limit is never applied early, and late by two ticks at most.
 func (l *limits) tick() time.Duration {
 	tick := 250 * time.Millisecond
 	for _, d := range []time.Duration{l.header, l.idle, l.read, l.write, l.stall, l.grace, 8 * parkAfter} {
@@ -101,8 +101,7 @@ func (l *limits) tick() time.Duration {
 	return max(tick, time.Millisecond)
 }
 
-// parkAfter is how long a connection is idle before it gives up its goroutine
-// and its buffers.
+// parkAfter is how long a connection is idle before it gives up its goroutine and its buffers.
 const parkAfter = 500 * time.Millisecond
 
 // phase is what a connection is about.
@@ -119,8 +118,8 @@ const (
 	phaseShed                  // closed in favour of another
 )
 
-// state is a phase and when it began, by the engine's clock, in one word: what
-// another goroutine sees of them belongs together.
+// state is a phase and when it began, by the engine's clock, in one word: what another
+// goroutine sees of them belongs together.
 type state int64
 
 const phaseBits = 3 // which leaves 36 years to the clock
@@ -134,8 +133,8 @@ func (s state) since() int64 { return int64(s >> phaseBits) }
 // at returns the connection's state.
 func (c *conn) at() state { return state(c.state.Load()) }
 
-// begin notes that a phase begins now. It reports false, and does nothing, if the
-// connection has been shed: that is about to be closed, and no request may begin on it.
+// begin notes that a phase begins now. It reports false, and does nothing, if the connection
+// has been shed: that is about to be closed, and no request may begin on it.
 func (c *conn) begin(p phase) bool { return c.enter(p.from(c.e.clock.now())) }
 
 // rename notes that what has gone on is another phase, as begin does.
@@ -166,8 +165,8 @@ const (
 	overtake           // its handler takes its time: send the answers held back
 )
 
-// due says what has come of waiting in state s. It may be called from any
-// goroutine, and what it says may be outdated at once: see rouse.
+// due says what has come of waiting in state s. It may be called from any goroutine, and what
+// it says may be outdated at once: see rouse.
 func (c *conn) due(s state, now int64) verdict {
 	e := c.e
 	since := s.since()
@@ -218,9 +217,8 @@ func ended(spent, limit time.Duration) verdict {
 	return carryOn
 }
 
-// dueQuiet is due where no request has begun. When there are to be no more
-// requests, a connection is given a last while from that decision on, unless Shutdown
-// has no time for it.
+// dueQuiet is due where no request has begun. When there are to be no more requests, a
+// connection is given a last while from that decision on, unless Shutdown has no time for it.
 func (e *engine) dueQuiet(now, since int64, limit time.Duration) verdict {
 	if e.s.keepAlive() {
 		return ended(time.Duration(now-since)-e.clock.tick, limit)
@@ -233,8 +231,8 @@ func (e *engine) dueQuiet(now, since int64, limit time.Duration) verdict {
 	return ended(time.Duration(now-since)-e.clock.tick, max(e.limits.grace, 1))
 }
 
-// dueShaking is due in a handshake. While the server is ending, each step is given
-// the last while anew, within the time for a head.
+// dueShaking is due in a handshake. While the server is ending, each step is given the last
+// while anew, within the time for a head.
 func (c *conn) dueShaking(s state, now int64) verdict {
 	e := c.e
 	since := s.since()
@@ -275,8 +273,8 @@ func (c *conn) dueRead(now int64) bool {
 	return c.in.Stalled(c.e.clock.sure(now), l.window)
 }
 
-// dueWrite reports whether the time for the answer is up, if it has not been ended
-// for that already.
+// dueWrite reports whether the time for the answer is up, if it has not been ended for that
+// already.
 func (c *conn) dueWrite(s state, now int64) bool {
 	l := &c.e.limits
 	if c.writeBy.Load() != 0 {
@@ -288,14 +286,14 @@ func (c *conn) dueWrite(s state, now int64) bool {
 	return c.out.Stalled(c.e.clock.sure(now), l.window) && !c.moved(now)
 }
 
-// rouse has the connection's goroutine look at what is due. It waits for
-// nothing: all other connections wait for the sweep.
+// rouse has the connection's goroutine look at what is due. It waits for nothing: all other
+// connections wait for the sweep.
 //
-// The connection may be about its next request before the deadline is set that the
-// last one has brought on. That does the next no harm: who reads asks what is due in
-// its own goroutine before it gives up (woken, spuriousRead), and who writes gives up
-// only in the state that was late, which the next request is not in: the clock stands
-// still during the sweep, so what began since is not due (spuriousWrite, beginWrite).
+// The connection may be about its next request before the deadline is set that the last one has
+// brought on. That does the next no harm: who reads asks what is due in its own goroutine
+// before it gives up (woken, spuriousRead), and who writes gives up only in the state that was
+// late, which the next request is not in: the clock stands still during the sweep, so what
+// began since is not due (spuriousWrite, beginWrite).
 func (c *conn) rouse(now int64) {
 	if c.e.parking.lapse(c, now) {
 		go c.end() // hooks and the farewell of TLS take their time

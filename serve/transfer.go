@@ -76,9 +76,8 @@ func (c *conn) readConn(p []byte) (n int, err error) {
 	}
 }
 
-// spuriousRead reports whether a time-out is the sweep's, and outdated, and has put
-// back the deadline that stands then. One that is not the sweep's is somebody's who
-// holds the net.Conn.
+// spuriousRead reports whether a time-out is the sweep's, and outdated, and has put back the
+// deadline that stands then. One that is not the sweep's is somebody's who holds the net.Conn.
 func (c *conn) spuriousRead() bool {
 	c.gate.Lock()
 	defer c.gate.Unlock()
