@@ -3,10 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/tarehq/tare/arms/upstream"
 )
 
 // A caller asks the upstream and returns the body of its answer. Its context is that
@@ -28,13 +29,15 @@ func newCaller(o options) (caller, error) {
 	shared := &http.Client{Transport: transport(o.conns)}
 	switch o.client {
 	case "shared": // and the request's deadline goes along
-		return func(ctx context.Context, url string) (string, error) { return get(ctx, shared, url) }, nil
+		return func(ctx context.Context, url string) (string, error) { return upstream.Get(ctx, shared, url) }, nil
 	case "each":
 		return func(ctx context.Context, url string) (string, error) {
-			return get(ctx, &http.Client{Transport: transport(o.conns)}, url)
+			return upstream.Get(ctx, &http.Client{Transport: transport(o.conns)}, url)
 		}, nil
 	case "no-deadline":
-		return func(_ context.Context, url string) (string, error) { return get(context.Background(), shared, url) }, nil
+		return func(_ context.Context, url string) (string, error) {
+			return upstream.Get(context.Background(), shared, url)
+		}, nil
 	case "one-limit":
 		return limited(shared, func(string) time.Duration { return transferLimit }), nil
 	case "by-kind":
@@ -69,21 +72,6 @@ func limited(c *http.Client, limit func(url string) time.Duration) caller {
 	return func(_ context.Context, url string) (string, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), limit(url))
 		defer cancel()
-		return get(ctx, c, url)
+		return upstream.Get(ctx, c, url)
 	}
-}
-
-// get reads the answer whole and closes it, so that its connection can be used again.
-func get(ctx context.Context, c *http.Client, url string) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return "", err
-	}
-	res, err := c.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	return string(b), err
 }

@@ -19,12 +19,12 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"time"
 
 	"github.com/tarehq/tare/arms/arm"
+	"github.com/tarehq/tare/arms/upstream"
 )
 
 func main() {
@@ -73,13 +73,8 @@ func newService(o options) (*service, error) {
 	if s.work, err = s.worker(o); err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("starting the upstream: %w", err)
-	}
-	s.url = "http://" + l.Addr().String()
-	go func() { _ = (&http.Server{Handler: upstream(o.delay)}).Serve(l) }() // to the end of the program
-	return s, nil
+	s.url, err = upstream.Start(answers(o.delay))
+	return s, err
 }
 
 func (s *service) routes() http.Handler {
@@ -128,8 +123,8 @@ func reply(w http.ResponseWriter, stock string) {
 	_, _ = w.Write([]byte(stock)) // fails when the client has gone
 }
 
-// upstream answers each path after its time, and /stall never.
-func upstream(delay time.Duration) http.Handler {
+// answers are the upstream's: each path's after its time, and none to /stall.
+func answers(delay time.Duration) http.Handler {
 	mux := http.NewServeMux()
 	for path, d := range map[string]time.Duration{
 		"/{$}":      delay,

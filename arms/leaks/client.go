@@ -1,10 +1,9 @@
 package main
 
 import (
-	"fmt"
-	"io"
-	"net"
 	"net/http"
+
+	"github.com/tarehq/tare/arms/upstream"
 )
 
 // caller asks an upstream, which this program serves itself.
@@ -14,13 +13,11 @@ type caller struct {
 }
 
 func newCaller(shared bool) (*caller, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	url, err := upstream.Start(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { reply(w, body) }))
 	if err != nil {
-		return nil, fmt.Errorf("starting the upstream: %w", err)
+		return nil, err
 	}
-	upstream := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { reply(w, body) })}
-	go func() { _ = upstream.Serve(l) }() // to the end of the program
-	c := &caller{url: "http://" + l.Addr().String()}
+	c := &caller{url: url}
 	if shared {
 		c.shared = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	}
@@ -36,24 +33,10 @@ func (c *caller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if client == nil {
 		client = &http.Client{Transport: new(http.Transport)}
 	}
-	stock, err := ask(client, r, c.url)
+	stock, err := upstream.Get(r.Context(), client, c.url)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
 	}
 	reply(w, stock)
-}
-
-func ask(client *http.Client, r *http.Request, url string) (string, error) {
-	req, err := http.NewRequestWithContext(r.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		return "", err
-	}
-	res, err := client.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	return string(b), err
 }
