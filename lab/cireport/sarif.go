@@ -85,7 +85,7 @@ func SARIF(w io.Writer, s comment.Source, places Places) error {
 		FullDescription:  sarifMessage{"Profiles under the same load show that requests spend more here than at the base, by more than chance."},
 		Help:             sarifMessage{"`tare diff` compares the profiles of the run: https://github.com/tarehq/tare/blob/main/docs/diff.md"},
 	}}
-	level := levelOf(&s)
+	level := map[bound.Outcome]string{bound.Failed: "error", bound.Inconclusive: "warning", bound.Held: "note"}[comment.Worst(s.Gates)]
 	for _, o := range dearer(&s) {
 		at, ok := locate(&o, places)
 		if !ok {
@@ -95,19 +95,6 @@ func SARIF(w io.Writer, s comment.Source, places Places) error {
 			Fingerprints: map[string]string{"owner/v1": o.Arm + " " + o.Row.Owner + " " + o.Base}})
 	}
 	return writeJSON(w, sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
-}
-
-func levelOf(s *comment.Source) string {
-	level := "note"
-	for _, g := range s.Gates {
-		switch {
-		case g.Result == bound.Failed:
-			return "error"
-		case g.Result == bound.Inconclusive:
-			level = "warning"
-		}
-	}
-	return level
 }
 
 // locate finds the innermost function that has most of an owner's difference and lies in the

@@ -150,6 +150,17 @@ func outcome(gates []verdict.Gated) string {
 	}
 }
 
+// Worst is failed if any gate failed, inconclusive if any is undecided, else held.
+func Worst(gates []verdict.Gated) bound.Outcome {
+	worst := bound.Held
+	for _, g := range gates {
+		if g.Result == bound.Failed || g.Result == bound.Inconclusive && worst == bound.Held {
+			worst = g.Result
+		}
+	}
+	return worst
+}
+
 // shown are the metrics of the comment beside the primary one and those with budgets.
 var shown = [...]string{"cpu_per_request", "response_p50", "response_p99", "throughput", "alloc_bytes", "rss_peak", "startup"}
 

@@ -13,6 +13,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/publish"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab/arm"
+	"github.com/tarehq/tare/lab/comment"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats/bound"
@@ -43,9 +44,6 @@ func (o *outputFlags) check(t *cli.Terminal) error {
 
 // save writes the study file, if it is asked for.
 func (o *outputFlags) save(text string) error {
-	if o.Save == "" {
-		return nil
-	}
 	return cli.WriteFile(o.Save, func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
 		return err
@@ -82,7 +80,7 @@ func (c *Cmd) decided() func(*verdict.Analysis) bool {
 
 // conclude turns the outcome into an exit status; gates are nil without budgets.
 func (c *Cmd) conclude(a *verdict.Analysis, gates []verdict.Gated) error {
-	worst := publish.Worst(gates)
+	worst := comment.Worst(gates)
 	switch {
 	case worst == bound.Failed:
 		return &cli.Failure{Status: cli.ExitThreshold, Err: errors.New("a budget is exceeded")}

@@ -157,7 +157,7 @@ func (c *Cmd) measure(ctx context.Context, t *cli.Terminal, session *runs.Sessio
 	}
 	fmt.Fprintf(t.Err, "run: %s\n", run.Dir)
 	r := c.result(run, a)
-	if c.failed == "" && publish.Worst(r.Gates) == bound.Failed {
+	if c.failed == "" && comment.Worst(r.Gates) == bound.Failed {
 		c.failed = run.Dir
 	}
 	return r, nil
@@ -252,7 +252,7 @@ func (c *Cmd) decide(ctx context.Context, t *cli.Terminal, r *publish.Result, ag
 
 // status is what the gates come to; first are those of the first run alone.
 func (c *Cmd) status(first, gates []verdict.Gated, again bool) error {
-	switch publish.Worst(gates) {
+	switch comment.Worst(gates) {
 	case bound.Failed:
 		return &cli.Failure{Status: cli.ExitThreshold, Err: errors.New("a budget is exceeded")}
 	case bound.Inconclusive:
@@ -260,7 +260,7 @@ func (c *Cmd) status(first, gates []verdict.Gated, again bool) error {
 		if !slices.ContainsFunc(first, verdict.Gated.Undecided) {
 			hint = "`tare report` shows what was measured"
 		}
-		if publish.Worst(first) == bound.Failed {
+		if comment.Worst(first) == bound.Failed {
 			hint = "a budget was exceeded once; only a second run can fail it: gate the study, not its run"
 			if again {
 				hint = "a budget was exceeded in the first run only"

@@ -27,14 +27,3 @@ func Confirm(first, second []verdict.Gated) []verdict.Gated {
 	}
 	return gates
 }
-
-// Worst is failed if any gate failed, inconclusive if any is undecided, else held.
-func Worst(gates []verdict.Gated) bound.Outcome {
-	worst := bound.Held
-	for _, g := range gates {
-		if g.Result == bound.Failed || g.Result == bound.Inconclusive && worst == bound.Held {
-			worst = g.Result
-		}
-	}
-	return worst
-}

@@ -34,7 +34,7 @@ func TestConfirm(t *testing.T) {
 	if first[1].Result != bound.Failed {
 		t.Error("the first run's gates were changed")
 	}
-	if Worst(got) != bound.Failed || Worst(got[1:]) != bound.Inconclusive || Worst(got[2:3]) != bound.Held || Worst(nil) != bound.Held {
+	if comment.Worst(got) != bound.Failed || comment.Worst(got[1:]) != bound.Inconclusive || comment.Worst(got[2:3]) != bound.Held || comment.Worst(nil) != bound.Held {
 		t.Error("the worst of several is not what it is")
 	}
 }
