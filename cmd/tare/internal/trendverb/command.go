@@ -66,7 +66,7 @@ func (c *Command) Run(t *cli.Terminal) error {
 }
 
 // readRuns analyses the runs of a study in a folder, "" that of the newest. What cannot be
-// read is told.
+// read is in broken.
 func readRuns(dir, study string) (all []*verdict.Analysis, broken []error, err error) {
 	kept, err := record.List(dir) // the newest first
 	if err != nil {
