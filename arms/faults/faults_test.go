@@ -65,7 +65,7 @@ type planted struct {
 	env     []string // of the one with the fault
 	args    []string // for both
 	sick    []string // for the one with the fault
-	quota   bool     // both run in a cgroup with half a CPU
+	quota   bool     // in a cgroup with half a CPU; the healthy one with four
 	twin    bool     // its healthy twin is another's, too, and is looked at there
 	want    []string // all in titles and evidence of the rule's findings
 }
@@ -101,6 +101,7 @@ func allPlanted() []planted {
 		{name: "timeouts-short", twin: true, want: []string{"gives up on a header after"}},
 		{name: "timeouts-late", twin: true, sick: []string{"--for", "12s"}, want: []string{"waits 11"}},
 		{name: "procs", env: []string{"GOMAXPROCS=8"}, quota: true, want: []string{"from the environment"}},
+		{name: "throttled", twin: true, quota: true, want: []string{"holds the process back", "waited for a CPU"}},
 		{name: "defers", args: source, want: []string{"faults/defers.go"}},
 		{name: "escapes", args: source, want: []string{"moved to heap: c"}},
 	}
@@ -256,7 +257,11 @@ func plant(t *testing.T, bin string, p planted, healthy bool) (addr string, pid 
 	stop = sync.OnceFunc(func() { cmd.Process.Kill(); cmd.Wait() })
 	t.Cleanup(stop)
 	if p.quota {
-		throttle(t, cmd.Process.Pid)
+		cpus := 0.5
+		if healthy {
+			cpus = 4
+		}
+		throttle(t, cmd.Process.Pid, cpus)
 	}
 	for range 1000 {
 		res, err := http.Get("http://" + addr + "/")
@@ -326,13 +331,14 @@ func diagnose(bin string, args []string) (*diagnosis, error) {
 	return d, nil
 }
 
-// throttle moves a process into a cgroup with half a CPU, or skips the test.
-func throttle(t *testing.T, pid int) {
+// throttle moves a process into a cgroup with so many CPUs, or skips the test.
+func throttle(t *testing.T, pid int, cpus float64) {
 	t.Helper()
+	quota := strconv.Itoa(int(20000 * cpus))
 	name := fmt.Sprintf("tare-test-%d", pid)
 	for _, c := range []struct{ dir, files, values string }{
-		{"/sys/fs/cgroup/cpu/" + name, "cpu.cfs_period_us,cpu.cfs_quota_us", "20000,10000"},
-		{"/sys/fs/cgroup/" + name, "cpu.max", "10000 20000"},
+		{"/sys/fs/cgroup/cpu/" + name, "cpu.cfs_period_us,cpu.cfs_quota_us", "20000," + quota},
+		{"/sys/fs/cgroup/" + name, "cpu.max", quota + " 20000"},
 	} {
 		if _, err := os.Stat(filepath.Join(filepath.Dir(c.dir), "cgroup.procs")); err != nil {
 			continue

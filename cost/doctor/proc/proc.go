@@ -12,9 +12,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +30,9 @@ type Facts struct {
 	PID     int
 	At      time.Time
 	Threads int
+	// RunDelay is how long its threads were ready to run but had no CPU, those that ended
+	// excluded: the second figure of schedstat.
+	RunDelay time.Duration
 
 	CPUs  int // that it may run on
 	Quota Quota
@@ -87,6 +92,7 @@ func (r root) read(pid int) (*Facts, error) {
 	f.note("network", f.readNetwork(dir, r.proc()))
 	f.note("memory", f.readFree(r.proc()))
 	f.note("program", f.readBuild(dir))
+	f.note("run delay", f.readRunDelay(dir))
 	return f, nil
 }
 
@@ -166,6 +172,54 @@ func (f *Facts) readFree(proc string) error {
 			f.Free = kibibytes(value)
 		}
 	})
+}
+
+func (f *Facts) readRunDelay(dir string) error {
+	threads, err := filepath.Glob(filepath.Join(dir, "task/*/schedstat"))
+	for _, file := range threads {
+		if part := strings.Fields(word(file)); len(part) == 3 { // a thread may have ended meanwhile
+			ns, _ := strconv.ParseInt(part[1], 10, 64)
+			f.RunDelay += time.Duration(ns)
+		}
+	}
+	return err
+}
+
+// MaxProcs works out GOMAXPROCS from what can be seen from outside: unless the program
+// sets it itself, it follows from environment, version and CPUs.
+func (f *Facts) MaxProcs() (n float64, why string) {
+	if v, err := strconv.Atoi(f.Environment["GOMAXPROCS"]); err == nil && v > 0 {
+		return float64(v), "from the environment"
+	}
+	switch b := f.Build; {
+	case b != nil && slices.Contains(b.Requires, "go.uber.org/automaxprocs"):
+		return max(1, math.Floor(f.Quota.CPUs)), "set by automaxprocs"
+	case f.followsQuota():
+		return min(float64(f.CPUs), max(2, math.Ceil(f.Quota.CPUs))), "which follows the quota since Go 1.25"
+	}
+	return float64(f.CPUs), "all CPUs that it may run on"
+}
+
+// BeyondQuota reports whether the scheduler has more processors than the quota pays for.
+func (f *Facts) BeyondQuota() bool {
+	n, _ := f.MaxProcs()
+	return n > max(2, math.Ceil(f.Quota.CPUs))
+}
+
+// followsQuota reports whether the runtime sets GOMAXPROCS by the quota.
+func (f *Facts) followsQuota() bool {
+	if f.Build == nil {
+		return false
+	}
+	settings := f.Build.Settings["DefaultGODEBUG"] + "," + f.Environment["GODEBUG"] // the latter rules
+	at := strings.LastIndex(settings, "containermaxprocs=")
+	if at >= 0 {
+		return strings.HasPrefix(settings[at:], "containermaxprocs=1")
+	}
+	minor := strings.TrimPrefix(f.Build.Go, "go1.") // 26.8, 27rc1, 28-devel_0123456
+	minor = minor[:len(minor)-len(strings.TrimLeft(minor, "0123456789"))]
+	n, err := strconv.Atoi(minor)
+	return err == nil && n >= 25
 }
 
 // kibibytes reads "  1234 kB" as bytes.
