@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/tarehq/tare/cost/flame"
 	"github.com/tarehq/tare/cost/page"
 	"github.com/tarehq/tare/doc"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // Command shows who in a running service spends what.
@@ -26,6 +28,7 @@ type Command struct {
 	Arm         string   `group:"Service:" help:"With --study: only this arm."`
 	Workload    string   `group:"Service:" help:"With --study: only under this workload."`
 	cli.For
+	Until       cli.Percent `help:"Look again, for as long as it takes to know each owner of at least 5 % of the CPU to within this share of its cost. At most 10m." placeholder:"5%"`
 	cli.Load    `group:"Load:"`
 	Requests    float64 `group:"Load:" help:"Number of requests served meanwhile, if counted elsewhere." placeholder:"N"`
 	cli.Hz      `group:"From outside:"`
@@ -107,13 +110,58 @@ func (c *Command) capture(ctx context.Context, t *cli.Terminal) (*bill, error) {
 		seen.Source = strings.Join(c.Profile, ", ")
 		return newBill(seen), nil
 	}
-	seen, err := cli.Capture(ctx, s, capture.Cheapest, c.options(t))
+	b, err := c.look(ctx, s, c.options(t))
+	if err != nil || c.Until == 0 {
+		return b, err
+	}
+	return c.lookLonger(ctx, t, s, b)
+}
+
+func (c *Command) look(ctx context.Context, s capture.Service, o capture.Options) (*bill, error) {
+	seen, err := cli.Capture(ctx, s, capture.Cheapest, o)
 	if err != nil {
 		return nil, err
 	}
 	b := newBill(seen)
 	b.byURL = s.URL != ""
 	return b, nil
+}
+
+// lookLonger looks again if the first look left an owner less exact than --until: for as
+// long as that owner then takes. The length is settled before it begins, so that its
+// intervals are those of any look. If it fails, the first stands.
+func (c *Command) lookLonger(ctx context.Context, t *cli.Terminal, s capture.Service, first *bill) (*bill, error) {
+	const longest, reserve = 10 * time.Minute, 1.1
+	owner, share := first.leastExact()
+	wanted := float64(c.Until) / 100
+	if share <= wanted || ctx.Err() != nil || first.Ended() {
+		return first, nil
+	}
+	o := c.options(t)
+	o.For = min(longest, time.Duration(reserve*math.Pow(share/wanted, 2)*float64(c.For.For)).Round(time.Second)+time.Second)
+	t.NoteLine(fmt.Sprintf("%s is known to ±%s: looking again, for %s", owner, unit.Format(share, unit.Share), o.For))
+	b, err := c.look(ctx, s, o)
+	if err != nil {
+		first.total.Warnings = append(first.total.Warnings, fmt.Sprintf("the longer look of --until failed, so this is the first: %v", err))
+		return first, nil
+	}
+	if owner, share := b.leastExact(); share > wanted {
+		b.total.Warnings = append(b.total.Warnings, fmt.Sprintf("%s is known to ±%s, not to the ±%s of --until", owner, unit.Format(share, unit.Share), unit.Format(wanted, unit.Share)))
+	}
+	return b, nil
+}
+
+// leastExact returns which of the owners with 5 % of the CPU and more has the widest
+// interval, and half of its width as a share of the owner's cost.
+func (b *bill) leastExact() (owner string, share float64) {
+	const notable = 0.05
+	for i := range b.total.Items {
+		item := &b.total.Items[i]
+		if item.Self >= notable*b.total.CPU && item.Self > 0 && item.Margin/item.Self > share {
+			owner, share = item.Owner, item.Margin/item.Self
+		}
+	}
+	return owner, share
 }
 
 func (c *Command) options(t *cli.Terminal) capture.Options {
@@ -150,12 +198,16 @@ func (c *Command) check(t *cli.Terminal) error {
 		return cli.Usage("leave --requests out: --load counts them", errors.New("--load and --requests exclude one another"))
 	case c.Requests < 0:
 		return cli.Usage("", errors.New("--requests must be at least 0"))
+	case c.Until < 0 || c.Until > 100:
+		return cli.Usage("such as --until 5%", fmt.Errorf("--until %v%%: more than 0 %%, at most 100 %%", float64(c.Until)))
+	case c.Until > 0 && c.Requests > 0:
+		return cli.Usage("leave --requests out", errors.New("--until looks for longer than the time in which --requests were counted"))
 	case c.Arm != "" || c.Workload != "":
 		return cli.Usage("tare cost --study RUN --arm NAME", errors.New("--arm and --workload are of a run: --study names it"))
 	}
 	return cmp.Or(
 		c.For.Check(time.Hour), c.Load.Check(t),
-		t.RefuseFlags(saved, "for saved profiles", "for", "waits"),
+		t.RefuseFlags(saved, "for saved profiles", "for", "until", "waits"),
 		cli.CheckOutputs(c.outputs(), c.Profile...))
 }
 
