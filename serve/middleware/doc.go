@@ -16,6 +16,9 @@
 //   - timeout gives each request a deadline.
 //   - jwt lets pass who brings a signed token.
 //
+// Package client/breaker is a middleware too: it keeps requests from a handler that fails.
+// It stands between ratelimit and timeout.
+//
 // A chain refuses an order that is not safe when it is built, with the reason. The
 // example is a whole stack.
 package middleware

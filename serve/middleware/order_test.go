@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/client/breaker"
 	"github.com/tarehq/tare/serve/middleware/accesslog"
 	"github.com/tarehq/tare/serve/middleware/clientaddr"
 	"github.com/tarehq/tare/serve/middleware/jwt"
@@ -75,6 +76,7 @@ func TestOrder(t *testing.T) {
 	for i, name := range names {
 		byName[name] = layers[i]
 	}
+	byName["breaker"] = chain.Layer{Wrap: must(breaker.New("handler", breaker.Options{})).Middleware}
 	for _, c := range []struct {
 		outer, inner string
 		why          string // in the error; empty: any order
@@ -92,6 +94,10 @@ func TestOrder(t *testing.T) {
 		{"jwt", "requestid", "no identifier"},
 		{"jwt", "secure", "lack the fields"},
 		{"timeout", "limit", "use up the handler's time"},
+		{"breaker", "limit", "would count as failures"},
+		{"breaker", "ratelimit", "would count as failures"},
+		{"breaker", "cache", "could not be answered"},
+		{"timeout", "breaker", "would not count as failed"},
 		{"compress", "jwt", ""},
 		{"requestid", "clientaddr", ""},
 		{"clientaddr", "requestid", ""},

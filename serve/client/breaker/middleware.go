@@ -1,0 +1,60 @@
+package breaker
+
+import (
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/tarehq/tare/serve/chain"
+)
+
+// Middleware keeps requests from next while it fails: answers of 500 and more, and
+// panics. In a chain its layer is called breaker.
+func (b *Breaker) Middleware(next http.Handler) http.Handler { return &handler{b, next} }
+
+type handler struct {
+	b    *Breaker
+	next http.Handler
+}
+
+// ChainLayer says where the middleware may stand.
+func (h *handler) ChainLayer() chain.Layer {
+	return chain.Layer{Name: "breaker", Rules: []chain.Rule{
+		chain.Before("timeout", "requests that time out would not count as failed"),
+		chain.After("limit", "its refusals would count as failures of the handler"),
+		chain.After("cache", "what is in it could not be answered while the handler fails"),
+	}}
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p, err := h.b.Ask()
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	w, rec := chain.Record(w)
+	failed := true // if the handler panics
+	defer func() {
+		switch {
+		case rec.Status() < 500 && (failed || !rec.Written()) && gone(r.Context()):
+			p.Forget()
+		default:
+			p.Done(failed || rec.Status() >= 500)
+		}
+	}()
+	h.next.ServeHTTP(w, r)
+	failed = false
+}
+
+func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if h.b.o.Fallback != nil {
+		h.b.o.Fallback.ServeHTTP(w, r)
+		return
+	}
+	var open *OpenError
+	if errors.As(err, &open) {
+		w.Header().Set("Retry-After", strconv.FormatFloat(math.Ceil(max(open.Retry.Seconds(), 1)), 'f', 0, 64))
+	}
+	http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
+}

@@ -1,0 +1,67 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// race makes the nth attempt, with another one beside it if that is to be hedged.
+func (c *Client) race(r *http.Request, n int, b *budget) (*http.Response, error) {
+	if c.o.Hedge == 0 || !renewable(r) || !c.o.Repeatable(r) {
+		return c.attempt(r.Context(), r, n > 1)
+	}
+	h := &pair{c: c, r: r, over: make(chan struct{}), outcomes: make(chan raced)}
+	defer close(h.over)
+	h.start(0, n > 1)
+	timer := time.NewTimer(c.o.Hedge)
+	defer timer.Stop()
+	select {
+	case o := <-h.outcomes:
+		return o.res, o.err
+	case <-timer.C:
+	}
+	if !b.spend(c.o.Budget) {
+		c.refused.Add(1)
+		o := <-h.outcomes
+		return o.res, o.err
+	}
+	c.hedges.Add(1)
+	h.start(1, true)
+	o := <-h.outcomes
+	if o.err != nil || passing(o.res.StatusCode) { // the other one may fare better
+		discard(o.res)
+		o = <-h.outcomes
+	} else {
+		h.cancel[1-o.nth]()
+	}
+	return o.res, o.err
+}
+
+// pair is two attempts at a time.
+type pair struct {
+	c        *Client
+	r        *http.Request
+	over     chan struct{} // closed when nobody waits for outcomes any more
+	outcomes chan raced
+	cancel   [2]context.CancelFunc
+}
+
+type raced struct {
+	outcome
+	nth int
+}
+
+func (p *pair) start(nth int, anew bool) {
+	ctx, cancel := context.WithCancel(p.r.Context())
+	p.cancel[nth] = cancel
+	go func() {
+		res, err := p.c.attempt(ctx, p.r, anew)
+		res, err = endWith(res, err, cancel)
+		select {
+		case p.outcomes <- raced{outcome{res, err}, nth}:
+		case <-p.over:
+			discard(res)
+		}
+	}()
+}
