@@ -185,3 +185,57 @@ func TestDebugSettingDoesNotEnableClearHTTP(t *testing.T) {
 		transport.CloseIdleConnections()
 	}
 }
+
+// P2.order: a cache before the authentication stores what was answered to a client without
+// a token, and hands a member's answer to one. Behind it, the cache does neither. The report
+// is of the pattern, so the cache is the shortest that there is: one answer a path.
+func TestCacheBeforeAuthenticationStoresForAll(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		build func(app http.Handler) http.Handler
+		first string // token of the request that fills the cache
+		want  []int  // statuses: of that, of one with a token, of one without
+	}{
+		{"cache first, filled without a token", func(app http.Handler) http.Handler { return newCache(authenticate(app)) }, "", []int{401, 401, 401}},
+		{"cache first, filled by a member", func(app http.Handler) http.Handler { return newCache(authenticate(app)) }, "member", []int{200, 200, 200}},
+		{"cache last, filled without a token", func(app http.Handler) http.Handler { return authenticate(newCache(app)) }, "", []int{401, 200, 401}},
+		{"cache last, filled by a member", func(app http.Handler) http.Handler { return authenticate(newCache(app)) }, "member", []int{200, 200, 401}},
+	} {
+		h := c.build(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "salaries") }))
+		var got []int
+		for _, token := range []string{c.first, "member", ""} {
+			r := httptest.NewRequest("GET", "/salaries", nil)
+			r.Header.Set("Authorization", token)
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			got = append(got, w.Code)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: statuses %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func authenticate(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "member" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func newCache(next http.Handler) http.Handler {
+	stored := map[string]*httptest.ResponseRecorder{}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := stored[r.URL.Path]
+		if answer == nil {
+			answer = httptest.NewRecorder()
+			next.ServeHTTP(answer, r)
+			stored[r.URL.Path] = answer
+		}
+		w.WriteHeader(answer.Code)
+		w.Write(answer.Body.Bytes())
+	})
+}
