@@ -15,6 +15,7 @@
 //   - ratelimit refuses clients that ask too often.
 //   - timeout gives each request a deadline.
 //   - jwt lets pass who brings a signed token.
+//   - queue answers 202 and does the work later.
 //
 // Package client/breaker is a middleware too: it keeps requests from a handler that fails.
 // It stands between ratelimit and timeout.

@@ -18,6 +18,7 @@ import (
 	"github.com/tarehq/tare/serve/middleware/clientaddr"
 	"github.com/tarehq/tare/serve/middleware/jwt"
 	"github.com/tarehq/tare/serve/middleware/limit"
+	"github.com/tarehq/tare/serve/middleware/queue"
 	"github.com/tarehq/tare/serve/middleware/ratelimit"
 	"github.com/tarehq/tare/serve/middleware/recovery"
 	"github.com/tarehq/tare/serve/middleware/requestid"
@@ -76,6 +77,7 @@ func TestOrder(t *testing.T) {
 	for i, name := range names {
 		byName[name] = layers[i]
 	}
+	byName["queue"] = chain.Layer{Wrap: must(queue.New(queue.Options{})).Middleware}
 	byName["breaker"] = chain.Layer{Wrap: must(breaker.New("handler", breaker.Options{})).Middleware}
 	for _, c := range []struct {
 		outer, inner string
@@ -98,6 +100,11 @@ func TestOrder(t *testing.T) {
 		{"breaker", "ratelimit", "would count as failures"},
 		{"breaker", "cache", "could not be answered"},
 		{"timeout", "breaker", "would not count as failed"},
+		{"queue", "jwt", "does not let pass would be queued"},
+		{"queue", "ratelimit", "would be queued first"},
+		{"queue", "accesslog", "not the client's"},
+		{"queue", "cache", "nobody is given"},
+		{"queue", "timeout", ""},
 		{"compress", "jwt", ""},
 		{"requestid", "clientaddr", ""},
 		{"clientaddr", "requestid", ""},
