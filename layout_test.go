@@ -25,6 +25,7 @@ const module = "github.com/tarehq/tare"
 var arrows = map[string][]string{
 	"":                 {},
 	"doc":              {},
+	"docs":             {},
 	"stats/hist":       {},
 	"stats/unit":       {},
 	"stats":            {"stats/bound", "stats/unit", "stats/hist"},
@@ -78,6 +79,7 @@ var arrows = map[string][]string{
 	"cmd/tare/internal/flameverb":     {"cmd/tare/internal/cli", "cost", "cost/capture", "cost/flame", "cost/page", "doc", "stats/unit"},
 	"cmd/tare/internal/forge":         {},
 	"cmd/tare/internal/gate":          {"cmd/tare/internal/cli", "cmd/tare/internal/publish", "cmd/tare/internal/runs", "lab", "lab/comment", "lab/record", "lab/study", "lab/verdict", "stats", "stats/bound", "stats/unit"},
+	"cmd/tare/internal/helpverb":      {"cmd/tare/internal/cli", "doc", "docs", "lab/study"},
 	"cmd/tare/internal/loadverb":      {"cmd/tare/internal/cli", "cmd/tare/internal/loadverb/...", "doc", "load", "load/pace", "load/source", "stats/bound", "stats/hist", "stats/unit"},
 	"cmd/tare/internal/noise":         {"cmd/tare/internal/cli", "lab/record", "stats", "stats/unit"},
 	"cmd/tare/internal/publish":       {"cmd/tare/internal/cli", "cmd/tare/internal/forge", "cmd/tare/internal/runs", "doc", "lab/cireport", "lab/comment", "lab/record", "lab/study", "lab/verdict", "stats/bound"},
@@ -125,6 +127,7 @@ var entries = map[string]string{
 	"github.com/prometheus/procfs":  "lab/arm",
 	"mvdan.cc/sh/v3":                "cmd/tare/internal/ab",
 	"github.com/getkin/kin-openapi": "load/source",
+	"github.com/yuin/goldmark":      "cmd/tare/internal/helpverb",
 }
 
 // nouns that say nothing about what a package holds.

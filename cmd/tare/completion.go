@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/docs"
 
 	"github.com/alecthomas/kong"
 )
@@ -95,6 +96,9 @@ func completions(root *kong.Node) []word {
 			if a.Enum != "" {
 				w.values = append(w.values, a.EnumSlice()...)
 			}
+		}
+		if n.Name == "help" {
+			w.values = docs.Topics()
 		}
 		slices.Sort(w.flags)
 		all = append(all, w)

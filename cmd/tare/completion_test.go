@@ -27,6 +27,7 @@ func TestCompletionBash(t *testing.T) {
 		"tare load --no":           "--no-tls-resume",
 		"tare trace --no":          "--no-samples",
 		"tare completion ":         "bash zsh fish --help",
+		"tare help st":             "start strictness study-files",
 		"tare completion z":        "zsh",
 		"tare gate --ma":           "--markdown --max",
 		"tare load --verify-s":     "--verify-sha256 --verify-status",

@@ -203,7 +203,7 @@ func knownWords(line string) error {
 	if err != nil {
 		return err
 	}
-	if words[0] == "help" || words[0] == "VERB" {
+	if words[0] == "VERB" {
 		return nil
 	}
 	at := slices.IndexFunc(parser.Model.Children, func(n *kong.Node) bool { return n.Name == words[0] })

@@ -2,7 +2,8 @@
 //
 // Exit status: 0 done, 1 failed, 2 wrong usage, 3 a threshold or gate failed
 // (doctor: a finding; whatif: stopped; env --strict: something disturbs),
-// 4 inconclusive, 5 the requested load was not offered, 130 interrupted.
+// 4 inconclusive, 5 the requested load was not offered, 6 what was watched ended,
+// 130 interrupted.
 package main
 
 import (
@@ -29,11 +30,13 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/doctorverb"
 	"github.com/tarehq/tare/cmd/tare/internal/flameverb"
 	"github.com/tarehq/tare/cmd/tare/internal/gate"
+	"github.com/tarehq/tare/cmd/tare/internal/helpverb"
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb"
 	"github.com/tarehq/tare/cmd/tare/internal/runverb"
 	"github.com/tarehq/tare/cmd/tare/internal/traceverb"
 	"github.com/tarehq/tare/cmd/tare/internal/trendverb"
 	"github.com/tarehq/tare/cmd/tare/internal/whatifverb"
+	"github.com/tarehq/tare/docs"
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
@@ -59,6 +62,7 @@ type verbs struct {
 	Env        envCmd                `cmd:"" help:"Check what on this machine disturbs measurements."`
 	Calibrate  calibrate.Cmd         `cmd:"" help:"Measure this machine's noise floor."`
 	Selftest   calibrate.SelftestCmd `cmd:"" help:"Run A/A studies and count false positives."`
+	Help       helpverb.Command      `cmd:"" help:"Print a page of the documentation."`
 	Completion completionCmd         `cmd:"" help:"Print a shell's completion script."`
 	Version    versionCmd            `cmd:"" help:"Print the version."`
 }
@@ -68,8 +72,9 @@ const about = `tare weighs what each layer of a Go HTTP service costs.
 Results go to standard output, everything else to standard error.
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 a threshold or gate failed, 4
-inconclusive, 5 the requested load was not offered, 130 interrupted. Status 3 of
-doctor is a finding. With whatif it means stopped; with env --strict, disturbed.`
+inconclusive, 5 the requested load was not offered, 6 the watched process ended,
+130 interrupted. Status 3 of doctor is a finding. With whatif it means stopped;
+with env --strict, disturbed.`
 
 func main() {
 	log.SetOutput(io.Discard) // net/http's: a line for each odd frame that a hostile server sends
@@ -89,10 +94,38 @@ func main() {
 func newParser(ctx context.Context, v *verbs, t *cli.Terminal, exit func(code int)) (*kong.Kong, error) {
 	return kong.New(v,
 		kong.Name("tare"), kong.Description(about), kong.Writers(t.Out, t.Err),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Exit(exit),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(printHelp(t)), kong.Exit(exit),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(t),
 		kong.NamedMapper("pid", kong.MapperFunc(decodeProcess)),
 	)
+}
+
+// printHelp prints the help of tare or of a verb, and which pages say more.
+func printHelp(t *cli.Terminal) kong.HelpPrinter {
+	return func(o kong.HelpOptions, parsed *kong.Context) error {
+		if err := kong.DefaultHelpPrinter(o, parsed); err != nil {
+			return err
+		}
+		verb := ""
+		if n := parsed.Selected(); n != nil {
+			verb = n.Name
+		}
+		helpverb.PrintGuide(t, verb)
+		return nil
+	}
+}
+
+// helpArgs are the arguments that a call for help stands for: of a verb without a page, its
+// flags.
+func helpArgs(verbs []*kong.Node, args []string) []string {
+	if len(args) == 1 {
+		return []string{"--help"}
+	}
+	isVerb := slices.ContainsFunc(verbs, func(n *kong.Node) bool { return n.Name == args[1] })
+	if isVerb && !docs.IsTopic(args[1]) {
+		return append(args[1:], "--help")
+	}
+	return args
 }
 
 // decodeProcess reads the number of a process. 0 is none, though a flag that was
@@ -125,7 +158,7 @@ func run(ctx context.Context, args []string, t *cli.Terminal) int {
 	}
 	switch args[0] {
 	case "help":
-		args = append(args[1:], "--help")
+		args = helpArgs(parser.Model.Children, args)
 	case "--version", "-v":
 		args[0] = "version"
 	}

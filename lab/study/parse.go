@@ -107,7 +107,7 @@ func decode[V any](r *reader, data []byte, as shape[V], into *V) {
 	}
 	switch {
 	case len(docs) == 0:
-		r.wrongAt(nil, "the file is empty; see docs/study-files.md for what it may say")
+		r.wrongAt(nil, "the file is empty; see `tare help study-files` for what it may say")
 	case len(docs) > 1:
 		r.wrongAt(start(docs[1]), "a second document begins; one file holds one document")
 	default:

@@ -15,7 +15,7 @@ func claimsPage(rows []entry) doc.Page {
 	p.Add(doc.Heading{Level: 1, Text: "Published claims"},
 		doc.Paragraph{Text: doc.Spans{
 			{Text: fmt.Sprintf("These are %d published claims. The statements are in our own words, the figures as published. ", len(rows))},
-			{Text: "tare claims --markdown docs/claims.md", Code: true},
+			{Text: "tare claims --markdown FILE", Code: true},
 			{Text: " writes this page. Beside the figure that decides stand its interval, the verdict and the run. "},
 			{Text: "tare claims P4.scaling", Code: true},
 			{Text: " shows one claim with all its checks."},

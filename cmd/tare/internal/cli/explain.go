@@ -53,7 +53,7 @@ func ExplainCapture(err error) error {
 	case errors.Is(err, bpf.ErrEnded), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH):
 		hint = "is it still running?"
 	case errors.Is(err, cost.ErrNotSupported):
-		hint = "tare cost URL needs nothing of this, only net/http/pprof in the service; docs/cost.md says what --pid needs"
+		hint = "tare cost URL needs nothing of this, only net/http/pprof in the service; `tare help cost` says what --pid needs"
 	case errors.Is(err, fs.ErrPermission):
 		hint = "it is another user's: that needs root, or the capability CAP_SYS_PTRACE; a service that exposes its profiles can be named by its URL instead"
 	default:

@@ -191,7 +191,7 @@ func (c *Cmd) checkComparable(s *study.Study) error {
 	}
 	for _, b := range budgets {
 		if err := s.CheckComparable(b.Metric); err != nil {
-			return cli.Usage("docs/study-files.md lists the metrics and what they need", fmt.Errorf("gating study %s: %w", s.Name, err))
+			return cli.Usage("`tare help study-files` lists the metrics and what they need", fmt.Errorf("gating study %s: %w", s.Name, err))
 		}
 	}
 	return nil

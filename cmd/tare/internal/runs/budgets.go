@@ -75,5 +75,5 @@ func unknownMetric(name string) error {
 	for _, m := range study.Metrics() {
 		known = append(known, m.Name)
 	}
-	return cli.Usage(study.Meant(name, known)+"docs/study-files.md lists the metrics", fmt.Errorf("--max: no metric is called %q", name))
+	return cli.Usage(study.Meant(name, known)+"`tare help study-files` lists the metrics", fmt.Errorf("--max: no metric is called %q", name))
 }

@@ -51,7 +51,7 @@ func FindCells(t *cli.Terminal, run *record.Run, arm, workload string) ([]Cell, 
 	}
 	if len(all) == 0 {
 		return nil, &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("%s holds no profiles", run.Dir),
-			Hint: "profiles are kept of studies that say `attribute`, such as nesting: see docs/study-files.md"}
+			Hint: "profiles are kept of studies that say `attribute`, such as nesting: see `tare help study-files`"}
 	}
 	return nil, cli.Usage("there are "+strings.Join(names, ", "), fmt.Errorf("%s holds no profile of that arm under that workload", run.Dir))
 }

@@ -76,7 +76,7 @@ func (s *Session) Choose(name string) (*study.Study, error) {
 		return nil, err
 	}
 	if s.Quick && !st.HasQuickForm() {
-		return nil, cli.Usage("the key quick defines a short form: see docs/study-files.md", fmt.Errorf("study %s has no short form, so --quick would run the whole of it", st.Name))
+		return nil, cli.Usage("the key quick defines a short form: see `tare help study-files`", fmt.Errorf("study %s has no short form, so --quick would run the whole of it", st.Name))
 	}
 	if st, err = st.Part(s.Arms, s.Workloads); err != nil {
 		return nil, cli.Usage("", err)
@@ -264,7 +264,7 @@ func Explain(err error) error {
 	case errors.Is(err, arm.ErrNoDirectory):
 		hint = "start tare in the folder that the study's packages are relative to; continue a run in the folder where it began"
 	case errors.Is(err, lab.ErrArm):
-		hint = "start the arm by hand to see what it does; docs/arm.md describes what tare asks of it"
+		hint = "start the arm by hand to see what it does; `tare help arm` describes what tare asks of it"
 	default:
 		return err
 	}

@@ -21,7 +21,7 @@ func FindStudy(name string) (*study.Study, error) {
 			return nil, cli.Usage("`tare list` shows the built-in studies", err)
 		}
 		if err != nil {
-			return nil, cli.Usage("docs/study-files.md lists every key", err)
+			return nil, cli.Usage("`tare help study-files` lists every key", err)
 		}
 		return s, nil
 	}

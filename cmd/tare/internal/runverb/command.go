@@ -45,7 +45,7 @@ func (c *Command) Help() string {
     tare run --quick --budget 10m frameworks  as many blocks as fit
     tare run --arms chi,gin frameworks        two of its arms, and the control
     tare run --claims --budget 15m            every study with claims, 15 minutes each
-    tare run mine.yaml                        your own: see docs/study-files.md
+    tare run mine.yaml                        your own: see tare help study-files
     tare run --resume RUN                     continue an interrupted run
 
 A run never has more blocks than its plan. More blocks need a new run.

@@ -1,0 +1,58 @@
+// Package helpverb is the verb help: it prints the documentation's pages as text.
+package helpverb
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/doc"
+	"github.com/tarehq/tare/docs"
+	"github.com/tarehq/tare/lab/study"
+
+	"github.com/alecthomas/kong"
+)
+
+// Command prints a topic.
+type Command struct {
+	Topic string `arg:"" optional:"" help:"A topic, topics for the list, or a verb."`
+}
+
+// Help says what topics are.
+func (c *Command) Help() string {
+	return `Examples:
+
+  tare help topics
+  tare help study-files
+  tare help load
+
+A topic is a page of the documentation. tare help VERB prints the page of a verb. For a
+verb without a page it prints the same as tare VERB --help.`
+}
+
+// mostColumns is the widest text that reads well.
+const mostColumns = 100
+
+// Run prints the topic.
+func (c *Command) Run(t *cli.Terminal, parsed *kong.Context) error {
+	if !docs.IsTopic(c.Topic) {
+		known := docs.Topics()
+		for _, verb := range parsed.Model.Children {
+			known = append(known, verb.Name)
+		}
+		return cli.Usage(study.Meant(c.Topic, known)+"`tare help topics` lists the topics", fmt.Errorf("no topic is called %q", c.Topic))
+	}
+	return doc.Text(t.Out, readPage(docs.Page(c.Topic)), doc.TextOptions{Width: min(t.Width, mostColumns), Color: t.Colour})
+}
+
+// PrintGuide prints where a verb, or without one tare, is described further.
+func PrintGuide(t *cli.Terminal, verb string) {
+	switch {
+	case verb == "":
+		fmt.Fprintln(t.Out)
+		cli.Wrap(t.Out, "Topics: ", strings.Join(docs.Topics(), ", ")+".", t.Width)
+		fmt.Fprintln(t.Out, "\nRun \"tare help TOPIC\" to read one. The topic topics lists them by task.")
+	case docs.IsTopic(verb):
+		fmt.Fprintf(t.Out, "\nRun \"tare help %s\" to read its guide.\n", verb)
+	}
+}
