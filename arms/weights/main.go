@@ -27,9 +27,13 @@ type middleware = func(http.Handler) http.Handler
 
 func main() {
 	layer := flag.String("layer", "none", "`what` stands before the handler")
+	only := flag.String("only", "", "the layers stand before paths below this `prefix` alone")
 	server := engines.Flag(engines.Serve)
 	flag.Parse()
 	h, err := handler(*layer)
+	if *only != "" && err == nil {
+		h, err = guardOnly(*only, h)
+	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "weights: %v\n", err)
 		os.Exit(2)
@@ -56,6 +60,15 @@ func handler(layer string) (http.Handler, error) {
 		all = append(all, mw)
 	}
 	return chain.New(all...).Then(h)
+}
+
+// guardOnly has the paths below a prefix answered behind the layers, all others without.
+func guardOnly(prefix string, guarded http.Handler) (http.Handler, error) {
+	plain, err := handler("none")
+	mux := http.NewServeMux()
+	mux.Handle(prefix, guarded)
+	mux.Handle("/", plain)
+	return mux, err
 }
 
 // makers make each layer.
