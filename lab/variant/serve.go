@@ -55,6 +55,7 @@ func init() {
 	}
 	var mu tareSync.Mutex
 	states := map[*tareHTTP.Server]*state{}
+	// serve.Server calls methods with hooks: so mu is not locked while it is called.
 	find := func(s *tareHTTP.Server) *state { // mu is locked
 		if states[s] == nil {
 			states[s] = &state{own: new(tareServe.Server)}
@@ -87,6 +88,11 @@ func init() {
 		states[s].ended = true
 		return nil
 	}
+	get := func(s *tareHTTP.Server) *tareServe.Server {
+		mu.Lock()
+		defer mu.Unlock()
+		return find(s).own
+	}
 	tareHTTP.TareServe = func(s *tareHTTP.Server, l tareNet.Listener) (error, bool) {
 		if own := begin(s, l); own != nil {
 			return own.Serve(l), true
@@ -112,14 +118,10 @@ func init() {
 		return nil, false
 	}
 	tareHTTP.TareRegisterOnShutdown = func(s *tareHTTP.Server, f func()) {
-		mu.Lock()
-		defer mu.Unlock()
-		find(s).own.RegisterOnShutdown(f)
+		get(s).RegisterOnShutdown(f)
 	}
 	tareHTTP.TareSetKeepAlives = func(s *tareHTTP.Server, on bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		find(s).own.SetKeepAlivesEnabled(on)
+		get(s).SetKeepAlivesEnabled(on)
 	}
 }
 `

@@ -55,8 +55,11 @@ import (
 	"strings"
 )
 
+var server = &http.Server{Addr: os.Getenv("ADDR")}
+
 func main() {
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		server.SetKeepAlivesEnabled(false)
 		stack := make([]byte, 1<<16)
 		stack = stack[:runtime.Stack(stack, false)]
 		fmt.Fprint(w, runtime.Version(), " serve=", strings.Contains(string(stack), "tare/serve"))
@@ -66,7 +69,7 @@ func main() {
 	}
 }
 
-func serve() error { return http.ListenAndServe(os.Getenv("ADDR"), nil) }
+func serve() error { return server.ListenAndServe() }
 `,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
