@@ -128,7 +128,7 @@ func (i *idlers) openOne(ctx context.Context, to *arm.Process, g study.Target) e
 func dial(ctx context.Context, to *arm.Process) (net.Conn, error) {
 	d := &net.Dialer{Timeout: answer.Within}
 	if strings.HasPrefix(to.URL(), "https:") {
-		return (&tls.Dialer{NetDialer: d}).DialContext(ctx, "tcp", to.Addr())
+		return (&tls.Dialer{NetDialer: d, Config: answer.TLS(to.URL())}).DialContext(ctx, "tcp", to.Addr())
 	}
 	return d.DialContext(ctx, "tcp", to.Addr())
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tarehq/tare/lab/answer"
 	"github.com/tarehq/tare/lab/env"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
@@ -27,6 +28,7 @@ func (r *runner) loadOptions(w study.Workload, base string) load.Options {
 		NewConnections: w.Fresh,
 		Pipeline:       w.Pipeline,
 		Seed:           r.Seed,
+		TLS:            answer.TLS(base),
 	}
 	if r.pins.Disjoint {
 		o.CPUs = r.pins.Instrument

@@ -6,10 +6,14 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -74,7 +78,7 @@ func Fetch(ctx context.Context, base string, g study.Target) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 1 << 20}
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 1 << 20, TLSClientConfig: TLS(base)}
 	defer transport.CloseIdleConnections()
 	res, err := transport.RoundTrip(req)
 	if err != nil {
@@ -85,7 +89,32 @@ func Fetch(ctx context.Context, base string, g study.Target) (Answer, error) {
 	if err != nil {
 		return Answer{}, fmt.Errorf("reading the answer: %w", cmp.Or(context.Cause(ctx), err))
 	}
+	if res.StatusCode == http.StatusBadRequest && req.URL.Scheme == "http" && shakesHands(ctx, base) {
+		return Answer{}, errors.New("it speaks TLS, and was asked without: ask https")
+	}
 	return New(res, body), nil
+}
+
+// shakesHands reports whether what listens at an http URL speaks TLS. Such servers answer
+// 400 to a request in clear text.
+func shakesHands(ctx context.Context, base string) bool {
+	addr := strings.TrimSuffix(strings.TrimPrefix(base, "http://"), "/")
+	c, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(ctx, "tcp", addr) // nothing is sent
+	if err == nil {
+		c.Close()
+	}
+	return err == nil
+}
+
+// TLS is how an arm is asked by https. Nobody but this machine answers at its loopback
+// addresses, so what listens there may show any certificate. Other hosts' are verified, as
+// nil asks for.
+func TLS(base string) *tls.Config {
+	u, err := url.Parse(base)
+	if err != nil || u.Hostname() != "localhost" && !net.ParseIP(u.Hostname()).IsLoopback() {
+		return nil
+	}
+	return &tls.Config{InsecureSkipVerify: true}
 }
 
 // FetchTwice returns the first of two answers, and whether the second had the same status

@@ -2,6 +2,8 @@ package answer_test
 
 import (
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -25,6 +27,30 @@ func TestReadyKnowsTransferEncoding(t *testing.T) {
 	want.Verify.Header["Transfer-Encoding"] = "gzip"
 	if err := answer.Ask(t.Context(), srv.URL, want); err == nil || !strings.Contains(err.Error(), `header Transfer-Encoding is ["chunked"], want "gzip"`) {
 		t.Errorf("got %v, want what it is", err)
+	}
+}
+
+// A service on this machine may show any certificate, and is not taken for one that answers
+// 400 when it was asked without TLS.
+func TestFetchTLS(t *testing.T) {
+	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") })
+	srv := httptest.NewTLSServer(hello)
+	defer srv.Close()
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	if a, err := answer.Fetch(t.Context(), srv.URL, study.Target{Path: "/"}); err != nil || string(a.Body) != "hello" {
+		t.Errorf("got %q, %v", a.Body, err)
+	}
+	plain := "http" + strings.TrimPrefix(srv.URL, "https")
+	if a, err := answer.Fetch(t.Context(), plain, study.Target{Path: "/"}); err == nil || !strings.Contains(err.Error(), "speaks TLS") {
+		t.Errorf("in clear: got status %d, %v", a.Status, err)
+	}
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) }))
+	defer refusing.Close()
+	if a, err := answer.Fetch(t.Context(), refusing.URL, study.Target{Path: "/"}); err != nil || a.Status != http.StatusBadRequest {
+		t.Errorf("a service that refuses: got status %d, %v", a.Status, err)
+	}
+	if answer.TLS("https://192.0.2.1:8443") != nil || answer.TLS("https://localhost.example:8443") != nil {
+		t.Error("another host's certificate is not verified")
 	}
 }
 
