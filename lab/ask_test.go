@@ -47,9 +47,9 @@ func TestIdleConnectionsOfURLs(t *testing.T) {
 	if err := lab.OpenIdle(t.Context(), 1, "http://127.0.0.1"); err != nil && strings.Contains(err.Error(), "missing port") {
 		t.Errorf("a URL without a port: %v", err)
 	}
-	srv := httptest.NewTLSServer(http.NotFoundHandler())
+	srv := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer srv.Close()
-	if err := lab.OpenIdle(t.Context(), 1, srv.URL); err == nil || !strings.Contains(err.Error(), "certificate") {
-		t.Errorf("got %v, want that TLS was tried and the server's certificate is nobody's", err)
+	if err := lab.OpenIdle(t.Context(), 1, srv.URL); err != nil {
+		t.Errorf("over TLS, with any certificate: %v", err)
 	}
 }
