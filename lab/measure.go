@@ -123,6 +123,9 @@ func loadMetrics(m map[string]float64, res *load.Result) {
 	m["errors"] = float64(c.Failed()+c.Dropped+c.Unverified) / float64(c.Scheduled)
 	m["reuse"] = float64(res.Reused) / float64(max(1, c.Answered()+c.Failed()))
 	m["peak_flight"] = float64(res.PeakFlight)
+	if n := res.Full + res.Resumed; n > 0 {
+		m["handshake_p50"], m["resumed"] = float64(res.Handshake.Quantile(.5)), float64(res.Resumed)/float64(n)
+	}
 	if res.Late.Count() > 0 {
 		m["lag_p99"] = float64(res.Late.Quantile(.99))
 	}

@@ -48,6 +48,8 @@ var metrics = [...]Metric{
 	{Name: "service_p50", Title: "service time, p50", Unit: unit.Nanoseconds, Requests: 20, Outside: true},
 	{Name: "service_p99", Title: "service time, p99", Unit: unit.Nanoseconds, Requests: 1000, Outside: true},
 	{Name: "first_byte_p50", Title: "time to first byte, p50", Unit: unit.Nanoseconds, Requests: 20, Outside: true},
+	{Name: "handshake_p50", Title: "TLS handshake, p50", Unit: unit.Nanoseconds, Requests: 20, Outside: true},
+	{Name: "resumed", Title: "TLS handshakes that resumed a session", Unit: unit.Share, Higher: true, Outside: true},
 	{Name: "loop_time", Title: "handler in process", Unit: unit.Nanoseconds},
 	{Name: "loop_bytes", Title: "allocated per request, in process", Unit: unit.Bytes},
 	{Name: "loop_allocs", Title: "allocations per request, in process", Unit: unit.Count},
