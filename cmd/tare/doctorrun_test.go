@@ -120,7 +120,7 @@ func TestDoctorForeign(t *testing.T) {
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
 	status, _, said := tare(t, "doctor", "--for", "1s", strconv.Itoa(cmd.Process.Pid))
-	if status != cli.ExitFailed || !strings.Contains(said, "it is no Go program") {
-		t.Errorf("status %d, %s, want %d and that it is no Go program", status, said, cli.ExitFailed)
+	if status != cli.ExitFailed || !strings.Contains(said, "it is not a Go program") {
+		t.Errorf("status %d, %s, want %d and that it is not a Go program", status, said, cli.ExitFailed)
 	}
 }

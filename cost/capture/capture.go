@@ -25,11 +25,13 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf/probe"
+	"github.com/tarehq/tare/cost/doctor/proc"
 	"github.com/tarehq/tare/cost/exectrace"
 	"github.com/tarehq/tare/cost/pprof"
 	"github.com/tarehq/tare/load"
@@ -91,7 +93,7 @@ func Run(ctx context.Context, t *Target, o Options) (*Capture, error) {
 	if t.Profiles != nil {
 		return r.c, r.inside(ctx, t.Profiles)
 	}
-	why := r.outside(ctx)
+	why := ExplainForeign(t.PID, r.outside(ctx))
 	if t.PID == 0 || !t.cheapest || !errors.Is(why, cost.ErrNotSupported) {
 		return r.c, why
 	}
@@ -134,11 +136,30 @@ func (r *run) startLoad(ctx context.Context) (err error) {
 	if r.Options.Load == nil {
 		return nil
 	}
+	r.checkPort(r.Options.Load.Targets[0].URL)
 	r.load, err = StartLoad(ctx, *r.Options.Load)
 	if e := (*LoadError)(nil); errors.As(err, &e) && r.target.PID != 0 && InOwnNetwork(r.target.PID) {
 		e.Network = &NetworkError{r.target.PID}
 	}
 	return err
+}
+
+// checkPort warns of a load that goes to a port on which another process listens.
+func (r *run) checkPort(url string) {
+	port, local := localPort(url)
+	pid := r.target.PID
+	if profiles := r.target.Profiles; profiles != nil && pid == 0 {
+		if at, here := localPort(profiles.String()); here {
+			pid, _ = proc.Listener(at) // 0 where nobody can say who listens
+		}
+	}
+	if !local || pid == 0 || InOwnNetwork(pid) {
+		return
+	}
+	ports, err := proc.Listening(pid)
+	if other, found := proc.Listener(port); err == nil && found == nil && !slices.Contains(ports, port) {
+		r.warn(fmt.Errorf("port %d, which the load asks, belongs to process %d, not to %d, which was looked at: costs per request are right only if it passes every request on", port, other, pid))
+	}
 }
 
 // call runs one of the caller's functions.

@@ -117,7 +117,7 @@ func amiss(c *load.Counts) (warnings []error) {
 		warnings = append(warnings, fmt.Errorf("%d of %d requests were not answered", bad, c.Scheduled))
 	}
 	if odd := c.Status[4] + c.Status[5]; odd > 0 {
-		warnings = append(warnings, fmt.Errorf("%d of %d answers were errors, status 4xx or 5xx: is that the URL?", odd, c.Answered()))
+		warnings = append(warnings, fmt.Errorf("%d of %d answers had status 4xx or 5xx: check the URL, and the header fields that it needs (-H)", odd, c.Answered()))
 	}
 	return warnings
 }

@@ -129,7 +129,7 @@ func (s Service) Find(ctx context.Context, by Source) (*Target, error) {
 		}
 	case s.Cgroup != "":
 		t.cgroup, err = findGroup(s.Cgroup)
-	case s.URL != "":
+	case s.URL != "", s.PID != 0:
 		t.PID, err = s.Process(ctx)
 	}
 	if err != nil || by != Own {
@@ -139,7 +139,28 @@ func (s Service) Find(ctx context.Context, by Source) (*Target, error) {
 		return nil, err
 	}
 	t.Profiles, err = findProfiles(ctx, t.PID)
-	return t, err
+	return t, ExplainForeign(t.PID, err)
+}
+
+// ExplainForeign replaces why a process cannot be looked at by the reason that it is no Go
+// program, if it is none.
+func ExplainForeign(pid int, err error) error {
+	if err == nil || pid == 0 {
+		return err
+	}
+	if facts, unread := proc.Read(pid); unread == nil && facts.Foreign() != nil {
+		return &NotFoundError{facts.Foreign(), "name the process of the service itself, not of what started it"}
+	}
+	return err
+}
+
+// checkAlive finds out whether a process is there before anything is done.
+func checkAlive(pid int) error {
+	_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
+	if _, linux := os.Stat("/proc/self"); err == nil || linux != nil {
+		return nil
+	}
+	return &NotFoundError{fmt.Errorf("there is no process %d", pid), "it has ended, or never was: pgrep -a NAME shows those that are there"}
 }
 
 // Process finds the service's one process: who listens on the URL's port, or the member
@@ -147,7 +168,7 @@ func (s Service) Find(ctx context.Context, by Source) (*Target, error) {
 func (s Service) Process(ctx context.Context) (int, error) {
 	switch {
 	case s.PID != 0:
-		return s.PID, nil
+		return s.PID, checkAlive(s.PID)
 	case s.URL != "":
 		return findListener(ctx, s.URL)
 	}

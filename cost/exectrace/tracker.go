@@ -290,7 +290,7 @@ func (t *tracker) result() *Requests {
 		res.Warnings = append(res.Warnings, "requests that "+name+" answers are not found: only those of net/http, tare's serve, fasthttp and gRPC are")
 	}
 	if res.Count+res.Cut == 0 && len(t.sites.others) == 0 {
-		res.Warnings = append(res.Warnings, "no request of a server that is known was seen: net/http, tare's serve, fasthttp or gRPC")
+		res.Warnings = append(res.Warnings, "no request was seen: the service was idle, or its server is none of net/http, tare's serve, fasthttp and gRPC")
 	}
 	return res
 }

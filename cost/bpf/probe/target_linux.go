@@ -20,7 +20,7 @@ import (
 )
 
 // errGone is what becomes of a process that ended.
-var errGone = errors.New("the process has ended, or runs another program now")
+var errGone = fmt.Errorf("%w, or runs another program now", bpf.ErrEnded)
 
 // Target is a running process written in Go, for as long as it runs one program.
 // It is not safe for concurrent use.

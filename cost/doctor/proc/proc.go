@@ -107,7 +107,7 @@ func (r root) stat(pid int) (task.Stat, error) {
 }
 
 // ErrNotGo says that a process runs a program that no Go toolchain has built.
-var ErrNotGo = errors.New("it is no Go program")
+var ErrNotGo = errors.New("it is not a Go program")
 
 func (f *Facts) readBuild(dir string) error {
 	exe := filepath.Join(dir, "exe")

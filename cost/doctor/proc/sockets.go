@@ -225,7 +225,7 @@ func Listener(port int) (pid int, err error) {
 		}
 	}
 	if pid == 0 {
-		return 0, fmt.Errorf("nobody that may be looked at listens on port %d of this machine", port)
+		return 0, fmt.Errorf("no process that tare may inspect listens on port %d of this machine", port)
 	}
 	return pid, nil
 }

@@ -13,10 +13,18 @@ type Packages map[string]string
 
 // Learn takes in a function and its file.
 func (p Packages) Learn(fn, file string) {
-	if dir := path.Dir(file); file != "" && !IsClosure(fn) && p[dir] == "" {
-		p[dir] = Package(fn)
+	dir, pkg := path.Dir(file), Package(fn)
+	switch {
+	case file == "" || p[dir] == pkg:
+	case !IsClosure(fn), p[dir] == "" && namesFolder(pkg, dir):
+		p[dir] = pkg
 	}
 }
+
+// namesFolder reports whether a package seems to lie in a folder, which ends as its path
+// does. A literal goes by the function that it was inlined into, whose package may be
+// another.
+func namesFolder(pkg, dir string) bool { return path.Base(pkg) == path.Base(dir) }
 
 // Of is the import path of a file's package, or its folder where that is not known; ""
 // for no file.
@@ -42,7 +50,7 @@ func (p Packages) Of(file string) string {
 // PackageIn is the import path of a function's package. A literal goes by the function
 // that it was inlined into, so its file decides.
 func PackageIn(fn, file string) string {
-	if IsClosure(fn) {
+	if IsClosure(fn) && !namesFolder(Package(fn), path.Dir(file)) {
 		return Packages(nil).Of(file)
 	}
 	return Package(fn)

@@ -40,7 +40,11 @@ func (b *bill) blocks(all bool) []doc.Block {
 	}
 	out := []doc.Block{doc.Heading{Level: 1, Text: title}, doc.Paragraphf("%s", sum)}
 	if idle {
-		out = append(out, doc.Paragraphf("The service was idle: no function was seen to run. --load URL sends requests to it."))
+		text := "The service was idle: no function was seen to run."
+		if b.Load == nil {
+			text += " --load URL sends requests to it."
+		}
+		out = append(out, doc.Paragraphf("%s", text))
 	} else {
 		out = append(out, b.ownerBlocks(all)...)
 	}

@@ -62,11 +62,14 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 		return err
 	}
 	for _, w := range seen.Warnings {
-		fmt.Fprintf(t.Err, "warning: %s\n", doc.Printable(w.Error()))
+		fmt.Fprintf(t.Err, "Warning: %s\n", doc.Printable(w.Error()))
 	}
 	fmt.Fprintln(t.Out, c.Output)
 	if ctx.Err() != nil {
 		return &cli.Failure{Status: cli.ExitInterrupted} // a warning says so
+	}
+	if seen.Ended() {
+		return &cli.Failure{Status: cli.ExitEnded} // so does one here
 	}
 	return nil
 }

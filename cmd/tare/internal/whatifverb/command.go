@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cost/bpf"
+	"github.com/tarehq/tare/cost/capture"
 	"github.com/tarehq/tare/cost/whatif"
 )
 
@@ -83,10 +85,13 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	case res == nil && ctx.Err() != nil:
 		return fmt.Errorf("nothing was compared yet: %w", err)
 	case res == nil:
-		return explain(err)
+		return explain(capture.ExplainForeign(pid, err))
 	}
 	if err := t.Show(ctx, cli.Result{JSON: res, Page: resultPage(res)}, c.JSON, nil); err != nil {
 		return err
+	}
+	if errors.Is(err, bpf.ErrEnded) {
+		return &cli.Failure{Status: cli.ExitEnded, Err: err}
 	}
 	return explain(err)
 }
