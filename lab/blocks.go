@@ -30,7 +30,7 @@ func (r *runner) measure(ctx context.Context) error {
 			continue // taken by an earlier session: with more blocks it would be another look, at no price
 		}
 		for done := r.blocksDone(); done < look; done++ {
-			if done > 0 && r.overBudget(r.Study.CellsPerBlock()) {
+			if done > 0 && r.overBudget(r.Study.CellsPerBlock(), done >= looks[0]) {
 				r.outcome = "budget"
 				return nil
 			}
@@ -141,10 +141,15 @@ func (r *runner) nextBlock() int {
 	return next
 }
 
-// overBudget tells whether one more block of so many cells, with the captures
-// that follow the blocks, would end after the budget.
-func (r *runner) overBudget(cells int) bool {
-	return r.exceeds(time.Duration(cells)*r.perTrial() + r.capturing(r.Study.Captures(r.Seed)))
+// overBudget tells whether one more block of so many cells would end after the budget.
+// It leaves room for the captures that follow the blocks, once a first look was possible:
+// captures explain a decision and are worth nothing without one.
+func (r *runner) overBudget(cells int, looked bool) bool {
+	d := time.Duration(cells) * r.perTrial()
+	if looked {
+		d += r.capturing(r.Study.Captures(r.Seed))
+	}
+	return r.exceeds(d)
 }
 
 // exceeds tells whether what takes so long would end after the budget.

@@ -10,21 +10,23 @@ import (
 	"github.com/tarehq/tare/lab/study"
 )
 
-// A budget is for the whole run: blocks leave room for the captures that follow
-// them. The first block is measured whatever the budget.
+// A budget is for the whole run: blocks after the first look leave room for the captures
+// that follow them. The first block is measured whatever the budget.
 func TestBudgetLeavesRoomForCaptures(t *testing.T) {
 	s := small(t, "ok", "ok")
 	s.Workloads = s.Workloads[:1]
+	s.Looks = []int{8, 9}
 	s.Attribute = study.Attribute{For: time.Hour, Repeat: 1} // which arms without a control socket refuse at once
 	o := options(t, s)
+	o.Blocks = 9
 	for _, tt := range []struct {
 		budget time.Duration
 		blocks int
 		want   string // outcome
 		warned string // of captures
 	}{
-		{time.Hour, 1, "budget", "captures short: 0 of 2 were taken within 1h0m0s"},
-		{24 * time.Hour, 2, "cap", ""},
+		{time.Hour, 8, "budget", "captures short: 0 of 2 were taken within 1h0m0s"},
+		{24 * time.Hour, 9, "cap", ""},
 	} {
 		o.Budget, o.Dir = tt.budget, filepath.Join(t.TempDir(), "run")
 		run, err := lab.Run(t.Context(), o)

@@ -17,7 +17,7 @@ const maxAttempts = 3
 func (r *runner) makeUp(ctx context.Context, blocks int) error {
 	for range maxAttempts {
 		cells := r.missing(blocks)
-		if len(cells) == 0 || r.overBudget(len(cells)) {
+		if len(cells) == 0 || r.overBudget(len(cells), true) {
 			return nil
 		}
 		r.makingUp = true

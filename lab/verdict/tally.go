@@ -119,7 +119,7 @@ func (a *Analysis) caveats() []error {
 	case m.Withheld != "":
 		add("the primary metric %s is withheld: %s", p.Metric, m.Withheld)
 	case m.FloorBy == "" && a.Manifest.Study.Twin:
-		add("no noise floor is known: control and twin have no valid pair of trials yet, and this machine is not calibrated (tare calibrate); effects are held against the threshold alone")
+		add("no noise floor is known: control and twin have %s, of the %d that make one, and this machine is not calibrated (tare calibrate); effects are held against the threshold alone", unit.Plural(m.twinned, "valid pair"), leastTwinPairs)
 	case m.FloorBy == "":
 		add("no noise floor is known: the study has no twin and this machine is not calibrated (tare calibrate); effects are held against the threshold alone")
 	}

@@ -244,8 +244,13 @@ func (p *plan) fit(budget, start time.Duration) string {
 	if p.capture != "" {
 		captures = 6 * (trials - 1) * (start + p.warmUp + 2*time.Second)
 	}
-	besides := captures + trials*(start+time.Second)
+	pilot := trials * (start + time.Second)
+	besides := pilot + captures
 	n := int((budget - besides) / block)
+	if n < fewestBlocks { // blocks come first
+		besides = pilot
+		n = min(fewestBlocks, int((budget-besides)/block))
+	}
 	last := min(mostBlocks, max(fewestBlocks, n))
 	p.looks = slices.DeleteFunc([]int{8, 12, 18}, func(look int) bool { return look >= last })
 	p.looks = append(p.looks, last)
