@@ -128,6 +128,7 @@ var entries = map[string]string{
 	"mvdan.cc/sh/v3":                "cmd/tare/internal/ab",
 	"github.com/getkin/kin-openapi": "load/source",
 	"github.com/yuin/goldmark":      "cmd/tare/internal/helpverb",
+	"github.com/redis/rueidis":      "serve/redislimit",
 }
 
 // nouns that say nothing about what a package holds.

@@ -13,6 +13,7 @@
 //   - secure adds the header fields by which browsers protect users.
 //   - limit bounds bodies, fields, and requests in flight.
 //   - ratelimit refuses clients that ask too often.
+//     Module serve/redislimit does so for all processes of a service.
 //   - timeout gives each request a deadline.
 //   - jwt lets pass who brings a signed token.
 //   - queue answers 202 and does the work later.

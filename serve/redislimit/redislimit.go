@@ -1,0 +1,280 @@
+package redislimit
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"math"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/client/breaker"
+	"github.com/tarehq/tare/serve/middleware/clientaddr"
+	"github.com/tarehq/tare/serve/middleware/ratelimit"
+)
+
+// Options of a limiter. Redis and Law must be set.
+type Options struct {
+	// Redis says where it is; at least InitAddress. The limiter makes connections of its
+	// own, as other commands must not keep it waiting. What is zero is set for that.
+	Redis rueidis.ClientOption
+	Law   ratelimit.GCRA
+	// Key says whose requests count together. Nil: the client's address as clientaddr
+	// finds it, of IPv6 the first 64 bits.
+	Key func(*http.Request) string
+	// Prefix of keys in Redis tells limits apart. Empty: "limit:".
+	Prefix string
+	// Batch is how many requests of a key are taken from Redis at once, half of the burst
+	// at most. 0: 1, which is exact.
+	Batch int
+	// Processes share the limit: one divided by it is this one's share while Redis is
+	// away. 0: 1.
+	Processes int
+	// Keys is how many clients are remembered here. 0: 65,536.
+	Keys int
+	// Timeout is how long a request waits for Redis. 0: 50 ms.
+	Timeout time.Duration
+	// Refuse answers what is refused; Retry-After is set. Nil: a plain 429.
+	Refuse http.Handler
+	// Log is told when Redis is away and when it is back. Nil: slog's default.
+	Log *slog.Logger
+}
+
+const (
+	defaultKeys    = 1 << 16
+	defaultTimeout = 50 * time.Millisecond
+	mostInFlight   = 1024 // round trips at a time: more would wait for room in the client, however long
+)
+
+// Limiter is a rate limit. It is safe for concurrent use, and may be part of many chains.
+type Limiter struct {
+	o     Options
+	redis *redis
+	guard *breaker.Breaker
+	local *ratelimit.Limiter
+	seed  maphash.Seed
+	table *table
+	epoch time.Time
+
+	inFlight                               atomic.Int64
+	failure                                atomic.Value // the last error's text
+	refused, trips, failures, decidedAlone atomic.Uint64
+}
+
+// New returns a limiter, or an error that says which option is wrong. It waits 2 s
+// at most for Redis to be there, and connects later if it is not.
+func New(o Options) (*Limiter, error) {
+	if err := complete(&o); err != nil {
+		return nil, fmt.Errorf("redislimit: %w", err)
+	}
+	local, err := ratelimit.New(ratelimit.Options{Law: share(o.Law, o.Processes), Key: ratelimit.ByString(o.Key), Keys: o.Keys})
+	if err != nil {
+		return nil, fmt.Errorf("redislimit: %w", err)
+	}
+	l := &Limiter{o: o, local: local, seed: maphash.MakeSeed(), table: newTable(o.Keys), epoch: time.Now()}
+	l.guard, err = breaker.New("redis", breaker.Options{Consecutive: 3, Out: 500 * time.Millisecond, MostOut: 5 * time.Second, Changed: l.logChange})
+	if err != nil {
+		return nil, fmt.Errorf("redislimit: %w", err)
+	}
+	l.redis = connect(o)
+	return l, nil
+}
+
+// logChange says whether Redis decides.
+func (l *Limiter) logChange(_ string, to breaker.State) {
+	switch to {
+	case breaker.Open:
+		l.o.Log.Warn("redis is away: this process limits by its share", "error", l.failure.Load())
+	case breaker.Closed:
+		l.o.Log.Info("redis is back")
+	}
+}
+
+// complete fills in the defaults.
+func complete(o *Options) error {
+	if len(o.Redis.InitAddress) == 0 {
+		return errors.New("Options.Redis.InitAddress is not set: where is Redis?")
+	}
+	if o.Law.Per == 0 {
+		o.Law.Per = time.Second
+	}
+	if o.Law.Burst == 0 {
+		o.Law.Burst = o.Law.Rate
+	}
+	if o.Batch == 0 {
+		o.Batch = 1
+	}
+	if o.Law.Rate < 1 || o.Law.Per/time.Duration(o.Law.Rate) < time.Microsecond {
+		return fmt.Errorf("a limit of %d requests in %s; set from one to a million a second", o.Law.Rate, o.Law.Per)
+	}
+	if o.Law.Burst < 1 {
+		return fmt.Errorf("a burst of %d requests; set from 1", o.Law.Burst)
+	}
+	if o.Batch < 0 || o.Batch > max(o.Law.Burst/2, 1) {
+		return fmt.Errorf("Options.Batch is %d; set from 1 to half of the burst of %d", o.Batch, o.Law.Burst)
+	}
+	if o.Processes < 0 || o.Keys < 0 || o.Timeout < 0 {
+		return fmt.Errorf("Options has a negative number: Processes %d, Keys %d, Timeout %s", o.Processes, o.Keys, o.Timeout)
+	}
+	o.Processes = max(o.Processes, 1)
+	if o.Key == nil {
+		o.Key = keyOfAddress
+	}
+	if o.Prefix == "" {
+		o.Prefix = "limit:"
+	}
+	if o.Keys == 0 {
+		o.Keys = defaultKeys
+	}
+	if o.Timeout == 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Refuse == nil {
+		o.Refuse = http.HandlerFunc(refuse)
+	}
+	return nil
+}
+
+// share returns one process's share of the law.
+func share(law ratelimit.GCRA, processes int) ratelimit.GCRA {
+	law.Per *= time.Duration(processes)
+	law.Burst = max(law.Burst/processes, 1)
+	return law
+}
+
+func keyOfAddress(r *http.Request) string {
+	addr := clientaddr.From(r)
+	whole := addr.As16()
+	if addr.Is6() {
+		return string(whole[:8])
+	}
+	return string(whole[:])
+}
+
+// Close gives up the connections. The limit goes on in memory.
+func (l *Limiter) Close() { l.redis.close() }
+
+// Counts are what a limiter has done so far.
+type Counts struct {
+	Refused  uint64 // requests
+	Trips    uint64 // round trips to Redis
+	Failures uint64 // of these
+	Local    uint64 // requests that the limit in memory decided, as Redis was away
+}
+
+// Counts returns what the limiter has done so far.
+func (l *Limiter) Counts() Counts {
+	return Counts{l.refused.Load(), l.trips.Load(), l.failures.Load(), l.decidedAlone.Load()}
+}
+
+// Middleware limits what reaches next.
+func (l *Limiter) Middleware(next http.Handler) http.Handler { return &handler{l, next} }
+
+type handler struct {
+	l    *Limiter
+	next http.Handler
+}
+
+// ChainLayer says where the middleware may stand.
+func (h *handler) ChainLayer() chain.Layer {
+	return chain.Layer{Name: "ratelimit", Roles: []string{"limit"}, Rules: []chain.Rule{
+		chain.Before("cache", "answers from it would be free of the limit"),
+	}}
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	retry, ok := h.l.Take(r)
+	if ok {
+		h.next.ServeHTTP(w, r)
+		return
+	}
+	w.Header().Set("Retry-After", strconv.FormatFloat(math.Ceil(max(retry.Seconds(), 1)), 'f', 0, 64))
+	h.l.o.Refuse.ServeHTTP(w, r)
+}
+
+// Take has a request counted, as the middleware does. It reports whether the request may
+// pass, and if not, when one will.
+func (l *Limiter) Take(r *http.Request) (retry time.Duration, ok bool) {
+	local := l.local.Take(r, 1)
+	retry, ok, alone := l.take(l.o.Key(r))
+	if alone {
+		l.decidedAlone.Add(1)
+		retry, ok = local.Retry, local.Allowed
+	}
+	if !ok {
+		l.refused.Add(1)
+	}
+	return retry, ok
+}
+
+// take asks what is known here, and Redis if need be. alone says that Redis is away.
+func (l *Limiter) take(key string) (retry time.Duration, ok, alone bool) {
+	hash := maphash.String(l.seed, key)
+	for {
+		now := time.Since(l.epoch)
+		d := l.table.decide(hash, now, l.o.Batch > 1)
+		switch d.kind {
+		case granted:
+			return 0, true, false
+		case denied:
+			return d.until - now, false, false
+		case wait: // another request of the key is asking
+			<-d.flight.over
+			if d.flight.failed {
+				return 0, false, true
+			}
+			continue
+		}
+		g, err := l.ask(key)
+		now = time.Since(l.epoch)
+		if err != nil {
+			l.table.fail(hash, d.flight)
+			return 0, false, true
+		}
+		l.table.learn(hash, d.flight, g.lease(now, l.law()))
+		return g.retry, g.n > 0, false
+	}
+}
+
+// law is what the script is told.
+func (l *Limiter) law() law {
+	interval := l.o.Law.Per / time.Duration(l.o.Law.Rate)
+	return law{interval: interval, burst: l.o.Law.Burst, batch: l.o.Batch}
+}
+
+var errBusy = errors.New("too many round trips at a time")
+
+// ask has Redis decide, unless it is away.
+func (l *Limiter) ask(key string) (grant, error) {
+	pass, err := l.guard.Ask()
+	if err != nil {
+		return grant{}, err
+	}
+	if l.inFlight.Add(1) > mostInFlight {
+		l.inFlight.Add(-1)
+		pass.Forget()
+		return grant{}, errBusy
+	}
+	l.trips.Add(1)
+	g, err := l.redis.take(key, l.law())
+	l.inFlight.Add(-1)
+	if err != nil {
+		l.failures.Add(1)
+		l.failure.Store(err.Error())
+	}
+	pass.Done(err != nil)
+	return g, err
+}
+
+func refuse(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, http.StatusText(http.StatusTooManyRequests), http.StatusTooManyRequests)
+}

@@ -1,0 +1,503 @@
+package redislimit_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/middleware/ratelimit"
+	"github.com/tarehq/tare/serve/redislimit"
+)
+
+func Example() {
+	l, err := redislimit.New(redislimit.Options{
+		Redis:     rueidis.ClientOption{InitAddress: []string{"127.0.0.1:1"}}, // nobody is there
+		Law:       ratelimit.GCRA{Rate: 4, Per: time.Hour},
+		Processes: 2,
+		Log:       slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		panic(err)
+	}
+	defer l.Close()
+	h := l.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for range 3 {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		fmt.Printf("%d %q\n", w.Code, w.Header().Get("Retry-After"))
+	}
+	// Output:
+	// 200 ""
+	// 200 ""
+	// 429 "1800"
+}
+
+// server is a Redis that tests start, freeze and kill.
+type server struct {
+	t    testing.TB
+	addr string
+	cmd  *exec.Cmd
+}
+
+// startRedis starts Redis or Valkey on a free port, or skips the test.
+func startRedis(t testing.TB) *server {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{t: t, addr: l.Addr().String()}
+	l.Close()
+	s.start()
+	return s
+}
+
+func (s *server) start() {
+	s.t.Helper()
+	program := os.Getenv("REDIS_SERVER")
+	if program == "" {
+		program = "redis-server"
+	}
+	path, err := exec.LookPath(program)
+	if err != nil {
+		s.t.Skipf("SKIPPED: limits in Redis: %v", err)
+	}
+	_, port, _ := net.SplitHostPort(s.addr)
+	s.cmd = exec.Command(path, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.t.TempDir())
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	cmd := s.cmd
+	s.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	for range 200 {
+		if conn, err := net.Dial("tcp", s.addr); err == nil {
+			fmt.Fprint(conn, "PING\r\n")
+			b := make([]byte, 5)
+			_, _ = io.ReadFull(conn, b)
+			conn.Close()
+			if string(b) == "+PONG" {
+				return
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	s.t.Fatal("redis does not answer")
+}
+
+func (s *server) kill() { _ = s.cmd.Process.Kill(); _ = s.cmd.Wait() }
+
+func (s *server) signal(sig syscall.Signal) {
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// commands returns how many scripts the server has run.
+func (s *server) commands() (n int) {
+	conn, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "INFO commandstats\r\nQUIT\r\n")
+	text, _ := io.ReadAll(conn)
+	for _, name := range []string{"cmdstat_evalsha:calls=", "cmdstat_eval:calls="} {
+		if _, after, ok := strings.Cut(string(text), name); ok {
+			count, _, _ := strings.Cut(after, ",")
+			i, _ := strconv.Atoi(count)
+			n += i
+		}
+	}
+	return n
+}
+
+func newLimiter(t testing.TB, addr string, o redislimit.Options) *redislimit.Limiter {
+	t.Helper()
+	o.Redis.InitAddress = []string{addr}
+	if o.Key == nil {
+		o.Key = func(r *http.Request) string { return r.Header.Get("X-Key") }
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	l, err := redislimit.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return l
+}
+
+func request(key string) *http.Request {
+	r := httptest.NewRequest("GET", "/", nil)
+	r.Header.Set("X-Key", key)
+	return r
+}
+
+// TestLaw holds the script to what package ratelimit does in memory.
+func TestLaw(t *testing.T) {
+	s := startRedis(t)
+	a := newLimiter(t, s.addr, redislimit.Options{Law: ratelimit.GCRA{Rate: 10, Burst: 5}, Timeout: time.Second})
+	b := newLimiter(t, s.addr, redislimit.Options{Law: ratelimit.GCRA{Rate: 10, Burst: 5}, Timeout: time.Second})
+	begun := time.Now()
+	for i := range 5 { // by two processes in turn
+		if _, ok := []*redislimit.Limiter{a, b}[i%2].Take(request("x")); !ok {
+			t.Errorf("request %d of a burst of 5 is refused", i)
+		}
+	}
+	retry, ok := a.Take(request("x"))
+	if ok && time.Since(begun) < 90*time.Millisecond {
+		t.Error("a sixth request passes")
+	}
+	if !ok && (retry <= 0 || retry > 100*time.Millisecond) {
+		t.Errorf("retry after %s, want 100 ms at most", retry)
+	}
+	before := s.commands()
+	for range 100 {
+		a.Take(request("x"))
+	}
+	if n := s.commands() - before; n > 1+int(time.Since(begun)/(100*time.Millisecond)) {
+		t.Errorf("100 refused requests cost %d round trips", n)
+	}
+	time.Sleep(110 * time.Millisecond)
+	if _, ok := b.Take(request("x")); !ok {
+		t.Error("refused after its time")
+	}
+	if _, ok := b.Take(request("y")); !ok {
+		t.Error("another client is refused")
+	}
+	if c := a.Counts(); c.Local != 0 || c.Failures != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestTrips counts round trips at the server: one a request, with a batch one in fifty.
+// The first ten requests may find that it has no script yet.
+func TestTrips(t *testing.T) {
+	s := startRedis(t)
+	for _, c := range []struct{ batch, most int }{{1, 1010}, {50, 22}} {
+		l := newLimiter(t, s.addr, redislimit.Options{Law: ratelimit.GCRA{Rate: 10000}, Batch: c.batch, Timeout: time.Second})
+		before := s.commands()
+		var all sync.WaitGroup
+		for range 10 { // at the same time, so that they would all ask
+			all.Go(func() {
+				for range 100 {
+					if _, ok := l.Take(request(fmt.Sprint("trips", c.batch))); !ok {
+						t.Error("refused below the limit")
+					}
+				}
+			})
+		}
+		all.Wait()
+		if n := s.commands() - before; n > c.most || l.Counts().Local != 0 {
+			t.Errorf("batch %d: 1000 requests cost %d round trips, want %d at most: %+v", c.batch, n, c.most, l.Counts())
+		}
+	}
+}
+
+const (
+	workerEnv = "REDISLIMIT_TEST_WORKER"
+	rate      = 2000
+	burst     = 400
+	batch     = 100
+)
+
+// TestMain is a process of TestTwoProcesses where that asks for one.
+func TestMain(m *testing.M) {
+	addr := os.Getenv(workerEnv)
+	if addr == "" {
+		os.Exit(m.Run())
+	}
+	l, err := redislimit.New(redislimit.Options{
+		Redis: rueidis.ClientOption{InitAddress: []string{addr}}, Law: ratelimit.GCRA{Rate: rate, Burst: burst}, Batch: batch,
+		Processes: 2, Timeout: 5 * time.Second, Key: func(*http.Request) string { return "one" },
+	})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	var admitted, asked atomic.Int64
+	r := httptest.NewRequest("GET", "/", nil)
+	fmt.Println("ready")
+	_, _ = fmt.Scanln()
+	end := time.Now().Add(2 * time.Second)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for time.Now().Before(end) {
+				asked.Add(1)
+				if _, ok := l.Take(r); ok {
+					admitted.Add(1)
+				}
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	all.Wait()
+	c := l.Counts()
+	fmt.Println(admitted.Load(), asked.Load(), c.Trips, c.Local)
+}
+
+// TestTwoProcesses holds the stated bound of the error with two processes that ask for
+// far more than the limit.
+func TestTwoProcesses(t *testing.T) {
+	s := startRedis(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type process struct {
+		in  io.WriteCloser
+		out *bytes.Buffer
+		cmd *exec.Cmd
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var processes [2]process
+	for i := range processes {
+		p := &processes[i]
+		p.cmd, p.out = exec.CommandContext(ctx, self), new(bytes.Buffer)
+		p.cmd.Env = append(os.Environ(), workerEnv+"="+s.addr)
+		p.cmd.Stdout, p.cmd.Stderr = p.out, os.Stderr
+		if p.in, err = p.cmd.StdinPipe(); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(time.Second) // for both to be ready
+	begun := time.Now()
+	for _, p := range processes {
+		fmt.Fprintln(p.in)
+	}
+	admitted, asked, trips := 0, 0, 0
+	for _, p := range processes {
+		if err := p.cmd.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		var a, n, tr, local int
+		if _, err := fmt.Sscanf(p.out.String(), "ready\n%d %d %d %d", &a, &n, &tr, &local); err != nil || local != 0 {
+			t.Fatalf("%q: %v, want no request decided alone", p.out, err)
+		}
+		admitted, asked, trips = admitted+a, asked+n, trips+tr
+	}
+	most := burst + int(time.Since(begun).Seconds()*rate) + 2*batch
+	least := burst + 2*rate - 2*batch
+	t.Logf("%d of %d admitted, bounds %d to %d, %d round trips", admitted, asked, least, most, trips)
+	if admitted > most || admitted < least {
+		t.Errorf("%d of %d requests were admitted, want %d to %d", admitted, asked, least, most)
+	}
+	if trips*50 > asked {
+		t.Errorf("%d requests cost %d round trips, more than one in 50", asked, trips)
+	}
+}
+
+// TestRedisGone kills, freezes and restarts Redis amid load. No request fails or waits
+// long, none is unlimited, and Redis decides again when it is back.
+func TestRedisGone(t *testing.T) {
+	s := startRedis(t)
+	for _, batch := range []int{1, 10} {
+		var log syncBuffer
+		const rate, share = 1000, 2
+		l := newLimiter(t, s.addr, redislimit.Options{Law: ratelimit.GCRA{Rate: rate, Burst: 100}, Processes: share, Batch: batch,
+			Log: slog.New(slog.NewTextHandler(&log, nil))})
+		h := chain.Must(chain.New(l.Middleware).Then(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+		ctx, cancel := context.WithCancel(t.Context())
+		var admitted, slow atomic.Int64
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					w, begun := httptest.NewRecorder(), time.Now()
+					h.ServeHTTP(w, request("x"))
+					if time.Since(begun) > 500*time.Millisecond { // 50 ms, on a busy machine
+						slow.Add(1)
+					}
+					switch w.Code {
+					case http.StatusOK:
+						admitted.Add(1)
+					case http.StatusTooManyRequests:
+					default:
+						t.Errorf("a request is answered with %d", w.Code)
+					}
+					time.Sleep(5 * time.Millisecond)
+				}
+			})
+		}
+		phase := func(name string, d time.Duration) redislimit.Counts {
+			before, a, begun := l.Counts(), admitted.Load(), time.Now()
+			time.Sleep(d)
+			c := l.Counts()
+			got := admitted.Load() - a
+			if most := 100 + 100 + int64(time.Since(begun).Seconds()*rate*1.1) + 2*int64(batch); got > most {
+				t.Errorf("%s: %d were admitted, want %d at most", name, got, most)
+			}
+			if got < int64(d.Seconds()*rate/share/4) {
+				t.Errorf("%s: %d were admitted, far below its share", name, got)
+			}
+			return redislimit.Counts{Trips: c.Trips - before.Trips, Failures: c.Failures - before.Failures, Local: c.Local - before.Local}
+		}
+		if c := phase("well", 500*time.Millisecond); c.Trips == 0 {
+			t.Errorf("batch %d: well: %+v", batch, c)
+		}
+		s.signal(syscall.SIGSTOP)
+		if c := phase("frozen", time.Second); c.Local == 0 || c.Failures > 200 {
+			t.Errorf("batch %d: frozen: %+v", batch, c)
+		}
+		s.signal(syscall.SIGCONT)
+		awaitRedis(t, l, "thawed")
+		s.kill()
+		if c := phase("killed", time.Second); c.Local == 0 {
+			t.Errorf("batch %d: killed: %+v", batch, c)
+		}
+		s.start()
+		awaitRedis(t, l, "restarted")
+		cancel()
+		all.Wait()
+		if slow.Load() > 0 {
+			t.Errorf("batch %d: %d requests took longer than half a second", batch, slow.Load())
+		}
+		if text := log.String(); !strings.Contains(text, "redis is away") || !strings.Contains(text, "redis is back") {
+			t.Errorf("the log has %q", text)
+		}
+	}
+}
+
+// awaitRedis waits until Redis decides all requests for a while.
+func awaitRedis(t *testing.T, l *redislimit.Limiter, name string) {
+	t.Helper()
+	var was redislimit.Counts
+	for range 150 {
+		was = l.Counts()
+		time.Sleep(200 * time.Millisecond)
+		if c := l.Counts(); c.Local == was.Local && c.Trips > was.Trips && c.Failures == was.Failures {
+			return
+		}
+	}
+	t.Errorf("%s: Redis does not decide after 30 s: %+v", name, was)
+}
+
+// syncBuffer is a buffer for several goroutines.
+type syncBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// TestRedisLater starts the limit before Redis.
+func TestRedisLater(t *testing.T) {
+	s := startRedis(t)
+	s.kill()
+	l := newLimiter(t, s.addr, redislimit.Options{Law: ratelimit.GCRA{Rate: 10}})
+	if _, ok := l.Take(request("x")); !ok || l.Counts().Local != 1 {
+		t.Errorf("%v, %+v", ok, l.Counts())
+	}
+	s.start()
+	for range 100 {
+		if _, _ = l.Take(request("x")); l.Counts().Trips > l.Counts().Failures {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Errorf("Redis does not decide: %+v", l.Counts())
+}
+
+// TestManyKeys bounds what is remembered, and mixes no clients up.
+func TestManyKeys(t *testing.T) {
+	s := startRedis(t)
+	l := newLimiter(t, s.addr, redislimit.Options{Law: ratelimit.GCRA{Rate: 4, Per: time.Hour}, Batch: 2, Keys: 64, Timeout: 5 * time.Second})
+	var all sync.WaitGroup
+	for c := range 1000 {
+		all.Go(func() {
+			n := 0
+			for range 6 {
+				if _, ok := l.Take(request(fmt.Sprint("client", c))); ok {
+					n++
+				}
+			}
+			if n > 4 || n < 2 { // what was forgotten here was taken from Redis
+				t.Errorf("client %d: %d of 6 requests passed, want 2 to 4", c, n)
+			}
+		})
+	}
+	all.Wait()
+	if c := l.Counts(); c.Local != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	addr := rueidis.ClientOption{InitAddress: []string{"127.0.0.1:1"}}
+	for _, o := range []redislimit.Options{
+		{Law: ratelimit.GCRA{Rate: 1}},
+		{Redis: addr},
+		{Redis: addr, Law: ratelimit.GCRA{Rate: 10}, Batch: 6},
+		{Redis: addr, Law: ratelimit.GCRA{Rate: 10_000_000}},
+		{Redis: addr, Law: ratelimit.GCRA{Rate: 10}, Processes: -1},
+		{Redis: addr, Law: ratelimit.GCRA{Rate: 10, Burst: -1}},
+	} {
+		if _, err := redislimit.New(o); err == nil || !strings.HasPrefix(err.Error(), "redislimit: ") {
+			t.Errorf("the law %s, batch %d: %v", o.Law, o.Batch, err)
+		}
+	}
+}
+
+// TestOrder refuses a limit inside of what it must not stand behind.
+func TestOrder(t *testing.T) {
+	l := newLimiter(t, "127.0.0.1:1", redislimit.Options{Law: ratelimit.GCRA{Rate: 10}})
+	cache := chain.Layer{Name: "cache", Wrap: func(h http.Handler) http.Handler { return h }}
+	own := chain.Layer{Wrap: l.Middleware}
+	if _, err := new(chain.Chain).With(cache, own).Then(http.NotFoundHandler()); err == nil || !strings.Contains(err.Error(), "free of the limit") {
+		t.Errorf("behind a cache: %v", err)
+	}
+	if _, err := new(chain.Chain).With(own, cache).Then(http.NotFoundHandler()); err != nil {
+		t.Error(err)
+	}
+}
+
+// BenchmarkTake has many clients that ask at the same time, by a batch and without.
+func BenchmarkTake(b *testing.B) {
+	s := startRedis(b)
+	for _, batch := range []int{1, 50} {
+		b.Run(fmt.Sprint("batch=", batch), func(b *testing.B) {
+			l := newLimiter(b, s.addr, redislimit.Options{Law: ratelimit.GCRA{Rate: 1_000_000, Burst: 1 << 30}, Batch: batch, Timeout: time.Second})
+			b.ReportAllocs()
+			b.SetParallelism(32)
+			b.RunParallel(func(pb *testing.PB) {
+				r := request("x")
+				for pb.Next() {
+					l.Take(r)
+				}
+			})
+		})
+	}
+}
