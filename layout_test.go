@@ -129,6 +129,7 @@ var entries = map[string]string{
 	"github.com/getkin/kin-openapi": "load/source",
 	"github.com/yuin/goldmark":      "cmd/tare/internal/helpverb",
 	"github.com/redis/rueidis":      "serve/redislimit",
+	"go.opentelemetry.io/otel":      "serve/tracing",
 }
 
 // nouns that say nothing about what a package holds.

@@ -9,6 +9,7 @@
 //   - clientaddr finds the client's address behind proxies.
 //   - accesslog writes a line for each request.
 //   - metrics counts and times requests for Prometheus.
+//   - tracing makes spans for OpenTelemetry: module serve/tracing.
 //   - flight keeps what the execution tracer saw before a slow request.
 //   - secure adds the header fields by which browsers protect users.
 //   - limit bounds bodies, fields, and requests in flight.
