@@ -7,12 +7,16 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/bpf/reply"
 	"github.com/tarehq/tare/cost/capture"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats/hist"
 	"github.com/tarehq/tare/stats/unit"
 )
+
+// ErrEnded says that the process was gone.
+var ErrEnded = bpf.ErrEnded
 
 // ErrUnwatched says that AbortP99 was given and response times cannot be watched.
 var ErrUnwatched = errors.New("response times cannot be watched")

@@ -49,6 +49,7 @@ import (
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf/probe"
+	"github.com/tarehq/tare/cost/capture"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats/unit"
 )
@@ -109,7 +110,12 @@ func (o Options) withDefaults() Options {
 // is done, response times exceed their bound, the process ends), it returns the
 // windows until then, if there are any, together with the reason as an error. The
 // result is nil if no pair of windows was complete.
-func Run(ctx context.Context, o Options) (*Result, error) {
+func Run(ctx context.Context, o Options) (res *Result, err error) {
+	defer func() {
+		if res == nil && ctx.Err() == nil {
+			err = capture.ExplainForeign(o.PID, err)
+		}
+	}()
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
@@ -118,15 +124,15 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer target.Close()
-	ctx, cancel := context.WithCancelCause(ctx)
+	under, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r := &run{Options: o.withDefaults(), target: target}
-	if r.sentry, err = r.startSentry(ctx, cancel); err != nil {
+	if r.sentry, err = r.startSentry(under, cancel); err != nil {
 		return nil, err
 	}
-	res, err := r.measure(ctx)
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
+	res, err = r.measure(under)
+	if under.Err() != nil {
+		err = context.Cause(under)
 	}
 	cancel(nil)
 	warnings, watchErr := r.sentry.end()

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
-	"github.com/tarehq/tare/cost/bpf"
-	"github.com/tarehq/tare/cost/capture"
 	"github.com/tarehq/tare/cost/whatif"
 )
 
@@ -85,12 +83,12 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	case res == nil && ctx.Err() != nil:
 		return fmt.Errorf("nothing was compared yet: %w", err)
 	case res == nil:
-		return explain(capture.ExplainForeign(pid, err))
+		return explain(err)
 	}
 	if err := t.Show(ctx, cli.Result{JSON: res, Page: resultPage(res)}, c.JSON, nil); err != nil {
 		return err
 	}
-	if errors.Is(err, bpf.ErrEnded) {
+	if errors.Is(err, whatif.ErrEnded) {
 		return &cli.Failure{Status: cli.ExitEnded, Err: err}
 	}
 	return explain(err)
