@@ -14,6 +14,7 @@ import (
 	"github.com/tarehq/tare/serve/chain"
 	"github.com/tarehq/tare/serve/middleware/accesslog"
 	"github.com/tarehq/tare/serve/middleware/clientaddr"
+	"github.com/tarehq/tare/serve/middleware/cors"
 	"github.com/tarehq/tare/serve/middleware/jwt"
 	"github.com/tarehq/tare/serve/middleware/limit"
 	"github.com/tarehq/tare/serve/middleware/ratelimit"
@@ -78,7 +79,10 @@ var makers = map[string]func() (middleware, error){
 	"clientaddr": func() (middleware, error) {
 		return clientaddr.New(clientaddr.Options{Trusted: clientaddr.Private()}), nil
 	},
-	"secure":    func() (middleware, error) { return secure.New(secure.Options{}), nil },
+	"secure": func() (middleware, error) { return secure.New(secure.Options{}), nil },
+	"cors": func() (middleware, error) {
+		return cors.New(cors.Options{Origins: []string{plan.Origin}, Methods: []string{"PUT"}, Credentials: true})
+	},
 	"accesslog": func() (middleware, error) { return logging(accesslog.Options{}) },
 	"accesslog-sync": func() (middleware, error) {
 		return logging(accesslog.Options{Sync: true})

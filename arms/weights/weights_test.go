@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tarehq/tare/arms/serve/engines"
+	"github.com/tarehq/tare/arms/weights/plan"
 )
 
 // request is the study's, with the token that the study has.
@@ -25,6 +26,7 @@ func request(t testing.TB) *http.Request {
 	}
 	r := httptest.NewRequest("GET", "/orders/7", nil)
 	r.Header.Set("Authorization", string(token[1]))
+	r.Header.Set("Origin", plan.Origin)
 	return r
 }
 

@@ -12,6 +12,7 @@
 //   - tracing makes spans for OpenTelemetry: module serve/tracing.
 //   - flight keeps what the execution tracer saw before a slow request.
 //   - secure adds the header fields by which browsers protect users.
+//   - cors says which sites' scripts may call.
 //   - limit bounds bodies, fields, and requests in flight.
 //   - ratelimit refuses clients that ask too often.
 //     Module serve/redislimit does so for all processes of a service.

@@ -16,9 +16,11 @@ import (
 	"github.com/tarehq/tare/serve/client/breaker"
 	"github.com/tarehq/tare/serve/middleware/accesslog"
 	"github.com/tarehq/tare/serve/middleware/clientaddr"
+	"github.com/tarehq/tare/serve/middleware/cors"
 	"github.com/tarehq/tare/serve/middleware/jwt"
 	"github.com/tarehq/tare/serve/middleware/limit"
 	"github.com/tarehq/tare/serve/middleware/queue"
+	"github.com/tarehq/tare/serve/middleware/metrics"
 	"github.com/tarehq/tare/serve/middleware/ratelimit"
 	"github.com/tarehq/tare/serve/middleware/recovery"
 	"github.com/tarehq/tare/serve/middleware/requestid"
@@ -43,7 +45,9 @@ func stack(log io.Writer) ([]chain.Layer, *accesslog.Log) {
 		{Wrap: requestid.New(requestid.Options{})},
 		{Wrap: clientaddr.New(clientaddr.Options{Trusted: clientaddr.Private()})},
 		{Wrap: lines.Middleware},
+		{Wrap: must(metrics.New(metrics.Options{})).Middleware},
 		{Wrap: secure.New(secure.Options{})},
+		{Wrap: must(cors.New(cors.Options{Origins: []string{"https://shop.example"}}))},
 		{Wrap: must(limit.New(limit.Options{})).Middleware},
 		{Wrap: must(ratelimit.New(ratelimit.Options{Law: ratelimit.GCRA{Rate: 100}})).Middleware},
 		{Wrap: must(timeout.New(timeout.Options{After: time.Second}))},
@@ -72,7 +76,7 @@ func TestOrder(t *testing.T) {
 	}
 	layers, log := stack(io.Discard)
 	defer log.Close(t.Context())
-	names := []string{"recovery", "requestid", "clientaddr", "accesslog", "secure", "limit", "ratelimit", "timeout", "jwt"}
+	names := []string{"recovery", "requestid", "clientaddr", "accesslog", "metrics", "secure", "cors", "limit", "ratelimit", "timeout", "jwt"}
 	byName := map[string]chain.Layer{"cache": other("cache"), "compress": other("compress")}
 	for i, name := range names {
 		byName[name] = layers[i]
@@ -105,6 +109,16 @@ func TestOrder(t *testing.T) {
 		{"queue", "accesslog", "not the client's"},
 		{"queue", "cache", "nobody is given"},
 		{"queue", "timeout", ""},
+		{"jwt", "cors", "preflights have no credentials"},
+		{"ratelimit", "cors", "could not read its refusals"},
+		{"cache", "cors", "fields of another origin"},
+		{"metrics", "recovery", "panic in a layer before"},
+		{"jwt", "metrics", "would not be counted"},
+		{"ratelimit", "metrics", "would not be counted"},
+		{"cache", "metrics", "would not be counted"},
+		{"timeout", "metrics", "would not be seen"},
+		{"secure", "cors", ""},
+		{"cors", "secure", ""},
 		{"compress", "jwt", ""},
 		{"requestid", "clientaddr", ""},
 		{"clientaddr", "requestid", ""},

@@ -24,6 +24,7 @@ import (
 	"github.com/gorilla/handlers"
 	"github.com/lestrrat-go/jwx/v3/jwa"
 	jwx "github.com/lestrrat-go/jwx/v3/jwt"
+	"github.com/rs/cors"
 	"github.com/rs/zerolog"
 	"github.com/rs/zerolog/hlog"
 	"github.com/ulule/limiter/v3"
@@ -88,6 +89,9 @@ var makers = map[string]func() mw{
 	"secure-unrolled": func() mw {
 		return unrolled.New(unrolled.Options{FrameDeny: true, ContentTypeNosniff: true, ReferrerPolicy: "no-referrer",
 			ContentSecurityPolicy: "default-src 'none'", CrossOriginOpenerPolicy: "same-origin", CrossOriginResourcePolicy: "same-origin"}).Handler
+	},
+	"cors-rs": func() mw {
+		return cors.New(cors.Options{AllowedOrigins: []string{plan.Origin}, AllowedMethods: []string{"GET", "PUT"}, AllowCredentials: true}).Handler
 	},
 	"limit-chi": func() mw { return middleware.ThrottleBacklog(plan.InFlight, plan.InFlight, time.Second) },
 	"limit-nethttp": func() mw {

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"github.com/tarehq/tare/arms/weights/plan"
 )
 
 // TestLayers has each layer answer the study's request.
@@ -26,6 +28,7 @@ func TestLayers(t *testing.T) {
 		}
 		r := httptest.NewRequest("GET", "/orders/7", nil)
 		r.Header.Set("Authorization", string(token[1]))
+		r.Header.Set("Origin", plan.Origin)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		if w.Code != 200 || w.Body.Len() != 1024 {
