@@ -13,6 +13,8 @@ import (
 	"github.com/tarehq/tare/arms/weights/plan"
 	"github.com/tarehq/tare/serve/chain"
 	"github.com/tarehq/tare/serve/middleware/accesslog"
+	"github.com/tarehq/tare/serve/middleware/apikey"
+	"github.com/tarehq/tare/serve/middleware/basicauth"
 	"github.com/tarehq/tare/serve/middleware/clientaddr"
 	"github.com/tarehq/tare/serve/middleware/cors"
 	"github.com/tarehq/tare/serve/middleware/jwt"
@@ -103,7 +105,21 @@ var makers = map[string]func() (middleware, error){
 	"ratelimit-window": func() (middleware, error) {
 		return limiting(ratelimit.Options{Law: ratelimit.Window{Limit: plan.Rate}})
 	},
-	"timeout":      func() (middleware, error) { return timeout.New(timeout.Options{After: plan.Timeout}) },
+	"timeout": func() (middleware, error) { return timeout.New(timeout.Options{After: plan.Timeout}) },
+	"basicauth": func() (middleware, error) {
+		v, err := basicauth.New(basicauth.Options{Users: map[string]string{plan.User: basicauth.Hash(plan.Password)}})
+		if err != nil {
+			return nil, err
+		}
+		return func(next http.Handler) http.Handler { return plan.WithPassword(v.Middleware(next)) }, nil
+	},
+	"apikey": func() (middleware, error) {
+		v, err := apikey.New(apikey.Options{Keys: map[string]string{apikey.Hash(plan.Key): plan.User}})
+		if err != nil {
+			return nil, err
+		}
+		return v.Middleware, nil
+	},
 	"jwt":          func() (middleware, error) { return verifying(0) },
 	"jwt-uncached": func() (middleware, error) { return verifying(-1) },
 }

@@ -27,6 +27,7 @@ func request(t testing.TB) *http.Request {
 	r := httptest.NewRequest("GET", "/orders/7", nil)
 	r.Header.Set("Authorization", string(token[1]))
 	r.Header.Set("Origin", plan.Origin)
+	r.Header.Set("X-Api-Key", plan.Key)
 	return r
 }
 
@@ -62,6 +63,7 @@ func BenchmarkLayers(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				renew()
+				clear(w.header)
 				h.ServeHTTP(w, r)
 			}
 		})

@@ -19,6 +19,7 @@
 //   - timeout gives each request a deadline.
 //   - jwt lets pass who brings a signed token.
 //   - queue answers 202 and does the work later.
+//   - jwt lets pass who brings a signed token, basicauth a password, apikey a key.
 //
 // Package client/breaker is a middleware too: it keeps requests from a handler that fails.
 // It stands between ratelimit and timeout.

@@ -15,12 +15,14 @@ import (
 	"github.com/tarehq/tare/serve/chain"
 	"github.com/tarehq/tare/serve/client/breaker"
 	"github.com/tarehq/tare/serve/middleware/accesslog"
+	"github.com/tarehq/tare/serve/middleware/apikey"
+	"github.com/tarehq/tare/serve/middleware/basicauth"
 	"github.com/tarehq/tare/serve/middleware/clientaddr"
 	"github.com/tarehq/tare/serve/middleware/cors"
 	"github.com/tarehq/tare/serve/middleware/jwt"
 	"github.com/tarehq/tare/serve/middleware/limit"
-	"github.com/tarehq/tare/serve/middleware/queue"
 	"github.com/tarehq/tare/serve/middleware/metrics"
+	"github.com/tarehq/tare/serve/middleware/queue"
 	"github.com/tarehq/tare/serve/middleware/ratelimit"
 	"github.com/tarehq/tare/serve/middleware/recovery"
 	"github.com/tarehq/tare/serve/middleware/requestid"
@@ -82,6 +84,8 @@ func TestOrder(t *testing.T) {
 		byName[name] = layers[i]
 	}
 	byName["queue"] = chain.Layer{Wrap: must(queue.New(queue.Options{})).Middleware}
+	byName["basicauth"] = chain.Layer{Wrap: must(basicauth.New(basicauth.Options{Users: map[string]string{"ann": basicauth.Hash("secret")}})).Middleware}
+	byName["apikey"] = chain.Layer{Wrap: must(apikey.New(apikey.Options{Keys: map[string]string{apikey.Hash("secret"): "ann"}})).Middleware}
 	byName["breaker"] = chain.Layer{Wrap: must(breaker.New("handler", breaker.Options{})).Middleware}
 	for _, c := range []struct {
 		outer, inner string
@@ -117,6 +121,10 @@ func TestOrder(t *testing.T) {
 		{"ratelimit", "metrics", "would not be counted"},
 		{"cache", "metrics", "would not be counted"},
 		{"timeout", "metrics", "would not be seen"},
+		{"cache", "basicauth", "basicauth does not let pass"},
+		{"cache", "apikey", "apikey does not let pass"},
+		{"basicauth", "cors", "preflights have no credentials"},
+		{"apikey", "accesslog", "would not be logged"},
 		{"secure", "cors", ""},
 		{"cors", "secure", ""},
 		{"compress", "jwt", ""},

@@ -114,6 +114,10 @@ var makers = map[string]func() mw{
 	"timeout-nethttp": func() mw {
 		return func(next http.Handler) http.Handler { return http.TimeoutHandler(next, plan.Timeout, "") }
 	},
+	"basicauth-chi": func() mw {
+		check := middleware.BasicAuth("restricted", map[string]string{plan.User: plan.Password})
+		return func(next http.Handler) http.Handler { return plan.WithPassword(check(next)) }
+	},
 	"jwt-golang": func() mw {
 		return verifying(func(text string) error {
 			_, err := jwt.ParseWithClaims(text, &jwt.RegisteredClaims{}, func(*jwt.Token) (any, error) { return plan.Secret, nil },

@@ -29,6 +29,7 @@ func TestLayers(t *testing.T) {
 		r := httptest.NewRequest("GET", "/orders/7", nil)
 		r.Header.Set("Authorization", string(token[1]))
 		r.Header.Set("Origin", plan.Origin)
+		r.Header.Set("X-Api-Key", plan.Key)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		if w.Code != 200 || w.Body.Len() != 1024 {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"time"
@@ -38,6 +39,30 @@ func Log() io.Writer {
 		panic(err)
 	}
 	return f
+}
+
+// User and Password may pass, and the key of the study's request may.
+const (
+	User     = "shop"
+	Password = "correct horse battery staple"
+	Key      = "JBSWY3DPEHPK3PXPJBSWY3DPEH"
+)
+
+// WithPassword has h see the user's password in place of the study's token.
+func WithPassword(h http.Handler) http.Handler {
+	r := &http.Request{Header: http.Header{}}
+	r.SetBasicAuth(User, Password)
+	return &withPassword{r.Header["Authorization"], h}
+}
+
+type withPassword struct {
+	field []string
+	next  http.Handler
+}
+
+func (h *withPassword) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r.Header["Authorization"] = h.field
+	h.next.ServeHTTP(w, r)
 }
 
 // NewAnswer returns what every arm answers.
