@@ -8,6 +8,7 @@ require (
 	github.com/danielgtaylor/huma/v2 v2.37.2
 	github.com/emicklei/go-restful/v3 v3.14.0
 	github.com/fasthttp/router v1.5.4
+	github.com/gaissmai/bart v0.30.0
 	github.com/gin-gonic/gin v1.12.0
 	github.com/go-chi/chi/v5 v5.5.0
 	github.com/go-chi/httplog/v3 v3.3.0

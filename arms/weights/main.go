@@ -17,6 +17,7 @@ import (
 	"github.com/tarehq/tare/serve/middleware/basicauth"
 	"github.com/tarehq/tare/serve/middleware/clientaddr"
 	"github.com/tarehq/tare/serve/middleware/cors"
+	"github.com/tarehq/tare/serve/middleware/ipfilter"
 	"github.com/tarehq/tare/serve/middleware/jwt"
 	"github.com/tarehq/tare/serve/middleware/limit"
 	"github.com/tarehq/tare/serve/middleware/ratelimit"
@@ -119,6 +120,13 @@ var makers = map[string]func() (middleware, error){
 			return nil, err
 		}
 		return v.Middleware, nil
+	},
+	"ipfilter": func() (middleware, error) {
+		f, err := ipfilter.New(ipfilter.Options{Deny: plan.Denied()})
+		if err != nil {
+			return nil, err
+		}
+		return f.Middleware, nil
 	},
 	"jwt":          func() (middleware, error) { return verifying(0) },
 	"jwt-uncached": func() (middleware, error) { return verifying(-1) },

@@ -13,6 +13,7 @@
 //   - flight keeps what the execution tracer saw before a slow request.
 //   - secure adds the header fields by which browsers protect users.
 //   - cors says which sites' scripts may call.
+//   - ipfilter lets pass or refuses clients by their address.
 //   - limit bounds bodies, fields, and requests in flight.
 //   - ratelimit refuses clients that ask too often.
 //     Module serve/redislimit does so for all processes of a service.

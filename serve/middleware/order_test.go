@@ -19,6 +19,7 @@ import (
 	"github.com/tarehq/tare/serve/middleware/basicauth"
 	"github.com/tarehq/tare/serve/middleware/clientaddr"
 	"github.com/tarehq/tare/serve/middleware/cors"
+	"github.com/tarehq/tare/serve/middleware/ipfilter"
 	"github.com/tarehq/tare/serve/middleware/jwt"
 	"github.com/tarehq/tare/serve/middleware/limit"
 	"github.com/tarehq/tare/serve/middleware/metrics"
@@ -85,6 +86,7 @@ func TestOrder(t *testing.T) {
 	}
 	byName["queue"] = chain.Layer{Wrap: must(queue.New(queue.Options{})).Middleware}
 	byName["basicauth"] = chain.Layer{Wrap: must(basicauth.New(basicauth.Options{Users: map[string]string{"ann": basicauth.Hash("secret")}})).Middleware}
+	byName["ipfilter"] = chain.Layer{Wrap: must(ipfilter.New(ipfilter.Options{})).Middleware}
 	byName["apikey"] = chain.Layer{Wrap: must(apikey.New(apikey.Options{Keys: map[string]string{apikey.Hash("secret"): "ann"}})).Middleware}
 	byName["breaker"] = chain.Layer{Wrap: must(breaker.New("handler", breaker.Options{})).Middleware}
 	for _, c := range []struct {
@@ -125,6 +127,10 @@ func TestOrder(t *testing.T) {
 		{"cache", "apikey", "apikey does not let pass"},
 		{"basicauth", "cors", "preflights have no credentials"},
 		{"apikey", "accesslog", "would not be logged"},
+		{"cache", "ipfilter", "whom ipfilter refuses"},
+		{"ipfilter", "clientaddr", "limit the proxies"},
+		{"ipfilter", "accesslog", "would not be logged"},
+		{"ipfilter", "cors", "could not read its refusals"},
 		{"secure", "cors", ""},
 		{"cors", "secure", ""},
 		{"compress", "jwt", ""},

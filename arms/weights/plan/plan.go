@@ -11,7 +11,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"net/http"
+	"net/netip"
 	"os"
 	"slices"
 	"time"
@@ -63,6 +65,17 @@ type withPassword struct {
 func (h *withPassword) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Header["Authorization"] = h.field
 	h.next.ServeHTTP(w, r)
+}
+
+// Denied returns 100,000 prefixes, none of which any client here has.
+func Denied() []netip.Prefix {
+	random := rand.New(rand.NewPCG(1, 2))
+	all := make([]netip.Prefix, 100_000)
+	for i := range all {
+		a := netip.AddrFrom4([4]byte{byte(16 + random.IntN(64)), byte(random.Uint32()), byte(random.Uint32()), byte(random.Uint32())})
+		all[i], _ = a.Prefix(20 + random.IntN(13)) // never fails
+	}
+	return all
 }
 
 // NewAnswer returns what every arm answers.
