@@ -127,6 +127,8 @@ var entries = map[string]string{
 	"github.com/prometheus/procfs":  "lab/arm",
 	"mvdan.cc/sh/v3":                "cmd/tare/internal/ab",
 	"github.com/getkin/kin-openapi": "load/source",
+	"github.com/klauspost/compress": "serve/compress/...",
+	"github.com/andybalholm/brotli": "serve/compress",
 	"github.com/yuin/goldmark":      "cmd/tare/internal/helpverb",
 	"github.com/redis/rueidis":      "serve/redislimit",
 	"go.opentelemetry.io/otel":      "serve/tracing",

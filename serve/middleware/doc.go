@@ -25,6 +25,8 @@
 // Package client/breaker is a middleware too: it keeps requests from a handler that fails.
 // It stands between ratelimit and timeout.
 //
+// Module serve/compress has two that need libraries of others: compress and decompress.
+//
 // A chain refuses an order that is not safe when it is built, with the reason. The
 // example is a whole stack.
 package middleware

@@ -1,0 +1,164 @@
+// Package compress compresses answers by zstd, Brotli or gzip, whichever the client
+// prefers (RFC 9110, section 12.5.3).
+//
+// Not compressed is what would not gain or must not be changed: types that are compressed
+// already, small bodies, parts of a range, answers to HEAD, those with a digest, an
+// encoding or no-transform, and requests for an upgrade.
+//
+// A body of which the length is not known is held back until it has Options.Smallest
+// bytes, the handler flushes or returns. From then on each flush goes through the encoder
+// to the client, and nothing waits for more than the encoder does.
+//
+// A compressed answer's ETag is weak, as it has the same meaning and not the same bytes,
+// and so is that of a 304 to a client that asks with a weak one. Vary has Accept-Encoding
+// wherever the encoding could have decided, also on 206 and 304.
+//
+// Who can choose a part of an answer, and sees its size, can guess a secret in the same
+// answer (BREACH). Mask such secrets, or leave the middleware out there.
+//
+// Encoders are pooled. An encoder takes about 100 kB (gzip) to 1 MB (Brotli, zstd) while
+// an answer lasts.
+//
+// Place: inside of recovery, accesslog and metrics, which see what is sent.
+//
+// The package is a module of its own, as it needs the encoders of klauspost/compress and
+// andybalholm/brotli.
+package compress
+
+import (
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tarehq/tare/serve/chain"
+)
+
+// Encoding is a content coding of HTTP.
+type Encoding string
+
+// The encodings.
+const (
+	Zstd   Encoding = "zstd"
+	Brotli Encoding = "br"
+	Gzip   Encoding = "gzip"
+)
+
+// Options of the middleware. The zero value suits text of all kinds.
+type Options struct {
+	// Encodings are offered. Of those that a client likes equally the first is taken. Nil:
+	// Zstd, Brotli, Gzip.
+	Encodings []Encoding
+	// Level returns the encoder's level for a media type, such as text/html: gzip has 1 to
+	// 9, Brotli 0 to 11, zstd 1 to 4. Others are brought into that range. Nil: gzip 5,
+	// Brotli 4, zstd 1.
+	Level func(e Encoding, mediaType string) int
+	// Smallest is how long a body is at least. 0: 1,024; negative: a byte.
+	Smallest int
+	// Types are the media types that are compressed, with * for all of a kind, as in
+	// text/*, or with a suffix, as in */*+json. Nil: what is text, JSON, XML, JavaScript,
+	// WebAssembly, SVG, or a font that is not compressed.
+	Types []string
+}
+
+const defaultSmallest = 1024
+
+var defaultTypes = []string{"text/*", "*/*+json", "*/*+xml", "*/*+text", "application/json", "application/xml", "application/javascript",
+	"application/x-javascript", "application/manifest+json", "application/x-ndjson", "application/wasm", "application/graphql",
+	"application/vnd.ms-fontobject", "application/yaml", "font/ttf", "font/otf", "image/bmp", "image/x-icon", "image/vnd.microsoft.icon"}
+
+// New returns the middleware, or an error that says which option is wrong.
+func New(o Options) (func(http.Handler) http.Handler, error) {
+	if o.Encodings == nil {
+		o.Encodings = []Encoding{Zstd, Brotli, Gzip}
+	}
+	for i, e := range o.Encodings {
+		if _, ok := kinds[e]; !ok || slices.Contains(o.Encodings[:i], e) {
+			return nil, fmt.Errorf("compress: Options.Encodings has %q, which is not known or there twice", e)
+		}
+	}
+	if o.Smallest == 0 {
+		o.Smallest = defaultSmallest
+	}
+	o.Smallest = max(o.Smallest, 1)
+	if o.Types == nil {
+		o.Types = defaultTypes
+	}
+	types := map[string]bool{}
+	for _, t := range o.Types {
+		kind, sub, ok := strings.Cut(t, "/")
+		if !ok || kind == "" || sub == "" || t != strings.ToLower(t) || strings.ContainsAny(t, "; ,") || strings.Contains(strings.TrimPrefix(sub, "*+"), "*") && sub != "*" {
+			return nil, fmt.Errorf("compress: Options.Types has %q: a type is in lower case, as in text/html, text/* or */*+json", t)
+		}
+		types[t] = true
+	}
+	if o.Level == nil {
+		o.Level = func(e Encoding, _ string) int { return kinds[e].usual }
+	}
+	c := &compressor{o: o, types: types}
+	return func(next http.Handler) http.Handler { return &handler{c, next} }, nil
+}
+
+// compressor is what all handlers of one middleware share.
+type compressor struct {
+	o     Options
+	types map[string]bool
+}
+
+// compresses reports whether the media type is one of those that are compressed.
+func (c *compressor) compresses(mediaType string) bool {
+	if c.types[mediaType] {
+		return true
+	}
+	kind, sub, _ := strings.Cut(mediaType, "/")
+	if c.types[kind+"/*"] {
+		return true
+	}
+	i := strings.LastIndexByte(sub, '+')
+	return i >= 0 && c.types["*/*"+sub[i:]]
+}
+
+// mediaTypeOf returns a Content-Type without its parameters; empty: it is not one.
+func mediaTypeOf(contentType string) string {
+	if t, _, ok := strings.Cut(contentType, ";"); !ok && t == strings.ToLower(t) {
+		return strings.TrimSpace(t)
+	}
+	t, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return ""
+	}
+	return t
+}
+
+type handler struct {
+	c    *compressor
+	next http.Handler
+}
+
+// ChainLayer says where the middleware may stand.
+func (h *handler) ChainLayer() chain.Layer {
+	return chain.Layer{Name: "compress", Rules: []chain.Rule{
+		chain.Once("answers would be compressed by the inner one alone"),
+		chain.After("accesslog", "the log would have sizes that were not sent"),
+		chain.After("metrics", "it would count bytes that were not sent"),
+	}}
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Header["Upgrade"] != nil || r.Method == http.MethodConnect {
+		h.next.ServeHTTP(w, r)
+		return
+	}
+	cw := &writer{ResponseWriter: w, c: h.c, r: r, encoding: negotiate(r.Header["Accept-Encoding"], h.c.o.Encodings)}
+	whole := false
+	defer func() {
+		if whole {
+			cw.close()
+		} else { // a panic: what was answered must not look whole
+			cw.drop()
+		}
+	}()
+	h.next.ServeHTTP(cw, r)
+	whole = true
+}

@@ -1,0 +1,275 @@
+package compress
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// writer decides, when it knows enough, whether an answer is compressed. It has no Unwrap:
+// what is written to the server's writer would overtake what is held back here, and layers
+// inside must see that an answer has begun before the server does.
+type writer struct {
+	http.ResponseWriter
+	c        *compressor
+	r        *http.Request
+	encoding Encoding // that the client prefers; empty: none
+	status   int      // 0: the handler has not said
+	held     []byte   // before the decision
+	decided  bool
+	closed   bool
+	enc      *pooled // nil: as it is
+}
+
+var errClosed = errors.New("compress: write after the handler returned")
+
+// WriteHeader takes the status. The header goes with the decision.
+func (w *writer) WriteHeader(status int) {
+	if w.closed || w.status != 0 {
+		if w.decided {
+			w.ResponseWriter.WriteHeader(status) // the server says that it is superfluous
+		}
+		return
+	}
+	if status < 200 && status != http.StatusSwitchingProtocols {
+		w.ResponseWriter.WriteHeader(status)
+		return
+	}
+	w.status = status
+	if !bodyAllowed(status) || w.r.Method == http.MethodHead || w.lengthKnown() {
+		w.decide(nil, false)
+	}
+}
+
+func bodyAllowed(status int) bool {
+	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
+}
+
+// lengthKnown reports whether the header says how long the body is, and of which type.
+func (w *writer) lengthKnown() bool {
+	h := w.Header()
+	return len(h["Content-Length"]) > 0 && len(h["Content-Type"]) > 0
+}
+
+// Write writes a part of the body.
+func (w *writer) Write(p []byte) (int, error) {
+	if w.closed {
+		return 0, errClosed
+	}
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	if !w.decided {
+		if len(w.held)+len(p) < w.c.o.Smallest && !w.lengthKnown() {
+			w.held = append(w.held, p...)
+			return len(p), nil
+		}
+		if err := w.begin(p, true); err != nil {
+			return 0, err
+		}
+	}
+	if w.enc != nil {
+		return w.enc.Write(p)
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// WriteString writes a part of the body.
+func (w *writer) WriteString(s string) (int, error) {
+	if w.decided && w.enc == nil && !w.closed {
+		return io.WriteString(w.ResponseWriter, s)
+	}
+	return w.Write([]byte(s))
+}
+
+// ReadFrom writes what it reads, by the server's own way where nothing is compressed.
+func (w *writer) ReadFrom(src io.Reader) (int64, error) {
+	if !w.decided && !w.closed && w.status == 0 && w.lengthKnown() {
+		w.WriteHeader(http.StatusOK)
+	}
+	if w.decided && w.enc == nil && !w.closed {
+		return io.Copy(w.ResponseWriter, src)
+	}
+	return io.Copy(struct{ io.Writer }{w}, src)
+}
+
+// begin decides, and writes what was held back. next is what follows that.
+func (w *writer) begin(next []byte, enough bool) error {
+	w.decide(next, enough)
+	held := w.held
+	w.held = nil
+	if len(held) == 0 {
+		return nil
+	}
+	if w.enc != nil {
+		_, err := w.enc.Write(held)
+		return err
+	}
+	_, err := w.ResponseWriter.Write(held)
+	return err
+}
+
+// decide says whether the answer is compressed, and sends its header. enough: the body has
+// Options.Smallest bytes, or goes on for an unknown time.
+func (w *writer) decide(next []byte, enough bool) {
+	w.decided = true
+	h := w.Header()
+	w.sniff(next)
+	mediaType := ""
+	if t := h["Content-Type"]; len(t) > 0 {
+		mediaType = mediaTypeOf(t[0])
+	}
+	if n, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64); err == nil {
+		enough = n >= int64(w.c.o.Smallest)
+	}
+	switch {
+	case w.status == http.StatusNotModified:
+		w.addVary()
+		w.weakenAsAsked()
+	case !w.changeable(mediaType):
+	default:
+		w.addVary()
+		if w.encoding != "" && enough && bodyAllowed(w.status) && w.r.Method != http.MethodHead && w.status != http.StatusPartialContent && h["Content-Range"] == nil {
+			w.compress(mediaType)
+		}
+	}
+	w.ResponseWriter.WriteHeader(w.status)
+}
+
+// sniff sets the type as the server would, which sees other bytes once they are compressed.
+func (w *writer) sniff(next []byte) {
+	h := w.Header()
+	if _, set := h["Content-Type"]; set || len(h["Content-Encoding"]) > 0 || len(w.held)+len(next) == 0 {
+		return
+	}
+	const looked = 512 // as DetectContentType does
+	start := w.held
+	if len(start) < looked {
+		start = append(start[:len(start):len(start)], next[:min(len(next), looked-len(start))]...)
+	}
+	h.Set("Content-Type", http.DetectContentType(start))
+}
+
+// changeable reports whether the answer is one that an encoding may be chosen for.
+func (w *writer) changeable(mediaType string) bool {
+	h := w.Header()
+	for _, name := range []string{"Content-Encoding", "Content-Md5", "Digest", "Content-Digest", "Repr-Digest"} {
+		if len(h[name]) > 0 {
+			return false
+		}
+	}
+	return w.c.compresses(mediaType) && !hasToken(h["Cache-Control"], "no-transform") && !hasToken(w.r.Header["Cache-Control"], "no-transform")
+}
+
+// compress makes what follows compressed.
+func (w *writer) compress(mediaType string) {
+	h := w.Header()
+	h["Content-Encoding"] = kinds[w.encoding].field[:1:1]
+	delete(h, "Content-Length")
+	delete(h, "Accept-Ranges")
+	if tag := h.Get("Etag"); strings.HasPrefix(tag, `"`) {
+		h.Set("Etag", "W/"+tag)
+	}
+	w.enc = take(w.encoding, w.c.o.Level(w.encoding, mediaType), w.ResponseWriter)
+}
+
+// weakenAsAsked makes the ETag of a 304 weak if the client asked with it as a weak one: it
+// has the compressed answer.
+func (w *writer) weakenAsAsked() {
+	h := w.Header()
+	tag := h.Get("Etag")
+	if strings.HasPrefix(tag, `"`) && strings.Contains(strings.Join(w.r.Header["If-None-Match"], ","), "W/"+tag) {
+		h.Set("Etag", "W/"+tag)
+	}
+}
+
+var vary = []string{"Accept-Encoding"}
+
+func (w *writer) addVary() {
+	h := w.Header()
+	if hasToken(h["Vary"], "accept-encoding") || hasToken(h["Vary"], "*") {
+		return
+	}
+	if before := h["Vary"]; len(before) > 0 {
+		h["Vary"] = append(before[:len(before):len(before)], vary[0])
+		return
+	}
+	h["Vary"] = vary[:1:1] // of no more room: what adds to it makes its own
+}
+
+// hasToken reports whether a comma-separated list has the token.
+func hasToken(lines []string, token string) bool {
+	for _, line := range lines {
+		for element := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(strings.Trim(element, " \t"), token) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Flush sends what was written.
+func (w *writer) Flush() { _ = w.FlushError() }
+
+// FlushError sends what was written.
+func (w *writer) FlushError() error {
+	if w.closed {
+		return errClosed
+	}
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	if !w.decided {
+		if err := w.begin(nil, true); err != nil {
+			return err
+		}
+	}
+	if w.enc != nil {
+		if err := w.enc.Flush(); err != nil {
+			return err
+		}
+	}
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// SetReadDeadline, SetWriteDeadline and EnableFullDuplex are for http.ResponseController.
+func (w *writer) SetReadDeadline(t time.Time) error {
+	return http.NewResponseController(w.ResponseWriter).SetReadDeadline(t)
+}
+
+func (w *writer) SetWriteDeadline(t time.Time) error {
+	return http.NewResponseController(w.ResponseWriter).SetWriteDeadline(t)
+}
+
+func (w *writer) EnableFullDuplex() error {
+	return http.NewResponseController(w.ResponseWriter).EnableFullDuplex()
+}
+
+// close ends the answer after the handler has returned.
+func (w *writer) close() {
+	switch {
+	case w.status == 0:
+		if t := w.Header()["Content-Type"]; len(t) > 0 && w.changeable(mediaTypeOf(t[0])) {
+			w.addVary()
+		}
+	case !w.decided:
+		_ = w.begin(nil, false) // the server has the error, too
+	}
+	if w.enc != nil {
+		_ = w.enc.Close()
+	}
+	w.drop()
+}
+
+// drop ends the use of the encoder. What was held back is forgotten.
+func (w *writer) drop() {
+	w.closed, w.held = true, nil
+	if w.enc != nil {
+		w.enc.give()
+		w.enc = nil
+	}
+}
