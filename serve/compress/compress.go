@@ -33,6 +33,7 @@ import (
 	"strings"
 
 	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/internal/accept"
 )
 
 // Encoding is a content coding of HTTP.
@@ -150,7 +151,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.next.ServeHTTP(w, r)
 		return
 	}
-	cw := &writer{ResponseWriter: w, c: h.c, r: r, encoding: negotiate(r.Header["Accept-Encoding"], h.c.o.Encodings)}
+	cw := &writer{ResponseWriter: w, c: h.c, r: r, encoding: accept.Encoding(r.Header["Accept-Encoding"], h.c.o.Encodings)}
 	whole := false
 	defer func() {
 		if whole {

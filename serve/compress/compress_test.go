@@ -191,49 +191,6 @@ func ask(t testing.TB, s *httptest.Server, method, fields string) *http.Response
 	return resp
 }
 
-// TestPreferences is the negotiation.
-func TestPreferences(t *testing.T) {
-	for accept, want := range map[string]string{
-		"gzip":                          "gzip",
-		"GZIP":                          "gzip",
-		"x-gzip":                        "gzip",
-		"br, gzip":                      "br",
-		"gzip, br, zstd":                "zstd",
-		"gzip;q=1.0, br;q=0.9":          "gzip",
-		"gzip;q=0.001":                  "gzip",
-		"gzip;q=0":                      "",
-		"gzip;q=0.000, br":              "br",
-		"*":                             "zstd",
-		"*;q=0":                         "",
-		"*;q=0, gzip":                   "gzip",
-		"zstd;q=0, *":                   "br",
-		"identity, gzip;q=0.5":          "",
-		"identity;q=0.5, gzip":          "gzip",
-		"identity;q=0, *;q=0":           "",
-		"gzip ; q=0.5 , br ; q=0.7":     "br",
-		"gzip;Q=0.5":                    "gzip",
-		"gzip;q=2":                      "",
-		"gzip;q=1.001":                  "",
-		"gzip;q=0.1234":                 "",
-		"gzip;q=-1":                     "",
-		"gzip;q=":                       "",
-		"gzip;q=.5":                     "",
-		"gzip;level=1":                  "",
-		"gzipped":                       "",
-		"deflate, compress":             "",
-		",,, gzip ,":                    "gzip",
-		"":                              "",
-		"br;q=0.5, gzip;q=0.5, x;q=0.9": "br",
-	} {
-		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
-		r.Header["Accept-Encoding"] = []string{accept}
-		middleware(t, compress.Options{})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })).ServeHTTP(w, r)
-		if got := w.Header().Get("Content-Encoding"); got != want {
-			t.Errorf("%q: got %q, want %q", accept, got, want)
-		}
-	}
-}
-
 // TestStream has each flush arrive before the handler goes on.
 func TestStream(t *testing.T) {
 	for _, encoding := range []string{"gzip", "br", "zstd"} {

@@ -18,9 +18,9 @@
 //   - ratelimit refuses clients that ask too often.
 //     Module serve/redislimit does so for all processes of a service.
 //   - timeout gives each request a deadline.
-//   - jwt lets pass who brings a signed token.
-//   - queue answers 202 and does the work later.
 //   - jwt lets pass who brings a signed token, basicauth a password, apikey a key.
+//   - queue answers 202 and does the work later.
+//   - static serves files.
 //
 // Package client/breaker is a middleware too: it keeps requests from a handler that fails.
 // It stands between ratelimit and timeout.

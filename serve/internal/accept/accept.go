@@ -1,14 +1,15 @@
-package compress
+// Package accept reads which encodings a client accepts (RFC 9110, section 12.5.3).
+package accept
 
 import "strings"
 
-// longestAccept is how much of Accept-Encoding is read; browsers send 30 bytes.
-const longestAccept = 1024
+// longest is how much of Accept-Encoding is read; browsers send 30 bytes.
+const longest = 1024
 
-// negotiate returns which of the offers the client prefers, of equals the first; empty:
-// none, or the bytes as they are.
-func negotiate(fields []string, offers []Encoding) Encoding {
-	var best Encoding
+// Encoding returns which of the offers the client prefers, of equals the first; empty:
+// none, or the bytes as they are. fields are those of Accept-Encoding.
+func Encoding[E ~string](fields []string, offers []E) E {
+	var best E
 	weight := 1 // thousandths; below it is not accepted
 	for _, e := range offers {
 		if q := weightOf(fields, string(e)); q > weight || q == weight && best == "" {
@@ -27,7 +28,7 @@ func weightOf(fields []string, name string) int {
 	if q := weightIn(fields, name); q >= 0 {
 		return q
 	}
-	if name == string(Gzip) {
+	if name == "gzip" {
 		if q := weightIn(fields, "x-gzip"); q >= 0 {
 			return q
 		}
@@ -39,7 +40,7 @@ func weightOf(fields []string, name string) int {
 func weightIn(fields []string, name string) int {
 	read := 0
 	for _, line := range fields {
-		if read += len(line); read > longestAccept {
+		if read += len(line); read > longest {
 			return -1
 		}
 		for element := range strings.SplitSeq(line, ",") {
