@@ -20,6 +20,7 @@ import (
 	"github.com/tarehq/tare/serve/middleware/ipfilter"
 	"github.com/tarehq/tare/serve/middleware/jwt"
 	"github.com/tarehq/tare/serve/middleware/limit"
+	"github.com/tarehq/tare/serve/middleware/metrics"
 	"github.com/tarehq/tare/serve/middleware/ratelimit"
 	"github.com/tarehq/tare/serve/middleware/recovery"
 	"github.com/tarehq/tare/serve/middleware/requestid"
@@ -85,6 +86,13 @@ var makers = map[string]func() (middleware, error){
 	"secure": func() (middleware, error) { return secure.New(secure.Options{}), nil },
 	"cors": func() (middleware, error) {
 		return cors.New(cors.Options{Origins: []string{plan.Origin}, Methods: []string{"PUT"}, Credentials: true})
+	},
+	"metrics": func() (middleware, error) {
+		m, err := metrics.New(metrics.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return m.Middleware, nil
 	},
 	"accesslog": func() (middleware, error) { return logging(accesslog.Options{}) },
 	"accesslog-sync": func() (middleware, error) {

@@ -24,6 +24,8 @@ import (
 	"github.com/gorilla/handlers"
 	"github.com/lestrrat-go/jwx/v3/jwa"
 	jwx "github.com/lestrrat-go/jwx/v3/jwt"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/rs/cors"
 	"github.com/rs/zerolog"
 	"github.com/rs/zerolog/hlog"
@@ -114,6 +116,10 @@ var makers = map[string]func() mw{
 	"timeout-nethttp": func() mw {
 		return func(next http.Handler) http.Handler { return http.TimeoutHandler(next, plan.Timeout, "") }
 	},
+	"metrics-promhttp": func() mw { return counting(prometheus.HistogramOpts{Buckets: prometheus.DefBuckets}) },
+	"metrics-promhttp-native": func() mw {
+		return counting(prometheus.HistogramOpts{NativeHistogramBucketFactor: 1.1})
+	},
 	"basicauth-chi": func() mw {
 		check := middleware.BasicAuth("restricted", map[string]string{plan.User: plan.Password})
 		return func(next http.Handler) http.Handler { return plan.WithPassword(check(next)) }
@@ -141,6 +147,18 @@ func zerologging() mw {
 	})
 	return func(next http.Handler) http.Handler {
 		return hlog.NewHandler(logger)(access(hlog.RemoteAddrHandler("ip")(hlog.UserAgentHandler("user_agent")(next))))
+	}
+}
+
+// counting is what promhttp's documentation shows: a histogram of times and a counter.
+func counting(o prometheus.HistogramOpts) mw {
+	o.Name, o.Help = "http_request_duration_seconds", "Time to answer."
+	labels := []string{"code", "method"}
+	times := prometheus.NewHistogramVec(o, labels)
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "http_requests_total", Help: "Requests."}, labels)
+	prometheus.NewRegistry().MustRegister(times, requests)
+	return func(next http.Handler) http.Handler {
+		return promhttp.InstrumentHandlerDuration(times, promhttp.InstrumentHandlerCounter(requests, next))
 	}
 }
 
