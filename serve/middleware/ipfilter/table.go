@@ -14,8 +14,9 @@ import (
 // first address of each, and the first one after it. An address is in the set if the
 // number of bounds up to it is odd.
 //
-// Note: the trie of gaissmai/bart also finds which prefix matches, which nobody asks for
-// here. It takes two to four times as long (BenchmarkPrefixes in arms/rivals).
+// Note: of 100,000 prefixes, half of them IPv6, the trie of gaissmai/bart takes 2.8 times
+// as long for IPv4 (25 against 9 ns) and 0.4 times for IPv6 (43 against 103 ns), see
+// BenchmarkPrefixes in arms/rivals. 60 ns are no reason to require a module.
 type table struct {
 	v4 []uint32
 	v6 []wide
