@@ -55,6 +55,8 @@ var otherwise = map[string]string{
 	"from":        "`ab` reads requests, `doctor` evidence",
 	"output":      "the ending of `flame --output` says what to write",
 	"rate":        "`ab` also takes a share of what the slowest service can do",
+	"save":        "`ab` saves the study, `doctor` the evidence, `trace` the trace",
+	"study":       "`trend` takes a study's name, `cost` a run",
 	"requests":    "`load` sends so many; `cost` is told how many there were",
 	"why":         "`ab` looks for owners that differ; `env` gives reasons",
 }
@@ -88,6 +90,8 @@ Such a flag has one meaning and one default.
 
 ` + head + shared.String() + `
 ## Flags with one name and several meanings or defaults
+
+` + "`-q` is `--quick` in `run` and `gate`, and `--quiet` in `load`." + `
 
 | flag | default | verbs | why |
 |---|---|---|---|

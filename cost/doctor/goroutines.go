@@ -14,7 +14,7 @@ func goroutinesRule() Rule {
 	return Rule{
 		Name:      "goroutines",
 		Question:  "Do goroutines grow in number under constant load?",
-		Threshold: "at one place more with every look, by more than 10 altogether, and more than 1 for 10,000 requests; or more than 10 that the collector finds to wait for ever",
+		Threshold: "their number at one place grows with every look, by more than 10 in all and by more than 1 per 10,000 requests; or the collector finds more than 10 that wait forever",
 		Remedy:    "end it with the request: select on the request's Context().Done() beside the channel, buffer the channel for the one answer, and close what it reads from",
 		Verify:    "tare doctor again: the number stays; or go test with the goroutineleak profile",
 		needs:     []Part{GoroutineCounts},

@@ -16,7 +16,7 @@ import (
 
 // howClaims says what a verdict on a claim rests on.
 const howClaims = "A claim has the verdict of its first check, the published headline; the others are parts of it, shown beside it. " +
-	"Each is judged at the level of its workload's intervals, not corrected for being many."
+	"Each is judged at the level of its workload's intervals, not corrected for multiple comparisons."
 
 // howParts says what a verdict on a claim of several parts rests on.
 const howParts = " Of a claim with several headlines all must hold; they share that level."

@@ -86,9 +86,15 @@ const barLegend = `<small>Drawn: the effect with its interval, and as faint dots
 // sizesText says from where on an effect counts, and within what none does, which are
 // one where the noise floor is below the threshold.
 func sizesText(m *verdict.Metric) string {
+	if m.Band() == 0 {
+		return "neither a threshold nor a noise floor is known"
+	}
 	text := fmt.Sprintf("an effect counts from ±%s on", m.BandText())
 	if m.Undecidable() {
-		text += fmt.Sprintf(", this machine's noise; none is found within ±%s for it", m.ThresholdText())
+		text += ", this machine's noise"
+		if m.Threshold > 0 {
+			text += fmt.Sprintf("; it is too high to show that there is none within ±%s", m.ThresholdText())
+		}
 	}
 	return text
 }
@@ -292,7 +298,7 @@ func medianBlocks(w *verdict.Workload, metrics []*verdict.Metric) []doc.Block {
 		return nil
 	}
 	return append([]doc.Block{doc.Heading{Level: 3, Text: "Other metrics, medians"},
-		doc.Note("▲ higher and ▼ lower than the control, = no different, ? undecided, · not compared. The intervals behind the marks are not corrected for being many.")}, blocks...)
+		doc.Note("▲ higher and ▼ lower than the control, = no different, ? undecided, · not compared. The intervals behind the marks are not corrected for multiple comparisons.")}, blocks...)
 }
 
 func medianTable(title string, arms []verdict.Level, metrics []*verdict.Metric) doc.Table {

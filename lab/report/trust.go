@@ -62,7 +62,8 @@ func notSaid(a *verdict.Analysis) doc.List {
 		if m, ok := study.MetricNamed(p.Metric); ok {
 			title = m.Title
 		}
-		all = append(all, fmt.Sprintf("Only %s in workload %s decides. All other comparisons are descriptive: each interval holds for itself, and some of many are wrong by chance.", title, p.Workload))
+		all = append(all, fmt.Sprintf("Only %s in workload %s decides. All other comparisons are descriptive: each interval holds for itself, and among many some are wrong by chance.", title, p.Workload),
+			"An effect is the middle of the differences within blocks, not the difference of the medians. On a noisy machine the two may differ, even in sign.")
 	}
 	if !a.Manifest.Pinning.Disjoint {
 		all = append(all, "The load generator and the arms shared CPUs, so response times include their competition.")

@@ -83,6 +83,11 @@ func argument() shape[string] {
 	return matching(`^[^\x00]+$`, "text without the character NUL (numbers and true or false in quotes)")
 }
 
+// word is an argument, which may be empty.
+func word() shape[string] {
+	return matching(`^[^\x00]*$`, "text without the character NUL (numbers and true or false in quotes)")
+}
+
 // address is the base URL of what is running. What is wrong about one with
 // credentials is said without showing them.
 func address() shape[string] {

@@ -38,7 +38,7 @@ func (t *Trend) Page() doc.Page {
 			table.Rows = append(table.Rows, doc.Row{Cells: cells})
 		}
 	}
-	p.Add(table, doc.Note("Each ratio is of one run's own blocks. A change from run to run is also one of the control, where its build differs."))
+	p.Add(table, doc.Note("Each ratio is of one run's own blocks. Where the control's build differs between runs, part of a change may be the control's."))
 	if len(t.LeftOut) > 0 {
 		var list doc.List
 		for _, l := range t.LeftOut {

@@ -8,7 +8,7 @@
 // of a [Comparison] has the level of the look that the blocks reached. Only
 // the study's primary metric, in its workload, is decided on: family-wise by
 // Holm over its arms. All other comparisons have the same intervals, not
-// corrected for being many, and are descriptive; so are the checks of claims.
+// corrected for multiple comparisons, and are descriptive; so are the checks of claims.
 //
 // An effect counts beyond two sizes that are never mixed: the study's threshold and
 // the noise floor, which comes from the control's own twin in the run, from

@@ -46,6 +46,9 @@ func Parse(s string) (value float64, base string, err error) {
 	s = strings.ReplaceAll(s, "μ", "µ") // the Greek letter and the micro sign look alike
 	if !quantities.MatchString(s) {
 		d, err := ParseDuration(s) // 1m30s has two units
+		if err != nil && strings.HasPrefix(s, "-") {
+			return 0, "", fmt.Errorf("%q is negative: a quantity is 0 or more", s)
+		}
 		if err != nil {
 			return 0, "", fmt.Errorf("%q is not a quantity such as 50 ms, 8 MB, 1000/s, 5 %% or 3.8", s)
 		}

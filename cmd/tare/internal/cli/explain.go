@@ -77,7 +77,7 @@ func spareHint(e *capture.BudgetError) string {
 }
 
 // ExposeHint is what a service must do to be profiled.
-const ExposeHint = `the service must expose its profiles: import _ "net/http/pprof" and serve http.DefaultServeMux on a port of its own`
+const ExposeHint = `the service must expose its profiles: import _ "net/http/pprof" and serve http.DefaultServeMux on a port of its own; or name its process, --pid N, which as root on Linux needs no change to it`
 
 // ExplainProfile explains why a service does not hand its profile over.
 func ExplainProfile(err error) *Failure {
@@ -93,7 +93,7 @@ func ExplainProfile(err error) *Failure {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		f.Hint = "nothing listens there: start the service, or check the port"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-		f.Hint = "it closed the connection before it had answered: did it end or begin anew meanwhile, and is that a port of plain HTTP?"
+		f.Hint = "it closed the connection before it had answered: did the service stop or restart, and does that port speak plain HTTP?"
 	case errors.Is(err, pprof.ErrTooLarge), errors.Is(err, pprof.ErrImplausible):
 		f.Hint = "is that a Go service's pprof end point?"
 	case errors.As(err, &name):

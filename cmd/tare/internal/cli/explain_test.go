@@ -29,9 +29,9 @@ func TestUnprofiled(t *testing.T) {
 		{fmt.Errorf("asking: %w", &net.DNSError{Err: "no such host", Name: "nodir"}), cli.ExitFailed, "no machine of that name"},
 		{fmt.Errorf("asking: %w", &net.DNSError{Err: "no such host", Name: "testdata"}), cli.ExitFailed, "testdata is a file or folder here"},
 		{fmt.Errorf("asking: %w", context.DeadlineExceeded), cli.ExitFailed, "did not answer in time"},
-		{fmt.Errorf("asking: %w", io.EOF), cli.ExitFailed, "did it end"},
-		{fmt.Errorf("asking: %w", io.ErrUnexpectedEOF), cli.ExitFailed, "did it end"},
-		{fmt.Errorf("asking: %w", syscall.ECONNRESET), cli.ExitFailed, "did it end"},
+		{fmt.Errorf("asking: %w", io.EOF), cli.ExitFailed, "did the service stop"},
+		{fmt.Errorf("asking: %w", io.ErrUnexpectedEOF), cli.ExitFailed, "did the service stop"},
+		{fmt.Errorf("asking: %w", syscall.ECONNRESET), cli.ExitFailed, "did the service stop"},
 		{fmt.Errorf("asking: %w", context.Canceled), cli.ExitInterrupted, "--pid N keeps"},
 	} {
 		got := cli.ExplainProfile(tt.err)

@@ -131,6 +131,9 @@ func (d destination) temporary() (*os.File, error) {
 // try finds out whether a file may be put there.
 func (d destination) try() error {
 	f, err := d.temporary()
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+		failed.Path = d.path // not the name that was tried
+	}
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/tarehq/tare/cost/page"
 	"github.com/tarehq/tare/cost/pprof"
 	"github.com/tarehq/tare/doc"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // Command shows what costs more in one set of profiles than in another.
@@ -64,7 +65,7 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("interrupted after %d captures of A and %d of B", max(len(a.cpu), len(a.allocs)), max(len(b.cpu), len(b.allocs))))
+		d.Warnings = append(d.Warnings, fmt.Sprintf("interrupted after %s of A and %d of B", unit.Plural(max(len(a.cpu), len(a.allocs)), "capture"), max(len(b.cpu), len(b.allocs))))
 	}
 	p := diffPage(d)
 	err = errors.Join( // the table is shown all the same
@@ -81,7 +82,7 @@ func (c *Command) check(t *cli.Terminal) error {
 	case !(c.Q > 0 && c.Q < 1):
 		return cli.Usage("such as 0.05", fmt.Errorf("--q %g: more than 0 and less than 1", c.Q))
 	case len(c.Load) != 0 && len(c.Load) != 2:
-		return cli.Usage("--load URL-OF-A --load URL-OF-B", fmt.Errorf("--load given %d times, want it for A and for B", len(c.Load)))
+		return cli.Usage("--load URL-OF-A --load URL-OF-B", fmt.Errorf("--load is given %s; give it twice, once for A and once for B", unit.Plural(len(c.Load), "time")))
 	}
 	if c.Keep != "" {
 		if info, err := os.Stat(c.Keep); err != nil || !info.IsDir() {
@@ -115,6 +116,9 @@ func (c *Command) gather(ctx context.Context, t *cli.Terminal, a, b *side) error
 			err := c.capture(ctx, t, []*side{a, b}[i], turn{i, n})
 			if ctx.Err() != nil && len(a.cpu) > 0 && len(b.cpu) > 0 {
 				return nil
+			}
+			if errors.Is(err, context.Canceled) {
+				return fmt.Errorf("nothing was compared yet: a comparison needs one whole capture of each side: %w", err)
 			}
 			if err != nil {
 				return err

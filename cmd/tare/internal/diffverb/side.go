@@ -32,7 +32,7 @@ type side struct {
 func checkSources(a, b *side) error {
 	for _, s := range [][2]*side{{a, b}, {b, a}} {
 		if s[0].outside() && s[1].inside() {
-			return cli.Usage("name both sides by pid:N, or both from the services' own profiles",
+			return cli.Usage("name both sides by their process IDs, or both from the services' own profiles",
 				fmt.Errorf("%s is sampled from outside and %s by the service's own profiler, which see the same program differently", s[0].shown(), s[1].shown()))
 		}
 	}

@@ -77,6 +77,9 @@ func CheckDir(home, hint string) error {
 			err = os.Remove(try)
 		}
 	}
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+		failed.Path = at // not the name that was tried
+	}
 	if err != nil {
 		return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("keeping runs: %s: %w", home, err), Hint: hint}
 	}

@@ -20,6 +20,9 @@ func FindStudy(name string) (*study.Study, error) {
 		if errors.As(err, new(*fs.PathError)) {
 			return nil, cli.Usage("`tare list` shows the built-in studies", err)
 		}
+		if err != nil && strings.Contains(err.Error(), "not YAML") {
+			return nil, cli.Usage("check the indentation, and the quotes around values with a colon or a brace", err)
+		}
 		if err != nil {
 			return nil, cli.Usage("`tare help study-files` lists every key", err)
 		}
