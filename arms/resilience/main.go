@@ -4,9 +4,9 @@
 // The flag -guard says what stands between the service and its upstreams. The path says
 // what is wrong with them:
 //
-//	GET /one     one of them answers 500 for 60 ms of every second
-//	GET /slow    all of them take 300 ms for 60 ms of every second
-//	GET /share   one in five answers of each is a 500 for 60 ms of every second
+//	GET /one     one of them answers 500 for 50 ms of every second
+//	GET /slow    all of them take 300 ms for 50 ms of every second
+//	GET /share   one in five answers of each is a 500 for 50 ms of every second
 //
 // A request whose call failed is not answered: its connection is cut, as tare counts that
 // as an error.
@@ -26,7 +26,7 @@ import (
 func main() {
 	guard := flag.String("guard", "none", "what stands before the `upstreams`: "+guards)
 	flag.Parse()
-	h, err := newService(*guard, script{begun: time.Now(), well: period / 2, bad: 60 * time.Millisecond})
+	h, err := newService(*guard, script{begun: time.Now(), well: period / 2, bad: 50 * time.Millisecond})
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "resilience: %v\n", err)
 		os.Exit(2)
