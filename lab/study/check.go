@@ -119,9 +119,8 @@ func (c *checker) program(path string, a Arm) bool {
 		c.wrong(path+"."+said[1], "arm %q has %s; exactly one program is allowed", a.Name, strings.Join(said, " and "))
 		return false
 	}
-	if said[0] == "command" && len(a.Command) > 0 && a.Command[0] == "" {
-		c.wrong(path+".command", "arm %q: the program, which is the first word, is empty", a.Name)
-		return false
+	if said[0] == "command" && slices.Index(a.Command, "") == 0 {
+		c.wrong(path+".command", "arm %q: the first word, which is the program, is empty", a.Name)
 	}
 	if said[0] == "command" || said[0] == "url" {
 		c.forbid(path, "args", "args go with go and rival; a command's arguments are part of command")

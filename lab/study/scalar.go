@@ -79,13 +79,11 @@ func shown(pattern, want string) shape[string] {
 }
 
 // argument is what a program is told by: it cannot hold the byte that ends it.
-func argument() shape[string] {
-	return matching(`^[^\x00]+$`, "text without the character NUL (numbers and true or false in quotes)")
-}
+func argument() shape[string] { return word(`^[^\x00]+$`) }
 
-// word is an argument, which may be empty.
-func word() shape[string] {
-	return matching(`^[^\x00]*$`, "text without the character NUL (numbers and true or false in quotes)")
+// word is an argument of a pattern, which may allow none of it.
+func word(pattern string) shape[string] {
+	return matching(pattern, "text without the character NUL (numbers and true or false in quotes)")
 }
 
 // address is the base URL of what is running. What is wrong about one with
