@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -24,6 +23,8 @@ import (
 type suite struct {
 	module   string // with version
 	packages []string
+	args     []string          // of the tests' program
+	run      string            // which tests, all if empty: a pattern
 	skip     string            // tests that are run on neither server: a pattern
 	differs  map[string]string // tests that fail on serve alone, and why that is right
 }
@@ -34,7 +35,7 @@ var suites = []suite{
 	{
 		module:   "github.com/gin-gonic/gin@v1.12.0",
 		packages: []string{"."},
-		skip:     "TestSaveUploadedCreateFailed", // as root it changes the mode of /
+		skip:     "TestSaveUploadedCreateFailed", // as root it changes the mode of the root directory
 		differs:  map[string]string{"TestH2c": "x/net's h2c handler wants the preface of HTTP/2 as a request: Lenient.Preface"},
 	},
 	{module: "github.com/labstack/echo/v4@v4.16.0", packages: []string{"./..."}},
@@ -48,7 +49,17 @@ var suites = []suite{
 	{module: "github.com/coder/websocket@v1.8.15", packages: []string{"."}},
 	{module: "github.com/tmaxmax/go-sse@v0.12.0", packages: []string{"."}},
 	{module: "connectrpc.com/connect@v1.21.1", packages: []string{"."}},
-	{module: "github.com/gorilla/handlers@v1.5.2", packages: []string{"."}},
+	{
+		module:   "google.golang.org/grpc@v1.85.0",
+		packages: []string{"./test"},
+		args:     []string{"-only_env=handler-tls"}, // grpc.Server as an http.Handler
+		run:      `^Test$/(Peer|Metadata|Unary|Stream|PingPong|Header|Trailer|Cancel|Compress|MsgSize|MsgLimit|ClientRequestBody|Quota|RPC|HealthWatch)`,
+	},
+	{
+		module:   "github.com/gorilla/handlers@v1.5.2",
+		packages: []string{"."},
+		skip:     "TestHeaderWrites", // it asks a server on the internet
+	},
 }
 
 // Other people's tests pass as they do on net/http when every http.Server in them is a
@@ -60,9 +71,10 @@ func TestOthersSuites(t *testing.T) {
 	overlay := hookedOverlay(t)
 	for _, s := range suites {
 		t.Run(strings.ReplaceAll(s.module, "/", " "), func(t *testing.T) {
+			t.Parallel() // many wait
 			dir := copyModule(t, s.module)
 			served := addHooks(t, dir)
-			on := s.run(t, dir, overlay, nil)
+			on := s.test(t, dir, overlay, nil)
 			if _, err := os.Stat(served); err != nil {
 				t.Fatalf("no server of the suite was served by serve: %v\n%s", err, on.said[""])
 			}
@@ -71,7 +83,7 @@ func TestOthersSuites(t *testing.T) {
 			}
 			t.Logf("%d tests passed, %d failed", on.passed, len(on.failed))
 			s.judge(t, on, func(env ...string) outcome {
-				return s.run(t, dir, overlay, slices.Sorted(maps.Keys(on.failed)), env...)
+				return s.test(t, dir, overlay, slices.Sorted(maps.Keys(on.failed)), env...)
 			})
 		})
 	}
@@ -91,7 +103,7 @@ func (s suite) judge(t *testing.T, on outcome, rerun func(env ...string) outcome
 	}
 	plain := rerun("TARE_PLAIN=1")
 	again := rerun()
-	for name := range on.failed {
+	for name := range on.failed { // a name is that of a test or subtest
 		switch {
 		case plain.failed[name] && s.differs[name] == "":
 			t.Logf("%s fails on net/http, too", name)
@@ -107,11 +119,10 @@ func (s suite) judge(t *testing.T, on outcome, rerun func(env ...string) outcome
 	}
 }
 
-// outcome is what go test -json reports of the tests of a module's packages, with their
-// subtests. A package that fails without a failed test counts as one.
+// outcome is what go test -json reports of the tests of a module's packages.
 type outcome struct {
-	passed int
-	failed map[string]bool
+	passed int               // tests and subtests
+	failed map[string]bool   // the same, where no subtest has failed; "package X" if none has
 	said   map[string]string // what a test printed; "": what go test printed
 }
 
@@ -119,24 +130,25 @@ type outcome struct {
 // limit, with its goroutines.
 const suiteTime = 2 * time.Minute
 
-// run runs the suite's tests, or only some of them. It ends the tests and all that they
+// test runs the suite's tests, or only some of them. It ends the tests and all that they
 // started after suiteTime.
-func (s suite) run(t *testing.T, dir, overlay string, only []string, env ...string) outcome {
+func (s suite) test(t *testing.T, dir, overlay string, only []string, env ...string) outcome {
 	t.Helper()
 	args := []string{"test", "-json", "-vet=off", "-count=1", "-timeout=60s", "-overlay=" + overlay}
 	if s.skip != "" {
 		args = append(args, "-skip="+s.skip)
 	}
-	if len(only) > 0 {
-		args = append(args, "-run=^("+strings.Join(only, "|")+")$")
+	switch {
+	case s.run != "":
+		args = append(args, "-run="+s.run)
+	case len(only) > 0:
+		args = append(args, "-run=^("+strings.Join(topLevel(only), "|")+")$")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), suiteTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", append(args, s.packages...)...)
+	cmd := exec.CommandContext(ctx, "go", slices.Concat(args, s.packages, s.args)...)
 	cmd.Dir, cmd.Env = dir, slices.Concat(os.Environ(), moduleEnv, env)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 5 * time.Second // a child may hold the output open
+	endWithChildren(cmd)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -151,27 +163,41 @@ func (s suite) run(t *testing.T, dir, overlay string, only []string, env ...stri
 
 func readOutcome(out []byte) outcome {
 	o := outcome{failed: map[string]bool{}, said: map[string]string{}}
-	blamed := map[string]bool{} // packages with a failed test
+	blamed := map[string]bool{} // tests and packages that fail since a test in them does
 	for line := range bytes.Lines(out) {
 		var e struct{ Action, Package, Test, Output string }
 		if json.Unmarshal(line, &e) != nil {
 			continue
 		}
-		name, sub, _ := strings.Cut(e.Test, "/")
-		o.said[name] += e.Output
+		o.said[e.Test] += e.Output
 		switch {
-		case sub != "":
-		case e.Action == "pass" && name != "":
+		case e.Action == "pass" && e.Test != "":
 			o.passed++
-		case e.Action == "fail" && name != "":
-			o.failed[name] = true
-			blamed[e.Package] = true
-		case e.Action == "fail" && !blamed[e.Package]:
-			o.failed["package "+e.Package] = true // its time was up, or it does not compile
+		case e.Action != "fail":
+		case e.Test == "" && !blamed[e.Package]: // its time was up, or it does not compile
+			o.failed["package "+e.Package] = true
 			o.said["package "+e.Package] = o.said[""]
+		case e.Test != "":
+			if !blamed[e.Package+" "+e.Test] {
+				o.failed[e.Test] = true
+			}
+			blamed[e.Package] = true
+			for at := strings.LastIndexByte(e.Test, '/'); at > 0; at = strings.LastIndexByte(e.Test[:at], '/') {
+				blamed[e.Package+" "+e.Test[:at]] = true
+			}
 		}
 	}
 	return o
+}
+
+// topLevel returns the tests that tests and subtests belong to.
+func topLevel(names []string) []string {
+	var all []string
+	for _, name := range names {
+		name, _, _ = strings.Cut(name, "/")
+		all = append(all, name)
+	}
+	return slices.Compact(all)
 }
 
 // hookedOverlay writes an overlay of the toolchain's net/http with hooks.
@@ -232,7 +258,7 @@ func addHooks(t *testing.T, dir string) string {
 	source := strings.NewReplacer(
 		"import (", "import (\n\ttareOS \"os\"",
 		"func init() {", "func init() {\n\tif tareOS.Getenv(\"TARE_PLAIN\") != \"\" {\n\t\treturn\n\t}",
-		"return own.Serve(l), true", "_ = tareOS.WriteFile("+strconv.Quote(served)+", nil, 0o600)\n\t\t\treturn own.Serve(l), true",
+		"return own.Serve", "_ = tareOS.WriteFile("+strconv.Quote(served)+", nil, 0o600)\n\t\t\treturn own.Serve", // and own.ServeTLS
 	).Replace(serveSource)
 	list := runGo(t, dir, "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}} {{.Name}}{{end}}", "./...")
 	for line := range strings.Lines(list) {
