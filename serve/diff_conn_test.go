@@ -20,6 +20,9 @@ func TestDiffKeepAlive(t *testing.T) {
 			if token != "" {
 				line = "Connection: " + token + "\r\n"
 			}
+			if version == "1.0" && strings.Contains(token, "close") && strings.Contains(token, "keep-alive") {
+				continue // row close-prevails
+			}
 			table = append(table,
 				exchange{name: version + " " + token, send: "GET / HTTP/" + version + "\r\nHost: a\r\n" + line + "\r\n"},
 				exchange{name: version + " flushed " + token, handler: flushed("a", "b"), send: "GET / HTTP/" + version + "\r\nHost: a\r\n" + line + "\r\n"})

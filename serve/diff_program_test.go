@@ -71,6 +71,9 @@ func drawn(data []byte) program {
 		if expects && s.name == closeBody {
 			continue // row expect-closed
 		}
+		if s.name == "status 103" && strings.HasSuffix(lines[0], "HTTP/1.0") {
+			continue // row inform-old
+		}
 		p.steps = append(p.steps, s)
 	}
 	return p

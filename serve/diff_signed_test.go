@@ -167,6 +167,11 @@ func signedAnswers() []exchange {
 	return []exchange{
 		{name: "keep-alive-claim disabled", row: "keep-alive-claim", send: keep, before: func(s server) { s.SetKeepAlivesEnabled(false) }, want: "seen", wantNot: "Connection: keep-alive"},
 		{name: "keep-alive-claim coding", row: "keep-alive-claim", send: keep, handler: with(writes("hello"), "Content-Length", "5", "Transfer-Encoding", "chunked"), want: "hello", wantNot: "Connection: keep-alive"},
+		sent("close-prevails", "GET / HTTP/1.0\r\nConnection: close, keep-alive\r\n\r\n", "seen"),
+		sent("close-prevails", "GET / HTTP/1.0\r\nConnection: keep-alive\r\nConnection: close\r\n\r\n", "seen"),
+		{name: "close-by-handler capitals", row: "close-by-handler", send: request("/"), handler: with(writes("x"), "Connection", "Close"), want: "Connection: Close\r\n"},
+		{name: "close-by-handler list", row: "close-by-handler", send: request("/"), handler: with(writes("x"), "Connection", "a, close"), want: "Connection: a, close\r\n"},
+		{name: "inform-old", row: "inform-old", send: "GET / HTTP/1.0\r\n\r\n", handler: status(http.StatusEarlyHints, writes("x")), want: "HTTP/1.0 200 OK\r\n", wantNot: "HTTP/1.0 103"},
 		{name: "expect-switched", row: "expect-switched", want: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 101 Switching Protocols\r\n", send: "POST / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: b\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n", handler: func(_ *journal, w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Upgrade", "b")
 			w.WriteHeader(http.StatusSwitchingProtocols)

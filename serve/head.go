@@ -68,7 +68,7 @@ func (w *response) field(name string, values []string) {
 	case "Content-Type":
 		f.hasKind, f.kind = true, at
 	case "Connection":
-		f.hasConnection, f.connection, f.connectionIs = true, at, first(values)
+		f.hasConnection, f.connection, f.connectionIs = true, at, strings.Join(values, ",")
 	case "Content-Encoding":
 		f.encoded = first(values) != ""
 	case "Date":
@@ -155,8 +155,12 @@ func (w *response) writeTrailers() {
 	}
 }
 
-// inform sends an informational answer with the fields set so far.
+// inform sends an informational answer with the fields set so far, but not to a client of
+// HTTP/1.0 (RFC 9110, section 15.2).
 func (w *response) inform(status int) {
+	if !w.is11 {
+		return
+	}
 	if w.hasBody { // whose reader may be about to ask for it, as that of a proxy's transport
 		w.x.body.asking.Lock()
 		defer w.x.body.asking.Unlock()
@@ -236,7 +240,7 @@ func (w *response) decideClose(keep, allowed bool) (connection string) {
 	} else if !w.is11 || w.wantsClose {
 		w.close = true
 	}
-	if f.connectionIs == "close" || !keep {
+	if http1.Token(f.connectionIs, "close") || !keep {
 		w.close = true
 	}
 	if w.hasBody && w.x.body.promised && w.c.unread.Load() {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -293,10 +294,12 @@ func (p *outpost) burst(n int) []net.Conn {
 	return conns
 }
 
-// dialFrom connects from one of many addresses. It panics where that fails: a goroutine
-// of the test may call it.
+// dialFrom connects from one of the many addresses that are this server's alone: ports of
+// earlier clients stay taken for a minute. It panics where it fails: a goroutine of the
+// test may call it.
 func (p *outpost) dialFrom(host byte) net.Conn {
-	nc, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, host)}}).Dial("tcp", p.addr)
+	port := netip.MustParseAddrPort(p.addr).Port()
+	nc, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, byte(port>>8), byte(port), host)}}).Dial("tcp", p.addr)
 	if err != nil {
 		panic(err)
 	}

@@ -339,7 +339,7 @@ func (c *conn) fillIn(x *exchange) error {
 	x.res = response{
 		c: c, x: x, declared: -1,
 		isHead: h.Method == http.MethodHead, hasBody: h.Length != 0, is11: h.Minor == 1 || h.Preface,
-		wants10: h.Minor == 0 && h.KeepAlive, wantsClose: r.Close,
+		wants10: h.Minor == 0 && h.KeepAlive && !h.Close, wantsClose: r.Close,
 	}
 	return nil
 }

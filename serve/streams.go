@@ -5,17 +5,18 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/tarehq/tare/serve/internal/sys"
-
+	"github.com/tarehq/tare/serve/internal/http1"
 	"github.com/tarehq/tare/serve/internal/meter"
+	"github.com/tarehq/tare/serve/internal/sys"
 )
 
-// guard holds requests by HTTP/2 to the limits that the standard library's
-// server does not know: Limits.MaxHeaders, StallTimeout and MinRate.
+// guard holds requests by HTTP/2 to what the standard library's server does not know:
+// the rules of targets and Host, Limits.MaxHeaders, StallTimeout and MinRate.
 type guard struct {
 	e    *engine
 	next http.Handler
@@ -27,8 +28,8 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.next.ServeHTTP(w, r)
 		return
 	}
-	if most := g.e.limits.fields; most > 0 && count(r.Header) > most {
-		http.Error(w, "431 Request Header Fields Too Large: too many header fields", http.StatusRequestHeaderFieldsTooLarge)
+	if err := http1.CheckRequest(r, &g.e.options); err != nil {
+		http.Error(w, strconv.Itoa(err.Status)+" "+http.StatusText(err.Status)+": "+err.Reason, err.Status)
 		return
 	}
 	s := &stream{ResponseWriter: w, on: on}
@@ -39,15 +40,6 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	g.next.ServeHTTP(s, r)
 	s.allowEnd()
-}
-
-// count returns the number of a request's header fields, Host among them.
-func count(h http.Header) int {
-	n := 1
-	for _, values := range h {
-		n += len(values)
-	}
-	return n
 }
 
 // streams are the requests at hand of a connection that speaks HTTP/2.

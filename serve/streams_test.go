@@ -201,3 +201,31 @@ func TestStreamsFields(t *testing.T) {
 	}
 	f.quiet()
 }
+
+// TestStreamsConnect wants CONNECT by HTTP/2 refused unless the handler is a proxy.
+func TestStreamsConnect(t *testing.T) {
+	for _, tc := range []struct {
+		lenient serve.Lenient
+		want    int
+	}{{serve.Lenient{}, http.StatusNotImplemented}, {serve.Lenient{Connect: true}, http.StatusOK}} {
+		t.Run(strconv.Itoa(tc.want), func(t *testing.T) {
+			f := fortify(t, &serve.Server{
+				Handler:   http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok") }),
+				Protocols: protocols("1", "h2c"), Lenient: tc.lenient,
+			})
+			req, err := http.NewRequest(http.MethodConnect, "http://"+f.addr, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := client2(t).Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			if res.StatusCode != tc.want || res.ProtoMajor != 2 {
+				t.Errorf("%s %s, want %d by HTTP/2", res.Proto, res.Status, tc.want)
+			}
+			f.quiet()
+		})
+	}
+}
