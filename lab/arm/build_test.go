@@ -2,13 +2,17 @@ package arm_test
 
 import (
 	"archive/zip"
+	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/study"
@@ -112,6 +116,48 @@ func TestBuildOverDamage(t *testing.T) {
 	again := build(t, &arm.Builder{Cache: cache}, a)
 	if got := output(t, again); got != "one\n" || again.BuildID != p.BuildID {
 		t.Errorf("got a program %.12s… that prints %q, want %.12s…, which prints one", again.BuildID, got, p.BuildID)
+	}
+}
+
+// An interrupted build leaves no folder of the go command's, which is killed.
+func TestBuildInterrupted(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIPPED: builds have guards on Linux alone")
+	}
+	dir := tree(t, "go.mod", "module example.com/mine\n\ngo 1.26\n", "main.go", prints("one"))
+	cache, temporary := t.TempDir(), t.TempDir()
+	t.Setenv("GOCACHE", t.TempDir()) // so that it takes a while
+	t.Setenv("TMPDIR", temporary)
+	works := func() (found []string) {
+		for _, root := range []string{cache, temporary} {
+			filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+				if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), "go-build") {
+					found = append(found, path)
+				}
+				return nil
+			})
+		}
+		return found
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		b := arm.Builder{Cache: cache}
+		_, err := b.Build(ctx, study.Arm{Name: "mine", Go: dir})
+		done <- err
+	}()
+	for deadline := time.Now().Add(time.Minute); len(works()) == 0 && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if len(works()) == 0 {
+		t.Error("the go command made no folder")
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that it was cancelled", err)
+	}
+	if left := works(); len(left) > 0 {
+		t.Errorf("left: %q", left)
 	}
 }
 

@@ -181,7 +181,8 @@ func (b *Builder) goBuild(ctx context.Context, t target, out string) error {
 	cmd.Args = append(cmd.Args, append(args, t.pkg)...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
-	cmd.WaitDelay = time.Second // compilers of a cancelled build may hold the output open
+	cmd.Env = append(cmd.Env, "GOTMPDIR="+filepath.Dir(out)) // which is removed also if the go command is killed
+	cmd.WaitDelay = time.Second                              // compilers of a cancelled build may hold the output open
 	err = runGuarded(cmd, filepath.Dir(out))
 	if ctx.Err() != nil {
 		return fmt.Errorf("go %s %s: %w", args[0], t.pkg, ctx.Err())

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -29,9 +30,9 @@ func readOpenAPI(data []byte) (all []Request, warnings []error, err error) {
 		if item == nil || item.Get == nil || !strings.HasPrefix(path, "/") {
 			continue
 		}
-		r, missing := fill(base+path, append(slices.Clone(item.Parameters), item.Get.Parameters...))
-		if missing != "" {
-			warnings = append(warnings, fmt.Errorf("ignoring GET %s: its parameter %q has no example", path, missing))
+		r, err := fill(base+path, append(slices.Clone(item.Parameters), item.Get.Parameters...))
+		if err != nil {
+			warnings = append(warnings, fmt.Errorf("ignoring GET %s: %w", path, err))
 			continue
 		}
 		all = add(all, r)
@@ -51,9 +52,10 @@ func basePath(doc *openapi3.T) string {
 	return strings.TrimSuffix(path, "/")
 }
 
-// fill makes the request of a path from its parameters' examples; missing names one
-// that is required and has none.
-func fill(path string, parameters openapi3.Parameters) (r Request, missing string) {
+// fill makes the request of a path from its parameters' examples. It is an error if one
+// that is required has none.
+func fill(path string, parameters openapi3.Parameters) (r Request, err error) {
+	lacks := func(name string) error { return fmt.Errorf("its parameter %q has no example", name) }
 	r.Method = http.MethodGet
 	query := url.Values{}
 	for _, ref := range parameters {
@@ -64,7 +66,7 @@ func fill(path string, parameters openapi3.Parameters) (r Request, missing strin
 		value, ok := example(p)
 		if !ok {
 			if p.Required {
-				return r, p.Name
+				return r, lacks(p.Name)
 			}
 			continue
 		}
@@ -79,13 +81,13 @@ func fill(path string, parameters openapi3.Parameters) (r Request, missing strin
 	}
 	if open := strings.IndexByte(path, '{'); open >= 0 {
 		name, _, _ := strings.Cut(path[open+1:], "}")
-		return r, name
+		return r, lacks(name)
 	}
 	r.Path = path
 	if len(query) > 0 {
 		r.Path += "?" + query.Encode()
 	}
-	return r, ""
+	return r, nil
 }
 
 // example is a value for a parameter: its own example, or its schema's example,
@@ -107,7 +109,9 @@ func example(p *openapi3.Parameter) (string, bool) {
 		case nil:
 		case string:
 			return v, true
-		case float64, bool, int, int64, uint64:
+		case float64: // as every number is read
+			return strconv.FormatFloat(v, 'f', -1, 64), true
+		case bool, int, int64, uint64:
 			return fmt.Sprint(v), true
 		}
 	}

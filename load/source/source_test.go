@@ -33,13 +33,14 @@ func TestOpenAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []source.Request{
+		{Method: "GET", Path: "/v1/invoices/12345678901", Weight: 1},
 		{Method: "GET", Path: "/v1/orders/7?full=true", Header: []source.Field{{"X-Tenant", "blue"}}, Weight: 1},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
-	if len(warnings) != 1 || !strings.Contains(warnings[0].Error(), `"name" has no example`) {
-		t.Errorf("warnings %v, want one for the customer's name", warnings)
+	if len(warnings) != 2 || !strings.Contains(warnings[0].Error(), `"name" has no example`) || !strings.Contains(warnings[1].Error(), `"" has no example`) {
+		t.Errorf("warnings %v, want one for each parameter of customers", warnings)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -31,8 +32,10 @@ func (b *Budgets) Decode(ctx *kong.DecodeContext) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w; a budget is one such as cpu_per_request<=5%%", err)
-	case c.Op != bound.AtMost || c.Unit != unit.Share:
-		return fmt.Errorf("%q is not a budget such as cpu_per_request<=5%%: the largest harm, relative to the control", text)
+	case c.Op != bound.AtMost:
+		return fmt.Errorf("%q: a budget is the largest harm that is allowed, so it takes <=, such as cpu_per_request<=5%%", text)
+	case c.Unit != unit.Share:
+		return fmt.Errorf("%q: a budget is relative to the control, so it is in per cent, such as cpu_per_request<=5%%", text)
 	}
 	if _, ok := (*b)[c.Measure]; ok {
 		return fmt.Errorf("%s has a budget already: name one for each metric", c.Measure)
@@ -48,7 +51,9 @@ func (b *Budgets) Decode(ctx *kong.DecodeContext) error {
 func (b Budgets) Flags() []string {
 	var args []string
 	for _, name := range slices.Sorted(maps.Keys(b)) {
-		args = append(args, "--max", fmt.Sprintf("%s=%.6g", name, 100*b[name]))
+		const digits = 15 // beyond, 100 times a share is not the number that was written
+		percent, _ := strconv.ParseFloat(strconv.FormatFloat(100*b[name], 'g', digits, 64), 64)
+		args = append(args, "--max", name+"="+strconv.FormatFloat(percent, 'f', -1, 64))
 	}
 	return args
 }
