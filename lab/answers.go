@@ -15,6 +15,7 @@ import (
 // Answer is what an arm answered to a target before any load.
 type Answer struct {
 	Arm    string
+	Addr   string // host:port at which it was found
 	Target study.Target
 	Status int
 	Length int64  // of the body, in bytes
@@ -68,7 +69,7 @@ func (r *runner) answersOf(ctx context.Context, name string, w study.Workload) (
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Answer{Arm: name, Target: g, Status: first.Status, Length: first.Length, SHA256: first.SHA256,
+		all = append(all, Answer{Arm: name, Addr: s.proc.Addr(), Target: g, Status: first.Status, Length: first.Length, SHA256: first.SHA256,
 			Stable: stable, Startup: time.Duration(t.Metrics["startup"])})
 	}
 	return all, nil

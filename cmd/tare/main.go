@@ -31,6 +31,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/flameverb"
 	"github.com/tarehq/tare/cmd/tare/internal/gate"
 	"github.com/tarehq/tare/cmd/tare/internal/helpverb"
+	"github.com/tarehq/tare/cmd/tare/internal/initverb"
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb"
 	"github.com/tarehq/tare/cmd/tare/internal/runverb"
 	"github.com/tarehq/tare/cmd/tare/internal/traceverb"
@@ -46,6 +47,7 @@ import (
 type verbs struct {
 	Run        runverb.Command       `cmd:"" help:"Run a study and report its verdicts."`
 	Ab         ab.Cmd                `cmd:"" help:"Compare your own services: builds, commits, settings, programs or URLs."`
+	Init       initverb.Command      `cmd:"" help:"Write a study file for the service in this folder."`
 	Load       loadverb.Command      `cmd:"" help:"Load a URL and measure its responses."`
 	List       listCmd               `cmd:"" help:"List the studies and the kept runs."`
 	Report     reportCmd             `cmd:"" help:"Show or write a run's report."`

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -18,10 +19,15 @@ func TestMain(m *testing.M) {
 // $PROFILEDURL, see startAlone.
 func TestScripts(t *testing.T) {
 	urls, programs := startServers(t), buildProfiled(t)
+	goCache, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Vars = append(env.Vars, "XDG_CACHE_HOME="+env.WorkDir+"/cache", "TMPDIR="+t.TempDir())
+			env.Setenv("GOCACHE", strings.TrimSpace(string(goCache))) // what is compiled once
 			env.Vars = append(env.Vars, urls...)
 			env.Setenv("PATH", env.Getenv("PATH")+string(os.PathListSeparator)+programs)
 			alone, err := startAlone(env)

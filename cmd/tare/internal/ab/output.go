@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/compose"
 	"github.com/tarehq/tare/cmd/tare/internal/publish"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab/arm"
@@ -59,7 +60,7 @@ func (c *Cmd) measure(ctx context.Context, t *cli.Terminal, s *study.Study, buil
 	run, err := session.Measure(ctx, t, s, session.NewFolder(s))
 	budgets, _ := c.Output.Max.List() // Run has checked them
 	var gates []verdict.Gated
-	a, err := session.Conclude(t, run, explain(err), func(a *verdict.Analysis) error {
+	a, err := session.Conclude(t, run, compose.Explain(err), func(a *verdict.Analysis) error {
 		gates = a.Gate(budgets)
 		return runs.Print(t, a, c.Output.JSON)
 	})
@@ -97,7 +98,7 @@ func (c *Cmd) inconclusive(outcome string, blocks int) error {
 	switch {
 	case outcome == "refused":
 		hint = "most trials were invalid: the report gives the reasons below \"How far to trust this\""
-	case outcome == "cap" && blocks >= mostBlocks:
+	case outcome == "cap" && blocks >= compose.MostBlocks:
 		hint = "all planned blocks ran, so a longer --budget does not help: try a larger --threshold, or a quieter machine"
 	case outcome == "cap", outcome == "budget":
 		hint = fmt.Sprintf("the time was too short: try --budget %s", 4*c.Measure.Budget)

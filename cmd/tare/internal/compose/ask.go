@@ -1,6 +1,7 @@
-package ab
+package compose
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,12 +10,13 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/load/source"
 )
 
-// askFlags say what the services are asked for.
-type askFlags struct {
+// AskFlags say what the services are asked for.
+type AskFlags struct {
 	Path    []string `sep:"none" help:"Path to request, as '[METHOD ]PATH[ WEIGHT]'; repeatable (default: /)." placeholder:"PATH"`
 	Targets string   `help:"File with a path per line: [METHOD] PATH [WEIGHT]; # begins a comment." placeholder:"FILE"`
 	From    string   `help:"Request what an HTTP archive (HAR) or an OpenAPI document lists." placeholder:"FILE"`
@@ -27,8 +29,8 @@ type askFlags struct {
 // mostTargets bounds what one command asks for.
 const mostTargets = 1000
 
-// targets reads what to ask for.
-func (f *askFlags) targets() ([]study.Target, error) {
+// Requests reads what to ask for.
+func (f *AskFlags) Requests() ([]study.Target, error) {
 	var all []study.Target
 	for _, text := range f.Path {
 		var one study.Target
@@ -55,7 +57,7 @@ func (f *askFlags) targets() ([]study.Target, error) {
 }
 
 // listed reads the files that list requests.
-func (f *askFlags) listed() (all []study.Target, err error) {
+func (f *AskFlags) listed() (all []study.Target, err error) {
 	if f.Targets != "" {
 		content, err := os.ReadFile(f.Targets)
 		if err != nil {
@@ -91,7 +93,7 @@ func (f *askFlags) listed() (all []study.Target, err error) {
 }
 
 // complete gives all targets the header and the body that the flags say.
-func (f *askFlags) complete(all []study.Target) error {
+func (f *AskFlags) complete(all []study.Target) error {
 	fields, err := f.Fields()
 	if err != nil {
 		return err
@@ -132,12 +134,23 @@ func asTarget(line source.Request) (study.Target, error) {
 	return study.Target{Method: line.Method, Path: line.Path, Weight: line.Weight}, nil
 }
 
-// settle takes from the services' answers what makes an answer correct, and returns how
+// AskServices builds and starts each service once, and returns its answers to the targets.
+func (p *Plan) AskServices(ctx context.Context, t *cli.Terminal, builder *arm.Builder) ([]lab.Answer, error) {
+	s, err := p.Study("")
+	if err != nil {
+		return nil, err
+	}
+	progress := cli.NewProgress(t)
+	defer progress.Done()
+	return lab.Answers(ctx, lab.Options{Study: s, Builder: builder, Progress: func(e lab.Event) { progress.Draw(e.Text) }})
+}
+
+// Settle takes from the services' answers what makes an answer correct, and returns how
 // the services differ. It is an error if they do not do the same: then there is nothing
 // to compare.
-func (p *plan) settle(answers []lab.Answer, status int) (differences []string, err error) {
-	for i := range p.targets {
-		one := &p.targets[i]
+func (p *Plan) Settle(answers []lab.Answer, status int) (differences []string, err error) {
+	for i := range p.Targets {
+		one := &p.Targets[i]
 		control := answers[i] // the control's come first
 		what := strings.TrimSpace(one.Method + " " + one.Path)
 		one.Verify.Status = control.Status
@@ -149,7 +162,7 @@ func (p *plan) settle(answers []lab.Answer, status int) (differences []string, e
 				fmt.Errorf("%s answers %s with status %d", control.Arm, what, control.Status))
 		}
 		same := control.Stable
-		for at := i; at < len(answers); at += len(p.targets) {
+		for at := i; at < len(answers); at += len(p.Targets) {
 			a := answers[at]
 			if a.Status != one.Verify.Status {
 				return nil, cli.Usage("services that are compared answer alike; --status says which status is meant",

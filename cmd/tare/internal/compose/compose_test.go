@@ -1,0 +1,93 @@
+package compose
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/study"
+)
+
+// program makes a folder with a Go file below the working directory of the test.
+func program(t *testing.T, name string) {
+	t.Helper()
+	if err := os.MkdirAll(name, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(name, "main.go"), []byte("package main\n\nfunc main() {}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestParseService(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("GREETING", "good day")
+	program(t, "api")
+	for _, tt := range []struct {
+		text string
+		want Service
+	}{
+		{"http://127.0.0.1:8080/", Service{Name: "127.0.0.1-8080", URL: "http://127.0.0.1:8080"}},
+		{"./api", Service{Name: "api", Pkg: "./api"}},
+		{"api", Service{Name: "api", Pkg: "api"}},
+		{"./api@main", Service{Name: "api@main", Pkg: "./api", Ref: "main"}},
+		{"./gone@v1.2.0", Service{Name: "gone@v1.2.0", Pkg: "./gone", Ref: "v1.2.0"}},
+		{"GOGC=400 ./api -addr {addr}", Service{Name: "api+GOGC-400", Pkg: "./api", Env: []string{"GOGC=400"}, Args: []string{"-addr", "${TARE_ADDR}"}}},
+		{"sh -c 'sleep 1; exit' $GREETING", Service{Name: "sh", Command: []string{"sh", "-c", "sleep 1; exit", "good", "day"}}},
+	} {
+		got, err := ParseService(tt.text)
+		tt.want.Text = tt.text
+		if err != nil || quoteService(got) != quoteService(tt.want) {
+			t.Errorf("ParseService(%q)\n got %s, %v\nwant %s", tt.text, quoteService(got), err, quoteService(tt.want))
+		}
+	}
+	for text, want := range map[string]string{
+		"": "names no program", "GOGC=1": "names no program", "./nowhere": "neither a program nor", "'": "reading", ".": "folder without Go files",
+	} {
+		if _, err := ParseService(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ParseService(%q): error %v, want one with %q", text, err, want)
+		}
+	}
+}
+
+func quoteService(s Service) string {
+	return strings.Join([]string{s.Name, s.Text, s.URL, s.Pkg, s.Ref, quote(append([]string{}, s.With...)),
+		quote(append([]string{}, s.Command...)), quote(append([]string{}, s.Args...)), quote(append([]string{}, s.Env...))}, " | ")
+}
+
+func TestSettle(t *testing.T) {
+	answer := func(arm string, status int, sum string) lab.Answer {
+		return lab.Answer{Arm: arm, Status: status, SHA256: sum, Stable: true}
+	}
+	for _, tt := range []struct {
+		name       string
+		b          lab.Answer
+		status     int
+		want, diff string
+		sum        bool
+	}{
+		{"alike", answer("b", 200, "x"), 0, "", "", true},
+		{"other content", answer("b", 200, "y"), 0, "", "other content", false},
+		{"other status", answer("b", 404, "x"), 0, "b answers / with status 404, want 200", "", false},
+		{"unlike what is asked", answer("b", 200, "x"), 204, "a answers / with status 200, want 204", "", false},
+		{"changing content", lab.Answer{Arm: "b", Status: 200, SHA256: "z"}, 0, "", "", false},
+	} {
+		p := &Plan{Targets: []study.Target{{Path: "/"}}}
+		got, err := p.Settle([]lab.Answer{answer("a", 200, "x"), tt.b}, tt.status)
+		if tt.want != "" {
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
+			}
+			continue
+		}
+		if err != nil || !strings.Contains(strings.Join(got, "\n"), tt.diff) || tt.diff == "" && len(got) > 0 || (p.Targets[0].Verify.SHA256 != "") != tt.sum {
+			t.Errorf("%s: differences %q, error %v, verified by %+v", tt.name, got, err, p.Targets[0].Verify)
+		}
+	}
+	p := &Plan{Targets: []study.Target{{Path: "/"}}}
+	if _, err := p.Settle([]lab.Answer{answer("a", 404, "x"), answer("b", 404, "x")}, 0); err == nil || !strings.Contains(err.Error(), "status 404") {
+		t.Errorf("both answer 404: error %v", err)
+	}
+}

@@ -1,0 +1,170 @@
+// Package compose makes a study file of what a command line names: services, requests, and
+// how the services start.
+package compose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/lab"
+	"mvdan.cc/sh/v3/shell"
+)
+
+// Service is one program under comparison, as the command line names it.
+type Service struct {
+	Name string // unique among those compared
+	Text string // as it was typed
+
+	URL     string   // of a service that runs already
+	Pkg     string   // folder of a Go package main, to be built
+	Ref     string   // the commit at which pkg is built; "" = as it lies there
+	With    []string // variants of the build
+	Command []string // a program, without args
+	Args    []string
+	Env     []string // NAME=value
+}
+
+// ServiceFlags say how a service is started. They hold for all that tare starts.
+type ServiceFlags struct {
+	Port    int    `help:"Port to measure, if a service opens several." placeholder:"N"`
+	Ready   string `help:"Path that has a status below 400 once a service is ready (default: the first --path)." placeholder:"PATH"`
+	Before  string `help:"Shell command to run before each start, such as a migration." placeholder:"COMMAND"`
+	After   string `help:"Shell command to run after each stop." placeholder:"COMMAND"`
+	Workdir string `default:"." help:"Working directory of the services; {dir} in an argument is a new, empty folder at each start."`
+	EnvFile string `help:"File with NAME=value lines for the environment." placeholder:"FILE"`
+}
+
+var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+
+// ParseService reads what stands on the command line for one service: a URL, the folder of
+// a Go program with an optional @REF, or a command; the last two with NAME=value before
+// and arguments after, quoted as for a shell.
+func ParseService(text string) (Service, error) {
+	a := Service{Text: text}
+	if strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") {
+		a.URL = strings.TrimSuffix(text, "/")
+		a.Name = strings.NewReplacer("http://", "", "https://", "", ":", "-", "/", "-").Replace(a.URL)
+		return a, nil
+	}
+	words, err := shell.Fields(text, os.Getenv)
+	if err != nil {
+		return a, fmt.Errorf("reading %q: %w", text, err)
+	}
+	for len(words) > 0 && assignment.MatchString(words[0]) {
+		a.Env, words = append(a.Env, words[0]), words[1:]
+	}
+	if len(words) == 0 {
+		return a, fmt.Errorf("%q names no program", text)
+	}
+	program, rest := words[0], expandBraces(words[1:])
+	switch path, ref, _ := strings.Cut(program, "@"); {
+	case isPackage(program):
+		a.Pkg, a.Args = program, rest
+	case ref != "" && looksLikePath(path):
+		a.Pkg, a.Ref, a.Args = path, ref, rest
+	default:
+		if a.Command, err = findProgram(program); err != nil {
+			return a, err
+		}
+		a.Command = append(a.Command, rest...)
+	}
+	a.Name = nameOf(program, a.Env)
+	return a, nil
+}
+
+// findProgram checks that a command can be started.
+func findProgram(name string) ([]string, error) {
+	info, err := os.Stat(name)
+	if err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s is a folder without Go files: name the folder of a package main, or a program", name)
+	}
+	if _, err := exec.LookPath(name); err != nil && !errors.Is(err, exec.ErrDot) {
+		return nil, fmt.Errorf("%q is neither a program nor the folder of a Go package: %w", name, errors.Unwrap(err))
+	}
+	return []string{name}, nil
+}
+
+// isPackage reports whether a path is a folder with Go files.
+func isPackage(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	files, err := filepath.Glob(filepath.Join(path, "*.go"))
+	return err == nil && len(files) > 0
+}
+
+// looksLikePath tells a folder from the name of a program: ./x, ../x, . and /x.
+func looksLikePath(path string) bool {
+	return path == "." || path == ".." || strings.HasPrefix(path, "./") || strings.HasPrefix(path, "../") || filepath.IsAbs(path)
+}
+
+// expandBraces writes {addr} and its like as study files have them.
+func expandBraces(args []string) []string {
+	r := strings.NewReplacer("{addr}", "${TARE_ADDR}", "{host}", "${TARE_HOST}", "{port}", "${TARE_PORT}", "{dir}", "${TARE_DIR}")
+	all := make([]string, len(args))
+	for i, arg := range args {
+		all[i] = r.Replace(arg)
+	}
+	return all
+}
+
+var unnamed = regexp.MustCompile(`[^A-Za-z0-9._+@-]+`)
+
+// nameOf is what tables call a program: its last path element, and its settings.
+func nameOf(program string, env []string) string {
+	if abs, err := filepath.Abs(program); err == nil && looksLikePath(program) {
+		program = abs
+	}
+	name := filepath.Base(program)
+	for _, setting := range env {
+		name += "+" + strings.Replace(setting, "=", "-", 1)
+	}
+	return CleanName(name)
+}
+
+// CleanName makes a name that study files allow: at most 63 of their characters.
+func CleanName(name string) string {
+	name = strings.Trim(unnamed.ReplaceAllString(name, "-"), "-._+@")
+	if name == "" {
+		name = "arm"
+	}
+	return name[:min(len(name), 60)]
+}
+
+// NameApart gives arms that share a name numbers.
+func NameApart(arms []Service) {
+	seen := map[string]int{}
+	for i := range arms {
+		name := arms[i].Name
+		seen[name]++
+		if n := seen[name]; n > 1 {
+			arms[i].Name = name + "-" + strconv.Itoa(n)
+			seen[arms[i].Name]++
+		}
+	}
+}
+
+// Explain adds remedies to what goes wrong with services.
+func Explain(err error) error {
+	hint := ""
+	switch {
+	case err == nil || errors.Is(err, context.Canceled):
+		return err
+	case strings.Contains(err.Error(), "address already in use"):
+		hint = "something listens on that port already: is the service running? Stop it, or compare it by its URL"
+	case errors.Is(err, lab.ErrArm):
+		hint = "start the service by hand; --path, --ready and --port say what to ask, when it is ready and where it listens"
+	default:
+		return err
+	}
+	return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: hint}
+}
