@@ -127,6 +127,7 @@ var entries = map[string]string{
 	"golang.org/x/mod":              "cmd/tare/internal/source",
 	"golang.org/x/sys":              "*",
 	"github.com/prometheus/procfs":  "lab/arm",
+	"github.com/quic-go/quic-go":    "load/internal/http3",
 	"mvdan.cc/sh/v3":                "cmd/tare/internal/compose",
 	"github.com/getkin/kin-openapi": "load/source",
 	"github.com/klauspost/compress": "serve/compress/...",

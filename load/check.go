@@ -95,7 +95,7 @@ func (p *plan) pickEngine() error {
 	o := p.opts
 	var obstacle error // to the event loops
 	switch {
-	case o.Protocol == HTTP2:
+	case o.Protocol == HTTP2, o.Protocol == HTTP3:
 		obstacle = errors.New("the epoll engine speaks HTTP/1.1 only")
 	case p.script.https:
 		obstacle = errors.New("the epoll engine has no TLS")
@@ -103,16 +103,18 @@ func (p *plan) pickEngine() error {
 		obstacle = fmt.Errorf("the epoll engine needs Linux: %w", errors.ErrUnsupported)
 	}
 	switch {
-	case o.Protocol != HTTP1 && o.Protocol != HTTP2:
-		return fmt.Errorf("protocol %q is unknown: want \"\" or %q", o.Protocol, HTTP2)
+	case o.Protocol != HTTP1 && o.Protocol != HTTP2 && o.Protocol != HTTP3:
+		return fmt.Errorf("protocol %q is unknown: want \"\", %q or %q", o.Protocol, HTTP2, HTTP3)
+	case o.Protocol == HTTP3 && (!p.script.https || o.Unix != ""):
+		return errors.New("HTTP/3 needs https URLs, and no Unix socket")
 	case o.Engine != Auto && o.Engine != Epoll && o.Engine != Goroutines:
 		return fmt.Errorf("engine %q is unknown: want %q or %q", o.Engine, Epoll, Goroutines)
 	case o.Engine == Epoll && obstacle != nil:
 		return fmt.Errorf("%w; use the %s engine", obstacle, Goroutines)
 	case o.Engine != Goroutines && obstacle == nil:
 		p.engine, p.drive = Epoll, runEpoll
-	case o.Protocol == HTTP2:
-		p.engine, p.drive = Goroutines, runHTTP2
+	case o.Protocol != HTTP1:
+		p.engine, p.drive = Goroutines, runStreams
 	default:
 		p.engine, p.drive = Goroutines, runGoroutines
 	}
@@ -228,7 +230,7 @@ func (p *plan) checkPipeline() error {
 // checkStreams refuses more streams than can be kept busy. In the open loop the
 // engine keeps to the limit: what finds no stream free waits.
 func (p *plan) checkStreams() error {
-	if o := p.opts; !p.open && o.Protocol == HTTP2 && o.Streams > maxStreams/o.Connections {
+	if o := p.opts; !p.open && o.Protocol != HTTP1 && o.Streams > maxStreams/o.Connections {
 		return fmt.Errorf("%s with %s each are too many: want at most %d requests in flight", unit.Plural(o.Connections, "connection"), unit.Plural(o.Streams, "stream"), maxStreams)
 	}
 	return nil

@@ -8,6 +8,9 @@ import (
 	"net"
 	"sync/atomic"
 	"time"
+
+	"github.com/tarehq/tare/load/internal/http3"
+	"github.com/tarehq/tare/load/internal/wire"
 )
 
 // errNoHTTP2 tells that a TLS server did not agree to speak HTTP/2.
@@ -24,8 +27,8 @@ type dialer struct {
 
 // link is an open connection and how it came to be.
 type link struct {
-	net.Conn            // the TLS connection, if any
-	wire      *wireConn // what it runs on
+	net.Conn             // the TLS connection, if any
+	wire      *wire.Conn // what it runs on
 	connect   time.Duration
 	handshake time.Duration // 0 without TLS
 	resumed   bool
@@ -60,10 +63,7 @@ func tlsConfig(o *Options) *tls.Config {
 	if c == nil {
 		c = &tls.Config{}
 	}
-	c.NextProtos = []string{"http/1.1"}
-	if o.Protocol == HTTP2 {
-		c.NextProtos = []string{"h2"}
-	}
+	c.NextProtos = []string{cmp.Or(string(o.Protocol), "http/1.1")}
 	switch {
 	case o.NoResume:
 		c.ClientSessionCache, c.SessionTicketsDisabled = nil, true
@@ -76,12 +76,16 @@ func tlsConfig(o *Options) *tls.Config {
 // dial opens a connection to endpoint i. ctx bounds the whole of it.
 func (d *dialer) dial(ctx context.Context, i int) (*link, error) {
 	start := nanotime()
-	raw, err := d.connect(ctx, i)
+	var raw net.Conn
+	err := d.reach(ctx, i, func(ctx context.Context, addr string) (err error) {
+		raw, err = d.dialer.DialContext(ctx, d.ends[i].network, addr)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
 	connected := nanotime()
-	l := &link{wire: &wireConn{Conn: raw}, connect: time.Duration(connected - start)}
+	l := &link{wire: &wire.Conn{Conn: raw}, connect: time.Duration(connected - start)}
 	l.Conn = l.wire
 	if d.tls[i] == nil {
 		return l, nil
@@ -101,9 +105,23 @@ func (d *dialer) dial(ctx context.Context, i int) (*link, error) {
 	return l, nil
 }
 
-// connect reaches endpoint i at the address that was reached last, or the next that
+// dialHTTP3 opens an HTTP/3 connection to endpoint i. Its handshake is what connects.
+func (d *dialer) dialHTTP3(ctx context.Context, i int) (conn *http3.Conn, l *link, err error) {
+	start := nanotime()
+	err = d.reach(ctx, i, func(ctx context.Context, addr string) (err error) {
+		conn, err = http3.Dial(ctx, addr, d.tls[i], maxHead)
+		return err
+	})
+	if err != nil {
+		return nil, nil, &handshakeError{err}
+	}
+	took := time.Duration(nanotime() - start)
+	return conn, &link{connect: took, handshake: took, resumed: conn.Resumed()}, nil
+}
+
+// reach opens endpoint i at the address that was reached last, or the next that
 // can be. Each may take an equal part of the time that is left.
-func (d *dialer) connect(ctx context.Context, i int) (net.Conn, error) {
+func (d *dialer) reach(ctx context.Context, i int, open func(ctx context.Context, addr string) error) error {
 	var first error
 	n, best := len(d.addrs[i]), d.best[i].Load()
 	for k := range n {
@@ -112,45 +130,18 @@ func (d *dialer) connect(ctx context.Context, i int) (net.Conn, error) {
 		if t, ok := ctx.Deadline(); ok && k < n-1 {
 			part, cancel = context.WithTimeout(ctx, time.Until(t)/time.Duration(n-k))
 		}
-		conn, err := d.dialer.DialContext(part, d.ends[i].network, d.addrs[i][at])
+		err := open(part, d.addrs[i][at])
 		cancel()
 		if err == nil {
 			d.best[i].Store(int32(at))
-			return conn, nil
+			return nil
 		}
 		first = cmp.Or(first, err)
 	}
-	return nil, first
+	return first
 }
 
 // handshakeError is what ended a TLS handshake on a connection that was made.
 type handshakeError struct{ error }
 
 func (e *handshakeError) Unwrap() error { return e.error }
-
-// wireConn counts what passes to and from the transport layer.
-type wireConn struct {
-	net.Conn
-	in, out atomic.Int64 // bytes not yet taken
-}
-
-func (c *wireConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.in.Add(int64(n))
-	return n, err
-}
-
-// Write counts p before it writes: in HTTP/2 an answer may come before the call
-// that wrote its request returns. What was not written is taken off again.
-func (c *wireConn) Write(p []byte) (int, error) {
-	c.out.Add(int64(len(p)))
-	n, err := c.Conn.Write(p)
-	c.out.Add(int64(n - len(p)))
-	return n, err
-}
-
-// take is the bytes read and written since the last call. The latter may be
-// less than zero, after a write that was cut short.
-func (c *wireConn) take() (in, out int64) {
-	return c.in.Swap(0), c.out.Swap(0)
-}

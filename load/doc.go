@@ -25,7 +25,7 @@
 // alone ends the run, until all have ended.
 //
 // Plain HTTP/1.1 on Linux is driven by event loops on locked threads over
-// epoll, with no goroutine and no allocation per request. TLS, HTTP/2 and
+// epoll, with no goroutine and no allocation per request. TLS, HTTP/2, HTTP/3 and
 // other systems use a goroutine for each connection or stream, which costs the
 // generator more CPU time and the result nothing else.
 //

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quic-go/quic-go/http3"
 	"github.com/tarehq/tare/internal/sockets"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/load/pace"
@@ -35,6 +36,7 @@ var protocols = []struct {
 	{"h2c", load.Goroutines, load.HTTP2, false},
 	{"h2", load.Goroutines, load.HTTP2, true},
 	{"epoll", load.Epoll, load.HTTP1, false},
+	{"h3", load.Goroutines, load.HTTP3, true},
 }
 
 // eachEngine runs f with both engines for HTTP/1.1.
@@ -118,8 +120,28 @@ func serve(t *testing.T, i int, h http.Handler) (load.Options, *httptest.Server)
 		s.Start()
 	}
 	t.Cleanup(s.Close)
+	if p.protocol == load.HTTP3 {
+		serveHTTP3(t, s, h)
+	}
 	o.Targets = []load.Target{{URL: s.URL}}
 	return o, s
+}
+
+// serveHTTP3 serves h on the UDP port of s's number.
+func serveHTTP3(t *testing.T, s *httptest.Server, h http.Handler) {
+	t.Helper()
+	socket, err := net.ListenPacket("udp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http3.Server{Handler: h, TLSConfig: http3.ConfigureTLSConfig(s.TLS)}
+	var serving sync.WaitGroup
+	serving.Go(func() { server.Serve(socket) })
+	t.Cleanup(func() {
+		server.Close()
+		socket.Close()
+		serving.Wait()
+	})
 }
 
 // run runs o and checks what holds of every result.
@@ -161,10 +183,7 @@ func TestProtocols(t *testing.T) {
 			o, _ := serve(t, i, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				seen.Add(1)
 				body, _ := io.ReadAll(r.Body)
-				major := 1
-				if p.protocol == load.HTTP2 {
-					major = 2
-				}
+				major := map[load.Protocol]int{load.HTTP1: 1, load.HTTP2: 2, load.HTTP3: 3}[p.protocol]
 				if r.ProtoMajor != major || r.Method != "POST" || r.URL.RequestURI() != "/a%2Fb?c=%20d" ||
 					string(body) != "hello" || r.Header.Get("X-Test") != "yes" || r.UserAgent() != "tare" {
 					wrong.Add(1)

@@ -91,7 +91,7 @@ func (x *http1Exchanger) exchange(o *outcome) (failure, error) {
 	o.reused, c.carried, c.begun = c.carried, true, o.start
 	x.answer.begin(target)
 	kind, err := x.converse(c, [2][]byte{req, tail}, o)
-	o.bytesIn, o.bytesOut = c.wire.take()
+	o.bytesIn, o.bytesOut = c.wire.Take()
 	if err == nil && x.answer.keep && !alone {
 		x.pool.put(i, c)
 	} else {

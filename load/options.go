@@ -24,7 +24,7 @@ type Options struct {
 	// Connections is the number kept busy (closed loop; 0 means 64) or the
 	// most that may be open (open loop; 0 means 4096).
 	Connections int
-	// Streams is the number of requests in flight on one HTTP/2 connection: kept
+	// Streams is the number of requests in flight on one HTTP/2 or HTTP/3 connection: kept
 	// busy (closed loop; 0 means 1) or at most (open loop; 0 means 100).
 	Streams int
 	// Pipeline is how many requests a connection sends at once, to read as many
@@ -123,6 +123,7 @@ type Protocol string
 const (
 	HTTP1 Protocol = ""   // HTTP/1.1
 	HTTP2 Protocol = "h2" // HTTP/2: by ALPN on https, prior knowledge on http
+	HTTP3 Protocol = "h3" // HTTP/3: https only
 )
 
 // Engine is a way to drive requests.
@@ -132,5 +133,5 @@ type Engine string
 const (
 	Auto       Engine = ""          // epoll where it can, else goroutines
 	Epoll      Engine = "epoll"     // event loops on locked threads; HTTP/1.1 without TLS, Linux
-	Goroutines Engine = "goroutine" // a goroutine a connection; TLS, HTTP/2, every system
+	Goroutines Engine = "goroutine" // a goroutine a connection; TLS, HTTP/2, HTTP/3, every system
 )

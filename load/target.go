@@ -253,8 +253,8 @@ func (b *blueprint) setHeader(fields []Field, o *Options) error {
 		case "content-length", "transfer-encoding":
 			return fmt.Errorf("header %q follows from the body and cannot be set", h.Name)
 		case "connection", "keep-alive", "proxy-connection", "upgrade":
-			if o.Protocol == HTTP2 {
-				return fmt.Errorf("header %q is about one connection, which HTTP/2 does not allow", h.Name)
+			if o.Protocol != HTTP1 {
+				return fmt.Errorf("header %q is about one connection, which HTTP/2 and HTTP/3 do not allow", h.Name)
 			}
 		case "user-agent":
 			agent = true

@@ -162,7 +162,7 @@ func TestTargetErrors(t *testing.T) {
 		{one(load.Target{URL: "http://h/", Header: []load.Field{{Name: "Host", Value: "a"}, {Name: "host", Value: "b"}}}), "given twice"},
 		{load.Options{Targets: []load.Target{{URL: "http://a/"}, {URL: "https://b/"}}}, `target 2, "https://b/": scheme "https" differs`},
 		{load.Options{Targets: []load.Target{{URL: "http://a/"}, {URL: "ftp://b/", Source: "urls.txt:7"}}}, `urls.txt:7: target "ftp://b/": scheme "ftp"`},
-		{load.Options{Protocol: load.HTTP2, Targets: []load.Target{{URL: "http://a/", Header: []load.Field{{Name: "Connection", Value: "close"}}}}}, "HTTP/2 does not allow"},
+		{load.Options{Protocol: load.HTTP2, Targets: []load.Target{{URL: "http://a/", Header: []load.Field{{Name: "Connection", Value: "close"}}}}}, "HTTP/2 and HTTP/3 do not allow"},
 		{load.Options{NewConnections: 1.5, Targets: []load.Target{{URL: "http://a/"}}}, "outside 0 to 1"},
 		{fed(csv, load.Target{URL: "http://h/{{.nam}}"}), "{{.nam}} is not a column of " /* its path */},
 		{fed(csv, load.Target{URL: "http://h/{{.nam}}"}), "it has name, id"},

@@ -59,8 +59,9 @@ type Carriage struct {
 	TLSResume      bool          `name:"tls-resume" default:"true" negatable:"" help:"Resume TLS sessions."`
 	CA             string        `name:"ca" help:"PEM file of certificate authorities to trust." placeholder:"FILE"`
 	Insecure       bool          `short:"k" help:"Do not verify certificates."`
-	HTTP2          bool          `name:"http2" help:"Use HTTP/2: negotiated on https, with prior knowledge on http."`
-	Streams        int           `help:"With --http2: requests in flight on a connection (0: 1; with --rate at most 100)." placeholder:"N"`
+	HTTP2          bool          `name:"http2" xor:"protocol" help:"Use HTTP/2: negotiated on https, with prior knowledge on http."`
+	HTTP3          bool          `name:"http3" xor:"protocol" help:"Use HTTP/3 (https only)."`
+	Streams        int           `help:"With --http2 or --http3: requests in flight on a connection (0: 1; with --rate at most 100)." placeholder:"N"`
 	Pipeline       int           `help:"Requests that a connection sends before it reads their responses (0: 1)." placeholder:"N"`
 	Unix           string        `help:"Unix socket to connect to, instead of the URL's host." placeholder:"PATH"`
 	Threads        int           `short:"t" help:"Number of event loops (0: one per CPU; with --rate at most one per 25,000 requests a second)." placeholder:"N"`

@@ -70,8 +70,11 @@ func (c *Command) options() (load.Options, error) {
 	if err := c.check(); err != nil {
 		return o, err
 	}
-	if c.Carriage.HTTP2 {
+	switch {
+	case c.Carriage.HTTP2:
 		o.Protocol = load.HTTP2
+	case c.Carriage.HTTP3:
+		o.Protocol = load.HTTP3
 	}
 	if c.Carriage.Engine != "auto" {
 		o.Engine = load.Engine(c.Carriage.Engine)
@@ -118,7 +121,7 @@ func (c *Command) check() error {
 		what, claim string
 	}{
 		{c.Offer.MaxInFlight > 0 && c.Offer.Rate == "" && !search, "--max-in-flight", "needs --rate: without one, the connections bound what is in flight"},
-		{c.Carriage.Streams > 0 && !c.Carriage.HTTP2, "--streams", "needs --http2"},
+		{c.Carriage.Streams > 0 && !c.Carriage.HTTP2 && !c.Carriage.HTTP3, "--streams", "needs --http2 or --http3"},
 		{c.Carriage.Pipeline > 1 && (search || c.Offer.Rate != ""), "--pipeline", "does not go with --rate or --find-max: requests sent together have no starts of their own"},
 		{c.Request.Follow && c.Request.Feed != "", "--follow", "does not go with --feed: give the URL that redirects lead to"},
 		{search && c.Offer.Rate != "", "--rate", "does not go with --find-max, which picks the rates"},

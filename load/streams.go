@@ -12,36 +12,57 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tarehq/tare/load/internal/http3"
+	"github.com/tarehq/tare/load/internal/wire"
 	"golang.org/x/net/http2"
 )
 
-// muxConn is one HTTP/2 connection that some workers share, opened when one of
+// streamConn is a connection that carries several requests at a time.
+type streamConn interface {
+	http.RoundTripper
+	Available() int // how many more it takes, as far as is known
+	InFlight() int
+	Err() error // why it ended; nil as long as it is open
+	Close() error
+	Take() (in, out int64) // bytes since the last call
+}
+
+// muxConn is one HTTP/2 or HTTP/3 connection that some workers share, opened when one of
 // them needs it and again after it broke. Safe for concurrent use.
 type muxConn struct {
 	engine   *netEngine
 	endpoint int
-	opener   *http.Transport // makes connections; it pools none
+	open     func(ctx context.Context) (streamConn, *link, error)
 
 	mu      sync.Mutex
-	conn    *http.ClientConn // nil when there is none
-	link    *link            // what conn runs on
-	carried bool             // conn has carried a request
+	conn    streamConn // nil when there is none
+	link    *link      // how conn came to be
+	carried bool       // conn has carried a request
 }
 
 func newMuxConn(e *netEngine, endpoint int) *muxConn {
 	m := &muxConn{engine: e, endpoint: endpoint}
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		l, err := e.dialer.dial(ctx, endpoint)
-		if err != nil {
+	if e.plan.opts.Protocol == HTTP3 {
+		m.open = func(ctx context.Context) (streamConn, *link, error) { return e.dialer.dialHTTP3(ctx, endpoint) }
+	} else {
+		m.open = e.http2Opener(endpoint)
+	}
+	return m
+}
+
+// http2Opener opens connections to an endpoint, one at a time.
+func (e *netEngine) http2Opener(endpoint int) func(ctx context.Context) (streamConn, *link, error) {
+	var l *link
+	dial := func(ctx context.Context, _, _ string) (_ net.Conn, err error) {
+		if l, err = e.dialer.dial(ctx, endpoint); err != nil {
 			return nil, err
 		}
-		m.link = l
 		return l.Conn, nil
 	}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
-	m.opener = &http.Transport{
+	opener := &http.Transport{ // it pools none
 		DialContext: dial, DialTLSContext: dial, Protocols: protocols,
 		DisableCompression: true, MaxResponseHeaderBytes: maxHead,
 		HTTP2: &http.HTTP2Config{},
@@ -49,27 +70,38 @@ func newMuxConn(e *netEngine, endpoint int) *muxConn {
 	if t := e.plan.opts.Timeout; t > 0 {
 		// A connection that lost its peer would take request after request to
 		// its time-out. It is given up no sooner than those are.
-		m.opener.HTTP2.SendPingTimeout, m.opener.HTTP2.PingTimeout = max(t/2, time.Second), t
+		opener.HTTP2.SendPingTimeout, opener.HTTP2.PingTimeout = max(t/2, time.Second), t
 	}
-	return m
+	scheme := "http"
+	if e.script.endpoints[endpoint].tls {
+		scheme = "https"
+	}
+	return func(ctx context.Context) (streamConn, *link, error) {
+		// dial knows where to go; the address only has to be well-formed.
+		conn, err := opener.NewClientConn(ctx, scheme, net.JoinHostPort(e.script.endpoints[endpoint].host, "0"))
+		if err != nil {
+			return nil, nil, err
+		}
+		return http2Conn{conn, &l.wire.Counter}, l, nil
+	}
+}
+
+// http2Conn is net/http's connection and its bytes.
+type http2Conn struct {
+	*http.ClientConn
+	*wire.Counter
 }
 
 // acquire returns the connection, opened if need be, and whether it had
 // carried a request before.
-func (m *muxConn) acquire(ctx context.Context, rec *recorder) (conn *http.ClientConn, l *link, reused bool, err error) {
+func (m *muxConn) acquire(ctx context.Context, rec *recorder) (conn streamConn, l *link, reused bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.conn != nil && m.conn.Err() != nil {
 		m.conn = nil // closed
 	}
 	if m.conn == nil {
-		e := m.engine.script.endpoints[m.endpoint]
-		scheme := "http"
-		if e.tls {
-			scheme = "https"
-		}
-		// dial knows where to go; the address only has to be well-formed.
-		if m.conn, err = m.opener.NewClientConn(ctx, scheme, net.JoinHostPort(e.host, "0")); err != nil {
+		if m.conn, m.link, err = m.open(ctx); err != nil {
 			m.conn = nil
 			return nil, nil, false, err
 		}
@@ -82,7 +114,7 @@ func (m *muxConn) acquire(ctx context.Context, rec *recorder) (conn *http.Client
 
 // retire makes conn, which takes no more requests, give way to a new one. What
 // is in flight on it is still answered; it closes with the last of that.
-func (m *muxConn) retire(conn *http.ClientConn) {
+func (m *muxConn) retire(conn streamConn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.conn == conn {
@@ -102,14 +134,14 @@ func (m *muxConn) close() {
 	}
 }
 
-// runHTTP2 is the engine for HTTP/2: net/http's client connections behind the
-// goroutine engine's schedule and record.
-func runHTTP2(p *plan) (closeAll func(), err error) {
+// runStreams is the engine for HTTP/2 and HTTP/3: net/http's and quic-go's client
+// connections behind the goroutine engine's schedule and record.
+func runStreams(p *plan) (closeAll func(), err error) {
 	e := newNetEngine(p)
 	streams := min(p.opts.Streams, maxStreams)
 	groups := make(map[int][]*muxConn) // by the workers that share: k / streams
 	var mu sync.Mutex
-	e.workers = p.http2Workers(streams)
+	e.workers = p.streamWorkers(streams)
 	e.exchanger = func(k int, rec *recorder) exchanger {
 		mu.Lock()
 		defer mu.Unlock()
@@ -120,16 +152,16 @@ func runHTTP2(p *plan) (closeAll func(), err error) {
 			}
 			groups[k/streams] = conns
 		}
-		return &http2Exchanger{engine: e, rec: rec, cursor: e.script.cursor(k), conns: conns}
+		return &streamExchanger{engine: e, rec: rec, cursor: e.script.cursor(k), conns: conns}
 	}
 	return e.drive(), nil
 }
 
-// http2Workers is how many requests may be in flight. As many workers as streams share a
+// streamWorkers is how many requests may be in flight. As many workers as streams share a
 // connection to each server; a request with a connection of its own is the only stream of
 // that. In the open loop no more connections than asked for are open so, but at least one
 // to each server.
-func (p *plan) http2Workers(streams int) int {
+func (p *plan) streamWorkers(streams int) int {
 	conns := min(int64(p.opts.Connections), 1<<32)
 	each, servers := int64(streams), int64(len(p.script.endpoints))
 	workers := conns * each
@@ -144,9 +176,9 @@ func (p *plan) http2Workers(streams int) int {
 	return int(min(max(1, workers), maxStreams))
 }
 
-// http2Exchanger sends a worker's requests as streams of connections that it
+// streamExchanger sends a worker's requests as streams of connections that it
 // shares.
-type http2Exchanger struct {
+type streamExchanger struct {
 	engine *netEngine
 	rec    *recorder
 	cursor *cursor
@@ -156,14 +188,14 @@ type http2Exchanger struct {
 }
 
 // close closes the shared connections too: it comes when all workers are done.
-func (x *http2Exchanger) close() {
+func (x *streamExchanger) close() {
 	for _, m := range x.conns {
 		m.close()
 	}
 }
 
 // exchange implements exchanger.
-func (x *http2Exchanger) exchange(o *outcome) (failure, error) {
+func (x *streamExchanger) exchange(o *outcome) (failure, error) {
 	ctx, cancel := x.engine.bounded(o.start)
 	defer cancel()
 	alone := x.cursor.closing()
@@ -235,12 +267,14 @@ type unsentError struct {
 // none.
 const idleConns = 2
 
-// isUnsent reports whether err is net/http's for a request that it did not
-// send, because the connection takes no more. It is not exported.
-func isUnsent(err error) bool { return err.Error() == "http2: client conn not usable" }
+// isUnsent reports whether err is for a request that was not sent, because the connection
+// takes no more. net/http does not export its.
+func isUnsent(err error) bool {
+	return errors.Is(err, http3.ErrUnsent) || err.Error() == "http2: client conn not usable"
+}
 
 // attempt sends req as a stream of m and takes in the answer.
-func (x *http2Exchanger) attempt(ctx context.Context, m *muxConn, req *http.Request, target int, o *outcome) error {
+func (x *streamExchanger) attempt(ctx context.Context, m *muxConn, req *http.Request, target int, o *outcome) error {
 	conn, l, reused, err := m.acquire(ctx, x.rec)
 	if err != nil {
 		return &connectError{err}
@@ -256,7 +290,7 @@ func (x *http2Exchanger) attempt(ctx context.Context, m *muxConn, req *http.Requ
 		o.firstByte = nanotime()
 		err = x.read(resp, target, o)
 	}
-	o.bytesIn, o.bytesOut = l.wire.take()
+	o.bytesIn, o.bytesOut = conn.Take()
 	if err != nil && isUnsent(err) {
 		m.retire(conn)
 		return &unsentError{err, l.taken.Load()}
@@ -268,7 +302,7 @@ func (x *http2Exchanger) attempt(ctx context.Context, m *muxConn, req *http.Requ
 var errAnswerTooLong = errors.New("the answer is longer than allowed")
 
 // read takes in the body and checks the answer.
-func (x *http2Exchanger) read(resp *http.Response, target int, o *outcome) error {
+func (x *streamExchanger) read(resp *http.Response, target int, o *outcome) error {
 	defer resp.Body.Close()
 	if err := checkStatus(resp.StatusCode); err != nil {
 		return err // net/http takes any number
@@ -297,7 +331,7 @@ func (x *http2Exchanger) read(resp *http.Response, target int, o *outcome) error
 	return nil
 }
 
-// streamFailure is the kind of failure that err, from an HTTP/2 request, is.
+// streamFailure is the kind of failure that err, from a request on a stream, is.
 // answering tells that the answer had begun.
 func streamFailure(err error, answering bool) failure {
 	broken := failReset
