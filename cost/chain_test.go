@@ -146,7 +146,7 @@ func TestEnclosed(t *testing.T) {
 	const kratos = "github.com/go-kratos/kratos/v2/transport/http."
 	s := stack(1, "runtime.goexit", conn, server, kratos+"(*Server).ServeHTTP", call, kratos+"(*Router).Handle.func1", users, "main.main.Auth.func2.1@/src/mw.go:3")
 	var got []string
-	for _, o := range cost.Around(s.Frames) {
+	for _, o := range cost.Learn([]cost.Stack{s}).Around(s.Frames) {
 		got = append(got, o.Kind.String()+" "+o.Name)
 	}
 	if joined := strings.Join(got, ", "); joined != "router kratos, router kratos, handler src.users, middleware src.Auth" {

@@ -77,7 +77,7 @@ func TestWrittenThrough(t *testing.T) {
 		{"the middleware itself", []string{zip, "example.org/zip.(*writer).Close@/src/zip/zip.go:30"}, "zip.Zip", ""},
 	} {
 		s := stack(1, append(slices.Clone(around), tt.inside...)...)
-		all := cost.Around(s.Frames)
+		all := cost.Learn([]cost.Stack{s}).Around(s.Frames)
 		var names []string
 		for _, o := range all[:len(all)-1] {
 			names = append(names, o.Name)
@@ -453,7 +453,7 @@ func TestAround(t *testing.T) {
 	} {
 		s := stack(1, tc.frames...)
 		var got []string
-		for _, o := range cost.Around(s.Frames) {
+		for _, o := range cost.Learn([]cost.Stack{s}).Around(s.Frames) {
 			got = append(got, o.Name)
 		}
 		if joined := strings.Join(got, " "); joined != tc.want {

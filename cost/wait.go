@@ -65,10 +65,8 @@ func (b *Bill) AddWaits(waits []Wait, w Window) {
 // Around returns the owners on a stack, outermost first. The last is the one that
 // the stack is charged to; what is around it handed a request on to it. Those that are
 // [Enclosed] are of the kind Middleware.
-func Around(frames []Frame) []Owner {
-	rules := new(Rules)
-	rules.learnFrameworks([]Stack{{Frames: frames}})
-	c := rules.charge(frames)
+func (o *Rules) Around(frames []Frame) []Owner {
+	c := o.charge(frames)
 	all := append(c.around, c.owner)
 	for i, o := range all {
 		if slices.Contains(c.enclosed, o) {

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime/trace"
 	"testing"
 	"time"
 
 	"github.com/tarehq/tare/arms/injected/work"
+	"github.com/tarehq/tare/cost/exectrace"
 )
 
 func TestHandler(t *testing.T) {
@@ -37,6 +41,43 @@ func TestHandler(t *testing.T) {
 	if _, err := handler("magic", work.Amounts{}); err == nil {
 		t.Error("by magic: got no error")
 	}
+}
+
+// A trace names the layers of a home-made chain, by the rules learned from itself.
+func TestTraceOfOwnChain(t *testing.T) {
+	h, err := handler("own", work.Amounts{Spin: 10 * time.Microsecond, Block: 2 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(h)
+	defer srv.Close()
+	var b bytes.Buffer
+	if err := trace.Start(&b); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		res, err := http.Get(srv.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+	}
+	trace.Stop()
+	whole, err := exectrace.Read(bytes.NewReader(b.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := exectrace.ReadRequests(bytes.NewReader(b.Bytes()), exectrace.Options{SlowerThan: time.Millisecond, Rules: whole.Learn()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range r.Slow.Parts {
+		if p.State == exectrace.Sleeping && p.Owner.Name == "injected.block" {
+			return
+		}
+	}
+	t.Errorf("%d slow requests; no time asleep is injected.block's: %+v", r.Slow.Count, r.Slow.Parts)
 }
 
 func get(h http.Handler, path string) *httptest.ResponseRecorder {

@@ -92,26 +92,3 @@ func (g *Group) Mean() time.Duration {
 	}
 	return g.Time / time.Duration(g.Count)
 }
-
-// Stretches are a request's segments fit to be looked at: neighbours that are each
-// shorter than a hundredth of the request are one, called by the longest of them.
-func (r *Request) Stretches() []Segment {
-	grain := r.Duration / 100
-	var all []Segment
-	longest := time.Duration(0) // of the last stretch
-	for _, s := range r.Segments {
-		last := len(all) - 1
-		if last < 0 || s.Duration > grain || longest > grain {
-			all = append(all, s)
-			longest = s.Duration
-			continue
-		}
-		merged := max(1, all[last].Merged) + max(1, s.Merged)
-		begin, whole := all[last].Begin, all[last].Duration+s.Duration
-		if s.Duration > longest {
-			all[last], longest = s, s.Duration
-		}
-		all[last].Begin, all[last].Duration, all[last].Merged = begin, whole, merged
-	}
-	return all
-}

@@ -22,7 +22,7 @@ type Trace struct {
 // Read reads a trace as runtime/trace writes it. What goroutines were at when
 // the trace began or ended counts as far as it lies within.
 func Read(r io.Reader) (*Trace, error) {
-	a := account{sites: newSites(), goroutines: map[trace.GoID]spell{}, sums: map[place]*stay{}}
+	a := account{sites: newSites(nil), goroutines: map[trace.GoID]spell{}, sums: map[place]*stay{}}
 	broken, err := scan(r, a.take)
 	if err != nil {
 		return nil, err
@@ -30,6 +30,16 @@ func Read(r io.Reader) (*Trace, error) {
 	t := a.trace()
 	t.Broken = broken
 	return t, nil
+}
+
+// Learn looks through a trace for chains of middlewares that tare does not know, which
+// single stacks do not show.
+func (t *Trace) Learn() *cost.Rules {
+	stacks := make([]cost.Stack, len(t.Waits))
+	for i := range t.Waits {
+		stacks[i] = t.Waits[i].Stack
+	}
+	return cost.Learn(stacks)
 }
 
 // spell is what a goroutine that does not run is at.

@@ -12,6 +12,7 @@ import (
 type Options struct {
 	SlowerThan time.Duration // a request is slow from here on; 0: the slowest hundredth is
 	Top        int           // how many of the slowest to describe one by one; 0: 10, negative: none
+	Rules      *cost.Rules   // what [Trace.Learn] learned of the same trace; nil: owners are found by single stacks
 }
 
 // Requests is what a trace says of the requests that a server answered meanwhile.
@@ -49,7 +50,7 @@ type Group struct {
 // Cause says what time was spent on.
 type Cause struct {
 	State    State  `json:"state"`
-	Owner    Owner  `json:"owner"`
+	Owner    Owner  `json:"owner,omitzero"`
 	At       string `json:"at,omitempty"`       // the function, as the linker names it
 	Released *Owner `json:"released,omitempty"` // who ended a wait for a lock or channel, if that was a goroutine
 	By       string `json:"by,omitempty"`       // the function that ended it
@@ -74,7 +75,7 @@ type Owner struct {
 // Handler is how many requests came to one handler: the innermost that was seen, or
 // a middleware where a request never left off running inside it.
 type Handler struct {
-	Owner    Owner `json:"owner"` // the zero value: none was seen, as when it never left off running
+	Owner    Owner `json:"owner,omitzero"` // the zero value: none was seen, as when it never left off running
 	Requests int   `json:"requests"`
 }
 
@@ -85,7 +86,7 @@ type Request struct {
 	Duration  time.Duration `json:"duration_ns"`
 	Begun     bool          `json:"begun_before,omitempty"` // before the trace: it took longer than this
 	Unended   bool          `json:"unended,omitempty"`      // at the trace's end: it takes longer than this
-	Handler   Owner         `json:"handler"`
+	Handler   Owner         `json:"handler,omitzero"`
 	Log       string        `json:"log,omitempty"` // what the service wrote of it into the trace
 	Collector time.Duration `json:"during_collection_ns"`
 	Stopped   time.Duration `json:"world_stopped_ns"`
@@ -135,7 +136,7 @@ func ReadRequests(r io.Reader, o Options) (*Requests, error) {
 
 func (s *sites) ownerOf(at cost.Owner) Owner {
 	if o := s.role(at); o != (cost.Owner{}) {
-		return Owner{Kind: o.Kind.String(), Name: o.Name, Where: o.Where(), Package: s.packages.Package(o)}
+		return Owner{Kind: o.Kind.String(), Name: o.Name, Where: o.Where(), Package: s.rules.Package(o)}
 	}
 	return Owner{}
 }

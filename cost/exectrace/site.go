@@ -1,6 +1,7 @@
 package exectrace
 
 import (
+	"cmp"
 	"hash/maphash"
 	"strings"
 
@@ -38,12 +39,13 @@ type sites struct {
 	known map[uint64]*site
 	// fresh finds the sites of the stacks of one generation of the trace: stacks
 	// hold on to their generation, which must not outlive it.
-	fresh    map[origin]*site
-	labels   map[label]*label
-	around   map[cost.Owner]bool // middlewares: something was seen inside them
-	packages *cost.Rules
-	rest     *site
-	others   map[string]bool // engines seen whose requests are not found
+	fresh   map[origin]*site
+	labels  map[label]*label
+	around  map[cost.Owner]bool // middlewares: something was seen inside them
+	rules   *cost.Rules
+	learned bool // the rules know chains, else packages alone
+	rest    *site
+	others  map[string]bool // engines seen whose requests are not found
 }
 
 // origin is a stack and the site at which its goroutine was started, nil where
@@ -53,10 +55,10 @@ type origin struct {
 	born  *site
 }
 
-func newSites() *sites {
+func newSites(rules *cost.Rules) *sites {
 	return &sites{
 		seed: maphash.MakeSeed(), known: map[uint64]*site{}, fresh: map[origin]*site{},
-		packages: cost.Learn(), labels: map[label]*label{}, around: map[cost.Owner]bool{}, others: map[string]bool{},
+		rules: cmp.Or(rules, cost.Learn()), learned: rules != nil, labels: map[label]*label{}, around: map[cost.Owner]bool{}, others: map[string]bool{},
 		rest: &site{label: &label{owner: cost.Owner{Kind: cost.Other, Name: "too many places to distinguish"}}},
 	}
 }
@@ -102,7 +104,7 @@ func (s *sites) find(stack trace.Stack, born *site) *site {
 }
 
 func (s *sites) make(frames []cost.Frame, born *site) *site {
-	s.packages.LearnPackages(frames)
+	s.rules.LearnPackages(frames)
 	at, fn := &site{}, naming(frames)
 	at.phase, at.server = phaseOf(frames)
 	at.probed = findOutermost(frames, profiling) >= 0
@@ -115,7 +117,11 @@ func (s *sites) make(frames []cost.Frame, born *site) *site {
 			s.others[e.name] = true
 		}
 	}
-	owners := cost.Around(frames)
+	rules := s.rules
+	if !s.learned { // what the stack itself shows
+		rules = cost.Learn([]cost.Stack{{Frames: frames}})
+	}
+	owners := rules.Around(frames)
 	for i, o := range owners {
 		enclosed := o.Kind == cost.Middleware
 		if enclosed {

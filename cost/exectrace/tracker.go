@@ -23,7 +23,7 @@ type tracker struct {
 }
 
 func newTracker(o Options) *tracker {
-	s := newSites()
+	s := newSites(o.Rules)
 	return &tracker{sites: s, goroutines: map[trace.GoID]*goroutine{}, tally: newTally(o, s), strays: map[trace.GoID]*site{}}
 }
 

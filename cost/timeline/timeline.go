@@ -36,6 +36,29 @@ func Write(w io.Writer, name string, r *exectrace.Requests) error {
 	return t.Execute(w, newView(name, r))
 }
 
+// Stretches are a request's segments fit to be looked at: neighbours that are each
+// shorter than a hundredth of the request are one, called by the longest of them.
+func Stretches(r *exectrace.Request) []exectrace.Segment {
+	grain := r.Duration / 100
+	var all []exectrace.Segment
+	longest := time.Duration(0) // of the last stretch
+	for _, s := range r.Segments {
+		last := len(all) - 1
+		if last < 0 || s.Duration > grain || longest > grain {
+			all = append(all, s)
+			longest = s.Duration
+			continue
+		}
+		merged := max(1, all[last].Merged) + max(1, s.Merged)
+		begin, whole := all[last].Begin, all[last].Duration+s.Duration
+		if s.Duration > longest {
+			all[last], longest = s, s.Duration
+		}
+		all[last].Begin, all[last].Duration, all[last].Merged = begin, whole, merged
+	}
+	return all
+}
+
 // view is what the template shows.
 type view struct {
 	*exectrace.Requests
@@ -96,7 +119,7 @@ func newView(name string, r *exectrace.Requests) *view {
 	v.compare()
 	used := map[exectrace.State]bool{}
 	for i := range r.Slowest {
-		b := bar{Request: &r.Slowest[i], Stretches: r.Slowest[i].Stretches()}
+		b := bar{Request: &r.Slowest[i], Stretches: Stretches(&r.Slowest[i])}
 		for _, s := range b.Stretches {
 			used[s.State] = true
 			b.Slices = append(b.Slices, slice{

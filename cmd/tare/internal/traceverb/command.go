@@ -62,7 +62,7 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 		return err
 	}
 	defer f.Close()
-	if s.Requests, err = exectrace.ReadRequests(f, exectrace.Options{SlowerThan: c.Slower, Top: max(1, c.Top)}); err != nil {
+	if s.Requests, err = readTwice(f, exectrace.Options{SlowerThan: c.Slower, Top: max(1, c.Top)}); err != nil {
 		err = fmt.Errorf("%s: %w", s.Source, err)
 		switch {
 		case s.saved:
@@ -77,6 +77,17 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	s.Requests.Warnings = append(s.warnings, s.Requests.Warnings...)
 	err = errors.Join(c.keep(f), cli.WriteFile(c.HTML, func(w io.Writer) error { return timeline.Write(w, s.Source, s.Requests) }))
 	return t.Show(ctx, cli.Result{JSON: s, Page: s.page(c.Top)}, c.JSON, err)
+}
+
+// readTwice reads a trace for the middlewares' chains first, and then for its requests.
+func readTwice(f io.ReadSeeker, o exectrace.Options) (*exectrace.Requests, error) {
+	if t, err := exectrace.Read(f); err == nil {
+		o.Rules = t.Learn()
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	return exectrace.ReadRequests(f, o)
 }
 
 const remedy = "tare trace URL, tare trace FILE, or tare trace --pid N"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cost/exectrace"
+	"github.com/tarehq/tare/cost/timeline"
 	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/stats/unit"
 )
@@ -177,7 +178,7 @@ func (s *story) slowest(n int) (tables []doc.Block) {
 	for i := range s.Slowest[:min(n, len(s.Slowest))] {
 		r := &s.Slowest[i]
 		t := doc.Table{Caption: name(r), Columns: []doc.Column{{Head: "at", Right: true}, {Head: "for", Right: true}, {Head: "what", Key: true, Shrink: true}}}
-		for _, p := range r.Stretches() {
+		for _, p := range timeline.Stretches(r) {
 			what := title(p.Cause)
 			switch {
 			case p.Merged > 0:
