@@ -97,8 +97,8 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q: bound %v", s, c.Value)
 		}
 		again, err := bound.ParseBound(strings.ReplaceAll(c.String(), ",", ""))
-		tiny := c.Value > 0 && c.Value < 1e-6 // has more decimals than are read
-		if tiny || strings.ContainsAny(c.String(), "e") || strings.Contains(c.String(), "TiB") {
+		digits := c.Value > 0 && c.Value < 1e-6 || c.Value >= 1e15 // has more digits than are read
+		if digits || strings.ContainsAny(c.String(), "e") || strings.Contains(c.String(), "TiB") {
 			return // for people alone
 		}
 		if err != nil || again.Op != c.Op || again.Unit != c.Unit || math.Abs(again.Value-c.Value) > .01*c.Value+.0005 {

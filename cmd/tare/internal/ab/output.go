@@ -67,7 +67,7 @@ func (c *Cmd) measure(ctx context.Context, t *cli.Terminal, s *study.Study, buil
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.conclude(a, gates), c.Output.Publish(ctx, t, publish.Result{Run: run, Analysis: a, Gates: gates}))
+	return publish.WithFailure(c.conclude(a, gates), c.Output.Publish(ctx, t, publish.Result{Run: run, Analysis: a, Gates: gates}))
 }
 
 // decided reports at a look whether the run may stop: with gates, once all are decided.

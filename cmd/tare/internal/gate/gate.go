@@ -247,7 +247,7 @@ func (c *Cmd) decide(ctx context.Context, t *cli.Terminal, r *publish.Result, ag
 	if err := c.print(t, gateRows(r.Gates)); err != nil {
 		return err
 	}
-	return errors.Join(c.status(first, r.Gates, again != nil), c.Publish(ctx, t, *r))
+	return publish.WithFailure(c.status(first, r.Gates, again != nil), c.Publish(ctx, t, *r))
 }
 
 // status is what the gates come to; first are those of the first run alone.

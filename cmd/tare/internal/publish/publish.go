@@ -101,6 +101,17 @@ func (f *Flags) Publish(ctx context.Context, t *cli.Terminal, r Result) error {
 	return errors.Join(f.writeGates(source), f.send(ctx, t, text.Bytes(), s.Name+" "+s.Control))
 }
 
+// WithFailure adds to an outcome that something could not be published. That is the exit
+// status then, unless a budget is exceeded: who accepts an undecided gate has asked for the
+// file all the same.
+func WithFailure(outcome, unpublished error) error {
+	var f *cli.Failure
+	if unpublished == nil || errors.As(outcome, &f) && f.Status == cli.ExitThreshold {
+		return errors.Join(outcome, unpublished)
+	}
+	return errors.Join(&cli.Failure{Status: cli.ExitFailed, Err: unpublished}, outcome)
+}
+
 // wanted reports whether anything is to be published.
 func (f *Flags) wanted() bool {
 	return f.pull != nil || slices.ContainsFunc(f.Outputs(), func(o cli.Output) bool { return o.Path != "" })

@@ -1,7 +1,9 @@
 package publish
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -116,5 +118,28 @@ func TestPublish(t *testing.T) {
 	}
 	if err := (&Flags{Comment: true}).Check(term, func(string) string { return "" }); err == nil || !strings.Contains(err.Error(), "GitHub Actions") {
 		t.Errorf("at a terminal: error %v", err)
+	}
+}
+
+// A file that could not be written is the exit status, unless a budget is exceeded.
+func TestWithFailure(t *testing.T) {
+	full := errors.New("no space left on device")
+	undecided := &cli.Failure{Status: cli.ExitInconclusive, Err: errors.New("inconclusive")}
+	exceeded := &cli.Failure{Status: cli.ExitThreshold, Err: errors.New("a budget is exceeded")}
+	for _, c := range []struct {
+		outcome, unpublished error
+		want                 int
+	}{
+		{nil, nil, 0},
+		{nil, full, cli.ExitFailed},
+		{undecided, nil, cli.ExitInconclusive},
+		{undecided, full, cli.ExitFailed},
+		{exceeded, full, cli.ExitThreshold},
+	} {
+		var said bytes.Buffer
+		got := cli.PrintError(&cli.Terminal{Err: &said}, WithFailure(c.outcome, c.unpublished))
+		if told := strings.Contains(said.String(), full.Error()); got != c.want || told != (c.unpublished != nil) {
+			t.Errorf("%v, %v: status %d, want %d; said %q", c.outcome, c.unpublished, got, c.want, said.String())
+		}
 	}
 }
