@@ -25,7 +25,7 @@ func TestParseThresholdErrors(t *testing.T) {
 		"p99.9999<1ms":   "outside",
 		"99<1ms":         `"99" is not a measure`,
 		"p99<50":         "p99: the bound is a plain number; it must be a time (ns, µs, ms, s)",
-		"p99<-1ms":       `"-1ms" is not a quantity`,
+		"p99<-1ms":       `"-1ms" is negative`,
 		"p99=<1ms":       "is not a measure",
 		"p99<>1ms":       "does not begin with",
 		"errors>2":       "the bound is a plain number; it must be a share (%)",

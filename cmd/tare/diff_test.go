@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // TestDiffInterrupted interrupts a service's second capture: the first is compared
@@ -51,7 +52,7 @@ func TestDiffInterrupted(t *testing.T) {
 		status := run(ctx, []string{"diff", "--for", "1s", s.URL, saved}, &cli.Terminal{Out: &out, Err: &errs, Width: 80})
 		s.Close()
 		interrupt()
-		said := fmt.Sprintf("interrupted after %d captures of A and 1 of B", whole)
+		said := fmt.Sprintf("interrupted after %s of A and 1 of B", unit.Plural(int(whole), "capture"))
 		if status != cli.ExitInterrupted || strings.Contains(out.String(), said) != (whole > 0) {
 			t.Errorf("after %d captures: status %d, %s%s\nwant %d, and what was captured, if anything", whole, status, out.String(), errs.String(), cli.ExitInterrupted)
 		}

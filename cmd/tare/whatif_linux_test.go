@@ -310,8 +310,8 @@ func TestWhatIfEnded(t *testing.T) {
 	}
 	<-gone
 	var res whatif.Result
-	if err := json.Unmarshal(out.Bytes(), &res); err != nil || status != cli.ExitFailed {
-		t.Fatalf("got status %d and %v, want %d and what there is: %s", status, err, cli.ExitFailed, errs.String())
+	if err := json.Unmarshal(out.Bytes(), &res); err != nil || status != cli.ExitEnded {
+		t.Fatalf("got status %d and %v, want %d and what there is: %s", status, err, cli.ExitEnded, errs.String())
 	}
 	told := slices.ContainsFunc(res.Warnings, func(w string) bool {
 		return strings.Contains(w, "has ended") && strings.HasSuffix(w, ": the windows until then are shown")

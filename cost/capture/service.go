@@ -145,7 +145,7 @@ func (s Service) Find(ctx context.Context, by Source) (*Target, error) {
 // ExplainForeign replaces why a process cannot be looked at by the reason that it is no Go
 // program, if it is none.
 func ExplainForeign(pid int, err error) error {
-	if err == nil || pid == 0 {
+	if err == nil || pid == 0 || errors.As(err, new(*NetworkError)) {
 		return err
 	}
 	if facts, unread := proc.Read(pid); unread == nil && facts.Foreign() != nil {

@@ -37,6 +37,10 @@ type Conn struct {
 // Dial opens a connection to a numeric address. Headers of answers are at most maxHead
 // bytes long. It sends nothing before the handshake is complete.
 func Dial(ctx context.Context, addr string, config *tls.Config, maxHead int) (*Conn, error) {
+	config = config.Clone()
+	if config.ClientSessionCache != nil {
+		config.ClientSessionCache = apart{config.ClientSessionCache}
+	}
 	conn, err := quic.DialAddr(ctx, addr, config, &quic.Config{MaxIncomingStreams: -1})
 	if silent := (*quic.IdleTimeoutError)(nil); errors.As(err, &silent) {
 		return nil, fmt.Errorf("nothing answers HTTP/3 on that UDP port: %w", err)
@@ -46,6 +50,31 @@ func Dial(ctx context.Context, addr string, config *tls.Config, maxHead int) (*C
 	}
 	t := &http3.Transport{DisableCompression: true, MaxResponseHeaderBytes: maxHead}
 	return &Conn{conn: conn, client: t.NewClientConn(conn)}, nil
+}
+
+// apart is a cache that gives each connection a session of its own: quic-go writes into
+// those that it resumes, and so do several connections at a time.
+type apart struct{ tls.ClientSessionCache }
+
+// Get implements tls.ClientSessionCache.
+func (c apart) Get(key string) (*tls.ClientSessionState, bool) {
+	shared, ok := c.ClientSessionCache.Get(key)
+	if !ok || shared == nil {
+		return nil, false
+	}
+	ticket, state, err := shared.ResumptionState()
+	if err != nil || state == nil {
+		return nil, false
+	}
+	whole, err := state.Bytes()
+	if err != nil {
+		return nil, false
+	}
+	if state, err = tls.ParseSessionState(whole); err != nil {
+		return nil, false
+	}
+	own, err := tls.NewResumptionState(ticket, state)
+	return own, err == nil
 }
 
 // Resumed reports whether the handshake resumed a TLS session.
