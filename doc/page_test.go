@@ -200,7 +200,7 @@ func TestWrap(t *testing.T) {
 }
 
 func TestPrintable(t *testing.T) {
-	if got, want := doc.Printable("a\x1b[31mb\u202ec\td\ne\xff"), "a\ufffd[31mb\ufffdc\td\ne\ufffd"; got != want {
+	if got, want := doc.Printable("a\x1b[31mb\u202ec\td\ne\xff\u3164"), "a\ufffd[31mb\ufffdc\td\ne\ufffd\ufffd"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

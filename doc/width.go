@@ -3,14 +3,16 @@ package doc
 import (
 	"strings"
 	"unicode"
+
+	"github.com/clipperhouse/displaywidth"
 )
 
 // Printable returns text without what would steer a terminal or hide in a page:
-// control characters other than tabs and ends of lines, and marks that turn the
-// direction of writing. A replacement character stands for each.
+// control characters other than tabs and ends of lines, marks that turn the direction of
+// writing, and letters that show nothing. A replacement character stands for each.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+		if r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Bidi_Control, unicode.Other_Default_Ignorable_Code_Point) {
 			return unicode.ReplacementChar
 		}
 		return r
@@ -18,52 +20,15 @@ func Printable(text string) string {
 }
 
 // Width is the number of a terminal's columns that text takes.
-func Width(text string) int {
-	n := 0
-	for _, r := range text {
-		n += runeWidth(r)
-	}
-	return n
-}
-
-// wide are the blocks of Unicode whose characters take two columns (East Asian
-// Width W and F, after UAX 11), rounded to blocks.
-//
-// Note: libraries know sequences of emoji as well, which terminals show unlike
-// one another. A report's names do not need them.
-var wide = &unicode.RangeTable{
-	R16: []unicode.Range16{
-		{0x1100, 0x115f, 1}, {0x231a, 0x231b, 1}, {0x23e9, 0x23ec, 1}, {0x2e80, 0x303e, 1}, {0x3041, 0xa4cf, 1},
-		{0xa960, 0xa97f, 1}, {0xac00, 0xd7a3, 1}, {0xf900, 0xfaff, 1}, {0xfe30, 0xfe6f, 1}, {0xff00, 0xff60, 1}, {0xffe0, 0xffe6, 1},
-	},
-	R32: []unicode.Range32{{0x1f300, 0x1f64f, 1}, {0x1f680, 0x1f6ff, 1}, {0x1f900, 0x1f9ff, 1}, {0x20000, 0x3fffd, 1}},
-}
-
-func runeWidth(r rune) int {
-	switch {
-	case r < 0x300:
-		return 1
-	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
-		return 0
-	case unicode.Is(wide, r):
-		return 2
-	}
-	return 1
-}
+func Width(text string) int { return displaywidth.String(text) }
 
 // Cut shortens text to at most width columns, with … where it was longer. A width
 // of 0 cuts nothing.
 func Cut(text string, width int) string {
-	if width <= 0 || Width(text) <= width {
+	if width <= 0 {
 		return text
 	}
-	used := 1 // of the …
-	for i, r := range text {
-		if used += runeWidth(r); used > width {
-			return text[:i] + "…"
-		}
-	}
-	return text
+	return displaywidth.TruncateString(text, width, "…")
 }
 
 // isBreak says whether a line may end at r. A space that does not break is kept.

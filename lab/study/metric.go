@@ -13,9 +13,9 @@ type Metric struct {
 	Requests int
 	// Attributed is told by captures, not by trials.
 	Attributed bool
-	// Residual is what is left of the machine's: compared by difference, and of practical
-	// size where CPU per request would be.
+	// Residual is what is left of the machine's: compared by difference, and sized as CPU per request.
 	Residual bool
+	Grain    float64 // the least difference that matters where values are about 0, in Unit
 	// Outside is told of what tare did not start, too: of an arm that is a URL.
 	Outside bool
 }
@@ -51,11 +51,11 @@ var metrics = [...]Metric{
 	{Name: "handshake_p50", Title: "TLS handshake, p50", Unit: unit.Nanoseconds, Requests: 20, Outside: true},
 	{Name: "resumed", Title: "TLS handshakes that resumed a session", Unit: unit.Share, Higher: true, Outside: true},
 	{Name: "loop_time", Title: "handler in process", Unit: unit.Nanoseconds},
-	{Name: "loop_bytes", Title: "allocated per request, in process", Unit: unit.Bytes},
-	{Name: "loop_allocs", Title: "allocations per request, in process", Unit: unit.Count},
+	{Name: "loop_bytes", Title: "allocated per request, in process", Unit: unit.Bytes, Grain: 1},
+	{Name: "loop_allocs", Title: "allocations per request, in process", Unit: unit.Count, Grain: 0.01},
 	{Name: "loop_cache_hits", Title: "loads that hit the first cache, in process", Unit: unit.Share, Higher: true},
-	{Name: "alloc_bytes", Title: "allocated per request", Unit: unit.Bytes},
-	{Name: "alloc_objects", Title: "allocations per request", Unit: unit.Count},
+	{Name: "alloc_bytes", Title: "allocated per request", Unit: unit.Bytes, Grain: 1},
+	{Name: "alloc_objects", Title: "allocations per request", Unit: unit.Count, Grain: 0.01},
 	{Name: "gc_per_10k", Title: "GC cycles per 10,000 requests", Unit: unit.Count},
 	{Name: "gc_cpu", Title: "share of CPU in GC", Unit: unit.Share},
 	{Name: "handlers_cpu", Title: "CPU in the code of middlewares and handlers", Unit: unit.Nanoseconds, Attributed: true},

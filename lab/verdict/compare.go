@@ -218,8 +218,8 @@ func (an *analyser) setSizes(m *Metric, w *Workload) {
 		}
 		level := stats.Median(values(an.valid.points(control, whole)))
 		m.Threshold = an.study.Threshold * math.Abs(level)
-		if math.IsNaN(m.Threshold) {
-			m.Threshold = 0
+		if math.IsNaN(m.Threshold) || m.Threshold < m.Grain {
+			m.Threshold = m.Grain
 		}
 	}
 }

@@ -265,7 +265,8 @@ func settled(state string) bool {
 
 // judged are the verdicts by claim. The newest run that settled a claim counts, or
 // else the newest; what came with tare counts where no run of one's own settled it.
-// A run that cannot be read is named and left out.
+// A run that cannot be read is named and left out, and so is what a quick form, which has
+// fewer arms and workloads, could not judge.
 func (c *Cmd) judged(t *cli.Terminal) (map[string]studies.Result, error) {
 	all, err := record.List(c.Dir) // the newest first
 	if err != nil {
@@ -293,7 +294,9 @@ func (c *Cmd) judged(t *cli.Terminal) (map[string]studies.Result, error) {
 			continue
 		}
 		for i := range a.Claims {
-			consider(a.Claims[i].ID, newResult(a, &a.Claims[i]))
+			if k := &a.Claims[i]; k.Verdict != verdict.NotComparable || !a.Manifest.Quick {
+				consider(k.ID, newResult(a, k))
+			}
 		}
 	}
 	kept, err := studies.Results()

@@ -52,12 +52,7 @@ func PrintNamed(w io.Writer, figures, name string, width int) {
 // Fit cuts text to a number of columns; where there are too few for a name, to as
 // many as one takes.
 func Fit(text string, columns int) string {
-	columns = max(columns, leastName)
-	runes := []rune(text)
-	if len(runes) <= columns {
-		return text
-	}
-	return string(runes[:columns-1]) + "…"
+	return doc.Cut(text, max(columns, leastName))
 }
 
 // AlignColumns aligns the cells of a table's rows. Its lines end where a further column

@@ -30,7 +30,7 @@ func (j *Judge) parse() error {
 	for _, s := range j.FailIf {
 		th, err := load.ParseThreshold(s)
 		if err != nil {
-			return cli.Usage("--fail-if takes p50 to p99.999, max, mean, errors, rate or status_1xx to status_5xx, < or >, and a bound", fmt.Errorf("--fail-if: %w", err))
+			return cli.Usage("--fail-if takes p50 to p99.999, max, mean, errors, rate or status_1xx to status_5xx; <, <=, > or >=; and a bound", fmt.Errorf("--fail-if: %w", err))
 		}
 		j.thresholds = append(j.thresholds, th)
 	}
