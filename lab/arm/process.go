@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
@@ -226,14 +227,15 @@ func (a *Process) launch(cpus []int) error {
 	return <-started
 }
 
-// freeAddr picks a port that nobody listens on now.
+// freeAddr picks a port that nobody listens on now. It is below those that systems give to
+// outgoing connections, one of which might take it before the arm does.
 func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("picking a free port: %w", err)
+	for range 50 {
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000))); err == nil {
+			return l.Addr().String(), l.Close()
+		}
 	}
-	addr := l.Addr().String()
-	return addr, l.Close()
+	return "", errors.New("picking a free port: those tried from 20000 to 31999 are all taken")
 }
 
 // URL returns the base of requests to the arm, such as http://127.0.0.1:41234,
