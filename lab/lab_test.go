@@ -222,7 +222,7 @@ func TestRun(t *testing.T) {
 		if len(tr.Invalid) > 0 {
 			continue
 		}
-		for _, metric := range []string{"throughput", "service_p50", "errors", "startup"} {
+		for _, metric := range []string{"throughput", "service_p50", "errors", "startup", "answer_bytes"} {
 			if v, ok := tr.Metrics[metric]; !ok || v < 0 {
 				t.Errorf("trial %d of %s: %s = %v, %v", tr.Seq, tr.Arm, metric, v, ok)
 			}

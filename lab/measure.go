@@ -121,6 +121,7 @@ func loadMetrics(m map[string]float64, res *load.Result) {
 	m["service_p99"] = float64(res.Service.Quantile(.99))
 	m["first_byte_p50"] = float64(res.FirstByte.Quantile(.5))
 	m["errors"] = float64(c.Failed()+c.Dropped+c.Unverified) / float64(c.Scheduled)
+	m["answer_bytes"] = float64(res.BytesIn) / float64(max(1, c.Answered()))
 	m["reuse"] = float64(res.Reused) / float64(max(1, c.Answered()+c.Failed()))
 	m["peak_flight"] = float64(res.PeakFlight)
 	if n := res.Full + res.Resumed; n > 0 {

@@ -15,20 +15,25 @@ import (
 func TestUnlikeAnswers(t *testing.T) {
 	for _, tc := range []struct {
 		mode   string
+		accept string // Accept-Encoding
 		verify study.Verify
 		pilot  bool   // warned of in it
 		late   string // a warning of the run
 		trial  string // a warning of the arm's trials
 	}{
-		{"ok", study.Verify{}, false, "", ""},
-		{"other", study.Verify{}, true, "b answers GET / with status 200 and a body of 5 bytes", ""},
-		{"turns", study.Verify{}, true, "b answers GET / with status 200 and a body of 16 bytes", "the answer to GET / changed under the load: status 200 and a body of 5 bytes"},
-		{"turns", study.Verify{Contains: "hello"}, false, "", "the answer to GET / changed under the load"},
+		{"ok", "", study.Verify{}, false, "", ""},
+		{"other", "", study.Verify{}, true, "b answers GET / with status 200 and a body of 5 bytes", ""},
+		{"other", "gzip", study.Verify{}, false, "", ""},
+		{"turns", "", study.Verify{}, true, "b answers GET / with status 200 and a body of 16 bytes", "the answer to GET / changed under the load: status 200 and a body of 5 bytes"},
+		{"turns", "", study.Verify{Contains: "hello"}, false, "", "the answer to GET / changed under the load"},
 	} {
-		t.Run(tc.mode, func(t *testing.T) {
+		t.Run(tc.mode+tc.accept, func(t *testing.T) {
 			s := small(t, "ok", tc.mode)
 			s.Twin, s.Workloads = false, s.Workloads[:1]
 			s.Workloads[0].Targets = []study.Target{{Path: "/", Verify: tc.verify}}
+			if tc.accept != "" {
+				s.Workloads[0].Targets[0].Header = map[string]string{"Accept-Encoding": tc.accept}
+			}
 			o := options(t, s)
 			o.Blocks = 1
 			var before []string

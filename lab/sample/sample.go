@@ -66,9 +66,10 @@ func describe(a record.Answer) string {
 	return fmt.Sprintf("status %d and a body of %d bytes (SHA-256 %.8s…)", a.Status, a.Length, a.SHA256)
 }
 
-// explained reports whether verify says what the body of a target's answer is.
+// explained reports whether verify says what the body of a target's answer is, or the
+// target asks for an encoding: each encoder has bytes of its own.
 func explained(w study.Workload, target string) bool {
 	return slices.ContainsFunc(w.Targets, func(g study.Target) bool {
-		return Target(g) == target && (g.Verify.Contains != "" || g.Verify.SHA256 != "")
+		return Target(g) == target && (g.Verify.Contains != "" || g.Verify.SHA256 != "" || g.Header["Accept-Encoding"] != "")
 	})
 }

@@ -8,8 +8,7 @@ type Metric struct {
 	Title  string // for people
 	Unit   string // a base unit of package unit
 	Higher bool   // higher is better
-	// Requests is the number of requests a trial needs before the metric may
-	// be shown (quantiles); 0 = none.
+	// Requests that a trial needs before the metric may be shown (quantiles); 0 = none.
 	Requests int
 	// Attributed is told by captures, not by trials.
 	Attributed bool
@@ -48,6 +47,7 @@ var metrics = [...]Metric{
 	{Name: "service_p50", Title: "service time, p50", Unit: unit.Nanoseconds, Requests: 20, Outside: true},
 	{Name: "service_p99", Title: "service time, p99", Unit: unit.Nanoseconds, Requests: 1000, Outside: true},
 	{Name: "first_byte_p50", Title: "time to first byte, p50", Unit: unit.Nanoseconds, Requests: 20, Outside: true},
+	{Name: "answer_bytes", Title: "received per answer, header included", Unit: unit.Bytes, Outside: true},
 	{Name: "handshake_p50", Title: "TLS handshake, p50", Unit: unit.Nanoseconds, Requests: 20, Outside: true},
 	{Name: "resumed", Title: "TLS handshakes that resumed a session", Unit: unit.Share, Higher: true, Outside: true},
 	{Name: "loop_time", Title: "handler in process", Unit: unit.Nanoseconds},
