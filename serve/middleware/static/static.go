@@ -9,8 +9,12 @@
 // encoded, and what is not a regular file. os.Root keeps symbolic links from leading out
 // of a directory, and os.DirFS does not: see the example.
 //
-// An ETag is the SHA-256 of the content, computed once the file is some seconds old. Time and size alone would repeat
-// where a build gives all files the same time. Files above Options.Hash have these.
+// An ETag is the SHA-256 of the content, computed once the file is some seconds old. Time
+// and size alone would repeat where a build gives all files the same time. Files above
+// Options.Hash have these.
+//
+// Small files are kept in memory with their ETag, and are looked at and not opened while
+// they are as they were.
 //
 // Siblings with .br, .zst or .gz at the end of the name are sent to those who accept
 // them, each with an ETag of its own, if they are not older than the file.
@@ -21,8 +25,8 @@
 // Place: inside of what logs, limits and authenticates. Files for everybody have a chain
 // of their own.
 //
-// Cost: a look-up of the file and of each sibling that the client accepts. What the
-// kernel can send by itself it does.
+// Cost: a look-up of the file and of each sibling that the client accepts. Of files that
+// are not kept the kernel sends what it can by itself.
 package static
 
 import (
@@ -57,11 +61,18 @@ type Options struct {
 	Cache func(name string) string
 	// Hash is up to how many bytes a file's ETag is its SHA-256. 0: 16 MiB; negative: none.
 	Hash int64
+	// Keep is how many bytes of files of at most 64 KiB, which have a hash, are kept in
+	// memory. 0: 16 MiB; negative: none. Files that come when it is full are not kept.
+	Keep int64
 	// NoSiblings looks for no compressed siblings.
 	NoSiblings bool
 }
 
-const defaultHash = 16 << 20
+const (
+	defaultHash = 16 << 20
+	defaultKeep = 16 << 20
+	largestKept = 64 << 10
+)
 
 // New returns the middleware, or an error if Options.Files is not set.
 func New(o Options) (func(http.Handler) http.Handler, error) {
@@ -77,29 +88,37 @@ func New(o Options) (func(http.Handler) http.Handler, error) {
 	if o.Hash == 0 {
 		o.Hash = defaultHash
 	}
+	if o.Keep == 0 {
+		o.Keep = defaultKeep
+	}
 	s := &server{o: o, tags: map[string]tag{}}
 	return func(next http.Handler) http.Handler { return &handler{s, next} }, nil
 }
 
 // server is what all handlers of one middleware share.
 type server struct {
-	o  Options
-	mu sync.Mutex // held also while a hash is computed: one at a time
+	o       Options
+	hashing sync.Mutex // one at a time
+	mu      sync.Mutex
 	// tags are the hashes known, by the file's name.
 	tags map[string]tag
+	kept int64 // bytes of their bodies
 }
 
 // tag is the ETag of a file as it was at a time.
 type tag struct {
 	info  fs.FileInfo
 	value string
+	body  []byte // nil: not kept
+	// of answers with the body: Content-Length, and Last-Modified, nil where the time is not known
+	length, modified []string
 }
 
 // of reports whether the tag is that of the file. Where the system tells files apart, one
 // that was renamed over another is not the same, even if it has the other's time.
 func (t *tag) of(info fs.FileInfo) bool {
 	told := os.SameFile(info, info)
-	return t.info.Size() == info.Size() && t.info.ModTime().Equal(info.ModTime()) && (!told || os.SameFile(t.info, info))
+	return t.info.Size() == info.Size() && t.info.Mode() == info.Mode() && t.info.ModTime().Equal(info.ModTime()) && (!told || os.SameFile(t.info, info))
 }
 
 // settled is how old a file is whose hash is kept. Two writes within a tick of the file
@@ -183,13 +202,13 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, name string) bool
 		}
 	}
 	contentType := mime.TypeByExtension(path.Ext(name))
-	from, encoding := name, ""
+	from := version{name: name, info: info}
 	if !s.o.NoSiblings {
 		header.Add("Vary", "Accept-Encoding")
-		from, encoding = s.sibling(name, info, r.Header["Accept-Encoding"])
+		from = s.sibling(from, r.Header["Accept-Encoding"])
 	}
-	if encoding != "" {
-		header.Set("Content-Encoding", encoding)
+	if from.encoding != "" {
+		header.Set("Content-Encoding", from.encoding)
 		if contentType == "" {
 			contentType = "application/octet-stream"
 		}
@@ -197,7 +216,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, name string) bool
 	if contentType != "" {
 		header.Set("Content-Type", contentType)
 	}
-	s.send(w, r, from, encoding)
+	s.send(w, r, from)
 	return true
 }
 
@@ -224,21 +243,28 @@ var (
 	endings   = map[string]string{"br": ".br", "zstd": ".zst", "gzip": ".gz"}
 )
 
-// sibling returns the file to send for one, and how it is encoded; empty: as it is. Of
-// those that the client likes best the first that is there and not older is taken.
-func (s *server) sibling(name string, info fs.FileInfo, accepted []string) (from, encoding string) {
+// version is what is sent of a file: itself, or a compressed sibling.
+type version struct {
+	name     string
+	encoding string // empty: as it is
+	info     fs.FileInfo
+}
+
+// sibling returns the version to send of a file. Of those that the client likes best the
+// first that is there and not older is taken.
+func (s *server) sibling(plain version, accepted []string) version {
 	if len(accepted) == 0 {
-		return name, ""
+		return plain
 	}
 	offers := encodings
 	for {
 		e := accept.Encoding(accepted, offers)
 		if e == "" {
-			return name, ""
+			return plain
 		}
-		other, err := fs.Stat(s.o.Files, name+endings[e])
-		if err == nil && other.Mode().IsRegular() && !other.ModTime().Before(info.ModTime()) {
-			return name + endings[e], e
+		other, err := fs.Stat(s.o.Files, plain.name+endings[e])
+		if err == nil && other.Mode().IsRegular() && !other.ModTime().Before(plain.info.ModTime()) {
+			return version{plain.name + endings[e], e, other}
 		}
 		offers = without(offers, e)
 	}
@@ -254,35 +280,78 @@ func without(offers []string, e string) []string {
 	return left
 }
 
-// send answers with the file as it is once it is open.
-func (s *server) send(w http.ResponseWriter, r *http.Request, name, encoding string) {
-	f, err := s.o.Files.Open(name)
+// send answers with what is kept of the file, else with the file as it is once it is open.
+func (s *server) send(w http.ResponseWriter, r *http.Request, v version) {
+	if t, ok := s.known(v); ok && t.body != nil {
+		t.sendKept(w, r, v)
+		return
+	}
+	f, err := s.o.Files.Open(v.name)
 	if err != nil {
 		fail(w)
 		return
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
+	v.info, err = f.Stat()
+	if err != nil || !v.info.Mode().IsRegular() {
 		fail(w)
 		return
 	}
-	content, err := seekable(f, info)
+	content, err := seekable(f, v.info)
 	if err != nil {
 		fail(w)
 		return
 	}
-	value, err := s.tagOf(name, info, content)
+	t, err := s.tagOf(v, content)
 	if err != nil {
 		fail(w)
 		return
 	}
-	if encoding != "" {
-		value += "-" + encoding
-		w.Header().Set("Content-Length", strconv.FormatInt(info.Size(), 10)) // ServeContent leaves it to compressors
+	t.send(w, r, v, content)
+}
+
+// send answers with the content, under the tag.
+func (t tag) send(w http.ResponseWriter, r *http.Request, v version, content io.ReadSeeker) {
+	if v.encoding != "" {
+		w.Header().Set("Content-Length", strconv.FormatInt(v.info.Size(), 10)) // ServeContent leaves it to compressors
 	}
-	w.Header().Set("Etag", `"`+value+`"`)
-	http.ServeContent(w, r, name, info.ModTime(), content)
+	w.Header().Set("Etag", t.etag(v))
+	http.ServeContent(w, r, v.name, v.info.ModTime(), content)
+}
+
+func (t tag) etag(v version) string {
+	if v.encoding != "" {
+		return `"` + t.value + "-" + v.encoding + `"`
+	}
+	return `"` + t.value + `"`
+}
+
+var ranges = []string{"bytes"}
+
+// sendKept answers with the body that is kept. Requests for a part, or on a condition, go
+// by ServeContent.
+func (t tag) sendKept(w http.ResponseWriter, r *http.Request, v version) {
+	h := w.Header()
+	if r.Method != http.MethodGet || len(h["Content-Type"]) == 0 || asksMore(r.Header) {
+		t.send(w, r, v, bytes.NewReader(t.body))
+		return
+	}
+	h.Set("Etag", t.etag(v))
+	h["Accept-Ranges"], h["Content-Length"] = ranges[:1:1], t.length[:1:1]
+	if t.modified != nil {
+		h["Last-Modified"] = t.modified[:1:1]
+	}
+	_, _ = w.Write(t.body) // fails when the client has gone
+}
+
+// asksMore reports whether a request asks for a part or has a condition.
+func asksMore(h http.Header) bool {
+	for _, name := range []string{"Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range"} {
+		if len(h[name]) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // fail answers for a file that is there and cannot be read.
@@ -309,29 +378,64 @@ func seekable(f fs.File, info fs.FileInfo) (io.ReadSeeker, error) {
 	return bytes.NewReader(b), err
 }
 
-// tagOf returns what the ETag of an open file says.
-func (s *server) tagOf(name string, info fs.FileInfo, content io.ReadSeeker) (string, error) {
-	if s.o.Hash < 0 || info.Size() > s.o.Hash {
-		return strconv.FormatInt(info.ModTime().UnixNano(), 36) + "-" + strconv.FormatInt(info.Size(), 36), nil
-	}
+// known returns the tag of a file, if it is still that of the file.
+func (s *server) known(v version) (tag, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t, ok := s.tags[name]; ok && t.of(info) {
-		return t.value, nil
+	t, ok := s.tags[v.name]
+	return t, ok && t.of(v.info)
+}
+
+// tagOf returns the tag of an open file.
+func (s *server) tagOf(v version, content io.ReadSeeker) (tag, error) {
+	size, changed := v.info.Size(), v.info.ModTime()
+	if s.o.Hash < 0 || size > s.o.Hash {
+		return tag{value: strconv.FormatInt(changed.UnixNano(), 36) + "-" + strconv.FormatInt(size, 36)}, nil
 	}
-	hash := sha256.New()
-	if _, err := io.Copy(hash, io.LimitReader(content, s.o.Hash)); err != nil {
-		return "", err
+	if t, ok := s.known(v); ok {
+		return t, nil
+	}
+	s.hashing.Lock()
+	defer s.hashing.Unlock()
+	if t, ok := s.known(v); ok { // another request was faster
+		return t, nil
+	}
+	hash, body := sha256.New(), new(bytes.Buffer)
+	to := io.Writer(hash)
+	if size <= largestKept {
+		to = io.MultiWriter(hash, body)
+	}
+	if _, err := io.Copy(to, io.LimitReader(content, s.o.Hash)); err != nil {
+		return tag{}, err
 	}
 	if _, err := content.Seek(0, io.SeekStart); err != nil {
-		return "", err
+		return tag{}, err
 	}
-	value := base64.RawURLEncoding.EncodeToString(hash.Sum(nil))
-	if age := time.Since(info.ModTime()); age > settled || age < 0 {
-		if len(s.tags) >= mostTags {
-			clear(s.tags)
+	t := tag{info: v.info, value: base64.RawURLEncoding.EncodeToString(hash.Sum(nil))}
+	if age := time.Since(changed); age > settled || age < 0 {
+		if int64(body.Len()) == size { // else it was changed meanwhile, or is too large
+			t.body, t.length = body.Bytes(), []string{strconv.FormatInt(size, 10)}
 		}
-		s.tags[name] = tag{info, value}
+		if !changed.IsZero() && !changed.Equal(time.Unix(0, 0)) { // as ServeContent has it
+			t.modified = []string{changed.UTC().Format(http.TimeFormat)}
+		}
+		s.remember(v.name, t)
 	}
-	return value, nil
+	return t, nil
+}
+
+// remember keeps the tag, and the body if there is room for it.
+func (s *server) remember(name string, t tag) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.tags) >= mostTags {
+		clear(s.tags)
+		s.kept = 0
+	}
+	s.kept -= int64(len(s.tags[name].body))
+	if s.kept+int64(len(t.body)) > s.o.Keep {
+		t.body = nil
+	}
+	s.kept += int64(len(t.body))
+	s.tags[name] = t
 }

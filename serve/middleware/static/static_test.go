@@ -262,6 +262,84 @@ func TestETags(t *testing.T) {
 	}
 }
 
+// opening counts how often files are opened.
+type opening struct {
+	fs.FS
+	count int
+}
+
+func (o *opening) Open(name string) (fs.File, error)     { o.count++; return o.FS.Open(name) }
+func (o *opening) Stat(name string) (fs.FileInfo, error) { return fs.Stat(o.FS, name) }
+
+// TestKept has small files be opened once, until another replaces them or their mode is
+// changed.
+func TestKept(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(path, []byte(text), 0o644), os.Chtimes(path, old, old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	large := strings.Repeat("x", 64<<10+1)
+	write("a.txt", "first")
+	write("b.txt", "other")
+	write("large.txt", large)
+	write("timeless.txt", "when?")
+	if err := os.Chtimes(filepath.Join(dir, "timeless.txt"), time.Unix(0, 0), time.Unix(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		keep  int64
+		file  string
+		again bool // it is opened each time
+	}{
+		"kept": {0, "a.txt", false}, "of no time": {0, "timeless.txt", false}, "exactly": {5, "a.txt", false}, "no room": {4, "a.txt", true}, "none": {-1, "a.txt", true}, "large": {0, "large.txt", true},
+	} {
+		files := &opening{FS: os.DirFS(dir)}
+		mw, err := static.New(static.Options{Files: files, Keep: c.keep, NoSiblings: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := func(fields ...string) string {
+			w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/"+c.file, nil)
+			for i := 0; i < len(fields); i += 2 {
+				r.Header.Set(fields[i], fields[i+1])
+			}
+			mw(http.NotFoundHandler()).ServeHTTP(w, r)
+			return fmt.Sprint(w.Code, " ", w.Body, " ", w.Header())
+		}
+		first := ask()
+		if second := ask(); second != first || (files.count == 2) != c.again {
+			t.Errorf("%s: %d opened; %.80s, then %.80s", name, files.count, first, second)
+		}
+		if part := ask("Range", "bytes=1-2"); !strings.HasPrefix(part, "206 "+first[5:7]) {
+			t.Errorf("%s: a part is %.80s of %.80s", name, part, first)
+		}
+		if c.file != "a.txt" {
+			continue
+		}
+		files.count = 0
+		write("new", "third")
+		if err := os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "a.txt")); err != nil {
+			t.Fatal(err)
+		}
+		if after := ask(); !strings.HasPrefix(after, "200 third ") || files.count != 1 {
+			t.Errorf("%s, replaced: %.80s, %d opened", name, after, files.count)
+		}
+		if err := os.Chmod(filepath.Join(dir, "a.txt"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if ask(); files.count != 2 {
+			t.Errorf("%s, of another mode: %d opened, want to look again", name, files.count)
+		}
+		write("a.txt", "first")
+		if err := os.Chmod(filepath.Join(dir, "a.txt"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestSiblings has the compressed file sent to those who accept it, by its own ETag.
 func TestSiblings(t *testing.T) {
 	o := static.Options{Files: site()}
