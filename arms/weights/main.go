@@ -25,6 +25,7 @@ import (
 	"github.com/tarehq/tare/serve/middleware/recovery"
 	"github.com/tarehq/tare/serve/middleware/requestid"
 	"github.com/tarehq/tare/serve/middleware/secure"
+	"github.com/tarehq/tare/serve/middleware/static"
 	"github.com/tarehq/tare/serve/middleware/timeout"
 )
 
@@ -135,6 +136,13 @@ var makers = map[string]func() (middleware, error){
 			return nil, err
 		}
 		return f.Middleware, nil
+	},
+	"static": func() (middleware, error) {
+		dir, err := os.OpenRoot(".")
+		if err != nil {
+			return nil, err
+		}
+		return static.New(static.Options{Files: dir.FS()})
 	},
 	"jwt":          func() (middleware, error) { return verifying(0) },
 	"jwt-uncached": func() (middleware, error) { return verifying(-1) },

@@ -1,7 +1,8 @@
 // Command nginx becomes nginx, set up for speed, to answer what the engine
-// study asks but for the echo, which nginx alone cannot give.
+// study asks but for the echo, which nginx alone cannot give; or to serve what
+// package pages holds, from files.
 //
-// It writes the configuration and the page to the working directory, which for
+// It writes the configuration and the files to the working directory, which for
 // an arm is the trial's own, and then runs nginx in its own place: as many
 // workers as GOMAXPROCS, no logs, files kept open, connections kept for any
 // number of requests.
@@ -9,6 +10,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,22 +20,30 @@ import (
 	"text/template"
 
 	"github.com/tarehq/tare/arms/engine/answers"
+	"github.com/tarehq/tare/arms/pages"
 )
 
-const (
-	page  = "page"  // the file
-	files = 1 << 14 // open at once in a worker: more than any workload's connections
-)
+const files = 1 << 14 // open at once in a worker: more than any workload's connections
+
+// settings are what the flags say.
+type settings struct {
+	serve string
+	gzip  int
+}
 
 func main() {
-	err := become(os.Getenv("TARE_ADDR"))
+	var s settings
+	flag.StringVar(&s.serve, "serve", "answers", "`what` to serve: answers, pages or files")
+	flag.IntVar(&s.gzip, "gzip", 0, "`level` at which pages are compressed; 0: they are not")
+	flag.Parse()
+	err := become(os.Getenv("TARE_ADDR"), s)
 	fmt.Fprintf(os.Stderr, "nginx: %v\n", err)
 	os.Exit(1)
 }
 
 // become runs nginx in this process's place and returns only what kept it from
 // that.
-func become(addr string) error {
+func become(addr string, s settings) error {
 	if addr == "" {
 		return errors.New("TARE_ADDR does not say where to listen")
 	}
@@ -41,11 +51,21 @@ func become(addr string) error {
 	if err != nil {
 		return err
 	}
-	conf := configuration(addr, runtime.GOMAXPROCS(0))
-	for name, text := range map[string][]byte{"nginx.conf": []byte(conf), page: answers.Page()} {
-		if err := os.WriteFile(name, text, 0o644); err != nil {
-			return err
-		}
+	const root = "root"
+	var all []pages.Page
+	switch s.serve {
+	case "answers":
+		all = []pages.Page{{Path: "/page", Body: answers.Page()}}
+	case "pages":
+		all = pages.All()
+	case "files":
+		all = pages.Files()
+	default:
+		return fmt.Errorf("-serve %q: there are answers, pages and files", s.serve)
+	}
+	conf := configuration(addr, root, s)
+	if err := errors.Join(pages.Write(root, all), os.WriteFile("nginx.conf", []byte(conf), 0o644)); err != nil {
+		return err
 	}
 	dir, err := os.Getwd()
 	if err != nil {
@@ -56,12 +76,12 @@ func become(addr string) error {
 }
 
 // configuration is nginx's, with paths relative to its prefix.
-func configuration(addr string, workers int) string {
+func configuration(addr, root string, s settings) string {
 	var b strings.Builder
 	err := template.Must(template.New("").Parse(text)).Execute(&b, map[string]any{
-		"Addr": addr, "Workers": workers, "Files": files,
-		"Plain": string(answers.Plain()), "Object": string(answers.Object()), "Page": page,
-		"Root": os.Geteuid() == 0, "Text": answers.Text, "JSON": answers.JSON,
+		"Addr": addr, "Workers": runtime.GOMAXPROCS(0), "Files": files, "Root": root, "Answers": s.serve == "answers", "Gzip": s.gzip,
+		"Plain": string(answers.Plain()), "Object": string(answers.Object()),
+		"Superuser": os.Geteuid() == 0, "Text": answers.Text, "JSON": answers.JSON,
 	})
 	if err != nil {
 		panic(err) // every name above is known
@@ -70,9 +90,10 @@ func configuration(addr string, workers int) string {
 }
 
 // Workers of a master that is root's would be nobody's, who may not read a
-// trial's directory.
+// trial's directory. Compression is as the other arms have it: of the types of text, from
+// 1 KiB on.
 const text = `daemon off;
-{{if .Root}}user root;
+{{if .Superuser}}user root;
 {{end -}}
 pid nginx.pid;
 error_log stderr error;
@@ -95,18 +116,36 @@ http {
 	sendfile on;
 	tcp_nopush on;
 	open_file_cache max=8;
-	default_type "{{.Text}}";
+	{{- if .Gzip}}
+	gzip on;
+	gzip_comp_level {{.Gzip}};
+	gzip_min_length 1024;
+	gzip_types text/plain application/json;
+	gzip_vary on;
+	{{- end}}
 
 	server {
 		listen {{.Addr}} backlog=4096;
+		root {{.Root}};
+		{{- if .Answers}}
+		default_type "{{.Text}}";
 
 		location = /plain { return 200 "{{.Plain}}"; }
 		location = /json {
 			default_type "{{.JSON}}";
 			return 200 '{{.Object}}';
 		}
-		location = /page { alias {{.Page}}; }
+		location = /page { }
 		location / { return 404 "404 page not found\n"; }
+		{{- else}}
+		charset utf-8;
+		types {
+			text/html html;
+			text/plain txt;
+			application/json json;
+			image/jpeg jpg;
+		}
+		{{- end}}
 	}
 }
 `

@@ -1,7 +1,8 @@
 //tare:module github.com/go-chi/chi/v5
 
 // Command weights answers behind one middleware of others for net/http, or behind those
-// that services on chi usually have. Package plan says how they are set up.
+// that services on chi usually have. Package plan says how they are set up. Compression of
+// ours is here, too, since it is a module of its own.
 package main
 
 import (
@@ -17,11 +18,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/CAFxX/httpcompression"
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/go-chi/httplog/v3"
 	"github.com/go-chi/httprate"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/gorilla/handlers"
+	"github.com/klauspost/compress/gzhttp"
 	"github.com/lestrrat-go/jwx/v3/jwa"
 	jwx "github.com/lestrrat-go/jwx/v3/jwt"
 	"github.com/prometheus/client_golang/prometheus"
@@ -36,6 +39,7 @@ import (
 
 	"github.com/tarehq/tare/arms/arm"
 	"github.com/tarehq/tare/arms/weights/plan"
+	"github.com/tarehq/tare/serve/compress"
 )
 
 type mw = func(http.Handler) http.Handler
@@ -120,6 +124,12 @@ var makers = map[string]func() mw{
 	"metrics-promhttp-native": func() mw {
 		return counting(prometheus.HistogramOpts{NativeHistogramBucketFactor: 1.1})
 	},
+	"compress":     func() mw { return must(compress.New(compress.Options{})) },
+	"compress-chi": func() mw { return middleware.Compress(5) },
+	"compress-gzhttp": func() mw {
+		return func(next http.Handler) http.Handler { return gzhttp.GzipHandler(next) }
+	},
+	"compress-httpcompression": func() mw { return must(httpcompression.DefaultAdapter()) },
 	"basicauth-chi": func() mw {
 		check := middleware.BasicAuth("restricted", map[string]string{plan.User: plan.Password})
 		return func(next http.Handler) http.Handler { return plan.WithPassword(check(next)) }
@@ -137,6 +147,14 @@ var makers = map[string]func() mw{
 			return err
 		})
 	},
+}
+
+// must panics where settings that are as documented are refused.
+func must(m mw, err error) mw {
+	if err != nil {
+		panic(err)
+	}
+	return m
 }
 
 // zerologging is hlog's chain as its package shows it.
