@@ -94,9 +94,9 @@ var arrows = map[string][]string{
 	"cmd/tare/internal/whatifverb":    {"cmd/tare/internal/cli", "cost/whatif", "doc", "stats/unit"},
 	"arms/rivals/internal/fastloop":   {"arms/arm"},
 
+	"cmd/tare/internal/loadverb/export":   {"cmd/tare/internal/cli", "load"},
 	"cmd/tare/internal/loadverb/journal":  {"load"},
 	"cmd/tare/internal/loadverb/redirect": {"load"},
-	"cmd/tare/internal/loadverb/scrape":   {"load"},
 
 	"cost/internal/framework": {"cost/internal/symbol"},
 	"cost/internal/kallsyms":  {"cost"},
@@ -104,6 +104,7 @@ var arrows = map[string][]string{
 	"internal/cgroup":   {},
 	"internal/task":     {},
 	"internal/chromium": {}, // for tests
+	"internal/forward":  {}, // for tests
 	"internal/injected": {},
 	"internal/sockets":  {},
 	"internal/toggle":   {"stats"},

@@ -105,8 +105,10 @@ func (p *plan) pickEngine() error {
 	switch {
 	case o.Protocol != HTTP1 && o.Protocol != HTTP2 && o.Protocol != HTTP3:
 		return fmt.Errorf("protocol %q is unknown: want \"\", %q or %q", o.Protocol, HTTP2, HTTP3)
-	case o.Protocol == HTTP3 && (!p.script.https || o.Unix != ""):
-		return errors.New("HTTP/3 needs https URLs, and no Unix socket")
+	case o.Protocol == HTTP3 && (!p.script.https || o.Unix != "" || o.Proxy != ""):
+		return errors.New("HTTP/3 needs https URLs, and no Unix socket or proxy")
+	case o.Unix != "" && o.Proxy != "":
+		return errors.New("a Unix socket is not reached through a proxy: leave one of the two out")
 	case o.Engine != Auto && o.Engine != Epoll && o.Engine != Goroutines:
 		return fmt.Errorf("engine %q is unknown: want %q or %q", o.Engine, Epoll, Goroutines)
 	case o.Engine == Epoll && obstacle != nil:

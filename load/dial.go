@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/load/internal/http3"
+	"github.com/tarehq/tare/load/internal/proxy"
 	"github.com/tarehq/tare/load/internal/wire"
 )
 
@@ -19,6 +20,7 @@ var errNoHTTP2 = errors.New("the server did not agree to HTTP/2")
 // dialer opens the connections of the engines that go through package net.
 type dialer struct {
 	dialer net.Dialer
+	proxy  *proxy.Proxy
 	tls    []*tls.Config // by endpoint; nil entries are plain
 	ends   []endpoint
 	addrs  [][]string     // by endpoint
@@ -37,7 +39,7 @@ type link struct {
 
 func newDialer(p *plan) *dialer {
 	n := len(p.script.endpoints)
-	d := &dialer{ends: p.script.endpoints, tls: make([]*tls.Config, n), addrs: make([][]string, n), best: make([]atomic.Int32, n)}
+	d := &dialer{proxy: p.script.proxy, ends: p.script.endpoints, tls: make([]*tls.Config, n), addrs: make([][]string, n), best: make([]atomic.Int32, n)}
 	shared := tlsConfig(p.opts)
 	for i, e := range d.ends {
 		for _, a := range p.addrs[i] {
@@ -83,6 +85,14 @@ func (d *dialer) dial(ctx context.Context, i int) (*link, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if host := d.ends[i].tunnel; host != "" {
+		through, err := d.proxy.Tunnel(ctx, raw, host)
+		if err != nil {
+			raw.Close()
+			return nil, err
+		}
+		raw = through
 	}
 	connected := nanotime()
 	l := &link{wire: &wire.Conn{Conn: raw}, connect: time.Duration(connected - start)}

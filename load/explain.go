@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -12,19 +13,27 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/tarehq/tare/load/internal/proxy"
 )
 
 // explain is err, which kept a connection to e from being made, with its
 // remedy.
 func explain(e endpoint, err error) error {
-	doing, remedy := "connecting to", connectRemedy(e, err)
+	doing, remedy := "connecting to "+e.addr, connectRemedy(e, err)
+	if e.proxied {
+		doing = "connecting to the proxy " + e.addr
+	}
 	if _, ok := errors.AsType[*handshakeError](err); ok {
-		doing, remedy = "securing the connection to", tlsRemedy(e, err)
+		doing, remedy = "securing the connection to "+cmp.Or(e.tunnel, e.addr), tlsRemedy(e, err)
+	}
+	if refusal, ok := errors.AsType[*proxy.Refusal](err); ok {
+		doing, remedy = "opening a tunnel to "+e.tunnel, refusal.Remedy
 	}
 	if remedy == "" {
-		return fmt.Errorf("%s %s: %w", doing, e.addr, bareCause(err))
+		return fmt.Errorf("%s: %w", doing, bareCause(err))
 	}
-	return fmt.Errorf("%s %s: %w: %s", doing, e.addr, bareCause(err), remedy)
+	return fmt.Errorf("%s: %w: %s", doing, bareCause(err), remedy)
 }
 
 // bareCause drops package net's "dial tcp 127.0.0.1:1: connect: " from err,

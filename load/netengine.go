@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/load/internal/fifo"
+	"github.com/tarehq/tare/load/internal/sys"
 )
 
 // maxBackoff is the longest that a closed-loop worker waits after a refused
@@ -154,7 +155,7 @@ func (e *netEngine) loop() {
 // dispatch runs the open loop: it hands each intended start to a worker when
 // its time has come.
 func (e *netEngine) dispatch() {
-	sleep := preciseSleep()
+	sleep := sys.PreciseSleep()
 	for a := e.plan.arrivals(0, 1); ; {
 		t := a.next()
 		if t == never || !e.sleepUntil(t, sleep) || !e.plan.take(t) {

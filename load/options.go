@@ -55,6 +55,10 @@ type Options struct {
 
 	// Unix is the path of a Unix socket to connect to instead of the host.
 	Unix string
+	// Proxy is the URL of an HTTP proxy, as http://name:password@host:port; "" is none. It opens
+	// tunnels by CONNECT for https and HTTP/2, whose time counts in Result.Connect. Else requests
+	// name the whole URL, and the hosts of all targets share the connections to it.
+	Proxy string
 	// Protocol picks the engine's protocol; the zero value is HTTP/1.1.
 	Protocol Protocol
 	// TLS configures https targets; nil verifies as usual.

@@ -32,6 +32,7 @@ type plan struct {
 	quit           atomic.Int64
 	hurried        bool         // an interruption has brought quit forward
 	budget         atomic.Int64 // measured requests that may still begin
+	barred         atomic.Bool  // an answer had status 407
 	spent          atomic.Int64 // when the budget was used up; never before
 
 	flight    atomic.Int64 // requests in flight, warm-up included

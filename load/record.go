@@ -3,6 +3,7 @@ package load
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -167,6 +168,9 @@ func (r *recorder) answered(o *outcome, now int64) {
 	c.Status[o.status/100]++
 	if !o.verified {
 		c.Unverified++
+	}
+	if o.status == http.StatusProxyAuthRequired {
+		r.plan.barred.Store(true)
 	}
 	if !measured {
 		if o.end >= r.plan.measure && o.end < r.plan.end.Load() {

@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+
+	"github.com/tarehq/tare/load/internal/alias"
+	"github.com/tarehq/tare/load/internal/proxy"
 )
 
 // maxWeight bounds a target's weight.
@@ -29,7 +32,7 @@ type message struct {
 // encode lays b out as an HTTP/1.1 request.
 func (b *blueprint) encode(closing bool) message {
 	parts := []template{
-		literal(b.method + " "), b.path, literal(" HTTP/1.1\r\nHost: "), b.host, literal("\r\n"),
+		literal(b.method + " " + b.origin), b.path, literal(" HTTP/1.1\r\nHost: "), b.host, literal("\r\n"),
 	}
 	for _, h := range b.header {
 		parts = append(parts, literal(h.name+": "), h.value, literal("\r\n"))
@@ -78,8 +81,9 @@ type script struct {
 	targets   []*blueprint
 	verify    verifier
 	https     bool
+	proxy     *proxy.Proxy // nil: none
 
-	alias  aliasTable
+	alias  alias.Table
 	feeder *Feeder
 	fed    atomic.Uint64 // records handed out
 	share  float64       // of requests that go on a connection of their own
@@ -95,11 +99,17 @@ func newScript(o *Options) (*script, error) {
 		return nil, fmt.Errorf("checking options: a share of new connections of %v is outside 0 to 1", o.NewConnections)
 	}
 	s := &script{feeder: o.Feeder, share: o.NewConnections, seed: max(o.Seed, 1)}
+	if o.Proxy != "" {
+		var err error
+		if s.proxy, err = proxy.Parse(o.Proxy); err != nil {
+			return nil, fmt.Errorf("checking options: proxy %q: %w", Shown(AbsoluteURL(o.Proxy)), err)
+		}
+	}
 	weights := make([]int, len(o.Targets))
 	known := map[endpoint]int{}
 	for i := range o.Targets {
 		t := &o.Targets[i]
-		b, e, err := compileTarget(t, o)
+		b, e, err := compileTarget(t, s.proxy, o)
 		if err != nil {
 			return nil, targetError(o, i, err)
 		}
@@ -121,7 +131,7 @@ func newScript(o *Options) (*script, error) {
 		}
 		s.verify = append(s.verify, c)
 	}
-	s.alias = newAliasTable(weights)
+	s.alias = alias.New(weights)
 	return s, nil
 }
 
@@ -188,7 +198,7 @@ func (c *cursor) pick() int {
 	if len(c.s.targets) == 1 {
 		return 0
 	}
-	return c.s.alias.pick(c.rng)
+	return c.s.alias.Pick(c.rng)
 }
 
 func (s *script) encoded(m *message, buf *[]byte) []byte {
@@ -249,45 +259,3 @@ func (c *cursor) request() (req *http.Request, target int) {
 type bodyReader struct{ *bytes.Reader }
 
 func (bodyReader) Close() error { return nil }
-
-// aliasTable draws indexes in given proportions in constant time (Walker's
-// alias method, as arranged by Vose).
-type aliasTable struct {
-	keep  []float64 // chance to stay with the column drawn
-	other []int     // the index taken else
-}
-
-func newAliasTable(weights []int) aliasTable {
-	n := len(weights)
-	t := aliasTable{keep: make([]float64, n), other: make([]int, n)}
-	total := 0
-	for _, w := range weights {
-		total += w
-	}
-	var small, large []int
-	for i, w := range weights {
-		t.keep[i], t.other[i] = float64(w)*float64(n)/float64(total), i
-		if t.keep[i] < 1 {
-			small = append(small, i)
-		} else {
-			large = append(large, i)
-		}
-	}
-	for len(small) > 0 && len(large) > 0 {
-		s, l := small[len(small)-1], large[len(large)-1]
-		small = small[:len(small)-1]
-		t.other[s] = l
-		if t.keep[l] -= 1 - t.keep[s]; t.keep[l] < 1 {
-			large, small = large[:len(large)-1], append(small, l)
-		}
-	}
-	return t
-}
-
-func (t *aliasTable) pick(rng *rand.Rand) int {
-	i := rng.IntN(len(t.keep))
-	if rng.Float64() < t.keep[i] {
-		return i
-	}
-	return t.other[i]
-}

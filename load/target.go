@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tarehq/tare/load/internal/proxy"
 	"golang.org/x/net/http/httpguts"
 )
 
@@ -19,6 +20,8 @@ type endpoint struct {
 	addr    string // host:port, or the socket's path
 	host    string // the name that a certificate must hold; "" without TLS
 	tls     bool
+	proxied bool   // addr is the proxy's
+	tunnel  string // the host:port that the proxy is to connect to; "": requests name it
 }
 
 // blueprint is a compiled Target.
@@ -28,6 +31,7 @@ type blueprint struct {
 	head     bool // the method is HEAD: answers have no body
 	weight   int
 	scheme   string
+	origin   string   // before the path, where a proxy is to read it: "http://host"
 	host     template // of the Host field
 	path     template // path and query, as sent
 	header   []headerField
@@ -43,8 +47,8 @@ type headerField struct {
 	value template
 }
 
-// compileTarget checks t and encodes it. The error does not name the target.
-func compileTarget(t *Target, o *Options) (*blueprint, endpoint, error) {
+// compileTarget checks t and encodes it; via may be nil. The error does not name the target.
+func compileTarget(t *Target, via *proxy.Proxy, o *Options) (*blueprint, endpoint, error) {
 	b := &blueprint{method: t.Method, weight: t.Weight}
 	if b.method == "" {
 		b.method = "GET"
@@ -65,6 +69,9 @@ func compileTarget(t *Target, o *Options) (*blueprint, endpoint, error) {
 	e, err := b.setURL(t.URL, o)
 	if err != nil {
 		return nil, endpoint{}, err
+	}
+	if via != nil {
+		e = b.goThrough(via, e, o)
 	}
 	if err := b.setHeader(t.Header, o); err != nil {
 		return nil, endpoint{}, err
@@ -127,6 +134,21 @@ func connectTo(host string, secure bool, unix string) endpoint {
 	if unix != "" {
 		e.network, e.addr = "unix", unix
 	}
+	return e
+}
+
+// goThrough has the requests to e go through a proxy: by a tunnel, or without one by
+// naming the whole URL (RFC 9112, section 3.2.2).
+func (b *blueprint) goThrough(via *proxy.Proxy, e endpoint, o *Options) endpoint {
+	if e.tls || o.Protocol != HTTP1 {
+		e.tunnel = withoutZone(e.addr)
+	} else {
+		b.origin = "http://" + b.host.fill(nil)
+	}
+	if e.tunnel == "" && via.Authorization != "" {
+		b.header = append(b.header, headerField{"Proxy-Authorization", literal(via.Authorization)})
+	}
+	e.addr, e.proxied = via.Addr, true
 	return e
 }
 

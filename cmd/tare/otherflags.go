@@ -14,7 +14,7 @@ func otherFlags() map[string]string {
 		"-z": "duration", "-X": "method", "-R": "rate", "-D": "body-file", "-Z": "body-file", "-p": "streams",
 		"--vus": "connections", "--concurrency": "connections", "--rps": "rate", "--qps": "rate", "--query-per-second": "rate",
 		"--iterations": "requests", "--disable-keepalive": "new-connections", "--data": "body", "--data-file": "body-file",
-		"--cacert": "ca", "--unix-socket": "unix", "--http-version": "http2", "--request": "method", "--parallel": "streams",
+		"--cacert": "ca", "-x": "proxy", "--unix-socket": "unix", "--http-version": "http2", "--request": "method", "--parallel": "streams",
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/internal/forward"
 	"github.com/tarehq/tare/internal/sockets"
 )
 
@@ -30,6 +31,8 @@ import (
 //	             X-Token: a:b, c)
 //	$TLSURL      the same over TLS, HTTP/2 offered; $CA is its authority
 //	$EXPIREDURL  a certificate that is no longer valid
+//	$PROXY       an HTTP proxy
+//	$GUARDED     an HTTP proxy that wants ada's password, x
 //	$DEADURL     nothing listens there
 //	$SOCKET      the path of a Unix socket, the same server
 func startServers(t *testing.T) []string {
@@ -60,7 +63,10 @@ func startServers(t *testing.T) []string {
 	local := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(answer)}}
 	local.Start()
 	t.Cleanup(local.Close)
+	guarded := forward.Start(t)
+	guarded.Authorization = "Basic YWRhOng="
 	return []string{
+		"PROXY=" + forward.Start(t).URL, "GUARDED=" + guarded.URL[len("http://"):],
 		"URL=" + plain.URL, "TLSURL=" + secure.URL, "CA=" + ca, "EXPIREDURL=" + expired.URL,
 		"DEADURL=" + deadURL(t), "SOCKET=" + socket,
 	}

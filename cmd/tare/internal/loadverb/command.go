@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/loadverb/export"
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb/journal"
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb/redirect"
-	"github.com/tarehq/tare/cmd/tare/internal/loadverb/scrape"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/load/pace"
 )
@@ -63,6 +63,7 @@ type Carriage struct {
 	HTTP3          bool          `name:"http3" xor:"protocol" help:"Use HTTP/3 (https only)."`
 	Streams        int           `help:"With --http2 or --http3: requests in flight on a connection (0: 1; with --rate at most 100)." placeholder:"N"`
 	Pipeline       int           `help:"Requests that a connection sends before it reads their responses (0: 1)." placeholder:"N"`
+	Proxy          string        `short:"x" help:"HTTP proxy to go through, such as http://NAME:PASSWORD@HOST:3128. Tunnels (CONNECT) carry https and HTTP/2." placeholder:"URL"`
 	Unix           string        `help:"Unix socket to connect to, instead of the URL's host." placeholder:"PATH"`
 	Threads        int           `short:"t" help:"Number of event loops (0: one per CPU; with --rate at most one per 25,000 requests a second)." placeholder:"N"`
 	Spin           time.Duration `help:"Busy-poll this long before each start (0: 60us while a CPU is free). Set it where the CPUs are reserved for tare." placeholder:"DURATION"`
@@ -80,15 +81,15 @@ type Verify struct {
 
 // Output says where results go.
 type Output struct {
-	JSON       bool   `name:"json" help:"Print JSON instead of the summary."`
-	Output     string `short:"o" help:"Write the JSON to a file, atomically." placeholder:"FILE"`
-	CSV        string `name:"csv" help:"Write the time series as CSV." placeholder:"FILE"`
-	HTML       string `name:"html" help:"Write the summary as one HTML file." placeholder:"FILE"`
-	Markdown   string `help:"Write the summary as Markdown." placeholder:"FILE"`
-	HDR        string `name:"hdr" help:"Write the histograms as an HdrHistogram log." placeholder:"FILE"`
-	Journal    string `help:"Write the state of the run every second as a JSON line (with -o X.json: X.journal.jsonl)." placeholder:"FILE"`
-	Prometheus string `help:"While the load runs, offer its state to Prometheus at http://ADDR/metrics, such as :9464." placeholder:"ADDR"`
-	Quiet      bool   `short:"q" help:"Print no progress."`
+	JSON     bool         `name:"json" help:"Print JSON instead of the summary."`
+	Output   string       `short:"o" help:"Write the JSON to a file, atomically." placeholder:"FILE"`
+	CSV      string       `name:"csv" help:"Write the time series as CSV." placeholder:"FILE"`
+	HTML     string       `name:"html" help:"Write the summary as one HTML file." placeholder:"FILE"`
+	Markdown string       `help:"Write the summary as Markdown." placeholder:"FILE"`
+	HDR      string       `name:"hdr" help:"Write the histograms as an HdrHistogram log." placeholder:"FILE"`
+	Journal  string       `help:"Write the state of the run every second as a JSON line (with -o X.json: X.journal.jsonl)." placeholder:"FILE"`
+	Export   export.Flags `embed:""`
+	Quiet    bool         `short:"q" help:"Print no progress."`
 }
 
 // Help shows examples.
@@ -146,6 +147,7 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	defer w.restore() // whatever happens
 	o.Progress = w.progress
 	res, err := load.Run(ctx, o)
+	w.o.Export.Last(res)
 	werr := w.close()
 	if res == nil {
 		return explainRefusal(err)
@@ -161,16 +163,13 @@ func (c *Command) watch(ctx context.Context, t *cli.Terminal) (context.Context, 
 	if err != nil {
 		return nil, nil, err
 	}
-	var export *scrape.Server
-	if c.Output.Prometheus != "" {
-		if export, err = scrape.Listen(c.Output.Prometheus); err != nil {
-			return nil, nil, &cli.Failure{Status: cli.ExitFailed, Err: errors.Join(fmt.Errorf("--prometheus: %w", err), j.Close()), Hint: "--prometheus takes an address of this machine, such as :9464"}
-		}
-		t.Note("metrics at %s", export.URL())
+	exporter, err := c.Output.Export.Open(ctx, t)
+	if err != nil {
+		return nil, nil, cmp.Or(err, j.Close())
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	w := newWatcher(t, watcherOptions{
-		Title: c.title(), Journal: j, Export: export, Quiet: c.Output.Quiet, Open: c.Offer.Rate != "" || c.Offer.FindMax != "",
+		Title: c.title(), Journal: j, Export: exporter, Quiet: c.Output.Quiet, Open: c.Offer.Rate != "" || c.Offer.FindMax != "",
 		Requests: c.Offer.Requests, Stop: stop, StatusAsked: c.Verify.VerifyStatus != 0,
 		Patient: c.Offer.FindMax != "", // a search ends by itself, and says why
 	})

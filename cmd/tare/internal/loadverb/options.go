@@ -65,7 +65,7 @@ func (c *Command) options() (load.Options, error) {
 		Connections: c.Offer.Connections, MaxInFlight: c.Offer.MaxInFlight, Duration: c.Offer.Duration,
 		Requests: c.Offer.Requests, WarmUp: c.Offer.WarmUp, Seed: c.Offer.Seed,
 		NewConnections: float64(c.Carriage.NewConnections), NoResume: !c.Carriage.TLSResume, Timeout: c.Carriage.Timeout,
-		Unix: c.Carriage.Unix, Streams: c.Carriage.Streams, Pipeline: c.Carriage.Pipeline, Threads: c.Carriage.Threads, Spin: c.Carriage.Spin,
+		Unix: c.Carriage.Unix, Proxy: c.Carriage.Proxy, Streams: c.Carriage.Streams, Pipeline: c.Carriage.Pipeline, Threads: c.Carriage.Threads, Spin: c.Carriage.Spin,
 	}
 	if err := c.check(); err != nil {
 		return o, err

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/loadverb/export"
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb/journal"
-	"github.com/tarehq/tare/cmd/tare/internal/loadverb/scrape"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats/hist"
 	"github.com/tarehq/tare/stats/unit"
@@ -25,7 +25,7 @@ type watcherOptions struct {
 	StatusAsked bool             // a status is asked for: others are errors, and only they
 	Quiet       bool             // shows nothing
 	Journal     *journal.Journal // nil: none
-	Export      *scrape.Server   // nil: none
+	Export      *export.Exporter // nil: none
 	Patient     bool             // does not stop a run that reaches nobody
 	Stop        func(cause error)
 }

@@ -26,6 +26,13 @@ func Follow(ctx context.Context, o *load.Options) error {
 	if o.TLS != nil {
 		transport.TLSClientConfig = o.TLS.Clone()
 	}
+	if o.Proxy != "" {
+		u, err := url.Parse(load.AbsoluteURL(o.Proxy))
+		if err != nil { // which would show a password
+			return errors.New("the URL of the proxy is malformed")
+		}
+		transport.Proxy = http.ProxyURL(u)
+	}
 	if o.Unix != "" {
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return dialer.DialContext(ctx, "unix", o.Unix)

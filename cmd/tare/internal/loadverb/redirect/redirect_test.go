@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb/redirect"
+	"github.com/tarehq/tare/internal/forward"
 	"github.com/tarehq/tare/load"
 )
 
@@ -51,5 +52,25 @@ func TestFollowRedirects(t *testing.T) {
 		if err != nil || o.Targets[0].URL != tt.want {
 			t.Errorf("%s: got %s (%v), want %s", tt.target.URL, o.Targets[0].URL, err, tt.want)
 		}
+	}
+}
+
+// Redirects are followed through the proxy of the load.
+func TestFollowThroughProxy(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/a" {
+			http.Redirect(w, r, "/b", http.StatusFound)
+		}
+	}))
+	defer s.Close()
+	via := forward.Start(t)
+	via.Authorization = "Basic YWRhOng="
+	o := &load.Options{Targets: []load.Target{{URL: s.URL + "/a"}}, Proxy: "ada:x@" + strings.TrimPrefix(via.URL, "http://")}
+	if err := redirect.Follow(t.Context(), o); err != nil || o.Targets[0].URL != s.URL+"/b" || via.Forwarded.Load() != 2 {
+		t.Errorf("got %s (%v), %d requests through the proxy; want %s/b by two", o.Targets[0].URL, err, via.Forwarded.Load(), s.URL)
+	}
+	o.Proxy = "http://ada:secret%@proxy"
+	if err := redirect.Follow(t.Context(), o); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("a malformed URL of the proxy: got %v, want an error without its password", err)
 	}
 }

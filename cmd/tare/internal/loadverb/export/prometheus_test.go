@@ -1,6 +1,7 @@
-package scrape_test
+package export_test
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"regexp"
@@ -8,20 +9,31 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tarehq/tare/cmd/tare/internal/loadverb/scrape"
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/loadverb/export"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats/hist"
 )
 
+// state is one of a load that ran for so long.
+func state(elapsed time.Duration) load.Snapshot {
+	h := hist.New()
+	h.RecordN(int64(2*time.Millisecond), 99)
+	return load.Snapshot{Elapsed: elapsed, Flight: 3, Response: h,
+		Counts: load.Counts{Scheduled: 101, Status: load.Classes{2: 90, 4: 9}, Refused: 2}}
+}
+
 // A scrape has the latest state, each line in the text format of Prometheus.
 func TestScrape(t *testing.T) {
-	s, err := scrape.Listen("127.0.0.1:0")
+	var said bytes.Buffer
+	e, err := export.Flags{Prometheus: "127.0.0.1:0"}.Open(t.Context(), &cli.Terminal{Err: &said})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer e.Close()
+	_, url, _ := strings.Cut(strings.TrimSpace(said.String()), "metrics at ")
 	get := func() string {
-		resp, err := http.Get(s.URL())
+		resp, err := http.Get(url)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,11 +50,8 @@ func TestScrape(t *testing.T) {
 	if got := get(); got != "" {
 		t.Errorf("before the first state: got %q, want nothing", got)
 	}
-	h := hist.New()
-	h.RecordN(int64(2*time.Millisecond), 99)
-	s.Note(load.Snapshot{Response: hist.New()})
-	s.Note(load.Snapshot{Elapsed: 1500 * time.Millisecond, Flight: 3, Response: h,
-		Counts: load.Counts{Scheduled: 101, Status: load.Classes{2: 90, 4: 9}, Refused: 2}})
+	e.Note(load.Snapshot{Response: hist.New()})
+	e.Note(state(1500 * time.Millisecond))
 	got := get()
 	for _, want := range []string{
 		"tare_load_requests_total 101\n", `tare_load_responses_total{class="2xx"} 90` + "\n", `tare_load_responses_total{class="4xx"} 9` + "\n",

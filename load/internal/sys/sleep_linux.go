@@ -1,17 +1,15 @@
-package load
+package sys
 
 import (
 	"runtime"
 	"syscall"
 	"time"
-
-	"github.com/tarehq/tare/load/internal/sys"
 )
 
-// preciseSleep readies the calling goroutine for short sleeps and returns how
+// PreciseSleep readies the calling goroutine for short sleeps and returns how
 // to sleep. time.Sleep rounds up to a millisecond while nothing else runs; a
 // thread that sleeps in the kernel is some 50 µs late.
-func preciseSleep() func(time.Duration) {
+func PreciseSleep() func(time.Duration) {
 	if runtime.GOMAXPROCS(0) == 1 {
 		// A thread in the kernel would keep the only P from the workers for
 		// up to 10 ms.
@@ -19,7 +17,7 @@ func preciseSleep() func(time.Duration) {
 	}
 	// The timer slack is the thread's. Only a precision is lost without it.
 	runtime.LockOSThread()
-	_ = sys.PreciseTimers()
+	_ = PreciseTimers()
 	return func(d time.Duration) {
 		ts := syscall.NsecToTimespec(int64(d))
 		syscall.Nanosleep(&ts, nil) // a signal cuts it short; the caller looks at the clock
