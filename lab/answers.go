@@ -23,6 +23,7 @@ type Answer struct {
 	Stable bool   // a second answer of the same process had the same status and body
 
 	Startup time.Duration // of the process, to its first answer; 0 for a URL
+	Ending  time.Duration // of the process, after it was asked to end; 0 for a URL
 }
 
 // Same reports whether two answers have the same status and body.
@@ -63,7 +64,14 @@ func (r *runner) answersOf(ctx context.Context, name string, w study.Workload) (
 	if err != nil {
 		return nil, err
 	}
-	defer s.stop()
+	defer func() {
+		asked := time.Now()
+		s.stop()
+		ended := time.Since(asked)
+		for i := range all {
+			all[i].Ending = ended
+		}
+	}()
 	for _, g := range w.Targets {
 		first, stable, err := answer.FetchTwice(ctx, s.proc.URL(), g)
 		if err != nil {

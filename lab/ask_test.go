@@ -6,8 +6,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/study"
 )
 
@@ -51,5 +53,17 @@ func TestIdleConnectionsOfURLs(t *testing.T) {
 	defer srv.Close()
 	if err := lab.OpenIdle(t.Context(), 1, srv.URL); err != nil {
 		t.Errorf("over TLS, with any certificate: %v", err)
+	}
+}
+
+// How long a program takes to end is told with its answers. One that does not when asked to
+// is ended after a second.
+func TestAnswersTellEnding(t *testing.T) {
+	all, err := lab.Answers(t.Context(), lab.Options{Study: small(t, "ok", "logs"), Builder: &arm.Builder{Cache: t.TempDir()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 2 || all[0].Ending <= 0 || all[1].Ending < time.Second {
+		t.Errorf("got %+v, want that the second takes a second or more to end", all)
 	}
 }

@@ -6,7 +6,6 @@
 package ab
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,7 +98,7 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 	for _, d := range differences {
 		t.Note("warning: %s", d)
 	}
-	t.Note("%s", p.Fit(c.Measure.Budget, slowestStart(answers)))
+	t.Note("%s", p.Fit(c.Measure.Budget, longestRestart(answers)))
 	s, err := p.Study(command)
 	if err != nil {
 		return err
@@ -186,6 +185,10 @@ func readRate(text string) (string, error) {
 	return strconv.FormatFloat(v, 'f', -1, 64) + "/s", nil
 }
 
-func slowestStart(answers []lab.Answer) time.Duration {
-	return slices.MaxFunc(answers, func(a, b lab.Answer) int { return cmp.Compare(a.Startup, b.Startup) }).Startup
+// longestRestart is how long the slowest of the services takes to end and to start.
+func longestRestart(answers []lab.Answer) (longest time.Duration) {
+	for _, a := range answers {
+		longest = max(longest, a.Startup+a.Ending)
+	}
+	return longest
 }

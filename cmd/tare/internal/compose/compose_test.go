@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/study"
@@ -49,6 +50,47 @@ func TestParseService(t *testing.T) {
 		if _, err := ParseService(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("ParseService(%q): error %v, want one with %q", text, err, want)
 		}
+	}
+}
+
+// Programs of one name are told apart by what differs in their arguments.
+func TestNameApart(t *testing.T) {
+	for _, tt := range []struct{ services, want []string }{
+		{[]string{"sh a", "sh a"}, []string{"sh", "sh-2"}},
+		{[]string{"sh -c a", "sh -x -c a", "sh -c a"}, []string{"sh", "sh+-x", "sh-2"}},
+		{[]string{"sh app.py", "sh /srv/app2.py", "sh"}, []string{"sh", "sh+-srv-app2.py", "sh-2"}},
+		{[]string{"sh a", "GOGC=10 sh a", "sh b", "sh b"}, []string{"sh", "sh+GOGC-10", "sh+b", "sh+b-2"}},
+	} {
+		var all []Service
+		for _, text := range tt.services {
+			one, err := ParseService(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, one)
+		}
+		NameApart(all)
+		for i, one := range all {
+			if one.Name != tt.want[i] {
+				t.Errorf("%q: service %d is called %s, want %s", tt.services, i, one.Name, tt.want[i])
+			}
+		}
+	}
+}
+
+// Services that take long to start and to end leave time for fewer blocks.
+func TestFitCountsRestarts(t *testing.T) {
+	last := map[time.Duration]int{}
+	for _, restart := range []time.Duration{0, 2 * time.Second} {
+		p := NewPlan("ab", ServiceFlags{})
+		p.Arms = make([]Service, 2)
+		if said := p.Fit(2*time.Minute, restart); !strings.Contains(said, "at most") {
+			t.Errorf("restarts of %v: %s", restart, said)
+		}
+		last[restart] = p.Looks[len(p.Looks)-1]
+	}
+	if last[0] != 25 || last[2*time.Second] != 10 {
+		t.Errorf("got %v blocks by the time of a restart, want 25 and 10", last)
 	}
 }
 

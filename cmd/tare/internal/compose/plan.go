@@ -221,16 +221,16 @@ const (
 	MostBlocks   = 30
 )
 
-// Fit plans as many blocks as the time allows, if each start takes so long, and says
-// how many those are.
-func (p *Plan) Fit(budget, start time.Duration) string {
+// Fit plans as many blocks as the time allows, if the start and the end of a service take so
+// long, and says how many those are.
+func (p *Plan) Fit(budget, restart time.Duration) string {
 	trials := time.Duration(len(p.Arms) + 1)
-	block := trials * (start + p.WarmUp + p.Measure + lab.Overhead)
+	block := trials * (restart + p.WarmUp + p.Measure + lab.Overhead)
 	captures := time.Duration(0)
 	if p.Capture != "" {
-		captures = 6 * (trials - 1) * (start + p.WarmUp + 2*time.Second)
+		captures = 6 * (trials - 1) * (restart + p.WarmUp + 2*time.Second)
 	}
-	pilot := trials * (start + time.Second)
+	pilot := trials * (restart + time.Second)
 	besides := pilot + captures
 	n := int((budget - besides) / block)
 	if n < fewestBlocks { // blocks come first

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -140,8 +141,19 @@ func CleanName(name string) string {
 	return name[:min(len(name), 60)]
 }
 
-// NameApart gives arms that share a name numbers.
+// NameApart names arms that share a name by the arguments that the first of that name does
+// not have, and numbers those that share one still.
 func NameApart(arms []Service) {
+	first := map[string]*Service{}
+	for i := range arms {
+		a := &arms[i]
+		one, shared := first[a.Name]
+		if !shared {
+			first[a.Name] = a
+		} else if more := a.wordsBeside(one); len(more) > 0 {
+			a.Name = CleanName(a.Name + "+" + strings.Join(more, "-"))
+		}
+	}
 	seen := map[string]int{}
 	for i := range arms {
 		name := arms[i].Name
@@ -151,6 +163,12 @@ func NameApart(arms []Service) {
 			seen[arms[i].Name]++
 		}
 	}
+}
+
+// wordsBeside are those of a's program and arguments that b does not have.
+func (a *Service) wordsBeside(b *Service) []string {
+	known := slices.Concat(b.Command, b.Args)
+	return slices.DeleteFunc(slices.Concat(a.Command, a.Args), func(word string) bool { return slices.Contains(known, word) })
 }
 
 // Explain adds remedies to what goes wrong with services.
