@@ -215,6 +215,7 @@ func (s *session) specimenMetrics(m map[string]float64, requests float64) {
 	per("alloc_bytes", "/gc/heap/allocs:bytes", 1)
 	per("alloc_objects", "/gc/heap/allocs:objects", 1)
 	per("gc_per_10k", "/gc/cycles/total:gc-cycles", 1e4)
+	per("collector_bytes", "collector/bytes", 1e3)
 	s.insideMetrics(m, requests)
 	s.gcShare(m)
 	s.residual(m, requests)

@@ -68,6 +68,7 @@ var metrics = [...]Metric{
 	{Name: "stack_memory", Title: "memory of stacks amid the load", Unit: unit.Bytes},
 	{Name: "pool_misses", Title: "takes from a pool that found it empty", Unit: unit.Share},
 	{Name: "pool_returns", Title: "returns to a pool for each take", Unit: unit.Share, Higher: true},
+	{Name: "collector_bytes", Title: "to and from a collector, per 1,000 requests", Unit: unit.Bytes},
 	{Name: "startup", Title: "start-up", Unit: unit.Nanoseconds},
 	{Name: "rss_idle", Title: "memory when idle (RSS)", Unit: unit.Bytes},
 	{Name: "idle_connection", Title: "memory of an idle connection (RSS)", Unit: unit.Bytes},

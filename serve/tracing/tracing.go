@@ -15,6 +15,7 @@
 // Handlers and libraries find the span by trace.SpanFromContext, also that of a request
 // that is not traced: it has identifiers and is not sampled, so that spans of its calls
 // are not either if their sampler is sdktrace.ParentBased. [NewTransport] passes it on.
+// [ID] ties the log line and the exemplar of a request to its span.
 //
 // A span is named by method and route, and has the attributes of OpenTelemetry's
 // conventions for HTTP servers. The route is the pattern that the router matched. The query
@@ -85,6 +86,16 @@ func New(o Options) (func(http.Handler) http.Handler, error) {
 	return func(next http.Handler) http.Handler {
 		return &handler{o: o, decide: decide, tracer: tracer, begun: begun, next: next}
 	}, nil
+}
+
+// ID returns the identifier of the request's trace, 32 hexadecimal digits, as the options
+// Trace of packages accesslog and metrics ask for it. It is empty if the request is not
+// traced, as there is no span to find.
+func ID(r *http.Request) string {
+	if span := trace.SpanContextFromContext(r.Context()); span.IsSampled() {
+		return span.TraceID().String()
+	}
+	return ""
 }
 
 type handler struct {

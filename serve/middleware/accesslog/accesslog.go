@@ -65,6 +65,10 @@ type Options struct {
 	Query bool
 	// User returns the name of who asked, after the request was answered. Nil: none.
 	User func(*http.Request) string
+	// Trace returns the identifier of the request's trace, after the request was answered.
+	// Nil: none. tracing.ID of serve/tracing is one; tracing must stand outside, unless
+	// both are in a chain.
+	Trace func(*http.Request) string
 	// Keep says, after the request was answered, whether its line is written: for
 	// sampling. Nil: all are.
 	Keep func(*http.Request, *Line) bool
@@ -174,6 +178,9 @@ func (l *Log) note(r *http.Request, rec *chain.Recorder, begun time.Time, panick
 	}
 	if l.o.User != nil {
 		e.line.User = l.o.User(r)
+	}
+	if l.o.Trace != nil {
+		e.line.Trace = l.o.Trace(r)
 	}
 	if l.o.Keep == nil || l.o.Keep(r, &e.line) {
 		e.text = l.o.Format(e.text[:0], &e.line)

@@ -73,8 +73,9 @@ func TestLine(t *testing.T) {
 		w.WriteHeader(http.StatusTeapot)
 		io.WriteString(w, "short")
 	})
-	got := logged(t, accesslog.Options{User: func(*http.Request) string { return "ann o" }}, request(), teapot)
-	want := regexp.MustCompile(`^{"time":"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[-+]\d\d:\d\d)","id":"id-7","client":"192.0.2.1","user":"ann o","method":"GET",` +
+	traced := func(r *http.Request) string { return "trace of " + r.Pattern }
+	got := logged(t, accesslog.Options{User: func(*http.Request) string { return "ann o" }, Trace: traced}, request(), teapot)
+	want := regexp.MustCompile(`^{"time":"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[-+]\d\d:\d\d)","id":"id-7","trace_id":"trace of GET /{name}","client":"192.0.2.1","user":"ann o","method":"GET",` +
 		`"host":"example.com","target":"/a%20b","route":"GET /{name}","proto":"HTTP/1.1","status":418,"bytes":5,"duration_ms":\d+\.\d{3},` +
 		`"referer":"http://example.com/","agent":"curl \\"8\\"\\u001b\[31m\\u000a\\ufffd"}` + "\n$")
 	if !want.MatchString(got) {

@@ -15,6 +15,7 @@ type Line struct {
 	Time     time.Time // when the middleware got the request
 	Took     time.Duration
 	ID       string     // of package requestid; empty: none
+	Trace    string     // of Options.Trace; empty: none
 	Client   netip.Addr // of package clientaddr; invalid: none
 	User     string     // of Options.User; empty: none
 	Method   string
@@ -41,6 +42,7 @@ func JSON(b []byte, l *Line) []byte {
 	b = appendTime(b, l.Time)
 	b = append(b, '"')
 	b = appendKnown(b, `,"id":"`, l.ID)
+	b = appendKnown(b, `,"trace_id":"`, l.Trace)
 	if l.Client.IsValid() {
 		b = append(b, `,"client":"`...)
 		b = l.Client.AppendTo(b)

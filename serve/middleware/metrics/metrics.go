@@ -11,6 +11,14 @@
 //     gives them: memory, garbage collection, goroutines, the scheduler's latencies
 //   - Options.Values, such as the counts of the other layers
 //
+// With Options.Service all of them have the label service_name, so that requests and the
+// runtime below them can be shown side by side. Package remotewrite sends them where
+// nobody comes to scrape.
+//
+// With Options.Trace a bucket keeps the trace of the last request that it counted, as an
+// exemplar: it leads from a slow bucket to a span and a log line. Only the format
+// OpenMetrics has exemplars, which Prometheus asks for by itself.
+//
 // A client cannot make a series. The route is the pattern that the router matched, never
 // the path. It is empty if nothing matched. Methods that RFC 9110 and RFC 5789 do not
 // define count as _OTHER, and so do routes beyond Options.Routes.
@@ -20,21 +28,24 @@
 // hand the pattern back. Elsewhere requestid, clientaddr and jwt hide it, and so does a
 // whole chain inside of metrics on net/http: put metrics into the chain.
 //
-// Limits: no native histograms and no exemplars, which need another format.
+// Limits: no native histograms, which need another format.
 //
 // Place: behind recovery, outside of all that refuses requests.
 //
-// Cost: it allocates nothing in a chain once a series is there; elsewhere it makes a
-// recorder of the answer. BenchmarkRequest says what a request takes.
+// Cost: it allocates nothing in a chain once a series is there, but an exemplar for each
+// request that is traced; elsewhere it makes a recorder of the answer. The runtime is read
+// at each scrape, not at each request. BenchmarkRequest says what a request takes.
 package metrics
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -53,6 +64,12 @@ type Options struct {
 	Routes int
 	// Route returns the pattern of a request after it was answered. Nil: its Pattern.
 	Route func(*http.Request) string
+	// Service is the value of the label service_name of all metrics. Empty: none has it.
+	Service string
+	// Trace returns the identifier of a request's trace, after it was answered, at most
+	// 64 bytes of it; empty if it has none. Nil: no exemplars. tracing.ID of
+	// serve/tracing is one; tracing must stand outside, unless both are in a chain.
+	Trace func(*http.Request) string
 	// Values are further metrics, read at each scrape.
 	Values []Value
 	// NoRuntime excludes the metrics of Go's runtime.
@@ -88,13 +105,21 @@ type answer struct{ method, status uint16 }
 
 // series is one histogram.
 type series struct {
-	labels string
-	counts []atomic.Uint64 // one a bucket, the last one beyond all bounds
-	nanos  atomic.Int64
-	bytes  atomic.Int64
+	counts    []atomic.Uint64            // one a bucket, the last one beyond all bounds
+	exemplars []atomic.Pointer[exemplar] // of each bucket the last; none without Options.Trace
+	nanos     atomic.Int64
+	bytes     atomic.Int64
+}
+
+// exemplar is a request that a bucket counted.
+type exemplar struct {
+	trace   string
+	seconds float64 // that it took
+	at      time.Time
 }
 
 const (
+	longestTrace  = 64 // bytes; OpenMetrics has room for 128, names included
 	other         = "_OTHER"
 	defaultRoutes = 1000
 )
@@ -183,7 +208,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	done := false
 	defer func() { // also if the handler panics
 		m.active.Add(-1)
-		m.find(m.o.Route(r), answer{methodOf(r.Method), statusOf(rec, done)}).add(m, m.clock()-begun, rec.Bytes())
+		took := m.clock() - begun
+		s := m.find(m.o.Route(r), answer{methodOf(r.Method), statusOf(rec, done)})
+		bucket := s.add(m.bounds, took, rec.Bytes())
+		if m.o.Trace != nil {
+			s.remember(bucket, m.o.Trace(r), took)
+		}
 	}()
 	h.next.ServeHTTP(w, r)
 	done = true
@@ -247,7 +277,10 @@ func (m *Metrics) findSlowly(pattern string, a answer) *series {
 	all := *rt.series.Load()
 	s := all[a]
 	if s == nil {
-		s = &series{labels: labelsOf(rt.path, a), counts: make([]atomic.Uint64, len(m.bounds)+1)}
+		s = &series{counts: make([]atomic.Uint64, len(m.bounds)+1)}
+		if m.o.Trace != nil {
+			s.exemplars = make([]atomic.Pointer[exemplar], len(s.counts))
+		}
 		all = maps.Clone(all)
 		all[a] = s
 		rt.series.Store(&all)
@@ -263,15 +296,10 @@ func pathOf(pattern string) string {
 	return strings.Clone(pattern)
 }
 
-// labelsOf returns the labels of a series as Prometheus reads them.
-func labelsOf(path string, a answer) string {
-	return fmt.Sprintf(`http_request_method="%s",http_response_status_code="%d",http_route="%s"`, methods[a.method], a.status, escape(path))
-}
-
-// add counts a request.
-func (s *series) add(m *Metrics, took time.Duration, bytes int64) {
+// add counts a request and returns its bucket.
+func (s *series) add(bounds []time.Duration, took time.Duration, bytes int64) int {
 	i := 0
-	for i < len(m.bounds) && took > m.bounds[i] {
+	for i < len(bounds) && took > bounds[i] {
 		i++
 	}
 	s.counts[i].Add(1)
@@ -279,75 +307,122 @@ func (s *series) add(m *Metrics, took time.Duration, bytes int64) {
 	if bytes > 0 {
 		s.bytes.Add(bytes)
 	}
+	return i
 }
 
-// ServeHTTP answers with the metrics in Prometheus' text format.
-func (m *Metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+// remember keeps a request as its bucket's exemplar, if it was traced.
+func (s *series) remember(bucket int, trace string, took time.Duration) {
+	if trace != "" {
+		s.exemplars[bucket].Store(&exemplar{strings.Clone(trace[:min(len(trace), longestTrace)]), took.Seconds(), time.Now()})
+	}
+}
+
+// ServeHTTP answers with the metrics, in Prometheus' text format or in OpenMetrics, for
+// clients that accept it and if there are exemplars, which the first does not have.
+func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	open := m.o.Trace != nil && acceptsOpenMetrics(r.Header)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	if open {
+		w.Header().Set("Content-Type", openMetrics+"; version=1.0.0; charset=utf-8")
+	}
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = m.WriteTo(w)
+	_, _ = w.Write(m.page().text(open)) // fails when the client has gone
 }
 
 // WriteTo writes the metrics in Prometheus' text format.
 func (m *Metrics) WriteTo(w io.Writer) (int64, error) {
-	var p page
-	m.writeRequests(&p)
-	for _, v := range m.o.Values {
-		kind := "gauge"
-		if v.Counter {
-			kind = "counter"
-		}
-		p.family(v.Name, kind, v.Help)
-		p.sample(v.Name, "", v.Read())
-	}
-	if !m.o.NoRuntime {
-		writeRuntime(&p)
-	}
-	n, err := w.Write(p.text)
+	n, err := w.Write(m.page().text(false))
 	return int64(n), err
 }
 
-// writeRequests writes what the middleware has counted.
-func (m *Metrics) writeRequests(p *page) {
-	const duration, bytes = "http_server_request_duration_seconds", "http_server_response_body_bytes_total"
-	p.family("http_server_active_requests", "gauge", "Requests being served.")
-	p.sample("http_server_active_requests", "", float64(m.active.Load()))
-	found := m.merge()
-	keys := slices.Sorted(maps.Keys(found))
-	p.family(duration, "histogram", "Time from the request to the end of its handler.")
-	for _, labels := range keys {
-		p.histogram(duration, labels, m.o.Buckets, found[labels].counts)
-		p.sample(duration+"_sum", labels, float64(found[labels].nanos)/1e9)
+// Samples returns all numbers that the page has, for who sends them elsewhere.
+func (m *Metrics) Samples() []Sample { return m.page().samples() }
+
+// page reads all metrics.
+func (m *Metrics) page() *page {
+	p := &page{}
+	if m.o.Service != "" {
+		p.constant = []Label{{"service_name", m.o.Service}}
 	}
-	p.family(bytes, "counter", "Bytes of bodies written.")
-	for _, labels := range keys {
-		p.sample(bytes, labels, float64(found[labels].bytes))
+	m.addRequests(p)
+	for _, v := range m.o.Values {
+		kind := gauge
+		if v.Counter {
+			kind = counter
+		}
+		p.family(v.Name, kind, v.Help).add("", nil, v.Read())
+	}
+	if !m.o.NoRuntime {
+		addRuntime(p)
+	}
+	return p
+}
+
+// addRequests adds what the middleware has counted.
+func (m *Metrics) addRequests(p *page) {
+	p.family("http_server_active_requests", gauge, "Requests being served.").add("", nil, float64(m.active.Load()))
+	found := m.merge()
+	keys := slices.SortedFunc(maps.Keys(found), func(a, b key) int {
+		return cmp.Or(cmp.Compare(methods[a.method], methods[b.method]), cmp.Compare(a.status, b.status), cmp.Compare(a.path, b.path))
+	})
+	duration := p.family("http_server_request_duration_seconds", histogram, "Time from the request to the end of its handler.")
+	for _, k := range keys {
+		duration.histogram(k.labels(), m.o.Buckets, found[k])
+	}
+	bytes := p.family("http_server_response_body_bytes_total", counter, "Bytes of bodies written.")
+	for _, k := range keys {
+		bytes.add("", k.labels(), float64(found[k].bytes))
+	}
+}
+
+// key tells the series of the page apart.
+type key struct {
+	path string
+	answer
+}
+
+func (k key) labels() []Label {
+	return []Label{
+		{"http_request_method", methods[k.method]},
+		{"http_response_status_code", strconv.Itoa(int(k.status))},
+		{"http_route", k.path},
 	}
 }
 
 // reading is what a series had counted at one time.
 type reading struct {
-	counts       []uint64
-	nanos, bytes int64
+	counts    []uint64
+	exemplars []*exemplar // as many, or none
+	sum       float64     // NaN: not known
+	bytes     int64
 }
 
-// merge reads all series, by their labels. Patterns that differ in their method alone
-// have one route.
-func (m *Metrics) merge() map[string]*reading {
-	found := map[string]*reading{}
+// merge reads all series. Patterns that differ in their method alone have one route.
+func (m *Metrics) merge() map[key]*reading {
+	found := map[key]*reading{}
 	for _, rt := range *m.routes.Load() {
-		for _, s := range *rt.series.Load() {
-			sum := found[s.labels]
+		for a, s := range *rt.series.Load() {
+			sum := found[key{rt.path, a}]
 			if sum == nil {
-				sum = &reading{counts: make([]uint64, len(s.counts))}
-				found[s.labels] = sum
+				sum = &reading{counts: make([]uint64, len(s.counts)), exemplars: make([]*exemplar, len(s.exemplars))}
+				found[key{rt.path, a}] = sum
 			}
-			for i := range s.counts {
-				sum.counts[i] += s.counts[i].Load()
-			}
-			sum.nanos += s.nanos.Load()
-			sum.bytes += s.bytes.Load()
+			sum.read(s)
 		}
 	}
 	return found
+}
+
+// read adds what a series has counted.
+func (r *reading) read(s *series) {
+	for i := range s.counts {
+		r.counts[i] += s.counts[i].Load()
+	}
+	for i := range s.exemplars {
+		if e := s.exemplars[i].Load(); e != nil && (r.exemplars[i] == nil || e.at.After(r.exemplars[i].at)) {
+			r.exemplars[i] = e
+		}
+	}
+	r.sum += float64(s.nanos.Load()) / 1e9
+	r.bytes += s.bytes.Load()
 }

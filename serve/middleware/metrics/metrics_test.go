@@ -232,6 +232,76 @@ func TestValuesAndRuntime(t *testing.T) {
 	}
 }
 
+// TestExemplars has the last traced request of a bucket in OpenMetrics, for clients that
+// accept that, and all metrics with the name of the service.
+func TestExemplars(t *testing.T) {
+	m := open(t, metrics.Options{
+		Service: `the "shop"`, Buckets: []float64{60},
+		Trace: func(r *http.Request) string { return r.Header.Get("X-Trace") },
+	})
+	h := m.Middleware(mux())
+	for _, trace := range []string{"first", "second" + strings.Repeat("2", 100), ""} {
+		r := httptest.NewRequest("GET", "/any", nil)
+		r.Header.Set("X-Trace", trace)
+		h.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	ask := func(accept string) (kind, text string) {
+		r := httptest.NewRequest("GET", "/metrics", nil)
+		r.Header.Set("Accept", accept)
+		w := httptest.NewRecorder()
+		m.ServeHTTP(w, r)
+		return w.Header().Get("Content-Type"), w.Body.String()
+	}
+	bucket := regexp.MustCompile(`(?m)^http_server_request_duration_seconds_bucket\{service_name="the \\"shop\\"",http_request_method="GET",http_response_status_code="200",http_route="/any",le="60"\} 3 # \{trace_id="second2{58}"\} [0-9.e-]+ 1[0-9]{9}\.[0-9]{3}$`)
+	for accept, want := range map[string]bool{
+		"application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1": true,
+		"application/openmetrics-text": true,
+		"":                             false,
+		"text/plain;version=0.0.4":     false,
+		"text/plain, application/openmetrics-text; q=0": false,
+	} {
+		kind, text := ask(accept)
+		if got := strings.HasPrefix(kind, "application/openmetrics-text; version=1.0.0"); got != want {
+			t.Errorf("Accept %q: got %s, want OpenMetrics: %t", accept, kind, want)
+		}
+		if got := bucket.MatchString(text); got != want {
+			t.Errorf("Accept %q: an exemplar is there: %t, want %t:\n%s", accept, got, want, text)
+		}
+		if got := strings.HasSuffix(text, "\n# EOF\n"); got != want {
+			t.Errorf("Accept %q: it ends with EOF: %t, want %t", accept, got, want)
+		}
+		if got := strings.Contains(text, "# TYPE http_server_response_body_bytes counter\n"); got != want {
+			t.Errorf("Accept %q: the counter's family is without _total: %t, want %t", accept, got, want)
+		}
+		for line := range strings.Lines(text) {
+			if !strings.HasPrefix(line, "#") && !strings.Contains(line, `{service_name="the \"shop\""`) {
+				t.Errorf("Accept %q: no name of the service in %s", accept, line)
+			}
+		}
+	}
+}
+
+// TestSamples has the numbers of the page.
+func TestSamples(t *testing.T) {
+	m := open(t, metrics.Options{Service: "shop", NoRuntime: true})
+	m.Middleware(mux()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/any", nil))
+	found := scrape(t, m)
+	for _, s := range m.Samples() {
+		var labels []string
+		for _, l := range s.Labels {
+			labels = append(labels, fmt.Sprintf("%s=%q", l.Name, l.Value))
+		}
+		name := s.Name + "{" + strings.Join(labels, ",") + "}"
+		if want, ok := found[name]; !ok || s.Value != want {
+			t.Errorf("%s: %v, want %v of the page (there: %t)", name, s.Value, want, ok)
+		}
+		delete(found, name)
+	}
+	if len(found) > 0 {
+		t.Errorf("on the page alone: %v", found)
+	}
+}
+
 func TestOptions(t *testing.T) {
 	read := func() float64 { return 0 }
 	for _, o := range []metrics.Options{

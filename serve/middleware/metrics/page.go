@@ -2,48 +2,140 @@ package metrics
 
 import (
 	"math"
+	"mime"
+	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// page is a text in Prometheus' format.
-type page struct{ text []byte }
+// Sample is one number of the page.
+type Sample struct {
+	Name   string
+	Labels []Label // those of the service first; no name is there twice
+	Value  float64
+}
+
+// Label is a part of what tells samples of one name apart.
+type Label struct{ Name, Value string }
+
+// Kinds of families.
+const (
+	counter   = "counter"
+	gauge     = "gauge"
+	histogram = "histogram"
+)
+
+// page is what is exposed at one time.
+type page struct {
+	constant []Label // of all samples
+	families []*family
+}
+
+// family is the samples of one name.
+type family struct {
+	name, kind, help string
+	samples          []sample
+}
+
+// sample is one of a family's.
+type sample struct {
+	suffix   string // of the family's name
+	labels   []Label
+	value    float64
+	exemplar *exemplar // nil: none
+}
 
 // family begins the samples of one name.
-func (p *page) family(name, kind, help string) {
-	help = strings.NewReplacer("\\", `\\`, "\n", `\n`).Replace(help)
-	p.text = append(p.text, "# HELP "+name+" "+help+"\n# TYPE "+name+" "+kind+"\n"...)
+func (p *page) family(name, kind, help string) *family {
+	f := &family{name: name, kind: kind, help: help}
+	p.families = append(p.families, f)
+	return f
 }
 
-// sample adds one. Labels are as they are written, without braces.
-func (p *page) sample(name, labels string, value float64) {
-	p.text = append(p.text, name...)
-	if labels != "" {
-		p.text = append(p.text, '{')
-		p.text = append(p.text, labels...)
-		p.text = append(p.text, '}')
-	}
-	p.text = append(p.text, ' ')
-	p.text = append(p.text, format(value)...)
-	p.text = append(p.text, '\n')
+// add adds one.
+func (f *family) add(suffix string, labels []Label, value float64) {
+	f.samples = append(f.samples, sample{suffix, labels, value, nil})
 }
 
-// histogram adds the buckets and the count of one; counts has one more than bounds.
-func (p *page) histogram(name, labels string, bounds []float64, counts []uint64) {
-	comma := ""
-	if labels != "" {
-		comma = ","
-	}
+// histogram adds the samples of one, whose counts are one more than bounds.
+func (f *family) histogram(labels []Label, bounds []float64, r *reading) {
+	labels = slices.Clip(labels)
 	total := uint64(0)
-	for i, n := range counts {
+	for i, n := range r.counts {
 		bound := math.Inf(1)
 		if i < len(bounds) {
 			bound = bounds[i]
 		}
 		total += n
-		p.sample(name+"_bucket", labels+comma+`le="`+format(bound)+`"`, float64(total))
+		s := sample{"_bucket", append(labels, Label{"le", format(bound)}), float64(total), nil}
+		if len(r.exemplars) > 0 {
+			s.exemplar = r.exemplars[i]
+		}
+		f.samples = append(f.samples, s)
 	}
-	p.sample(name+"_count", labels, float64(total))
+	f.add("_count", labels, float64(total))
+	if !math.IsNaN(r.sum) {
+		f.add("_sum", labels, r.sum)
+	}
+}
+
+// samples returns what the page has as numbers.
+func (p *page) samples() []Sample {
+	var all []Sample
+	for _, f := range p.families {
+		for _, s := range f.samples {
+			all = append(all, Sample{f.name + s.suffix, slices.Concat(p.constant, s.labels), s.value})
+		}
+	}
+	return all
+}
+
+// text returns the page in Prometheus' format or in OpenMetrics.
+func (p *page) text(open bool) []byte {
+	var b []byte
+	for _, f := range p.families {
+		name, help := f.name, strings.NewReplacer("\\", `\\`, "\n", `\n`).Replace(f.help)
+		if open { // whose families of counters have the name without the suffix, and whose helps escape quotes
+			name, help = strings.TrimSuffix(name, "_total"), escape(f.help)
+		}
+		b = append(b, "# HELP "+name+" "+help+"\n# TYPE "+name+" "+f.kind+"\n"...)
+		for _, s := range f.samples {
+			b = append(append(b, f.name...), s.suffix...)
+			b = appendLabels(b, p.constant, s.labels)
+			b = append(append(b, ' '), format(s.value)...)
+			if open && s.exemplar != nil {
+				b = s.exemplar.append(b)
+			}
+			b = append(b, '\n')
+		}
+	}
+	if open {
+		b = append(b, "# EOF\n"...)
+	}
+	return b
+}
+
+func appendLabels(b []byte, sets ...[]Label) []byte {
+	separator := byte('{')
+	for _, set := range sets {
+		for _, l := range set {
+			b = append(append(b, separator), l.Name...)
+			b = append(append(append(b, `="`...), escape(l.Value)...), '"')
+			separator = ','
+		}
+	}
+	if separator == ',' {
+		b = append(b, '}')
+	}
+	return b
+}
+
+// append writes the exemplar behind its bucket.
+func (e *exemplar) append(b []byte) []byte {
+	b = appendLabels(append(b, " # "...), []Label{{"trace_id", e.trace}})
+	b = append(append(b, ' '), format(e.seconds)...)
+	return strconv.AppendFloat(append(b, ' '), float64(e.at.UnixMilli())/1e3, 'f', 3, 64)
 }
 
 // format writes a number as Prometheus reads it.
@@ -60,4 +152,23 @@ func format(v float64) string {
 // escape writes the value of a label.
 func escape(v string) string {
 	return strings.NewReplacer("\\", `\\`, "\n", `\n`, `"`, `\"`).Replace(strings.ToValidUTF8(v, "\ufffd"))
+}
+
+const openMetrics = "application/openmetrics-text"
+
+// acceptsOpenMetrics reports whether a client reads it.
+func acceptsOpenMetrics(h http.Header) bool {
+	for _, line := range h["Accept"] {
+		for kind := range strings.SplitSeq(line, ",") {
+			name, parameters, err := mime.ParseMediaType(kind)
+			if err != nil || name != openMetrics {
+				continue
+			}
+			q, err := strconv.ParseFloat(parameters["q"], 64)
+			if err != nil || q > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }

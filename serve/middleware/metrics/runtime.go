@@ -24,8 +24,8 @@ var ofRuntime = []string{
 	"/sync/mutex/wait/total:seconds",
 }
 
-// writeRuntime writes those of them that this version of Go has.
-func writeRuntime(p *page) {
+// addRuntime adds those of them that this version of Go has.
+func addRuntime(p *page) {
 	all := map[string]metrics.Description{}
 	for _, d := range metrics.All() {
 		all[d.Name] = d
@@ -37,22 +37,19 @@ func writeRuntime(p *page) {
 	metrics.Read(samples)
 	for _, s := range samples {
 		d := all[s.Name]
-		name, kind := runtimeName(d), "gauge"
+		name, kind := runtimeName(d), gauge
 		if d.Cumulative {
-			kind = "counter"
+			kind = counter
 		}
 		help, _, _ := strings.Cut(d.Description, ". ")
 		switch s.Value.Kind() {
 		case metrics.KindUint64:
-			p.family(name, kind, help)
-			p.sample(name, "", float64(s.Value.Uint64()))
+			p.family(name, kind, help).add("", nil, float64(s.Value.Uint64()))
 		case metrics.KindFloat64:
-			p.family(name, kind, help)
-			p.sample(name, "", s.Value.Float64())
+			p.family(name, kind, help).add("", nil, s.Value.Float64())
 		case metrics.KindFloat64Histogram:
-			p.family(name, "histogram", help)
 			bounds, counts := coarsen(s.Value.Float64Histogram())
-			p.histogram(name, "", bounds, counts)
+			p.family(name, histogram, help).histogram(nil, bounds, &reading{counts: counts, sum: math.NaN()})
 		}
 	}
 }

@@ -1,8 +1,8 @@
 // Package source finds tare's own source for a binary that was installed without it.
 //
 // The arms that come with tare are built from source, as is what serve needs. The source
-// is four modules, of which two use the others by folder ("replace … => .."). Where the
-// module cache keeps them, those folders do not exist. [Fetch] therefore copies all four
+// is five modules, of which three use others by folder ("replace … => .."). Where the
+// module cache keeps them, those folders do not exist. [Fetch] therefore copies all five
 // into one tree, as in the repository.
 package source
 
@@ -26,7 +26,7 @@ import (
 const modulePath = "github.com/tarehq/tare"
 
 // folders are the repository's modules, by their folders, outer ones first.
-var folders = []string{"", "/serve", "/serve/compress", "/arms", "/arms/rivals"}
+var folders = []string{"", "/serve", "/serve/compress", "/serve/tracing", "/arms", "/arms/rivals"}
 
 // Fetch returns the folder of the source that this binary was built from. The first call
 // for a version downloads it, through the go command and thus by its settings.
