@@ -41,7 +41,7 @@ const (
 // the study's light workload.
 const (
 	share     = 0.1
-	perSecond = 400
+	perSecond = 200
 )
 
 // period is the time from one sending of metrics to the next. Usual is a minute, of which
