@@ -15,8 +15,7 @@ type Metric struct {
 	// Residual is what is left of the machine's: compared by difference, and sized as CPU per request.
 	Residual bool
 	Grain    float64 // the least difference that matters where values are about 0, in Unit
-	// Outside is told of what tare did not start, too: of an arm that is a URL.
-	Outside bool
+	Outside  bool    // told of what tare did not start, too: of an arm that is a URL
 }
 
 // Metrics are all metrics in the order in which they are shown.

@@ -1,8 +1,8 @@
 // Package source finds tare's own source for a binary that was installed without it.
 //
 // The arms that come with tare are built from source, as is what serve needs. The source
-// is five modules, of which three use others by folder ("replace … => .."). Where the
-// module cache keeps them, those folders do not exist. [Fetch] therefore copies all five
+// is six modules, of which four use others by folder ("replace … => .."). Where the
+// module cache keeps them, those folders do not exist. [Fetch] therefore copies all six
 // into one tree, as in the repository.
 package source
 
