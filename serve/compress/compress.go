@@ -27,7 +27,6 @@ package compress
 
 import (
 	"fmt"
-	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -120,16 +119,11 @@ func (c *compressor) compresses(mediaType string) bool {
 	return i >= 0 && c.types["*/*"+sub[i:]]
 }
 
-// mediaTypeOf returns a Content-Type without its parameters; empty: it is not one.
+// mediaTypeOf returns a Content-Type without its parameters. They do not matter here, and
+// mime.ParseMediaType makes a map of them.
 func mediaTypeOf(contentType string) string {
-	if t, _, ok := strings.Cut(contentType, ";"); !ok && t == strings.ToLower(t) {
-		return strings.TrimSpace(t)
-	}
-	t, _, err := mime.ParseMediaType(contentType)
-	if err != nil {
-		return ""
-	}
-	return t
+	t, _, _ := strings.Cut(contentType, ";")
+	return strings.ToLower(strings.TrimSpace(t))
 }
 
 type handler struct {
