@@ -25,6 +25,7 @@ import (
 	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/variant"
+	"github.com/tarehq/tare/stats"
 )
 
 // Cmd compares services.
@@ -123,7 +124,7 @@ func (c *Cmd) plan() (*compose.Plan, error) {
 	if p.Arms, err = c.arms(); err != nil {
 		return nil, err
 	}
-	p.AA = p.HasTwins()
+	p.AA, p.Fewest = p.HasTwins(), stats.BlocksForFamily(len(p.Arms)-1, stats.StudyAlpha)
 	if p.Targets, err = c.Ask.Requests(); err != nil {
 		return nil, err
 	}

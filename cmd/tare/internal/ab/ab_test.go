@@ -57,6 +57,22 @@ func TestStudyFile(t *testing.T) {
 	}
 }
 
+// More services need more blocks before any of them can be told from the control.
+func TestFewestBlocks(t *testing.T) {
+	t.Chdir(t.TempDir())
+	program(t, "api")
+	for services, want := range map[int]int{2: 6, 3: 7, 6: 8} {
+		c := &Cmd{Services: slices.Repeat([]string{"./api"}, services), Measure: runFlags{Connections: 8, Rate: "0", Threshold: 1}}
+		p, err := c.plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := p.Fit(time.Second, 0); p.Looks[len(p.Looks)-1] != want || !strings.Contains(said, "too short") {
+			t.Errorf("%d services: looks at %v blocks, want %d at last: %s", services, p.Looks, want, said)
+		}
+	}
+}
+
 // What would help depends on why nothing was decided.
 func TestHintOfInconclusive(t *testing.T) {
 	c := &Cmd{Measure: runFlags{Budget: 2 * time.Minute}}

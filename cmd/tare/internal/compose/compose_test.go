@@ -83,7 +83,7 @@ func TestFitCountsRestarts(t *testing.T) {
 	last := map[time.Duration]int{}
 	for _, restart := range []time.Duration{0, 2 * time.Second} {
 		p := NewPlan("ab", ServiceFlags{})
-		p.Arms = make([]Service, 2)
+		p.Arms, p.Fewest = make([]Service, 2), 6
 		if said := p.Fit(2*time.Minute, restart); !strings.Contains(said, "at most") {
 			t.Errorf("restarts of %v: %s", restart, said)
 		}

@@ -28,6 +28,7 @@ type Plan struct {
 	WarmUp      time.Duration
 	Measure     time.Duration
 	Looks       []int
+	Fewest      int    // blocks that can decide
 	Capture     string // source of the captures after the blocks; "" = none
 	AA          bool
 }
@@ -215,14 +216,11 @@ func (p *Plan) Study(command string) (*study.Study, error) {
 	return s, nil
 }
 
-// The fewest blocks that can decide at 95 %, and the most that are worth while.
-const (
-	fewestBlocks = 6
-	MostBlocks   = 30
-)
+// MostBlocks is the most blocks that are worth while.
+const MostBlocks = 30
 
 // Fit plans as many blocks as the time allows, if the start and the end of a service take so
-// long, and says how many those are.
+// long, and says how many those are: p.Fewest or more.
 func (p *Plan) Fit(budget, restart time.Duration) string {
 	trials := time.Duration(len(p.Arms) + 1)
 	block := trials * (restart + p.WarmUp + p.Measure + lab.Overhead)
@@ -233,16 +231,16 @@ func (p *Plan) Fit(budget, restart time.Duration) string {
 	pilot := trials * (restart + time.Second)
 	besides := pilot + captures
 	n := int((budget - besides) / block)
-	if n < fewestBlocks { // blocks come first
+	if n < p.Fewest { // blocks come first
 		besides = pilot
-		n = min(fewestBlocks, int((budget-besides)/block))
+		n = min(p.Fewest, int((budget-besides)/block))
 	}
-	last := min(MostBlocks, max(fewestBlocks, n))
+	last := min(MostBlocks, max(p.Fewest, n))
 	p.Looks = slices.DeleteFunc([]int{8, 12, 18}, func(look int) bool { return look >= last })
 	p.Looks = append(p.Looks, last)
-	if n < fewestBlocks {
-		need := besides + fewestBlocks*block
-		return fmt.Sprintf("%s is too short to decide: %d blocks take about %s", budget, fewestBlocks, need.Round(time.Second))
+	if n < p.Fewest {
+		need := besides + time.Duration(p.Fewest)*block
+		return fmt.Sprintf("%s is too short to decide: %d blocks take about %s", budget, p.Fewest, need.Round(time.Second))
 	}
 	return fmt.Sprintf("at most %d blocks of %d trials, about %s; measuring stops once it is decided", last, trials,
 		(besides + time.Duration(last)*block).Round(time.Second))
