@@ -101,6 +101,9 @@ var arrows = map[string][]string{
 	"cost/internal/framework": {"cost/internal/symbol"},
 	"cost/internal/kallsyms":  {"cost"},
 
+	"serve/internal/listener": {"serve/internal/sys"},
+	"serve/internal/reply":    {"serve/internal/http1"},
+
 	"internal/cgroup":   {},
 	"internal/task":     {},
 	"internal/chromium": {}, // for tests

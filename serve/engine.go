@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/internal/http1"
+	"github.com/tarehq/tare/serve/internal/listener"
 	"github.com/tarehq/tare/serve/internal/meter"
 	"github.com/tarehq/tare/serve/internal/sys"
 )
@@ -75,7 +76,7 @@ func newEngine(s *Server) *engine {
 			grace:        or(s.Limits.ShutdownGrace, defaultGrace),
 			fields:       or(s.Limits.MaxHeaders, http1.DefaultMaxFields),
 			headerBytes:  s.headerBytes(),
-			conns:        or(s.Limits.MaxConns, descriptors()*9/10),
+			conns:        or(s.Limits.MaxConns, sys.Descriptors()*9/10),
 			connsPerAddr: max(0, s.Limits.MaxConnsPerAddr),
 			rate:         or(s.Limits.MinRate, defaultMinRate),
 			drain:        or(s.Limits.MaxDrain, defaultDrain),
@@ -103,7 +104,7 @@ func newEngine(s *Server) *engine {
 }
 
 // accept serves what l accepts until l fails for good.
-func (e *engine) accept(base context.Context, l *onceListener) error {
+func (e *engine) accept(base context.Context, l *listener.Listener) error {
 	e.mu.Lock()
 	e.accepts++
 	e.mu.Unlock()
@@ -113,7 +114,7 @@ func (e *engine) accept(base context.Context, l *onceListener) error {
 		nc, err := l.Accept()
 		if err != nil {
 			if e.s.closed.Load() {
-				if isTimeout(err) && l.pending() {
+				if isTimeout(err) && l.Pending() {
 					continue
 				}
 				return http.ErrServerClosed
@@ -125,7 +126,6 @@ func (e *engine) accept(base context.Context, l *onceListener) error {
 			continue
 		}
 		patience.reset()
-		l.owed.Add(-1)
 		ctx := base
 		if e.s.ConnContext != nil {
 			if ctx = e.s.ConnContext(base, nc); ctx == nil {
@@ -290,7 +290,7 @@ func (b *backoff) wait(err error) {
 		b.said = now
 		b.e.s.logf("http: accepting: %v; retrying", err)
 	}
-	if outOfDescriptors(err) && b.e.shed() {
+	if sys.OutOfDescriptors(err) && b.e.shed() {
 		b.pause = 0
 		return
 	}
@@ -300,7 +300,7 @@ func (b *backoff) wait(err error) {
 
 // temporary reports whether accepting may succeed later.
 func temporary(err error) bool {
-	if outOfDescriptors(err) {
+	if sys.OutOfDescriptors(err) {
 		return true
 	}
 	var t interface{ Temporary() bool }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tarehq/tare/serve/internal/ahead"
 )
 
 // handover passes connections to the standard library's server, which speaks
@@ -83,7 +85,7 @@ func (h *handover) state(nc net.Conn, s http.ConnState) {
 	if s == http.StateNew || h.e.s.ConnState == nil {
 		return
 	}
-	if a, ok := nc.(*aheadConn); ok {
+	if a, ok := nc.(*ahead.Conn); ok {
 		nc = a.Conn
 	}
 	h.e.s.ConnState(nc, s)
@@ -135,12 +137,12 @@ func (handedAddr) Network() string { return "handed" }
 func (handedAddr) String() string  { return "handed over" }
 
 // handOver gives the connection away, with what was read of it.
-func (c *conn) handOver(ahead []byte) outcome {
+func (c *conn) handOver(read []byte) outcome {
 	nc := c.nc
-	if ahead != nil {
-		nc = &aheadConn{Conn: nc, from: aheadReader{ahead, nc}}
+	if read != nil {
+		nc = ahead.NewConn(nc, read)
 	}
-	if ahead != nil || c.tls.NegotiatedProtocol == "h2" {
+	if read != nil || c.tls.NegotiatedProtocol == "h2" {
 		c.streams = newStreams(c)
 	}
 	h := c.e.handed
@@ -155,14 +157,6 @@ func (c *conn) handOver(ahead []byte) outcome {
 	c.k = nil
 	return goLeft
 }
-
-// aheadConn is a connection of which something was read ahead.
-type aheadConn struct {
-	net.Conn
-	from aheadReader
-}
-
-func (c *aheadConn) Read(p []byte) (int, error) { return c.from.Read(p) }
 
 // prefaceLine opens HTTP/2 with prior knowledge (RFC 9113, 3.4).
 const prefaceLine = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"

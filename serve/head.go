@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tarehq/tare/serve/internal/http1"
+	"github.com/tarehq/tare/serve/internal/reply"
 )
 
 // span is a part of the bytes to be written.
@@ -29,7 +30,7 @@ type facts struct {
 // startHead writes the status line and the handler's fields, sorted by name.
 func (w *response) startHead() {
 	k := w.c.k
-	k.out = appendStatus(k.out, w.is11, w.status)
+	k.out = reply.AppendStatus(k.out, w.is11, w.status)
 	if len(w.header) == 0 {
 		return
 	}
@@ -57,7 +58,7 @@ func (w *response) field(name string, values []string) {
 		return
 	}
 	from := len(k.out)
-	k.out = appendField(k.out, name, values)
+	k.out = reply.AppendField(k.out, name, values)
 	at := span{from, len(k.out)}
 	switch name {
 	case "Content-Length":
@@ -108,26 +109,10 @@ func first(values []string) string {
 func (w *response) declare(list string) {
 	for name := range strings.SplitSeq(list, ",") {
 		name = http.CanonicalHeaderKey(strings.TrimSpace(name))
-		if name != "" && trailerAllowed(name) {
+		if name != "" && reply.TrailerAllowed(name) {
 			w.c.k.facts.announced = append(w.c.k.facts.announced, name)
 		}
 	}
-}
-
-// trailerAllowed reports whether a field may stand in a trailer section (RFC
-// 9110, 6.5.1: not what frames, routes, authenticates or controls).
-func trailerAllowed(name string) bool {
-	if strings.HasPrefix(name, "If-") {
-		return false
-	}
-	switch name {
-	case "Authorization", "Cache-Control", "Connection", "Content-Encoding", "Content-Length",
-		"Content-Range", "Content-Type", "Expect", "Host", "Keep-Alive", "Max-Forwards",
-		"Pragma", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Range",
-		"Realm", "Te", "Trailer", "Transfer-Encoding", "Www-Authenticate":
-		return false
-	}
-	return true
 }
 
 // writeTrailers writes the trailers that the handler has set.
@@ -151,7 +136,7 @@ func (w *response) writeTrailers() {
 		}
 	}
 	for _, name := range k.sorted(at) {
-		k.out = appendField(k.out, name, at[name])
+		k.out = reply.AppendField(k.out, name, at[name])
 	}
 }
 
@@ -166,10 +151,10 @@ func (w *response) inform(status int) {
 		defer w.x.body.asking.Unlock()
 	}
 	k := w.c.k
-	k.out = appendStatus(k.out, w.is11, status)
+	k.out = reply.AppendStatus(k.out, w.is11, status)
 	for _, name := range k.sorted(w.header) {
 		if name != "Content-Length" && name != "Transfer-Encoding" {
-			k.out = appendField(k.out, name, w.header[name])
+			k.out = reply.AppendField(k.out, name, w.header[name])
 		}
 	}
 	k.out = append(k.out, "\r\n"...)
@@ -340,45 +325,4 @@ func (w *response) append(add *extra) {
 		k.out = append(k.out, "Transfer-Encoding: chunked\r\n"...)
 	}
 	k.out = append(k.out, "\r\n"...)
-}
-
-func appendStatus(b []byte, is11 bool, status int) []byte {
-	if is11 && status == http.StatusOK {
-		return append(b, "HTTP/1.1 200 OK\r\n"...)
-	}
-	if is11 {
-		b = append(b, "HTTP/1.1 "...)
-	} else {
-		b = append(b, "HTTP/1.0 "...)
-	}
-	b = strconv.AppendInt(b, int64(status), 10)
-	text := http.StatusText(status)
-	if text == "" {
-		b = append(b, " status code "...)
-		b = strconv.AppendInt(b, int64(status), 10)
-	} else {
-		b = append(append(b, ' '), text...)
-	}
-	return append(b, "\r\n"...)
-}
-
-// appendField writes a field's lines. A name that is none is left out; a line
-// break in a value becomes a space.
-func appendField(b []byte, name string, values []string) []byte {
-	if !http1.ValidFieldName(name) {
-		return b
-	}
-	for _, v := range values {
-		b = append(append(b, name...), ": "...)
-		v = strings.Trim(v, " \t\r\n")
-		from := len(b)
-		b = append(b, v...)
-		for i := from; i < len(b); i++ {
-			if b[i] == '\r' || b[i] == '\n' {
-				b[i] = ' '
-			}
-		}
-		b = append(b, "\r\n"...)
-	}
-	return b
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/internal/http1"
+	"github.com/tarehq/tare/serve/internal/listener"
 	"github.com/tarehq/tare/serve/internal/wrapped"
 )
 
@@ -90,7 +91,7 @@ type Server struct {
 
 	mu         sync.Mutex
 	engine     *engine // made by the first Serve
-	listeners  map[*onceListener]struct{}
+	listeners  map[*listener.Listener]struct{}
 	accepting  sync.WaitGroup // a listener each
 	onShutdown []func()
 }
@@ -286,7 +287,7 @@ func (s *Server) ServeTLS(l net.Listener, certFile, keyFile string) error {
 	if err := standardTLS(config.Clone(), protos, maps.Clone(s.TLSNextProto)); err != nil {
 		return err
 	}
-	return s.serve(&onceListener{Listener: tls.NewListener(l, config), socket: wrapped.Listener(l)})
+	return s.serve(listener.New(tls.NewListener(l, config), wrapped.Listener(l)))
 }
 
 // standardTLS returns what http.Server has against the configuration, such as that
@@ -304,10 +305,10 @@ func standardTLS(config *tls.Config, protos http.Protocols, next map[string]func
 // was called, else with the error of a listener that is of no more use. Running
 // out of file descriptors is not such an error.
 func (s *Server) Serve(l net.Listener) error {
-	return s.serve(&onceListener{Listener: l, socket: wrapped.Listener(l)})
+	return s.serve(listener.New(l, wrapped.Listener(l)))
 }
 
-func (s *Server) serve(once *onceListener) error {
+func (s *Server) serve(once *listener.Listener) error {
 	defer once.Close()
 	e, err := s.admit(once)
 	if err != nil {
@@ -324,7 +325,7 @@ func (s *Server) serve(once *onceListener) error {
 }
 
 // admit notes a listener, so that Shutdown finds it.
-func (s *Server) admit(l *onceListener) (*engine, error) {
+func (s *Server) admit(l *listener.Listener) (*engine, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed.Load() {
@@ -334,14 +335,14 @@ func (s *Server) admit(l *onceListener) (*engine, error) {
 		s.engine = newEngine(s)
 	}
 	if s.listeners == nil {
-		s.listeners = map[*onceListener]struct{}{}
+		s.listeners = map[*listener.Listener]struct{}{}
 	}
 	s.listeners[l] = struct{}{}
 	s.accepting.Add(1)
 	return s.engine, nil
 }
 
-func (s *Server) dismiss(l *onceListener) {
+func (s *Server) dismiss(l *listener.Listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.listeners, l)
@@ -374,30 +375,4 @@ func Serve(l net.Listener, h http.Handler) error {
 // ServeTLS serves h on l by TLS with an otherwise zero Server.
 func ServeTLS(l net.Listener, h http.Handler, certFile, keyFile string) error {
 	return (&Server{Handler: h}).ServeTLS(l, certFile, keyFile)
-}
-
-// onceListener may be closed more than once.
-type onceListener struct {
-	net.Listener
-	socket net.Listener // beneath all that wraps it
-	until  atomic.Int64 // when the last connections must be accepted, Unix nanoseconds
-	owed   atomic.Int64 // connections that are accepted even later
-	asked  atomic.Int64 // when Accept was called that has not returned, Unix nanoseconds, 0 = none
-	sealed atomic.Bool  // no more connections come than there are
-	once   sync.Once
-	err    error
-}
-
-func (l *onceListener) Accept() (net.Conn, error) {
-	l.asked.Store(time.Now().UnixNano())
-	defer l.asked.Store(0)
-	return l.Listener.Accept()
-}
-
-func (l *onceListener) Close() error {
-	l.once.Do(func() {
-		l.unseal()
-		l.err = l.Listener.Close()
-	})
-	return l.err
 }

@@ -1,14 +1,14 @@
 //go:build unix
 
-package serve
+package sys
 
 import (
 	"errors"
 	"syscall"
 )
 
-// descriptors returns how many files the process may open.
-func descriptors() int {
+// Descriptors returns how many files the process may open.
+func Descriptors() int {
 	var lim syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim); err != nil {
 		return 1 << 20
@@ -16,6 +16,7 @@ func descriptors() int {
 	return int(min(lim.Cur, 1<<30))
 }
 
-func outOfDescriptors(err error) bool {
+// OutOfDescriptors reports whether err says that there are no more file descriptors.
+func OutOfDescriptors(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

@@ -1,0 +1,68 @@
+// Package reply writes the parts of an answer's head.
+package reply
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/tarehq/tare/serve/internal/http1"
+)
+
+// AppendStatus writes the status line of an answer by HTTP/1.1 or 1.0.
+func AppendStatus(b []byte, is11 bool, status int) []byte {
+	if is11 && status == http.StatusOK {
+		return append(b, "HTTP/1.1 200 OK\r\n"...)
+	}
+	if is11 {
+		b = append(b, "HTTP/1.1 "...)
+	} else {
+		b = append(b, "HTTP/1.0 "...)
+	}
+	b = strconv.AppendInt(b, int64(status), 10)
+	text := http.StatusText(status)
+	if text == "" {
+		b = append(b, " status code "...)
+		b = strconv.AppendInt(b, int64(status), 10)
+	} else {
+		b = append(append(b, ' '), text...)
+	}
+	return append(b, "\r\n"...)
+}
+
+// AppendField writes a field's lines. A name that is none is left out; a line
+// break in a value becomes a space.
+func AppendField(b []byte, name string, values []string) []byte {
+	if !http1.ValidFieldName(name) {
+		return b
+	}
+	for _, v := range values {
+		b = append(append(b, name...), ": "...)
+		v = strings.Trim(v, " \t\r\n")
+		from := len(b)
+		b = append(b, v...)
+		for i := from; i < len(b); i++ {
+			if b[i] == '\r' || b[i] == '\n' {
+				b[i] = ' '
+			}
+		}
+		b = append(b, "\r\n"...)
+	}
+	return b
+}
+
+// TrailerAllowed reports whether a field may stand in a trailer section (RFC
+// 9110, 6.5.1: not what frames, routes, authenticates or controls).
+func TrailerAllowed(name string) bool {
+	if strings.HasPrefix(name, "If-") {
+		return false
+	}
+	switch name {
+	case "Authorization", "Cache-Control", "Connection", "Content-Encoding", "Content-Length",
+		"Content-Range", "Content-Type", "Expect", "Host", "Keep-Alive", "Max-Forwards",
+		"Pragma", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Range",
+		"Realm", "Te", "Trailer", "Transfer-Encoding", "Www-Authenticate":
+		return false
+	}
+	return true
+}
