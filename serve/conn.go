@@ -18,6 +18,7 @@ import (
 	"github.com/tarehq/tare/serve/internal/meter"
 	"github.com/tarehq/tare/serve/internal/sys"
 	"github.com/tarehq/tare/serve/internal/term"
+	"github.com/tarehq/tare/serve/internal/wheel"
 )
 
 // conn is one connection. While requests come on it, one goroutine reads them, runs the handler
@@ -39,6 +40,7 @@ type conn struct {
 	remote string
 	prev   *conn // guarded by engine.mu
 	next   *conn
+	node   wheel.Node[*conn] // in engine.wheel
 
 	state   atomic.Int64  // a state
 	began   atomic.Int64  // when the request began, by the engine's clock

@@ -14,6 +14,7 @@ import (
 	"github.com/tarehq/tare/serve/internal/listener"
 	"github.com/tarehq/tare/serve/internal/meter"
 	"github.com/tarehq/tare/serve/internal/sys"
+	"github.com/tarehq/tare/serve/internal/wheel"
 )
 
 // engine is what a Server runs on: its settings as they were when it began to
@@ -37,6 +38,8 @@ type engine struct {
 	hooked    bool      // somebody else may hold net.Conns
 	exchanges sync.Pool // of *buffers
 	clock     clock
+	wheel     *wheel.Wheel[*conn] // when the sweep looks at each connection
+	lead      [phases]int64
 	parking   *parking
 	ending    atomic.Int64 // by the clock, when it was seen that keep-alives end
 	hurried   atomic.Bool  // connections get no grace
@@ -97,7 +100,8 @@ func newEngine(s *Server) *engine {
 	e.shadow = e.handed.server
 	e.shadow.SetKeepAlivesEnabled(!s.muted.Load())
 	e.parking = newParking()
-	e.clock.tick = e.limits.tick()
+	e.clock.tick, e.lead = e.limits.tick(), e.limits.leads()
+	e.wheel = wheel.New[*conn](e.clock.tick)
 	e.clock.early = make(chan struct{}, 1)
 	e.clock.set(time.Now())
 	return e
@@ -176,6 +180,7 @@ func (e *engine) link(c *conn) bool {
 		e.clock.startLocked(e) // it stood still: c's time goes from now
 	}
 	c.begin(phaseOpening)
+	e.wheel.Add(&c.node, c, c.at().since()+e.lead[phaseOpening])
 	if c.prev = e.last; c.prev == nil {
 		e.first = c
 	} else {
@@ -239,6 +244,7 @@ func (e *engine) unlink(c *conn) {
 		c.next.prev = c.prev
 	}
 	c.prev, c.next = nil, nil
+	e.wheel.Remove(&c.node)
 	if e.from != nil && c.addr.IsValid() {
 		if e.from[c.addr]--; e.from[c.addr] == 0 {
 			delete(e.from, c.addr)

@@ -227,8 +227,8 @@ func (c *conn) parse() (bool, error) {
 
 // heading notes that a head has begun to come.
 func (c *conn) heading() {
+	c.began.Store(c.e.clock.now())
 	c.begin(phaseHeading)
-	c.began.Store(c.at().since())
 }
 
 // skip drops empty lines before a request, of which few are forgiven, however
@@ -392,7 +392,7 @@ func (c *conn) handle() outcome {
 		c.flush() // a client may send the body only once it has the answers before
 	default:
 		c.k.before = len(c.k.out)
-		c.held.Store(held)
+		c.holdBack()
 	}
 	if c.k.head.Expect == http1.OtherExpect {
 		w.Header().Set("Connection", "close")
@@ -460,10 +460,12 @@ func (c *conn) settle(x *exchange) outcome {
 	c.k.pin = 0
 	if c.readBy.Swap(0) != 0 || c.nudged.Load() {
 		c.readUntil(noDeadline)
+		c.hasten(c.e.clock.now())
 	}
 	if c.writeBy.Load() != 0 || c.late.Load() != 0 {
 		c.writeBy.Store(0)
 		c.writeUntil(noDeadline)
+		c.hasten(c.e.clock.now())
 	}
 	switch {
 	case c.failed != nil || w.short():

@@ -223,6 +223,7 @@ func (s *Server) SetKeepAlivesEnabled(v bool) {
 	}
 	s.muted.Store(!v)
 	if s.engine != nil {
+		s.engine.clock.all.Store(true)
 		s.engine.shadow.SetKeepAlivesEnabled(v)
 	}
 }

@@ -46,6 +46,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // hurry ends idle connections without a grace.
 func (e *engine) hurry() {
 	if !e.hurried.Swap(true) {
+		e.clock.all.Store(true)
 		e.clock.early <- struct{}{}
 	}
 }
@@ -90,6 +91,9 @@ func (s *Server) stopListening(ctx context.Context, gently bool) (*engine, error
 		e.ending.Store(0) // from the first look on that sees it closed
 	}
 	s.closed.Store(true)
+	if e != nil {
+		e.clock.all.Store(true)
+	}
 	var err error
 	stop := func(l *listener.Listener) {
 		if cerr := l.Close(); cerr != nil && err == nil {

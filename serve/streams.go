@@ -90,6 +90,26 @@ func (s *streams) due(now int64) verdict {
 	return carryOn
 }
 
+// horizon returns a time before which nothing is due of streams, those that begin included.
+func (s *streams) horizon(now int64) int64 {
+	if s == nil {
+		return never
+	}
+	e := s.c.e
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := e.after(now, e.limits.stall)
+	for one := range s.open {
+		if !one.ownRead.Load() {
+			at = min(at, e.stallsFrom(&one.in, now))
+		}
+		if !one.ownWrite.Load() {
+			at = min(at, e.stallsFrom(&one.out, now))
+		}
+	}
+	return at
+}
+
 // lapse ends the streams whose time is up. It waits for nothing.
 func (s *streams) lapse(now int64) {
 	if s == nil {

@@ -1,9 +1,12 @@
 package serve
 
 import (
+	"math"
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"github.com/tarehq/tare/serve/internal/meter"
 )
 
 // clock is the coarse time that connections note their beginnings in, so that a request costs
@@ -11,7 +14,8 @@ import (
 // and ends those that have taken too long.
 //
 // Note: a deadline set on the connection at each request, as net/http does, costs two timer
-// operations a request.
+// operations a request. Looking at all connections at each tick takes 2 to 6 ms where 50,000
+// are idle; the wheel takes 0.003 of that (BenchmarkSweep).
 type clock struct {
 	nanos atomic.Int64 // since zero, never 0 itself
 	date  atomic.Pointer[[]byte]
@@ -20,6 +24,7 @@ type clock struct {
 	tick  time.Duration // fixed
 	stop  chan struct{} // closed to end the goroutine, nil while there is none; guarded by engine.mu
 	early chan struct{} // has it look before the next tick
+	all   atomic.Bool   // has it look at all connections at the next
 }
 
 // now returns the time as of the last tick, in nanoseconds.
@@ -48,6 +53,7 @@ func (k *clock) startLocked(e *engine) {
 	}
 	k.stop = make(chan struct{})
 	k.set(time.Now())
+	e.wheel.Turn(k.now())
 	go k.run(e, k.stop)
 }
 
@@ -59,7 +65,6 @@ func (k *clock) stopLocked() {
 func (k *clock) run(e *engine, stop chan struct{}) {
 	ticker := time.NewTicker(k.tick)
 	defer ticker.Stop()
-	var due []*conn
 	for {
 		select {
 		case <-stop:
@@ -74,19 +79,35 @@ func (k *clock) run(e *engine, stop chan struct{}) {
 		}
 		k.set(time.Now())
 		now := k.now()
-		for c := e.first; c != nil; c = c.next {
-			if c.due(c.at(), now) != carryOn {
-				due = append(due, c)
+		if k.all.Swap(false) {
+			for c := e.first; c != nil; c = c.next {
+				e.wheel.Hasten(&c.node, now)
 			}
 		}
 		e.mu.Unlock()
-		for i, c := range due {
-			c.rouse(now)
-			due[i] = nil
-		}
+		e.sweep(now, (*conn).rouse)
 		e.parking.relieve(now)
-		due = due[:0]
 	}
+}
+
+// sweep looks at the connections of which something may be due, and rouses those of which it is.
+// It returns at how many it has looked.
+func (e *engine) sweep(now int64, rouse func(*conn, int64)) (looks int) {
+	e.wheel.Turn(now)
+	for node, c, ok := e.wheel.Next(); ok; node, c, ok = e.wheel.Next() {
+		looks++
+		next := now + 1
+		if c.due(c.at(), now) == carryOn {
+			next = max(next, c.horizon(now))
+		} else {
+			rouse(c, now)
+		}
+		e.wheel.PutBack(node, next)
+		if sooner := c.horizon(now); sooner < next { // what changed before could not hasten it
+			e.wheel.Hasten(node, max(sooner, now+1))
+		}
+	}
+	return looks
 }
 
 // tick returns how often limits are looked at: an eighth of the shortest, within reason. A
@@ -116,6 +137,7 @@ const (
 	phaseParked                // between requests, without a goroutine
 	phaseHanded                // another server's
 	phaseShed                  // closed in favour of another
+	phases
 )
 
 // state is a phase and when it began, by the engine's clock, in one word: what another
@@ -143,10 +165,19 @@ func (c *conn) rename(p phase) { c.enter(p.from(c.at().since())) }
 func (c *conn) enter(to state) bool {
 	for s := c.at(); s.phase() != phaseShed; s = c.at() {
 		if c.alter(s, to) {
+			c.hasten(to.since() + c.e.lead[to.phase()])
 			return true
 		}
 	}
 	return false
+}
+
+// hasten has the sweep look at c by then. What makes something due earlier than horizon said
+// calls it, as beginning a phase does. Mostly the sweep looks by then anyhow.
+func (c *conn) hasten(at int64) {
+	if at < c.node.At() {
+		c.e.wheel.Hasten(&c.node, at)
+	}
 }
 
 // alter changes the state if it is still s.
@@ -208,6 +239,112 @@ func (c *conn) due(s state, now int64) verdict {
 		return c.streams.due(now)
 	}
 	return carryOn
+}
+
+// never is later than anything.
+const never = int64(math.MaxInt64 >> phaseBits)
+
+// leads returns for each phase the least time from its beginning to anything that becomes due
+// by it, as horizon says it exactly.
+func (l *limits) leads() (lead [phases]int64) {
+	grace := max(l.grace, 1)
+	for p, ends := range [phases][]time.Duration{
+		phaseOpening: {l.header, grace}, phaseShaking: {l.header, grace}, phaseHeading: {l.header, l.read},
+		phaseHandling: {l.read, l.write}, phaseIdle: {l.idle, grace, parkAfter}, phaseParked: {l.idle}, phaseHanded: {l.stall},
+	} {
+		lead[p] = never >> 1
+		for _, d := range ends {
+			if d > 0 {
+				lead[p] = min(lead[p], int64(d))
+			}
+		}
+	}
+	return lead
+}
+
+// horizon returns a time before which due is carryOn, unless a phase begins or something else
+// hastens the sweep. What it goes by may change meanwhile: see sweep.
+func (c *conn) horizon(now int64) int64 {
+	e, l, s := c.e, &c.e.limits, c.at()
+	since, at := s.since(), never
+	switch s.phase() {
+	case phaseOpening, phaseShaking:
+		at = e.quietUntil(since, l.header)
+	case phaseHeading:
+		if !c.out.Waiting() {
+			at = e.after(since, l.header)
+		}
+		at = min(at, c.readUp(now))
+	case phaseIdle:
+		at = e.quietUntil(since, l.idle)
+		if c.fd != nil && e.parking.able() {
+			at = min(at, e.after(since, parkAfter))
+		}
+	case phaseParked:
+		at = e.quietUntil(since, l.idle)
+		if e.hooked {
+			at = min(at, now+hookEvery)
+		}
+		return at
+	case phaseHandling:
+		at = c.readUp(now)
+		if c.writeBy.Load() == 0 && state(c.late.Load()) != s {
+			at = min(at, e.after(since, l.write))
+		}
+		if c.held.Load() == held {
+			at = min(at, since+int64(e.clock.tick)+1)
+		}
+		if e.hooked {
+			at = min(at, now+hookEvery)
+		}
+	case phaseHanded:
+		return c.streams.horizon(now)
+	case phaseShed:
+		return never
+	}
+	at = min(at, e.after(now, l.stall)) // a handler's own deadline ends with its request
+	if c.readBy.Load() == 0 {
+		at = min(at, e.stallsFrom(&c.in, now))
+	}
+	if c.writeBy.Load() == 0 {
+		at = min(at, e.stallsFrom(&c.out, now))
+	}
+	return at
+}
+
+// hookEvery is how often a connection is looked at that a hook may have closed.
+const hookEvery = int64(250 * time.Millisecond)
+
+// after returns when a wait since then is over that has a limit, if any.
+func (e *engine) after(since int64, limit time.Duration) int64 {
+	if limit <= 0 {
+		return never
+	}
+	return since + int64(e.clock.tick+limit) + 1
+}
+
+// quietUntil is after where no request has begun. While there are to be no more requests, each
+// tick may end the wait.
+func (e *engine) quietUntil(since int64, limit time.Duration) int64 {
+	if !e.s.keepAlive() {
+		return since
+	}
+	return e.after(since, limit)
+}
+
+// readUp is the horizon of the limit on reading a request. Where that is past, and no body is
+// waited for, a reader sees for itself.
+func (c *conn) readUp(now int64) int64 {
+	at := c.e.after(c.began.Load(), c.e.limits.read)
+	if c.readBy.Load() != 0 || at <= now && !c.in.Waiting() {
+		return never
+	}
+	return at
+}
+
+// stallsFrom is the horizon of a stall.
+func (e *engine) stallsFrom(m *meter.Meter, now int64) int64 {
+	return min(never, m.StallsFrom(now, e.limits.window)) + int64(e.clock.tick)
 }
 
 func ended(spent, limit time.Duration) verdict {

@@ -61,8 +61,8 @@ func (c *conn) readConn(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	now := c.e.clock.now()
-	c.in.Begin(now)
+	c.in.Begin(c.e.clock.now())
+	now := c.e.clock.now() // the sweep looks at what waits when its time is up: whoever is later sees it (readUp)
 	defer func() { c.in.End(c.e.clock.now(), n, c.e.limits.window) }()
 	for {
 		if c.dueRead(now) {
@@ -153,8 +153,14 @@ const (
 // release leaves the answers held back to the sweep, until the next reclaim.
 func (w *response) release() {
 	if w.c.k.before > 0 && !w.done.Load() {
-		w.c.held.Store(held)
+		w.c.holdBack()
 	}
+}
+
+// holdBack leaves them to the sweep that comes when the request at hand has lasted a tick.
+func (c *conn) holdBack() {
+	c.held.Store(held)
+	c.hasten(c.at().since() + int64(c.e.clock.tick) + 1)
 }
 
 // sendHeld sends what is held back, and leaves what the handler has begun. It waits for

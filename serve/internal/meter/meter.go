@@ -3,6 +3,7 @@
 package meter
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 )
@@ -54,6 +55,19 @@ func (m *Meter) Stalled(now int64, w Window) bool {
 	}
 	m.Renew(now)
 	return false
+}
+
+// StallsFrom returns a time before which Stalled is false, whatever begins and ends from now
+// on; math.MaxInt64 if it always is.
+func (m *Meter) StallsFrom(now int64, w Window) int64 {
+	if w.Stall == 0 {
+		return math.MaxInt64
+	}
+	from := m.from.Load()
+	if from == 0 {
+		from = now
+	}
+	return from + int64(w.Stall) - m.spent.Load() + 1
 }
 
 // Renew begins a window, unless the wait has ended by now.
