@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net"
 	"net/http"
@@ -143,6 +144,38 @@ func complete(got []byte, depth int) bool {
 		fmt.Sscanf(string(got[i:]), "Content-Length: %d", &length)
 	}
 	return len(got) == depth*(head+4+length)
+}
+
+// BenchmarkBody posts a body to handlers that read it in several ways. size=4096 and its head
+// are more than the first read takes.
+func BenchmarkBody(b *testing.B) {
+	ways := map[string]func(r *http.Request) error{
+		"readall": func(r *http.Request) error { _, err := io.ReadAll(r.Body); return err },
+		"sized": func(r *http.Request) error {
+			_, err := io.ReadFull(r.Body, make([]byte, r.ContentLength))
+			return err
+		},
+		"hash": func(r *http.Request) error { _, err := io.Copy(crc32.NewIEEE(), r.Body); return err },
+	}
+	for _, by := range []string{"readall", "sized", "hash"} {
+		for _, size := range []int{1 << 10, 4 << 10, 64 << 10} {
+			post := fmt.Sprintf("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", size, strings.Repeat("x", size))
+			h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if err := ways[by](r); err != nil {
+					w.WriteHeader(http.StatusBadRequest)
+				}
+				io.WriteString(w, "ok")
+			})
+			b.Run(fmt.Sprintf("by=%s/size=%d/server=nethttp", by, size), func(b *testing.B) {
+				s := &http.Server{Handler: h}
+				benchServer(b, s.Serve, s.Shutdown, post, 1)
+			})
+			b.Run(fmt.Sprintf("by=%s/size=%d/server=serve", by, size), func(b *testing.B) {
+				s := &serve.Server{Handler: h}
+				benchServer(b, s.Serve, s.Shutdown, post, 1)
+			})
+		}
+	}
 }
 
 // BenchmarkRouted asks for a route with a parameter, behind serve/router alone and

@@ -69,6 +69,7 @@ type conn struct {
 	streams *streams               // if it is handed over and speaks HTTP/2; set before its phase
 	peek    atomic.Pointer[peeker] // watches for the peer's going where nothing else can
 	unread  atomic.Bool            // there is a body that was not read to its end
+	room    int32                  // of a buffer that takes a head and a body of its requests at once
 }
 
 // buffers is what a connection needs only while requests come.

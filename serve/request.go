@@ -353,6 +353,9 @@ func (b *body) open(c *conn, x *exchange) {
 	b.left, b.chunked = h.Length, h.Length < 0
 	b.chunks, b.rest, b.err, b.closed = http1.Chunks{}, nil, nil, false
 	b.returned.Store(false)
+	if k, all := c.k, int64(c.k.r)+h.Length; k.w == len(k.buf) && all > int64(k.w) && all <= 4*bufSize {
+		c.room = int32(all) // the next comes by one read
+	}
 	b.promised = h.Expect == http1.Continue && h.Minor == 1
 	b.expecting = b.promised
 }

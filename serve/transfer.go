@@ -15,6 +15,9 @@ func (c *conn) space() []byte {
 	if k.r == k.w {
 		k.r, k.w = k.pin, k.pin
 	}
+	if k.w == 0 && len(k.buf) < int(c.room) {
+		k.buf = make([]byte, c.room)
+	}
 	if len(k.buf)-k.w >= least {
 		return k.buf[k.w:]
 	}
@@ -46,9 +49,16 @@ func (c *conn) more() error {
 	return err
 }
 
-// read reads a body's bytes: those in the buffer first.
-func (c *conn) read(p []byte) (int, error) {
-	if k := c.k; k.r < k.w {
+// read reads of a body of which left bytes are to come: those in the buffer first. What asks
+// for little, as io.ReadAll does, gets it out of the buffer, not by system calls.
+func (c *conn) read(p []byte, left int64) (int, error) {
+	k := c.k
+	if k.r == k.w && int64(len(p)) < min(left, bufSize) {
+		if err := c.more(); err != nil {
+			return 0, err
+		}
+	}
+	if k.r < k.w {
 		n := copy(p, k.buf[k.r:k.w])
 		k.r += n
 		return n, nil
@@ -124,8 +134,8 @@ func (c *conn) writeUntil(t time.Time) error {
 }
 
 func isTimeout(err error) bool {
-	var t net.Error
-	return errors.As(err, &t) && t.Timeout()
+	t, ok := errors.AsType[net.Error](err)
+	return ok && t.Timeout()
 }
 
 // put adds to what is to be written, and writes once there is enough.
