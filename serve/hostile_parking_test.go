@@ -268,6 +268,31 @@ func TestBurstMemory(t *testing.T) {
 	}
 }
 
+// TestBurstInParts is TestBurstMemory where some of the connections come seconds after the
+// others, as on a busy machine.
+func TestBurstInParts(t *testing.T) {
+	const most = 5 << 9
+	n := 10000
+	if raceEnabled || testing.Short() {
+		n = 500
+	}
+	needFiles(t, n)
+	p := found(t, orders{})
+	for range 200 {
+		serveOne(t, p.addr, false)
+	}
+	before := p.resident()
+	p.burst(n - n/11)
+	time.Sleep(4 * time.Second)
+	p.burst(n / 11)
+	time.Sleep(4 * time.Second)
+	grown := (p.status("VmRSS:") - before) / n
+	t.Logf("a burst of %d connections in two parts: %.2f KiB of resident memory each", n, float64(grown)/1024)
+	if !raceEnabled && n >= 10000 && grown > most {
+		t.Errorf("after a burst in parts an idle connection costs %d bytes of resident memory, want at most %d", grown, most)
+	}
+}
+
 // burst opens n connections, asks on each, and then reads the answers.
 func (p *outpost) burst(n int) []net.Conn {
 	p.t.Helper()
