@@ -13,6 +13,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/tarehq/tare/internal/shape"
 	"github.com/tarehq/tare/lab/study"
 )
 
@@ -55,7 +56,7 @@ func Named(name string) (*study.Study, error) {
 		}
 		known[i] = s.Name
 	}
-	return nil, fmt.Errorf("no built-in study is called %q; %sthere are %s", name, study.Meant(name, known), strings.Join(known, ", "))
+	return nil, fmt.Errorf("no built-in study is called %q; %sthere are %s", name, shape.Meant(name, known), strings.Join(known, ", "))
 }
 
 // Claims returns the published claims in the order of the publications.

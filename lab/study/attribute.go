@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/tarehq/tare/internal/shape"
 )
 
 // Attribute says how the arms are profiled after the measured blocks, so that
@@ -178,30 +180,30 @@ func (a Attribute) covers(arm, workload string) bool {
 	return (a.Arms == nil || slices.Contains(a.Arms, arm)) && len(a.sources(workload)) > 0
 }
 
-func attributeShape(more ...key[Attribute]) shape[Attribute] {
-	return object("attribute", append([]key[Attribute]{
-		field("for", "How long a capture takes.", duration(200*time.Millisecond, time.Minute), func(a *Attribute) *time.Duration { return &a.For }),
-		field("repeat", "How many captures there are of each arm, each of a fresh process.", integer(1, 1000), func(a *Attribute) *int { return &a.Repeat }),
-		field("arms", "The arms that are profiled, if not all.", parts(), func(a *Attribute) *[]string { return &a.Arms }),
-		field("workloads", "The workloads under which they are, and by what; by default all, by pprof.",
-			dict(partName, wantPart, list(oneOf("a source is one of", Pprof, EBPF, Trace), 1)), func(a *Attribute) *map[string][]Source { return &a.Workloads }),
+func attributeShape(more ...shape.Key[Attribute]) shape.Of[Attribute] {
+	return shape.Object("attribute", append([]shape.Key[Attribute]{
+		shape.Field("for", "How long a capture takes.", shape.Duration(200*time.Millisecond, time.Minute), func(a *Attribute) *time.Duration { return &a.For }),
+		shape.Field("repeat", "How many captures there are of each arm, each of a fresh process.", shape.Integer(1, 1000), func(a *Attribute) *int { return &a.Repeat }),
+		shape.Field("arms", "The arms that are profiled, if not all.", parts(), func(a *Attribute) *[]string { return &a.Arms }),
+		shape.Field("workloads", "The workloads under which they are, and by what; by default all, by pprof.",
+			shape.Dict(partName, wantPart, shape.List(shape.OneOf("a source is one of", Pprof, EBPF, Trace), 1)), func(a *Attribute) *map[string][]Source { return &a.Workloads }),
 	}, more...))
 }
 
 // truthKey is what only a study's own attribution has, not its short form's.
-func truthKey() key[Attribute] {
-	return field("truth", "Where arms report what their parts cost, and how far attribution may be off.", truthShape(), func(a *Attribute) *Truth { return &a.Truth })
+func truthKey() shape.Key[Attribute] {
+	return shape.Field("truth", "Where arms report what their parts cost, and how far attribution may be off.", truthShape(), func(a *Attribute) *Truth { return &a.Truth })
 }
 
-func truthShape() shape[Truth] {
-	return object("truth", []key[Truth]{
-		field("path", "The path at which an arm answers with what its parts cost.", matching(pathPattern, "a path that starts with /, such as /truth"), func(t *Truth) *string { return &t.Path }).must(),
-		field("cpu", "How much of the true CPU time may be missed.", percent(), func(t *Truth) *float64 { return &t.CPU }).must(),
-		field("least", "How much CPU time or waiting may be missed in any case.", duration(time.Nanosecond, time.Second), func(t *Truth) *time.Duration { return &t.Least }),
-		field("bytes", "How much of the true bytes may be missed.", percent(), func(t *Truth) *float64 { return &t.Bytes }).must(),
-		field("least_bytes", "How many bytes may be missed in any case.", integer[int64](1, 1<<40), func(t *Truth) *int64 { return &t.LeastBytes }),
-		field("waiting", "How much of the true waiting may be missed.", percent(), func(t *Truth) *float64 { return &t.Waiting }).must(),
-		field("bare", "For an arm the one that lacks those parts.", dict(partName, wantPart, part()), func(t *Truth) *map[string]string { return &t.Bare }),
+func truthShape() shape.Of[Truth] {
+	return shape.Object("truth", []shape.Key[Truth]{
+		shape.Field("path", "The path at which an arm answers with what its parts cost.", shape.Matching(pathPattern, "a path that starts with /, such as /truth"), func(t *Truth) *string { return &t.Path }).Must(),
+		shape.Field("cpu", "How much of the true CPU time may be missed.", shape.Percent(), func(t *Truth) *float64 { return &t.CPU }).Must(),
+		shape.Field("least", "How much CPU time or waiting may be missed in any case.", shape.Duration(time.Nanosecond, time.Second), func(t *Truth) *time.Duration { return &t.Least }),
+		shape.Field("bytes", "How much of the true bytes may be missed.", shape.Percent(), func(t *Truth) *float64 { return &t.Bytes }).Must(),
+		shape.Field("least_bytes", "How many bytes may be missed in any case.", shape.Integer[int64](1, 1<<40), func(t *Truth) *int64 { return &t.LeastBytes }),
+		shape.Field("waiting", "How much of the true waiting may be missed.", shape.Percent(), func(t *Truth) *float64 { return &t.Waiting }).Must(),
+		shape.Field("bare", "For an arm the one that lacks those parts.", shape.Dict(partName, wantPart, part()), func(t *Truth) *map[string]string { return &t.Bare }),
 	})
 }
 
@@ -210,19 +212,19 @@ func (c *checker) attribute() {
 	c.attributed("attribute", c.Attribute)
 	c.attributed("quick.attribute", c.Quick.Attribute)
 	if c.Kind == Generators && c.has("attribute") {
-		c.wrong("attribute", "the arms of a study of kind %s are not profiled; leave attribute out", Generators)
+		c.Wrong("attribute", "the arms of a study of kind %s are not profiled; leave attribute out", Generators)
 	}
 	if c.has("attribute") && !c.has("attribute.for") {
-		c.wrong("attribute", "attribute lacks the key for: how long a capture takes")
+		c.Wrong("attribute", "attribute lacks the key for: how long a capture takes")
 	}
 	if c.has("quick.attribute") && !c.has("attribute") {
-		c.wrong("quick.attribute", "the short form profiles arms and the study does not; give the study attribute, too")
+		c.Wrong("quick.attribute", "the short form profiles arms and the study does not; give the study attribute, too")
 	}
 	for arm, bare := range c.Attribute.Truth.Bare {
 		path := "attribute.truth.bare." + arm
 		c.refer(path, arm, "arm", c.arms)
 		if c.refer(path, bare, "arm", c.arms) && arm == bare {
-			c.wrong(path, "arm %q lacks nothing that it has itself; name another", arm)
+			c.Wrong(path, "arm %q lacks nothing that it has itself; name another", arm)
 		}
 	}
 }
@@ -234,7 +236,7 @@ func (c *checker) attributed(path string, a Attribute) {
 		c.refer(at, name, "workload", c.workloads)
 		for i, s := range sources {
 			if slices.Index(sources, s) < i {
-				c.wrong(fmt.Sprintf("%s[%d]", at, i), "source %s is listed twice; list it once", s)
+				c.Wrong(fmt.Sprintf("%s[%d]", at, i), "source %s is listed twice; list it once", s)
 			}
 		}
 	}

@@ -4,18 +4,20 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tarehq/tare/internal/shape"
 )
 
 // checker looks at what a file says as a whole: names that refer to each
 // other, and what cannot be measured.
 type checker struct {
-	*reader
+	*shape.Reader
 	*Study
 	arms, workloads []string // by name; nil when a name could not be read
 }
 
-func check(r *reader, s *Study) {
-	c := checker{reader: r, Study: s}
+func check(r *shape.Reader, s *Study) {
+	c := checker{Reader: r, Study: s}
 	c.arms = names(len(s.Arms), func(i int) string { return s.Arms[i].Name })
 	c.workloads = names(len(s.Workloads), func(i int) string { return s.Workloads[i].Name })
 	c.unique("arms", c.arms)
@@ -60,7 +62,7 @@ func names(n int, name func(int) string) []string {
 func (c *checker) unique(path string, all []string) {
 	for i, name := range all {
 		if first := slices.Index(all, name); first < i {
-			c.wrong(fmt.Sprintf("%s[%d].name", path, i), "%s[%d] is called %q already; names are unique", path, first, name)
+			c.Wrong(fmt.Sprintf("%s[%d].name", path, i), "%s[%d] is called %q already; names are unique", path, first, name)
 		}
 	}
 }
@@ -73,7 +75,7 @@ func (c *checker) refer(path, name, what string, known []string) bool {
 	if slices.Contains(known, name) {
 		return true
 	}
-	c.wrong(path, "no %s is called %q; %s", what, name, choice(name, what+"s", known))
+	c.Wrong(path, "no %s is called %q; %s", what, name, shape.Choice(name, what+"s", known))
 	return false
 }
 
@@ -83,7 +85,7 @@ func (c *checker) referAll(path string, list []string, what string, known []stri
 		at := fmt.Sprintf("%s[%d]", path, i)
 		c.refer(at, name, what, known)
 		if slices.Index(list, name) < i && name != "" {
-			c.wrong(at, "%s %q is listed twice; list it once", what, name)
+			c.Wrong(at, "%s %q is listed twice; list it once", what, name)
 		}
 	}
 }
@@ -95,14 +97,14 @@ func (c *checker) arm(i int) {
 	}
 	first := slices.IndexFunc(c.Arms, func(o Arm) bool { return o.identity() == a.identity() })
 	if first < i {
-		c.wrong(path, "arm %q is arm %q again; arms differ in program, args, build, env, sink, ref, with or how they are started, unless the study says aa: true", a.Name, c.Arms[first].Name)
+		c.Wrong(path, "arm %q is arm %q again; arms differ in program, args, build, env, sink, ref, with or how they are started, unless the study says aa: true", a.Name, c.Arms[first].Name)
 	}
 }
 
 // program checks that an arm says which program it is, and tells whether that
 // could be read.
 func (c *checker) program(path string, a Arm) bool {
-	if c.unread[path] {
+	if c.Unread[path] {
 		return false
 	}
 	var said []string
@@ -113,14 +115,14 @@ func (c *checker) program(path string, a Arm) bool {
 	}
 	switch {
 	case len(said) == 0:
-		c.wrong(path, "arm %q has no program; give exactly one of go, rival, command, url", a.Name)
+		c.Wrong(path, "arm %q has no program; give exactly one of go, rival, command, url", a.Name)
 		return false
 	case len(said) > 1:
-		c.wrong(path+"."+said[1], "arm %q has %s; exactly one program is allowed", a.Name, strings.Join(said, " and "))
+		c.Wrong(path+"."+said[1], "arm %q has %s; exactly one program is allowed", a.Name, strings.Join(said, " and "))
 		return false
 	}
 	if said[0] == "command" && slices.Index(a.Command, "") == 0 {
-		c.wrong(path+".command", "arm %q: the first word, which is the program, is empty", a.Name)
+		c.Wrong(path+".command", "arm %q: the first word, which is the program, is empty", a.Name)
 	}
 	if said[0] == "command" || said[0] == "url" {
 		c.forbid(path, "args", "args go with go and rival; a command's arguments are part of command")
@@ -136,7 +138,7 @@ func (c *checker) program(path string, a Arm) bool {
 			c.forbid(path, key, "it is for programs that tare starts")
 		}
 	}
-	return !c.unread[path+"."+said[0]]
+	return !c.Unread[path+"."+said[0]]
 }
 
 // identity is what an arm runs, as far as the declaration tells.
@@ -149,19 +151,19 @@ func (a Arm) identity() string {
 		a.Ref, a.With, a.Service, a.Closed, a.Open, a.Paced, a.Under)
 }
 
-func (c *checker) has(path string) bool { _, ok := c.stood[path]; return ok }
+func (c *checker) has(path string) bool { _, ok := c.Stood[path]; return ok }
 
 // forbid notes a key that has no place there.
 func (c *checker) forbid(path, key, why string) {
 	if c.has(path + "." + key) {
-		c.wrong(path+"."+key, "%s does not belong here: %s", key, why)
+		c.Wrong(path+"."+key, "%s does not belong here: %s", key, why)
 	}
 }
 
 func (c *checker) control() {
 	c.refer("control", c.Control, "arm", c.arms)
 	if len(c.arms) == 1 && !c.Twin {
-		c.wrong("arms", "a single arm has nothing to be compared with; give two, or twin: true for a study of the noise floor")
+		c.Wrong("arms", "a single arm has nothing to be compared with; give two, or twin: true for a study of the noise floor")
 	}
 }
 
@@ -171,9 +173,9 @@ func (c *checker) workload(i int) {
 	rated := c.has(path + ".rate")
 	switch {
 	case w.Schedule == "closed" && rated:
-		c.wrong(path+".rate", "a closed schedule has no rate: each request follows an answer; leave rate out, or take constant or poisson")
+		c.Wrong(path+".rate", "a closed schedule has no rate: each request follows an answer; leave rate out, or take constant or poisson")
 	case (w.Schedule == "constant" || w.Schedule == "poisson") && !rated:
-		c.wrong(path+".schedule", "schedule %s lacks a rate; give one, such as 1000/s or 50%% of capacity, or take closed", w.Schedule)
+		c.Wrong(path+".schedule", "schedule %s lacks a rate; give one, such as 1000/s or 50%% of capacity, or take closed", w.Schedule)
 	}
 	if w.Schedule != "" && w.Schedule != "closed" {
 		c.forbid(path, "pipeline", "requests sent at once have no starts of their own; take schedule: closed")
@@ -183,7 +185,7 @@ func (c *checker) workload(i int) {
 	}
 	c.referAll(path+".arms", w.Arms, "arm", c.arms)
 	if len(w.Arms) > 0 && c.Control != "" && !slices.Contains(w.Arms, c.Control) {
-		c.wrong(path+".arms", "the control %q is missing; every workload needs it, since arms are compared with it", c.Control)
+		c.Wrong(path+".arms", "the control %q is missing; every workload needs it, since arms are compared with it", c.Control)
 	}
 	if w.Measure > 0 {
 		c.trial(path+".measure", c.Trial.with(Trial{Measure: w.Measure}))
@@ -192,7 +194,7 @@ func (c *checker) workload(i int) {
 		c.forbid(path, "counters", "hardware counters watch the in-process loop, which this workload does not run; give it loop, such as loop: 200ms")
 	}
 	if len(w.Arms) == 1 && !c.Twin {
-		c.wrong(path+".arms", "a single arm has nothing to be compared with; list another")
+		c.Wrong(path+".arms", "a single arm has nothing to be compared with; list another")
 	}
 	for i, t := range w.Targets {
 		c.target(fmt.Sprintf("%s.targets[%d]", path, i), t)
@@ -203,13 +205,13 @@ func (c *checker) primary() {
 	p := c.Primary
 	c.refer("primary.workload", p.Workload, "workload", c.workloads)
 	if p.Arm != "" && p.Arm == c.Control {
-		c.wrong("primary.arm", "%q is the control, which is what the arm is compared with; name another arm, or none for all", p.Arm)
+		c.Wrong("primary.arm", "%q is the control, which is what the arm is compared with; name another arm, or none for all", p.Arm)
 	}
 	if m, _ := MetricNamed(p.Metric); m.Attributed {
-		c.wrong("primary.metric", "%s is measured by profiles after the blocks, but the primary metric decides how many blocks there are: name another", p.Metric)
+		c.Wrong("primary.metric", "%s is measured by profiles after the blocks, but the primary metric decides how many blocks there are: name another", p.Metric)
 	}
-	if !c.unread["kind"] && c.Instrumental(p.Metric) {
-		c.wrong("primary.metric", "%s describes the load generator or the host, and arms are not compared by it; name another", p.Metric)
+	if !c.Unread["kind"] && c.Instrumental(p.Metric) {
+		c.Wrong("primary.metric", "%s describes the load generator or the host, and arms are not compared by it; name another", p.Metric)
 	}
 	c.compared("primary.metric", p.Metric, p.Workload)
 	c.takesPart("primary.arm", p.Arm, p.Workload)
@@ -226,7 +228,7 @@ func (c *checker) checkMeasurable(path, metric string) {
 	for _, a := range c.Arms {
 		switch {
 		case a.URL != "" && (a.Name == c.Control || a.Name == c.Primary.Arm):
-			c.wrong(path, "arm %q is a URL, whose process tare does not see, and %s comes from the process; name a metric of the answers, such as response_p99", a.Name, metric)
+			c.Wrong(path, "arm %q is a URL, whose process tare does not see, and %s comes from the process; name a metric of the answers, such as response_p99", a.Name, metric)
 			return
 		case a.URL != "":
 			attached = true
@@ -235,7 +237,7 @@ func (c *checker) checkMeasurable(path, metric string) {
 		}
 	}
 	if attached && !started {
-		c.wrong(path, "all arms beside the control are URLs, whose processes tare does not see, and %s comes from the process; name a metric of the answers, such as response_p99", metric)
+		c.Wrong(path, "all arms beside the control are URLs, whose processes tare does not see, and %s comes from the process; name a metric of the answers, such as response_p99", metric)
 	}
 }
 
@@ -254,7 +256,7 @@ func (c *checker) compared(path, metric, workload string) {
 		w.Idle = max(w.Idle, 1)
 	}
 	if why := w.explainMissing(metric); why != "" {
-		c.wrong(path, "%s", why)
+		c.Wrong(path, "%s", why)
 	}
 }
 
@@ -265,21 +267,21 @@ func (c *checker) takesPart(path, arm, workload string) {
 	}
 	i := slices.Index(c.workloads, workload)
 	if i >= 0 && c.Workloads[i].Arms != nil && !slices.Contains(c.Workloads[i].Arms, arm) {
-		c.wrong(path, "arm %q is not among the arms of workload %q: %s", arm, workload, strings.Join(c.Workloads[i].Arms, ", "))
+		c.Wrong(path, "arm %q is not among the arms of workload %q: %s", arm, workload, strings.Join(c.Workloads[i].Arms, ", "))
 	}
 }
 
 // trial checks that a trial has slices enough to tell whether it was steady.
 func (c *checker) trial(path string, t Trial) {
 	if t.MeasureOr() < 10*t.SliceOr() {
-		c.wrong(path, "%s of measuring in slices of %s makes fewer than 10 slices; measure at least %s, or cut slice", t.MeasureOr(), t.SliceOr(), 10*t.SliceOr())
+		c.Wrong(path, "%s of measuring in slices of %s makes fewer than 10 slices; measure at least %s, or cut slice", t.MeasureOr(), t.SliceOr(), 10*t.SliceOr())
 	}
 }
 
 func (c *checker) looks() {
 	for i := 1; i < len(c.Looks); i++ {
 		if c.Looks[i] <= c.Looks[i-1] && c.Looks[i] > 0 {
-			c.wrong(fmt.Sprintf("looks[%d]", i), "a look after %d blocks follows one after %d; looks increase, such as [8, 12, 18, 30]", c.Looks[i], c.Looks[i-1])
+			c.Wrong(fmt.Sprintf("looks[%d]", i), "a look after %d blocks follows one after %d; looks increase, such as [8, 12, 18, 30]", c.Looks[i], c.Looks[i-1])
 		}
 	}
 }
@@ -293,13 +295,13 @@ func (c *checker) quick() {
 	c.keeps("quick.arms", q.Arms, "primary arm", c.Primary.Arm)
 	c.keeps("quick.workloads", q.Workloads, "primary workload", c.Primary.Workload)
 	if len(q.Arms) == 1 && !c.Twin {
-		c.wrong("quick.arms", "a single arm has nothing to be compared with; list another")
+		c.Wrong("quick.arms", "a single arm has nothing to be compared with; list another")
 	}
 	// Of names that are no arms, and of a primary workload that is left out, it is said above.
 	named := (q.Workloads == nil || slices.Contains(q.Workloads, c.Primary.Workload)) &&
 		!slices.ContainsFunc(q.Arms, func(name string) bool { return !slices.Contains(c.arms, name) })
 	if p := c.Primary.Workload; named && len(q.Arms) > 1 && c.compares(p) && !c.QuickForm().compares(p) {
-		c.wrong("quick.arms", "none but the control is left under the primary workload %q; keep an arm that it is for", p)
+		c.Wrong("quick.arms", "none but the control is left under the primary workload %q; keep an arm that it is for", p)
 	}
 	if c.has("quick.trial") {
 		c.trial("quick.trial", c.Trial.with(q.Trial))
@@ -315,7 +317,7 @@ func (c *checker) slices() {
 	for _, w := range c.Workloads {
 		if t := c.Trial.with(Trial{Measure: w.Measure, Slice: c.Quick.Trial.Slice}); w.Measure > 0 &&
 			(c.Quick.Workloads == nil || slices.Contains(c.Quick.Workloads, w.Name)) && t.MeasureOr() < 10*t.SliceOr() {
-			c.wrong("quick.trial.slice", "workload %q measures %s, which slices of %s make fewer than 10 of; cut slice, or give measure beside it",
+			c.Wrong("quick.trial.slice", "workload %q measures %s, which slices of %s make fewer than 10 of; cut slice, or give measure beside it",
 				w.Name, t.MeasureOr(), t.SliceOr())
 		}
 	}
@@ -323,6 +325,6 @@ func (c *checker) slices() {
 
 func (c *checker) keeps(path string, list []string, what, name string) {
 	if len(list) > 0 && name != "" && !slices.Contains(list, name) {
-		c.wrong(path, "the %s %q is missing; the short form needs it", what, name)
+		c.Wrong(path, "the %s %q is missing; the short form needs it", what, name)
 	}
 }

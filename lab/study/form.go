@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tarehq/tare/internal/shape"
 )
 
 // The bounds of what a run may be asked to do.
@@ -108,7 +110,7 @@ func (s *Study) known(what string, list, has []string) error {
 		if slices.Contains(has, name) {
 			continue
 		}
-		return fmt.Errorf("study %s has no %s %q: %sit has %s", s.Name, what, name, Meant(name, has), strings.Join(has, ", "))
+		return fmt.Errorf("study %s has no %s %q: %sit has %s", s.Name, what, name, shape.Meant(name, has), strings.Join(has, ", "))
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func (c *checker) goal(i int) {
 	for j, name := range g.Metrics {
 		m, _ := MetricNamed(name)
 		if m.Attributed {
-			c.wrong(fmt.Sprintf("%s.metrics[%d]", path, j), "%s is measured by profiles, with which goals are not compared: name another", name)
+			c.Wrong(fmt.Sprintf("%s.metrics[%d]", path, j), "%s is measured by profiles, with which goals are not compared: name another", name)
 		}
 		c.unit(path+".bound", name)
 	}
@@ -79,14 +79,14 @@ func (c *checker) goal(i int) {
 		if !c.known(k) {
 			continue
 		}
-		before := len(c.mistakes)
+		before := len(c.Mistakes)
 		c.takesPart(path+".arms", k.Arm, k.Workload)
 		c.takesPart(path+".against", k.Against, k.Workload)
 		if k.BoundRatio != nil {
 			c.compared(path+".metrics", k.Metric, k.Workload)
 			c.apart(path, k)
 		}
-		if len(c.mistakes) > before {
+		if len(c.Mistakes) > before {
 			return // the next check would say much the same
 		}
 	}
@@ -102,13 +102,13 @@ func (c *checker) known(k Check) bool {
 func (c *checker) boundOrRatio(path string) {
 	switch bound, ratio := c.has(path+".bound"), c.has(path+".ratio"); {
 	case bound && ratio:
-		c.wrong(path+".ratio", "the metric has a bound already; give either bound or ratio")
+		c.Wrong(path+".ratio", "the metric has a bound already; give either bound or ratio")
 	case !bound && !ratio:
-		c.wrong(path, "nothing is bounded; give bound for the metric itself, or ratio for that of two arms")
+		c.Wrong(path, "nothing is bounded; give bound for the metric itself, or ratio for that of two arms")
 	case bound:
 		c.forbid(path, "against", "bound is about one arm; take ratio to compare two")
 	}
-	if q, read := c.quantities[path+".ratio"]; read && q.Unit != unit.Count {
-		c.wrong(path+".ratio", `a ratio has no unit; write it such as "<= 0.6"`)
+	if q, read := c.Quantities[path+".ratio"]; read && q.Unit != unit.Count {
+		c.Wrong(path+".ratio", `a ratio has no unit; write it such as "<= 0.6"`)
 	}
 }

@@ -1,32 +1,16 @@
 package study
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
-)
-
-// The bounds of a file that is parsed.
-const (
-	maxFile = 1 << 20
-	maxKeys = 10_000 // the parser's time grows with the square of a mapping's
-	maxDeep = 100    // and its memory with that of the depth
+	"github.com/tarehq/tare/internal/shape"
 )
 
 // ParseFile reads and checks a study file. Its error is that of the file, or
-// Mistakes. Devices and pipes, which may have no end or never begin, are refused
+// [shape.Mistakes]. Devices and pipes, which may have no end or never begin, are refused
 // unopened: a run is repeated from its file.
 func ParseFile(path string) (*Study, error) {
-	data, err := readFile(path)
+	data, err := shape.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading study: %w", err)
 	}
@@ -38,33 +22,20 @@ func ParseFile(path string) (*Study, error) {
 	return s, nil
 }
 
-func readFile(path string) ([]byte, error) {
-	fi, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !fi.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxFile+1)) // one more shows that it is too large
-}
+// topic is the topic of help on study files.
+const topic = "study-files"
 
 // Parse reads and checks a study; name is what the file is called in
-// messages. The error is Mistakes: everything that is wrong, at once.
+// messages. The error is [shape.Mistakes]: everything that is wrong, at once.
 func Parse(name string, data []byte) (*Study, error) {
-	r := newReader(name)
+	r := shape.NewReader(name, topic)
 	var s Study
-	decode(r, data, studyShape(), &s)
-	if r.nodes > 0 {
+	shape.Decode(r, data, studyShape(), &s)
+	if r.Nodes > 0 {
 		s.complete()
 		check(r, &s)
 	}
-	if err := r.mistakes.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	return &s, nil
@@ -95,87 +66,7 @@ func (k *Check) complete() {
 	}
 }
 
-// decode reads the one document of a file by its shape.
-func decode[V any](r *reader, data []byte, as shape[V], into *V) {
-	if len(data) > maxFile {
-		r.wrongAt(nil, "the file is too large: at most %d bytes are read", maxFile)
-		return
-	}
-	docs, ok := r.documents(data)
-	if !ok {
-		return
-	}
-	switch {
-	case len(docs) == 0:
-		r.wrongAt(nil, "the file is empty; see `tare help study-files` for what it may say")
-	case len(docs) > 1:
-		r.wrongAt(start(docs[1]), "a second document begins; one file holds one document")
-	default:
-		as.read(r, place{"", docs[0]}, into)
-	}
-}
-
-// documents parses YAML; ok is false, the mistake noted, where there is none. Line
-// ends are made the same first: the parser counts lines wrongly where they are not.
-func (r *reader) documents(data []byte) (docs []ast.Node, ok bool) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
-	data = bytes.ReplaceAll(data, []byte("\r"), []byte("\n"))
-	tokens := lexer.Tokenize(string(data))
-	if at, what := beyond(tokens); at != nil {
-		r.wrongAt(at, "%s", what)
-		return nil, false
-	}
-	f, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
-	if err != nil {
-		r.syntax(err)
-		return nil, false
-	}
-	for _, d := range f.Docs {
-		if v, is := d.Body.(*ast.DirectiveNode); is && text(v.Name) == "YAML" {
-			continue // says that what follows is YAML
-		}
-		if d.Body != nil {
-			docs = append(docs, d.Body)
-		}
-	}
-	return docs, true
-}
-
-// beyond is where a file begins to ask too much of the parser, and how; nil if it
-// does not. Depth by indentation is bounded by the size of the file.
-func beyond(tokens token.Tokens) (at *token.Position, how string) {
-	keys, deep, line, dashes := 0, 0, 0, 0
-	for _, t := range tokens {
-		switch t.Type {
-		case token.MappingValueType:
-			keys++
-		case token.SequenceStartType, token.MappingStartType:
-			deep++
-		case token.SequenceEndType, token.MappingEndType:
-			deep--
-		case token.SequenceEntryType, token.MappingKeyType:
-			if t.Position.Line != line {
-				line, dashes = t.Position.Line, 0
-			}
-			dashes++
-		}
-		switch {
-		case keys > maxKeys:
-			return t.Position, fmt.Sprintf("the file says too much; at most %d keys", maxKeys)
-		case max(deep, dashes) > maxDeep:
-			return t.Position, fmt.Sprintf("too deep; at most %d lists or mappings within one another", maxDeep)
-		}
-	}
-	return nil, ""
-}
-
-// syntax notes what the YAML parser could not read.
-func (r *reader) syntax(err error) {
-	var at yaml.Error
-	if errors.As(err, &at) && at.GetToken() != nil {
-		r.wrongAt(at.GetToken().Position, "not YAML: %s", at.GetMessage())
-		return
-	}
-	r.wrongAt(nil, "not YAML: %v", err)
-}
+// Schema returns the JSON Schema (draft 2020-12) of study files, for editors.
+// It is made from the table that Parse reads by; what refers from one part of
+// a file to another, such as a control that is no arm, only Parse finds.
+func Schema() ([]byte, error) { return studyShape().Encode("tare study") }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/internal/shape"
 	"github.com/tarehq/tare/lab/study"
 )
 
@@ -35,7 +36,7 @@ func TestMistakes(t *testing.T) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			_, err := study.Parse(filepath.Base(file), read(t, file))
-			var ms study.Mistakes
+			var ms shape.Mistakes
 			if !errors.As(err, &ms) {
 				t.Fatalf("parsing %s: got %v, want Mistakes", file, err)
 			}
@@ -63,7 +64,7 @@ func TestParseFileRefuses(t *testing.T) {
 
 func TestEachMistakeIsAnError(t *testing.T) {
 	_, err := study.Parse("x.yaml", read(t, "testdata/invalid/unknown-key.yaml"))
-	var one study.Mistake
+	var one shape.Mistake
 	if !errors.As(err, &one) {
 		t.Fatalf("got %T, want one that wraps Mistake", err)
 	}
@@ -224,7 +225,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := study.Parse("x.yaml", data)
 		if err != nil {
-			for _, m := range err.(study.Mistakes) {
+			for _, m := range err.(shape.Mistakes) {
 				if m.Line < 1 || m.Column < 1 || m.Text == "" {
 					t.Errorf("mistake %+v: want a position from 1:1 and a text", m)
 				}

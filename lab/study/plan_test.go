@@ -262,15 +262,3 @@ func TestLooksUpTo(t *testing.T) {
 		}
 	}
 }
-
-func TestNearest(t *testing.T) {
-	known := []string{"nesting", "routers", "tuning", "go"}
-	for word, want := range map[string]string{
-		"nestng": "nesting", "nesitng": "nesting", "router": "routers", "turning": "tuning",
-		"gi": "go", "g": "", "": "", "frameworks": "", "wholly different": "",
-	} {
-		if got := study.Nearest(word, known); got != want {
-			t.Errorf("Nearest(%q): got %q, want %q", word, got, want)
-		}
-	}
-}

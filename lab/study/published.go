@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tarehq/tare/internal/shape"
 )
 
 // Publication is where claims were published.
@@ -49,20 +51,20 @@ const (
 )
 
 // ParsePublished reads and checks a list of published claims; name is what the
-// file is called in messages. The error is Mistakes.
+// file is called in messages. The error is [shape.Mistakes].
 func ParsePublished(name string, data []byte) ([]Published, error) {
-	r := newReader(name)
+	r := shape.NewReader(name, topic)
 	var f claimList
-	decode(r, data, publishedList(), &f)
+	shape.Decode(r, data, publishedList(), &f)
 	for i, src := range f.sources {
 		if first := slices.IndexFunc(f.sources, func(o Publication) bool { return o.ID == src.ID }); first < i && src.ID != "" {
-			r.wrong(fmt.Sprintf("sources[%d].id", i), "sources[%d] is %s already; ids are unique", first, src.ID)
+			r.Wrong(fmt.Sprintf("sources[%d].id", i), "sources[%d] is %s already; ids are unique", first, src.ID)
 		}
 	}
 	for i := range f.claims {
 		f.checkClaim(r, i)
 	}
-	if err := r.mistakes.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	return f.claims, nil
@@ -75,46 +77,46 @@ type claimList struct {
 }
 
 // checkClaim checks what the shape of claim i does not say, and gives it its source.
-func (f *claimList) checkClaim(r *reader, i int) {
+func (f *claimList) checkClaim(r *shape.Reader, i int) {
 	p, path := &f.claims[i], fmt.Sprintf("claims[%d]", i)
 	if first := slices.IndexFunc(f.claims, func(o Published) bool { return o.ID == p.ID }); first < i && p.ID != "" {
-		r.wrong(path+".id", "claims[%d] is %s already; ids are unique", first, p.ID)
+		r.Wrong(path+".id", "claims[%d] is %s already; ids are unique", first, p.ID)
 	}
 	if (p.Kind == Tested) != (p.Study != "") && p.Kind != "" {
-		r.wrong(path, "claim %s is of kind %s; a claim of kind %s names its study, and no other does", p.ID, p.Kind, Tested)
+		r.Wrong(path, "claim %s is of kind %s; a claim of kind %s names its study, and no other does", p.ID, p.Kind, Tested)
 	}
 	if (p.Verdict != "") != (p.By != "") || p.Verdict != "" && p.Kind == Tested {
-		r.wrong(path, "claim %s: verdict and by stand together, and not with a claim of kind %s, whose verdict is its study's", p.ID, Tested)
+		r.Wrong(path, "claim %s: verdict and by stand together, and not with a claim of kind %s, whose verdict is its study's", p.ID, Tested)
 	}
 	from, _, _ := strings.Cut(p.ID, ".")
 	if at := slices.IndexFunc(f.sources, func(s Publication) bool { return s.ID == from }); at >= 0 {
 		p.Source = f.sources[at]
 	} else if p.ID != "" {
-		r.wrong(path+".id", "claim %s: no source is called %s", p.ID, from)
+		r.Wrong(path+".id", "claim %s: no source is called %s", p.ID, from)
 	}
 }
 
-func publishedList() shape[claimList] {
-	one := object("the claim", []key[Published]{
-		field("id", "The claim's name.", claimName(), func(p *Published) *string { return &p.ID }).must(),
-		field("kind", "What answers it.", oneOf("a kind is one of", Tested, Instrument, Function, Property), func(p *Published) *Role { return &p.Kind }).must(),
-		field("study", "The study that tests it.", words(), func(p *Published) *string { return &p.Study }),
-		field("section", "Where in the source it stands.", line(), func(p *Published) *string { return &p.Section }),
-		field("statement", "What is claimed.", words(), func(p *Published) *string { return &p.Statement }).must(),
-		field("conditions", "How the figures were obtained.", words(), func(p *Published) *string { return &p.Conditions }),
-		field("verdict", "What came of it, where no study tests it.", oneOf("a verdict is one of", "confirmed", "contradicted", "not comparable"), func(p *Published) *string { return &p.Verdict }),
-		field("by", "The test that the verdict comes from, as the command that runs it.", matching(`^go test \./[a-z/]+ -run [A-Za-z]+$`, "a command such as go test ./cost -run TestBill"), func(p *Published) *string { return &p.By }),
-		field("note", "What the verdict is about, and what it is not.", words(), func(p *Published) *string { return &p.Note }),
-		field("audit", "The published set-up that the arms have to reproduce first.", words(), func(p *Published) *string { return &p.Audit }),
-		field("values", "The figures.", list(dict(`^[a-z0-9_]+$`, "lower-case letters, digits and _", anything()), 1), func(p *Published) *[]map[string]any { return &p.Values }),
+func publishedList() shape.Of[claimList] {
+	one := shape.Object("the claim", []shape.Key[Published]{
+		shape.Field("id", "The claim's name.", claimName(), func(p *Published) *string { return &p.ID }).Must(),
+		shape.Field("kind", "What answers it.", shape.OneOf("a kind is one of", Tested, Instrument, Function, Property), func(p *Published) *Role { return &p.Kind }).Must(),
+		shape.Field("study", "The study that tests it.", shape.Words(), func(p *Published) *string { return &p.Study }),
+		shape.Field("section", "Where in the source it stands.", shape.Line(), func(p *Published) *string { return &p.Section }),
+		shape.Field("statement", "What is claimed.", shape.Words(), func(p *Published) *string { return &p.Statement }).Must(),
+		shape.Field("conditions", "How the figures were obtained.", shape.Words(), func(p *Published) *string { return &p.Conditions }),
+		shape.Field("verdict", "What came of it, where no study tests it.", shape.OneOf("a verdict is one of", "confirmed", "contradicted", "not comparable"), func(p *Published) *string { return &p.Verdict }),
+		shape.Field("by", "The test that the verdict comes from, as the command that runs it.", shape.Matching(`^go test \./[a-z/]+ -run [A-Za-z]+$`, "a command such as go test ./cost -run TestBill"), func(p *Published) *string { return &p.By }),
+		shape.Field("note", "What the verdict is about, and what it is not.", shape.Words(), func(p *Published) *string { return &p.Note }),
+		shape.Field("audit", "The published set-up that the arms have to reproduce first.", shape.Words(), func(p *Published) *string { return &p.Audit }),
+		shape.Field("values", "The figures.", shape.List(shape.Dict(`^[a-z0-9_]+$`, "lower-case letters, digits and _", shape.Anything()), 1), func(p *Published) *[]map[string]any { return &p.Values }),
 	})
-	source := object("the source", []key[Publication]{
-		field("id", "What the ids of its claims begin with.", claimName(), func(s *Publication) *string { return &s.ID }).must(),
-		field("title", "Its title.", line(), func(s *Publication) *string { return &s.Title }).must(),
-		field("subject", "What it is about, in English.", line(), func(s *Publication) *string { return &s.Subject }).must(),
+	source := shape.Object("the source", []shape.Key[Publication]{
+		shape.Field("id", "What the ids of its claims begin with.", claimName(), func(s *Publication) *string { return &s.ID }).Must(),
+		shape.Field("title", "Its title.", shape.Line(), func(s *Publication) *string { return &s.Title }).Must(),
+		shape.Field("subject", "What it is about, in English.", shape.Line(), func(s *Publication) *string { return &s.Subject }).Must(),
 	})
-	return object("the list", []key[claimList]{
-		field("sources", "The publications.", list(source, 1), func(f *claimList) *[]Publication { return &f.sources }).must(),
-		field("claims", "The claims.", list(one, 1), func(f *claimList) *[]Published { return &f.claims }).must(),
+	return shape.Object("the list", []shape.Key[claimList]{
+		shape.Field("sources", "The publications.", shape.List(source, 1), func(f *claimList) *[]Publication { return &f.sources }).Must(),
+		shape.Field("claims", "The claims.", shape.List(one, 1), func(f *claimList) *[]Published { return &f.claims }).Must(),
 	})
 }

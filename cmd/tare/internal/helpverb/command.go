@@ -8,7 +8,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/docs"
-	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/internal/shape"
 
 	"github.com/alecthomas/kong"
 )
@@ -40,7 +40,7 @@ func (c *Command) Run(t *cli.Terminal, parsed *kong.Context) error {
 		for _, verb := range parsed.Model.Children {
 			known = append(known, verb.Name)
 		}
-		return cli.Usage(study.Meant(c.Topic, known)+"`tare help topics` lists the topics", fmt.Errorf("no topic is called %q", c.Topic))
+		return cli.Usage(shape.Meant(c.Topic, known)+"`tare help topics` lists the topics", fmt.Errorf("no topic is called %q", c.Topic))
 	}
 	return doc.Text(t.Out, readPage(docs.Page(c.Topic)), doc.TextOptions{Width: min(t.Width, mostColumns), Color: t.Colour})
 }

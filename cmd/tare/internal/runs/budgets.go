@@ -10,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/internal/shape"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats/bound"
@@ -80,5 +81,5 @@ func unknownMetric(name string) error {
 	for _, m := range study.Metrics() {
 		known = append(known, m.Name)
 	}
-	return cli.Usage(study.Meant(name, known)+"`tare help study-files` lists the metrics", fmt.Errorf("--max: no metric is called %q", name))
+	return cli.Usage(shape.Meant(name, known)+"`tare help study-files` lists the metrics", fmt.Errorf("--max: no metric is called %q", name))
 }

@@ -1,4 +1,4 @@
-package study
+package shape
 
 import "unicode/utf8"
 

@@ -1,4 +1,4 @@
-package study
+package shape
 
 import (
 	"cmp"
@@ -19,8 +19,8 @@ func (m Mistake) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", m.File, m.Line, m.Column, m.Text)
 }
 
-// Mistakes are all that is wrong in one file, in order of position. It is the
-// error of Parse; a line each.
+// Mistakes are all that is wrong in one file, in order of position. As an
+// error they are a line each.
 type Mistakes []Mistake
 
 // Error gives one mistake a line.

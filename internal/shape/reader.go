@@ -1,4 +1,4 @@
-package study
+package shape
 
 import (
 	"fmt"
@@ -13,59 +13,66 @@ import (
 // maxNodes bounds how much one file can say, aliases followed.
 const maxNodes = 100_000
 
-// reader turns a YAML tree into values by way of shapes. It notes every
+// Reader turns a YAML tree into values by way of shapes. It notes every
 // mistake, and where each value stood for the checks that follow.
-type reader struct {
-	file       string
-	mistakes   Mistakes
-	anchors    map[string]ast.Node
-	stood      map[string]*token.Position // of values, by path
-	quantities map[string]bound.Bound     // by path; of figures without an operator
-	unread     map[string]bool            // paths of what could not be read
-	nodes      int
+type Reader struct {
+	Mistakes   Mistakes
+	Stood      map[string]*token.Position // of values, by path
+	Quantities map[string]bound.Bound     // by path; of figures without an operator
+	Unread     map[string]bool            // paths of what could not be read
+	Nodes      int                        // values met, aliases followed
+
+	file, topic string
+	anchors     map[string]ast.Node
 }
 
-func newReader(file string) *reader {
-	return &reader{
+// NewReader returns a reader of one file; file is what it is called in messages, and
+// topic the topic of help that says what it may hold.
+func NewReader(file, topic string) *Reader {
+	return &Reader{
+		Stood:      map[string]*token.Position{},
+		Quantities: map[string]bound.Bound{},
+		Unread:     map[string]bool{},
 		file:       file,
+		topic:      topic,
 		anchors:    map[string]ast.Node{},
-		stood:      map[string]*token.Position{},
-		quantities: map[string]bound.Bound{},
-		unread:     map[string]bool{},
 	}
 }
 
-// place is a value in the tree and the path that leads there, such as
+// Err is the mistakes noted, in order of position; nil when there is none.
+func (r *Reader) Err() error { return r.Mistakes.err() }
+
+// Place is a value in the tree and the path that leads there, such as
 // workloads[0].rate; the path of the whole is "".
-type place struct {
+type Place struct {
 	path string
 	node ast.Node
 }
 
-func (p place) key(name string) string {
+func (p Place) key(name string) string {
 	if p.path == "" {
 		return name
 	}
 	return p.path + "." + name
 }
 
-func (p place) item(i int) string { return fmt.Sprintf("%s[%d]", p.path, i) }
+func (p Place) item(i int) string { return fmt.Sprintf("%s[%d]", p.path, i) }
 
-// last is the path's last key: what a person calls the value.
-func last(path string) string {
+// Last is the path's last key: what a person calls the value.
+func Last(path string) string {
 	return path[strings.LastIndexByte(path, '.')+1:]
 }
 
-// misread notes that what stands at a path is none of what may stand there.
-func (r *reader) misread(path, format string, args ...any) {
-	r.unread[path] = true
-	r.wrong(path, format, args...)
+// Misread notes that what stands at a path is none of what may stand there.
+func (r *Reader) Misread(path, format string, args ...any) {
+	r.Unread[path] = true
+	r.Wrong(path, format, args...)
 }
 
-// wrong notes a mistake in what stands at a path, or else in what holds it.
-func (r *reader) wrong(path, format string, args ...any) {
+// Wrong notes a mistake in what stands at a path, or else in what holds it.
+func (r *Reader) Wrong(path, format string, args ...any) {
 	for {
-		if pos, ok := r.stood[path]; ok {
+		if pos, ok := r.Stood[path]; ok {
 			r.wrongAt(pos, format, args...)
 			return
 		}
@@ -77,22 +84,22 @@ func (r *reader) wrong(path, format string, args ...any) {
 	}
 }
 
-func (r *reader) wrongAt(pos *token.Position, format string, args ...any) {
+func (r *Reader) wrongAt(pos *token.Position, format string, args ...any) {
 	m := Mistake{File: r.file, Line: 1, Column: 1, Text: fmt.Sprintf(format, args...)}
 	if pos != nil {
 		m.Line, m.Column = max(1, pos.Line), max(1, pos.Column)
 	}
-	r.mistakes = append(r.mistakes, m)
+	r.Mistakes = append(r.Mistakes, m)
 }
 
 // arrive resolves anchors, aliases and tags and notes where the value stands.
 // It returns nil, the mistake noted, where there is nothing to read.
-func (r *reader) arrive(at place) ast.Node {
-	r.stood[at.path] = start(at.node)
-	r.nodes++
-	if r.nodes > maxNodes {
-		if r.nodes == maxNodes+1 {
-			r.misread(at.path, "the file says too much; at most %d values, aliases followed", maxNodes)
+func (r *Reader) arrive(at Place) ast.Node {
+	r.Stood[at.path] = start(at.node)
+	r.Nodes++
+	if r.Nodes > maxNodes {
+		if r.Nodes == maxNodes+1 {
+			r.Misread(at.path, "the file says too much; at most %d values, aliases followed", maxNodes)
 		}
 		return nil
 	}
@@ -105,20 +112,20 @@ func (r *reader) arrive(at place) ast.Node {
 		case *ast.AliasNode:
 			target, ok := r.anchors[text(v.Value)]
 			if !ok {
-				r.misread(at.path, "alias *%s has no anchor; write &%s before the value that it repeats, further up", text(v.Value), text(v.Value))
+				r.Misread(at.path, "alias *%s has no anchor; write &%s before the value that it repeats, further up", text(v.Value), text(v.Value))
 				return nil
 			}
 			n = target
 		case *ast.TagNode:
 			n = v.Value
 		case nil, *ast.NullNode:
-			r.misread(at.path, "%s has no value; give one, or leave the key out", last(at.path))
+			r.Misread(at.path, "%s has no value; give one, or leave the key out", Last(at.path))
 			return nil
 		default:
 			return n
 		}
 	}
-	r.misread(at.path, "%s stands for itself; give a value", last(at.path))
+	r.Misread(at.path, "%s stands for itself; give a value", Last(at.path))
 	return nil
 }
 
