@@ -1,0 +1,395 @@
+package transport
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/tarehq/tare/serve/internal/http1"
+	"github.com/tarehq/tare/serve/internal/sys"
+)
+
+// buffer is what heads are written to and answers read into.
+type buffer [32 << 10]byte
+
+var bufs = sync.Pool{New: func() any { return new(buffer) }}
+
+// small is the largest body that is written together with its head.
+const small = 8 << 10
+
+// conn is a connection. One goroutine uses it at a time, but for a body's sender.
+type conn struct {
+	t      *Transport
+	h      *host
+	nc     net.Conn
+	raw    syscall.RawConn // nil: it shows none
+	since  time.Time       // when it became idle
+	reused bool
+
+	buf  []byte // read and not used yet: from r on
+	r    int
+	room []byte // what buf lies in
+}
+
+func newConn(t *Transport, h *host, nc net.Conn) *conn {
+	c := &conn{t: t, h: h, nc: nc}
+	if s, ok := nc.(syscall.Conn); ok {
+		c.raw, _ = s.SyscallConn()
+	}
+	return c
+}
+
+// quiet reports whether an idle connection is of use: neither has it ended, nor has
+// anything come that nobody has asked for.
+func (c *conn) quiet() bool {
+	readable := false
+	if c.raw == nil || c.raw.Control(func(fd uintptr) { readable = sys.Readable(fd) }) != nil {
+		return c.raw == nil
+	}
+	return !readable
+}
+
+// call is one request on a connection.
+type call struct {
+	c       *conn
+	r       *http.Request
+	hints   Hints
+	stop    func() bool   // the context ends the call no more
+	stopped bool          // and has not
+	sent    chan error    // what became of sending the body; nil: it was sent
+	proceed chan struct{} // closed once a body that waits for 100 is wanted; nil: none waits
+	over    chan struct{} // closed once it is not wanted
+
+	mu       sync.Mutex
+	answered bool // the header's time is no longer counted
+}
+
+// exchange sends a request and reads the head of its answer.
+func (c *conn) exchange(r *http.Request, hints Hints) (*http.Response, error) {
+	x := &call{c: c, r: r, hints: hints, stop: func() bool { return true }}
+	switch ctx := r.Context().(type) {
+	case interface{ AfterFunc(func()) func() bool }: // which context.AfterFunc would call, with a context of its own
+		x.stop = ctx.AfterFunc(x.interrupt)
+	default:
+		if r.Context().Done() != nil {
+			x.stop = context.AfterFunc(r.Context(), x.interrupt)
+		}
+	}
+	err := x.begin()
+	var res *http.Response
+	if err == nil {
+		res, err = x.answer()
+	}
+	if err == nil {
+		return res, nil
+	}
+	c.nc.Close()
+	x.end()
+	if err == errStale && c.reused && x.stopped {
+		return nil, err
+	}
+	if x.sent == nil {
+		closeBody(r) // else the sender does
+	}
+	return nil, x.explain(err)
+}
+
+// interrupt ends what waits on the connection.
+func (x *call) interrupt() { x.c.nc.SetDeadline(longAgo) }
+
+var longAgo = time.Unix(1, 0)
+
+// explain returns why a call failed: because of its context or the request's body, if so.
+func (x *call) explain(err error) error {
+	if cause := context.Cause(x.r.Context()); cause != nil {
+		return cause
+	}
+	if x.sent != nil {
+		select {
+		case sent := <-x.sent:
+			if body, ok := errors.AsType[*bodyError](sent); ok {
+				return body
+			}
+		default:
+		}
+	}
+	return err
+}
+
+// begin writes the head, and the body if it is small or there is none. A larger one is
+// sent by a goroutine, so that an answer that comes before its end is read.
+func (x *call) begin() error {
+	buf := bufs.Get().(*buffer)
+	defer bufs.Put(buf)
+	head, chunked := encode(buf[:0], x.r)
+	body := hasBody(x.r)
+	if body && !chunked && x.r.ContentLength <= small && x.r.Header["Expect"] == nil {
+		n := len(head)
+		head = append(head, make([]byte, x.r.ContentLength)...)
+		_, err := io.ReadFull(x.r.Body, head[n:])
+		x.r.Body.Close()
+		if err != nil {
+			return &bodyError{unexpected(err)}
+		}
+		body = false
+	}
+	n, err := x.c.nc.Write(head)
+	switch {
+	case err != nil && n == 0 && !hasBody(x.r):
+		return errStale
+	case err != nil:
+		return err
+	case body:
+		x.startSending(chunked)
+		return nil
+	}
+	return x.limitHeader()
+}
+
+// limitHeader has the answer's header come within its time from now on.
+func (x *call) limitHeader() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	d := x.hints.HeaderTimeout()
+	if d <= 0 {
+		d = cmp.Or(x.c.t.HeaderTimeout, headerTimeout)
+	}
+	if d > 0 && !x.answered {
+		x.c.nc.SetReadDeadline(time.Now().Add(d))
+	}
+	return x.r.Context().Err() // the deadline may have come after that of its end
+}
+
+// unlimit has the header's time not be the body's.
+func (x *call) unlimit() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.answered = true
+	x.c.nc.SetReadDeadline(time.Time{})
+	return x.r.Context().Err()
+}
+
+// startSending has a goroutine send the body, after 100 Continue if that is waited for: a
+// second at most, as an upstream may not know it.
+func (x *call) startSending(chunked bool) {
+	x.sent, x.over = make(chan error, 1), make(chan struct{})
+	var proceed chan struct{}
+	if strings.EqualFold(x.r.Header.Get("Expect"), "100-continue") {
+		proceed = make(chan struct{})
+		x.proceed = proceed
+	}
+	go func() {
+		if proceed != nil && !wanted(proceed, x.over) {
+			closeBody(x.r)
+			x.sent <- errUnwanted
+			return
+		}
+		err := x.c.send(x.r, chunked)
+		var unread *bodyError
+		switch {
+		case err == nil:
+			err = x.limitHeader()
+		case errors.As(err, &unread):
+			defer x.c.nc.Close() // no answer comes to half a request
+		}
+		x.sent <- err
+	}()
+}
+
+var errUnwanted = errors.New("the request's body is not wanted")
+
+// wanted waits until a body that waits for 100 is wanted, or not.
+func wanted(proceed, over <-chan struct{}) bool {
+	late := time.NewTimer(time.Second)
+	defer late.Stop()
+	select {
+	case <-proceed:
+	case <-late.C:
+	case <-over:
+		return false
+	}
+	return true
+}
+
+// mostNews is how many informational answers may come before the answer.
+const mostNews = 100
+
+// answer reads heads until one is not informational.
+func (x *call) answer() (*http.Response, error) {
+	for range mostNews {
+		var a http1.Answer
+		header := make(http.Header, 8)
+		if err := x.c.head(&a, header); err != nil {
+			return nil, err
+		}
+		switch {
+		case a.Status >= 200 || a.Status == http.StatusSwitchingProtocols:
+			return x.response(&a, header)
+		case a.Status == http.StatusContinue && x.proceed != nil:
+			close(x.proceed)
+			x.proceed = nil
+		}
+		if err := x.hints.Inform(a.Status, header); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("more than %d informational answers", mostNews)
+}
+
+// response makes the answer that the caller gets.
+func (x *call) response(a *http1.Answer, header http.Header) (*http.Response, error) {
+	res := &http.Response{
+		Status: a.Text, StatusCode: a.Status, Proto: a.Proto, ProtoMajor: 1, ProtoMinor: a.Minor,
+		Header: header, Request: x.r, Close: a.Close || a.Minor == 0 && !a.KeepAlive,
+	}
+	x.refuseBody()
+	if a.Status == http.StatusSwitchingProtocols {
+		return res, x.switchTo(res)
+	}
+	b := &body{x: x, res: res, keep: !res.Close && !x.r.Close}
+	res.Body = b
+	switch {
+	case x.r.Method == http.MethodHead, a.Status == http.StatusNoContent, a.Status == http.StatusNotModified, a.HasLength && a.Length == 0:
+		if x.r.Method == http.MethodHead {
+			if res.ContentLength = -1; a.HasLength {
+				res.ContentLength = a.Length
+			}
+		}
+		res.Body = http.NoBody
+		b.finish()
+		return res, nil
+	case a.HasLength:
+		b.left, res.ContentLength = a.Length, a.Length
+	case a.Length == http1.Chunked:
+		b.chunked, res.ContentLength = true, -1
+		res.TransferEncoding = []string{"chunked"}
+		res.Trailer = announced(header)
+	default:
+		b.keep, b.left, res.ContentLength = false, -1, -1
+	}
+	if ahead := int64(len(x.c.buf) - x.c.r); b.left > 0 && ahead >= b.left {
+		return res, nil // nothing more is waited for
+	}
+	return res, x.unlimit()
+}
+
+// refuseBody has a body that waits for 100 Continue not be sent.
+func (x *call) refuseBody() {
+	if x.proceed != nil {
+		close(x.over)
+		x.proceed = nil
+	}
+}
+
+// switchTo gives the connection to the caller, who speaks another protocol on it.
+func (x *call) switchTo(res *http.Response) error {
+	if !x.stop() {
+		return context.Canceled
+	}
+	c := x.c
+	c.nc.SetDeadline(time.Time{})
+	res.Body = &switched{Conn: c.nc, ahead: append([]byte(nil), c.buf[c.r:]...)}
+	c.release()
+	return nil
+}
+
+// announced are the trailers that are to come.
+func announced(header http.Header) http.Header {
+	lines := header["Trailer"]
+	if lines == nil {
+		return nil
+	}
+	delete(header, "Trailer")
+	all := http.Header{}
+	for _, line := range lines {
+		for name := range strings.SplitSeq(line, ",") {
+			if name = http.CanonicalHeaderKey(strings.Trim(name, " \t")); name != "" && name != "Content-Length" && name != "Transfer-Encoding" {
+				all[name] = nil
+			}
+		}
+	}
+	return all
+}
+
+// end frees what the call has taken of its connection.
+func (x *call) end() {
+	x.stopped = x.stop()
+	x.refuseBody()
+	x.c.release()
+}
+
+// head reads one head.
+func (c *conn) head(a *http1.Answer, header http.Header) error {
+	most := cmp.Or(c.t.HeaderBytes, headerBytes)
+	seen := 0
+	for {
+		if n := http1.End(c.buf[c.r:], seen); n > 0 {
+			text := string(c.buf[c.r : c.r+n])
+			c.r += n
+			return a.Parse(text, header, &http1.Options{})
+		}
+		if seen = len(c.buf) - c.r; seen >= most {
+			return fmt.Errorf("the answer's header has more than %d bytes", most)
+		}
+		if err := c.more(most); err != nil {
+			if err == io.EOF && seen > 0 {
+				err = io.ErrUnexpectedEOF
+			}
+			return err
+		}
+	}
+}
+
+// more reads what is there, into room for at most so many bytes that are not used.
+func (c *conn) more(most int) error {
+	if c.room == nil {
+		b := bufs.Get().(*buffer)
+		c.room, c.buf, c.r = b[:], b[:0], 0
+	}
+	if c.r == len(c.buf) {
+		c.buf, c.r = c.room[:0], 0
+	}
+	if len(c.buf) == cap(c.buf) {
+		left := c.buf[c.r:]
+		if c.r == 0 {
+			c.room = make([]byte, min(2*len(c.room), max(most, len(c.room)+1)))
+		}
+		c.buf, c.r = c.room[:copy(c.room, left)], 0
+	}
+	n, err := c.nc.Read(c.buf[len(c.buf):cap(c.buf)])
+	c.buf = c.buf[:len(c.buf)+n]
+	switch {
+	case n > 0:
+		return nil
+	case err == nil:
+		return io.ErrNoProgress
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &timeoutError{}
+	}
+	return err
+}
+
+// release gives the buffer back.
+func (c *conn) release() {
+	if len(c.room) == len(buffer{}) {
+		bufs.Put((*buffer)(c.room))
+	}
+	c.room, c.buf, c.r = nil, nil, 0
+}
+
+// timeoutError says that an answer's header has not come in time.
+type timeoutError struct{}
+
+func (*timeoutError) Error() string   { return "no answer in time" }
+func (*timeoutError) Timeout() bool   { return true }
+func (*timeoutError) Temporary() bool { return true }
+func (*timeoutError) Unwrap() error   { return os.ErrDeadlineExceeded }

@@ -1,0 +1,18 @@
+// Package transport is an http.RoundTripper for HTTP/1.1 without TLS that costs little.
+//
+// A [Transport] has no goroutine for a connection: the caller's writes the request and
+// reads the answer. A request's body that is not at hand at once takes a goroutine while
+// it is sent. Connections are kept for each host; whether one has ended is looked at
+// before a request is sent on it.
+//
+// Answers are read as strictly as serve reads requests (serve/internal/http1): one whose
+// length is in doubt is an error, and what follows an answer unasked ends the connection.
+// An answer's header has a bound.
+//
+// It goes on with another connection by itself only where no byte of the request was
+// sent. Requests with a scheme other than http go to Options.Other. Redirects, cookies,
+// proxies of the environment and compression are not its business.
+//
+// A request's header is not looked at any more once RoundTrip has returned; its body may
+// be read until the answer's has been closed.
+package transport

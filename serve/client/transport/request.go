@@ -1,0 +1,140 @@
+package transport
+
+import (
+	"cmp"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// encode appends a request's head to b. chunked says how the body is framed.
+func encode(b []byte, r *http.Request) (head []byte, chunked bool) {
+	b = append(b, cmp.Or(r.Method, http.MethodGet)...)
+	b = append(b, ' ')
+	b = append(b, r.URL.RequestURI()...)
+	b = append(b, " HTTP/1.1\r\nHost: "...)
+	b = append(b, cmp.Or(r.Host, r.URL.Host)...)
+	b = append(b, "\r\n"...)
+	for name, values := range r.Header {
+		switch name {
+		case "Host", "Content-Length", "Transfer-Encoding", "Trailer":
+			continue // the frame is ours
+		}
+		for _, v := range values {
+			if name == "User-Agent" && v == "" {
+				continue
+			}
+			b = field(b, name, v)
+		}
+	}
+	switch {
+	case !hasBody(r):
+		switch r.Method {
+		case http.MethodPost, http.MethodPut, http.MethodPatch:
+			b = append(b, "Content-Length: 0\r\n"...)
+		}
+	case r.ContentLength > 0:
+		b = append(b, "Content-Length: "...)
+		b = append(strconv.AppendInt(b, r.ContentLength, 10), "\r\n"...)
+	default:
+		chunked = true
+		b = append(b, "Transfer-Encoding: chunked\r\n"...)
+		if names := trailerNames(r); len(names) > 0 {
+			b = field(b, "Trailer", strings.Join(names, ", "))
+		}
+	}
+	if r.Close {
+		b = append(b, "Connection: close\r\n"...)
+	}
+	return append(b, "\r\n"...), chunked
+}
+
+func field(b []byte, name, value string) []byte {
+	b = append(append(b, name...), ": "...)
+	return append(append(b, strings.Trim(value, " \t")...), "\r\n"...)
+}
+
+// hasBody reports whether there is a body; of a length of 0 it is unknown then.
+func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
+
+func trailerNames(r *http.Request) []string {
+	var names []string
+	for name := range r.Trailer {
+		switch name = http.CanonicalHeaderKey(name); name {
+		case "Transfer-Encoding", "Trailer", "Content-Length", "Host":
+		default:
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// send writes the body, and closes it. Of an unknown length it is written in chunks, a
+// chunk for each read.
+func (c *conn) send(r *http.Request, chunked bool) error {
+	defer r.Body.Close()
+	buf := bufs.Get().(*buffer)
+	defer bufs.Put(buf)
+	left := r.ContentLength
+	for {
+		b, at := buf[:], 0
+		if chunked {
+			at = len("8000\r\n") // the size goes before what is read
+			b = b[:len(b)-2]
+		} else {
+			b = b[:min(int64(len(b)), left)]
+		}
+		n, err := r.Body.Read(b[at:])
+		if n > 0 {
+			out := b[:n]
+			if chunked {
+				out = chunk(buf, at, n)
+			}
+			if _, werr := c.nc.Write(out); werr != nil {
+				return werr
+			}
+			left -= int64(n)
+		}
+		switch {
+		case err == nil && (chunked || left > 0):
+		case err != nil && err != io.EOF:
+			return &bodyError{err}
+		case chunked:
+			_, err := c.nc.Write(last(r))
+			return err
+		case left > 0:
+			return &bodyError{io.ErrUnexpectedEOF}
+		default:
+			return nil
+		}
+	}
+}
+
+// bodyError says that the request's body could not be read.
+type bodyError struct{ err error }
+
+func (e *bodyError) Error() string { return "reading the request's body: " + e.err.Error() }
+func (e *bodyError) Unwrap() error { return e.err }
+
+// chunk puts n bytes that stand at a place into a frame, within the buffer.
+func chunk(buf *buffer, at, n int) []byte {
+	size := strconv.FormatInt(int64(n), 16) + "\r\n"
+	begin := at - len(size)
+	copy(buf[begin:], size)
+	copy(buf[at+n:], "\r\n")
+	return buf[begin : at+n+2]
+}
+
+// last is the last chunk and the trailers.
+func last(r *http.Request) []byte {
+	b := []byte("0\r\n")
+	for _, name := range trailerNames(r) {
+		for _, v := range r.Trailer[name] {
+			b = field(b, name, v)
+		}
+	}
+	return append(b, "\r\n"...)
+}

@@ -1,0 +1,261 @@
+package transport
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tarehq/tare/serve/internal/http1"
+)
+
+// Options of a transport. The zero value is right for calls between services.
+type Options struct {
+	// Dial opens connections. Nil: by TCP, within 3 s.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// HeaderTimeout is how long an answer's header may take once the request was sent.
+	// 0: 60 s; negative: for ever.
+	HeaderTimeout time.Duration
+	// IdleTimeout is how long an idle connection is kept. 0: 50 s.
+	IdleTimeout time.Duration
+	// Idle is the most idle connections of a host. 0: 512.
+	Idle int
+	// HeaderBytes is the most bytes of an answer's header. 0: 64 KiB.
+	HeaderBytes int
+	// Other sends requests whose scheme is not http. Nil: they are an error.
+	Other http.RoundTripper
+}
+
+const (
+	dialTimeout   = 3 * time.Second
+	headerTimeout = 60 * time.Second
+	idleTimeout   = 50 * time.Second
+	idleConns     = 512
+	headerBytes   = 64 << 10
+)
+
+// Hints is what a request's context may know: it costs less than other ways to say it.
+type Hints interface {
+	// HeaderTimeout stands for Options.HeaderTimeout, if it is above 0.
+	HeaderTimeout() time.Duration
+	// Inform is called with each informational answer, in place of a trace of package
+	// httptrace. An error ends the call.
+	Inform(status int, header http.Header) error
+}
+
+// Transport sends requests. It is safe for concurrent use; its zero value is ready to use.
+type Transport struct {
+	Options
+
+	mu    sync.Mutex
+	hosts map[string]*host
+}
+
+// host is the idle connections to one address, the one used last at the end.
+type host struct {
+	mu    sync.Mutex
+	idle  []*conn
+	sweep *time.Timer // nil: none is idle
+}
+
+// errStale says that a connection ended before anything of the request was sent on it.
+var errStale = errors.New("the connection has ended")
+
+// RoundTrip sends the request.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL != nil && r.URL.Scheme != "http" && t.Other != nil {
+		return t.Other.RoundTrip(r)
+	}
+	if r.URL == nil || r.URL.Scheme != "http" || r.URL.Host == "" {
+		closeBody(r)
+		return nil, errors.New("transport: want an absolute URL of the scheme http")
+	}
+	if err := valid(r); err != nil {
+		closeBody(r)
+		return nil, fmt.Errorf("transport: %w", err)
+	}
+	address := r.URL.Host
+	if r.URL.Port() == "" {
+		address = net.JoinHostPort(r.URL.Hostname(), "80")
+	}
+	h := t.host(address)
+	hints := hintsOf(r.Context())
+	for {
+		c, err := t.conn(r.Context(), h, address)
+		if err != nil {
+			closeBody(r)
+			return nil, err
+		}
+		res, err := c.exchange(r, hints)
+		if err != errStale {
+			return res, err
+		}
+	}
+}
+
+// valid returns what no server could take, or would take for more than one field.
+func valid(r *http.Request) error {
+	host := cmp.Or(r.Host, r.URL.Host)
+	switch {
+	case r.Method != "" && !http1.ValidFieldName(r.Method): // both are tokens
+		return fmt.Errorf("%q is not a method", r.Method)
+	case strings.ContainsFunc(host, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '/' }):
+		return fmt.Errorf("%q is not a host", host)
+	}
+	for _, fields := range []http.Header{r.Header, r.Trailer} {
+		for name, values := range fields {
+			if !http1.ValidFieldName(name) {
+				return fmt.Errorf("%q is not a field's name", name)
+			}
+			for _, v := range values {
+				if !validValue(v) {
+					return fmt.Errorf("the field %s has a value that cannot be sent", name)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func validValue(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+func closeBody(r *http.Request) {
+	if r.Body != nil {
+		r.Body.Close()
+	}
+}
+
+func (t *Transport) host(address string) *host {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.hosts[address]
+	if h == nil {
+		if t.hosts == nil {
+			t.hosts = map[string]*host{}
+		}
+		h = &host{}
+		t.hosts[address] = h
+	}
+	return h
+}
+
+// conn returns an idle connection that has not ended, or a new one.
+func (t *Transport) conn(ctx context.Context, h *host, address string) (*conn, error) {
+	for {
+		c := h.take()
+		if c == nil {
+			break
+		}
+		if c.quiet() {
+			c.reused = true
+			return c, nil
+		}
+		c.nc.Close()
+	}
+	dial := t.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	}
+	nc, err := dial(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return newConn(t, h, nc), nil
+}
+
+func (h *host) take() *conn {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := len(h.idle)
+	if n == 0 {
+		return nil
+	}
+	c := h.idle[n-1]
+	h.idle[n-1] = nil
+	h.idle = h.idle[:n-1]
+	return c
+}
+
+// keep has a connection wait for a next request.
+func (t *Transport) keep(h *host, c *conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.idle) >= cmp.Or(t.Idle, idleConns) {
+		c.nc.Close()
+		return
+	}
+	c.since = time.Now()
+	h.idle = append(h.idle, c)
+	if h.sweep == nil {
+		h.sweep = time.AfterFunc(cmp.Or(t.IdleTimeout, idleTimeout), func() { t.clean(h) })
+	}
+}
+
+// clean closes connections that have been idle for too long: those at the beginning.
+func (t *Transport) clean(h *host) {
+	timeout := cmp.Or(t.IdleTimeout, idleTimeout)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	old := 0
+	for old < len(h.idle) && time.Since(h.idle[old].since) >= timeout {
+		h.idle[old].nc.Close()
+		old++
+	}
+	h.idle = append(h.idle[:0], h.idle[old:]...)
+	if len(h.idle) == 0 {
+		h.sweep = nil
+		return
+	}
+	h.sweep.Reset(timeout - time.Since(h.idle[0].since) + time.Millisecond)
+}
+
+// CloseIdleConnections closes those that are idle now.
+func (t *Transport) CloseIdleConnections() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, h := range t.hosts {
+		h.mu.Lock()
+		for _, c := range h.idle {
+			c.nc.Close()
+		}
+		h.idle = nil
+		h.mu.Unlock()
+	}
+	if o, ok := t.Other.(interface{ CloseIdleConnections() }); ok {
+		o.CloseIdleConnections()
+	}
+}
+
+// hintsOf returns the hints of a context, or those that its trace stands for.
+func hintsOf(ctx context.Context) Hints {
+	if h, ok := ctx.(Hints); ok {
+		return h
+	}
+	return (*traced)(httptrace.ContextClientTrace(ctx))
+}
+
+// traced is a trace; nil for none.
+type traced httptrace.ClientTrace
+
+func (*traced) HeaderTimeout() time.Duration { return 0 }
+
+func (t *traced) Inform(status int, header http.Header) error {
+	if t == nil || t.Got1xxResponse == nil {
+		return nil
+	}
+	return t.Got1xxResponse(status, textproto.MIMEHeader(header))
+}

@@ -1,0 +1,423 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tarehq/tare/serve/proxy/balance"
+)
+
+// exchange is one request and what becomes of it.
+type exchange struct {
+	h *Handler
+	w http.ResponseWriter
+	r *http.Request
+
+	set     *set
+	key     uint64
+	tried   balance.Skip
+	n       int // attempts so far
+	header  http.Header
+	upgrade string
+	body    *body // nil: none
+	again   bool  // the request may be sent twice
+	news    news
+}
+
+func newExchange(h *Handler, w http.ResponseWriter, r *http.Request) *exchange {
+	e := &exchange{h: h, w: w, r: r, set: h.o.Pool.set.Load(), upgrade: h.upgradeOf(r), again: repeatable(r)}
+	e.key = h.o.Pool.key(r)
+	e.header = h.forward(r, e.upgrade)
+	if r.ContentLength != 0 && r.Body != nil {
+		e.body = &body{client: r.Body}
+		if e.again {
+			e.body.most = max(h.o.Replay, 0)
+		}
+	}
+	e.news.w, e.news.old = w, !r.ProtoAtLeast(1, 1)
+	return e
+}
+
+// close stops what may come of attempts that are over.
+func (e *exchange) close() { e.news.stop() }
+
+// run makes attempts until one is to be passed on.
+func (e *exchange) run() {
+	c, ok := e.choose()
+	if !ok {
+		e.giveUp(http.StatusServiceUnavailable)
+		return
+	}
+	a := e.send(c)
+	for e.wantsAnother(a) {
+		c, ok := e.choose()
+		if !ok {
+			break
+		}
+		a.end()
+		e.h.counts.retries.Add(1)
+		a = e.send(c)
+	}
+	defer a.end()
+	e.finish(a)
+}
+
+func (e *exchange) choose() (choice, bool) {
+	return e.set.choose(e.key, &e.tried, e.h.o.Pool.o.Panic)
+}
+
+// finish passes an attempt's answer on, or says what became of it.
+func (e *exchange) finish(a *attempt) {
+	e.news.stop()
+	switch {
+	case a.err == nil && e.h.o.Fallback != nil && passing(a.res.StatusCode):
+		e.giveUp(a.res.StatusCode)
+	case a.err == nil:
+		e.answer(a)
+	case e.r.Context().Err() != nil: // nobody waits for an answer
+		panic(http.ErrAbortHandler)
+	case e.body != nil && e.body.broken():
+		refuse(e.w, http.StatusBadRequest)
+	case isTimeout(a.err):
+		e.giveUp(http.StatusGatewayTimeout)
+	default:
+		e.giveUp(http.StatusBadGateway)
+	}
+}
+
+// giveUp answers in an upstream's place.
+func (e *exchange) giveUp(status int) {
+	e.h.counts.failed.Add(1)
+	if e.h.o.Fallback != nil {
+		e.h.o.Fallback.ServeHTTP(e.w, e.r)
+		return
+	}
+	refuse(e.w, status)
+}
+
+// repeatable reports whether a request may be done twice.
+func repeatable(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return r.Header["Idempotency-Key"] != nil || r.Header["X-Idempotency-Key"] != nil
+}
+
+// passing reports whether a status says that another upstream may do better.
+func passing(status int) bool {
+	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
+}
+
+// wantsAnother reports whether another attempt is needed, safe, and has its budget.
+func (e *exchange) wantsAnother(a *attempt) bool {
+	switch {
+	case a.err == nil && !passing(a.res.StatusCode), !e.mayFollow(), e.r.Context().Err() != nil:
+		return false
+	case !e.again && !unsent(a.err):
+		return false
+	case e.body != nil && !e.body.repeatable():
+		return false
+	}
+	if !e.h.budget.spend(e.h.o.Budget) {
+		e.h.counts.refused.Add(1)
+		return false
+	}
+	return true
+}
+
+// mayFollow reports whether there may be an attempt after those that were made.
+func (e *exchange) mayFollow() bool { return e.n < min(e.h.o.Attempts, len(e.set.members)) }
+
+// unsent reports whether no connection could be made, so that nothing was sent.
+func unsent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+func isTimeout(err error) bool {
+	var t net.Error
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// attempt is one sending of a request to one upstream.
+type attempt struct {
+	choice
+	ctx    attemptContext
+	res    *http.Response
+	err    error
+	body   *attemptBody
+	cancel context.CancelCauseFunc
+	told   bool // the pool knows how it went
+}
+
+// errLate says that an attempt took too long.
+var errLate error = &lateError{}
+
+type lateError struct{}
+
+func (*lateError) Error() string { return "no answer in time" }
+func (*lateError) Timeout() bool { return true }
+
+// Temporary makes it a net.Error.
+func (*lateError) Temporary() bool { return true }
+
+// send sends the request to an upstream and waits for the header of its answer.
+func (e *exchange) send(c choice) *attempt {
+	e.n++
+	a := &attempt{choice: c}
+	try := time.Duration(0)
+	if e.again && e.mayFollow() {
+		try = max(e.h.o.TryTimeout, 0)
+	}
+	if e.h.hinted {
+		a.ctx = attemptContext{e.r.Context(), &e.news, try}
+		a.roundTrip(&a.ctx, e)
+	} else {
+		a.roundTripWithin(e, try)
+	}
+	switch {
+	case a.err == nil:
+		if a.res.StatusCode >= http.StatusInternalServerError {
+			a.tell(true)
+		}
+	case e.r.Context().Err() != nil, e.body != nil && e.body.broken(): // the client's fault
+		a.forget()
+	default:
+		a.tell(true)
+	}
+	return a
+}
+
+// attemptContext tells our transport what no other could be told at so little cost.
+type attemptContext struct {
+	context.Context
+	news *news
+	try  time.Duration // 0: as long as the transport has
+}
+
+func (c *attemptContext) HeaderTimeout() time.Duration { return c.try }
+
+func (c *attemptContext) Inform(status int, header http.Header) error {
+	return c.news.pass(status, textproto.MIMEHeader(header))
+}
+
+func (c *attemptContext) AfterFunc(f func()) (stop func() bool) {
+	if inner, ok := c.Context.(interface{ AfterFunc(func()) func() bool }); ok {
+		return inner.AfterFunc(f)
+	}
+	return context.AfterFunc(c.Context, f)
+}
+
+// roundTripWithin is roundTrip for transports that take no hints.
+func (a *attempt) roundTripWithin(e *exchange, try time.Duration) {
+	ctx := e.r.Context()
+	if e.r.ProtoAtLeast(1, 1) {
+		ctx = httptrace.WithClientTrace(ctx, e.news.trace())
+	}
+	if try == 0 {
+		a.roundTrip(ctx, e)
+		return
+	}
+	ctx, a.cancel = context.WithCancelCause(ctx)
+	timer := time.AfterFunc(try, func() { a.cancel(errLate) })
+	a.roundTrip(ctx, e)
+	if !timer.Stop() && context.Cause(ctx) == errLate {
+		a.close()
+		a.res, a.err = nil, errLate
+	}
+}
+
+func (a *attempt) roundTrip(ctx context.Context, e *exchange) {
+	out := e.request(ctx, a.member)
+	if e.body != nil {
+		a.body = e.body.attempt()
+		out.Body = a.body
+	}
+	begun := time.Now()
+	a.member.target.Begin()
+	a.res, a.err = e.h.o.Transport.RoundTrip(out)
+	if a.err == nil {
+		now := time.Now()
+		a.member.target.Observe(now.Sub(begun), now)
+	}
+}
+
+// request is what an upstream is sent. Nothing of it is changed once it is, as transports
+// may read it for a while after they returned.
+func (e *exchange) request(ctx context.Context, m *member) *http.Request {
+	out := e.r.WithContext(ctx)
+	u := *e.r.URL
+	u.Scheme, u.Host, u.User = e.h.o.Pool.o.Scheme, m.address, nil
+	out.URL, out.Header = &u, e.header
+	out.Host = cmp.Or(e.h.o.Host, e.r.Host)
+	out.RequestURI, out.TransferEncoding, out.Close, out.Body, out.GetBody = "", nil, false, nil, nil
+	if e.body == nil {
+		out.ContentLength = 0
+	}
+	return out
+}
+
+// close ends the attempt's traffic: the upstream sees its client go, unless its answer was
+// read to the end.
+func (a *attempt) close() {
+	if a.body != nil {
+		_ = a.body.Close() // has no error
+	}
+	if a.res != nil {
+		_ = a.res.Body.Close() // nobody is left to tell
+	}
+	if a.cancel != nil {
+		a.cancel(nil)
+	}
+}
+
+// end ends the attempt.
+func (a *attempt) end() {
+	a.close()
+	a.tell(false)
+	a.member.target.End()
+}
+
+// tell says how the attempt went, once.
+func (a *attempt) tell(failed bool) {
+	if !a.told && a.counted {
+		a.pass.Done(failed)
+	}
+	a.told = true
+}
+
+// forget has the attempt say nothing about its upstream.
+func (a *attempt) forget() {
+	if !a.told && a.counted {
+		a.pass.Forget()
+	}
+	a.told = true
+}
+
+// news passes informational answers on, until the answer itself begins.
+type news struct {
+	mu    sync.Mutex
+	w     http.ResponseWriter
+	over  bool
+	old   bool // the client speaks HTTP/1.0, which has none
+	calls *httptrace.ClientTrace
+}
+
+func (n *news) trace() *httptrace.ClientTrace {
+	if n.calls == nil {
+		n.calls = &httptrace.ClientTrace{Got1xxResponse: n.pass}
+	}
+	return n.calls
+}
+
+// pass passes one on. 100 is the server's own to send, once the body is read.
+func (n *news) pass(status int, header textproto.MIMEHeader) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.over || n.old || status == http.StatusContinue {
+		return nil
+	}
+	to := n.w.Header()
+	before := to.Clone()
+	copyAnswer(to, http.Header(header))
+	n.w.WriteHeader(status)
+	clear(to)
+	for name, values := range before {
+		to[name] = values
+	}
+	return nil
+}
+
+func (n *news) stop() {
+	n.mu.Lock()
+	n.over = true
+	n.mu.Unlock()
+}
+
+// answer passes the upstream's answer on.
+func (e *exchange) answer(a *attempt) {
+	res := a.res
+	if res.StatusCode == http.StatusSwitchingProtocols {
+		e.tunnel(a)
+		return
+	}
+	to := e.w.Header()
+	copyAnswer(to, res.Header)
+	if res.StatusCode == http.StatusNoContent {
+		delete(to, "Content-Length") // it may not have one
+	}
+	announced := len(res.Trailer)
+	for name := range res.Trailer {
+		to.Add("Trailer", name)
+	}
+	events := strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream")
+	var flush func() error
+	if res.ContentLength < 0 || events {
+		flush = e.flusher()
+	}
+	e.w.WriteHeader(res.StatusCode)
+	if events {
+		a.tell(false)
+		_ = flush() // who waits for events is to learn that they may come; the copy tells if that fails
+	}
+	if err := e.pump(a, flush); err != nil {
+		panic(http.ErrAbortHandler) // the client sees that it is not whole
+	}
+	passTrailers(e.w, res, announced)
+}
+
+// flusher has an answer be sent as it comes, also while the request's body does.
+func (e *exchange) flusher() func() error {
+	rc := http.NewResponseController(e.w)
+	if e.body != nil {
+		_ = rc.EnableFullDuplex() // HTTP/2 has it anyway
+	}
+	return func() error {
+		if err := rc.Flush(); !errors.Is(err, http.ErrNotSupported) {
+			return err
+		}
+		return nil
+	}
+}
+
+// pump copies the answer's body and says whether it has come to its end.
+func (e *exchange) pump(a *attempt, flush func() error) error {
+	if a.res.Body == http.NoBody || e.r.Method == http.MethodHead {
+		return nil
+	}
+	upstream, client := copyBody(e.w, a.res.Body, flush)
+	switch {
+	case client != nil, upstream != nil && e.r.Context().Err() != nil:
+		a.forget()
+	case upstream != nil:
+		a.tell(true)
+	}
+	return cmp.Or(upstream, client)
+}
+
+// passTrailers adds what came behind the body. Fields that were not announced need a
+// prefix to be taken for such.
+func passTrailers(w http.ResponseWriter, res *http.Response, announced int) {
+	if len(res.Trailer) == 0 {
+		return
+	}
+	_ = http.NewResponseController(w).Flush() // a short answer would get a length, and no trailers
+	prefix := ""
+	if len(res.Trailer) != announced {
+		prefix = http.TrailerPrefix
+	}
+	for name, values := range res.Trailer {
+		if !ofOneHop(name) {
+			w.Header()[prefix+name] = values
+		}
+	}
+}

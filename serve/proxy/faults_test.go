@@ -1,0 +1,459 @@
+package proxy_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/serve/client/breaker"
+	"github.com/tarehq/tare/serve/proxy"
+)
+
+// runs counts how often each order was run, by its id.
+type runs struct{ m sync.Map }
+
+func (r *runs) add(req *http.Request) {
+	if id := req.Header.Get("X-Order"); id != "" {
+		n, _ := r.m.LoadOrStore(id, new(atomic.Int64))
+		n.(*atomic.Int64).Add(1)
+	}
+}
+
+func (r *runs) most() (most int64) {
+	r.m.Range(func(_, n any) bool {
+		most = max(most, n.(*atomic.Int64).Load())
+		return true
+	})
+	return most
+}
+
+// bad is an upstream that reads each request, counts it, and does something else than
+// answer; nil closes the connection.
+func bad(t *testing.T, counted *runs, then func(net.Conn)) string {
+	t.Helper()
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
+	var open sync.Map
+	t.Cleanup(func() {
+		l.Close()
+		open.Range(func(c, _ any) bool { c.(net.Conn).Close(); return true })
+	})
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			open.Store(c, true)
+			go func() {
+				defer c.Close()
+				r, err := http.ReadRequest(bufio.NewReader(c))
+				if err != nil {
+					return
+				}
+				_, _ = io.Copy(io.Discard, r.Body)
+				counted.add(r)
+				if then != nil {
+					then(c)
+				}
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// closedPort is an address where nobody listens.
+func closedPort() string {
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// TestFaults is the table of one bad upstream of three: nothing of it reaches a client
+// whose request may be sent again, and no order is run twice.
+func TestFaults(t *testing.T) {
+	var counted runs
+	good := func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		counted.add(r)
+		fmt.Fprint(w, "done")
+	}
+	stalled := make(chan struct{})
+	t.Cleanup(func() { close(stalled) })
+	for fault, address := range map[string]func() string{
+		"refuses": closedPort,
+		"drops":   func() string { return bad(t, &counted, nil) },
+		"stalls":  func() string { return bad(t, &counted, func(net.Conn) { <-stalled }) },
+		"answers 503": func() string {
+			return upstream(t, func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				counted.add(r)
+				http.Error(w, "busy", http.StatusServiceUnavailable)
+			})
+		},
+		"breaks off": func() string {
+			return bad(t, &counted, func(c net.Conn) { _, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Le") })
+		},
+	} {
+		for _, balance := range []proxy.Balance{proxy.LeastRequests, proxy.RoundRobin} {
+			t.Run(fmt.Sprintf("%s, %s", fault, balance), func(t *testing.T) {
+				url, h := front(t, proxy.Options{TryTimeout: 300 * time.Millisecond, Transport: proxy.NewTransport(time.Second)}, proxy.PoolOptions{Balance: balance},
+					upstream(t, good), address(), upstream(t, good))
+				failed := map[string]int{}
+				var mu sync.Mutex
+				send := func(i int) {
+					method := []string{"GET", "HEAD", "PUT", "POST"}[i%4]
+					r := must(http.NewRequest(method, url, nil))
+					if method == "PUT" || method == "POST" {
+						r = must(http.NewRequest(method, url, strings.NewReader("an order")))
+						r.Header.Set("X-Order", fmt.Sprint(method, fault, balance, i))
+					}
+					if method == "PUT" {
+						r.Header.Set("Idempotency-Key", fmt.Sprint(i))
+						r.Header.Del("X-Order") // this may be run twice
+					}
+					res, err := http.DefaultTransport.RoundTrip(r)
+					if err == nil {
+						_, err = io.Copy(io.Discard, res.Body)
+						res.Body.Close()
+					}
+					if err != nil || res.StatusCode != http.StatusOK {
+						mu.Lock()
+						failed[method]++
+						mu.Unlock()
+					}
+				}
+				var all sync.WaitGroup
+				for c := range 8 {
+					all.Go(func() {
+						for i := range 40 {
+							send(40*c + i)
+						}
+					})
+				}
+				all.Wait()
+				if n := failed["GET"] + failed["HEAD"] + failed["PUT"]; n > 0 {
+					t.Errorf("failed: %v; %+v", failed, h.Counts())
+				}
+				if fault == "refuses" && failed["POST"] > 0 {
+					t.Errorf("%d orders failed that were never sent", failed["POST"])
+				}
+			})
+		}
+	}
+	if n := counted.most(); n > 1 {
+		t.Errorf("an order was run %d times", n)
+	}
+}
+
+// TestNotTwice has requests that may have been done not be sent again.
+func TestNotTwice(t *testing.T) {
+	large := strings.Repeat("x", 100<<10)
+	for _, c := range []struct {
+		name, method, body string
+		key                bool
+		want               int // attempts
+	}{
+		{"get", "GET", "", false, 3},
+		{"post", "POST", "an order", false, 1},
+		{"post without a body", "POST", "", false, 1},
+		{"post with a key", "POST", "an order", true, 3},
+		{"put", "PUT", "an order", false, 3},
+		{"put of more than is kept", "PUT", large, false, 1},
+		{"patch", "PATCH", "an order", false, 1},
+	} {
+		var asked atomic.Int64
+		h503 := func(w http.ResponseWriter, r *http.Request) {
+			asked.Add(1)
+			if body, _ := io.ReadAll(r.Body); string(body) != c.body {
+				t.Errorf("%s: attempt %d had a body of %d bytes, want %d", c.name, asked.Load(), len(body), len(c.body))
+			}
+			http.Error(w, "busy", http.StatusServiceUnavailable)
+		}
+		url, _ := front(t, proxy.Options{}, proxy.PoolOptions{}, upstream(t, h503), upstream(t, h503), upstream(t, h503), upstream(t, h503))
+		r := must(http.NewRequest(c.method, url, strings.NewReader(c.body)))
+		if c.key {
+			r.Header.Set("Idempotency-Key", "7")
+		}
+		if res, body := ask(t, r); res.StatusCode != http.StatusServiceUnavailable || body != "busy\n" {
+			t.Errorf("%s: got %d %q, want the last answer", c.name, res.StatusCode, body)
+		}
+		if got := int(asked.Load()); got != c.want {
+			t.Errorf("%s: %d attempts, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// TestBudget has retries be a share of the requests, once the reserve is used up.
+func TestBudget(t *testing.T) {
+	h503 := func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "busy", http.StatusServiceUnavailable) }
+	url, h := front(t, proxy.Options{Budget: 0.1}, proxy.PoolOptions{Eject: breaker.Options{Consecutive: -1}}, upstream(t, h503), upstream(t, h503))
+	for range 500 {
+		get(t, url)
+	}
+	if c := h.Counts(); c.Retries < 140 || c.Retries > 151 || c.Refused != 500-c.Retries {
+		t.Errorf("%+v: want a hundred retries and a tenth of the requests", c)
+	}
+}
+
+// TestFallback answers in the place of upstreams that are not there, or fail.
+func TestFallback(t *testing.T) {
+	o := proxy.Options{Fallback: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "as of yesterday") })}
+	h503 := upstream(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "busy", http.StatusServiceUnavailable) })
+	for name, address := range map[string]string{"refuses": closedPort(), "answers 503": h503} {
+		url, _ := front(t, o, proxy.PoolOptions{}, address)
+		if res, body := get(t, url); res.StatusCode != 200 || body != "as of yesterday" {
+			t.Errorf("%s: got %d %q", name, res.StatusCode, body)
+		}
+	}
+	for want, o := range map[int]proxy.Options{http.StatusBadGateway: {}, http.StatusGatewayTimeout: {Transport: &http.Transport{ResponseHeaderTimeout: 50 * time.Millisecond}}} {
+		var counted runs
+		stop := make(chan struct{})
+		address := closedPort()
+		if want == http.StatusGatewayTimeout {
+			address = bad(t, &counted, func(net.Conn) { <-stop })
+		}
+		url, _ := front(t, o, proxy.PoolOptions{}, address)
+		if res, _ := get(t, url); res.StatusCode != want {
+			t.Errorf("without a fallback: got %d, want %d", res.StatusCode, want)
+		}
+		close(stop)
+	}
+}
+
+// TestEjection has an upstream left alone after three failures, and come back.
+func TestEjection(t *testing.T) {
+	var ill atomic.Bool
+	var asked atomic.Int64
+	ill.Store(true)
+	sick := upstream(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		if ill.Load() {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	})
+	well := func(http.ResponseWriter, *http.Request) {}
+	url, h := front(t, proxy.Options{}, proxy.PoolOptions{Balance: proxy.RoundRobin, Eject: breaker.Options{Out: time.Second}},
+		sick, upstream(t, well), upstream(t, well))
+	for range 60 {
+		get(t, url)
+	}
+	if n := asked.Load(); n != 3 {
+		t.Errorf("the sick upstream was asked %d times, want 3", n)
+	}
+	ill.Store(false)
+	time.Sleep(1050 * time.Millisecond)
+	asked.Store(0)
+	for range 60 {
+		get(t, url)
+	}
+	if n := asked.Load(); n < 18 {
+		t.Errorf("back again, it was asked %d times, want about 20", n)
+	}
+	if c := h.Counts(); c.Retries != 0 {
+		t.Errorf("500 was retried: %+v", c)
+	}
+}
+
+// TestPanic has health count for nothing when too few are well.
+func TestPanic(t *testing.T) {
+	var asked atomic.Int64
+	sick := func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusInternalServerError)
+	}
+	for _, c := range []struct {
+		panicking float64
+		atLeast   int64
+		atMost    int64
+	}{{0.9, 70, 100}, {-1, 3, 30}} {
+		asked.Store(0)
+		url, _ := front(t, proxy.Options{}, proxy.PoolOptions{Balance: proxy.RoundRobin, MostOut: 1, Panic: c.panicking},
+			upstream(t, sick), upstream(t, sick), upstream(t, sick))
+		for range 100 {
+			get(t, url)
+		}
+		if n := asked.Load(); n < c.atLeast || n > c.atMost {
+			t.Errorf("panic at %v: asked %d times, want %d to %d", c.panicking, n, c.atLeast, c.atMost)
+		}
+	}
+}
+
+// TestChecks has an upstream left alone while it says that it is ill.
+func TestChecks(t *testing.T) {
+	var ill atomic.Bool
+	var asked atomic.Int64
+	half := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/healthz" {
+			asked.Add(1)
+		} else if ill.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	pool := must(proxy.NewPool(proxy.PoolOptions{
+		Servers: []proxy.Server{{Address: half}, {Address: upstream(t, func(http.ResponseWriter, *http.Request) {})}},
+		Check:   proxy.Check{Path: "/healthz", Interval: 10 * time.Millisecond, Fall: 2, Rise: 2},
+	}))
+	defer pool.Close()
+	s := httptest.NewServer(must(proxy.New(proxy.Options{Pool: pool})))
+	defer s.Close()
+	await := func(healthy bool) {
+		t.Helper()
+		for range 500 {
+			if pool.Status()[0].Healthy == healthy {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Fatalf("healthy is not %t: %+v", healthy, pool.Status())
+	}
+	ill.Store(true)
+	await(false)
+	for range 50 {
+		get(t, s.URL)
+	}
+	if n := asked.Load(); n > 0 {
+		t.Errorf("asked %d times while it was ill", n)
+	}
+	ill.Store(false)
+	await(true)
+	for range 50 {
+		get(t, s.URL)
+	}
+	if asked.Load() == 0 {
+		t.Error("not asked once it was well")
+	}
+}
+
+// hammer sends requests by several clients until stop is closed, and returns how many
+// succeeded and what failed.
+func hammer(url string, stop <-chan struct{}) func() (int64, []string) {
+	var good atomic.Int64
+	var mu sync.Mutex
+	var failed []string
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				res, err := http.Get(url)
+				if err == nil {
+					_, err = io.Copy(io.Discard, res.Body)
+					res.Body.Close()
+				}
+				if err == nil && res.StatusCode == 200 {
+					good.Add(1)
+					continue
+				}
+				mu.Lock()
+				failed = append(failed, fmt.Sprint(err, res))
+				mu.Unlock()
+			}
+		})
+	}
+	return func() (int64, []string) {
+		all.Wait()
+		return good.Load(), failed
+	}
+}
+
+// TestChanges has weights and upstreams change 1,000 times under load, and no request fail.
+func TestChanges(t *testing.T) {
+	var ups []string
+	for i := range 4 {
+		ups = append(ups, upstream(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, i) }))
+	}
+	for _, balance := range []proxy.Balance{proxy.LeastRequests, proxy.RoundRobin, proxy.PeakEWMA, proxy.ConsistentHash} {
+		pool := must(proxy.NewPool(proxy.PoolOptions{Balance: balance, Servers: []proxy.Server{{Address: ups[0]}}}))
+		s := httptest.NewServer(must(proxy.New(proxy.Options{Pool: pool})))
+		stop := make(chan struct{})
+		wait := hammer(s.URL, stop)
+		for i := range 1000 {
+			var servers []proxy.Server
+			for j, a := range ups {
+				if (i+j)%4 != 0 {
+					servers = append(servers, proxy.Server{Address: a, Weight: 1 + (i*j)%10, Drain: (i+j)%7 == 1})
+				}
+			}
+			if err := pool.Set(servers); err != nil {
+				t.Fatal(err)
+			}
+			if i%20 == 0 {
+				time.Sleep(time.Millisecond) // requests come between
+			}
+		}
+		close(stop)
+		if n, failed := wait(); len(failed) > 0 || n == 0 {
+			t.Errorf("%s: %d requests, failed: %v", balance, n, failed)
+		}
+		s.Close()
+		pool.Close()
+	}
+}
+
+// TestKilled has an upstream of three end under load, and no GET fail.
+func TestKilled(t *testing.T) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "done") })
+	victim := httptest.NewServer(handler)
+	url, h := front(t, proxy.Options{}, proxy.PoolOptions{}, victim.Listener.Addr().String(), upstream(t, handler), upstream(t, handler))
+	stop := make(chan struct{})
+	wait := hammer(url, stop)
+	time.Sleep(100 * time.Millisecond)
+	victim.Listener.Close()
+	victim.CloseClientConnections()
+	time.Sleep(200 * time.Millisecond)
+	close(stop)
+	if n, failed := wait(); len(failed) > 0 || n == 0 {
+		t.Errorf("%d requests, failed: %v; %+v", n, failed, h.Counts())
+	}
+	victim.Close()
+}
+
+// TestKeys has one client's requests go to one upstream, by header, cookie or address.
+func TestKeys(t *testing.T) {
+	var ups []string
+	for i := range 5 {
+		ups = append(ups, upstream(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, i) }))
+	}
+	for name, c := range map[string]struct {
+		key  func(*http.Request) string
+		set  func(*http.Request, string)
+		many bool
+	}{
+		"header": {proxy.ByHeader("X-User"), func(r *http.Request, s string) { r.Header.Set("X-User", s) }, true},
+		"cookie": {proxy.ByCookie("sid"), func(r *http.Request, s string) { r.AddCookie(&http.Cookie{Name: "sid", Value: s}) }, true},
+		"client": {nil, func(*http.Request, string) {}, false},
+	} {
+		url, _ := front(t, proxy.Options{}, proxy.PoolOptions{Balance: proxy.ConsistentHash, Key: c.key}, ups...)
+		seen := map[string]bool{}
+		for user := range 30 {
+			first := ""
+			for range 4 {
+				r := must(http.NewRequest("GET", url, nil))
+				c.set(r, fmt.Sprint("user", user))
+				_, body := ask(t, r)
+				if first == "" {
+					first = body
+				}
+				if body != first {
+					t.Errorf("%s: a user was with %s, then %s", name, first, body)
+				}
+			}
+			seen[first] = true
+		}
+		if many := len(seen) > 2; many != c.many || !c.many && len(seen) != 1 {
+			t.Errorf("%s: %d upstreams were used", name, len(seen))
+		}
+	}
+}

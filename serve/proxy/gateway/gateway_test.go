@@ -1,0 +1,305 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// file is one with these addresses, whose one route leads to a service.
+func file(listen, service string) string {
+	return fmt.Sprintf(`{"grace": "2s", "listen": %s, "upstreams": {"x": {"servers": [{"address": %q}]}}, "routes": [{"path": "/", "upstream": "x"}]}`, listen, service)
+}
+
+// running is a gateway on pipes.
+type running struct {
+	in      *io.PipeWriter
+	replies *json.Decoder
+	ended   chan error
+}
+
+func run(t *testing.T) *running {
+	t.Helper()
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	r := &running{inW, json.NewDecoder(outR), make(chan error, 1)}
+	go func() { r.ended <- serveInput(inR, outW) }()
+	return r
+}
+
+// give gives it a file and returns the reply.
+func (r *running) give(t *testing.T, text string) reply {
+	t.Helper()
+	if _, err := io.WriteString(r.in, text+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	var got reply
+	if err := r.replies.Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func (r *running) end(t *testing.T) {
+	t.Helper()
+	r.in.Close()
+	select {
+	case err := <-r.ended:
+		if err != nil {
+			t.Errorf("ended with %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("does not end")
+	}
+}
+
+// TestReload has addresses and upstreams change, a connection stay, and a file with a
+// mistake change nothing.
+func TestReload(t *testing.T) {
+	names := []string{"one", "two"}
+	var services []string
+	for _, name := range names {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, name) }))
+		defer s.Close()
+		services = append(services, s.Listener.Addr().String())
+	}
+	first, second := freeAddress(t), freeAddress(t)
+	g := run(t)
+	if got := g.give(t, file(`[{"address": "`+first+`"}]`, services[0])); len(got.Problems) > 0 || len(got.Listening) != 1 {
+		t.Fatalf("got %+v", got)
+	}
+	c, err := net.Dial("tcp", first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	in := bufio.NewReader(c)
+	ask := func(want string) {
+		t.Helper()
+		fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		res, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(res.Body); string(body) != want {
+			t.Fatalf("got %q, %v, want %q", body, err, want)
+		}
+	}
+	ask("one")
+	for text, want := range map[string]string{
+		`{"listen": [], "routes": []}`: "listen: want at least one address",
+		file(`[{"address": "`+first+`"}, {"address": "203.0.113.1:80"}]`, services[1]):            "listen[1].address: listen tcp",
+		file(`[{"address": "`+first+`"}, {"address": "`+first+`"}]`, services[1]):                 "listen[1].address: " + first + " is there twice",
+		file(`[{"address": "`+first+`", "certificate": "no.pem", "key": "no.pem"}]`, services[1]): "listen[0].certificate: open no.pem",
+	} {
+		if got := g.give(t, text); len(got.Problems) != 1 || !strings.HasPrefix(got.Problems[0].Error(), want) {
+			t.Errorf("%s: got %+v, want %q", text, got, want)
+		}
+		ask("one")
+	}
+	if got := g.give(t, file(`[{"address": "`+first+`"}, {"address": "`+second+`"}]`, services[1])); len(got.Problems) > 0 || len(got.Listening) != 2 {
+		t.Fatalf("got %+v", got)
+	}
+	ask("two") // by the connection that was there
+	if got := g.give(t, file(`[{"address": "`+second+`"}]`, services[1])); len(got.Problems) > 0 || len(got.Listening) != 1 {
+		t.Fatalf("got %+v", got)
+	}
+	res, err := http.Get("http://" + second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	for range 100 {
+		late, err := net.Dial("tcp", first)
+		if err != nil {
+			break
+		}
+		late.Close()
+		time.Sleep(20 * time.Millisecond)
+	}
+	if _, err := net.Dial("tcp", first); err == nil {
+		t.Errorf("%s is listened on yet", first)
+	}
+	g.end(t)
+}
+
+// TestEnd has a request that has begun be answered before the gateway ends.
+func TestEnd(t *testing.T) {
+	begun, proceed := make(chan struct{}), make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(begun)
+		<-proceed
+		fmt.Fprint(w, "done")
+	}))
+	defer s.Close()
+	at := freeAddress(t)
+	g := run(t)
+	if got := g.give(t, file(`[{"address": "`+at+`"}]`, s.Listener.Addr().String())); len(got.Problems) > 0 {
+		t.Fatalf("got %+v", got)
+	}
+	answer := make(chan string)
+	go func() {
+		res, err := http.Get("http://" + at)
+		if err != nil {
+			answer <- err.Error()
+			return
+		}
+		defer res.Body.Close()
+		body, _ := io.ReadAll(res.Body)
+		answer <- string(body)
+	}()
+	<-begun
+	g.in.Close()
+	time.Sleep(100 * time.Millisecond)
+	close(proceed)
+	if got := <-answer; got != "done" {
+		t.Errorf("got %q", got)
+	}
+	g.end(t)
+}
+
+// certificate writes a certificate and its key to a folder.
+func certificate(t *testing.T, dir string, serial int64) (cert, key string) {
+	t.Helper()
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"x"}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &k.PublicKey, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pk, err := x509.MarshalPKCS8PrivateKey(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: pk}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert, key
+}
+
+// TestTLS has a new certificate be taken with the next file.
+func TestTLS(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Header.Get("X-Forwarded-Proto")) }))
+	defer s.Close()
+	dir, at := t.TempDir(), freeAddress(t)
+	g := run(t)
+	for serial := range int64(2) {
+		cert, key := certificate(t, dir, serial+1)
+		text := file(fmt.Sprintf(`[{"address": %q, "certificate": %q, "key": %q}]`, at, cert, key), s.Listener.Addr().String())
+		if got := g.give(t, text); len(got.Problems) > 0 {
+			t.Fatalf("got %+v", got)
+		}
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}}
+		res, err := client.Get("https://" + at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(res.Body)
+		res.Body.Close()
+		client.CloseIdleConnections()
+		if got := res.TLS.PeerCertificates[0].SerialNumber.Int64(); string(body) != "https" || got != serial+1 || res.ProtoMajor != 2 {
+			t.Errorf("got %q by HTTP/%d with certificate %d, want %d", body, res.ProtoMajor, got, serial+1)
+		}
+	}
+	g.end(t)
+}
+
+// TestAdmin has the socket tell of upstreams, and the log have a line for each request.
+func TestAdmin(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIPPED: no modes of files")
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer s.Close()
+	dir, at := t.TempDir(), freeAddress(t)
+	socket, log := filepath.Join(dir, "admin"), filepath.Join(dir, "log")
+	text := strings.Replace(file(`[{"address": "`+at+`"}]`, s.Listener.Addr().String()), "{", fmt.Sprintf(`{"admin": %q, "access_log": %q, `, socket, log), 1)
+	g := run(t)
+	for range 2 { // the second one finds the socket in use, by itself
+		if got := g.give(t, text); len(got.Problems) > 0 {
+			t.Fatalf("got %+v", got)
+		}
+	}
+	res, err := http.Get("http://" + at + "/path")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	client := &http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", socket) }}}
+	res, err = client.Get("http://admin/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got state
+	err = json.NewDecoder(res.Body).Decode(&got)
+	res.Body.Close()
+	if x := got.Upstreams["x"]; err != nil || len(x) != 1 || !x[0].Healthy || x[0].Requests != 1 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if fi, err := os.Stat(socket); err != nil || fi.Mode().Perm() != 0o600 {
+		t.Errorf("the socket: %v, %v", fi, err)
+	}
+	g.end(t)
+	if lines, err := os.ReadFile(log); err != nil || bytes.Count(lines, []byte("\n")) != 1 || !bytes.Contains(lines, []byte(`"/path"`)) {
+		t.Errorf("the log has %q, %v", lines, err)
+	}
+	if _, err := os.Stat(socket); err == nil {
+		t.Error("the socket is there yet")
+	}
+}
+
+// TestExamine prints what is wrong.
+func TestExamine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f.json")
+	if err := os.WriteFile(path, []byte(`{"listen": 1, "routes": []}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	old := os.Stdout
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Stdout = w
+	err = examine(path)
+	os.Stdout = old
+	w.Close()
+	out, _ := io.ReadAll(r)
+	if err != nil || !bytes.Contains(out, []byte(`"path":"listen"`)) {
+		t.Errorf("got %s, %v", out, err)
+	}
+}

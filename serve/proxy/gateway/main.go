@@ -1,0 +1,156 @@
+// Command gateway is a reverse proxy. tare proxy runs it; it also runs alone.
+//
+//	gateway FILE.json         serves what the file says, and reads it anew upon SIGHUP
+//	gateway                   serves what comes on standard input, one JSON value after the other
+//	gateway -check [FILE]     says what is wrong with it, and serves nothing
+//
+// What comes on standard input is answered on standard output, a line each: an object with
+// problems, a list, empty if it was taken, and listening, the addresses. What is not taken
+// changes nothing. The end of standard input ends the gateway, as SIGTERM does: requests
+// that have begun are answered first. A second signal ends it at once.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/tarehq/tare/serve/proxy/config"
+)
+
+func main() {
+	check := flag.Bool("check", false, "say what is wrong with the file, and serve nothing")
+	flag.Parse()
+	var err error
+	switch {
+	case flag.NArg() > 1:
+		err = errors.New("want one file at most")
+	case *check:
+		err = examine(flag.Arg(0))
+	case flag.NArg() == 1:
+		err = serveFile(flag.Arg(0))
+	default:
+		err = serveInput(os.Stdin, os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "gateway: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// reply is what became of a file.
+type reply struct {
+	Problems  config.Problems `json:"problems"`
+	Listening []string        `json:"listening,omitzero"`
+}
+
+func problems(err error) config.Problems {
+	var all config.Problems
+	var one *config.Problem
+	switch {
+	case err == nil:
+		return config.Problems{}
+	case errors.As(err, &all):
+		return all
+	case errors.As(err, &one):
+		return config.Problems{*one}
+	}
+	return config.Problems{{Text: err.Error()}}
+}
+
+// examine checks a file, or what comes on standard input, and prints a reply.
+func examine(path string) error {
+	data, err := io.ReadAll(os.Stdin)
+	if path != "" {
+		data, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return err
+	}
+	f, err := config.Parse(data)
+	if err == nil {
+		_, err = certificates(f)
+	}
+	return json.NewEncoder(os.Stdout).Encode(reply{Problems: problems(err)})
+}
+
+// serveFile serves what a file says.
+func serveFile(path string) error {
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGHUP)
+	g := newGateway()
+	take := func() error {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if err = g.take(data); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		fmt.Fprintf(os.Stderr, "gateway: serving %s on %v\n", path, g.addresses())
+		return nil
+	}
+	if err := take(); err != nil {
+		return err
+	}
+	ended := endSignal()
+	for {
+		select {
+		case <-again:
+			if err := take(); err != nil {
+				fmt.Fprintf(os.Stderr, "gateway: kept what was served: %v\n", err)
+			}
+		case err := <-g.failed:
+			return err
+		case <-ended:
+			return g.end(ended)
+		}
+	}
+}
+
+// serveInput serves what comes.
+func serveInput(in io.Reader, out io.Writer) error {
+	files := make(chan json.RawMessage)
+	broken := make(chan error, 1)
+	go func() {
+		for dec := json.NewDecoder(in); ; {
+			var data json.RawMessage
+			if err := dec.Decode(&data); err != nil {
+				broken <- err
+				return
+			}
+			files <- data
+		}
+	}()
+	g := newGateway()
+	ended := endSignal()
+	for {
+		select {
+		case data := <-files:
+			err := g.take(data)
+			if err := json.NewEncoder(out).Encode(reply{problems(err), g.addresses()}); err != nil {
+				return err
+			}
+		case err := <-g.failed:
+			return err
+		case err := <-broken:
+			if err != io.EOF {
+				return fmt.Errorf("reading standard input: %w", err)
+			}
+			return g.end(ended)
+		case <-ended:
+			return g.end(ended)
+		}
+	}
+}
+
+func endSignal() <-chan os.Signal {
+	ended := make(chan os.Signal, 2)
+	signal.Notify(ended, os.Interrupt, syscall.SIGTERM)
+	return ended
+}

@@ -1,0 +1,104 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Check is how upstreams are asked whether they are well.
+type Check struct {
+	// Path is asked for by GET; an answer from 200 to 399 is good. Empty: nothing is.
+	Path string
+	// Host is whom is asked for. Empty: the upstream's address.
+	Host string
+	// Interval between two questions to one upstream. 0: 5 s.
+	Interval time.Duration
+	// Timeout of one. 0: 2 s.
+	Timeout time.Duration
+	// Fall is how many bad answers in a row make it ill, Rise how many good ones well.
+	// 0: 3 and 2.
+	Fall, Rise int
+}
+
+// checks ask upstreams.
+type checks struct {
+	o         Check
+	scheme    string
+	transport *http.Transport
+}
+
+func newChecks(o PoolOptions) (*checks, error) {
+	c := o.Check
+	switch {
+	case c.Path == "":
+		return nil, nil
+	case !strings.HasPrefix(c.Path, "/"):
+		return nil, fmt.Errorf("proxy: Check.Path is %q; set one that begins with /", c.Path)
+	case c.Interval < 0 || c.Timeout < 0 || c.Fall < 0 || c.Rise < 0:
+		return nil, fmt.Errorf("proxy: Check has a negative number: Interval %s, Timeout %s, Fall %d, Rise %d", c.Interval, c.Timeout, c.Fall, c.Rise)
+	}
+	c.Interval = orDefault(c.Interval, 5*time.Second)
+	c.Timeout = orDefault(c.Timeout, 2*time.Second)
+	c.Fall = orDefault(c.Fall, 3)
+	c.Rise = orDefault(c.Rise, 2)
+	t := newSecure(headerTimeout)
+	t.DisableKeepAlives = true // that a connection is open says nothing of the next one
+	return &checks{c, o.Scheme, t}, nil
+}
+
+// watch asks an upstream until stop is called. The first question is at once.
+func (c *checks) watch(m *member) (stop func()) {
+	if c == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		good, bad := 0, 0
+		for {
+			if c.ask(ctx, m.address) {
+				good, bad = good+1, 0
+			} else {
+				good, bad = 0, bad+1
+			}
+			switch {
+			case ctx.Err() != nil:
+				return
+			case bad >= c.o.Fall:
+				m.down.Store(true)
+			case good >= c.o.Rise:
+				m.down.Store(false)
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(c.o.Interval*9/10 + rand.N(c.o.Interval/5+1)):
+			}
+		}
+	}()
+	return cancel
+}
+
+// ask reports whether an upstream answers well.
+func (c *checks) ask(ctx context.Context, address string) bool {
+	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.scheme+"://"+address+c.o.Path, nil)
+	if err != nil {
+		return false
+	}
+	if c.o.Host != "" {
+		r.Host = c.o.Host
+	}
+	res, err := c.transport.RoundTrip(r)
+	if err != nil {
+		return false
+	}
+	defer res.Body.Close()
+	_, err = io.CopyN(io.Discard, res.Body, 64<<10)
+	return (err == nil || err == io.EOF) && res.StatusCode >= 200 && res.StatusCode < 400
+}

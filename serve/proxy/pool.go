@@ -1,0 +1,327 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tarehq/tare/serve/client/breaker"
+	"github.com/tarehq/tare/serve/proxy/balance"
+)
+
+// Server is an upstream.
+type Server struct {
+	Address string // host:port
+	Weight  int    // its share among the others, up to 100. 0: 1
+	Drain   bool   // it gets no new requests
+}
+
+// Balance is how a pool chooses.
+type Balance string
+
+// The ways to choose. Each keeps to weights.
+const (
+	LeastRequests  Balance = "least_requests"  // of two at random the one with fewer requests in flight
+	RoundRobin     Balance = "round_robin"     // in turn
+	PeakEWMA       Balance = "peak_ewma"       // of two at random the one that is likely to answer earlier
+	ConsistentHash Balance = "consistent_hash" // by PoolOptions.Key (Maglev)
+)
+
+// PoolOptions of a pool. The zero value needs servers.
+type PoolOptions struct {
+	// Servers are the upstreams at first, see [Pool.Set].
+	Servers []Server
+	// Scheme is how they are asked: http or https. Empty: http.
+	Scheme string
+	// Balance is how one is chosen. Empty: LeastRequests.
+	Balance Balance
+	// Key is by what ConsistentHash goes; requests for which it is empty go anywhere. See
+	// [ByHeader], [ByCookie] and [ByClient], which nil stands for.
+	Key func(*http.Request) string
+	// Eject says when an upstream is left alone, and for how long. Answers of 500 and more
+	// and errors are failures. The zero value: after three in a row, for 60 s, which
+	// doubles, up to 5 min.
+	Eject breaker.Options
+	// MostOut is the share of upstreams that may be left alone so. 0: 0.5.
+	MostOut float64
+	// Panic is a share: if fewer upstreams than that are well, health counts for nothing,
+	// since the others could not do the work. 0: 0.5; negative: it always counts.
+	Panic float64
+	// Check has each upstream asked whether it is well. The zero value: none is.
+	Check Check
+}
+
+const (
+	published    = 3 // failures in a row
+	publishedOut = 60 * time.Second
+	half         = 0.5
+)
+
+// Pool is upstreams that can stand in for one another. It is safe for concurrent use.
+type Pool struct {
+	o     PoolOptions
+	group *breaker.Group
+	set   atomic.Pointer[set]
+
+	mu      sync.Mutex // held to change what follows
+	members map[string]*member
+	closed  bool
+	checks  *checks // nil: none
+}
+
+// set is the upstreams of one moment. It does not change.
+type set struct {
+	members []*member
+	policy  balance.Policy
+}
+
+// member is an upstream, for as long as it is in the pool or has requests.
+type member struct {
+	address string
+	breaker *breaker.Breaker
+	target  balance.Target
+	down    atomic.Bool // by the checks
+	asked   atomic.Uint64
+	stop    func() // ends its checks
+}
+
+// NewPool returns a pool, or an error that says which option is wrong. Close ends it.
+func NewPool(o PoolOptions) (*Pool, error) {
+	o.Scheme = orDefault(o.Scheme, "http")
+	o.Balance = orDefault(o.Balance, LeastRequests)
+	o.Panic = orDefault(o.Panic, half)
+	if o.Key == nil {
+		o.Key = ByClient
+	}
+	switch {
+	case o.Scheme != "http" && o.Scheme != "https":
+		return nil, fmt.Errorf("proxy: PoolOptions.Scheme is %q; set http or https", o.Scheme)
+	case !slices.Contains([]Balance{LeastRequests, RoundRobin, PeakEWMA, ConsistentHash}, o.Balance):
+		return nil, fmt.Errorf("proxy: PoolOptions.Balance is %q; set %s, %s, %s or %s", o.Balance, LeastRequests, RoundRobin, PeakEWMA, ConsistentHash)
+	case !(o.Panic <= 1):
+		return nil, fmt.Errorf("proxy: PoolOptions.Panic is %v; set a share up to 1", o.Panic)
+	}
+	if o.Eject.Consecutive == 0 {
+		o.Eject.Consecutive = published
+	}
+	if o.Eject.Share == 0 {
+		o.Eject.Share = -1
+	}
+	if o.Eject.Out == 0 {
+		o.Eject.Out = publishedOut
+	}
+	group, err := breaker.NewGroup(o.Eject, o.MostOut)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pool{o: o, group: group, members: map[string]*member{}}
+	if p.checks, err = newChecks(o); err != nil {
+		return nil, err
+	}
+	return p, p.Set(o.Servers)
+}
+
+// Set has the pool consist of these servers from now on. Requests that were begun are not
+// disturbed. With an error, which says what is wrong, the pool stays as it was.
+func (p *Pool) Set(servers []Server) error {
+	if err := check(servers); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return errors.New("proxy: the pool is closed")
+	}
+	now := &set{}
+	var weights []int
+	stay := map[string]bool{}
+	for _, s := range servers {
+		m := p.members[s.Address]
+		if m == nil {
+			m = &member{address: s.Address, breaker: p.group.Member(s.Address)}
+			p.members[s.Address] = m
+			m.stop = p.checks.watch(m)
+		}
+		stay[s.Address] = true
+		now.members = append(now.members, m)
+		w := orDefault(s.Weight, 1)
+		if s.Drain {
+			w = 0
+		}
+		weights = append(weights, w)
+	}
+	now.policy = p.policy(now.members, weights)
+	p.set.Store(now)
+	for address, m := range p.members {
+		if !stay[address] {
+			m.stop()
+			p.group.Remove(address)
+			delete(p.members, address)
+		}
+	}
+	return nil
+}
+
+func check(servers []Server) error {
+	if len(servers) == 0 || len(servers) > balance.Most {
+		return fmt.Errorf("proxy: %d servers; want from 1 to %d", len(servers), balance.Most)
+	}
+	seen := map[string]bool{}
+	for _, s := range servers {
+		if err := CheckAddress(s.Address); err != nil {
+			return fmt.Errorf("proxy: %w", err)
+		}
+		if s.Weight < 0 || s.Weight > balance.MostWeight {
+			return fmt.Errorf("proxy: server %s has the weight %d; want from 1 to %d", s.Address, s.Weight, balance.MostWeight)
+		}
+		if seen[s.Address] {
+			return fmt.Errorf("proxy: server %s is there twice", s.Address)
+		}
+		seen[s.Address] = true
+	}
+	return nil
+}
+
+// CheckAddress returns what is wrong with an upstream's address; nil if it is host:port.
+func CheckAddress(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	n, notNumber := strconv.ParseUint(port, 10, 16)
+	if err != nil || host == "" || strings.ContainsAny(host, "/@?# ") || notNumber != nil || n == 0 {
+		return fmt.Errorf("%q is not an address: want host:port, such as 10.0.0.7:8080", address)
+	}
+	return nil
+}
+
+func (p *Pool) policy(members []*member, weights []int) balance.Policy {
+	targets := make([]*balance.Target, len(members))
+	names := make([]string, len(members))
+	for i, m := range members {
+		targets[i], names[i] = &m.target, m.address
+	}
+	switch p.o.Balance {
+	case RoundRobin:
+		return balance.RoundRobin(weights)
+	case PeakEWMA:
+		return balance.PeakEWMA(targets, weights)
+	case ConsistentHash:
+		return balance.Maglev(names, weights)
+	}
+	return balance.LeastRequests(targets, weights)
+}
+
+// Close ends the checks. Requests that were begun are not disturbed.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for _, m := range p.members {
+		m.stop()
+	}
+}
+
+// Status is what is known of an upstream.
+type Status struct {
+	Address  string `json:"address"`
+	Healthy  bool   `json:"healthy"`   // it gets requests
+	InFlight int64  `json:"in_flight"` // requests
+	Requests uint64 `json:"requests"`
+	Ejected  uint64 `json:"ejected"` // how often it was left alone
+}
+
+// Status returns what is known of each upstream.
+func (p *Pool) Status() []Status {
+	var all []Status
+	for _, m := range p.set.Load().members {
+		all = append(all, Status{m.address, m.well(), m.target.InFlight(), m.asked.Load(), m.breaker.Openings()})
+	}
+	return all
+}
+
+func (m *member) well() bool { return !m.down.Load() && m.breaker.State() == breaker.Closed }
+
+// choice is an upstream for an attempt.
+type choice struct {
+	member  *member
+	pass    breaker.Pass
+	counted bool // how it goes is to be told to pass
+}
+
+// choose returns an upstream that was not tried yet, and notes that it is. There is none
+// if all were tried, or the others are not well and enough are.
+func (s *set) choose(key uint64, tried *balance.Skip, panicking float64) (choice, bool) {
+	skip := *tried
+	for {
+		i := s.policy.Pick(key, &skip)
+		if i < 0 {
+			return choice{}, false
+		}
+		m := s.members[i]
+		if !m.down.Load() {
+			if pass, err := m.breaker.Ask(); err == nil {
+				tried.Add(i)
+				m.asked.Add(1)
+				return choice{m, pass, true}, true
+			}
+		}
+		if s.panics(panicking) {
+			tried.Add(i)
+			m.asked.Add(1)
+			return choice{member: m}, true
+		}
+		skip.Add(i)
+	}
+}
+
+// panics reports whether too few upstreams are well for their health to count.
+func (s *set) panics(share float64) bool {
+	well := 0
+	for _, m := range s.members {
+		if m.well() {
+			well++
+		}
+	}
+	return float64(well) < share*float64(len(s.members))
+}
+
+// key is what a request goes by.
+func (p *Pool) key(r *http.Request) uint64 {
+	if p.o.Balance != ConsistentHash {
+		return 0
+	}
+	if text := p.o.Key(r); text != "" {
+		return balance.Hash(text)
+	}
+	return rand.Uint64()
+}
+
+// ByHeader returns a key that is a header field's value.
+func ByHeader(name string) func(*http.Request) string {
+	return func(r *http.Request) string { return r.Header.Get(name) }
+}
+
+// ByCookie returns a key that is a cookie's value.
+func ByCookie(name string) func(*http.Request) string {
+	return func(r *http.Request) string {
+		if c, err := r.Cookie(name); err == nil {
+			return c.Value
+		}
+		return ""
+	}
+}
+
+// ByClient is a key that is the address of who has sent the request.
+func ByClient(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return ""
+	}
+	return host
+}

@@ -1,0 +1,62 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// lastWords is how long one side of a tunnel may go on once the other has ended.
+const lastWords = 30 * time.Second
+
+// tunnel joins the two connections once the upstream has changed protocols.
+func (e *exchange) tunnel(a *attempt) {
+	upstream, ok := a.res.Body.(io.ReadWriteCloser)
+	if protocol := a.res.Header.Get("Upgrade"); !ok || e.upgrade == "" || !strings.EqualFold(protocol, e.upgrade) {
+		a.tell(true) // nobody has asked for that
+		e.giveUp(http.StatusBadGateway)
+		return
+	}
+	a.tell(false)
+	header := e.w.Header().Clone()
+	copyAnswer(header, a.res.Header)
+	header["Connection"], header["Upgrade"] = upgradeToken, []string{e.upgrade}
+	client, ahead, err := http.NewResponseController(e.w).Hijack()
+	if err != nil {
+		e.giveUp(http.StatusInternalServerError)
+		return
+	}
+	defer client.Close()
+	_ = client.SetDeadline(time.Time{}) // the server's are for requests
+	switched := http.Response{StatusCode: http.StatusSwitchingProtocols, ProtoMajor: 1, ProtoMinor: 1, Header: header}
+	if err := switched.Write(ahead); err != nil || ahead.Flush() != nil {
+		return
+	}
+	e.h.tunnels.Add(1)
+	defer e.h.tunnels.Add(-1)
+	join(client, ahead, upstream)
+}
+
+// join copies both ways until both have ended, or one and the time for last words.
+func join(client io.WriteCloser, ahead io.Reader, upstream io.ReadWriteCloser) {
+	ended := make(chan struct{}, 2)
+	carry := func(to io.WriteCloser, from io.Reader) {
+		_, err := io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, 8<<10))
+		half, ok := to.(interface{ CloseWrite() error })
+		if err != nil || !ok || half.CloseWrite() != nil {
+			client.Close()
+			upstream.Close()
+		}
+		ended <- struct{}{}
+	}
+	go carry(upstream, ahead)
+	go carry(client, upstream)
+	<-ended
+	late := time.AfterFunc(lastWords, func() {
+		client.Close()
+		upstream.Close()
+	})
+	<-ended
+	late.Stop()
+}
