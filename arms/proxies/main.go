@@ -1,0 +1,83 @@
+// Command proxies is a proxy before three upstreams. The flag -proxy says which:
+//
+//	ours           serve/proxy on serve.Server
+//	no-retry       the same, without retries and ejection
+//	steered        ours, which reports as facts what it found of its steering
+//	reverse        httputil.ReverseProxy on http.Server, as many connections kept as are used
+//	reverse-serve  the same on serve.Server
+//	tutorial       httputil.NewSingleHostReverseProxy as it comes, on http.Server
+//	nginx, haproxy, envoy, traefik    becomes that program, set up for speed
+//
+// The upstreams are another process, which belongs to no arm, so that what is measured is
+// the proxy alone. They answer what package engine/answers does, and /unsteady: the first
+// of them answers that with 503 for 50 ms of every second. A client whose request failed
+// has its connection cut, as tare counts that as an error.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+
+	"github.com/tarehq/tare/arms/arm"
+	"github.com/tarehq/tare/serve"
+)
+
+func main() {
+	kind := flag.String("proxy", "ours", "which `proxy`: ours, no-retry, steered, reverse, reverse-serve, tutorial, nginx, haproxy, envoy or traefik")
+	role := flag.String("role", "", "launch or upstream: for the program's own use")
+	owner := flag.Int("owner", 0, "the `process` whose end ends the upstream")
+	flag.Parse()
+	if err := run(*kind, *role, *owner); err != nil {
+		fmt.Fprintf(os.Stderr, "proxies: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(kind, role string, owner int) error {
+	switch role {
+	case "launch":
+		return launch(owner)
+	case "upstream":
+		return serveUpstreams(owner)
+	}
+	addresses, err := startUpstreams()
+	if err != nil {
+		return err
+	}
+	if external[kind] != nil {
+		return become(kind, os.Getenv("TARE_ADDR"), addresses)
+	}
+	o, err := newProxy(kind, addresses)
+	if err != nil {
+		return err
+	}
+	arm.Main(o)
+	return nil
+}
+
+// newProxy returns the arm of a proxy that is a handler.
+func newProxy(kind string, addresses []string) (arm.Options, error) {
+	var h http.Handler
+	var err error
+	switch kind {
+	case "ours", "no-retry", "steered":
+		h, err = newOurs(kind != "no-retry", addresses)
+	case "reverse", "reverse-serve":
+		h = newReverse(addresses)
+	case "tutorial":
+		h = newTutorial(addresses[1])
+	default:
+		err = fmt.Errorf("no proxy is called %q", kind)
+	}
+	o := arm.Options{Handler: h, Serve: (&http.Server{Handler: h}).Serve}
+	if kind != "reverse" && kind != "tutorial" {
+		o.Serve = func(l net.Listener) error { return (&serve.Server{Handler: h}).Serve(l) }
+	}
+	if kind == "steered" {
+		o.Facts = func() map[string]string { return steer(addresses) }
+	}
+	return o, err
+}

@@ -1,0 +1,21 @@
+//go:build !unix
+
+package main
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+func apart() *syscall.SysProcAttr { return nil }
+
+func lives(pid int) bool {
+	p, err := os.FindProcess(pid)
+	if err == nil {
+		_ = p.Release()
+	}
+	return err == nil
+}
+
+func execute(string, []string) error { return errors.ErrUnsupported }

@@ -1,0 +1,17 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"syscall"
+)
+
+// apart has a process be in no group of this one's.
+func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+// lives reports whether a process is there.
+func lives(pid int) bool { return syscall.Kill(pid, 0) == nil }
+
+// execute puts another program in this one's place.
+func execute(program string, args []string) error { return syscall.Exec(program, args, os.Environ()) }
