@@ -88,6 +88,7 @@ var arrows = map[string][]string{
 	"cmd/tare/internal/loadverb":      {"cmd/tare/internal/cli", "cmd/tare/internal/loadverb/...", "doc", "load", "load/pace", "load/source", "stats/bound", "stats/hist", "stats/unit"},
 	"cmd/tare/internal/noise":         {"cmd/tare/internal/cli", "lab/record", "stats", "stats/unit"},
 	"cmd/tare/internal/publish":       {"cmd/tare/internal/cli", "cmd/tare/internal/forge", "cmd/tare/internal/runs", "doc", "lab/cireport", "lab/comment", "lab/record", "lab/study", "lab/verdict", "stats/bound"},
+	"cmd/tare/internal/proxyverb":     {"cmd/tare/internal/cli", "cmd/tare/internal/source", "internal/shape", "lab/arm", "lab/study"},
 	"cmd/tare/internal/runs":          {"cmd/tare/internal/cli", "cmd/tare/internal/noise", "cmd/tare/internal/source", "cost", "cost/capture", "cost/diff", "cost/exectrace", "cost/pprof", "doc", "internal/shape", "lab", "lab/...", "stats", "stats/bound", "stats/unit", "studies"},
 	"cmd/tare/internal/runs/runstest": {"lab/record", "studies"},
 	"cmd/tare/internal/runverb":       {"cmd/tare/internal/cli", "cmd/tare/internal/publish", "cmd/tare/internal/runs", "lab", "lab/record", "lab/study", "lab/verdict", "stats/bound", "stats/unit", "studies"},

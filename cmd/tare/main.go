@@ -33,6 +33,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/helpverb"
 	"github.com/tarehq/tare/cmd/tare/internal/initverb"
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb"
+	"github.com/tarehq/tare/cmd/tare/internal/proxyverb"
 	"github.com/tarehq/tare/cmd/tare/internal/runverb"
 	"github.com/tarehq/tare/cmd/tare/internal/traceverb"
 	"github.com/tarehq/tare/cmd/tare/internal/trendverb"
@@ -60,6 +61,7 @@ type verbs struct {
 	Doctor     doctorverb.Command    `cmd:"" help:"Diagnose a running service: problems, their cost and remedies."`
 	Whatif     whatifverb.Command    `cmd:"" help:"Slow one owner down, on and off, to measure what its time costs a request."`
 	Trace      traceverb.Command     `cmd:"" help:"Show what slow requests waited for: locks, processors, garbage collection, other services."`
+	Proxy      proxyverb.Command     `cmd:"" help:"Run a reverse proxy by a YAML file."`
 	Claims     claims.Cmd            `cmd:"" help:"List the published claims and their measurements."`
 	Env        envCmd                `cmd:"" help:"Check what on this machine disturbs measurements."`
 	Calibrate  calibrate.Cmd         `cmd:"" help:"Measure this machine's noise floor."`

@@ -1,0 +1,211 @@
+// Package proxyverb is the verb proxy: it runs a reverse proxy by a YAML file.
+//
+// The proxy is a program of its own, serve/proxy/gateway, which is built from tare's
+// source and kept in the cache. It is given the file as JSON. What it finds wrong it says
+// by paths, for which the verb finds line and column.
+package proxyverb
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/source"
+	"github.com/tarehq/tare/internal/shape"
+	"github.com/tarehq/tare/lab/arm"
+	"github.com/tarehq/tare/lab/study"
+)
+
+// Command runs a reverse proxy.
+type Command struct {
+	File   string `arg:"" help:"YAML file of upstreams and routes."`
+	Check  bool   `help:"Validate the file and exit."`
+	ToJSON bool   `name:"to-json" help:"Print the file as JSON, which the proxy's own program reads."`
+}
+
+// Help says what a file looks like.
+func (c *Command) Help() string {
+	return `Examples:
+
+  tare proxy proxy.yaml
+  tare proxy --check proxy.yaml
+  tare proxy --to-json proxy.yaml > proxy.json
+
+A file of one service on two machines:
+
+  listen:
+    - address: 127.0.0.1:8080
+  upstreams:
+    api:
+      servers:
+        - address: 10.0.0.7:9000
+        - address: 10.0.0.8:9000
+  routes:
+    - path: /
+      upstream: api
+
+tare reads the file again when it changes, and upon SIGHUP. A file with a mistake changes
+nothing. Open connections stay. SIGTERM and an interrupt end the proxy after the requests
+that have begun.
+
+The first start builds the proxy from source, which needs Go.`
+}
+
+// Run serves until it is interrupted.
+func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
+	if c.Check && c.ToJSON {
+		return cli.Usage("leave one out", errors.New("--check and --to-json exclude one another"))
+	}
+	data, err := shape.ReadFile(c.File)
+	if err != nil {
+		return err
+	}
+	f, err := c.parse(data)
+	if err != nil {
+		return err
+	}
+	program, err := build(ctx, t)
+	if err != nil {
+		return err
+	}
+	if c.Check || c.ToJSON {
+		return c.show(ctx, t, program, f)
+	}
+	return c.serve(ctx, t, program, data, f)
+}
+
+// file is the file as JSON, and where its values stood.
+type file struct {
+	reader *shape.Reader
+	json   []byte
+}
+
+const guide = "see `tare help proxy` for what a file may say"
+
+// parse reads the file's YAML.
+func (c *Command) parse(data []byte) (*file, error) {
+	f := &file{reader: shape.NewReader(c.File, "proxy")}
+	var tree any
+	shape.Decode(f.reader, data, shape.Tree(), &tree)
+	if err := f.reader.Err(); err != nil {
+		return nil, cli.Usage(guide, err)
+	}
+	var err error
+	f.json, err = json.Marshal(tree)
+	return f, err
+}
+
+// mistakes are problems with their places in the file; nil if there are none.
+func (f *file) mistakes(problems []problem) error {
+	for _, p := range problems {
+		text := p.Text
+		if p.Path != "" {
+			text = shape.Last(p.Path) + ": " + text
+		}
+		f.reader.Wrong(p.Path, "%s", text)
+	}
+	if err := f.reader.Err(); err != nil {
+		return cli.Usage(guide, err)
+	}
+	return nil
+}
+
+// build returns the path of the proxy's program.
+func build(ctx context.Context, t *cli.Terminal) (string, error) {
+	slow := time.AfterFunc(2*time.Second, func() { t.Note("building the proxy from source …") })
+	defer slow.Stop()
+	b := &arm.Builder{FetchSource: source.Fetch}
+	p, err := b.Build(ctx, study.Arm{Go: "./serve/proxy/gateway"})
+	if err != nil {
+		return "", fmt.Errorf("building the proxy: %w", err)
+	}
+	return p.Path, nil
+}
+
+// show validates the file, and prints it if asked to.
+func (c *Command) show(ctx context.Context, t *cli.Terminal, program string, f *file) error {
+	problems, err := examine(ctx, program, f.json)
+	if err != nil {
+		return err
+	}
+	if err := f.mistakes(problems); err != nil {
+		return err
+	}
+	if c.ToJSON {
+		_, err := fmt.Fprintf(t.Out, "%s\n", f.json)
+		return err
+	}
+	_, err = fmt.Fprintf(t.Out, "%s: valid\n", c.File)
+	return err
+}
+
+// serve runs the proxy until ctx ends, and gives it the file again when that changes.
+func (c *Command) serve(ctx context.Context, t *cli.Terminal, program string, data []byte, f *file) error {
+	again := make(chan os.Signal, 1)
+	signal.Reset(syscall.SIGHUP) // else it ends the command
+	signal.Notify(again, syscall.SIGHUP)
+	defer signal.Stop(again)
+	g, err := start(program, t.Err)
+	if err != nil {
+		return err
+	}
+	defer g.end()
+	if err := c.give(t, g, f); err != nil {
+		return err
+	}
+	look := time.NewTicker(500 * time.Millisecond)
+	defer look.Stop()
+	for {
+		asked := false
+		select {
+		case <-ctx.Done():
+			return g.end()
+		case <-g.ended:
+			return g.end()
+		case <-again:
+			asked = true
+		case <-look.C:
+		}
+		now, err := shape.ReadFile(c.File)
+		if !asked && (err != nil || bytes.Equal(now, data)) {
+			continue // an editor may be about to put it back
+		}
+		if err == nil {
+			data = now
+			err = c.reload(t, g, now)
+		}
+		if err != nil {
+			t.Note("tare: kept the file that was served: %v", err)
+		}
+	}
+}
+
+func (c *Command) reload(t *cli.Terminal, g *gateway, data []byte) error {
+	f, err := c.parse(data)
+	if err != nil {
+		return err
+	}
+	return c.give(t, g, f)
+}
+
+// give has the proxy serve the file.
+func (c *Command) give(t *cli.Terminal, g *gateway, f *file) error {
+	r, err := g.take(f.json)
+	if err != nil {
+		return err
+	}
+	if err := f.mistakes(r.Problems); err != nil {
+		return err
+	}
+	for _, address := range r.Listening {
+		t.Note("serving %s on %s", c.File, address)
+	}
+	return nil
+}

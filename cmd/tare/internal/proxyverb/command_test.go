@@ -1,0 +1,200 @@
+package proxyverb
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/docs"
+	"github.com/tarehq/tare/internal/shape"
+)
+
+// output is a buffer for several goroutines.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// write writes a file and returns its path.
+func write(t *testing.T, path, text string) string {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// needGo skips a test that builds the proxy.
+func needGo(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED: builds the proxy")
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("SKIPPED: the go command is not installed")
+	}
+}
+
+// TestMistakes has each mistake be given by line and column, all of them at once.
+func TestMistakes(t *testing.T) {
+	needGo(t)
+	path := filepath.Join(t.TempDir(), "proxy.yaml")
+	for _, c := range []struct{ text, want string }{
+		{"listen:\n  - address: 8080\nroutes:\n  - path: /\n    upstrem: api\n",
+			"FILE:2:14: address: got the number 8080; want host:port, such as 127.0.0.1:8080 or :8080\n" +
+				"FILE:4:5: routes[0]: want one of upstream, split and redirect\n" +
+				"FILE:5:14: upstrem: there is no key \"upstrem\"; allowed: host, path, method, header, cookie, strip, upstream, split, redirect"},
+		{"listen: [\n", "FILE:1:9: not YAML: "},
+		{"listen: []\nlisten: []\n", "FILE:2:1: listen is there twice"},
+		{"", "FILE:1:1: the file is empty"},
+	} {
+		write(t, path, c.text)
+		var out output
+		err := (&Command{File: path, Check: true}).Run(t.Context(), &cli.Terminal{Out: &out, Err: &out})
+		var f *cli.Failure
+		var mistakes shape.Mistakes
+		if !errors.As(err, &f) || f.Status != cli.ExitUsage || !errors.As(err, &mistakes) || !strings.HasPrefix(err.Error(), strings.ReplaceAll(c.want, "FILE", path)) {
+			t.Errorf("%q:\ngot  %v\nwant %s", c.text, err, c.want)
+		}
+	}
+}
+
+// TestExamples has the files of the help and of the page be valid.
+func TestExamples(t *testing.T) {
+	needGo(t)
+	_, help, _ := strings.Cut((&Command{}).Help(), "two machines:\n\n")
+	help, _, _ = strings.Cut(help, "\n\ntare reads")
+	files := []string{strings.ReplaceAll("\n"+help, "\n  ", "\n")}
+	for _, m := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(docs.Page("proxy"), -1) {
+		files = append(files, regexp.MustCompile(`(?m)^.*(certificate|key): /etc.*\n`).ReplaceAllString(m[1], "")) // these are not here
+	}
+	if len(files) != 3 {
+		t.Fatalf("found %d files, want 3", len(files))
+	}
+	for _, text := range files {
+		path := write(t, filepath.Join(t.TempDir(), "proxy.yaml"), text)
+		var out output
+		if err := (&Command{File: path, Check: true}).Run(t.Context(), &cli.Terminal{Out: &out, Err: &out}); err != nil || !strings.Contains(out.String(), "proxy.yaml: valid") {
+			t.Errorf("%s\n%v\n%s", text, err, &out)
+		}
+	}
+}
+
+// TestServe has the proxy serve a file, take it again when it changes and upon SIGHUP,
+// keep what it served where there is a mistake, and end.
+func TestServe(t *testing.T) {
+	needGo(t)
+	service := func(name string) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, name) }))
+		t.Cleanup(s.Close)
+		return s.Listener.Addr().String()
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := l.Addr().String()
+	l.Close()
+	text := func(server string) string {
+		return fmt.Sprintf("listen:\n  - address: %s\nupstreams:\n  api:\n    servers:\n      - address: %s\nroutes:\n  - path: /\n    upstream: api\n", at, server)
+	}
+	path := write(t, filepath.Join(t.TempDir(), "proxy.yaml"), text(service("one")))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out output
+	ended := make(chan error, 1)
+	go func() { ended <- (&Command{File: path}).Run(ctx, &cli.Terminal{Out: &out, Err: &out}) }()
+	await := func(want string) {
+		t.Helper()
+		var last string
+		for range 1200 {
+			select {
+			case err := <-ended:
+				t.Fatalf("ended: %v\n%s", err, &out)
+			default:
+			}
+			if res, err := http.Get("http://" + at); err == nil {
+				body, _ := io.ReadAll(res.Body)
+				res.Body.Close()
+				if last = string(body); last == want {
+					return
+				}
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		t.Fatalf("got %q, want %q\n%s", last, want, &out)
+	}
+	await("one")
+	write(t, path, text(service("two")))
+	await("two")
+	write(t, path, text("nowhere"))
+	for range 200 {
+		if strings.Contains(out.String(), "kept the file that was served: "+path+":6:18: address: got \"nowhere\"") {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if !strings.Contains(out.String(), "kept the file") {
+		t.Errorf("no mistake is shown:\n%s", &out)
+	}
+	await("two")
+	if runtime.GOOS != "windows" {
+		self, err := os.FindProcess(os.Getpid())
+		if err == nil {
+			err = self.Signal(syscall.SIGHUP)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 200 {
+			if strings.Count(out.String(), "kept the file") == 2 {
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		if n := strings.Count(out.String(), "kept the file"); n != 2 {
+			t.Errorf("upon SIGHUP the file was read %d times, want twice:\n%s", n, &out)
+		}
+	}
+	cancel()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("ended with %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("does not end")
+	}
+	if c, err := net.Dial("tcp", at); err == nil {
+		c.Close()
+		t.Error("it is listened on yet")
+	}
+}
