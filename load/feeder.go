@@ -71,6 +71,13 @@ func OpenFeeder(path string) (*Feeder, error) {
 // Len is the number of records, at least one.
 func (f *Feeder) Len() int { return len(f.records) }
 
+// Columns are the names of the columns; the caller does not write to them.
+func (f *Feeder) Columns() []string { return f.columns }
+
+// Record is record i, from 0 to before Len, a value for each column; the caller does not
+// write to it.
+func (f *Feeder) Record(i int) []string { return f.records[i] }
+
 func (f *Feeder) columnList() string { return strings.Join(f.columns, ", ") }
 
 func (f *Feeder) at(line int, err error) error {

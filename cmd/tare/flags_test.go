@@ -52,7 +52,7 @@ var otherwise = map[string]string{
 	"budget":      "`ab` has no study that says how long",
 	"connections": "`load --rate` opens more, up to 4,096",
 	"for":         "`whatif --for` bounds all windows of a comparison",
-	"from":        "`ab` reads requests, `doctor` evidence",
+	"from":        "`ab` and `flow` read requests, `doctor` evidence",
 	"output":      "the ending of `flame --output` says what to write; `init` writes a study",
 	"rate":        "`ab` also takes a share of what the slowest service can do",
 	"save":        "`ab` saves the study, `doctor` the evidence, `trace` the trace",

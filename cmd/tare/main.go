@@ -29,6 +29,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/diffverb"
 	"github.com/tarehq/tare/cmd/tare/internal/doctorverb"
 	"github.com/tarehq/tare/cmd/tare/internal/flameverb"
+	"github.com/tarehq/tare/cmd/tare/internal/flowverb"
 	"github.com/tarehq/tare/cmd/tare/internal/gate"
 	"github.com/tarehq/tare/cmd/tare/internal/helpverb"
 	"github.com/tarehq/tare/cmd/tare/internal/initverb"
@@ -50,6 +51,7 @@ type verbs struct {
 	Ab         ab.Cmd                `cmd:"" help:"Compare your own services: builds, commits, settings, programs or URLs."`
 	Init       initverb.Command      `cmd:"" help:"Write a study file for the service in this folder."`
 	Load       loadverb.Command      `cmd:"" help:"Load a URL and measure its responses."`
+	Flow       flowverb.Command      `cmd:"" help:"Load a service with users who take the steps of a file."`
 	List       listCmd               `cmd:"" help:"List the studies and the kept runs."`
 	Report     reportCmd             `cmd:"" help:"Show or write a run's report."`
 	Compare    compareCmd            `cmd:"" help:"Compare two runs through their shared control."`
@@ -165,6 +167,10 @@ func run(ctx context.Context, args []string, t *cli.Terminal) int {
 		args = helpArgs(parser.Model.Children, args)
 	case "--version", "-v":
 		args[0] = "version"
+	case "load":
+		if len(args) > 1 && flowverb.IsFile(args[1]) {
+			args[0] = "flow"
+		}
 	}
 	if err := oneDash(parser.Model.Children, args); err != nil {
 		return cli.PrintError(t, err)

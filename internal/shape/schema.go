@@ -9,6 +9,7 @@ import (
 // Schema is as much of JSON Schema (draft 2020-12) as the files need.
 type Schema struct {
 	Schema      string `json:"$schema,omitzero"`
+	Ref         string `json:"$ref,omitzero"`
 	Title       string `json:"title,omitzero"`
 	Description string `json:"description,omitzero"`
 
@@ -34,6 +35,8 @@ type Schema struct {
 	Then  *Schema  `json:"then,omitzero"`
 	Else  *Schema  `json:"else,omitzero"`
 	Not   *Schema  `json:"not,omitzero"`
+
+	Defs map[string]Schema `json:"$defs,omitzero"`
 }
 
 // Requires is the rule that all these keys are there.
@@ -63,9 +66,10 @@ func Without(keys ...string) Schema {
 }
 
 // Encode writes the JSON Schema of a shape, for editors; what refers from one part of a
-// file to another, only checks find.
-func (s Of[V]) Encode(title string) ([]byte, error) {
+// file to another, only checks find. defs are the schemas that Named refers to.
+func (s Of[V]) Encode(title string, defs map[string]Schema) ([]byte, error) {
 	whole := s.schema
+	whole.Defs = defs
 	whole.Schema = "https://json-schema.org/draft/2020-12/schema"
 	whole.Title = title
 	var b bytes.Buffer

@@ -149,6 +149,15 @@ func Dict[V any](form, want string, of Of[V]) Of[map[string]V] {
 	}}
 }
 
+// Named is a value whose schema stands among the definitions of [Of.Encode], and whose shape
+// is made when one is read: it may hold values of its own shape.
+func Named[V any](name string, of func() Of[V]) Of[V] {
+	return Of[V]{Schema{Ref: "#/$defs/" + name}, func(r *Reader, at Place, into *V) { of().read(r, at, into) }}
+}
+
+// Schema is what editors know of the shape.
+func (s Of[V]) Schema() Schema { return s.schema }
+
 // Optional tells a value from its absence.
 func Optional[V any](of Of[V]) Of[*V] {
 	return Of[*V]{of.schema, func(r *Reader, at Place, into **V) {

@@ -19,6 +19,7 @@ type Stat struct {
 	Name               string // of the program, cut to 15 bytes; any characters
 	State              byte   // R runs, S sleeps, T and t are stopped, Z and X have ended
 	Threads            int
+	RSS                uint64 // resident memory, bytes
 
 	MinorFaults, MajorFaults uint64        // those of reaped children included
 	CPU                      time.Duration // counted in ticks
@@ -75,6 +76,6 @@ func ParseStat(line string) (Stat, error) {
 		Parent: int(n[1]), Group: int(n[2]), Flags: uint64(n[6]),
 		MinorFaults: uint64(n[7] + n[8]), MajorFaults: uint64(n[9] + n[10]),
 		CPU: time.Duration(n[11]+n[12]) * Tick, ReapedCPU: time.Duration(n[13]+n[14]) * Tick,
-		Threads: int(n[17]), Started: uint64(n[started]), Stack: uint64(n[stack]),
+		Threads: int(n[17]), RSS: uint64(n[21]) * uint64(os.Getpagesize()), Started: uint64(n[started]), Stack: uint64(n[stack]),
 	}, nil
 }

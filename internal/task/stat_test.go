@@ -18,7 +18,7 @@ func TestParseStat(t *testing.T) {
 		CPU: 150 * time.Millisecond, ReapedCPU: 70 * time.Millisecond, Threads: 12, Started: 99999,
 	}
 	odd := want
-	odd.Name, odd.State, odd.Stack = "a) b) (c", 'Z', 77
+	odd.Name, odd.State, odd.Stack, odd.RSS = "a) b) (c", 'Z', 77, 200*uint64(os.Getpagesize())
 	tests := []struct {
 		line string
 		want task.Stat
@@ -56,7 +56,7 @@ func TestStatOfSelf(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.PID != want.PID || got.Parent != want.PPID || got.Group != want.PGRP || got.Name != want.Comm ||
-		got.Started != want.Starttime || got.Flags != uint64(want.Flags) || got.Threads < 1 || got.MinorFaults == 0 || got.Ended() {
+		got.Started != want.Starttime || got.Flags != uint64(want.Flags) || got.Threads < 1 || got.RSS == 0 || got.MinorFaults == 0 || got.Ended() {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
