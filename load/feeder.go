@@ -71,12 +71,8 @@ func OpenFeeder(path string) (*Feeder, error) {
 // Len is the number of records, at least one.
 func (f *Feeder) Len() int { return len(f.records) }
 
-// Columns are the names of the columns; the caller does not write to them.
-func (f *Feeder) Columns() []string { return f.columns }
-
-// Record is record i, from 0 to before Len, a value for each column; the caller does not
-// write to it.
-func (f *Feeder) Record(i int) []string { return f.records[i] }
+// Table is the columns' names and the records, to which the caller does not write.
+func (f *Feeder) Table() (columns []string, records [][]string) { return f.columns, f.records }
 
 func (f *Feeder) columnList() string { return strings.Join(f.columns, ", ") }
 

@@ -45,7 +45,8 @@ func (c *compiler) compile() {
 	base[User] = true
 	f.user = c.slot(User)
 	if f.feeder != nil {
-		for _, name := range f.feeder.Columns() {
+		columns, _ := f.feeder.Table()
+		for _, name := range columns {
 			base[name] = true
 			f.columns = append(f.columns, c.slot(name))
 		}

@@ -129,7 +129,8 @@ func (f *File) Begin(n int, setUp, into Values) {
 	if f.feeder == nil {
 		return
 	}
-	for i, text := range f.feeder.Record((n - 1) % f.feeder.Len()) {
+	_, records := f.feeder.Table()
+	for i, text := range records[(n-1)%len(records)] {
 		into[f.columns[i]] = value{text, true}
 	}
 }
