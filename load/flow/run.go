@@ -35,7 +35,7 @@ type Options struct {
 const (
 	defaultWait = 30 * time.Second // of Drain and Timeout
 	defaultMost = 100_000
-	maxNap      = time.Millisecond       // of the dispatcher, which users who begin to think do not wake
+	maxNap      = time.Millisecond       // of the dispatcher where it sleeps precisely, which nobody ends
 	backoff     = 100 * time.Millisecond // of a counted user whose session reached nobody
 	teardown    = 10 * time.Second       // at most
 )
@@ -54,6 +54,7 @@ type run struct {
 	end    int64
 	length time.Duration  // of the measured part
 	under  sync.WaitGroup // goroutines that have a user
+	woken  chan struct{}  // ends the dispatcher's sleep
 
 	mu       sync.Mutex
 	rng      *rand.Rand
@@ -99,7 +100,7 @@ func newRun(f *script.File, o Options) *run {
 	if o.Connections <= 0 {
 		o.Connections = 4096
 	}
-	r := &run{file: f, o: o, flows: f.Programs(), length: f.Planned(), closed: f.Users.Arrive == nil, rng: rand.New(rand.NewPCG(o.Seed, 2)), rec: hist.New()}
+	r := &run{file: f, o: o, flows: f.Programs(), length: f.Planned(), closed: f.Users.Arrive == nil, rng: rand.New(rand.NewPCG(o.Seed, 2)), rec: hist.New(), woken: make(chan struct{}, 1)}
 	r.sender = sender{timeout: orElse(f.Timeout, defaultWait), redirects: f.Redirects, cookies: f.Cookies, transport: &http.Transport{
 		MaxIdleConns: 0, MaxIdleConnsPerHost: o.Connections, MaxConnsPerHost: o.Connections, IdleConnTimeout: 90 * time.Second,
 		DisableCompression: true, TLSClientConfig: o.TLS, TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{},
@@ -175,7 +176,7 @@ func (r *run) offer(ctx context.Context) {
 			}
 			break
 		}
-		sleep(min(maxNap, max(time.Duration(wake-now), 10*time.Microsecond)))
+		r.sleep(ctx, min(wake, r.end+int64(drain))-now, sleep)
 	}
 	runtime.UnlockOSThread()
 	give()
@@ -183,6 +184,30 @@ func (r *run) offer(ctx context.Context) {
 	close(stop)
 	<-observed
 	r.finish()
+}
+
+// sleep waits for so many nanoseconds, or until a user is due before, or the last one leaves.
+func (r *run) sleep(ctx context.Context, ns int64, precisely func(time.Duration)) {
+	d := time.Duration(ns)
+	if d <= 2*maxNap {
+		precisely(min(maxNap, max(d, 10*time.Microsecond)))
+		return
+	}
+	early := time.NewTimer(d - maxNap)
+	defer early.Stop()
+	select {
+	case <-early.C:
+	case <-r.woken:
+	case <-ctx.Done():
+	}
+}
+
+// wakeUp ends the dispatcher's sleep.
+func (r *run) wakeUp() {
+	select {
+	case r.woken <- struct{}{}:
+	default: // it is woken already
+	}
 }
 
 // arrivals are the intended starts of sessions, warm-up first; nil in the closed loop.
@@ -308,7 +333,15 @@ func (r *run) goOn(u *user) {
 func (r *run) wait(u *user) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.think(u)
+}
+
+// think puts a user into the heap; the caller holds the lock.
+func (r *run) think(u *user) {
 	heap.Push(&r.thinking, u)
+	if r.thinking[0] == u {
+		r.wakeUp()
+	}
 }
 
 // start begins a session of a user; false is that the load is over.
@@ -316,7 +349,7 @@ func (r *run) start(u *user) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed && (u.intended >= r.end || r.ctx.Err() != nil) {
-		r.users--
+		r.gone()
 		return false
 	}
 	pick := r.rng.IntN(r.weight)
@@ -333,6 +366,13 @@ func (r *run) start(u *user) bool {
 		r.res.Sessions.Begun++
 	}
 	return true
+}
+
+// gone counts a user off who has left; the caller holds the lock.
+func (r *run) gone() {
+	if r.users--; r.users == 0 {
+		r.wakeUp()
+	}
 }
 
 // counted tells whether a session belongs to the measured part.
@@ -355,11 +395,11 @@ func (r *run) leave(u *user, err error) (stays bool) {
 	u.Program = nil
 	switch {
 	case !r.closed:
-		r.users--
+		r.gone()
 		return false
 	case !u.reached:
 		u.intended += int64(backoff)
-		heap.Push(&r.thinking, u)
+		r.think(u)
 		return false
 	}
 	return true
