@@ -31,7 +31,7 @@ func (a Answer) Same(b Answer) bool { return a.Status == b.Status && a.SHA256 ==
 
 // Answers builds every arm of a study, starts each once, and asks it for each target of
 // the first workload twice. Of the options, Study, Builder and Progress count. An arm is
-// ready at its first answer below status 500. What the workload says of correct answers
+// ready at its first answer below status 400, or below 500 after some time. What the workload says of correct answers
 // is not looked at: this is how one finds out what to ask for.
 func Answers(ctx context.Context, o Options) ([]Answer, error) {
 	if o.Progress == nil {
@@ -83,15 +83,23 @@ func (r *runner) answersOf(ctx context.Context, name string, w study.Workload) (
 	return all, nil
 }
 
-// firstAnswer takes any answer that is not a server's error for readiness, where the
-// program has no path of its own for that.
+// settleWithin is how long answers of status 4xx are not taken for a program's own: some
+// answer so until they have read their routes.
+const settleWithin = 2 * time.Second
+
+// firstAnswer takes any answer that is not an error for readiness, and in the end one of
+// status 4xx, where the program has no path of its own for that.
 func firstAnswer(p arm.Program, first study.Target) func(ctx context.Context, base string) error {
 	if p.Service.Ready != "" {
 		return readiness(p, first)
 	}
+	var refused time.Time // the first answer of status 4xx came
 	return func(ctx context.Context, base string) error {
 		a, err := answer.Fetch(ctx, base, first)
-		if err == nil && a.Status >= http.StatusInternalServerError {
+		if err == nil && a.Status >= http.StatusBadRequest && refused.IsZero() {
+			refused = time.Now()
+		}
+		if err == nil && (a.Status >= http.StatusInternalServerError || a.Status >= http.StatusBadRequest && time.Since(refused) < settleWithin) {
 			err = fmt.Errorf("%s answers with status %d", first.Path, a.Status)
 		}
 		return err

@@ -67,3 +67,15 @@ func TestAnswersTellEnding(t *testing.T) {
 		t.Errorf("got %+v, want that the second takes a second or more to end", all)
 	}
 }
+
+// A program that answers 404 until it has read its routes is waited for. One that goes on
+// with 4xx means it.
+func TestAnswersWaitForRoutes(t *testing.T) {
+	all, err := lab.Answers(t.Context(), lab.Options{Study: small(t, "reads routes", "wrong"), Builder: &arm.Builder{Cache: t.TempDir()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 2 || all[0].Status != http.StatusOK || all[1].Status != http.StatusTeapot {
+		t.Errorf("got %+v, want statuses 200 and 418", all)
+	}
+}

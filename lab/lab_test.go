@@ -80,6 +80,11 @@ func serve(mode string) {
 			return
 		case "wrong":
 			w.WriteHeader(http.StatusTeapot)
+		case "reads routes":
+			if time.Since(begun) < 300*time.Millisecond {
+				w.WriteHeader(http.StatusNotFound)
+				return
+			}
 		case "aborts":
 			if asked <- struct{}{}; len(asked)%12 == 0 {
 				panic(http.ErrAbortHandler)

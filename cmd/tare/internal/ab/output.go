@@ -86,7 +86,11 @@ func (c *Cmd) conclude(a *verdict.Analysis, gates []verdict.Gated) error {
 	case worst == bound.Failed:
 		return &cli.Failure{Status: cli.ExitThreshold, Err: errors.New("a budget is exceeded")}
 	case worst == bound.Inconclusive, len(gates) == 0 && !a.Decided():
-		return c.inconclusive(a.Manifest.Outcome, a.Progress().Blocks)
+		outcome := a.Manifest.Outcome
+		if 2*a.Trials.Valid < a.Trials.Total {
+			outcome = "refused" // also where the time was over before that was seen
+		}
+		return c.inconclusive(outcome, a.Progress().Blocks)
 	}
 	return nil
 }
