@@ -12,6 +12,8 @@ require (
 	github.com/fasthttp/router v1.5.4
 	github.com/gaissmai/bart v0.30.0
 	github.com/gin-contrib/gzip v1.2.5
+	github.com/gin-contrib/requestid v1.0.5
+	github.com/gin-contrib/secure v1.1.2
 	github.com/gin-gonic/gin v1.12.0
 	github.com/go-chi/chi/v5 v5.5.0
 	github.com/go-chi/httplog/v3 v3.3.0
@@ -37,17 +39,20 @@ require (
 	github.com/panjf2000/gnet/v2 v2.9.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/common v0.72.0
+	github.com/redis/go-redis/v9 v9.23.0
 	github.com/rs/cors v1.11.1
 	github.com/rs/zerolog v1.35.1
 	github.com/summerwind/h2spec v2.2.1+incompatible
 	github.com/tarehq/tare/arms v0.0.0-00010101000000-000000000000
 	github.com/tarehq/tare/serve v0.1.0
 	github.com/tarehq/tare/serve/compress v0.0.0-00010101000000-000000000000
+	github.com/tarehq/tare/serve/redislimit v0.0.0-00010101000000-000000000000
 	github.com/tarehq/tare/serve/tracing v0.0.0-00010101000000-000000000000
 	github.com/ulule/limiter/v3 v3.11.2
 	github.com/unrolled/secure v1.17.0
 	github.com/uptrace/bunrouter v1.0.23
 	github.com/valyala/fasthttp v1.73.0
+	github.com/zsais/go-gin-prometheus v0.1.0
 	go.opentelemetry.io/contrib/bridges/otelslog v0.21.0
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.72.0
 	go.opentelemetry.io/otel v1.47.0
@@ -60,6 +65,7 @@ require (
 	go.opentelemetry.io/otel/sdk/metric v1.47.0
 	go.opentelemetry.io/otel/trace v1.47.0
 	go.opentelemetry.io/proto/otlp v1.11.0
+	go.uber.org/zap v1.27.0
 	google.golang.org/grpc v1.83.2
 	google.golang.org/protobuf v1.36.12
 )
@@ -112,7 +118,7 @@ require (
 	github.com/kataras/pio v0.0.13 // indirect
 	github.com/kataras/sitemap v0.0.6 // indirect
 	github.com/kataras/tunnel v0.0.4 // indirect
-	github.com/klauspost/cpuid/v2 v2.3.0 // indirect
+	github.com/klauspost/cpuid/v2 v2.4.0 // indirect
 	github.com/labstack/gommon v0.5.0 // indirect
 	github.com/leodido/go-urn v1.4.0 // indirect
 	github.com/lesismal/llib v1.2.2 // indirect
@@ -138,6 +144,7 @@ require (
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/quic-go/qpack v0.6.0 // indirect
 	github.com/quic-go/quic-go v0.59.0 // indirect
+	github.com/redis/rueidis v1.0.79 // indirect
 	github.com/rs/xid v1.6.0 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	github.com/savsgio/gotils v0.0.0-20240704082632-aef3928b8a38 // indirect
@@ -158,13 +165,13 @@ require (
 	github.com/vmihailenco/msgpack/v5 v5.4.1 // indirect
 	github.com/vmihailenco/tagparser/v2 v2.0.0 // indirect
 	github.com/yosssi/ace v0.0.5 // indirect
-	github.com/zeebo/xxh3 v1.0.2 // indirect
+	github.com/zeebo/xxh3 v1.1.0 // indirect
 	go.mongodb.org/mongo-driver/v2 v2.5.0 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.47.0 // indirect
 	go.opentelemetry.io/otel/log v1.47.0 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
-	go.uber.org/zap v1.27.0 // indirect
 	golang.org/x/arch v0.32.0 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/exp v0.0.0-20261014143641-f0251eb4aa3e // indirect
@@ -185,5 +192,6 @@ replace (
 	github.com/tarehq/tare/arms => ..
 	github.com/tarehq/tare/serve => ../../serve
 	github.com/tarehq/tare/serve/compress => ../../serve/compress
+	github.com/tarehq/tare/serve/redislimit => ../../serve/redislimit
 	github.com/tarehq/tare/serve/tracing => ../../serve/tracing
 )

@@ -1,5 +1,5 @@
-// Command weights answers behind one middleware of serve/middleware, or behind all that
-// guard a service, on one server or another. Package plan says how they are set up.
+// Command weights answers behind middlewares of serve/middleware, one or several, on one
+// server or another. Package plan says how they are set up.
 package main
 
 import (
@@ -32,7 +32,7 @@ import (
 type middleware = func(http.Handler) http.Handler
 
 func main() {
-	layer := flag.String("layer", "none", "`what` stands before the handler")
+	layer := flag.String("layer", "none", "`what` stands before the handler: none, guards, or layers with commas between")
 	only := flag.String("only", "", "the layers stand before paths below this `prefix` alone")
 	server := engines.Flag(engines.Serve)
 	flag.Parse()
@@ -96,6 +96,7 @@ var makers = map[string]func() (middleware, error){
 		return m.Middleware, nil
 	},
 	"accesslog": func() (middleware, error) { return logging(accesslog.Options{}) },
+	"accesslog-file": func() (middleware, error) { return logging(accesslog.Options{To: plan.File()}) },
 	"accesslog-sync": func() (middleware, error) {
 		return logging(accesslog.Options{Sync: true})
 	},
@@ -149,7 +150,9 @@ var makers = map[string]func() (middleware, error){
 }
 
 func logging(o accesslog.Options) (middleware, error) {
-	o.To = plan.Log()
+	if o.To == nil {
+		o.To = plan.Log()
+	}
 	l, err := accesslog.New(o)
 	if err != nil {
 		return nil, err

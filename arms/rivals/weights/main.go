@@ -1,8 +1,8 @@
 //tare:module github.com/go-chi/chi/v5
 
-// Command weights answers behind one middleware of others for net/http, or behind those
-// that services on chi usually have. Package plan says how they are set up. Compression of
-// ours is here, too, since it is a module of its own.
+// Command weights answers behind middlewares of others for net/http, one or several.
+// Package plan says how they are set up. Compression of ours is here, too, since it is a
+// module of its own.
 package main
 
 import (
@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"log/slog"
 	"net/http"
@@ -36,6 +37,7 @@ import (
 	limiterhttp "github.com/ulule/limiter/v3/drivers/middleware/stdlib"
 	"github.com/ulule/limiter/v3/drivers/store/memory"
 	unrolled "github.com/unrolled/secure"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/tarehq/tare/arms/arm"
 	"github.com/tarehq/tare/arms/weights/plan"
@@ -45,7 +47,7 @@ import (
 type mw = func(http.Handler) http.Handler
 
 func main() {
-	layer := flag.String("layer", "none", "`what` stands before the handler")
+	layer := flag.String("layer", "none", "`what` stands before the handler: none, guards, or layers with commas between")
 	flag.Parse()
 	h, err := handler(*layer)
 	if err != nil {
@@ -77,16 +79,16 @@ var makers = map[string]func() mw{
 	"recovery-gorilla": func() mw { return handlers.RecoveryHandler() },
 	"requestid-chi":    func() mw { return middleware.RequestID },
 	"requestid-hlog":   func() mw { return hlog.RequestIDHandler("id", "X-Request-Id") },
-	"clientaddr-chi":   func() mw { return middleware.ClientIPFromXFF("127.0.0.0/8", "192.0.2.0/24") },
+	"clientaddr-chi":   func() mw { return middleware.ClientIPFromXFF(plan.Proxies()...) },
 	"clientaddr-gorilla": func() mw {
 		return handlers.ProxyHeaders
 	},
 	"accesslog-chi": func() mw {
 		return middleware.RequestLogger(&middleware.DefaultLogFormatter{Logger: log.New(plan.Log(), "", log.LstdFlags), NoColor: true})
 	},
-	"accesslog-httplog": func() mw {
-		logger := slog.New(slog.NewJSONHandler(plan.Log(), nil))
-		return httplog.RequestLogger(logger, &httplog.Options{Schema: httplog.SchemaECS})
+	"accesslog-httplog": func() mw { return httplogging(plan.Log()) },
+	"accesslog-httplog-file": func() mw { // as much waits in memory, and as long, as by accesslog
+		return httplogging(&zapcore.BufferedWriteSyncer{WS: plan.File(), Size: 256 << 10, FlushInterval: time.Second})
 	},
 	"accesslog-gorilla": func() mw {
 		return func(next http.Handler) http.Handler { return handlers.CombinedLoggingHandler(plan.Log(), next) }
@@ -155,6 +157,12 @@ func must(m mw, err error) mw {
 		panic(err)
 	}
 	return m
+}
+
+// httplogging is httplog as its package shows it.
+func httplogging(to io.Writer) mw {
+	logger := slog.New(slog.NewJSONHandler(to, nil))
+	return httplog.RequestLogger(logger, &httplog.Options{Schema: httplog.SchemaECS})
 }
 
 // zerologging is hlog's chain as its package shows it.

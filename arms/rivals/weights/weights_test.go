@@ -21,6 +21,7 @@ func TestLayers(t *testing.T) {
 	if token == nil {
 		t.Fatal("studies/weights.yaml has no token")
 	}
+	t.Chdir(t.TempDir())
 	for _, name := range append(slices.Sorted(maps.Keys(makers)), "none", "guards") {
 		h, err := handler(name)
 		if err != nil {

@@ -1,7 +1,7 @@
-// Package plan says what the arms of the study weights put around their handler, so that
-// middlewares of different authors are held to the same work.
+// Package plan says what the arms of the studies weights and guards put around their
+// handler, so that middlewares of different authors are held to the same work.
 //
-// Each arm has one layer around a handler that answers 1 KiB of JSON to GET /orders/7.
+// An arm of weights has one layer around a handler that answers 1 KiB of JSON to GET /orders/7.
 // Its request has what the layers look at: a bearer token, a request's identifier, a
 // browser's fields, an origin of another site. Logs go to [Log]. Limits are so wide that
 // nothing is refused.
@@ -16,6 +16,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	layers "github.com/tarehq/tare/arms/layers/plan"
@@ -33,10 +34,19 @@ const (
 	Origin   = "https://shop.example"
 )
 
+// Proxies are those whose X-Forwarded-For is believed: the study's load, and tests.
+func Proxies() []string { return []string{"127.0.0.0/8", "192.0.2.0/24"} }
+
 // Log returns where logs go: a file that keeps nothing, so that lines cost their system
 // call and no disk.
-func Log() io.Writer {
-	f, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+func Log() io.Writer { return open(os.DevNull) }
+
+// File returns where the logs of study guards go: a file in the working directory, which
+// for an arm is the trial's own, in the folder for temporary files.
+func File() *os.File { return open("access.log") }
+
+func open(name string) *os.File {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		panic(err)
 	}
@@ -82,15 +92,20 @@ func Denied() []netip.Prefix {
 func NewAnswer() *layers.Answer { return layers.NewAnswer() }
 
 // Names returns what a flag asks for: no layer (none), all that guard a service
-// (guards), outermost first, or one that there is a maker of.
+// (guards), or those named with commas between. The outermost is first. There must be
+// makers of them.
 func Names[M any](layer string, guards []string, makers map[string]M) ([]string, error) {
-	switch _, ok := makers[layer]; {
-	case layer == "none":
+	switch layer {
+	case "none":
 		return nil, nil
-	case layer == "guards":
+	case "guards":
 		return guards, nil
-	case ok:
-		return []string{layer}, nil
 	}
-	return nil, fmt.Errorf("layer %q: there are none, guards, %q", layer, slices.Sorted(maps.Keys(makers)))
+	names := strings.Split(layer, ",")
+	for _, name := range names {
+		if _, ok := makers[name]; !ok {
+			return nil, fmt.Errorf("layer %q: there are none, guards, %q", name, slices.Sorted(maps.Keys(makers)))
+		}
+	}
+	return names, nil
 }

@@ -1,8 +1,8 @@
 // Package source finds tare's own source for a binary that was installed without it.
 //
 // The arms that come with tare are built from source, as is what serve needs. The source
-// is six modules, of which four use others by folder ("replace … => .."). Where the
-// module cache keeps them, those folders do not exist. [Fetch] therefore copies all six
+// is several modules, of which some use others by folder ("replace … => .."). Where the
+// module cache keeps them, those folders do not exist. [Fetch] therefore copies them all
 // into one tree, as in the repository.
 package source
 
@@ -26,7 +26,7 @@ import (
 const modulePath = "github.com/tarehq/tare"
 
 // folders are the repository's modules, by their folders, outer ones first.
-var folders = []string{"", "/serve", "/serve/compress", "/serve/tracing", "/arms", "/arms/rivals"}
+var folders = []string{"", "/serve", "/serve/compress", "/serve/redislimit", "/serve/tracing", "/arms", "/arms/rivals"}
 
 // Fetch returns the folder of the source that this binary was built from. The first call
 // for a version downloads it, through the go command and thus by its settings.
