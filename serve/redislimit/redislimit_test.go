@@ -13,6 +13,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -55,17 +57,18 @@ func Example() {
 type server struct {
 	t    testing.TB
 	addr string
+	args []string
 	cmd  *exec.Cmd
 }
 
 // startRedis starts Redis or Valkey on a free port, or skips the test.
-func startRedis(t testing.TB) *server {
+func startRedis(t testing.TB, args ...string) *server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{t: t, addr: l.Addr().String()}
+	s := &server{t: t, addr: l.Addr().String(), args: args}
 	l.Close()
 	s.start()
 	return s
@@ -82,7 +85,7 @@ func (s *server) start() {
 		s.t.Skipf("SKIPPED: limits in Redis: %v", err)
 	}
 	_, port, _ := net.SplitHostPort(s.addr)
-	s.cmd = exec.Command(path, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.t.TempDir())
+	s.cmd = exec.Command(path, append(slices.Clone(s.args), "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.t.TempDir())...)
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -111,17 +114,36 @@ func (s *server) signal(sig syscall.Signal) {
 	}
 }
 
-// commands returns how many scripts the server has run.
-func (s *server) commands() (n int) {
+// ask returns what the server answers to a command and to QUIT.
+func (s *server) ask(command string) string {
 	conn, err := net.Dial("tcp", s.addr)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprint(conn, "INFO commandstats\r\nQUIT\r\n")
+	fmt.Fprint(conn, command+"QUIT\r\n")
 	text, _ := io.ReadAll(conn)
+	return string(text)
+}
+
+// await asks until the answer has what is wanted.
+func (s *server) await(command, want string) {
+	s.t.Helper()
+	var got string
+	for range 300 {
+		if got = s.ask(command); strings.Contains(got, want) {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	s.t.Fatalf("%q: no %q after 30 s in %q", command, want, got)
+}
+
+// commands returns how many scripts the server has run.
+func (s *server) commands() (n int) {
+	text := s.ask("INFO commandstats\r\n")
 	for _, name := range []string{"cmdstat_evalsha:calls=", "cmdstat_eval:calls="} {
-		if _, after, ok := strings.Cut(string(text), name); ok {
+		if _, after, ok := strings.Cut(text, name); ok {
 			count, _, _ := strings.Cut(after, ",")
 			i, _ := strconv.Atoi(count)
 			n += i
@@ -312,6 +334,49 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
+// storm is clients that ask a limiter all the time, of one key. None may be answered but
+// with 200 or 429.
+type storm struct {
+	admitted, slow atomic.Int64
+	cancel         context.CancelFunc
+	all            sync.WaitGroup
+}
+
+func startStorm(t *testing.T, l *redislimit.Limiter) *storm {
+	h := chain.Must(chain.New(l.Middleware).Then(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &storm{cancel: cancel}
+	for range 50 {
+		s.all.Go(func() {
+			for ctx.Err() == nil {
+				w, begun := httptest.NewRecorder(), time.Now()
+				h.ServeHTTP(w, request("x"))
+				if time.Since(begun) > 500*time.Millisecond { // 50 ms, on a busy machine
+					s.slow.Add(1)
+				}
+				switch w.Code {
+				case http.StatusOK:
+					s.admitted.Add(1)
+				case http.StatusTooManyRequests:
+				default:
+					t.Errorf("a request is answered with %d", w.Code)
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+		})
+	}
+	return s
+}
+
+// end ends the storm and reports what waited for long.
+func (s *storm) end(t *testing.T) {
+	s.cancel()
+	s.all.Wait()
+	if n := s.slow.Load(); n > 0 {
+		t.Errorf("%d requests took longer than half a second", n)
+	}
+}
+
 // TestRedisGone kills, freezes and restarts Redis amid load. No request fails or waits
 // long, none is unlimited, and Redis decides again when it is back.
 func TestRedisGone(t *testing.T) {
@@ -321,34 +386,12 @@ func TestRedisGone(t *testing.T) {
 		const rate, share = 1000, 2
 		l := newLimiter(t, s.addr, redislimit.Options{Law: ratelimit.GCRA{Rate: rate, Burst: 100}, Processes: share, Batch: batch,
 			Log: slog.New(slog.NewTextHandler(&log, nil))})
-		h := chain.Must(chain.New(l.Middleware).Then(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
-		ctx, cancel := context.WithCancel(t.Context())
-		var admitted, slow atomic.Int64
-		var all sync.WaitGroup
-		for range 50 {
-			all.Go(func() {
-				for ctx.Err() == nil {
-					w, begun := httptest.NewRecorder(), time.Now()
-					h.ServeHTTP(w, request("x"))
-					if time.Since(begun) > 500*time.Millisecond { // 50 ms, on a busy machine
-						slow.Add(1)
-					}
-					switch w.Code {
-					case http.StatusOK:
-						admitted.Add(1)
-					case http.StatusTooManyRequests:
-					default:
-						t.Errorf("a request is answered with %d", w.Code)
-					}
-					time.Sleep(5 * time.Millisecond)
-				}
-			})
-		}
+		load := startStorm(t, l)
 		phase := func(name string, d time.Duration) redislimit.Counts {
-			before, a, begun := l.Counts(), admitted.Load(), time.Now()
+			before, a, begun := l.Counts(), load.admitted.Load(), time.Now()
 			time.Sleep(d)
 			c := l.Counts()
-			got := admitted.Load() - a
+			got := load.admitted.Load() - a
 			if most := 100 + 100 + int64(time.Since(begun).Seconds()*rate*1.1) + 2*int64(batch); got > most {
 				t.Errorf("%s: %d were admitted, want %d at most", name, got, most)
 			}
@@ -372,14 +415,47 @@ func TestRedisGone(t *testing.T) {
 		}
 		s.start()
 		awaitRedis(t, l, "restarted")
-		cancel()
-		all.Wait()
-		if slow.Load() > 0 {
-			t.Errorf("batch %d: %d requests took longer than half a second", batch, slow.Load())
-		}
+		load.end(t)
 		if text := log.String(); !strings.Contains(text, "redis is away") || !strings.Contains(text, "redis is back") {
 			t.Errorf("the log has %q", text)
 		}
+	}
+}
+
+// TestFailover kills the Redis that decides amid load. Sentinel has its replica take over,
+// with its counts, and that decides.
+func TestFailover(t *testing.T) {
+	first := startRedis(t)
+	_, port, _ := net.SplitHostPort(first.addr)
+	replica := startRedis(t, "--replicaof", "127.0.0.1 "+port)
+	replica.await("INFO replication\r\n", "master_link_status:up")
+	conf := filepath.Join(t.TempDir(), "sentinel.conf") // Sentinel writes to it
+	text := fmt.Sprintf("sentinel monitor limits 127.0.0.1 %s 1\nsentinel down-after-milliseconds limits 500\nsentinel failover-timeout limits 3000\n", port)
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sentinel := startRedis(t, conf, "--sentinel")
+	sentinel.await("SENTINEL replicas limits\r\n", "link-status\r\n$2\r\nok") // it knows who can take over
+
+	const rate, burst = 1000, 100
+	o := redislimit.Options{Law: ratelimit.GCRA{Rate: rate, Burst: burst}, Processes: 2}
+	o.Redis.Sentinel.MasterSet = "limits"
+	l := newLimiter(t, sentinel.addr, o)
+	load, begun := startStorm(t, l), time.Now()
+	awaitRedis(t, l, "at first")
+	before := replica.commands()
+	first.kill()
+	awaitRedis(t, l, "after the failover")
+	load.end(t)
+	if n := replica.commands() - before; n == 0 {
+		t.Error("the replica has decided nothing")
+	}
+	// In memory a burst of its own at most, by Redis one and perhaps one more.
+	if got, most := load.admitted.Load(), int64(3*burst+time.Since(begun).Seconds()*rate*1.1); got > most {
+		t.Errorf("%d were admitted, want %d at most", got, most)
+	}
+	if c := l.Counts(); c.Local == 0 {
+		t.Errorf("nothing was decided in memory: %+v", c)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -233,6 +234,55 @@ func TestSlowIssuer(t *testing.T) {
 		if n := i.fetched.Load(); n != 2 { // the transport asks itself once more
 			t.Errorf("%d fetches", n)
 		}
+	})
+}
+
+// TestRotationAmidLoad has a thousand clients ask while the issuer replaces its key three
+// times, and is away in between. No token of a key that is published is refused.
+func TestRotationAmidLoad(t *testing.T) {
+	kids := []string{"a", "b", "c", "d"}
+	i := newIssuer(t, kids...)
+	keys, tokens := maps.Clone(i.keys), make([]string, len(kids))
+	for n, kid := range kids {
+		tokens[n] = i.token(t, kid)
+	}
+	for _, kid := range kids[1:] {
+		delete(i.keys, kid)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		v := i.verifier(t)
+		var current atomic.Int64 // the key that clients have tokens of
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for range 1000 {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					n := current.Load()
+					if _, err := v.Verify(context.Background(), tokens[n]); err != nil {
+						t.Errorf("a token of key %s is refused: %v", kids[n], err)
+					}
+					time.Sleep(30 * time.Second)
+				}
+			})
+		}
+		time.Sleep(time.Minute)
+		for n, kid := range kids[1:] {
+			i.set(func() { i.answer = func() (*http.Response, error) { return nil, errors.New("connection refused") } })
+			time.Sleep(20 * time.Minute)
+			i.set(func() { // back, with both keys
+				i.answer, i.keys[kid] = nil, keys[kid]
+			})
+			time.Sleep(10 * time.Minute)
+			current.Add(1)
+			time.Sleep(time.Minute) // requests under way have ended
+			i.set(func() { delete(i.keys, kids[n]) })
+			time.Sleep(10 * time.Minute)
+			if accepts(t, v, tokens[n]) {
+				t.Errorf("a token of key %s is accepted, which was taken away", kids[n])
+			}
+		}
+		cancel()
+		all.Wait()
 	})
 }
 
