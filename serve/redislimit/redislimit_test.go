@@ -121,6 +121,7 @@ func (s *server) ask(command string) string {
 		s.t.Fatal(err)
 	}
 	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Second)) // Sentinel does not hang up
 	fmt.Fprint(conn, command+"QUIT\r\n")
 	text, _ := io.ReadAll(conn)
 	return string(text)

@@ -4,9 +4,9 @@
 // middlewares and the best-known ones for it, in release mode. Package plan of arms/weights
 // says how they are set up, and what is answered.
 //
-// The limits count in a Redis that this command starts, but for limit-memory. A client may
-// have 100 requests a second, as was published, and any number by limit-wide. Those named
-// tare are by serve/redislimit.
+// The limits count in a Redis that this command starts, but for limit-memory. Clients of
+// the load may have any number of requests, since tare first asks as fast as it can; others
+// have 100 a second, as was published. Those named tare are by serve/redislimit.
 package main
 
 import (
@@ -97,20 +97,32 @@ var makers = map[string]func() (gin.HandlerFunc, error){
 		return secure.New(secure.Config{FrameDeny: true, ContentTypeNosniff: true, ReferrerPolicy: "no-referrer",
 			ContentSecurityPolicy: "default-src 'none'"}), nil
 	},
-	"deny":  denying,
-	"limit": func() (gin.HandlerFunc, error) { return limitingInRedis(publishedRate) },
-	"limit-wide": func() (gin.HandlerFunc, error) {
-		return limitingInRedis(plan.Rate)
-	},
-	"limit-tare":       func() (gin.HandlerFunc, error) { return limitingByTare(publishedRate, 1) },
-	"limit-tare-batch": func() (gin.HandlerFunc, error) { return limitingByTare(publishedRate, publishedRate/2) },
-	"limit-memory": func() (gin.HandlerFunc, error) { return limiting(memory.NewStore(), plan.Rate), nil },
-	"timeout":      func() (gin.HandlerFunc, error) { return endInTime, nil },
-	"jwt":          func() (gin.HandlerFunc, error) { return verify, nil },
+	"deny":             denying,
+	"limit":            limitingInRedis,
+	"limit-tare":       func() (gin.HandlerFunc, error) { return limitingByTare(1) },
+	"limit-tare-batch": func() (gin.HandlerFunc, error) { return limitingByTare(publishedRate / 2) },
+	"limit-memory":     func() (gin.HandlerFunc, error) { return limiting(memory.NewStore(), plan.Rate), nil },
+	"timeout":          func() (gin.HandlerFunc, error) { return endInTime, nil },
+	"jwt":              func() (gin.HandlerFunc, error) { return verify, nil },
 }
 
-// publishedRate is how many requests a client may make in a second.
-const publishedRate = 100
+// publishedRate is how many requests in a second a client may make that is no client of
+// the load. Those have addresses that begin with loadClients.
+const (
+	publishedRate = 100
+	loadClients   = "203.0.113."
+)
+
+// byClient hands clients of the load to one limit, and others to another.
+func byClient(load, others gin.HandlerFunc) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		if strings.HasPrefix(c.GetHeader("X-Forwarded-For"), loadClients) {
+			load(c)
+		} else {
+			others(c)
+		}
+	}
+}
 
 // synced has each line on the disk before its request ends.
 type synced struct{ *os.File }
@@ -139,7 +151,7 @@ func limiting(store limiter.Store, rate int64) gin.HandlerFunc {
 	return limitergin.NewMiddleware(limiter.New(store, limiter.Rate{Period: time.Second, Limit: rate}))
 }
 
-func limitingInRedis(rate int64) (gin.HandlerFunc, error) {
+func limitingInRedis() (gin.HandlerFunc, error) {
 	addr, err := startRedis()
 	if err != nil {
 		return nil, err
@@ -148,15 +160,30 @@ func limitingInRedis(rate int64) (gin.HandlerFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return limiting(store, rate), nil
+	return byClient(limiting(store, plan.Rate), limiting(store, publishedRate)), nil
 }
 
 // limitingByTare has serve/redislimit count, which asks Redis once for so many requests.
-func limitingByTare(rate, batch int) (gin.HandlerFunc, error) {
+func limitingByTare(batch int) (gin.HandlerFunc, error) {
 	addr, err := startRedis()
 	if err != nil {
 		return nil, err
 	}
+	load, err := newTareLimit(addr, mostByTare, batch)
+	if err != nil {
+		return nil, err
+	}
+	others, err := newTareLimit(addr, publishedRate, batch)
+	if err != nil {
+		return nil, err
+	}
+	return byClient(load, others), nil
+}
+
+// mostByTare is the highest rate that serve/redislimit knows.
+const mostByTare = 1_000_000
+
+func newTareLimit(addr string, rate, batch int) (gin.HandlerFunc, error) {
 	o := redislimit.Options{Law: ratelimit.GCRA{Rate: rate}, Batch: batch, Key: func(r *http.Request) string { return r.Header.Get("X-Forwarded-For") }}
 	o.Redis.InitAddress = []string{addr}
 	l, err := redislimit.New(o)
