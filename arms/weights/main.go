@@ -95,7 +95,7 @@ var makers = map[string]func() (middleware, error){
 		}
 		return m.Middleware, nil
 	},
-	"accesslog": func() (middleware, error) { return logging(accesslog.Options{}) },
+	"accesslog":      func() (middleware, error) { return logging(accesslog.Options{}) },
 	"accesslog-file": func() (middleware, error) { return logging(accesslog.Options{To: plan.File()}) },
 	"accesslog-sync": func() (middleware, error) {
 		return logging(accesslog.Options{Sync: true})
