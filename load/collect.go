@@ -141,8 +141,8 @@ func (c *conductor) judge(res *Result) {
 	if n := res.Counts.Answered(); n > 0 && !res.StatusAsked && res.Counts.Status[4]+res.Counts.Status[5] == n {
 		warn("%w: check the URL", ErrOnlyErrors)
 	}
-	if proxy := p.script.proxy; proxy != nil && p.barred.Load() {
-		warn("the proxy answered 407: %s", proxy.Remedy(407))
+	if p.barred.Load() && p.script.proxy != nil {
+		warn("the proxy answered 407: %s", p.script.proxy.Remedy(407))
 	}
 	if n := res.Counts.Dropped; n > 0 {
 		why := "the run ended before they could begin"
