@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tarehq/tare/lab/study"
 )
@@ -44,8 +45,8 @@ type Builder struct {
 // is missing, ErrNoCache where an executable cannot be kept; those of the Go
 // toolchain hold the first lines that it printed.
 func (b *Builder) Build(ctx context.Context, a study.Arm) (*Program, error) {
-	for _, name := range a.Needs {
-		if _, err := lookUpProgram(name); err != nil {
+	for _, need := range a.Needs {
+		if err := checkNeed(ctx, need); err != nil {
 			return nil, err
 		}
 	}
@@ -121,6 +122,25 @@ func lookUpProgram(name string) (string, error) {
 		return "", fmt.Errorf("%w: %w", ErrNotInstalled, err)
 	}
 	return path, nil
+}
+
+// needWithin bounds a command that an arm needs to succeed.
+const needWithin = 10 * time.Second
+
+// checkNeed finds a program that must be installed. Where arguments follow its name, it
+// runs the program, which must succeed.
+func checkNeed(ctx context.Context, need string) error {
+	name, args, run := strings.Cut(need, " ")
+	path, err := lookUpProgram(name)
+	if err != nil || !run {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, needWithin)
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, path, strings.Fields(args)...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%q, which must succeed: %w: %s", need, err, firstLines(string(out), outputLines))
+	}
+	return nil
 }
 
 // target is something that the go command builds, or the path of a command alone.

@@ -254,6 +254,24 @@ func TestBuildCommand(t *testing.T) {
 	}
 }
 
+// A need with arguments is a command that must succeed.
+func TestNeeds(t *testing.T) {
+	for need, want := range map[string]string{
+		"true":              "",
+		"true with words":   "",
+		"false":             "", // it is installed
+		"false with words":  `"false with words", which must succeed: exit status 1`,
+		"ls /no/such/place": "/no/such/place",
+		"no-such-program x": "not installed",
+		" ":                 "not installed",
+	} {
+		_, err := (&arm.Builder{}).Build(t.Context(), study.Arm{Command: []string{"true"}, Needs: []string{need}})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", need, err, want)
+		}
+	}
+}
+
 // checkout is a tree like tare's own with one rival, whose framework has two
 // versions, and GOPROXY set to serve them from files.
 func checkout(t *testing.T) string {

@@ -80,7 +80,7 @@ func armShape(more ...shape.Key[Arm]) shape.Of[Arm] {
 		shape.Field("sink", "Where the arm's standard output goes; by default it is discarded.",
 			shape.OneOf("a sink is one of", "discard", "file", "pipe"), func(a *Arm) *string { return &a.Sink }),
 		shape.Field("x", "The arm's position on the study's scale, such as its number of layers.", shape.Optional(shape.Number()), func(a *Arm) **float64 { return &a.X }),
-		shape.Field("needs", "Programs that must be installed. If one is missing, the run excludes the arm and says so.", shape.List(shape.Argument(), 1), func(a *Arm) *[]string { return &a.Needs }),
+		shape.Field("needs", "Programs that must be installed, or commands that must succeed. If one does not, the run excludes the arm and says so.", shape.List(shape.Argument(), 1), func(a *Arm) *[]string { return &a.Needs }),
 		shape.Field("ref", "For go: the commit at which the directory is built, as Git names it.", shape.Matching(gitRef, "a branch, tag or commit, such as main"), func(a *Arm) *string { return &a.Ref }),
 		shape.Field("with", "For go: variants of the build: pgo, serve, a Go version, or a module at a version.",
 			shape.List(shape.Matching(variantWord, "pgo, serve, a Go version such as go1.25.4, or a module at a version such as gin@v1.9.1"), 1), func(a *Arm) *[]string { return &a.With }),

@@ -59,7 +59,7 @@ type Arm struct {
 	Env     []string `json:"env,omitzero"`     // NAME=value
 	Sink    string   `json:"sink,omitzero"`    // where the arm's standard output goes: "" or "discard", "file", "pipe" (read by tare)
 	X       *float64 `json:"x,omitzero"`       // position on the study's scale (layers, routes) for slopes
-	Needs   []string `json:"needs,omitzero"`   // programs that must be installed; the arm is left out by name where they are not
+	Needs   []string `json:"needs,omitzero"`   // programs that must be installed, or with arguments must succeed; the arm is left out by name where they do not
 
 	Ref  string   `json:"ref,omitzero"`  // for Go: the commit at which a directory is built, as Git names it
 	With []string `json:"with,omitzero"` // for Go: variants of the build, see package variant
