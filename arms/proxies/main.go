@@ -10,7 +10,7 @@
 //
 // The upstreams are another process, which belongs to no arm, so that what is measured is
 // the proxy alone. They answer what package engine/answers does, and /unsteady: the first
-// of them answers that with 503 for 40 ms of every second. A client whose request failed
+// of them answers that with 503 for 50 ms of every second. A client whose request failed
 // has its connection cut, as tare counts that as an error.
 package main
 

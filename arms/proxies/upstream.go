@@ -88,7 +88,7 @@ func serveUpstreams(owner int) error {
 	}
 }
 
-// unsteady fails for 40 ms of every second on one path, if it does.
+// unsteady fails for 50 ms of every second on one path, if it does.
 type unsteady struct {
 	steady http.Handler
 	begun  time.Time
@@ -100,7 +100,7 @@ func (u *unsteady) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		u.steady.ServeHTTP(w, r)
 		return
 	}
-	if at := time.Since(u.begun) % time.Second; u.fails && at >= 500*time.Millisecond && at < 540*time.Millisecond {
+	if at := time.Since(u.begun) % time.Second; u.fails && at >= 500*time.Millisecond && at < 550*time.Millisecond {
 		http.Error(w, "busy", http.StatusServiceUnavailable)
 		return
 	}
