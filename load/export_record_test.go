@@ -82,7 +82,7 @@ func RecordedFull(late ...time.Duration) *Result {
 }
 
 func newRecorded(open bool) *recorder {
-	p := &plan{opts: &Options{Slice: defaultSlice}, maxFlight: never, script: &script{}, series: newSeries(defaultSlice)}
+	p := &plan{opts: &Options{Slice: defaultSlice}, maxFlight: never, series: newSeries(defaultSlice)}
 	p.start(0)
 	p.open = open
 	return p.recorder()

@@ -22,6 +22,7 @@ import (
 	"sync"
 
 	"github.com/tarehq/tare/cmd/tare/internal/ab"
+	"github.com/tarehq/tare/cmd/tare/internal/adviseverb"
 	"github.com/tarehq/tare/cmd/tare/internal/calibrate"
 	"github.com/tarehq/tare/cmd/tare/internal/claims"
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
@@ -65,6 +66,7 @@ type verbs struct {
 	Trace      traceverb.Command     `cmd:"" help:"Show what slow requests waited for: locks, processors, garbage collection, other services."`
 	Proxy      proxyverb.Command     `cmd:"" help:"Run a reverse proxy by a YAML file."`
 	Claims     claims.Cmd            `cmd:"" help:"List the published claims and their measurements."`
+	Advise     adviseverb.Command    `cmd:"" help:"Advise on router, engine, proxy and middlewares, from what you need and what was measured."`
 	Env        envCmd                `cmd:"" help:"Check what on this machine disturbs measurements."`
 	Calibrate  calibrate.Cmd         `cmd:"" help:"Measure this machine's noise floor."`
 	Selftest   calibrate.SelftestCmd `cmd:"" help:"Run A/A studies and count false positives."`
