@@ -157,7 +157,6 @@ func TestClaimsInFull(t *testing.T) {
 			"audit: It nowhere says more than linearly.", "state: run routescaling", "check: more routes take ServeMux more time in the handler: ", "published <= 10 ×",
 		},
 		"P1.nesting":     {"(the filter report), chapter 1", "published under: wrk, 16 threads"},
-		"P2.guards":      {"state: no study yet"},
 		"P1.echo":        {"state: contradicted", "shown by: go test ./studies -run TestEchoStandsOnNetHTTP"},
 		"P3.clusters":    {"state: not a study"},
 		"P3.frameworks":  {"rps 1218430"},
