@@ -36,12 +36,13 @@ func (f *File) As(name string, length time.Duration) (*File, error) {
 	if rate == 0 {
 		return nil, fmt.Errorf("profile %s needs users who arrive, and the file counts them", name)
 	}
-	s, failIf := pace.Constant(rate), "errors>1%"
+	var s *pace.Schedule
+	var failIf string
 	switch name {
 	case Smoke:
 		s, failIf = steady(min(rate, 1), 10*time.Second), "errors>0%"
 	case Pressure:
-		s = steady(rate, time.Minute)
+		s, failIf = steady(rate, time.Minute), "errors>1%"
 	case Stress:
 		s, failIf = pace.Ramp(rate, 4*rate, 2*time.Minute), "errors>5%"
 	case Spike:

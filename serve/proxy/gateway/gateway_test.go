@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -260,7 +261,7 @@ func TestAdmin(t *testing.T) {
 		t.Fatal(err)
 	}
 	res.Body.Close()
-	client := &http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", socket) }}}
+	client := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", socket) }}}
 	res, err = client.Get("http://admin/status")
 	if err != nil {
 		t.Fatal(err)
