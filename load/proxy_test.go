@@ -21,8 +21,7 @@ func TestProxy(t *testing.T) {
 			continue
 		}
 		t.Run(p.name, func(t *testing.T) {
-			via := forward.Start(t)
-			via.Authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte("ada:s:3cret"))
+			via := forward.Start(t, "Basic "+base64.StdEncoding.EncodeToString([]byte("ada:s:3cret")))
 			var wrong atomic.Pointer[http.Request]
 			o, server := serve(t, i, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path != "/a b" || r.Header.Get("Proxy-Authorization") != "" {
@@ -57,13 +56,11 @@ func TestProxyFails(t *testing.T) {
 			continue
 		}
 		t.Run(p.name, func(t *testing.T) {
-			via := forward.Start(t)
 			o, server := serve(t, i, ok)
 			o.Connections, o.Requests = 1, 3
 			tunnels := p.tls || p.protocol != load.HTTP1
 
-			via.Authorization = "Basic x"
-			o.Proxy = via.URL
+			o.Proxy = forward.Start(t, "Basic x").URL
 			r, err := load.Run(context.Background(), o)
 			text := said(r, err)
 			if want := "it wants a name and password"; !strings.Contains(text, want) || !strings.Contains(text, "407") || r.Counts.Status[2] > 0 {
@@ -73,7 +70,7 @@ func TestProxyFails(t *testing.T) {
 				t.Errorf("407: got %+v, want no tunnels, or 3 answers", r.Counts)
 			}
 
-			via.Authorization = ""
+			o.Proxy = forward.Start(t, "").URL
 			server.Close() // nothing listens there now
 			if r, err := load.Run(context.Background(), o); tunnels && !strings.Contains(errorText(err), "opening a tunnel to "+server.Listener.Addr().String()+": the proxy answered 502") ||
 				!tunnels && r.Counts.Status[5] != 3 {

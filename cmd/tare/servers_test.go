@@ -63,10 +63,9 @@ func startServers(t *testing.T) []string {
 	local := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(answer)}}
 	local.Start()
 	t.Cleanup(local.Close)
-	guarded := forward.Start(t)
-	guarded.Authorization = "Basic YWRhOng="
+	guarded := forward.Start(t, "Basic YWRhOng=")
 	return []string{
-		"PROXY=" + forward.Start(t).URL, "GUARDED=" + guarded.URL[len("http://"):],
+		"PROXY=" + forward.Start(t, "").URL, "GUARDED=" + guarded.URL[len("http://"):],
 		"URL=" + plain.URL, "TLSURL=" + secure.URL, "CA=" + ca, "EXPIREDURL=" + expired.URL,
 		"DEADURL=" + deadURL(t), "SOCKET=" + socket,
 	}

@@ -15,20 +15,23 @@ import (
 
 // Proxy forwards what names a whole URL, and opens tunnels.
 type Proxy struct {
-	URL           string // http://host:port
-	Authorization string // that Proxy-Authorization must hold; "": nothing. Set before the first request.
+	URL string // http://host:port
 
 	Forwarded, Tunnels, Refused atomic.Int64 // requests
 
-	onward httputil.ReverseProxy
-	wg     sync.WaitGroup // of tunnels
+	authorization string // that Proxy-Authorization must hold; "": nothing
+	onward        httputil.ReverseProxy
+	wg            sync.WaitGroup // of tunnels
 }
 
-// Start starts a proxy, which ends with the test.
-func Start(t testing.TB) *Proxy {
+// Start starts a proxy, which ends with the test. Requests must have authorization in
+// Proxy-Authorization; "" asks for nothing.
+func Start(t testing.TB, authorization string) *Proxy {
 	t.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: 100}
-	p := &Proxy{onward: httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}, Transport: transport, ErrorLog: log.New(io.Discard, "", 0)}}
+	p := &Proxy{authorization: authorization, onward: httputil.ReverseProxy{
+		Rewrite: func(*httputil.ProxyRequest) {}, Transport: transport, ErrorLog: log.New(io.Discard, "", 0),
+	}}
 	server := httptest.NewServer(p)
 	p.URL = server.URL
 	t.Cleanup(func() {
@@ -42,7 +45,7 @@ func Start(t testing.TB) *Proxy {
 // ServeHTTP implements http.Handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case p.Authorization != "" && r.Header.Get("Proxy-Authorization") != p.Authorization:
+	case p.authorization != "" && r.Header.Get("Proxy-Authorization") != p.authorization:
 		p.Refused.Add(1)
 		w.Header().Set("Proxy-Authenticate", `Basic realm="test"`)
 		w.WriteHeader(http.StatusProxyAuthRequired)

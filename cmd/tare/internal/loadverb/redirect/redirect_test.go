@@ -63,8 +63,7 @@ func TestFollowThroughProxy(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	via := forward.Start(t)
-	via.Authorization = "Basic YWRhOng="
+	via := forward.Start(t, "Basic YWRhOng=")
 	o := &load.Options{Targets: []load.Target{{URL: s.URL + "/a"}}, Proxy: "ada:x@" + strings.TrimPrefix(via.URL, "http://")}
 	if err := redirect.Follow(t.Context(), o); err != nil || o.Targets[0].URL != s.URL+"/b" || via.Forwarded.Load() != 2 {
 		t.Errorf("got %s (%v), %d requests through the proxy; want %s/b by two", o.Targets[0].URL, err, via.Forwarded.Load(), s.URL)
