@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tarehq/tare/serve/proxy/config"
 	"github.com/tarehq/tare/serve/servetest"
@@ -241,6 +242,10 @@ func TestTake(t *testing.T) {
 		if err := site.Take(text(one(a, 1+i%7)+", "+one(b, i%3+1), more)); err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(time.Millisecond) // for requests to meet it
+	}
+	for try := 0; site.Status()["x"][0].Requests == 0 && try < 1000; try++ {
+		time.Sleep(10 * time.Millisecond) // a busy machine may have sent none since the last pool was made
 	}
 	close(stop)
 	all.Wait()
