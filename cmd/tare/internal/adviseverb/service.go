@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -50,8 +49,8 @@ func (s *service) readProcess(pid int) error {
 	if err != nil {
 		return &cli.Failure{Status: cli.ExitUsage, Err: fmt.Errorf("reading process %d: %w", pid, err), Hint: "it must run, and be yours or you root"}
 	}
-	if rss, ok := residentMemory(pid); ok {
-		s.see("process %d takes %s (RSS)", pid, unit.Format(rss, unit.Bytes))
+	if stat, err := task.ReadStat(pid); err == nil {
+		s.see("process %d takes %s (RSS)", pid, unit.Format(float64(stat.RSS), unit.Bytes))
 	}
 	info, err := buildinfo.ReadFile(exe)
 	if err != nil { // no Go program; its name may be a proxy's
@@ -97,22 +96,6 @@ func (s *service) seeProxy(text string) {
 			}
 		}
 	}
-}
-
-// residentMemory is what of a process's memory is resident, in bytes.
-func residentMemory(pid int) (bytes float64, ok bool) {
-	status, err := os.ReadFile(task.Path(pid, "status"))
-	if err != nil {
-		return 0, false
-	}
-	for line := range strings.Lines(string(status)) {
-		fields := strings.Fields(line)
-		if len(fields) == 3 && fields[0] == "VmRSS:" {
-			kib, err := strconv.ParseFloat(fields[1], 64)
-			return kib * 1024, err == nil
-		}
-	}
-	return 0, false
 }
 
 // askWithin bounds the one request to a service.

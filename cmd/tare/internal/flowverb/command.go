@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"strings"
 	"time"
@@ -158,15 +159,12 @@ func (c *Command) parseLimits(f *script.File) error {
 	return nil
 }
 
-// errUnreachable ends a run of which no request got a connection.
-var errUnreachable = errors.New("no connection could be made")
-
 // offer runs a file and judges what came of it.
 func (c *Command) offer(ctx context.Context, t *cli.Terminal, f *script.File) (*report, error) {
 	title := c.title(f)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	w := &watcher{show: cli.NewProgress(t), live: t.Live, quiet: c.Quiet, stop: stop}
+	w := &watcher{show: cli.NewProgress(t), live: t.Live, quiet: c.Quiet, reach: cli.Reach{Stop: stop}, second: math.NaN()}
 	o := flow.Options{Connections: c.Connections, Seed: c.Seed, Progress: w.progress}
 	if c.Insecure {
 		o.TLS = &tls.Config{InsecureSkipVerify: true}
@@ -190,10 +188,10 @@ func (c *Command) offer(ctx context.Context, t *cli.Terminal, f *script.File) (*
 		return nil, err
 	case err != nil:
 		return nil, &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: "the load was not begun; set-up has to succeed"}
-	case errors.Is(context.Cause(ctx), errUnreachable):
-		res.Ended = errUnreachable.Error()
+	case errors.Is(context.Cause(ctx), cli.ErrUnreachable):
+		res.Ended = cli.ErrUnreachable.Error()
 	}
-	rep := &report{Title: title, Profile: c.Profile, Result: res, open: f.Users.Arrive != nil, unreachable: errors.Is(context.Cause(ctx), errUnreachable)}
+	rep := &report{Title: title, Profile: c.Profile, Result: res, open: f.Users.Arrive != nil, unreachable: errors.Is(context.Cause(ctx), cli.ErrUnreachable)}
 	rep.judge(f.FailIf, c.limits)
 	if c.Profile == script.Soak || c.PID != 0 {
 		rep.Drift = flow.Drifts(res)

@@ -104,7 +104,7 @@ func (r *report) verdict() error {
 	c, s := r.Result.Requests.Counts, r.Result.Sessions
 	switch {
 	case r.unreachable:
-		return &cli.Failure{Status: cli.ExitFailed, Err: errUnreachable, Hint: "check the base of the file, or give --base"}
+		return &cli.Failure{Status: cli.ExitFailed, Err: cli.ErrUnreachable, Hint: "check the base of the file, or give --base"}
 	case r.Result.Ended != "":
 		return &cli.Failure{Status: cli.ExitInterrupted}
 	case c.Answered() == 0:

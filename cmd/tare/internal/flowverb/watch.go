@@ -15,27 +15,16 @@ import (
 
 // watcher tells of a run under way: a line redrawn on a terminal, a line a second elsewhere.
 type watcher struct {
-	show    *cli.Progress
-	live    bool
-	quiet   bool
-	stop    func(error)
-	begun   time.Time // when the first snapshot came
-	reached bool      // somebody took a connection
-	second  float64   // of the last line
+	show   *cli.Progress
+	live   bool
+	quiet  bool
+	reach  cli.Reach
+	second float64 // of the last line; not a number before
 }
-
-// reachable is how long a run may go on without any connection.
-const reachable = time.Second
 
 // progress takes a snapshot.
 func (w *watcher) progress(s flow.Snapshot) {
-	if w.begun.IsZero() {
-		w.begun, w.second = time.Now(), math.NaN()
-	}
-	w.reached = w.reached || s.Counts.Answered()+s.Counts.Failed() > s.Counts.Refused
-	if !w.reached && s.Counts.Refused > 0 && time.Since(w.begun) > reachable {
-		w.stop(errUnreachable)
-	}
+	w.reach.Check(s.Counts)
 	second := math.Floor(s.Elapsed.Seconds())
 	due := second != w.second
 	w.second = second

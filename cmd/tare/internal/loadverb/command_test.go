@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -86,7 +85,7 @@ func TestHintOfRateNotOffered(t *testing.T) {
 // Nothing but the cause of the first refusal is said of a target that nobody reaches.
 func TestUnreachable(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errUnreachable)
+	cancel(cli.ErrUnreachable)
 	res := &load.Result{Warnings: []error{fmt.Errorf("2 of 2 requests were refused; the first: %w", errors.New("nothing listens")), errors.New("the generator was late")}}
 	if got := unreachable(ctx, res); got == nil || got.Error() != "no connection could be made: nothing listens" {
 		t.Errorf("got %v, want the cause of the refusals alone", got)
@@ -311,23 +310,6 @@ func TestWatcherWritesLineASecond(t *testing.T) {
 	want := []string{"warming up, 0.8 s left", "0.2 s of 10.0 s", "1.0 s of 10.0 s", "2.0 s of 10.0 s", "0.2 s of 10.0 s"}
 	if !slices.Equal(got, want) {
 		t.Errorf("lines of a run and the next: got %q, want %q", got, want)
-	}
-}
-
-func TestWatcherEndsRunThatReachesNobody(t *testing.T) {
-	var cause error
-	stop := func(err error) { cause = errors.Join(cause, err) }
-	w := newWatcher(&cli.Terminal{Err: io.Discard}, watcherOptions{Stop: stop})
-	w.begun = time.Now().Add(-2 * reachable)
-	w.check(load.Counts{Scheduled: 5, Refused: 5})
-	if !errors.Is(cause, errUnreachable) {
-		t.Errorf("refusals for two seconds: got %v, want %v", cause, errUnreachable)
-	}
-	cause = nil
-	w.check(load.Counts{Scheduled: 6, Refused: 5, Reset: 1})
-	w.check(load.Counts{Scheduled: 5, Refused: 5})
-	if cause != nil {
-		t.Errorf("refusals after a connection: got %v, want the run to go on", cause)
 	}
 }
 

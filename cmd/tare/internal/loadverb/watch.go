@@ -34,36 +34,28 @@ type watcherOptions struct {
 // elsewhere, and a line a second in the journal. It makes do with snapshots, so
 // that watching costs the load nothing.
 type watcher struct {
-	t       *cli.Terminal
-	o       watcherOptions
-	live    *liveView // nil: not drawn
-	begun   time.Time // when the first snapshot came; zero before
-	reached bool      // something was answered, or at least connected to
-	second  float64   // of the last line
+	t      *cli.Terminal
+	o      watcherOptions
+	live   *liveView // nil: not drawn
+	reach  cli.Reach
+	second float64 // of the last line; not a number before
 }
-
-// errUnreachable ends a run of which no request got a connection.
-var errUnreachable = errors.New("no connection could be made")
-
-// reachable is how long a run may go on without any connection. A target that
-// is away later is waited for: that it was is part of what is measured.
-const reachable = time.Second
 
 // unreachable says why a run was ended before its time; nil when it was not.
 func unreachable(ctx context.Context, res *load.Result) error {
-	if !errors.Is(context.Cause(ctx), errUnreachable) {
+	if !errors.Is(context.Cause(ctx), cli.ErrUnreachable) {
 		return nil
 	}
 	for _, w := range res.Warnings { // that of the refusals wraps their cause
 		if cause := errors.Unwrap(w); cause != nil {
-			return fmt.Errorf("%w: %w", errUnreachable, cause)
+			return fmt.Errorf("%w: %w", cli.ErrUnreachable, cause)
 		}
 	}
-	return errUnreachable
+	return cli.ErrUnreachable
 }
 
 func newWatcher(t *cli.Terminal, o watcherOptions) *watcher {
-	w := &watcher{t: t, o: o, reached: o.Patient}
+	w := &watcher{t: t, o: o, reach: cli.Reach{Patient: o.Patient, Stop: o.Stop}, second: math.NaN()}
 	if t.Live && !o.Quiet {
 		w.live = newLiveView(t, o)
 	}
@@ -73,9 +65,9 @@ func newWatcher(t *cli.Terminal, o watcherOptions) *watcher {
 // progress takes a snapshot.
 func (w *watcher) progress(s load.Snapshot) {
 	second := math.Floor(s.Elapsed.Seconds())
-	due := w.begun.IsZero() || second != w.second
+	due := second != w.second
 	w.second = second
-	w.check(s.Counts)
+	w.reach.Check(s.Counts)
 	w.o.Export.Note(s)
 	if due {
 		w.o.Journal.Note(s)
@@ -85,17 +77,6 @@ func (w *watcher) progress(s load.Snapshot) {
 		w.live.show(newFrame(s, w.o))
 	case due && !w.o.Quiet:
 		fmt.Fprintln(w.t.Err, newFrame(s, w.o).line())
-	}
-}
-
-// check ends a run that reaches nobody from the start.
-func (w *watcher) check(c load.Counts) {
-	if w.begun.IsZero() {
-		w.begun = time.Now()
-	}
-	w.reached = w.reached || c.Answered()+c.Failed() > c.Refused
-	if !w.reached && c.Refused > 0 && time.Since(w.begun) > reachable {
-		w.o.Stop(errUnreachable)
 	}
 }
 
