@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/tarehq/tare/serve/internal/repeat"
 )
 
 // Options of a client. The zero value is right for calls between services.
@@ -90,7 +92,7 @@ func New(o Options) (*Client, error) {
 		o.Next = NewTransport()
 	}
 	if o.Repeatable == nil {
-		o.Repeatable = repeatable
+		o.Repeatable = repeat.Safe
 	}
 	c := &Client{o: o, seed: maphash.MakeSeed()}
 	for i := range c.budgets {

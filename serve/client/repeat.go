@@ -12,15 +12,6 @@ import (
 	"github.com/tarehq/tare/serve/client/breaker"
 )
 
-// repeatable reports whether the request may be sent twice (RFC 9110, section 9.2.2).
-func repeatable(r *http.Request) bool {
-	switch r.Method {
-	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
-		return true
-	}
-	return r.Header["Idempotency-Key"] != nil || r.Header["X-Idempotency-Key"] != nil
-}
-
 // renewable reports whether the request's body can be had anew.
 func renewable(r *http.Request) bool {
 	return r.Body == nil || r.Body == http.NoBody || r.GetBody != nil

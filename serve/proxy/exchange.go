@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tarehq/tare/serve/internal/repeat"
 	"github.com/tarehq/tare/serve/proxy/balance"
 )
 
@@ -33,7 +34,7 @@ type exchange struct {
 }
 
 func newExchange(h *Handler, w http.ResponseWriter, r *http.Request) *exchange {
-	e := &exchange{h: h, w: w, r: r, set: h.o.Pool.set.Load(), upgrade: h.upgradeOf(r), again: repeatable(r)}
+	e := &exchange{h: h, w: w, r: r, set: h.o.Pool.set.Load(), upgrade: h.upgradeOf(r), again: repeat.Safe(r)}
 	e.key = h.o.Pool.key(r)
 	e.header = h.forward(r, e.upgrade)
 	if r.ContentLength != 0 && r.Body != nil {
@@ -101,15 +102,6 @@ func (e *exchange) giveUp(status int) {
 		return
 	}
 	refuse(e.w, status)
-}
-
-// repeatable reports whether a request may be done twice.
-func repeatable(r *http.Request) bool {
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
-		return true
-	}
-	return r.Header["Idempotency-Key"] != nil || r.Header["X-Idempotency-Key"] != nil
 }
 
 // passing reports whether a status says that another upstream may do better.
