@@ -22,6 +22,8 @@ import (
 type SelftestCmd struct {
 	Studies int           `help:"Number of A/A studies." default:"20"`
 	Measure time.Duration `help:"Length of the measured part of a trial." default:"2s"`
+	// Spin adds positive controls.
+	Spin []time.Duration `help:"After each A/A study, one of a program in which a request takes so much more CPU, such as 1us,5us: how often is it found, and does the interval hold it?" placeholder:"TIME,…"`
 	runs.TrialFlags
 	JSON bool `name:"json" help:"Print JSON."`
 }
@@ -33,7 +35,10 @@ own: fresh processes in random order, the looks at 8, 12, 18 and 30 blocks, a tw
 control for the noise floor. A verdict of faster or slower is a false one. They are counted
 a second time with the median noise floor of the other studies, which no trial under
 judgement has a part in. A study takes one to five minutes. From then on the footer of
-every report shows the counts.`
+every report shows the counts.
+
+With --spin, programs that are known to cost more are studied in turn with them: is the
+difference found, and does the interval hold it?`
 }
 
 const (
@@ -59,6 +64,11 @@ func (c *SelftestCmd) Run(ctx context.Context, t *cli.Terminal) error {
 	if c.Studies < 1 || c.Measure < leastMeasure {
 		return cli.Usage("", fmt.Errorf("--studies %d, --measure %s: at least one study, and %s a trial", c.Studies, c.Measure, leastMeasure))
 	}
+	for _, added := range c.Spin {
+		if added <= 0 || added > mostSpin {
+			return cli.Usage("", fmt.Errorf("--spin %s: more than 0, and %s at most", added, mostSpin))
+		}
+	}
 	cache, err := noise.SelfTests()
 	if err != nil {
 		return err
@@ -70,41 +80,96 @@ func (c *SelftestCmd) Run(ctx context.Context, t *cli.Terminal) error {
 	if err != nil {
 		return err
 	}
-	s, err := selfTesting(null, c.Measure)
-	if err != nil {
+	st := selfTest{SelftestCmd: c, null: null, session: newSession(cache, c.TrialFlags, 0)}
+	if err := st.prepare(); err != nil {
 		return err
 	}
-	result := noise.SelfTest{When: time.Now().UTC(), Machine: noise.Machine(), Looks: s.LooksUpTo(0), Measure: c.Measure, Metric: s.Primary.Metric}
-	session := newSession(cache, c.TrialFlags, 0)
-	var counted []*record.Run
-	var stopped, uncounted error
-	for i := range c.Studies {
-		run, err := measureNull(ctx, t, s, session)
-		if err != nil {
-			stopped = err
-			break
-		}
-		a, err := verdict.Analyse(run)
+	stopped := st.measure(ctx, t)
+	if st.result.Studies == 0 {
+		return runs.Explain(errors.Join(stopped, st.uncounted))
+	}
+	if st.result.Apart, err = countApart(st.counted); err != nil {
+		return err
+	}
+	return c.conclude(t, st.result, cache, stopped)
+}
+
+// selfTest is one under way.
+type selfTest struct {
+	*SelftestCmd
+	null      *study.Study
+	session   *runs.Session
+	same      *study.Study   // the A/A study
+	positive  []*study.Study // of each of Spin
+	result    noise.SelfTest
+	counted   []*record.Run // A/A runs
+	uncounted error         // why the last study that does not count does not
+}
+
+// prepare plans the studies.
+func (st *selfTest) prepare() (err error) {
+	if st.same, err = selfTesting(st.null, st.Measure); err != nil {
+		return err
+	}
+	st.result = noise.SelfTest{When: time.Now().UTC(), Machine: noise.Machine(), Looks: st.same.LooksUpTo(0), Measure: st.Measure, Metric: st.same.Primary.Metric}
+	for _, added := range st.Spin {
+		s, err := dearerBy(st.null, st.Measure, added)
 		if err != nil {
 			return err
 		}
-		session.Seed++
-		if err := countStudy(&result, a); err != nil {
-			uncounted = err
-			fmt.Fprintf(t.Err, "A/A study %d of %d does not count: %v\n", i+1, c.Studies, err)
-			continue
+		st.positive = append(st.positive, s)
+		st.result.Positive = append(st.result.Positive, noise.Positive{Added: added})
+	}
+	return nil
+}
+
+// measure runs the studies in turn, and returns what stopped them.
+func (st *selfTest) measure(ctx context.Context, t *cli.Terminal) error {
+	for i := range st.Studies {
+		err := st.study(ctx, t, st.same, func(run *record.Run, a *verdict.Analysis) (string, error) {
+			if err := countStudy(&st.result, a); err != nil {
+				return "", err
+			}
+			st.counted = append(st.counted, run)
+			r := &st.result
+			return fmt.Sprintf("A/A study %d of %d: %s; so far intervals that exclude no difference: %d, verdicts: %d", i+1, st.Studies,
+				unit.Change(r.Effects[r.Studies-1]), r.Excluding, r.Verdicts), nil
+		})
+		if err != nil {
+			return err
 		}
-		counted = append(counted, run)
-		fmt.Fprintf(t.Err, "A/A study %d of %d: %s; so far intervals that exclude no difference: %d, verdicts: %d\n", i+1, c.Studies,
-			unit.Change(result.Effects[result.Studies-1]), result.Excluding, result.Verdicts)
+		for k, s := range st.positive {
+			err := st.study(ctx, t, s, func(_ *record.Run, a *verdict.Analysis) (string, error) {
+				err := countPositive(&st.result.Positive[k], a)
+				return "so far " + st.result.Positive[k].String(), err
+			})
+			if err != nil {
+				return err
+			}
+		}
 	}
-	if result.Studies == 0 {
-		return runs.Explain(errors.Join(stopped, uncounted))
-	}
-	if result.Apart, err = countApart(counted); err != nil {
+	return nil
+}
+
+// study runs one study and tells what counting it gave; one that does not count is told,
+// too.
+func (st *selfTest) study(ctx context.Context, t *cli.Terminal, s *study.Study, count func(*record.Run, *verdict.Analysis) (string, error)) error {
+	run, err := measureNull(ctx, t, s, st.session)
+	if err != nil {
 		return err
 	}
-	return c.conclude(t, result, cache, stopped)
+	st.session.Seed++
+	a, err := verdict.Analyse(run)
+	if err != nil {
+		return err
+	}
+	said, err := count(run, a)
+	if err != nil {
+		st.uncounted = err
+		said = "this study does not count: " + err.Error()
+	}
+	fmt.Fprintln(t.Err, said)
+	return nil
 }
 
 // conclude keeps what was counted until the last study, or what stopped them, and
@@ -118,16 +183,25 @@ func (c *SelftestCmd) conclude(t *cli.Terminal, result noise.SelfTest, cache noi
 	return errors.Join(runs.Explain(stopped), unkept)
 }
 
-// countStudy counts one A/A study. One without the pairs of trials that any interval takes
-// could not have excluded anything and is not counted: the error says so.
-func countStudy(s *noise.SelfTest, a *verdict.Analysis) error {
+// counting is a study's decision. One without the pairs of trials that any interval takes
+// could not have told anything and is not to be counted: the error says so.
+func counting(a *verdict.Analysis) (*verdict.Comparison, error) {
 	pairs, least := 0, stats.BlocksForFamily(1, stats.StudyAlpha)
 	c := decision(a)
 	if c != nil {
 		pairs = c.N
 	}
 	if pairs < least {
-		return fmt.Errorf("%s of trials of run %s count, an interval takes %d", unit.Plural(pairs, "pair"), a.Manifest.ID, least)
+		return nil, fmt.Errorf("%s of trials of run %s count, an interval takes %d", unit.Plural(pairs, "pair"), a.Manifest.ID, least)
+	}
+	return c, nil
+}
+
+// countStudy counts one A/A study, unless it has too few pairs for an interval.
+func countStudy(s *noise.SelfTest, a *verdict.Analysis) error {
+	c, err := counting(a)
+	if err != nil {
+		return err
 	}
 	s.Studies++
 	s.Effects = append(s.Effects, c.Effect.Effect)

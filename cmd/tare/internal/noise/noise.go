@@ -48,11 +48,34 @@ type SelfTest struct {
 	Apart     int            `json:"verdicts_apart"` // the same with the noise floor of the other studies
 	Excluding int            `json:"excluding"`      // intervals that exclude no difference
 	Effects   []float64      `json:"effects"`        // ln ratio of each study
+	Positive  []Positive     `json:"positive,omitempty"`
+}
+
+// Positive counts studies of a program that is known to take more CPU a request.
+type Positive struct {
+	Added       time.Duration `json:"added_ns"` // the truth
+	Studies     int           `json:"studies"`
+	Found       int           `json:"found"`          // verdicts of slower
+	Holding     int           `json:"holding"`        // intervals that hold the truth
+	Shares      []float64     `json:"shares"`         // the truth as a share of the control's CPU a request, of each study
+	Differences []float64     `json:"differences_ns"` // what each study measured
+}
+
+func (p Positive) String() string {
+	share := "not studied"
+	if len(p.Shares) > 0 {
+		share = unit.Format(stats.Median(p.Shares), unit.Share)
+	}
+	return fmt.Sprintf("%s more CPU a request (%s) was found in %d of %d studies and lay in the interval of %d", unit.Format(float64(p.Added), unit.Nanoseconds), share, p.Found, p.Studies, p.Holding)
 }
 
 func (s SelfTest) String() string {
+	var positives string
+	for _, p := range s.Positive {
+		positives += "; " + p.String()
+	}
 	return fmt.Sprintf("%d of %d A/A studies on this machine gave a false verdict (at most %s with 95 %% confidence), %d with the noise floor of the others; intervals excluding no difference: %d; %s",
-		s.Verdicts, s.Studies, unit.Format(s.Bound.Hi, unit.Share), s.Apart, s.Excluding, s.When.Format(time.DateOnly))
+		s.Verdicts, s.Studies, unit.Format(s.Bound.Hi, unit.Share), s.Apart, s.Excluding, s.When.Format(time.DateOnly)) + positives
 }
 
 // A Cache is a folder in the user's cache that holds one kind of result, and its runs.

@@ -1,0 +1,61 @@
+package calibrate
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/cmd/tare/internal/noise"
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/studies"
+)
+
+// A positive control's arms run the same code, one of them longer.
+func TestPositiveControlIsPlanned(t *testing.T) {
+	null, err := studies.Named("null")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := null.Workloads[0].Targets[0].Path
+	s, err := dearerBy(null, leastMeasure, 4*time.Microsecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.AA || s.Primary.Arm != dearer || !slices.Contains(s.Arms[0].Args, "1µs") || !slices.Contains(s.Arms[1].Args, "5µs") {
+		t.Errorf("got %+v", s)
+	}
+	if null.Workloads[0].Targets[0].Path != before {
+		t.Error("study null itself has changed")
+	}
+}
+
+// Found are verdicts of slower; holding, intervals with the truth in them.
+func TestPositiveControlCounts(t *testing.T) {
+	for _, tc := range []struct {
+		share          float64 // of 30 µs, which is what the study shows
+		added          time.Duration
+		found, holding int
+	}{
+		{0.1, 3 * time.Microsecond, 1, 1},
+		{0.1, 6 * time.Microsecond, 1, 0},
+		{0.0001, 3 * time.Microsecond, 0, 0},
+		{-0.1, 3 * time.Microsecond, 0, 0},
+	} {
+		p := noise.Positive{Added: tc.added}
+		if err := countPositive(&p, analyse(t, nulled(t, 8, tc.share, 0.001))); err != nil {
+			t.Fatal(err)
+		}
+		if p.Studies != 1 || p.Found != tc.found || p.Holding != tc.holding || len(p.Shares) != 1 || len(p.Differences) != 1 {
+			t.Errorf("%+v: got %+v", tc, p)
+		}
+	}
+	var p noise.Positive
+	if err := countPositive(&p, analyse(t, &record.Run{Manifest: nulled(t, 1, 0, 0).Manifest})); err == nil || p.Studies != 0 {
+		t.Errorf("without trials: got %+v, want it not counted", p)
+	}
+	p = noise.Positive{Added: 3 * time.Microsecond, Studies: 4, Found: 3, Holding: 4, Shares: []float64{0.1, 0.12, 0.08}}
+	if got, want := p.String(), "3.00 µs more CPU a request (10.0 %) was found in 3 of 4 studies and lay in the interval of 4"; !strings.Contains(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
