@@ -3,7 +3,7 @@
 //
 //	GET /now   answers at once
 //	GET /held  answers after half a second, so that many requests are held at a time
-//	GET /long  answers after two seconds
+//	GET /long  answers after 1.6 seconds
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 func main() {
 	by := flag.String("by", "argument", "how `values` travel: "+names)
 	flag.Parse()
-	s := newService(map[string]time.Duration{"/held": 500 * time.Millisecond, "/long": 2 * time.Second})
+	s := newService(map[string]time.Duration{"/held": 500 * time.Millisecond, "/long": 1600 * time.Millisecond})
 	h, err := s.routes(*by)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "contexts: %v\n", err)
