@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -281,7 +282,7 @@ func (c *Cmd) judged(t *cli.Terminal) (map[string]studies.Result, error) {
 				ids = append(ids, run)
 			}
 		}
-		if !ok || !settled(old.State) && settled(r.State) {
+		if !ok || old.State == "" || !settled(old.State) && settled(r.State) {
 			old = r
 		}
 		old.Runs = ids
@@ -294,9 +295,12 @@ func (c *Cmd) judged(t *cli.Terminal) (map[string]studies.Result, error) {
 			continue
 		}
 		for i := range a.Claims {
-			if k := &a.Claims[i]; k.Verdict != verdict.NotComparable || !a.Manifest.Quick {
-				consider(k.ID, newResult(a, k))
+			k := &a.Claims[i]
+			result := newResult(a, k)
+			if k.Verdict == verdict.NotComparable && !whole(&a.Manifest) {
+				result.State = "" // it counts among the runs, and says nothing
 			}
+			consider(k.ID, result)
 		}
 	}
 	kept, err := studies.Results()
@@ -306,7 +310,15 @@ func (c *Cmd) judged(t *cli.Terminal) (map[string]studies.Result, error) {
 	for id, r := range kept {
 		consider(id, r)
 	}
+	maps.DeleteFunc(judged, func(_ string, r studies.Result) bool { return r.State == "" })
 	return judged, nil
+}
+
+// whole reports whether a run is of a built-in study with all its arms and workloads. A part
+// has no say on claims about what it lacks.
+func whole(m *record.Manifest) bool {
+	s, err := studies.Named(m.Study.Name)
+	return err == nil && !m.Quick && len(m.Study.Arms) == len(s.Arms) && len(m.Study.Workloads) == len(s.Workloads)
 }
 
 // newResult is what a run found of a claim.

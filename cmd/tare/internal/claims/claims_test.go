@@ -260,3 +260,30 @@ func TestTableWidths(t *testing.T) {
 		(&Cmd{}).table(&cli.Terminal{Out: w, Width: width}, []entry{r})
 	}, "P1.nesting", "+37.2 µs", "Three nested mi", "1 claim, 0 decided; 1 not run yet")
 }
+
+// A run of a part of a study, or of its quick form, is not whole: what it lacks says
+// nothing on a claim.
+func TestWhole(t *testing.T) {
+	s, err := studies.Named("frameworks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := s.Part([]string{"gin-1.9", "fiber-2.52"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name string
+		m    record.Manifest
+		want bool
+	}{
+		{"whole", record.Manifest{Study: *s}, true},
+		{"part", record.Manifest{Study: *part}, false},
+		{"quick", record.Manifest{Study: *s, Quick: true}, false},
+		{"somebody's own", record.Manifest{Study: study.Study{Name: "mine"}}, false},
+	} {
+		if got := whole(&tc.m); got != tc.want {
+			t.Errorf("%s: got %t", tc.name, got)
+		}
+	}
+}
