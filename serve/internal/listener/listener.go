@@ -15,25 +15,32 @@ import (
 
 // Closing a listener resets the connections that the kernel has completed and nobody has
 // accepted. So Accept is first told to time out, and goes on while there are any, but not for
-// ever: clients may come again as they are answered. Those that are there at that moment are
-// accepted however long it takes.
+// ever: clients may come again as they are answered. Then the kernel is told to begin no more,
+// and Accept goes on until those that it has begun are completed: their clients may be at work
+// already. On a busy machine that takes a while, since the kernel processes packets when it
+// comes to that.
 const (
 	// LastAccept is how long one of the last calls of Accept waits.
 	LastAccept = 5 * time.Millisecond
 	// LastAccepts is for how long more connections may come.
 	LastAccepts = 250 * time.Millisecond
 
-	deafAccept = time.Second
+	deafLooks = 4           // each after LastAccepts
+	halfOpen  = time.Second // that completing connections may take; the client of one may be gone
 )
 
-// Listener may be closed more than once, and be told to end. It is safe for concurrent use.
+// Listener may be closed more than once, and be told to end. It is safe for concurrent use,
+// but Pending is for who calls Accept.
 type Listener struct {
 	net.Listener
 	socket net.Listener // beneath all that wraps it
 	until  atomic.Int64 // when the last connections must be accepted, Unix nanoseconds
 	owed   atomic.Int64 // connections that are accepted even later
 	asked  atomic.Int64 // when Accept was called that has not returned, Unix nanoseconds, 0 = none
-	sealed atomic.Bool  // no more connections come than there are
+	heard  atomic.Int64 // what Deaf found in asked
+	looks  atomic.Int32 // how often it found that
+	last   time.Time    // when Pending ended what may come, zero = not yet
+	sealed atomic.Bool  // no more connections come than the kernel has begun
 	once   sync.Once
 	err    error
 }
@@ -65,16 +72,21 @@ func (l *Listener) Close() error {
 // then whether there are connections yet.
 func (l *Listener) StopsSoon() bool {
 	l.until.Store(time.Now().Add(LastAccepts).UnixNano())
-	l.owed.Store(int64(l.backlog()))
+	l.owed.Store(l.backlog())
 	return sys.TellsReadable && l.raw() != nil && l.expire(0) // Pending looks for more
 }
 
 // Deaf reports whether one Accept has gone on for much longer than it was told: it takes a
 // time-out for nothing, as that of a listener which looks now and then at a channel of its own,
-// or goes by another clock. Only Close ends it.
+// or goes by another clock. Only Close ends it. It is asked every LastAccepts, and counts how
+// often it was: on a busy machine Accept may have had no turn, however long ago that was.
 func (l *Listener) Deaf() bool {
 	asked := l.asked.Load()
-	return asked != 0 && time.Now().UnixNano()-max(asked, l.until.Load()) > int64(deafAccept)
+	if asked == 0 || l.heard.Swap(asked) != asked || time.Now().UnixNano() < l.until.Load() {
+		l.looks.Store(0)
+		return false
+	}
+	return l.looks.Add(1) >= deafLooks
 }
 
 // Settle waits until l, which cannot be told to stop, has accepted nothing for a while: then
@@ -92,26 +104,36 @@ func (l *Listener) Settle(ctx context.Context) {
 }
 
 // Pending reports whether the listener has connections yet that Accept, whose time was up, will
-// return now. When there are none, or there is no time for more, it has the kernel complete no
-// further ones: none may come between the last look and the listener's end, however long the
-// processors are busy with something else.
+// return now or in a moment. When there are none, or there is no time for more, it has the
+// kernel begin no further ones: none may come between the last look and the listener's end,
+// however long the processors are busy with something else.
 func (l *Listener) Pending() (yes bool) {
 	raw := l.raw()
 	if raw == nil {
 		return false
 	}
-	raw.Control(func(fd uintptr) {
-		due := l.owed.Load() > 0 || !l.sealed.Load() && time.Now().UnixNano() <= l.until.Load()
-		yes = due && sys.Readable(fd)
-		if yes || l.sealed.Load() || sys.Seal(fd) != nil {
-			return
-		}
-		l.sealed.Store(true)
-		n, _ := sys.Backlog(fd)
-		l.owed.Store(int64(n))
-		yes = n > 0
-	})
+	raw.Control(func(fd uintptr) { yes = l.pending(fd) })
 	return yes && l.expire(LastAccept)
+}
+
+func (l *Listener) pending(fd uintptr) bool {
+	if l.last.IsZero() {
+		if sys.Readable(fd) && (l.owed.Load() > 0 || time.Now().UnixNano() <= l.until.Load()) {
+			return true
+		}
+		l.last = time.Now()
+		l.sealed.Store(sys.Seal(fd) == nil)
+		l.owed.Store(backlogOf(fd))
+	}
+	patience := halfOpen
+	half, err := sys.HalfOpen(fd) // before Readable, which knows those that are no longer half open
+	if err != nil {
+		half, patience = true, LastAccept
+	}
+	if sys.Readable(fd) {
+		return l.sealed.Load() || l.owed.Load() > 0
+	}
+	return l.sealed.Load() && half && time.Since(l.last) < patience
 }
 
 // unseal leaves the socket as it was: another process may have it, too.
@@ -122,11 +144,16 @@ func (l *Listener) unseal() {
 }
 
 // backlog returns how many connections nobody has accepted; 0 where that is not known.
-func (l *Listener) backlog() (n int) {
+func (l *Listener) backlog() (n int64) {
 	if raw := l.raw(); raw != nil {
-		raw.Control(func(fd uintptr) { n, _ = sys.Backlog(fd) })
+		raw.Control(func(fd uintptr) { n = backlogOf(fd) })
 	}
 	return n
+}
+
+func backlogOf(fd uintptr) int64 {
+	n, _ := sys.Backlog(fd)
+	return int64(n)
 }
 
 // raw returns the listener's socket, nil if it shows none.

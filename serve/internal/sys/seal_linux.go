@@ -3,6 +3,7 @@
 package sys
 
 import (
+	"errors"
 	"syscall"
 	"unsafe"
 )
@@ -21,8 +22,11 @@ var sealed = [...]syscall.SockFilter{
 // of a dropped packet repeats it after a second.
 //
 // The filter stays with the socket, also in other processes that have it, until Unseal.
-// It has no effect on sockets of MPTCP.
+// Sockets of other protocols than TCP, such as MPTCP, have no use for it, and get an error.
 func Seal(fd uintptr) error {
+	if p, err := syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_PROTOCOL); err != nil || p != syscall.IPPROTO_TCP {
+		return errors.Join(errors.ErrUnsupported, err)
+	}
 	prog := syscall.SockFprog{Len: uint16(len(sealed)), Filter: &sealed[0]}
 	_, _, errno := syscall.Syscall6(syscall.SYS_SETSOCKOPT, fd, syscall.SOL_SOCKET, syscall.SO_ATTACH_FILTER,
 		uintptr(unsafe.Pointer(&prog)), unsafe.Sizeof(prog), 0)
