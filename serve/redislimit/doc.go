@@ -1,7 +1,7 @@
 // Package redislimit refuses requests of clients that ask too often, counted in Redis or
 // Valkey by all processes of a service together.
 //
-// The law is GCRA, as [ratelimit.GCRA] describes it, by one script of one key: at most
+// The law is [ratelimit.GCRA] or [ratelimit.Window], each by one script of one key: at most
 // one round trip a request, pipelined with those of concurrent requests. Two are needed
 // once after Redis has lost the script. A refused client costs no round trip until it may
 // come again. Time is Redis's. Keys are SHA-256 sums, so that neither addresses nor tokens
@@ -14,14 +14,16 @@
 //
 //	Burst + Rate·t ± Processes·Batch
 //
-// requests. What was taken and not given out is void after the time in which it comes back.
+// requests by GCRA. By a window they admit Processes·Batch more than it lets pass in memory
+// in any time, or fewer. What was taken and not given out is void after the time in which it
+// comes back.
 //
-// Redis away: a limit in memory takes over. Its rate and burst are those of Options.Law
-// divided by Options.Processes. It counts all requests all the time, so that a client has
-// no second burst when it takes over. Requests wait for Redis for Options.Timeout at most.
-// After three failures in a row they do not wait, and one at a time tries, first after
-// half a second, then less often, at least every 5 s. [Limiter.Counts] has how many
-// requests were decided so. The limit starts without Redis, too.
+// Redis away: a limit in memory takes over. Its rate and burst, or its limit, are those of
+// Options.Law divided by Options.Processes. It counts all requests all the time, so that a
+// client has no second burst when it takes over. Requests wait for Redis for
+// Options.Timeout at most. After three failures in a row they do not wait, and one at a time
+// tries, first after half a second, then less often, at least every 5 s. [Limiter.Counts]
+// has how many requests were decided so. The limit starts without Redis, too.
 //
 // Redis frozen: the requests that wait then time out, and what they asked for may count
 // when it goes on. Redis restarted without its data, or another one that took over: counts

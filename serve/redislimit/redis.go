@@ -11,46 +11,86 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// law is what a key may do, as the script takes it.
+// law is what a key may do, as a script takes it.
 type law struct {
-	interval time.Duration // in which one request comes back
-	burst    int
+	script   *rueidis.Lua
+	unit     time.Duration // of GCRA in which one request comes back, of a window its length
+	most     int           // requests: the burst or the limit
 	batch    int
+	interval time.Duration // in which one request comes back
 }
 
-// grant is what the script answers.
+// grant is what a script answers.
 type grant struct {
-	n     int           // requests that may pass
-	retry time.Duration // none: until as many as were asked for may
+	n         int           // requests that may pass
+	retry     time.Duration // none: until as many as were asked for may
+	remaining int           // that could follow at once
+	reset     time.Duration // until all of the limit is there again
 }
 
 // lease returns what is to be remembered of it, but for the request that asked.
-func (g grant) lease(now time.Duration, l law) entry {
+func (g grant) lease(now time.Duration, l law) said {
+	s := said{remaining: g.remaining, reset: now + g.reset}
 	if g.n == 0 {
-		return entry{retry: now + g.retry}
+		s.retry = now + g.retry
+		return s
 	}
-	return entry{left: g.n - 1, void: now + time.Duration(g.n)*l.interval}
+	s.left, s.void = g.n-1, now+time.Duration(g.n)*l.interval
+	return s
 }
 
-// script is GCRA. It grants all that is asked for, or nothing. Times are in microseconds;
-// the key holds the theoretical arrival time of the next request, and goes when it is past.
-const script = `
+// Each script grants all that is asked for, or nothing, and answers with the fields of
+// grant. Times are in microseconds. A key goes when it says nothing any more.
+
+// ofGCRA keeps the theoretical arrival time of the next request. It is written with two
+// digits, so that what remains is rounded down with some room.
+const ofGCRA = `
 local interval, burst, n = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 local at = tonumber(redis.call('GET', KEYS[1])) or 0
 if at < now then at = now end
+local function remaining() return math.floor(burst - (at - now) / interval + 0.01) end
 local over = at + n * interval - now - burst * interval
-if over > 0 then return {0, math.ceil(over)} end
+if over > 0 then return {0, math.ceil(over), remaining(), math.ceil(at - now)} end
 at = at + n * interval
 redis.call('SET', KEYS[1], string.format('%.2f', at), 'PX', math.ceil((at - now) / 1000) + 1)
-return {n, 0}
+return {n, 0, remaining(), math.ceil(at - now)}
 `
 
-// redis runs the script. It connects in the background and again until it is closed.
+// ofWindow keeps when the last window with requests began, how many the one before it had,
+// and how many it has.
+const ofWindow = `
+local length, limit, n = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local t = redis.call('TIME')
+local now = t[1] * 1000000 + t[2]
+local into = now % length
+local start, before, current = now - into, 0, 0
+local s, b, c = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) (%d+) (%d+)$')
+if tonumber(s) == start then
+  before, current = tonumber(b), tonumber(c)
+elseif tonumber(s) == start - length then
+  before = tonumber(c)
+end
+local used = current + before * (length - into) / length
+local reset = 2 * length - into
+if used + n > limit then
+  local room, wait = limit - n, 0
+  if current <= room then
+    wait = length * (1 - (room - current) / before) - into
+  else
+    wait = length * (2 - room / current) - into
+  end
+  return {0, math.floor(wait) + 1, math.max(math.floor(limit - used), 0), reset}
+end
+current = current + n
+redis.call('SET', KEYS[1], string.format('%.0f %.0f %.0f', start, before, current), 'PX', math.ceil(reset / 1000))
+return {n, 0, math.floor(limit - used) - n, reset}
+`
+
+// redis runs the scripts. It connects in the background and again until it is closed.
 type redis struct {
 	o      Options
-	script *rueidis.Lua
 	ctx    context.Context
 	cancel context.CancelFunc
 
@@ -76,7 +116,7 @@ func connect(o Options) *redis {
 	if c.WriteBufferEachConn == 0 {
 		c.WriteBufferEachConn = 16 << 10
 	}
-	r := &redis{o: o, script: rueidis.NewLuaScript(script)}
+	r := &redis{o: o}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if !r.dial() {
 		go r.redial()
@@ -136,14 +176,16 @@ func (r *redis) take(key string, l law) (grant, error) {
 	ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
 	defer cancel()
 	sum := sha256.Sum256([]byte(key))
-	micros := strconv.FormatFloat(float64(l.interval)/1e3, 'f', -1, 64)
-	res := r.script.Exec(ctx, client, []string{r.o.Prefix + string(sum[:16])}, []string{micros, strconv.Itoa(l.burst), strconv.Itoa(l.batch)})
+	micros := strconv.FormatFloat(float64(l.unit)/1e3, 'f', -1, 64)
+	res := l.script.Exec(ctx, client, []string{r.o.Prefix + string(sum[:16])}, []string{micros, strconv.Itoa(l.most), strconv.Itoa(l.batch)})
 	said, err := res.AsIntSlice()
 	switch {
 	case err != nil:
 		return grant{}, err
-	case len(said) != 2:
+	case len(said) != 4:
 		return grant{}, errors.New("redis answers the script with something else")
 	}
-	return grant{int(said[0]), time.Duration(said[1]) * time.Microsecond}, nil
+	return grant{int(said[0]), micro(said[1]), int(said[2]), micro(said[3])}, nil
 }
+
+func micro(n int64) time.Duration { return time.Duration(n) * time.Microsecond }

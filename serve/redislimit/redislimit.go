@@ -1,6 +1,7 @@
 package redislimit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -24,14 +25,14 @@ type Options struct {
 	// Redis says where it is; at least InitAddress. The limiter makes connections of its
 	// own, as other commands must not keep it waiting. What is zero is set for that.
 	Redis rueidis.ClientOption
-	Law   ratelimit.GCRA
+	Law   ratelimit.Law
 	// Key says whose requests count together. Nil: the client's address as clientaddr
 	// finds it, of IPv6 the first 64 bits.
 	Key func(*http.Request) string
 	// Prefix of keys in Redis tells limits apart. Empty: "limit:".
 	Prefix string
 	// Batch is how many requests of a key are taken from Redis at once, half of the burst
-	// at most. 0: 1, which is exact.
+	// or of the window's limit at most. 0: 1, which is exact.
 	Batch int
 	// Processes share the limit: one divided by it is this one's share while Redis is
 	// away. 0: 1.
@@ -40,6 +41,8 @@ type Options struct {
 	Keys int
 	// Timeout is how long a request waits for Redis. 0: 50 ms.
 	Timeout time.Duration
+	// Announce has answers say what is left, as of package ratelimit. It allocates.
+	Announce bool
 	// Refuse answers what is refused; Retry-After is set. Nil: a plain 429.
 	Refuse http.Handler
 	// Log is told when Redis is away and when it is back. Nil: slog's default.
@@ -54,13 +57,15 @@ const (
 
 // Limiter is a rate limit. It is safe for concurrent use, and may be part of many chains.
 type Limiter struct {
-	o     Options
-	redis *redis
-	guard *breaker.Breaker
-	local *ratelimit.Limiter
-	seed  maphash.Seed
-	table *table
-	epoch time.Time
+	o      Options
+	law    law
+	policy ratelimit.Policy
+	redis  *redis
+	guard  *breaker.Breaker
+	local  *ratelimit.Limiter
+	seed   maphash.Seed
+	table  *table
+	epoch  time.Time
 
 	inFlight                               atomic.Int64
 	failure                                atomic.Value // the last error's text
@@ -70,14 +75,19 @@ type Limiter struct {
 // New returns a limiter, or an error that says which option is wrong. It waits 2 s
 // at most for Redis to be there, and connects later if it is not.
 func New(o Options) (*Limiter, error) {
-	if err := complete(&o); err != nil {
+	law, err := complete(&o)
+	if err != nil {
 		return nil, fmt.Errorf("redislimit: %w", err)
 	}
 	local, err := ratelimit.New(ratelimit.Options{Law: share(o.Law, o.Processes), Key: ratelimit.ByString(o.Key), Keys: o.Keys})
 	if err != nil {
 		return nil, fmt.Errorf("redislimit: %w", err)
 	}
-	l := &Limiter{o: o, local: local, seed: maphash.MakeSeed(), table: newTable(o.Keys), epoch: time.Now()}
+	policy, err := ratelimit.NewPolicy(o.Law)
+	if err != nil {
+		return nil, fmt.Errorf("redislimit: %w", err)
+	}
+	l := &Limiter{o: o, law: law, policy: policy, local: local, seed: maphash.MakeSeed(), table: newTable(o.Keys), epoch: time.Now()}
 	l.guard, err = breaker.New("redis", breaker.Options{Consecutive: 3, Out: 500 * time.Millisecond, MostOut: 5 * time.Second, Changed: l.logChange})
 	if err != nil {
 		return nil, fmt.Errorf("redislimit: %w", err)
@@ -96,31 +106,24 @@ func (l *Limiter) logChange(_ string, to breaker.State) {
 	}
 }
 
-// complete fills in the defaults.
-func complete(o *Options) error {
+// complete fills in the defaults, and returns the law as its script takes it.
+func complete(o *Options) (law, error) {
 	if len(o.Redis.InitAddress) == 0 {
-		return errors.New("Options.Redis.InitAddress is not set: where is Redis?")
-	}
-	if o.Law.Per == 0 {
-		o.Law.Per = time.Second
-	}
-	if o.Law.Burst == 0 {
-		o.Law.Burst = o.Law.Rate
+		return law{}, errors.New("Options.Redis.InitAddress is not set: where is Redis?")
 	}
 	if o.Batch == 0 {
 		o.Batch = 1
 	}
-	if o.Law.Rate < 1 || o.Law.Per/time.Duration(o.Law.Rate) < time.Microsecond {
-		return fmt.Errorf("a limit of %d requests in %s; set from one to a million a second", o.Law.Rate, o.Law.Per)
+	l, err := forScript(o.Law)
+	if err != nil {
+		return law{}, err
 	}
-	if o.Law.Burst < 1 {
-		return fmt.Errorf("a burst of %d requests; set from 1", o.Law.Burst)
+	if o.Batch < 0 || o.Batch > max(l.most/2, 1) {
+		return law{}, fmt.Errorf("Options.Batch is %d; set from 1 to half of the %d at once", o.Batch, l.most)
 	}
-	if o.Batch < 0 || o.Batch > max(o.Law.Burst/2, 1) {
-		return fmt.Errorf("Options.Batch is %d; set from 1 to half of the burst of %d", o.Batch, o.Law.Burst)
-	}
+	l.batch = o.Batch
 	if o.Processes < 0 || o.Keys < 0 || o.Timeout < 0 {
-		return fmt.Errorf("Options has a negative number: Processes %d, Keys %d, Timeout %s", o.Processes, o.Keys, o.Timeout)
+		return law{}, fmt.Errorf("Options has a negative number: Processes %d, Keys %d, Timeout %s", o.Processes, o.Keys, o.Timeout)
 	}
 	o.Processes = max(o.Processes, 1)
 	if o.Key == nil {
@@ -141,14 +144,52 @@ func complete(o *Options) error {
 	if o.Refuse == nil {
 		o.Refuse = http.HandlerFunc(refuse)
 	}
-	return nil
+	return l, nil
+}
+
+// forScript returns what a script is told, but for the batch.
+func forScript(of ratelimit.Law) (law, error) {
+	var l law
+	var per time.Duration
+	var rate int
+	switch of := of.(type) {
+	case nil:
+		return law{}, errors.New("Options.Law is not set: how many requests may a client make?")
+	case ratelimit.GCRA:
+		rate, per = of.Rate, cmp.Or(of.Per, time.Second)
+		l.script, l.most = rueidis.NewLuaScript(ofGCRA), cmp.Or(of.Burst, of.Rate)
+	case ratelimit.Window:
+		rate, per = of.Limit, cmp.Or(of.Length, time.Minute)
+		l.script, l.most, l.unit = rueidis.NewLuaScript(ofWindow), of.Limit, per.Truncate(time.Microsecond)
+	}
+	if rate < 1 || per/time.Duration(rate) < time.Microsecond {
+		return law{}, fmt.Errorf("a limit of %d requests in %s; set from one to a million a second", rate, per)
+	}
+	if l.most < 1 {
+		return law{}, fmt.Errorf("a burst of %d requests; set from 1", l.most)
+	}
+	l.interval = per / time.Duration(rate)
+	if l.unit == 0 {
+		l.unit = l.interval
+	}
+	return l, nil
 }
 
 // share returns one process's share of the law.
-func share(law ratelimit.GCRA, processes int) ratelimit.GCRA {
-	law.Per *= time.Duration(processes)
-	law.Burst = max(law.Burst/processes, 1)
-	return law
+func share(of ratelimit.Law, processes int) ratelimit.Law {
+	switch law := of.(type) {
+	case ratelimit.GCRA:
+		law.Burst = max(cmp.Or(law.Burst, law.Rate)/processes, 1)
+		law.Per = cmp.Or(law.Per, time.Second) * time.Duration(processes)
+		return law
+	case ratelimit.Window:
+		if law.Limit < processes { // one request in a longer time
+			law.Length = cmp.Or(law.Length, time.Minute) * time.Duration(processes) / time.Duration(law.Limit)
+		}
+		law.Limit = max(law.Limit/processes, 1)
+		return law
+	}
+	return of
 }
 
 func keyOfAddress(r *http.Request) string {
@@ -192,45 +233,46 @@ func (h *handler) ChainLayer() chain.Layer {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	retry, ok := h.l.Take(r)
-	if ok {
+	res := h.l.Take(r)
+	if h.l.o.Announce {
+		h.l.policy.Announce(w.Header(), res)
+	}
+	if res.Allowed {
 		h.next.ServeHTTP(w, r)
 		return
 	}
-	w.Header().Set("Retry-After", strconv.FormatFloat(math.Ceil(max(retry.Seconds(), 1)), 'f', 0, 64))
+	w.Header().Set("Retry-After", strconv.FormatFloat(math.Ceil(max(res.Retry.Seconds(), 1)), 'f', 0, 64))
 	h.l.o.Refuse.ServeHTTP(w, r)
 }
 
-// Take has a request counted, as the middleware does. It reports whether the request may
-// pass, and if not, when one will.
-func (l *Limiter) Take(r *http.Request) (retry time.Duration, ok bool) {
+// Take has a request counted, as the middleware does, and returns what became of it. What
+// remains is what Redis said when it was last asked, less what was given out here since.
+func (l *Limiter) Take(r *http.Request) ratelimit.Result {
 	local := l.local.Take(r, 1)
-	retry, ok, alone := l.take(l.o.Key(r))
+	res, alone := l.take(l.o.Key(r))
 	if alone {
 		l.decidedAlone.Add(1)
-		retry, ok = local.Retry, local.Allowed
+		res = local
 	}
-	if !ok {
+	if !res.Allowed {
 		l.refused.Add(1)
 	}
-	return retry, ok
+	return res
 }
 
 // take asks what is known here, and Redis if need be. alone says that Redis is away.
-func (l *Limiter) take(key string) (retry time.Duration, ok, alone bool) {
+func (l *Limiter) take(key string) (res ratelimit.Result, alone bool) {
 	hash := maphash.String(l.seed, key)
 	for {
 		now := time.Since(l.epoch)
 		d := l.table.decide(hash, now, l.o.Batch > 1)
 		switch d.kind {
-		case granted:
-			return 0, true, false
-		case denied:
-			return d.until - now, false, false
+		case granted, denied:
+			return d.said.result(now), false
 		case wait: // another request of the key is asking
 			<-d.flight.over
 			if d.flight.failed {
-				return 0, false, true
+				return res, true
 			}
 			continue
 		}
@@ -238,17 +280,12 @@ func (l *Limiter) take(key string) (retry time.Duration, ok, alone bool) {
 		now = time.Since(l.epoch)
 		if err != nil {
 			l.table.fail(hash, d.flight)
-			return 0, false, true
+			return res, true
 		}
-		l.table.learn(hash, d.flight, g.lease(now, l.law()))
-		return g.retry, g.n > 0, false
+		said := g.lease(now, l.law)
+		l.table.learn(hash, d.flight, said)
+		return said.result(now), false
 	}
-}
-
-// law is what the script is told.
-func (l *Limiter) law() law {
-	interval := l.o.Law.Per / time.Duration(l.o.Law.Rate)
-	return law{interval: interval, burst: l.o.Law.Burst, batch: l.o.Batch}
 }
 
 var errBusy = errors.New("too many round trips at a time")
@@ -265,7 +302,7 @@ func (l *Limiter) ask(key string) (grant, error) {
 		return grant{}, errBusy
 	}
 	l.trips.Add(1)
-	g, err := l.redis.take(key, l.law())
+	g, err := l.redis.take(key, l.law)
 	l.inFlight.Add(-1)
 	if err != nil {
 		l.failures.Add(1)

@@ -183,16 +183,16 @@ func TestLaw(t *testing.T) {
 	b := newLimiter(t, s.addr, redislimit.Options{Law: ratelimit.GCRA{Rate: 10, Burst: 5}, Timeout: time.Second})
 	begun := time.Now()
 	for i := range 5 { // by two processes in turn
-		if _, ok := []*redislimit.Limiter{a, b}[i%2].Take(request("x")); !ok {
+		if !([]*redislimit.Limiter{a, b})[i%2].Take(request("x")).Allowed {
 			t.Errorf("request %d of a burst of 5 is refused", i)
 		}
 	}
-	retry, ok := a.Take(request("x"))
-	if ok && time.Since(begun) < 90*time.Millisecond {
+	res := a.Take(request("x"))
+	if res.Allowed && time.Since(begun) < 90*time.Millisecond {
 		t.Error("a sixth request passes")
 	}
-	if !ok && (retry <= 0 || retry > 100*time.Millisecond) {
-		t.Errorf("retry after %s, want 100 ms at most", retry)
+	if !res.Allowed && (res.Retry <= 0 || res.Retry > 100*time.Millisecond) {
+		t.Errorf("retry after %s, want 100 ms at most", res.Retry)
 	}
 	before := s.commands()
 	for range 100 {
@@ -202,10 +202,10 @@ func TestLaw(t *testing.T) {
 		t.Errorf("100 refused requests cost %d round trips", n)
 	}
 	time.Sleep(110 * time.Millisecond)
-	if _, ok := b.Take(request("x")); !ok {
+	if !b.Take(request("x")).Allowed {
 		t.Error("refused after its time")
 	}
-	if _, ok := b.Take(request("y")); !ok {
+	if !b.Take(request("y")).Allowed {
 		t.Error("another client is refused")
 	}
 	if c := a.Counts(); c.Local != 0 || c.Failures != 0 {
@@ -213,18 +213,109 @@ func TestLaw(t *testing.T) {
 	}
 }
 
+// TestWindow holds the window's script to what package ratelimit does in memory: the limit
+// at once by two processes together, what remains, and when others may come.
+func TestWindow(t *testing.T) {
+	s := startRedis(t)
+	hour := redislimit.Options{Law: ratelimit.Window{Limit: 5, Length: time.Hour}, Timeout: 5 * time.Second, Prefix: "hour:"}
+	a, b := newLimiter(t, s.addr, hour), newLimiter(t, s.addr, hour)
+	for i := range 5 {
+		if res := []*redislimit.Limiter{a, b}[i%2].Take(request("x")); !res.Allowed || res.Remaining != 4-i || res.Reset > 2*time.Hour || res.Reset < time.Minute {
+			t.Errorf("request %d of 5: %+v", i, res)
+		}
+	}
+	if res := b.Take(request("x")); res.Allowed || res.Remaining != 0 || res.Retry <= 0 || res.Retry > 2*time.Hour {
+		t.Errorf("a sixth request: %+v", res)
+	}
+	if !b.Take(request("y")).Allowed {
+		t.Error("another client is refused")
+	}
+	const limit, length = 5, 400 * time.Millisecond
+	l := newLimiter(t, s.addr, redislimit.Options{Law: ratelimit.Window{Limit: limit, Length: length}, Timeout: 5 * time.Second})
+	begun, passed := time.Now(), 0
+	for range 40 {
+		res := l.Take(request("x"))
+		if !res.Allowed {
+			time.Sleep(res.Retry)
+			if res = l.Take(request("x")); !res.Allowed {
+				t.Errorf("refused after Retry, again for %s", res.Retry)
+			}
+		}
+		passed++
+	}
+	if most := limit * int(2+time.Since(begun)/length); passed > most {
+		t.Errorf("%d passed in %s, want %d at most", passed, time.Since(begun), most)
+	}
+	for _, l := range []*redislimit.Limiter{a, b, l} {
+		if c := l.Counts(); c.Local != 0 || c.Failures != 0 {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// TestAnnounce reads the fields of answers, with Redis and without: then they say what
+// remains of this process's share.
+func TestAnnounce(t *testing.T) {
+	s := startRedis(t)
+	for name, c := range map[string]struct {
+		addr   string
+		law    ratelimit.Law
+		policy string
+		batch  int
+		left   []int // after each request that passes
+		reset  int   // seconds at most, when refused
+	}{
+		"GCRA":              {s.addr, ratelimit.GCRA{Rate: 4, Per: time.Hour}, `"default";q=4;w=3600`, 1, []int{3, 2, 1, 0}, 900},
+		"GCRA, batch":       {s.addr, ratelimit.GCRA{Rate: 4, Per: time.Hour}, `"default";q=4;w=3600`, 2, []int{3, 2, 1, 0}, 1800},
+		"window":            {s.addr, ratelimit.Window{Limit: 3, Length: time.Hour}, `"default";q=3;w=3600`, 1, []int{2, 1, 0}, 7200},
+		"GCRA, no Redis":    {"127.0.0.1:1", ratelimit.GCRA{Rate: 4, Per: time.Hour}, `"default";q=4;w=3600`, 1, []int{1, 0}, 1800},
+		"window, no Redis":  {"127.0.0.1:1", ratelimit.Window{Limit: 4, Length: time.Hour}, `"default";q=4;w=3600`, 1, []int{1, 0}, 7200},
+		"less than a share": {"127.0.0.1:1", ratelimit.Window{Limit: 1}, `"default";q=1;w=60`, 1, []int{0}, 240},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLimiter(t, c.addr, redislimit.Options{Law: c.law, Batch: c.batch, Processes: 2, Announce: true, Timeout: 5 * time.Second, Prefix: name})
+			h := l.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			ask := func() (code, left, reset, retry int) {
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, request("x"))
+				if got := w.Header().Get("RateLimit-Policy"); got != c.policy {
+					t.Errorf("RateLimit-Policy: %s, want %s", got, c.policy)
+				}
+				if _, err := fmt.Sscanf(w.Header().Get("RateLimit"), `"default";r=%d;t=%d`, &left, &reset); err != nil {
+					t.Fatalf("RateLimit: %s: %v", w.Header().Get("RateLimit"), err)
+				}
+				retry, _ = strconv.Atoi(w.Header().Get("Retry-After"))
+				return w.Code, left, reset, retry
+			}
+			for i, want := range c.left {
+				if code, left, reset, _ := ask(); code != http.StatusOK || left != want || reset < 1 {
+					t.Errorf("request %d: %d, %d left, %d s, want 200 and %d left", i, code, left, reset, want)
+				}
+			}
+			code, left, reset, retry := ask()
+			if code != http.StatusTooManyRequests || left != 0 || retry < reset || reset < 1 || reset > c.reset {
+				t.Errorf("beyond the limit: %d, %d left, %d s, Retry-After %d, want 429 and %d s at most, Retry-After not less", code, left, reset, retry, c.reset)
+			}
+		})
+	}
+}
+
 // TestTrips counts round trips at the server: one a request, with a batch one in fifty.
 // The first ten requests may find that it has no script yet.
 func TestTrips(t *testing.T) {
 	s := startRedis(t)
-	for _, c := range []struct{ batch, most int }{{1, 1010}, {50, 22}} {
-		l := newLimiter(t, s.addr, redislimit.Options{Law: ratelimit.GCRA{Rate: 10000}, Batch: c.batch, Timeout: time.Second})
+	gcra, window := ratelimit.GCRA{Rate: 10000}, ratelimit.Window{Limit: 10000, Length: time.Second}
+	for i, c := range []struct {
+		law         ratelimit.Law
+		batch, most int
+	}{{gcra, 1, 1010}, {gcra, 50, 22}, {window, 1, 1010}, {window, 50, 22}} {
+		l := newLimiter(t, s.addr, redislimit.Options{Law: c.law, Batch: c.batch, Timeout: time.Second, Prefix: fmt.Sprint("trips", i)})
 		before := s.commands()
 		var all sync.WaitGroup
 		for range 10 { // at the same time, so that they would all ask
 			all.Go(func() {
 				for range 100 {
-					if _, ok := l.Take(request(fmt.Sprint("trips", c.batch))); !ok {
+					if !l.Take(request("x")).Allowed {
 						t.Error("refused below the limit")
 					}
 				}
@@ -232,7 +323,7 @@ func TestTrips(t *testing.T) {
 		}
 		all.Wait()
 		if n := s.commands() - before; n > c.most || l.Counts().Local != 0 {
-			t.Errorf("batch %d: 1000 requests cost %d round trips, want %d at most: %+v", c.batch, n, c.most, l.Counts())
+			t.Errorf("%s, batch %d: 1000 requests cost %d round trips, want %d at most: %+v", c.law, c.batch, n, c.most, l.Counts())
 		}
 	}
 }
@@ -268,7 +359,7 @@ func TestMain(m *testing.M) {
 		all.Go(func() {
 			for time.Now().Before(end) {
 				asked.Add(1)
-				if _, ok := l.Take(r); ok {
+				if l.Take(r).Allowed {
 					admitted.Add(1)
 				}
 				time.Sleep(time.Millisecond)
@@ -497,12 +588,12 @@ func TestRedisLater(t *testing.T) {
 	s := startRedis(t)
 	s.kill()
 	l := newLimiter(t, s.addr, redislimit.Options{Law: ratelimit.GCRA{Rate: 10}})
-	if _, ok := l.Take(request("x")); !ok || l.Counts().Local != 1 {
-		t.Errorf("%v, %+v", ok, l.Counts())
+	if res := l.Take(request("x")); !res.Allowed || l.Counts().Local != 1 {
+		t.Errorf("%+v, %+v", res, l.Counts())
 	}
 	s.start()
 	for range 100 {
-		if _, _ = l.Take(request("x")); l.Counts().Trips > l.Counts().Failures {
+		if l.Take(request("x")); l.Counts().Trips > l.Counts().Failures {
 			return
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -519,7 +610,7 @@ func TestManyKeys(t *testing.T) {
 		all.Go(func() {
 			n := 0
 			for range 6 {
-				if _, ok := l.Take(request(fmt.Sprint("client", c))); ok {
+				if l.Take(request(fmt.Sprint("client", c))).Allowed {
 					n++
 				}
 			}
@@ -539,6 +630,9 @@ func TestOptions(t *testing.T) {
 	for _, o := range []redislimit.Options{
 		{Law: ratelimit.GCRA{Rate: 1}},
 		{Redis: addr},
+		{Redis: addr, Law: ratelimit.Window{}},
+		{Redis: addr, Law: ratelimit.Window{Limit: 10, Length: time.Microsecond}},
+		{Redis: addr, Law: ratelimit.Window{Limit: 10}, Batch: 6},
 		{Redis: addr, Law: ratelimit.GCRA{Rate: 10}, Batch: 6},
 		{Redis: addr, Law: ratelimit.GCRA{Rate: 10_000_000}},
 		{Redis: addr, Law: ratelimit.GCRA{Rate: 10}, Processes: -1},

@@ -3,6 +3,8 @@ package redislimit
 import (
 	"sync"
 	"time"
+
+	"github.com/tarehq/tare/serve/middleware/ratelimit"
 )
 
 // table remembers, by the hashes of keys, what Redis said: requests that may be given
@@ -18,10 +20,28 @@ type shard struct {
 }
 
 type entry struct {
-	left   int           // requests to give out
-	void   time.Duration // when what is left is void
-	retry  time.Duration // when Redis may be asked again
-	flight *flight       // nil: nobody asks
+	said
+	flight *flight // nil: nobody asks
+}
+
+// said is what Redis said of a key.
+type said struct {
+	left      int           // requests to give out
+	void      time.Duration // when what is left is void
+	retry     time.Duration // when Redis may be asked again, 0 = at any time
+	remaining int           // that could be taken from Redis
+	reset     time.Duration // when all of the limit is there again
+}
+
+// result is that of a request which was given out, or refused.
+func (s said) result(now time.Duration) ratelimit.Result {
+	res := ratelimit.Result{Allowed: s.retry == 0, Reset: max(s.reset-now, 0)}
+	if res.Allowed {
+		res.Remaining = s.left + s.remaining
+	} else {
+		res.Retry = s.retry - now
+	}
+	return res
 }
 
 // flight is a request that asks Redis for others of its key, too.
@@ -41,7 +61,7 @@ const (
 
 type decision struct {
 	kind   kind
-	until  time.Duration
+	said   said // if granted or denied
 	flight *flight
 }
 
@@ -67,9 +87,9 @@ func (t *table) decide(hash uint64, now time.Duration, together bool) decision {
 	case e == nil:
 	case e.left > 0 && now < e.void:
 		e.left--
-		return decision{kind: granted}
+		return decision{kind: granted, said: e.said}
 	case now < e.retry:
-		return decision{kind: denied, until: e.retry}
+		return decision{kind: denied, said: e.said}
 	}
 	if !together {
 		return decision{}
@@ -100,7 +120,7 @@ func (t *table) add(s *shard, hash uint64) *entry {
 }
 
 // learn keeps what Redis said and has those who wait look.
-func (t *table) learn(hash uint64, f *flight, said entry) {
+func (t *table) learn(hash uint64, f *flight, said said) {
 	s := t.shard(hash)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +129,7 @@ func (t *table) learn(hash uint64, f *flight, said entry) {
 		e = t.add(s, hash)
 	}
 	if e != nil {
-		e.left, e.void, e.retry = said.left, said.void, said.retry
+		e.said = said
 	}
 	end(e, f)
 }

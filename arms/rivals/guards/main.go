@@ -191,7 +191,7 @@ func newTareLimit(addr string, rate, batch int) (gin.HandlerFunc, error) {
 		return nil, err
 	}
 	return func(c *gin.Context) {
-		if _, ok := l.Take(c.Request); !ok {
+		if !l.Take(c.Request).Allowed {
 			c.AbortWithStatus(http.StatusTooManyRequests)
 		}
 	}, nil

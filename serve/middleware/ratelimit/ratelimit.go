@@ -18,7 +18,6 @@ package ratelimit
 import (
 	"fmt"
 	"hash/maphash"
-	"math"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -35,8 +34,7 @@ type Options struct {
 	// Keys is how many clients are counted at a time: 24 to 48 bytes of memory each.
 	// 0: 65,536.
 	Keys int
-	// Announce has answers say what is left, by the fields RateLimit and
-	// RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers-10. It allocates.
+	// Announce has answers say what is left, as [Policy] does. It allocates.
 	Announce bool
 	// Refuse answers what is refused; Retry-After is set. Nil: a plain 429.
 	Refuse http.Handler
@@ -49,7 +47,7 @@ type Limiter struct {
 	seed    maphash.Seed
 	table   *table
 	zero    time.Time // of its clock: a length of the law ago, so that there is a window before the first
-	policy  []string
+	policy  Policy
 	refused atomic.Uint64
 }
 
@@ -58,14 +56,11 @@ const defaultKeys = 1 << 16
 
 // New returns a limiter, or an error that says which option is wrong.
 func New(o Options) (*Limiter, error) {
-	if o.Law == nil {
-		return nil, fmt.Errorf("ratelimit: Options.Law is not set: how many requests may a client make?")
-	}
-	law, err := o.Law.prepare()
+	policy, err := NewPolicy(o.Law)
 	if err != nil {
-		return nil, fmt.Errorf("ratelimit: %w", err)
+		return nil, err
 	}
-	o.Law = law
+	o.Law = policy.law
 	if o.Keys < 0 || o.Keys > 1<<30 {
 		return nil, fmt.Errorf("ratelimit: Options.Keys is %d; set from 1 to 2³⁰, or 0 for %d", o.Keys, defaultKeys)
 	}
@@ -78,9 +73,8 @@ func New(o Options) (*Limiter, error) {
 	if o.Refuse == nil {
 		o.Refuse = http.HandlerFunc(refuse)
 	}
-	n, per := o.Law.quota()
-	policy := fmt.Sprintf(`"default";q=%d;w=%d`, n, seconds(per))
-	return &Limiter{o: o, seed: maphash.MakeSeed(), table: newTable(o.Keys), zero: time.Now().Add(-per), policy: []string{policy}}, nil
+	_, per := o.Law.quota()
+	return &Limiter{o: o, seed: maphash.MakeSeed(), table: newTable(o.Keys), zero: time.Now().Add(-per), policy: policy}, nil
 }
 
 // Middleware limits what reaches next. In a chain its layer is called ratelimit, in the
@@ -120,7 +114,7 @@ func (h *handler) ChainLayer() chain.Layer {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	res := h.l.Take(r, 1)
 	if h.l.o.Announce {
-		h.l.announce(w.Header(), res)
+		h.l.policy.Announce(w.Header(), res)
 	}
 	if res.Allowed {
 		h.next.ServeHTTP(w, r)
@@ -129,17 +123,6 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Retry-After", strconv.FormatInt(seconds(res.Retry), 10))
 	h.l.o.Refuse.ServeHTTP(w, r)
 }
-
-func (l *Limiter) announce(header http.Header, res Result) {
-	header["Ratelimit-Policy"] = l.policy[:1:1]
-	text := append(make([]byte, 0, 48), `"default";r=`...)
-	text = strconv.AppendInt(text, int64(res.Remaining), 10)
-	text = append(text, ";t="...)
-	header["Ratelimit"] = []string{string(strconv.AppendInt(text, seconds(res.Reset), 10))}
-}
-
-// seconds rounds up: a client that comes back after them is not too early.
-func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
 
 func refuse(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, http.StatusText(http.StatusTooManyRequests), http.StatusTooManyRequests)
