@@ -106,7 +106,7 @@ func (s *session) watched(ctx context.Context, ob observer, d time.Duration, out
 		ended = make(chan error, 1)
 		go func() { ended <- lookUntil(ctx, ob, end) }()
 	}
-	res, err := load.Run(ctx, o)
+	res, err := s.r.Agents.Load(ctx, o)
 	if err != nil {
 		cancel()
 	}

@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/lab/arm"
+	"github.com/tarehq/tare/lab/fleet"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -55,6 +56,9 @@ type Options struct {
 	// About is written into the manifest as it is: tare's version, the command
 	// that repeats the run, the environment, calibration and self-test.
 	About record.Manifest
+
+	Agents  *fleet.Fleet // make the loads of pilot, trials and captures; nil: this process does
+	ArmHost string       // address of this machine that arms listen on; "" is 127.0.0.1
 
 	// Progress, if set, is called from one goroutine at a time.
 	Progress func(Event)
@@ -97,9 +101,7 @@ var ErrArm = errors.New("arm cannot be measured")
 // In the targets' header fields ${NAME} stands for a variable of the environment,
 // whose value is sent and not recorded.
 func Run(ctx context.Context, o Options) (*record.Run, error) {
-	if o.Seed == 0 {
-		o.Seed = 1
-	}
+	o.Seed = cmp.Or(o.Seed, 1)
 	if o.Decided == nil {
 		o.Decided = (*verdict.Analysis).Decided
 	}

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -52,10 +53,7 @@ func target(base string, g study.Target) load.Target {
 		t.Header = append(t.Header, load.Field{Name: name, Value: g.Header[name]})
 	}
 	v := g.Verify
-	t.Verify = load.Verify{Status: v.Status, Contains: v.Contains, Length: v.Length, SHA256: v.SHA256}
-	if t.Verify.Status == 0 {
-		t.Verify.Status = 200
-	}
+	t.Verify = load.Verify{Status: cmp.Or(v.Status, 200), Contains: v.Contains, Length: v.Length, SHA256: v.SHA256}
 	for _, name := range slices.Sorted(maps.Keys(v.Header)) {
 		t.Verify.Header = append(t.Verify.Header, load.Field{Name: name, Value: v.Header[name]})
 	}

@@ -79,13 +79,13 @@ func (r *runner) pilotTrial(ctx context.Context, name string, w study.Workload, 
 	defer s.stop()
 	o := r.loadOptions(closed, s.proc.URL())
 	o.WarmUp, o.Duration = pilotFor/4, pilotFor
-	res, err := load.Run(ctx, o)
+	res, err := r.Agents.Load(ctx, o)
 	for range pilotAgain {
 		if !silent(res) || s.proc.Failure() != nil || ctx.Err() != nil {
 			break
 		}
 		o.Duration *= 2
-		res, err = load.Run(ctx, o)
+		res, err = r.Agents.Load(ctx, o)
 	}
 	if died := s.proc.Failure(); died != nil {
 		err = fmt.Errorf("under load: %w", died)

@@ -126,7 +126,7 @@ func (r *runner) startProgram(ctx context.Context, p arm.Program, w study.Worklo
 
 // startReady starts a program and waits until try succeeds.
 func (r *runner) startReady(ctx context.Context, p arm.Program, w study.Workload, try func(context.Context, string) error, t *record.Trial) (*session, error) {
-	proc, err := arm.Start(ctx, p, arm.StartOptions{CPUs: r.specimenCPUs()})
+	proc, err := arm.Start(ctx, p, arm.StartOptions{CPUs: r.specimenCPUs(), Host: r.ArmHost})
 	if err != nil {
 		return nil, fmt.Errorf("starting: %w", err)
 	}
@@ -177,7 +177,7 @@ func (s *session) load(ctx context.Context, live func(load.Snapshot)) (*load.Res
 			s.after = s.read()
 		}
 	}
-	return s.steadily(ctx, o, load.Run)
+	return s.steadily(ctx, o, s.r.Agents.Load)
 }
 
 // steadily runs a load, and once more, already warm, if that was not steady. One in which

@@ -63,7 +63,7 @@ func (s *session) faults(res *load.Result) []string {
 	if share := res.Busy(); share > maxGeneratorShare {
 		add("the generator used %.0f %% of its CPUs, more than %.0f %%", 100*share, 100*maxGeneratorShare)
 	}
-	return append(why, s.timing(res)...)
+	return append(append(why, s.r.Agents.Unfit()...), s.timing(res)...)
 }
 
 // timing are the reasons that lie in when requests were sent and answered. That they

@@ -182,13 +182,13 @@ func (p *plan) pickThreads() int {
 	return min(n, p.opts.Connections)
 }
 
-// peakRate is the highest rate of the schedule.
+// peakRate is the highest rate of the schedule, or of its part.
 func (p *plan) peakRate() float64 {
 	var peak float64
 	for _, ph := range p.opts.Schedule.Phases {
 		peak = max(peak, ph.From, ph.To)
 	}
-	return peak
+	return peak / float64(max(1, p.opts.Schedule.Parts))
 }
 
 // checkDescriptors refuses more connections than can be opened. In the open

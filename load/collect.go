@@ -45,8 +45,6 @@ func (c *conductor) result(cause error) *Result {
 	}
 	if res.Elapsed > 0 {
 		res.MeanFlight = area / float64(res.Elapsed)
-	}
-	if res.Elapsed > 0 {
 		p.series.seal(max(p.sliceAt(end-1), p.series.last()) + 1)
 	}
 	res.Series = p.series.sealed

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/load/pace"
+	"github.com/tarehq/tare/stats/hist"
 )
 
 // Options say what load to offer. The zero value of every field but Targets
@@ -88,6 +89,9 @@ type Options struct {
 	// Progress, if set, is called about four times a second from one
 	// goroutine while the load runs.
 	Progress func(Snapshot)
+	// Sealed, if set, is called with each slice of Result.Series in which anything ended, in
+	// order, and its response times, which it may not keep. Keep it short, too.
+	Sealed func(Slice, *hist.Hist)
 	// Mark, if set, is called from one goroutine when the measured part begins
 	// (true) and as soon as its last request has ended, before connections are
 	// closed (false). The load goes on meanwhile: keep it short.

@@ -147,10 +147,9 @@ func (p *plan) arrivals(k, n int) *arrivals {
 	s := p.opts.Schedule
 	a := &arrivals{plan: p, main: s.Cursor(k, n), offset: p.measure}
 	if rate := s.RateAt(0); p.opts.WarmUp > 0 && rate > 0 {
-		warm := pace.Schedule{
-			Phases: []pace.Phase{{From: rate, To: rate, For: p.opts.WarmUp}},
-			Random: s.Random, Seed: s.Seed + 1, // not the arrivals that are measured
-		}
+		warm := *s
+		warm.Phases = []pace.Phase{{From: rate, To: rate, For: p.opts.WarmUp}}
+		warm.Seed++ // not the arrivals that are measured
 		a.warm, a.offset = warm.Cursor(k, n), p.begin
 	}
 	return a

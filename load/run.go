@@ -55,8 +55,8 @@ type conductor struct {
 	stopped bool          // this process was, and went on
 
 	recent   []point // answers seen at the latest ticks
-	response *hist.Hist
-	service  *hist.Hist
+	response hist.Hist
+	service  hist.Hist
 }
 
 // point is a count at a time.
@@ -80,6 +80,7 @@ func (c *conductor) conduct(ctx context.Context) error {
 		p.start(nanotime()) // the mark may have taken its time
 	}
 	p.series = newSeries(p.opts.Slice)
+	p.series.tell = p.opts.Sealed
 	var closeAll func()
 	var err error
 	done := make(chan struct{})
@@ -165,9 +166,6 @@ func (c *conductor) collectSlices(now int64) {
 
 // fillCounts fills in what has been counted so far.
 func (c *conductor) fillCounts(s *Snapshot, now int64) {
-	if c.response == nil {
-		c.response, c.service = hist.New(), hist.New()
-	}
 	c.response.Reset()
 	c.service.Reset()
 	var counts, warmUp Counts
@@ -176,11 +174,11 @@ func (c *conductor) fillCounts(s *Snapshot, now int64) {
 		counts.add(&r.counts)
 		warmUp.add(&r.warmUp)
 		c.service.Merge(r.service)
-		r.slice.addTo(c.response, c.service)
+		r.slice.addTo(&c.response, &c.service)
 		r.Unlock()
 	}
-	c.plan.series.addTo(c.response, c.service)
-	s.Response, s.Service = c.response, c.service
+	c.plan.series.addTo(&c.response, &c.service)
+	s.Response, s.Service = &c.response, &c.service
 	s.Flight = int(c.plan.flight.Load())
 	s.Counts = counts
 	if s.Elapsed < 0 {

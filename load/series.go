@@ -64,6 +64,7 @@ type series struct {
 	open   map[int]*slicePart // by index; handed over and not sealed
 	spare  []*slicePart
 	past   times // of all sealed slices
+	tell   func(Slice, *hist.Hist)
 }
 
 func newSeries(period time.Duration) *series {
@@ -103,12 +104,12 @@ func (s *series) seal(before int) {
 		if p, ok := s.open[i]; ok {
 			sl.Answered, sl.Failed, sl.Dropped, sl.BytesIn = p.answered, p.failed, p.dropped, p.bytesIn
 			s.past.add(p.times)
-			if p.answered > 0 {
-				all := p.alike
-				all.Merge(p.others)
-				sl.P50 = time.Duration(all.Quantile(0.5))
-				sl.P99 = time.Duration(all.Quantile(0.99))
-				sl.Max = time.Duration(all.Max())
+			all := p.alike
+			all.Merge(p.others)
+			sl.P50, sl.P99 = time.Duration(all.Quantile(0.5)), time.Duration(all.Quantile(0.99))
+			sl.Max = time.Duration(all.Max())
+			if s.tell != nil {
+				s.tell(sl, all)
 			}
 			delete(s.open, i)
 			p.reset()

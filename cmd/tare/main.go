@@ -23,6 +23,7 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/ab"
 	"github.com/tarehq/tare/cmd/tare/internal/adviseverb"
+	"github.com/tarehq/tare/cmd/tare/internal/agentverb"
 	"github.com/tarehq/tare/cmd/tare/internal/calibrate"
 	"github.com/tarehq/tare/cmd/tare/internal/claims"
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
@@ -52,6 +53,7 @@ type verbs struct {
 	Ab         ab.Cmd                `cmd:"" help:"Compare your own services: builds, commits, settings, programs or URLs."`
 	Init       initverb.Command      `cmd:"" help:"Write a study file for the service in this folder."`
 	Load       loadverb.Command      `cmd:"" help:"Load a URL and measure its responses."`
+	Agent      agentverb.Command     `cmd:"" help:"Make loads for a coordinator on another host."`
 	Flow       flowverb.Command      `cmd:"" help:"Load a service with users who take the steps of a file."`
 	List       listCmd               `cmd:"" help:"List the studies and the kept runs."`
 	Report     reportCmd             `cmd:"" help:"Show or write a run's report."`

@@ -72,7 +72,8 @@ type Program struct {
 // directory of the trial, are expanded; the first and the last two are in its
 // environment, too.
 type StartOptions struct {
-	Addr string // host:port; "" = a free port of 127.0.0.1
+	Addr string // host:port; "" = a free port of Host
+	Host string // "" = 127.0.0.1
 	CPUs []int  // CPUs it may use, set before it starts, and GOMAXPROCS is their number; nil = all
 	// Dir is a temporary working directory, "" = the program's. The caller makes and
 	// removes it; if the caller dies first it goes with the arm.

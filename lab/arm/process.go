@@ -91,7 +91,7 @@ func (a *Process) start(p Program, o StartOptions) (err error) {
 		return err
 	}
 	if a.addr == "" {
-		if a.addr, err = freeAddr(); err != nil {
+		if a.addr, err = freeAddr(cmp.Or(o.Host, "127.0.0.1")); err != nil {
 			return err
 		}
 	}
@@ -229,13 +229,15 @@ func (a *Process) launch(cpus []int) error {
 
 // freeAddr picks a port that nobody listens on now. It is below those that systems give to
 // outgoing connections, one of which might take it before the arm does.
-func freeAddr() (string, error) {
+func freeAddr(host string) (string, error) {
+	var err error
 	for range 50 {
-		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000))); err == nil {
+		var l net.Listener
+		if l, err = net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(20000+rand.IntN(12000)))); err == nil {
 			return l.Addr().String(), l.Close()
 		}
 	}
-	return "", errors.New("picking a free port: those tried from 20000 to 31999 are all taken")
+	return "", fmt.Errorf("picking a free port of %s: those tried from 20000 to 31999 are all taken: %w", host, err)
 }
 
 // URL returns the base of requests to the arm, such as http://127.0.0.1:41234,

@@ -22,11 +22,15 @@ type Cursor struct {
 
 // Cursor returns one of shares shares, 0 ≤ share < shares: of even arrivals the
 // ones numbered share, share + shares and so on, of random ones an independent
-// process at that part of the rate. The schedule must be valid. A share that
-// does not exist panics.
+// process at that part of the rate. Of a schedule with parts, the shares are those of
+// its part, which other parts may divide otherwise. The schedule must be valid. A share
+// that does not exist panics.
 func (s *Schedule) Cursor(share, shares int) *Cursor {
 	if share < 0 || share >= shares {
 		panic(fmt.Sprintf("pace: share %d of %d", share, shares))
+	}
+	if s.Parts > 0 {
+		share, shares = s.Part+s.Parts*share, s.Parts*shares
 	}
 	c := &Cursor{phases: s.Phases, mass: float64(share), step: float64(shares)}
 	if s.Random {

@@ -300,3 +300,62 @@ func TestNextAllocatesNothing(t *testing.T) {
 		}
 	}
 }
+
+// Parts of a schedule, each shared out as its generator likes, add up to it.
+func TestPartsAddUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		whole := schedules().Draw(t, "schedule")
+		parts := rapid.IntRange(1, 5).Draw(t, "parts")
+		var all []time.Duration
+		for k := range parts {
+			s := *whole
+			s.Part, s.Parts = k, parts
+			if err := s.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, starts(&s, rapid.IntRange(1, 4).Draw(t, "shares"), 10_000)...)
+		}
+		slices.Sort(all)
+		if want := starts(whole, 1, 10_000); !slices.Equal(all, want) {
+			t.Fatalf("%+v: %d parts start at %v, the whole at %v", whole, parts, all, want)
+		}
+	})
+}
+
+// Parts of a Poisson process are independent ones of a part of its rate.
+func TestPoissonParts(t *testing.T) {
+	var all []time.Duration
+	seen, twice := map[time.Duration]bool{}, 0
+	for k := range 4 {
+		s := pace.Poisson(1000, 7)
+		s.Part, s.Parts = k, 4
+		c := s.Cursor(0, 1)
+		for at, _ := c.Next(); at < 100*time.Second; at, _ = c.Next() {
+			if seen[at] {
+				twice++
+			}
+			seen[at] = true
+			all = append(all, at)
+		}
+	}
+	slices.Sort(all)
+	if n := float64(len(all)); math.Abs(n-100_000) > 5*math.Sqrt(100_000) {
+		t.Errorf("four parts have %v starts in 100 s, want about 100000", n)
+	}
+	if got := dispersion(all, 100*time.Millisecond); math.Abs(got-1) > 0.3 {
+		t.Errorf("counts in windows vary %v times their mean, want about once", got)
+	}
+	if twice > 10 { // by chance, of 100,000 starts in 10¹¹ ns
+		t.Errorf("%d starts of two parts are the same: they are not independent", twice)
+	}
+}
+
+func TestPartsThatAreNone(t *testing.T) {
+	for _, c := range [][2]int{{1, 1}, {-1, 2}, {0, -1}, {1, 0}} {
+		s := pace.Constant(1)
+		s.Part, s.Parts = c[0], c[1]
+		if s.Validate() == nil {
+			t.Errorf("part %d of %d: no error", c[0], c[1])
+		}
+	}
+}

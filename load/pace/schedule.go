@@ -37,6 +37,11 @@ type Schedule struct {
 	Phases []Phase
 	Random bool   // arrivals are a Poisson process of that rate
 	Seed   uint64 // of the random arrivals
+
+	// Part and Parts deal the schedule out to generators that know nothing of each other:
+	// the cursors share out part Part, from 0, of Parts. 0 parts are the whole. Length,
+	// RateAt and Count are the whole's.
+	Part, Parts int
 }
 
 // Constant is an even rate in requests a second, without end.
@@ -67,6 +72,9 @@ func Steps(each time.Duration, rates ...float64) *Schedule {
 
 // Validate tells what makes the schedule impossible.
 func (s *Schedule) Validate() error {
+	if s.Parts < 0 || s.Part < 0 || s.Part >= max(1, s.Parts) {
+		return fmt.Errorf("part %d of %d, counted from 0, does not exist", s.Part, s.Parts)
+	}
 	mass, length := 0.0, time.Duration(0)
 	for i, p := range s.Phases {
 		if err := p.validate(i == len(s.Phases)-1); err != nil {

@@ -138,8 +138,11 @@ func checkHeader(payload []byte) error {
 
 // readCounters fills an empty histogram. The extremes and the sum become those
 // of the buckets.
-func (h *Hist) readCounters(b []byte) error {
-	i := 0
+func (h *Hist) readCounters(b []byte) error { return eachCounter(b, h.addBucket) }
+
+// eachCounter calls add for every counter above 0, in order, up to a mistake.
+func eachCounter(b []byte, add func(bucket int, n uint64)) error {
+	i, total := 0, uint64(0)
 	for len(b) > 0 {
 		v, n := varint(b)
 		if n == 0 {
@@ -152,10 +155,11 @@ func (h *Hist) readCounters(b []byte) error {
 		case v < 0:
 			i -= int(v)
 			continue
-		case uint64(v) > math.MaxInt64-h.n:
+		case uint64(v) > math.MaxInt64-total:
 			return errors.New("counters add up to more than 2⁶³−1")
 		case v > 0:
-			h.addBucket(i, uint64(v))
+			add(i, uint64(v))
+			total += uint64(v)
 		}
 		i++
 	}

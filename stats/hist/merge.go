@@ -23,6 +23,11 @@ func (h *Hist) Merge(o *Hist) {
 			to[i] += n
 		}
 	}
+	h.addTotals(o)
+}
+
+// addTotals adds what o knows besides its counters.
+func (h *Hist) addTotals(o *Hist) {
 	if h.n == 0 {
 		h.min, h.max = o.min, o.max
 	}

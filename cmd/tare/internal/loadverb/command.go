@@ -13,6 +13,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb/export"
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb/journal"
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb/redirect"
+	"github.com/tarehq/tare/cmd/tare/internal/remote"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/load/pace"
 )
@@ -23,9 +24,12 @@ type Command struct {
 	Offer    Offer    `embed:"" group:"Load:"`
 	Request  Request  `embed:"" group:"Requests:"`
 	Carriage Carriage `embed:"" group:"Connections:"`
-	Verify   Verify   `embed:"" group:"Verification (a response that fails it counts as an error):"`
-	Judge    Judge    `embed:"" group:"Judgement:"`
-	Output   Output   `embed:"" group:"Output:"`
+
+	remote.Flags `embed:"" group:"Agents:"`
+
+	Verify Verify `embed:"" group:"Verification (a response that fails it counts as an error):"`
+	Judge  Judge  `embed:"" group:"Judgement:"`
+	Output Output `embed:"" group:"Output:"`
 }
 
 // Offer says how much is asked for.
@@ -102,6 +106,7 @@ func (c *Command) Help() string {
   tare load -r ramp:100-5000/30s URL   from 100 to 5,000 a second within 30 s
   tare load --find-max 'p99<50ms' URL  the highest rate with p99 under 50 ms
   tare load --fail-if 'p99>50ms' URL   exit with status 3 if p99 is above 50 ms
+  tare load --on h1,h2 --certs certs URL  by agents on the hosts h1 and h2
 
 With --rate, response times count from the intended start of each request, so they
 include the wait that a stalled server causes. Without --rate, each connection sends its
@@ -146,13 +151,13 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	}
 	defer w.restore() // whatever happens
 	o.Progress = w.progress
-	res, err := load.Run(ctx, o)
+	res, rep, err := c.Load(ctx, o, c.Carriage.CA)
 	w.o.Export.Last(res)
 	werr := w.close()
 	if res == nil {
 		return explainRefusal(err)
 	}
-	s := &summary{res: res, open: o.Schedule != nil, planned: planned(o), title: c.title(), outcomes: c.Judge.outcomes(res)}
+	s := &summary{res: res, open: o.Schedule != nil, planned: planned(o), title: c.title(), outcomes: c.Judge.outcomes(res), agents: rep}
 	return c.finish(t, s, cmp.Or(err, unreachable(ctx, res), werr))
 }
 
@@ -180,7 +185,7 @@ func (c *Command) watch(ctx context.Context, t *cli.Terminal) (context.Context, 
 // finish writes and shows a result. err is what went wrong with the run or its
 // journal: the result is kept all the same.
 func (c *Command) finish(t *cli.Terminal, s *summary, err error) error {
-	d := document{Title: s.title, Thresholds: s.outcomes, Result: s.res}
+	d := document{Title: s.title, Thresholds: s.outcomes, Agents: s.agents, Result: s.res}
 	lost := errors.Join(c.Output.keep(d), c.Output.show(t, s.page(t.Width), d))
 	if c.Output.JSON {
 		for _, o := range s.outcomes {

@@ -153,8 +153,8 @@ func (s *summary) undecided() error {
 // explainRefusal is an error without a result: of the machine or the network where
 // these gave it, else a mistake in what was asked for.
 func explainRefusal(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return err // interrupted while a name was looked up
+	if errors.Is(err, context.Canceled) || errors.As(err, new(*cli.Failure)) {
+		return err // interrupted while a name was looked up, or explained already
 	}
 	_, system := errors.AsType[syscall.Errno](err)
 	_, network := errors.AsType[net.Error](err)

@@ -128,6 +128,7 @@ func (c *Command) check() error {
 		{search && c.Offer.Requests > 0, "--requests", "does not go with --find-max: --duration is the length of each probe"},
 		{search && len(c.Judge.FailIf) > 0, "--fail-if", "does not go with --find-max: its threshold is what is held"},
 		{search && c.Output.CSV != "", "--csv", "does not go with --find-max: load the rate found with --rate"},
+		{search && len(c.On) > 0, "--on", "does not go with --find-max: try rates one by one with --rate"},
 		{search && c.Output.HDR != "", "--hdr", "does not go with --find-max: load the rate found with --rate"},
 	} {
 		if f.wrong {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/remote"
 	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats/hist"
@@ -39,9 +40,10 @@ func (c *Output) journalPath() string {
 // document is what is written as JSON: the result's own keys, after what was
 // asked for and what became of the thresholds.
 type document struct {
-	Title      string       `json:"title"`
-	Thresholds []outcome    `json:"thresholds"` // in the order of --fail-if
-	Result     *load.Result `json:"-"`
+	Title      string         `json:"title"`
+	Thresholds []outcome      `json:"thresholds"` // in the order of --fail-if
+	Agents     *remote.Report `json:"fleet,omitempty"`
+	Result     *load.Result   `json:"-"`
 }
 
 // MarshalJSON puts the two together, the result's keys last.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/remote"
 	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats/hist"
@@ -26,6 +27,7 @@ type summary struct {
 	planned  time.Duration // of the measured part; 0: not known
 	title    string
 	outcomes []outcome
+	agents   *remote.Report // nil: the load was made here
 }
 
 // page builds the report; the drawing in characters is at most width columns wide.
@@ -40,6 +42,7 @@ func (s *summary) page(width int) doc.Page {
 		for _, note := range s.notes() {
 			p.Add(doc.Note(note))
 		}
+		p.Add(remote.Blocks(s.agents, s.open)...)
 		p.Add(s.series(width), doc.Terms{Items: []doc.Term{{Name: "generator", Text: doc.Plain(s.generator())}}})
 		p.Add(warnings(slices.DeleteFunc(slices.Clone(s.res.Warnings), isOnlyErrors))...)
 	}

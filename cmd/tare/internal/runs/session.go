@@ -3,9 +3,11 @@ package runs
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/noise"
 	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/arm"
+	"github.com/tarehq/tare/lab/fleet"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -56,6 +59,12 @@ type Session struct {
 	Again func(dir string) []string
 	// Command is the one that repeats a run; nil is `tare run` with the session's flags.
 	Command []string
+
+	// Agents make the loads; nil: this process does. AgentFlags are the flags that say so, for
+	// the command that repeats a run.
+	Agents     *fleet.Fleet
+	ArmHost    string // as lab.Options.ArmHost
+	AgentFlags []string
 
 	// Builder makes the programs; nil is made by the first run.
 	Builder *arm.Builder
@@ -111,6 +120,9 @@ func (s *Session) Measure(ctx context.Context, t *cli.Terminal, st *study.Study,
 	if s.Builder == nil {
 		s.Builder = NewBuilder(s.Module)
 	}
+	if s.Agents != nil && st.Kind == study.Generators {
+		return nil, cli.Usage("run it without --on", fmt.Errorf("study %s compares load generators, which run on this machine", st.Name))
+	}
 	s.drawSeed()
 	if s.Resume == "" {
 		if err := CheckDir(filepath.Dir(dir), "name a folder that you may write, with --dir"); err != nil {
@@ -131,10 +143,27 @@ func (s *Session) runInto(ctx context.Context, t *cli.Terminal, st *study.Study,
 	p.Begin("reading what disturbs this machine")
 	about := s.describe(ctx, st, dir)
 	p.WarnBusy(about.Env)
+	if s.Agents != nil {
+		s.Agents.Keep(func(rep *fleet.Report) error { return keepAgents(dir, rep) })
+	}
 	return lab.Run(ctx, lab.Options{
 		Study: st, Quick: s.Quick, Builder: s.Builder, Dir: dir, Resume: s.Resume != "",
 		Seed: s.Seed, Blocks: s.Blocks, Budget: s.Budget, Decided: s.Decided, About: about, Progress: p.Show,
+		Agents: s.Agents, ArmHost: s.ArmHost,
 	})
+}
+
+// keepAgents appends what each agent measured to a file in the run's folder, a line for each
+// load: quantiles of a trial's agents do not follow from the trial's own.
+func keepAgents(dir string, rep *fleet.Report) error {
+	f, err := os.OpenFile(filepath.Join(dir, "agents.jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("keeping what the agents measured: %w", err)
+	}
+	if err := errors.Join(json.NewEncoder(f).Encode(rep), f.Close()); err != nil {
+		return fmt.Errorf("keeping what the agents measured: %w", err)
+	}
+	return nil
 }
 
 // describe is what the manifest says of the surroundings.
@@ -142,6 +171,9 @@ func (s *Session) describe(ctx context.Context, st *study.Study, dir string) rec
 	m := record.Manifest{ID: filepath.Base(dir), Tare: cli.Version(), Command: s.Command, Env: Environment(ctx)}
 	if m.Command == nil {
 		m.Command = s.repeating(st)
+	}
+	if s.Agents != nil {
+		m.Env = append(m.Env, record.Fact{Name: "agents", Value: s.Agents.String(), Verdict: "ok"})
 	}
 	noise.Describe(&m)
 	return m
@@ -174,7 +206,7 @@ func (s *Session) keptFlags() []string {
 	if s.Module != "" {
 		args = append(args, "--module", s.Module)
 	}
-	return args
+	return append(args, s.AgentFlags...)
 }
 
 // TakeUp prepares to continue a run as it was planned, and returns its folder and study.
@@ -263,6 +295,8 @@ func Explain(err error) error {
 		hint = noise.CacheHint
 	case errors.Is(err, arm.ErrNoDirectory):
 		hint = "start tare in the folder that the study's packages are relative to; continue a run in the folder where it began"
+	case errors.Is(err, fleet.ErrLost), errors.Is(err, fleet.ErrNotAllowed):
+		hint = "look at the agent's log and configuration; see `tare help agents`"
 	case errors.Is(err, lab.ErrArm):
 		hint = "start the arm by hand to see what it does; `tare help arm` describes what tare asks of it"
 	default:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/publish"
+	"github.com/tarehq/tare/cmd/tare/internal/remote"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/record"
@@ -32,8 +33,10 @@ type Command struct {
 	Budget    time.Duration `help:"Cap the run time, builds excluded, and predict the smallest effect it can detect."`
 	Markdown  string        `help:"Write the report for a pull request." placeholder:"FILE"`
 	Resume    string        `help:"Continue an interrupted run." placeholder:"RUN"`
-	JSON      bool          `name:"json" help:"Print JSON." xor:"form"`
-	Plan      bool          `help:"Print the order and duration of trials, and stop." xor:"form"`
+	remote.Flags
+	ArmOn string `help:"With --on: address of this machine that arms listen on, so that agents reach them (default: 127.0.0.1)." placeholder:"HOST"`
+	JSON  bool   `name:"json" help:"Print JSON." xor:"form"`
+	Plan  bool   `help:"Print the order and duration of trials, and stop." xor:"form"`
 }
 
 // Help shows examples.
@@ -47,6 +50,7 @@ func (c *Command) Help() string {
     tare run --claims --budget 15m            every study with claims, 15 minutes each
     tare run mine.yaml                        your own: see tare help study-files
     tare run --resume RUN                     continue an interrupted run
+    tare run --on h1 --certs certs nesting    load by an agent on the host h1
 
 A run never has more blocks than its plan. More blocks need a new run.
 Each trial is on disk as soon as it ends. Ctrl-C keeps what was measured.
@@ -64,6 +68,10 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	if c.Markdown != "" && len(c.Studies) > 1 {
 		return cli.Usage("run them one by one", errors.New("--markdown takes the report of one study"))
 	}
+	if err := c.connect(ctx, s); err != nil {
+		return err
+	}
+	defer s.Agents.Close()
 	if c.Resume != "" || t.Given["resume"] {
 		return c.resume(ctx, t, s)
 	}
@@ -89,6 +97,25 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 		return c.measure(ctx, t, s, chosen[0])
 	}
 	return c.measureAll(ctx, t, s, chosen)
+}
+
+// connect has agents make the loads, if they are named.
+func (c *Command) connect(ctx context.Context, s *runs.Session) (err error) {
+	if c.ArmOn != "" && len(c.On) == 0 {
+		return cli.Usage("name the agents with --on", errors.New("--arm-on does nothing without --on"))
+	}
+	if c.Plan {
+		return c.Check()
+	}
+	s.ArmHost = c.ArmOn
+	if len(c.On) > 0 {
+		s.AgentFlags = []string{"--on", strings.Join(c.On, ","), "--certs", c.Certs}
+	}
+	if c.ArmOn != "" {
+		s.AgentFlags = append(s.AgentFlags, "--arm-on", c.ArmOn)
+	}
+	s.Agents, err = c.Connect(ctx, "")
+	return err
 }
 
 // name names the studies to run where the command line does not.

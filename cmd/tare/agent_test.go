@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+)
+
+// serveAgent runs tare agent serve until the test ends, and returns its address.
+func serveAgent(t *testing.T, certs, place string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "agent.yaml")
+	if err := os.WriteFile(file, []byte("listen: 127.0.0.1:0\nallow:\n  - "+place+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	log, said := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"agent", "serve", "--config", file, "--certs", certs}, &cli.Terminal{Out: io.Discard, Err: said, Width: 80})
+		said.Close()
+	}()
+	lines := bufio.NewReader(log)
+	line, err := lines.ReadString('\n')
+	found := regexp.MustCompile(`agent ready.* address=(\S+)`).FindStringSubmatch(line)
+	if err != nil || found == nil {
+		t.Fatalf("the agent said %q, %v; want its address", line, err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, lines) }()
+	t.Cleanup(func() {
+		cancel()
+		if status := <-ended; status != 0 {
+			t.Errorf("the agent ended with status %d", status)
+		}
+	})
+	return found[1]
+}
+
+// tare load --on makes one load with several agents, and shows what each measured.
+func TestLoadOn(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
+	defer s.Close()
+	place := strings.TrimPrefix(s.URL, "http://")
+	certs := filepath.Join(t.TempDir(), "certs")
+	status, out, errs := tare(t, "agent", "init", "--certs", certs, "--host", "127.0.0.1")
+	mine := strings.TrimSpace(out)
+	if status != 0 || !strings.HasPrefix(mine, certs) {
+		t.Fatalf("agent init: status %d, %q, %q", status, out, errs)
+	}
+	on := serveAgent(t, mine, place) + "," + serveAgent(t, mine, place)
+	// Status 5 is that of a machine too busy to be on time.
+	status, out, errs = tare(t, "load", "-q", "--on", on, "--certs", certs, "-r", "100", "-d", "1s", s.URL)
+	if status != 0 && status != cli.ExitNotOffered || !strings.Contains(out, "100 scheduled, 100 answered") || !strings.Contains(out, "began within") {
+		t.Errorf("status %d, want 0, and 100 requests and a table of agents:\n%s%s", status, out, errs)
+	}
+	status, out, errs = tare(t, "load", "-q", "--json", "--on", on, "--certs", certs, "-n", "10", "-c", "2", s.URL)
+	var got struct {
+		Counts struct{ Answered int }
+		Fleet  struct {
+			Agents []struct {
+				Name   string
+				Result struct{ Counts struct{ Answered int } }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil || status != 0 {
+		t.Fatalf("status %d, %v, %q: %s", status, err, errs, out)
+	}
+	if f := got.Fleet.Agents; got.Counts.Answered != 10 || len(f) != 2 || f[0].Result.Counts.Answered != 5 {
+		t.Errorf("got %+v, want 10 answers, half of them by each of two agents", got)
+	}
+	for _, c := range []struct {
+		args   string
+		status int
+		want   string
+	}{
+		{"load --on " + on + " " + s.URL, 2, "--on needs --certs"},
+		{"load --certs " + certs + " " + s.URL, 2, "--certs does nothing without --on"},
+		{"load --on " + on + " --certs " + certs + " --find-max p99<1s " + s.URL, 2, "--on does not go with --find-max"},
+		{"load --on " + on + " --certs " + certs + " http://127.0.0.1:1/", 1, "not among those of `allow`"},
+		{"load --on " + on + " --certs " + certs + " -c 1 " + s.URL, 2, "1 connections are fewer than 2 agents"},
+		{"load --on 127.0.0.1:1 --certs " + certs + " " + s.URL, 1, "agent 127.0.0.1:1: connecting"},
+		{"load --on " + strings.ReplaceAll(on, "127.0.0.1", "localhost") + " --certs " + certs + " " + s.URL, 1, "tare agent init --host HOST"},
+		{"run --arm-on 127.0.0.1 nesting", 2, "--arm-on does nothing without --on"},
+		{"run --on " + on + " nesting", 2, "--on needs --certs"},
+		{"agent serve", 2, "--config"},
+		{"agent init --certs x", 2, "--host"},
+		{"agent init --certs x --host h --config y", 2, "--config does nothing with init"},
+		{"agent serve --config missing.yaml", 2, "missing.yaml"},
+	} {
+		if status, _, errs := tare(t, strings.Fields(c.args)...); status != c.status || !strings.Contains(errs, c.want) {
+			t.Errorf("tare %s: status %d and %q, want %d and %q", c.args, status, errs, c.status, c.want)
+		}
+	}
+}
