@@ -182,7 +182,7 @@ func (r *run) gather(ctx context.Context) ([]gathered, error) {
 				fail(err)
 			}
 		case <-overdue:
-			fail(fmt.Errorf("%w: no result within %v of being told to stop", ErrLost, stopWithin))
+			fail(fmt.Errorf("%w: no result within %v after the stop", ErrLost, stopWithin))
 		}
 	}
 	if begins != nil && first == nil { // over before the timer's turn had come
