@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tarehq/tare/serve/internal/budget"
 	"github.com/tarehq/tare/serve/internal/repeat"
 )
 
@@ -52,15 +53,24 @@ const (
 	longestBackoff    = 5 * time.Second
 	defaultRetryAfter = 10 * time.Second
 	defaultBudget     = 0.1
+
+	reserve = 10          // attempts that a host has at most without having earned them
+	refill  = time.Second // in which it gains one
 )
 
 // Client sends requests with deadlines and repeats. It is safe for concurrent use.
 type Client struct {
 	o       Options
 	seed    maphash.Seed
-	budgets [64]budget
+	budgets [64]hosts
 
 	requests, retries, hedges, refused atomic.Uint64
+}
+
+// hosts are those that share a budget.
+type hosts struct {
+	budget.Budget
+	_ [32]byte // a cache line for each
 }
 
 // Counts are what a client has done so far.
@@ -96,7 +106,8 @@ func New(o Options) (*Client, error) {
 	}
 	c := &Client{o: o, seed: maphash.MakeSeed()}
 	for i := range c.budgets {
-		c.budgets[i].left = reserve
+		c.budgets[i].Most, c.budgets[i].Each = reserve, refill
+		c.budgets[i].Fill()
 	}
 	return c, nil
 }
@@ -126,8 +137,8 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 		return c.o.Next.RoundTrip(r)
 	}
 	c.requests.Add(1)
-	b := &c.budgets[maphash.String(c.seed, r.URL.Host)%uint64(len(c.budgets))]
-	b.earn(c.o.Budget)
+	b := &c.budgets[maphash.String(c.seed, r.URL.Host)%uint64(len(c.budgets))].Budget
+	b.Earn(c.o.Budget)
 	if _, ok := r.Context().Deadline(); ok || c.o.Timeout < 0 {
 		return c.send(r, b)
 	}
@@ -137,7 +148,7 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // send makes attempts until one is to be taken.
-func (c *Client) send(r *http.Request, b *budget) (*http.Response, error) {
+func (c *Client) send(r *http.Request, b *budget.Budget) (*http.Response, error) {
 	for n := 1; ; n++ {
 		res, err := c.race(r, n, b)
 		if res != nil && !passing(res.StatusCode) {
@@ -147,7 +158,7 @@ func (c *Client) send(r *http.Request, b *budget) (*http.Response, error) {
 		if !ok {
 			return res, err
 		}
-		if !b.spend(c.o.Budget) {
+		if !b.Spend(c.o.Budget) {
 			c.refused.Add(1)
 			return res, err
 		}

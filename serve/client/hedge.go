@@ -4,10 +4,12 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"github.com/tarehq/tare/serve/internal/budget"
 )
 
 // race makes the nth attempt, with another one beside it if that is to be hedged.
-func (c *Client) race(r *http.Request, n int, b *budget) (*http.Response, error) {
+func (c *Client) race(r *http.Request, n int, b *budget.Budget) (*http.Response, error) {
 	if c.o.Hedge == 0 || !renewable(r) || !c.o.Repeatable(r) {
 		return c.attempt(r.Context(), r, n > 1)
 	}
@@ -21,7 +23,7 @@ func (c *Client) race(r *http.Request, n int, b *budget) (*http.Response, error)
 		return o.res, o.err
 	case <-timer.C:
 	}
-	if !b.spend(c.o.Budget) {
+	if !b.Spend(c.o.Budget) {
 		c.refused.Add(1)
 		o := <-h.outcomes
 		return o.res, o.err
