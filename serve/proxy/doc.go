@@ -9,19 +9,28 @@
 //   - No bytes of a message's frame are passed through. Request and answer are read, and
 //     written anew: what one side frames otherwise than the other does not reach it.
 //     Fields of one hop go no further, nor do those that Connection names.
+//
 //   - A request is sent to a second upstream only where that is safe: nothing of the
 //     answer has been passed on, what was read of the body can be sent again, and either
 //     the method is idempotent (RFC 9110, section 9.2.2), or there is an Idempotency-Key,
-//     or no connection could be made. Second attempts have a budget.
+//     or no connection could be made. Second attempts have a budget, which hedges
+//     (Options.Hedge) take from as well.
+//
 //   - Bodies stream both ways. Of a request's at most Options.Replay bytes are kept, and
 //     only where it may be sent again; of an answer's one buffer of 32 KiB.
+//
 //   - A client that goes away ends what the upstream does for it.
+//
 //   - A request that comes back, as its Via says, is answered 508.
+//
 //   - Upstreams change ([Pool.Set]) without a request lost: those that stay keep what is
 //     known of them, and a request that is with one that goes is answered by it.
 //
+//   - gRPC passes: upstreams with TLS are spoken to by HTTP/2 where they can, those of the
+//     scheme h2c without TLS.
+//
 // What is not: CONNECT, which is answered 501; upgrades to other protocols than
-// Options.Upgrades has; HTTP/2 to upstreams without TLS.
+// Options.Upgrades has.
 //
 // Do not use it with serve.Server.Reuse: a transport may read a request's header after
 // the handler has returned.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tarehq/tare/serve/internal/repeat"
 	"github.com/tarehq/tare/serve/proxy/balance"
+	"github.com/tarehq/tare/serve/proxy/internal/fields"
 )
 
 // exchange is one request and what becomes of it.
@@ -34,9 +35,12 @@ type exchange struct {
 }
 
 func newExchange(h *Handler, w http.ResponseWriter, r *http.Request) *exchange {
-	e := &exchange{h: h, w: w, r: r, set: h.o.Pool.set.Load(), upgrade: h.upgradeOf(r), again: repeat.Safe(r)}
+	e := &exchange{h: h, w: w, r: r, set: h.o.Pool.set.Load(), upgrade: h.fields.Upgrade(r), again: repeat.Safe(r)}
+	if h.o.Pool.o.Scheme == UnencryptedHTTP2 {
+		e.upgrade = "" // HTTP/2 has none
+	}
 	e.key = h.o.Pool.key(r)
-	e.header = h.forward(r, e.upgrade)
+	e.header = h.fields.Forward(r, e.upgrade)
 	if r.ContentLength != 0 && r.Body != nil {
 		e.body = &body{client: r.Body}
 		if e.again {
@@ -57,7 +61,7 @@ func (e *exchange) run() {
 		e.giveUp(http.StatusServiceUnavailable)
 		return
 	}
-	a := e.send(c)
+	a := e.first(c)
 	for e.wantsAnother(a) {
 		c, ok := e.choose()
 		if !ok {
@@ -65,7 +69,7 @@ func (e *exchange) run() {
 		}
 		a.end()
 		e.h.counts.retries.Add(1)
-		a = e.send(c)
+		a = e.send(e.r.Context(), c)
 	}
 	defer a.end()
 	e.finish(a)
@@ -83,6 +87,8 @@ func (e *exchange) finish(a *attempt) {
 		e.giveUp(a.res.StatusCode)
 	case a.err == nil:
 		e.answer(a)
+	case errors.Is(e.r.Context().Err(), context.DeadlineExceeded): // of a middleware: the client waits yet
+		e.giveUp(http.StatusGatewayTimeout)
 	case e.r.Context().Err() != nil: // nobody waits for an answer
 		panic(http.ErrAbortHandler)
 	case e.body != nil && e.body.broken():
@@ -119,7 +125,7 @@ func (e *exchange) wantsAnother(a *attempt) bool {
 	case e.body != nil && !e.body.repeatable():
 		return false
 	}
-	if !e.h.budget.spend(e.h.o.Budget) {
+	if !e.h.budget.Spend(e.h.o.Budget) {
 		e.h.counts.refused.Add(1)
 		return false
 	}
@@ -148,7 +154,8 @@ type attempt struct {
 	err    error
 	body   *attemptBody
 	cancel context.CancelCauseFunc
-	told   bool // the pool knows how it went
+	over   context.CancelFunc // nil: it has no context of its own
+	told   bool               // the pool knows how it went
 }
 
 // errLate says that an attempt took too long.
@@ -163,25 +170,30 @@ func (*lateError) Timeout() bool { return true }
 func (*lateError) Temporary() bool { return true }
 
 // send sends the request to an upstream and waits for the header of its answer.
-func (e *exchange) send(c choice) *attempt {
+func (e *exchange) send(ctx context.Context, c choice) *attempt {
 	e.n++
-	a := &attempt{choice: c}
 	try := time.Duration(0)
 	if e.again && e.mayFollow() {
 		try = max(e.h.o.TryTimeout, 0)
 	}
+	return e.sendWithin(ctx, c, try)
+}
+
+// sendWithin changes nothing of the exchange, so that two may be under way.
+func (e *exchange) sendWithin(ctx context.Context, c choice, try time.Duration) *attempt {
+	a := &attempt{choice: c}
 	if e.h.hinted {
-		a.ctx = attemptContext{e.r.Context(), &e.news, try}
+		a.ctx = attemptContext{ctx, &e.news, try}
 		a.roundTrip(&a.ctx, e)
 	} else {
-		a.roundTripWithin(e, try)
+		a.roundTripWithin(ctx, e, try)
 	}
 	switch {
 	case a.err == nil:
 		if a.res.StatusCode >= http.StatusInternalServerError {
 			a.tell(true)
 		}
-	case e.r.Context().Err() != nil, e.body != nil && e.body.broken(): // the client's fault
+	case ctx.Err() != nil, e.body != nil && e.body.broken(): // not the upstream's fault
 		a.forget()
 	default:
 		a.tell(true)
@@ -210,8 +222,7 @@ func (c *attemptContext) AfterFunc(f func()) (stop func() bool) {
 }
 
 // roundTripWithin is roundTrip for transports that take no hints.
-func (a *attempt) roundTripWithin(e *exchange, try time.Duration) {
-	ctx := e.r.Context()
+func (a *attempt) roundTripWithin(ctx context.Context, e *exchange, try time.Duration) {
 	if e.r.ProtoAtLeast(1, 1) {
 		ctx = httptrace.WithClientTrace(ctx, e.news.trace())
 	}
@@ -235,6 +246,7 @@ func (a *attempt) roundTrip(ctx context.Context, e *exchange) {
 		out.Body = a.body
 	}
 	begun := time.Now()
+	a.member.asked.Add(1)
 	a.member.target.Begin()
 	a.res, a.err = e.h.o.Transport.RoundTrip(out)
 	if a.err == nil {
@@ -248,7 +260,7 @@ func (a *attempt) roundTrip(ctx context.Context, e *exchange) {
 func (e *exchange) request(ctx context.Context, m *member) *http.Request {
 	out := e.r.WithContext(ctx)
 	u := *e.r.URL
-	u.Scheme, u.Host, u.User = e.h.o.Pool.o.Scheme, m.address, nil
+	u.Scheme, u.Host, u.User = urlScheme(e.h.o.Pool.o.Scheme), m.address, nil
 	out.URL, out.Header = &u, e.header
 	out.Host = cmp.Or(e.h.o.Host, e.r.Host)
 	out.RequestURI, out.TransferEncoding, out.Close, out.Body, out.GetBody = "", nil, false, nil, nil
@@ -269,6 +281,9 @@ func (a *attempt) close() {
 	}
 	if a.cancel != nil {
 		a.cancel(nil)
+	}
+	if a.over != nil {
+		a.over()
 	}
 }
 
@@ -320,7 +335,7 @@ func (n *news) pass(status int, header textproto.MIMEHeader) error {
 	}
 	to := n.w.Header()
 	before := to.Clone()
-	copyAnswer(to, http.Header(header))
+	fields.CopyAnswer(to, http.Header(header))
 	n.w.WriteHeader(status)
 	clear(to)
 	for name, values := range before {
@@ -343,28 +358,35 @@ func (e *exchange) answer(a *attempt) {
 		return
 	}
 	to := e.w.Header()
-	copyAnswer(to, res.Header)
+	fields.CopyAnswer(to, res.Header)
 	if res.StatusCode == http.StatusNoContent {
 		delete(to, "Content-Length") // it may not have one
 	}
 	announced := len(res.Trailer)
 	for name := range res.Trailer {
 		to.Add("Trailer", name)
+		delete(to, "Content-Length") // of HTTP/2: in HTTP/1.1 only chunks have trailers
 	}
-	events := strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream")
+	streams := isStream(res.Header.Get("Content-Type")) && res.ContentLength != 0 // gRPC's errors have no body, and end at once
 	var flush func() error
-	if res.ContentLength < 0 || events {
+	if res.ContentLength < 0 || streams {
 		flush = e.flusher()
 	}
 	e.w.WriteHeader(res.StatusCode)
-	if events {
+	if streams {
 		a.tell(false)
-		_ = flush() // who waits for events is to learn that they may come; the copy tells if that fails
+		_ = flush() // who waits is to learn that something may come; the copy tells if that fails
 	}
 	if err := e.pump(a, flush); err != nil {
 		panic(http.ErrAbortHandler) // the client sees that it is not whole
 	}
 	passTrailers(e.w, res, announced)
+}
+
+// isStream reports whether an answer of this media type goes on for as long as it likes,
+// so that its header is worth something alone.
+func isStream(kind string) bool {
+	return strings.HasPrefix(kind, "text/event-stream") || strings.HasPrefix(kind, "application/grpc")
 }
 
 // flusher has an answer be sent as it comes, also while the request's body does.
@@ -408,7 +430,7 @@ func passTrailers(w http.ResponseWriter, res *http.Response, announced int) {
 		prefix = http.TrailerPrefix
 	}
 	for name, values := range res.Trailer {
-		if !ofOneHop(name) {
+		if !fields.OfOneHop(name) {
 			w.Header()[prefix+name] = values
 		}
 	}

@@ -24,9 +24,10 @@ type recorder struct {
 	mu     sync.Mutex
 	seen   []string // request lines and bodies
 	faults []string
+	check  func(tag, method, target, body string) // of each request, if it is set
 }
 
-func (rec *recorder) serve(t *testing.T) string {
+func (rec *recorder) serve(t testing.TB) string {
 	t.Helper()
 	l := must(net.Listen("tcp", "127.0.0.1:0"))
 	t.Cleanup(func() { l.Close() })
@@ -65,7 +66,7 @@ func (rec *recorder) request(in *bufio.Reader) error {
 	if err != nil {
 		return err
 	}
-	length, chunked, via := -1, false, 0
+	length, chunked, via, tag := -1, false, 0, ""
 	for {
 		field, err := crlf(in)
 		if err != nil {
@@ -93,6 +94,8 @@ func (rec *recorder) request(in *bufio.Reader) error {
 			chunked = true
 		case "via":
 			via++
+		case "x-tag":
+			tag += value
 		}
 	}
 	if via != 1 {
@@ -105,6 +108,9 @@ func (rec *recorder) request(in *bufio.Reader) error {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	rec.seen = append(rec.seen, line+" "+body)
+	if parts := strings.Split(line, " "); err == nil && rec.check != nil {
+		rec.check(tag, parts[0], parts[min(1, len(parts)-1)], body)
+	}
 	return err
 }
 
@@ -150,11 +156,10 @@ func payload(in *bufio.Reader, length int, chunked bool) (string, error) {
 // smuggled is what a second reader would take for a request.
 const smuggled = "GET /smuggled HTTP/1.1\r\nHost: inner\r\n\r\n"
 
-// TestSmuggling sends what readers frame differently: the upstream sees nothing that it
-// could frame otherwise than the proxy did, and no request that the proxy has not sent.
-func TestSmuggling(t *testing.T) {
+// vectors are ends of requests that readers frame differently.
+func vectors() map[string]string {
 	chunk := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(smuggled), smuggled)
-	vectors := map[string]string{
+	return map[string]string{
 		"length and chunked":          "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled,
 		"chunked and length":          "Transfer-Encoding: chunked\r\nContent-Length: " + strconv.Itoa(len(chunk)) + "\r\n\r\n" + chunk,
 		"two lengths":                 "Content-Length: 0\r\nContent-Length: " + strconv.Itoa(len(smuggled)) + "\r\n\r\n" + smuggled,
@@ -183,6 +188,11 @@ func TestSmuggling(t *testing.T) {
 		"a body on GET":               "Content-Length: " + strconv.Itoa(len(smuggled)) + "\r\n\r\n" + smuggled,
 		"a field injected by a value": "X: a\\r\\nTransfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n",
 	}
+}
+
+// TestSmuggling sends what readers frame differently: the upstream sees nothing that it
+// could frame otherwise than the proxy did, and no request that the proxy has not sent.
+func TestSmuggling(t *testing.T) {
 	for _, engine := range []string{"serve", "net/http"} {
 		var rec recorder
 		pool := must(proxy.NewPool(proxy.PoolOptions{Servers: []proxy.Server{{Address: rec.serve(t)}}}))
@@ -196,7 +206,7 @@ func TestSmuggling(t *testing.T) {
 		}
 		go func() { _ = run(l) }()
 		for _, method := range []string{"POST", "GET"} {
-			for name, vector := range vectors {
+			for name, vector := range vectors() {
 				c := must(net.Dial("tcp", l.Addr().String()))
 				_ = c.SetDeadline(time.Now().Add(300 * time.Millisecond))
 				fmt.Fprintf(c, "%s /outer HTTP/1.1\r\nHost: outer\r\n%s", method, vector)

@@ -22,6 +22,7 @@ type Server struct {
 	Address string // host:port
 	Weight  int    // its share among the others, up to 100. 0: 1
 	Drain   bool   // it gets no new requests
+	Zone    string // where it is, see PoolOptions.Zone
 }
 
 // Balance is how a pool chooses.
@@ -39,8 +40,20 @@ const (
 type PoolOptions struct {
 	// Servers are the upstreams at first, see [Pool.Set].
 	Servers []Server
-	// Scheme is how they are asked: http or https. Empty: http.
+	// Found says that others find the servers: there may be none. Requests are answered
+	// 503 then.
+	Found bool
+	// Scheme is how they are asked: http, https, or h2c, which is [UnencryptedHTTP2].
+	// Empty: http.
 	Scheme string
+	// Zone is where the proxy is. Servers of that zone are preferred: they get all
+	// requests while five of seven of them are well. If fewer are, the others get a part,
+	// as large as what is missing. Empty: zones count for nothing.
+	Zone string
+	// SlowStart is for how long a server that is new, or well again, gets less than its
+	// share: a tenth at first, and more with time. The servers that a pool begins with are
+	// not new. Not with ConsistentHash. 0: none.
+	SlowStart time.Duration
 	// Balance is how one is chosen. Empty: LeastRequests.
 	Balance Balance
 	// Key is by what ConsistentHash goes; requests for which it is empty go anywhere. See
@@ -57,6 +70,18 @@ type PoolOptions struct {
 	Panic float64
 	// Check has each upstream asked whether it is well. The zero value: none is.
 	Check Check
+}
+
+// UnencryptedHTTP2 is the scheme of servers that speak HTTP/2 without TLS, with prior
+// knowledge.
+const UnencryptedHTTP2 = "h2c"
+
+// urlScheme is what a URL has for a scheme.
+func urlScheme(scheme string) string {
+	if scheme == UnencryptedHTTP2 {
+		return "http"
+	}
+	return scheme
 }
 
 const (
@@ -81,6 +106,10 @@ type Pool struct {
 type set struct {
 	members []*member
 	policy  balance.Policy
+	zones   *balance.Zones // nil: they count for nothing
+	near    balance.Policy // of one's own zone
+	far     balance.Policy // of the others
+	slow    time.Duration
 }
 
 // member is an upstream, for as long as it is in the pool or has requests.
@@ -90,6 +119,7 @@ type member struct {
 	target  balance.Target
 	down    atomic.Bool // by the checks
 	asked   atomic.Uint64
+	ramp    balance.Ramp
 	stop    func() // ends its checks
 }
 
@@ -102,8 +132,10 @@ func NewPool(o PoolOptions) (*Pool, error) {
 		o.Key = ByClient
 	}
 	switch {
-	case o.Scheme != "http" && o.Scheme != "https":
-		return nil, fmt.Errorf("proxy: PoolOptions.Scheme is %q; set http or https", o.Scheme)
+	case o.Scheme != "http" && o.Scheme != "https" && o.Scheme != UnencryptedHTTP2:
+		return nil, fmt.Errorf("proxy: PoolOptions.Scheme is %q; set http, https or h2c", o.Scheme)
+	case o.SlowStart < 0, o.SlowStart > 0 && o.Balance == ConsistentHash:
+		return nil, fmt.Errorf("proxy: PoolOptions.SlowStart is %s with Balance %s; set a time, and not with %s", o.SlowStart, o.Balance, ConsistentHash)
 	case !slices.Contains([]Balance{LeastRequests, RoundRobin, PeakEWMA, ConsistentHash}, o.Balance):
 		return nil, fmt.Errorf("proxy: PoolOptions.Balance is %q; set %s, %s, %s or %s", o.Balance, LeastRequests, RoundRobin, PeakEWMA, ConsistentHash)
 	case !(o.Panic <= 1):
@@ -132,7 +164,7 @@ func NewPool(o PoolOptions) (*Pool, error) {
 // Set has the pool consist of these servers from now on. Requests that were begun are not
 // disturbed. With an error, which says what is wrong, the pool stays as it was.
 func (p *Pool) Set(servers []Server) error {
-	if err := check(servers); err != nil {
+	if err := p.check(servers); err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -140,14 +172,19 @@ func (p *Pool) Set(servers []Server) error {
 	if p.closed {
 		return errors.New("proxy: the pool is closed")
 	}
-	now := &set{}
+	now := &set{slow: p.o.SlowStart}
 	var weights []int
+	var zones []string
+	begun := p.set.Load() != nil
 	stay := map[string]bool{}
 	for _, s := range servers {
 		m := p.members[s.Address]
 		if m == nil {
 			m = &member{address: s.Address, breaker: p.group.Member(s.Address)}
 			p.members[s.Address] = m
+			if begun {
+				m.ramp.Begin(time.Now())
+			}
 			m.stop = p.checks.watch(m)
 		}
 		stay[s.Address] = true
@@ -156,7 +193,14 @@ func (p *Pool) Set(servers []Server) error {
 		if s.Drain {
 			w = 0
 		}
-		weights = append(weights, w)
+		weights, zones = append(weights, w), append(zones, s.Zone)
+	}
+	if p.o.Zone != "" {
+		now.zones = balance.NewZones(p.o.Zone, zones)
+	}
+	if now.zones != nil {
+		near, far := now.zones.Weights(weights)
+		now.near, now.far = p.policy(now.members, near), p.policy(now.members, far)
 	}
 	now.policy = p.policy(now.members, weights)
 	p.set.Store(now)
@@ -170,8 +214,8 @@ func (p *Pool) Set(servers []Server) error {
 	return nil
 }
 
-func check(servers []Server) error {
-	if len(servers) == 0 || len(servers) > balance.Most {
+func (p *Pool) check(servers []Server) error {
+	if len(servers) == 0 && !p.o.Found || len(servers) > balance.Most {
 		return fmt.Errorf("proxy: %d servers; want from 1 to %d", len(servers), balance.Most)
 	}
 	seen := map[string]bool{}
@@ -254,30 +298,72 @@ type choice struct {
 	counted bool // how it goes is to be told to pass
 }
 
+// leave has the choice not be made.
+func (c choice) leave() {
+	if c.counted {
+		c.pass.Forget()
+	}
+}
+
 // choose returns an upstream that was not tried yet, and notes that it is. There is none
 // if all were tried, or the others are not well and enough are.
 func (s *set) choose(key uint64, tried *balance.Skip, panicking float64) (choice, bool) {
-	skip := *tried
+	if s.zones != nil {
+		policy := s.far
+		if s.zones.Stay(func(i int) bool { return s.members[i].well() }) {
+			policy = s.near
+		}
+		if c, ok := s.chooseBy(policy, key, tried, panicking); ok {
+			return c, true
+		}
+	}
+	return s.chooseBy(s.policy, key, tried, panicking)
+}
+
+// chooseBy is choose by a policy. A ramp is no reason to fail.
+func (s *set) chooseBy(policy balance.Policy, key uint64, tried *balance.Skip, panicking float64) (choice, bool) {
+	skip, spared := *tried, false
 	for {
-		i := s.policy.Pick(key, &skip)
-		if i < 0 {
+		i := policy.Pick(key, &skip)
+		switch {
+		case i < 0 && spared:
+			return s.chooseAnyway(policy, key, tried, panicking)
+		case i < 0:
 			return choice{}, false
-		}
-		m := s.members[i]
-		if !m.down.Load() {
-			if pass, err := m.breaker.Ask(); err == nil {
+		case s.slow > 0 && s.members[i].spared(s.slow):
+			spared = true
+		default:
+			if c, ok := s.take(i, panicking); ok {
 				tried.Add(i)
-				m.asked.Add(1)
-				return choice{m, pass, true}, true
+				return c, true
 			}
-		}
-		if s.panics(panicking) {
-			tried.Add(i)
-			m.asked.Add(1)
-			return choice{member: m}, true
 		}
 		skip.Add(i)
 	}
+}
+
+// chooseAnyway is chooseBy without ramps.
+func (s *set) chooseAnyway(policy balance.Policy, key uint64, tried *balance.Skip, panicking float64) (choice, bool) {
+	at := *s
+	at.slow = 0
+	return at.chooseBy(policy, key, tried, panicking)
+}
+
+// spared reports whether a member that is well is to be left alone this time.
+func (m *member) spared(slow time.Duration) bool { return m.well() && m.ramp.Spares(slow, time.Now()) }
+
+// take returns an upstream, if it is well or too few are.
+func (s *set) take(i int, panicking float64) (choice, bool) {
+	m := s.members[i]
+	if !m.down.Load() {
+		if pass, err := m.breaker.Ask(); err == nil {
+			return choice{m, pass, true}, true
+		}
+	}
+	if s.slow > 0 {
+		m.ramp.Fell()
+	}
+	return choice{member: m}, s.panics(panicking)
 }
 
 // panics reports whether too few upstreams are well for their health to count.

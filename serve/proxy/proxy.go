@@ -12,6 +12,8 @@ import (
 
 	"github.com/tarehq/tare/serve/client"
 	"github.com/tarehq/tare/serve/client/transport"
+	"github.com/tarehq/tare/serve/internal/budget"
+	"github.com/tarehq/tare/serve/proxy/internal/fields"
 )
 
 // Options of a handler. The zero value needs a pool.
@@ -38,6 +40,11 @@ type Options struct {
 	// Budget is the share of requests that may be sent again; a hundred may be besides,
 	// until that share has been saved up again. 0: 0.2; negative: none.
 	Budget float64
+	// Hedge has a second upstream asked if the first has not answered after this time; the
+	// first good answer is taken, and the other attempt ended. It is for GET, HEAD, OPTIONS
+	// and TRACE without a body, and takes from the same budget. Informational answers do
+	// not pass then. 0: none. A sensible value is what nineteen of twenty requests take.
+	Hedge time.Duration
 	// Replay is how much of a body is kept to be sent again, in bytes. 0: 64 KiB;
 	// negative: nothing.
 	Replay int64
@@ -47,7 +54,8 @@ type Options struct {
 	// Fallback answers where no upstream does, or all that were tried answer 502, 503 or
 	// 504. Nil: the last answer, or a status of the proxy's own.
 	Fallback http.Handler
-	// Transport sends the requests. Nil: [NewTransport].
+	// Transport sends the requests. Nil: [NewTransport], or [NewUnencryptedHTTP2] for a pool
+	// of the scheme h2c.
 	Transport http.RoundTripper
 }
 
@@ -61,26 +69,28 @@ const (
 	// request is sent, as in nginx.
 	headerTimeout = 60 * time.Second
 	idleConns     = 512 // of an upstream
+	reserve       = 100 // attempts that a budget holds at most
 )
 
 // Handler passes requests on. It is safe for concurrent use.
 type Handler struct {
 	o       Options
-	via     []string // the field of requests that no proxy has seen before
-	hinted  bool     // the transport takes hints
-	budget  budget
+	fields  fields.Proxy
+	hinted  bool // the transport takes hints
+	budget  budget.Budget
 	tunnels atomic.Int64
 	counts  counters
 }
 
-type counters struct{ requests, retries, refused, failed atomic.Uint64 }
+type counters struct{ requests, retries, hedges, refused, failed atomic.Uint64 }
 
 // Counts are what a handler has done so far.
 type Counts struct {
-	Requests uint64 // that came
-	Retries  uint64 // attempts after the first
-	Refused  uint64 // attempts that the budget did not have
-	Failed   uint64 // requests that no upstream answered
+	Requests uint64 `json:"requests"`    // that came
+	Retries  uint64 `json:"retries"`     // attempts after the first
+	Hedges   uint64 `json:"hedges"`      // attempts beside another one
+	Refused  uint64 `json:"over_budget"` // attempts that the budget did not have
+	Failed   uint64 `json:"unanswered"`  // requests that no upstream answered
 }
 
 // New returns a handler, or an error that says which option is wrong.
@@ -90,6 +100,8 @@ func New(o Options) (*Handler, error) {
 		return nil, errors.New("proxy: Options.Pool is not set")
 	case o.Attempts < 0 || o.Attempts > 100:
 		return nil, fmt.Errorf("proxy: Options.Attempts is %d; set from 1 to 100, or 0 for %d", o.Attempts, defaultAttempts)
+	case o.Hedge < 0:
+		return nil, fmt.Errorf("proxy: Options.Hedge is %s; set a time, or 0 for none", o.Hedge)
 	case !(o.Budget <= 1):
 		return nil, fmt.Errorf("proxy: Options.Budget is %v; set a share up to 1, or 0 for %v", o.Budget, defaultBudget)
 	case strings.ContainsFunc(o.Name, func(c rune) bool { return c <= ' ' || c >= 0x7f || strings.ContainsRune(`,;()"\`, c) }):
@@ -107,11 +119,16 @@ func New(o Options) (*Handler, error) {
 	}
 	if o.Transport == nil {
 		o.Transport = NewTransport(0)
+		if o.Pool.o.Scheme == UnencryptedHTTP2 {
+			o.Transport = NewUnencryptedHTTP2(0)
+		}
 	}
-	h := &Handler{o: o, via: []string{"1.1 " + o.Name}}
+	h := &Handler{o: o, fields: fields.Proxy{Name: o.Name, Trusted: o.Trusted, Forwarded: o.Forwarded, Upgrades: o.Upgrades}}
+	h.fields.Complete()
 	_, ours := o.Transport.(*transport.Transport)
 	h.hinted = ours && o.Pool.o.Scheme == "http"
-	h.budget.left.Store(reserve)
+	h.budget.Most = reserve
+	h.budget.Fill()
 	return h, nil
 }
 
@@ -131,6 +148,16 @@ func NewTransport(header time.Duration) *transport.Transport {
 	return &transport.Transport{Options: transport.Options{HeaderTimeout: header, Idle: idleConns, Other: newSecure(header)}}
 }
 
+// NewUnencryptedHTTP2 returns a transport for upstreams that speak HTTP/2 without TLS, as
+// many that speak gRPC do. It is the standard library's. An answer's header has that long
+// to come, counted from the end of the request. 0: 60 s.
+func NewUnencryptedHTTP2(header time.Duration) *http.Transport {
+	t := newSecure(orDefault(header, headerTimeout))
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetUnencryptedHTTP2(true)
+	return t
+}
+
 func newSecure(header time.Duration) *http.Transport {
 	t := client.NewTransport()
 	t.Proxy = nil
@@ -144,7 +171,8 @@ func newSecure(header time.Duration) *http.Transport {
 
 // Counts returns what the handler has done so far.
 func (h *Handler) Counts() Counts {
-	return Counts{h.counts.requests.Load(), h.counts.retries.Load(), h.counts.refused.Load(), h.counts.failed.Load()}
+	c := &h.counts
+	return Counts{c.requests.Load(), c.retries.Load(), c.hedges.Load(), c.refused.Load(), c.failed.Load()}
 }
 
 // Tunnels returns how many connections have been upgraded and not ended. No server knows
@@ -159,11 +187,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodConnect:
 		refuse(w, http.StatusNotImplemented)
 		return
-	case h.seen(r.Header["Via"]):
+	case h.fields.Seen(r.Header["Via"]):
 		refuse(w, http.StatusLoopDetected)
 		return
 	}
-	h.budget.earn(h.o.Budget)
+	h.budget.Earn(h.o.Budget)
 	e := newExchange(h, w, r)
 	defer e.close()
 	e.run()
@@ -171,28 +199,3 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // refuse answers with a status and its name.
 func refuse(w http.ResponseWriter, status int) { http.Error(w, http.StatusText(status), status) }
-
-// reserve is what a budget holds at most, in thousandths of an attempt.
-const reserve = 100_000
-
-// budget is how many attempts beyond the first there may be.
-type budget struct{ left atomic.Int64 }
-
-func (b *budget) earn(share float64) {
-	if share > 0 && b.left.Load() < reserve {
-		b.left.Add(int64(share * 1000))
-	}
-}
-
-func (b *budget) spend(share float64) bool {
-	for share > 0 {
-		left := b.left.Load()
-		if left < 1000 {
-			return false
-		}
-		if b.left.CompareAndSwap(left, left-1000) {
-			return true
-		}
-	}
-	return false
-}

@@ -529,6 +529,7 @@ func TestOptions(t *testing.T) {
 		"Options.Attempts is -1":  {Pool: pool, Attempts: -1},
 		"Options.Budget is 2":     {Pool: pool, Budget: 2},
 		`Options.Name is "a b"`:   {Pool: pool, Name: "a b"},
+		"Options.Hedge is -1":     {Pool: pool, Hedge: -1},
 	} {
 		if _, err := proxy.New(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
@@ -540,6 +541,7 @@ func TestOptions(t *testing.T) {
 		`Scheme is "ftp"`:                {Scheme: "ftp", Servers: []proxy.Server{good}},
 		`Balance is "x"`:                 {Balance: "x", Servers: []proxy.Server{good}},
 		"Panic is 2":                     {Panic: 2, Servers: []proxy.Server{good}},
+		"SlowStart is 1s":                {SlowStart: time.Second, Balance: proxy.ConsistentHash, Servers: []proxy.Server{good}},
 		`"a" is not an address`:          {Servers: []proxy.Server{{Address: "a"}}},
 		`"http://a:1" is not an address`: {Servers: []proxy.Server{{Address: "http://a:1"}}},
 		"has the weight 101":             {Servers: []proxy.Server{{Address: "a:1", Weight: 101}}},

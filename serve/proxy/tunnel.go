@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/tarehq/tare/serve/proxy/internal/fields"
 )
 
 // lastWords is how long one side of a tunnel may go on once the other has ended.
@@ -20,8 +22,8 @@ func (e *exchange) tunnel(a *attempt) {
 	}
 	a.tell(false)
 	header := e.w.Header().Clone()
-	copyAnswer(header, a.res.Header)
-	header["Connection"], header["Upgrade"] = upgradeToken, []string{e.upgrade}
+	fields.CopyAnswer(header, a.res.Header)
+	header["Connection"], header["Upgrade"] = fields.UpgradeToken, []string{e.upgrade}
 	client, ahead, err := http.NewResponseController(e.w).Hijack()
 	if err != nil {
 		e.giveUp(http.StatusInternalServerError)

@@ -1,0 +1,51 @@
+package balance
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// enough is which part of the near targets suffices for all requests. It is the default of
+// Envoy, an overprovisioning factor of 1.4.
+const enough = 1 / 1.4
+
+// Zones are targets of which some are near. It does not change.
+type Zones struct{ near []int }
+
+// NewZones returns which of the targets, whose zones these are, are in one's own. Nil:
+// none is, or all.
+func NewZones(own string, zones []string) *Zones {
+	z := &Zones{}
+	for i, zone := range zones {
+		if zone == own {
+			z.near = append(z.near, i)
+		}
+	}
+	if len(z.near) == 0 || len(z.near) == len(zones) {
+		return nil
+	}
+	return z
+}
+
+// Weights returns the weights for a policy that chooses what is near alone, and for one
+// that chooses the others.
+func (z *Zones) Weights(weights []int) (near, far []int) {
+	near, far = make([]int, len(weights)), slices.Clone(weights)
+	for _, i := range z.near {
+		near[i], far[i] = weights[i], 0
+	}
+	return near, far
+}
+
+// Stay reports whether this choice is to be what is near: always if enough of it is well,
+// and else as often as its part allows.
+func (z *Zones) Stay(well func(i int) bool) bool {
+	n := 0
+	for _, i := range z.near {
+		if well(i) {
+			n++
+		}
+	}
+	part := float64(n) / float64(len(z.near)) / enough
+	return part >= 1 || rand.Float64() < part
+}

@@ -1,0 +1,145 @@
+package proxy_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/serve/proxy"
+)
+
+// TestBomb has a body that unpacks to much more pass untouched, both ways.
+func TestBomb(t *testing.T) {
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	for range 64 {
+		_, _ = z.Write(make([]byte, 1<<20))
+	}
+	z.Close()
+	up := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if !bytes.Equal(body, bomb.Bytes()) || err != nil || r.Header.Get("Content-Encoding") != "gzip" {
+			t.Errorf("the upstream got %d bytes, %v, want %d", len(body), err, bomb.Len())
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(bomb.Bytes())
+	})
+	url, _ := front(t, proxy.Options{}, proxy.PoolOptions{}, up)
+	r := must(http.NewRequest("POST", url, bytes.NewReader(bomb.Bytes())))
+	r.Header.Set("Content-Encoding", "gzip")
+	r.Header.Set("Accept-Encoding", "gzip")
+	if res, body := ask(t, r); body != bomb.String() || res.Header.Get("Content-Encoding") != "gzip" {
+		t.Errorf("the client got %d bytes, want %d", len(body), bomb.Len())
+	}
+}
+
+// TestInjection has a value that would be two fields not be sent, whoever set it.
+func TestInjection(t *testing.T) {
+	var asked atomic.Int64
+	up := upstream(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) })
+	_, h := front(t, proxy.Options{}, proxy.PoolOptions{}, up)
+	for name, set := range map[string]func(*http.Request){
+		"a value": func(r *http.Request) { r.Header["X-A"] = []string{"a\r\nX-B: b"} },
+		"a name":  func(r *http.Request) { r.Header["X-A: b\r\nX-B"] = []string{"c"} },
+		"a host":  func(r *http.Request) { r.Host = "a\r\nX-B: b" },
+		"a path":  func(r *http.Request) { r.Method = "GET / HTTP/1.1\r\nX-B:" },
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		set(r)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != http.StatusBadGateway || asked.Load() > 0 {
+			t.Errorf("%s: got %d, and the upstream was asked %d times", name, w.Code, asked.Load())
+		}
+	}
+}
+
+// TestSlowReaders has a side that reads nothing hold the other up, and no more than buffers
+// of a fixed size fill; once it goes, the other one sees that.
+func TestSlowReaders(t *testing.T) {
+	const most = 48 << 20 // what the kernel's buffers may take, of two connections
+	var sent atomic.Int64
+	write := func(to io.Writer) {
+		piece := make([]byte, 1<<20)
+		for {
+			n, err := to.Write(piece)
+			sent.Add(int64(n))
+			if err != nil {
+				return
+			}
+		}
+	}
+	ended := make(chan struct{})
+	stop := make(chan struct{})
+	up := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == "POST" {
+			<-stop
+			return
+		}
+		write(w)
+		close(ended)
+	})
+	defer close(stop)
+	url, _ := front(t, proxy.Options{}, proxy.PoolOptions{}, up)
+	steady := func(what string) {
+		t.Helper()
+		for last := int64(-1); ; last = sent.Load() {
+			time.Sleep(200 * time.Millisecond)
+			if now := sent.Load(); now > most {
+				t.Fatalf("%s: %d bytes went on to nobody", what, now)
+			} else if now == last && now > 0 {
+				return
+			}
+		}
+	}
+	c := must(net.Dial("tcp", strings.TrimPrefix(url, "http://")))
+	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	steady("an answer that is not read")
+	c.Close()
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Error("the upstream did not see that its reader has gone")
+	}
+	sent.Store(0)
+	c = must(net.Dial("tcp", strings.TrimPrefix(url, "http://")))
+	defer c.Close()
+	fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", int64(1)<<40)
+	go write(c)
+	steady("a request that is not read")
+}
+
+// TestNoDescriptors has requests be answered while no connection can be opened, and
+// upstreams be asked again once it can.
+func TestNoDescriptors(t *testing.T) {
+	var out atomic.Bool
+	transport := proxy.NewTransport(0)
+	up := upstream(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "done") })
+	o := proxy.Options{Transport: transportFunc(func(r *http.Request) (*http.Response, error) {
+		if out.Load() {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.EMFILE}
+		}
+		return transport.RoundTrip(r)
+	})}
+	url, _ := front(t, o, proxy.PoolOptions{}, up)
+	for _, c := range []struct {
+		out  bool
+		want int
+	}{{true, 502}, {false, 200}} {
+		out.Store(c.out)
+		for range 10 {
+			if res, _ := get(t, url); res.StatusCode != c.want {
+				t.Errorf("without descriptors %t: got %d, want %d", c.out, res.StatusCode, c.want)
+			}
+		}
+	}
+}
