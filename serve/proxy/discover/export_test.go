@@ -1,0 +1,4 @@
+package discover
+
+// LeastTTL is leastTTL, for tests.
+var LeastTTL = leastTTL
