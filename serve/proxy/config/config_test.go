@@ -51,9 +51,9 @@ func TestProblems(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{`{`, "not JSON: unexpected EOF"},
 		{`{} {}`, "not JSON: something follows the first value"},
-		{`[]`, "got a list; want a mapping with the keys listen, name, trusted, forwarded, grace, access_log, admin, upstreams, routes"},
+		{`[]`, "got a list; want a mapping with the keys listen, name, trusted, forwarded, grace, access_log, admin, middlewares, guards, upstreams, routes"},
 		{`{}`, "lacks the key listen\nlacks the key routes"},
-		{`{` + rest + route + `, "colour": 1}`, `colour: there is no key "colour"; allowed: listen, name, trusted, forwarded, grace, access_log, admin, upstreams, routes`},
+		{`{` + rest + route + `, "colour": 1}`, `colour: there is no key "colour"; allowed: listen, name, trusted, forwarded, grace, access_log, admin, middlewares, guards, upstreams, routes`},
 		{`{"listen": [], ` + route + `, "upstreams": {"a": {"servers": []}}}`, "listen: want at least one address\nupstreams.a.servers: want at least one server"},
 		{`{"listen": [{"address": 80}], "routes": []}`, "listen[0].address: got the number 80; want host:port, such as 127.0.0.1:8080 or :8080"},
 		{`{"listen": [{"address": ":80", "key": "k"}], "routes": []}`, "listen[0]: a certificate and its key go together"},
@@ -77,7 +77,35 @@ func TestProblems(t *testing.T) {
 			"upstreams.a.balance: got \"random\"; want one of least_requests, round_robin, peak_ewma, consistent_hash\n" +
 				"upstreams.a.panic: got \"half\"; want a percentage from 0% to 100%, such as 50%\n" +
 				"upstreams.a.key: is for balance: consistent_hash, and has a header or a cookie; without it the client's address is the key\n" +
-				"upstreams.a.check: lacks the key path"},
+				"upstreams.a.check: want path, or grpc: true"},
+		{`{"listen": [{"address": ":80", "h2c": true, "certificate": "c", "key": "k"}], "routes": []}`, "listen[0].h2c: is for HTTP/2 without TLS; with a certificate there is HTTP/2 anyway"},
+		{`{"listen": [{"address": ":80"}], ` + route + `, "upstreams": {"a": {"dns": {"name": "x.internal"}}, "b": {}, "c": {"dns": {"name": "x"}, "kubernetes": {"service": "X"}},
+			"d": {"servers": [{"address": "a:1"}], "balance": "consistent_hash", "slow_start": "10s"}}}`,
+			"upstreams.a.dns: lacks the key port; only SRV records, whose names begin with _, say it\n" +
+				"upstreams.b: want one of servers, dns and kubernetes\n" +
+				"upstreams.c: want one of servers, dns and kubernetes\n" +
+				"upstreams.c.dns: lacks the key port; only SRV records, whose names begin with _, say it\n" +
+				"upstreams.c.kubernetes.service: got \"X\"; want a service's name\n" +
+				"upstreams.d.slow_start: does not go with balance: consistent_hash, whose keys stay with their server"},
+		{`{` + rest + route + `, "middlewares": [{"gzip": {}}, {"secure": {}, "limit": {}}, {"timeout": {}}, {"jwt": {"jwks": "http://issuer.example/keys"}}]}`,
+			"middlewares[0].gzip: there is no key \"gzip\"; allowed: requestid, secure, cors, ipfilter, limit, ratelimit, timeout, jwt, basicauth, apikey\n" +
+				"middlewares[0]: want the name of one middleware with its settings\n" +
+				"middlewares[1]: want the name of one middleware with its settings\n" +
+				"middlewares[2].timeout: lacks the key after\n" +
+				"middlewares[3].jwt: jwt: URL is \"http://issuer.example/keys\"; it must begin with https://"},
+		{`{` + rest + route + `, "middlewares": [{"jwt": {"jwks": "https://issuer.example/keys"}}, {"requestid": {}}]}`,
+			"middlewares: requestid (layer 2) must not stand after jwt (layer 1): requests that it refuses would have no identifier"},
+		{`{` + rest + route + `, "middlewares": [{"ratelimit": {"requests": 5}}], "guards": {"api": [{"cors": {"origins": ["https://a.example"]}}]}}`,
+			"guards.api: cors (layer 2) must not stand after ratelimit (layer 1): scripts could not read its refusals"},
+		{`{` + rest + route + `, "middlewares": [{"cors": {"origins": ["null"]}}, {"ipfilter": {}}, {"jwt": {"algorithm": "HS256"}}, {"ipfilter": {"deny_file": "no-such-file"}}]}`,
+			"middlewares[0].cors: cors: Origins has \"null\": any page can have this origin, such as one in a sandbox\n" +
+				"middlewares[1].ipfilter: want one of allow, deny, allow_file and deny_file\n" +
+				"middlewares[2].jwt: want jwks, or algorithm with one of secret_file and public_key_file\n" +
+				"middlewares[3].ipfilter: open no-such-file: "},
+		{`{` + rest + `"routes": [{"path": "/", "upstream": "a", "guard": "api", "shadow": {"upstream": "b", "share": "0%"}}]}`,
+			"routes[0].guard: got \"api\"; want the name of one of guards\n" +
+				"routes[0].shadow.upstream: got \"b\"; want the name of one of upstreams\n" +
+				"routes[0].shadow.share: want more than 0%, or no shadow"},
 		{`{"listen": [{"address": ":80"}], "routes": [], "upstreams": {"a b": {}}}`, `upstreams.a b: "a b" is not a name: use letters, digits, - and _`},
 	} {
 		_, err := config.Parse([]byte(c.file))
@@ -260,6 +288,7 @@ func TestTake(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{` + rest + `"routes": [{"path": "/{id}", "upstream": "a"}]}`))
+	f.Add([]byte(`{` + rest + `"middlewares": [{"requestid": {}}, {"secure": {}}, {"ratelimit": {"requests": 1}}], "routes": [{"path": "/", "upstream": "a", "shadow": {"upstream": "a"}}]}`))
 	f.Add([]byte(`{"listen": [{"address": ""}], "upstreams": {"": null}, "routes": [{"split": [null]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := config.Parse(data)
@@ -271,6 +300,11 @@ func FuzzParse(f *testing.F) {
 		}
 		var site config.Site
 		defer site.Close()
+		for _, u := range file.Upstreams {
+			if u.DNS != nil || u.Kubernetes != nil {
+				return // it would look for these
+			}
+		}
 		if len(file.Upstreams) < 5 {
 			if err := site.Take(file); err != nil {
 				t.Errorf("%q was parsed and cannot be taken: %v", data, err)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -9,7 +10,17 @@ import (
 
 	"github.com/tarehq/tare/serve/client/breaker"
 	"github.com/tarehq/tare/serve/proxy"
+	"github.com/tarehq/tare/serve/proxy/discover"
+	"github.com/tarehq/tare/serve/proxy/discover/kube"
+	"github.com/tarehq/tare/serve/proxy/internal/routing"
+	"github.com/tarehq/tare/serve/proxy/internal/tree"
 )
+
+// Problem is one thing wrong in a file.
+type Problem = tree.Problem
+
+// Problems are all that is wrong in one file.
+type Problems = tree.Problems
 
 // File is what a file says.
 type File struct {
@@ -19,18 +30,27 @@ type File struct {
 	Forwarded bool           // the field of RFC 7239 is written
 	Grace     time.Duration  // how long requests may go on once the program is to end
 	AccessLog string         // a file; empty: none
-	Admin     string         // a Unix socket; empty: none
+	Admin     string         // a Unix socket; empty: that of the program's choice
+	NoAdmin   bool           // there is none
 	Upstreams map[string]Upstream
 	Routes    []Route
+
+	guards []Guard // around all routes
 }
 
 // Listener is where requests come from; with a certificate by TLS.
-type Listener struct{ Address, Certificate, Key string }
+type Listener struct {
+	Address, Certificate, Key string
+	H2C                       bool // HTTP/2 comes without TLS, too
+}
 
 // Upstream is a pool and how requests are passed on to it.
 type Upstream struct {
 	Servers                            []proxy.Server
-	Scheme                             string
+	DNS                                *discover.DNS // finds the servers, if it is set
+	Kubernetes                         *kube.Service // likewise
+	Scheme, Zone                       string
+	SlowStart, Hedge                   time.Duration
 	Balance                            proxy.Balance
 	KeyHeader, KeyCookie               string
 	Host                               string
@@ -51,12 +71,15 @@ type Upstream struct {
 type Route struct {
 	Host, Path string
 	Methods    []string
-	Header     map[string]string // these must be there; "*" stands for any value
-	Cookie     map[string]string
-	Strip      string // is taken off the path
+	Fields     routing.Fields // must be there
+	Strip      string         // is taken off the path
 	Split      []Share
 	Location   string // where to redirect, if there is no upstream
 	Status     int
+	Shadow     string  // the upstream that gets copies; empty: none does
+	Copied     float64 // the share of requests that are copied
+
+	guards []Guard
 }
 
 // Share of the requests, by weight, that an upstream gets.
@@ -67,51 +90,68 @@ type Share struct {
 
 // Parse reads a file of JSON. The error is [Problems].
 func Parse(data []byte) (*File, error) {
-	r := &reader{}
-	top := r.read(data)
-	if !top.is {
-		return nil, r.problems
+	top := tree.Read(data)
+	if !top.Is {
+		return nil, top.Problems()
 	}
-	f := r.file(top)
-	if len(r.problems) == 0 {
-		if _, err := f.router(func(Route) http.Handler { return http.NotFoundHandler() }); err != nil {
-			r.problems = append(r.problems, *err)
+	f := readFile(top)
+	problems := top.Problems()
+	if len(problems) == 0 {
+		_, err := f.router(func(Route) (http.Handler, error) { return http.NotFoundHandler(), nil })
+		if p, ok := errors.AsType[*Problem](err); ok {
+			problems = append(problems, *p)
 		}
 	}
-	if len(r.problems) > 0 {
-		return nil, r.problems
+	if len(problems) > 0 {
+		return nil, problems
 	}
 	return f, nil
 }
 
-func (r *reader) file(top value) *File {
-	k := top.object("listen!", "name", "trusted", "forwarded", "grace", "access_log", "admin", "upstreams", "routes!")
-	f := &File{Forwarded: k["forwarded"].boolean(), Upstreams: map[string]Upstream{}}
-	f.Name = k["name"].text("a word such as edge-1", isToken)
-	f.Grace = k["grace"].duration(0, time.Hour)
-	if !k["grace"].is {
+// Schema returns the JSON Schema of files, for editors. It is made by what reads a file, so
+// that both know the same keys. What refers from one part of a file to another, only Parse
+// finds.
+func Schema() []byte {
+	top := tree.Describe()
+	readFile(top)
+	return top.Schema("tare proxy")
+}
+
+func readFile(top tree.Value) *File {
+	var r guardReader
+	k := top.Object("listen!", "name", "trusted", "forwarded", "grace", "access_log", "admin", "middlewares", "guards", "upstreams", "routes!")
+	f := &File{Forwarded: k["forwarded"].Boolean(), Upstreams: map[string]Upstream{}}
+	f.Name = k["name"].Text("a word such as edge-1", isToken)
+	f.Grace = k["grace"].Duration(0, time.Hour)
+	if !k["grace"].Is {
 		f.Grace = defaultGrace
 	}
-	f.AccessLog = k["access_log"].text("a file", notEmpty)
-	f.Admin = k["admin"].text("a path for a Unix socket", notEmpty)
-	for _, v := range k["listen"].list() {
-		f.Listen = append(f.Listen, v.listener())
+	f.AccessLog = k["access_log"].Text("a file", notEmpty)
+	f.Admin = k["admin"].Text("a path for a Unix socket, or none", notEmpty)
+	if f.Admin == "none" {
+		f.Admin, f.NoAdmin = "", true
 	}
-	if k["listen"].is && len(f.Listen) == 0 {
-		k["listen"].wrong("want at least one address")
+	for _, v := range k["listen"].List() {
+		f.Listen = append(f.Listen, readListener(v))
 	}
-	for _, v := range k["trusted"].list() {
-		s := v.text("an address or a network, such as 10.0.0.0/8", func(s string) bool { _, ok := parsePrefix(s); return ok })
-		if p, ok := parsePrefix(s); ok {
-			f.Trusted = append(f.Trusted, p)
-		}
+	if k["listen"].Is && len(f.Listen) == 0 {
+		k["listen"].Wrong("want at least one address")
 	}
-	names, values := k["upstreams"].members("a name for each pool of servers")
+	f.Trusted = k["trusted"].Prefixes()
+	f.guards = append(trusting(f.Trusted), r.list(k["middlewares"])...)
+	checkOrder(k["middlewares"], nil, f.guards)
+	guards := map[string][]Guard{}
+	names, values := k["guards"].Members("a name for each list of middlewares")
 	for i, name := range names {
-		f.Upstreams[name] = values[i].upstream()
+		guards[name] = r.list(values[i])
+		checkOrder(values[i], f.guards, guards[name])
 	}
-	for _, v := range k["routes"].list() {
-		f.Routes = append(f.Routes, v.route(f.Upstreams))
+	names, values = k["upstreams"].Members("a name for each pool of servers")
+	for i, name := range names {
+		f.Upstreams[name] = readUpstream(values[i])
+	}
+	for _, v := range k["routes"].List() {
+		f.Routes = append(f.Routes, readRoute(v, f.Upstreams, guards))
 	}
 	return f
 }
@@ -119,158 +159,221 @@ func (r *reader) file(top value) *File {
 // defaultGrace is as long as most orchestrators wait, less a few seconds.
 const defaultGrace = 15 * time.Second
 
-func parsePrefix(s string) (netip.Prefix, bool) {
-	if p, err := netip.ParsePrefix(s); err == nil {
-		return p.Masked(), true
-	}
-	a, err := netip.ParseAddr(s)
-	return netip.PrefixFrom(a, a.BitLen()), err == nil
-}
-
-func (v value) listener() Listener {
-	k := v.object("address!", "certificate", "key")
+func readListener(v tree.Value) Listener {
+	k := v.Object("address!", "certificate", "key", "h2c")
 	l := Listener{
-		Address: k["address"].text("host:port, such as 127.0.0.1:8080 or :8080", func(s string) bool {
+		H2C: k["h2c"].Boolean(),
+		Address: k["address"].Text("host:port, such as 127.0.0.1:8080 or :8080", func(s string) bool {
 			return proxy.CheckAddress("host"+s) == nil && s[0] == ':' || proxy.CheckAddress(s) == nil
 		}),
-		Certificate: k["certificate"].text("a file", notEmpty),
-		Key:         k["key"].text("a file", notEmpty),
+		Certificate: k["certificate"].Text("a file", notEmpty),
+		Key:         k["key"].Text("a file", notEmpty),
 	}
-	if (l.Certificate == "") != (l.Key == "") && len(v.r.problems) == 0 {
-		v.wrong("a certificate and its key go together")
+	if (l.Certificate == "") != (l.Key == "") && len(v.Problems()) == 0 {
+		v.Wrong("a certificate and its key go together")
+	}
+	if l.H2C && l.Certificate != "" {
+		k["h2c"].Wrong("is for HTTP/2 without TLS; with a certificate there is HTTP/2 anyway")
 	}
 	return l
 }
 
-func (v value) upstream() Upstream {
-	k := v.object("servers!", "scheme", "balance", "key", "host", "eject", "panic", "check",
-		"attempts", "try_timeout", "timeout", "budget", "fallback")
+func readUpstream(v tree.Value) Upstream {
+	k := v.Object("servers", "dns", "kubernetes", "scheme", "zone", "balance", "key", "host", "eject", "panic", "check",
+		"attempts", "try_timeout", "timeout", "budget", "slow_start", "hedge", "fallback")
 	u := Upstream{
-		Scheme:     oneOf(k["scheme"], "http", "https"),
-		Balance:    oneOf(k["balance"], proxy.LeastRequests, proxy.RoundRobin, proxy.PeakEWMA, proxy.ConsistentHash),
-		Host:       k["host"].text("a host", isHost),
-		Panic:      k["panic"].percent(),
-		Attempts:   k["attempts"].integer(1, 100),
-		TryTimeout: k["try_timeout"].duration(0, time.Hour),
-		Timeout:    k["timeout"].duration(time.Millisecond, 24*time.Hour),
-		Budget:     k["budget"].percent(),
+		Scheme:     tree.OneOf(k["scheme"], "http", "https", proxy.UnencryptedHTTP2),
+		Zone:       k["zone"].Text("a name", notEmpty),
+		SlowStart:  k["slow_start"].Duration(time.Millisecond, time.Hour),
+		Hedge:      k["hedge"].Duration(time.Millisecond, time.Hour),
+		Balance:    tree.OneOf(k["balance"], proxy.LeastRequests, proxy.RoundRobin, proxy.PeakEWMA, proxy.ConsistentHash),
+		Host:       k["host"].Text("a host", isHost),
+		Panic:      k["panic"].Percent(),
+		Attempts:   k["attempts"].Integer(1, 100),
+		TryTimeout: k["try_timeout"].Duration(0, time.Hour),
+		Timeout:    k["timeout"].Duration(time.Millisecond, 24*time.Hour),
+		Budget:     k["budget"].Percent(),
 	}
-	u.noPanic = k["panic"].is && u.Panic == 0
-	u.noBudget = k["budget"].is && u.Budget == 0
-	u.noWait = k["try_timeout"].is && u.TryTimeout == 0
-	for _, s := range k["servers"].list() {
-		u.Servers = append(u.Servers, s.server(u.Servers))
+	u.noPanic = k["panic"].Is && u.Panic == 0
+	u.noBudget = k["budget"].Is && u.Budget == 0
+	u.noWait = k["try_timeout"].Is && u.TryTimeout == 0
+	u.readServers(v, k)
+	if u.SlowStart > 0 && u.Balance == proxy.ConsistentHash {
+		k["slow_start"].Wrong("does not go with balance: consistent_hash, whose keys stay with their server")
 	}
-	if k["servers"].is && len(u.Servers) == 0 {
-		k["servers"].wrong("want at least one server")
-	}
-	key := k["key"].object("header", "cookie")
-	u.KeyHeader, u.KeyCookie = key["header"].text("a field's name", isToken), key["cookie"].text("a cookie's name", isToken)
-	if k["key"].is && (u.Balance != proxy.ConsistentHash || (u.KeyHeader == "") == (u.KeyCookie == "")) {
-		k["key"].wrong("is for balance: consistent_hash, and has a header or a cookie; without it the client's address is the key")
+	key := k["key"].Object("header", "cookie")
+	u.KeyHeader, u.KeyCookie = key["header"].Text("a field's name", isToken), key["cookie"].Text("a cookie's name", isToken)
+	if k["key"].Is && (u.Balance != proxy.ConsistentHash || (u.KeyHeader == "") == (u.KeyCookie == "")) {
+		k["key"].Wrong("is for balance: consistent_hash, and has a header or a cookie; without it the client's address is the key")
 	}
 	u.readHealth(k["eject"], k["check"])
-	fallback := k["fallback"].object("status!", "type", "body")
-	u.FallbackStatus = fallback["status"].integer(200, 599)
-	u.FallbackType = fallback["type"].text("a media type such as application/json", isFieldValue)
-	u.FallbackBody = fallback["body"].text("a text", func(string) bool { return true })
+	fallback := k["fallback"].Object("status!", "type", "body")
+	u.FallbackStatus = fallback["status"].Integer(200, 599)
+	u.FallbackType = fallback["type"].Text("a media type such as application/json", isFieldValue)
+	u.FallbackBody = fallback["body"].Text("a text", func(string) bool { return true })
 	return u
 }
 
-func (u *Upstream) readHealth(eject, check value) {
-	k := eject.object("failures", "out", "most")
-	u.Failures = k["failures"].integer(0, 1000)
-	u.noEject = k["failures"].is && u.Failures == 0
-	u.Out = k["out"].duration(time.Millisecond, 24*time.Hour)
-	u.MostOut = k["most"].percent()
-	k = check.object("path!", "host", "interval", "timeout", "fall", "rise")
+// readServers reads which servers there are, or who finds them.
+func (u *Upstream) readServers(v tree.Value, k map[string]tree.Value) {
+	ways := 0
+	for _, name := range []string{"servers", "dns", "kubernetes"} {
+		if k[name].Is {
+			ways++
+		}
+	}
+	if ways != 1 {
+		v.Wrong("want one of servers, dns and kubernetes")
+	}
+	for _, s := range k["servers"].List() {
+		u.Servers = append(u.Servers, readServer(s, u.Servers))
+	}
+	if k["servers"].Is && len(u.Servers) == 0 {
+		k["servers"].Wrong("want at least one server")
+	}
+	d := k["dns"].Object("name!", "port", "resolver")
+	dns := discover.DNS{
+		Name:   d["name"].Text("a name such as shop.internal, or of SRV records such as _http._tcp.shop.internal", isHost),
+		Port:   uint16(d["port"].Integer(1, 65535)),
+		Server: d["resolver"].Text("host:port of a DNS server", isAddress),
+	}
+	if dns.Name != "" {
+		u.DNS = &dns
+		if !d["port"].Is && !strings.HasPrefix(dns.Name, "_") {
+			k["dns"].Wrong("lacks the key port; only SRV records, whose names begin with _, say it")
+		}
+	}
+	c := k["kubernetes"].Object("service!", "namespace", "port", "api", "account")
+	s := kube.Service{
+		Name: c["service"].Text("a service's name", isLabel), Namespace: c["namespace"].Text("a namespace", isLabel),
+		Port: c["port"].Text("the name of a port", isLabel), API: c["api"].Text("the API server's URL, by https", func(s string) bool { return strings.HasPrefix(s, "https://") }),
+		Account: c["account"].Text("a folder with token, ca.crt and namespace", notEmpty),
+	}
+	if s.Name != "" {
+		u.Kubernetes = &s
+	}
+}
+
+// isLabel reports whether s is a name as Kubernetes has them.
+func isLabel(s string) bool {
+	return s != "" && len(s) <= 253 && !strings.ContainsFunc(s, func(c rune) bool {
+		return c != '-' && c != '.' && (c < '0' || c > '9') && (c < 'a' || c > 'z')
+	})
+}
+
+func isAddress(s string) bool { return proxy.CheckAddress(s) == nil }
+
+func (u *Upstream) readHealth(eject, check tree.Value) {
+	k := eject.Object("failures", "out", "most")
+	u.Failures = k["failures"].Integer(0, 1000)
+	u.noEject = k["failures"].Is && u.Failures == 0
+	u.Out = k["out"].Duration(time.Millisecond, 24*time.Hour)
+	u.MostOut = k["most"].Percent()
+	k = check.Object("path", "grpc", "host", "interval", "timeout", "fall", "rise")
 	u.Check = proxy.Check{
-		Path:     k["path"].text("a path that begins with /", isPath),
-		Host:     k["host"].text("a host", isHost),
-		Interval: k["interval"].duration(10*time.Millisecond, time.Hour),
-		Timeout:  k["timeout"].duration(time.Millisecond, time.Hour),
-		Fall:     k["fall"].integer(1, 1000),
-		Rise:     k["rise"].integer(1, 1000),
+		Path:     k["path"].Text("a path that begins with /", isPath),
+		GRPC:     k["grpc"].Boolean(),
+		Host:     k["host"].Text("a host", isHost),
+		Interval: k["interval"].Duration(10*time.Millisecond, time.Hour),
+		Timeout:  k["timeout"].Duration(time.Millisecond, time.Hour),
+		Fall:     k["fall"].Integer(1, 1000),
+		Rise:     k["rise"].Integer(1, 1000),
+	}
+	if check.Is && k["path"].Is == u.Check.GRPC {
+		check.Wrong("want path, or grpc: true")
+	}
+	if u.Check.GRPC && u.Scheme != "https" && u.Scheme != proxy.UnencryptedHTTP2 {
+		k["grpc"].Wrong("is for scheme: https or h2c")
 	}
 }
 
 // mostServers is proxy's bound.
 const mostServers, mostWeight = 256, 100
 
-func (v value) server(others []proxy.Server) proxy.Server {
-	k := v.object("address!", "weight")
+func readServer(v tree.Value, others []proxy.Server) proxy.Server {
+	k := v.Object("address!", "weight", "zone")
 	s := proxy.Server{
-		Address: k["address"].text("host:port, such as 10.0.0.7:8080", func(s string) bool { return proxy.CheckAddress(s) == nil }),
-		Weight:  k["weight"].integer(0, mostWeight),
+		Address: k["address"].Text("host:port, such as 10.0.0.7:8080", isAddress),
+		Zone:    k["zone"].Text("a name", notEmpty),
+		Weight:  k["weight"].Integer(0, mostWeight),
 	}
-	s.Drain = k["weight"].is && s.Weight == 0
+	s.Drain = k["weight"].Is && s.Weight == 0
 	for _, o := range others {
 		if o.Address == s.Address && s.Address != "" {
-			k["address"].wrong("%s is there twice", s.Address)
+			k["address"].Wrong("%s is there twice", s.Address)
 		}
 	}
 	if len(others) == mostServers {
-		v.wrong("at most %d servers", mostServers)
+		v.Wrong("at most %d servers", mostServers)
 	}
 	return s
 }
 
-func (v value) route(upstreams map[string]Upstream) Route {
-	k := v.object("host", "path!", "method", "header", "cookie", "strip", "upstream", "split", "redirect")
+func readRoute(v tree.Value, upstreams map[string]Upstream, guards map[string][]Guard) Route {
+	k := v.Object("host", "path!", "method", "header", "cookie", "strip", "upstream", "split", "redirect", "guard", "shadow")
 	r := Route{
-		Host:   k["host"].text("a host", isHost),
-		Path:   k["path"].text("a pattern that begins with /, such as /api/ or /users/{id}", isPath),
-		Strip:  k["strip"].text("a path that begins with / and does not end with one", func(s string) bool { return isPath(s) && !strings.HasSuffix(s, "/") }),
-		Header: k["header"].fields(), Cookie: k["cookie"].fields(),
+		Host:   k["host"].Text("a host", isHost),
+		Path:   k["path"].Text("a pattern that begins with /, such as /api/ or /users/{id}", isPath),
+		Strip:  k["strip"].Text("a path that begins with / and does not end with one", func(s string) bool { return isPath(s) && !strings.HasSuffix(s, "/") }),
+		Fields: routing.Fields{Header: readFields(k["header"]), Cookie: readFields(k["cookie"])},
 	}
-	for _, m := range k["method"].list() {
-		r.Methods = append(r.Methods, m.text("a method in capitals, such as POST", func(s string) bool { return isToken(s) && strings.ToUpper(s) == s && s != http.MethodConnect }))
+	for _, m := range k["method"].List() {
+		r.Methods = append(r.Methods, m.Text("a method in capitals, such as POST", func(s string) bool { return isToken(s) && strings.ToUpper(s) == s && s != http.MethodConnect }))
 	}
-	known := func(v value) string {
-		return v.text("the name of one of upstreams", func(s string) bool { _, ok := upstreams[s]; return ok })
+	r.guards = guards[k["guard"].Text("the name of one of guards", func(s string) bool { _, ok := guards[s]; return ok })]
+	known := func(v tree.Value) string {
+		return v.Text("the name of one of upstreams", func(s string) bool { _, ok := upstreams[s]; return ok })
 	}
 	ways := 0
 	for _, name := range []string{"upstream", "split", "redirect"} {
-		if k[name].is {
+		if k[name].Is {
 			ways++
 		}
 	}
 	if ways != 1 {
-		v.wrong("want one of upstream, split and redirect")
+		v.Wrong("want one of upstream, split and redirect")
 	}
 	if name := known(k["upstream"]); name != "" {
 		r.Split = []Share{{name, 1}}
 	}
 	total := 0
-	for _, s := range k["split"].list() {
-		part := s.object("upstream!", "weight!")
-		share := Share{known(part["upstream"]), part["weight"].integer(0, 10_000)}
+	for _, s := range k["split"].List() {
+		part := s.Object("upstream!", "weight!")
+		share := Share{known(part["upstream"]), part["weight"].Integer(0, 10_000)}
 		total += share.Weight
 		r.Split = append(r.Split, share)
 	}
-	if k["split"].is && total == 0 {
-		k["split"].wrong("want weights above 0")
+	if k["split"].Is && total == 0 {
+		k["split"].Wrong("want weights above 0")
 	}
-	to := k["redirect"].object("to!", "status")
-	r.Location = to["to"].text("a path or a URL", func(s string) bool {
+	copies := k["shadow"].Object("upstream!", "share")
+	r.Shadow, r.Copied = known(copies["upstream"]), copies["share"].Percent()
+	if copies["share"].Is && r.Copied == 0 {
+		copies["share"].Wrong("want more than 0%%, or no shadow")
+	}
+	if k["shadow"].Is && k["redirect"].Is {
+		k["shadow"].Wrong("there is nothing to copy where requests are redirected")
+	}
+	to := k["redirect"].Object("to!", "status")
+	r.Location = to["to"].Text("a path or a URL", func(s string) bool {
 		u, err := url.Parse(s)
 		return err == nil && s != "" && isFieldValue(s) && (u.Host != "" || isPath(s))
 	})
-	if r.Status = to["status"].integer(300, 308); r.Status == 0 {
+	if r.Status = to["status"].Integer(300, 308); r.Status == 0 {
 		r.Status = http.StatusFound
 	}
 	return r
 }
 
-// fields returns names with their values.
-func (v value) fields() map[string]string {
-	if !v.is {
+// readFields returns names with their values.
+func readFields(v tree.Value) map[string]string {
+	if !v.Is && !v.Describes() {
 		return nil
 	}
 	all := map[string]string{}
-	names, values := v.members("names and values")
+	names, values := v.Members("names and values")
 	for i, name := range names {
-		all[name] = values[i].text(`a text (numbers in quotes), or "*" for any value`, func(s string) bool { return s != "" })
+		all[name] = values[i].Text(`a text (numbers in quotes), or "*" for any value`, func(s string) bool { return s != "" })
 	}
 	return all
 }
@@ -298,6 +401,7 @@ func isToken(s string) bool {
 func (u *Upstream) pool() proxy.PoolOptions {
 	o := proxy.PoolOptions{
 		Servers: u.Servers, Scheme: u.Scheme, Balance: u.Balance, MostOut: u.MostOut, Panic: u.Panic, Check: u.Check,
+		Zone: u.Zone, SlowStart: u.SlowStart, Found: u.source() != nil,
 		Eject: breaker.Options{Consecutive: u.Failures, Out: u.Out},
 	}
 	if u.noEject {
@@ -319,7 +423,7 @@ func (u *Upstream) pool() proxy.PoolOptions {
 func (u *Upstream) handler(f *File, p *proxy.Pool) proxy.Options {
 	o := proxy.Options{
 		Pool: p, Name: f.Name, Trusted: f.Trusted, Forwarded: f.Forwarded, Host: u.Host,
-		Attempts: u.Attempts, TryTimeout: u.TryTimeout, Budget: u.Budget,
+		Attempts: u.Attempts, TryTimeout: u.TryTimeout, Budget: u.Budget, Hedge: u.Hedge,
 	}
 	if u.noBudget {
 		o.Budget = -1
@@ -328,21 +432,7 @@ func (u *Upstream) handler(f *File, p *proxy.Pool) proxy.Options {
 		o.TryTimeout = -1
 	}
 	if u.FallbackStatus != 0 {
-		o.Fallback = &fallback{u.FallbackStatus, u.FallbackType, u.FallbackBody}
+		o.Fallback = &routing.Fallback{Status: u.FallbackStatus, Type: u.FallbackType, Body: u.FallbackBody}
 	}
 	return o
-}
-
-// fallback answers in an upstream's place.
-type fallback struct {
-	status     int
-	kind, body string
-}
-
-func (f *fallback) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	if f.kind != "" {
-		w.Header().Set("Content-Type", f.kind)
-	}
-	w.WriteHeader(f.status)
-	_, _ = w.Write([]byte(f.body)) // fails when the client has gone
 }

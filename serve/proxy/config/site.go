@@ -1,17 +1,19 @@
 package config
 
 import (
+	"fmt"
+	"log/slog"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"reflect"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
-	"github.com/tarehq/tare/serve/client/transport"
+	"github.com/tarehq/tare/serve/chain"
 	"github.com/tarehq/tare/serve/proxy"
+	"github.com/tarehq/tare/serve/proxy/internal/routing"
+	"github.com/tarehq/tare/serve/proxy/shadow"
 	"github.com/tarehq/tare/serve/router"
 )
 
@@ -19,35 +21,37 @@ import (
 // are served by the one that was there. It is safe for concurrent use; its zero value
 // answers 503.
 type Site struct {
-	router atomic.Pointer[router.Router]
+	// Log gets what goes wrong where no request is to be told: servers that cannot be
+	// found. Nil: nobody. It is to be set before the first file is taken.
+	Log *slog.Logger
+
+	serving atomic.Pointer[serving]
 
 	mu      sync.Mutex
 	file    *File
 	entries map[string]*entry
-	former  []*proxy.Handler // of upstreams that are gone, as long as they have tunnels
+	layers  map[string]chain.Layer    // of middlewares, by their keys
+	shadows map[string]*shadow.Shadow // by the route's host and path
+	former  []*proxy.Handler          // of upstreams that are gone, as long as they have tunnels
 }
 
-// entry is an upstream that requests are passed on to.
-type entry struct {
-	u         Upstream
-	pool      *proxy.Pool
-	handler   *proxy.Handler
-	transport *transport.Transport
-}
+// serving is what answers requests.
+type serving struct{ http.Handler }
 
 // ServeHTTP serves a request by the file that was taken last.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	rt := s.router.Load()
-	if rt == nil {
+	now := s.serving.Load()
+	if now == nil {
 		http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
 		return
 	}
-	rt.ServeHTTP(w, r)
+	now.ServeHTTP(w, r)
 }
 
 // Take has the site serve what a file says. Upstreams whose settings stay keep their
-// connections and what is known of their servers, also if these change. With an error all
-// stays as it was.
+// connections and what is known of their servers, also if these change; middlewares whose
+// settings stay keep what they have counted. It waits 3 s at most for servers to be found.
+// With an error all stays as it was.
 func (s *Site) Take(f *File) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +59,7 @@ func (s *Site) Take(f *File) error {
 	var fresh []*entry
 	for name, u := range f.Upstreams {
 		if old := s.entries[name]; old != nil && s.keeps(old, u, f) {
-			next[name] = &entry{u, old.pool, old.handler, old.transport}
+			next[name] = old
 			continue
 		}
 		e, err := newEntry(u, f)
@@ -65,23 +69,32 @@ func (s *Site) Take(f *File) error {
 		}
 		next[name] = e
 		fresh = append(fresh, e)
+		e.find(name, s.Log)
 	}
-	rt, problem := f.router(func(r Route) http.Handler { return r.handler(next) })
-	if problem != nil {
+	layers, shadows := map[string]chain.Layer{}, map[string]*shadow.Shadow{}
+	h, err := f.handler(func(r Route) (http.Handler, error) {
+		r.guards = s.share(r.guards, layers)
+		return r.handler(next, shadows)
+	}, s.share(f.guards, layers))
+	if err != nil {
 		closeAll(fresh)
-		return problem
+		return err
 	}
-	for _, e := range next {
-		if err := e.pool.Set(e.u.Servers); err != nil { // Parse has looked at them
+	for name, e := range next {
+		if e.finder != nil {
+			continue
+		}
+		if err := e.set(f.Upstreams[name].Servers); err != nil { // Parse has looked at them
 			closeAll(fresh)
 			return err
 		}
 	}
+	await(fresh)
 	old := s.entries
-	s.router.Store(rt)
-	s.file, s.entries = f, next
+	s.serving.Store(&serving{h})
+	s.file, s.entries, s.layers, s.shadows = f, next, layers, shadows
 	for name, e := range old {
-		if next[name] == nil || next[name].pool != e.pool {
+		if next[name] != e {
 			closeAll([]*entry{e})
 			s.former = append(s.former, e.handler)
 		}
@@ -91,33 +104,26 @@ func (s *Site) Take(f *File) error {
 
 // keeps reports whether an upstream is the same but for its servers.
 func (s *Site) keeps(old *entry, u Upstream, f *File) bool {
-	was := old.u
-	was.Servers, u.Servers = nil, nil
-	return reflect.DeepEqual(was, u) && s.file.Name == f.Name && s.file.Forwarded == f.Forwarded && reflect.DeepEqual(s.file.Trusted, f.Trusted)
+	u.Servers = nil
+	return reflect.DeepEqual(old.u, u) && s.file.Name == f.Name && s.file.Forwarded == f.Forwarded && reflect.DeepEqual(s.file.Trusted, f.Trusted)
 }
 
-func newEntry(u Upstream, f *File) (*entry, error) {
-	pool, err := proxy.NewPool(u.pool())
-	if err != nil {
-		return nil, err
+// share returns middlewares of which those that were there are the same, and notes them
+// all.
+func (s *Site) share(guards []Guard, noted map[string]chain.Layer) []Guard {
+	shared := make([]Guard, len(guards))
+	for i, g := range guards {
+		if was, ok := noted[g.key]; ok {
+			g.layer = was
+		} else if was, ok := s.layers[g.key]; ok {
+			g.layer = was
+		}
+		if g.key != "" {
+			noted[g.key] = g.layer
+		}
+		shared[i] = g
 	}
-	o := u.handler(f, pool)
-	t := proxy.NewTransport(u.Timeout)
-	o.Transport = t
-	h, err := proxy.New(o)
-	if err != nil {
-		pool.Close()
-		return nil, err
-	}
-	return &entry{u, pool, h, t}, nil
-}
-
-// closeAll ends what upstreams that are gone do of themselves.
-func closeAll(all []*entry) {
-	for _, e := range all {
-		e.pool.Close()
-		e.transport.CloseIdleConnections()
-	}
+	return shared
 }
 
 // Tunnels returns how many upgraded connections are open.
@@ -150,6 +156,61 @@ func (s *Site) Status() map[string][]proxy.Status {
 	return all
 }
 
+// Counts returns what was done for each upstream.
+func (s *Site) Counts() map[string]proxy.Counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[string]proxy.Counts{}
+	for name, e := range s.entries {
+		all[name] = e.handler.Counts()
+	}
+	return all
+}
+
+// Copies are how many requests of a route were copied, and how many were to be and not.
+type Copies struct {
+	Sent    uint64 `json:"sent"`
+	Dropped uint64 `json:"dropped"`
+}
+
+// Copies returns what was copied, by the route's host and path.
+func (s *Site) Copies() map[string]Copies {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[string]Copies{}
+	for route, c := range s.shadows {
+		all[route] = Copies{c.Sent(), c.Dropped()}
+	}
+	return all
+}
+
+// Problems returns why the servers of an upstream could not be found the last time, by
+// upstream.
+func (s *Site) Problems() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[string]string{}
+	for name, e := range s.entries {
+		if err := e.problem(); err != nil {
+			all[name] = err.Error()
+		}
+	}
+	return all
+}
+
+// Drain has a server of an upstream get no new requests, or get them again. It holds until
+// it is called again, also over files that are taken, as long as the upstream's settings
+// stay.
+func (s *Site) Drain(upstream, address string, drain bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entries[upstream]
+	if e == nil {
+		return fmt.Errorf("there is no upstream %q", upstream)
+	}
+	return e.drain(address, drain)
+}
+
 // Close ends what the site does of itself.
 func (s *Site) Close() {
 	s.mu.Lock()
@@ -159,24 +220,36 @@ func (s *Site) Close() {
 	}
 }
 
+// handler returns the routes with what stands around them.
+func (f *File) handler(of func(Route) (http.Handler, error), around []Guard) (http.Handler, error) {
+	rt, err := f.router(of)
+	if err != nil || len(around) == 0 {
+		return rt, err
+	}
+	return chained(around).Then(rt)
+}
+
 // router returns the routes, each with its handler.
-func (f *File) router(handler func(Route) http.Handler) (*router.Router, *Problem) {
-	byPattern := map[string]*choices{}
+func (f *File) router(handler func(Route) (http.Handler, error)) (*router.Router, error) {
+	byPattern := map[string]*routing.Choices{}
 	var order []string
 	at := map[string]int{}
 	for i, r := range f.Routes {
-		h := handler(r)
+		h, err := handler(r)
+		if err != nil {
+			return nil, err
+		}
 		for _, pattern := range r.patterns() {
 			c := byPattern[pattern]
 			if c == nil {
-				c = &choices{}
+				c = &routing.Choices{}
 				byPattern[pattern], at[pattern] = c, i
 				order = append(order, pattern)
 			}
-			if c.settled {
+			if c.Settled() {
 				return nil, problemAt(i, "an earlier route takes all requests for "+pattern)
 			}
-			c.add(r, h)
+			c.Add(r.Fields, h)
 		}
 	}
 	rt := &router.Router{}
@@ -204,101 +277,29 @@ func (r Route) patterns() []string {
 	return all
 }
 
-// choices are the routes with one pattern.
-type choices struct {
-	routes   []Route
-	handlers []http.Handler
-	settled  bool // the last one takes all requests
-}
-
-func (c *choices) add(r Route, h http.Handler) {
-	c.routes, c.handlers = append(c.routes, r), append(c.handlers, h)
-	c.settled = len(r.Header) == 0 && len(r.Cookie) == 0
-}
-
-func (c *choices) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	for i := range c.routes {
-		if c.routes[i].takes(r) {
-			c.handlers[i].ServeHTTP(w, r)
-			return
-		}
-	}
-	http.NotFound(w, r)
-}
-
-// takes reports whether a request has the fields that the route wants.
-func (r *Route) takes(req *http.Request) bool {
-	for name, want := range r.Header {
-		if got := req.Header.Values(name); len(got) == 0 || want != "*" && got[0] != want {
-			return false
-		}
-	}
-	for name, want := range r.Cookie {
-		if c, err := req.Cookie(name); err != nil || want != "*" && c.Value != want {
-			return false
-		}
-	}
-	return true
-}
-
 // handler returns what becomes of the route's requests.
-func (r Route) handler(entries map[string]*entry) http.Handler {
-	if len(r.Split) == 0 {
-		return http.RedirectHandler(r.Location, r.Status)
+func (r Route) handler(entries map[string]*entry, shadows map[string]*shadow.Shadow) (http.Handler, error) {
+	var h http.Handler = http.RedirectHandler(r.Location, r.Status)
+	if len(r.Split) > 0 {
+		s := &routing.Split{}
+		for _, share := range r.Split {
+			s.Add(share.Weight, entries[share.Upstream].handler)
+		}
+		h = s.Handler()
 	}
-	s := &split{}
-	for _, share := range r.Split {
-		s.total += share.Weight
-		s.below = append(s.below, s.total)
-		s.handlers = append(s.handlers, entries[share.Upstream].handler)
-	}
-	var h http.Handler = s
-	if len(s.handlers) == 1 {
-		h = s.handlers[0]
+	if r.Shadow != "" {
+		copies, err := shadow.New(shadow.Options{To: entries[r.Shadow].handler, Share: r.Copied})
+		if err != nil {
+			return nil, err
+		}
+		shadows[r.Host+r.Path] = copies
+		h = copies.Middleware(h)
 	}
 	if r.Strip != "" {
-		return &strip{r.Strip, h}
+		h = &routing.Strip{Prefix: r.Strip, Next: h}
 	}
-	return h
-}
-
-// split gives each upstream its share, at random.
-type split struct {
-	below    []int
-	total    int
-	handlers []http.Handler
-}
-
-func (s *split) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	n := rand.IntN(s.total)
-	for i, below := range s.below {
-		if n < below {
-			s.handlers[i].ServeHTTP(w, r)
-			return
-		}
+	if len(r.guards) == 0 {
+		return h, nil
 	}
+	return chained(r.guards).Then(h)
 }
-
-// strip takes a prefix off the path.
-type strip struct {
-	prefix string
-	next   http.Handler
-}
-
-func (s *strip) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	path, raw := strings.TrimPrefix(r.URL.Path, s.prefix), strings.TrimPrefix(r.URL.RawPath, s.prefix)
-	if len(path) == len(r.URL.Path) || r.URL.RawPath != "" && len(raw) == len(r.URL.RawPath) {
-		http.NotFound(w, r)
-		return
-	}
-	to, u := *r, *r.URL
-	u.Path, u.RawPath = rooted(path), raw
-	if raw != "" {
-		u.RawPath = rooted(raw)
-	}
-	to.URL = &u
-	s.next.ServeHTTP(w, &to)
-}
-
-// rooted has a path begin with one slash: with two it would name a host.
-func rooted(path string) string { return "/" + strings.TrimLeft(path, "/") }

@@ -3,26 +3,45 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/tarehq/tare/serve/proxy"
 	"github.com/tarehq/tare/serve/proxy/config"
 )
 
-// admin tells on a Unix socket how the gateway fares. Who may open the socket may ask: it
-// is the owner's alone.
+// admin tells on a Unix socket how the gateway fares, and takes servers out. Who may open
+// the socket may ask: it is the owner's alone.
 type admin struct {
 	path string
+	site *config.Site
 	s    http.Server
 }
 
 // state is what it tells.
 type state struct {
 	Upstreams map[string][]proxy.Status `json:"upstreams"`
+	Requests  map[string]proxy.Counts   `json:"requests"`          // by upstream
+	Problems  map[string]string         `json:"problems,omitzero"` // of finding servers, by upstream
+	Shadows   map[string]config.Copies  `json:"shadows,omitzero"`
 	Tunnels   int                       `json:"tunnels"`
+}
+
+// defaultAdmin is where the socket is if the file does not say: in the folder that the
+// service manager made for the program, or the user's for such. Empty: there is none.
+func defaultAdmin() string {
+	if dir := os.Getenv("RUNTIME_DIRECTORY"); dir != "" {
+		return filepath.Join(dir, "admin.sock")
+	}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+		return filepath.Join(dir, fmt.Sprintf("tare-proxy-%d.sock", os.Getpid()))
+	}
+	return ""
 }
 
 // openAdmin listens at a path; a socket that nobody listens on any more gives way.
@@ -41,14 +60,66 @@ func openAdmin(path string, site *config.Site) (*admin, error) {
 	if err != nil {
 		return nil, &config.Problem{Path: "admin", Text: err.Error()}
 	}
+	a := &admin{path: path, site: site}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(state{site.Status(), site.Tunnels()}) // fails when the client has gone
-	})
-	a := &admin{path: path, s: http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}}
+	mux.HandleFunc("GET /status", a.status)
+	mux.HandleFunc("GET /metrics", a.metrics)
+	mux.HandleFunc("POST /drain", func(w http.ResponseWriter, r *http.Request) { a.drain(w, r, true) })
+	mux.HandleFunc("POST /undrain", func(w http.ResponseWriter, r *http.Request) { a.drain(w, r, false) })
+	a.s = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = a.s.Serve(l) }() // to its end
 	return a, nil
+}
+
+func (a *admin) status(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(state{ // fails when the client has gone
+		a.site.Status(), a.site.Counts(), a.site.Problems(), a.site.Copies(), a.site.Tunnels(),
+	})
+}
+
+// metrics answers in the format that Prometheus reads.
+func (a *admin) metrics(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+	status, counts := a.site.Status(), a.site.Counts()
+	family := func(name, kind, help string, value func(proxy.Status) float64) {
+		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
+		for _, upstream := range slices.Sorted(maps.Keys(status)) {
+			for _, s := range status[upstream] {
+				fmt.Fprintf(w, "%s{upstream=%q,server=%q} %g\n", name, upstream, s.Address, value(s))
+			}
+		}
+	}
+	family("tare_proxy_server_healthy", "gauge", "1 if the server gets requests.", func(s proxy.Status) float64 {
+		if s.Healthy {
+			return 1
+		}
+		return 0
+	})
+	family("tare_proxy_server_in_flight", "gauge", "Requests that the server is at.", func(s proxy.Status) float64 { return float64(s.InFlight) })
+	family("tare_proxy_server_attempts_total", "counter", "Attempts that were sent to the server.", func(s proxy.Status) float64 { return float64(s.Requests) })
+	family("tare_proxy_server_ejections_total", "counter", "How often the server was left alone.", func(s proxy.Status) float64 { return float64(s.Ejected) })
+	const name = "tare_proxy_upstream_requests_total"
+	fmt.Fprintf(w, "# HELP %s Requests, and what became of them.\n# TYPE %s counter\n", name, name)
+	for _, upstream := range slices.Sorted(maps.Keys(counts)) {
+		c := counts[upstream]
+		for _, line := range []struct {
+			event string
+			n     uint64
+		}{{"came", c.Requests}, {"retried", c.Retries}, {"hedged", c.Hedges}, {"over_budget", c.Refused}, {"unanswered", c.Failed}} {
+			fmt.Fprintf(w, "%s{upstream=%q,event=%q} %d\n", name, upstream, line.event, line.n)
+		}
+	}
+}
+
+// drain has a server get no new requests, or get them again.
+func (a *admin) drain(w http.ResponseWriter, r *http.Request, drain bool) {
+	upstream, server := r.FormValue("upstream"), r.FormValue("server")
+	if err := a.site.Drain(upstream, server, drain); err != nil {
+		http.Error(w, err.Error()+"; want upstream and server, as GET /status has them", http.StatusNotFound)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
 }
 
 // close ends it, and takes its socket away.

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -37,7 +38,9 @@ type server struct {
 }
 
 func newGateway() *gateway {
-	return &gateway{servers: map[string]*server{}, failed: make(chan error, 1)}
+	g := &gateway{servers: map[string]*server{}, failed: make(chan error, 1)}
+	g.site.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	return g
 }
 
 func (g *gateway) addresses() []string { return slices.Sorted(maps.Keys(g.servers)) }
@@ -90,13 +93,22 @@ func (g *gateway) take(data []byte) error {
 
 // openAdmin returns the admin end point of a file: the one that is there, a new one, or nil.
 func (g *gateway) openAdmin(f *config.File) (*admin, error) {
+	path := f.Admin
+	if path == "" && !f.NoAdmin {
+		path = defaultAdmin()
+	}
 	switch {
-	case f.Admin == "":
+	case path == "":
 		return nil, nil
-	case g.admin != nil && g.admin.path == f.Admin:
+	case g.admin != nil && g.admin.path == path:
 		return g.admin, nil
 	}
-	return openAdmin(f.Admin, &g.site)
+	a, err := openAdmin(path, &g.site)
+	if err != nil && f.Admin == "" { // nobody has asked for it
+		g.site.Log.Warn("there is no admin socket", "error", err)
+		return nil, nil
+	}
+	return a, err
 }
 
 // change has the gateway listen with these servers and certificates, and with no others.
@@ -146,8 +158,8 @@ func (g *gateway) open(f *config.File) (map[string]*server, error) {
 			return next, &config.Problem{Path: at, Text: l.Address + " is there twice"}
 		}
 		if s := g.servers[l.Address]; s != nil {
-			if (s.TLSConfig != nil) != (l.Certificate != "") {
-				return next, &config.Problem{Path: at, Text: "cannot change between TLS and none while it is listened on: restart, or use another port"}
+			if (s.TLSConfig != nil) != (l.Certificate != "") || (s.Protocols != nil) != l.H2C {
+				return next, &config.Problem{Path: at, Text: "cannot change between TLS and none, or h2c and none, while it is listened on: restart, or use another port"}
 			}
 			next[l.Address] = s
 			continue
@@ -156,15 +168,20 @@ func (g *gateway) open(f *config.File) (map[string]*server, error) {
 		if err != nil {
 			return next, &config.Problem{Path: at, Text: err.Error()}
 		}
-		next[l.Address] = g.newServer(listener, l.Certificate != "")
+		next[l.Address] = g.newServer(listener, l)
 	}
 	return next, nil
 }
 
-func (g *gateway) newServer(l net.Listener, secure bool) *server {
+func (g *gateway) newServer(l net.Listener, as config.Listener) *server {
 	s := &server{l: l}
 	s.Handler = g
-	if secure {
+	if as.H2C {
+		s.Protocols = new(http.Protocols)
+		s.Protocols.SetHTTP1(true)
+		s.Protocols.SetUnencryptedHTTP2(true)
+	}
+	if as.Certificate != "" {
 		s.TLSConfig = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.certificate.Load(), nil }}
 	}
 	return s
@@ -237,4 +254,12 @@ func (g *gateway) end(now <-chan os.Signal) error {
 	case <-now:
 	}
 	return nil
+}
+
+// adminPath is where the admin end point is; empty if there is none.
+func (g *gateway) adminPath() string {
+	if g.admin == nil {
+		return ""
+	}
+	return g.admin.path
 }

@@ -23,6 +23,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tarehq/tare/serve/proxy/config"
 )
 
 func freeAddress(t *testing.T) string {
@@ -281,6 +283,156 @@ func TestAdmin(t *testing.T) {
 	}
 	if _, err := os.Stat(socket); err == nil {
 		t.Error("the socket is there yet")
+	}
+}
+
+// ask asks an admin end point.
+func ask(t *testing.T, socket, method, target string) (int, string) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", socket) }}}
+	r, err := http.NewRequest(method, "http://admin"+target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(body)
+}
+
+// TestDefaultAdmin has a Unix socket be there that the file does not name, tell figures,
+// and take a server out; and none if the file wants none.
+func TestDefaultAdmin(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIPPED: no modes of files")
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer s.Close()
+	dir, err := os.MkdirTemp("", "tare") // a socket's path has few bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	t.Setenv("XDG_RUNTIME_DIR", "")
+	t.Setenv("RUNTIME_DIRECTORY", dir)
+	at, service := freeAddress(t), s.Listener.Addr().String()
+	text := file(`[{"address": "`+at+`"}]`, service)
+	g := run(t)
+	got := g.give(t, text)
+	socket := filepath.Join(dir, "admin.sock")
+	if len(got.Problems) > 0 || got.Admin != socket {
+		t.Fatalf("got %+v", got)
+	}
+	if fi, err := os.Stat(socket); err != nil || fi.Mode().Perm() != 0o600 {
+		t.Errorf("the socket: %v, %v", fi, err)
+	}
+	get := func() int {
+		t.Helper()
+		res, err := http.Get("http://" + at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res.StatusCode
+	}
+	if got := get(); got != 200 {
+		t.Errorf("got %d", got)
+	}
+	_, page := ask(t, socket, "GET", "/metrics")
+	for _, want := range []string{
+		`tare_proxy_server_healthy{upstream="x",server="` + service + `"} 1`,
+		`tare_proxy_server_attempts_total{upstream="x",server="` + service + `"} 1`,
+		`tare_proxy_upstream_requests_total{upstream="x",event="came"} 1`,
+		"# TYPE tare_proxy_server_ejections_total counter",
+	} {
+		if !strings.Contains(page, want+"\n") {
+			t.Errorf("the metrics lack %s:\n%s", want, page)
+		}
+	}
+	for _, c := range []struct {
+		target       string
+		status, then int
+	}{
+		{"/drain?upstream=x&server=" + service, 204, 503},
+		{"/drain?upstream=y&server=" + service, 404, 503},
+		{"/undrain?upstream=x&server=" + service, 204, 200},
+	} {
+		if status, body := ask(t, socket, "POST", c.target); status != c.status {
+			t.Errorf("%s: got %d %q", c.target, status, body)
+		}
+		if got := get(); got != c.then {
+			t.Errorf("after %s a request got %d, want %d", c.target, got, c.then)
+		}
+	}
+	if got := g.give(t, strings.Replace(text, "{", `{"admin": "none", `, 1)); len(got.Problems) > 0 || got.Admin != "" {
+		t.Errorf("got %+v", got)
+	}
+	if _, err := os.Stat(socket); err == nil {
+		t.Error("the socket is there though the file wants none")
+	}
+	t.Setenv("RUNTIME_DIRECTORY", filepath.Join(dir, "gone"))
+	if got := g.give(t, text); len(got.Problems) > 0 || got.Admin != "" {
+		t.Errorf("a folder that is not there: got %+v", got)
+	}
+	g.end(t)
+}
+
+// TestH2C has HTTP/2 come without TLS where the file says so, beside HTTP/1.1.
+func TestH2C(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Header.Get("Via")) }))
+	defer s.Close()
+	at := freeAddress(t)
+	g := run(t)
+	text := strings.Replace(file(`[{"address": "`+at+`", "h2c": true}]`, s.Listener.Addr().String()), "{", `{"name": "edge-1", `, 1)
+	if got := g.give(t, text); len(got.Problems) > 0 {
+		t.Fatalf("got %+v", got)
+	}
+	for _, h2 := range []bool{false, true} {
+		protocols, want := new(http.Protocols), "1.1 edge-1"
+		protocols.SetHTTP1(!h2)
+		if h2 {
+			protocols.SetUnencryptedHTTP2(true)
+			want = "2.0 edge-1"
+		}
+		transport := &http.Transport{Protocols: protocols}
+		res, err := (&http.Client{Transport: transport}).Get("http://" + at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(res.Body)
+		res.Body.Close()
+		transport.CloseIdleConnections()
+		if string(body) != want {
+			t.Errorf("got %q, want %q", body, want)
+		}
+	}
+	if got := g.give(t, strings.Replace(text, `, "h2c": true`, "", 1)); len(got.Problems) != 1 || !strings.Contains(got.Problems[0].Error(), "h2c and none") {
+		t.Errorf("got %+v", got)
+	}
+	g.end(t)
+}
+
+// TestHash has a password's hash be one that a file takes.
+func TestHash(t *testing.T) {
+	var out bytes.Buffer
+	if err := printHash(strings.NewReader("secret\n"), &out); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(strings.TrimSpace(out.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := config.Parse([]byte(`{"listen": [{"address": ":80"}], "routes": [], "middlewares": [{"basicauth": {"users": {"ann": ` + string(text) + `}}}]}`)); err != nil {
+		t.Error(err)
+	}
+	if err := printHash(strings.NewReader("\n"), &out); err == nil {
+		t.Error("no password has a hash")
 	}
 }
 

@@ -3,6 +3,8 @@
 //	gateway FILE.json         serves what the file says, and reads it anew upon SIGHUP
 //	gateway                   serves what comes on standard input, one JSON value after the other
 //	gateway -check [FILE]     says what is wrong with it, and serves nothing
+//	gateway -schema           prints the JSON Schema of files
+//	gateway -hash             prints what basicauth wants of the password on standard input
 //
 // What comes on standard input is answered on standard output, a line each: an object with
 // problems, a list, empty if it was taken, and listening, the addresses. What is not taken
@@ -18,16 +20,24 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
+	"github.com/tarehq/tare/serve/middleware/basicauth"
 	"github.com/tarehq/tare/serve/proxy/config"
 )
 
 func main() {
 	check := flag.Bool("check", false, "say what is wrong with the file, and serve nothing")
+	schema := flag.Bool("schema", false, "print the JSON Schema of files")
+	hash := flag.Bool("hash", false, "print what basicauth wants of the password on standard input")
 	flag.Parse()
 	var err error
 	switch {
+	case *schema:
+		_, err = os.Stdout.Write(config.Schema())
+	case *hash:
+		err = printHash(os.Stdin, os.Stdout)
 	case flag.NArg() > 1:
 		err = errors.New("want one file at most")
 	case *check:
@@ -43,10 +53,25 @@ func main() {
 	}
 }
 
+// printHash prints what basicauth wants of a password, whose line's end does not count.
+func printHash(in io.Reader, out io.Writer) error {
+	text, err := io.ReadAll(io.LimitReader(in, 4096))
+	if err != nil {
+		return err
+	}
+	password := strings.TrimRight(string(text), "\r\n")
+	if password == "" {
+		return errors.New("want a password on standard input")
+	}
+	_, err = fmt.Fprintln(out, basicauth.Hash(password))
+	return err
+}
+
 // reply is what became of a file.
 type reply struct {
 	Problems  config.Problems `json:"problems"`
 	Listening []string        `json:"listening,omitzero"`
+	Admin     string          `json:"admin,omitzero"` // the socket
 }
 
 func problems(err error) config.Problems {
@@ -92,7 +117,7 @@ func serveFile(path string) error {
 		if err = g.take(data); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		fmt.Fprintf(os.Stderr, "gateway: serving %s on %v\n", path, g.addresses())
+		fmt.Fprintf(os.Stderr, "gateway: serving %s on %v, admin on %q\n", path, g.addresses(), g.adminPath())
 		return nil
 	}
 	if err := take(); err != nil {
@@ -133,7 +158,7 @@ func serveInput(in io.Reader, out io.Writer) error {
 		select {
 		case data := <-files:
 			err := g.take(data)
-			if err := json.NewEncoder(out).Encode(reply{problems(err), g.addresses()}); err != nil {
+			if err := json.NewEncoder(out).Encode(reply{problems(err), g.addresses(), g.adminPath()}); err != nil {
 				return err
 			}
 		case err := <-g.failed:

@@ -1,0 +1,218 @@
+package config_test
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/serve/proxy/config"
+)
+
+// await has a condition come true.
+func await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for range 1000 {
+		if ok() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error(what)
+}
+
+// TestShadow has the other upstream get a copy, and the client nothing of it.
+func TestShadow(t *testing.T) {
+	copies := make(chan string, 10)
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		copies <- fmt.Sprint(r.Method, " ", r.URL.Path, " ", string(body), " ", r.Header.Get("X-Shadow"), r.Header.Get("Via"))
+		w.WriteHeader(http.StatusTeapot)
+	}))
+	defer other.Close()
+	url, site := serveSite(t, parse(t, `{"listen": [{"address": ":8080"}], "name": "edge-1",
+		"upstreams": {"a": {"servers": [{"address": "`+service(t, "a")+`"}]}, "b": {"servers": [{"address": "`+other.Listener.Addr().String()+`"}]}},
+		"routes": [{"path": "/api/", "strip": "/api", "upstream": "a", "shadow": {"upstream": "b"}}]}`))
+	res, err := http.Post(url+"/api/orders", "text/plain", strings.NewReader("an order"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(res.Body)
+	res.Body.Close()
+	if res.StatusCode != 200 || string(body) != "a /orders" || err != nil {
+		t.Errorf("got %d %q, %v", res.StatusCode, body, err)
+	}
+	select {
+	case got := <-copies:
+		if got != "POST /orders an order 11.1 edge-1" {
+			t.Errorf("the copy is %q", got)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("no copy came")
+	}
+	if c := site.Copies()["/api/"]; c.Sent != 1 || c.Dropped != 0 {
+		t.Errorf("got %+v", c)
+	}
+}
+
+// TestDrain has a server get no new requests, also after a file that changes others, and
+// get them again.
+func TestDrain(t *testing.T) {
+	a, b := service(t, "a"), service(t, "b")
+	text := func(weight int) *config.File {
+		return parse(t, fmt.Sprintf(`{"listen": [{"address": ":8080"}], "upstreams": {"x": {"balance": "round_robin", "servers": [{"address": %q}, {"address": %q, "weight": %d}]}},
+			"routes": [{"path": "/", "upstream": "x"}]}`, a, b, weight))
+	}
+	url, site := serveSite(t, text(1))
+	seen := func() string {
+		t.Helper()
+		got := map[byte]bool{}
+		for range 20 {
+			res, err := http.Get(url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, _ := io.ReadAll(res.Body)
+			res.Body.Close()
+			got[body[0]] = true
+		}
+		return fmt.Sprint(got['a'], got['b'])
+	}
+	if got := seen(); got != "true true" {
+		t.Errorf("at first: %s", got)
+	}
+	if err := site.Drain("x", a, true); err != nil {
+		t.Fatal(err)
+	}
+	if got := seen(); got != "false true" {
+		t.Errorf("a is drained: %s", got)
+	}
+	if err := site.Take(text(2)); err != nil {
+		t.Fatal(err)
+	}
+	if got := seen(); got != "false true" {
+		t.Errorf("a is drained, and there is another file: %s", got)
+	}
+	if err := site.Drain("x", a, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := seen(); got != "true true" {
+		t.Errorf("a is back: %s", got)
+	}
+	if site.Drain("y", a, true) == nil || site.Drain("x", "z:1", true) == nil {
+		t.Error("what is not there is drained")
+	}
+}
+
+// nameserver answers every question of type A with one address, and others with nothing.
+func nameserver(t *testing.T, addr string) string {
+	t.Helper()
+	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { pc.Close() })
+	go func() {
+		buf := make([]byte, 1500)
+		for {
+			n, from, err := pc.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			end := 12
+			for end < n && buf[end] != 0 {
+				end += 1 + int(buf[end])
+			}
+			end += 5
+			out := append([]byte{}, buf[:end]...)
+			binary.BigEndian.PutUint16(out[2:], 0x8580)
+			answers := uint16(0)
+			if binary.BigEndian.Uint16(buf[end-4:]) == 1 {
+				answers = 1
+				out = append(out, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4)
+				out = append(out, net.ParseIP(addr).To4()...)
+			}
+			binary.BigEndian.PutUint16(out[6:], answers)
+			binary.BigEndian.PutUint32(out[8:], 0)
+			_, _ = pc.WriteTo(out, from)
+		}
+	}()
+	return pc.LocalAddr().String()
+}
+
+// TestDNS has the servers of an upstream be found by their name, and 503 answered, with
+// the reason to be read, while there are none.
+func TestDNS(t *testing.T) {
+	_, port, err := net.SplitHostPort(service(t, "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	url, site := serveSite(t, parse(t, `{"listen": [{"address": ":8080"}], "upstreams": {
+			"x": {"dns": {"name": "shop.test.", "port": `+port+`, "resolver": "`+nameserver(t, "127.0.0.1")+`"}},
+			"y": {"dns": {"name": "gone.test.", "port": 80, "resolver": "`+closed.LocalAddr().String()+`"}}},
+		"routes": [{"path": "/", "upstream": "x"}, {"path": "/y", "upstream": "y"}]}`))
+	for path, want := range map[string]int{"/": 200, "/y": 503} {
+		res, err := http.Get(url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != want {
+			t.Errorf("%s: got %d, want %d", path, res.StatusCode, want)
+		}
+	}
+	if got := site.Status()["x"]; len(got) != 1 || got[0].Address != "127.0.0.1:"+port {
+		t.Errorf("found %+v", got)
+	}
+	await(t, "nothing says why there are no servers", func() bool { return strings.Contains(site.Problems()["y"], "looking up gone.test.") })
+	if site.Problems()["x"] != "" {
+		t.Errorf("x has the problem %s", site.Problems()["x"])
+	}
+}
+
+// TestSchema has the schema know the keys that the reader knows, and be JSON.
+func TestSchema(t *testing.T) {
+	var s struct {
+		Required   []string
+		Properties map[string]struct {
+			Items struct {
+				Properties    map[string]any
+				MinProperties int
+			}
+			AdditionalProperties struct {
+				Properties map[string]struct {
+					Properties map[string]any
+					Enum       []string
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(config.Schema(), &s); err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(s.Required) != "[listen routes]" {
+		t.Errorf("required are %q", s.Required)
+	}
+	up := s.Properties["upstreams"].AdditionalProperties.Properties
+	if fmt.Sprint(up["scheme"].Enum) != "[http https h2c]" || up["eject"].Properties["failures"] == nil || up["kubernetes"].Properties["service"] == nil || up["dns"].Properties["port"] == nil {
+		t.Errorf("upstreams: %+v", up)
+	}
+	mw := s.Properties["middlewares"].Items
+	if len(mw.Properties) != 10 || mw.MinProperties != 1 {
+		t.Errorf("middlewares: %+v", mw)
+	}
+	if route := s.Properties["routes"].Items.Properties; route["header"] == nil || route["shadow"] == nil {
+		t.Errorf("routes: %+v", route)
+	}
+}

@@ -1,0 +1,127 @@
+// Package routing has the handlers that stand between a route and its upstreams.
+package routing
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"strings"
+)
+
+// Fields are header fields and cookies that a request must have. The value "*" stands for
+// any.
+type Fields struct{ Header, Cookie map[string]string }
+
+// none reports whether all requests have them.
+func (f *Fields) none() bool { return len(f.Header) == 0 && len(f.Cookie) == 0 }
+
+// in reports whether a request has them.
+func (f *Fields) in(r *http.Request) bool {
+	for name, want := range f.Header {
+		if got := r.Header.Values(name); len(got) == 0 || want != "*" && got[0] != want {
+			return false
+		}
+	}
+	for name, want := range f.Cookie {
+		if c, err := r.Cookie(name); err != nil || want != "*" && c.Value != want {
+			return false
+		}
+	}
+	return true
+}
+
+// Choices are handlers of which the first one whose fields a request has answers it. The
+// zero value has none.
+type Choices struct {
+	fields   []Fields
+	handlers []http.Handler
+}
+
+// Settled reports whether one takes all requests that those before it leave.
+func (c *Choices) Settled() bool {
+	n := len(c.fields)
+	return n > 0 && c.fields[n-1].none()
+}
+
+// Add adds a handler.
+func (c *Choices) Add(f Fields, h http.Handler) {
+	c.fields, c.handlers = append(c.fields, f), append(c.handlers, h)
+}
+
+func (c *Choices) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	for i := range c.fields {
+		if c.fields[i].in(r) {
+			c.handlers[i].ServeHTTP(w, r)
+			return
+		}
+	}
+	http.NotFound(w, r)
+}
+
+// Split gives each handler its share, at random. The zero value has none.
+type Split struct {
+	below    []int
+	total    int
+	handlers []http.Handler
+}
+
+// Add adds a handler with a weight.
+func (s *Split) Add(weight int, h http.Handler) {
+	s.total += weight
+	s.below, s.handlers = append(s.below, s.total), append(s.handlers, h)
+}
+
+// Handler returns the handler if there is one alone, else s.
+func (s *Split) Handler() http.Handler {
+	if len(s.handlers) == 1 {
+		return s.handlers[0]
+	}
+	return s
+}
+
+func (s *Split) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n := rand.IntN(s.total)
+	for i, below := range s.below {
+		if n < below {
+			s.handlers[i].ServeHTTP(w, r)
+			return
+		}
+	}
+}
+
+// Strip takes a prefix off the path.
+type Strip struct {
+	Prefix string
+	Next   http.Handler
+}
+
+func (s *Strip) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path, raw := strings.TrimPrefix(r.URL.Path, s.Prefix), strings.TrimPrefix(r.URL.RawPath, s.Prefix)
+	if len(path) == len(r.URL.Path) || r.URL.RawPath != "" && len(raw) == len(r.URL.RawPath) {
+		http.NotFound(w, r)
+		return
+	}
+	to, u := *r, *r.URL
+	u.Path, u.RawPath = rooted(path), raw
+	if raw != "" {
+		u.RawPath = rooted(raw)
+	}
+	to.URL = &u
+	s.Next.ServeHTTP(w, &to)
+}
+
+// rooted has a path begin with one slash: with two it would name a host.
+func rooted(path string) string { return "/" + strings.TrimLeft(path, "/") }
+
+// Fallback answers in an upstream's place.
+type Fallback struct {
+	Status     int
+	Type, Body string
+}
+
+func (f *Fallback) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	if f.Type != "" {
+		w.Header().Set("Content-Type", f.Type)
+	}
+	w.WriteHeader(f.Status)
+	_, _ = w.Write([]byte(f.Body)) // fails when the client has gone
+}
