@@ -8,9 +8,11 @@ package proxyverb
 import (
 	"bytes"
 	"context"
+	_ "embed" // the schema
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -25,10 +27,16 @@ import (
 
 // Command runs a reverse proxy.
 type Command struct {
-	File   string `arg:"" help:"YAML file of upstreams and routes."`
+	File   string `arg:"" optional:"" help:"YAML file of upstreams and routes."`
 	Check  bool   `help:"Validate the file and exit."`
 	ToJSON bool   `name:"to-json" help:"Print the file as JSON, which the proxy's own program reads."`
+	Schema bool   `help:"Print the JSON Schema of files, for editors, and exit."`
 }
+
+// schema is what serve/proxy/gateway -schema prints.
+//
+//go:embed schema.json
+var schema string
 
 // Help says what a file looks like.
 func (c *Command) Help() string {
@@ -37,6 +45,7 @@ func (c *Command) Help() string {
   tare proxy proxy.yaml
   tare proxy --check proxy.yaml
   tare proxy --to-json proxy.yaml > proxy.json
+  tare proxy --schema > proxy.schema.json
 
 A file of one service on two machines:
 
@@ -60,8 +69,14 @@ The first start builds the proxy from source, which needs Go.`
 
 // Run serves until it is interrupted.
 func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
-	if c.Check && c.ToJSON {
-		return cli.Usage("leave one out", errors.New("--check and --to-json exclude one another"))
+	switch {
+	case c.Check && c.ToJSON, c.Schema && (c.Check || c.ToJSON):
+		return cli.Usage("leave all but one out", errors.New("--check, --to-json and --schema exclude one another"))
+	case c.Schema:
+		_, err := io.WriteString(t.Out, schema)
+		return err
+	case c.File == "":
+		return cli.Usage(guide, errors.New("which file? want one of upstreams and routes"))
 	}
 	data, err := shape.ReadFile(c.File)
 	if err != nil {
@@ -206,6 +221,9 @@ func (c *Command) give(t *cli.Terminal, g *gateway, f *file) error {
 	}
 	for _, address := range r.Listening {
 		t.Note("serving %s on %s", c.File, address)
+	}
+	if r.Admin != "" {
+		t.Note("admin socket at %s", r.Admin)
 	}
 	return nil
 }

@@ -3,7 +3,9 @@ package proxyverb
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -23,6 +25,8 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/docs"
 	"github.com/tarehq/tare/internal/shape"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // output is a buffer for several goroutines.
@@ -71,7 +75,7 @@ func TestMistakes(t *testing.T) {
 		{"listen:\n  - address: 8080\nroutes:\n  - path: /\n    upstrem: api\n",
 			"FILE:2:14: address: got the number 8080; want host:port, such as 127.0.0.1:8080 or :8080\n" +
 				"FILE:4:5: routes[0]: want one of upstream, split and redirect\n" +
-				"FILE:5:14: upstrem: there is no key \"upstrem\"; allowed: host, path, method, header, cookie, strip, upstream, split, redirect"},
+				"FILE:5:14: upstrem: there is no key \"upstrem\"; allowed: host, path, method, header, cookie, strip, upstream, split, redirect, guard, shadow"},
 		{"listen: [\n", "FILE:1:9: not YAML: "},
 		{"listen: []\nlisten: []\n", "FILE:2:1: listen is there twice"},
 		{"", "FILE:1:1: the file is empty"},
@@ -87,6 +91,85 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// resolve returns what says whether the schema accepts a file.
+func resolve(t *testing.T) func(text string) error {
+	t.Helper()
+	var s jsonschema.Schema
+	if err := s.UnmarshalJSON([]byte(schema)); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(text string) error {
+		f, err := (&Command{File: "proxy.yaml"}).parse([]byte(text))
+		if err != nil {
+			return err
+		}
+		var v any
+		if err := json.Unmarshal(f.json, &v); err != nil {
+			return err
+		}
+		return resolved.Validate(v)
+	}
+}
+
+var update = flag.Bool("update", false, "write schema.json anew")
+
+// TestSchema has the embedded schema be what the proxy's program makes, be printed, and
+// refuse mistakes.
+func TestSchema(t *testing.T) {
+	needGo(t)
+	var out output
+	terminal := &cli.Terminal{Out: &out, Err: &out}
+	program, err := build(t.Context(), terminal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := exec.CommandContext(t.Context(), program, "-schema").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		write(t, "schema.json", string(want))
+	}
+	if got, err := os.ReadFile("schema.json"); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("schema.json is not what the program makes (%v); run go test ./cmd/tare/internal/proxyverb -run TestSchema -update", err)
+	}
+	if err := (&Command{Schema: true}).Run(t.Context(), terminal); err != nil || out.String() != schema {
+		t.Errorf("printing the schema: %v", err)
+	}
+	if err := (&Command{Schema: true, Check: true}).Run(t.Context(), terminal); err == nil {
+		t.Error("--schema and --check go together")
+	}
+	accepts := resolve(t)
+	for _, text := range []string{
+		"listen:\n  - address: 8080\nroutes: []\n",
+		"listen:\n  - address: :80\nroutes:\n  - path: /\n    upstrem: api\n",
+		"listen: []\n",
+		"listen: []\nroutes: []\nmiddlewares:\n  - gzip: {}\n",
+		"listen: []\nroutes: []\nmiddlewares:\n  - secure: {}\n    limit: {}\n",
+		"listen: []\nroutes: []\nmiddlewares:\n  - timeout: {after: soon}\n",
+	} {
+		if accepts(text) == nil {
+			t.Errorf("the schema accepts this:\n%s", text)
+		}
+	}
+	if err := accepts("listen: []\nroutes: []\nmiddlewares:\n  - requestid: {}\n  - ratelimit: {requests: 10, per: 1m30s}\n"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNoFile says what is missing.
+func TestNoFile(t *testing.T) {
+	var out output
+	err := (&Command{}).Run(t.Context(), &cli.Terminal{Out: &out, Err: &out})
+	if f, ok := errors.AsType[*cli.Failure](err); !ok || f.Status != cli.ExitUsage || !strings.Contains(err.Error(), "which file?") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestExamples has the files of the help and of the page be valid.
 func TestExamples(t *testing.T) {
 	needGo(t)
@@ -96,10 +179,14 @@ func TestExamples(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(docs.Page("proxy"), -1) {
 		files = append(files, regexp.MustCompile(`(?m)^.*(certificate|key): /etc.*\n`).ReplaceAllString(m[1], "")) // these are not here
 	}
-	if len(files) != 3 {
-		t.Fatalf("found %d files, want 3", len(files))
+	if len(files) != 4 {
+		t.Fatalf("found %d files, want 4", len(files))
 	}
+	accepts := resolve(t)
 	for _, text := range files {
+		if err := accepts(text); err != nil {
+			t.Errorf("the schema refuses it: %v\n%s", err, text)
+		}
 		path := write(t, filepath.Join(t.TempDir(), "proxy.yaml"), text)
 		var out output
 		if err := (&Command{File: path, Check: true}).Run(t.Context(), &cli.Terminal{Out: &out, Err: &out}); err != nil || !strings.Contains(out.String(), "proxy.yaml: valid") {

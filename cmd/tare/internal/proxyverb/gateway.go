@@ -15,6 +15,7 @@ import (
 type reply struct {
 	Problems  []problem `json:"problems"`
 	Listening []string  `json:"listening"`
+	Admin     string    `json:"admin"`
 }
 
 // problem is one thing wrong in a file, by its path.
