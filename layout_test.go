@@ -53,6 +53,7 @@ var arrows = map[string][]string{
 	"lab/report/chart": {"stats", "stats/unit"},
 	"lab/cireport":     {"lab/comment", "lab/verdict", "stats/bound", "stats/unit"},
 	"lab/comment":      {"cost/diff", "doc", "lab/report", "lab/verdict", "stats", "stats/bound", "stats/unit"},
+	"lab/captured":     {"cost", "cost/capture", "cost/diff", "cost/exectrace", "cost/pprof", "lab", "lab/record", "lab/study", "stats/unit"},
 	"lab/trend":        {"doc", "lab/record", "lab/report/chart", "lab/study", "lab/verdict", "stats", "stats/unit"},
 	"lab":              {"cost/...", "lab/...", "load", "load/pace", "stats", "stats/hist", "stats/unit"},
 	"studies":          {"internal/shape", "lab/study"},
@@ -73,6 +74,15 @@ var arrows = map[string][]string{
 	"arms":             {"arms/...", "serve/..."},
 	"examples":         {"serve/..."},
 	"cmd":              {"..."},
+
+	"web":                     {"cost/capture", "cost/diff", "cost/page", "doc", "lab/captured", "lab/record", "lab/report", "lab/study", "lab/verdict", "stats/unit", "studies", "web/history", "web/links", "web/trend", "web/upload"},
+	"web/links":               {"doc"},
+	"web/trend":               {"doc", "lab/report/chart", "lab/study", "lab/verdict", "stats", "stats/unit", "web/history", "web/history/change", "web/links"},
+	"web/cmd":                 {"web", "web/history"},
+	"web/history":             {"lab/record", "lab/report", "lab/trend", "lab/verdict"},
+	"web/history/change":      {"stats"},
+	"web/history/historytest": {"cost", "cost/pprof", "lab/record", "lab/study"},
+	"web/upload":              {},
 
 	// Packages of the command: no verb imports another.
 	"cmd/tare/internal/adviseverb":    {"cmd/tare/internal/cli", "cmd/tare/internal/runs", "doc", "internal/task", "lab/record", "lab/study", "lab/verdict", "stats/unit", "studies"},
@@ -103,6 +113,7 @@ var arrows = map[string][]string{
 	"cmd/tare/internal/source":        {"cmd/tare/internal/cli"},
 	"cmd/tare/internal/traceverb":     {"cmd/tare/internal/cli", "cost/capture", "cost/exectrace", "cost/pprof", "cost/timeline", "doc", "stats/unit"},
 	"cmd/tare/internal/trendverb":     {"cmd/tare/internal/cli", "cmd/tare/internal/runs", "doc", "lab/record", "lab/trend", "lab/verdict"},
+	"cmd/tare/internal/webverb":       {"cmd/tare/internal/cli", "cmd/tare/internal/source", "lab/arm", "lab/study"},
 	"cmd/tare/internal/whatifverb":    {"cmd/tare/internal/cli", "cost/whatif", "doc", "stats/unit"},
 	"arms/rivals/internal/fastloop":   {"arms/arm"},
 
@@ -157,6 +168,8 @@ var entries = map[string]string{
 	"github.com/yuin/goldmark":             "cmd/tare/internal/helpverb",
 	"github.com/redis/rueidis":             "serve/redislimit",
 	"go.opentelemetry.io/otel":             "serve/tracing",
+	"modernc.org/sqlite":                   "web/history",
+	"github.com/jackc/pgx":                 "web/history",
 }
 
 // nouns that say nothing about what a package holds.

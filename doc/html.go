@@ -52,6 +52,18 @@ func HTML(w io.Writer, p Page, o HTMLOptions) error {
 	return err
 }
 
+// Fragment writes blocks as a part of a page that somebody else begins and ends. [Style] is
+// the style sheet that it needs. It returns the first error of writing.
+func Fragment(w io.Writer, blocks ...Block) error {
+	h := &htmlWriter{}
+	h.blocks(blocks)
+	_, err := io.WriteString(w, h.out.String())
+	return err
+}
+
+// Style is the style sheet that [HTML] puts into a page.
+func Style() string { return pageStyle }
+
 type htmlWriter struct{ out strings.Builder }
 
 func (h *htmlWriter) raw(markup string) { h.out.WriteString(markup) }

@@ -2,6 +2,7 @@ package doc_test
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"io"
 	"os"
@@ -202,5 +203,17 @@ func TestWrap(t *testing.T) {
 func TestPrintable(t *testing.T) {
 	if got, want := doc.Printable("a\x1b[31mb\u202ec\td\ne\xff\u3164"), "a\ufffd[31mb\ufffdc\td\ne\ufffd\ufffd"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestFragment writes the blocks as they stand in a whole page, and nothing around them.
+func TestFragment(t *testing.T) {
+	blocks := []doc.Block{doc.Heading{Level: 2, Text: "a <b>"}, doc.Table{Caption: "c", Columns: []doc.Column{{Head: "h", Key: true}}, Rows: []doc.Row{{Cells: doc.Cells("x")}}}}
+	var fragment, page strings.Builder
+	if err := errors.Join(doc.Fragment(&fragment, blocks...), doc.HTML(&page, doc.Page{Blocks: blocks}, doc.HTMLOptions{})); err != nil {
+		t.Fatal(err)
+	}
+	if got := fragment.String(); !strings.HasPrefix(got, "<h2>a &lt;b&gt;</h2>") || !strings.Contains(page.String(), "<main>\n"+got+"</main>") || !strings.Contains(page.String(), doc.Style()) {
+		t.Errorf("got %q, want what stands in the page", got)
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/diff"
 	"github.com/tarehq/tare/cost/pprof"
+	"github.com/tarehq/tare/lab/captured"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 )
@@ -69,7 +69,7 @@ func TestOneSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := runs.Cell{Captures: r.Captures}.Merge(r)
+	e, err := captured.Cell{Captures: r.Captures}.Merge(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,6 +40,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/runverb"
 	"github.com/tarehq/tare/cmd/tare/internal/traceverb"
 	"github.com/tarehq/tare/cmd/tare/internal/trendverb"
+	"github.com/tarehq/tare/cmd/tare/internal/webverb"
 	"github.com/tarehq/tare/cmd/tare/internal/whatifverb"
 	"github.com/tarehq/tare/docs"
 
@@ -59,6 +60,7 @@ type verbs struct {
 	Report     reportCmd             `cmd:"" help:"Show or write a run's report."`
 	Compare    compareCmd            `cmd:"" help:"Compare two runs through their shared control."`
 	Trend      trendverb.Command     `cmd:"" help:"Show a metric of a study over its runs."`
+	Web        webverb.Command       `cmd:"" help:"Serve the runs of a folder as pages: history, comparisons, a live view."`
 	Gate       gate.Cmd              `cmd:"" help:"Pass or fail a run against a budget."`
 	Cost       costverb.Command      `cmd:"" help:"Show what each middleware, router, engine and handler of a running service costs."`
 	Diff       diffverb.Command      `cmd:"" help:"Compare two sets of profiles and test each difference."`

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/cost/diff"
+	"github.com/tarehq/tare/lab/captured"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 )
@@ -70,7 +70,7 @@ func TestRunsAreScaledAlike(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := runs.Cell{Captures: r.Captures}.Merge(r)
+	e, err := captured.Cell{Captures: r.Captures}.Merge(r)
 	if err != nil {
 		t.Fatal(err)
 	}

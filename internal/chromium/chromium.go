@@ -35,7 +35,8 @@ type Window struct {
 	mu    sync.Mutex
 	wrong []string
 	self  string
-	loads int // of the page itself
+	site  string // what the page may ask for begins so; "" = itself alone
+	loads int    // of the page itself
 }
 
 // View is how a page is looked at.
@@ -106,6 +107,7 @@ func (w *Window) listen(event any) {
 		switch {
 		case u == w.self:
 			w.loads++
+		case w.site != "" && strings.HasPrefix(u, w.site):
 		case !strings.HasPrefix(u, "data:"):
 			w.blame("request: %s", u)
 		}
@@ -119,15 +121,26 @@ func (w *Window) blame(format string, args ...any) {
 // Open shows the page that a file holds.
 func (w *Window) Open(t *testing.T, file string, v View) {
 	t.Helper()
+	w.show(t, (&url.URL{Scheme: "file", Path: file}).String(), "", v)
+}
+
+// OpenSite shows a page of a server, which may ask for what its server has.
+func (w *Window) OpenSite(t *testing.T, server, path string, v View) {
+	t.Helper()
+	w.show(t, server+path, server+"/", v)
+}
+
+func (w *Window) show(t *testing.T, address, site string, v View) {
+	t.Helper()
 	w.mu.Lock()
-	w.self = (&url.URL{Scheme: "file", Path: file}).String()
+	w.self, w.site = address, site
 	w.opened++
 	w.mu.Unlock()
 	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.Scheme}}
 	call(t, w.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
 	call(t, w.ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: v.Width, Height: 800, DeviceScaleFactor: 1, Mobile: v.Width < 600})
 	call(t, w.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !v.Scripts})
-	do(t, w.ctx, chromedp.Navigate(w.self))
+	do(t, w.ctx, chromedp.Navigate(address))
 }
 
 // Check reports what pages did wrong; it wants to have seen them loaded.

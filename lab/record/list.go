@@ -39,7 +39,7 @@ func List(root string) ([]Summary, error) {
 			continue
 		}
 		dir := filepath.Join(root, e.Name())
-		s, err := summarise(dir)
+		s, err := Summarise(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -52,7 +52,9 @@ func List(root string) ([]Summary, error) {
 	return all, nil
 }
 
-func summarise(dir string) (Summary, error) {
+// Summarise returns what a list tells of the run in dir, at the cost of its manifest and of
+// counting lines. Without a manifest it is no run: fs.ErrNotExist.
+func Summarise(dir string) (Summary, error) {
 	m, err := readManifest(dir)
 	if err != nil {
 		return Summary{}, err

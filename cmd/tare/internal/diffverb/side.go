@@ -168,11 +168,9 @@ func (s *side) readArm(t *cli.Terminal, name, rest string) error {
 	if len(cells) > 1 {
 		return cli.Usage(fmt.Sprintf("%s:%s:%s", name, arm, cells[0].Workload), fmt.Errorf("%s has profiles under %d workloads: say which", s.source, len(cells)))
 	}
-	var p runs.Profiles
-	for _, c := range cells[0].Shown() {
-		if err := p.Add(run, c); err != nil {
-			return err
-		}
+	p, err := cells[0].Profiles(run)
+	if err != nil {
+		return err
 	}
 	s.cpu, s.allocs = p.CPU, p.Allocs
 	s.warn(p.Warnings)
