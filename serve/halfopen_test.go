@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/tarehq/tare/serve"
@@ -71,6 +72,40 @@ func TestShutdownTakesHalfOpen(t *testing.T) {
 				t.Errorf("Serve: %v", err)
 			}
 		})
+	}
+}
+
+// dialedAtClose has a client come when it is told to close.
+type dialedAtClose struct {
+	*net.TCPListener
+	connected chan bool
+}
+
+func (l dialedAtClose) Close() error {
+	nc, err := net.DialTimeout("tcp", l.Addr().String(), 200*time.Millisecond)
+	if err == nil {
+		defer nc.Close()
+	}
+	l.connected <- err == nil
+	return l.TCPListener.Close()
+}
+
+// TestShutdownBeginsNothing shuts down a server whose listener takes its time to close, as
+// on a busy machine: no client is connected meanwhile, of whom nobody would know.
+func TestShutdownBeginsNothing(t *testing.T) {
+	l := dialedAtClose{listenPlainly(t).(*net.TCPListener), make(chan bool, 1)}
+	listens := make(chan struct{})
+	s := &serve.Server{BaseContext: func(net.Listener) context.Context { close(listens); return context.Background() }}
+	served := goServe(s, l)
+	<-listens
+	if err := s.Shutdown(context.Background()); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if err := <-served; err != http.ErrServerClosed {
+		t.Errorf("Serve: %v", err)
+	}
+	if <-l.connected {
+		t.Error("a client was connected while the listener was closed")
 	}
 }
 

@@ -59,11 +59,16 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return nc, err
 }
 
-// Close closes the listener, and returns what the first call did.
+// Close closes the listener, and returns what the first call did. Another process may have
+// the socket, too: it is left as it was. That must come last, or connections would come that
+// nobody accepts.
 func (l *Listener) Close() error {
 	l.once.Do(func() {
-		l.unseal()
+		last := l.duplicate()
 		l.err = l.Listener.Close()
+		if last >= 0 {
+			sys.Unseal(last)
+		}
 	})
 	return l.err
 }
@@ -136,11 +141,13 @@ func (l *Listener) pending(fd uintptr) bool {
 	return l.sealed.Load() && half && time.Since(l.last) < patience
 }
 
-// unseal leaves the socket as it was: another process may have it, too.
-func (l *Listener) unseal() {
+// duplicate returns a descriptor of the socket, if that is sealed, and else -1.
+func (l *Listener) duplicate() int {
+	last := -1
 	if raw := l.raw(); raw != nil && l.sealed.Load() {
-		raw.Control(func(fd uintptr) { sys.Unseal(fd) })
+		raw.Control(func(fd uintptr) { last, _ = sys.Duplicate(fd) })
 	}
+	return last
 }
 
 // backlog returns how many connections nobody has accepted; 0 where that is not known.

@@ -36,7 +36,23 @@ func Seal(fd uintptr) error {
 	return nil
 }
 
-// Unseal ends what Seal began.
-func Unseal(fd uintptr) error {
-	return syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_DETACH_FILTER, 0)
+// Duplicate returns another descriptor of the same socket.
+func Duplicate(fd uintptr) (int, error) {
+	d, _, errno := syscall.Syscall(syscall.SYS_FCNTL, fd, syscall.F_DUPFD_CLOEXEC, 0)
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(d), nil
+}
+
+// Unseal ends what Seal began, and closes fd. If no other descriptor has the socket, that
+// ends it with next to nothing between: a connection that the kernel begins there is reset.
+// So the thread begins with a new share of the processor, and the calls tell the runtime
+// nothing: they do not block.
+func Unseal(fd int) {
+	var none int32
+	syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0)
+	syscall.RawSyscall6(syscall.SYS_SETSOCKOPT, uintptr(fd), syscall.SOL_SOCKET, syscall.SO_DETACH_FILTER,
+		uintptr(unsafe.Pointer(&none)), unsafe.Sizeof(none), 0)
+	syscall.RawSyscall(syscall.SYS_CLOSE, uintptr(fd), 0, 0)
 }
