@@ -4,9 +4,13 @@ package docs
 import (
 	"embed"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 )
+
+// Repository is where the files are that a page links to and an installed program lacks.
+const Repository = "https://github.com/tarehq/tare/blob/main/"
 
 // Index is the topic that leads to the others. Its page is README.md.
 const Index = "topics"
@@ -42,4 +46,22 @@ func Page(topic string) string {
 		return ""
 	}
 	return string(text)
+}
+
+// Resolve returns the topic that a link of a page leads to, or else its address on the web.
+// A link within its own page leads to neither.
+func Resolve(link string) (topic, address string) {
+	file, _, _ := strings.Cut(link, "#")
+	name := strings.TrimSuffix(file, ".md")
+	switch {
+	case file == "":
+		return "", ""
+	case strings.Contains(file, "://"):
+		return "", link
+	case file == "README.md":
+		return Index, ""
+	case name != file && IsTopic(name):
+		return name, ""
+	}
+	return "", Repository + path.Join("docs", link)
 }

@@ -31,13 +31,24 @@ func (c *completionCmd) Run(t *cli.Terminal, parsed *kong.Context) error {
 	script := bashScript(words)
 	switch c.Shell {
 	case "zsh":
-		script = "(( $+functions[compdef] )) || { autoload -U compinit && compinit -i }\nautoload -U +X bashcompinit && bashcompinit\n" + script
+		script = zshBefore + script + zshAfter
 	case "fish":
 		script = fishScript(words)
 	}
 	fmt.Fprint(t.Out, script)
 	return nil
 }
+
+// What zsh needs around the script for bash. A file of this script in fpath is a function
+// that zsh calls for the first completion, so that it has to complete as well.
+const (
+	zshBefore = `#compdef tare
+(( $+functions[compdef] )) || { autoload -U compinit && compinit -i }
+autoload -U +X bashcompinit && bashcompinit
+`
+	zshAfter = `if [ "$funcstack[1]" = _tare ]; then _bash_complete -o default -F _tare; fi
+`
+)
 
 // word is one verb with its flags.
 type word struct {
@@ -97,8 +108,15 @@ func completions(root *kong.Node) []word {
 				w.values = append(w.values, a.EnumSlice()...)
 			}
 		}
-		if n.Name == "help" {
+		switch n.Name {
+		case "help":
 			w.values = docs.Topics()
+		case "man":
+			for _, verb := range root.Children {
+				if !verb.Hidden {
+					w.values = append(w.values, verb.Name)
+				}
+			}
 		}
 		slices.Sort(w.flags)
 		all = append(all, w)

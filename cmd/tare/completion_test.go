@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 )
@@ -28,6 +31,7 @@ func TestCompletionBash(t *testing.T) {
 		"tare trace --no":          "--no-samples",
 		"tare completion ":         "bash zsh fish --help",
 		"tare help st":             "start strictness study-files",
+		"tare man cl":              "claims",
 		"tare completion z":        "zsh",
 		"tare gate --ma":           "--markdown --max",
 		"tare load --verify-s":     "--verify-sha256 --verify-status",
@@ -65,6 +69,39 @@ func TestCompletionZsh(t *testing.T) {
 	cmd.Env = append(os.Environ(), "ZDOTDIR="+t.TempDir())
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "_tare") {
 		t.Errorf("got %q, %v, want _tare to complete tare", out, err)
+	}
+}
+
+// TestCompletionZshFile installs the script as packages do, and types in a shell that has
+// never completed: zsh then calls the file as a function.
+func TestCompletionZshFile(t *testing.T) {
+	zsh, err := exec.LookPath("zsh")
+	if err != nil {
+		t.Skip("zsh is not installed")
+	}
+	dir := t.TempDir()
+	var script, errs bytes.Buffer
+	if status := run(t.Context(), []string{"completion", "zsh"}, &cli.Terminal{Out: &script, Err: &errs, Width: 80}); status != 0 {
+		t.Fatalf("status %d: %s", status, &errs)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "_tare"), script.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The inner shell completes at TAB and then prints the line as it stands.
+	const typed = `zmodload zsh/zpty
+zpty inner zsh -f -i
+zpty -w inner 'PS1=; fpath=($TARE_FPATH $fpath); autoload -U compinit; compinit -u -D; bindkey "^I" complete-word; show() { print -r -- "<<$BUFFER>>"; zle accept-line }; zle -N show; bindkey "^X" show; print ready'
+zpty -r inner out '*ready*ready*'
+zpty -w -n inner $'tare trace --no-s\t\x18'
+zpty -r inner out '*<<*>>*'
+print -r -- $out
+`
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	cmd := exec.CommandContext(ctx, zsh, "-f", "-c", typed)
+	cmd.Env = append(os.Environ(), "ZDOTDIR="+dir, "TARE_FPATH="+dir, "TERM=dumb")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "<<tare trace --no-samples") {
+		t.Errorf("got %q, %v, want --no-samples completed", out, err)
 	}
 }
 

@@ -53,7 +53,7 @@ var otherwise = map[string]string{
 	"connections": "`load --rate` opens more, up to 4,096",
 	"for":         "`whatif --for` bounds all windows of a comparison",
 	"from":        "`ab` and `flow` read requests, `doctor` evidence",
-	"output":      "the ending of `flame --output` says what to write; `init` writes a study",
+	"output":      "the ending of `flame --output` says what to write; `init` writes a study, `man` a folder",
 	"rate":        "`ab` also takes a share of what the slowest service can do",
 	"save":        "`ab` saves the study, `doctor` the evidence, `trace` the trace",
 	"study":       "`trend` takes a study's name, `cost` a run",

@@ -36,6 +36,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/helpverb"
 	"github.com/tarehq/tare/cmd/tare/internal/initverb"
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb"
+	"github.com/tarehq/tare/cmd/tare/internal/manverb"
 	"github.com/tarehq/tare/cmd/tare/internal/proxyverb"
 	"github.com/tarehq/tare/cmd/tare/internal/runverb"
 	"github.com/tarehq/tare/cmd/tare/internal/traceverb"
@@ -75,6 +76,7 @@ type verbs struct {
 	Calibrate  calibrate.Cmd         `cmd:"" help:"Measure this machine's noise floor."`
 	Selftest   calibrate.SelftestCmd `cmd:"" help:"Run A/A studies and count false positives."`
 	Help       helpverb.Command      `cmd:"" help:"Print a page of the documentation."`
+	Man        manverb.Command       `cmd:"" help:"Print a manual page, or write all of them."`
 	Completion completionCmd         `cmd:"" help:"Print a shell's completion script."`
 	Version    versionCmd            `cmd:"" help:"Print the version."`
 }

@@ -3,9 +3,11 @@ package helpverb
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/helpverb/site"
 	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/docs"
 	"github.com/tarehq/tare/internal/shape"
@@ -16,6 +18,7 @@ import (
 // Command prints a topic.
 type Command struct {
 	Topic string `arg:"" optional:"" help:"A topic, topics for the list, or a verb."`
+	Site  string `help:"Write all pages as a web site into this folder. It has a search and needs no server." placeholder:"DIR"`
 }
 
 // Help says what topics are.
@@ -25,6 +28,7 @@ func (c *Command) Help() string {
   tare help topics
   tare help study-files
   tare help load
+  tare help --site tare-docs        then open tare-docs/index.html
 
 A topic is a page of the documentation. tare help VERB prints the page of a verb. For a
 verb without a page it prints the same as tare VERB --help.`
@@ -35,6 +39,9 @@ const mostColumns = 100
 
 // Run prints the topic.
 func (c *Command) Run(t *cli.Terminal, parsed *kong.Context) error {
+	if c.Site != "" {
+		return c.writeSite(t)
+	}
 	if !docs.IsTopic(c.Topic) {
 		known := docs.Topics()
 		for _, verb := range parsed.Model.Children {
@@ -43,6 +50,18 @@ func (c *Command) Run(t *cli.Terminal, parsed *kong.Context) error {
 		return cli.Usage(shape.Meant(c.Topic, known)+"`tare help topics` lists the topics", fmt.Errorf("no topic is called %q", c.Topic))
 	}
 	return doc.Text(t.Out, readPage(docs.Page(c.Topic)), doc.TextOptions{Width: min(t.Width, mostColumns), Color: t.Colour})
+}
+
+// writeSite writes all pages into the folder.
+func (c *Command) writeSite(t *cli.Terminal) error {
+	if c.Topic != "" {
+		return cli.Usage("name the folder alone", fmt.Errorf("--site writes all pages, not %s alone", c.Topic))
+	}
+	if err := site.Write(c.Site); err != nil {
+		return fmt.Errorf("writing the pages into %s: %w", c.Site, err)
+	}
+	t.Note("wrote %d pages, open %s", len(docs.Topics()), filepath.Join(c.Site, "index.html"))
+	return nil
 }
 
 // PrintGuide prints where a verb, or without one tare, is described further.

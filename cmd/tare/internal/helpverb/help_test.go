@@ -94,7 +94,7 @@ below, a file (https://github.com/tarehq/tare/blob/main/studies/a.yaml) and all
 var (
 	address   = regexp.MustCompile(`https://\S+`)
 	namesPage = regexp.MustCompile(`docs/[a-z-]+\.md`)
-	namesHelp = regexp.MustCompile(`tare help ([a-z-]+)`)
+	namesHelp = regexp.MustCompile(`tare help ([a-z][a-z-]*)`)
 )
 
 // TestHints has no text of the program name a file that only a clone has, and each topic

@@ -1,7 +1,6 @@
 package helpverb
 
 import (
-	"path"
 	"strings"
 
 	"github.com/tarehq/tare/doc"
@@ -14,9 +13,6 @@ import (
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 )
-
-// repository is where the files are that a page links to and an installed tare lacks.
-const repository = "https://github.com/tarehq/tare/blob/main/"
 
 // reader turns a page's Markdown into blocks.
 type reader struct {
@@ -182,30 +178,20 @@ func (r *reader) codeText(code *ast.CodeSpan) string {
 // linkSpans is a link's text, and the topic or address behind it. Within parentheses there
 // are no others.
 func linkSpans(label doc.Spans, to string, within bool) doc.Spans {
-	file, _, _ := strings.Cut(to, "#")
-	name := strings.TrimSuffix(file, ".md")
+	topic, address := docs.Resolve(to)
 	switch {
-	case file == "":
+	case topic == "" && address == "", joinSpans(label) == address:
 		return label
-	case strings.Contains(file, "://"):
-		if joinSpans(label) == to {
-			return label
+	case topic != "":
+		address = "`tare help " + topic + "`"
+		if file, _, _ := strings.Cut(to, "#"); topic != docs.Index && joinSpans(label) == file {
+			return doc.Spans{{Text: address}}
 		}
-	case file == "README.md":
-		to = "`tare help " + docs.Index + "`"
-	case name != file && docs.IsTopic(name):
-		to = "tare help " + name
-		if joinSpans(label) == file {
-			return doc.Spans{{Text: "`" + to + "`"}}
-		}
-		to = "`" + to + "`"
-	default:
-		to = repository + path.Join("docs", to)
 	}
 	if within {
-		return append(label, doc.Span{Text: ": " + to})
+		return append(label, doc.Span{Text: ": " + address})
 	}
-	return append(label, doc.Span{Text: " (" + to + ")"})
+	return append(label, doc.Span{Text: " (" + address + ")"})
 }
 
 func joinSpans(spans doc.Spans) string {
