@@ -24,9 +24,13 @@ type ledger struct {
 	active atomic.Int64 // sendings, and readings by the upstream
 
 	mu     sync.Mutex
-	sent   map[string]*entry
+	n      int
+	sent   map[string]*entry // the last ones
 	faults []string
 }
+
+// kept is how many requests are known: upstreams may read one after its client has gone.
+const kept = 1000
 
 type entry struct {
 	method, target string
@@ -40,8 +44,10 @@ func (l *ledger) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer l.active.Add(-1)
 	e := &entry{method: r.Method, target: r.URL.RequestURI()}
 	l.mu.Lock()
-	tag := strconv.Itoa(len(l.sent))
+	tag := strconv.Itoa(l.n)
 	l.sent[tag] = e
+	delete(l.sent, strconv.Itoa(l.n-kept))
+	l.n++
 	l.mu.Unlock()
 	tagged := r.Clone(r.Context())
 	tagged.Header["X-Tag"] = []string{tag}
@@ -106,7 +112,7 @@ func (l *ledger) take() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	faults := l.faults
-	l.faults, l.sent = nil, map[string]*entry{}
+	l.faults = nil
 	return faults
 }
 
