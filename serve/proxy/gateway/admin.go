@@ -26,9 +26,9 @@ type admin struct {
 // state is what it tells.
 type state struct {
 	Upstreams map[string][]proxy.Status `json:"upstreams"`
-	Requests  map[string]proxy.Counts   `json:"requests"`          // by upstream
-	Problems  map[string]string         `json:"problems,omitzero"` // of finding servers, by upstream
-	Shadows   map[string]config.Copies  `json:"shadows,omitzero"`
+	Requests  map[string]proxy.Counts   `json:"requests"`           // by upstream
+	Problems  map[string]string         `json:"problems,omitempty"` // of finding servers, by upstream
+	Shadows   map[string]config.Copies  `json:"shadows,omitempty"`
 	Tunnels   int                       `json:"tunnels"`
 }
 
