@@ -149,6 +149,19 @@ func OneOf[V ~string](what string, values ...V) Of[V] {
 	}}
 }
 
+// Or is text of a given form, or else a value of the shape, whose messages it has. No text
+// is both.
+func (s Of[V]) Or(pattern string, parse func(string) V) Of[V] {
+	re := regexp.MustCompile(pattern)
+	return Of[V]{Schema{OneOf: []Schema{s.schema, {Type: "string", Pattern: pattern}}}, func(r *Reader, at Place, into *V) {
+		if text, ok := written(at.node); ok && re.MatchString(text) && r.arrive(at) != nil {
+			*into = parse(text)
+			return
+		}
+		s.read(r, at, into)
+	}}
+}
+
 // Choice says what is allowed, and what was meant if that is clear.
 func Choice(word, what string, known []string) string {
 	return fmt.Sprintf("%s%s: %s", Meant(word, known), what, strings.Join(known, ", "))

@@ -165,3 +165,25 @@ func Optional[V any](of Of[V]) Of[*V] {
 		of.read(r, at, *into)
 	}}
 }
+
+// Included is a value that stands in its place, or in a file whose name stands there instead.
+type Included[V any] struct {
+	File  string // "" = in its place
+	Value V      // the zero value where it is in a file
+	Tree  any    // what was written in its place, as [Tree] has it
+}
+
+// Include is a value of a shape, or the name of a file, which whoever checks the value reads.
+func Include[V any](of Of[V]) Of[Included[V]] {
+	name := Argument()
+	return Of[Included[V]]{Schema{OneOf: []Schema{name.schema, of.schema}}, func(r *Reader, at Place, into *Included[V]) {
+		if _, named := written(at.node); named {
+			name.read(r, at, &into.File)
+			return
+		}
+		of.read(r, at, &into.Value)
+		again := NewReader(r.file, r.topic) // its mistakes are those of the first time
+		again.anchors = r.anchors
+		into.Tree = again.tree(at, 0)
+	}}
+}

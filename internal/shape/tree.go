@@ -52,8 +52,8 @@ func (r *Reader) tree(at Place, depth int) any {
 	case *ast.FloatNode:
 		return v.Value
 	default:
-		if s, ok := written(n); ok {
-			return s
+		if _, ok := written(n); ok {
+			return text(n) // the end of its last line included
 		}
 	}
 	r.Misread(at.path, "%s: got %s; want a text, a number, true or false", Last(at.path), describe(n))

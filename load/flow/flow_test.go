@@ -105,6 +105,28 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestMark tells when the measured part begins and ends, whatever users do beyond it, and
+// counts what was answered in it.
+func TestMark(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(http.ResponseWriter, *http.Request) { time.Sleep(20 * time.Millisecond) })
+	f := parse(t, mux, "users: {arrive: 100/s}\nduration: 200ms\nwarm_up: 100ms\nflows: [{name: a, steps: [{url: /one, think: 150ms}, {url: /two}]}]\n")
+	var marks []string
+	begun := time.Now()
+	var at []time.Duration
+	res := run(t, f, flow.Options{CPUs: []int{0}, Mark: func(begin bool) {
+		marks, at = append(marks, fmt.Sprint(begin)), append(at, time.Since(begun))
+	}})
+	if !slices.Equal(marks, []string{"true", "false"}) || at[0] < 100*time.Millisecond || at[1]-at[0] < 150*time.Millisecond {
+		t.Errorf("marked %v at %v, want the beginning after 100 ms and the end 200 ms later", marks, at)
+	}
+	// Of those who came in the warm-up some were answered in the window; of those who came in
+	// it, the second requests come after its end.
+	if n := res.Requests.Counts.Answered(); res.Window != 200*time.Millisecond || res.Within == 0 || res.Within >= n || res.Carried == 0 || res.Carried > res.WarmUp {
+		t.Errorf("window %v, %d of %d answered in it, and %d of %d of the warm-up", res.Window, res.Within, n, res.Carried, res.WarmUp)
+	}
+}
+
 // TestClosed has counted users begin again and again.
 func TestClosed(t *testing.T) {
 	var orders atomic.Int64

@@ -3,7 +3,6 @@ package flow
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"time"
 
@@ -101,6 +100,7 @@ func (r *run) finish() {
 		end = min(end, r.now())
 	}
 	res.Elapsed = time.Duration(max(0, max(end, r.last)-r.begin))
+	res.Window = r.length
 	s := &res.Sessions
 	s.Unfinished = s.Begun - s.Completed - s.Failed
 	if s.Unfinished > 0 && res.Ended == "" {
@@ -110,7 +110,7 @@ func (r *run) finish() {
 		r.warn(fmt.Errorf("%s arrived when the most allowed were there: raise most, or lower the rate", unit.Plural(s.Dropped, "user")))
 	}
 	g := &res.Generator
-	if busy := g.CPU.Seconds() / max(1e-9, res.Elapsed.Seconds()) / float64(runtime.GOMAXPROCS(0)); busy > busyShare {
+	if busy := g.CPU.Seconds() / max(1e-9, res.Elapsed.Seconds()) / float64(r.o.Threads()); busy > busyShare {
 		g.Bound = true
 		r.warn(fmt.Errorf("the generator was busy for %s of the time: the figures may be its own", unit.Format(busy, unit.Share)))
 	}

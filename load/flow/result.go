@@ -17,6 +17,9 @@ type Result struct {
 	Requests  Operation     `json:"requests"` // of all steps
 	Steps     []Operation   `json:"steps"`    // in the file's order, set-up and tear-down left out
 	WarmUp    uint64        `json:"warm_up"`  // requests before the measured part
+	Window    time.Duration `json:"-"`        // planned length of the measured part
+	Within    uint64        `json:"-"`        // requests of the measured part, answered within Window
+	Carried   uint64        `json:"-"`        // of those before it, answered within Window
 	Generator Generator     `json:"generator"`
 	Series    []load.Slice  `json:"series"`       // of all requests, per Options.Slice
 	Memory    []uint64      `json:"memory_bytes"` // of the service at the end of each slice; 0 = not known

@@ -29,6 +29,16 @@ type Options struct {
 	Slice       time.Duration  // period of Result.Series; 0 = 1 s
 	Progress    func(Snapshot) // called about four times a second from one goroutine
 	Memory      func() uint64  // asked once a slice, from the same: the service's memory in bytes; 0 = not known
+	Mark        func(bool)     // called from one goroutine when the measured part begins (true) and when it ends (false)
+	CPUs        []int          // that the whole process is kept on meanwhile, where the system can; nil = where it may run
+}
+
+// Threads is how many threads run at a time.
+func (o *Options) Threads() int {
+	if n := len(o.CPUs); n > 0 {
+		return min(n, runtime.GOMAXPROCS(0))
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 // The defaults of a file, and bounds of the run.
@@ -73,6 +83,7 @@ func (r *run) now() int64 { return r.sender.now() }
 // is what was measured until then. The error is that of the set-up, without a result.
 func Run(ctx context.Context, f *script.File, o Options) (*Result, error) {
 	r := newRun(f, o)
+	defer sys.Confine(o.CPUs)()
 	defer r.sender.transport.CloseIdleConnections()
 	setUp, tearDown := f.Around()
 	known, err := r.once(ctx, setUp, f.Know())
@@ -160,6 +171,7 @@ func (r *run) offer(ctx context.Context) {
 		defer close(observed)
 		r.observe(stop)
 	}()
+	marked := r.mark(ctx)
 	drain := r.file.Drain
 	if drain == 0 {
 		drain = defaultWait
@@ -183,7 +195,28 @@ func (r *run) offer(ctx context.Context) {
 	r.under.Wait()
 	close(stop)
 	<-observed
+	<-marked
 	r.finish()
+}
+
+// mark tells when the measured part begins and when it ends, at once where ctx has. What it
+// returns is closed then.
+func (r *run) mark(ctx context.Context) <-chan struct{} {
+	marked := make(chan struct{})
+	go func() {
+		defer close(marked)
+		for i, at := range []int64{r.begin, r.end} {
+			if r.o.Mark == nil {
+				return
+			}
+			select {
+			case <-time.After(time.Duration(at - r.now())):
+			case <-ctx.Done():
+			}
+			r.o.Mark(i == 0)
+		}
+	}()
+	return marked
 }
 
 // sleep waits for so many nanoseconds, or until a user is due before, or the last one leaves.
@@ -419,9 +452,16 @@ func (r *run) request(u *user, q *script.Request) error {
 	intended := u.intended
 	u.intended = end
 	u.reached = u.reached || out.status > 0 || out.kind != refused && out.kind != dropped
+	within := out.status > 0 && end >= r.begin && end <= r.end
 	if intended < r.begin {
 		r.res.WarmUp++
+		if within {
+			r.res.Carried++
+		}
 		return out.err
+	}
+	if within {
+		r.res.Within++
 	}
 	u.waited += end - intended
 	r.last = max(r.last, end)

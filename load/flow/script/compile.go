@@ -16,6 +16,7 @@ import (
 // compiler checks what a file says as a whole and makes programs of its steps.
 type compiler struct {
 	*shape.Reader
+	at    string // what the paths of the file begin with
 	file  *File
 	known map[string]bool // values that a step may have been given before
 
@@ -59,7 +60,7 @@ func (c *compiler) compile() {
 		c.known = maps.Clone(base)
 		f.programs = append(f.programs, c.make(fl.Name, max(1, fl.Weight), path+".steps", fl.Steps))
 		asks := slices.ContainsFunc(c.program.ops, func(o op) bool { return o.kind == opRequest })
-		if !asks && len(fl.Steps) > 0 && !c.Unread[path+".steps"] {
+		if !asks && len(fl.Steps) > 0 && !c.unread(path+".steps") {
 			c.Wrong(path+".steps", "flow %s asks for nothing; give a step a url", fl.Name)
 		}
 	}
@@ -70,7 +71,7 @@ func (c *compiler) users() {
 	u := c.file.Users
 	open, closed := c.has("users.arrive"), c.has("users.count")
 	switch {
-	case !c.has("users") || c.Unread["users"]:
+	case !c.has("users") || c.unread("users"):
 	case open == closed:
 		c.Wrong("users", "users say either arrive, such as 10/s (open loop), or count (closed loop)")
 	case u.Most > 0 && closed:
@@ -89,7 +90,14 @@ func (c *compiler) session(path string, all []load.Threshold) {
 	}
 }
 
-func (c *compiler) has(path string) bool { _, ok := c.Stood[path]; return ok }
+func (c *compiler) has(path string) bool { _, ok := c.Stood[c.at+path]; return ok }
+
+func (c *compiler) unread(path string) bool { return c.Unread[c.at+path] }
+
+// Wrong notes a mistake in what stands at a path of the file.
+func (c *compiler) Wrong(path, format string, args ...any) {
+	c.Reader.Wrong(c.at+path, format, args...)
+}
 
 // slot is that of a name, a new one if it has none.
 func (c *compiler) slot(name string) int {
@@ -116,7 +124,7 @@ func (c *compiler) steps(path string, all []Step) {
 
 // step appends what a step does.
 func (c *compiler) step(path string, s *Step) {
-	if c.Unread[path] {
+	if c.unread(path) {
 		return
 	}
 	c.kinds(path, s)
@@ -261,7 +269,7 @@ func (c *compiler) condition(path string, s *Condition) *condition {
 			c.Wrong(path+".value", "a matter of chance looks at no value; leave it out")
 		}
 		return made
-	case s.Value == "" && !c.Unread[path+".value"]:
+	case s.Value == "" && !c.unread(path+".value"):
 		c.Wrong(path, "the condition lacks the key value: the name of what is compared")
 		return made
 	case s.Matches != "":
@@ -302,7 +310,7 @@ func (c *compiler) request(path string, s *Step) {
 	c.used[name] = true
 	url := s.URL
 	if strings.HasPrefix(url, "/") {
-		if c.file.Base == "" && !c.Unread["base"] {
+		if c.file.Base == "" && !c.unread("base") {
 			c.Wrong(path+".url", "the path has no host; give the file a base, such as http://localhost:8080, or write the whole URL")
 		}
 		url = c.file.Base + url
@@ -311,7 +319,7 @@ func (c *compiler) request(path string, s *Step) {
 		Step:   len(c.file.steps),
 		method: method, url: c.template(path+".url", url), body: c.template(path+".body", s.Body), GoOn: s.GoOn,
 	}
-	c.file.steps = append(c.file.steps, Sent{Flow: c.program.name, Name: name, FailIf: s.FailIf, StatusAsked: len(s.Check.Status) > 0})
+	c.file.steps = append(c.file.steps, Sent{Flow: c.program.name, Name: name, Named: s.Name != "", FailIf: s.FailIf, StatusAsked: len(s.Check.Status) > 0})
 	r.header = append(c.header("header", c.file.Header), c.header(path+".header", s.Header)...)
 	r.check = c.check(path+".check", &s.Check)
 	for _, name := range slices.Sorted(maps.Keys(s.Take)) {
@@ -356,7 +364,7 @@ func (c *compiler) source(path, name string, s Source) take {
 		}
 	}
 	switch {
-	case said != 1 && !c.Unread[path]:
+	case said != 1 && !c.unread(path):
 		c.Wrong(path, "value %s: say where it is: one of json, header, cookie, regexp", name)
 	case name == User:
 		c.Wrong(path, "the value %s is every user's number; take another name", User)

@@ -47,6 +47,18 @@ type Users struct {
 	Within time.Duration  // the first beginnings of Count are spread over
 }
 
+// Loop is closed where users are counted; of those who arrive it is poisson or, at even times,
+// constant.
+func (u Users) Loop() string {
+	switch {
+	case u.Arrive == nil:
+		return "closed"
+	case u.Arrive.Random:
+		return "poisson"
+	}
+	return "constant"
+}
+
 // Flow is what some of the users do.
 type Flow struct {
 	Name   string
@@ -105,6 +117,7 @@ type Condition struct {
 // Sent is a step that sends a request.
 type Sent struct {
 	Flow, Name  string // Flow is "" in set-up and tear-down
+	Named       bool   // the file names it; else by method and path
 	FailIf      []load.Threshold
 	StatusAsked bool // its check names the status that is right; else 4xx and 5xx are errors
 }
@@ -159,14 +172,7 @@ func Parse(name string, data []byte, base string) (*File, error) {
 		f.Base = base
 	}
 	if r.Nodes > 0 {
-		if f.Feed != "" {
-			var err error
-			if f.feeder, err = load.OpenFeeder(filepath.Join(filepath.Dir(name), f.Feed)); err != nil {
-				r.Wrong("feed", "%v", err)
-			}
-		}
-		c := compiler{Reader: r, file: &f}
-		c.compile()
+		f.Check(r, "", filepath.Dir(name))
 	}
 	if err := r.Err(); err != nil {
 		return nil, err
@@ -174,9 +180,30 @@ func Parse(name string, data []byte, base string) (*File, error) {
 	return &f, nil
 }
 
+// Shape is a flow file's, for a file that holds one; its schema refers to [Definitions].
+func Shape() shape.Of[File] { return fileShape() }
+
+// Definitions are what the schema refers to.
+func Definitions() map[string]shape.Schema {
+	return map[string]shape.Schema{"step": stepShape().Schema()}
+}
+
+// Check finishes a file that r has read at a path, "" or one that ends in a dot, and notes
+// in r what is wrong. A feed's path is taken from dir.
+func (f *File) Check(r *shape.Reader, at, dir string) {
+	c := compiler{Reader: r, at: at, file: f}
+	if f.Feed != "" {
+		var err error
+		if f.feeder, err = load.OpenFeeder(filepath.Join(dir, f.Feed)); err != nil {
+			c.Wrong("feed", "%v", err)
+		}
+	}
+	c.compile()
+}
+
 // Schema returns the JSON Schema (draft 2020-12) of flow files, for editors.
 func Schema() ([]byte, error) {
-	return fileShape().Encode("tare flow", map[string]shape.Schema{"step": stepShape().Schema()})
+	return fileShape().Encode("tare flow", Definitions())
 }
 
 // defaultDuration is how long a load lasts that nothing else ends.

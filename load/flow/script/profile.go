@@ -77,6 +77,18 @@ func (f *File) As(name string, length time.Duration) (*File, error) {
 	return &g, nil
 }
 
+// Lasting returns the file with a measured part of this length, to which the phases of the
+// schedule are stretched; f stays as it is.
+func (f *File) Lasting(length time.Duration) *File {
+	g := *f
+	g.Duration = length
+	if f.Users.Arrive != nil {
+		g.stretch()
+		g.Users.Arrive.Random = f.Users.Arrive.Random
+	}
+	return &g
+}
+
 // stretch has the phases of the schedule last as long as the measured part.
 func (f *File) stretch() {
 	s := &pace.Schedule{Phases: slices.Clone(f.Users.Arrive.Phases)}
