@@ -12,13 +12,6 @@ import (
 	"github.com/tarehq/tare/load"
 )
 
-// Figures returns the requests, the times in ns by metric, and the metrics
-// missing that a generator's output has.
-func Figures(out string, r study.Reports) (requests uint64, times map[string]float64, missing []string, err error) {
-	s, err := figures([]byte(out), r)
-	return s.requests, s.times, s.missing, err
-}
-
 // TruthSince is what the parts of an arm cost a request between two answers.
 func TruthSince(before, after string, requests float64) (map[string]record.Truth, error) {
 	var b, a truth
@@ -115,16 +108,6 @@ var Arrange = arrange
 // have so many.
 func LooksOf(m record.Manifest, blocks int) []int {
 	return (&runner{Options: Options{Blocks: blocks}, manifest: m}).looks()
-}
-
-// Compare holds a trial's figures against the log in dir of a second of an open
-// loop at a rate.
-func Compare(dir string, rate float64, t *record.Trial) error {
-	g := &generation{
-		r: &runner{}, arm: study.Arm{Generator: study.Generator{Open: []string{"URL"}}},
-		w: study.Workload{Schedule: "constant", Rate: study.Rate{PerSecond: rate}}, seconds: 1, dir: dir, since: time.Unix(0, 0),
-	}
-	return g.compare(t)
 }
 
 // Limited is what is said of these trials of workloads closed and open.

@@ -4,48 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/tarehq/tare/lab/answer"
 	"github.com/tarehq/tare/lab/arm"
-	"github.com/tarehq/tare/lab/env"
+	"github.com/tarehq/tare/lab/generator"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
-	"github.com/tarehq/tare/lab/visit"
-	"github.com/tarehq/tare/stats/unit"
 )
-
-// maxGenerated bounds what is kept of a generator's output.
-const maxGenerated = 1 << 20
-
-// settling is how long requests that a generator gave up are left to end.
-const settling = 100 * time.Millisecond
-
-// leastTruth is what an error is relative to where the truth is less, in
-// nanoseconds: 2 % of it are 100 µs.
-const leastTruth = 5e6
-
-// closing is how long what is stopped may take to end, a server to write its log.
-const closing = 5 * time.Second
-
-// generation is one run of a generator against a fresh server.
-type generation struct {
-	r       *runner
-	arm     study.Arm
-	w       study.Workload
-	seconds int    // that the generator is told to go on for
-	dir     string // the server's working directory, where its log is
-	server  *arm.Process
-	since   time.Time // just before the generator was started
-	ending  arm.Ending
-	out     capped // its standard output
-	errs    capped // its standard error
-}
 
 // buildServers builds what the generators load, by workload.
 func (r *runner) buildServers(ctx context.Context) error {
@@ -75,7 +40,7 @@ func (r *runner) generatorTrial(ctx context.Context, c study.Cell) (record.Trial
 	t.Steady = true // a generator's own affair
 	w := r.workload(c.Workload)
 	err := r.generate(ctx, w, r.Study.Measured(w), &t)
-	if errors.Is(err, errNoServer) {
+	if errors.Is(err, generator.ErrServer) {
 		return t, nil, r.notReady(ctx, &t, "server of "+w.Name, err)
 	}
 	delete(r.deaf, "server of "+w.Name)
@@ -96,187 +61,12 @@ func (r *runner) generatorPilot(ctx context.Context, name string, w study.Worklo
 	return t.Metrics["throughput"], nil
 }
 
-// generate runs the trial's generator for so long, rounded up to whole
-// seconds, and fills in what it and the server saw.
+// generate runs the trial's generator for so long and fills in what it and the server saw.
 func (r *runner) generate(ctx context.Context, w study.Workload, length time.Duration, t *record.Trial) error {
-	g := &generation{r: r, arm: r.arm(t.Arm), w: w, seconds: int(math.Ceil(length.Seconds()))}
-	var err error
-	if g.dir, err = os.MkdirTemp("", "tare-server-"); err != nil {
-		return fmt.Errorf("making the server's directory: %w", err)
-	}
-	defer os.RemoveAll(g.dir)
-	if err := g.serve(ctx); err != nil {
-		return err
-	}
-	defer g.stop(g.server) // a second time does nothing
-	cpus := env.This().CPUTime()
-	before, berr := g.server.Usage(false)
-	if err := g.run(ctx); err != nil {
-		return err
-	}
-	after, aerr := g.server.Usage(false)
-	withheld(t.Metrics, cpus, env.This().CPUTime())
-	if socks, err := g.server.Sockets(); err == nil {
-		t.Metrics["time_wait"] = float64(socks["TIME_WAIT"])
-	}
-	if err := g.settle(ctx); err != nil {
-		return err
-	}
-	if err := g.keep(t); err != nil {
-		return err
-	}
-	if berr == nil && aerr == nil {
-		t.Metrics["cpu_per_request"] = float64(after.CPU-before.CPU) / float64(t.Requests)
-	}
-	return g.compare(t)
-}
-
-// errNoServer marks trials for which the server did not get ready.
-var errNoServer = errors.New("waiting for the server")
-
-// serve starts the server and waits for its first correct answer.
-func (g *generation) serve(ctx context.Context) error {
-	var err error
-	g.server, err = arm.Start(ctx, *g.r.servers[g.w.Name], arm.StartOptions{CPUs: g.r.specimenCPUs(), Dir: g.dir, Grace: closing})
-	if err != nil {
-		return fmt.Errorf("starting the server: %w", err)
-	}
-	ready, cancel := context.WithTimeout(ctx, readyWithin)
-	defer cancel()
-	_, err = g.server.Ready(ready, func(ctx context.Context) error { return answer.Ask(ctx, g.server.URL(), g.w.Targets[0]) })
-	if err != nil {
-		g.stop(g.server)
-		return fmt.Errorf("%w: %w", errNoServer, err)
-	}
-	return nil
-}
-
-// run runs the generator to its end.
-func (g *generation) run(ctx context.Context) error {
-	p := *g.r.programs[g.arm.Name]
-	args, _ := g.arm.Call(g.w)
-	expand := strings.NewReplacer(
-		"${TARE_URL}", g.server.URL()+g.w.Targets[0].Path,
-		"${TARE_CONNECTIONS}", strconv.Itoa(g.w.Connections),
-		"${TARE_RATE}", plain(g.w.Rate.PerSecond),
-		"${TARE_RATE_EACH}", plain(g.w.Rate.PerSecond/float64(g.w.Connections)),
-		"${TARE_SECONDS}", strconv.Itoa(g.seconds))
-	p.Under, p.Args = g.arm.Under, append([]string(nil), p.Args...)
-	for _, a := range args {
-		p.Args = append(p.Args, expand.Replace(a))
-	}
-	var cpus []int
-	if g.r.pins.Disjoint {
-		cpus = g.r.pins.Instrument
-	}
-	g.since = time.Now()
-	proc, err := arm.Start(ctx, p, arm.StartOptions{Addr: g.server.Addr(), CPUs: cpus, Stdout: &g.out, Stderr: &g.errs})
-	if err != nil {
-		return fmt.Errorf("starting: %w", err)
-	}
-	defer g.stop(proc)
-	// Twice as long and half a minute is for tools that wait for what they sent.
-	patience := time.Duration(2*g.seconds)*time.Second + 30*time.Second
-	waiting, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if g.ending, err = proc.Wait(waiting); err != nil {
-		return fmt.Errorf("the generator did not end within %v: %w", patience, err)
-	}
-	return nil
-}
-
-func plain(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
-
-func (g *generation) stop(p *arm.Process) {
-	ctx, cancel := context.WithTimeout(context.Background(), closing)
-	defer cancel()
-	if err := p.Stop(ctx); err != nil {
-		g.r.reportEvent(Event{Stage: Ended, Text: fmt.Sprintf("stopping arm: %v", err)})
-	}
-}
-
-// settle stops the server, after the requests under way have ended, so that
-// its log is whole.
-func (g *generation) settle(ctx context.Context) error {
-	select {
-	case <-g.server.Exited():
-		return errors.New("the server died under load")
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(settling):
-	}
-	g.stop(g.server)
-	if g.server.Killed() {
-		return fmt.Errorf("the server did not end within %v of being asked to: its log may lack requests", closing)
-	}
-	return nil
-}
-
-// keep turns what the generator printed and used into metrics.
-func (g *generation) keep(t *record.Trial) error {
-	said, err := figures(append(g.errs.b, g.out.b...), g.arm.Reports)
-	if err != nil {
-		return errors.Join(fmt.Errorf("reading what the generator printed: %w", err), g.ending.Err)
-	}
-	if g.ending.Err != nil {
-		// It reports all the same. To leave such trials out would be to leave
-		// out those that a tool itself finds wanting.
-		t.Warnings = append(t.Warnings, "the generator ended with "+g.ending.Err.Error())
-	}
-	if len(said.missing) > 0 {
-		t.Warnings = append(t.Warnings, "the generator does not report "+strings.Join(said.missing, ", "))
-	}
-	if said.requests == 0 {
-		return errors.New("the generator reports no request that was answered")
-	}
-	for name, v := range said.times {
-		t.Metrics[name] = v
-	}
-	t.Requests, t.Elapsed = said.requests, g.ending.Elapsed
-	n, m := float64(said.requests), t.Metrics
-	m["throughput"] = n / t.Elapsed.Seconds()
-	m["generator_cpu_per_request"] = float64(g.ending.CPU) / n
-	m["generator_cpu"] = g.ending.CPU.Seconds() / t.Elapsed.Seconds() / float64(max(1, len(g.r.pins.Instrument)))
-	if g.ending.PeakRSS > 0 {
-		m["generator_rss"] = float64(g.ending.PeakRSS)
-	}
-	return nil
-}
-
-// compare holds what the generator reports against the server's log, if there
-// is one.
-func (g *generation) compare(t *record.Trial) error {
-	log, err := visit.Read(filepath.Join(g.dir, visit.File), g.since)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	t.Metrics["count_error"] = math.Abs(float64(len(log)) - float64(t.Requests))
-	if g.w.Schedule == "closed" || g.arm.Open == nil {
-		return nil // no open loop: there is no intended start to be true to
-	}
-	saw, due := float64(len(log)), g.w.Rate.PerSecond*float64(g.seconds)
-	if math.Abs(saw-due) > 1 {
-		why := fmt.Sprintf("the server saw %s of the %.0f that were due: their intended starts are not known", unit.Plural(len(log), "request"), due)
-		if min(saw, due) < minAchieved*max(saw, due) {
-			t.Invalid = append(t.Invalid, why)
-		} else {
-			t.Warnings = append(t.Warnings, why)
-		}
-		return nil
-	}
-	truth := visit.Responses(log, g.w.Rate.PerSecond)
-	for _, q := range quantiles() {
-		said, ok := t.Metrics[q.reported]
-		if !ok {
-			continue
-		}
-		is := float64(truth.Quantile(q.at))
-		t.Metrics[q.off] = math.Abs(said-is) / max(is, leastTruth)
-	}
-	return nil
+	return generator.Run(ctx, generator.Options{
+		Arm: r.arm(t.Arm), Program: *r.programs[t.Arm], Server: *r.servers[w.Name], Workload: w, Length: length, Pins: r.pins,
+		Note: func(text string) { r.reportEvent(Event{Stage: Ended, Text: text}) },
+	}, t)
 }
 
 // arm is the study's arm of that name.
@@ -287,12 +77,4 @@ func (r *runner) arm(name string) study.Arm {
 		}
 	}
 	return study.Arm{}
-}
-
-// capped keeps the first bytes written to it and drops the rest.
-type capped struct{ b []byte }
-
-func (c *capped) Write(b []byte) (int, error) {
-	c.b = append(c.b, b[:min(len(b), maxGenerated-len(c.b))]...)
-	return len(b), nil
 }

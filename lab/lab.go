@@ -6,7 +6,8 @@
 // order; arms are only ever compared within a block. The run stops at a planned
 // look when its primary comparison is decided ([Options] may ask for more), at its
 // cap of blocks, at the end of its budget, or when it is interrupted; whatever was
-// measured until then is on disk. A trial that cannot be trusted is recorded as invalid, with the reason,
+// measured until then is on disk. Under a workload with a flow, users come instead of
+// single requests (package lab/users). A trial that cannot be trusted is recorded as invalid, with the reason,
 // and its cell is run again in a later block beside the control.
 //
 // When the blocks are done, captures follow if the study asks for them: each is
@@ -275,7 +276,7 @@ func (r *runner) open() error {
 	m.Study, m.Quick, m.Seed, m.Started = *r.Study, r.Quick, r.Seed, time.Now().UTC()
 	m.LeftOut, m.Pinning, m.Code = r.leftOut, r.pins, r.code
 	m.Programs, m.Units = map[string]record.Program{}, map[string]string{}
-	for _, metric := range study.Metrics() {
+	for _, metric := range r.Study.Metrics() {
 		m.Units[metric.Name] = metric.Unit
 	}
 	for name, p := range r.programs {

@@ -15,6 +15,7 @@ import (
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/load/pace"
 	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/hist"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -76,7 +77,8 @@ func (s *session) keep(t *record.Trial, res *load.Result) {
 	if n := res.Counts.Failed(); n > 0 {
 		t.Warnings = append(t.Warnings, fmt.Sprintf("%d of %s failed", n, unit.Plural(res.Counts.Scheduled, "request")))
 	}
-	t.Steady = steady(res)
+	t.Steady = steady(res) || s.seen != nil && s.seen.Varies
+	s.keepOperations(t)
 	if s.extended && !t.Steady {
 		t.Warnings = append(t.Warnings, "not steady, also when measured again")
 	}
@@ -86,24 +88,59 @@ func (s *session) keep(t *record.Trial, res *load.Result) {
 		return
 	}
 	loadMetrics(t.Metrics, res)
-	if s.w.Schedule != "closed" {
+	served := t.Requests
+	if s.seen != nil {
+		s.seen.Metrics(t.Metrics)
+		served = max(1, res.Within+res.Carried) // users may stay long after the measured part
+	} else {
+		connectionMetrics(t.Metrics, res)
+	}
+	if s.w.Schedule != "closed" && s.w.Flow == nil {
 		t.Metrics["throughput"] = achieved(res, s.r.rates[s.w.Name])
 	}
-	if left := responseMetrics(t.Metrics, t.Readings.Times); len(left) > 0 {
+	if left := responseMetrics(t.Metrics, t.Readings.Times, s.w); len(left) > 0 {
 		t.Warnings = append(t.Warnings, fmt.Sprintf("%s excluded: the generator's lag is more than %.0f %% of it",
 			strings.Join(left, ", "), 100*maxLagShare))
 	}
-	s.specimenMetrics(t.Metrics, float64(t.Requests))
+	s.specimenMetrics(t.Metrics, float64(served))
+}
+
+// keepOperations puts what became of each operation on record.
+func (s *session) keepOperations(t *record.Trial) {
+	if s.seen == nil {
+		return
+	}
+	for i := range s.seen.Operations {
+		op := &s.seen.Operations[i]
+		c := &op.Counts
+		t.Operations = append(t.Operations, record.Operation{
+			Name: op.Name, Requests: c.Answered(), Failed: c.Failed() + c.Dropped, Unverified: c.Unverified,
+		})
+		if len(op.Causes) > 0 {
+			t.Warnings = append(t.Warnings, op.Name+": "+strings.Join(op.Causes, "; "))
+		}
+	}
 }
 
 // readings are what the metrics and the faults are made from.
 func (s *session) readings(res *load.Result) *record.Readings {
 	c := &res.Counts
+	times := map[string]record.Lagged{}
+	addLagged(times, "", res.Response, res.Late)
+	if s.seen != nil {
+		for i := range s.seen.Operations {
+			op := &s.seen.Operations[i]
+			addLagged(times, op.Name+"/", op.Response, res.Late)
+		}
+	}
+	if len(times) == 0 {
+		times = nil
+	}
 	return &record.Readings{
 		Window: res.Window, Within: res.Within, Carried: res.Carried, InTime: res.InTime,
 		Scheduled: c.Scheduled, Failed: c.Failed(), Dropped: c.Dropped, Unverified: c.Unverified, MeanFlight: res.MeanFlight,
 		Threads: res.Threads, CPU: res.CPU, Spun: res.Spun,
-		Before: s.before.spent(), After: s.after.spent(), Times: lagged(res),
+		Before: s.before.spent(), After: s.after.spent(), Times: times,
 	}
 }
 
@@ -117,14 +154,7 @@ func loadMetrics(m map[string]float64, res *load.Result) {
 	m["throughput"] = res.Throughput()
 	m["service_p50"] = float64(res.Service.Quantile(.5))
 	m["service_p99"] = float64(res.Service.Quantile(.99))
-	m["first_byte_p50"] = float64(res.FirstByte.Quantile(.5))
 	m["errors"] = float64(c.Failed()+c.Dropped+c.Unverified) / float64(c.Scheduled)
-	m["answer_bytes"] = float64(res.BytesIn) / float64(max(1, c.Answered()))
-	m["reuse"] = float64(res.Reused) / float64(max(1, c.Answered()+c.Failed()))
-	m["peak_flight"] = float64(res.PeakFlight)
-	if n := res.Full + res.Resumed; n > 0 {
-		m["handshake_p50"], m["resumed"] = float64(res.Handshake.Quantile(.5)), float64(res.Resumed)/float64(n)
-	}
 	if res.Late.Count() > 0 {
 		m["lag_p99"] = float64(res.Late.Quantile(.99))
 	}
@@ -133,36 +163,63 @@ func loadMetrics(m map[string]float64, res *load.Result) {
 	m["generator_rss"] = float64(res.MaxRSS)
 }
 
+// connectionMetrics are those that users of a flow do not see.
+func connectionMetrics(m map[string]float64, res *load.Result) {
+	c := res.Counts
+	m["first_byte_p50"] = float64(res.FirstByte.Quantile(.5))
+	m["answer_bytes"] = float64(res.BytesIn) / float64(max(1, c.Answered()))
+	m["reuse"] = float64(res.Reused) / float64(max(1, c.Answered()+c.Failed()))
+	m["peak_flight"] = float64(res.PeakFlight)
+	if n := res.Full + res.Resumed; n > 0 {
+		m["handshake_p50"], m["resumed"] = float64(res.Handshake.Quantile(.5)), float64(res.Resumed)/float64(n)
+	}
+}
+
 // responseMetrics are the response times, except those that say more of the
-// generator's lag than of the arm; their names are returned. What an arm costs
-// in CPU does not depend on when it was asked, so such a trial still counts.
-func responseMetrics(m map[string]float64, times map[string]record.Lagged) (left []string) {
-	for _, name := range append([]string{"response_mean"}, quantileNames()...) {
-		l, ok := times[name]
-		switch {
-		case !ok:
-		case late(l):
-			left = append(left, name)
-		default:
-			m[name] = l.Response
+// generator's lag than of the arm; their names are returned, those of operations in one. What
+// an arm costs in CPU does not depend on when it was asked, so such a trial still counts.
+func responseMetrics(m map[string]float64, times map[string]record.Lagged, w study.Workload) (left []string) {
+	names := append([]string{"response_mean"}, quantileNames()...)
+	put := func(prefix string) (left []string) {
+		for _, name := range names {
+			l, ok := times[prefix+name]
+			switch {
+			case !ok:
+			case late(l):
+				left = append(left, name)
+			default:
+				m[prefix+name] = l.Response
+			}
 		}
+		return left
+	}
+	left = put("")
+	if w.Flow == nil {
+		return left
+	}
+	n := 0
+	for _, op := range w.Flow.Operations {
+		n += len(put(op + "/"))
+	}
+	if n > 0 {
+		left = append(left, "and times of operations")
 	}
 	return left
 }
 
-// lagged are the response times with the generator's lag at each, which is 0 in a
-// closed loop. Quantiles that too few requests are behind are left out.
-func lagged(res *load.Result) map[string]record.Lagged {
-	if res.Response.Count() == 0 {
-		return nil
+// addLagged adds response times with the generator's lag at each, which is 0 in a closed
+// loop; prefix begins the names of metrics. Quantiles that too few requests are behind are
+// left out.
+func addLagged(times map[string]record.Lagged, prefix string, response, lag *hist.Hist) {
+	if response.Count() == 0 {
+		return
 	}
-	times := map[string]record.Lagged{"response_mean": {Response: res.Response.Mean(), Lag: res.Late.Mean()}}
+	times[prefix+"response_mean"] = record.Lagged{Response: response.Mean(), Lag: lag.Mean()}
 	for _, r := range responseQuantiles {
-		if spec, ok := study.MetricNamed(r.metric); ok && res.Response.Count() >= uint64(spec.Requests) {
-			times[r.metric] = record.Lagged{Response: float64(res.Response.Quantile(r.q)), Lag: float64(res.Late.Quantile(r.q))}
+		if spec, ok := study.MetricNamed(prefix + r.metric); ok && response.Count() >= uint64(spec.Requests) {
+			times[prefix+r.metric] = record.Lagged{Response: float64(response.Quantile(r.q)), Lag: float64(lag.Quantile(r.q))}
 		}
 	}
-	return times
 }
 
 func quantileNames() (names []string) {

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,11 +46,13 @@ func (r *runner) pilot(ctx context.Context) error {
 				return err
 			}
 			slowest = min(slowest, c)
-			r.capacity[a.Name] = max(r.capacity[a.Name], c)
+			if w.Flow == nil { // users ask for as much as they want
+				r.capacity[a.Name] = max(r.capacity[a.Name], c)
+			}
 		}
 		r.tellUnlike(w, answers)
 		switch {
-		case w.Schedule == "closed":
+		case w.Schedule == "closed" || w.Flow != nil:
 		case w.Rate.Share > 0:
 			if r.rates[w.Name] = math.Floor(slowest * w.Rate.Share); r.rates[w.Name] < 1 {
 				return fmt.Errorf("workload %s: %.4g %% of the slowest arm's %.0f requests a second is less than one: give a larger rate",
@@ -79,13 +82,13 @@ func (r *runner) pilotTrial(ctx context.Context, name string, w study.Workload, 
 	defer s.stop()
 	o := r.loadOptions(closed, s.proc.URL())
 	o.WarmUp, o.Duration = pilotFor/4, pilotFor
-	res, err := r.Agents.Load(ctx, o)
+	res, err := s.offer(ctx, o)
 	for range pilotAgain {
 		if !silent(res) || s.proc.Failure() != nil || ctx.Err() != nil {
 			break
 		}
 		o.Duration *= 2
-		res, err = r.Agents.Load(ctx, o)
+		res, err = s.offer(ctx, o)
 	}
 	if died := s.proc.Failure(); died != nil {
 		err = fmt.Errorf("under load: %w", died)
@@ -96,19 +99,42 @@ func (r *runner) pilotTrial(ctx context.Context, name string, w study.Workload, 
 	if err != nil {
 		return 0, r.unfit(ctx, name, w.Name, err)
 	}
-	c := res.Counts
-	if c.Unverified > 0 || c.Answered() == 0 {
-		why := errors.New(unverified(&c))
-		for _, g := range w.Targets {
-			if err := answer.Ask(ctx, s.proc.URL(), g); err != nil {
-				why = fmt.Errorf("%s: %w", g.Path, err)
-				break
-			}
-		}
-		return 0, r.unfit(ctx, name, w.Name, why)
+	if err := s.misled(ctx, &res.Counts); err != nil {
+		return 0, r.unfit(ctx, name, w.Name, err)
 	}
 	answers[name] = s.sampleAnswers(ctx)
 	return res.Throughput(), nil
+}
+
+// misled says what is wrong with the answers of a pilot; nil is nothing.
+func (s *session) misled(ctx context.Context, c *load.Counts) error {
+	if s.w.Flow != nil {
+		return s.failing(c)
+	}
+	if c.Unverified == 0 && c.Answered() > 0 {
+		return nil
+	}
+	for _, g := range s.w.Targets {
+		if err := answer.Ask(ctx, s.proc.URL(), g); err != nil {
+			return fmt.Errorf("%s: %w", g.Path, err)
+		}
+	}
+	return errors.New(unverified(c))
+}
+
+// failing says why too many of the users' requests failed; nil where they did not.
+func (s *session) failing(c *load.Counts) error {
+	why := s.failed(c)
+	if why == "" && c.Answered() > 0 {
+		return nil
+	}
+	why = cmp.Or(why, "the users asked for nothing that was answered")
+	for _, op := range s.seen.Operations {
+		if len(op.Causes) > 0 {
+			return fmt.Errorf("%s: %s: %s", why, op.Name, op.Causes[0])
+		}
+	}
+	return errors.New(why)
 }
 
 // silent reports whether a load came to nothing and nothing went wrong: on a busy

@@ -11,7 +11,6 @@ import (
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
-	"github.com/tarehq/tare/load"
 )
 
 // readiness asks whether a program is ready: its own path for that, or else the first
@@ -55,7 +54,7 @@ func (r *runner) takeProfile(ctx context.Context, p arm.Program, path string) er
 	o := r.loadOptions(w, one.proc.URL())
 	o.Duration, o.WarmUp = profileWithin, 0
 	go func() {
-		_, err := load.Run(loading, o)
+		_, err := one.offer(loading, o)
 		ended <- err
 	}()
 	for {

@@ -12,7 +12,9 @@ import (
 	"github.com/tarehq/tare/lab/env"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/users"
 	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/stats/hist"
 )
 
 // trial runs one cell in a fresh process. What the specimen does wrong makes
@@ -58,7 +60,19 @@ func (r *runner) trial(ctx context.Context, c study.Cell) (record.Trial, *record
 	if err := s.tellLines(ctx, &t); err != nil {
 		return t, nil, r.armFault(ctx, &t, err)
 	}
-	return t, &record.Histograms{Response: res.Response, Service: res.Service}, nil
+	return t, s.histograms(res), nil
+}
+
+// histograms are those that are kept.
+func (s *session) histograms(res *load.Result) *record.Histograms {
+	h := &record.Histograms{Response: res.Response, Service: res.Service}
+	if s.seen != nil {
+		h.Operations = map[string]*hist.Hist{}
+		for i := range s.seen.Operations {
+			h.Operations[s.seen.Operations[i].Name] = s.seen.Operations[i].Response
+		}
+	}
+	return h
 }
 
 func (r *runner) newTrial(c study.Cell) record.Trial {
@@ -84,9 +98,6 @@ func (r *runner) armFault(ctx context.Context, t *record.Trial, err error) error
 // take hours.
 const mostDeaf = 3
 
-// readyWithin bounds the time from fork to the first correct answer.
-const readyWithin = 2 * answer.Within // so that an arm which swallows a request while it starts is asked again
-
 // notReady is armFault for one, an arm or a server, that did not start or answer.
 func (r *runner) notReady(ctx context.Context, t *record.Trial, one string, err error) error {
 	if r.deaf[one]++; r.deaf[one] >= mostDeaf {
@@ -102,7 +113,8 @@ type session struct {
 	proc     *arm.Process
 	before   mark
 	after    mark
-	amid     *amid // nil: there is none
+	amid     *amid         // nil: there is none
+	seen     *users.Result // by the users of a flow, in the last load; nil: there are none
 	extended bool
 	idlers   idlers
 }
@@ -131,7 +143,7 @@ func (r *runner) startReady(ctx context.Context, p arm.Program, w study.Workload
 		return nil, fmt.Errorf("starting: %w", err)
 	}
 	s := &session{r: r, w: w, proc: proc}
-	ready, cancel := context.WithTimeout(ctx, readyWithin)
+	ready, cancel := context.WithTimeout(ctx, answer.ReadyWithin)
 	defer cancel()
 	startup, err := proc.Ready(ready, func(ctx context.Context) error { return proc.Locate(ctx, try) })
 	if err != nil {
@@ -177,15 +189,25 @@ func (s *session) load(ctx context.Context, live func(load.Snapshot)) (*load.Res
 			s.after = s.read()
 		}
 	}
-	return s.steadily(ctx, o, s.r.Agents.Load)
+	return s.steadily(ctx, o, s.offer)
+}
+
+// offer loads the arm as the workload says.
+func (s *session) offer(ctx context.Context, o load.Options) (*load.Result, error) {
+	if s.w.Flow == nil {
+		return s.r.Agents.Load(ctx, o)
+	}
+	var err error
+	s.seen, err = users.Run(ctx, users.Options{Workload: s.w, Study: s.r.Study.File, Base: s.proc.URL(), Load: o})
+	return s.seen.Result, err
 }
 
 // steadily runs a load, and once more, already warm, if that was not steady. One in which
-// nothing was answered is refused as it is.
+// nothing was answered is refused as it is; users come and go as their flow says.
 func (s *session) steadily(ctx context.Context, o load.Options, run func(context.Context, load.Options) (*load.Result, error)) (*load.Result, error) {
 	res, err := run(ctx, o)
 	s.endAmid()
-	if err != nil || ctx.Err() != nil || res.Within == 0 || steady(res) {
+	if err != nil || ctx.Err() != nil || res.Within == 0 || s.w.Flow != nil || steady(res) {
 		return res, err
 	}
 	s.extended = true

@@ -27,11 +27,14 @@ func unverified(c *load.Counts) string {
 
 // failed says how many requests failed, if more than may.
 func (s *session) failed(c *load.Counts) string {
-	most := s.w.FailuresOr()
-	if float64(c.Failed()) <= most*float64(c.Scheduled) {
+	most, n := s.w.FailuresOr(), c.Failed()
+	if s.w.Flow != nil {
+		n += c.Dropped + c.Unverified // a user who was answered wrongly has failed
+	}
+	if float64(n) <= most*float64(c.Scheduled) {
 		return ""
 	}
-	return fmt.Sprintf("%d of %s failed, more than %.2g %%", c.Failed(), unit.Plural(c.Scheduled, "request"), 100*most)
+	return fmt.Sprintf("%d of %s failed, more than %.2g %%", n, unit.Plural(c.Scheduled, "request"), 100*most)
 }
 
 // faults are the reasons for which a trial cannot be trusted.
@@ -48,8 +51,11 @@ func (s *session) faults(res *load.Result) []string {
 	if died := s.proc.Failure(); died != nil {
 		add("under load: %v", died)
 	}
-	if c.Unverified > 0 {
+	if c.Unverified > 0 && s.w.Flow == nil {
 		add("%s", unverified(&c))
+	}
+	if s.seen != nil {
+		why = append(why, s.seen.Faults...)
 	}
 	if res.Within == 0 {
 		add("no request was answered within the measured part")
@@ -73,6 +79,9 @@ func (s *session) timing(res *load.Result) []string {
 	var why []string
 	if res.Stopped {
 		why = append(why, "tare was stopped meanwhile, as by Ctrl-Z, and loaded nothing until it went on")
+	}
+	if s.w.Flow != nil { // what users ask for follows from what they are answered
+		return why
 	}
 	if s.w.Schedule != "closed" {
 		offered := s.r.rates[s.w.Name]

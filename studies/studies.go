@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/tarehq/tare/internal/shape"
+	"github.com/tarehq/tare/lab/published"
 	"github.com/tarehq/tare/lab/study"
 )
 
@@ -60,12 +61,12 @@ func Named(name string) (*study.Study, error) {
 }
 
 // Claims returns the published claims in the order of the publications.
-func Claims() ([]study.Published, error) {
+func Claims() ([]published.Claim, error) {
 	data, err := files.ReadFile(claimsFile)
 	if err != nil {
 		return nil, fmt.Errorf("reading published claims: %w", err)
 	}
-	return study.ParsePublished("studies/"+claimsFile, data)
+	return published.Parse("studies/"+claimsFile, data)
 }
 
 func read(file string) (*study.Study, error) {

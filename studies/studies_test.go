@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/tarehq/tare/lab/published"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -103,9 +104,9 @@ func TestClaims(t *testing.T) {
 	if got, want := len(claims), 72; got != want {
 		t.Errorf("got %d claims, want %d", got, want)
 	}
-	published := map[string]study.Published{}
+	byID := map[string]published.Claim{}
 	for _, c := range claims {
-		published[c.ID] = c
+		byID[c.ID] = c
 	}
 	tested := map[string]string{}
 	names := map[string]bool{}
@@ -113,12 +114,12 @@ func TestClaims(t *testing.T) {
 		names[s.Name] = true
 		for _, c := range s.Claims {
 			tested[c.ID] = s.Name
-			if published[c.ID].Study != s.Name {
-				t.Errorf("%s tests %s, which claims.yaml gives to %q", s.Name, c.ID, published[c.ID].Study)
+			if byID[c.ID].Study != s.Name {
+				t.Errorf("%s tests %s, which claims.yaml gives to %q", s.Name, c.ID, byID[c.ID].Study)
 			}
 			for _, k := range c.Checks {
 				for _, figure := range []*float64{k.PublishedArm, k.PublishedAgainst} {
-					if figure != nil && !states(published[c.ID], *figure) {
+					if figure != nil && !states(byID[c.ID], *figure) {
 						t.Errorf("%s, %s, %q: %g is not among the published figures", s.Name, c.ID, k.Says, *figure)
 					}
 				}
@@ -300,7 +301,7 @@ func TestVerdictsComeFromTests(t *testing.T) {
 }
 
 // states tells whether a claim publishes a figure, given in its base unit.
-func states(c study.Published, want float64) bool {
+func states(c published.Claim, want float64) bool {
 	units := []struct {
 		suffix string
 		base   float64

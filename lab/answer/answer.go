@@ -25,6 +25,10 @@ import (
 // Within bounds one request.
 const Within = 10 * time.Second
 
+// ReadyWithin bounds the time from fork to the first correct answer: a server that swallows
+// a request while it starts is asked again.
+const ReadyWithin = 2 * Within
+
 // Answer is what is known of one answer.
 type Answer struct {
 	Status int

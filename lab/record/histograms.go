@@ -3,7 +3,10 @@ package record
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/tarehq/tare/stats/hist"
 )
@@ -12,6 +15,7 @@ import (
 const (
 	responseTag = "response"
 	serviceTag  = "service"
+	opTag       = responseTag + "/" // begins that of an operation
 )
 
 func histPath(dir, name string) string {
@@ -26,6 +30,9 @@ func writeHistograms(dir string, t Trial, h *Histograms) error {
 	if h.Service != nil {
 		entries = append(entries, hist.Entry{Tag: serviceTag, Start: t.Start, Length: t.Elapsed, Hist: h.Service})
 	}
+	for _, name := range slices.Sorted(maps.Keys(h.Operations)) {
+		entries = append(entries, hist.Entry{Tag: opTag + name, Start: t.Start, Length: t.Elapsed, Hist: h.Operations[name]})
+	}
 	var buf bytes.Buffer
 	if err := hist.WriteLog(&buf, entries); err != nil {
 		return fmt.Errorf("writing histograms: %w", err)
@@ -36,7 +43,7 @@ func writeHistograms(dir string, t Trial, h *Histograms) error {
 	return nil
 }
 
-// Histograms reads the histograms kept of a trial of this run; both are nil
+// Histograms reads the histograms kept of a trial of this run; all are nil
 // where none were kept.
 func (r *Run) Histograms(t Trial) (*Histograms, error) {
 	h := &Histograms{}
@@ -61,6 +68,12 @@ func (r *Run) Histograms(t Trial) (*Histograms, error) {
 			h.Response = e.Hist
 		case serviceTag:
 			h.Service = e.Hist
+		}
+		if name, of := strings.CutPrefix(e.Tag, opTag); of {
+			if h.Operations == nil {
+				h.Operations = map[string]*hist.Hist{}
+			}
+			h.Operations[name] = e.Hist
 		}
 	}
 	return h, nil

@@ -112,6 +112,29 @@ type Trial struct {
 	Attempt  int                `json:"attempt,omitzero"`  // 0, 1 when run again in a later block …
 	Answers  []Answer           `json:"answers,omitzero"`  // samples after the load, of targets whose body is not verified whole
 	Readings *Readings          `json:"readings,omitzero"` // nil of a generator's trial, and of one that got no load
+
+	Operations []Operation `json:"operations,omitzero"` // of the users' flow, in the order in which they are first taken
+}
+
+// Operation is what became of the requests of one operation.
+type Operation struct {
+	Name       string `json:"name"`
+	Requests   uint64 `json:"requests"` // answered
+	Failed     uint64 `json:"failed"`   // without a whole answer, or not sent
+	Unverified uint64 `json:"unverified"`
+}
+
+// RequestsOf is how many requests of an operation were answered; of "" all.
+func (t *Trial) RequestsOf(operation string) uint64 {
+	if operation == "" {
+		return t.Requests
+	}
+	for _, o := range t.Operations {
+		if o.Name == operation {
+			return o.Requests
+		}
+	}
+	return 0
 }
 
 // Readings are what was counted in the measured part of a trial. Its metrics follow
@@ -182,7 +205,8 @@ type Run struct {
 	Warnings []error // a torn last line, …
 }
 
-// Histograms are those kept of a trial. Either may be nil.
+// Histograms are those kept of a trial. Each may be nil.
 type Histograms struct {
 	Response, Service *hist.Hist
+	Operations        map[string]*hist.Hist // response times by operation
 }

@@ -89,7 +89,8 @@ func open(t *testing.T, dir string) *record.Run {
 
 func TestRoundTrip(t *testing.T) {
 	w, dir := create(t)
-	h := &record.Histograms{Response: hist.New(), Service: hist.New()}
+	h := &record.Histograms{Response: hist.New(), Service: hist.New(), Operations: map[string]*hist.Hist{"order": hist.New(), "log.in": hist.New()}}
+	h.Operations["order"].Record(70_000)
 	for i := range int64(1000) {
 		h.Response.Record(50_000 + i*100)
 		h.Service.Record(40_000 + i*100)
@@ -124,7 +125,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !got.Response.Equal(h.Response) || !got.Service.Equal(h.Service) {
+	if !got.Response.Equal(h.Response) || !got.Service.Equal(h.Service) || len(got.Operations) != 2 || !got.Operations["order"].Equal(h.Operations["order"]) {
 		t.Errorf("histograms read back differ from those written")
 	}
 	if got, err := r.Histograms(r.Trials[1]); err != nil || got.Response != nil || got.Service != nil {

@@ -36,7 +36,8 @@ func Bench(w io.Writer, run *record.Run) error {
 			fmt.Fprintf(out, "%s: %s\n", line[0], doc.Printable(strings.Join(strings.Fields(line[1]), " ")))
 		}
 	}
-	for _, metric := range measuredIn(run) {
+	measured := measuredIn(run)
+	for _, metric := range measured {
 		better := "lower"
 		if metric.Higher {
 			better = "higher"
@@ -45,7 +46,7 @@ func Bench(w io.Writer, run *record.Run) error {
 	}
 	for _, t := range run.Trials {
 		if len(t.Invalid) == 0 && t.Block >= 0 {
-			writeBenchLine(out, &t, max(1, len(m.Pinning.Specimen)))
+			writeBenchLine(out, &t, measured, max(1, len(m.Pinning.Specimen)))
 		}
 	}
 	if err := out.Flush(); err != nil {
@@ -54,13 +55,13 @@ func Bench(w io.Writer, run *record.Run) error {
 	return nil
 }
 
-func writeBenchLine(out *bufio.Writer, t *record.Trial, cpus int) {
+func writeBenchLine(out *bufio.Writer, t *record.Trial, measured []study.Metric, cpus int) {
 	fmt.Fprintf(out, "BenchmarkStudy/workload=%s/arm=%s", benchName(t.Workload), benchName(t.Arm))
 	if t.Twin {
 		out.WriteString("/twin=yes")
 	}
 	fmt.Fprintf(out, "-%d %d", cpus, t.Requests)
-	for _, m := range study.Metrics() {
+	for _, m := range measured {
 		if v, ok := t.Metrics[m.Name]; ok {
 			fmt.Fprintf(out, " %s %s", strconv.FormatFloat(v, 'f', -1, 64), benchUnit(m))
 		}
@@ -71,7 +72,7 @@ func writeBenchLine(out *bufio.Writer, t *record.Trial, cpus int) {
 // measuredIn are the metrics that some valid trial has.
 func measuredIn(run *record.Run) []study.Metric {
 	var all []study.Metric
-	for _, m := range study.Metrics() {
+	for _, m := range run.Manifest.Study.Metrics() {
 		for _, t := range run.Trials {
 			if _, ok := t.Metrics[m.Name]; ok && len(t.Invalid) == 0 && t.Block >= 0 {
 				all = append(all, m)

@@ -119,6 +119,8 @@ func workloadTitle(a *verdict.Analysis, w study.Workload) string {
 	switch rate := a.Manifest.Rates[w.Name]; {
 	case rate > 0:
 		parts = append(parts, "open loop at "+unit.Format(rate, unit.PerSecond), w.Schedule+" schedule")
+	case w.Flow != nil:
+		parts = append(parts, usersOf(w))
 	case w.Schedule == "closed":
 		parts = append(parts, "closed loop")
 	case w.Schedule != "":
@@ -138,6 +140,17 @@ func workloadTitle(a *verdict.Analysis, w study.Workload) string {
 		title += ": " + strings.Join(parts, ", ")
 	}
 	return title
+}
+
+// usersOf says who takes a workload's flow.
+func usersOf(w study.Workload) string {
+	switch {
+	case w.Profile != "":
+		return "users by the profile " + w.Profile
+	case w.Schedule == "closed":
+		return "a number of users"
+	}
+	return "users who arrive, " + w.Schedule + " schedule"
 }
 
 // workloadBlocks show a workload; one without a valid trial still shows how those went

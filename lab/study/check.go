@@ -13,17 +13,21 @@ import (
 type checker struct {
 	*shape.Reader
 	*Study
+	dir             string   // that files are named from
 	arms, workloads []string // by name; nil when a name could not be read
 }
 
-func check(r *shape.Reader, s *Study) {
-	c := checker{Reader: r, Study: s}
+func check(r *shape.Reader, s *Study, dir string) {
+	c := checker{Reader: r, Study: s, dir: dir}
 	c.arms = names(len(s.Arms), func(i int) string { return s.Arms[i].Name })
 	c.workloads = names(len(s.Workloads), func(i int) string { return s.Workloads[i].Name })
 	c.unique("arms", c.arms)
 	c.unique("workloads", c.workloads)
 	for i := range s.Arms {
 		c.arm(i)
+	}
+	for i := range s.Workloads {
+		c.flow(i)
 	}
 	c.generators()
 	c.control()
@@ -167,17 +171,21 @@ func (c *checker) control() {
 	}
 }
 
+// path is that of a workload.
+func (c *checker) path(i int) string { return fmt.Sprintf("workloads[%d]", i) }
+
 // workload checks one workload's schedule and arms.
 func (c *checker) workload(i int) {
-	w, path := c.Workloads[i], fmt.Sprintf("workloads[%d]", i)
+	w, path := c.Workloads[i], c.path(i)
 	rated := c.has(path + ".rate")
 	switch {
+	case w.Flow != nil: // of which it is said already
 	case w.Schedule == "closed" && rated:
 		c.Wrong(path+".rate", "a closed schedule has no rate: each request follows an answer; leave rate out, or take constant or poisson")
 	case (w.Schedule == "constant" || w.Schedule == "poisson") && !rated:
 		c.Wrong(path+".schedule", "schedule %s lacks a rate; give one, such as 1000/s or 50%% of capacity, or take closed", w.Schedule)
 	}
-	if w.Schedule != "" && w.Schedule != "closed" {
+	if w.Schedule != "" && w.Schedule != "closed" && w.Flow == nil {
 		c.forbid(path, "pipeline", "requests sent at once have no starts of their own; take schedule: closed")
 	}
 	if w.Fresh > 0 {

@@ -63,6 +63,11 @@ func (c *checker) check(path string, k Check) {
 		c.unit(path+".published.against", k.Metric)
 		c.unit(path+".published.difference", k.Metric)
 	} else if k.Kind == Bound {
+		if i := slices.Index(c.workloads, k.Workload); i >= 0 {
+			if why := c.Workloads[i].explainOperation(k.Metric); why != "" {
+				c.Wrong(path+".metric", "%s", why)
+			}
+		}
 		c.boundOrRatio(path)
 		c.unit(path+".bound", k.Metric)
 	}

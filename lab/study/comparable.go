@@ -52,14 +52,14 @@ func (w Workload) explainMissing(metric string) string {
 	case metric == "idle_connection" && w.Idle == 0:
 		return fmt.Sprintf("%s is measured on idle connections, and workload %q has none: give it idle, such as idle: 10000", metric, w.Name)
 	}
-	return w.Unfit(metric)
+	return cmp.Or(w.explainOperation(metric), w.Unfit(metric))
 }
 
 // Unfit says why the schedule of a workload lets no arms be compared by a metric, though
 // it is measured; "" is no reason.
 func (w Workload) Unfit(metric string) string {
 	switch {
-	case strings.HasPrefix(metric, "response_") && w.Schedule == "closed":
+	case strings.HasPrefix(Plain(metric), "response_") && w.Schedule == "closed":
 		return fmt.Sprintf("%s is compared at equal offered rates only, and workload %q is closed; name one with schedule constant or poisson", metric, w.Name)
 	case metric == "throughput" && w.Schedule != "" && w.Schedule != "closed":
 		return fmt.Sprintf("the throughput under workload %q is the rate that it offers; name a closed one", w.Name)

@@ -19,11 +19,15 @@ type node struct {
 	Properties map[string]node
 	Items      *node
 	Enum       []string
+	OneOf      []struct{ Enum []string }
 }
 
 // words are all keys and listed values in a schema.
 func (n node) words() []string {
 	all := slices.Clone(n.Enum)
+	for _, form := range n.OneOf { // a flow has a page of its own
+		all = append(all, form.Enum...)
+	}
 	for name, of := range n.Properties {
 		all = append(append(all, name), of.words()...)
 	}

@@ -89,7 +89,7 @@ func (c *checker) generated(path string, w Workload) {
 	if w.Server != nil {
 		c.program(path+".server", *w.Server)
 	}
-	for _, k := range []string{"loop", "fresh", "timeout", "failures", "idle", "pipeline"} {
+	for _, k := range []string{"loop", "fresh", "timeout", "failures", "idle", "pipeline", "flow"} {
 		c.forbid(path, k, "generators do what their arguments say")
 	}
 	if w.Connections == 0 && !c.Unread[path+".connections"] {

@@ -2,9 +2,12 @@ package study
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tarehq/tare/internal/shape"
+	"github.com/tarehq/tare/lab/published"
+	"github.com/tarehq/tare/load/flow/script"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -14,7 +17,6 @@ import (
 const (
 	studyName   = `^[a-z0-9]+(-[a-z0-9]+)*$`
 	partName    = `^[A-Za-z0-9][A-Za-z0-9._+@-]{0,62}$`
-	claimID     = `^[A-Za-z0-9]+([.-][A-Za-z0-9]+)*$`
 	rivalName   = `^[a-z0-9]+(-[a-z0-9]+)*(@v?[0-9][0-9A-Za-z.+-]*)?$`
 	setting     = `^[A-Za-z_][A-Za-z0-9_]*=[^\n\x00]*$`
 	pathPattern = `^/[^\s#\x00-\x1f\x7f]*$`
@@ -94,12 +96,19 @@ func armShape(more ...shape.Key[Arm]) shape.Of[Arm] {
 }
 
 func workloadShape() shape.Of[Workload] {
-	paced := shape.Schema{If: shape.Having("schedule", "closed"), Then: new(shape.Without("rate")), Else: new(shape.Requires("rate"))}
+	paced := shape.Schema{If: shape.Having("schedule", "closed"), Then: new(shape.Without("rate")), Else: new(shape.Requires("schedule", "rate"))}
+	asked := shape.Schema{If: new(shape.Requires("flow")), Then: new(shape.Without("schedule", "rate", "connections", "fresh", "timeout", "pipeline")),
+		Else: &shape.Schema{AllOf: []shape.Schema{paced, shape.Without("profile")}}}
 	return shape.Object("the workload", []shape.Key[Workload]{
 		shape.Field("name", "What the workload is called in tables.", part(), func(w *Workload) *string { return &w.Name }).Must(),
 		shape.Field("title", "The workload in a few words, for headings.", shape.Line(), func(w *Workload) *string { return &w.Title }),
-		shape.Field("schedule", "When requests begin: closed, when the answer before has come; constant or poisson, at a rate of their own.",
-			shape.OneOf("a schedule is one of", "closed", "constant", "poisson"), func(w *Workload) *string { return &w.Schedule }).Must(),
+		shape.Field("schedule", scheduleDoc, shape.OneOf("a schedule is one of", "closed", "constant", "poisson"), func(w *Workload) *string { return &w.Schedule }),
+		shape.Field("flow", "Instead of a schedule: users who take steps, as a flow file says, or the name of such a file.", shape.Include(script.Shape()), func(w *Workload) *shape.Included[script.File] {
+			w.Flow = new(Flow)
+			return &w.Flow.written
+		}),
+		shape.Field("profile", "With flow: the profile that its users arrive by, as long as the measured part.",
+			shape.OneOf("a profile is one of", script.Smoke, script.Pressure, script.Stress, script.Spike, script.Soak, script.Breakpoint), func(w *Workload) *string { return &w.Profile }),
 		shape.Field("connections", "Closed: connections kept busy. Open: connections at most.", shape.Integer(1, 1_000_000), func(w *Workload) *int { return &w.Connections }),
 		shape.Field("pipeline", "Closed: requests that a connection sends at once, to read as many answers before it sends again.", shape.Integer(1, 1024), func(w *Workload) *int { return &w.Pipeline }),
 		shape.Field("rate", "Open loop: requests a second, or a share of the capacity of the slowest arm.", rate(), func(w *Workload) *Rate { return &w.Rate }),
@@ -114,9 +123,11 @@ func workloadShape() shape.Of[Workload] {
 		shape.Field("counters", "Whether hardware counters watch the loop, where the machine has them.", shape.Boolean(), func(w *Workload) *bool { return &w.Counters }),
 		shape.Field("arms", "The arms that this workload is for, if not all.", parts(), func(w *Workload) *[]string { return &w.Arms }),
 		shape.Field("server", "Generators: the program that they all load.", shape.Optional(armShape()), func(w *Workload) **Arm { return &w.Server }),
-		shape.Field("targets", "The requests, in turn or by weight.", shape.List(targetShape(), 1), func(w *Workload) *[]Target { return &w.Targets }).Must(),
-	}, paced)
+		shape.Field("targets", "The requests, in turn or by weight. With flow: what is asked before the load, to see that the arm answers.", shape.List(targetShape(), 1), func(w *Workload) *[]Target { return &w.Targets }).Must(),
+	}, asked)
 }
+
+const scheduleDoc = "When requests begin: closed, when the answer before has come; constant or poisson, at a rate of their own."
 
 func targetShape() shape.Of[Target] {
 	return shape.Object("the target", []shape.Key[Target]{
@@ -153,10 +164,15 @@ func primaryShape() shape.Of[Primary] {
 
 func metricName() shape.Of[string] {
 	names := make([]string, len(metrics))
+	var each []string
 	for i, m := range metrics {
 		names[i] = m.Name
+		if m.Each {
+			each = append(each, m.Name)
+		}
 	}
-	return shape.OneOf("metrics are", names...)
+	of := strings.TrimSuffix(partName, "$") + "/(" + strings.Join(each, "|") + ")$"
+	return shape.OneOf("metrics are", names...).Or(of, func(s string) string { return s })
 }
 
 func trialShape() shape.Of[Trial] {
@@ -179,14 +195,10 @@ func quickShape() shape.Of[Quick] {
 
 func claimShape() shape.Of[Claim] {
 	return shape.Object("the claim", []shape.Key[Claim]{
-		shape.Field("id", "The claim's name in the list of claims.", claimName(), func(c *Claim) *string { return &c.ID }).Must(),
+		shape.Field("id", "The claim's name in the list of claims.", published.ID(), func(c *Claim) *string { return &c.ID }).Must(),
 		shape.Field("checks", "What is checked of it.", shape.List(checkShape(), 1), func(c *Claim) *[]Check { return &c.Checks }).Must(),
 		shape.Field("deciding", "How many of the checks, from the first on, decide together.", shape.Integer(2, 100), func(c *Claim) *int { return &c.Deciding }),
 	})
-}
-
-func claimName() shape.Of[string] {
-	return shape.Matching(claimID, "letters and digits, parts joined by single dots or dashes, such as P1.nesting")
 }
 
 func checkShape() shape.Of[Check] {

@@ -1,6 +1,11 @@
 package study
 
-import "github.com/tarehq/tare/stats/unit"
+import (
+	"slices"
+	"strings"
+
+	"github.com/tarehq/tare/stats/unit"
+)
 
 // Metric is one number that a trial can yield.
 type Metric struct {
@@ -16,6 +21,9 @@ type Metric struct {
 	Residual bool
 	Grain    float64 // the least difference that matters where values are about 0, in Unit
 	Outside  bool    // told of what tare did not start, too: of an arm that is a URL
+	Each     bool    // told of each operation of a flow, too, by the name OPERATION/NAME
+	// Operation that it is told of; "" = all requests.
+	Operation string
 }
 
 // Metrics are all metrics in the order in which they are shown.
@@ -23,26 +31,62 @@ func Metrics() []Metric { return metrics[:] }
 
 // MetricNamed returns the metric of that name.
 func MetricNamed(name string) (Metric, bool) {
+	op, plain := cutOperation(name)
 	for _, m := range metrics {
-		if m.Name == name {
-			return m, true
+		if m.Name == plain && (op == "" || m.Each) {
+			return m.of(op), true
 		}
 	}
 	return Metric{}, false
+}
+
+// Metrics are all that the study's trials can yield, in the order in which they are shown.
+func (s *Study) Metrics() []Metric {
+	all := Metrics()
+	for _, w := range s.Workloads {
+		if w.Flow == nil {
+			continue
+		}
+		for _, op := range w.Flow.Operations {
+			for _, m := range metrics {
+				if m = m.of(op); m.Each && !slices.Contains(all, m) {
+					all = append(all, m)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// Plain is a metric's name without its operation.
+func Plain(name string) string { _, plain := cutOperation(name); return plain }
+
+// cutOperation parts the name of a metric from its operation, which may be "".
+func cutOperation(name string) (op, plain string) {
+	i := strings.LastIndexByte(name, '/')
+	return name[:max(0, i)], name[i+1:]
+}
+
+// of is the metric told of an operation.
+func (m Metric) of(op string) Metric {
+	if op != "" {
+		m.Name, m.Title, m.Operation = op+"/"+m.Name, op+": "+m.Title, op
+	}
+	return m
 }
 
 var metrics = [...]Metric{
 	{Name: "throughput", Title: "throughput", Unit: unit.PerSecond, Higher: true, Outside: true},
 	{Name: "cpu_per_request", Title: "CPU per request", Unit: unit.Nanoseconds},
 	{Name: "residual_cpu", Title: "CPU per request outside arm and generator", Unit: unit.Nanoseconds, Residual: true},
-	{Name: "response_mean", Title: "response time, mean", Unit: unit.Nanoseconds, Outside: true},
-	{Name: "response_p50", Title: "response time, p50", Unit: unit.Nanoseconds, Requests: 20, Outside: true},
-	{Name: "response_p90", Title: "response time, p90", Unit: unit.Nanoseconds, Requests: 100, Outside: true},
+	{Name: "response_mean", Title: "response time, mean", Unit: unit.Nanoseconds, Outside: true, Each: true},
+	{Name: "response_p50", Title: "response time, p50", Unit: unit.Nanoseconds, Requests: 20, Outside: true, Each: true},
+	{Name: "response_p90", Title: "response time, p90", Unit: unit.Nanoseconds, Requests: 100, Outside: true, Each: true},
 	{Name: "response_p95", Title: "response time, p95", Unit: unit.Nanoseconds, Requests: 200, Outside: true},
-	{Name: "response_p99", Title: "response time, p99", Unit: unit.Nanoseconds, Requests: 1000, Outside: true},
+	{Name: "response_p99", Title: "response time, p99", Unit: unit.Nanoseconds, Requests: 1000, Outside: true, Each: true},
 	{Name: "response_p999", Title: "response time, p99.9", Unit: unit.Nanoseconds, Requests: 10000, Outside: true},
 	{Name: "response_p9999", Title: "response time, p99.99", Unit: unit.Nanoseconds, Requests: 100000, Outside: true},
-	{Name: "response_max", Title: "response time, max", Unit: unit.Nanoseconds, Outside: true},
+	{Name: "response_max", Title: "response time, max", Unit: unit.Nanoseconds, Outside: true, Each: true},
 	{Name: "service_p50", Title: "service time, p50", Unit: unit.Nanoseconds, Requests: 20, Outside: true},
 	{Name: "service_p99", Title: "service time, p99", Unit: unit.Nanoseconds, Requests: 1000, Outside: true},
 	{Name: "first_byte_p50", Title: "time to first byte, p50", Unit: unit.Nanoseconds, Requests: 20, Outside: true},
@@ -81,7 +125,9 @@ var metrics = [...]Metric{
 	{Name: "peak_flight", Title: "requests in flight or waiting for a connection, most", Unit: unit.Count, Outside: true},
 	{Name: "reuse", Title: "requests on a reused connection", Unit: unit.Share, Higher: true, Outside: true},
 	{Name: "time_wait", Title: "sockets left in TIME_WAIT", Unit: unit.Count},
-	{Name: "errors", Title: "requests that failed", Unit: unit.Share, Outside: true},
+	{Name: "errors", Title: "requests that failed", Unit: unit.Share, Outside: true, Each: true},
+	{Name: "status_4xx", Title: "answers with a status of 4xx", Unit: unit.Share, Outside: true, Each: true},
+	{Name: "relative_mean", Title: "mean response time as a multiple of all operations'", Unit: unit.Count, Outside: true, Each: true},
 	{Name: "lag_p99", Title: "generator lag, p99", Unit: unit.Nanoseconds, Requests: 1000, Outside: true},
 	{Name: "generator_cpu", Title: "generator's share of its CPUs", Unit: unit.Share, Outside: true},
 	{Name: "generator_cpu_per_request", Title: "generator's CPU per request", Unit: unit.Nanoseconds, Outside: true},

@@ -2,8 +2,10 @@ package study
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/tarehq/tare/internal/shape"
+	"github.com/tarehq/tare/load/flow/script"
 )
 
 // ParseFile reads and checks a study file. Its error is that of the file, or
@@ -33,7 +35,7 @@ func Parse(name string, data []byte) (*Study, error) {
 	shape.Decode(r, data, studyShape(), &s)
 	if r.Nodes > 0 {
 		s.complete()
-		check(r, &s)
+		check(r, &s, filepath.Dir(name))
 	}
 	if err := r.Err(); err != nil {
 		return nil, err
@@ -69,4 +71,4 @@ func (k *Check) complete() {
 // Schema returns the JSON Schema (draft 2020-12) of study files, for editors.
 // It is made from the table that Parse reads by; what refers from one part of
 // a file to another, such as a control that is no arm, only Parse finds.
-func Schema() ([]byte, error) { return studyShape().Encode("tare study", nil) }
+func Schema() ([]byte, error) { return studyShape().Encode("tare study", script.Definitions()) }

@@ -124,6 +124,8 @@ type Workload struct {
 	Counters    bool          `json:"counters,omitzero"`    // count cache hits during the loop, where the machine can
 	Arms        []string      `json:"arms,omitzero"`        // only these; nil = all
 	Server      *Arm          `json:"server,omitzero"`      // that all generators load; nil unless the arms are generators
+	Flow        *Flow         `json:"flow,omitzero"`        // what users do in place of asking for Targets; Schedule then follows from who comes
+	Profile     string        `json:"profile,omitzero"`     // that they arrive by; "" = as the flow says
 }
 
 // Rate is an offered rate: so many requests a second, or a share of the

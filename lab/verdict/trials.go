@@ -163,8 +163,8 @@ func (ts trials) tooFew(workload string, m study.Metric) string {
 	}
 	fewest, seen := uint64(m.Requests), false
 	for t := range ts.of(workload) {
-		if tells[t.Arm] && t.Requests < fewest {
-			fewest, seen = t.Requests, true
+		if n := t.RequestsOf(m.Operation); tells[t.Arm] && n < fewest {
+			fewest, seen = n, true
 		}
 	}
 	if !seen {
@@ -176,7 +176,7 @@ func (ts trials) tooFew(workload string, m study.Metric) string {
 // paced says whether a metric depends on the rate at which requests come.
 func paced(metric string) bool {
 	for _, prefix := range []string{"response_", "service_", "first_byte_"} {
-		if strings.HasPrefix(metric, prefix) {
+		if strings.HasPrefix(study.Plain(metric), prefix) {
 			return true
 		}
 	}

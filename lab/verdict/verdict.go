@@ -223,7 +223,7 @@ type analyser struct {
 func (an *analyser) workload(w study.Workload) Workload {
 	out := an.basis(w)
 	rounds := an.rounds.basis(w)
-	for _, m := range study.Metrics() {
+	for _, m := range an.study.Metrics() {
 		switch {
 		case m.Attributed && an.rounds.valid.measured(w.Name, m.Name):
 			out.Metrics = append(out.Metrics, an.rounds.metric(&rounds, m))

@@ -14,6 +14,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
 
 	"github.com/tarehq/tare/doc"
+	"github.com/tarehq/tare/lab/published"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -33,7 +34,7 @@ type Cmd struct {
 
 // entry is the shape of an element of `tare claims --json`.
 type entry struct {
-	study.Published
+	published.Claim
 	studies.Result
 }
 

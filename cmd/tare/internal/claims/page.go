@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/tarehq/tare/doc"
-	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/published"
 )
 
 // claimsPage is a page of the claims: a table for each source.
@@ -51,9 +51,9 @@ func claimsTable(source string, rows []entry) doc.Table {
 		if r.Audit != "" {
 			decides.Notes = []string{r.Audit}
 		}
-		var published []string
+		var figures []string
 		for _, v := range r.Values {
-			published = append(published, describeFigures(v))
+			figures = append(figures, describeFigures(v))
 		}
 		measured, state, run := doc.Cell{Text: r.Measured}, doc.Cell{Text: r.State}, doc.Cell{Text: r.Run}
 		if r.Interval != "" {
@@ -63,7 +63,7 @@ func claimsTable(source string, rows []entry) doc.Table {
 			state.Notes, run.Notes = []string{r.Says}, runNotes(&r.Result)
 		}
 		table.Rows = append(table.Rows, doc.Row{Cells: []doc.Cell{
-			claim, statement, {Text: strings.Join(published, "; ")}, measured, state, run, decides,
+			claim, statement, {Text: strings.Join(figures, "; ")}, measured, state, run, decides,
 		}})
 	}
 	return table
@@ -78,7 +78,7 @@ func (r *entry) decides() doc.Cell {
 		return doc.Cell{Text: "a study of the name " + r.Study}
 	case r.Needs > 0:
 		return doc.Cell{Text: fmt.Sprintf("tare run --blocks %d %s", r.Needs, r.Study), Code: true}
-	case r.Kind == study.Tested:
+	case r.Kind == published.Tested:
 		return doc.Cell{Text: "tare run " + r.Study, Code: true}
 	}
 	return doc.Cell{Text: "a test that shows it"}

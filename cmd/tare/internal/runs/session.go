@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -122,6 +123,9 @@ func (s *Session) Measure(ctx context.Context, t *cli.Terminal, st *study.Study,
 	}
 	if s.Agents != nil && st.Kind == study.Generators {
 		return nil, cli.Usage("run it without --on", fmt.Errorf("study %s compares load generators, which run on this machine", st.Name))
+	}
+	if s.Agents != nil && slices.ContainsFunc(st.Workloads, func(w study.Workload) bool { return w.Flow != nil }) {
+		return nil, cli.Usage("run it without --on", fmt.Errorf("study %s has users who take a flow, and they come from this machine", st.Name))
 	}
 	s.drawSeed()
 	if s.Resume == "" {

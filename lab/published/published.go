@@ -1,4 +1,8 @@
-package study
+// Package published reads lists of claims that others have published.
+//
+// A claim names its source, what is claimed and under which conditions, every figure, and
+// what answers it: a study, or a test. Nothing is judged here.
+package published
 
 import (
 	"fmt"
@@ -15,8 +19,8 @@ type Publication struct {
 	Subject string `json:"subject"` // in English
 }
 
-// Published is a claim as it stands in a list of published claims.
-type Published struct {
+// Claim is a claim as it stands in a list of published claims.
+type Claim struct {
 	ID        string      `json:"id"` // such as P1.nesting: publication, dot, subject
 	Kind      Role        `json:"kind"`
 	Study     string      `json:"study,omitzero"` // that tests it; "" when Kind is not Tested
@@ -50,12 +54,12 @@ const (
 	Property   Role = "fact"       // it says what is so in software, read from its source or asked of it by a test
 )
 
-// ParsePublished reads and checks a list of published claims; name is what the
+// Parse reads and checks a list of published claims; name is what the
 // file is called in messages. The error is [shape.Mistakes].
-func ParsePublished(name string, data []byte) ([]Published, error) {
-	r := shape.NewReader(name, topic)
+func Parse(name string, data []byte) ([]Claim, error) {
+	r := shape.NewReader(name, "study-files")
 	var f claimList
-	shape.Decode(r, data, publishedList(), &f)
+	shape.Decode(r, data, listShape(), &f)
 	for i, src := range f.sources {
 		if first := slices.IndexFunc(f.sources, func(o Publication) bool { return o.ID == src.ID }); first < i && src.ID != "" {
 			r.Wrong(fmt.Sprintf("sources[%d].id", i), "sources[%d] is %s already; ids are unique", first, src.ID)
@@ -73,13 +77,13 @@ func ParsePublished(name string, data []byte) ([]Published, error) {
 // claimList is what a list of published claims holds.
 type claimList struct {
 	sources []Publication
-	claims  []Published
+	claims  []Claim
 }
 
 // checkClaim checks what the shape of claim i does not say, and gives it its source.
 func (f *claimList) checkClaim(r *shape.Reader, i int) {
 	p, path := &f.claims[i], fmt.Sprintf("claims[%d]", i)
-	if first := slices.IndexFunc(f.claims, func(o Published) bool { return o.ID == p.ID }); first < i && p.ID != "" {
+	if first := slices.IndexFunc(f.claims, func(o Claim) bool { return o.ID == p.ID }); first < i && p.ID != "" {
 		r.Wrong(path+".id", "claims[%d] is %s already; ids are unique", first, p.ID)
 	}
 	if (p.Kind == Tested) != (p.Study != "") && p.Kind != "" {
@@ -96,27 +100,32 @@ func (f *claimList) checkClaim(r *shape.Reader, i int) {
 	}
 }
 
-func publishedList() shape.Of[claimList] {
-	one := shape.Object("the claim", []shape.Key[Published]{
-		shape.Field("id", "The claim's name.", claimName(), func(p *Published) *string { return &p.ID }).Must(),
-		shape.Field("kind", "What answers it.", shape.OneOf("a kind is one of", Tested, Instrument, Function, Property), func(p *Published) *Role { return &p.Kind }).Must(),
-		shape.Field("study", "The study that tests it.", shape.Words(), func(p *Published) *string { return &p.Study }),
-		shape.Field("section", "Where in the source it stands.", shape.Line(), func(p *Published) *string { return &p.Section }),
-		shape.Field("statement", "What is claimed.", shape.Words(), func(p *Published) *string { return &p.Statement }).Must(),
-		shape.Field("conditions", "How the figures were obtained.", shape.Words(), func(p *Published) *string { return &p.Conditions }),
-		shape.Field("verdict", "What came of it, where no study tests it.", shape.OneOf("a verdict is one of", "confirmed", "contradicted", "not comparable"), func(p *Published) *string { return &p.Verdict }),
-		shape.Field("by", "The test that the verdict comes from, as the command that runs it.", shape.Matching(`^go test \./[a-z/]+ -run [A-Za-z]+$`, "a command such as go test ./cost -run TestBill"), func(p *Published) *string { return &p.By }),
-		shape.Field("note", "What the verdict is about, and what it is not.", shape.Words(), func(p *Published) *string { return &p.Note }),
-		shape.Field("audit", "The published set-up that the arms have to reproduce first.", shape.Words(), func(p *Published) *string { return &p.Audit }),
-		shape.Field("values", "The figures.", shape.List(shape.Dict(`^[a-z0-9_]+$`, "lower-case letters, digits and _", shape.Anything()), 1), func(p *Published) *[]map[string]any { return &p.Values }),
+// ID is a claim's name.
+func ID() shape.Of[string] {
+	return shape.Matching(`^[A-Za-z0-9]+([.-][A-Za-z0-9]+)*$`, "letters and digits, parts joined by single dots or dashes, such as P1.nesting")
+}
+
+func listShape() shape.Of[claimList] {
+	one := shape.Object("the claim", []shape.Key[Claim]{
+		shape.Field("id", "The claim's name.", ID(), func(p *Claim) *string { return &p.ID }).Must(),
+		shape.Field("kind", "What answers it.", shape.OneOf("a kind is one of", Tested, Instrument, Function, Property), func(p *Claim) *Role { return &p.Kind }).Must(),
+		shape.Field("study", "The study that tests it.", shape.Words(), func(p *Claim) *string { return &p.Study }),
+		shape.Field("section", "Where in the source it stands.", shape.Line(), func(p *Claim) *string { return &p.Section }),
+		shape.Field("statement", "What is claimed.", shape.Words(), func(p *Claim) *string { return &p.Statement }).Must(),
+		shape.Field("conditions", "How the figures were obtained.", shape.Words(), func(p *Claim) *string { return &p.Conditions }),
+		shape.Field("verdict", "What came of it, where no study tests it.", shape.OneOf("a verdict is one of", "confirmed", "contradicted", "not comparable"), func(p *Claim) *string { return &p.Verdict }),
+		shape.Field("by", "The test that the verdict comes from, as the command that runs it.", shape.Matching(`^go test \./[a-z/]+ -run [A-Za-z]+$`, "a command such as go test ./cost -run TestBill"), func(p *Claim) *string { return &p.By }),
+		shape.Field("note", "What the verdict is about, and what it is not.", shape.Words(), func(p *Claim) *string { return &p.Note }),
+		shape.Field("audit", "The published set-up that the arms have to reproduce first.", shape.Words(), func(p *Claim) *string { return &p.Audit }),
+		shape.Field("values", "The figures.", shape.List(shape.Dict(`^[a-z0-9_]+$`, "lower-case letters, digits and _", shape.Anything()), 1), func(p *Claim) *[]map[string]any { return &p.Values }),
 	})
 	source := shape.Object("the source", []shape.Key[Publication]{
-		shape.Field("id", "What the ids of its claims begin with.", claimName(), func(s *Publication) *string { return &s.ID }).Must(),
+		shape.Field("id", "What the ids of its claims begin with.", ID(), func(s *Publication) *string { return &s.ID }).Must(),
 		shape.Field("title", "Its title.", shape.Line(), func(s *Publication) *string { return &s.Title }).Must(),
 		shape.Field("subject", "What it is about, in English.", shape.Line(), func(s *Publication) *string { return &s.Subject }).Must(),
 	})
 	return shape.Object("the list", []shape.Key[claimList]{
 		shape.Field("sources", "The publications.", shape.List(source, 1), func(f *claimList) *[]Publication { return &f.sources }).Must(),
-		shape.Field("claims", "The claims.", shape.List(one, 1), func(f *claimList) *[]Published { return &f.claims }).Must(),
+		shape.Field("claims", "The claims.", shape.List(one, 1), func(f *claimList) *[]Claim { return &f.claims }).Must(),
 	})
 }

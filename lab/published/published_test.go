@@ -1,13 +1,13 @@
-package study_test
+package published_test
 
 import (
 	"testing"
 
-	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/published"
 )
 
-func TestParsePublished(t *testing.T) {
-	all, err := study.ParsePublished("claims.yaml", []byte(`
+func TestParse(t *testing.T) {
+	all, err := published.Parse("claims.yaml", []byte(`
 sources: [{id: P1, title: Of filters, subject: filters}]
 claims:
   - id: P1.a
@@ -25,7 +25,7 @@ claims:
 	if got, want := len(all), 2; got != want {
 		t.Fatalf("got %d claims, want %d", got, want)
 	}
-	if got, want := all[0].Source, (study.Publication{ID: "P1", Title: "Of filters", Subject: "filters"}); got != want || all[0].Section != "chapter 1" {
+	if got, want := all[0].Source, (published.Publication{ID: "P1", Title: "Of filters", Subject: "filters"}); got != want || all[0].Section != "chapter 1" {
 		t.Errorf("got source %+v, section %q; want %+v, chapter 1", got, all[0].Section, want)
 	}
 	row := all[0].Values[0]
@@ -34,13 +34,13 @@ claims:
 			t.Errorf("value %s: got %v, want %v", name, row[name], want)
 		}
 	}
-	if all[1].Kind != study.Function || all[1].Study != "" || all[1].Values != nil {
+	if all[1].Kind != published.Function || all[1].Study != "" || all[1].Values != nil {
 		t.Errorf("got %+v, want a function without study and values", all[1])
 	}
 }
 
-func TestParsePublishedMistakes(t *testing.T) {
-	_, err := study.ParsePublished("claims.yaml", []byte(`sources: [{id: P1, title: x, subject: x}, {id: P1, title: y, subject: y}]
+func TestParseMistakes(t *testing.T) {
+	_, err := published.Parse("claims.yaml", []byte(`sources: [{id: P1, title: x, subject: x}, {id: P1, title: y, subject: y}]
 claims:
   - {id: P1.a, kind: study, statement: x}
   - {id: P1.a, kind: instrument, study: nesting, statement: x, values: [{US: [1]}]}
