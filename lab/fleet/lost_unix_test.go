@@ -181,7 +181,7 @@ func BenchmarkCoordinator(b *testing.B) {
 		agents[i] = addr
 	}
 	f := mustConnect(b, dir, agents...)
-	const length = 5 * time.Second
+	const length = 20 * time.Second
 	o := constant("http://127.0.0.1:1/", 100_000, length)
 	o.Progress = func(load.Snapshot) {}
 	var cpu time.Duration
@@ -198,7 +198,7 @@ func BenchmarkCoordinator(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if got, want := rep.Result.Counts.Answered(), uint64(100*1000*5); got != want {
+		if got, want := rep.Result.Counts.Answered(), uint64(100*1000*20); got != want {
 			b.Fatalf("%d answers, want %d", got, want)
 		}
 		n++

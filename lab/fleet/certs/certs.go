@@ -219,5 +219,6 @@ func memberTLS(dir, name string) (*tls.Config, *x509.CertPool, error) {
 	if !pool.AppendCertsFromPEM(text) {
 		return nil, nil, fmt.Errorf("%s holds no certificate", path)
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}}, pool, nil
+	// Frames are read whole, so small records would only be more of them.
+	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, DynamicRecordSizingDisabled: true}, pool, nil
 }

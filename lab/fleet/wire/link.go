@@ -20,7 +20,7 @@ import (
 // What keeps a lost peer from being waited for.
 const (
 	Silence = 1750 * time.Millisecond // without a byte: the peer is lost
-	Beat    = 500 * time.Millisecond  // without a frame sent: a sign of life is due
+	Beat    = 700 * time.Millisecond  // without a frame sent: a sign of life is due
 )
 
 // MostFrame bounds a frame that a coordinator takes, in bytes.
@@ -32,8 +32,8 @@ const Chunk = 64 << 10
 const wordSize = 4 // bytes of a length
 
 // Link carries frames both ways. A frame is its length, four bytes, the highest first;
-// the length of a message, likewise; the message as JSON; and histograms, one behind the
-// other, of which the message has the lengths. A frame with no message is a sign of life.
+// the length of a message, likewise; the message as JSON; and, one behind the other, a part
+// if it is one, and histograms, of which the message has the lengths. A frame with no message is a sign of life.
 //
 // Send, KeepAlive and Close are safe for concurrent use, Receive is for one goroutine.
 type Link struct {
@@ -55,7 +55,7 @@ type Link struct {
 
 // NewLink is a link over a connection that takes frames of so many bytes, at most [MostFrame].
 func NewLink(conn net.Conn, most int) *Link {
-	return &Link{conn: conn, in: bufio.NewReaderSize(conn, 4<<10), most: most, sent: time.Now(), closed: make(chan struct{})}
+	return &Link{conn: conn, in: bufio.NewReaderSize(conn, 16<<10), most: most, sent: time.Now(), closed: make(chan struct{})}
 }
 
 // KeepAlive sends signs of life, while they are due, until the link is closed.
@@ -89,15 +89,19 @@ func (l *Link) Close() {
 
 // Send sends a message with its histograms.
 func (l *Link) Send(m *Message) error {
+	behind := m.Hists
+	if m.Part != nil {
+		behind = append([][]byte{m.Part.append(nil)}, m.Hists...)
+	}
 	m.Lengths = m.Lengths[:0]
-	for _, h := range m.Hists {
-		m.Lengths = append(m.Lengths, len(h))
+	for _, b := range behind {
+		m.Lengths = append(m.Lengths, len(b))
 	}
 	text, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("encoding message %q: %w", m.Kind, err)
 	}
-	return l.sendFrame(text, m.Hists)
+	return l.sendFrame(text, behind)
 }
 
 func (l *Link) sendFrame(text []byte, hists [][]byte) error {
@@ -161,6 +165,12 @@ func (l *Link) Receive() (*Message, error) {
 				return nil, fmt.Errorf("message %q is shorter than it says", m.Kind)
 			}
 			m.Hists, hists = append(m.Hists, hists[:n]), hists[n:]
+		}
+		if m.Kind == KindPart && len(m.Hists) > 0 {
+			if m.Part, err = readPart(m.Hists[0]); err != nil {
+				return nil, err
+			}
+			m.Hists = m.Hists[1:]
 		}
 		return m, nil
 	}

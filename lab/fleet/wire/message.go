@@ -87,10 +87,10 @@ type Message struct {
 	Sent     int64    `json:"sent,omitzero"`     // pong: the agent's when it answered
 	At       int64    `json:"at,omitzero"`       // start: the agent's clock
 	Job      *Job     `json:"job,omitzero"`
-	Part     *Part    `json:"part,omitzero"`
 	Result   *Outcome `json:"result,omitzero"`
 	Lengths  []int    `json:"lengths,omitempty"` // of the histograms behind the message, in bytes
 
+	Part  *Part    `json:"-"` // stands before the histograms
 	Hists [][]byte `json:"-"` // as hist.Hist.Append writes them
 }
 
@@ -123,18 +123,6 @@ func (j *Job) Unpack() (load.Options, error) {
 		}
 	}
 	return o, nil
-}
-
-// Part is what an agent saw since the part before. The response times of its slices stand
-// behind the message, in order.
-type Part struct {
-	Elapsed time.Duration `json:"elapsed"` // as in load.Snapshot, and so on
-	Total   time.Duration `json:"total,omitzero"`
-	Rate    float64       `json:"rate"`
-	Flight  int           `json:"flight"`
-	Counts  Tally         `json:"counts"`
-	Slices  []load.Slice  `json:"slices,omitempty"`
-	Final   bool          `json:"final,omitzero"` // it has slices only, the last ones
 }
 
 // Tally is load.Counts in the order of its fields. Counts' own JSON is for readers, and is

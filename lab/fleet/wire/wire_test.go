@@ -93,17 +93,18 @@ func pair(t testing.TB) (a, b *wire.Link) {
 // large is passed over.
 func TestLink(t *testing.T) {
 	a, b := pair(t)
+	part := wire.Part{Elapsed: -1, Total: 2, Rate: 1.5, Flight: 3, Counts: wire.Tally{4, 5, 6}, Slices: []load.Slice{{At: 1, Answered: 2, Failed: 3, Dropped: 4, BytesIn: 5, P50: 6, P99: 7, Max: 8}, {}}, Final: true}
 	sent := make(chan error, 1)
 	go func() {
 		sent <- errors.Join(
-			a.Send(&wire.Message{Kind: wire.KindPart, Hists: [][]byte{{1, 2}, {}, {3}}}),
+			a.Send(&wire.Message{Kind: wire.KindPart, Part: &part, Hists: [][]byte{{1, 2}, {}, {3}}}),
 			a.Send(&wire.Message{Kind: wire.KindFail, Text: strings.Repeat("x", 300_000)}),
 			a.Send(&wire.Message{Kind: wire.KindStop}),
 		)
 	}()
 	m, err := b.Receive()
-	if err != nil || m.Kind != wire.KindPart || fmt.Sprint(m.Hists) != "[[1 2] [] [3]]" {
-		t.Errorf("got %+v, %v; want a part with three histograms", m, err)
+	if err != nil || m.Kind != wire.KindPart || fmt.Sprint(m.Hists) != "[[1 2] [] [3]]" || !reflect.DeepEqual(*m.Part, part) {
+		t.Errorf("got %+v, %v; want the part %+v with three histograms", m, err, part)
 	}
 	if m, err := b.Receive(); !errors.Is(err, wire.ErrTooLarge) {
 		t.Errorf("got %+v, %v; want ErrTooLarge", m, err)
@@ -155,7 +156,7 @@ func FuzzReceive(f *testing.F) {
 		return append(append(b, text...), hists...)
 	}
 	f.Add(frame(""))
-	f.Add(frame(`{"kind":"part","lengths":[1,1],"part":{"slices":[{}]}}`, 0, 0))
+	f.Add(frame(`{"kind":"part","lengths":[1,1]}`, 0, 0))
 	f.Add(frame(`{"kind":"job","job":{"Targets":[{"URL":"x"}],"TLS":{},"Progress":{}}}`))
 	f.Add(append(frame("", 1), frame(`{"lengths":[-1,99999999999]}`)...))
 	f.Fuzz(func(t *testing.T, b []byte) {
