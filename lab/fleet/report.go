@@ -151,15 +151,24 @@ func (rep *Report) warn(k int, why error) {
 	rep.Result.Warnings = append(rep.Result.Warnings, fmt.Errorf("agent %s: %w", rep.Agents[k].Name, why))
 }
 
+// mostWarned is the number of agents whose own warnings are shown: they are often alike.
+const mostWarned = 3
+
 // judge adds the agents' warnings, and finds those that were late or busy.
 func (rep *Report) judge() {
 	res := rep.Result
 	if n := res.Counts.Answered(); n > 0 && !res.StatusAsked && res.Counts.Status[4]+res.Counts.Status[5] == n {
 		res.Warnings = append(res.Warnings, fmt.Errorf("%w: check the URL", load.ErrOnlyErrors))
 	}
+	warned := 0
 	for k, a := range rep.Agents {
+		if len(a.Result.Warnings) > 0 {
+			warned++
+		}
 		for _, w := range a.Result.Warnings {
-			rep.warn(k, w)
+			if warned <= mostWarned {
+				rep.warn(k, w)
+			}
 		}
 		if a.Unlike != "" {
 			rep.warn(k, errors.New(a.Unlike))
@@ -173,6 +182,9 @@ func (rep *Report) judge() {
 			rep.warn(k, errors.New("it "+why))
 			res.Bound = true
 		}
+	}
+	if more := warned - mostWarned; more > 0 {
+		res.Warnings = append(res.Warnings, fmt.Errorf("%s more have warnings of their own, in their results", unit.Plural(more, "agent")))
 	}
 }
 
