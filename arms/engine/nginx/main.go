@@ -1,6 +1,7 @@
 // Command nginx becomes nginx, set up for speed, to answer what the engine
 // study asks but for the echo, which nginx alone cannot give; or to serve what
-// package pages holds, from files.
+// package pages holds, from files. With -tls it speaks TLS and by it HTTP/2, with a
+// certificate that signs itself, and tells who asks without TLS what /plain is.
 //
 // It writes the configuration and the files to the working directory, which for
 // an arm is the trial's own, and then runs nginx in its own place: as many
@@ -9,15 +10,22 @@
 package main
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"flag"
 	"fmt"
+	"math/big"
 	"os"
 	"os/exec"
 	"runtime"
 	"strings"
 	"syscall"
 	"text/template"
+	"time"
 
 	"github.com/tarehq/tare/arms/engine/answers"
 	"github.com/tarehq/tare/arms/pages"
@@ -29,12 +37,14 @@ const files = 1 << 14 // open at once in a worker: more than any workload's conn
 type settings struct {
 	serve string
 	gzip  int
+	tls   bool
 }
 
 func main() {
 	var s settings
 	flag.StringVar(&s.serve, "serve", "answers", "`what` to serve: answers, pages or files")
 	flag.IntVar(&s.gzip, "gzip", 0, "`level` at which pages are compressed; 0: they are not")
+	flag.BoolVar(&s.tls, "tls", false, "speak TLS and HTTP/2")
 	flag.Parse()
 	err := become(os.Getenv("TARE_ADDR"), s)
 	fmt.Fprintf(os.Stderr, "nginx: %v\n", err)
@@ -67,6 +77,11 @@ func become(addr string, s settings) error {
 	if err := errors.Join(pages.Write(root, all), os.WriteFile("nginx.conf", []byte(conf), 0o644)); err != nil {
 		return err
 	}
+	if s.tls {
+		if err := writeCertificate("cert.pem"); err != nil {
+			return fmt.Errorf("making a certificate: %w", err)
+		}
+	}
 	dir, err := os.Getwd()
 	if err != nil {
 		return err
@@ -75,11 +90,32 @@ func become(addr string, s settings) error {
 	return fmt.Errorf("running %s: %w", program, syscall.Exec(program, args, os.Environ()))
 }
 
+// writeCertificate writes a certificate that signs itself and its key to one file.
+func writeCertificate(name string) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	of := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour)}
+	cert, err := x509.CreateCertificate(rand.Reader, of, of, key.Public(), key)
+	if err != nil {
+		return err
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return err
+	}
+	both := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})
+	both = append(both, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})...)
+	return os.WriteFile(name, both, 0o600)
+}
+
 // configuration is nginx's, with paths relative to its prefix.
 func configuration(addr, root string, s settings) string {
 	var b strings.Builder
 	err := template.Must(template.New("").Parse(text)).Execute(&b, map[string]any{
 		"Addr": addr, "Workers": runtime.GOMAXPROCS(0), "Files": files, "Root": root, "Answers": s.serve == "answers", "Gzip": s.gzip,
+		"TLS":   s.tls,
 		"Plain": string(answers.Plain()), "Object": string(answers.Object()),
 		"Superuser": os.Geteuid() == 0, "Text": answers.Text, "JSON": answers.JSON,
 	})
@@ -125,7 +161,14 @@ http {
 	{{- end}}
 
 	server {
+		{{- if .TLS}}
+		listen {{.Addr}} ssl http2 backlog=4096;
+		ssl_certificate cert.pem;
+		ssl_certificate_key cert.pem;
+		error_page 497 =200 /plain;
+		{{- else}}
 		listen {{.Addr}} backlog=4096;
+		{{- end}}
 		root {{.Root}};
 		{{- if .Answers}}
 		default_type "{{.Text}}";
