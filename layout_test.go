@@ -125,6 +125,8 @@ var arrows = map[string][]string{
 	"arms/rivals/internal/orders/ordersconnect": {"arms/rivals/internal/orders"},
 	"arms/rivals/internal/orders/orderstest":    {"arms/rivals/internal/orders"},
 
+	"load/internal/http1": {"load/internal/check"},
+
 	"cmd/tare/internal/loadverb/export":   {"cmd/tare/internal/cli", "load"},
 	"cmd/tare/internal/loadverb/journal":  {"load"},
 	"cmd/tare/internal/loadverb/redirect": {"load"},

@@ -2,6 +2,7 @@ package load
 
 import (
 	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math"
@@ -93,15 +94,7 @@ func checkOptions(o *Options) error {
 // pickEngine picks what drives the requests.
 func (p *plan) pickEngine() error {
 	o := p.opts
-	var obstacle error // to the event loops
-	switch {
-	case o.Protocol == HTTP2, o.Protocol == HTTP3:
-		obstacle = errors.New("the epoll engine speaks HTTP/1.1 only")
-	case p.script.https:
-		obstacle = errors.New("the epoll engine has no TLS")
-	case !epollWorks:
-		obstacle = fmt.Errorf("the epoll engine needs Linux: %w", errors.ErrUnsupported)
-	}
+	obstacle := p.obstacle()
 	switch {
 	case o.Protocol != HTTP1 && o.Protocol != HTTP2 && o.Protocol != HTTP3:
 		return fmt.Errorf("protocol %q is unknown: want \"\", %q or %q", o.Protocol, HTTP2, HTTP3)
@@ -119,6 +112,22 @@ func (p *plan) pickEngine() error {
 		p.engine, p.drive = Goroutines, runStreams
 	default:
 		p.engine, p.drive = Goroutines, runGoroutines
+	}
+	return nil
+}
+
+// obstacle is why event loops cannot drive the requests; nil if they can.
+func (p *plan) obstacle() error {
+	o := p.opts
+	switch {
+	case o.Protocol != HTTP1:
+		return errors.New("the epoll engine speaks HTTP/1.1 only")
+	case p.script.https && o.Proxy != "":
+		return errors.New("the epoll engine opens no tunnels through a proxy")
+	case o.TLS != nil && o.TLS.Renegotiation != tls.RenegotiateNever:
+		return errors.New("the epoll engine's TLS does not renegotiate")
+	case !epollWorks:
+		return fmt.Errorf("the epoll engine needs Linux: %w", errors.ErrUnsupported)
 	}
 	return nil
 }
@@ -213,7 +222,7 @@ func (p *plan) checkPipeline() error {
 	case p.open:
 		return errors.New("pipelined requests begin together, and a schedule begins each at its own time: leave one of the two out")
 	case p.engine != Epoll:
-		return fmt.Errorf("the %s engine does not pipeline: the epoll engine does, for HTTP/1.1 without TLS", p.engine)
+		return fmt.Errorf("the %s engine does not pipeline: the epoll engine does, for HTTP/1.1", p.engine)
 	case o.Pipeline > maxPipeline:
 		return fmt.Errorf("%d requests at once are too many: want at most %d", o.Pipeline, maxPipeline)
 	case p.script.share > 0:

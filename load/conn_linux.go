@@ -5,12 +5,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tarehq/tare/load/internal/http1"
+	"github.com/tarehq/tare/load/internal/nonblock"
 	"github.com/tarehq/tare/load/internal/sys"
 )
 
 // conn is a slot for a connection and for the request that it carries.
 type conn struct {
-	ans answer
+	ans http1.Answer
 	out outcome
 
 	slot, generation int32 // what the poller's reports carry
@@ -18,6 +20,10 @@ type conn struct {
 	endpoint         int
 	at               int // of the endpoint's addresses, the one that is used
 	tried            int // addresses that could not be reached
+
+	opening *opening       // on its way; nil: none, or open
+	link    *link          // what is sent and read goes through it; nil: it goes as it is
+	sock    *nonblock.Conn // that link runs on
 
 	disordered uint32 // segments that had come out of order when that was last asked
 
@@ -113,9 +119,16 @@ func (l *loop) discard(c *conn) {
 // hangUp closes c's socket. The poller's reports of it may still be on their
 // way: they are known by their generation.
 func (l *loop) hangUp(c *conn) {
+	if c.opening != nil {
+		c.opening.cancel()
+	}
+	if c.link != nil {
+		c.sayGoodbye()
+	}
 	if c.fd >= 0 {
 		sys.Close(c.fd)
 	}
+	c.opening, c.link, c.sock = nil, nil, nil
 	c.fd, c.connecting, c.blocked, c.ending, c.disordered = -1, false, false, false, 0
 	c.generation++
 }
@@ -127,13 +140,18 @@ func (l *loop) dial(c *conn) error {
 		return err
 	}
 	c.fd, c.connecting = fd, true
+	return l.watch(c)
+}
+
+// watch has the poller report c's socket.
+func (l *loop) watch(c *conn) error {
 	if l.inbox != nil {
-		if err := sys.Stamp(fd); err != nil { // a sandbox refuses, say: answers count from when they are read
+		if err := sys.Stamp(c.fd); err != nil { // a sandbox refuses, say: answers count from when they are read
 			l.inbox = nil
 			l.rec.caveats = append(l.rec.caveats, fmt.Errorf("having the kernel note when answers arrive: %w: they count from when the generator reads them", err))
 		}
 	}
-	return l.poll.Add(fd, l.interest(c), c.slot, c.generation)
+	return l.poll.Add(c.fd, l.interest(c), c.slot, c.generation)
 }
 
 // interest is what the poller is to report of c. A TCP socket is writable but
@@ -149,16 +167,17 @@ func (l *loop) interest(c *conn) uint32 {
 
 // flush connects c if need be and sends what can be sent of its request.
 func (l *loop) flush(c *conn) {
+	if l.opener != nil {
+		l.flushLink(c)
+		return
+	}
 	for {
 		err := l.attempt(c)
 		if err == nil {
 			return
 		}
 		if c.fd >= 0 && !c.connecting {
-			// There may be an answer: servers answer what they refuse to
-			// read, and close.
-			c.unsent, c.tail = nil, nil
-			l.receive(c)
+			l.receiveEarly(c)
 			return
 		}
 		l.hangUp(c)
@@ -167,6 +186,13 @@ func (l *loop) flush(c *conn) {
 			return
 		}
 	}
+}
+
+// receiveEarly reads what has come on c, on which nothing more can be sent: servers answer
+// what they refuse to read, and close.
+func (l *loop) receiveEarly(c *conn) {
+	c.unsent, c.tail = nil, nil
+	l.receive(c)
 }
 
 // elsewhere turns c to the next address of its endpoint, and with it who connects
@@ -224,16 +250,20 @@ func (l *loop) block(c *conn) error {
 
 // receive reads what has come on c, a bounded part at a time.
 func (l *loop) receive(c *conn) {
+	if c.link != nil {
+		l.receiveLink(c)
+		return
+	}
 	const turn = 16 // reads, until the other connections have theirs
 	for range turn {
-		n, e := l.read(c)
+		n, e := l.read(c, l.buf)
 		switch {
 		case e == syscall.EAGAIN:
 			return
 		case e == syscall.EINTR:
 			continue
 		case e != 0:
-			l.fail(c, c.ans.broken(), c.ans.cause(e))
+			l.fail(c, broken(&c.ans), c.ans.Cause(e))
 			return
 		case n == 0:
 			l.ended(c)
@@ -244,7 +274,7 @@ func (l *loop) receive(c *conn) {
 		}
 	}
 	if err := l.poll.Rearm(c.fd, l.interest(c), c.slot, c.generation); err != nil {
-		l.fail(c, c.ans.broken(), err)
+		l.fail(c, broken(&c.ans), err)
 	}
 }
 
@@ -255,14 +285,14 @@ func (l *loop) receive(c *conn) {
 // read one answer in a hundred 0.2 to 2 ms after it had come, and the response
 // times said so of the server. In the closed loop nothing is sent before an answer
 // is read, so that is where its time ends, and a plain read takes less.
-func (l *loop) read(c *conn) (int, syscall.Errno) {
+func (l *loop) read(c *conn, b []byte) (int, syscall.Errno) {
 	if l.inbox == nil {
-		n, e := sys.Recv(c.fd, l.buf)
+		n, e := sys.Recv(c.fd, b)
 		l.now = nanotime()
 		l.arrived = l.now
 		return n, e
 	}
-	n, stamp, e := l.inbox.Recv(c.fd, l.buf)
+	n, stamp, e := l.inbox.Recv(c.fd, b)
 	now := time.Now()
 	l.now = int64(now.Sub(epoch))
 	l.arrived = l.now
@@ -297,8 +327,8 @@ func (l *loop) feed(c *conn, b []byte) bool {
 		if c.out.firstByte == 0 {
 			c.out.firstByte = l.arrived
 		}
-		n, done, err := l.parser.feed(&c.ans, b)
-		exact, more := n == len(b), done && c.ans.keep && len(c.behind) > 0
+		n, done, err := l.parser.Feed(&c.ans, b)
+		exact, more := n == len(b), done && c.ans.Keep && len(c.behind) > 0
 		if !more {
 			n = len(b) // what comes behind the last answer belongs to it
 		}
@@ -322,9 +352,9 @@ func (l *loop) feed(c *conn, b []byte) bool {
 
 // ended acts on the end of a connection that carries a request.
 func (l *loop) ended(c *conn) {
-	if l.parser.eof(&c.ans) {
+	if l.parser.EOF(&c.ans) {
 		l.complete(c, false)
 		return
 	}
-	l.fail(c, c.ans.broken(), c.ans.cause(nil))
+	l.fail(c, broken(&c.ans), c.ans.Cause(nil))
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tarehq/tare/load/internal/http1"
 	"github.com/tarehq/tare/load/internal/http3"
 	"github.com/tarehq/tare/load/internal/proxy"
 	"github.com/tarehq/tare/load/internal/wire"
@@ -34,6 +35,7 @@ type link struct {
 	connect   time.Duration
 	handshake time.Duration // 0 without TLS
 	resumed   bool
+	reached   atomic.Bool // the server, or the proxy's tunnel to it: the handshake is next
 	taken     atomic.Bool // HTTP/2: a request found a stream of it free
 }
 
@@ -77,6 +79,15 @@ func tlsConfig(o *Options) *tls.Config {
 
 // dial opens a connection to endpoint i. ctx bounds the whole of it.
 func (d *dialer) dial(ctx context.Context, i int) (*link, error) {
+	l := new(link)
+	if err := d.open(ctx, l, i); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// open makes l a connection to endpoint i.
+func (d *dialer) open(ctx context.Context, l *link, i int) error {
 	start := nanotime()
 	var raw net.Conn
 	err := d.reach(ctx, i, func(ctx context.Context, addr string) (err error) {
@@ -84,42 +95,43 @@ func (d *dialer) dial(ctx context.Context, i int) (*link, error) {
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if host := d.ends[i].tunnel; host != "" {
 		through, err := d.proxy.Tunnel(ctx, raw, host)
 		if err != nil {
 			raw.Close()
-			return nil, err
+			return err
 		}
 		raw = through
 	}
 	connected := nanotime()
-	l := &link{wire: &wire.Conn{Conn: raw}, connect: time.Duration(connected - start)}
+	l.reached.Store(true)
+	l.wire, l.connect = &wire.Conn{Conn: raw}, time.Duration(connected-start)
 	l.Conn = l.wire
 	if d.tls[i] == nil {
-		return l, nil
+		return nil
 	}
 	tc := tls.Client(l.wire, d.tls[i])
 	if err := tc.HandshakeContext(ctx); err != nil {
 		raw.Close()
-		return nil, &handshakeError{err}
+		return &handshakeError{err}
 	}
 	st := tc.ConnectionState()
 	if d.tls[i].NextProtos[0] == "h2" && st.NegotiatedProtocol != "h2" {
 		tc.Close()
-		return nil, &handshakeError{errNoHTTP2}
+		return &handshakeError{errNoHTTP2}
 	}
 	l.Conn, l.resumed = tc, st.DidResume
 	l.handshake = time.Duration(nanotime() - connected)
-	return l, nil
+	return nil
 }
 
 // dialHTTP3 opens an HTTP/3 connection to endpoint i. Its handshake is what connects.
 func (d *dialer) dialHTTP3(ctx context.Context, i int) (conn *http3.Conn, l *link, err error) {
 	start := nanotime()
 	err = d.reach(ctx, i, func(ctx context.Context, addr string) (err error) {
-		conn, err = http3.Dial(ctx, addr, d.tls[i], maxHead)
+		conn, err = http3.Dial(ctx, addr, d.tls[i], http1.MaxHead)
 		return err
 	})
 	if err != nil {

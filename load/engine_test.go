@@ -37,6 +37,7 @@ var protocols = []struct {
 	{"h2", load.Goroutines, load.HTTP2, true},
 	{"epoll", load.Epoll, load.HTTP1, false},
 	{"h3", load.Goroutines, load.HTTP3, true},
+	{"epoll-https", load.Epoll, load.HTTP1, true},
 }
 
 // eachEngine runs f with both engines for HTTP/1.1.

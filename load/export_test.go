@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/tarehq/tare/load/internal/check"
 )
 
 // Internals that the external tests of the request side look at.
@@ -54,16 +56,16 @@ func Verified(v Verify, status int, head, body string, step int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	var st stream
-	st.reset(&check{contains: []byte("an earlier use"), digest: []byte("of the same stream")})
+	var st check.Stream
+	st.Reset(&check.Check{Contains: []byte("an earlier use"), Digest: []byte("of the same stream")})
 	st.Write([]byte("an earlier"))
-	st.reset(&c)
+	st.Reset(&c)
 	for rest := []byte(body); len(rest) > 0; {
 		n := min(step, len(rest))
 		st.Write(rest[:n])
 		rest = rest[n:]
 	}
-	return c.headOK(status, []byte(head)) && st.ok(), nil
+	return c.HeadOK(status, []byte(head)) && st.OK(), nil
 }
 
 // Patience is how long after the last of o's requests began it is given up; false if

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/tarehq/tare/load/internal/template"
 )
 
 // maxFeeder bounds a feeder file, which is held in memory whole: reading while
@@ -75,6 +77,14 @@ func (f *Feeder) Len() int { return len(f.records) }
 func (f *Feeder) Table() (columns []string, records [][]string) { return f.columns, f.records }
 
 func (f *Feeder) columnList() string { return strings.Join(f.columns, ", ") }
+
+// source is f for templates; nil for nil.
+func (f *Feeder) source() *template.Source {
+	if f == nil {
+		return nil
+	}
+	return &template.Source{Path: f.path, Columns: f.columns}
+}
 
 func (f *Feeder) at(line int, err error) error {
 	return fmt.Errorf("%s:%d: %w", f.path, line, err)

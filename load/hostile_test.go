@@ -215,19 +215,21 @@ func TestClearErrors(t *testing.T) {
 		{"hung up", "https://" + deaf, nil, "", "securing the connection to " + deaf},
 		{"plain", strings.Replace(plain.URL, "http:", "https:", 1), nil, "", "does not speak TLS on this port; use http://"},
 	}
-	for _, tt := range tests {
-		o := load.Options{Engine: load.Goroutines, Requests: 2, Connections: 1, TLS: tt.tls, Unix: tt.unix, Targets: []load.Target{{URL: tt.url}}}
-		if tt.name == "silent" { // the others end by themselves, on a busy machine when it comes to it
-			o.Timeout = time.Second
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		for _, tt := range tests {
+			o := load.Options{Engine: engine, Requests: 2, Connections: 1, TLS: tt.tls, Unix: tt.unix, Targets: []load.Target{{URL: tt.url}}}
+			if tt.name == "silent" { // the others end by themselves, on a busy machine when it comes to it
+				o.Timeout = time.Second
+			}
+			r, err := load.Run(context.Background(), o)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%s: got error %v\nwant one with %q", tt.name, err, tt.want)
+			}
+			if r == nil || r.Counts.Refused+r.Counts.Timeout != 2 {
+				t.Errorf("%s: got %+v, want 2 without a connection", tt.name, r)
+			}
 		}
-		r, err := load.Run(context.Background(), o)
-		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: got error %v\nwant one with %q", tt.name, err, tt.want)
-		}
-		if r == nil || r.Counts.Refused+r.Counts.Timeout != 2 {
-			t.Errorf("%s: got %+v, want 2 without a connection", tt.name, r)
-		}
-	}
+	})
 }
 
 // A target that dies and returns is survived; every request is accounted for.

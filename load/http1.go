@@ -7,6 +7,8 @@ import (
 	"math"
 	"net"
 	"time"
+
+	"github.com/tarehq/tare/load/internal/http1"
 )
 
 const (
@@ -23,11 +25,11 @@ type http1Exchanger struct {
 	engine *netEngine
 	rec    *recorder
 	cursor *cursor
-	parser *parser
+	parser *http1.Parser
 	pool   *http1Pool // closed loop: its own; open loop: all workers'
 	req    []byte     // room for a request with fields
 	buf    []byte     // what is read
-	answer answer
+	answer http1.Answer
 }
 
 // http1Conn is a connection and whether it has carried a request.
@@ -49,7 +51,7 @@ func runGoroutines(p *plan) (closeAll func(), err error) {
 	}
 	e.exchanger = func(k int, rec *recorder) exchanger {
 		return &http1Exchanger{
-			engine: e, rec: rec, cursor: e.script.cursor(k), parser: newParser(e.script, p.opts.MaxAnswer),
+			engine: e, rec: rec, cursor: e.script.cursor(k), parser: e.script.parser(p.opts.MaxAnswer),
 			pool: pool(), buf: make([]byte, maxRead),
 		}
 	}
@@ -89,10 +91,10 @@ func (x *http1Exchanger) exchange(o *outcome) (failure, error) {
 		}
 	}
 	o.reused, c.carried, c.begun = c.carried, true, o.start
-	x.answer.begin(target)
+	x.answer.Begin(target)
 	kind, err := x.converse(c, [2][]byte{req, tail}, o)
 	o.bytesIn, o.bytesOut = c.wire.Take()
-	if err == nil && x.answer.keep && !alone {
+	if err == nil && x.answer.Keep && !alone {
 		x.pool.put(i, c)
 	} else {
 		c.shut(err == nil)
@@ -117,7 +119,7 @@ func (x *http1Exchanger) open(i int, start int64) (*http1Conn, error) {
 
 // converse sends the parts of a request on c and reads the answer.
 func (x *http1Exchanger) converse(c *http1Conn, req [2][]byte, o *outcome) (failure, error) {
-	c.wire.SetDeadline(x.engine.deadline(o.start))
+	c.wire.SetDeadline(x.engine.plan.deadline(o.start))
 	if err := x.engine.abandoned.Err(); err != nil {
 		return failTimeout, err // the watch may have come before SetDeadline
 	}
@@ -149,7 +151,7 @@ func (x *http1Exchanger) converseLong(c *http1Conn, req [2][]byte, o *outcome) (
 
 // conclude is how a request ended, of which unsent kept a part from being sent.
 func (x *http1Exchanger) conclude(kind failure, err, unsent error) (failure, error) {
-	x.answer.keep = x.answer.keep && unsent == nil
+	x.answer.Keep = x.answer.Keep && unsent == nil
 	if err != nil && unsent != nil && kind != failMalformed {
 		return x.broken(unsent)
 	}
@@ -174,16 +176,16 @@ func (x *http1Exchanger) receive(c *http1Conn, o *outcome) (failure, error) {
 		if n > 0 && o.firstByte == 0 {
 			o.firstByte = nanotime()
 		}
-		used, done, bad := x.parser.feed(a, x.buf[:n])
+		used, done, bad := x.parser.Feed(a, x.buf[:n])
 		if bad != nil {
 			return failMalformed, bad
 		}
 		if !done && err == io.EOF {
-			done = x.parser.eof(a)
+			done = x.parser.EOF(a)
 		}
 		if done {
-			a.keep = a.keep && used == n && err == nil
-			o.status, o.verified = a.status, a.verified
+			a.Keep = a.Keep && used == n && err == nil
+			o.status, o.verified = a.Status, a.Verified
 			return 0, nil
 		}
 		if err != nil {
@@ -200,5 +202,5 @@ func (x *http1Exchanger) broken(err error) (failure, error) {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err
 	}
-	return x.answer.broken(), x.answer.cause(err)
+	return broken(&x.answer), x.answer.Cause(err)
 }

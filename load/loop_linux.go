@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/load/internal/fifo"
+	"github.com/tarehq/tare/load/internal/http1"
 	"github.com/tarehq/tare/load/internal/sys"
 )
 
@@ -30,13 +31,15 @@ type loop struct {
 	plan   *plan
 	rec    *recorder
 	cursor *cursor
-	parser *parser
+	parser *http1.Parser
 	poll   *sys.Poller
 	addrs  [][]sys.Address // by endpoint; the loop's own
 	best   []int           // by endpoint: the address to try first
 	unix   bool
 	buf    []byte
 	now    int64 // as of the last look
+
+	opener *opener // of connections that package net opens; nil: the loop itself does
 
 	inbox   *sys.Inbox // tells when answers arrived; nil: they count from when they are read
 	arrived int64      // when what was read last did
@@ -71,10 +74,16 @@ func newLoop(p *plan, i int) (*loop, error) {
 	}
 	l := &loop{
 		plan: p, rec: p.recorder(), cursor: p.script.cursor(i),
-		parser: newParser(p.script, p.opts.MaxAnswer), poll: poll,
+		parser: p.script.parser(p.opts.MaxAnswer), poll: poll,
 		addrs: make([][]sys.Address, len(p.addrs)), best: make([]int, len(p.addrs)), unix: p.opts.Unix != "",
 		buf: make([]byte, readSize), idle: make([]connList, len(p.addrs)),
 		due: never, now: nanotime(),
+	}
+	if p.script.https {
+		if l.opener, err = newOpener(p, poll); err != nil {
+			poll.Close()
+			return nil, err
+		}
 	}
 	for e, addrs := range p.addrs {
 		for _, a := range addrs {
@@ -106,6 +115,9 @@ func newLoop(p *plan, i int) (*loop, error) {
 func (l *loop) close() {
 	for _, c := range l.conns {
 		l.hangUp(c)
+	}
+	if l.opener != nil {
+		l.opener.close()
 	}
 	l.poll.Close()
 }
@@ -148,7 +160,14 @@ func (l *loop) turn(n int) bool {
 // server, or an answer to no request.
 func (l *loop) clear(i int) {
 	slot, generation, ready := l.poll.Event(i)
-	if c := l.conns[slot]; c.generation == generation && !c.busy && ready&^sys.Writable != 0 {
+	if slot == openedSlot {
+		return
+	}
+	c := l.conns[slot]
+	if c.generation != generation || c.busy || ready&^sys.Writable == 0 {
+		return
+	}
+	if c.link == nil || ready&sys.Hangup != 0 || !l.silent(c) {
 		l.idle[c.endpoint].remove(c)
 		l.discard(c)
 	}
@@ -158,13 +177,17 @@ func (l *loop) clear(i int) {
 // request.
 func (l *loop) handle(i int) {
 	slot, generation, ready := l.poll.Event(i)
+	if slot == openedSlot {
+		l.takeOpened()
+		return
+	}
 	c := l.conns[slot]
 	if c.generation != generation || !c.busy {
 		return // gone, or idle
 	}
 	incoming := ready&^sys.Writable != 0
 	c.ending = c.ending || ready&sys.Hangup != 0
-	if len(c.unsent) > 0 {
+	if c.sending() {
 		l.flush(c)
 	}
 	if incoming && c.busy && c.generation == generation {

@@ -296,19 +296,7 @@ func (e *netEngine) opened(rec *recorder, l *link) {
 	}
 }
 
-// deadline is when a request that began at start has taken too long; the zero
-// time is never.
-func (e *netEngine) deadline(start int64) time.Time {
-	if e.plan.opts.Timeout == 0 {
-		return time.Time{}
-	}
-	return epoch.Add(time.Duration(start) + e.plan.opts.Timeout)
-}
-
 // bounded is a context that ends with the request that began at start.
 func (e *netEngine) bounded(start int64) (context.Context, context.CancelFunc) {
-	if t := e.deadline(start); !t.IsZero() {
-		return context.WithDeadline(e.abandoned, t)
-	}
-	return e.abandoned, func() {}
+	return e.plan.bounded(e.abandoned, start)
 }

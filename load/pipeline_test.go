@@ -155,7 +155,7 @@ func TestPipelineRefused(t *testing.T) {
 		o    load.Options
 		want string
 	}{
-		{load.Options{Targets: []load.Target{{URL: "https://127.0.0.1:1/"}}, Pipeline: 2}, "does not pipeline"},
+		{load.Options{Targets: []load.Target{{URL: "https://127.0.0.1:1/"}}, Protocol: load.HTTP2, Pipeline: 2}, "does not pipeline"},
 		{load.Options{Targets: []load.Target{whole}, Pipeline: -1}, "Pipeline is negative"},
 		{load.Options{Targets: []load.Target{whole}, Pipeline: 5000}, "too many"},
 		{load.Options{Targets: []load.Target{whole}, Pipeline: 2, NewConnections: 1}, "connections of their own"},

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"math"
 	"net/netip"
 	"slices"
@@ -97,6 +98,23 @@ func (p *plan) closes() int64 { return min(p.end.Load(), p.spent.Load()) }
 // giveUp is when requests in flight are given up as timed out and waiting ones
 // as dropped.
 func (p *plan) giveUp() int64 { return p.quit.Load() }
+
+// deadline is when a request that began at start has taken too long; the zero
+// time is never.
+func (p *plan) deadline(start int64) time.Time {
+	if p.opts.Timeout == 0 {
+		return time.Time{}
+	}
+	return epoch.Add(time.Duration(start) + p.opts.Timeout)
+}
+
+// bounded is ctx, ended with the request that began at start.
+func (p *plan) bounded(ctx context.Context, start int64) (context.Context, context.CancelFunc) {
+	if t := p.deadline(start); !t.IsZero() {
+		return context.WithDeadline(ctx, t)
+	}
+	return context.WithCancel(ctx)
+}
 
 // take uses up one measured request. False means that there is none left and
 // no request is to be scheduled any more.

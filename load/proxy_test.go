@@ -30,6 +30,7 @@ func TestProxy(t *testing.T) {
 				io.WriteString(w, "ok")
 			}))
 			o.Targets[0].URL = server.URL + "/a%20b"
+			o.Engine = load.Auto // event loops open no tunnels
 			o.Proxy = strings.Replace(via.URL, "://", "://ada:s%3A3cret@", 1)
 			o.Connections, o.Requests = 4, 100
 			r := run(t, context.Background(), o)
@@ -57,7 +58,7 @@ func TestProxyFails(t *testing.T) {
 		}
 		t.Run(p.name, func(t *testing.T) {
 			o, server := serve(t, i, ok)
-			o.Connections, o.Requests = 1, 3
+			o.Connections, o.Requests, o.Engine = 1, 3, load.Auto
 			tunnels := p.tls || p.protocol != load.HTTP1
 
 			o.Proxy = forward.Start(t, "Basic x").URL

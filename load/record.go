@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tarehq/tare/load/internal/http1"
 	"github.com/tarehq/tare/stats/hist"
 )
 
@@ -26,6 +27,15 @@ const (
 // String is what happened to a request, as in "3 requests were refused".
 func (k failure) String() string {
 	return [failures]string{"refused", "reset", "not answered in time", "cut short", "answered by something malformed"}[k]
+}
+
+// broken is what became of a request whose connection ended or broke before
+// the answer was whole.
+func broken(a *http1.Answer) failure {
+	if a.Started {
+		return failShort
+	}
+	return failReset
 }
 
 // lateAnswer tells of a request that timed out.

@@ -107,7 +107,7 @@ func (l *loop) dispatch(intended int64) bool {
 	}
 	d.drawn = false
 	c.out = outcome{intended: intended, start: l.now, reused: c.used}
-	c.ans.begin(d.target)
+	c.ans.Begin(d.target)
 	c.unsent, c.tail = d.req, d.tail
 	if l.plan.script.targets[d.target].dynamic() { // what comes next is drawn into the same place
 		c.buf = append(c.buf[:0], d.req...)
@@ -138,13 +138,14 @@ func (l *loop) proceed(c *conn) {
 	l.answered(c)
 	begun := c.out.start
 	c.out = outcome{intended: begun, start: begun, reused: true}
-	c.ans.begin(c.behind[0])
+	c.ans.Begin(c.behind[0])
 	c.behind = append(c.behind[:0], c.behind[1:]...)
 }
 
 // answered records that c's request ended with its answer.
 func (l *loop) answered(c *conn) {
-	c.out.end, c.out.status, c.out.verified = l.arrived, c.ans.status, c.ans.verified
+	c.out.end, c.out.status, c.out.verified = l.arrived, c.ans.Status, c.ans.Verified
+	c.countBytes()
 	l.rec.answered(&c.out, l.now)
 }
 
@@ -163,7 +164,7 @@ func (l *loop) complete(c *conn, exact bool) {
 	l.forsake(c, failReset, errNoMore)
 	l.flight.remove(c)
 	c.busy = false
-	if c.ans.keep && exact && !c.own && !c.ending && len(c.unsent) == 0 {
+	if c.ans.Keep && exact && !c.own && !c.ending && !c.sending() {
 		c.used = true
 		l.idle[c.endpoint].push(c)
 	} else {
@@ -177,6 +178,7 @@ func (l *loop) complete(c *conn, exact bool) {
 func (l *loop) fail(c *conn, k failure, err error) {
 	l.now = nanotime()
 	c.out.end = l.now
+	c.countBytes()
 	if k == failRefused && l.rec.causes[k] == nil {
 		err = explain(l.plan.script.endpoints[c.endpoint], err)
 	}
@@ -187,7 +189,7 @@ func (l *loop) fail(c *conn, k failure, err error) {
 	l.forsake(c, k, err)
 	l.flight.remove(c)
 	c.busy, c.unsent, c.tail = false, nil, nil
-	hopeless := !c.out.reused && !c.ans.started && k != failTimeout
+	hopeless := !c.out.reused && !c.ans.Started && k != failTimeout
 	l.discard(c)
 	l.release(hopeless)
 }
@@ -225,9 +227,12 @@ func (l *loop) expire() {
 	for l.overdue() {
 		c := l.flight.first
 		err := lateAnswer(l.plan.opts.Timeout)
-		if c.connecting {
+		switch {
+		case c.connecting:
 			l.elsewhere(c)
 			err = explain(l.plan.script.endpoints[c.endpoint], os.ErrDeadlineExceeded)
+		case c.opening != nil:
+			err = explain(l.plan.script.endpoints[c.endpoint], c.opening.late())
 		}
 		l.fail(c, failTimeout, err)
 	}

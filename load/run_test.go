@@ -3,6 +3,7 @@ package load_test
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -566,7 +567,8 @@ func TestOptionErrors(t *testing.T) {
 		{load.Options{Targets: ok, Protocol: "spdy"}, `protocol "spdy" is unknown`},
 		{load.Options{Targets: ok, Engine: "steam"}, `engine "steam" is unknown`},
 		{load.Options{Targets: ok, Engine: load.Epoll, Protocol: load.HTTP2}, "use the goroutine engine"},
-		{load.Options{Targets: []load.Target{{URL: "https://localhost/"}}, Engine: load.Epoll}, "use the goroutine engine"},
+		{load.Options{Targets: []load.Target{{URL: "https://localhost/"}}, Proxy: "localhost:3128", Engine: load.Epoll}, "use the goroutine engine"},
+		{load.Options{Targets: []load.Target{{URL: "https://localhost/"}}, TLS: &tls.Config{Renegotiation: tls.RenegotiateOnceAsClient}, Engine: load.Epoll}, "does not renegotiate"},
 		{load.Options{Targets: ok, Connections: math.MaxInt}, "ulimit -n"},
 		{load.Options{Targets: ok, Proxy: "socks5://ada:secret@localhost"}, `proxy "socks5://…@localhost": scheme "socks5" is not supported`},
 		{load.Options{Targets: ok, Proxy: "localhost:3128", Unix: "s"}, "not reached through a proxy"},

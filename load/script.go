@@ -13,7 +13,10 @@ import (
 	"sync/atomic"
 
 	"github.com/tarehq/tare/load/internal/alias"
+	"github.com/tarehq/tare/load/internal/check"
+	"github.com/tarehq/tare/load/internal/http1"
 	"github.com/tarehq/tare/load/internal/proxy"
+	"github.com/tarehq/tare/load/internal/template"
 )
 
 // maxWeight bounds a target's weight.
@@ -22,32 +25,32 @@ const maxWeight = 1 << 20
 // message is an encoded HTTP/1.1 request: whole when nothing in it varies, but
 // for a long body, which is sent from where it is.
 type message struct {
-	fixed []byte   // nil when there are fields to fill
-	tail  []byte   // to be sent after the rest
-	head  template // up to the value of Content-Length, or whole without a body
-	body  template
+	fixed []byte            // nil when there are fields to fill
+	tail  []byte            // to be sent after the rest
+	head  template.Template // up to the value of Content-Length, or whole without a body
+	body  template.Template
 	sized bool // Content-Length's value, the empty line and the body follow head
 }
 
 // encode lays b out as an HTTP/1.1 request.
 func (b *blueprint) encode(closing bool) message {
-	parts := []template{
-		literal(b.method + " " + b.origin), b.path, literal(" HTTP/1.1\r\nHost: "), b.host, literal("\r\n"),
+	parts := []template.Template{
+		template.Literal(b.method + " " + b.origin), b.path, template.Literal(" HTTP/1.1\r\nHost: "), b.host, template.Literal("\r\n"),
 	}
 	for _, h := range b.header {
-		parts = append(parts, literal(h.name+": "), h.value, literal("\r\n"))
+		parts = append(parts, template.Literal(h.name+": "), h.value, template.Literal("\r\n"))
 	}
 	if closing {
-		parts = append(parts, literal("Connection: close\r\n"))
+		parts = append(parts, template.Literal("Connection: close\r\n"))
 	}
 	m := message{body: b.body, tail: b.tail, sized: b.carriesLength()}
 	if m.sized {
-		parts = append(parts, literal("Content-Length: "))
+		parts = append(parts, template.Literal("Content-Length: "))
 	} else {
-		parts = append(parts, literal("\r\n"))
+		parts = append(parts, template.Literal("\r\n"))
 	}
-	m.head = join(parts...)
-	if !m.head.dynamic() && !m.body.dynamic() {
+	m.head = template.Join(parts...)
+	if !m.head.Dynamic() && !m.body.Dynamic() {
 		m.fixed = m.appendTo([]byte{}, nil)
 	}
 	return m
@@ -65,11 +68,11 @@ func (b *blueprint) carriesLength() bool {
 
 // appendTo appends the request without its tail.
 func (m *message) appendTo(dst []byte, record []string) []byte {
-	dst = m.head.appendTo(dst, record)
+	dst = m.head.AppendTo(dst, record)
 	if m.sized {
-		dst = strconv.AppendInt(dst, int64(m.body.size(record)+len(m.tail)), 10)
+		dst = strconv.AppendInt(dst, int64(m.body.Size(record)+len(m.tail)), 10)
 		dst = append(dst, "\r\n\r\n"...)
-		dst = m.body.appendTo(dst, record)
+		dst = m.body.AppendTo(dst, record)
 	}
 	return dst
 }
@@ -79,7 +82,8 @@ func (m *message) appendTo(dst []byte, record []string) []byte {
 type script struct {
 	endpoints []endpoint
 	targets   []*blueprint
-	verify    verifier
+	verify    []check.Check  // by target
+	answers   []http1.Target // to the targets
 	https     bool
 	proxy     *proxy.Proxy // nil: none
 
@@ -131,6 +135,9 @@ func newScript(o *Options) (*script, error) {
 		}
 		s.verify = append(s.verify, c)
 	}
+	for i := range s.verify {
+		s.answers = append(s.answers, http1.Target{Bodiless: s.targets[i].head, Check: &s.verify[i]})
+	}
 	s.alias = alias.New(weights)
 	return s, nil
 }
@@ -157,8 +164,11 @@ type cursor struct {
 
 // expectsStatus reports whether a target says which status is right.
 func (s *script) expectsStatus() bool {
-	return slices.ContainsFunc(s.verify, func(c check) bool { return c.status != 0 })
+	return slices.ContainsFunc(s.verify, func(c check.Check) bool { return c.Status != 0 })
 }
+
+// parser is one for the answers, of up to limit bytes each.
+func (s *script) parser(limit int64) *http1.Parser { return http1.NewParser(s.answers, limit) }
 
 func (s *script) cursor(worker int) *cursor {
 	return &cursor{s: s, rng: rand.New(rand.NewPCG(s.seed, uint64(worker)))}
@@ -224,16 +234,16 @@ func (c *cursor) request() (req *http.Request, target int) {
 	if b.dynamic() {
 		rec = c.s.record()
 	}
-	host := b.host.fill(rec)
+	host := b.host.Fill(rec)
 	// Opaque is sent as it is, so the target keeps the user's escapes. What begins
 	// with two slashes is taken for a host there, and cut off again.
-	opaque := b.path.fill(rec)
+	opaque := b.path.Fill(rec)
 	if strings.HasPrefix(opaque, "//") {
 		opaque = "//" + host + opaque
 	}
 	header := make(http.Header, len(b.header))
 	for _, h := range b.header {
-		header.Add(h.name, h.value.fill(rec))
+		header.Add(h.name, h.value.Fill(rec))
 	}
 	req = &http.Request{
 		Method: b.method,
@@ -245,7 +255,7 @@ func (c *cursor) request() (req *http.Request, target int) {
 		req.ContentLength, req.Body = int64(len(b.tail)), bodyReader{bytes.NewReader(b.tail)}
 	}
 	if len(b.body) > 0 {
-		body := b.body.appendTo(nil, rec)
+		body := b.body.AppendTo(nil, rec)
 		req.ContentLength = int64(len(body))
 		req.Body = http.NoBody
 		if len(body) > 0 {

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tarehq/tare/load/internal/check"
+	"github.com/tarehq/tare/load/internal/http1"
 	"github.com/tarehq/tare/load/internal/http3"
 	"github.com/tarehq/tare/load/internal/wire"
 	"golang.org/x/net/http2"
@@ -64,7 +66,7 @@ func (e *netEngine) http2Opener(endpoint int) func(ctx context.Context) (streamC
 	protocols.SetUnencryptedHTTP2(true)
 	opener := &http.Transport{ // it pools none
 		DialContext: dial, DialTLSContext: dial, Protocols: protocols,
-		DisableCompression: true, MaxResponseHeaderBytes: maxHead,
+		DisableCompression: true, MaxResponseHeaderBytes: http1.MaxHead,
 		HTTP2: &http.HTTP2Config{},
 	}
 	if t := e.plan.opts.Timeout; t > 0 {
@@ -184,7 +186,7 @@ type streamExchanger struct {
 	cursor *cursor
 	conns  []*muxConn // by endpoint
 	buf    []byte     // made for the first answer: what waits for one needs none
-	body   stream
+	body   check.Stream
 }
 
 // close closes the shared connections too: it comes when all workers are done.
@@ -304,11 +306,11 @@ var errAnswerTooLong = errors.New("the answer is longer than allowed")
 // read takes in the body and checks the answer.
 func (x *streamExchanger) read(resp *http.Response, target int, o *outcome) error {
 	defer resp.Body.Close()
-	if err := checkStatus(resp.StatusCode); err != nil {
+	if err := http1.CheckStatus(resp.StatusCode); err != nil {
 		return err // net/http takes any number
 	}
 	c := &x.engine.script.verify[target]
-	x.body.reset(c)
+	x.body.Reset(c)
 	if x.buf == nil {
 		x.buf = make([]byte, maxRead)
 	}
@@ -327,7 +329,7 @@ func (x *streamExchanger) read(resp *http.Response, target int, o *outcome) erro
 		}
 	}
 	o.status = resp.StatusCode
-	o.verified = c.fieldsOK(resp.StatusCode, resp.Header) && x.body.ok()
+	o.verified = c.FieldsOK(resp.StatusCode, resp.Header) && x.body.OK()
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tarehq/tare/load/internal/proxy"
+	"github.com/tarehq/tare/load/internal/template"
 	"golang.org/x/net/http/httpguts"
 )
 
@@ -31,11 +32,11 @@ type blueprint struct {
 	head     bool // the method is HEAD: answers have no body
 	weight   int
 	scheme   string
-	origin   string   // before the path, where a proxy is to read it: "http://host"
-	host     template // of the Host field
-	path     template // path and query, as sent
+	origin   string            // before the path, where a proxy is to read it: "http://host"
+	host     template.Template // of the Host field
+	path     template.Template // path and query, as sent
 	header   []headerField
-	body     template
+	body     template.Template
 	tail     []byte // the body instead, when it is long and has no field: the Target's own
 
 	plain, closing message // HTTP/1.1; closing asks the server to close
@@ -44,7 +45,7 @@ type blueprint struct {
 // headerField is one field with its value to fill.
 type headerField struct {
 	name  string
-	value template
+	value template.Template
 }
 
 // compileTarget checks t and encodes it; via may be nil. The error does not name the target.
@@ -114,7 +115,7 @@ func (b *blueprint) setURL(raw string, o *Options) (endpoint, error) {
 	if err != nil {
 		return endpoint{}, fmt.Errorf("host %q: %w", u.Host, err)
 	}
-	b.host = literal(withoutZone(host))
+	b.host = template.Literal(withoutZone(host))
 	return connectTo(host, u.Scheme == "https", o.Unix), nil
 }
 
@@ -143,10 +144,10 @@ func (b *blueprint) goThrough(via *proxy.Proxy, e endpoint, o *Options) endpoint
 	if e.tls || o.Protocol != HTTP1 {
 		e.tunnel = withoutZone(e.addr)
 	} else {
-		b.origin = "http://" + b.host.fill(nil)
+		b.origin = "http://" + b.host.Fill(nil)
 	}
 	if e.tunnel == "" && via.Authorization != "" {
-		b.header = append(b.header, headerField{"Proxy-Authorization", literal(via.Authorization)})
+		b.header = append(b.header, headerField{"Proxy-Authorization", template.Literal(via.Authorization)})
 	}
 	e.addr, e.proxied = via.Addr, true
 	return e
@@ -237,15 +238,19 @@ func (b *blueprint) setPath(path string, f *Feeder) error {
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path
 	}
-	t, err := splitFields(path, f, true)
+	t, err := template.Parse(path, f.source(), true)
 	if err != nil {
 		return fmt.Errorf("URL: %w", err)
 	}
-	b.path = t.mapLiterals(escapeTarget)
-	for _, p := range b.path {
-		if _, err := url.PathUnescape(p.text); err != nil {
-			return fmt.Errorf("the URL is malformed: %w", err)
+	b.path = t.MapLiterals(func(text string) string {
+		text = template.EscapeTarget(text)
+		if _, bad := url.PathUnescape(text); err == nil {
+			err = bad
 		}
+		return text
+	})
+	if err != nil {
+		return fmt.Errorf("the URL is malformed: %w", err)
 	}
 	return nil
 }
@@ -261,7 +266,7 @@ func (b *blueprint) setHeader(fields []Field, o *Options) error {
 		if !httpguts.ValidHeaderFieldValue(h.Value) {
 			return fmt.Errorf("header %q: the value holds a control character", h.Name)
 		}
-		v, err := splitFields(h.Value, o.Feeder, false)
+		v, err := template.Parse(h.Value, o.Feeder.source(), false)
 		if err != nil {
 			return fmt.Errorf("header %q: %w", h.Name, err)
 		}
@@ -284,7 +289,7 @@ func (b *blueprint) setHeader(fields []Field, o *Options) error {
 		b.header = append(b.header, headerField{name: h.Name, value: v})
 	}
 	if !agent {
-		b.header = append(b.header, headerField{name: "User-Agent", value: literal("tare")})
+		b.header = append(b.header, headerField{name: "User-Agent", value: template.Literal("tare")})
 	}
 	return nil
 }
@@ -300,7 +305,7 @@ func (b *blueprint) setBody(body []byte, f *Feeder) (err error) {
 		b.tail = body
 		return nil
 	}
-	if b.body, err = splitFields(string(body), f, false); err != nil {
+	if b.body, err = template.Parse(string(body), f.source(), false); err != nil {
 		return fmt.Errorf("body: %w", err)
 	}
 	return nil
@@ -309,9 +314,9 @@ func (b *blueprint) setBody(body []byte, f *Feeder) (err error) {
 // checkRecords refuses values that would break out of the request line or a
 // header field, before anything is sent.
 func (b *blueprint) checkRecords(f *Feeder) error {
-	cols := b.host.columns(b.path.columns(nil))
+	cols := b.host.Columns(b.path.Columns(nil))
 	for _, h := range b.header {
-		cols = h.value.columns(cols)
+		cols = h.value.Columns(cols)
 	}
 	if len(cols) == 0 {
 		return nil

@@ -1,4 +1,5 @@
-package load
+// Package template fills fields, {{.name}}, in text.
+package template
 
 import (
 	"fmt"
@@ -13,43 +14,52 @@ type piece struct {
 	escaped bool // the column's value is percent-encoded when filled in
 }
 
-// template is text with fields to fill. Fixed text is one piece, so filling
+// Template is text with fields to fill. Fixed text is one piece, so filling
 // costs a copy a piece and no search.
-type template []piece
+type Template []piece
 
-// literal is a template without fields.
-func literal(text string) template {
+// Source names the columns of the records that fill fields, and the file that they come
+// from.
+type Source struct {
+	Path    string
+	Columns []string
+}
+
+func (s *Source) list() string { return strings.Join(s.Columns, ", ") }
+
+// Literal is a template without fields.
+func Literal(text string) Template {
 	if text == "" {
 		return nil
 	}
-	return template{{text: text, column: -1}}
+	return Template{{text: text, column: -1}}
 }
 
-// splitFields cuts text at its {{.name}} fields; escaped says how their values
-// are to be filled in. Without a feeder the text is taken as it is, but for one that
+// Parse cuts text at its {{.name}} fields; escaped has their values percent-encoded
+// when they are filled in. Without a source the text is taken as it is, but for one that
 // is to be escaped, a URL's, which cannot hold braces.
-func splitFields(text string, f *Feeder, escaped bool) (template, error) {
-	if f == nil && escaped && strings.Contains(text, "{{") {
+func Parse(text string, s *Source, escaped bool) (Template, error) {
+	if s == nil && escaped && strings.Contains(text, "{{") {
 		return nil, fmt.Errorf("%q has a field, and there is no feeder file to fill it (tare load --feed FILE)", excerpt(text))
 	}
-	if f == nil {
-		return literal(text), nil
+	if s == nil {
+		return Literal(text), nil
 	}
-	var t template
+	var t Template
 	for {
 		before, rest, found := strings.Cut(text, "{{")
-		t = append(t, literal(before)...)
+		t = append(t, Literal(before)...)
 		if !found {
 			return t, nil
 		}
 		inner, after, closed := strings.Cut(rest, "}}")
 		name, dotted := strings.CutPrefix(strings.TrimSpace(inner), ".")
 		if !closed || !dotted || name == "" {
-			return nil, fmt.Errorf("%q does not open a field: want {{.name}} with one of %s", "{{"+excerpt(rest), f.columnList())
+			return nil, fmt.Errorf("%q does not open a field: want {{.name}} with one of %s", "{{"+excerpt(rest), s.list())
 		}
-		col := slices.Index(f.columns, name)
+		col := slices.Index(s.Columns, name)
 		if col < 0 {
-			return nil, fmt.Errorf("{{.%s}} is not a column of %s: it has %s", name, f.path, f.columnList())
+			return nil, fmt.Errorf("{{.%s}} is not a column of %s: it has %s", name, s.Path, s.list())
 		}
 		t = append(t, piece{column: col, escaped: escaped})
 		text = after
@@ -64,9 +74,9 @@ func excerpt(s string) string {
 	return s
 }
 
-// join appends the pieces of all ts, adjoining fixed text merged.
-func join(ts ...template) template {
-	var all template
+// Join appends the pieces of all ts, adjoining fixed text merged.
+func Join(ts ...Template) Template {
+	var all Template
 	for _, t := range ts {
 		for _, p := range t {
 			if n := len(all); p.column < 0 && n > 0 && all[n-1].column < 0 {
@@ -79,8 +89,8 @@ func join(ts ...template) template {
 	return all
 }
 
-// mapLiterals is t with f applied to its fixed text.
-func (t template) mapLiterals(f func(string) string) template {
+// MapLiterals is t with f applied to its fixed text.
+func (t Template) MapLiterals(f func(string) string) Template {
 	t = slices.Clone(t)
 	for i := range t {
 		if t[i].column < 0 {
@@ -90,13 +100,13 @@ func (t template) mapLiterals(f func(string) string) template {
 	return t
 }
 
-// dynamic reports whether t has a field.
-func (t template) dynamic() bool {
+// Dynamic reports whether t has a field.
+func (t Template) Dynamic() bool {
 	return slices.ContainsFunc(t, func(p piece) bool { return p.column >= 0 })
 }
 
-// columns appends the columns that t's fields name to cols.
-func (t template) columns(cols []int) []int {
+// Columns appends the columns that t's fields name to cols.
+func (t Template) Columns(cols []int) []int {
 	for _, p := range t {
 		if p.column >= 0 {
 			cols = append(cols, p.column)
@@ -105,8 +115,8 @@ func (t template) columns(cols []int) []int {
 	return cols
 }
 
-// size is the number of bytes that appendTo adds for record.
-func (t template) size(record []string) int {
+// Size is the number of bytes that AppendTo adds for record.
+func (t Template) Size(record []string) int {
 	n := 0
 	for _, p := range t {
 		switch {
@@ -121,8 +131,8 @@ func (t template) size(record []string) int {
 	return n
 }
 
-// appendTo appends t to dst, its fields filled from record.
-func (t template) appendTo(dst []byte, record []string) []byte {
+// AppendTo appends t to dst, its fields filled from record.
+func (t Template) AppendTo(dst []byte, record []string) []byte {
 	for _, p := range t {
 		switch {
 		case p.column < 0:
@@ -136,12 +146,12 @@ func (t template) appendTo(dst []byte, record []string) []byte {
 	return dst
 }
 
-// fill is t as a string, its fields filled from record.
-func (t template) fill(record []string) string {
+// Fill is t as a string, its fields filled from record.
+func (t Template) Fill(record []string) string {
 	if len(t) == 1 && t[0].column < 0 {
 		return t[0].text
 	}
-	return string(t.appendTo(make([]byte, 0, t.size(record)), record))
+	return string(t.AppendTo(make([]byte, 0, t.Size(record)), record))
 }
 
 const hexDigits = "0123456789ABCDEF"
@@ -175,9 +185,9 @@ func unreserved(c byte) bool {
 		c == '-' || c == '.' || c == '_' || c == '~'
 }
 
-// escapeTarget percent-encodes what may not stand in a request target and
+// EscapeTarget percent-encodes what may not stand in a request target and
 // leaves the rest, escapes among it, as the user wrote it.
-func escapeTarget(s string) string {
+func EscapeTarget(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
 		if c := s[i]; unreserved(c) || strings.IndexByte("!$&'()*+,;=:@/?%", c) >= 0 {

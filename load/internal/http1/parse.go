@@ -1,16 +1,18 @@
-package load
+package http1
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/tarehq/tare/load/internal/check"
 )
 
 // Limits on the parts of an answer that are held in memory or that a server
-// could draw out without end.
+// could draw out without end, in bytes.
 const (
-	maxHead      = 64 << 10 // header blocks, interim answers' included; also the trailer
+	MaxHead      = 64 << 10 // header blocks, interim answers' included; also the trailer
 	maxChunkLine = 4 << 10
 )
 
@@ -20,12 +22,18 @@ var (
 	errBareLineEnd = errors.New("a header line ends without a carriage return")
 )
 
-// parser reads HTTP/1.x answers as their bytes come in. It belongs to one
-// worker, which keeps an answer for each connection.
-type parser struct {
-	script *script
-	limit  int64      // bytes of one answer
-	last   []seenHead // by target, from the first again when they are more
+// Target is what has to be known of a request to read its answer.
+type Target struct {
+	Bodiless bool // the answer has no body whatever its head says, as one to HEAD
+	Check    *check.Check
+}
+
+// Parser reads HTTP/1.x answers as their bytes come in. It belongs to one
+// worker, which keeps an Answer for each connection.
+type Parser struct {
+	targets []Target
+	limit   int64      // bytes of one answer
+	last    []seenHead // by target, from the first again when they are more
 }
 
 // seenHeads bounds the header blocks that a parser keeps: there may be thousands
@@ -39,13 +47,13 @@ const seenHeads = 64
 type seenHead struct {
 	target   int
 	raw      []byte
-	head     head
+	head     Head
 	verified bool // the header is as the target asks
 }
 
-// newParser is a parser for the answers to s's targets.
-func newParser(s *script, limit int64) *parser {
-	return &parser{script: s, limit: limit, last: make([]seenHead, min(len(s.targets), seenHeads))}
+// NewParser is a parser for answers to the targets, of up to limit bytes each.
+func NewParser(targets []Target, limit int64) *Parser {
+	return &Parser{targets: targets, limit: limit, last: make([]seenHead, min(len(targets), seenHeads))}
 }
 
 // answerState is what an answer's next byte belongs to.
@@ -62,12 +70,12 @@ const (
 	finished
 )
 
-// answer is an answer being read. begin makes it ready for the next.
-type answer struct {
-	status   int
-	keep     bool // after it, the connection may carry another request
-	verified bool // it is as the target asks
-	started  bool // something of it has come
+// Answer is an answer being read. Begin makes it ready for the next.
+type Answer struct {
+	Status   int
+	Keep     bool // after it, the connection may carry another request
+	Verified bool // it is as the target asks
+	Started  bool // something of it has come
 
 	state  answerState
 	checks bool // the body is verified
@@ -76,18 +84,18 @@ type answer struct {
 	size   int64  // bytes read so far
 	head   int    // bytes of header blocks or trailer so far
 	held   []byte // the beginning of a header block or line, from earlier reads
-	body   stream
+	body   check.Stream
 }
 
-// begin makes a ready for the answer to a request for target.
-func (a *answer) begin(target int) {
-	a.state, a.target, a.started, a.size, a.head, a.held = inHead, target, false, 0, 0, a.held[:0]
+// Begin makes a ready for the answer to a request for target.
+func (a *Answer) Begin(target int) {
+	a.state, a.target, a.Started, a.size, a.head, a.held = inHead, target, false, 0, 0, a.held[:0]
 }
 
-// feed reads on in b. It consumes all of b unless the answer ends within, or is
+// Feed reads on in b. It consumes all of b unless the answer ends within, or is
 // malformed, and keeps no reference to it.
-func (p *parser) feed(a *answer, b []byte) (n int, done bool, err error) {
-	a.started = a.started || len(b) > 0
+func (p *Parser) Feed(a *Answer, b []byte) (n int, done bool, err error) {
+	a.Started = a.Started || len(b) > 0
 	for n < len(b) && a.state != finished {
 		m, err := p.step(a, b[n:])
 		n += m
@@ -101,33 +109,33 @@ func (p *parser) feed(a *answer, b []byte) (n int, done bool, err error) {
 	return n, p.finish(a), nil
 }
 
-// eof ends the answer with its connection. It reports whether the answer is
+// EOF ends the answer with its connection. It reports whether the answer is
 // whole.
-func (p *parser) eof(a *answer) bool {
+func (p *Parser) EOF(a *Answer) bool {
 	if a.state == untilClose {
 		a.state = finished
 	}
 	return p.finish(a)
 }
 
-func (p *parser) tooLong() error {
+func (p *Parser) tooLong() error {
 	return fmt.Errorf("the answer is longer than the %d bytes allowed", p.limit)
 }
 
 // finish reports whether the answer is whole, and then verifies its body.
-func (p *parser) finish(a *answer) bool {
+func (p *Parser) finish(a *Answer) bool {
 	if a.state != finished {
 		return false
 	}
-	if a.checks && a.verified {
-		a.verified = a.body.ok()
+	if a.checks && a.Verified {
+		a.Verified = a.body.OK()
 	}
 	return true
 }
 
 // step reads one part of the answer: a block, a line, or what there is of the
 // body. It has a case a state.
-func (p *parser) step(a *answer, b []byte) (int, error) {
+func (p *Parser) step(a *Answer, b []byte) (int, error) {
 	switch a.state {
 	case inHead:
 		return p.readHead(a, b)
@@ -151,7 +159,7 @@ func (p *parser) step(a *answer, b []byte) (int, error) {
 }
 
 // data passes on what of b belongs to the body or chunk.
-func (a *answer) data(b []byte) int {
+func (a *Answer) data(b []byte) int {
 	n := int(min(a.left, int64(len(b))))
 	if a.checks {
 		a.body.Write(b[:n])
@@ -163,7 +171,7 @@ func (a *answer) data(b []byte) int {
 var headEnd = []byte("\r\n\r\n")
 
 // readHead reads a header block, whole or the next part of it.
-func (p *parser) readHead(a *answer, b []byte) (int, error) {
+func (p *Parser) readHead(a *Answer, b []byte) (int, error) {
 	if len(a.held) == 0 {
 		t := p.seen(a.target)
 		if n := len(t.raw); n > 0 && t.target == a.target && n <= len(b) && string(b[:n]) == string(t.raw) {
@@ -177,9 +185,9 @@ func (p *parser) readHead(a *answer, b []byte) (int, error) {
 }
 
 // holdHead puts together a header block that comes in parts.
-func (p *parser) holdHead(a *answer, b []byte) (int, error) {
+func (p *Parser) holdHead(a *Answer, b []byte) (int, error) {
 	old := len(a.held)
-	b = b[:min(len(b), maxHead+1-a.head-old)]
+	b = b[:min(len(b), MaxHead+1-a.head-old)]
 	a.held = append(a.held, b...)
 	const begins = "HTTP/1."
 	if n := min(len(a.held), len(begins)); string(a.held[:n]) != begins[:n] {
@@ -188,8 +196,8 @@ func (p *parser) holdHead(a *answer, b []byte) (int, error) {
 	from := max(0, old-len(headEnd)+1)
 	i := bytes.Index(a.held[from:], headEnd)
 	if i < 0 {
-		if a.head+len(a.held) > maxHead {
-			return len(b), fmt.Errorf("the header is longer than %d bytes", maxHead)
+		if a.head+len(a.held) > MaxHead {
+			return len(b), fmt.Errorf("the header is longer than %d bytes", MaxHead)
 		}
 		return len(b), bareLineEnd(a.held[from:])
 	}
@@ -220,21 +228,21 @@ func bareLineEnd(b []byte) error {
 }
 
 // parse reads a whole header block and keeps it for comparison.
-func (p *parser) parse(a *answer, raw []byte) error {
+func (p *Parser) parse(a *Answer, raw []byte) error {
 	if len(raw) < 7 || string(raw[:7]) != "HTTP/1." {
 		return errNotHTTP
 	}
-	h, err := parseHead(raw, p.script.targets[a.target].head)
+	h, err := Parse(raw, p.targets[a.target].Bodiless)
 	if err != nil {
 		return err
 	}
-	if a.head += len(raw); a.head > maxHead {
-		return fmt.Errorf("the header is longer than %d bytes", maxHead)
+	if a.head += len(raw); a.head > MaxHead {
+		return fmt.Errorf("the header is longer than %d bytes", MaxHead)
 	}
-	if h.status < 200 {
+	if h.Status < 200 {
 		return nil // interim: the answer is yet to come
 	}
-	verified := p.script.verify[a.target].headOK(h.status, raw)
+	verified := p.targets[a.target].Check.HeadOK(h.Status, raw)
 	if len(raw) <= maxSeen {
 		t := p.seen(a.target)
 		*t = seenHead{a.target, append(t.raw[:0], raw...), h, verified}
@@ -244,27 +252,27 @@ func (p *parser) parse(a *answer, raw []byte) error {
 
 // seen is where the last header block for target is kept, or another's that has the
 // same place.
-func (p *parser) seen(target int) *seenHead { return &p.last[target%len(p.last)] }
+func (p *Parser) seen(target int) *seenHead { return &p.last[target%len(p.last)] }
 
 // maxSeen bounds the length of a header block that is kept.
 const maxSeen = 4 << 10
 
 // accept begins the body that h announces.
-func (p *parser) accept(a *answer, h head, verified bool) error {
-	a.status, a.keep, a.verified = h.status, h.keep, verified
-	check := &p.script.verify[a.target]
-	if a.checks = check.needsBody(); a.checks {
-		a.body.reset(check)
+func (p *Parser) accept(a *Answer, h Head, verified bool) error {
+	a.Status, a.Keep, a.Verified = h.Status, h.Keep, verified
+	c := p.targets[a.target].Check
+	if a.checks = c.NeedsBody(); a.checks {
+		a.body.Reset(c)
 	}
-	a.head, a.left = 0, h.length
+	a.head, a.left = 0, h.Length
 	switch {
-	case h.framing == framedByChunks:
+	case h.Framing == ByChunks:
 		a.state = inSize
-	case h.framing == framedByClose:
+	case h.Framing == ByClose:
 		a.state = untilClose
-	case h.length == 0:
+	case h.Length == 0:
 		a.state = finished
-	case h.length > p.limit:
+	case h.Length > p.limit:
 		return p.tooLong()
 	default:
 		a.state = inBody
@@ -273,11 +281,11 @@ func (p *parser) accept(a *answer, h head, verified bool) error {
 }
 
 // readLine reads a line around the chunks, or the next part of it.
-func (p *parser) readLine(a *answer, b []byte) (int, error) {
+func (p *Parser) readLine(a *Answer, b []byte) (int, error) {
 	limit := maxChunkLine
 	switch a.state {
 	case inTrailer:
-		limit = maxHead - a.head
+		limit = MaxHead - a.head
 	case afterData:
 		limit = len(crlf)
 	}
@@ -288,7 +296,7 @@ func (p *parser) readLine(a *answer, b []byte) (int, error) {
 	}
 	if len(a.held)+n > limit {
 		if a.state == inTrailer {
-			return n, fmt.Errorf("the trailer is longer than %d bytes", maxHead)
+			return n, fmt.Errorf("the trailer is longer than %d bytes", MaxHead)
 		}
 		return n, fmt.Errorf("a line of the chunked body is longer than %d bytes", limit)
 	}
@@ -309,11 +317,11 @@ func (p *parser) readLine(a *answer, b []byte) (int, error) {
 }
 
 // takeLine acts on a whole line around the chunks.
-func (p *parser) takeLine(a *answer, line []byte) error {
+func (p *Parser) takeLine(a *Answer, line []byte) error {
 	switch a.state {
 	case inSize:
-		size, ok := parseChunkSize(line)
-		if !ok || !isText(line) {
+		size, ok := ParseChunkSize(line)
+		if !ok || !IsText(line) {
 			return errors.New("a chunk's size is not a hexadecimal number")
 		}
 		if size > p.limit {
@@ -333,29 +341,20 @@ func (p *parser) takeLine(a *answer, line []byte) error {
 			a.state = finished
 			return nil
 		}
-		if _, _, ok := cutField(line); !ok {
-			return errField
+		if _, _, ok := CutField(line); !ok {
+			return ErrField
 		}
 		a.head += len(line) + len(crlf)
 	}
 	return nil
 }
 
-// broken is what became of a request whose connection ended or broke before
-// the answer was whole.
-func (a *answer) broken() failure {
-	if a.started {
-		return failShort
-	}
-	return failReset
-}
-
-// cause is err, or what stands for it when the connection just ended.
-func (a *answer) cause(err error) error {
+// Cause is err, or what stands for it when the connection just ended.
+func (a *Answer) Cause(err error) error {
 	if err == nil || err == io.EOF {
 		err = errors.New("the server closed the connection")
 	}
-	if a.started {
+	if a.Started {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
 	return fmt.Errorf("awaiting the answer: %w", err)

@@ -1,4 +1,6 @@
-package load
+// Package http1 reads the heads of HTTP/1.x answers, and the lines around the chunks of
+// their bodies.
+package http1
 
 import (
 	"bytes"
@@ -6,26 +8,27 @@ import (
 	"fmt"
 )
 
-// framing is how an answer's end is found.
-type framing uint8
+// Framing is how an answer's end is found.
+type Framing uint8
 
+// The framings.
 const (
-	framedByLength framing = iota
-	framedByChunks
-	framedByClose
+	ByLength Framing = iota
+	ByChunks
+	ByClose
 )
 
-// head is what an answer's header block says about it.
-type head struct {
-	status  int
-	framing framing
-	length  int64 // of the body, when framed by length
-	keep    bool  // the connection may carry another request
+// Head is what an answer's header block says about it.
+type Head struct {
+	Status  int // 100 to 599
+	Framing Framing
+	Length  int64 // of the body in bytes, when framed by length
+	Keep    bool  // the connection may carry another request
 }
 
-// headParser gathers from the fields what head needs.
+// headParser gathers from the fields what Head needs.
 type headParser struct {
-	head
+	Head
 	minor   byte // of the version: '0' or '1'
 	length  int64
 	chunked bool
@@ -33,21 +36,24 @@ type headParser struct {
 	alive   bool // keep-alive is asked for
 }
 
+// ErrField tells of a line that is no header field.
+var ErrField = errors.New("a header line is not name: value, or holds a control character")
+
 var (
 	errStatusLine = errors.New("the status line is not HTTP/1.0 or HTTP/1.1")
-	errField      = errors.New("a header line is not name: value, or holds a control character")
 	errLength     = errors.New("the Content-Length is not one number")
 	errFraming    = errors.New("the Transfer-Encoding is not chunked alone")
 )
 
-// parseHead reads a header block, its empty line included. It is stricter than
+// Parse reads a header block, its empty line included. bodiless tells that the answer
+// has no body whatever its head says, as one to HEAD. It is stricter than
 // RFC 9112 asks of a client: what a client could read in two ways is refused,
 // for the count of answers rests on where they end.
-func parseHead(raw []byte, bodiless bool) (head, error) {
+func Parse(raw []byte, bodiless bool) (Head, error) {
 	p := headParser{length: -1}
 	line, rest, _ := bytes.Cut(raw, crlf)
 	if err := p.statusLine(line); err != nil {
-		return head{}, err
+		return Head{}, err
 	}
 	for {
 		line, rest, _ = bytes.Cut(rest, crlf)
@@ -55,7 +61,7 @@ func parseHead(raw []byte, bodiless bool) (head, error) {
 			break
 		}
 		if err := p.field(line); err != nil {
-			return head{}, err
+			return Head{}, err
 		}
 	}
 	return p.finish(bodiless)
@@ -74,20 +80,20 @@ func (p *headParser) statusLine(line []byte) error {
 		if c < '0' || c > '9' {
 			return errStatusLine
 		}
-		p.status = 10*p.status + int(c-'0')
+		p.Status = 10*p.Status + int(c-'0')
 	}
-	if err := checkStatus(p.status); err != nil {
+	if err := CheckStatus(p.Status); err != nil {
 		return err
 	}
-	if len(line) > len(shape) && line[12] != ' ' || !isText(line) {
+	if len(line) > len(shape) && line[12] != ' ' || !IsText(line) {
 		return errStatusLine
 	}
 	p.minor = line[7]
 	return nil
 }
 
-// checkStatus refuses a status without a class.
-func checkStatus(status int) error {
+// CheckStatus refuses a status without a class.
+func CheckStatus(status int) error {
 	if status < 100 || status > 599 {
 		return fmt.Errorf("status %d is outside 100 to 599", status)
 	}
@@ -96,9 +102,9 @@ func checkStatus(status int) error {
 
 // field reads one header line.
 func (p *headParser) field(line []byte) error {
-	name, value, ok := cutField(line)
+	name, value, ok := CutField(line)
 	if !ok {
-		return errField
+		return ErrField
 	}
 	switch len(name) { // spares most fields the comparison
 	case len("Connection"):
@@ -138,22 +144,22 @@ func (p *headParser) connection(value []byte) {
 }
 
 // finish decides on the framing (RFC 9112, section 6.3).
-func (p *headParser) finish(bodiless bool) (head, error) {
-	h := p.head
+func (p *headParser) finish(bodiless bool) (Head, error) {
+	h := p.Head
 	if p.chunked && p.length >= 0 {
-		return head{}, errFraming
+		return Head{}, errFraming
 	}
-	h.keep = !p.close && (p.minor == '1' || p.alive)
+	h.Keep = !p.close && (p.minor == '1' || p.alive)
 	switch {
-	case h.status == 101:
-		return head{}, errors.New("the protocol is switched unasked")
-	case bodiless || h.status < 200 || h.status == 204 || h.status == 304:
+	case h.Status == 101:
+		return Head{}, errors.New("the protocol is switched unasked")
+	case bodiless || h.Status < 200 || h.Status == 204 || h.Status == 304:
 	case p.chunked:
-		h.framing = framedByChunks
+		h.Framing = ByChunks
 	case p.length >= 0:
-		h.length = p.length
+		h.Length = p.length
 	default:
-		h.framing, h.keep = framedByClose, false
+		h.Framing, h.Keep = ByClose, false
 	}
 	return h, nil
 }
@@ -173,8 +179,8 @@ func parseLength(b []byte) (int64, bool) {
 	return int64(n), n < 1<<63
 }
 
-// parseChunkSize reads a chunk's size line without its line end.
-func parseChunkSize(line []byte) (int64, bool) {
+// ParseChunkSize reads a chunk's size line without its line end.
+func ParseChunkSize(line []byte) (int64, bool) {
 	line, _, _ = bytes.Cut(line, []byte(";")) // extensions mean nothing to us
 	line = bytes.TrimRight(line, " \t")
 	if len(line) == 0 || len(line) > 16 {
@@ -197,9 +203,9 @@ func parseChunkSize(line []byte) (int64, bool) {
 	return int64(n), n < 1<<63
 }
 
-// cutField splits a header line into a name, which is a token, and a value
+// CutField splits a header line into a name, which is a token, and a value
 // without the white space around it.
-func cutField(line []byte) (name, value []byte, ok bool) {
+func CutField(line []byte) (name, value []byte, ok bool) {
 	i := bytes.IndexByte(line, ':')
 	if i <= 0 {
 		return nil, nil, false
@@ -210,11 +216,11 @@ func cutField(line []byte) (name, value []byte, ok bool) {
 		}
 	}
 	value = line[i+1:]
-	return line[:i], bytes.Trim(value, " \t"), isText(value)
+	return line[:i], bytes.Trim(value, " \t"), IsText(value)
 }
 
-// isText reports whether b has no control characters but the tab.
-func isText(b []byte) bool {
+// IsText reports whether b has no control characters but the tab.
+func IsText(b []byte) bool {
 	for _, c := range b {
 		if c < ' ' && c != '\t' || c == 0x7f {
 			return false
