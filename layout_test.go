@@ -336,7 +336,7 @@ var ceilings = map[string]int{
 	"lab/report":                 2610,
 	"lab/study":                  2250,
 	"lab/verdict":                3430,
-	"load":                       6090,
+	"load":                       5720,
 	"serve":                      5220,
 	"serve/chain":                1880,
 	"serve/router":               1540,
