@@ -270,6 +270,7 @@ var metricGroups = [...]struct {
 	{"Cost of a request", []string{"throughput", "cpu_per_request", "loop_time", "loop_bytes", "loop_allocs", "alloc_bytes", "alloc_objects", "gc_per_10k", "gc_cpu", "answer_bytes"}},
 	{"Response and service times", []string{"response_mean", "response_p50", "response_p90", "response_p95", "response_p99", "response_p999", "response_p9999", "response_max", "service_p50", "service_p99", "first_byte_p50", "handshake_p50"}},
 	{"Memory, start-up, scheduling", []string{"startup", "rss_idle", "rss_peak", "pss", "threads", "goroutines", "switches_per_request", "faults_per_request"}},
+	{"Operations of the users' flow", nil},
 	{"Connections, errors, generator", nil},
 }
 
@@ -285,6 +286,9 @@ func medianBlocks(w *verdict.Workload, metrics []*verdict.Metric) []doc.Block {
 		})
 		if g < 0 {
 			g = len(metricGroups) - 1
+		}
+		if m.Operation != "" {
+			g = len(metricGroups) - 2
 		}
 		groups[g] = append(groups[g], m)
 	}
