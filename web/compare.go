@@ -50,7 +50,7 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) error {
 	v.Title = f.B + " against " + f.A
 	v.add(links.Beside("The runs", links.To(links.Run(f.A), "First run"), links.To(links.Run(f.B), "Second run"), links.To(links.Compare(f.B, f.A), "The other way round")))
 	if p, err := report.Compare(a.a, b.a); err != nil {
-		v.add(doc.Heading{Level: 1, Text: "The two runs share no control"}, doc.Warning{Text: doc.Plain(s.explain(err) + ".")})
+		v.add(doc.Heading{Level: 1, Text: "These two runs cannot be compared"}, doc.Warning{Text: doc.Plain(s.explain(err) + ".")})
 	} else {
 		v.add(p.Blocks...)
 	}

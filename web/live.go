@@ -48,9 +48,9 @@ const newestTrials = 12
 // standing is how a run stands, for the page and for what replaces its part.
 func standing(name string, found analysed) []doc.Block {
 	m := &found.run.Manifest
-	state := "runs"
+	state, so := "runs", " so far"
 	if m.Outcome != "" {
-		state = "ended: " + m.Outcome
+		state, so = "ended: "+m.Outcome, ""
 	}
 	p := found.a.Progress()
 	terms := doc.Terms{Inline: true}
@@ -59,10 +59,10 @@ func standing(name string, found analysed) []doc.Block {
 	terms.Add("trials", "%d, %d of them valid", found.a.Trials.Total, found.a.Trials.Valid)
 	terms.Add("blocks", "%d", p.Blocks)
 	terms.Add("captures", "%d", len(found.run.Captures))
-	out := []doc.Block{doc.Note("Study " + m.Study.Name + " " + m.Study.Title), doc.Heading{Level: 1, Text: found.a.Headline}, terms,
-		links.Beside("This run", links.To(links.Run(name), "The report so far"), links.To("/", "All runs"))}
+	out := []doc.Block{doc.Note(studyTitle(m.Study.Name, m.Study.Title)), doc.Heading{Level: 1, Text: found.a.Headline}, terms,
+		links.Beside("This run", links.To(links.Run(name), "The report"+so), links.To("/", "All runs"))}
 	if metric := found.a.Primary(); metric != nil && len(metric.Compared) > 0 {
-		table := doc.Table{Caption: metric.Title + " against " + m.Study.Control + ", so far", Columns: []doc.Column{{Head: "arm", Key: true}, {Head: "change", Right: true}, {Head: "interval"}, {Head: "blocks", Right: true}, {Head: "verdict"}}}
+		table := doc.Table{Caption: metric.Title + " against " + m.Study.Control + so, Columns: []doc.Column{{Head: "arm", Key: true}, {Head: "change", Right: true}, {Head: "interval"}, {Head: "blocks", Right: true}, {Head: "verdict"}}}
 		for i := range metric.Compared {
 			c := &metric.Compared[i]
 			cells := []doc.Cell{{Text: c.Arm}, {Text: c.Withheld}}
@@ -71,14 +71,17 @@ func standing(name string, found analysed) []doc.Block {
 			}
 			table.Rows = append(table.Rows, doc.Row{Cells: cells})
 		}
-		out = append(out, table, doc.Note("The intervals hold whenever one looks. The run decides by its own plan."))
+		out = append(out, table)
+		if so != "" {
+			out = append(out, doc.Note("The intervals hold whenever one looks. The run decides by its own plan."))
+		}
 	}
 	return append(out, lastTrials(found.run))
 }
 
 // lastTrials lists the trials that ended last, the newest first.
 func lastTrials(run *record.Run) doc.Table {
-	table := doc.Table{Caption: "The last trials", Columns: []doc.Column{{Head: "trial", Key: true, Right: true}, {Head: "block", Right: true}, {Head: "arm"}, {Head: "workload"}, {Head: "requests", Right: true}, {Head: "counts"}}}
+	table := doc.Table{Caption: "The last trials", Columns: []doc.Column{{Head: "trial", Key: true}, {Head: "block", Right: true}, {Head: "arm"}, {Head: "workload"}, {Head: "requests", Right: true}, {Head: "counts"}}}
 	for i := len(run.Trials) - 1; i >= max(0, len(run.Trials)-newestTrials); i-- {
 		t := &run.Trials[i]
 		block, counts := strconv.Itoa(t.Block), doc.Cell{Text: "yes"}

@@ -51,7 +51,7 @@ func (s *Site) listRuns(w http.ResponseWriter, r *http.Request) error {
 	v := view{Title: "Runs", Here: "/", Kind: "runs", Form: f}
 	v.add(doc.Heading{Level: 1, Text: "Runs"})
 	now := time.Now()
-	table := doc.Table{Caption: "Runs", Unlabelled: true, Columns: []doc.Column{{Head: "run", Key: true}, {Head: "study"}, {Head: "began"}, {Head: "ended"}, {Head: "trials", Right: true}, {Head: "finding"}}}
+	table := doc.Table{Caption: "Runs", Unlabelled: true, Columns: []doc.Column{{Head: "run", Key: true}, {Head: "study"}, {Head: "began", Right: true}, {Head: "ended"}, {Head: "trials", Right: true}, {Head: "finding"}}}
 	for _, run := range runs {
 		table.Rows = append(table.Rows, runRow(run, now))
 	}

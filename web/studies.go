@@ -90,7 +90,7 @@ func (s *Site) showStudy(w http.ResponseWriter, r *http.Request) error {
 	}
 	v := view{Title: name, Here: "/studies"}
 	newest := &runs[max(0, slices.IndexFunc(runs, func(r history.Run) bool { return r.Metric != "" }))] // that was analysed
-	v.add(doc.Note("Study "+name+" "+newest.Title), links.Beside("This study", links.To("/?"+url.Values{"study": {name}}.Encode(), "List its "+unit.Plural(all, "run"))))
+	v.add(doc.Note(studyTitle(name, newest.Title)), links.Beside("This study", links.To("/?"+url.Values{"study": {name}}.Encode(), "List its "+unit.Plural(all, "run"))))
 	of, ok := choose(choices, r.FormValue("of"), newest)
 	if !ok {
 		v.add(doc.Heading{Level: 1, Text: name}, doc.Paragraph{Text: doc.Plain("No run of the study has a ratio to follow yet: one is kept of each run that ended.")})
@@ -102,8 +102,8 @@ func (s *Site) showStudy(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	f.Arms, f.Arm = series.Arms, r.FormValue("arm")
-	if !slices.Contains(f.Arms, f.Arm) && len(f.Arms) > 0 {
-		f.Arm = f.Arms[0]
+	if !slices.Contains(f.Arms, f.Arm) {
+		f.Arm = mostRun(series)
 	}
 	v.Kind, v.Form = "study", f
 	v.Title = name + ": " + trend.Title(of.Metric)
@@ -112,6 +112,25 @@ func (s *Site) showStudy(w http.ResponseWriter, r *http.Request) error {
 		v.add(doc.Heading{Level: 2, Text: "All arms"}, armsTable(name, f, series))
 	}
 	return s.render(w, &v)
+}
+
+// studyTitle is a study's name with its title, where that is known.
+func studyTitle(name, title string) string {
+	if title == "" {
+		return "Study " + name
+	}
+	return "Study " + name + ": " + title
+}
+
+// mostRun is the arm that most runs have; "" without any.
+func mostRun(s *history.Series) (arm string) {
+	most := 0
+	for _, a := range s.Arms {
+		if _, at := s.Values(a); len(at) > most {
+			arm, most = a, len(at)
+		}
+	}
+	return arm
 }
 
 // armsTable has where each arm was last.

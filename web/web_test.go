@@ -75,7 +75,7 @@ func (s *site) get(t testing.TB, path string) (int, string, http.Header) {
 // makeHistory makes runs of which the first arm changes at the twelfth.
 func makeHistory(t testing.TB, root string) (names []string) {
 	for day := range 20 {
-		r := historytest.Run{Day: day + 1, Factor: 1.2, Commit: fmt.Sprintf("c%02d", day), Arms: []string{"api", "b", "c", "d"}, Blocks: 12}
+		r := historytest.Run{Day: day + 1, Factor: 1.2, Commit: fmt.Sprintf("c%02d", day), Arms: []string{"api", "b", "c", "d"}, Floor: 0.02}
 		if day >= 12 {
 			r.Factor = 1.35
 		}
@@ -103,13 +103,13 @@ func TestPages(t *testing.T) {
 		"/runs/" + names[0] + "/live":           {"ended: decided", "The last trials"},
 		"/runs/" + a:                            {"api under load", "5"},
 		"/studies":                              {"release", "20", "owners"},
-		"/studies/release":                      {"1 change suspected over 20 runs", "c12", "step", names[12], "Confirm it in fresh processes"},
+		"/studies/release":                      {"1 change suspected over 20 runs", "c12", "step", "±2.0 %", names[12], "Confirm it in fresh processes"},
 		"/studies/release?arm=b":                {"CPU per request of b", "None was found."},
 		"/studies/release?of=nonsense&arm=none": {"CPU per request of api"},
 		"/studies/lone":                         {"A change can be found from 8 runs on; there are 1."},
 		"/compare":                              {"Compare two runs"},
 		"/compare?a=" + a + "&b=" + b:           {"through the control base", "api under load"},
-		"/compare?a=" + a + "&b=" + lone:        {"share no control", "different programs"},
+		"/compare?a=" + a + "&b=" + lone:        {"cannot be compared", "different programs"},
 		"/compare/owners?a=" + a + "&b=" + b + "&" + cell: {"(*Guard).ServeHTTP", "30.6 µs"},
 		"/runs/" + a + "/cost?" + cell:                    {"(*Guard).ServeHTTP", "<svg"},
 		"/runs/" + a + "/report":                          {"<script>", "more CPU"},

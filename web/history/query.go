@@ -207,10 +207,11 @@ func (x *Index) StudyNames(ctx context.Context) ([]string, error) {
 	return all, rows.Err()
 }
 
-// Ranked returns the newest run of a study that ended and ranks its arms.
+// Ranked returns the newest run of a study that ended and ranks its arms, a quick form only
+// where there is no other.
 func (x *Index) Ranked(ctx context.Context, study string) (Run, error) {
 	all, err := x.runs(ctx, `SELECT `+columns+` FROM tare_runs WHERE study = $1 AND ranked > 0 AND reason = '' AND outcome <> ''
-		ORDER BY started DESC, name DESC LIMIT 1`, clean(study))
+		ORDER BY quick, started DESC, name DESC LIMIT 1`, clean(study))
 	if err == nil && len(all) == 0 {
 		err = fmt.Errorf("%w of study %q that ranks its arms", ErrNoRun, study)
 	}

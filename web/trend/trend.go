@@ -134,7 +134,7 @@ func (t *Trend) commitOf(i int) string {
 
 // table lists the runs, the newest first.
 func (t *Trend) table() doc.Table {
-	table := doc.Table{Caption: Title(t.of.Metric) + " of " + t.arm + " as change against the control", Columns: []doc.Column{{Head: "run", Key: true}, {Head: "began"}, {Head: "commit"},
+	table := doc.Table{Caption: Title(t.of.Metric) + " of " + t.arm + " as change against the control", Columns: []doc.Column{{Head: "run", Key: true}, {Head: "began", Right: true}, {Head: "commit"},
 		{Head: "change", Right: true}, {Head: "interval"}, {Head: "blocks", Right: true}, {Head: "noise floor", Right: true}, {Head: "verdict"}}}
 	for i := range slices.Backward(t.at) {
 		e, p := t.entry(i), t.point(i)

@@ -31,6 +31,7 @@ type Run struct {
 	Arms    []string // "api"
 	Commit  string   // of the first arm, which is then called api@COMMIT
 	Blocks  int      // 12
+	Floor   float64  // calibrated noise floor of its primary metric, relative; 0 = not known
 	Unended bool     // it goes on
 	Quick   bool
 
@@ -58,6 +59,9 @@ func Write(t testing.TB, root string, r Run) (name string) {
 	name = began.Format("20060102-150405-") + s.Name
 	m := record.Manifest{Schema: record.Schema, ID: name, Study: s, Seed: 7, Started: began, Outcome: "decided", Ended: began.Add(time.Minute), Quick: r.Quick,
 		Programs: programs, Command: []string{"tare", "run", s.Name}, Tare: "v1", Env: []record.Fact{{Name: "cpu", Value: cmp.Or(r.Machine, "a processor")}}}
+	if r.Floor > 0 {
+		m.Floor, m.FloorN = map[string]float64{"cpu_per_request": math.Log1p(r.Floor)}, 1
+	}
 	if r.Unended {
 		m.Outcome, m.Ended = "", time.Time{}
 	}
