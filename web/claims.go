@@ -49,7 +49,7 @@ func (s *Site) listClaims(w http.ResponseWriter, r *http.Request) error {
 	for i, c := range p.claims {
 		if i == 0 || c.Source != p.claims[i-1].Source {
 			v.add(table, doc.Heading{Level: 2, Text: c.Source.ID + ": " + c.Source.Subject})
-			table = doc.Table{Caption: "Claims of " + c.Source.ID, Unlabelled: true, Columns: []doc.Column{{Head: "claim", Key: true}, {Head: "statement"}, {Head: "here"}, {Head: "newest run"}, {Head: "came with tare"}}}
+			table = doc.Table{Caption: "Claims of " + c.Source.ID, Unlabelled: true, Columns: []doc.Column{{Head: "claim", Key: true}, {Head: "statement"}, {Head: "here"}, {Head: "newest run", Right: true}, {Head: "came with tare"}}}
 		}
 		table.Rows = append(table.Rows, claimRow(c, judged[c.ID], p.results[c.ID]))
 	}

@@ -268,7 +268,7 @@ func (e *Entry) Of(arm string) *Point {
 // Series is a metric of a study over its runs.
 type Series struct {
 	Entries []Entry // the oldest first
-	Others  []Run   // that are left out: another control's build, or another processor
+	Others  []Run   // that are left out: another control's build, processor or form
 	Arms    []string
 }
 
@@ -276,8 +276,8 @@ type Series struct {
 const mostEntries = 400
 
 // Follow returns a metric over the runs of a study. Pinned leaves out the runs whose
-// control was another program than the newest run's, or whose processor was another: their
-// ratios are to something else.
+// control was another program than the newest run's, whose processor was another, or of which
+// one alone is a quick form: their ratios are to something else.
 func (x *Index) Follow(ctx context.Context, study string, c Choice, pinned bool) (*Series, error) {
 	rows, err := x.db.QueryContext(ctx, `SELECT s.floor, s.points, `+prefixed("r.")+` FROM tare_series AS s JOIN tare_runs AS r ON r.name = s.run
 		WHERE r.study = $1 AND s.workload = $2 AND s.metric = $3 AND r.reason = '' ORDER BY r.started DESC, r.name DESC LIMIT $4`,
@@ -316,9 +316,10 @@ func (x *Index) Follow(ctx context.Context, study string, c Choice, pinned bool)
 	return s, rows.Err()
 }
 
-// sharesControl reports whether the ratios of two runs are to the same control.
+// sharesControl reports whether the ratios of two runs are to the same control, under trials
+// of the same form.
 func (r *Run) sharesControl(o *Run) bool {
-	return r.Control == o.Control && r.Build == o.Build && r.Machine == o.Machine
+	return r.Control == o.Control && r.Build == o.Build && r.Machine == o.Machine && r.Quick == o.Quick
 }
 
 func prefixed(prefix string) string {

@@ -94,9 +94,13 @@ func (t *Trend) Blocks() []doc.Block {
 	if n := len(t.s.Others); n > 0 {
 		var list doc.List
 		for _, r := range t.s.Others[:min(n, 20)] {
-			list.Items = append(list.Items, doc.Plain(fmt.Sprintf("%s: control %s of build %s on %s", r.Name, r.Control, cmp.Or(short(r.Build), "unknown"), cmp.Or(r.Machine, "an unknown processor"))))
+			form := ""
+			if r.Quick {
+				form = ", quick form"
+			}
+			list.Items = append(list.Items, doc.Plain(fmt.Sprintf("%s: control %s of build %s on %s%s", r.Name, r.Control, cmp.Or(short(r.Build), "unknown"), cmp.Or(r.Machine, "an unknown processor"), form)))
 		}
-		out = append(out, doc.Fold{Summary: unit.Plural(n, "run") + " left out: another build of the control, or another processor", ID: "others", Blocks: []doc.Block{list}})
+		out = append(out, doc.Fold{Summary: unit.Plural(n, "run") + " left out: another build of the control, another processor or another form", ID: "others", Blocks: []doc.Block{list}})
 	}
 	return out
 }
