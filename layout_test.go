@@ -78,7 +78,7 @@ var arrows = map[string][]string{
 	"examples":         {"serve/..."},
 	"cmd":              {"..."},
 
-	"web":                     {"cost/capture", "cost/diff", "cost/page", "doc", "lab/captured", "lab/record", "lab/report", "lab/study", "lab/verdict", "stats/unit", "studies", "web/history", "web/links", "web/trend", "web/upload"},
+	"web":                     {"cost/capture", "cost/diff", "cost/page", "doc", "lab/captured", "lab/published", "lab/record", "lab/report", "lab/study", "lab/verdict", "stats/unit", "studies", "web/history", "web/links", "web/trend", "web/upload"},
 	"web/links":               {"doc"},
 	"web/trend":               {"doc", "lab/report/chart", "lab/study", "lab/verdict", "stats", "stats/unit", "web/history", "web/history/change", "web/links"},
 	"web/cmd":                 {"web", "web/history"},

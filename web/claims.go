@@ -5,20 +5,20 @@ import (
 	"net/http"
 
 	"github.com/tarehq/tare/doc"
-	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/published"
 	"github.com/tarehq/tare/studies"
 	"github.com/tarehq/tare/web/history"
 	"github.com/tarehq/tare/web/links"
 )
 
-// published are the claims that come with tare, with what runs on its authors' machine
+// claimList are the claims that come with tare, with what runs on its authors' machine
 // found.
-type published struct {
-	claims  []study.Published
+type claimList struct {
+	claims  []published.Claim
 	results map[string]studies.Result
 }
 
-func readClaims() (p published, err error) {
+func readClaims() (p claimList, err error) {
 	if p.claims, err = studies.Claims(); err != nil {
 		return p, err
 	}
@@ -57,7 +57,7 @@ func (s *Site) listClaims(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, &v)
 }
 
-func claimRow(c study.Published, here history.Judged, kept studies.Result) doc.Row {
+func claimRow(c published.Claim, here history.Judged, kept studies.Result) doc.Row {
 	run := doc.Cell{}
 	if here.Run != "" {
 		run = links.Cell(links.Run(here.Run), links.Date(here.Started))

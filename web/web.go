@@ -66,7 +66,7 @@ type Site struct {
 	analyses analyses
 	streams  chan struct{} // a place for each live view
 	adding   sync.Mutex    // one upload at a time
-	claims   func() (published, error)
+	claims   func() (claimList, error)
 }
 
 // mostStreams bounds the live views at one time.
