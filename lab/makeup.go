@@ -1,8 +1,11 @@
 package lab
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
@@ -57,39 +60,37 @@ func (r *runner) missing(blocks int) []study.Cell {
 }
 
 // lacks tells whether a cell has fewer valid pairs with the control than there
-// are blocks, and is worth another attempt.
+// are blocks, and is worth another attempt: it is not where the lag voided most trials.
 func (r *runner) lacks(c study.Cell, blocks int) bool {
-	valid := map[int]bool{}   // blocks with a valid trial of the cell
-	control := map[int]bool{} // … of the control
+	valid, control, lost := map[int]bool{}, map[int]bool{}, map[int]bool{} // blocks with a valid trial of the cell, of the control, and with a voided one
 	for _, t := range r.trials {
-		if t.Workload != c.Workload || len(t.Invalid) > 0 || t.Block < 0 || r.voided(&t) {
-			continue
-		}
-		if t.Arm == c.Arm && t.Twin == c.Twin {
+		isCell, isControl := t.Arm == c.Arm && t.Twin == c.Twin, t.Arm == r.Study.Control && !t.Twin
+		switch {
+		case t.Workload != c.Workload || len(t.Invalid) > 0 || t.Block < 0 || !isCell && !isControl:
+		case r.voided(&t):
+			lost[t.Block] = true
+		case isCell:
 			valid[t.Block] = true
-		}
-		if t.Arm == r.Study.Control && !t.Twin {
+		default:
 			control[t.Block] = true
 		}
 	}
-	pairs := 0
-	for b := range valid {
-		if control[b] {
-			pairs++
-		}
-	}
-	return pairs < blocks
+	maps.DeleteFunc(valid, func(b int, _ bool) bool { return !control[b] })
+	return len(valid) < blocks && len(lost) <= len(valid)
 }
 
-// voided reports whether a trial lacks the primary metric since the generator's lag
-// distorts it.
+// voided reports whether a trial lacks, since the generator's lag distorts it, a metric by
+// which the study or the headline of a claim decides.
 func (r *runner) voided(t *record.Trial) bool {
 	p := r.Study.Primary
-	if t.Workload != p.Workload || t.Readings == nil {
-		return false
+	checks := []study.Check{{Metric: p.Metric, Workload: p.Workload, Arm: t.Arm}}
+	for _, c := range r.Study.Claims {
+		checks = append(checks, c.Headline()...)
 	}
-	l, ok := t.Readings.Times[p.Metric]
-	return ok && late(l)
+	return t.Readings != nil && slices.ContainsFunc(checks, func(k study.Check) bool {
+		l, ok := t.Readings.Times[k.Metric]
+		return ok && late(l) && k.Workload == t.Workload && (t.Arm == k.Arm || t.Arm == cmp.Or(k.Against, r.Study.Control))
+	})
 }
 
 // attempt is how often the cell was run in make-up blocks: 0 in a planned one.

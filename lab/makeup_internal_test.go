@@ -1,0 +1,44 @@
+package lab
+
+import (
+	"testing"
+
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+)
+
+// A cell is run again while the generator's lag voids what a claim's headline compares in
+// a few of its trials; not where it voids most of them, nor for the sake of other metrics.
+func TestLacksWhatClaimsDecideBy(t *testing.T) {
+	s := &study.Study{
+		Control: "none", Arms: []study.Arm{{Name: "none"}, {Name: "three"}, {Name: "other"}},
+		Primary: study.Primary{Metric: "loop_time", Workload: "w"},
+		Claims:  []study.Claim{{Checks: []study.Check{{Metric: "response_p95", Workload: "w", Arm: "three"}, {Metric: "response_p99", Workload: "w", Arm: "three"}}}},
+	}
+	for _, tc := range []struct {
+		name, metric string
+		voided       int // blocks of eight
+		three, other bool
+	}{
+		{"none voided", "response_p95", 0, false, false},
+		{"some voided", "response_p95", 3, true, false},
+		{"most voided", "response_p95", 7, false, false},
+		{"no headline's metric", "response_p99", 3, false, false},
+	} {
+		r := &runner{Options: Options{Study: s}}
+		for block := range 8 {
+			for _, a := range s.Arms {
+				l := record.Lagged{Response: 100, Lag: 1}
+				if a.Name == "three" && block < tc.voided {
+					l.Lag = 90
+				}
+				r.trials = append(r.trials, record.Trial{Block: block, Workload: "w", Arm: a.Name, Readings: &record.Readings{Times: map[string]record.Lagged{tc.metric: l}}})
+			}
+		}
+		for arm, want := range map[string]bool{"three": tc.three, "other": tc.other} {
+			if got := r.lacks(study.Cell{Workload: "w", Arm: arm}, 8); got != want {
+				t.Errorf("%s: arm %s: got %t, want %t", tc.name, arm, got, want)
+			}
+		}
+	}
+}
