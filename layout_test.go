@@ -61,11 +61,11 @@ var arrows = map[string][]string{
 	"lab":              {"cost/...", "lab/...", "load", "load/pace", "stats", "stats/hist", "stats/unit"},
 	"studies":          {"internal/shape", "lab/published", "lab/study"},
 	"cost":             {"cost/internal/..."},
-	"cost/bpf":         {"cost", "cost/internal/...", "internal/task"},
+	"cost/bpf":         {"cost", "cost/internal/...", "internal/cgroup", "internal/task"},
 	"cost/bpf/probe":   {"cost", "cost/bpf", "cost/internal/...", "internal/task", "stats", "stats/unit"},
 	"cost/diff":        {"cost", "stats"},
 	"cost/doctor":      {"cost", "cost/doctor/...", "stats/unit"},
-	"cost/capture":     {"cost", "cost/bpf", "cost/bpf/probe", "cost/doctor/proc", "cost/exectrace", "cost/pprof", "load", "stats/unit"},
+	"cost/capture":     {"cost", "cost/bpf", "cost/bpf/probe", "cost/doctor/proc", "cost/exectrace", "cost/pprof", "internal/cgroup", "load", "stats/unit"},
 	"cost/doctor/proc": {"internal/cgroup", "internal/task"},
 	"cost/pprof":       {"cost", "cost/internal/..."},
 	"cost/exectrace":   {"cost"},
@@ -127,7 +127,7 @@ var arrows = map[string][]string{
 
 	"load/internal/http1": {"load/internal/check"},
 
-	"cmd/tare/internal/loadverb/export":   {"cmd/tare/internal/cli", "load"},
+	"cmd/tare/internal/loadverb/export":   {"cmd/tare/internal/cli", "cmd/tare/internal/telemetry", "load"},
 	"cmd/tare/internal/loadverb/journal":  {"load"},
 	"cmd/tare/internal/loadverb/redirect": {"load"},
 
@@ -145,6 +145,16 @@ var arrows = map[string][]string{
 	"internal/injected": {},
 	"internal/sockets":  {},
 	"internal/toggle":   {"stats"},
+
+	// What tare watch is made of.
+	"cost/watch":        {"cost", "cost/bpf", "cost/bpf/probe", "cost/bpf/reply", "cost/capture", "internal/cgroup", "internal/task"},
+	"cost/watch/change": {"cost", "cost/diff"},
+	"cost/watch/ring":   {},
+	"cost/watch/total":  {"cost", "cost/bpf/reply", "cost/watch"},
+
+	"cmd/tare/internal/telemetry":        {"cmd/tare/internal/cli", "load"},
+	"cmd/tare/internal/watchverb":        {"cmd/tare/internal/cli", "cmd/tare/internal/telemetry", "cmd/tare/internal/watchverb/upload", "cost", "cost/bpf", "cost/bpf/reply", "cost/page", "cost/pprof", "cost/watch", "cost/watch/...", "doc", "internal/cgroup", "stats/unit"},
+	"cmd/tare/internal/watchverb/upload": {"cmd/tare/internal/telemetry", "load"},
 }
 
 // entries says where an outside module may enter; a value ending in /... stands

@@ -49,10 +49,11 @@ func flagRows(verbs []*kong.Node) []flagRow {
 // otherwise says why flags of one name have another default, or meaning, in some verb.
 var otherwise = map[string]string{
 	"blocks":      "`calibrate` has no study that says how many",
-	"budget":      "`ab` has no study that says how long",
+	"budget":      "`ab` has no study that says how long; `watch` bounds what it uses itself",
 	"connections": "`load --rate` opens more, up to 4,096",
-	"for":         "`whatif --for` bounds all windows of a comparison",
+	"for":         "`whatif --for` bounds all windows of a comparison; `watch` has no end",
 	"from":        "`ab` and `flow` read requests, `doctor` evidence",
+	"hz":          "`watch` samples for ever, so less often",
 	"output":      "the ending of `flame --output` says what to write; `init` writes a study, `man` a folder",
 	"rate":        "`ab` also takes a share of what the slowest service can do",
 	"save":        "`ab` saves the study, `doctor` the evidence, `trace` the trace",

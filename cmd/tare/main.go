@@ -41,6 +41,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/runverb"
 	"github.com/tarehq/tare/cmd/tare/internal/traceverb"
 	"github.com/tarehq/tare/cmd/tare/internal/trendverb"
+	"github.com/tarehq/tare/cmd/tare/internal/watchverb"
 	"github.com/tarehq/tare/cmd/tare/internal/webverb"
 	"github.com/tarehq/tare/cmd/tare/internal/whatifverb"
 	"github.com/tarehq/tare/docs"
@@ -66,6 +67,7 @@ type verbs struct {
 	Cost       costverb.Command      `cmd:"" help:"Show what each middleware, router, engine and handler of a running service costs."`
 	Diff       diffverb.Command      `cmd:"" help:"Compare two sets of profiles and test each difference."`
 	Flame      flameverb.Command     `cmd:"" help:"Draw a flame graph coloured by owner."`
+	Watch      watchverb.Command     `cmd:"" help:"Watch services all the time: a table, metrics, kept profiles, and what became dearer."`
 	Doctor     doctorverb.Command    `cmd:"" help:"Diagnose a running service: problems, their cost and remedies."`
 	Whatif     whatifverb.Command    `cmd:"" help:"Slow one owner down, on and off, to measure what its time costs a request."`
 	Trace      traceverb.Command     `cmd:"" help:"Show what slow requests waited for: locks, processors, garbage collection, other services."`

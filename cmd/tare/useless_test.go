@@ -30,6 +30,9 @@ func TestUselessFlags(t *testing.T) {
 		"trace -c 4 " + url:                   "--connections does nothing without --load",
 		"trace --no-samples saved":            "--samples does nothing for a trace that is there already",
 		"trace --for 5s saved":                "--for does nothing for a trace that is there already",
+		"watch --hz 9 " + url:                 "--hz does nothing for services that profile themselves",
+		"watch --keep-bytes 5MiB " + url:      "--keep-bytes does nothing without --keep",
+		"watch --since 1h --every 5s runs":    "--every does nothing beside --since",
 		"whatif --pid 1 --owner a -c 4":       "--connections does nothing without --load",
 	} {
 		if status, _, said := tare(t, strings.Fields(args)...); status != cli.ExitUsage || !strings.Contains(said, want) {

@@ -19,6 +19,7 @@
 package bpf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -33,12 +34,21 @@ const (
 	MaxHz     = 4999
 )
 
-// Options say what to watch.
+// Options say what to watch: a process, a control group, or what Find finds.
 type Options struct {
 	PID    int    // the process, as its number is seen from here
 	Cgroup string // or a directory of a control group: its processes and those of groups inside it
-	Hz     int    // 0: DefaultHz
+	// Find returns the processes to watch, of which there may be none. It is called at
+	// the beginning and at every fetching, from one goroutine at a time.
+	Find  func() ([]int, error)
+	Hz    int           // 0: DefaultHz
+	Fetch time.Duration // how often samples are fetched, and new processes looked for; 0: a quarter of a second
 }
+
+// interval is how often the samples are fetched, and groups looked through for new
+// processes, unless the options say otherwise. The program in the kernel wakes nobody up: a
+// wake-up a sample costs the service more than the sample.
+const interval = 250 * time.Millisecond
 
 // Unseen is the innermost frame of a stack that has CPU which a process used where the
 // clock could not look: the kernel switches threads with interrupts off. The frames
@@ -65,6 +75,10 @@ type Process struct {
 	Name string // its program's file, without directories
 	Go   string // the version of Go that built it; "" if it is no Go program that can be read
 	CPU  time.Duration
+
+	Ended  bool         // or runs another program now
+	Seen   int          // samples
+	Stacks []cost.Stack // those of the profile's that are its own
 }
 
 // ErrEnded says that a process was gone before anything was seen of it.
@@ -79,16 +93,20 @@ const priceOfSample = 30 * time.Microsecond
 func Price(hz int) float64 { return float64(hz) * priceOfSample.Seconds() }
 
 func (o *Options) check() error {
+	named := 0
+	for _, is := range []bool{o.PID != 0, o.Cgroup != "", o.Find != nil} {
+		if is {
+			named++
+		}
+	}
 	switch {
-	case o.PID != 0 && o.Cgroup != "" || o.PID == 0 && o.Cgroup == "":
+	case named != 1:
 		return errors.New("want either a process or a control group to watch")
 	case o.PID < 0:
 		return fmt.Errorf("process %d: no such number", o.PID)
 	case o.Hz < 0 || o.Hz > MaxHz:
 		return fmt.Errorf("%d samples a second: want 1 to %d", o.Hz, MaxHz)
 	}
-	if o.Hz == 0 {
-		o.Hz = DefaultHz
-	}
+	o.Hz, o.Fetch = cmp.Or(o.Hz, DefaultHz), cmp.Or(o.Fetch, interval)
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
+	"github.com/tarehq/tare/internal/cgroup"
 )
 
 const look = 2 * time.Second
@@ -101,7 +102,7 @@ func TestContainer(t *testing.T) {
 	})
 	group := controlGroup(t, service)
 	id := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(group), "docker-"), ".scope")
-	if dir, err := bpf.Container(id[:len(id)-2]); err != nil || dir != group {
+	if dir, err := cgroup.Container(id[:len(id)-2]); err != nil || dir != group {
 		t.Errorf("Container(%q) = %q, %v, want %q", id[:len(id)-2], dir, err, group)
 	}
 	for name, o := range map[string]bpf.Options{

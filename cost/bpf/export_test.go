@@ -103,9 +103,6 @@ func Cut(chain ...uint64) (bool, error) {
 	return p.cut(chain, len(chain)), p.why
 }
 
-// ContainerName returns the container's ID in the name of a group.
-func ContainerName(group string) string { return containerName(group) }
-
 // Anew counts samples of one stack, of a process and then of the one that it is once it
 // has begun its program anew, and returns how often the stack is kept, in all.
 func Anew(before, after int) (kept int) {

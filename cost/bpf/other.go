@@ -32,14 +32,11 @@ func SystemMonitor(int) (time.Duration, error) { return 0, missing() }
 // Lateness is not known.
 func Lateness(int) time.Duration { return 0 }
 
-// Container says what is missing.
-func Container(string) (string, error) { return "", missing() }
-
-// Members says what is missing.
-func Members(string) ([]int, error) { return nil, missing() }
-
 // Ended is never closed.
 func (s *Sampler) Ended() <-chan struct{} { return nil }
+
+// Take says what is missing.
+func (s *Sampler) Take() (*Profile, error) { return nil, missing() }
 
 // Stop says what is missing.
 func (s *Sampler) Stop() (*Profile, error) { return nil, missing() }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -132,9 +131,16 @@ func (all programs) read(path string) (*program, error) {
 }
 
 // Close closes the programs' files.
-func (all programs) Close() error {
+func (all programs) Close() error { return all.drop(func(*program) bool { return true }) }
+
+// drop closes the files of programs, and forgets them.
+func (all programs) drop(which func(*program) bool) error {
 	var errs []error
-	for _, g := range all {
+	for at, g := range all {
+		if !which(g) {
+			continue
+		}
+		delete(all, at)
 		if g.table != nil {
 			errs = append(errs, g.table.Close())
 		}
@@ -197,33 +203,3 @@ func CPU(pid int) (time.Duration, error) { return task.CPU(pid) }
 // SystemMonitor returns how much of it the thread has used by which the Go runtime
 // watches all others. No profile of the runtime's sees that one.
 func SystemMonitor(pid int) (time.Duration, error) { return task.SystemMonitor(pid) }
-
-// Members returns the processes of the control group in a directory, and of those
-// inside it.
-func Members(dir string) ([]int, error) {
-	var pids []int
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
-			if path != dir && errors.Is(err, fs.ErrNotExist) {
-				return nil // a group that has just gone
-			}
-			return err
-		}
-		text, err := os.ReadFile(filepath.Join(path, "cgroup.procs"))
-		switch {
-		case errors.Is(err, syscall.EOPNOTSUPP), err != nil && path != dir:
-			return nil // a group of threads, or one that has just gone
-		case errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("%s is no control group", dir)
-		case err != nil:
-			return err
-		}
-		for field := range strings.FieldsSeq(string(text)) {
-			if pid, err := strconv.Atoi(field); err == nil && pid > 0 {
-				pids = append(pids, pid)
-			}
-		}
-		return nil
-	})
-	return pids, err
-}

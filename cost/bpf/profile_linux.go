@@ -20,47 +20,64 @@ func (s *Sampler) profile(d time.Duration) (*Profile, error) {
 	if err := s.objects.Tallies.Lookup(uint32(0), &tallies); err != nil {
 		return nil, fmt.Errorf("reading what sampling cost: %w", err)
 	}
+	var all samplerTally
 	for _, t := range tallies {
-		p.Lost += int(t.Lost)
-		p.Watching += time.Duration(t.Nanoseconds)
+		all.Lost += t.Lost
+		all.Nanoseconds += t.Nanoseconds
 	}
-	for _, w := range s.all {
-		p.add(w, s.clock.cycles)
-	}
-	p.Warnings = append(p.Warnings, foreign(s.all)...)
-	slices.SortFunc(p.Processes, func(a, b Process) int { return cmp.Or(cmp.Compare(b.CPU, a.CPU), cmp.Compare(a.PID, b.PID)) })
-	symbols, err := kallsyms.Load()
+	p.Lost, p.Watching = int(all.Lost-s.taken.Lost), time.Duration(all.Nanoseconds-s.taken.Nanoseconds)
+	s.taken = all
+	symbols, err := s.kernel()
 	if err != nil {
 		p.Warnings = append(p.Warnings, err)
 	}
-	followed, cut := longest(), 0
+	stacks, cut := s.nameStacks(symbols)
+	for _, w := range s.all {
+		p.add(w, s.clock.cycles, stacks[w.nth])
+	}
+	slices.SortFunc(p.Processes, func(a, b Process) int { return cmp.Or(cmp.Compare(b.CPU, a.CPU), cmp.Compare(a.PID, b.PID)) })
+	p.Warnings = append(p.Warnings, foreign(s.all)...)
+	for _, w := range p.Processes {
+		p.Stacks = append(p.Stacks, w.Stacks...)
+	}
+	slices.SortFunc(p.Stacks, byValue)
+	if cut > 0 {
+		p.Warnings = append(p.Warnings, fmt.Errorf("%d of %d stacks are deeper than the %d calls that the kernel follows: what called those is not known, and they may lack their owner", cut, p.Seen, longest()))
+	}
+	p.caveats(s.o.Find == nil && s.allEnded())
+	return p, nil
+}
+
+func byValue(a, b cost.Stack) int { return cmp.Compare(b.Value, a.Value) }
+
+// nameStacks names the stacks of every process, and counts those that are not whole.
+func (s *Sampler) nameStacks(symbols kallsyms.Symbols) (all [][]cost.Stack, cut int) {
+	all = make([][]cost.Stack, len(s.all))
+	followed := longest()
 	for _, at := range s.stacks {
 		if at.p.cut(at.chain, followed) {
 			cut += at.count
 		}
 		frames := append(symbols.Frames(at.kernel), at.p.userFrames(at.chain)...)
+		of := &all[at.p.nth]
 		if at.count > 0 {
 			scale := at.p.scale(s.clock.cycles)
-			p.Stacks = append(p.Stacks, cost.Stack{Frames: frames, Count: float64(at.count), Value: scale * float64(at.weight)})
+			*of = append(*of, cost.Stack{Frames: frames, Count: float64(at.count), Value: scale * float64(at.weight)})
 		}
 		if rest := at.p.unseen(s.clock.cycles); at.left > 0 && rest > 0 {
 			share := float64(at.leaves) / float64(at.p.leaves)
-			p.Stacks = append(p.Stacks, cost.Stack{
+			*of = append(*of, cost.Stack{
 				Frames: slices.Concat([]cost.Frame{{Func: Unseen}}, frames), Count: float64(at.left), Value: share * float64(rest),
 			})
 		}
 	}
 	for _, w := range s.all {
 		if rest := w.unseen(s.clock.cycles); rest > 0 && w.leaves == 0 {
-			p.Stacks = append(p.Stacks, cost.Stack{Frames: []cost.Frame{{Func: Unseen}}, Value: float64(rest)})
+			all[w.nth] = append(all[w.nth], cost.Stack{Frames: []cost.Frame{{Func: Unseen}}, Value: float64(rest)})
 		}
+		slices.SortFunc(all[w.nth], byValue)
 	}
-	slices.SortFunc(p.Stacks, func(a, b cost.Stack) int { return cmp.Compare(b.Value, a.Value) })
-	if cut > 0 {
-		p.Warnings = append(p.Warnings, fmt.Errorf("%d of %d stacks are deeper than the %d calls that the kernel follows: what called those is not known, and they may lack their owner", cut, p.Seen, followed))
-	}
-	p.caveats(!slices.ContainsFunc(s.all, func(w *process) bool { return !w.ended }))
-	return p, nil
+	return all, cut
 }
 
 // used returns the CPU that a process used while it was watched. One that ended
@@ -96,8 +113,8 @@ func (w *process) unseen(cycles bool) time.Duration {
 }
 
 // add counts a process in.
-func (p *Profile) add(w *process, cycles bool) {
-	one := Process{PID: w.pid, Name: w.name, CPU: w.used(cycles)}
+func (p *Profile) add(w *process, cycles bool, stacks []cost.Stack) {
+	one := Process{PID: w.pid, Name: w.name, CPU: w.used(cycles), Ended: w.ended, Seen: w.seen, Stacks: stacks}
 	if w.table != nil {
 		one.Go = w.table.Go()
 	}

@@ -7,9 +7,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math/bits"
 	"os"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -19,13 +21,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/internal/kallsyms"
+	"github.com/tarehq/tare/internal/cgroup"
 	"github.com/tarehq/tare/internal/task"
 )
-
-// interval is how often the samples are fetched, and groups looked through for new
-// processes. The program in the kernel wakes nobody up: a wake-up a sample costs
-// the service more than the sample.
-const interval = 250 * time.Millisecond
 
 // Sampler watches processes until it is stopped. Its methods are safe for
 // concurrent use.
@@ -35,9 +34,12 @@ type Sampler struct {
 	clock   *clock
 	leaving link.Link // the program that runs at switches of threads; nil where there is none
 	ring    *ringbuf.Reader
-	begun   time.Time
+	kernel  func() (kallsyms.Symbols, error)
 
-	// Of the goroutine that fetches, until it has ended.
+	// Of the goroutine that fetches, and of Take; of nobody once that has ended.
+	mu      sync.Mutex
+	begun   time.Time
+	taken   samplerTally     // what was counted when something was last taken
 	procs   map[int]*process // by number; those that ended among them
 	all     []*process
 	known   programs // that any of them runs
@@ -83,7 +85,7 @@ func prepare(o Options) (*Sampler, error) {
 		return nil, err
 	}
 	s := &Sampler{
-		o: o, procs: map[int]*process{}, known: programs{}, stacks: map[string]*seen{}, mend: true,
+		o: o, kernel: sync.OnceValues(kallsyms.Load), procs: map[int]*process{}, known: programs{}, stacks: map[string]*seen{}, mend: true,
 		stop: make(chan struct{}), done: make(chan struct{}), ended: make(chan struct{}),
 	}
 	if err := s.open(); err != nil {
@@ -123,7 +125,7 @@ func (s *Sampler) load() error {
 	if err != nil {
 		return err
 	}
-	spec.Maps[samplerMapSamples].MaxEntries = room(2 * s.o.Hz * len(cpus)) // half of them switches
+	spec.Maps[samplerMapSamples].MaxEntries = room(2*s.o.Hz*len(cpus), s.o.Fetch) // half of them switches
 	if err := spec.Variables[samplerVarBetween].Set(uint64(time.Second) / uint64(s.o.Hz)); err != nil {
 		return err
 	}
@@ -137,11 +139,11 @@ func (s *Sampler) load() error {
 	return err
 }
 
-// room returns the size of a ring that holds the samples of four intervals, or a little
+// room returns the size of a ring that holds the samples of four fetchings, or a little
 // more than those of one if each has its stack.
-func room(perSecond int) uint32 {
+func room(perSecond int, fetch time.Duration) uint32 {
 	const least, most = 1 << 20, 256 << 20
-	perInterval := float64(perSecond) * interval.Seconds()
+	perInterval := float64(perSecond) * fetch.Seconds()
 	each := max(4*float64(binary.Size(samplerSample{})), 1.25*float64(binary.Size(samplerAstray{})))
 	size := uint64(min(most, max(least, each*perInterval)))
 	return uint32(1) << (bits.Len64(size - 1))
@@ -208,9 +210,17 @@ func (s *Sampler) follow(p *process) {
 	s.all = append(s.all, p)
 }
 
-// watchGroup adds processes of the control group that are not watched yet.
+// members are the processes of the control group, or those that Find finds.
+func (s *Sampler) members() ([]int, error) {
+	if s.o.Find != nil {
+		return s.o.Find()
+	}
+	return cgroup.Members(s.o.Cgroup)
+}
+
+// watchGroup adds members that are not watched yet.
 func (s *Sampler) watchGroup() error {
-	pids, err := Members(s.o.Cgroup)
+	pids, err := s.members()
 	if err != nil {
 		return err
 	}
@@ -218,11 +228,16 @@ func (s *Sampler) watchGroup() error {
 		if p := s.procs[pid]; p != nil && !p.ended {
 			continue
 		}
-		if err := s.watch(pid); err != nil && !errors.Is(err, ErrEnded) {
+		err := s.watch(pid)
+		switch {
+		case err == nil || errors.Is(err, ErrEnded):
+		case s.o.Find != nil:
+			s.note(err) // the others are watched all the same
+		default:
 			return err
 		}
 	}
-	if len(s.all) == 0 {
+	if len(s.all) == 0 && s.o.Find == nil {
 		return fmt.Errorf("%s: %w: no process is in this control group", s.o.Cgroup, ErrEnded)
 	}
 	return nil
@@ -252,7 +267,7 @@ func (s *Sampler) begin() error {
 // fetch takes samples until it is told to stop.
 func (s *Sampler) fetch() {
 	defer close(s.done)
-	tick := time.NewTicker(interval)
+	tick := time.NewTicker(s.o.Fetch)
 	defer tick.Stop()
 	for over := false; ; {
 		select {
@@ -260,13 +275,20 @@ func (s *Sampler) fetch() {
 			return
 		case <-tick.C:
 		}
+		s.mu.Lock()
 		s.drain()
 		s.note(s.refresh())
-		if !over && !slices.ContainsFunc(s.all, func(p *process) bool { return !p.ended }) {
+		if !over && s.o.Find == nil && s.allEnded() {
 			over = true
 			close(s.ended)
 		}
+		s.mu.Unlock()
 	}
+}
+
+// allEnded reports whether no process is left.
+func (s *Sampler) allEnded() bool {
+	return !slices.ContainsFunc(s.all, func(p *process) bool { return !p.ended })
 }
 
 // note keeps an error for the profile's warnings, each once.
@@ -301,7 +323,7 @@ func (s *Sampler) refresh() error {
 			}
 		}
 	}
-	if s.o.Cgroup == "" {
+	if s.o.PID != 0 {
 		return nil
 	}
 	return s.watchGroup()
@@ -376,7 +398,40 @@ func (s *Sampler) add(astray *samplerAstray) {
 	at.weight += sample.Weight
 }
 
-// Ended is closed when all watched processes have ended, or run another program.
+// Take returns what was seen since the last time, or since Start, and goes on. A process
+// that has ended is in it for the last time. It may not be called with Stop, or after it.
+func (s *Sampler) Take() (*Profile, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drain()
+	s.note(s.refresh())
+	now := time.Now()
+	p, err := s.profile(now.Sub(s.begun))
+	s.begun = now
+	return p, errors.Join(err, s.forget())
+}
+
+// forget begins anew with the processes that run.
+func (s *Sampler) forget() error {
+	const most = 8192 // addresses, in a few megabytes
+	clear(s.stacks)
+	s.pending = nil
+	s.all = slices.DeleteFunc(s.all, func(p *process) bool { return p.ended })
+	maps.DeleteFunc(s.procs, func(_ int, p *process) bool { return p.ended })
+	for nth, p := range s.all {
+		p.nth, p.begun = nth, p.last
+		p.weight, p.leaves, p.seen = 0, 0, 0
+		if len(p.frames) > most {
+			clear(p.frames)
+		}
+	}
+	return s.known.drop(func(g *program) bool {
+		return !slices.ContainsFunc(s.all, func(p *process) bool { return p.program == g })
+	})
+}
+
+// Ended is closed when all watched processes have ended, or run another program; never
+// if they are those that Find finds.
 func (s *Sampler) Ended() <-chan struct{} { return s.ended }
 
 // Stop ends the sampling and returns what was seen. It may be called once.

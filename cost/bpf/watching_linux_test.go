@@ -20,7 +20,7 @@ import (
 //	go test ./cost/bpf -run - -bench Watching -benchtime 60x
 func BenchmarkWatching(b *testing.B) {
 	exe := build(b)
-	for _, hz := range []int{0, 99, 499, 999} {
+	for _, hz := range []int{0, 19, 99, 499, 999} {
 		b.Run(fmt.Sprintf("hz=%d", hz), func(b *testing.B) {
 			service := serve(b, exe, &syscall.SysProcAttr{})
 			s := begin(b, bpf.Options{PID: service.pid, Hz: max(1, hz)})

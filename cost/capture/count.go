@@ -11,6 +11,7 @@ import (
 
 	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/bpf/probe"
+	"github.com/tarehq/tare/internal/cgroup"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -32,7 +33,7 @@ func newCounting(ctx context.Context, t *Target) *counting {
 	n := &counting{end: func() {}}
 	pids := []int{t.PID}
 	if t.PID == 0 {
-		pids, n.refused = bpf.Members(t.cgroup)
+		pids, n.refused = cgroup.Members(t.cgroup)
 	}
 	const most = 16
 	if len(pids) > most {

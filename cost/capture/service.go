@@ -7,15 +7,13 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/tarehq/tare/cost"
-	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/doctor/proc"
 	"github.com/tarehq/tare/cost/pprof"
+	"github.com/tarehq/tare/internal/cgroup"
 )
 
 // Service names what to look at: one of its fields is set.
@@ -123,12 +121,14 @@ func (s Service) Find(ctx context.Context, by Source) (*Target, error) {
 	var err error
 	switch {
 	case s.Container != "":
-		t.cgroup, err = bpf.Container(s.Container)
-		if err != nil && !errors.Is(err, cost.ErrNotSupported) {
+		t.cgroup, err = cgroup.Container(s.Container)
+		if err != nil {
 			err = &NotFoundError{err, "it takes the ID, not the name: docker ps, podman ps and crictl ps show it"}
 		}
 	case s.Cgroup != "":
-		t.cgroup, err = findGroup(s.Cgroup)
+		if t.cgroup, err = cgroup.Find(s.Cgroup); err != nil {
+			err = &NotFoundError{err, "control groups are directories below " + cgroup.Mounted + "; /proc/N/cgroup names that of process N"}
+		}
 	case s.URL != "", s.PID != 0:
 		t.PID, err = s.Process(ctx)
 	}
@@ -176,7 +176,7 @@ func (s Service) Process(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	pids, err := bpf.Members(t.cgroup)
+	pids, err := cgroup.Members(t.cgroup)
 	if err != nil || len(pids) == 1 {
 		return append(pids, 0)[0], err
 	}
@@ -270,29 +270,4 @@ func findProfiles(ctx context.Context, pid int) (*pprof.Service, error) {
 func InOwnNetwork(pid int) bool {
 	facts, err := proc.Read(pid)
 	return err == nil && facts.OwnNetwork
-}
-
-// groups is where control groups are mounted.
-const groups = "/sys/fs/cgroup"
-
-// findGroup finds the directory of a control group: as it is named, or below where
-// groups are mounted. Every group has a file that lists its processes.
-func findGroup(name string) (string, error) {
-	dirs := []string{name}
-	if !filepath.IsAbs(name) {
-		dirs = append(dirs, filepath.Join(groups, name))
-	}
-	what := errors.New("there is no such directory")
-	for _, dir := range dirs {
-		info, err := os.Stat(dir)
-		if err != nil || !info.IsDir() {
-			continue
-		}
-		what = errors.New("it is a directory, but no control group: it holds no cgroup.procs")
-		if _, err = os.Stat(filepath.Join(dir, "cgroup.procs")); err == nil {
-			return filepath.EvalSymlinks(dir) // of a link the kernel's tree would not be walked
-		}
-	}
-	return "", &NotFoundError{fmt.Errorf("group %s: %w", name, what),
-		"control groups are directories below " + groups + "; /proc/N/cgroup names that of process N"}
 }

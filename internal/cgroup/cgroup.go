@@ -1,4 +1,5 @@
-// Package cgroup reads what a process's control groups allow it.
+// Package cgroup reads control groups: what they allow a process, which processes they
+// hold, and which of them is a container's.
 //
 // A group is bounded by its own limits and by those of the groups around it, so the
 // tightest counts. Version 1 mounts a hierarchy a controller, version 2 one for all; a

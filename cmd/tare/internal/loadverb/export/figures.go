@@ -4,90 +4,50 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/telemetry"
 	"github.com/tarehq/tare/load"
 )
 
-// figures are those of a state. They share nothing with it.
-type figures struct {
-	at, since time.Time // when they were so, and since when they count
-	families  []family
-}
-
-// kind is what a figure is.
-type kind string
-
-// The kinds, by Prometheus's names.
-const (
-	counter kind = "counter"
-	gauge   kind = "gauge"
-	summary kind = "summary"
-)
-
-// family is a figure by its labels.
-type family struct {
-	name, help string
-	kind       kind
-	unit       string // in UCUM's code
-	label      string // that tells the points apart; "" is one point
-	points     []point
-	times      distribution // of a summary
-}
-
-// point is a value of a figure.
-type point struct {
-	label string // its value
-	value float64
-}
-
-// distribution are times in seconds.
-type distribution struct {
-	count     uint64
-	sum       float64
-	quantiles []quantile // none where nothing was counted
-}
-
-type quantile struct {
-	Quantile float64 `json:"quantile"`
-	Value    float64 `json:"value"`
-}
-
 // newFigures are the figures of a state.
-func newFigures(s load.Snapshot, since time.Time) *figures {
+func newFigures(s load.Snapshot, since time.Time) *telemetry.Figures {
 	c := s.Counts
-	var classes, causes []point
+	labelled := func(name, value string, n uint64) telemetry.Point {
+		return telemetry.Point{Labels: []telemetry.Label{{Name: name, Value: value}}, Value: float64(n)}
+	}
+	var classes, causes []telemetry.Point
 	for class := 1; class < len(c.Status); class++ {
-		classes = append(classes, point{fmt.Sprintf("%dxx", class), float64(c.Status[class])})
+		classes = append(classes, labelled("class", fmt.Sprintf("%dxx", class), c.Status[class]))
 	}
 	for _, f := range []struct {
 		cause string
 		n     uint64
 	}{{"refused", c.Refused}, {"reset", c.Reset}, {"timeout", c.Timeout}, {"short", c.Short}, {"malformed", c.Malformed}, {"dropped", c.Dropped}} {
-		causes = append(causes, point{f.cause, float64(f.n)})
+		causes = append(causes, labelled("cause", f.cause, f.n))
 	}
-	one := func(v float64) []point { return []point{{"", v}} }
-	return &figures{at: time.Now(), since: since, families: []family{
-		{name: "requests", help: "Requests scheduled.", kind: counter, unit: "{request}", points: one(float64(c.Scheduled))},
-		{name: "responses", help: "Whole responses by status class.", kind: counter, unit: "{response}", label: "class", points: classes},
-		{name: "failures", help: "Requests without a whole response, by cause.", kind: counter, unit: "{request}", label: "cause", points: causes},
-		{name: "unverified", help: "Responses that failed verification.", kind: counter, unit: "{response}", points: one(float64(c.Unverified))},
-		{name: "in_flight", help: "Requests in flight or waiting for a connection.", kind: gauge, unit: "{request}", points: one(float64(s.Flight))},
-		{name: "elapsed", help: "Time since the measured part began; negative during the warm-up.", kind: gauge, unit: "s", points: one(s.Elapsed.Seconds())},
-		{name: "response", help: "Response times since the measured part began.", kind: summary, unit: "s", times: newDistribution(s)},
+	one := func(v float64) []telemetry.Point { return []telemetry.Point{{Value: v}} }
+	return &telemetry.Figures{At: time.Now(), Since: since, Families: []telemetry.Family{
+		{Name: "load.requests", Help: "Requests scheduled.", Kind: telemetry.Counter, Unit: "{request}", Points: one(float64(c.Scheduled))},
+		{Name: "load.responses", Help: "Whole responses by status class.", Kind: telemetry.Counter, Unit: "{response}", Points: classes},
+		{Name: "load.failures", Help: "Requests without a whole response, by cause.", Kind: telemetry.Counter, Unit: "{request}", Points: causes},
+		{Name: "load.unverified", Help: "Responses that failed verification.", Kind: telemetry.Counter, Unit: "{response}", Points: one(float64(c.Unverified))},
+		{Name: "load.in_flight", Help: "Requests in flight or waiting for a connection.", Kind: telemetry.Gauge, Unit: "{request}", Points: one(float64(s.Flight))},
+		{Name: "load.elapsed", Help: "Time since the measured part began; negative during the warm-up.", Kind: telemetry.Gauge, Unit: "s", Points: one(s.Elapsed.Seconds())},
+		{Name: "load.response", Help: "Response times since the measured part began.", Kind: telemetry.Summary, Unit: "s", Points: []telemetry.Point{{Times: newTimes(s)}}},
 	}}
 }
 
-// newDistribution is that of the response times of a state.
-func newDistribution(s load.Snapshot) distribution {
+// newTimes is the distribution of the response times of a state.
+func newTimes(s load.Snapshot) *telemetry.Times {
 	h := s.Response
-	d := distribution{count: h.Count()}
-	if d.count == 0 {
-		return d // the mean of nothing is not a number
+	t := &telemetry.Times{Count: h.Count()}
+	if t.Count == 0 {
+		return t // the mean of nothing is not a number
 	}
-	d.sum = h.Mean() * float64(d.count) / 1e9
+	t.Sum = h.Mean() * float64(t.Count) / 1e9
 	for _, q := range []float64{0.5, 0.9, 0.95, 0.99, 0.999} {
-		d.quantiles = append(d.quantiles, quantile{q, float64(h.Quantile(q)) / 1e9})
+		t.Quantiles = append(t.Quantiles, telemetry.Quantile{Quantile: q, Value: float64(h.Quantile(q)) / 1e9})
 	}
-	return d
+	return t
 }
 
 // beginning is since when counters count. They begin again when the warm-up ends, and with

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb/export"
+	"github.com/tarehq/tare/cmd/tare/internal/telemetry"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats/hist"
 )
@@ -48,7 +49,7 @@ func receive(t *testing.T) (*receiver, *export.Exporter) {
 	r := &receiver{reply: "{}"}
 	s := httptest.NewServer(r)
 	t.Cleanup(s.Close)
-	e, err := export.Flags{OTLP: s.URL}.Open(t.Context(), &cli.Terminal{Err: io.Discard})
+	e, err := export.Flags{Flag: telemetry.Flag{OTLP: s.URL}}.Open(t.Context(), &cli.Terminal{Err: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,14 +223,14 @@ func TestOTLPOpen(t *testing.T) {
 		{"http://", "no host", cli.ExitUsage},
 		{"http://ada:secret%@localhost", "malformed", cli.ExitUsage},
 	} {
-		_, err := export.Flags{OTLP: tt.url}.Open(t.Context(), &cli.Terminal{Err: io.Discard})
+		_, err := export.Flags{Flag: telemetry.Flag{OTLP: tt.url}}.Open(t.Context(), &cli.Terminal{Err: io.Discard})
 		f, ok := err.(*cli.Failure)
 		if !ok || f.Status != tt.status || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: got %v, want %q and status %d", tt.url, err, tt.want, tt.status)
 		}
 	}
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "api-key")
-	if _, err := (export.Flags{OTLP: s.URL}).Open(t.Context(), &cli.Terminal{Err: io.Discard}); err == nil || !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP_HEADERS") {
+	if _, err := (export.Flags{Flag: telemetry.Flag{OTLP: s.URL}}).Open(t.Context(), &cli.Terminal{Err: io.Discard}); err == nil || !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP_HEADERS") {
 		t.Errorf("a header without a value: got %v, want an error that names the variable", err)
 	}
 }

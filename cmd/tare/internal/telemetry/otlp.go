@@ -1,4 +1,4 @@
-package export
+package telemetry
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -29,17 +30,19 @@ const (
 // Note: the official exporter does the same in Protobuf, and requires gRPC, Protobuf and
 // OpenTelemetry's SDK.
 type pusher struct {
-	latest   *atomic.Pointer[figures]
+	latest   *atomic.Pointer[Figures]
 	url      *url.URL
 	header   http.Header
 	resource resource
+	scope    string
+	failed   atomic.Pointer[error] // why the last sending did; nil: it did not
 	client   http.Client
 	stop     chan struct{}
 	done     chan error // how the last sending ended
 }
 
 // newPusher is one that sends nothing yet.
-func newPusher(raw string, latest *atomic.Pointer[figures]) (*pusher, error) {
+func newPusher(raw, scope string, latest *atomic.Pointer[Figures]) (*pusher, error) {
 	u, err := url.Parse(load.AbsoluteURL(raw))
 	switch {
 	case err != nil: // which would show a password
@@ -52,13 +55,14 @@ func newPusher(raw string, latest *atomic.Pointer[figures]) (*pusher, error) {
 	if strings.Trim(u.Path, "/") == "" {
 		u.Path = "/v1/metrics"
 	}
-	header, err := headers(os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"))
+	header, err := Headers("OTEL_EXPORTER_OTLP_HEADERS")
 	if err != nil {
 		return nil, err
 	}
+	header.Set("Content-Type", "application/json")
 	host, _ := os.Hostname() // without a name, the process tells instances apart
 	return &pusher{
-		latest: latest, url: u, header: header,
+		latest: latest, url: u, header: header, scope: scope,
 		resource: resource{[]attribute{
 			newAttribute("service.name", "tare"),
 			newAttribute("service.instance.id", fmt.Sprintf("%s:%d", host, os.Getpid())),
@@ -68,18 +72,18 @@ func newPusher(raw string, latest *atomic.Pointer[figures]) (*pusher, error) {
 	}, nil
 }
 
-// headers reads the environment variable that OpenTelemetry's exporters read, such as
-// "api-key=secret,x=a%20b".
-func headers(list string) (http.Header, error) {
-	h := http.Header{"Content-Type": {"application/json"}, "User-Agent": {"tare"}}
-	for entry := range strings.SplitSeq(list, ",") {
+// Headers reads the header fields of requests from an environment variable, written as
+// OpenTelemetry's exporters want theirs, such as "api-key=secret,x=a%20b".
+func Headers(variable string) (http.Header, error) {
+	h := http.Header{"User-Agent": {"tare"}}
+	for entry := range strings.SplitSeq(os.Getenv(variable), ",") {
 		if strings.TrimSpace(entry) == "" {
 			continue
 		}
 		name, value, ok := strings.Cut(entry, "=")
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		if !ok || err != nil {
-			return nil, errors.New("OTEL_EXPORTER_OTLP_HEADERS is not name=value,…, the values percent-encoded")
+			return nil, fmt.Errorf("%s is not name=value,…, the values percent-encoded", variable)
 		}
 		h.Set(strings.TrimSpace(name), value)
 	}
@@ -90,7 +94,7 @@ func headers(list string) (http.Header, error) {
 func (p *pusher) run() {
 	tick := time.NewTicker(pushPeriod)
 	defer tick.Stop()
-	var sent *figures
+	var sent *Figures
 	var err error
 	for ended := false; !ended; {
 		select {
@@ -101,6 +105,9 @@ func (p *pusher) run() {
 		if f := p.latest.Load(); f != sent {
 			if err = p.send(context.Background(), f); err == nil {
 				sent = f
+				p.failed.Store(nil)
+			} else {
+				p.failed.Store(&err)
 			}
 		}
 	}
@@ -118,7 +125,7 @@ func (p *pusher) close() error {
 }
 
 // send sends figures; nil is a request without any.
-func (p *pusher) send(ctx context.Context, f *figures) error {
+func (p *pusher) send(ctx context.Context, f *Figures) error {
 	body, err := json.Marshal(request{p.resourceMetrics(f)})
 	if err != nil {
 		return fmt.Errorf("encoding metrics: %w", err)
@@ -171,45 +178,70 @@ func judgeReply(resp *http.Response, text []byte) error {
 }
 
 // resourceMetrics are figures as OTLP has them; none for nil.
-func (p *pusher) resourceMetrics(f *figures) []resourceMetrics {
+func (p *pusher) resourceMetrics(f *Figures) []resourceMetrics {
 	all := []resourceMetrics{}
 	if f == nil {
 		return all
 	}
-	s := scopeMetrics{Scope: scope{"github.com/tarehq/tare/load"}}
-	for _, m := range f.families {
+	s := scopeMetrics{Scope: scope{p.scope}}
+	for _, m := range f.Families {
+		if len(m.Points) == 0 {
+			continue
+		}
 		s.Metrics = append(s.Metrics, newMetric(f, m))
 	}
 	return append(all, resourceMetrics{p.resource, []scopeMetrics{s}})
 }
 
-// newMetric is a family as OTLP has it.
-func newMetric(f *figures, m family) metric {
-	out := metric{Name: "tare.load." + m.name, Description: m.help, Unit: m.unit}
+// newMetric is a family as OTLP has it. Counts of things are integers there.
+func newMetric(f *Figures, m Family) metric {
+	out := metric{Name: "tare." + m.Name, Description: m.Help, Unit: m.Unit}
 	d := &data{}
-	since, at := uint64(f.since.UnixNano()), uint64(f.at.UnixNano())
-	for _, p := range m.points {
+	since, at := uint64(f.Since.UnixNano()), uint64(f.At.UnixNano())
+	for _, p := range m.Points {
 		point := dataPoint{Time: at}
-		if m.label != "" {
-			point.Attributes = []attribute{newAttribute(m.label, p.label)}
+		for _, l := range p.Labels {
+			point.Attributes = append(point.Attributes, newAttribute(l.Name, l.Value))
 		}
-		if m.kind == counter {
-			point.Start, point.Int = since, new(int64(p.value))
-		} else {
-			point.Double = new(p.value)
+		if m.Kind != Gauge {
+			point.Start = since
+		}
+		switch {
+		case p.Times != nil:
+			point.addTimes(m.Kind, p.Times)
+		case m.Kind == Counter && strings.HasPrefix(m.Unit, "{"):
+			point.Int = new(int64(p.Value))
+		default:
+			point.Double = new(p.Value)
 		}
 		d.Points = append(d.Points, point)
 	}
-	switch m.kind {
-	case counter:
+	switch m.Kind {
+	case Counter:
 		d.Temporality, d.Monotonic, out.Sum = cumulative, true, d
-	case gauge:
+	case Gauge:
 		out.Gauge = d
-	case summary:
-		d.Points = []dataPoint{{Start: since, Time: at, Count: new(m.times.count), Sum: new(m.times.sum), Quantiles: m.times.quantiles}}
+	case Summary:
 		out.Summary = d
+	case Histogram:
+		d.Temporality, out.Histogram = cumulative, d
 	}
 	return out
+}
+
+// addTimes has a point be that of a distribution.
+func (d *dataPoint) addTimes(kind Kind, t *Times) {
+	d.Count, d.Sum, d.Quantiles = new(t.Count), new(t.Sum), t.Quantiles
+	if kind != Histogram {
+		return
+	}
+	beyond := t.Count
+	for _, b := range t.Buckets {
+		d.Bounds = append(d.Bounds, b.Most)
+		d.Buckets = append(d.Buckets, strconv.FormatUint(b.Count, 10))
+		beyond -= b.Count
+	}
+	d.Buckets = append(d.Buckets, strconv.FormatUint(beyond, 10))
 }
 
 // What follows is ExportMetricsServiceRequest in OTLP's JSON: names in lowerCamelCase,
@@ -240,7 +272,7 @@ type scope struct {
 	Name string `json:"name"`
 }
 
-// metric has one of its last three.
+// metric has one of its last four.
 type metric struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -248,6 +280,7 @@ type metric struct {
 	Sum         *data  `json:"sum,omitempty"`
 	Gauge       *data  `json:"gauge,omitempty"`
 	Summary     *data  `json:"summary,omitempty"`
+	Histogram   *data  `json:"histogram,omitempty"`
 }
 
 type data struct {
@@ -264,7 +297,9 @@ type dataPoint struct {
 	Double     *float64    `json:"asDouble,omitempty"`
 	Count      *uint64     `json:"count,string,omitempty"`
 	Sum        *float64    `json:"sum,omitempty"`
-	Quantiles  []quantile  `json:"quantileValues,omitempty"`
+	Quantiles  []Quantile  `json:"quantileValues,omitempty"`
+	Bounds     []float64   `json:"explicitBounds,omitempty"`
+	Buckets    []string    `json:"bucketCounts,omitempty"`
 }
 
 type attribute struct {

@@ -1,6 +1,4 @@
-//go:build linux && amd64
-
-package bpf
+package cgroup
 
 import (
 	"errors"
@@ -11,8 +9,8 @@ import (
 	"strings"
 )
 
-// groups is where control groups are usually mounted.
-const groups = "/sys/fs/cgroup"
+// Mounted is where control groups are usually mounted.
+const Mounted = "/sys/fs/cgroup"
 
 // Container returns the directory of the control group of a running container, by
 // its ID or the beginning of it, as Docker, containerd, CRI-O and Podman name
@@ -86,7 +84,7 @@ func containerName(group string) string {
 // mounted returns the directory of a group; controllers are those of its hierarchy,
 // none for the second version.
 func mounted(controllers, path string) string {
-	for _, dir := range []string{filepath.Join(groups, controllers, path), filepath.Join(groups, "unified", path)} {
+	for _, dir := range []string{filepath.Join(Mounted, controllers, path), filepath.Join(Mounted, "unified", path)} {
 		if _, err := os.Stat(filepath.Join(dir, "cgroup.procs")); !errors.Is(err, os.ErrNotExist) {
 			return dir
 		}

@@ -1,0 +1,92 @@
+package watchverb
+
+import (
+	"net/http"
+	"os"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/page"
+	"github.com/tarehq/tare/cost/pprof"
+)
+
+// kept hands out the profiles that are kept, and nothing else: at /profiles/SERVICE/FILE as
+// they are, at /flame/SERVICE/FILE as a page with a flame graph.
+type kept struct {
+	root *os.Root   // nothing leads out of it
+	one  sync.Mutex // page is made at a time
+}
+
+// serveKept is a handler for the profiles in a folder.
+func serveKept(root *os.Root) http.Handler {
+	k := &kept{root: root}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /profiles/{service}/{file}", k.serveFile)
+	mux.HandleFunc("GET /flame/{service}/{file}", k.serveFlame)
+	return mux
+}
+
+// open opens the profile that a request asks for; nil if there is none.
+func (k *kept) open(r *http.Request) *os.File {
+	service, file := r.PathValue("service"), r.PathValue("file")
+	if !strings.HasSuffix(file, ".pb.gz") || strings.ContainsAny(service+file, `/\`) {
+		return nil
+	}
+	// The folder's own name is escaped, and the request's was unescaped.
+	for _, name := range []string{service, escapedIn(r.URL.EscapedPath())} {
+		if f, err := k.root.Open(path.Join(name, file)); err == nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// escapedIn is the second element of a path, as it was sent.
+func escapedIn(path string) string {
+	parts := strings.Split(path, "/")
+	if len(parts) < 3 {
+		return ""
+	}
+	return parts[2]
+}
+
+func (k *kept) serveFile(w http.ResponseWriter, r *http.Request) {
+	f := k.open(r)
+	if f == nil {
+		http.NotFound(w, r)
+		return
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	http.ServeContent(w, r, "", info.ModTime(), f)
+}
+
+func (k *kept) serveFlame(w http.ResponseWriter, r *http.Request) {
+	f := k.open(r)
+	if f == nil {
+		http.NotFound(w, r)
+		return
+	}
+	defer f.Close()
+	k.one.Lock()
+	defer k.one.Unlock()
+	p, err := pprof.Read(f)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	window := cost.Window{Duration: p.Duration}
+	window.Requests, window.Margin = p.Requests()
+	b := cost.NewBill(p.Stacks, nil, window)
+	b.Source = r.PathValue("service") + ", build " + p.BuildID() + ", " + p.Begun().UTC().Format("2 January 15:04:05") + " UTC"
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	page.Write(w, b, p.Stacks) // an error is the client's, which has gone
+}

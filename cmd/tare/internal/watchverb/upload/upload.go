@@ -1,0 +1,195 @@
+// Package upload sends profiles to a server that keeps them: Grafana Pyroscope, or Parca.
+//
+// Both take pprof's form within JSON, by their own service:
+//
+//   - Pyroscope: POST /push.v1.PusherService/Push (grafana.com/docs/pyroscope, "Server HTTP
+//     API"), which is meant by a URL without a path;
+//   - Parca: POST /api/profiles/writeraw (proto/parca/profilestore/v1alpha1 of its
+//     repository, which its server mounts below /api), meant by a path that ends so.
+package upload
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tarehq/tare/cmd/tare/internal/telemetry"
+	"github.com/tarehq/tare/load"
+)
+
+// Variable is that of the environment which has header fields, such as
+// X-Scope-OrgID=team-a.
+const Variable = "TARE_PROFILES_HEADERS"
+
+// patience is how long a server may take for an answer.
+const patience = 10 * time.Second
+
+// Label is one of a profile's.
+type Label struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Server is where profiles are sent. Its methods are safe for concurrent use.
+type Server struct {
+	url    *url.URL
+	header http.Header
+	client http.Client
+	queue  chan []byte
+	done   chan struct{}
+
+	mu     sync.Mutex
+	failed error // why profiles did not arrive, since this was last asked
+	lost   int   // how many
+}
+
+// Open prepares to send; nothing is sent yet.
+func Open(raw string) (*Server, error) {
+	u, err := url.Parse(load.AbsoluteURL(raw))
+	switch {
+	case err != nil: // which would show a password
+		return nil, errors.New("the URL is malformed")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("scheme %q is not supported: want http or https", u.Scheme)
+	case u.Hostname() == "":
+		return nil, errors.New("the URL has no host")
+	}
+	if strings.Trim(u.Path, "/") == "" {
+		u.Path = "/push.v1.PusherService/Push"
+	}
+	header, err := telemetry.Headers(Variable)
+	if err != nil {
+		return nil, err
+	}
+	header.Set("Content-Type", "application/json")
+	const queued = 256 // some minutes of many services
+	s := &Server{
+		url: u, header: header, queue: make(chan []byte, queued), done: make(chan struct{}),
+		client: http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}, Timeout: patience},
+	}
+	go s.run()
+	return s, nil
+}
+
+// forParca reports whether the server is a Parca.
+func (s *Server) forParca() bool { return strings.HasSuffix(s.url.Path, "/profiles/writeraw") }
+
+// Send has a profile, in pprof's form and compressed, sent soon; if too many wait already,
+// it is lost.
+func (s *Server) Send(labels []Label, profile []byte) {
+	body, err := s.body(labels, profile)
+	if err != nil {
+		s.note(err)
+		return
+	}
+	select {
+	case s.queue <- body:
+	default:
+		s.note(errors.New("profiles come faster than they are taken"))
+	}
+}
+
+// body is the request for one profile. Bytes are in base64 in both servers' JSON.
+func (s *Server) body(labels []Label, profile []byte) ([]byte, error) {
+	type sample struct {
+		ID      string `json:"ID,omitempty"` // for Pyroscope
+		Profile []byte `json:"rawProfile"`
+	}
+	type series struct {
+		Labels  any      `json:"labels"`
+		Samples []sample `json:"samples"`
+	}
+	one := series{Labels: labels, Samples: []sample{{ID: newID(), Profile: profile}}}
+	if s.forParca() {
+		one.Labels = map[string][]Label{"labels": labels}
+		one.Samples[0].ID = ""
+	}
+	return json.Marshal(map[string][]series{"series": {one}})
+}
+
+// newID is a random UUID, of version 4.
+func newID() string {
+	var b [16]byte
+	rand.Read(b[:]) // it never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// run sends what is queued.
+func (s *Server) run() {
+	defer close(s.done)
+	for body := range s.queue {
+		if err := s.post(body); err != nil {
+			s.note(err)
+		}
+	}
+}
+
+// post sends one request.
+func (s *Server) post(body []byte) error {
+	doing := "sending profiles to " + load.Shown(s.url.String())
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url.String(), bytes.NewReader(body))
+	if err != nil {
+		return errors.New(doing + ": the URL is malformed")
+	}
+	req.Header = s.header.Clone()
+	resp, err := s.client.Do(req)
+	if uerr, ok := errors.AsType[*url.Error](err); ok {
+		err = uerr.Err
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	defer resp.Body.Close()
+	const most = 64 << 10
+	text, err := io.ReadAll(io.LimitReader(resp.Body, most))
+	if err != nil {
+		return fmt.Errorf("%s: reading the answer: %w", doing, err)
+	}
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("%s: it answered %s: %q", doing, resp.Status, text[:min(len(text), 200)])
+	}
+	return nil
+}
+
+func (s *Server) note(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = err
+	s.lost++
+}
+
+// Lost is how many profiles did not arrive since it was last asked, and why the last of
+// them.
+func (s *Server) Lost() (n int, why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, why = s.lost, s.failed
+	s.lost, s.failed = 0, nil
+	return n, why
+}
+
+// Close waits until what is queued was sent, but not for long.
+func (s *Server) Close() error {
+	close(s.queue)
+	select {
+	case <-s.done:
+	case <-time.After(patience):
+	}
+	s.client.CloseIdleConnections()
+	if n, why := s.Lost(); n > 0 {
+		return fmt.Errorf("%d profiles were lost: %w", n, why)
+	}
+	return nil
+}

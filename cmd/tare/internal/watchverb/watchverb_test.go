@@ -1,0 +1,297 @@
+package watchverb
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	_ "net/http/pprof" // what is watched
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/cli/clitest"
+	"github.com/tarehq/tare/cmd/tare/internal/telemetry"
+	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/bpf/reply"
+	"github.com/tarehq/tare/cost/pprof"
+	"github.com/tarehq/tare/cost/watch"
+)
+
+// frames are a stack in a middleware or a handler.
+func frames(name string, line int) []cost.Frame {
+	return []cost.Frame{
+		{Func: name + ".ServeHTTP", File: "/src/shop/shop.go", Line: line + 4, Decl: line},
+		{Func: "net/http.serverHandler.ServeHTTP"}, {Func: "net/http.(*conn).serve"}, {Func: "runtime.goexit"},
+	}
+}
+
+// interval is one of a service that spends so many ns a request in auth, and 40,000 in its
+// handler.
+func interval(at time.Time, build string, auth float64) *watch.Interval {
+	const requests, hz = 50_000, 19
+	s := watch.Seen{Build: watch.Build{Service: "shop", ID: build, Revision: "abc", Go: "go1.26.8"}, PIDs: []int{7},
+		Window: cost.Window{Duration: 10 * time.Second, Requests: requests, Margin: 1000}}
+	for k, ns := range []float64{auth, 40_000} {
+		value := ns * requests * (1 + 0.02*rand.NormFloat64())
+		s.Stacks = append(s.Stacks, cost.Stack{Frames: frames([]string{"shop/mw.(*Auth)", "shop.Orders"}[k], 10+20*k), Count: max(1, value/1e9*hz), Value: value})
+		s.CPU += time.Duration(value)
+	}
+	b := cost.NewBill(s.Stacks, nil, s.Window)
+	times := []reply.Bucket{{From: time.Millisecond, Below: time.Millisecond * 17 / 16, Count: 90}, {From: time.Second, Below: time.Second * 17 / 16, Count: 10}}
+	return &watch.Interval{Begun: at, Duration: 10 * time.Second, Own: watch.Own{CPU: 0.0012, Kernel: 0.0003, Memory: 43 << 20, Hz: 19},
+		Services: []watch.Service{{Name: "shop", Builds: []watch.Seen{s}, CPU: s.CPU, Bill: b, Answers: times}}}
+}
+
+// verb is an output of a verb that watches nothing.
+func verb(t *testing.T, c *Command) (*output, *bytes.Buffer) {
+	t.Helper()
+	var out bytes.Buffer
+	if c.MaxOwners == 0 {
+		c.MaxOwners = 50
+	}
+	o, err := c.open(t.Context(), &cli.Terminal{Out: &out, Err: io.Discard, Piped: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o, &out
+}
+
+func TestPage(t *testing.T) {
+	at := time.Date(2026, 11, 26, 14, 5, 0, 0, time.Local)
+	clitest.CheckPage(t, intervalPage(interval(at, "Xk3u9zPq01ab", 12_000)), "14:05:10", "Auth", "0.1 %", "43.0 MiB", "Xk3u9zPq01ab", "p99")
+	clitest.CheckPage(t, intervalPage(&watch.Interval{Begun: at, Duration: time.Second}), "no service ran")
+}
+
+// scrape asks for metrics, in a form.
+func scrape(t *testing.T, url, accept string) string {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", accept)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != 200 {
+		t.Fatalf("got %s, %v", res.Status, err)
+	}
+	return string(body)
+}
+
+// TestMetrics has a scrape show what all intervals come to, however often and in whatever
+// form it is asked for, and lead to the profile that is kept.
+func TestMetrics(t *testing.T) {
+	dir := t.TempDir()
+	o, _ := verb(t, &Command{Listen: "127.0.0.1:0", Keep: dir, KeepBytes: 1 << 20, Quiet: true})
+	defer o.close()
+	for k := range 3 {
+		if err := o.show(interval(time.Now().Add(time.Duration(k)*10*time.Second), "x", 12_000)); err != nil {
+			t.Fatal(err)
+		}
+		scrape(t, o.export.URL(), "")
+	}
+	text := scrape(t, o.export.URL(), "")
+	for _, want := range []string{
+		"tare_requests_total{service=\"shop\"} 150000\n", "tare_watch_intervals_total 3\n", `kind="handler",cause="own"} `,
+		"tare_answer_seconds_bucket{service=\"shop\",le=\"0.0025\"} 270\n", "tare_answer_seconds_bucket{service=\"shop\",le=\"+Inf\"} 300\n",
+		`tare_service_info{service="shop",build="x",revision="abc",go="go1.26.8"} 1`, "tare_watch_memory_bytes 45088768\n", `tare_watch_failures_total{what="keep"} 0`,
+		"# TYPE tare_owner_cpu_seconds_total counter\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("want %q in\n%s", want, text)
+		}
+	}
+	open := scrape(t, o.export.URL(), "application/openmetrics-text; version=1.0.0")
+	m := regexp.MustCompile(`tare_service_cpu_seconds_total\{service="shop"\} [0-9.]+ # \{profile="([^"]+)"\} [0-9.]+ [0-9.]+\n`).FindStringSubmatch(open)
+	if m == nil || !strings.Contains(open, "# TYPE tare_service_cpu_seconds counter\n") || !strings.HasSuffix(open, "# EOF\n") {
+		t.Fatalf("want an exemplar, and the form of OpenMetrics:\n%s", open)
+	}
+	p, err := pprof.Read(strings.NewReader(scrape(t, strings.TrimSuffix(o.export.URL(), "metrics")+"profiles/"+m[1], "")))
+	if err != nil || len(p.Stacks) != 2 || p.BuildID() != "x" || p.Begun().IsZero() {
+		t.Errorf("got %+v, %v, want the profile that the exemplar leads to", p, err)
+	}
+	if html := scrape(t, strings.TrimSuffix(o.export.URL(), "metrics")+"flame/"+m[1], ""); !strings.Contains(html, "Auth") || !strings.Contains(html, "</html>") {
+		t.Errorf("want a page with a flame graph, got %.200s", html)
+	}
+	for _, path := range []string{"profiles/shop/", "profiles/shop/..%2f..%2fetc%2fpasswd", "profiles/"} {
+		if res, err := http.Get(strings.TrimSuffix(o.export.URL(), "metrics") + path); err != nil || res.StatusCode != 404 {
+			t.Errorf("%s: got %v, %v, want nothing", path, res.Status, err)
+		}
+	}
+	promtool(t, text, "check", "metrics")
+}
+
+// promtool runs promtool, or skips what it would check.
+func promtool(t *testing.T, stdin string, args ...string) {
+	t.Helper()
+	path, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skipf("SKIPPED: promtool: %v (Debian package prometheus)", err)
+	}
+	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd.Stdin = strings.NewReader(stdin)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("promtool %v: %v\n%s", args, err, out)
+	}
+}
+
+// TestRules writes the rules, has promtool read them and holds them to what
+// testdata/rules.yml says. Rules and dashboard ask for no metric that there is not.
+func TestRules(t *testing.T) {
+	dir := t.TempDir()
+	if err := (&Command{WriteRules: dir}).Run(t.Context(), &cli.Terminal{Err: io.Discard}); err != nil {
+		t.Fatal(err)
+	}
+	o, _ := verb(t, &Command{Listen: "127.0.0.1:0", Quiet: true})
+	defer o.close()
+	if err := o.show(interval(time.Now(), "x", 12_000)); err != nil {
+		t.Fatal(err)
+	}
+	has := scrape(t, o.export.URL(), "")
+	for _, name := range []string{"tare-rules.yml", "tare-dashboard.json"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, ".json") && !json.Valid(text) {
+			t.Errorf("%s is no JSON", name)
+		}
+		asked := regexp.MustCompile(`\btare_[a-z_]+_(total|bucket|backoff|info)\b`).FindAllString(string(text), -1)
+		if len(asked) < 5 {
+			t.Errorf("%s asks for %q, want more: are they still found?", name, asked)
+		}
+		for _, metric := range asked {
+			if !strings.Contains(has, "\n"+metric+"{") && !strings.Contains(has, "\n"+metric+" ") {
+				t.Errorf("%s asks for %s, which there is not", name, metric)
+			}
+		}
+	}
+	promtool(t, "", "check", "rules", filepath.Join(dir, "tare-rules.yml"))
+	promtool(t, "", "test", "rules", "testdata/rules.yml")
+}
+
+// TestSince keeps what is seen and finds in it what a new build made dearer.
+func TestSince(t *testing.T) {
+	dir := t.TempDir()
+	o, _ := verb(t, &Command{Keep: dir, KeepBytes: 64 << 20, Quiet: true})
+	const before, after = 60, 60 // intervals of 10 s
+	now := time.Now()
+	for k := range before + after {
+		build, auth := "old", 12_000.0
+		if k >= before {
+			build, auth = "new", 20_000
+		}
+		if err := o.show(interval(now.Add(time.Duration(k-before-after)*10*time.Second), build, auth)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := o.close(); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := (&Command{Since: time.Hour, What: []string{dir}}).Run(t.Context(), &cli.Terminal{Out: &out, Piped: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"shop", "Auth", "dearer a request", "with build new in place of old", now.Add(-after * 10 * time.Second).Format("15:04")} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("want %q in\n%s", want, out.String())
+		}
+	}
+	for _, c := range []Command{{Since: time.Hour}, {Since: time.Second, What: []string{dir}}, {Since: time.Hour, What: []string{t.TempDir()}}, {Since: time.Hour, What: []string{dir, dir}}} {
+		if err := c.Run(t.Context(), &cli.Terminal{Out: io.Discard}); err == nil {
+			t.Errorf("%v: no error", c.What)
+		}
+	}
+}
+
+// TestWatch watches this process by its own profiles, and offers what it sees in every way.
+func TestWatch(t *testing.T) {
+	var mu sync.Mutex
+	asked := map[string]int{}
+	sink := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked[r.URL.Path]++
+		io.Copy(io.Discard, r.Body)
+		io.WriteString(w, "{}")
+	}))
+	defer sink.Close()
+	service := httptest.NewServer(http.DefaultServeMux)
+	defer service.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		for x := 0; ctx.Err() == nil; x++ {
+		}
+	}()
+	dir := t.TempDir()
+	var out bytes.Buffer
+	c := &Command{What: []string{service.URL}, Every: time.Second, For: 3500 * time.Millisecond, Hz: 19, Budget: 50, MaxOwners: 10, Count: true,
+		Listen: "0", Flag: telemetry.Flag{OTLP: sink.URL}, Profiles: sink.URL, Keep: dir, KeepBytes: 1 << 20, JSON: true}
+	if err := c.Run(ctx, &cli.Terminal{Out: &out, Err: io.Discard, Given: map[string]bool{}}); err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for line := range strings.Lines(out.String()) {
+		var r record
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("%v in %q", err, line)
+		}
+		if lines++; lines == 2 && (len(r.Services) != 1 || r.Services[0].CPU <= 0 || r.Own.CPU <= 0 || len(r.Services[0].Items) == 0) {
+			t.Errorf("got %s, want one service with its owners", line)
+		}
+	}
+	kept, err := filepath.Glob(filepath.Join(dir, "*", "*.pb.gz"))
+	mu.Lock()
+	defer mu.Unlock()
+	if lines < 2 || err != nil || len(kept) < 1 || asked["/v1/metrics"] < 2 || asked["/push.v1.PusherService/Push"] < 1 {
+		t.Errorf("got %d lines, %d profiles kept, %v asked", lines, len(kept), asked)
+	}
+}
+
+// TestUsage refuses what cannot be meant.
+func TestUsage(t *testing.T) {
+	valid := Command{What: []string{"localhost:1"}, Every: time.Second, Hz: 19, Budget: 1, MaxOwners: 10, KeepBytes: 1 << 20}
+	for name, spoil := range map[string]func(*Command){
+		"nothing": func(c *Command) { c.What = nil }, "every": func(c *Command) { c.Every = time.Millisecond },
+		"hz": func(c *Command) { c.Hz = 0 }, "budget": func(c *Command) { c.Budget = 0 }, "owners": func(c *Command) { c.MaxOwners = 0 },
+		"answers": func(c *Command) { c.Answers = 99 }, "for": func(c *Command) { c.For = -1 }, "bytes": func(c *Command) { c.KeepBytes = 1 },
+		"group": func(c *Command) { c.Cgroup = "/no/such" }, "quiet": func(c *Command) { c.Quiet, c.JSON = true, true },
+		"both": func(c *Command) { c.WriteRules, c.Since = "x", time.Hour },
+	} {
+		c := valid
+		spoil(&c)
+		err := c.Run(t.Context(), &cli.Terminal{Out: io.Discard, Err: io.Discard})
+		if f, ok := err.(*cli.Failure); !ok || f.Status != cli.ExitUsage {
+			t.Errorf("%s: got %v, want wrong usage", name, err)
+		}
+	}
+	for listen, want := range map[string]string{":9464": "127.0.0.1:9464", "9464": "127.0.0.1:9464", "0.0.0.0:1": "0.0.0.0:1", "[::]:1": "[::]:1"} {
+		if got := address(listen); got != want {
+			t.Errorf("%s: got %s, want %s", listen, got, want)
+		}
+	}
+	var s size
+	if err := s.UnmarshalText([]byte("256MiB")); err != nil || s != 256<<20 {
+		t.Errorf("256MiB: got %d, %v", s, err)
+	}
+	for _, text := range []string{"", "256", "5s", "x"} {
+		if err := s.UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q: no error", text)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+//go:build linux && amd64
+
+package bpf_test
+
+import (
+	"math"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/cost/bpf"
+)
+
+// TestTake takes what was seen again and again: each time what is new, of the processes that
+// are there then, with stacks that add up to what the kernel counted of each.
+func TestTake(t *testing.T) {
+	exe := build(t)
+	first := serve(t, exe, &syscall.SysProcAttr{})
+	second := serve(t, exe, &syscall.SysProcAttr{})
+	var mu sync.Mutex
+	pids := []int{first.pid}
+	s := begin(t, bpf.Options{Hz: 99, Fetch: 100 * time.Millisecond, Find: func() ([]int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return pids, nil
+	}})
+	take := func() map[int]bpf.Process {
+		t.Helper()
+		time.Sleep(time.Second)
+		p, err := s.Take()
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := map[int]bpf.Process{}
+		var all float64
+		for _, one := range p.Processes {
+			of[one.PID] = one
+			var sum float64
+			for _, s := range one.Stacks {
+				sum += s.Value
+			}
+			all += sum
+			if used := float64(one.CPU); math.Abs(sum-used) > 0.01*used+1 {
+				t.Errorf("process %d: its stacks come to %.0f ns of %.0f", one.PID, sum, used)
+			}
+		}
+		if math.Abs(all-float64(p.CPU)) > 0.01*float64(p.CPU)+1 {
+			t.Errorf("stacks come to %.0f ns of %.0f", all, float64(p.CPU))
+		}
+		if p.Duration < 900*time.Millisecond || p.Duration > 20*time.Second {
+			t.Errorf("got a profile of %s, want about a second", p.Duration)
+		}
+		return of
+	}
+	if got := take(); len(got) != 1 || got[first.pid].Seen == 0 {
+		t.Errorf("got %d processes, want the first alone, seen", len(got))
+	}
+	mu.Lock()
+	pids = append(pids, second.pid)
+	mu.Unlock()
+	take()
+	if got := take(); len(got) != 2 || got[first.pid].Ended || got[first.pid].CPU > 20*time.Second {
+		t.Errorf("got %d processes, want both, and of the first what is new: %s", len(got), got[first.pid].CPU)
+	}
+	first.kill()
+	if got := take(); !got[first.pid].Ended || got[second.pid].Ended {
+		t.Error("want the first ended and the second not")
+	}
+	if got := take(); len(got) != 1 || got[second.pid].Seen == 0 {
+		t.Errorf("got %d processes, want the second alone, seen", len(got))
+	}
+	select {
+	case <-s.Ended():
+		t.Error("it has ended, want it to wait for what Find finds")
+	default:
+	}
+	if _, err := s.Stop(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,135 @@
+package ring_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tarehq/tare/cost/watch/ring"
+)
+
+var noon = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+
+func put(t *testing.T, r *ring.Ring, e ring.Entry, size int) string {
+	t.Helper()
+	path, err := r.Put(e, func(w io.Writer) error {
+		_, err := io.WriteString(w, strings.Repeat("x", size))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestRing keeps the newest profiles within the bound, those of an earlier ring in the same
+// folder among them, and reads all that it knows of them from their names.
+func TestRing(t *testing.T) {
+	dir := t.TempDir()
+	names := []string{"shop", "../etc/x y", ".", strings.Repeat("ü", 90)}
+	r, err := ring.Open(dir, 3*ring.Least)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 8 {
+		put(t, r, ring.Entry{Service: names[i%4], Build: "a_b/c", Begun: noon.Add(time.Duration(i) * time.Minute), Duration: 10 * time.Second}, ring.Least/2)
+	}
+	if r, err = ring.Open(dir, 3*ring.Least); err != nil {
+		t.Fatal(err)
+	}
+	last := put(t, r, ring.Entry{Service: "shop", Build: "b", Begun: noon.Add(time.Hour), Duration: 2500 * time.Millisecond}, ring.Least)
+	all, err := ring.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum int64
+	for _, e := range all {
+		sum += e.Size
+		if rel, err := filepath.Rel(dir, e.Path); err != nil || strings.HasPrefix(rel, "..") {
+			t.Errorf("%s lies outside of %s", e.Path, dir)
+		}
+	}
+	if len(all) != 5 || sum != 3*ring.Least {
+		t.Fatalf("got %d profiles of %d bytes, want the last five, of 3 MiB: %v", len(all), sum, all)
+	}
+	for i, e := range all[:4] {
+		want := ring.Entry{Service: names[i], Build: "a_b/c", Begun: noon.Add(time.Duration(i+4) * time.Minute), Duration: 10 * time.Second, Size: ring.Least / 2, Path: e.Path}
+		if i == 3 {
+			want.Service = e.Service // it is cut
+			if !strings.HasPrefix(names[3], e.Service) || len(e.Service) < 40 {
+				t.Errorf("got the service %q, want the beginning of %q", e.Service, names[3])
+			}
+		}
+		if e != want {
+			t.Errorf("got %+v, want %+v", e, want)
+		}
+	}
+	if e := all[4]; e.Duration != 2500*time.Millisecond || e.Path != filepath.Join(dir, last) || e.Build != "b" {
+		t.Errorf("got %+v, want the last", e)
+	}
+}
+
+// TestRingInterrupted leaves nothing behind of a profile that could not be written, nor of
+// who was killed while writing, and leaves what is not its own alone.
+func TestRingInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	r, err := ring.Open(dir, ring.Least)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("no more")
+	if _, err := r.Put(ring.Entry{Service: "shop", Begun: noon}, func(w io.Writer) error {
+		fmt.Fprint(w, "half")
+		return broken
+	}); !errors.Is(err, broken) {
+		t.Errorf("got %v, want the error of who wrote", err)
+	}
+	for name, content := range map[string]string{"shop/.tare-123": "half", "shop/notes.txt": "mine", "README": "mine", "shop/x_y_z.pb.gz": "mine"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err = ring.Open(dir, ring.Least); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	hidden, _ := filepath.Glob(filepath.Join(dir, "*", ".*"))
+	if err != nil || len(files) != 2 || len(hidden) != 0 {
+		t.Errorf("got %q and %q, %v, want what is not the ring's, and no more", files, hidden, err)
+	}
+	if all, err := ring.List(dir); err != nil || len(all) != 0 {
+		t.Errorf("got %v, %v, want no profiles", all, err)
+	}
+}
+
+func TestRingTooSmall(t *testing.T) {
+	if _, err := ring.Open(t.TempDir(), 1000); err == nil {
+		t.Error("a ring of 1,000 bytes: no error")
+	}
+}
+
+// A profile is kept as whoever has it writes it.
+func ExampleRing_Put() {
+	dir, err := os.MkdirTemp("", "ring")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	r, err := ring.Open(dir, 256<<20)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	path, err := r.Put(ring.Entry{Service: "shop", Build: "abc", Begun: noon, Duration: 10 * time.Second}, func(w io.Writer) error {
+		_, err := io.WriteString(w, "a profile")
+		return err
+	})
+	fmt.Println(filepath.ToSlash(path), err)
+	// Output: shop/20261126T120000.000Z_10s_abc.pb.gz <nil>
+}
