@@ -19,9 +19,9 @@ func TestManPages(t *testing.T) {
 	if status := run(t.Context(), []string{"man", "-o", dir}, &cli.Terminal{Out: &out, Err: &errs, Width: 80}); status != 0 {
 		t.Fatalf("status %d: %s", status, &errs)
 	}
-	verbs := model(t).Children
+	verbs := model(t).Leaves(true) // of agent those below it
 	for _, verb := range verbs {
-		text, err := os.ReadFile(filepath.Join(dir, "tare-"+verb.Name+".1"))
+		text, err := os.ReadFile(filepath.Join(dir, strings.ReplaceAll(verb.FullPath(), " ", "-")+".1"))
 		if err != nil {
 			t.Error(err)
 			continue
@@ -34,8 +34,8 @@ func TestManPages(t *testing.T) {
 		}
 	}
 	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
-	if err != nil || len(pages) != len(verbs)+1 {
-		t.Errorf("got %d pages, %v, want tare's and one for each of %d verbs", len(pages), err, len(verbs))
+	if err != nil || len(pages) <= len(verbs) {
+		t.Errorf("got %d pages, %v, want more than %d: tare's and one for each verb", len(pages), err, len(verbs))
 	}
 	mandoc, err := exec.LookPath("mandoc")
 	if err != nil {

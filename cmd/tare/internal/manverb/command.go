@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/internal/shape"
@@ -44,13 +45,13 @@ func (c *Command) Run(t *cli.Terminal, parsed *kong.Context) error {
 		_, err := t.Out.Write(page(root, cli.BuildDate()))
 		return err
 	}
-	verbs := visible(root)
-	i := slices.IndexFunc(verbs, func(n *kong.Node) bool { return n.Name == c.Verb })
+	verbs := below(root)
+	var known []string
+	for _, verb := range verbs {
+		known = append(known, strings.TrimPrefix(pageName(verb), root.Name+"-"))
+	}
+	i := slices.Index(known, c.Verb)
 	if i < 0 {
-		var known []string
-		for _, verb := range verbs {
-			known = append(known, verb.Name)
-		}
 		return cli.Usage(shape.Meant(c.Verb, known)+"`tare --help` lists the verbs", fmt.Errorf("no verb is called %q", c.Verb))
 	}
 	_, err := t.Out.Write(page(verbs[i], cli.BuildDate()))
@@ -62,7 +63,7 @@ func (c *Command) writeAll(t *cli.Terminal, root *kong.Node) error {
 	if err := os.MkdirAll(c.Output, 0o755); err != nil {
 		return fmt.Errorf("making the folder of the pages: %w", err)
 	}
-	nodes := append([]*kong.Node{root}, visible(root)...)
+	nodes := append([]*kong.Node{root}, below(root)...)
 	for _, n := range nodes {
 		err := cli.WriteFile(filepath.Join(c.Output, pageName(n)+".1"), func(w io.Writer) error {
 			_, err := w.Write(page(n, cli.BuildDate()))
@@ -74,6 +75,15 @@ func (c *Command) writeAll(t *cli.Terminal, root *kong.Node) error {
 	}
 	t.Note("wrote %d manual pages into %s", len(nodes), c.Output)
 	return nil
+}
+
+// below are the visible verbs with their own, such as agent and agent-init.
+func below(n *kong.Node) []*kong.Node {
+	var all []*kong.Node
+	for _, verb := range visible(n) {
+		all = append(append(all, verb), below(verb)...)
+	}
+	return all
 }
 
 // visible are the verbs that are meant to be seen.
