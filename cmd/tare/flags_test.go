@@ -54,6 +54,7 @@ var otherwise = map[string]string{
 	"for":         "`whatif --for` bounds all windows of a comparison; `watch` has no end",
 	"from":        "`ab` and `flow` read requests, `doctor` evidence",
 	"hz":          "`watch` samples for ever, so less often",
+	"listen":      "`web` is a page to look at, `watch` prints and offers metrics where asked to",
 	"output":      "the ending of `flame --output` says what to write; `init` writes a study, `man` a folder",
 	"rate":        "`ab` also takes a share of what the slowest service can do",
 	"save":        "`ab` saves the study, `doctor` the evidence, `trace` the trace",

@@ -122,12 +122,12 @@ func TestLink(t *testing.T) {
 
 // Who says nothing is given up, and who gives signs of life is not.
 func TestSilence(t *testing.T) {
-	a, b := pair(t)
+	_, b := pair(t)
 	begun := time.Now()
 	if _, err := b.Receive(); !errors.Is(err, wire.ErrSilent) || time.Since(begun) < wire.Silence {
 		t.Errorf("after %v: %v, want ErrSilent after %v", time.Since(begun), err, wire.Silence)
 	}
-	a, b = pair(t)
+	a, b := pair(t)
 	a.Living.Store(true)
 	go a.KeepAlive()
 	time.AfterFunc(wire.Silence+wire.Beat, func() { _ = a.Send(&wire.Message{Kind: wire.KindStop}) })

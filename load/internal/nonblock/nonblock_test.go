@@ -60,6 +60,7 @@ func TestRead(t *testing.T) {
 	if n, err := c.Read(buf); n != 0 || err != nonblock.ErrWait || c.More() || len(s.reads) != 1 {
 		t.Errorf("after a read that left room: got %d and %v, %d still to read; want a wait for the next report", n, err, len(s.reads))
 	}
+	//lint:ignore SA1019 crypto/tls asks
 	if !nonblock.ErrWait.Timeout() || !nonblock.ErrWait.Temporary() {
 		t.Error("crypto/tls would take the wait for the connection's end")
 	}
