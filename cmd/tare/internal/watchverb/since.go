@@ -110,7 +110,7 @@ func changesPage(reports []*change.Report, warnings []string) doc.Page {
 		}
 		p.Add(list)
 	}
-	p.Add(doc.Note("Where nothing changes, one or two in a hundred hours of a build, and three in a hundred new builds, are told to have changed, and many more if the load drifts for minutes. A process may differ from the next without a change in the source: tare ab compares builds in many fresh processes."))
+	p.Add(doc.Note("False alarms: one or two in a hundred hours of a build, three in a hundred new builds that are equal, and many more if the load drifts for minutes. A process may differ from the next without a change in the source: tare ab compares builds in many fresh processes."))
 	p.Add(cli.Warnings(warnings)...)
 	return p
 }
@@ -123,7 +123,7 @@ func restText(r *change.Report) string {
 		text += "; requests were not counted, so costs are per second, and a busier service costs more"
 	}
 	for _, b := range r.Short {
-		text += fmt.Sprintf("; build %s was seen, or those before it were, for less than five minutes: too short to tell", b)
+		text += fmt.Sprintf("; build %s was seen, or those before it were, for less than five minutes: too short to compare", b)
 	}
 	return text
 }
