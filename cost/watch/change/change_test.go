@@ -122,7 +122,7 @@ func TestStep(t *testing.T) {
 //
 //	TARE_MEASURE=1 go test ./cost/watch/change -run FalseAlarms -v
 func TestFalseAlarms(t *testing.T) {
-	hours := 10
+	hours := 40
 	if os.Getenv("TARE_MEASURE") != "" {
 		hours = 300
 	}
