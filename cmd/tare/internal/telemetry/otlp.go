@@ -1,28 +1,21 @@
 package telemetry
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/tarehq/tare/load"
 )
 
 const (
 	pushPeriod  = 5 * time.Second
 	pushTimeout = 5 * time.Second
-	maxReply    = 64 << 10 // bytes that are read of an answer
 )
 
 // pusher sends the latest figures to an OTLP receiver, by HTTP and as JSON.
@@ -31,63 +24,29 @@ const (
 // OpenTelemetry's SDK.
 type pusher struct {
 	latest   *atomic.Pointer[Figures]
-	url      *url.URL
-	header   http.Header
+	receiver *Receiver
 	resource resource
 	scope    string
 	failed   atomic.Pointer[error] // why the last sending did; nil: it did not
-	client   http.Client
 	stop     chan struct{}
 	done     chan error // how the last sending ended
 }
 
 // newPusher is one that sends nothing yet.
 func newPusher(raw, scope string, latest *atomic.Pointer[Figures]) (*pusher, error) {
-	u, err := url.Parse(load.AbsoluteURL(raw))
-	switch {
-	case err != nil: // which would show a password
-		return nil, errors.New("the URL is malformed")
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("scheme %q is not supported: want http or https", u.Scheme)
-	case u.Hostname() == "":
-		return nil, errors.New("the URL has no host")
-	}
-	if strings.Trim(u.Path, "/") == "" {
-		u.Path = "/v1/metrics"
-	}
-	header, err := Headers("OTEL_EXPORTER_OTLP_HEADERS")
+	receiver, err := NewReceiver("metrics", raw, "/v1/metrics", "OTEL_EXPORTER_OTLP_HEADERS", pushTimeout)
 	if err != nil {
 		return nil, err
 	}
-	header.Set("Content-Type", "application/json")
 	host, _ := os.Hostname() // without a name, the process tells instances apart
 	return &pusher{
-		latest: latest, url: u, header: header, scope: scope,
+		latest: latest, receiver: receiver, scope: scope,
 		resource: resource{[]attribute{
 			newAttribute("service.name", "tare"),
 			newAttribute("service.instance.id", fmt.Sprintf("%s:%d", host, os.Getpid())),
 		}},
-		client: http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}, Timeout: pushTimeout},
-		stop:   make(chan struct{}), done: make(chan error, 1),
+		stop: make(chan struct{}), done: make(chan error, 1),
 	}, nil
-}
-
-// Headers reads the header fields of requests from an environment variable, written as
-// OpenTelemetry's exporters want theirs, such as "api-key=secret,x=a%20b".
-func Headers(variable string) (http.Header, error) {
-	h := http.Header{"User-Agent": {"tare"}}
-	for entry := range strings.SplitSeq(os.Getenv(variable), ",") {
-		if strings.TrimSpace(entry) == "" {
-			continue
-		}
-		name, value, ok := strings.Cut(entry, "=")
-		value, err := url.PathUnescape(strings.TrimSpace(value))
-		if !ok || err != nil {
-			return nil, fmt.Errorf("%s is not name=value,…, the values percent-encoded", variable)
-		}
-		h.Set(strings.TrimSpace(name), value)
-	}
-	return h, nil
 }
 
 // run sends what is new every few seconds, and the last of it when there is no more.
@@ -120,7 +79,7 @@ func (p *pusher) close() error {
 		return nil
 	}
 	close(p.stop)
-	defer p.client.CloseIdleConnections()
+	defer p.receiver.Close()
 	return <-p.done
 }
 
@@ -130,28 +89,7 @@ func (p *pusher) send(ctx context.Context, f *Figures) error {
 	if err != nil {
 		return fmt.Errorf("encoding metrics: %w", err)
 	}
-	doing := "sending metrics to " + load.Shown(p.url.String())
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url.String(), bytes.NewReader(body))
-	if err != nil {
-		return errors.New(doing + ": the URL is malformed")
-	}
-	req.Header = p.header.Clone()
-	resp, err := p.client.Do(req)
-	if uerr, ok := errors.AsType[*url.Error](err); ok {
-		err = uerr.Err
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
-	if err != nil {
-		return fmt.Errorf("%s: reading the answer: %w", doing, err)
-	}
-	if err := judgeReply(resp, text); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	return nil
+	return p.receiver.Post(ctx, body, judgeReply)
 }
 
 // judgeReply is what a receiver has against the metrics; nil is nothing.

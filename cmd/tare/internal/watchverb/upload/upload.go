@@ -9,21 +9,17 @@
 package upload
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/telemetry"
-	"github.com/tarehq/tare/load"
 )
 
 // Variable is that of the environment which has header fields, such as
@@ -41,11 +37,9 @@ type Label struct {
 
 // Server is where profiles are sent. Its methods are safe for concurrent use.
 type Server struct {
-	url    *url.URL
-	header http.Header
-	client http.Client
-	queue  chan []byte
-	done   chan struct{}
+	receiver *telemetry.Receiver
+	queue    chan []byte
+	done     chan struct{}
 
 	mu     sync.Mutex
 	failed error // why profiles did not arrive, since this was last asked
@@ -54,34 +48,18 @@ type Server struct {
 
 // Open prepares to send; nothing is sent yet.
 func Open(raw string) (*Server, error) {
-	u, err := url.Parse(load.AbsoluteURL(raw))
-	switch {
-	case err != nil: // which would show a password
-		return nil, errors.New("the URL is malformed")
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("scheme %q is not supported: want http or https", u.Scheme)
-	case u.Hostname() == "":
-		return nil, errors.New("the URL has no host")
-	}
-	if strings.Trim(u.Path, "/") == "" {
-		u.Path = "/push.v1.PusherService/Push"
-	}
-	header, err := telemetry.Headers(Variable)
+	receiver, err := telemetry.NewReceiver("profiles", raw, "/push.v1.PusherService/Push", Variable, patience)
 	if err != nil {
 		return nil, err
 	}
-	header.Set("Content-Type", "application/json")
 	const queued = 256 // some minutes of many services
-	s := &Server{
-		url: u, header: header, queue: make(chan []byte, queued), done: make(chan struct{}),
-		client: http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}, Timeout: patience},
-	}
+	s := &Server{receiver: receiver, queue: make(chan []byte, queued), done: make(chan struct{})}
 	go s.run()
 	return s, nil
 }
 
 // forParca reports whether the server is a Parca.
-func (s *Server) forParca() bool { return strings.HasSuffix(s.url.Path, "/profiles/writeraw") }
+func (s *Server) forParca() bool { return strings.HasSuffix(s.receiver.Path(), "/profiles/writeraw") }
 
 // Send has a profile, in pprof's form and compressed, sent soon; if too many wait already,
 // it is lost.
@@ -128,37 +106,16 @@ func newID() string {
 func (s *Server) run() {
 	defer close(s.done)
 	for body := range s.queue {
-		if err := s.post(body); err != nil {
+		if err := s.receiver.Post(context.Background(), body, judge); err != nil {
 			s.note(err)
 		}
 	}
 }
 
-// post sends one request.
-func (s *Server) post(body []byte) error {
-	doing := "sending profiles to " + load.Shown(s.url.String())
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url.String(), bytes.NewReader(body))
-	if err != nil {
-		return errors.New(doing + ": the URL is malformed")
-	}
-	req.Header = s.header.Clone()
-	resp, err := s.client.Do(req)
-	if uerr, ok := errors.AsType[*url.Error](err); ok {
-		err = uerr.Err
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	defer resp.Body.Close()
-	const most = 64 << 10
-	text, err := io.ReadAll(io.LimitReader(resp.Body, most))
-	if err != nil {
-		return fmt.Errorf("%s: reading the answer: %w", doing, err)
-	}
+// judge is what a server has against a profile; nil is nothing.
+func judge(resp *http.Response, text []byte) error {
 	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("%s: it answered %s: %q", doing, resp.Status, text[:min(len(text), 200)])
+		return fmt.Errorf("it answered %s: %q", resp.Status, text[:min(len(text), 200)])
 	}
 	return nil
 }
@@ -187,7 +144,7 @@ func (s *Server) Close() error {
 	case <-s.done:
 	case <-time.After(patience):
 	}
-	s.client.CloseIdleConnections()
+	s.receiver.Close()
 	if n, why := s.Lost(); n > 0 {
 		return fmt.Errorf("%d profiles were lost: %w", n, why)
 	}
