@@ -154,7 +154,7 @@ var arrows = map[string][]string{
 
 	"cmd/tare/internal/telemetry":        {"cmd/tare/internal/cli", "load"},
 	"cmd/tare/internal/watchverb":        {"cmd/tare/internal/cli", "cmd/tare/internal/telemetry", "cmd/tare/internal/watchverb/upload", "cost", "cost/bpf", "cost/bpf/reply", "cost/page", "cost/pprof", "cost/watch", "cost/watch/...", "doc", "internal/cgroup", "stats/unit"},
-	"cmd/tare/internal/watchverb/upload": {"cmd/tare/internal/telemetry", "load"},
+	"cmd/tare/internal/watchverb/upload": {"cmd/tare/internal/telemetry"},
 }
 
 // entries says where an outside module may enter; a value ending in /... stands
