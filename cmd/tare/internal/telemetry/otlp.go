@@ -13,10 +13,7 @@ import (
 	"time"
 )
 
-const (
-	pushPeriod  = 5 * time.Second
-	pushTimeout = 5 * time.Second
-)
+const pushPeriod = 5 * time.Second
 
 // pusher sends the latest figures to an OTLP receiver, by HTTP and as JSON.
 //
@@ -34,7 +31,7 @@ type pusher struct {
 
 // newPusher is one that sends nothing yet.
 func newPusher(raw, scope string, latest *atomic.Pointer[Figures]) (*pusher, error) {
-	receiver, err := NewReceiver("metrics", raw, "/v1/metrics", "OTEL_EXPORTER_OTLP_HEADERS", pushTimeout)
+	receiver, err := NewReceiver("metrics", raw, "/v1/metrics", "OTEL_EXPORTER_OTLP_HEADERS")
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,11 @@ import (
 	"github.com/tarehq/tare/load"
 )
 
-const maxReply = 64 << 10 // bytes that are read of an answer
+// Bounds.
+const (
+	maxReply = 64 << 10         // bytes that are read of an answer
+	Patience = 10 * time.Second // how long an answer may take
+)
 
 // Receiver is a server that takes JSON by HTTP POST.
 type Receiver struct {
@@ -27,9 +31,8 @@ type Receiver struct {
 
 // NewReceiver is that of a URL, to which what is sent, as errors name it. A URL without a
 // path has the one given. Header fields come from an environment variable, written as
-// OpenTelemetry's exporters want theirs, such as "api-key=secret,x=a%20b". An answer may
-// take as long as patience.
-func NewReceiver(what, raw, path, variable string, patience time.Duration) (*Receiver, error) {
+// OpenTelemetry's exporters want theirs, such as "api-key=secret,x=a%20b".
+func NewReceiver(what, raw, path, variable string) (*Receiver, error) {
 	u, err := url.Parse(load.AbsoluteURL(raw))
 	switch {
 	case err != nil: // which would show a password
@@ -48,7 +51,7 @@ func NewReceiver(what, raw, path, variable string, patience time.Duration) (*Rec
 	}
 	return &Receiver{
 		what: what, url: u, header: header,
-		client: http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}, Timeout: patience},
+		client: http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}, Timeout: Patience},
 	}, nil
 }
 

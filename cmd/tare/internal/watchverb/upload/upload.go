@@ -26,9 +26,6 @@ import (
 // X-Scope-OrgID=team-a.
 const Variable = "TARE_PROFILES_HEADERS"
 
-// patience is how long a server may take for an answer.
-const patience = 10 * time.Second
-
 // Label is one of a profile's.
 type Label struct {
 	Name  string `json:"name"`
@@ -48,7 +45,7 @@ type Server struct {
 
 // Open prepares to send; nothing is sent yet.
 func Open(raw string) (*Server, error) {
-	receiver, err := telemetry.NewReceiver("profiles", raw, "/push.v1.PusherService/Push", Variable, patience)
+	receiver, err := telemetry.NewReceiver("profiles", raw, "/push.v1.PusherService/Push", Variable)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +139,7 @@ func (s *Server) Close() error {
 	close(s.queue)
 	select {
 	case <-s.done:
-	case <-time.After(patience):
+	case <-time.After(telemetry.Patience):
 	}
 	s.receiver.Close()
 	if n, why := s.Lost(); n > 0 {
