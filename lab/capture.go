@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -170,10 +171,10 @@ const (
 func (s *session) fit(res *load.Result) error {
 	c := res.Counts
 	switch {
-	case s.before.err != nil:
-		return fmt.Errorf("reading the arm before the load: %w", s.before.err)
-	case s.after.err != nil:
-		return fmt.Errorf("reading the arm after the load: %w", s.after.err)
+	case s.before.err != nil || s.before.untold != nil:
+		return fmt.Errorf("reading the arm before the load: %w", cmp.Or(s.before.err, s.before.untold))
+	case s.after.err != nil || s.after.untold != nil:
+		return fmt.Errorf("reading the arm after the load: %w", cmp.Or(s.after.err, s.after.untold))
 	case c.Unverified > 0 && s.w.Flow == nil:
 		return errors.New(unverified(&c))
 	case c.Answered() == 0:

@@ -125,6 +125,7 @@ type mark struct {
 	metrics map[string]float64 // empty for arms without a control socket
 	cpus    env.CPUTime        // of the machine
 	own     time.Duration      // CPU time of this process
+	untold  error              // why there are no metrics of an arm that has them
 	err     error
 }
 
@@ -225,11 +226,12 @@ func (s *session) read() mark {
 	m := mark{usage: u, cpus: env.This().CPUTime(), own: ownCPU(), err: err}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	metrics, err := s.proc.Metrics(ctx)
-	if err != nil && !untold(err) {
+	m.metrics, err = s.proc.Metrics(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		m.untold = err
+	} else if err != nil && !untold(err) {
 		m.err = errors.Join(m.err, err)
 	}
-	m.metrics = metrics
 	return m
 }
 
