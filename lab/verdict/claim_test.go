@@ -331,6 +331,40 @@ func TestBoundClaims(t *testing.T) {
 	}
 }
 
+// A response time that is voided for the generator's lag, which only added to it, still
+// shows that a bound from above holds. It never shows that one fails.
+func TestBoundsWithLag(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		op     string
+		voided int // of eight blocks
+		took   float64
+		want   verdict.Word
+	}{
+		{"all voided, below", "<=", 8, 100e6, verdict.Confirmed},
+		{"some voided, below", "<=", 5, 100e6, verdict.Confirmed},
+		{"all voided, above", "<=", 8, 200e6, verdict.Inconclusive},
+		{"some voided, above", "<=", 5, 200e6, verdict.Inconclusive},
+		{"at least is not shown so", ">=", 8, 200e6, verdict.Inconclusive},
+	} {
+		u := base()
+		u.level["response_p99"] = tc.took
+		voided := 0
+		c := judge(t, u, func(run *record.Run) {
+			for i := range run.Trials {
+				if tr := &run.Trials[i]; tr.Arm == "three" && voided < tc.voided {
+					tr.Readings = &record.Readings{Times: map[string]record.Lagged{"response_p99": {Response: tr.Metrics["response_p99"], Lag: 20e6}}}
+					delete(tr.Metrics, "response_p99")
+					voided++
+				}
+			}
+		}, study.Check{Kind: study.Bound, Metric: "response_p99", Workload: "half", Arm: "three", Op: tc.op, Bound: ptr(150e6)})
+		if c.Verdict != tc.want || strings.Contains(c.Sentence, "lag included") != (tc.want == verdict.Confirmed) {
+			t.Errorf("%s: got %q (%s), want %q", tc.name, c.Verdict, c.Sentence, tc.want)
+		}
+	}
+}
+
 // TestBoundsNeed tells how many more blocks bring the interval to the bound, as wide
 // as the estimate is away from it: n·(h/h*)² − n.
 func TestBoundsNeed(t *testing.T) {

@@ -3,6 +3,7 @@ package verdict
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -59,29 +60,18 @@ func (an *analyser) has(workload string) bool {
 	return false
 }
 
-// of yields the valid trials of a workload.
-func (ts trials) of(workload string) func(yield func(record.Trial) bool) {
-	return func(yield func(record.Trial) bool) {
-		for c, blocks := range ts {
-			if c.workload != workload {
-				continue
-			}
-			for _, t := range blocks {
-				if !yield(t) {
-					return
-				}
-			}
+// of are the valid trials of a workload, in no order.
+func (ts trials) of(workload string) (all []record.Trial) {
+	for c, blocks := range ts {
+		if c.workload == workload {
+			all = slices.AppendSeq(all, maps.Values(blocks))
 		}
 	}
+	return all
 }
 
 func (ts trials) measured(workload, metric string) bool {
-	for t := range ts.of(workload) {
-		if _, ok := t.Metrics[metric]; ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ts.of(workload), func(t record.Trial) bool { _, ok := t.Metrics[metric]; return ok })
 }
 
 // shared is the number of blocks in which both cells have a valid trial.
@@ -106,6 +96,17 @@ func (ts trials) points(c cell, metric string) []Point {
 	return points
 }
 
+// lagging are points and, in no order, the response times that the generator's lag voids.
+func (ts trials) lagging(c cell, metric string) []Point {
+	points := ts.points(c, metric)
+	for block, t := range ts[c] {
+		if _, ok := t.Metrics[metric]; !ok && t.Readings != nil && t.Readings.Times[metric].Response > 0 {
+			points = append(points, Point{block, t.Readings.Times[metric].Response})
+		}
+	}
+	return points
+}
+
 func values(points []Point) []float64 {
 	vs := make([]float64, len(points))
 	for i, p := range points {
@@ -121,12 +122,9 @@ func (ts trials) rows(metric string, cells ...cell) [][]float64 {
 	for _, p := range ts.points(cells[0], metric) {
 		row := []float64{p.Value}
 		for _, c := range cells[1:] {
-			t, ok := ts[c][p.Block]
-			v, has := t.Metrics[metric]
-			if !ok || !has {
-				break
+			if v, ok := ts[c][p.Block].Metrics[metric]; ok {
+				row = append(row, v)
 			}
-			row = append(row, v)
 		}
 		if len(row) == len(cells) {
 			rows = append(rows, row)
@@ -142,7 +140,7 @@ func (ts trials) scale(workload string, m study.Metric) Scale {
 	if m.Unit == unit.Share || m.Residual {
 		return Difference
 	}
-	for t := range ts.of(workload) {
+	for _, t := range ts.of(workload) {
 		if v, ok := t.Metrics[m.Name]; ok && v <= 0 {
 			return Difference
 		}
@@ -156,13 +154,13 @@ func (ts trials) scale(workload string, m study.Metric) Scale {
 // Arms that never tell it are not asked.
 func (ts trials) tooFew(workload string, m study.Metric) string {
 	tells := map[string]bool{}
-	for t := range ts.of(workload) {
+	for _, t := range ts.of(workload) {
 		if _, ok := t.Metrics[m.Name]; ok {
 			tells[t.Arm] = true
 		}
 	}
 	fewest, seen := uint64(m.Requests), false
-	for t := range ts.of(workload) {
+	for _, t := range ts.of(workload) {
 		if n := t.RequestsOf(m.Operation); tells[t.Arm] && n < fewest {
 			fewest, seen = n, true
 		}
