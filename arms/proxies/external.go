@@ -75,7 +75,7 @@ func become(kind, addr string, upstreams []string) error {
 	if err := template.Must(template.New(kind).Parse(p.text)).Execute(&b, s); err != nil {
 		return err
 	}
-	file := filepath.Join(s.Dir, kind+".yaml") // which two of them want it to be called
+	file := filepath.Join(s.Dir, "proxy.yaml") // two want the ending; Traefik takes a traefik.yaml for other settings
 	if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
 		return err
 	}
