@@ -89,7 +89,7 @@ func (s *session) keep(t *record.Trial, res *load.Result) {
 	}
 	loadMetrics(t.Metrics, res)
 	if err := cmp.Or(s.before.untold, s.after.untold); err != nil { // an arm so busy still has CPU, memory and answers
-		t.Warnings = append(t.Warnings, fmt.Sprintf("the arm's own metrics are left out: %v", err))
+		t.Warnings = append(t.Warnings, fmt.Sprintf("the arm's own metrics are missing: %v", err))
 		s.before.metrics, s.after.metrics = nil, nil
 	}
 	served := t.Requests

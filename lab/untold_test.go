@@ -10,7 +10,7 @@ import (
 // An arm that is too busy to tell its own metrics before the load is measured from outside.
 func TestUntold(t *testing.T) {
 	tr := lab.Untold(sound())
-	if len(tr.Invalid) > 0 || !strings.Contains(strings.Join(tr.Warnings, "; "), "the arm's own metrics are left out: context deadline exceeded") {
+	if len(tr.Invalid) > 0 || !strings.Contains(strings.Join(tr.Warnings, "; "), "the arm's own metrics are missing: context deadline exceeded") {
 		t.Errorf("invalid %q, warnings %q: want a warning alone", tr.Invalid, tr.Warnings)
 	}
 	for _, own := range []string{"goroutines", "goroutine_growth", "gc_cpu", "alloc_bytes"} {
