@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/lab/answer"
-	"github.com/tarehq/tare/lab/env"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/load"
@@ -278,7 +277,9 @@ func (s *session) specimenMetrics(m map[string]float64, requests float64) {
 	s.insideMetrics(m, requests)
 	s.gcShare(m)
 	s.residual(m, requests)
-	withheld(m, s.before.cpus, s.after.cpus)
+	if part, known := s.after.cpus.Withheld(s.before.cpus); known {
+		m["host_withheld"] = part
+	}
 }
 
 // residual is what the machine's CPUs did outside the arm's processes and this one: by
@@ -289,13 +290,6 @@ func (s *session) residual(m map[string]float64, requests float64) {
 		return // the system does not tell, or the arm is a URL
 	}
 	m["residual_cpu"] = float64((a.Busy-b.Busy)-(a.Arm-b.Arm)-(a.Tare-b.Tare)) / requests
-}
-
-// withheld is what the host gave to others meanwhile.
-func withheld(m map[string]float64, before, after env.CPUTime) {
-	if part, known := after.Withheld(before); known {
-		m["host_withheld"] = part
-	}
 }
 
 func (s *session) gcShare(m map[string]float64) {
