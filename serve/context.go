@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/tarehq/tare/serve/internal/after"
 )
 
 // requestContext is the context of one request. It costs nothing until somebody
@@ -16,7 +18,7 @@ type requestContext struct {
 	mu    sync.Mutex
 	done  chan struct{}
 	err   error
-	after map[*func()]struct{}
+	after after.List
 	drop  func() bool // no longer follow the parent
 
 	slot any
@@ -104,18 +106,13 @@ func (r *requestContext) AfterFunc(f func()) (stop func() bool) {
 		go f()
 		return func() bool { return false }
 	}
-	if r.after == nil {
-		r.after = map[*func()]struct{}{}
-	}
-	r.after[&f] = struct{}{}
+	entry := r.after.Add(f)
 	r.mu.Unlock()
 	r.follow()
 	return func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		_, waiting := r.after[&f]
-		delete(r.after, &f)
-		return waiting
+		return entry.Remove()
 	}
 }
 
@@ -162,21 +159,18 @@ func (r *requestContext) end(err error) {
 	if r.done != nil {
 		close(r.done)
 	}
-	after, drop := r.after, r.drop
-	r.after = nil
+	after, drop := r.after.Take(), r.drop
 	r.mu.Unlock()
 	if drop != nil {
 		drop()
 		r.c.term.Halt(r)
 	}
-	for f := range after {
-		(*f)()
-	}
+	after.Call()
 }
 
 // renew readies the context for a next request, in Reuse mode.
 func (r *requestContext) renew() {
-	r.done, r.err, r.after, r.drop = nil, nil, nil, nil
+	r.done, r.err, r.drop = nil, nil, nil
 	if kept, ok := r.slot.(interface{ Reset() }); ok {
 		kept.Reset()
 	} else {
