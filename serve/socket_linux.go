@@ -107,9 +107,24 @@ func (c *conn) transmit(p []byte) (int, error) {
 	return s.n, err
 }
 
+// together writes what waits, and then p, by one call and as much as the socket takes at
+// once. It returns what is left of p; of what waits something may be left, too.
+func (c *conn) together(p []byte) []byte {
+	k, n := c.k, 0
+	if c.bare && len(k.out) > 0 && c.torn == nil {
+		c.fd.Write(func(fd uintptr) bool {
+			n, _ = sys.WriteBoth(fd, k.out, p) // an error comes again
+			return true
+		})
+	}
+	waited := min(n, len(k.out))
+	k.out, k.before = k.out[:copy(k.out, k.out[waited:])], 0
+	return p[n-waited:]
+}
+
 // find looks for the connection's socket.
 func (c *conn) find() {
-	c.fd = socketOf(c.beneath())
+	c.fd = wrapped.Socket(c.beneath())
 	_, secret := c.nc.(*tls.Conn)
 	c.bare = c.fd != nil && !secret
 	c.sight = c.fd
@@ -122,18 +137,8 @@ func (c *conn) look() {
 	defer func() { _ = recover() }() // then nothing is seen of it
 	for i, nc := 0, c.beneath(); c.sight == nil && nc != nil && i < wrapped.Layers; i++ {
 		nc = wrapped.Conn(nc)
-		c.sight = socketOf(nc)
+		c.sight = wrapped.Socket(nc)
 	}
-}
-
-func socketOf(nc net.Conn) (raw syscall.RawConn) {
-	switch s := nc.(type) {
-	case *net.TCPConn:
-		raw, _ = s.SyscallConn()
-	case *net.UnixConn:
-		raw, _ = s.SyscallConn()
-	}
-	return raw
 }
 
 // traffic returns how many bytes have gone over a socket, both ways; false if that is

@@ -11,6 +11,7 @@ func newSocket() *socket { return nil }
 
 func (c *conn) receive() (int, error)          { return c.nc.Read(c.space()) }
 func (c *conn) transmit(p []byte) (int, error) { return c.transmitPlainly(p) }
+func (c *conn) together(p []byte) []byte       { return p }
 
 func (c *conn) find() {}
 func (c *conn) look() {}

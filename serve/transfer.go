@@ -145,6 +145,7 @@ func (c *conn) put(p []byte) error {
 		k.out = append(k.out, p...)
 		return nil
 	}
+	p = c.together(p)
 	if err := c.flush(); err != nil {
 		return err
 	}

@@ -28,3 +28,16 @@ func Write(fd uintptr, p []byte) (int, syscall.Errno) {
 	}
 	return int(n), 0
 }
+
+// WriteBoth writes a and then b, which must not be empty, to a non-blocking descriptor by
+// one call, and returns how much of them the kernel took. It tries once, as Read does.
+func WriteBoth(fd uintptr, a, b []byte) (int, syscall.Errno) {
+	parts := [2]syscall.Iovec{{Base: unsafe.SliceData(a)}, {Base: unsafe.SliceData(b)}}
+	parts[0].SetLen(len(a))
+	parts[1].SetLen(len(b))
+	n, _, errno := syscall.RawSyscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&parts)), uintptr(len(parts)))
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), 0
+}

@@ -24,6 +24,16 @@ func Write(fd uintptr, p []byte) (int, syscall.Errno) {
 	return max(n, 0), errnoOf(err)
 }
 
+// WriteBoth is as without the race detector, but takes two calls.
+func WriteBoth(fd uintptr, a, b []byte) (int, syscall.Errno) {
+	n, errno := Write(fd, a)
+	if errno != 0 || n < len(a) {
+		return n, errno
+	}
+	m, _ := Write(fd, b)
+	return n + m, 0
+}
+
 func errnoOf(err error) syscall.Errno {
 	var errno syscall.Errno
 	errors.As(err, &errno)

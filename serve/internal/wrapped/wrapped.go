@@ -4,6 +4,7 @@ package wrapped
 import (
 	"net"
 	"reflect"
+	"syscall"
 )
 
 // Layers bounds how far callers look into what wraps something: it may wrap itself.
@@ -17,6 +18,17 @@ func Conn(nc net.Conn) net.Conn {
 	}
 	within, _ := embedded[net.Conn](nc)
 	return within
+}
+
+// Socket returns the socket that nc itself is; nil if it wraps one, or is none.
+func Socket(nc net.Conn) (raw syscall.RawConn) {
+	switch s := nc.(type) {
+	case *net.TCPConn:
+		raw, _ = s.SyscallConn()
+	case *net.UnixConn:
+		raw, _ = s.SyscallConn()
+	}
+	return raw
 }
 
 // Listener returns the innermost of the listeners that l wraps by embedding, l if it
