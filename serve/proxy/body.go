@@ -98,6 +98,11 @@ var pieces = sync.Pool{New: func() any { return new(piece) }}
 // copyBody passes an answer's body on. flush is called after each piece but the last, if it
 // is set.
 func copyBody(to io.Writer, from io.Reader, flush func() error) (upstream, client error) {
+	if own, ok := from.(interface {
+		Pass(io.Writer) (read, write error)
+	}); ok && flush == nil {
+		return own.Pass(to)
+	}
 	buf := pieces.Get().(*piece)
 	defer pieces.Put(buf)
 	for {

@@ -17,7 +17,7 @@
 //     (Options.Hedge) take from as well.
 //
 //   - Bodies stream both ways. Of a request's at most Options.Replay bytes are kept, and
-//     only where it may be sent again; of an answer's one buffer of 32 KiB.
+//     only where it may be sent again; of an answer's one buffer of 68 KiB.
 //
 //   - A client that goes away ends what the upstream does for it.
 //

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -17,7 +18,7 @@ import (
 	"github.com/tarehq/tare/serve/proxy/internal/fields"
 )
 
-// exchange is one request and what becomes of it.
+// exchange is one request and what becomes of it. Some are used again, see close.
 type exchange struct {
 	h *Handler
 	w http.ResponseWriter
@@ -26,21 +27,27 @@ type exchange struct {
 	set     *set
 	key     uint64
 	tried   balance.Skip
-	n       int // attempts so far
-	header  http.Header
+	n       int         // attempts so far
+	header  http.Header // of the request to upstreams
+	fields  http.Header // what the header of an answer is read into, of one attempt at a time
 	upgrade string
 	body    *body // nil: none
 	again   bool  // the request may be sent twice
+	beside  bool  // there were two attempts at a time
 	news    news
+	one     attempt // the first, unless there were two at a time
 }
 
+var exchanges = sync.Pool{New: func() any { return &exchange{header: http.Header{}, fields: http.Header{}} }}
+
 func newExchange(h *Handler, w http.ResponseWriter, r *http.Request) *exchange {
-	e := &exchange{h: h, w: w, r: r, set: h.o.Pool.set.Load(), upgrade: h.fields.Upgrade(r), again: repeat.Safe(r)}
+	e := exchanges.Get().(*exchange)
+	e.h, e.w, e.r, e.set, e.upgrade, e.again = h, w, r, h.o.Pool.set.Load(), h.fields.Upgrade(r), repeat.Safe(r)
 	if h.o.Pool.o.Scheme == UnencryptedHTTP2 {
 		e.upgrade = "" // HTTP/2 has none
 	}
 	e.key = h.o.Pool.key(r)
-	e.header = h.fields.Forward(r, e.upgrade)
+	h.fields.Forward(e.header, r, e.upgrade)
 	if r.ContentLength != 0 && r.Body != nil {
 		e.body = &body{client: r.Body}
 		if e.again {
@@ -51,8 +58,21 @@ func newExchange(h *Handler, w http.ResponseWriter, r *http.Request) *exchange {
 	return e
 }
 
-// close stops what may come of attempts that are over.
-func (e *exchange) close() { e.news.stop() }
+// close stops what may come of attempts that are over. Our transport lets go of a request
+// that has no body once it has answered; only then what was sent may be changed.
+func (e *exchange) close() {
+	e.news.stop()
+	if !e.h.hinted || e.body != nil || e.beside || e.upgrade != "" || len(e.header)+len(e.fields) > mostKept {
+		return
+	}
+	clear(e.header)
+	clear(e.fields)
+	*e = exchange{header: e.header, fields: e.fields}
+	exchanges.Put(e)
+}
+
+// mostKept is how many fields are cleared to be used again.
+const mostKept = 64
 
 // run makes attempts until one is to be passed on.
 func (e *exchange) run() {
@@ -150,6 +170,8 @@ func isTimeout(err error) bool {
 type attempt struct {
 	choice
 	ctx    attemptContext
+	out    http.Request
+	url    url.URL
 	res    *http.Response
 	err    error
 	body   *attemptBody
@@ -176,14 +198,22 @@ func (e *exchange) send(ctx context.Context, c choice) *attempt {
 	if e.again && e.mayFollow() {
 		try = max(e.h.o.TryTimeout, 0)
 	}
-	return e.sendWithin(ctx, c, try)
+	a := &e.one
+	if e.n > 1 {
+		a = new(attempt) // of the one before the answer may be passed on yet
+	}
+	a.choice = c
+	e.sendWithin(ctx, a, try)
+	return a
 }
 
 // sendWithin changes nothing of the exchange, so that two may be under way.
-func (e *exchange) sendWithin(ctx context.Context, c choice, try time.Duration) *attempt {
-	a := &attempt{choice: c}
+func (e *exchange) sendWithin(ctx context.Context, a *attempt, try time.Duration) {
 	if e.h.hinted {
-		a.ctx = attemptContext{ctx, &e.news, try}
+		a.ctx = attemptContext{ctx, &e.news, try, nil}
+		if !e.beside {
+			a.ctx.fields = e.fields
+		}
 		a.roundTrip(&a.ctx, e)
 	} else {
 		a.roundTripWithin(ctx, e, try)
@@ -198,21 +228,29 @@ func (e *exchange) sendWithin(ctx context.Context, c choice, try time.Duration) 
 	default:
 		a.tell(true)
 	}
-	return a
 }
 
 // attemptContext tells our transport what no other could be told at so little cost.
 type attemptContext struct {
 	context.Context
-	news *news
-	try  time.Duration // 0: as long as the transport has
+	news   *news
+	try    time.Duration // 0: as long as the transport has
+	fields http.Header   // nil: the transport's own
 }
 
 func (c *attemptContext) HeaderTimeout() time.Duration { return c.try }
 
+func (c *attemptContext) Header() http.Header {
+	clear(c.fields)
+	return c.fields
+}
+
 func (c *attemptContext) Inform(status int, header http.Header) error {
 	return c.news.pass(status, textproto.MIMEHeader(header))
 }
+
+// Unwrap returns the request's context, which is not used again.
+func (c *attemptContext) Unwrap() context.Context { return c.Context }
 
 func (c *attemptContext) AfterFunc(f func()) (stop func() bool) {
 	if inner, ok := c.Context.(interface{ AfterFunc(func()) func() bool }); ok {
@@ -240,7 +278,7 @@ func (a *attempt) roundTripWithin(ctx context.Context, e *exchange, try time.Dur
 }
 
 func (a *attempt) roundTrip(ctx context.Context, e *exchange) {
-	out := e.request(ctx, a.member)
+	out := e.request(ctx, a)
 	if e.body != nil {
 		a.body = e.body.attempt()
 		out.Body = a.body
@@ -257,11 +295,12 @@ func (a *attempt) roundTrip(ctx context.Context, e *exchange) {
 
 // request is what an upstream is sent. Nothing of it is changed once it is, as transports
 // may read it for a while after they returned.
-func (e *exchange) request(ctx context.Context, m *member) *http.Request {
-	out := e.r.WithContext(ctx)
-	u := *e.r.URL
-	u.Scheme, u.Host, u.User = urlScheme(e.h.o.Pool.o.Scheme), m.address, nil
-	out.URL, out.Header = &u, e.header
+func (e *exchange) request(ctx context.Context, a *attempt) *http.Request {
+	out := &a.out
+	*out = *e.r.WithContext(ctx) // which is on the stack
+	a.url = *e.r.URL
+	a.url.Scheme, a.url.Host, a.url.User = urlScheme(e.h.o.Pool.o.Scheme), a.member.address, nil
+	out.URL, out.Header = &a.url, e.header
 	out.Host = cmp.Or(e.h.o.Host, e.r.Host)
 	out.RequestURI, out.TransferEncoding, out.Close, out.Body, out.GetBody = "", nil, false, nil, nil
 	if e.body == nil {

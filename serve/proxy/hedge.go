@@ -23,6 +23,7 @@ func (e *exchange) first(c choice) *attempt {
 	if !e.hedged() {
 		return e.send(e.r.Context(), c)
 	}
+	e.beside = true
 	e.news.stop() // two at a time could not tell whose they are
 	e.news.trace()
 	p := &pair{e: e, outcomes: make(chan raced, 2)}
@@ -85,8 +86,8 @@ func (p *pair) start(nth int, c choice) {
 	ctx, cancel := context.WithCancel(e.r.Context())
 	p.cancel[nth] = cancel
 	go func() {
-		a := e.sendWithin(ctx, c, try)
-		a.over = cancel
+		a := &attempt{choice: c, over: cancel}
+		e.sendWithin(ctx, a, try)
 		p.outcomes <- raced{a, nth}
 	}()
 }

@@ -15,7 +15,6 @@ import (
 // body is an answer's body.
 type body struct {
 	x    *call
-	res  *http.Response
 	keep bool // the connection may be used again
 
 	mu      sync.Mutex // Close may come from elsewhere while a read waits
@@ -39,17 +38,22 @@ func (b *body) Read(p []byte) (int, error) {
 	if err == nil {
 		return n, nil
 	}
+	return n, b.over(err)
+}
+
+// over notes what reading has come to, and lets go of the connection.
+func (b *body) over(err error) error {
 	if err == io.EOF {
 		b.finish()
 	} else {
-		b.x.c.nc.Close()
+		b.x.c.close()
 		b.x.end()
 		if cause := context.Cause(b.x.r.Context()); cause != nil {
 			err = cause
 		}
 	}
 	b.err = err
-	return n, err
+	return err
 }
 
 func (b *body) read(p []byte) (int, error) {
@@ -74,6 +78,50 @@ func (b *body) read(p []byte) (int, error) {
 	return n, nil
 }
 
+// sized is a body whose length is known.
+type sized struct{ *body }
+
+// Pass writes what is left of the body, out of the connection's own buffer, and returns what
+// stood against reading it, or against writing it.
+func (s sized) Pass(to io.Writer) (reading, writing error) {
+	b := s.body
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.err == nil {
+		p, err := b.piece()
+		if len(p) > 0 {
+			if _, err := to.Write(p); err != nil {
+				return nil, err
+			}
+		}
+		if err != nil {
+			b.over(err)
+		}
+	}
+	if b.err == io.EOF {
+		return nil, nil
+	}
+	return b.err, nil
+}
+
+// piece returns what comes next of a body whose length is known, within the connection's
+// buffer, and io.EOF with the last of it.
+func (b *body) piece() ([]byte, error) {
+	c := b.x.c
+	if c.r == len(c.buf) {
+		if err := c.more(0); err != nil {
+			return nil, unexpected(err)
+		}
+	}
+	p := c.buf[c.r:]
+	p = p[:min(int64(len(p)), b.left)]
+	c.r += len(p)
+	if b.left -= int64(len(p)); b.left == 0 {
+		return p, io.EOF
+	}
+	return p, nil
+}
+
 // read takes what was read ahead, else reads into p itself.
 func (c *conn) read(p []byte) (int, error) {
 	if c.r < len(c.buf) {
@@ -81,7 +129,8 @@ func (c *conn) read(p []byte) (int, error) {
 		c.r += n
 		return n, nil
 	}
-	return c.nc.Read(p)
+	c.release()
+	return c.receive(p)
 }
 
 // readChunks reads as much as is at hand, but waits for the first byte.
@@ -132,11 +181,11 @@ func (b *body) trailers() error {
 				return err
 			}
 			c.r += n
-			if b.res.Trailer == nil {
-				b.res.Trailer = http.Header{}
+			if b.x.res.Trailer == nil {
+				b.x.res.Trailer = http.Header{}
 			}
 			for name, values := range fields {
-				b.res.Trailer[name] = values
+				b.x.res.Trailer[name] = values
 			}
 			return nil
 		}
@@ -177,7 +226,7 @@ func (b *body) finish() {
 		late.Stop()
 	}
 	if !keep || !x.stopped {
-		c.nc.Close()
+		c.close()
 		return
 	}
 	c.t.keep(c.h, c)
@@ -186,13 +235,13 @@ func (b *body) finish() {
 // Close ends the body. Unless it was read to its end, the connection is closed.
 func (b *body) Close() error {
 	if !b.mu.TryLock() { // a read waits, and ends as the connection does
-		b.x.c.nc.Close()
+		b.x.c.close()
 		return nil
 	}
 	defer b.mu.Unlock()
 	if b.err == nil {
 		b.err = errClosed
-		b.x.c.nc.Close()
+		b.x.c.close()
 		b.x.end()
 	}
 	return nil

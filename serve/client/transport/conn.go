@@ -11,15 +11,18 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/tarehq/tare/serve/internal/http1"
 	"github.com/tarehq/tare/serve/internal/sys"
+	"github.com/tarehq/tare/serve/internal/wrapped"
 )
 
-// buffer is what heads are written to and answers read into.
-type buffer [32 << 10]byte
+// buffer is what heads are written to and answers read into. A connection that waits has
+// none. An answer of 64 KiB fits, with its head.
+type buffer [68 << 10]byte
 
 var bufs = sync.Pool{New: func() any { return new(buffer) }}
 
@@ -32,20 +35,41 @@ type conn struct {
 	h      *host
 	nc     net.Conn
 	raw    syscall.RawConn // nil: it shows none
+	socket *socket         // nc is that socket, which is read and written by raw; nil: it may be more
 	since  time.Time       // when it became idle
 	reused bool
+	due    atomic.Int64 // when the answer's header has to be there: see host.limit
 
-	buf  []byte // read and not used yet: from r on
-	r    int
-	room []byte // what buf lies in
+	unsent []byte // of a request; it goes before an answer is waited for
+	buf    []byte // read and not used yet: from r on
+	r      int
+	room   []byte // what buf lies in
 }
 
 func newConn(t *Transport, h *host, nc net.Conn) *conn {
 	c := &conn{t: t, h: h, nc: nc}
-	if s, ok := nc.(syscall.Conn); ok {
+	if c.raw = wrapped.Socket(nc); c.raw != nil {
+		c.socket = newSocket(c)
+	} else if s, ok := nc.(syscall.Conn); ok {
 		c.raw, _ = s.SyscallConn()
 	}
+	h.mu.Lock()
+	h.conns[c] = struct{}{}
+	h.mu.Unlock()
 	return c
+}
+
+// close closes the connection. It may be called more than once.
+func (c *conn) close() {
+	c.forget()
+	c.nc.Close()
+}
+
+// forget has the connection be somebody else's.
+func (c *conn) forget() {
+	c.h.mu.Lock()
+	delete(c.h.conns, c)
+	c.h.mu.Unlock()
 }
 
 // quiet reports whether an idle connection is of use: neither has it ended, nor has
@@ -58,7 +82,7 @@ func (c *conn) quiet() bool {
 	return !readable
 }
 
-// call is one request on a connection.
+// call is one request on a connection, with its answer.
 type call struct {
 	c       *conn
 	r       *http.Request
@@ -71,6 +95,9 @@ type call struct {
 
 	mu       sync.Mutex
 	answered bool // the header's time is no longer counted
+
+	res  http.Response
+	body body
 }
 
 // exchange sends a request and reads the head of its answer.
@@ -92,10 +119,13 @@ func (c *conn) exchange(r *http.Request, hints Hints) (*http.Response, error) {
 	if err == nil {
 		return res, nil
 	}
-	c.nc.Close()
+	c.close()
 	x.end()
-	if err == errStale && c.reused && x.stopped {
+	if err == errStale && c.reused && x.stopped && !hasBody(r) {
 		return nil, err
+	}
+	if err == errStale {
+		err = errEnded
 	}
 	if x.sent == nil {
 		closeBody(r) // else the sender does
@@ -125,12 +155,12 @@ func (x *call) explain(err error) error {
 	return err
 }
 
-// begin writes the head, and the body if it is small or there is none. A larger one is
+// begin has the head be sent, and the body if it is small or there is none. A larger one is
 // sent by a goroutine, so that an answer that comes before its end is read.
 func (x *call) begin() error {
-	buf := bufs.Get().(*buffer)
-	defer bufs.Put(buf)
-	head, chunked := encode(buf[:0], x.r)
+	c := x.c
+	c.takeRoom()
+	head, chunked := encode(c.room[:0], x.r)
 	body := hasBody(x.r)
 	if body && !chunked && x.r.ContentLength <= small && x.r.Header["Expect"] == nil {
 		n := len(head)
@@ -142,21 +172,20 @@ func (x *call) begin() error {
 		}
 		body = false
 	}
-	n, err := x.c.nc.Write(head)
-	switch {
-	case err != nil && n == 0 && !hasBody(x.r):
-		return errStale
-	case err != nil:
-		return err
-	case body:
+	if body {
+		if _, err := c.nc.Write(head); err != nil {
+			return err
+		}
 		x.startSending(chunked)
 		return nil
 	}
-	return x.limitHeader()
+	c.unsent = head // into what answers are read into, once it is gone
+	x.limitHeader()
+	return nil
 }
 
 // limitHeader has the answer's header come within its time from now on.
-func (x *call) limitHeader() error {
+func (x *call) limitHeader() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	d := x.hints.HeaderTimeout()
@@ -164,18 +193,19 @@ func (x *call) limitHeader() error {
 		d = cmp.Or(x.c.t.HeaderTimeout, headerTimeout)
 	}
 	if d > 0 && !x.answered {
-		x.c.nc.SetReadDeadline(time.Now().Add(d))
+		x.c.h.limit(x.c, d)
 	}
-	return x.r.Context().Err() // the deadline may have come after that of its end
 }
 
-// unlimit has the header's time not be the body's.
+// unlimit has the header's time not be the body's, unless it is over.
 func (x *call) unlimit() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.answered = true
-	x.c.nc.SetReadDeadline(time.Time{})
-	return x.r.Context().Err()
+	if x.c.due.Swap(0) == lapsed {
+		return &timeoutError{}
+	}
+	return nil
 }
 
 // startSending has a goroutine send the body, after 100 Continue if that is waited for: a
@@ -197,9 +227,9 @@ func (x *call) startSending(chunked bool) {
 		var unread *bodyError
 		switch {
 		case err == nil:
-			err = x.limitHeader()
+			x.limitHeader()
 		case errors.As(err, &unread):
-			defer x.c.nc.Close() // no answer comes to half a request
+			defer x.c.close() // no answer comes to half a request
 		}
 		x.sent <- err
 	}()
@@ -227,7 +257,10 @@ const mostNews = 100
 func (x *call) answer() (*http.Response, error) {
 	for range mostNews {
 		var a http1.Answer
-		header := make(http.Header, 8)
+		header := x.hints.Header()
+		if header == nil {
+			header = make(http.Header, 8)
+		}
 		if err := x.c.head(&a, header); err != nil {
 			return nil, err
 		}
@@ -247,15 +280,18 @@ func (x *call) answer() (*http.Response, error) {
 
 // response makes the answer that the caller gets.
 func (x *call) response(a *http1.Answer, header http.Header) (*http.Response, error) {
-	res := &http.Response{
-		Status: a.Text, StatusCode: a.Status, Proto: a.Proto, ProtoMajor: 1, ProtoMinor: a.Minor,
-		Header: header, Request: x.r, Close: a.Close || a.Minor == 0 && !a.KeepAlive,
+	if err := x.unlimit(); err != nil {
+		return nil, err
 	}
+	res := &x.res
+	res.Status, res.StatusCode, res.Proto, res.ProtoMajor, res.ProtoMinor = a.Text, a.Status, a.Proto, 1, a.Minor
+	res.Header, res.Request, res.Close = header, x.r, a.Close || a.Minor == 0 && !a.KeepAlive
 	x.refuseBody()
 	if a.Status == http.StatusSwitchingProtocols {
 		return res, x.switchTo(res)
 	}
-	b := &body{x: x, res: res, keep: !res.Close && !x.r.Close}
+	b := &x.body
+	b.x, b.keep = x, !res.Close && !x.r.Close
 	res.Body = b
 	switch {
 	case x.r.Method == http.MethodHead, a.Status == http.StatusNoContent, a.Status == http.StatusNotModified, a.HasLength && a.Length == 0:
@@ -266,9 +302,8 @@ func (x *call) response(a *http1.Answer, header http.Header) (*http.Response, er
 		}
 		res.Body = http.NoBody
 		b.finish()
-		return res, nil
 	case a.HasLength:
-		b.left, res.ContentLength = a.Length, a.Length
+		res.Body, b.left, res.ContentLength = sized{b}, a.Length, a.Length
 	case a.Length == http1.Chunked:
 		b.chunked, res.ContentLength = true, -1
 		res.TransferEncoding = []string{"chunked"}
@@ -276,10 +311,7 @@ func (x *call) response(a *http1.Answer, header http.Header) (*http.Response, er
 	default:
 		b.keep, b.left, res.ContentLength = false, -1, -1
 	}
-	if ahead := int64(len(x.c.buf) - x.c.r); b.left > 0 && ahead >= b.left {
-		return res, nil // nothing more is waited for
-	}
-	return res, x.unlimit()
+	return res, nil
 }
 
 // refuseBody has a body that waits for 100 Continue not be sent.
@@ -296,7 +328,7 @@ func (x *call) switchTo(res *http.Response) error {
 		return context.Canceled
 	}
 	c := x.c
-	c.nc.SetDeadline(time.Time{})
+	c.forget()
 	res.Body = &switched{Conn: c.nc, ahead: append([]byte(nil), c.buf[c.r:]...)}
 	c.release()
 	return nil
@@ -349,14 +381,22 @@ func (c *conn) head(a *http1.Answer, header http.Header) error {
 	}
 }
 
-// more reads what is there, into room for at most so many bytes that are not used.
-func (c *conn) more(most int) error {
+// takeRoom has the connection have a buffer.
+func (c *conn) takeRoom() {
 	if c.room == nil {
 		b := bufs.Get().(*buffer)
 		c.room, c.buf, c.r = b[:], b[:0], 0
 	}
+}
+
+// more reads what is there, into room for at most so many bytes that are not used.
+func (c *conn) more(most int) error {
 	if c.r == len(c.buf) {
-		c.buf, c.r = c.room[:0], 0
+		n, err := c.receive(nil)
+		if n > 0 {
+			c.buf, c.r = c.room[:n], 0
+		}
+		return came(n, err)
 	}
 	if len(c.buf) == cap(c.buf) {
 		left := c.buf[c.r:]
@@ -365,8 +405,13 @@ func (c *conn) more(most int) error {
 		}
 		c.buf, c.r = c.room[:copy(c.room, left)], 0
 	}
-	n, err := c.nc.Read(c.buf[len(c.buf):cap(c.buf)])
+	n, err := c.receive(c.buf[len(c.buf):cap(c.buf)])
 	c.buf = c.buf[:len(c.buf)+n]
+	return came(n, err)
+}
+
+// came returns what is wrong with having read so much.
+func came(n int, err error) error {
 	switch {
 	case n > 0:
 		return nil
@@ -378,12 +423,29 @@ func (c *conn) more(most int) error {
 	return err
 }
 
+// receivePlainly is receive by the connection's own methods.
+func (c *conn) receivePlainly(p []byte) (int, error) {
+	if out := c.unsent; len(out) > 0 {
+		c.unsent = nil
+		if n, err := c.nc.Write(out); err != nil && n == 0 {
+			return 0, errStale
+		} else if err != nil {
+			return 0, err
+		}
+	}
+	if p == nil {
+		c.takeRoom()
+		p = c.room
+	}
+	return c.nc.Read(p)
+}
+
 // release gives the buffer back.
 func (c *conn) release() {
 	if len(c.room) == len(buffer{}) {
 		bufs.Put((*buffer)(c.room))
 	}
-	c.room, c.buf, c.r = nil, nil, 0
+	c.room, c.buf, c.r, c.unsent = nil, nil, 0, nil
 }
 
 // timeoutError says that an answer's header has not come in time.

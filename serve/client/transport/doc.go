@@ -3,7 +3,8 @@
 // A [Transport] has no goroutine for a connection: the caller's writes the request and
 // reads the answer. A request's body that is not at hand at once takes a goroutine while
 // it is sent. Connections are kept for each host; whether one has ended is looked at
-// before a request is sent on it.
+// before a request is sent on it. On Linux sockets are read and written by calls of the
+// package's own, and one that waits for an answer holds no buffer.
 //
 // Answers are read as strictly as serve reads requests (serve/internal/http1): one whose
 // length is in doubt is an error, and what follows an answer unasked ends the connection.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // encode appends a request's head to b. chunked says how the body is framed.
@@ -72,12 +73,17 @@ func trailerNames(r *http.Request) []string {
 	return names
 }
 
+// piece is what a body is sent by.
+type piece [32 << 10]byte
+
+var pieces = sync.Pool{New: func() any { return new(piece) }}
+
 // send writes the body, and closes it. Of an unknown length it is written in chunks, a
 // chunk for each read.
 func (c *conn) send(r *http.Request, chunked bool) error {
 	defer r.Body.Close()
-	buf := bufs.Get().(*buffer)
-	defer bufs.Put(buf)
+	buf := pieces.Get().(*piece)
+	defer pieces.Put(buf)
 	left := r.ContentLength
 	for {
 		b, at := buf[:], 0
@@ -120,7 +126,7 @@ func (e *bodyError) Error() string { return "reading the request's body: " + e.e
 func (e *bodyError) Unwrap() error { return e.err }
 
 // chunk puts n bytes that stand at a place into a frame, within the buffer.
-func chunk(buf *buffer, at, n int) []byte {
+func chunk(buf *piece, at, n int) []byte {
 	size := strconv.FormatInt(int64(n), 16) + "\r\n"
 	begin := at - len(size)
 	copy(buf[begin:], size)

@@ -11,6 +11,7 @@ import (
 	"net/textproto"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tarehq/tare/serve/internal/http1"
@@ -41,13 +42,18 @@ const (
 	headerBytes   = 64 << 10
 )
 
-// Hints is what a request's context may know: it costs less than other ways to say it.
+// Hints is what a request's context may know: it costs less than other ways to say it. Such
+// a context with a method Unwrap is not used once RoundTrip has returned and the answer's
+// body was read, if the request has none: what goes on beside uses the one in it.
 type Hints interface {
 	// HeaderTimeout stands for Options.HeaderTimeout, if it is above 0.
 	HeaderTimeout() time.Duration
 	// Inform is called with each informational answer, in place of a trace of package
 	// httptrace. An error ends the call.
 	Inform(status int, header http.Header) error
+	// Header returns an empty map for the fields of the next answer, informational ones
+	// among them. Nil: one is made.
+	Header() http.Header
 }
 
 // Transport sends requests. It is safe for concurrent use; its zero value is ready to use.
@@ -58,15 +64,23 @@ type Transport struct {
 	hosts map[string]*host
 }
 
-// host is the idle connections to one address, the one used last at the end.
+// host is the connections to one address.
 type host struct {
+	next atomic.Int64 // when overdue looks at conns, by clock
+
 	mu    sync.Mutex
-	idle  []*conn
+	conns map[*conn]struct{}
+	watch *time.Timer // calls overdue; nil: not yet
+	idle  []*conn     // the one used last at the end
 	sweep *time.Timer // nil: none is idle
 }
 
 // errStale says that a connection ended before anything of the request was sent on it.
-var errStale = errors.New("the connection has ended")
+// Where no other may be tried it becomes errEnded.
+var (
+	errStale = errors.New("stale")
+	errEnded = errors.New("the connection ended before the request was sent")
+)
 
 // RoundTrip sends the request.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -88,7 +102,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	h := t.host(address)
 	hints := hintsOf(r.Context())
 	for {
-		c, err := t.conn(r.Context(), h, address)
+		c, err := t.conn(r, h, address)
 		if err != nil {
 			closeBody(r)
 			return nil, err
@@ -147,28 +161,34 @@ func (t *Transport) host(address string) *host {
 		if t.hosts == nil {
 			t.hosts = map[string]*host{}
 		}
-		h = &host{}
+		h = &host{conns: map[*conn]struct{}{}}
+		h.next.Store(never)
 		t.hosts[address] = h
 	}
 	return h
 }
 
-// conn returns an idle connection that has not ended, or a new one.
-func (t *Transport) conn(ctx context.Context, h *host, address string) (*conn, error) {
+// conn returns an idle connection that has not ended, or a new one. Of a request without a
+// body that can wait until it is sent: it goes on another connection then.
+func (t *Transport) conn(r *http.Request, h *host, address string) (*conn, error) {
 	for {
 		c := h.take()
 		if c == nil {
 			break
 		}
-		if c.quiet() {
+		if c.socket != nil && !hasBody(r) || c.quiet() {
 			c.reused = true
 			return c, nil
 		}
-		c.nc.Close()
+		c.close()
 	}
 	dial := t.Dial
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	}
+	ctx := r.Context()
+	if within, ok := ctx.(interface{ Unwrap() context.Context }); ok { // who dials may keep it
+		ctx = within.Unwrap()
 	}
 	nc, err := dial(ctx, "tcp", address)
 	if err != nil {
@@ -195,7 +215,7 @@ func (t *Transport) keep(h *host, c *conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.idle) >= cmp.Or(t.Idle, idleConns) {
-		c.nc.Close()
+		h.dropLocked(c)
 		return
 	}
 	c.since = time.Now()
@@ -205,6 +225,11 @@ func (t *Transport) keep(h *host, c *conn) {
 	}
 }
 
+func (h *host) dropLocked(c *conn) {
+	delete(h.conns, c)
+	c.nc.Close()
+}
+
 // clean closes connections that have been idle for too long: those at the beginning.
 func (t *Transport) clean(h *host) {
 	timeout := cmp.Or(t.IdleTimeout, idleTimeout)
@@ -212,7 +237,7 @@ func (t *Transport) clean(h *host) {
 	defer h.mu.Unlock()
 	old := 0
 	for old < len(h.idle) && time.Since(h.idle[old].since) >= timeout {
-		h.idle[old].nc.Close()
+		h.dropLocked(h.idle[old])
 		old++
 	}
 	h.idle = append(h.idle[:0], h.idle[old:]...)
@@ -230,7 +255,7 @@ func (t *Transport) CloseIdleConnections() {
 	for _, h := range t.hosts {
 		h.mu.Lock()
 		for _, c := range h.idle {
-			c.nc.Close()
+			h.dropLocked(c)
 		}
 		h.idle = nil
 		h.mu.Unlock()
@@ -252,6 +277,7 @@ func hintsOf(ctx context.Context) Hints {
 type traced httptrace.ClientTrace
 
 func (*traced) HeaderTimeout() time.Duration { return 0 }
+func (*traced) Header() http.Header          { return nil }
 
 func (t *traced) Inform(status int, header http.Header) error {
 	if t == nil || t.Got1xxResponse == nil {

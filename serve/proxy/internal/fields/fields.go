@@ -87,10 +87,9 @@ var (
 // UpgradeToken is what Connection has where protocols change. It is not to be changed.
 var UpgradeToken = []string{"Upgrade"}
 
-// Forward returns the header of the requests that go to upstreams. It shares values with
-// the client's request, and is not changed any more: transports may read it for a while.
-func (p *Proxy) Forward(r *http.Request, upgrade string) http.Header {
-	header := make(http.Header, len(r.Header)+5)
+// Forward makes the header of the requests that go to upstreams, which has to be empty. It
+// shares values with the client's request.
+func (p *Proxy) Forward(header http.Header, r *http.Request, upgrade string) {
 	peer, trusted := p.peer(r)
 	named := nominated(r.Header["Connection"])
 	for name, values := range r.Header {
@@ -110,7 +109,6 @@ func (p *Proxy) Forward(r *http.Request, upgrade string) http.Header {
 	}
 	p.addVia(header, r)
 	p.addForwarded(header, r, peer)
-	return header
 }
 
 func (p *Proxy) addVia(header http.Header, r *http.Request) {
