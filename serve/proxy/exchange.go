@@ -16,6 +16,7 @@ import (
 	"github.com/tarehq/tare/serve/internal/repeat"
 	"github.com/tarehq/tare/serve/proxy/balance"
 	"github.com/tarehq/tare/serve/proxy/internal/fields"
+	"github.com/tarehq/tare/serve/proxy/internal/replay"
 )
 
 // exchange is one request and what becomes of it. Some are used again, see close.
@@ -31,9 +32,9 @@ type exchange struct {
 	header  http.Header // of the request to upstreams
 	fields  http.Header // what the header of an answer is read into, of one attempt at a time
 	upgrade string
-	body    *body // nil: none
-	again   bool  // the request may be sent twice
-	beside  bool  // there were two attempts at a time
+	body    *replay.Body // nil: none
+	again   bool         // the request may be sent twice
+	beside  bool         // there were two attempts at a time
 	news    news
 	one     attempt // the first, unless there were two at a time
 }
@@ -49,10 +50,11 @@ func newExchange(h *Handler, w http.ResponseWriter, r *http.Request) *exchange {
 	e.key = h.o.Pool.key(r)
 	h.fields.Forward(e.header, r, e.upgrade)
 	if r.ContentLength != 0 && r.Body != nil {
-		e.body = &body{client: r.Body}
+		most := int64(0)
 		if e.again {
-			e.body.most = max(h.o.Replay, 0)
+			most = max(h.o.Replay, 0)
 		}
+		e.body = replay.New(r.Body, most)
 	}
 	e.news.w, e.news.old = w, !r.ProtoAtLeast(1, 1)
 	return e
@@ -111,7 +113,7 @@ func (e *exchange) finish(a *attempt) {
 		e.giveUp(http.StatusGatewayTimeout)
 	case e.r.Context().Err() != nil: // nobody waits for an answer
 		panic(http.ErrAbortHandler)
-	case e.body != nil && e.body.broken():
+	case e.body != nil && e.body.Broken():
 		refuse(e.w, http.StatusBadRequest)
 	case isTimeout(a.err):
 		e.giveUp(http.StatusGatewayTimeout)
@@ -142,7 +144,7 @@ func (e *exchange) wantsAnother(a *attempt) bool {
 		return false
 	case !e.again && !unsent(a.err):
 		return false
-	case e.body != nil && !e.body.repeatable():
+	case e.body != nil && !e.body.Repeatable():
 		return false
 	}
 	if !e.h.budget.Spend(e.h.o.Budget) {
@@ -174,7 +176,7 @@ type attempt struct {
 	url    url.URL
 	res    *http.Response
 	err    error
-	body   *attemptBody
+	body   *replay.Attempt
 	cancel context.CancelCauseFunc
 	over   context.CancelFunc // nil: it has no context of its own
 	told   bool               // the pool knows how it went
@@ -223,7 +225,7 @@ func (e *exchange) sendWithin(ctx context.Context, a *attempt, try time.Duration
 		if a.res.StatusCode >= http.StatusInternalServerError {
 			a.tell(true)
 		}
-	case ctx.Err() != nil, e.body != nil && e.body.broken(): // not the upstream's fault
+	case ctx.Err() != nil, e.body != nil && e.body.Broken(): // not the upstream's fault
 		a.forget()
 	default:
 		a.tell(true)
@@ -280,7 +282,7 @@ func (a *attempt) roundTripWithin(ctx context.Context, e *exchange, try time.Dur
 func (a *attempt) roundTrip(ctx context.Context, e *exchange) {
 	out := e.request(ctx, a)
 	if e.body != nil {
-		a.body = e.body.attempt()
+		a.body = e.body.Attempt()
 		out.Body = a.body
 	}
 	begun := time.Now()
