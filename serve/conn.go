@@ -16,6 +16,7 @@ import (
 
 	"github.com/tarehq/tare/serve/internal/http1"
 	"github.com/tarehq/tare/serve/internal/meter"
+	"github.com/tarehq/tare/serve/internal/reply"
 	"github.com/tarehq/tare/serve/internal/sys"
 	"github.com/tarehq/tare/serve/internal/term"
 	"github.com/tarehq/tare/serve/internal/wheel"
@@ -85,15 +86,16 @@ type buffers struct {
 	before int    // out[:before] are those to earlier requests
 	text   []byte // the answer's body while it may still fit a Content-Length
 
-	head   http1.Head
-	fields http.Header // of the answer, in Reuse mode
-	names  []string    // of the answer's fields, to sort
-	facts  facts
-	x      *exchange         // of the request at hand
-	roomy  *sys.RoomyRequest // that request, if it has room for path values
-	values []string          // its room for the values of fields
-	inward http.Header       // its fields
-	socket *socket
+	head    http1.Head
+	fields  http.Header   // of the answer, in Reuse mode
+	sorting []reply.Field // the answer's fields
+	told    uint8         // how many fields the last answer had, or more
+	facts   facts
+	x       *exchange         // of the request at hand
+	roomy   *sys.RoomyRequest // that request, if it has room for path values
+	values  []string          // its room for the values of fields
+	inward  http.Header       // its fields
+	socket  *socket
 }
 
 const (

@@ -13,6 +13,7 @@ import (
 	"github.com/tarehq/tare/serve/internal/http1"
 	"github.com/tarehq/tare/serve/internal/listener"
 	"github.com/tarehq/tare/serve/internal/meter"
+	"github.com/tarehq/tare/serve/internal/reply"
 	"github.com/tarehq/tare/serve/internal/sys"
 	"github.com/tarehq/tare/serve/internal/wheel"
 )
@@ -29,6 +30,7 @@ type engine struct {
 	protos  http.Protocols
 	limits  limits
 	fields  sys.PathFields // by which requests offer room to routers
+	lines   reply.Lines
 
 	// shadow is the standard library's server with the same settings. It serves
 	// HTTP/2 and is what handlers find under http.ServerContextKey.

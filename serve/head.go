@@ -2,7 +2,6 @@ package serve
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +26,9 @@ type facts struct {
 	announced                         []string // names of trailers to come
 }
 
+// mostTold bounds the room that an answer's map has at once.
+const mostTold = 32
+
 // startHead writes the status line and the handler's fields, sorted by name.
 func (w *response) startHead() {
 	k := w.c.k
@@ -34,19 +36,17 @@ func (w *response) startHead() {
 	if len(w.header) == 0 {
 		return
 	}
-	for _, name := range k.sorted(w.header) {
-		w.field(name, w.header[name])
+	for _, f := range k.sorted(w.header) {
+		w.field(f.Name, f.Values)
 	}
+	k.told = uint8(min(len(k.sorting), mostTold))
+	clear(k.sorting) // nothing of the answer is kept
 }
 
-// sorted returns the names of fields in order, in memory that is used again.
-func (k *buffers) sorted(fields http.Header) []string {
-	k.names = k.names[:0]
-	for name := range fields {
-		k.names = append(k.names, name)
-	}
-	slices.Sort(k.names)
-	return k.names
+// sorted returns the fields in order, in memory that is used again.
+func (k *buffers) sorted(fields http.Header) []reply.Field {
+	k.sorting = reply.Sorted(k.sorting, fields)
+	return k.sorting
 }
 
 // field writes one field and notes what follows from it.
@@ -58,7 +58,7 @@ func (w *response) field(name string, values []string) {
 		return
 	}
 	from := len(k.out)
-	k.out = reply.AppendField(k.out, name, values)
+	k.out = w.c.e.lines.Append(k.out, name, values)
 	at := span{from, len(k.out)}
 	switch name {
 	case "Content-Length":
@@ -135,8 +135,8 @@ func (w *response) writeTrailers() {
 			at.Add(name, v)
 		}
 	}
-	for _, name := range k.sorted(at) {
-		k.out = reply.AppendField(k.out, name, at[name])
+	for _, f := range k.sorted(at) {
+		k.out = reply.AppendField(k.out, f.Name, f.Values)
 	}
 }
 
@@ -152,9 +152,9 @@ func (w *response) inform(status int) {
 	}
 	k := w.c.k
 	k.out = reply.AppendStatus(k.out, w.is11, status)
-	for _, name := range k.sorted(w.header) {
-		if name != "Content-Length" && name != "Transfer-Encoding" {
-			k.out = reply.AppendField(k.out, name, w.header[name])
+	for _, f := range k.sorted(w.header) {
+		if f.Name != "Content-Length" && f.Name != "Transfer-Encoding" {
+			k.out = reply.AppendField(k.out, f.Name, f.Values)
 		}
 	}
 	k.out = append(k.out, "\r\n"...)

@@ -337,7 +337,7 @@ func (c *conn) fillIn(x *exchange) error {
 	}
 	c.k.facts = facts{}
 	x.res = response{
-		c: c, x: x, declared: -1,
+		c: c, x: x, declared: -1, told: c.k.told,
 		isHead: h.Method == http.MethodHead, hasBody: h.Length != 0, is11: h.Minor == 1 || h.Preface,
 		wants10: h.Minor == 0 && h.KeepAlive && !h.Close, wantsClose: r.Close,
 	}

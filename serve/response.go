@@ -34,8 +34,9 @@ type response struct {
 	declared int64 // Content-Length, -1 = none
 	written  int64 // bytes of body that the handler wrote
 
-	isHead     bool // the request's method is HEAD
-	hasBody    bool // the request came with one, whatever the handler made of it
+	told       uint8 // how many fields the answer before it had: a map of more than eight is made at once
+	isHead     bool  // the request's method is HEAD
+	hasBody    bool  // the request came with one, whatever the handler made of it
 	is11       bool
 	wants10    bool // HTTP/1.0 that asks for keep-alive
 	wantsClose bool
@@ -93,7 +94,7 @@ func (w *response) Header() http.Header {
 	case w.c.e.s.Reuse && !w.hijacked:
 		w.header = w.c.k.sharedFields()
 	default:
-		w.header = http.Header{}
+		w.header = make(http.Header, w.told)
 	}
 	return w.header
 }

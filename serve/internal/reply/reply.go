@@ -41,14 +41,20 @@ func AppendField(b []byte, name string, values []string) []byte {
 		v = strings.Trim(v, " \t\r\n")
 		from := len(b)
 		b = append(b, v...)
-		for i := from; i < len(b); i++ {
-			if b[i] == '\r' || b[i] == '\n' {
-				b[i] = ' '
-			}
+		if strings.IndexByte(v, '\n') >= 0 || strings.IndexByte(v, '\r') >= 0 {
+			unbreak(b[from:])
 		}
 		b = append(b, "\r\n"...)
 	}
 	return b
+}
+
+func unbreak(value []byte) {
+	for i, c := range value {
+		if c == '\r' || c == '\n' {
+			value[i] = ' '
+		}
+	}
 }
 
 // TrailerAllowed reports whether a field may stand in a trailer section (RFC

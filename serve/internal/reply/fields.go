@@ -1,0 +1,93 @@
+package reply
+
+import (
+	"cmp"
+	"encoding/binary"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// Field is a field of an answer.
+type Field struct {
+	Name   string
+	Values []string
+	start  uint64 // the name's first eight bytes, by which most names are told apart
+}
+
+// Sorted returns the fields in the order of their names, in the memory of to.
+//
+// Note: the plain way sorts the names, looks each up again and writes its value anew. With
+// Lines this takes 0.61 of its time for the eight fields that guards add (BenchmarkHead, medians
+// of 40).
+func Sorted(to []Field, fields http.Header) []Field {
+	to = to[:0]
+	for name, values := range fields {
+		to = append(to, Field{name, values, start(name)})
+	}
+	const few = 16 // more have to be sorted in less than the square of their number
+	if len(to) > few {
+		slices.SortFunc(to, compare)
+		return to
+	}
+	for i := 1; i < len(to); i++ {
+		f := to[i]
+		at := i
+		for ; at > 0 && before(&f, &to[at-1]); at-- {
+			to[at] = to[at-1]
+		}
+		to[at] = f
+	}
+	return to
+}
+
+func start(name string) uint64 {
+	var b [8]byte
+	copy(b[:], name)
+	return binary.BigEndian.Uint64(b[:])
+}
+
+func before(f, g *Field) bool { return f.start < g.start || f.start == g.start && f.Name < g.Name }
+
+func compare(f, g Field) int {
+	return cmp.Or(cmp.Compare(f.start, g.start), strings.Compare(f.Name, g.Name))
+}
+
+// Lines remembers how fields are written: most fields of a service's answers are the same
+// each time. Of each name it remembers the first value that came, for good, so that what
+// changes with each answer costs a comparison and no memory. The zero value is ready to use.
+// It is safe for concurrent use.
+type Lines struct {
+	known [256]atomic.Pointer[line] // by slot
+}
+
+type line struct{ name, value, text string }
+
+// longestLine is how many bytes of a field are remembered at most.
+const longestLine = 512
+
+// Append does what AppendField does.
+func (l *Lines) Append(b []byte, name string, values []string) []byte {
+	if len(values) != 1 || name == "" {
+		return AppendField(b, name, values)
+	}
+	place := &l.known[slot(name)]
+	known := place.Load()
+	if known != nil && known.value == values[0] && known.name == name {
+		return append(b, known.text...)
+	}
+	from := len(b)
+	b = AppendField(b, name, values)
+	if known == nil && len(name)+len(values[0]) <= longestLine {
+		place.Store(&line{strings.Clone(name), strings.Clone(values[0]), string(b[from:])})
+	}
+	return b
+}
+
+// slot places a name by its length and four of its characters. The factors were found by
+// trial: no two names that are usual in answers share one.
+func slot(name string) uint8 {
+	n := len(name)
+	return uint8(n)*166 + name[0]*220 + name[max(n-4, 0)]*101 + name[n-1]*232 + name[n/2]*240
+}
