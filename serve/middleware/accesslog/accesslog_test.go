@@ -246,6 +246,25 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// TestEscapes has each byte in each place of a string.
+func TestEscapes(t *testing.T) {
+	raw := regexp.MustCompile(`[^ -~\x{a0}-\x{10ffff}]`)
+	for c := range 256 {
+		for at := range 17 {
+			b := bytes.Repeat([]byte{'a'}, 17)
+			b[at] = byte(c)
+			text := accesslog.JSON(nil, &accesslog.Line{Target: string(b)})
+			var back struct{ Target string }
+			if err := json.Unmarshal(text, &back); err != nil || back.Target != strings.ToValidUTF8(string(b), "\ufffd") {
+				t.Fatalf("%q became %q, %v", b, text, err)
+			}
+			if raw.Match(text[:len(text)-1]) {
+				t.Fatalf("%q became %q", b, text)
+			}
+		}
+	}
+}
+
 // FuzzLine writes any line: JSON is one object with what it was given, and neither
 // format has more than one line nor anything that is not printable.
 func FuzzLine(f *testing.F) {

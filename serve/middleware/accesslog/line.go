@@ -1,12 +1,15 @@
 package accesslog
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
+
+	"github.com/tarehq/tare/serve/internal/sys"
 )
 
 // Line is what is logged of a request. Its strings are those of the request: a [Format]
@@ -96,15 +99,33 @@ var plainJSON = func() (set [256]bool) {
 	return set
 }()
 
+// plainLength returns how many bytes of s a JSON string has as they are, up to the first that
+// it has not.
+//
+// Note: it looks at eight at a time. One by one a whole line took 1.1 times as long
+// (BenchmarkLine, medians of 160).
+func plainLength(s string) int {
+	const ones, high = 0x0101010101010101, 0x8080808080808080 // in each byte
+	b, n := sys.Bytes(s), 0
+	for ; n+8 <= len(b); n += 8 {
+		w := binary.LittleEndian.Uint64(b[n:])
+		quote, slash, del := w^ones*'"', w^ones*'\\', w^ones*0x7f // zero where the byte is that
+		if (w|(w-ones*' ')|(quote-ones)&^quote|(slash-ones)&^slash|(del-ones)&^del)&high != 0 {
+			break
+		}
+	}
+	for n < len(b) && plainJSON[b[n]] {
+		n++
+	}
+	return n
+}
+
 // appendJSON escapes s as RFC 8259 asks and, beyond that, what terminals and browsers
 // take for more than text: DEL, the controls of Latin 1, the line ends of Unicode and
 // what changes the direction of writing. Bytes that are not UTF-8 become U+FFFD.
 func appendJSON(b []byte, s string) []byte {
 	for len(s) > 0 {
-		n := 0
-		for n < len(s) && plainJSON[s[n]] {
-			n++
-		}
+		n := plainLength(s)
 		b = append(b, s[:n]...)
 		if s = s[n:]; s == "" {
 			break
