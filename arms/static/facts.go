@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"time"
 
 	"github.com/tarehq/tare/arms/pages"
 )
@@ -18,10 +19,11 @@ const (
 )
 
 // facts asks a handler for a file by the tag that it had, before and after it was replaced.
-func facts(by, tag string) map[string]string {
+func facts(set setting) map[string]string {
+	set.fresh = min(set.fresh, 10*time.Millisecond) // the trial waits for it
 	all := map[string]string{}
 	for name, at := range map[string]int{ownTag: -1, early: 0, late: 1<<20 + 1} {
-		told, err := replace(by, tag, at)
+		told, err := replace(set, at)
 		if err != nil {
 			told = err.Error()
 		}
@@ -32,13 +34,13 @@ func facts(by, tag string) map[string]string {
 
 // replace returns the status of the answer to the tag that a file had before its byte at a
 // place was changed; -1: none was.
-func replace(by, tag string, at int) (string, error) {
+func replace(set setting, at int) (string, error) {
 	dir, err := os.MkdirTemp("", "static")
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	h, err := newHandler(dir, by, tag)
+	h, err := newHandler(dir, set)
 	if err != nil {
 		return "", err
 	}
@@ -58,6 +60,7 @@ func replace(by, tag string, at int) (string, error) {
 		if err := os.Rename(dir+"/b.txt", dir+"/a.txt"); err != nil {
 			return "", err
 		}
+		time.Sleep(set.fresh) // until it has to be seen
 	}
 	status := ask(h, etag).Code
 	return fmt.Sprintf("%d %s", status, http.StatusText(status)), nil

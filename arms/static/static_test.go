@@ -6,17 +6,18 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/tarehq/tare/arms/pages"
 )
 
 // TestAnswers has all serve the same files, and the ones that can answer ranges and times.
 func TestAnswers(t *testing.T) {
-	for name, o := range map[string]struct{ by, tag string }{
-		"fileserver": {"fileserver", ""}, "static": {"static", ""},
-		"time": {"mapped", "time"}, "sha256": {"mapped", "sha256"}, "crc32": {"mapped", "crc32"},
+	for name, o := range map[string]setting{
+		"fileserver": {by: "fileserver"}, "static": {by: "static"}, "fresh": {by: "static", fresh: time.Second},
+		"time": {by: "mapped", tag: "time"}, "sha256": {by: "mapped", tag: "sha256"}, "crc32": {by: "mapped", tag: "crc32"},
 	} {
-		h, err := prepare(t.TempDir(), o.by, o.tag)
+		h, err := prepare(t.TempDir(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,8 +47,8 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%s, not modified: %d, %d bytes", name, w.Code, w.Body.Len())
 		}
 	}
-	for _, o := range [][2]string{{"magic", ""}, {"mapped", "md5"}} {
-		if _, err := newHandler(t.TempDir(), o[0], o[1]); err == nil {
+	for _, o := range []setting{{by: "magic"}, {by: "mapped", tag: "md5"}} {
+		if _, err := newHandler(t.TempDir(), o); err == nil {
 			t.Errorf("%v: got no error", o)
 		}
 	}
@@ -56,16 +57,20 @@ func TestAnswers(t *testing.T) {
 // TestFacts has each tag tell what it can.
 func TestFacts(t *testing.T) {
 	const same, other, none = "304 Not Modified", "200 OK", "no tag"
-	for _, tt := range []struct{ by, tag, own, early, late string }{
-		{"fileserver", "", none, none, none},
-		{"static", "", same, other, other},
-		{"mapped", "time", same, same, same},
-		{"mapped", "crc32", same, other, same},
-		{"mapped", "sha256", same, other, other},
+	for _, tt := range []struct {
+		set              setting
+		own, early, late string
+	}{
+		{setting{by: "fileserver"}, none, none, none},
+		{setting{by: "static"}, same, other, other},
+		{setting{by: "static", fresh: time.Millisecond}, same, other, other},
+		{setting{by: "mapped", tag: "time"}, same, same, same},
+		{setting{by: "mapped", tag: "crc32"}, same, other, same},
+		{setting{by: "mapped", tag: "sha256"}, same, other, other},
 	} {
-		got := facts(tt.by, tt.tag)
+		got := facts(tt.set)
 		if got[ownTag] != tt.own || got[early] != tt.early || got[late] != tt.late {
-			t.Errorf("%s %s: got %q, want %q, %q, %q", tt.by, tt.tag, got, tt.own, tt.early, tt.late)
+			t.Errorf("%+v: got %q, want %q, %q, %q", tt.set, got, tt.own, tt.early, tt.late)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"time"
 
 	"github.com/tarehq/tare/arms/arm"
 	"github.com/tarehq/tare/arms/serve/engines"
@@ -138,13 +139,8 @@ var makers = map[string]func() (middleware, error){
 		}
 		return f.Middleware, nil
 	},
-	"static": func() (middleware, error) {
-		dir, err := os.OpenRoot(".")
-		if err != nil {
-			return nil, err
-		}
-		return static.New(static.Options{Files: dir.FS()})
-	},
+	"static":       func() (middleware, error) { return filing(0) },
+	"static-fresh": func() (middleware, error) { return filing(time.Second) },
 	"jwt":          func() (middleware, error) { return verifying(0) },
 	"jwt-uncached": func() (middleware, error) { return verifying(-1) },
 }
@@ -158,6 +154,14 @@ func logging(o accesslog.Options) (middleware, error) {
 		return nil, err
 	}
 	return l.Middleware, nil
+}
+
+func filing(fresh time.Duration) (middleware, error) {
+	dir, err := os.OpenRoot(".")
+	if err != nil {
+		return nil, err
+	}
+	return static.New(static.Options{Files: dir.FS(), Fresh: fresh})
 }
 
 func limiting(o ratelimit.Options) (middleware, error) {

@@ -14,7 +14,7 @@
 // Options.Hash have these.
 //
 // Small files are kept in memory with their ETag, and are looked at and not opened while
-// they are as they were.
+// they are as they were. With Options.Fresh even the look is spared for a while.
 //
 // Siblings with .br, .zst or .gz at the end of the name are sent to those who accept
 // them, each with an ETag of its own, if they are not older than the file.
@@ -25,8 +25,9 @@
 // Place: inside of what logs, limits and authenticates. Files for everybody have a chain
 // of their own.
 //
-// Cost: a look-up of the file and of each sibling that the client accepts. Of files that
-// are not kept the kernel sends what it can by itself.
+// Cost: a look at the file and at each sibling that the client accepts, which are system
+// calls unless Options.Fresh is set. Of files that are not kept the kernel sends what it can
+// by itself.
 package static
 
 import (
@@ -66,6 +67,10 @@ type Options struct {
 	Keep int64
 	// NoSiblings looks for no compressed siblings.
 	NoSiblings bool
+	// Fresh is for how long what a look at a name found is believed: a file as it was, or
+	// none. So long a change may go unseen, one in place or by a rename. 0: each request
+	// looks.
+	Fresh time.Duration
 }
 
 const (
@@ -91,32 +96,43 @@ func New(o Options) (func(http.Handler) http.Handler, error) {
 	if o.Keep == 0 {
 		o.Keep = defaultKeep
 	}
-	s := &server{o: o, tags: map[string]tag{}}
+	if o.Fresh < 0 {
+		return nil, errors.New("static: Options.Fresh is negative; for a look at each request leave it out")
+	}
+	s := &server{o: o, sights: newSights(o.Files, o.Fresh), tags: map[string]tag{}, types: map[string][]string{}}
 	return func(next http.Handler) http.Handler { return &handler{s, next} }, nil
 }
 
 // server is what all handlers of one middleware share.
 type server struct {
 	o       Options
+	sights  *sights
 	hashing sync.Mutex // one at a time
 	mu      sync.Mutex
 	// tags are the hashes known, by the file's name.
 	tags map[string]tag
 	kept int64 // bytes of their bodies
+	// types are the values of Content-Type known, by the ending of a file that is there.
+	types map[string][]string
 }
 
 // tag is the ETag of a file as it was at a time.
 type tag struct {
-	info  fs.FileInfo
-	value string
-	body  []byte // nil: not kept
+	info fs.FileInfo
+	nth  uint64 // of a sight that is known to be of the same
+	body []byte // nil: not kept
 	// of answers with the body: Content-Length, and Last-Modified, nil where the time is not known
 	length, modified []string
+	etags            [2][]string // of the file as it is, and of one that is sent as a sibling
 }
 
 // of reports whether the tag is that of the file. Where the system tells files apart, one
 // that was renamed over another is not the same, even if it has the other's time.
-func (t *tag) of(info fs.FileInfo) bool {
+func (t *tag) of(v version) bool {
+	if t.nth != 0 && t.nth == v.nth {
+		return true
+	}
+	info := v.info
 	told := os.SameFile(info, info)
 	return t.info.Size() == info.Size() && t.info.Mode() == info.Mode() && t.info.ModTime().Equal(info.ModTime()) && (!told || os.SameFile(t.info, info))
 }
@@ -125,8 +141,12 @@ func (t *tag) of(info fs.FileInfo) bool {
 // system's clock (10 ms, or 2 s on FAT) give the same time.
 const settled = 3 * time.Second
 
-// mostTags bounds the hashes kept. Clients cannot add files.
-const mostTags = 1 << 16
+// mostTags and mostTypes bound what is kept of files and of their endings. Clients cannot
+// add files.
+const (
+	mostTags  = 1 << 16
+	mostTypes = 1 << 10
+)
 
 type handler struct {
 	s    *server
@@ -146,7 +166,7 @@ func (h *handler) ChainLayer() chain.Layer {
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, ok := nameOf(r)
-	if !ok || !h.s.serve(w, r, name) {
+	if !ok || !h.s.serve(w, r, name, h.s.o.Fresh > 0) {
 		h.next.ServeHTTP(w, r)
 	}
 }
@@ -177,47 +197,89 @@ func nameOf(r *http.Request) (name string, ok bool) {
 	return p[1:], true
 }
 
-// serve reports whether it answered.
-func (s *server) serve(w http.ResponseWriter, r *http.Request, name string) bool {
-	directory := strings.HasSuffix(name, "/")
+// serve reports whether it answered. What earlier looks found is believed or not.
+func (s *server) serve(w http.ResponseWriter, r *http.Request, name string, believe bool) bool {
+	file, directory := strings.CutSuffix(name, "/")
 	if directory {
 		if s.o.Index == "-" {
 			return false
 		}
-		name = strings.TrimPrefix(name, "/") + s.o.Index
+		file = strings.TrimPrefix(name, "/") + s.o.Index
 	}
-	info, err := fs.Stat(s.o.Files, name)
+	at := s.sights.look(file, believe)
 	switch {
-	case err != nil:
+	case at.info == nil:
 		return false
-	case info.IsDir():
-		return !directory && s.redirect(w, r, name)
-	case !info.Mode().IsRegular():
+	case at.info.IsDir():
+		return !directory && s.redirect(w, r, file)
+	case !at.info.Mode().IsRegular():
 		return false
 	}
-	header := w.Header()
+	from := version{sight: at}
+	if !s.o.NoSiblings {
+		from = s.sibling(from, r.Header["Accept-Encoding"], believe)
+	}
+	t, ok := s.known(from)
+	kept := ok && t.body != nil
+	if believe && !kept { // it will be opened, and is sent as it is then
+		return s.serve(w, r, name, false)
+	}
+	s.describe(w.Header(), file, from)
+	if kept {
+		t.sendKept(w, r, from)
+	} else {
+		s.send(w, r, from)
+	}
+	return true
+}
+
+// describe sets the fields that the version of a file has, whatever becomes of the request.
+func (s *server) describe(header http.Header, name string, from version) {
 	if s.o.Cache != nil {
 		if value := s.o.Cache(name); value != "" {
 			header.Set("Cache-Control", value)
 		}
 	}
-	contentType := mime.TypeByExtension(path.Ext(name))
-	from := version{name: name, info: info}
 	if !s.o.NoSiblings {
-		header.Add("Vary", "Accept-Encoding")
-		from = s.sibling(from, r.Header["Accept-Encoding"])
+		addVary(header)
 	}
+	contentType := s.typeOf(path.Ext(name))
 	if from.encoding != "" {
 		header.Set("Content-Encoding", from.encoding)
-		if contentType == "" {
-			contentType = "application/octet-stream"
+		if contentType == nil {
+			contentType = octets
 		}
 	}
-	if contentType != "" {
-		header.Set("Content-Type", contentType)
+	if contentType != nil {
+		header["Content-Type"] = contentType[:1:1] // of no more room: what adds to it makes its own
 	}
-	s.send(w, r, from)
-	return true
+}
+
+var octets, vary = []string{"application/octet-stream"}, []string{"Accept-Encoding"}
+
+func addVary(header http.Header) {
+	if header["Vary"] == nil {
+		header["Vary"] = vary[:1:1]
+		return
+	}
+	header.Add("Vary", vary[0])
+}
+
+// typeOf returns the Content-Type of an ending, nil if it is not known.
+func (s *server) typeOf(ending string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, ok := s.types[ending]
+	if ok {
+		return known
+	}
+	if is := mime.TypeByExtension(ending); is != "" {
+		known = []string{is}
+	}
+	if len(s.types) < mostTypes {
+		s.types[strings.Clone(ending)] = known
+	}
+	return known
 }
 
 // redirect adds the slash to a directory that has an index. It stays on this host, though
@@ -226,7 +288,7 @@ func (s *server) redirect(w http.ResponseWriter, r *http.Request, name string) b
 	if s.o.Index == "-" {
 		return false
 	}
-	if info, err := fs.Stat(s.o.Files, name+"/"+s.o.Index); err != nil || !info.Mode().IsRegular() {
+	if index := s.sights.look(name+"/"+s.o.Index, true); index.info == nil || !index.info.Mode().IsRegular() {
 		return false
 	}
 	to := "./" + path.Base(r.URL.EscapedPath()) + "/"
@@ -245,14 +307,13 @@ var (
 
 // version is what is sent of a file: itself, or a compressed sibling.
 type version struct {
-	name     string
+	sight
 	encoding string // empty: as it is
-	info     fs.FileInfo
 }
 
 // sibling returns the version to send of a file. Of those that the client likes best the
 // first that is there and not older is taken.
-func (s *server) sibling(plain version, accepted []string) version {
+func (s *server) sibling(plain version, accepted []string, believe bool) version {
 	if len(accepted) == 0 {
 		return plain
 	}
@@ -262,9 +323,9 @@ func (s *server) sibling(plain version, accepted []string) version {
 		if e == "" {
 			return plain
 		}
-		other, err := fs.Stat(s.o.Files, plain.name+endings[e])
-		if err == nil && other.Mode().IsRegular() && !other.ModTime().Before(plain.info.ModTime()) {
-			return version{plain.name + endings[e], e, other}
+		other := s.sights.look(plain.name+endings[e], believe)
+		if other.info != nil && other.info.Mode().IsRegular() && !other.info.ModTime().Before(plain.info.ModTime()) {
+			return version{other, e}
 		}
 		offers = without(offers, e)
 	}
@@ -280,18 +341,15 @@ func without(offers []string, e string) []string {
 	return left
 }
 
-// send answers with what is kept of the file, else with the file as it is once it is open.
+// send answers with the file as it is once it is open.
 func (s *server) send(w http.ResponseWriter, r *http.Request, v version) {
-	if t, ok := s.known(v); ok && t.body != nil {
-		t.sendKept(w, r, v)
-		return
-	}
 	f, err := s.o.Files.Open(v.name)
 	if err != nil {
 		fail(w)
 		return
 	}
 	defer f.Close()
+	v.nth = 0
 	v.info, err = f.Stat()
 	if err != nil || !v.info.Mode().IsRegular() {
 		fail(w)
@@ -315,15 +373,27 @@ func (t tag) send(w http.ResponseWriter, r *http.Request, v version, content io.
 	if v.encoding != "" {
 		w.Header().Set("Content-Length", strconv.FormatInt(v.info.Size(), 10)) // ServeContent leaves it to compressors
 	}
-	w.Header().Set("Etag", t.etag(v))
+	w.Header()["Etag"] = t.etag(v)
 	http.ServeContent(w, r, v.name, v.info.ModTime(), content)
 }
 
-func (t tag) etag(v version) string {
-	if v.encoding != "" {
-		return `"` + t.value + "-" + v.encoding + `"`
+// newTag returns the tag of a file of that name.
+func newTag(name, value string) tag {
+	t := tag{etags: [2][]string{{`"` + value + `"`}}}
+	for encoding, ending := range endings {
+		if strings.HasSuffix(name, ending) {
+			t.etags[1] = []string{`"` + value + "-" + encoding + `"`}
+		}
 	}
-	return `"` + t.value + `"`
+	return t
+}
+
+// etag returns the value of ETag for a version.
+func (t *tag) etag(v version) []string {
+	if v.encoding != "" {
+		return t.etags[1][:1:1]
+	}
+	return t.etags[0][:1:1]
 }
 
 var ranges = []string{"bytes"}
@@ -336,8 +406,7 @@ func (t tag) sendKept(w http.ResponseWriter, r *http.Request, v version) {
 		t.send(w, r, v, bytes.NewReader(t.body))
 		return
 	}
-	h.Set("Etag", t.etag(v))
-	h["Accept-Ranges"], h["Content-Length"] = ranges[:1:1], t.length[:1:1]
+	h["Etag"], h["Accept-Ranges"], h["Content-Length"] = t.etag(v), ranges[:1:1], t.length[:1:1]
 	if t.modified != nil {
 		h["Last-Modified"] = t.modified[:1:1]
 	}
@@ -383,14 +452,21 @@ func (s *server) known(v version) (tag, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, ok := s.tags[v.name]
-	return t, ok && t.of(v.info)
+	if !ok || !t.of(v) {
+		return tag{}, false
+	}
+	if t.nth != v.nth && v.nth != 0 { // until the next look this one is enough
+		t.nth = v.nth
+		s.tags[v.name] = t
+	}
+	return t, true
 }
 
 // tagOf returns the tag of an open file.
 func (s *server) tagOf(v version, content io.ReadSeeker) (tag, error) {
 	size, changed := v.info.Size(), v.info.ModTime()
 	if s.o.Hash < 0 || size > s.o.Hash {
-		return tag{value: strconv.FormatInt(changed.UnixNano(), 36) + "-" + strconv.FormatInt(size, 36)}, nil
+		return newTag(v.name, strconv.FormatInt(changed.UnixNano(), 36)+"-"+strconv.FormatInt(size, 36)), nil
 	}
 	if t, ok := s.known(v); ok {
 		return t, nil
@@ -411,7 +487,8 @@ func (s *server) tagOf(v version, content io.ReadSeeker) (tag, error) {
 	if _, err := content.Seek(0, io.SeekStart); err != nil {
 		return tag{}, err
 	}
-	t := tag{info: v.info, value: base64.RawURLEncoding.EncodeToString(hash.Sum(nil))}
+	t := newTag(v.name, base64.RawURLEncoding.EncodeToString(hash.Sum(nil)))
+	t.info = v.info
 	if age := time.Since(changed); age > settled || age < 0 {
 		if int64(body.Len()) == size { // else it was changed meanwhile, or is too large
 			t.body, t.length = body.Bytes(), []string{strconv.FormatInt(size, 10)}
@@ -437,5 +514,5 @@ func (s *server) remember(name string, t tag) {
 		t.body = nil
 	}
 	s.kept += int64(len(t.body))
-	s.tags[name] = t
+	s.tags[strings.Clone(name)] = t // the request's memory may be used again
 }

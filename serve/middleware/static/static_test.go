@@ -14,8 +14,10 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 	"time"
 
 	"github.com/tarehq/tare/serve/chain"
@@ -25,6 +27,7 @@ import (
 	"github.com/tarehq/tare/serve/middleware/metrics"
 	"github.com/tarehq/tare/serve/middleware/secure"
 	"github.com/tarehq/tare/serve/middleware/static"
+	"github.com/tarehq/tare/serve/servetest"
 )
 
 func Example() {
@@ -340,6 +343,99 @@ func TestKept(t *testing.T) {
 	}
 }
 
+// looking counts how often files are looked at.
+type looking struct {
+	fs.FS
+	count int
+}
+
+func (l *looking) Stat(name string) (fs.FileInfo, error) { l.count++; return fs.Stat(l.FS, name) }
+
+// TestFresh has what a look found be believed for as long as it may, and no longer.
+func TestFresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files := site()
+		looks := &looking{FS: files}
+		mw, err := static.New(static.Options{Files: looks, Fresh: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := func(path, accept string) string {
+			w, r := httptest.NewRecorder(), httptest.NewRequest("GET", path, nil)
+			r.Header.Set("Accept-Encoding", accept)
+			mw(http.NotFoundHandler()).ServeHTTP(w, r)
+			return fmt.Sprint(w.Code, " ", strings.TrimSpace(w.Body.String()))
+		}
+		want := func(path, accept, want string, count int) {
+			t.Helper()
+			looks.count = 0
+			if got := ask(path, accept); got != want || looks.count != count {
+				t.Errorf("%s, accepting %q: %q by %d looks, want %q by %d", path, accept, got, looks.count, want, count)
+			}
+		}
+		const none = "404 404 page not found"
+		want("/a.txt", "", "200 0123456789", 2) // it is read, and so looked at again
+		want("/a.txt", "", "200 0123456789", 0)
+		want("/app.js", "br", "200 by br", 4)
+		want("/app.js", "br", "200 by br", 0)
+		want("/app.js", "gzip", "200 by gz", 3)
+		want("/new.txt", "", none, 1)
+		want("/new.txt", "", none, 0)
+		files["a.txt"] = file("replaced", newer)
+		files["new.txt"] = file("new", newer)
+		delete(files, "app.js.br")
+		want("/a.txt", "", "200 0123456789", 0)
+		want("/app.js", "br", "200 by br", 0)
+		time.Sleep(time.Second)
+		want("/a.txt", "", "200 replaced", 2)
+		want("/new.txt", "", "200 new", 2)
+		want("/app.js", "br", "200 script", 4)
+		want("/app.js", "br", "200 script", 0)
+		want("/"+strings.Repeat("x", 300), "", none, 1)
+		want("/"+strings.Repeat("x", 300), "", none, 1)
+	})
+}
+
+// openedAmid counts how often files are opened, by several goroutines.
+type openedAmid struct {
+	fs.FS
+	count atomic.Int64
+}
+
+func (o *openedAmid) Open(name string) (fs.File, error) { o.count.Add(1); return o.FS.Open(name) }
+
+// TestReuse has a server that uses the memory of requests again: what is kept of files has
+// names of its own.
+func TestReuse(t *testing.T) {
+	files := &openedAmid{FS: site()}
+	mw, err := static.New(static.Options{Files: files, NoSiblings: true, Fresh: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := servetest.NewUnstartedServer(mw(http.NotFoundHandler()))
+	s.Config.Reuse = true
+	s.Start()
+	defer s.Close()
+	want := map[string]string{"a.txt": "0123456789", "app.js": "script", "stale.js": "later script", "docs/index.html": "<html>docs"}
+	var before int64
+	for range 3 {
+		before = files.count.Load()
+		for name, text := range want {
+			resp, err := s.Client().Get(s.URL + "/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := read(t, resp); got != text {
+				t.Errorf("%s: got %q, want %q", name, got, text)
+			}
+			resp.Body.Close()
+		}
+	}
+	if after := files.count.Load(); after != before {
+		t.Errorf("%d files are opened that are kept", after-before)
+	}
+}
+
 // TestSiblings has the compressed file sent to those who accept it, by its own ETag.
 func TestSiblings(t *testing.T) {
 	o := static.Options{Files: site()}
@@ -456,7 +552,7 @@ func TestBroken(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	for _, o := range []static.Options{{}, {Files: site(), Index: "../x"}, {Files: site(), Index: "a/b"}} {
+	for _, o := range []static.Options{{}, {Files: site(), Index: "../x"}, {Files: site(), Index: "a/b"}, {Files: site(), Fresh: -1}} {
 		if _, err := static.New(o); err == nil {
 			t.Errorf("%+v is accepted", o)
 		}
@@ -597,20 +693,28 @@ func (s *sink) Header() http.Header         { return s.header }
 func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
 func (s *sink) WriteHeader(int)             {}
 
+// BenchmarkFile has a file that is kept in memory, looked at for each request and once a
+// second, and a name that no file has.
 func BenchmarkFile(b *testing.B) {
 	root, err := os.OpenRoot("testdata")
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer root.Close()
-	mw, err := static.New(static.Options{Files: root.FS()})
-	if err != nil {
-		b.Fatal(err)
-	}
-	h, w, r := mw(http.NotFoundHandler()), &sink{http.Header{}}, httptest.NewRequest("GET", "/hello.txt", nil)
-	b.ReportAllocs()
-	for b.Loop() {
-		clear(w.header)
-		h.ServeHTTP(w, r)
+	for _, path := range []string{"/hello.txt", "/orders/7"} {
+		for _, fresh := range []time.Duration{0, time.Second} {
+			mw, err := static.New(static.Options{Files: root.FS(), Fresh: fresh})
+			if err != nil {
+				b.Fatal(err)
+			}
+			h, w, r := mw(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})), &sink{http.Header{}}, httptest.NewRequest("GET", path, nil)
+			b.Run(fmt.Sprintf("path=%s/fresh=%s", path[1:], fresh), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					clear(w.header)
+					h.ServeHTTP(w, r)
+				}
+			})
+		}
 	}
 }
