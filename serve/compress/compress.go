@@ -27,9 +27,11 @@ package compress
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/tarehq/tare/serve/chain"
 	"github.com/tarehq/tare/serve/internal/accept"
@@ -97,6 +99,7 @@ func New(o Options) (func(http.Handler) http.Handler, error) {
 		o.Level = func(e Encoding, _ string) int { return kinds[e].usual }
 	}
 	c := &compressor{o: o, types: types}
+	c.known.Store(&map[string]media{})
 	return func(next http.Handler) http.Handler { return &handler{c, next} }, nil
 }
 
@@ -104,6 +107,35 @@ func New(o Options) (func(http.Handler) http.Handler, error) {
 type compressor struct {
 	o     Options
 	types map[string]bool
+	known atomic.Pointer[map[string]media] // by the value of Content-Type
+}
+
+// media is what a Content-Type says.
+type media struct {
+	name       string // the media type
+	compressed bool   // it is one of those that are
+}
+
+// What is remembered is bounded.
+const (
+	mostTypes   = 64
+	longestType = 128 // bytes
+)
+
+// mediaOf reads a Content-Type. What a service answers with is remembered.
+func (c *compressor) mediaOf(contentType string) media {
+	known := c.known.Load()
+	if m, ok := (*known)[contentType]; ok {
+		return m
+	}
+	name := mediaTypeOf(contentType)
+	m := media{name, c.compresses(name)}
+	if len(*known) < mostTypes && len(contentType) <= longestType {
+		more := maps.Clone(*known)
+		more[strings.Clone(contentType)] = media{strings.Clone(name), m.compressed}
+		c.known.CompareAndSwap(known, &more)
+	}
+	return m
 }
 
 // compresses reports whether the media type is one of those that are compressed.

@@ -63,7 +63,7 @@ func (w *writer) Write(p []byte) (int, error) {
 		w.WriteHeader(http.StatusOK)
 	}
 	if !w.decided {
-		if len(w.held)+len(p) < w.c.o.Smallest && !w.lengthKnown() {
+		if w.encoding != "" && len(w.held)+len(p) < w.c.o.Smallest && !w.lengthKnown() {
 			w.held = append(w.held, p...)
 			return len(p), nil
 		}
@@ -117,51 +117,59 @@ func (w *writer) begin(next []byte, enough bool) error {
 func (w *writer) decide(next []byte, enough bool) {
 	w.decided = true
 	h := w.Header()
-	w.sniff(next)
-	mediaType := ""
-	if t := h["Content-Type"]; len(t) > 0 {
-		mediaType = mediaTypeOf(t[0])
-	}
-	if n, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64); err == nil {
-		enough = n >= int64(w.c.o.Smallest)
+	is := w.mediaOf(next)
+	if length := h["Content-Length"]; len(length) > 0 && w.encoding != "" {
+		if n, err := strconv.ParseInt(length[0], 10, 64); err == nil {
+			enough = n >= int64(w.c.o.Smallest)
+		}
 	}
 	switch {
 	case w.status == http.StatusNotModified:
 		w.addVary()
 		w.weakenAsAsked()
-	case !w.changeable(mediaType):
+	case !is.compressed || !w.changeable():
 	default:
 		w.addVary()
 		if w.encoding != "" && enough && bodyAllowed(w.status) && w.r.Method != http.MethodHead && w.status != http.StatusPartialContent && h["Content-Range"] == nil {
-			w.compress(mediaType)
+			w.compress(is.name)
 		}
 	}
 	w.ResponseWriter.WriteHeader(w.status)
 }
 
-// sniff sets the type as the server would, which sees other bytes once they are compressed.
-func (w *writer) sniff(next []byte) {
+// mediaOf says what the body is. A type that is not set is found as the server would find
+// it, and set if the server may see other bytes than these, as those that are compressed.
+func (w *writer) mediaOf(next []byte) media {
 	h := w.Header()
-	if _, set := h["Content-Type"]; set || len(h["Content-Encoding"]) > 0 || len(w.held)+len(next) == 0 {
-		return
+	t, set := h["Content-Type"]
+	switch {
+	case len(t) > 0:
+		return w.c.mediaOf(t[0])
+	case set || len(h["Content-Encoding"]) > 0 || len(w.held)+len(next) == 0:
+		return media{}
 	}
 	const looked = 512 // as DetectContentType does
 	start := w.held
 	if len(start) < looked {
 		start = append(start[:len(start):len(start)], next[:min(len(next), looked-len(start))]...)
 	}
-	h.Set("Content-Type", http.DetectContentType(start))
+	is := http.DetectContentType(start)
+	if w.encoding != "" {
+		h["Content-Type"] = []string{is}
+	}
+	return w.c.mediaOf(is)
 }
 
-// changeable reports whether the answer is one that an encoding may be chosen for.
-func (w *writer) changeable(mediaType string) bool {
+// changeable reports whether the answer is one that an encoding may be chosen for, if it
+// is of such a type.
+func (w *writer) changeable() bool {
 	h := w.Header()
-	for _, name := range []string{"Content-Encoding", "Content-Md5", "Digest", "Content-Digest", "Repr-Digest"} {
+	for _, name := range [...]string{"Content-Encoding", "Content-Md5", "Digest", "Content-Digest", "Repr-Digest"} {
 		if len(h[name]) > 0 {
 			return false
 		}
 	}
-	return w.c.compresses(mediaType) && !hasToken(h["Cache-Control"], "no-transform") && !hasToken(w.r.Header["Cache-Control"], "no-transform")
+	return !hasToken(h["Cache-Control"], "no-transform") && !hasToken(w.r.Header["Cache-Control"], "no-transform")
 }
 
 // compress makes what follows compressed.
@@ -253,7 +261,7 @@ func (w *writer) EnableFullDuplex() error {
 func (w *writer) close() {
 	switch {
 	case w.status == 0:
-		if t := w.Header()["Content-Type"]; len(t) > 0 && w.changeable(mediaTypeOf(t[0])) {
+		if w.mediaOf(nil).compressed && w.changeable() {
 			w.addVary()
 		}
 	case !w.decided:
