@@ -63,7 +63,7 @@ func start(t *testing.T, settings map[string]string) *child {
 		t.Fatal(err)
 	}
 	env := map[string]string{childEnv: "1", "API_SECRET": secret, "API_ADDR": "127.0.0.1:0", "API_ADMIN": "127.0.0.1:0",
-		"API_ORDERS": filepath.Join(t.TempDir(), "orders.jsonl"), "API_DRAIN": "0s"}
+		"API_ORDERS": filepath.Join(t.TempDir(), "orders.db"), "API_DRAIN": "0s"}
 	maps.Copy(env, settings)
 	c := &child{t: t, cmd: exec.Command(self), client: &http.Client{Transport: &http.Transport{ExpectContinueTimeout: long}, Timeout: long}}
 	for name, value := range env {
@@ -148,7 +148,7 @@ const oneOrder = `{"items": [{"sku": "apple", "count": 3}]}`
 
 // TestService places and reads orders, reads metrics and the log, and ends the service.
 func TestService(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "orders.jsonl")
+	file := filepath.Join(t.TempDir(), "orders.db")
 	c := start(t, map[string]string{"API_ORDERS": file})
 	for path, want := range map[string]string{"/healthz": "ok\n", "/readyz": "ok\n"} {
 		if res, text := c.ask("GET", c.admin+path, ""); res.StatusCode != http.StatusOK || text != want {
@@ -196,14 +196,15 @@ func TestService(t *testing.T) {
 	}
 	checkLog(t, c.end(), asked)
 
-	if err := appendTo(file, `{"id": "cut sh`); err != nil { // as a power cut leaves it
-		t.Fatal(err)
-	}
 	c = start(t, map[string]string{"API_ORDERS": file})
 	want(200, "GET", place, "")
 	want(201, "POST", "/orders", oneOrder)
+	if err := errors.Join(c.cmd.Process.Kill(), c.output.Err()); err != nil { // as a crash leaves it
+		t.Fatal(err)
+	}
+	c = start(t, map[string]string{"API_ORDERS": file})
 	if _, text := want(200, "GET", "/orders", ""); strings.Count(text, `"id"`) != 22 {
-		t.Errorf("after a restart, and one order more, the list is %s", text)
+		t.Errorf("after a restart, one order more and a crash, the list is %s", text)
 	}
 	c.end()
 }
@@ -252,15 +253,6 @@ func checkLog(t *testing.T, lines []map[string]any, asked int) {
 	if len(traced) == 0 || slices.ContainsFunc(traced, func(id any) bool { return !spans[id] }) {
 		t.Errorf("the log has the traces %v, and spans of %v", traced, spans)
 	}
-}
-
-func appendTo(path, text string) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(file, text)
-	return errors.Join(err, file.Close())
 }
 
 // TestSheds asks too often, from two addresses behind a proxy, and has the service hold
@@ -318,7 +310,7 @@ func TestRestarts(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	settings := map[string]string{"API_ORDERS": filepath.Join(dir, "orders.jsonl"), "API_RATE": "1000000", "API_TRACES": "1"}
+	settings := map[string]string{"API_ORDERS": filepath.Join(dir, "orders.db"), "API_RATE": "1000000", "API_TRACES": "1"}
 	c := start(t, settings)
 	settings["API_ADDR"] = strings.TrimPrefix(c.api, "http://") // the same each time
 	res, _ := c.ask("POST", c.api+"/orders", oneOrder)
@@ -404,11 +396,11 @@ func TestSettings(t *testing.T) {
 	if set, err := readSettings(func(name string) string { return map[string]string{"API_SECRET": secret}[name] }); err != nil || set.rate != 100 {
 		t.Errorf("without others: %+v, %v", set, err)
 	}
-	path := filepath.Join(t.TempDir(), "orders.jsonl")
-	if err := os.WriteFile(path, []byte("nonsense\n"), 0o600); err != nil {
+	path := filepath.Join(t.TempDir(), "orders.db")
+	if err := os.WriteFile(path, []byte(strings.Repeat("nonsense\n", 100)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openOrders(path); err == nil || !strings.Contains(err.Error(), "line 1") {
+	if _, err := openOrders(path); err == nil || !strings.Contains(err.Error(), "move the file away") {
 		t.Errorf("a file of something else: %v", err)
 	}
 }

@@ -6,7 +6,7 @@
 //	API_ADDR       where clients come; 127.0.0.1:8080
 //	API_ADMIN      where the operator asks for /healthz, /readyz, /metrics and /debug/pprof/;
 //	               127.0.0.1:8081
-//	API_ORDERS     the file that keeps the orders; orders.jsonl
+//	API_ORDERS     the file of SQLite that keeps the orders; orders.db
 //	API_PROXIES    networks of the proxies that are trusted, as in 10.0.0.0/8,fd00::/8; none
 //	API_RATE       requests a second that a client may make; 100
 //	API_IN_FLIGHT  requests at a time; as many again wait a second at most; 512
@@ -15,7 +15,7 @@
 //
 // A client sends "Authorization: Bearer TOKEN". The token's subject is the customer, its
 // audience is orders. POST /orders places {"items": [{"sku": "a", "count": 1}]}, GET
-// /orders lists the customer's orders, GET /orders/{id} returns one.
+// /orders lists the customer's latest orders, GET /orders/{id} returns one.
 package main
 
 import (

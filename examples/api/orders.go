@@ -1,16 +1,19 @@
 package main
 
 import (
-	"bufio"
+	"context"
 	"crypto/rand"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
-	"sync"
+	"net/url"
+	"path/filepath"
+	"slices"
 	"time"
+
+	_ "modernc.org/sqlite" // the driver
 
 	"github.com/tarehq/tare/serve/router"
 )
@@ -28,116 +31,136 @@ type item struct {
 	Count int    `json:"count"`
 }
 
-// orders are all orders, in memory and in a file with one a line. An order that was
-// answered for is on the disk. It is safe for concurrent use.
+// orders are all orders, in a file of SQLite. An order that was answered for is on the
+// disk. It is safe for concurrent use.
 type orders struct {
-	mu         sync.Mutex
-	file       *os.File
-	size       int64 // of the file, as far as its orders were answered for
-	byID       map[string]*order
-	byCustomer map[string][]*order
+	db                   *sql.DB
+	placing, one, latest *sql.Stmt
 }
 
-// mostOrders bounds the memory that they take.
-const mostOrders = 100_000
+// mostListed bounds a list.
+const mostListed = 1000
 
-var errFull = errors.New("no more orders are taken")
-
-// openOrders reads the file, which is made if it is not there. A last line that was cut
-// short, as by a power cut, was answered to nobody and is taken off.
+// openOrders opens the file, which is made if it is not there.
 func openOrders(path string) (*orders, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
-	o := &orders{file: file, byID: map[string]*order{}, byCustomer: map[string][]*order{}}
-	if err := o.read(); err != nil {
-		file.Close()
-		return nil, fmt.Errorf("reading the orders of %s: %w", path, err)
+	at := url.URL{Scheme: "file", Path: filepath.ToSlash(absolute),
+		RawQuery: "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"}
+	db, err := sql.Open("sqlite", at.String())
+	if err != nil {
+		return nil, err
+	}
+	o := &orders{db: db}
+	if err := o.prepare(); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the orders in %s: %w (move the file away, or name another)", path, err), db.Close())
 	}
 	return o, nil
 }
 
-func (o *orders) read() error {
-	lines := bufio.NewReader(o.file)
-	for n := 1; ; n++ {
-		line, err := lines.ReadBytes('\n')
-		if err == io.EOF {
-			return o.file.Truncate(o.size)
-		}
-		if err != nil {
+func (o *orders) prepare() error {
+	for _, statement := range []string{
+		`CREATE TABLE IF NOT EXISTS orders (id TEXT PRIMARY KEY, customer TEXT NOT NULL, placed BIGINT NOT NULL, items TEXT NOT NULL)`,
+		`CREATE INDEX IF NOT EXISTS orders_of_customers ON orders (customer, placed)`,
+	} {
+		if _, err := o.db.Exec(statement); err != nil {
 			return err
 		}
-		var one order
-		if err := json.Unmarshal(line, &one); err != nil || one.ID == "" {
-			return fmt.Errorf("line %d is not an order: move the file away, or mend it (%w)", n, err)
-		}
-		o.keep(&one)
-		o.size += int64(len(line))
 	}
-}
-
-func (o *orders) keep(one *order) {
-	o.byID[one.ID] = one
-	o.byCustomer[one.Customer] = append(o.byCustomer[one.Customer], one)
+	for to, statement := range map[**sql.Stmt]string{
+		&o.placing: `INSERT INTO orders (id, customer, placed, items) VALUES ($1, $2, $3, $4)`,
+		&o.one:     `SELECT id, customer, placed, items FROM orders WHERE customer = $1 AND id = $2`,
+		&o.latest:  `SELECT id, customer, placed, items FROM orders WHERE customer = $1 ORDER BY placed DESC, id LIMIT $2`,
+	} {
+		var err error
+		if *to, err = o.db.Prepare(statement); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // place adds an order and returns when it is on the disk.
-func (o *orders) place(one *order) error {
-	line, err := json.Marshal(one)
-	if err != nil {
-		return err
+func (o *orders) place(ctx context.Context, one *order) error {
+	items, err := json.Marshal(one.Items)
+	if err == nil {
+		_, err = o.placing.ExecContext(ctx, one.ID, one.Customer, one.Placed.UnixMicro(), string(items))
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.byID) >= mostOrders {
-		return errFull
-	}
-	line = append(line, '\n')
-	_, err = o.file.WriteAt(line, o.size)
-	if err = errors.Join(err, o.file.Sync()); err != nil {
-		return errors.Join(err, o.file.Truncate(o.size))
-	}
-	o.size += int64(len(line))
-	o.keep(one)
-	return nil
+	return err
 }
 
 // find returns an order of a customer, nil if there is none.
-func (o *orders) find(customer, id string) *order {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if one := o.byID[id]; one != nil && one.Customer == customer {
-		return one
+func (o *orders) find(ctx context.Context, customer, id string) (*order, error) {
+	one, err := scan(o.one.QueryRowContext(ctx, customer, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
 	}
-	return nil
+	return one, err
 }
 
-// list returns a customer's orders, oldest first.
-func (o *orders) list(customer string) []*order {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return append([]*order{}, o.byCustomer[customer]...)
+// list returns a customer's latest orders, oldest first.
+func (o *orders) list(ctx context.Context, customer string) ([]*order, error) {
+	rows, err := o.latest.QueryContext(ctx, customer, mostListed)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	all := []*order{}
+	for rows.Next() {
+		one, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	slices.Reverse(all)
+	return all, rows.Err()
 }
 
-func (o *orders) close() error { return o.file.Close() }
+// scan reads an order of a row.
+func scan(row interface{ Scan(...any) error }) (*order, error) {
+	var one order
+	var placed int64
+	var items []byte
+	if err := row.Scan(&one.ID, &one.Customer, &placed, &items); err != nil {
+		return nil, err
+	}
+	one.Placed = time.UnixMicro(placed).UTC()
+	return &one, json.Unmarshal(items, &one.Items)
+}
+
+func (o *orders) close() error { return o.db.Close() }
 
 // routes returns what clients may ask for.
 func (o *orders) routes() http.Handler {
 	rt := new(router.Router)
 	rt.HandleFunc("POST /orders", o.servePlace)
 	rt.HandleFunc("GET /orders", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, http.StatusOK, o.list(customer(r)))
+		if all, err := o.list(r.Context(), customer(r)); !failed(r, err) {
+			answer(w, http.StatusOK, all)
+		}
 	})
 	rt.HandleFunc("GET /orders/{id}", func(w http.ResponseWriter, r *http.Request) {
-		one := o.find(customer(r), r.PathValue("id"))
-		if one == nil {
+		switch one, err := o.find(r.Context(), customer(r), r.PathValue("id")); {
+		case failed(r, err):
+		case one == nil:
 			http.Error(w, "there is no such order", http.StatusNotFound)
-			return
+		default:
+			answer(w, http.StatusOK, one)
 		}
-		answer(w, http.StatusOK, one)
 	})
 	return rt
+}
+
+// failed reports whether there is no time left, which the layer timeout answers. Another
+// error is logged and answered by recovery.
+func failed(r *http.Request, err error) bool {
+	if err != nil && r.Context().Err() == nil {
+		panic(fmt.Errorf("asking for orders: %w", err))
+	}
+	return err != nil
 }
 
 func (o *orders) servePlace(w http.ResponseWriter, r *http.Request) {
@@ -166,11 +189,8 @@ func (o *orders) servePlace(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	one := &order{ID: rand.Text(), Customer: customer(r), Placed: time.Now().UTC(), Items: asked.Items}
-	if err := o.place(one); errors.Is(err, errFull) {
-		http.Error(w, err.Error(), http.StatusInsufficientStorage)
+	if failed(r, o.place(r.Context(), one)) {
 		return
-	} else if err != nil {
-		panic(fmt.Errorf("keeping an order: %w", err)) // recovery logs it, and answers 500
 	}
 	w.Header().Set("Location", "/orders/"+one.ID)
 	answer(w, http.StatusCreated, one)

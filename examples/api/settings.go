@@ -27,7 +27,7 @@ func readSettings(getenv func(string) string) (settings, error) {
 		secret: getenv("API_SECRET"),
 		addr:   cmp.Or(getenv("API_ADDR"), "127.0.0.1:8080"),
 		admin:  cmp.Or(getenv("API_ADMIN"), "127.0.0.1:8081"),
-		orders: cmp.Or(getenv("API_ORDERS"), "orders.jsonl"),
+		orders: cmp.Or(getenv("API_ORDERS"), "orders.db"),
 		drain:  2 * time.Second,
 	}
 	var errs []error
