@@ -70,3 +70,52 @@ func TestServeVersions(t *testing.T) {
 		}
 	}
 }
+
+// TestTags performs the lines by which CONTRIBUTING.md tags a release, with echo in git's
+// place: every module that others get has a tag, serve's is pushed before those that build
+// on it, and the root's last.
+func TestTags(t *testing.T) {
+	page, err := os.ReadFile("CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := regexp.MustCompile(`(?m)^ {7}((?:dirs=|for dir in ).*)$`).FindAllStringSubmatch(string(page), -1)
+	if len(lines) != 3 {
+		t.Fatalf("CONTRIBUTING.md has %d lines that tag a release, want 3", len(lines))
+	}
+	script := lines[0][1] + "\n" + lines[1][1] + "\n" + lines[2][1]
+	script = strings.NewReplacer("git tag", "echo tag", "git push origin", "echo push", "vX.Y.Z", "v0.1.0").Replace(script)
+	for _, program := range []string{"bash", "git", "xargs"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("SKIPPED: a release's tags: %s is not installed", program)
+		}
+	}
+	if err := exec.Command("git", "rev-parse", "--git-dir").Run(); err != nil {
+		t.Skip("SKIPPED: a release's tags: this is no git repository")
+	}
+	out, err := exec.CommandContext(t.Context(), "bash", "-c", script).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var got, want, pushed []string
+	for line := range strings.Lines(string(out)) {
+		if what, tag, _ := strings.Cut(strings.TrimSpace(line), " "); what == "tag" {
+			got = append(got, tag)
+		} else {
+			pushed = append(pushed, tag)
+		}
+	}
+	for _, dir := range moduleDirs {
+		if !strings.HasPrefix(dir, "examples/") { // which nobody requires
+			want = append(want, strings.TrimPrefix(dir+"/v0.1.0", "./"))
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("tagged are %q, want %q", got, want)
+	}
+	if pushed[0] != "serve/v0.1.0" || pushed[len(pushed)-1] != "v0.1.0" || len(pushed) != len(got)+1 { // serve's twice
+		t.Errorf("pushed are %q, want serve's first, the root's last, and all", pushed)
+	}
+}
