@@ -205,7 +205,7 @@ func run(ctx context.Context, args []string, t *cli.Terminal) int {
 		}
 		return cli.PrintError(t, cli.Usage(hint, err))
 	}
-	t.Given = flagsIn(parsed)
+	t.Line, t.Given = args, flagsIn(parsed)
 	err = perform(ctx, patience(parsed), func() error { return parsed.Run() })
 	if lost := out.first(); lost != nil && shown(err) {
 		err = fmt.Errorf("writing the result: %w", lost)

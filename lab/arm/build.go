@@ -160,7 +160,7 @@ func (b *Builder) target(ctx context.Context, a study.Arm) (target, error) {
 	if a.Rival != "" {
 		return b.rival(ctx, a.Rival)
 	}
-	if strings.HasPrefix(a.Go, "./arms/") || a.Go == "./cmd/tare" || a.Go == "./serve/proxy/gateway" || a.Go == "./web/cmd/tare-web" {
+	if strings.HasPrefix(a.Go, "./arms/") || a.Go == "./cmd/tare" || a.Go == "./serve/proxy/gateway" || a.Go == "./web/cmd/tare-web" || a.Go == "./kube/cmd/tare-kube" {
 		// Elsewhere than in tare's own module, a folder of that name is the user's.
 		if _, outside := b.findOwn(); outside == nil || !isDir(a.Go) {
 			root, err := b.root(ctx)

@@ -298,7 +298,7 @@ func TestCerts(t *testing.T) {
 	if _, err := certs.Make(dir, []string{"127.0.0.1"}); err == nil {
 		t.Error("a second certificate for a host replaced the first")
 	}
-	for _, host := range []string{"", "../x", "a b", "-"} {
+	for _, host := range []string{"", "../x", "a b", "-", "*", "*.", "a.*.b"} {
 		if _, err := certs.Make(dir, []string{host}); err == nil {
 			t.Errorf("host %q: no error", host)
 		}
@@ -312,6 +312,17 @@ func TestCerts(t *testing.T) {
 	f := mustConnect(t, dir, strings.Replace(addr, "127.0.0.1", "localhost", 1), startAgent(t, mine, agent.Config{Allow: []string{place}}))
 	if _, err := f.Run(t.Context(), constant(url, 50, 100*time.Millisecond)); err != nil {
 		t.Error(err)
+	}
+	domain, err := certs.Make(dir, []string{"*.try.ns.svc"})
+	if err != nil || !strings.HasSuffix(domain[0], "any.try.ns.svc") {
+		t.Fatalf("all hosts of a domain: got %q, %v", domain, err)
+	}
+	security, err := certs.Agent(domain[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if leaf := security.Certificates[0].Leaf; leaf.VerifyHostname("try-agent-7.try.ns.svc") != nil || leaf.VerifyHostname("try.ns.svc") == nil {
+		t.Errorf("the certificate is for %q, want all hosts of the domain", leaf.DNSNames)
 	}
 	if err := os.Chmod(keyOf(dir), 0o644); err != nil {
 		t.Fatal(err)

@@ -36,10 +36,11 @@ const (
 	agentsDir   = "agents" // holds a folder for each agent
 )
 
-var hostName = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9._-]{0,251}[a-zA-Z0-9])?$`)
+var hostName = regexp.MustCompile(`^(\*\.)?[a-zA-Z0-9]([a-zA-Z0-9._-]{0,251}[a-zA-Z0-9])?$`)
 
 // Make makes in dir an authority, a certificate for a coordinator, and one for an agent on
-// each host, a name or an address, in dir/agents/HOST. What is there already is kept: the
+// each host, a name or an address, in dir/agents/HOST. *.example stands for all hosts of that
+// domain, in dir/agents/any.example. What is there already is kept: the
 // authority signs for further hosts. All are ECDSA on P-256. Only the owner may read the files.
 // It returns the folders made for agents.
 func Make(dir string, hosts []string) ([]string, error) {
@@ -73,7 +74,7 @@ func Make(dir string, hosts []string) ([]string, error) {
 }
 
 func agentDir(dir, host string) string {
-	return filepath.Join(dir, agentsDir, strings.ReplaceAll(host, ":", "-"))
+	return filepath.Join(dir, agentsDir, strings.NewReplacer(":", "-", "*", "any").Replace(host))
 }
 
 // issuer is a certificate that signs others.

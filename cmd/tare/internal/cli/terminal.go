@@ -22,7 +22,8 @@ type Terminal struct {
 	Piped    bool // standard output is not a terminal
 	Columns  int  // of standard error; 0: it is not a terminal
 
-	Given map[string]bool // the flags of the command line
+	Line  []string        // the command line, from the verb on
+	Given map[string]bool // its flags
 }
 
 // PageLayout lays a page out for standard output. In a pipe no line is broken or cut.

@@ -13,6 +13,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb/export"
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb/journal"
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb/redirect"
+	"github.com/tarehq/tare/cmd/tare/internal/pods"
 	"github.com/tarehq/tare/cmd/tare/internal/remote"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/load/pace"
@@ -107,6 +108,7 @@ func (c *Command) Help() string {
   tare load --find-max 'p99<50ms' URL  the highest rate with p99 under 50 ms
   tare load --fail-if 'p99>50ms' URL   exit with status 3 if p99 is above 50 ms
   tare load --on h1,h2 --certs certs URL  by agents on the hosts h1 and h2
+  tare load --on k8s:shop URL          by pods in the namespace shop
 
 With --rate, response times count from the intended start of each request, so they
 include the wait that a stalled server causes. Without --rate, each connection sends its
@@ -137,6 +139,9 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	if err := c.Output.check(c.Request.Feed, c.Request.BodyFile, c.Request.Targets, c.Carriage.CA); err != nil {
 		return err
 	}
+	if namespace, yes := c.InPods(); yes {
+		return c.runInPods(ctx, t, namespace, o)
+	}
 	if c.Request.Follow {
 		if err := redirect.Follow(ctx, &o); err != nil {
 			return explainFailure(err)
@@ -159,6 +164,22 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	}
 	s := &summary{res: res, open: o.Schedule != nil, planned: planned(o), title: c.title(), outcomes: c.Judge.outcomes(res), agents: rep}
 	return c.finish(t, s, cmp.Or(err, unreachable(ctx, res), werr))
+}
+
+// runInPods has the whole command run in a namespace of a Kubernetes cluster.
+func (c *Command) runInPods(ctx context.Context, t *cli.Terminal, namespace string, o load.Options) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	f := pods.Command{
+		Reads:   []string{c.Request.BodyFile, c.Request.Targets, c.Carriage.CA},
+		Writes:  []string{c.Output.Output, c.Output.HTML, c.Output.Markdown, c.Output.CSV, c.Output.HDR, c.Output.journalPath()},
+		Targets: []string{o.Proxy},
+	}
+	for _, target := range o.Targets {
+		f.Targets = append(f.Targets, target.URL)
+	}
+	return c.Pods.Run(ctx, t, namespace, f)
 }
 
 // watch begins to show and to journal what runs within the context returned,

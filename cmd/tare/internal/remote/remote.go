@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/pods"
 	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/fleet"
 	"github.com/tarehq/tare/lab/fleet/certs"
@@ -25,13 +26,25 @@ type Report = fleet.Report
 
 // Flags name the agents.
 type Flags struct {
-	On    []string `name:"on" help:"Agents that make the load, separated by commas (without a port: 7411)." placeholder:"HOST:PORT"`
-	Certs string   `help:"Folder of certificates for --on, from tare agent init." placeholder:"DIR"`
+	On    []string   `name:"on" help:"Agents that make the load, separated by commas (without a port: 7411). k8s[:NAMESPACE] runs the whole command in pods of a Kubernetes cluster." placeholder:"HOST:PORT"`
+	Certs string     `help:"Folder of certificates for --on, from tare agent init." placeholder:"DIR"`
+	Pods  pods.Flags `embed:""`
 }
+
+// InPods returns the namespace in which the command is to run in pods; "" is that of the
+// user's context. yes is false if it runs here.
+func (f Flags) InPods() (namespace string, yes bool) { return pods.Namespace(f.On) }
 
 // Check refuses what does not go together.
 func (f Flags) Check() error {
+	_, inPods := f.InPods()
 	switch {
+	case inPods && f.Certs != "":
+		return cli.Usage("leave it out", errors.New("--certs does nothing with --on k8s: pods get certificates of their own"))
+	case inPods:
+		return nil
+	case f.Pods.Given():
+		return cli.Usage("run the command in pods with --on k8s", errors.New("--agents, --image, --pod-cpu, --pod-memory and --deadline do nothing without --on k8s"))
 	case len(f.On) > 0 && f.Certs == "":
 		return cli.Usage("`tare agent init` makes them", errors.New("--on needs --certs, the folder of certificates"))
 	case len(f.On) == 0 && f.Certs != "":

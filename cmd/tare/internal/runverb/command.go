@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/pods"
 	"github.com/tarehq/tare/cmd/tare/internal/publish"
 	"github.com/tarehq/tare/cmd/tare/internal/remote"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
@@ -51,6 +52,7 @@ func (c *Command) Help() string {
     tare run mine.yaml                        your own: see tare help study-files
     tare run --resume RUN                     continue an interrupted run
     tare run --on h1 --certs certs nesting    load by an agent on the host h1
+    tare run --on k8s:lab mine.yaml           in pods in the namespace lab
 
 A run never has more blocks than its plan. More blocks need a new run.
 Each trial is on disk as soon as it ends. Ctrl-C keeps what was measured.
@@ -67,6 +69,9 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	}
 	if c.Markdown != "" && len(c.Studies) > 1 {
 		return cli.Usage("run them one by one", errors.New("--markdown takes the report of one study"))
+	}
+	if namespace, yes := c.InPods(); yes && !c.Plan {
+		return c.runInPods(ctx, t, s, namespace)
 	}
 	if err := c.connect(ctx, s); err != nil {
 		return err
@@ -97,6 +102,22 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 		return c.measure(ctx, t, s, chosen[0])
 	}
 	return c.measureAll(ctx, t, s, chosen)
+}
+
+// runInPods has the whole command run in a namespace of a Kubernetes cluster, arms included.
+func (c *Command) runInPods(ctx context.Context, t *cli.Terminal, s *runs.Session, namespace string) error {
+	if err := errors.Join(c.Check(), t.RefuseFlags(true, "with --on k8s", "resume", "module", "arm-on")); err != nil {
+		return err
+	}
+	f := pods.Command{Writes: []string{c.Dir, c.Markdown}}
+	for _, name := range c.Studies {
+		st, err := s.Choose(name)
+		if err != nil {
+			return err
+		}
+		f.Reads = append(f.Reads, st.File)
+	}
+	return c.Pods.Run(ctx, t, namespace, f)
 }
 
 // connect has agents make the loads, if they are named.

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRefused gives command lines that end before anything is created.
+func TestRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	config := `{"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+		"clusters": [{"name": "c", "cluster": {"server": "` + closed.URL + `"}}]}`
+	if err := os.WriteFile("kubeconfig", []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("broken", []byte("["), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args, config string
+		status       int
+		want         string
+	}{
+		{"", "", 2, "tare load --on k8s"},
+		{"off", "", 2, "tare load --on k8s"},
+		{"on -image i", "", 2, "no command is given"},
+		{"on -image i -cpu many -- load", "", 2, `--pod-cpu: "many" is not a quantity`},
+		{"on -image i -memory 0 -- load", "", 2, `--pod-memory: "0" is not a quantity`},
+		{"on -image i -file none.yaml -- run none.yaml", "", 2, "none.yaml"},
+		{"on -image i -- load", "broken", 1, "finding the cluster"},
+		{"on -image i -- load", "kubeconfig", 1, "connecting to the cluster at " + closed.URL},
+		{"carry", "", 1, "no program is named"},
+		{"carry -secret none -certs certs -- tare", "", 1, "reading what to do"},
+		{"agent -secret none", "", 1, "one program must be named"},
+		{"offer -secret none -certs other", "", 1, "agent.key"},
+	} {
+		t.Setenv("KUBECONFIG", filepath.Join(".", c.config))
+		var out, errs bytes.Buffer
+		if status := run(t.Context(), strings.Fields(c.args), &out, &errs); status != c.status || !strings.Contains(errs.String(), c.want) || out.Len() > 0 {
+			t.Errorf("tare-kube %s: status %d, %q and %q; want %d and %q", c.args, status, &out, &errs, c.status, c.want)
+		}
+	}
+}
