@@ -114,6 +114,9 @@ func (s *Spec) places() ([]string, error) {
 		if port == "" || u.Hostname() == "" {
 			return nil, fmt.Errorf("target %q is not a URL such as http://service.namespace:8080/", load.Shown(target))
 		}
+		if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
+			return nil, fmt.Errorf("target %q would be the pod that makes the load: name a service, such as http://service.namespace:8080/", load.Shown(target))
+		}
 		if place := net.JoinHostPort(u.Hostname(), port); !slices.Contains(all, place) {
 			all = append(all, place)
 		}

@@ -151,6 +151,7 @@ func TestStartRefuses(t *testing.T) {
 		"at most 524288 fit":      func(s *jobs.Spec) { s.Files = parcel.Files{"a": make([]byte, 600<<10)} },
 		"negative":                func(s *jobs.Spec) { s.Deadline = -1 },
 		"is not a URL such as":    func(s *jobs.Spec) { s.Targets = []string{"ftp://svc.ns/"} },
+		"would be the pod":        func(s *jobs.Spec) { s.Targets = []string{":8080/a"} },
 		"target \"http://…@svc:x": func(s *jobs.Spec) { s.Targets = []string{"http://user:secret@svc:x/"} },
 	} {
 		s := spec()

@@ -91,7 +91,7 @@ func (s *State) judge(job *batchv1.Job, pods []corev1.Pod) {
 			s.Reason = cmp.Or(lost(coordinator), reason)
 		}
 	case coordinator == nil:
-		s.Phase, s.Reason = Pending, cmp.Or(waits, "the coordinator has no pod; `kubectl describe job "+job.Name+"` tells whether a quota or policy forbids it")
+		s.Phase, s.Reason = Pending, cmp.Or(waits, "the coordinator has no pod; `kubectl describe job "+job.Name+"` shows whether a quota or policy forbids it")
 	case lost(coordinator) != "":
 		s.Phase, s.Reason = Failed, lost(coordinator)
 	case isRunning(coordinator.Status.ContainerStatuses, offerContainer):
