@@ -327,4 +327,3 @@ func command(argv ...string) error {
 	}
 	return nil
 }
-
