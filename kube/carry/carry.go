@@ -38,15 +38,17 @@ const (
 	endWithin    = 20 * time.Second // a program that was told to end
 )
 
-// Options say where things are in a coordinator's pod. All are required but the last two.
+// Options say where things are in a coordinator's pod. All are required but the last three.
 type Options struct {
 	Secret string        // folder of the Secret
 	Certs  string        // folder to make, with copies of the certificates
 	Work   string        // working folder
 	Keep   string        // file for the outcome
 	Within time.Duration // after which the program is interrupted
-	Agents []string      // host:port of agents that make the load
-	ArmOn  string        // with Agents: address of this pod that arms listen on
+
+	Folders []string // to make in the working folder
+	Agents  []string // host:port of agents that make the load
+	ArmOn   string   // with Agents: address of this pod that arms listen on
 }
 
 // Run runs a program with the command line of the Secret, in the working folder, once all
@@ -89,6 +91,11 @@ func prepare(o Options) (files parcel.Files, command []string, err error) {
 	}
 	if len(command) == 0 {
 		return nil, nil, errors.New("reading what to do: the command line is empty")
+	}
+	for _, folder := range o.Folders {
+		if err := os.MkdirAll(filepath.Join(o.Work, filepath.FromSlash(folder)), 0o755); err != nil {
+			return nil, nil, fmt.Errorf("making a folder: %w", err)
+		}
 	}
 	if len(o.Agents) > 0 {
 		on := []string{"--on=" + strings.Join(o.Agents, ","), "--certs=" + o.Certs}

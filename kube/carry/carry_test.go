@@ -89,13 +89,13 @@ func TestRunAndOffer(t *testing.T) {
 	dir, coordinator := secret(t, parcel.Files{"mine.yaml": []byte("name: mine\n")}, "run", "mine.yaml")
 	o := options(t, dir)
 	var log bytes.Buffer
-	script := `echo "$@"; cat mine.yaml; echo late >&2; mkdir runs; echo page > runs/r.html; exit 5`
+	script := `echo "$@"; cat mine.yaml; echo late >&2; echo page > runs/r.html; exit 5`
 	agent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer agent.Close()
-	o.Agents, o.ArmOn = []string{agent.Addr().String()}, "10.0.0.1"
+	o.Agents, o.ArmOn, o.Folders = []string{agent.Addr().String()}, "10.0.0.1", []string{"runs"}
 	if err := carry.Run(t.Context(), o, []string{"sh", "-c", script, "tare"}, &log); err != nil {
 		t.Fatal(err)
 	}

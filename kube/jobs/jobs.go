@@ -54,6 +54,7 @@ type Spec struct {
 	Args      []string     // the command line from its verb on, without --on and --certs
 	Targets   []string     // URLs that agents may load, beside the arms of a study
 	Files     parcel.Files // in the working folder; at most 512 KiB in all
+	Folders   []string     // to make in it, for what the command writes
 
 	CPU, Memory resource.Quantity // of each pod, as request and limit; 0: 1 and 512 MiB
 	Deadline    time.Duration     // of the command: it is interrupted then, and what it has is its outcome; 0: 1 h

@@ -137,6 +137,9 @@ func (s *Spec) coordinator() *batchv1.Job {
 	for _, host := range s.agentHosts() {
 		carrying = append(carrying, "-agent", host+":"+wire.DefaultPort)
 	}
+	for _, folder := range s.Folders {
+		carrying = append(carrying, "-folder", folder)
+	}
 	if s.hasArms() {
 		carrying = append(carrying, "-arm-on", "$(POD_IP)")
 	}

@@ -100,6 +100,7 @@ func (c *caller) parse(args []string) error {
 	flags.StringVar(&memory, "memory", "512Mi", "memory of each pod")
 	flags.DurationVar(&c.spec.Deadline, "deadline", time.Hour, "time after which the command is interrupted")
 	flags.Var(&files, "file", "a file that the command reads")
+	flags.Var((*list)(&c.spec.Folders), "folder", "a folder that the command writes into")
 	flags.Var((*list)(&c.spec.Targets), "target", "a URL that agents may load")
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -211,6 +211,9 @@ func TestPods(t *testing.T) {
 
 // testLoad loads a service by two pods, as one result.
 func testLoad(t *testing.T, l *lab) {
+	if err := os.Mkdir(filepath.Join(l.dir, "out"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	s := l.start(t, "dev", "load", "--on", "k8s:"+shop, "--json", "-o", "out/result.json", "-r", "200", "-d", "2s", url)
 	// Status 5 is that of a machine too busy to be on time.
 	if status := s.end(t); status != 0 && status != 5 {

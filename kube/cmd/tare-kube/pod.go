@@ -24,6 +24,7 @@ func carryTare(ctx context.Context, args []string, _, stderr io.Writer) error {
 	flags.StringVar(&o.Keep, "keep", "", "file to keep the outcome in")
 	flags.DurationVar(&o.Within, "within", time.Hour, "after which tare is interrupted")
 	flags.Var((*list)(&o.Agents), "agent", "an agent, as host:port")
+	flags.Var((*list)(&o.Folders), "folder", "a folder to make in the working folder")
 	flags.StringVar(&o.ArmOn, "arm-on", "", "address that arms listen on")
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -98,6 +98,11 @@ func (f Flags) arguments(line []string, namespace string, c Command) ([]string, 
 			args = append(args, "-file", path)
 		}
 	}
+	for _, path := range c.Writes {
+		if dir := filepath.ToSlash(filepath.Dir(path)); dir != "." {
+			args = append(args, "-folder", dir)
+		}
+	}
 	for _, o := range origins(c.Targets) {
 		args = append(args, "-target", o)
 	}

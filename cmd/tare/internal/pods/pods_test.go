@@ -27,9 +27,9 @@ func TestArguments(t *testing.T) {
 	f := Flags{Agents: 3, Image: "mine:1", CPU: "2", Deadline: time.Minute}
 	line := strings.Fields("load --on k8s:shop -r 100 --image=mine:1 --agents 3 --targets list.txt --pod-cpu 2 --deadline 1m -o out.json --header --on=x http://svc/ -- --image")
 	got, err := f.arguments(line, "shop", Command{
-		Reads: []string{"", "list.txt"}, Writes: []string{"out.json", ""}, Targets: []string{"", "http://svc/a", "http://svc/b?c", "svc:8080/", "svc:8080"},
+		Reads: []string{"", "list.txt"}, Writes: []string{"out.json", "", "a/b/c.html"}, Targets: []string{"", "http://svc/a", "http://svc/b?c", "svc:8080/", "svc:8080"},
 	})
-	want := "on -image mine:1 -namespace shop -cpu 2 -agents 3 -deadline 1m0s -file list.txt -target http://svc -target svc:8080 -- " +
+	want := "on -image mine:1 -namespace shop -cpu 2 -agents 3 -deadline 1m0s -file list.txt -folder a/b -target http://svc -target svc:8080 -- " +
 		"load -r 100 --targets list.txt -o out.json --header http://svc/ -- --image"
 	if err != nil || strings.Join(got, " ") != want {
 		t.Errorf("got %q, %v\nwant %q", strings.Join(got, " "), err, want)
