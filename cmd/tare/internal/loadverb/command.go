@@ -139,8 +139,8 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	if err := c.Output.check(c.Request.Feed, c.Request.BodyFile, c.Request.Targets, c.Carriage.CA); err != nil {
 		return err
 	}
-	if namespace, yes := c.InPods(); yes {
-		return c.runInPods(ctx, t, namespace, o)
+	if _, yes := c.InPods(); yes {
+		return c.runInPods(ctx, t, o)
 	}
 	if c.Request.Follow {
 		if err := redirect.Follow(ctx, &o); err != nil {
@@ -167,10 +167,7 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 }
 
 // runInPods has the whole command run in a namespace of a Kubernetes cluster.
-func (c *Command) runInPods(ctx context.Context, t *cli.Terminal, namespace string, o load.Options) error {
-	if err := c.Check(); err != nil {
-		return err
-	}
+func (c *Command) runInPods(ctx context.Context, t *cli.Terminal, o load.Options) error {
 	f := pods.Command{
 		Reads:   []string{c.Request.BodyFile, c.Request.Targets, c.Carriage.CA},
 		Writes:  []string{c.Output.Output, c.Output.HTML, c.Output.Markdown, c.Output.CSV, c.Output.HDR, c.Output.journalPath()},
@@ -179,7 +176,7 @@ func (c *Command) runInPods(ctx context.Context, t *cli.Terminal, namespace stri
 	for _, target := range o.Targets {
 		f.Targets = append(f.Targets, target.URL)
 	}
-	return c.Pods.Run(ctx, t, namespace, f)
+	return c.RunInPods(ctx, t, f)
 }
 
 // watch begins to show and to journal what runs within the context returned,

@@ -35,6 +35,15 @@ type Flags struct {
 // user's context. yes is false if it runs here.
 func (f Flags) InPods() (namespace string, yes bool) { return pods.Namespace(f.On) }
 
+// RunInPods has the command run there.
+func (f Flags) RunInPods(ctx context.Context, t *cli.Terminal, c pods.Command) error {
+	if err := f.Check(); err != nil {
+		return err
+	}
+	namespace, _ := f.InPods()
+	return f.Pods.Run(ctx, t, namespace, c)
+}
+
 // Check refuses what does not go together.
 func (f Flags) Check() error {
 	_, inPods := f.InPods()

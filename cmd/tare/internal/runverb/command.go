@@ -70,8 +70,8 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	if c.Markdown != "" && len(c.Studies) > 1 {
 		return cli.Usage("run them one by one", errors.New("--markdown takes the report of one study"))
 	}
-	if namespace, yes := c.InPods(); yes && !c.Plan {
-		return c.runInPods(ctx, t, s, namespace)
+	if _, yes := c.InPods(); yes && !c.Plan {
+		return c.runInPods(ctx, t, s)
 	}
 	if err := c.connect(ctx, s); err != nil {
 		return err
@@ -105,8 +105,8 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 }
 
 // runInPods has the whole command run in a namespace of a Kubernetes cluster, arms included.
-func (c *Command) runInPods(ctx context.Context, t *cli.Terminal, s *runs.Session, namespace string) error {
-	if err := errors.Join(c.Check(), t.RefuseFlags(true, "with --on k8s", "resume", "module", "arm-on")); err != nil {
+func (c *Command) runInPods(ctx context.Context, t *cli.Terminal, s *runs.Session) error {
+	if err := t.RefuseFlags(true, "with --on k8s", "resume", "module", "arm-on"); err != nil {
 		return err
 	}
 	f := pods.Command{Writes: []string{c.Dir, c.Markdown}}
@@ -117,7 +117,7 @@ func (c *Command) runInPods(ctx context.Context, t *cli.Terminal, s *runs.Sessio
 		}
 		f.Reads = append(f.Reads, st.File)
 	}
-	return c.Pods.Run(ctx, t, namespace, f)
+	return c.RunInPods(ctx, t, f)
 }
 
 // connect has agents make the loads, if they are named.
