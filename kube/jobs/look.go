@@ -121,7 +121,7 @@ func (s *State) unfit(p, coordinator *corev1.Pod) {
 		doubt("was lost: %s", why)
 	}
 	if c := coordinator; c != nil && p.Spec.Affinity != nil && p.Spec.NodeName != "" && p.Spec.NodeName == c.Spec.NodeName {
-		doubt("makes load on the node of the arms, %s: no other had room", p.Spec.NodeName)
+		doubt("makes load on the node of the arms, %s, and competes with them", p.Spec.NodeName)
 	}
 	for _, c := range p.Status.ContainerStatuses {
 		if c.RestartCount > 0 {

@@ -167,12 +167,15 @@ func (s *Spec) agents(places []string) *batchv1.Job {
 	pod := s.pod("ca.pem", "agent.pem", "agent.key")
 	pod.Containers = []corev1.Container{s.container(agentContainer, append(serving, "--", tareProgram))}
 	pod.RestartPolicy = corev1.RestartPolicyOnFailure
+	spread := agentRole
 	if s.hasArms() {
-		pod.Affinity = s.awayFrom(coordinatorRole)
+		// Spreading weighs as much as keeping away, and would bring every second agent to the arms
+		// where there are two nodes. It counts the arms' pod, then, and agents avoid each other less.
+		spread = coordinatorRole
+		pod.Affinity = s.awayFrom(coordinatorRole, agentRole)
 	}
 	pod.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
-		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
-		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{instanceLabel: s.Name, componentLabel: agentRole}},
+		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: s.selector(spread),
 	}}
 	job := s.job(agentsOf(s.Name), agentRole, s.Agents, pod)
 	job.Spec.BackoffLimit = new(int32(agentFailures))
@@ -237,13 +240,20 @@ func (s *Spec) container(name string, command []string) corev1.Container {
 	}
 }
 
-// awayFrom prefers nodes without pods of a role. Where there is one node, it has all.
-func (s *Spec) awayFrom(role string) *corev1.Affinity {
-	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
-		Weight: 100,
-		PodAffinityTerm: corev1.PodAffinityTerm{
-			TopologyKey:   corev1.LabelHostname,
-			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{instanceLabel: s.Name, componentLabel: role}},
-		},
-	}}}}
+// awayFrom prefers nodes without pods of these roles, the first above all. Where there is one
+// node, it has all.
+func (s *Spec) awayFrom(roles ...string) *corev1.Affinity {
+	var terms []corev1.WeightedPodAffinityTerm
+	weight := int32(100)
+	for _, role := range roles {
+		terms = append(terms, corev1.WeightedPodAffinityTerm{
+			Weight: weight, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, LabelSelector: s.selector(role)},
+		})
+		weight = 1
+	}
+	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: terms}}
+}
+
+func (s *Spec) selector(role string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{instanceLabel: s.Name, componentLabel: role}}
 }

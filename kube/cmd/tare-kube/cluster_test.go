@@ -52,10 +52,9 @@ func newLab(t *testing.T) *lab {
 	} {
 		testcluster.Build(t, p.dir, p.pkg, filepath.Join(bin, p.name))
 	}
-	nodes.Images = []testcluster.Image{{
-		Name: image, Program: []string{"/usr/bin/tare"},
-		Files: map[string]string{"usr/bin/tare": l.tare, "usr/bin/tare-kube": filepath.Join(bin, "tare-kube"), "usr/bin/nethttp": filepath.Join(bin, "nethttp")},
-	}}
+	files := map[string]string{"usr/bin/tare": l.tare, "usr/bin/tare-kube": filepath.Join(bin, "tare-kube"), "usr/bin/nethttp": filepath.Join(bin, "nethttp")}
+	addShell(t, files)
+	nodes.Images = []testcluster.Image{{Name: image, Program: []string{"/usr/bin/tare"}, Files: files}}
 	l.Cluster = testcluster.Start(t, nodes)
 	role := jobs.Role(shop)
 	meta := metav1.ObjectMeta{Namespace: shop, Name: "svc", Labels: map[string]string{"app": "svc"}}
@@ -84,6 +83,21 @@ func newLab(t *testing.T) *lab {
 		return nil
 	})
 	return l
+}
+
+// addShell adds this machine's shell, which guards arms, and its libraries to an image.
+func addShell(t *testing.T, files map[string]string) {
+	t.Helper()
+	out, err := exec.Command("ldd", "/bin/sh").Output()
+	if err != nil {
+		t.Fatalf("finding the libraries of /bin/sh: %v", err)
+	}
+	files["bin/sh"] = "/bin/sh"
+	for _, word := range strings.Fields(string(out)) {
+		if strings.HasPrefix(word, "/") {
+			files[strings.TrimPrefix(word, "/")] = word
+		}
+	}
 }
 
 // text is what a program said until now.
