@@ -3,8 +3,10 @@ package telemetry
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -69,21 +71,13 @@ func (f *Figures) text(open bool) []byte {
 			continue
 		}
 		name := m.name()
-		sample := name
-		if m.Kind == Counter {
-			sample += "_total"
-			if !open {
-				name = sample // OpenMetrics has the family's name without the ending
-			}
+		if m.Kind == Counter && !open {
+			name += total // OpenMetrics has the family's name without the ending
 		}
 		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %[1]s %[3]s\n", name, m.Help, m.Kind)
-		for _, p := range m.Points {
-			if p.Times != nil {
-				p.writeTimes(&b, sample)
-				continue
-			}
-			fmt.Fprintf(&b, "%s%s %s", sample, labels(p.Labels), decimal(p.Value))
-			if e := p.Exemplar; e != nil && open && m.Kind == Counter {
+		for s := range m.samples() {
+			fmt.Fprintf(&b, "%s%s %s", s.name, labels(s.labels), decimal(s.value))
+			if e := s.exemplar; e != nil && open && m.Kind == Counter {
 				fmt.Fprintf(&b, " # %s %s %s", labels(e.Labels), decimal(e.Value), strconv.FormatFloat(float64(e.At.UnixMilli())/1e3, 'f', 3, 64))
 			}
 			b.WriteByte('\n')
@@ -107,23 +101,58 @@ func (m *Family) name() string {
 	return name
 }
 
-// writeTimes writes a distribution.
-func (p *Point) writeTimes(b *bytes.Buffer, name string) {
-	with := func(label, value string) string {
-		return labels(append(p.Labels[:len(p.Labels):len(p.Labels)], Label{label, value}))
+// total ends the name of a counter.
+const total = "_total"
+
+// sample is a value as Prometheus has it.
+type sample struct {
+	name     string
+	labels   []Label
+	value    float64
+	exemplar *Exemplar
+}
+
+// samples yields what the family comes to in Prometheus, point by point.
+func (m *Family) samples() iter.Seq[sample] {
+	name := m.name()
+	if m.Kind == Counter {
+		name += total
+	}
+	return func(yield func(sample) bool) {
+		for k := range m.Points {
+			p := &m.Points[k]
+			all := []sample{{name, p.Labels, p.Value, p.Exemplar}}
+			if p.Times != nil {
+				all = p.times(name)
+			}
+			for _, s := range all {
+				if !yield(s) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// times are the samples of a distribution.
+func (p *Point) times(name string) (all []sample) {
+	add := func(ending string, value float64, more ...Label) {
+		all = append(all, sample{name: name + ending, labels: slices.Concat(p.Labels, more), value: value})
 	}
 	for _, q := range p.Times.Quantiles {
-		fmt.Fprintf(b, "%s%s %s\n", name, with("quantile", decimal(q.Quantile)), decimal(q.Value))
+		add("", q.Value, Label{"quantile", decimal(q.Quantile)})
 	}
 	if len(p.Times.Buckets) > 0 {
 		var sum uint64
 		for _, k := range p.Times.Buckets {
 			sum += k.Count
-			fmt.Fprintf(b, "%s_bucket%s %d\n", name, with("le", decimal(k.Most)), sum)
+			add("_bucket", float64(sum), Label{"le", decimal(k.Most)})
 		}
-		fmt.Fprintf(b, "%s_bucket%s %d\n", name, with("le", "+Inf"), p.Times.Count)
+		add("_bucket", float64(p.Times.Count), Label{"le", "+Inf"})
 	}
-	fmt.Fprintf(b, "%s_sum%s %s\n%[1]s_count%[2]s %[4]d\n", name, labels(p.Labels), decimal(p.Times.Sum), p.Times.Count)
+	add("_sum", p.Times.Sum)
+	add("_count", float64(p.Times.Count))
+	return all
 }
 
 // labels writes labels; nothing for none.

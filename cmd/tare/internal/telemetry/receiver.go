@@ -21,7 +21,7 @@ const (
 	Patience = 10 * time.Second // how long an answer may take
 )
 
-// Receiver is a server that takes JSON by HTTP POST.
+// Receiver is a server that takes JSON, or what SetHeader says, by HTTP POST.
 type Receiver struct {
 	what   string
 	url    *url.URL
@@ -72,6 +72,10 @@ func headers(variable string) (http.Header, error) {
 	h.Set("Content-Type", "application/json")
 	return h, nil
 }
+
+// SetHeader sets a header field that the protocol asks for, whatever the environment says.
+// It may not be called once something is sent.
+func (r *Receiver) SetHeader(name, value string) { r.header.Set(name, value) }
 
 // Path is the URL's.
 func (r *Receiver) Path() string { return r.url.Path }

@@ -1,5 +1,5 @@
 // Package telemetry offers figures to monitoring systems: to Prometheus, which scrapes
-// them, and to receivers of OpenTelemetry, to which they are sent.
+// them or has them written to it, and to receivers of OpenTelemetry, to which they are sent.
 package telemetry
 
 import (
@@ -85,6 +85,7 @@ type Exemplar struct {
 type Options struct {
 	Listen  string       // an address to answer scrapes at, such as ":9464"
 	OTLP    string       // the URL of a receiver
+	Write   string       // the URL of one of Prometheus's remote write
 	Scope   string       // of what sends: the path of a package
 	Handler http.Handler // answers what is no scrape; nil: nobody does
 }
@@ -94,24 +95,35 @@ type Exporter struct {
 	latest atomic.Pointer[Figures] // nil: none yet
 	scrape *server                 // nil: none
 	push   *pusher                 // nil: none
+	write  *writer                 // nil: none
 }
 
 // Open begins to offer figures. An error that is no ReceiverError or URLError is of the
 // address.
 func Open(ctx context.Context, o Options) (*Exporter, error) {
-	if o.Listen == "" && o.OTLP == "" {
+	if o.Listen == "" && o.OTLP == "" && o.Write == "" {
 		return nil, nil
 	}
 	e := new(Exporter)
 	if o.OTLP != "" {
 		p, err := newPusher(o.OTLP, o.Scope, &e.latest)
 		if err != nil {
-			return nil, &URLError{err}
+			return nil, &URLError{otlpFlag, err}
 		}
 		if err := p.send(ctx, nil); err != nil { // nothing yet: a receiver takes that too
-			return nil, &ReceiverError{err}
+			return nil, &ReceiverError{otlpFlag, err}
 		}
 		e.push = p
+	}
+	if o.Write != "" {
+		w, err := newWriter(o.Write)
+		if err != nil {
+			return nil, &URLError{writeFlag, err}
+		}
+		if err := w.try(ctx); err != nil {
+			return nil, &ReceiverError{writeFlag, err}
+		}
+		e.write = w
 	}
 	if o.Listen != "" {
 		s, err := listen(o.Listen, o.Handler, &e.latest)
@@ -123,11 +135,23 @@ func Open(ctx context.Context, o Options) (*Exporter, error) {
 	if e.push != nil {
 		go e.push.run()
 	}
+	if e.write != nil {
+		go e.write.run()
+	}
 	return e, nil
 }
 
+// The flags that name receivers.
+const (
+	otlpFlag  = "--otlp"
+	writeFlag = "--remote-write"
+)
+
 // URLError says that what names a receiver is no URL of one.
-type URLError struct{ Err error }
+type URLError struct {
+	flag string
+	Err  error
+}
 
 func (e *URLError) Error() string { return e.Err.Error() }
 
@@ -135,7 +159,10 @@ func (e *URLError) Error() string { return e.Err.Error() }
 func (e *URLError) Unwrap() error { return e.Err }
 
 // ReceiverError says that a receiver takes nothing.
-type ReceiverError struct{ Err error }
+type ReceiverError struct {
+	flag string
+	Err  error
+}
 
 func (e *ReceiverError) Error() string { return e.Err.Error() }
 
@@ -145,11 +172,16 @@ func (e *ReceiverError) Unwrap() error { return e.Err }
 // Explain says what to do about an error of Open; listening is the flag that names where to
 // answer.
 func Explain(err error, listening string) error {
-	switch {
-	case errors.As(err, new(*URLError)):
-		return cli.Usage("--otlp takes a URL such as http://localhost:4318", fmt.Errorf("--otlp: %w", err))
-	case errors.As(err, new(*ReceiverError)):
-		return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("--otlp: %w", err), Hint: "4318 is the usual port of OTLP over HTTP, 4317 that of gRPC; a URL without a path means /v1/metrics"}
+	example := map[string]string{otlpFlag: "http://localhost:4318", writeFlag: "http://localhost:9090"}
+	hint := map[string]string{
+		otlpFlag:  "4318 is the usual port of OTLP over HTTP, 4317 that of gRPC; a URL without a path means /v1/metrics",
+		writeFlag: "Prometheus takes it if it runs with --web.enable-remote-write-receiver; a URL without a path means " + writePath,
+	}
+	if e, ok := errors.AsType[*URLError](err); ok {
+		return cli.Usage(e.flag+" takes a URL such as "+example[e.flag], fmt.Errorf("%s: %w", e.flag, err))
+	}
+	if e, ok := errors.AsType[*ReceiverError](err); ok {
+		return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("%s: %w", e.flag, err), Hint: hint[e.flag]}
 	}
 	return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("%s: %w", listening, err), Hint: listening + " takes an address of this machine, such as :9464"}
 }
@@ -164,8 +196,12 @@ func (e *Exporter) URL() string {
 
 // Note offers figures in the place of those before.
 func (e *Exporter) Note(f *Figures) {
-	if e != nil {
-		e.latest.Store(f)
+	if e == nil {
+		return
+	}
+	e.latest.Store(f)
+	if e.write != nil {
+		e.write.offer(f)
 	}
 }
 
@@ -181,11 +217,20 @@ func (e *Exporter) Failed() error {
 	return nil
 }
 
+// Unwritten is how many of the requests of remote write were lost since this was last
+// asked, and what went wrong last; an error alone is of one that is tried again.
+func (e *Exporter) Unwritten() (lost int, why error) {
+	if e == nil || e.write == nil {
+		return 0, nil
+	}
+	return e.write.failures()
+}
+
 // Close sends the latest figures and stops answering. An error tells of figures that did
 // not arrive.
 func (e *Exporter) Close() error {
 	if e == nil {
 		return nil
 	}
-	return errors.Join(e.push.close(), e.scrape.close())
+	return errors.Join(e.push.close(), e.write.close(), e.scrape.close())
 }
