@@ -14,7 +14,7 @@
 // (they show as their file's name), for the part of a Go program that is C, or for
 // processes that live less than a quarter of a second in a watched group.
 //
-// It needs Linux 5.15 on amd64 and the right to load such programs. What is
+// It needs Linux 5.15 on amd64 or arm64 and the right to load such programs. What is
 // missing is said by an error that wraps [cost.ErrNotSupported].
 package bpf
 
@@ -40,9 +40,12 @@ type Options struct {
 	Cgroup string // or a directory of a control group: its processes and those of groups inside it
 	// Find returns the processes to watch, of which there may be none. It is called at
 	// the beginning and at every fetching, from one goroutine at a time.
-	Find  func() ([]int, error)
-	Hz    int           // 0: DefaultHz
-	Fetch time.Duration // how often samples are fetched, and new processes looked for; 0: a quarter of a second
+	Find func() ([]int, error)
+	Hz   int // 0: DefaultHz
+	// Switches is how many switches of threads a second of each CPU are written down at most;
+	// 0: Hz. They share out the CPU time that the clock could not see.
+	Switches int
+	Fetch    time.Duration // how often samples are fetched, and new processes looked for; 0: a quarter of a second
 }
 
 // interval is how often the samples are fetched, and groups looked through for new
@@ -104,9 +107,10 @@ func (o *Options) check() error {
 		return errors.New("want either a process or a control group to watch")
 	case o.PID < 0:
 		return fmt.Errorf("process %d: no such number", o.PID)
-	case o.Hz < 0 || o.Hz > MaxHz:
-		return fmt.Errorf("%d samples a second: want 1 to %d", o.Hz, MaxHz)
+	case min(o.Hz, o.Switches) < 0 || max(o.Hz, o.Switches) > MaxHz:
+		return fmt.Errorf("%d samples and %d switches a second: want 1 to %d", o.Hz, o.Switches, MaxHz)
 	}
 	o.Hz, o.Fetch = cmp.Or(o.Hz, DefaultHz), cmp.Or(o.Fetch, interval)
+	o.Switches = cmp.Or(o.Switches, o.Hz)
 	return nil
 }

@@ -179,3 +179,9 @@ func OwnNames(function, name string) (names []string, err error) {
 	}
 	return names, nil
 }
+
+// Astray is a sample of the ring's.
+type Astray = samplerAstray
+
+// Read takes a sample out of the ring.
+func Read(raw []byte, into *Astray) error { return read(raw, into) }

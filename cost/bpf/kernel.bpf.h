@@ -32,9 +32,15 @@ struct bpf_pidns_info {
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+#if defined(__TARGET_ARCH_arm64)
+struct pt_regs {
+	unsigned long regs[31], sp, pc;
+};
+#else
 struct pt_regs {
 	unsigned long r14, bp, ip, sp;
 };
+#endif
 
 struct bpf_perf_event_data {
 	__u64 sample_period;
@@ -46,3 +52,16 @@ struct task_struct;
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
+
+// Registers of a thread: where it runs, its stack and frame pointers, and the one in which
+// Go has the goroutine's record.
+#if defined(__TARGET_ARCH_arm64)
+#define AT(r) BPF_CORE_READ(r, pc)
+#define FRAME(r) BPF_CORE_READ(r, regs[29])
+#define GOROUTINE(r) BPF_CORE_READ(r, regs[28])
+#define LINK(r) BPF_CORE_READ(r, regs[30])
+#else
+#define AT(r) BPF_CORE_READ(r, ip)
+#define FRAME(r) BPF_CORE_READ(r, bp)
+#define GOROUTINE(r) BPF_CORE_READ(r, r14)
+#endif

@@ -1,4 +1,4 @@
-//go:build !(linux && amd64)
+//go:build !(linux && (amd64 || arm64))
 
 package bpf
 
@@ -14,7 +14,7 @@ import (
 type Sampler struct{}
 
 func missing() error {
-	return fmt.Errorf("sampling a process from outside needs Linux on amd64, and this is %s on %s: %w", runtime.GOOS, runtime.GOARCH, cost.ErrNotSupported)
+	return fmt.Errorf("sampling a process from outside needs Linux on amd64 or arm64, and this is %s on %s: %w", runtime.GOOS, runtime.GOARCH, cost.ErrNotSupported)
 }
 
 // Start says what is missing.

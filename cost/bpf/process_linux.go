@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux && (amd64 || arm64)
 
 package bpf
 
@@ -133,11 +133,12 @@ func (all programs) read(path string) (*program, error) {
 // Close closes the programs' files.
 func (all programs) Close() error { return all.drop(func(*program) bool { return true }) }
 
-// drop closes the files of programs, and forgets them.
+// drop closes the files of programs, and forgets them. The others' memory is given back.
 func (all programs) drop(which func(*program) bool) error {
 	var errs []error
 	for at, g := range all {
 		if !which(g) {
+			g.table.Cool()
 			continue
 		}
 		delete(all, at)
@@ -150,14 +151,11 @@ func (all programs) drop(which func(*program) bool) error {
 
 // growth finds the functions of Go's runtime that have a goroutine's stack grow.
 func (g *program) growth() {
-	for fn := range g.table.Funcs() {
-		switch fn.Name {
-		case "runtime.newstack":
-			if len(g.table.Frames(fn.Entry)) > 0 { // not what assembly calls it by
-				g.grows = fn
-			}
-		case "runtime.copystack", "runtime.findfunc", "runtime.funcMaxSPDelta":
+	for _, fn := range g.table.Find("runtime.newstack", "runtime.copystack", "runtime.findfunc", "runtime.funcMaxSPDelta") {
+		if fn.Name != "runtime.newstack" {
 			g.growing = append(g.growing, fn)
+		} else if len(g.table.Frames(fn.Entry)) > 0 { // not what assembly calls it by
+			g.grows = fn
 		}
 	}
 }

@@ -124,6 +124,14 @@ static __always_inline __u32 current_pid(void)
 #define G_SCHED_G 72
 #define M_G0 0
 
+// Where the function returns to that called for more room: on top of its stack, or in the
+// link register, which the record has before the frame pointer.
+#ifdef LINK
+#define CALLER(g, p) word((g) + (p)->bp - sizeof(__u64))
+#else
+#define CALLER(g, p) word(word((g) + G_SCHED_SP))
+#endif
+
 // The calls on a thread's own stack that are looked through for what has another grow.
 #define OWN 32
 
@@ -166,7 +174,7 @@ static __always_inline void go_on(struct sample *s, __u64 g0, struct program *p)
 	s->user_bytes = n * sizeof(__u64); // what is further out called nobody
 	g = growing(g0, p);
 	grew = word(g + G_SCHED_PC);
-	called = word(word(g + G_SCHED_SP));
+	called = CALLER(g, p);
 	if (!g || !grew || !called)
 		return;
 	s->user[n++] = grew;
@@ -186,23 +194,26 @@ static __always_inline void go_on(struct sample *s, __u64 g0, struct program *p)
 // pointer is kept: above that one there is an address in the program to return to.
 static __always_inline int strays(struct pt_regs *regs, struct program *p)
 {
-	if (BPF_CORE_READ(regs, ip) - p->text >= p->text_bytes)
+	if (AT(regs) - p->text >= p->text_bytes)
 		return 0;
-	return word(BPF_CORE_READ(regs, bp) + sizeof(__u64)) - p->text >= p->text_bytes;
+	return word(FRAME(regs) + sizeof(__u64)) - p->text >= p->text_bytes;
 }
 
 static __always_inline void fill(void *ctx, struct pt_regs *regs, struct sample *s, struct program *p)
 {
-	s->ip = BPF_CORE_READ(regs, ip);
+	s->ip = AT(regs);
 	s->sp = BPF_CORE_READ(regs, sp);
-	s->bp = BPF_CORE_READ(regs, bp);
+	s->bp = FRAME(regs);
 	s->top_bytes = sizeof(s->top);
 	if (bpf_probe_read_user(s->top, sizeof(s->top), (void *)s->sp))
 		s->top_bytes = 0;
+#ifdef LINK
+	s->top[TOP - 1] = LINK(regs); // a function without a frame has its caller there alone
+#endif
 	s->kernel_bytes = bpf_get_stack(ctx, s->kernel, sizeof(s->kernel), 0);
 	s->user_bytes = bpf_get_stack(ctx, s->user, sizeof(s->user), BPF_F_USER_STACK);
 	if (p->grows)
-		go_on(s, BPF_CORE_READ(regs, r14), p);
+		go_on(s, GOROUTINE(regs), p);
 }
 
 // keep writes a sample down; 0 if there is no room for it.

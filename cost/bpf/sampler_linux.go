@@ -1,12 +1,12 @@
-//go:build linux && amd64
+//go:build linux && (amd64 || arm64)
 
 package bpf
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/bits"
 	"os"
@@ -125,8 +125,8 @@ func (s *Sampler) load() error {
 	if err != nil {
 		return err
 	}
-	spec.Maps[samplerMapSamples].MaxEntries = room(2*s.o.Hz*len(cpus), s.o.Fetch) // half of them switches
-	if err := spec.Variables[samplerVarBetween].Set(uint64(time.Second) / uint64(s.o.Hz)); err != nil {
+	spec.Maps[samplerMapSamples].MaxEntries = room((s.o.Hz+s.o.Switches)*len(cpus), s.o.Fetch)
+	if err := spec.Variables[samplerVarBetween].Set(uint64(time.Second) / uint64(s.o.Switches)); err != nil {
 		return err
 	}
 	if err := namespace(spec); err != nil {
@@ -350,14 +350,35 @@ func (s *Sampler) drain() {
 	}
 }
 
-// read takes a sample out of the ring, with its stack if it was written down.
+// read takes a sample out of the ring, with its stack if it was written down. Of stacks it
+// reads what was filled in.
+//
+// Note: encoding/binary reads all of them, by reflection (BenchmarkRead).
 func read(raw []byte, into *samplerAstray) error {
-	in := bytes.NewReader(raw)
-	if len(raw) >= binary.Size(into) {
-		return binary.Read(in, binary.NativeEndian, into)
+	const top, kernel, user, behind, stack, end = 56, 184, 696, 1712, 1720, 7864
+	if len(raw) < behind {
+		return io.ErrUnexpectedEOF
 	}
-	into.Bytes = 0
-	return binary.Read(in, binary.NativeEndian, &into.Sample)
+	long, short := binary.NativeEndian.Uint64, binary.NativeEndian.Uint32
+	s := &into.Sample
+	s.Weight, s.Ip, s.Sp, s.Bp = long(raw), long(raw[8:]), long(raw[16:]), long(raw[24:])
+	s.Pid, s.KernelBytes, s.UserBytes = short(raw[32:]), int32(short(raw[36:])), int32(short(raw[40:]))
+	s.TopBytes, s.Switched, into.Bytes = short(raw[44:]), short(raw[48:]), 0
+	words(s.Top[:], raw[top:], len(s.Top))
+	words(s.Kernel[:], raw[kernel:], int(s.KernelBytes)/word)
+	words(s.User[:], raw[user:], int(s.UserBytes)/word)
+	if len(raw) >= end {
+		into.Bytes = short(raw[behind:])
+		words(into.Stack[:], raw[stack:], int(into.Bytes)/word)
+	}
+	return nil
+}
+
+// words reads n words, or as many as there is room for.
+func words(into []uint64, raw []byte, n int) {
+	for k := range into[:min(max(0, n), len(into))] {
+		into[k] = binary.NativeEndian.Uint64(raw[word*k:])
+	}
 }
 
 // add counts a sample.
@@ -413,7 +434,7 @@ func (s *Sampler) Take() (*Profile, error) {
 
 // forget begins anew with the processes that run.
 func (s *Sampler) forget() error {
-	const most = 8192 // addresses, in a few megabytes
+	const most = 2048 // addresses of a process, in half a megabyte
 	clear(s.stacks)
 	s.pending = nil
 	s.all = slices.DeleteFunc(s.all, func(p *process) bool { return p.ended })

@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux && (amd64 || arm64)
 
 package bpf
 
@@ -54,17 +54,21 @@ func (p *process) followed(a *samplerAstray) []uint64 {
 		return chain
 	}
 	stack := a.Stack[:min(len(a.Stack), int(a.Bytes)/word)]
-	for at, pc := 0, a.Sample.Ip-p.bias; ; at++ { // above it is the caller's part
+	for at, pc := untouched, a.Sample.Ip-p.bias; ; {
 		delta, ok := p.table.SPDelta(pc)
-		if at += delta / word; !ok || delta%word != 0 || at >= len(stack) {
+		if !ok || delta%word != 0 {
 			break
 		}
-		pc = stack[at] - 1 - p.bias // the call, not what follows it
+		var back uint64
+		if back, at, ok = returns(&a.Sample, stack, at, delta/word); !ok {
+			break
+		}
+		pc = back - 1 - p.bias // the call, not what follows it
 		f, ok := p.table.Lookup(pc)
 		if !ok {
 			break
 		}
-		chain = append(chain, stack[at])
+		chain = append(chain, back)
 		if f.Name == "runtime.goexit" {
 			break
 		}
@@ -116,18 +120,6 @@ func (p *process) cut(chain []uint64, longest int) bool {
 	}
 	_, mapped := holding(p.maps, last)
 	return mapped
-}
-
-// hidden returns the return address that a sample's chain of frame pointers lacks.
-func (p *process) hidden(s *samplerSample) (uint64, bool) {
-	if p.table == nil || s.TopBytes == 0 {
-		return 0, false
-	}
-	delta, ok := p.table.SPDelta(s.Ip - p.bias)
-	if !ok || delta%word != 0 || delta/word >= len(s.Top) || s.Bp == s.Sp+uint64(delta)-word {
-		return 0, false
-	}
-	return s.Top[delta/word], true
 }
 
 // userFrames names a stack of the process, innermost first, up to where it began.

@@ -26,10 +26,10 @@ const CountShare = 0.1
 // span is a stretch of time of which one window is looked at.
 type span struct{ from, long, window time.Duration }
 
-// spanAt is the one that begins at a moment of so long a time; about 30 are in it.
-func spanAt(from, of time.Duration) span {
-	const spans, least, most = 30, 100 * time.Millisecond, time.Second
-	s := span{from: from, long: min(max(of/spans, least), most)}
+// spanAt is the one that begins at a moment of so long a time; about so many are in it.
+func spanAt(from, of time.Duration, spans int) span {
+	const least, most = 100 * time.Millisecond, time.Second
+	s := span{from: from, long: min(max(of/time.Duration(spans), least), most)}
 	s.window = time.Duration(CountShare * float64(s.long))
 	return s
 }

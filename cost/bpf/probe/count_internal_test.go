@@ -84,7 +84,7 @@ func TestSpans(t *testing.T) {
 		{15 * time.Second, 500 * time.Millisecond},
 		{time.Hour, time.Second},
 	} {
-		s := spanAt(3*time.Second, tt.of)
+		s := spanAt(3*time.Second, tt.of, 30)
 		if s.long != tt.long || s.window != tt.long/10 {
 			t.Errorf("of %s: got %+v, want %s and a tenth of it", tt.of, s, tt.long)
 		}

@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux && (amd64 || arm64)
 
 package probe
 
@@ -14,6 +14,8 @@ import (
 
 // Counter counts a process's requests. It is not safe for concurrent use.
 type Counter struct {
+	Spans int // about how many Run has; placing a probe in each takes this process CPU
+
 	d      *device
 	begins []uint64
 	price  Price
@@ -27,11 +29,11 @@ func (t *Target) NewCounter(p Price) (*Counter, error) {
 	if len(begins) == 0 {
 		return nil, fmt.Errorf("no function of process %d is known to be called once a request: %w", t.pid, cost.ErrNotSupported)
 	}
-	d, err := newDevice(t, 0)
+	d, err := newCountingDevice(t)
 	if err != nil {
 		return nil, err
 	}
-	return &Counter{d, begins, p}, nil
+	return &Counter{30, d, begins, p}, nil
 }
 
 // Run counts for a while, a tenth of it, or until the context is done or the
@@ -41,7 +43,7 @@ func (c *Counter) Run(ctx context.Context, d time.Duration) (Counted, error) {
 	var windows []seen
 	var all float64
 	begun := time.Now()
-	for s := spanAt(0, d); s.from+s.long <= d; s.from = max(s.from+s.long, time.Since(begun).Truncate(s.long)) {
+	for s := spanAt(0, d, c.Spans); s.from+s.long <= d; s.from = max(s.from+s.long, time.Since(begun).Truncate(s.long)) {
 		if sleep(ctx, s.begin()-time.Since(begun)) != nil {
 			break
 		}

@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux && (amd64 || arm64)
 
 package probe
 
@@ -32,7 +32,7 @@ const (
 type device struct {
 	deviceObjects
 	target *Target
-	ring   *ringbuf.Reader
+	ring   *ringbuf.Reader // nil: it only counts
 	window uint64
 
 	// Guarded by the target's guard, which stops this process.
@@ -45,14 +45,43 @@ type device struct {
 	failed        error         // what went wrong when it went on
 }
 
-// newDevice loads the programs.
-func newDevice(t *Target, trap time.Duration) (*device, error) {
+// specify reads the programs.
+func specify() (*ebpf.CollectionSpec, error) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return nil, unprivileged(err)
 	}
 	spec, err := loadDevice()
 	if err != nil {
 		return nil, fmt.Errorf("reading BPF programs: %w", err)
+	}
+	return spec, nil
+}
+
+// newCountingDevice loads the program that counts, and none of the others: what these keep of
+// goroutines takes tens of megabytes of the kernel's memory.
+func newCountingDevice(t *Target) (*device, error) {
+	spec, err := specify()
+	if err != nil {
+		return nil, err
+	}
+	var counting struct {
+		Count *ebpf.Program `ebpf:"count"`
+		Seen  *ebpf.Map     `ebpf:"seen"`
+	}
+	if err := spec.LoadAndAssign(&counting, nil); err != nil {
+		return nil, unprivileged(err)
+	}
+	d := &device{target: t}
+	d.Count, d.Seen = counting.Count, counting.Seen
+	t.guard.add(d)
+	return d, nil
+}
+
+// newDevice loads the programs.
+func newDevice(t *Target, trap time.Duration) (*device, error) {
+	spec, err := specify()
+	if err != nil {
+		return nil, err
 	}
 	d := &device{target: t}
 	var vars deviceVariableSpecs
@@ -92,7 +121,10 @@ func unprivileged(err error) error {
 func (d *device) Close() error {
 	err := d.detach()
 	d.target.guard.remove(d)
-	return errors.Join(err, d.ring.Close(), d.deviceObjects.Close())
+	if d.ring != nil {
+		err = errors.Join(err, d.ring.Close())
+	}
+	return errors.Join(err, d.deviceObjects.Close())
 }
 
 // attach puts a program on addresses, each with its cookie.

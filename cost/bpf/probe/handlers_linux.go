@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux && (amd64 || arm64)
 
 package probe
 
@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -197,10 +198,7 @@ func (t *Target) findAnswering() []place {
 // pushes finds functions by their names and returns the addresses of their pushes.
 func (t *Target) pushes(names []string) []uint64 {
 	var pushes []uint64
-	for fn := range t.table.Funcs() {
-		if !slices.Contains(names, fn.Name) {
-			continue
-		}
+	for _, fn := range t.table.Find(names...) {
 		if push, ok := t.table.Push(fn); ok {
 			pushes = append(pushes, push)
 		}
@@ -260,6 +258,9 @@ type Watch struct {
 // NewWatch prepares to watch owners. At most 60 are watched at a time; the rest
 // are refused with a reason.
 func (t *Target) NewWatch(owners []Watched, p Price) (*Watch, error) {
+	if runtime.GOARCH != "amd64" {
+		return nil, fmt.Errorf("timing calls needs amd64, and this is %s: %w", runtime.GOARCH, cost.ErrNotSupported)
+	}
 	w := &Watch{t: t, price: p, known: map[string]bool{}, placed: map[placed]uint64{}, begins: t.pushes(beginning[:])}
 	for _, o := range owners {
 		if o.Reason == "" && len(w.owners) == maxOwners-4 {

@@ -1,4 +1,4 @@
-//go:build !(linux && amd64)
+//go:build !(linux && (amd64 || arm64))
 
 package probe
 
@@ -18,13 +18,13 @@ type Target struct{}
 type Watch struct{}
 
 // Counter counts a process's requests.
-type Counter struct{}
+type Counter struct{ Spans int }
 
 // Brake slows one owner down.
 type Brake struct{ Counted bool }
 
 func missing() error {
-	return fmt.Errorf("probes need Linux on amd64, and this is %s on %s: %w", runtime.GOOS, runtime.GOARCH, cost.ErrNotSupported)
+	return fmt.Errorf("probes need Linux on amd64 or arm64, and this is %s on %s: %w", runtime.GOOS, runtime.GOARCH, cost.ErrNotSupported)
 }
 
 // Calibrate says what is missing.

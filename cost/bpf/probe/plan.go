@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/tarehq/tare/cost/bpf/probe/site"
 )
 
 // route is how one call of an owner came about: where it and its callers return
@@ -109,22 +111,22 @@ func nearest(rets []uint64, p program) (m mark, why string, ok bool) {
 			why = first(why, "it is called through "+first(fn, "code that has no name"))
 			continue
 		}
-		at, end := after(p.code(pc))
+		at, end := site.After(p.code(pc))
 		switch end {
-		case returned:
+		case site.Returned:
 			continue
-		case unknown:
+		case site.Unknown:
 			why = first(why, fn+", which calls it, does more afterwards than can be followed")
 			continue
-		case late:
+		case site.Late:
 			why = first(why, fn+", which calls it, calls something else before a probe can be placed")
 		}
-		site := pc + uint64(at)
-		delta, known := p.delta(site)
+		probed := pc + uint64(at)
+		delta, known := p.delta(probed)
 		if !known || delta < 0 {
 			continue
 		}
-		return mark{site, uint64(delta)}, why, true
+		return mark{probed, uint64(delta)}, why, true
 	}
 	return mark{}, first(why, "nothing that calls it has an instruction to probe afterwards"), false
 }

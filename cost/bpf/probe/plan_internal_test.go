@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"encoding/hex"
 	"reflect"
 	"strings"
 	"testing"
@@ -110,4 +111,14 @@ func TestIdle(t *testing.T) {
 			t.Errorf("%d hits, %d calls ended of %d: got %t, want %t", tt.hits, tt.closed, tt.calls, got, tt.want)
 		}
 	}
+}
+
+// machine reads hexadecimal code, blanks allowed.
+func machine(t testing.TB, text string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

@@ -4,8 +4,8 @@
 // the distance from the top of its stack, since goroutines change threads and
 // their stacks are moved.
 //
-// Every program here runs at an instruction that the kernel emulates, where
-// ABIInternal keeps the goroutine in R14.
+// Every program here runs where ABIInternal keeps the goroutine in a register, on amd64 at
+// an instruction that the kernel emulates.
 
 #include "probe.bpf.h"
 #include "../../internal/loglinear/loglinear.bpf.h"
@@ -122,12 +122,30 @@ struct {
 	__type(value, struct chain);
 } chains SEC(".maps");
 
+#if defined(__TARGET_ARCH_arm64)
+#define GOROUTINE(ctx) ((ctx)->regs[28])
+#else
+#define GOROUTINE(ctx) ((ctx)->r14)
+#endif
+
+// caller_of is where the function returns to that has just begun.
+static __always_inline __u64 caller_of(struct pt_regs *ctx)
+{
+#if defined(__TARGET_ARCH_arm64)
+	return ctx->regs[30];
+#else
+	__u64 pc = 0;
+	bpf_probe_read_user(&pc, 8, (void *)ctx->sp);
+	return pc;
+#endif
+}
+
 #define ADD(field, v) __sync_fetch_and_add(&(field), (v))
 
 // where finds the goroutine, and how deep in its stack an address is.
 static __always_inline int where(struct pt_regs *ctx, __u64 sp, __u64 *goid, __u64 *depth)
 {
-	__u64 g = ctx->r14, hi = 0;
+	__u64 g = GOROUTINE(ctx), hi = 0;
 	if (bpf_probe_read_user(goid, 8, (void *)(g + goid_offset)))
 		return -1;
 	if (bpf_probe_read_user(&hi, 8, (void *)(g + G_STACK_HI)))
@@ -147,7 +165,8 @@ static __always_inline void tell_chain(struct pt_regs *ctx, __u32 id)
 	c->n = n > 0 ? (__u32)n / 8 : 0;
 	// The frame pointer is still the caller's: the kernel's walk leaves the
 	// caller out, and what it has in first place is the function itself.
-	if (bpf_probe_read_user(&c->pc[0], 8, (void *)ctx->sp))
+	c->pc[0] = caller_of(ctx);
+	if (!c->pc[0])
 		c->n = 0;
 	bpf_ringbuf_submit(c, BPF_RB_NO_WAKEUP);
 }
@@ -193,8 +212,7 @@ static __always_inline struct stack *stack_of(__u64 goid)
 // what matters may be further out than the caller.
 static __always_inline void check(struct pt_regs *ctx, struct tally *t, __u32 id, __u64 before)
 {
-	__u64 caller = 0;
-	bpf_probe_read_user(&caller, 8, (void *)ctx->sp);
+	__u64 caller = caller_of(ctx);
 	int strange = !bpf_map_lookup_elem(&callers, &caller);
 	if (strange && ADD(t->strange, 1) < 64)
 		tell_chain(ctx, id);

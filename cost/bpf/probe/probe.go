@@ -21,7 +21,8 @@
 //
 // Needs Linux 6.6 on amd64, root (or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE),
 // and a process written in Go that package pclntab can read; elsewhere the calls
-// answer an error that wraps cost.ErrNotSupported.
+// answer an error that wraps cost.ErrNotSupported. On arm64 requests are counted and
+// owners slowed down, but calls are not timed.
 package probe
 
 import (

@@ -15,19 +15,31 @@ import (
 	"github.com/tarehq/tare/cost"
 )
 
-// Symbols are functions of the kernel, by address. None name nothing.
-type Symbols []symbol
+// Symbols are functions of the kernel, by address. The zero value names nothing.
+//
+// Note: a string for each of a hundred thousand names took twice the memory, and the garbage
+// collector through all of them.
+type Symbols struct {
+	all   []symbol
+	names []byte
+}
 
 // symbol is a function of the kernel.
 type symbol struct {
-	addr uint64
-	name string
+	addr     uint64
+	at, size uint32 // of its name
+}
+
+// name is a symbol's.
+func (s *Symbols) name(k int) string {
+	one := s.all[k]
+	return string(s.names[one.at:][:one.size])
 }
 
 // Read reads the kernel's list of its functions, by address; none if the
 // kernel does not show addresses.
 func Read(r io.Reader) (Symbols, error) {
-	var all Symbols
+	var s Symbols
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
 		addr, rest, _ := strings.Cut(lines.Text(), " ")
@@ -40,19 +52,21 @@ func Read(r io.Reader) (Symbols, error) {
 			continue
 		}
 		name, _, _ = strings.Cut(name, "\t") // the module's name follows
-		all = append(all, symbol{a, name})
+		s.all = append(s.all, symbol{a, uint32(len(s.names)), uint32(len(name))})
+		s.names = append(s.names, name...)
 	}
-	slices.SortFunc(all, func(a, b symbol) int { return cmp.Compare(a.addr, b.addr) })
-	return all, lines.Err()
+	slices.SortFunc(s.all, func(a, b symbol) int { return cmp.Compare(a.addr, b.addr) })
+	s.all, s.names = slices.Clone(s.all), slices.Clone(s.names)
+	return s, lines.Err()
 }
 
 // Frames names a stack of the kernel, innermost first. Without names it is
 // one frame.
-func (symbols Symbols) Frames(addrs []uint64) []cost.Frame {
+func (s *Symbols) Frames(addrs []uint64) []cost.Frame {
 	if len(addrs) == 0 {
 		return nil
 	}
-	if len(symbols) == 0 {
+	if len(s.all) == 0 {
 		return []cost.Frame{{Func: "[kernel]"}}
 	}
 	frames := make([]cost.Frame, 0, len(addrs))
@@ -60,13 +74,13 @@ func (symbols Symbols) Frames(addrs []uint64) []cost.Frame {
 		if i > 0 {
 			a-- // what follows a call may be the next function
 		}
-		at, found := slices.BinarySearchFunc(symbols, a, func(s symbol, a uint64) int { return cmp.Compare(s.addr, a) })
+		at, found := slices.BinarySearchFunc(s.all, a, func(s symbol, a uint64) int { return cmp.Compare(s.addr, a) })
 		if !found {
 			at--
 		}
 		name := "[kernel]"
 		if at >= 0 {
-			name += " " + symbols[at].name
+			name += " " + s.name(at)
 		}
 		frames = append(frames, cost.Frame{Func: name})
 	}
@@ -77,15 +91,15 @@ func (symbols Symbols) Frames(addrs []uint64) []cost.Frame {
 func Load() (Symbols, error) {
 	f, err := os.Open("/proc/kallsyms")
 	if err != nil {
-		return nil, fmt.Errorf("functions of the kernel have no names: %w", err)
+		return Symbols{}, fmt.Errorf("functions of the kernel have no names: %w", err)
 	}
 	defer f.Close()
 	symbols, err := Read(f)
-	if err == nil && len(symbols) == 0 {
+	if err == nil && len(symbols.all) == 0 {
 		err = errors.New("the kernel hides addresses (kernel.kptr_restrict; the capability CAP_SYSLOG sees them)")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("functions of the kernel have no names: %w", err)
+		return Symbols{}, fmt.Errorf("functions of the kernel have no names: %w", err)
 	}
 	return symbols, nil
 }

@@ -5,19 +5,23 @@ import (
 	"debug/buildinfo"
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 )
 
 // image is a program's file.
 type image struct {
 	r      io.ReaderAt
+	file   *os.File // nil: the program is in memory
 	closer io.Closer
 	size   uint64
 	elf    *elf.File
 	pie    bool
+	mapped [][]byte // parts of the file
 }
 
 // read reads the tables out of an open file, which the table then owns.
@@ -26,7 +30,31 @@ func read(f *os.File) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return (&image{r: f, closer: f, size: uint64(info.Size())}).table()
+	m := &image{r: f, file: f, closer: f, size: uint64(info.Size())}
+	var t *Table
+	if !guard(func() { t, err = m.table() }) {
+		err = fmt.Errorf("%w: it was cut short while it was read", ErrUnsupported)
+	}
+	if err != nil {
+		return nil, errors.Join(err, m.unmap())
+	}
+	m.cool()
+	return t, nil
+}
+
+// guard calls read, which looks into the tables. They are the file itself, mapped: should
+// somebody cut that short, looking faults, and read is left where it is.
+func guard(read func()) (whole bool) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		p := recover()
+		if _, fault := p.(interface{ Addr() uintptr }); p != nil && !fault {
+			panic(p)
+		}
+		whole = p == nil
+	}()
+	read()
+	return true
 }
 
 // table finds the tables in the file.
@@ -36,15 +64,16 @@ func (m *image) table() (*Table, error) {
 		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
 	}
 	m.elf = f
-	if f.Machine != elf.EM_X86_64 || f.Class != elf.ELFCLASS64 || f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN {
-		return nil, fmt.Errorf("%w: %v, %v, %v; only programs for amd64 can be", ErrUnsupported, f.Machine, f.Class, f.Type)
+	cpu, known := processorOf(f.Machine)
+	if !known || f.Class != elf.ELFCLASS64 || f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN {
+		return nil, fmt.Errorf("%w: %v, %v, %v; only programs for amd64 and arm64 can be", ErrUnsupported, f.Machine, f.Class, f.Type)
 	}
 	m.pie = f.Type == elf.ET_DYN
 	info, err := buildinfo.Read(m.r)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
 	}
-	t := &Table{img: m, goVer: info.GoVersion}
+	t := &Table{img: m, cpu: cpu, goVer: info.GoVersion}
 	if t.layout, err = layoutOf(info.GoVersion); err != nil {
 		return nil, err
 	}
@@ -61,6 +90,7 @@ func (m *image) table() (*Table, error) {
 // Offsets in the header of the tables.
 const (
 	headMagic   = 0
+	headQuantum = 6 // the size of the smallest instruction
 	headPointer = 7 // the size of an address
 	headFuncs   = 8 // how many functions there are
 	headNames   = 32
@@ -79,11 +109,11 @@ func (t *Table) locate() error {
 	if sect == nil {
 		return fmt.Errorf("%w: no section .gopclntab (packed, or its sections were stripped)", ErrUnsupported)
 	}
-	b, err := t.img.load(sect)
+	b, err := t.img.view(sect)
 	if err != nil {
 		return err
 	}
-	if len(b) < headSize || binary.LittleEndian.Uint32(b[headMagic:]) != magic || b[headPointer] != 8 {
+	if len(b) < headSize || binary.LittleEndian.Uint32(b[headMagic:]) != magic || b[headQuantum] != byte(t.cpu.quantum) || b[headPointer] != 8 {
 		return fmt.Errorf("%w: its section %s does not begin as that of %s does", ErrUnsupported, sect.Name, t.goVer)
 	}
 	part := func(from, to int) []byte {
@@ -116,7 +146,7 @@ const (
 // anchor finds the two addresses that the tables are relative to: where code
 // begins, and where the trees of inlined calls are.
 func (t *Table) anchor(tables *elf.Section, b []byte) error {
-	mod, err := t.img.module(tables.Addr, tables.Addr+binary.LittleEndian.Uint64(b[headNames:]), t.layout.inline+8)
+	mod, err := t.module(tables.Addr, tables.Addr+binary.LittleEndian.Uint64(b[headNames:]), t.layout.inline+8)
 	if err != nil {
 		return err
 	}
@@ -130,7 +160,7 @@ func (t *Table) anchor(tables *elf.Section, b []byte) error {
 	if sect == nil {
 		return fmt.Errorf("%w: inlined calls at %#x, in no section", ErrUnsupported, inline)
 	}
-	data, err := t.img.load(sect)
+	data, err := t.img.view(sect)
 	if err != nil {
 		return err
 	}
@@ -158,10 +188,52 @@ func (m *image) holding(addr uint64) *elf.Section {
 	return nil
 }
 
+// view is load for what is large and stays: it maps the file, so that it takes memory only
+// for what was looked at of late. Where that is not possible it reads.
+func (m *image) view(s *elf.Section) ([]byte, error) {
+	if err := m.within(s); err != nil {
+		return nil, err
+	}
+	if m.file == nil || s.Size == 0 {
+		return m.load(s)
+	}
+	whole, from, err := mapFile(m.file, s.Offset, s.Size)
+	if err != nil {
+		return m.load(s)
+	}
+	m.mapped = append(m.mapped, whole)
+	return whole[from:], nil
+}
+
+// cool gives back the memory of what was looked at.
+func (m *image) cool() {
+	for _, whole := range m.mapped {
+		adviseUnneeded(whole)
+	}
+}
+
+// unmap ends all views.
+func (m *image) unmap() error {
+	var errs []error
+	for _, whole := range m.mapped {
+		errs = append(errs, unmapFile(whole))
+	}
+	m.mapped = nil
+	return errors.Join(errs...)
+}
+
+// within returns an error unless a section lies in the file as it is in memory.
+func (m *image) within(s *elf.Section) error {
+	if s.FileSize > m.size || s.Offset > m.size-s.FileSize || s.Flags&elf.SHF_COMPRESSED != 0 || s.FileSize != s.Size {
+		return fmt.Errorf("%w: section %s reaches beyond the file's end", ErrUnsupported, s.Name)
+	}
+	return nil
+}
+
 // load reads a section.
 func (m *image) load(s *elf.Section) ([]byte, error) {
-	if s.FileSize > m.size || s.Offset > m.size-s.FileSize || s.Flags&elf.SHF_COMPRESSED != 0 || s.FileSize != s.Size {
-		return nil, fmt.Errorf("%w: section %s reaches beyond the file's end", ErrUnsupported, s.Name)
+	if err := m.within(s); err != nil {
+		return nil, err
 	}
 	b := make([]byte, s.Size)
 	if _, err := m.r.ReadAt(b, int64(s.Offset)); err != nil {
@@ -204,7 +276,8 @@ func (m *image) bias(start, offset uint64) (uint64, bool) {
 // module returns the runtime's record of the program, addresses in it filled in.
 // Since Go 1.26 it is a section of its own; before, it is found by what it begins
 // with. Of it the first bytes are returned, up to a size.
-func (m *image) module(tables, names uint64, size int) ([]byte, error) {
+func (t *Table) module(tables, names uint64, size int) ([]byte, error) {
+	m := t.img
 	rel, err := m.relocations()
 	if err != nil {
 		return nil, err
@@ -217,7 +290,7 @@ func (m *image) module(tables, names uint64, size int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		rel.apply(b, s.Addr)
+		rel.apply(b, s.Addr, t.cpu.relative)
 		var first [8]byte
 		binary.LittleEndian.PutUint64(first[:], tables)
 		for from := 0; ; from += 8 {
@@ -257,13 +330,13 @@ func (m *image) relocations() (relocations, error) {
 }
 
 // apply puts into data, which lies at addr, the addresses that are the file's own.
-func (r relocations) apply(data []byte, addr uint64) {
+func (r relocations) apply(data []byte, addr uint64, relative uint32) {
 	const size = 24
 	for _, b := range r {
 		for ; len(b) >= size; b = b[size:] {
 			at := binary.LittleEndian.Uint64(b) - addr
-			kind := elf.R_X86_64(binary.LittleEndian.Uint32(b[8:]))
-			if kind == elf.R_X86_64_RELATIVE && at < uint64(len(data)) && uint64(len(data))-at >= 8 {
+			kind := binary.LittleEndian.Uint32(b[8:])
+			if kind == relative && at < uint64(len(data)) && uint64(len(data))-at >= 8 {
 				copy(data[at:at+8], b[16:24])
 			}
 		}

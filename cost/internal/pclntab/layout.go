@@ -1,7 +1,6 @@
 package pclntab
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"strconv"
@@ -68,12 +67,7 @@ func layoutOf(version string) (layout, error) {
 // the trees of inlined calls.
 func (t *Table) check() error {
 	special := map[string]byte{"runtime.goexit": 8, "runtime.gopanic": 10, "runtime.systemstack": t.layout.systemstack}
-	offset := func(n int) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(n)) }
-	uses := map[string][]byte{
-		"runtime.mcall":       {0x49, 0x89, 0x5e, byte(t.layout.frame)}, // mov %rbx, frame(%r14)
-		"runtime.systemstack": offset(t.layout.current),
-		"runtime.newproc1":    offset(t.layout.goid),
-	}
+	uses := map[string]int{"runtime.mcall": t.layout.frame, "runtime.systemstack": t.layout.current, "runtime.newproc1": t.layout.goid}
 	const enough = 100 // trees
 	trees := 0
 	for i := 0; i < t.n && (len(special)+len(uses) > 0 || trees < enough); i++ {
@@ -85,8 +79,8 @@ func (t *Table) check() error {
 		if id, ok := special[name]; ok && r.data[recID] == id {
 			delete(special, name)
 		}
-		if code, ok := uses[name]; ok {
-			if text, err := t.code(r); err == nil && bytes.Contains(text, code) {
+		if offset, ok := uses[name]; ok {
+			if text, err := t.code(r); err == nil && t.cpu.uses(name, text, offset) {
 				delete(uses, name)
 			}
 		}

@@ -3,6 +3,8 @@ package pclntab_test
 import (
 	"bufio"
 	"bytes"
+	"debug/elf"
+	"debug/gosym"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -380,6 +382,114 @@ func TestRefused(t *testing.T) {
 		} else {
 			t.Logf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestARM64 reads programs for arm64, and compares every function's first and last lines with
+// what debug/gosym makes of the same tables.
+func TestARM64(t *testing.T) {
+	supported(t)
+	t.Setenv("GOARCH", "arm64")
+	t.Setenv("CGO_ENABLED", "0")
+	for _, args := range [][]string{{"-buildmode=pie", "-ldflags=-s -w"}} {
+		exe := build(t, "local", args...)
+		table := open(t, exe)
+		f, err := elf.Open(exe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		sect := f.Section(".gopclntab")
+		if sect == nil {
+			sect = f.Section(".data.rel.ro.gopclntab")
+		}
+		data, err := sect.Data()
+		if err != nil {
+			t.Fatal(err)
+		}
+		symbols, err := gosym.NewTable(nil, gosym.NewLineTable(data, f.Section(".text").Addr))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, frames := 0, 0
+		for fn := range table.Funcs() {
+			for _, pc := range []uint64{fn.Entry, (fn.Entry + (fn.End-fn.Entry)/2) &^ 3, fn.End - 4} {
+				at := table.Frames(pc)
+				if len(at) == 0 || strings.HasPrefix(fn.Name, "go:") {
+					continue // what the compiler and the linker made up
+				}
+				n++
+				file, line, of := symbols.PCToLine(pc)
+				if of == nil || pclntab.Printed(of.Name) != fn.Name || at[0].Line > 0 && (file != at[0].File || line != at[0].Line) {
+					t.Fatalf("%v: %#x of %s: got %v, want %s:%d", args, pc, fn.Name, at, file, line)
+				}
+			}
+			if at, ok := table.Push(fn); ok {
+				before, known := table.SPDelta(at)
+				after, still := table.SPDelta(at + 4)
+				if at < fn.Entry || at >= fn.End || known && before != 0 || still && after <= 0 {
+					t.Fatalf("%s makes its frame at %#x, where it is of %d bytes, and then of %d", fn.Name, at, before, after)
+				}
+				frames++
+			}
+		}
+		if newstack := table.Find("runtime.newstack"); n < 1000 || frames < 300 || len(newstack) == 0 {
+			t.Errorf("%v: %d addresses were compared, %d frames, %v", args, n, frames, newstack)
+		}
+	}
+}
+
+// TestFind finds functions by name: those that going through all of them finds.
+func TestFind(t *testing.T) {
+	supported(t)
+	table := open(t, "/proc/self/exe")
+	names := []string{"runtime.newstack", "runtime.goexit", "no.such"}
+	var want []pclntab.Func
+	for f := range table.Funcs() {
+		if slices.Contains(names, f.Name) {
+			want = append(want, f)
+		}
+	}
+	if got := table.Find(names...); !slices.Equal(got, want) || len(got) < 2 {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestCut cuts a program's file short while its tables are in use: nothing is found in them
+// any more.
+func TestCut(t *testing.T) {
+	supported(t)
+	program, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(path, program, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	table := open(t, path)
+	goexit := table.Find("runtime.goexit")
+	if len(goexit) == 0 {
+		t.Fatal("runtime.goexit is not there")
+	}
+	if err := os.Truncate(path, 4096); err != nil {
+		t.Fatal(err)
+	}
+	pc := goexit[0].Entry
+	if f, ok := table.Lookup(pc); ok {
+		t.Errorf("Lookup = %v, want none", f)
+	}
+	if frames := table.Frames(pc); frames != nil {
+		t.Errorf("Frames = %v, want none", frames)
+	}
+	if d, ok := table.SPDelta(pc); ok {
+		t.Errorf("SPDelta = %d, want none", d)
+	}
+	for f := range table.Funcs() {
+		t.Errorf("Funcs yields %v, want none", f)
+	}
+	if all := table.Find("runtime.goexit"); all != nil {
+		t.Errorf("Find = %v, want none", all)
 	}
 }
 

@@ -157,7 +157,8 @@ func (r record) value(off uint32, pc uint64) (int32, bool) {
 
 // steps yields the function's table at an offset. Each step is two numbers of
 // variable length: by how much the value differs from the one before, its sign in
-// the lowest bit, and for how many bytes of code it holds. Offset 0 is no table.
+// the lowest bit, and for how many of the smallest instructions it holds. Offset 0 is no
+// table.
 func (r record) steps(off uint32) iter.Seq[step] {
 	return func(yield func(step) bool) {
 		if off == 0 || uint64(off) >= uint64(len(r.t.values)) {
@@ -176,7 +177,7 @@ func (r record) steps(off uint32) iter.Seq[step] {
 				return
 			}
 			rest = rest[n:]
-			s.from, s.to = s.to, s.to+uint64(uint32(length))
+			s.from, s.to = s.to, s.to+uint64(uint32(length))*r.t.cpu.quantum
 			s.value += int32(uint32(change)>>1) ^ -int32(change&1)
 			if !yield(s) {
 				return

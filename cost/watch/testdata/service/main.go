@@ -1,5 +1,5 @@
-// Command service answers requests that it sends itself, through two middlewares, and says
-// how many in a line once a second.
+// Command service answers requests that it sends itself, a millisecond apart or as the
+// variable PAUSE says, through two middlewares, and says how many in a line once a second.
 package main
 
 import (
@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"os"
 	"sync/atomic"
 	"time"
 )
@@ -44,6 +45,12 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	pause := time.Millisecond
+	if text := os.Getenv("PAUSE"); text != "" {
+		if pause, err = time.ParseDuration(text); err != nil {
+			log.Fatal(err)
+		}
+	}
 	go http.Serve(l, &auth{orders{}})
 	var answered atomic.Int64
 	go func() {
@@ -55,7 +62,7 @@ func main() {
 			io.Copy(io.Discard, res.Body)
 			res.Body.Close()
 			answered.Add(1)
-			time.Sleep(time.Millisecond)
+			time.Sleep(pause)
 		}
 	}()
 	for range time.Tick(time.Second) {

@@ -1,4 +1,6 @@
-package probe
+// Package site finds, in the machine code behind a call, an instruction on which a probe is
+// cheap.
+package site
 
 import "golang.org/x/arch/x86/x86asm"
 
@@ -23,47 +25,47 @@ func emulated(code []byte) bool {
 	return false
 }
 
-// ending is how the code behind a call goes on until it returns or can be probed.
-type ending int
+// Ending is how the code behind a call goes on until it returns or can be probed.
+type Ending int
 
 const (
-	// marked: an emulated instruction follows, and only plain ones before it.
-	marked ending = iota
-	// late: as marked, but something is called before it that takes its time.
-	late
-	// returned: the function returns before there is one, at no cost to speak of.
-	returned
-	// unknown: the code cannot be followed.
-	unknown
+	// Marked says that an emulated instruction follows, and only plain ones before it.
+	Marked Ending = iota
+	// Late is as Marked, but something is called before it that takes its time.
+	Late
+	// Returned says that the function returns before there is one, at no cost to speak of.
+	Returned
+	// Unknown says that the code cannot be followed.
+	Unknown
 )
 
 // reach is how many bytes behind a call are worth looking at.
 const reach = 512
 
-// after follows the code to which a call returns, up to the first instruction
+// After follows the code to which a call returns, up to the first instruction
 // that the kernel emulates, and returns that one's offset.
-func after(code []byte) (int, ending) {
-	end := marked
+func After(code []byte) (int, Ending) {
+	end := Marked
 	for at := 0; at < len(code) && at < reach; {
 		if emulated(code[at:]) {
 			return at, end
 		}
 		in, err := x86asm.Decode(code[at:], 64)
 		if err != nil {
-			return 0, unknown
+			return 0, Unknown
 		}
 		switch in.Op {
 		case x86asm.RET:
-			if end == late {
-				return 0, unknown
+			if end == Late {
+				return 0, Unknown
 			}
-			return 0, returned
+			return 0, Returned
 		case x86asm.CALL:
-			end = late
+			end = Late
 		case x86asm.JMP, x86asm.UD2, x86asm.INT, x86asm.HLT:
-			return 0, unknown
+			return 0, Unknown
 		}
 		at += in.Len
 	}
-	return 0, unknown
+	return 0, Unknown
 }

@@ -1,4 +1,4 @@
-package probe
+package site
 
 import (
 	"encoding/hex"
@@ -53,22 +53,22 @@ func TestAfter(t *testing.T) {
 	tests := []struct {
 		name, code string
 		at         int
-		end        ending
+		end        Ending
 	}{
-		{"a jump at once", "75 10 c3", 0, marked},
-		{"a jump behind plain instructions", "48 8b 44 24 28 48 85 c0 74 20", 8, marked},
-		{"a direct call behind plain instructions", "31 c0 e8 00 00 00 00", 2, marked},
-		{"returns", "48 83 c4 48 5d c3 75 10", 0, returned},
-		{"calls a deferred literal first", "c6 44 24 27 00 48 8b 54 24 40 48 8b 32 ff d6 75 02", 15, late},
-		{"calls something and returns", "ff d6 48 83 c4 48 5d c3", 0, unknown},
-		{"a jump through a table", "ff e0 75 10", 0, unknown},
-		{"never comes back", "0f 0b 75 10", 0, unknown},
-		{"an instruction that cannot be read", "c5 f8 77 75 10", 0, unknown},
-		{"the function's end", "48 89 e5", 0, unknown},
-		{"nothing", "", 0, unknown},
+		{"a jump at once", "75 10 c3", 0, Marked},
+		{"a jump behind plain instructions", "48 8b 44 24 28 48 85 c0 74 20", 8, Marked},
+		{"a direct call behind plain instructions", "31 c0 e8 00 00 00 00", 2, Marked},
+		{"returns", "48 83 c4 48 5d c3 75 10", 0, Returned},
+		{"calls a deferred literal first", "c6 44 24 27 00 48 8b 54 24 40 48 8b 32 ff d6 75 02", 15, Late},
+		{"calls something and returns", "ff d6 48 83 c4 48 5d c3", 0, Unknown},
+		{"a jump through a table", "ff e0 75 10", 0, Unknown},
+		{"never comes back", "0f 0b 75 10", 0, Unknown},
+		{"an instruction that cannot be read", "c5 f8 77 75 10", 0, Unknown},
+		{"the function's end", "48 89 e5", 0, Unknown},
+		{"nothing", "", 0, Unknown},
 	}
 	for _, tt := range tests {
-		at, end := after(machine(t, tt.code))
+		at, end := After(machine(t, tt.code))
 		if at != tt.at || end != tt.end {
 			t.Errorf("%s: got %d, %d, want %d, %d", tt.name, at, end, tt.at, tt.end)
 		}
@@ -77,7 +77,7 @@ func TestAfter(t *testing.T) {
 
 func TestAfterGivesUp(t *testing.T) {
 	long := append(machine(t, strings.Repeat("48 89 e5", reach)), 0x75, 0x10)
-	if at, end := after(long); end != unknown {
+	if at, end := After(long); end != Unknown {
 		t.Errorf("got %d, %d behind %d bytes, want it to give up", at, end, len(long))
 	}
 }
@@ -89,8 +89,8 @@ func FuzzAfter(f *testing.F) {
 	f.Add(machine(f, "ff d6 48 83 c4 48 5d c3"))
 	f.Add(machine(f, "c5 f8 77 66 0f 1f 44 00 00 e8 01 02 03 04"))
 	f.Fuzz(func(t *testing.T, code []byte) {
-		at, end := after(code)
-		if end != marked && end != late {
+		at, end := After(code)
+		if end != Marked && end != Late {
 			if at != 0 {
 				t.Errorf("%x: got offset %d of no site", code, at)
 			}
