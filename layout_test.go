@@ -62,7 +62,7 @@ var arrows = map[string][]string{
 	"studies":          {"internal/shape", "lab/published", "lab/study"},
 	"cost":             {"cost/internal/..."},
 	"cost/bpf":         {"cost", "cost/internal/...", "internal/cgroup", "internal/task"},
-	"cost/bpf/probe":   {"cost", "cost/bpf", "cost/internal/...", "internal/task", "stats", "stats/unit"},
+	"cost/bpf/probe":   {"cost", "cost/bpf", "cost/bpf/probe/site", "cost/internal/...", "internal/task", "stats", "stats/unit"},
 	"cost/diff":        {"cost", "stats"},
 	"cost/doctor":      {"cost", "cost/doctor/...", "stats/unit"},
 	"cost/capture":     {"cost", "cost/bpf", "cost/bpf/probe", "cost/doctor/proc", "cost/exectrace", "cost/pprof", "internal/cgroup", "load", "stats/unit"},
@@ -142,6 +142,8 @@ var arrows = map[string][]string{
 	"cost/internal/framework": {"cost/internal/symbol"},
 	"cost/internal/kallsyms":  {"cost"},
 
+	"cost/bpf/probe/site": {},
+
 	"serve/internal/listener": {"serve/internal/sys"},
 	"serve/internal/reply":    {"serve/internal/http1"},
 
@@ -155,14 +157,15 @@ var arrows = map[string][]string{
 	"internal/toggle":   {"stats"},
 
 	// What tare watch is made of.
-	"cost/watch":        {"cost", "cost/bpf", "cost/bpf/probe", "cost/bpf/reply", "cost/capture", "internal/cgroup", "internal/task"},
+	"cost/watch":        {"cost", "cost/bpf", "cost/bpf/probe", "cost/bpf/reply", "cost/capture", "cost/watch/pods", "internal/cgroup", "internal/task"},
 	"cost/watch/change": {"cost", "cost/diff"},
+	"cost/watch/pods":   {"internal/cgroup"},
 	"cost/watch/ring":   {},
 	"cost/watch/total":  {"cost", "cost/bpf/reply", "cost/watch"},
 
 	"cmd/tare/internal/telemetry":        {"cmd/tare/internal/cli", "load"},
 	"cmd/tare/internal/watchverb":        {"cmd/tare/internal/cli", "cmd/tare/internal/telemetry", "cmd/tare/internal/watchverb/upload", "cost", "cost/bpf", "cost/bpf/reply", "cost/page", "cost/pprof", "cost/watch", "cost/watch/...", "doc", "internal/cgroup", "stats/unit"},
-	"cmd/tare/internal/watchverb/upload": {"cmd/tare/internal/telemetry"},
+	"cmd/tare/internal/watchverb/upload": {"cmd/tare/internal/telemetry", "cost"},
 }
 
 // entries says where an outside module may enter; a value ending in /... stands
@@ -181,7 +184,7 @@ var entries = map[string]string{
 	"github.com/google/pprof":              "cost/pprof",
 	"golang.org/x/exp":                     "cost/exectrace",
 	"github.com/cilium/ebpf":               "cost/bpf/...",
-	"golang.org/x/arch":                    "cost/bpf/probe",
+	"golang.org/x/arch":                    "cost/bpf/probe/site",
 	"github.com/chromedp":                  "internal/chromium",
 	"golang.org/x/mod":                     "cmd/tare/internal/source",
 	"golang.org/x/sys":                     "*",

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"debug/buildinfo"
 	"debug/elf"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tarehq/tare/cost/bpf"
+	"github.com/tarehq/tare/cost/watch/pods"
 	"github.com/tarehq/tare/internal/cgroup"
 	"github.com/tarehq/tare/internal/task"
 )
@@ -29,6 +31,7 @@ const rescan = 30 * time.Second
 type instance struct {
 	Build
 	pid  int
+	pod  string // namespace and name; "" if it is in none
 	id   task.Identity
 	used time.Duration // CPU in the last interval
 	last counted       // in which requests were seen; the zero value: none yet
@@ -40,6 +43,8 @@ type finder struct {
 	pids   []int
 	groups []string
 	all    bool
+	logs   string     // where pods have theirs; "": they are not looked for
+	node   *pods.Node // nil until check
 
 	started map[int]uint64 // when the processes did that were named
 
@@ -57,15 +62,26 @@ type programFile struct {
 }
 
 func newFinder(o Options) *finder {
-	return &finder{pids: o.PIDs, groups: o.Groups, all: o.AllGo, started: map[int]uint64{},
+	f := &finder{pids: o.PIDs, groups: o.Groups, all: o.AllGo, started: map[int]uint64{},
 		known: map[int][]*instance{}, others: map[int]time.Time{}, programs: map[programFile]Build{}}
+	if o.Pods {
+		f.logs = cmp.Or(o.Logs, pods.Logs)
+	}
+	return f
 }
 
 // any reports whether processes are named at all.
-func (f *finder) any() bool { return len(f.pids) > 0 || len(f.groups) > 0 || f.all }
+func (f *finder) any() bool {
+	return len(f.pids) > 0 || len(f.groups) > 0 || f.all || f.logs != ""
+}
 
 // check finds out whether the processes and groups that are named are there.
-func (f *finder) check() error {
+func (f *finder) check() (err error) {
+	if f.logs != "" {
+		if f.node, err = pods.Open(f.logs); err != nil {
+			return err
+		}
+	}
 	for _, pid := range f.pids {
 		in, err := f.look(pid)
 		if err != nil {
@@ -150,7 +166,7 @@ func (f *finder) numbers() ([]int, error) {
 			all = append(all, members...)
 		}
 	}
-	if f.all {
+	if f.all || f.node != nil {
 		dir, err := os.Open("/proc")
 		if err != nil {
 			return nil, err
@@ -182,6 +198,10 @@ func (f *finder) look(pid int) (*instance, error) {
 		}
 		return nil, err
 	}
+	c, in, err := f.container(pid)
+	if err != nil {
+		return nil, err
+	}
 	build, err := f.program(pid)
 	if err != nil {
 		return nil, err
@@ -189,10 +209,35 @@ func (f *finder) look(pid int) (*instance, error) {
 	if build.ID == "" {
 		return nil, errForeign
 	}
-	if name := environment(pid, "OTEL_SERVICE_NAME"); name != "" {
+	if name := c.Service(); name != "" {
+		build.Service = name
+	} else if name := environment(pid, "OTEL_SERVICE_NAME"); name != "" {
 		build.Service = name
 	}
-	return &instance{Build: build, pid: pid, id: id}, nil
+	one := &instance{Build: build, pid: pid, id: id}
+	if in {
+		one.pod = c.Full()
+	}
+	return one, nil
+}
+
+// errBeside says that a process is in no pod.
+var errBeside = errors.New("it is in no pod")
+
+// container returns the container of a pod that a process is in, if pods are looked for. It
+// is an error if it is in none and nothing else is.
+func (f *finder) container(pid int) (c pods.Container, in bool, err error) {
+	if f.node == nil {
+		return c, false, nil
+	}
+	groups, err := os.ReadFile(task.Path(pid, "cgroup"))
+	if err != nil {
+		return c, false, err
+	}
+	if c, in = f.node.Of(string(groups)); !in && !f.all {
+		return c, false, errBeside
+	}
+	return c, in, nil
 }
 
 // program reads what a process's program says of itself, unless it was read before.

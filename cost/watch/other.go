@@ -15,6 +15,7 @@ import (
 type instance struct {
 	Build
 	pid  int
+	pod  string
 	used time.Duration
 	last counted
 }
@@ -23,7 +24,7 @@ type instance struct {
 type finder struct{ named bool }
 
 func newFinder(o Options) *finder {
-	return &finder{len(o.PIDs) > 0 || len(o.Groups) > 0 || o.AllGo}
+	return &finder{len(o.PIDs) > 0 || len(o.Groups) > 0 || o.AllGo || o.Pods}
 }
 
 func (f *finder) any() bool { return f.named }

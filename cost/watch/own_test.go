@@ -1,6 +1,33 @@
 package watch
 
-import "testing"
+import (
+	"fmt"
+	"hash/maphash"
+	"testing"
+
+	"github.com/tarehq/tare/cost"
+)
+
+// TestPast keeps each chain once, the latest first, whatever the runtime did inside it.
+func TestPast(t *testing.T) {
+	chain := func(inner, handler string) cost.Stack {
+		return cost.Stack{Value: 1, Frames: []cost.Frame{{Func: inner}, {Func: handler}, {Func: "net/http.(*conn).serve"}, {Func: "runtime.goexit"}}}
+	}
+	p := &past{seed: maphash.MakeSeed()}
+	now := []cost.Stack{chain("runtime.mallocgc", "main.a"), chain("[kernel] tcp_sendmsg", "main.a"), chain("runtime.mapaccess1", "main.b"), {Frames: []cost.Frame{{Func: "runtime.gcBgMarkWorker"}}}}
+	if all := p.join(now); len(all) != len(now) || len(p.stacks) != 2 || p.stacks[0].Frames[0].Func != "main.a" || p.stacks[0].Value != 0 {
+		t.Errorf("of nothing: got %d stacks, and %v kept", len(all), p.stacks)
+	}
+	if all := p.join([]cost.Stack{chain("runtime.memmove", "main.b")}); len(all) != 3 || len(p.stacks) != 2 || p.stacks[0].Frames[0].Func != "main.b" {
+		t.Errorf("then: got %d stacks, and %v kept", len(all), p.stacks)
+	}
+	for k := range 2 * remembered {
+		p.join([]cost.Stack{chain("runtime.memmove", fmt.Sprint("main.", k))})
+	}
+	if n := len(p.stacks); n != remembered || p.stacks[0].Frames[0].Func != fmt.Sprint("main.", 2*remembered-1) {
+		t.Errorf("got %d kept, %v, want the latest %d", n, p.stacks[0], remembered)
+	}
+}
 
 // TestThrottle halves the rate only for what is above the budget for long, and takes that
 // back once it is far below.

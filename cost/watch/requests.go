@@ -13,6 +13,10 @@ import (
 // mostCounted is of how many processes requests are counted, of those that use most CPU.
 const mostCounted = 16
 
+// spans are how many windows there are in an interval in which requests are counted. They
+// make a tenth of it, however many they are; each takes the CPU of placing a probe.
+const spans = 10
+
 // counted is how many requests a process answered within some windows, and with how much
 // CPU.
 type counted = probe.Counted
@@ -97,6 +101,9 @@ func (c *counters) open(in *instance) *counter {
 	var err error
 	if one.target, err = probe.Open(in.pid); err == nil {
 		one.probe, err = one.target.NewCounter(c.price)
+	}
+	if err == nil {
+		one.probe.Spans = spans
 	}
 	if err != nil {
 		c.news = append(c.news, fmt.Errorf("requests of %s are not counted, so its costs are per second: %w", in.Service, errors.Join(err, one.close())))

@@ -2,9 +2,11 @@ package watch
 
 import (
 	"cmp"
+	"hash/maphash"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tarehq/tare/cost"
@@ -38,6 +40,9 @@ func (g *groups) at(b Build) *Seen {
 func (g *groups) add(in *instance, p *bpf.Process, n counted) {
 	s := g.at(in.Build)
 	s.PIDs = append(s.PIDs, p.PID)
+	if in.pod != "" && !slices.Contains(s.Pods, in.pod) {
+		s.Pods = append(s.Pods, in.pod)
+	}
 	s.CPU += p.CPU
 	s.Stacks = append(s.Stacks, p.Stacks...)
 	switch {
@@ -98,22 +103,59 @@ func Quantile(times []reply.Bucket, q float64) time.Duration {
 	return 0
 }
 
-// past is the latest stacks of a service: what is learned from them of its chain holds for
-// the few of an interval.
-type past struct{ stacks []cost.Stack }
+// past is the latest chains of calls of a service, each once: what is learned from them
+// holds for the few stacks of an interval.
+type past struct {
+	stacks []cost.Stack
+	seed   maphash.Seed
+}
 
-// remembered is how many stacks are learned from besides an interval's own.
-const remembered = 300
+// remembered is how many chains are learned from besides an interval's own stacks. Going
+// through them is most of what an interval costs.
+const remembered = 100
 
-// join puts the stacks of the past beside an interval's, as stacks that weigh nothing, and
-// keeps the interval's.
+// join puts the chains of the past beside an interval's stacks, as stacks that weigh
+// nothing, and keeps the interval's, the latest first.
 func (p *past) join(now []cost.Stack) []cost.Stack {
 	all := slices.Concat(now, p.stacks)
-	for _, s := range now[:min(len(now), remembered)] {
-		p.stacks = append(p.stacks, cost.Stack{Frames: s.Frames})
+	known := map[uint64]bool{}
+	p.stacks = nil
+	for k := range all {
+		frames := outside(all[k].Frames)
+		key := p.hash(frames)
+		if len(frames) == 0 || known[key] {
+			continue
+		}
+		if len(p.stacks) == remembered {
+			break
+		}
+		known[key] = true
+		p.stacks = append(p.stacks, cost.Stack{Frames: slices.Clone(frames)}) // the rest of the stack is let go
 	}
-	p.stacks = slices.Clone(p.stacks[max(0, len(p.stacks)-remembered):])
 	return all
+}
+
+// outside is a stack without what the runtime and the kernel do for its innermost function,
+// in which stacks of one chain differ.
+func outside(frames []cost.Frame) []cost.Frame {
+	k := slices.IndexFunc(frames, func(f cost.Frame) bool {
+		return !slices.ContainsFunc([]string{"runtime.", "internal/runtime/", "[kernel]"}, func(inner string) bool { return strings.HasPrefix(f.Func, inner) })
+	})
+	if k < 0 {
+		return nil
+	}
+	return frames[k:]
+}
+
+// hash tells chains apart by their functions.
+func (p *past) hash(frames []cost.Frame) uint64 {
+	var h maphash.Hash
+	h.SetSeed(p.seed)
+	for k := range frames {
+		h.WriteString(frames[k].Func)
+		h.WriteByte(0)
+	}
+	return h.Sum64()
 }
 
 // bills charges what was seen, service by service, and forgets services that have gone.
@@ -126,7 +168,7 @@ func (w *Watcher) bills(all []Seen) []Service {
 	for name, builds := range by {
 		at := w.past[name]
 		if at == nil {
-			at = new(past)
+			at = &past{seed: maphash.MakeSeed()}
 			w.past[name] = at
 		}
 		services = append(services, newService(name, builds, at))

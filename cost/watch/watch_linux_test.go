@@ -203,3 +203,64 @@ func TestGone(t *testing.T) {
 		}
 	}
 }
+
+// TestPods watches the pods of a node whose kubelet left the logs of one, and finds a
+// process in that one's control group by its namespace, workload and container.
+func TestPods(t *testing.T) {
+	const uid, id = "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "0411a2a82311fbc65b137ca550d5f7e6b6863bc734759be2f515b0b67062d49a"
+	logs := t.TempDir()
+	for _, dir := range []string{"pods/shop_web-7d4b9c6f5-x2x4z_" + uid + "/server", "containers/web-7d4b9c6f5-x2x4z_shop_server-" + id + ".log"} {
+		if err := os.MkdirAll(filepath.Join(logs, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exe := build(t, "p")
+	inside, kill := run(t, exe, "by-another-name")
+	run(t, exe, "in no pod")
+	group := podGroup(t, uid, id, kill)
+	if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(fmt.Sprint(inside)), 0o600); err != nil {
+		t.Skipf("SKIPPED: no control group can be had: %v", err)
+	}
+	w := start(t, watch.Options{Pods: true, Logs: logs, Every: time.Second, Hz: 99, NoCount: true, Budget: 1})
+	var totals total.Totals
+	s := await(t, w, &totals, "shop/web/server", func(s *watch.Service) bool { return s != nil && s.CPU > 0 })
+	if b := s.Builds; len(b) != 1 || !slices.Equal(b[0].PIDs, []int{inside}) || !slices.Equal(b[0].Pods, []string{"shop/web-7d4b9c6f5-x2x4z"}) {
+		t.Errorf("got %+v, want one process of one pod", b)
+	}
+	for _, all := range totals.All() {
+		if all.Service != "shop/web/server" {
+			t.Errorf("%s is in no pod of this node, want it left alone", all.Service)
+		}
+	}
+	if _, err := watch.Start(t.Context(), watch.Options{Pods: true, Logs: t.TempDir()}); err == nil {
+		t.Error("a machine without a kubelet: no error")
+	}
+}
+
+// podGroup makes the control group of a container of a pod, and removes it once what runs
+// there was killed.
+func podGroup(t *testing.T, uid, id string, kill func()) string {
+	t.Helper()
+	root := ""
+	for _, dir := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup/pids", "/sys/fs/cgroup"} {
+		if _, err := os.Stat(filepath.Join(dir, "cgroup.procs")); err == nil {
+			root = dir
+			break
+		}
+	}
+	top := filepath.Join(root, fmt.Sprintf("tare-test-%d", os.Getpid()))
+	pod := filepath.Join(top, "pod"+uid)
+	group := filepath.Join(pod, id)
+	if err := os.MkdirAll(group, 0o755); root == "" || err != nil {
+		t.Skipf("SKIPPED: no control group can be had: %v", err)
+	}
+	t.Cleanup(func() {
+		kill()
+		for _, dir := range []string{group, pod, top} {
+			for tries := 0; os.Remove(dir) != nil && tries < 100; tries++ { // the kernel has yet to see it empty
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+	})
+	return group
+}

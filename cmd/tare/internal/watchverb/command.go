@@ -27,6 +27,7 @@ type Command struct {
 	What           []string `arg:"" optional:"" name:"url|pid" help:"Services: process IDs, or URLs of services with net/http/pprof. With --since: the folder of --keep."`
 	cli.Process    `group:"Service:"`
 	AllGo          bool          `group:"Service:" help:"Watch every Go program on this machine."`
+	K8s            bool          `name:"k8s" group:"Service:" help:"Watch every Go program in the pods of this node. A service goes by its namespace, workload and container."`
 	Every          time.Duration `default:"10s" help:"Length of an interval: one table, one profile for each service."`
 	For            time.Duration `default:"0s" help:"How long to watch (0s: until interrupted)."`
 	Hz             int           `name:"hz" default:"19" group:"From outside:" help:"From outside: samples a second per CPU."`
@@ -36,7 +37,8 @@ type Command struct {
 	MaxOwners      int           `group:"Output:" default:"50" help:"Owners of a service with series of their own; the others are one, named other."`
 	Listen         string        `group:"Output:" help:"Answer Prometheus at http://ADDR/metrics, such as :9464. Without a host, only this machine is answered." placeholder:"ADDR"`
 	telemetry.Flag `group:"Output:"`
-	Profiles       string        `group:"Output:" help:"Send each profile to Grafana Pyroscope, such as http://localhost:4040, or to Parca, such as http://localhost:7070/api/profiles/writeraw." placeholder:"URL"`
+	RemoteWrite    string        `group:"Output:" help:"Write the metrics to Prometheus (remote write 1.0), such as http://localhost:9090, at the end of each interval." placeholder:"URL"`
+	Profiles       string        `group:"Output:" help:"Send each profile to Grafana Pyroscope, such as http://localhost:4040, to Parca, such as http://localhost:7070/api/profiles/writeraw, or to an OpenTelemetry receiver, such as http://localhost:4318/v1development/profiles." placeholder:"URL"`
 	Keep           string        `group:"Output:" help:"Keep the profiles in this folder, the oldest of which give way." placeholder:"DIR"`
 	KeepBytes      size          `group:"Output:" default:"256MiB" help:"With --keep: size of the folder."`
 	Since          time.Duration `group:"Output:" help:"Show what became dearer or cheaper in this time, and when, by the profiles in a folder of --keep; watch nothing." placeholder:"TIME"`
@@ -51,6 +53,7 @@ func (c *Command) Help() string {
 
   tare watch --pid 4711
   tare watch --all-go --listen :9464 --keep /var/lib/tare
+  tare watch --k8s --listen 0.0.0.0:9464
   tare watch localhost:6060 localhost:6061
   tare watch --since 1h /var/lib/tare
   tare watch --write-rules monitoring
@@ -59,12 +62,13 @@ tare samples all processes by one program in the kernel, at a low rate, for as l
 it runs. It needs Linux and root. For a single process without that, and for a URL, it
 asks for the service's own profile, a tenth of the time.
 
-Every 10 s it prints who in each service spends what. --listen and --otlp offer the
-same as metrics that only grow. --keep keeps a profile for each service and interval,
-with owners as labels, and --since finds in them what became dearer, when, and with
-which build.
+Every 10 s it prints who in each service spends what. --listen, --remote-write and
+--otlp offer the same as metrics that only grow. --keep keeps a profile for each
+service and interval, with owners as labels, and --since finds in them what became
+dearer, when, and with which build.
 
-A service goes by OTEL_SERVICE_NAME of its environment, or else by its program's file.
+A service goes by OTEL_SERVICE_NAME of its environment, or else by its program's file;
+with --k8s, one in a pod by namespace, workload and container.
 Processes come, go, and are replaced by other builds.
 
 tare measures what it uses itself, prints it, and samples less often if that is more
@@ -84,7 +88,7 @@ func (s *size) UnmarshalText(text []byte) error {
 	return nil
 }
 
-const remedy = "tare watch --pid N, tare watch --all-go, or tare watch URL"
+const remedy = "tare watch --pid N, tare watch --all-go, tare watch --k8s, or tare watch URL"
 
 // Run watches until it is told to end.
 func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
@@ -145,7 +149,7 @@ func (c *Command) loop(ctx context.Context, w *watch.Watcher, out *output) error
 
 // options are what is watched, and how.
 func (c *Command) options() (watch.Options, error) {
-	o := watch.Options{AllGo: c.AllGo, Every: c.Every, Hz: c.Hz, NoCount: !c.Count, Answers: c.Answers, Budget: float64(c.Budget) / 100}
+	o := watch.Options{AllGo: c.AllGo, Pods: c.K8s, Every: c.Every, Hz: c.Hz, NoCount: !c.Count, Answers: c.Answers, Budget: float64(c.Budget) / 100}
 	if c.PID != 0 {
 		o.PIDs = append(o.PIDs, c.PID)
 	}
@@ -185,7 +189,7 @@ func (c *Command) options() (watch.Options, error) {
 		}
 		o.Groups = append(o.Groups, dir)
 	}
-	if len(o.PIDs)+len(o.Groups)+len(o.URLs) == 0 && !o.AllGo {
+	if len(o.PIDs)+len(o.Groups)+len(o.URLs) == 0 && !o.AllGo && !o.Pods {
 		return o, cli.Usage(remedy, errors.New("nothing to watch: neither a process nor a URL"))
 	}
 	return o, nil
@@ -206,12 +210,14 @@ func (c *Command) check(t *cli.Terminal, o *watch.Options) error {
 		return cli.Usage("such as --max-owners 50", fmt.Errorf("--max-owners %d: at least 1, at most 1000", c.MaxOwners))
 	case c.Answers < 0 || c.Answers > 16:
 		return cli.Usage("such as --answers 2", fmt.Errorf("--answers %d: at least 0, at most 16", c.Answers))
+	case o.Pods && len(o.PIDs)+len(o.Groups) > 0:
+		return cli.Usage("leave one out", errors.New("--k8s excludes processes, control groups and containers"))
 	case c.Quiet && c.JSON:
 		return cli.Usage("leave one out", errors.New("--quiet and --json exclude one another"))
 	case c.KeepBytes < ring.Least:
 		return cli.Usage("such as --keep-bytes 256MiB", fmt.Errorf("--keep-bytes %s: at least 1 MiB", unit.Format(float64(c.KeepBytes), unit.Bytes)))
 	}
-	outside := len(o.PIDs)+len(o.Groups) > 0 || o.AllGo
+	outside := len(o.PIDs)+len(o.Groups) > 0 || o.AllGo || o.Pods
 	return cmp.Or(t.RefuseFlags(c.Keep == "", "without --keep", "keep-bytes"),
 		t.RefuseFlags(!outside, "for services that profile themselves", "hz", "count", "answers"))
 }

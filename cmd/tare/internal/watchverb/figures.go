@@ -12,7 +12,7 @@ import (
 
 // counts are the figures of the services, of which all but the gauges only grow.
 type counts struct {
-	owners, requests, cpu, counted, perRequest, processes, info, answers []telemetry.Point
+	owners, requests, cpu, counted, perRequest, processes, info, pods, answers []telemetry.Point
 }
 
 // figures are what all intervals come to, and the last of them.
@@ -29,7 +29,7 @@ func (o *output) figures(i *watch.Interval) *telemetry.Figures {
 	own, watched := o.totals.Own()
 	one := func(v float64) []telemetry.Point { return []telemetry.Point{{Value: v}} }
 	failures := []telemetry.Point{}
-	for _, what := range []string{"keep", "otlp", "profile", "upload"} {
+	for _, what := range []string{"keep", "otlp", "profile", "upload", "write"} {
 		failures = append(failures, telemetry.Point{Labels: labels("what", what), Value: float64(o.failed[what])})
 	}
 	return &telemetry.Figures{At: i.Begun.Add(i.Duration), Since: o.begun, Families: []telemetry.Family{
@@ -41,6 +41,7 @@ func (o *output) figures(i *watch.Interval) *telemetry.Figures {
 		{Name: "answer", Help: "Times from when data arrives until the service sends.", Kind: telemetry.Histogram, Unit: "s", Points: c.answers},
 		{Name: "service.processes", Help: "Processes of a service in the last interval.", Kind: telemetry.Gauge, Unit: "{process}", Points: c.processes},
 		{Name: "service.info", Help: "Builds of a service that ran in the last interval.", Kind: telemetry.Gauge, Points: c.info},
+		{Name: "service.pod_info", Help: "Pods of a service that ran in the last interval.", Kind: telemetry.Gauge, Points: c.pods},
 		{Name: "watch.cpu", Help: "CPU that watching took in its own process.", Kind: telemetry.Counter, Unit: "s", Points: one(watched.CPU)},
 		{Name: "watch.kernel", Help: "CPU that taking samples took of the services.", Kind: telemetry.Counter, Unit: "s", Points: one(watched.Kernel)},
 		{Name: "watch.memory", Help: "Resident memory of the process that watches.", Kind: telemetry.Gauge, Unit: "By", Points: one(float64(own.Memory))},
@@ -81,6 +82,9 @@ func (c *counts) add(s *total.Total, last *watch.Service, e *telemetry.Exemplar)
 	}
 	for _, b := range last.Builds {
 		c.info = append(c.info, telemetry.Point{Labels: labels("service", s.Service, "build", b.ID, "revision", b.Revision, "go", b.Go), Value: 1})
+		for _, pod := range b.Pods {
+			c.pods = append(c.pods, telemetry.Point{Labels: labels("service", s.Service, "build", b.ID, "pod", pod), Value: 1})
+		}
 	}
 	if last.Bill.Requests > 0 {
 		c.perRequest = append(c.perRequest, telemetry.Point{Labels: name, Value: last.Bill.CPU / 1e9})

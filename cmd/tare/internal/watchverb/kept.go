@@ -31,11 +31,14 @@ func serveKept(root *os.Root) http.Handler {
 // open opens the profile that a request asks for; nil if there is none.
 func (k *kept) open(r *http.Request) *os.File {
 	service, file := r.PathValue("service"), r.PathValue("file")
-	if !strings.HasSuffix(file, ".pb.gz") || strings.ContainsAny(service+file, `/\`) {
+	if !strings.HasSuffix(file, ".pb.gz") || strings.ContainsAny(file, `/\`) {
 		return nil
 	}
 	// The folder's own name is escaped, and the request's was unescaped.
 	for _, name := range []string{service, escapedIn(r.URL.EscapedPath())} {
+		if strings.ContainsAny(name, `/\`) {
+			continue
+		}
 		if f, err := k.root.Open(path.Join(name, file)); err == nil {
 			return f
 		}

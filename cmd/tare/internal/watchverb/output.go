@@ -13,6 +13,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/telemetry"
 	"github.com/tarehq/tare/cmd/tare/internal/watchverb/upload"
+	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/pprof"
 	"github.com/tarehq/tare/cost/watch"
 	"github.com/tarehq/tare/cost/watch/ring"
@@ -69,7 +70,7 @@ func (o *output) openAll(ctx context.Context) (err error) {
 	if listen != "" {
 		listen = address(listen)
 	}
-	o.export, err = telemetry.Open(ctx, telemetry.Options{Listen: listen, OTLP: c.OTLP, Scope: "github.com/tarehq/tare/cost/watch", Handler: files})
+	o.export, err = telemetry.Open(ctx, telemetry.Options{Listen: listen, OTLP: c.OTLP, Write: c.RemoteWrite, Scope: "github.com/tarehq/tare/cost/watch", Handler: files})
 	if err != nil {
 		return telemetry.Explain(err, "--listen")
 	}
@@ -81,7 +82,7 @@ func (o *output) show(i *watch.Interval) error {
 	o.totals.Add(i)
 	for k := range i.Services {
 		for n := range i.Services[k].Builds {
-			o.keep(i, &i.Services[k].Builds[n])
+			o.keep(i, &i.Services[k].Builds[n], kindsOf(i.Services[k].Bill))
 		}
 	}
 	if o.upload != nil {
@@ -91,6 +92,9 @@ func (o *output) show(i *watch.Interval) error {
 	}
 	if err := o.export.Failed(); err != nil {
 		o.fail("otlp", 1, err)
+	}
+	if lost, why := o.export.Unwritten(); why != nil {
+		o.fail("write", lost, why)
 	}
 	o.export.Note(o.figures(i))
 	for _, w := range i.Warnings {
@@ -105,7 +109,7 @@ func (o *output) show(i *watch.Interval) error {
 }
 
 // keep keeps a build's profile, and sends it.
-func (o *output) keep(i *watch.Interval, s *watch.Seen) {
+func (o *output) keep(i *watch.Interval, s *watch.Seen, kinds map[string]string) {
 	if o.ring == nil && o.upload == nil || len(s.Stacks) == 0 {
 		return
 	}
@@ -118,11 +122,8 @@ func (o *output) keep(i *watch.Interval, s *watch.Seen) {
 		return
 	}
 	if o.upload != nil {
-		labels := []upload.Label{{Name: "__name__", Value: "process_cpu"}, {Name: "service_name", Value: s.Service}, {Name: "build", Value: s.ID}}
-		if s.Revision != "" {
-			labels = append(labels, upload.Label{Name: "revision", Value: s.Revision})
-		}
-		o.upload.Send(labels, b.Bytes())
+		o.upload.Send(&upload.Profile{Service: s.Service, Build: s.ID, Revision: s.Revision, Begun: i.Begun, Duration: s.Window.Duration,
+			PProf: b.Bytes(), Stacks: s.Stacks, Kinds: kinds})
 	}
 	if o.ring == nil {
 		return
@@ -136,6 +137,15 @@ func (o *output) keep(i *watch.Interval, s *watch.Seen) {
 		return
 	}
 	o.kept[s.Service] = path
+}
+
+// kindsOf are the kinds of owners, by their names.
+func kindsOf(b *cost.Bill) map[string]string {
+	kinds := map[string]string{}
+	for k := range b.Items {
+		kinds[b.Items[k].Owner] = b.Items[k].Kind
+	}
+	return kinds
 }
 
 // fail counts what did not work. Watching goes on.

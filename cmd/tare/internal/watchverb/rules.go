@@ -17,7 +17,7 @@ var monitoring embed.FS
 
 // writeRules writes the rules and the dashboard.
 func (c *Command) writeRules(t *cli.Terminal) error {
-	if len(c.What) > 0 || c.Named() || c.AllGo {
+	if len(c.What) > 0 || c.Named() || c.AllGo || c.K8s {
 		return cli.Usage("tare watch --write-rules DIR", errors.New("--write-rules watches nothing"))
 	}
 	if err := os.MkdirAll(c.WriteRules, 0o755); err != nil {

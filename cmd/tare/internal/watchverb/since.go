@@ -24,10 +24,10 @@ func (c *Command) showSince(ctx context.Context, t *cli.Terminal) error {
 	switch {
 	case c.Since < time.Minute:
 		return cli.Usage(example, fmt.Errorf("--since %s: at least 1m", c.Since))
-	case len(c.What) != 1 || c.Named() || c.AllGo:
+	case len(c.What) != 1 || c.Named() || c.AllGo || c.K8s:
 		return cli.Usage(example, errors.New("--since wants the folder of --keep, and no service"))
 	}
-	if err := t.RefuseFlags(true, "beside --since", "every", "for", "hz", "count", "answers", "budget", "max-owners", "listen", "otlp", "profiles", "keep", "keep-bytes", "quiet"); err != nil {
+	if err := t.RefuseFlags(true, "beside --since", "every", "for", "hz", "count", "answers", "budget", "max-owners", "listen", "otlp", "remote-write", "profiles", "keep", "keep-bytes", "quiet"); err != nil {
 		return err
 	}
 	entries, err := ring.List(c.What[0])

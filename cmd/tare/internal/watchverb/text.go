@@ -32,7 +32,8 @@ type serving struct {
 
 type built struct {
 	watch.Build
-	PIDs []int `json:"pids,omitempty"`
+	PIDs []int    `json:"pids,omitempty"`
+	Pods []string `json:"pods,omitempty"`
 }
 
 type answer struct {
@@ -46,7 +47,7 @@ func newRecord(i *watch.Interval) record {
 	for _, s := range i.Services {
 		one := serving{Service: s.Name, Cores: s.CPU.Seconds() / i.Duration.Seconds(), Bill: s.Bill, Answers: newAnswer(&s)}
 		for _, b := range s.Builds {
-			one.Builds = append(one.Builds, built{b.Build, b.PIDs})
+			one.Builds = append(one.Builds, built{b.Build, b.PIDs, b.Pods})
 		}
 		r.Services = append(r.Services, one)
 	}
@@ -166,6 +167,12 @@ func buildText(b *watch.Seen) string {
 		text += fmt.Sprintf(", process %d", b.PIDs[0])
 	case n > 1:
 		text += fmt.Sprintf(", %d processes", n)
+	}
+	switch n := len(b.Pods); {
+	case n == 1:
+		text += ", pod " + b.Pods[0]
+	case n > 1:
+		text += fmt.Sprintf(", %d pods", n)
 	}
 	return text
 }

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -135,6 +136,33 @@ func TestMetrics(t *testing.T) {
 	promtool(t, text, "check", "metrics")
 }
 
+// TestPodMetrics offers a service of pods, and its profiles by a name with slashes in it.
+func TestPodMetrics(t *testing.T) {
+	o, _ := verb(t, &Command{Listen: "127.0.0.1:0", Keep: t.TempDir(), KeepBytes: 1 << 20, Quiet: true})
+	defer o.close()
+	i := interval(time.Now(), "x", 12_000)
+	s := &i.Services[0]
+	s.Name, s.Builds[0].Service, s.Builds[0].Pods = "shop/web/server", "shop/web/server", []string{"shop/web-0"}
+	if err := o.show(i); err != nil {
+		t.Fatal(err)
+	}
+	if text, want := scrape(t, o.export.URL(), ""), `tare_service_pod_info{service="shop/web/server",build="x",pod="shop/web-0"} 1`; !strings.Contains(text, want) {
+		t.Errorf("want %q in\n%s", want, text)
+	}
+	m := regexp.MustCompile(`tare_service_cpu_seconds_total\{service="shop/web/server"\} [0-9.]+ # \{profile="([^"]+)"\}`).FindStringSubmatch(scrape(t, o.export.URL(), "application/openmetrics-text"))
+	if m == nil {
+		t.Fatal("want an exemplar")
+	}
+	base := strings.TrimSuffix(o.export.URL(), "metrics")
+	if p, err := pprof.Read(strings.NewReader(scrape(t, base+"profiles/"+m[1], ""))); err != nil || len(p.Stacks) != 2 {
+		t.Errorf("got %+v, %v, want the profile that the exemplar leads to", p, err)
+	}
+	if html := scrape(t, base+"flame/"+m[1], ""); !strings.Contains(html, "Auth") {
+		t.Errorf("want a page with a flame graph, got %.200s", html)
+	}
+	clitest.CheckPage(t, intervalPage(i), "shop/web/server", "pod shop/web-0")
+}
+
 // promtool runs promtool, or skips what it would check.
 func promtool(t *testing.T, stdin string, args ...string) {
 	t.Helper()
@@ -241,7 +269,7 @@ func TestWatch(t *testing.T) {
 	dir := t.TempDir()
 	var out bytes.Buffer
 	c := &Command{What: []string{service.URL}, Every: time.Second, For: 3500 * time.Millisecond, Hz: 19, Budget: 50, MaxOwners: 10, Count: true,
-		Listen: "0", Flag: telemetry.Flag{OTLP: sink.URL}, Profiles: sink.URL, Keep: dir, KeepBytes: 1 << 20, JSON: true}
+		Listen: "0", Flag: telemetry.Flag{OTLP: sink.URL}, RemoteWrite: sink.URL, Profiles: sink.URL, Keep: dir, KeepBytes: 1 << 20, JSON: true}
 	if err := c.Run(ctx, &cli.Terminal{Out: &out, Err: io.Discard, Given: map[string]bool{}}); err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +286,7 @@ func TestWatch(t *testing.T) {
 	kept, err := filepath.Glob(filepath.Join(dir, "*", "*.pb.gz"))
 	mu.Lock()
 	defer mu.Unlock()
-	if lines < 2 || err != nil || len(kept) < 1 || asked["/v1/metrics"] < 2 || asked["/push.v1.PusherService/Push"] < 1 {
+	if lines < 2 || err != nil || len(kept) < 1 || asked["/v1/metrics"] < 2 || asked["/api/v1/write"] < 3 || asked["/push.v1.PusherService/Push"] < 1 {
 		t.Errorf("got %d lines, %d profiles kept, %v asked", lines, len(kept), asked)
 	}
 }
@@ -270,6 +298,7 @@ func TestUsage(t *testing.T) {
 		"nothing": func(c *Command) { c.What = nil }, "every": func(c *Command) { c.Every = time.Millisecond },
 		"hz": func(c *Command) { c.Hz = 0 }, "budget": func(c *Command) { c.Budget = 0 }, "owners": func(c *Command) { c.MaxOwners = 0 },
 		"answers": func(c *Command) { c.Answers = 99 }, "for": func(c *Command) { c.For = -1 }, "bytes": func(c *Command) { c.KeepBytes = 1 },
+		"pods":  func(c *Command) { c.What, c.K8s = []string{strconv.Itoa(os.Getpid())}, true },
 		"group": func(c *Command) { c.Cgroup = "/no/such" }, "quiet": func(c *Command) { c.Quiet, c.JSON = true, true },
 		"both": func(c *Command) { c.WriteRules, c.Since = "x", time.Hour },
 	} {

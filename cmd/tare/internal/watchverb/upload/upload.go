@@ -1,11 +1,14 @@
-// Package upload sends profiles to a server that keeps them: Grafana Pyroscope, or Parca.
+// Package upload sends profiles to a server that keeps them: Grafana Pyroscope, Parca, or a
+// receiver of OpenTelemetry.
 //
-// Both take pprof's form within JSON, by their own service:
+// The first two take pprof's form within JSON, by their own service:
 //
 //   - Pyroscope: POST /push.v1.PusherService/Push (grafana.com/docs/pyroscope, "Server HTTP
 //     API"), which is meant by a URL without a path;
 //   - Parca: POST /api/profiles/writeraw (proto/parca/profilestore/v1alpha1 of its
 //     repository, which its server mounts below /api), meant by a path that ends so.
+//
+// A receiver takes OTLP profiles at a path that ends in /v1development/profiles.
 package upload
 
 import (
@@ -20,6 +23,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/telemetry"
+	"github.com/tarehq/tare/cost"
 )
 
 // Variable is that of the environment which has header fields, such as
@@ -30,6 +34,17 @@ const Variable = "TARE_PROFILES_HEADERS"
 type Label struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
+}
+
+// Profile is what one build of a service did for a while.
+type Profile struct {
+	Service, Build, Revision string
+	Begun                    time.Time
+	Duration                 time.Duration
+
+	PProf  []byte // in pprof's form and compressed, with owners as labels
+	Stacks []cost.Stack
+	Kinds  map[string]string // of owners by their names, where a single stack does not show them
 }
 
 // Server is where profiles are sent. Its methods are safe for concurrent use.
@@ -51,6 +66,9 @@ func Open(raw string) (*Server, error) {
 	}
 	const queued = 256 // some minutes of many services
 	s := &Server{receiver: receiver, queue: make(chan []byte, queued), done: make(chan struct{})}
+	if s.forOTLP() {
+		receiver.SetHeader(developmentField, developmentNumber)
+	}
 	go s.run()
 	return s, nil
 }
@@ -58,10 +76,12 @@ func Open(raw string) (*Server, error) {
 // forParca reports whether the server is a Parca.
 func (s *Server) forParca() bool { return strings.HasSuffix(s.receiver.Path(), "/profiles/writeraw") }
 
-// Send has a profile, in pprof's form and compressed, sent soon; if too many wait already,
-// it is lost.
-func (s *Server) Send(labels []Label, profile []byte) {
-	body, err := s.body(labels, profile)
+// forOTLP reports whether the server is a receiver of OpenTelemetry.
+func (s *Server) forOTLP() bool { return strings.HasSuffix(s.receiver.Path(), otlpPath) }
+
+// Send has a profile sent soon; if too many wait already, it is lost.
+func (s *Server) Send(p *Profile) {
+	body, err := s.body(p)
 	if err != nil {
 		s.note(err)
 		return
@@ -74,16 +94,23 @@ func (s *Server) Send(labels []Label, profile []byte) {
 }
 
 // body is the request for one profile. Bytes are in base64 in both servers' JSON.
-func (s *Server) body(labels []Label, profile []byte) ([]byte, error) {
-	type sample struct {
+func (s *Server) body(p *Profile) ([]byte, error) {
+	if s.forOTLP() {
+		return p.otlp()
+	}
+	labels := []Label{{"__name__", "process_cpu"}, {"service_name", p.Service}, {"build", p.Build}}
+	if p.Revision != "" {
+		labels = append(labels, Label{"revision", p.Revision})
+	}
+	type raw struct {
 		ID      string `json:"ID,omitempty"` // for Pyroscope
 		Profile []byte `json:"rawProfile"`
 	}
 	type series struct {
-		Labels  any      `json:"labels"`
-		Samples []sample `json:"samples"`
+		Labels  any   `json:"labels"`
+		Samples []raw `json:"samples"`
 	}
-	one := series{Labels: labels, Samples: []sample{{ID: newID(), Profile: profile}}}
+	one := series{Labels: labels, Samples: []raw{{ID: newID(), Profile: p.PProf}}}
 	if s.forParca() {
 		one.Labels = map[string][]Label{"labels": labels}
 		one.Samples[0].ID = ""
@@ -102,8 +129,12 @@ func newID() string {
 // run sends what is queued.
 func (s *Server) run() {
 	defer close(s.done)
+	against := judge
+	if s.forOTLP() {
+		against = judgeOTLP
+	}
 	for body := range s.queue {
-		if err := s.receiver.Post(context.Background(), body, judge); err != nil {
+		if err := s.receiver.Post(context.Background(), body, against); err != nil {
 			s.note(err)
 		}
 	}

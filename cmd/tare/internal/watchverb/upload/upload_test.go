@@ -41,8 +41,7 @@ func receive(t *testing.T, status int) (url string, all func() []asked) {
 // TestForms has each server asked as its documentation says.
 func TestForms(t *testing.T) {
 	t.Setenv(upload.Variable, "X-Scope-OrgID=team%20a")
-	labels := []upload.Label{{Name: "__name__", Value: "process_cpu"}, {Name: "service_name", Value: "shop"}}
-	const name = `[{"name":"__name__","value":"process_cpu"},{"name":"service_name","value":"shop"}]`
+	const name = `[{"name":"__name__","value":"process_cpu"},{"name":"service_name","value":"shop"},{"name":"build","value":"x"}]`
 	id := regexp.MustCompile(`"ID":"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",`)
 	for path, want := range map[string]asked{
 		"":                         {"POST /push.v1.PusherService/Push", "team a", `{"series":[{"labels":` + name + `,"samples":[{"ID",`},
@@ -54,7 +53,7 @@ func TestForms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Send(labels, []byte("profile"))
+		s.Send(&upload.Profile{Service: "shop", Build: "x", PProf: []byte("profile")})
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
@@ -77,7 +76,7 @@ func TestLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Send(nil, []byte("x"))
+	s.Send(&upload.Profile{PProf: []byte("x")})
 	if err := s.Close(); err == nil || !strings.Contains(err.Error(), `1 profiles were lost`) || !strings.Contains(err.Error(), `422 Unprocessable Entity: "so it is"`) {
 		t.Errorf("got %v, want what the server said", err)
 	}
