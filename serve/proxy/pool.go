@@ -322,9 +322,9 @@ func (s *set) choose(key uint64, tried *balance.Skip, panicking float64) (choice
 
 // chooseBy is choose by a policy. A ramp is no reason to fail.
 func (s *set) chooseBy(policy balance.Policy, key uint64, tried *balance.Skip, panicking float64) (choice, bool) {
-	skip, spared := *tried, false
+	skip, spared := tried, false
 	for {
-		i := policy.Pick(key, &skip)
+		i := policy.Pick(key, skip)
 		switch {
 		case i < 0 && spared:
 			return s.chooseAnyway(policy, key, tried, panicking)
@@ -337,6 +337,10 @@ func (s *set) chooseBy(policy balance.Policy, key uint64, tried *balance.Skip, p
 				tried.Add(i)
 				return c, true
 			}
+		}
+		if skip == tried {
+			other := *tried // few have one
+			skip = &other
 		}
 		skip.Add(i)
 	}

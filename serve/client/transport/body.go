@@ -177,7 +177,7 @@ func (b *body) trailers() error {
 		}
 		if n := http1.End(in, seen); n > 0 {
 			fields := http.Header{}
-			if err := http1.Fields(string(in[:n]), fields, &http1.Options{}); err != nil {
+			if err := http1.Fields(string(in[:n]), fields, &strict); err != nil {
 				return err
 			}
 			c.r += n

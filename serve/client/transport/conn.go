@@ -359,6 +359,8 @@ func (x *call) end() {
 	x.c.release()
 }
 
+var strict http1.Options
+
 // head reads one head.
 func (c *conn) head(a *http1.Answer, header http.Header) error {
 	most := cmp.Or(c.t.HeaderBytes, headerBytes)
@@ -367,7 +369,7 @@ func (c *conn) head(a *http1.Answer, header http.Header) error {
 		if n := http1.End(c.buf[c.r:], seen); n > 0 {
 			text := string(c.buf[c.r : c.r+n])
 			c.r += n
-			return a.Parse(text, header, &http1.Options{})
+			return a.Parse(text, header, &strict)
 		}
 		if seen = len(c.buf) - c.r; seen >= most {
 			return fmt.Errorf("the answer's header has more than %d bytes", most)
