@@ -195,6 +195,7 @@ var entries = map[string]string{
 	"github.com/klauspost/compress":        "serve/compress/...",
 	"github.com/andybalholm/brotli":        "serve/compress",
 	"github.com/yuin/goldmark":             "cmd/tare/internal/helpverb/...",
+	"github.com/oschwald/maxminddb-golang": "serve/proxy/gateway/region",
 	"github.com/redis/rueidis":             "serve/redislimit",
 	"go.opentelemetry.io/otel":             "serve/tracing",
 	"modernc.org/sqlite":                   "web/history",

@@ -18,7 +18,7 @@ import (
 )
 
 // moduleDirs are the directories of this repository's modules.
-var moduleDirs = []string{".", "arms", "arms/rivals", "examples/api", "kube", "serve", "serve/compress", "serve/redislimit", "serve/tracing", "web"}
+var moduleDirs = []string{".", "arms", "arms/rivals", "examples/api", "kube", "serve", "serve/compress", "serve/proxy/gateway", "serve/redislimit", "serve/tracing", "web"}
 
 // TestModules finds every module that the tests of the layout look at, and no other,
 // and keeps the ones that others require free of what no proxy has.

@@ -8,6 +8,11 @@
 //	tutorial       httputil.NewSingleHostReverseProxy as it comes, on http.Server
 //	nginx, haproxy, envoy, traefik    becomes that program, set up for speed
 //
+// With -script it prints what clients of some proxies see, second by second, while one of
+// three upstreams fails:
+//
+//	go run ./arms/proxies -script ours,reverse,nginx,haproxy
+//
 // The upstreams are another process, which belongs to no arm, so that what is measured is
 // the proxy alone. They answer what package engine/answers does, and /unsteady: the first
 // of them answers that with 503 for 50 ms of every second. A client whose request failed
@@ -20,6 +25,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/tarehq/tare/arms/arm"
 	"github.com/tarehq/tare/serve"
@@ -29,23 +36,35 @@ func main() {
 	kind := flag.String("proxy", "ours", "which `proxy`: ours, no-retry, steered, reverse, reverse-serve, tutorial, nginx, haproxy, envoy or traefik")
 	role := flag.String("role", "", "launch or upstream: for the program's own use")
 	owner := flag.Int("owner", 0, "the `process` whose end ends the upstream")
+	upstreams := flag.String("upstreams", "", "`addresses` of upstreams, with commas between; the program starts its own if there are none")
+	script := flag.String("script", "", "print what clients of these `proxies` see while an upstream fails")
+	second := flag.Duration("second", time.Second, "how long a second of the script is")
 	flag.Parse()
-	if err := run(*kind, *role, *owner); err != nil {
+	var err error
+	if *script != "" {
+		err = runScript(strings.Split(*script, ","), *second, os.Stdout)
+	} else {
+		err = run(*kind, *role, *owner, *upstreams)
+	}
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "proxies: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(kind, role string, owner int) error {
+func run(kind, role string, owner int, upstreams string) error {
 	switch role {
 	case "launch":
 		return launch(owner)
 	case "upstream":
 		return serveUpstreams(owner)
 	}
-	addresses, err := startUpstreams()
-	if err != nil {
-		return err
+	addresses := strings.Split(upstreams, ",")
+	if upstreams == "" {
+		var err error
+		if addresses, err = startUpstreams(); err != nil {
+			return err
+		}
 	}
 	if external[kind] != nil {
 		return become(kind, os.Getenv("TARE_ADDR"), addresses)

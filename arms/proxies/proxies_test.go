@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"net/http"
@@ -46,15 +47,55 @@ func start(t *testing.T, program, kind string) (url string, end func()) {
 	return "", nil
 }
 
+func build(t *testing.T) (program string) {
+	t.Helper()
+	program = filepath.Join(t.TempDir(), "proxies")
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("building: %v\n%s", err, out)
+	}
+	return program
+}
+
+// TestScript has our proxy hide each fault that can be hidden, run nothing twice, and the
+// tutorials' one, which has no other upstream than the second, see none of the first's.
+func TestScript(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIPPED: the script ends proxies by a signal")
+	}
+	var out, complaints bytes.Buffer
+	cmd := exec.Command(build(t), "-script", "ours,reverse,tutorial", "-second", "200ms")
+	cmd.Stdout, cmd.Stderr = &out, &complaints
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, &complaints)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 2+5*6+2 || lines[0] != "| upstream | second | ours | reverse | tutorial |" {
+		t.Fatalf("got %d lines:\n%s", len(lines), &out)
+	}
+	bad := 0 // of reverse
+	for _, line := range lines[2:32] {
+		cells := strings.Split(line, " | ")
+		if !strings.HasPrefix(cells[2], "0 / ") && !strings.HasPrefix(line, "| stalls") { // whose try takes longer than these clients wait
+			t.Errorf("bad requests that may be repeated: %s", line)
+		}
+		if !strings.HasPrefix(cells[3], "0 / 0 / ") {
+			bad++
+		}
+		if !strings.HasPrefix(cells[4], "0 / 0 / ") {
+			t.Errorf("the upstream that is well fails: %s", line)
+		}
+	}
+	if bad < 10 || !strings.HasPrefix(lines[33], "| POST run twice | | 0 | ") {
+		t.Errorf("%d lines of reverse show failures, want 10 or more; no POST of ours may be run twice:\n%s", bad, &out)
+	}
+}
+
 // TestProxies has each proxy pass the same answers on, and the upstreams end with it.
 func TestProxies(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("SKIPPED: the upstreams need a process group of their own")
 	}
-	program := filepath.Join(t.TempDir(), "proxies")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("building: %v\n%s", err, out)
-	}
+	program := build(t)
 	for _, kind := range []string{"ours", "no-retry", "steered", "reverse", "reverse-serve", "tutorial", "nginx", "haproxy", "envoy", "traefik"} {
 		t.Run(kind, func(t *testing.T) {
 			if strings.Contains("nginx haproxy envoy traefik", kind) {

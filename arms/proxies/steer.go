@@ -2,24 +2,29 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
 
 	"github.com/tarehq/tare/serve/proxy/config"
+	"github.com/tarehq/tare/serve/proxy/gateway/region"
+	"github.com/tarehq/tare/serve/proxy/gateway/region/regiontest"
 )
 
 // changes is how often weights change.
 const changes = 1000
 
-// steer returns what was found of steering: requests are split by a header, and weights
-// change while requests come.
+// steer returns what was found of steering: requests are split by a header and by the
+// client's region, and weights change while requests come.
 func steer(addresses []string) map[string]string {
 	return map[string]string{
 		"split by a header":                  splitByHeader(addresses),
+		"split by the client's region":       splitByRegion(addresses),
 		"failed in 1,000 changes of weights": changeWeights(addresses),
 	}
 }
@@ -69,6 +74,46 @@ func splitByHeader(addresses []string) string {
 	}
 	status := s.Status()
 	if status["new"][0].Requests != 40 || status["old"][0].Requests != 60 {
+		return fmt.Sprintf("no: %+v", status)
+	}
+	return "yes"
+}
+
+// splitByRegion asks from addresses of two regions, as a database has them, and from one that
+// is in none, and counts who is asked.
+func splitByRegion(addresses []string) string {
+	file, err := os.CreateTemp("", "regions-*.mmdb")
+	if err != nil {
+		return err.Error()
+	}
+	defer os.Remove(file.Name())
+	_, err = file.Write(regiontest.Database(map[string]string{"203.0.113.0/24": "DE", "198.51.100.0/24": "US"}))
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err.Error()
+	}
+	s := &config.Site{Regions: func(r config.Regions) (config.RegionFinder, error) { return region.Open(r.Database, r.Field) }}
+	defer s.Close()
+	text, err := json.Marshal(map[string]any{
+		"listen": []any{map[string]any{"address": ":80"}}, "regions": map[string]string{"database": file.Name()},
+		"upstreams": map[string]any{"eu": servers(addresses[1:2], 1), "us": servers(addresses[2:3], 1)},
+		"routes": []any{
+			map[string]any{"path": "/", "region": []string{"DE", "FR"}, "upstream": "eu"},
+			map[string]any{"path": "/", "upstream": "us"},
+		},
+	})
+	if err == nil {
+		err = take(s, text)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	for i := range 90 {
+		r := httptest.NewRequest(http.MethodGet, "/plain", nil)
+		r.RemoteAddr = []string{"203.0.113.7:4711", "198.51.100.7:4711", "192.0.2.7:4711"}[i%3]
+		s.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	status := s.Status()
+	if status["eu"][0].Requests != 30 || status["us"][0].Requests != 60 {
 		return fmt.Sprintf("no: %+v", status)
 	}
 	return "yes"

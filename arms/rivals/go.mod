@@ -193,6 +193,7 @@ replace (
 	github.com/tarehq/tare/arms => ..
 	github.com/tarehq/tare/serve => ../../serve
 	github.com/tarehq/tare/serve/compress => ../../serve/compress
+	github.com/tarehq/tare/serve/proxy/gateway => ../../serve/proxy/gateway
 	github.com/tarehq/tare/serve/redislimit => ../../serve/redislimit
 	github.com/tarehq/tare/serve/tracing => ../../serve/tracing
 )

@@ -82,7 +82,7 @@ func (b *Builder) modFlags(t target) ([]string, error) {
 	}
 	mod := fmt.Sprintf("module %s\n\ngo %s\n\nrequire %s\n\nrequire %s/arms v0.0.0\n",
 		directive(pinned, "module"), directive(pinned, "go"), t.require, modulePath)
-	for _, own := range []string{"", "/arms", "/serve", "/serve/compress", "/serve/redislimit", "/serve/tracing"} {
+	for _, own := range []string{"", "/arms", "/serve", "/serve/compress", "/serve/proxy/gateway", "/serve/redislimit", "/serve/tracing"} {
 		mod += fmt.Sprintf("\nreplace %s%s => %q\n", modulePath, own, filepath.Join(t.dir, "..", "..", own))
 	}
 	cache, err := b.cache()

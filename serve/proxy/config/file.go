@@ -29,13 +29,16 @@ type File struct {
 	Trusted   []netip.Prefix // proxies before this one
 	Forwarded bool           // the field of RFC 7239 is written
 	Grace     time.Duration  // how long requests may go on once the program is to end
+	Linger    time.Duration  // how long they and tunnels may once another process has its sockets
 	AccessLog string         // a file; empty: none
 	Admin     string         // a Unix socket; empty: that of the program's choice
 	NoAdmin   bool           // there is none
+	Regions   Regions        // of clients
 	Upstreams map[string]Upstream
 	Routes    []Route
 
-	guards []Guard // around all routes
+	guards []Guard      // around all routes
+	find   RegionFinder // once it is served; nil: no region is known
 }
 
 // Listener is where requests come from; with a certificate by TLS.
@@ -119,13 +122,18 @@ func Schema() []byte {
 
 func readFile(top tree.Value) *File {
 	var r guardReader
-	k := top.Object("listen!", "name", "trusted", "forwarded", "grace", "access_log", "admin", "middlewares", "guards", "upstreams", "routes!")
+	k := top.Object("listen!", "name", "trusted", "forwarded", "grace", "linger", "access_log", "admin", "regions", "middlewares", "guards", "upstreams", "routes!")
 	f := &File{Forwarded: k["forwarded"].Boolean(), Upstreams: map[string]Upstream{}}
 	f.Name = k["name"].Text("a word such as edge-1", isToken)
 	f.Grace = k["grace"].Duration(0, time.Hour)
 	if !k["grace"].Is {
 		f.Grace = defaultGrace
 	}
+	f.Linger = k["linger"].Duration(0, 24*time.Hour)
+	if !k["linger"].Is {
+		f.Linger = defaultLinger
+	}
+	f.Regions = readRegions(k["regions"])
 	f.AccessLog = k["access_log"].Text("a file", notEmpty)
 	f.Admin = k["admin"].Text("a path for a Unix socket, or none", notEmpty)
 	if f.Admin == "none" {
@@ -151,13 +159,21 @@ func readFile(top tree.Value) *File {
 		f.Upstreams[name] = readUpstream(values[i])
 	}
 	for _, v := range k["routes"].List() {
-		f.Routes = append(f.Routes, readRoute(v, f.Upstreams, guards))
+		r := readRoute(v, f.Upstreams, guards)
+		if len(r.Fields.Regions) > 0 && !k["regions"].Is {
+			v.Wrong("region needs the key regions beside routes, which names a database")
+		}
+		f.Routes = append(f.Routes, r)
 	}
 	return f
 }
 
-// defaultGrace is as long as most orchestrators wait, less a few seconds.
-const defaultGrace = 15 * time.Second
+const (
+	// defaultGrace is as long as most orchestrators wait, less a few seconds.
+	defaultGrace = 15 * time.Second
+	// defaultLinger ends what is open for a long time after a restart, as WebSockets are.
+	defaultLinger = 10 * time.Minute
+)
 
 func readListener(v tree.Value) Listener {
 	k := v.Object("address!", "certificate", "key", "h2c")
@@ -310,12 +326,12 @@ func readServer(v tree.Value, others []proxy.Server) proxy.Server {
 }
 
 func readRoute(v tree.Value, upstreams map[string]Upstream, guards map[string][]Guard) Route {
-	k := v.Object("host", "path!", "method", "header", "cookie", "strip", "upstream", "split", "redirect", "guard", "shadow")
+	k := v.Object("host", "path!", "method", "header", "cookie", "region", "strip", "upstream", "split", "redirect", "guard", "shadow")
 	r := Route{
 		Host:   k["host"].Text("a host", isHost),
 		Path:   k["path"].Text("a pattern that begins with /, such as /api/ or /users/{id}", isPath),
 		Strip:  k["strip"].Text("a path that begins with / and does not end with one", func(s string) bool { return isPath(s) && !strings.HasSuffix(s, "/") }),
-		Fields: routing.Fields{Header: readFields(k["header"]), Cookie: readFields(k["cookie"])},
+		Fields: routing.Fields{Header: readFields(k["header"]), Cookie: readFields(k["cookie"]), Regions: readRegionNames(k["region"])},
 	}
 	for _, m := range k["method"].List() {
 		r.Methods = append(r.Methods, m.Text("a method in capitals, such as POST", func(s string) bool { return isToken(s) && strings.ToUpper(s) == s && s != http.MethodConnect }))

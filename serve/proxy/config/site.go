@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/netip"
 	"reflect"
 	"strconv"
 	"sync"
@@ -24,6 +25,9 @@ type Site struct {
 	// Log gets what goes wrong where no request is to be told: servers that cannot be
 	// found. Nil: nobody. It is to be set before the first file is taken.
 	Log *slog.Logger
+	// Regions opens databases of regions, see [Regions]. Nil: files that name one are
+	// refused. It is to be set before the first file is taken.
+	Regions func(Regions) (RegionFinder, error)
 
 	serving atomic.Pointer[serving]
 
@@ -53,8 +57,13 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // settings stay keep what they have counted. It waits 3 s at most for servers to be found.
 // With an error all stays as it was.
 func (s *Site) Take(f *File) error {
+	find, err := f.OpenRegions(s.Regions)
+	if err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	f.find = find
 	next := map[string]*entry{}
 	var fresh []*entry
 	for name, u := range f.Upstreams {
@@ -184,6 +193,17 @@ func (s *Site) Copies() map[string]Copies {
 	return all
 }
 
+// Region returns the region that an address is in by the file's database; the empty one if
+// none is known.
+func (s *Site) Region(at netip.Addr) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.file == nil || s.file.find == nil {
+		return ""
+	}
+	return s.file.find.Region(at)
+}
+
 // Problems returns why the servers of an upstream could not be found the last time, by
 // upstream.
 func (s *Site) Problems() map[string]string {
@@ -209,6 +229,16 @@ func (s *Site) Drain(upstream, address string, drain bool) error {
 		return fmt.Errorf("there is no upstream %q", upstream)
 	}
 	return e.drain(address, drain)
+}
+
+// CloseIdleConnections closes connections to servers that no request uses, as for want of
+// descriptors.
+func (s *Site) CloseIdleConnections() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for e := range maps.Values(s.entries) {
+		e.transport.CloseIdleConnections()
+	}
 }
 
 // Close ends what the site does of itself.
@@ -242,7 +272,7 @@ func (f *File) router(handler func(Route) (http.Handler, error)) (*router.Router
 		for _, pattern := range r.patterns() {
 			c := byPattern[pattern]
 			if c == nil {
-				c = &routing.Choices{}
+				c = &routing.Choices{Region: func(r *http.Request) string { return regionOf(f.find, r) }}
 				byPattern[pattern], at[pattern] = c, i
 				order = append(order, pattern)
 			}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,9 +19,11 @@ import (
 // admin tells on a Unix socket how the gateway fares, and takes servers out. Who may open
 // the socket may ask: it is the owner's alone.
 type admin struct {
-	path string
-	site *config.Site
-	s    http.Server
+	path      string
+	site      *config.Site
+	l         *net.UnixListener
+	handovers chan<- *handover
+	s         http.Server
 }
 
 // state is what it tells.
@@ -44,8 +47,24 @@ func defaultAdmin() string {
 	return ""
 }
 
-// openAdmin listens at a path; a socket that nobody listens on any more gives way.
-func openAdmin(path string, site *config.Site) (*admin, error) {
+// newAdmin answers on a socket.
+func newAdmin(path string, l *net.UnixListener, g *gateway) *admin {
+	l.SetUnlinkOnClose(true)
+	a := &admin{path: path, site: &g.site, l: l, handovers: g.handovers}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /status", a.status)
+	mux.HandleFunc("GET /metrics", a.metrics)
+	mux.HandleFunc("GET /region", a.region)
+	mux.HandleFunc("POST /drain", func(w http.ResponseWriter, r *http.Request) { a.drain(w, r, true) })
+	mux.HandleFunc("POST /undrain", func(w http.ResponseWriter, r *http.Request) { a.drain(w, r, false) })
+	mux.HandleFunc("POST /handover", a.handOver)
+	a.s = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = a.s.Serve(l) }() // to its end
+	return a
+}
+
+// listenAdmin listens at a path; a socket that nobody listens on any more gives way.
+func listenAdmin(path string) (*net.UnixListener, error) {
 	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
 		c.Close()
 		return nil, &config.Problem{Path: "admin", Text: fmt.Sprintf("%s is in use", path)}
@@ -53,22 +72,15 @@ func openAdmin(path string, site *config.Site) (*admin, error) {
 	if fi, err := os.Stat(path); err == nil && fi.Mode().Type() == os.ModeSocket {
 		_ = os.Remove(path) // else listening fails, and says why
 	}
-	l, err := net.Listen("unix", path)
-	if err == nil {
-		err = os.Chmod(path, 0o600)
-	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		return nil, &config.Problem{Path: "admin", Text: err.Error()}
 	}
-	a := &admin{path: path, site: site}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /status", a.status)
-	mux.HandleFunc("GET /metrics", a.metrics)
-	mux.HandleFunc("POST /drain", func(w http.ResponseWriter, r *http.Request) { a.drain(w, r, true) })
-	mux.HandleFunc("POST /undrain", func(w http.ResponseWriter, r *http.Request) { a.drain(w, r, false) })
-	a.s = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = a.s.Serve(l) }() // to its end
-	return a, nil
+	if err := os.Chmod(path, 0o600); err != nil {
+		l.Close()
+		return nil, &config.Problem{Path: "admin", Text: err.Error()}
+	}
+	return l, nil
 }
 
 func (a *admin) status(w http.ResponseWriter, _ *http.Request) {
@@ -122,9 +134,28 @@ func (a *admin) drain(w http.ResponseWriter, r *http.Request, drain bool) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
+// region tells which region an address is in.
+func (a *admin) region(w http.ResponseWriter, r *http.Request) {
+	at, err := netip.ParseAddr(r.FormValue("address"))
+	if err != nil {
+		http.Error(w, err.Error()+"; want address=203.0.113.7 or another one", http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(located{at, a.site.Region(at)}) // fails when the client has gone
+}
+
 // close ends it, and takes its socket away.
 func (a *admin) close() {
 	if a != nil {
+		a.s.Close()
+	}
+}
+
+// release ends it, and leaves the socket to the process that has it, too.
+func (a *admin) release() {
+	if a != nil {
+		a.l.SetUnlinkOnClose(false)
 		a.s.Close()
 	}
 }

@@ -13,10 +13,12 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/tarehq/tare/serve"
 	"github.com/tarehq/tare/serve/proxy/config"
+	"github.com/tarehq/tare/serve/proxy/gateway/region"
 )
 
 // gateway is the listeners of a site. It is used by one goroutine.
@@ -28,6 +30,10 @@ type gateway struct {
 	servers map[string]*server      // by address
 	leaving sync.WaitGroup          // of servers whose address is no longer in the file
 	failed  chan error
+
+	program   string         // its path when it was started: there may be another one by now
+	former    former         // what there was before the first file
+	handovers chan *handover // to another process
 }
 
 // server serves one address.
@@ -35,12 +41,57 @@ type server struct {
 	serve.Server
 	l           net.Listener
 	certificate atomic.Pointer[tls.Certificate] // nil: no TLS
+	passed      atomic.Bool                     // another process accepts what comes
+	ended       chan struct{}                   // nothing is accepted any more
 }
 
-func newGateway() *gateway {
-	g := &gateway{servers: map[string]*server{}, failed: make(chan error, 1)}
+// newGateway returns one that takes the sockets of the gateway whose admin socket is at a
+// path, or, if that is empty, of the service manager.
+func newGateway(replaces string) (*gateway, error) {
+	g := &gateway{servers: map[string]*server{}, failed: make(chan error, 1), handovers: make(chan *handover)}
 	g.site.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
-	return g
+	g.site.Regions = new(opener).open
+	var err error
+	if g.program, err = os.Executable(); err != nil {
+		return nil, err
+	}
+	if replaces != "" {
+		g.former, err = replace(replaces)
+	} else {
+		g.former, err = activated()
+	}
+	return g, err
+}
+
+// openRegions opens a database of regions.
+func openRegions(r config.Regions) (config.RegionFinder, error) {
+	db, err := region.Open(r.Database, r.Field)
+	if err != nil {
+		return nil, err
+	}
+	return db, nil
+}
+
+// opener opens databases, and returns the one that it has while its file is the same.
+type opener struct {
+	from config.Regions
+	file os.FileInfo
+	find config.RegionFinder
+}
+
+func (o *opener) open(from config.Regions) (config.RegionFinder, error) {
+	fi, err := os.Stat(from.Database)
+	if err != nil {
+		return nil, err
+	}
+	if o.find != nil && o.from == from && os.SameFile(o.file, fi) && o.file.ModTime().Equal(fi.ModTime()) && o.file.Size() == fi.Size() {
+		return o.find, nil
+	}
+	find, err := openRegions(from)
+	if err == nil {
+		*o = opener{from, fi, find}
+	}
+	return find, err
 }
 
 func (g *gateway) addresses() []string { return slices.Sorted(maps.Keys(g.servers)) }
@@ -75,7 +126,11 @@ func (g *gateway) take(data []byte) error {
 	if err != nil {
 		j.close()
 		g.closeNew(next)
-		if tells != g.admin {
+		switch {
+		case tells == g.admin:
+		case g.former.conn != nil:
+			tells.release() // the socket is the other process's yet
+		default:
 			tells.close()
 		}
 		return err
@@ -88,6 +143,9 @@ func (g *gateway) take(data []byte) error {
 	}
 	g.file, g.admin = f, tells
 	g.change(next, pairs)
+	for _, address := range g.former.settle() {
+		g.site.Log.Warn("the file does not listen on a socket that was there", "address", address)
+	}
 	return nil
 }
 
@@ -103,12 +161,19 @@ func (g *gateway) openAdmin(f *config.File) (*admin, error) {
 	case g.admin != nil && g.admin.path == path:
 		return g.admin, nil
 	}
-	a, err := openAdmin(path, &g.site)
-	if err != nil && f.Admin == "" { // nobody has asked for it
-		g.site.Log.Warn("there is no admin socket", "error", err)
-		return nil, nil
+	l, ok := g.former.take("unix", path).(*net.UnixListener)
+	if !ok {
+		var err error
+		l, err = listenAdmin(path)
+		if err != nil && f.Admin == "" { // nobody has asked for it
+			g.site.Log.Warn("there is no admin socket", "error", err)
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	return a, err
+	return newAdmin(path, l, g), nil
 }
 
 // change has the gateway listen with these servers and certificates, and with no others.
@@ -127,7 +192,7 @@ func (g *gateway) change(next map[string]*server, pairs []*tls.Certificate) {
 	grace := g.file.Grace
 	for address, s := range before {
 		if next[address] != s {
-			g.leaving.Go(func() { _ = s.finish(grace) }) // what did not end in time is cut
+			g.leaving.Go(func() { s.finish(grace, false) })
 		}
 	}
 }
@@ -164,9 +229,12 @@ func (g *gateway) open(f *config.File) (map[string]*server, error) {
 			next[l.Address] = s
 			continue
 		}
-		listener, err := net.Listen("tcp", l.Address)
-		if err != nil {
-			return next, &config.Problem{Path: at, Text: err.Error()}
+		listener := g.former.take("tcp", l.Address)
+		if listener == nil {
+			var err error
+			if listener, err = net.Listen("tcp", l.Address); err != nil {
+				return next, &config.Problem{Path: at, Text: err.Error()}
+			}
 		}
 		next[l.Address] = g.newServer(listener, l)
 	}
@@ -174,8 +242,8 @@ func (g *gateway) open(f *config.File) (map[string]*server, error) {
 }
 
 func (g *gateway) newServer(l net.Listener, as config.Listener) *server {
-	s := &server{l: l}
-	s.Handler = g
+	s := &server{l: l, ended: make(chan struct{})}
+	s.Handler, s.Limits.ShutdownGrace = g, lastRequest
 	if as.H2C {
 		s.Protocols = new(http.Protocols)
 		s.Protocols.SetHTTP1(true)
@@ -198,13 +266,14 @@ func (g *gateway) closeNew(next map[string]*server) {
 
 // run serves to the end.
 func (g *gateway) run(s *server) {
+	defer close(s.ended)
 	var err error
-	if s.TLSConfig != nil {
-		err = s.ServeTLS(s.l, "", "")
+	if l := (&frugal{s.l, &g.site}); s.TLSConfig != nil {
+		err = s.ServeTLS(l, "", "")
 	} else {
-		err = s.Serve(s.l)
+		err = s.Serve(l)
 	}
-	if !errors.Is(err, http.ErrServerClosed) {
+	if !errors.Is(err, http.ErrServerClosed) && !s.passed.Load() {
 		select {
 		case g.failed <- fmt.Errorf("serving %s: %w", s.l.Addr(), err):
 		default: // another one has failed
@@ -212,35 +281,57 @@ func (g *gateway) run(s *server) {
 	}
 }
 
-// finish answers requests that have begun, and cuts what takes longer.
-func (s *server) finish(grace time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
-	defer cancel()
-	err := s.Shutdown(ctx)
-	if err != nil {
-		_ = s.Close() // its listener has been closed
-	}
-	return err
+// frugal is a listener that has connections to services which nobody uses closed where the
+// process has no descriptor for a client.
+type frugal struct {
+	net.Listener
+	site *config.Site
 }
 
-// end ends the gateway: requests and tunnels may go on for the file's grace, or to a
-// further signal.
-func (g *gateway) end(now <-chan os.Signal) error {
-	if g.file == nil {
-		return nil
+// Accept returns the next connection. The server asks again if there was no descriptor.
+func (l *frugal) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		l.site.CloseIdleConnections()
 	}
-	defer func() {
-		g.site.Close()
-		g.admin.close()
-		g.journal.Load().close()
-	}()
-	grace := g.file.Grace
-	over := time.Now().Add(grace)
+	return c, err
+}
+
+const (
+	// lastRequest is how long a connection on which nothing comes stays once another process
+	// accepts: its next request is answered, and the client told to open another one. To end
+	// it at once would lose the request that is on its way.
+	lastRequest = 20 * time.Second
+	// lastMoment is the same where nobody is to answer further requests.
+	lastMoment = 250 * time.Millisecond
+)
+
+// finish answers requests that have begun, and cuts what takes longer. If the server was
+// replaced, it also waits for requests on connections that are open.
+func (s *server) finish(most time.Duration, replaced bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), most)
+	defer cancel()
+	if !replaced {
+		// Half of its time over, Shutdown ends connections on which nothing comes.
+		soon, cancel := context.WithTimeout(ctx, 2*lastMoment)
+		defer cancel()
+		if s.Shutdown(soon) == nil {
+			return
+		}
+	}
+	if s.Shutdown(ctx) != nil {
+		_ = s.Close() // its listener has been closed
+	}
+}
+
+// drain has requests and tunnels go on for some time. The channel is closed at their end.
+func (g *gateway) drain(most time.Duration, replaced bool) <-chan struct{} {
+	over := time.Now().Add(most)
 	done := make(chan struct{})
 	go func() {
 		var all sync.WaitGroup
 		for _, s := range g.servers {
-			all.Go(func() { _ = s.finish(grace) }) // what did not end in time is cut
+			all.Go(func() { s.finish(most, replaced) })
 		}
 		all.Wait()
 		g.leaving.Wait()
@@ -249,11 +340,46 @@ func (g *gateway) end(now <-chan os.Signal) error {
 		}
 		close(done)
 	}()
+	return done
+}
+
+// end ends the gateway: requests and tunnels may go on for the file's grace, or to a
+// further signal.
+func (g *gateway) end(now <-chan os.Signal) error {
+	if g.file == nil {
+		return nil
+	}
+	g.admin.close()
 	select {
-	case <-done:
+	case <-g.drain(g.file.Grace, false):
 	case <-now:
 	}
+	g.site.Close()
+	g.journal.Load().close()
 	return nil
+}
+
+// leave ends the gateway once another process has its sockets: what is open may go on for
+// as long as the file says, or to a signal, with which it is to end as usual.
+func (g *gateway) leave(now <-chan os.Signal) error {
+	g.admin.release()
+	g.admin = nil
+	for _, s := range g.servers {
+		s.passed.Store(true)
+		s.l.Close() // Shutdown would have the kernel begin no connections, also not for the other process
+	}
+	for _, s := range g.servers {
+		<-s.ended
+	}
+	g.site.Log.Info("another process accepts what comes", "most", g.file.Linger)
+	select {
+	case <-g.drain(g.file.Linger, true):
+		g.site.Close()
+		g.journal.Load().close()
+		return nil
+	case <-now:
+		return g.end(now)
+	}
 }
 
 // adminPath is where the admin end point is; empty if there is none.

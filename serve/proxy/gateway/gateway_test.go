@@ -54,7 +54,7 @@ func run(t *testing.T) *running {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	r := &running{inW, json.NewDecoder(outR), make(chan error, 1)}
-	go func() { r.ended <- serveInput(inR, outW) }()
+	go func() { r.ended <- serveInput(inR, outW, "") }()
 	return r
 }
 
@@ -343,6 +343,12 @@ func TestDefaultAdmin(t *testing.T) {
 	}
 	if got := get(); got != 200 {
 		t.Errorf("got %d", got)
+	}
+	if status, body := ask(t, socket, "GET", "/region?address=203.0.113.7"); status != 200 || body != `{"address":"203.0.113.7","region":""}`+"\n" {
+		t.Errorf("the region: got %d %q", status, body)
+	}
+	if status, body := ask(t, socket, "GET", "/region?address=x"); status != 400 || !strings.Contains(body, "want address=") {
+		t.Errorf("the region of x: got %d %q", status, body)
 	}
 	_, page := ask(t, socket, "GET", "/metrics")
 	for _, want := range []string{

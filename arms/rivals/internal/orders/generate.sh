@@ -1,7 +1,8 @@
 #!/bin/sh
-# Makes all of this package that is generated: types, gRPC's service and client, Connect's,
-# the gateway's mapping and the OpenAPI document. google/api, of which the mapping's
-# annotations are, comes from the last module that has it.
+# Makes all of this package that is generated: types, gRPC's service and client, Connect's in
+# Go and TypeScript, the gateway's mapping and the OpenAPI document. google/api, of which the
+# mapping's annotations are, comes from the last module that has it. The client in TypeScript
+# needs npx of Node.js, all else Go alone.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)

@@ -7,6 +7,7 @@ package proxyverb
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed" // the schema
 	"encoding/json"
@@ -15,6 +16,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -31,6 +35,10 @@ type Command struct {
 	Check  bool   `help:"Validate the file and exit."`
 	ToJSON bool   `name:"to-json" help:"Print the file as JSON, which the proxy's own program reads."`
 	Schema bool   `help:"Print the JSON Schema of files, for editors, and exit."`
+
+	Region  []string `placeholder:"ADDRESS" help:"Print which region an IP address is in by the file's database, and exit. May be repeated."`
+	JSON    bool     `name:"json" help:"Print regions as JSON."`
+	Replace string   `placeholder:"SOCKET" help:"Take over from the running proxy with this admin socket: no request is lost, and that proxy ends once its requests have."`
 }
 
 // schema is what serve/proxy/gateway -schema prints.
@@ -46,6 +54,8 @@ func (c *Command) Help() string {
   tare proxy --check proxy.yaml
   tare proxy --to-json proxy.yaml > proxy.json
   tare proxy --schema > proxy.schema.json
+  tare proxy --region 203.0.113.7 proxy.yaml
+  tare proxy --replace /run/tare-proxy.sock proxy.yaml
 
 A file of one service on two machines:
 
@@ -62,16 +72,17 @@ A file of one service on two machines:
 
 tare reads the file again when it changes, and upon SIGHUP. A file with a mistake changes
 nothing. Open connections stay. SIGTERM and an interrupt end the proxy after the requests
-that have begun.
+that have begun. SIGUSR2 has a new process take the listening sockets over, as --replace does.
 
 The first start builds the proxy from source, which needs Go.`
 }
 
 // Run serves until it is interrupted.
 func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
+	if err := c.checkFlags(); err != nil {
+		return err
+	}
 	switch {
-	case c.Check && c.ToJSON, c.Schema && (c.Check || c.ToJSON):
-		return cli.Usage("leave all but one out", errors.New("--check, --to-json and --schema exclude one another"))
 	case c.Schema:
 		_, err := io.WriteString(t.Out, schema)
 		return err
@@ -90,10 +101,30 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	if err != nil {
 		return err
 	}
-	if c.Check || c.ToJSON {
+	switch {
+	case len(c.Region) > 0:
+		return c.showRegions(ctx, t, program, f)
+	case c.Check || c.ToJSON:
 		return c.show(ctx, t, program, f)
 	}
 	return c.serve(ctx, t, program, data, f)
+}
+
+// checkFlags refuses flags that ask for different things.
+func (c *Command) checkFlags() error {
+	asked := 0
+	for _, is := range []bool{c.Check, c.ToJSON, c.Schema, len(c.Region) > 0, c.Replace != ""} {
+		if is {
+			asked++
+		}
+	}
+	switch {
+	case asked > 1:
+		return cli.Usage("leave all but one out", errors.New("--check, --to-json, --schema, --region and --replace exclude one another"))
+	case c.JSON && len(c.Region) == 0:
+		return cli.Usage("leave it out", errors.New("--json does nothing without --region"))
+	}
+	return nil
 }
 
 // file is the file as JSON, and where its values stood.
@@ -146,11 +177,11 @@ func build(ctx context.Context, t *cli.Terminal) (string, error) {
 
 // show validates the file, and prints it if asked to.
 func (c *Command) show(ctx context.Context, t *cli.Terminal, program string, f *file) error {
-	problems, err := examine(ctx, program, f.json)
+	r, err := examine(ctx, program, f.json, "-check")
 	if err != nil {
 		return err
 	}
-	if err := f.mistakes(problems); err != nil {
+	if err := f.mistakes(r.Problems); err != nil {
 		return err
 	}
 	if c.ToJSON {
@@ -161,17 +192,63 @@ func (c *Command) show(ctx context.Context, t *cli.Terminal, program string, f *
 	return err
 }
 
-// serve runs the proxy until ctx ends, and gives it the file again when that changes.
-func (c *Command) serve(ctx context.Context, t *cli.Terminal, program string, data []byte, f *file) error {
-	again := make(chan os.Signal, 1)
-	signal.Reset(syscall.SIGHUP) // else it ends the command
-	signal.Notify(again, syscall.SIGHUP)
-	defer signal.Stop(again)
-	g, err := start(program, t.Err)
+// showRegions prints in which region addresses are.
+func (c *Command) showRegions(ctx context.Context, t *cli.Terminal, program string, f *file) error {
+	r, err := examine(ctx, program, f.json, "-region", strings.Join(c.Region, ","))
 	if err != nil {
 		return err
 	}
-	defer g.end()
+	if err := f.mistakes(r.Problems); err != nil {
+		return err
+	}
+	if c.JSON {
+		return t.JSON(r.Regions)
+	}
+	width := 0
+	for _, l := range r.Regions {
+		width = max(width, len(l.Address))
+	}
+	for _, l := range r.Regions {
+		if _, err := fmt.Fprintf(t.Out, "%-*s  %s\n", width, l.Address, cmp.Or(l.Region, "no region is known")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serving is the proxy's process, and those that it has taken the place of.
+type serving struct {
+	*gateway
+	former []*gateway
+}
+
+// end ends them all. The error is that of the one that served last.
+func (s *serving) end() error {
+	var all sync.WaitGroup
+	for _, g := range s.former {
+		all.Go(func() { _ = g.end() }) // what it was at is over
+	}
+	err := s.gateway.end()
+	all.Wait()
+	return err
+}
+
+// serve runs the proxy until ctx ends, and gives it the file again when that changes.
+func (c *Command) serve(ctx context.Context, t *cli.Terminal, program string, data []byte, f *file) error {
+	again, restart := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	signal.Reset(syscall.SIGHUP) // else it ends the command
+	signal.Notify(again, syscall.SIGHUP)
+	defer signal.Stop(again)
+	if signals := restartSignals(); len(signals) > 0 { // Notify would take none for all
+		signal.Notify(restart, signals...)
+		defer signal.Stop(restart)
+	}
+	g, err := start(program, t.Err, c.Replace)
+	if err != nil {
+		return err
+	}
+	s := &serving{gateway: g}
+	defer s.end()
 	if err := c.give(t, g, f); err != nil {
 		return err
 	}
@@ -181,9 +258,14 @@ func (c *Command) serve(ctx context.Context, t *cli.Terminal, program string, da
 		asked := false
 		select {
 		case <-ctx.Done():
-			return g.end()
-		case <-g.ended:
-			return g.end()
+			return s.end()
+		case <-s.ended:
+			return s.end()
+		case <-restart:
+			if err := c.restart(ctx, t, s); err != nil {
+				t.Note("tare: kept the process that serves: %v", err)
+			}
+			continue
 		case <-again:
 			asked = true
 		case <-look.C:
@@ -194,12 +276,39 @@ func (c *Command) serve(ctx context.Context, t *cli.Terminal, program string, da
 		}
 		if err == nil {
 			data = now
-			err = c.reload(t, g, now)
+			err = c.reload(t, s.gateway, now)
 		}
 		if err != nil {
 			t.Note("tare: kept the file that was served: %v", err)
 		}
 	}
+}
+
+// restart has another process take the place of the one that serves, which ends once its
+// requests have.
+func (c *Command) restart(ctx context.Context, t *cli.Terminal, s *serving) error {
+	if s.admin == "" {
+		return errors.New("the other process asks for the sockets by the admin socket: set admin to a path")
+	}
+	data, err := shape.ReadFile(c.File)
+	if err != nil {
+		return err
+	}
+	program, err := build(ctx, t)
+	if err != nil {
+		return err
+	}
+	next, err := start(program, t.Err, s.admin)
+	if err != nil {
+		return err
+	}
+	if err := c.reload(t, next, data); err != nil {
+		_ = next.end() // it serves nothing
+		return err
+	}
+	s.former = append(slices.DeleteFunc(s.former, (*gateway).over), s.gateway)
+	s.gateway = next
+	return nil
 }
 
 func (c *Command) reload(t *cli.Terminal, g *gateway, data []byte) error {

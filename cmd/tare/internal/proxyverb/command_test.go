@@ -75,7 +75,7 @@ func TestMistakes(t *testing.T) {
 		{"listen:\n  - address: 8080\nroutes:\n  - path: /\n    upstrem: api\n",
 			"FILE:2:14: address: got the number 8080; want host:port, such as 127.0.0.1:8080 or :8080\n" +
 				"FILE:4:5: routes[0]: want one of upstream, split and redirect\n" +
-				"FILE:5:14: upstrem: there is no key \"upstrem\"; allowed: host, path, method, header, cookie, strip, upstream, split, redirect, guard, shadow"},
+				"FILE:5:14: upstrem: there is no key \"upstrem\"; allowed: host, path, method, header, cookie, region, strip, upstream, split, redirect, guard, shadow"},
 		{"listen: [\n", "FILE:1:9: not YAML: "},
 		{"listen: []\nlisten: []\n", "FILE:2:1: listen is there twice"},
 		{"", "FILE:1:1: the file is empty"},
@@ -179,15 +179,15 @@ func TestExamples(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(docs.Page("proxy"), -1) {
 		files = append(files, regexp.MustCompile(`(?m)^.*(certificate|key): /etc.*\n`).ReplaceAllString(m[1], "")) // these are not here
 	}
-	if len(files) != 4 {
-		t.Fatalf("found %d files, want 4", len(files))
+	if len(files) != 5 {
+		t.Fatalf("found %d files, want 5", len(files))
 	}
 	accepts := resolve(t)
 	for _, text := range files {
 		if err := accepts(text); err != nil {
 			t.Errorf("the schema refuses it: %v\n%s", err, text)
 		}
-		path := write(t, filepath.Join(t.TempDir(), "proxy.yaml"), text)
+		path := write(t, filepath.Join(t.TempDir(), "proxy.yaml"), strings.Replace(text, "/var/lib/GeoIP/GeoLite2-Country.mmdb", regions, 1))
 		var out output
 		if err := (&Command{File: path, Check: true}).Run(t.Context(), &cli.Terminal{Out: &out, Err: &out}); err != nil || !strings.Contains(out.String(), "proxy.yaml: valid") {
 			t.Errorf("%s\n%v\n%s", text, err, &out)
@@ -283,5 +283,41 @@ func TestServe(t *testing.T) {
 	if c, err := net.Dial("tcp", at); err == nil {
 		c.Close()
 		t.Error("it is listened on yet")
+	}
+}
+
+// regions is what package regiontest makes of {"203.0.113.0/24": "DE", "2001:db8::/32": "FR"}.
+const regions = "testdata/regions.mmdb"
+
+// TestRegion prints the regions of addresses, and says where a database is missing.
+func TestRegion(t *testing.T) {
+	needGo(t)
+	dir := t.TempDir()
+	text := "listen:\n  - address: :80\nregions:\n  database: " + filepath.Join(dir, "gone") + "\nroutes: []\n"
+	path := write(t, filepath.Join(dir, "proxy.yaml"), text)
+	var out output
+	terminal := &cli.Terminal{Out: &out, Err: &out}
+	err := (&Command{File: path, Region: []string{"203.0.113.7"}}).Run(t.Context(), terminal)
+	if err == nil || !strings.HasPrefix(err.Error(), path+":4:13: database: ") {
+		t.Errorf("no database: got %v", err)
+	}
+	write(t, path, strings.Replace(text, filepath.Join(dir, "gone"), regions, 1))
+	for _, c := range []struct {
+		json bool
+		want string
+	}{
+		{false, "203.0.113.7  DE\n2001:db8::1  FR\n192.0.2.1    no region is known\n"},
+		{true, `"region": "FR"`},
+	} {
+		var out output
+		err := (&Command{File: path, JSON: c.json, Region: []string{"203.0.113.7", "2001:db8::1", "192.0.2.1"}}).Run(t.Context(), &cli.Terminal{Out: &out, Err: io.Discard})
+		if err != nil || !strings.Contains(out.String(), c.want) {
+			t.Errorf("got %v, %q, want %q", err, &out, c.want)
+		}
+	}
+	for _, c := range []*Command{{File: path, JSON: true}, {File: path, Check: true, Region: []string{"::1"}}, {File: path, Check: true, Replace: "x"}} {
+		if f, ok := errors.AsType[*cli.Failure](c.Run(t.Context(), terminal)); !ok || f.Status != cli.ExitUsage {
+			t.Errorf("%+v: got %v", c, f)
+		}
 	}
 }

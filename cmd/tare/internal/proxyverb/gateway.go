@@ -6,7 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -16,6 +20,13 @@ type reply struct {
 	Problems  []problem `json:"problems"`
 	Listening []string  `json:"listening"`
 	Admin     string    `json:"admin"`
+	Regions   []located `json:"regions"`
+}
+
+// located is the region of an address; empty: none is known.
+type located struct {
+	Address string `json:"address"`
+	Region  string `json:"region"`
 }
 
 // problem is one thing wrong in a file, by its path.
@@ -24,20 +35,20 @@ type problem struct {
 	Text string `json:"text"`
 }
 
-// examine has the program check a file.
-func examine(ctx context.Context, program string, file []byte) ([]problem, error) {
-	cmd := exec.CommandContext(ctx, program, "-check")
+// examine has the program look at a file, and serve nothing.
+func examine(ctx context.Context, program string, file []byte, args ...string) (reply, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
 	var complaints bytes.Buffer
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(file), &complaints
+	var r reply
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("checking the file: %w: %s", err, bytes.TrimSpace(complaints.Bytes()))
+		return r, fmt.Errorf("checking the file: %w: %s", err, bytes.TrimSpace(complaints.Bytes()))
 	}
-	var r reply
 	if err := json.Unmarshal(out, &r); err != nil {
-		return nil, fmt.Errorf("reading the proxy's reply: %w", err)
+		return r, fmt.Errorf("reading the proxy's reply: %w", err)
 	}
-	return r.Problems, nil
+	return r, nil
 }
 
 // gateway is the proxy while it runs.
@@ -48,12 +59,19 @@ type gateway struct {
 	ended   chan struct{}
 	err     error // once it has ended
 	ending  sync.Once
+	admin   string // its socket; empty: none
 }
 
-// start runs the program. What it complains of goes to stderr.
-func start(program string, stderr io.Writer) (*gateway, error) {
+// start runs the program. What it complains of goes to stderr. It takes the sockets over of
+// the proxy whose admin socket is named, or else those that the service manager gave tare.
+func start(program string, stderr io.Writer, replaces string) (*gateway, error) {
 	g := &gateway{cmd: exec.Command(program), ended: make(chan struct{})}
 	g.cmd.Stderr = stderr
+	if replaces != "" {
+		g.cmd.Args = append(g.cmd.Args, "-replace", replaces)
+	} else {
+		passSockets(g.cmd)
+	}
 	in, err := g.cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -78,6 +96,21 @@ func start(program string, stderr io.Writer) (*gateway, error) {
 	return g, nil
 }
 
+// passSockets has a program get the sockets that the service manager opened for tare (see
+// sd_listen_fds(3)), as if for itself.
+func passSockets(cmd *exec.Cmd) {
+	n, err := strconv.Atoi(os.Getenv("LISTEN_FDS"))
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LISTEN_") })
+	if err != nil || n < 1 || n > 250 || os.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) {
+		return
+	}
+	const first = 3
+	for fd := first; fd < first+n; fd++ {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, os.NewFile(uintptr(fd), "socket"))
+	}
+	cmd.Env = append(cmd.Env, "LISTEN_FDS="+strconv.Itoa(n))
+}
+
 // take gives the program a file.
 func (g *gateway) take(file []byte) (reply, error) {
 	var r reply
@@ -87,7 +120,20 @@ func (g *gateway) take(file []byte) (reply, error) {
 	if err := g.replies.Decode(&r); err != nil {
 		return r, fmt.Errorf("reading the proxy's reply: %w", err)
 	}
+	if len(r.Problems) == 0 {
+		g.admin = r.Admin
+	}
 	return r, nil
+}
+
+// over reports whether the program has ended.
+func (g *gateway) over() bool {
+	select {
+	case <-g.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // patience is how long the program may take to end: less than tare itself has.

@@ -26,7 +26,7 @@ import (
 const modulePath = "github.com/tarehq/tare"
 
 // folders are the repository's modules, by their folders, outer ones first.
-var folders = []string{"", "/serve", "/serve/compress", "/serve/redislimit", "/serve/tracing", "/arms", "/arms/rivals", "/web", "/kube"}
+var folders = []string{"", "/serve", "/serve/compress", "/serve/proxy/gateway", "/serve/redislimit", "/serve/tracing", "/arms", "/arms/rivals", "/web", "/kube"}
 
 // Fetch returns the folder of the source that this binary was built from. The first call
 // for a version downloads it, through the go command and thus by its settings.

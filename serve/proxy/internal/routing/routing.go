@@ -4,18 +4,25 @@ package routing
 import (
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 )
 
-// Fields are header fields and cookies that a request must have. The value "*" stands for
-// any.
-type Fields struct{ Header, Cookie map[string]string }
+// Fields are header fields and cookies that a request must have, and the regions of which
+// its client must be in one. The value "*" stands for any; no regions do so, too.
+type Fields struct {
+	Header, Cookie map[string]string
+	Regions        []string
+}
 
 // none reports whether all requests have them.
-func (f *Fields) none() bool { return len(f.Header) == 0 && len(f.Cookie) == 0 }
+func (f *Fields) none() bool { return len(f.Header) == 0 && len(f.Cookie) == 0 && len(f.Regions) == 0 }
 
-// in reports whether a request has them.
-func (f *Fields) in(r *http.Request) bool {
+// in reports whether a request has them. It finds the client's region if it must.
+func (f *Fields) in(r *http.Request, region func(*http.Request) string) bool {
+	if len(f.Regions) > 0 && !slices.Contains(f.Regions, region(r)) {
+		return false
+	}
 	for name, want := range f.Header {
 		if got := r.Header.Values(name); len(got) == 0 || want != "*" && got[0] != want {
 			return false
@@ -32,6 +39,9 @@ func (f *Fields) in(r *http.Request) bool {
 // Choices are handlers of which the first one whose fields a request has answers it. The
 // zero value has none.
 type Choices struct {
+	// Region tells where a request's client is. It is to be set if fields have regions.
+	Region func(*http.Request) string
+
 	fields   []Fields
 	handlers []http.Handler
 }
@@ -49,7 +59,7 @@ func (c *Choices) Add(f Fields, h http.Handler) {
 
 func (c *Choices) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for i := range c.fields {
-		if c.fields[i].in(r) {
+		if c.fields[i].in(r, c.Region) {
 			c.handlers[i].ServeHTTP(w, r)
 			return
 		}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package proxyverb
+
+import "os"
+
+func restartSignals() []os.Signal { return nil }
