@@ -51,9 +51,9 @@ func TestProblems(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{`{`, "not JSON: unexpected EOF"},
 		{`{} {}`, "not JSON: something follows the first value"},
-		{`[]`, "got a list; want a mapping with the keys listen, name, trusted, forwarded, grace, access_log, admin, middlewares, guards, upstreams, routes"},
+		{`[]`, "got a list; want a mapping with the keys listen, name, trusted, forwarded, grace, linger, access_log, admin, regions, middlewares, guards, upstreams, routes"},
 		{`{}`, "lacks the key listen\nlacks the key routes"},
-		{`{` + rest + route + `, "colour": 1}`, `colour: there is no key "colour"; allowed: listen, name, trusted, forwarded, grace, access_log, admin, middlewares, guards, upstreams, routes`},
+		{`{` + rest + route + `, "colour": 1}`, `colour: there is no key "colour"; allowed: listen, name, trusted, forwarded, grace, linger, access_log, admin, regions, middlewares, guards, upstreams, routes`},
 		{`{"listen": [], ` + route + `, "upstreams": {"a": {"servers": []}}}`, "listen: want at least one address\nupstreams.a.servers: want at least one server"},
 		{`{"listen": [{"address": 80}], "routes": []}`, "listen[0].address: got the number 80; want host:port, such as 127.0.0.1:8080 or :8080"},
 		{`{"listen": [{"address": ":80", "key": "k"}], "routes": []}`, "listen[0]: a certificate and its key go together"},

@@ -181,6 +181,17 @@ func TestDNS(t *testing.T) {
 	}
 }
 
+// TestNoRegions has a file with a database be refused by a site that reads none.
+func TestNoRegions(t *testing.T) {
+	f := parse(t, `{"listen": [{"address": ":80"}], "regions": {"database": "x.mmdb"}, "routes": []}`)
+	if f.Regions.Field != "country.iso_code" || f.Linger != 10*time.Minute {
+		t.Errorf("got %+v, %s", f.Regions, f.Linger)
+	}
+	if err := new(config.Site).Take(f); err == nil || err.Error() != "regions.database: this program reads no such databases" {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestSchema has the schema know the keys that the reader knows, and be JSON.
 func TestSchema(t *testing.T) {
 	var s struct {
@@ -190,12 +201,8 @@ func TestSchema(t *testing.T) {
 				Properties    map[string]any
 				MinProperties int
 			}
-			AdditionalProperties struct {
-				Properties map[string]struct {
-					Properties map[string]any
-					Enum       []string
-				}
-			}
+			Properties           map[string]any
+			AdditionalProperties json.RawMessage // false, or of names of the writer's own
 		}
 	}
 	if err := json.Unmarshal(config.Schema(), &s); err != nil {
@@ -204,7 +211,16 @@ func TestSchema(t *testing.T) {
 	if fmt.Sprint(s.Required) != "[listen routes]" {
 		t.Errorf("required are %q", s.Required)
 	}
-	up := s.Properties["upstreams"].AdditionalProperties.Properties
+	var upstream struct {
+		Properties map[string]struct {
+			Properties map[string]any
+			Enum       []string
+		}
+	}
+	if err := json.Unmarshal(s.Properties["upstreams"].AdditionalProperties, &upstream); err != nil {
+		t.Fatal(err)
+	}
+	up := upstream.Properties
 	if fmt.Sprint(up["scheme"].Enum) != "[http https h2c]" || up["eject"].Properties["failures"] == nil || up["kubernetes"].Properties["service"] == nil || up["dns"].Properties["port"] == nil {
 		t.Errorf("upstreams: %+v", up)
 	}
@@ -212,7 +228,10 @@ func TestSchema(t *testing.T) {
 	if len(mw.Properties) != 10 || mw.MinProperties != 1 {
 		t.Errorf("middlewares: %+v", mw)
 	}
-	if route := s.Properties["routes"].Items.Properties; route["header"] == nil || route["shadow"] == nil {
+	if route := s.Properties["routes"].Items.Properties; route["header"] == nil || route["shadow"] == nil || route["region"] == nil {
 		t.Errorf("routes: %+v", route)
+	}
+	if s.Properties["regions"].Properties["field"] == nil {
+		t.Errorf("regions: %+v", s.Properties["regions"])
 	}
 }
