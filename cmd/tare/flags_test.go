@@ -52,7 +52,7 @@ var otherwise = map[string]string{
 	"budget":      "`ab` has no study that says how long; `watch` bounds what it uses itself",
 	"connections": "`load --rate` opens more, up to 4,096",
 	"for":         "`whatif --for` bounds all windows of a comparison; `watch` has no end",
-	"from":        "`ab` and `flow` read requests, `doctor` evidence",
+	"from":        "`ab` and `flow` read requests, `doctor` evidence, `selftest` its studies",
 	"hz":          "`watch` samples for ever, so less often",
 	"listen":      "`web` is a page to look at, `watch` prints and offers metrics where asked to",
 	"output":      "the ending of `flame --output` says what to write; `init` writes a study, `man` a folder",

@@ -5,10 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tarehq/tare/cmd/tare/internal/noise"
 	"github.com/tarehq/tare/lab/study"
-	"github.com/tarehq/tare/lab/verdict"
-	"github.com/tarehq/tare/stats"
 )
 
 const (
@@ -33,22 +30,4 @@ func dearerBy(null *study.Study, measure, added time.Duration) (*study.Study, er
 	}
 	s.Arms = []study.Arm{spinning(s.Control, leastSpin), spinning(dearer, leastSpin+added)}
 	return s, nil
-}
-
-// countPositive counts a study of known effect, unless it has too few pairs for an interval.
-func countPositive(p *noise.Positive, a *verdict.Analysis) error {
-	c, err := counting(a)
-	if err != nil {
-		return err
-	}
-	p.Studies++
-	p.Shares = append(p.Shares, float64(p.Added)/c.AgainstMedian)
-	p.Differences = append(p.Differences, c.Difference.Value)
-	if c.Verdict == stats.Slower {
-		p.Found++
-	}
-	if c.Difference.Interval.Contains(float64(p.Added)) {
-		p.Holding++
-	}
-	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/noise"
-	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/studies"
 )
 
@@ -42,19 +41,15 @@ func TestPositiveControlCounts(t *testing.T) {
 		{0.0001, 3 * time.Microsecond, 0, 0},
 		{-0.1, 3 * time.Microsecond, 0, 0},
 	} {
-		p := noise.Positive{Added: tc.added}
-		if err := countPositive(&p, analyse(t, nulled(t, 8, tc.share, 0.001))); err != nil {
-			t.Fatal(err)
+		sum := summed(t, counted(t, nulled(t, 8, tc.share, 0.001), tc.added))
+		if sum.Studies != 0 || len(sum.Positive) != 1 {
+			t.Fatalf("%+v: got %+v, want one study of a known difference", tc, sum)
 		}
-		if p.Studies != 1 || p.Found != tc.found || p.Holding != tc.holding || len(p.Shares) != 1 || len(p.Differences) != 1 {
+		if p := sum.Positive[0]; p.Added != tc.added || p.Studies != 1 || p.Found != tc.found || p.Holding != tc.holding || len(p.Shares) != 1 || len(p.Differences) != 1 {
 			t.Errorf("%+v: got %+v", tc, p)
 		}
 	}
-	var p noise.Positive
-	if err := countPositive(&p, analyse(t, &record.Run{Manifest: nulled(t, 1, 0, 0).Manifest})); err == nil || p.Studies != 0 {
-		t.Errorf("without trials: got %+v, want it not counted", p)
-	}
-	p = noise.Positive{Added: 3 * time.Microsecond, Studies: 4, Found: 3, Holding: 4, Shares: []float64{0.1, 0.12, 0.08}}
+	p := noise.Positive{Added: 3 * time.Microsecond, Studies: 4, Found: 3, Holding: 4, Shares: []float64{0.1, 0.12, 0.08}}
 	if got, want := p.String(), "3.00 µs more CPU a request (10.0 %) was found in 3 of 4 studies and lay in the interval of 4"; !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

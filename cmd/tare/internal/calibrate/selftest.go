@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
@@ -20,12 +19,15 @@ import (
 
 // SelftestCmd counts false positives.
 type SelftestCmd struct {
-	Studies int           `help:"Number of A/A studies." default:"20"`
+	Studies int           `help:"Number of studies to have on record of each kind. Those of earlier sittings on this machine count." default:"20"`
 	Measure time.Duration `help:"Length of the measured part of a trial." default:"2s"`
 	// Spin adds positive controls.
 	Spin []time.Duration `help:"After each A/A study, one of a program in which a request takes so much more CPU, such as 1us,5us: how often is it found, and does the interval hold it?" placeholder:"TIME,…"`
+	Anew bool            `help:"Begin anew. The studies on record are set aside."`
+	From []string        `help:"Only sum up the studies in these files, such as those of several machines." placeholder:"FILE,…"`
 	runs.TrialFlags
-	JSON bool `name:"json" help:"Print JSON."`
+	JSON     bool   `name:"json" xor:"form" help:"Print JSON."`
+	Markdown string `placeholder:"FILE" xor:"form" help:"Write the counts as a Markdown table; - is standard output."`
 }
 
 // Help says what is counted.
@@ -33,9 +35,13 @@ func (c *SelftestCmd) Help() string {
 	return `Runs studies of a program against itself, each planned and judged as a study of one's
 own: fresh processes in random order, the looks at 8, 12, 18 and 30 blocks, a twin of the
 control for the noise floor. A verdict of faster or slower is a false one. They are counted
-a second time with the median noise floor of the other studies, which no trial under
-judgement has a part in. A study takes one to five minutes. From then on the footer of
+a second time with the median noise floor of the machine's other studies, which no trial
+under judgement has a part in. A study takes one to five minutes. From then on the footer of
 every report shows the counts.
+
+Each study is kept when it ends. An interruption loses only the one under way, and the next
+sitting goes on: --studies 100 means until there are 100. Studies of another --measure are
+counted apart. --from sums up the files of several machines.
 
 With --spin, programs that are known to cost more are studied in turn with them: is the
 difference found, and does the interval hold it?`
@@ -44,6 +50,7 @@ difference found, and does the interval hold it?`
 const (
 	again        = "again"         // the arm that is the control once more
 	leastMeasure = 2 * time.Second // the least of a trial that counts: see docs/method.md
+	mostLost     = 3               // studies in a row that do not count
 )
 
 // selfTesting is study null with an arm beside its control that is the same program.
@@ -59,15 +66,17 @@ func selfTesting(null *study.Study, measure time.Duration) (*study.Study, error)
 	return s, nil
 }
 
-// Run runs the studies. An interruption keeps the ones that ended.
+// Run runs the studies that the record lacks, or sums up files of them.
 func (c *SelftestCmd) Run(ctx context.Context, t *cli.Terminal) error {
-	if c.Studies < 1 || c.Measure < leastMeasure {
-		return cli.Usage("", fmt.Errorf("--studies %d, --measure %s: at least one study, and %s a trial", c.Studies, c.Measure, leastMeasure))
+	if err := c.check(t); err != nil {
+		return err
 	}
-	for _, added := range c.Spin {
-		if added <= 0 || added > mostSpin {
-			return cli.Usage("", fmt.Errorf("--spin %s: more than 0, and %s at most", added, mostSpin))
+	if len(c.From) > 0 {
+		all, err := noise.ReadStudies(c.From)
+		if err != nil {
+			return err
 		}
+		return c.show(t, all)
 	}
 	cache, err := noise.SelfTests()
 	if err != nil {
@@ -76,193 +85,214 @@ func (c *SelftestCmd) Run(ctx context.Context, t *cli.Terminal) error {
 	if err := runs.CheckDir(cache.Dir, noise.CacheHint); err != nil {
 		return err
 	}
+	if err := c.setAside(t, cache); err != nil {
+		return err
+	}
+	session := newSession(cache, c.TrialFlags, 0)
+	st := selfTest{SelftestCmd: c, cache: cache, run: func(ctx context.Context, s *study.Study) (*record.Run, error) {
+		run, err := measureNull(ctx, t, s, session)
+		session.Seed++ // the next study has another order
+		return run, err
+	}}
 	null, err := studies.Named("null")
 	if err != nil {
 		return err
 	}
-	st := selfTest{SelftestCmd: c, null: null, session: newSession(cache, c.TrialFlags, 0)}
-	if err := st.prepare(); err != nil {
+	if err := st.prepare(null, time.Now().UTC()); err != nil {
 		return err
 	}
-	stopped := st.measure(ctx, t)
-	if st.result.Studies == 0 {
-		return runs.Explain(errors.Join(stopped, st.uncounted))
-	}
-	if st.result.Apart, err = countApart(st.counted); err != nil {
-		return err
-	}
-	return c.conclude(t, st.result, cache, stopped)
+	return st.conclude(t, st.measure(ctx, t))
 }
 
-// selfTest is one under way.
+func (c *SelftestCmd) check(t *cli.Terminal) error {
+	if err := t.RefuseFlags(len(c.From) > 0, "beside --from", "studies", "measure", "spin", "anew", "seed", "module"); err != nil {
+		return err
+	}
+	if c.Studies < 1 || c.Measure < leastMeasure {
+		return cli.Usage("", fmt.Errorf("--studies %d, --measure %s: at least one study, and %s a trial", c.Studies, c.Measure, leastMeasure))
+	}
+	for _, added := range c.Spin {
+		if added <= 0 || added > mostSpin {
+			return cli.Usage("", fmt.Errorf("--spin %s: more than 0, and %s at most", added, mostSpin))
+		}
+	}
+	if c.Markdown == "-" {
+		return nil
+	}
+	return cli.CheckOutputs([]cli.Output{{Flag: "--markdown", Path: c.Markdown}}, c.From...)
+}
+
+// setAside begins anew where that is asked for.
+func (c *SelftestCmd) setAside(t *cli.Terminal, cache noise.Cache) error {
+	if !c.Anew {
+		return nil
+	}
+	to, err := cache.SetAside(time.Now())
+	if err != nil {
+		return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("setting studies aside: %w", err), Hint: noise.CacheHint}
+	}
+	if to != "" {
+		t.Note("the studies until now are in %s", to)
+	}
+	return nil
+}
+
+// selfTest is one sitting.
 type selfTest struct {
 	*SelftestCmd
-	null      *study.Study
-	session   *runs.Session
-	same      *study.Study   // the A/A study
-	positive  []*study.Study // of each of Spin
-	result    noise.SelfTest
-	counted   []*record.Run // A/A runs
-	uncounted error         // why the last study that does not count does not
+	cache   noise.Cache
+	run     func(context.Context, *study.Study) (*record.Run, error)
+	setting noise.Setting
+	begun   time.Time
+	kinds   []kind        // the A/A study, then those of Spin
+	counted []noise.Study // on record, of this machine and setting
 }
 
-// prepare plans the studies.
-func (st *selfTest) prepare() (err error) {
-	if st.same, err = selfTesting(st.null, st.Measure); err != nil {
+// kind is a study that is run many times.
+type kind struct {
+	study *study.Study
+	added time.Duration // 0: A/A
+}
+
+func (k *kind) String() string {
+	if k.added == 0 {
+		return "A/A study"
+	}
+	return "study of " + unit.Format(float64(k.added), unit.Nanoseconds) + " more"
+}
+
+// prepare plans the studies and reads the record.
+func (st *selfTest) prepare(null *study.Study, now time.Time) error {
+	same, err := selfTesting(null, st.Measure)
+	if err != nil {
 		return err
 	}
-	st.result = noise.SelfTest{When: time.Now().UTC(), Machine: noise.Machine(), Looks: st.same.LooksUpTo(0), Measure: st.Measure, Metric: st.same.Primary.Metric}
+	st.begun, st.kinds = now, []kind{{study: same}}
+	st.setting = noise.Setting{Looks: same.LooksUpTo(0), Measure: st.Measure, Metric: same.Primary.Metric}
 	for _, added := range st.Spin {
-		s, err := dearerBy(st.null, st.Measure, added)
+		s, err := dearerBy(null, st.Measure, added)
 		if err != nil {
 			return err
 		}
-		st.positive = append(st.positive, s)
-		st.result.Positive = append(st.result.Positive, noise.Positive{Added: added})
+		st.kinds = append(st.kinds, kind{s, added})
+	}
+	if st.counted, err = st.cache.Studies(st.setting); err != nil {
+		return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: "`tare selftest --anew` sets that file aside"}
 	}
 	return nil
 }
 
-// measure runs the studies in turn, and returns what stopped them.
+// next is the kind of which the record has the fewest studies, and how many; nil where it
+// has enough of all.
+func (st *selfTest) next() (least *kind, have int) {
+	have = st.Studies
+	for i := range st.kinds {
+		n := 0
+		for j := range st.counted {
+			if st.counted[j].Added == st.kinds[i].added {
+				n++
+			}
+		}
+		if n < have {
+			least, have = &st.kinds[i], n
+		}
+	}
+	return least, have
+}
+
+// measure runs the studies that the record lacks, and returns what stopped them. Each is
+// kept when it ends; one that does not count is told, and run again.
 func (st *selfTest) measure(ctx context.Context, t *cli.Terminal) error {
-	for i := range st.Studies {
-		err := st.study(ctx, t, st.same, func(run *record.Run, a *verdict.Analysis) (string, error) {
-			if err := countStudy(&st.result, a); err != nil {
-				return "", err
-			}
-			st.counted = append(st.counted, run)
-			r := &st.result
-			return fmt.Sprintf("A/A study %d of %d: %s; so far intervals that exclude no difference: %d, verdicts: %d", i+1, st.Studies,
-				unit.Change(r.Effects[r.Studies-1]), r.Excluding, r.Verdicts), nil
-		})
+	for lost := 0; ; {
+		k, have := st.next()
+		if k == nil {
+			return nil
+		}
+		run, err := st.run(ctx, k.study)
 		if err != nil {
 			return err
 		}
-		for k, s := range st.positive {
-			err := st.study(ctx, t, s, func(_ *record.Run, a *verdict.Analysis) (string, error) {
-				err := countPositive(&st.result.Positive[k], a)
-				return "so far " + st.result.Positive[k].String(), err
-			})
-			if err != nil {
-				return err
+		made, err := st.count(run, k.added)
+		if err != nil {
+			if lost++; lost == mostLost {
+				return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("%d studies in a row do not count, the last one because %w", lost, err), Hint: "`tare env` shows what disturbs this machine"}
 			}
-		}
-	}
-	return nil
-}
-
-// study runs one study and tells what counting it gave; one that does not count is told,
-// too.
-func (st *selfTest) study(ctx context.Context, t *cli.Terminal, s *study.Study, count func(*record.Run, *verdict.Analysis) (string, error)) error {
-	run, err := measureNull(ctx, t, s, st.session)
-	if err != nil {
-		return err
-	}
-	st.session.Seed++
-	a, err := verdict.Analyse(run)
-	if err != nil {
-		return err
-	}
-	said, err := count(run, a)
-	if err != nil {
-		st.uncounted = err
-		said = "this study does not count: " + err.Error()
-	}
-	fmt.Fprintln(t.Err, said)
-	return nil
-}
-
-// conclude keeps what was counted until the last study, or what stopped them, and
-// shows it, also where it cannot be kept.
-func (c *SelftestCmd) conclude(t *cli.Terminal, result noise.SelfTest, cache noise.Cache, stopped error) error {
-	unkept := cache.Write(result)
-	if c.JSON {
-		return errors.Join(t.JSON(result), runs.Explain(stopped), unkept)
-	}
-	fmt.Fprintln(t.Out, result)
-	return errors.Join(runs.Explain(stopped), unkept)
-}
-
-// counting is a study's decision. One without the pairs of trials that any interval takes
-// could not have told anything and is not to be counted: the error says so.
-func counting(a *verdict.Analysis) (*verdict.Comparison, error) {
-	pairs, least := 0, stats.BlocksForFamily(1, stats.StudyAlpha)
-	c := decision(a)
-	if c != nil {
-		pairs = c.N
-	}
-	if pairs < least {
-		return nil, fmt.Errorf("%s of trials of run %s count, an interval takes %d", unit.Plural(pairs, "pair"), a.Manifest.ID, least)
-	}
-	return c, nil
-}
-
-// countStudy counts one A/A study, unless it has too few pairs for an interval.
-func countStudy(s *noise.SelfTest, a *verdict.Analysis) error {
-	c, err := counting(a)
-	if err != nil {
-		return err
-	}
-	s.Studies++
-	s.Effects = append(s.Effects, c.Effect.Effect)
-	if !c.Effect.Interval.Contains(0) {
-		s.Excluding++
-	}
-	if isFalse(c) {
-		s.Verdicts++
-	}
-	s.Bound = stats.ClopperPearson(s.Verdicts, s.Studies, 0.05)
-	return nil
-}
-
-// decision is the comparison that an A/A study is planned for, nil without trials.
-func decision(a *verdict.Analysis) *verdict.Comparison {
-	if all := a.Decisions(); len(all) > 0 {
-		return all[0]
-	}
-	return nil
-}
-
-func isFalse(c *verdict.Comparison) bool {
-	return c.Verdict == stats.Faster || c.Verdict == stats.Slower
-}
-
-// countApart counts the false verdicts of A/A studies if the noise floor of each is the
-// median of those that the others' twins show.
-func countApart(counted []*record.Run) (verdicts int, err error) {
-	for i, run := range counted {
-		var floors, blocks []float64
-		for j, other := range counted {
-			if i == j {
-				continue
-			}
-			a, err := verdict.Analyse(other)
-			if err != nil {
-				return 0, err
-			}
-			if all, n := a.Floors(); n > 0 {
-				floors, blocks = append(floors, all[other.Manifest.Study.Primary.Metric]), append(blocks, float64(n))
-			}
-		}
-		if len(floors) == 0 {
+			t.Note("this study does not count: %v", err)
 			continue
 		}
-		a, err := verdict.Analyse(withFloor(run, stats.Median(floors), stats.Median(blocks)))
+		lost = 0
+		st.counted = append(st.counted, made)
+		if err := st.cache.Add(made); err != nil {
+			return err
+		}
+		sum, err := noise.Sum(st.counted)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		if c := decision(a); c != nil && isFalse(c) {
-			verdicts++
-		}
+		t.Note("%s %d of %d: %s; so far false verdicts in A/A studies: %d of %d%s", k, have+1, st.Studies, unit.Change(made.Effect), sum.Verdicts, sum.Studies, soFar(sum, k.added))
 	}
-	return verdicts, nil
 }
 
-// withFloor is a run without its twin, and with this noise floor of so many blocks.
-func withFloor(run *record.Run, floor, blocks float64) *record.Run {
-	r := *run
-	r.Manifest.Study.Twin = false
-	r.Manifest.Floor, r.Manifest.FloorN = map[string]float64{r.Manifest.Study.Primary.Metric: floor}, int(blocks)
-	r.Trials = slices.DeleteFunc(slices.Clone(run.Trials), func(t record.Trial) bool { return t.Twin })
-	return &r
+// soFar is what was counted of a known difference, "" of none.
+func soFar(sum noise.SelfTest, added time.Duration) string {
+	for _, p := range sum.Positive {
+		if p.Added == added {
+			return "; " + p.String()
+		}
+	}
+	return ""
+}
+
+// count is what a study's run says. One without the pairs of trials that any interval takes
+// could not have told anything and is not to be counted: the error says so.
+func (st *selfTest) count(run *record.Run, added time.Duration) (made noise.Study, err error) {
+	a, err := verdict.Analyse(run)
+	if err != nil {
+		return made, err
+	}
+	var c *verdict.Comparison
+	pairs, least := 0, stats.BlocksForFamily(1, stats.StudyAlpha)
+	if all := a.Decisions(); len(all) > 0 {
+		c, pairs = all[0], all[0].N
+	}
+	if pairs < least {
+		return made, fmt.Errorf("%s of trials of run %s count, an interval takes %d", unit.Plural(pairs, "pair"), a.Manifest.ID, least)
+	}
+	floors, twinned := a.Floors()
+	return noise.Study{
+		Setting: st.setting, Machine: noise.Machine(), Sitting: st.begun, When: time.Now().UTC(), Run: run.Dir, Added: added,
+		Paired: c.Paired, Alpha: c.Alpha, Threshold: c.Threshold, Verdict: c.Verdict, Effect: c.Effect.Effect, Excluding: !c.Effect.Interval.Contains(0),
+		TwinFloor: floors[c.Metric.Name], TwinPairs: twinned,
+		Control: c.AgainstMedian, Difference: c.Difference.Value, Holding: c.Difference.Interval.Contains(float64(added)),
+	}, nil
+}
+
+// conclude shows the record and what stopped the studies.
+func (st *selfTest) conclude(t *cli.Terminal, stopped error) error {
+	if len(st.counted) == 0 {
+		return runs.Explain(stopped)
+	}
+	err := st.show(t, st.counted)
+	t.Note("the studies are kept in %s; `tare selftest --from FILE,…` sums up those of several machines", st.cache.Path())
+	return errors.Join(runs.Explain(stopped), err)
+}
+
+// show sums up studies in the form asked for.
+func (c *SelftestCmd) show(t *cli.Terminal, all []noise.Study) error {
+	if len(all) == 0 {
+		return errors.New("no study is on record in these files")
+	}
+	sum, err := noise.Sum(all)
+	switch {
+	case err != nil:
+		return err
+	case c.JSON:
+		return t.JSON(sum)
+	case c.Markdown == "-":
+		return markdown(sum)(t.Out)
+	case c.Markdown != "":
+		return cli.WriteFile(c.Markdown, markdown(sum))
+	}
+	fmt.Fprintln(t.Out, sum)
+	return nil
 }

@@ -8,25 +8,35 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/noise"
 	"github.com/tarehq/tare/lab/record"
-	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/studies"
 )
+
+// named reads study null once, as reading it takes long.
+var named = sync.OnceValues(func() (*study.Study, error) { return studies.Named("null") })
+
+func readNull(t *testing.T) *study.Study {
+	t.Helper()
+	null, err := named()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return null
+}
 
 // nulled is an A/A study of so many blocks, in which the arm and the control's twin
 // differ from the control by these shares, give or take a hundredth of them.
 func nulled(t *testing.T, blocks int, arm, twin float64) *record.Run {
 	t.Helper()
-	null, err := studies.Named("null")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := selfTesting(null, leastMeasure)
+	s, err := selfTesting(readNull(t), leastMeasure)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,14 +53,39 @@ func nulled(t *testing.T, blocks int, arm, twin float64) *record.Run {
 	return r
 }
 
-func analyse(t *testing.T, r *record.Run) *verdict.Analysis {
+// counted is what a study's run says, which must count.
+func counted(t *testing.T, r *record.Run, added time.Duration) noise.Study {
 	t.Helper()
-	a, err := verdict.Analyse(r)
+	made, err := sitting(t, noise.Cache{}, 1).count(r, added)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a
+	return made
 }
+
+func summed(t *testing.T, all ...noise.Study) noise.SelfTest {
+	t.Helper()
+	sum, err := noise.Sum(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+// begun is when the last sitting of the tests began: each at another time.
+var begun atomic.Int64
+
+// sitting is one that wants so many studies of each kind.
+func sitting(t *testing.T, cache noise.Cache, studies int, spin ...time.Duration) *selfTest {
+	t.Helper()
+	st := &selfTest{SelftestCmd: &SelftestCmd{Studies: studies, Measure: leastMeasure, Spin: spin}, cache: cache}
+	if err := st.prepare(readNull(t), time.Unix(begun.Add(1), 0)); err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+func silent() *cli.Terminal { return &cli.Terminal{Out: io.Discard, Err: io.Discard, Width: 80} }
 
 // An A/A study is planned as one of the user's own: all looks, a twin beside the arm
 // that is judged.
@@ -64,20 +99,13 @@ func TestSelfTestIsPlannedAsOthers(t *testing.T) {
 // A study whose trials were lost could not have shown a false positive: to count it
 // would make the share of them smaller than it is.
 func TestSelfTestCountsWhatCouldTell(t *testing.T) {
-	var s noise.SelfTest
 	for _, blocks := range []int{0, 1, 5} {
-		if err := countStudy(&s, analyse(t, nulled(t, blocks, 0.05, 0.001))); err == nil {
+		if _, err := sitting(t, noise.Cache{}, 1).count(nulled(t, blocks, 0.05, 0.001), 0); err == nil {
 			t.Errorf("%d blocks: it is counted", blocks)
 		}
 	}
-	if s.Studies != 0 || len(s.Effects) != 0 {
-		t.Errorf("got %+v, want nothing counted", s)
-	}
 	for arm, verdicts := range map[float64]int{0.05: 1, 0.0001: 0} {
-		s = noise.SelfTest{}
-		if err := countStudy(&s, analyse(t, nulled(t, 8, arm, 0.001))); err != nil {
-			t.Errorf("8 blocks: %v", err)
-		}
+		s := summed(t, counted(t, nulled(t, 8, arm, 0.001), 0))
 		if s.Studies != 1 || s.Excluding != 1 || s.Verdicts != verdicts || len(s.Effects) != 1 {
 			t.Errorf("difference %g: got %+v, want one study that excludes no difference, and %d verdicts", arm, s, verdicts)
 		}
@@ -85,25 +113,145 @@ func TestSelfTestCountsWhatCouldTell(t *testing.T) {
 }
 
 // A study's own twin may be as far off as the arm, and hide it; the twins of others do
-// not. Nor does a study have a part in its own floor where it is counted apart.
+// not. Nor does a study have a part in its own floor where it is counted apart, nor does
+// another machine.
 func TestSelfTestFloorOfOthers(t *testing.T) {
-	hidden := nulled(t, 8, 0.05, 0.08)
-	var s noise.SelfTest
-	if err := countStudy(&s, analyse(t, hidden)); err != nil || s.Verdicts != 0 {
-		t.Fatalf("got %d verdicts, %v; want the twin to hide the difference", s.Verdicts, err)
+	hidden, quiet := counted(t, nulled(t, 8, 0.05, 0.08), 0), counted(t, nulled(t, 8, 0.0001, 0.001), 0)
+	if s := summed(t, hidden); s.Verdicts != 0 {
+		t.Fatalf("got %d verdicts, want the twin to hide the difference", s.Verdicts)
 	}
-	quiet := nulled(t, 8, 0.0001, 0.001)
+	elsewhere := quiet
+	elsewhere.Machine = "another"
 	for _, tc := range []struct {
 		name string
-		runs []*record.Run
+		all  []noise.Study
 		want int
 	}{
-		{"alone", []*record.Run{hidden}, 0},
-		{"among quiet ones", []*record.Run{hidden, quiet, quiet}, 1},
-		{"among those that hide it", []*record.Run{hidden, nulled(t, 8, 0.0001, 0.08)}, 0},
+		{"alone", []noise.Study{hidden}, 0},
+		{"among quiet ones", []noise.Study{hidden, quiet, quiet}, 1},
+		{"among those that hide it", []noise.Study{hidden, counted(t, nulled(t, 8, 0.0001, 0.08), 0)}, 0},
+		{"among those of another machine", []noise.Study{hidden, elsewhere, elsewhere}, 0},
 	} {
-		if got, err := countApart(tc.runs); err != nil || got != tc.want {
-			t.Errorf("%s: got %d verdicts, %v; want %d", tc.name, got, err, tc.want)
+		if got := summed(t, tc.all...).Apart; got != tc.want {
+			t.Errorf("%s: got %d verdicts, want %d", tc.name, got, tc.want)
+		}
+	}
+}
+
+// Each study is kept when it ends, whatever ends the sitting, and the next goes on with the
+// kind that has the fewest.
+func TestSelfTestGoesOn(t *testing.T) {
+	cache := noise.Cache{Dir: t.TempDir(), File: "studies.json"}
+	measure := func(studies, most int) (ran []string, err error) {
+		st := sitting(t, cache, studies, 3*time.Microsecond)
+		st.run = func(_ context.Context, s *study.Study) (*record.Run, error) {
+			if len(ran) == most {
+				return nil, context.Canceled
+			}
+			ran = append(ran, s.Primary.Arm)
+			if s.Primary.Arm == dearer {
+				return nulled(t, 8, 0.1, 0.001), nil
+			}
+			return nulled(t, 8, 0.05, 0.001), nil
+		}
+		return ran, st.measure(t.Context(), silent())
+	}
+	for i, tc := range []struct {
+		studies, most int
+		ran           []string
+		stopped       bool
+		have, spun    int
+	}{
+		{2, 3, []string{again, dearer, again}, true, 2, 1},
+		{2, 9, []string{dearer}, false, 2, 2},
+		{2, 9, nil, false, 2, 2},
+		{3, 9, []string{again, dearer}, false, 3, 3},
+	} {
+		ran, err := measure(tc.studies, tc.most)
+		if !slices.Equal(ran, tc.ran) || errors.Is(err, context.Canceled) != tc.stopped || !tc.stopped && err != nil {
+			t.Errorf("sitting %d: ran %q, %v; want %q, stopped %t", i+1, ran, err, tc.ran, tc.stopped)
+		}
+		kept, err := noise.ReadStudies([]string{cache.Path()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := summed(t, kept...); s.Studies != tc.have || s.Verdicts != tc.have || s.Positive[0].Found != tc.spun {
+			t.Errorf("sitting %d: got %+v, want %d and %d studies", i+1, s, tc.have, tc.spun)
+		}
+	}
+	kept, err := noise.ReadStudies([]string{cache.Path()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := summed(t, kept...); s.Sittings != 3 || len(s.Machines) != 1 || !strings.Contains(s.String(), "3 of 3 A/A studies on this machine gave a false verdict") || !strings.Contains(s.String(), "; 3 sittings until ") {
+		t.Errorf("got %+v: %s; want three sittings that ran something", s, s)
+	}
+	other := sitting(t, cache, 1)
+	other.setting.Measure++
+	if mine, err := cache.Studies(other.setting); err != nil || len(mine) != 0 {
+		t.Errorf("another measured part: got %d studies, %v, want none", len(mine), err)
+	}
+	if to, err := cache.SetAside(time.Now()); err != nil || to == "" {
+		t.Errorf("set aside: got %q, %v", to, err)
+	}
+	if ran, err := measure(1, 9); err != nil || len(ran) != 2 {
+		t.Errorf("begun anew: ran %q, %v, want one of each kind", ran, err)
+	}
+}
+
+// Studies that cannot count do not go on for ever.
+func TestSelfTestGivesUp(t *testing.T) {
+	cache, ran := noise.Cache{Dir: t.TempDir(), File: "studies.json"}, 0
+	st := sitting(t, cache, 20)
+	st.run = func(context.Context, *study.Study) (*record.Run, error) {
+		ran++
+		return nulled(t, 1, 0, 0.001), nil
+	}
+	if err := st.measure(t.Context(), silent()); err == nil || ran != mostLost || cli.PrintError(silent(), err) != cli.ExitFailed {
+		t.Errorf("got %v after %d studies, want it to fail after %d", err, ran, mostLost)
+	}
+}
+
+// Files of several machines are summed up, a study that two of them hold once. Studies of
+// different settings are not.
+func TestSelfTestFrom(t *testing.T) {
+	here, there := counted(t, nulled(t, 8, 0.05, 0.001), 0), counted(t, nulled(t, 8, 0.0001, 0.001), 0)
+	there.Machine, there.When = "another", here.When
+	dear := counted(t, nulled(t, 8, 0.1, 0.001), 3*time.Microsecond)
+	dear.Machine, dear.When = "another", here.When.Add(time.Minute)
+	longer := there
+	longer.Measure, longer.When = longer.Measure+1, longer.When.Add(time.Hour)
+	dir := t.TempDir()
+	file := func(name string, content any) string {
+		if err := (noise.Cache{Dir: dir, File: name}).Write(content); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Join(dir, name)
+	}
+	a, b := file("a.json", []noise.Study{here}), file("b.json", []noise.Study{here, there, dear})
+	for _, tc := range []struct {
+		cmd  SelftestCmd
+		want string
+	}{
+		{SelftestCmd{From: []string{a, b}}, "1 of 2 A/A studies on 2 machines gave a false verdict"},
+		{SelftestCmd{From: []string{a, b}, Markdown: "-"}, "| none | – | 2 | 1, 50.0 % (1.3 % to 98.7 %) |"},
+		{SelftestCmd{From: []string{a, b}, Markdown: "-"}, "| 3.00 µs | 10.0 % | 1 | 1, 100"},
+		{SelftestCmd{From: []string{a, b}, JSON: true}, `"sittings": 3`},
+		{SelftestCmd{From: []string{b, file("c.json", []noise.Study{longer})}}, "different settings"},
+		{SelftestCmd{From: []string{file("d.json", []noise.Study{{Machine: "x"}})}}, "element 0 is not a study"},
+		{SelftestCmd{From: []string{file("e.json", "nothing")}}, "e.json"},
+		{SelftestCmd{From: []string{file("f.json", []noise.Study{})}}, "no study is on record"},
+		{SelftestCmd{From: []string{filepath.Join(dir, "none.json")}}, "no such file"},
+	} {
+		var out strings.Builder
+		on := silent()
+		on.Out = &out
+		tc.cmd.Studies, tc.cmd.Measure = 20, leastMeasure
+		if err := tc.cmd.Run(t.Context(), on); err != nil {
+			out.WriteString(err.Error())
+		}
+		if !strings.Contains(out.String(), tc.want) {
+			t.Errorf("%+v: got %s, want %q in it", tc.cmd, out.String(), tc.want)
 		}
 	}
 }
@@ -112,9 +260,9 @@ func TestSelfTestFloorOfOthers(t *testing.T) {
 func TestSelfTestStopped(t *testing.T) {
 	for stopped, want := range map[error]int{nil: 0, fmt.Errorf("running trial 5: %w", context.Canceled): cli.ExitInterrupted, errors.New("disk full"): cli.ExitFailed} {
 		for _, json := range []bool{false, true} {
-			quiet := &cli.Terminal{Out: io.Discard, Err: io.Discard, Width: 80}
-			err := (&SelftestCmd{JSON: json}).conclude(quiet, noise.SelfTest{Studies: 1}, noise.Cache{Dir: t.TempDir(), File: "last.json"}, stopped)
-			if got := cli.PrintError(quiet, err); got != want {
+			st := sitting(t, noise.Cache{Dir: t.TempDir(), File: "studies.json"}, 1)
+			st.JSON, st.counted = json, []noise.Study{counted(t, nulled(t, 8, 0.05, 0.001), 0)}
+			if got := cli.PrintError(silent(), st.conclude(silent(), stopped)); got != want {
 				t.Errorf("stopped by %v, JSON %t: got exit status %d, want %d", stopped, json, got, want)
 			}
 		}
@@ -127,8 +275,10 @@ func TestUnkeptIsShown(t *testing.T) {
 	cal := noise.Calibration{When: time.Now(), Blocks: 30, Floor: map[string]float64{"cpu_per_request": 0.01}}
 	for want, conclude := range map[string]func(*cli.Terminal) error{
 		"over 30 blocks, not kept:\nCPU per request": func(on *cli.Terminal) error { return (&Cmd{}).conclude(on, cal, gone) },
-		"1 of 20 A/A studies": func(on *cli.Terminal) error {
-			return (&SelftestCmd{}).conclude(on, noise.SelfTest{Studies: 20, Verdicts: 1}, gone, nil)
+		"1 of 1 A/A studies": func(on *cli.Terminal) error {
+			st := sitting(t, gone, 2)
+			st.run = func(context.Context, *study.Study) (*record.Run, error) { return nulled(t, 8, 0.05, 0.001), nil }
+			return st.conclude(on, st.measure(t.Context(), on))
 		},
 	} {
 		var out strings.Builder

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/noise"
 	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/stats"
 )
 
 // A calibration holds for seven days. It does not hold while the clock is behind it.
@@ -31,5 +32,40 @@ func TestCalibrationAges(t *testing.T) {
 		if got := len(m.Floor) > 0; got != want || warned != (age < 0) {
 			t.Errorf("calibrated %s ago: floor %v, warnings %q, want a floor: %t", age, m.Floor, m.Warnings, want)
 		}
+	}
+}
+
+// Reports say what the studies of this machine found, over all sittings under the last
+// one's setting.
+func TestSelfTestInReports(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	var m record.Manifest
+	if noise.Describe(&m); m.SelfTest != "" {
+		t.Errorf("before any study: got %q", m.SelfTest)
+	}
+	cache, err := noise.SelfTests()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(cache.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	for i, machine := range []string{noise.Machine(), "another", noise.Machine(), noise.Machine()} {
+		st := noise.Study{
+			Setting: noise.Setting{Looks: []int{8}, Measure: 2 * time.Second, Metric: "cpu_per_request"},
+			Machine: machine, Sitting: now.Add(time.Duration(i) * time.Hour), When: now.Add(time.Duration(i) * 24 * time.Hour),
+			Paired: []float64{0.01}, Control: 30_000, Verdict: stats.Slower,
+		}
+		if i == 0 {
+			st.Measure = 3 * time.Second
+		}
+		if err := cache.Add(st); err != nil {
+			t.Fatal(err)
+		}
+	}
+	noise.Describe(&m)
+	if want := "2 of 2 A/A studies on this machine gave a false verdict"; !strings.Contains(m.SelfTest, want) || !strings.HasSuffix(m.SelfTest, "; 2 sittings until 2026-11-29") {
+		t.Errorf("got %q, want %q of 2 sittings until 2026-11-29", m.SelfTest, want)
 	}
 }
