@@ -32,9 +32,6 @@ func (o *Rules) learnLiterals(stacks []Stack) {
 	for s := range stacks {
 		for _, f := range stacks[s].Frames {
 			if symbol.IsClosure(f.Func) && f.Decl != 0 {
-				if o.literals == nil {
-					o.literals = map[function]function{}
-				}
 				o.literals[function{f.Func, f.File}] = o.functionOf(f)
 			}
 		}
@@ -50,12 +47,7 @@ func (o *Rules) linked(frames []Frame, i int) bool {
 	return len(o.edges) > 0 && i+1 < len(frames) && o.edges[o.edgeAt(frames, i)]
 }
 
-func (o *Rules) link(e edge) {
-	if o.edges == nil {
-		o.edges = map[edge]bool{}
-	}
-	o.edges[e] = true
-}
+func (o *Rules) link(e edge) { o.edges[e] = true }
 
 // written reports whether a function may be a link of a chain that tare does not know:
 // it is neither the standard library's nor a known framework's, nor a literal that a
@@ -111,12 +103,10 @@ func (o *Rules) learnFrameworks(stacks []Stack) {
 		if found.calls <= found.passes {
 			continue
 		}
-		if o.frameworks == nil {
-			o.frameworks = map[function]bool{}
-		}
 		o.frameworks[f] = true
 		for e := range found.edges {
 			o.link(e)
+			o.hands[e.from] = true
 		}
 	}
 }
@@ -232,9 +222,6 @@ func (o *Rules) learnDirect(stacks []Stack) {
 // linkDirect takes what calls what for a chain, each of which calls the next as any
 // function.
 func (o *Rules) linkDirect(run []edge) {
-	if o.direct == nil {
-		o.direct = map[function]bool{}
-	}
 	for _, e := range run {
 		o.link(e)
 		o.direct[e.from], o.direct[e.to] = true, true
@@ -327,9 +314,4 @@ func (l *innermost) add(frames []Frame, weight float64, o *Rules) {
 }
 
 // answers takes a function for a handler.
-func (o *Rules) answers(f function) {
-	if o.answering == nil {
-		o.answering = map[function]bool{}
-	}
-	o.answering[f] = true
-}
+func (o *Rules) answers(f function) { o.answering[f] = true }

@@ -11,6 +11,7 @@ import (
 const (
 	dispatch = "example.org/web/v2.(*Router).dispatch@/mod/example.org/web/v2@v2.1.0/router.go:9"
 	step     = "example.org/web/v2.(*Chain).Step@/mod/example.org/web/v2@v2.1.0/chain.go:5"
+	register = "example.org/web/v2.Register[...].func1@/mod/example.org/web/v2@v2.1.0/register.go:5"
 	app      = "main.(*app).ServeHTTP@/src/app.go:10"
 	next     = "main.(*call).next@/src/call.go:5"
 	visit    = "main.visit@/src/tree.go:5"
@@ -28,6 +29,11 @@ func TestChains(t *testing.T) {
 		{"a framework's", [][]string{
 			{call, dispatch, step, "main.spin.func1@/src/spin.go:3", step, "main.lock.func2@/src/lock.go:3", step, users},
 		}, "src.users"},
+		{"a framework's own work between two links", [][]string{
+			{call, dispatch, step, "main.spin.func1@/src/spin.go:3", step, "main.lock.func2@/src/lock.go:3", register, users},
+			{call, dispatch, step, "main.spin.func1@/src/spin.go:3", step, "main.lock.func2@/src/lock.go:3", register, "example.org/web/v2.encode@/mod/example.org/web/v2@v2.1.0/encode.go:5"},
+			{call, dispatch, step, "main.spin.func1@/src/spin.go:3", "example.org/web/v2.encode@/mod/example.org/web/v2@v2.1.0/encode.go:5"},
+		}, "src.users web src.spin"},
 		{"that comes once", [][]string{{call, dispatch, "main.show@/src/show.go:3"}}, "src.show"},
 		{"a library's middleware with a function of the program's", [][]string{
 			{call, dispatch, call, users},

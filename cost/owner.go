@@ -49,6 +49,7 @@ type Rules struct {
 	direct     map[function]bool // links of such chains which call the next as any function
 	guessed    [][2]string       // functions taken for handlers, and the middleware that calls each
 	frameworks map[function]bool // dependencies' handlers that begin such a chain
+	hands      map[function]bool // dependencies' functions that hand on from one link of it to the next
 	packages   symbol.Packages
 }
 
@@ -71,7 +72,10 @@ type function struct{ name, file string }
 // function. What answers a request there is one, or else what holds most of the
 // innermost middleware's time.
 func Learn(profiles ...[]Stack) *Rules {
-	o := &Rules{packages: symbol.Packages{}}
+	o := &Rules{
+		answering: map[function]bool{}, edges: map[edge]bool{}, literals: map[function]function{}, direct: map[function]bool{},
+		frameworks: map[function]bool{}, hands: map[function]bool{}, packages: symbol.Packages{},
+	}
 	for _, stacks := range profiles {
 		o.learnFrameworks(stacks)
 		o.learnRecursion(stacks)
@@ -220,6 +224,9 @@ func (o *Rules) owned(frames []Frame, i int, inside bool) (Owner, bool) {
 	if o.linked(frames, i) {
 		return handlerAt(f), true
 	}
+	if name, ok := o.handsOn(frames, i); ok {
+		return Owner{Kind: Router, Name: name}, true
+	}
 	pkg := symbol.Package(f.Func)
 	if name, ok := framework.RouterOf(pkg); ok {
 		if i+1 < len(frames) && framework.OwnMiddleware(f.Func, frames[i+1].Func) {
@@ -237,6 +244,15 @@ func (o *Rules) owned(frames []Frame, i int, inside bool) (Owner, bool) {
 		return Owner{Kind: Router, Name: name}, true
 	}
 	return handlerAt(f), true
+}
+
+// handsOn returns the framework that a link of its chain called to hand the request on: what
+// it does besides, such as encoding the answer of a handler, is its own, not the link's.
+func (o *Rules) handsOn(frames []Frame, i int) (name string, ok bool) {
+	if len(o.hands) == 0 || i+1 == len(frames) || !o.hands[o.functionOf(frames[i])] || frames[i+1].Standard() || symbol.Dependency(frames[i+1].File) {
+		return "", false
+	}
+	return symbol.Module(frames[i].File)
 }
 
 // provided reports whether frame i is a handler that the standard library provides,
