@@ -148,7 +148,7 @@ func (s *session) readings(res *load.Result) *record.Readings {
 }
 
 func (m *mark) spent() record.CPU {
-	return record.CPU{Arm: m.usage.CPU, Tare: m.own, Busy: m.cpus.Busy, Idle: m.cpus.Idle, Stolen: m.cpus.Stolen}
+	return record.CPU{Arm: m.usage.CPU, Tare: m.own, Busy: m.cpus.Busy, Idle: m.cpus.Idle, Stolen: m.cpus.Stolen, Capacity: m.cpus.Capacity}
 }
 
 // loadMetrics are those that the generator saw.
@@ -286,10 +286,12 @@ func (s *session) specimenMetrics(m map[string]float64, requests float64) {
 // neighbours and the kernel, and by what works for an arm that is not below it.
 func (s *session) residual(m map[string]float64, requests float64) {
 	b, a := s.before.spent(), s.after.spent()
-	if a.Busy == 0 || a.Tare == 0 || a.Arm == 0 || s.before.err != nil || s.after.err != nil {
+	if a.Capacity == 0 || a.Tare == 0 || a.Arm == 0 || s.before.err != nil || s.after.err != nil {
 		return // the system does not tell, or the arm is a URL
 	}
-	m["residual_cpu"] = float64((a.Busy-b.Busy)-(a.Arm-b.Arm)-(a.Tare-b.Tare)) / requests
+	if rest := s.after.cpus.Used(s.before.cpus) - (a.Arm - b.Arm) - (a.Tare - b.Tare); rest > -record.Unsure {
+		m["residual_cpu"] = float64(rest) / requests // else idle time is counted at ticks, too
+	}
 }
 
 func (s *session) gcShare(m map[string]float64) {

@@ -64,8 +64,9 @@ func TestOrphan(t *testing.T) {
 	if own := r.After.Arm - r.Before.Arm; own > 700*time.Millisecond {
 		t.Errorf("the arm used %v of CPU in a second of 200 requests: the orphan's is in it", own)
 	}
-	busy, known := r.After.Busy-r.Before.Busy, (r.After.Arm-r.Before.Arm)+(r.After.Tare-r.Before.Tare)
-	if got := time.Duration(rest * float64(tr.Requests)); (got - (busy - known)).Abs() > time.Microsecond {
-		t.Errorf("got %v left, want %v less %v", got, busy, known)
+	used := r.After.Capacity - r.Before.Capacity - (r.After.Idle - r.Before.Idle) - (r.After.Stolen - r.Before.Stolen)
+	known := (r.After.Arm - r.Before.Arm) + (r.After.Tare - r.Before.Tare)
+	if got := time.Duration(rest * float64(tr.Requests)); (got - (used - known)).Abs() > time.Microsecond {
+		t.Errorf("got %v left, want %v less %v", got, used, known)
 	}
 }

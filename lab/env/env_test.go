@@ -307,7 +307,9 @@ func TestDocumented(t *testing.T) {
 
 func TestWithheld(t *testing.T) {
 	read := func(stat string) env.CPUTime {
-		return env.Machine{Root: fstest.MapFS{"proc/stat": {Data: []byte(stat)}}}.CPUTime()
+		c := env.Machine{Root: fstest.MapFS{"proc/stat": {Data: []byte(stat)}}}.CPUTime()
+		c.Capacity = c.Busy + c.Idle + c.Stolen // as if every tick met a CPU as it was
+		return c
 	}
 	begun := read("cpu 100 0 50 1000 0 0 0 10\n")
 	for _, tt := range []struct {
@@ -328,5 +330,22 @@ func TestWithheld(t *testing.T) {
 	}
 	if got := (env.Machine{}).CPUTime(); got != (env.CPUTime{}) {
 		t.Errorf("a system that does not tell: got %+v", got)
+	}
+}
+
+// What runs between two ticks is missed by busy time, and seen in what idle time leaves. The
+// figures are those of one second of a proxy under a timer's load on two CPUs.
+func TestUsed(t *testing.T) {
+	begun := env.CPUTime{Busy: 1000 * time.Second, Idle: 2000 * time.Second, Stolen: time.Second, Capacity: 10 * time.Second}
+	ended := env.CPUTime{Busy: begun.Busy + 20*time.Millisecond, Idle: begun.Idle + 1670*time.Millisecond, Stolen: begun.Stolen + 10*time.Millisecond, Capacity: begun.Capacity + 2*time.Second}
+	if got, want := ended.Used(begun), 320*time.Millisecond; got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	m := env.Machine{Root: fstest.MapFS{"proc/stat": {Data: []byte("cpu 1 0 1 1 0 0 0 0\n")}, "sys/devices/system/cpu/online": {Data: []byte("0-2\n")}}}
+	before := time.Now()
+	first := m.CPUTime()
+	time.Sleep(20 * time.Millisecond)
+	if got, most := m.CPUTime().Capacity-first.Capacity, 3*time.Since(before); got > most || got < 60*time.Millisecond {
+		t.Errorf("three CPUs could do %v more, want from 60ms to %v", got, most)
 	}
 }

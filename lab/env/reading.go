@@ -22,8 +22,14 @@ type reading struct {
 // CPUTime is what all CPUs together did since boot, to 10 ms. The zero value: this
 // system does not tell.
 type CPUTime struct {
-	Busy, Idle time.Duration
+	Busy, Idle time.Duration // busy time is often counted at ticks, and misses what runs between two; idle time is exact
 	Stolen     time.Duration // the host gave it to others though it was wanted here
+	Capacity   time.Duration // their number times the time since this program began, exactly; 0: not known
+}
+
+// Used is the CPU time used since an earlier reading, to 30 ms: all but idle and stolen time.
+func (t CPUTime) Used(since CPUTime) time.Duration {
+	return t.Capacity - since.Capacity - (t.Idle - since.Idle) - (t.Stolen - since.Stolen)
 }
 
 func (t CPUTime) total() time.Duration { return t.Busy + t.Idle + t.Stolen }
@@ -32,7 +38,7 @@ func (t CPUTime) total() time.Duration { return t.Busy + t.Idle + t.Stolen }
 // the host gave to others. It is not known where no host ever did.
 func (t CPUTime) Withheld(since CPUTime) (part float64, known bool) {
 	stolen := t.Stolen - since.Stolen
-	wanted := t.Busy - since.Busy + stolen
+	wanted := t.Used(since) + stolen
 	if t.Stolen == 0 || wanted <= 0 {
 		return 0, false
 	}
@@ -61,18 +67,18 @@ func (m Machine) takeReading() reading {
 // uptime is the time since boot, 0 where it is not told.
 func (m Machine) uptime() time.Duration {
 	first, _, _ := strings.Cut(m.text("proc/uptime"), " ")
-	d, err := time.ParseDuration(first + "s")
-	if err != nil {
-		return 0
-	}
+	d, _ := time.ParseDuration(first + "s")
 	return d
 }
+
+var started = time.Now()
 
 // CPUTime reads what the CPUs did.
 func (m Machine) CPUTime() (t CPUTime) {
 	if m.Root == nil {
 		return t
 	}
+	t.Capacity = time.Duration(m.online()) * time.Since(started)
 	// user nice system idle iowait irq softirq steal; guests' time is in user.
 	for i, word := range strings.Fields(m.keyed("proc/stat")["cpu"]) {
 		n, err := strconv.ParseInt(word, 10, 48)

@@ -130,6 +130,9 @@ func (r *Run) addTrial(line []byte) error {
 	if t.Block < -1 || t.Block > t.Seq {
 		return fmt.Errorf("trial %d is of block %d: every block from 0 on has had a trial, and -1 is the pilot", t.Seq, t.Block)
 	}
+	if t.Readings == nil || t.Readings.After.Capacity == 0 {
+		delete(t.Metrics, "residual_cpu") // from busy time, which misses what runs between two ticks
+	}
 	r.Trials = append(r.Trials, t)
 	return nil
 }

@@ -179,7 +179,15 @@ type CPU struct {
 	Busy   time.Duration `json:"busy_ns"`   // all CPUs of the machine, to 10 ms
 	Idle   time.Duration `json:"idle_ns"`   // likewise
 	Stolen time.Duration `json:"stolen_ns"` // likewise
+
+	// Capacity is what all CPUs could have done, exactly; 0 where nobody tells. Less Idle
+	// and Stolen it is what they did. Busy is not where a kernel counts that at ticks.
+	Capacity time.Duration `json:"capacity_ns,omitzero"`
 }
+
+// Unsure is how far off the CPU time of the machine between two moments may be: three of its
+// counters, idle, waiting for disks and stolen, are told to 10 ms.
+const Unsure = 30 * time.Millisecond
 
 // Lagged is a response time and the generator's lag at the same quantile, in ns.
 type Lagged struct {

@@ -99,12 +99,20 @@ func sizesText(m *verdict.Metric) string {
 	return text
 }
 
+// showLevel is a cell's median; one below what can be told apart from none is less than that.
+func showLevel(m *verdict.Metric, l verdict.Level) string {
+	if l.Median < l.Least {
+		return "< " + verdict.Show(m.Metric, l.Least)
+	}
+	return verdict.Show(m.Metric, l.Median)
+}
+
 // levelRow is an arm's row. Where the median is of more trials than the blocks that
 // are compared, it says of how many.
 func levelRow(a *verdict.Analysis, m *verdict.Metric, l verdict.Level, x chart.Axis) doc.Row {
 	c := comparisonOf(m, l)
 	cells := make([]doc.Cell, 8)
-	cells[0].Text, cells[1].Text, cells[6].Text = levelName(l), verdict.Show(m.Metric, l.Median), fmt.Sprint(l.N)
+	cells[0].Text, cells[1].Text, cells[6].Text = levelName(l), showLevel(m, l), fmt.Sprint(l.N)
 	bar := chart.EmptyBar(m.Band(), x)
 	switch {
 	case c == nil && l.Arm == a.Manifest.Study.Control && !l.Twin:
@@ -343,7 +351,7 @@ func medianCell(m *verdict.Metric, of verdict.Level) doc.Cell {
 	if i < 0 {
 		return doc.Cell{Text: "–"}
 	}
-	cell := doc.Cell{Text: verdict.Show(m.Metric, m.Levels[i].Median)}
+	cell := doc.Cell{Text: showLevel(m, m.Levels[i])}
 	c := comparisonOf(m, m.Levels[i])
 	if c == nil {
 		return cell

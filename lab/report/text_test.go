@@ -154,3 +154,17 @@ func TestErrorsOfWritingAreReturned(t *testing.T) {
 		}
 	}
 }
+
+// What is less than the clocks can tell is said to be less than that.
+func TestResidualBelowResolution(t *testing.T) {
+	r := synthetic(1)
+	for i := range r.Trials {
+		m := r.Trials[i].Metrics
+		if m["residual_cpu"] = -160; r.Trials[i].Arm == "three" {
+			m["residual_cpu"] = 37_000
+		}
+	}
+	if got := text(t, analyse(t, r), doc.TextOptions{}); !strings.Contains(got, "< 1.22 µs") || !strings.Contains(got, "37.0 µs") || strings.Contains(got, "160 ns") {
+		t.Errorf("want none less than 1.22 µs (30 ms over 24,600 requests), and three 37.0 µs:\n%s", got)
+	}
+}

@@ -38,9 +38,13 @@ func TestWorkElsewhere(t *testing.T) {
 func TestResidualScale(t *testing.T) {
 	u := base()
 	u.level["residual_cpu"] = 5_000
-	w := analyse(t, u.run()).Workload("half")
+	r := u.run()
+	w := analyse(t, r).Workload("half")
 	m, cpu := w.Metric("residual_cpu"), w.Metric("cpu_per_request").Level("none").Median
 	if m.Scale != "difference" || m.Threshold != 0.01*cpu {
 		t.Errorf("got the scale %s and a threshold of %v, want difference and 1 %% of %v", m.Scale, m.Threshold, cpu)
+	}
+	if got, want := m.Level("none").Least, 30e6/float64(r.Trials[0].Requests); got != want || w.Metric("cpu_per_request").Level("none").Least != 0 {
+		t.Errorf("got a resolution of %v ns, want 30 ms over the requests, %v, of the residual alone", got, want)
 	}
 }

@@ -31,8 +31,8 @@
 //   - difference: the same with the paired absolute differences and 0.
 //   - levels, the absolute figures themselves, are shown side by side and never
 //     judged: they are another machine's. Check.Absolute says more.
-//   - interaction: per block, the arm's difference less the sum of the other
-//     arms' differences, all in the metric's unit, judged like a direction.
+//   - interaction: per block, the arm's difference less the sum of the other arms'
+//     differences, in the metric's unit, judged like a direction and a difference.
 //   - fact: what the arm reports of itself, compared letter by letter.
 //   - bound: confirmed where the interval of the arm's metric, or of its ratio
 //     to another arm's, keeps to its side, contradicted where it lies wholly
@@ -42,7 +42,8 @@
 // the gravest of several that decide together:
 // contradicted, inconclusive or not comparable as its direction, fact or bound
 // is; confirmed if its sizes agree too, confirmed in direction only where they
-// disagree or stay open. The other checks are judged beside it, and how many of
+// disagree or stay open, contradicted in size only where the direction is open and
+// every published size contradicted. The other checks are judged beside it, and how many of
 // them are contradicted or undecided is always said; each is at the level of
 // its own interval, so among many one may well be off by chance, which is why
 // none of them decides.
@@ -117,7 +118,8 @@ type Level struct {
 	Twin   bool    `json:"twin,omitzero"`
 	N      int     `json:"n"`
 	Median float64 `json:"median"`
-	Points []Point `json:"-"` // in the order of the blocks
+	Least  float64 `json:"resolution,omitzero"` // what is less may be none; 0 = exact
+	Points []Point `json:"-"`                   // in the order of the blocks
 }
 
 // Point is one measurement.
@@ -284,5 +286,9 @@ func (an *analyser) appendLevel(levels []Level, c cell, metric string) []Level {
 	if len(points) == 0 {
 		return levels
 	}
-	return append(levels, Level{Arm: c.arm, Twin: c.twin, N: len(points), Median: stats.Median(values(points)), Points: points})
+	l := Level{Arm: c.arm, Twin: c.twin, N: len(points), Median: stats.Median(values(points)), Points: points}
+	if metric == "residual_cpu" {
+		l.Least = float64(record.Unsure) / float64(max(1, an.valid[c][points[0].Block].Requests))
+	}
+	return append(levels, l)
 }
