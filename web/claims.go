@@ -85,6 +85,6 @@ func notes(text string) []string {
 
 // verdictCell is a verdict in the colour that goes with it.
 func verdictCell(v string) doc.Cell {
-	tones := map[string]doc.Tone{"confirmed": doc.Good, "confirmed in direction only": doc.Good, "contradicted": doc.Bad}
+	tones := map[string]doc.Tone{"confirmed": doc.Good, "confirmed in direction only": doc.Good, "contradicted": doc.Bad, "contradicted in size only": doc.Bad}
 	return doc.Cell{Text: v, Tone: tones[v]}
 }

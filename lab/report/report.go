@@ -234,7 +234,7 @@ func drawn(alt, markup string) doc.Figure { return doc.Figure{Alt: alt, Drawing:
 // tones of verdicts.
 var tones = map[string]doc.Tone{
 	string(stats.Faster): doc.Good, string(stats.Slower): doc.Bad,
-	string(verdict.Confirmed): doc.Good, string(verdict.Contradicted): doc.Bad, string(verdict.DirectionOnly): doc.Warn, string(verdict.Inconclusive): doc.Warn,
+	string(verdict.Confirmed): doc.Good, string(verdict.Contradicted): doc.Bad, string(verdict.DirectionOnly): doc.Warn, string(verdict.SizeExcluded): doc.Bad, string(verdict.Inconclusive): doc.Warn,
 	string(bound.Held): doc.Good, string(bound.Failed): doc.Bad,
 	string(verdict.Within): doc.Good, string(verdict.Beyond): doc.Bad, string(verdict.Unknown): doc.Warn,
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/stats/bound"
 )
 
@@ -59,10 +60,8 @@ func (an *analyser) boundRatio(r *CheckResult, w *Workload, m *Metric) {
 		r.refuse(notComparable("%s is a share or zero in some trials: it has no ratio", parenthesised(m.Metric)))
 		return
 	}
-	e := Estimate{c.Effect.Ratio(), c.Effect.RatioInterval()}
-	if lo := c.Effect.Interval.Lo; math.IsInf(lo, -1) {
-		e.Interval.Lo = lo // e^−∞ is 0, yet no bound
-	}
+	change, _ := c.Relative()
+	e := Estimate{1 + change.Value, stats.Interval{Lo: 1 + change.Interval.Lo, Hi: 1 + change.Interval.Hi}}
 	r.Measured = &e
 	r.Holds = judgeBound(k.Op, e, *k.BoundRatio)
 	r.Holds.Reason = fmt.Sprintf("%s of %s is %s that of %s (%s), bound %s %s", parenthesised(m.Metric), k.Arm,

@@ -14,11 +14,17 @@ type Word string
 // The verdicts on claims. A part that the claim does not speak of has "".
 const (
 	Confirmed     Word = "confirmed"
-	DirectionOnly Word = "confirmed in direction only" // of a whole claim
+	DirectionOnly Word = "confirmed in direction only" // of a whole claim, as the next
+	SizeExcluded  Word = "contradicted in size only"   // whether there is an effect at all is open
 	Contradicted  Word = "contradicted"
 	Inconclusive  Word = "inconclusive"
 	NotComparable Word = "not comparable"
 )
+
+// Settled reports whether a verdict on a claim decides, if only on its direction or size.
+func (w Word) Settled() bool {
+	return w == Confirmed || w == DirectionOnly || w == SizeExcluded || w == Contradicted
+}
 
 // Finding is the verdict on one part of a check.
 type Finding struct {
@@ -122,7 +128,7 @@ func (c *Claim) sum() {
 // decide gives the claim the gravest verdict of the checks that decide, all of which
 // must hold.
 func (c *Claim) decide() {
-	for _, want := range []Word{Contradicted, Inconclusive, NotComparable, DirectionOnly, Confirmed} {
+	for _, want := range []Word{Contradicted, Inconclusive, NotComparable, SizeExcluded, DirectionOnly, Confirmed} {
 		for i := range c.Deciding {
 			r := &c.Checks[i]
 			verdict, sentence := r.verdict()
@@ -143,7 +149,7 @@ func (c *Claim) decide() {
 
 // verdict is that on the claim whose headline the check is.
 func (r *CheckResult) verdict() (Word, string) {
-	f, size := r.decisive(), r.size()
+	f, size := r.decisive(), r.size(Contradicted, Inconclusive, Confirmed)
 	said := f.Reason
 	if size.Verdict != "" {
 		said += "; " + size.Reason
@@ -152,6 +158,9 @@ func (r *CheckResult) verdict() (Word, string) {
 	case Contradicted:
 		return Contradicted, "It does not hold here: " + said + "."
 	case Inconclusive:
+		if r.size(Inconclusive, Confirmed, Contradicted).Verdict == Contradicted { // no part of it is left
+			return SizeExcluded, "The published size does not hold here, the direction is not settled: " + said + more(f.Needs) + "."
+		}
 		return Inconclusive, "This run cannot decide: " + said + more(f.Needs) + "."
 	case Confirmed:
 	default:
@@ -166,11 +175,11 @@ func (r *CheckResult) verdict() (Word, string) {
 	return Confirmed, "It holds here: " + said + "."
 }
 
-// size is what decides how far the direction holds: of difference and ratio
-// the one that disagrees, else the one that is open, else the first there is.
-func (r *CheckResult) size() Finding {
+// size is the finding on difference or ratio that comes first in an order of verdicts: how
+// far the direction holds is decided by the one that disagrees, else by the one that is open.
+func (r *CheckResult) size(order ...Word) Finding {
 	sizes := []Finding{r.Difference, r.Ratio}
-	for _, v := range []Word{Contradicted, Inconclusive, Confirmed} {
+	for _, v := range order {
 		if i := slices.IndexFunc(sizes, func(f Finding) bool { return f.Verdict == v }); i >= 0 {
 			return sizes[i]
 		}

@@ -64,7 +64,9 @@ func TestEffectClaims(t *testing.T) {
 		{"nothing there", 1, 0.002, cpu(31_500, 30_000), no, no, no, no, "no effect of practical size"},
 		{"too little to count", 1.006, 0.0005, cpu(31_500, 30_000), no, no, no, no, "within ±1.0 %"},
 		{"too noisy for the size", 1, 0.05, cpu(30_900, 30_000), open, open, open, open, "shows no measurable difference"},
-		{"too noisy, yet not for that size", 1, 0.02, cpu(67_200, 30_000), open, no, no, open, "shows no measurable difference"},
+		{"too noisy, yet not for that size", 1, 0.02, cpu(67_200, 30_000), open, no, no, verdict.SizeExcluded, "The published size does not hold here"},
+		{"too noisy, yet not for that ratio", 1, 0.02, sized("more", 2), open, no, none, verdict.SizeExcluded, "the direction is not settled"},
+		{"too noisy, and only the difference excluded", 1, 0.02, cpu(3_060_000, 3_000_000), open, open, no, open, "shows no measurable difference"},
 		{"published inside the band", 1.006, 0.0005, cpu(30_150, 30_000), open, ok, ok, open, "inside the study's threshold"},
 		{"published difference inside the band", 1, 0.0005, differing("cpu_per_request", 100), open, none, open, open, "effect of +100 ns is inside the study's threshold of ±1.0 %"},
 		{"published difference beyond the band", 1, 0.0005, differing("cpu_per_request", 1500), no, none, no, no, "no effect of practical size"},
@@ -271,6 +273,36 @@ func TestInteractionClaims(t *testing.T) {
 				t.Errorf("true excess %v: interval %+v", want, r.Measured.Interval)
 			}
 		})
+	}
+}
+
+// A published interaction is excluded by its size where its direction is open.
+func TestInteractionSize(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		published float64 // ns that three take more than their parts
+		both      float64 // true ratio of the three; the parts alone cost 5 % each
+		noise     float64
+		want      verdict.Word
+		size      verdict.Word
+	}{
+		{"as published", 3_000, 1.2, 0.004, verdict.Confirmed, verdict.Confirmed},
+		{"much smaller", 90_000, 1.2, 0.004, verdict.DirectionOnly, verdict.Contradicted},
+		{"too noisy, yet not for that size", 90_000, 1.1, 0.02, verdict.SizeExcluded, verdict.Contradicted},
+		{"too noisy", 600, 1.1, 0.05, verdict.Inconclusive, verdict.Inconclusive},
+	} {
+		u := base()
+		u.noise, u.drift = tc.noise, 0.01
+		u.arms(4)
+		u.effect("a1", "cpu_per_request", 1.05)
+		u.effect("a2", "cpu_per_request", 1.05)
+		u.effect("a3", "cpu_per_request", tc.both)
+		c := judge(t, u, nil, study.Check{
+			Kind: study.Interaction, Metric: "cpu_per_request", Workload: "half", Arm: "a3", Plus: []string{"a1", "a2"}, Direction: "more", PublishedDifference: ptr(tc.published),
+		})
+		if c.Verdict != tc.want || c.Checks[0].Difference.Verdict != tc.size || c.Checks[0].PublishedDifference != tc.published {
+			t.Errorf("%s: got %q (%s), size %q, want %q and %q", tc.name, c.Verdict, c.Sentence, c.Checks[0].Difference.Verdict, tc.want, tc.size)
+		}
 	}
 }
 

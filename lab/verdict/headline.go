@@ -205,11 +205,12 @@ const MostWorthwhile = 1000
 // against says what became of the figure published for the comparison: that of the first
 // check on the same metric, else of the first one on the same arm.
 func (a *Analysis) against(c *Comparison) string {
+	published := func(r *CheckResult) float64 { d, _ := publishedDifference(r.Check); return d }
 	var best *CheckResult
 	for i := range a.Claims {
 		for j := range a.Claims[i].Checks {
 			r := &a.Claims[i].Checks[j]
-			if r.Check.Kind != study.Effect || r.Check.Arm != c.Arm || r.Against != c.Against || r.published() == 0 {
+			if r.Check.Kind != study.Effect || r.Check.Arm != c.Arm || r.Against != c.Against || published(r) == 0 {
 				continue
 			}
 			if best == nil || r.Metric.Name == c.Metric.Name && best.Metric.Name != c.Metric.Name {
@@ -220,7 +221,7 @@ func (a *Analysis) against(c *Comparison) string {
 	if best == nil {
 		return ""
 	}
-	what := Show(best.Metric, best.published())
+	what := Show(best.Metric, published(best))
 	if best.Metric.Name != c.Metric.Name {
 		what += " of " + parenthesised(best.Metric)
 	}
@@ -229,17 +230,6 @@ func (a *Analysis) against(c *Comparison) string {
 		became = "not settled"
 	}
 	return fmt.Sprintf(" The published %s is %s.", what, became)
-}
-
-// published is the difference that a check's figures give, 0 if they give none.
-func (r *CheckResult) published() float64 {
-	switch k := &r.Check; {
-	case k.PublishedArm != nil && k.PublishedAgainst != nil:
-		return *k.PublishedArm - *k.PublishedAgainst
-	case k.PublishedDifference != nil:
-		return *k.PublishedDifference
-	}
-	return 0
 }
 
 // countOutcomes says how many arms came out how.

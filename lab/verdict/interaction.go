@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -44,11 +45,11 @@ func (an *analyser) interaction(r *CheckResult, w *Workload, m *Metric) {
 	r.Measured = &e
 	rule := stats.Rule{Alpha: w.Alpha, Threshold: sizes.Threshold, Floor: sizes.Floor, Anytime: w.Anytime}
 	c := Judge(excess, rule)
-	sign := claimedSign(k)
-	if sign == 0 {
-		sign = 1
+	r.Direction = interactionFinding(r, c, cmp.Or(claimedSign(k), 1), rule)
+	if published, told := publishedDifference(k); told {
+		r.PublishedDifference = published
+		r.Difference = (&Comparison{N: c.N, Alpha: w.Alpha}).sized(published, e, sizes, "published "+ShowSigned(m.Metric, published))
 	}
-	r.Direction = interactionFinding(r, c, sign, rule)
 }
 
 func interactionFinding(r *CheckResult, c stats.Comparison, sign float64, rule stats.Rule) Finding {
@@ -60,8 +61,7 @@ func interactionFinding(r *CheckResult, c stats.Comparison, sign float64, rule s
 		return Finding{Verdict: Contradicted, Reason: "no interaction of practical size (±" + Show(r.Metric, rule.Threshold) + "): " + said}
 	case c.Verdict == stats.Inconclusive || c.Verdict == stats.Small:
 		return Finding{Verdict: Inconclusive, Reason: said, Needs: c.Needs}
-	}
-	if c.Effect*sign < 0 {
+	case c.Effect*sign < 0:
 		return Finding{Verdict: Contradicted, Reason: said}
 	}
 	return Finding{Verdict: Confirmed, Reason: said}

@@ -171,6 +171,8 @@ func judgeFigures(c *verdict.Claim, truth float64) (wrong, right bool) {
 		return truth >= 1 || near, truth < 1
 	case c.Verdict == verdict.Confirmed:
 		return !near, near
+	case c.Verdict == verdict.SizeExcluded:
+		return truth == publishedTruth, !near
 	case c.Verdict == verdict.DirectionOnly:
 		return truth <= 0 || size == verdict.Contradicted && truth == publishedTruth, truth > 0 && size == verdict.Contradicted && !near
 	}

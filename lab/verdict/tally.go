@@ -127,7 +127,7 @@ func (a *Analysis) caveats() []error {
 	case a.peeking:
 		add("the run has not ended, and no look is planned after %s: intervals hold whenever one looks, which makes them wider", unit.Plural(n, "block"))
 	case n > 0 && !slices.ContainsFunc(a.looks, func(l stats.Look) bool { return l.Blocks == n }):
-		add("%s %s no planned look: judged at the level of the look at %s", unit.Plural(n, "block"), are(n), unit.Plural(lookAt(a.looks, n).Blocks, "block"))
+		add("no look is planned after %s: judged at the level of the look at %s", unit.Plural(n, "block"), unit.Plural(lookAt(a.looks, n).Blocks, "block"))
 	}
 	if a.Manifest.Outcome == "refused" {
 		add("the run stopped early, since most trials did not count; `tare env` shows what disturbs this machine, and a lower rate leaves the generator more room")

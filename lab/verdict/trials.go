@@ -52,10 +52,8 @@ func validTrials(all []record.Trial) trials {
 }
 
 func (an *analyser) has(workload string) bool {
-	for c := range an.valid {
-		if c.workload == workload {
-			return true
-		}
+	for range an.valid.of(workload) {
+		return true
 	}
 	return false
 }

@@ -429,14 +429,14 @@ func TestLooks(t *testing.T) {
 		if got := a.Workload("half").Alpha; got != tc.alpha {
 			t.Errorf("%d blocks: alpha %v, want %v", tc.blocks, got, tc.alpha)
 		}
-		warned := slices.ContainsFunc(texts(a.Warnings), func(s string) bool { return strings.Contains(s, "no planned look") })
+		warned := slices.ContainsFunc(texts(a.Warnings), func(s string) bool { return strings.Contains(s, "no look is planned") })
 		if warned == tc.planned {
 			t.Errorf("%d blocks: warned %v, want %v", tc.blocks, warned, !tc.planned)
 		}
 	}
 	u := base()
 	u.blocks = 1
-	if got, want := texts(analyse(t, u.run()).Warnings), "1 block is no planned look: judged at the level of the look at 8 blocks"; !slices.Contains(got, want) {
+	if got, want := texts(analyse(t, u.run()).Warnings), "no look is planned after 1 block: judged at the level of the look at 8 blocks"; !slices.Contains(got, want) {
 		t.Errorf("1 block: got warnings %q, want %q", got, want)
 	}
 	u.study.Looks = []int{2}

@@ -153,14 +153,6 @@ func Changes(i stats.Interval) string {
 
 func trimPercent(s string) string { return strings.TrimSuffix(s, " %") }
 
-// are is the verb after a number of things.
-func are(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
-}
-
 // titled is a metric's title as the subject of a sentence: "response time,
 // p99" is "Response time (p99)".
 func titled(m study.Metric) string { return capital(parenthesised(m)) }

@@ -356,7 +356,7 @@ type Judged struct {
 
 // Settled reports whether a verdict decides a claim.
 func Settled(verdictOfClaim string) bool {
-	return slices.Contains([]verdict.Word{verdict.Confirmed, verdict.DirectionOnly, verdict.Contradicted}, verdict.Word(verdictOfClaim))
+	return verdict.Word(verdictOfClaim).Settled()
 }
 
 // mostJudged bounds what is read for a list of claims.

@@ -261,9 +261,7 @@ func matchesID(id, want string) bool { return id == want || strings.HasPrefix(id
 
 // settled reports whether a state is a verdict that decides. A claim that is inconclusive
 // or not comparable is not settled: its older verdict stays.
-func settled(state string) bool {
-	return slices.Contains([]verdict.Word{verdict.Confirmed, verdict.DirectionOnly, verdict.Contradicted}, verdict.Word(state))
-}
+func settled(state string) bool { return verdict.Word(state).Settled() }
 
 // judged are the verdicts by claim. The newest run that settled a claim counts, or
 // else the newest; what came with tare counts where no run of one's own settled it.
