@@ -4,7 +4,8 @@
 // With the flag -fprintf it is what a published comparison had in this place: static
 // routes that HandleFunc registers for all methods, answered by fmt.Fprintf, which
 // leaves the content type to be found out. With -close it closes each connection
-// after one answer. With -tls it speaks TLS, by the version, key and features given.
+// after one answer. With -tls it speaks TLS, by the version, key and features given, and
+// answers /handshake after a handshake in memory by the same.
 package main
 
 import (
@@ -40,11 +41,12 @@ func main() {
 			os.Exit(2)
 		}
 		serve = func(l net.Listener) error { return server.Serve(tls.NewListener(l, config)) }
+		h.HandleFunc("GET /handshake", shakingHands(config))
 	}
 	arm.Main(arm.Options{Handler: h, Serve: serve})
 }
 
-func handler(table routes.Table) http.Handler {
+func handler(table routes.Table) *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, r := range table {
 		answer := r.Answer()
@@ -55,7 +57,7 @@ func handler(table routes.Table) http.Handler {
 	return mux
 }
 
-func fprintf(table routes.Table) http.Handler {
+func fprintf(table routes.Table) *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, r := range table {
 		mux.HandleFunc(r.Pattern, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, "%s", r.Pattern) })

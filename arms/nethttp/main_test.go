@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"net/http/httptest"
 	"testing"
 
@@ -27,5 +28,40 @@ func TestAnswersEveryRoute(t *testing.T) {
 		if w.Code != 404 || w.Body.String() != routes.NotFound {
 			t.Errorf("%s: a miss: got %d %q, want 404 %q", name, w.Code, w.Body, routes.NotFound)
 		}
+	}
+}
+
+// A handshake in memory is what the words say: resumed with tickets from the second on,
+// and with a protocol agreed on where the server offers ALPN.
+func TestShakesHands(t *testing.T) {
+	for words, want := range map[string]struct {
+		resumed  bool
+		protocol string
+		version  uint16
+	}{
+		"1.3,ecdsa,no-tickets":         {false, "http/1.1", tls.VersionTLS13},
+		"1.3,ecdsa":                    {true, "http/1.1", tls.VersionTLS13},
+		"1.3,ecdsa,no-tickets,no-alpn": {false, "", tls.VersionTLS13},
+		"1.2,ecdsa":                    {true, "http/1.1", tls.VersionTLS12},
+	} {
+		config, err := secureConfig(words)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := newClient()
+		for i := range 3 {
+			got, err := shakeHands(client, config)
+			if err != nil || got.DidResume != (want.resumed && i > 0) || got.NegotiatedProtocol != want.protocol || got.Version != want.version {
+				t.Errorf("%s, handshake %d: got resumed %t, protocol %q, version %x, %v; want %+v", words, i, got.DidResume, got.NegotiatedProtocol, got.Version, err, want)
+			}
+		}
+		w := httptest.NewRecorder()
+		shakingHands(config)(w, httptest.NewRequest("GET", "/handshake", nil))
+		if w.Code != 200 || w.Body.String() != "ok\n" {
+			t.Errorf("%s: got %d %q", words, w.Code, w.Body)
+		}
+	}
+	if _, err := shakeHands(newClient(), &tls.Config{}); err == nil {
+		t.Error("a server without a certificate: got no error")
 	}
 }
