@@ -282,8 +282,7 @@ func (s *session) specimenMetrics(m map[string]float64, requests float64) {
 	}
 }
 
-// residual is what the machine's CPUs did outside the arm's processes and this one: by
-// neighbours and the kernel, and by what works for an arm that is not below it.
+// residual is what the CPUs did outside the arm's processes and this one, such as for an arm elsewhere.
 func (s *session) residual(m map[string]float64, requests float64) {
 	b, a := s.before.spent(), s.after.spent()
 	if a.Capacity == 0 || a.Tare == 0 || a.Arm == 0 || s.before.err != nil || s.after.err != nil {
