@@ -86,6 +86,10 @@ func (o *Rules) learnFrameworks(stacks []Stack) {
 				}
 				continue
 			}
+			// A literal of the framework's that a link calls is what it was given to call next.
+			if in != nil && symbol.IsClosure(frames[i].Func) && slices.Contains(by, symbol.Package(frames[i].Func)) {
+				in.edges[edge{from: o.functionOf(frames[i])}] = true
+			}
 			if in == nil || symbol.Dependency(frames[i].File) || !symbol.Dependency(frames[i+1].File) || !written(frames, i) {
 				continue
 			}

@@ -34,6 +34,10 @@ func TestChains(t *testing.T) {
 			{call, dispatch, step, "main.spin.func1@/src/spin.go:3", step, "main.lock.func2@/src/lock.go:3", register, "example.org/web/v2.encode@/mod/example.org/web/v2@v2.1.0/encode.go:5"},
 			{call, dispatch, step, "main.spin.func1@/src/spin.go:3", "example.org/web/v2.encode@/mod/example.org/web/v2@v2.1.0/encode.go:5"},
 		}, "src.users web src.spin"},
+		{"a framework's own work after the last link that was seen", [][]string{
+			{call, dispatch, step, "main.spin.func1@/src/spin.go:3", step, "main.lock.func2@/src/lock.go:3"},
+			{call, dispatch, step, "main.spin.func1@/src/spin.go:3", step, "main.lock.func2@/src/lock.go:3", register, "example.org/web/v2.encode@/mod/example.org/web/v2@v2.1.0/encode.go:5"},
+		}, "src.lock web"},
 		{"that comes once", [][]string{{call, dispatch, "main.show@/src/show.go:3"}}, "src.show"},
 		{"a library's middleware with a function of the program's", [][]string{
 			{call, dispatch, call, users},

@@ -246,8 +246,8 @@ func (o *Rules) owned(frames []Frame, i int, inside bool) (Owner, bool) {
 	return handlerAt(f), true
 }
 
-// handsOn returns the framework that a link of its chain called to hand the request on: what
-// it does besides, such as encoding the answer of a handler, is its own, not the link's.
+// handsOn returns the framework that a link called to hand the request on: what it does besides,
+// such as encoding an answer, is its own, not the link's.
 func (o *Rules) handsOn(frames []Frame, i int) (name string, ok bool) {
 	if len(o.hands) == 0 || i+1 == len(frames) || !o.hands[o.functionOf(frames[i])] || frames[i+1].Standard() || symbol.Dependency(frames[i+1].File) {
 		return "", false
