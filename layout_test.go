@@ -133,6 +133,7 @@ var arrows = map[string][]string{
 	"arms/rivals/internal/orders/ordersconnect": {"arms/rivals/internal/orders"},
 	"arms/rivals/internal/orders/orderstest":    {"arms/rivals/internal/orders"},
 
+	"load/internal/block": {"load/internal/h2", "load/internal/template"},
 	"load/internal/http1": {"load/internal/check"},
 
 	"cmd/tare/internal/loadverb/export":   {"cmd/tare/internal/cli", "cmd/tare/internal/telemetry", "load"},
@@ -179,7 +180,7 @@ var entries = map[string]string{
 	"charm.land/lipgloss/v2":               "cmd/tare/...",
 	"golang.org/x/term":                    "cmd/tare/...",
 	"github.com/goccy/go-yaml":             "internal/shape",
-	"golang.org/x/net":                     "load",
+	"golang.org/x/net":                     "load/...",
 	"golang.org/x/net/dns":                 "kube/testcluster", // for tests
 	"github.com/google/pprof":              "cost/pprof",
 	"golang.org/x/exp":                     "cost/exectrace",

@@ -120,9 +120,9 @@ func (p *plan) pickEngine() error {
 func (p *plan) obstacle() error {
 	o := p.opts
 	switch {
-	case o.Protocol != HTTP1:
-		return errors.New("the epoll engine speaks HTTP/1.1 only")
-	case p.script.https && o.Proxy != "":
+	case o.Protocol == HTTP3:
+		return errors.New("the epoll engine does not speak HTTP/3")
+	case (p.script.https || o.Protocol == HTTP2) && o.Proxy != "":
 		return errors.New("the epoll engine opens no tunnels through a proxy")
 	case o.TLS != nil && o.TLS.Renegotiation != tls.RenegotiateNever:
 		return errors.New("the epoll engine's TLS does not renegotiate")
@@ -221,8 +221,8 @@ func (p *plan) checkPipeline() error {
 	switch {
 	case p.open:
 		return errors.New("pipelined requests begin together, and a schedule begins each at its own time: leave one of the two out")
-	case p.engine != Epoll:
-		return fmt.Errorf("the %s engine does not pipeline: the epoll engine does, for HTTP/1.1", p.engine)
+	case p.engine != Epoll || o.Protocol != HTTP1:
+		return errors.New("the epoll engine alone pipelines, and does not pipeline but HTTP/1.1")
 	case o.Pipeline > maxPipeline:
 		return fmt.Errorf("%d requests at once are too many: want at most %d", o.Pipeline, maxPipeline)
 	case p.script.share > 0:

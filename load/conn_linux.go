@@ -10,7 +10,8 @@ import (
 	"github.com/tarehq/tare/load/internal/sys"
 )
 
-// conn is a slot for a connection and for the request that it carries.
+// conn is a slot for a connection and for the request that it carries; in HTTP/2 for one of
+// the two.
 type conn struct {
 	ans http1.Answer
 	out outcome
@@ -24,6 +25,10 @@ type conn struct {
 	opening *opening       // on its way; nil: none, or open
 	link    *link          // what is sent and read goes through it; nil: it goes as it is
 	sock    *nonblock.Conn // that link runs on
+
+	session *session // HTTP/2: the connection
+	on      *session // HTTP/2: what carries the request
+	asked   *asked   // the request as on has it
 
 	disordered uint32 // segments that had come out of order when that was last asked
 
@@ -73,6 +78,9 @@ func (l *connList) remove(c *conn) {
 // are warm and the fewest connections are kept; or a slot for a new one. It
 // returns nil when there may be no more.
 func (l *loop) acquire(endpoint int, own bool) *conn {
+	if l.mux != nil {
+		return l.acquireStream(endpoint, own)
+	}
 	if c := l.idle[endpoint].last; c != nil && !own {
 		l.idle[endpoint].remove(c)
 		return c
@@ -110,6 +118,14 @@ func (l *loop) emptySlot() *conn {
 
 // discard closes c, which is in no list, and frees its slot.
 func (l *loop) discard(c *conn) {
+	if c.on != nil {
+		l.leave(c)
+		return
+	}
+	if c.session != nil {
+		c.session.dead, c.session = true, nil
+		l.mux.open[c.endpoint]--
+	}
 	l.hangUp(c)
 	c.used, c.tried = false, 0
 	l.free.push(c)

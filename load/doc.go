@@ -24,10 +24,10 @@
 // dropped if they do not. Without a time-out that is 30 s, and where Options.Requests
 // alone ends the run, until all have ended.
 //
-// HTTP/1.1 on Linux is driven by event loops on locked threads over epoll, with no
-// goroutine and, without TLS, no allocation per request. TLS through a proxy, HTTP/2,
-// HTTP/3 and other systems use a goroutine for each connection or stream, which costs
-// the generator more CPU time and the result nothing else.
+// HTTP/1.1 and HTTP/2 on Linux are driven by event loops on locked threads over epoll,
+// with no goroutine and, without TLS, no allocation per request. Tunnels through a proxy,
+// HTTP/3 and other systems use a goroutine for each connection or stream, which costs the
+// generator more CPU time and the result nothing else.
 //
 // In the open loop of event loops over TCP an answer has come when the
 // kernel has it, not when the generator, late perhaps, reads it: how late is

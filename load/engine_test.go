@@ -38,6 +38,8 @@ var protocols = []struct {
 	{"epoll", load.Epoll, load.HTTP1, false},
 	{"h3", load.Goroutines, load.HTTP3, true},
 	{"epoll-https", load.Epoll, load.HTTP1, true},
+	{"epoll-h2c", load.Epoll, load.HTTP2, false},
+	{"epoll-h2", load.Epoll, load.HTTP2, true},
 }
 
 // eachEngine runs f with both engines for HTTP/1.1.
@@ -371,22 +373,24 @@ func oneAfterAnother(t *testing.T, i int, timeout time.Duration) *load.Result {
 }
 
 func TestStreams(t *testing.T) {
-	var at, peak atomic.Int64
-	o, _ := serve(t, 2, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		n := at.Add(1)
-		for p := peak.Load(); n > p && !peak.CompareAndSwap(p, n); p = peak.Load() {
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		var at, peak atomic.Int64
+		o, _ := serve(t, 2, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			n := at.Add(1)
+			for p := peak.Load(); n > p && !peak.CompareAndSwap(p, n); p = peak.Load() {
+			}
+			time.Sleep(time.Millisecond)
+			at.Add(-1)
+		}))
+		o.Engine, o.Connections, o.Streams, o.Requests = engine, 2, 8, 400
+		r := run(t, context.Background(), o)
+		if r.Opened != 2 || r.Counts.Status[2] != 400 {
+			t.Errorf("got %d answers on %d connections, want 400 on 2", r.Counts.Status[2], r.Opened)
 		}
-		time.Sleep(time.Millisecond)
-		at.Add(-1)
-	}))
-	o.Connections, o.Streams, o.Requests = 2, 8, 400
-	r := run(t, context.Background(), o)
-	if r.Opened != 2 || r.Counts.Status[2] != 400 {
-		t.Errorf("got %d answers on %d connections, want 400 on 2", r.Counts.Status[2], r.Opened)
-	}
-	if p := peak.Load(); p <= 2 || p > 16 {
-		t.Errorf("the server had %d requests at once, want more than the 2 connections and at most 16", p)
-	}
+		if p := peak.Load(); p <= 2 || p > 16 {
+			t.Errorf("the server had %d requests at once, want more than the 2 connections and at most 16", p)
+		}
+	})
 }
 
 func TestNewConnections(t *testing.T) {
@@ -550,33 +554,37 @@ func TestClosedLoopOffersAll(t *testing.T) {
 
 // A server that does not know HTTP/2 is told of with the remedy.
 func TestHTTP2ToHTTP1(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer s.Close()
-	r, err := load.Run(t.Context(), load.Options{Protocol: load.HTTP2, Connections: 8, Requests: 80, Targets: []load.Target{{URL: s.URL}}})
-	if r == nil || err == nil || !strings.Contains(err.Error(), "use the other HTTP version") {
-		t.Errorf("got %+v and error %v, want one with a remedy", r, err)
-	}
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		defer s.Close()
+		r, err := load.Run(t.Context(), load.Options{Engine: engine, Protocol: load.HTTP2, Connections: 8, Requests: 80, Targets: []load.Target{{URL: s.URL}}})
+		if r == nil || err == nil || !strings.Contains(err.Error(), "use the other HTTP version") {
+			t.Errorf("got %+v and error %v, want one with a remedy", r, err)
+		}
+	})
 }
 
 // A server that allows fewer streams than are asked for has the others wait, which is
 // told; one that allows them all has none.
 func TestStreamsAllowed(t *testing.T) {
-	for allowed, crowded := range map[int]bool{2: true, 100: false} {
-		s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(time.Millisecond) }))
-		s.Config.Protocols = new(http.Protocols)
-		s.Config.Protocols.SetUnencryptedHTTP2(true)
-		s.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: allowed}
-		s.Start()
-		defer s.Close()
-		r := run(t, context.Background(), load.Options{Protocol: load.HTTP2, Connections: 1, Streams: 8, Requests: 400, Timeout: time.Minute,
-			Targets: []load.Target{{URL: s.URL}}})
-		told := slices.ContainsFunc(r.Warnings, func(err error) bool {
-			return strings.Contains(err.Error(), fmt.Sprintf("begun without a free stream: their connection allows %d streams at a time", allowed))
-		})
-		if told != crowded || r.Counts.Answered() < 390 || r.Counts.Answered()+r.Counts.Reset != 400 {
-			t.Errorf("%d allowed of 8: got %+v, warnings %q; want told %t and nearly all answered", allowed, r.Counts, r.Warnings, crowded)
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		for allowed, crowded := range map[int]bool{2: true, 100: false} {
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(time.Millisecond) }))
+			s.Config.Protocols = new(http.Protocols)
+			s.Config.Protocols.SetUnencryptedHTTP2(true)
+			s.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: allowed}
+			s.Start()
+			defer s.Close()
+			r := run(t, context.Background(), load.Options{Engine: engine, Protocol: load.HTTP2, Connections: 1, Streams: 8, Requests: 400, Timeout: time.Minute,
+				Targets: []load.Target{{URL: s.URL}}})
+			told := slices.ContainsFunc(r.Warnings, func(err error) bool {
+				return strings.Contains(err.Error(), fmt.Sprintf("begun without a free stream: their connection allows %d streams at a time", allowed))
+			})
+			if told != crowded || r.Counts.Answered() < 390 || r.Counts.Answered()+r.Counts.Reset != 400 {
+				t.Errorf("%d allowed of 8: got %+v, warnings %q; want told %t and nearly all answered", allowed, r.Counts, r.Warnings, crowded)
+			}
 		}
-	}
+	})
 }
 
 // What a worker waits for a processor is the generator's delay, no wait for a

@@ -109,64 +109,66 @@ func hostile(t *testing.T, handle func(net.Conn)) (addr string, accepted func() 
 }
 
 func TestHTTP2Failures(t *testing.T) {
-	t.Run("not HTTP/2", func(t *testing.T) {
-		addr, _ := hostile(t, func(c net.Conn) {
-			c.Read(make([]byte, 1024))
-			io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		t.Run("not HTTP/2", func(t *testing.T) {
+			addr, _ := hostile(t, func(c net.Conn) {
+				c.Read(make([]byte, 1024))
+				io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+			})
+			r, err := load.Run(context.Background(), load.Options{Engine: engine, Protocol: load.HTTP2, Requests: 3, Connections: 1, Timeout: 2 * time.Second,
+				Targets: []load.Target{{URL: "http://" + addr}}})
+			if err == nil || r == nil || r.Counts.Malformed+r.Counts.Reset != 3 {
+				t.Errorf("got %+v, %v; want 3 malformed", r, err)
+			}
 		})
-		r, err := load.Run(context.Background(), load.Options{Protocol: load.HTTP2, Requests: 3, Connections: 1, Timeout: 2 * time.Second,
-			Targets: []load.Target{{URL: "http://" + addr}}})
-		if err == nil || r == nil || r.Counts.Malformed+r.Counts.Reset != 3 {
-			t.Errorf("got %+v, %v; want 3 malformed", r, err)
-		}
-	})
-	t.Run("no ALPN", func(t *testing.T) {
-		s := httptest.NewUnstartedServer(http.NotFoundHandler())
-		s.Config.ErrorLog = quiet()
-		s.StartTLS()
-		defer s.Close()
-		r, err := load.Run(context.Background(), load.Options{Protocol: load.HTTP2, Requests: 2, Connections: 1,
-			TLS: &tls.Config{InsecureSkipVerify: true}, Targets: []load.Target{{URL: s.URL}}})
-		if err == nil || !strings.Contains(err.Error(), "does not offer the protocol asked for") || r.Counts.Refused != 2 {
-			t.Errorf("got %+v, error %v; want 2 refused and a remedy", r, err)
-		}
-	})
-	t.Run("streams reset", func(t *testing.T) {
-		o, _ := serve(t, 3, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			switch r.URL.Path {
-			case "/before":
-				panic(http.ErrAbortHandler)
-			case "/within":
-				io.WriteString(w, "part")
-				w.(http.Flusher).Flush()
-				panic(http.ErrAbortHandler)
-			case "/hang":
-				<-r.Context().Done()
-			case "/status":
-				w.WriteHeader(999) // net/http's client takes it
+		t.Run("no ALPN", func(t *testing.T) {
+			s := httptest.NewUnstartedServer(http.NotFoundHandler())
+			s.Config.ErrorLog = quiet()
+			s.StartTLS()
+			defer s.Close()
+			r, err := load.Run(context.Background(), load.Options{Engine: engine, Protocol: load.HTTP2, Requests: 2, Connections: 1,
+				TLS: &tls.Config{InsecureSkipVerify: true}, Targets: []load.Target{{URL: s.URL}}})
+			if err == nil || !strings.Contains(err.Error(), "does not offer the protocol asked for") || r.Counts.Refused != 2 {
+				t.Errorf("got %+v, error %v; want 2 refused and a remedy", r, err)
 			}
-		}))
-		base := o.Targets[0].URL
-		o.Requests = 4
-		for path, kind := range map[string]func(load.Counts) uint64{
-			"/before": func(c load.Counts) uint64 { return c.Reset },
-			"/within": func(c load.Counts) uint64 { return c.Short },
-			"/hang":   func(c load.Counts) uint64 { return c.Timeout },
-			"/status": func(c load.Counts) uint64 { return c.Malformed },
-		} {
-			o.Targets[0].URL, o.Timeout = base+path, time.Minute
-			if path == "/hang" {
-				o.Timeout = 300 * time.Millisecond
+		})
+		t.Run("streams reset", func(t *testing.T) {
+			o, _ := serve(t, 3, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case "/before":
+					panic(http.ErrAbortHandler)
+				case "/within":
+					io.WriteString(w, "part")
+					w.(http.Flusher).Flush()
+					panic(http.ErrAbortHandler)
+				case "/hang":
+					<-r.Context().Done()
+				case "/status":
+					w.WriteHeader(999) // net/http's client takes it
+				}
+			}))
+			base := o.Targets[0].URL
+			o.Engine, o.Requests = engine, 4
+			for path, kind := range map[string]func(load.Counts) uint64{
+				"/before": func(c load.Counts) uint64 { return c.Reset },
+				"/within": func(c load.Counts) uint64 { return c.Short },
+				"/hang":   func(c load.Counts) uint64 { return c.Timeout },
+				"/status": func(c load.Counts) uint64 { return c.Malformed },
+			} {
+				o.Targets[0].URL, o.Timeout = base+path, time.Minute
+				if path == "/hang" {
+					o.Timeout = 300 * time.Millisecond
+				}
+				r, err := load.Run(context.Background(), o)
+				if r == nil {
+					t.Fatal(err)
+				}
+				checkSums(t, r)
+				if kind(r.Counts) != 4 {
+					t.Errorf("%s: got %+v, want all 4 of the kind", path, r.Counts)
+				}
 			}
-			r, err := load.Run(context.Background(), o)
-			if r == nil {
-				t.Fatal(err)
-			}
-			checkSums(t, r)
-			if kind(r.Counts) != 4 {
-				t.Errorf("%s: got %+v, want all 4 of the kind", path, r.Counts)
-			}
-		}
+		})
 	})
 }
 
@@ -473,31 +475,35 @@ func TestEarlyAnswer(t *testing.T) {
 
 // A server that asks for a connection's end still answers what is in flight.
 func TestGoAway(t *testing.T) {
-	o, _ := serve(t, 2, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(2 * time.Millisecond)
-		w.Header().Set("Connection", "close") // net/http makes it a GOAWAY
-	}))
-	o.Connections, o.Streams, o.Requests = 1, 4, 40
-	r, err := load.Run(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkSums(t, r)
-	// A stream that crosses the GOAWAY on its way is refused: a reset, told as one.
-	if r.Counts.Answered()+r.Counts.Reset != 40 || r.Counts.Answered() < 20 || r.Opened < 10 {
-		t.Errorf("got %+v on %d connections, want nearly all answered on 10 or more", r.Counts, r.Opened)
-	}
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		o, _ := serve(t, 2, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(2 * time.Millisecond)
+			w.Header().Set("Connection", "close") // net/http makes it a GOAWAY
+		}))
+		o.Engine, o.Connections, o.Streams, o.Requests = engine, 1, 4, 40
+		r, err := load.Run(context.Background(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkSums(t, r)
+		// A stream that crosses the GOAWAY on its way is refused: a reset, told as one.
+		if r.Counts.Answered()+r.Counts.Reset != 40 || r.Counts.Answered() < 20 || r.Opened < 10 {
+			t.Errorf("got %+v on %d connections, want nearly all answered on 10 or more", r.Counts, r.Opened)
+		}
+	})
 }
 
 // A request that waits for a stream of a connection that ends has not been sent: it goes
 // out on the next, however many end before its turn comes.
 func TestGoAwayBeforeSent(t *testing.T) {
-	addr, accepted := hostile(t, leaving)
-	r := run(t, context.Background(), load.Options{Protocol: load.HTTP2, Connections: 1, Streams: 30, Requests: 600,
-		Timeout: time.Minute, Targets: []load.Target{{URL: "http://" + addr}}})
-	if r.Counts.Status[2] != 600 {
-		t.Errorf("got %+v on %d connections, warnings %q; want all 600 answered", r.Counts, accepted(), r.Warnings)
-	}
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		addr, accepted := hostile(t, leaving)
+		r := run(t, context.Background(), load.Options{Engine: engine, Protocol: load.HTTP2, Connections: 1, Streams: 30, Requests: 600,
+			Timeout: time.Minute, Targets: []load.Target{{URL: "http://" + addr}}})
+		if r.Counts.Status[2] != 600 {
+			t.Errorf("got %+v on %d connections, warnings %q; want all 600 answered", r.Counts, accepted(), r.Warnings)
+		}
+	})
 }
 
 // leaving speaks HTTP/2 on a connection that allows one stream at a time and is to end

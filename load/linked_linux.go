@@ -121,7 +121,12 @@ func (l *loop) takeOpened() {
 			continue
 		}
 		c.opening = nil
-		if err := l.takeOver(c, to); err != nil {
+		err := l.takeOver(c, to)
+		if c.session != nil {
+			l.openedSession(c.session, err)
+			continue
+		}
+		if err != nil {
 			k := connectFailure(err)
 			if k != failRefused {
 				err = explain(l.plan.script.endpoints[c.endpoint], err)
@@ -167,8 +172,12 @@ func (c *conn) sending() bool {
 
 // countBytes takes what passed over c's link as its request's.
 func (c *conn) countBytes() {
-	if c.link != nil {
-		c.out.bytesIn, c.out.bytesOut = c.link.wire.Take()
+	link := c.link
+	if c.on != nil {
+		link = c.on.slot.link
+	}
+	if link != nil {
+		c.out.bytesIn, c.out.bytesOut = link.wire.Take()
 	}
 }
 

@@ -40,6 +40,7 @@ type loop struct {
 	now    int64 // as of the last look
 
 	opener *opener // of connections that package net opens; nil: the loop itself does
+	mux    *mux    // nil: HTTP/1.1
 
 	inbox   *sys.Inbox // tells when answers arrived; nil: they count from when they are read
 	arrived int64      // when what was read last did
@@ -79,11 +80,14 @@ func newLoop(p *plan, i int) (*loop, error) {
 		buf: make([]byte, readSize), idle: make([]connList, len(p.addrs)),
 		due: never, now: nanotime(),
 	}
-	if p.script.https {
+	if p.script.https || p.opts.Protocol == HTTP2 {
 		if l.opener, err = newOpener(p, poll); err != nil {
 			poll.Close()
 			return nil, err
 		}
+	}
+	if p.opts.Protocol == HTTP2 {
+		l.mux = &mux{blocks: p.script.blocks(), open: make([]int, len(p.addrs)), room: make([][]*session, len(p.addrs))}
 	}
 	for e, addrs := range p.addrs {
 		for _, a := range addrs {
@@ -107,6 +111,9 @@ func newLoop(p *plan, i int) (*loop, error) {
 	} else {
 		l.maxOpen = math.MaxInt // as many requests as the share, each with one
 		l.unstarted, l.waveAt = share, l.now
+		if l.mux != nil {
+			l.unstarted *= p.opts.Streams
+		}
 	}
 	return l, nil
 }
@@ -167,6 +174,10 @@ func (l *loop) clear(i int) {
 	if c.generation != generation || c.busy || ready&^sys.Writable == 0 {
 		return
 	}
+	if c.session != nil {
+		c.session.dead = c.session.dead || ready&sys.Hangup != 0
+		return
+	}
 	if c.link == nil || ready&sys.Hangup != 0 || !l.silent(c) {
 		l.idle[c.endpoint].remove(c)
 		l.discard(c)
@@ -182,6 +193,10 @@ func (l *loop) handle(i int) {
 		return
 	}
 	c := l.conns[slot]
+	if c.generation == generation && c.session != nil {
+		l.handleSession(c.session, ready)
+		return
+	}
 	if c.generation != generation || !c.busy {
 		return // gone, or idle
 	}

@@ -140,6 +140,6 @@ type Engine string
 // The engines.
 const (
 	Auto       Engine = ""          // epoll where it can, else goroutines
-	Epoll      Engine = "epoll"     // event loops on locked threads; HTTP/1.1, with TLS too but not through a proxy, Linux
-	Goroutines Engine = "goroutine" // a goroutine a connection; HTTP/2, HTTP/3, every system
+	Epoll      Engine = "epoll"     // event loops on locked threads; HTTP/1.1 and HTTP/2, by TLS too, but no tunnels through a proxy, Linux
+	Goroutines Engine = "goroutine" // a goroutine a connection or stream; every protocol and system
 )

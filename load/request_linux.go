@@ -13,7 +13,8 @@ type draft struct {
 	drawn  bool
 	own    bool // on a connection of its own
 	target int
-	req    []byte // without its tail
+	record []string // HTTP/2: what fills its fields
+	req    []byte   // without its tail
 	tail   []byte
 	buf    []byte // holds req, when it is not the script's own
 }
@@ -26,9 +27,12 @@ func (l *loop) draw() *draft {
 		return d
 	}
 	d.drawn, d.own = true, l.cursor.closing()
-	if d.own {
+	switch {
+	case l.mux != nil:
+		d.target, d.record = l.cursor.draw()
+	case d.own:
 		d.req, d.tail, d.target = l.cursor.nextClosing(&d.buf)
-	} else {
+	default:
 		d.req, d.tail, d.target = l.cursor.next(&d.buf)
 	}
 	return d
@@ -41,6 +45,9 @@ func (l *loop) launch(most int) {
 		l.launchDue(most)
 	} else {
 		l.launchReady()
+	}
+	if l.mux != nil {
+		l.flushSessions()
 	}
 }
 
@@ -108,6 +115,12 @@ func (l *loop) dispatch(intended int64) bool {
 	d.drawn = false
 	c.out = outcome{intended: intended, start: l.now, reused: c.used}
 	c.ans.Begin(d.target)
+	if c.on != nil {
+		c.busy = true
+		l.flight.push(c)
+		l.ask(c, d)
+		return true
+	}
 	c.unsent, c.tail = d.req, d.tail
 	if l.plan.script.targets[d.target].dynamic() { // what comes next is drawn into the same place
 		c.buf = append(c.buf[:0], d.req...)
@@ -144,9 +157,18 @@ func (l *loop) proceed(c *conn) {
 
 // answered records that c's request ended with its answer.
 func (l *loop) answered(c *conn) {
-	c.out.end, c.out.status, c.out.verified = l.arrived, c.ans.Status, c.ans.Verified
+	c.out.end, c.out.status, c.out.verified = l.when(c), c.ans.Status, c.ans.Verified
 	c.countBytes()
 	l.rec.answered(&c.out, l.now)
+}
+
+// when is when what was read last for c arrived. With other streams' in flight, that may
+// seem to have been before c's request began.
+func (l *loop) when(c *conn) int64 {
+	if l.arrived < c.out.start {
+		return l.now
+	}
+	return l.arrived
 }
 
 // forsake ends the requests behind c's, whose answers will not come.
@@ -164,7 +186,7 @@ func (l *loop) complete(c *conn, exact bool) {
 	l.forsake(c, failReset, errNoMore)
 	l.flight.remove(c)
 	c.busy = false
-	if c.ans.Keep && exact && !c.own && !c.ending && !c.sending() {
+	if c.on == nil && c.ans.Keep && exact && !c.own && !c.ending && !c.sending() {
 		c.used = true
 		l.idle[c.endpoint].push(c)
 	} else {
@@ -233,6 +255,10 @@ func (l *loop) expire() {
 			err = explain(l.plan.script.endpoints[c.endpoint], os.ErrDeadlineExceeded)
 		case c.opening != nil:
 			err = explain(l.plan.script.endpoints[c.endpoint], c.opening.late())
+		case c.on != nil && c.on.slot.opening != nil:
+			err = explain(l.plan.script.endpoints[c.endpoint], c.on.slot.opening.late())
+		case c.on != nil && c.on.heard < c.out.start: // its peer may be lost
+			c.on.dead = true
 		}
 		l.fail(c, failTimeout, err)
 	}

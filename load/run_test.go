@@ -433,47 +433,49 @@ func TestServersBoundConnections(t *testing.T) {
 // So it is by HTTP/2, where requests share connections and may have one of their own.
 // Counted are those that carry requests at a time, as the servers see it.
 func TestStreamsBoundConnections(t *testing.T) {
-	const most = 4
-	for _, tc := range []struct {
-		share            float64
-		streams, servers int
-	}{{0, 1, 2}, {0.5, 0, 1}, {0.5, 4, 2}, {1, 0, 1}, {1, 8, 2}} {
-		t.Run(fmt.Sprintf("new=%v,streams=%d,servers=%d", tc.share, tc.streams, tc.servers), func(t *testing.T) {
-			var mu sync.Mutex
-			carry, peak := map[string]int{}, 0
-			o := load.Options{
-				Protocol: load.HTTP2, Schedule: pace.Constant(2000), Requests: 100, Timeout: time.Minute,
-				Connections: most, Streams: tc.streams, NewConnections: tc.share,
-			}
-			for k := range tc.servers {
-				s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-					from := fmt.Sprint(k, r.RemoteAddr)
-					mu.Lock()
-					carry[from]++
-					peak = max(peak, len(carry))
-					mu.Unlock()
-					time.Sleep(10 * time.Millisecond)
-					mu.Lock()
-					defer mu.Unlock()
-					if carry[from]--; carry[from] == 0 {
-						delete(carry, from)
-					}
-				}))
-				s.Config.Protocols = new(http.Protocols)
-				s.Config.Protocols.SetHTTP1(true)
-				s.Config.Protocols.SetUnencryptedHTTP2(true)
-				s.Start()
-				defer s.Close()
-				o.Targets = append(o.Targets, load.Target{URL: s.URL})
-			}
-			r := run(t, context.Background(), o)
-			mu.Lock()
-			defer mu.Unlock()
-			if r.Counts.Status[2] != 100 || peak > most || tc.share == 0 && r.Opened > most {
-				t.Errorf("got %+v, %d connections at once and %d in all; want 100 answers on at most %d at once", r.Counts, peak, r.Opened, most)
-			}
-		})
-	}
+	eachEngine(t, func(t *testing.T, engine load.Engine) {
+		const most = 4
+		for _, tc := range []struct {
+			share            float64
+			streams, servers int
+		}{{0, 1, 2}, {0.5, 0, 1}, {0.5, 4, 2}, {1, 0, 1}, {1, 8, 2}} {
+			t.Run(fmt.Sprintf("new=%v,streams=%d,servers=%d", tc.share, tc.streams, tc.servers), func(t *testing.T) {
+				var mu sync.Mutex
+				carry, peak := map[string]int{}, 0
+				o := load.Options{
+					Engine: engine, Protocol: load.HTTP2, Schedule: pace.Constant(2000), Requests: 100, Timeout: time.Minute,
+					Connections: most, Streams: tc.streams, NewConnections: tc.share,
+				}
+				for k := range tc.servers {
+					s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+						from := fmt.Sprint(k, r.RemoteAddr)
+						mu.Lock()
+						carry[from]++
+						peak = max(peak, len(carry))
+						mu.Unlock()
+						time.Sleep(10 * time.Millisecond)
+						mu.Lock()
+						defer mu.Unlock()
+						if carry[from]--; carry[from] == 0 {
+							delete(carry, from)
+						}
+					}))
+					s.Config.Protocols = new(http.Protocols)
+					s.Config.Protocols.SetHTTP1(true)
+					s.Config.Protocols.SetUnencryptedHTTP2(true)
+					s.Start()
+					defer s.Close()
+					o.Targets = append(o.Targets, load.Target{URL: s.URL})
+				}
+				r := run(t, context.Background(), o)
+				mu.Lock()
+				defer mu.Unlock()
+				if r.Counts.Status[2] != 100 || peak > most || tc.share == 0 && r.Opened > most {
+					t.Errorf("got %+v, %d connections at once and %d in all; want 100 answers on at most %d at once", r.Counts, peak, r.Opened, most)
+				}
+			})
+		}
+	})
 }
 
 // A name that stands for several addresses is reached by any that answers.
@@ -566,7 +568,7 @@ func TestOptionErrors(t *testing.T) {
 		{load.Options{Targets: ok, NewConnections: 1.5}, "outside 0 to 1"},
 		{load.Options{Targets: ok, Protocol: "spdy"}, `protocol "spdy" is unknown`},
 		{load.Options{Targets: ok, Engine: "steam"}, `engine "steam" is unknown`},
-		{load.Options{Targets: ok, Engine: load.Epoll, Protocol: load.HTTP2}, "use the goroutine engine"},
+		{load.Options{Targets: ok, Engine: load.Epoll, Protocol: load.HTTP2, Proxy: "localhost:3128"}, "use the goroutine engine"},
 		{load.Options{Targets: []load.Target{{URL: "https://localhost/"}}, Proxy: "localhost:3128", Engine: load.Epoll}, "use the goroutine engine"},
 		{load.Options{Targets: []load.Target{{URL: "https://localhost/"}}, TLS: &tls.Config{Renegotiation: tls.RenegotiateOnceAsClient}, Engine: load.Epoll}, "does not renegotiate"},
 		{load.Options{Targets: ok, Connections: math.MaxInt}, "ulimit -n"},

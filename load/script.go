@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tarehq/tare/load/internal/alias"
+	"github.com/tarehq/tare/load/internal/block"
 	"github.com/tarehq/tare/load/internal/check"
 	"github.com/tarehq/tare/load/internal/http1"
 	"github.com/tarehq/tare/load/internal/proxy"
@@ -225,15 +226,48 @@ func (s *script) record() []string {
 	return s.feeder.records[i%uint64(len(s.feeder.records))]
 }
 
+// draw is the coming request's target and the record that fills its fields, if it has any.
+func (c *cursor) draw() (target int, record []string) {
+	target = c.pick()
+	if c.s.targets[target].dynamic() {
+		record = c.s.record()
+	}
+	return target, record
+}
+
+// blocks are the requests as HTTP/2's header blocks.
+func (s *script) blocks() *block.Blocks {
+	all := make([][]block.Field, len(s.targets))
+	for i, b := range s.targets {
+		all[i] = b.fields()
+	}
+	return block.New(all)
+}
+
+// fields are those of b's requests (RFC 9113, section 8.3.1).
+func (b *blueprint) fields() []block.Field {
+	all := []block.Field{
+		{Name: ":method", Value: template.Literal(b.method)}, {Name: ":scheme", Value: template.Literal(b.scheme)},
+		{Name: ":authority", Value: b.host}, {Name: ":path", Value: b.path},
+	}
+	for _, h := range b.header {
+		all = append(all, block.Field{Name: strings.ToLower(h.name), Value: h.value})
+	}
+	if b.carriesLength() {
+		size := block.Field{Name: "content-length", Sized: b.body.Dynamic()}
+		if !size.Sized {
+			size.Value = template.Literal(strconv.Itoa(b.body.Size(nil) + len(b.tail)))
+		}
+		all = append(all, size)
+	}
+	return all
+}
+
 // request is the coming request in net/http's form, for the engine whose
 // protocol is a library's. The caller owns it.
 func (c *cursor) request() (req *http.Request, target int) {
-	target = c.pick()
+	target, rec := c.draw()
 	b := c.s.targets[target]
-	var rec []string
-	if b.dynamic() {
-		rec = c.s.record()
-	}
 	host := b.host.Fill(rec)
 	// Opaque is sent as it is, so the target keeps the user's escapes. What begins
 	// with two slashes is taken for a host there, and cut off again.

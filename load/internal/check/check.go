@@ -6,7 +6,10 @@ import (
 	"crypto/sha256"
 	"hash"
 	"net/http"
+	"slices"
 	"strings"
+
+	"golang.org/x/net/http2/hpack"
 )
 
 // Field is a header field.
@@ -50,6 +53,19 @@ func (c *Check) FieldsOK(status int, header http.Header) bool {
 			found = found || v == h.Value
 		}
 		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// ListOK is HeadOK for HTTP/2's fields.
+func (c *Check) ListOK(status int, fields []hpack.HeaderField) bool {
+	if c.Status != 0 && status != c.Status {
+		return false
+	}
+	for _, h := range c.Header {
+		if !slices.ContainsFunc(fields, func(f hpack.HeaderField) bool { return f.Value == h.Value && strings.EqualFold(f.Name, h.Name) }) {
 			return false
 		}
 	}
