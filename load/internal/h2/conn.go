@@ -27,8 +27,9 @@ const (
 	// unknownStreams is how many streams begin before the server has said how many it
 	// allows: as few as RFC 9113 recommends at least.
 	unknownStreams = 100
-	// enough is how much is written ahead of what is sent: the rest of a body waits.
-	enough = 64 << 10
+	// enough is how much is written ahead of what is sent: the rest of a body waits. With one
+	// frame more it fits what a socket's buffer keeps.
+	enough = 16 << 10
 	// flooded is how much is written to a server that asks for it and does not read.
 	flooded = 1 << 20
 
@@ -104,7 +105,7 @@ type Conn struct {
 	// calls Fill.
 	Out []byte
 
-	streams map[uint32]*Stream
+	open    openStreams
 	waiting []*Stream // for the server to allow more, in their order
 	bodies  []*Stream // whose bodies wait for a window, or for Out
 	next    uint32    // stream
@@ -132,7 +133,7 @@ type Conn struct {
 // New is a connection whose requests put need bytes into the server's table of fields.
 func New(need int) *Conn {
 	c := &Conn{
-		streams: map[uint32]*Stream{}, next: 1, allowed: unknownStreams, initial: firstWindow, maxFrame: ownFrame,
+		next: 1, allowed: unknownStreams, initial: firstWindow, maxFrame: ownFrame,
 		window: firstWindow, need: need, bare: need > tableSize, resized: -1, dec: newDecoder(),
 	}
 	c.Out = append(c.Out, preface...)
@@ -150,8 +151,11 @@ func (c *Conn) Settled() bool { return c.settled }
 // Leaving reports whether the connection takes no more requests.
 func (c *Conn) Leaving() bool { return c.leaving }
 
+// Used reports whether a request was sent.
+func (c *Conn) Used() bool { return c.next > 1 }
+
 // Full reports whether the next request will wait for another to end.
-func (c *Conn) Full() bool { return c.begun && len(c.streams) >= c.allowed }
+func (c *Conn) Full() bool { return c.begun && c.open.n >= c.allowed }
 
 // Begin has the requests that were started, and will be, be sent. Until then they wait: what
 // the server allows may come before.
@@ -175,7 +179,7 @@ func (c *Conn) Start(s *Stream) bool {
 		c.waiting = append(c.waiting, s)
 		return true
 	}
-	c.open(s)
+	c.send(s)
 	return true
 }
 
@@ -196,9 +200,11 @@ func (c *Conn) Close(err error) {
 		c.err = err
 	}
 	c.leaving = true
-	for _, s := range c.streams {
-		c.forget(s)
-		s.Sink.End(err)
+	for _, s := range c.open.all() {
+		if c.open.find(s.id) == s { // an earlier one's end may have cancelled it
+			c.forget(s)
+			s.Sink.End(err)
+		}
 	}
 	if c.begun {
 		err = ErrUnsent
@@ -220,7 +226,7 @@ func (c *Conn) dismiss(err error) {
 
 // forget removes s, which has ended, from the connection.
 func (c *Conn) forget(s *Stream) {
-	delete(c.streams, s.id)
+	c.open.remove(s)
 	if s.held {
 		s.held = false
 		c.bodies = without(c.bodies, s)
@@ -258,7 +264,7 @@ func (c *Conn) admit() {
 		s := c.waiting[0]
 		c.waiting = append(c.waiting[:0], c.waiting[1:]...)
 		s.waits = false
-		c.open(s)
+		c.send(s)
 	}
 }
 

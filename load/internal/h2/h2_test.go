@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -280,8 +281,8 @@ func TestStreamEnds(t *testing.T) {
 		"a path":               {func(s *server) { s.head(1, true, ":status: 200", ":path: /") }, "lower-case", false},
 		"upper case":           {func(s *server) { s.head(1, true, ":status: 200", "Date: now") }, "lower-case", false},
 		"line end":             {func(s *server) { s.head(1, true, ":status: 200", "a: b\r\nc") }, "control", false},
-		"interim at the end":   {func(s *server) { s.head(1, true, ":status: 100") }, "no answer", false},
-		"switching":            {func(s *server) { s.head(1, false, ":status: 101") }, "no answer", false},
+		"interim at the end":   {func(s *server) { s.head(1, true, ":status: 100") }, "cannot have status", false},
+		"switching":            {func(s *server) { s.head(1, false, ":status: 101") }, "cannot have status", false},
 		"bad length":           {func(s *server) { s.head(1, false, ":status: 200", "content-length: -1") }, "not one number", false},
 		"two lengths":          {func(s *server) { s.head(1, false, ":status: 200", "content-length: 1", "content-length: 1") }, "not one number", false},
 		"body first":           {func(s *server) { s.WriteData(1, true, []byte("x")) }, "before the header", false},
@@ -289,7 +290,10 @@ func TestStreamEnds(t *testing.T) {
 		"trailer with status":  {func(s *server) { s.head(1, false, ":status: 200"); s.head(1, true, ":status: 200") }, "has a status", false},
 		"window of none":       {func(s *server) { s.WriteRawFrame(http2.FrameWindowUpdate, 0, 1, make([]byte, 4)) }, "grows by 0", false},
 		"window too large":     {func(s *server) { s.WriteWindowUpdate(1, 1<<31-1) }, "grows by", false},
-		"long header":          {func(s *server) { s.head(1, true, ":status: 200", "a: "+strings.Repeat("\x01", 10), "b: b") }, "control", false},
+		"control characters":   {func(s *server) { s.head(1, true, ":status: 200", "a: "+strings.Repeat("\x01", 10), "b: b") }, "control", false},
+		"long header": {func(s *server) {
+			s.head(1, true, append([]string{":status: 200"}, slices.Repeat([]string{"a: " + strings.Repeat("b", 4000)}, 17)...)...)
+		}, "longer than 65536", false},
 		"longer than its length": {func(s *server) {
 			s.head(1, false, ":status: 200", "content-length: 1")
 			s.WriteData(1, true, []byte("xy"))
@@ -506,6 +510,94 @@ func TestAllowed(t *testing.T) {
 	}
 	if c.Start(streams[0]) || !c.Leaving() {
 		t.Error("a connection that is to end takes a request")
+	}
+}
+
+// What the server allows may change while requests are under way.
+func TestAllowedChanges(t *testing.T) {
+	c, got, streams := client(3)
+	heads := func() int {
+		t.Helper()
+		n := 0
+		for _, f := range read(t, c.Out) {
+			if f.Header().Type == http2.FrameHeaders {
+				n++
+			}
+		}
+		c.Out = c.Out[:0]
+		return n
+	}
+	if n := heads(); n != 3 {
+		t.Fatalf("%d requests were sent before the server had said anything, want 3", n)
+	}
+	var more []*h2.Stream
+	for range 3 {
+		g := &sink{}
+		got = append(got, g)
+		more = append(more, &h2.Stream{Request: streams[0].Request, Sink: g})
+	}
+	s := newServer()
+	id := uint32(1)
+	for _, step := range []struct{ allowed, start, answered, sent int }{
+		{0, 1, 0, 0}, // none more, whatever ends
+		{0, 0, 1, 0},
+		{2, 1, 0, 0}, // as many as are under way
+		{2, 0, 1, 1},
+		{100, 1, 0, 2},
+	} {
+		s.Reset()
+		s.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: uint32(step.allowed)})
+		for range step.answered {
+			s.head(id, true, ":status: 200")
+			id += 2
+		}
+		if err := c.Feed(s.Bytes()); err != nil {
+			t.Fatal(err)
+		}
+		for range step.start {
+			if !c.Start(more[0]) {
+				t.Fatal("the connection takes no request")
+			}
+			more = more[1:]
+		}
+		if n := heads(); n != step.sent {
+			t.Errorf("%+v: %d requests were sent", step, n)
+		}
+	}
+	s.Reset()
+	for ; id <= 11; id += 2 {
+		s.head(id, true, ":status: 200")
+	}
+	if err := c.Feed(s.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	for i, g := range got {
+		if g.ends != 1 || g.err != nil || g.status != 200 {
+			t.Errorf("request %d: got %v, want an answer", i, g)
+		}
+	}
+}
+
+// Many streams end in any order, and each answer is its own stream's.
+func TestManyStreams(t *testing.T) {
+	c, got, _ := client(100)
+	s := newServer()
+	s.WriteSettings()
+	order := rand.New(rand.NewPCG(1, 2)).Perm(100)
+	for _, i := range order {
+		s.head(uint32(1+2*i), false, ":status: 200", fmt.Sprintf("content-length: %d", len(fmt.Sprint(i))))
+	}
+	slices.Reverse(order)
+	for _, i := range order {
+		s.WriteData(uint32(1+2*i), true, fmt.Append(nil, i))
+	}
+	if err := feed(c, s.Bytes(), 1000); err != nil {
+		t.Fatal(err)
+	}
+	for i, g := range got {
+		if g.ends != 1 || g.err != nil || g.body.String() != fmt.Sprint(i) {
+			t.Errorf("request %d: got %v", i, g)
+		}
 	}
 }
 

@@ -11,26 +11,38 @@ import (
 // answer is what a header block says, or a trailer.
 type answer struct {
 	block  []byte // that said it
+	use    use    // that it makes of the table
 	fields []hpack.HeaderField
 	status int   // 0: none
 	length int64 // Content-Length; negative: none
 	bad    error // what makes it malformed
 }
 
-// kept is how many header blocks are remembered.
-const kept = 4
+const (
+	// kept is how many header blocks are remembered.
+	kept = 4
+	// mostLate is how many blocks matter to a table of which each added to it: an entry takes
+	// 32 bytes at least (RFC 7541, section 4.1).
+	mostLate = tableSize / 32
+)
 
 // decoder reads header blocks.
 //
-// Servers repeat themselves: a block that leaves the table as it is means the same
-// when it comes again, until another changes the table. BenchmarkAnswers shows what
-// comparing instead of decoding saves.
+// Servers repeat themselves. A block that refers to nothing in the table means the same
+// whenever it comes, and one that refers to it until the table changes. What a block adds
+// that is known is added late: when one comes that is not.
+//
+// Note: nginx refers to nothing in the table and adds each answer's fields to it. To decode
+// was most of what an answer took; BenchmarkAnswers shows what comparing saves.
 type decoder struct {
 	hpack *hpack.Decoder
-	seen  [kept]answer // since the table last changed
-	next  int          // of seen, to be taken
-	now   *answer      // that is being decoded
+	seen  [kept]answer
+	next  int     // of seen, to be taken
+	now   *answer // that is being decoded; nil: its fields are known
 	size  int
+
+	late [mostLate]uint8 // the last of seen that have come again and are not in the table
+	n    int             // how many these were, more than late holds perhaps
 }
 
 func newDecoder() *decoder {
@@ -45,33 +57,73 @@ func newDecoder() *decoder {
 func (d *decoder) decode(block []byte) (*answer, error) {
 	for i := range d.seen {
 		if a := &d.seen[i]; len(a.block) > 0 && string(a.block) == string(block) {
+			if a.use.adds {
+				d.late[d.n%mostLate] = uint8(i)
+				d.n++
+				d.changed()
+			}
 			return a, nil
 		}
+	}
+	if err := d.catchUp(); err != nil {
+		return nil, err
 	}
 	a := &d.seen[d.next]
 	d.now, d.size = a, 0
 	*a = answer{block: a.block[:0], fields: a.fields[:0], length: -1}
-	_, err := d.hpack.Write(block)
-	if closed := d.hpack.Close(); err == nil {
-		err = closed
+	if err := d.write(block); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, breach(codeCompression, "a header cannot be decoded: %v", err)
+	a.use = usage(block)
+	if a.use.adds || a.use.resizes {
+		d.changed()
 	}
-	if alters(block) {
-		for i := range d.seen {
-			d.seen[i].block = d.seen[i].block[:0]
-		}
-	} else {
+	if !a.use.resizes && !(a.use.adds && a.use.refers) {
 		a.block = append(a.block, block...)
 		d.next = (d.next + 1) % kept
 	}
 	return a, nil
 }
 
+// write has the table follow a block.
+func (d *decoder) write(block []byte) error {
+	_, err := d.hpack.Write(block)
+	if closed := d.hpack.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return breach(codeCompression, "a header cannot be decoded: %v", err)
+	}
+	return nil
+}
+
+// catchUp has the table follow the blocks that came again.
+func (d *decoder) catchUp() error {
+	d.now = nil
+	for i := max(0, d.n-mostLate); i < d.n; i++ {
+		if err := d.write(d.seen[d.late[i%mostLate]].block); err != nil {
+			return err
+		}
+	}
+	d.n = 0
+	return nil
+}
+
+// changed forgets the blocks that refer to the table, which has changed.
+func (d *decoder) changed() {
+	for i := range d.seen {
+		if a := &d.seen[i]; a.use.refers {
+			a.block = a.block[:0]
+		}
+	}
+}
+
 // field takes one field of the block.
 func (d *decoder) field(f hpack.HeaderField) {
 	a := d.now
+	if a == nil {
+		return
+	}
 	if d.size += int(f.Size()); d.size > maxHead {
 		a.bad = fmt.Errorf("the header is longer than %d bytes", maxHead)
 		return
@@ -127,23 +179,36 @@ func isText(s string) bool {
 	return true
 }
 
-// alters reports whether a block, which could be decoded, changes the table.
-func alters(b []byte) bool {
+// use is what a block has to do with the table.
+type use struct {
+	refers  bool // to an entry of it
+	adds    bool // to it
+	resizes bool
+}
+
+// usage is that of a block which could be decoded.
+func usage(b []byte) (u use) {
 	for len(b) > 0 {
+		var at int
 		switch {
-		case b[0]&0x80 != 0: // indexed
-			_, b = cutInt(b, 7)
-		case b[0]&0xc0 == 0x40, b[0]&0xe0 == 0x20: // to be indexed, or a new size
-			return true
-		default: // a literal
-			var name int
-			if name, b = cutInt(b, 4); name == 0 {
+		case b[0]&0x80 != 0: // a whole field
+			at, b = cutInt(b, 7)
+		case b[0]&0xe0 == 0x20: // no field
+			u.resizes = true
+			_, b = cutInt(b, 5)
+		default: // a value, and a name if its is nowhere
+			bits := 4
+			if b[0]&0x40 != 0 {
+				u.adds, bits = true, 6
+			}
+			if at, b = cutInt(b, bits); at == 0 {
 				b = cutString(b)
 			}
 			b = cutString(b)
 		}
+		u.refers = u.refers || at >= firstOwn
 	}
-	return false
+	return u
 }
 
 // cutInt cuts an integer with a prefix of so many bits off b (RFC 7541, section 5.1).

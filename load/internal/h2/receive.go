@@ -126,7 +126,7 @@ func (c *Conn) act(h frameHeader, p []byte) error {
 // known returns the stream with that number: nil if it has ended. It is an error if it
 // never was.
 func (c *Conn) known(id uint32) (*Stream, error) {
-	if s := c.streams[id]; s != nil {
+	if s := c.open.find(id); s != nil {
 		return s, nil
 	}
 	if id == 0 || id%2 == 0 || id >= c.next {
@@ -297,7 +297,7 @@ func (c *Conn) head(h frameHeader, block []byte) error {
 	case a.status == 0:
 		c.abort(s, errors.New("the header has no status"))
 	case a.status == 101 || a.status < 200 && end:
-		c.abort(s, fmt.Errorf("status %d is no answer", a.status))
+		c.abort(s, fmt.Errorf("an answer cannot have status %d", a.status))
 	case a.status < 200: // the answer is yet to come
 	default:
 		s.headed, s.left = true, a.length
@@ -385,7 +385,7 @@ func (c *Conn) set(id uint16, v uint32) error {
 		if v > maxWindow {
 			return breach(codeFlow, "a window of %d is too large", v)
 		}
-		for _, s := range c.streams {
+		for _, s := range c.open.all() {
 			if s.window += int64(v) - c.initial; s.window > maxWindow {
 				return breach(codeFlow, "a window grows too large")
 			}
@@ -427,8 +427,8 @@ func (c *Conn) onGoAway(h frameHeader, p []byte) error {
 	if code == codeNone {
 		err = errors.New("the server ended the connection before it read the request")
 	}
-	for id, s := range c.streams {
-		if id > last {
+	for _, s := range c.open.all() {
+		if s.id > last && c.open.find(s.id) == s { // an earlier one's end may have cancelled it
 			c.forget(s)
 			s.Sink.End(&BrokenError{err})
 		}

@@ -1,12 +1,12 @@
 package h2
 
-// open sends s's request.
-func (c *Conn) open(s *Stream) {
+// send sends s's request.
+func (c *Conn) send(s *Stream) {
 	s.id, s.window = c.next, c.initial
 	if c.next += 2; c.next > lastStream {
 		c.leaving = true // its numbers are used up
 	}
-	c.streams[s.id] = s
+	c.open.add(s)
 	c.header(s)
 	if len(s.Body) > 0 {
 		c.push(s)
