@@ -134,6 +134,8 @@ var arrows = map[string][]string{
 	"arms/rivals/internal/orders/orderstest":    {"arms/rivals/internal/orders"},
 
 	"load/internal/block": {"load/internal/h2", "load/internal/template"},
+	"load/internal/dial":  {"load/internal/http1", "load/internal/http3", "load/internal/proxy", "load/internal/wire"},
+	"load/internal/feed":  {},
 	"load/internal/http1": {"load/internal/check"},
 
 	"cmd/tare/internal/loadverb/export":   {"cmd/tare/internal/cli", "cmd/tare/internal/telemetry", "load"},

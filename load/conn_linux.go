@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tarehq/tare/load/internal/dial"
 	"github.com/tarehq/tare/load/internal/http1"
 	"github.com/tarehq/tare/load/internal/nonblock"
 	"github.com/tarehq/tare/load/internal/sys"
@@ -23,7 +24,7 @@ type conn struct {
 	tried            int // addresses that could not be reached
 
 	opening *opening       // on its way; nil: none, or open
-	link    *link          // what is sent and read goes through it; nil: it goes as it is
+	link    *dial.Link     // what is sent and read goes through it; nil: it goes as it is
 	sock    *nonblock.Conn // that link runs on
 
 	session *session // HTTP/2: the connection

@@ -27,7 +27,7 @@ func Encoded(o Options, worker, n int) (reqs []string, targets []int, err error)
 }
 
 // Columns are the names of the fields that f fills, in their order.
-func Columns(f *Feeder) []string { return f.columns }
+func Columns(f *Feeder) []string { return f.table.Columns }
 
 // EncodedClosing returns the first request that asks for the connection's end.
 func EncodedClosing(o Options) (string, error) {

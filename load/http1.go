@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/tarehq/tare/load/internal/dial"
 	"github.com/tarehq/tare/load/internal/http1"
 )
 
@@ -34,7 +35,7 @@ type http1Exchanger struct {
 
 // http1Conn is a connection and whether it has carried a request.
 type http1Conn struct {
-	*link
+	*dial.Link
 	carried bool
 	begun   int64       // its last request
 	cut     bool        // within a request: what is still to be sent will not be
@@ -68,7 +69,7 @@ func (c *http1Conn) shut(inOrder bool) {
 	if inOrder && !c.cut {
 		c.Close()
 	}
-	c.wire.Close()
+	c.Wire.Close()
 }
 
 // exchange implements exchanger.
@@ -87,13 +88,13 @@ func (x *http1Exchanger) exchange(o *outcome) (failure, error) {
 		var err error
 		if c, err = x.open(i, o.start); err != nil {
 			x.pool.leave()
-			return connectFailure(err), explain(x.engine.script.endpoints[i], err)
+			return connectFailure(err), dial.Explain(x.engine.script.endpoints[i], err)
 		}
 	}
 	o.reused, c.carried, c.begun = c.carried, true, o.start
 	x.answer.Begin(target)
 	kind, err := x.converse(c, [2][]byte{req, tail}, o)
-	o.bytesIn, o.bytesOut = c.wire.Take()
+	o.bytesIn, o.bytesOut = c.Wire.Take()
 	if err == nil && x.answer.Keep && !alone {
 		x.pool.put(i, c)
 	} else {
@@ -107,19 +108,19 @@ func (x *http1Exchanger) exchange(o *outcome) (failure, error) {
 func (x *http1Exchanger) open(i int, start int64) (*http1Conn, error) {
 	ctx, cancel := x.engine.bounded(start)
 	defer cancel()
-	l, err := x.engine.dialer.dial(ctx, i)
+	l, err := x.engine.dialer.Dial(ctx, i)
 	if err != nil {
 		return nil, err
 	}
 	x.engine.opened(x.rec, l)
-	c := &http1Conn{link: l}
-	c.forget = context.AfterFunc(x.engine.abandoned, func() { l.wire.SetDeadline(time.Unix(1, 0)) })
+	c := &http1Conn{Link: l}
+	c.forget = context.AfterFunc(x.engine.abandoned, func() { l.Wire.SetDeadline(time.Unix(1, 0)) })
 	return c, nil
 }
 
 // converse sends the parts of a request on c and reads the answer.
 func (x *http1Exchanger) converse(c *http1Conn, req [2][]byte, o *outcome) (failure, error) {
-	c.wire.SetDeadline(x.engine.plan.deadline(o.start))
+	c.Wire.SetDeadline(x.engine.plan.deadline(o.start))
 	if err := x.engine.abandoned.Err(); err != nil {
 		return failTimeout, err // the watch may have come before SetDeadline
 	}
@@ -127,7 +128,7 @@ func (x *http1Exchanger) converse(c *http1Conn, req [2][]byte, o *outcome) (fail
 		return x.converseLong(c, req, o)
 	}
 	unsent := c.send(req)
-	if unsent != nil && isTimeout(unsent) {
+	if unsent != nil && dial.IsTimeout(unsent) {
 		return x.broken(unsent)
 	}
 	kind, err := x.receive(c, o)
@@ -140,10 +141,10 @@ func (x *http1Exchanger) converseLong(c *http1Conn, req [2][]byte, o *outcome) (
 	sent := make(chan error, 1)
 	go func() { sent <- c.send(req) }()
 	kind, err := x.receive(c, o)
-	c.wire.SetWriteDeadline(time.Unix(1, 0))
+	c.Wire.SetWriteDeadline(time.Unix(1, 0))
 	unsent := <-sent
 	c.cut = unsent != nil
-	if err != nil && unsent != nil && isTimeout(unsent) {
+	if err != nil && unsent != nil && dial.IsTimeout(unsent) {
 		unsent = nil // it was ended by what ended the reading
 	}
 	return x.conclude(kind, err, unsent)
@@ -196,7 +197,7 @@ func (x *http1Exchanger) receive(c *http1Conn, o *outcome) (failure, error) {
 
 // broken sorts err, with which the conversation ended.
 func (x *http1Exchanger) broken(err error) (failure, error) {
-	if isTimeout(err) {
+	if dial.IsTimeout(err) {
 		return failTimeout, lateAnswer(x.engine.plan.opts.Timeout)
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {

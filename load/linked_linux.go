@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/tarehq/tare/load/internal/dial"
 	"github.com/tarehq/tare/load/internal/nonblock"
 	"github.com/tarehq/tare/load/internal/sys"
 )
@@ -26,7 +27,7 @@ const onePiece = 32 << 10
 // Note: a goroutine a connection, that waits for each answer too, took a third more CPU time
 // a request.
 type opener struct {
-	dialer *dialer
+	dialer *dial.Dialer
 	waker  *sys.Waker
 	ctx    context.Context
 	stop   context.CancelFunc
@@ -40,7 +41,7 @@ type opener struct {
 // loop's.
 type opening struct {
 	slot, generation int32
-	link             *link
+	link             *dial.Link
 	cancel           context.CancelFunc
 	fd               int
 	err              error
@@ -60,8 +61,8 @@ func newOpener(p *plan, poll *sys.Poller) (*opener, error) {
 func (o *opener) start(ctx context.Context, to *opening, i int) {
 	o.going.Go(func() {
 		defer to.cancel()
-		if to.err = o.dialer.open(ctx, to.link, i); to.err == nil {
-			to.fd, to.err = sys.Detach(to.link.wire.Conn)
+		if to.err = o.dialer.Open(ctx, to.link, i); to.err == nil {
+			to.fd, to.err = sys.Detach(to.link.Wire.Conn)
 		}
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -98,8 +99,8 @@ func (to *opening) discard() {
 
 // late is that the opening took too long, and what it was waiting for.
 func (to *opening) late() error {
-	if to.link.reached.Load() {
-		return &handshakeError{os.ErrDeadlineExceeded}
+	if to.link.Reached.Load() {
+		return &dial.HandshakeError{Err: os.ErrDeadlineExceeded}
 	}
 	return os.ErrDeadlineExceeded
 }
@@ -107,7 +108,7 @@ func (to *opening) late() error {
 // openLink begins to open c, for its request.
 func (l *loop) openLink(c *conn) {
 	ctx, cancel := l.plan.bounded(l.opener.ctx, c.out.start)
-	c.opening = &opening{slot: c.slot, generation: c.generation, link: new(link), cancel: cancel}
+	c.opening = &opening{slot: c.slot, generation: c.generation, link: new(dial.Link), cancel: cancel}
 	l.opener.start(ctx, c.opening, c.endpoint)
 }
 
@@ -129,7 +130,7 @@ func (l *loop) takeOpened() {
 		if err != nil {
 			k := connectFailure(err)
 			if k != failRefused {
-				err = explain(l.plan.script.endpoints[c.endpoint], err)
+				err = dial.Explain(l.plan.script.endpoints[c.endpoint], err)
 			}
 			l.fail(c, k, err)
 			continue
@@ -143,13 +144,13 @@ func (l *loop) takeOver(c *conn, to *opening) error {
 	if to.err != nil {
 		return to.err
 	}
-	l.rec.connected(int64(to.link.connect))
-	if to.link.handshake > 0 {
-		l.rec.handshaken(int64(to.link.handshake), to.link.resumed)
+	l.rec.connected(int64(to.link.Connect))
+	if to.link.Handshake > 0 {
+		l.rec.handshaken(int64(to.link.Handshake), to.link.Resumed)
 	}
 	c.fd, c.link = to.fd, to.link
-	c.sock = nonblock.New(socket{l, c}, c.link.wire.Conn)
-	c.link.wire.Conn = c.sock
+	c.sock = nonblock.New(socket{l, c}, c.link.Wire.Conn)
+	c.link.Wire.Conn = c.sock
 	return l.watch(c)
 }
 
@@ -174,10 +175,10 @@ func (c *conn) sending() bool {
 func (c *conn) countBytes() {
 	link := c.link
 	if c.on != nil {
-		link = c.on.slot.link
+		link, c.on.fresh = c.on.slot.link, false
 	}
 	if link != nil {
-		c.out.bytesIn, c.out.bytesOut = link.wire.Take()
+		c.out.bytesIn, c.out.bytesOut = link.Wire.Take()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tarehq/tare/load/internal/block"
 	"github.com/tarehq/tare/load/internal/check"
+	"github.com/tarehq/tare/load/internal/dial"
 	"github.com/tarehq/tare/load/internal/h2"
 	"github.com/tarehq/tare/load/internal/nonblock"
 	"github.com/tarehq/tare/load/internal/sys"
@@ -35,6 +36,7 @@ type session struct {
 	listed  bool  // in room
 	dirty   bool
 	feeding bool // what has come is being taken in
+	fresh   bool // bytes have come that are no request's yet
 }
 
 // asked is a request on a session, as HTTP/2 sees it.
@@ -47,6 +49,7 @@ type asked struct {
 	whole  []byte   // the body
 	buf    []byte   // room for one
 
+	idle   int   // sessions in a row that ended before they took any request
 	size   int64 // of the answer's body so far
 	checks bool  // it is verified
 	body   check.Stream
@@ -55,6 +58,9 @@ type asked struct {
 // acquireStream finds a slot for a request on a session that has room, or on a new one. It
 // returns nil when there may be no more.
 func (l *loop) acquireStream(endpoint int, own bool) *conn {
+	if l.plan.open && l.free.last == nil && len(l.conns) >= maxStreams/l.plan.threads {
+		return nil // a server that stands still would take all memory
+	}
 	s := l.roomy(endpoint)
 	if s == nil || own {
 		// Where there is a session already, a request waits for that one rather than have
@@ -166,7 +172,7 @@ func (l *loop) settle(s *session) {
 func (l *loop) ask(c *conn, d *draft) {
 	a, b := c.asked, l.plan.script.targets[d.target]
 	a.target, a.record, a.whole, a.stream.Bodiless = d.target, d.record, b.tail, b.head
-	a.size = 0
+	a.size, a.idle = 0, 0
 	if len(b.body) > 0 {
 		a.buf = b.body.AppendTo(a.buf[:0], d.record)
 		a.whole = a.buf
@@ -282,7 +288,7 @@ func (l *loop) receiveSession(s *session) {
 	for {
 		n, err := c.link.Read(l.buf)
 		if n > 0 {
-			s.heard = l.now
+			s.heard, s.fresh = l.now, true
 			if s.h2.Feed(l.buf[:n]) != nil {
 				s.dead = true
 				break
@@ -310,7 +316,7 @@ func cutBy(err error) error {
 	if err == io.EOF {
 		return errors.New("the server closed the connection")
 	}
-	return bareCause(err)
+	return dial.BareCause(err)
 }
 
 // openedSession takes over the connection that was opened for s, or could not be.
@@ -362,8 +368,14 @@ func (a *asked) End(err error) {
 	case err == nil:
 		c.ans.Verified = c.ans.Verified && (!a.checks || a.body.OK())
 		l.complete(c, true)
-	case err == h2.ErrUnsent:
+	case err == h2.ErrUnsent && c.on.h2.Used():
+		a.idle = 0
 		l.move(c)
+	case err == h2.ErrUnsent && a.idle+1 < idleConns:
+		a.idle++
+		l.move(c)
+	case err == h2.ErrUnsent:
+		l.failStream(c, &h2.BrokenError{Err: err})
 	default:
 		l.failStream(c, err)
 	}
@@ -380,7 +392,7 @@ func (l *loop) failStream(c *conn, err error) {
 		case k == failRefused: // which fail explains
 			l.fail(c, k, ce.error)
 		default:
-			l.fail(c, k, explain(ep, ce.error))
+			l.fail(c, k, dial.Explain(ep, ce.error))
 		}
 		return
 	}
@@ -391,7 +403,7 @@ func (l *loop) failStream(c *conn, err error) {
 	switch {
 	case errors.Is(err, h2.ErrRefused):
 		err = fmt.Errorf("%w: if the server allows fewer streams at a time, ask for fewer", err)
-	case !c.on.h2.Settled() && !ep.tls: // by TLS HTTP/2 was agreed on
+	case !c.on.h2.Settled() && !ep.TLS: // by TLS HTTP/2 was agreed on
 		err = fmt.Errorf("%w: if the server does not speak HTTP/2 on this port, use the other HTTP version", err)
 	}
 	l.fail(c, k, err)

@@ -138,6 +138,22 @@ func TestHTTP2HostileMix(t *testing.T) {
 	}
 }
 
+// A server that ends each connection before it takes a request has requests fail: they are
+// not tried without end.
+func TestHTTP2GoAwayAtOnce(t *testing.T) {
+	addr, accepted := hostile(t, func(c net.Conn) {
+		f := http2.NewFramer(c, c)
+		f.WriteSettings()
+		f.WriteGoAway(0, http2.ErrCodeNo, nil)
+		io.Copy(io.Discard, c)
+	})
+	r, err := load.Run(context.Background(), load.Options{Engine: load.Epoll, Protocol: load.HTTP2, Connections: 2, Requests: 10,
+		Timeout: time.Minute, Targets: []load.Target{{URL: "http://" + addr}}})
+	if r == nil || err == nil || r.Counts.Reset != 10 || accepted() > 20 {
+		t.Errorf("got %+v on %d connections and error %v, want all 10 reset after two connections each at most", r, accepted(), err)
+	}
+}
+
 // A connection on which nothing comes any more gives way to another.
 func TestHTTP2LostPeer(t *testing.T) {
 	over := make(chan struct{})

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tarehq/tare/load/internal/dial"
 	"github.com/tarehq/tare/load/internal/fifo"
 	"github.com/tarehq/tare/load/internal/sys"
 )
@@ -22,7 +23,7 @@ const maxSleep = 20 * time.Millisecond
 type netEngine struct {
 	plan      *plan
 	script    *script
-	dialer    *dialer
+	dialer    *dial.Dialer
 	workers   int // at most
 	shards    []*recorder
 	exchanger func(k int, rec *recorder) exchanger // makes worker k's
@@ -287,12 +288,12 @@ func (w *worker) do(e *netEngine, intended, start int64) bool {
 }
 
 // opened records a new connection.
-func (e *netEngine) opened(rec *recorder, l *link) {
+func (e *netEngine) opened(rec *recorder, l *dial.Link) {
 	rec.Lock()
 	defer rec.Unlock()
-	rec.connected(int64(l.connect))
-	if l.handshake > 0 {
-		rec.handshaken(int64(l.handshake), l.resumed)
+	rec.connected(int64(l.Connect))
+	if l.Handshake > 0 {
+		rec.handshaken(int64(l.Handshake), l.Resumed)
 	}
 }
 

@@ -28,7 +28,7 @@ func (p *http1Pool) take(i int, alone bool, now int64) *http1Conn {
 	defer p.mu.Unlock()
 	for !alone && len(p.idle[i]) > 0 {
 		c := p.pop(i)
-		if now-c.begun <= lookAfter || !sys.HungUp(c.wire.Conn) {
+		if now-c.begun <= lookAfter || !sys.HungUp(c.Wire.Conn) {
 			return c
 		}
 		c.shut(false)

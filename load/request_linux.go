@@ -3,6 +3,8 @@ package load
 import (
 	"errors"
 	"os"
+
+	"github.com/tarehq/tare/load/internal/dial"
 )
 
 // errNoMore is why requests behind another failed whose answer was whole.
@@ -51,6 +53,10 @@ func (l *loop) launch(most int) {
 	}
 }
 
+// together is how many requests of HTTP/2 begin at what is taken for one time: a microsecond
+// or two.
+const together = 8
+
 // launchReady begins the closed loop's next requests.
 func (l *loop) launchReady() {
 	if l.unstarted > 0 && l.now >= l.waveAt {
@@ -60,7 +66,7 @@ func (l *loop) launchReady() {
 	if l.resting > 0 && l.now >= l.restUntil {
 		l.ready, l.resting = l.ready+l.resting, 0
 	}
-	for l.ready > 0 && !l.over {
+	for begun := 1; l.ready > 0 && !l.over; begun++ {
 		if l.plan.ended(l.now) || !l.plan.take(l.now) {
 			l.over = true
 			return
@@ -68,7 +74,9 @@ func (l *loop) launchReady() {
 		l.ready--
 		l.rec.scheduled(l.now, l.now)
 		l.dispatch(l.now)
-		if l.ready > 0 { // what took this one its time is not the next one's
+		// What took this one its time is not the next one's. HTTP/2's are sent together, some
+		// time after the last has begun.
+		if l.ready > 0 && (l.mux == nil || begun%together == 0) {
 			l.now = nanotime()
 		}
 	}
@@ -158,7 +166,9 @@ func (l *loop) proceed(c *conn) {
 // answered records that c's request ended with its answer.
 func (l *loop) answered(c *conn) {
 	c.out.end, c.out.status, c.out.verified = l.when(c), c.ans.Status, c.ans.Verified
-	c.countBytes()
+	if c.on == nil || c.on.fresh { // the first answer of a reading has all its bytes
+		c.countBytes()
+	}
 	l.rec.answered(&c.out, l.now)
 }
 
@@ -202,7 +212,7 @@ func (l *loop) fail(c *conn, k failure, err error) {
 	c.out.end = l.now
 	c.countBytes()
 	if k == failRefused && l.rec.causes[k] == nil {
-		err = explain(l.plan.script.endpoints[c.endpoint], err)
+		err = dial.Explain(l.plan.script.endpoints[c.endpoint], err)
 	}
 	l.rec.failed(k, &c.out, err)
 	if k != failTimeout && k != failRefused {
@@ -252,11 +262,11 @@ func (l *loop) expire() {
 		switch {
 		case c.connecting:
 			l.elsewhere(c)
-			err = explain(l.plan.script.endpoints[c.endpoint], os.ErrDeadlineExceeded)
+			err = dial.Explain(l.plan.script.endpoints[c.endpoint], os.ErrDeadlineExceeded)
 		case c.opening != nil:
-			err = explain(l.plan.script.endpoints[c.endpoint], c.opening.late())
+			err = dial.Explain(l.plan.script.endpoints[c.endpoint], c.opening.late())
 		case c.on != nil && c.on.slot.opening != nil:
-			err = explain(l.plan.script.endpoints[c.endpoint], c.on.slot.opening.late())
+			err = dial.Explain(l.plan.script.endpoints[c.endpoint], c.on.slot.opening.late())
 		case c.on != nil && c.on.heard < c.out.start: // its peer may be lost
 			c.on.dead = true
 		}

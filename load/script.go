@@ -15,6 +15,7 @@ import (
 	"github.com/tarehq/tare/load/internal/alias"
 	"github.com/tarehq/tare/load/internal/block"
 	"github.com/tarehq/tare/load/internal/check"
+	"github.com/tarehq/tare/load/internal/dial"
 	"github.com/tarehq/tare/load/internal/http1"
 	"github.com/tarehq/tare/load/internal/proxy"
 	"github.com/tarehq/tare/load/internal/template"
@@ -81,18 +82,18 @@ func (m *message) appendTo(dst []byte, record []string) []byte {
 // script is the compiled targets: what a run asks for, in which proportions.
 // It is safe for concurrent use; its cursors are not.
 type script struct {
-	endpoints []endpoint
+	endpoints []dial.Endpoint
 	targets   []*blueprint
 	verify    []check.Check  // by target
 	answers   []http1.Target // to the targets
 	https     bool
 	proxy     *proxy.Proxy // nil: none
 
-	alias  alias.Table
-	feeder *Feeder
-	fed    atomic.Uint64 // records handed out
-	share  float64       // of requests that go on a connection of their own
-	seed   uint64
+	alias   alias.Table
+	records [][]string    // the feeder's
+	fed     atomic.Uint64 // records handed out
+	share   float64       // of requests that go on a connection of their own
+	seed    uint64
 }
 
 // newScript compiles o's targets.
@@ -103,7 +104,10 @@ func newScript(o *Options) (*script, error) {
 	if !(o.NewConnections >= 0 && o.NewConnections <= 1) {
 		return nil, fmt.Errorf("checking options: a share of new connections of %v is outside 0 to 1", o.NewConnections)
 	}
-	s := &script{feeder: o.Feeder, share: o.NewConnections, seed: max(o.Seed, 1)}
+	s := &script{share: o.NewConnections, seed: max(o.Seed, 1)}
+	if o.Feeder != nil {
+		s.records = o.Feeder.table.Records
+	}
 	if o.Proxy != "" {
 		var err error
 		if s.proxy, err = proxy.Parse(o.Proxy); err != nil {
@@ -111,7 +115,7 @@ func newScript(o *Options) (*script, error) {
 		}
 	}
 	weights := make([]int, len(o.Targets))
-	known := map[endpoint]int{}
+	known := map[dial.Endpoint]int{}
 	for i := range o.Targets {
 		t := &o.Targets[i]
 		b, e, err := compileTarget(t, s.proxy, o)
@@ -119,8 +123,8 @@ func newScript(o *Options) (*script, error) {
 			return nil, targetError(o, i, err)
 		}
 		if i == 0 {
-			s.https = e.tls
-		} else if s.https != e.tls {
+			s.https = e.TLS
+		} else if s.https != e.TLS {
 			return nil, targetError(o, i, fmt.Errorf("scheme %q differs from the first target's: all share one", b.scheme))
 		}
 		n, ok := known[e]
@@ -223,7 +227,7 @@ func (s *script) encoded(m *message, buf *[]byte) []byte {
 // record is the feeder's next, from the first again after the last.
 func (s *script) record() []string {
 	i := s.fed.Add(1) - 1
-	return s.feeder.records[i%uint64(len(s.feeder.records))]
+	return s.records[i%uint64(len(s.records))]
 }
 
 // draw is the coming request's target and the record that fills its fields, if it has any.

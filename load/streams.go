@@ -9,10 +9,12 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/tarehq/tare/load/internal/check"
+	"github.com/tarehq/tare/load/internal/dial"
 	"github.com/tarehq/tare/load/internal/http1"
 	"github.com/tarehq/tare/load/internal/http3"
 	"github.com/tarehq/tare/load/internal/wire"
@@ -34,18 +36,18 @@ type streamConn interface {
 type muxConn struct {
 	engine   *netEngine
 	endpoint int
-	open     func(ctx context.Context) (streamConn, *link, error)
+	open     func(ctx context.Context) (streamConn, *dial.Link, error)
 
 	mu      sync.Mutex
-	conn    streamConn // nil when there is none
-	link    *link      // how conn came to be
-	carried bool       // conn has carried a request
+	conn    streamConn   // nil when there is none
+	taken   *atomic.Bool // a request found a stream of conn free
+	carried bool         // conn has carried a request
 }
 
 func newMuxConn(e *netEngine, endpoint int) *muxConn {
 	m := &muxConn{engine: e, endpoint: endpoint}
 	if e.plan.opts.Protocol == HTTP3 {
-		m.open = func(ctx context.Context) (streamConn, *link, error) { return e.dialer.dialHTTP3(ctx, endpoint) }
+		m.open = func(ctx context.Context) (streamConn, *dial.Link, error) { return e.dialer.DialHTTP3(ctx, endpoint) }
 	} else {
 		m.open = e.http2Opener(endpoint)
 	}
@@ -53,10 +55,10 @@ func newMuxConn(e *netEngine, endpoint int) *muxConn {
 }
 
 // http2Opener opens connections to an endpoint, one at a time.
-func (e *netEngine) http2Opener(endpoint int) func(ctx context.Context) (streamConn, *link, error) {
-	var l *link
-	dial := func(ctx context.Context, _, _ string) (_ net.Conn, err error) {
-		if l, err = e.dialer.dial(ctx, endpoint); err != nil {
+func (e *netEngine) http2Opener(endpoint int) func(ctx context.Context) (streamConn, *dial.Link, error) {
+	var l *dial.Link
+	reach := func(ctx context.Context, _, _ string) (_ net.Conn, err error) {
+		if l, err = e.dialer.Dial(ctx, endpoint); err != nil {
 			return nil, err
 		}
 		return l.Conn, nil
@@ -65,7 +67,7 @@ func (e *netEngine) http2Opener(endpoint int) func(ctx context.Context) (streamC
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	opener := &http.Transport{ // it pools none
-		DialContext: dial, DialTLSContext: dial, Protocols: protocols,
+		DialContext: reach, DialTLSContext: reach, Protocols: protocols,
 		DisableCompression: true, MaxResponseHeaderBytes: http1.MaxHead,
 		HTTP2: &http.HTTP2Config{},
 	}
@@ -75,16 +77,16 @@ func (e *netEngine) http2Opener(endpoint int) func(ctx context.Context) (streamC
 		opener.HTTP2.SendPingTimeout, opener.HTTP2.PingTimeout = max(t/2, time.Second), t
 	}
 	scheme := "http"
-	if e.script.endpoints[endpoint].tls {
+	if e.script.endpoints[endpoint].TLS {
 		scheme = "https"
 	}
-	return func(ctx context.Context) (streamConn, *link, error) {
-		// dial knows where to go; the address only has to be well-formed.
-		conn, err := opener.NewClientConn(ctx, scheme, net.JoinHostPort(e.script.endpoints[endpoint].host, "0"))
+	return func(ctx context.Context) (streamConn, *dial.Link, error) {
+		// reach knows where to go; the address only has to be well-formed.
+		conn, err := opener.NewClientConn(ctx, scheme, net.JoinHostPort(e.script.endpoints[endpoint].Host, "0"))
 		if err != nil {
 			return nil, nil, err
 		}
-		return http2Conn{conn, &l.wire.Counter}, l, nil
+		return http2Conn{conn, &l.Wire.Counter}, l, nil
 	}
 }
 
@@ -94,24 +96,25 @@ type http2Conn struct {
 	*wire.Counter
 }
 
-// acquire returns the connection, opened if need be, and whether it had
-// carried a request before.
-func (m *muxConn) acquire(ctx context.Context, rec *recorder) (conn streamConn, l *link, reused bool, err error) {
+// acquire returns the connection, opened if need be, whether a request found a stream of it
+// free, to be set, and whether it had carried a request before.
+func (m *muxConn) acquire(ctx context.Context, rec *recorder) (conn streamConn, taken *atomic.Bool, reused bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.conn != nil && m.conn.Err() != nil {
 		m.conn = nil // closed
 	}
 	if m.conn == nil {
-		if m.conn, m.link, err = m.open(ctx); err != nil {
+		var l *dial.Link
+		if m.conn, l, err = m.open(ctx); err != nil {
 			m.conn = nil
 			return nil, nil, false, err
 		}
-		m.carried = false
-		m.engine.opened(rec, m.link)
+		m.carried, m.taken = false, new(atomic.Bool)
+		m.engine.opened(rec, l)
 	}
 	reused, m.carried = m.carried, true
-	return m.conn, m.link, reused, nil
+	return m.conn, m.taken, reused, nil
 }
 
 // retire makes conn, which takes no more requests, give way to a new one. What
@@ -219,7 +222,7 @@ func (x *streamExchanger) exchange(o *outcome) (failure, error) {
 		}
 	}
 	if ce, ok := errors.AsType[*connectError](err); ok {
-		return connectFailure(err), explain(x.engine.script.endpoints[m.endpoint], ce.error)
+		return connectFailure(err), dial.Explain(x.engine.script.endpoints[m.endpoint], ce.error)
 	}
 	if err != nil {
 		kind := streamFailure(err, o.firstByte != 0)
@@ -228,7 +231,7 @@ func (x *streamExchanger) exchange(o *outcome) (failure, error) {
 			err = lateAnswer(x.engine.plan.opts.Timeout)
 		case isRefused(err):
 			err = fmt.Errorf("%w: if the server allows fewer streams at a time, ask for fewer", err)
-		case hungUp(err) && !x.engine.script.endpoints[m.endpoint].tls: // by TLS HTTP/2 was agreed on
+		case hungUp(err) && !x.engine.script.endpoints[m.endpoint].TLS: // by TLS HTTP/2 was agreed on
 			err = fmt.Errorf("%w: if the server does not speak HTTP/2 on this port, use the other HTTP version", err)
 		}
 		return kind, err
@@ -277,13 +280,13 @@ func isUnsent(err error) bool {
 
 // attempt sends req as a stream of m and takes in the answer.
 func (x *streamExchanger) attempt(ctx context.Context, m *muxConn, req *http.Request, target int, o *outcome) error {
-	conn, l, reused, err := m.acquire(ctx, x.rec)
+	conn, taken, reused, err := m.acquire(ctx, x.rec)
 	if err != nil {
 		return &connectError{err}
 	}
 	o.reused, o.streams = reused, 0
 	if conn.Available() > 0 {
-		l.taken.Store(true)
+		taken.Store(true)
 	} else {
 		o.streams = conn.InFlight() // none where it is closed
 	}
@@ -295,7 +298,7 @@ func (x *streamExchanger) attempt(ctx context.Context, m *muxConn, req *http.Req
 	o.bytesIn, o.bytesOut = conn.Take()
 	if err != nil && isUnsent(err) {
 		m.retire(conn)
-		return &unsentError{err, l.taken.Load()}
+		return &unsentError{err, taken.Load()}
 	}
 	return err
 }
@@ -342,7 +345,7 @@ func streamFailure(err error, answering bool) failure {
 	}
 	var se http2.StreamError // net/http's own makes itself into one
 	switch {
-	case isTimeout(err):
+	case dial.IsTimeout(err):
 		return failTimeout
 	case errors.As(err, &se) && se.Cause != nil && se.Cause.Error() == "received from peer":
 		return broken
@@ -365,7 +368,7 @@ func isBroken(err error) bool {
 // connectFailure is the kind of failure that err, from opening a connection,
 // is.
 func connectFailure(err error) failure {
-	if isTimeout(err) {
+	if dial.IsTimeout(err) {
 		return failTimeout
 	}
 	return failRefused

@@ -10,20 +10,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tarehq/tare/load/internal/dial"
 	"github.com/tarehq/tare/load/internal/proxy"
 	"github.com/tarehq/tare/load/internal/template"
 	"golang.org/x/net/http/httpguts"
 )
-
-// endpoint is a place to connect to.
-type endpoint struct {
-	network string // "tcp" or "unix"
-	addr    string // host:port, or the socket's path
-	host    string // the name that a certificate must hold; "" without TLS
-	tls     bool
-	proxied bool   // addr is the proxy's
-	tunnel  string // the host:port that the proxy is to connect to; "": requests name it
-}
 
 // blueprint is a compiled Target.
 type blueprint struct {
@@ -49,78 +40,78 @@ type headerField struct {
 }
 
 // compileTarget checks t and encodes it; via may be nil. The error does not name the target.
-func compileTarget(t *Target, via *proxy.Proxy, o *Options) (*blueprint, endpoint, error) {
+func compileTarget(t *Target, via *proxy.Proxy, o *Options) (*blueprint, dial.Endpoint, error) {
 	b := &blueprint{method: t.Method, weight: t.Weight}
 	if b.method == "" {
 		b.method = "GET"
 	}
 	if !httpguts.ValidHeaderFieldName(b.method) { // both are tokens
-		return nil, endpoint{}, fmt.Errorf("method %q is not a token such as GET", t.Method)
+		return nil, dial.Endpoint{}, fmt.Errorf("method %q is not a token such as GET", t.Method)
 	}
 	if b.method == "CONNECT" {
-		return nil, endpoint{}, errors.New("method CONNECT opens a tunnel, which has no answer to measure")
+		return nil, dial.Endpoint{}, errors.New("method CONNECT opens a tunnel, which has no answer to measure")
 	}
 	b.head = b.method == "HEAD"
 	if b.weight == 0 {
 		b.weight = 1
 	}
 	if b.weight < 0 || b.weight > maxWeight {
-		return nil, endpoint{}, fmt.Errorf("weight %d is outside 0 to %d", t.Weight, maxWeight)
+		return nil, dial.Endpoint{}, fmt.Errorf("weight %d is outside 0 to %d", t.Weight, maxWeight)
 	}
 	e, err := b.setURL(t.URL, o)
 	if err != nil {
-		return nil, endpoint{}, err
+		return nil, dial.Endpoint{}, err
 	}
 	if via != nil {
 		e = b.goThrough(via, e, o)
 	}
 	if err := b.setHeader(t.Header, o); err != nil {
-		return nil, endpoint{}, err
+		return nil, dial.Endpoint{}, err
 	}
 	if err := b.setBody(t.Body, o.Feeder); err != nil {
-		return nil, endpoint{}, err
+		return nil, dial.Endpoint{}, err
 	}
 	if err := b.checkRecords(o.Feeder); err != nil {
-		return nil, endpoint{}, err
+		return nil, dial.Endpoint{}, err
 	}
 	b.plain, b.closing = b.encode(false), b.encode(true)
 	return b, e, nil
 }
 
 // setURL takes the URL apart into where to connect and what to ask for.
-func (b *blueprint) setURL(raw string, o *Options) (endpoint, error) {
+func (b *blueprint) setURL(raw string, o *Options) (dial.Endpoint, error) {
 	scheme, rest, ok := strings.Cut(AbsoluteURL(raw), "://")
 	if !ok {
-		return endpoint{}, errors.New("the URL is empty: want one such as http://localhost:8080/")
+		return dial.Endpoint{}, errors.New("the URL is empty: want one such as http://localhost:8080/")
 	}
 	authority, path := rest, "/"
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		authority, path = rest[:i], rest[i:]
 	}
 	if o.Feeder != nil && strings.Contains(authority, "{{") {
-		return endpoint{}, errors.New("a field may stand in the path and the query, not in the host: list the hosts as targets of their own")
+		return dial.Endpoint{}, errors.New("a field may stand in the path and the query, not in the host: list the hosts as targets of their own")
 	}
 	u, err := url.Parse(scheme + "://" + authority)
 	if err != nil {
-		return endpoint{}, parseError(err, authority, path)
+		return dial.Endpoint{}, parseError(err, authority, path)
 	}
 	b.scheme = u.Scheme
 	if err := checkAuthority(u); err != nil {
-		return endpoint{}, err
+		return dial.Endpoint{}, err
 	}
 	if err := b.setPath(path, o.Feeder); err != nil {
-		return endpoint{}, err
+		return dial.Endpoint{}, err
 	}
 	host, err := httpguts.PunycodeHostPort(strings.TrimSuffix(u.Host, ":"))
 	if err != nil {
-		return endpoint{}, fmt.Errorf("host %q: %w", u.Host, err)
+		return dial.Endpoint{}, fmt.Errorf("host %q: %w", u.Host, err)
 	}
 	b.host = template.Literal(withoutZone(host))
 	return connectTo(host, u.Scheme == "https", o.Unix), nil
 }
 
 // connectTo is where requests for host ("name" or "name:port") go.
-func connectTo(host string, secure bool, unix string) endpoint {
+func connectTo(host string, secure bool, unix string) dial.Endpoint {
 	name, port, err := net.SplitHostPort(host)
 	if err != nil {
 		name, port = strings.Trim(host, "[]"), "80"
@@ -128,28 +119,28 @@ func connectTo(host string, secure bool, unix string) endpoint {
 			port = "443"
 		}
 	}
-	e := endpoint{network: "tcp", addr: net.JoinHostPort(name, port), tls: secure}
+	e := dial.Endpoint{Network: "tcp", Addr: net.JoinHostPort(name, port), TLS: secure}
 	if secure {
-		e.host, _, _ = strings.Cut(name, "%")
+		e.Host, _, _ = strings.Cut(name, "%")
 	}
 	if unix != "" {
-		e.network, e.addr = "unix", unix
+		e.Network, e.Addr = "unix", unix
 	}
 	return e
 }
 
 // goThrough has the requests to e go through a proxy: by a tunnel, or without one by
 // naming the whole URL (RFC 9112, section 3.2.2).
-func (b *blueprint) goThrough(via *proxy.Proxy, e endpoint, o *Options) endpoint {
-	if e.tls || o.Protocol != HTTP1 {
-		e.tunnel = withoutZone(e.addr)
+func (b *blueprint) goThrough(via *proxy.Proxy, e dial.Endpoint, o *Options) dial.Endpoint {
+	if e.TLS || o.Protocol != HTTP1 {
+		e.Tunnel = withoutZone(e.Addr)
 	} else {
 		b.origin = "http://" + b.host.Fill(nil)
 	}
-	if e.tunnel == "" && via.Authorization != "" {
+	if e.Tunnel == "" && via.Authorization != "" {
 		b.header = append(b.header, headerField{"Proxy-Authorization", template.Literal(via.Authorization)})
 	}
-	e.addr, e.proxied = via.Addr, true
+	e.Addr, e.Proxied = via.Addr, true
 	return e
 }
 
@@ -323,10 +314,10 @@ func (b *blueprint) checkRecords(f *Feeder) error {
 	}
 	slices.Sort(cols)
 	cols = slices.Compact(cols)
-	for i, rec := range f.records {
+	for i, rec := range f.table.Records {
 		for _, c := range cols {
 			if !httpguts.ValidHeaderFieldValue(rec[c]) {
-				return f.at(f.lines[i], fmt.Errorf("column %q holds a control character, which may stand in a body only", f.columns[c]))
+				return f.table.At(i, fmt.Errorf("column %q holds a control character, which may stand in a body only", f.table.Columns[c]))
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package load
+package dial
 
 import (
 	"cmp"
@@ -17,28 +17,28 @@ import (
 	"github.com/tarehq/tare/load/internal/proxy"
 )
 
-// explain is err, which kept a connection to e from being made, with its
+// Explain is err, which kept a connection to e from being made, with its
 // remedy.
-func explain(e endpoint, err error) error {
-	doing, remedy := "connecting to "+e.addr, connectRemedy(e, err)
-	if e.proxied {
-		doing = "connecting to the proxy " + e.addr
+func Explain(e Endpoint, err error) error {
+	doing, remedy := "connecting to "+e.Addr, connectRemedy(e, err)
+	if e.Proxied {
+		doing = "connecting to the proxy " + e.Addr
 	}
-	if _, ok := errors.AsType[*handshakeError](err); ok {
-		doing, remedy = "securing the connection to "+cmp.Or(e.tunnel, e.addr), tlsRemedy(e, err)
+	if _, ok := errors.AsType[*HandshakeError](err); ok {
+		doing, remedy = "securing the connection to "+cmp.Or(e.Tunnel, e.Addr), tlsRemedy(e, err)
 	}
 	if refusal, ok := errors.AsType[*proxy.Refusal](err); ok {
-		doing, remedy = "opening a tunnel to "+e.tunnel, refusal.Remedy
+		doing, remedy = "opening a tunnel to "+e.Tunnel, refusal.Remedy
 	}
 	if remedy == "" {
-		return fmt.Errorf("%s: %w", doing, bareCause(err))
+		return fmt.Errorf("%s: %w", doing, BareCause(err))
 	}
-	return fmt.Errorf("%s: %w: %s", doing, bareCause(err), remedy)
+	return fmt.Errorf("%s: %w: %s", doing, BareCause(err), remedy)
 }
 
-// bareCause drops package net's "dial tcp 127.0.0.1:1: connect: " from err,
-// which explain says in its own words.
-func bareCause(err error) error {
+// BareCause drops package net's "dial tcp 127.0.0.1:1: connect: " from err,
+// which Explain says in its own words.
+func BareCause(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		err = op.Err
 	}
@@ -49,20 +49,20 @@ func bareCause(err error) error {
 }
 
 // connectRemedy is what to do about a connection that could not be opened.
-func connectRemedy(e endpoint, err error) string {
+func connectRemedy(e Endpoint, err error) string {
 	var dns *net.DNSError
 	switch {
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return "check the host's name"
-	case errors.Is(err, syscall.ECONNREFUSED) && e.network == "unix":
+	case errors.Is(err, syscall.ECONNREFUSED) && e.Network == "unix":
 		return "nothing listens on a socket of that path; start the server or check the path"
-	case errors.Is(err, syscall.EINVAL) && e.network == "unix":
+	case errors.Is(err, syscall.EINVAL) && e.Network == "unix":
 		return "the path is too long for a socket's; use a link to it"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nothing listens there; start the server or check the port"
-	case errors.Is(err, syscall.ENOENT) && e.network == "unix":
+	case errors.Is(err, syscall.ENOENT) && e.Network == "unix":
 		return "no socket has that path; start the server or check the path"
-	case errors.Is(err, syscall.EACCES) && e.network == "unix":
+	case errors.Is(err, syscall.EACCES) && e.Network == "unix":
 		return "the socket's permissions forbid it"
 	case errors.Is(err, syscall.EMFILE):
 		return "too few file descriptors for this many connections; raise the limit with ulimit -n or use fewer connections"
@@ -70,18 +70,18 @@ func connectRemedy(e endpoint, err error) string {
 		return "the system has too few file descriptors; raise fs.file-max or use fewer connections"
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return "no local port is free; widen net.ipv4.ip_local_port_range, or reuse connections"
-	case errors.Is(err, syscall.EAGAIN) && e.network == "unix":
+	case errors.Is(err, syscall.EAGAIN) && e.Network == "unix":
 		return "the server's listen queue is full: it accepts more slowly than connections are made"
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
 		return "no route leads there; check the address and the network"
-	case isTimeout(err):
+	case IsTimeout(err):
 		return "no connection within the time-out; check the address, or raise the time-out"
 	}
 	return ""
 }
 
 // tlsRemedy is what to do about a handshake that went wrong.
-func tlsRemedy(e endpoint, err error) string {
+func tlsRemedy(e Endpoint, err error) string {
 	var (
 		record  tls.RecordHeaderError
 		invalid x509.CertificateInvalidError
@@ -96,10 +96,10 @@ func tlsRemedy(e endpoint, err error) string {
 	case errors.As(err, &unknown):
 		return "give the certificate of the authority that signed it, or turn verification off to test all the same"
 	case errors.As(err, &name):
-		return fmt.Sprintf("the certificate is not for %q; use a name that it holds, or turn verification off to test all the same", e.host)
+		return fmt.Sprintf("the certificate is not for %q; use a name that it holds, or turn verification off to test all the same", e.Host)
 	case errors.Is(err, errNoHTTP2), strings.Contains(err.Error(), "no application protocol"):
 		return "the server does not offer the protocol asked for; use the other HTTP version"
-	case isTimeout(err):
+	case IsTimeout(err):
 		return "the server did not shake hands within the time-out; it may not speak TLS on this port"
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 		return "the server hung up; it may not speak TLS on this port"
@@ -115,9 +115,9 @@ func expiry(c *x509.Certificate, now time.Time) string {
 	return "the certificate expired on " + c.NotAfter.Format(time.DateTime)
 }
 
-// isTimeout reports whether err is a time-out of any layer. EAGAIN, which a Unix
+// IsTimeout reports whether err is a time-out of any layer. EAGAIN, which a Unix
 // socket's full listen queue gives at once, is none, although it says so.
-func isTimeout(err error) bool {
+func IsTimeout(err error) bool {
 	if errors.Is(err, syscall.EAGAIN) {
 		return false
 	}
