@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -101,6 +102,33 @@ func TestNginxServesPages(t *testing.T) {
 			if want := len(args) == 4 && p.Type != pages.JPEG && len(p.Body) > 1024; err != nil || string(body) != string(p.Body) || res.Uncompressed != want {
 				t.Errorf("%s by gzip: %d bytes, %v, compressed %t, want %t", p.Path, len(body), err, res.Uncompressed, want)
 			}
+		}
+	}
+}
+
+// TestNginxSpeaksHTTP2 has nginx answer by HTTP/2, with and without TLS.
+func TestNginxSpeaksHTTP2(t *testing.T) {
+	if _, err := exec.LookPath("nginx"); err != nil {
+		t.Skip("nginx is not installed")
+	}
+	for _, flag := range []string{"--tls", "--h2c"} {
+		url := start(t, "./nginx", flag)
+		transport := &http.Transport{Protocols: new(http.Protocols), TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+		transport.Protocols.SetHTTP2(true)
+		if flag == "--tls" {
+			url = strings.Replace(url, "http://", "https://", 1)
+		} else {
+			transport.Protocols.SetUnencryptedHTTP2(true)
+		}
+		res, err := (&http.Client{Transport: transport}).Get(url + "/plain")
+		if err != nil {
+			t.Fatalf("%s: %v", flag, err)
+		}
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		transport.CloseIdleConnections()
+		if err != nil || res.ProtoMajor != 2 || string(body) != "hello" {
+			t.Errorf("%s: got %q by %s, %v", flag, body, res.Proto, err)
 		}
 	}
 }

@@ -1,7 +1,8 @@
 // Command nginx becomes nginx, set up for speed, to answer what the engine
 // study asks but for the echo, which nginx alone cannot give; or to serve what
 // package pages holds, from files. With -tls it speaks TLS and by it HTTP/2, with a
-// certificate that signs itself, and tells who asks without TLS what /plain is.
+// certificate that signs itself, and tells who asks without TLS what /plain is. With -h2c it
+// speaks HTTP/2 alone, without TLS.
 //
 // It writes the configuration and the files to the working directory, which for
 // an arm is the trial's own, and then runs nginx in its own place: as many
@@ -38,6 +39,7 @@ type settings struct {
 	serve string
 	gzip  int
 	tls   bool
+	h2c   bool
 }
 
 func main() {
@@ -45,6 +47,7 @@ func main() {
 	flag.StringVar(&s.serve, "serve", "answers", "`what` to serve: answers, pages or files")
 	flag.IntVar(&s.gzip, "gzip", 0, "`level` at which pages are compressed; 0: they are not")
 	flag.BoolVar(&s.tls, "tls", false, "speak TLS and HTTP/2")
+	flag.BoolVar(&s.h2c, "h2c", false, "speak HTTP/2 alone, without TLS")
 	flag.Parse()
 	err := become(os.Getenv("TARE_ADDR"), s)
 	fmt.Fprintf(os.Stderr, "nginx: %v\n", err)
@@ -115,7 +118,7 @@ func configuration(addr, root string, s settings) string {
 	var b strings.Builder
 	err := template.Must(template.New("").Parse(text)).Execute(&b, map[string]any{
 		"Addr": addr, "Workers": runtime.GOMAXPROCS(0), "Files": files, "Root": root, "Answers": s.serve == "answers", "Gzip": s.gzip,
-		"TLS":   s.tls,
+		"TLS": s.tls, "H2C": s.h2c,
 		"Plain": string(answers.Plain()), "Object": string(answers.Object()),
 		"Superuser": os.Geteuid() == 0, "Text": answers.Text, "JSON": answers.JSON,
 	})
@@ -167,7 +170,7 @@ http {
 		ssl_certificate_key cert.pem;
 		error_page 497 =200 /plain;
 		{{- else}}
-		listen {{.Addr}} backlog=4096;
+		listen {{.Addr}}{{if .H2C}} http2{{end}} backlog=4096;
 		{{- end}}
 		root {{.Root}};
 		{{- if .Answers}}
