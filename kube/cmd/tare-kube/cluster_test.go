@@ -214,7 +214,7 @@ func TestPods(t *testing.T) {
 	}{
 		{"load", testLoad}, {"run", testRun}, {"no rights", testNoRights}, {"no image", testNoImage}, {"interrupted", testInterrupted},
 		{"agent evicted", testAgentEvicted}, {"coordinator killed", testCoordinatorKilled}, {"owner gone", testOwnerGone},
-		{"node partitioned", testPartition},
+		{"node partitioned", testPartition}, {"coordinator's node partitioned", testCoordinatorPartition},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(t, l)
@@ -395,4 +395,18 @@ func testPartition(t *testing.T, l *lab) {
 		t.Errorf("status %d, %q and the result %q; want 1, the lost agent and no result", status, &s.errs, &s.out)
 	}
 	l.Partition(away, false)
+}
+
+// testCoordinatorPartition cuts off the node where tare itself runs.
+func testCoordinatorPartition(t *testing.T, l *lab) {
+	s := l.start(t, "dev", "load", "--on", "k8s:"+shop, "-r", "50", "-d", "2m", url)
+	coordinator, _ := l.awaitLoad()
+	cut := time.Now()
+	l.Partition(coordinator.Spec.NodeName, true)
+	status := s.end(t)
+	t.Logf("tare ended %v after the partition", time.Since(cut).Round(100*time.Millisecond))
+	if status != 1 || !strings.Contains(s.errs.String(), "the coordinator gave no result: the pod on node "+coordinator.Spec.NodeName) {
+		t.Errorf("status %d and %q, want 1 and the node", status, &s.errs)
+	}
+	l.Partition(coordinator.Spec.NodeName, false)
 }
