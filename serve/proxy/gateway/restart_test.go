@@ -68,7 +68,7 @@ func begin(t *testing.T, prepare func(*exec.Cmd), args ...string) *process {
 	}
 	defer file.Close()
 	p := &process{cmd: exec.Command(os.Args[0], args...), ended: make(chan error, 1), said: said(file.Name())}
-	p.cmd.Env = append(os.Environ(), roleVar+"=gateway")
+	p.cmd.Env = append(os.Environ(), roleVar+"=gateway", "GORACE=atexit_sleep_ms=0")
 	p.cmd.Stderr = file
 	if prepare != nil {
 		prepare(p.cmd)
@@ -377,7 +377,7 @@ func TestReplaceFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := exec.Command(os.Args[0], "-replace", c.socket, wrong)
-		cmd.Env = append(os.Environ(), roleVar+"=gateway")
+		cmd.Env = append(os.Environ(), roleVar+"=gateway", "GORACE=atexit_sleep_ms=0")
 		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), c.want) {
 			t.Errorf("got %v, want %q:\n%s", err, c.want, out)
 		}
