@@ -1,16 +1,20 @@
 package main
 
 import (
+	"bytes"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tarehq/tare/arms/serve/engines"
 	"github.com/tarehq/tare/arms/weights/plan"
+	"github.com/tarehq/tare/serve/servetest"
 )
 
 // request is the study's, with the token that the study has.
@@ -72,6 +76,40 @@ func BenchmarkLayers(b *testing.B) {
 				renew()
 				clear(w.header)
 				h.ServeHTTP(w, r)
+			}
+		})
+	}
+}
+
+// BenchmarkServed is the stack of study guards on serve, over one connection, client
+// included: what the engine does for it is in the difference to none.
+func BenchmarkServed(b *testing.B) {
+	token := request(b).Header.Get("Authorization")
+	for _, layers := range []string{"none", "recovery,requestid,clientaddr,accesslog,metrics,secure,ratelimit,timeout,jwt"} {
+		name, _, _ := strings.Cut(layers, ",")
+		b.Run("outermost="+name, func(b *testing.B) {
+			h, err := handler(layers)
+			if err != nil {
+				b.Fatal(err)
+			}
+			s := servetest.NewServer(h)
+			defer s.Close()
+			nc, err := net.Dial("tcp", s.Listener.Addr().String())
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer nc.Close()
+			asked := []byte("GET /orders/7 HTTP/1.1\r\nHost: a\r\nAuthorization: " + token + "\r\nX-Forwarded-For: 203.0.113.7\r\nAccept: application/json\r\n\r\n")
+			answer := make([]byte, 4096)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := nc.Write(asked); err != nil {
+					b.Fatal(err)
+				}
+				n, err := nc.Read(answer)
+				if err != nil || !bytes.HasPrefix(answer[:n], []byte("HTTP/1.1 200 OK\r\n")) || !bytes.HasSuffix(answer[:n], []byte("}")) {
+					b.Fatalf("got %q, %v", answer[:n], err)
+				}
 			}
 		})
 	}
