@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"time"
@@ -168,14 +169,19 @@ func unknown(at *profile.Location) string {
 // and "cause", by which any viewer of pprof's can group and filter, and writes
 // it.
 func (p *Profile) Label(w io.Writer) error {
-	labelled := p.raw.Copy()
 	rules := cost.Learn(p.Stacks)
-	for _, s := range labelled.Sample {
+	before := make([]map[string][]string, len(p.raw.Sample)) // a copy of the profile would take as long as writing it
+	for k, s := range p.raw.Sample {
 		owner, cause := rules.Charge(frames(s))
+		before[k], s.Label = s.Label, maps.Clone(s.Label)
 		if s.Label == nil {
 			s.Label = map[string][]string{}
 		}
 		s.Label["owner"], s.Label["cause"] = []string{owner.Name}, []string{cause.String()}
 	}
-	return labelled.Write(w)
+	err := p.raw.Write(w)
+	for k, s := range p.raw.Sample {
+		s.Label = before[k]
+	}
+	return err
 }

@@ -391,51 +391,59 @@ func TestARM64(t *testing.T) {
 	supported(t)
 	t.Setenv("GOARCH", "arm64")
 	t.Setenv("CGO_ENABLED", "0")
-	for _, args := range [][]string{{"-buildmode=pie", "-ldflags=-s -w"}} {
-		exe := build(t, "local", args...)
-		table := open(t, exe)
-		f, err := elf.Open(exe)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		sect := f.Section(".gopclntab")
-		if sect == nil {
-			sect = f.Section(".data.rel.ro.gopclntab")
-		}
-		data, err := sect.Data()
-		if err != nil {
-			t.Fatal(err)
-		}
-		symbols, err := gosym.NewTable(nil, gosym.NewLineTable(data, f.Section(".text").Addr))
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, frames := 0, 0
-		for fn := range table.Funcs() {
-			for _, pc := range []uint64{fn.Entry, (fn.Entry + (fn.End-fn.Entry)/2) &^ 3, fn.End - 4} {
-				at := table.Frames(pc)
-				if len(at) == 0 || strings.HasPrefix(fn.Name, "go:") {
-					continue // what the compiler and the linker made up
-				}
-				n++
-				file, line, of := symbols.PCToLine(pc)
-				if of == nil || pclntab.Printed(of.Name) != fn.Name || at[0].Line > 0 && (file != at[0].File || line != at[0].Line) {
-					t.Fatalf("%v: %#x of %s: got %v, want %s:%d", args, pc, fn.Name, at, file, line)
-				}
+	if testing.Short() {
+		t.Skip("builds programs")
+	}
+	dir := t.TempDir()
+	source, exe := filepath.Join(dir, "main.go"), filepath.Join(dir, "program") // of the runtime alone, which is soon built
+	if err := os.WriteFile(source, []byte("package main\n\nfunc main() { println(len(make([]int, 9))) }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("go", "build", "-buildmode=pie", "-ldflags=-s -w", "-o", exe, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	table := open(t, exe)
+	f, err := elf.Open(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	sect := f.Section(".gopclntab")
+	if sect == nil {
+		sect = f.Section(".data.rel.ro.gopclntab")
+	}
+	data, err := sect.Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	symbols, err := gosym.NewTable(nil, gosym.NewLineTable(data, f.Section(".text").Addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, frames := 0, 0
+	for fn := range table.Funcs() {
+		for _, pc := range []uint64{fn.Entry, (fn.Entry + (fn.End-fn.Entry)/2) &^ 3, fn.End - 4} {
+			at := table.Frames(pc)
+			if len(at) == 0 || strings.HasPrefix(fn.Name, "go:") {
+				continue // what the compiler and the linker made up
 			}
-			if at, ok := table.Push(fn); ok {
-				before, known := table.SPDelta(at)
-				after, still := table.SPDelta(at + 4)
-				if at < fn.Entry || at >= fn.End || known && before != 0 || still && after <= 0 {
-					t.Fatalf("%s makes its frame at %#x, where it is of %d bytes, and then of %d", fn.Name, at, before, after)
-				}
-				frames++
+			n++
+			file, line, of := symbols.PCToLine(pc)
+			if of == nil || pclntab.Printed(of.Name) != fn.Name || at[0].Line > 0 && (file != at[0].File || line != at[0].Line) {
+				t.Fatalf("%#x of %s: got %v, want %s:%d", pc, fn.Name, at, file, line)
 			}
 		}
-		if newstack := table.Find("runtime.newstack"); n < 1000 || frames < 300 || len(newstack) == 0 {
-			t.Errorf("%v: %d addresses were compared, %d frames, %v", args, n, frames, newstack)
+		if at, ok := table.Push(fn); ok {
+			before, known := table.SPDelta(at)
+			after, still := table.SPDelta(at + 4)
+			if at < fn.Entry || at >= fn.End || known && before != 0 || still && after <= 0 {
+				t.Fatalf("%s makes its frame at %#x, where it is of %d bytes, and then of %d", fn.Name, at, before, after)
+			}
+			frames++
 		}
+	}
+	if newstack := table.Find("runtime.newstack"); n < 1000 || frames < 300 || len(newstack) == 0 || !table.PIE() {
+		t.Errorf("%d addresses were compared, %d frames, %v", n, frames, newstack)
 	}
 }
 
