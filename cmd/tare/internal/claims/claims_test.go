@@ -154,7 +154,7 @@ func TestClaimsInFull(t *testing.T) {
 	for id, want := range map[string][]string{
 		"P4.scaling": {
 			"P4.scaling: Matching time grows", "source: Gin路由性能对比测试 (Gin routing against net/http)", "published: mean_ms 8.7, routes 1000, rps 3200",
-			"audit: It nowhere says more than linearly.", "state: run routescaling", "check: more routes take ServeMux more time in the handler: ", "published <= 10 ×",
+			"audit: It nowhere says more than linearly.", "check: more routes take ServeMux more time in the handler: ", "published <= 10 ×",
 		},
 		"P1.nesting":     {"(the filter report), chapter 1", "published under: wrk, 16 threads"},
 		"P1.echo":        {"state: contradicted", "shown by: go test ./studies -run TestEchoStandsOnNetHTTP"},
