@@ -11,7 +11,9 @@ cat >"$made/config.yaml" <<END
 dist: {name: otelcol, output_path: "$made/source"}
 receivers: [{gomod: go.opentelemetry.io/collector/receiver/otlpreceiver $version}]
 exporters: [{gomod: go.opentelemetry.io/collector/exporter/debugexporter $version}]
-providers: [{gomod: go.opentelemetry.io/collector/confmap/provider/fileprovider $stable}]
+providers:
+  - gomod: go.opentelemetry.io/collector/confmap/provider/envprovider $stable
+  - gomod: go.opentelemetry.io/collector/confmap/provider/fileprovider $stable
 END
 GOWORK=off go run "go.opentelemetry.io/collector/cmd/builder@$version" --config "$made/config.yaml"
 mkdir -p "$to"
