@@ -87,11 +87,15 @@ var arrows = map[string][]string{
 	"web/history/historytest": {"cost", "cost/pprof", "lab/record", "lab/study"},
 	"web/upload":              {},
 
-	"kube/carry":         {"kube/parcel", "lab/fleet/wire"},
-	"kube/cmd/tare-kube": {"kube/...", "lab/fleet/certs"},
-	"kube/jobs":          {"kube/carry", "kube/parcel", "lab/fleet/certs", "lab/fleet/wire", "load"},
-	"kube/parcel":        {},
-	"kube/testcluster":   {},
+	"kube/api":               {},
+	"kube/carry":             {"kube/parcel", "lab/fleet/wire"},
+	"kube/chart":             {},
+	"kube/cmd/tare-kube":     {"kube/...", "lab/fleet/certs"},
+	"kube/jobs":              {"kube/carry", "kube/parcel", "lab/fleet/certs", "lab/fleet/wire", "load"},
+	"kube/operator":          {"kube/api/v1alpha1", "kube/jobs", "kube/operator/headline", "kube/parcel", "stats/unit"},
+	"kube/parcel":            {},
+	"kube/operator/headline": {"stats/unit"},
+	"kube/testcluster":       {},
 
 	// Packages of the command: no verb imports another.
 	"cmd/tare/internal/adviseverb":    {"cmd/tare/internal/cli", "cmd/tare/internal/runs", "doc", "internal/task", "lab/record", "lab/study", "lab/verdict", "stats/unit", "studies"},
@@ -116,6 +120,7 @@ var arrows = map[string][]string{
 	"cmd/tare/internal/loadverb":      {"cmd/tare/internal/cli", "cmd/tare/internal/loadverb/...", "cmd/tare/internal/pods", "cmd/tare/internal/remote", "doc", "load", "load/pace", "load/source", "stats/bound", "stats/hist", "stats/unit"},
 	"cmd/tare/internal/manverb":       {"cmd/tare/internal/cli", "internal/shape"},
 	"cmd/tare/internal/noise":         {"cmd/tare/internal/cli", "lab/record", "stats", "stats/unit"},
+	"cmd/tare/internal/operatorverb":  {"cmd/tare/internal/cli", "cmd/tare/internal/companion"},
 	"cmd/tare/internal/pods":          {"cmd/tare/internal/cli", "cmd/tare/internal/companion"},
 	"cmd/tare/internal/publish":       {"cmd/tare/internal/cli", "cmd/tare/internal/forge", "cmd/tare/internal/runs", "doc", "lab/cireport", "lab/comment", "lab/record", "lab/study", "lab/verdict", "stats/bound"},
 	"cmd/tare/internal/proxyverb":     {"cmd/tare/internal/cli", "cmd/tare/internal/source", "internal/shape", "lab/arm", "lab/study"},
@@ -204,6 +209,8 @@ var entries = map[string]string{
 	"modernc.org/sqlite":                   "web/history",
 	"github.com/jackc/pgx":                 "web/history",
 	"github.com/go-logr/logr":              "kube/...",
+	"github.com/prometheus/client_golang":  "kube/operator",
+	"github.com/robfig/cron":               "kube/operator",
 	"k8s.io":                               "kube/...",
 	"sigs.k8s.io":                          "kube/...",
 }

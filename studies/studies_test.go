@@ -282,9 +282,12 @@ func TestVerdictsComeFromTests(t *testing.T) {
 			continue
 		}
 		given++
-		words := strings.Fields(c.By) // go test ./package -run Name
+		words, dir := strings.Fields(c.By), ".." // go test ./package -run Name
+		if words[1] == "-C" {
+			dir, words = filepath.Join(dir, words[2]), words[2:]
+		}
 		found := false
-		for _, file := range glob(t, filepath.Join("..", words[2], "*_test.go")) {
+		for _, file := range glob(t, filepath.Join(dir, words[2], "*_test.go")) {
 			source, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)

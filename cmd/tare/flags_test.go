@@ -53,6 +53,7 @@ var otherwise = map[string]string{
 	"connections": "`load --rate` opens more, up to 4,096",
 	"for":         "`whatif --for` bounds all windows of a comparison; `watch` has no end",
 	"from":        "`ab` and `flow` read requests, `doctor` evidence, `selftest` its studies",
+	"image":       "`load` and `run` name that of their pods, `operator` that of runs whose resource names none",
 	"hz":          "`watch` samples for ever, so less often",
 	"listen":      "`web` is a page to look at, `watch` prints and offers metrics where asked to",
 	"output":      "the ending of `flame --output` says what to write; `init` writes a study, `man` a folder",

@@ -37,6 +37,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/initverb"
 	"github.com/tarehq/tare/cmd/tare/internal/loadverb"
 	"github.com/tarehq/tare/cmd/tare/internal/manverb"
+	"github.com/tarehq/tare/cmd/tare/internal/operatorverb"
 	"github.com/tarehq/tare/cmd/tare/internal/proxyverb"
 	"github.com/tarehq/tare/cmd/tare/internal/runverb"
 	"github.com/tarehq/tare/cmd/tare/internal/traceverb"
@@ -57,6 +58,7 @@ type verbs struct {
 	Init       initverb.Command      `cmd:"" help:"Write a study file for the service in this folder."`
 	Load       loadverb.Command      `cmd:"" help:"Load a URL and measure its responses."`
 	Agent      agentverb.Command     `cmd:"" help:"Make loads for a coordinator on another host."`
+	Operator   operatorverb.Command  `cmd:"" help:"Run studies and load tests that are declared in Kubernetes."`
 	Flow       flowverb.Command      `cmd:"" help:"Load a service with users who take the steps of a file."`
 	List       listCmd               `cmd:"" help:"List the studies and the kept runs."`
 	Report     reportCmd             `cmd:"" help:"Show or write a run's report."`

@@ -2,7 +2,8 @@
 // the time of a test.
 //
 // A cluster without nodes is etcd, the API server, the controllers and the scheduler on free
-// ports of this machine. It needs the programs alone. One with nodes also has containerd and a
+// ports of this machine. It needs the programs alone. A bare one has neither controllers nor
+// scheduler: what is written stays as it is. One with nodes also has containerd and a
 // kubelet for each node, in network, mount and process namespaces of their own, which end
 // with the test. It needs root, Linux, and what Debian calls containerd, runc,
 // containernetworking-plugins, iproute2 and util-linux. Tests say so where something is
@@ -42,6 +43,7 @@ var programs = [...]string{"etcd", "kube-apiserver", "kube-controller-manager", 
 
 // Options say what a cluster has.
 type Options struct {
+	Bare   bool    // etcd and the API server alone
 	Nodes  int     // 0 to 9
 	Images []Image // that the nodes have
 }
@@ -56,12 +58,14 @@ type Cluster struct {
 	dir     string // for state and logs
 	host    string // address that nodes reach the API server at
 	port    string
+	store   string // URL of etcd
+	server  *exec.Cmd
 	running []*exec.Cmd
 	nodes   []*node
 }
 
-// find is the folder of the programs.
-func find() (string, error) {
+// find is the folder of programs.
+func find(names ...string) (string, error) {
 	root := os.Getenv(Variable)
 	if root == "" {
 		cache, err := os.UserCacheDir()
@@ -71,7 +75,7 @@ func find() (string, error) {
 		root = filepath.Join(cache, "tare", "k8s")
 	}
 	bin := filepath.Join(root, "bin")
-	for _, name := range programs {
+	for _, name := range names {
 		if _, err := os.Stat(filepath.Join(bin, name)); err != nil {
 			return "", fmt.Errorf("%s is not in %s (%s names another place)", name, bin, Variable)
 		}
@@ -83,7 +87,11 @@ func find() (string, error) {
 // folder of programs.
 func Need(t testing.TB, o Options) string {
 	t.Helper()
-	bin, err := find()
+	names := programs[:]
+	if o.Bare {
+		names = names[:2]
+	}
+	bin, err := find(names...)
 	if err == nil && o.Nodes > 0 {
 		err = checkNodes(bin)
 	}
@@ -107,7 +115,11 @@ func Start(t testing.TB, o Options) *Cluster {
 		c.host = c.setUpNetwork(o.Nodes)
 	}
 	t.Cleanup(c.stop)
-	c.startControl()
+	c.startStore()
+	c.startServer()
+	if !o.Bare {
+		c.startControllers()
+	}
 	if o.Nodes > 0 {
 		c.startDNS()
 		c.startNodes(o.Images)
@@ -115,20 +127,26 @@ func Start(t testing.TB, o Options) *Cluster {
 	return c
 }
 
-// startControl starts the control plane and waits until it answers.
-func (c *Cluster) startControl() {
+// startStore starts etcd, and decides where the API server will be.
+func (c *Cluster) startStore() {
 	c.t.Helper()
 	ports := c.freePorts(3)
 	c.port = ports[2]
-	store, peer := "http://127.0.0.1:"+ports[0], "http://127.0.0.1:"+ports[1]
+	peer := "http://127.0.0.1:" + ports[1]
+	c.store = "http://127.0.0.1:" + ports[0]
 	c.writeKeys()
-	c.start("etcd", "--data-dir", c.path("etcd.data"), "--listen-client-urls", store, "--advertise-client-urls", store,
+	c.start("etcd", "--data-dir", c.path("etcd.data"), "--listen-client-urls", c.store, "--advertise-client-urls", c.store,
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer, "--unsafe-no-fsync")
+}
+
+// startServer starts the API server and waits until it answers.
+func (c *Cluster) startServer() {
+	c.t.Helper()
 	bind := c.host
 	if c.host != "127.0.0.1" {
 		bind = "0.0.0.0"
 	}
-	c.start("kube-apiserver", "--etcd-servers="+store, "--secure-port="+c.port, "--bind-address="+bind, "--advertise-address="+c.host,
+	c.server = c.start("kube-apiserver", "--etcd-servers="+c.store, "--secure-port="+c.port, "--bind-address="+bind, "--advertise-address="+c.host,
 		"--cert-dir="+c.path("certs"), "--service-account-issuer=https://testcluster", "--service-account-key-file="+c.path("account.pub"),
 		"--service-account-signing-key-file="+c.path("account.key"), "--token-auth-file="+c.path("tokens.csv"), "--authorization-mode=RBAC",
 		"--disable-admission-plugins=ServiceAccount", "--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
@@ -144,6 +162,20 @@ func (c *Cluster) startControl() {
 		c.Client = made
 		return c.ready(ctx)
 	})
+}
+
+// Pause ends the API server, as a cluster does that nobody can reach any more.
+func (c *Cluster) Pause() {
+	_ = c.server.Process.Kill()
+	_ = c.server.Wait() // it was killed
+}
+
+// Resume starts the API server again, at the same address and with the same store.
+func (c *Cluster) Resume() { c.startServer() }
+
+// startControllers starts what acts on what is written.
+func (c *Cluster) startControllers() {
+	c.t.Helper()
 	config := c.Kubeconfig("", "default")
 	c.start("kube-controller-manager", "--kubeconfig", config, "--controllers=*,-cloud-node-lifecycle-controller", "--leader-elect=false",
 		"--node-monitor-period=1s", "--node-monitor-grace-period=6s", "--service-account-private-key-file="+c.path("account.key"), "--secure-port=0")
@@ -235,12 +267,12 @@ func (c *Cluster) Await(what string, within time.Duration, check func(context.Co
 func (c *Cluster) path(name string) string { return filepath.Join(c.dir, name) }
 
 // start starts one of the programs, with a log of that name.
-func (c *Cluster) start(program string, args ...string) {
+func (c *Cluster) start(program string, args ...string) *exec.Cmd {
 	c.t.Helper()
-	c.startAs(program, append([]string{filepath.Join(c.bin, program)}, args...)...)
+	return c.startAs(program, append([]string{filepath.Join(c.bin, program)}, args...)...)
 }
 
-func (c *Cluster) startAs(name string, argv ...string) {
+func (c *Cluster) startAs(name string, argv ...string) *exec.Cmd {
 	c.t.Helper()
 	log, err := os.Create(c.path(name + ".log"))
 	if err != nil {
@@ -258,6 +290,7 @@ func (c *Cluster) startAs(name string, argv ...string) {
 			c.t.Logf("%s said at last:\n%s", name, lastLines(c.path(name+".log"), 8))
 		}
 	})
+	return cmd
 }
 
 // stop ends the programs, the last one first: the API server does not end without etcd. Pods

@@ -40,3 +40,20 @@ func TestControlPlane(t *testing.T) {
 		t.Errorf("a user without rights got %v, want a refusal", err)
 	}
 }
+
+// TestBare pauses an API server that has what was written before, and nobody who acts on it.
+func TestBare(t *testing.T) {
+	c := testcluster.Start(t, testcluster.Options{Bare: true})
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}
+	if err := c.Client.Create(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	c.Pause()
+	if err := c.Client.Get(t.Context(), client.ObjectKeyFromObject(ns), ns); err == nil {
+		t.Error("a paused server answers")
+	}
+	c.Resume()
+	if err := c.Client.Get(t.Context(), client.ObjectKeyFromObject(ns), ns); err != nil {
+		t.Error("resumed:", err)
+	}
+}

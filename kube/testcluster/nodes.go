@@ -42,7 +42,7 @@ func checkNodes(bin string) error {
 // Main runs tests whose clusters have nodes, for TestMain. Where they can be had, it starts
 // the test program again in namespaces of its own, and all that it started ends with it.
 func Main(m *testing.M) {
-	bin, err := find()
+	bin, err := find(programs[:]...)
 	if err != nil || checkNodes(bin) != nil || os.Getenv(insideVariable) != "" {
 		os.Exit(m.Run()) // Start skips, or this is inside
 	}

@@ -114,7 +114,7 @@ func listShape() shape.Of[claimList] {
 		shape.Field("statement", "What is claimed.", shape.Words(), func(p *Claim) *string { return &p.Statement }).Must(),
 		shape.Field("conditions", "How the figures were obtained.", shape.Words(), func(p *Claim) *string { return &p.Conditions }),
 		shape.Field("verdict", "What came of it, where no study tests it.", shape.OneOf("a verdict is one of", "confirmed", "contradicted", "not comparable"), func(p *Claim) *string { return &p.Verdict }),
-		shape.Field("by", "The test that the verdict comes from, as the command that runs it.", shape.Matching(`^go test \./[a-z/]+ -run [A-Za-z]+$`, "a command such as go test ./cost -run TestBill"), func(p *Claim) *string { return &p.By }),
+		shape.Field("by", "The test that the verdict comes from, as the command that runs it.", shape.Matching(`^go (-C [a-z/]+ )?test \./[a-z/]+ -run [A-Za-z]+$`, "a command such as go test ./cost -run TestBill"), func(p *Claim) *string { return &p.By }),
 		shape.Field("note", "What the verdict is about, and what it is not.", shape.Words(), func(p *Claim) *string { return &p.Note }),
 		shape.Field("audit", "The published set-up that the arms have to reproduce first.", shape.Words(), func(p *Claim) *string { return &p.Audit }),
 		shape.Field("values", "The figures.", shape.List(shape.Dict(`^[a-z0-9_]+$`, "lower-case letters, digits and _", shape.Anything()), 1), func(p *Claim) *[]map[string]any { return &p.Values }),

@@ -133,14 +133,25 @@ func (c *caller) parse(args []string) error {
 	return nil
 }
 
-// connect finds the cluster as kubectl does: by KUBECONFIG, ~/.kube/config, or the pod that
+// findCluster finds the cluster as kubectl does: by KUBECONFIG, ~/.kube/config, or the pod that
 // this runs in.
-func (c *caller) connect() (err error) {
+func findCluster() (clientcmd.ClientConfig, *rest.Config, error) {
 	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{})
-	if c.config, err = loaded.ClientConfig(); err != nil {
-		return fmt.Errorf("finding the cluster: %w\ntare: hint: tare finds it as kubectl does: by KUBECONFIG or ~/.kube/config", err)
+	config, err := loaded.ClientConfig()
+	if err != nil {
+		return nil, nil, fmt.Errorf("finding the cluster: %w\ntare: hint: tare finds it as kubectl does: by KUBECONFIG or ~/.kube/config", err)
 	}
-	c.config.QPS, c.config.Burst = 50, 100 // the client waits else, though it asks little
+	config.QPS, config.Burst = 50, 100 // the client waits else, though it asks little
+	return loaded, config, nil
+}
+
+// connect makes a client of the cluster.
+func (c *caller) connect() error {
+	loaded, config, err := findCluster()
+	if err != nil {
+		return err
+	}
+	c.config = config
 	if c.spec.Namespace == "" {
 		if c.spec.Namespace, _, err = loaded.Namespace(); err != nil {
 			return fmt.Errorf("finding the namespace: %w", err)

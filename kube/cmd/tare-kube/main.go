@@ -1,5 +1,5 @@
-// Command tare-kube runs tare in Kubernetes. `tare load --on k8s` and `tare run --on k8s`
-// start it.
+// Command tare-kube runs tare in Kubernetes. `tare load --on k8s`, `tare run --on k8s` and
+// `tare operator` start it.
 //
 // Beside that, it is what runs in the pods.
 package main
@@ -36,10 +36,10 @@ func (f *failure) Error() string { return fmt.Sprint(f.err) }
 // run does what the first argument names, and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	perform := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
-		"on": call, "carry": carryTare, "offer": offer, "agent": serveAgent,
+		"on": call, "operator": operate, "carry": carryTare, "offer": offer, "agent": serveAgent,
 	}
 	if len(args) == 0 || perform[args[0]] == nil {
-		fmt.Fprintln(stderr, "tare: tare-kube is started by `tare load --on k8s` and `tare run --on k8s`")
+		fmt.Fprintln(stderr, "tare: tare-kube is started by `tare load --on k8s`, `tare run --on k8s` and `tare operator`")
 		return 2
 	}
 	klog.SetLogger(logr.Discard()) // what libraries say of a connection that ended

@@ -36,6 +36,10 @@ func TestRefused(t *testing.T) {
 		{"on -image i -file none.yaml -- run none.yaml", "", 2, "none.yaml"},
 		{"on -image i -- load", "broken", 1, "finding the cluster"},
 		{"on -image i -- load", "kubeconfig", 1, "connecting to the cluster at " + closed.URL},
+		{"operator -none", "", 2, "-none"},
+		{"operator here", "", 2, "operator takes flags alone"},
+		{"operator", "broken", 1, "finding the cluster"},
+		{"operator", "kubeconfig", 1, "connection refused"},
 		{"carry", "", 1, "no program is named"},
 		{"carry -secret none -certs certs -- tare", "", 1, "reading what to do"},
 		{"agent -secret none", "", 1, "one program must be named"},
@@ -46,5 +50,12 @@ func TestRefused(t *testing.T) {
 		if status := run(t.Context(), strings.Fields(c.args), &out, &errs); status != c.status || !strings.Contains(errs.String(), c.want) || out.Len() > 0 {
 			t.Errorf("tare-kube %s: status %d, %q and %q; want %d and %q", c.args, status, &out, &errs, c.status, c.want)
 		}
+	}
+}
+
+func TestManifests(t *testing.T) {
+	var out, errs bytes.Buffer
+	if status := run(t.Context(), []string{"operator", "-manifests"}, &out, &errs); status != 0 || strings.Count(out.String(), "kind: CustomResourceDefinition") != 2 {
+		t.Errorf("status %d, %q and %.200q, want the definitions of two kinds", status, &errs, &out)
 	}
 }

@@ -158,7 +158,7 @@ func TestClaimsInFull(t *testing.T) {
 		},
 		"P1.nesting":     {"(the filter report), chapter 1", "published under: wrk, 16 threads"},
 		"P1.echo":        {"state: contradicted", "shown by: go test ./studies -run TestEchoStandsOnNetHTTP"},
-		"P3.clusters":    {"state: not a study"},
+		"P3.clusters":    {"state: confirmed", "shown by: go -C kube test ./operator -run TestServiceOverClusters"},
 		"P3.frameworks":  {"rps 1218430"},
 		"P1.metrics-api": {"which is: Judged is the toolchain"},
 	} {

@@ -1,0 +1,63 @@
+// Package operatorverb is the verb operator: it runs studies and load tests that are declared
+// as resources of Kubernetes.
+//
+// The program tare-kube does it.
+package operatorverb
+
+import (
+	"context"
+	"strings"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/companion"
+)
+
+// Command acts on resources until it is interrupted.
+type Command struct {
+	Namespaces []string `help:"Namespaces to look at, separated by commas (default: all)." placeholder:"NAME"`
+	Image      string   `help:"Image of runs whose resource names none." placeholder:"REF"`
+	Metrics    string   `help:"Address of /metrics for Prometheus (default: none)." placeholder:"HOST:PORT"`
+	Health     string   `help:"Address of /healthz and /readyz (default: none)." placeholder:"HOST:PORT"`
+	Leader     string   `name:"leader-namespace" help:"Namespace in which several operators elect one that acts (default: this is the only one)." placeholder:"NAME"`
+	Manifests  bool     `help:"Print the manifests that install the operator, and stop."`
+}
+
+// Help shows how it is installed.
+func (c *Command) Help() string {
+	return `Examples:
+
+  tare operator --manifests | kubectl apply --server-side -f -
+  tare operator --namespaces perf --image registry.example/tare:1
+
+The first installs the operator in the namespace tare-system. The second runs it here, in
+the cluster that kubectl talks to.
+
+A resource Study or LoadTest says what is run, where and when. Its status has the verdict.
+Results are kept in ConfigMaps beside it.
+
+The first start builds the program from source, which needs Go and takes a few minutes. A
+release has it beside tare.`
+}
+
+// Run acts until ctx ends.
+func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
+	return companion.Run(ctx, t, companion.Kube, c.arguments())
+}
+
+func (c *Command) arguments() []string {
+	args := []string{"operator"}
+	if len(c.Namespaces) > 0 {
+		args = append(args, "-namespaces", strings.Join(c.Namespaces, ","))
+	}
+	for _, o := range []struct{ flag, value string }{
+		{"-image", c.Image}, {"-metrics", c.Metrics}, {"-health", c.Health}, {"-leader-namespace", c.Leader},
+	} {
+		if o.value != "" {
+			args = append(args, o.flag, o.value)
+		}
+	}
+	if c.Manifests {
+		args = append(args, "-manifests")
+	}
+	return args
+}
