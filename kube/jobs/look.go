@@ -96,7 +96,7 @@ func (s *State) judge(job *batchv1.Job, pods []corev1.Pod) {
 		s.Phase, s.Reason = Failed, lost(coordinator)
 	case isRunning(coordinator.Status.ContainerStatuses, offerContainer):
 		s.Phase = Done
-	case !isRunning(coordinator.Status.InitContainerStatuses, tareContainer):
+	case !hasBegun(coordinator.Status.InitContainerStatuses, tareContainer):
 		s.Phase, s.Reason = Pending, cmp.Or(waits, "the coordinator's pod begins")
 	default:
 		s.Phase = Running
@@ -180,6 +180,13 @@ func waitsFor(p *corev1.Pod) string {
 
 func isRunning(all []corev1.ContainerStatus, name string) bool {
 	return slices.ContainsFunc(all, func(c corev1.ContainerStatus) bool { return c.Name == name && c.State.Running != nil })
+}
+
+// hasBegun also holds for one that has ended: the next container begins some time later.
+func hasBegun(all []corev1.ContainerStatus, name string) bool {
+	return slices.ContainsFunc(all, func(c corev1.ContainerStatus) bool {
+		return c.Name == name && (c.State.Running != nil || c.State.Terminated != nil)
+	})
 }
 
 // failure is why a Job failed; "" if it did not.

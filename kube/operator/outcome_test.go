@@ -83,6 +83,7 @@ func TestClassify(t *testing.T) {
 		{fmt.Errorf("asking: %w", errMissingRights), reasonRights, true},
 		{errTerminating, reasonConflict, true},
 		{errors.New("spec is wrong"), reasonFailed, false},
+		{fmt.Errorf("%w: %w", errNotFetched, errors.New("error upgrading connection: refused")), reasonUnreachable, true},
 	} {
 		if reason, waits := classify(tt.err); reason != tt.reason || waits != tt.waits {
 			t.Errorf("%v: got %s, %t, want %s, %t", tt.err, reason, waits, tt.reason, tt.waits)

@@ -32,8 +32,9 @@ const (
 	// stepTime bounds one step in one cluster, and with it how long a step in the others waits for
 	// it. Fetching what a run wrote takes longest.
 	stepTime = 2 * time.Minute
-	// margin is how much longer than its deadline a run may take to be scheduled and removed.
-	margin = 2 * time.Minute
+	// margin is how much longer than its deadline, which counts from when its pods run, a run
+	// may take to begin and to be fetched.
+	margin = beginTime + 2*time.Minute
 )
 
 // Why a run waits or failed in a cluster.
@@ -48,7 +49,15 @@ const (
 	reasonFailed      = "Failed"
 )
 
-var errMissingRights = errors.New("rights are missing")
+var (
+	errMissingRights = errors.New("rights are missing")
+	// errNotFetched is of an outcome that is there, for some minutes more.
+	errNotFetched = errors.New("the outcome could not be fetched")
+)
+
+// fetching holds a token while an outcome is fetched, one at a time: a large one takes a
+// quarter of the memory that the operator has.
+var fetching = make(chan struct{}, 1)
 
 // jobRunner starts, watches and removes runs in one cluster.
 type jobRunner struct {
@@ -251,9 +260,15 @@ func (p *pass) observe(ctx context.Context, cl cluster, c *v1alpha1.ClusterRun) 
 	}
 	switch state.Phase {
 	case jobs.Done:
+		select {
+		case fetching <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 		o, err := p.jobs.fetch(ctx, cl.config, cl, c.Namespace, c.Jobs)
+		<-fetching
 		if err != nil {
-			return err
+			return fmt.Errorf("%w: %w", errNotFetched, err)
 		}
 		p.take(ctx, c, o)
 	case jobs.Failed:
@@ -289,7 +304,7 @@ func classify(err error) (reason string, waitingHelps bool) {
 	case errors.Is(err, errTerminating), apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		return reasonConflict, true
 	case apierrors.IsServiceUnavailable(err), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), apierrors.IsTooManyRequests(err),
-		apierrors.IsInternalError(err), errors.Is(err, context.DeadlineExceeded), errors.As(err, &network), errors.As(err, &address):
+		apierrors.IsInternalError(err), errors.Is(err, errNotFetched), errors.Is(err, context.DeadlineExceeded), errors.As(err, &network), errors.As(err, &address):
 		return reasonUnreachable, true
 	}
 	return reasonFailed, false

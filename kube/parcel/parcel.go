@@ -19,6 +19,7 @@ const (
 	MostErrors = 64 << 10  // of standard error: its end is kept
 	MostFiles  = 48 << 20  // of all files
 	mostPacked = 128 << 20 // of the whole as JSON
+	mostFiles  = 50_000
 )
 
 // Outcome is what a command line came to.
@@ -49,6 +50,14 @@ func Read(r io.Reader) (*Outcome, error) {
 
 // Files are the contents of files by their paths below a folder, with slashes.
 type Files map[string][]byte
+
+// UnmarshalJSON refuses more files than a run has: each takes more memory than its text.
+func (f *Files) UnmarshalJSON(text []byte) error {
+	if bytes.Count(text, []byte(`":`)) > mostFiles {
+		return fmt.Errorf("there are more than %d files", mostFiles)
+	}
+	return json.Unmarshal(text, (*map[string][]byte)(f))
+}
 
 // Unpack writes the files below a folder, over what is there. Nothing is written outside it:
 // a path that leads out, also through a link, is an error.

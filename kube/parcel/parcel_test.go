@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -64,5 +65,16 @@ func TestOutcome(t *testing.T) {
 	}
 	if _, err := parcel.Read(bytes.NewReader(b.Bytes()[:b.Len()/2])); err == nil {
 		t.Error("half of an outcome was read without an error")
+	}
+	want.Files = parcel.Files{}
+	for i := range 50_001 {
+		want.Files[strconv.Itoa(i)] = nil
+	}
+	if err := want.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	b.ReadString('\n') // the first
+	if _, err := parcel.Read(&b); err == nil || !strings.Contains(err.Error(), "more than 50000 files") {
+		t.Errorf("got %v, want that there are too many files", err)
 	}
 }

@@ -94,7 +94,8 @@ func (ts trials) points(c cell, metric string) []Point {
 	return points
 }
 
-// lagging are points and, in no order, the response times that the generator's lag voids.
+// lagging are points and the response times that the generator's lag voids, in the order of
+// the blocks.
 func (ts trials) lagging(c cell, metric string) []Point {
 	points := ts.points(c, metric)
 	for block, t := range ts[c] {
@@ -102,6 +103,7 @@ func (ts trials) lagging(c cell, metric string) []Point {
 			points = append(points, Point{block, t.Readings.Times[metric].Response})
 		}
 	}
+	slices.SortFunc(points, func(a, b Point) int { return cmp.Compare(a.Block, b.Block) })
 	return points
 }
 

@@ -70,15 +70,12 @@ func call(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		return c.explain(err)
 	}
-	if err := outcome.Files.Unpack("."); err != nil {
-		return err
-	}
 	_, outErr := stdout.Write(outcome.Output)
 	_, errErr := stderr.Write(outcome.Errors)
 	for _, name := range outcome.LeftOut {
 		fmt.Fprintf(stderr, "tare: warning: %s is too large and stayed in the pod\n", name)
 	}
-	if err := errors.Join(outErr, errErr); err != nil {
+	if err := errors.Join(outErr, errErr, outcome.Files.Unpack(".")); err != nil {
 		return fmt.Errorf("writing the result: %w", err)
 	}
 	if outcome.Status != 0 {

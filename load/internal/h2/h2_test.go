@@ -513,20 +513,22 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
+// takeHeads takes what the connection wrote, and is how many requests that begins.
+func takeHeads(t *testing.T, c *h2.Conn) (n int) {
+	t.Helper()
+	for _, f := range read(t, c.Out) {
+		if f.Header().Type == http2.FrameHeaders {
+			n++
+		}
+	}
+	c.Out = c.Out[:0]
+	return n
+}
+
 // What the server allows may change while requests are under way.
 func TestAllowedChanges(t *testing.T) {
 	c, got, streams := client(3)
-	heads := func() int {
-		t.Helper()
-		n := 0
-		for _, f := range read(t, c.Out) {
-			if f.Header().Type == http2.FrameHeaders {
-				n++
-			}
-		}
-		c.Out = c.Out[:0]
-		return n
-	}
+	heads := func() int { return takeHeads(t, c) }
 	if n := heads(); n != 3 {
 		t.Fatalf("%d requests were sent before the server had said anything, want 3", n)
 	}
@@ -575,6 +577,22 @@ func TestAllowedChanges(t *testing.T) {
 		if g.ends != 1 || g.err != nil || g.status != 200 {
 			t.Errorf("request %d: got %v, want an answer", i, g)
 		}
+	}
+}
+
+// A server that names no limit of streams has none.
+func TestUnlimitedStreams(t *testing.T) {
+	c, _, _ := client(150)
+	if n := takeHeads(t, c); n != 100 {
+		t.Fatalf("%d requests were sent before the server had said anything, want 100", n)
+	}
+	s := newServer()
+	s.WriteSettings()
+	if err := c.Feed(s.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	if n := takeHeads(t, c); n != 50 {
+		t.Errorf("%d more requests were sent, want 50", n)
 	}
 }
 

@@ -356,7 +356,9 @@ func (c *Conn) onSettings(h frameHeader, p []byte) error {
 	case h.has(flagAck):
 		return nil
 	}
-	c.settled = true
+	if !c.settled {
+		c.settled, c.allowed = true, lastStream // no limit unless it names one
+	}
 	for ; len(p) > 0; p = p[6:] {
 		if err := c.set(binary.BigEndian.Uint16(p), binary.BigEndian.Uint32(p[2:])); err != nil {
 			return err

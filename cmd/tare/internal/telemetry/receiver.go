@@ -51,7 +51,9 @@ func NewReceiver(what, raw, path, variable string) (*Receiver, error) {
 	}
 	return &Receiver{
 		what: what, url: u, header: header,
-		client: http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}, Timeout: Patience},
+		client: http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}, Timeout: Patience,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // it would be a GET
+		},
 	}, nil
 }
 

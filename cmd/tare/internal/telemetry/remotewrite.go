@@ -179,12 +179,18 @@ func (w *writer) run() {
 	}
 }
 
-// sleep waits for a while, and reports whether there still is something to do.
+// sleep waits for a while, at the end for a short one, and reports whether there still is
+// something to do.
 func (w *writer) sleep(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
+		return true
+	case <-w.over:
+	case <-w.ctx.Done():
+		return false
+	}
+	select {
+	case <-time.After(min(d, leastRest)):
 		return true
 	case <-w.ctx.Done():
 		return false

@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -370,6 +371,30 @@ func TestRemoteWriteBounded(t *testing.T) {
 	counts := r.got[series("tare_requests_total", "service=shop")]
 	if n := len(counts); n < 2 || counts[n-2].value != sets-1 {
 		t.Errorf("got %v, want the latest and the end", counts)
+	}
+}
+
+// TestRemoteWriteEnds has a receiver ask for a minute's rest: at the end, what waits is sent
+// all the same.
+func TestRemoteWriteEnds(t *testing.T) {
+	var calls atomic.Int64
+	busy := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if calls.Add(1) == 2 {
+			w.Header().Set("Retry-After", "60")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			close(busy)
+		}
+	}))
+	defer server.Close()
+	e, err := telemetry.Open(t.Context(), telemetry.Options{Write: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Note(figures(time.Now(), 1, true))
+	<-busy
+	if err := e.Close(); err != nil || calls.Load() < 4 {
+		t.Errorf("got %v after %d requests, want the figures and their end sent", err, calls.Load())
 	}
 }
 
