@@ -43,6 +43,7 @@ type engine struct {
 	wheel     *wheel.Wheel[*conn] // when the sweep looks at each connection
 	lead      [phases]int64
 	parking   *parking
+	grace     atomic.Int64 // Limits.ShutdownGrace as Shutdown finds it
 	ending    atomic.Int64 // by the clock, when it was seen that keep-alives end
 	hurried   atomic.Bool  // connections get no grace
 

@@ -127,7 +127,7 @@ type Limits struct {
 	MaxDrain int64
 	// ShutdownGrace is how long Shutdown waits for a further request on an idle
 	// connection before closing it, so that no request crosses with its end.
-	// Zero: 250 ms; less than zero: not at all.
+	// Zero: 250 ms; less than zero: not at all. Shutdown looks at it again.
 	ShutdownGrace time.Duration
 }
 

@@ -89,6 +89,7 @@ func (s *Server) stopListening(ctx context.Context, gently bool) (*engine, error
 	e := s.engine
 	if e != nil && !s.closed.Load() {
 		e.ending.Store(0) // from the first look on that sees it closed
+		e.grace.Store(int64(or(s.Limits.ShutdownGrace, defaultGrace)))
 	}
 	s.closed.Store(true)
 	if e != nil {

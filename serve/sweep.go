@@ -365,7 +365,7 @@ func (e *engine) dueQuiet(now, since int64, limit time.Duration) verdict {
 	}
 	e.ending.CompareAndSwap(0, now)
 	since = max(since, e.ending.Load())
-	return ended(time.Duration(now-since)-e.clock.tick, max(e.limits.grace, 1))
+	return ended(time.Duration(now-since)-e.clock.tick, max(time.Duration(e.grace.Load()), 1))
 }
 
 // dueShaking is due in a handshake. While the server is ending, each step is given the last

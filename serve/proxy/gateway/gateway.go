@@ -192,7 +192,7 @@ func (g *gateway) change(next map[string]*server, pairs []*tls.Certificate) {
 	grace := g.file.Grace
 	for address, s := range before {
 		if next[address] != s {
-			g.leaving.Go(func() { s.finish(grace, false) })
+			g.leaving.Go(func() { s.finish(grace) })
 		}
 	}
 }
@@ -243,7 +243,7 @@ func (g *gateway) open(f *config.File) (map[string]*server, error) {
 
 func (g *gateway) newServer(l net.Listener, as config.Listener) *server {
 	s := &server{l: l, ended: make(chan struct{})}
-	s.Handler, s.Limits.ShutdownGrace = g, lastRequest
+	s.Handler = g
 	if as.H2C {
 		s.Protocols = new(http.Protocols)
 		s.Protocols.SetHTTP1(true)
@@ -297,41 +297,36 @@ func (l *frugal) Accept() (net.Conn, error) {
 	return c, err
 }
 
-const (
-	// lastRequest is how long a connection on which nothing comes stays once another process
-	// accepts: its next request is answered, and the client told to open another one. To end
-	// it at once would lose the request that is on its way.
-	lastRequest = 20 * time.Second
-	// lastMoment is the same where nobody is to answer further requests.
-	lastMoment = 250 * time.Millisecond
-)
+// lastRequest is how long a connection on which nothing comes stays once another process
+// accepts: its next request is answered, and the client told to open another one. To end
+// it at once would lose the request that is on its way.
+const lastRequest = 20 * time.Second
 
-// finish answers requests that have begun, and cuts what takes longer. If the server was
-// replaced, it also waits for requests on connections that are open.
-func (s *server) finish(most time.Duration, replaced bool) {
+// finish answers requests that have begun, and cuts what takes longer.
+func (s *server) finish(most time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()
-	if !replaced {
-		// Half of its time over, Shutdown ends connections on which nothing comes.
-		soon, cancel := context.WithTimeout(ctx, 2*lastMoment)
-		defer cancel()
-		if s.Shutdown(soon) == nil {
-			return
-		}
-	}
 	if s.Shutdown(ctx) != nil {
 		_ = s.Close() // its listener has been closed
 	}
 }
 
+// hurry ends the last requests' wait: Shutdown ends connections on which nothing comes when
+// half of its time is over.
+func (s *server) hurry() {
+	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	defer cancel()
+	_ = s.Shutdown(ctx) // who finishes it sees to the rest
+}
+
 // drain has requests and tunnels go on for some time. The channel is closed at their end.
-func (g *gateway) drain(most time.Duration, replaced bool) <-chan struct{} {
+func (g *gateway) drain(most time.Duration) <-chan struct{} {
 	over := time.Now().Add(most)
 	done := make(chan struct{})
 	go func() {
 		var all sync.WaitGroup
 		for _, s := range g.servers {
-			all.Go(func() { s.finish(most, replaced) })
+			all.Go(func() { s.finish(most) })
 		}
 		all.Wait()
 		g.leaving.Wait()
@@ -351,7 +346,7 @@ func (g *gateway) end(now <-chan os.Signal) error {
 	}
 	g.admin.close()
 	select {
-	case <-g.drain(g.file.Grace, false):
+	case <-g.drain(g.file.Grace):
 	case <-now:
 	}
 	g.site.Close()
@@ -369,15 +364,22 @@ func (g *gateway) leave(now <-chan os.Signal) error {
 		s.l.Close() // Shutdown would have the kernel begin no connections, also not for the other process
 	}
 	for _, s := range g.servers {
-		<-s.ended
+		select {
+		case <-s.ended:
+		case <-time.After(time.Second): // it waits for a place for one that it has accepted
+		}
+		s.Limits.ShutdownGrace = lastRequest
 	}
 	g.site.Log.Info("another process accepts what comes", "most", g.file.Linger)
 	select {
-	case <-g.drain(g.file.Linger, true):
+	case <-g.drain(g.file.Linger):
 		g.site.Close()
 		g.journal.Load().close()
 		return nil
 	case <-now:
+		for _, s := range g.servers {
+			go s.hurry()
+		}
 		return g.end(now)
 	}
 }
