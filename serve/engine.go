@@ -74,10 +74,8 @@ func newEngine(s *Server) *engine {
 		protos:  s.protocols(),
 		options: http1.Options{MaxFields: s.Limits.MaxHeaders, Lenient: s.Lenient},
 		limits: limits{
-			header:       s.headerTimeout(),
-			idle:         s.idleTimeout(),
-			read:         max(0, s.ReadTimeout),
-			write:        max(0, s.WriteTimeout),
+			header: s.headerTimeout(), idle: s.idleTimeout(),
+			read: max(0, s.ReadTimeout), write: max(0, s.WriteTimeout),
 			stall:        or(s.Limits.StallTimeout, defaultStallTimeout),
 			grace:        or(s.Limits.ShutdownGrace, defaultGrace),
 			fields:       or(s.Limits.MaxHeaders, http1.DefaultMaxFields),
