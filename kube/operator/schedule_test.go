@@ -160,6 +160,12 @@ func testDeadline(t *testing.T, own *place) {
 	d := newDriver(t, own, "LoadTest")
 	d.create("long", `{url: "http://a/", deadline: 5m}`)
 	begun := d.now
+	d.passUntil("long", "started", func(s *v1alpha1.Status) bool {
+		return s.Active != nil && s.Active.Clusters[0].Phase == v1alpha1.Running
+	})
+	d.makeCoordinators(func(s *corev1.PodStatus, running corev1.ContainerState) {
+		s.InitContainerStatuses = []corev1.ContainerStatus{{Name: "tare", State: running}}
+	})
 	s := d.passUntil("long", "at rest", rests)
 	if run := s.History[0]; run.Phase != v1alpha1.Failed || run.Clusters[0].Reason != reasonDeadline || d.now.Sub(begun) < 5*time.Minute || !run.Clusters[0].Removed {
 		t.Errorf("got %+v, want it ended after its deadline and removed", run)

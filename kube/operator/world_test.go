@@ -167,6 +167,14 @@ func (p *place) playDeployments() {
 // to fetch. It returns how many pods it made.
 func (p *place) playCoordinators() (made int) {
 	p.t.Helper()
+	return p.makeCoordinators(func(s *corev1.PodStatus, running corev1.ContainerState) {
+		s.ContainerStatuses = []corev1.ContainerStatus{{Name: "outcome", State: running}}
+	})
+}
+
+// makeCoordinators makes the pods, in the state that set gives them.
+func (p *place) makeCoordinators(set func(s *corev1.PodStatus, running corev1.ContainerState)) (made int) {
+	p.t.Helper()
 	var all batchv1.JobList
 	if err := p.admin.List(p.t.Context(), &all, client.InNamespace(p.namespace), client.MatchingLabels{"app.kubernetes.io/component": "coordinator"}); err != nil {
 		p.t.Fatal(err)
@@ -188,7 +196,7 @@ func (p *place) playCoordinators() (made int) {
 			p.t.Fatalf("making the pod of %s: %v", job.Name, err)
 		}
 		pod.Status.Phase = corev1.PodRunning
-		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "outcome", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+		set(&pod.Status, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 		if err := p.admin.Status().Update(p.t.Context(), pod); err != nil {
 			p.t.Fatal(err)
 		}
