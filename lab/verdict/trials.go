@@ -82,11 +82,11 @@ func (ts trials) shared(a, b cell) (n int) {
 	return n
 }
 
-// points are a cell's measurements of a metric in the order of the blocks.
-func (ts trials) points(c cell, metric string) []Point {
+// gather takes what of gives of a cell's trials, in the order of the blocks.
+func (ts trials) gather(c cell, of func(record.Trial) (v float64, ok bool)) []Point {
 	var points []Point
 	for block, t := range ts[c] {
-		if v, ok := t.Metrics[metric]; ok {
+		if v, ok := of(t); ok {
 			points = append(points, Point{block, v})
 		}
 	}
@@ -94,17 +94,21 @@ func (ts trials) points(c cell, metric string) []Point {
 	return points
 }
 
-// lagging are points and the response times that the generator's lag voids, in the order of
-// the blocks.
+// points are a cell's measurements of a metric.
+func (ts trials) points(c cell, metric string) []Point {
+	return ts.gather(c, func(t record.Trial) (float64, bool) { v, ok := t.Metrics[metric]; return v, ok })
+}
+
+// lagging are points and the response times that the generator's lag voids.
 func (ts trials) lagging(c cell, metric string) []Point {
-	points := ts.points(c, metric)
-	for block, t := range ts[c] {
-		if _, ok := t.Metrics[metric]; !ok && t.Readings != nil && t.Readings.Times[metric].Response > 0 {
-			points = append(points, Point{block, t.Readings.Times[metric].Response})
+	return ts.gather(c, func(t record.Trial) (float64, bool) {
+		v, ok := t.Metrics[metric]
+		if !ok && t.Readings != nil {
+			v = t.Readings.Times[metric].Response
+			ok = v > 0
 		}
-	}
-	slices.SortFunc(points, func(a, b Point) int { return cmp.Compare(a.Block, b.Block) })
-	return points
+		return v, ok
+	})
 }
 
 func values(points []Point) []float64 {
