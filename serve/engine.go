@@ -43,7 +43,7 @@ type engine struct {
 	wheel     *wheel.Wheel[*conn] // when the sweep looks at each connection
 	lead      [phases]int64
 	parking   *parking
-	grace     atomic.Int64 // Limits.ShutdownGrace as Shutdown finds it
+	grace     atomic.Int64 // limits.grace, or what Shutdown finds it to be
 	ending    atomic.Int64 // by the clock, when it was seen that keep-alives end
 	hurried   atomic.Bool  // connections get no grace
 
@@ -102,8 +102,8 @@ func newEngine(s *Server) *engine {
 	e.shadow.SetKeepAlivesEnabled(!s.muted.Load())
 	e.parking = newParking()
 	e.clock.tick, e.lead = e.limits.tick(), e.limits.leads()
-	e.wheel = wheel.New[*conn](e.clock.tick)
-	e.clock.early = make(chan struct{}, 1)
+	e.wheel, e.clock.early = wheel.New[*conn](e.clock.tick), make(chan struct{}, 1)
+	e.grace.Store(int64(e.limits.grace))
 	e.clock.set(time.Now())
 	return e
 }
