@@ -207,6 +207,9 @@ func run(ctx context.Context, args []string, t *cli.Terminal) int {
 		}
 		return cli.PrintError(t, cli.Usage(hint, err))
 	}
+	if flag := repeated(parsed, "pid", "cgroup", "container"); flag != "" {
+		return cli.PrintError(t, cli.Usage("name one; `tare watch` takes several process IDs as arguments", fmt.Errorf("--%s is there twice", flag)))
+	}
 	t.Line, t.Given = args, flagsIn(parsed)
 	err = perform(ctx, patience(parsed), func() error { return parsed.Run() })
 	if lost := out.first(); lost != nil && shown(err) {
@@ -224,6 +227,21 @@ func flagsIn(parsed *kong.Context) map[string]bool {
 		}
 	}
 	return all
+}
+
+// repeated is which of these flags stands on a command line more than once; "" if none does.
+func repeated(parsed *kong.Context, names ...string) string {
+	all := map[string]bool{}
+	for _, p := range parsed.Path {
+		if p.Flag == nil || !slices.Contains(names, p.Flag.Name) {
+			continue
+		}
+		if all[p.Flag.Name] {
+			return p.Flag.Name
+		}
+		all[p.Flag.Name] = true
+	}
+	return ""
 }
 
 // oneDash refuses a flag's whole name behind one dash, as other tools take it: -rate=9

@@ -20,6 +20,7 @@ import (
 // SelftestCmd counts false positives.
 type SelftestCmd struct {
 	Studies int           `help:"Number of studies to have on record of each kind. Those of earlier sittings on this machine count." default:"20"`
+	Quick   bool          `short:"q" help:"Studies in their short form: 8 blocks and one look."`
 	Measure time.Duration `help:"Length of the measured part of a trial, from 500ms on." default:"2s"`
 	// Spin adds positive controls.
 	Spin []time.Duration `help:"After each A/A study, one of a program in which a request takes so much more CPU, such as 1us,5us: how often is it found, and does the interval hold it?" placeholder:"TIME,…"`
@@ -40,8 +41,9 @@ under judgement has a part in. A study takes one to five minutes. From then on t
 every report shows the counts.
 
 Each study is kept when it ends. An interruption loses only the one under way, and the next
-sitting goes on: --studies 100 means until there are 100. Studies of another --measure are
-counted apart. --from sums up the files of several machines.
+sitting goes on: --studies 100 means until there are 100. Studies of another --measure, or
+short ones (--quick, 30 s each with --measure 500ms), are counted apart. --from sums up the
+files of several machines.
 
 With --spin, programs that are known to cost more are studied in turn with them: is the
 difference found, and does the interval hold it?`
@@ -105,7 +107,7 @@ func (c *SelftestCmd) Run(ctx context.Context, t *cli.Terminal) error {
 }
 
 func (c *SelftestCmd) check(t *cli.Terminal) error {
-	if err := t.RefuseFlags(len(c.From) > 0, "beside --from", "studies", "measure", "spin", "anew", "seed", "module"); err != nil {
+	if err := t.RefuseFlags(len(c.From) > 0, "beside --from", "studies", "quick", "measure", "spin", "anew", "seed", "module"); err != nil {
 		return err
 	}
 	if c.Studies < 1 || c.Measure < leastMeasure {
@@ -163,6 +165,9 @@ func (k *kind) String() string {
 
 // prepare plans the studies and reads the record.
 func (st *selfTest) prepare(null *study.Study, now time.Time) error {
+	if st.Quick {
+		null = null.QuickForm()
+	}
 	same, err := selfTesting(null, st.Measure)
 	if err != nil {
 		return err

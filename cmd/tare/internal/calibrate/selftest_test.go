@@ -96,6 +96,19 @@ func TestSelfTestIsPlannedAsOthers(t *testing.T) {
 	}
 }
 
+// A short one has one look, and what is counted of it is not counted with others.
+func TestSelfTestQuick(t *testing.T) {
+	st := &selfTest{SelftestCmd: &SelftestCmd{Studies: 1, Quick: true, Measure: leastMeasure, Spin: []time.Duration{time.Microsecond}}, cache: noise.Cache{}}
+	if err := st.prepare(readNull(t), time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range st.kinds {
+		if looks := k.study.LooksUpTo(0); !slices.Equal(looks, []int{8}) || !slices.Equal(st.setting.Looks, looks) || len(k.study.Arms) != 2 {
+			t.Errorf("%s: looks %v, counted under %v, arms %v; want one look at 8 blocks, and two arms", &k, looks, st.setting.Looks, k.study.Arms)
+		}
+	}
+}
+
 // A study whose trials were lost could not have shown a false positive: to count it
 // would make the share of them smaller than it is.
 func TestSelfTestCountsWhatCouldTell(t *testing.T) {
