@@ -11,7 +11,7 @@ import (
 func compressionRule() Rule {
 	return Rule{
 		Name:      "compression",
-		Question:  "Is compression dearer than it need be?",
+		Question:  "Does compression cost more than it needs to?",
 		Threshold: "more than 20 % of the CPU at level 2 or above; or writers made anew for more than 1 % of it",
 		Verify:    verifyCost,
 		needs:     []Part{CPUProfile, BusyService},
