@@ -94,7 +94,7 @@ Such a flag has one meaning and one default.
 ` + head + shared.String() + `
 ## Flags with one name and several meanings or defaults
 
-` + "`-q` is `--quick` in `run` and `gate`, and `--quiet` in `load`, `flow` and `watch`." + `
+` + "`-q` is `--quick` in `run`, `gate` and `selftest`, and `--quiet` in `load`, `flow` and `watch`." + `
 
 | flag | default | verbs | why |
 |---|---|---|---|
