@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"time"
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/internal/kallsyms"
@@ -25,6 +26,12 @@ func StartUnmended(o Options) (*Sampler, error) {
 		return nil, errors.Join(err, s.release())
 	}
 	return s, nil
+}
+
+// Settle settles stacks of a process that used so much CPU, its system monitor among it.
+func Settle(used, monitor time.Duration, stacks []cost.Stack) []cost.Stack {
+	w := &process{last: usage{used, monitor}}
+	return w.settle(stacks, true)
 }
 
 // Toggle stops the clock or lets it go on.

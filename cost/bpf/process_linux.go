@@ -50,14 +50,17 @@ type process struct {
 	exe  string
 	bias uint64
 
-	begun, last time.Duration // the CPU it had used when first and last looked at
-	weight      uint64        // of its samples
-	leaves      uint64        // times that its threads stopped running
+	begun, last usage  // when first and last looked at
+	weight      uint64 // of its samples
+	leaves      uint64 // times that its threads stopped running
 	seen        int
 	ended       bool
 
 	frames map[uint64][]cost.Frame // by address, -1 for a return address
 }
+
+// usage is the CPU that a process has used, and of that the thread of Go's system monitor.
+type usage struct{ cpu, monitor time.Duration }
 
 // errKernel says what the threads are that run no program.
 var errKernel = fmt.Errorf("%w: it is a thread of the kernel and runs no program", cost.ErrNotSupported)
@@ -81,10 +84,9 @@ func (all programs) process(pid int) (*process, error) {
 		return nil, gone(err)
 	}
 	p := &process{pid: pid, id: id, frames: map[uint64][]cost.Frame{}}
-	if p.begun, err = CPU(pid); err != nil {
+	if p.last.cpu, err = CPU(pid); err != nil {
 		return nil, gone(err)
 	}
-	p.last = p.begun
 	if p.exe, err = os.Readlink(task.Path(pid, "exe")); err != nil {
 		return nil, gone(err)
 	}
@@ -98,6 +100,8 @@ func (all programs) process(pid int) (*process, error) {
 	if p.table != nil && !p.place() {
 		p.program = &program{why: fmt.Errorf("%w: its code is nowhere in its memory", cost.ErrNotSupported)}
 	}
+	p.checkAlive()
+	p.begun = p.last
 	return p, nil
 }
 
@@ -191,7 +195,13 @@ func (p *process) checkAlive() {
 		return
 	}
 	if used, err := CPU(p.pid); err == nil {
-		p.last = used
+		p.last.cpu = used
+	}
+	if p.program.table == nil {
+		return
+	}
+	if used, err := SystemMonitor(p.pid); err == nil {
+		p.last.monitor = used
 	}
 }
 

@@ -75,15 +75,52 @@ func (s *Sampler) nameStacks(symbols kallsyms.Symbols) (all [][]cost.Stack, cut 
 		if rest := w.unseen(s.clock.cycles); rest > 0 && w.leaves == 0 {
 			all[w.nth] = append(all[w.nth], cost.Stack{Frames: []cost.Frame{{Func: Unseen}}, Value: float64(rest)})
 		}
+		all[w.nth] = w.settle(all[w.nth], s.clock.cycles)
 		slices.SortFunc(all[w.nth], byValue)
 	}
 	return all, cut
 }
 
+// settle gives the thread of Go's system monitor what the kernel counted for it, and the
+// others the rest of what the process used.
+//
+// Note: it runs for some microseconds at a time, begun by a timer. On a virtual machine
+// whose timers ring 20 µs late, the next tick comes when that is over: 3.4 µs a request
+// were seen of 13, and a middleware of 109 µs was charged with 114.
+func (w *process) settle(stacks []cost.Stack, cycles bool) []cost.Stack {
+	used := w.used(cycles)
+	monitor := min(w.last.monitor-w.begun.monitor, used)
+	if monitor <= 0 {
+		return stacks
+	}
+	monitors := func(s *cost.Stack) bool {
+		return slices.ContainsFunc(s.Frames, func(f cost.Frame) bool { return f.Func == cost.SystemMonitor })
+	}
+	var seen, others float64
+	for i := range stacks {
+		if monitors(&stacks[i]) {
+			seen += stacks[i].Value
+		} else {
+			others += stacks[i].Value
+		}
+	}
+	for i := range stacks {
+		if monitors(&stacks[i]) {
+			stacks[i].Value *= float64(monitor) / seen
+		} else if others > 0 {
+			stacks[i].Value *= float64(used-monitor) / others
+		}
+	}
+	if seen == 0 {
+		return append(stacks, cost.MonitorStack(monitor))
+	}
+	return stacks
+}
+
 // used returns the CPU that a process used while it was watched. One that ended
 // was last looked at before, and its samples may know of more.
 func (w *process) used(cycles bool) time.Duration {
-	used := w.last - w.begun
+	used := w.last.cpu - w.begun.cpu
 	if w.ended && !cycles {
 		used = max(used, time.Duration(w.weight))
 	}

@@ -16,6 +16,10 @@
 // interrupts off, the clock's among them: that time is on no sample. It counts the
 // switches of each process and writes some of them down, with how many each stands for.
 //
+// A virtual machine's clock may tick tens of microseconds late, most of all on a CPU that
+// idles: such a tick comes when the CPU is woken by something else, amid what it is woken
+// for. So a tick that was due while the CPU idled is no sample.
+//
 // Where a goroutine's stack grows, a thread's own stack is looked at, on which that
 // is done. It goes on with the goroutine's, as it was when it called for more room.
 
@@ -97,6 +101,8 @@ struct tally {
 	__u64 due; // when a switch may be written down again,
 	__u64 enough; // and with how many
 	__u64 switches; // since the last that was
+	__u64 rings; // one of the times at which the clock is to tick
+	__u64 woke; // when the CPU last had something to run again
 };
 
 struct {
@@ -261,21 +267,41 @@ static __always_inline int take(void *ctx, struct program *p, __u64 weight, __u3
 	return strays(regs, p) ? keep_stack(ctx, regs, p, weight, switched) : keep(ctx, regs, p, weight, switched);
 }
 
+// late returns how long ago the clock was to tick, which it does in even steps: the least
+// late of its ticks tell when, of late the more.
+static __always_inline __u64 late(struct tally *t, __u64 now, __u64 step)
+{
+	__u64 by;
+
+	if (!t->rings || !step) {
+		t->rings = now;
+		return 0;
+	}
+	by = (now - t->rings) % step;
+	if (by > step - step / 4) { // no tick was as early
+		t->rings -= step - by;
+		return 0;
+	}
+	t->rings += by / 64;
+	return by;
+}
+
 SEC("perf_event")
 int tick(struct bpf_perf_event_data *ctx)
 {
 	__u32 zero = 0, pid = current_pid();
 	struct program *p;
 	struct tally *t;
-	__u64 begun;
+	__u64 begun, due;
 
-	p = bpf_map_lookup_elem(&watched, &pid);
-	if (!p)
-		return 0;
 	t = bpf_map_lookup_elem(&tallies, &zero);
 	if (!t)
 		return 0;
 	begun = bpf_ktime_get_ns();
+	due = begun - late(t, begun, ctx->sample_period);
+	p = bpf_map_lookup_elem(&watched, &pid);
+	if (!p || due < t->woke)
+		return 0;
 	if (!take(ctx, p, ctx->sample_period, 0)) {
 		t->lost++;
 		return 0;
@@ -288,16 +314,22 @@ SEC("tp_btf/sched_switch")
 int leave(__u64 *ctx)
 {
 	__u32 zero = 0, pid = current_pid();
-	struct program *p;
+	struct program *p = 0;
 	struct tally *t;
 	__u64 begun;
+	int idle = !(bpf_get_current_pid_tgid() >> 32);
 
-	p = bpf_map_lookup_elem(&watched, &pid);
-	if (!p)
+	if (!idle)
+		p = bpf_map_lookup_elem(&watched, &pid);
+	if (!p && !idle)
 		return 0;
 	t = bpf_map_lookup_elem(&tallies, &zero);
 	if (!t)
 		return 0;
+	if (!p) {
+		t->woke = bpf_ktime_get_ns();
+		return 0;
+	}
 	t->switches++;
 	begun = bpf_ktime_get_ns();
 	if (begun < t->due || t->switches < t->enough)

@@ -56,6 +56,8 @@ type samplerTally struct {
 	Due         uint64
 	Enough      uint64
 	Switches    uint64
+	Rings       uint64
+	Woke        uint64
 }
 
 // Names of all BPF objects in the ELF.
