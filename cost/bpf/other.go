@@ -29,9 +29,6 @@ func CPU(int) (time.Duration, error) { return 0, missing() }
 // SystemMonitor says what is missing.
 func SystemMonitor(int) (time.Duration, error) { return 0, missing() }
 
-// Lateness is not known.
-func Lateness(int) time.Duration { return 0 }
-
 // Ended is never closed.
 func (s *Sampler) Ended() <-chan struct{} { return nil }
 

@@ -109,7 +109,7 @@ func (c *Capture) takeSamples(p *bpf.Profile, o bpf.Options) {
 	}
 	c.Sampled = &cost.Sampled{Hz: o.Hz, Clock: p.Clock, Stacks: p.Seen, Lost: p.Lost}
 	if p.Sampled > 0 { // by a timer
-		c.Sampled.Late = int64(bpf.Lateness(o.Hz))
+		c.Sampled.Late = int64(proc.Lateness(o.Hz))
 	}
 	if p.CPU > 0 {
 		c.Sampled.Covered = p.Sampled.Seconds() / p.CPU.Seconds()

@@ -1,12 +1,10 @@
-//go:build linux && amd64
-
-package bpf_test
+package proc_test
 
 import (
 	"testing"
 	"time"
 
-	"github.com/tarehq/tare/cost/bpf"
+	"github.com/tarehq/tare/cost/doctor/proc"
 )
 
 // TestLateness has timers ring 2,000 times a second: none rings before its time, and
@@ -14,7 +12,7 @@ import (
 func TestLateness(t *testing.T) {
 	const hz = 2000
 	begun := time.Now()
-	late := bpf.Lateness(hz)
+	late := proc.Lateness(hz)
 	took := time.Since(begun)
 	if late <= 0 || late > 100*time.Second/hz {
 		t.Errorf("timers ring %v late, want more than nothing and at most %v", late, 100*time.Second/hz)

@@ -1,6 +1,4 @@
-//go:build linux && (amd64 || arm64)
-
-package bpf
+package proc
 
 import (
 	"runtime"
