@@ -304,7 +304,7 @@ func TestAttributedClaims(t *testing.T) {
 	u := base()
 	u.study.Claims = []study.Claim{{ID: "P1.causes", Checks: []study.Check{
 		{Kind: study.Effect, Says: "own code", Metric: "handlers_cpu", Workload: "half", Arm: "three", Direction: "more", PublishedDifference: ptr(20_000)},
-		{Kind: study.Effect, Says: "memory", Metric: "memory_cpu", Workload: "half", Arm: "three", Direction: "more", PublishedDifference: ptr(6600)},
+		{Kind: study.Effect, Says: "memory", Metric: "memory_cpu", Workload: "half", Arm: "three", Direction: "more", PublishedDifference: ptr(9900)},
 		{Kind: study.Effect, Says: "kernel", Metric: "kernel_cpu", Workload: "half", Arm: "three", Direction: "more"},
 		{Kind: study.Bound, Says: "bounded", Metric: "memory_cpu", Workload: "half", Arm: "three", Op: "<=", Bound: ptr(5000)},
 	}}}
@@ -316,7 +316,7 @@ func TestAttributedClaims(t *testing.T) {
 	c := analyse(t, r).Claims[0]
 	for i, want := range []struct{ direction, difference, holds verdict.Word }{
 		{verdict.Confirmed, verdict.Confirmed, ""},
-		{verdict.Confirmed, verdict.Contradicted, ""}, // 4 µs, not 6.6
+		{verdict.Confirmed, verdict.Contradicted, ""}, // 4 µs, not 9.9
 		{verdict.Contradicted, "", ""},                // nothing in either
 		{"", "", verdict.Confirmed},
 	} {

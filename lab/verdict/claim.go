@@ -73,6 +73,7 @@ type Claim struct {
 	Undecided    int `json:"undecided"`
 	Unjudged     int `json:"not_judged"`
 	Deciding     int `json:"deciding"` // how many of the checks decide, from the first on
+	Part         int `json:"-"`        // which of them gave the verdict, from 0
 }
 
 func (an *analyser) claim(c study.Claim, a *Analysis) Claim {
@@ -137,11 +138,14 @@ func (c *Claim) decide() {
 			}
 			if c.Deciding > 1 {
 				sentence = fmt.Sprintf("Part %d of %d: %s", i+1, c.Deciding, sentence)
+				if verdict == Confirmed { // the gravest there is
+					sentence = "All parts hold. " + sentence
+				}
 			}
 			if verdict == Inconclusive {
 				c.Needs = r.decisive().Needs
 			}
-			c.Verdict, c.Sentence = verdict, sentence
+			c.Verdict, c.Sentence, c.Part = verdict, sentence, i
 			return
 		}
 	}

@@ -1,6 +1,7 @@
 package verdict_test
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -159,7 +160,7 @@ func TestDecidingTogether(t *testing.T) {
 		alpha    float64 // share of the workload's, of the first check
 	}{
 		{"one decides", 0, []study.Check{directed("more"), directed("less")}, verdict.Confirmed, "It holds here", 1},
-		{"all hold", 2, []study.Check{directed("more"), sized("more", 1.05), directed("less")}, verdict.Confirmed, "Part 1 of 2: It holds here", 0.5},
+		{"all hold", 2, []study.Check{directed("more"), sized("more", 1.05), directed("less")}, verdict.Confirmed, "All parts hold. Part 1 of 2: It holds here", 0.5},
 		{"one does not", 2, []study.Check{directed("more"), directed("less")}, verdict.Contradicted, "Part 2 of 2: It does not hold here", 0.5},
 		{"one of another size", 2, []study.Check{directed("more"), sized("more", 2)}, verdict.DirectionOnly, "Part 2 of 2: The direction holds here", 0.5},
 		{"one not judged", 2, []study.Check{directed("more"), fact("v")}, verdict.NotComparable, "Part 2 of 2: It was not judged", 1},
@@ -174,6 +175,9 @@ func TestDecidingTogether(t *testing.T) {
 		c := a.Claims[0]
 		if c.Verdict != tc.want || !strings.HasPrefix(c.Sentence, tc.says) {
 			t.Errorf("%s: got %s, %q; want %s, %q", tc.name, c.Verdict, c.Sentence, tc.want, tc.says)
+		}
+		if part := fmt.Sprintf("Part %d of", c.Part+1); tc.deciding > 1 && !strings.Contains(c.Sentence, part) {
+			t.Errorf("%s: the verdict is said to be of %q, not of %q", tc.name, c.Sentence, part)
 		}
 		if got, want := c.Checks[0].Comparison.Alpha, tc.alpha*a.Workload("half").Alpha; math.Abs(got-want) > 1e-12 {
 			t.Errorf("%s: the first check has level %g, want %g", tc.name, got, want)
@@ -302,6 +306,53 @@ func TestInteractionSize(t *testing.T) {
 		})
 		if c.Verdict != tc.want || c.Checks[0].Difference.Verdict != tc.size || c.Checks[0].PublishedDifference != tc.published {
 			t.Errorf("%s: got %q (%s), size %q, want %q and %q", tc.name, c.Verdict, c.Sentence, c.Checks[0].Difference.Verdict, tc.want, tc.size)
+		}
+	}
+}
+
+// A published size that is right within half of it is contradicted on no machine, be it ever so
+// quiet, and one that is not is confirmed on none, be it ever so noisy.
+func TestSizeOnEveryMachine(t *testing.T) {
+	const published = 1.5
+	for _, share := range []float64{0.3, 0.6, 0.9, 1.2, 1.4, 1.8} { // of the published effect
+		right, wrong := verdict.Confirmed, verdict.Contradicted
+		if math.Abs(share-1) > 0.5 {
+			right, wrong = wrong, right
+		}
+		for _, noise := range []float64{0.0002, 0.004, 0.03} {
+			for seed := range uint64(5) {
+				u := base()
+				u.seed, u.noise = seed+1, noise
+				u.effect("three", "cpu_per_request", math.Pow(published, share))
+				got := judge(t, u, nil, sized("more", published)).Checks[0].Ratio
+				if got.Verdict == wrong || noise < 0.001 && got.Verdict != right {
+					t.Errorf("%g of the published effect, noise %g, seed %d: got %s (%s), want %s", share, noise, u.seed, got.Verdict, got.Reason, right)
+				}
+			}
+		}
+	}
+}
+
+// The noise of an interaction is that of more trials than two, and so is its floor.
+func TestInteractionFloor(t *testing.T) {
+	for _, tc := range []struct {
+		floor, both float64
+		want        verdict.Word
+	}{
+		{0.006, 1.1, verdict.Contradicted}, {0.009, 1.1, verdict.Inconclusive},
+		{0.006, 1.112, verdict.Confirmed}, {0.009, 1.112, verdict.Inconclusive},
+	} {
+		u := base()
+		u.noise, u.drift, u.study.Twin = 0.0005, 0.01, false
+		u.arms(4)
+		u.effect("a1", "cpu_per_request", 1.05)
+		u.effect("a2", "cpu_per_request", 1.05)
+		u.effect("a3", "cpu_per_request", tc.both)
+		c := judge(t, u, func(r *record.Run) {
+			r.Manifest.Floor, r.Manifest.FloorN = map[string]float64{"cpu_per_request": tc.floor}, 8
+		}, study.Check{Kind: study.Interaction, Metric: "cpu_per_request", Workload: "half", Arm: "a3", Plus: []string{"a1", "a2"}})
+		if c.Verdict != tc.want {
+			t.Errorf("floor %g, both %g: got %s (%s), want %s", tc.floor, tc.both, c.Verdict, c.Sentence, tc.want)
 		}
 	}
 }

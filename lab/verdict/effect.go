@@ -147,16 +147,15 @@ func (c *Comparison) difference(published float64) Finding {
 	return c.sized(published, d, Sizes{c.inUnit(c.Threshold), c.inUnit(c.Floor)}, said)
 }
 
-// sized holds a published size against a measured one, on a scale where 0 is no
-// effect. It is contradicted where the interval is farther from it than threshold
-// and floor, and agrees where the whole interval is near it: within half of the
-// published size, or the threshold, and not over no effect. Any other settles nothing.
+// sized holds a published size against a measured one, on a scale where 0 is no effect. Near
+// is within half of the published, or the threshold. It agrees where the whole interval is near
+// and not over no effect, and is contradicted where the whole is neither near nor in the floor.
 func (c *Comparison) sized(published float64, e Estimate, sizes Sizes, said string) Finding {
 	off := stats.Interval{Lo: e.Interval.Lo - published, Hi: e.Interval.Hi - published}
 	near := max(math.Abs(published)/2, sizes.Threshold)
-	switch band := sizes.Band(); {
+	switch far := max(near, sizes.Floor); {
 	case !off.Bounded():
-	case off.Lo > band || off.Hi < -band:
+	case off.Lo > far || off.Hi < -far:
 		return Finding{Verdict: Contradicted, Reason: said}
 	case off.Within(near) && (published == 0 || !e.Interval.Contains(0)):
 		return Finding{Verdict: Confirmed, Reason: said}

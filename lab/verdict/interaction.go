@@ -41,6 +41,9 @@ func (an *analyser) interaction(r *CheckResult, w *Workload, m *Metric) {
 		by := math.Abs(stats.Median(level))
 		sizes = Sizes{math.Expm1(m.Threshold) * by, math.Expm1(m.Floor) * by}
 	}
+	// The floor is that of two trials: the excess has more, the control's several times.
+	parts := float64(len(k.Plus))
+	sizes.Floor *= math.Sqrt((1 + (parts-1)*(parts-1) + parts) / 2)
 	e := w.estimate(excess)
 	r.Measured = &e
 	rule := stats.Rule{Alpha: w.Alpha, Threshold: sizes.Threshold, Floor: sizes.Floor, Anytime: w.Anytime}

@@ -88,8 +88,8 @@ func chance(r *rand.Rand, n int) float64 {
 	return 0
 }
 
-// The truths, in thresholds. The published figure is the largest of them.
-var truths = []float64{-5, -2, -1, 0, 1, 2, 5}
+// The truths, in thresholds. The published figure is the largest of them, and 4 is near it.
+var truths = []float64{-5, -2, -1, 0, 1, 2, 4, 5}
 
 const (
 	threshold      = 0.01
@@ -163,7 +163,8 @@ func judgeDirection(v verdict.Word, truth float64) (wrong, right bool) {
 	return false, false
 }
 
-// A figure is confirmed rightly where the truth is within half of it.
+// A figure is confirmed rightly where the truth is within half of it, and contradicted
+// rightly where it is not.
 func judgeFigures(c *verdict.Claim, truth float64) (wrong, right bool) {
 	near := math.Abs(truth-publishedTruth) <= publishedTruth/2.0
 	switch size := c.Checks[0].Ratio.Verdict; {
@@ -172,9 +173,9 @@ func judgeFigures(c *verdict.Claim, truth float64) (wrong, right bool) {
 	case c.Verdict == verdict.Confirmed:
 		return !near, near
 	case c.Verdict == verdict.SizeExcluded:
-		return truth == publishedTruth, !near
+		return near, !near
 	case c.Verdict == verdict.DirectionOnly:
-		return truth <= 0 || size == verdict.Contradicted && truth == publishedTruth, truth > 0 && size == verdict.Contradicted && !near
+		return truth <= 0 || size == verdict.Contradicted && near, truth > 0 && size == verdict.Contradicted && !near
 	}
 	return false, false
 }

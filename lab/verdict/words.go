@@ -89,9 +89,7 @@ func Confidence(alpha float64) string { return fmt.Sprintf("%.4g %%", 100*(1-alp
 
 // size says the effect with its interval, such as "+2.1 %, 99 % interval +1.2
 // to +3.0 %, 8 blocks".
-func (c *Comparison) size() string {
-	return c.sizeAlone() + ", " + unit.Plural(c.N, "block")
-}
+func (c *Comparison) size() string { return c.sizeAlone() + ", " + unit.Plural(c.N, "block") }
 
 func (c *Comparison) sizeAlone() string {
 	return fmt.Sprintf("%s, %s interval %s", c.Figure(), Confidence(c.Alpha), c.Range())
@@ -130,8 +128,7 @@ func Span(m study.Metric, i stats.Interval) string {
 	return span(i, func(v float64) string { return Show(m, v) })
 }
 
-// SpanSigned writes an interval of differences; "unbounded" with too few
-// blocks.
+// SpanSigned writes an interval of differences; "unbounded" with too few blocks.
 func SpanSigned(m study.Metric, i stats.Interval) string {
 	return span(i, func(v float64) string { return ShowSigned(m, v) })
 }
