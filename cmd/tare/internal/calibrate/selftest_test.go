@@ -110,17 +110,17 @@ func TestSelfTestQuick(t *testing.T) {
 }
 
 // A study whose trials were lost could not have shown a false positive: to count it
-// would make the share of them smaller than it is.
+// would make the share of them smaller than it is, as would leaving out verdicts of a little.
 func TestSelfTestCountsWhatCouldTell(t *testing.T) {
 	for _, blocks := range []int{0, 1, 5} {
 		if _, err := sitting(t, noise.Cache{}, 1).count(nulled(t, blocks, 0.05, 0.001), 0); err == nil {
 			t.Errorf("%d blocks: it is counted", blocks)
 		}
 	}
-	for arm, verdicts := range map[float64]int{0.05: 1, 0.0001: 0} {
+	for arm, verdicts := range map[float64]int{0.05: 1, 0.0001: 1, 0: 0} {
 		s := summed(t, counted(t, nulled(t, 8, arm, 0.001), 0))
-		if s.Studies != 1 || s.Excluding != 1 || s.Verdicts != verdicts || len(s.Effects) != 1 {
-			t.Errorf("difference %g: got %+v, want one study that excludes no difference, and %d verdicts", arm, s, verdicts)
+		if s.Studies != 1 || s.Excluding != verdicts || s.Verdicts != verdicts || len(s.Effects) != 1 {
+			t.Errorf("difference %g: got %+v, want one study, and %d that excludes no difference and tells the arms apart", arm, s, verdicts)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func TestSelfTestCountsWhatCouldTell(t *testing.T) {
 // not. Nor does a study have a part in its own floor where it is counted apart, nor does
 // another machine.
 func TestSelfTestFloorOfOthers(t *testing.T) {
-	hidden, quiet := counted(t, nulled(t, 8, 0.05, 0.08), 0), counted(t, nulled(t, 8, 0.0001, 0.001), 0)
+	hidden, quiet := counted(t, nulled(t, 8, 0.05, 0.08), 0), counted(t, nulled(t, 8, 0, 0.001), 0)
 	if s := summed(t, hidden); s.Verdicts != 0 {
 		t.Fatalf("got %d verdicts, want the twin to hide the difference", s.Verdicts)
 	}
@@ -228,7 +228,7 @@ func TestSelfTestGivesUp(t *testing.T) {
 // Files of several machines are summed up, a study that two of them hold once. Studies of
 // different settings are not.
 func TestSelfTestFrom(t *testing.T) {
-	here, there := counted(t, nulled(t, 8, 0.05, 0.001), 0), counted(t, nulled(t, 8, 0.0001, 0.001), 0)
+	here, there := counted(t, nulled(t, 8, 0.05, 0.001), 0), counted(t, nulled(t, 8, 0, 0.001), 0)
 	there.Machine, there.When = "another", here.When
 	dear := counted(t, nulled(t, 8, 0.1, 0.001), 3*time.Microsecond)
 	dear.Machine, dear.When = "another", here.When.Add(time.Minute)

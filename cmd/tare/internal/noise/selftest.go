@@ -59,8 +59,12 @@ func (s *Study) toldApart(floor, pairs float64) bool {
 	if n := float64(len(s.Paired)); n < pairs {
 		floor *= math.Sqrt(pairs / n) // fewer blocks leave more noise, as with a calibration
 	}
-	v := stats.Compare(s.Paired, stats.Rule{Alpha: s.Alpha, Threshold: s.Threshold, Floor: floor}).Verdict
-	return v == stats.Faster || v == stats.Slower
+	return tells(stats.Compare(s.Paired, stats.Rule{Alpha: s.Alpha, Threshold: s.Threshold, Floor: floor}).Verdict)
+}
+
+// tells is whether a verdict tells the arms apart, if only by a little, as a report words it.
+func tells(v stats.Verdict) bool {
+	return v == stats.Faster || v == stats.Slower || v == stats.Small
 }
 
 // SelfTest counts the false positives of studies of a program against itself.
@@ -70,7 +74,7 @@ type SelfTest struct {
 	Machines  []string       `json:"machines"` // in the order of their first study
 	Sittings  int            `json:"sittings"`
 	Studies   int            `json:"studies"`
-	Verdicts  int            `json:"verdicts"`       // faster or slower, as a report says it
+	Verdicts  int            `json:"verdicts"`       // that tell the two apart, if only by a little
 	Bound     stats.Interval `json:"bound"`          // Clopper-Pearson, 95 %, of Verdicts
 	Apart     int            `json:"verdicts_apart"` // the same with the noise floor of the machine's other studies
 	Excluding int            `json:"excluding"`      // intervals that exclude no difference
@@ -161,7 +165,7 @@ func (s *SelfTest) addSame(st *Study) {
 	if st.Excluding {
 		s.Excluding++
 	}
-	if st.Verdict == stats.Faster || st.Verdict == stats.Slower {
+	if tells(st.Verdict) {
 		s.Verdicts++
 	}
 }
