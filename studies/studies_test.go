@@ -3,6 +3,7 @@ package studies_test
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -158,6 +159,31 @@ func TestErrorsCount(t *testing.T) {
 	}
 }
 
+// What was published as delays and throughputs is not decided by CPU.
+func TestDecidedByWhatWasPublished(t *testing.T) {
+	claims, err := studies.Claims()
+	if err != nil {
+		t.Fatal(err)
+	}
+	figures := map[string][]string{} // by claim, their names
+	for _, c := range claims {
+		for _, row := range c.Values {
+			figures[c.ID] = slices.AppendSeq(figures[c.ID], maps.Keys(row))
+		}
+	}
+	has := func(id string, fits func(string) bool) bool { return slices.ContainsFunc(figures[id], fits) }
+	for _, s := range all(t) {
+		for _, c := range s.Claims {
+			delays := has(c.ID, func(name string) bool { return name == "rps" || strings.HasPrefix(name, "mean_") })
+			for _, k := range c.Headline() {
+				if delays && strings.HasPrefix(k.Metric, "cpu_") && !has(c.ID, func(name string) bool { return strings.HasPrefix(name, "cpu_") }) {
+					t.Errorf("%s, %s, %q: %s decides, and the published figures are %v", s.Name, c.ID, k.Says, k.Metric, figures[c.ID])
+				}
+			}
+		}
+	}
+}
+
 // measured analyses eight blocks of a study in which each arm shows just these
 // figures under one workload; the twin shows those of the control.
 func measured(t *testing.T, name, workload string, figures map[string]map[string]float64) map[string]verdict.Claim {
@@ -233,6 +259,7 @@ func TestPublishedParts(t *testing.T) {
 		{"locality", "few", "P1.locality", 0, verdict.Confirmed, map[string]map[string]float64{"in-order": chain(8.3), "shuffled": chain(14.9)}},
 		{"depth", "held", "P1.depth", 2, verdict.Confirmed, map[string]map[string]float64{"depth-5": stacks(4.1), "depth-50": stacks(38.9)}},
 		{"routekinds", "hit", "P4.kinds", 0, verdict.Confirmed, map[string]map[string]float64{"chi-static": match(80), "chi-parameter": match(250)}},
+		{"routescaling", "servemux-rest", "P4.scaling", 0, verdict.Confirmed, map[string]map[string]float64{"servemux-100": match(2.1e6), "servemux-5000": match(23.4e6)}},
 		{"routekinds", "hit", "P4.kinds", 1, verdict.Confirmed, map[string]map[string]float64{"chi-parameter": match(250), "chi-regexp": match(600)}},
 		{"context", "held-10k", "P2.ctxmemory", 0, verdict.Inconclusive, map[string]map[string]float64{"argument": heap(290), "values": heap(320)}},
 	} {
