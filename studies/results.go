@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/tarehq/tare/lab/study"
 )
 
 //go:embed results.json
@@ -22,16 +24,17 @@ type Result struct {
 	Machine string    `json:"machine,omitzero"`
 	Quick   bool      `json:"quick,omitzero"` // it was the study's short form
 	Needs   int       `json:"needs,omitzero"` // where it cannot tell: about so many blocks in all would decide
-	Runs    []string  `json:"runs,omitzero"`  // all that judged the claim, the newest first
+	Runs    []string  `json:"runs,omitzero"`  // all that measured what decides, by the same rule, the newest first
 
-	// Of the check that decides, or of the first published row where no study
+	// Of the check that gave the verdict, or of the first published row where no study
 	// has one.
 	Metric   string `json:"metric,omitzero"`
 	Figure   string `json:"published,omitzero"`
 	Measured string `json:"measured,omitzero"`
 	Interval string `json:"interval,omitzero"` // of Measured
 
-	Checks []Outcome `json:"checks,omitzero"` // of the study that tests it, the one that decides first
+	Checks   []Outcome `json:"checks,omitzero"`   // of the study that tests it, those that decide first
+	Deciding int       `json:"deciding,omitzero"` // how many decide, all of which have to hold
 }
 
 // Outcome is a published statement beside what was measured of it.
@@ -41,6 +44,8 @@ type Outcome struct {
 	Figure   string `json:"published,omitzero"`
 	Measured string `json:"measured,omitzero"`
 	Interval string `json:"interval,omitzero"` // of Measured
+
+	Rule study.Check `json:"rule,omitzero"` // what was held against what, without words
 }
 
 // Results returns what runs on the authors' machine found, by claim.

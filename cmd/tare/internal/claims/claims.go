@@ -2,10 +2,11 @@
 package claims
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -36,19 +37,6 @@ type Cmd struct {
 type entry struct {
 	published.Claim
 	studies.Result
-}
-
-// Help says what is listed.
-func (c *Cmd) Help() string {
-	return `Examples:
-
-  tare claims                          every claim with its verdict
-  tare claims P1.nesting               one claim with its figures and checks
-  tare claims P1 --dir ci-runs         all of P1, by the runs of a folder
-  tare claims --markdown claims.md     a page of all
-
-Claims are statements that others published about Go services. A verdict comes from your
-runs, or else from the run that is kept with tare. tare run --claims tests them here.`
 }
 
 // Run lists.
@@ -175,14 +163,19 @@ func (r *entry) source() string {
 	return text
 }
 
-// runNotes are when and where a run was made, and which of how many it is.
+// runNotes are when and where a run was made, how many there are, and whether newer ones
+// could not tell.
 func runNotes(r *studies.Result) []string {
 	notes := []string{r.Started.Format(time.DateOnly), r.Machine}
 	if r.Quick {
 		notes = append(notes, "short form")
 	}
-	if n := len(r.Runs); n > 1 {
-		notes = append(notes, fmt.Sprintf("%d of %d runs", 1+slices.Index(r.Runs, r.Run), n))
+	newer := slices.Index(r.Runs, r.Run)
+	switch n := len(r.Runs); {
+	case newer > 0:
+		notes = append(notes, fmt.Sprintf("of %d runs; %s could not tell", n, unit.Plural(newer, "newer one")))
+	case n > 1:
+		notes = append(notes, fmt.Sprintf("the newest of %d runs", n))
 	}
 	return slices.DeleteFunc(notes, func(s string) bool { return s == "" })
 }
@@ -231,12 +224,12 @@ func (c *Cmd) rows(judged map[string]studies.Result) ([]entry, error) {
 		if len(p.Values) > 0 {
 			row.Figure = describeFigures(p.Values[0])
 		}
-		show(&row.Result, checks[p.ID])
+		show(&row.Result, checks[p.ID], 0)
 		switch j, ok := judged[p.ID]; {
-		case ok:
-			row.Result = j
 		case p.Verdict != "":
 			row.State = p.Verdict
+		case ok:
+			row.Result = j
 		case p.Study == "":
 			row.State = "not a study"
 		case known[p.Study]:
@@ -252,11 +245,12 @@ const (
 	toRun   = "run "         // what that of a claim whose study was not run begins with
 )
 
-// show takes over what the checks show, the first of which decides.
-func show(r *studies.Result, checks []studies.Outcome) {
+// show takes over what the checks show, above all the one that gave the verdict.
+func show(r *studies.Result, checks []studies.Outcome, part int) {
 	r.Checks = checks
-	if len(checks) > 0 {
-		r.Metric, r.Figure, r.Measured, r.Interval = checks[0].Metric, checks[0].Figure, checks[0].Measured, checks[0].Interval
+	if part < len(checks) {
+		k := &checks[part]
+		r.Metric, r.Figure, r.Measured, r.Interval = k.Metric, k.Figure, k.Measured, k.Interval
 	}
 }
 
@@ -278,10 +272,15 @@ func settled(state string) bool { return verdict.Word(state).Settled() }
 
 // judged are the verdicts by claim. The newest run that settled a claim counts, or
 // else the newest; what came with tare counts where no run of one's own settled it.
-// A run that cannot be read is named and left out, and so is what a quick form, which has
-// fewer arms and workloads, could not judge.
+// A run that cannot be read is named and left out, and so is what a run found by a rule
+// that the study no longer has. What a part of a study or its quick form did not measure
+// is no run.
 func (c *Cmd) judged(t *cli.Terminal) (map[string]studies.Result, error) {
 	all, err := record.List(c.Dir) // the newest first
+	if err != nil {
+		return nil, err
+	}
+	today, err := rules()
 	if err != nil {
 		return nil, err
 	}
@@ -294,7 +293,7 @@ func (c *Cmd) judged(t *cli.Terminal) (map[string]studies.Result, error) {
 				ids = append(ids, run)
 			}
 		}
-		if !ok || old.State == "" || !settled(old.State) && settled(r.State) {
+		if !ok || !settled(old.State) && settled(r.State) {
 			old = r
 		}
 		old.Runs = ids
@@ -308,11 +307,13 @@ func (c *Cmd) judged(t *cli.Terminal) (map[string]studies.Result, error) {
 		}
 		for i := range a.Claims {
 			k := &a.Claims[i]
-			result := newResult(a, k)
-			if k.Verdict == verdict.NotComparable && !whole(&a.Manifest) {
-				result.State = "" // it counts among the runs, and says nothing
+			switch result := newResult(a, k); {
+			case k.Verdict == verdict.NotComparable && !whole(&a.Manifest):
+			case len(today[k.ID]) > 0 && !ruledBy(today[k.ID], &result):
+				fmt.Fprintf(t.Err, "excluded: what run %s found of %s: it was judged by another rule than the study has now\n", doc.Printable(a.Manifest.ID), k.ID)
+			default:
+				consider(k.ID, result)
 			}
-			consider(k.ID, result)
 		}
 	}
 	kept, err := studies.Results()
@@ -320,10 +321,47 @@ func (c *Cmd) judged(t *cli.Terminal) (map[string]studies.Result, error) {
 		return nil, err
 	}
 	for id, r := range kept {
-		consider(id, r)
+		if ruledBy(today[id], &r) {
+			consider(id, r)
+		}
 	}
-	maps.DeleteFunc(judged, func(_ string, r studies.Result) bool { return r.State == "" })
 	return judged, nil
+}
+
+// rules are what decides on each claim now, of those that a built-in study tests.
+func rules() (map[string][]study.Check, error) {
+	all, err := studies.All()
+	if err != nil {
+		return nil, err
+	}
+	by := map[string][]study.Check{}
+	for _, s := range all {
+		for i := range s.Claims {
+			for _, check := range s.Claims[i].Headline() {
+				by[s.Claims[i].ID] = append(by[s.Claims[i].ID], ruleOf(check, cmp.Or(check.Against, s.Control)))
+			}
+		}
+	}
+	return by, nil
+}
+
+// ruleOf is what a check holds against what, without its words.
+func ruleOf(k study.Check, against string) study.Check {
+	k.Says, k.Absolute, k.Against = "", "", against
+	return k
+}
+
+// ruledBy reports whether a result was decided by these rules.
+func ruledBy(today []study.Check, r *studies.Result) bool {
+	if len(today) != r.Deciding || len(today) > len(r.Checks) {
+		return false
+	}
+	for i, rule := range today {
+		if !reflect.DeepEqual(rule, r.Checks[i].Rule) {
+			return false
+		}
+	}
+	return true
 }
 
 // whole reports whether a run is of a built-in study with all its arms and workloads. A part
@@ -339,6 +377,7 @@ func newResult(a *verdict.Analysis, k *verdict.Claim) studies.Result {
 	r := studies.Result{
 		State: string(k.Verdict), Says: k.Sentence,
 		Run: m.ID, Runs: []string{m.ID}, Started: m.Started.UTC().Truncate(time.Second), Quick: m.Quick,
+		Deciding: k.Deciding,
 	}
 	if k.Needs > 0 && k.Needs <= verdict.MostWorthwhile {
 		r.Needs = a.Progress().Blocks + k.Needs
@@ -351,11 +390,11 @@ func newResult(a *verdict.Analysis, k *verdict.Claim) studies.Result {
 	var checks []studies.Outcome
 	for i := range k.Checks {
 		check := &k.Checks[i].Check
-		shown := studies.Outcome{Says: check.Says, Metric: check.Metric, Figure: publishedFigure(*check)}
+		shown := studies.Outcome{Says: check.Says, Metric: check.Metric, Figure: publishedFigure(*check), Rule: ruleOf(*check, k.Checks[i].Against)}
 		shown.Measured, shown.Interval = measuredFigure(&k.Checks[i])
 		checks = append(checks, shown)
 	}
-	show(&r, checks)
+	show(&r, checks, k.Part)
 	return r
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/published"
+	"github.com/tarehq/tare/lab/verdict"
 )
 
 // claimsPage is a page of the claims: a table for each source.
@@ -20,6 +21,7 @@ func claimsPage(rows []entry) doc.Page {
 			{Text: "tare claims P4.scaling", Code: true},
 			{Text: " shows one claim with all its checks."},
 		}},
+		doc.Paragraph{Text: doc.Plain("A verdict is of these runs on that machine, and of what the checks measure, which may be less than the statement: the last column says what. “In direction only”: the effect goes the published way, and its size is another or open. “In size only”: whether there is an effect is open, and one of the published size is excluded. “Short form”: fewer blocks, shorter trials.")},
 		doc.Paragraph{Text: doc.Plain(countStates(rows) + ".")})
 	for len(rows) > 0 {
 		source := rows[0].Source
@@ -59,6 +61,9 @@ func claimsTable(source string, rows []entry) doc.Table {
 		if r.Interval != "" {
 			measured.Notes = []string{r.Interval}
 		}
+		if r.Note != "" {
+			state.Notes = []string{r.Note}
+		}
 		if r.Run != "" {
 			state.Notes, run.Notes = []string{r.Says}, runNotes(&r.Result)
 		}
@@ -76,6 +81,8 @@ func (r *entry) decides() doc.Cell {
 		return doc.Cell{Text: r.By, Code: true}
 	case r.State == noStudy:
 		return doc.Cell{Text: "a study of the name " + r.Study}
+	case r.State == string(verdict.Inconclusive) && r.Interval != "" && r.Needs == 0:
+		return doc.Cell{Text: "no number of blocks that is worth running"}
 	case r.Needs > 0:
 		return doc.Cell{Text: fmt.Sprintf("tare run --blocks %d %s", r.Needs, r.Study), Code: true}
 	case r.Kind == published.Tested:
