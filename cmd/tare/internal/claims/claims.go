@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
@@ -203,7 +204,7 @@ func (c *Cmd) rows(judged map[string]studies.Result) ([]entry, error) {
 		return nil, err
 	}
 	known, checks := map[string]bool{}, map[string][]studies.Outcome{}
-	all, err := studies.All()
+	all, err := builtIn()
 	if err != nil {
 		return nil, err
 	}
@@ -328,9 +329,12 @@ func (c *Cmd) judged(t *cli.Terminal) (map[string]studies.Result, error) {
 	return judged, nil
 }
 
+// builtIn are the studies that come with tare, read once, as that takes long.
+var builtIn = sync.OnceValues(studies.All)
+
 // rules are what decides on each claim now, of those that a built-in study tests.
 func rules() (map[string][]study.Check, error) {
-	all, err := studies.All()
+	all, err := builtIn()
 	if err != nil {
 		return nil, err
 	}
