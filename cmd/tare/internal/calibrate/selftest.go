@@ -35,7 +35,7 @@ type SelftestCmd struct {
 func (c *SelftestCmd) Help() string {
 	return `Runs studies of a program against itself, each planned and judged as a study of one's
 own: fresh processes in random order, the looks at 8, 12, 18 and 30 blocks, a twin of the
-control for the noise floor. A verdict that tells the two apart, if only by a little, is a
+control for the noise floor. A verdict that the two differ, if only by a little, is a
 false one. They are counted a second time with the median noise floor of the machine's
 other studies, which no trial under judgement has a part in. A study takes one to five
 minutes. From then on the footer of every report shows the counts.

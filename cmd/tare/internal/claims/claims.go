@@ -174,7 +174,7 @@ func runNotes(r *studies.Result) []string {
 	newer := slices.Index(r.Runs, r.Run)
 	switch n := len(r.Runs); {
 	case newer > 0:
-		notes = append(notes, fmt.Sprintf("of %d runs; %s could not tell", n, unit.Plural(newer, "newer one")))
+		notes = append(notes, fmt.Sprintf("of %d runs; %s did not decide", n, unit.Plural(newer, "newer one")))
 	case n > 1:
 		notes = append(notes, fmt.Sprintf("the newest of %d runs", n))
 	}

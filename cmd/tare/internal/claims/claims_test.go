@@ -128,7 +128,7 @@ func TestNewestThatSettlesCounts(t *testing.T) {
 	if err := c.Run(&cli.Terminal{Out: &out, Err: io.Discard, Width: 400}); err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("run: second, %s, of %d runs; 1 newer one could not tell\n", time.Now().Add(-time.Hour).UTC().Format(time.DateOnly), all); !strings.Contains(out.String(), want) {
+	if want := fmt.Sprintf("run: second, %s, of %d runs; 1 newer one did not decide\n", time.Now().Add(-time.Hour).UTC().Format(time.DateOnly), all); !strings.Contains(out.String(), want) {
 		t.Errorf("got\n%s\nwant %q in it", out.String(), want)
 	}
 	data, err := os.ReadFile(file)
