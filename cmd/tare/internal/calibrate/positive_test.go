@@ -16,15 +16,15 @@ func TestPositiveControlIsPlanned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := null.Workloads[0].Targets[0].Path
-	s, err := dearerBy(null, leastMeasure, 4*time.Microsecond)
+	before, under := null.Workloads[0].Targets[0].Path, null.Primary.Workload
+	s, err := dearerBy(null, &SelftestCmd{Measure: leastMeasure}, 4*time.Microsecond)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.AA || s.Primary.Arm != dearer || !slices.Contains(s.Arms[0].Args, "1µs") || !slices.Contains(s.Arms[1].Args, "5µs") {
+	if s.AA || s.Primary.Arm != dearer || len(s.Workloads) != 1 || s.Workloads[0].Name != busy || s.Primary.Workload != busy || !slices.Contains(s.Arms[0].Args, "1µs") || !slices.Contains(s.Arms[1].Args, "5µs") {
 		t.Errorf("got %+v", s)
 	}
-	if null.Workloads[0].Targets[0].Path != before {
+	if null.Workloads[0].Targets[0].Path != before || null.Primary.Workload != under {
 		t.Error("study null itself has changed")
 	}
 }

@@ -56,15 +56,18 @@ const (
 )
 
 // selfTesting is study null with an arm beside its control that is the same program.
-func selfTesting(null *study.Study, measure time.Duration) (*study.Study, error) {
+func selfTesting(null *study.Study, c *SelftestCmd) (*study.Study, error) {
 	s, err := null.Part(nil, []string{null.Primary.Workload})
 	if err != nil {
 		return nil, err
 	}
+	if c.Quick {
+		s = s.QuickForm()
+	}
 	same := s.Arms[0]
 	same.Name = again
 	s.Arms = []study.Arm{s.Arms[0], same}
-	s.AA, s.Primary.Arm, s.Trial.Measure = true, again, measure
+	s.AA, s.Primary.Arm, s.Trial.Measure = true, again, c.Measure
 	return s, nil
 }
 
@@ -165,17 +168,14 @@ func (k *kind) String() string {
 
 // prepare plans the studies and reads the record.
 func (st *selfTest) prepare(null *study.Study, now time.Time) error {
-	if st.Quick {
-		null = null.QuickForm()
-	}
-	same, err := selfTesting(null, st.Measure)
+	same, err := selfTesting(null, st.SelftestCmd)
 	if err != nil {
 		return err
 	}
 	st.begun, st.kinds = now, []kind{{study: same}}
 	st.setting = noise.Setting{Looks: same.LooksUpTo(0), Measure: st.Measure, Metric: same.Primary.Metric}
 	for _, added := range st.Spin {
-		s, err := dearerBy(null, st.Measure, added)
+		s, err := dearerBy(null, st.SelftestCmd, added)
 		if err != nil {
 			return err
 		}

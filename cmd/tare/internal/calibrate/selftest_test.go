@@ -36,7 +36,7 @@ func readNull(t *testing.T) *study.Study {
 // differ from the control by these shares, give or take a hundredth of them.
 func nulled(t *testing.T, blocks int, arm, twin float64) *record.Run {
 	t.Helper()
-	s, err := selfTesting(readNull(t), leastMeasure)
+	s, err := selfTesting(readNull(t), &SelftestCmd{Measure: leastMeasure})
 	if err != nil {
 		t.Fatal(err)
 	}
