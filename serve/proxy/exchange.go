@@ -180,6 +180,7 @@ type attempt struct {
 	cancel context.CancelCauseFunc
 	over   context.CancelFunc // nil: it has no context of its own
 	told   bool               // the pool knows how it went
+	slow   bool               // it took longer than the pool's upstreams may
 }
 
 // errLate says that an attempt took too long.
@@ -222,10 +223,10 @@ func (e *exchange) sendWithin(ctx context.Context, a *attempt, try time.Duration
 	}
 	switch {
 	case a.err == nil:
-		if a.res.StatusCode >= http.StatusInternalServerError {
+		if a.slow || a.res.StatusCode >= http.StatusInternalServerError {
 			a.tell(true)
 		}
-	case ctx.Err() != nil, e.body != nil && e.body.Broken(): // not the upstream's fault
+	case !a.slow && ctx.Err() != nil, e.body != nil && e.body.Broken(): // not the upstream's fault
 		a.forget()
 	default:
 		a.tell(true)
@@ -289,9 +290,13 @@ func (a *attempt) roundTrip(ctx context.Context, e *exchange) {
 	a.member.asked.Add(1)
 	a.member.target.Begin()
 	a.res, a.err = e.h.o.Transport.RoundTrip(out)
+	now := time.Now()
+	took := now.Sub(begun)
 	if a.err == nil {
-		now := time.Now()
-		a.member.target.Observe(now.Sub(begun), now)
+		a.member.target.Observe(took, now)
+	}
+	if most := e.h.o.Pool.o.Eject.Slow; most > 0 && e.body == nil {
+		a.slow = took > most
 	}
 }
 

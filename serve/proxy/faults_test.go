@@ -262,6 +262,30 @@ func TestEjection(t *testing.T) {
 	}
 }
 
+// TestLateEjected has an upstream left alone whose answers begin late, and one not whose
+// answers take long.
+func TestLateEjected(t *testing.T) {
+	const slow, longer = 200 * time.Millisecond, 300 * time.Millisecond
+	var late, long atomic.Int64
+	url, _ := front(t, proxy.Options{}, proxy.PoolOptions{Balance: proxy.RoundRobin, Eject: breaker.Options{Slow: slow}},
+		upstream(t, func(http.ResponseWriter, *http.Request) {
+			late.Add(1)
+			time.Sleep(longer)
+		}),
+		upstream(t, func(w http.ResponseWriter, _ *http.Request) {
+			long.Add(1)
+			w.(http.Flusher).Flush()
+			time.Sleep(longer)
+		}),
+		upstream(t, func(http.ResponseWriter, *http.Request) {}))
+	for range 14 {
+		get(t, url)
+	}
+	if late.Load() != 3 || long.Load() < 4 {
+		t.Errorf("the late upstream was asked %d times, want 3, the one that takes long %d times, want 4 or more", late.Load(), long.Load())
+	}
+}
+
 // TestPanic has health count for nothing when too few are well.
 func TestPanic(t *testing.T) {
 	var asked atomic.Int64

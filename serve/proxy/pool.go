@@ -60,8 +60,8 @@ type PoolOptions struct {
 	// [ByHeader], [ByCookie] and [ByClient], which nil stands for.
 	Key func(*http.Request) string
 	// Eject says when an upstream is left alone, and for how long. Answers of 500 and more
-	// and errors are failures. The zero value: after three in a row, for 60 s, which
-	// doubles, up to 5 min.
+	// and errors are failures. Slow is until the answer's header, of requests without a
+	// body. The zero value: after three in a row, for 60 s, which doubles, up to 5 min.
 	Eject breaker.Options
 	// MostOut is the share of upstreams that may be left alone so. 0: 0.5.
 	MostOut float64
@@ -150,7 +150,9 @@ func NewPool(o PoolOptions) (*Pool, error) {
 	if o.Eject.Out == 0 {
 		o.Eject.Out = publishedOut
 	}
-	group, err := breaker.NewGroup(o.Eject, o.MostOut)
+	eject := o.Eject
+	eject.Slow = 0 // it would count how long clients take to read
+	group, err := breaker.NewGroup(eject, o.MostOut)
 	if err != nil {
 		return nil, err
 	}

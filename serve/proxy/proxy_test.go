@@ -495,6 +495,70 @@ func TestWebSocket(t *testing.T) {
 	t.Error("the tunnel has not ended")
 }
 
+// TestConnectTold has CONNECT lead where it may, and nowhere else.
+func TestConnectTold(t *testing.T) {
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				_, _ = io.Copy(c, c)
+			}()
+		}
+	}()
+	var open atomic.Int64
+	to, closed := l.Addr().String(), closedPort()
+	s := &serve.Server{Handler: &proxy.Connect{To: []string{to, closed}, Next: http.NotFoundHandler(), Open: &open}}
+	s.Lenient.Connect = true
+	front := must(net.Listen("tcp", "127.0.0.1:0"))
+	go func() { _ = s.Serve(front) }()
+	defer s.Close()
+	for _, c := range []struct {
+		method, target string
+		want           int
+	}{{"CONNECT", "127.0.0.2:80", 403}, {"CONNECT", closed, 502}, {"GET", "/", 404}, {"CONNECT", to, 200}} {
+		conn := must(net.Dial("tcp", front.Addr().String())).(*net.TCPConn)
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: %s\r\n\r\n", c.method, c.target, strings.Replace(c.target, "/", "x", 1))
+		if c.target != to {
+			conn.CloseWrite()
+		}
+		in := bufio.NewReader(conn)
+		res, err := http.ReadResponse(in, &http.Request{Method: c.method})
+		if err != nil || res.StatusCode != c.want {
+			t.Errorf("%s %s: got %+v, %v, want %d", c.method, c.target, res, err, c.want)
+			continue
+		}
+		if c.want != 200 {
+			continue
+		}
+		for range 2 {
+			fmt.Fprint(conn, "hello\n")
+			if line, err := in.ReadString('\n'); line != "hello\n" {
+				t.Errorf("by the tunnel came %q, %v", line, err)
+			}
+		}
+		if open.Load() != 1 {
+			t.Errorf("%d tunnels are open, want 1", open.Load())
+		}
+		conn.CloseWrite()
+		if _, err := in.ReadByte(); err != io.EOF {
+			t.Errorf("the tunnel's end: %v", err)
+		}
+	}
+	w := httptest.NewRecorder()
+	(&proxy.Connect{}).ServeHTTP(w, httptest.NewRequest("CONNECT", to, nil))
+	if w.Code != http.StatusNotImplemented {
+		t.Errorf("where it may lead nowhere: got %d, want 501", w.Code)
+	}
+}
+
 // TestOtherUpgrades has nothing but what is allowed pass, and no switch that nobody asked
 // for.
 func TestOtherUpgrades(t *testing.T) {

@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"fmt"
@@ -141,5 +142,30 @@ func TestNoDescriptors(t *testing.T) {
 				t.Errorf("without descriptors %t: got %d, want %d", c.out, res.StatusCode, c.want)
 			}
 		}
+	}
+}
+
+// TestEndlessHead has a request whose header does not end be refused, and no upstream asked.
+func TestEndlessHead(t *testing.T) {
+	var asked atomic.Int64
+	url, _ := front(t, proxy.Options{}, proxy.PoolOptions{}, upstream(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	c := must(net.Dial("tcp", strings.TrimPrefix(url, "http://")))
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	var sent atomic.Int64
+	go func() {
+		_, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\nX: ")
+		for err == nil {
+			var n int
+			n, err = c.Write(bytes.Repeat([]byte("x"), 64<<10))
+			sent.Add(int64(n))
+		}
+	}()
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err == nil && res.StatusCode != http.StatusRequestHeaderFieldsTooLarge || sent.Load() > 32<<20 || asked.Load() > 0 {
+		t.Errorf("got %v, %v after %d bytes; the upstream was asked %d times", res, err, sent.Load(), asked.Load())
+	}
+	if ne, ok := err.(net.Error); ok && ne.Timeout() {
+		t.Error("nothing ends it")
 	}
 }

@@ -51,9 +51,9 @@ func TestProblems(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{`{`, "not JSON: unexpected EOF"},
 		{`{} {}`, "not JSON: something follows the first value"},
-		{`[]`, "got a list; want a mapping with the keys listen, name, trusted, forwarded, grace, linger, access_log, admin, regions, middlewares, guards, upstreams, routes"},
+		{`[]`, "got a list; want a mapping with the keys listen, name, trusted, forwarded, grace, linger, access_log, admin, regions, connect, middlewares, guards, upstreams, routes"},
 		{`{}`, "lacks the key listen\nlacks the key routes"},
-		{`{` + rest + route + `, "colour": 1}`, `colour: there is no key "colour"; allowed: listen, name, trusted, forwarded, grace, linger, access_log, admin, regions, middlewares, guards, upstreams, routes`},
+		{`{` + rest + route + `, "colour": 1}`, `colour: there is no key "colour"; allowed: listen, name, trusted, forwarded, grace, linger, access_log, admin, regions, connect, middlewares, guards, upstreams, routes`},
 		{`{"listen": [], ` + route + `, "upstreams": {"a": {"servers": []}}}`, "listen: want at least one address\nupstreams.a.servers: want at least one server"},
 		{`{"listen": [{"address": 80}], "routes": []}`, "listen[0].address: got the number 80; want host:port, such as 127.0.0.1:8080 or :8080"},
 		{`{"listen": [{"address": ":80", "key": "k"}], "routes": []}`, "listen[0]: a certificate and its key go together"},
@@ -106,6 +106,12 @@ func TestProblems(t *testing.T) {
 			"routes[0].guard: got \"api\"; want the name of one of guards\n" +
 				"routes[0].shadow.upstream: got \"b\"; want the name of one of upstreams\n" +
 				"routes[0].shadow.share: want more than 0%, or no shadow"},
+		{`{"listen": [{"address": ":80", "redirect": "http"}, {"address": ":443", "certificate": "c", "key": "k", "redirect": "https"}], "routes": []}`,
+			"listen[0].redirect: got \"http\"; want https, or https with a port such as https:8443\n" +
+				"listen[1].redirect: is for an address without a certificate"},
+		{`{"listen": [{"address": ":80"}], "upstreams": {"a": {"servers": [{"address": "a:1"}], "eject": {"least": 5}}}, "routes": [{"path": "/", "upstream": "a", "prepend": "/a b"}]}`,
+			"upstreams.a.eject: least and window go with share\n" +
+				"routes[0].prepend: got \"/a b\"; want a path that begins with / and does not end with one, without what is to be escaped"},
 		{`{"listen": [{"address": ":80"}], "routes": [], "upstreams": {"a b": {}}}`, `upstreams.a b: "a b" is not a name: use letters, digits, - and _`},
 	} {
 		_, err := config.Parse([]byte(c.file))
@@ -154,6 +160,8 @@ func TestRoutes(t *testing.T) {
 			{"path": "/orders/{id}", "method": ["POST", "PUT"], "upstream": "b"},
 			{"host": "b.example", "path": "/", "upstream": "b"},
 			{"path": "/api/", "strip": "/api", "upstream": "b"},
+			{"path": "/v1/", "strip": "/v1", "prepend": "/v2", "upstream": "b"},
+			{"path": "/docs/", "prepend": "/pages", "upstream": "b"},
 			{"path": "/old", "redirect": {"to": "/new", "status": 301}},
 			{"path": "/gone", "redirect": {"to": "https://x.example/"}},
 			{"path": "/split", "split": [{"upstream": "a", "weight": 1}, {"upstream": "b", "weight": 0}]}
@@ -178,6 +186,9 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/x", func(r *http.Request) { r.Host = "b.example:8080" }, 200, "b /x"},
 		{"GET", "/api/", nil, 200, "b /"},
 		{"GET", "/api/users/a%2Fb", nil, 200, "b /users/a%2Fb"},
+		{"GET", "/v1/", nil, 200, "b /v2/"},
+		{"GET", "/v1/users/a%2Fb", nil, 200, "b /v2/users/a%2Fb"},
+		{"GET", "/docs/x?y", nil, 200, "b /pages/docs/x?y"},
 		{"GET", "/old", nil, 301, "/new"},
 		{"GET", "/gone", nil, 302, "https://x.example/"},
 		{"GET", "/split", nil, 200, "a /split"},

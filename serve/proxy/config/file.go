@@ -34,6 +34,7 @@ type File struct {
 	Admin     string         // a Unix socket; empty: that of the program's choice
 	NoAdmin   bool           // there is none
 	Regions   Regions        // of clients
+	Connect   []string       // where CONNECT may lead
 	Upstreams map[string]Upstream
 	Routes    []Route
 
@@ -44,7 +45,8 @@ type File struct {
 // Listener is where requests come from; with a certificate by TLS.
 type Listener struct {
 	Address, Certificate, Key string
-	H2C                       bool // HTTP/2 comes without TLS, too
+	H2C                       bool   // HTTP/2 comes without TLS, too
+	Redirect                  string // https, or https:PORT, where all requests are sent to; empty: routes decide
 }
 
 // Upstream is a pool and how requests are passed on to it.
@@ -59,7 +61,9 @@ type Upstream struct {
 	Host                               string
 	Failures                           int
 	Out                                time.Duration
-	MostOut, Panic                     float64
+	MostOut, Panic, FailedShare        float64
+	Least                              int
+	Window, Slow                       time.Duration
 	Check                              proxy.Check
 	Attempts                           int
 	TryTimeout, Timeout                time.Duration
@@ -76,6 +80,7 @@ type Route struct {
 	Methods    []string
 	Fields     routing.Fields // must be there
 	Strip      string         // is taken off the path
+	Prepend    string         // is put before what is left
 	Split      []Share
 	Location   string // where to redirect, if there is no upstream
 	Status     int
@@ -122,7 +127,7 @@ func Schema() []byte {
 
 func readFile(top tree.Value) *File {
 	var r guardReader
-	k := top.Object("listen!", "name", "trusted", "forwarded", "grace", "linger", "access_log", "admin", "regions", "middlewares", "guards", "upstreams", "routes!")
+	k := top.Object("listen!", "name", "trusted", "forwarded", "grace", "linger", "access_log", "admin", "regions", "connect", "middlewares", "guards", "upstreams", "routes!")
 	f := &File{Forwarded: k["forwarded"].Boolean(), Upstreams: map[string]Upstream{}}
 	f.Name = k["name"].Text("a word such as edge-1", isToken)
 	f.Grace = k["grace"].Duration(0, time.Hour)
@@ -134,6 +139,7 @@ func readFile(top tree.Value) *File {
 		f.Linger = defaultLinger
 	}
 	f.Regions = readRegions(k["regions"])
+	f.Connect = k["connect"].Texts("host:port, such as db.internal:5432", isAddress)
 	f.AccessLog = k["access_log"].Text("a file", notEmpty)
 	f.Admin = k["admin"].Text("a path for a Unix socket, or none", notEmpty)
 	if f.Admin == "none" {
@@ -176,7 +182,7 @@ const (
 )
 
 func readListener(v tree.Value) Listener {
-	k := v.Object("address!", "certificate", "key", "h2c")
+	k := v.Object("address!", "certificate", "key", "h2c", "redirect")
 	l := Listener{
 		H2C: k["h2c"].Boolean(),
 		Address: k["address"].Text("host:port, such as 127.0.0.1:8080 or :8080", func(s string) bool {
@@ -184,9 +190,13 @@ func readListener(v tree.Value) Listener {
 		}),
 		Certificate: k["certificate"].Text("a file", notEmpty),
 		Key:         k["key"].Text("a file", notEmpty),
+		Redirect:    k["redirect"].Text("https, or https with a port such as https:8443", isRedirect),
 	}
 	if (l.Certificate == "") != (l.Key == "") && len(v.Problems()) == 0 {
 		v.Wrong("a certificate and its key go together")
+	}
+	if l.Redirect != "" && l.Certificate != "" {
+		k["redirect"].Wrong("is for an address without a certificate")
 	}
 	if l.H2C && l.Certificate != "" {
 		k["h2c"].Wrong("is for HTTP/2 without TLS; with a certificate there is HTTP/2 anyway")
@@ -277,12 +287,25 @@ func isLabel(s string) bool {
 	})
 }
 
+// isRedirect reports whether s is https, or that and a port.
+func isRedirect(s string) bool {
+	port, ok := strings.CutPrefix(s, "https:")
+	return s == "https" || ok && proxy.CheckAddress("host:"+port) == nil
+}
+
 func isAddress(s string) bool { return proxy.CheckAddress(s) == nil }
 
 func (u *Upstream) readHealth(eject, check tree.Value) {
-	k := eject.Object("failures", "out", "most")
+	k := eject.Object("failures", "share", "least", "window", "slow", "out", "most")
 	u.Failures = k["failures"].Integer(0, 1000)
 	u.noEject = k["failures"].Is && u.Failures == 0
+	u.FailedShare = k["share"].Percent()
+	u.Least = k["least"].Integer(1, 1_000_000)
+	u.Window = k["window"].Duration(time.Second, time.Hour)
+	if (k["least"].Is || k["window"].Is) && u.FailedShare == 0 {
+		eject.Wrong("least and window go with share")
+	}
+	u.Slow = k["slow"].Duration(time.Millisecond, time.Hour)
 	u.Out = k["out"].Duration(time.Millisecond, 24*time.Hour)
 	u.MostOut = k["most"].Percent()
 	k = check.Object("path", "grpc", "host", "interval", "timeout", "fall", "rise")
@@ -326,11 +349,14 @@ func readServer(v tree.Value, others []proxy.Server) proxy.Server {
 }
 
 func readRoute(v tree.Value, upstreams map[string]Upstream, guards map[string][]Guard) Route {
-	k := v.Object("host", "path!", "method", "header", "cookie", "region", "strip", "upstream", "split", "redirect", "guard", "shadow")
+	k := v.Object("host", "path!", "method", "header", "cookie", "region", "strip", "prepend", "upstream", "split", "redirect", "guard", "shadow")
 	r := Route{
-		Host:   k["host"].Text("a host", isHost),
-		Path:   k["path"].Text("a pattern that begins with /, such as /api/ or /users/{id}", isPath),
-		Strip:  k["strip"].Text("a path that begins with / and does not end with one", func(s string) bool { return isPath(s) && !strings.HasSuffix(s, "/") }),
+		Host:  k["host"].Text("a host", isHost),
+		Path:  k["path"].Text("a pattern that begins with /, such as /api/ or /users/{id}", isPath),
+		Strip: k["strip"].Text("a path that begins with / and does not end with one", func(s string) bool { return isPath(s) && !strings.HasSuffix(s, "/") }),
+		Prepend: k["prepend"].Text("a path that begins with / and does not end with one, without what is to be escaped", func(s string) bool {
+			return isPath(s) && !strings.HasSuffix(s, "/") && (&url.URL{Path: s}).EscapedPath() == s
+		}),
 		Fields: routing.Fields{Header: readFields(k["header"]), Cookie: readFields(k["cookie"]), Regions: readRegionNames(k["region"])},
 	}
 	for _, m := range k["method"].List() {
@@ -418,7 +444,7 @@ func (u *Upstream) pool() proxy.PoolOptions {
 	o := proxy.PoolOptions{
 		Servers: u.Servers, Scheme: u.Scheme, Balance: u.Balance, MostOut: u.MostOut, Panic: u.Panic, Check: u.Check,
 		Zone: u.Zone, SlowStart: u.SlowStart, Found: u.source() != nil,
-		Eject: breaker.Options{Consecutive: u.Failures, Out: u.Out},
+		Eject: breaker.Options{Consecutive: u.Failures, Share: u.FailedShare, Least: u.Least, Window: u.Window, Slow: u.Slow, Out: u.Out},
 	}
 	if u.noEject {
 		o.Eject.Consecutive = -1

@@ -30,6 +30,7 @@ type Site struct {
 	Regions func(Regions) (RegionFinder, error)
 
 	serving atomic.Pointer[serving]
+	tunnels atomic.Int64 // of CONNECT
 
 	mu      sync.Mutex
 	file    *File
@@ -84,7 +85,7 @@ func (s *Site) Take(f *File) error {
 	h, err := f.handler(func(r Route) (http.Handler, error) {
 		r.guards = s.share(r.guards, layers)
 		return r.handler(next, shadows)
-	}, s.share(f.guards, layers))
+	}, s.share(f.guards, layers), &s.tunnels)
 	if err != nil {
 		closeAll(fresh)
 		return err
@@ -135,11 +136,11 @@ func (s *Site) share(guards []Guard, noted map[string]chain.Layer) []Guard {
 	return shared
 }
 
-// Tunnels returns how many upgraded connections are open.
+// Tunnels returns how many upgraded connections are open, and tunnels of CONNECT.
 func (s *Site) Tunnels() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := 0
+	n := int(s.tunnels.Load())
 	for _, e := range s.entries {
 		n += e.handler.Tunnels()
 	}
@@ -250,13 +251,17 @@ func (s *Site) Close() {
 	}
 }
 
-// handler returns the routes with what stands around them.
-func (f *File) handler(of func(Route) (http.Handler, error), around []Guard) (http.Handler, error) {
+// handler returns the routes with what stands around them. Tunnels are counted.
+func (f *File) handler(of func(Route) (http.Handler, error), around []Guard, tunnels *atomic.Int64) (http.Handler, error) {
 	rt, err := f.router(of)
-	if err != nil || len(around) == 0 {
-		return rt, err
+	if err != nil {
+		return nil, err
 	}
-	return chained(around).Then(rt)
+	h := &proxy.Connect{To: f.Connect, Next: rt, Open: tunnels}
+	if len(around) == 0 {
+		return h, nil
+	}
+	return chained(around).Then(h)
 }
 
 // router returns the routes, each with its handler.
@@ -325,8 +330,8 @@ func (r Route) handler(entries map[string]*entry, shadows map[string]*shadow.Sha
 		shadows[r.Host+r.Path] = copies
 		h = copies.Middleware(h)
 	}
-	if r.Strip != "" {
-		h = &routing.Strip{Prefix: r.Strip, Next: h}
+	if r.Strip != "" || r.Prepend != "" {
+		h = &routing.Rewrite{Strip: r.Strip, Prepend: r.Prepend, Next: h}
 	}
 	if len(r.guards) == 0 {
 		return h, nil

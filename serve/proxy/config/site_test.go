@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,6 +108,31 @@ func TestDrain(t *testing.T) {
 	}
 	if site.Drain("y", a, true) == nil || site.Drain("x", "z:1", true) == nil {
 		t.Error("what is not there is drained")
+	}
+}
+
+// TestEject has a server left alone that fails every other time, by the share that the file
+// has.
+func TestEject(t *testing.T) {
+	var n atomic.Int64
+	half := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if n.Add(1)%2 == 0 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	defer half.Close()
+	url, site := serveSite(t, parse(t, `{"listen": [{"address": ":8080"}], "upstreams": {"x": {"balance": "round_robin",
+			"eject": {"failures": 0, "share": "40%", "least": 4, "window": "1m"}, "servers": [{"address": "`+half.Listener.Addr().String()+`"}, {"address": "`+service(t, "b")+`"}]}},
+		"routes": [{"path": "/", "upstream": "x"}]}`))
+	for range 30 {
+		res, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+	}
+	if got := site.Status()["x"]; got[0].Healthy || got[0].Requests != 4 || !got[1].Healthy {
+		t.Errorf("got %+v, want the first one left alone after 4 requests", got)
 	}
 }
 

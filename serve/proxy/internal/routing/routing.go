@@ -98,22 +98,24 @@ func (s *Split) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Strip takes a prefix off the path.
-type Strip struct {
-	Prefix string
-	Next   http.Handler
+// Rewrite changes the beginning of the path. Empty: it takes nothing off, or adds nothing.
+type Rewrite struct {
+	Strip   string // must be there
+	Prepend string // has nothing that is to be escaped
+	Next    http.Handler
 }
 
-func (s *Strip) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	path, raw := strings.TrimPrefix(r.URL.Path, s.Prefix), strings.TrimPrefix(r.URL.RawPath, s.Prefix)
-	if len(path) == len(r.URL.Path) || r.URL.RawPath != "" && len(raw) == len(r.URL.RawPath) {
+func (s *Rewrite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path, plain := strings.CutPrefix(r.URL.Path, s.Strip)
+	raw, escaped := strings.CutPrefix(r.URL.RawPath, s.Strip)
+	if !plain || r.URL.RawPath != "" && !escaped {
 		http.NotFound(w, r)
 		return
 	}
 	to, u := *r, *r.URL
-	u.Path, u.RawPath = rooted(path), raw
-	if raw != "" {
-		u.RawPath = rooted(raw)
+	u.Path = s.Prepend + rooted(path)
+	if r.URL.RawPath != "" {
+		u.RawPath = s.Prepend + rooted(raw)
 	}
 	to.URL = &u
 	s.Next.ServeHTTP(w, &to)

@@ -1,0 +1,69 @@
+package proxy
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// connectTimeout is how long a connection for a tunnel may take to be made.
+const connectTimeout = 10 * time.Second
+
+// Connect answers CONNECT by a tunnel to an address, if that is one of a few, and passes other
+// requests on. The server must let CONNECT through: serve.Server does with Lenient.Connect.
+// By HTTP/2 there are no tunnels.
+type Connect struct {
+	// To are the addresses, as host:port. Others are answered 403. None: all are, 501.
+	To []string
+	// Next answers other requests.
+	Next http.Handler
+	// Open counts the tunnels that are open. No server knows of them. Nil: nobody counts.
+	Open *atomic.Int64
+}
+
+func (c *Connect) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method != http.MethodConnect:
+		c.Next.ServeHTTP(w, r)
+	case len(c.To) == 0, r.ProtoMajor != 1:
+		refuse(w, http.StatusNotImplemented)
+	case !slices.ContainsFunc(c.To, func(to string) bool { return strings.EqualFold(to, r.Host) }):
+		refuse(w, http.StatusForbidden)
+	default:
+		c.tunnel(w, r)
+	}
+}
+
+func (c *Connect) tunnel(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), connectTimeout)
+	to, err := new(net.Dialer).DialContext(ctx, "tcp", r.Host)
+	cancel()
+	switch {
+	case err != nil && isTimeout(err):
+		refuse(w, http.StatusGatewayTimeout)
+		return
+	case err != nil:
+		refuse(w, http.StatusBadGateway)
+		return
+	}
+	defer to.Close()
+	client, ahead, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		refuse(w, http.StatusInternalServerError)
+		return
+	}
+	defer client.Close()
+	_ = client.SetDeadline(time.Time{}) // the server's are for requests
+	if _, err := ahead.WriteString("HTTP/1.1 200 OK\r\n\r\n"); err != nil || ahead.Flush() != nil {
+		return
+	}
+	if c.Open != nil {
+		c.Open.Add(1)
+		defer c.Open.Add(-1)
+	}
+	join(client, ahead, to)
+}
