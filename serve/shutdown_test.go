@@ -485,6 +485,40 @@ func TestGraceAnew(t *testing.T) {
 	}
 }
 
+// TestGraceReread has Shutdown go by the grace that is set when it begins, longer or shorter
+// than the one with which the server began.
+func TestGraceReread(t *testing.T) {
+	for _, tc := range []struct {
+		name        string
+		first, then time.Duration
+		after       func(*testing.T, net.Conn)
+	}{
+		{"longer", 20 * time.Millisecond, long, func(t *testing.T, nc net.Conn) {
+			time.Sleep(700 * time.Millisecond) // many ticks of the clock
+			lastAnswer("/")(t, nc)
+		}},
+		{"shorter", 2 * long, 20 * time.Millisecond, closed},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := fortify(t, &serve.Server{Handler: http.HandlerFunc(stateHandler), Limits: serve.Limits{ShutdownGrace: tc.first}})
+			nc := f.dial()
+			answeredOnce(t, nc)
+			f.Limits.ShutdownGrace = tc.then
+			done := beginShutdown(f)
+			tc.after(t, nc)
+			nc.Close()
+			select {
+			case err := <-done:
+				if err != nil {
+					t.Error(err)
+				}
+			case <-time.After(long):
+				t.Error("Shutdown did not return")
+			}
+		})
+	}
+}
+
 // TestShutdownBeforeHTTP2 shuts down while a connection may yet turn out to speak
 // HTTP/2, and then does. Its request is answered or, as by http.Server, refused by a
 // GOAWAY that says so, upon which the client asks elsewhere: never begun and left.

@@ -19,11 +19,13 @@ import (
 // admin tells on a Unix socket how the gateway fares, and takes servers out. Who may open
 // the socket may ask: it is the owner's alone.
 type admin struct {
-	path      string
-	site      *config.Site
-	l         *net.UnixListener
-	handovers chan<- *handover
-	s         http.Server
+	path  string
+	site  *config.Site
+	l     *net.UnixListener
+	given bool // the socket was there before the program
+	kept  bool // the service manager keeps it: its path stays
+	words chan<- word
+	s     http.Server
 }
 
 // state is what it tells.
@@ -47,10 +49,9 @@ func defaultAdmin() string {
 	return ""
 }
 
-// newAdmin answers on a socket.
+// newAdmin returns one that is to answer on a socket.
 func newAdmin(path string, l *net.UnixListener, g *gateway) *admin {
-	l.SetUnlinkOnClose(true)
-	a := &admin{path: path, site: &g.site, l: l, handovers: g.handovers}
+	a := &admin{path: path, site: &g.site, l: l, words: g.words}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", a.status)
 	mux.HandleFunc("GET /metrics", a.metrics)
@@ -59,8 +60,15 @@ func newAdmin(path string, l *net.UnixListener, g *gateway) *admin {
 	mux.HandleFunc("POST /undrain", func(w http.ResponseWriter, r *http.Request) { a.drain(w, r, false) })
 	mux.HandleFunc("POST /handover", a.handOver)
 	a.s = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = a.s.Serve(l) }() // to its end
 	return a
+}
+
+// start has it answer.
+func (a *admin) start() {
+	if a != nil {
+		a.l.SetUnlinkOnClose(!a.kept)
+		go func() { _ = a.s.Serve(a.l) }() // to its end
+	}
 }
 
 // listenAdmin listens at a path; a socket that nobody listens on any more gives way.
@@ -145,7 +153,7 @@ func (a *admin) region(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(located{at, a.site.Region(at)}) // fails when the client has gone
 }
 
-// close ends it, and takes its socket away.
+// close ends it, and takes its socket away, unless others keep that.
 func (a *admin) close() {
 	if a != nil {
 		a.s.Close()

@@ -7,6 +7,8 @@ import (
 	"net"
 )
 
-func sendSockets(net.Conn, []net.Listener) error { return errors.ErrUnsupported }
+func sendSockets(net.Conn, []net.Listener, bool) error { return errors.ErrUnsupported }
 
-func receiveSockets(net.Conn) ([]net.Listener, error) { return nil, errors.ErrUnsupported }
+func receiveSockets(net.Conn) ([]net.Listener, bool, error) {
+	return nil, false, errors.ErrUnsupported
+}

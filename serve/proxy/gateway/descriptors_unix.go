@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// sendSockets passes listening sockets on to the process at the other end of a Unix socket.
-// They stay open here.
-func sendSockets(to net.Conn, sockets []net.Listener) error {
+// sendSockets passes listening sockets on to the process at the other end of a Unix socket,
+// and whether the service manager keeps the Unix one among them. They stay open here.
+func sendSockets(to net.Conn, sockets []net.Listener, kept bool) error {
 	conn, ok := to.(*net.UnixConn)
 	if !ok || len(sockets) > mostSockets {
 		return fmt.Errorf("%d sockets by %T; want at most %d by a Unix socket", len(sockets), to, mostSockets)
@@ -30,7 +30,11 @@ func sendSockets(to net.Conn, sockets []net.Listener) error {
 		}
 		fds = append(fds, fd)
 	}
-	_, _, err := conn.WriteMsgUnix([]byte("s"), syscall.UnixRights(fds...), nil)
+	word := "s"
+	if kept {
+		word = "k"
+	}
+	_, _, err := conn.WriteMsgUnix([]byte(word), syscall.UnixRights(fds...), nil)
 	return err
 }
 
@@ -53,23 +57,23 @@ func duplicate(l net.Listener) (fd int, err error) {
 	return fd, errors.Join(cerr, err)
 }
 
-// receiveSockets returns the sockets that sendSockets has passed on.
-func receiveSockets(from net.Conn) ([]net.Listener, error) {
+// receiveSockets returns what sendSockets has passed on.
+func receiveSockets(from net.Conn) (sockets []net.Listener, kept bool, err error) {
 	conn, ok := from.(*net.UnixConn)
 	if !ok {
-		return nil, fmt.Errorf("no sockets come by %T", from)
+		return nil, false, fmt.Errorf("no sockets come by %T", from)
 	}
 	word, rights := make([]byte, 1), make([]byte, syscall.CmsgSpace(4*mostSockets))
 	n, m, _, _, err := conn.ReadMsgUnix(word, rights)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if n != 1 || word[0] != 's' {
-		return nil, fmt.Errorf("got %q, want sockets", word[:n])
+	if n != 1 || word[0] != 's' && word[0] != 'k' {
+		return nil, false, fmt.Errorf("got %q, want sockets", word[:n])
 	}
 	messages, err := syscall.ParseSocketControlMessage(rights[:m])
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	var files []*os.File
 	for _, m := range messages {
@@ -82,5 +86,6 @@ func receiveSockets(from net.Conn) ([]net.Listener, error) {
 			files = append(files, os.NewFile(uintptr(fd), "a socket of the former process"))
 		}
 	}
-	return listeners(files)
+	sockets, err = listeners(files)
+	return sockets, word[0] == 'k', err
 }

@@ -9,8 +9,10 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -31,33 +33,32 @@ type gateway struct {
 	leaving sync.WaitGroup          // of servers whose address is no longer in the file
 	failed  chan error
 
-	program   string         // its path when it was started: there may be another one by now
-	former    former         // what there was before the first file
-	handovers chan *handover // to another process
+	program  string    // its path when it was started: there may be another one by now
+	replaces string    // the admin socket of the gateway whose place the first file takes; empty: none
+	former   former    // what there was before the first file
+	words    chan word // of processes that are to go on in this one's place
+	next     net.Conn  // of the one that has the sockets and cannot serve yet; nil: none
 }
 
 // server serves one address.
 type server struct {
 	serve.Server
 	l           net.Listener
+	given       bool                            // the socket was there before the program
 	certificate atomic.Pointer[tls.Certificate] // nil: no TLS
+	redirect    atomic.Pointer[string]          // as the file has it
 	passed      atomic.Bool                     // another process accepts what comes
 	ended       chan struct{}                   // nothing is accepted any more
 }
 
 // newGateway returns one that takes the sockets of the gateway whose admin socket is at a
-// path, or, if that is empty, of the service manager.
+// path, once it has a file, or, if that is empty, of the service manager.
 func newGateway(replaces string) (*gateway, error) {
-	g := &gateway{servers: map[string]*server{}, failed: make(chan error, 1), handovers: make(chan *handover)}
+	g := &gateway{servers: map[string]*server{}, failed: make(chan error, 1), replaces: replaces, words: make(chan word)}
 	g.site.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	g.site.Regions = new(opener).open
 	var err error
-	if g.program, err = os.Executable(); err != nil {
-		return nil, err
-	}
-	if replaces != "" {
-		g.former, err = replace(replaces)
-	} else {
+	if g.program, err = os.Executable(); err == nil && replaces == "" {
 		g.former, err = activated()
 	}
 	return g, err
@@ -115,37 +116,42 @@ func (g *gateway) take(data []byte) error {
 	if err != nil {
 		return err
 	}
-	next, err := g.open(f)
+	if g.replaces != "" {
+		g.former, err = replace(g.replaces)
+	}
+	var next map[string]*server
 	var tells *admin
+	if err == nil {
+		next, err = g.open(f)
+	}
 	if err == nil {
 		tells, err = g.openAdmin(f)
 	}
 	if err == nil {
 		err = g.site.Take(f)
 	}
+	if err == nil {
+		err = g.former.succeed()
+	}
 	if err != nil {
 		j.close()
-		g.closeNew(next)
-		switch {
-		case tells == g.admin:
-		case g.former.conn != nil:
-			tells.release() // the socket is the other process's yet
-		default:
-			tells.close()
-		}
+		g.closeNew(next, tells)
 		return err
 	}
+	g.replaces = ""
 	if old := g.journal.Swap(j); old != nil {
 		time.AfterFunc(f.Grace, old.close) // requests that have begun have lines to write
 	}
-	if tells != g.admin {
-		g.admin.close()
-	}
-	g.file, g.admin = f, tells
-	g.change(next, pairs)
 	for _, address := range g.former.settle() {
 		g.site.Log.Warn("the file does not listen on a socket that was there", "address", address)
 	}
+	if tells != g.admin {
+		g.stay("the admin socket is another one now")
+		g.admin.close()
+		tells.start()
+	}
+	g.file, g.admin = f, tells
+	g.change(next, pairs)
 	return nil
 }
 
@@ -161,17 +167,18 @@ func (g *gateway) openAdmin(f *config.File) (*admin, error) {
 	case g.admin != nil && g.admin.path == path:
 		return g.admin, nil
 	}
-	l, ok := g.former.take("unix", path).(*net.UnixListener)
-	if !ok {
-		var err error
-		l, err = listenAdmin(path)
-		if err != nil && f.Admin == "" { // nobody has asked for it
-			g.site.Log.Warn("there is no admin socket", "error", err)
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	if l, ok := g.former.take("unix", path).(*net.UnixListener); ok {
+		a := newAdmin(path, l, g)
+		a.given, a.kept = true, g.former.kept
+		return a, nil
+	}
+	l, err := listenAdmin(path)
+	if err != nil && f.Admin == "" { // nobody has asked for it
+		g.site.Log.Warn("there is no admin socket", "error", err)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	return newAdmin(path, l, g), nil
 }
@@ -182,6 +189,7 @@ func (g *gateway) change(next map[string]*server, pairs []*tls.Certificate) {
 	g.servers = next
 	for i, l := range g.file.Listen {
 		s := next[l.Address]
+		s.redirect.Store(&l.Redirect)
 		if pairs[i] != nil {
 			s.certificate.Store(pairs[i])
 		}
@@ -230,20 +238,29 @@ func (g *gateway) open(f *config.File) (map[string]*server, error) {
 			continue
 		}
 		listener := g.former.take("tcp", l.Address)
-		if listener == nil {
+		given := listener != nil
+		if !given {
 			var err error
 			if listener, err = net.Listen("tcp", l.Address); err != nil {
 				return next, &config.Problem{Path: at, Text: err.Error()}
 			}
 		}
 		next[l.Address] = g.newServer(listener, l)
+		next[l.Address].given = given
 	}
 	return next, nil
 }
 
 func (g *gateway) newServer(l net.Listener, as config.Listener) *server {
 	s := &server{l: l, ended: make(chan struct{})}
-	s.Handler = g
+	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if to := *s.redirect.Load(); to != "" {
+			redirect(w, r, to)
+			return
+		}
+		g.ServeHTTP(w, r)
+	})
+	s.Lenient.Connect = true // the file says where it may lead
 	if as.H2C {
 		s.Protocols = new(http.Protocols)
 		s.Protocols.SetHTTP1(true)
@@ -255,12 +272,39 @@ func (g *gateway) newServer(l net.Listener, as config.Listener) *server {
 	return s
 }
 
-// closeNew closes the listeners that were opened in vain.
-func (g *gateway) closeNew(next map[string]*server) {
+// redirect sends a request to the same host by another scheme, or scheme:port.
+func redirect(w http.ResponseWriter, r *http.Request, to string) {
+	scheme, port, _ := strings.Cut(to, ":")
+	host := (&url.URL{Host: r.Host}).Hostname()
+	target := r.URL.RequestURI()
+	if host == "" || !strings.HasPrefix(target, "/") {
+		http.Error(w, "want a path and a Host", http.StatusBadRequest)
+		return
+	}
+	at := net.JoinHostPort(host, port)
+	http.Redirect(w, r, scheme+"://"+strings.TrimSuffix(at, ":")+target, http.StatusPermanentRedirect)
+}
+
+// closeNew closes the listeners that were opened in vain. Those of the service manager wait
+// for the next file; another gateway is asked again.
+func (g *gateway) closeNew(next map[string]*server, tells *admin) {
+	drop := func(l net.Listener, given bool) {
+		if given {
+			g.former.sockets = append(g.former.sockets, l)
+		} else {
+			l.Close()
+		}
+	}
 	for address, s := range next {
 		if g.servers[address] != s {
-			s.l.Close()
+			drop(s.l, s.given)
 		}
+	}
+	if tells != nil && tells != g.admin {
+		drop(tells.l, tells.given)
+	}
+	if g.replaces != "" {
+		g.former.close()
 	}
 }
 
@@ -339,12 +383,16 @@ func (g *gateway) drain(most time.Duration) <-chan struct{} {
 }
 
 // end ends the gateway: requests and tunnels may go on for the file's grace, or to a
-// further signal.
+// further signal. A process that has the sockets goes on once it can serve.
 func (g *gateway) end(now <-chan os.Signal) error {
 	if g.file == nil {
 		return nil
 	}
-	g.admin.close()
+	if g.yield() {
+		g.part(g.file.Grace)
+	} else {
+		g.admin.close()
+	}
 	select {
 	case <-g.drain(g.file.Grace):
 	case <-now:
@@ -357,20 +405,7 @@ func (g *gateway) end(now <-chan os.Signal) error {
 // leave ends the gateway once another process has its sockets: what is open may go on for
 // as long as the file says, or to a signal, with which it is to end as usual.
 func (g *gateway) leave(now <-chan os.Signal) error {
-	g.admin.release()
-	g.admin = nil
-	for _, s := range g.servers {
-		s.passed.Store(true)
-		s.l.Close() // Shutdown would have the kernel begin no connections, also not for the other process
-	}
-	for _, s := range g.servers {
-		select {
-		case <-s.ended:
-		case <-time.After(time.Second): // it waits for a place for one that it has accepted
-		}
-		s.Limits.ShutdownGrace = lastRequest
-	}
-	g.site.Log.Info("another process accepts what comes", "most", g.file.Linger)
+	g.part(g.file.Linger)
 	select {
 	case <-g.drain(g.file.Linger):
 		g.site.Close()
@@ -382,6 +417,26 @@ func (g *gateway) leave(now <-chan os.Signal) error {
 		}
 		return g.end(now)
 	}
+}
+
+// part leaves the sockets to the process that has them, too.
+func (g *gateway) part(most time.Duration) {
+	g.admin.release()
+	g.admin = nil
+	for _, s := range g.servers {
+		s.passed.Store(true)
+		s.l.Close() // Shutdown would have the kernel begin no connections, also not for the other process
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	for _, s := range g.servers {
+		select {
+		case <-s.ended:
+		case <-ctx.Done(): // it waits for a place for one that it has accepted
+		}
+		s.Limits.ShutdownGrace = lastRequest
+	}
+	g.site.Log.Info("another process accepts what comes", "most", most)
 }
 
 // adminPath is where the admin end point is; empty if there is none.

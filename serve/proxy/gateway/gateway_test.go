@@ -17,6 +17,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -237,6 +238,70 @@ func TestTLS(t *testing.T) {
 		client.CloseIdleConnections()
 		if got := res.TLS.PeerCertificates[0].SerialNumber.Int64(); string(body) != "https" || got != serial+1 || res.ProtoMajor != 2 {
 			t.Errorf("got %q by HTTP/%d with certificate %d, want %d", body, res.ProtoMajor, got, serial+1)
+		}
+	}
+	g.end(t)
+}
+
+// TestRedirect has an address send what comes to https, until the file has it otherwise.
+func TestRedirect(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.URL.RequestURI()) }))
+	defer s.Close()
+	at := freeAddress(t)
+	g := run(t)
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for _, c := range []struct {
+		redirect, host string
+		status         int
+		want           string
+	}{
+		{`, "redirect": "https"`, "shop.example:80", 308, "https://shop.example/a%2Fb?c=d"},
+		{`, "redirect": "https:8443"`, "shop.example", 308, "https://shop.example:8443/a%2Fb?c=d"},
+		{`, "redirect": "https"`, "[::1]:8080", 308, "https://[::1]/a%2Fb?c=d"},
+		{"", "shop.example", 200, ""},
+	} {
+		if got := g.give(t, file(`[{"address": "`+at+`"`+c.redirect+`}]`, s.Listener.Addr().String())); len(got.Problems) > 0 {
+			t.Fatalf("got %+v", got)
+		}
+		r, err := http.NewRequest("POST", "http://"+at+"/a%2Fb?c=d", strings.NewReader("order"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = c.host
+		res, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(res.Body)
+		res.Body.Close()
+		if res.StatusCode != c.status || res.Header.Get("Location") != c.want || c.status == 200 && string(body) != "/a%2Fb?c=d" {
+			t.Errorf("%s for %s: got %d %q %q, want %d %q", c.redirect, c.host, res.StatusCode, res.Header.Get("Location"), body, c.status, c.want)
+		}
+	}
+	g.end(t)
+}
+
+// TestConnect has CONNECT lead where the file says, by the file that was taken last.
+func TestConnect(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "done") }))
+	defer s.Close()
+	at, to := freeAddress(t), s.Listener.Addr().String()
+	proxied, err := url.Parse("http://" + at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := run(t)
+	for _, c := range []struct{ connect, want string }{{`[]`, "Not Implemented"}, {`["` + freeAddress(t) + `"]`, "Forbidden"}, {`["` + to + `"]`, "HTTP response to HTTPS client"}} {
+		if got := g.give(t, strings.Replace(file(`[{"address": "`+at+`"}]`, to), "{", `{"connect": `+c.connect+`, `, 1)); len(got.Problems) > 0 {
+			t.Fatalf("got %+v", got)
+		}
+		// The transport asks for a tunnel, since the URL is of https. The service speaks no TLS,
+		// so that the handshake fails once there is one.
+		transport := &http.Transport{Proxy: http.ProxyURL(proxied), TLSHandshakeTimeout: 5 * time.Second}
+		_, err := (&http.Client{Transport: transport}).Get("https://" + to)
+		transport.CloseIdleConnections()
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("connect: %s: got %v, want %s", c.connect, err, c.want)
 		}
 	}
 	g.end(t)

@@ -4,36 +4,47 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"time"
 )
 
 // A gateway that is to go on where another one is gets that one's listening sockets through
 // its admin socket. Nothing that clients see is closed: the kernel's queue of connections
-// belongs to the socket, which both have for a moment.
+// belongs to the socket, which both have for a while.
 //
 //	next → former: POST /handover, which changes the protocol to handoverProtocol
 //	next → former: "?" asks for the sockets
-//	former → next: "s" with the descriptors
-//	next → former: "!" once it accepts; without it the former one goes on as if nothing were
+//	former → next: "s" with the descriptors; "k" if the service manager keeps the admin socket
+//	next → former: "!" once it can serve
+//	former → next: "." if it is to, or "x" and the reason if not
+//
+// So never both accept, nor neither: the former one goes on until it has said ".", and the
+// next one does not begin before. A former one that has ended says nothing, and the next one
+// goes on.
 const (
 	handoverProtocol = "tare-handover"
-	handoverPatience = 30 * time.Second // for the next one to begin
+	answerPatience   = 10 * time.Second // for a word of the former one, which may be reading a file
 	mostSockets      = 250              // that one message can have (SCM_MAX_FD is 253)
 )
 
-// handover is a process that asks for the sockets of this one.
-type handover struct {
-	conn net.Conn
-	in   *bufio.Reader
-	done chan struct{} // closed once it is over
+// handoverPatience is how long the next one may take to be able to serve. Tests wait less.
+var handoverPatience = 30 * time.Second
+
+// word is what a process says that is to go on in this one's place: a byte, or with an error
+// nothing any more.
+type word struct {
+	from net.Conn
+	said byte
+	err  error
 }
 
-// handOver has the process that asks get the gateway's sockets.
+// handOver lets the gateway hear what a process says that is to go on in its place.
 func (a *admin) handOver(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Upgrade") != handoverProtocol {
 		http.Error(w, "want Upgrade: "+handoverProtocol+", as gateway -replace sends it", http.StatusBadRequest)
@@ -44,58 +55,91 @@ func (a *admin) handOver(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(handoverPatience)) // what fails, the first read tells
-	h := &handover{conn, rw.Reader, make(chan struct{})}
-	select {
-	case a.handovers <- h:
-		<-h.done
-	case <-time.After(handoverPatience): // the gateway is about to end
+	_ = conn.SetReadDeadline(time.Now().Add(handoverPatience)) // what fails, the first read tells
+	if _, err = fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", handoverProtocol); err != nil {
+		conn.Close()
+	}
+	for err == nil {
+		said := byte(0)
+		said, err = rw.ReadByte()
+		select {
+		case a.words <- word{conn, said, err}: // who hears them closes the connection
+		case <-time.After(handoverPatience): // the gateway is about to end, or busy
+			_, _ = fmt.Fprint(conn, "x", "it takes nobody's word") // the other one may have ended
+			conn.Close()
+			return
+		}
 	}
 }
 
-// perform passes the sockets on, and reports whether the other process goes on with them.
-func (h *handover) perform(g *gateway) bool {
-	defer close(h.done)
-	err := h.pass(g)
+// hear acts on a word, and reports whether the other process goes on in this one's place.
+func (g *gateway) hear(w word) (gone bool) {
+	err := w.err
+	switch {
+	case err == nil && w.said == '?':
+		g.stay("another process has asked since")
+		g.next = w.from
+		err = g.pass(w.from)
+	case w.from != g.next: // it has been told to end
+		w.from.Close()
+		return false
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err = fmt.Errorf("the next process could not serve within %s", handoverPatience)
+	case errors.Is(err, io.EOF):
+		err = errors.New("the next process ended before it could serve")
+	case err == nil && w.said == '!':
+		return g.yield()
+	case err == nil:
+		err = fmt.Errorf("got the byte %q", w.said)
+	}
 	if err != nil {
-		g.site.Log.Warn("no other process goes on", "error", err)
+		g.stay(err.Error())
 	}
-	return err == nil
+	return false
 }
 
-func (h *handover) pass(g *gateway) error {
-	if _, err := fmt.Fprintf(h.conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", handoverProtocol); err != nil {
-		return err
+// stay has the process that is to go on in this one's place, if there is one, not do so.
+func (g *gateway) stay(reason string) {
+	if g.next == nil {
+		return
 	}
-	if err := expect(h.in, '?'); err != nil {
-		return err
+	_, _ = fmt.Fprint(g.next, "x", reason) // it may have ended
+	g.next.Close()
+	g.next = nil
+	g.site.Log.Warn("no other process goes on", "reason", reason)
+}
+
+// yield has it do so, and reports whether there was one.
+func (g *gateway) yield() bool {
+	if g.next == nil {
+		return false
 	}
+	if _, err := g.next.Write([]byte(".")); err != nil {
+		g.stay(err.Error())
+		return false
+	}
+	g.next.Close()
+	g.next = nil
+	return true
+}
+
+// pass gives a process the sockets, which stay open here.
+func (g *gateway) pass(to net.Conn) error {
 	var sockets []net.Listener
+	kept := false
 	if g.admin != nil { // it may have been taken off since
-		sockets = append(sockets, g.admin.l)
+		sockets, kept = append(sockets, g.admin.l), g.admin.kept
 	}
 	for _, s := range g.servers {
 		sockets = append(sockets, s.l)
 	}
-	if err := sendSockets(h.conn, sockets); err != nil {
-		return err
-	}
-	return expect(h.in, '!')
-}
-
-// expect reads one byte.
-func expect(in *bufio.Reader, want byte) error {
-	got, err := in.ReadByte()
-	if err == nil && got != want {
-		err = fmt.Errorf("got the byte %q, want %q", got, want)
-	}
-	return err
+	return sendSockets(to, sockets, kept)
 }
 
 // former is what a gateway was given before it serves anything.
 type former struct {
-	sockets []net.Listener // that no address of the file has taken yet
+	sockets []net.Listener // that no address of a file has taken
+	kept    bool           // the service manager keeps the Unix ones: their paths stay
 	conn    net.Conn       // of the process that has them, too; nil: none
 }
 
@@ -113,7 +157,7 @@ func requestSockets(path string) (former, error) {
 	if err != nil {
 		return former{}, err
 	}
-	_ = conn.SetDeadline(time.Now().Add(handoverPatience)) // what fails, the first read tells
+	_ = conn.SetDeadline(time.Now().Add(answerPatience)) // what fails, the first read tells
 	f := former{conn: conn}
 	if _, err = fmt.Fprintf(conn, "POST /handover HTTP/1.1\r\nHost: gateway\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", handoverProtocol); err == nil {
 		var res *http.Response
@@ -125,7 +169,7 @@ func requestSockets(path string) (former, error) {
 		_, err = conn.Write([]byte("?")) // only now, as the reader above would swallow the descriptors
 	}
 	if err == nil {
-		f.sockets, err = receiveSockets(conn)
+		f.sockets, f.kept, err = receiveSockets(conn)
 	}
 	if err != nil {
 		conn.Close()
@@ -168,7 +212,7 @@ func activated() (former, error) {
 		files = append(files, os.NewFile(uintptr(fd), "socket "+strconv.Itoa(fd)))
 	}
 	sockets, err := listeners(files)
-	return former{sockets: sockets}, err
+	return former{sockets: sockets, kept: true}, err
 }
 
 // listeners returns what the descriptors are, and closes them.
@@ -209,19 +253,43 @@ func listensOn(l net.Listener, network, address string) bool {
 	return is.IP.Equal(want.IP) || is.IP.IsUnspecified() && (want.IP == nil || want.IP.IsUnspecified())
 }
 
-// settle ends what the file has no use for, and has the process that was there before end.
+// succeed has the process that has the sockets, too, end, and returns an error if that one
+// goes on.
+func (f *former) succeed() error {
+	if f.conn == nil {
+		return nil
+	}
+	_ = f.conn.SetDeadline(time.Now().Add(answerPatience)) // what fails, the read tells
+	_, _ = f.conn.Write([]byte("!"))
+	said, err := io.ReadAll(io.LimitReader(f.conn, 1<<10))
+	switch reason, no := strings.CutPrefix(string(said), "x"); {
+	case no:
+		return fmt.Errorf("the gateway that was to be replaced goes on: %s", reason)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("the gateway that was to be replaced does not answer within %s", answerPatience)
+	}
+	return nil // it ends, or has ended
+}
+
+// close gives back what was not taken.
+func (f *former) close() {
+	for _, l := range f.sockets {
+		l.Close()
+	}
+	if f.conn != nil {
+		f.conn.Close()
+	}
+	*f = former{}
+}
+
+// settle closes the sockets that the file has no use for.
 func (f *former) settle() (unused []string) {
 	for _, l := range f.sockets {
 		unused = append(unused, l.Addr().String())
 		if u, ok := l.(*net.UnixListener); ok {
-			u.SetUnlinkOnClose(true) // another path is the admin socket's now
+			u.SetUnlinkOnClose(!f.kept) // another path is the admin socket's now
 		}
-		l.Close()
 	}
-	if f.conn != nil {
-		_, _ = f.conn.Write([]byte("!")) // if it has ended by itself, nobody need be told
-		f.conn.Close()
-	}
-	*f = former{}
+	f.close()
 	return unused
 }

@@ -8,9 +8,10 @@
 //	gateway -region ADDR,… [FILE]  prints in which region addresses are, by the file's database
 //
 // With -replace SOCKET it takes the listening sockets of the gateway with that admin socket
-// over. That one ends once its requests and upgraded connections have. SIGUSR2 starts the
-// program with its FILE again in this way. Sockets of a service manager (LISTEN_FDS) are taken
-// where the file has their addresses.
+// over. That one ends once its requests and upgraded connections have. If this one cannot serve
+// within 30 s, the other goes on, and this one ends. SIGUSR2 starts the program with its FILE
+// again in this way. Sockets of a service manager (LISTEN_FDS) are taken where the file has
+// their addresses, and their paths stay.
 //
 // What comes on standard input is answered on standard output, a line each: an object with
 // problems, a list, empty if it was taken, and listening, the addresses. What is not taken
@@ -192,8 +193,8 @@ func serveFile(path, replaces string) error {
 			if err := take(); err != nil {
 				fmt.Fprintf(os.Stderr, "gateway: kept what was served: %v\n", err)
 			}
-		case h := <-g.handovers:
-			if h.perform(g) {
+		case w := <-g.words:
+			if g.hear(w) {
 				return g.leave(ended)
 			}
 		case err := <-g.failed:
@@ -231,8 +232,8 @@ func serveInput(in io.Reader, out io.Writer, replaces string) error {
 			if err := json.NewEncoder(out).Encode(reply{Problems: problems(err), Listening: g.addresses(), Admin: g.adminPath()}); err != nil {
 				return err
 			}
-		case h := <-g.handovers:
-			if h.perform(g) {
+		case w := <-g.words:
+			if g.hear(w) {
 				go refuseFiles(files, out)
 				go func() { <-broken; ended <- os.Interrupt }()
 				return g.leave(ended)

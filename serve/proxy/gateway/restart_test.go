@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -24,8 +25,9 @@ import (
 
 // A gateway in a process of its own is this test binary started again with these set.
 const (
-	roleVar  = "GATEWAY_TEST_ROLE"
-	filesVar = "GATEWAY_TEST_FILES" // descriptors that it may have
+	roleVar     = "GATEWAY_TEST_ROLE"
+	filesVar    = "GATEWAY_TEST_FILES"    // descriptors that it may have
+	patienceVar = "GATEWAY_TEST_PATIENCE" // handoverPatience
 )
 
 func TestMain(m *testing.M) {
@@ -36,6 +38,9 @@ func TestMain(m *testing.M) {
 		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
 			panic(err)
 		}
+	}
+	if d, err := time.ParseDuration(os.Getenv(patienceVar)); err == nil {
+		handoverPatience = d
 	}
 	main()
 	os.Exit(0)
@@ -180,6 +185,7 @@ func (c *tunnel) say(line string) (string, error) {
 // nothing that fails is sent again.
 type client struct {
 	at   string
+	tls  *tls.Config // nil: without TLS
 	conn net.Conn
 	in   *bufio.Reader
 }
@@ -191,6 +197,9 @@ func (c *client) send(method, body string) error {
 			return err
 		}
 		_ = conn.SetDeadline(time.Now().Add(time.Minute))
+		if c.tls != nil {
+			conn = tls.Client(conn, c.tls)
+		}
 		c.conn, c.in = conn, bufio.NewReader(conn)
 	}
 	fmt.Fprintf(c.conn, "%s / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", method, len(body), body)
@@ -216,18 +225,32 @@ func (c *client) close() {
 	c.conn = nil
 }
 
+// sender sends requests, whose answers must be method and body.
+type sender interface {
+	send(method, body string) error
+	close()
+}
+
 // load sends requests of several clients all the time. What it returns ends it.
 func load(at string) (end func() (sent int64, failed error)) {
+	var all []sender
+	for range 6 {
+		all = append(all, &client{at: at})
+	}
+	return loadBy(all)
+}
+
+// loadBy is load by these senders, of which no two send the same.
+func loadBy(senders []sender) (end func() (sent int64, failed error)) {
 	var n atomic.Int64
 	var over atomic.Bool
 	var all sync.WaitGroup
-	failures := make([]error, 6)
-	for i := range failures {
+	failures := make([]error, len(senders))
+	for i, c := range senders {
 		all.Go(func() {
-			c := &client{at: at}
 			defer c.close()
 			for k := 0; !over.Load(); k++ {
-				if err := c.send([]string{"POST", "PUT", "PATCH"}[k%3], fmt.Sprint("order ", k)); err != nil {
+				if err := c.send([]string{"POST", "PUT", "PATCH"}[k%3], fmt.Sprintf("order %d of client %d", k, i)); err != nil {
 					failures[i] = fmt.Errorf("request %d of client %d: %w", k, i, err)
 					return
 				}
