@@ -123,7 +123,7 @@ var arrows = map[string][]string{
 	"cmd/tare/internal/operatorverb":  {"cmd/tare/internal/cli", "cmd/tare/internal/companion"},
 	"cmd/tare/internal/pods":          {"cmd/tare/internal/cli", "cmd/tare/internal/companion"},
 	"cmd/tare/internal/publish":       {"cmd/tare/internal/cli", "cmd/tare/internal/forge", "cmd/tare/internal/runs", "doc", "lab/cireport", "lab/comment", "lab/record", "lab/study", "lab/verdict", "stats/bound"},
-	"cmd/tare/internal/proxyverb":     {"cmd/tare/internal/cli", "cmd/tare/internal/source", "internal/shape", "lab/arm", "lab/study"},
+	"cmd/tare/internal/proxyverb":     {"cmd/tare/internal/cli", "cmd/tare/internal/companion", "internal/shape"},
 	"cmd/tare/internal/remote":        {"cmd/tare/internal/cli", "cmd/tare/internal/pods", "doc", "lab/fleet", "lab/fleet/certs", "load", "stats/hist", "stats/unit"},
 	"cmd/tare/internal/runs":          {"cmd/tare/internal/cli", "cmd/tare/internal/noise", "cmd/tare/internal/source", "cost", "cost/capture", "cost/diff", "cost/exectrace", "cost/pprof", "doc", "internal/shape", "lab", "lab/...", "stats", "stats/bound", "stats/unit", "studies"},
 	"cmd/tare/internal/runs/runstest": {"lab/record", "studies"},

@@ -1,5 +1,4 @@
-// Package companion runs programs of tare's other modules, whose requirements are larger than
-// all else in tare.
+// Package companion finds and runs programs of tare's other modules.
 //
 // They lie beside tare where a release put them there. Elsewhere they are built from tare's
 // source and kept in the cache, as arms are.
@@ -27,24 +26,31 @@ type Program string
 
 // The companions.
 const (
-	Web  Program = "./web/cmd/tare-web"
-	Kube Program = "./kube/cmd/tare-kube"
+	Web   Program = "./web/cmd/tare-web"
+	Kube  Program = "./kube/cmd/tare-kube"
+	Proxy Program = "./serve/proxy/gateway"
 )
 
-func (p Program) name() string { return path.Base(string(p)) }
+// name is that of the program's file in a release.
+func (p Program) name() string {
+	if p == Proxy {
+		return "tare-proxy" // that it is tare's, its folder alone says
+	}
+	return path.Base(string(p))
+}
 
 // Run runs a companion until it ends. It has tare's outputs. An interruption reaches it as
 // one. Its status, if not 0, is that of the error.
 func Run(ctx context.Context, t *cli.Terminal, p Program, args []string) error {
-	file, err := p.find(ctx, t)
+	file, err := p.Find(ctx, t)
 	if err != nil {
 		return err
 	}
 	return p.run(ctx, t, file, args)
 }
 
-// find returns the program's path.
-func (p Program) find(ctx context.Context, t *cli.Terminal) (string, error) {
+// Find returns the program's path, once it is there.
+func (p Program) Find(ctx context.Context, t *cli.Terminal) (string, error) {
 	if self, err := os.Executable(); err == nil {
 		if beside, ok := p.beside(self); ok {
 			return beside, nil

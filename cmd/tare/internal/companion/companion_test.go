@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +66,30 @@ func TestInterrupted(t *testing.T) {
 	var out bytes.Buffer
 	if err := Web.run(ctx, &cli.Terminal{Out: &out, Err: &out}, program, nil); err != nil || out.String() != "ended\n" {
 		t.Errorf("got %v and %q, want the program to end as asked", err, out.String())
+	}
+}
+
+// TestReleased has each companion be in what goreleaser makes, by the name that it is looked
+// for by.
+func TestReleased(t *testing.T) {
+	config, err := os.ReadFile("../../../../.goreleaser.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists := regexp.MustCompile(`(?m)ids: \[(.*)\]$`).FindAllStringSubmatch(string(config), -1)
+	if len(lists) != 3 {
+		t.Errorf("found %d lists of programs, want those of archives, packages and images", len(lists))
+	}
+	for _, p := range []Program{Web, Kube, Proxy} {
+		m := regexp.MustCompile(`(?m)^ +id: ` + p.name() + `\n +dir: (\S+)\n +main: (\S+)\n +binary: ` + p.name() + `$`).FindStringSubmatch(string(config))
+		if m == nil || "./"+path.Join(m[1], m[2]) != string(p) {
+			t.Errorf("%s of %s is built from %q", p.name(), p, m)
+		}
+		for _, l := range lists {
+			if !slices.Contains(strings.Split(l[1], ", "), p.name()) {
+				t.Errorf("%s is not among %s", p.name(), l[1])
+			}
+		}
 	}
 }
 

@@ -1,8 +1,7 @@
 // Package proxyverb is the verb proxy: it runs a reverse proxy by a YAML file.
 //
-// The proxy is a program of its own, serve/proxy/gateway, which is built from tare's
-// source and kept in the cache. It is given the file as JSON. What it finds wrong it says
-// by paths, for which the verb finds line and column.
+// The proxy is a program of its own, serve/proxy/gateway. It is given the file as JSON. What
+// it finds wrong it says by paths, for which the verb finds line and column.
 package proxyverb
 
 import (
@@ -23,10 +22,8 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
-	"github.com/tarehq/tare/cmd/tare/internal/source"
+	"github.com/tarehq/tare/cmd/tare/internal/companion"
 	"github.com/tarehq/tare/internal/shape"
-	"github.com/tarehq/tare/lab/arm"
-	"github.com/tarehq/tare/lab/study"
 )
 
 // Command runs a reverse proxy.
@@ -74,7 +71,8 @@ tare reads the file again when it changes, and upon SIGHUP. A file with a mistak
 nothing. Open connections stay. SIGTERM and an interrupt end the proxy after the requests
 that have begun. SIGUSR2 has a new process take the listening sockets over, as --replace does.
 
-The first start builds the proxy from source, which needs Go.`
+A release has the proxy beside tare, as tare-proxy. Elsewhere the first start builds it from
+source, which needs Go.`
 }
 
 // Run serves until it is interrupted.
@@ -97,7 +95,7 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	if err != nil {
 		return err
 	}
-	program, err := build(ctx, t)
+	program, err := companion.Proxy.Find(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -161,18 +159,6 @@ func (f *file) mistakes(problems []problem) error {
 		return cli.Usage(guide, err)
 	}
 	return nil
-}
-
-// build returns the path of the proxy's program.
-func build(ctx context.Context, t *cli.Terminal) (string, error) {
-	slow := time.AfterFunc(2*time.Second, func() { t.Note("building the proxy from source …") })
-	defer slow.Stop()
-	b := &arm.Builder{FetchSource: source.Fetch}
-	p, err := b.Build(ctx, study.Arm{Go: "./serve/proxy/gateway"})
-	if err != nil {
-		return "", fmt.Errorf("building the proxy: %w", err)
-	}
-	return p.Path, nil
 }
 
 // show validates the file, and prints it if asked to.
@@ -294,7 +280,7 @@ func (c *Command) restart(ctx context.Context, t *cli.Terminal, s *serving) erro
 	if err != nil {
 		return err
 	}
-	program, err := build(ctx, t)
+	program, err := companion.Proxy.Find(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -302,7 +288,10 @@ func (c *Command) restart(ctx context.Context, t *cli.Terminal, s *serving) erro
 	if err != nil {
 		return err
 	}
-	if err := c.reload(t, next, data); err != nil {
+	stop := context.AfterFunc(ctx, func() { _ = next.cmd.Process.Kill() }) // it may be stuck
+	err = c.reload(t, next, data)
+	stop()
+	if err != nil {
 		_ = next.end() // it serves nothing
 		return err
 	}

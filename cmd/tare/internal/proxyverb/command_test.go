@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/companion"
 	"github.com/tarehq/tare/docs"
 	"github.com/tarehq/tare/internal/shape"
 
@@ -75,7 +76,7 @@ func TestMistakes(t *testing.T) {
 		{"listen:\n  - address: 8080\nroutes:\n  - path: /\n    upstrem: api\n",
 			"FILE:2:14: address: got the number 8080; want host:port, such as 127.0.0.1:8080 or :8080\n" +
 				"FILE:4:5: routes[0]: want one of upstream, split and redirect\n" +
-				"FILE:5:14: upstrem: there is no key \"upstrem\"; allowed: host, path, method, header, cookie, region, strip, upstream, split, redirect, guard, shadow"},
+				"FILE:5:14: upstrem: there is no key \"upstrem\"; allowed: host, path, method, header, cookie, region, strip, prepend, upstream, split, redirect, guard, shadow"},
 		{"listen: [\n", "FILE:1:9: not YAML: "},
 		{"listen: []\nlisten: []\n", "FILE:2:1: listen is there twice"},
 		{"", "FILE:1:1: the file is empty"},
@@ -123,7 +124,7 @@ func TestSchema(t *testing.T) {
 	needGo(t)
 	var out output
 	terminal := &cli.Terminal{Out: &out, Err: &out}
-	program, err := build(t.Context(), terminal)
+	program, err := companion.Proxy.Find(t.Context(), terminal)
 	if err != nil {
 		t.Fatal(err)
 	}
