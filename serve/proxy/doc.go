@@ -29,8 +29,8 @@
 //   - gRPC passes: upstreams with TLS are spoken to by HTTP/2 where they can, those of the
 //     scheme h2c without TLS.
 //
-// What is not: CONNECT, which is answered 501, unless [Connect] stands before and names where
-// it may lead; upgrades to other protocols than Options.Upgrades has.
+// What is not: CONNECT, which is answered 501, unless tunnel.Connect stands before and names
+// where it may lead; upgrades to other protocols than Options.Upgrades has.
 //
 // Do not use it with serve.Server.Reuse: a transport may read a request's header after
 // the handler has returned.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tarehq/tare/serve"
 	"github.com/tarehq/tare/serve/proxy"
+	"github.com/tarehq/tare/serve/proxy/tunnel"
 	"github.com/tarehq/tare/serve/servetest"
 )
 
@@ -513,7 +514,7 @@ func TestConnectTold(t *testing.T) {
 	}()
 	var open atomic.Int64
 	to, closed := l.Addr().String(), closedPort()
-	s := &serve.Server{Handler: &proxy.Connect{To: []string{to, closed}, Next: http.NotFoundHandler(), Open: &open}}
+	s := &serve.Server{Handler: &tunnel.Connect{To: []string{to, closed}, Next: http.NotFoundHandler(), Open: &open}}
 	s.Lenient.Connect = true
 	front := must(net.Listen("tcp", "127.0.0.1:0"))
 	go func() { _ = s.Serve(front) }()
@@ -553,7 +554,7 @@ func TestConnectTold(t *testing.T) {
 		}
 	}
 	w := httptest.NewRecorder()
-	(&proxy.Connect{}).ServeHTTP(w, httptest.NewRequest("CONNECT", to, nil))
+	(&tunnel.Connect{}).ServeHTTP(w, httptest.NewRequest("CONNECT", to, nil))
 	if w.Code != http.StatusNotImplemented {
 		t.Errorf("where it may lead nowhere: got %d, want 501", w.Code)
 	}

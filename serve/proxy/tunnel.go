@@ -7,10 +7,8 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/proxy/internal/fields"
+	"github.com/tarehq/tare/serve/proxy/tunnel"
 )
-
-// lastWords is how long one side of a tunnel may go on once the other has ended.
-const lastWords = 30 * time.Second
 
 // tunnel joins the two connections once the upstream has changed protocols.
 func (e *exchange) tunnel(a *attempt) {
@@ -37,28 +35,5 @@ func (e *exchange) tunnel(a *attempt) {
 	}
 	e.h.tunnels.Add(1)
 	defer e.h.tunnels.Add(-1)
-	join(client, ahead, upstream)
-}
-
-// join copies both ways until both have ended, or one and the time for last words.
-func join(client io.WriteCloser, ahead io.Reader, upstream io.ReadWriteCloser) {
-	ended := make(chan struct{}, 2)
-	carry := func(to io.WriteCloser, from io.Reader) {
-		_, err := io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, 8<<10))
-		half, ok := to.(interface{ CloseWrite() error })
-		if err != nil || !ok || half.CloseWrite() != nil {
-			client.Close()
-			upstream.Close()
-		}
-		ended <- struct{}{}
-	}
-	go carry(upstream, ahead)
-	go carry(client, upstream)
-	<-ended
-	late := time.AfterFunc(lastWords, func() {
-		client.Close()
-		upstream.Close()
-	})
-	<-ended
-	late.Stop()
+	tunnel.Join(client, ahead, upstream)
 }

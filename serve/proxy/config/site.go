@@ -15,6 +15,7 @@ import (
 	"github.com/tarehq/tare/serve/proxy"
 	"github.com/tarehq/tare/serve/proxy/internal/routing"
 	"github.com/tarehq/tare/serve/proxy/shadow"
+	"github.com/tarehq/tare/serve/proxy/tunnel"
 	"github.com/tarehq/tare/serve/router"
 )
 
@@ -257,7 +258,7 @@ func (f *File) handler(of func(Route) (http.Handler, error), around []Guard, tun
 	if err != nil {
 		return nil, err
 	}
-	h := &proxy.Connect{To: f.Connect, Next: rt, Open: tunnels}
+	h := &tunnel.Connect{To: f.Connect, Next: rt, Open: tunnels}
 	if len(around) == 0 {
 		return h, nil
 	}

@@ -1,7 +1,10 @@
-package proxy
+// Package tunnel joins connections, and answers CONNECT by tunnels to a few addresses.
+package tunnel
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -42,11 +45,11 @@ func (c *Connect) tunnel(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), connectTimeout)
 	to, err := new(net.Dialer).DialContext(ctx, "tcp", r.Host)
 	cancel()
-	switch {
-	case err != nil && isTimeout(err):
+	if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() {
 		refuse(w, http.StatusGatewayTimeout)
 		return
-	case err != nil:
+	}
+	if err != nil {
 		refuse(w, http.StatusBadGateway)
 		return
 	}
@@ -65,5 +68,34 @@ func (c *Connect) tunnel(w http.ResponseWriter, r *http.Request) {
 		c.Open.Add(1)
 		defer c.Open.Add(-1)
 	}
-	join(client, ahead, to)
+	Join(client, ahead, to)
+}
+
+// refuse answers with a status and its name.
+func refuse(w http.ResponseWriter, status int) { http.Error(w, http.StatusText(status), status) }
+
+// lastWords is how long one side of a tunnel may go on once the other has ended.
+const lastWords = 30 * time.Second
+
+// Join copies both ways until both have ended, or one and the time for last words.
+func Join(client io.WriteCloser, ahead io.Reader, upstream io.ReadWriteCloser) {
+	ended := make(chan struct{}, 2)
+	carry := func(to io.WriteCloser, from io.Reader) {
+		_, err := io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, 8<<10))
+		half, ok := to.(interface{ CloseWrite() error })
+		if err != nil || !ok || half.CloseWrite() != nil {
+			client.Close()
+			upstream.Close()
+		}
+		ended <- struct{}{}
+	}
+	go carry(upstream, ahead)
+	go carry(client, upstream)
+	<-ended
+	late := time.AfterFunc(lastWords, func() {
+		client.Close()
+		upstream.Close()
+	})
+	<-ended
+	late.Stop()
 }
