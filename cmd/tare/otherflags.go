@@ -14,7 +14,7 @@ func otherFlags() map[string]string {
 		"-z": "duration", "-X": "method", "-R": "rate", "-D": "body-file", "-Z": "body-file", "-p": "streams",
 		"--vus": "connections", "--concurrency": "connections", "--rps": "rate", "--qps": "rate", "--query-per-second": "rate",
 		"--iterations": "requests", "--disable-keepalive": "new-connections", "--data": "body", "--data-file": "body-file",
-		"--cacert": "ca", "-x": "proxy", "--unix-socket": "unix", "--http-version": "http2", "--request": "method", "--parallel": "streams",
+		"--cacert": "ca", "-x": "proxy", "--unix-socket": "unix", "-a": "user", "-A": "header", "--http-version": "http2", "--request": "method", "--parallel": "streams",
 	}
 }
 
@@ -29,6 +29,9 @@ func suggestFlags(verb *kong.Node, args []string) string {
 		ours := otherFlags()[name]
 		i := slices.IndexFunc(verb.Flags, func(f *kong.Flag) bool { return f.Name == ours })
 		known := slices.ContainsFunc(verb.Flags, func(f *kong.Flag) bool { return "--"+f.Name == name || f.Short != 0 && "-"+string(f.Short) == name })
+		if verb.Name == "load" && (name == "-L" || name == "--latency") && len(said) < 3 { // wrk's
+			said = append(said, "leave out "+name+": percentiles are always shown")
+		}
 		if i < 0 || known || len(said) == 3 {
 			continue
 		}
