@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -8,23 +9,27 @@ import (
 
 	"github.com/tarehq/tare/lab/answer"
 	"github.com/tarehq/tare/lab/arm"
+	"github.com/tarehq/tare/lab/inside"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 )
 
 // Answer is what an arm answered to a target before any load.
 type Answer struct {
-	Arm    string
-	Addr   string // host:port at which it was found
-	Target study.Target
-	Status int
-	Length int64  // of the body, in bytes
-	SHA256 string // of the body
-	Stable bool   // a second answer of the same process had the same status and body
+	Arm           string
+	Addr          string // host:port at which it was found
+	Target        study.Target
+	answer.Answer      // of its body the beginning
+	Stable        bool // a second answer of the same process had the same status and body
+	PID           int  // of the process; 0: it runs elsewhere
+	Profiled      bool // the process exposes net/http/pprof
 
 	Startup time.Duration // of the process, to its first answer; 0 for a URL
 	Ending  time.Duration // of the process, after it was asked to end; 0 for a URL
 }
+
+// keptBytes of a body are kept, to show by what others differ.
+const keptBytes = 4 << 10
 
 // Same reports whether two answers have the same status and body.
 func (a Answer) Same(b Answer) bool { return a.Status == b.Status && a.SHA256 == b.SHA256 }
@@ -72,13 +77,15 @@ func (r *runner) answersOf(ctx context.Context, name string, w study.Workload) (
 			all[i].Ending = ended
 		}
 	}()
+	pid, profiled := s.pid(ctx), inside.Exposed(ctx, s.proc) != nil
 	for _, g := range w.Targets {
 		first, stable, err := answer.FetchTwice(ctx, s.proc.URL(), g)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Answer{Arm: name, Addr: s.proc.Addr(), Target: g, Status: first.Status, Length: first.Length, SHA256: first.SHA256,
-			Stable: stable, Startup: time.Duration(t.Metrics["startup"])})
+		first.Body = bytes.Clone(first.Body[:min(len(first.Body), keptBytes)])
+		all = append(all, Answer{Arm: name, Addr: s.proc.Addr(), Target: g, Answer: first, Stable: stable, PID: pid, Profiled: profiled,
+			Startup: time.Duration(t.Metrics["startup"])})
 	}
 	return all, nil
 }

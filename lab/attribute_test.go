@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
+	"net/http/httptest"
+	"net/http/pprof"
 	"strings"
 	"testing"
 	"time"
@@ -217,5 +220,34 @@ func TestAttributeWithoutTruth(t *testing.T) {
 	}
 	if len(run.Captures) == 0 {
 		t.Error("no captures, want some")
+	}
+}
+
+// What runs already, and knows nothing of tare, is profiled by what it exposes.
+func TestAttributeExposed(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") })
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	s := small(t)
+	s.Arms, s.Twin, s.Workloads = []study.Arm{{Name: "a", URL: srv.URL}, {Name: "b", URL: srv.URL}}, false, s.Workloads[:1]
+	s.AA = true
+	s.Attribute = study.Attribute{For: time.Second, Repeat: 1, Workloads: map[string][]study.Source{"closed": {study.Pprof}}}
+	o := options(t, s)
+	o.Blocks = 1
+	run, err := lab.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range run.Captures {
+		if len(c.Seen) != 1 || c.Seen[0].Bill.CPU <= 0 || c.Seen[0].Bill.Bytes <= 0 {
+			t.Errorf("capture of %s: %q, seen %+v, want CPU time and bytes", c.Arm, c.Invalid, c.Seen)
+		}
+	}
+	answers, err := lab.Answers(t.Context(), lab.Options{Study: s, Builder: o.Builder})
+	if err != nil || len(run.Captures) != 2 || len(answers) != 2 || !answers[0].Profiled || string(answers[0].Body) != "hello" {
+		t.Errorf("%d captures, answers %+v, %v, want two of each, known to expose profiles", len(run.Captures), answers, err)
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -348,7 +349,11 @@ func fact(all []record.Fact, name string) string {
 }
 
 func identify(p *arm.Program) record.Program {
-	return record.Program{Path: filepath.Base(p.Path), BuildID: p.BuildID, Go: p.Go, Modules: p.Modules, Args: p.Args}
+	one := record.Program{Path: filepath.Base(p.Path), BuildID: p.BuildID, Go: p.Go, Modules: p.Modules, Args: p.Args}
+	if info, err := os.Stat(p.Path); err == nil && p.Go != "" {
+		one.Size = info.Size()
+	}
+	return one
 }
 
 // sameCPUs refuses to go on with a run on other CPUs, since its record has one

@@ -14,69 +14,40 @@ import (
 	"github.com/tarehq/tare/cost/exectrace"
 	"github.com/tarehq/tare/cost/pprof"
 	"github.com/tarehq/tare/lab/arm"
+	"github.com/tarehq/tare/lab/inside"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 )
 
-// profileRate is how many samples a second of CPU time are asked for: as many as
-// kernels usually have ticks. Where there are fewer, the profile's nanoseconds
-// are too few, which scaling to the process's CPU time sets right.
-const profileRate = 250
-
 // profiler is the Go runtime's profiler of CPU and allocations.
 type profiler struct {
-	s       *session
-	earlier *pprof.Profile // allocations before the load
-	cpu     []byte
+	s   *session
+	rec *inside.Recorder
 }
 
 func (p *profiler) prepare(ctx context.Context) (err error) {
-	p.earlier, err = p.heap(ctx)
+	p.rec, err = inside.New(ctx, p.s.proc)
 	return err
 }
 
-func (p *profiler) watch(ctx context.Context, d time.Duration) (err error) {
-	p.cpu, err = p.s.proc.CPUProfile(ctx, d, profileRate)
-	return err
-}
-
-// heap is what the process has allocated so far. The collector publishes it, so
-// it runs first.
-func (p *profiler) heap(ctx context.Context) (*pprof.Profile, error) {
-	if err := p.s.proc.GC(ctx); err != nil {
-		return nil, err
-	}
-	raw, err := p.s.proc.Profile(ctx, "heap", 0)
-	if err != nil {
-		return nil, err
-	}
-	return pprof.Read(bytes.NewReader(raw))
-}
+func (p *profiler) watch(ctx context.Context, d time.Duration) error { return p.rec.Watch(ctx, d) }
 
 func (p *profiler) readProfiles(ctx context.Context, c *record.Capture) (record.Seen, []record.Profile, error) {
 	seen := record.Seen{Source: study.Pprof}
-	later, err := p.heap(ctx)
-	if err != nil {
-		return seen, nil, err
-	}
-	allocs, err := later.Since(p.earlier)
-	if err != nil {
-		return seen, nil, err
-	}
-	cpu, err := pprof.Read(bytes.NewReader(p.cpu))
+	taken, err := p.rec.Profiles(ctx)
 	if err != nil {
 		return seen, nil, err
 	}
 	var kept bytes.Buffer
-	if err := allocs.Write(&kept); err != nil {
+	if err := taken.Allocs.Write(&kept); err != nil {
 		return seen, nil, fmt.Errorf("keeping the allocation profile: %w", err)
 	}
-	if len(cpu.Stacks) == 0 {
+	if len(taken.CPU.Stacks) == 0 {
 		return seen, nil, errNothingSeen
 	}
-	seen.Bill, seen.Share = bill(study.Pprof, c, cpu, allocs)
+	seen.Bill, seen.Share = bill(study.Pprof, c, taken.CPU, taken.Allocs)
 	return seen, []record.Profile{
-		{Source: study.Pprof, Kind: "cpu", Data: p.cpu}, {Source: study.Pprof, Kind: "allocs", Data: kept.Bytes()},
+		{Source: study.Pprof, Kind: "cpu", Data: taken.RawCPU}, {Source: study.Pprof, Kind: "allocs", Data: kept.Bytes()},
 	}, nil
 }
 

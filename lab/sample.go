@@ -8,6 +8,7 @@ import (
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
+	"github.com/tarehq/tare/cost/capture"
 	"github.com/tarehq/tare/cost/pprof"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
@@ -16,11 +17,13 @@ import (
 // sampler is the kernel, which looks at any process.
 type sampler struct {
 	s    *session
+	pid  int // 0: not known
 	seen *bpf.Profile
 }
 
 // prepare tries whether this system can at all.
-func (k *sampler) prepare(context.Context) error {
+func (k *sampler) prepare(ctx context.Context) error {
+	k.pid = k.s.pid(ctx)
 	w, err := k.start()
 	if err != nil {
 		return err
@@ -32,11 +35,22 @@ func (k *sampler) prepare(context.Context) error {
 }
 
 func (k *sampler) start() (*bpf.Sampler, error) {
-	pid := k.s.proc.PID()
-	if pid == 0 {
+	if k.pid == 0 {
 		return nil, fmt.Errorf("the arm is a URL, its process is not known: %w", cost.ErrNotSupported)
 	}
-	return bpf.Start(bpf.Options{PID: pid})
+	return bpf.Start(bpf.Options{PID: k.pid})
+}
+
+// pid is the process's number, also of one on this machine that runs already; 0 is unknown.
+func (s *session) pid(ctx context.Context) int {
+	if pid := s.proc.PID(); pid != 0 {
+		return pid
+	}
+	pid, err := capture.Service{URL: s.proc.URL()}.Process(ctx)
+	if err != nil {
+		return 0 // it is another machine's or another user's
+	}
+	return pid
 }
 
 func (k *sampler) watch(ctx context.Context, d time.Duration) error {

@@ -83,6 +83,22 @@ func (s *Service) Live(ctx context.Context) (*Profile, error) {
 	return s.now(ctx, "heap", Live)
 }
 
+// Allocated profiles all that the service allocated since it began. The service collects its
+// garbage twice for it: the runtime publishes what was allocated with a later collection.
+func (s *Service) Allocated(ctx context.Context) (*Profile, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	collect := url.Values{"gc": {"1"}}
+	if _, err := s.ask(ctx, "heap", collect); err != nil {
+		return nil, err
+	}
+	body, err := s.ask(ctx, "heap", collect)
+	if err != nil {
+		return nil, err
+	}
+	return s.as(body, Allocs, "heap")
+}
+
 // Goroutines profiles where the goroutines are.
 func (s *Service) Goroutines(ctx context.Context) (*Profile, error) {
 	return s.now(ctx, "goroutine", Goroutines)

@@ -128,6 +128,36 @@ func TestLive(t *testing.T) {
 	held = nil
 }
 
+// TestAllocated wants what was allocated just now, though no collection has come since.
+func TestAllocated(t *testing.T) {
+	s := find(t, service(t).URL)
+	before, err := s.Allocated(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	held = make([]byte, 32<<20)
+	held = nil
+	after, err := s.Allocated(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	since, err := after.Since(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bytes float64
+	for _, st := range since.Stacks {
+		for _, f := range st.Frames {
+			if strings.HasSuffix(f.Func, ".TestAllocated") {
+				bytes += st.Value
+			}
+		}
+	}
+	if bytes < 32<<20 || bytes > 40<<20 { // it also allocates to ask
+		t.Errorf("%g bytes allocated by this test between the profiles, want 32 MiB and a little", bytes)
+	}
+}
+
 // TestContention has two goroutines want one lock, and wants the one that held
 // it named.
 func TestContention(t *testing.T) {

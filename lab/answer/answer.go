@@ -65,6 +65,46 @@ func Check(v study.Verify, a Answer) error {
 	return nil
 }
 
+// mostShown is how many bytes of a body a difference shows.
+const mostShown = 40
+
+// Difference says in what an answer differs from another one to the same request: status,
+// kind of content, or body, of which it shows where the two part. It is "" if they agree in
+// these.
+func (a Answer) Difference(from Answer) string {
+	if a.Status != from.Status {
+		return fmt.Sprintf("status %d, not %d", a.Status, from.Status)
+	}
+	for _, name := range []string{"Content-Type", "Content-Encoding"} {
+		if got, want := a.Header.Get(name), from.Header.Get(name); got != want {
+			return fmt.Sprintf("%s %q, not %q", name, got, want)
+		}
+	}
+	if a.SHA256 == from.SHA256 {
+		return ""
+	}
+	at, most := 0, min(len(a.Body), len(from.Body))
+	for at < most && a.Body[at] == from.Body[at] {
+		at++
+	}
+	text := unit.Plural(a.Length, "byte")
+	if a.Length != from.Length {
+		text += fmt.Sprintf(", not %d", from.Length)
+	}
+	if at == len(a.Body) && at == len(from.Body) {
+		return text // they part behind what is known
+	}
+	return fmt.Sprintf("%s: from byte %d on %s, not %s", text, at+1, beginning(a.Body[at:]), beginning(from.Body[at:]))
+}
+
+// beginning quotes the first bytes of a body.
+func beginning(body []byte) string {
+	if len(body) > mostShown {
+		return fmt.Sprintf("%q…", body[:mostShown])
+	}
+	return fmt.Sprintf("%q", body)
+}
+
 // Ask sends one request on a connection of its own and checks the answer.
 func Ask(ctx context.Context, base string, g study.Target) error {
 	a, err := Fetch(ctx, base, g)

@@ -69,3 +69,31 @@ func TestUnlikeHeader(t *testing.T) {
 		}
 	}
 }
+
+func TestDifference(t *testing.T) {
+	text := func(kind, body string) answer.Answer {
+		return answer.New(&http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {kind}}}, []byte(body))
+	}
+	other := func(a answer.Answer, change func(*answer.Answer)) answer.Answer {
+		change(&a)
+		return a
+	}
+	hello := text("text/plain", "hello, all")
+	for _, tt := range []struct {
+		name string
+		a    answer.Answer
+		want string
+	}{
+		{"same", hello, ""},
+		{"status", other(hello, func(a *answer.Answer) { a.Status = 404 }), "status 404, not 200"},
+		{"kind", text("text/html", "hello, all"), `Content-Type "text/html", not "text/plain"`},
+		{"one byte", text("text/plain", "hello, All"), `10 bytes: from byte 8 on "All", not "all"`},
+		{"shorter", text("text/plain", "hello"), `5 bytes, not 10: from byte 6 on "", not ", all"`},
+		{"long", text("text/plain", strings.Repeat("x", 99)), `99 bytes, not 10: from byte 1 on "` + strings.Repeat("x", 40) + `"…, not "hello, all"`},
+		{"behind what is kept", other(hello, func(a *answer.Answer) { a.SHA256 = "00" }), "10 bytes"},
+	} {
+		if got := tt.a.Difference(hello); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}

@@ -67,10 +67,9 @@ type Program struct {
 	file os.FileInfo // of Path when it was identified; nil: it was not
 }
 
-// StartOptions say how a program is started. In its arguments ${TARE_ADDR},
-// ${TARE_HOST}, ${TARE_PORT}, ${TARE_CONTROL} and ${TARE_DIR}, a temporary
-// directory of the trial, are expanded; the first and the last two are in its
-// environment, too.
+// StartOptions say how a program is started. In its arguments and settings ${TARE_ADDR},
+// ${TARE_HOST}, ${TARE_PORT}, ${TARE_CONTROL} and ${TARE_DIR}, a temporary directory of
+// the trial, are expanded; the first and the last two are in its environment, too.
 type StartOptions struct {
 	Addr string // host:port; "" = a free port of Host
 	Host string // "" = 127.0.0.1

@@ -14,9 +14,9 @@ import (
 // tcpListen is the kernel's number of the state LISTEN.
 const tcpListen = 10
 
-// listening returns the addresses, host:port, on which the arm and its descendants
+// Listening returns the addresses, host:port, on which the arm and its descendants
 // listen, the one that it was told first. One on every address is asked on 127.0.0.1.
-func (a *Process) listening() ([]string, error) {
+func (a *Process) Listening() ([]string, error) {
 	if err := a.alive(); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ package arm
 
 import "fmt"
 
-func (a *Process) listening() ([]string, error) {
+// Listening returns ErrNotSupported.
+func (a *Process) Listening() ([]string, error) {
 	return nil, fmt.Errorf("the kernel is not asked for ports here: have the program listen where TARE_ADDR says: %w", ErrNotSupported)
 }

@@ -154,7 +154,9 @@ func (a *Process) prepare(p Program, o StartOptions) error {
 	if len(o.CPUs) > 0 {
 		a.cmd.Env = append(a.cmd.Env, "GOMAXPROCS="+strconv.Itoa(len(o.CPUs)))
 	}
-	a.cmd.Env = append(a.cmd.Env, p.Env...)
+	for _, setting := range p.Env {
+		a.cmd.Env = append(a.cmd.Env, expand.Replace(setting))
+	}
 	a.cmd.Dir = o.Dir
 	if a.cmd.Dir == "" {
 		a.cmd.Dir = p.Dir

@@ -26,12 +26,13 @@ import (
 func TestStartGivesWhatWasPromised(t *testing.T) {
 	a := begin(t, "serves", arm.Program{
 		Args: []string{"-listen=${TARE_ADDR}", "${TARE_HOST}", "${TARE_PORT}", "$TARE_ADDR"},
-		Env:  []string{"COLOUR=blue"},
+		Env:  []string{"COLOUR=blue", "WHERE=on ${TARE_PORT}"},
 	}, arm.StartOptions{})
 	host, port, _ := strings.Cut(a.Addr(), ":")
 	for path, want := range map[string]string{
 		"/args":                   "-listen=" + a.Addr() + " " + host + " " + port + " $TARE_ADDR",
 		"/env?name=COLOUR":        "blue",
+		"/env?name=WHERE":         "on " + port,
 		"/env?name=TARE_ADDR":     a.Addr(),
 		"/env?name=TARE_CONTROL":  asks(t, a, "/env?name=TARE_DIR") + "/control",
 		"/wd":                     asks(t, a, "/env?name=TARE_DIR"),

@@ -92,7 +92,7 @@ func (a *Process) Locate(ctx context.Context, try func(ctx context.Context, base
 	if a.listen == "" {
 		return try(ctx, a.url)
 	}
-	addrs, err := a.listening()
+	addrs, err := a.Listening()
 	if err != nil {
 		return fmt.Errorf("finding where it listens: %w", err)
 	}

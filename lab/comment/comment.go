@@ -107,17 +107,70 @@ func summary(s *Source) doc.Page {
 		}
 	}
 	owners := ownersTable(s)
-	p.Add(metricsTable(s, mostRows-len(owners.Rows)))
-	switch {
-	case len(owners.Rows) > 0:
-		p.Add(owners)
-	case len(s.Changes) == 0:
-		p.Add(doc.Note("The run took no profiles, so it does not show which owners changed."))
-	default:
-		p.Add(doc.Note("No owner's cost differs by more than chance."))
-	}
+	p.Add(metricsTable(s, mostRows-len(owners.Rows)), ownersOf(s, owners))
 	p.Add(repeat(cmp.Or(report.ShellLine(s.Command), report.ShellLine(a.Manifest.Command))))
 	return p
+}
+
+// ownersOf is the table of owners, or why it has no rows.
+func ownersOf(s *Source, owners doc.Table) doc.Block {
+	switch {
+	case len(owners.Rows) > 0:
+		return owners
+	case len(s.Changes) == 0:
+		return doc.Note("The run took no profiles, so it does not show which owners changed.")
+	default:
+		return doc.Note("No owner's cost differs by more than chance.")
+	}
+}
+
+// Ending is what a terminal shows last: the owners whose cost changed, the sizes of the
+// programs, and a sentence for each metric that was asked for.
+func Ending(s Source) doc.Page {
+	var p doc.Page
+	p.Add(doc.Heading{Level: 2, Text: "Verdict"}, ownersOf(&s, ownersTable(&s)))
+	if text := sizesOf(s.Analysis); text != "" {
+		p.Add(doc.Note(text))
+	}
+	if len(s.Gates) == 0 {
+		p.Add(doc.Paragraph{Text: doc.Spans{{Text: s.Analysis.Headline, Strong: true}}})
+		return p
+	}
+	var l doc.List
+	for i := range s.Gates {
+		l.Items = append(l.Items, doc.Spans{{Text: sentence(&s.Gates[i]), Strong: true}})
+	}
+	p.Add(l)
+	return p
+}
+
+// sizesOf says how large the built programs are; "" if the control is not known to be one.
+func sizesOf(a *verdict.Analysis) string {
+	m := &a.Manifest
+	control := m.Programs[m.Study.Control].Size
+	if control == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("Size of the program: %s %s", m.Study.Control, unit.Format(float64(control), unit.Bytes))
+	for _, arm := range m.Study.Arms {
+		if size := m.Programs[arm.Name].Size; size > 0 && arm.Name != m.Study.Control {
+			text += fmt.Sprintf(", %s %s (%s)", arm.Name, unit.Format(float64(size), unit.Bytes), unit.Change(float64(size)/float64(control)-1))
+		}
+	}
+	return text + "."
+}
+
+// sentence says what became of one budget.
+func sentence(g *verdict.Gated) string {
+	word := map[bound.Outcome]string{bound.Held: "Passed", bound.Failed: "Failed", bound.Inconclusive: "Inconclusive"}[g.Result]
+	what := g.Metric.Title
+	if g.Arm != "" {
+		what += " of " + g.Arm
+	}
+	if g.Withheld != "" {
+		return fmt.Sprintf("%s: %s: %s", word, what, g.Withheld)
+	}
+	return fmt.Sprintf("%s: %s is %s (%s), budget %s", word, what, g.Figure(), g.Range(), unit.Change(g.Budget))
 }
 
 func repeat(command string) doc.Paragraph {
@@ -137,8 +190,7 @@ func outcome(gates []verdict.Gated) string {
 	}
 	switch all := unit.Plural(len(gates), "budget"); {
 	case len(failed) == 1:
-		g := &failed[0]
-		return fmt.Sprintf("Failed: %s of %s is %s (%s), budget %s", g.Metric.Title, g.Arm, g.Figure(), g.Range(), unit.Change(g.Budget))
+		return sentence(&failed[0])
 	case len(failed) > 1:
 		return fmt.Sprintf("Failed: %d of %s are exceeded", len(failed), all)
 	case len(open) > 0:

@@ -168,6 +168,36 @@ func TestWorstFirst(t *testing.T) {
 	}
 }
 
+// The ending has a sentence for each budget, or the headline, and the owners that differ.
+func TestEnding(t *testing.T) {
+	text := func(s comment.Source) string {
+		var b strings.Builder
+		if err := doc.Text(&b, comment.Ending(s), doc.TextOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	s := comment.Source{Analysis: analyse(t, 1.11), Changes: []comment.Change{changed("api", 1)}}
+	got := text(s)
+	if !strings.HasSuffix(got, s.Analysis.Headline+"\n") || !strings.Contains(got, "audit0.(*handler).ServeHTTP") || strings.Contains(got, "main.orders") {
+		t.Errorf("got\n%s\nwant the owner that differs and the headline last", got)
+	}
+	s.Gates = s.Analysis.Gate([]verdict.Budget{{Metric: "cpu_per_request", Harm: 0.05}, {Metric: "alloc_bytes", Harm: 0.05}, {Metric: "rss_peak", Harm: 0.05}})
+	for _, want := range []string{"- Failed: CPU per request of api is +1", "- Passed: memory at the peak (RSS) of api is ", "- Inconclusive: allocated per request"} {
+		if got := text(s); !strings.Contains(got, want) {
+			t.Errorf("got\n%s\nwant a line %q", got, want)
+		}
+	}
+	s.Analysis.Manifest.Programs = map[string]record.Program{"api@main": {Size: 8 << 20}, "api": {Size: 9 << 20}}
+	if got := text(s); !strings.Contains(got, "Size of the program: api@main 8.00 MiB, api 9.00 MiB (+12.5 %).") {
+		t.Errorf("got\n%s\nwant the sizes of the programs", got)
+	}
+	s.Changes = nil
+	if got := text(s); !strings.Contains(got, "took no profiles") {
+		t.Errorf("got\n%s\nwant it to say that there are no profiles", got)
+	}
+}
+
 func TestEqual(t *testing.T) {
 	var b strings.Builder
 	e := comment.Equal{Study: "ab", Control: "api@main", BuildID: strings.Repeat("5e", 32), Command: []string{"tare", "ab", "./a@main", "./a"}}

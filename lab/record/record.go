@@ -56,6 +56,7 @@ type Manifest struct {
 type Program struct {
 	Path    string            `json:"path,omitzero"` // base name only
 	BuildID string            `json:"build_id,omitzero"`
+	Size    int64             `json:"size,omitzero"`    // bytes, of a Go program
 	Go      string            `json:"go,omitzero"`      // toolchain version
 	Modules map[string]string `json:"modules,omitzero"` // versions of the modules built in
 	Args    []string          `json:"args,omitzero"`

@@ -86,7 +86,7 @@ func environment(m *record.Manifest) doc.Table {
 
 // programs are what the arms ran, and the modules that they were built from.
 func programs(m *record.Manifest) []doc.Block {
-	t := doc.Table{Caption: "The programs", Unlabelled: true, Columns: []doc.Column{{Head: "arm", Key: true}, {Head: "program"}, {Head: "Go"}, {Head: "build ID"}}}
+	t := doc.Table{Caption: "The programs", Unlabelled: true, Columns: []doc.Column{{Head: "arm", Key: true}, {Head: "program"}, {Head: "size", Right: true}, {Head: "Go"}, {Head: "build ID"}}}
 	var modules doc.Terms
 	for _, arm := range m.Study.Arms {
 		p, ok := m.Programs[arm.Name]
@@ -97,7 +97,8 @@ func programs(m *record.Manifest) []doc.Block {
 		if arm.Title != "" {
 			name.Notes = []string{arm.Title}
 		}
-		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{name, {Text: strings.TrimSpace(p.Path + " " + ShellLine(p.Args)), Code: true}, {Text: p.Go}, {Text: p.BuildID, Code: true}}})
+		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{name, {Text: strings.TrimSpace(p.Path + " " + ShellLine(p.Args)), Code: true},
+			{Text: unit.Some(float64(p.Size), unit.Bytes)}, {Text: p.Go}, {Text: p.BuildID, Code: true}}})
 		var of []string
 		for _, module := range slices.Sorted(maps.Keys(p.Modules)) {
 			of = append(of, module+" "+p.Modules[module])

@@ -48,7 +48,7 @@ type runFlags struct {
 	Threshold   cli.Percent   `default:"1%" help:"Smallest difference that matters."`
 	Connections int           `short:"c" default:"64" help:"Number of connections."`
 	Rate        string        `short:"r" default:"50%" help:"Requests a second to each service, or a share of the slowest one's capacity (50%). 0 sends the next request at each response." placeholder:"RATE"`
-	Why         bool          `default:"true" negatable:"" help:"Attribute the difference in CPU to owners afterwards, by eBPF. Needs Linux and root."`
+	Why         bool          `default:"true" negatable:"" help:"Attribute the difference in CPU to owners afterwards: by eBPF as root on Linux, else by net/http/pprof if every service has it."`
 	runs.TrialFlags
 }
 
@@ -85,22 +85,25 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 	builder := runs.NewBuilder(c.Measure.Module)
 	answers, err := p.AskServices(ctx, t, builder)
 	if equal := (*lab.EqualError)(nil); errors.As(err, &equal) {
-		t.Note("every service is the same program as %s (SHA-256 %.12s…): nothing is measured", equal.Control, equal.BuildID)
-		budgets, _ := c.Output.Max.List() // check has seen them
-		return c.Output.PublishSame(ctx, t, comment.Equal{Study: p.Name, Control: equal.Control, BuildID: equal.BuildID, Command: c.args}, budgets)
+		return c.Output.showSame(ctx, t, comment.Equal{Study: p.Name, Control: equal.Control, BuildID: equal.BuildID, Command: c.args})
 	}
 	if err != nil {
 		return runs.Explain(compose.Explain(err))
 	}
-	differences, err := p.Settle(answers, c.Ask.Status)
+	for i := 0; i < len(answers); i += len(p.Targets) { // those of a service stand together
+		if a := answers[i]; a.Startup > 0 {
+			t.Note("%s answered on %s after %s", a.Arm, a.Addr, a.Startup.Round(100*time.Microsecond))
+		}
+	}
+	warnings, err := p.Settle(answers, c.Ask.Status)
 	if err != nil {
 		return err
 	}
-	for _, d := range differences {
-		t.Note("warning: %s", d)
+	for _, w := range warnings {
+		t.Note("warning: %s", w)
 	}
-	t.Note("%s", p.Fit(c.Measure.Budget, longestRestart(answers)))
-	s, err := p.Study(command)
+	c.explainWhy(t, p, answers, runtime.GOOS == "linux" && os.Geteuid() == 0)
+	s, err := c.schedule(t, p, answers, command)
 	if err != nil {
 		return err
 	}
@@ -108,6 +111,34 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 		return err
 	}
 	return c.measure(ctx, t, s, builder)
+}
+
+// explainWhy chooses by what the difference is explained: the kernel, which sees every
+// process of this machine, or else the profiles that all of the services expose.
+func (c *Cmd) explainWhy(t *cli.Terminal, p *compose.Plan, answers []lab.Answer, root bool) {
+	switch {
+	case !c.Measure.Why:
+	case root && !slices.ContainsFunc(answers, func(a lab.Answer) bool { return a.PID == 0 }):
+		p.Capture = study.EBPF
+	case !slices.ContainsFunc(answers, func(a lab.Answer) bool { return !a.Profiled }):
+		p.Capture = study.Pprof
+	case root:
+		t.Note("who spends the CPU will not be known: that needs services on this machine, or net/http/pprof in every one")
+	default:
+		t.Note("who spends the CPU will not be known: that needs root on Linux, or net/http/pprof in every service")
+	}
+}
+
+// schedule plans the blocks, says how many they are and what they can detect, and returns
+// the study.
+func (c *Cmd) schedule(t *cli.Terminal, p *compose.Plan, answers []lab.Answer, command string) (*study.Study, error) {
+	said, blocks := p.Fit(c.Measure.Budget, longestRestart(answers))
+	t.Note("%s", said)
+	s, err := p.Study(command)
+	if err == nil && blocks > 0 {
+		runs.AnnounceEffect(t, s, blocks)
+	}
+	return s, err
 }
 
 // plan reads the command line.
@@ -133,9 +164,6 @@ func (c *Cmd) plan() (*compose.Plan, error) {
 		if slices.ContainsFunc(p.Arms, func(a compose.Service) bool { return a.URL != "" }) {
 			p.Metric = "response_p50" // nothing else is known of what runs elsewhere
 		}
-	}
-	if c.Measure.Why && runtime.GOOS == "linux" && os.Geteuid() == 0 {
-		p.Capture = string(study.EBPF)
 	}
 	return p, nil
 }

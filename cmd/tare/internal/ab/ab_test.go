@@ -11,6 +11,8 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/compose"
+	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/study"
 )
 
 // program makes a folder with a Go file below the working directory of the test.
@@ -67,8 +69,34 @@ func TestFewestBlocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if said := p.Fit(time.Second, 0); p.Looks[len(p.Looks)-1] != want || !strings.Contains(said, "too short") {
+		if said, blocks := p.Fit(time.Second, 0); p.Looks[len(p.Looks)-1] != want || blocks != 0 || !strings.Contains(said, "too short") {
 			t.Errorf("%d services: looks at %v blocks, want %d at last: %s", services, p.Looks, want, said)
+		}
+	}
+}
+
+// The kernel explains what runs on this machine, to root; else what the services expose.
+func TestExplainWhy(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		root, off bool
+		answers   []lab.Answer
+		want      study.Source
+		said      string
+	}{
+		{"root", true, false, []lab.Answer{{PID: 7}, {PID: 8, Profiled: true}}, study.EBPF, ""},
+		{"not asked for", true, true, []lab.Answer{{PID: 7}}, "", ""},
+		{"exposed", false, false, []lab.Answer{{PID: 7, Profiled: true}, {PID: 8, Profiled: true}}, study.Pprof, ""},
+		{"exposed elsewhere", true, false, []lab.Answer{{PID: 7, Profiled: true}, {Profiled: true}}, study.Pprof, ""},
+		{"one exposed", false, false, []lab.Answer{{PID: 7, Profiled: true}, {PID: 8}}, "", "needs root"},
+		{"elsewhere", true, false, []lab.Answer{{PID: 7, Profiled: true}, {}}, "", "services on this machine"},
+	} {
+		var said strings.Builder
+		p := &compose.Plan{}
+		c := &Cmd{Measure: runFlags{Why: !tt.off}}
+		c.explainWhy(&cli.Terminal{Err: &said}, p, tt.answers, tt.root)
+		if p.Capture != tt.want || !strings.Contains(said.String(), tt.said) || tt.said == "" && said.Len() > 0 {
+			t.Errorf("%s: by %q, and said %q; want %q and %q", tt.name, p.Capture, &said, tt.want, tt.said)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/comment"
+	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats/bound"
@@ -51,6 +52,27 @@ func (o *outputFlags) save(text string) error {
 	})
 }
 
+// showSame says that all services are the same program, which passes any budget.
+func (o *outputFlags) showSame(ctx context.Context, t *cli.Terminal, same comment.Equal) error {
+	headline := fmt.Sprintf("every service is the same program as %s (SHA-256 %.12s…): nothing is measured", same.Control, same.BuildID)
+	t.NoteLine(headline)
+	if o.JSON {
+		err := t.JSON(struct {
+			Schema   int    `json:"schema"`
+			Study    string `json:"study"`
+			Control  string `json:"control"`
+			Headline string `json:"headline"`
+			Decided  bool   `json:"decided"`
+			Equal    string `json:"equal"` // SHA-256 of the program
+		}{report.JSONSchema, same.Study, same.Control, headline, true, same.BuildID})
+		if err != nil {
+			return err
+		}
+	}
+	budgets, _ := o.Max.List() // check has seen them
+	return o.PublishSame(ctx, t, same, budgets)
+}
+
 // measure runs the study and shows what came of it.
 func (c *Cmd) measure(ctx context.Context, t *cli.Terminal, s *study.Study, builder *arm.Builder) error {
 	session := &runs.Session{
@@ -62,7 +84,10 @@ func (c *Cmd) measure(ctx context.Context, t *cli.Terminal, s *study.Study, buil
 	var gates []verdict.Gated
 	a, err := session.Conclude(t, run, compose.Explain(err), func(a *verdict.Analysis) error {
 		gates = a.Gate(budgets)
-		return runs.Print(t, a, c.Output.JSON)
+		if err := runs.Print(t, a, c.Output.JSON); err != nil || c.Output.JSON {
+			return err
+		}
+		return publish.PrintEnding(t, publish.Result{Run: run, Analysis: a, Gates: gates})
 	})
 	if err != nil {
 		return err

@@ -145,10 +145,10 @@ func (p *Plan) AskServices(ctx context.Context, t *cli.Terminal, builder *arm.Bu
 	return lab.Answers(ctx, lab.Options{Study: s, Builder: builder, Progress: func(e lab.Event) { progress.Draw(e.Text) }})
 }
 
-// Settle takes from the services' answers what makes an answer correct, and returns how
-// the services differ. It is an error if they do not do the same: then there is nothing
-// to compare.
-func (p *Plan) Settle(answers []lab.Answer, status int) (differences []string, err error) {
+// Settle takes from the services' answers what makes an answer correct, and returns what
+// to warn of: how the services differ, and redirects. It is an error if they do not do the
+// same: then there is nothing to compare.
+func (p *Plan) Settle(answers []lab.Answer, status int) (warnings []string, err error) {
 	for i := range p.Targets {
 		one := &p.Targets[i]
 		control := answers[i] // the control's come first
@@ -169,14 +169,17 @@ func (p *Plan) Settle(answers []lab.Answer, status int) (differences []string, e
 					fmt.Errorf("%s answers %s with status %d, want %d", a.Arm, what, a.Status, one.Verify.Status))
 			}
 			same = same && a.Stable && a.Same(control)
-			if a.Stable && control.Stable && !a.Same(control) {
-				differences = append(differences, fmt.Sprintf("%s answers %s with other content than %s (%d bytes, not %d): they may not do the same work",
-					a.Arm, what, control.Arm, a.Length, control.Length))
+			if d := a.Difference(control.Answer); a.Stable && control.Stable && d != "" {
+				warnings = append(warnings, fmt.Sprintf("%s answers %s with other content than %s, so they may not do the same work: %s", a.Arm, what, control.Arm, d))
 			}
+		}
+		if one.Verify.Status/100 == 3 && status == 0 {
+			warnings = append(warnings, fmt.Sprintf("%s answers %s with status %d, a redirect to %q, and only the redirect is measured: --path says what else to ask for",
+				control.Arm, what, control.Status, control.Header.Get("Location")))
 		}
 		if same {
 			one.Verify.SHA256 = control.SHA256
 		}
 	}
-	return differences, nil
+	return warnings, nil
 }

@@ -1,13 +1,18 @@
 package compose
 
 import (
+	"errors"
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/lab"
+	answered "github.com/tarehq/tare/lab/answer"
 	"github.com/tarehq/tare/lab/study"
 )
 
@@ -36,6 +41,7 @@ func TestParseService(t *testing.T) {
 		{"./api@main", Service{Name: "api@main", Pkg: "./api", Ref: "main"}},
 		{"./gone@v1.2.0", Service{Name: "gone@v1.2.0", Pkg: "./gone", Ref: "v1.2.0"}},
 		{"GOGC=400 ./api -addr {addr}", Service{Name: "api+GOGC-400", Pkg: "./api", Env: []string{"GOGC=400"}, Args: []string{"-addr", "${TARE_ADDR}"}}},
+		{"ADDR={host}:{port} DB={dir}/x ./api", Service{Name: "api+ADDR-host-port-DB-dir-x", Pkg: "./api", Env: []string{"ADDR=${TARE_HOST}:${TARE_PORT}", "DB=${TARE_DIR}/x"}}},
 		{"sh -c 'sleep 1; exit' $GREETING", Service{Name: "sh", Command: []string{"sh", "-c", "sleep 1; exit", "good", "day"}}},
 	} {
 		got, err := ParseService(tt.text)
@@ -84,8 +90,8 @@ func TestFitCountsRestarts(t *testing.T) {
 	for _, restart := range []time.Duration{0, 2 * time.Second} {
 		p := NewPlan("ab", ServiceFlags{})
 		p.Arms, p.Fewest = make([]Service, 2), 6
-		if said := p.Fit(2*time.Minute, restart); !strings.Contains(said, "at most") {
-			t.Errorf("restarts of %v: %s", restart, said)
+		if said, blocks := p.Fit(2*time.Minute, restart); !strings.Contains(said, "at most") || blocks != p.Looks[len(p.Looks)-1] {
+			t.Errorf("restarts of %v: %d blocks, %s", restart, blocks, said)
 		}
 		last[restart] = p.Looks[len(p.Looks)-1]
 	}
@@ -99,9 +105,27 @@ func quoteService(s Service) string {
 		quote(append([]string{}, s.Command...)), quote(append([]string{}, s.Args...)), quote(append([]string{}, s.Env...))}, " | ")
 }
 
+// Whoever writes it, a port that is taken has its own hint.
+func TestExplain(t *testing.T) {
+	for text, want := range map[string]string{
+		"listen tcp :8080: bind: address already in use":   "is the service running?",
+		"OSError: [Errno 98] Address already in use":       "is the service running?",
+		"Error: listen EADDRINUSE: address already in use": "is the service running?",
+		"open api.conf: no such file or directory":         "--workdir",
+	} {
+		f, ok := errors.AsType[*cli.Failure](Explain(fmt.Errorf("%w: %s", lab.ErrArm, text)))
+		if !ok || !strings.Contains(f.Hint, want) {
+			t.Errorf("%s: got %+v, want a hint with %q", text, f, want)
+		}
+	}
+	if err := errors.New("no space left on device"); Explain(err) != err {
+		t.Errorf("%v is explained, though no service has to do with it", err)
+	}
+}
+
 func TestSettle(t *testing.T) {
 	answer := func(arm string, status int, sum string) lab.Answer {
-		return lab.Answer{Arm: arm, Status: status, SHA256: sum, Stable: true}
+		return lab.Answer{Arm: arm, Answer: answered.Answer{Status: status, SHA256: sum}, Stable: true}
 	}
 	for _, tt := range []struct {
 		name       string
@@ -114,7 +138,7 @@ func TestSettle(t *testing.T) {
 		{"other content", answer("b", 200, "y"), 0, "", "other content", false},
 		{"other status", answer("b", 404, "x"), 0, "b answers / with status 404, want 200", "", false},
 		{"unlike what is asked", answer("b", 200, "x"), 204, "a answers / with status 200, want 204", "", false},
-		{"changing content", lab.Answer{Arm: "b", Status: 200, SHA256: "z"}, 0, "", "", false},
+		{"changing content", lab.Answer{Arm: "b", Answer: answered.Answer{Status: 200, SHA256: "z"}}, 0, "", "", false},
 	} {
 		p := &Plan{Targets: []study.Target{{Path: "/"}}}
 		got, err := p.Settle([]lab.Answer{answer("a", 200, "x"), tt.b}, tt.status)
@@ -129,6 +153,14 @@ func TestSettle(t *testing.T) {
 		}
 	}
 	p := &Plan{Targets: []study.Target{{Path: "/"}}}
+	redirect := answer("a", 302, "x")
+	redirect.Header = http.Header{"Location": {"/login"}}
+	if got, err := p.Settle([]lab.Answer{redirect, redirect}, 0); err != nil || len(got) != 1 || !strings.Contains(got[0], `redirect to "/login"`) {
+		t.Errorf("both redirect: warnings %q, error %v, want one that names the place", got, err)
+	}
+	if got, err := p.Settle([]lab.Answer{redirect, redirect}, 302); err != nil || len(got) > 0 {
+		t.Errorf("both redirect, as is meant: warnings %q, error %v, want none", got, err)
+	}
 	if _, err := p.Settle([]lab.Answer{answer("a", 404, "x"), answer("b", 404, "x")}, 0); err == nil || !strings.Contains(err.Error(), "status 404") {
 		t.Errorf("both answer 404: error %v", err)
 	}

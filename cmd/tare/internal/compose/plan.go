@@ -28,8 +28,8 @@ type Plan struct {
 	WarmUp      time.Duration
 	Measure     time.Duration
 	Looks       []int
-	Fewest      int    // blocks that can decide
-	Capture     string // source of the captures after the blocks; "" = none
+	Fewest      int          // blocks that can decide
+	Capture     study.Source // of the captures after the blocks; "" = none
 	AA          bool
 }
 
@@ -84,11 +84,19 @@ func (p *Plan) YAML(command string) string {
 	line("\n# A trial, and after how many blocks of one trial each the run may stop.")
 	line("trial: {warm_up: %s, measure: %s, slice: %s}", p.WarmUp, p.Measure, p.Measure/10)
 	line("looks: %s", quote(p.Looks))
-	if len(p.Capture) > 0 {
-		line("\n# Afterwards: which middleware, router or handler costs more? Needs Linux and root.")
+	if p.Capture != "" {
+		line("\n# Afterwards: which middleware, router or handler costs more? %s", needs(p.Capture))
 		line("attribute: {for: 2s, repeat: 6, workloads: {%s: [%s]}}", workloadName, p.Capture)
 	}
 	return b.String()
+}
+
+// needs says what a source of captures takes.
+func needs(source study.Source) string {
+	if source == study.EBPF {
+		return "Needs Linux and root."
+	}
+	return "Needs net/http/pprof in each program."
 }
 
 func (p *Plan) writeSchedule(line lineWriter) {
@@ -220,8 +228,9 @@ func (p *Plan) Study(command string) (*study.Study, error) {
 const MostBlocks = 30
 
 // Fit plans as many blocks as the time allows, if the start and the end of a service take so
-// long, and says how many those are: p.Fewest or more.
-func (p *Plan) Fit(budget, restart time.Duration) string {
+// long, p.Fewest or more, and says how many those are. The number is 0 if the time is too
+// short for them.
+func (p *Plan) Fit(budget, restart time.Duration) (said string, blocks int) {
 	trials := time.Duration(len(p.Arms) + 1)
 	block := trials * (restart + p.WarmUp + p.Measure + lab.Overhead)
 	captures := time.Duration(0)
@@ -240,8 +249,8 @@ func (p *Plan) Fit(budget, restart time.Duration) string {
 	p.Looks = append(p.Looks, last)
 	if n < p.Fewest {
 		need := besides + time.Duration(p.Fewest)*block
-		return fmt.Sprintf("%s is too short to decide: %d blocks take about %s", budget, p.Fewest, need.Round(time.Second))
+		return fmt.Sprintf("%s is too short to decide: %d blocks take about %s", budget, p.Fewest, need.Round(time.Second)), 0
 	}
 	return fmt.Sprintf("at most %d blocks of %d trials, about %s; measuring stops once it is decided", last, trials,
-		(besides + time.Duration(last)*block).Round(time.Second))
+		(besides + time.Duration(last)*block).Round(time.Second)), last
 }

@@ -78,6 +78,7 @@ func ParseService(text string) (Service, error) {
 		a.Command = append(a.Command, rest...)
 	}
 	a.Name = nameOf(program, a.Env)
+	a.Env = expandBraces(a.Env)
 	return a, nil
 }
 
@@ -108,8 +109,11 @@ func looksLikePath(path string) bool {
 	return path == "." || path == ".." || strings.HasPrefix(path, "./") || strings.HasPrefix(path, "../") || filepath.IsAbs(path)
 }
 
-// expandBraces writes {addr} and its like as study files have them.
+// expandBraces writes {addr} and its like as study files have them. Without any it is nil.
 func expandBraces(args []string) []string {
+	if len(args) == 0 {
+		return nil
+	}
 	r := strings.NewReplacer("{addr}", "${TARE_ADDR}", "{host}", "${TARE_HOST}", "{port}", "${TARE_PORT}", "{dir}", "${TARE_DIR}")
 	all := make([]string, len(args))
 	for i, arg := range args {
@@ -177,10 +181,10 @@ func Explain(err error) error {
 	switch {
 	case err == nil || errors.Is(err, context.Canceled):
 		return err
-	case strings.Contains(err.Error(), "address already in use"):
+	case strings.Contains(strings.ToLower(err.Error()), "address already in use"):
 		hint = "something listens on that port already: is the service running? Stop it, or compare it by its URL"
 	case errors.Is(err, lab.ErrArm):
-		hint = "start the service by hand; --path, --ready and --port say what to ask, when it is ready and where it listens"
+		hint = "start the service by hand; --path, --ready and --port say what to ask, when it is ready and where it listens; --workdir and --env-file say where it runs and with which settings"
 	default:
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/compose"
 	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/answer"
 	"github.com/tarehq/tare/lab/study"
 )
 
@@ -123,7 +124,7 @@ func TestKeepSuccessful(t *testing.T) {
 		p := &compose.Plan{Targets: []study.Target{{Path: "/"}, {Path: "/healthz"}, {Path: "/orders"}}}
 		var answers []lab.Answer
 		for _, status := range tt.statuses {
-			answers = append(answers, lab.Answer{Status: status})
+			answers = append(answers, lab.Answer{Answer: answer.Answer{Status: status}})
 		}
 		kept, err := keepSuccessful(p, answers)
 		var paths []string

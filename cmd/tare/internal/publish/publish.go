@@ -151,6 +151,12 @@ func WriteComment(w io.Writer, t *cli.Terminal, r Result) error {
 	return comment.Markdown(w, newSource(t, r))
 }
 
+// PrintEnding prints what a comparison comes to, for who does not read the whole report.
+func PrintEnding(t *cli.Terminal, r Result) error {
+	fmt.Fprintln(t.Out)
+	return doc.Text(t.Out, comment.Ending(newSource(t, r)), t.PageLayout())
+}
+
 // newSource compares owners, and masks secrets.
 func newSource(t *cli.Terminal, r Result) comment.Source {
 	changes, err := runs.FindChanges(r.Run)

@@ -64,6 +64,12 @@ func announceBudget(t *cli.Terminal, s *study.Study, budget time.Duration, block
 			least, (time.Duration(least)*block + besides).Round(time.Second))
 		return
 	}
+	AnnounceEffect(t, s, n)
+}
+
+// AnnounceEffect says beforehand how small an effect on the primary metric so many blocks
+// should detect, by how still the calibration found this machine.
+func AnnounceEffect(t *cli.Terminal, s *study.Study, blocks int) {
 	metric, _ := study.MetricNamed(s.Primary.Metric)
 	cal, ok, err := noise.ReadFloor()
 	if err != nil || !ok || cal.Blocks == 0 {
@@ -75,8 +81,8 @@ func announceBudget(t *cli.Terminal, s *study.Study, budget time.Duration, block
 		fmt.Fprintf(t.Err, "the smallest detectable effect on %s is unknown: the calibration has no floor for it\n", metric.Title)
 		return
 	}
-	if n < cal.Blocks {
-		floor *= math.Sqrt(float64(cal.Blocks) / float64(n))
+	if blocks < cal.Blocks {
+		floor *= math.Sqrt(float64(cal.Blocks) / float64(blocks))
 	}
 	fmt.Fprintf(t.Err, "smallest effect on %s that they should detect: about %s\n", metric.Title, unit.Change(math.Expm1(2*floor)))
 }
