@@ -18,7 +18,12 @@ type compareCmd struct {
 
 // Help says when two runs can be compared.
 func (c *compareCmd) Help() string {
-	return `Trials of two runs lie hours or versions apart, so tare never compares them directly.
+	return `Examples:
+
+  tare list --runs                                      the names of the runs
+  tare compare 20261125-090000-release 20261126-090000-release
+
+Trials of two runs lie hours or versions apart, so tare never compares them directly.
 It compares each run's arms with its own control, and shows the two ratios side by side.
 Both runs need the same control program, start options, number of CPUs and workload.
 Otherwise the command reports what differs.`

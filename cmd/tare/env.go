@@ -20,7 +20,13 @@ type envCmd struct {
 
 // Help tells the verdicts apart.
 func (c *envCmd) Help() string {
-	return `The verdict on each setting:
+	return `Examples:
+
+  tare env                   what disturbs measurements here, the most serious first
+  tare env --why             with the reason for each line
+  tare env --strict          exit with status 3 if something disturbs, as a check in CI
+
+The verdict on each setting:
 
     disturbs  it changes what is measured
     unknown   this system does not report it

@@ -60,7 +60,7 @@ var otherwise = map[string]string{
 	"rate":        "`ab` also takes a share of what the slowest service can do",
 	"save":        "`ab` saves the study, `doctor` the evidence, `trace` the trace",
 	"study":       "`trend` takes a study's name, `cost` a run",
-	"requests":    "`load` sends so many; `cost` is told how many there were",
+	"requests":    "`load` sends this many; `cost` divides by the number that others sent",
 	"why":         "`ab` looks for owners that differ; `env` gives reasons",
 }
 
@@ -94,7 +94,7 @@ Such a flag has one meaning and one default.
 ` + head + shared.String() + `
 ## Flags with one name and several meanings or defaults
 
-` + "`-q` is `--quick` in `run` and `gate`, and `--quiet` in `load`." + `
+` + "`-q` is `--quick` in `run`, `gate` and `selftest`, and `--quiet` in `load`, `flow` and `watch`." + `
 
 | flag | default | verbs | why |
 |---|---|---|---|

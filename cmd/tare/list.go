@@ -23,6 +23,15 @@ type listCmd struct {
 	runs.HomeFlag
 }
 
+// Help shows what to list.
+func (c *listCmd) Help() string {
+	return `Examples:
+
+  tare list                 the studies with their questions, and the runs in ./runs
+  tare list --dir ci-runs   the runs of another folder
+  tare list --names         names of studies, for scripts`
+}
+
 // listed is the shape of `tare list --json`.
 type listed struct {
 	Studies []listedStudy `json:"studies"`

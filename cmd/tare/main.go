@@ -51,38 +51,38 @@ import (
 	"golang.org/x/term"
 )
 
-// verbs are the command's verbs, one file each.
+// verbs are the command's verbs, in the order and the groups of tare help.
 type verbs struct {
-	Run        runverb.Command       `cmd:"" help:"Run a study and report its verdicts."`
-	Ab         ab.Cmd                `cmd:"" help:"Compare your own services: builds, commits, settings, programs or URLs."`
-	Init       initverb.Command      `cmd:"" help:"Write a study file for the service in this folder."`
-	Load       loadverb.Command      `cmd:"" help:"Load a URL and measure its responses."`
-	Agent      agentverb.Command     `cmd:"" help:"Make loads for a coordinator on another host."`
-	Operator   operatorverb.Command  `cmd:"" help:"Run studies and load tests that are declared in Kubernetes."`
-	Flow       flowverb.Command      `cmd:"" help:"Load a service with users who take the steps of a file."`
-	List       listCmd               `cmd:"" help:"List the studies and the kept runs."`
-	Report     reportCmd             `cmd:"" help:"Show or write a run's report."`
-	Compare    compareCmd            `cmd:"" help:"Compare two runs through their shared control."`
-	Trend      trendverb.Command     `cmd:"" help:"Show a metric of a study over its runs."`
-	Web        webverb.Command       `cmd:"" help:"Serve the runs of a folder as pages: history, comparisons, a live view."`
-	Gate       gate.Cmd              `cmd:"" help:"Pass or fail a run against a budget."`
-	Cost       costverb.Command      `cmd:"" help:"Show what each middleware, router, engine and handler of a running service costs."`
-	Diff       diffverb.Command      `cmd:"" help:"Compare two sets of profiles and test each difference."`
-	Flame      flameverb.Command     `cmd:"" help:"Draw a flame graph coloured by owner."`
-	Watch      watchverb.Command     `cmd:"" help:"Watch services all the time: a table, metrics, kept profiles, and what became dearer."`
-	Doctor     doctorverb.Command    `cmd:"" help:"Diagnose a running service: problems, their cost and remedies."`
-	Whatif     whatifverb.Command    `cmd:"" help:"Slow one owner down, on and off, to measure what its time costs a request."`
-	Trace      traceverb.Command     `cmd:"" help:"Show what slow requests waited for: locks, processors, garbage collection, other services."`
-	Proxy      proxyverb.Command     `cmd:"" help:"Run a reverse proxy by a YAML file."`
-	Claims     claims.Cmd            `cmd:"" help:"List the published claims and their measurements."`
-	Advise     adviseverb.Command    `cmd:"" help:"Advise on router, engine, proxy and middlewares, from what you need and what was measured."`
-	Env        envCmd                `cmd:"" help:"Check what on this machine disturbs measurements."`
-	Calibrate  calibrate.Cmd         `cmd:"" help:"Measure this machine's noise floor."`
-	Selftest   calibrate.SelftestCmd `cmd:"" help:"Run A/A studies and count false positives."`
-	Help       helpverb.Command      `cmd:"" help:"Print a page of the documentation."`
-	Man        manverb.Command       `cmd:"" help:"Print a manual page, or write all of them."`
-	Completion completionCmd         `cmd:"" help:"Print a shell's completion script."`
-	Version    versionCmd            `cmd:"" help:"Print the version."`
+	Cost       costverb.Command      `cmd:"" group:"Running services:" help:"Show what each middleware, router, engine and handler of a running service costs."`
+	Doctor     doctorverb.Command    `cmd:"" group:"Running services:" help:"Diagnose a running service: problems, their cost and remedies."`
+	Trace      traceverb.Command     `cmd:"" group:"Running services:" help:"Show what slow requests waited for: locks, processors, garbage collection, other services."`
+	Diff       diffverb.Command      `cmd:"" group:"Running services:" help:"Compare two sets of profiles and test each difference."`
+	Watch      watchverb.Command     `cmd:"" group:"Running services:" help:"Watch services all the time: a table, metrics, kept profiles, and what became more expensive."`
+	Whatif     whatifverb.Command    `cmd:"" group:"Running services:" help:"Slow one owner down, on and off, to measure what its time costs a request."`
+	Flame      flameverb.Command     `cmd:"" group:"Running services:" help:"Draw a flame graph coloured by owner."`
+	Load       loadverb.Command      `cmd:"" group:"Load:" help:"Load a URL and measure its responses."`
+	Flow       flowverb.Command      `cmd:"" group:"Load:" help:"Load a service with users who follow the steps of a file."`
+	Agent      agentverb.Command     `cmd:"" group:"Load:" help:"Generate load for a coordinator on another host."`
+	Ab         ab.Cmd                `cmd:"" group:"Comparisons:" help:"Compare your own services: builds, commits, settings, programs or URLs."`
+	Init       initverb.Command      `cmd:"" group:"Comparisons:" help:"Write a study file for the service in this folder."`
+	Run        runverb.Command       `cmd:"" group:"Comparisons:" help:"Run a study and report its verdicts."`
+	Gate       gate.Cmd              `cmd:"" group:"Comparisons:" help:"Pass or fail a run against a budget."`
+	List       listCmd               `cmd:"" group:"Comparisons:" help:"List the studies and the kept runs."`
+	Report     reportCmd             `cmd:"" group:"Comparisons:" help:"Show or write a run's report."`
+	Compare    compareCmd            `cmd:"" group:"Comparisons:" help:"Compare two runs through their shared control."`
+	Trend      trendverb.Command     `cmd:"" group:"Comparisons:" help:"Show a metric of a study over its runs."`
+	Web        webverb.Command       `cmd:"" group:"Comparisons:" help:"Serve the runs of a folder as web pages: history, comparisons, a live view."`
+	Claims     claims.Cmd            `cmd:"" group:"Comparisons:" help:"List the published claims and their measurements."`
+	Advise     adviseverb.Command    `cmd:"" group:"Comparisons:" help:"Recommend router, engine, proxy and middlewares, by your needs and by measurements."`
+	Env        envCmd                `cmd:"" group:"This machine:" help:"Check what on this machine disturbs measurements."`
+	Calibrate  calibrate.Cmd         `cmd:"" group:"This machine:" help:"Measure this machine's noise floor."`
+	Selftest   calibrate.SelftestCmd `cmd:"" group:"This machine:" help:"Run A/A studies and count false positives."`
+	Proxy      proxyverb.Command     `cmd:"" group:"Servers and clusters:" help:"Run a reverse proxy that a YAML file describes."`
+	Operator   operatorverb.Command  `cmd:"" group:"Servers and clusters:" help:"Run studies and load tests declared as Kubernetes resources."`
+	Help       helpverb.Command      `cmd:"" group:"Help:" help:"Print a page of the documentation."`
+	Man        manverb.Command       `cmd:"" group:"Help:" help:"Print a manual page, or write all of them."`
+	Completion completionCmd         `cmd:"" group:"Help:" help:"Print a shell's completion script."`
+	Version    versionCmd            `cmd:"" group:"Help:" help:"Print the version."`
 }
 
 const about = `tare weighs what each layer of a Go HTTP service costs.

@@ -21,6 +21,16 @@ type reportCmd struct {
 	Markdown string `help:"Write a comment for a pull request, the report folded in it; - is standard output." placeholder:"FILE" xor:"form"`
 }
 
+// Help shows what to write.
+func (c *reportCmd) Help() string {
+	return `Examples:
+
+  tare report                                     the newest run in ./runs
+  tare report 20261126-090000-release             this one
+  tare report --html report.html                  one file to send
+  tare report --bench > new.txt                   for benchstat old.txt new.txt`
+}
+
 // Run shows the report.
 func (c *reportCmd) Run(t *cli.Terminal) error {
 	outputs := []cli.Output{{Flag: "--html", Path: c.HTML}, {Flag: "--markdown", Path: c.Markdown}}

@@ -11,8 +11,8 @@ import (
 func compressionRule() Rule {
 	return Rule{
 		Name:      "compression",
-		Question:  "Is compression dearer than it need be?",
-		Threshold: "more than 20 % of the CPU at level 2 or above; or writers made anew for more than 1 % of it",
+		Question:  "Does compression cost more than it needs to?",
+		Threshold: "more than 20 % of the CPU at level 2 or above; or new writers for more than 1 % of it",
 		Verify:    verifyCost,
 		needs:     []Part{CPUProfile, BusyService},
 		check:     checkCompression,

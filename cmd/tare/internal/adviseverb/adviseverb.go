@@ -20,12 +20,12 @@ import (
 
 // Command asks what is needed, and answers with what to choose.
 type Command struct {
-	Need     []string `help:"What matters: speed, proxy (something in front), mesh, annotations (set-up by them), browsers, accounts, public, handlers (of net/http, to stay); repeatable." placeholder:"NEED"`
-	Know     []string `help:"What is known and liked, such as gin or nginx; repeatable." placeholder:"NAME"`
+	Need     []string `help:"What you need: speed, proxy (something in front), mesh, annotations (configuration by them), browsers, accounts, public, handlers (keep those of net/http); repeatable." placeholder:"NEED"`
+	Know     []string `help:"What you know already, such as gin or nginx; repeatable." placeholder:"NAME"`
 	Protocol []string `help:"What clients speak other than HTTP/1.1: http2, http3, grpc, websocket; repeatable." placeholder:"NAME"`
 	Memory   string   `help:"Most memory that a process may take, such as 64MiB." placeholder:"SIZE"`
 	PID      int      `name:"pid" type:"pid" help:"Process ID of a service to read: what it is built of, and its memory. Linux." placeholder:"N"`
-	URL      string   `name:"url" help:"URL of a service to ask once: what answers, and by which protocols." placeholder:"URL"`
+	URL      string   `name:"url" help:"URL of a service to request once, to see what answers and by which protocols." placeholder:"URL"`
 	runs.HomeFlag
 	JSON bool `name:"json" help:"Print JSON."`
 }

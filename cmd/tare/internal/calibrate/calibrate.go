@@ -31,9 +31,14 @@ type Cmd struct {
 
 // Help says what comes of it.
 func (c *Cmd) Help() string {
-	return `Runs the control against itself (study null). Any difference is this machine's noise.
-The floor is kept for seven days in the user's cache, for this machine and kernel.
-Runs use it as their smallest band.`
+	return `Examples:
+
+  tare calibrate                measure 30 blocks
+  tare calibrate --blocks 72    take longer, and know the floor better
+
+calibrate runs a program against itself (study null). Any difference is this machine's
+noise. The noise floor is kept for seven days in the user's cache, for this machine and
+kernel. In later runs a smaller difference does not count.`
 }
 
 // Run calibrates.

@@ -19,12 +19,12 @@ import (
 
 // SelftestCmd counts false positives.
 type SelftestCmd struct {
-	Studies int           `help:"Number of studies to have on record of each kind. Those of earlier sittings on this machine count." default:"20"`
-	Quick   bool          `short:"q" help:"Studies in their short form: 8 blocks and one look."`
-	Measure time.Duration `help:"Length of the measured part of a trial, from 500ms on." default:"2s"`
+	Studies int           `help:"Number of studies of each kind to have on record. Earlier ones on this machine count." default:"20"`
+	Quick   bool          `short:"q" help:"Run short studies: 8 blocks and one look."`
+	Measure time.Duration `help:"Length of the measured part of a trial, at least 500ms." default:"2s"`
 	// Spin adds positive controls.
-	Spin []time.Duration `help:"After each A/A study, one of a program in which a request takes so much more CPU, such as 1us,5us: how often is it found, and does the interval hold it?" placeholder:"TIME,…"`
-	Anew bool            `help:"Begin anew. The studies on record are set aside."`
+	Spin []time.Duration `help:"After each A/A study, also study a program whose requests take this much more CPU, such as 1us,5us." placeholder:"TIME,…"`
+	Anew bool            `help:"Start over. The studies on record are set aside."`
 	From []string        `help:"Only sum up the studies in these files, such as those of several machines." placeholder:"FILE,…"`
 	runs.TrialFlags
 	JSON     bool   `name:"json" xor:"form" help:"Print JSON."`
@@ -33,20 +33,25 @@ type SelftestCmd struct {
 
 // Help says what is counted.
 func (c *SelftestCmd) Help() string {
-	return `Runs studies of a program against itself, each planned and judged as a study of one's
-own: fresh processes in random order, the looks at 8, 12, 18 and 30 blocks, a twin of the
-control for the noise floor. A verdict that the two differ, if only by a little, is a
-false one. They are counted a second time with the median noise floor of the machine's
-other studies, which no trial under judgement has a part in. A study takes one to five
-minutes. From then on the footer of every report shows the counts.
+	return `Examples:
 
-Each study is kept when it ends. An interruption loses only the one under way, and the next
-sitting goes on: --studies 100 means until there are 100. Studies of another --measure, or
-short ones (--quick, 30 s each with --measure 500ms), are counted apart. --from sums up the
-files of several machines.
+  tare selftest                            run studies until there are 20
+  tare selftest --quick --measure 500ms    short studies of 30 s each
+  tare selftest --spin 1us,5us             also: is a known difference found?
+  tare selftest --from a.json,b.json       sum up two machines
 
-With --spin, programs that are known to cost more are studied in turn with them: is the
-difference found, and does the interval hold it?`
+selftest runs studies of a program against itself. Each is planned and judged as your own:
+fresh processes in random order, looks at 8, 12, 18 and 30 blocks, and a twin of the
+control for the noise floor. Each verdict that the two differ, if only by a little, is
+false. They are counted again with the median noise floor of the other studies on this
+machine. A study takes one to five minutes. From then on the footer of every report shows the counts.
+
+Each study is kept when it ends. An interruption loses only the current one, and the next
+selftest continues: --studies 100 means until there are 100. Studies of another --measure,
+and short ones (--quick), are counted separately.
+
+With --spin, studies of a program that is known to cost more run in turn with them. tare
+counts how often the difference is found, and how often the interval contains it.`
 }
 
 const (

@@ -40,6 +40,19 @@ type entry struct {
 	studies.Result
 }
 
+// Help says what is listed.
+func (c *Cmd) Help() string {
+	return `Examples:
+
+  tare claims                          every claim with its verdict
+  tare claims P1.nesting               one claim with its figures and checks
+  tare claims P1 --dir ci-runs         all of P1, by the runs of a folder
+  tare claims --markdown claims.md     a page of all
+
+Claims are statements that others published about Go services. A verdict comes from your
+runs, or else from the run that is kept with tare. tare run --claims tests them here.`
+}
+
 // Run lists.
 func (c *Cmd) Run(t *cli.Terminal) error {
 	judged, err := c.judged(t)

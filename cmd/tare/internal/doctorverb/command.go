@@ -37,7 +37,7 @@ func (c *Command) Help() string {
 
   tare doctor --load http://localhost:8080/users localhost:6060
   tare doctor 4711                        a process, its profiles found by its ports
-  tare doctor --source . localhost:6060   with the compiler's word on escapes
+  tare doctor --source . localhost:6060   also ask the compiler about escapes
   tare doctor --from evidence.gz          evidence saved by --save
 
 After the profile, doctor records an execution trace of half the time, at most 5 s.

@@ -27,7 +27,7 @@ type Command struct {
 	From        string        `help:"Write FILE, a first flow, from an HTTP archive (HAR) or an OpenAPI 3 document, and send nothing." placeholder:"SOURCE"`
 	Profile     string        `enum:",smoke,pressure,stress,spike,soak,breakpoint" default:"" help:"Offer the load of a profile instead of the file's: smoke, pressure, stress, spike, soak or breakpoint." placeholder:"NAME"`
 	Rate        string        `short:"r" help:"Open loop: sessions a second, instead of the file's. Also poisson:10, ramp:1-50/1m or steps:1,5,10/30s." placeholder:"RATE"`
-	Users       int           `short:"u" help:"Closed loop: users who begin again and again, instead of the file's." placeholder:"N"`
+	Users       int           `short:"u" help:"Closed loop: number of users, who start again when done, instead of the file's." placeholder:"N"`
 	Duration    time.Duration `short:"d" help:"Length of the measured part, instead of the file's or the profile's; with breakpoint of each rate." placeholder:"DURATION"`
 	Base        string        `help:"Scheme and host that paths belong to, instead of the file's." placeholder:"URL"`
 	Connections int           `short:"c" help:"Most connections to a host at a time (0: 4096)."`
@@ -61,7 +61,7 @@ func (c *Command) Help() string {
   tare flow new.yaml --from site.har           write a first file
 
 tare load FILE.yaml does the same. A session is one user's way through a flow. Response
-times count from when a user wanted a request, so a stall is charged to all whom it delayed.
+times count from when a user wanted a request, so a stall counts for every user it delayed.
 
 Exit status:
 

@@ -42,7 +42,14 @@ type Cmd struct {
 
 // Help tells what a failure is.
 func (c *Cmd) Help() string {
-	return `A budget fails if the whole interval of the harm lies beyond it, and a second run with
+	return `Examples:
+
+  tare gate release.yaml                                   at most 5 % on the primary metric
+  tare gate --max 'cpu_per_request<=5%' --max 'response_p99<=20%' release.yaml
+  tare gate --max 'rss_peak<=10%' 20261126-090000-release  other budgets for a kept run
+  tare gate --comment release.yaml                         and comment on the pull request
+
+A budget fails if the whole interval of the harm lies beyond it, and a second run with
 fresh processes and another seed confirms that. It holds if the whole interval lies
 within it. Anything else is inconclusive. So is an arm without the metric, because its
 trials or its build failed.

@@ -14,11 +14,11 @@ import (
 
 // Command acts on resources until it is interrupted.
 type Command struct {
-	Namespaces []string `help:"Namespaces to look at, separated by commas (default: all)." placeholder:"NAME"`
+	Namespaces []string `help:"Namespaces to watch, separated by commas (default: all)." placeholder:"NAME"`
 	Image      string   `help:"Image of runs whose resource names none." placeholder:"REF"`
 	Metrics    string   `help:"Address of /metrics for Prometheus (default: none)." placeholder:"HOST:PORT"`
 	Health     string   `help:"Address of /healthz and /readyz (default: none)." placeholder:"HOST:PORT"`
-	Leader     string   `name:"leader-namespace" help:"Namespace in which several operators elect one that acts (default: this is the only one)." placeholder:"NAME"`
+	Leader     string   `name:"leader-namespace" help:"Namespace for leader election among several operators (default: no election)." placeholder:"NAME"`
 	Manifests  bool     `help:"Print the manifests that install the operator, and stop."`
 }
 
@@ -32,8 +32,8 @@ func (c *Command) Help() string {
 The first installs the operator in the namespace tare-system. The second runs it here, in
 the cluster that kubectl talks to.
 
-A resource Study or LoadTest says what is run, where and when. Its status has the verdict.
-Results are kept in ConfigMaps beside it.
+A Study or LoadTest resource declares what to run, where and when. Its status has the
+verdict. Results are kept in ConfigMaps in the same namespace.
 
 The first start builds the program from source, which needs Go and takes a few minutes. A
 release has it beside tare.`

@@ -67,9 +67,10 @@ A file of one service on two machines:
     - path: /
       upstream: api
 
-tare reads the file again when it changes, and upon SIGHUP. A file with a mistake changes
-nothing. Open connections stay. SIGTERM and an interrupt end the proxy after the requests
-that have begun. SIGUSR2 has a new process take the listening sockets over, as --replace does.
+tare reloads the file when it changes, and on SIGHUP. A file with a mistake changes
+nothing. Open connections stay. On SIGTERM or an interrupt the proxy finishes the requests
+that have begun, and ends. On SIGUSR2 a new process takes over the listening sockets, as
+with --replace.
 
 A release has the proxy beside tare, as tare-proxy. Elsewhere the first start builds it from
 source, which needs Go.`
@@ -85,7 +86,7 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 		_, err := io.WriteString(t.Out, schema)
 		return err
 	case c.File == "":
-		return cli.Usage(guide, errors.New("which file? want one of upstreams and routes"))
+		return cli.Usage(guide, errors.New("which file? name a YAML file of upstreams and routes"))
 	}
 	data, err := shape.ReadFile(c.File)
 	if err != nil {

@@ -175,7 +175,7 @@ func TestNoFile(t *testing.T) {
 func TestExamples(t *testing.T) {
 	needGo(t)
 	_, help, _ := strings.Cut((&Command{}).Help(), "two machines:\n\n")
-	help, _, _ = strings.Cut(help, "\n\ntare reads")
+	help, _, _ = strings.Cut(help, "\n\ntare reloads")
 	files := []string{strings.ReplaceAll("\n"+help, "\n  ", "\n")}
 	for _, m := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(docs.Page("proxy"), -1) {
 		files = append(files, regexp.MustCompile(`(?m)^.*(certificate|key): /etc.*\n`).ReplaceAllString(m[1], "")) // these are not here

@@ -34,14 +34,14 @@ type Command struct {
 	Count          bool          `group:"From outside:" default:"true" negatable:"" help:"Count requests by a probe for a tenth of every sixth interval, to show costs per request."`
 	Answers        int           `group:"From outside:" default:"0" help:"Time the answers of this many processes, those that use most CPU (0: none; each costs every answer on the machine about 0.4 µs)."`
 	Budget         cli.Percent   `default:"0.5%" help:"What watching may use, as a share of one core. Above it, tare samples less often."`
-	MaxOwners      int           `group:"Output:" default:"50" help:"Owners of a service with series of their own; the others are one, named other."`
-	Listen         string        `group:"Output:" help:"Answer Prometheus at http://ADDR/metrics, such as :9464. Without a host, only this machine is answered." placeholder:"ADDR"`
+	MaxOwners      int           `group:"Output:" default:"50" help:"Owners of a service with their own series; the rest is one series, other."`
+	Listen         string        `group:"Output:" help:"Serve metrics for Prometheus at http://ADDR/metrics, such as :9464. Without a host, only to this machine." placeholder:"ADDR"`
 	telemetry.Flag `group:"Output:"`
 	RemoteWrite    string        `group:"Output:" help:"Write the metrics to Prometheus (remote write 1.0), such as http://localhost:9090, at the end of each interval." placeholder:"URL"`
 	Profiles       string        `group:"Output:" help:"Send each profile to Grafana Pyroscope, such as http://localhost:4040, to Parca, such as http://localhost:7070/api/profiles/writeraw, or to an OpenTelemetry receiver, such as http://localhost:4318/v1development/profiles." placeholder:"URL"`
-	Keep           string        `group:"Output:" help:"Keep the profiles in this folder, the oldest of which give way." placeholder:"DIR"`
+	Keep           string        `group:"Output:" help:"Keep the profiles in this folder. The oldest are removed." placeholder:"DIR"`
 	KeepBytes      size          `group:"Output:" default:"256MiB" help:"With --keep: size of the folder."`
-	Since          time.Duration `group:"Output:" help:"Show what became dearer or cheaper in this time, and when, by the profiles in a folder of --keep; watch nothing." placeholder:"TIME"`
+	Since          time.Duration `group:"Output:" help:"Show which costs changed in this time, and when, by the profiles in a folder of --keep; watch nothing." placeholder:"TIME"`
 	WriteRules     string        `group:"Output:" help:"Write rules for Prometheus and a dashboard for Grafana to this folder; watch nothing." placeholder:"DIR"`
 	Quiet          bool          `short:"q" group:"Output:" help:"Print no tables."`
 	JSON           bool          `group:"Output:" name:"json" help:"Print JSON: an object a line for each interval."`
@@ -63,13 +63,13 @@ it runs. It needs Linux and root. For a single process without that, and for a U
 asks for the service's own profile, a tenth of the time.
 
 Every 10 s it prints who in each service spends what. --listen, --remote-write and
---otlp offer the same as metrics that only grow. --keep keeps a profile for each
-service and interval, with owners as labels, and --since finds in them what became
-dearer, when, and with which build.
+--otlp export the same as counters. --keep keeps a profile for each
+service and interval, with owners as labels. --since finds in them what became more
+expensive, when, and with which build.
 
-A service goes by OTEL_SERVICE_NAME of its environment, or else by its program's file;
-with --k8s, one in a pod by namespace, workload and container.
-Processes come, go, and are replaced by other builds.
+A service is named by OTEL_SERVICE_NAME in its environment, or else by its program's
+file. With --k8s, one in a pod is named by namespace, workload and container. New
+processes and new builds are found while it runs.
 
 tare measures what it uses itself, prints it, and samples less often if that is more
 than --budget.`

@@ -137,12 +137,12 @@ func changeText(c *change.Change, per string) string {
 			who += " (" + c.Where + ")"
 		}
 	}
-	how, low, high := "dearer", c.Low, c.High
+	how, low, high := "more", c.Low, c.High
 	if c.Diff() < 0 {
-		how, low, high = "cheaper", -c.High, -c.Low
+		how, low, high = "less", -c.High, -c.Low
 	}
 	format := func(ns float64) string { return unit.Format(ns, unit.Nanoseconds) }
-	text := fmt.Sprintf("%s  %s became %s %s a %s (95 %%: %s to %s), from %s to %s", c.At.Local().Format("15:04"), who,
+	text := fmt.Sprintf("%s  %s costs %s %s a %s (95 %%: %s to %s), %s before and %s now", c.At.Local().Format("15:04"), who,
 		format(math.Abs(c.Diff())), how, per, format(low), format(high), format(c.Before), format(c.After))
 	if c.Replaced != "" {
 		return text + fmt.Sprintf(", with build %s in place of %s", c.Build, c.Replaced)

@@ -234,7 +234,7 @@ func TestSince(t *testing.T) {
 	if err := (&Command{Since: time.Hour, What: []string{dir}}).Run(t.Context(), &cli.Terminal{Out: &out, Piped: true}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"shop", "Auth", "dearer a request", "with build new in place of old", now.Add(-after * 10 * time.Second).Format("15:04")} {
+	for _, want := range []string{"shop", "Auth", "more a request", "with build new in place of old", now.Add(-after * 10 * time.Second).Format("15:04")} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("want %q in\n%s", want, out.String())
 		}

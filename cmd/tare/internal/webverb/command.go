@@ -16,7 +16,7 @@ type Command struct {
 	Dir     string `arg:"" optional:"" default:"runs" help:"Folder that holds the runs (default: runs)."`
 	Listen  string `default:"127.0.0.1:8273" help:"Address to serve on." placeholder:"127.0.0.1:8273"`
 	DB      string `name:"db" help:"File of the index, or postgres://USER@HOST/NAME (default: a file in the user's cache)." placeholder:"PLACE"`
-	Reindex bool   `help:"Build the index anew from the folders first."`
+	Reindex bool   `help:"First rebuild the index from the folders."`
 	Token   string `name:"upload-token-file" help:"File with the token that allows adding runs; without it nobody can." placeholder:"FILE"`
 }
 
@@ -28,12 +28,12 @@ func (c *Command) Help() string {
   tare web ci-runs --listen 127.0.0.1:9000
   tare web ci-runs --db postgres://tare@db.example/tare
 
-Pages list the runs, studies and claims, show reports, and follow a metric of a study over
+Pages list runs, studies and claims, and show reports. They plot a metric of a study over
 its runs, with noise floor and suspected changes. They compare two runs through their
-control, draw flame graphs, rank frameworks, and follow a run that goes on. They work
-without scripts.
+control, draw flame graphs, rank frameworks, and follow a run live. They work without
+scripts.
 
-The folders stay the truth. The index only lists them, and --reindex builds it anew.
+The index only speeds up lists. All data stay in the folders, and --reindex rebuilds it.
 PostgreSQL reads its password from PGPASSWORD or ~/.pgpass.
 
 The first start builds the program from source, which needs Go and takes a minute or two.`
