@@ -21,7 +21,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tarehq/tare/kube/parcel"
@@ -98,7 +97,10 @@ func prepare(o Options) (files parcel.Files, command []string, err error) {
 		}
 	}
 	if len(o.Agents) > 0 {
-		on := []string{"--on=" + strings.Join(o.Agents, ","), "--certs=" + o.Certs}
+		on := []string{"--certs=" + o.Certs}
+		for _, a := range o.Agents { // Linux bounds an argument, and a thousand names are longer
+			on = append(on, "--on="+a)
+		}
 		if o.ArmOn != "" {
 			on = append(on, "--arm-on="+o.ArmOn)
 		}

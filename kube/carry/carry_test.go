@@ -95,7 +95,7 @@ func TestRunAndOffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer agent.Close()
-	o.Agents, o.ArmOn, o.Folders = []string{agent.Addr().String()}, "10.0.0.1", []string{"runs"}
+	o.Agents, o.ArmOn, o.Folders = []string{agent.Addr().String(), agent.Addr().String()}, "10.0.0.1", []string{"runs"}
 	if err := carry.Run(t.Context(), o, []string{"sh", "-c", script, "tare"}, &log); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestRunAndOffer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := "run --on=" + o.Agents[0] + " --certs=" + o.Certs + " --arm-on=10.0.0.1 mine.yaml\nname: mine\n"
+		want := "run --certs=" + o.Certs + " --on=" + o.Agents[0] + " --on=" + o.Agents[1] + " --arm-on=10.0.0.1 mine.yaml\nname: mine\n"
 		if got.Status != 5 || string(got.Output) != want || string(got.Errors) != "late\n" || log.String() != "late\n" ||
 			len(got.Files) != 1 || string(got.Files["runs/r.html"]) != "page\n" {
 			t.Errorf("got %+v and the log %q; want status 5, both outputs and the page alone", got, log.String())
