@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -99,6 +100,14 @@ func TestLoadOn(t *testing.T) {
 		{"run --on k8s --image mine:1 --resume run", 2, "--resume does nothing with --on k8s"},
 		{"run --on k8s --image mine:1 --dir /srv/runs nesting", 2, "/srv/runs is outside of this folder"},
 		{"run --on k8s --image mine:1 none.yaml", 2, "none"},
+		{"gate --on " + on + " nesting", 2, "--on needs --certs"},
+		{"gate --arm-on 127.0.0.1 nesting", 2, "--arm-on does nothing without --on"},
+		{"gate --on k8s --image mine:1 --resume nesting", 2, "--resume does nothing with --on k8s"},
+		{"gate --on k8s --image mine:1 --dir /srv/runs nesting", 2, "/srv/runs is outside of this folder"},
+		{"ab --on " + on + " http://127.0.0.1:1 http://127.0.0.1:2", 2, "--on needs --certs"},
+		{"ab --certs " + certs + " http://127.0.0.1:1 http://127.0.0.1:2", 2, "--certs does nothing without --on"},
+		{"ab --on k8s --image mine:1 --body-file /etc/hostname http://old http://new", 2, "/etc/hostname is outside of this folder"},
+		{"ab --on k8s http://old http://new", 2, "no image has tare (devel)"},
 		{"agent serve", 2, "--config"},
 		{"agent init --certs x", 2, "--host"},
 		{"agent init --certs x --host h --config y", 2, "--config does nothing with init"},
@@ -107,5 +116,48 @@ func TestLoadOn(t *testing.T) {
 		if status, _, errs := tare(t, strings.Fields(c.args)...); status != c.status || !strings.Contains(errs, c.want) {
 			t.Errorf("tare %s: status %d and %q, want %d and %q", c.args, status, errs, c.status, c.want)
 		}
+	}
+}
+
+// tare gate --on has agents load the arms, and keeps what each measured. One block decides
+// nothing.
+func TestGateOn(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var study strings.Builder
+	study.WriteString("name: two\ntitle: Two servers\narms:\n")
+	for _, name := range []string{"old", "new"} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
+		defer s.Close()
+		fmt.Fprintf(&study, "  - {name: %s, url: %q}\n", name, s.URL)
+	}
+	study.WriteString(`control: old
+workloads:
+  - name: steady
+    schedule: closed
+    connections: 4
+    targets: [{path: /, verify: {status: 200}}]
+primary: {metric: service_p50, workload: steady}
+threshold: 5%
+trial: {warm_up: 100ms, measure: 1s, slice: 100ms}
+`)
+	if err := os.WriteFile("two.yaml", []byte(study.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, out, errs := tare(t, "agent", "init", "--certs", "certs", "--host", "127.0.0.1")
+	if status != 0 {
+		t.Fatalf("agent init: status %d, %q, %q", status, out, errs)
+	}
+	mine := strings.TrimSpace(out)
+	on := serveAgent(t, mine, "127.0.0.1:*") + "," + serveAgent(t, mine, "127.0.0.1:*")
+	status, out, errs = tare(t, "gate", "--on", on, "--certs", "certs", "--blocks", "1", "two.yaml")
+	if status != cli.ExitInconclusive || !strings.Contains(out, "inconclusive") {
+		t.Fatalf("status %d, want %d:\n%s%s", status, cli.ExitInconclusive, out, errs)
+	}
+	found, err := filepath.Glob(filepath.Join("runs", "*", "agents.jsonl"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("got the runs %q, %v; want one with what the agents measured", found, err)
+	}
+	if status, _, errs := tare(t, "gate", "--on", on, "--certs", "certs", filepath.Dir(found[0])); status != 2 || !strings.Contains(errs, "judged as it is") {
+		t.Errorf("of a run: status %d and %q, want wrong usage", status, errs)
 	}
 }

@@ -143,6 +143,22 @@ func TestStartStudy(t *testing.T) {
 	}
 }
 
+// TestHasArms has agents keep away from arms, whichever verb starts them.
+func TestHasArms(t *testing.T) {
+	for verb, want := range map[string]bool{"run": true, "gate": true, "ab": true, "load": false, "flow": false} {
+		c := fake.NewClientBuilder().Build()
+		s := spec()
+		s.Args = []string{verb, "x"}
+		if err := jobs.Start(t.Context(), c, s); err != nil {
+			t.Fatal(err)
+		}
+		pod := object(t, c, "try-agent", new(batchv1.Job)).Spec.Template.Spec
+		if got := pod.Affinity != nil && slices.Contains(pod.Containers[0].Command, "-arms"); got != want {
+			t.Errorf("tare %s: agents load arms, away from them: %t, want %t", verb, got, want)
+		}
+	}
+}
+
 func TestStartRefuses(t *testing.T) {
 	for want, change := range map[string]func(*jobs.Spec){
 		"is not a DNS label":      func(s *jobs.Spec) { s.Name = "Try" },

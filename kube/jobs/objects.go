@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/tarehq/tare/kube/carry"
@@ -122,7 +123,7 @@ func (s *Spec) service() *corev1.Service {
 }
 
 // hasArms reports whether arms run in the coordinator's pod.
-func (s *Spec) hasArms() bool { return s.Args[0] == "run" }
+func (s *Spec) hasArms() bool { return slices.Contains([]string{"run", "gate", "ab"}, s.Args[0]) }
 
 func (s *Spec) agentHosts() []string {
 	all := make([]string, s.Agents)

@@ -6,6 +6,7 @@
 package ab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,8 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/compose"
+	"github.com/tarehq/tare/cmd/tare/internal/pods"
+	"github.com/tarehq/tare/cmd/tare/internal/remote"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/comment"
@@ -36,6 +39,7 @@ type Cmd struct {
 	Ask     compose.AskFlags     `embed:"" group:"Requests:"`
 	Service compose.ServiceFlags `embed:"" group:"Starting the services:"`
 	Measure runFlags             `embed:"" group:"Measurement:"`
+	Remote  remote.ArmFlags      `embed:"" group:"Load from other hosts:"`
 	Output  outputFlags          `embed:"" group:"Output:"`
 
 	args []string // of the command line, for the record
@@ -62,6 +66,7 @@ func (c *Cmd) Help() string {
   tare ab ./cmd/api --with pgo --with go1.25.4    one program, built in other ways
   tare ab 'python3 app.py' 'node app.js'          any program
   tare ab http://127.0.0.1:8080 http://127.0.0.1:8081
+  tare ab --on k8s:shop http://api-old:8080 http://api-new:8080   from pods
 
 Services need no changes. tare starts each one afresh for every trial, finds the port
 that it opens, and waits for its first response. It sets PORT and TARE_ADDR, and replaces
@@ -72,11 +77,14 @@ Exit status: 0 decided, 4 inconclusive. With --max: 0 held, 3 failed, 4 inconclu
 
 // Run compares the services.
 func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
+	if _, yes := c.Remote.InPods(); yes {
+		return c.runInPods(ctx, t)
+	}
 	p, err := c.plan()
 	if err != nil {
 		return err
 	}
-	if err := c.Output.check(t); err != nil {
+	if err := cmp.Or(c.Output.check(t), c.Remote.Check()); err != nil {
 		return err
 	}
 	c.args = slices.Clone(os.Args)
@@ -139,6 +147,24 @@ func (c *Cmd) schedule(t *cli.Terminal, p *compose.Plan, answers []lab.Answer, c
 		runs.AnnounceEffect(t, s, blocks)
 	}
 	return s, err
+}
+
+// runInPods has the whole command run in a namespace of a Kubernetes cluster. What it starts
+// is in the image there, so that the services are read in the pod.
+func (c *Cmd) runInPods(ctx context.Context, t *cli.Terminal) error {
+	if err := cmp.Or(t.RefuseFlags(true, "with --on k8s", "module", "arm-on", "comment"), c.Output.check(t)); err != nil {
+		return err
+	}
+	f := pods.Command{
+		Reads:  []string{c.Ask.Targets, c.Ask.From, c.Ask.BodyFile, c.Service.EnvFile},
+		Writes: append(cli.Paths(c.Output.Outputs()), c.Output.Dir, c.Output.Save),
+	}
+	for _, text := range c.Services {
+		if strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") {
+			f.Targets = append(f.Targets, text)
+		}
+	}
+	return c.Remote.RunInPods(ctx, t, f)
 }
 
 // plan reads the command line.

@@ -79,6 +79,10 @@ func (c *Cmd) measure(ctx context.Context, t *cli.Terminal, s *study.Study, buil
 		StudyFlags: runs.StudyFlags{TrialFlags: c.Measure.TrialFlags, HomeFlag: c.Output.HomeFlag},
 		Budget:     c.Measure.Budget, Builder: builder, Command: c.args, Decided: c.decided(),
 	}
+	if err := c.Remote.Join(ctx, session); err != nil {
+		return err
+	}
+	defer session.Agents.Close()
 	run, err := session.Measure(ctx, t, s, session.NewFolder(s))
 	budgets, _ := c.Output.Max.List() // Run has checked them
 	var gates []verdict.Gated

@@ -14,6 +14,14 @@ import (
 // Output is a file to be written, "" for none, and the flag that names it.
 type Output struct{ Flag, Path string }
 
+// Paths are where files are to be written; "" is one that nobody asked for.
+func Paths(files []Output) (all []string) {
+	for _, f := range files {
+		all = append(all, f.Path)
+	}
+	return all
+}
+
 // CheckOutputs finds before a measurement the files that could not be written after it,
 // and those that would replace another result or a file that is read.
 func CheckOutputs(files []Output, read ...string) error {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/pods"
 	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/internal/task"
 	"github.com/tarehq/tare/load"
@@ -40,6 +41,8 @@ type Command struct {
 	HTML        string        `name:"html" help:"Write the summary as one HTML file." placeholder:"FILE"`
 	Markdown    string        `help:"Write the summary as Markdown." placeholder:"FILE"`
 	Quiet       bool          `short:"q" help:"Print no progress."`
+	On          string        `name:"on" help:"Run the whole command in a pod of a Kubernetes cluster: k8s[:NAMESPACE]. Agents on hosts share requests out, not users: what one of them does depends on what it was answered." placeholder:"k8s"`
+	Pod         pods.PodFlags `embed:""`
 
 	limits []limit // of FailIf
 }
@@ -59,6 +62,7 @@ func (c *Command) Help() string {
   tare flow shop.yaml -r poisson:20 -d 5m      20 sessions a second, at random
   tare flow shop.yaml --profile soak --pid 4711 -d 30m
   tare flow new.yaml --from site.har           write a first file
+  tare flow shop.yaml --on k8s:shop            by a pod in the namespace shop
 
 tare load FILE.yaml does the same. A session is one user's way through a flow. Response
 times count from when a user wanted a request, so a stall counts for every user it delayed.
@@ -92,6 +96,9 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	if err := cli.CheckOutputs([]cli.Output{{Flag: "--output", Path: c.Output}, {Flag: "--html", Path: c.HTML}, {Flag: "--markdown", Path: c.Markdown}}, c.File); err != nil {
 		return err
 	}
+	if c.On != "" || c.Pod.Given() {
+		return c.runInPod(ctx, t, f)
+	}
 	if c.Profile == script.Breakpoint {
 		return c.breakpoint(ctx, t, f)
 	}
@@ -100,6 +107,25 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 		return err
 	}
 	return c.finish(t, rep.page(), rep, rep.verdict())
+}
+
+// runInPod has the whole command run in a namespace of a Kubernetes cluster.
+func (c *Command) runInPod(ctx context.Context, t *cli.Terminal, f *script.File) error {
+	namespace, yes := pods.Namespace([]string{c.On})
+	switch {
+	case c.On == "":
+		return cli.Usage("run the command in a pod with --on k8s", errors.New("--image, --pod-cpu, --pod-memory and --deadline do nothing without --on k8s"))
+	case !yes:
+		return cli.Usage("start tare on that host, or load by requests: `tare load --on`", fmt.Errorf("--on %s: users come from one process, here or in a pod (--on k8s:NAMESPACE)", c.On))
+	}
+	if err := t.RefuseFlags(true, "with --on k8s", "pid"); err != nil {
+		return err
+	}
+	p := pods.Command{Reads: []string{c.File}, Writes: []string{c.Output, c.HTML, c.Markdown}}
+	if f.Feed != "" {
+		p.Reads = append(p.Reads, filepath.Join(filepath.Dir(c.File), f.Feed))
+	}
+	return c.Pod.RunAlone(ctx, t, namespace, p)
 }
 
 // file reads the file and changes it as the flags say.

@@ -153,6 +153,10 @@ func TestUsage(t *testing.T) {
 		{"users say either arrive", strings.Replace(visits, "arrive: 50/s", "most: 2", 1), nil},
 		{"base", visits, func(c *flowverb.Command) { c.Base = "localhost" }},
 		{"is there already", visits, func(c *flowverb.Command) { c.From = "site.har" }},
+		{"users come from one process", visits, func(c *flowverb.Command) { c.On = "load1" }},
+		{"do nothing without --on k8s", visits, func(c *flowverb.Command) { c.Pod.Image = "mine:1" }},
+		{"no image has tare", visits, func(c *flowverb.Command) { c.On = "k8s:shop" }},
+		{"is outside of this folder", visits, func(c *flowverb.Command) { c.On, c.Pod.Image = "k8s:shop", "mine:1" }},
 	} {
 		cmd := flowverb.Command{File: write(t, c.text), Base: base}
 		if c.change != nil {

@@ -15,7 +15,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/pods"
 	"github.com/tarehq/tare/cmd/tare/internal/publish"
+	"github.com/tarehq/tare/cmd/tare/internal/remote"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
 
 	"github.com/tarehq/tare/lab"
@@ -36,6 +38,7 @@ type Cmd struct {
 	Resume bool `help:"Continue an interrupted run, and gate it."`
 	JSON   bool `name:"json" help:"Print JSON."`
 	publish.Flags
+	Remote remote.ArmFlags `embed:""`
 
 	failed string // folder of the first run, where a gate failed that the second is to confirm
 }
@@ -58,6 +61,9 @@ A study runs until all budgets are decided, or to its last look. The looks share
 error rate. A run's folder gets no second run, so a failure there is inconclusive.
 --resume continues an interrupted run, and confirms a failure.
 
+--on has agents on other hosts make the load, and --on k8s runs the gate in pods, as in
+` + "`tare run`" + `.
+
 Exit status: 0 every budget held, 3 one failed, 4 inconclusive.`
 }
 
@@ -72,6 +78,9 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 	session := c.session()
 	if err := cmp.Or(session.Check(), cli.CheckOutputs(c.Outputs(), c.Target), c.Flags.Check(t, os.Getenv)); err != nil {
 		return err
+	}
+	if _, yes := c.Remote.InPods(); yes {
+		return c.runInPods(ctx, t, session)
 	}
 	var s *study.Study
 	dir, err := runs.FindIn(c.Dir, c.Target)
@@ -93,6 +102,10 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 	if err := c.checkComparable(s); err != nil {
 		return err
 	}
+	if err := c.Remote.Join(ctx, session); err != nil {
+		return err
+	}
+	defer session.Agents.Close()
 	first, err := c.measure(ctx, t, session, s, dir)
 	if equal := (*lab.EqualError)(nil); errors.As(err, &equal) {
 		return c.passEqual(ctx, t, s, equal)
@@ -111,6 +124,25 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 		return err
 	}
 	return c.decide(ctx, t, first, again.Gates)
+}
+
+// runInPods has the whole gate run in a namespace of a Kubernetes cluster. The cluster has
+// neither the runs of this folder nor the CI job.
+func (c *Cmd) runInPods(ctx context.Context, t *cli.Terminal, session *runs.Session) error {
+	if err := t.RefuseFlags(true, "with --on k8s", "resume", "module", "arm-on", "comment"); err != nil {
+		return err
+	}
+	if _, err := runs.FindIn(c.Dir, c.Target); err == nil {
+		return cli.Usage("leave --on out", fmt.Errorf("%s is a run, judged as it is: pods do not have it", c.Target))
+	}
+	s, err := session.Choose(c.Target)
+	if err != nil {
+		return err
+	}
+	if err := c.checkComparable(s); err != nil {
+		return err
+	}
+	return c.Remote.RunInPods(ctx, t, pods.Command{Reads: []string{s.File}, Writes: append(cli.Paths(c.Outputs()), c.Dir)})
 }
 
 // passEqual passes a change that leaves the program as it is.
@@ -139,8 +171,11 @@ func (c *Cmd) session() *runs.Session {
 
 // judge gates a run as it is.
 func (c *Cmd) judge(ctx context.Context, t *cli.Terminal, dir string) error {
-	if c.Quick || c.Blocks != 0 || c.Seed != 0 || c.Module != "" {
-		return cli.Usage("", fmt.Errorf("%s is a run, judged as it is: no --quick, --blocks, --seed or --module beside it", c.Target))
+	if c.Quick || c.Blocks != 0 || c.Seed != 0 || c.Module != "" || len(c.Remote.On) > 0 {
+		return cli.Usage("", fmt.Errorf("%s is a run, judged as it is: no --quick, --blocks, --seed, --module or --on beside it", c.Target))
+	}
+	if err := c.Remote.Check(); err != nil {
+		return err
 	}
 	run, a, err := runs.Open(dir)
 	if err != nil {

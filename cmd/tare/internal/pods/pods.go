@@ -4,6 +4,7 @@
 package pods
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,12 @@ import (
 
 // Flags say which pods there are. They do nothing unless agents are pods.
 type Flags struct {
-	Agents   int           `help:"With --on k8s: number of pods that make the load (0: 2)." placeholder:"N"`
+	Agents int `help:"With --on k8s: number of pods that make the load (0: 2)." placeholder:"N"`
+	PodFlags
+}
+
+// PodFlags say what a pod has.
+type PodFlags struct {
 	Image    string        `help:"With --on k8s: image with tare, tare-kube and the programs that a study runs (default: that of the release)." placeholder:"REF"`
 	CPU      string        `name:"pod-cpu" help:"With --on k8s: CPUs of each pod (default: 1)." placeholder:"N"`
 	Memory   string        `name:"pod-memory" help:"With --on k8s: memory of each pod (default: 512Mi)." placeholder:"SIZE"`
@@ -32,6 +38,9 @@ var flagNames = [...]string{"--on", "--agents", "--image", "--pod-cpu", "--pod-m
 
 // Given reports whether a flag has a value.
 func (f Flags) Given() bool { return f != Flags{} }
+
+// Given reports whether a flag has a value.
+func (f PodFlags) Given() bool { return f != PodFlags{} }
 
 // Namespace is that of agents as --on names them; "" is the one of the user's context. ok is
 // false if they are hosts.
@@ -53,10 +62,25 @@ type Command struct {
 	Targets []string // URLs that agents may load; "" is none
 }
 
+// usualAgents are as many pods as make the load where their number is not given.
+const usualAgents = 2
+
 // Run runs tare's command line in pods of a namespace. What is printed there is printed here,
 // and files come and go. The status is that of the command in the pod.
 func (f Flags) Run(ctx context.Context, t *cli.Terminal, namespace string, c Command) error {
-	args, err := f.arguments(t.Line, namespace, c)
+	if f.Agents < 0 {
+		return cli.Usage("leave it out for the default", errors.New("--agents is negative"))
+	}
+	return f.run(ctx, t, namespace, cmp.Or(f.Agents, usualAgents), c)
+}
+
+// RunAlone is Run in a single pod, which makes the load, too.
+func (f PodFlags) RunAlone(ctx context.Context, t *cli.Terminal, namespace string, c Command) error {
+	return f.run(ctx, t, namespace, 0, c)
+}
+
+func (f PodFlags) run(ctx context.Context, t *cli.Terminal, namespace string, agents int, c Command) error {
+	args, err := f.arguments(t.Line, namespace, agents, c)
 	if err != nil {
 		return err
 	}
@@ -64,7 +88,7 @@ func (f Flags) Run(ctx context.Context, t *cli.Terminal, namespace string, c Com
 }
 
 // arguments are those of tare-kube.
-func (f Flags) arguments(line []string, namespace string, c Command) ([]string, error) {
+func (f PodFlags) arguments(line []string, namespace string, agents int, c Command) ([]string, error) {
 	image := f.Image
 	if image == "" {
 		version := cli.Version()
@@ -73,17 +97,14 @@ func (f Flags) arguments(line []string, namespace string, c Command) ([]string, 
 		}
 		image = "ghcr.io/tarehq/tare:" + strings.TrimPrefix(version, "v")
 	}
-	if f.Agents < 0 || f.Deadline < 0 {
-		return nil, cli.Usage("leave it out for the default", errors.New("--agents or --deadline is negative"))
+	if f.Deadline < 0 {
+		return nil, cli.Usage("leave it out for the default", errors.New("--deadline is negative"))
 	}
-	args := []string{"on", "-image", image}
+	args := []string{"on", "-image", image, "-agents", strconv.Itoa(agents)}
 	for _, o := range []struct{ name, value string }{{"-namespace", namespace}, {"-cpu", f.CPU}, {"-memory", f.Memory}} {
 		if o.value != "" {
 			args = append(args, o.name, o.value)
 		}
-	}
-	if f.Agents > 0 {
-		args = append(args, "-agents", strconv.Itoa(f.Agents))
 	}
 	if f.Deadline > 0 {
 		args = append(args, "-deadline", f.Deadline.String())

@@ -34,10 +34,9 @@ type Command struct {
 	Budget    time.Duration `help:"Cap the run time, builds excluded, and predict the smallest effect it can detect."`
 	Markdown  string        `help:"Write the report for a pull request." placeholder:"FILE"`
 	Resume    string        `help:"Continue an interrupted run." placeholder:"RUN"`
-	remote.Flags
-	ArmOn string `help:"With --on: address of this machine that arms listen on, so that agents reach them (default: 127.0.0.1)." placeholder:"HOST"`
-	JSON  bool   `name:"json" help:"Print JSON." xor:"form"`
-	Plan  bool   `help:"Print the order and duration of trials, and stop." xor:"form"`
+	remote.ArmFlags
+	JSON bool `name:"json" help:"Print JSON." xor:"form"`
+	Plan bool `help:"Print the order and duration of trials, and stop." xor:"form"`
 }
 
 // Help shows examples.
@@ -120,23 +119,12 @@ func (c *Command) runInPods(ctx context.Context, t *cli.Terminal, s *runs.Sessio
 	return c.RunInPods(ctx, t, f)
 }
 
-// connect has agents make the loads, if they are named.
-func (c *Command) connect(ctx context.Context, s *runs.Session) (err error) {
-	if c.ArmOn != "" && len(c.On) == 0 {
-		return cli.Usage("name the agents with --on", errors.New("--arm-on does nothing without --on"))
-	}
+// connect has agents make the loads, if they are named. A plan needs none.
+func (c *Command) connect(ctx context.Context, s *runs.Session) error {
 	if c.Plan {
 		return c.Check()
 	}
-	s.ArmHost = c.ArmOn
-	if len(c.On) > 0 {
-		s.AgentFlags = []string{"--on", strings.Join(c.On, ","), "--certs", c.Certs}
-	}
-	if c.ArmOn != "" {
-		s.AgentFlags = append(s.AgentFlags, "--arm-on", c.ArmOn)
-	}
-	s.Agents, err = c.Connect(ctx, "")
-	return err
+	return c.Join(ctx, s)
 }
 
 // name names the studies to run where the command line does not.
