@@ -14,6 +14,7 @@ import (
 
 	"github.com/tarehq/tare/kube/chart"
 	"github.com/tarehq/tare/kube/jobs"
+	"github.com/tarehq/tare/kube/testcluster"
 
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -21,6 +22,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 )
 
@@ -199,5 +203,83 @@ func TestPod(t *testing.T) {
 	want := []string{"operator", "-image=ghcr.io/tarehq/tare:latest", "-metrics=:8080", "-health=:8081", "-leader-namespace=tare-system"}
 	if !slices.Equal(c.Args, want) {
 		t.Errorf("got the arguments %q, want %q", c.Args, want)
+	}
+}
+
+// watched is the pod of tare watch that the chart makes with these values.
+func watched(t *testing.T, watch map[string]any) *appsv1.DaemonSet {
+	t.Helper()
+	watch["enabled"] = true
+	all := decode[appsv1.DaemonSet](t, render(t, map[string]any{"watch": watch}), "DaemonSet")
+	if len(all) != 1 {
+		t.Fatalf("%d DaemonSets, want 1", len(all))
+	}
+	return &all[0]
+}
+
+// TestWatch wants tare watch on every node to be what the plain manifest is, which a test of
+// the command reads, and to be left out unless it is asked for.
+func TestWatch(t *testing.T) {
+	if n := len(decode[appsv1.DaemonSet](t, render(t, nil), "DaemonSet")); n != 0 {
+		t.Errorf("%d DaemonSets without being asked", n)
+	}
+	text, err := os.ReadFile("../../templates/watch.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := decode[appsv1.DaemonSet](t, strings.Split(string(text), "\n---\n"), "DaemonSet")[0]
+	got := watched(t, map[string]any{})
+	if !reflect.DeepEqual(got.Spec.Template.Spec, plain.Spec.Template.Spec) || !reflect.DeepEqual(got.Spec.Template.Annotations, plain.Spec.Template.Annotations) {
+		t.Errorf("got\n%+v\n%v\nwant\n%+v\n%v", got.Spec.Template.Spec, got.Spec.Template.Annotations, plain.Spec.Template.Spec, plain.Spec.Template.Annotations)
+	}
+	if labels := got.Spec.Template.Labels; !reflect.DeepEqual(got.Spec.Selector.MatchLabels, labels) || labels["app.kubernetes.io/name"] != "tare-watch" || got.Namespace != "tare-system" {
+		t.Errorf("got %v in %s selected by %v", labels, got.Namespace, got.Spec.Selector)
+	}
+	operator := decode[appsv1.Deployment](t, render(t, nil), "Deployment")[0]
+	if reflect.DeepEqual(operator.Spec.Selector.MatchLabels, got.Spec.Selector.MatchLabels) {
+		t.Error("the operator's Deployment selects the same pods")
+	}
+}
+
+// TestWatchValues has values reach the pod, and the operator be left out.
+func TestWatchValues(t *testing.T) {
+	pod := watched(t, map[string]any{
+		"args": []any{"--budget", "0.2", "--all-go"}, "port": 9000, "keepBytes": "1GiB", "capabilities": []any{"BPF", "PERFMON", "SYS_PTRACE", "SYSLOG"},
+		"seccompProfile": map[string]any{"type": "Unconfined"}, "nodeSelector": map[string]any{"pool": "web"}, "priorityClassName": "low",
+		"profiles": map[string]any{"emptyDir": nil, "hostPath": map[string]any{"path": "/var/lib/tare"}}, "env": []any{map[string]any{"name": "A", "value": "b"}},
+	}).Spec.Template.Spec
+	c := pod.Containers[0]
+	for _, want := range []string{"0.0.0.0:9000", "1GiB", "--budget", "0.2", "--all-go"} {
+		if !slices.Contains(c.Args, want) {
+			t.Errorf("got the arguments %q, want %q among them", c.Args, want)
+		}
+	}
+	switch {
+	case c.Ports[0].ContainerPort != 9000, len(c.SecurityContext.Capabilities.Add) != 4, c.SecurityContext.SeccompProfile.Type != corev1.SeccompProfileTypeUnconfined,
+		pod.NodeSelector["pool"] != "web", pod.PriorityClassName != "low", pod.Volumes[2].HostPath == nil, pod.Volumes[2].EmptyDir != nil, c.Env[0].Name != "A":
+		t.Errorf("got %+v, want the values in it", pod)
+	}
+	alone := render(t, map[string]any{"operator": map[string]any{"enabled": false}, "watch": map[string]any{"enabled": true}})
+	if len(alone) != 1 {
+		t.Errorf("%d objects beside tare watch, want none: %q", len(alone)-1, alone)
+	}
+}
+
+// TestAdmitted has an API server take all that the chart makes, in a namespace that lets
+// privileged pods in.
+func TestAdmitted(t *testing.T) {
+	c := testcluster.Start(t, testcluster.Options{Bare: true})
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tare-system", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "privileged"}}}
+	if err := c.Client.Create(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range render(t, map[string]any{"watch": map[string]any{"enabled": true}}) {
+		u := new(unstructured.Unstructured)
+		if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Client.Create(t.Context(), u, client.FieldValidation("Strict")); err != nil {
+			t.Errorf("%s %s: %v", u.GetKind(), u.GetName(), err)
+		}
 	}
 }

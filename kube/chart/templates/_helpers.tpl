@@ -3,6 +3,11 @@ app.kubernetes.io/name: tare-operator
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{- define "tare.watchLabels" -}}
+app.kubernetes.io/name: tare-watch
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
 {{- /* What the operator needs in each namespace whose resources it acts on. */ -}}
 {{- define "tare.rules" -}}
 - apiGroups: [tarehq.github.io]
