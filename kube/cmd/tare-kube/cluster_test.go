@@ -212,7 +212,7 @@ func TestPods(t *testing.T) {
 		name string
 		run  func(*testing.T, *lab)
 	}{
-		{"load", testLoad}, {"run", testRun}, {"no rights", testNoRights}, {"no image", testNoImage}, {"interrupted", testInterrupted},
+		{"load", testLoad}, {"run", testRun}, {"operator", testOperator}, {"watch", testWatch}, {"no rights", testNoRights}, {"no image", testNoImage}, {"interrupted", testInterrupted},
 		{"agent evicted", testAgentEvicted}, {"coordinator killed", testCoordinatorKilled}, {"owner gone", testOwnerGone},
 		{"node partitioned", testPartition}, {"coordinator's node partitioned", testCoordinatorPartition},
 	} {
