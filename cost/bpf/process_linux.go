@@ -100,7 +100,7 @@ func (all programs) process(pid int) (*process, error) {
 	if p.table != nil && !p.place() {
 		p.program = &program{why: fmt.Errorf("%w: its code is nowhere in its memory", cost.ErrNotSupported)}
 	}
-	p.checkAlive()
+	p.checkAlive(true)
 	p.begun = p.last
 	return p, nil
 }
@@ -184,20 +184,20 @@ func (p *process) place() (ok bool) {
 	return ok
 }
 
-// checkAlive notes the CPU used so far, and whether the process still is what it was: the
-// same program that begins anew lies elsewhere in memory if it can lie anywhere.
-func (p *process) checkAlive() {
-	if p.ended {
+// checkAlive notes the CPU used so far, and whether the process is there, for which no file is
+// read. Closely, it sees whether the process still is what it was: the same program that
+// begins anew lies elsewhere in memory if it can lie anywhere.
+func (p *process) checkAlive(closely bool) {
+	if closely {
+		id, err := task.Identify(p.pid)
+		p.ended = p.ended || err != nil || id != p.id
+	}
+	used, err := CPU(p.pid)
+	if p.ended = p.ended || err != nil; p.ended {
 		return
 	}
-	if id, err := task.Identify(p.pid); err != nil || id != p.id {
-		p.ended = true
-		return
-	}
-	if used, err := CPU(p.pid); err == nil {
-		p.last.cpu = used
-	}
-	if p.program.table == nil {
+	p.last.cpu = used
+	if !closely || p.program.table == nil {
 		return
 	}
 	if used, err := SystemMonitor(p.pid); err == nil {

@@ -246,7 +246,7 @@ func (s *Sampler) watchGroup() error {
 // begin starts the clock and fetches from then on.
 func (s *Sampler) begin() error {
 	for _, p := range s.all {
-		p.checkAlive()
+		p.checkAlive(true)
 		p.begun = p.last
 	}
 	s.begun = time.Now()
@@ -277,7 +277,7 @@ func (s *Sampler) fetch() {
 		}
 		s.mu.Lock()
 		s.drain()
-		s.note(s.refresh())
+		s.note(s.refresh(s.o.Find == nil))
 		if !over && s.o.Find == nil && s.allEnded() {
 			over = true
 			close(s.ended)
@@ -305,12 +305,12 @@ func (s *Sampler) note(err error) {
 }
 
 // refresh looks at every process, drops those that ended and finds new ones.
-func (s *Sampler) refresh() error {
+func (s *Sampler) refresh(closely bool) error {
 	for pid, p := range s.procs {
 		if p.ended {
 			continue
 		}
-		if p.checkAlive(); !p.ended {
+		if p.checkAlive(closely); !p.ended {
 			continue
 		}
 		if err := s.objects.Watched.Delete(uint32(pid)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
@@ -425,7 +425,7 @@ func (s *Sampler) Take() (*Profile, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drain()
-	s.note(s.refresh())
+	s.note(s.refresh(true))
 	now := time.Now()
 	p, err := s.profile(now.Sub(s.begun))
 	s.begun = now
@@ -467,7 +467,7 @@ func (s *Sampler) Stop() (*Profile, error) {
 	}
 	duration := time.Since(s.begun)
 	for _, p := range s.all {
-		p.checkAlive() // at once: the process runs on
+		p.checkAlive(true) // at once: the process runs on
 	}
 	if stopped != nil {
 		return nil, stopped

@@ -27,12 +27,17 @@ import (
 // have become a service.
 const rescan = 30 * time.Second
 
+// trusted is how long a process is taken for what it was as long as its number is in use. To
+// read its files at every look took most of what watching many idle services cost.
+const trusted = 5 * time.Second
+
 // instance is a process that is watched, for as long as it runs one program.
 type instance struct {
 	Build
 	pid  int
 	pod  string // namespace and name; "" if it is in none
 	id   task.Identity
+	seen time.Time     // when its identity was read
 	used time.Duration // CPU in the last interval
 	last counted       // in which requests were seen; the zero value: none yet
 	gone bool
@@ -48,6 +53,8 @@ type finder struct {
 
 	started map[int]uint64 // when the processes did that were named
 
+	identify func(int) (task.Identity, error) // task.Identify, unless a test counts how often
+
 	mu       sync.Mutex
 	known    map[int][]*instance   // by number, the latest last; gone ones until they are forgotten
 	others   map[int]time.Time     // processes that are none to watch, and since when that is known
@@ -62,7 +69,7 @@ type programFile struct {
 }
 
 func newFinder(o Options) *finder {
-	f := &finder{pids: o.PIDs, groups: o.Groups, all: o.AllGo, started: map[int]uint64{},
+	f := &finder{pids: o.PIDs, groups: o.Groups, all: o.AllGo, started: map[int]uint64{}, identify: task.Identify,
 		known: map[int][]*instance{}, others: map[int]time.Time{}, programs: map[programFile]Build{}}
 	if o.Pods {
 		f.logs = cmp.Or(o.Logs, pods.Logs)
@@ -114,9 +121,13 @@ func (f *finder) find() ([]int, error) {
 		}
 		delete(f.others, pid)
 		in := f.latest(pid)
+		if in.still(now) {
+			found = append(found, pid)
+			continue
+		}
 		if in != nil {
-			if id, err := task.Identify(pid); err == nil && id == in.id {
-				found = append(found, pid)
+			if id, err := f.identify(pid); err == nil && id == in.id {
+				in.seen, found = now, append(found, pid)
 				continue
 			}
 			in.gone = true
@@ -131,6 +142,15 @@ func (f *finder) find() ([]int, error) {
 	}
 	f.markGone(found)
 	return found, nil
+}
+
+// still reports whether a process was looked at lately, and its number is in use.
+func (in *instance) still(now time.Time) bool {
+	if in == nil || now.Sub(in.seen) >= trusted {
+		return false
+	}
+	_, err := task.CPU(in.pid) // one call of the kernel, and no file
+	return err == nil
 }
 
 // latest is the process of a number that has not gone; nil if there is none.
@@ -160,7 +180,7 @@ func (f *finder) markGone(found []int) {
 
 // numbers are those of the processes that may be watched, each once.
 func (f *finder) numbers() ([]int, error) {
-	all := slices.DeleteFunc(slices.Clone(f.pids), func(pid int) bool { return !f.runs(pid) })
+	all := slices.DeleteFunc(slices.Clone(f.pids), func(pid int) bool { return !f.latest(pid).still(time.Now()) && !f.runs(pid) })
 	for _, dir := range f.groups {
 		if members, err := cgroup.Members(dir); err == nil { // else it has gone, and may come again
 			all = append(all, members...)
@@ -191,7 +211,7 @@ var errForeign = errors.New("it is no Go program")
 
 // look looks at a process.
 func (f *finder) look(pid int) (*instance, error) {
-	id, err := task.Identify(pid)
+	id, err := f.identify(pid)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = bpf.ErrEnded
@@ -214,7 +234,7 @@ func (f *finder) look(pid int) (*instance, error) {
 	} else if name := environment(pid, "OTEL_SERVICE_NAME"); name != "" {
 		build.Service = name
 	}
-	one := &instance{Build: build, pid: pid, id: id}
+	one := &instance{Build: build, pid: pid, id: id, seen: time.Now()}
 	if in {
 		one.pod = c.Full()
 	}
@@ -403,7 +423,7 @@ func (f *finder) ended() bool {
 
 // runs reports whether a process that was named runs, be it another program.
 func (f *finder) runs(pid int) bool {
-	id, err := task.Identify(pid)
+	id, err := f.identify(pid)
 	return err == nil && id.Started == f.started[pid]
 }
 

@@ -19,7 +19,8 @@ func (m *meter) since(now time.Time) (share float64, memory uint64) {
 	return share, memory
 }
 
-// throttle halves what is sampled and counted while watching takes more than it may.
+// throttle halves what is sampled, and how often it is looked at and summed up, while
+// watching takes more than it may.
 type throttle struct {
 	budget       float64
 	level        int // how often it was halved
@@ -28,22 +29,28 @@ type throttle struct {
 }
 
 // Bounds of a throttle: how often it halves, how many intervals in a row have to be above
-// the budget for that, and how many have to be below a third of it for the way back.
+// the budget for that, and how many have to be below a third of it for the way back. Those
+// are fewer while intervals are longer.
 const (
 	mostHalved = 4
 	rowAbove   = 3
 	rowBelow   = 30
+
+	longest    = 5 * time.Minute // interval that is made longer
+	leastCores = 0.2             // that services are taken to use if they use less
 )
 
-// note takes what watching took in an interval. It reports whether the level has changed.
-func (t *throttle) note(share float64) bool {
+// note takes what watching took in an interval, and what the services used, as shares of
+// one core. It reports whether the level has changed.
+func (t *throttle) note(share, services float64) bool {
+	allowed := t.budget * max(services, leastCores)
 	t.seen++
 	switch {
 	case t.seen == 1:
 		return false
-	case share > t.budget:
+	case share > allowed:
 		t.above, t.below = t.above+1, 0
-	case share < t.budget/3:
+	case share < allowed/3:
 		t.above, t.below = 0, t.below+1
 	default:
 		t.above, t.below = 0, 0
@@ -51,7 +58,7 @@ func (t *throttle) note(share float64) bool {
 	switch {
 	case t.above >= rowAbove && t.level < mostHalved:
 		t.level++
-	case t.below >= rowBelow && t.level > 0:
+	case t.below >= max(rowAbove, rowBelow>>t.level) && t.level > 0:
 		t.level--
 	default:
 		return false
@@ -63,9 +70,7 @@ func (t *throttle) note(share float64) bool {
 // hz is the rate of the moment.
 func (t *throttle) hz(full int) int { return max(1, full>>t.level) }
 
-// counts reports whether requests are counted in the next interval: in one of six, and in
-// fewer once the rate was halved. Placing a probe costs more than what it counts.
-func (t *throttle) counts() bool {
-	const one = 6
-	return t.seen%(one<<t.level) == 0
+// every is the length of an interval, or the time between two of something else.
+func (t *throttle) every(full time.Duration) time.Duration {
+	return max(full, min(full<<t.level, longest))
 }

@@ -13,20 +13,22 @@ import (
 // mostCounted is of how many processes requests are counted, of those that use most CPU.
 const mostCounted = 16
 
-// spans are how many windows there are in an interval in which requests are counted. They
-// make a tenth of it, however many they are; each takes the CPU of placing a probe.
+// spans are how many windows there are in the time for which requests are counted. They make
+// a tenth of it, however many they are; each takes the CPU of placing a probe.
 const spans = 10
 
 // counted is how many requests a process answered within some windows, and with how much
 // CPU.
 type counted = probe.Counted
 
-// counters count the requests of processes by probes.
+// counters count the requests of processes by probes, by turns.
 type counters struct {
-	price probe.Price
-	err   error // why nothing is counted
-	of    map[*instance]*counter
-	news  []error // of processes whose requests cannot be counted
+	price    probe.Price
+	err      error // why nothing is counted
+	of       map[*instance]*counter
+	opened   int     // counters so far
+	interval int     // that is counted in next
+	news     []error // of processes whose requests cannot be counted
 }
 
 // counter counts those of one process.
@@ -35,6 +37,8 @@ type counter struct {
 	probe  *probe.Counter // nil: they cannot be counted
 	cancel context.CancelFunc
 	done   chan struct{} // nil: not under way
+	nth    int           // of all that were opened
+	tries  int           // intervals in which it has counted
 	known  bool          // something was counted
 	seen   probe.Counted
 	err    error
@@ -49,9 +53,15 @@ func newCounters(ctx context.Context) *counters {
 	return c
 }
 
-// begin begins to count for a while, if that is due, or for processes of which nothing is
-// known yet.
-func (c *counters) begin(ctx context.Context, all []*instance, d time.Duration, due bool) {
+// due reports whether requests are counted in an interval: in one of six, and in the first few
+// until there was one. Placing a probe costs more than what it counts.
+func (o *counter) due(interval int) bool {
+	const one, eager = 6, 3
+	return (interval+o.nth)%one == 0 || !o.known && o.tries < eager
+}
+
+// begin begins to count for a while, those processes that it is the turn of.
+func (c *counters) begin(ctx context.Context, all []*instance, d time.Duration) {
 	if c.err != nil {
 		return
 	}
@@ -75,10 +85,12 @@ func (c *counters) begin(ctx context.Context, all []*instance, d time.Duration, 
 		}
 	}
 	for _, one := range c.of {
-		if one.probe != nil && (due || !one.known) {
+		if one.probe != nil && one.due(c.interval) {
+			one.tries++
 			one.begin(ctx, d)
 		}
 	}
+	c.interval++
 }
 
 // busiest are those of the processes, which are in order, that use most CPU, and those that
@@ -97,7 +109,8 @@ func busiest(all []*instance, most int) (first []*instance, near map[*instance]b
 
 // open prepares to count those of a process.
 func (c *counters) open(in *instance) *counter {
-	one := new(counter)
+	one := &counter{nth: c.opened}
+	c.opened++
 	var err error
 	if one.target, err = probe.Open(in.pid); err == nil {
 		one.probe, err = one.target.NewCounter(c.price)

@@ -196,7 +196,10 @@ func newService(name string, builds []Seen, at *past) Service {
 	if !counted {
 		window.Requests, window.Margin = 0, 0
 	}
-	s.Bill = cost.NewBill(at.join(stacks), nil, window)
+	if len(stacks) > 0 { // else there is nothing to charge
+		stacks = at.join(stacks)
+	}
+	s.Bill = cost.NewBill(stacks, nil, window)
 	s.Bill.Source = name
 	s.Bill.NamePackages(builds[len(builds)-1].module, builds[len(builds)-1].program)
 	s.Bill.Items = slices.DeleteFunc(s.Bill.Items, func(it cost.Item) bool { return it.Self == 0 && it.Total == 0 })

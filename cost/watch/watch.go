@@ -14,7 +14,8 @@
 // learned from the intervals before, too, and an interval's own figures have wide margins:
 // add them up, as package total does.
 //
-// It watches what it uses itself, and samples less often if that is more than it may be.
+// It watches what it uses itself. If that is more than it may be, it samples less often, and
+// its intervals are longer.
 package watch
 
 import (
@@ -46,11 +47,11 @@ type Options struct {
 
 	Logs string // where the kubelet has the logs of pods; "": pods.Logs
 
-	Every   time.Duration // an interval, at least a second; 0: DefaultEvery
+	Every   time.Duration // an interval, at least a second, longer to keep to the budget; 0: DefaultEvery
 	Hz      int           // samples a second of each CPU; 0: DefaultHz
 	NoCount bool          // requests are not counted
 	Answers int           // of how many processes answers are timed, of those that use most CPU
-	Budget  float64       // what it may use itself, as a share of one core; 0: DefaultBudget
+	Budget  float64       // what it may use itself, as a share of the CPU that the services use, or of a fifth of a core if they use less; 0: DefaultBudget
 }
 
 // Build is a program of a service.
@@ -92,7 +93,7 @@ type Own struct {
 	Kernel  float64 `json:"kernel"`  // of the services' CPU time, for taking samples, likewise
 	Memory  uint64  `json:"memory"`  // of this process, resident, in bytes
 	Hz      int     `json:"hz"`      // at which was sampled
-	Backoff int     `json:"backoff"` // how often the rate was halved
+	Backoff int     `json:"backoff"` // how often the rate was halved, and the length of intervals doubled
 	Lost    int     `json:"lost"`    // samples
 }
 
@@ -138,7 +139,7 @@ func (o *Options) check() error {
 	case o.Hz < 1 || o.Hz > bpf.DefaultHz:
 		return fmt.Errorf("%d samples a second: want 1 to %d", o.Hz, bpf.DefaultHz)
 	case o.Budget < 0 || o.Budget > 1:
-		return fmt.Errorf("a budget of %v cores: want more than 0, at most 1", o.Budget)
+		return fmt.Errorf("a budget of %v times what the services use: want more than 0, at most 1", o.Budget)
 	}
 	return nil
 }
@@ -190,7 +191,7 @@ func (w *Watcher) outside(ctx context.Context) error {
 func (w *Watcher) sample() (err error) {
 	const fetch, seldom = 2 * time.Second, 4
 	hz := w.throttle.hz(w.o.Hz)
-	w.sampler, err = bpf.Start(bpf.Options{Find: w.find.find, Hz: hz, Switches: max(1, hz/seldom), Fetch: min(fetch, w.o.Every)})
+	w.sampler, err = bpf.Start(bpf.Options{Find: w.find.find, Hz: hz, Switches: max(1, hz/seldom), Fetch: w.throttle.every(min(fetch, w.o.Every))})
 	return err
 }
 
@@ -208,7 +209,7 @@ func (w *Watcher) begin(ctx context.Context) {
 		if w.count == nil {
 			w.count = newCounters(ctx)
 		}
-		w.count.begin(ctx, all, w.o.Every, w.throttle.counts())
+		w.count.begin(ctx, all, w.o.Every)
 	}
 	if w.o.Answers > 0 {
 		if w.answers == nil {
@@ -263,7 +264,7 @@ func (w *Watcher) Next(ctx context.Context) (*Interval, error) {
 
 // wait waits for the end of the interval. It reports whether nothing is left to watch.
 func (w *Watcher) wait(ctx context.Context) (over bool) {
-	end := time.NewTimer(time.Until(w.begun.Add(w.o.Every)))
+	end := time.NewTimer(time.Until(w.begun.Add(w.throttle.every(w.o.Every))))
 	defer end.Stop()
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
@@ -339,7 +340,11 @@ func (w *Watcher) weigh(i *Interval) {
 
 // adapt has less sampled if watching took more than it may, and more once it is far below.
 func (w *Watcher) adapt(i *Interval) error {
-	if w.sampler == nil || !w.throttle.note(i.Own.Share()) {
+	var used time.Duration
+	for k := range i.Services {
+		used += i.Services[k].CPU
+	}
+	if w.sampler == nil || !w.throttle.note(i.Own.Share(), used.Seconds()/i.Duration.Seconds()) {
 		return nil
 	}
 	if _, err := w.sampler.Stop(); err != nil {

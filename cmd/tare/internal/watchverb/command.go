@@ -28,12 +28,12 @@ type Command struct {
 	cli.Process    `group:"Service:"`
 	AllGo          bool          `group:"Service:" help:"Watch every Go program on this machine."`
 	K8s            bool          `name:"k8s" group:"Service:" help:"Watch every Go program in the pods of this node. A service goes by its namespace, workload and container."`
-	Every          time.Duration `default:"10s" help:"Length of an interval: one table, one profile for each service."`
+	Every          time.Duration `default:"10s" help:"Length of an interval: one table, one profile for each service. Up to 16 times as long, to keep to --budget."`
 	For            time.Duration `default:"0s" help:"How long to watch (0s: until interrupted)."`
 	Hz             int           `name:"hz" default:"19" group:"From outside:" help:"From outside: samples a second per CPU."`
 	Count          bool          `group:"From outside:" default:"true" negatable:"" help:"Count requests by a probe for a tenth of every sixth interval, to show costs per request."`
 	Answers        int           `group:"From outside:" default:"0" help:"Time the answers of this many processes, those that use most CPU (0: none; each costs every answer on the machine about 0.4 µs)."`
-	Budget         cli.Percent   `default:"0.5%" help:"What watching may use, as a share of one core. Above it, tare samples less often."`
+	Budget         cli.Percent   `default:"0.5%" help:"What watching may use, as a share of the CPU that the services use, or of a fifth of a core if they use less. Above it, tare samples less often, and intervals are longer."`
 	MaxOwners      int           `group:"Output:" default:"50" help:"Owners of a service with their own series; the rest is one series, other."`
 	Listen         string        `group:"Output:" help:"Serve metrics for Prometheus at http://ADDR/metrics, such as :9464. Without a host, only to this machine." placeholder:"ADDR"`
 	telemetry.Flag `group:"Output:"`
@@ -71,8 +71,8 @@ A service is named by OTEL_SERVICE_NAME in its environment, or else by its progr
 file. With --k8s, one in a pod is named by namespace, workload and container. New
 processes and new builds are found while it runs.
 
-tare measures what it uses itself, prints it, and samples less often if that is more
-than --budget.`
+tare measures what it uses itself and prints it. If that is more than --budget, it samples
+less often, and its intervals are longer.`
 }
 
 // size is a number of bytes, such as 256MiB.
@@ -117,7 +117,7 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	if err != nil {
 		return errors.Join(cli.ExplainCapture(err), out.close())
 	}
-	t.Note("watching at %d Hz, for at most %s of a core; sampling is expected to cost the services %s of the CPU they use", c.Hz, unit.Format(float64(c.Budget)/100, unit.Share), unit.Format(bpf.Price(c.Hz), unit.Share))
+	t.Note("watching at %d Hz, for at most %s of the CPU that the services use; sampling is expected to cost the services %s of the CPU they use", c.Hz, unit.Format(float64(c.Budget)/100, unit.Share), unit.Format(bpf.Price(c.Hz), unit.Share))
 	err = c.loop(ctx, w, out)
 	return errors.Join(err, w.Close(), out.close())
 }

@@ -46,7 +46,7 @@ func (o *output) figures(i *watch.Interval) *telemetry.Figures {
 		{Name: "watch.kernel", Help: "CPU that taking samples took of the services.", Kind: telemetry.Counter, Unit: "s", Points: one(watched.Kernel)},
 		{Name: "watch.memory", Help: "Resident memory of the process that watches.", Kind: telemetry.Gauge, Unit: "By", Points: one(float64(own.Memory))},
 		{Name: "watch.rate", Help: "Samples a second of each CPU; 0 if services profile themselves.", Kind: telemetry.Gauge, Unit: "{sample}/s", Points: one(float64(own.Hz))},
-		{Name: "watch.backoff", Help: "How often the rate was halved to keep to the budget.", Kind: telemetry.Gauge, Points: one(float64(own.Backoff))},
+		{Name: "watch.backoff", Help: "How often the rate was halved, and intervals doubled, to keep to the budget.", Kind: telemetry.Gauge, Points: one(float64(own.Backoff))},
 		{Name: "watch.intervals", Help: "Intervals that were watched.", Kind: telemetry.Counter, Unit: "{interval}", Points: one(float64(watched.Intervals))},
 		{Name: "watch.lost", Help: "Samples for which there was no room.", Kind: telemetry.Counter, Unit: "{sample}", Points: one(float64(watched.Lost))},
 		{Name: "watch.failures", Help: "What could not be kept, sent or made.", Kind: telemetry.Counter, Unit: "{failure}", Points: failures},

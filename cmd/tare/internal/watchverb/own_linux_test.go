@@ -108,28 +108,34 @@ func TestFifty(t *testing.T) {
 }
 
 // BenchmarkOwn says what watching takes: of its own CPU and of the services', as shares of
-// one core and of what the services used, and memory. Three services are watched for two
-// minutes; the first interval, which has the cost of beginning in it, is left out. TARE names
-// another program to compare with.
+// one core and of what the services used, and memory. Three services, or fifty that do
+// little, are watched for two minutes; the first interval, which has the cost of beginning in
+// it, is left out. TARE names another program to compare with.
 //
 //	go test ./cmd/tare/internal/watchverb -run - -bench Own -benchtime 1x
 func BenchmarkOwn(b *testing.B) {
+	b.Run("services=3", func(b *testing.B) { benchmarkOwn(b, 3, time.Millisecond) })
+	b.Run("services=50", func(b *testing.B) { benchmarkOwn(b, 50, 50*time.Millisecond) })
+}
+
+func benchmarkOwn(b *testing.B, n int, pause time.Duration) {
 	exe := os.Getenv("TARE")
 	if exe == "" {
 		exe = goBuild(b, ".", "github.com/tarehq/tare/cmd/tare")
 	} else if _, err := os.Stat(exe); errors.Is(err, os.ErrNotExist) {
 		b.Fatal(err)
 	}
-	pids := serve(b, 3, time.Millisecond)
+	pids := serve(b, n, pause)
 	var own, kernel, services, seconds float64
 	var memory uint64
+	var backoff int
 	for range b.N {
 		all := watchAll(b, exe, 10*time.Second, 131*time.Second, pids...)
 		for _, r := range all[1 : len(all)-1] {
 			own += r.Own.CPU * r.Seconds
 			kernel += r.Own.Kernel * r.Seconds
 			seconds += r.Seconds
-			memory = max(memory, r.Own.Memory)
+			memory, backoff = max(memory, r.Own.Memory), max(backoff, r.Own.Backoff)
 			for _, s := range r.Services {
 				services += s.Cores * r.Seconds
 			}
@@ -141,5 +147,6 @@ func BenchmarkOwn(b *testing.B) {
 	b.ReportMetric(100*services/seconds, "%core-services")
 	b.ReportMetric(100*(own+kernel)/services, "%services")
 	b.ReportMetric(float64(memory>>20), "MiB")
+	b.ReportMetric(float64(backoff), "halved")
 	b.ReportMetric(0, "ns/op")
 }

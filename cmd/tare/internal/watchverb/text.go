@@ -91,7 +91,7 @@ func ownText(i *watch.Interval) string {
 		text += fmt.Sprintf("; %d Hz took %s more", o.Hz, unit.Format(o.Kernel, unit.Share))
 	}
 	if o.Backoff > 0 {
-		text += fmt.Sprintf("; rate halved %d times to keep to the budget", o.Backoff)
+		text += fmt.Sprintf("; all halved %s to keep to the budget", unit.Plural(o.Backoff, "time"))
 	}
 	return text
 }
