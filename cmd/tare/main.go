@@ -161,6 +161,22 @@ func decodeProcess(ctx *kong.DecodeContext, to reflect.Value) error {
 	return nil
 }
 
+// meant is a command line with the verb that it stands for.
+func meant(verbs []*kong.Node, args []string) []string {
+	isSince := func(arg string) bool { return arg == "--since" || strings.HasPrefix(arg, "--since=") }
+	switch {
+	case args[0] == "help":
+		return helpArgs(verbs, args)
+	case args[0] == "--version", args[0] == "-v":
+		args[0] = "version"
+	case args[0] == "load" && len(args) > 1 && flowverb.IsFile(args[1]):
+		args[0] = "flow"
+	case args[0] == "doctor" && slices.ContainsFunc(args, isSince): // of what tare watch kept
+		args[0] = "watch"
+	}
+	return args
+}
+
 // run executes one command line and returns the exit status.
 func run(ctx context.Context, args []string, t *cli.Terminal) int {
 	var v verbs
@@ -174,16 +190,7 @@ func run(ctx context.Context, args []string, t *cli.Terminal) int {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	switch args[0] {
-	case "help":
-		args = helpArgs(parser.Model.Children, args)
-	case "--version", "-v":
-		args[0] = "version"
-	case "load":
-		if len(args) > 1 && flowverb.IsFile(args[1]) {
-			args[0] = "flow"
-		}
-	}
+	args = meant(parser.Model.Children, args)
 	if err := oneDash(parser.Model.Children, args); err != nil {
 		return cli.PrintError(t, err)
 	}
