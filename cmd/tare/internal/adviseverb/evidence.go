@@ -163,7 +163,8 @@ func (m *measured) level(arm string) string {
 	return fmt.Sprintf("%s, n=%d", verdict.Show(m.metric.Metric, l.Median), l.N)
 }
 
-// elsewhere are reasons that rest on what was measured of claims elsewhere.
+// elsewhere are reasons that rest on what was measured of claims elsewhere, of each by its
+// first figure.
 func (e *evidence) elsewhere(claims []string) []Reason {
 	var all []Reason
 	for _, id := range claims {
@@ -181,6 +182,7 @@ func (e *evidence) elsewhere(claims []string) []Reason {
 				says += ", interval " + k.Interval
 			}
 			all = append(all, Reason{Says: says, Run: r.Run, Machine: r.Machine, Elsewhere: true})
+			break
 		}
 	}
 	return all

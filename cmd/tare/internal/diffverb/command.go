@@ -134,7 +134,12 @@ type turn struct{ side, nth int }
 // capture profiles a service once more.
 func (c *Command) capture(ctx context.Context, t *cli.Terminal, s *side, at turn) error {
 	o := capture.Options{For: c.For.For, Hz: c.Hz.Hz, Count: true}
-	o.Progress = func(line string) { t.Note("%c, capture %d of %d: %s", 'A'+at.side, at.nth+1, c.Repeat, line) }
+	name := fmt.Sprintf("%c, capture %d of %d", 'A'+at.side, at.nth+1, c.Repeat)
+	if at.nth == 0 {
+		o.Progress = func(line string) { t.Note("%s: %s", name, line) }
+	} else {
+		t.Note("%s", name) // the rest is as it was for the first
+	}
 	if len(c.Load) > 0 {
 		o.Load = c.Sending.Options(c.Load[at.side])
 	}
