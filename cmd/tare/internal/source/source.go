@@ -40,7 +40,7 @@ func Fetch(ctx context.Context) (string, error) {
 
 // fetch keeps the source of a version below a folder.
 func fetch(ctx context.Context, version, home string) (string, error) {
-	const clone = "clone https://" + modulePath + " and start tare in the clone, or name the clone by --module"
+	const clone = "clone https://" + modulePath + " and start tare in the clone; run, ab, gate, calibrate and selftest also take its folder by --module"
 	if version == "(devel)" || strings.HasSuffix(version, "+dirty") {
 		return "", &cli.Failure{Status: cli.ExitFailed, Hint: clone,
 			Err: fmt.Errorf("finding tare's source: tare %s was built in a checkout, and this folder is not in one", version)}
