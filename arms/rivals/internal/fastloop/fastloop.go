@@ -6,6 +6,8 @@
 package fastloop
 
 import (
+	"cmp"
+
 	"github.com/valyala/fasthttp"
 
 	"github.com/tarehq/tare/arms/arm"
@@ -16,9 +18,7 @@ func Of(h fasthttp.RequestHandler) func(arm.LoopRequest) func() arm.Answer {
 	return func(q arm.LoopRequest) func() arm.Answer {
 		req := fasthttp.AcquireRequest()
 		defer fasthttp.ReleaseRequest(req)
-		if q.Method != "" {
-			req.Header.SetMethod(q.Method)
-		}
+		req.Header.SetMethod(cmp.Or(q.Method, fasthttp.MethodGet)) // of one that is not set, each look makes a copy
 		req.SetRequestURI(q.Target)
 		req.Header.SetHost("127.0.0.1")
 		for name, value := range q.Header {
