@@ -103,6 +103,10 @@ func TestExplainWhy(t *testing.T) {
 
 // What would help depends on why nothing was decided.
 func TestHintOfInconclusive(t *testing.T) {
+	short := &Cmd{Measure: runFlags{Budget: time.Second}}
+	if f, ok := errors.AsType[*cli.Failure](short.inconclusive("budget", 1)); !ok || !strings.Contains(f.Hint, "--budget 1m0s") {
+		t.Errorf("a budget of a second: got %+v, want the hint to give enough", f)
+	}
 	c := &Cmd{Measure: runFlags{Budget: 2 * time.Minute}}
 	for _, tt := range []struct {
 		outcome string

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/compose"
@@ -134,7 +135,8 @@ func (c *Cmd) inconclusive(outcome string, blocks int) error {
 	case outcome == "cap" && blocks >= compose.MostBlocks:
 		hint = "all planned blocks ran, so a longer --budget does not help: try a larger --threshold, or a quieter machine"
 	case outcome == "cap", outcome == "budget":
-		hint = fmt.Sprintf("the time was too short: try --budget %s", 4*c.Measure.Budget)
+		const least = time.Minute // in which most services have enough blocks
+		hint = fmt.Sprintf("the time was too short: try --budget %s", max(4*c.Measure.Budget, least))
 	}
 	return &cli.Failure{Status: cli.ExitInconclusive, Err: errors.New("inconclusive"), Hint: hint}
 }
