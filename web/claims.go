@@ -44,7 +44,7 @@ func (s *Site) listClaims(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	v.add(doc.Heading{Level: 1, Text: "Published claims"},
-		doc.Paragraphf("The runs in this folder settle %d of %d claims. The last column has the verdict that came with tare.", settled, len(p.claims)))
+		doc.Paragraphf("The runs in this folder settle %d of %d claims. Each claim also has the verdict that came with tare.", settled, len(p.claims)))
 	var table doc.Table
 	for i, c := range p.claims {
 		if i == 0 || c.Source != p.claims[i-1].Source {
