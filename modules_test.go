@@ -82,7 +82,6 @@ func main() {
 // TestServeAlone publishes serve on a proxy and gets it into a fresh program, as its
 // users do: the program's go.mod gains one line.
 func TestServeAlone(t *testing.T) {
-	const version = "v0.1.0"
 	serve := modules.Version{Path: module + "/serve", Version: version}
 	proxy, program := t.TempDir(), t.TempDir()
 	publish(t, proxy, serve, "serve")
@@ -134,14 +133,14 @@ func publish(t *testing.T, proxy string, m modules.Version, dir string) {
 	}
 }
 
-// TestInstalled publishes the modules on a proxy, installs tare from it, and runs a study
-// of rivals in an empty folder. The binary gets the arms' source from the proxy.
-func TestInstalled(t *testing.T) {
-	if testing.Short() || runtime.GOOS != "linux" {
-		t.Skip("SKIPPED: an installed tare: builds the command and three arms, on Linux")
-	}
-	const version = "v0.1.0"
-	proxy, home, empty := t.TempDir(), t.TempDir(), t.TempDir()
+// version is what the modules require of each other.
+const version = "v0.1.0"
+
+// publishAll publishes the modules on a proxy, and returns what runs a command in a folder
+// as those do who have them from there. What the commands keep is below home.
+func publishAll(t *testing.T, home, folder string) func(name string, args ...string) (output string, err error) {
+	t.Helper()
+	proxy := t.TempDir()
 	for _, dir := range moduleDirs {
 		publish(t, proxy, modules.Version{Path: path.Join(module, dir), Version: version}, dir)
 	}
@@ -153,12 +152,64 @@ func TestInstalled(t *testing.T) {
 	environment := append(os.Environ(), "GOWORK=off", "GOFLAGS=-modcacherw", "GOSUMDB=off", "GOBIN="+home, "GOCACHE="+settings[1],
 		"GOMODCACHE="+filepath.Join(home, "modules"), "XDG_CACHE_HOME="+filepath.Join(home, "cache"),
 		"GOPROXY=file://"+proxy+",file://"+settings[0]+"/cache/download,"+settings[2])
-	perform := func(name string, args ...string) (string, error) {
+	return func(name string, args ...string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), name, args...)
-		cmd.Dir, cmd.Env = empty, environment
+		cmd.Dir, cmd.Env = folder, environment
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
+}
+
+// usesBeside is a program that uses the modules beside serve.
+const usesBeside = `package main
+
+import (
+	"github.com/tarehq/tare/serve/compress"
+	"github.com/tarehq/tare/serve/redislimit"
+	"github.com/tarehq/tare/serve/tracing"
+)
+
+var _, _, _ = compress.New, redislimit.New, tracing.New
+
+func main() {}
+`
+
+// TestServeBeside gets the modules that build on serve into a fresh program, as their users do.
+// Each then requires a serve that is there: what replaces it in this repository does not count.
+func TestServeBeside(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: a user's program: compiles the encoders, a client of Redis and OpenTelemetry")
+	}
+	program := t.TempDir()
+	perform := publishAll(t, t.TempDir(), program)
+	for name, text := range map[string]string{"go.mod": "module example.com/fresh\n\ngo 1.26.0\n", "main.go": usesBeside} {
+		if err := os.WriteFile(filepath.Join(program, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	get := []string{"get"}
+	for _, dir := range []string{"compress", "redislimit", "tracing"} {
+		get = append(get, module+"/serve/"+dir+"@"+version)
+	}
+	for _, args := range [][]string{get, {"run", "."}} {
+		if out, err := perform("go", args...); err != nil {
+			t.Fatalf("go %v: %v\n%s", args, err, out)
+		}
+	}
+	out, err := perform("go", "list", "-m", module+"/serve")
+	if want := module + "/serve " + version + "\n"; err != nil || out != want {
+		t.Errorf("go list -m: got %q, %v, want %q", out, err, want)
+	}
+}
+
+// TestInstalled publishes the modules on a proxy, installs tare from it, and runs a study
+// of rivals in an empty folder. The binary gets the arms' source from the proxy.
+func TestInstalled(t *testing.T) {
+	if testing.Short() || runtime.GOOS != "linux" {
+		t.Skip("SKIPPED: an installed tare: builds the command and three arms, on Linux")
+	}
+	home, empty := t.TempDir(), t.TempDir()
+	perform := publishAll(t, home, empty)
 	if out, err := perform("go", "install", module+"/cmd/tare@"+version); err != nil {
 		t.Fatalf("go install: %v\n%s", err, out)
 	}

@@ -81,11 +81,52 @@ func BenchmarkLayers(b *testing.B) {
 	}
 }
 
+// stack are the layers that study guards has on serve, but that their log keeps nothing.
+const stack = "recovery,requestid,clientaddr,accesslog,metrics,secure,ratelimit,timeout,jwt"
+
+// BenchmarkStack is that stack without the server: by one goroutine, and by all processors at
+// a time, which then share its counts, its limits and its log.
+func BenchmarkStack(b *testing.B) {
+	h, err := handler(stack)
+	if err != nil {
+		b.Fatal(err)
+	}
+	asked := request(b)
+	asked.RemoteAddr = "127.0.0.1:40000"
+	asked.Header.Set("X-Forwarded-For", "203.0.113.7")
+	serving := func() func() {
+		ctx, renew := engines.Serve.LoopContext()()
+		r := asked.Clone(ctx)
+		w := &writer{http.Header{}, ctx.(slotter)}
+		return func() {
+			renew()
+			clear(w.header)
+			h.ServeHTTP(w, r)
+		}
+	}
+	b.Run("by=one", func(b *testing.B) {
+		serve := serving()
+		b.ReportAllocs()
+		for b.Loop() {
+			serve()
+		}
+	})
+	b.Run("by=all", func(b *testing.B) {
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			serve := serving()
+			for pb.Next() {
+				serve()
+			}
+		})
+	})
+}
+
 // BenchmarkServed is the stack of study guards on serve, over one connection, client
 // included: what the engine does for it is in the difference to none.
 func BenchmarkServed(b *testing.B) {
 	token := request(b).Header.Get("Authorization")
-	for _, layers := range []string{"none", "recovery,requestid,clientaddr,accesslog,metrics,secure,ratelimit,timeout,jwt"} {
+	for _, layers := range []string{"none", stack} {
 		name, _, _ := strings.Cut(layers, ",")
 		b.Run("outermost="+name, func(b *testing.B) {
 			h, err := handler(layers)

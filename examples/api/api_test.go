@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -295,6 +296,48 @@ func TestSheds(t *testing.T) {
 	io.WriteString(nc, oneOrder)
 	if res, err := http.ReadResponse(bufio.NewReader(nc), nil); err != nil || res.StatusCode != http.StatusCreated {
 		t.Errorf("the request that went on: %v, %v, want 201", res, err)
+	}
+	c.end()
+}
+
+// layerFrame is a layer of the stack, in a traceback.
+var layerFrame = regexp.MustCompile(`(?m)^github\.com/tarehq/tare/serve/((?:middleware/)?\w+)\.\(\*handler\)\.ServeHTTP\(`)
+
+// TestFrames looks at the stack of a request that goes on: each layer has one frame, named by
+// its folder. So profiles show what each costs, and tare cost has a row for each.
+func TestFrames(t *testing.T) {
+	c := start(t, nil)
+	nc, err := net.Dial("tcp", strings.TrimPrefix(c.api, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	fmt.Fprintf(nc, "POST /orders HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", tokenOf("ann", "orders"), len(oneOrder))
+	var got []string
+	for begun := time.Now(); got == nil && time.Since(begun) < long; time.Sleep(20 * time.Millisecond) {
+		_, all := c.ask("GET", c.admin+"/debug/pprof/goroutine?debug=2", "")
+		for goroutine := range strings.SplitSeq(all, "\n\n") {
+			if !strings.Contains(goroutine, ".servePlace(") {
+				continue
+			}
+			for _, frame := range layerFrame.FindAllStringSubmatch(goroutine, -1) {
+				got = append(got, frame[1])
+			}
+		}
+	}
+	want := []string{"compress", "middleware/jwt", "middleware/timeout", "middleware/ratelimit", "middleware/limit", "middleware/secure",
+		"middleware/metrics", "middleware/accesslog", "tracing", "middleware/clientaddr", "middleware/requestid", "middleware/recovery"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got the frames %q, want %q", got, want)
+	}
+	for _, folder := range got {
+		if _, err := os.Stat(filepath.Join("../../serve", folder)); err != nil {
+			t.Error(err)
+		}
+	}
+	io.WriteString(nc, oneOrder)
+	if res, err := http.ReadResponse(bufio.NewReader(nc), nil); err != nil || res.StatusCode != http.StatusCreated {
+		t.Errorf("the request: %v, %v, want 201", res, err)
 	}
 	c.end()
 }

@@ -3,6 +3,7 @@ package chain
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // OrderError is a rule that a chain breaks. [Chain.Then] joins all there are.
@@ -41,30 +42,33 @@ func (r Rule) check(layers []placed, i int) error {
 		return &OrderError{l.Name, other.Name, r.why, says}
 	}
 	outside, inside := layers[:i], layers[i+1:]
+	meant := func(o *placed) bool { return o.is(r.other) }
+	named := func(o *placed) bool { return o.Name == l.Name }
+	lacks := func(o *placed) bool { return !o.has(r.kind) }
 	switch r.kind {
 	case after:
-		if o := meant(inside, r.other); o != nil {
+		if o := pick(inside, meant); o != nil {
 			return broken(o, "must not stand before")
 		}
 	case before:
-		if o := meant(outside, r.other); o != nil {
+		if o := pick(outside, meant); o != nil {
 			return broken(o, "must not stand after")
 		}
 	case needs:
-		if meant(outside, r.other) == nil {
+		if pick(outside, meant) == nil {
 			return &OrderError{l.Name, r.other, r.why, fmt.Sprintf("%v needs %s before it", l, r.other)}
 		}
 	case first:
-		if o := without(outside, first); o != nil {
+		if o := pick(outside, lacks); o != nil {
 			return broken(o, "must stand first, not after")
 		}
 	case last:
-		if o := without(inside, last); o != nil {
+		if o := pick(inside, lacks); o != nil {
 			return broken(o, "must stand last, not before")
 		}
 	case once:
-		o := named(outside, l.Name) // of two that say so the second one complains
-		if in := named(inside, l.Name); in != nil && !in.has(once) {
+		o := pick(outside, named) // of two that say so the second one complains
+		if in := pick(inside, named); in != nil && !in.has(once) {
 			o = in
 		}
 		if o != nil {
@@ -74,30 +78,10 @@ func (r Rule) check(layers []placed, i int) error {
 	return nil
 }
 
-func meant(layers []placed, name string) *placed {
-	for i := range layers {
-		if layers[i].is(name) {
-			return &layers[i]
-		}
-	}
-	return nil
-}
-
-func named(layers []placed, name string) *placed {
-	for i := range layers {
-		if layers[i].Name == name {
-			return &layers[i]
-		}
-	}
-	return nil
-}
-
-// without returns the first layer that has no rule of that kind.
-func without(layers []placed, k ruleKind) *placed {
-	for i := range layers {
-		if !layers[i].has(k) {
-			return &layers[i]
-		}
+// pick returns the first of the layers that is so, nil if none is.
+func pick(layers []placed, is func(*placed) bool) *placed {
+	if i := slices.IndexFunc(layers, func(p placed) bool { return is(&p) }); i >= 0 {
+		return &layers[i]
 	}
 	return nil
 }

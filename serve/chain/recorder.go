@@ -20,6 +20,7 @@ type Recorder struct {
 	status   int // 0: nothing written
 	bytes    int64
 	hijacked bool
+	came     time.Time        // zero: nobody asked
 	now      func() time.Time // nil: nobody asked when
 	first    time.Time
 }
@@ -73,6 +74,23 @@ func (r *Recorder) Written() bool { return r.status != 0 || r.hijacked }
 
 // Hijacked reports whether a handler took over the connection.
 func (r *Recorder) Hijacked() bool { return r.hijacked }
+
+// Begun returns when the request came: when this was first called, so that all layers share
+// one reading of the clock.
+func (r *Recorder) Begun() time.Time {
+	if r.came.IsZero() {
+		r.came = time.Now()
+	}
+	return r.came
+}
+
+// Begun is that of the recorder that w is or unwraps to. Where there is none it is now.
+func Begun(w http.ResponseWriter) time.Time {
+	if rec := recorderIn(w); rec != nil {
+		return rec.Begun()
+	}
+	return time.Now()
+}
 
 // Clock has the recorder ask now for the time when the header goes; see First.
 // Until a layer asks for it the time is not taken, which costs as much as all

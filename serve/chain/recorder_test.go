@@ -10,8 +10,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tarehq/tare/serve/chain"
@@ -474,6 +476,36 @@ func TestTooMuch(t *testing.T) {
 		}
 		s.Close()
 	}
+}
+
+// TestBegun tells all layers one time of a request, however late they ask.
+func TestBegun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []time.Time
+		asks := func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				told = append(told, chain.Begun(w))
+				time.Sleep(time.Second)
+				next.ServeHTTP(w, r)
+			})
+		}
+		h := chain.Must(chain.New(asks, asks).Then(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, rec := chain.Record(w)
+			told = append(told, rec.Begun())
+		})))
+		first := time.Now()
+		for range 2 {
+			h.ServeHTTP(httptest.NewRecorder(), request(t.Context()))
+		}
+		second := first.Add(2 * time.Second)
+		want := []time.Time{first, first, first, second, second, second}
+		if !slices.EqualFunc(told, want, time.Time.Equal) {
+			t.Errorf("got %v, want %v", told, want)
+		}
+		if got := chain.Begun(httptest.NewRecorder()); !got.Equal(time.Now()) {
+			t.Errorf("without a recorder: got %v, want %v", got, time.Now())
+		}
+	})
 }
 
 // A panic leaves the recorder in a state that recovery can decide by.

@@ -198,14 +198,13 @@ var vary = []string{"Accept-Encoding"}
 
 func (w *writer) addVary() {
 	h := w.Header()
-	if hasToken(h["Vary"], "accept-encoding") || hasToken(h["Vary"], "*") {
-		return
-	}
-	if before := h["Vary"]; len(before) > 0 {
+	before := h["Vary"]
+	switch {
+	case len(before) == 0:
+		h["Vary"] = vary[:1:1] // of no more room: what adds to it makes its own
+	case !hasToken(before, "accept-encoding") && !hasToken(before, "*"):
 		h["Vary"] = append(before[:len(before):len(before)], vary[0])
-		return
 	}
-	h["Vary"] = vary[:1:1] // of no more room: what adds to it makes its own
 }
 
 // hasToken reports whether a comma-separated list has the token.

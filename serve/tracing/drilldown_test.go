@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/serve/middleware/metrics"
 	"github.com/tarehq/tare/serve/middleware/metrics/remotewrite"
 	"github.com/tarehq/tare/serve/tracing"
 )
@@ -105,7 +106,7 @@ func startPrometheus(t *testing.T, targets []string) prometheus {
 	}
 	var told strings.Builder
 	cmd := exec.CommandContext(t.Context(), program, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"),
-		"--web.listen-address="+addr, "--web.enable-remote-write-receiver", "--enable-feature=exemplar-storage")
+		"--web.listen-address="+addr, "--web.enable-remote-write-receiver", "--enable-feature=exemplar-storage,native-histograms")
 	cmd.Stderr = &told
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -294,6 +295,35 @@ func (p prometheus) showDashboard(t *testing.T) {
 				t.Errorf("%s shows nothing by %s", panel.Title, promql)
 			}
 		}
+	}
+}
+
+// TestNativeHistogram has Prometheus scrape a native histogram. PromQL finds the median in it.
+func TestNativeHistogram(t *testing.T) {
+	const requests, took = 20, 20 * time.Millisecond
+	m := must(metrics.New(metrics.Options{Native: true, NoRuntime: true}))
+	h := m.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(took) }))
+	var all sync.WaitGroup
+	for range requests {
+		all.Go(func() { h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)) })
+	}
+	all.Wait()
+	page := httptest.NewServer(m)
+	defer page.Close()
+	p := startPrometheus(t, []string{strings.TrimPrefix(page.URL, "http://")})
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		count := p.query(t, "histogram_count(http_server_request_duration_seconds)")
+		if len(count) == 1 && count[0].value == requests {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after a minute: %v, want one histogram of %d requests", count, requests)
+		}
+	}
+	const widest = 1.1 // of a bucket; how much longer than asked time.Sleep takes is not known
+	median := p.query(t, "histogram_quantile(0.5, http_server_request_duration_seconds)")
+	if len(median) != 1 || median[0].value < took.Seconds()/widest || median[0].value > 1000*took.Seconds() {
+		t.Errorf("the median is %v, want %v or more", median, took.Seconds())
 	}
 }
 

@@ -22,6 +22,9 @@
 // is not recorded. What a client sent is cut at 256 bytes and made valid UTF-8, without
 // which exporters lose whole batches. A panic, and an answer of 500 or more, are errors.
 //
+// While the collector is away, OpenTelemetry's batch keeps what its queue has room for and drops
+// later spans. Requests do not wait for it.
+//
 // Limits: no baggage, and no spans of outgoing calls.
 //
 // Place: behind recovery and clientaddr, outside of all that refuses requests.

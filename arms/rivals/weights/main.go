@@ -1,8 +1,8 @@
 //tare:module github.com/go-chi/chi/v5
 
 // Command weights answers behind middlewares of others for net/http, one or several.
-// Package plan says how they are set up. Compression of ours is here, too, since it is a
-// module of its own.
+// Package plan says how they are set up. Compression and tracing of ours are here, too, since
+// they are modules of their own.
 package main
 
 import (
@@ -14,12 +14,14 @@ import (
 	"log"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/CAFxX/httpcompression"
+	"github.com/gaissmai/bart"
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/go-chi/httplog/v3"
 	"github.com/go-chi/httprate"
@@ -37,24 +39,33 @@ import (
 	limiterhttp "github.com/ulule/limiter/v3/drivers/middleware/stdlib"
 	"github.com/ulule/limiter/v3/drivers/store/memory"
 	unrolled "github.com/unrolled/secure"
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/propagation"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/tarehq/tare/arms/arm"
+	"github.com/tarehq/tare/arms/serve/engines"
 	"github.com/tarehq/tare/arms/weights/plan"
+	"github.com/tarehq/tare/serve/chain"
 	"github.com/tarehq/tare/serve/compress"
+	"github.com/tarehq/tare/serve/compress/decompress"
+	"github.com/tarehq/tare/serve/tracing"
 )
 
 type mw = func(http.Handler) http.Handler
 
 func main() {
 	layer := flag.String("layer", "none", "`what` stands before the handler: none, guards, or layers with commas between")
+	server := engines.Flag(engines.NetHTTP)
 	flag.Parse()
 	h, err := handler(*layer)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "weights: %v\n", err)
 		os.Exit(2)
 	}
-	arm.Main(arm.Options{Handler: h})
+	arm.Main(arm.Options{Handler: h, Serve: server.Run(h), Context: server.LoopContext()})
 }
 
 // guards are the layers that services on chi usually have, outermost first.
@@ -132,6 +143,12 @@ var makers = map[string]func() mw{
 		return func(next http.Handler) http.Handler { return gzhttp.GzipHandler(next) }
 	},
 	"compress-httpcompression": func() mw { return must(httpcompression.DefaultAdapter()) },
+	"decompress":               func() mw { return must(decompress.New(decompress.Options{})) },
+	"ipfilter-bart":            filtering,
+	"tracing":                  func() mw { return tracingByTare(0) },
+	"tracing-sampled":          func() mw { return tracingByTare(1) },
+	"tracing-otelhttp":         func() mw { return tracingByOtelhttp(sdktrace.NeverSample()) },
+	"tracing-sampled-otelhttp": func() mw { return tracingByOtelhttp(sdktrace.AlwaysSample()) },
 	"basicauth-chi": func() mw {
 		check := middleware.BasicAuth("restricted", map[string]string{plan.User: plan.Password})
 		return func(next http.Handler) http.Handler { return plan.WithPassword(check(next)) }
@@ -207,3 +224,42 @@ func verifying(verify func(text string) error) mw {
 		})
 	}
 }
+
+// filtering is what services write around a table that has no middleware of its own.
+func filtering() mw {
+	denied := new(bart.Lite)
+	for _, p := range plan.Denied() {
+		denied.Insert(p)
+	}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			from, err := netip.ParseAddrPort(r.RemoteAddr)
+			if err != nil || denied.Contains(from.Addr().Unmap()) {
+				http.Error(w, http.StatusText(http.StatusForbidden), http.StatusForbidden)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// tracingByTare traces a share of the requests.
+func tracingByTare(share float64) mw {
+	layer := must(tracing.New(tracing.Options{Provider: spans(sdktrace.AlwaysSample()), Sampler: tracing.Fixed{Share: share}}))
+	return func(next http.Handler) http.Handler { return chain.Must(chain.New(layer).Then(next)) }
+}
+
+func tracingByOtelhttp(s sdktrace.Sampler) mw {
+	return otelhttp.NewMiddleware("orders", otelhttp.WithTracerProvider(spans(s)), otelhttp.WithMeterProvider(metricnoop.NewMeterProvider()),
+		otelhttp.WithPropagators(propagation.TraceContext{}))
+}
+
+// spans makes spans that a batch exporter gets, which keeps nothing.
+func spans(s sdktrace.Sampler) *sdktrace.TracerProvider {
+	return sdktrace.NewTracerProvider(sdktrace.WithSampler(s), sdktrace.WithBatcher(dropped{}))
+}
+
+type dropped struct{}
+
+func (dropped) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return nil }
+func (dropped) Shutdown(context.Context) error                             { return nil }

@@ -10,6 +10,9 @@ const longest = 1024
 // none, or the bytes as they are. fields are those of Accept-Encoding.
 func Encoding[E ~string](fields []string, offers []E) E {
 	var best E
+	if len(fields) == 0 {
+		return best
+	}
 	weight := 1 // thousandths; below it is not accepted
 	for _, e := range offers {
 		if q := weightOf(fields, string(e)); q > weight || q == weight && best == "" {

@@ -149,9 +149,8 @@ func (h *handler) ChainLayer() chain.Layer {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	begun := time.Now()
 	w, rec := chain.Record(w)
-	done := false
+	begun, done := rec.Begun(), false
 	defer func() { h.l.note(r, rec, begun, !done) }() // also if the handler panics
 	h.next.ServeHTTP(w, r)
 	done = true
@@ -160,34 +159,38 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // note writes the line of a request that was answered.
 func (l *Log) note(r *http.Request, rec *chain.Recorder, begun time.Time, panicked bool) {
 	e := l.scratch.Get().(*entry)
-	e.line = Line{
-		Time: begun, Took: time.Since(begun), ID: requestid.From(r.Context()), Client: clientaddr.From(r),
-		Method: r.Method, Host: r.Host, Target: r.RequestURI, Route: r.Pattern, Proto: r.Proto,
-		Bytes: rec.Bytes(), Hijacked: rec.Hijacked(), Panicked: panicked,
-	}
-	e.line.Status = status(rec, panicked)
-	if v := r.Header["Referer"]; len(v) > 0 {
-		e.line.Referer = v[0]
-	}
-	if v := r.Header["User-Agent"]; len(v) > 0 {
-		e.line.Agent = v[0]
-	}
+	line := &e.line // which is empty
+	line.Time, line.Took = begun, time.Since(begun)
+	line.Status, line.Bytes, line.Hijacked, line.Panicked = status(rec, panicked), rec.Bytes(), rec.Hijacked(), panicked
+	line.fill(r)
 	if !l.o.Query {
-		e.line.Referer, _, _ = strings.Cut(e.line.Referer, "?")
-		e.line.Target, _, _ = strings.Cut(e.line.Target, "?")
+		line.Referer, _, _ = strings.Cut(line.Referer, "?")
+		line.Target, _, _ = strings.Cut(line.Target, "?")
 	}
 	if l.o.User != nil {
-		e.line.User = l.o.User(r)
+		line.User = l.o.User(r)
 	}
 	if l.o.Trace != nil {
-		e.line.Trace = l.o.Trace(r)
+		line.Trace = l.o.Trace(r)
 	}
-	if l.o.Keep == nil || l.o.Keep(r, &e.line) {
-		e.text = l.o.Format(e.text[:0], &e.line)
+	if l.o.Keep == nil || l.o.Keep(r, line) {
+		e.text = l.o.Format(e.text[:0], line)
 		l.out.add(e.text)
 	}
-	e.line = Line{} // keep nothing of the request
+	*line = Line{} // keep nothing of the request
 	l.scratch.Put(e)
+}
+
+// fill notes what the request says.
+func (l *Line) fill(r *http.Request) {
+	l.ID, l.Client = requestid.From(r.Context()), clientaddr.From(r)
+	l.Method, l.Host, l.Target, l.Route, l.Proto = r.Method, r.Host, r.RequestURI, r.Pattern, r.Proto
+	if v := r.Header["Referer"]; len(v) > 0 {
+		l.Referer = v[0]
+	}
+	if v := r.Header["User-Agent"]; len(v) > 0 {
+		l.Agent = v[0]
+	}
 }
 
 // status returns what the client got: a handler that wrote nothing gets 200 sent, and

@@ -303,14 +303,23 @@ func BenchmarkLine(b *testing.B) {
 		name   string
 		format accesslog.Format
 	}{{"json", accesslog.JSON}, {"combined", accesslog.Combined}} {
+		log := open(b, accesslog.Options{To: io.Discard, Format: f.format})
+		defer log.Close(context.Background())
+		h := log.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		b.Run(f.name, func(b *testing.B) {
-			log := open(b, accesslog.Options{To: io.Discard, Format: f.format})
-			defer log.Close(context.Background())
-			h := log.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 			b.ReportAllocs()
 			for b.Loop() {
 				h.ServeHTTP(w, r)
 			}
+		})
+		b.Run(f.name+"/by=all", func(b *testing.B) {
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				w, _ := chain.Record(httptest.NewRecorder())
+				for pb.Next() {
+					h.ServeHTTP(w, r)
+				}
+			})
 		})
 	}
 }

@@ -11,17 +11,18 @@ import (
 
 // output brings lines to the writer.
 type output struct {
-	o    *Options
+	mu      sync.Mutex
+	waiting []byte // lines
+	closed  bool
+	o       *Options
+
+	room  sync.Cond // of mu: lines were taken to be written, or the log is closed
+	spare []byte    // memory for the next ones
+	err   error     // the writer's last
+
 	lost atomic.Uint64
 	tell chan struct{} // wakes the writing goroutine: half full, or closing
 	done chan struct{} // closed when that has ended
-
-	mu      sync.Mutex
-	room    sync.Cond // of mu: lines were taken to be written, or the log is closed
-	waiting []byte    // lines
-	spare   []byte    // memory for the next ones
-	closed  bool
-	err     error // the writer's last
 }
 
 func (out *output) start(o *Options) {

@@ -5,8 +5,8 @@
 // once, extensions that must be understood are refused, and a token without an end is
 // refused unless Options.Forever is set (RFC 8725).
 //
-// Verified tokens are cached, bounded, and never beyond their own end or the removal of
-// a key. A token is looked up by all its bytes; the hash that finds it has a secret
+// A token must be valid when its request comes, which a queue may let wait. Verified tokens are
+// cached, bounded, and never beyond their own end or the removal of a key. A token is looked up by all its bytes; the hash that finds it has a secret
 // seed.
 //
 // Keys are given ([Static]) or fetched ([NewRemote]). While keys cannot be had, tokens
@@ -125,10 +125,13 @@ func (v *Verifier) Refused() uint64 { return v.refused.Load() }
 
 // Verify returns the token that text is, if it is accepted now.
 func (v *Verifier) Verify(ctx context.Context, text string) (*Token, error) {
+	return v.verifyAt(ctx, text, time.Now())
+}
+
+func (v *Verifier) verifyAt(ctx context.Context, text string, now time.Time) (*Token, error) {
 	if len(text) > longest {
 		return nil, errToken("the token is too long")
 	}
-	now := time.Now()
 	if v.cache == nil {
 		return v.verify(ctx, text, now)
 	}
@@ -149,7 +152,7 @@ func (v *Verifier) Verify(ctx context.Context, text string) (*Token, error) {
 	return t, err
 }
 
-// verify does what Verify does, without the cache.
+// verify does what verifyAt does, without the cache.
 func (v *Verifier) verify(ctx context.Context, text string, now time.Time) (*Token, error) {
 	claims, k, err := verifySignature(ctx, v.o.Keys, text)
 	if err != nil {
@@ -196,10 +199,14 @@ func verifySignature(ctx context.Context, keys Keys, text string) (claims string
 func bearer(r *http.Request) string {
 	fields := r.Header["Authorization"]
 	const scheme = "Bearer "
-	if len(fields) != 1 || len(fields[0]) < len(scheme) || !strings.EqualFold(fields[0][:len(scheme)], scheme) {
+	if len(fields) != 1 || len(fields[0]) < len(scheme) {
 		return ""
 	}
-	return strings.TrimLeft(fields[0][len(scheme):], " ")
+	begin, text := fields[0][:len(scheme)], fields[0][len(scheme):]
+	if begin != scheme && !strings.EqualFold(begin, scheme) {
+		return ""
+	}
+	return strings.TrimLeft(text, " ")
 }
 
 type handler struct {
@@ -225,7 +232,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.v.refuse(w, r, http.StatusUnauthorized, errToken("a bearer token is needed"))
 		return
 	}
-	t, err := h.v.Verify(r.Context(), text)
+	t, err := h.v.verifyAt(r.Context(), text, chain.Begun(w))
 	switch {
 	case err == nil:
 		h.next.ServeHTTP(w, verified.With(r, t))

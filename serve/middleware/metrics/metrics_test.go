@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tarehq/tare/serve/chain"
 	"github.com/tarehq/tare/serve/middleware/metrics"
@@ -302,6 +304,27 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+// TestNativeCell holds durations to the bounds of their cells.
+func TestNativeCell(t *testing.T) {
+	durations := []time.Duration{-1, 0, 1, 953, 954, time.Microsecond, time.Millisecond, time.Second, time.Second + 1, 1 << 62, 36 * time.Hour, 37 * time.Hour}
+	for range 1000 {
+		durations = append(durations, time.Duration(math.Exp(rand.Float64()*math.Log(1e14))))
+	}
+	for _, d := range durations {
+		got := metrics.NativeCell(d)
+		above, upTo := math.Exp2(-20+float64(got-1)/8), math.Exp2(-20+float64(got)/8)
+		if got == 0 {
+			above = math.Inf(-1)
+		}
+		if got == metrics.NativeCells-1 {
+			upTo = math.Inf(1)
+		}
+		if got < 0 || got >= metrics.NativeCells || !(d.Seconds() > above && d.Seconds() <= upTo) {
+			t.Errorf("%v: got cell %d, of %v to %v s", d, got, above, upTo)
+		}
+	}
+}
+
 func TestOptions(t *testing.T) {
 	read := func() float64 { return 0 }
 	for _, o := range []metrics.Options{
@@ -315,17 +338,37 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// BenchmarkRequest counts a request in a chain.
+// BenchmarkRequest counts a request in a chain: by one goroutine, and by all processors at a
+// time. A layer outside has asked when the request came.
 func BenchmarkRequest(b *testing.B) {
 	m := open(b, metrics.Options{})
 	h := m.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	w, _ := chain.Record(httptest.NewRecorder())
 	r := httptest.NewRequest("GET", "/orders/7", nil)
 	r.Pattern = "GET /orders/{id}"
-	b.ReportAllocs()
-	for b.Loop() {
-		h.ServeHTTP(w, r)
-	}
+	b.Run("by=one", func(b *testing.B) {
+		w, _ := chain.Record(httptest.NewRecorder())
+		b.ReportAllocs()
+		for b.Loop() {
+			h.ServeHTTP(w, r)
+		}
+	})
+	b.Run("by=one/native", func(b *testing.B) {
+		h := open(b, metrics.Options{Native: true}).Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		w, _ := chain.Record(httptest.NewRecorder())
+		b.ReportAllocs()
+		for b.Loop() {
+			h.ServeHTTP(w, r)
+		}
+	})
+	b.Run("by=all", func(b *testing.B) {
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			w, _ := chain.Record(httptest.NewRecorder())
+			for pb.Next() {
+				h.ServeHTTP(w, r)
+			}
+		})
+	})
 }
 
 // BenchmarkScrape writes the page of 100 routes.

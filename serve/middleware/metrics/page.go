@@ -36,6 +36,14 @@ type page struct {
 type family struct {
 	name, kind, help string
 	samples          []sample
+	whole            []*whole // if they are histograms: what the samples are made of
+}
+
+// whole is a histogram.
+type whole struct {
+	labels []Label
+	bounds []float64
+	r      *reading
 }
 
 // sample is one of a family's.
@@ -61,6 +69,7 @@ func (f *family) add(suffix string, labels []Label, value float64) {
 // histogram adds the samples of one, whose counts are one more than bounds.
 func (f *family) histogram(labels []Label, bounds []float64, r *reading) {
 	labels = slices.Clip(labels)
+	f.whole = append(f.whole, &whole{labels, bounds, r})
 	total := uint64(0)
 	for i, n := range r.counts {
 		bound := math.Inf(1)
@@ -156,12 +165,12 @@ func escape(v string) string {
 
 const openMetrics = "application/openmetrics-text"
 
-// acceptsOpenMetrics reports whether a client reads it.
-func acceptsOpenMetrics(h http.Header) bool {
+// accepts reports whether a client reads a format.
+func accepts(h http.Header, format string) bool {
 	for _, line := range h["Accept"] {
 		for kind := range strings.SplitSeq(line, ",") {
 			name, parameters, err := mime.ParseMediaType(kind)
-			if err != nil || name != openMetrics {
+			if err != nil || name != format || format == protobuf && parameters["encoding"] != "delimited" {
 				continue
 			}
 			q, err := strconv.ParseFloat(parameters["q"], 64)
