@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/tarehq/tare/internal/shape"
@@ -25,16 +26,13 @@ const claimsFile = "claims.yaml"
 
 // All returns the built-in studies, by name.
 func All() ([]*study.Study, error) {
-	names, err := fs.Glob(files, "*.yaml")
+	names, err := builtIn()
 	if err != nil {
-		return nil, fmt.Errorf("listing built-in studies: %w", err)
+		return nil, err
 	}
 	var all []*study.Study
-	for _, file := range names {
-		if file == claimsFile {
-			continue
-		}
-		s, err := read(file)
+	for _, name := range names {
+		s, err := read(name)
 		if err != nil {
 			return nil, err
 		}
@@ -43,21 +41,32 @@ func All() ([]*study.Study, error) {
 	return all, nil
 }
 
-// Named returns the built-in study of that name. The error of a wrong name
-// says which there are.
+// Named returns the built-in study of that name and reads no other. The error of a wrong
+// name says which there are.
 func Named(name string) (*study.Study, error) {
-	all, err := All()
+	names, err := builtIn()
 	if err != nil {
 		return nil, err
 	}
-	known := make([]string, len(all))
-	for i, s := range all {
-		if s.Name == name {
-			return s, nil
-		}
-		known[i] = s.Name
+	if !slices.Contains(names, name) {
+		return nil, fmt.Errorf("no built-in study is called %q; %sthere are %s", name, shape.Meant(name, names), strings.Join(names, ", "))
 	}
-	return nil, fmt.Errorf("no built-in study is called %q; %sthere are %s", name, shape.Meant(name, known), strings.Join(known, ", "))
+	return read(name)
+}
+
+// builtIn returns the names of the built-in studies, sorted.
+func builtIn() ([]string, error) {
+	found, err := fs.Glob(files, "*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("listing built-in studies: %w", err)
+	}
+	var names []string
+	for _, file := range found {
+		if file != claimsFile {
+			names = append(names, strings.TrimSuffix(file, ".yaml"))
+		}
+	}
+	return names, nil
 }
 
 // Claims returns the published claims in the order of the publications.
@@ -69,17 +78,18 @@ func Claims() ([]published.Claim, error) {
 	return published.Parse("studies/"+claimsFile, data)
 }
 
-func read(file string) (*study.Study, error) {
-	data, err := files.ReadFile(file)
+func read(name string) (*study.Study, error) {
+	file := path.Join("studies", name+".yaml")
+	data, err := files.ReadFile(name + ".yaml")
 	if err != nil {
 		return nil, fmt.Errorf("reading built-in study: %w", err)
 	}
-	s, err := study.Parse(path.Join("studies", file), data)
+	s, err := study.Parse(file, data)
 	if err != nil {
 		return nil, err
 	}
-	if want := strings.TrimSuffix(file, ".yaml"); s.Name != want {
-		return nil, fmt.Errorf("studies/%s: the study is called %q; a built-in study is called like its file", file, s.Name)
+	if s.Name != name {
+		return nil, fmt.Errorf("%s: the study is called %q; a built-in study is called like its file", file, s.Name)
 	}
 	return s, nil
 }
