@@ -35,7 +35,7 @@ func TestDiffKeepAlive(t *testing.T) {
 		exchange{name: "disabled, close by handler", send: request("/"), before: off, handler: with(writes("x"), "Connection", "close", "X", "y")},
 		exchange{name: "proxy connection", send: request("/", "Proxy-Connection: close")},
 	)
-	agree(t, table)
+	agreeAtOnce(t, table)
 }
 
 // flushed writes each part and flushes it.
@@ -141,7 +141,7 @@ func TestDiffExpect(t *testing.T) {
 		c.answer("POST")
 		c.end()
 	}
-	agree(t, []exchange{
+	agreeAtOnce(t, []exchange{
 		{name: "waits for it", talk: patient},
 		{name: "does not wait", send: head(expect) + "hello"},
 		{name: "without a body", send: "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n" + expect + "\r\n\r\n"},
@@ -249,7 +249,7 @@ func TestDiffUnreadBody(t *testing.T) {
 			exchange{name: itoa(n) + " KiB chunked partly read", send: chunk(kib(n)), handler: some, by: upload},
 			exchange{name: itoa(n) + " KiB flushed", send: post(kib(n)), handler: flushed("x"), by: upload})
 	}
-	agree(t, table)
+	agreeAtOnce(t, table)
 }
 
 // TestDiffTimeouts compares what a client gets that is too slow. The times are

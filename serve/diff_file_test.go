@@ -69,7 +69,7 @@ func TestDiffReadFrom(t *testing.T) {
 			j.note("copied %d %s", n, class(err))
 		}, pairs...)
 	}
-	agree(t, everyWay(map[string]act{
+	agreeAtOnce(t, everyWay(map[string]act{
 		"declared":             with(send(writes(), 0), "Content-Length", itoa(size), "Content-Type", "a/b"),
 		"undeclared":           send(writes(), 0),
 		"undeclared with type": with(send(writes(), 0), "Content-Type", "a/b"),

@@ -111,23 +111,49 @@ func visible(s string) string {
 func agree(t *testing.T, table []exchange) {
 	t.Helper()
 	for _, x := range table {
-		t.Run(x.name, func(t *testing.T) {
-			for _, by := range x.carriages() {
-				want := x.hold(t, control(), by)
-				for x.again != nil && x.again(want) {
-					want = x.hold(t, control(), by)
-				}
-				for _, s := range sides() {
-					if x.keeps && s.reuses {
-						continue
-					}
-					if x.row == "" {
-						s = s.loosened(x.lenient)
-					}
-					x.judge(t, s.name+"/"+string(by), want, x.hold(t, s, by))
-				}
-			}
+		t.Run(x.name, x.agrees)
+	}
+}
+
+// agreeAtOnce is agree for exchanges that share nothing. Most of the time http.Server waits
+// before it closes, so that many are held at once; those with settings, which may be times,
+// are held one after the other.
+func agreeAtOnce(t *testing.T, table []exchange) {
+	t.Helper()
+	var all sync.WaitGroup
+	var alone []exchange
+	slots := make(chan struct{}, 8)
+	for _, x := range table {
+		if x.config != nil {
+			alone = append(alone, x)
+			continue
+		}
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			t.Run(x.name, x.agrees)
 		})
+	}
+	all.Wait()
+	agree(t, alone)
+}
+
+// agrees holds the exchange with http.Server and with each mode of serve.
+func (x exchange) agrees(t *testing.T) {
+	for _, by := range x.carriages() {
+		want := x.hold(t, control(), by)
+		for x.again != nil && x.again(want) {
+			want = x.hold(t, control(), by)
+		}
+		for _, s := range sides() {
+			if x.keeps && s.reuses {
+				continue
+			}
+			if x.row == "" {
+				s = s.loosened(x.lenient)
+			}
+			x.judge(t, s.name+"/"+string(by), want, x.hold(t, s, by))
+		}
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // its row of the table says, and each row must be held by an exchange.
 func TestDiffSigned(t *testing.T) {
 	table := signed()
-	agree(t, table)
+	agreeAtOnce(t, table)
 	var held []string
 	for _, x := range table {
 		held = append(held, x.row)

@@ -135,19 +135,24 @@ func TestHeadBehindAnswer(t *testing.T) {
 			nc.(*net.TCPConn).SetWriteBuffer(4 << 10)
 		}
 	}})
-	for _, pad := range []int{2050, 2100, 2150} { // two heads are more than the buffer
+	pads := []int{2050, 2100, 2150} // two heads are more than the buffer
+	var slow []net.Conn
+	for _, pad := range pads {
 		nc := f.dial()
 		nc.(*net.TCPConn).SetReadBuffer(4 << 10)
 		go io.WriteString(nc, strings.Repeat("GET / HTTP/1.1\r\nHost: a\r\nX: "+strings.Repeat("p", pad)+"\r\n\r\n", requests))
-		time.Sleep(time.Second)
+		slow = append(slow, nc)
+	}
+	time.Sleep(time.Second)
+	for i, nc := range slow {
 		br := bufio.NewReader(nc)
-		for i := range 10 { // all were lost by the reset
+		for n := range 10 { // all were lost by the reset
 			res, err := http.ReadResponse(br, nil)
 			if err == nil {
 				_, err = io.Copy(io.Discard, res.Body)
 			}
 			if err != nil {
-				t.Fatalf("heads with %d bytes more: answer %d: %v", pad, i+1, err)
+				t.Fatalf("heads with %d bytes more: answer %d: %v", pads[i], n+1, err)
 			}
 		}
 		nc.Close()
