@@ -299,6 +299,7 @@ func TestTargetReturns(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	for i, p := range protocols {
 		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			var hung atomic.Int64

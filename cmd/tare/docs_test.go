@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
@@ -198,20 +199,19 @@ func knownWords(line string) error {
 	if err != nil {
 		return err
 	}
-	var v verbs
-	parser, err := newParser(context.Background(), &v, &cli.Terminal{Out: io.Discard, Err: io.Discard}, func(int) {})
-	if err != nil {
-		return err
-	}
 	if words[0] == "VERB" {
 		return nil
 	}
-	at := slices.IndexFunc(parser.Model.Children, func(n *kong.Node) bool { return n.Name == words[0] })
+	tare, err := application()
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(tare.Children, func(n *kong.Node) bool { return n.Name == words[0] })
 	if at < 0 {
 		return fmt.Errorf("no verb is called %s", words[0])
 	}
 	known := map[string]bool{"--help": true, "-h": true}
-	for _, f := range parser.Model.Children[at].Flags {
+	for _, f := range tare.Children[at].Flags {
 		known["--"+f.Name] = true
 		if f.Short != 0 {
 			known["-"+string(f.Short)] = true
@@ -226,12 +226,20 @@ func knownWords(line string) error {
 	return nil
 }
 
+// application is tare's command line, which nothing is read into.
+var application = sync.OnceValues(func() (*kong.Application, error) {
+	parser, err := newParser(context.Background(), &verbs{}, &cli.Terminal{Out: io.Discard, Err: io.Discard}, func(int) {})
+	if err != nil {
+		return nil, err
+	}
+	return parser.Model, nil
+})
+
 func model(t *testing.T) *kong.Application {
 	t.Helper()
-	var v verbs
-	parser, err := newParser(t.Context(), &v, &cli.Terminal{Out: io.Discard, Err: io.Discard}, func(int) {})
+	tare, err := application()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return parser.Model
+	return tare
 }

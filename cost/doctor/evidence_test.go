@@ -51,6 +51,9 @@ func TestLoadRefusesBombs(t *testing.T) {
 		if _, err := doctor.Load(bytes.NewReader(packed)); !errors.Is(err, tc.want) {
 			t.Errorf("%s: error %v, want %v", tc.name, err, tc.want)
 		}
+		if tc.want != nil {
+			continue
+		}
 		if _, err := doctor.Load(bytes.NewReader(packed[:len(packed)-4])); err == nil {
 			t.Errorf("%s, cut off: no error", tc.name)
 		}
