@@ -297,86 +297,77 @@ func TestTargetReturns(t *testing.T) {
 }
 
 func TestInterrupt(t *testing.T) {
-	for i, p := range protocols {
-		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			var hung atomic.Int64
-			o, _ := serve(t, i, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == "/hang" {
-					hung.Add(1)
-					<-r.Context().Done()
-				}
-			}))
-			o.Targets = append(o.Targets, load.Target{URL: o.Targets[0].URL + "/hang"})
-			o.Targets[0].Weight = 20
-			o.Schedule, o.Duration, o.Connections, o.Streams = pace.Constant(500), time.Minute, 2, 1
-			waited := 0
-			o.Progress = func(load.Snapshot) { // requests wait once both connections hang
-				if hung.Load() == 2 {
-					waited++
-				}
-				if waited == 2 {
-					cancel()
-				}
+	atOnce(t, func(t *testing.T, i int) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		var hung atomic.Int64
+		o, _ := serve(t, i, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/hang" {
+				hung.Add(1)
+				<-r.Context().Done()
 			}
-			started := time.Now()
-			r, err := load.Run(ctx, o)
-			if err != nil && !errors.Is(err, context.Canceled) {
-				t.Fatal(err)
+		}))
+		o.Targets = append(o.Targets, load.Target{URL: o.Targets[0].URL + "/hang"})
+		o.Targets[0].Weight = 20
+		o.Schedule, o.Duration, o.Connections, o.Streams = pace.Constant(500), time.Minute, 2, 1
+		waited := 0
+		o.Progress = func(load.Snapshot) { // requests wait once both connections hang
+			if hung.Load() == 2 {
+				waited++
 			}
-			checkSums(t, r)
-			if took := time.Since(started); r.Ended == "" || took > 30*time.Second {
-				t.Errorf("after %v: got Ended %q and %+v", took, r.Ended, r.Counts)
+			if waited == 2 {
+				cancel()
 			}
-			if r.Counts.Timeout == 0 || r.Counts.Dropped == 0 {
-				t.Errorf("got %+v, want the hanging ones timed out and the waiting ones dropped", r.Counts)
-			}
-		})
-	}
+		}
+		started := time.Now()
+		r, err := load.Run(ctx, o)
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		checkSums(t, r)
+		if took := time.Since(started); r.Ended == "" || took > 30*time.Second {
+			t.Errorf("after %v: got Ended %q and %+v", took, r.Ended, r.Counts)
+		}
+		if r.Counts.Timeout == 0 || r.Counts.Dropped == 0 {
+			t.Errorf("got %+v, want the hanging ones timed out and the waiting ones dropped", r.Counts)
+		}
+	})
 }
 
 // A run that is over and only waits for its last answer has not ended early.
 func TestInterruptAfterTheEnd(t *testing.T) {
-	for i, p := range protocols {
-		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			o, _ := serve(t, i, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-ctx.Done() }))
-			o.Duration, o.Connections = 50*time.Millisecond, 1
-			o.Progress = func(s load.Snapshot) {
-				if s.Elapsed > o.Duration {
-					cancel()
-				}
+	atOnce(t, func(t *testing.T, i int) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		o, _ := serve(t, i, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-ctx.Done() }))
+		o.Duration, o.Connections = 50*time.Millisecond, 1
+		o.Progress = func(s load.Snapshot) {
+			if s.Elapsed > o.Duration {
+				cancel()
 			}
-			if r := run(t, ctx, o); r.Ended != "" || r.Counts.Answered() != 1 {
-				t.Errorf("got Ended %q, %+v; want a whole run of one answer", r.Ended, r.Counts)
-			}
-		})
-	}
+		}
+		if r := run(t, ctx, o); r.Ended != "" || r.Counts.Answered() != 1 {
+			t.Errorf("got Ended %q, %+v; want a whole run of one answer", r.Ended, r.Counts)
+		}
+	})
 }
 
 // One whose last requests were given up for an interruption has: they did not time out.
 func TestInterruptGivesUpTheLast(t *testing.T) {
-	for i, p := range protocols {
-		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			o, _ := serve(t, i, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
-			o.Duration, o.Connections = 50*time.Millisecond, 1
-			o.Progress = func(s load.Snapshot) {
-				if s.Elapsed > o.Duration {
-					cancel()
-				}
+	atOnce(t, func(t *testing.T, i int) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		o, _ := serve(t, i, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+		o.Duration, o.Connections = 50*time.Millisecond, 1
+		o.Progress = func(s load.Snapshot) {
+			if s.Elapsed > o.Duration {
+				cancel()
 			}
-			if r := run(t, ctx, o); r.Ended != "interrupted" || r.Counts.Timeout != 1 {
-				t.Errorf("got Ended %q, %+v; want an interrupted run of one request without an answer", r.Ended, r.Counts)
-			}
-		})
-	}
+		}
+		if r := run(t, ctx, o); r.Ended != "interrupted" || r.Counts.Timeout != 1 {
+			t.Errorf("got Ended %q, %+v; want an interrupted run of one request without an answer", r.Ended, r.Counts)
+		}
+	})
 }
 
 // The closed loop does not ask as fast as a machine can refuse.

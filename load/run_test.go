@@ -154,28 +154,25 @@ func TestLittleBehindTheEnd(t *testing.T) {
 // A request that hangs when all have begun is not in flight for longer than the
 // run lasts.
 func TestInFlightWhileOneHangs(t *testing.T) {
-	for i, p := range protocols {
-		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			for timeout := 3 * time.Second; ; timeout *= 2 { // longer if the machine is busy
-				var n atomic.Int64
-				o, _ := serve(t, i, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-					if n.Add(1) == 1 {
-						<-r.Context().Done()
-					}
-				}))
-				o.Requests, o.Connections, o.Timeout = 20, 2, timeout
-				r := run(t, context.Background(), o)
-				if r.Counts.Timeout > 1 && timeout < 20*time.Second {
-					continue
+	atOnce(t, func(t *testing.T, i int) {
+		for timeout := 3 * time.Second; ; timeout *= 2 { // longer if the machine is busy
+			var n atomic.Int64
+			o, _ := serve(t, i, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				if n.Add(1) == 1 {
+					<-r.Context().Done()
 				}
-				if r.Counts.Timeout != 1 || r.MeanFlight <= 0 || r.MeanFlight > float64(o.Connections) {
-					t.Errorf("got %+v and a mean of %.2f in flight, want one time-out and more than 0 and at most %d", r.Counts, r.MeanFlight, o.Connections)
-				}
-				return
+			}))
+			o.Requests, o.Connections, o.Timeout = 20, 2, timeout
+			r := run(t, context.Background(), o)
+			if r.Counts.Timeout > 1 && timeout < 20*time.Second {
+				continue
 			}
-		})
-	}
+			if r.Counts.Timeout != 1 || r.MeanFlight <= 0 || r.MeanFlight > float64(o.Connections) {
+				t.Errorf("got %+v and a mean of %.2f in flight, want one time-out and more than 0 and at most %d", r.Counts, r.MeanFlight, o.Connections)
+			}
+			return
+		}
+	})
 }
 
 // What is asked for in vain is part of a run that a number of requests ends: the

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -242,54 +243,60 @@ func TestFairBehindListeners(t *testing.T) {
 			return t
 		},
 	}
+	var all sync.WaitGroup // their clients sleep
 	for name, wrap := range wraps {
 		for _, secure := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, TLS %t", name, secure), func(t *testing.T) {
-				t.Parallel()
-				cut := make(chan error, 1) // the kernel hands on what it has all the same: the handler alone is told
-				s := &serve.Server{Limits: serve.Limits{StallTimeout: time.Second, MinRate: 1000}, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-					for piece := make([]byte, 1<<10); ; {
-						if _, err := w.Write(piece); err != nil {
-							cut <- err
-							return
-						}
-					}
-				})}
-				if secure {
-					s.TLSConfig = loopbackTLS()
-				}
-				l, err := net.Listen("tcp", "127.0.0.1:0")
-				if err != nil {
-					t.Fatal(err)
-				}
-				served := make(chan error, 1)
-				go func() {
-					if secure {
-						served <- s.ServeTLS(wrapping{l, wrap}, "", "")
-					} else {
-						served <- s.Serve(wrapping{l, wrap})
-					}
-				}()
-				defer func() { s.Close(); <-served }()
-				nc := slowly(t, l.Addr().String(), true)
-				if secure {
-					nc = tls.Client(nc, &tls.Config{InsecureSkipVerify: true})
-				}
-				if _, err := io.WriteString(nc, "GET /big HTTP/1.0\r\n\r\n"); err != nil {
-					t.Fatal(err)
-				}
-				some := make([]byte, 4<<10)
-				for range 100 { // 4 s and more
-					if _, err := io.ReadFull(nc, some); err != nil {
-						t.Fatalf("reading an answer slowly: %v", err)
-					}
-					select {
-					case err := <-cut:
-						t.Fatalf("who reads slowly is cut off: %v", err)
-					case <-time.After(40 * time.Millisecond):
-					}
-				}
+			all.Go(func() {
+				t.Run(fmt.Sprintf("%s, TLS %t", name, secure), func(t *testing.T) { readSlowly(t, wrap, secure) })
 			})
+		}
+	}
+	all.Wait()
+}
+
+// readSlowly wants one such client to be served for as long as it reads.
+func readSlowly(t *testing.T, wrap func(net.Conn) net.Conn, secure bool) {
+	cut := make(chan error, 1) // the kernel hands on what it has all the same: the handler alone is told
+	s := &serve.Server{Limits: serve.Limits{StallTimeout: time.Second, MinRate: 1000}, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for piece := make([]byte, 1<<10); ; {
+			if _, err := w.Write(piece); err != nil {
+				cut <- err
+				return
+			}
+		}
+	})}
+	if secure {
+		s.TLSConfig = loopbackTLS()
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() {
+		if secure {
+			served <- s.ServeTLS(wrapping{l, wrap}, "", "")
+		} else {
+			served <- s.Serve(wrapping{l, wrap})
+		}
+	}()
+	defer func() { s.Close(); <-served }()
+	nc := slowly(t, l.Addr().String(), true)
+	if secure {
+		nc = tls.Client(nc, &tls.Config{InsecureSkipVerify: true})
+	}
+	if _, err := io.WriteString(nc, "GET /big HTTP/1.0\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	some := make([]byte, 4<<10)
+	for range 100 { // 4 s and more
+		if _, err := io.ReadFull(nc, some); err != nil {
+			t.Fatalf("reading an answer slowly: %v", err)
+		}
+		select {
+		case err := <-cut:
+			t.Fatalf("who reads slowly is cut off: %v", err)
+		case <-time.After(40 * time.Millisecond):
 		}
 	}
 }
