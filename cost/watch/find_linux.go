@@ -187,20 +187,12 @@ func (f *finder) numbers() ([]int, error) {
 		}
 	}
 	if f.all || f.node != nil {
-		dir, err := os.Open("/proc")
+		others, err := task.Processes()
 		if err != nil {
 			return nil, err
 		}
-		defer dir.Close()
-		names, err := dir.Readdirnames(-1)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range names {
-			if pid, err := strconv.Atoi(name); err == nil && pid != os.Getpid() {
-				all = append(all, pid)
-			}
-		}
+		own := os.Getpid()
+		all = append(all, slices.DeleteFunc(others, func(pid int) bool { return pid == own })...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all), nil

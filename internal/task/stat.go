@@ -33,6 +33,26 @@ type Stat struct {
 // Ended reports whether the process only waits for its parent to notice its end.
 func (s *Stat) Ended() bool { return s.State == 'Z' || s.State == 'X' }
 
+// Processes returns the numbers of all processes that this one may see, in no order.
+func Processes() ([]int, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	var all []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			all = append(all, pid)
+		}
+	}
+	return all, nil
+}
+
 // ReadStat reads what the kernel says of a process now.
 func ReadStat(pid int) (Stat, error) {
 	line, err := os.ReadFile(Path(pid, "stat"))

@@ -14,16 +14,12 @@ import (
 
 // processes lists every process that this one may see.
 func processes() ([]task.Stat, error) {
-	names, err := list("/proc")
+	numbers, err := task.Processes()
 	if err != nil {
 		return nil, err
 	}
 	var all []task.Stat
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
+	for _, pid := range numbers {
 		s, err := task.ReadStat(pid)
 		if _, gone := errors.AsType[*fs.PathError](err); gone {
 			continue // ended since the listing

@@ -2,7 +2,11 @@
 
 package probe
 
-import "time"
+import (
+	"errors"
+	"os"
+	"time"
+)
 
 // inService is what hits take in a service that take so long in the loop that
 // calibration measures, where nothing comes between two of them: BenchmarkWatching said
@@ -15,7 +19,19 @@ func inService(d time.Duration) time.Duration {
 // calibrated is the function that calibration watches.
 const calibrated = "github.com/tarehq/tare/cost/bpf/probe.spinOnce"
 
-// quickest returns what a call of within takes, at its best of many tries: what
+// openSelf opens this process, and finds in it the function that calibration watches.
+func openSelf() (t *Target, pushes []uint64, err error) {
+	if t, err = Open(os.Getpid()); err != nil {
+		return nil, nil, err
+	}
+	if pushes = t.pushes([]string{calibrated}); len(pushes) != 1 {
+		t.Close()
+		return nil, nil, errors.New("calibrating: the function to probe is not in this program")
+	}
+	return t, pushes, nil
+}
+
+// quickest returns what a call of spinOnce takes, at its best of many tries: what
 // else runs on the machine only makes it longer.
 func quickest() time.Duration {
 	const tries, calls = 60, 400

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"time"
 
@@ -14,15 +13,11 @@ import (
 // Calibrate measures what a hit costs on this machine: this process watches a
 // function of its own that does nothing. It takes about 0.1 s.
 func Calibrate(ctx context.Context) (Price, error) {
-	t, err := Open(os.Getpid())
+	t, pushes, err := openSelf()
 	if err != nil {
 		return Price{}, err
 	}
 	defer t.Close()
-	pushes := t.pushes([]string{calibrated})
-	if len(pushes) != 1 {
-		return Price{}, errors.New("calibrating: the function to probe is not in this program")
-	}
 	w, err := t.NewWatch([]Watched{{Symbols: []string{calibrated}, pushes: pushes}}, Price{})
 	if err != nil {
 		return Price{}, err

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tarehq/tare/internal/task"
 )
 
 // states are the TCP states by the number under which /proc/net/tcp has them.
@@ -209,17 +211,17 @@ func Listener(port int) (pid int, err error) {
 			wanted[s.inode] = true
 		}
 	}
-	dirs, err := filepath.Glob("/proc/[0-9]*")
+	numbers, err := task.Processes()
 	if err != nil {
 		return 0, err
 	}
-	for _, dir := range dirs {
-		own, err := inodes(dir)
+	for _, n := range numbers {
+		own, err := inodes(filepath.Join("/proc", strconv.Itoa(n)))
 		if err != nil {
 			continue // another user's, or gone
 		}
 		for inode := range own {
-			if n, _ := strconv.Atoi(filepath.Base(dir)); wanted[inode] && (pid == 0 || n < pid) {
+			if wanted[inode] && (pid == 0 || n < pid) {
 				pid = n
 			}
 		}

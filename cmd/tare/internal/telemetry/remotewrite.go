@@ -31,14 +31,13 @@ const (
 // nothing by that, as they only grow, and gauges a reading.
 type writer struct {
 	receiver *Receiver
+	lost     Losses
 
 	mu      sync.Mutex
 	series  series
 	waiting [][]byte
 	first   int // the number of the first that waits, of all requests
 	bytes   int // that wait
-	lost    int
-	why     error
 
 	wake chan struct{}      // holds one if something waits
 	end  context.CancelFunc // stops what is under way
@@ -97,7 +96,7 @@ func (w *writer) try(ctx context.Context) error {
 		return err
 	}
 	if err != nil {
-		w.note(0, err)
+		w.lost.Add(0, err)
 	}
 	return nil
 }
@@ -108,7 +107,7 @@ func (w *writer) offer(f *Figures) {
 	defer w.mu.Unlock()
 	requests, err := w.series.requests(f)
 	if err != nil {
-		w.lost, w.why = w.lost+1, err
+		w.lost.Add(1, err)
 		return
 	}
 	for _, body := range requests {
@@ -117,7 +116,7 @@ func (w *writer) offer(f *Figures) {
 	}
 	for w.bytes > mostWaiting && len(w.waiting) > 1 {
 		w.drop()
-		w.lost, w.why = w.lost+1, errors.New("the receiver of --remote-write takes less than there is: the oldest is lost")
+		w.lost.Add(1, errors.New("the receiver of --remote-write takes less than there is: the oldest is lost"))
 	}
 	select {
 	case w.wake <- struct{}{}:
@@ -169,7 +168,7 @@ func (w *writer) run() {
 			rest = leastRest
 			continue
 		}
-		w.note(0, err)
+		w.lost.Add(0, err)
 		var b busy
 		errors.As(err, &b)
 		if !w.sleep(min(max(rest+rand.N(rest), b.after), 2*mostRest)) {
@@ -202,28 +201,11 @@ func (w *writer) settle(number int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
-		w.lost, w.why = w.lost+1, err
+		w.lost.Add(1, err)
 	}
 	if len(w.waiting) > 0 && w.first == number {
 		w.drop()
 	}
-}
-
-// note keeps what went wrong.
-func (w *writer) note(lost int, why error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.lost, w.why = w.lost+lost, why
-}
-
-// failures are how many requests were lost since this was last asked, and what went wrong
-// last.
-func (w *writer) failures() (lost int, why error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	lost, why = w.lost, w.why
-	w.lost, w.why = 0, nil
-	return lost, why
 }
 
 // close writes that no series goes on, and waits until all was sent, but not for long.
@@ -240,7 +222,7 @@ func (w *writer) close() error {
 	w.end()
 	<-w.done
 	w.receiver.Close()
-	lost, why := w.failures()
+	lost, why := w.lost.Take()
 	if lost += len(w.waiting); lost > 0 {
 		return fmt.Errorf("%d requests of remote write were lost: %w", lost, cmp.Or(why, errors.New("the receiver did not take them in time")))
 	}

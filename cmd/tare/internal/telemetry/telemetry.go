@@ -223,7 +223,7 @@ func (e *Exporter) Unwritten() (lost int, why error) {
 	if e == nil || e.write == nil {
 		return 0, nil
 	}
-	return e.write.failures()
+	return e.write.lost.Take()
 }
 
 // Close sends the latest figures and stops answering. An error tells of figures that did

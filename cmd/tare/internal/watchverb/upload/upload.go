@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/telemetry"
@@ -52,10 +51,7 @@ type Server struct {
 	receiver *telemetry.Receiver
 	queue    chan []byte
 	done     chan struct{}
-
-	mu     sync.Mutex
-	failed error // why profiles did not arrive, since this was last asked
-	lost   int   // how many
+	lost     telemetry.Losses
 }
 
 // Open prepares to send; nothing is sent yet.
@@ -83,13 +79,13 @@ func (s *Server) forOTLP() bool { return strings.HasSuffix(s.receiver.Path(), ot
 func (s *Server) Send(p *Profile) {
 	body, err := s.body(p)
 	if err != nil {
-		s.note(err)
+		s.lost.Add(1, err)
 		return
 	}
 	select {
 	case s.queue <- body:
 	default:
-		s.note(errors.New("profiles come faster than they are taken"))
+		s.lost.Add(1, errors.New("profiles come faster than they are taken"))
 	}
 }
 
@@ -135,7 +131,7 @@ func (s *Server) run() {
 	}
 	for body := range s.queue {
 		if err := s.receiver.Post(context.Background(), body, against); err != nil {
-			s.note(err)
+			s.lost.Add(1, err)
 		}
 	}
 }
@@ -148,22 +144,9 @@ func judge(resp *http.Response, text []byte) error {
 	return nil
 }
 
-func (s *Server) note(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failed = err
-	s.lost++
-}
-
 // Lost is how many profiles did not arrive since it was last asked, and why the last of
 // them.
-func (s *Server) Lost() (n int, why error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n, why = s.lost, s.failed
-	s.lost, s.failed = 0, nil
-	return n, why
-}
+func (s *Server) Lost() (n int, why error) { return s.lost.Take() }
 
 // Close waits until what is queued was sent, but not for long.
 func (s *Server) Close() error {
