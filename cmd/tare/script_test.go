@@ -28,6 +28,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Vars = append(env.Vars, "XDG_CACHE_HOME="+env.WorkDir+"/cache", "TMPDIR="+t.TempDir())
 			env.Setenv("GOCACHE", strings.TrimSpace(string(goCache))) // what is compiled once
+			env.Setenv("GORACE", os.Getenv("GORACE"))
 			env.Vars = append(env.Vars, urls...)
 			env.Setenv("PATH", env.Getenv("PATH")+string(os.PathListSeparator)+programs)
 			alone, err := startAlone(env)

@@ -92,8 +92,8 @@ func (p pair) try(ctx context.Context) (found []compat.Finding, err error) {
 	defer cancel()
 	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, self, "-test.run=^TestPair$")
-	// The race detector waits for a second before a process ends; here three do for one pair.
-	cmd.Env = append(os.Environ(), pairEnv+"="+string(text), "GORACE=exitcode=0 atexit_sleep_ms=334")
+	// The race detector waits for a second before a process ends, unless told otherwise.
+	cmd.Env = append(os.Environ(), pairEnv+"="+string(text), "GORACE=exitcode=0 atexit_sleep_ms=100")
 	cmd.Stdout, cmd.Stderr = &output, &output
 	ended := cmd.Run()
 	if bytes.Contains(output.Bytes(), []byte("DATA RACE")) && (p.Server == "nethttp" || p.Server == "serve") {
