@@ -13,7 +13,6 @@ import (
 // An arm that answers otherwise than the control is warned of in the pilot and late in the
 // run, and a body that turns wrong under the load is caught, unless verify explains it.
 func TestUnlikeAnswers(t *testing.T) {
-	t.Parallel()
 	for _, tc := range []struct {
 		mode   string
 		accept string // Accept-Encoding
@@ -75,7 +74,7 @@ func TestUnlikeAnswers(t *testing.T) {
 func TestRefusedStopsEarly(t *testing.T) {
 	s := small(t, "ok", "ok")
 	s.Workloads, s.Primary.Workload = s.Workloads[1:], "open"
-	s.Workloads[0].Rate, s.Workloads[0].Connections = study.Rate{PerSecond: 2e5}, 2 // no machine takes that
+	s.Workloads[0].Rate = study.Rate{PerSecond: 2e6} // no machine takes that
 	o := options(t, s)
 	o.Blocks = 12
 	run, err := lab.Run(t.Context(), o)

@@ -135,9 +135,6 @@ func TestDoctor(t *testing.T) {
 		rule, _, _ := strings.Cut(p.name, "-")
 		covered[rule] = true
 		t.Run(p.name, func(t *testing.T) {
-			if slices.Contains(p.sick, "--for") { // the look is long since it waits, and asks for no CPU
-				t.Parallel()
-			}
 			eventually(t, func(longer []string) error { return looksAt(t, bin, p, rule, longer) })
 		})
 		if p.twin {

@@ -204,9 +204,6 @@ func simulated(t *testing.T) (n int, long bool) {
 		}
 		return n, true
 	}
-	if raceEnabled { // it takes ten times as long then, and there is next to nothing to race
-		return 4, false
-	}
 	return 20, false
 }
 

@@ -1,5 +1,0 @@
-//go:build !race
-
-package verdict_test
-
-const raceEnabled = false
