@@ -21,16 +21,17 @@ import (
 // engine is what a Server runs on: its settings as they were when it began to
 // serve, its connections, and the clock that their time limits are kept by.
 type engine struct {
-	s       *Server
-	handler http.Handler
-	chained atomic.Bool // requests go through a chain, whose state they bring along
-	crowded atomic.Bool // and its layers keep more values than that has room for
-	routed  atomic.Bool // a router keeps path values in requests, which bring room along
-	options http1.Options
-	protos  http.Protocols
-	limits  limits
-	fields  sys.PathFields // by which requests offer room to routers
-	lines   reply.Lines
+	s        *Server
+	handler  http.Handler
+	chained  atomic.Bool // requests go through a chain, whose state they bring along
+	crowded  atomic.Bool // and its layers keep more values than that has room for
+	routed   atomic.Bool // a router keeps path values in requests, which bring room along
+	options  http1.Options
+	protos   http.Protocols
+	limits   limits
+	fields   sys.PathFields   // by which requests offer room to routers
+	contexts sys.ContextField // by which they get their contexts
+	lines    reply.Lines
 
 	// shadow is the standard library's server with the same settings. It serves
 	// HTTP/2 and is what handlers find under http.ServerContextKey.
@@ -85,7 +86,7 @@ func newEngine(s *Server) *engine {
 			rate:         or(s.Limits.MinRate, defaultMinRate),
 			drain:        or(s.Limits.MaxDrain, defaultDrain),
 		},
-		fields: sys.FindPathFields(),
+		fields: sys.FindPathFields(), contexts: sys.FindContextField(),
 		hooked: s.ConnState != nil || s.ConnContext != nil,
 		freed:  make(chan struct{}, 1),
 	}

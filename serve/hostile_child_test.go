@@ -34,6 +34,7 @@ type orders struct {
 	Reuse    bool
 	TLS      bool
 	H2C      bool
+	Standard bool // http.Server's
 }
 
 // TestOutpost is the server's process.
@@ -63,14 +64,14 @@ func (o orders) obey() error {
 		s.Protocols.SetHTTP1(true)
 		s.Protocols.SetUnencryptedHTTP2(true)
 	}
-	served := make(chan error, 1)
+	served, server := make(chan error, 1), o.server(s)
 	go func() {
 		if o.TLS {
 			s.TLSConfig = loopbackTLS()
 			served <- s.ServeTLS(l, "", "")
 			return
 		}
-		served <- s.Serve(l)
+		served <- server.Serve(l)
 	}()
 	fmt.Println("outpost", l.Addr())
 	in := bufio.NewScanner(os.Stdin)
@@ -94,7 +95,7 @@ func (o orders) obey() error {
 	case err := <-served:
 		return fmt.Errorf("Serve returned %v", err)
 	default:
-		return s.Close()
+		return server.Close()
 	}
 }
 
@@ -248,16 +249,33 @@ func (p *outpost) resident() int {
 // status returns the bytes of a line of /proc/PID/status.
 func (p *outpost) status(line string) int {
 	p.t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	return statusOf(p.t, strconv.Itoa(p.cmd.Process.Pid), line)
+}
+
+func statusOf(t *testing.T, pid, line string) int {
+	t.Helper()
+	text, err := os.ReadFile("/proc/" + pid + "/status")
 	if err != nil {
-		p.t.Fatal(err)
+		t.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(string(text), line)
 	kib, err := strconv.Atoi(strings.Fields(rest)[0])
 	if err != nil {
-		p.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return kib << 10
+}
+
+// descriptors returns how many files and sockets the process has open.
+func (p *outpost) descriptors() int { return descriptorsOf(p.t, strconv.Itoa(p.cmd.Process.Pid)) }
+
+func descriptorsOf(t *testing.T, pid string) int {
+	t.Helper()
+	open, err := os.ReadDir("/proc/" + pid + "/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(open)
 }
 
 func (p *outpost) dial() net.Conn { return call(p.t, p.addr) }

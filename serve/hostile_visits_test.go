@@ -64,13 +64,13 @@ type line struct {
 	br *bufio.Reader
 }
 
-// visitAll makes visits until enough requests were sent.
+// visitAll makes visits until enough requests were sent, or the time is up.
 func (v *visitor) visitAll() {
-	sum := 0
+	begin, sent, sum := time.Now(), 0, 0
 	for _, kind := range v.kinds {
 		sum += kind.weight
 	}
-	for v.left.Load() > 0 && !v.t.Failed() {
+	for v.goesOn() {
 		i, at := 0, v.IntN(sum)
 		for ; at >= v.kinds[i].weight; i++ {
 			at -= v.kinds[i].weight
@@ -81,6 +81,8 @@ func (v *visitor) visitAll() {
 		}
 		v.left.Add(-int64(n))
 		v.done[i].Add(int64(n))
+		sent += n
+		time.Sleep(time.Until(begin.Add(time.Duration(sent) * v.pace))) // pipelined visits make for long rests
 	}
 	for v.which = range v.lines {
 		if v.line = v.lines[v.which]; v.line != nil {

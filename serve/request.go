@@ -144,12 +144,6 @@ func (k *buffers) sharedFields() http.Header {
 	return k.fields
 }
 
-// blank is copied for each request; with it goes no allocation.
-func blank(ctx context.Context) http.Request {
-	var r http.Request
-	return *r.WithContext(ctx)
-}
-
 // abandon ends an exchange that a panic cut short.
 func (x *exchange) abandon(c *conn) {
 	x.ctx.end(context.Canceled)
@@ -286,9 +280,10 @@ func (c *conn) request(head []byte) error {
 	}
 	if c.e.s.Reuse {
 		x.ctx.renew()
+		*x.req = http.Request{}
 	}
 	x.ctx.Context, x.ctx.c = c.ctx, c
-	*x.req = blank(&x.ctx)
+	c.e.contexts.Set(x.req, &x.ctx)
 	if k.roomy != nil {
 		c.e.fields.Reserve(k.roomy)
 	}

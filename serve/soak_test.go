@@ -23,18 +23,25 @@ import (
 
 // TestSoak sends a mix of all that clients do, good and bad, to servers safe and
 // reusing, plain and by TLS, and verifies each answer. Goroutines and heap must
-// be no more after the last quarter than after the first. TARE_SOAK is the
-// number of requests, 20,000 if it is not set.
+// be no more after the last quarter than after the first, nor descriptors.
+// TARE_SOAK is the number of requests, 20,000 if it is not set. TARE_SOAK_MINUTES has it go on
+// for so long instead, with TARE_SOAK_RATE requests a second, 2,000 if that is not set, and
+// tell what the process holds each minute.
 func TestSoak(t *testing.T) {
 	const visitors = 32
-	total := number(t, "TARE_SOAK", 20000)
+	total, minutes, rate := number(t, "TARE_SOAK", 20000), number(t, "TARE_SOAK_MINUTES", 0), number(t, "TARE_SOAK_RATE", 2000)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	s := newSoak(t)
-	var first, last flatness
 	begin := time.Now()
+	if minutes > 0 {
+		s.pace = visitors * time.Second / time.Duration(max(rate, 1))
+		defer s.watch(begin)()
+	}
+	var first, last flatness
 	for quarter := range uint64(4) {
 		s.left.Store(int64(total / 4))
+		s.until = begin.Add(time.Duration(minutes) * time.Minute * time.Duration(quarter+1) / 4)
 		var all sync.WaitGroup
 		for i := range uint64(visitors) {
 			v := &visitor{soak: s, Rand: rand.New(rand.NewPCG(seed, quarter*visitors+i))}
@@ -45,7 +52,7 @@ func TestSoak(t *testing.T) {
 			return
 		}
 		last = s.rest(t)
-		t.Logf("after quarter %d: %d goroutines, heap %d KiB", quarter+1, last.goroutines, last.heap>>10)
+		t.Logf("after quarter %d: %v", quarter+1, last)
 		if quarter == 0 {
 			first = last
 		}
@@ -53,6 +60,9 @@ func TestSoak(t *testing.T) {
 	s.report(t, time.Since(begin))
 	if last.goroutines > first.goroutines+4 {
 		t.Errorf("%d goroutines at the end, %d after a quarter", last.goroutines, first.goroutines)
+	}
+	if last.descriptors > first.descriptors+4 {
+		t.Errorf("%d descriptors at the end, %d after a quarter", last.descriptors, first.descriptors)
 	}
 	if last.heap > first.heap*5/4+(2<<20) {
 		t.Errorf("%d bytes of heap at the end, %d after a quarter", last.heap, first.heap)
@@ -63,7 +73,9 @@ func TestSoak(t *testing.T) {
 type soak struct {
 	t     *testing.T
 	forts []*fort
-	left  atomic.Int64 // requests to be sent
+	left  atomic.Int64  // requests to be sent, if there is no pace
+	pace  time.Duration // from one request of a visitor to its next; zero: as fast as it goes
+	until time.Time     // with a pace: when the visits end
 	kinds []visit
 	done  []atomic.Int64 // requests by kind
 	kept  keepsakes
@@ -82,9 +94,48 @@ func newSoak(t *testing.T) *soak {
 	return s
 }
 
+// goesOn reports whether there is to be another visit.
+func (s *soak) goesOn() bool {
+	return !s.t.Failed() && (s.pace == 0 && s.left.Load() > 0 || s.pace > 0 && time.Now().Before(s.until))
+}
+
+// flatness is what the process holds, visitors included.
 type flatness struct {
-	goroutines int
-	heap       uint64
+	goroutines, descriptors int
+	heap, resident          uint64
+}
+
+func holds(t *testing.T) flatness {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return flatness{runtime.NumGoroutine(), descriptorsOf(t, "self"), m.HeapAlloc, uint64(statusOf(t, "self", "VmRSS:"))}
+}
+
+func (f flatness) String() string {
+	return fmt.Sprintf("%d goroutines, %d descriptors, heap %d KiB, resident %d KiB", f.goroutines, f.descriptors, f.heap>>10, f.resident>>10)
+}
+
+// watch tells each minute what the process holds, until stop is called.
+func (s *soak) watch(begin time.Time) (stop func()) {
+	ended, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(time.Minute)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-ticker.C:
+				sum := int64(0)
+				for i := range s.done {
+					sum += s.done[i].Load()
+				}
+				s.t.Logf("after %v: %d requests, %v", time.Since(begin).Round(time.Second), sum, holds(s.t))
+			}
+		}
+	}()
+	return func() { close(ended); <-done }
 }
 
 // rest waits until the servers have let go of all connections.
@@ -96,9 +147,7 @@ func (s *soak) rest(t *testing.T) flatness {
 	}
 	runtime.GC()
 	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return flatness{runtime.NumGoroutine(), m.HeapAlloc}
+	return holds(t)
 }
 
 func (s *soak) report(t *testing.T, took time.Duration) {

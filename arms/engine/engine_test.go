@@ -133,6 +133,24 @@ func TestNginxSpeaksHTTP2(t *testing.T) {
 	}
 }
 
+// TestTLS asks each server by TLS.
+func TestTLS(t *testing.T) {
+	for _, name := range []string{"nethttp", "serve", "serve-reuse"} {
+		url := strings.Replace(start(t, ".", "--server", name, "--tls"), "http://", "https://", 1)
+		transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+		res, err := (&http.Client{Transport: transport}).Get(url + "/plain")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		transport.CloseIdleConnections()
+		if err != nil || res.ProtoMajor != 1 || string(body) != "hello" {
+			t.Errorf("%s: got %q by %s, %v", name, body, res.Proto, err)
+		}
+	}
+}
+
 func TestServersAnswerAlike(t *testing.T) {
 	echo := strings.Repeat("0123456789abcdef", 64)
 	tests := []struct {
@@ -144,6 +162,7 @@ func TestServersAnswerAlike(t *testing.T) {
 		{"GET", "/page", "", answer{"200 OK", answers.Text, "65536", string(answers.Page())}},
 		{"GET", "/other", "", answer{"404 Not Found", answers.Text, "19", answers.NotFound}},
 		{"POST", "/echo", echo, answer{"200 OK", answers.Text, "1024", echo}},
+		{"POST", "/count", strings.Repeat(echo, 64), answer{"200 OK", answers.Text, "5", "65536"}},
 	}
 	for name, arm := range map[string][]string{
 		"nethttp":     {".", "--server", "nethttp"},
@@ -158,7 +177,7 @@ func TestServersAnswerAlike(t *testing.T) {
 			url := start(t, arm[0], arm[1:]...)
 			for _, tt := range tests {
 				if name == "nginx" && tt.method == "POST" {
-					continue // it has no echo
+					continue // it runs no handler
 				}
 				if got := ask(t, tt.method, url+tt.path, tt.body); got != tt.want {
 					t.Errorf("%s %s: got %.200q, want %.200q", tt.method, tt.path, got, tt.want)

@@ -1,5 +1,5 @@
 // Command engine answers what the engine study asks with one handler on the
-// server that it is told.
+// server that it is told, with -tls by TLS.
 package main
 
 import (
@@ -12,7 +12,8 @@ import (
 
 func main() {
 	server := engines.Flag(engines.NetHTTP)
+	secure := flag.Bool("tls", false, "speak TLS")
 	flag.Parse()
 	h := answers.New()
-	arm.Main(arm.Options{Handler: h, Serve: server.Run(h)})
+	arm.Main(arm.Options{Handler: h, Serve: answers.Secure(*secure, server.Run(h))})
 }

@@ -20,6 +20,7 @@ func TestEnginesAnswerAlike(t *testing.T) {
 		{"GET", "/json", "", 200, answers.JSON, string(answers.Object())},
 		{"GET", "/page", "", 200, answers.Text, string(answers.Page())},
 		{"POST", "/echo", echo, 200, answers.Text, echo},
+		{"POST", answers.CountPath, strings.Repeat(echo, 64), 200, answers.Text, "65536"},
 		{"GET", "/other", "", 404, answers.Text, answers.NotFound},
 	}
 	dir, names := build(t, "arms/engine/answers")
@@ -28,6 +29,9 @@ func TestEnginesAnswerAlike(t *testing.T) {
 			r := start(t, filepath.Join(dir, name))
 			for range 2 { // on one connection, where what the first left behind would show
 				for _, tt := range tests {
+					if tt.path == answers.CountPath && name != "engine-fasthttp" {
+						continue // theirs do not take so much
+					}
 					want := answer{tt.status, tt.contentType, tt.want, fmt.Sprint(len(tt.want))}
 					if got := r.ask(t, tt.method, tt.path, tt.body); got != want {
 						t.Errorf("%s %s: got %.200v, want %.200v", tt.method, tt.path, got, want)

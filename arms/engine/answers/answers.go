@@ -5,6 +5,7 @@
 //	GET  /json   1 KiB of JSON
 //	GET  /page   64 KiB of text
 //	POST /echo   the request's body, once it has been read whole
+//	POST /count  the length of the request's body, likewise; only by Handler and fasthttp's arm
 //
 // Nothing is routed but by comparing the path, and nothing is encoded. Every
 // answer has a Content-Type and a Content-Length.
@@ -25,6 +26,7 @@ const (
 	JSONPath  = "/json"
 	PagePath  = "/page"
 	EchoPath  = "/echo"
+	CountPath = "/count"
 )
 
 // The content types. An echo is of the type Text.
@@ -99,6 +101,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPost && r.URL.Path == EchoPath:
 		h.echo(w, r)
+	case r.Method == http.MethodPost && r.URL.Path == CountPath:
+		count(w, r)
 	case r.Method != http.MethodGet:
 		missing(w)
 	case r.URL.Path == PlainPath:
@@ -136,6 +140,17 @@ func (h *Handler) echo(w http.ResponseWriter, r *http.Request) {
 	default:
 		http.Error(w, "the body could not be read", http.StatusBadRequest)
 	}
+}
+
+// count reads a body of any size as most handlers do.
+func count(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, "the body could not be read", http.StatusBadRequest)
+		return
+	}
+	answer := newFixed(Text, strconv.AppendInt(nil, int64(len(body)), 10))
+	answer.write(w)
 }
 
 // fixed is an answer made beforehand.

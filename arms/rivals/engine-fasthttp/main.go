@@ -4,11 +4,12 @@
 // alone: the default server, bodies not copied where they are fixed.
 //
 // The flag -lean gives up buffers between requests, as the server's option
-// ReduceMemoryUsage does at the price of CPU.
+// ReduceMemoryUsage does at the price of CPU. With -tls it speaks TLS.
 package main
 
 import (
 	"flag"
+	"strconv"
 
 	"github.com/valyala/fasthttp"
 
@@ -18,9 +19,10 @@ import (
 
 func main() {
 	lean := flag.Bool("lean", false, "give up buffers between requests")
+	secure := flag.Bool("tls", false, "speak TLS")
 	flag.Parse()
 	server := &fasthttp.Server{Handler: handler(), ReduceMemoryUsage: *lean}
-	arm.Main(arm.Options{Serve: server.Serve})
+	arm.Main(arm.Options{Serve: answers.Secure(*secure, server.Serve)})
 }
 
 func handler() fasthttp.RequestHandler {
@@ -31,6 +33,9 @@ func handler() fasthttp.RequestHandler {
 		case ctx.IsPost() && path == answers.EchoPath:
 			ctx.SetContentType(answers.Text)
 			ctx.SetBody(ctx.PostBody())
+		case ctx.IsPost() && path == answers.CountPath:
+			ctx.SetContentType(answers.Text)
+			ctx.SetBodyString(strconv.Itoa(len(ctx.PostBody())))
 		case !ctx.IsGet():
 			notFound(ctx)
 		case path == answers.PlainPath:

@@ -23,6 +23,12 @@ type Field struct {
 // of 40).
 func Sorted(to []Field, fields http.Header) []Field {
 	to = to[:0]
+	if len(fields) <= 2 {
+		if to = usual(to, fields); len(to) == len(fields) {
+			return to
+		}
+		to = to[:0]
+	}
 	for name, values := range fields {
 		to = append(to, Field{name, values, start(name)})
 	}
@@ -38,6 +44,17 @@ func Sorted(to []Field, fields http.Header) []Field {
 			to[at] = to[at-1]
 		}
 		to[at] = f
+	}
+	return to
+}
+
+// usual returns the two fields that most answers have, in order. Where there is nothing else,
+// asking for them takes less than going through a map (BenchmarkFewFields).
+func usual(to []Field, fields http.Header) []Field {
+	for _, name := range [...]string{"Content-Length", "Content-Type"} {
+		if values, ok := fields[name]; ok {
+			to = append(to, Field{Name: name, Values: values})
+		}
 	}
 	return to
 }

@@ -76,8 +76,48 @@ func TestSorted(t *testing.T) {
 	}
 }
 
-// usual are names that are usual in answers.
-var usual = []string{"Accept-Ranges", "Access-Control-Allow-Credentials", "Access-Control-Allow-Headers", "Access-Control-Allow-Methods",
+// TestSortedUsual orders what answers have most, alone and beside others.
+func TestSortedUsual(t *testing.T) {
+	names := []string{"Content-Length", "Content-Type", "Date", "Allow"}
+	for set := range 1 << len(names) {
+		h := http.Header{}
+		for i, name := range names {
+			if set>>i&1 == 1 {
+				h[name] = []string{name + "'s value"}
+			}
+		}
+		want := slices.Sorted(maps.Keys(h))
+		got := reply.Sorted(nil, h)
+		if len(got) != len(want) {
+			t.Fatalf("got %v, want the fields %q", got, want)
+		}
+		for i, f := range got {
+			if f.Name != want[i] || len(f.Values) != 1 || f.Values[0] != want[i]+"'s value" {
+				t.Errorf("of %q the %dth is %q: %q", want, i, f.Name, f.Values)
+			}
+		}
+	}
+}
+
+// BenchmarkFewFields orders one and two fields: usual ones, and others, of which the map has
+// to be gone through.
+func BenchmarkFewFields(b *testing.B) {
+	for _, names := range [][]string{{"Content-Type"}, {"Content-Length", "Content-Type"}, {"Location"}, {"Cache-Control", "Location"}} {
+		b.Run("names="+strings.Join(names, ","), func(b *testing.B) {
+			h := http.Header{}
+			for _, name := range names {
+				h[name] = []string{"v"}
+			}
+			var to []reply.Field
+			for b.Loop() {
+				to = reply.Sorted(to, h)
+			}
+		})
+	}
+}
+
+// known are names that are usual in answers.
+var known = []string{"Accept-Ranges", "Access-Control-Allow-Credentials", "Access-Control-Allow-Headers", "Access-Control-Allow-Methods",
 	"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Access-Control-Max-Age", "Age", "Allow", "Alt-Svc", "Cache-Control",
 	"Connection", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Length", "Content-Location", "Content-Range",
 	"Content-Security-Policy", "Content-Type", "Cross-Origin-Embedder-Policy", "Cross-Origin-Opener-Policy", "Cross-Origin-Resource-Policy",
@@ -90,7 +130,7 @@ var usual = []string{"Accept-Ranges", "Access-Control-Allow-Credentials", "Acces
 // TestSlots has no two usual names share a slot, as then one would not be remembered.
 func TestSlots(t *testing.T) {
 	names := map[uint8]string{}
-	for _, name := range usual {
+	for _, name := range known {
 		if other, ok := names[reply.Slot(name)]; ok {
 			t.Errorf("%s and %s share a slot", name, other)
 		}
