@@ -123,7 +123,7 @@ func agreeAtOnce(t *testing.T, table []exchange) {
 	var all sync.WaitGroup
 	var alone []exchange
 	slots := make(chan struct{}, 8)
-	for _, x := range table {
+	for i, x := range table {
 		if x.config != nil {
 			alone = append(alone, x)
 			continue
@@ -131,7 +131,7 @@ func agreeAtOnce(t *testing.T, table []exchange) {
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
-			t.Run(x.name, x.agrees)
+			t.Run(fmt.Sprintf("%d %s", i, x.name), x.agrees) // names may be there twice
 		})
 	}
 	all.Wait()

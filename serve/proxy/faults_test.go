@@ -265,7 +265,7 @@ func TestEjection(t *testing.T) {
 // TestLateEjected has an upstream left alone whose answers begin late, and one not whose
 // answers take long.
 func TestLateEjected(t *testing.T) {
-	const slow, longer = 200 * time.Millisecond, 300 * time.Millisecond
+	const slow, longer = 500 * time.Millisecond, 700 * time.Millisecond
 	var late, long atomic.Int64
 	url, _ := front(t, proxy.Options{}, proxy.PoolOptions{Balance: proxy.RoundRobin, Eject: breaker.Options{Slow: slow}},
 		upstream(t, func(http.ResponseWriter, *http.Request) {
