@@ -100,9 +100,10 @@ func TestMonitor(t *testing.T) {
 		"seen too little":  {20, []cost.Stack{of(spin, 60), of(monitor, 5), of(spin, 30), of(monitor, 5)}, []float64{160. / 3, 10, 80. / 3, 10}},
 		"not seen":         {20, []cost.Stack{of(spin, 100)}, []float64{80, 20}},
 		"not known":        {0, []cost.Stack{of(spin, 95), of(monitor, 5)}, []float64{95, 5}},
-		"nothing else":     {120, []cost.Stack{of(monitor, 50)}, []float64{100}},
+		"nothing else":     {120, []cost.Stack{of(monitor, 50)}, []float64{50}},
+		"not Go's":         {60, []cost.Stack{of(spin, 98), of(monitor, 2)}, []float64{98, 2}},
 		"more than all":    {120, []cost.Stack{of(spin, 50), of(monitor, 50)}, []float64{0, 100}},
-		"nothing was seen": {100, nil, []float64{100}},
+		"nothing was seen": {100, nil, nil},
 	} {
 		got := bpf.Settle(100, tc.monitor, tc.stacks)
 		same := slices.EqualFunc(got, tc.want, func(s cost.Stack, v float64) bool { return math.Abs(s.Value-v) < 1e-9 })

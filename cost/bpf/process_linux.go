@@ -100,7 +100,7 @@ func (all programs) process(pid int) (*process, error) {
 	if p.table != nil && !p.place() {
 		p.program = &program{why: fmt.Errorf("%w: its code is nowhere in its memory", cost.ErrNotSupported)}
 	}
-	p.checkAlive(true)
+	p.noteMonitor() // whether it has ended meanwhile, the next look tells
 	p.begun = p.last
 	return p, nil
 }
@@ -193,11 +193,18 @@ func (p *process) checkAlive(closely bool) {
 		p.ended = p.ended || err != nil || id != p.id
 	}
 	used, err := CPU(p.pid)
-	if p.ended = p.ended || err != nil; p.ended {
+	// A clock that went back is that of another process by this number.
+	if p.ended = p.ended || err != nil || used < p.last.cpu; p.ended {
 		return
 	}
-	p.last.cpu = used
-	if !closely || p.program.table == nil {
+	if p.last.cpu = used; closely {
+		p.noteMonitor()
+	}
+}
+
+// noteMonitor notes what the system monitor of a Go program has used so far.
+func (p *process) noteMonitor() {
+	if p.table == nil {
 		return
 	}
 	if used, err := SystemMonitor(p.pid); err == nil {

@@ -104,10 +104,15 @@ func (w *process) settle(stacks []cost.Stack, cycles bool) []cost.Stack {
 			others += stacks[i].Value
 		}
 	}
+	// Rather that of a library in C, which began a thread before Go's runtime did.
+	const most, least = 0.25, 0.25
+	if missing := float64(monitor) - seen; others == 0 || missing > most*float64(used) && seen < least*float64(monitor) {
+		return stacks
+	}
 	for i := range stacks {
 		if monitors(&stacks[i]) {
 			stacks[i].Value *= float64(monitor) / seen
-		} else if others > 0 {
+		} else {
 			stacks[i].Value *= float64(used-monitor) / others
 		}
 	}

@@ -268,7 +268,8 @@ static __always_inline int take(void *ctx, struct program *p, __u64 weight, __u3
 }
 
 // late returns how long ago the clock was to tick, which it does in even steps: the least
-// late of its ticks tell when, of late the more.
+// late of its ticks say when, of late the more. A tick that would be later than a quarter of a
+// step begins anew: it is early, or the last one was far too late.
 static __always_inline __u64 late(struct tally *t, __u64 now, __u64 step)
 {
 	__u64 by;
@@ -278,8 +279,8 @@ static __always_inline __u64 late(struct tally *t, __u64 now, __u64 step)
 		return 0;
 	}
 	by = (now - t->rings) % step;
-	if (by > step - step / 4) { // no tick was as early
-		t->rings -= step - by;
+	if (by > step / 4) {
+		t->rings = now;
 		return 0;
 	}
 	t->rings += by / 64;

@@ -209,7 +209,7 @@ func (w *Watcher) begin(ctx context.Context) {
 		if w.count == nil {
 			w.count = newCounters(ctx)
 		}
-		w.count.begin(ctx, all, w.o.Every)
+		w.count.begin(ctx, all, w.throttle.every(w.o.Every))
 	}
 	if w.o.Answers > 0 {
 		if w.answers == nil {

@@ -28,7 +28,7 @@ type Command struct {
 	cli.Process    `group:"Service:"`
 	AllGo          bool          `group:"Service:" help:"Watch every Go program on this machine."`
 	K8s            bool          `name:"k8s" group:"Service:" help:"Watch every Go program in the pods of this node. A service goes by its namespace, workload and container."`
-	Every          time.Duration `default:"10s" help:"Length of an interval: one table, one profile for each service. Up to 16 times as long, to keep to --budget."`
+	Every          time.Duration `default:"10s" help:"Length of an interval: one table, one profile for each service. Up to 16 times as long, but 5m at most, to keep to --budget."`
 	For            time.Duration `default:"0s" help:"How long to watch (0s: until interrupted)."`
 	Hz             int           `name:"hz" default:"19" group:"From outside:" help:"From outside: samples a second per CPU."`
 	Count          bool          `group:"From outside:" default:"true" negatable:"" help:"Count requests by a probe for a tenth of every sixth interval, to show costs per request."`
