@@ -53,6 +53,7 @@ var makers = map[string]func() echo.MiddlewareFunc{
 	"requestid":  middleware.RequestID,
 	"clientaddr": func() echo.MiddlewareFunc { return findAddress },
 	"accesslog": func() echo.MiddlewareFunc {
+		//lint:ignore SA1019 it is deprecated and still what many services have
 		return middleware.LoggerWithConfig(middleware.LoggerConfig{Output: plan.Log()})
 	},
 	"secure": middleware.Secure,

@@ -41,7 +41,7 @@ func TestParseService(t *testing.T) {
 		{"./api@main", Service{Name: "api@main", Pkg: "./api", Ref: "main"}},
 		{"./gone@v1.2.0", Service{Name: "gone@v1.2.0", Pkg: "./gone", Ref: "v1.2.0"}},
 		{"GOGC=400 ./api -addr {addr}", Service{Name: "api+GOGC-400", Pkg: "./api", Env: []string{"GOGC=400"}, Args: []string{"-addr", "${TARE_ADDR}"}}},
-		{"ADDR={host}:{port} DB={dir}/x ./api", Service{Name: "api+ADDR-host-port-DB-dir-x", Pkg: "./api", Env: []string{"ADDR=${TARE_HOST}:${TARE_PORT}", "DB=${TARE_DIR}/x"}}},
+		{"ADDR={host}:{port} DB={dir}/x ./api", Service{Name: "api+ADDR--host-port-+DB--dir-x", Pkg: "./api", Env: []string{"ADDR=${TARE_HOST}:${TARE_PORT}", "DB=${TARE_DIR}/x"}}},
 		{"sh -c 'sleep 1; exit' $GREETING", Service{Name: "sh", Command: []string{"sh", "-c", "sleep 1; exit", "good", "day"}}},
 	} {
 		got, err := ParseService(tt.text)
