@@ -254,6 +254,11 @@ func (g *gateway) open(f *config.File) (map[string]*server, error) {
 func (g *gateway) newServer(l net.Listener, as config.Listener) *server {
 	s := &server{l: l, ended: make(chan struct{})}
 	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodConnect && r.ProtoMajor == 1 {
+			// Who is refused may have sent what was for the tunnel: those are no requests.
+			// A tunnel writes its own head.
+			w.Header().Set("Connection", "close")
+		}
 		if to := *s.redirect.Load(); to != "" {
 			redirect(w, r, to)
 			return

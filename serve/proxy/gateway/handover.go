@@ -263,6 +263,8 @@ func (f *former) succeed() error {
 	_, _ = f.conn.Write([]byte("!"))
 	said, err := io.ReadAll(io.LimitReader(f.conn, 1<<10))
 	switch reason, no := strings.CutPrefix(string(said), "x"); {
+	case string(said) == ".":
+		return nil // it has yielded, whether or not it has closed the socket in time
 	case no:
 		return fmt.Errorf("the gateway that was to be replaced goes on: %s", reason)
 	case errors.Is(err, os.ErrDeadlineExceeded):

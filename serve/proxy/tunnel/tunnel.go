@@ -29,6 +29,9 @@ type Connect struct {
 }
 
 func (c *Connect) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodConnect && r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close") // of a refusal: what follows was for the tunnel
+	}
 	switch {
 	case r.Method != http.MethodConnect:
 		c.Next.ServeHTTP(w, r)
@@ -54,6 +57,10 @@ func (c *Connect) tunnel(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer to.Close()
+	if c.Open != nil {
+		c.Open.Add(1) // before the server lets go of it: who waits for both sees one
+		defer c.Open.Add(-1)
+	}
 	client, ahead, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		refuse(w, http.StatusInternalServerError)
@@ -63,10 +70,6 @@ func (c *Connect) tunnel(w http.ResponseWriter, r *http.Request) {
 	_ = client.SetDeadline(time.Time{}) // the server's are for requests
 	if _, err := ahead.WriteString("HTTP/1.1 200 OK\r\n\r\n"); err != nil || ahead.Flush() != nil {
 		return
-	}
-	if c.Open != nil {
-		c.Open.Add(1)
-		defer c.Open.Add(-1)
 	}
 	Join(client, ahead, to)
 }

@@ -108,7 +108,9 @@ type Rewrite struct {
 func (s *Rewrite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path, plain := strings.CutPrefix(r.URL.Path, s.Strip)
 	raw, escaped := strings.CutPrefix(r.URL.RawPath, s.Strip)
-	if !plain || r.URL.RawPath != "" && !escaped {
+	// Dots that were escaped, which routes do not resolve, would lead out of Prepend.
+	leaves := s.Prepend != "" && slices.Contains(strings.Split(path, "/"), "..")
+	if !plain || leaves || r.URL.RawPath != "" && !escaped {
 		http.NotFound(w, r)
 		return
 	}
