@@ -105,8 +105,7 @@ func (w *process) settle(stacks []cost.Stack, cycles bool) []cost.Stack {
 		}
 	}
 	// Rather that of a library in C, which began a thread before Go's runtime did.
-	const most, least = 0.25, 0.25
-	if missing := float64(monitor) - seen; others == 0 || missing > most*float64(used) && seen < least*float64(monitor) {
+	if missing := float64(monitor) - seen; others == 0 || missing > float64(used)/4 && seen < float64(monitor)/4 {
 		return stacks
 	}
 	for i := range stacks {

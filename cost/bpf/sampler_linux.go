@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/bits"
 	"os"
 	"slices"
@@ -437,15 +438,7 @@ func (s *Sampler) forget() error {
 	clear(s.stacks)
 	s.pending = nil
 	s.all = slices.DeleteFunc(s.all, func(p *process) bool { return p.ended })
-	for pid, p := range s.procs {
-		if !p.ended {
-			continue
-		}
-		delete(s.procs, pid)
-		if err := s.objects.Watched.Delete(uint32(pid)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-			return err
-		}
-	}
+	maps.DeleteFunc(s.procs, func(_ int, p *process) bool { return p.ended })
 	for nth, p := range s.all {
 		p.nth, p.begun = nth, p.last
 		p.weight, p.leaves, p.seen = 0, 0, 0
