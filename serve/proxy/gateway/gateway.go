@@ -21,6 +21,7 @@ import (
 	"github.com/tarehq/tare/serve"
 	"github.com/tarehq/tare/serve/proxy/config"
 	"github.com/tarehq/tare/serve/proxy/gateway/region"
+	"github.com/tarehq/tare/serve/proxy/tunnel"
 )
 
 // gateway is the listeners of a site. It is used by one goroutine.
@@ -254,11 +255,7 @@ func (g *gateway) open(f *config.File) (map[string]*server, error) {
 func (g *gateway) newServer(l net.Listener, as config.Listener) *server {
 	s := &server{l: l, ended: make(chan struct{})}
 	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodConnect && r.ProtoMajor == 1 {
-			// Who is refused may have sent what was for the tunnel: those are no requests.
-			// A tunnel writes its own head.
-			w.Header().Set("Connection", "close")
-		}
+		tunnel.Last(w, r)
 		if to := *s.redirect.Load(); to != "" {
 			redirect(w, r, to)
 			return

@@ -150,13 +150,13 @@ func echo(t *testing.T) string {
 	return s.Listener.Addr().String()
 }
 
-// tunnel is an upgraded connection.
-type tunnel struct {
+// upgraded is a connection that speaks another protocol.
+type upgraded struct {
 	net.Conn
 	in *bufio.Reader
 }
 
-func upgrade(t *testing.T, at string) *tunnel {
+func upgrade(t *testing.T, at string) *upgraded {
 	t.Helper()
 	c, err := net.Dial("tcp", at)
 	if err != nil {
@@ -170,11 +170,11 @@ func upgrade(t *testing.T, at string) *tunnel {
 	if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatalf("the upgrade got %v, %v", res, err)
 	}
-	return &tunnel{c, in}
+	return &upgraded{c, in}
 }
 
 // say sends a line and returns what comes back.
-func (c *tunnel) say(line string) (string, error) {
+func (c *upgraded) say(line string) (string, error) {
 	if _, err := io.WriteString(c, line+"\n"); err != nil {
 		return "", err
 	}

@@ -28,10 +28,17 @@ type Connect struct {
 	Open *atomic.Int64
 }
 
-func (c *Connect) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// Last has the connection of a CONNECT by HTTP/1.1 end with its answer, unless a tunnel takes
+// it over, which writes its own head: what a client sent behind a CONNECT that is refused was
+// for the tunnel, and is no request (RFC 9931, 8). Who may answer before Connect calls it.
+func Last(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodConnect && r.ProtoMajor == 1 {
-		w.Header().Set("Connection", "close") // of a refusal: what follows was for the tunnel
+		w.Header().Set("Connection", "close")
 	}
+}
+
+func (c *Connect) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	Last(w, r)
 	switch {
 	case r.Method != http.MethodConnect:
 		c.Next.ServeHTTP(w, r)
