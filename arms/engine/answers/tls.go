@@ -18,18 +18,21 @@ func Secure(secure bool, serve func(net.Listener) error) func(net.Listener) erro
 		return serve
 	}
 	return func(l net.Listener) error {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		cert, err := SelfSigned()
 		if err != nil {
 			return err
 		}
-		of := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour)}
-		cert, err := x509.CreateCertificate(rand.Reader, of, of, key.Public(), key)
-		if err != nil {
-			return err
-		}
-		return serve(tls.NewListener(l, &tls.Config{
-			Certificates: []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: key}},
-			NextProtos:   []string{"http/1.1"},
-		}))
+		return serve(tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"http/1.1"}}))
 	}
+}
+
+// SelfSigned makes a key and a certificate that signs itself, for a day.
+func SelfSigned() (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	of := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour)}
+	cert, err := x509.CreateCertificate(rand.Reader, of, of, key.Public(), key)
+	return tls.Certificate{Certificate: [][]byte{cert}, PrivateKey: key}, err
 }

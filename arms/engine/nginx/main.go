@@ -11,22 +11,17 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"flag"
 	"fmt"
-	"math/big"
 	"os"
 	"os/exec"
 	"runtime"
 	"strings"
 	"syscall"
 	"text/template"
-	"time"
 
 	"github.com/tarehq/tare/arms/engine/answers"
 	"github.com/tarehq/tare/arms/pages"
@@ -95,20 +90,15 @@ func become(addr string, s settings) error {
 
 // writeCertificate writes a certificate that signs itself and its key to one file.
 func writeCertificate(name string) error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	cert, err := answers.SelfSigned()
 	if err != nil {
 		return err
 	}
-	of := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour)}
-	cert, err := x509.CreateCertificate(rand.Reader, of, of, key.Public(), key)
+	secret, err := x509.MarshalPKCS8PrivateKey(cert.PrivateKey)
 	if err != nil {
 		return err
 	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return err
-	}
-	both := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})
+	both := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Certificate[0]})
 	both = append(both, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})...)
 	return os.WriteFile(name, both, 0o600)
 }
