@@ -329,14 +329,7 @@ func shutdownWhile(t *testing.T, s *serve.Server, before, after func(*testing.T,
 	release()
 	after(t, nc)
 	nc.Close()
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Errorf("Shutdown returned %v", err)
-		}
-	case <-time.After(long):
-		t.Error("Shutdown did not return")
-	}
+	returns(t, done)
 	f.quiet()
 }
 
@@ -394,6 +387,19 @@ func farewell(t *testing.T, nc net.Conn) {
 	}
 }
 
+// returns wants a Shutdown that has begun to end well.
+func returns(t *testing.T, done <-chan error) {
+	t.Helper()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Errorf("Shutdown returned %v", err)
+		}
+	case <-time.After(long):
+		t.Error("Shutdown did not return")
+	}
+}
+
 func lastAnswer(path string) func(*testing.T, net.Conn) {
 	return func(t *testing.T, nc net.Conn) {
 		say(t, nc, path)
@@ -427,14 +433,7 @@ func TestShutdownInHandshake(t *testing.T) {
 	}
 	lastAnswer("/")(t, nc)
 	nc.Close()
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(long):
-		t.Error("Shutdown did not return")
-	}
+	returns(t, done)
 }
 
 // TestMuted has no keep-alives, on a server that goes on: a new connection has the time
@@ -507,14 +506,7 @@ func TestGraceReread(t *testing.T) {
 			done := beginShutdown(f)
 			tc.after(t, nc)
 			nc.Close()
-			select {
-			case err := <-done:
-				if err != nil {
-					t.Error(err)
-				}
-			case <-time.After(long):
-				t.Error("Shutdown did not return")
-			}
+			returns(t, done)
 		})
 	}
 }

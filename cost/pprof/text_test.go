@@ -105,6 +105,18 @@ func TestMemory(t *testing.T) {
 // held stays in use.
 var held []byte
 
+// through is what a profile charges to stacks through a function, by the end of its name.
+func through(p *pprof.Profile, function string) (sum float64) {
+	for _, s := range p.Stacks {
+		for _, f := range s.Frames {
+			if strings.HasSuffix(f.Func, function) {
+				sum += s.Value
+			}
+		}
+	}
+	return sum
+}
+
 func TestLive(t *testing.T) {
 	s := find(t, service(t).URL)
 	held = make([]byte, 32<<20)
@@ -113,14 +125,7 @@ func TestLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var bytes float64
-	for _, st := range p.Stacks {
-		for _, f := range st.Frames {
-			if strings.HasSuffix(f.Func, ".TestLive") {
-				bytes += st.Value
-			}
-		}
-	}
+	bytes := through(p, ".TestLive")
 	if bytes != 32<<20 {
 		t.Errorf("%g bytes in use that this test allocated, want 32 MiB", bytes)
 	}
@@ -145,14 +150,7 @@ func TestAllocated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var bytes float64
-	for _, st := range since.Stacks {
-		for _, f := range st.Frames {
-			if strings.HasSuffix(f.Func, ".TestAllocated") {
-				bytes += st.Value
-			}
-		}
-	}
+	bytes := through(since, ".TestAllocated")
 	if bytes < 32<<20 || bytes > 40<<20 { // it also allocates to ask
 		t.Errorf("%g bytes allocated by this test between the profiles, want 32 MiB and a little", bytes)
 	}
