@@ -22,7 +22,7 @@ type Answer struct {
 	answer.Answer      // of its body the beginning
 	Stable        bool // a second answer of the same process had the same status and body
 	PID           int  // of the process; 0: it runs elsewhere
-	Profiled      bool // the process exposes net/http/pprof
+	Profiled      bool // the process exposes net/http/pprof, if it was asked
 
 	Startup time.Duration // of the process, to its first answer; 0 for a URL
 	Ending  time.Duration // of the process, after it was asked to end; 0 for a URL
@@ -77,7 +77,7 @@ func (r *runner) answersOf(ctx context.Context, name string, w study.Workload) (
 			all[i].Ending = ended
 		}
 	}()
-	pid, profiled := s.pid(ctx), inside.Exposed(ctx, s.proc) != nil
+	pid, profiled := s.pid(ctx), r.FindProfiles && inside.Exposed(ctx, s.proc) != nil
 	for _, g := range w.Targets {
 		first, stable, err := answer.FetchTwice(ctx, s.proc.URL(), g)
 		if err != nil {

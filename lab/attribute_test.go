@@ -246,8 +246,12 @@ func TestAttributeExposed(t *testing.T) {
 			t.Errorf("capture of %s: %q, seen %+v, want CPU time and bytes", c.Arm, c.Invalid, c.Seen)
 		}
 	}
-	answers, err := lab.Answers(t.Context(), lab.Options{Study: s, Builder: o.Builder})
+	answers, err := lab.Answers(t.Context(), lab.Options{Study: s, Builder: o.Builder, FindProfiles: true})
 	if err != nil || len(run.Captures) != 2 || len(answers) != 2 || !answers[0].Profiled || string(answers[0].Body) != "hello" {
 		t.Errorf("%d captures, answers %+v, %v, want two of each, known to expose profiles", len(run.Captures), answers, err)
+	}
+	answers, err = lab.Answers(t.Context(), lab.Options{Study: s, Builder: o.Builder})
+	if err != nil || len(answers) != 2 || answers[0].Profiled {
+		t.Errorf("answers %+v, %v, want two, not asked for profiles", answers, err)
 	}
 }

@@ -50,6 +50,8 @@ type Options struct {
 	Blocks  int           // most blocks; 0 means the study's last look, which a resumed run never passes
 	Budget  time.Duration // most time for pilot, blocks and captures, beyond a first block; 0: no bound
 
+	FindProfiles bool // Answers asks each process for net/http/pprof, too
+
 	// Decided tells at a look whether the run may stop; nil: once its primary
 	// comparisons are decided. What it goes by must be judged at the level of the
 	// look, as all of an analysis is: the looks share out one error rate.

@@ -142,7 +142,7 @@ func (p *Plan) AskServices(ctx context.Context, t *cli.Terminal, builder *arm.Bu
 	}
 	progress := cli.NewProgress(t)
 	defer progress.Done()
-	return lab.Answers(ctx, lab.Options{Study: s, Builder: builder, Progress: func(e lab.Event) { progress.Draw(e.Text) }})
+	return lab.Answers(ctx, lab.Options{Study: s, Builder: builder, FindProfiles: p.FindProfiles, Progress: func(e lab.Event) { progress.Draw(e.Text) }})
 }
 
 // Settle takes from the services' answers what makes an answer correct, and returns what

@@ -31,6 +31,8 @@ type Plan struct {
 	Fewest      int          // blocks that can decide
 	Capture     study.Source // of the captures after the blocks; "" = none
 	AA          bool
+
+	FindProfiles bool // AskServices finds out whether they expose net/http/pprof
 }
 
 // NewPlan is a plan with the usual lengths for services that start so.
