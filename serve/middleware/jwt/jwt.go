@@ -5,9 +5,10 @@
 // once, extensions that must be understood are refused, and a token without an end is
 // refused unless Options.Forever is set (RFC 8725).
 //
-// A token must be valid when its request comes, which a queue may let wait. Verified tokens are
-// cached, bounded, and never beyond their own end or the removal of a key. A token is looked up by all its bytes; the hash that finds it has a secret
-// seed.
+// A token must be valid at [chain.Begun]: when the request came, if accesslog or metrics stands
+// outside, else when it gets here. Verified tokens are cached, bounded, and never beyond their
+// own end or the removal of a key. A token is looked up by all its bytes; the hash that finds
+// it has a secret seed.
 //
 // Keys are given ([Static]) or fetched ([NewRemote]). While keys cannot be had, tokens
 // that are not cached get 503; others that are not accepted get 401 with the reason.
