@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -109,6 +110,90 @@ var suiteDifferences = []suiteDifference{
 	}, "the same: the reason is told"},
 }
 
+// transportDifferences are the same of the transport, besides those in transport.txt.
+var transportDifferences = []suiteDifference{
+	{suiteEdit{
+		file: "transport_test.go", function: "runCancelTest",
+		old: "t.Run(\"RequestCancel\", func(t *testing.T) {\n\t\t\trunCancelTestChannel(t, mode, f)\n\t\t})",
+		new: "\n\n",
+	}, "a request is ended by its context, not by Request.Cancel, which is deprecated"},
+	{suiteEdit{
+		file: "transport_test.go", function: "runCancelTest",
+		old: "if mode == http1Mode {",
+		new: "if false {",
+	}, "nor by Transport.CancelRequest, which is deprecated"},
+	{suiteEdit{
+		file: "transport_test.go", function: "TestTransportCancelRequestBeforeDo",
+		old: "runCancelTestChannel(t, mode, testTransportCancelRequestBeforeDo)",
+		new: "_ = mode",
+	}, "the same"},
+	{suiteEdit{
+		file: "transport_test.go", function: "testTransportResponseHeaderTimeout",
+		old: "timeout awaiting response headers",
+		new: "no answer in time", times: 2,
+	}, "its own words"},
+	{suiteEdit{
+		file: "transport_test.go", function: "testTransportResponseHeaderLength",
+		old: "server response headers exceeded 524288 bytes",
+		new: "the answer's header has more than 524288 bytes",
+	}, "its own words"},
+	{suiteEdit{
+		file: "transport_test.go", function: "TestTransportNoHost",
+		old: "http: no Host in request URL",
+		new: "transport: want an absolute URL of the scheme http",
+	}, "its own words"},
+	{suiteEdit{
+		file: "transport_test.go", function: "testTransportClosesBodyOnInvalidRequests",
+		old: "no Host in request URL",
+		new: "want an absolute URL of the scheme http",
+	}, "its own words"},
+	{suiteEdit{
+		file: "transport_test.go", function: "testTransportClosesBodyOnInvalidRequests",
+		old: "`invalid method \" \"`",
+		new: "`\" \" is not a method`",
+	}, "its own words"},
+	{suiteEdit{
+		file: "transport_test.go", function: "testTransportClosesBodyOnInvalidRequests",
+		old: "`invalid header field name \"💡\"`",
+		new: "`\"💡\" is not a field's name`",
+	}, "its own words"},
+	{suiteEdit{
+		file: "transport_test.go", function: "testTransportClosesBodyOnInvalidRequests",
+		old: "`invalid header field value for \"key\"`",
+		new: "`the field key has a value that cannot be sent`",
+	}, "its own words"},
+	{suiteEdit{
+		file: "transport_test.go", function: "testValidateClientRequestTrailers",
+		old: "`invalid trailer field value for \"Trx\"`",
+		new: "`the field Trx has a value that cannot be sent`",
+	}, "its own words"},
+	{suiteEdit{
+		file: "transport_test.go", function: "testValidateClientRequestTrailers",
+		old: "`invalid trailer field name \"\\r\\nTrx\"`",
+		new: "`\"\\r\\nTrx\" is not a field's name`",
+	}, "its own words"},
+	{suiteEdit{
+		file: "transport_test.go", function: "testTransportRejectsSignInContentLength",
+		old: "`bad Content-Length \"+3\"`",
+		new: "`invalid Content-Length`",
+	}, "its own words"},
+	{suiteEdit{
+		file: "transport_test.go", function: "TestTransportFlushesBodyChunks",
+		old: "chunked\\r\\nAccept-Encoding: gzip\\r\\n",
+		new: "chunked\\r\\n",
+	}, "compression is not its business"},
+	{suiteEdit{
+		file: "transport_test.go", function: "testTransportRequestWriteRoundTrip",
+		old: "expectedReadFrom: true",
+		new: "expectedReadFrom: false",
+	}, "a request's body is read, also that of a file, and not left to the kernel"},
+	{suiteEdit{
+		file: "client_test.go", function: "testTransportBodyReadError",
+		old: "if err != someErr {",
+		new: "if !errors.Is(err, someErr) {",
+	}, "the error says that it is the request's body's"},
+}
+
 // TestGoSuiteDocs has docs/conformance.md list what is changed and what is not
 // run.
 func TestGoSuiteDocs(t *testing.T) {
@@ -116,7 +201,7 @@ func TestGoSuiteDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range suiteDifferences {
+	for _, d := range slices.Concat(suiteDifferences, transportDifferences) {
 		row := "| `" + d.function + "` | " + d.why + " |"
 		if !strings.Contains(string(page), row) {
 			t.Errorf("docs/conformance.md has no row\n%s", row)
@@ -130,6 +215,15 @@ func TestGoSuiteDocs(t *testing.T) {
 		family, _, _ := strings.Cut(row.test, "_Serve_")
 		if row.kind == "difference" && !strings.Contains(string(page), "`"+family) {
 			t.Errorf("docs/conformance.md says nothing of %s", row.test)
+		}
+	}
+	rows, err = readSuiteSkips("testdata/gosuite/transport.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		if !strings.Contains(string(page), "`"+row.test+"`") {
+			t.Errorf("docs/conformance.md does not list %s", row.test)
 		}
 	}
 }

@@ -34,7 +34,7 @@ type goSuite struct {
 	goroot string // where Go lies
 	root   string // where this module lies
 	dir    string // where the suite's module is written
-	engine string // whose Server: serve, serve with Reuse ("reuse"), or nethttp
+	engine string // whose Server: serve, serve with Reuse ("reuse"), or nethttp; that and our Transport ("transport")
 	match  string // the tests asked for; empty: all
 	skips  []suiteSkip
 }
@@ -88,6 +88,11 @@ var suiteReuse = []suiteEdit{
 	{file: "clientserver_test.go", function: "newClientServerTest", old: "{Handler: h}", new: "{Handler: h, Reuse: true}"},
 }
 
+// suiteTransport has tests of the transport run in the mode that it is for.
+var suiteTransport = []suiteEdit{
+	{file: "clientserver_test.go", function: "run", old: "for _, mode := range modes {", new: "for _, mode := range modes { if mode != http1Mode { continue };"},
+}
+
 func (s *goSuite) standard(parts ...string) string {
 	return filepath.Join(append([]string{s.goroot, "src", "net", "http"}, parts...)...)
 }
@@ -111,22 +116,30 @@ func (s *goSuite) writeModule() error {
 	for _, file := range suiteHooks {
 		replace[s.standard("suite_"+strings.TrimSuffix(file, "_test.go")+".go")] = s.standard(file)
 	}
+	if s.engine == "transport" {
+		if err := s.writeDetour(replace); err != nil {
+			return err
+		}
+	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		return err
 	}
-	engine := s.engine
-	if engine == "reuse" {
-		engine = "serve"
-	}
 	files := map[string]string{"go.mod": mod, "overlay.json": string(overlay)}
-	for to, from := range map[string]string{
-		"http/engine.go":         "http/engine_" + engine + ".go",
+	stand := map[string]string{
+		"http/engine.go":         "http/engine_serve.go",
 		"http/httptest/conns.go": "http/httptest/conns.go",
 		"testenv/testenv.go":     "testenv/testenv.go",
 		"nettrace/nettrace.go":   "nettrace/nettrace.go",
 		"nettrace/hooks.overlay": "nettrace/hooks.go",
-	} {
+	}
+	if !s.ours() {
+		stand["http/engine.go"] = "http/engine_nethttp.go"
+	}
+	if s.engine == "transport" {
+		stand["http/transport.go"] = "http/transport.go"
+	}
+	for to, from := range stand {
 		text, err := os.ReadFile(filepath.Join("testdata/gosuite", from))
 		if err != nil {
 			return err
@@ -137,6 +150,51 @@ func (s *goSuite) writeModule() error {
 		if err := s.put(name, []byte(text)); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// ours reports whether the server is.
+func (s *goSuite) ours() bool { return s.engine == "serve" || s.engine == "reuse" }
+
+// suiteDetours are the lines of net/http that have its Transport ask ours first, by file.
+var suiteDetours = map[string]struct{ old, new string }{
+	"roundtrip.go": {"\treturn t.roundTrip(req)\n}\n", `	if SuiteRoundTrip != nil && (req.URL == nil || t.alternateRoundTripper(req) == nil) {
+		if res, ours, err := SuiteRoundTrip(t, req); ours {
+			return res, err
+		}
+	}
+	return t.roundTrip(req)
+}
+
+var (
+	SuiteRoundTrip func(*Transport, *Request) (*Response, bool, error)
+	SuiteCloseIdle func(*Transport)
+)
+`},
+	"transport.go": {"func (t *Transport) CloseIdleConnections() {\n", `func (t *Transport) CloseIdleConnections() {
+	if SuiteCloseIdle != nil {
+		SuiteCloseIdle(t)
+	}
+`},
+}
+
+// writeDetour has the suite's net/http compiled with the detours, so that what uses a
+// Transport of Go's uses ours, whatever it sets and whoever made it.
+func (s *goSuite) writeDetour(replace map[string]string) error {
+	for file, d := range suiteDetours {
+		src, err := os.ReadFile(s.standard(file))
+		if err != nil {
+			return err
+		}
+		if n := strings.Count(string(src), d.old); n != 1 {
+			return fmt.Errorf("%s: %q occurs %d times, want once: this detour does not fit this version of Go", file, d.old, n)
+		}
+		to := "detour/" + file + ".overlay"
+		if err := s.put(to, []byte(strings.Replace(string(src), d.old, d.new, 1))); err != nil {
+			return err
+		}
+		replace[s.standard(file)] = filepath.Join(s.dir, filepath.FromSlash(to))
 	}
 	return nil
 }
@@ -247,13 +305,19 @@ func (s *goSuite) writeCopies() error {
 // edit applies the edits that the file and the engine need.
 func (s *goSuite) edit(source *suiteSource) error {
 	all := slices.Clone(suiteEdits)
-	if s.engine != "nethttp" {
+	if s.ours() {
 		for _, d := range suiteDifferences {
 			all = append(all, d.suiteEdit)
 		}
 	}
-	if s.engine == "reuse" {
+	switch s.engine {
+	case "reuse":
 		all = append(all, suiteReuse...)
+	case "transport":
+		all = append(all, suiteTransport...)
+		for _, d := range transportDifferences {
+			all = append(all, d.suiteEdit)
+		}
 	}
 	for _, e := range all {
 		if e.file != source.name {
@@ -273,6 +337,8 @@ func (s *goSuite) skipped(row suiteSkip) bool {
 		return s.engine != "nethttp"
 	case "kept":
 		return s.engine == "reuse"
+	case "mode":
+		return s.engine != "transport" // whose tests run in one
 	}
 	return true
 }
@@ -300,7 +366,7 @@ func (s *goSuite) writeTests() error {
 			}
 			ok, err := source.skip(row)
 			if err != nil {
-				return fmt.Errorf("skips.txt:%d: %w", row.line, err)
+				return fmt.Errorf("%s: %w", row.place, err)
 			}
 			found[row.test] = found[row.test] || ok
 		}
@@ -317,7 +383,7 @@ func (s *goSuite) writeTests() error {
 	}
 	for _, row := range s.skips {
 		if !found[row.test] {
-			return fmt.Errorf("skips.txt:%d: this version of Go has no test %s", row.line, row.test)
+			return fmt.Errorf("%s: this version of Go has no test %s", row.place, row.test)
 		}
 	}
 	return nil

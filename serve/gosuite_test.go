@@ -3,6 +3,9 @@ package serve_test
 import (
 	"cmp"
 	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"maps"
 	"os"
 	"path/filepath"
@@ -32,32 +35,71 @@ func TestGoSuite(t *testing.T) {
 		engine: cmp.Or(os.Getenv("TARE_GOSUITE"), "serve"),
 		match:  os.Getenv("TARE_GOSUITE_RUN"),
 	}
-	rows, err := readSuiteSkips("testdata/gosuite/skips.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	suite.skips = slices.DeleteFunc(rows, func(row suiteSkip) bool { return !suite.skipped(row) })
-	if err := suite.write(); err != nil {
-		t.Fatal(err)
-	}
-	binary := suite.build(t)
+	suite.run(t, 75*time.Second)
+}
 
-	names := suite.named(t, binary)
+// TestGoSuiteTransport holds the transport of serve/client to the tests that Go holds
+// http.Transport to: they are run on http.Server, and Go's Transport hands what is for HTTP/1.1
+// without TLS to ours. testdata/gosuite/transport.txt lists every test that is skipped.
+//
+// TARE_GOSUITE_RUN and TARE_GOSUITE_DIR are as in TestGoSuite.
+func TestGoSuiteTransport(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: building and running Go's own transport tests takes a minute")
+	}
+	suite := goSuite{
+		goroot: goCommand(t, ".", "env", "GOROOT"),
+		root:   filepath.Dir(goCommand(t, ".", "env", "GOMOD")),
+		dir:    t.TempDir(),
+		engine: "transport",
+		match:  os.Getenv("TARE_GOSUITE_RUN"),
+	}
+	if dir := os.Getenv("TARE_GOSUITE_DIR"); dir != "" {
+		suite.dir = filepath.Join(dir, "transport")
+	}
+	suite.run(t, 30*time.Second)
+}
+
+// run runs the suite, in which no test may take longer than perTest.
+func (s *goSuite) run(t *testing.T, perTest time.Duration) {
+	t.Helper()
+	var err error
+	if s.skips, err = s.readSkips(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.write(); err != nil {
+		t.Fatal(err)
+	}
+	binary := s.build(t)
+
+	names := s.named(t, binary)
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
-	run := suiteRun{binary: binary, dir: filepath.Join(suite.dir, "http"), perTest: 75 * time.Second}
+	run := suiteRun{binary: binary, dir: filepath.Join(s.dir, "http"), perTest: perTest}
 	results, err := run.all(ctx, names)
 	if err != nil {
 		t.Error(err)
 	}
 	again(ctx, t, &run, results)
-	suite.compareTimes(ctx, t, &run, results)
+	s.compareTimes(ctx, t, &run, results)
 	if os.Getenv("TARE_GOSUITE_DIR") != "" {
-		if err := os.WriteFile(filepath.Join(suite.dir, "output.txt"), []byte(run.output.String()), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(s.dir, "output.txt"), []byte(run.output.String()), 0o644); err != nil {
 			t.Error(err)
 		}
 	}
-	suite.judge(t, names, results)
+	s.judge(t, names, results)
+}
+
+// readSkips reads the rows that are for the engine. Of the server's, those that the transport's
+// tests need say what cannot be compiled, and what skips itself.
+func (s *goSuite) readSkips() ([]suiteSkip, error) {
+	rows, err := readSuiteSkips("testdata/gosuite/skips.txt")
+	if err != nil || s.engine != "transport" {
+		return slices.DeleteFunc(rows, func(row suiteSkip) bool { return !s.skipped(row) }), err
+	}
+	rows = slices.DeleteFunc(rows, func(row suiteSkip) bool { return row.kind != "white-box" && row.kind != "self" })
+	own, err := readSuiteSkips("testdata/gosuite/transport.txt")
+	return append(rows, own...), err
 }
 
 // again repeats, up to twice, what failed: Go's tests depend on how long things
@@ -111,13 +153,35 @@ func (s *goSuite) named(t *testing.T, binary string) []string {
 		t.Fatalf("reading TARE_GOSUITE_RUN: %v", err)
 	}
 	out := suiteOutput(t, binary, "-test.list=.*")
+	var about map[string]bool // nil: all are asked for
+	if s.engine == "transport" {
+		about = s.declared(t, "transport_test.go", "clientserver_test.go", "client_test.go")
+	}
 	names := slices.DeleteFunc(strings.Fields(out), func(name string) bool {
-		return !strings.HasPrefix(name, "Test") || !match.MatchString(name)
+		return !strings.HasPrefix(name, "Test") || !match.MatchString(name) || about != nil && !about[name]
 	})
 	if len(names) == 0 {
 		t.Fatalf("no test of the suite matches %q", s.match)
 	}
 	return names
+}
+
+// declared are the functions of some of Go's files.
+func (s *goSuite) declared(t *testing.T, files ...string) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), s.standard(file), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range parsed.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil {
+				all[fn.Name.Name] = true
+			}
+		}
+	}
+	return all
 }
 
 // judge reports every failure, every hang, every skip that has no row and every
@@ -128,8 +192,8 @@ func (s *goSuite) judge(t *testing.T, names []string, results map[string]*suiteR
 	for _, row := range s.skips {
 		if top, _, _ := strings.Cut(row.test, "/"); slices.Contains(names, top) {
 			missed[row.test] = row
-		} else if s.match == "" {
-			t.Errorf("skips.txt:%d: there is no %s", row.line, row.test)
+		} else if s.match == "" && s.engine != "transport" {
+			t.Errorf("%s: there is no %s", row.place, row.test)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(results)) {
@@ -137,7 +201,7 @@ func (s *goSuite) judge(t *testing.T, names []string, results map[string]*suiteR
 		case "PASS":
 		case "SKIP":
 			if !s.listed(name) {
-				t.Errorf("%s was skipped, and skips.txt has no row for it:\n%s", name, r.text())
+				t.Errorf("%s was skipped, and no row says so:\n%s", name, r.text())
 			}
 			delete(missed, name)
 		case "FAIL":
@@ -154,7 +218,7 @@ func (s *goSuite) judge(t *testing.T, names []string, results map[string]*suiteR
 	}
 	for _, row := range missed {
 		if row.kind != "self" {
-			t.Errorf("skips.txt:%d: %s was not skipped", row.line, row.test)
+			t.Errorf("%s: %s was not skipped", row.place, row.test)
 		}
 	}
 	s.count(t, results)
@@ -205,13 +269,16 @@ func (s *goSuite) count(t *testing.T, results map[string]*suiteResult) {
 		t.Logf("%-22s %4d passed, %3d skipped, %3d failed, %3d hung or crashed", what, c["PASS"], c["SKIP"], c["FAIL"], c["HANG"])
 	}
 	kinds := map[string]int{}
-	if s.engine != "nethttp" {
+	switch {
+	case s.ours():
 		t.Logf("lines changed for deliberate differences: %d", len(suiteDifferences))
+	case s.engine == "transport":
+		t.Logf("lines changed for deliberate differences: %d", len(transportDifferences))
 	}
 	for _, row := range s.skips {
 		kinds[row.kind]++
 	}
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		t.Logf("rows of skips.txt: %-12s %d", kind, kinds[kind])
+		t.Logf("rows of skipped tests: %-12s %d", kind, kinds[kind])
 	}
 }

@@ -20,7 +20,7 @@ func mostTime(standard time.Duration) time.Duration { return 3*standard + time.S
 func (s *goSuite) compareTimes(ctx context.Context, t *testing.T, run *suiteRun, results map[string]*suiteResult) {
 	t.Helper()
 	slow := slowTests(results, func(string) time.Duration { return 0 })
-	if s.engine == "nethttp" || len(slow) == 0 {
+	if !s.ours() || len(slow) == 0 {
 		return
 	}
 	standard := goSuite{goroot: s.goroot, root: s.root, dir: t.TempDir(), engine: "nethttp"}

@@ -20,6 +20,7 @@ import (
 	"github.com/tarehq/tare/serve/client"
 	"github.com/tarehq/tare/serve/client/breaker"
 	"github.com/tarehq/tare/serve/client/clienttest"
+	"github.com/tarehq/tare/serve/client/transport"
 )
 
 func Example() {
@@ -174,11 +175,18 @@ func TestPermanentErrors(t *testing.T) {
 		"method":      func(r *http.Request) { r.Method = "GET /" },
 		"certificate": func(r *http.Request) {},
 	} {
-		cl := must(client.New(client.Options{Backoff: time.Millisecond, Repeatable: func(*http.Request) bool { return true }}))
-		r := must(http.NewRequest("GET", s.URL, nil))
-		change(r)
-		if _, err := cl.RoundTrip(r); err == nil || cl.Counts().Retries != 0 {
-			t.Errorf("%s: %v, %+v", name, err, cl.Counts())
+		for _, next := range []http.RoundTripper{client.NewTransport(), &transport.Transport{Options: transport.Options{Other: client.NewTransport()}}} {
+			for _, scheme := range []string{"https", "http"} {
+				if scheme == "http" && name == "certificate" {
+					continue
+				}
+				cl := must(client.New(client.Options{Next: next, Backoff: time.Millisecond, Repeatable: func(*http.Request) bool { return true }}))
+				r := must(http.NewRequest("GET", scheme+strings.TrimPrefix(s.URL, "https"), nil))
+				change(r)
+				if _, err := cl.RoundTrip(r); err == nil || cl.Counts().Retries != 0 {
+					t.Errorf("%s by %s with %T: %v, %+v", name, scheme, next, err, cl.Counts())
+				}
+			}
 		}
 	}
 	if _, err := must(client.New(client.Options{})).RoundTrip(new(http.Request)); err == nil {

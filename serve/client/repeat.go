@@ -35,9 +35,9 @@ func passingError(err error) bool {
 	if errors.As(err, &name) && name.IsNotFound || errors.As(err, &certificate) || errors.As(err, &open) {
 		return false
 	}
-	// net/http has no types for these; TestPermanentErrors holds the words.
+	// There are no types for these; TestPermanentErrors holds the words.
 	text := err.Error()
-	return !strings.Contains(text, "unsupported protocol scheme") && !strings.Contains(text, "net/http: invalid ") &&
+	return !strings.HasPrefix(text, "transport: ") && !strings.Contains(text, "unsupported protocol scheme") && !strings.Contains(text, "net/http: invalid ") &&
 		!strings.Contains(text, "http: no Host in request URL")
 }
 

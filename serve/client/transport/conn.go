@@ -163,12 +163,11 @@ func (x *call) begin() error {
 	head, chunked := encode(c.room[:0], x.r)
 	body := hasBody(x.r)
 	if body && !chunked && x.r.ContentLength <= small && x.r.Header["Expect"] == nil {
-		n := len(head)
-		head = append(head, make([]byte, x.r.ContentLength)...)
-		_, err := io.ReadFull(x.r.Body, head[n:])
+		var err error
+		head, err = appendBody(head, x.r)
 		x.r.Body.Close()
 		if err != nil {
-			return &bodyError{unexpected(err)}
+			return &bodyError{err}
 		}
 		body = false
 	}

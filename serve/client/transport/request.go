@@ -2,6 +2,7 @@ package transport
 
 import (
 	"cmp"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -73,6 +74,35 @@ func trailerNames(r *http.Request) []string {
 	return names
 }
 
+var errLonger = errors.New("it is longer than the request's ContentLength")
+
+// appendBody appends a body whose length is known, and reads one byte more: to cut a body off
+// would send another one.
+func appendBody(b []byte, r *http.Request) ([]byte, error) {
+	at, n := len(b), int(r.ContentLength)
+	b = append(b, make([]byte, n+1)...)
+	switch got, err := io.ReadFull(r.Body, b[at:]); {
+	case err == nil:
+		return nil, errLonger
+	case got == n && err == io.ErrUnexpectedEOF: // as is to be
+		return b[:at+n], nil
+	default:
+		return nil, unexpected(err)
+	}
+}
+
+// ended reads one byte of a body that is to have come to its end.
+func ended(body io.Reader, b []byte) error {
+	switch _, err := io.ReadFull(body, b[:1]); err {
+	case io.EOF:
+		return nil
+	case nil:
+		return errLonger
+	default:
+		return err
+	}
+}
+
 // piece is what a body is sent by.
 type piece [32 << 10]byte
 
@@ -113,6 +143,11 @@ func (c *conn) send(r *http.Request, chunked bool) error {
 			return err
 		case left > 0:
 			return &bodyError{io.ErrUnexpectedEOF}
+		case err == nil:
+			if err := ended(r.Body, buf[:]); err != nil {
+				return &bodyError{err}
+			}
+			return nil
 		default:
 			return nil
 		}

@@ -95,6 +95,10 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		closeBody(r)
 		return nil, fmt.Errorf("transport: %w", err)
 	}
+	if r.Context().Err() != nil { // nothing goes out, also where a connection is at hand
+		closeBody(r)
+		return nil, context.Cause(r.Context())
+	}
 	address := r.URL.Host
 	if r.URL.Port() == "" {
 		address = net.JoinHostPort(r.URL.Hostname(), "80")

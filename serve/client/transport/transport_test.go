@@ -249,6 +249,14 @@ func TestBadRequests(t *testing.T) {
 		"reading the request's": func(r *http.Request) {
 			r.Method, r.ContentLength, r.Body = "PUT", 10, io.NopCloser(strings.NewReader("five"))
 		},
+		"it is longer than": func(r *http.Request) {
+			r.Method, r.ContentLength, r.Body = "PUT", 3, io.NopCloser(strings.NewReader("five"))
+		},
+		"context canceled": func(r *http.Request) {
+			ctx, cancel := context.WithCancel(r.Context())
+			cancel()
+			*r = *r.WithContext(ctx)
+		},
 	} {
 		r := must(http.NewRequest("GET", answering(t, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), nil))
 		change(r)
