@@ -44,6 +44,9 @@ var external = map[string]*program{
 		return []string{"--entrypoints.web.address=" + s.Addr, "--providers.file.filename=" + file,
 			"--global.checknewversion=false", "--global.sendanonymoususage=false", "--log.level=ERROR"}
 	}},
+	"caddy": {caddyConf, func(file string, _ setting) []string {
+		return []string{"run", "--config", file, "--adapter", "caddyfile"}
+	}},
 }
 
 // become runs a program in this process's place and returns only what kept it from that.
@@ -79,7 +82,8 @@ func become(kind, addr string, upstreams []string) error {
 	if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
 		return err
 	}
-	return fmt.Errorf("running %s: %w", path, execute(path, append([]string{kind}, p.args(file, s)...)))
+	env := append(os.Environ(), "XDG_CONFIG_HOME="+s.Dir, "XDG_DATA_HOME="+s.Dir) // Caddy's own files
+	return fmt.Errorf("running %s: %w", path, execute(path, append([]string{kind}, p.args(file, s)...), env))
 }
 
 // Workers of a master that is root's would be nobody's, who may not read a trial's
@@ -185,3 +189,25 @@ const traefikConf = `http:
         servers:
 {{range .Upstreams}}        - url: http://{{.Addr}}
 {{end}}`
+
+const caddyConf = `{
+	admin off
+	auto_https off
+	persist_config off
+	log {
+		level ERROR
+	}
+	servers {
+		protocols h1
+	}
+}
+http://:{{.Port}} {
+	bind {{.Host}}
+	reverse_proxy {{range .Upstreams}}{{.Addr}} {{end}}{
+		transport http {
+			compression off
+			keepalive_idle_conns_per_host 512
+		}
+	}
+}
+`

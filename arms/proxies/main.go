@@ -6,17 +6,15 @@
 //	reverse        httputil.ReverseProxy on http.Server, as many connections kept as are used
 //	reverse-serve  the same on serve.Server
 //	tutorial       httputil.NewSingleHostReverseProxy as it comes, on http.Server
-//	nginx, haproxy, envoy, traefik    becomes that program, set up for speed
+//	nginx, haproxy, envoy, traefik, caddy    becomes that program, set up for speed
 //
 // With -script it prints what clients of some proxies see, second by second, while one of
 // three upstreams fails:
 //
 //	go run ./arms/proxies -script ours,reverse,nginx,haproxy
 //
-// The upstreams are another process, which belongs to no arm, so that what is measured is
-// the proxy alone. They answer what package engine/answers does, and /unsteady: the first
-// of them answers that with 503 for 50 ms of every second. A client whose request failed
-// has its connection cut, as tare counts that as an error.
+// The upstreams are those of package upstreams. A client whose request failed has its
+// connection cut, as tare counts that as an error.
 package main
 
 import (
@@ -29,14 +27,14 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/arms/arm"
+	"github.com/tarehq/tare/arms/proxies/upstreams"
 	"github.com/tarehq/tare/serve"
 )
 
 func main() {
-	kind := flag.String("proxy", "ours", "which `proxy`: ours, no-retry, steered, reverse, reverse-serve, tutorial, nginx, haproxy, envoy or traefik")
-	role := flag.String("role", "", "launch or upstream: for the program's own use")
-	owner := flag.Int("owner", 0, "the `process` whose end ends the upstream")
-	upstreams := flag.String("upstreams", "", "`addresses` of upstreams, with commas between; the program starts its own if there are none")
+	upstreams.Main()
+	kind := flag.String("proxy", "ours", "which `proxy`: ours, no-retry, steered, reverse, reverse-serve, tutorial, nginx, haproxy, envoy, traefik or caddy")
+	behind := flag.String("upstreams", "", "`addresses` of upstreams, with commas between; the program starts its own if there are none")
 	script := flag.String("script", "", "print what clients of these `proxies` see while an upstream fails")
 	second := flag.Duration("second", time.Second, "how long a second of the script is")
 	flag.Parse()
@@ -44,7 +42,7 @@ func main() {
 	if *script != "" {
 		err = runScript(strings.Split(*script, ","), *second, os.Stdout)
 	} else {
-		err = run(*kind, *role, *owner, *upstreams)
+		err = run(*kind, *behind)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "proxies: %v\n", err)
@@ -52,17 +50,11 @@ func main() {
 	}
 }
 
-func run(kind, role string, owner int, upstreams string) error {
-	switch role {
-	case "launch":
-		return launch(owner)
-	case "upstream":
-		return serveUpstreams(owner)
-	}
-	addresses := strings.Split(upstreams, ",")
-	if upstreams == "" {
+func run(kind, behind string) error {
+	addresses := strings.Split(behind, ",")
+	if behind == "" {
 		var err error
-		if addresses, err = startUpstreams(); err != nil {
+		if addresses, err = upstreams.Start(); err != nil {
 			return err
 		}
 	}

@@ -2,20 +2,6 @@
 
 package main
 
-import (
-	"errors"
-	"os"
-	"syscall"
-)
+import "errors"
 
-func apart() *syscall.SysProcAttr { return nil }
-
-func lives(pid int) bool {
-	p, err := os.FindProcess(pid)
-	if err == nil {
-		_ = p.Release()
-	}
-	return err == nil
-}
-
-func execute(string, []string) error { return errors.ErrUnsupported }
+func execute(string, []string, []string) error { return errors.ErrUnsupported }

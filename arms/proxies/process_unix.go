@@ -2,16 +2,7 @@
 
 package main
 
-import (
-	"os"
-	"syscall"
-)
-
-// apart has a process be in no group of this one's.
-func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
-
-// lives reports whether a process is there.
-func lives(pid int) bool { return syscall.Kill(pid, 0) == nil }
+import "syscall"
 
 // execute puts another program in this one's place.
-func execute(program string, args []string) error { return syscall.Exec(program, args, os.Environ()) }
+func execute(program string, args, env []string) error { return syscall.Exec(program, args, env) }

@@ -96,9 +96,9 @@ func TestProxies(t *testing.T) {
 		t.Skip("SKIPPED: the upstreams need a process group of their own")
 	}
 	program := build(t)
-	for _, kind := range []string{"ours", "no-retry", "steered", "reverse", "reverse-serve", "tutorial", "nginx", "haproxy", "envoy", "traefik"} {
+	for _, kind := range []string{"ours", "no-retry", "steered", "reverse", "reverse-serve", "tutorial", "nginx", "haproxy", "envoy", "traefik", "caddy"} {
 		t.Run(kind, func(t *testing.T) {
-			if strings.Contains("nginx haproxy envoy traefik", kind) {
+			if strings.Contains("nginx haproxy envoy traefik caddy", kind) {
 				if _, err := exec.LookPath(kind); err != nil {
 					t.Skipf("SKIPPED: %v", err)
 				}

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/tarehq/tare/arms/proxies/upstreams"
 )
 
 // The script has the first upstream of three fail for a while, once in each way, before each
@@ -175,7 +177,7 @@ func perform(kind string, f fault, second time.Duration) (*course, error) {
 	l := &ledger{runs: map[string]int{}}
 	var ups []*patient
 	var addresses []string
-	for range members {
+	for range upstreams.Count {
 		p, err := newPatient(l)
 		if err != nil {
 			return nil, err

@@ -146,8 +146,8 @@ func (g *gateway) take(data []byte) error {
 	for _, address := range g.former.settle() {
 		g.site.Log.Warn("the file does not listen on a socket that was there", "address", address)
 	}
+	g.stay("it has read its file again since") // the next one has the sockets of the one before, and may have read it, too
 	if tells != g.admin {
-		g.stay("the admin socket is another one now")
 		g.admin.close()
 		tells.start()
 	}

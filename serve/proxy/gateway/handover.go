@@ -24,9 +24,10 @@ import (
 //	next → former: "!" once it can serve
 //	former → next: "." if it is to, or "x" and the reason if not
 //
-// So never both accept, nor neither: the former one goes on until it has said ".", and the
-// next one does not begin before. A former one that has ended says nothing, and the next one
-// goes on.
+// So there is always one that accepts: the former one goes on until it has said ".", and closes
+// its sockets then; the next one begins once it has heard that. For an instant both may accept.
+// A next one that stops waiting closes its ear first, so that the former one cannot say "." any
+// more and goes on. A former one that has ended says nothing, and the next one goes on.
 const (
 	handoverProtocol = "tare-handover"
 	answerPatience   = 10 * time.Second // for a word of the former one, which may be reading a file
@@ -261,7 +262,10 @@ func (f *former) succeed() error {
 	}
 	_ = f.conn.SetDeadline(time.Now().Add(answerPatience)) // what fails, the read tells
 	_, _ = f.conn.Write([]byte("!"))
-	said, err := io.ReadAll(io.LimitReader(f.conn, 1<<10))
+	said, err := io.ReadAll(io.LimitReader(f.conn, mostSaid))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		said = append(said, f.lastWords()...)
+	}
 	switch reason, no := strings.CutPrefix(string(said), "x"); {
 	case string(said) == ".":
 		return nil // it has yielded, whether or not it has closed the socket in time
@@ -271,6 +275,20 @@ func (f *former) succeed() error {
 		return fmt.Errorf("the gateway that was to be replaced does not answer within %s", answerPatience)
 	}
 	return nil // it ends, or has ended
+}
+
+// mostSaid is how much of a former one's reason is read, in bytes.
+const mostSaid = 1 << 10
+
+// lastWords returns what the former one has said by now, and has it say nothing any more: what
+// it writes from now on fails.
+func (f *former) lastWords() []byte {
+	if c, ok := f.conn.(interface{ CloseRead() error }); ok && c.CloseRead() == nil {
+		_ = f.conn.SetReadDeadline(time.Time{}) // what is there comes at once, and then the end
+		said, _ := io.ReadAll(io.LimitReader(f.conn, mostSaid))
+		return said
+	}
+	return nil
 }
 
 // close gives back what was not taken.

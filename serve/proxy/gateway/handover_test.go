@@ -137,8 +137,8 @@ func TestEndBeforeNext(t *testing.T) {
 	}
 }
 
-// TestNext has files be taken while a process is to go on, one that asks later have
-// precedence, and the gateway end once that one can serve.
+// TestNext has a process not go on where a file was taken since it asked, one that asks later
+// have precedence, and the gateway end once that one can serve.
 func TestNext(t *testing.T) {
 	p := newPlace(t)
 	g := run(t)
@@ -150,19 +150,55 @@ func TestNext(t *testing.T) {
 		}
 	}
 	give()
-	former := next(t, p.socket)
+	stale := next(t, p.socket)
 	give()
+	if err := stale.succeed(); err == nil || !strings.HasSuffix(err.Error(), "goes on: it has read its file again since") {
+		t.Errorf("the one that asked before the file was taken: %v", err)
+	}
+	former := next(t, p.socket)
 	later := next(t, p.socket)
 	if err := former.succeed(); err == nil || !strings.HasSuffix(err.Error(), "goes on: another process has asked since") {
 		t.Errorf("the one that asked first: %v", err)
 	}
-	give()
 	if err := later.succeed(); err != nil {
 		t.Errorf("the one that asked later: %v", err)
 	}
 	g.end(t)
 	if _, err := os.Stat(p.socket); err != nil {
 		t.Errorf("the admin socket: %v", err)
+	}
+}
+
+// TestLastWords has a process that stops waiting hear what was said before, and the other one
+// notice that nothing it says is heard any more.
+func TestLastWords(t *testing.T) {
+	for _, said := range []string{"", "."} {
+		l, err := net.Listen("unix", filepath.Join(folder(t), "s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		next, err := net.Dial("unix", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer next.Close()
+		first, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer first.Close()
+		if _, err := io.WriteString(first, said); err != nil {
+			t.Fatal(err)
+		}
+		_ = next.SetReadDeadline(time.Unix(1, 0)) // it has waited for long enough
+		f := former{conn: next}
+		if got := f.lastWords(); string(got) != said {
+			t.Errorf("got %q, want %q", got, said)
+		}
+		if _, err := first.Write([]byte(".")); err == nil {
+			t.Error("what nobody hears can be said")
+		}
 	}
 }
 

@@ -78,7 +78,7 @@ func parts() []part {
 				{name: "tare proxy", arm: "ours", also: []string{"tare", "serve/proxy"}, lack: map[string]string{"http3": "it has no HTTP/3"}},
 				{name: "Envoy", arm: "envoy", have: map[string]string{mesh: "it takes its set-up from a control plane by xDS, as the proxies of Istio do"}},
 				{name: "Traefik", arm: "traefik", have: map[string]string{annotations: "it is set up by labels of containers and by annotations in Kubernetes"}},
-				{name: "Caddy"},
+				{name: "Caddy", arm: "caddy"},
 			},
 			speed:  question{study: "proxies", metric: "cpu_per_request"},
 			memory: question{study: "proxies", metric: "rss_peak"},

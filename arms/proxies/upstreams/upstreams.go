@@ -1,4 +1,10 @@
-package main
+// Package upstreams starts the servers that stand behind a proxy which is measured, in a process
+// of their own.
+//
+// That process belongs to no arm, so that what is measured of an arm is the proxy alone; it ends
+// soon after the program that started it. The servers answer what package engine/answers does,
+// and /unsteady: the first of them answers that with 503 for 50 ms of every second.
+package upstreams
 
 import (
 	"bufio"
@@ -15,35 +21,64 @@ import (
 	"github.com/tarehq/tare/serve"
 )
 
-const members = 3
+// Count is how many they are.
+const Count = 3
 
-// startUpstreams starts the process of the upstreams and returns their addresses. A
-// process between starts it and ends, so that it descends from no arm.
-func startUpstreams() ([]string, error) {
+// The arguments by which a program starts itself: these two, and the owner's process ID.
+const (
+	role   = "upstreams"
+	launch = "launch"
+	serves = "serve"
+)
+
+// Main is the upstreams' process to its end if the program was started as such by [Start], and
+// does not return then. It is to be the first call of a main.
+func Main() {
+	if len(os.Args) != 4 || os.Args[1] != role {
+		return
+	}
+	owner, err := strconv.Atoi(os.Args[3])
+	switch {
+	case err != nil:
+	case os.Args[2] == launch:
+		err = startApart(owner)
+	default:
+		err = serveAll(owner)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "upstreams: %v\n", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// Start starts the upstreams and returns their addresses. The program's main must call [Main].
+// A process between starts theirs and ends, so that it descends from no arm.
+func Start() ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self, "-role", "launch", "-owner", strconv.Itoa(os.Getpid()))
+	cmd := exec.Command(self, role, launch, strconv.Itoa(os.Getpid()))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("starting the upstreams: %w", err)
 	}
 	addresses := strings.Fields(string(out))
-	if len(addresses) != members {
+	if len(addresses) != Count {
 		return nil, fmt.Errorf("starting the upstreams: got the addresses %q", out)
 	}
 	return addresses, nil
 }
 
-// launch starts the upstreams' process, prints what it says, and leaves it alone.
-func launch(owner int) error {
+// startApart starts the upstreams' process, prints what it says, and leaves it alone.
+func startApart(owner int) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(self, "-role", "upstream", "-owner", strconv.Itoa(owner))
+	cmd := exec.Command(self, role, serves, strconv.Itoa(owner))
 	cmd.SysProcAttr = apart()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -60,12 +95,12 @@ func launch(owner int) error {
 	return nil
 }
 
-// serveUpstreams serves them until their owner has ended.
-func serveUpstreams(owner int) error {
+// serveAll serves them until their owner has ended.
+func serveAll(owner int) error {
 	begun := time.Now()
-	failed := make(chan error, members)
+	failed := make(chan error, Count)
 	var addresses []string
-	for i := range members {
+	for i := range Count {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return err
