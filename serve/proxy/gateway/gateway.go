@@ -254,14 +254,14 @@ func (g *gateway) open(f *config.File) (map[string]*server, error) {
 
 func (g *gateway) newServer(l net.Listener, as config.Listener) *server {
 	s := &server{l: l, ended: make(chan struct{})}
-	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.Handler = &tunnel.Extended{Next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		tunnel.Last(w, r)
 		if to := *s.redirect.Load(); to != "" {
 			redirect(w, r, to)
 			return
 		}
 		g.ServeHTTP(w, r)
-	})
+	})}
 	s.Lenient.Connect = true // the file says where it may lead
 	if as.H2C {
 		s.Protocols = new(http.Protocols)

@@ -483,10 +483,39 @@ func TestH2C(t *testing.T) {
 			t.Errorf("got %q, want %q", body, want)
 		}
 	}
+	if !takesExtended(t, at) {
+		t.Error("HTTP/2 does not say that WebSockets may come by it")
+	}
 	if got := g.give(t, strings.Replace(text, `, "h2c": true`, "", 1)); len(got.Problems) != 1 || !strings.Contains(got.Problems[0].Error(), "h2c and none") {
 		t.Errorf("got %+v", got)
 	}
 	g.end(t)
+}
+
+// takesExtended reports whether a server's settings allow extended CONNECT (RFC 8441).
+func takesExtended(t *testing.T, at string) bool {
+	t.Helper()
+	c, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	_, _ = io.WriteString(c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+	var head [9]byte
+	if _, err := io.ReadFull(c, head[:]); err != nil {
+		t.Fatal(err)
+	}
+	settings := make([]byte, int(head[1])<<8|int(head[2]))
+	if _, err := io.ReadFull(c, settings); err != nil {
+		t.Fatal(err)
+	}
+	for ; head[3] == 4 && len(settings) >= 6; settings = settings[6:] {
+		if string(settings[:6]) == "\x00\x08\x00\x00\x00\x01" {
+			return true
+		}
+	}
+	return false
 }
 
 // TestHash has a password's hash be one that a file takes.

@@ -33,6 +33,7 @@ import (
 
 	"github.com/tarehq/tare/serve/middleware/basicauth"
 	"github.com/tarehq/tare/serve/proxy/config"
+	_ "github.com/tarehq/tare/serve/proxy/internal/extended" // WebSockets by HTTP/2
 )
 
 func main() {
