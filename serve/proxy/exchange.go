@@ -286,9 +286,13 @@ func (a *attempt) roundTrip(ctx context.Context, e *exchange) {
 		a.body = e.body.Attempt()
 		out.Body = a.body
 	}
-	begun := time.Now()
 	a.member.asked.Add(1)
 	a.member.target.Begin()
+	if !e.h.o.Pool.timed {
+		a.res, a.err = e.h.o.Transport.RoundTrip(out)
+		return
+	}
+	begun := time.Now()
 	a.res, a.err = e.h.o.Transport.RoundTrip(out)
 	now := time.Now()
 	took := now.Sub(begun)

@@ -9,7 +9,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"net/textproto"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -215,7 +218,8 @@ func TestGRPCSecure(t *testing.T) {
 	s.StartTLS()
 	defer s.Close()
 	transport := proxy.NewTransport(0)
-	transport.Other.(*http.Transport).TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
+	transport.TLS = &tls.Config{InsecureSkipVerify: true}
+	transport.Other.(*http.Transport).TLSClientConfig = transport.TLS.Clone()
 	pool := must(proxy.NewPool(proxy.PoolOptions{Scheme: "https", Servers: []proxy.Server{{Address: s.Listener.Addr().String()}}}))
 	defer pool.Close()
 	edge := httptest.NewUnstartedServer(must(proxy.New(proxy.Options{Pool: pool, Transport: transport})))
@@ -227,6 +231,71 @@ func TestGRPCSecure(t *testing.T) {
 	res.Body.Close()
 	if string(body) != "ONE" || err != nil || res.Trailer.Get("Grpc-Status") != "0" {
 		t.Errorf("got %q, %v, trailers %v", body, err, res.Trailer)
+	}
+}
+
+// TestSecure has requests pass to an upstream by TLS and HTTP/1.1, with bodies, informational
+// answers, trailers and a WebSocket, and connections be used again.
+func TestSecure(t *testing.T) {
+	var conns atomic.Int64
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") != "" {
+			c, rw, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			fmt.Fprint(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+			_, _ = io.Copy(c, rw)
+			return
+		}
+		w.Header().Set("Link", "</style>")
+		w.WriteHeader(http.StatusEarlyHints)
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Trailer", "X-Sum")
+		fmt.Fprintf(w, "%d %t", len(body), r.TLS != nil)
+		w.Header().Set("X-Sum", "7")
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			conns.Add(1)
+		}
+	}
+	s.StartTLS()
+	defer s.Close()
+	transport := proxy.NewTransport(0)
+	transport.TLS = &tls.Config{InsecureSkipVerify: true}
+	defer transport.CloseIdleConnections()
+	url, _ := front(t, proxy.Options{Transport: transport}, proxy.PoolOptions{Scheme: "https"}, s.Listener.Addr().String())
+	for _, size := range []int{0, 100, 100_000} {
+		hints := 0
+		trace := &httptrace.ClientTrace{Got1xxResponse: func(int, textproto.MIMEHeader) error { hints++; return nil }}
+		r := must(http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), "POST", url, strings.NewReader(strings.Repeat("x", size))))
+		res := must(http.DefaultClient.Do(r))
+		text, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if want := fmt.Sprintf("%d true", size); string(text) != want || err != nil || res.Trailer.Get("X-Sum") != "7" || hints != 1 {
+			t.Errorf("got %q, %v, trailers %v and %d hints, want %q", text, err, res.Trailer, hints, want)
+		}
+	}
+	if n := conns.Load(); n != 1 {
+		t.Errorf("%d connections for requests one after the other", n)
+	}
+	c := must(net.Dial("tcp", strings.TrimPrefix(url, "http://")))
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	in := bufio.NewReader(c)
+	if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("the upgrade got %v, %v", res, err)
+	}
+	fmt.Fprint(c, "hello\n")
+	if got, err := in.ReadString('\n'); got != "hello\n" || err != nil {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 

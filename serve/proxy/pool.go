@@ -93,6 +93,7 @@ const (
 // Pool is upstreams that can stand in for one another. It is safe for concurrent use.
 type Pool struct {
 	o     PoolOptions
+	timed bool // it counts how long upstreams take
 	group *breaker.Group
 	set   atomic.Pointer[set]
 
@@ -156,7 +157,7 @@ func NewPool(o PoolOptions) (*Pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pool{o: o, group: group, members: map[string]*member{}}
+	p := &Pool{o: o, timed: o.Balance == PeakEWMA || o.Eject.Slow > 0, group: group, members: map[string]*member{}}
 	if p.checks, err = newChecks(o); err != nil {
 		return nil, err
 	}

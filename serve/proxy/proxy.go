@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -139,13 +140,13 @@ func orDefault[T comparable](v, otherwise T) T {
 	return v
 }
 
-// NewTransport returns a transport for proxies: package transport, and for upstreams with
-// TLS client.NewTransport, but that bodies stay as they are, as many connections are opened
+// NewTransport returns a transport for proxies: package transport, and for upstreams by HTTP/2
+// client.NewTransport, but that bodies stay as they are, as many connections are opened
 // as there are requests, and no proxy of the environment is used. An answer's header has
 // that long to come. 0: 60 s.
 func NewTransport(header time.Duration) *transport.Transport {
 	header = orDefault(header, headerTimeout)
-	return &transport.Transport{Options: transport.Options{HeaderTimeout: header, Idle: idleConns, Other: newSecure(header)}}
+	return &transport.Transport{Options: transport.Options{HeaderTimeout: header, Idle: idleConns, TLS: new(tls.Config), Other: newSecure(header)}}
 }
 
 // NewUnencryptedHTTP2 returns a transport for upstreams that speak HTTP/2 without TLS, as

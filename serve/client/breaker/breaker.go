@@ -158,10 +158,14 @@ type Pass struct {
 
 // Ask has a request pass, or returns an [OpenError].
 func (b *Breaker) Ask() (Pass, error) {
-	now := time.Since(b.epoch)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	p := Pass{b: b, epoch: b.epochs, begun: now}
+	p := Pass{b: b, epoch: b.epochs}
+	if b.State() == Closed && b.o.Slow <= 0 { // no time counts
+		return p, nil
+	}
+	now := time.Since(b.epoch)
+	p.begun = now
 	switch b.State() {
 	case Closed:
 		return p, nil
@@ -184,7 +188,16 @@ func (b *Breaker) Ask() (Pass, error) {
 
 // Done says how the request ended.
 func (p Pass) Done(failed bool) {
-	b, now := p.b, time.Since(p.b.epoch)
+	b := p.b
+	if !failed && !p.probe && b.o.Slow <= 0 && b.o.Share <= 0 { // only failures in a row count, and no time
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if p.epoch == b.epochs {
+			b.row = 0
+		}
+		return
+	}
+	now := time.Since(b.epoch)
 	failed = failed || p.slow(now)
 	b.mu.Lock()
 	defer b.mu.Unlock()

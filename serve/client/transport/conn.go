@@ -3,6 +3,7 @@ package transport
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tarehq/tare/serve/client/transport/internal/handshake"
 	"github.com/tarehq/tare/serve/internal/http1"
 	"github.com/tarehq/tare/serve/internal/sys"
 	"github.com/tarehq/tare/serve/internal/wrapped"
@@ -36,6 +38,8 @@ type conn struct {
 	nc     net.Conn
 	raw    syscall.RawConn // nil: it shows none
 	socket *socket         // nc is that socket, which is read and written by raw; nil: it may be more
+	secure *tls.Conn       // nc; nil: it is without TLS
+	state  *tls.ConnectionState
 	since  time.Time       // when it became idle
 	reused bool
 	due    atomic.Int64 // when the answer's header has to be there: see host.limit
@@ -76,10 +80,10 @@ func (c *conn) forget() {
 // anything come that nobody has asked for.
 func (c *conn) quiet() bool {
 	readable := false
-	if c.raw == nil || c.raw.Control(func(fd uintptr) { readable = sys.Readable(fd) }) != nil {
-		return c.raw == nil
+	if c.raw != nil && c.raw.Control(func(fd uintptr) { readable = sys.Readable(fd) }) != nil {
+		return false
 	}
-	return !readable
+	return !readable && (c.secure == nil || !handshake.Holds(c.secure))
 }
 
 // call is one request on a connection, with its answer.
@@ -284,6 +288,7 @@ func (x *call) response(a *http1.Answer, header http.Header) (*http.Response, er
 	}
 	res := &x.res
 	res.Status, res.StatusCode, res.Proto, res.ProtoMajor, res.ProtoMinor = a.Text, a.Status, a.Proto, 1, a.Minor
+	res.TLS = x.c.state
 	res.Header, res.Request, res.Close = header, x.r, a.Close || a.Minor == 0 && !a.KeepAlive
 	x.refuseBody()
 	if a.Status == http.StatusSwitchingProtocols {

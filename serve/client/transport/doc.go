@@ -1,4 +1,4 @@
-// Package transport is an http.RoundTripper for HTTP/1.1 without TLS that costs little.
+// Package transport is an http.RoundTripper for HTTP/1.1, with TLS and without, that costs little.
 //
 // A [Transport] has no goroutine for a connection: the caller's writes the request and
 // reads the answer. A request's body that is not at hand at once takes a goroutine while
@@ -11,8 +11,9 @@
 // An answer's header has a bound.
 //
 // It goes on with another connection by itself only where no byte of the request was
-// sent. Requests with a scheme other than http go to Options.Other. Redirects, cookies,
-// proxies of the environment and compression are not its business.
+// sent. Requests to hosts that choose HTTP/2, and of other schemes than http and https, go to
+// Options.Other. Redirects, cookies, proxies of the environment and compression are not its
+// business.
 //
 // A request's header is not looked at any more once RoundTrip has returned; its body may
 // be read until the answer's has been closed.

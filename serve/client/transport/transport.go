@@ -3,6 +3,7 @@ package transport
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -12,8 +13,10 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
+	"github.com/tarehq/tare/serve/client/transport/internal/handshake"
 	"github.com/tarehq/tare/serve/internal/http1"
 )
 
@@ -30,7 +33,11 @@ type Options struct {
 	Idle int
 	// HeaderBytes is the most bytes of an answer's header. 0: 64 KiB.
 	HeaderBytes int
-	// Other sends requests whose scheme is not http. Nil: they are an error.
+	// TLS is for requests of the scheme https. Its NextProtos are set, to HTTP/2, if Other is
+	// there for that, and HTTP/1.1. Nil: such requests are Other's, too.
+	TLS *tls.Config
+	// Other sends requests of other schemes, and those to hosts that choose HTTP/2. Nil: they
+	// are an error.
 	Other http.RoundTripper
 }
 
@@ -66,7 +73,8 @@ type Transport struct {
 
 // host is the connections to one address.
 type host struct {
-	next atomic.Int64 // when overdue looks at conns, by clock
+	next  atomic.Int64 // when overdue looks at conns, by clock
+	http2 atomic.Bool  // it has chosen HTTP/2: its requests are Options.Other's
 
 	mu    sync.Mutex
 	conns map[*conn]struct{}
@@ -84,10 +92,11 @@ var (
 
 // RoundTrip sends the request.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL != nil && r.URL.Scheme != "http" && t.Other != nil {
+	secure := r.URL != nil && r.URL.Scheme == "https" && t.TLS != nil
+	if r.URL != nil && r.URL.Scheme != "http" && !secure && t.Other != nil {
 		return t.Other.RoundTrip(r)
 	}
-	if r.URL == nil || r.URL.Scheme != "http" || r.URL.Host == "" {
+	if r.URL == nil || r.URL.Scheme != "http" && !secure || r.URL.Host == "" {
 		closeBody(r)
 		return nil, errors.New("transport: want an absolute URL of the scheme http")
 	}
@@ -99,14 +108,17 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		closeBody(r)
 		return nil, context.Cause(r.Context())
 	}
-	address := r.URL.Host
-	if r.URL.Port() == "" {
-		address = net.JoinHostPort(r.URL.Hostname(), "80")
-	}
-	h := t.host(address)
+	h, address := t.hostOf(r)
 	hints := hintsOf(r.Context())
 	for {
+		if h.http2.Load() {
+			return t.Other.RoundTrip(r)
+		}
 		c, err := t.conn(r, h, address)
+		if err == handshake.ErrHTTP2 && t.Other != nil {
+			h.http2.Store(true)
+			continue
+		}
 		if err != nil {
 			closeBody(r)
 			return nil, err
@@ -116,6 +128,18 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			return res, err
 		}
 	}
+}
+
+// hostOf returns where a request goes.
+func (t *Transport) hostOf(r *http.Request) (h *host, address string) {
+	address, port, key := r.URL.Host, "80", ""
+	if r.URL.Scheme == "https" {
+		port, key = "443", "https://"
+	}
+	if r.URL.Port() == "" {
+		address = net.JoinHostPort(r.URL.Hostname(), port)
+	}
+	return t.host(key + address), address
 }
 
 // valid returns what no server could take, or would take for more than one field.
@@ -157,17 +181,17 @@ func closeBody(r *http.Request) {
 	}
 }
 
-func (t *Transport) host(address string) *host {
+func (t *Transport) host(key string) *host {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	h := t.hosts[address]
+	h := t.hosts[key]
 	if h == nil {
 		if t.hosts == nil {
 			t.hosts = map[string]*host{}
 		}
 		h = &host{conns: map[*conn]struct{}{}}
 		h.next.Store(never)
-		t.hosts[address] = h
+		t.hosts[key] = h
 	}
 	return h
 }
@@ -198,7 +222,24 @@ func (t *Transport) conn(r *http.Request, h *host, address string) (*conn, error
 	if err != nil {
 		return nil, err
 	}
-	return newConn(t, h, nc), nil
+	if r.URL.Scheme != "https" {
+		return newConn(t, h, nc), nil
+	}
+	protocols := []string{"h2", "http/1.1"}
+	if t.Other == nil {
+		protocols = protocols[1:]
+	}
+	secure, err := handshake.Do(ctx, nc, t.TLS, r.URL.Hostname(), protocols...)
+	if err != nil {
+		return nil, err
+	}
+	c := newConn(t, h, secure)
+	state := secure.ConnectionState()
+	c.secure, c.state = secure, &state
+	if s, ok := nc.(syscall.Conn); ok {
+		c.raw, _ = s.SyscallConn() // what failed tells nothing
+	}
+	return c, nil
 }
 
 func (h *host) take() *conn {
