@@ -88,9 +88,9 @@ var suiteReuse = []suiteEdit{
 	{file: "clientserver_test.go", function: "newClientServerTest", old: "{Handler: h}", new: "{Handler: h, Reuse: true}"},
 }
 
-// suiteTransport has tests of the transport run in the mode that it is for.
+// suiteTransport has tests of the transport run in the modes that it is for.
 var suiteTransport = []suiteEdit{
-	{file: "clientserver_test.go", function: "run", old: "for _, mode := range modes {", new: "for _, mode := range modes { if mode != http1Mode { continue };"},
+	{file: "clientserver_test.go", function: "run", old: "for _, mode := range modes {", new: "for _, mode := range modes { if mode != http1Mode && mode != https1Mode { continue };"},
 }
 
 func (s *goSuite) standard(parts ...string) string {
@@ -338,7 +338,7 @@ func (s *goSuite) skipped(row suiteSkip) bool {
 	case "kept":
 		return s.engine == "reuse"
 	case "mode":
-		return s.engine != "transport" // whose tests run in one
+		return s.engine != "transport" // whose tests are its own rows' business
 	}
 	return true
 }

@@ -39,8 +39,8 @@ func TestGoSuite(t *testing.T) {
 }
 
 // TestGoSuiteTransport holds the transport of serve/client to the tests that Go holds
-// http.Transport to: they are run on http.Server, and Go's Transport hands what is for HTTP/1.1
-// without TLS to ours. testdata/gosuite/transport.txt lists every test that is skipped.
+// http.Transport to: they are run on http.Server, and Go's Transport hands what is for HTTP/1.1,
+// with TLS and without, to ours. testdata/gosuite/transport.txt lists every test that is skipped.
 //
 // TARE_GOSUITE_RUN and TARE_GOSUITE_DIR are as in TestGoSuite.
 func TestGoSuiteTransport(t *testing.T) {

@@ -2,8 +2,10 @@ package http
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,12 +16,18 @@ func init() {
 	http.SuiteRoundTrip, http.SuiteCloseIdle = roundTrip, closeIdle
 }
 
-// transports are ours, each for one of Go's, a *transport.Transport by an *http.Transport.
+// transports are ours, each for one of Go's: a *transport.Transport by a standsFor.
 var transports sync.Map
+
+// standsFor is whose settings a transport has. Tests set others for TLS between requests.
+type standsFor struct {
+	t   *http.Transport
+	tls *tls.Config
+}
 
 // roundTrip sends a request by the transport under test, unless that is not for it.
 func roundTrip(t *http.Transport, r *http.Request) (res *http.Response, ours bool, err error) {
-	if r.URL != nil && r.URL.Scheme != "http" || t.Protocols != nil && !t.Protocols.HTTP1() {
+	if r.URL != nil && !isOurs(t, r.URL.Scheme) {
 		return nil, false, nil
 	}
 	if t.Proxy != nil && r.URL != nil {
@@ -39,15 +47,31 @@ func roundTrip(t *http.Transport, r *http.Request) (res *http.Response, ours boo
 	return res, true, err
 }
 
-func closeIdle(t *http.Transport) {
-	if ours, ok := transports.Load(t); ok {
-		ours.(*transport.Transport).CloseIdleConnections()
+// isOurs reports whether requests of a scheme go by HTTP/1.1 and by connections that Go's
+// transport does not have made by others.
+func isOurs(t *http.Transport, scheme string) bool {
+	switch {
+	case scheme == "http":
+		return t.Protocols == nil || t.Protocols.HTTP1()
+	case scheme != "https", t.Protocols != nil, t.ForceAttemptHTTP2, t.TLSNextProto != nil, t.DialTLS != nil, t.DialTLSContext != nil:
+		return false
 	}
+	return t.TLSClientConfig == nil || !slices.Contains(t.TLSClientConfig.NextProtos, "h2")
+}
+
+func closeIdle(t *http.Transport) {
+	transports.Range(func(of, ours any) bool {
+		if of.(standsFor).t == t {
+			ours.(*transport.Transport).CloseIdleConnections()
+		}
+		return true
+	})
 }
 
 // transportOf returns ours with the settings of Go's.
 func transportOf(t *http.Transport) *transport.Transport {
-	if ours, ok := transports.Load(t); ok {
+	of := standsFor{t, t.TLSClientConfig}
+	if ours, ok := transports.Load(of); ok {
 		return ours.(*transport.Transport)
 	}
 	const ever = 24 * time.Hour
@@ -57,8 +81,9 @@ func transportOf(t *http.Transport) *transport.Transport {
 		IdleTimeout:   orDefault(t.IdleConnTimeout, ever),
 		Idle:          orDefault(t.MaxIdleConnsPerHost, http.DefaultMaxIdleConnsPerHost),
 		HeaderBytes:   orDefault(int(t.MaxResponseHeaderBytes), 10<<20),
+		TLS:           orDefault(t.TLSClientConfig, new(tls.Config)),
 	}
-	ours, _ := transports.LoadOrStore(t, &transport.Transport{Options: o})
+	ours, _ := transports.LoadOrStore(of, &transport.Transport{Options: o})
 	return ours.(*transport.Transport)
 }
 
