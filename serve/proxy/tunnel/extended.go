@@ -194,6 +194,7 @@ func (s *stream) answerLocked(p []byte) (rest []byte, err error) {
 	if err != nil {
 		s.open = true
 		refuse(s.a.ResponseWriter, http.StatusBadGateway)
+		_ = s.Close() // always nil; the answer goes out as the handler returns
 		return nil, err
 	}
 	to := s.a.Header()
