@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"text/template"
+
+	"github.com/tarehq/tare/arms/engine/answers"
 )
 
 // program is a proxy of others: its configuration, and how it is started with the file's
@@ -26,6 +28,7 @@ type setting struct {
 	Workers          int
 	Dir              string
 	Root             bool
+	Cert             string // a file with certificate and key; empty: no TLS
 }
 
 type endpoint struct{ Addr, Host, Port string }
@@ -51,7 +54,7 @@ var external = map[string]*program{
 
 // become runs a program in this process's place and returns only what kept it from that.
 // An arm's working directory is its own.
-func become(kind, addr string, upstreams []string) error {
+func become(kind, addr string, upstreams []string, secure bool) error {
 	if addr == "" {
 		return errors.New("TARE_ADDR does not say where to listen")
 	}
@@ -72,6 +75,12 @@ func become(kind, addr string, upstreams []string) error {
 	}
 	if s.Dir, err = os.Getwd(); err != nil {
 		return err
+	}
+	if secure {
+		s.Cert = filepath.Join(s.Dir, "cert.pem")
+		if err := answers.WriteSelfSigned(s.Cert); err != nil {
+			return fmt.Errorf("making a certificate: %w", err)
+		}
 	}
 	p := external[kind]
 	var b strings.Builder
@@ -114,8 +123,10 @@ http {
 		keepalive_requests 1000000000;
 	}
 	server {
-		listen {{.Addr}} backlog=4096;
-		location / {
+		listen {{.Addr}}{{if .Cert}} ssl{{end}} backlog=4096;
+{{if .Cert}}		ssl_certificate {{.Cert}};
+		ssl_certificate_key {{.Cert}};
+{{end}}		location / {
 			proxy_pass http://up;
 			proxy_http_version 1.1;
 			proxy_set_header Connection "";
@@ -139,9 +150,9 @@ defaults
 	option forwardfor
 	http-reuse always
 frontend in
-	bind {{.Addr}}
+	bind {{.Addr}}{{if .Cert}} ssl crt {{.Cert}}{{end}}
 	http-request set-header X-Forwarded-Host %[req.hdr(host)]
-	http-request set-header X-Forwarded-Proto http
+	http-request set-header X-Forwarded-Proto http{{if .Cert}}s{{end}}
 	default_backend up
 backend up
 	balance leastconn
@@ -152,7 +163,15 @@ const envoyConf = `static_resources:
   listeners:
   - address: {socket_address: {address: {{.Host}}, port_value: {{.Port}}}}
     filter_chains:
-    - filters:
+    - {{if .Cert}}transport_socket:
+        name: envoy.transport_sockets.tls
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext
+          common_tls_context:
+            tls_certificates:
+            - certificate_chain: {filename: "{{.Cert}}"}
+              private_key: {filename: "{{.Cert}}"}
+      {{end}}filters:
       - name: envoy.filters.network.http_connection_manager
         typed_config:
           "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
@@ -182,12 +201,19 @@ const traefikConf = `http:
     all:
       rule: PathPrefix(` + "`/`" + `)
       service: up
-      entryPoints: [web]
+      entryPoints: [web]{{if .Cert}}
+      tls: {}{{end}}
   services:
     up:
       loadBalancer:
         servers:
 {{range .Upstreams}}        - url: http://{{.Addr}}
+{{end}}{{if .Cert}}tls:
+  stores:
+    default:
+      defaultCertificate:
+        certFile: {{.Cert}}
+        keyFile: {{.Cert}}
 {{end}}`
 
 const caddyConf = `{
@@ -201,9 +227,10 @@ const caddyConf = `{
 		protocols h1
 	}
 }
-http://:{{.Port}} {
+{{if .Cert}}https{{else}}http{{end}}://:{{.Port}} {
 	bind {{.Host}}
-	reverse_proxy {{range .Upstreams}}{{.Addr}} {{end}}{
+{{if .Cert}}	tls {{.Cert}} {{.Cert}}
+{{end}}	reverse_proxy {{range .Upstreams}}{{.Addr}} {{end}}{
 		transport http {
 			compression off
 			keepalive_idle_conns_per_host 512

@@ -8,6 +8,8 @@
 //	tutorial       httputil.NewSingleHostReverseProxy as it comes, on http.Server
 //	nginx, haproxy, envoy, traefik, caddy    becomes that program, set up for speed
 //
+// With -tls clients come by TLS and HTTP/1.1, with a certificate that signs itself.
+//
 // With -script it prints what clients of some proxies see, second by second, while one of
 // three upstreams fails:
 //
@@ -27,6 +29,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/arms/arm"
+	"github.com/tarehq/tare/arms/engine/answers"
 	"github.com/tarehq/tare/arms/proxies/upstreams"
 	"github.com/tarehq/tare/serve"
 )
@@ -35,6 +38,7 @@ func main() {
 	upstreams.Main()
 	kind := flag.String("proxy", "ours", "which `proxy`: ours, no-retry, steered, reverse, reverse-serve, tutorial, nginx, haproxy, envoy, traefik or caddy")
 	behind := flag.String("upstreams", "", "`addresses` of upstreams, with commas between; the program starts its own if there are none")
+	secure := flag.Bool("tls", false, "speak TLS with clients")
 	script := flag.String("script", "", "print what clients of these `proxies` see while an upstream fails")
 	second := flag.Duration("second", time.Second, "how long a second of the script is")
 	flag.Parse()
@@ -42,7 +46,7 @@ func main() {
 	if *script != "" {
 		err = runScript(strings.Split(*script, ","), *second, os.Stdout)
 	} else {
-		err = run(*kind, *behind)
+		err = run(*kind, *behind, *secure)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "proxies: %v\n", err)
@@ -50,7 +54,7 @@ func main() {
 	}
 }
 
-func run(kind, behind string) error {
+func run(kind, behind string, secure bool) error {
 	addresses := strings.Split(behind, ",")
 	if behind == "" {
 		var err error
@@ -59,12 +63,13 @@ func run(kind, behind string) error {
 		}
 	}
 	if external[kind] != nil {
-		return become(kind, os.Getenv("TARE_ADDR"), addresses)
+		return become(kind, os.Getenv("TARE_ADDR"), addresses, secure)
 	}
 	o, err := newProxy(kind, addresses)
 	if err != nil {
 		return err
 	}
+	o.Serve = answers.Secure(secure, o.Serve)
 	arm.Main(o)
 	return nil
 }

@@ -2,6 +2,8 @@ package main_test
 
 import (
 	"bytes"
+	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -17,7 +19,7 @@ import (
 )
 
 // start runs the arm with a proxy and returns its URL; end ends it.
-func start(t *testing.T, program, kind string) (url string, end func()) {
+func start(t *testing.T, program, kind string, secure bool) (url string, end func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -25,7 +27,7 @@ func start(t *testing.T, program, kind string) (url string, end func()) {
 	}
 	addr := l.Addr().String()
 	l.Close()
-	cmd := exec.Command(program, "-proxy", kind)
+	cmd := exec.Command(program, "-proxy", kind, fmt.Sprint("-tls=", secure))
 	cmd.Dir, cmd.Stderr = t.TempDir(), os.Stderr
 	cmd.Env = append(os.Environ(), "TARE_ADDR="+addr, "TARE_CONTROL=")
 	if err := cmd.Start(); err != nil {
@@ -38,6 +40,9 @@ func start(t *testing.T, program, kind string) (url string, end func()) {
 	for range 500 {
 		if c, err := net.Dial("tcp", addr); err == nil {
 			c.Close()
+			if secure {
+				return "https://" + addr, end
+			}
 			return "http://" + addr, end
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -96,34 +101,47 @@ func TestProxies(t *testing.T) {
 		t.Skip("SKIPPED: the upstreams need a process group of their own")
 	}
 	program := build(t)
-	for _, kind := range []string{"ours", "no-retry", "steered", "reverse", "reverse-serve", "tutorial", "nginx", "haproxy", "envoy", "traefik", "caddy"} {
-		t.Run(kind, func(t *testing.T) {
-			if strings.Contains("nginx haproxy envoy traefik caddy", kind) {
-				if _, err := exec.LookPath(kind); err != nil {
-					t.Skipf("SKIPPED: %v", err)
-				}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer client.CloseIdleConnections()
+	for _, secure := range []bool{false, true} {
+		for _, kind := range []string{"ours", "no-retry", "steered", "reverse", "reverse-serve", "tutorial", "nginx", "haproxy", "envoy", "traefik", "caddy"} {
+			if secure && (kind == "no-retry" || kind == "steered") {
+				continue // ours
 			}
-			url, end := start(t, program, kind)
-			defer end()
-			for path, want := range map[string]string{answers.JSONPath: string(answers.Object()), answers.PagePath: string(answers.Page()), "/unsteady": "hello"} {
-				body, kindOf := "", ""
-				for range 200 { // one may come at a bad moment, or before the route is there
-					res, err := http.Get(url + path)
-					if err != nil {
-						time.Sleep(20 * time.Millisecond)
-						continue
+			t.Run(fmt.Sprint(kind, "/tls=", secure), func(t *testing.T) {
+				if strings.Contains("nginx haproxy envoy traefik caddy", kind) {
+					if _, err := exec.LookPath(kind); err != nil {
+						t.Skipf("SKIPPED: %v", err)
 					}
-					text, err := io.ReadAll(res.Body)
-					res.Body.Close()
-					if body, kindOf = string(text), res.Header.Get("Content-Type"); err == nil && res.StatusCode == http.StatusOK {
-						break
-					}
-					time.Sleep(20 * time.Millisecond)
 				}
-				if body != want || kindOf == "" {
-					t.Errorf("%s: got %d bytes of type %q, want %d", path, len(body), kindOf, len(want))
-				}
+				url, end := start(t, program, kind, secure)
+				defer end()
+				passes(t, client, url)
+			})
+		}
+	}
+}
+
+// passes has a proxy pass the upstreams' answers on.
+func passes(t *testing.T, client *http.Client, url string) {
+	t.Helper()
+	for path, want := range map[string]string{answers.JSONPath: string(answers.Object()), answers.PagePath: string(answers.Page()), "/unsteady": "hello"} {
+		body, kindOf := "", ""
+		for range 200 { // one may come at a bad moment, or before the route is there
+			res, err := client.Get(url + path)
+			if err != nil {
+				time.Sleep(20 * time.Millisecond)
+				continue
 			}
-		})
+			text, err := io.ReadAll(res.Body)
+			res.Body.Close()
+			if body, kindOf = string(text), res.Header.Get("Content-Type"); err == nil && res.StatusCode == http.StatusOK {
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		if body != want || kindOf == "" {
+			t.Errorf("%s: got %d bytes of type %q, want %d", path, len(body), kindOf, len(want))
+		}
 	}
 }

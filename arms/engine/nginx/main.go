@@ -11,8 +11,6 @@
 package main
 
 import (
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"flag"
 	"fmt"
@@ -76,7 +74,7 @@ func become(addr string, s settings) error {
 		return err
 	}
 	if s.tls {
-		if err := writeCertificate("cert.pem"); err != nil {
+		if err := answers.WriteSelfSigned("cert.pem"); err != nil {
 			return fmt.Errorf("making a certificate: %w", err)
 		}
 	}
@@ -86,21 +84,6 @@ func become(addr string, s settings) error {
 	}
 	args := []string{"nginx", "-p", dir, "-e", "stderr", "-c", "nginx.conf"}
 	return fmt.Errorf("running %s: %w", program, syscall.Exec(program, args, os.Environ()))
-}
-
-// writeCertificate writes a certificate that signs itself and its key to one file.
-func writeCertificate(name string) error {
-	cert, err := answers.SelfSigned()
-	if err != nil {
-		return err
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(cert.PrivateKey)
-	if err != nil {
-		return err
-	}
-	both := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Certificate[0]})
-	both = append(both, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})...)
-	return os.WriteFile(name, both, 0o600)
 }
 
 // configuration is nginx's, with paths relative to its prefix.
