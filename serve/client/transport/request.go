@@ -54,8 +54,11 @@ func encode(b []byte, r *http.Request) (head []byte, chunked bool) {
 }
 
 func field(b []byte, name, value string) []byte {
+	if n := len(value); n > 0 && (value[0] <= ' ' || value[n-1] <= ' ') { // few have a blank there, and to look for it takes longer than to copy
+		value = strings.Trim(value, " \t")
+	}
 	b = append(append(b, name...), ": "...)
-	return append(append(b, strings.Trim(value, " \t")...), "\r\n"...)
+	return append(append(b, value...), "\r\n"...)
 }
 
 // hasBody reports whether there is a body; of a length of 0 it is unknown then.

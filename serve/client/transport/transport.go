@@ -157,22 +157,13 @@ func valid(r *http.Request) error {
 				return fmt.Errorf("%q is not a field's name", name)
 			}
 			for _, v := range values {
-				if !validValue(v) {
+				if !http1.ValidFieldValue(v) {
 					return fmt.Errorf("the field %s has a value that cannot be sent", name)
 				}
 			}
 		}
 	}
 	return nil
-}
-
-func validValue(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return false
-		}
-	}
-	return true
 }
 
 func closeBody(r *http.Request) {

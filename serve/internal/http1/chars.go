@@ -99,6 +99,18 @@ func trim(s string) string {
 // ValidFieldName reports whether s is a token, as a field name must be.
 func ValidFieldName(s string) bool { return all(s, tokenChar) }
 
+// ValidFieldValue reports whether s may be a field's value: no control characters but tabs.
+func ValidFieldValue(s string) bool {
+	for i := 0; ; i++ {
+		if i = control(s, i); i == len(s) {
+			return true
+		}
+		if s[i] != '\t' {
+			return false
+		}
+	}
+}
+
 // Token reports whether the comma-separated list holds the token, which must
 // be in lower case. It compares without case and allocates nothing.
 func Token(list, token string) bool {

@@ -53,6 +53,21 @@ func TestValidFieldName(t *testing.T) {
 	}
 }
 
+func TestValidFieldValue(t *testing.T) {
+	for at := range 20 {
+		for c := range 256 {
+			b := []byte("\t" + strings.Repeat("v", 18) + "\t")
+			b[at] = byte(c)
+			if got, want := http1.ValidFieldValue(string(b)), c >= ' ' && c != 0x7f || c == '\t'; got != want {
+				t.Errorf("ValidFieldValue(%q) = %t, want %t", b, got, want)
+			}
+		}
+	}
+	if !http1.ValidFieldValue("") {
+		t.Error("no value is invalid")
+	}
+}
+
 func TestToken(t *testing.T) {
 	tests := []struct {
 		list string
