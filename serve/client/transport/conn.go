@@ -40,7 +40,7 @@ type conn struct {
 	socket *socket         // nc is that socket, which is read and written by raw; nil: it may be more
 	secure *tls.Conn       // nc; nil: it is without TLS
 	state  *tls.ConnectionState
-	since  time.Time       // when it became idle
+	since  time.Time // when it became idle
 	reused bool
 	due    atomic.Int64 // when the answer's header has to be there: see host.limit
 

@@ -281,7 +281,7 @@ func (t *Transport) clean(h *host) {
 		h.sweep = nil
 		return
 	}
-	h.sweep.Reset(timeout - time.Since(h.idle[0].since) + time.Millisecond)
+	h.sweep.Reset(timeout - time.Since(h.idle[0].since))
 }
 
 // CloseIdleConnections closes those that are idle now.

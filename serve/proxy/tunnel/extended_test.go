@@ -38,7 +38,7 @@ func shout(w http.ResponseWriter, r *http.Request) {
 	}
 	fmt.Fprintf(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n")
 	fmt.Fprintf(c, "Sec-WebSocket-Accept: %s\r\nX-Path: %s\r\n\r\nhello ", accept, r.URL.Path) // a first word with the head
-	go func() { // the handler returns before
+	go func() {                                                                                // the handler returns before
 		defer c.Close()
 		for {
 			line, err := rw.ReadString('\n')
@@ -153,6 +153,9 @@ func (c *http2) status() string {
 		}
 		if known := map[byte]string{0x88: "200", 0x8c: "400", 0x8d: "404", 0x8e: "500"}[b[0]]; known != "" {
 			return known
+		}
+		if b[1] == 0x82 { // two bytes by Huffman's code
+			return map[string]string{"\x6c\x01": "501", "\x6c\x02": "502"}[string(b[2:4])]
 		}
 		return string(b[2:5]) // after the name's index and the length
 	}

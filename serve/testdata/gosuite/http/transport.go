@@ -76,7 +76,9 @@ func transportOf(t *http.Transport) *transport.Transport {
 	}
 	const ever = 24 * time.Hour
 	o := transport.Options{
-		Dial:          func(ctx context.Context, network, address string) (net.Conn, error) { return dial(t, ctx, network, address) },
+		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return dial(t, ctx, network, address)
+		},
 		HeaderTimeout: orDefault(t.ResponseHeaderTimeout, -1),
 		IdleTimeout:   orDefault(t.IdleConnTimeout, ever),
 		Idle:          orDefault(t.MaxIdleConnsPerHost, http.DefaultMaxIdleConnsPerHost),
