@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tarehq/tare/cost/doctor/proc"
 	"github.com/tarehq/tare/lab/answer"
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/inside"
@@ -22,6 +23,7 @@ type Answer struct {
 	answer.Answer      // of its body the beginning
 	Stable        bool // a second answer of the same process had the same status and body
 	PID           int  // of the process; 0: it runs elsewhere
+	Go            bool // the process runs a Go program, or may
 	Profiled      bool // the process exposes net/http/pprof, if it was asked
 
 	Startup time.Duration // of the process, to its first answer; 0 for a URL
@@ -39,9 +41,6 @@ func (a Answer) Same(b Answer) bool { return a.Status == b.Status && a.SHA256 ==
 // ready at its first answer below status 400, or below 500 after some time. What the workload says of correct answers
 // is not looked at: this is how one finds out what to ask for.
 func Answers(ctx context.Context, o Options) ([]Answer, error) {
-	if o.Progress == nil {
-		o.Progress = func(Event) {}
-	}
 	r := newRunner(o)
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
@@ -64,6 +63,7 @@ func Answers(ctx context.Context, o Options) ([]Answer, error) {
 
 func (r *runner) answersOf(ctx context.Context, name string, w study.Workload) (all []Answer, err error) {
 	p := *r.programs[name]
+	p.Sink = arm.SinkErrors // some say there why they do not answer
 	t := record.Trial{Metrics: map[string]float64{}}
 	s, err := r.startReady(ctx, p, w, firstAnswer(p, w.Targets[0]), &t)
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *runner) answersOf(ctx context.Context, name string, w study.Workload) (
 			return nil, err
 		}
 		first.Body = bytes.Clone(first.Body[:min(len(first.Body), keptBytes)])
-		all = append(all, Answer{Arm: name, Addr: s.proc.Addr(), Target: g, Answer: first, Stable: stable, PID: pid, Profiled: profiled,
+		all = append(all, Answer{Arm: name, Addr: s.proc.Addr(), Target: g, Answer: first, Stable: stable, PID: pid, Go: proc.IsGo(pid), Profiled: profiled,
 			Startup: time.Duration(t.Metrics["startup"])})
 	}
 	return all, nil

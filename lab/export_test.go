@@ -153,3 +153,6 @@ func Untold(res *load.Result) record.Trial {
 	s.keep(&t, res)
 	return t
 }
+
+// LoadOf is what a profile is kept for.
+func LoadOf(s *study.Study) string { return loadOf(s) }

@@ -109,9 +109,6 @@ func Run(ctx context.Context, o Options) (*record.Run, error) {
 	if o.Decided == nil {
 		o.Decided = (*verdict.Analysis).Decided
 	}
-	if o.Progress == nil {
-		o.Progress = func(Event) {}
-	}
 	r := newRunner(o)
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
@@ -173,6 +170,9 @@ type runner struct {
 }
 
 func newRunner(o Options) *runner {
+	if o.Progress == nil {
+		o.Progress = func(Event) {}
+	}
 	return &runner{Options: o, programs: map[string]*arm.Program{}, leftOut: map[string]string{}, deaf: map[string]int{}, unseen: map[string]bool{}}
 }
 
@@ -184,7 +184,7 @@ func (r *runner) reportEvent(e Event) {
 // prepare builds every arm and refuses what cannot be compared.
 func (r *runner) prepare(ctx context.Context) error {
 	r.pins = arrange()
-	r.Builder.TakeProfile = r.takeProfile
+	r.Builder.TakeProfile, r.Builder.Load = r.takeProfile, loadOf(r.Study)
 	var kept []study.Arm
 	for i, a := range r.Study.Arms {
 		r.reportEvent(Event{Stage: Building, Arm: a.Name, Text: fmt.Sprintf("building %d of %d: %s", i+1, len(r.Study.Arms), a.Name)})

@@ -1,16 +1,17 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/tarehq/tare/lab/answer"
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/variant"
 )
 
 // readiness asks whether a program is ready: its own path for that, or else the first
@@ -28,10 +29,18 @@ func readiness(p arm.Program, first study.Target) func(ctx context.Context, base
 	}
 }
 
-const (
-	profileWithin = 30 * time.Second // from a program's first answer to its whole profile
-	profilePoll   = 100 * time.Millisecond
-)
+// profileWithin bounds the time from a program's first answer to its whole profile.
+const profileWithin = 30 * time.Second
+
+// loadOf tells the first workload's requests from those of other studies, whatever is
+// known of correct answers.
+func loadOf(s *study.Study) string {
+	text := fmt.Sprint(s.Workloads[0].Connections)
+	for _, g := range s.Workloads[0].Targets {
+		text += fmt.Sprintf("\n%s %q %d %q %q", g.Method, g.Path, g.Weight, g.Header, g.Body)
+	}
+	return text
+}
 
 // takeProfile loads a program under the first workload, closed loop, until it has
 // written its CPU profile.
@@ -43,33 +52,25 @@ func (r *runner) takeProfile(ctx context.Context, p arm.Program, path string) er
 	w := s.Workloads[0]
 	w.Schedule, w.Loop, w.Idle = "closed", 0, 0
 	r.reportEvent(Event{Stage: Profiling, Workload: w.Name, Text: "taking a CPU profile for pgo"})
-	one, err := r.startProgram(ctx, p, w, &record.Trial{Metrics: map[string]float64{}})
+	one, err := r.startReady(ctx, p, w, firstAnswer(p, w.Targets[0]), &record.Trial{Metrics: map[string]float64{}})
 	if err != nil {
 		return err
 	}
 	defer one.stop()
-	loading, stop := context.WithCancel(ctx)
-	defer stop()
-	ended := make(chan error, 1)
+	loading, stop := context.WithCancelCause(ctx)
 	o := r.loadOptions(w, one.proc.URL())
 	o.Duration, o.WarmUp = profileWithin, 0
+	ended := make(chan struct{})
 	go func() {
+		defer close(ended)
 		_, err := one.offer(loading, o)
-		ended <- err
+		stop(cmp.Or(err, fmt.Errorf("the program wrote no profile within %v of load", profileWithin)))
 	}()
-	for {
-		select {
-		case err := <-ended:
-			if err == nil {
-				err = fmt.Errorf("the program wrote no profile within %v of load", profileWithin)
-			}
-			return err
-		case <-time.After(profilePoll):
-			if _, err := os.Stat(path); err == nil {
-				stop()
-				<-ended
-				return ctx.Err()
-			}
-		}
+	err = variant.AwaitProfile(loading, path)
+	stop(nil)
+	<-ended
+	if err != nil {
+		err = cmp.Or(ctx.Err(), one.proc.Failure(), err)
 	}
+	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/capture"
+	"github.com/tarehq/tare/cost/doctor/proc"
 	"github.com/tarehq/tare/cost/pprof"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
@@ -41,15 +42,12 @@ func (k *sampler) start() (*bpf.Sampler, error) {
 	return bpf.Start(bpf.Options{PID: k.pid})
 }
 
-// pid is the process's number, also of one on this machine that runs already; 0 is unknown.
+// pid is the process that serves, also one on this machine that runs already; 0 is unknown.
 func (s *session) pid(ctx context.Context) int {
 	if pid := s.proc.PID(); pid != 0 {
-		return pid
+		return proc.Server(pid, s.proc.Addr())
 	}
-	pid, err := capture.Service{URL: s.proc.URL()}.Process(ctx)
-	if err != nil {
-		return 0 // it is another machine's or another user's
-	}
+	pid, _ := capture.Service{URL: s.proc.URL()}.Process(ctx) // 0 where it is another machine's or another user's
 	return pid
 }
 

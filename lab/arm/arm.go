@@ -61,15 +61,18 @@ type Program struct {
 	BuildID string            // SHA-256 of the executable, which Go builds reproducibly; "" for a URL
 	Go      string            // toolchain version; "" = not a Go program
 	Modules map[string]string // versions of the modules built in
-	Sink    string            // as in study.Arm
+	Sink    string            // as in study.Arm, or SinkErrors
 	Service study.Service     // as in study.Arm, but for Dir, which is above
 
 	file os.FileInfo // of Path when it was identified; nil: it was not
 }
 
+// SinkErrors has standard output go where standard error does, which messages quote.
+const SinkErrors = "errors"
+
 // StartOptions say how a program is started. In its arguments and settings ${TARE_ADDR},
 // ${TARE_HOST}, ${TARE_PORT}, ${TARE_CONTROL} and ${TARE_DIR}, a temporary directory of
-// the trial, are expanded; the first and the last two are in its environment, too.
+// the trial, are expanded. They are in its environment, too.
 type StartOptions struct {
 	Addr string // host:port; "" = a free port of Host
 	Host string // "" = 127.0.0.1

@@ -32,10 +32,12 @@ type Builder struct {
 	// directory in the user's cache directory.
 	Cache string
 
-	// TakeProfile runs a program that was built to be profiled, under load, and has it
-	// write its CPU profile (see variant.ProfileVariable) to a path. It is for arms
-	// with the variant pgo, which cannot be built while it is nil.
+	// TakeProfile runs a program that was built to be profiled, under the load that Load
+	// tells apart from others, and has it write its CPU profile (see
+	// variant.ProfileVariable) to a path. It is for arms with the variant pgo, which
+	// cannot be built while it is nil.
 	TakeProfile func(ctx context.Context, p Program, path string) error
+	Load        string
 
 	mu    sync.Mutex
 	built map[target]executable
@@ -154,6 +156,7 @@ type target struct {
 	how     string // the arm's settings of the build, a line each
 	ref     string // the commit at which dir is built; "" = as it is
 	with    string // variants of the build, separated by spaces
+	work    string // folder of the build's own files, another one each time
 }
 
 func (b *Builder) target(ctx context.Context, a study.Arm) (target, error) {

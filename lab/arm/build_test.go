@@ -272,48 +272,80 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// checkout is a tree like tare's own with one rival, whose framework has two
-// versions, and GOPROXY set to serve them from files.
-func checkout(t *testing.T) string {
+// framework is a module of which [serveModules] has two versions. plugin requires the newer.
+const (
+	framework = "example.com/framework"
+	plugin    = "example.com/plugin"
+)
+
+// serveModules sets GOPROXY to a folder with modules.
+func serveModules(t *testing.T) {
 	t.Helper()
-	const framework = "example.com/framework"
 	proxy := t.TempDir()
 	for _, v := range []string{"v1.8.2", "v1.9.0"} {
-		at := filepath.Join(proxy, framework, "@v")
-		if err := os.MkdirAll(at, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		mod := "module " + framework + "\n\ngo 1.20\n"
-		write := func(name, text string) {
-			if err := os.WriteFile(filepath.Join(at, v+name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		write(".info", `{"Version":"`+v+`"}`)
-		write(".mod", mod)
-		f, err := os.Create(filepath.Join(at, v+".zip"))
+		serveModule(t, proxy, framework, v, map[string]string{
+			"go.mod": "module " + framework + "\n\ngo 1.20\n",
+			"f.go":   "package framework\n\nconst Version = \"" + v + "\"\n", "tool/v2/main.go": prints("tool " + v),
+		})
+	}
+	serveModule(t, proxy, plugin, "v1.0.0", map[string]string{
+		"go.mod": "module " + plugin + "\n\ngo 1.20\n\nrequire " + framework + " v1.9.0\n",
+		"p.go":   "package plugin\n\nimport \"" + framework + "\"\n\nconst Version = framework.Version\n",
+	})
+	t.Setenv("GOPROXY", "file://"+proxy)
+	t.Setenv("GOSUMDB", "off")
+	t.Setenv("GOFLAGS", "-modcacherw")
+	t.Setenv("GOMODCACHE", filepath.Join(t.TempDir(), "mod"))
+}
+
+// serveModule puts a version of a module into a folder that GOPROXY can name.
+func serveModule(t *testing.T, proxy, module, version string, files map[string]string) {
+	t.Helper()
+	at := filepath.Join(proxy, module, "@v")
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(filepath.Join(at, version+".zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := zip.NewWriter(f)
+	for name, text := range files {
+		w, err := z.Create(module + "@" + version + "/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		z := zip.NewWriter(f)
-		for name, text := range map[string]string{"go.mod": mod, "f.go": "package framework\n\nconst Version = \"" + v + "\"\n", "tool/v2/main.go": prints("tool " + v)} {
-			w, err := z.Create(framework + "@" + v + "/" + name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w.Write([]byte(text))
-		}
-		if err := errors.Join(z.Close(), f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		w.Write([]byte(text))
 	}
-	if err := os.WriteFile(filepath.Join(proxy, framework, "@v", "list"), []byte("v1.8.2\nv1.9.0\n"), 0o644); err != nil {
+	list, err := os.ReadFile(filepath.Join(at, "list"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	t.Setenv("GOPROXY", "file://"+proxy)
-	t.Setenv("GOSUMDB", "off")
+	err = errors.Join(z.Close(), f.Close(),
+		os.WriteFile(filepath.Join(at, "list"), []byte(string(list)+version+"\n"), 0o644),
+		os.WriteFile(filepath.Join(at, version+".info"), []byte(`{"Version":"`+version+`"}`), 0o644),
+		os.WriteFile(filepath.Join(at, version+".mod"), []byte(files["go.mod"]), 0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runGo runs the go command in a folder, alone.
+func runGo(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("go", args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-modcacherw", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// checkout is a tree like tare's own with one rival, whose framework has two
+// versions.
+func checkout(t *testing.T) string {
+	t.Helper()
+	serveModules(t)
 	t.Setenv("GOFLAGS", "-modcacherw -mod=vendor") // vendor: what a user may have set must not matter
-	t.Setenv("GOMODCACHE", filepath.Join(t.TempDir(), "mod"))
 	root := tree(t,
 		"go.mod", "module github.com/tarehq/tare\n\ngo 1.26\n",
 		"arms/go.mod", "module github.com/tarehq/tare/arms\n\ngo 1.26\n",
@@ -326,11 +358,7 @@ func checkout(t *testing.T) string {
 			"import (\n\t\"github.com/tarehq/tare/arms/rivals/internal/text\"\n\t\"github.com/tarehq/tare/arms/routes\"\n\t\""+framework+"\"\n)\n\n"+
 			"func main() { println(routes.Name + text.Colon + framework.Version) }\n",
 		"arms/rivals/unmarked/main.go", prints("unmarked"))
-	sum := exec.Command("go", "mod", "download", "-modcacherw", "all")
-	sum.Dir, sum.Env = filepath.Join(root, "arms", "rivals"), append(os.Environ(), "GOFLAGS=", "GOWORK=off")
-	if out, err := sum.CombinedOutput(); err != nil {
-		t.Fatalf("go mod download: %v\n%s", err, out)
-	}
+	runGo(t, filepath.Join(root, "arms", "rivals"), "mod", "download", "all")
 	return root
 }
 

@@ -66,13 +66,12 @@ func inspect(path string) (executable, error) {
 	}
 	defer f.Close()
 	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
+	_, err = io.Copy(h, f)
+	file, unknown := f.Stat()
+	if err := errors.Join(err, unknown); err != nil {
 		return executable{}, fmt.Errorf("identifying the program: %w", err)
 	}
-	e := executable{path: path, id: hex.EncodeToString(h.Sum(nil))}
-	if e.file, err = f.Stat(); err != nil {
-		return executable{}, fmt.Errorf("identifying the program: %w", err)
-	}
+	e := executable{path: path, id: hex.EncodeToString(h.Sum(nil)), file: file}
 	info, err := buildinfo.Read(f)
 	if err != nil {
 		return e, nil // not built by Go
@@ -107,16 +106,9 @@ func (b *Builder) compile(ctx context.Context, t target) (executable, error) {
 	if err != nil {
 		return executable{}, err
 	}
-	dir := filepath.Join(home, e.id[:16])
+	dir, now := filepath.Join(home, e.id[:16]), time.Now()
 	e.path = filepath.Join(dir, t.name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return executable{}, fmt.Errorf("keeping the executable: %w", err)
-	}
-	if err := os.Rename(out, e.path); err != nil {
-		return executable{}, fmt.Errorf("keeping the executable: %w", err)
-	}
-	now := time.Now()
-	if err := os.Chtimes(dir, now, now); err != nil {
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.Rename(out, e.path), os.Chtimes(dir, now, now)); err != nil {
 		return executable{}, fmt.Errorf("keeping the executable: %w", err)
 	}
 	prune(home, now.Add(-keepFor))
@@ -129,7 +121,8 @@ func (b *Builder) room(t target) (home, tmp string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	home = filepath.Join(cache, "bin", t.name+"-"+digest(t.dir, t.pkg, t.require, t.version, t.how, t.ref, t.with))
+	about := strings.Join([]string{t.dir, t.pkg, t.require, t.version, t.how, t.ref, t.with}, "\x00")
+	home = filepath.Join(cache, "bin", t.name+"-"+digest(strings.ReplaceAll(about, t.work, "")))
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		return "", "", err
 	}
@@ -188,7 +181,7 @@ func (b *Builder) goBuild(ctx context.Context, t target, out string) error {
 		return fmt.Errorf("go %s %s: %w", args[0], t.pkg, ctx.Err())
 	}
 	if err != nil {
-		return fmt.Errorf("go %s %s: %w%s:\n%s", args[0], t.pkg, err, remedy(output.String()), firstLines(output.String(), outputLines))
+		return fmt.Errorf("go %s %s: %w%s:\n%s", args[0], t.pkg, err, remedy(output.String(), t.how), firstLines(output.String(), outputLines))
 	}
 	return mustRun(out)
 }
@@ -228,11 +221,14 @@ func mustRun(out string) error {
 
 // remedy is what to do about the failures that are the machine's, not the
 // source's.
-func remedy(output string) string {
-	if strings.Contains(output, "requires go >=") || strings.Contains(output, "toolchain not available") {
-		return " (this Go is too old: install a later one from https://go.dev/dl, or set GOTOOLCHAIN=auto to fetch one)"
+func remedy(output, how string) string {
+	switch {
+	case !strings.Contains(output, "requires go >=") && !strings.Contains(output, "toolchain not available"):
+		return ""
+	case strings.Contains(how, "GOTOOLCHAIN="):
+		return " (the program needs a later Go version, or this one cannot be downloaded: `go list -m -versions golang.org/toolchain` lists what can)"
 	}
-	return ""
+	return " (this Go is too old: install a later one from https://go.dev/dl, or set GOTOOLCHAIN=auto to fetch one)"
 }
 
 func firstLines(s string, n int) string {
@@ -287,8 +283,8 @@ func kept(home string) []os.FileInfo {
 	return dirs
 }
 
-// digest is a short name for the parts.
-func digest(parts ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+// digest is a short name for a text.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:6])
 }

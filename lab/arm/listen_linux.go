@@ -45,24 +45,16 @@ func (a *Process) Listening() ([]string, error) {
 		if !ok || s.St != tcpListen || !own[s.Inode] {
 			continue
 		}
-		addr := netip.AddrPortFrom(reachable(ip.Unmap()), uint16(s.LocalPort)).String()
-		if !slices.Contains(found, addr) {
-			found = append(found, addr)
+		if ip = ip.Unmap(); ip.IsUnspecified() {
+			ip = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 		}
+		found = append(found, netip.AddrPortFrom(ip, uint16(s.LocalPort)).String())
 	}
-	slices.Sort(found)
+	found = slices.Compact(slices.Sorted(slices.Values(found)))
 	if i := slices.Index(found, a.addr); i > 0 {
 		found = slices.Insert(slices.Delete(found, i, i+1), 0, a.addr)
 	}
 	return found, nil
-}
-
-// reachable is an address at which what listens on ip can be asked from here.
-func reachable(ip netip.Addr) netip.Addr {
-	if ip.IsUnspecified() {
-		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	}
-	return ip
 }
 
 // addSockets adds the sockets that a process has open, by inode. A process that ended

@@ -2,9 +2,16 @@
 
 package arm
 
-import "fmt"
+import "strconv"
 
-// Listening returns ErrNotSupported.
+// Listening returns where the arm was told to listen, or the port that is named: the kernel
+// is asked on Linux alone.
 func (a *Process) Listening() ([]string, error) {
-	return nil, fmt.Errorf("the kernel is not asked for ports here: have the program listen where TARE_ADDR says: %w", ErrNotSupported)
+	if err := a.alive(); err != nil {
+		return nil, err
+	}
+	if _, err := strconv.Atoi(a.listen); err == nil {
+		return []string{"127.0.0.1:" + a.listen}, nil
+	}
+	return []string{a.addr}, nil
 }

@@ -32,6 +32,7 @@ type Process struct {
 	control  string        // path of the control socket; "" for a URL
 	patience time.Duration // with an answer there, beyond what it is asked to take
 	dir      string        // temporary, removed by Stop; "" for a URL
+	expand   *strings.Replacer
 
 	cmd     *exec.Cmd // nil for a URL
 	guard   *guard
@@ -58,10 +59,7 @@ func Start(ctx context.Context, p Program, o StartOptions) (*Process, error) {
 		return attach(p.URL)
 	}
 	a := &Process{addr: o.Addr, patience: patience, grace: cmp.Or(o.Grace, grace), exited: make(chan struct{})}
-	a.errTail.max = o.Output
-	if a.errTail.max == 0 {
-		a.errTail.max = 64 << 10
-	}
+	a.errTail.max = cmp.Or(o.Output, 64<<10)
 	if err := a.start(p, o); err != nil {
 		a.release()
 		return nil, fmt.Errorf("starting %s: %w", filepath.Base(p.Path), err)
@@ -76,12 +74,8 @@ func attach(base string) (*Process, error) {
 		return nil, fmt.Errorf("reading the arm's URL: %w", err)
 	}
 	addr := u.Host
-	switch {
-	case u.Port() != "":
-	case u.Scheme == "https":
-		addr = net.JoinHostPort(u.Hostname(), "443")
-	default:
-		addr = net.JoinHostPort(u.Hostname(), "80")
+	if u.Port() == "" {
+		addr = net.JoinHostPort(u.Hostname(), map[bool]string{false: "80", true: "443"}[u.Scheme == "https"])
 	}
 	return &Process{url: base, addr: addr, began: time.Now(), exited: make(chan struct{})}, nil
 }
@@ -130,7 +124,7 @@ func (a *Process) prepare(p Program, o StartOptions) error {
 	if err != nil {
 		return err
 	}
-	expand := strings.NewReplacer("${TARE_ADDR}", a.addr, "${TARE_HOST}", host, "${TARE_PORT}", port,
+	a.expand = strings.NewReplacer("${TARE_ADDR}", a.addr, "${TARE_HOST}", host, "${TARE_PORT}", port,
 		"${TARE_CONTROL}", a.control, "${TARE_DIR}", a.dir)
 	argv := []string{p.Path}
 	if len(p.Under) > 0 {
@@ -145,9 +139,9 @@ func (a *Process) prepare(p Program, o StartOptions) error {
 	}
 	a.cmd = exec.Command(argv[0], argv[1:]...)
 	for _, arg := range p.Args {
-		a.cmd.Args = append(a.cmd.Args, expand.Replace(arg))
+		a.cmd.Args = append(a.cmd.Args, a.expand.Replace(arg))
 	}
-	a.cmd.Env = append(os.Environ(), "TARE_ADDR="+a.addr, "TARE_CONTROL="+a.control, "TARE_DIR="+a.dir)
+	a.cmd.Env = append(os.Environ(), "TARE_ADDR="+a.addr, "TARE_HOST="+host, "TARE_PORT="+port, "TARE_CONTROL="+a.control, "TARE_DIR="+a.dir)
 	if p.Service.Listen != "" {
 		a.cmd.Env = append(a.cmd.Env, "PORT="+port, "HOST="+host) // what programs commonly read
 	}
@@ -155,15 +149,9 @@ func (a *Process) prepare(p Program, o StartOptions) error {
 		a.cmd.Env = append(a.cmd.Env, "GOMAXPROCS="+strconv.Itoa(len(o.CPUs)))
 	}
 	for _, setting := range p.Env {
-		a.cmd.Env = append(a.cmd.Env, expand.Replace(setting))
+		a.cmd.Env = append(a.cmd.Env, a.expand.Replace(setting))
 	}
-	a.cmd.Dir = o.Dir
-	if a.cmd.Dir == "" {
-		a.cmd.Dir = p.Dir
-	}
-	if a.cmd.Dir == "" {
-		a.cmd.Dir = a.dir
-	}
+	a.cmd.Dir = cmp.Or(o.Dir, p.Dir, a.dir)
 	a.guard.adopt(a.cmd)
 	if o.Stdout != nil {
 		p.Sink = "pipe"
@@ -185,6 +173,9 @@ func (a *Process) redirect(sink string, o StartOptions) error {
 	a.cmd.Stderr = errs.w
 	switch sink {
 	case "", "discard":
+		return nil
+	case SinkErrors:
+		a.cmd.Stdout = errs.w
 		return nil
 	case "file":
 		f, err := os.Create(filepath.Join(a.dir, "stdout"))

@@ -34,6 +34,7 @@ func TestStartGivesWhatWasPromised(t *testing.T) {
 		"/env?name=COLOUR":        "blue",
 		"/env?name=WHERE":         "on " + port,
 		"/env?name=TARE_ADDR":     a.Addr(),
+		"/env?name=TARE_PORT":     port,
 		"/env?name=TARE_CONTROL":  asks(t, a, "/env?name=TARE_DIR") + "/control",
 		"/wd":                     asks(t, a, "/env?name=TARE_DIR"),
 		"/env?name=NOT_SET":       "",
@@ -159,7 +160,7 @@ func TestCPUs(t *testing.T) {
 }
 
 func TestSinks(t *testing.T) {
-	for sink, want := range map[string]string{"": "/dev/null", "discard": "/dev/null", "file": "/stdout", "pipe": "pipe:"} {
+	for sink, want := range map[string]string{"": "/dev/null", "discard": "/dev/null", "file": "/stdout", "pipe": "pipe:", arm.SinkErrors: "pipe:"} {
 		a := begin(t, "chatty", arm.Program{Sink: sink}, arm.StartOptions{})
 		got := asks(t, a, "/stdout")
 		if !strings.Contains(got, want) {
@@ -177,6 +178,52 @@ func TestSinks(t *testing.T) {
 		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("sink %q: %s after the stop: got %v, want it gone", sink, dir, err)
 		}
+	}
+}
+
+// Where a program listens is found out, also on one of several ports, and in a child.
+func TestLocate(t *testing.T) {
+	anywhere := arm.Program{Service: study.Service{Listen: "any"}}
+	ping := func(ctx context.Context, base string) error {
+		body, err := get(ctx, base+"/ping")
+		if err == nil && body != "pong" {
+			err = fmt.Errorf("it answers %q", body)
+		}
+		return err
+	}
+	for _, role := range []string{"serves", "any port", "several ports", "hands over"} {
+		t.Run(role, func(t *testing.T) {
+			a := launch(t, role, anywhere, arm.StartOptions{})
+			if _, err := a.Ready(t.Context(), func(ctx context.Context) error { return a.Locate(ctx, ping) }); err != nil {
+				t.Fatal(err)
+			}
+			if got := asks(t, a, "/ping"); got != "pong" {
+				t.Errorf("at %s it answers %q", a.Addr(), got)
+			}
+		})
+	}
+	a := begin(t, "serves", anywhere, arm.StartOptions{})
+	err := a.Locate(t.Context(), func(ctx context.Context, base string) error {
+		if strings.HasPrefix(base, "http:") {
+			return errors.New("it answers with status 500")
+		}
+		return ping(ctx, base)
+	})
+	if want := "asking http://" + a.Addr() + ": it answers with status 500"; err == nil || err.Error() != want {
+		t.Errorf("a program with errors alone: got %v, want %s", err, want)
+	}
+	b := begin(t, "serves", arm.Program{Service: study.Service{Listen: "1"}}, arm.StartOptions{})
+	if err := b.Locate(t.Context(), ping); err == nil || !strings.Contains(err.Error(), "and not on port 1") {
+		t.Errorf("another port: got %v, want an error that says so", err)
+	}
+}
+
+// A command before the start is expanded as arguments are.
+func TestBefore(t *testing.T) {
+	a := begin(t, "serves", arm.Program{Service: study.Service{Before: "echo '${TARE_PORT}' >'${TARE_DIR}/seed'"}}, arm.StartOptions{})
+	_, port, _ := strings.Cut(a.Addr(), ":")
+	if got, err := os.ReadFile(filepath.Join(asks(t, a, "/env?name=TARE_DIR"), "seed")); err != nil || string(got) != port+"\n" {
+		t.Errorf("got %q, %v, want the port %s", got, err, port)
 	}
 }
 

@@ -58,6 +58,11 @@ func TestMain(m *testing.M) {
 		os.Exit(len(os.Args) - 1)
 	case "deaf":
 		time.Sleep(time.Minute)
+	case "hands over": // to a child, which serves
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), roleVar+"=any port")
+		fmt.Fprintln(os.Stderr, child.Run())
+		os.Exit(1)
 	default:
 		serve(role)
 	}
@@ -85,6 +90,8 @@ func serve(role string) {
 		for range 1024 { // far more than a pipe holds
 			fmt.Print(line)
 		}
+	case "several ports":
+		otherPorts()
 	}
 	http.HandleFunc("/ping", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "pong") })
 	http.HandleFunc("/env", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, os.Getenv(r.FormValue("name"))) })
@@ -110,9 +117,39 @@ func serve(role string) {
 	})
 	http.HandleFunc("/free", func(http.ResponseWriter, *http.Request) { debug.FreeOSMemory() })
 	s := &http.Server{Addr: os.Getenv("TARE_ADDR")}
+	if role == "any port" || role == "several ports" {
+		s.Addr = "127.0.0.1:0"
+	}
 	s.SetKeepAlivesEnabled(role != "closes")
 	fmt.Fprintln(os.Stderr, s.ListenAndServe())
 	os.Exit(1)
+}
+
+// otherPorts opens ports that have no answers: one is mute, one greets as mail servers do,
+// one knows no path.
+func otherPorts() {
+	held := make(chan net.Conn, 1000) // so that none is closed
+	accept := func(l net.Listener, greeting string) {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				panic(err)
+			}
+			io.WriteString(c, greeting)
+			held <- c
+		}
+	}
+	for _, serve := range []func(net.Listener){
+		func(l net.Listener) { accept(l, "") },
+		func(l net.Listener) { accept(l, "220 mail\r\n") },
+		func(l net.Listener) { panic(http.Serve(l, http.NotFoundHandler())) },
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			panic(err)
+		}
+		go serve(l)
+	}
 }
 
 // own is the CPU that this process has used, by its own account.

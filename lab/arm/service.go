@@ -3,6 +3,7 @@ package arm
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
@@ -12,8 +13,10 @@ import (
 	"time"
 )
 
-// commandWithin bounds a command before a start or after an end.
-const commandWithin = 5 * time.Minute
+const (
+	commandWithin = 5 * time.Minute // for a command before a start or after an end
+	portWithin    = 2 * time.Second // for one of several ports, which may have no answer for us
+)
 
 // prepareService reads what the declaration says of a program's surroundings.
 func (p *Program) prepareService() error {
@@ -66,14 +69,14 @@ func readEnvFile(path string) ([]string, error) {
 	return all, lines.Err()
 }
 
-// runCommand runs a shell command in the arm's directory and environment.
+// runCommand runs a shell command, expanded as arguments are, in the arm's directory.
 func (a *Process) runCommand(ctx context.Context, command string) error {
 	if command == "" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandWithin)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", a.expand.Replace(command))
 	cmd.Dir, cmd.Env = a.cmd.Dir, a.cmd.Env
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
@@ -97,6 +100,10 @@ func (a *Process) Locate(ctx context.Context, try func(ctx context.Context, base
 		return fmt.Errorf("finding where it listens: %w", err)
 	}
 	last := errors.New("it listens on no TCP port yet")
+	within := readyWithin
+	if a.listen == "any" && len(addrs) > 1 {
+		within = portWithin
+	}
 	for _, addr := range addrs {
 		if a.listen != "any" && !strings.HasSuffix(addr, ":"+a.listen) {
 			last = fmt.Errorf("it listens on %s, and not on port %s", strings.Join(addrs, ", "), a.listen)
@@ -104,12 +111,16 @@ func (a *Process) Locate(ctx context.Context, try func(ctx context.Context, base
 		}
 		for _, scheme := range []string{"http", "https"} {
 			base := scheme + "://" + addr
-			if err := try(ctx, base); err != nil {
-				last = fmt.Errorf("asking %s: %w", base, err)
-				continue
+			asking, cancel := context.WithTimeout(ctx, within)
+			err := try(asking, base)
+			cancel()
+			if err == nil {
+				a.addr, a.url = addr, base
+				return nil
 			}
-			a.addr, a.url = addr, base
-			return nil
+			if !errors.As(err, new(tls.RecordHeaderError)) && !strings.Contains(err.Error(), "HTTP response to HTTPS client") { // else it speaks no TLS
+				last = fmt.Errorf("asking %s: %w", base, err)
+			}
 		}
 	}
 	return last

@@ -1,6 +1,7 @@
 package arm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ func (b *Builder) compileVariant(ctx context.Context, t target, p Program) (e ex
 		return executable{}, fmt.Errorf("%w: %w", ErrNoCache, err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	t.work = work
 	if t.ref != "" {
 		c, err := variant.NewCheckout(ctx, t.dir, t.ref, work)
 		if err != nil {
@@ -61,7 +63,8 @@ func (b *Builder) compileWith(ctx context.Context, t target, variants []variant.
 }
 
 // profile returns a CPU profile of the target under load. The profile is kept for the
-// program that it was taken of, so that a run that goes on builds the same program.
+// program and the load that it was taken of, so that a run that goes on builds the same
+// program.
 func (b *Builder) profile(ctx context.Context, t target, variants []variant.Variant, o variant.Options, p Program) (string, error) {
 	if b.TakeProfile == nil {
 		return "", errors.New("building with pgo: only a study's arms are profiled")
@@ -74,17 +77,21 @@ func (b *Builder) profile(ctx context.Context, t target, variants []variant.Vari
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrNoCache, err)
 	}
-	path := filepath.Join(cache, "pgo", e.id[:16]+".pgo")
+	path := filepath.Join(cache, "pgo", e.id[:16]+"-"+digest(b.Load)+".pgo")
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	err = os.MkdirAll(filepath.Dir(path), 0o755)
+	dir, none := os.MkdirTemp(filepath.Dir(path), unfinished)
+	if err := cmp.Or(err, none); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrNoCache, err)
 	}
+	defer os.RemoveAll(dir)
+	taken := filepath.Join(dir, "cpu.pgo")
 	e.describe(&p)
-	p.Env = append(p.Env, variant.ProfileVariable+"="+path)
-	if err := b.TakeProfile(ctx, p, path); err != nil {
+	p.Env = append(p.Env, variant.ProfileVariable+"="+taken)
+	if err := b.TakeProfile(ctx, p, taken); err != nil {
 		return "", fmt.Errorf("taking the profile for pgo: %w", err)
 	}
-	return path, nil
+	return path, os.Rename(taken, path)
 }

@@ -60,11 +60,12 @@ func (a *applier) add(ctx context.Context, v Variant) error {
 		a.build.Env = append(a.build.Env, "GOTOOLCHAIN="+v.Version)
 		return nil
 	case Requirement:
-		module, err := a.findModule(ctx, v.Module)
+		module, err := a.findModule(ctx, v)
 		if err != nil {
 			return err
 		}
-		a.edits = append(a.edits, "-require="+module+"@"+v.Version)
+		// What a go.mod requires is the least version, and another module may want more.
+		a.edits = append(a.edits, "-replace="+module+"="+module+"@"+v.Version)
 		return nil
 	case PGO:
 		return a.addProfile()
@@ -115,14 +116,14 @@ func (a *applier) writeModule(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sum, err := os.ReadFile(strings.TrimSuffix(original, "mod") + "sum")
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	workspace, sums, err := a.workspace(ctx, filepath.Dir(original))
+	if err != nil {
 		return err
 	}
-	if _, err := a.write("go.sum", sum); err != nil {
+	if err := a.writeSums(append(sums, strings.TrimSuffix(original, "mod")+"sum")); err != nil {
 		return err
 	}
-	if _, err := a.goCommand(ctx, append(append([]string{"mod", "edit"}, a.edits...), name)...); err != nil {
+	if _, err := a.goCommand(ctx, slices.Concat([]string{"mod", "edit"}, workspace, a.edits, []string{name})...); err != nil {
 		return err
 	}
 	a.build.Flags = append(a.build.Flags, "-modfile="+name, "-mod=mod")
@@ -130,34 +131,106 @@ func (a *applier) writeModule(ctx context.Context) error {
 	return nil
 }
 
-var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+// writeSums writes the go.sum of the build from those that there are, and that of serve,
+// whose requirements need not be looked up then.
+func (a *applier) writeSums(files []string) error {
+	if a.ServeModule != "" {
+		files = append(files, filepath.Join(a.ServeModule, "go.sum"))
+	}
+	var sums []byte
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		sums = append(sums, content...)
+	}
+	_, err := a.write("go.sum", sums)
+	return err
+}
 
-// findModule finds what the program requires by its path or by its last element.
-func (a *applier) findModule(ctx context.Context, name string) (string, error) {
-	out, err := a.goCommand(ctx, "list", "-m", "-mod=readonly", "-f", "{{if not .Main}}{{.Path}}{{end}}", "all")
+// listed is what go list prints of a module: tabs between what [applier.workspace] reads.
+const listed = "{{.Main}}\t{{.Path}}\t{{.Version}}\t{{.Dir}}\t{{with .Replace}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}"
+
+// workspace returns the edits that give the module in a folder what it has in its
+// workspace: versions, replacements and the modules beside it. It also returns the files
+// of their checksums. Outside of a workspace there is neither.
+func (a *applier) workspace(ctx context.Context, dir string) (edits, sums []string, err error) {
+	out, err := a.goCommand(ctx, "env", "GOWORK")
+	file := strings.TrimSpace(string(out))
+	if err != nil || file == "" || file == "off" {
+		return nil, nil, err
+	}
+	if out, err = a.goCommand(ctx, "list", "-m", "-mod=readonly", "-f", listed, "all"); err != nil {
+		return nil, nil, err
+	}
+	sums = append(sums, file+".sum")
+	for line := range strings.Lines(string(out)) {
+		m := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		main, module, version, at := m[0] == "true", m[1], m[2], m[3]
+		switch {
+		case !main:
+			edits = append(edits, "-require="+module+"@"+version)
+		case at != dir:
+			edits = append(edits, "-replace="+module+"="+at)
+			sums = append(sums, filepath.Join(at, "go.sum"))
+		}
+		if len(m) < 7 {
+			continue // it is not replaced
+		}
+		by := m[6] // a folder
+		if m[5] != "" {
+			by = m[4] + "@" + m[5]
+		}
+		edits = append(edits, "-replace="+module+"="+by)
+	}
+	return edits, sums, nil
+}
+
+// majorSuffix is the end of a module's path that names its major version.
+var majorSuffix = regexp.MustCompile(`[/.]v[0-9]+$`)
+
+// findModule finds what the program requires by its path or by its last element. Of
+// several, the one of the version's major version is meant, or what the program requires
+// itself.
+func (a *applier) findModule(ctx context.Context, v Variant) (string, error) {
+	out, err := a.goCommand(ctx, "list", "-m", "-mod=readonly", "-f", "{{if not .Main}}{{.Path}} {{.Indirect}}{{end}}", "all")
 	if err != nil {
 		return "", err
 	}
-	var found []string
-	for _, module := range strings.Fields(string(out)) {
-		if module == name {
+	var found, ofMajor, direct []string
+	for line := range strings.Lines(string(out)) {
+		module, indirect, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if module == v.Module {
 			return module, nil
 		}
-		last := path.Base(module)
-		if majorVersion.MatchString(last) {
-			last = path.Base(path.Dir(module))
+		if path.Base(majorSuffix.ReplaceAllString(module, "")) != v.Module {
+			continue
 		}
-		if last == name {
-			found = append(found, module)
+		found = append(found, module)
+		if hasMajor(module, v.Version) {
+			ofMajor = append(ofMajor, module)
+		}
+		if indirect == "false" {
+			direct = append(direct, module)
 		}
 	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		return "", fmt.Errorf("the program requires no module %q: `go list -m all` lists them", name)
+	for _, choice := range [][]string{found, ofMajor, direct} {
+		if len(choice) == 1 {
+			return choice[0], nil
+		}
 	}
-	return "", fmt.Errorf("%q may be %s: write the whole path", name, strings.Join(found, " or "))
+	if len(found) == 0 {
+		return "", fmt.Errorf("the program requires no module %q: `go list -m all` lists them", v.Module)
+	}
+	return "", fmt.Errorf("%q may be %s: write the whole path", v.Module, strings.Join(found, " or "))
+}
+
+// hasMajor reports whether a module's path is one for a version's major version.
+func hasMajor(module, version string) bool {
+	major, _, _ := strings.Cut(version, ".")
+	suffix := strings.TrimLeft(majorSuffix.FindString(module), "/.")
+	return suffix == major || suffix == "" && (major == "v0" || major == "v1")
 }
 
 // write puts a file into the working folder and returns its whole path.

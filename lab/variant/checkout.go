@@ -85,9 +85,9 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// git runs Git and returns the first line that it printed.
+// git runs Git, without the repository's hooks, and returns the first line that it printed.
 func git(ctx context.Context, dir string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.hooksPath=" + os.DevNull}, args...)...)
 	cmd.Dir = dir
 	var said bytes.Buffer
 	cmd.Stderr = &said

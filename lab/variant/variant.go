@@ -47,6 +47,7 @@ func (v Variant) String() string {
 var (
 	toolchainWord   = regexp.MustCompile(`^go[0-9]+\.[0-9]+(\.[0-9]+|(rc|beta)[0-9]+)?$`)
 	requirementWord = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._~/-]*)@([A-Za-z0-9][A-Za-z0-9._+-]*)$`)
+	bareVersion     = regexp.MustCompile(`^[0-9]+\.[0-9.]+`)
 )
 
 // errWord says what a variant may be.
@@ -61,6 +62,9 @@ func Parse(word string) (Variant, error) {
 		return Variant{Kind: Toolchain, Version: word}, nil
 	}
 	if m := requirementWord.FindStringSubmatch(word); m != nil {
+		if bareVersion.MatchString(m[2]) {
+			return Variant{}, fmt.Errorf("%q is not a variant: versions of modules begin with a v: %s@v%s", word, m[1], m[2])
+		}
 		return Variant{Kind: Requirement, Module: m[1], Version: m[2]}, nil
 	}
 	return Variant{}, fmt.Errorf("%q is not a variant: %w", word, errWord)

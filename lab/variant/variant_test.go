@@ -1,7 +1,9 @@
 package variant_test
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"os"
@@ -21,7 +23,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("Parse(%q) = %q, %v", word, v, err)
 		}
 	}
-	for _, word := range []string{"", "PGO", "go1", "gin", "gin@", "@v1", "go1.25.4 x", "-x@v1", "a b@v1"} {
+	for _, word := range []string{"", "PGO", "go1", "gin", "gin@", "@v1", "go1.25.4 x", "-x@v1", "a b@v1", "gin@1.9.1"} {
 		if v, err := variant.Parse(word); err == nil {
 			t.Errorf("Parse(%q) = %v, want an error", word, v)
 		}
@@ -43,7 +45,7 @@ func TestParseAll(t *testing.T) {
 func program(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, content := range map[string]string{
+	write(t, dir, map[string]string{
 		"go.mod": "module example.com/api\n\ngo 1.26\n",
 		"main.go": `package main
 
@@ -71,12 +73,18 @@ func main() {
 
 func serve() error { return server.ListenAndServe() }
 `,
-	} {
+	})
+	return dir
+}
+
+// write writes files into a folder.
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return dir
 }
 
 // build builds a variant of the program and returns the executable.
@@ -91,7 +99,7 @@ func build(t *testing.T, o variant.Options, words ...string) string {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "program")
-	cmd := exec.Command("go", append(append([]string{"build", "-o", out}, b.Flags...), ".")...)
+	cmd := exec.Command("go", append(append([]string{"build", "-trimpath", "-o", out}, b.Flags...), ".")...) // as arms are built: packages are compiled once
 	cmd.Dir, cmd.Env = o.Dir, append(os.Environ(), b.Env...)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build with %v: %v\n%s", words, err, said)
@@ -157,21 +165,56 @@ func TestServeWithoutServer(t *testing.T) {
 	}
 }
 
-func TestProfile(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: takes a CPU profile of eleven seconds")
+// A program that profiles itself can take no other profile, and says so. The file that is
+// added to it clashes with no name of its own.
+func TestAwaitProfileInVain(t *testing.T) {
+	dir, path := t.TempDir(), filepath.Join(t.TempDir(), "cpu.pgo")
+	write(t, dir, map[string]string{
+		"go.mod": "module example.com/api\n\ngo 1.26\n",
+		"main.go": `package main
+
+import (
+	"io"
+	profiles "runtime/pprof"
+	clock "time"
+)
+
+var os, strconv = 1, 2
+
+func pprof() {}
+
+func time() {}
+
+func main() {
+	profiles.StartCPUProfile(io.Discard)
+	println("profiling")
+	clock.Sleep(clock.Minute)
+}
+`,
+	})
+	cmd := exec.Command(build(t, variant.Options{Dir: dir, Work: t.TempDir()}, "pgo"))
+	cmd.Env = append(os.Environ(), variant.ProfileVariable+"="+path)
+	said, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
 	}
-	dir, profile := program(t), filepath.Join(t.TempDir(), "cpu.pgo")
-	answer(t, build(t, variant.Options{Dir: dir, Work: t.TempDir()}, "pgo"), variant.ProfileVariable+"="+profile)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		if _, err := os.Stat(profile); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the program wrote no profile")
-		}
+	if err != nil {
+		t.Fatal(err)
 	}
-	answer(t, build(t, variant.Options{Dir: dir, Work: t.TempDir(), Profile: profile}, "pgo"))
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	if line, err := bufio.NewReader(said).ReadString('\n'); err != nil || line != "profiling\n" {
+		t.Fatalf("the program said %q, %v", line, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := variant.AwaitProfile(ctx, path); err == nil || !strings.Contains(err.Error(), "profiling already in use") {
+		t.Errorf("got %v, want why the program takes no profile", err)
+	}
+	over, end := context.WithCancelCause(t.Context())
+	end(errors.New("the load has ended"))
+	if err := variant.AwaitProfile(over, filepath.Join(t.TempDir(), "cpu.pgo")); err == nil || err.Error() != "the load has ended" {
+		t.Errorf("after the context's end got %v, want its cause", err)
+	}
 }
 
 func TestRequirement(t *testing.T) {
@@ -200,9 +243,16 @@ func TestCheckout(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nfunc main() {}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	hooks, hooked := filepath.Join(dir, ".git", "hooks"), filepath.Join(t.TempDir(), "hooked")
+	if err := errors.Join(os.MkdirAll(hooks, 0o755), os.WriteFile(filepath.Join(hooks, "post-checkout"), []byte("#!/bin/sh\ntouch '"+hooked+"'\n"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
 	c, err := variant.NewCheckout(context.Background(), dir, "before", t.TempDir())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if _, err := os.Stat(hooked); err == nil {
+		t.Error("a hook of the repository was run")
 	}
 	old, err := os.ReadFile(filepath.Join(c.Dir, "main.go"))
 	if err != nil || !strings.Contains(string(old), "ListenAndServe") {

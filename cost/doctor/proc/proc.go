@@ -129,6 +129,11 @@ func (f *Facts) readBuild(dir string) error {
 	return fmt.Errorf("%w: %s", ErrNotGo, name)
 }
 
+// IsGo reports whether a process runs a Go program, or may for all that can be read.
+func IsGo(pid int) bool {
+	return runtime.GOOS != "linux" || !errors.Is(new(Facts).readBuild(root("/").dir(pid)), ErrNotGo)
+}
+
 // Foreign returns an error that wraps ErrNotGo if the process is known not to be
 // a Go program.
 func (f *Facts) Foreign() error {

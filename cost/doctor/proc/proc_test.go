@@ -98,6 +98,35 @@ func TestForeign(t *testing.T) {
 	if err := f.Foreign(); !errors.Is(err, proc.ErrNotGo) {
 		t.Errorf("got %v of %s, want %v", err, sleep, proc.ErrNotGo)
 	}
+	if !proc.IsGo(os.Getpid()) || proc.IsGo(cmd.Process.Pid) {
+		t.Errorf("this program is Go: %t, sleep is: %t", proc.IsGo(os.Getpid()), proc.IsGo(cmd.Process.Pid))
+	}
+}
+
+// Who serves is a descendant of what was started, or that itself.
+func TestServer(t *testing.T) {
+	linux(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	addr, self := l.Addr().String(), os.Getpid()
+	for _, tt := range []struct {
+		pid  int
+		addr string
+		want int
+	}{
+		{os.Getppid(), addr, self},
+		{self, addr, self},
+		{1 << 30, addr, 1 << 30}, // no ancestor of this process
+		{os.Getppid(), "127.0.0.1:0", os.Getppid()},
+		{os.Getppid(), "localhost", os.Getppid()},
+	} {
+		if got := proc.Server(tt.pid, tt.addr); got != tt.want {
+			t.Errorf("of process %d at %s: got %d, want %d", tt.pid, tt.addr, got, tt.want)
+		}
+	}
 }
 
 func TestNobody(t *testing.T) {

@@ -231,3 +231,24 @@ func Listener(port int) (pid int, err error) {
 	}
 	return pid, nil
 }
+
+// Server returns the process that listens on a TCP address, host:port, if it descends from
+// pid, such as from a shell that started it; else pid.
+func Server(pid int, addr string) int {
+	where, err := netip.ParseAddrPort(addr)
+	if err != nil {
+		return pid
+	}
+	server, err := Listener(int(where.Port()))
+	if err != nil {
+		return pid
+	}
+	for at := server; at != pid; {
+		stat, err := task.ReadStat(at)
+		if err != nil || stat.Parent == 0 {
+			return pid
+		}
+		at = stat.Parent
+	}
+	return server
+}
