@@ -41,6 +41,8 @@ func TestScripts(t *testing.T) {
 			"interrupt": interruptCmd,
 			"killed":    killedCmd,
 			"parses":    parsesCmd,
+
+			"interrupted": interruptedCmd,
 		},
 	})
 }

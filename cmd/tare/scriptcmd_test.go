@@ -80,33 +80,55 @@ func killedCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: killed LINES PATTERN COMMAND [ARG…]")
 	}
-	want, err := strconv.Atoi(args[0])
+	if _, err := endAt(ts, args[0], args[1], args[2:], os.Kill); exitStatus(err) != -1 { // of a process that a signal ended
+		ts.Fatalf("ended with %v, want it killed", err)
+	}
+}
+
+// interruptedCmd does the same by SIGINT, after which the command must exit with status 130.
+// What it printed goes to a file.
+//
+//	interrupted 4 runs/*/trials.jsonl said.txt tare run small.yaml
+func interruptedCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 4 {
+		ts.Fatalf("usage: interrupted LINES PATTERN FILE COMMAND [ARG…]")
+	}
+	said, err := endAt(ts, args[0], args[1], args[3:], os.Interrupt)
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(said), 0o600))
+	if got := exitStatus(err); got != 130 {
+		ts.Fatalf("got exit status %d, want 130\n%s", got, said)
+	}
+}
+
+// endAt runs a command and sends it a signal once the file that a pattern names has so many
+// lines. It returns what the command printed and how it ended.
+func endAt(ts *testscript.TestScript, count, pattern string, args []string, signal os.Signal) (string, error) {
+	want, err := strconv.Atoi(count)
 	ts.Check(err)
-	cmd := exec.Command(args[2], args[3:]...)
-	cmd.Dir, cmd.Env = ts.MkAbs("."), append(os.Environ(), "XDG_CACHE_HOME="+ts.Getenv("XDG_CACHE_HOME"))
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir, cmd.Env = ts.MkAbs("."), append(os.Environ(), "XDG_CACHE_HOME="+ts.Getenv("XDG_CACHE_HOME"), "GOWORK="+ts.Getenv("GOWORK"))
 	var said strings.Builder
-	cmd.Stderr = &said
+	cmd.Stdout, cmd.Stderr = &said, &said
 	ts.Check(cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
 	giveUp := time.After(2 * time.Minute)
-	for lines(ts.MkAbs(args[1])) < want {
+	for lines(ts.MkAbs(pattern)) < want {
 		select {
 		case err := <-ended:
-			ts.Fatalf("ended before it was killed: %v\n%s", err, said.String())
+			ts.Fatalf("ended before it was to: %v\n%s", err, said.String())
 		case <-giveUp:
 			cmd.Process.Kill()
 			<-ended
-			ts.Fatalf("%s: no %d lines after two minutes\n%s", args[1], want, said.String())
+			ts.Fatalf("%s: no %d lines after two minutes\n%s", pattern, want, said.String())
 		case <-look.C:
 		}
 	}
-	ts.Check(cmd.Process.Kill())
-	if err := <-ended; exitStatus(err) != -1 { // of a process that a signal ended
-		ts.Fatalf("ended with %v, want it killed", err)
-	}
+	ts.Check(cmd.Process.Signal(signal))
+	err = <-ended
+	return said.String(), err
 }
 
 // lines counts those of the first file that a pattern names.

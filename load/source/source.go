@@ -6,6 +6,7 @@
 package source
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -43,6 +44,7 @@ func ReadFile(path string) (all []Request, warnings []error, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // with which some programs begin a file
 	if len(data) > most {
 		return nil, nil, fmt.Errorf("%s: more than %d MiB", path, most>>20)
 	}

@@ -27,6 +27,18 @@ func TestHAR(t *testing.T) {
 	}
 }
 
+// Some programs begin a file with a mark of its encoding.
+func TestByteOrderMark(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "marked.har")
+	text := "\ufeff" + `{"log": {"entries": [{"request": {"method": "GET", "url": "http://shop.example/"}}]}}`
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := source.ReadFile(path); err != nil || len(got) != 1 || got[0].Path != "/" {
+		t.Errorf("got %+v, %v, want a request for /", got, err)
+	}
+}
+
 func TestOpenAPI(t *testing.T) {
 	got, warnings, err := source.ReadFile("testdata/shop.yaml")
 	if err != nil {

@@ -48,7 +48,7 @@ type Cmd struct {
 // runFlags say how the services are measured.
 type runFlags struct {
 	Budget      time.Duration `default:"2m" help:"Cap on the run time, builds excluded. The run stops once it is decided."`
-	Metric      string        `help:"Metric that decides (default: cpu_per_request; for URLs response_p50)."`
+	Metric      string        `help:"Metric that decides (default: cpu_per_request; for URLs, and elsewhere than on Linux, response_p50)."`
 	Threshold   cli.Percent   `default:"1%" help:"Smallest difference that matters."`
 	Connections int           `short:"c" default:"64" help:"Number of connections."`
 	Rate        string        `short:"r" default:"50%" help:"Requests a second to each service, or a share of the slowest one's capacity (50%). 0 sends the next request at each response." placeholder:"RATE"`
@@ -126,6 +126,8 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 func (c *Cmd) explainWhy(t *cli.Terminal, p *compose.Plan, answers []lab.Answer, root bool) {
 	switch {
 	case !c.Measure.Why:
+	case slices.ContainsFunc(answers, func(a lab.Answer) bool { return a.PID != 0 && !a.Go }):
+		t.Note("who spends the CPU will not be known: that needs Go programs")
 	case root && !slices.ContainsFunc(answers, func(a lab.Answer) bool { return a.PID == 0 }):
 		p.Capture = study.EBPF
 	case !slices.ContainsFunc(answers, func(a lab.Answer) bool { return !a.Profiled }):
@@ -183,13 +185,13 @@ func (c *Cmd) plan() (*compose.Plan, error) {
 		return nil, err
 	}
 	p.AA, p.Fewest = p.HasTwins(), stats.BlocksForFamily(len(p.Arms)-1, stats.StudyAlpha)
-	if p.Targets, err = c.Ask.Requests(); err != nil {
+	if err := p.Request(&c.Ask); err != nil {
 		return nil, err
 	}
 	if p.Metric == "" {
 		p.Metric = "cpu_per_request"
-		if slices.ContainsFunc(p.Arms, func(a compose.Service) bool { return a.URL != "" }) {
-			p.Metric = "response_p50" // nothing else is known of what runs elsewhere
+		if runtime.GOOS != "linux" || slices.ContainsFunc(p.Arms, func(a compose.Service) bool { return a.URL != "" }) {
+			p.Metric = "response_p50" // the CPU is read of processes on Linux alone
 		}
 	}
 	return p, nil

@@ -84,12 +84,13 @@ func TestExplainWhy(t *testing.T) {
 		want      study.Source
 		said      string
 	}{
-		{"root", true, false, []lab.Answer{{PID: 7}, {PID: 8, Profiled: true}}, study.EBPF, ""},
-		{"not asked for", true, true, []lab.Answer{{PID: 7}}, "", ""},
-		{"exposed", false, false, []lab.Answer{{PID: 7, Profiled: true}, {PID: 8, Profiled: true}}, study.Pprof, ""},
-		{"exposed elsewhere", true, false, []lab.Answer{{PID: 7, Profiled: true}, {Profiled: true}}, study.Pprof, ""},
-		{"one exposed", false, false, []lab.Answer{{PID: 7, Profiled: true}, {PID: 8}}, "", "needs root"},
-		{"elsewhere", true, false, []lab.Answer{{PID: 7, Profiled: true}, {}}, "", "services on this machine"},
+		{"root", true, false, []lab.Answer{{PID: 7, Go: true}, {PID: 8, Go: true, Profiled: true}}, study.EBPF, ""},
+		{"not asked for", true, true, []lab.Answer{{PID: 7, Go: true}}, "", ""},
+		{"exposed", false, false, []lab.Answer{{PID: 7, Go: true, Profiled: true}, {PID: 8, Go: true, Profiled: true}}, study.Pprof, ""},
+		{"exposed elsewhere", true, false, []lab.Answer{{PID: 7, Go: true, Profiled: true}, {Profiled: true}}, study.Pprof, ""},
+		{"one exposed", false, false, []lab.Answer{{PID: 7, Go: true, Profiled: true}, {PID: 8, Go: true}}, "", "needs root"},
+		{"elsewhere", true, false, []lab.Answer{{PID: 7, Go: true, Profiled: true}, {}}, "", "services on this machine"},
+		{"one in another language", true, false, []lab.Answer{{PID: 7, Go: true, Profiled: true}, {PID: 8}}, "", "needs Go programs"},
 	} {
 		var said strings.Builder
 		p := &compose.Plan{}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
@@ -26,12 +27,34 @@ type AskFlags struct {
 	Status   int    `help:"Status that responses must have (default: the first service's, below 400)." placeholder:"CODE"`
 }
 
-// mostTargets bounds what one command asks for.
-const mostTargets = 1000
+const (
+	mostTargets = 1000 // that one command asks for
+	mostWeight  = 1000 // that a study file allows
+	mostIgnored = 5    // of which a file's reader is told
+)
 
-// Requests reads what to ask for.
-func (f *AskFlags) Requests() ([]study.Target, error) {
-	var all []study.Target
+// Request has the plan ask for what the flags say.
+func (p *Plan) Request(f *AskFlags) error {
+	named, err := f.named()
+	if err != nil {
+		return err
+	}
+	imported, ignored, err := f.imported()
+	if err != nil {
+		return err
+	}
+	p.Targets, p.imported, p.ignored = slices.Concat(named, imported), len(imported), ignored
+	if len(p.Targets) == 0 {
+		p.Targets = []study.Target{{Path: "/"}}
+	}
+	if len(p.Targets) > mostTargets {
+		return cli.Usage("", fmt.Errorf("%d different requests, at most %d", len(p.Targets), mostTargets))
+	}
+	return f.complete(p.Targets)
+}
+
+// named are the requests of --path and --targets.
+func (f *AskFlags) named() (all []study.Target, err error) {
 	for _, text := range f.Path {
 		var one study.Target
 		line, err := source.ParseLine(text)
@@ -43,53 +66,44 @@ func (f *AskFlags) Requests() ([]study.Target, error) {
 		}
 		all = append(all, one)
 	}
-	listed, err := f.listed()
-	if err != nil {
-		return nil, err
-	}
-	if all = append(all, listed...); len(all) == 0 {
-		all = []study.Target{{Path: "/"}}
-	}
-	if len(all) > mostTargets {
-		return nil, cli.Usage("", fmt.Errorf("%d different requests, at most %d", len(all), mostTargets))
-	}
-	return all, f.complete(all)
-}
-
-// listed reads the files that list requests.
-func (f *AskFlags) listed() (all []study.Target, err error) {
-	if f.Targets != "" {
-		content, err := os.ReadFile(f.Targets)
-		if err != nil {
-			return nil, fmt.Errorf("--targets: %w", err)
-		}
-		lines, err := source.ParseList(f.Targets, string(content))
-		if err != nil {
-			return nil, cli.Usage(exampleLine, err)
-		}
-		for _, line := range lines {
-			one, err := asTarget(line)
-			if err != nil {
-				return nil, cli.Usage(exampleLine, fmt.Errorf("%s: %w", line.At, err))
-			}
-			all = append(all, one)
-		}
-	}
-	if f.From == "" {
+	if f.Targets == "" {
 		return all, nil
 	}
-	requests, _, err := source.ReadFile(f.From)
+	content, err := os.ReadFile(f.Targets)
 	if err != nil {
-		return nil, fmt.Errorf("--from: %w", err)
+		return nil, fmt.Errorf("--targets: %w", err)
+	}
+	lines, err := source.ParseList(f.Targets, string(content))
+	if err != nil {
+		return nil, cli.Usage(exampleLine, err)
+	}
+	for _, line := range lines {
+		one, err := asTarget(line)
+		if err != nil {
+			return nil, cli.Usage(exampleLine, fmt.Errorf("%s: %w", line.At, err))
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// imported are the requests of --from, and what of the file is no request.
+func (f *AskFlags) imported() (all []study.Target, ignored []error, err error) {
+	if f.From == "" {
+		return nil, nil, nil
+	}
+	requests, ignored, err := source.ReadFile(f.From)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--from: %w", err)
 	}
 	for _, r := range requests {
-		one := study.Target{Method: r.Method, Path: r.Path, Body: r.Body, Weight: r.Weight, Header: map[string]string{}}
+		one := study.Target{Method: r.Method, Path: r.Path, Body: r.Body, Weight: min(r.Weight, mostWeight), Header: map[string]string{}}
 		for _, h := range r.Header {
 			one.Header[h.Name] = h.Value
 		}
 		all = append(all, one)
 	}
-	return all, nil
+	return all, ignored, nil
 }
 
 // complete gives all targets the header and the body that the flags say.
@@ -128,8 +142,8 @@ func asTarget(line source.Request) (study.Target, error) {
 	switch {
 	case !strings.HasPrefix(line.Path, "/"):
 		return study.Target{}, errors.New("a path begins with /")
-	case line.Weight > 1000:
-		return study.Target{}, fmt.Errorf("weight %d: want a whole number from 1 to 1000", line.Weight)
+	case line.Weight > mostWeight:
+		return study.Target{}, fmt.Errorf("weight %d: want a whole number from 1 to %d", line.Weight, mostWeight)
 	}
 	return study.Target{Method: line.Method, Path: line.Path, Weight: line.Weight}, nil
 }
@@ -145,10 +159,52 @@ func (p *Plan) AskServices(ctx context.Context, t *cli.Terminal, builder *arm.Bu
 	return lab.Answers(ctx, lab.Options{Study: s, Builder: builder, FindProfiles: p.FindProfiles, Progress: func(e lab.Event) { progress.Draw(e.Text) }})
 }
 
+// leaveOut takes requests of --from off the targets that the control refuses, unless those
+// are all, and returns the answers to the others.
+func (p *Plan) leaveOut(answers []lab.Answer) []lab.Answer {
+	n := len(p.Targets)
+	var kept []lab.Answer
+	var targets []study.Target
+	var refused []error
+	for at, a := range answers {
+		one, control := p.Targets[at%n], answers[at%n]
+		switch isFirst := at < n; {
+		case at%n < n-p.imported || control.Status < http.StatusBadRequest:
+			kept = append(kept, a)
+			if isFirst {
+				targets = append(targets, one)
+			}
+		case isFirst:
+			refused = append(refused, fmt.Errorf("ignoring %s %s: %s answers with status %d", one.Method, one.Path, a.Arm, a.Status))
+		}
+	}
+	if len(targets) == 0 {
+		return answers
+	}
+	p.Targets, p.ignored = targets, slices.Concat(p.ignored, refused)
+	return kept
+}
+
+// ignoredText says what of the file of --from is not asked for, the first few.
+func (p *Plan) ignoredText() []string {
+	var all []string
+	for i, err := range p.ignored {
+		if i == mostIgnored {
+			return append(all, fmt.Sprintf("ignoring %d more", len(p.ignored)-i))
+		}
+		all = append(all, err.Error())
+	}
+	return all
+}
+
 // Settle takes from the services' answers what makes an answer correct, and returns what
-// to warn of: how the services differ, and redirects. It is an error if they do not do the
-// same: then there is nothing to compare.
+// to warn of: what of a file is not asked for, how the services differ, and redirects. It is
+// an error if they do not do the same: then there is nothing to compare.
 func (p *Plan) Settle(answers []lab.Answer, status int) (warnings []string, err error) {
+	if status == 0 {
+		answers = p.leaveOut(answers)
+	}
+	warnings = p.ignoredText()
 	for i := range p.Targets {
 		one := &p.Targets[i]
 		control := answers[i] // the control's come first

@@ -39,6 +39,7 @@ func TestParseService(t *testing.T) {
 		{"./api", Service{Name: "api", Pkg: "./api"}},
 		{"api", Service{Name: "api", Pkg: "api"}},
 		{"./api@main", Service{Name: "api@main", Pkg: "./api", Ref: "main"}},
+		{"./api/.@main", Service{Name: "api@main", Pkg: "./api/.", Ref: "main"}},
 		{"./gone@v1.2.0", Service{Name: "gone@v1.2.0", Pkg: "./gone", Ref: "v1.2.0"}},
 		{"GOGC=400 ./api -addr {addr}", Service{Name: "api+GOGC-400", Pkg: "./api", Env: []string{"GOGC=400"}, Args: []string{"-addr", "${TARE_ADDR}"}}},
 		{"ADDR={host}:{port} DB={dir}/x ./api", Service{Name: "api+ADDR--host-port-+DB--dir-x", Pkg: "./api", Env: []string{"ADDR=${TARE_HOST}:${TARE_PORT}", "DB=${TARE_DIR}/x"}}},
@@ -112,6 +113,7 @@ func TestExplain(t *testing.T) {
 		"OSError: [Errno 98] Address already in use":       "is the service running?",
 		"Error: listen EADDRINUSE: address already in use": "is the service running?",
 		"open api.conf: no such file or directory":         "--workdir",
+		"the arm ended: exit status 0":                     "went to the background",
 	} {
 		f, ok := errors.AsType[*cli.Failure](Explain(fmt.Errorf("%w: %s", lab.ErrArm, text)))
 		if !ok || !strings.Contains(f.Hint, want) {
@@ -120,6 +122,49 @@ func TestExplain(t *testing.T) {
 	}
 	if err := errors.New("no space left on device"); Explain(err) != err {
 		t.Errorf("%v is explained, though no service has to do with it", err)
+	}
+}
+
+// What a file has and cannot be asked for is told, and what the control refuses is left out.
+func TestRequestOfFile(t *testing.T) {
+	at := func(status int) lab.Answer { return lab.Answer{Arm: "a", Answer: answered.Answer{Status: status}} }
+	for _, tt := range []struct {
+		name     string
+		answers  []lab.Answer // to /named, /gone, /good and /later
+		status   int
+		want     string
+		warnings []string
+	}{
+		{"refused", []lab.Answer{at(200), at(404), at(200), at(200)}, 0, "/named /good /later",
+			[]string{`ignoring GET /lacks/{id}: its parameter "id" has no example`, "ignoring GET /gone: a answers with status 404"}},
+		{"all well", []lab.Answer{at(200), at(200), at(200), at(200)}, 0, "/named /gone /good /later",
+			[]string{`ignoring GET /lacks/{id}: its parameter "id" has no example`}},
+		{"the named one", []lab.Answer{at(404), at(200), at(200), at(200)}, 0, "", nil},
+		{"all of a status but one", []lab.Answer{at(404), at(404), at(200), at(404)}, 404, "", nil},
+	} {
+		file := filepath.Join(t.TempDir(), "api.yaml")
+		api := "openapi: 3.0.3\ninfo: {title: x, version: '1'}\npaths:\n"
+		for _, path := range []string{"/good", "/gone", "/later", "/lacks/{id}"} {
+			api += "  " + path + ": {get: {responses: {'200': {description: ok}}}}\n"
+		}
+		if err := os.WriteFile(file, []byte(api), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		p := &Plan{}
+		if err := p.Request(&AskFlags{Path: []string{"/named"}, From: file}); err != nil {
+			t.Fatal(err)
+		}
+		warnings, err := p.Settle(append(tt.answers, tt.answers...), tt.status) // of two arms
+		var paths []string
+		for _, one := range p.Targets {
+			paths = append(paths, one.Path)
+		}
+		if (err != nil) != (tt.want == "") {
+			t.Errorf("%s: error %v", tt.name, err)
+		}
+		if got := strings.Join(paths, " "); err == nil && (got != tt.want || strings.Join(warnings, "\n") != strings.Join(tt.warnings, "\n")) {
+			t.Errorf("%s: asks for %s and warns of %q, want %s and %q", tt.name, got, warnings, tt.want, tt.warnings)
+		}
 	}
 }
 

@@ -33,6 +33,9 @@ type Plan struct {
 	AA          bool
 
 	FindProfiles bool // AskServices finds out whether they expose net/http/pprof
+
+	imported int     // of the targets, the last ones: those of a file, which a service may refuse
+	ignored  []error // what of that file is not asked for
 }
 
 // NewPlan is a plan with the usual lengths for services that start so.
@@ -144,8 +147,8 @@ func (p *Plan) writeArm(line lineWriter, a *Service) {
 		optional(line, "    listen", p.Listen)
 	}
 	optional(line, "    ready", p.Start.Ready)
-	optional(line, "    before", p.Start.Before)
-	optional(line, "    after", p.Start.After)
+	optional(line, "    before", braces.Replace(p.Start.Before))
+	optional(line, "    after", braces.Replace(p.Start.After))
 	optional(line, "    dir", p.Start.Workdir)
 	optional(line, "    env_file", p.Start.EnvFile)
 }

@@ -57,7 +57,7 @@ func ParseService(text string) (Service, error) {
 	}
 	words, err := shell.Fields(text, os.Getenv)
 	if err != nil {
-		return a, fmt.Errorf("reading %q: %w", text, err)
+		return a, fmt.Errorf("reading %q: %w (for a shell command write sh -c '…')", text, err)
 	}
 	for len(words) > 0 && assignment.MatchString(words[0]) {
 		a.Env, words = append(a.Env, words[0]), words[1:]
@@ -77,7 +77,7 @@ func ParseService(text string) (Service, error) {
 		}
 		a.Command = append(a.Command, rest...)
 	}
-	a.Name = nameOf(program, a.Env)
+	a.Name = nameOf(strings.TrimSuffix(program, "@"+a.Ref), a.Ref, a.Env)
 	a.Env = expandBraces(a.Env)
 	return a, nil
 }
@@ -114,22 +114,26 @@ func expandBraces(args []string) []string {
 	if len(args) == 0 {
 		return nil
 	}
-	r := strings.NewReplacer("{addr}", "${TARE_ADDR}", "{host}", "${TARE_HOST}", "{port}", "${TARE_PORT}", "{dir}", "${TARE_DIR}")
 	all := make([]string, len(args))
 	for i, arg := range args {
-		all[i] = r.Replace(arg)
+		all[i] = braces.Replace(arg)
 	}
 	return all
 }
 
+var braces = strings.NewReplacer("{addr}", "${TARE_ADDR}", "{host}", "${TARE_HOST}", "{port}", "${TARE_PORT}", "{dir}", "${TARE_DIR}")
+
 var unnamed = regexp.MustCompile(`[^A-Za-z0-9._+@-]+`)
 
-// nameOf is what tables call a program: its last path element, and its settings.
-func nameOf(program string, env []string) string {
+// nameOf is what tables call a program: its last path element, its commit and its settings.
+func nameOf(program, ref string, env []string) string {
 	if abs, err := filepath.Abs(program); err == nil && looksLikePath(program) {
 		program = abs
 	}
 	name := filepath.Base(program)
+	if ref != "" {
+		name += "@" + ref
+	}
 	for _, setting := range env {
 		name += "+" + strings.Replace(setting, "=", "-", 1)
 	}
@@ -183,6 +187,8 @@ func Explain(err error) error {
 		return err
 	case strings.Contains(strings.ToLower(err.Error()), "address already in use"):
 		hint = "something listens on that port already: is the service running? Stop it, or compare it by its URL"
+	case strings.Contains(err.Error(), "ended: exit status 0"):
+		hint = "the service ended by itself or went to the background: start it in the foreground, as in nginx -g 'daemon off;'"
 	case errors.Is(err, lab.ErrArm):
 		hint = "start the service by hand; --path, --ready and --port say what to ask, when it is ready and where it listens; --workdir and --env-file say where it runs and with which settings"
 	default:

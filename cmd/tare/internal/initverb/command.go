@@ -75,7 +75,7 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	if len(c.Ask.Path) == 0 && c.Ask.Targets == "" && c.Ask.From == "" {
 		c.Ask.Path, a.guessed = routes.candidates(), true
 	}
-	if p.Targets, err = c.Ask.Requests(); err != nil {
+	if err := p.Request(&c.Ask); err != nil {
 		return err
 	}
 	answers, err := a.ask(ctx)

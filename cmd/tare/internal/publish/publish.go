@@ -196,15 +196,28 @@ func marker(subject string) string {
 	return "tare: " + strings.Trim(unnamed.ReplaceAllString(commit.ReplaceAllString(subject, ""), "-"), "-")
 }
 
-// repeating is the command line for others to repeat: without --comment and the values of
-// what looks like a secret.
+// repeating is the command line for others to repeat: without the values of what looks like
+// a secret, and without what it wrote and posted where it ran.
 func repeating(args []string) []string {
-	args = maskSecrets(slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "--comment" }))
-	if len(args) > 0 {
-		args[0] = filepath.Base(args[0])
+	var kept []string
+	for i := 0; i < len(args); i++ {
+		flag, _, hasValue := strings.Cut(args[i], "=")
+		switch {
+		case flag == "--comment":
+		case !slices.Contains(written, flag):
+			kept = append(kept, args[i])
+		case !hasValue:
+			i++
+		}
 	}
-	return args
+	if len(kept) > 0 {
+		kept[0] = filepath.Base(kept[0])
+	}
+	return maskSecrets(kept)
 }
+
+// written are flags that name files.
+var written = []string{"--markdown", "--junit", "--sarif", "--badge", "--save"}
 
 func maskSecrets(args []string) []string {
 	args = slices.Clone(args)

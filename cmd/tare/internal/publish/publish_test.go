@@ -41,13 +41,18 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// TestRepeating wants no secret in a command that everybody can read.
+// TestRepeating wants no secret in a command that everybody can read, nor places of where it
+// ran.
 func TestRepeating(t *testing.T) {
 	args := []string{"/usr/bin/tare", "ab", "./a@main", "DB_PASSWORD=hunter2 GOGC=50 ./a", "--comment", "-H", "Authorization: Bearer hunter2", "--headers", "X-Api-Key:hunter2",
-		"http://me:hunter2@127.0.0.1/", "--path", "/orders/7?token=hunter2&n=3"}
+		"http://me:hunter2@127.0.0.1/", "--path", "/orders/7?token=hunter2&n=3",
+		"--markdown", "/runner/comment.md", "--sarif=/runner/tare.sarif", "--max", "cpu_per_request<=5%"}
 	got := repeating(args)
 	if text := strings.Join(got, "\n"); strings.Contains(text, "hunter2") || !strings.Contains(text, "GOGC=50") || !strings.Contains(text, "Authorization: …") {
 		t.Errorf("got %q", got)
+	}
+	if text := strings.Join(got, " "); strings.Contains(text, "runner") || !strings.HasSuffix(text, "token=… --max cpu_per_request<=5%") {
+		t.Errorf("got %q, want no files of where it ran", got)
 	}
 	if got[0] != "tare" || slices.Contains(got, "--comment") || args[0] != "/usr/bin/tare" {
 		t.Errorf("got %q of %q", got, args)
