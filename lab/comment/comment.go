@@ -193,7 +193,9 @@ func outcome(gates []verdict.Gated) string {
 		return sentence(&failed[0])
 	case len(failed) > 1:
 		return fmt.Sprintf("Failed: %d of %s are exceeded", len(failed), all)
-	case len(open) > 0:
+	case len(open) == 1:
+		return sentence(&open[0])
+	case len(open) > 1:
 		return fmt.Sprintf("Inconclusive: %d of %s undecided", len(open), all)
 	case len(gates) == 1:
 		return "Passed: the budget holds"
