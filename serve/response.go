@@ -2,7 +2,6 @@ package serve
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -16,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tarehq/tare/serve/internal/lease"
 	"github.com/tarehq/tare/serve/internal/sys"
 )
 
@@ -58,7 +58,7 @@ func (w *response) enter() (err error) {
 	case w.hijacked:
 		err = http.ErrHijacked
 	case w.done.Load():
-		err = errOver
+		err = lease.ErrOver
 	default:
 		return nil
 	}
@@ -176,8 +176,6 @@ func (w *response) Write(p []byte) (int, error) {
 
 // WriteString is Write without a copy.
 func (w *response) WriteString(s string) (int, error) { return w.Write(sys.Bytes(s)) }
-
-var errOver = errors.New("http: response written after its handler returned")
 
 // buffer holds back the first bytes of a body, in the hope that it ends before
 // there are more and gets a Content-Length.
@@ -315,7 +313,7 @@ func (w *response) SetWriteDeadline(t time.Time) error {
 // it sees that the handler has returned, or settle sees it and takes it off.
 func (w *response) setDeadline(own *atomic.Int64, t time.Time, set func(time.Time) error) error {
 	if w.done.Load() {
-		return errOver
+		return lease.ErrOver
 	}
 	w.c.gate.Lock()
 	defer w.c.gate.Unlock()
@@ -323,7 +321,7 @@ func (w *response) setDeadline(own *atomic.Int64, t time.Time, set func(time.Tim
 	before := own.Swap(at)
 	if w.done.Load() {
 		own.CompareAndSwap(at, before)
-		return errOver
+		return lease.ErrOver
 	}
 	return set(t)
 }

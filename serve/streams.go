@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/internal/http1"
+	"github.com/tarehq/tare/serve/internal/lease"
 	"github.com/tarehq/tare/serve/internal/meter"
 	"github.com/tarehq/tare/serve/internal/sys"
 )
@@ -32,13 +33,20 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, strconv.Itoa(err.Status)+" "+http.StatusText(err.Status)+": "+err.Reason, err.Status)
 		return
 	}
-	s := &stream{ResponseWriter: w, on: on}
+	s := &stream{Writer: lease.Writer{To: w}, on: on}
 	on.add(s)
 	defer on.remove(s)
+	whole := false
+	defer func() {
+		if !whole {
+			s.Abort()
+		}
+	}()
 	if r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
 		r.Body = &streamBody{r.Body, s}
 	}
 	g.next.ServeHTTP(s, r)
+	whole = true
 	s.allowEnd()
 }
 
@@ -67,7 +75,7 @@ func (s *streams) add(one *stream) {
 }
 
 func (s *streams) remove(one *stream) {
-	one.leave()
+	one.End() // it may wait for a write, which the sweep can end until then
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if delete(s.open, one); len(s.open) == 0 {
@@ -121,7 +129,7 @@ func (s *streams) lapse(now int64) {
 		switch one.due(now) {
 		case lapseRead:
 			one.in.Renew(now)
-			go one.end((*http.ResponseController).SetReadDeadline)
+			go one.Writer.SetReadDeadline(longAgo)
 		case lapseWrite:
 			if one.reset { // a while ago, and that could not be written either
 				s.c.abort()
@@ -129,7 +137,7 @@ func (s *streams) lapse(now int64) {
 			}
 			one.reset = true
 			one.out.Renew(now)
-			go one.end((*http.ResponseController).SetWriteDeadline)
+			go one.Writer.SetWriteDeadline(longAgo)
 		}
 	}
 }
@@ -167,31 +175,13 @@ func (s *streams) waiting() bool {
 
 // stream is one request by HTTP/2, as the handler answers it.
 type stream struct {
-	http.ResponseWriter
+	lease.Writer
 	on      *streams
 	in, out meter.Meter
 	reset   bool // guarded by on.mu
 
 	ownRead  atomic.Bool // the handler has set a deadline of its own
 	ownWrite atomic.Bool
-
-	mu   sync.Mutex // guards over, and the ResponseWriter against use after it
-	over bool
-}
-
-func (s *stream) leave() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.over = true
-}
-
-// end sets a deadline that has passed.
-func (s *stream) end(set func(*http.ResponseController, time.Time) error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.over {
-		set(http.NewResponseController(s.ResponseWriter), longAgo)
-	}
 }
 
 func (s *stream) due(now int64) verdict {
@@ -226,7 +216,7 @@ func (s *stream) allowEnd() {
 	if l.rate > 0 {
 		most = max(most, endSize*time.Second/time.Duration(l.rate))
 	}
-	http.NewResponseController(s.ResponseWriter).SetWriteDeadline(time.Now().Add(most))
+	s.Writer.SetWriteDeadline(time.Now().Add(most))
 }
 
 // pieceSize is how much of an answer is written at once. What the client takes
@@ -252,7 +242,7 @@ func (s *stream) WriteString(p string) (int, error) { return s.Write(sys.Bytes(p
 func (s *stream) write(p []byte) (n int, err error) {
 	e := s.on.c.e
 	s.out.Begin(e.clock.now())
-	n, err = s.ResponseWriter.Write(p)
+	n, err = s.Writer.Write(p)
 	s.out.End(e.clock.now(), n, e.limits.window)
 	return n, err
 }
@@ -262,39 +252,20 @@ func (s *stream) Flush() { s.FlushError() }
 func (s *stream) FlushError() error {
 	e := s.on.c.e
 	s.out.Begin(e.clock.now())
-	err := http.NewResponseController(s.ResponseWriter).Flush()
+	err := s.Writer.FlushError()
 	s.out.End(e.clock.now(), 0, e.limits.window)
 	return err
 }
 
 func (s *stream) SetReadDeadline(t time.Time) error {
 	s.ownRead.Store(true)
-	return http.NewResponseController(s.ResponseWriter).SetReadDeadline(t)
+	return s.Writer.SetReadDeadline(t)
 }
 
 func (s *stream) SetWriteDeadline(t time.Time) error {
 	s.ownWrite.Store(true)
-	return http.NewResponseController(s.ResponseWriter).SetWriteDeadline(t)
+	return s.Writer.SetWriteDeadline(t)
 }
-
-// Push implements http.Pusher.
-func (s *stream) Push(target string, opts *http.PushOptions) error {
-	if p, ok := s.ResponseWriter.(http.Pusher); ok {
-		return p.Push(target, opts)
-	}
-	return http.ErrNotSupported
-}
-
-// CloseNotify tells when the client goes (http.CloseNotifier).
-func (s *stream) CloseNotify() <-chan bool {
-	if n, ok := s.ResponseWriter.(interface{ CloseNotify() <-chan bool }); ok {
-		return n.CloseNotify()
-	}
-	return make(chan bool)
-}
-
-// Unwrap is for http.ResponseController.
-func (s *stream) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // streamBody is a request's body by HTTP/2.
 type streamBody struct {
@@ -303,6 +274,9 @@ type streamBody struct {
 }
 
 func (b *streamBody) Read(p []byte) (int, error) {
+	if b.s.Over() {
+		return 0, http.ErrBodyReadAfterClose
+	}
 	e := b.s.on.c.e
 	b.s.in.Begin(e.clock.now())
 	n, err := b.ReadCloser.Read(p)
