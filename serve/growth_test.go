@@ -13,16 +13,20 @@ import (
 	"github.com/tarehq/tare/serve"
 )
 
-// TestGrowth opens more and more connections to a server in a process of its own. It tells what
+// TestConnectionGrowth opens more and more connections to a server in a process of its own. It tells what
 // the process holds while each of them waits for its handler, once all have been idle, and when
 // they have ended. A connection may take one descriptor and, while it is at work, one goroutine;
 // its memory may not grow with their number, and all goes back. TARE_GROWTH is the most
-// connections, 512 if it is not set; with more http.Server is measured beside.
-func TestGrowth(t *testing.T) {
-	most := number(t, "TARE_GROWTH", 512)
+// connections, 2,048 if it is not set; with more http.Server is measured beside.
+func TestConnectionGrowth(t *testing.T) {
+	usual := 2048
+	if raceEnabled || testing.Short() { // and memory tells nothing
+		usual = 512
+	}
+	most := number(t, "TARE_GROWTH", usual)
 	needFiles(t, most)
 	servers := []orders{{}, {Reuse: true}}
-	if most > 512 {
+	if most > usual {
 		servers = append(servers, orders{Standard: true})
 	}
 	for _, o := range servers {

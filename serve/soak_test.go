@@ -25,8 +25,8 @@ import (
 // reusing, plain and by TLS, and verifies each answer. Goroutines and heap must
 // be no more after the last quarter than after the first, nor descriptors.
 // TARE_SOAK is the number of requests, 20,000 if it is not set. TARE_SOAK_MINUTES has it go on
-// for so long instead, with TARE_SOAK_RATE requests a second, 2,000 if that is not set, and
-// tell what the process holds each minute.
+// for so long instead, with TARE_SOAK_RATE requests a second, 2,000 if that is not set, tell what
+// the process holds each minute, and at the end what of that still grows.
 func TestSoak(t *testing.T) {
 	const visitors = 32
 	total, minutes, rate := number(t, "TARE_SOAK", 20000), number(t, "TARE_SOAK_MINUTES", 0), number(t, "TARE_SOAK_RATE", 2000)
@@ -36,7 +36,7 @@ func TestSoak(t *testing.T) {
 	begin := time.Now()
 	if minutes > 0 {
 		s.pace = visitors * time.Second / time.Duration(max(rate, 1))
-		defer s.watch(begin)()
+		defer s.watch(begin, time.Duration(minutes)*time.Minute)()
 	}
 	var first, last flatness
 	for quarter := range uint64(4) {
@@ -101,41 +101,86 @@ func (s *soak) goesOn() bool {
 
 // flatness is what the process holds, visitors included.
 type flatness struct {
-	goroutines, descriptors int
-	heap, resident          uint64
+	goroutines, descriptors         int
+	heap, inUse, runtimes, resident uint64 // inUse: spans of the heap; runtimes: all that Go's runtime has not given back
 }
 
 func holds(t *testing.T) flatness {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return flatness{runtime.NumGoroutine(), descriptorsOf(t, "self"), m.HeapAlloc, uint64(statusOf(t, "self", "VmRSS:"))}
+	return flatness{runtime.NumGoroutine(), descriptorsOf(t, "self"),
+		m.HeapAlloc, m.HeapInuse, m.Sys - m.HeapReleased, uint64(statusOf(t, "self", "VmRSS:"))}
 }
 
 func (f flatness) String() string {
-	return fmt.Sprintf("%d goroutines, %d descriptors, heap %d KiB, resident %d KiB", f.goroutines, f.descriptors, f.heap>>10, f.resident>>10)
+	return fmt.Sprintf("%d goroutines, %d descriptors, heap %d KiB, in use %d KiB, of Go's runtime %d KiB, resident %d KiB",
+		f.goroutines, f.descriptors, f.heap>>10, f.inUse>>10, f.runtimes>>10, f.resident>>10)
 }
 
-// watch tells each minute what the process holds, until stop is called.
-func (s *soak) watch(begin time.Time) (stop func()) {
+// watch looks 120 times within took at what the process holds, and tells it each minute. When
+// stop is called it says what still grows.
+func (s *soak) watch(begin time.Time, took time.Duration) (stop func()) {
+	every := took / 120
 	ended, done := make(chan struct{}), make(chan struct{})
+	var kept []flatness
 	go func() {
 		defer close(done)
-		ticker := time.NewTicker(time.Minute)
+		ticker := time.NewTicker(every)
 		defer ticker.Stop()
-		for {
+		for told := begin; ; {
 			select {
 			case <-ended:
 				return
 			case <-ticker.C:
-				sum := int64(0)
-				for i := range s.done {
-					sum += s.done[i].Load()
-				}
-				s.t.Logf("after %v: %d requests, %v", time.Since(begin).Round(time.Second), sum, holds(s.t))
 			}
+			now := holds(s.t)
+			kept = append(kept, now)
+			if time.Since(told) < time.Minute {
+				continue
+			}
+			told = told.Add(time.Minute)
+			sum := int64(0)
+			for i := range s.done {
+				sum += s.done[i].Load()
+			}
+			s.t.Logf("after %v: %d requests, %v", time.Since(begin).Round(time.Second), sum, now)
 		}
 	}()
-	return func() { close(ended); <-done }
+	return func() {
+		close(ended)
+		<-done
+		s.judge(kept, every)
+	}
+}
+
+// judge says of all that was watched whether it still grows. The race detector's own memory
+// may.
+func (s *soak) judge(kept []flatness, every time.Duration) {
+	for _, of := range []struct {
+		name  string
+		most  float64 // a minute
+		value func(flatness) float64
+	}{
+		{"goroutines", 0.5, func(f flatness) float64 { return float64(f.goroutines) }},
+		{"descriptors", 0.5, func(f flatness) float64 { return float64(f.descriptors) }},
+		{"KiB of heap in use", 256, func(f flatness) float64 { return float64(f.inUse) / 1024 }},
+		{"KiB of Go's runtime", 512, func(f flatness) float64 { return float64(f.runtimes) / 1024 }},
+		{"KiB of resident memory", 512, func(f flatness) float64 { return float64(f.resident) / 1024 }},
+	} {
+		var values []float64
+		for _, f := range kept {
+			values = append(values, of.value(f))
+		}
+		perMinute, grows := trend(values, every)
+		said := "does not grow"
+		if grows {
+			said = "still grows"
+		}
+		s.t.Logf("%s: %s, %+.2f a minute", of.name, said, perMinute)
+		if grows && perMinute > of.most && !raceEnabled {
+			s.t.Errorf("%s: %.2f more each minute, want at most %.2f", of.name, perMinute, of.most)
+		}
+	}
 }
 
 // rest waits until the servers have let go of all connections.
