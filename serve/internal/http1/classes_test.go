@@ -142,10 +142,10 @@ var classes = map[string]class{
 	"connect-empty": {stricter, "malformed request line", func(d difference) bool {
 		return strings.HasPrefix(d.ours.section, "CONNECT  HTTP/1.")
 	}, http1.Lenient{}},
-	"preface-to-handler": {stricter, "HTTP/2 is not served here", func(d difference) bool {
+	"preface-to-handler": {stricter, "HTTP/2 is not served here; HTTP/1.1 and HTTP/1.0 are", func(d difference) bool {
 		return d.ours.section == "PRI * HTTP/2.0\r\n\r\n"
 	}, http1.Lenient{Preface: true}},
-	"preface": {stricter, "unsupported HTTP version", func(d difference) bool {
+	"preface": {stricter, "unsupported HTTP version; HTTP/1.1 and HTTP/1.0 are served", func(d difference) bool {
 		return strings.HasPrefix(d.ours.section, "PRI * HTTP/2.0\r\n")
 	}, http1.Lenient{}},
 	"chunk-size": {stricter, "chunk size too large", func(d difference) bool {

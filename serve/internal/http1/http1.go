@@ -94,8 +94,8 @@ var (
 	errHeadLong    = &Error{431, "request head too long"}
 	errUserInfo    = &Error{400, "user information in the request target"}
 	errProto       = &Error{400, "malformed HTTP version"}
-	errVersion     = &Error{505, "unsupported HTTP version"}
-	errPreface     = &Error{505, "HTTP/2 is not served here"}
+	errVersion     = &Error{505, "unsupported HTTP version; HTTP/1.1 and HTTP/1.0 are served"}
+	errPreface     = &Error{505, "HTTP/2 is not served here; HTTP/1.1 and HTTP/1.0 are"}
 	errConnect     = &Error{501, "CONNECT is not served"}
 
 	errLineEnd   = &Error{400, "line not ended by CRLF"}
