@@ -6,6 +6,7 @@
 //	GET  /page   64 KiB of text
 //	POST /echo   the request's body, once it has been read whole
 //	POST /count  the length of the request's body, likewise; only by Handler and fasthttp's arm
+//	GET  /long   100 KiB of text; only by those two
 //
 // Nothing is routed but by comparing the path, and nothing is encoded. Every
 // answer has a Content-Type and a Content-Length.
@@ -27,6 +28,7 @@ const (
 	PagePath  = "/page"
 	EchoPath  = "/echo"
 	CountPath = "/count"
+	LongPath  = "/long"
 )
 
 // The content types. An echo is of the type Text.
@@ -63,10 +65,16 @@ func Object() []byte {
 }
 
 // Page returns the body of GET /page: numbered lines, 65,536 bytes.
-func Page() []byte {
-	const lines, width = 1024, 64
+func Page() []byte { return lines(1024) }
+
+// Long returns the body of GET /long: numbered lines, 102,400 bytes.
+func Long() []byte { return lines(1600) }
+
+// lines returns n numbered lines of 64 bytes each.
+func lines(n int) []byte {
+	const width = 64
 	var b strings.Builder
-	for i := range lines {
+	for i := range n {
 		number := strconv.Itoa(i)
 		b.WriteString(number)
 		b.WriteString(strings.Repeat(".", width-1-len(number)))
@@ -78,8 +86,8 @@ func Page() []byte {
 // Handler answers all of it in the standard library's way. A fixed answer
 // allocates nothing, and nothing is kept of a request.
 type Handler struct {
-	plain, object, page fixed
-	buffers             sync.Pool // of *buffer, each taken while an echo is answered
+	plain, object, page, long fixed
+	buffers                   sync.Pool // of *buffer, each taken while an echo is answered
 }
 
 // buffer has room for one byte more than is echoed, to tell what is longer.
@@ -91,6 +99,7 @@ func New() *Handler {
 		plain:  newFixed(Text, Plain()),
 		object: newFixed(JSON, Object()),
 		page:   newFixed(Text, Page()),
+		long:   newFixed(Text, Long()),
 	}
 	h.buffers.New = func() any { return new(buffer) }
 	return h
@@ -111,6 +120,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.object.write(w)
 	case r.URL.Path == PagePath:
 		h.page.write(w)
+	case r.URL.Path == LongPath:
+		h.long.write(w)
 	default:
 		missing(w)
 	}

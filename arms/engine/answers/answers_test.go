@@ -23,6 +23,7 @@ func TestSizes(t *testing.T) {
 		"plain":  {answers.Plain(), 5},
 		"object": {answers.Object(), 1 << 10},
 		"page":   {answers.Page(), 64 << 10},
+		"long":   {answers.Long(), 100 << 10},
 	} {
 		if len(tt.body) != tt.want {
 			t.Errorf("%s: got %d bytes, want %d", name, len(tt.body), tt.want)
@@ -51,6 +52,7 @@ func TestHandler(t *testing.T) {
 		{"GET", "/plain", nil, 200, answers.Text, "hello"},
 		{"GET", "/json", nil, 200, answers.JSON, string(answers.Object())},
 		{"GET", "/page", nil, 200, answers.Text, string(answers.Page())},
+		{"GET", "/long", nil, 200, answers.Text, string(answers.Long())},
 		{"POST", "/echo", strings.NewReader("to be read"), 200, answers.Text, "to be read"},
 		{"POST", "/echo", iotest.OneByteReader(strings.NewReader(long)), 200, answers.Text, long},
 		{"POST", "/echo", strings.NewReader(""), 200, answers.Text, ""},

@@ -26,7 +26,7 @@ func main() {
 }
 
 func handler() fasthttp.RequestHandler {
-	plain, object, page := answers.Plain(), answers.Object(), answers.Page()
+	plain, object, page, long := answers.Plain(), answers.Object(), answers.Page(), answers.Long()
 	return func(ctx *fasthttp.RequestCtx) {
 		path := string(ctx.Path())
 		switch {
@@ -44,6 +44,8 @@ func handler() fasthttp.RequestHandler {
 			fixed(ctx, answers.JSON, object)
 		case path == answers.PagePath:
 			fixed(ctx, answers.Text, page)
+		case path == answers.LongPath:
+			fixed(ctx, answers.Text, long)
 		default:
 			notFound(ctx)
 		}
