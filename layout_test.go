@@ -62,7 +62,7 @@ var arrows = map[string][]string{
 	"lab":              {"cost/...", "lab/...", "load", "load/pace", "stats", "stats/hist", "stats/unit"},
 	"studies":          {"internal/shape", "lab/published", "lab/study"},
 	"cost":             {"cost/internal/..."},
-	"cost/bpf":         {"cost", "cost/internal/...", "internal/cgroup", "internal/task"},
+	"cost/bpf":         {"cost", "cost/internal/...", "internal/cgroup", "internal/cpus", "internal/task"},
 	"cost/bpf/probe":   {"cost", "cost/bpf", "cost/bpf/probe/site", "cost/internal/...", "internal/task", "stats", "stats/unit"},
 	"cost/diff":        {"cost", "stats"},
 	"cost/doctor":      {"cost", "cost/doctor/...", "stats/unit"},
@@ -83,7 +83,7 @@ var arrows = map[string][]string{
 	"web/links":               {"doc"},
 	"web/trend":               {"doc", "lab/report/chart", "lab/study", "lab/verdict", "stats", "stats/unit", "web/history", "web/history/change", "web/links"},
 	"web/cmd":                 {"web", "web/history"},
-	"web/history":             {"lab/record", "lab/report", "lab/trend", "lab/verdict"},
+	"web/history":             {"lab/record", "lab/report", "lab/study", "lab/trend", "lab/verdict", "studies"},
 	"web/history/change":      {"stats"},
 	"web/history/historytest": {"cost", "cost/pprof", "lab/record", "lab/study"},
 	"web/upload":              {},
@@ -158,6 +158,7 @@ var arrows = map[string][]string{
 
 	"internal/shape":    {"stats/bound", "stats/unit"},
 	"internal/cgroup":   {},
+	"internal/cpus":     {},
 	"internal/task":     {},
 	"internal/chromium": {}, // for tests
 	"internal/forward":  {}, // for tests
@@ -166,8 +167,9 @@ var arrows = map[string][]string{
 	"internal/toggle":   {"stats"},
 
 	// What tare watch is made of.
-	"cost/watch":        {"cost", "cost/bpf", "cost/bpf/probe", "cost/bpf/reply", "cost/capture", "cost/watch/pods", "internal/cgroup", "internal/task"},
+	"cost/watch":        {"cost", "cost/bpf", "cost/bpf/probe", "cost/bpf/reply", "cost/capture", "cost/watch/past", "cost/watch/pods", "internal/cgroup", "internal/task"},
 	"cost/watch/change": {"cost", "cost/diff"},
+	"cost/watch/past":   {"cost"},
 	"cost/watch/pods":   {"internal/cgroup"},
 	"cost/watch/ring":   {},
 	"cost/watch/total":  {"cost", "cost/bpf/reply", "cost/watch"},

@@ -62,9 +62,11 @@ type Share struct {
 }
 
 // NewBill charges CPU stacks and, where they are to be had, allocation stacks.
-func NewBill(cpu, allocs []Stack, w Window) *Bill {
-	rules := Learn(cpu, allocs)
-	time, bytes := Table{Rules: rules}, Table{Rules: rules}
+func NewBill(cpu, allocs []Stack, w Window) *Bill { return Learn(cpu, allocs).Bill(cpu, allocs, w) }
+
+// Bill is [NewBill] by what was learned before.
+func (o *Rules) Bill(cpu, allocs []Stack, w Window) *Bill {
+	time, bytes := Table{Rules: o}, Table{Rules: o}
 	for i := range cpu {
 		time.Add(&cpu[i])
 	}
@@ -74,7 +76,7 @@ func NewBill(cpu, allocs []Stack, w Window) *Bill {
 	by, per := w.divisor()
 	b := &Bill{
 		Seconds: w.Duration.Seconds(), Requests: w.Requests, RequestsMargin: w.Margin, Per: per,
-		rules: rules, CPU: time.Sum().Value / by, Bytes: bytes.Sum().Value / by, Objects: bytes.Sum().Count / by,
+		rules: o, CPU: time.Sum().Value / by, Bytes: bytes.Sum().Value / by, Objects: bytes.Sum().Count / by,
 	}
 	shares := time.ShareGC(&bytes)
 	time.agree(&bytes)

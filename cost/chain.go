@@ -47,8 +47,6 @@ func (o *Rules) linked(frames []Frame, i int) bool {
 	return len(o.edges) > 0 && i+1 < len(frames) && o.edges[o.edgeAt(frames, i)]
 }
 
-func (o *Rules) link(e edge) { o.edges[e] = true }
-
 // written reports whether a function may be a link of a chain that tare does not know:
 // it is neither the standard library's nor a known framework's, nor a literal that a
 // function on the stack made and handed to what calls it.
@@ -109,7 +107,7 @@ func (o *Rules) learnFrameworks(stacks []Stack) {
 		}
 		o.frameworks[f] = true
 		for e := range found.edges {
-			o.link(e)
+			o.edges[e] = true
 			o.hands[e.from] = true
 		}
 	}
@@ -166,7 +164,7 @@ func (o *Rules) learnRecursion(stacks []Stack) {
 		for _, callees := range r.lines {
 			for to := range callees {
 				if len(callees) > 1 && !r.known[to] {
-					o.link(edge{by, to})
+					o.edges[edge{by, to}] = true
 				}
 			}
 		}
@@ -227,7 +225,7 @@ func (o *Rules) learnDirect(stacks []Stack) {
 // function.
 func (o *Rules) linkDirect(run []edge) {
 	for _, e := range run {
-		o.link(e)
+		o.edges[e] = true
 		o.direct[e.from], o.direct[e.to] = true, true
 	}
 }
@@ -282,7 +280,7 @@ func (o *Rules) learnUnanswered(stacks []Stack) {
 	for _, l := range all {
 		for f, c := range l.calls {
 			if !l.passes && 2*c.weight > l.weight {
-				o.answers(f)
+				o.answering[f] = true
 				o.guessed = append(o.guessed, [2]string{c.name, l.owner.Name})
 			}
 		}
@@ -316,6 +314,3 @@ func (l *innermost) add(frames []Frame, weight float64, o *Rules) {
 	c := l.calls[o.functionOf(f)]
 	l.calls[o.functionOf(f)] = called{f.Name(), c.weight + weight}
 }
-
-// answers takes a function for a handler.
-func (o *Rules) answers(f function) { o.answering[f] = true }

@@ -107,7 +107,7 @@ func (o *Rules) learnAnswer(frames []Frame) {
 		}
 		f := frames[i]
 		if symbol.IsClosure(frames[i+1].Func) && !framework.Foreign(symbol.Package(f.Func)) && !framework.Writes(f.Func) && o.callsNext(frames, i+1) {
-			o.answers(o.functionOf(f))
+			o.answering[o.functionOf(f)] = true
 		}
 		return
 	}

@@ -5,13 +5,13 @@ package bpf
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/internal/cpus"
 )
 
 // clock is what ticks on every CPU.
@@ -19,41 +19,6 @@ type clock struct {
 	name   string
 	cycles bool // it counts cycles, not nanoseconds
 	events []int
-}
-
-// onlineCPUs returns the numbers of the CPUs in use.
-func onlineCPUs() ([]int, error) {
-	text, err := os.ReadFile("/sys/devices/system/cpu/online")
-	if err != nil {
-		return nil, err
-	}
-	return parseCPUs(strings.TrimSpace(string(text)))
-}
-
-// parseCPUs reads a list such as 0-3,8.
-func parseCPUs(list string) ([]int, error) {
-	var all []int
-	for part := range strings.SplitSeq(list, ",") {
-		from, to, ranged := strings.Cut(part, "-")
-		lo, err := strconv.Atoi(from)
-		if err != nil {
-			return nil, fmt.Errorf("CPUs %q: %w", list, err)
-		}
-		hi := lo
-		if ranged {
-			if hi, err = strconv.Atoi(to); err != nil {
-				return nil, fmt.Errorf("CPUs %q: %w", list, err)
-			}
-		}
-		const most = 1 << 16
-		if lo < 0 || hi > most {
-			return nil, fmt.Errorf("CPUs %q: out of range", list)
-		}
-		for cpu := lo; cpu <= hi; cpu++ {
-			all = append(all, cpu)
-		}
-	}
-	return all, nil
 }
 
 // allowed returns an error if the kernel allows fewer samples a second, given its
@@ -84,7 +49,7 @@ func newClock(hz, program int) (*clock, error) {
 
 // open opens the events; on an error none is left.
 func (c *clock) open(kind uint32, config uint64, hz, program int) error {
-	cpus, err := onlineCPUs()
+	online, err := cpus.Online()
 	if err != nil {
 		return err
 	}
@@ -93,7 +58,7 @@ func (c *clock) open(kind uint32, config uint64, hz, program int) error {
 		Bits: unix.PerfBitFreq | unix.PerfBitDisabled,
 	}
 	attr.Size = unix.PERF_ATTR_SIZE_VER5
-	for _, cpu := range cpus {
+	for _, cpu := range online {
 		fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
 		if err == nil {
 			c.events = append(c.events, fd)

@@ -37,11 +37,32 @@ func Settle(used, monitor time.Duration, stacks []cost.Stack) []cost.Stack {
 // Toggle stops the clock or lets it go on.
 func (s *Sampler) Toggle(on bool) error { return s.clock.run(on) }
 
+// StartAfter is Start, with something done between what may be refused and the beginning.
+func StartAfter(o Options, between func()) (*Sampler, error) {
+	s, err := prepare(o)
+	if err != nil {
+		return nil, err
+	}
+	between()
+	if err := s.begin(); err != nil {
+		return nil, errors.Join(err, s.release())
+	}
+	return s, nil
+}
+
+// Watched are the processes that the program in the kernel takes samples of.
+func (s *Sampler) Watched() (all []int, err error) {
+	var pid uint32
+	var p samplerProgram
+	at := s.objects.Watched.Iterate()
+	for at.Next(&pid, &p) {
+		all = append(all, int(pid))
+	}
+	return all, at.Err()
+}
+
 // OfKernel reports whether a number is that of a thread of the kernel.
 func OfKernel(pid int) bool { return task.OfKernel(pid) }
-
-// ParseCPUs reads a list of CPUs.
-func ParseCPUs(list string) ([]int, error) { return parseCPUs(list) }
 
 // Allowed returns an error if the kernel's setting allows fewer samples a second.
 func Allowed(hz int, setting string) error { return allowed(hz, setting) }

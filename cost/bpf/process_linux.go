@@ -194,17 +194,14 @@ func (p *process) checkAlive(closely bool) {
 	}
 	used, err := CPU(p.pid)
 	// A clock that went back is that of another process by this number.
-	if p.ended = p.ended || err != nil || used < p.last.cpu; p.ended {
-		return
-	}
-	if p.last.cpu = used; closely {
-		p.noteMonitor()
+	if p.ended = p.ended || err != nil || used < p.last.cpu; !p.ended {
+		p.last.cpu = used
 	}
 }
 
 // noteMonitor notes what the system monitor of a Go program has used so far.
 func (p *process) noteMonitor() {
-	if p.table == nil {
+	if p.table == nil || p.ended {
 		return
 	}
 	if used, err := SystemMonitor(p.pid); err == nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/internal/kallsyms"
 	"github.com/tarehq/tare/internal/cgroup"
+	"github.com/tarehq/tare/internal/cpus"
 	"github.com/tarehq/tare/internal/task"
 )
 
@@ -121,11 +122,11 @@ func (s *Sampler) load() error {
 	if err != nil {
 		return err
 	}
-	cpus, err := onlineCPUs()
+	online, err := cpus.Online()
 	if err != nil {
 		return err
 	}
-	spec.Maps[samplerMapSamples].MaxEntries = room((s.o.Hz+s.o.Switches)*len(cpus), s.o.Fetch)
+	spec.Maps[samplerMapSamples].MaxEntries = room((s.o.Hz+s.o.Switches)*len(online), s.o.Fetch)
 	if err := spec.Variables[samplerVarBetween].Set(uint64(time.Second) / uint64(s.o.Switches)); err != nil {
 		return err
 	}
@@ -218,11 +219,16 @@ func (s *Sampler) members() ([]int, error) {
 	return cgroup.Members(s.o.Cgroup)
 }
 
-// watchGroup adds members that are not watched yet.
+// watchGroup adds members that are not watched yet, and drops what Find no longer finds.
 func (s *Sampler) watchGroup() error {
 	pids, err := s.members()
 	if err != nil {
 		return err
+	}
+	for pid, p := range s.procs {
+		if s.o.Find != nil && !p.ended && !slices.Contains(pids, pid) {
+			s.note(s.drop(p))
+		}
 	}
 	for _, pid := range pids {
 		if p := s.procs[pid]; p != nil && !p.ended {
@@ -246,7 +252,9 @@ func (s *Sampler) watchGroup() error {
 // begin starts the clock and fetches from then on.
 func (s *Sampler) begin() error {
 	for _, p := range s.all {
-		p.checkAlive(true)
+		if err := s.look(p, true); err != nil {
+			return err
+		}
 		p.begun = p.last
 	}
 	s.begun = time.Now()
@@ -310,13 +318,10 @@ func (s *Sampler) refresh(closely bool) error {
 		if p.ended {
 			continue
 		}
-		if p.checkAlive(closely); !p.ended {
-			continue
-		}
-		if err := s.objects.Watched.Delete(uint32(pid)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		if err := s.look(p, closely); err != nil {
 			return err
 		}
-		if s.o.PID != 0 {
+		if p.ended && s.o.PID != 0 {
 			// The same process may have begun to run another program.
 			if err := s.watch(pid); err != nil && !errors.Is(err, ErrEnded) {
 				return err
@@ -327,6 +332,26 @@ func (s *Sampler) refresh(closely bool) error {
 		return nil
 	}
 	return s.watchGroup()
+}
+
+// look looks at a process. What Find no longer finds runs another program, if it runs.
+func (s *Sampler) look(p *process, closely bool) error {
+	if p.checkAlive(closely && s.o.Find == nil); p.ended {
+		return s.drop(p)
+	}
+	if closely {
+		p.noteMonitor()
+	}
+	return nil
+}
+
+// drop has the kernel watch a process no more that has ended.
+func (s *Sampler) drop(p *process) error {
+	p.ended = true
+	if err := s.objects.Watched.Delete(uint32(p.pid)); !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return err
+	}
+	return nil
 }
 
 // drain takes what is in the ring.
@@ -467,7 +492,8 @@ func (s *Sampler) Stop() (*Profile, error) {
 	}
 	duration := time.Since(s.begun)
 	for _, p := range s.all {
-		p.checkAlive(true) // at once: the process runs on
+		p.checkAlive(s.o.Find == nil) // at once: the process runs on
+		p.noteMonitor()
 	}
 	if stopped != nil {
 		return nil, stopped

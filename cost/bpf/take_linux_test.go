@@ -4,6 +4,7 @@ package bpf_test
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -63,6 +64,20 @@ func TestTake(t *testing.T) {
 	if got := take(); len(got) != 2 || got[first.pid].Ended || got[first.pid].CPU > 20*time.Second {
 		t.Errorf("got %d processes, want both, and of the first what is new: %s", len(got), got[first.pid].CPU)
 	}
+	find := func(found ...int) {
+		mu.Lock()
+		defer mu.Unlock()
+		pids = found
+	}
+	find(second.pid)
+	if got := take(); !got[first.pid].Ended || got[second.pid].Ended {
+		t.Error("want what is not found any more to have ended")
+	}
+	find(first.pid, second.pid)
+	take()
+	if got := take(); got[first.pid].Seen == 0 || got[first.pid].Ended || len(got) != 2 {
+		t.Errorf("got %d processes, want both, as the first was found again", len(got))
+	}
 	first.kill()
 	if got := take(); !got[first.pid].Ended || got[second.pid].Ended {
 		t.Error("want the first ended and the second not")
@@ -70,10 +85,29 @@ func TestTake(t *testing.T) {
 	if got := take(); len(got) != 1 || got[second.pid].Seen == 0 {
 		t.Errorf("got %d processes, want the second alone, seen", len(got))
 	}
+	if left, err := s.Watched(); err != nil || !slices.Equal(left, []int{second.pid}) {
+		t.Errorf("the kernel has samples taken of %v, %v, want %d alone", left, err, second.pid)
+	}
 	select {
 	case <-s.Ended():
 		t.Error("it has ended, want it to wait for what Find finds")
 	default:
+	}
+	if _, err := s.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestEndedBeforeBegin has a process end between when it was looked at and the first tick: its
+// number may be another's then.
+func TestEndedBeforeBegin(t *testing.T) {
+	exe := build(t)
+	first, second := serve(t, exe, &syscall.SysProcAttr{}), serve(t, exe, &syscall.SysProcAttr{})
+	o := bpf.Options{Hz: 99, Find: func() ([]int, error) { return []int{first.pid, second.pid}, nil }}
+	s, err := bpf.StartAfter(o, first.kill)
+	s = started(t, s, err)
+	if left, err := s.Watched(); err != nil || !slices.Equal(left, []int{second.pid}) {
+		t.Errorf("the kernel has samples taken of %v, %v, want %d alone", left, err, second.pid)
 	}
 	if _, err := s.Stop(); err != nil {
 		t.Error(err)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/internal/pclntab"
@@ -18,8 +19,12 @@ import (
 // goroutines' records, against what its runtime says, so that a toolchain that
 // changed them is noticed before they are believed of others. It is an error that
 // wraps cost.ErrNotSupported if they differ, or if nothing can be said because this
-// program was built by a version of Go that is not known.
-func Verify() error {
+// program was built by a version of Go that is not known. It is done once.
+func Verify() error { return verified() }
+
+var verified = sync.OnceValue(verify)
+
+func verify() error {
 	table, err := pclntab.Open("/proc/self/exe")
 	switch {
 	case errors.Is(err, pclntab.ErrUnsupported):

@@ -167,9 +167,11 @@ func unknown(at *profile.Location) string {
 
 // Label adds to every stack of a profile its owner and cause as labels "owner"
 // and "cause", by which any viewer of pprof's can group and filter, and writes
-// it.
-func (p *Profile) Label(w io.Writer) error {
-	rules := cost.Learn(p.Stacks)
+// it, not compressed. Rules of nil are learned from the profile itself.
+func (p *Profile) Label(w io.Writer, rules *cost.Rules) error {
+	if rules == nil {
+		rules = cost.Learn(p.Stacks)
+	}
 	before := make([]map[string][]string, len(p.raw.Sample)) // a copy of the profile would take as long as writing it
 	for k, s := range p.raw.Sample {
 		owner, cause := rules.Charge(frames(s))
@@ -179,7 +181,7 @@ func (p *Profile) Label(w io.Writer) error {
 		}
 		s.Label["owner"], s.Label["cause"] = []string{owner.Name}, []string{cause.String()}
 	}
-	err := p.raw.Write(w)
+	err := p.raw.WriteUncompressed(w)
 	for k, s := range p.raw.Sample {
 		s.Label = before[k]
 	}

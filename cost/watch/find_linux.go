@@ -27,9 +27,9 @@ import (
 // have become a service.
 const rescan = 30 * time.Second
 
-// trusted is how long a process is taken for what it was as long as its number is in use. To
-// read its files at every look took most of what watching many idle services cost.
-const trusted = 5 * time.Second
+// trusted is how long a process is taken for what it was as long as it runs the same file. To
+// read its other files at every look took most of what watching many idle services cost.
+const trusted = 30 * time.Second
 
 // instance is a process that is watched, for as long as it runs one program.
 type instance struct {
@@ -128,9 +128,10 @@ func (f *finder) find() ([]int, error) {
 		if in != nil {
 			if id, err := f.identify(pid); err == nil && id == in.id {
 				in.seen, found = now, append(found, pid)
-				continue
+			} else {
+				in.gone = true // the sampler has to miss it once: the next look finds what runs now
 			}
-			in.gone = true
+			continue
 		}
 		next, err := f.look(pid)
 		if err != nil {
@@ -144,13 +145,9 @@ func (f *finder) find() ([]int, error) {
 	return found, nil
 }
 
-// still reports whether a process was looked at lately, and its number is in use.
+// still reports whether a process was looked at lately, and runs the same file.
 func (in *instance) still(now time.Time) bool {
-	if in == nil || now.Sub(in.seen) >= trusted {
-		return false
-	}
-	_, err := task.CPU(in.pid) // one call of the kernel, and no file
-	return err == nil
+	return in != nil && now.Sub(in.seen) < trusted && in.id.Runs(in.pid)
 }
 
 // latest is the process of a number that has not gone; nil if there is none.
@@ -180,7 +177,7 @@ func (f *finder) markGone(found []int) {
 
 // numbers are those of the processes that may be watched, each once.
 func (f *finder) numbers() ([]int, error) {
-	all := slices.DeleteFunc(slices.Clone(f.pids), func(pid int) bool { return !f.latest(pid).still(time.Now()) && !f.runs(pid) })
+	all := slices.DeleteFunc(slices.Clone(f.pids), func(pid int) bool { return f.latest(pid) == nil && !f.runs(pid) })
 	for _, dir := range f.groups {
 		if members, err := cgroup.Members(dir); err == nil { // else it has gone, and may come again
 			all = append(all, members...)

@@ -1,34 +1,11 @@
 package watch
 
 import (
-	"fmt"
-	"hash/maphash"
+	"cmp"
+	"slices"
 	"testing"
 	"time"
-
-	"github.com/tarehq/tare/cost"
 )
-
-// TestPast keeps each chain once, the latest first, whatever the runtime did inside it.
-func TestPast(t *testing.T) {
-	chain := func(inner, handler string) cost.Stack {
-		return cost.Stack{Value: 1, Frames: []cost.Frame{{Func: inner}, {Func: handler}, {Func: "net/http.(*conn).serve"}, {Func: "runtime.goexit"}}}
-	}
-	p := &past{seed: maphash.MakeSeed()}
-	now := []cost.Stack{chain("runtime.mallocgc", "main.a"), chain("[kernel] tcp_sendmsg", "main.a"), chain("runtime.mapaccess1", "main.b"), {Frames: []cost.Frame{{Func: "runtime.gcBgMarkWorker"}}}}
-	if all := p.join(now); len(all) != len(now) || len(p.stacks) != 2 || p.stacks[0].Frames[0].Func != "main.a" || p.stacks[0].Value != 0 {
-		t.Errorf("of nothing: got %d stacks, and %v kept", len(all), p.stacks)
-	}
-	if all := p.join([]cost.Stack{chain("runtime.memmove", "main.b")}); len(all) != 3 || len(p.stacks) != 2 || p.stacks[0].Frames[0].Func != "main.b" {
-		t.Errorf("then: got %d stacks, and %v kept", len(all), p.stacks)
-	}
-	for k := range 2 * remembered {
-		p.join([]cost.Stack{chain("runtime.memmove", fmt.Sprint("main.", k))})
-	}
-	if n := len(p.stacks); n != remembered || p.stacks[0].Frames[0].Func != fmt.Sprint("main.", 2*remembered-1) {
-		t.Errorf("got %d kept, %v, want the latest %d", n, p.stacks[0], remembered)
-	}
-}
 
 // TestThrottle halves what watching does only for what is above the budget for long, and takes
 // that back once it is far below.
@@ -115,5 +92,45 @@ func TestDue(t *testing.T) {
 	}
 	if least := intervals / one; times[0] < least || times[0] > least+3 {
 		t.Errorf("one that answers nobody was counted in %d intervals, want %d and a few at first", times[0], least)
+	}
+}
+
+// TestBusiest has the processes that are looked at stay the same where all use about as much
+// CPU, whichever of them use most, and gives up one that uses far less than others.
+func TestBusiest(t *testing.T) {
+	const most = 16
+	var all []*instance
+	for k := range 50 {
+		all = append(all, &instance{pid: k})
+	}
+	if first, near := busiest(all, most); first != nil || near != nil {
+		t.Errorf("got %d of which nothing is known, want none", len(first))
+	}
+	chosen := map[*instance]bool{}
+	for n := range 100 {
+		for k, in := range all {
+			in.used = time.Second + time.Duration((k*7+n*13)%50)*6*time.Millisecond
+		}
+		slices.SortFunc(all, func(a, b *instance) int { return cmp.Compare(b.used, a.used) })
+		first, near := busiest(all, most)
+		for in := range chosen {
+			if !near[in] {
+				t.Fatalf("interval %d: process %d was given up", n, in.pid)
+			}
+		}
+		for _, in := range first {
+			if len(chosen) < most {
+				chosen[in] = true
+			}
+		}
+	}
+	idle := all[0]
+	idle.used = time.Second / 4
+	slices.SortFunc(all, func(a, b *instance) int { return cmp.Compare(b.used, a.used) })
+	if first, near := busiest(all, most); len(first) != most || near[idle] {
+		t.Errorf("got %d, and one that uses a quarter of what they do near: %t", len(first), near[idle])
+	}
+	if first, near := busiest(all[:3], most); len(first) != 3 || len(near) != 3 {
+		t.Errorf("of three: got %d and %d near, want all", len(first), len(near))
 	}
 }

@@ -15,7 +15,7 @@ const mostCounted = 16
 
 // spans are how many windows there are in the time for which requests are counted. They make
 // a tenth of it, however many they are; each takes the CPU of placing a probe.
-const spans = 10
+const spans = 5
 
 // counted is how many requests a process answered within some windows, and with how much
 // CPU.
@@ -94,17 +94,18 @@ func (c *counters) begin(ctx context.Context, all []*instance, d time.Duration) 
 }
 
 // busiest are those of the processes, which are in order, that use most CPU, and those that
-// are near: which are looked at does not change with every interval. As long as nothing is
-// known of their CPU, there are none if there are more.
+// are near: as long as one uses half as much as the last of these it stays, since to begin with
+// another takes far more CPU than a count. As long as nothing is known of their CPU, there are
+// none if there are more.
 func busiest(all []*instance, most int) (first []*instance, near map[*instance]bool) {
 	if len(all) > most && all[0].used == 0 {
 		return nil, nil
 	}
-	near = map[*instance]bool{}
-	for _, in := range all[:min(len(all), 2*most)] {
-		near[in] = true
+	first, near = all[:min(len(all), most)], map[*instance]bool{}
+	for k, in := range all {
+		near[in] = k < 2*most || 2*in.used >= first[most-1].used
 	}
-	return all[:min(len(all), most)], near
+	return first, near
 }
 
 // open prepares to count those of a process.

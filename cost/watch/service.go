@@ -2,16 +2,15 @@ package watch
 
 import (
 	"cmp"
-	"hash/maphash"
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/bpf/reply"
+	"github.com/tarehq/tare/cost/watch/past"
 )
 
 // groups adds processes up by the build that they run.
@@ -103,61 +102,6 @@ func Quantile(times []reply.Bucket, q float64) time.Duration {
 	return 0
 }
 
-// past is the latest chains of calls of a service, each once: what is learned from them
-// holds for the few stacks of an interval.
-type past struct {
-	stacks []cost.Stack
-	seed   maphash.Seed
-}
-
-// remembered is how many chains are learned from besides an interval's own stacks. Going
-// through them is most of what an interval costs.
-const remembered = 100
-
-// join puts the chains of the past beside an interval's stacks, as stacks that weigh
-// nothing, and keeps the interval's, the latest first.
-func (p *past) join(now []cost.Stack) []cost.Stack {
-	all := slices.Concat(now, p.stacks)
-	known := map[uint64]bool{}
-	p.stacks = nil
-	for k := range all {
-		frames := outside(all[k].Frames)
-		key := p.hash(frames)
-		if len(frames) == 0 || known[key] {
-			continue
-		}
-		if len(p.stacks) == remembered {
-			break
-		}
-		known[key] = true
-		p.stacks = append(p.stacks, cost.Stack{Frames: slices.Clone(frames)}) // the rest of the stack is let go
-	}
-	return all
-}
-
-// outside is a stack without what the runtime and the kernel do for its innermost function,
-// in which stacks of one chain differ.
-func outside(frames []cost.Frame) []cost.Frame {
-	k := slices.IndexFunc(frames, func(f cost.Frame) bool {
-		return !slices.ContainsFunc([]string{"runtime.", "internal/runtime/", "[kernel]"}, func(inner string) bool { return strings.HasPrefix(f.Func, inner) })
-	})
-	if k < 0 {
-		return nil
-	}
-	return frames[k:]
-}
-
-// hash tells chains apart by their functions.
-func (p *past) hash(frames []cost.Frame) uint64 {
-	var h maphash.Hash
-	h.SetSeed(p.seed)
-	for k := range frames {
-		h.WriteString(frames[k].Func)
-		h.WriteByte(0)
-	}
-	return h.Sum64()
-}
-
 // bills charges what was seen, service by service, and forgets services that have gone.
 func (w *Watcher) bills(all []Seen) []Service {
 	by := map[string][]Seen{}
@@ -168,18 +112,18 @@ func (w *Watcher) bills(all []Seen) []Service {
 	for name, builds := range by {
 		at := w.past[name]
 		if at == nil {
-			at = &past{seed: maphash.MakeSeed()}
+			at = past.New()
 			w.past[name] = at
 		}
 		services = append(services, newService(name, builds, at))
 	}
-	maps.DeleteFunc(w.past, func(name string, _ *past) bool { return by[name] == nil })
+	maps.DeleteFunc(w.past, func(name string, _ *past.Chains) bool { return by[name] == nil })
 	slices.SortFunc(services, func(a, b Service) int { return cmp.Or(cmp.Compare(b.CPU, a.CPU), cmp.Compare(a.Name, b.Name)) })
 	return services
 }
 
 // newService adds the builds of a service up.
-func newService(name string, builds []Seen, at *past) Service {
+func newService(name string, builds []Seen, at *past.Chains) Service {
 	slices.SortFunc(builds, func(a, b Seen) int { return cmp.Compare(a.ID, b.ID) })
 	s := Service{Name: name, Builds: builds}
 	window := cost.Window{Duration: builds[0].Window.Duration}
@@ -196,13 +140,9 @@ func newService(name string, builds []Seen, at *past) Service {
 	if !counted {
 		window.Requests, window.Margin = 0, 0
 	}
-	if len(stacks) > 0 { // else there is nothing to charge
-		stacks = at.join(stacks)
-	}
-	s.Bill = cost.NewBill(stacks, nil, window)
+	s.Bill, s.Rules = at.Bill(stacks, window), at.Rules()
 	s.Bill.Source = name
 	s.Bill.NamePackages(builds[len(builds)-1].module, builds[len(builds)-1].program)
-	s.Bill.Items = slices.DeleteFunc(s.Bill.Items, func(it cost.Item) bool { return it.Self == 0 && it.Total == 0 })
 	for _, b := range builds {
 		for _, warning := range b.Warnings {
 			s.Bill.Warnings = append(s.Bill.Warnings, warning.Error())

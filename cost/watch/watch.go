@@ -28,6 +28,7 @@ import (
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/bpf/reply"
+	"github.com/tarehq/tare/cost/watch/past"
 )
 
 // What holds unless the options say otherwise.
@@ -84,6 +85,7 @@ type Service struct {
 	Builds  []Seen // by name of the build
 	CPU     time.Duration
 	Bill    *cost.Bill
+	Rules   *cost.Rules // by which it was made
 	Answers []reply.Bucket
 }
 
@@ -117,7 +119,7 @@ type Watcher struct {
 	count   *counters
 	answers *timers
 	polls   []*poll
-	past    map[string]*past // by service
+	past    map[string]*past.Chains // by service
 
 	begun    time.Time
 	meter    meter
@@ -150,7 +152,7 @@ func Start(ctx context.Context, o Options) (*Watcher, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	w := &Watcher{o: o, find: newFinder(o), past: map[string]*past{}, throttle: throttle{budget: o.Budget}}
+	w := &Watcher{o: o, find: newFinder(o), past: map[string]*past.Chains{}, throttle: throttle{budget: o.Budget}}
 	for _, url := range o.URLs {
 		if err := w.addPoll(ctx, url); err != nil {
 			return nil, err

@@ -36,10 +36,16 @@ func TestIdentify(t *testing.T) {
 	if _, err := task.CPU(cat.Process.Pid); err != nil {
 		t.Errorf("its CPU time: %v", err)
 	}
+	if !self.Runs(os.Getpid()) || !other.Runs(cat.Process.Pid) || self.Runs(cat.Process.Pid) {
+		t.Error("want each to run its own program and not the other's")
+	}
 	in.Close()
 	cat.Wait()
 	if _, err := task.Identify(cat.Process.Pid); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("once it has ended: %v, want that its file does not exist", err)
+	}
+	if other.Runs(cat.Process.Pid) {
+		t.Error("once it has ended it runs")
 	}
 	if _, err := task.CPU(cat.Process.Pid); !errors.Is(err, task.ErrEnded) {
 		t.Errorf("its CPU time once it has ended: %v, want ErrEnded", err)

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -26,10 +27,14 @@ const CountShare = 0.1
 // span is a stretch of time of which one window is looked at.
 type span struct{ from, long, window time.Duration }
 
-// spanAt is the one that begins at a moment of so long a time; about so many are in it.
+// spanAt is the one that begins at a moment of so long a time, in which there are so many; for
+// 0 it is about thirty, and one a second at least.
 func spanAt(from, of time.Duration, spans int) span {
-	const least, most = 100 * time.Millisecond, time.Second
-	s := span{from: from, long: min(max(of/time.Duration(spans), least), most)}
+	const least, most, usual = 100 * time.Millisecond, time.Second, 30
+	s := span{from: from, long: max(of/time.Duration(cmp.Or(spans, usual)), least)}
+	if spans == 0 {
+		s.long = min(s.long, most)
+	}
 	s.window = time.Duration(CountShare * float64(s.long))
 	return s
 }

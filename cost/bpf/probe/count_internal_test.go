@@ -79,12 +79,19 @@ func TestRatioOfLittle(t *testing.T) {
 
 // TestSpans has every span's window within it, and a tenth of it.
 func TestSpans(t *testing.T) {
-	for _, tt := range []struct{ of, long time.Duration }{
-		{time.Second, 100 * time.Millisecond},
-		{15 * time.Second, 500 * time.Millisecond},
-		{time.Hour, time.Second},
+	for _, tt := range []struct {
+		of    time.Duration
+		spans int
+		long  time.Duration
+	}{
+		{time.Second, 0, 100 * time.Millisecond},
+		{15 * time.Second, 0, 500 * time.Millisecond},
+		{time.Hour, 0, time.Second},
+		{100 * time.Millisecond, 5, 100 * time.Millisecond},
+		{10 * time.Second, 5, 2 * time.Second},
+		{5 * time.Minute, 5, time.Minute},
 	} {
-		s := spanAt(3*time.Second, tt.of, 30)
+		s := spanAt(3*time.Second, tt.of, tt.spans)
 		if s.long != tt.long || s.window != tt.long/10 {
 			t.Errorf("of %s: got %+v, want %s and a tenth of it", tt.of, s, tt.long)
 		}

@@ -14,7 +14,7 @@ import (
 
 // Counter counts a process's requests. It is not safe for concurrent use.
 type Counter struct {
-	Spans int // about how many Run has; placing a probe in each takes this process CPU
+	Spans int // that Run has; 0: about thirty, and one a second. Placing a probe in each takes this process CPU
 
 	d      *device
 	begins []uint64
@@ -33,7 +33,7 @@ func (t *Target) NewCounter(p Price) (*Counter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Counter{30, d, begins, p}, nil
+	return &Counter{d: d, begins: begins, price: p}, nil
 }
 
 // Run counts for a while, a tenth of it, or until the context is done or the

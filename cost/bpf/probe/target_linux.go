@@ -32,6 +32,7 @@ type Target struct {
 	bias  uint64            // run-time address - link-time address
 	texts map[uint64][]byte // code of functions by where they begin
 	guard guard
+	file  *link.Executable // nil until a probe is placed: what is read for it does not change
 
 	sampled []cost.Stack // what is known of who handles requests
 }
@@ -79,11 +80,14 @@ func (t *Target) path() string { return fmt.Sprintf("/proc/self/fd/%d", t.exe.Fd
 
 // executable returns the program, to attach probes to. It is an error if the
 // process has ended or runs another one.
-func (t *Target) executable() (*link.Executable, error) {
+func (t *Target) executable() (_ *link.Executable, err error) {
 	if err := t.same(); err != nil {
 		return nil, err
 	}
-	return link.OpenExecutable(t.path())
+	if t.file == nil {
+		t.file, err = link.OpenExecutable(t.path())
+	}
+	return t.file, err
 }
 
 // same returns an error unless the process still is what was opened.

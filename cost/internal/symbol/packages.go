@@ -59,6 +59,9 @@ func PackageIn(fn, file string) string {
 // Rename returns the import path of a package that goes by its folder, if that is in the
 // module, of which program is the path of package main.
 func (p Packages) Rename(pkg, module, program string) string {
+	if !path.IsAbs(pkg) { // as a module's folder is
+		return pkg
+	}
 	root := p.root(module, program)
 	if rest, ok := strings.CutPrefix(pkg, root); ok && root != "" && (rest == "" || rest[0] == '/') {
 		return module + rest

@@ -28,7 +28,7 @@ type Command struct {
 	cli.Process    `group:"Service:"`
 	AllGo          bool          `group:"Service:" help:"Watch every Go program on this machine."`
 	K8s            bool          `name:"k8s" group:"Service:" help:"Watch every Go program in the pods of this node. A service goes by its namespace, workload and container."`
-	Every          time.Duration `default:"10s" help:"Length of an interval: one table, one profile for each service. Up to 16 times as long, but 5m at most, to keep to --budget."`
+	Every          time.Duration `default:"10s" help:"Length of an interval: one table, at most one profile for each service. Up to 16 times as long, but 5m at most, to keep to --budget."`
 	For            time.Duration `default:"0s" help:"How long to watch (0s: until interrupted)."`
 	Hz             int           `name:"hz" default:"19" group:"From outside:" help:"From outside: samples a second per CPU."`
 	Count          bool          `group:"From outside:" default:"true" negatable:"" help:"Count requests by a probe for a tenth of every sixth interval, to show costs per request."`
@@ -63,8 +63,8 @@ it runs. It needs Linux and root. For a single process without that, and for a U
 asks for the service's own profile, a tenth of the time.
 
 Every 10 s it prints who in each service spends what. --listen, --remote-write and
---otlp export the same as counters. --keep keeps a profile for each
-service and interval, with owners as labels. --since finds in them what became more
+--otlp export the same as counters. --keep keeps profiles of each
+service, with owners as labels. --since finds in them what became more
 expensive, when, and with which build.
 
 A service is named by OTEL_SERVICE_NAME in its environment, or else by its program's

@@ -1,11 +1,10 @@
 package watchverb
 
 import (
-	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"time"
@@ -13,8 +12,6 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/telemetry"
 	"github.com/tarehq/tare/cmd/tare/internal/watchverb/upload"
-	"github.com/tarehq/tare/cost"
-	"github.com/tarehq/tare/cost/pprof"
 	"github.com/tarehq/tare/cost/watch"
 	"github.com/tarehq/tare/cost/watch/ring"
 	"github.com/tarehq/tare/cost/watch/total"
@@ -26,12 +23,14 @@ type output struct {
 	t      *cli.Terminal
 	begun  time.Time
 	totals total.Totals
+	held   map[watch.Build]*held
 	kept   map[string]string // by service: its latest profile, below the ring's folder
 	failed map[string]int    // by what did not work: how often
 	said   map[string]bool   // warnings
 
-	ring   *ring.Ring // nil: none
-	root   *os.Root   // its folder
+	ring   *ring.Ring   // nil: none
+	root   *os.Root     // its folder
+	zip    *gzip.Writer // of profiles, one after the other: each takes a megabyte
 	upload *upload.Server
 	export *telemetry.Exporter
 }
@@ -39,7 +38,7 @@ type output struct {
 // open begins to offer what will be seen.
 func (c *Command) open(ctx context.Context, t *cli.Terminal) (*output, error) {
 	o := &output{c: c, t: t, begun: time.Now(), totals: total.Totals{Owners: c.MaxOwners},
-		kept: map[string]string{}, failed: map[string]int{}, said: map[string]bool{}}
+		held: map[watch.Build]*held{}, kept: map[string]string{}, failed: map[string]int{}, said: map[string]bool{}}
 	if err := o.openAll(ctx); err != nil {
 		return nil, errors.Join(err, o.close())
 	}
@@ -80,11 +79,7 @@ func (o *output) openAll(ctx context.Context) (err error) {
 // show takes an interval.
 func (o *output) show(i *watch.Interval) error {
 	o.totals.Add(i)
-	for k := range i.Services {
-		for n := range i.Services[k].Builds {
-			o.keep(i, &i.Services[k].Builds[n], kindsOf(i.Services[k].Bill))
-		}
-	}
+	o.keep(i)
 	if o.upload != nil {
 		if n, why := o.upload.Lost(); n > 0 {
 			o.fail("upload", n, why)
@@ -96,7 +91,9 @@ func (o *output) show(i *watch.Interval) error {
 	if lost, why := o.export.Unwritten(); why != nil {
 		o.fail("write", lost, why)
 	}
-	o.export.Note(o.figures(i))
+	if o.export != nil {
+		o.export.Note(o.figures(i))
+	}
 	for _, w := range i.Warnings {
 		o.warn(w.Error())
 	}
@@ -106,46 +103,6 @@ func (o *output) show(i *watch.Interval) error {
 		}
 	}
 	return o.c.print(o.t, i)
-}
-
-// keep keeps a build's profile, and sends it.
-func (o *output) keep(i *watch.Interval, s *watch.Seen, kinds map[string]string) {
-	if o.ring == nil && o.upload == nil || len(s.Stacks) == 0 {
-		return
-	}
-	p := pprof.New(pprof.CPU, s.Window.Duration, s.Stacks)
-	p.SetOrigin(i.Begun, s.ID)
-	p.SetRequests(s.Window.Requests, s.Window.Margin)
-	var b bytes.Buffer
-	if err := p.Label(&b); err != nil {
-		o.fail("profile", 1, err)
-		return
-	}
-	if o.upload != nil {
-		o.upload.Send(&upload.Profile{Service: s.Service, Build: s.ID, Revision: s.Revision, Begun: i.Begun, Duration: s.Window.Duration,
-			PProf: b.Bytes(), Stacks: s.Stacks, Kinds: kinds})
-	}
-	if o.ring == nil {
-		return
-	}
-	path, err := o.ring.Put(ring.Entry{Service: s.Service, Build: s.ID, Begun: i.Begun, Duration: i.Duration}, func(w io.Writer) error {
-		_, err := b.WriteTo(w)
-		return err
-	})
-	if err != nil {
-		o.fail("keep", 1, err)
-		return
-	}
-	o.kept[s.Service] = path
-}
-
-// kindsOf are the kinds of owners, by their names.
-func kindsOf(b *cost.Bill) map[string]string {
-	kinds := map[string]string{}
-	for k := range b.Items {
-		kinds[b.Items[k].Owner] = b.Items[k].Kind
-	}
-	return kinds
 }
 
 // fail counts what did not work. Watching goes on.
@@ -170,6 +127,7 @@ func (o *output) warn(text string) {
 // close sends what is left.
 func (o *output) close() error {
 	var errs []error
+	o.release(func(*held) bool { return true })
 	if o.upload != nil {
 		errs = append(errs, o.upload.Close())
 	}

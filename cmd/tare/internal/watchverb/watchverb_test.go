@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,6 +28,7 @@ import (
 	"github.com/tarehq/tare/cost/bpf/reply"
 	"github.com/tarehq/tare/cost/pprof"
 	"github.com/tarehq/tare/cost/watch"
+	"github.com/tarehq/tare/cost/watch/ring"
 )
 
 // frames are a stack in a middleware or a handler.
@@ -212,6 +215,82 @@ func TestRules(t *testing.T) {
 	promtool(t, "", "test", "rules", "testdata/rules.yml")
 }
 
+// TestDashboard reads the dashboard as Grafana does: each panel has a number and a place of its
+// own, and asks what Prometheus can read, by metrics and labels that there are.
+func TestDashboard(t *testing.T) {
+	text, err := monitoring.ReadFile("grafana.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type place struct{ X, Y, W, H int }
+	var d struct {
+		Title, UID    string
+		SchemaVersion int
+		Templating    struct{ List []struct{ Name string } }
+		Panels        []struct {
+			ID      int
+			Title   string
+			GridPos place
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(text, &d); err != nil || d.UID == "" || d.SchemaVersion < 30 || len(d.Templating.List) != 2 || len(d.Panels) < 8 {
+		t.Fatalf("got %+v, %v, want a dashboard of eight panels and two variables", d, err)
+	}
+	o, _ := verb(t, &Command{Listen: "127.0.0.1:0", Quiet: true})
+	defer o.close()
+	if err := o.show(interval(time.Now(), "x", 12_000)); err != nil {
+		t.Fatal(err)
+	}
+	has := scrape(t, o.export.URL(), "")
+	type rule struct {
+		Record string `json:"record"`
+		Expr   string `json:"expr"`
+	}
+	var rules []rule
+	ids, taken := map[int]bool{}, map[[2]int]string{}
+	for _, p := range d.Panels {
+		if ids[p.ID] || len(p.Targets) == 0 {
+			t.Errorf("%s: number %d is another's too, or it asks nothing", p.Title, p.ID)
+		}
+		ids[p.ID] = true
+		for x := range p.GridPos.W {
+			for y := range p.GridPos.H {
+				at := [2]int{p.GridPos.X + x, p.GridPos.Y + y}
+				if other := taken[at]; other != "" || at[0] >= 24 {
+					t.Fatalf("%s lies on %q, or beside the page", p.Title, other)
+				}
+				taken[at] = p.Title
+			}
+		}
+		for _, q := range p.Targets {
+			expr := strings.NewReplacer("$service", ".*", "$__rate_interval", "5m").Replace(q.Expr)
+			rules = append(rules, rule{fmt.Sprintf("panel:%d:%d", p.ID, len(rules)), expr})
+			for _, metric := range regexp.MustCompile(`\btare_[a-z_]+\b`).FindAllString(expr, -1) {
+				if !strings.Contains(has, "\n"+metric+"{") && !strings.Contains(has, "\n"+metric+" ") {
+					t.Errorf("%s asks for %s, which there is not", p.Title, metric)
+				}
+			}
+			for _, by := range regexp.MustCompile(`\b(?:by|on|group_left) \(([a-z, ]*)\)`).FindAllStringSubmatch(expr, -1) {
+				for _, label := range strings.FieldsFunc(by[1], func(r rune) bool { return r == ',' || r == ' ' }) {
+					if label != "instance" && !strings.Contains(has, label+`="`) {
+						t.Errorf("%s asks by %s, which no metric has", p.Title, label)
+					}
+				}
+			}
+		}
+	}
+	file := filepath.Join(t.TempDir(), "panels.yml") // JSON is YAML
+	content, err := json.Marshal(map[string]any{"groups": []any{map[string]any{"name": "panels", "rules": rules}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, "", "check", "rules", file)
+}
+
 // TestSince keeps what is seen and finds in it what a new build made dearer.
 func TestSince(t *testing.T) {
 	dir := t.TempDir()
@@ -243,6 +322,63 @@ func TestSince(t *testing.T) {
 		if err := c.Run(t.Context(), &cli.Terminal{Out: io.Discard}); err == nil {
 			t.Errorf("%v: no error", c.What)
 		}
+	}
+}
+
+// TestJoined joins the few samples of a service's intervals to profiles of a minute. Where
+// requests begin or cease to be counted another begins, and what is left is kept once the
+// service has gone, or tare ends.
+func TestJoined(t *testing.T) {
+	dir := t.TempDir()
+	o, _ := verb(t, &Command{Keep: dir, KeepBytes: 1 << 20, Quiet: true})
+	begun := time.Now().Truncate(time.Second)
+	for k := range 12 {
+		i := interval(begun.Add(time.Duration(k)*10*time.Second), "x", 12_000)
+		s := &i.Services[0].Builds[0]
+		for n := range s.Stacks {
+			s.Stacks[n].Count = 1
+		}
+		switch {
+		case k == 10:
+			i.Services = nil
+		case k >= 8:
+			s.Window.Requests, s.Window.Margin = 0, 0
+		}
+		if err := o.show(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := o.close(); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := ring.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type kept struct {
+		at, long time.Duration
+		requests float64
+		samples  float64
+	}
+	var got []kept
+	for _, e := range entries {
+		p, err := readProfile(e.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := kept{at: e.Begun.Sub(begun), long: e.Duration}
+		one.requests, _ = p.Requests()
+		for _, s := range p.Stacks {
+			one.samples += s.Count
+		}
+		if p.Duration != e.Duration || !p.Begun().Equal(e.Begun) {
+			t.Errorf("the profile at %s is of %s at %s", one.at, p.Duration, p.Begun())
+		}
+		got = append(got, one)
+	}
+	want := []kept{{0, time.Minute, 300_000, 12}, {time.Minute, 20 * time.Second, 100_000, 4}, {80 * time.Second, 20 * time.Second, 0, 4}, {110 * time.Second, 10 * time.Second, 0, 2}}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

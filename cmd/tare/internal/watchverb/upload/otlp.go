@@ -154,13 +154,12 @@ func (p *Profile) otlp() ([]byte, error) {
 	one.Time, one.Duration = p.Begun.UnixNano(), int64(p.Duration)
 	one.Type = valueType{d.Strings.index("cpu"), d.Strings.index("nanoseconds")}
 	one.Samples = []sample{}
-	rules := cost.Learn(p.Stacks)
 	for k := range p.Stacks {
 		s := &p.Stacks[k]
 		if s.Value < 1 {
 			continue
 		}
-		owner, cause := rules.Charge(s.Frames)
+		owner, cause := p.Rules.Charge(s.Frames)
 		one.Samples = append(one.Samples, sample{
 			Stack: d.stack(s.Frames), Values: [1]string{fmt.Sprintf("%.0f", s.Value)},
 			Attributes: []int32{

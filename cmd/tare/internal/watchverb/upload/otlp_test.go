@@ -114,7 +114,7 @@ func TestOTLP(t *testing.T) {
 	serve := []cost.Frame{{Func: "net/http.serverHandler.ServeHTTP"}, {Func: "net/http.(*conn).serve"}, {Func: "runtime.goexit"}}
 	begun := time.Unix(1_700_000_000, 5)
 	p := &upload.Profile{
-		Service: "shop", Build: "x", Begun: begun, Duration: 10 * time.Second, Kinds: map[string]string{"mw.(*Auth).ServeHTTP": "middleware"},
+		Service: "shop", Build: "x", Begun: begun, Duration: 10 * time.Second, Kinds: map[string]string{"mw.(*Auth).ServeHTTP": "middleware"}, Rules: new(cost.Rules),
 		Stacks: []cost.Stack{
 			{Frames: append([]cost.Frame{auth}, serve...), Count: 2, Value: 1500},
 			{Frames: append([]cost.Frame{{Func: "main.burn", Line: 7}, auth}, serve...), Count: 1, Value: 500},

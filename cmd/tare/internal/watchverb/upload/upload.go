@@ -43,6 +43,7 @@ type Profile struct {
 
 	PProf  []byte // in pprof's form and compressed, with owners as labels
 	Stacks []cost.Stack
+	Rules  *cost.Rules       // by which they are charged
 	Kinds  map[string]string // of owners by their names, where a single stack does not show them
 }
 
