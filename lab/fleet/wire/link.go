@@ -20,7 +20,7 @@ import (
 // What keeps a lost peer from being waited for.
 const (
 	Silence = 1750 * time.Millisecond // without a byte: the peer is lost
-	Beat    = 700 * time.Millisecond  // without a frame sent: a sign of life is due
+	Beat    = 1050 * time.Millisecond // without a frame sent: a sign of life is due; an agent at work sends a part a second
 )
 
 // MostFrame bounds a frame that a coordinator takes, in bytes.
@@ -60,24 +60,28 @@ func NewLink(conn net.Conn, most int) *Link {
 
 // KeepAlive sends signs of life, while they are due, until the link is closed.
 func (l *Link) KeepAlive() {
-	t := time.NewTicker(Beat)
+	t := time.NewTimer(Beat)
 	defer t.Stop()
 	for {
 		select {
 		case <-l.closed:
 			return
-		case now := <-t.C:
-			if l.Living.Load() && l.quietSince(now.Add(-Beat/2)) && l.sendFrame(nil, nil) != nil {
+		case <-t.C:
+		}
+		left := time.Until(l.lastSent().Add(Beat))
+		if left <= 0 {
+			if left = Beat; l.Living.Load() && l.sendFrame(nil, nil) != nil {
 				return
 			}
 		}
+		t.Reset(left)
 	}
 }
 
-func (l *Link) quietSince(t time.Time) bool {
+func (l *Link) lastSent() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.sent.Before(t)
+	return l.sent
 }
 
 func (l *Link) Close() {
