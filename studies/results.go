@@ -1,9 +1,11 @@
 package studies
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/tarehq/tare/lab/study"
@@ -46,6 +48,39 @@ type Outcome struct {
 	Interval string `json:"interval,omitzero"` // of Measured
 
 	Rule study.Check `json:"rule,omitzero"` // what was held against what, without words
+}
+
+// Rules are what decides on each claim that one of the studies tests: the checks of its
+// headline, as RuleOf has them.
+func Rules(all []*study.Study) map[string][]study.Check {
+	by := map[string][]study.Check{}
+	for _, s := range all {
+		for i := range s.Claims {
+			for _, check := range s.Claims[i].Headline() {
+				by[s.Claims[i].ID] = append(by[s.Claims[i].ID], RuleOf(check, cmp.Or(check.Against, s.Control)))
+			}
+		}
+	}
+	return by
+}
+
+// RuleOf is what a check holds against what, without its words.
+func RuleOf(k study.Check, against string) study.Check {
+	k.Says, k.Absolute, k.Against = "", "", against
+	return k
+}
+
+// RuledBy reports whether the result was decided by these rules.
+func (r *Result) RuledBy(today []study.Check) bool {
+	if len(today) != r.Deciding || len(today) > len(r.Checks) {
+		return false
+	}
+	for i, rule := range today {
+		if !reflect.DeepEqual(rule, r.Checks[i].Rule) {
+			return false
+		}
+	}
+	return true
 }
 
 // Results returns what runs on the authors' machine found, by claim.

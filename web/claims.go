@@ -6,6 +6,8 @@ import (
 
 	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/published"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/stats/unit"
 	"github.com/tarehq/tare/studies"
 	"github.com/tarehq/tare/web/history"
 	"github.com/tarehq/tare/web/links"
@@ -15,6 +17,7 @@ import (
 // found.
 type claimList struct {
 	claims  []published.Claim
+	rules   map[string][]study.Check
 	results map[string]studies.Result
 }
 
@@ -22,6 +25,11 @@ func readClaims() (p claimList, err error) {
 	if p.claims, err = studies.Claims(); err != nil {
 		return p, err
 	}
+	tested, err := studies.All()
+	if err != nil {
+		return p, err
+	}
+	p.rules = studies.Rules(tested)
 	p.results, err = studies.Results()
 	return p, err
 }
@@ -32,7 +40,7 @@ func (s *Site) listClaims(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	judged, err := s.o.Index.Claims(r.Context())
+	judged, err := s.o.Index.Claims(r.Context(), p.rules)
 	if err != nil {
 		return err
 	}
@@ -68,6 +76,9 @@ func claimRow(c published.Claim, here history.Judged, kept studies.Result) doc.R
 	verdict := verdictCell(here.Verdict)
 	if here.Sentence != "" {
 		verdict.Notes = []string{here.Sentence}
+	}
+	if here.Others > 0 {
+		verdict.Notes = append(verdict.Notes, "not counted: "+unit.Plural(here.Others, "run")+" by a rule that the study no longer has")
 	}
 	state := kept.State
 	if state == "" {

@@ -39,7 +39,7 @@ type Index struct {
 }
 
 // version is that of the tables. Tables of another version are made anew.
-const version = "1"
+const version = "2"
 
 // tables are the statements that make them, in the words that both databases know.
 var tables = []string{
@@ -56,7 +56,7 @@ var tables = []string{
 		run TEXT NOT NULL, workload TEXT NOT NULL, metric TEXT NOT NULL, floor DOUBLE PRECISION NOT NULL, points TEXT NOT NULL,
 		PRIMARY KEY (run, workload, metric))`,
 	`CREATE TABLE IF NOT EXISTS tare_claims (
-		run TEXT NOT NULL, claim TEXT NOT NULL, verdict TEXT NOT NULL, sentence TEXT NOT NULL, PRIMARY KEY (run, claim))`,
+		run TEXT NOT NULL, claim TEXT NOT NULL, verdict TEXT NOT NULL, sentence TEXT NOT NULL, rule TEXT NOT NULL, PRIMARY KEY (run, claim))`,
 }
 
 // Open opens the index of the runs in a folder. source is a URL that begins with

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/studies"
 	"github.com/tarehq/tare/web/history"
 	"github.com/tarehq/tare/web/history/historytest"
 )
@@ -224,4 +226,36 @@ func text(t *testing.T, content string) string {
 	path := filepath.Join(t.TempDir(), "text")
 	put(t, path, strings.Repeat(content+"\n", 100))
 	return path
+}
+
+// TestClaims counts the runs that judged a claim by the rule that it has today, in whatever words,
+// and says how many did so by another.
+func TestClaims(t *testing.T) {
+	claims := func(direction, says string) []study.Claim {
+		return []study.Claim{{ID: "P0.cpu", Checks: []study.Check{{
+			Kind: study.Effect, Says: says, Metric: "cpu_per_request", Workload: "load", Arm: "api", Direction: direction,
+		}}}}
+	}
+	root := t.TempDir()
+	historytest.Write(t, root, historytest.Run{Day: 1, Claims: claims("more", "more CPU")})
+	second := historytest.Write(t, root, historytest.Run{Day: 2, Claims: claims("more", "it takes more")})
+	third := historytest.Write(t, root, historytest.Run{Day: 3, Claims: claims("less", "less CPU")})
+	x := open(t, root)
+	fill(t, x)
+	for _, tt := range []struct {
+		today map[string][]study.Check
+		run   string
+		runs  int
+		other int
+	}{
+		{studies.Rules([]*study.Study{{Control: "base", Claims: claims("more", "")}}), second, 2, 1},
+		{studies.Rules([]*study.Study{{Control: "base", Claims: claims("less", "")}}), third, 1, 2},
+		{studies.Rules([]*study.Study{{Control: "api", Claims: claims("less", "")}}), "", 0, 3},
+		{nil, third, 3, 0},
+	} {
+		all, err := x.Claims(t.Context(), tt.today)
+		if got := all["P0.cpu"]; err != nil || got.Run != tt.run || got.Runs != tt.runs || got.Others != tt.other || history.Settled(got.Verdict) != (tt.run != "") {
+			t.Errorf("by %+v: got %+v, %v; want run %q of %d, and %d by another rule", tt.today, got, err, tt.run, tt.runs, tt.other)
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 )
 
@@ -352,6 +353,7 @@ type Judged struct {
 	Run      string // the newest that settled it, else the newest
 	Started  time.Time
 	Runs     int // that judged it
+	Others   int // that judged it by another rule, and do not count
 }
 
 // Settled reports whether a verdict decides a claim.
@@ -363,9 +365,18 @@ func Settled(verdictOfClaim string) bool {
 const mostJudged = 20_000
 
 // Claims returns what the runs found, by claim. A quick form's word that a claim is not
-// comparable says only that the form leaves that out, and is none.
-func (x *Index) Claims(ctx context.Context) (map[string]Judged, error) {
-	rows, err := x.db.QueryContext(ctx, `SELECT c.claim, c.verdict, c.sentence, r.name, r.started, r.quick FROM tare_claims AS c
+// comparable says only that the form leaves that out, and is none. Of a claim that has rules
+// today (studies.Rules) only runs count that judged it by these.
+func (x *Index) Claims(ctx context.Context, today map[string][]study.Check) (map[string]Judged, error) {
+	rules := map[string]string{}
+	for id, checks := range today {
+		text, err := json.Marshal(checks)
+		if err != nil {
+			return nil, fmt.Errorf("reading the rule of %s: %w", id, err)
+		}
+		rules[id] = clean(string(text))
+	}
+	rows, err := x.db.QueryContext(ctx, `SELECT c.claim, c.verdict, c.sentence, c.rule, r.name, r.started, r.quick FROM tare_claims AS c
 		JOIN tare_runs AS r ON r.name = c.run WHERE r.reason = '' ORDER BY r.started DESC, r.name DESC LIMIT $1`, mostJudged)
 	if err != nil {
 		return nil, fmt.Errorf("listing claims: %w", err)
@@ -373,22 +384,26 @@ func (x *Index) Claims(ctx context.Context) (map[string]Judged, error) {
 	defer rows.Close()
 	all := map[string]Judged{}
 	for rows.Next() {
-		var id string
+		var id, rule string
 		var j Judged
 		var started, quick int64
-		if err := rows.Scan(&id, &j.Verdict, &j.Sentence, &j.Run, &started, &quick); err != nil {
+		if err := rows.Scan(&id, &j.Verdict, &j.Sentence, &rule, &j.Run, &started, &quick); err != nil {
 			return nil, fmt.Errorf("listing claims: %w", err)
 		}
 		if quick != 0 && j.Verdict == string(verdict.NotComparable) {
 			continue
 		}
 		j.Started = time.Unix(0, started).UTC()
-		old, known := all[id]
-		n := old.Runs + 1
-		if !known || !Settled(old.Verdict) && Settled(j.Verdict) {
+		old := all[id]
+		j.Runs, j.Others = old.Runs+1, old.Others
+		switch now, has := rules[id]; {
+		case has && now != rule:
+			old.Others++
+		case old.Runs == 0 || !Settled(old.Verdict) && Settled(j.Verdict):
 			old = j
+		default:
+			old.Runs++
 		}
-		old.Runs = n
 		all[id] = old
 	}
 	return all, rows.Err()

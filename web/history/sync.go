@@ -18,8 +18,10 @@ import (
 
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/trend"
 	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/studies"
 )
 
 // Changes are what Sync found.
@@ -331,13 +333,28 @@ func keepFindings(ctx context.Context, tx *sql.Tx, name string, a *verdict.Analy
 			return err
 		}
 	}
-	for _, c := range a.Claims {
-		if _, err := tx.ExecContext(ctx, `INSERT INTO tare_claims (run, claim, verdict, sentence) VALUES ($1, $2, $3, $4) ON CONFLICT (run, claim) DO NOTHING`,
-			name, clean(c.ID), clean(string(c.Verdict)), clean(c.Sentence)); err != nil {
+	for i := range a.Claims {
+		c := &a.Claims[i]
+		rule, err := ruleOf(c)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `INSERT INTO tare_claims (run, claim, verdict, sentence, rule) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (run, claim) DO NOTHING`,
+			name, clean(c.ID), clean(string(c.Verdict)), clean(c.Sentence), clean(rule)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ruleOf is the rule that decided on a claim, as text.
+func ruleOf(c *verdict.Claim) (string, error) {
+	var checks []study.Check
+	for i := range c.Checks[:min(c.Deciding, len(c.Checks))] {
+		checks = append(checks, studies.RuleOf(c.Checks[i].Check, c.Checks[i].Against))
+	}
+	text, err := json.Marshal(checks)
+	return string(text), err
 }
 
 func number(b bool) int {

@@ -34,6 +34,7 @@ type Run struct {
 	Floor   float64  // calibrated noise floor of its primary metric, relative; 0 = not known
 	Unended bool     // it goes on
 	Quick   bool
+	Claims  []study.Claim // of its study
 
 	Profiled float64 // how much the first arm's middleware takes, in ns a request; 0 = nothing was profiled
 }
@@ -44,7 +45,7 @@ func Write(t testing.TB, root string, r Run) (name string) {
 	t.Helper()
 	began := time.Date(2026, 1, max(r.Day, 1), 15, 0, 0, 0, time.UTC)
 	s := study.Study{Name: cmp.Or(r.Study, "release"), Title: r.Title, Control: "base", Threshold: 0.01, Arms: []study.Arm{{Name: "base"}},
-		Workloads: []study.Workload{{Name: "load", Schedule: "closed"}}, Primary: study.Primary{Metric: "cpu_per_request", Workload: "load"}}
+		Workloads: []study.Workload{{Name: "load", Schedule: "closed"}}, Primary: study.Primary{Metric: "cpu_per_request", Workload: "load"}, Claims: r.Claims}
 	if r.Arms = slices.Clone(r.Arms); len(r.Arms) == 0 {
 		r.Arms = []string{"api"}
 	}

@@ -2,11 +2,9 @@
 package claims
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -294,10 +292,11 @@ func (c *Cmd) judged(t *cli.Terminal) (map[string]studies.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	today, err := rules()
+	tested, err := builtIn()
 	if err != nil {
 		return nil, err
 	}
+	today := studies.Rules(tested)
 	judged := map[string]studies.Result{}
 	consider := func(id string, r studies.Result) {
 		old, ok := judged[id]
@@ -323,7 +322,7 @@ func (c *Cmd) judged(t *cli.Terminal) (map[string]studies.Result, error) {
 			k := &a.Claims[i]
 			switch result := newResult(a, k); {
 			case k.Verdict == verdict.NotComparable && !whole(&a.Manifest):
-			case len(today[k.ID]) > 0 && !ruledBy(today[k.ID], &result):
+			case len(today[k.ID]) > 0 && !result.RuledBy(today[k.ID]):
 				fmt.Fprintf(t.Err, "excluded: what run %s found of %s: it was judged by another rule than the study has now\n", doc.Printable(a.Manifest.ID), k.ID)
 			default:
 				consider(k.ID, result)
@@ -335,7 +334,7 @@ func (c *Cmd) judged(t *cli.Terminal) (map[string]studies.Result, error) {
 		return nil, err
 	}
 	for id, r := range kept {
-		if ruledBy(today[id], &r) {
+		if r.RuledBy(today[id]) {
 			consider(id, r)
 		}
 	}
@@ -344,42 +343,6 @@ func (c *Cmd) judged(t *cli.Terminal) (map[string]studies.Result, error) {
 
 // builtIn are the studies that come with tare, read once, as that takes long.
 var builtIn = sync.OnceValues(studies.All)
-
-// rules are what decides on each claim now, of those that a built-in study tests.
-func rules() (map[string][]study.Check, error) {
-	all, err := builtIn()
-	if err != nil {
-		return nil, err
-	}
-	by := map[string][]study.Check{}
-	for _, s := range all {
-		for i := range s.Claims {
-			for _, check := range s.Claims[i].Headline() {
-				by[s.Claims[i].ID] = append(by[s.Claims[i].ID], ruleOf(check, cmp.Or(check.Against, s.Control)))
-			}
-		}
-	}
-	return by, nil
-}
-
-// ruleOf is what a check holds against what, without its words.
-func ruleOf(k study.Check, against string) study.Check {
-	k.Says, k.Absolute, k.Against = "", "", against
-	return k
-}
-
-// ruledBy reports whether a result was decided by these rules.
-func ruledBy(today []study.Check, r *studies.Result) bool {
-	if len(today) != r.Deciding || len(today) > len(r.Checks) {
-		return false
-	}
-	for i, rule := range today {
-		if !reflect.DeepEqual(rule, r.Checks[i].Rule) {
-			return false
-		}
-	}
-	return true
-}
 
 // whole reports whether a run is of a built-in study with all its arms and workloads. A part
 // has no say on claims about what it lacks.
@@ -407,7 +370,7 @@ func newResult(a *verdict.Analysis, k *verdict.Claim) studies.Result {
 	var checks []studies.Outcome
 	for i := range k.Checks {
 		check := &k.Checks[i].Check
-		shown := studies.Outcome{Says: check.Says, Metric: check.Metric, Figure: publishedFigure(*check), Rule: ruleOf(*check, k.Checks[i].Against)}
+		shown := studies.Outcome{Says: check.Says, Metric: check.Metric, Figure: publishedFigure(*check), Rule: studies.RuleOf(*check, k.Checks[i].Against)}
 		shown.Measured, shown.Interval = measuredFigure(&k.Checks[i])
 		checks = append(checks, shown)
 	}

@@ -164,10 +164,11 @@ func TestWhatWouldDecide(t *testing.T) {
 
 // What a run found by another rule than the study has now decides nothing, and is named.
 func TestOtherRulesDecideNothing(t *testing.T) {
-	today, err := rules()
+	tested, err := builtIn()
 	if err != nil {
 		t.Fatal(err)
 	}
+	today := studies.Rules(tested)
 	s, err := studies.Named("tuning")
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +193,7 @@ func TestOtherRulesDecideNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := newResult(a, &a.Claims[0]); ruledBy(today["P5.tuning"], &r) != tc.counts {
+		if r := newResult(a, &a.Claims[0]); r.RuledBy(today["P5.tuning"]) != tc.counts {
 			t.Errorf("%s: want that it counts: %t", name, tc.counts)
 		}
 	}
@@ -207,16 +208,17 @@ func TestOtherRulesDecideNothing(t *testing.T) {
 
 // No result is kept that another rule decided than the study has now.
 func TestKeptResultsAreOfTodaysRules(t *testing.T) {
-	today, err := rules()
+	tested, err := builtIn()
 	if err != nil {
 		t.Fatal(err)
 	}
+	today := studies.Rules(tested)
 	kept, err := studies.Results()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for id, r := range kept {
-		if !ruledBy(today[id], &r) {
+		if !r.RuledBy(today[id]) {
 			t.Errorf("%s: the result of run %s was decided by another rule: `go run ./cmd/tare claims --results studies/results.json --markdown docs/claims.md` leaves it out", id, r.Run)
 		}
 	}
