@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,8 @@ type Options struct {
 	Bare   bool    // etcd and the API server alone
 	Nodes  int     // 0 to 9
 	Images []Image // that the nodes have
+
+	Beside *Cluster // another cluster with nodes, that stays; nil: this is the first that has some
 }
 
 // Cluster is a cluster that runs. Its methods are for one goroutine.
@@ -54,6 +57,7 @@ type Cluster struct {
 	Client client.Client
 
 	t       testing.TB
+	number  int    // of those with nodes, from 0 on
 	bin     string // folder of programs
 	dir     string // for state and logs
 	host    string // address that nodes reach the API server at
@@ -111,8 +115,14 @@ func Start(t testing.TB, o Options) *Cluster {
 		if os.Getenv(insideVariable) == "" {
 			t.Fatal("a test that has nodes needs testcluster.Main in its TestMain")
 		}
-		c.dir = os.Getenv(insideVariable)
-		c.host = c.setUpNetwork(o.Nodes)
+		if o.Beside != nil {
+			c.number = o.Beside.number + 1
+		}
+		c.dir = filepath.Join(os.Getenv(insideVariable), "cluster-"+strconv.Itoa(c.number))
+		if err := os.MkdirAll(c.dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		c.setUpNetwork(o.Nodes)
 	}
 	t.Cleanup(c.stop)
 	c.startStore()

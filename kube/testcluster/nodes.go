@@ -84,22 +84,27 @@ type node struct {
 	socket  string // of containerd
 }
 
-// control is the address of the test's namespace that all nodes reach.
-const control = "10.88.0.1"
+// mostNodes bounds those of a cluster: the next one's have numbers from there on.
+const mostNodes = 10
 
-// setUpNetwork connects namespaces for nodes, and returns the control plane's address.
-func (c *Cluster) setUpNetwork(nodes int) string {
+// setUpNetwork connects namespaces for nodes. All nodes reach the control plane at an address
+// of the test's namespace.
+func (c *Cluster) setUpNetwork(nodes int) {
 	c.t.Helper()
-	steps := [][]string{
-		{"mount", "--make-rprivate", "/"},
-		{"mkdir", "-p", "/var/lib/cni"},
-		{"mount", "-t", "tmpfs", "tmpfs", "/var/lib/cni"}, {"mount", "-t", "tmpfs", "tmpfs", "/var/log"}, {"mount", "-t", "tmpfs", "tmpfs", "/run"},
-		{"mkdir", "-p", "/run/netns"},
-		{"ip", "link", "set", "lo", "up"},
-		{"ip", "address", "add", control + "/32", "dev", "lo"},
-		{"sysctl", "-qw", "net.ipv4.ip_forward=1"},
+	c.host = fmt.Sprintf("10.88.0.%d", 1+c.number)
+	var steps [][]string
+	if c.number == 0 {
+		steps = [][]string{
+			{"mount", "--make-rprivate", "/"},
+			{"mkdir", "-p", "/var/lib/cni"},
+			{"mount", "-t", "tmpfs", "tmpfs", "/var/lib/cni"}, {"mount", "-t", "tmpfs", "tmpfs", "/var/log"}, {"mount", "-t", "tmpfs", "tmpfs", "/run"},
+			{"mkdir", "-p", "/run/netns"},
+			{"ip", "link", "set", "lo", "up"},
+			{"sysctl", "-qw", "net.ipv4.ip_forward=1"},
+		}
 	}
-	for i := range nodes {
+	steps = append(steps, []string{"ip", "address", "add", c.host + "/32", "dev", "lo"})
+	for i := c.number * mostNodes; i < c.number*mostNodes+nodes; i++ {
 		n := &node{
 			name: fmt.Sprintf("node-%d", i), link: fmt.Sprintf("test%d", i), address: fmt.Sprintf("10.90.%d.2", i),
 			pods: fmt.Sprintf("10.89.%d", i), socket: fmt.Sprintf("/run/containerd-%d.sock", i),
@@ -127,7 +132,6 @@ func (c *Cluster) setUpNetwork(nodes int) string {
 			c.t.Fatal(err)
 		}
 	}
-	return control
 }
 
 // inside is a command in the node's network.
@@ -159,7 +163,7 @@ func (c *Cluster) Partition(name string, apart bool) {
 // startDNS answers for names of the cluster at its address.
 func (c *Cluster) startDNS() {
 	c.t.Helper()
-	conn, err := net.ListenPacket("udp", net.JoinHostPort(control, "53"))
+	conn, err := net.ListenPacket("udp", net.JoinHostPort(c.host, "53"))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -184,7 +188,7 @@ func (c *Cluster) startNodes(images []Image) {
 	config := c.Kubeconfig("", "default")
 	for _, n := range c.nodes {
 		c.startRuntime(n, archives)
-		if err := os.WriteFile(c.path(n.name+".yaml"), []byte(n.kubelet(c.path(n.name+".pods"))), 0o600); err != nil {
+		if err := os.WriteFile(c.path(n.name+".yaml"), []byte(n.kubelet(c.path(n.name+".pods"), c.host)), 0o600); err != nil {
 			c.t.Fatal(err)
 		}
 		c.startAs(n.name+".kubelet", n.inside(filepath.Join(c.bin, "kubelet"), "--config", c.path(n.name+".yaml"), "--kubeconfig", config,
@@ -265,8 +269,8 @@ state = %q
 `, filepath.Join(dir, n.name+".containerd"), "/run/containerd-"+n.name, n.socket, pauseImage, cniPlugins, cni)
 }
 
-// kubelet is the kubelet's configuration.
-func (n *node) kubelet(pods string) string {
+// kubelet is the kubelet's configuration: where logs of pods are, and who knows names.
+func (n *node) kubelet(pods, names string) string {
 	return fmt.Sprintf(`apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}
@@ -286,5 +290,5 @@ clusterDomain: %s
 syncFrequency: 1s
 nodeStatusUpdateFrequency: 1s
 nodeLeaseDurationSeconds: 4
-`, n.socket, pods, control, domain)
+`, n.socket, pods, names, domain)
 }

@@ -37,8 +37,9 @@ const (
 // in one namespace.
 type lab struct {
 	*testcluster.Cluster
-	tare string // the program
-	dir  string // that it is started in
+	tare   string // the program
+	dir    string // that it is started in
+	images []testcluster.Image
 }
 
 func newLab(t *testing.T) *lab {
@@ -55,6 +56,7 @@ func newLab(t *testing.T) *lab {
 	files := map[string]string{"usr/bin/tare": l.tare, "usr/bin/tare-kube": filepath.Join(bin, "tare-kube"), "usr/bin/nethttp": filepath.Join(bin, "nethttp")}
 	addShell(t, files)
 	nodes.Images = []testcluster.Image{{Name: image, Program: []string{"/usr/bin/tare"}, Files: files}}
+	l.images = nodes.Images
 	l.Cluster = testcluster.Start(t, nodes)
 	role := jobs.Role(shop)
 	meta := metav1.ObjectMeta{Namespace: shop, Name: "svc", Labels: map[string]string{"app": "svc"}}
@@ -212,7 +214,7 @@ func TestPods(t *testing.T) {
 		name string
 		run  func(*testing.T, *lab)
 	}{
-		{"load", testLoad}, {"run", testRun}, {"operator", testOperator}, {"watch", testWatch}, {"no rights", testNoRights}, {"no image", testNoImage}, {"interrupted", testInterrupted},
+		{"load", testLoad}, {"flow", testFlow}, {"ab", testAB}, {"run", testRun}, {"operator", testOperator}, {"clusters", testClusters}, {"watch", testWatch}, {"no rights", testNoRights}, {"no image", testNoImage}, {"interrupted", testInterrupted},
 		{"agent evicted", testAgentEvicted}, {"coordinator killed", testCoordinatorKilled}, {"owner gone", testOwnerGone},
 		{"node partitioned", testPartition}, {"coordinator's node partitioned", testCoordinatorPartition},
 	} {
@@ -250,6 +252,40 @@ func testLoad(t *testing.T, l *lab) {
 		if !strings.Contains(s.errs.String(), "on node "+node) {
 			t.Errorf("nothing ran on %s", node)
 		}
+	}
+}
+
+// visit is one user's way to a service.
+const visit = `users: {arrive: 20/s}
+duration: 2s
+flows:
+  - name: visit
+    steps: [{name: ping, url: /ping}, {name: again, url: /ping}]
+`
+
+// testFlow loads a service with the users of a file, from one pod.
+func testFlow(t *testing.T, l *lab) {
+	if err := os.WriteFile(filepath.Join(l.dir, "visit.yaml"), []byte(visit), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := l.start(t, "dev", "flow", "visit.yaml", "--on", "k8s:"+shop, "--base", "http://svc.shop", "--json")
+	if status := s.end(t); status != 0 && status != 5 {
+		t.Fatalf("status %d, want 0", status)
+	}
+	var got struct {
+		Sessions struct{ Completed int }
+	}
+	if err := json.Unmarshal([]byte(s.out.String()), &got); err != nil || got.Sessions.Completed != 40 {
+		t.Errorf("got %+v, %v; want 40 sessions completed in\n%s", got, err, &s.out)
+	}
+}
+
+// testAB compares two services by the loads of two pods. Both are the same one, so that little
+// is decided.
+func testAB(t *testing.T, l *lab) {
+	s := l.start(t, "dev", "ab", "--on", "k8s:"+shop, "--budget", "2s", "--rate", "0", "--connections", "4", "--no-why", "--path", "/ping", "http://svc.shop", "http://svc.shop.svc.cluster.local")
+	if status := s.end(t); status != 0 && status != 4 || !strings.Contains(s.out.String(), "Verdict") {
+		t.Errorf("status %d, want 0 or 4 and a verdict:\n%s", status, &s.out)
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -243,17 +242,7 @@ func (o *operated) checkLoad(t *testing.T, s *v1alpha1.Status, answers int) {
 	if run.Phase != v1alpha1.Succeeded && run.Phase != v1alpha1.Inconclusive || !strings.Contains(s.Verdict, "/s, p50 ") || !c.Removed {
 		t.Errorf("got the status %+v, want a verdict and nothing left", s)
 	}
-	kept := new(corev1.ConfigMap)
-	if err := o.client.Get(t.Context(), client.ObjectKey{Namespace: shop, Name: c.Result}, kept); err != nil {
-		t.Fatal("the result:", err)
-	}
-	var result struct {
-		Counts struct{ Answered int }
-		Fleet  struct{ Agents []struct{ Name string } }
-	}
-	if err := json.Unmarshal([]byte(kept.Data["result.json"]), &result); err != nil || result.Counts.Answered != answers || len(result.Fleet.Agents) != 2 {
-		t.Errorf("got %+v, %v; want %d answers to two agents", result, err, answers)
-	}
+	o.checkAnswers(t, c.Result, answers)
 	err := o.client.Get(t.Context(), client.ObjectKey{Namespace: shop, Name: "own"}, new(appsv1.Deployment))
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("reading the service's Deployment after the run: got %v, want that it is gone", err)
