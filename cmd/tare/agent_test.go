@@ -119,6 +119,63 @@ func TestLoadOn(t *testing.T) {
 	}
 }
 
+// twoAgents makes certificates in the folder certs, starts two agents, and returns how --on
+// names them.
+func twoAgents(t *testing.T) string {
+	t.Helper()
+	status, out, errs := tare(t, "agent", "init", "--certs", "certs", "--host", "127.0.0.1")
+	if status != 0 {
+		t.Fatalf("agent init: status %d, %q, %q", status, out, errs)
+	}
+	mine := strings.TrimSpace(out)
+	return serveAgent(t, mine, "127.0.0.1:*") + "," + serveAgent(t, mine, "127.0.0.1:*")
+}
+
+// tare ab --on compares two services by the loads of two agents: in each trial
+// both have answers.
+func TestABOn(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var urls []string
+	for range 2 {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
+		defer s.Close()
+		urls = append(urls, s.URL)
+	}
+	on := twoAgents(t)
+	args := append([]string{"ab", "--on", on, "--certs", "certs", "--budget", "1s", "--rate", "0", "--connections", "4", "--no-why"}, urls...)
+	status, out, errs := tare(t, args...)
+	if status != 0 && status != cli.ExitInconclusive || !strings.Contains(out, "Verdict") {
+		t.Fatalf("status %d, want 0 or %d, and a verdict:\n%s%s", status, cli.ExitInconclusive, out, errs)
+	}
+	found, err := filepath.Glob(filepath.Join("runs", "*", "agents.jsonl"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("got the runs %q, %v; want one with what the agents measured", found, err)
+	}
+	text, err := os.ReadFile(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	loads := 0
+	for line := range strings.Lines(string(text)) {
+		var got struct {
+			Agents []struct {
+				Name   string
+				Result struct{ Counts struct{ Answered int } }
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &got); err != nil {
+			t.Fatal(err)
+		}
+		if a := got.Agents; len(a) != 2 || a[0].Name+","+a[1].Name != on || a[0].Result.Counts.Answered == 0 || a[1].Result.Counts.Answered == 0 {
+			t.Errorf("got the load %+v, want answers to each of %s", got, on)
+		}
+		loads++
+	}
+	if loads < 4 {
+		t.Errorf("%d loads, want two of each service at least", loads)
+	}
+}
+
 // tare gate --on has agents load the arms, and keeps what each measured. One block decides
 // nothing.
 func TestGateOn(t *testing.T) {
@@ -143,13 +200,8 @@ trial: {warm_up: 100ms, measure: 1s, slice: 100ms}
 	if err := os.WriteFile("two.yaml", []byte(study.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	status, out, errs := tare(t, "agent", "init", "--certs", "certs", "--host", "127.0.0.1")
-	if status != 0 {
-		t.Fatalf("agent init: status %d, %q, %q", status, out, errs)
-	}
-	mine := strings.TrimSpace(out)
-	on := serveAgent(t, mine, "127.0.0.1:*") + "," + serveAgent(t, mine, "127.0.0.1:*")
-	status, out, errs = tare(t, "gate", "--on", on, "--certs", "certs", "--blocks", "1", "two.yaml")
+	on := twoAgents(t)
+	status, out, errs := tare(t, "gate", "--on", on, "--certs", "certs", "--blocks", "1", "two.yaml")
 	if status != cli.ExitInconclusive || !strings.Contains(out, "inconclusive") {
 		t.Fatalf("status %d, want %d:\n%s%s", status, cli.ExitInconclusive, out, errs)
 	}
