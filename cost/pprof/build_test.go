@@ -22,7 +22,7 @@ func TestNew(t *testing.T) {
 		p := pprof.New(kind, 2*time.Second, stacks)
 		for what, write := range map[string]func(*bytes.Buffer) error{
 			"written":  func(b *bytes.Buffer) error { return p.Write(b) },
-			"labelled": func(b *bytes.Buffer) error { return p.Label(b, nil) },
+			"labelled": func(b *bytes.Buffer) error { return p.Label(b) },
 		} {
 			var b bytes.Buffer
 			if err := write(&b); err != nil {

@@ -3,6 +3,7 @@
 package pprof
 
 import (
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -167,11 +168,14 @@ func unknown(at *profile.Location) string {
 
 // Label adds to every stack of a profile its owner and cause as labels "owner"
 // and "cause", by which any viewer of pprof's can group and filter, and writes
-// it, not compressed. Rules of nil are learned from the profile itself.
-func (p *Profile) Label(w io.Writer, rules *cost.Rules) error {
-	if rules == nil {
-		rules = cost.Learn(p.Stacks)
-	}
+// it.
+func (p *Profile) Label(w io.Writer) error {
+	z := gzip.NewWriter(w)
+	return errors.Join(p.LabelBy(cost.Learn(p.Stacks), z), z.Close())
+}
+
+// LabelBy is Label by rules that were learned before. What it writes is not compressed.
+func (p *Profile) LabelBy(rules *cost.Rules, w io.Writer) error {
 	before := make([]map[string][]string, len(p.raw.Sample)) // a copy of the profile would take as long as writing it
 	for k, s := range p.raw.Sample {
 		owner, cause := rules.Charge(frames(s))

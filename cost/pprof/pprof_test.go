@@ -271,7 +271,7 @@ func TestLabel(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := p.Label(&out, nil); err != nil {
+	if err := p.Label(&out); err != nil {
 		t.Fatal(err)
 	}
 	again, err := pprof.Read(bytes.NewReader(out.Bytes()))
@@ -295,7 +295,7 @@ func TestLabelLearns(t *testing.T) {
 	}
 	stacks := []cost.Stack{stack("github.com/labstack/echo/v4.(*context).JSON", "main.users"), stack("main.sum", "main.users"), stack()}
 	var out bytes.Buffer
-	if err := pprof.New(pprof.CPU, time.Second, stacks).Label(&out, nil); err != nil {
+	if err := pprof.New(pprof.CPU, time.Second, stacks).Label(&out); err != nil {
 		t.Fatal(err)
 	}
 	labelled, err := profile.Parse(&out)

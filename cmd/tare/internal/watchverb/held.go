@@ -92,7 +92,7 @@ func (o *output) put(h *held) error {
 		o.zip, _ = gzip.NewWriterLevel(&b, gzip.BestSpeed) // there is such a level
 	}
 	o.zip.Reset(&b)
-	if err := errors.Join(p.Label(o.zip, h.rules), o.zip.Close()); err != nil {
+	if err := errors.Join(p.LabelBy(h.rules, o.zip), o.zip.Close()); err != nil {
 		o.fail("profile", 1, err)
 		return nil
 	}

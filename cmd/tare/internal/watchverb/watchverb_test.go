@@ -53,7 +53,7 @@ func interval(at time.Time, build string, auth float64) *watch.Interval {
 	b := cost.NewBill(s.Stacks, nil, s.Window)
 	times := []reply.Bucket{{From: time.Millisecond, Below: time.Millisecond * 17 / 16, Count: 90}, {From: time.Second, Below: time.Second * 17 / 16, Count: 10}}
 	return &watch.Interval{Begun: at, Duration: 10 * time.Second, Own: watch.Own{CPU: 0.0012, Kernel: 0.0003, Memory: 43 << 20, Hz: 19},
-		Services: []watch.Service{{Name: "shop", Builds: []watch.Seen{s}, CPU: s.CPU, Bill: b, Answers: times}}}
+		Services: []watch.Service{{Name: "shop", Builds: []watch.Seen{s}, CPU: s.CPU, Bill: b, Rules: cost.Learn(s.Stacks), Answers: times}}}
 }
 
 // verb is an output of a verb that watches nothing.
