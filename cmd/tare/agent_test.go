@@ -142,7 +142,7 @@ func TestABOn(t *testing.T) {
 		urls = append(urls, s.URL)
 	}
 	on := twoAgents(t)
-	args := append([]string{"ab", "--on", on, "--certs", "certs", "--budget", "1s", "--rate", "0", "--connections", "4", "--no-why"}, urls...)
+	args := append([]string{"ab", "--on", on, "--certs", "certs", "--budget", "2s", "--rate", "200", "--connections", "4", "--no-why"}, urls...)
 	status, out, errs := tare(t, args...)
 	if status != 0 && status != cli.ExitInconclusive || !strings.Contains(out, "Verdict") {
 		t.Fatalf("status %d, want 0 or %d, and a verdict:\n%s%s", status, cli.ExitInconclusive, out, errs)

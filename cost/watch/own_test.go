@@ -62,10 +62,10 @@ func TestThrottleByServices(t *testing.T) {
 	}
 }
 
-// TestDue counts each process's requests in one interval of six, never those of many in the
+// TestDue counts each process's requests in one interval of twelve, never those of many in the
 // same one, and does not go on asking one that answers nobody.
 func TestDue(t *testing.T) {
-	const intervals, one = 60, 6
+	const intervals, one = 120, 12
 	all := make([]*counter, mostCounted)
 	for k := range all {
 		all[k] = &counter{nth: k, known: k > 0}

@@ -15,7 +15,7 @@ const mostCounted = 16
 
 // spans are how many windows there are in the time for which requests are counted. They make
 // a tenth of it, however many they are; each takes the CPU of placing a probe.
-const spans = 5
+const spans = 4
 
 // counted is how many requests a process answered within some windows, and with how much
 // CPU.
@@ -53,10 +53,10 @@ func newCounters(ctx context.Context) *counters {
 	return c
 }
 
-// due reports whether requests are counted in an interval: in one of six, and in the first few
+// due reports whether requests are counted in an interval: in one of twelve, and in the first few
 // until there was one. Placing a probe costs more than what it counts.
 func (o *counter) due(interval int) bool {
-	const one, eager = 6, 3
+	const one, eager = 12, 3
 	return (interval+o.nth)%one == 0 || !o.known && o.tries < eager
 }
 

@@ -266,9 +266,10 @@ func (w *Watcher) Next(ctx context.Context) (*Interval, error) {
 
 // wait waits for the end of the interval. It reports whether nothing is left to watch.
 func (w *Watcher) wait(ctx context.Context) (over bool) {
+	const seldom = 2 * time.Second
 	end := time.NewTimer(time.Until(w.begun.Add(w.throttle.every(w.o.Every))))
 	defer end.Stop()
-	look := time.NewTicker(time.Second)
+	look := time.NewTicker(w.throttle.every(min(seldom, w.o.Every))) // each waking costs, whatever it is for
 	defer look.Stop()
 	for {
 		select {

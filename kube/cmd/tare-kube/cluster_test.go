@@ -283,7 +283,7 @@ func testFlow(t *testing.T, l *lab) {
 // testAB compares two services by the loads of two pods. Both are the same one, so that little
 // is decided.
 func testAB(t *testing.T, l *lab) {
-	s := l.start(t, "dev", "ab", "--on", "k8s:"+shop, "--budget", "2s", "--rate", "0", "--connections", "4", "--no-why", "--path", "/ping", "http://svc.shop", "http://svc.shop.svc.cluster.local")
+	s := l.start(t, "dev", "ab", "--on", "k8s:"+shop, "--budget", "2s", "--rate", "100", "--connections", "4", "--no-why", "--path", "/ping", "http://svc.shop", "http://svc.shop.svc.cluster.local")
 	if status := s.end(t); status != 0 && status != 4 || !strings.Contains(s.out.String(), "Verdict") {
 		t.Errorf("status %d, want 0 or 4 and a verdict:\n%s", status, &s.out)
 	}

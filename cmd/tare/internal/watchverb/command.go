@@ -31,7 +31,7 @@ type Command struct {
 	Every          time.Duration `default:"10s" help:"Length of an interval: one table, at most one profile for each service. Up to 16 times as long, but 5m at most, to keep to --budget."`
 	For            time.Duration `default:"0s" help:"How long to watch (0s: until interrupted)."`
 	Hz             int           `name:"hz" default:"19" group:"From outside:" help:"From outside: samples a second per CPU."`
-	Count          bool          `group:"From outside:" default:"true" negatable:"" help:"Count requests by a probe for a tenth of every sixth interval, to show costs per request."`
+	Count          bool          `group:"From outside:" default:"true" negatable:"" help:"Count requests by a probe for a tenth of every twelfth interval, to show costs per request."`
 	Answers        int           `group:"From outside:" default:"0" help:"Time the answers of this many processes, those that use most CPU (0: none; each costs every answer on the machine about 0.4 µs)."`
 	Budget         cli.Percent   `default:"0.5%" help:"What watching may use, as a share of the CPU that the services use, or of a fifth of a core if they use less. Above it, tare samples less often, and intervals are longer."`
 	MaxOwners      int           `group:"Output:" default:"50" help:"Owners of a service with their own series; the rest is one series, other."`
