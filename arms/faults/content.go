@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"runtime"
 	"runtime/metrics"
@@ -202,8 +203,16 @@ func compressHard() http.Handler {
 }
 
 // compressFast uses writers again and does not search.
-func compressFast() http.Handler {
-	page := text()
+func compressFast() http.Handler { return compressed(text()) }
+
+// compressAgain does the same to what has no shorter form, as pictures have none.
+func compressAgain() http.Handler {
+	picture := make([]byte, 64<<10)
+	rand.NewChaCha8([32]byte{}).Read(picture)
+	return compressed(picture)
+}
+
+func compressed(page []byte) http.Handler {
 	writers := sync.Pool{New: func() any {
 		z, err := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed)
 		if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"expvar"
 	"io"
 	"net/http"
 	"runtime/debug"
@@ -158,5 +159,34 @@ func shareConfig() http.Handler {
 	name := func() string { return shared.Name }
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, name())
+	})
+}
+
+// labelEach counts each order apart, as metrics do that have an identifier for a label.
+func labelEach() http.Handler {
+	var n atomic.Int64
+	return labelled(func() string { return "/orders/" + strconv.FormatInt(n.Add(1), 10) })
+}
+
+// labelFew counts all of them by the route's pattern.
+func labelFew() http.Handler {
+	return labelled(func() string { return "/orders/{id}" })
+}
+
+// labelled counts requests by a label and their status.
+func labelled(label func() string) http.Handler {
+	var mu sync.Mutex
+	all := new(expvar.Map)
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, "hello\n")
+		by := label()
+		mu.Lock()
+		defer mu.Unlock()
+		statuses, ok := all.Get(by).(*expvar.Map)
+		if !ok {
+			statuses = new(expvar.Map)
+			all.Set(by, statuses)
+		}
+		statuses.Add("200", 1)
 	})
 }

@@ -177,13 +177,52 @@ func finish() http.Handler {
 // upstream is a server of our own, of answers that are too long to be thrown
 // away unread.
 func upstream() string {
+	body := make([]byte, 64<<10)
+	return listen(func(w http.ResponseWriter, _ *http.Request) { w.Write(body) })
+}
+
+// listen has a server of our own answer, and returns its URL.
+func listen(answer http.HandlerFunc) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		panic(err)
 	}
-	body := make([]byte, 64<<10)
-	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(body) }))
+	go http.Serve(l, answer)
 	return "http://" + l.Addr().String()
+}
+
+// readWhole has bodies read to their end, however far that is.
+func readWhole() http.Handler {
+	return sending(func(_ http.ResponseWriter, r *http.Request) io.Reader { return r.Body })
+}
+
+// readBounded has them read up to a bound.
+func readBounded() http.Handler {
+	return sending(func(w http.ResponseWriter, r *http.Request) io.Reader { return http.MaxBytesReader(w, r.Body, 1<<20) })
+}
+
+// sending sends a body for each request, to a server of our own that reads it.
+func sending(body func(http.ResponseWriter, *http.Request) io.Reader) http.Handler {
+	url := listen(func(w http.ResponseWriter, r *http.Request) {
+		text, err := io.ReadAll(body(w, r))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+			return
+		}
+		sink.Store(uint64(len(text)))
+	})
+	client := &http.Client{Timeout: limit, Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
+	sent := make([]byte, 8<<10)
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		res, err := client.Post(url, "application/octet-stream", bytes.NewReader(sent))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+		io.WriteString(w, "hello\n")
+	})
 }
 
 // leaveBody closes answers unread, which ends their connections.
@@ -196,10 +235,24 @@ func readBody() http.Handler {
 	return proxy(func(body io.Reader) { io.Copy(io.Discard, body) })
 }
 
+// limit is how long an answer may take.
+const limit = 10 * time.Second
+
 func proxy(take func(body io.Reader)) http.Handler {
 	url := upstream()
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
+	client := &http.Client{Timeout: limit, Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { pass(w, client, url, take) })
+}
+
+// askForEver asks four times for each request, and sets no limit.
+func askForEver() http.Handler {
+	url := listen(func(http.ResponseWriter, *http.Request) {})
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for range 4 {
+			pass(w, client, url, func(body io.Reader) { io.Copy(io.Discard, body) })
+		}
+	})
 }
 
 // clientEach makes a client with connections of its own for each request. They
@@ -207,7 +260,7 @@ func proxy(take func(body io.Reader)) http.Handler {
 func clientEach() http.Handler {
 	url := upstream()
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		client := &http.Client{Transport: &http.Transport{IdleConnTimeout: 100 * time.Millisecond}}
+		client := &http.Client{Timeout: limit, Transport: &http.Transport{IdleConnTimeout: 100 * time.Millisecond}}
 		pass(w, client, url, func(body io.Reader) { io.Copy(io.Discard, body) })
 	})
 }
@@ -256,7 +309,7 @@ func askSlow() http.Handler {
 			go answerSlowly(c)
 		}
 	}()
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
+	client := &http.Client{Timeout: limit, Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
 	url := "http://" + l.Addr().String()
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		pass(w, client, url, func(body io.Reader) { io.Copy(io.Discard, body) })

@@ -108,6 +108,9 @@ func TestNativeHistograms(t *testing.T) {
 			got.GetZeroThreshold() != of.GetZeroThreshold() || got.GetSampleCount() != of.GetSampleCount() || math.Abs(got.GetSampleSum()-of.GetSampleSum()) > 1e-6 {
 			t.Errorf("got %v\nwant %v", got, of)
 		}
+		if got, want := classicOf(got), classicWanted(durations); !maps.Equal(got, want) {
+			t.Errorf("buckets with bounds beside the native ones: got %v, want %v", got, want)
+		}
 		if len(got.GetExemplars()) == 0 || got.GetExemplars()[0].GetLabel()[0].GetValue() != "0af7651916cd43dd8448eb211c80319c" || got.GetExemplars()[0].GetTimestamp() == nil {
 			t.Errorf("got the exemplars %v", got.GetExemplars())
 		}
@@ -121,6 +124,29 @@ func TestNativeHistograms(t *testing.T) {
 			t.Errorf("the runtime's counter: %v", v)
 		}
 	})
+}
+
+// classicOf returns the counts of the buckets with bounds, by these.
+func classicOf(h *dto.Histogram) map[float64]uint64 {
+	all := map[float64]uint64{}
+	for _, b := range h.GetBucket() {
+		all[b.GetUpperBound()] = b.GetCumulativeCount()
+	}
+	return all
+}
+
+// classicWanted counts durations by the bounds of OpenTelemetry's conventions.
+func classicWanted(durations []time.Duration) map[float64]uint64 {
+	all := map[float64]uint64{}
+	for _, bound := range []float64{.005, .01, .025, .05, .075, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, math.Inf(1)} {
+		all[bound] = 0
+		for _, d := range durations {
+			if d.Seconds() <= bound {
+				all[bound]++
+			}
+		}
+	}
+	return all
 }
 
 // readProto reads the page as Prometheus does.

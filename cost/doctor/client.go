@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/doctor/symptom"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -26,7 +27,7 @@ func clientRule() Rule {
 }
 
 func checkClient(e *Evidence) ([]Finding, *Missing) {
-	dialling := calls("net/http.(*Transport).dialConn", "net/http.(*Transport).queueForDial", "net/http.(*persistConn).close", "net/http.(*persistConn).readLoop", "net/http.(*persistConn).writeLoop")
+	dialling := symptom.Calls("net/http.(*Transport).dialConn", "net/http.(*Transport).queueForDial", "net/http.(*persistConn).close", "net/http.(*persistConn).readLoop", "net/http.(*persistConn).writeLoop")
 	dials := e.dials()
 	if dials.Count == 0 {
 		return nil, nil
@@ -53,7 +54,7 @@ func checkClient(e *Evidence) ([]Finding, *Missing) {
 	if e.transportsMade(dials) {
 		f.Evidence = append(f.Evidence, note("Transports are made anew, about one for each connection"))
 	}
-	f.Evidence = append(f.Evidence, e.places(e.CPU, calls("net/http.(*Client).do", "net/http.(*Transport).RoundTrip"), unit.Nanoseconds)...)
+	f.Evidence = append(f.Evidence, e.places(e.CPU, symptom.Calls("net/http.(*Client).do", "net/http.(*Transport).RoundTrip"), unit.Nanoseconds)...)
 	f.Evidence = append(f.Evidence, e.socketRows()...)
 	f.Remedy = e.reuseRemedy(dials)
 	return []Finding{f}, nil
@@ -65,7 +66,7 @@ func checkClient(e *Evidence) ([]Finding, *Missing) {
 func (e *Evidence) dials() cost.Amount {
 	var buffers []cost.Stack
 	for _, s := range e.Allocs {
-		at := calls("bufio.NewReaderSize")(s.Frames)
+		at := symptom.Calls("bufio.NewReaderSize")(s.Frames)
 		if at < 0 || at+1 >= len(s.Frames) || !strings.HasPrefix(s.Frames[at+1].Func, "net/http.(*Transport).dialConn") {
 			continue
 		}
@@ -79,7 +80,7 @@ func (e *Evidence) dials() cost.Amount {
 // transportsMade reports whether the connections are of about as many Transports,
 // by what one allocates when it is first used, which is several objects.
 func (e *Evidence) transportsMade(dials cost.Amount) bool {
-	return sum(e.Allocs, calls("net/http.(*Transport).onceSetNextProtoDefaults")).Count > dials.Count/2
+	return sum(e.Allocs, symptom.Calls("net/http.(*Transport).onceSetNextProtoDefaults")).Count > dials.Count/2
 }
 
 // sampling is how many bytes the allocation profiler lets pass for each stack
@@ -137,7 +138,7 @@ func (e *Evidence) reuseRemedy(dials cost.Amount) string {
 		return one
 	}
 	if e.has(GoroutineCounts) {
-		reading := calls("net/http.(*persistConn).readLoop")
+		reading := symptom.Calls("net/http.(*persistConn).readLoop")
 		first, last := sum(e.Counts[0].Goroutines, reading).Count, sum(e.Counts[len(e.Counts)-1].Goroutines, reading).Count
 		if last > first+fewestGrown && last > 1.5*first {
 			return "close every answer's body, on every way out of the function, and " + one

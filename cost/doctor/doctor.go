@@ -123,6 +123,9 @@ func (e *Evidence) reason(p Part) string {
 	if p == Traffic && e.Reasons[p] == "" {
 		return "none were seen: use --load URL, or run it while clients send requests"
 	}
+	if p == Bodies && e.Reasons[p] == "" {
+		return "none were seen: let clients send some meanwhile (--load sends none)"
+	}
 	return e.Reasons[p]
 }
 

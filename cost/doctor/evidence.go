@@ -12,6 +12,8 @@ import (
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/doctor/compiler"
 	"github.com/tarehq/tare/cost/doctor/proc"
+	"github.com/tarehq/tare/cost/doctor/symptom"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // Evidence is what was gathered of a service. Every part is optional: nil is not
@@ -63,6 +65,7 @@ const (
 	BusyService       Part = "a busy service"
 	CPUQuota          Part = "a CPU quota"
 	Traffic           Part = "requests meanwhile"
+	Bodies            Part = "requests with bodies"
 )
 
 // fewest is how many stacks of a CPU profile make a busy service: shares of
@@ -78,6 +81,8 @@ func (e *Evidence) has(p Part) bool {
 		return e.cpu().Count >= fewest
 	case Traffic:
 		return e.Reasons[Traffic] == "" && e.served()
+	case Bodies:
+		return len(e.places(e.anywhere(), symptom.Reading, unit.Nanoseconds)) > 0
 	case AllocationProfile:
 		return e.Allocs != nil
 	case LiveHeap:
@@ -103,7 +108,7 @@ func (e *Evidence) has(p Part) bool {
 // served reports whether the service did anything for others than those who
 // profile it.
 func (e *Evidence) served() bool {
-	request := func(s *cost.Stack) bool { return cost.InRequest(s.Frames) && !instrument(s.Frames) }
+	request := func(s *cost.Stack) bool { return cost.InRequest(s.Frames) && !symptom.Instrument(s.Frames) }
 	for _, stacks := range [][]cost.Stack{e.CPU, e.Allocs} {
 		for i := range stacks {
 			if request(&stacks[i]) {
@@ -216,10 +221,3 @@ func (e *Evidence) live() []cost.Stack {
 
 // requests is how many there were in a time, and 0 if nobody counted them.
 func (e *Evidence) requests(d time.Duration) float64 { return e.Window.Over(d).Requests }
-
-// instrument reports whether a stack is of answering those who profile the
-// service. What that spends is the diagnosis's own price, and nobody's fault.
-func instrument(frames []cost.Frame) bool {
-	return calls("net/http/pprof.", "runtime/pprof.", "runtime/trace.", "runtime.traceAdvance", "runtime.ReadTrace",
-		"github.com/tarehq/tare/arms/arm.(*control).")(frames) >= 0
-}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tarehq/tare/cost/doctor/symptom"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -27,7 +28,7 @@ func checkGC(e *Evidence) ([]Finding, *Missing) {
 	if f, ok := e.starved(); ok {
 		return []Finding{f}, nil
 	}
-	own := sum(e.CPU, collecting)
+	own := sum(e.CPU, symptom.Collecting)
 	if own.Value == 0 {
 		return nil, nil
 	}
@@ -37,7 +38,7 @@ func checkGC(e *Evidence) ([]Finding, *Missing) {
 		Severity: e.weighCPU(price, 0.10), Price: &price,
 		Title: fmt.Sprintf("garbage collection takes %s of the CPU", unit.Format(price.Share, unit.Share)),
 	}
-	behind := sum(e.CPU, background).Value
+	behind := sum(e.CPU, symptom.Background).Value
 	f.Evidence = []Row{
 		{What: "in the background", Value: behind / by, Unit: unit.Nanoseconds},
 		{What: "by goroutines that allocate", Value: (own.Value - behind) / by, Unit: unit.Nanoseconds},

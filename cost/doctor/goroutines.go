@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/doctor/symptom"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -57,7 +58,7 @@ func (e *Evidence) series() map[group][]float64 {
 	for i, c := range e.Counts {
 		for j := range c.Goroutines {
 			frames := c.Goroutines[j].Frames
-			if len(frames) == 0 || instrument(frames) || connection(frames) >= 0 && !cost.InRequest(frames) {
+			if len(frames) == 0 || symptom.Instrument(frames) || connection(frames) >= 0 && !cost.InRequest(frames) {
 				continue
 			}
 			g := groupOf(frames)
@@ -71,7 +72,7 @@ func (e *Evidence) series() map[group][]float64 {
 }
 
 // connection matches the goroutines of net/http's connections.
-var connection = calls("net/http.(*conn).serve", "net/http.(*connReader)")
+var connection = symptom.Calls("net/http.(*conn).serve", "net/http.(*connReader)")
 
 // stuck counts by group the goroutines that the collector found to wait for what
 // nothing can reach any more. It counts select {} among them, by which a program
@@ -80,7 +81,7 @@ func (e *Evidence) stuck() map[group]float64 {
 	all := map[group]float64{}
 	for i := range e.Leaked {
 		s := &e.Leaked[i]
-		if len(s.Frames) > 0 && s.Count > 0 && calls("runtime.block")(s.Frames) < 0 {
+		if len(s.Frames) > 0 && s.Count > 0 && symptom.Calls("runtime.block")(s.Frames) < 0 {
 			all[groupOf(s.Frames)] += s.Count
 		}
 	}

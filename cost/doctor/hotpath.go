@@ -2,16 +2,15 @@ package doctor
 
 import (
 	"fmt"
-	"strings"
 
-	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/doctor/symptom"
 	"github.com/tarehq/tare/stats/unit"
 )
 
 // hotPath is a matter that is told by functions on CPU stacks.
 type hotPath struct {
 	rule  Rule
-	about match
+	about symptom.Match
 	least float64 // share of the CPU below which it does not matter
 	title string
 }
@@ -54,7 +53,7 @@ func jsonPath() hotPath {
 			Threshold: "more than 20 % of the CPU",
 			Remedy:    "encode the named types with generated or hand-written code, send fewer fields, or keep the encoded form where it does not change",
 		},
-		about: itself(calls("encoding/json", "github.com/json-iterator/go", "github.com/goccy/go-json")),
+		about: symptom.Itself(symptom.Calls("encoding/json", "github.com/json-iterator/go", "github.com/goccy/go-json")),
 		least: 0.20, title: "JSON",
 	}
 }
@@ -67,24 +66,8 @@ func formatPath() hotPath {
 			Threshold: "more than 3 % of the CPU",
 			Remedy:    "build the text with strconv.Append… and append where it is built for each request; leave fmt to errors",
 		},
-		about: itself(calls("fmt.")),
+		about: symptom.Itself(symptom.Calls("fmt.")),
 		least: 0.03, title: "formatting by reflection",
-	}
-}
-
-// itself matches what m does, but for what others do inside it: whatever an encoder
-// writes to, or reads from, sends, compresses or stores the text, however it was made.
-func itself(m match) match {
-	file := calls("os.(*File)")
-	return func(frames []cost.Frame) int {
-		at := m(frames)
-		if at < 0 || file(frames[:at]) >= 0 {
-			return -1
-		}
-		if _, inside := new(cost.Rules).Inside(frames); at >= len(inside) {
-			return -1
-		}
-		return at
 	}
 }
 
@@ -96,23 +79,8 @@ func contextPath() hotPath {
 			Threshold: "more than 1 % of the CPU for looking values up, adding them, and copying the request for each",
 			Remedy:    "carry one pointer to a struct of everything that belongs to the request in place of a value each; every layer of values is searched, and every WithContext copies the request",
 		},
-		about: unrouted(calls("context.value", "context.(*valueCtx)", "context.WithValue", "net/http.(*Request).WithContext")),
+		about: symptom.Unrouted(symptom.Calls("context.value", "context.(*valueCtx)", "context.WithValue", "net/http.(*Request).WithContext")),
 		least: 0.01, title: "carrying values in contexts",
-	}
-}
-
-// unrouted matches what m does, but for what a router or an engine does by itself: a
-// service can do nothing about that, such as chi's one value for each request.
-func unrouted(m match) match {
-	return func(frames []cost.Frame) int {
-		at := m(frames)
-		if at < 0 {
-			return -1
-		}
-		if owner, _ := cost.Charge(frames); owner.Kind == cost.Router || owner.Kind == cost.Engine {
-			return -1
-		}
-		return at
 	}
 }
 
@@ -124,7 +92,7 @@ func headerPath() hotPath {
 			Threshold: "more than 20 % of the CPU",
 			Remedy:    "find out who sends so many fields (cookies, tracing baggage, a proxy) and drop them before this service; lower MaxHeaderBytes",
 		},
-		about: calls("net/textproto.readMIMEHeader", "net/textproto.(*Reader)", "net/http.readCookies"),
+		about: symptom.Calls("net/textproto.readMIMEHeader", "net/textproto.(*Reader)", "net/http.readCookies"),
 		least: 0.20, title: "reading header fields",
 	}
 }
@@ -137,19 +105,7 @@ func introspectionPath() hotPath {
 			Threshold: "more than 1 % of the CPU",
 			Remedy:    "read runtime/metrics from one goroutine a few times a second, and share the result with requests; runtime.ReadMemStats stops the world; take tracebacks for errors only",
 		},
-		about: unlogged(calls("runtime.ReadMemStats", "runtime/metrics.Read", "runtime/debug.Stack", "runtime/debug.ReadGCStats", "runtime.Stack", "runtime.Callers", "runtime.Caller", "runtime.stopTheWorldGC", "runtime.readMemStats")),
+		about: symptom.Unlogged(symptom.Calls("runtime.ReadMemStats", "runtime/metrics.Read", "runtime/debug.Stack", "runtime/debug.ReadGCStats", "runtime.Stack", "runtime.Callers", "runtime.Caller", "runtime.stopTheWorldGC", "runtime.readMemStats")),
 		least: 0.01, title: "asking the runtime about itself",
-	}
-}
-
-// unlogged matches what m does, but for where a line of log/slog comes from: its Logger
-// asks that for every line, whether it is shown or not, and cannot be told not to.
-func unlogged(m match) match {
-	return func(frames []cost.Frame) int {
-		at := m(frames)
-		if at >= 0 && at+1 < len(frames) && strings.HasPrefix(frames[at+1].Func, "log/slog.") {
-			return -1
-		}
-		return at
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/doctor/symptom"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -95,7 +96,7 @@ func poolUsers(allocs []cost.Stack) []*user {
 	for i := range allocs {
 		frames := allocs[i].Frames
 		at := slices.IndexFunc(frames, func(f cost.Frame) bool { return f.Func == get })
-		if at < 1 || at+1 >= len(frames) || frames[at+1].Standard() || instrument(frames) {
+		if at < 1 || at+1 >= len(frames) || frames[at+1].Standard() || symptom.Instrument(frames) {
 			continue
 		}
 		f := frames[at+1]
@@ -116,7 +117,7 @@ func poolUsers(allocs []cost.Stack) []*user {
 }
 
 // taken matches the stacks on which this user takes from a pool.
-func (u *user) taken() match {
+func (u *user) taken() symptom.Match {
 	return func(frames []cost.Frame) int {
 		for i := 1; i < len(frames); i++ {
 			if frames[i].Func == u.frame.Func && frames[i].Line == u.frame.Line && frames[i-1].Func == get {
@@ -128,7 +129,7 @@ func (u *user) taken() match {
 }
 
 // put matches the stacks on which this user's function puts something back.
-func (u *user) put() match {
+func (u *user) put() symptom.Match {
 	return func(frames []cost.Frame) int {
 		for i := 1; i < len(frames); i++ {
 			if frames[i].Func == u.frame.Func && frames[i-1].Func == put {
@@ -221,10 +222,10 @@ func checkBuffers(e *Evidence) ([]Finding, *Missing) {
 // grown returns who grew a buffer, if a stack is of that and lies within a
 // request.
 func grown(frames []cost.Frame) (cost.Frame, bool) {
-	if len(frames) == 0 || !cost.InRequest(frames) || instrument(frames) {
+	if len(frames) == 0 || !cost.InRequest(frames) || symptom.Instrument(frames) {
 		return cost.Frame{}, false
 	}
-	at := calls("bytes.growSlice", "bytes.(*Buffer).grow", "bytes.(*Buffer).Grow", "strings.(*Builder).grow", "slices.Grow")(frames)
+	at := symptom.Calls("bytes.growSlice", "bytes.(*Buffer).grow", "bytes.(*Buffer).Grow", "strings.(*Builder).grow", "slices.Grow")(frames)
 	if at < 0 {
 		return cost.Frame{}, false
 	}

@@ -6,9 +6,9 @@ import (
 	"path"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/doctor/symptom"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -60,29 +60,11 @@ func (p Price) times(f float64) Price {
 	return p
 }
 
-// match says which stacks a rule is about: it returns the index of the outermost
-// frame that is part of the matter, or -1.
-type match func(frames []cost.Frame) int
-
-// calls matches stacks with a function that begins with one of the prefixes.
-func calls(prefixes ...string) match {
-	return func(frames []cost.Frame) int {
-		for i := len(frames) - 1; i >= 0; i-- {
-			for _, p := range prefixes {
-				if strings.HasPrefix(frames[i].Func, p) {
-					return i
-				}
-			}
-		}
-		return -1
-	}
-}
-
 // sum adds up the stacks that match, the instrument's own left out.
-func sum(stacks []cost.Stack, m match) cost.Amount {
+func sum(stacks []cost.Stack, m symptom.Match) cost.Amount {
 	var a cost.Amount
 	for i := range stacks {
-		if instrument(stacks[i].Frames) || m != nil && m(stacks[i].Frames) < 0 {
+		if symptom.Instrument(stacks[i].Frames) || m != nil && m(stacks[i].Frames) < 0 {
 			continue
 		}
 		a.Count += stacks[i].Count
@@ -94,30 +76,14 @@ func sum(stacks []cost.Stack, m match) cost.Amount {
 // cpu is all that the service spent.
 func (e *Evidence) cpu() cost.Amount { return sum(e.CPU, nil) }
 
-// collecting matches the collector's work, assists among it.
-func collecting(frames []cost.Frame) int {
-	if _, cause := cost.Charge(frames); cause != cost.GC {
-		return -1
-	}
-	return len(frames) - 1
-}
-
-// background matches the collector's work that has no owner.
-func background(frames []cost.Frame) int {
-	if owner, cause := cost.Charge(frames); cause != cost.GC || owner.Kind != cost.Runtime {
-		return -1
-	}
-	return len(frames) - 1
-}
-
 // spent is the CPU of the stacks that match, and their part of the collector's
 // background work, by the bytes that they allocated.
-func (e *Evidence) spent(m match) Price {
+func (e *Evidence) spent(m symptom.Match) Price {
 	own := sum(e.CPU, m)
 	margin := own.Margin()
 	value := own.Value
 	if all := sum(e.Allocs, nil).Value; all > 0 {
-		gc := sum(e.CPU, background)
+		gc := sum(e.CPU, symptom.Background)
 		share := sum(e.Allocs, m).Value / all
 		value += gc.Value * share
 		margin = math.Hypot(margin, gc.Margin()*share)
@@ -191,11 +157,11 @@ func (r Row) String() string {
 
 // places says from where the stacks that match came, the largest first: the
 // innermost function of the program's own, or of a module's, that called for it.
-func (e *Evidence) places(stacks []cost.Stack, m match, base string) []Row {
+func (e *Evidence) places(stacks []cost.Stack, m symptom.Match, base string) []Row {
 	by, _ := e.per()
 	sums := map[Row]float64{}
 	for i := range stacks {
-		if instrument(stacks[i].Frames) {
+		if symptom.Instrument(stacks[i].Frames) {
 			continue
 		}
 		if at := m(stacks[i].Frames); at >= 0 {

@@ -5,7 +5,7 @@ import "slices"
 // Rules returns every rule, in the order in which the documentation has them.
 func Rules() []Rule {
 	return slices.Concat(hotPathRules(), []Rule{poolRule(), buffersRule(), goroutinesRule(), gcRule(), loggingRule()}, waitRules(),
-		[]Rule{clientRule(), timeoutsRule()}, quotaRules(), []Rule{defersRule(), escapesRule()})
+		[]Rule{clientRule(), timeoutsRule()}, boundRules(), quotaRules(), []Rule{defersRule(), escapesRule()})
 }
 
 const (

@@ -449,3 +449,119 @@ func TestDefers(t *testing.T) {
 		t.Errorf("evidence %s, want cart.go, which ran, and not cold.go", rows)
 	}
 }
+
+// TestCompressedAgain has gzip's output show whether it was given what gets smaller.
+func TestCompressedAgain(t *testing.T) {
+	const gzip, write = "compress/gzip.(*Writer).Write", "compress/flate.(*huffmanBitWriter).write"
+	searching := func(n float64, by ...string) cost.Stack {
+		return busy(n, append([]string{"compress/flate.(*deflateFast).encode", gzip}, by...)...)
+	}
+	sending := func(n float64, how string, by ...string) cost.Stack {
+		return busy(n, append([]string{"net/http.(*response).Write", write, "compress/flate.(*huffmanBitWriter)." + how, gzip}, by...)...)
+	}
+	const text, picture = "example.org/shop.page", "example.org/shop.picture"
+	for _, tc := range []struct {
+		name string
+		cpu  []cost.Stack
+		want string
+	}{
+		{"text", []cost.Stack{searching(200), sending(50, "writeTokens")}, "healthy"},
+		{"pictures", []cost.Stack{searching(200), sending(100, "writeBytes")}, "warning"},
+		{"most of it", []cost.Stack{searching(200), sending(40, "writeTokens"), sending(60, "writeBytes")}, "warning"},
+		{"a block now and then", []cost.Stack{searching(200), sending(90, "writeTokens"), sending(10, "writeBytes")}, "healthy"},
+		{"pictures beside text", []cost.Stack{searching(300, text), sending(90, "writeTokens", text), searching(100, picture), sending(9, "writeBytes", picture)}, "warning"},
+		{"few pictures", []cost.Stack{searching(300, text), sending(90, "writeTokens", text), searching(5, picture), sending(9, "writeBytes", picture)}, "cheap"},
+		{"sent, and nothing else", []cost.Stack{sending(100, "writeBytes")}, "healthy"},
+	} {
+		if got := verdict(t, "compression", service(tc.cpu...)); got != tc.want {
+			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
+		}
+	}
+	e := service(searching(300, text), sending(90, "writeTokens", text), searching(100, picture), sending(9, "writeBytes", picture))
+	found, err := rule(t, "compression").Check(e)
+	if err != nil || len(found) != 1 || found[0].Price.Share != 0.1 || !strings.Contains(fmt.Sprint(found[0].Evidence), "shop.picture") {
+		t.Errorf("pictures beside text: got %+v, %v, want 0.1 of the CPU, of shop.picture", found, err)
+	}
+}
+
+// TestDeadline wants a limit seen wherever it is set, and none missed for want of samples.
+func TestDeadline(t *testing.T) {
+	sent := within(12*5461, 12*(512<<10), "context.withCancel", "context.WithCancelCause", "net/http.(*Transport).roundTrip", "net/http.(*Client).do")
+	few := within(5461, 512<<10, "context.withCancel", "context.WithCancelCause", "net/http.(*Transport).roundTrip", "net/http.(*Client).do")
+	for _, tc := range []struct {
+		name   string
+		allocs []cost.Stack
+		want   string
+	}{
+		{"nothing sent", nil, "healthy"},
+		{"no limit", []cost.Stack{sent}, "warning"},
+		{"too few to tell", []cost.Stack{few}, "needs an allocation profile"},
+		{"few, but with a limit", []cost.Stack{few, within(1, 1<<19, "context.WithDeadlineCause", "context.WithDeadline", "net/http.setRequestCancel")}, "healthy"},
+		{"the client's limit", []cost.Stack{sent, within(1, 1<<19, "context.WithDeadlineCause", "context.WithDeadline", "net/http.setRequestCancel")}, "healthy"},
+		{"the handler's", []cost.Stack{sent, within(1, 1<<19, "context.WithDeadlineCause", "context.WithTimeout")}, "healthy"},
+		{"the transport's", []cost.Stack{sent, within(1, 1<<19, "time.newTimer", "time.NewTimer", "net/http.(*persistConn).roundTrip")}, "healthy"},
+		{"a limit of those who look", []cost.Stack{sent, within(1, 1<<19, "context.WithDeadline", "net/http/pprof.Profile")}, "warning"},
+	} {
+		e := service()
+		e.Allocs = append(e.Allocs, tc.allocs...)
+		if got := verdict(t, "deadline", e); got != tc.want {
+			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestBodies(t *testing.T) {
+	const read, all = "net/http.(*body).Read", "io.ReadAll"
+	waited := service()
+	waited.Waits = append(waited.Waits, waits(cost.Network, 1, 1e6, "net.(*conn).Read", read, all))
+	bounded := service()
+	bounded.Waits = append(bounded.Waits, waits(cost.Network, 1, 1e6, "net.(*conn).Read", read, "net/http.(*maxBytesReader).Read", all))
+	for _, tc := range []struct {
+		name string
+		e    *doctor.Evidence
+		want string
+	}{
+		{"none came", service(), "needs requests with bodies"},
+		{"seen once, running", service(busy(1, read, all)), "warning"},
+		{"seen once, waiting", waited, "warning"},
+		{"bounded", bounded, "healthy"},
+		{"bounded, and one that is not", service(busy(5, read, "net/http.(*maxBytesReader).Read", all), busy(1, read, "encoding/json.(*Decoder).Decode")), "warning"},
+		{"copied", service(busy(5, read, "io.Copy")), "healthy"},
+	} {
+		if got := verdict(t, "bodies", tc.e); got != tc.want {
+			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestLabels has memory of series grow by more or less than chance.
+func TestLabels(t *testing.T) {
+	series := func(mib float64) cost.Stack {
+		return within(mib*1000, mib*(1<<20), "internal/sync.(*HashTrieMap).LoadOrStore", "expvar.(*Map).Add")
+	}
+	for _, tc := range []struct {
+		name          string
+		before, after float64 // MiB
+		want          string
+	}{
+		{"none", 0, 0, "healthy"},
+		{"as many", 20, 20, "healthy"},
+		{"fewer", 20, 10, "healthy"},
+		{"more, by chance", 20, 25, "healthy"}, // ± 1.96 √(45 × 0.5) = 9.3
+		{"a few of the start", 0, 1, "healthy"},
+		{"perhaps", 0, 3, "uncertain"}, // ± 2.4
+		{"many", 0, 10, "warning"},     // ± 4.4
+		{"many, beside as many", 100, 130, "warning"},
+	} {
+		e := service()
+		e.Live = [][]cost.Stack{{series(tc.before)}, {series(tc.after), alone(1, 8<<20, "main.main")}}
+		if got := verdict(t, "labels", e); got != tc.want {
+			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
+		}
+		// Other memory may grow as it likes.
+		e.Live = [][]cost.Stack{{within(1, tc.before*(1<<20), "example.org/shop.cache")}, {within(1, tc.after*(1<<20), "example.org/shop.cache")}}
+		if got := verdict(t, "labels", e); got != "healthy" {
+			t.Errorf("%s, of a cache: got %s, want healthy", tc.name, got)
+		}
+	}
+}

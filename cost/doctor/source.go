@@ -8,6 +8,7 @@ import (
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/doctor/compiler"
+	"github.com/tarehq/tare/cost/doctor/symptom"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -22,12 +23,12 @@ func defersRule() Rule {
 		Verify:    verifyCost,
 		needs:     []Part{CPUProfile, BusyService},
 		check: func(e *Evidence) ([]Finding, *Missing) {
-			price := e.spent(deferring)
+			price := e.spent(symptom.Deferring)
 			// Calls that are not kept on the heap return through deferreturn, too.
-			if price.Value == 0 || sum(e.CPU, keeping).Value == 0 {
+			if price.Value == 0 || sum(e.CPU, symptom.Keeping).Value == 0 {
 				return nil, nil
 			}
-			rows := e.places(e.CPU, deferring, unit.Nanoseconds)
+			rows := e.places(e.CPU, symptom.Deferring, unit.Nanoseconds)
 			for _, d := range e.Decisions {
 				if d.Kind == compiler.Defer && e.ranIn(d.File) {
 					rows = append(rows, Row{What: "the compiler keeps a defer on the heap", Where: shortPlace(cost.Frame{File: d.File, Line: d.Line}), Unit: Words})
@@ -37,30 +38,6 @@ func defersRule() Rule {
 				Title: fmt.Sprintf("calls deferred in loops take %s of the CPU", unit.Format(price.Share, unit.Share))}}, nil
 		},
 	}
-}
-
-// deferring matches the runtime's own work for deferred calls on the heap; what
-// the deferred function does is not its price.
-func deferring(frames []cost.Frame) int {
-	for i := range frames {
-		fn := frames[i].Func
-		if keeps(fn) || fn == "runtime.deferreturn" || fn == "runtime.popDefer" {
-			return i
-		}
-		if !strings.HasPrefix(fn, "runtime.") && !strings.HasPrefix(fn, "internal/runtime/") {
-			return -1
-		}
-	}
-	return -1
-}
-
-// keeping matches putting a deferred call on the heap.
-func keeping(frames []cost.Frame) int {
-	return slices.IndexFunc(frames, func(f cost.Frame) bool { return keeps(f.Func) })
-}
-
-func keeps(fn string) bool {
-	return fn == "runtime.deferproc" || fn == "runtime.deferprocat" || fn == "runtime.newdefer" || fn == "runtime.deferrangefunc"
 }
 
 // ranIn reports whether a CPU stack has a function of that file.
@@ -100,7 +77,7 @@ func checkEscapes(e *Evidence) ([]Finding, *Missing) {
 	bytes := map[cost.Frame]float64{}
 	for i := range e.Allocs {
 		s := &e.Allocs[i]
-		if len(s.Frames) == 0 || instrument(s.Frames) || decided[place{path.Base(s.Frames[0].File), s.Frames[0].Line}] == nil {
+		if len(s.Frames) == 0 || symptom.Instrument(s.Frames) || decided[place{path.Base(s.Frames[0].File), s.Frames[0].Line}] == nil {
 			continue
 		}
 		bytes[s.Frames[0]] += s.Value
@@ -112,7 +89,7 @@ func checkEscapes(e *Evidence) ([]Finding, *Missing) {
 		if len(texts) == 0 {
 			continue
 		}
-		price := e.spent(allocating(f))
+		price := e.spent(symptom.AllocatingAt(f))
 		rows := []Row{{What: "allocated in " + f.Name(), Where: shortPlace(f), Value: n / by, Unit: unit.Bytes}}
 		for _, text := range texts {
 			rows = append(rows, note("the compiler: "+text))
@@ -154,20 +131,4 @@ func sameFile(profiled, onDisk string) bool {
 		return true
 	}
 	return path.Base(profiled) == path.Base(onDisk) && path.Base(path.Dir(profiled)) == path.Base(path.Dir(onDisk))
-}
-
-// allocating matches allocations of one line: in an allocation profile it is the
-// innermost frame, on CPU stacks the runtime's own are inside it.
-func allocating(at cost.Frame) match {
-	return func(frames []cost.Frame) int {
-		for i, f := range frames {
-			if f.Func == at.Func && f.File == at.File && f.Line == at.Line {
-				return i
-			}
-			if !strings.HasPrefix(f.Func, "runtime.") && !strings.HasPrefix(f.Func, "internal/runtime/") {
-				return -1
-			}
-		}
-		return -1
-	}
 }

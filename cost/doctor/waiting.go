@@ -3,10 +3,10 @@ package doctor
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/doctor/symptom"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -17,7 +17,7 @@ func (e *Evidence) waited(about func(*cost.Wait) bool) (p Price, times float64) 
 	var a cost.Amount
 	for i := range e.Waits {
 		w := &e.Waits[i]
-		if !cost.InRequest(w.Stack.Frames) || instrument(w.Stack.Frames) || !about(w) {
+		if !cost.InRequest(w.Stack.Frames) || symptom.Instrument(w.Stack.Frames) || !about(w) {
 			continue
 		}
 		a.Count += w.Stack.Count
@@ -46,7 +46,7 @@ func (e *Evidence) took() float64 {
 	}
 	var all float64
 	for i := range e.Waits {
-		if w := &e.Waits[i]; cost.InRequest(w.Stack.Frames) && !instrument(w.Stack.Frames) {
+		if w := &e.Waits[i]; cost.InRequest(w.Stack.Frames) && !symptom.Instrument(w.Stack.Frames) {
 			all += w.Stack.Value
 		}
 	}
@@ -57,7 +57,7 @@ func (e *Evidence) took() float64 {
 }
 
 // waitRows says where the waiting that matches was done.
-func (e *Evidence) waitRows(about func(*cost.Wait) bool, at match) []Row {
+func (e *Evidence) waitRows(about func(*cost.Wait) bool, at symptom.Match) []Row {
 	var stacks []cost.Stack
 	for i := range e.Waits {
 		if w := &e.Waits[i]; cost.InRequest(w.Stack.Frames) && about(w) {
@@ -76,27 +76,6 @@ func (e *Evidence) waitRows(about func(*cost.Wait) bool, at match) []Row {
 // slow is the share of a request's time beyond which waiting counts.
 const slow = 0.05
 
-// logging matches the loggers in wide use, frameworks' access logs, and lines that fmt
-// writes to a file.
-func logging(frames []cost.Frame) int {
-	if at := calls("log.", "log/slog.", "go.uber.org/zap", "github.com/rs/zerolog", "github.com/sirupsen/logrus", "github.com/hashicorp/go-hclog")(frames); at >= 0 {
-		return at
-	}
-	for i := len(frames) - 1; i > 0; i-- {
-		if accessLog(frames[i:i+1]) >= 0 && (frames[i-1].Standard() || strings.HasSuffix(frames[i-1].Func, ".Write")) {
-			return i // it writes; else it has handed the request on
-		}
-		if strings.HasPrefix(frames[i].Func, "fmt.Fprint") && calls("os.(*File).Write")(frames[:i]) >= 0 {
-			return i
-		}
-	}
-	return -1
-}
-
-// accessLog matches the middlewares that log a line for each request by themselves.
-var accessLog = calls("github.com/gin-gonic/gin.LoggerWithConfig", "github.com/labstack/echo/v4/middleware.LoggerWithConfig",
-	"github.com/gofiber/fiber/v2/middleware/logger.", "github.com/gofiber/fiber/v3/middleware/logger.", "github.com/gorilla/handlers.write")
-
 // loggingRule asks whether requests wait until their log line is written, or for
 // the one lock under which all of them write.
 func loggingRule() Rule {
@@ -112,9 +91,9 @@ func loggingRule() Rule {
 }
 
 func checkLogging(e *Evidence) ([]Finding, *Missing) {
-	queue := func(w *cost.Wait) bool { return logging(w.Stack.Frames) >= 0 && w.Reason == cost.Lock }
+	queue := func(w *cost.Wait) bool { return symptom.Logging(w.Stack.Frames) >= 0 && w.Reason == cost.Lock }
 	write := func(w *cost.Wait) bool {
-		return logging(w.Stack.Frames) >= 0 && w.Reason != cost.Lock && w.Reason != cost.Scheduler && w.Reason != cost.Collector
+		return symptom.Logging(w.Stack.Frames) >= 0 && w.Reason != cost.Lock && w.Reason != cost.Scheduler && w.Reason != cost.Collector
 	}
 	both := func(w *cost.Wait) bool { return queue(w) || write(w) }
 	price, times := e.waited(both)
@@ -122,7 +101,7 @@ func checkLogging(e *Evidence) ([]Finding, *Missing) {
 		return nil, nil
 	}
 	f := Finding{
-		Severity: weigh(price, e.took(), slow), Price: &price, Evidence: e.waitRows(both, logging),
+		Severity: weigh(price, e.took(), slow), Price: &price, Evidence: e.waitRows(both, symptom.Logging),
 		Title:  fmt.Sprintf("requests wait %s for the logger's lock", unit.Format(price.Value, unit.Nanoseconds)),
 		Remedy: "log less per request, or hand lines to a writer that buffers: all requests write under the logger's one lock",
 	}
@@ -149,13 +128,13 @@ type wait struct {
 
 // What stacks have where requests wait.
 var (
-	locks   = calls("sync.(*Mutex)", "internal/sync.(*Mutex)", "sync.(*RWMutex)") // wait groups and such wait for work, not for each other
-	asleep  = calls("time.Sleep")
-	queuing = calls("runtime.chansend", "golang.org/x/sync/semaphore.", "database/sql.(*DB).conn", "github.com/jackc/puddle/",
+	locks   = symptom.Calls("sync.(*Mutex)", "internal/sync.(*Mutex)", "sync.(*RWMutex)") // wait groups and such wait for work, not for each other
+	asleep  = symptom.Calls("time.Sleep")
+	queuing = symptom.Calls("runtime.chansend", "golang.org/x/sync/semaphore.", "database/sql.(*DB).conn", "github.com/jackc/puddle/",
 		"github.com/redis/go-redis/v9/internal/pool.", "github.com/go-redis/redis/v8/internal/pool.")
-	calling = calls("net/http.(*Client).", "net/http.(*Transport).", "net.(*Resolver).", "net.(*Dialer).", "database/sql.",
+	calling = symptom.Calls("net/http.(*Client).", "net/http.(*Transport).", "net.(*Resolver).", "net.(*Dialer).", "database/sql.",
 		"google.golang.org/grpc.(*ClientConn)", "github.com/jackc/pgx", "github.com/redis/go-redis/", "github.com/go-redis/redis/")
-	syncing = calls("os.(*File).Sync", "syscall.Fsync", "syscall.Fdatasync", "golang.org/x/sys/unix.Fsync", "golang.org/x/sys/unix.Fdatasync")
+	syncing = symptom.Calls("os.(*File).Sync", "syscall.Fsync", "syscall.Fdatasync", "golang.org/x/sys/unix.Fsync", "golang.org/x/sys/unix.Fdatasync")
 )
 
 // waitRules ask what requests wait for; what a logger waits for is the logging rule's.
@@ -186,7 +165,7 @@ func waitRules() []Rule {
 // about reports whether a wait is of the kind. A queue on the way to a service is no call.
 func (k wait) about(w *cost.Wait) bool {
 	frames := w.Stack.Frames
-	return slices.Contains(k.of, w.Reason) && logging(frames) < 0 && k.at(frames) >= 0 &&
+	return slices.Contains(k.of, w.Reason) && symptom.Logging(frames) < 0 && k.at(frames) >= 0 &&
 		(k.name != "call" || w.Reason == cost.Network || queuing(frames) < 0)
 }
 

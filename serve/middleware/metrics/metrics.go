@@ -29,8 +29,9 @@
 // whole chain inside of metrics on net/http: put metrics into the chain.
 //
 // With Options.Native each duration is also counted in a native histogram, whose buckets are 9 %
-// wide. Only Prometheus' format of protocol buffers has those. Prometheus asks for it where they
-// are enabled, and then gets no classic buckets of durations.
+// wide. Only Prometheus' format of protocol buffers has those, beside the classic buckets.
+// Prometheus asks for it where they are enabled. It then drops the classic ones, unless
+// always_scrape_classic_histograms is set.
 //
 // Place: behind recovery, outside of all that refuses requests.
 //

@@ -49,24 +49,29 @@ func (p *page) metric(family *message, labels []Label, field int, value func(*me
 	})
 }
 
-// write writes the histogram: a native one where it was counted as such. Its count is that of
-// its buckets, which requests may be about to change.
+// write writes the histogram: its buckets with bounds, and behind them the native ones where
+// it was counted as such, for Prometheus keeps either or both. The count is that of the native
+// ones, which it holds to be the same; requests may be about to change them.
 func (h *whole) write(m *message) {
 	if !math.IsNaN(h.r.sum) {
 		m.double(2, h.r.sum)
 	}
+	counted := h.r.counts
+	if h.r.native != nil {
+		counted = h.r.native
+	}
+	all := uint64(0)
+	for _, n := range counted {
+		all += n
+	}
+	m.uint(1, all)
+	h.writeClassic(m, all)
 	if h.r.native == nil {
-		m.uint(1, h.writeClassic(m))
 		return
 	}
 	m.sint(5, nativeSchema)
 	m.double(6, math.Exp2(lowest))
 	m.uint(7, h.r.native[0])
-	total := uint64(0)
-	for _, n := range h.r.native {
-		total += n
-	}
-	m.uint(1, total)
 	writeNative(m, h.r.native[1:])
 	for _, e := range h.r.exemplars {
 		if e != nil {
@@ -75,23 +80,25 @@ func (h *whole) write(m *message) {
 	}
 }
 
-// writeClassic writes buckets with their bounds, and returns how many were counted.
-func (h *whole) writeClassic(m *message) (total uint64) {
+// writeClassic writes buckets with their bounds, of which the last one holds all.
+func (h *whole) writeClassic(m *message, all uint64) {
+	below := uint64(0)
 	for i, n := range h.r.counts {
-		total += n
+		below = min(below+n, all)
 		bound := math.Inf(1)
 		if i < len(h.bounds) {
 			bound = h.bounds[i]
+		} else {
+			below = all
 		}
 		m.within(3, func(bucket *message) {
-			bucket.uint(1, total)
+			bucket.uint(1, below)
 			bucket.double(2, bound)
 			if len(h.r.exemplars) > 0 && h.r.exemplars[i] != nil {
 				bucket.within(3, h.r.exemplars[i].write)
 			}
 		})
 	}
-	return total
 }
 
 // writeNative writes runs of buckets that are not empty: how far each begins behind the one
