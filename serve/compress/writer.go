@@ -39,8 +39,8 @@ func (w *writer) WriteHeader(status int) {
 		return
 	}
 	w.status = status
-	if !bodyAllowed(status) || w.r.Method == http.MethodHead || w.lengthKnown() {
-		w.decide(nil, false)
+	if h := w.Header(); !bodyAllowed(status) || w.r.Method == http.MethodHead || lengthKnown(h) {
+		w.decide(h, nil, false)
 	}
 }
 
@@ -49,8 +49,7 @@ func bodyAllowed(status int) bool {
 }
 
 // lengthKnown reports whether the header says how long the body is, and of which type.
-func (w *writer) lengthKnown() bool {
-	h := w.Header()
+func lengthKnown(h http.Header) bool {
 	return len(h["Content-Length"]) > 0 && len(h["Content-Type"]) > 0
 }
 
@@ -63,7 +62,7 @@ func (w *writer) Write(p []byte) (int, error) {
 		w.WriteHeader(http.StatusOK)
 	}
 	if !w.decided {
-		if w.encoding != "" && len(w.held)+len(p) < w.c.o.Smallest && !w.lengthKnown() {
+		if w.encoding != "" && len(w.held)+len(p) < w.c.o.Smallest && !lengthKnown(w.Header()) {
 			w.held = append(w.held, p...)
 			return len(p), nil
 		}
@@ -87,7 +86,7 @@ func (w *writer) WriteString(s string) (int, error) {
 
 // ReadFrom writes what it reads, by the server's own way where nothing is compressed.
 func (w *writer) ReadFrom(src io.Reader) (int64, error) {
-	if !w.decided && !w.closed && w.status == 0 && w.lengthKnown() {
+	if !w.decided && !w.closed && w.status == 0 && lengthKnown(w.Header()) {
 		w.WriteHeader(http.StatusOK)
 	}
 	if w.decided && w.enc == nil && !w.closed {
@@ -98,7 +97,7 @@ func (w *writer) ReadFrom(src io.Reader) (int64, error) {
 
 // begin decides, and writes what was held back. next is what follows that.
 func (w *writer) begin(next []byte, enough bool) error {
-	w.decide(next, enough)
+	w.decide(w.Header(), next, enough)
 	held := w.held
 	w.held = nil
 	if len(held) == 0 {
@@ -114,10 +113,9 @@ func (w *writer) begin(next []byte, enough bool) error {
 
 // decide says whether the answer is compressed, and sends its header. enough: the body has
 // Options.Smallest bytes, or goes on for an unknown time.
-func (w *writer) decide(next []byte, enough bool) {
+func (w *writer) decide(h http.Header, next []byte, enough bool) {
 	w.decided = true
-	h := w.Header()
-	is := w.mediaOf(next)
+	is := w.mediaOf(h, next)
 	if length := h["Content-Length"]; len(length) > 0 && w.encoding != "" {
 		if n, err := strconv.ParseInt(length[0], 10, 64); err == nil {
 			enough = n >= int64(w.c.o.Smallest)
@@ -125,11 +123,11 @@ func (w *writer) decide(next []byte, enough bool) {
 	}
 	switch {
 	case w.status == http.StatusNotModified:
-		w.addVary()
+		addVary(h)
 		w.weakenAsAsked()
-	case !is.compressed || !w.changeable():
+	case !is.compressed || !w.changeable(h):
 	default:
-		w.addVary()
+		addVary(h)
 		if w.encoding != "" && enough && bodyAllowed(w.status) && w.r.Method != http.MethodHead && w.status != http.StatusPartialContent && h["Content-Range"] == nil {
 			w.compress(is.name)
 		}
@@ -139,8 +137,7 @@ func (w *writer) decide(next []byte, enough bool) {
 
 // mediaOf says what the body is. A type that is not set is found as the server would find
 // it, and set if the server may see other bytes than these, as those that are compressed.
-func (w *writer) mediaOf(next []byte) media {
-	h := w.Header()
+func (w *writer) mediaOf(h http.Header, next []byte) media {
 	t, set := h["Content-Type"]
 	switch {
 	case len(t) > 0:
@@ -162,14 +159,19 @@ func (w *writer) mediaOf(next []byte) media {
 
 // changeable reports whether the answer is one that an encoding may be chosen for, if it
 // is of such a type.
-func (w *writer) changeable() bool {
-	h := w.Header()
+func (w *writer) changeable(h http.Header) bool {
+	if hasToken(w.r.Header["Cache-Control"], "no-transform") {
+		return false
+	}
+	if len(h) <= 2 && lengthKnown(h) {
+		return true // there is nothing else, as in most answers
+	}
 	for _, name := range [...]string{"Content-Encoding", "Content-Md5", "Digest", "Content-Digest", "Repr-Digest"} {
 		if len(h[name]) > 0 {
 			return false
 		}
 	}
-	return !hasToken(h["Cache-Control"], "no-transform") && !hasToken(w.r.Header["Cache-Control"], "no-transform")
+	return !hasToken(h["Cache-Control"], "no-transform")
 }
 
 // compress makes what follows compressed.
@@ -196,8 +198,7 @@ func (w *writer) weakenAsAsked() {
 
 var vary = []string{"Accept-Encoding"}
 
-func (w *writer) addVary() {
-	h := w.Header()
+func addVary(h http.Header) {
 	before := h["Vary"]
 	switch {
 	case len(before) == 0:
@@ -260,8 +261,8 @@ func (w *writer) EnableFullDuplex() error {
 func (w *writer) close() {
 	switch {
 	case w.status == 0:
-		if w.mediaOf(nil).compressed && w.changeable() {
-			w.addVary()
+		if h := w.Header(); w.mediaOf(h, nil).compressed && w.changeable(h) {
+			addVary(h)
 		}
 	case !w.decided:
 		_ = w.begin(nil, false) // the server has the error, too

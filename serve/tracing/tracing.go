@@ -159,7 +159,9 @@ func (h *handler) trace(w http.ResponseWriter, r *http.Request, parent trace.Spa
 	if parent.IsValid() {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
 	}
-	_, span := h.tracer.Start(ctx, methodOf(r), trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(asked(r)...))
+	_, span := h.tracer.Start(ctx, methodOf(r), ofServer...)
+	known := asked(r)
+	span.SetAttributes(known...) // as an option of Start they would be copied once more
 	passed := spanKey.With(r, span)
 	w, rec := chain.Record(w)
 	panicked := true
@@ -167,16 +169,19 @@ func (h *handler) trace(w http.ResponseWriter, r *http.Request, parent trace.Spa
 		if passed != r {
 			r.Pattern = passed.Pattern
 		}
-		answered(span, passed, rec, panicked)
+		answer{span, passed, rec, panicked}.note(known[len(known):])
 		span.End()
 	}()
 	h.next.ServeHTTP(w, passed)
 	panicked = false
 }
 
-// asked returns the attributes that are known before the answer.
+// ofServer are the options of every span, made once.
+var ofServer = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer)}
+
+// asked returns the attributes that are known before the answer, with room for those of it.
 func asked(r *http.Request) []attribute.KeyValue {
-	all := make([]attribute.KeyValue, 0, 8)
+	all := make([]attribute.KeyValue, 0, 8+3)
 	method := methodOf(r)
 	all = append(all, attribute.String("http.request.method", method))
 	if method == otherMethod {
@@ -197,34 +202,44 @@ func asked(r *http.Request) []attribute.KeyValue {
 	return all
 }
 
-// answered notes the route and the answer.
-func answered(span trace.Span, r *http.Request, rec *chain.Recorder, panicked bool) {
-	status := rec.Status()
+// answer is how a request within a span ended.
+type answer struct {
+	span     trace.Span
+	r        *http.Request
+	rec      *chain.Recorder
+	panicked bool
+}
+
+// note notes the route and the answer; all has room for their attributes.
+func (a answer) note(all []attribute.KeyValue) {
+	status := a.rec.Status()
 	if status == 0 {
 		status = http.StatusOK
-		if panicked {
+		if a.panicked {
 			status = http.StatusInternalServerError
 		}
 	}
-	all := make([]attribute.KeyValue, 0, 3)
-	if r.Pattern != "" {
-		route := r.Pattern
-		if _, path, ok := strings.Cut(route, " "); ok {
-			route = path
+	if pattern := a.r.Pattern; pattern != "" {
+		method, route, ok := strings.Cut(pattern, " ")
+		if !ok {
+			route = pattern
 		}
-		span.SetName(methodOf(r) + " " + route)
+		if own := methodOf(a.r); !ok || method != own {
+			pattern = own + " " + route
+		}
+		a.span.SetName(pattern)
 		all = append(all, attribute.String("http.route", route))
 	}
 	all = append(all, attribute.Int("http.response.status_code", status))
 	switch {
-	case panicked:
+	case a.panicked:
 		all = append(all, attribute.String("error.type", "panic"))
-		span.SetStatus(codes.Error, "the handler panicked")
+		a.span.SetStatus(codes.Error, "the handler panicked")
 	case status >= 500:
 		all = append(all, attribute.String("error.type", fmt.Sprint(status)))
-		span.SetStatus(codes.Error, "")
+		a.span.SetStatus(codes.Error, "")
 	}
-	span.SetAttributes(all...)
+	a.span.SetAttributes(all...)
 }
 
 const otherMethod = "_OTHER"
