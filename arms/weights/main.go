@@ -13,6 +13,7 @@ import (
 	"github.com/tarehq/tare/arms/serve/engines"
 	"github.com/tarehq/tare/arms/weights/plan"
 	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/client/breaker"
 	"github.com/tarehq/tare/serve/middleware/accesslog"
 	"github.com/tarehq/tare/serve/middleware/apikey"
 	"github.com/tarehq/tare/serve/middleware/basicauth"
@@ -116,6 +117,13 @@ var makers = map[string]func() (middleware, error){
 	},
 	"ratelimit-window": func() (middleware, error) {
 		return limiting(ratelimit.Options{Law: ratelimit.Window{Limit: plan.Rate}})
+	},
+	"breaker": func() (middleware, error) {
+		b, err := breaker.New("handler", breaker.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return b.Middleware, nil
 	},
 	"timeout": func() (middleware, error) { return timeout.New(timeout.Options{After: plan.Timeout}) },
 	"basicauth": func() (middleware, error) {

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/gaissmai/bart"
+	"github.com/gin-contrib/gzip"
 	"github.com/gin-contrib/requestid"
 	"github.com/gin-contrib/secure"
 	"github.com/gin-gonic/gin"
@@ -85,6 +86,12 @@ func newService(layer string) ([]string, http.Handler, error) {
 var makers = map[string]func() (gin.HandlerFunc, error){
 	"recover":   func() (gin.HandlerFunc, error) { return gin.Recovery(), nil },
 	"requestid": func() (gin.HandlerFunc, error) { return requestid.New(), nil },
+	"clientaddr": func() (gin.HandlerFunc, error) {
+		return func(c *gin.Context) { c.Set("address", c.ClientIP()) }, nil
+	},
+	"accesslog": func() (gin.HandlerFunc, error) { return gin.LoggerWithWriter(plan.Log()), nil },
+	"basicauth": withPassword,
+	"compress":  func() (gin.HandlerFunc, error) { return gzip.Gzip(gzip.DefaultCompression), nil },
 	"log":       func() (gin.HandlerFunc, error) { return gin.LoggerWithWriter(plan.File()), nil },
 	"log-async": func() (gin.HandlerFunc, error) { // as much waits in memory, and as long, as by accesslog
 		return gin.LoggerWithWriter(&zapcore.BufferedWriteSyncer{WS: plan.File(), Size: 256 << 10, FlushInterval: time.Second}), nil
@@ -144,6 +151,18 @@ func denying() (gin.HandlerFunc, error) {
 		if a, err := netip.ParseAddr(c.ClientIP()); err != nil || denied.Contains(a) {
 			c.AbortWithStatus(http.StatusForbidden)
 		}
+	}, nil
+}
+
+// withPassword has the user's password in place of the study's token.
+func withPassword() (gin.HandlerFunc, error) {
+	check := gin.BasicAuth(gin.Accounts{plan.User: plan.Password})
+	asked := &http.Request{Header: http.Header{}}
+	asked.SetBasicAuth(plan.User, plan.Password)
+	field := asked.Header["Authorization"]
+	return func(c *gin.Context) {
+		c.Request.Header["Authorization"] = field
+		check(c)
 	}, nil
 }
 

@@ -21,20 +21,26 @@ import (
 	"time"
 
 	"github.com/CAFxX/httpcompression"
+	"github.com/VictoriaMetrics/metrics"
 	"github.com/gaissmai/bart"
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/go-chi/httplog/v3"
 	"github.com/go-chi/httprate"
+	"github.com/go-jose/go-jose/v4"
+	josejwt "github.com/go-jose/go-jose/v4/jwt"
 	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/uuid"
 	"github.com/gorilla/handlers"
 	"github.com/klauspost/compress/gzhttp"
 	"github.com/lestrrat-go/jwx/v3/jwa"
 	jwx "github.com/lestrrat-go/jwx/v3/jwt"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/realclientip/realclientip-go"
 	"github.com/rs/cors"
 	"github.com/rs/zerolog"
 	"github.com/rs/zerolog/hlog"
+	"github.com/sony/gobreaker/v2"
 	"github.com/ulule/limiter/v3"
 	limiterhttp "github.com/ulule/limiter/v3/drivers/middleware/stdlib"
 	"github.com/ulule/limiter/v3/drivers/store/memory"
@@ -43,6 +49,7 @@ import (
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/tarehq/tare/arms/arm"
@@ -89,11 +96,13 @@ var makers = map[string]func() mw{
 	"recovery-chi":     func() mw { return middleware.Recoverer },
 	"recovery-gorilla": func() mw { return handlers.RecoveryHandler() },
 	"requestid-chi":    func() mw { return middleware.RequestID },
+	"requestid-uuid":   func() mw { return identifying },
 	"requestid-hlog":   func() mw { return hlog.RequestIDHandler("id", "X-Request-Id") },
 	"clientaddr-chi":   func() mw { return middleware.ClientIPFromXFF(plan.Proxies()...) },
 	"clientaddr-gorilla": func() mw {
 		return handlers.ProxyHeaders
 	},
+	"clientaddr-realclientip": addressing,
 	"accesslog-chi": func() mw {
 		return middleware.RequestLogger(&middleware.DefaultLogFormatter{Logger: log.New(plan.Log(), "", log.LstdFlags), NoColor: true})
 	},
@@ -105,6 +114,7 @@ var makers = map[string]func() mw{
 		return func(next http.Handler) http.Handler { return handlers.CombinedLoggingHandler(plan.Log(), next) }
 	},
 	"accesslog-zerolog": zerologging,
+	"accesslog-zap":     zapping,
 	"secure-unrolled": func() mw {
 		return unrolled.New(unrolled.Options{FrameDeny: true, ContentTypeNosniff: true, ReferrerPolicy: "no-referrer",
 			ContentSecurityPolicy: "default-src 'none'", CrossOriginOpenerPolicy: "same-origin", CrossOriginResourcePolicy: "same-origin"}).Handler
@@ -137,6 +147,8 @@ var makers = map[string]func() mw{
 	"metrics-promhttp-native": func() mw {
 		return counting(prometheus.HistogramOpts{NativeHistogramBucketFactor: 1.1})
 	},
+	"metrics-victoria": measuring,
+	"breaker-gobreaker": breaking,
 	"compress":     func() mw { return must(compress.New(compress.Options{})) },
 	"compress-chi": func() mw { return middleware.Compress(5) },
 	"compress-gzhttp": func() mw {
@@ -158,6 +170,19 @@ var makers = map[string]func() mw{
 			_, err := jwt.ParseWithClaims(text, &jwt.RegisteredClaims{}, func(*jwt.Token) (any, error) { return plan.Secret, nil },
 				jwt.WithValidMethods([]string{"HS256"}))
 			return err
+		})
+	},
+	"jwt-jose": func() mw {
+		return verifying(func(text string) error {
+			token, err := josejwt.ParseSigned(text, []jose.SignatureAlgorithm{jose.HS256})
+			if err != nil {
+				return err
+			}
+			var claims josejwt.Claims
+			if err := token.Claims(plan.Secret, &claims); err != nil {
+				return err
+			}
+			return claims.Validate(josejwt.Expected{})
 		})
 	},
 	"jwt-jwx": func() mw {
@@ -202,6 +227,88 @@ func counting(o prometheus.HistogramOpts) mw {
 	prometheus.NewRegistry().MustRegister(times, requests)
 	return func(next http.Handler) http.Handler {
 		return promhttp.InstrumentHandlerDuration(times, promhttp.InstrumentHandlerCounter(requests, next))
+	}
+}
+
+// identifying is what services write around google/uuid.
+func identifying(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := r.Header.Get("X-Request-Id")
+		if id == "" {
+			id = uuid.NewString()
+		}
+		w.Header().Set("X-Request-Id", id)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, id)))
+	})
+}
+
+type requestKey struct{}
+
+// addressing is what realclientip-go's documentation shows, for known proxies.
+func addressing() mw {
+	proxies, err := realclientip.AddressesAndRangesToIPNets(plan.Proxies()...)
+	if err != nil {
+		panic(err)
+	}
+	strategy := realclientip.Must(realclientip.NewRightmostTrustedRangeStrategy("X-Forwarded-For", proxies))
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			address := strategy.ClientIP(r.Header, r.RemoteAddr)
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), addressKey{}, address)))
+		})
+	}
+}
+
+type addressKey struct{}
+
+// zapping is what services write around zap: the fields of hlog's line, on a writer of chi's
+// that knows the status.
+func zapping() mw {
+	encoder := zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())
+	logger := zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(plan.Log())), zap.InfoLevel))
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			begun, ww := time.Now(), middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+			next.ServeHTTP(ww, r)
+			logger.Info("", zap.String("ip", r.RemoteAddr), zap.String("user_agent", r.UserAgent()), zap.String("method", r.Method),
+				zap.Stringer("url", r.URL), zap.Int("status", ww.Status()), zap.Int("size", ww.BytesWritten()), zap.Duration("duration", time.Since(begun)))
+		})
+	}
+}
+
+// measuring is what the documentation of VictoriaMetrics/metrics shows: names with labels in
+// them, looked up for each request.
+func measuring() mw {
+	all := metrics.NewSet()
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			begun, ww := time.Now(), middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+			next.ServeHTTP(ww, r)
+			labels := fmt.Sprintf("{method=%q,code=\"%d\"}", r.Method, ww.Status())
+			all.GetOrCreateCounter("http_requests_total" + labels).Inc()
+			all.GetOrCreateHistogram("http_request_duration_seconds" + labels).UpdateDuration(begun)
+		})
+	}
+}
+
+// breaking is what services write around gobreaker: answers of 500 and more are failures.
+func breaking() mw {
+	b := gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{Name: "handler", Interval: 10 * time.Second})
+	failed := errors.New("the handler failed")
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, err := b.Execute(func() (struct{}, error) {
+				ww := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+				next.ServeHTTP(ww, r)
+				if ww.Status() >= http.StatusInternalServerError {
+					return struct{}{}, failed
+				}
+				return struct{}{}, nil
+			})
+			if err != nil && !errors.Is(err, failed) {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			}
+		})
 	}
 }
 

@@ -129,3 +129,20 @@ func FuzzForwarded(f *testing.F) {
 		})).ServeHTTP(httptest.NewRecorder(), r)
 	})
 }
+
+// BenchmarkRequest finds a client that connects itself, and one behind two proxies, in a
+// chain on net/http.
+func BenchmarkRequest(b *testing.B) {
+	h := chain.Must(chain.New(clientaddr.New(clientaddr.Options{Trusted: clientaddr.Private()})).Then(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+	for proxies, from := range map[string]string{"0": "203.0.113.7:4711", "2": "10.0.0.1:4711"} {
+		b.Run("proxies="+proxies, func(b *testing.B) {
+			w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
+			r.RemoteAddr = from
+			r.Header.Set("X-Forwarded-For", "203.0.113.7, 10.0.0.2")
+			b.ReportAllocs()
+			for b.Loop() {
+				h.ServeHTTP(w, r)
+			}
+		})
+	}
+}

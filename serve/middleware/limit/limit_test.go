@@ -197,3 +197,30 @@ func TestAllocs(t *testing.T) {
 		t.Errorf("%v allocations a request", n)
 	}
 }
+
+// BenchmarkRequest is a request that finds a slot: by one goroutine, and by all processors
+// at a time.
+func BenchmarkRequest(b *testing.B) {
+	l, err := limit.New(limit.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	h := l.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	r := httptest.NewRequest("GET", "/", nil)
+	b.Run("by=one", func(b *testing.B) {
+		w := httptest.NewRecorder()
+		b.ReportAllocs()
+		for b.Loop() {
+			h.ServeHTTP(w, r)
+		}
+	})
+	b.Run("by=all", func(b *testing.B) {
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			w := httptest.NewRecorder()
+			for pb.Next() {
+				h.ServeHTTP(w, r)
+			}
+		})
+	})
+}

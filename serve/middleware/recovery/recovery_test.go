@@ -91,3 +91,14 @@ func TestOrder(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// BenchmarkRequest is a request whose handler does not panic.
+func BenchmarkRequest(b *testing.B) {
+	h := recovery.New(recovery.Options{})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	w, _ := chain.Record(httptest.NewRecorder())
+	r := httptest.NewRequest("GET", "/", nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		h.ServeHTTP(w, r)
+	}
+}

@@ -74,3 +74,12 @@ func TestRequestsAreApart(t *testing.T) {
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
 	}
 }
+
+func BenchmarkRequest(b *testing.B) {
+	h := secure.New(secure.Options{})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		h.ServeHTTP(w, r)
+	}
+}

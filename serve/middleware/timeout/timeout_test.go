@@ -188,3 +188,18 @@ func TestStreams(t *testing.T) {
 		t.Error("a negative time-out is accepted")
 	}
 }
+
+// BenchmarkRequest is a request that is in time and does not look at its context, in a
+// chain on net/http.
+func BenchmarkRequest(b *testing.B) {
+	mw, err := timeout.New(timeout.Options{After: time.Minute})
+	if err != nil {
+		b.Fatal(err)
+	}
+	h := chain.Must(chain.New(mw).Then(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+	w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		h.ServeHTTP(w, r)
+	}
+}
