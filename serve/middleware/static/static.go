@@ -22,6 +22,10 @@
 // A file that is replaced (renamed over) while it is sent goes on as it was. One that is
 // cut short in place has the connection cut, so that it does not look whole.
 //
+// Note: files are not mapped into memory. A map of a file that is cut short ends the process
+// when it is read, and bodies that are kept cost as little. Nor is an ETag the CRC-32 of the
+// first MiB, which misses changes behind that. Study static weighs both ways.
+//
 // Place: inside of what logs, limits and authenticates. Files for everybody have a chain
 // of their own.
 //
