@@ -1,4 +1,4 @@
-// Command faults serves GET / with one fault planted, for instruments that find
+// Command faults serves / with one fault planted, for instruments that find
 // such faults to be held against; -healthy serves the same without it.
 //
 //	faults -fault pool
@@ -80,7 +80,7 @@ func main() {
 		h = f.well
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /{$}", h())
+	mux.Handle("/{$}", h())
 	mux.Handle("/debug/pprof/", http.DefaultServeMux)
 	patience := 2 * time.Second // for a header
 	if wrong, ok := impatience()[*name]; ok && !*healthy {

@@ -124,7 +124,7 @@ func (e *Evidence) reason(p Part) string {
 		return "none were seen: use --load URL, or run it while clients send requests"
 	}
 	if p == Bodies && e.Reasons[p] == "" {
-		return "none were seen: let clients send some meanwhile (--load sends none)"
+		return "none were seen: use --load URL with -b TEXT, or run it while clients send some"
 	}
 	return e.Reasons[p]
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -67,12 +68,14 @@ func (h Headers) Fields() ([]load.Field, error) { return HeaderFields("--header"
 type Sending struct {
 	Connections int     `short:"c" default:"64" help:"With --load: number of connections; with --rate the maximum."`
 	Rate        float64 `short:"r" help:"With --load: requests a second, independent of responses (0: as fast as possible)." placeholder:"N"`
+	Method      string  `short:"m" help:"With --load: method (default: GET, or POST with a body)."`
+	Body        string  `short:"b" help:"With --load: body." placeholder:"TEXT"`
 	Headers
 }
 
 // Check refuses values that cannot be meant; loaded is whether a URL is to be loaded.
 func (s Sending) Check(t *Terminal, loaded bool) error {
-	for _, name := range []string{"connections", "rate", "header"} {
+	for _, name := range []string{"connections", "rate", "method", "body", "header"} {
 		if !loaded && t.Given[name] {
 			return Usage("leave it out, or name the URL to load: --load URL", fmt.Errorf("--%s does nothing without --load", name))
 		}
@@ -90,7 +93,11 @@ func (s Sending) Options(url string) *load.Options {
 		return nil
 	}
 	header, _ := s.Fields() // Check has seen whether that works
-	o := &load.Options{Targets: []load.Target{{URL: url, Header: header}}, Connections: s.Connections}
+	method := s.Method
+	if method == "" && s.Body != "" {
+		method = http.MethodPost
+	}
+	o := &load.Options{Targets: []load.Target{{Method: method, URL: url, Header: header, Body: []byte(s.Body)}}, Connections: s.Connections}
 	if s.Rate > 0 {
 		o.Schedule = pace.Constant(s.Rate)
 	}

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -11,16 +12,17 @@ import (
 	"github.com/tarehq/tare/cost/capture"
 )
 
-// Header fields that were asked for are sent with every request of the load.
+// Header fields and the body that were asked for are sent with every request of the load.
 func TestLoadHeader(t *testing.T) {
 	var sent, lacked atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if sent.Add(1); r.Header.Get("Authorization") != "Bearer a:b" || r.Header.Get("X-Shop") != "1" {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 100))
+		if sent.Add(1); r.Header.Get("Authorization") != "Bearer a:b" || r.Header.Get("X-Shop") != "1" || r.Method != "POST" || err != nil || string(body) != "seven" {
 			lacked.Add(1)
 		}
 	}))
 	defer s.Close()
-	flags := cli.Load{URL: s.URL, Sending: cli.Sending{Connections: 1, Headers: cli.Headers{Header: []string{"Authorization: Bearer a:b", "X-Shop: 1"}}}}
+	flags := cli.Load{URL: s.URL, Sending: cli.Sending{Connections: 1, Body: "seven", Headers: cli.Headers{Header: []string{"Authorization: Bearer a:b", "X-Shop: 1"}}}}
 	if err := flags.Check(&cli.Terminal{}); err != nil {
 		t.Fatal(err)
 	}
@@ -33,15 +35,17 @@ func TestLoadHeader(t *testing.T) {
 		t.Log(err)
 	}
 	if sent.Load() < 2 || lacked.Load() > 0 {
-		t.Errorf("of %d requests %d lacked the fields, want none", sent.Load(), lacked.Load())
+		t.Errorf("of %d requests %d lacked the fields or the body, want none", sent.Load(), lacked.Load())
 	}
 }
 
 // A flag of a load does nothing without one, and one service is named, not two.
 func TestServiceFlags(t *testing.T) {
-	given := &cli.Terminal{Given: map[string]bool{"header": true}}
-	if err := (cli.Load{Sending: cli.Sending{Connections: 1}}).Check(given); err == nil {
-		t.Error("--header without --load is taken")
+	for _, flag := range []string{"header", "body", "method"} {
+		given := &cli.Terminal{Given: map[string]bool{flag: true}}
+		if err := (cli.Load{Sending: cli.Sending{Connections: 1}}).Check(given); err == nil {
+			t.Errorf("--%s without --load is taken", flag)
+		}
 	}
 	for _, tt := range []struct {
 		p       cli.Process
