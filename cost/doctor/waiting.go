@@ -123,7 +123,7 @@ type wait struct {
 	name, question, title, remedy string
 	least                         float64 // share of a request's time
 	of                            []cost.Reason
-	at                            match // it, on a stack
+	at                            symptom.Match // it, on a stack
 }
 
 // What stacks have where requests wait.

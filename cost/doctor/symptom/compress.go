@@ -15,16 +15,13 @@ const (
 )
 
 var (
-	// Searching matches the searches of level 2 and above: below, each compressor has
-	// code of its own.
-	Searching = Calls("compress/flate.(*compressor).deflate", "compress/flate.(*compressor).findMatch", "compress/flate.(*compressor).fillDeflate",
+	searching = Calls("compress/flate.(*compressor).deflate", "compress/flate.(*compressor).findMatch", "compress/flate.(*compressor).fillDeflate",
 		flate+"(*compressor).deflate", flate+"(*compressor).findMatch", flate+"(*compressor).fillDeflate",
 		flate+"(*fastEncL2)", flate+"(*fastEncL3)", flate+"(*fastEncL4)", flate+"(*fastEncL5", flate+"(*fastEncL6)",
 		zstd+"(*doubleFastEncoder", zstd+"(*betterFastEncoder", zstd+"(*bestFastEncoder",
 		brotli+"createBackwardReferences", brotli+"createZopfliBackwardReferences", brotli+"createHqZopfliBackwardReferences")
 
-	// MakingCompressor matches what a new compressor takes.
-	MakingCompressor = Calls("compress/flate.NewWriter", "compress/flate.(*compressor).init", "compress/flate.newDeflateFast", "compress/flate.newHuffmanBitWriter",
+	making = Calls("compress/flate.NewWriter", "compress/flate.(*compressor).init", "compress/flate.newDeflateFast", "compress/flate.newHuffmanBitWriter",
 		flate+"NewWriter", flate+"(*compressor).init", flate+"newFastEnc", flate+"newHuffmanBitWriter",
 		zstd+"NewWriter", zstd+"(*Encoder).initialize", zstd+"encoderOptions.encoder",
 		brotli+"NewWriter", brotli+"newHasher")
@@ -32,6 +29,13 @@ var (
 	deflating = Outside(Calls("compress/gzip.(*Writer)", "compress/zlib.(*Writer)", "compress/flate.(*Writer)",
 		"github.com/klauspost/compress/gzip.(*Writer)", "github.com/klauspost/compress/zlib.(*Writer)", flate+"(*Writer)"))
 )
+
+// Searching matches the searches of level 2 and above: below, each compressor has code of
+// its own.
+func Searching(frames []cost.Frame) int { return searching(frames) }
+
+// MakingCompressor matches what a new compressor takes.
+func MakingCompressor(frames []cost.Frame) int { return making(frames) }
 
 // Deflating matches gzip, zlib and DEFLATE, but for what is done with their output.
 func Deflating(frames []cost.Frame) int {

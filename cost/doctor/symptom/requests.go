@@ -17,7 +17,7 @@ var (
 	holding = Calls("io.ReadAll", "io/ioutil.ReadAll", "bytes.(*Buffer).ReadFrom", "encoding/json.(*Decoder).", "encoding/json/v2.UnmarshalRead",
 		"encoding/json/jsontext.(*Decoder).", "github.com/goccy/go-json.(*Decoder).", "github.com/bytedance/sonic/")
 	// bounding is what stands around a handler and refuses bodies that are announced as long.
-	bounding = Calls("github.com/tarehq/tare/serve/middleware/limit.", "github.com/labstack/echo/v4/middleware.BodyLimit", "github.com/labstack/echo/v5/middleware.BodyLimit",
+	bounding = Calls("github.com/tarehq/tare/serve/middleware/limit.", "github.com/tarehq/tare/serve/compress/decompress.", "github.com/labstack/echo/v4/middleware.BodyLimit", "github.com/labstack/echo/v5/middleware.BodyLimit",
 		"github.com/go-chi/chi/v5/middleware.RequestSize", "net/http.MaxBytesHandler")
 )
 
@@ -78,6 +78,9 @@ func Hurrying(frames []cost.Frame) int {
 	return waiting(frames)
 }
 
-// Series matches the making of series of metrics, by the libraries in wide use.
-var Series = Outside(Calls("github.com/prometheus/client_golang/prometheus.(*metricMap).getOrCreateMetric", "github.com/VictoriaMetrics/metrics.(*Set).GetOrCreate",
+var series = Outside(Calls("github.com/prometheus/client_golang/prometheus.(*metricMap).getOrCreateMetric", "github.com/VictoriaMetrics/metrics.(*Set).GetOrCreate",
 	"go.opentelemetry.io/otel/sdk/metric/internal/aggregate.", "expvar.(*Map)."))
+
+// Series matches the making of series of metrics, by the libraries in wide use, and
+// returns who called for them.
+func Series(frames []cost.Frame) int { return series(frames) }
