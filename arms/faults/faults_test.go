@@ -99,7 +99,7 @@ func allPlanted() []planted {
 		{name: "client", want: []string{"connections opened, by", "in time wait, to 127.0.0.1:"}},
 		{name: "client-new", twin: true, want: []string{"connections opened, by", "Transports are made anew"}},
 		{name: "deadline", twin: true, want: []string{"no time limit", "faults/waiting.go"}},
-		{name: "bodies", args: []string{"-b", strings.Repeat("text ", 1000)}, want: []string{"without a bound", "faults/waiting.go"}},
+		{name: "bodies", args: []string{"-b", strings.Repeat("text ", 100)}, want: []string{"without a bound", "faults/waiting.go"}},
 		{name: "labels", want: []string{"new series of metrics", "faults/memory.go"}},
 		{name: "timeouts", sick: []string{"--for", "10s"}, want: []string{"without bound"}},
 		{name: "timeouts-short", twin: true, want: []string{"gives up on a header after"}},

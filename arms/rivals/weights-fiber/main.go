@@ -29,7 +29,6 @@ import (
 	"github.com/gofiber/fiber/v3/middleware/requestid"
 
 	"github.com/tarehq/tare/arms/arm"
-	layers "github.com/tarehq/tare/arms/layers/plan"
 	"github.com/tarehq/tare/arms/rivals/internal/fastloop"
 	"github.com/tarehq/tare/arms/weights/plan"
 )
@@ -59,9 +58,9 @@ func newApp(layer string) (*fiber.App, error) {
 	for _, name := range names {
 		app.Use(makers[name]())
 	}
-	body := layers.Body()
+	body := plan.AnswerBody()
 	app.Get("/orders/:id", func(c fiber.Ctx) error {
-		c.Set(fiber.HeaderContentType, layers.JSON)
+		c.Set(fiber.HeaderContentType, plan.AnswerType)
 		return c.Send(body)
 	})
 	return app, nil

@@ -147,10 +147,10 @@ var makers = map[string]func() mw{
 	"metrics-promhttp-native": func() mw {
 		return counting(prometheus.HistogramOpts{NativeHistogramBucketFactor: 1.1})
 	},
-	"metrics-victoria": measuring,
+	"metrics-victoria":  measuring,
 	"breaker-gobreaker": breaking,
-	"compress":     func() mw { return must(compress.New(compress.Options{})) },
-	"compress-chi": func() mw { return middleware.Compress(5) },
+	"compress":          func() mw { return must(compress.New(compress.Options{})) },
+	"compress-chi":      func() mw { return middleware.Compress(5) },
 	"compress-gzhttp": func() mw {
 		return func(next http.Handler) http.Handler { return gzhttp.GzipHandler(next) }
 	},

@@ -91,6 +91,12 @@ func Denied() []netip.Prefix {
 // NewAnswer returns what every arm answers.
 func NewAnswer() *layers.Answer { return layers.NewAnswer() }
 
+// AnswerType is the Content-Type of what every arm answers.
+const AnswerType = layers.JSON
+
+// AnswerBody returns its body.
+func AnswerBody() []byte { return layers.Body() }
+
 // Names returns what a flag asks for: no layer (none), all that guard a service
 // (guards), or those named with commas between. The outermost is first. There must be
 // makers of them.

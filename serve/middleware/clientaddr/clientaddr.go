@@ -78,7 +78,8 @@ func (h *handler) ChainLayer() chain.Layer {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	from := peer(r)
 	if addr := h.o.client(from, r.Header[h.o.Header]); addr != from {
-		r = key.With(r, &addr)
+		found := addr // which is made here alone: &addr would have each request allocate
+		r = key.With(r, &found)
 	}
 	h.next.ServeHTTP(w, r)
 }
