@@ -85,7 +85,7 @@ func compressedAgain(e *Evidence) (Finding, bool) {
 		Severity: e.weighCPU(price, 0.01), Price: &price,
 		Title:    fmt.Sprintf("compressing what does not become smaller takes %s of the CPU", unit.Format(price.Share, unit.Share)),
 		Evidence: append(e.places(e.CPU, vain, unit.Nanoseconds), note("gzip stores most of it as it came")),
-		Remedy:   "leave out by Content-Type what is compressed already: images, video, fonts of WOFF, archives, and answers that have a Content-Encoding",
+		Remedy:   "by its Content-Type do not compress what is compressed already: images, video, fonts of WOFF, archives, and answers that have a Content-Encoding",
 	}, true
 }
 
