@@ -421,6 +421,8 @@ func (e *exchange) answer(a *attempt) {
 	var flush func() error
 	if res.ContentLength < 0 || streams {
 		flush = e.flusher()
+	} else if e.body != nil && !e.body.Ended() { // the client may wait for this before it goes on
+		_ = http.NewResponseController(e.w).EnableFullDuplex() // HTTP/2 has it anyway
 	}
 	e.w.WriteHeader(res.StatusCode)
 	if streams {

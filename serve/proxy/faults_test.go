@@ -481,3 +481,27 @@ func TestKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestEarlyAnswer has an answer that comes before the request's end reach a client that waits for
+// it in the middle of the body, of which nobody reads the rest.
+func TestEarlyAnswer(t *testing.T) {
+	early := transportFunc(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{"Content-Length": {"5"}}, ContentLength: 5, Body: io.NopCloser(strings.NewReader("early"))}, nil
+	})
+	url, _ := front(t, proxy.Options{Transport: early}, proxy.PoolOptions{}, "127.0.0.1:1")
+	for _, head := range []string{"Content-Length: 200000\r\n\r\nsome of it", "Transfer-Encoding: chunked\r\n\r\na\r\nsome of it\r\n"} {
+		c := must(net.Dial("tcp", strings.TrimPrefix(url, "http://")))
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+		fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\n%s", head)
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Errorf("%.20q: %v", head, err)
+			continue
+		}
+		text, err := io.ReadAll(res.Body)
+		if res.StatusCode != http.StatusForbidden || string(text) != "early" || err != nil {
+			t.Errorf("%.20q: got %s %q, %v", head, res.Status, text, err)
+		}
+	}
+}

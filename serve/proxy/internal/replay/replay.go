@@ -45,6 +45,16 @@ func (b *Body) Broken() bool {
 	return b.err != nil && b.err != io.EOF
 }
 
+// Ended reports whether the client has sent all of it, and it was read. It does not wait for an
+// attempt that still reads.
+func (b *Body) Ended() bool {
+	if !b.mu.TryLock() {
+		return false
+	}
+	defer b.mu.Unlock()
+	return b.err == io.EOF
+}
+
 // Attempt returns the body for a next attempt.
 func (b *Body) Attempt() *Attempt { return &Attempt{b: b} }
 
