@@ -29,6 +29,15 @@ const Within = 10 * time.Second
 // a request while it starts is asked again.
 const ReadyWithin = 2 * Within
 
+// ReadyFor bounds the same by where a program listens, as study.Service says it: one that
+// knows nothing of tare may take its time, as those in Java do.
+func ReadyFor(listen string) time.Duration {
+	if listen != "" {
+		return 3 * ReadyWithin
+	}
+	return ReadyWithin
+}
+
 // Answer is what is known of one answer.
 type Answer struct {
 	Status int
