@@ -45,6 +45,7 @@ var arrows = map[string][]string{
 	"lab/arm":          {"internal/task", "lab/study", "lab/variant"},
 	"lab/variant":      {},
 	"lab/answer":       {"lab/study", "stats/unit"},
+	"lab/idle":         {"lab/answer", "lab/arm", "lab/study"},
 	"lab/inside":       {"cost/pprof", "lab/arm"},
 	"lab/visit":        {"stats/hist"},
 	"lab/sample":       {"lab/record", "lab/study"},

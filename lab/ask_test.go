@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -40,19 +39,6 @@ func TestReadyAsksAsTheLoadDoes(t *testing.T) {
 		if tr.Requests == 0 {
 			t.Errorf("trial %d: %q", tr.Seq, tr.Invalid)
 		}
-	}
-}
-
-// Idle connections go where the load goes: to the usual port of a URL that names
-// none, and by TLS to one that asks for it.
-func TestIdleConnectionsOfURLs(t *testing.T) {
-	if err := lab.OpenIdle(t.Context(), 1, "http://127.0.0.1"); err != nil && strings.Contains(err.Error(), "missing port") {
-		t.Errorf("a URL without a port: %v", err)
-	}
-	srv := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer srv.Close()
-	if err := lab.OpenIdle(t.Context(), 1, srv.URL); err != nil {
-		t.Errorf("over TLS, with any certificate: %v", err)
 	}
 }
 

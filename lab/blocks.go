@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,7 +79,7 @@ func (r *runner) refused() string {
 // plans, cut at the cap.
 func (r *runner) looks() []int {
 	var at []int
-	for _, look := range Looks(&r.manifest.Study, 0) {
+	for _, look := range Looks(&r.manifest.Study, 0, r.manifest.Early...) {
 		if r.Blocks == 0 || look.Blocks < r.Blocks {
 			at = append(at, look.Blocks)
 		}
@@ -92,25 +93,46 @@ func (r *runner) looks() []int {
 // Looks are the looks of a run of at most so many blocks, 0 for the study's own
 // number, as [stats.LooksAt] shares the error rate out over them: one after too few
 // blocks to exclude anything is not taken. Where that is true of the last one, too,
-// it stands alone.
-func Looks(s *study.Study, blocks int) []stats.Look {
+// it stands alone. Those after early numbers of blocks were taken by sessions that ended there.
+func Looks(s *study.Study, blocks int, early ...int) []stats.Look {
 	at := s.LooksUpTo(blocks)
-	looks, err := stats.LooksAt(at)
+	looks, err := stats.LooksAt(at, early...)
 	if err != nil {
 		return []stats.Look{{Blocks: at[len(at)-1], Alpha: stats.StudyAlpha}}
 	}
 	return looks
 }
 
+// keepEarly notes that the run on record had ended between two looks, and was judged there
+// at the level of the next one, which that has spent. Too few blocks to decide anything at
+// that level, by the interval for equivalence, have spent nothing.
+func (r *runner) keepEarly() error {
+	done := r.blocksDone()
+	looks := Looks(&r.manifest.Study, 0, r.manifest.Early...)
+	next := slices.IndexFunc(looks, func(l stats.Look) bool { return l.Blocks >= done })
+	if o := r.manifest.Outcome; o == "" || o == "interrupted" || next < 0 || looks[next].Blocks == done ||
+		done < stats.BlocksForFamily(1, 2*looks[next].Alpha) {
+		return nil
+	}
+	left := "none is left, and more blocks need a new run"
+	if next+1 < len(looks) {
+		left = fmt.Sprintf("the next is at %d", looks[next+1].Blocks)
+	}
+	r.reportEvent(Event{Stage: Ended, Text: fmt.Sprintf("the look at %d blocks was taken after %d, where the run had ended; %s", looks[next].Blocks, done, left)})
+	r.manifest.Early = append(r.manifest.Early, done)
+	return r.writer.Update(func(m *record.Manifest) { m.Early = slices.Clone(r.manifest.Early) })
+}
+
 // WithinPlan refuses a cap of blocks that is no look of a run on record: these spend
 // the whole error rate, so that one more would come on top of it, be it after more
-// blocks or between two. A cap at which no interval could exclude anything is none.
-func WithinPlan(s *study.Study, blocks int) error {
+// blocks or between two. A cap at which no interval could exclude anything is none. Early are
+// the looks that were taken where a session ended.
+func WithinPlan(s *study.Study, blocks int, early ...int) error {
 	if blocks < stats.BlocksForFamily(1, stats.StudyAlpha) {
 		return nil
 	}
 	var planned []string
-	for _, look := range Looks(s, 0) {
+	for _, look := range Looks(s, 0, early...) {
 		if look.Blocks == blocks {
 			return nil
 		}

@@ -128,17 +128,6 @@ func SameAs(w *record.Writer, old, now map[string]string) error {
 	return (&runner{writer: w}).sameAs(programs(old), programs(now))
 }
 
-// OpenIdle opens idle connections to an arm that is a URL, and closes them.
-func OpenIdle(ctx context.Context, n int, base string) error {
-	p, err := arm.Start(ctx, arm.Program{URL: base}, arm.StartOptions{})
-	if err != nil {
-		return err
-	}
-	var i idlers
-	defer i.close()
-	return i.open(ctx, n, p, study.Target{Path: "/"})
-}
-
 // Refused is why a run of these trials stops early.
 func Refused(all []record.Trial) string { return (&runner{trials: all}).refused() }
 

@@ -305,7 +305,10 @@ func (r *runner) open() error {
 		return err
 	}
 	r.writer, r.manifest, r.trials, r.captures = w, run.Manifest, run.Trials, run.Captures
-	if err := WithinPlan(&r.manifest.Study, r.Blocks); err != nil {
+	if err := r.keepEarly(); err != nil {
+		return errors.Join(fmt.Errorf("resuming: %w", err), w.Close())
+	}
+	if err := WithinPlan(&r.manifest.Study, r.Blocks, r.manifest.Early...); err != nil {
 		return errors.Join(fmt.Errorf("resuming: %w: start a new run", err), w.Close())
 	}
 	if err := sameCPUs(run.Manifest.Pinning, r.pins); err != nil {

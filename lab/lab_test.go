@@ -75,6 +75,8 @@ func serve(mode string) {
 				fmt.Fprint(w, "hello, but wrong")
 				return
 			}
+		case "defers":
+			owed.Add(1)
 		case "other":
 			fmt.Fprint(w, "hullo")
 			return
@@ -105,6 +107,9 @@ func serve(mode string) {
 	}
 	if mode == "declines" {
 		go decline()
+	}
+	if mode == "defers" {
+		s.ConnState = payLater
 	}
 	fmt.Fprintln(os.Stderr, s.Serve(ln))
 }

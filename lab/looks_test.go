@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,6 +137,56 @@ func TestResumeDoesNotLookAgain(t *testing.T) {
 	}
 	if _, err := lab.Run(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want a run that goes on with its tenth block", err)
+	}
+}
+
+// A budget that ended a run between two looks had it judged at the level of the next. That
+// look is not taken again when the run is gone on with.
+func TestResumeTakesNoLookTwice(t *testing.T) {
+	for _, tt := range []struct {
+		blocks  int
+		outcome string
+		early   []int  // on record afterwards
+		looks   string // that are left, with those before
+		said    string
+	}{
+		{10, "budget", []int{10}, "[8 10 18 30]", "the look at 12 blocks was taken after 10, where the run had ended; the next is at 18"},
+		{20, "refused", []int{20}, "[8 12 18 20]", "none is left, and more blocks need a new run"},
+		{7, "budget", []int{7}, "[7 12 18 30]", "the look at 8 blocks was taken after 7"},
+		{6, "budget", nil, "[8 12 18 30]", ""}, // too few to have told anything
+		{12, "budget", nil, "[8 12 18 30]", ""},
+		{10, "interrupted", nil, "[8 12 18 30]", ""}, // shown by intervals that hold at any time
+	} {
+		o := begunRun(t, tt.blocks, 1)
+		w, _, err := record.Resume(o.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Finish(tt.outcome); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		said := ""
+		o.Progress = func(e lab.Event) {
+			switch {
+			case e.Stage == lab.Running:
+				cancel()
+			case strings.Contains(e.Text, "where the run had ended"):
+				said = e.Text
+			}
+		}
+		run, err := lab.Run(ctx, o)
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		m := run.Manifest
+		if got := fmt.Sprint(lab.LooksOf(m, 0)); !slices.Equal(m.Early, tt.early) || got != tt.looks || !strings.Contains(said, tt.said) || tt.said == "" && said != "" {
+			t.Errorf("%d blocks, %s: early looks %v, looks at %s, said %q; want %v, %s and %q", tt.blocks, tt.outcome, m.Early, got, said, tt.early, tt.looks, tt.said)
+		}
+		if err := lab.WithinPlan(&m.Study, 12, m.Early...); (err == nil) != strings.Contains(tt.looks, "12") {
+			t.Errorf("%d blocks, %s: 12 blocks at most: got %v", tt.blocks, tt.outcome, err)
+		}
 	}
 }
 

@@ -106,6 +106,7 @@ func (s *session) keep(t *record.Trial, res *load.Result) {
 			strings.Join(left, ", "), 100*maxLagShare))
 	}
 	s.specimenMetrics(t.Metrics, float64(served))
+	s.deferred(t.Metrics, float64(served))
 }
 
 // keepOperations puts what became of each operation on record.
@@ -290,6 +291,36 @@ func (s *session) residual(m map[string]float64, requests float64) {
 	}
 	if rest := s.after.cpus.Used(s.before.cpus) - (a.Arm - b.Arm) - (a.Tare - b.Tare); rest > -record.Unsure {
 		m["residual_cpu"] = float64(rest) / requests // else idle time is counted at ticks, too
+	}
+}
+
+// After the load an arm is looked at until it rests, or for so long at most.
+const (
+	restLook  = 20 * time.Millisecond
+	restLooks = 2   // in a row at which it rests
+	restShare = 0.1 // of one CPU: an arm that uses less rests
+	restMost  = time.Second
+)
+
+// deferred is what the arm's processes did after the measured part, until they rested: work
+// that they had put off is no part of their CPU per request.
+func (s *session) deferred(m map[string]float64, requests float64) {
+	b := s.after.usage.CPU
+	if s.after.err != nil || b == 0 {
+		return // the system does not tell, or the arm is a URL
+	}
+	last, rested := b, 0
+	for begun := time.Now(); rested < restLooks && time.Since(begun) < restMost; rested++ {
+		time.Sleep(restLook)
+		u, err := s.proc.Usage(false)
+		if err != nil || u.CPU < b { // it has ended, or a child took its own along
+			return
+		}
+		m["deferred_cpu"] = float64(u.CPU-b) / requests
+		if float64(u.CPU-last) > restShare*float64(restLook) {
+			rested = -1
+		}
+		last = u.CPU
 	}
 }
 

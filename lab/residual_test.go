@@ -1,8 +1,11 @@
 package lab_test
 
 import (
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -68,5 +71,46 @@ func TestOrphan(t *testing.T) {
 	known := (r.After.Arm - r.Before.Arm) + (r.After.Tare - r.Before.Tare)
 	if got := time.Duration(rest * float64(tr.Requests)); (got - (used - known)).Abs() > time.Microsecond {
 		t.Errorf("got %v left, want %v less %v", got, used, known)
+	}
+}
+
+// owed are requests whose work, a millisecond each, an arm puts off until nobody is connected.
+var owed, connected atomic.Int64
+
+// payLater is told of the arm's connections, and does what is owed when the last has gone.
+func payLater(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		connected.Add(1)
+	case http.StateClosed:
+		if connected.Add(-1) > 0 {
+			return
+		}
+		for left := owed.Swap(0); left > 0; left-- {
+			for begun := time.Now(); time.Since(begun) < time.Millisecond; {
+			}
+		}
+	}
+}
+
+// What an arm puts off until the load is over is no part of its CPU per request, and is seen
+// beside it.
+func TestDeferred(t *testing.T) {
+	got := map[string]float64{}
+	for _, mode := range []string{"ok", "defers"} {
+		s := small(t, mode, "ok")
+		s.Twin, s.Workloads, s.Primary.Workload = false, s.Workloads[1:], "open"
+		s.Trial.Measure = 500 * time.Millisecond
+		tr, err := lab.OneTrial(t.Context(), options(t, s), 200)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, known := tr.Metrics["cpu_per_request"]; !known {
+			t.Skip("SKIPPED: this system does not tell the CPU time of a process")
+		}
+		got[mode] = tr.Metrics["deferred_cpu"]
+	}
+	if time.Duration(got["defers"]-got["ok"]) < 300*time.Microsecond {
+		t.Errorf("after the load a request took %v of an arm that puts off 1 ms, and %v of one that does not", time.Duration(got["defers"]), time.Duration(got["ok"]))
 	}
 }

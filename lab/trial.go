@@ -10,6 +10,7 @@ import (
 	"github.com/tarehq/tare/lab/answer"
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/env"
+	"github.com/tarehq/tare/lab/idle"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/users"
@@ -31,7 +32,7 @@ func (r *runner) trial(ctx context.Context, c study.Cell) (record.Trial, *record
 	r.deaf[c.Arm] = 0
 	defer s.stop()
 	before := s.sampleAnswers(ctx)
-	if err := s.idle(ctx, &t); errors.Is(err, errOwnLimit) {
+	if err := s.idle(ctx, &t); errors.Is(err, idle.ErrOwnLimit) {
 		return t, nil, err // no other trial fares better
 	} else if err != nil {
 		return t, nil, r.armFault(ctx, &t, err)
@@ -116,7 +117,7 @@ type session struct {
 	amid     *amid         // nil: there is none
 	seen     *users.Result // by the users of a flow, in the last load; nil: there are none
 	extended bool
-	idlers   idlers
+	idlers   idle.Connections
 }
 
 // mark is what was read off the specimen at one moment.
@@ -174,7 +175,7 @@ func (s *session) stop() {
 	if err := s.proc.Stop(ctx); err != nil {
 		s.r.reportEvent(Event{Stage: Ended, Text: fmt.Sprintf("stopping arm: %v", err)})
 	}
-	s.idlers.close()
+	s.idlers.Close()
 }
 
 // load offers the workload; a trial that was not steady is extended once, and

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/stats/hist"
 )
@@ -46,8 +47,16 @@ func TestThroughputOfCarried(t *testing.T) {
 	}
 }
 
-// Each rule of docs/method.md by which a trial does not count, at its bound.
-func TestFaults(t *testing.T) {
+// faulty is a trial with something to find fault with, or nearly.
+type faulty struct {
+	name     string
+	schedule string
+	change   func(*load.Result)
+	want     string // why it does not count; "": it does
+}
+
+// faults are each rule of docs/method.md by which a trial does not count, at its bound.
+func faults() []faulty {
 	lag := func(by time.Duration) func(*load.Result) {
 		return func(r *load.Result) {
 			r.Late = hist.New()
@@ -72,12 +81,7 @@ func TestFaults(t *testing.T) {
 		answered(9_600)(r)
 		r.Counts.Scheduled = 9_600
 	}
-	tests := []struct {
-		name     string
-		schedule string
-		change   func(*load.Result)
-		want     string // "": it counts
-	}{
+	return []faulty{
 		{"sound", "constant", func(*load.Result) {}, ""},
 		{"a wrong answer", "constant", func(r *load.Result) { r.Counts.Unverified = 1 }, "1 of 10,000 answers was not as the workload asks"},
 		{"nothing answered", "constant", func(r *load.Result) { r.Counts.Status[2], r.Within = 0, 0 }, "no request was answered"},
@@ -116,7 +120,10 @@ func TestFaults(t *testing.T) {
 		{"Little", "constant", func(r *load.Result) { r.MeanFlight = 1.08 }, ""},
 		{"not Little", "constant", func(r *load.Result) { r.MeanFlight = 1.2 }, "Little's law is off"},
 	}
-	for _, tc := range tests {
+}
+
+func TestFaults(t *testing.T) {
+	for _, tc := range faults() {
 		t.Run(tc.name, func(t *testing.T) {
 			res := sound()
 			tc.change(res)
@@ -125,6 +132,70 @@ func TestFaults(t *testing.T) {
 				t.Errorf("got %q, want %q alone", got, tc.want)
 			}
 		})
+	}
+}
+
+// refusals are why a trial does not count, in a word each, as somebody finds it who has the
+// run's folder alone and goes by the table of docs/run-folder.md.
+func refusals(tr record.Trial, schedule string, rate, failures float64) (why []string) {
+	r, requests, window := tr.Readings, float64(tr.Requests), tr.Readings.Window.Seconds()
+	if r.Unverified > 0 {
+		why = append(why, "answers")
+	}
+	if r.Within == 0 {
+		return append(why, "no request")
+	}
+	if float64(r.Failed) > failures*float64(r.Scheduled) {
+		return append(why, "failed")
+	}
+	if (r.CPU-r.Spun).Seconds()/(tr.Elapsed.Seconds()*float64(r.Threads)) > 0.8 {
+		why = append(why, "the generator used")
+	}
+	if schedule != "closed" && schedule != "tolerant" {
+		began := float64(r.Scheduled) / window
+		if schedule == "poisson" {
+			rate = min(rate, began)
+		}
+		achieved := max(float64(r.Within+r.Carried)/window, rate*(requests-2*(requests-float64(r.InTime)))/float64(r.Scheduled))
+		if min(achieved, began) < 0.98*rate {
+			why = append(why, "achieved")
+		}
+	}
+	if mean := r.Times["response_mean"].Response / 1e9; math.Abs(r.MeanFlight-requests/tr.Elapsed.Seconds()*mean) > 0.1*r.MeanFlight {
+		why = append(why, "Little's law")
+	}
+	return why
+}
+
+// Refusals can be found again from what a run's folder holds.
+func TestRefusalsFollowFromReadings(t *testing.T) {
+	for _, tc := range faults() {
+		if tc.name == "stopped" {
+			continue // which no figure shows
+		}
+		res := sound()
+		tc.change(res)
+		failures := 0.001
+		if tc.schedule == "tolerant" {
+			failures = 0.05
+		}
+		tr := lab.Kept(tc.schedule, 1000, res)
+		got := refusals(tr, tc.schedule, 1000, failures)
+		if len(got) != len(tr.Invalid) {
+			t.Errorf("%s: the readings say %q, the trial %q", tc.name, got, tr.Invalid)
+			continue
+		}
+		for i, why := range got {
+			if !strings.Contains(tr.Invalid[i], why) {
+				t.Errorf("%s: the readings say %q, the trial %q", tc.name, got, tr.Invalid)
+			}
+		}
+		for metric, l := range tr.Readings.Times {
+			_, kept := tr.Metrics[metric]
+			if late := l.Lag > 0.1*l.Response; kept == late && len(tr.Metrics) > 0 {
+				t.Errorf("%s: %s is kept: %t, and its lag is %v of %v ns", tc.name, metric, kept, l.Lag, l.Response)
+			}
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package stats
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
@@ -17,12 +16,7 @@ func Holm(p []float64, alpha float64) []bool {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		if na, nb := math.IsNaN(p[a]), math.IsNaN(p[b]); na || nb {
-			return btoi(na) - btoi(nb) // last
-		}
-		return cmp.Compare(p[a], p[b])
-	})
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(-p[b], -p[a]) }) // a NaN comes last
 	reject := make([]bool, len(p))
 	for i, at := range order {
 		if !(p[at] <= alpha/float64(len(p)-i)) {
@@ -31,13 +25,6 @@ func Holm(p []float64, alpha float64) []bool {
 		reject[at] = true
 	}
 	return reject
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // BlocksForFamily is the number of blocks that a family of m comparisons needs

@@ -31,7 +31,21 @@ func Looks() []Look {
 // (2^(1−n) > alpha) is left out, and its share goes to the next one. It is an
 // error if the numbers do not rise, or if the last look could not reject
 // either.
-func LooksAt(blocks []int) ([]Look, error) {
+//
+// A study that is gone on with was looked at where it had stopped: after each of these
+// early numbers of blocks, ascending. That spent what the next look would have, whose
+// place it takes.
+func LooksAt(blocks []int, early ...int) ([]Look, error) {
+	looks, err := planLooks(blocks)
+	for _, n := range early {
+		if i := slices.IndexFunc(looks, func(l Look) bool { return l.Blocks >= n }); i >= 0 {
+			looks[i].Blocks = n
+		}
+	}
+	return looks, err
+}
+
+func planLooks(blocks []int) ([]Look, error) {
 	planned := Looks()
 	if len(blocks) == 0 || slices.EqualFunc(blocks, planned, func(n int, l Look) bool { return n == l.Blocks }) {
 		return planned, nil

@@ -34,14 +34,15 @@ type Manifest struct {
 	Quick    bool               `json:"quick,omitzero"`
 	Seed     uint64             `json:"seed"`
 	Started  time.Time          `json:"started,omitzero"`
-	Ended    time.Time          `json:"ended,omitzero"`    // zero while running or interrupted
-	Outcome  string             `json:"outcome,omitzero"`  // "", "decided", "cap", "budget", "refused", "interrupted"
-	Command  []string           `json:"command,omitzero"`  // that repeats the run
-	Tare     string             `json:"tare,omitzero"`     // version
-	Programs map[string]Program `json:"programs,omitzero"` // by arm
-	LeftOut  map[string]string  `json:"left_out,omitzero"` // arms left out, with the reason
-	Rates    map[string]float64 `json:"rates,omitzero"`    // offered rate by workload, requests a second
-	Capacity map[string]float64 `json:"capacity,omitzero"` // pilot capacity by arm, requests a second
+	Ended    time.Time          `json:"ended,omitzero"`       // zero while running or interrupted
+	Outcome  string             `json:"outcome,omitzero"`     // "", "decided", "cap", "budget", "refused", "interrupted"
+	Early    []int              `json:"early_looks,omitzero"` // blocks after which a session ended between two looks and took the next one early, before the run was gone on with
+	Command  []string           `json:"command,omitzero"`     // that repeats the run
+	Tare     string             `json:"tare,omitzero"`        // version
+	Programs map[string]Program `json:"programs,omitzero"`    // by arm
+	LeftOut  map[string]string  `json:"left_out,omitzero"`    // arms left out, with the reason
+	Rates    map[string]float64 `json:"rates,omitzero"`       // offered rate by workload, requests a second
+	Capacity map[string]float64 `json:"capacity,omitzero"`    // pilot capacity by arm, requests a second
 	Pinning  Pinning            `json:"pinning"`
 	Env      []Fact             `json:"env,omitzero"`
 	Floor    map[string]float64 `json:"floor,omitzero"`        // calibrated noise floor by "metric" as |ln ratio|; empty = not calibrated

@@ -17,7 +17,7 @@ type Metric struct {
 	Requests int
 	// Attributed is told by captures, not by trials.
 	Attributed bool
-	// Residual is what is left of the machine's: compared by difference, and sized as CPU per request.
+	// Residual is CPU time beside that per request: compared by difference, and sized as that.
 	Residual bool
 	Grain    float64 // the least difference that matters where values are about 0, in Unit
 	Outside  bool    // told of what tare did not start, too: of an arm that is a URL
@@ -79,6 +79,7 @@ var metrics = [...]Metric{
 	{Name: "throughput", Title: "throughput", Unit: unit.PerSecond, Higher: true, Outside: true},
 	{Name: "cpu_per_request", Title: "CPU per request", Unit: unit.Nanoseconds},
 	{Name: "residual_cpu", Title: "CPU per request outside arm and generator", Unit: unit.Nanoseconds, Residual: true},
+	{Name: "deferred_cpu", Title: "CPU per request after the load", Unit: unit.Nanoseconds, Residual: true},
 	{Name: "response_mean", Title: "response time, mean", Unit: unit.Nanoseconds, Outside: true, Each: true},
 	{Name: "response_p50", Title: "response time, p50", Unit: unit.Nanoseconds, Requests: 20, Outside: true, Each: true},
 	{Name: "response_p90", Title: "response time, p90", Unit: unit.Nanoseconds, Requests: 100, Outside: true, Each: true},

@@ -208,16 +208,16 @@ func (h *Held) judge(off []float64, band float64) {
 // in the part's, whatever the case; a zero item if there is none.
 func findPart(l sighting, part string) cost.Item {
 	for _, it := range l.seen.Bill.Items {
-		last := it.Owner[strings.LastIndexByte(it.Owner, '.')+1:]
-		if handles(it) && strings.EqualFold(last, part) {
+		if isPart(it, part) {
 			return it
 		}
 	}
 	return cost.Item{}
 }
 
-func handles(it cost.Item) bool {
-	return it.Kind == cost.Middleware.String() || it.Kind == cost.Handler.String()
+func isPart(it cost.Item, part string) bool {
+	handles := it.Kind == cost.Middleware.String() || it.Kind == cost.Handler.String()
+	return handles && strings.EqualFold(it.Owner[strings.LastIndexByte(it.Owner, '.')+1:], part)
 }
 
 // apart is by how much more two sources are off in the same round, the first less
@@ -306,8 +306,7 @@ func (h holder) bands(parts []string, q Quantity) (sum float64) {
 // takes longer or allocates more.
 func (q Quantity) except(l sighting, parts []string) (sum float64) {
 	for _, it := range l.seen.Bill.Items {
-		last := it.Owner[strings.LastIndexByte(it.Owner, '.')+1:]
-		if handles(it) && slices.ContainsFunc(parts, func(p string) bool { return strings.EqualFold(last, p) }) {
+		if slices.ContainsFunc(parts, func(p string) bool { return isPart(it, p) }) {
 			continue
 		}
 		if it.Kind == cost.Runtime.String() || it.Kind == cost.Other.String() {

@@ -469,6 +469,41 @@ func TestBoundsNeed(t *testing.T) {
 	}
 }
 
+// TestSizesNeed tells how many more blocks settle a size: by how far the interval is from
+// being near, and where it is beyond that and inside the floor, by how far that has to shrink.
+func TestSizesNeed(t *testing.T) {
+	const most = 200
+	for _, tc := range []struct {
+		name         string
+		ratio, floor float64
+		noise        float64
+		want         verdict.Word // once there are so many blocks
+	}{
+		{"between near and floor", 1, 0.12, 0.002, verdict.Contradicted},
+		{"beyond both, too wide", 1, 0.02, 0.02, verdict.Contradicted},
+		{"near, too wide", 1.1, 0.02, 0.02, verdict.Confirmed},
+	} {
+		u := base()
+		u.noise, u.drift, u.study.Twin = tc.noise, 0.01, false
+		u.effect("three", "cpu_per_request", tc.ratio)
+		ratio := func() verdict.Finding {
+			return judge(t, u, func(r *record.Run) {
+				r.Manifest.Floor = map[string]float64{"cpu_per_request": tc.floor * math.Sqrt(8/float64(u.blocks))}
+				r.Manifest.FloorN = u.blocks
+			}, sized("more", 1.1)).Checks[0].Ratio
+		}
+		few := ratio()
+		if few.Verdict != verdict.Inconclusive || few.Needs < 2 || few.Needs > most {
+			t.Errorf("%s, 8 blocks: got %+v, want inconclusive, and some more blocks", tc.name, few)
+			continue
+		}
+		u.blocks += 2 * few.Needs
+		if got := ratio(); got.Verdict != tc.want {
+			t.Errorf("%s: %s after %d blocks (%s), which were said to decide: want %s", tc.name, got.Verdict, u.blocks, got.Reason, tc.want)
+		}
+	}
+}
+
 func TestClaimOfSeveralChecks(t *testing.T) {
 	u := base()
 	u.effect("three", "cpu_per_request", 1.05)

@@ -21,11 +21,10 @@ type Deciding struct {
 
 // Deciding returns the interval behind the verdict.
 func (c *Comparison) Deciding() Deciding {
-	i, alpha := c.Effect.Interval, c.Alpha
 	if c.Verdict == stats.Equivalent {
-		i, alpha = c.Effect.Equivalence, 2*c.Alpha
+		return c.decidedBy(c.Effect.Equivalence, 2*c.Alpha)
 	}
-	return c.decidedBy(i, alpha)
+	return c.decidedBy(c.Effect.Interval, c.Alpha)
 }
 
 // deciding is the interval behind the finding that there is no effect, or, where it
@@ -49,16 +48,14 @@ func (c *Comparison) decidedBy(i stats.Interval, alpha float64) Deciding {
 	return d
 }
 
-// text says the interval that decided, such as "98 % interval −0.2 to +0.3 %, 12 blocks".
-func (d Deciding) text(c *Comparison) string { return d.Text(c) + ", " + unit.Plural(c.N, "block") }
-
-// Text says the interval for people, in the units of the comparison it is of.
+// Text says the interval for people, in the units of the comparison it is of, such as
+// "98 % interval −0.2 to +0.3 %".
 func (d Deciding) Text(c *Comparison) string {
-	name := Confidence(1-d.Level) + " interval"
+	name := " interval "
 	if d.Anytime {
-		name = Confidence(1-d.Level) + " anytime interval"
+		name = " anytime interval "
 	}
-	return name + " " + d.Range(c)
+	return Confidence(1-d.Level) + name + d.Range(c)
 }
 
 // Range is the interval alone, such as "−0.2 to +0.3 %".
@@ -113,5 +110,5 @@ func (c *Comparison) hindrance() string {
 	if !c.Undecidable() {
 		return ""
 	}
-	return fmt.Sprintf("; this machine's noise (±%s) exceeds the threshold (±%s)", c.floorText(), c.thresholdText())
+	return fmt.Sprintf("; this machine's noise (±%s) exceeds the threshold (±%s)", bandText(c.Metric, c.Scale, c.Floor), c.thresholdText())
 }

@@ -87,7 +87,7 @@ func (c *Comparison) direction(k study.Check) Finding {
 	switch {
 	case c.negligible():
 		return Finding{Verdict: Contradicted, Reason: fmt.Sprintf(
-			"no effect of practical size on %s (within ±%s; %s)", what, c.thresholdText(), c.deciding().text(c))}
+			"no effect of practical size on %s (within ±%s; %s, %s)", what, c.thresholdText(), c.deciding().Text(c), unit.Plural(c.N, "block"))}
 	case c.Verdict == stats.Small:
 		return Finding{Verdict: Inconclusive, Reason: fmt.Sprintf(
 			"the effect on %s is not known to be of practical size (±%s; %s)", what, c.thresholdText(), c.size())}
@@ -160,17 +160,24 @@ func (c *Comparison) sized(published float64, e Estimate, sizes Sizes, said stri
 	case off.Within(near) && (published == 0 || !e.Interval.Contains(0)):
 		return Finding{Verdict: Confirmed, Reason: said}
 	}
-	return Finding{Verdict: Inconclusive, Reason: said + ", which does not settle it",
-		Needs: needs(c.N, e.Interval, math.Abs(near-math.Abs(e.Value-published)), c.Alpha)}
+	h, by := e.Interval.Width()/2, math.Abs(e.Value-published)
+	blocks := max(needs(c.N, h, by-near, c.Alpha), needs(c.N, h+sizes.Floor, by, c.Alpha)) // the floor shrinks as the interval does
+	if by < near {
+		apart := math.Abs(e.Value)
+		if published == 0 {
+			apart = math.Inf(1)
+		}
+		blocks = needs(c.N, h, min(near-by, apart), c.Alpha)
+	}
+	return Finding{Verdict: Inconclusive, Reason: said + ", which does not settle it", Needs: blocks}
 }
 
-// needs is about how many more blocks would bring an interval to the
-// half-width goal; 0 where no number would.
-func needs(n int, i stats.Interval, goal, alpha float64) int {
+// needs is about how many more blocks would bring the half-width h of an interval
+// down to goal; 0 where no number would.
+func needs(n int, h, goal, alpha float64) int {
 	if least := stats.BlocksForFamily(1, alpha) - n; least > 0 {
 		return least
 	}
-	h := i.Width() / 2
 	if !(goal > 0) || math.IsInf(h, 0) {
 		return 0
 	}

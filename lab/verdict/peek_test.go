@@ -34,6 +34,30 @@ func TestPeekingAtARun(t *testing.T) {
 	}
 }
 
+// TestEarlyLookIsSpent holds that a look which a budget took early is not taken again: a run
+// that was gone on with is judged by what the others have left of the error rate.
+func TestEarlyLookIsSpent(t *testing.T) {
+	for _, tc := range []struct {
+		blocks  int
+		outcome string
+		early   []int
+		alpha   float64
+		anytime bool
+	}{
+		{10, "budget", nil, 0.010, false}, {10, "budget", []int{10}, 0.010, false}, {12, "budget", nil, 0.010, false},
+		{12, "budget", []int{10}, 0.012, false}, {12, "", []int{10}, 0.05, true}, {18, "", []int{10}, 0.012, false},
+		{18, "budget", []int{10, 12}, 0.018, false},
+	} {
+		u := base()
+		u.blocks = tc.blocks
+		r := u.run()
+		r.Manifest.Outcome, r.Manifest.Early = tc.outcome, tc.early
+		if w := analyse(t, r).Workload("half"); w.Alpha != tc.alpha || w.Anytime != tc.anytime {
+			t.Errorf("%d blocks, outcome %q, looks taken after %v: alpha %v, anytime %v, want %v, %v", tc.blocks, tc.outcome, tc.early, w.Alpha, w.Anytime, tc.alpha, tc.anytime)
+		}
+	}
+}
+
 // TestFewTwinsMakeNoFloor holds that fewer than six pairs of control and twin leave
 // the floor unknown.
 func TestFewTwinsMakeNoFloor(t *testing.T) {

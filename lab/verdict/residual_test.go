@@ -33,6 +33,20 @@ func TestWorkElsewhere(t *testing.T) {
 	}
 }
 
+// So is what an arm does after the load, and the control does not.
+func TestWorkPutOff(t *testing.T) {
+	for ratio, warned := range map[float64]bool{1: false, 87: true} {
+		u := base()
+		u.noise = 0.05
+		u.level["deferred_cpu"] = 5_000
+		u.effect("three", "deferred_cpu", ratio)
+		all := strings.Join(texts(analyse(t, u.run()).Warnings), "\n")
+		if got := strings.Contains(all, "of CPU per request after the load against none"); got != warned {
+			t.Errorf("%v times as much: warned %t, want %t: %s", ratio, got, warned, all)
+		}
+	}
+}
+
 // The residual is compared by difference, whatever its level, and is of practical size
 // where CPU per request would be.
 func TestResidualScale(t *testing.T) {

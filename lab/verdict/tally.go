@@ -141,9 +141,12 @@ func (a *Analysis) caveats() []error {
 		}
 	}
 	for _, c := range a.elsewhere() {
-		add("%s, workload %s: %s of CPU per request outside its processes and the generator against %s (%s): "+
-			"what works elsewhere, such as a process that it left behind, is not in its CPU per request",
-			c.Arm, c.Workload, ShowSigned(c.Metric, c.Difference.Value), c.Against, c.size())
+		where := "outside its processes and the generator"
+		if c.Metric.Name == "deferred_cpu" {
+			where = "after the load"
+		}
+		add("%s, workload %s: %s of CPU per request %s against %s (%s): work that an arm puts off, or leaves to others, is not in its CPU per request",
+			c.Arm, c.Workload, ShowSigned(c.Metric, c.Difference.Value), where, c.Against, c.size())
 	}
 	for _, c := range a.primary {
 		if c.N == 0 {
@@ -159,17 +162,16 @@ func (a *Analysis) caveats() []error {
 	return ws
 }
 
-// elsewhere are the arms for which the rest of the machine did more, or less, than for
-// the control, beyond the floor of that and where CPU per request would count.
+// elsewhere are the arms for which the rest of the machine, or they themselves after the load,
+// did more, or less, than for the control, beyond the floor of that and where CPU per request
+// would count.
 func (a *Analysis) elsewhere() (all []*Comparison) {
 	for i := range a.Workloads {
-		m := a.Workloads[i].Metric("residual_cpu")
-		if m == nil {
-			continue
-		}
-		for j := range m.Compared {
-			if c := &m.Compared[j]; c.Verdict == stats.Faster || c.Verdict == stats.Slower {
-				all = append(all, c)
+		for _, m := range a.Workloads[i].Metrics {
+			for j := range m.Compared {
+				if c := &m.Compared[j]; m.Residual && (c.Verdict == stats.Faster || c.Verdict == stats.Slower) {
+					all = append(all, c)
+				}
 			}
 		}
 	}

@@ -130,7 +130,7 @@ type Point struct {
 // Analyse turns a run into its analysis. It is an error if the study's looks
 // cannot be, not if there is little to analyse: then the analysis says so.
 func Analyse(run *record.Run) (*Analysis, error) {
-	looks, err := stats.LooksAt(run.Manifest.Study.Looks)
+	looks, err := stats.LooksAt(run.Manifest.Study.Looks, run.Manifest.Early...)
 	if err != nil {
 		return nil, fmt.Errorf("analysing run %s: %w", run.Manifest.ID, err)
 	}

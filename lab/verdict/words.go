@@ -89,10 +89,8 @@ func Confidence(alpha float64) string { return fmt.Sprintf("%.4g %%", 100*(1-alp
 
 // size says the effect with its interval, such as "+2.1 %, 99 % interval +1.2
 // to +3.0 %, 8 blocks".
-func (c *Comparison) size() string { return c.sizeAlone() + ", " + unit.Plural(c.N, "block") }
-
-func (c *Comparison) sizeAlone() string {
-	return fmt.Sprintf("%s, %s interval %s", c.Figure(), Confidence(c.Alpha), c.Range())
+func (c *Comparison) size() string {
+	return fmt.Sprintf("%s, %s, %s", c.Figure(), c.decidedBy(c.Effect.Interval, c.Alpha).Text(c), unit.Plural(c.N, "block"))
 }
 
 // BandText is the band for people, such as "1.0 %".
@@ -105,8 +103,6 @@ func (m *Metric) ThresholdText() string { return bandText(m.Metric, m.Scale, m.T
 func (m *Metric) FloorText() string { return bandText(m.Metric, m.Scale, m.Floor) }
 
 func (c *Comparison) thresholdText() string { return bandText(c.Metric, c.Scale, c.Threshold) }
-
-func (c *Comparison) floorText() string { return bandText(c.Metric, c.Scale, c.Floor) }
 
 func bandText(m study.Metric, s Scale, band float64) string {
 	if s == Ratio {
@@ -152,20 +148,16 @@ func trimPercent(s string) string { return strings.TrimSuffix(s, " %") }
 
 // titled is a metric's title as the subject of a sentence: "response time,
 // p99" is "Response time (p99)".
-func titled(m study.Metric) string { return capital(parenthesised(m)) }
+func titled(m study.Metric) string {
+	text := parenthesised(m)
+	return strings.ToUpper(text[:1]) + text[1:]
+}
 
 func parenthesised(m study.Metric) string {
 	if head, tail, ok := strings.Cut(m.Title, ", "); ok {
 		return head + " (" + tail + ")"
 	}
 	return m.Title
-}
-
-func capital(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 // Called is an arm's title, or its name without one.

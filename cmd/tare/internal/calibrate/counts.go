@@ -35,8 +35,8 @@ func countsPage(sum noise.SelfTest) doc.Page {
 		looks[i] = strconv.Itoa(blocks)
 	}
 	var p doc.Page
-	p.Add(table, doc.Paragraphf("%s on %s until %s; metric %s, %s a trial, looks at %s blocks. In brackets: Clopper-Pearson, 95 %%. With the noise floor of the others, %d of the %d studies of identical programs gave a false verdict.",
-		unit.Plural(sum.Sittings, "sitting"), unit.Plural(len(sum.Machines), "machine"), sum.When.Format(time.DateOnly), sum.Metric, sum.Measure, strings.Join(looks, ", "), sum.Apart, sum.Studies))
+	p.Add(table, doc.Paragraphf("%s on %s until %s; metric %s, %s a trial, looks at %s blocks. In brackets: Clopper-Pearson, 95 %%. With the noise floor of the others, %d of the %d studies of identical programs gave a false verdict%s.",
+		unit.Plural(sum.Sittings, "sitting"), unit.Plural(len(sum.Machines), "machine"), sum.When.Format(time.DateOnly), sum.Metric, sum.Measure, strings.Join(looks, ", "), sum.Apart, sum.Studies, sum.Aside()))
 	return p
 }
 

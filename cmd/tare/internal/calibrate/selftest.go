@@ -111,6 +111,9 @@ func (c *SelftestCmd) Run(ctx context.Context, t *cli.Terminal) error {
 	if err := st.prepare(null, time.Now().UTC()); err != nil {
 		return err
 	}
+	if st.aside > 0 {
+		t.Note("studies on record of another workload, or of an older tare that did not name it: %d; they are not counted", st.aside)
+	}
 	return st.conclude(t, st.measure(ctx, t))
 }
 
@@ -155,7 +158,8 @@ type selfTest struct {
 	setting noise.Setting
 	begun   time.Time
 	kinds   []kind        // the A/A study, then those of Spin
-	counted []noise.Study // on record, of this machine and setting
+	counted []noise.Study // on record, of this machine and setting, under the kinds' workloads
+	aside   int           // others of this machine and setting
 }
 
 // kind is a study that is run many times.
@@ -186,9 +190,17 @@ func (st *selfTest) prepare(null *study.Study, now time.Time) error {
 		}
 		st.kinds = append(st.kinds, kind{s, added})
 	}
-	if st.counted, err = st.cache.Studies(st.setting); err != nil {
+	all, err := st.cache.Studies(st.setting)
+	if err != nil {
 		return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: "`tare selftest --anew` sets that file aside"}
 	}
+	workloads := map[bool]string{false: same.Primary.Workload, true: busy}
+	for _, one := range all {
+		if one.Workload == workloads[one.Added > 0] {
+			st.counted = append(st.counted, one)
+		}
+	}
+	st.aside = len(all) - len(st.counted)
 	return nil
 }
 
@@ -270,7 +282,7 @@ func (st *selfTest) count(run *record.Run, added time.Duration) (made noise.Stud
 	}
 	floors, twinned := a.Floors()
 	return noise.Study{
-		Setting: st.setting, Machine: noise.Machine(), Sitting: st.begun, When: time.Now().UTC(), Run: run.Dir, Added: added,
+		Setting: st.setting, Machine: noise.Machine(), Sitting: st.begun, When: time.Now().UTC(), Run: run.Dir, Added: added, Workload: c.Workload,
 		Paired: c.Paired, Alpha: c.Alpha, Threshold: c.Threshold, Verdict: c.Verdict, Effect: c.Effect.Effect, Excluding: !c.Effect.Interval.Contains(0),
 		TwinFloor: floors[c.Metric.Name], TwinPairs: twinned,
 		Control: c.AgainstMedian, Difference: c.Difference.Value, Holding: c.Difference.Interval.Contains(float64(added)),
@@ -296,6 +308,8 @@ func (c *SelftestCmd) show(t *cli.Terminal, all []noise.Study) error {
 	switch {
 	case err != nil:
 		return err
+	case sum.Unnamed == len(all):
+		return errors.New("no study counts: all are of an older tare, which did not name their workload")
 	case c.JSON:
 		return t.JSON(sum)
 	case c.Markdown == "-":

@@ -53,6 +53,17 @@ func nulled(t *testing.T, blocks int, arm, twin float64) *record.Run {
 	return r
 }
 
+// loaded is the run as if it had been under the workload of known differences.
+func loaded(r *record.Run) *record.Run {
+	s := &r.Manifest.Study
+	s.Workloads, s.Primary.Workload = slices.Clone(s.Workloads), busy
+	s.Workloads[0].Name = busy
+	for i := range r.Trials {
+		r.Trials[i].Workload = busy
+	}
+	return r
+}
+
 // counted is what a study's run says, which must count.
 func counted(t *testing.T, r *record.Run, added time.Duration) noise.Study {
 	t.Helper()
@@ -163,7 +174,7 @@ func TestSelfTestGoesOn(t *testing.T) {
 			}
 			ran = append(ran, s.Primary.Arm)
 			if s.Primary.Arm == dearer {
-				return nulled(t, 8, 0.1, 0.001), nil
+				return loaded(nulled(t, 8, 0.1, 0.001)), nil
 			}
 			return nulled(t, 8, 0.05, 0.001), nil
 		}
@@ -199,6 +210,17 @@ func TestSelfTestGoesOn(t *testing.T) {
 	if s := summed(t, kept...); s.Sittings != 3 || len(s.Machines) != 1 || !strings.Contains(s.String(), "3 of 3 A/A studies on this machine gave a false verdict") || !strings.Contains(s.String(), "; 3 sittings until ") {
 		t.Errorf("got %+v: %s; want three sittings that ran something", s, s)
 	}
+	half := counted(t, nulled(t, 8, 0.1, 0.001), 3*time.Microsecond) // as an older tare made it
+	unnamed := counted(t, nulled(t, 8, 0.05, 0.001), 0)
+	unnamed.Workload = ""
+	for _, old := range []noise.Study{half, unnamed} {
+		if err := cache.Add(old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if st := sitting(t, cache, 3, 3*time.Microsecond); len(st.counted) != 6 || st.aside != 2 {
+		t.Errorf("among them one under another workload and one under none that is named: %d count, %d are set aside, want 6 and 2", len(st.counted), st.aside)
+	}
 	other := sitting(t, cache, 1)
 	other.setting.Measure++
 	if mine, err := cache.Studies(other.setting); err != nil || len(mine) != 0 {
@@ -232,6 +254,9 @@ func TestSelfTestFrom(t *testing.T) {
 	there.Machine, there.When = "another", here.When
 	dear := counted(t, nulled(t, 8, 0.1, 0.001), 3*time.Microsecond)
 	dear.Machine, dear.When = "another", here.When.Add(time.Minute)
+	old, moved := here, there
+	old.Workload, old.When = "", here.When.Add(2*time.Hour)
+	moved.Workload, moved.When = "capacity", here.When.Add(3*time.Hour)
 	longer := there
 	longer.Measure, longer.When = longer.Measure+1, longer.When.Add(time.Hour)
 	dir := t.TempDir()
@@ -251,6 +276,10 @@ func TestSelfTestFrom(t *testing.T) {
 		{SelftestCmd{From: []string{a, b}, Markdown: "-"}, "| 3.00 µs | 10.0 % | 1 | 1, 100"},
 		{SelftestCmd{From: []string{a, b}, JSON: true}, `"sittings": 3`},
 		{SelftestCmd{From: []string{b, file("c.json", []noise.Study{longer})}}, "different settings"},
+		{SelftestCmd{From: []string{b, file("g.json", []noise.Study{moved})}}, "different workloads are not counted together: half and capacity"},
+		{SelftestCmd{From: []string{b, file("h.json", []noise.Study{old})}}, "1 of 2 A/A studies on 2 machines gave a false verdict"},
+		{SelftestCmd{From: []string{b, file("i.json", []noise.Study{old})}, Markdown: "-"}, "not counted, since an older tare did not name their workload: 1."},
+		{SelftestCmd{From: []string{file("j.json", []noise.Study{old})}}, "no study counts"},
 		{SelftestCmd{From: []string{file("d.json", []noise.Study{{Machine: "x"}})}}, "element 0 is not a study"},
 		{SelftestCmd{From: []string{file("e.json", "nothing")}}, "e.json"},
 		{SelftestCmd{From: []string{file("f.json", []noise.Study{})}}, "no study is on record"},

@@ -184,8 +184,12 @@ func runNotes(r *studies.Result) []string {
 	}
 	newer := slices.Index(r.Runs, r.Run)
 	switch n := len(r.Runs); {
-	case newer > 0:
-		notes = append(notes, fmt.Sprintf("of %d runs; %s did not decide", n, unit.Plural(newer, "newer one")))
+	case n > 1 && !settled(r.State):
+		notes = append(notes, fmt.Sprintf("none of %d runs decided", n))
+	case newer == 1:
+		notes = append(notes, fmt.Sprintf("one of %d runs; the newer one did not decide", n))
+	case newer > 1:
+		notes = append(notes, fmt.Sprintf("one of %d runs; the %d newer ones did not decide", n, newer))
 	case n > 1:
 		notes = append(notes, fmt.Sprintf("the newest of %d runs", n))
 	}
@@ -286,7 +290,7 @@ func settled(state string) bool { return verdict.Word(state).Settled() }
 // else the newest; what came with tare counts where no run of one's own settled it.
 // A run that cannot be read is named and left out, and so is what a run found by a rule
 // that the study no longer has. What a part of a study or its quick form did not measure
-// is no run.
+// is no run, nor is one that came with tare and is newer than that of one's own which counts.
 func (c *Cmd) judged(t *cli.Terminal) (map[string]studies.Result, error) {
 	all, err := record.List(c.Dir) // the newest first
 	if err != nil {
@@ -302,10 +306,12 @@ func (c *Cmd) judged(t *cli.Terminal) (map[string]studies.Result, error) {
 		old, ok := judged[id]
 		ids := slices.Clone(old.Runs)
 		for _, run := range r.Runs {
-			if !slices.Contains(ids, run) {
+			if !slices.Contains(ids, run) && !(settled(old.State) && run > old.Run) {
 				ids = append(ids, run)
 			}
 		}
+		slices.Sort(ids) // by the time with which their names begin
+		slices.Reverse(ids)
 		if !ok || !settled(old.State) && settled(r.State) {
 			old = r
 		}

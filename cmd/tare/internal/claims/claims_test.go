@@ -128,7 +128,7 @@ func TestNewestThatSettlesCounts(t *testing.T) {
 	if err := c.Run(&cli.Terminal{Out: &out, Err: io.Discard, Width: 400}); err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("run: second, %s, of %d runs; 1 newer one did not decide\n", time.Now().Add(-time.Hour).UTC().Format(time.DateOnly), all); !strings.Contains(out.String(), want) {
+	if want := fmt.Sprintf("run: second, %s, one of %d runs; the newer one did not decide\n", time.Now().Add(-time.Hour).UTC().Format(time.DateOnly), all); !strings.Contains(out.String(), want) {
 		t.Errorf("got\n%s\nwant %q in it", out.String(), want)
 	}
 	data, err := os.ReadFile(file)
@@ -141,6 +141,45 @@ func TestNewestThatSettlesCounts(t *testing.T) {
 	}
 	if got := kept["P5.tuning"]; got.Run != "second" || got.Measured != "+100/s" || len(got.Checks) == 0 || len(got.Runs) != all {
 		t.Errorf("kept is %+v, want what the second run found", got)
+	}
+}
+
+// How many runs there are, and what became of the newer ones, is said of each claim.
+func TestRunsAreCounted(t *testing.T) {
+	all := []string{"20261103-c", "20261102-b", "20261101-a"}
+	for _, tc := range []struct {
+		state, run string
+		runs       []string
+		want       string
+	}{
+		{"confirmed", all[2], all[2:], ""},
+		{"confirmed", all[0], all, "the newest of 3 runs"},
+		{"contradicted", all[1], all, "one of 3 runs; the newer one did not decide"},
+		{"confirmed", all[2], all, "one of 3 runs; the 2 newer ones did not decide"},
+		{"inconclusive", all[0], all, "none of 3 runs decided"},
+	} {
+		notes := runNotes(&studies.Result{State: tc.state, Run: tc.run, Runs: tc.runs})
+		if got := strings.Join(notes[1:], ", "); got != tc.want {
+			t.Errorf("%s by %s of %v: got %q, want %q", tc.state, tc.run, tc.runs, got, tc.want)
+		}
+	}
+}
+
+// A run that came with tare is not counted as a newer one of one's own that did not decide.
+func TestNewerRunsOfOthersAreNotCounted(t *testing.T) {
+	shipped, err := studies.Results()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := shipped["P5.tuning"]
+	if r.Run == "" || !settled(r.State) {
+		t.Skip("SKIPPED: no run that came with tare decides P5.tuning")
+	}
+	dir, mine := t.TempDir(), "20200101-000000-tuning"
+	keepTuning(t, dir, mine, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), nil)
+	judged, err := (&Cmd{HomeFlag: runs.HomeFlag{Dir: dir}}).judged(&cli.Terminal{Err: io.Discard})
+	if got := judged["P5.tuning"]; err != nil || got.Run != mine || !slices.Equal(got.Runs, []string{mine}) {
+		t.Errorf("got run %s of %v, %v, want %s alone", got.Run, got.Runs, err, mine)
 	}
 }
 

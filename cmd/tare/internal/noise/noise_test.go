@@ -53,7 +53,7 @@ func TestSelfTestInReports(t *testing.T) {
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	for i, machine := range []string{noise.Machine(), "another", noise.Machine(), noise.Machine()} {
 		st := noise.Study{
-			Setting: noise.Setting{Looks: []int{8}, Measure: 2 * time.Second, Metric: "cpu_per_request"},
+			Setting: noise.Setting{Looks: []int{8}, Measure: 2 * time.Second, Metric: "cpu_per_request"}, Workload: "half",
 			Machine: machine, Sitting: now.Add(time.Duration(i) * time.Hour), When: now.Add(time.Duration(i) * 24 * time.Hour),
 			Paired: []float64{0.01}, Control: 30_000, Verdict: stats.Slower,
 		}
@@ -63,6 +63,13 @@ func TestSelfTestInReports(t *testing.T) {
 		if err := cache.Add(st); err != nil {
 			t.Fatal(err)
 		}
+	}
+	old := noise.Study{
+		Setting: noise.Setting{Looks: []int{8}, Measure: 2 * time.Second, Metric: "cpu_per_request"}, Machine: noise.Machine(),
+		Sitting: now, When: now.Add(1000 * time.Hour), Paired: []float64{0.01}, Control: 30_000, Verdict: stats.Slower, // of an older tare
+	}
+	if err := cache.Add(old); err != nil {
+		t.Fatal(err)
 	}
 	noise.Describe(&m)
 	if want := "2 of 2 A/A studies on this machine gave a false verdict"; !strings.Contains(m.SelfTest, want) || !strings.HasSuffix(m.SelfTest, "; 2 sittings until 2026-11-29") {

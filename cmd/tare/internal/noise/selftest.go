@@ -38,6 +38,10 @@ type Study struct {
 	Run     string        `json:"run"`      // its folder
 	Added   time.Duration `json:"added_ns"` // the truth; 0: a program against itself
 
+	// Workload is "" of studies that an older tare made: these are not counted, since a known
+	// difference shows otherwise under another load.
+	Workload string `json:"workload,omitzero"`
+
 	Paired    []float64     `json:"paired"` // ln ratios, one a block
 	Alpha     float64       `json:"alpha"`  // of the look that decided
 	Threshold float64       `json:"threshold"`
@@ -80,6 +84,7 @@ type SelfTest struct {
 	Excluding int            `json:"excluding"`      // intervals that exclude no difference
 	Effects   []float64      `json:"effects"`        // ln ratio of each study
 	Positive  []Positive     `json:"positive,omitempty"`
+	Unnamed   int            `json:"without_workload,omitzero"` // studies that are not counted
 }
 
 // Positive counts studies of a program that is known to take more CPU a request.
@@ -106,7 +111,16 @@ func (s SelfTest) String() string {
 	}
 	return fmt.Sprintf("%d of %d A/A studies on %s gave a false verdict (at most %s with 95 %% confidence), %d with the noise floor of the others; intervals excluding no difference: %d; %s until %s",
 		s.Verdicts, s.Studies, s.where(), unit.Format(s.Bound.Hi, unit.Share), s.Apart, s.Excluding,
-		unit.Plural(s.Sittings, "sitting"), s.When.Format(time.DateOnly)) + positives.String()
+		unit.Plural(s.Sittings, "sitting"), s.When.Format(time.DateOnly)) + positives.String() + s.Aside()
+}
+
+// Aside says how many studies are not counted, since they do not name their workload; ""
+// where there are none.
+func (s SelfTest) Aside() string {
+	if s.Unnamed == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; not counted, since an older tare did not name their workload: %d", s.Unnamed)
 }
 
 func (s SelfTest) where() string {
@@ -120,13 +134,16 @@ func (s SelfTest) where() string {
 }
 
 // Sum counts studies of one setting, of any number of machines. It is an error if their
-// settings differ.
+// settings differ, or the workloads of those of one kind. Studies without a workload are not
+// counted.
 func Sum(studies []Study) (s SelfTest, err error) {
+	named := slices.DeleteFunc(slices.Clone(studies), func(st Study) bool { return st.Workload == "" })
+	s.Unnamed, studies = len(studies)-len(named), named
 	type sitting struct {
 		machine string
 		begun   int64
 	}
-	sittings := map[sitting]bool{}
+	sittings, workloads := map[sitting]bool{}, map[bool]string{} // the latter by whether CPU was added
 	var same []*Study
 	for i := range studies {
 		st := &studies[i]
@@ -137,6 +154,10 @@ func Sum(studies []Study) (s SelfTest, err error) {
 			return s, fmt.Errorf("studies of different settings are not counted together: looks %v and %v, a measured part of %s and %s, metric %s and %s",
 				s.Looks, st.Looks, s.Measure, st.Measure, s.Metric, st.Metric)
 		}
+		if w, ok := workloads[st.Added > 0]; ok && w != st.Workload {
+			return s, fmt.Errorf("studies of different workloads are not counted together: %s and %s", w, st.Workload)
+		}
+		workloads[st.Added > 0] = st.Workload
 		if !slices.Contains(s.Machines, st.Machine) {
 			s.Machines = append(s.Machines, st.Machine)
 		}
@@ -290,12 +311,15 @@ func describeSelfTest() string {
 		return ""
 	}
 	all, err := cache.studies()
-	mine := slices.DeleteFunc(all, func(st Study) bool { return st.Machine != Machine() })
+	mine := slices.DeleteFunc(all, func(st Study) bool { return st.Machine != Machine() || st.Workload == "" })
 	if err != nil || len(mine) == 0 {
 		return ""
 	}
-	last := mine[len(mine)-1].Setting
-	s, err := Sum(slices.DeleteFunc(mine, func(st Study) bool { return !st.equal(last) }))
+	last, workloads := mine[len(mine)-1].Setting, map[bool]string{}
+	for _, st := range mine {
+		workloads[st.Added > 0] = st.Workload // the last one's
+	}
+	s, err := Sum(slices.DeleteFunc(mine, func(st Study) bool { return !st.equal(last) || st.Workload != workloads[st.Added > 0] }))
 	if err != nil {
 		return ""
 	}

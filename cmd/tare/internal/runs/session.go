@@ -226,7 +226,7 @@ func (s *Session) TakeUp(name string) (string, *study.Study, error) {
 	s.Resume, s.Seed, s.Quick = dir, run.Manifest.Seed, run.Manifest.Quick
 	s.Dir = filepath.Dir(filepath.Clean(dir)) // of another run of it, which a gate may make
 	st := run.Manifest.Study
-	if err := lab.WithinPlan(&st, s.Blocks); err != nil {
+	if err := lab.WithinPlan(&st, s.Blocks, run.Manifest.Early...); err != nil {
 		return "", nil, cli.Usage(fmt.Sprintf("begin a new run: `tare run --blocks %d %s`", s.Blocks, cmp.Or(st.File, st.Name)), err)
 	}
 	return dir, &st, nil

@@ -241,10 +241,9 @@ func (c *Command) finish(t *cli.Terminal, s *runs.Session, run *record.Run, err 
 }
 
 // decidedAny reports whether a run decided a comparison that it was planned for, a claim
-// or a goal. A run that was planned for none has nothing to decide.
+// or a goal. A run of the control alone was planned for none and has nothing to decide.
 func decidedAny(a *verdict.Analysis) bool {
-	p := a.Progress()
-	return p.Decided > 0 || p.Undecided == 0 ||
+	return a.Progress().Decided > 0 || len(a.Manifest.Study.Arms) == 1 ||
 		slices.ContainsFunc(a.Claims, func(c verdict.Claim) bool {
 			return c.Verdict != verdict.Inconclusive && c.Verdict != verdict.NotComparable
 		}) ||
