@@ -273,9 +273,11 @@ func testFlow(t *testing.T, l *lab) {
 		t.Fatalf("status %d, want 0", status)
 	}
 	var got struct {
-		Sessions struct{ Completed int }
+		Result struct {
+			Sessions struct{ Completed int }
+		}
 	}
-	if err := json.Unmarshal([]byte(s.out.String()), &got); err != nil || got.Sessions.Completed != 40 {
+	if err := json.Unmarshal([]byte(s.out.String()), &got); err != nil || got.Result.Sessions.Completed != 40 {
 		t.Errorf("got %+v, %v; want 40 sessions completed in\n%s", got, err, &s.out)
 	}
 }
