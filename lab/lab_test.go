@@ -354,7 +354,9 @@ func TestResumeElsewhere(t *testing.T) {
 	}
 }
 
+// Tests that run beside another, here and below, mostly wait for arms, and judge no time.
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	same := small(t, "ok", "ok")
 	same.Arms[1].Command = same.Arms[0].Command
 	missing := small(t, "ok", "ok")
@@ -382,6 +384,7 @@ func TestRefusals(t *testing.T) {
 
 // TestNeeds leaves out, by name, an arm that may be missing.
 func TestNeeds(t *testing.T) {
+	t.Parallel()
 	s := small(t, "ok", "ok", "ok")
 	s.Workloads = s.Workloads[:1]
 	s.Arms[2].Command = []string{"no-such-program-of-tare"}
@@ -421,6 +424,7 @@ func TestControlAlone(t *testing.T) {
 
 // What was measured is there although the run's folder is not any more.
 func TestFolderVanishes(t *testing.T) {
+	t.Parallel()
 	for _, gone := range []string{".", "trials.jsonl"} {
 		s := small(t, "ok", "ok")
 		s.Workloads = s.Workloads[:1]
@@ -445,6 +449,7 @@ func TestFolderVanishes(t *testing.T) {
 // TestArmDies records the trials of an arm that dies under load as invalid,
 // with the reason, and tries again a bounded number of times.
 func TestArmDies(t *testing.T) {
+	t.Parallel()
 	s := small(t, "ok", "dies:"+filepath.Join(t.TempDir(), "mark"))
 	s.Workloads = s.Workloads[:1]
 	o := options(t, s)
@@ -496,6 +501,7 @@ func TestArmThatFails(t *testing.T) {
 // TestIdle measures what an idle connection takes of an arm that keeps it, and
 // has no figure for arms that close it, be it at once or later.
 func TestIdle(t *testing.T) {
+	t.Parallel()
 	s := small(t, "ok", "closes", "tires")
 	s.Workloads = s.Workloads[:1]
 	s.Workloads[0].Idle = 200
@@ -520,6 +526,7 @@ func TestIdle(t *testing.T) {
 // TestArmDoesNotComeBack ends the run when an arm is no longer there, and does
 // not wait for it in every trial.
 func TestArmDoesNotComeBack(t *testing.T) {
+	t.Parallel()
 	s := small(t, "ok", "gone:"+filepath.Join(t.TempDir(), "mark"))
 	s.Workloads = s.Workloads[:1]
 	o := options(t, s)
@@ -535,6 +542,7 @@ func TestArmDoesNotComeBack(t *testing.T) {
 
 // TestArmThatDeclines: what an arm does not know it says, and is measured without.
 func TestArmThatDeclines(t *testing.T) {
+	t.Parallel()
 	s := small(t, "ok", "declines")
 	s.Workloads = s.Workloads[:1]
 	s.Workloads[0].Loop, s.Workloads[0].Lines, s.Workloads[0].Live = 10*time.Millisecond, true, true
@@ -557,6 +565,7 @@ func TestArmThatDeclines(t *testing.T) {
 // TestNothingMeasured wants neither a run nor a folder where a study cannot be
 // measured at all.
 func TestNothingMeasured(t *testing.T) {
+	t.Parallel()
 	tiny := small(t, "ok", "ok")
 	tiny.Workloads[1].Rate.Share = 1e-9
 	many := small(t, "ok", "ok")

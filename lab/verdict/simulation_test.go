@@ -204,6 +204,9 @@ func simulated(t *testing.T) (n int, long bool) {
 		}
 		return n, true
 	}
+	if raceEnabled { // it takes ten times as long then, and .ci/run runs it without, too
+		return 4, false
+	}
 	return 20, false
 }
 

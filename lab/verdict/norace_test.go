@@ -1,0 +1,5 @@
+//go:build !race
+
+package verdict_test
+
+const raceEnabled = false
