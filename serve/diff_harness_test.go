@@ -20,7 +20,7 @@ import (
 
 // patience bounds every wait of these tests. Nothing is measured with it: a
 // wait that reaches it is a failure.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // server is what http.Server and serve.Server have in common.
 type server interface {

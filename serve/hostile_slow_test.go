@@ -70,6 +70,9 @@ func TestSlowMemory(t *testing.T) {
 	needFiles(t, n)
 	for _, way := range slowWays {
 		t.Run(way.name, func(t *testing.T) {
+			if raceEnabled { // memory tells nothing then
+				t.Parallel()
+			}
 			p := found(t, way.orders)
 			serveOne(t, p.addr, way.orders.TLS)
 			before := p.memory()

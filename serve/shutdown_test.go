@@ -72,18 +72,12 @@ func TestRestarts(t *testing.T) {
 		{"http.Server", nil, func(h http.Handler) stopper { return &http.Server{Handler: h} }, false, false, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			atOnce := 4 // a server waits most of the time that it takes to stop
 			if tc.burned {
 				burn(t)
+				atOnce = 1
 			}
-			var sum tally
-			for range restarts {
-				one := restart(t, tc.tls, tc.make)
-				sum.answered += one.answered
-				sum.unread += one.unread
-				sum.lost += one.lost
-				sum.handled += one.handled
-				sum.unfinished += one.unfinished
-			}
+			sum := restartAll(t, restarts, atOnce, tc.tls, tc.make)
 			t.Logf("%d restarts: %d requests answered, %d handled and not answered, %d not read (%d of them on connections in use)",
 				restarts, sum.answered, sum.lost, sum.unread, sum.unfinished)
 			if sum.answered < restarts*64 {
@@ -141,6 +135,31 @@ func number(t *testing.T, env string, def int) int {
 		t.Fatalf("%s: %v", env, err)
 	}
 	return n
+}
+
+// restartAll restarts servers, so many of them at once, and adds up what became of all
+// requests.
+func restartAll(t *testing.T, restarts, atOnce int, private *tls.Config, make func(http.Handler) stopper) (sum tally) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for first := range atOnce {
+		all.Go(func() {
+			for i := first; i < restarts; i += atOnce {
+				t.Run(strconv.Itoa(i), func(t *testing.T) {
+					one := restart(t, private, make)
+					mu.Lock()
+					defer mu.Unlock()
+					sum.answered += one.answered
+					sum.unread += one.unread
+					sum.lost += one.lost
+					sum.handled += one.handled
+					sum.unfinished += one.unfinished
+				})
+			}
+		})
+	}
+	all.Wait()
+	return sum
 }
 
 // restart serves 64 clients for a moment, by TLS if there is a config, and shuts
