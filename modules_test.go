@@ -149,7 +149,7 @@ func publishAll(t *testing.T, home, folder string) func(name string, args ...str
 		t.Fatal(err)
 	}
 	settings := strings.Fields(string(where))
-	environment := append(os.Environ(), "GOWORK=off", "GOFLAGS=-modcacherw", "GOSUMDB=off", "GOBIN="+home, "GOCACHE="+settings[1],
+	environment := append(os.Environ(), "GOWORK=off", "GOFLAGS=-modcacherw -trimpath", "GOSUMDB=off", "GOBIN="+home, "GOCACHE="+settings[1],
 		"GOMODCACHE="+filepath.Join(home, "modules"), "XDG_CACHE_HOME="+filepath.Join(home, "cache"),
 		"GOPROXY=file://"+proxy+",file://"+settings[0]+"/cache/download,"+settings[2])
 	return func(name string, args ...string) (string, error) {
