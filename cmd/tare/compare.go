@@ -12,7 +12,7 @@ import (
 // compareCmd compares two runs through the control that they share.
 type compareCmd struct {
 	A string `arg:"" name:"run" help:"A run's folder, or its name below --dir."`
-	B string `arg:"" name:"other" help:"Another run's."`
+	B string `arg:"" name:"other" help:"The run to compare it with, in the same forms."`
 	runs.HomeFlag
 }
 

@@ -45,8 +45,8 @@ Every finding has a price that was measured on this service. It names the thresh
 was crossed, a remedy, and how to verify it. doctor also lists what it could not examine,
 with the reason. That is not a sign of health.
 
-With --since 1h DIR it shows what became dearer in the last hour, as tare watch does, by
-the profiles that tare watch --keep DIR kept.
+With --since 1h DIR it shows what became more expensive in the last hour, as tare watch
+does, by the profiles that tare watch --keep DIR kept.
 
 Exit status: 0 no findings, 3 findings, 4 inconclusive. Inconclusive means no findings,
 but a value may be beyond its threshold, or there were too few requests.`

@@ -41,7 +41,7 @@ type Command struct {
 	HTML        string        `name:"html" help:"Write the summary as one HTML file." placeholder:"FILE"`
 	Markdown    string        `help:"Write the summary as Markdown." placeholder:"FILE"`
 	Quiet       bool          `short:"q" help:"Print no progress."`
-	On          string        `name:"on" help:"Run the whole command in a pod of a Kubernetes cluster: k8s[:NAMESPACE]. Agents on hosts share requests out, not users: what one of them does depends on what it was answered." placeholder:"k8s"`
+	On          string        `name:"on" help:"Run the whole command in a pod of a Kubernetes cluster: k8s[:NAMESPACE]. Agents on hosts share requests out, not users: what a user does depends on the answers." placeholder:"k8s"`
 	Pod         pods.PodFlags `embed:""`
 
 	limits []limit // of FailIf

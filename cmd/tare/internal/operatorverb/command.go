@@ -15,7 +15,7 @@ import (
 // Command acts on resources until it is interrupted.
 type Command struct {
 	Namespaces []string `help:"Namespaces to watch, separated by commas (default: all)." placeholder:"NAME"`
-	Image      string   `help:"Image of runs whose resource names none." placeholder:"REF"`
+	Image      string   `help:"Image of the containers of runs whose resource names no image." placeholder:"REF"`
 	Metrics    string   `help:"Address of /metrics for Prometheus (default: none)." placeholder:"HOST:PORT"`
 	Health     string   `help:"Address of /healthz and /readyz (default: none)." placeholder:"HOST:PORT"`
 	Leader     string   `name:"leader-namespace" help:"Namespace for leader election among several operators (default: no election)." placeholder:"NAME"`
