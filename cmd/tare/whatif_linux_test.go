@@ -58,6 +58,7 @@ func TestWhatIf(t *testing.T) {
 
 // TestWhatIfBudget leaves out what would cost more than it may, and says so.
 func TestWhatIfBudget(t *testing.T) {
+	t.Parallel() // it judges no time
 	p := injected.Start(t, injected.Build(t), "-alloc", "0")
 	var out, errs bytes.Buffer
 	status := run(t.Context(), []string{"whatif", "--pid", strconv.Itoa(p.PID), "--owner", "layers.Spin", "--for", "2s", "--window", "100ms",
@@ -275,6 +276,7 @@ func disturbed(t *testing.T, status int, said string) bool {
 
 // TestWhatIfInterrupted keeps the pairs of windows that there are.
 func TestWhatIfInterrupted(t *testing.T) {
+	t.Parallel() // it judges no time
 	p := injected.Start(t, injected.Build(t), "-alloc", "0")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -297,6 +299,7 @@ func TestWhatIfInterrupted(t *testing.T) {
 // TestWhatIfEnded keeps the pairs of windows that there are when the process
 // ends, and says that it did.
 func TestWhatIfEnded(t *testing.T) {
+	t.Parallel() // it judges no time
 	p := injected.Start(t, injected.Build(t), "-alloc", "0")
 	gone := make(chan struct{})
 	errs := onWrite{text: "slowing layers.Spin", do: func() {
