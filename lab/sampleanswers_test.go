@@ -76,7 +76,7 @@ func TestRefusedStopsEarly(t *testing.T) {
 	s := small(t, "ok", "ok")
 	s.Workloads, s.Primary.Workload = s.Workloads[1:], "open"
 	s.Workloads[0].Rate, s.Workloads[0].Connections = study.Rate{PerSecond: 1e5}, 1 // no answer comes within 10 µs
-	s.Workloads[0].Timeout = 200 * time.Millisecond // what waits longer is not answered any more
+	s.Workloads[0].Timeout = 200 * time.Millisecond                                 // what waits longer is not answered any more
 	o := options(t, s)
 	o.Blocks = 12
 	run, err := lab.Run(t.Context(), o)
