@@ -44,8 +44,10 @@ func (r *runner) measure(ctx context.Context) error {
 				return nil
 			}
 		}
-		if err := r.makeUp(ctx, look); err != nil {
-			return err
+		if !slices.Contains(r.manifest.Early, look) { // else it was taken, of what there is
+			if err := r.makeUp(ctx, look); err != nil {
+				return err
+			}
 		}
 		decided, err := r.analyseBlocks(look)
 		if err != nil {

@@ -106,7 +106,9 @@ func (s *session) keep(t *record.Trial, res *load.Result) {
 			strings.Join(left, ", "), 100*maxLagShare))
 	}
 	s.specimenMetrics(t.Metrics, float64(served))
-	s.deferred(t.Metrics, float64(served))
+	if s.seen == nil { // users go on after the measured part: what they ask for then was not put off
+		s.deferred(t.Metrics, float64(served))
+	}
 }
 
 // keepOperations puts what became of each operation on record.

@@ -36,6 +36,9 @@ const profileWithin = 30 * time.Second
 // known of correct answers.
 func loadOf(s *study.Study) string {
 	text := fmt.Sprint(s.Workloads[0].Connections)
+	if f := s.Workloads[0].Flow; f != nil {
+		text += fmt.Sprintf("\n%v %s", s.Workloads[0].Profile, f.Says)
+	}
 	for _, g := range s.Workloads[0].Targets {
 		text += fmt.Sprintf("\n%s %q %d %q %q", g.Method, g.Path, g.Weight, g.Header, g.Body)
 	}

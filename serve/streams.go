@@ -46,7 +46,8 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Body = &streamBody{r.Body, s}
 	}
 	g.next.ServeHTTP(s, r)
-	whole = true
+	l := &g.e.limits
+	whole = !s.ownWrite.Load() && (l.stall > 0 || l.write > 0) // else nothing ends a write that is under way
 	s.allowEnd()
 }
 

@@ -159,9 +159,8 @@ func (h *handler) trace(w http.ResponseWriter, r *http.Request, parent trace.Spa
 	if parent.IsValid() {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
 	}
-	_, span := h.tracer.Start(ctx, methodOf(r), ofServer...)
-	known := asked(r)
-	span.SetAttributes(known...) // as an option of Start they would be copied once more
+	known := asked(r) // samplers look at these
+	_, span := h.tracer.Start(ctx, methodOf(r), ofServer, trace.WithAttributes(known...))
 	passed := spanKey.With(r, span)
 	w, rec := chain.Record(w)
 	panicked := true
@@ -176,8 +175,8 @@ func (h *handler) trace(w http.ResponseWriter, r *http.Request, parent trace.Spa
 	panicked = false
 }
 
-// ofServer are the options of every span, made once.
-var ofServer = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer)}
+// ofServer is an option of every span, made once.
+var ofServer = trace.WithSpanKind(trace.SpanKindServer)
 
 // asked returns the attributes that are known before the answer, with room for those of it.
 func asked(r *http.Request) []attribute.KeyValue {

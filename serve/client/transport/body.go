@@ -67,10 +67,12 @@ func (b *body) read(p []byte) (int, error) {
 	switch {
 	case b.left < 0:
 		return n, err
-	case err == io.EOF:
+	case err == io.EOF && int64(n) < b.left:
 		return n, io.ErrUnexpectedEOF
-	case err != nil:
+	case err != nil && int64(n) < b.left:
 		return n, err
+	case err != nil: // with the last byte, as by TLS: all is there, and the connection has ended
+		b.keep = false
 	}
 	if b.left -= int64(n); b.left == 0 {
 		return n, io.EOF

@@ -220,13 +220,14 @@ func (x *call) startSending(chunked bool) {
 		proceed = make(chan struct{})
 		x.proceed = proceed
 	}
+	r := *x.r // who asked may change the request once the exchange has failed
 	go func() {
 		if proceed != nil && !wanted(proceed, x.over) {
-			closeBody(x.r)
+			closeBody(&r)
 			x.sent <- errUnwanted
 			return
 		}
-		err := x.c.send(x.r, chunked)
+		err := x.c.send(&r, chunked)
 		var unread *bodyError
 		switch {
 		case err == nil:

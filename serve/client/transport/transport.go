@@ -263,6 +263,10 @@ func (t *Transport) keep(h *host, c *conn) {
 
 func (h *host) dropLocked(c *conn) {
 	delete(h.conns, c)
+	if c.secure != nil { // whose Close writes, which may take seconds
+		go c.nc.Close()
+		return
+	}
 	c.nc.Close()
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -106,11 +107,11 @@ func (a *asked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if a.begun {
 		return nil, nil, errors.New("tunnel: the request was answered")
 	}
-	a.begun = true
-	a.stream = &stream{a: a, c: http.NewResponseController(a.ResponseWriter), ended: make(chan struct{})}
-	if err := a.stream.SetDeadline(time.Time{}); err != nil { // the server's are for requests
+	s := &stream{a: a, c: http.NewResponseController(a.ResponseWriter), ended: make(chan struct{})}
+	if err := errors.Join(s.c.SetReadDeadline(time.Time{}), s.c.SetWriteDeadline(time.Time{})); err != nil { // the server's are for requests
 		return nil, nil, err
 	}
+	a.begun, a.stream = true, s
 	return a.stream, bufio.NewReadWriter(bufio.NewReader(a.stream), bufio.NewWriter(a.stream)), nil
 }
 
@@ -128,6 +129,10 @@ func (a *asked) finish() {
 	if !a.stream.mu.TryLock() {
 		_ = a.stream.c.SetWriteDeadline(time.Unix(1, 0)) // ends a write that the client does not take
 		a.stream.mu.Lock()
+	}
+	if !a.stream.open { // nobody has answered, and 200 would say that it is open
+		a.stream.open = true
+		refuse(a.ResponseWriter, http.StatusBadGateway)
 	}
 	a.stream.mu.Unlock() // whoever comes now sees that it is closed
 	a.stream.gate.Lock()
@@ -149,8 +154,11 @@ type stream struct {
 	head []byte     // as much of the answer's as was written
 	open bool       // the head has been sent
 
-	gate sync.RWMutex // held to set deadlines
-	left bool         // the handler has returned, and nothing can be set
+	gate sync.Mutex // held to set deadlines
+	left bool       // the handler has returned, and nothing can be set
+
+	writing bool      // guarded by gate, as is writeBy
+	writeBy time.Time // HTTP/2's own would end a stream that nobody writes to
 }
 
 func (s *stream) Read(p []byte) (int, error) { return s.a.r.Body.Read(p) }
@@ -161,6 +169,10 @@ func (s *stream) Write(p []byte) (int, error) {
 	if s.over.Load() {
 		return 0, net.ErrClosed
 	}
+	if err := s.limit(true); err != nil {
+		return 0, err
+	}
+	defer func() { _ = s.limit(false) }()
 	rest := p
 	if !s.open {
 		var err error
@@ -218,18 +230,53 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// set sets a deadline.
-func (s *stream) set(how func(time.Time) error, t time.Time) error {
-	s.gate.RLock()
-	defer s.gate.RUnlock()
+// SetReadDeadline sets the stream's deadline to read. One that has passed is final.
+func (s *stream) SetReadDeadline(t time.Time) error {
+	s.gate.Lock()
+	defer s.gate.Unlock()
 	if s.left {
 		return net.ErrClosed
 	}
-	return how(t)
+	return s.c.SetReadDeadline(t)
 }
 
-func (s *stream) SetReadDeadline(t time.Time) error  { return s.set(s.c.SetReadDeadline, t) }
-func (s *stream) SetWriteDeadline(t time.Time) error { return s.set(s.c.SetWriteDeadline, t) }
+// SetWriteDeadline sets the time by which writes have to end, one that is under way included.
+func (s *stream) SetWriteDeadline(t time.Time) error {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	if s.left {
+		return net.ErrClosed
+	}
+	if s.writeBy = t; !s.writing {
+		return nil
+	}
+	return s.c.SetWriteDeadline(t)
+}
+
+// limit has the write deadline hold while a write is under way.
+func (s *stream) limit(writing bool) error {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	switch {
+	case s.left:
+		return nil
+	case !writing:
+		s.writing = false
+		if s.writeBy.IsZero() {
+			return nil
+		}
+		return s.c.SetWriteDeadline(time.Time{})
+	case s.writeBy.IsZero():
+	case !s.writeBy.After(time.Now()):
+		return os.ErrDeadlineExceeded
+	default:
+		if err := s.c.SetWriteDeadline(s.writeBy); err != nil {
+			return err
+		}
+	}
+	s.writing = true
+	return nil
+}
 
 func (s *stream) SetDeadline(t time.Time) error {
 	return errors.Join(s.SetReadDeadline(t), s.SetWriteDeadline(t))

@@ -5,7 +5,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
-	"math"
+	"maps"
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/watchverb/upload"
@@ -25,7 +25,7 @@ type held struct {
 	begun, end time.Time
 	samples    float64
 	rules      *cost.Rules
-	bill       *cost.Bill // the last
+	kinds      map[string]string // of owners, by their names
 }
 
 // keep keeps the profiles of an interval's builds, and sends them, once they are whole.
@@ -56,7 +56,7 @@ func (o *output) hold(i *watch.Interval, of *watch.Service, s *watch.Seen) {
 		h = nil
 	}
 	if h == nil {
-		h = &held{Seen: watch.Seen{Build: s.Build}, begun: i.Begun}
+		h = &held{Seen: watch.Seen{Build: s.Build}, begun: i.Begun, kinds: map[string]string{}}
 		o.held[s.Build] = h
 	}
 	h.Stacks = append(h.Stacks, s.Stacks...)
@@ -65,8 +65,9 @@ func (o *output) hold(i *watch.Interval, of *watch.Service, s *watch.Seen) {
 	}
 	h.Window.Duration += s.Window.Duration
 	h.Window.Requests += s.Window.Requests
-	h.Window.Margin = math.Hypot(h.Window.Margin, s.Window.Margin)
-	h.end, h.rules, h.bill = i.Begun.Add(i.Duration), of.Rules, of.Bill
+	h.Window.Margin += s.Window.Margin // mostly of one count, so that they err together
+	h.end, h.rules = i.Begun.Add(i.Duration), of.Rules
+	maps.Copy(h.kinds, kindsOf(of.Bill))
 }
 
 // release keeps some of the profiles that are held, and sends them.
@@ -98,7 +99,7 @@ func (o *output) put(h *held) error {
 	}
 	if o.upload != nil {
 		o.upload.Send(&upload.Profile{Service: h.Service, Build: h.ID, Revision: h.Revision, Begun: h.begun, Duration: h.Window.Duration,
-			PProf: b.Bytes(), Stacks: h.Stacks, Rules: h.rules, Kinds: kindsOf(h.bill)})
+			PProf: b.Bytes(), Stacks: h.Stacks, Rules: h.rules, Kinds: h.kinds})
 	}
 	if o.ring == nil {
 		return nil
