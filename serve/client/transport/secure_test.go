@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tarehq/tare/serve/client/transport"
 )
@@ -150,5 +151,41 @@ func TestUnasked(t *testing.T) {
 		if string(text) != "ok" || err != nil {
 			t.Errorf("got %q, %v", text, err)
 		}
+	}
+}
+
+// TestEndsWithLastByte has an answer that is whole be so, too, if the connection's end comes with
+// its last byte.
+func TestEndsWithLastByte(t *testing.T) {
+	certificate := httptest.NewUnstartedServer(nil)
+	certificate.StartTLS()
+	defer certificate.Close()
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
+	defer l.Close()
+	go func() {
+		nc, err := l.Accept()
+		if err != nil {
+			return
+		}
+		h := &held{Conn: nc}
+		c := tls.Server(h, &tls.Config{Certificates: certificate.TLS.Certificates, MaxVersion: tls.VersionTLS12}) // 1.3 hides what comes next
+		_, _ = http.ReadRequest(bufio.NewReader(c))
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
+		h.hold = true
+		_, _ = c.Write(make([]byte, 100))
+		_ = c.CloseWrite()
+		_ = nc.SetWriteDeadline(time.Time{}) // which CloseWrite has set to now
+		h.release()
+		nc.Close()
+	}()
+	tr := &transport.Transport{Options: transport.Options{TLS: &tls.Config{InsecureSkipVerify: true}}}
+	defer tr.CloseIdleConnections()
+	res, err := tr.RoundTrip(must(http.NewRequest("GET", "https://"+l.Addr().String(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if n, err := io.Copy(io.Discard, struct{ io.Reader }{res.Body}); n != 100 || err != nil {
+		t.Errorf("got %d bytes, %v", n, err)
 	}
 }

@@ -45,6 +45,9 @@ func shout(w http.ResponseWriter, r *http.Request) {
 			if err != nil || line == "bye\n" {
 				return
 			}
+			if r.URL.Path == "/soon" {
+				_ = c.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
+			}
 			if _, err := io.WriteString(c, strings.ToUpper(line)); err != nil {
 				return
 			}
@@ -198,6 +201,11 @@ func TestExtended(t *testing.T) {
 	mux.HandleFunc("/forbidden", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) })
 	mux.HandleFunc("/page", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "a page, and no WebSocket") })
 	mux.HandleFunc("/nothing", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("/closed", func(w http.ResponseWriter, _ *http.Request) {
+		if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
+			c.Close()
+		}
+	})
 	up := httptest.NewServer(mux)
 	defer up.Close()
 	pool, err := proxy.NewPool(proxy.PoolOptions{Servers: []proxy.Server{{Address: up.Listener.Addr().String()}}})
@@ -232,7 +240,7 @@ func TestExtended(t *testing.T) {
 		if got := c.text(1); got != "" {
 			t.Errorf("%s: got %q, want the end", name, got)
 		}
-		for stream, want := range map[uint32][2]string{3: {"/forbidden", "403"}, 5: {"/page", "502"}, 7: {"/nothing", "502"}, 9: {"/wrong", "502"}} {
+		for stream, want := range map[uint32][2]string{3: {"/forbidden", "403"}, 5: {"/page", "502"}, 7: {"/nothing", "502"}, 9: {"/wrong", "502"}, 11: {"/closed", "502"}} {
 			c := dialHTTP2(t, serveHTTP2(t, h))
 			c.ask(stream, ":method", "CONNECT", ":protocol", "websocket", ":scheme", "http", ":path", want[0], ":authority", "shop.example")
 			if got := c.status(); got != want[1] {
@@ -244,6 +252,24 @@ func TestExtended(t *testing.T) {
 	other.ask(1, ":method", "CONNECT", ":protocol", "connect-udp", ":scheme", "http", ":path", "/", ":authority", "shop.example")
 	if got := other.status(); got != "501" {
 		t.Errorf("another protocol: got %s, want 501", got)
+	}
+}
+
+// TestExtendedDeadline has a deadline to write that passes while nobody writes harm nothing, as
+// with a connection.
+func TestExtendedDeadline(t *testing.T) {
+	c := dialHTTP2(t, serveHTTP2(t, http.HandlerFunc(shout)))
+	c.ask(1, ":method", "CONNECT", ":protocol", "websocket", ":scheme", "http", ":path", "/soon", ":authority", "shop.example")
+	if got := c.status(); got != "200" {
+		t.Fatalf("got %s", got)
+	}
+	c.text(len("hello "))
+	for range 2 {
+		time.Sleep(100 * time.Millisecond) // the deadline passes
+		c.write(data, 0, 1, []byte("one\n"))
+		if got := c.text(4); got != "ONE\n" {
+			t.Errorf("got %q", got)
+		}
 	}
 }
 
