@@ -28,6 +28,10 @@ type Amounts struct {
 	Block time.Duration // slept
 	Lock  time.Duration // CPU burnt while holding a mutex that all requests want
 	Log   time.Duration // what the reader of the log takes for a line
+
+	// Clock ends a spin by the clock, not after the rounds that an idle machine does in
+	// its time: beside a busy neighbour on the same core, these take up to half as long again.
+	Clock bool
 }
 
 // Flags defines the flags of an arm, to be read after flag.Parse.
@@ -37,6 +41,7 @@ func Flags() *Amounts {
 	flag.IntVar(&a.Alloc, "alloc", 32<<10, "bytes that one middleware allocates")
 	flag.DurationVar(&a.Block, "block", 0, "how long one middleware sleeps")
 	flag.DurationVar(&a.Lock, "lock", 0, "CPU that one middleware burns under a shared lock")
+	flag.BoolVar(&a.Clock, "clock", false, "the spin ends by the clock, not after a number of rounds")
 	flag.DurationVar(&a.Log, "slowlog", 0, "how long the reader of one middleware's log takes for a line")
 	return a
 }
@@ -70,6 +75,9 @@ func New(a Amounts) (*Set, error) {
 	perSecond := perSecond()
 	if a.Spin > 0 {
 		s.Spin = &Spin{rounds: rounds(perSecond, a.Spin)}
+		if a.Clock {
+			s.Spin.until = a.Spin
+		}
 		s.Spin.settle(s.Spin.Do)
 	}
 	if a.Alloc > 0 {
@@ -140,12 +148,18 @@ func (s *Set) Truth() []byte {
 type Spin struct {
 	meter
 	rounds int
+	until  time.Duration // by the clock, instead of rounds; 0: rounds
 }
 
 // Do does it once.
 func (s *Spin) Do() {
 	m := s.begin()
-	sink.Store(burn(s.rounds))
+	if s.until > 0 {
+		for time.Since(m.begun) < s.until {
+		}
+	} else {
+		sink.Store(burn(s.rounds))
+	}
 	m.end(&s.meter)
 }
 
