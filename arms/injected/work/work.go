@@ -11,11 +11,13 @@ package work
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"net/http"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,9 +31,10 @@ type Amounts struct {
 	Lock  time.Duration // CPU burnt while holding a mutex that all requests want
 	Log   time.Duration // what the reader of the log takes for a line
 
-	// Clock ends a spin by the clock, not after the rounds that an idle machine does in
-	// its time: beside a busy neighbour on the same core, these take up to half as long again.
-	Clock bool
+	// Aside has the spins done by a goroutine of its own, many at once, each for so much CPU
+	// time of its thread. A spin within a request takes more or less of the CPU than its own time:
+	// it also changes how often server and client find each other asleep.
+	Aside bool
 }
 
 // Flags defines the flags of an arm, to be read after flag.Parse.
@@ -41,7 +44,7 @@ func Flags() *Amounts {
 	flag.IntVar(&a.Alloc, "alloc", 32<<10, "bytes that one middleware allocates")
 	flag.DurationVar(&a.Block, "block", 0, "how long one middleware sleeps")
 	flag.DurationVar(&a.Lock, "lock", 0, "CPU that one middleware burns under a shared lock")
-	flag.BoolVar(&a.Clock, "clock", false, "the spin ends by the clock, not after a number of rounds")
+	flag.BoolVar(&a.Aside, "aside", false, "the spins are done apart from requests, 200 at a time")
 	flag.DurationVar(&a.Log, "slowlog", 0, "how long the reader of one middleware's log takes for a line")
 	return a
 }
@@ -75,10 +78,15 @@ func New(a Amounts) (*Set, error) {
 	perSecond := perSecond()
 	if a.Spin > 0 {
 		s.Spin = &Spin{rounds: rounds(perSecond, a.Spin)}
-		if a.Clock {
-			s.Spin.until = a.Spin
+		if a.Aside {
+			if threadCPU() == 0 {
+				return nil, errors.New("-aside: a thread's CPU time cannot be told here")
+			}
+			s.Spin.aside = make(chan struct{}, 1)
+			go s.Spin.burnAside(a.Spin)
+		} else {
+			s.Spin.settle(s.Spin.Do)
 		}
-		s.Spin.settle(s.Spin.Do)
 	}
 	if a.Alloc > 0 {
 		s.Alloc = newAlloc(a.Alloc)
@@ -148,19 +156,38 @@ func (s *Set) Truth() []byte {
 type Spin struct {
 	meter
 	rounds int
-	until  time.Duration // by the clock, instead of rounds; 0: rounds
+	aside  chan struct{} // a batch to be burnt by another goroutine; nil: each call burns its own
 }
+
+// batch is how many spins are done aside at once: few enough that no request waits long, and
+// so many that handing them over costs nothing.
+const batch = 200
 
 // Do does it once.
 func (s *Spin) Do() {
-	m := s.begin()
-	if s.until > 0 {
-		for time.Since(m.begun) < s.until {
+	if s.aside != nil {
+		if s.calls.Add(1)%batch == 0 {
+			s.aside <- struct{}{}
 		}
-	} else {
-		sink.Store(burn(s.rounds))
+		return
 	}
+	m := s.begin()
+	sink.Store(burn(s.rounds))
 	m.end(&s.meter)
+}
+
+// burnAside burns d of CPU time for each call, a batch at a time.
+func (s *Spin) burnAside(d time.Duration) {
+	runtime.LockOSThread() // whose clock is read
+	for range s.aside {
+		begun, burnt := threadCPU(), time.Duration(0)
+		for burnt < batch*d {
+			sink.Store(burn(s.rounds))
+			burnt = threadCPU() - begun
+		}
+		s.cpu.Add(int64(burnt))
+		s.cpuCalls.Add(batch)
+	}
 }
 
 // Alloc allocates memory that is garbage at the next request.

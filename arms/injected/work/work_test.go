@@ -91,3 +91,24 @@ func TestAccount(t *testing.T) {
 		}
 	}
 }
+
+// TestAside holds that spins done aside take the CPU time asked for, all of them.
+func TestAside(t *testing.T) {
+	const calls = 1000
+	d := 20 * time.Microsecond
+	s, err := work.New(work.Amounts{Spin: d, Aside: true})
+	if err != nil {
+		t.Skip(err)
+	}
+	for range calls {
+		s.Spin.Do()
+	}
+	for end := time.Now().Add(time.Minute); truth(t, s)["spin"].CPUCalls < calls; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("after a minute: %+v of %d calls", truth(t, s)["spin"], calls)
+		}
+	}
+	if each := truth(t, s)["spin"].CPU / calls; each < float64(d) || each > 1.5*float64(d) {
+		t.Errorf("%.0f ns of CPU a call, want %v", each, d)
+	}
+}

@@ -21,7 +21,7 @@ func TestPositiveControlIsPlanned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.AA || s.Primary.Arm != dearer || len(s.Workloads) != 1 || s.Workloads[0].Name != busy || s.Primary.Workload != busy || !slices.Contains(s.Arms[0].Args, "1µs") || !slices.Contains(s.Arms[1].Args, "5µs") || !slices.Contains(s.Arms[0].Args, "-clock") {
+	if s.AA || s.Primary.Arm != dearer || len(s.Workloads) != 1 || s.Workloads[0].Name != busy || s.Primary.Workload != busy || !slices.Contains(s.Arms[0].Args, "1µs") || !slices.Contains(s.Arms[1].Args, "5µs") || !slices.Contains(s.Arms[0].Args, "-aside") {
 		t.Errorf("got %+v", s)
 	}
 	if null.Workloads[0].Targets[0].Path != before || null.Primary.Workload != under {
