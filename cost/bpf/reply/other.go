@@ -1,4 +1,4 @@
-//go:build !(linux && amd64)
+//go:build !(linux && (amd64 || arm64))
 
 package reply
 
@@ -13,7 +13,7 @@ import (
 type Watch struct{}
 
 func missing() error {
-	return fmt.Errorf("timing answers from outside needs Linux on amd64, and this is %s on %s: %w", runtime.GOOS, runtime.GOARCH, cost.ErrNotSupported)
+	return fmt.Errorf("timing answers from outside needs Linux on amd64 or arm64, and this is %s on %s: %w", runtime.GOOS, runtime.GOARCH, cost.ErrNotSupported)
 }
 
 // Start says what is missing.

@@ -22,7 +22,7 @@
 // sends or gets data, and see that most of it is none of theirs. If this process
 // ends, in whatever way, they go.
 //
-// It needs Linux 6.6 on amd64 with BTF, and root or CAP_BPF and CAP_PERFMON;
+// It needs Linux 6.6 on amd64 or arm64 with BTF, and root or CAP_BPF and CAP_PERFMON;
 // elsewhere Start answers an error that wraps cost.ErrNotSupported.
 package reply
 

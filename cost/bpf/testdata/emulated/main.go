@@ -23,6 +23,7 @@ import (
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/bpf/probe"
+	"github.com/tarehq/tare/cost/bpf/reply"
 )
 
 var sink atomic.Uint64
@@ -73,19 +74,17 @@ func begin() {
 	fmt.Println("tare:", unix.Exec("/init", []string{"/init", "watch"}, os.Environ()))
 }
 
-// pipe is a listener for the one connection of a machine without a network.
-type pipe chan net.Conn
-
-func (p pipe) Accept() (net.Conn, error) { return <-p, nil }
-func (p pipe) Close() error              { return nil }
-func (p pipe) Addr() net.Addr            { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
-
 // answer asks for itself for ever.
 func answer() {
-	here, there := net.Pipe()
-	l := make(pipe, 1)
-	l <- there
+	l, err := net.Listen("unix", "@answer")
+	if err != nil {
+		panic(err)
+	}
 	go http.Serve(l, http.HandlerFunc(outer))
+	here, err := net.Dial("unix", "@answer")
+	if err != nil {
+		panic(err)
+	}
 	in := bufio.NewReader(here)
 	for {
 		io.WriteString(here, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -138,7 +137,31 @@ func watch() error {
 	for _, w := range p.Warnings {
 		fmt.Println("tare: warning:", w)
 	}
-	return count(cmd.Process.Pid)
+	return errors.Join(count(cmd.Process.Pid), timeAnswers(cmd.Process.Pid))
+}
+
+// timeAnswers times the answers of a process for some seconds, where the kernel can.
+func timeAnswers(pid int) error {
+	w, err := reply.Start(pid)
+	if errors.Is(err, cost.ErrNotSupported) {
+		fmt.Println("tare: not timed:", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	time.Sleep(5 * time.Second)
+	seen, err := w.Read()
+	if err != nil {
+		return err
+	}
+	var n uint64
+	for _, b := range seen.Times {
+		n += b.Count
+	}
+	fmt.Printf("tare: timed %d answers, %v\n", n, seen.Times)
+	return nil
 }
 
 // count counts the requests of a process for some seconds, where the kernel can.
