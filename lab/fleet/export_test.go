@@ -2,6 +2,8 @@ package fleet
 
 import (
 	"encoding/json"
+	"fmt"
+	"net"
 	"time"
 
 	"github.com/tarehq/tare/lab/fleet/wire"
@@ -60,4 +62,17 @@ func Merge(agents int, o load.Options, came []Came) ([]load.Slice, error) {
 		}
 	}
 	return g.finish(), nil
+}
+
+// Over is a fleet of agents that have greeted, at the other ends of connections. They are named
+// by their numbers.
+func Over(conns ...net.Conn) *Fleet {
+	f := &Fleet{base: time.Now()}
+	for k, conn := range conns {
+		l := wire.NewLink(conn, wire.MostFrame)
+		l.Living.Store(true)
+		go l.KeepAlive()
+		f.members = append(f.members, &member{name: fmt.Sprint(k), link: l})
+	}
+	return f
 }

@@ -62,8 +62,19 @@ func TestEightAgents(t *testing.T) {
 			t.Errorf("agent %s was given %d requests, want 100", a.Name, a.Result.Counts.Scheduled)
 		}
 	}
-	if rep.Skew < 0 || rep.Skew > 2*time.Second {
-		t.Errorf("skew %v, want one of some milliseconds", rep.Skew)
+	skew := rep.Skew
+	for range 9 { // the machine may be busy
+		if skew <= 10*time.Millisecond {
+			break
+		}
+		again, err := f.Run(t.Context(), constant(url, 400, 100*time.Millisecond))
+		if err != nil {
+			t.Fatal(err)
+		}
+		skew = min(skew, again.Skew)
+	}
+	if skew < 0 || skew > 10*time.Millisecond {
+		t.Errorf("of ten loads the agents began best within %v, want 10ms", skew)
 	}
 	t.Logf("skew %v, p50 %v, p99 %v, unfit %q", rep.Skew, time.Duration(res.Response.Quantile(.5)), time.Duration(res.Response.Quantile(.99)), rep.Unfit)
 }

@@ -216,6 +216,9 @@ func (r *run) follow(k int, m *member) gathered {
 			if err := r.merged.add(k, reply, time.Duration(r.fleet.clock()-r.measure)+time.Second); err != nil {
 				g.err = r.lost(m, err)
 			}
+			// The process is awake now, and the agent hears from it without another wake-up. If
+			// this fails the link is closed, which the next receipt tells.
+			_ = m.link.Sign()
 		case wire.KindResult:
 			base := r.fleet.base.Add(time.Duration(-m.offset))
 			if g.result, err = wire.UnpackResult(reply, base); err != nil {

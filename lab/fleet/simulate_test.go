@@ -25,9 +25,11 @@ func simulate(listener net.Listener, security *tls.Config, times *hist.Hist) {
 
 type simulated struct {
 	link   *wire.Link
-	base   time.Time
+	base   time.Time // when its clock was 0
 	times  *hist.Hist
+	late   time.Duration // by which it begins its loads
 	length time.Duration
+	began  time.Time // when its last load did
 }
 
 func (s *simulated) listen() {
@@ -59,12 +61,14 @@ func (s *simulated) listen() {
 
 func (s *simulated) load(start time.Time) {
 	defer s.link.Living.Store(false)
-	res := &load.Result{Started: start, Elapsed: s.length, Window: s.length, Threads: 1}
+	time.Sleep(time.Until(start) + s.late)
+	s.began = time.Now()
+	res := &load.Result{Started: s.began, Elapsed: s.length, Window: s.length, Threads: 1}
 	for _, h := range wire.HistsOf(res) {
 		*h = hist.New()
 	}
 	for at := time.Duration(0); at < s.length; at += time.Second {
-		time.Sleep(time.Until(start.Add(at + time.Second)))
+		time.Sleep(time.Until(s.began.Add(at + time.Second)))
 		n := s.times.Count()
 		res.Counts.Scheduled += n
 		res.Counts.Status[2] += n

@@ -58,6 +58,18 @@ func BenchmarkMerge(b *testing.B) {
 	})
 }
 
+func BenchmarkMergeAppended(b *testing.B) {
+	vs := latencies()
+	from := record(vs[:]...).Append(nil)
+	h := hist.New()
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := h.MergeAppended(from); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkQuantile(b *testing.B) {
 	vs := latencies()
 	h := record(vs[:]...)

@@ -144,7 +144,12 @@ func (h *Hist) readCounters(b []byte) error { return eachCounter(b, h.addBucket)
 func eachCounter(b []byte, add func(bucket int, n uint64)) error {
 	i, total := 0, uint64(0)
 	for len(b) > 0 {
-		v, n := varint(b)
+		// Nearly all numbers are of one byte. varint, which the compiler does not inline, takes
+		// most of the time without this line (BenchmarkMergeAppended).
+		v, n := int64(b[0]>>1)^-int64(b[0]&1), 1
+		if b[0] >= 0x80 {
+			v, n = varint(b)
+		}
 		if n == 0 {
 			return errors.New("ends within a counter")
 		}

@@ -28,20 +28,25 @@ func (h *Hist) MergeAppended(b []byte) error {
 	if err != nil || o.n == 0 {
 		return err
 	}
-	if err := o.checkTotals(counts); err != nil {
-		return err
-	}
 	if o.n > math.MaxInt64-h.n {
 		return errors.New("counters add up to more than 2⁶³−1")
 	}
+	if err := o.checkTotals(counts, h.addCount); err != nil {
+		// What was added up to the mistake is taken off again.
+		_ = eachCounter(counts, func(i int, n uint64) { h.addCount(i, -n) })
+		return err
+	}
 	h.addTotals(&o)
-	return eachCounter(counts, func(i int, n uint64) {
-		to := h.octaves[i>>halfBits]
-		if to == nil {
-			to = h.grow(i)
-		}
-		to[i&(half-1)] += n
-	})
+	return nil
+}
+
+// addCount adds n to the counter of bucket i.
+func (h *Hist) addCount(i int, n uint64) {
+	to := h.octaves[i>>halfBits]
+	if to == nil {
+		to = h.grow(i)
+	}
+	to[i&(half-1)] += n
 }
 
 // readTotals reads what stands before the counters.
@@ -67,8 +72,8 @@ func readTotals(b []byte) (o Hist, counts []byte, err error) {
 	return o, b, nil
 }
 
-// checkTotals holds the totals of a histogram against its counters.
-func (o *Hist) checkTotals(counts []byte) error {
+// checkTotals holds the totals of a histogram against its counters, which it hands on.
+func (o *Hist) checkTotals(counts []byte, add func(bucket int, n uint64)) error {
 	var n uint64
 	var least, most sum
 	first, last, top := -1, 0, uint64(0)
@@ -81,6 +86,7 @@ func (o *Hist) checkTotals(counts []byte) error {
 		most.add(uint64(hi), c)
 		last, top = i, c
 		n += c
+		add(i, c)
 	})
 	switch {
 	case err != nil:

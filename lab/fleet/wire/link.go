@@ -35,19 +35,19 @@ const wordSize = 4 // bytes of a length
 // the length of a message, likewise; the message as JSON; and, one behind the other, a part
 // if it is one, and histograms, of which the message has the lengths. A frame with no message is a sign of life.
 //
-// Send, KeepAlive and Close are safe for concurrent use, Receive is for one goroutine.
+// Send, Sign, KeepAlive and Close are safe for concurrent use, Receive is for one goroutine.
 type Link struct {
 	conn net.Conn
 	in   *bufio.Reader
 	most int    // bytes of a frame that are taken
 	buf  []byte // of the frame received last
 
-	mu   sync.Mutex // of what follows
-	sent time.Time
-	out  []byte // reused
+	mu  sync.Mutex // of out
+	out []byte     // reused
 
 	// Living says that signs of life are due: to a peer that reads all the time.
 	Living atomic.Bool
+	due    *time.Timer // a Beat after what was sent last
 
 	closed chan struct{}
 	once   sync.Once
@@ -55,34 +55,29 @@ type Link struct {
 
 // NewLink is a link over a connection that takes frames of so many bytes, at most [MostFrame].
 func NewLink(conn net.Conn, most int) *Link {
-	return &Link{conn: conn, in: bufio.NewReaderSize(conn, 16<<10), most: most, sent: time.Now(), closed: make(chan struct{})}
+	return &Link{conn: conn, in: bufio.NewReaderSize(conn, 16<<10), most: most, due: time.NewTimer(Beat), closed: make(chan struct{})}
 }
 
-// KeepAlive sends signs of life, while they are due, until the link is closed.
+// KeepAlive sends signs of life, while they are due, until the link is closed. While something
+// else is sent often enough it does not wake.
 func (l *Link) KeepAlive() {
-	t := time.NewTimer(Beat)
-	defer t.Stop()
+	defer l.due.Stop()
 	for {
 		select {
 		case <-l.closed:
 			return
-		case <-t.C:
+		case <-l.due.C:
 		}
-		left := time.Until(l.lastSent().Add(Beat))
-		if left <= 0 {
-			if left = Beat; l.Living.Load() && l.sendFrame(nil, nil) != nil {
-				return
-			}
+		if !l.Living.Load() {
+			l.due.Reset(Beat)
+		} else if l.Sign() != nil {
+			return
 		}
-		t.Reset(left)
 	}
 }
 
-func (l *Link) lastSent() time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.sent
-}
+// Sign sends a sign of life.
+func (l *Link) Sign() error { return l.sendFrame(nil, nil) }
 
 func (l *Link) Close() {
 	l.once.Do(func() {
@@ -136,7 +131,7 @@ func (l *Link) sendFrame(text []byte, hists [][]byte) error {
 		}
 		b = b[n:]
 	}
-	l.sent = time.Now()
+	l.due.Reset(Beat)
 	return nil
 }
 

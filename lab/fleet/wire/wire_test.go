@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tarehq/tare/lab/fleet/wire"
@@ -120,19 +121,58 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// Who says nothing is given up, and who gives signs of life is not.
+// Who says nothing is given up, and who gives signs of life is not. Signs are given where nothing
+// else is sent, and no others.
 func TestSilence(t *testing.T) {
-	_, b := pair(t)
-	begun := time.Now()
-	if _, err := b.Receive(); !errors.Is(err, wire.ErrSilent) || time.Since(begun) < wire.Silence {
-		t.Errorf("after %v: %v, want ErrSilent after %v", time.Since(begun), err, wire.Silence)
-	}
-	a, b := pair(t)
-	a.Living.Store(true)
-	go a.KeepAlive()
-	time.AfterFunc(wire.Silence+wire.Beat, func() { _ = a.Send(&wire.Message{Kind: wire.KindStop}) })
-	if m, err := b.Receive(); err != nil || m.Kind != wire.KindStop {
-		t.Errorf("got %+v, %v; want the message behind the signs of life", m, err)
+	synctest.Test(t, func(t *testing.T) {
+		_, b := pair(t)
+		begun := time.Now()
+		if _, err := b.Receive(); !errors.Is(err, wire.ErrSilent) || time.Since(begun) != wire.Silence {
+			t.Errorf("after %v: %v, want ErrSilent after %v", time.Since(begun), err, wire.Silence)
+		}
+		a, b := pair(t)
+		a.Living.Store(true)
+		go a.KeepAlive()
+		time.AfterFunc(10*wire.Beat, func() { _ = a.Send(&wire.Message{Kind: wire.KindStop}) })
+		if m, err := b.Receive(); err != nil || m.Kind != wire.KindStop {
+			t.Errorf("got %+v, %v; want the message behind the signs of life", m, err)
+		}
+	})
+}
+
+// Signs of life are frames, each eight bytes long: of a peer that sends every second there are
+// none.
+func TestSigns(t *testing.T) {
+	const signBytes = 8
+	for every, want := range map[time.Duration]int{time.Second: 0, 2 * time.Second: 5, time.Hour: 10} {
+		synctest.Test(t, func(t *testing.T) {
+			x, y := net.Pipe()
+			a := wire.NewLink(x, 1000)
+			a.Living.Store(true)
+			go a.KeepAlive()
+			signs := make(chan int)
+			go func() {
+				n, b := 0, make([]byte, 1000)
+				for {
+					got, err := y.Read(b)
+					if err != nil {
+						signs <- n
+						return
+					}
+					if got == signBytes {
+						n++
+					}
+				}
+			}()
+			for until := time.Now().Add(10*wire.Beat + wire.Beat/2); time.Now().Before(until); {
+				time.Sleep(min(every, time.Until(until)))
+				_ = a.Send(&wire.Message{Kind: wire.KindStop})
+			}
+			a.Close()
+			if got := <-signs; got != want {
+				t.Errorf("a message every %v: %d signs of life in %v, want %d", every, got, 10*wire.Beat, want)
+			}
+		})
 	}
 }
 
