@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // requestsComment begins the comment by which a profile says how many requests
@@ -45,4 +46,29 @@ func (p *Profile) SetRequests(n, margin float64) {
 		note += " ± " + strconv.FormatFloat(margin, 'f', -1, 64)
 	}
 	p.raw.Comments = append(p.raw.Comments, note)
+}
+
+// countedComment begins the comment by which a profile says when the requests were counted
+// that its number of them rests on.
+const countedComment = "tare counted "
+
+// Counted is when they were, the earliest of several counts; zero if the profile does not
+// say. Profiles that rest on one count err together.
+func (p *Profile) Counted() time.Time {
+	for _, c := range p.raw.Comments {
+		if text, ok := strings.CutPrefix(c, countedComment); ok {
+			if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+				return at
+			}
+		}
+	}
+	return time.Time{}
+}
+
+// SetCounted notes that in the profile; the zero time takes the note away.
+func (p *Profile) SetCounted(at time.Time) {
+	p.raw.Comments = slices.DeleteFunc(p.raw.Comments, func(c string) bool { return strings.HasPrefix(c, countedComment) })
+	if !at.IsZero() {
+		p.raw.Comments = append(p.raw.Comments, countedComment+at.UTC().Format(time.RFC3339Nano))
+	}
 }

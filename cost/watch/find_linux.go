@@ -41,6 +41,8 @@ type instance struct {
 	used time.Duration // CPU in the last interval
 	last counted       // in which requests were seen; the zero value: none yet
 	gone bool
+
+	counted time.Time // when last was: the beginning of its interval
 }
 
 // finder finds the processes to watch. It is safe for concurrent use.

@@ -18,6 +18,8 @@ type instance struct {
 	pod  string
 	used time.Duration
 	last counted
+
+	counted time.Time
 }
 
 // finder finds processes, which is not possible here.

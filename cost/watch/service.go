@@ -15,12 +15,15 @@ import (
 
 // groups adds processes up by the build that they run.
 type groups struct {
-	list []Seen
-	of   map[Build]int // place in list
-	over time.Duration
+	list  []Seen
+	of    map[Build]int // place in list
+	over  time.Duration
+	begun time.Time
 }
 
-func newGroups(over time.Duration) *groups { return &groups{of: map[Build]int{}, over: over} }
+func newGroups(over time.Duration, begun time.Time) *groups {
+	return &groups{of: map[Build]int{}, over: over, begun: begun}
+}
 
 // at is what was seen of a build.
 func (g *groups) at(b Build) *Seen {
@@ -46,7 +49,7 @@ func (g *groups) add(in *instance, p *bpf.Process, n counted) {
 	s.Stacks = append(s.Stacks, p.Stacks...)
 	switch {
 	case n.CPU > 0:
-		in.last = n
+		in.last, in.counted = n, g.begun
 	case n.Windows == 0:
 		n = in.last
 	}
@@ -55,6 +58,9 @@ func (g *groups) add(in *instance, p *bpf.Process, n counted) {
 		requests := n.Requests * p.CPU.Seconds() / n.CPU.Seconds()
 		s.Window.Requests += requests
 		s.Window.Margin = math.Hypot(s.Window.Margin, requests*n.Margin)
+		if s.Counted.IsZero() || in.counted.Before(s.Counted) {
+			s.Counted = in.counted
+		}
 	}
 }
 
@@ -62,7 +68,7 @@ func (g *groups) add(in *instance, p *bpf.Process, n counted) {
 func (g *groups) done() []Seen {
 	for k := range g.list {
 		if s := &g.list[k]; s.uncounted {
-			s.Window.Requests, s.Window.Margin = 0, 0
+			s.Window.Requests, s.Window.Margin, s.Counted = 0, 0, time.Time{}
 		}
 	}
 	return g.list

@@ -73,6 +73,7 @@ type Seen struct {
 	CPU      time.Duration  `json:"-"`
 	Stacks   []cost.Stack   `json:"-"`
 	Window   cost.Window    `json:"-"`
+	Counted  time.Time      `json:"-"` // when the requests were that Window rests on, of several counts the earliest; zero: they were not
 	Answers  []reply.Bucket `json:"-"` // nil: they were not timed
 	Warnings []error        `json:"-"`
 
@@ -306,7 +307,7 @@ func (w *Watcher) take(i *Interval) ([]Seen, error) {
 	i.Own.Lost = p.Lost
 	i.Own.Kernel = p.Watching.Seconds() / p.Duration.Seconds()
 	i.Warnings = append(i.Warnings, p.Warnings...)
-	all := newGroups(p.Duration)
+	all := newGroups(p.Duration, i.Begun)
 	for k := range p.Processes {
 		if in := w.find.instance(&p.Processes[k]); in != nil {
 			all.add(in, &p.Processes[k], requests[in])

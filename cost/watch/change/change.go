@@ -2,7 +2,11 @@
 // build, from profiles that were taken one after another.
 //
 // Profiles are joined to blocks of a minute, since one of a few seconds has few stacks, and
-// what disturbs one disturbs its neighbours. Two questions are asked.
+// what disturbs one disturbs its neighbours. Requests are counted now and then, and what a
+// request costs is said by the last count: until the next one all profiles err together. So
+// a block goes on until the next count, however many minutes that takes. Blocks of a minute
+// that share a count would agree better among each other than with the truth. Two questions
+// are asked.
 //
 //   - A build took another's place: do the blocks before and after differ? Each owner is
 //     tested by package diff: Welch's test with the floor of a Poisson count, and Benjamini
@@ -13,6 +17,10 @@
 //     compared as above, and each side is searched in turn.
 //
 // Changes of less than a hundredth of a request are not told.
+//
+// Where one build runs in several processes these are counted by turns, and a block ends
+// once all have been counted anew. Neighbours share some counts then. If the turns are
+// spread evenly that makes what counting adds to an interval a fifth too small.
 //
 // What is known is what the blocks show. One process of a build may differ from the next
 // for no reason in the source, and a load that changes its mix of requests changes what
@@ -36,14 +44,15 @@ type Point struct {
 	Build    string
 	Begun    time.Time
 	Stacks   []cost.Stack
-	Requests float64 // 0: not counted
-	Margin   float64 // half the width of the 95 % interval of Requests
+	Requests float64   // 0: not counted
+	Margin   float64   // half the width of the 95 % interval of Requests
+	Counted  time.Time // when the requests were counted that Requests rests on, of several counts the earliest; zero: for this profile alone
 	Duration time.Duration
 }
 
 // Options say what is told.
 type Options struct {
-	Block time.Duration // 0: a minute
+	Block time.Duration // at least; 0: a minute
 	// Q is the share of false findings that is allowed on average, and how likely a search
 	// may be to find a step where none is; 0: 0.01.
 	Q     float64
@@ -92,10 +101,14 @@ const (
 	mostBlocks  = 60
 )
 
-// block is what was seen in a minute of a build.
+// block is what was seen of a build in a minute, or by one count of requests.
 type block struct {
 	begun time.Time
 	diff.Capture
+
+	counted time.Time // of the last profile in it
+	settled float64   // margin of the counts before that one
+	open    float64   // of that one
 }
 
 // segment is a stretch of time in which one build ran.
@@ -157,7 +170,7 @@ func countedOnly(points []Point) ([]Point, bool) {
 		return with, true
 	}
 	for i := range points {
-		points[i].Requests, points[i].Margin = 0, 0
+		points[i].Requests, points[i].Margin, points[i].Counted = 0, 0, time.Time{}
 	}
 	return points, false
 }
@@ -192,7 +205,7 @@ func segments(points []Point, length time.Duration) []segment {
 
 // add adds a profile to the block of its time.
 func (s *segment) add(p *Point, length time.Duration) {
-	if n := len(s.blocks); n == 0 || p.Begun.Sub(s.blocks[n-1].begun) >= length {
+	if n := len(s.blocks); n == 0 || s.blocks[n-1].whole(p, length) {
 		s.blocks = append(s.blocks, block{begun: p.Begun})
 	}
 	b := &s.blocks[len(s.blocks)-1]
@@ -200,7 +213,19 @@ func (s *segment) add(p *Point, length time.Duration) {
 	w := &b.Window
 	w.Duration += p.Duration
 	w.Requests += p.Requests
-	w.Margin = math.Hypot(w.Margin, p.Margin)
+	if p.Counted.IsZero() || !p.Counted.Equal(b.counted) {
+		b.settled, b.open = math.Hypot(b.settled, b.open), 0
+	}
+	b.counted = p.Counted
+	b.open += p.Margin // profiles of one count err together
+	w.Margin = math.Hypot(b.settled, b.open)
+}
+
+// whole reports whether a profile belongs to the next block: it does not err by a count that
+// those in this block err by.
+func (b *block) whole(p *Point, length time.Duration) bool {
+	anew := p.Counted.IsZero() || !p.Counted.Equal(b.counted) && p.Counted.After(b.begun)
+	return anew && p.Begun.Sub(b.begun) >= length
 }
 
 // trim drops blocks of which less than a half was seen, as of a last one that has just

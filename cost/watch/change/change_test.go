@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,13 +19,25 @@ var noon = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 
 // series makes profiles of a service that is made up: two middlewares and a handler, in
 // each interval as many stacks as chance has it at 19 Hz on a core, of costs that drift
-// from interval to interval by themselves.
+// from interval to interval by themselves. As tare watch does, it counts requests in one
+// interval of twelve, and in the first of a build; in others requests are as many as the CPU
+// makes by the last count.
 type series struct {
 	rng   *rand.Rand
 	every time.Duration
 	drift float64 // standard deviation of the drift, as a share
 	keep  float64 // of the drift that is left after an interval
 	state float64
+
+	miscount float64 // standard deviation of a count's error, as a share
+	counts   map[string]count
+}
+
+// count is what a build's last count came to.
+type count struct {
+	nth int       // interval
+	at  time.Time // when that began
+	cpu float64   // a request, µs
 }
 
 func stack(name, file string, line int) []cost.Frame {
@@ -43,24 +56,35 @@ func (s *series) point(i int, build string, more float64) change.Point {
 	s.state = s.keep*s.state + math.Sqrt(1-s.keep*s.keep)*s.drift*s.rng.NormFloat64()
 	seconds := s.every.Seconds()
 	requests := load * 1e6 / 58 * seconds
-	p := change.Point{Build: build, Begun: noon.Add(time.Duration(i) * s.every), Duration: s.every,
-		Requests: requests * (1 + 0.01*s.rng.NormFloat64()), Margin: 0.02 * requests}
+	p := change.Point{Build: build, Begun: noon.Add(time.Duration(i) * s.every), Duration: s.every}
+	var cpu float64 // of a request, µs
 	for k, o := range owners {
 		micros := o.cost * (1 + s.state)
 		if k == 0 {
 			micros += more
 		}
+		cpu += micros
 		expected := micros / 1e6 * requests * hz
 		n := math.Round(expected + math.Sqrt(expected)*s.rng.NormFloat64())
 		if n > 0 {
 			p.Stacks = append(p.Stacks, cost.Stack{Frames: stack(o.name, "/src/shop/"+strconv.Itoa(k)+".go", 10), Count: n, Value: n / hz * 1e9})
 		}
 	}
+	last, counted := s.counts[build]
+	if !counted || i >= last.nth+countedEvery {
+		last = count{i, p.Begun, cpu * (1 + s.miscount*s.rng.NormFloat64())}
+		s.counts[build] = last
+	}
+	p.Requests, p.Counted = requests*cpu/last.cpu, last.at
+	p.Margin = 1.96 * s.miscount * p.Requests
 	return p
 }
 
+// countedEvery is in how many intervals requests are counted once.
+const countedEvery = 12
+
 func newSeries(seed uint64) *series {
-	return &series{rng: rand.New(rand.NewPCG(seed, 1)), every: 10 * time.Second, drift: 0.03, keep: 0.5}
+	return &series{rng: rand.New(rand.NewPCG(seed, 1)), every: 10 * time.Second, drift: 0.03, keep: 0.5, miscount: 0.01, counts: map[string]count{}}
 }
 
 // TestBuild finds the owner that a new build made dearer, when, by how much and with which
@@ -147,6 +171,84 @@ func TestFalseAlarms(t *testing.T) {
 			if most := 1 + hours/20; keep < 0.9 && alarms > most {
 				t.Errorf("%d builds, drift that keeps %.2f: %d alarms in %d hours, want at most %d", builds, keep, alarms, hours, most)
 			}
+		}
+	}
+}
+
+// TestCountsErrTogether has counts of requests be wrong by a tenth, each for two minutes. An
+// hour in which nothing changes has no more false alarms than if they were right, and the
+// interval of what became dearer holds the truth as often as it says. Neither is so if each
+// profile is taken for having been counted by itself.
+func TestCountsErrTogether(t *testing.T) {
+	const hours = 40
+	measure := func(alone bool) (alarms, held, found int) {
+		for h := range hours {
+			s := newSeries(uint64(h))
+			s.drift, s.miscount = 0.001, 0.1
+			var same, dearer []change.Point
+			for i := range 540 {
+				p := s.point(i, strconv.Itoa(i/360), 3*float64(i/360))
+				if alone {
+					p.Counted = time.Time{}
+				}
+				if i < 360 {
+					same = append(same, p)
+				}
+				if i >= 180 {
+					dearer = append(dearer, p)
+				}
+			}
+			if len(change.Find("shop", same, change.Options{}).Changes) > 0 {
+				alarms++
+			}
+			for _, c := range change.Find("shop", dearer, change.Options{}).Changes {
+				if strings.Contains(c.Owner, "Auth") && c.Replaced != "" {
+					found++
+					if c.Low <= 3000 && c.High >= 3000 {
+						held++
+					}
+				}
+			}
+		}
+		return alarms, held, found
+	}
+	alarms, held, found := measure(false)
+	t.Logf("%d alarms in %d hours; %d of %d intervals hold the truth", alarms, hours, held, found)
+	if alarms > 1+hours/20 || found < hours/2 || float64(held) < 0.85*float64(found) {
+		t.Errorf("%d alarms in %d hours, and %d of %d intervals hold the truth: want at most %d, and nearly all of most", alarms, hours, held, found, 1+hours/20)
+	}
+	alone, held, found := measure(true)
+	t.Logf("each taken by itself: %d alarms in %d hours; %d of %d intervals hold the truth", alone, hours, held, found)
+	if alone <= 2*alarms+hours/20 {
+		t.Errorf("%d alarms in %d hours if each is taken by itself, and %d if they err together: this test shows nothing", alone, hours, alarms)
+	}
+}
+
+// TestBlocks has a block go on until the requests are counted anew, and at least for its
+// length.
+func TestBlocks(t *testing.T) {
+	point := func(i int, counted int) change.Point {
+		return change.Point{Build: "b", Begun: noon.Add(time.Duration(i) * 10 * time.Second), Duration: 10 * time.Second, Requests: 100, Margin: 10,
+			Counted: noon.Add(time.Duration(counted) * 10 * time.Second)}
+	}
+	for _, tc := range []struct {
+		what   string
+		counts []int // when the requests of each profile were counted, by profile
+		want   []int // profiles in each block
+		margin []float64
+	}{
+		{"one count for all", make([]int, 30), []int{30}, []float64{300}},
+		{"counted every two minutes", []int{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 12, 12, 12, 12, 12, 12, 12, 12, 12, 12, 12, 12}, []int{12, 12}, []float64{120, 120}},
+		{"counted once more within the first minute", []int{0, 0, 0, 3, 3, 3, 3, 3, 3, 9, 9, 9}, []int{9, 3}, []float64{math.Hypot(30, 60), 30}},
+		{"of two processes by turns", []int{-6, -6, -6, -6, -6, -6, 0, 0, 0, 0, 0, 0, 6, 6, 6, 6, 6, 6}, []int{12, 6}, []float64{math.Hypot(60, 60), 60}},
+	} {
+		var points []change.Point
+		for i, counted := range tc.counts {
+			points = append(points, point(i, counted))
+		}
+		got, margins := change.Blocks(points, time.Minute)
+		if !slices.Equal(got, tc.want) || !slices.EqualFunc(margins, tc.margin, func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }) {
+			t.Errorf("%s: got blocks of %v with margins %v, want %v with %v", tc.what, got, margins, tc.want, tc.margin)
 		}
 	}
 }

@@ -45,18 +45,19 @@ func (o *output) keep(i *watch.Interval) {
 }
 
 // hold adds what was seen of a build. A profile has intervals of which all have a count of
-// requests, or none has.
+// requests, or none has. It ends once all that were counted are counted anew, so that what
+// errs by one count is not mixed with what errs by the next.
 func (o *output) hold(i *watch.Interval, of *watch.Service, s *watch.Seen) {
 	if len(s.Stacks) == 0 {
 		return
 	}
 	h := o.held[s.Build]
-	if h != nil && (h.Window.Requests > 0) != (s.Window.Requests > 0) {
+	if h != nil && ((h.Window.Requests > 0) != (s.Window.Requests > 0) || s.Counted.After(h.begun)) {
 		o.release(func(other *held) bool { return other == h })
 		h = nil
 	}
 	if h == nil {
-		h = &held{Seen: watch.Seen{Build: s.Build}, begun: i.Begun, kinds: map[string]string{}}
+		h = &held{Seen: watch.Seen{Build: s.Build, Counted: s.Counted}, begun: i.Begun, kinds: map[string]string{}}
 		o.held[s.Build] = h
 	}
 	h.Stacks = append(h.Stacks, s.Stacks...)
@@ -65,7 +66,7 @@ func (o *output) hold(i *watch.Interval, of *watch.Service, s *watch.Seen) {
 	}
 	h.Window.Duration += s.Window.Duration
 	h.Window.Requests += s.Window.Requests
-	h.Window.Margin += s.Window.Margin // mostly of one count, so that they err together
+	h.Window.Margin += s.Window.Margin // of one count, so that they err together
 	h.end, h.rules = i.Begun.Add(i.Duration), of.Rules
 	maps.Copy(h.kinds, kindsOf(of.Bill))
 }
@@ -88,6 +89,7 @@ func (o *output) put(h *held) error {
 	p := pprof.New(pprof.CPU, h.Window.Duration, h.Stacks)
 	p.SetOrigin(h.begun, h.ID)
 	p.SetRequests(h.Window.Requests, h.Window.Margin)
+	p.SetCounted(h.Counted)
 	var b bytes.Buffer
 	if o.zip == nil {
 		o.zip, _ = gzip.NewWriterLevel(&b, gzip.BestSpeed) // there is such a level

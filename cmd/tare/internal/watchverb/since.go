@@ -80,6 +80,7 @@ func read(entries []ring.Entry) (points []change.Point, unread []error) {
 		}
 		point := change.Point{Build: e.Build, Begun: e.Begun, Duration: e.Duration, Stacks: p.Stacks}
 		point.Requests, point.Margin = p.Requests()
+		point.Counted = p.Counted()
 		points = append(points, point)
 	}
 	return points, unread
@@ -123,7 +124,7 @@ func restText(r *change.Report) string {
 		text += "; requests were not counted, so costs are per second, and a busier service costs more"
 	}
 	for _, b := range r.Short {
-		text += fmt.Sprintf("; build %s was seen, or those before it were, for less than five minutes: too short to compare", b)
+		text += fmt.Sprintf("; build %s, or the one before it, has fewer than five blocks: too few to compare. A block is a minute, or as long as one count of requests is used", b)
 	}
 	return text
 }

@@ -326,8 +326,8 @@ func TestSince(t *testing.T) {
 }
 
 // TestJoined joins the few samples of a service's intervals to profiles of a minute. Where
-// requests begin or cease to be counted another begins, and what is left is kept once the
-// service has gone, or tare ends.
+// requests begin or cease to be counted another begins, and where they are counted anew. What is
+// left is kept once the service has gone, or tare ends.
 func TestJoined(t *testing.T) {
 	dir := t.TempDir()
 	o, _ := verb(t, &Command{Keep: dir, KeepBytes: 1 << 20, Quiet: true})
@@ -338,11 +338,14 @@ func TestJoined(t *testing.T) {
 		for n := range s.Stacks {
 			s.Stacks[n].Count = 1
 		}
+		if s.Counted = begun; k >= 2 {
+			s.Counted = begun.Add(20 * time.Second)
+		}
 		switch {
 		case k == 10:
 			i.Services = nil
 		case k >= 8:
-			s.Window.Requests, s.Window.Margin = 0, 0
+			s.Window.Requests, s.Window.Margin, s.Counted = 0, 0, time.Time{}
 		}
 		if err := o.show(i); err != nil {
 			t.Fatal(err)
@@ -374,9 +377,12 @@ func TestJoined(t *testing.T) {
 		if p.Duration != e.Duration || !p.Begun().Equal(e.Begun) {
 			t.Errorf("the profile at %s is of %s at %s", one.at, p.Duration, p.Begun())
 		}
+		if counted := p.Counted(); counted.IsZero() != (one.requests == 0) || counted.After(e.Begun) {
+			t.Errorf("the profile at %s has %v requests, counted at %v", one.at, one.requests, counted)
+		}
 		got = append(got, one)
 	}
-	want := []kept{{0, time.Minute, 300_000, 12}, {time.Minute, 20 * time.Second, 100_000, 4}, {80 * time.Second, 20 * time.Second, 0, 4}, {110 * time.Second, 10 * time.Second, 0, 2}}
+	want := []kept{{0, 20 * time.Second, 100_000, 4}, {20 * time.Second, time.Minute, 300_000, 12}, {80 * time.Second, 20 * time.Second, 0, 4}, {110 * time.Second, 10 * time.Second, 0, 2}}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
