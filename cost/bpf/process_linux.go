@@ -50,6 +50,7 @@ type process struct {
 	exe  string
 	bias uint64
 
+	monitor     task.Monitor
 	begun, last usage  // when first and last looked at
 	weight      uint64 // of its samples
 	leaves      uint64 // times that its threads stopped running
@@ -83,7 +84,7 @@ func (all programs) process(pid int) (*process, error) {
 	if err != nil {
 		return nil, gone(err)
 	}
-	p := &process{pid: pid, id: id, frames: map[uint64][]cost.Frame{}}
+	p := &process{pid: pid, id: id, monitor: task.Monitor{PID: pid}, frames: map[uint64][]cost.Frame{}}
 	if p.last.cpu, err = CPU(pid); err != nil {
 		return nil, gone(err)
 	}
@@ -204,7 +205,7 @@ func (p *process) noteMonitor() {
 	if p.table == nil || p.ended {
 		return
 	}
-	if used, err := SystemMonitor(p.pid); err == nil {
+	if used, err := p.monitor.CPU(); err == nil {
 		p.last.monitor = used
 	}
 }

@@ -95,4 +95,52 @@ func TestSystemMonitor(t *testing.T) {
 	if _, err := task.SystemMonitor(1 << 30); err == nil {
 		t.Error("a process that is not there has a system monitor")
 	}
+	m := task.Monitor{PID: os.Getpid()}
+	for range 3 { // looked for once, and known from then on
+		before, err := task.SystemMonitor(os.Getpid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		known, err := m.CPU()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after, err := task.SystemMonitor(os.Getpid()); err != nil || known < before || known > after {
+			t.Errorf("got %v of a known thread, and %v before and %v after of one that is looked for, %v", known, before, after, err)
+		}
+	}
+}
+
+// A monitor of which the process has ended is none, and says so.
+func TestMonitorEnds(t *testing.T) {
+	sleep := exec.Command("sleep", "60")
+	if err := sleep.Start(); err != nil {
+		t.Skip("there is no sleep: ", err)
+	}
+	m := task.Monitor{PID: sleep.Process.Pid}
+	if used, err := m.CPU(); err == nil {
+		t.Errorf("a program of one thread has a monitor that used %v", used)
+	}
+	sleep.Process.Kill()
+	sleep.Wait()
+	if used, err := m.CPU(); err == nil {
+		t.Errorf("a process that has ended has a monitor that used %v", used)
+	}
+}
+
+func BenchmarkMonitor(b *testing.B) {
+	known := task.Monitor{PID: os.Getpid()}
+	for name, read := range map[string]func() (time.Duration, error){
+		"thread=known":      known.CPU,
+		"thread=looked-for": func() (time.Duration, error) { return task.SystemMonitor(os.Getpid()) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := read(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -55,7 +55,7 @@ func (o *output) figures(i *watch.Interval) *telemetry.Figures {
 
 // labels makes labels of names and values by turns.
 func labels(pairs ...string) []telemetry.Label {
-	var all []telemetry.Label
+	all := make([]telemetry.Label, 0, len(pairs)/2)
 	for k := 0; k+1 < len(pairs); k += 2 {
 		all = append(all, telemetry.Label{Name: pairs[k], Value: pairs[k+1]})
 	}
