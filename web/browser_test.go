@@ -46,7 +46,7 @@ func TestInChromium(t *testing.T) {
 	b := historytest.Write(t, root, historytest.Run{Study: "owners", Day: 41, Profiled: 80_000})
 	s := serve(t, root)
 	pair := url.Values{"a": {a}, "b": {b}}.Encode()
-	views := []chromium.View{{Width: 1280, Scheme: "light", Scripts: true}, {Width: 1280, Scheme: "dark", Scripts: true}, {Width: 360, Scheme: "light", Scripts: false}}
+	views := []chromium.View{{Width: 1280, Scheme: "light", Scripts: true}, {Width: 1280, Scheme: "dark", Scripts: true}, {Width: 360, Scheme: "light", Scripts: false}, {Width: 390, Scheme: "dark", Scripts: true}}
 	for name, path := range map[string]string{"runs": "/", "study": "/studies/release", "compare": "/compare?" + pair, "run": "/runs/" + a, "leaderboard": "/leaderboard", "claims": "/claims"} {
 		papers := map[string]bool{}
 		for _, v := range views {

@@ -164,8 +164,11 @@ func Interval(p *history.Point) stats.Interval {
 	return i
 }
 
-// plotHeight is that of the drawing, px.
-const plotHeight = 260
+// plotHeight is that of the drawing, px; room is left of the runs, for the figures of the scale.
+const (
+	plotHeight = 260
+	room       = 0.1 // of the runs' width
+)
 
 // figure draws the arm over the runs, which stand at equal distances, the noise floor as a
 // band about no change, and where the series changed.
@@ -177,7 +180,8 @@ func (t *Trend) figure() doc.Figure {
 		e.Add(p.Value, Interval(p).Lo, Interval(p).Hi)
 	}
 	y := e.Axis(0.08, plotHeight)
-	x := chart.Axis{Lo: -0.3, Hi: float64(len(t.at)) - 0.7, Span: chart.Across}
+	n := float64(len(t.at))
+	x := chart.Axis{Lo: -0.3 - room*n, Hi: n - 0.7, Span: chart.Across}
 	plot := chart.Plot{Title: fmt.Sprintf("%s of %s over %s", Title(t.of.Metric), t.arm, unit.Plural(len(t.at), "run")), Height: plotHeight,
 		Desc: "The change against the control by run, a vertical line for its interval, a band for the noise floor, and dashed lines where the series changed. The table below has the figures."}
 	for _, v := range chart.Linear(y.Lo, y.Hi, 5) {
