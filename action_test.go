@@ -195,6 +195,24 @@ func TestActionScript(t *testing.T) {
 	}
 }
 
+// TestActionBuild wants tare built by a toolchain of its own: setup-go has GOTOOLCHAIN=local
+// for the module that is measured, which may be content with an older Go.
+func TestActionBuild(t *testing.T) {
+	a := readAction(t)
+	i := slices.IndexFunc(a.Runs.Steps, func(step map[string]any) bool { return step["name"] == "Build tare" })
+	if i < 0 {
+		t.Fatal("action.yml has no step that builds tare")
+	}
+	temp := t.TempDir()
+	writeFiles(t, temp, map[string]string{"bin/go": "#!/bin/sh\necho $GOTOOLCHAIN $GOWORK $*\n"})
+	cmd := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", fmt.Sprint(a.Runs.Steps[i]["run"]))
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(temp, "bin")+":"+os.Getenv("PATH"), "RUNNER_TEMP="+temp, "GITHUB_ACTION_PATH=/action", "GOTOOLCHAIN=local")
+	out, err := cmd.CombinedOutput()
+	if want := "auto off build -C /action -o " + temp + "/tare/tare ./cmd/tare\n"; err != nil || string(out) != want {
+		t.Errorf("go is called by %q, %v, want %q", out, err, want)
+	}
+}
+
 // TestGitLabTemplate wants a component: a document with inputs, and one with the job, whose
 // inputs are all declared and whose script a shell can read.
 func TestGitLabTemplate(t *testing.T) {

@@ -23,20 +23,22 @@ func (b *Builder) compileVariant(ctx context.Context, t target, p Program) (e ex
 		return executable{}, fmt.Errorf("%w: %w", ErrNoCache, err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	t.work = work
+	if t.work, err = filepath.EvalSymlinks(work); err != nil {
+		return executable{}, err
+	}
 	if t.ref != "" {
-		c, err := variant.NewCheckout(ctx, t.dir, t.ref, work)
+		c, err := variant.NewCheckout(ctx, t.dir, t.ref, t.work)
 		if err != nil {
 			return executable{}, err
 		}
 		defer func() { err = errors.Join(err, c.Remove()) }()
-		t.dir = c.Dir
+		t.dir, t.how = c.Dir, strings.Join(append(c.Env, t.how), "\n")
 	}
 	variants, err := variant.ParseAll(strings.Fields(t.with))
 	if err != nil {
 		return executable{}, err
 	}
-	o := variant.Options{Dir: t.dir, Work: work}
+	o := variant.Options{Dir: t.dir, Work: t.work, Settings: strings.Split(t.how, "\n")}
 	if slices.ContainsFunc(variants, func(v variant.Variant) bool { return v.Kind == variant.Serve }) {
 		root, err := b.root(ctx)
 		if err != nil {

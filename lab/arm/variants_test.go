@@ -1,6 +1,8 @@
 package arm_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,12 +33,7 @@ func TestBuildWithRequirement(t *testing.T) {
 		beside  = "example.com/beside"
 		require = "require " + framework + " v1.9.0\n"
 	)
-	both := tree(t, "go.mod", app+"require (\n\t"+framework+" v1.9.0\n\t"+plugin+" v1.0.0\n)\n", "main.go", "package main\n\nimport (\n\t_ \""+framework+"\"\n\t_ \""+plugin+"\"\n)\n\nfunc main() {}\n")
-	runGo(t, both, "mod", "tidy")
-	sum, err := os.ReadFile(filepath.Join(both, "go.sum"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sum := sums(t)
 	for _, tt := range []struct {
 		name, as, with string
 		files          []string
@@ -55,7 +52,7 @@ func TestBuildWithRequirement(t *testing.T) {
 			"beside/go.mod", "module " + beside + "\n\ngo 1.26\n", "beside/b.go", "package beside\n\nconst Text = \"beside \"\n"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir, cache := tree(t, append(tt.files, "go.sum", string(sum))...), t.TempDir()
+			dir, cache := tree(t, append(tt.files, "go.sum", sum)...), t.TempDir()
 			if got := output(t, build(t, &arm.Builder{Cache: cache}, study.Arm{Go: dir})); got != tt.as+"\n" {
 				t.Errorf("as it is, it prints %q, want %s", got, tt.as)
 			}
@@ -72,7 +69,7 @@ func TestBuildWithRequirement(t *testing.T) {
 			}
 		})
 	}
-	dir := tree(t, "go.mod", app+require, "main.go", imports(framework), "go.sum", string(sum))
+	dir := tree(t, "go.mod", app+require, "main.go", imports(framework), "go.sum", sum)
 	for word, want := range map[string]string{
 		"framework@v1.7.0": "v1.7.0",
 		"other@v1.0.0":     `the program requires no module "other"`,
@@ -80,6 +77,101 @@ func TestBuildWithRequirement(t *testing.T) {
 		if _, err := (&arm.Builder{Cache: t.TempDir()}).Build(t.Context(), study.Arm{Go: dir, With: []string{word}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", word, err, want)
 		}
+	}
+}
+
+// sums is a go.sum for the framework and the plugin.
+func sums(t *testing.T) string {
+	t.Helper()
+	both := tree(t, "go.mod", "module example.com/app\n\ngo 1.26\n\nrequire (\n\t"+framework+" v1.9.0\n\t"+plugin+" v1.0.0\n)\n",
+		"main.go", "package main\n\nimport (\n\t_ \""+framework+"\"\n\t_ \""+plugin+"\"\n)\n\nfunc main() {}\n")
+	runGo(t, both, "mod", "tidy")
+	content, err := os.ReadFile(filepath.Join(both, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// runGit runs Git in a folder.
+func runGit(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.com"}, args...)...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+}
+
+// A commit is built in the workspace, and with the modules beside the repository, of the
+// folder that it is compared with, whether Git holds them or not.
+func TestBuildAtCommit(t *testing.T) {
+	serveModules(t)
+	const (
+		app   = "module example.com/app\n\ngo 1.26\n\nrequire " + framework + " v1.9.0\n"
+		inner = "package inner\n\nconst Text = \"%s \"\n"
+		uses  = "go 1.26\n\nuse (\n\t%[1]s/app\n\t%[1]s/inner\n\t%[1]s/newer\n\t%[2]s/outer\n)\n"
+	)
+	sum := sums(t)
+	for _, tt := range []struct{ name, mod, workspace, repo, beside string }{
+		{"go.work that Git does not hold", app, "repo/go.work", ".", ".."},
+		{"go.work above the repository", app, "go.work", "./repo", "."},
+		{"GOWORK", app, "elsewhere/my.work", "../repo", ".."},
+		{"GOWORK with whole paths", app, "elsewhere/my.work", "", ""},
+		{"replacements", app + "\nrequire (\n\texample.com/inner v0.0.0\n\texample.com/outer v0.0.0\n)\n\nreplace (\n\texample.com/inner => ../inner\n\texample.com/outer => ../../outer\n)\n", "", "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := tree(t,
+				"repo/app/go.mod", tt.mod, "repo/app/go.sum", sum, "repo/app/main.go", imports(framework, "example.com/inner", "example.com/outer"),
+				"repo/inner/go.mod", "module example.com/inner\n\ngo 1.26\n", "repo/inner/i.go", fmt.Sprintf(inner, "old"),
+				"outer/go.mod", "module example.com/outer\n\ngo 1.26\n", "outer/o.go", "package outer\n\nconst Text = \"outer \"\n")
+			repo := filepath.Join(dir, "repo")
+			runGit(t, repo, "init", "-q")
+			runGit(t, repo, "add", ".")
+			runGit(t, repo, "commit", "-qm", "one")
+			t.Setenv("GOWORK", "")
+			if tt.workspace != "" {
+				file := filepath.Join(dir, tt.workspace)
+				at, beside := tt.repo, tt.beside
+				if at == "" {
+					at, beside = repo, dir
+				}
+				writeFile(t, file, fmt.Sprintf(uses, at, beside))
+				writeFile(t, filepath.Join(repo, "newer/go.mod"), "module example.com/newer\n\ngo 1.26\n")
+				if filepath.Base(file) != "go.work" {
+					t.Setenv("GOWORK", file)
+				}
+			}
+			b := &arm.Builder{Cache: t.TempDir()}
+			now, old := study.Arm{Go: filepath.Join(repo, "app")}, study.Arm{Go: filepath.Join(repo, "app"), Ref: "HEAD"}
+			p := build(t, b, old)
+			if same := build(t, b, now); p.BuildID != same.BuildID {
+				t.Errorf("equal sources give the programs %.12s and %.12s", p.BuildID, same.BuildID)
+			}
+			if got := output(t, p); got != "old outer v1.9.0\n" {
+				t.Errorf("the commit prints %q, want its own text", got)
+			}
+			writeFile(t, filepath.Join(repo, "inner/i.go"), fmt.Sprintf(inner, "new"))
+			b = &arm.Builder{Cache: t.TempDir()}
+			if got := output(t, build(t, b, now)); got != "new outer v1.9.0\n" {
+				t.Errorf("the folder prints %q, want the text that it has now", got)
+			}
+			old.With = []string{"framework@v1.8.2"}
+			if got := output(t, build(t, b, old)); got != "old outer v1.8.2\n" {
+				t.Errorf("with another framework the commit prints %q, want its own text", got)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "outer", "o.go")); err != nil {
+				t.Error(err) // the worktree had a link to it
+			}
+		})
+	}
+}
+
+// writeFile writes a file and the folders above it.
+func writeFile(t *testing.T, path, content string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
+		t.Fatal(err)
 	}
 }
 

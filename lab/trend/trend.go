@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,6 +32,9 @@ type Trend struct {
 	Arms     []string     `json:"arms"`    // likewise, in the study's order
 	Points   []Point      `json:"points"`  // the oldest first, by arms within a run
 	LeftOut  []LeftOut    `json:"left_out"`
+
+	whole bool           // names of arms keep their commits
+	load  study.Workload // the newest run's
 }
 
 // Point is an arm in one run.
@@ -74,9 +78,19 @@ func New(runs []*verdict.Analysis, o Options) (*Trend, error) {
 	if t.Metric, known = study.MetricNamed(t.Name); !known {
 		return nil, fmt.Errorf("%w: no metric is called %q", ErrNothing, t.Name)
 	}
+	t.load = asked(newest, t.Workload)
 	for _, a := range newest.Arms {
 		if a.Name != newest.Control {
+			t.whole = t.whole || slices.Contains(t.Arms, bare(a.Name))
 			t.Arms = append(t.Arms, bare(a.Name))
+		}
+	}
+	if t.whole { // its commits or versions are what tells them apart
+		t.Arms = nil
+		for _, a := range newest.Arms {
+			if a.Name != newest.Control {
+				t.Arms = append(t.Arms, a.Name)
+			}
 		}
 	}
 	for _, a := range runs {
@@ -103,6 +117,13 @@ func (t *Trend) add(a *verdict.Analysis) (why string) {
 	if w == nil {
 		return "no trial of the workload counts"
 	}
+	switch own := asked(s, t.Workload); {
+	case reflect.DeepEqual(own, t.load):
+	case !reflect.DeepEqual(own.Targets, t.load.Targets):
+		return "its workload asks for other requests"
+	default:
+		return "its workload has another schedule, rate or number of connections"
+	}
 	m := w.Metric(t.Name)
 	switch {
 	case m == nil:
@@ -119,14 +140,14 @@ func (t *Trend) add(a *verdict.Analysis) (why string) {
 		c := &m.Compared[i]
 		e, ok := c.Relative()
 		switch {
-		case !slices.Contains(t.Arms, bare(c.Arm)) || !ok:
+		case !slices.Contains(t.Arms, t.nameOf(c.Arm)) || !ok:
 			continue
 		case c.Withheld != "":
 			why = c.Withheld
 			continue
 		}
 		why = ""
-		t.Points = append(t.Points, Point{Run: a.Manifest.ID, Started: a.Manifest.Started, Arm: bare(c.Arm), Blocks: c.N, Change: e, Alpha: c.Alpha,
+		t.Points = append(t.Points, Point{Run: a.Manifest.ID, Started: a.Manifest.Started, Arm: t.nameOf(c.Arm), Blocks: c.N, Change: e, Alpha: c.Alpha,
 			Verdict: c.Verdict, Word: c.Word(), Control: s.Control, Build: buildOf(&a.Manifest, c.Arm), Baseline: buildOf(&a.Manifest, s.Control)})
 	}
 	return why
@@ -138,6 +159,30 @@ var commit = regexp.MustCompile(`@[^+]*`)
 
 // bare is an arm's name without the commit, which differs from run to run.
 func bare(arm string) string { return commit.ReplaceAllString(arm, "") }
+
+// nameOf is what the trend calls an arm of a run.
+func (t *Trend) nameOf(arm string) string {
+	if t.whole {
+		return arm
+	}
+	return bare(arm)
+}
+
+// asked is what of a workload must be the same for runs to be of one kind: not what is
+// checked, nor header fields, which may hold a token, nor how long.
+func asked(s *study.Study, workload string) study.Workload {
+	i := slices.IndexFunc(s.Workloads, func(w study.Workload) bool { return w.Name == workload })
+	if i < 0 {
+		return study.Workload{}
+	}
+	w := &s.Workloads[i]
+	own := study.Workload{Name: w.Name, Schedule: w.Schedule, Connections: w.Connections, Rate: w.Rate, Fresh: w.Fresh,
+		Pipeline: w.Pipeline, Idle: w.Idle, Server: w.Server, Flow: w.Flow, Profile: w.Profile}
+	for _, g := range w.Targets {
+		own.Targets = append(own.Targets, study.Target{Method: g.Method, Path: g.Path, Body: g.Body, Weight: g.Weight})
+	}
+	return own
+}
 
 // Of returns an arm's points.
 func (t *Trend) Of(arm string) []Point {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +75,46 @@ func TestNew(t *testing.T) {
 		if _, err := trend.New(runs, tt.o); !errors.Is(err, trend.ErrNothing) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", name, err, tt.want)
 		}
+	}
+}
+
+// A trend is of one load: what was asked for otherwise is left out, with the reason. A token or
+// another content makes no other load.
+func TestOtherLoads(t *testing.T) {
+	var runs []*verdict.Analysis
+	for n, path := range []string{"/a", "/b", "/b", "/b"} {
+		a := analyse(t, n+1, "api@main", 1)
+		w := &a.Manifest.Study.Workloads[0]
+		w.Targets = []study.Target{{Path: path, Header: map[string]string{"Authorization": fmt.Sprint(n)}, Verify: study.Verify{SHA256: fmt.Sprint(n)}}}
+		if n == 1 {
+			w.Connections = 256
+		}
+		runs = append(runs, a)
+	}
+	got, err := trend.New(runs, trend.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []trend.LeftOut{{Run: "run-1", Why: "its workload asks for other requests"}, {Run: "run-2", Why: "its workload has another schedule, rate or number of connections"}}
+	if len(got.Points) != 2 || !slices.Equal(got.LeftOut, want) {
+		t.Errorf("got %d points, left out %v; want 2 and %v", len(got.Points), got.LeftOut, want)
+	}
+}
+
+// Arms that only a commit or a version tells apart keep it.
+func TestArmsOfOneName(t *testing.T) {
+	a := analyse(t, 1, "api@main", 1.1)
+	a.Manifest.Study.Arms = []study.Arm{{Name: "api@main"}, {Name: "api@v1"}, {Name: "api@v2"}}
+	m := a.Workloads[0].Metric("cpu_per_request")
+	second := m.Compared[0]
+	m.Compared[0].Arm, second.Arm = "api@v1", "api@v2"
+	m.Compared = append(m.Compared, second)
+	got, err := trend.New([]*verdict.Analysis{a}, trend.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.Arms, []string{"api@v1", "api@v2"}) || len(got.Of("api@v1")) != 1 || len(got.Of("api@v2")) != 1 {
+		t.Errorf("got the arms %q and the points %+v, want one for each of two", got.Arms, got.Points)
 	}
 }
 

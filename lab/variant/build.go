@@ -21,6 +21,10 @@ type Options struct {
 	Dir  string // of the program's package main
 	Work string // an existing folder for files of the build; needed until it has ended
 
+	// Settings are the build's own: flags of go build, and NAME=value. The go command is
+	// asked with the latter; both are up to the caller's go build.
+	Settings []string
+
 	// Profile is the CPU profile for PGO. Left out, the build is the one that takes
 	// the profile: see [ProfileVariable].
 	Profile string
@@ -245,8 +249,14 @@ func (a *applier) write(name string, content []byte) (string, error) {
 // goCommand runs the go command in the program's folder, by the toolchain that the
 // build uses.
 func (a *applier) goCommand(ctx context.Context, args ...string) ([]byte, error) {
+	env := slices.DeleteFunc(slices.Clone(a.Settings), func(s string) bool { return s == "" || strings.HasPrefix(s, "-") })
+	return runGo(ctx, a.Dir, append(env, a.build.Env...), args...)
+}
+
+// runGo runs the go command in a folder, with NAME=value added to the environment.
+func runGo(ctx context.Context, dir string, env []string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir, cmd.Env = a.Dir, append(os.Environ(), a.build.Env...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()

@@ -17,14 +17,17 @@ import (
 type Checkout struct {
 	Dir    string // the program's folder at that commit
 	Commit string // whole hash
+	// Env is NAME=value that builds there need: GOWORK, in a workspace.
+	Env []string
 
 	top  string // of the repository
-	tree string // the worktree
+	root string // stands for the file system's: the worktree lies below it as the repository does below /
 }
 
 // NewCheckout checks out the commit that ref names into a worktree below work, an
-// existing folder. dir is a folder of the repository; it need not exist at that commit
-// in the working tree, but must in the commit. The caller must call Remove.
+// existing folder without links in its path. dir is a folder of the repository; it need not
+// exist in the working tree, but must in the commit. Builds find the workspace and the
+// modules beside the repository that builds in dir find. The caller must call Remove.
 func NewCheckout(ctx context.Context, dir, ref, work string) (*Checkout, error) {
 	parent := dir
 	for !isDir(parent) && filepath.Dir(parent) != parent { // it may be gone by now
@@ -42,14 +45,15 @@ func NewCheckout(ctx context.Context, dir, ref, work string) (*Checkout, error) 
 	if err != nil {
 		return nil, fmt.Errorf("checking out %s: %w", ref, err)
 	}
-	c := &Checkout{Commit: commit, top: top, tree: filepath.Join(work, "tree-"+commit[:12])}
-	if _, err := git(ctx, top, "worktree", "add", "--detach", "--force", c.tree, commit); err != nil {
+	c := &Checkout{Commit: commit, top: top, root: filepath.Join(work, "tree-"+commit[:12])}
+	if _, err := git(ctx, top, "worktree", "add", "--detach", "--force", c.mirror(top), commit); err != nil {
 		return nil, errors.Join(fmt.Errorf("checking out %s: %w", ref, err), c.Remove())
 	}
-	c.Dir = filepath.Join(c.tree, inside)
+	c.Dir = filepath.Join(c.mirror(top), inside)
 	if !isDir(c.Dir) {
 		return nil, errors.Join(fmt.Errorf("checking out %s: %s is not there at that commit", ref, inside), c.Remove())
 	}
+	c.joinWorkspace(ctx, parent)
 	return c, nil
 }
 
@@ -57,13 +61,22 @@ func NewCheckout(ctx context.Context, dir, ref, work string) (*Checkout, error) 
 func (c *Checkout) Remove() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	err := os.RemoveAll(c.tree)
+	err := os.RemoveAll(c.root) // of links, not of what they lead to
 	_, pruned := git(ctx, c.top, "worktree", "prune")
 	return errors.Join(err, pruned)
 }
 
 // relative is dir as seen from top, links resolved as far as dir exists.
 func relative(top, dir string) (string, error) {
+	dir, err := resolve(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Rel(top, dir)
+}
+
+// resolve is the absolute path of a folder, links resolved as far as it exists.
+func resolve(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
@@ -71,10 +84,10 @@ func relative(top, dir string) (string, error) {
 	rest := ""
 	for at := dir; ; at = filepath.Dir(at) {
 		if real, err := filepath.EvalSymlinks(at); err == nil {
-			return filepath.Rel(top, filepath.Join(real, rest))
+			return filepath.Join(real, rest), nil
 		}
 		if filepath.Dir(at) == at {
-			return filepath.Rel(top, dir)
+			return dir, nil
 		}
 		rest = filepath.Join(filepath.Base(at), rest)
 	}

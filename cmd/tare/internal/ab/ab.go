@@ -143,12 +143,21 @@ func (c *Cmd) explainWhy(t *cli.Terminal, p *compose.Plan, answers []lab.Answer,
 // the study.
 func (c *Cmd) schedule(t *cli.Terminal, p *compose.Plan, answers []lab.Answer, command string) (*study.Study, error) {
 	said, blocks := p.Fit(c.Measure.Budget, longestRestart(answers))
-	t.Note("%s", said)
 	s, err := p.Study(command)
-	if err == nil && blocks > 0 {
+	if err != nil {
+		return nil, err
+	}
+	budgets, _ := c.Output.Max.List() // plan has checked them
+	for _, b := range budgets {
+		if err := s.CheckComparable(b.Metric); err != nil {
+			return nil, cli.Usage("leave that budget out; `tare help study-files` lists what each metric needs", fmt.Errorf("--max %s: %w", b.Metric, err))
+		}
+	}
+	t.Note("%s", said)
+	if blocks > 0 {
 		runs.AnnounceEffect(t, s, blocks)
 	}
-	return s, err
+	return s, nil
 }
 
 // runInPods has the whole command run in a namespace of a Kubernetes cluster. What it starts
@@ -188,13 +197,44 @@ func (c *Cmd) plan() (*compose.Plan, error) {
 	if err := p.Request(&c.Ask); err != nil {
 		return nil, err
 	}
-	if p.Metric == "" {
-		p.Metric = "cpu_per_request"
-		if runtime.GOOS != "linux" || slices.ContainsFunc(p.Arms, func(a compose.Service) bool { return a.URL != "" }) {
-			p.Metric = "response_p50" // the CPU is read of processes on Linux alone
-		}
+	if err := c.checkMetrics(p); err != nil {
+		return nil, err
+	}
+	p.Metric = cmp.Or(p.Metric, p.DefaultMetric(runtime.GOOS))
+	if _, err := p.Study(""); err != nil {
+		return nil, cli.Usage("see `tare ab --help`", err)
 	}
 	return p, nil
+}
+
+// checkMetrics refuses metrics that do not exist, and those that the rate tells nothing of.
+func (c *Cmd) checkMetrics(p *compose.Plan) error {
+	budgets, err := c.Output.Max.List()
+	if err != nil {
+		return err
+	}
+	w := study.Workload{Schedule: "constant"}
+	if p.Rate == "" {
+		w.Schedule = "closed"
+	}
+	flags := map[string]string{p.Metric: "--metric"}
+	for _, b := range budgets {
+		flags[b.Metric] = "--max"
+	}
+	delete(flags, "")
+	for metric, flag := range flags {
+		_, known := study.MetricNamed(metric)
+		switch {
+		case !known:
+			return runs.UnknownMetric(flag, metric)
+		case w.Unfit(metric) == "":
+		case p.Rate == "":
+			return cli.Usage("leave --rate 0 out", fmt.Errorf("%s %s: response times are compared at one rate for all, and --rate 0 has none", flag, metric))
+		default:
+			return cli.Usage("--rate 0 measures it", fmt.Errorf("%s %s: at one rate for all, the throughput is that rate", flag, metric))
+		}
+	}
+	return nil
 }
 
 // arms reads the services and the variants of the first.

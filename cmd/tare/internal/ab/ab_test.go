@@ -2,6 +2,7 @@ package ab
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/compose"
+	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/study"
 )
@@ -99,6 +101,47 @@ func TestExplainWhy(t *testing.T) {
 		if p.Capture != tt.want || !strings.Contains(said.String(), tt.said) || tt.said == "" && said.Len() > 0 {
 			t.Errorf("%s: by %q, and said %q; want %q and %q", tt.name, p.Capture, &said, tt.want, tt.said)
 		}
+	}
+}
+
+// What the command line asks for and no measurement tells is refused before anything starts.
+func TestRefusedMetrics(t *testing.T) {
+	t.Chdir(t.TempDir())
+	program(t, "api")
+	services, urls := []string{"./api", "GOGC=9 ./api"}, []string{"http://127.0.0.1:1", "http://127.0.0.1:2"}
+	for _, tt := range []struct {
+		services     []string
+		rate, metric string
+		max          runs.Budgets
+		want         string // of the error, or the metric
+	}{
+		{services, "50%", "speed", nil, `--metric: no metric is called "speed"`},
+		{services, "0", "response_p99", nil, "--rate 0 has none"},
+		{services, "0", "", runs.Budgets{"response_p99": 0.1}, "--max response_p99: response times are compared at one rate"},
+		{services, "50%", "", runs.Budgets{"throughput": 0.1}, "--max throughput: at one rate for all"},
+		{urls, "50%", "cpu_per_request", nil, "is a URL, whose process tare does not see"},
+		{urls, "0", "", nil, "throughput"},
+		{urls, "50%", "", nil, "response_p50"},
+	} {
+		c := &Cmd{Services: tt.services, Measure: runFlags{Connections: 8, Rate: tt.rate, Threshold: 1, Metric: tt.metric}, Output: outputFlags{Max: tt.max}}
+		p, err := c.plan()
+		if err == nil {
+			if p.Metric != tt.want {
+				t.Errorf("%+v: by %s, want %q", tt, p.Metric, tt.want)
+			}
+			continue
+		}
+		if f, ok := errors.AsType[*cli.Failure](err); !ok || f.Status != cli.ExitUsage || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v: error %v, want the mistake %q", tt, err, tt.want)
+		}
+	}
+	c := &Cmd{Services: urls, Measure: runFlags{Connections: 8, Rate: "50%", Threshold: 1}, Output: outputFlags{Max: runs.Budgets{"rss_peak": 0.1}}}
+	p, err := c.plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.schedule(&cli.Terminal{Err: io.Discard}, p, nil, ""); err == nil || !strings.Contains(err.Error(), "--max rss_peak: rss_peak comes from the process") {
+		t.Errorf("a budget on what tare does not see: error %v", err)
 	}
 }
 

@@ -1,10 +1,13 @@
 package compose
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -45,12 +48,43 @@ func (p *Plan) Request(f *AskFlags) error {
 	}
 	p.Targets, p.imported, p.ignored = slices.Concat(named, imported), len(imported), ignored
 	if len(p.Targets) == 0 {
-		p.Targets = []study.Target{{Path: "/"}}
+		path, err := p.takePath()
+		if err != nil {
+			return err
+		}
+		p.Targets = []study.Target{{Path: path}}
+	}
+	if i := slices.IndexFunc(p.Arms, func(a Service) bool { return strings.ContainsAny(a.URL, "?#") }); i >= 0 {
+		return cli.Usage("--path '/x?q=1' asks with a query", fmt.Errorf("%s has a query, and flags say what to ask for", p.Arms[i].URL))
 	}
 	if len(p.Targets) > mostTargets {
 		return cli.Usage("", fmt.Errorf("%d different requests, at most %d", len(p.Targets), mostTargets))
 	}
 	return f.complete(p.Targets)
+}
+
+// takePath takes the path off services that are URLs and returns it: it is what they are
+// asked for where no flag says that. All have the same.
+func (p *Plan) takePath() (string, error) {
+	path := ""
+	for i := range p.Arms {
+		a := &p.Arms[i]
+		if a.URL == "" {
+			continue
+		}
+		u, err := url.Parse(a.Text)
+		if err != nil {
+			return "", cli.Usage("http://localhost:8080/orders/7", err)
+		}
+		if own := u.RequestURI(); path == "" || own == path {
+			path = own
+		} else {
+			return "", cli.Usage("name the services as http://HOST:PORT, and what each is asked for by --path",
+				fmt.Errorf("services are asked for the same path, and %s has %s where others have %s", a.Text, own, path))
+		}
+		a.URL = (&url.URL{Scheme: u.Scheme, User: u.User, Host: u.Host}).String()
+	}
+	return cmp.Or(path, "/"), nil
 }
 
 // named are the requests of --path and --targets.
@@ -99,7 +133,7 @@ func (f *AskFlags) imported() (all []study.Target, ignored []error, err error) {
 	for _, r := range requests {
 		one := study.Target{Method: r.Method, Path: r.Path, Body: r.Body, Weight: min(r.Weight, mostWeight), Header: map[string]string{}}
 		for _, h := range r.Header {
-			one.Header[h.Name] = h.Value
+			setField(one.Header, h.Name, h.Value)
 		}
 		all = append(all, one)
 	}
@@ -112,7 +146,7 @@ func (f *AskFlags) complete(all []study.Target) error {
 	if err != nil {
 		return err
 	}
-	body := f.Body
+	body, used := f.Body, f.Body == "" && f.BodyFile == ""
 	if f.BodyFile != "" {
 		content, err := os.ReadFile(f.BodyFile)
 		if err != nil {
@@ -126,13 +160,22 @@ func (f *AskFlags) complete(all []study.Target) error {
 			one.Header = map[string]string{}
 		}
 		for _, field := range fields {
-			one.Header[field.Name] = field.Value
+			setField(one.Header, field.Name, field.Value)
 		}
 		if one.Body == "" && one.Method != "" && one.Method != http.MethodGet && one.Method != http.MethodHead {
-			one.Body = body
+			one.Body, used = body, true
 		}
 	}
+	if !used {
+		return cli.Usage("--path 'POST /orders' names the method", errors.New("no request takes the body: those without a method are GET"))
+	}
 	return nil
+}
+
+// setField sets a header field in place of one of the same name, however that is written.
+func setField(header map[string]string, name, value string) {
+	maps.DeleteFunc(header, func(other, _ string) bool { return strings.EqualFold(other, name) })
+	header[name] = value
 }
 
 const exampleLine = "lines such as: GET /orders/7 3"

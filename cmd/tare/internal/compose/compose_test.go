@@ -43,6 +43,9 @@ func TestParseService(t *testing.T) {
 		{"./gone@v1.2.0", Service{Name: "gone@v1.2.0", Pkg: "./gone", Ref: "v1.2.0"}},
 		{"GOGC=400 ./api -addr {addr}", Service{Name: "api+GOGC-400", Pkg: "./api", Env: []string{"GOGC=400"}, Args: []string{"-addr", "${TARE_ADDR}"}}},
 		{"ADDR={host}:{port} DB={dir}/x ./api", Service{Name: "api+ADDR--host-port-+DB--dir-x", Pkg: "./api", Env: []string{"ADDR=${TARE_HOST}:${TARE_PORT}", "DB=${TARE_DIR}/x"}}},
+		{"ADDR=:$PORT ./api -dir \"${TARE_DIR}\"", Service{Name: "api+ADDR--TARE_PORT", Pkg: "./api", Env: []string{"ADDR=:${TARE_PORT}"}, Args: []string{"-dir", "${TARE_DIR}"}}},
+		{"sh -c 'echo $UNSET_HERE' ${UNSET_HERE:-x}", Service{Name: "sh", Command: []string{"sh", "-c", "echo $UNSET_HERE", "x"}}},
+		{"http://127.0.0.1:8080/search?q=x", Service{Name: "127.0.0.1-8080-search-q-x", URL: "http://127.0.0.1:8080/search?q=x"}},
 		{"sh -c 'sleep 1; exit' $GREETING", Service{Name: "sh", Command: []string{"sh", "-c", "sleep 1; exit", "good", "day"}}},
 	} {
 		got, err := ParseService(tt.text)
@@ -53,9 +56,85 @@ func TestParseService(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"": "names no program", "GOGC=1": "names no program", "./nowhere": "neither a program nor", "'": "reading", ".": "folder without Go files",
+		"sh $UNSET_HERE": "$UNSET_HERE is not set", ":8080/x": "is written http://localhost:8080/x", "api.test:80": "is written http://api.test:80",
 	} {
 		if _, err := ParseService(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("ParseService(%q): error %v, want one with %q", text, err, want)
+		}
+	}
+}
+
+// URLs may have the path that is asked for. A flag that says it goes behind the path.
+func TestRequestOfURLs(t *testing.T) {
+	for _, tt := range []struct {
+		texts     []string
+		ask       AskFlags
+		url, path string // of the last service, and asked for
+		err       string
+	}{
+		{[]string{"http://a:1", "http://b:2/"}, AskFlags{}, "http://b:2", "/", ""},
+		{[]string{"http://a:1/orders/", "http://b:2/orders/"}, AskFlags{}, "http://b:2", "/orders/", ""},
+		{[]string{"http://a:1/x?q=1", "http://u:p@b:2/x?q=1"}, AskFlags{}, "http://u:p@b:2", "/x?q=1", ""},
+		{[]string{"http://a:1/v1", "http://b:2/v2"}, AskFlags{Path: []string{"/x"}}, "http://b:2/v2", "/x", ""},
+		{[]string{"http://a:1/v1", "http://b:2/v2"}, AskFlags{}, "", "", "http://b:2/v2 has /v2 where others have /v1"},
+		{[]string{"http://a:1", "http://b:2?q=1"}, AskFlags{Path: []string{"/x"}}, "", "", "http://b:2?q=1 has a query"},
+	} {
+		p := &Plan{}
+		for _, text := range tt.texts {
+			one, err := ParseService(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Arms = append(p.Arms, one)
+		}
+		err := p.Request(&tt.ask)
+		switch last := len(p.Arms) - 1; {
+		case tt.err != "":
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%q: error %v, want one with %q", tt.texts, err, tt.err)
+			}
+		case err != nil || p.Arms[last].URL != tt.url || p.Targets[0].Path != tt.path:
+			t.Errorf("%q: asks %s for %+v, %v; want %s for %s", tt.texts, p.Arms[last].URL, p.Targets, err, tt.url, tt.path)
+		}
+	}
+}
+
+// A body that nothing takes is a mistake, and a flag's field replaces a file's of that name.
+func TestRequestCompletes(t *testing.T) {
+	har := filepath.Join(t.TempDir(), "a.har")
+	entry := `{"log":{"entries":[{"request":{"method":"GET","url":"http://h/x","headers":[{"name":"authorization","value":"old"}]}}]}}`
+	if err := os.WriteFile(har, []byte(entry), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := &Plan{}
+	if err := p.Request(&AskFlags{From: har, Headers: cli.Headers{Header: []string{"Authorization: new"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Targets[0].Header; len(got) != 1 || got["Authorization"] != "new" {
+		t.Errorf("the header is %v, want the flag's field alone", got)
+	}
+	if err := (&Plan{}).Request(&AskFlags{Path: []string{"/orders"}, Body: "{}"}); err == nil || !strings.Contains(err.Error(), "no request takes the body") {
+		t.Errorf("a body for a GET: error %v", err)
+	}
+	p = &Plan{}
+	if err := p.Request(&AskFlags{Path: []string{"/", "POST /orders"}, Body: "{}"}); err != nil || p.Targets[0].Body != "" || p.Targets[1].Body != "{}" {
+		t.Errorf("a body for a POST: %+v, %v", p.Targets, err)
+	}
+}
+
+func TestDefaultMetric(t *testing.T) {
+	program, attached := []Service{{Pkg: "."}, {Pkg: "."}}, []Service{{URL: "http://a"}, {URL: "http://b"}}
+	for _, tt := range []struct {
+		goos, rate string
+		arms       []Service
+		want       string
+	}{
+		{"linux", "50%", program, "cpu_per_request"}, {"linux", "", program, "cpu_per_request"},
+		{"linux", "50%", attached, "response_p50"}, {"linux", "", attached, "throughput"},
+		{"darwin", "50%", program, "response_p50"}, {"darwin", "", program, "throughput"},
+	} {
+		if got := (&Plan{Rate: tt.rate, Arms: tt.arms}).DefaultMetric(tt.goos); got != tt.want {
+			t.Errorf("%s at rate %q: got %s, want %s", tt.goos, tt.rate, got, tt.want)
 		}
 	}
 }

@@ -220,6 +220,18 @@ func (p *Plan) HasTwins() bool {
 	return false
 }
 
+// DefaultMetric is the one that decides unless another is named: the CPU, which is read of
+// processes on Linux alone, or else what responses show at the plan's rate.
+func (p *Plan) DefaultMetric(goos string) string {
+	switch {
+	case goos == "linux" && !slices.ContainsFunc(p.Arms, func(a Service) bool { return a.URL != "" }):
+		return "cpu_per_request"
+	case p.Rate == "":
+		return "throughput"
+	}
+	return "response_p50"
+}
+
 // Study is what the plan says, read as any study file is.
 func (p *Plan) Study(command string) (*study.Study, error) {
 	s, err := study.Parse(p.Name, []byte(p.YAML(command)))

@@ -3,6 +3,7 @@
 package compose
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,10 @@ type ServiceFlags struct {
 	EnvFile string `help:"File with NAME=value lines for the environment." placeholder:"FILE"`
 }
 
+// startVariables are set at each start. In a service's text they stand for what they are then.
+var startVariables = map[string]string{"PORT": "${TARE_PORT}", "HOST": "${TARE_HOST}",
+	"TARE_ADDR": "${TARE_ADDR}", "TARE_HOST": "${TARE_HOST}", "TARE_PORT": "${TARE_PORT}", "TARE_DIR": "${TARE_DIR}"}
+
 var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
 // ParseService reads what stands on the command line for one service: a URL, the folder of
@@ -52,12 +57,25 @@ func ParseService(text string) (Service, error) {
 	a := Service{Text: text}
 	if strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") {
 		a.URL = strings.TrimSuffix(text, "/")
-		a.Name = strings.NewReplacer("http://", "", "https://", "", ":", "-", "/", "-").Replace(a.URL)
+		a.Name = CleanName(strings.NewReplacer("http://", "", "https://", "").Replace(a.URL))
 		return a, nil
 	}
-	words, err := shell.Fields(text, os.Getenv)
+	var unset string
+	words, err := shell.Fields(text, func(name string) string {
+		if own, ok := startVariables[name]; ok {
+			return own
+		}
+		value, ok := os.LookupEnv(name)
+		if !ok && (strings.Contains(text, "$"+name) || strings.Contains(text, "${"+name+"}")) {
+			unset = name
+		}
+		return value
+	})
 	if err != nil {
 		return a, fmt.Errorf("reading %q: %w (for a shell command write sh -c '…')", text, err)
+	}
+	if unset != "" {
+		return a, fmt.Errorf("reading %q: $%s is not set here (for a variable that the service itself has write sh -c '…')", text, unset)
 	}
 	for len(words) > 0 && assignment.MatchString(words[0]) {
 		a.Env, words = append(a.Env, words[0]), words[1:]
@@ -82,6 +100,9 @@ func ParseService(text string) (Service, error) {
 	return a, nil
 }
 
+// address is one as other tools take it: a host, or none, and a port with what follows.
+var address = regexp.MustCompile(`^([A-Za-z0-9.-]*)(:[0-9]+(?:/.*)?)$`)
+
 // findProgram checks that a command can be started.
 func findProgram(name string) ([]string, error) {
 	info, err := os.Stat(name)
@@ -89,6 +110,9 @@ func findProgram(name string) ([]string, error) {
 		return nil, fmt.Errorf("%s is a folder without Go files: name the folder of a package main, or a program", name)
 	}
 	if _, err := exec.LookPath(name); err != nil && !errors.Is(err, exec.ErrDot) {
+		if m := address.FindStringSubmatch(name); m != nil {
+			return nil, fmt.Errorf("%q is no program: a service that runs already is written http://%s%s", name, cmp.Or(m[1], "localhost"), m[2])
+		}
 		return nil, fmt.Errorf("%q is neither a program nor the folder of a Go package: %w", name, errors.Unwrap(err))
 	}
 	return []string{name}, nil

@@ -80,14 +80,18 @@ func (p *Pull) Comment(ctx context.Context, marker, text string) (address string
 		method, at = p.edit, p.one(old)
 	}
 	var posted comment
-	if _, err := p.do(ctx, method, at, body, &posted); err != nil {
+	_, err = p.do(ctx, method, at, body, &posted)
+	if old != 0 && errors.Is(err, ErrNotAllowed) { // it is another author's, such as of a former token
+		_, err = p.do(ctx, http.MethodPost, p.comments, body, &posted)
+	}
+	if err != nil {
 		return "", fmt.Errorf("commenting on %s: %w", p.Name, err)
 	}
 	return posted.URL, nil
 }
 
-// search returns the ID of the comment that begins with a line, 0 if there is none.
-func (p *Pull) search(ctx context.Context, first string) (int64, error) {
+// search returns the ID of the newest comment that begins with a line, 0 if there is none.
+func (p *Pull) search(ctx context.Context, first string) (newest int64, _ error) {
 	for page := 1; page <= mostPages; page++ {
 		var all []comment
 		next, err := p.do(ctx, http.MethodGet, p.comments+"?per_page=100&page="+strconv.Itoa(page), nil, &all)
@@ -96,14 +100,14 @@ func (p *Pull) search(ctx context.Context, first string) (int64, error) {
 		}
 		for _, c := range all {
 			if line, _, _ := strings.Cut(c.Body, "\n"); !c.System && strings.TrimSpace(line) == first {
-				return c.ID, nil
+				newest = max(newest, c.ID)
 			}
 		}
 		if !next {
-			return 0, nil
+			break
 		}
 	}
-	return 0, nil
+	return newest, nil
 }
 
 // client follows no redirect: the token is for the named host alone.

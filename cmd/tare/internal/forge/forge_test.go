@@ -169,6 +169,29 @@ func TestComment(t *testing.T) {
 	}
 }
 
+// A comment of another author, such as of a token that was replaced, cannot be changed: there is
+// a new one then, which the next push changes.
+func TestCommentOfAnother(t *testing.T) {
+	for name, begin := range forges {
+		f, vars := begin(t)
+		f.notes = []note{{ID: 7, Body: "<!-- tare: shop -->\nof another"}}
+		allowed := f.allowed
+		f.allowed = func(r *http.Request) bool { return allowed(r) && r.URL.Path != f.one+"7" }
+		pull, err := forge.Find(env(vars))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{"first", "second"} {
+			if _, err := pull.Comment(t.Context(), "tare: shop", text); err != nil {
+				t.Fatalf("%s: %s: %v", name, text, err)
+			}
+		}
+		if len(f.notes) != 2 || f.notes[1].Body != "<!-- tare: shop -->\nsecond" {
+			t.Errorf("%s: the comments are %+v, want one of ours behind the other", name, f.notes)
+		}
+	}
+}
+
 // TestRefused wants what the token lacks in the error.
 func TestRefused(t *testing.T) {
 	for name, want := range map[string][]string{

@@ -63,7 +63,8 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 		return err
 	}
 	p := compose.NewPlan(studyName(service.Name), c.Start)
-	p.Connections, p.Rate, p.Threshold, p.Metric = 64, "50%", "1%", "cpu_per_request"
+	p.Connections, p.Rate, p.Threshold = 64, "50%", "1%"
+	p.Metric = p.DefaultMetric(runtime.GOOS)
 	if runtime.GOOS != "linux" && p.Listen == "any" {
 		p.Listen = "" // only Linux is asked for ports
 	}

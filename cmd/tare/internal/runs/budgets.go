@@ -66,7 +66,7 @@ func (b Budgets) List() ([]verdict.Budget, error) {
 	for _, name := range slices.Sorted(maps.Keys(b)) {
 		m, ok := study.MetricNamed(name)
 		if !ok {
-			return nil, unknownMetric(name)
+			return nil, UnknownMetric("--max", name)
 		}
 		if m.Higher && b[name] >= 1 {
 			return nil, cli.Usage("", fmt.Errorf("--max %s: more is better of it, so a budget is below 100 %%", name))
@@ -76,10 +76,11 @@ func (b Budgets) List() ([]verdict.Budget, error) {
 	return all, nil
 }
 
-func unknownMetric(name string) error {
+// UnknownMetric is the mistake of a flag that names a metric which does not exist.
+func UnknownMetric(flag, name string) error {
 	var known []string
 	for _, m := range study.Metrics() {
 		known = append(known, m.Name)
 	}
-	return cli.Usage(shape.Meant(name, known)+"`tare help study-files` lists the metrics", fmt.Errorf("--max: no metric is called %q", name))
+	return cli.Usage(shape.Meant(name, known)+"`tare help study-files` lists the metrics", fmt.Errorf("%s: no metric is called %q", flag, name))
 }
