@@ -47,7 +47,7 @@ type Cmd struct {
 
 // runFlags say how the services are measured.
 type runFlags struct {
-	Budget      time.Duration `default:"2m" help:"Cap on the run time, builds excluded. The run stops once it is decided."`
+	Budget      time.Duration `default:"2m" help:"Cap on the run time, builds excluded (0: none). The run stops once it is decided."`
 	Metric      string        `help:"Metric that decides (default: cpu_per_request; for URLs, and elsewhere than on Linux, response_p50)."`
 	Threshold   cli.Percent   `default:"1%" help:"Smallest difference that matters."`
 	Connections int           `short:"c" default:"64" help:"Number of connections."`

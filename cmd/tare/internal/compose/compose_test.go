@@ -175,6 +175,11 @@ func TestFitCountsRestarts(t *testing.T) {
 		}
 		last[restart] = p.Looks[len(p.Looks)-1]
 	}
+	p := NewPlan("ab", ServiceFlags{})
+	p.Arms, p.Fewest = make([]Service, 2), 6
+	if said, blocks := p.Fit(0, 0); blocks != MostBlocks || strings.Contains(said, "too short") {
+		t.Errorf("without a cap: %d blocks, %s", blocks, said)
+	}
 	if last[0] != 25 || last[2*time.Second] != 10 {
 		t.Errorf("got %v blocks by the time of a restart, want 25 and 10", last)
 	}

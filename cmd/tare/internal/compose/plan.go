@@ -244,9 +244,9 @@ func (p *Plan) Study(command string) (*study.Study, error) {
 // MostBlocks is the most blocks that are worth while.
 const MostBlocks = 30
 
-// Fit plans as many blocks as the time allows, if the start and the end of a service take so
-// long, p.Fewest or more, and says how many those are. The number is 0 if the time is too
-// short for them.
+// Fit plans as many blocks as the time allows (0: as many as are worth while), if the start and
+// the end of a service take so long, p.Fewest or more, and says how many those are. The number
+// is 0 if the time is too short for them.
 func (p *Plan) Fit(budget, restart time.Duration) (said string, blocks int) {
 	trials := time.Duration(len(p.Arms) + 1)
 	block := trials * (restart + p.WarmUp + p.Measure + lab.Overhead)
@@ -257,7 +257,10 @@ func (p *Plan) Fit(budget, restart time.Duration) (said string, blocks int) {
 	pilot := trials * (restart + time.Second)
 	besides := pilot + captures
 	n := int((budget - besides) / block)
-	if n < p.Fewest { // blocks come first
+	switch {
+	case budget == 0:
+		n = MostBlocks
+	case n < p.Fewest: // blocks come first
 		besides = pilot
 		n = min(p.Fewest, int((budget-besides)/block))
 	}
