@@ -250,11 +250,11 @@ func (a *applier) write(name string, content []byte) (string, error) {
 // build uses.
 func (a *applier) goCommand(ctx context.Context, args ...string) ([]byte, error) {
 	env := slices.DeleteFunc(slices.Clone(a.Settings), func(s string) bool { return s == "" || strings.HasPrefix(s, "-") })
-	return runGo(ctx, a.Dir, append(env, a.build.Env...), args...)
+	return goCommand(ctx, a.Dir, append(env, a.build.Env...), args...)
 }
 
-// runGo runs the go command in a folder, with NAME=value added to the environment.
-func runGo(ctx context.Context, dir string, env []string, args ...string) ([]byte, error) {
+// goCommand runs the go command in a folder, with NAME=value added to the environment.
+func goCommand(ctx context.Context, dir string, env []string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	var said bytes.Buffer

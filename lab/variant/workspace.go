@@ -13,13 +13,13 @@ import (
 // repository. Paths in go.work and go.mod stay as they are, so that equal source still gives
 // equal programs. What cannot be had is left to the build, which names it.
 func (c *Checkout) joinWorkspace(ctx context.Context, from string) {
-	out, err := runGo(ctx, from, nil, "env", "GOWORK")
+	out, err := goCommand(ctx, from, nil, "env", "GOWORK")
 	if err != nil {
 		return
 	}
 	file := strings.TrimSpace(string(out))
 	if file == "" || file == "off" {
-		if out, err = runGo(ctx, c.Dir, nil, "env", "GOMOD"); err == nil {
+		if out, err = goCommand(ctx, c.Dir, nil, "env", "GOMOD"); err == nil {
 			c.linkNamed(ctx, "mod", strings.TrimSpace(string(out)))
 		}
 		return
@@ -62,7 +62,7 @@ func (c *Checkout) linkNamed(ctx context.Context, kind, file string) (modules []
 	if !ok {
 		return nil
 	}
-	out, err := runGo(ctx, c.Dir, nil, kind, "edit", "-json", file)
+	out, err := goCommand(ctx, c.Dir, nil, kind, "edit", "-json", file)
 	var named struct {
 		Use     []struct{ DiskPath string }
 		Replace []struct {
@@ -91,7 +91,7 @@ func (c *Checkout) linkNamed(ctx context.Context, kind, file string) (modules []
 		}
 	}
 	if len(edits) > 0 {
-		_, _ = runGo(ctx, c.Dir, nil, append(append([]string{"work", "edit"}, edits...), file)...)
+		_, _ = goCommand(ctx, c.Dir, nil, append(append([]string{"work", "edit"}, edits...), file)...)
 	}
 	return modules
 }

@@ -44,7 +44,7 @@ func TestParseService(t *testing.T) {
 		{"GOGC=400 ./api -addr {addr}", Service{Name: "api+GOGC-400", Pkg: "./api", Env: []string{"GOGC=400"}, Args: []string{"-addr", "${TARE_ADDR}"}}},
 		{"ADDR={host}:{port} DB={dir}/x ./api", Service{Name: "api+ADDR--host-port-+DB--dir-x", Pkg: "./api", Env: []string{"ADDR=${TARE_HOST}:${TARE_PORT}", "DB=${TARE_DIR}/x"}}},
 		{"ADDR=:$PORT ./api -dir \"${TARE_DIR}\"", Service{Name: "api+ADDR--TARE_PORT", Pkg: "./api", Env: []string{"ADDR=:${TARE_PORT}"}, Args: []string{"-dir", "${TARE_DIR}"}}},
-		{"sh -c 'echo $UNSET_HERE' ${UNSET_HERE:-x}", Service{Name: "sh", Command: []string{"sh", "-c", "echo $UNSET_HERE", "x"}}},
+		{"sh -c 'echo $UNSET_HERE' ${UNSET_TOO:-x}", Service{Name: "sh", Command: []string{"sh", "-c", "echo $UNSET_HERE", "x"}}},
 		{"http://127.0.0.1:8080/search?q=x", Service{Name: "127.0.0.1-8080-search-q-x", URL: "http://127.0.0.1:8080/search?q=x"}},
 		{"sh -c 'sleep 1; exit' $GREETING", Service{Name: "sh", Command: []string{"sh", "-c", "sleep 1; exit", "good", "day"}}},
 	} {
