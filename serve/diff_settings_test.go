@@ -1,18 +1,12 @@
 package serve_test
 
 import (
-	"crypto/tls"
-	"encoding/binary"
-	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/tarehq/tare/serve"
 )
@@ -65,45 +59,4 @@ func testNames(t *testing.T) map[string]bool {
 		}
 	}
 	return names
-}
-
-// TestDiffHTTP2Settings compares what a server with settings of its own tells a client.
-func TestDiffHTTP2Settings(t *testing.T) {
-	settings := func(s side) string {
-		run := start(t, s, encrypted, &journal{}, func(hs *http.Server) {
-			hs.Handler = http.NotFoundHandler()
-			hs.MaxHeaderBytes = 4321
-			hs.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 7, MaxReadFrameSize: 20000, MaxDecoderHeaderTableSize: 100, MaxReceiveBufferPerStream: 70000}
-		})
-		defer run.stop(t)
-		conn, err := tls.Dial("tcp", run.addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(30 * time.Second))
-		io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
-		head := make([]byte, 9)
-		if _, err := io.ReadFull(conn, head); err != nil || head[3] != 4 {
-			t.Fatalf("%s: the first frame %x, %v, want SETTINGS", s.name, head, err)
-		}
-		body := make([]byte, binary.BigEndian.Uint32(head)>>8)
-		if _, err := io.ReadFull(conn, body); err != nil {
-			t.Fatal(err)
-		}
-		var text strings.Builder
-		for ; len(body) >= 6; body = body[6:] {
-			fmt.Fprintf(&text, "%d=%d ", binary.BigEndian.Uint16(body), binary.BigEndian.Uint32(body[2:]))
-		}
-		return text.String()
-	}
-	want := settings(control())
-	if !strings.Contains(want, "3=7 ") {
-		t.Fatalf("net/http tells %q, want 7 streams at a time", want)
-	}
-	for _, s := range sides() {
-		if got := settings(s); got != want {
-			t.Errorf("%s tells %q, want %q", s.name, got, want)
-		}
-	}
 }
