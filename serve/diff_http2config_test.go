@@ -73,7 +73,7 @@ type h2setting struct {
 }
 
 func h2settings() []h2setting {
-	get := h2frame{1, 5, 1, []byte("\x82\x87\x84\x01\x01a")}        // GET https://a/
+	get := h2frame{1, 5, 1, []byte("\x82\x87\x84\x01\x01a")}         // GET https://a/
 	big := h2frame{1, 5, 1, []byte("\x82\x87\x01\x01a\x04\x04/big")} // never ends by itself
 	windows := []h2frame{{4, 0, 0, []byte("\x00\x04\x7f\xff\xff\xff")}, {8, 0, 0, []byte("\x7f\xff\x00\x00")}}
 	const soon = 50 * time.Millisecond
