@@ -136,6 +136,7 @@ var arrows = map[string][]string{
 	"cmd/tare/internal/webverb":       {"cmd/tare/internal/cli", "cmd/tare/internal/companion"},
 	"cmd/tare/internal/whatifverb":    {"cmd/tare/internal/cli", "cost/whatif", "doc", "stats/unit"},
 	"arms/rivals/internal/fastloop":   {"arms/arm"},
+	"arms/rivals/internal/spans":      {},
 
 	"arms/rivals/internal/orders/ordersconnect": {"arms/rivals/internal/orders"},
 	"arms/rivals/internal/orders/orderstest":    {"arms/rivals/internal/orders"},

@@ -15,6 +15,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/tarehq/tare/arms/weights/plan"
 )
 
 const ownerEnv = "GUARDS_TEST_OWNER"
@@ -106,6 +111,47 @@ func TestLayers(t *testing.T) {
 	for _, layer := range []string{"", "magic", "jwt,magic"} {
 		if names, _, err := newService(layer); err == nil {
 			t.Errorf("%q: got the layers %q, no error", layer, names)
+		}
+	}
+}
+
+// TestContrib has layers of others than gin do what they are there for: tokens that are
+// missing or forged are refused, a site's script may read the answer, requests are traced.
+func TestContrib(t *testing.T) {
+	ask := func(layer string, r *http.Request) *httptest.ResponseRecorder {
+		_, h, err := newService(layer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w
+	}
+	none, forged, script := targets(t)[0], targets(t)[0], targets(t)[0]
+	none.Header.Del("Authorization")
+	forged.Header.Set("Authorization", forged.Header.Get("Authorization")+"A")
+	script.Header.Set("Origin", plan.Origin)
+	for _, layer := range []string{"jwt", "jwt-contrib"} {
+		for what, r := range map[string]*http.Request{"no token": none, "a forged one": forged} {
+			if w := ask(layer, r.Clone(t.Context())); w.Code != http.StatusUnauthorized {
+				t.Errorf("%s: %s: got %d, want 401", layer, what, w.Code)
+			}
+		}
+	}
+	if w := ask("cors", script); w.Code != http.StatusOK || w.Header().Get("Access-Control-Allow-Origin") != plan.Origin {
+		t.Errorf("cors: got %d, %q", w.Code, w.Header())
+	}
+	for layer, want := range map[string]bool{"tracing": false, "tracing-sampled": true} {
+		f, err := makers[layer]()
+		if err != nil {
+			t.Fatal(err)
+		}
+		engine, sampled := gin.New(), false
+		engine.Use(f)
+		engine.GET("/", func(c *gin.Context) { sampled = trace.SpanContextFromContext(c.Request.Context()).IsSampled() })
+		engine.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+		if sampled != want {
+			t.Errorf("%s: sampled: got %t, want %t", layer, sampled, want)
 		}
 	}
 }

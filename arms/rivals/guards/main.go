@@ -13,6 +13,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"os"
@@ -20,21 +21,30 @@ import (
 	"strings"
 	"time"
 
+	ginjwt "github.com/appleboy/gin-jwt/v2"
 	"github.com/gaissmai/bart"
+	"github.com/gin-contrib/cors"
 	"github.com/gin-contrib/gzip"
 	"github.com/gin-contrib/requestid"
 	"github.com/gin-contrib/secure"
+	"github.com/gin-contrib/timeout"
 	"github.com/gin-gonic/gin"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/redis/go-redis/v9"
+	sloggin "github.com/samber/slog-gin"
 	"github.com/ulule/limiter/v3"
 	limitergin "github.com/ulule/limiter/v3/drivers/middleware/gin"
 	"github.com/ulule/limiter/v3/drivers/store/memory"
 	limiterredis "github.com/ulule/limiter/v3/drivers/store/redis"
 	ginprometheus "github.com/zsais/go-gin-prometheus"
+	"go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/propagation"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/tarehq/tare/arms/arm"
+	"github.com/tarehq/tare/arms/rivals/internal/spans"
 	"github.com/tarehq/tare/arms/weights/plan"
 	"github.com/tarehq/tare/serve/middleware/ratelimit"
 	"github.com/tarehq/tare/serve/redislimit"
@@ -90,6 +100,9 @@ var makers = map[string]func() (gin.HandlerFunc, error){
 		return func(c *gin.Context) { c.Set("address", c.ClientIP()) }, nil
 	},
 	"accesslog": func() (gin.HandlerFunc, error) { return gin.LoggerWithWriter(plan.Log()), nil },
+	"accesslog-slog": func() (gin.HandlerFunc, error) {
+		return sloggin.New(slog.New(slog.NewJSONHandler(plan.Log(), nil))), nil
+	},
 	"basicauth": withPassword,
 	"compress":  func() (gin.HandlerFunc, error) { return gzip.Gzip(gzip.DefaultCompression), nil },
 	"log":       func() (gin.HandlerFunc, error) { return gin.LoggerWithWriter(plan.File()), nil },
@@ -109,8 +122,23 @@ var makers = map[string]func() (gin.HandlerFunc, error){
 	"limit-tare":       func() (gin.HandlerFunc, error) { return limitingByTare(1) },
 	"limit-tare-batch": func() (gin.HandlerFunc, error) { return limitingByTare(publishedRate / 2) },
 	"limit-memory":     func() (gin.HandlerFunc, error) { return limiting(memory.NewStore(), plan.Rate), nil },
-	"timeout":          func() (gin.HandlerFunc, error) { return endInTime, nil },
-	"jwt":              func() (gin.HandlerFunc, error) { return verify, nil },
+	"cors": func() (gin.HandlerFunc, error) {
+		return cors.New(cors.Config{AllowOrigins: []string{plan.Origin}, AllowMethods: []string{"PUT"}, AllowCredentials: true}), nil
+	},
+	"timeout": func() (gin.HandlerFunc, error) { return endInTime, nil },
+	"timeout-contrib": func() (gin.HandlerFunc, error) {
+		return timeout.New(timeout.WithTimeout(plan.Timeout)), nil
+	},
+	"tracing":         func() (gin.HandlerFunc, error) { return tracing(sdktrace.NeverSample()), nil },
+	"tracing-sampled": func() (gin.HandlerFunc, error) { return tracing(sdktrace.AlwaysSample()), nil },
+	"jwt":             func() (gin.HandlerFunc, error) { return verify, nil },
+	"jwt-contrib": func() (gin.HandlerFunc, error) {
+		verifier, err := ginjwt.New(&ginjwt.GinJWTMiddleware{Key: plan.Secret})
+		if err != nil {
+			return nil, err
+		}
+		return verifier.MiddlewareFunc(), nil
+	},
 }
 
 // publishedRate is how many requests in a second a client may make that is no client of
@@ -216,9 +244,14 @@ func newTareLimit(addr string, rate, batch int) (gin.HandlerFunc, error) {
 	}, nil
 }
 
+// tracing is otelgin as its package shows it, without its metrics.
+func tracing(s sdktrace.Sampler) gin.HandlerFunc {
+	return otelgin.Middleware("orders", otelgin.WithTracerProvider(spans.Provider(s)), otelgin.WithMeterProvider(metricnoop.NewMeterProvider()),
+		otelgin.WithPropagators(propagation.TraceContext{}))
+}
+
 // endInTime gives the request a deadline as chi's Timeout does: gin has no such layer of
-// its own, and gin-contrib/timeout, which runs each request on a goroutine of its own, is
-// not served by the module proxy.
+// its own, and gin-contrib/timeout has each request run on a goroutine of its own.
 func endInTime(c *gin.Context) {
 	ctx, cancel := context.WithTimeout(c.Request.Context(), plan.Timeout)
 	defer func() {

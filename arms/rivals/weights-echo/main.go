@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 
+	echojwt "github.com/labstack/echo-jwt/v4"
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
 
@@ -67,6 +68,7 @@ var makers = map[string]func() echo.MiddlewareFunc{
 	"timeout":    func() echo.MiddlewareFunc { return middleware.ContextTimeout(plan.Timeout) },
 	"compress":   middleware.Gzip,
 	"decompress": middleware.Decompress,
+	"jwt":        func() echo.MiddlewareFunc { return echojwt.JWT(plan.Secret) },
 	"apikey": func() echo.MiddlewareFunc {
 		config := middleware.KeyAuthConfig{KeyLookup: "header:X-Api-Key", Validator: func(key string, _ echo.Context) (bool, error) {
 			return subtle.ConstantTimeCompare([]byte(key), []byte(plan.Key)) == 1, nil

@@ -16,6 +16,7 @@ import (
 	"os"
 	"time"
 
+	otelfiber "github.com/gofiber/contrib/v3/otel"
 	"github.com/gofiber/fiber/v3"
 	"github.com/gofiber/fiber/v3/extractors"
 	"github.com/gofiber/fiber/v3/middleware/basicauth"
@@ -27,9 +28,13 @@ import (
 	"github.com/gofiber/fiber/v3/middleware/logger"
 	"github.com/gofiber/fiber/v3/middleware/recover"
 	"github.com/gofiber/fiber/v3/middleware/requestid"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/propagation"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/tarehq/tare/arms/arm"
 	"github.com/tarehq/tare/arms/rivals/internal/fastloop"
+	"github.com/tarehq/tare/arms/rivals/internal/spans"
 	"github.com/tarehq/tare/arms/weights/plan"
 )
 
@@ -75,14 +80,22 @@ var makers = map[string]func() fiber.Handler{
 	"cors": func() fiber.Handler {
 		return cors.New(cors.Config{AllowOrigins: []string{plan.Origin}, AllowMethods: []string{fiber.MethodPut}, AllowCredentials: true})
 	},
-	"ratelimit": func() fiber.Handler { return limiter.New(limiter.Config{Max: plan.Rate, Expiration: time.Second}) },
-	"compress":  func() fiber.Handler { return compress.New() },
-	"basicauth": withPassword,
+	"ratelimit":       func() fiber.Handler { return limiter.New(limiter.Config{Max: plan.Rate, Expiration: time.Second}) },
+	"compress":        func() fiber.Handler { return compress.New() },
+	"tracing":         func() fiber.Handler { return tracing(sdktrace.NeverSample()) },
+	"tracing-sampled": func() fiber.Handler { return tracing(sdktrace.AlwaysSample()) },
+	"basicauth":       withPassword,
 	"apikey": func() fiber.Handler {
 		return keyauth.New(keyauth.Config{Extractor: extractors.FromHeader("X-Api-Key"), Validator: func(_ fiber.Ctx, key string) (bool, error) {
 			return subtle.ConstantTimeCompare([]byte(key), []byte(plan.Key)) == 1, nil
 		}})
 	},
+}
+
+// tracing is otelfiber as its package shows it, without its metrics.
+func tracing(s sdktrace.Sampler) fiber.Handler {
+	return otelfiber.Middleware(otelfiber.WithTracerProvider(spans.Provider(s)), otelfiber.WithMeterProvider(metricnoop.NewMeterProvider()),
+		otelfiber.WithPropagators(propagation.TraceContext{}))
 }
 
 // withPassword has the user's password, which is kept as a quick hash, in place of the

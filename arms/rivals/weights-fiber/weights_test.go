@@ -7,6 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gofiber/fiber/v3"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/tarehq/tare/arms/weights/plan"
 )
 
@@ -47,5 +50,20 @@ func TestRefusals(t *testing.T) {
 	res, err := app.Test(r)
 	if err != nil || res.StatusCode != 401 {
 		t.Errorf("got %+v, %v, want 401", res, err)
+	}
+}
+
+// TestTraces has the handler behind a tracer see a span that is sampled, or not.
+func TestTraces(t *testing.T) {
+	for layer, want := range map[string]bool{"tracing": false, "tracing-sampled": true} {
+		app, sampled := fiber.New(), false
+		app.Use(makers[layer]())
+		app.Get("/", func(c fiber.Ctx) error {
+			sampled = trace.SpanContextFromContext(c.Context()).IsSampled()
+			return nil
+		})
+		if _, err := app.Test(httptest.NewRequest("GET", "/", nil)); err != nil || sampled != want {
+			t.Errorf("%s: sampled: got %t, want %t; %v", layer, sampled, want, err)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -22,10 +23,14 @@ import (
 
 	"github.com/CAFxX/httpcompression"
 	"github.com/VictoriaMetrics/metrics"
+	"github.com/failsafe-go/failsafe-go"
+	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 	"github.com/gaissmai/bart"
+	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/go-chi/httplog/v3"
 	"github.com/go-chi/httprate"
+	"github.com/go-chi/jwtauth/v5"
 	"github.com/go-jose/go-jose/v4"
 	josejwt "github.com/go-jose/go-jose/v4/jwt"
 	"github.com/golang-jwt/jwt/v5"
@@ -37,6 +42,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/realclientip/realclientip-go"
+	"github.com/riandyrn/otelchi"
 	"github.com/rs/cors"
 	"github.com/rs/zerolog"
 	"github.com/rs/zerolog/hlog"
@@ -45,6 +51,7 @@ import (
 	limiterhttp "github.com/ulule/limiter/v3/drivers/middleware/stdlib"
 	"github.com/ulule/limiter/v3/drivers/store/memory"
 	unrolled "github.com/unrolled/secure"
+	"github.com/yl2chen/cidranger"
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
@@ -53,6 +60,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/tarehq/tare/arms/arm"
+	"github.com/tarehq/tare/arms/rivals/internal/spans"
 	"github.com/tarehq/tare/arms/serve/engines"
 	"github.com/tarehq/tare/arms/weights/plan"
 	"github.com/tarehq/tare/serve/chain"
@@ -147,23 +155,36 @@ var makers = map[string]func() mw{
 	"metrics-promhttp-native": func() mw {
 		return counting(prometheus.HistogramOpts{NativeHistogramBucketFactor: 1.1})
 	},
-	"metrics-victoria":  measuring,
-	"breaker-gobreaker": breaking,
-	"compress":          func() mw { return must(compress.New(compress.Options{})) },
-	"compress-chi":      func() mw { return middleware.Compress(5) },
+	"metrics-victoria": measuring,
+	"breaker-gobreaker": func() mw {
+		return breaking(gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{Name: "handler", Interval: 10 * time.Second}).Execute)
+	},
+	"breaker-failsafe": func() mw { // which opens after as many failures as gobreaker
+		return breaking(failsafe.With[struct{}](circuitbreaker.NewBuilder[struct{}]().WithFailureThreshold(6).Build()).Get)
+	},
+	"compress":     func() mw { return must(compress.New(compress.Options{})) },
+	"compress-chi": func() mw { return middleware.Compress(5) },
 	"compress-gzhttp": func() mw {
 		return func(next http.Handler) http.Handler { return gzhttp.GzipHandler(next) }
 	},
 	"compress-httpcompression": func() mw { return must(httpcompression.DefaultAdapter()) },
 	"decompress":               func() mw { return must(decompress.New(decompress.Options{})) },
-	"ipfilter-bart":            filtering,
+	"ipfilter-bart":            filteringByBart,
+	"ipfilter-cidranger":       filteringByCidranger,
 	"tracing":                  func() mw { return tracingByTare(0) },
 	"tracing-sampled":          func() mw { return tracingByTare(1) },
 	"tracing-otelhttp":         func() mw { return tracingByOtelhttp(sdktrace.NeverSample()) },
 	"tracing-sampled-otelhttp": func() mw { return tracingByOtelhttp(sdktrace.AlwaysSample()) },
+	"router-chi":               func() mw { return routing(func(chi.Router) {}) },
+	"tracing-otelchi":          func() mw { return tracingByOtelchi(sdktrace.NeverSample()) },
+	"tracing-sampled-otelchi":  func() mw { return tracingByOtelchi(sdktrace.AlwaysSample()) },
 	"basicauth-chi": func() mw {
 		check := middleware.BasicAuth("restricted", map[string]string{plan.User: plan.Password})
 		return func(next http.Handler) http.Handler { return plan.WithPassword(check(next)) }
+	},
+	"jwt-jwtauth": func() mw {
+		auth := jwtauth.New("HS256", plan.Secret, nil)
+		return func(next http.Handler) http.Handler { return jwtauth.Verifier(auth)(jwtauth.Authenticator(auth)(next)) }
 	},
 	"jwt-golang": func() mw {
 		return verifying(func(text string) error {
@@ -291,13 +312,13 @@ func measuring() mw {
 	}
 }
 
-// breaking is what services write around gobreaker: answers of 500 and more are failures.
-func breaking() mw {
-	b := gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{Name: "handler", Interval: 10 * time.Second})
+// breaking is what services write around a breaker, which executes what it lets pass: answers
+// of 500 and more are failures.
+func breaking(execute func(func() (struct{}, error)) (struct{}, error)) mw {
 	failed := errors.New("the handler failed")
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_, err := b.Execute(func() (struct{}, error) {
+			_, err := execute(func() (struct{}, error) {
 				ww := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 				next.ServeHTTP(ww, r)
 				if ww.Status() >= http.StatusInternalServerError {
@@ -332,16 +353,34 @@ func verifying(verify func(text string) error) mw {
 	}
 }
 
-// filtering is what services write around a table that has no middleware of its own.
-func filtering() mw {
+func filteringByBart() mw {
 	denied := new(bart.Lite)
 	for _, p := range plan.Denied() {
 		denied.Insert(p)
 	}
+	return filtering(denied.Contains)
+}
+
+func filteringByCidranger() mw {
+	denied := cidranger.NewPCTrieRanger()
+	for _, p := range plan.Denied() {
+		of := net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+		if err := denied.Insert(cidranger.NewBasicRangerEntry(of)); err != nil {
+			panic(err)
+		}
+	}
+	return filtering(func(a netip.Addr) bool {
+		found, err := denied.Contains(a.AsSlice())
+		return found || err != nil
+	})
+}
+
+// filtering is what services write around a table that has no middleware of its own.
+func filtering(denied func(netip.Addr) bool) mw {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			from, err := netip.ParseAddrPort(r.RemoteAddr)
-			if err != nil || denied.Contains(from.Addr().Unmap()) {
+			if err != nil || denied(from.Addr().Unmap()) {
 				http.Error(w, http.StatusText(http.StatusForbidden), http.StatusForbidden)
 				return
 			}
@@ -352,21 +391,27 @@ func filtering() mw {
 
 // tracingByTare traces a share of the requests.
 func tracingByTare(share float64) mw {
-	layer := must(tracing.New(tracing.Options{Provider: spans(sdktrace.AlwaysSample()), Sampler: tracing.Fixed{Share: share}}))
+	layer := must(tracing.New(tracing.Options{Provider: spans.Provider(sdktrace.AlwaysSample()), Sampler: tracing.Fixed{Share: share}}))
 	return func(next http.Handler) http.Handler { return chain.Must(chain.New(layer).Then(next)) }
 }
 
 func tracingByOtelhttp(s sdktrace.Sampler) mw {
-	return otelhttp.NewMiddleware("orders", otelhttp.WithTracerProvider(spans(s)), otelhttp.WithMeterProvider(metricnoop.NewMeterProvider()),
+	return otelhttp.NewMiddleware("orders", otelhttp.WithTracerProvider(spans.Provider(s)), otelhttp.WithMeterProvider(metricnoop.NewMeterProvider()),
 		otelhttp.WithPropagators(propagation.TraceContext{}))
 }
 
-// spans makes spans that a batch exporter gets, which keeps nothing.
-func spans(s sdktrace.Sampler) *sdktrace.TracerProvider {
-	return sdktrace.NewTracerProvider(sdktrace.WithSampler(s), sdktrace.WithBatcher(dropped{}))
+func tracingByOtelchi(s sdktrace.Sampler) mw {
+	return routing(func(r chi.Router) {
+		r.Use(otelchi.Middleware("orders", otelchi.WithChiRoutes(r), otelchi.WithTracerProvider(spans.Provider(s)), otelchi.WithPropagators(propagation.TraceContext{})))
+	})
 }
 
-type dropped struct{}
-
-func (dropped) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return nil }
-func (dropped) Shutdown(context.Context) error                             { return nil }
+// routing has a router of chi lead to next, for layers that read its route.
+func routing(use func(chi.Router)) mw {
+	return func(next http.Handler) http.Handler {
+		r := chi.NewRouter()
+		use(r)
+		r.Method(http.MethodGet, "/orders/{id}", next)
+		return r
+	}
+}
