@@ -21,8 +21,9 @@ import (
 
 // program is what is known of a program, however many processes run it.
 type program struct {
-	table *pclntab.Table // nil if it is no Go program that can be read
-	why   error          // why not
+	table  *pclntab.Table // nil if it is no Go program that can be read
+	why    error          // why not
+	deltas pclntab.Deltas
 
 	grows   pclntab.Func   // that has a goroutine's stack grow, among other things
 	growing []pclntab.Func // what it calls for that

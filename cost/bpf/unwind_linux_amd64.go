@@ -17,7 +17,7 @@ func (p *process) hidden(s *samplerSample) (uint64, bool) {
 	if p.table == nil || s.TopBytes == 0 {
 		return 0, false
 	}
-	delta, ok := p.table.SPDelta(s.Ip - p.bias)
+	delta, ok := p.deltas.At(p.table, s.Ip-p.bias)
 	if !ok || delta%word != 0 || delta/word >= len(s.Top) || s.Bp == s.Sp+uint64(delta)-word {
 		return 0, false
 	}

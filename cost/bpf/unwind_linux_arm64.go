@@ -28,7 +28,7 @@ func (p *process) hidden(s *samplerSample) (uint64, bool) {
 	if p.table == nil {
 		return 0, false
 	}
-	delta, ok := p.table.SPDelta(s.Ip - p.bias)
+	delta, ok := p.deltas.At(p.table, s.Ip-p.bias)
 	switch {
 	case !ok:
 		return 0, false

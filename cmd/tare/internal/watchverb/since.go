@@ -111,7 +111,7 @@ func changesPage(reports []*change.Report, warnings []string) doc.Page {
 		}
 		p.Add(list)
 	}
-	p.Add(doc.Note("False alarms: one or two in a hundred hours of a build, three in a hundred new builds that are equal, and many more if the load drifts for minutes. A process may differ from the next without a change in the source: tare ab compares builds in many fresh processes."))
+	p.Add(doc.Note("False alarms: one in a hundred hours of a build, one or two in a hundred new builds that are equal, and many more if the load drifts for minutes. A process may differ from the next without a change in the source: tare ab compares builds in many fresh processes."))
 	p.Add(cli.Warnings(warnings)...)
 	return p
 }
