@@ -84,42 +84,48 @@ func BenchmarkLayers(b *testing.B) {
 // stack are the layers that study guards has on serve, but that their log keeps nothing.
 const stack = "recovery,requestid,clientaddr,accesslog,metrics,secure,ratelimit,timeout,jwt"
 
-// BenchmarkStack is that stack without the server: by one goroutine, and by all processors at
-// a time, which then share its counts, its limits and its log.
+// BenchmarkStack is that stack without the server, for a client that connects itself and one
+// behind a proxy: by one goroutine, and by all processors at a time, which then share its
+// counts, its limits and its log.
 func BenchmarkStack(b *testing.B) {
 	h, err := handler(stack)
 	if err != nil {
 		b.Fatal(err)
 	}
-	asked := request(b)
-	asked.RemoteAddr = "127.0.0.1:40000"
-	asked.Header.Set("X-Forwarded-For", "203.0.113.7")
-	serving := func() func() {
-		ctx, renew := engines.Serve.LoopContext()()
-		r := asked.Clone(ctx)
-		w := &writer{http.Header{}, ctx.(slotter)}
-		return func() {
-			renew()
-			clear(w.header)
-			h.ServeHTTP(w, r)
+	for _, from := range []string{"client", "proxy"} {
+		asked := request(b)
+		asked.RemoteAddr = "203.0.113.7:40000"
+		if from == "proxy" {
+			asked.RemoteAddr = "127.0.0.1:40000"
+			asked.Header.Set("X-Forwarded-For", "203.0.113.7")
 		}
-	}
-	b.Run("by=one", func(b *testing.B) {
-		serve := serving()
-		b.ReportAllocs()
-		for b.Loop() {
-			serve()
+		serving := func() func() {
+			ctx, renew := engines.Serve.LoopContext()()
+			r := asked.Clone(ctx)
+			w := &writer{http.Header{}, ctx.(slotter)}
+			return func() {
+				renew()
+				clear(w.header)
+				h.ServeHTTP(w, r)
+			}
 		}
-	})
-	b.Run("by=all", func(b *testing.B) {
-		b.ReportAllocs()
-		b.RunParallel(func(pb *testing.PB) {
+		b.Run("from="+from+"/by=one", func(b *testing.B) {
 			serve := serving()
-			for pb.Next() {
+			b.ReportAllocs()
+			for b.Loop() {
 				serve()
 			}
 		})
-	})
+		b.Run("from="+from+"/by=all", func(b *testing.B) {
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				serve := serving()
+				for pb.Next() {
+					serve()
+				}
+			})
+		})
+	}
 }
 
 // BenchmarkServed is the stack of study guards on serve, over one connection, client

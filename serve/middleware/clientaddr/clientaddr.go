@@ -46,14 +46,15 @@ func New(o Options) func(http.Handler) http.Handler {
 		o.Header = "X-Forwarded-For"
 	}
 	o.Header = http.CanonicalHeaderKey(o.Header)
-	return func(next http.Handler) http.Handler { return &handler{o, next} }
+	trusted := netsOf(o.Trusted)
+	return func(next http.Handler) http.Handler { return &handler{o.Header, trusted, next} }
 }
 
 // From returns the address of the client that sent r, without a zone, and IPv4 as such
 // though it came by IPv6. Invalid: the connection has none, as on a Unix socket, and no
 // trusted proxy named one. Without the middleware it is the connection's.
 func From(r *http.Request) netip.Addr {
-	if addr, ok := key.Value(r); ok {
+	if addr, ok := key.Value(r); ok && addr != direct {
 		return *addr
 	}
 	return peer(r)
@@ -61,9 +62,14 @@ func From(r *http.Request) netip.Addr {
 
 var key = chain.NewKey[*netip.Addr]("client address")
 
+// direct stands for the connection's address: that it is the client's is found faster than
+// that nothing is kept (BenchmarkRequest).
+var direct = new(netip.Addr)
+
 type handler struct {
-	o    Options
-	next http.Handler
+	header  string
+	trusted nets
+	next    http.Handler
 }
 
 // ChainLayer says where the middleware may stand.
@@ -77,15 +83,20 @@ func (h *handler) ChainLayer() chain.Layer {
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	from := peer(r)
-	if addr := h.o.client(from, r.Header[h.o.Header]); addr != from {
+	if addr := h.client(from, r.Header[h.header]); addr != from {
 		found := addr // which is made here alone: &addr would have each request allocate
 		r = key.With(r, &found)
+	} else {
+		key.Set(r, direct) // in a chain; elsewhere it would take a copy of the request
 	}
 	h.next.ServeHTTP(w, r)
 }
 
 // peer returns the address of the connection.
 func peer(r *http.Request) netip.Addr {
+	if addr, ok := peer4(r.RemoteAddr); ok {
+		return addr
+	}
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return netip.Addr{}
@@ -97,15 +108,15 @@ func plain(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
 // client follows the fields from the connection's address outwards, as far as trusted
 // proxies wrote them. Where one wrote what is not an address, its own is the last known.
-func (o *Options) client(from netip.Addr, fields []string) netip.Addr {
+func (h *handler) client(from netip.Addr, fields []string) netip.Addr {
 	elements := backwards{fields: fields}
 	// A Unix socket has no address: who can connect to it is trusted if anybody is.
-	for !from.IsValid() && len(o.Trusted) > 0 || o.trusts(from) {
+	for !from.IsValid() && h.trusted.some || h.trusted.contain(from) {
 		element, ok := elements.next()
 		if !ok {
 			return from
 		}
-		if o.Header == "Forwarded" {
+		if h.header == "Forwarded" {
 			element = forwardedFor(element)
 		}
 		addr, ok := parse(element)
@@ -115,15 +126,6 @@ func (o *Options) client(from netip.Addr, fields []string) netip.Addr {
 		from = addr
 	}
 	return from
-}
-
-func (o *Options) trusts(a netip.Addr) bool {
-	for _, p := range o.Trusted {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
 }
 
 // backwards goes through the elements of comma-separated lists, from the last one on.

@@ -130,10 +130,62 @@ func FuzzForwarded(f *testing.F) {
 	})
 }
 
+// FuzzPeer reads any address of a connection as net/netip does.
+func FuzzPeer(f *testing.F) {
+	for _, s := range []string{"192.0.2.1:4711", "255.255.255.255:65535", "0.0.0.0:0", "192.0.2.1:65536", "192.0.2.1:00080", "192.0.2.1:000080",
+		"192.0.2.01:1", "192.0.2.1", "192.0.2.1:", "192.0.2.256:1", "192.0.2.0255:1", "1.2.3:4", "1.2.3.4.5:6", "1.2.3.4:5:6", "1..2.3:4", ":1",
+		"[2001:db8::7]:1", "[fe80::1%eth0]:1", "[::ffff:192.0.2.1]:1", "@", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		at, _ := netip.ParseAddrPort(text) // of what it cannot read the address is invalid
+		if got, want := clientaddr.From(&http.Request{RemoteAddr: text}), at.Addr().Unmap().WithZone(""); got != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+	})
+}
+
+// FuzzTrusted asks whether any prefix has any address, as net/netip says: the word of a
+// connection's address that is trusted counts.
+func FuzzTrusted(f *testing.F) {
+	f.Add([]byte{192, 0, 2, 1}, []byte{192, 0, 2, 0}, 24)
+	f.Add([]byte{192, 0, 2, 1}, []byte{0, 0, 0, 0}, 0)
+	f.Add([]byte{192, 0, 2, 1}, []byte{192, 0, 2, 1}, 32)
+	f.Add([]byte{192, 0, 2, 1}, []byte{192, 0, 2, 3}, 31)
+	f.Add([]byte("\x20\x01\x0d\xb8............"), []byte("\x20\x01\x0d\xb8~~~~~~~~~~~~"), 32)
+	f.Add([]byte{192, 0, 2, 1}, []byte("\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\xc0\x00\x02\x00"), 120)
+	f.Fuzz(func(t *testing.T, address, prefix []byte, bits int) {
+		from, ok := netip.AddrFromSlice(address)
+		in, _ := netip.AddrFromSlice(prefix)
+		if !ok {
+			return
+		}
+		from, p := from.Unmap(), netip.PrefixFrom(in, bits)
+		want := from
+		if p.Contains(from) {
+			want = netip.MustParseAddr("203.0.113.7")
+		}
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = netip.AddrPortFrom(from, 1).String()
+		r.Header["X-Forwarded-For"] = []string{"203.0.113.7"}
+		clientaddr.New(clientaddr.Options{Trusted: []netip.Prefix{p}})(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if got := clientaddr.From(r); got != want {
+				t.Errorf("%s in %s: got %s, want %s", from, p, got, want)
+			}
+		})).ServeHTTP(httptest.NewRecorder(), r)
+	})
+}
+
 // BenchmarkRequest finds a client that connects itself, and one behind two proxies, in a
-// chain on net/http.
+// chain on net/http. Log and limit then ask who it is.
 func BenchmarkRequest(b *testing.B) {
-	h := chain.Must(chain.New(clientaddr.New(clientaddr.Options{Trusted: clientaddr.Private()})).Then(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+	h := chain.Must(chain.New(clientaddr.New(clientaddr.Options{Trusted: clientaddr.Private()})).Then(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		for range 2 {
+			if !clientaddr.From(r).IsValid() {
+				b.Error("got no address")
+			}
+		}
+	})))
 	for proxies, from := range map[string]string{"0": "203.0.113.7:4711", "2": "10.0.0.1:4711"} {
 		b.Run("proxies="+proxies, func(b *testing.B) {
 			w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
@@ -142,6 +194,20 @@ func BenchmarkRequest(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				h.ServeHTTP(w, r)
+			}
+		})
+	}
+}
+
+// BenchmarkPeer reads the address of a connection.
+func BenchmarkPeer(b *testing.B) {
+	for kind, at := range map[string]string{"4": "203.0.113.7:40000", "6": "[2001:db8::7]:40000"} {
+		b.Run("kind="+kind, func(b *testing.B) {
+			r := &http.Request{RemoteAddr: at}
+			for b.Loop() {
+				if !clientaddr.From(r).IsValid() {
+					b.Fatal("got no address")
+				}
 			}
 		})
 	}

@@ -93,9 +93,11 @@ type Value struct {
 type Metrics struct {
 	o      Options
 	bounds []time.Duration // of Buckets
-	active atomic.Int64
 	routes atomic.Pointer[map[string]*route]
 	mu     sync.Mutex // held to add a route or a series
+	_      [64]byte   // what each request writes is on no cache line with what others read
+	begun  atomic.Int64
+	_      [56]byte
 }
 
 // route has the series of one pattern.
@@ -207,11 +209,10 @@ func (h *handler) ChainLayer() chain.Layer {
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := h.m
-	m.active.Add(1)
+	m.begun.Add(1)
 	w, rec := chain.Record(w)
 	begun, done := rec.Begun(), false
 	defer func() { // also if the handler panics
-		m.active.Add(-1)
 		took := time.Since(begun)
 		s := m.find(m.o.Route(r), answer{methodOf(r.Method), statusOf(rec, done)})
 		bucket := s.add(m.bounds, took, rec.Bytes())
@@ -376,8 +377,14 @@ func (m *Metrics) page() *page {
 
 // addRequests adds what the middleware has counted.
 func (m *Metrics) addRequests(p *page) {
-	p.family("http_server_active_requests", gauge, "Requests being served.").add("", nil, float64(m.active.Load()))
 	found := m.merge()
+	active := m.begun.Load() // read last: what ends meanwhile still counts, and never fewer than none
+	for _, r := range found {
+		for _, n := range r.counts {
+			active -= int64(n)
+		}
+	}
+	p.family("http_server_active_requests", gauge, "Requests being served.").add("", nil, float64(active))
 	keys := slices.SortedFunc(maps.Keys(found), func(a, b key) int {
 		return cmp.Or(cmp.Compare(methods[a.method], methods[b.method]), cmp.Compare(a.status, b.status), cmp.Compare(a.path, b.path))
 	})
