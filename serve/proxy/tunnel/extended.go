@@ -39,8 +39,16 @@ func (e *Extended) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	delete(in.Header, ":protocol")
 	in.Header["Connection"], in.Header["Upgrade"], in.Header["Sec-Websocket-Key"] = []string{"Upgrade"}, []string{"websocket"}, []string{key}
 	a := &asked{ResponseWriter: w, r: r, accept: acceptKey(key)}
+	defer a.release()
 	e.Next.ServeHTTP(a, in)
 	a.finish()
+}
+
+// release ends the stream, if there is one, also where Next panics.
+func (a *asked) release() {
+	if a.stream != nil {
+		_ = a.stream.Close() // always nil
+	}
 }
 
 func asksWebSocket(protocol []string) bool {
@@ -107,7 +115,8 @@ func (a *asked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if a.begun {
 		return nil, nil, errors.New("tunnel: the request was answered")
 	}
-	s := &stream{a: a, c: http.NewResponseController(a.ResponseWriter), ended: make(chan struct{})}
+	ended := make(chan struct{})
+	s := &stream{a: a, c: http.NewResponseController(a.ResponseWriter), ended: ended, in: newReader(a.r.Body, ended)}
 	if err := errors.Join(s.c.SetReadDeadline(time.Time{}), s.c.SetWriteDeadline(time.Time{})); err != nil { // the server's are for requests
 		return nil, nil, err
 	}
@@ -125,7 +134,7 @@ func (a *asked) finish() {
 	case <-a.stream.ended:
 	case <-a.r.Context().Done():
 	}
-	_ = a.stream.Close() // always nil
+	a.release()
 	if !a.stream.mu.TryLock() {
 		_ = a.stream.c.SetWriteDeadline(time.Unix(1, 0)) // ends a write that the client does not take
 		a.stream.mu.Lock()
@@ -149,6 +158,7 @@ type stream struct {
 	c     *http.ResponseController
 	over  atomic.Bool
 	ended chan struct{} // closed once it is over
+	in    *reader
 
 	mu   sync.Mutex // held to write
 	head []byte     // as much of the answer's as was written
@@ -161,7 +171,7 @@ type stream struct {
 	writeBy time.Time // HTTP/2's own would end a stream that nobody writes to
 }
 
-func (s *stream) Read(p []byte) (int, error) { return s.a.r.Body.Read(p) }
+func (s *stream) Read(p []byte) (int, error) { return s.in.Read(p) }
 
 func (s *stream) Write(p []byte) (int, error) {
 	s.mu.Lock()
@@ -230,17 +240,18 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// SetReadDeadline sets the stream's deadline to read. One that has passed is final.
+// SetReadDeadline sets the time by which reads have to end, one that waits included. Once it has
+// passed, another one may be set.
 func (s *stream) SetReadDeadline(t time.Time) error {
-	s.gate.Lock()
-	defer s.gate.Unlock()
-	if s.left {
+	if s.over.Load() {
 		return net.ErrClosed
 	}
-	return s.c.SetReadDeadline(t)
+	s.in.until.set(t)
+	return nil
 }
 
-// SetWriteDeadline sets the time by which writes have to end, one that is under way included.
+// SetWriteDeadline sets the time by which writes have to end, one that is under way included. To
+// cut off a write ends the stream, as with TLS.
 func (s *stream) SetWriteDeadline(t time.Time) error {
 	s.gate.Lock()
 	defer s.gate.Unlock()

@@ -5,11 +5,14 @@ import (
 	"crypto/sha1"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -271,6 +274,90 @@ func TestExtendedDeadline(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	}
+}
+
+// TestExtendedReadDeadline has deadlines to read be as those of a connection: one that has passed
+// can be set anew, and nothing that comes meanwhile is lost.
+func TestExtendedReadDeadline(t *testing.T) {
+	before := runtime.NumGoroutine()
+	type step func(c net.Conn) error
+	steps, results := make(chan step), make(chan error)
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
+		fmt.Fprintf(rw, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: %s\r\n\r\n", base64.StdEncoding.EncodeToString(sum[:]))
+		_ = rw.Flush()
+		for s := range steps {
+			results <- s(c)
+		}
+	})
+	c := dialHTTP2(t, serveHTTP2(t, h))
+	c.ask(1, ":method", "CONNECT", ":protocol", "websocket", ":scheme", "http", ":path", "/", ":authority", "shop.example")
+	if got := c.status(); got != "200" {
+		t.Fatalf("got %s", got)
+	}
+	passes := func(c net.Conn) error {
+		if n, err := c.Read(make([]byte, 10)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return fmt.Errorf("read %d bytes, %v, want no time left", n, err)
+		}
+		return nil
+	}
+	reads := func(want string) step {
+		return func(c net.Conn) error {
+			b := make([]byte, len(want))
+			if n, err := io.ReadFull(c, b); err != nil || string(b) != want {
+				return fmt.Errorf("read %q, %v, want %q", b[:n], err, want)
+			}
+			return nil
+		}
+	}
+	in := func(d time.Duration) step {
+		return func(c net.Conn) error { return c.SetReadDeadline(time.Now().Add(d)) }
+	}
+	none := func(c net.Conn) error { return c.SetReadDeadline(time.Time{}) }
+	send := func(text string) step {
+		return func(net.Conn) error {
+			c.write(data, 0, 1, []byte(text))
+			time.Sleep(50 * time.Millisecond) // it comes meanwhile
+			return nil
+		}
+	}
+	cut := func(c net.Conn) error { // a read that waits
+		time.AfterFunc(30*time.Millisecond, func() { _ = c.SetReadDeadline(time.Now()) })
+		return passes(c)
+	}
+	closed := func(c net.Conn) error {
+		c.Close()
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
+			return fmt.Errorf("got %v once it is closed", err)
+		}
+		return nil
+	}
+	for i, s := range []step{
+		in(20 * time.Millisecond), passes, passes, send("one"), passes, none, reads("on"), reads("e"),
+		in(time.Minute), cut, passes, send("two"), in(time.Minute), reads("two"),
+		in(20 * time.Millisecond), in(time.Minute), send("three"), reads("three"),
+		in(-time.Second), send("four"), passes, in(time.Minute), reads("four"), closed,
+	} {
+		steps <- s
+		if err := <-results; err != nil {
+			t.Fatalf("step %d: %v", i, err)
+		}
+	}
+	close(steps)
+	c.Close()
+	for range 1000 {
+		if runtime.NumGoroutine() <= before+3 { // the server's
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%d goroutines before, %d after", before, runtime.NumGoroutine())
 }
 
 // TestExtendedEnds has a server see its client go, and the client its server.
