@@ -9,7 +9,7 @@ import (
 
 // TestProxiesPassAlike has each proxy pass on what the upstreams answer.
 func TestProxiesPassAlike(t *testing.T) {
-	dir, names := build(t, "upstreams.Start()")
+	dir, names := build(t, "upstreams.Arm(")
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			r := start(t, filepath.Join(dir, name))

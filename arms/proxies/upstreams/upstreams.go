@@ -13,10 +13,12 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/tarehq/tare/arms/arm"
 	"github.com/tarehq/tare/arms/engine/answers"
 	"github.com/tarehq/tare/serve"
 )
@@ -50,6 +52,21 @@ func Main() {
 		os.Exit(1)
 	}
 	os.Exit(0)
+}
+
+// Patience is how long a proxy waits for an answer.
+const Patience = time.Minute
+
+// Arm is the main of an arm that is nothing but a proxy: serve returns what serves it, before
+// upstreams at these addresses.
+func Arm(serve func(addresses []string) func(net.Listener) error) {
+	Main()
+	addresses, err := Start()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
+		os.Exit(1)
+	}
+	arm.Main(arm.Options{Serve: serve(addresses)})
 }
 
 // Start starts the upstreams and returns their addresses. The program's main must call [Main].

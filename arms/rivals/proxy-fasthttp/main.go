@@ -8,32 +8,21 @@
 package main
 
 import (
-	"fmt"
-	"os"
-	"time"
+	"net"
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/tarehq/tare/arms/arm"
 	"github.com/tarehq/tare/arms/proxies/upstreams"
 )
 
 func main() {
-	upstreams.Main()
-	addresses, err := upstreams.Start()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "proxy-fasthttp: %v\n", err)
-		os.Exit(1)
-	}
-	server := &fasthttp.Server{Handler: handler(addresses)}
-	arm.Main(arm.Options{Serve: server.Serve})
+	upstreams.Arm(func(addresses []string) func(net.Listener) error {
+		return (&fasthttp.Server{Handler: handler(addresses)}).Serve
+	})
 }
 
-// patience is how long an answer may take, as the other proxies have it.
-const patience = time.Minute
-
 func handler(addresses []string) fasthttp.RequestHandler {
-	up := &fasthttp.LBClient{Timeout: patience}
+	up := &fasthttp.LBClient{Timeout: upstreams.Patience}
 	for _, a := range addresses {
 		up.Clients = append(up.Clients, &fasthttp.HostClient{Addr: a, NoDefaultUserAgentHeader: true, DisablePathNormalizing: true})
 	}

@@ -8,33 +8,20 @@
 package main
 
 import (
-	"fmt"
 	"net"
-	"os"
-	"time"
 
 	"github.com/gofiber/fiber/v3"
 	"github.com/gofiber/fiber/v3/middleware/proxy"
 
-	"github.com/tarehq/tare/arms/arm"
 	"github.com/tarehq/tare/arms/proxies/upstreams"
 )
 
-// patience is how long an answer may take, as the other proxies have it.
-const patience = time.Minute
-
 func main() {
-	upstreams.Main()
-	addresses, err := upstreams.Start()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "proxy-fiber3: %v\n", err)
-		os.Exit(1)
-	}
-	app := fiber.New()
-	app.Use(proxy.Balancer(proxy.Config{Servers: addresses, Timeout: patience, ModifyRequest: forward}))
-	arm.Main(arm.Options{Serve: func(l net.Listener) error {
-		return app.Listener(l, fiber.ListenConfig{DisableStartupMessage: true})
-	}})
+	upstreams.Arm(func(addresses []string) func(net.Listener) error {
+		app := fiber.New()
+		app.Use(proxy.Balancer(proxy.Config{Servers: addresses, Timeout: upstreams.Patience, ModifyRequest: forward}))
+		return func(l net.Listener) error { return app.Listener(l, fiber.ListenConfig{DisableStartupMessage: true}) }
+	})
 }
 
 // forward says for whom a request is.
