@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tarehq/tare/serve/client/transport"
 	"github.com/tarehq/tare/serve/internal/repeat"
 	"github.com/tarehq/tare/serve/proxy/balance"
 	"github.com/tarehq/tare/serve/proxy/internal/fields"
@@ -115,6 +116,8 @@ func (e *exchange) finish(a *attempt) {
 		panic(http.ErrAbortHandler)
 	case e.body != nil && e.body.Broken():
 		refuse(e.w, http.StatusBadRequest)
+	case isBusy(a.err):
+		e.giveUp(http.StatusServiceUnavailable)
 	case isTimeout(a.err):
 		e.giveUp(http.StatusGatewayTimeout)
 	default:
@@ -157,10 +160,17 @@ func (e *exchange) wantsAnother(a *attempt) bool {
 // mayFollow reports whether there may be an attempt after those that were made.
 func (e *exchange) mayFollow() bool { return e.n < min(e.h.o.Attempts, len(e.set.members)) }
 
-// unsent reports whether no connection could be made, so that nothing was sent.
+// unsent reports whether no connection could be made, or none was free, so that nothing was
+// sent.
 func unsent(err error) bool {
 	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
+	return errors.As(err, &op) && op.Op == "dial" || isBusy(err)
+}
+
+// isBusy reports whether all connections to the upstream were in use.
+func isBusy(err error) bool {
+	_, is := errors.AsType[*transport.BusyError](err)
+	return is
 }
 
 func isTimeout(err error) bool {
@@ -226,6 +236,9 @@ func (e *exchange) sendWithin(ctx context.Context, a *attempt, try time.Duration
 		if a.slow || a.res.StatusCode >= http.StatusInternalServerError {
 			a.tell(true)
 		}
+	case isBusy(a.err): // as many requests as it is to get have not ended
+		e.h.counts.busy.Add(1)
+		a.forget()
 	case !a.slow && ctx.Err() != nil, e.body != nil && e.body.Broken(): // not the upstream's fault
 		a.forget()
 	default:

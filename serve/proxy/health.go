@@ -3,11 +3,11 @@ package proxy
 import (
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net/http"
 	"strings"
 	"time"
+
+	"github.com/tarehq/tare/serve/proxy/internal/probe"
 )
 
 // Check is how upstreams are asked whether they are well.
@@ -29,9 +29,8 @@ type Check struct {
 
 // checks ask upstreams.
 type checks struct {
-	o         Check
-	scheme    string
-	transport *http.Transport
+	o     Check
+	probe probe.Probe
 }
 
 func newChecks(o PoolOptions) (*checks, error) {
@@ -53,7 +52,7 @@ func newChecks(o PoolOptions) (*checks, error) {
 		t = NewUnencryptedHTTP2(0)
 	}
 	t.DisableKeepAlives = true // that a connection is open says nothing of the next one
-	return &checks{c, urlScheme(o.Scheme), t}, nil
+	return &checks{c, probe.Probe{Transport: t, Scheme: urlScheme(o.Scheme), Path: c.Path, GRPC: c.GRPC, Host: c.Host, Timeout: c.Timeout}}, nil
 }
 
 // watch asks an upstream until stop is called. The first question is at once.
@@ -65,7 +64,7 @@ func (c *checks) watch(m *member) (stop func()) {
 	go func() {
 		good, bad := 0, 0
 		for {
-			if c.ask(ctx, m.address) {
+			if c.probe.Ask(ctx, m.address) {
 				good, bad = good+1, 0
 			} else {
 				good, bad = 0, bad+1
@@ -87,41 +86,3 @@ func (c *checks) watch(m *member) (stop func()) {
 	}()
 	return cancel
 }
-
-// ask reports whether an upstream answers well.
-func (c *checks) ask(ctx context.Context, address string) bool {
-	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.scheme+"://"+address+c.o.Path, nil)
-	if c.o.GRPC {
-		r, err = http.NewRequestWithContext(ctx, http.MethodPost, c.scheme+"://"+address+grpcHealth, strings.NewReader(grpcNothing))
-	}
-	if err != nil {
-		return false
-	}
-	if c.o.GRPC {
-		r.Header = http.Header{"Content-Type": {"application/grpc"}, "Te": trailersToken}
-	}
-	if c.o.Host != "" {
-		r.Host = c.o.Host
-	}
-	res, err := c.transport.RoundTrip(r)
-	if err != nil {
-		return false
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
-	if c.o.GRPC {
-		return err == nil && string(body) == grpcServing && res.Trailer.Get("Grpc-Status") == "0"
-	}
-	return err == nil && res.StatusCode >= 200 && res.StatusCode < 400
-}
-
-// gRPC's health protocol (grpc.health.v1), as it is on the wire.
-const (
-	grpcHealth  = "/grpc.health.v1.Health/Check"
-	grpcNothing = "\x00\x00\x00\x00\x00"         // a message without fields
-	grpcServing = "\x00\x00\x00\x00\x02\x08\x01" // field 1, the status, is SERVING
-)
-
-var trailersToken = []string{"trailers"}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/client/breaker"
+	"github.com/tarehq/tare/serve/client/transport"
 	"github.com/tarehq/tare/serve/proxy/balance"
 )
 
@@ -100,7 +101,8 @@ type Pool struct {
 	mu      sync.Mutex // held to change what follows
 	members map[string]*member
 	closed  bool
-	checks  *checks // nil: none
+	checks  *checks                // nil: none
+	warms   []*transport.Transport // they keep connections open to those that get requests
 }
 
 // set is the upstreams of one moment. It does not change.
@@ -121,7 +123,9 @@ type member struct {
 	down    atomic.Bool // by the checks
 	asked   atomic.Uint64
 	ramp    balance.Ramp
-	stop    func() // ends its checks
+	stop    func()   // ends its checks
+	drained bool     // guarded by the pool's mutex, as is cool
+	cool    []func() // have the transports of Pool.warms keep nothing open to it
 }
 
 // NewPool returns a pool, or an error that says which option is wrong. Close ends it.
@@ -196,6 +200,8 @@ func (p *Pool) Set(servers []Server) error {
 		if s.Drain {
 			w = 0
 		}
+		m.drained = s.Drain
+		p.warmLocked(m)
 		weights, zones = append(weights, w), append(zones, s.Zone)
 	}
 	if p.o.Zone != "" {
@@ -209,7 +215,7 @@ func (p *Pool) Set(servers []Server) error {
 	p.set.Store(now)
 	for address, m := range p.members {
 		if !stay[address] {
-			m.stop()
+			m.leave()
 			p.group.Remove(address)
 			delete(p.members, address)
 		}
@@ -264,13 +270,49 @@ func (p *Pool) policy(members []*member, weights []int) balance.Policy {
 	return balance.LeastRequests(targets, weights)
 }
 
-// Close ends the checks. Requests that were begun are not disturbed.
+// Close ends the checks, and has no connections be kept open. Requests that were begun are not
+// disturbed.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
 	for _, m := range p.members {
-		m.stop()
+		m.leave()
+	}
+}
+
+// leave ends what is done for a member besides its requests.
+func (m *member) leave() {
+	m.stop()
+	m.drained = true
+	m.rest()
+}
+
+// rest has no connections to a member be open before requests come.
+func (m *member) rest() {
+	for _, cool := range m.cool {
+		cool()
+	}
+	m.cool = nil
+}
+
+// warm has a transport keep connections open to the members that get requests.
+func (p *Pool) warm(t *transport.Transport) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.warms = append(p.warms, t)
+	for _, m := range p.members {
+		p.warmLocked(m)
+	}
+}
+
+func (p *Pool) warmLocked(m *member) {
+	if m.drained {
+		m.rest()
+		return
+	}
+	for _, t := range p.warms[len(m.cool):] {
+		m.cool = append(m.cool, t.KeepWarm(p.o.Scheme, m.address))
 	}
 }
 

@@ -56,7 +56,9 @@ type Options struct {
 	// 504. Nil: the last answer, or a status of the proxy's own.
 	Fallback http.Handler
 	// Transport sends the requests. Nil: [NewTransport], or [NewUnencryptedHTTP2] for a pool
-	// of the scheme h2c.
+	// of the scheme h2c. That of NewTransport can bound the connections of each upstream: a
+	// request that gets none is answered 503. Connections that it is to keep warm are opened to
+	// the pool's servers as these come and go, until the pool is closed.
 	Transport http.RoundTripper
 }
 
@@ -83,7 +85,7 @@ type Handler struct {
 	counts  counters
 }
 
-type counters struct{ requests, retries, hedges, refused, failed atomic.Uint64 }
+type counters struct{ requests, retries, hedges, refused, failed, busy atomic.Uint64 }
 
 // Counts are what a handler has done so far.
 type Counts struct {
@@ -92,6 +94,7 @@ type Counts struct {
 	Hedges   uint64 `json:"hedges"`      // attempts beside another one
 	Refused  uint64 `json:"over_budget"` // attempts that the budget did not have
 	Failed   uint64 `json:"unanswered"`  // requests that no upstream answered
+	Busy     uint64 `json:"busy"`        // attempts for which no connection was free
 }
 
 // New returns a handler, or an error that says which option is wrong.
@@ -126,8 +129,11 @@ func New(o Options) (*Handler, error) {
 	}
 	h := &Handler{o: o, fields: fields.Proxy{Name: o.Name, Trusted: o.Trusted, Forwarded: o.Forwarded, Upgrades: o.Upgrades}}
 	h.fields.Complete()
-	_, ours := o.Transport.(*transport.Transport)
-	h.hinted = ours && o.Pool.o.Scheme == "http"
+	ours, is := o.Transport.(*transport.Transport)
+	h.hinted = is && o.Pool.o.Scheme == "http"
+	if is && ours.Warm > 0 {
+		o.Pool.warm(ours)
+	}
 	h.budget.Most = reserve
 	h.budget.Fill()
 	return h, nil
@@ -173,7 +179,7 @@ func newSecure(header time.Duration) *http.Transport {
 // Counts returns what the handler has done so far.
 func (h *Handler) Counts() Counts {
 	c := &h.counts
-	return Counts{c.requests.Load(), c.retries.Load(), c.hedges.Load(), c.refused.Load(), c.failed.Load()}
+	return Counts{c.requests.Load(), c.retries.Load(), c.hedges.Load(), c.refused.Load(), c.failed.Load(), c.busy.Load()}
 }
 
 // Tunnels returns how many connections have been upgraded and not ended. No server knows

@@ -231,7 +231,7 @@ func (b *body) finish() {
 		c.close()
 		return
 	}
-	c.t.keep(c.h, c)
+	c.h.pool.Keep(c)
 }
 
 // Close ends the body. Unless it was read to its end, the connection is closed.
@@ -253,6 +253,7 @@ func (b *body) Close() error {
 type switched struct {
 	net.Conn
 	ahead []byte
+	free  func() // its place
 }
 
 func (s *switched) Read(p []byte) (int, error) {
@@ -269,5 +270,11 @@ func (s *switched) CloseWrite() error {
 	if w, ok := s.Conn.(interface{ CloseWrite() error }); ok {
 		return w.CloseWrite()
 	}
+	return s.Close()
+}
+
+// Close closes the connection.
+func (s *switched) Close() error {
+	defer s.free()
 	return s.Conn.Close()
 }

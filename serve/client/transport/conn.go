@@ -40,7 +40,6 @@ type conn struct {
 	socket *socket         // nc is that socket, which is read and written by raw; nil: it may be more
 	secure *tls.Conn       // nc; nil: it is without TLS
 	state  *tls.ConnectionState
-	since  time.Time // when it became idle
 	reused bool
 	due    atomic.Int64 // when the answer's header has to be there: see host.limit
 
@@ -65,25 +64,42 @@ func newConn(t *Transport, h *host, nc net.Conn) *conn {
 
 // close closes the connection. It may be called more than once.
 func (c *conn) close() {
-	c.forget()
+	was := c.forget()
 	c.nc.Close()
+	if was {
+		c.h.pool.Free()
+	}
 }
 
-// forget has the connection be somebody else's.
-func (c *conn) forget() {
+// forget takes the connection out of its host's, and reports whether it was one of them.
+func (c *conn) forget() (was bool) {
 	c.h.mu.Lock()
+	defer c.h.mu.Unlock()
+	_, was = c.h.conns[c]
 	delete(c.h.conns, c)
-	c.h.mu.Unlock()
+	return was
 }
+
+// fits reports whether an idle connection is of use for a request. For one without a body
+// that can wait until it is sent: it goes on another connection then.
+func (c *conn) fits(r *http.Request) bool { return c.socket != nil && !hasBody(r) || c.quiet() }
 
 // quiet reports whether an idle connection is of use: neither has it ended, nor has
 // anything come that nobody has asked for.
 func (c *conn) quiet() bool {
-	readable := false
-	if c.raw != nil && c.raw.Control(func(fd uintptr) { readable = sys.Readable(fd) }) != nil {
-		return false
+	come, err := c.come()
+	if come && err == nil && c.secure != nil && handshake.Settle(c.secure) {
+		come, err = c.come()
 	}
-	return !readable && (c.secure == nil || !handshake.Holds(c.secure))
+	return err == nil && !come && (c.secure == nil || !handshake.Holds(c.secure))
+}
+
+// come reports whether there is something to read, as far as that can be seen.
+func (c *conn) come() (readable bool, err error) {
+	if c.raw != nil {
+		err = c.raw.Control(func(fd uintptr) { readable = sys.Readable(fd) })
+	}
+	return readable, err
 }
 
 // call is one request on a connection, with its answer.
@@ -123,11 +139,15 @@ func (c *conn) exchange(r *http.Request, hints Hints) (*http.Response, error) {
 	if err == nil {
 		return res, nil
 	}
-	c.close()
-	x.end()
-	if err == errStale && c.reused && x.stopped && !hasBody(r) {
-		return nil, err
+	again := err == errStale && c.reused && !hasBody(r)
+	if !again {
+		c.close()
 	}
+	x.end()
+	if again && x.stopped {
+		return nil, err // who sends it again closes the connection
+	}
+	c.close()
 	if err == errStale {
 		err = errEnded
 	}
@@ -333,8 +353,8 @@ func (x *call) switchTo(res *http.Response) error {
 		return context.Canceled
 	}
 	c := x.c
-	c.forget()
-	res.Body = &switched{Conn: c.nc, ahead: append([]byte(nil), c.buf[c.r:]...)}
+	c.forget() // its place stays taken
+	res.Body = &switched{Conn: c.nc, ahead: append([]byte(nil), c.buf[c.r:]...), free: sync.OnceFunc(c.h.pool.Free)}
 	c.release()
 	return nil
 }

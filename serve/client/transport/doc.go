@@ -6,6 +6,10 @@
 // before a request is sent on it. On Linux sockets are read and written by calls of the
 // package's own, and one that waits for an answer holds no buffer.
 //
+// Options.Conns bounds the connections of a host. Requests beyond wait in a queue, each for
+// its turn: one that has waited for too long, or finds the queue full, fails with a [BusyError],
+// and nothing of it was sent. KeepWarm has connections be open before requests come.
+//
 // Answers are read as strictly as serve reads requests (serve/internal/http1): one whose
 // length is in doubt is an error, and what follows an answer unasked ends the connection.
 // An answer's header has a bound.

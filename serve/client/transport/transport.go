@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/client/transport/internal/handshake"
+	"github.com/tarehq/tare/serve/client/transport/internal/pool"
 	"github.com/tarehq/tare/serve/internal/http1"
 )
 
@@ -31,6 +32,16 @@ type Options struct {
 	IdleTimeout time.Duration
 	// Idle is the most idle connections of a host. 0: 512.
 	Idle int
+	// Conns is the most open connections of a host, in use or idle; one that was upgraded counts
+	// until it is closed. Requests beyond wait, and go out in the order in which they came. Those
+	// by Other do not count. 0: as many as there are requests.
+	Conns int
+	// Queue is how many requests may wait for a connection of a host, and QueueTimeout how long:
+	// then they fail with a [BusyError]. 0: 1024, and 1 s; negative: none waits.
+	Queue        int
+	QueueTimeout time.Duration
+	// Warm is how many connections KeepWarm keeps open, at most Idle and Conns. 0: none.
+	Warm int
 	// HeaderBytes is the most bytes of an answer's header. 0: 64 KiB.
 	HeaderBytes int
 	// TLS is for requests of the scheme https. Its NextProtos are set, to HTTP/2, if Other is
@@ -46,6 +57,8 @@ const (
 	headerTimeout = 60 * time.Second
 	idleTimeout   = 50 * time.Second
 	idleConns     = 512
+	queued        = 1024
+	queueTimeout  = time.Second
 	headerBytes   = 64 << 10
 )
 
@@ -75,12 +88,14 @@ type Transport struct {
 type host struct {
 	next  atomic.Int64 // when overdue looks at conns, by clock
 	http2 atomic.Bool  // it has chosen HTTP/2: its requests are Options.Other's
+	pool  *pool.Pool[*conn]
 
 	mu    sync.Mutex
 	conns map[*conn]struct{}
 	watch *time.Timer // calls overdue; nil: not yet
-	idle  []*conn     // the one used last at the end
-	sweep *time.Timer // nil: none is idle
+
+	warming int                // by how many it is to be kept warm; guarded by Transport.mu, as is cool
+	cool    context.CancelFunc // ends that
 }
 
 // errStale says that a connection ended before anything of the request was sent on it.
@@ -109,37 +124,73 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, context.Cause(r.Context())
 	}
 	h, address := t.hostOf(r)
+	if h.http2.Load() {
+		return t.Other.RoundTrip(r)
+	}
+	c, is, err := h.pool.Take(r.Context())
+	if err != nil {
+		closeBody(r)
+		return nil, t.busy(address, err)
+	}
 	hints := hintsOf(r.Context())
 	for {
-		if h.http2.Load() {
-			return t.Other.RoundTrip(r)
-		}
-		c, err := t.conn(r, h, address)
-		if err == handshake.ErrHTTP2 && t.Other != nil {
-			h.http2.Store(true)
+		if !is {
+			if c, err = t.open(dialContext(r), h, address, secure); err != nil {
+				h.pool.Free()
+			}
+			if err == handshake.ErrHTTP2 && t.Other != nil {
+				h.http2.Store(true)
+				return t.Other.RoundTrip(r)
+			}
+			if err != nil {
+				closeBody(r)
+				return nil, err
+			}
+		} else if c.reused = true; !c.fits(r) {
+			c, is = h.pool.Instead(c)
 			continue
-		}
-		if err != nil {
-			closeBody(r)
-			return nil, err
 		}
 		res, err := c.exchange(r, hints)
 		if err != errStale {
 			return res, err
 		}
+		c, is = h.pool.Instead(c)
 	}
+}
+
+// BusyError says that a request was not sent, since as many connections to its host were in use
+// as may be open.
+type BusyError struct {
+	Address string // host:port
+	Conns   int    // may be open
+	Err     error  // why it waits no more
+}
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("transport: no connection to %s is free, of %d at most: %v", e.Address, e.Conns, e.Err)
+}
+
+// Unwrap returns why it waits no more.
+func (e *BusyError) Unwrap() error { return e.Err }
+
+// busy returns why there is no connection.
+func (t *Transport) busy(address string, err error) error {
+	if err == pool.ErrFull || err == pool.ErrLate {
+		return &BusyError{address, t.Conns, err}
+	}
+	return err
 }
 
 // hostOf returns where a request goes.
 func (t *Transport) hostOf(r *http.Request) (h *host, address string) {
-	address, port, key := r.URL.Host, "80", ""
-	if r.URL.Scheme == "https" {
-		port, key = "443", "https://"
+	address, port, secure := r.URL.Host, "80", r.URL.Scheme == "https"
+	if secure {
+		port = "443"
 	}
 	if r.URL.Port() == "" {
 		address = net.JoinHostPort(r.URL.Hostname(), port)
 	}
-	return t.host(key + address), address
+	return t.host(address, secure), address
 }
 
 // valid returns what no server could take, or would take for more than one field.
@@ -172,7 +223,11 @@ func closeBody(r *http.Request) {
 	}
 }
 
-func (t *Transport) host(key string) *host {
+func (t *Transport) host(address string, secure bool) *host {
+	key := address
+	if secure {
+		key = "https://" + address
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.hosts[key]
@@ -182,87 +237,19 @@ func (t *Transport) host(key string) *host {
 		}
 		h = &host{conns: map[*conn]struct{}{}}
 		h.next.Store(never)
+		h.pool = pool.New(pool.Options[*conn]{
+			Open: t.Conns, Queue: max(cmp.Or(t.Queue, queued), 0), Wait: cmp.Or(t.QueueTimeout, queueTimeout),
+			Idle: cmp.Or(t.Idle, idleConns), IdleTimeout: cmp.Or(t.IdleTimeout, idleTimeout),
+			Close: h.drop, Useless: func(c *conn) bool { return !c.quiet() },
+		})
 		t.hosts[key] = h
 	}
 	return h
 }
 
-// conn returns an idle connection that has not ended, or a new one. Of a request without a
-// body that can wait until it is sent: it goes on another connection then.
-func (t *Transport) conn(r *http.Request, h *host, address string) (*conn, error) {
-	for {
-		c := h.take()
-		if c == nil {
-			break
-		}
-		if c.socket != nil && !hasBody(r) || c.quiet() {
-			c.reused = true
-			return c, nil
-		}
-		c.close()
-	}
-	dial := t.Dial
-	if dial == nil {
-		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
-	}
-	ctx := r.Context()
-	if within, ok := ctx.(interface{ Unwrap() context.Context }); ok { // who dials may keep it
-		ctx = within.Unwrap()
-	}
-	nc, err := dial(ctx, "tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	if r.URL.Scheme != "https" {
-		return newConn(t, h, nc), nil
-	}
-	protocols := []string{"h2", "http/1.1"}
-	if t.Other == nil {
-		protocols = protocols[1:]
-	}
-	secure, err := handshake.Do(ctx, nc, t.TLS, r.URL.Hostname(), protocols...)
-	if err != nil {
-		return nil, err
-	}
-	c := newConn(t, h, secure)
-	state := secure.ConnectionState()
-	c.secure, c.state = secure, &state
-	if s, ok := nc.(syscall.Conn); ok {
-		c.raw, _ = s.SyscallConn() // what failed tells nothing
-	}
-	return c, nil
-}
-
-func (h *host) take() *conn {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	n := len(h.idle)
-	if n == 0 {
-		return nil
-	}
-	c := h.idle[n-1]
-	h.idle[n-1] = nil
-	h.idle = h.idle[:n-1]
-	return c
-}
-
-// keep has a connection wait for a next request.
-func (t *Transport) keep(h *host, c *conn) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.idle) >= cmp.Or(t.Idle, idleConns) {
-		h.dropLocked(c)
-		return
-	}
-	c.since = time.Now()
-	h.idle = append(h.idle, c)
-	if h.sweep == nil {
-		h.sweep = time.AfterFunc(cmp.Or(t.IdleTimeout, idleTimeout), func() { t.clean(h) })
-	}
-}
-
-func (h *host) dropLocked(c *conn) {
-	delete(h.conns, c)
+// drop closes a connection, and waits for nothing.
+func (h *host) drop(c *conn) {
+	c.forget()
 	if c.secure != nil { // whose Close writes, which may take seconds
 		go c.nc.Close()
 		return
@@ -270,35 +257,84 @@ func (h *host) dropLocked(c *conn) {
 	c.nc.Close()
 }
 
-// clean closes connections that have been idle for too long: those at the beginning.
-func (t *Transport) clean(h *host) {
-	timeout := cmp.Or(t.IdleTimeout, idleTimeout)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	old := 0
-	for old < len(h.idle) && time.Since(h.idle[old].since) >= timeout {
-		h.dropLocked(h.idle[old])
-		old++
+// dialContext is what connections for a request are opened by: who dials may keep it.
+func dialContext(r *http.Request) context.Context {
+	if within, ok := r.Context().(interface{ Unwrap() context.Context }); ok {
+		return within.Unwrap()
 	}
-	h.idle = append(h.idle[:0], h.idle[old:]...)
-	if len(h.idle) == 0 {
-		h.sweep = nil
-		return
-	}
-	h.sweep.Reset(timeout - time.Since(h.idle[0].since))
+	return r.Context()
 }
 
-// CloseIdleConnections closes those that are idle now.
+// open opens a connection, which has a place in the host's pool already.
+func (t *Transport) open(ctx context.Context, h *host, address string, secure bool) (*conn, error) {
+	dial := t.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	}
+	nc, err := dial(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	if !secure {
+		return newConn(t, h, nc), nil
+	}
+	protocols := []string{"h2", "http/1.1"}
+	if t.Other == nil {
+		protocols = protocols[1:]
+	}
+	name, _, _ := net.SplitHostPort(address) // it has a port
+	tc, err := handshake.Do(ctx, nc, t.TLS, name, protocols...)
+	if err != nil {
+		return nil, err
+	}
+	c := newConn(t, h, tc)
+	state := tc.ConnectionState()
+	c.secure, c.state = tc, &state
+	if s, ok := nc.(syscall.Conn); ok {
+		c.raw, _ = s.SyscallConn() // what failed tells nothing
+	}
+	return c, nil
+}
+
+// KeepWarm has Options.Warm connections to an address, host:port, be open before requests of a
+// scheme come, until stop is called. One that ends is opened again, within about a second; what
+// cannot be opened is tried less and less often, each half minute at last. Hosts that choose
+// HTTP/2 are left to Options.Other, which keeps none open.
+func (t *Transport) KeepWarm(scheme, address string) (stop func()) {
+	secure := scheme == "https"
+	if t.Warm <= 0 || secure && t.TLS == nil || !secure && scheme != "http" {
+		return func() {}
+	}
+	h := t.host(address, secure)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if h.warming++; h.warming == 1 {
+		ctx, cancel := context.WithCancel(context.Background())
+		h.cool = cancel
+		go h.pool.KeepOpen(ctx, min(t.Warm, cmp.Or(t.Idle, idleConns)), func(ctx context.Context) (*conn, error) {
+			c, err := t.open(ctx, h, address, secure)
+			if err == handshake.ErrHTTP2 {
+				h.http2.Store(true)
+				cancel()
+			}
+			return c, err
+		})
+	}
+	return sync.OnceFunc(func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if h.warming--; h.warming == 0 {
+			h.cool()
+		}
+	})
+}
+
+// CloseIdleConnections closes those that are idle now. KeepWarm opens none for half a minute.
 func (t *Transport) CloseIdleConnections() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, h := range t.hosts {
-		h.mu.Lock()
-		for _, c := range h.idle {
-			h.dropLocked(c)
-		}
-		h.idle = nil
-		h.mu.Unlock()
+		h.pool.CloseIdle()
 	}
 	if o, ok := t.Other.(interface{ CloseIdleConnections() }); ok {
 		o.CloseIdleConnections()

@@ -112,6 +112,15 @@ func TestProblems(t *testing.T) {
 		{`{"listen": [{"address": ":80"}], "upstreams": {"a": {"servers": [{"address": "a:1"}], "eject": {"least": 5}}}, "routes": [{"path": "/", "upstream": "a", "prepend": "/a b"}]}`,
 			"upstreams.a.eject: least and window go with share\n" +
 				"routes[0].prepend: got \"/a b\"; want a path that begins with / and does not end with one, without what is to be escaped"},
+		{`{"listen": [{"address": ":80"}], ` + route + `, "upstreams": {"a": {"servers": [{"address": "a:1"}], "connections": {"most": 4, "warm": 8, "queue": 0}},
+			"b": {"servers": [{"address": "a:1"}], "connections": {"queue": 5}}, "c": {"servers": [{"address": "a:1"}], "scheme": "h2c", "connections": {"warm": 1}},
+			"d": {"servers": [{"address": "a:1"}], "connections": {"most": 0, "warm": 1000, "wait": "0s"}}}}`,
+			"upstreams.a.connections.warm: 8 are more than most, which is 4\n" +
+				"upstreams.b.connections: queue and wait go with most\n" +
+				"upstreams.c.connections: does not go with scheme: h2c, whose requests share connections\n" +
+				"upstreams.d.connections.most: got the number 0; want a whole number from 1 to 1000000\n" +
+				"upstreams.d.connections.wait: got \"0s\"; want a duration from 1ms to 1h0m0s, such as 300ms or 2s\n" +
+				"upstreams.d.connections.warm: got the number 1000; want a whole number from 1 to 512"},
 		{`{"listen": [{"address": ":80"}], "routes": [], "upstreams": {"a b": {}}}`, `upstreams.a b: "a b" is not a name: use letters, digits, - and _`},
 	} {
 		_, err := config.Parse([]byte(c.file))

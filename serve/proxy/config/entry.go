@@ -33,7 +33,9 @@ func newEntry(u Upstream, f *File) (*entry, error) {
 		return nil, err
 	}
 	o := u.handler(f, pool)
-	e := &entry{pool: pool, transport: proxy.NewTransport(u.Timeout), drained: map[string]bool{}}
+	t := proxy.NewTransport(u.Timeout)
+	t.Conns, t.Queue, t.QueueTimeout, t.Warm = u.Conns, u.Queue, u.QueueTimeout, u.Warm
+	e := &entry{pool: pool, transport: t, drained: map[string]bool{}}
 	if u.Scheme == proxy.UnencryptedHTTP2 {
 		e.transport = proxy.NewUnencryptedHTTP2(u.Timeout)
 	}

@@ -70,6 +70,8 @@ type Upstream struct {
 	Budget                             float64
 	FallbackStatus                     int
 	FallbackType, FallbackBody         string
+	Conns, Queue, Warm                 int // connections to each server: at most, requests that wait for one, and open beforehand
+	QueueTimeout                       time.Duration
 	noBudget, noPanic, noEject, noWait bool // were set to nothing
 }
 
@@ -206,7 +208,7 @@ func readListener(v tree.Value) Listener {
 
 func readUpstream(v tree.Value) Upstream {
 	k := v.Object("servers", "dns", "kubernetes", "scheme", "zone", "balance", "key", "host", "eject", "panic", "check",
-		"attempts", "try_timeout", "timeout", "budget", "slow_start", "hedge", "fallback")
+		"attempts", "try_timeout", "timeout", "budget", "slow_start", "hedge", "fallback", "connections")
 	u := Upstream{
 		Scheme:     tree.OneOf(k["scheme"], "http", "https", proxy.UnencryptedHTTP2),
 		Zone:       k["zone"].Text("a name", notEmpty),
@@ -233,6 +235,7 @@ func readUpstream(v tree.Value) Upstream {
 		k["key"].Wrong("is for balance: consistent_hash, and has a header or a cookie; without it the client's address is the key")
 	}
 	u.readHealth(k["eject"], k["check"])
+	u.readConnections(k["connections"])
 	fallback := k["fallback"].Object("status!", "type", "body")
 	u.FallbackStatus = fallback["status"].Integer(200, 599)
 	u.FallbackType = fallback["type"].Text("a media type such as application/json", isFieldValue)
@@ -323,6 +326,27 @@ func (u *Upstream) readHealth(eject, check tree.Value) {
 	}
 	if u.Check.GRPC && u.Scheme != "https" && u.Scheme != proxy.UnencryptedHTTP2 {
 		k["grpc"].Wrong("is for scheme: https or h2c")
+	}
+}
+
+// mostWarm is as many connections as are kept idle.
+const mostWarm = 512
+
+func (u *Upstream) readConnections(v tree.Value) {
+	k := v.Object("most", "queue", "wait", "warm")
+	u.Conns = k["most"].Integer(1, 1_000_000)
+	if u.Queue = k["queue"].Integer(0, 1_000_000); k["queue"].Is && u.Queue == 0 {
+		u.Queue = -1
+	}
+	u.QueueTimeout = k["wait"].Duration(time.Millisecond, time.Hour)
+	u.Warm = k["warm"].Integer(1, mostWarm)
+	switch {
+	case v.Is && u.Scheme == proxy.UnencryptedHTTP2:
+		v.Wrong("does not go with scheme: h2c, whose requests share connections")
+	case (k["queue"].Is || k["wait"].Is) && !k["most"].Is:
+		v.Wrong("queue and wait go with most")
+	case u.Conns > 0 && u.Warm > u.Conns:
+		k["warm"].Wrong("%d are more than most, which is %d", u.Warm, u.Conns)
 	}
 }
 

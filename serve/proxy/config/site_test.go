@@ -136,6 +136,59 @@ func TestEject(t *testing.T) {
 	}
 }
 
+// TestConnections has connections to a server be open before requests come, and no more than the
+// file says at any time: requests beyond wait, and then get 503.
+func TestConnections(t *testing.T) {
+	going := make(chan struct{})
+	var asked, conns atomic.Int64
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		<-going
+		fmt.Fprint(w, "ok")
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			conns.Add(1)
+		}
+	}
+	s.Start()
+	defer s.Close()
+	url, site := serveSite(t, parse(t, `{"listen": [{"address": ":8080"}], "upstreams": {"x": {"servers": [{"address": "`+s.Listener.Addr().String()+`"}],
+		"connections": {"most": 2, "warm": 2, "queue": 1, "wait": "50ms"}}}, "routes": [{"path": "/", "upstream": "x"}]}`))
+	await(t, "nothing is warm", func() bool { return conns.Load() == 2 })
+	time.Sleep(50 * time.Millisecond) // the proxy learns of the second a moment later
+	first := make(chan string, 2)
+	for range 2 {
+		go func() {
+			res, err := http.Get(url)
+			if err != nil {
+				first <- err.Error()
+				return
+			}
+			res.Body.Close()
+			first <- res.Status
+		}()
+	}
+	await(t, "two requests do not reach the server", func() bool { return asked.Load() == 2 })
+	res, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("a request beyond: got %s", res.Status)
+	}
+	close(going)
+	for range 2 {
+		if got := <-first; got != "200 OK" {
+			t.Errorf("got %s for one of those that were first", got)
+		}
+	}
+	if conns.Load() != 2 || site.Counts()["x"].Busy != 1 {
+		t.Errorf("%d connections, and %d attempts found none; want 2 and 1", conns.Load(), site.Counts()["x"].Busy)
+	}
+}
+
 // nameserver answers every question of type A with one address, and others with nothing.
 func nameserver(t *testing.T, addr string) string {
 	t.Helper()

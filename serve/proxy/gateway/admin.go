@@ -126,7 +126,7 @@ func (a *admin) metrics(w http.ResponseWriter, _ *http.Request) {
 		for _, line := range []struct {
 			event string
 			n     uint64
-		}{{"came", c.Requests}, {"retried", c.Retries}, {"hedged", c.Hedges}, {"over_budget", c.Refused}, {"unanswered", c.Failed}} {
+		}{{"came", c.Requests}, {"retried", c.Retries}, {"hedged", c.Hedges}, {"over_budget", c.Refused}, {"unanswered", c.Failed}, {"busy", c.Busy}} {
 			fmt.Fprintf(w, "%s{upstream=%q,event=%q} %d\n", name, upstream, line.event, line.n)
 		}
 	}

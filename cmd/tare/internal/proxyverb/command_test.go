@@ -77,6 +77,8 @@ func TestMistakes(t *testing.T) {
 			"FILE:2:14: address: got the number 8080; want host:port, such as 127.0.0.1:8080 or :8080\n" +
 				"FILE:4:5: routes[0]: want one of upstream, split and redirect\n" +
 				"FILE:5:14: upstrem: there is no key \"upstrem\"; allowed: host, path, method, header, cookie, region, strip, prepend, upstream, split, redirect, guard, shadow"},
+		{"listen:\n  - address: \":80\"\nupstreams:\n  a:\n    servers: [{address: \"a:1\"}]\n    connections:\n      most: 2\n      warm: 3\nroutes:\n  - path: /\n    upstream: a\n",
+			"FILE:8:13: warm: 3 are more than most, which is 2"},
 		{"listen: [\n", "FILE:1:9: not YAML: "},
 		{"listen: []\nlisten: []\n", "FILE:2:1: listen is there twice"},
 		{"", "FILE:1:1: the file is empty"},

@@ -45,3 +45,13 @@ func Holds(c *tls.Conn) bool {
 	_ = c.SetReadDeadline(time.Time{})
 	return !errors.Is(err, os.ErrDeadlineExceeded)
 }
+
+// Settle takes what has come on an idle connection that is of TLS's own, such as tickets, which
+// follow the handshake. It reports whether there was nothing else as far as it has read, which
+// may be nothing.
+func Settle(c *tls.Conn) bool {
+	_ = c.SetReadDeadline(time.Now().Add(time.Millisecond))
+	_, err := c.Read(make([]byte, 1))
+	_ = c.SetReadDeadline(time.Time{})
+	return errors.Is(err, os.ErrDeadlineExceeded)
+}
