@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -16,6 +17,7 @@ import (
 	"github.com/tarehq/tare/serve/client/transport"
 	"github.com/tarehq/tare/serve/internal/repeat"
 	"github.com/tarehq/tare/serve/proxy/balance"
+	"github.com/tarehq/tare/serve/proxy/internal/carry"
 	"github.com/tarehq/tare/serve/proxy/internal/fields"
 	"github.com/tarehq/tare/serve/proxy/internal/replay"
 )
@@ -31,7 +33,9 @@ type exchange struct {
 	tried   balance.Skip
 	n       int         // attempts so far
 	header  http.Header // of the request to upstreams
-	fields  http.Header // what the header of an answer is read into, of one attempt at a time
+	fields  http.Header // what the header of an answer is read into, of one attempt at a time, unless direct
+	direct  bool        // it is read into the client's, which nobody has written to before
+	memory  *transport.Memory // of the first attempt
 	upgrade string
 	body    *replay.Body // nil: none
 	again   bool         // the request may be sent twice
@@ -40,7 +44,9 @@ type exchange struct {
 	one     attempt // the first, unless there were two at a time
 }
 
-var exchanges = sync.Pool{New: func() any { return &exchange{header: http.Header{}, fields: http.Header{}} }}
+var exchanges = sync.Pool{New: func() any {
+	return &exchange{header: http.Header{}, fields: http.Header{}, memory: new(transport.Memory)}
+}}
 
 func newExchange(h *Handler, w http.ResponseWriter, r *http.Request) *exchange {
 	e := exchanges.Get().(*exchange)
@@ -48,6 +54,7 @@ func newExchange(h *Handler, w http.ResponseWriter, r *http.Request) *exchange {
 	if h.o.Pool.o.Scheme == UnencryptedHTTP2 {
 		e.upgrade = "" // HTTP/2 has none
 	}
+	e.direct = h.hinted && h.o.Hedge == 0 && e.upgrade == "" && len(w.Header()) == 0
 	e.key = h.o.Pool.key(r)
 	h.fields.Forward(e.header, r, e.upgrade)
 	if r.ContentLength != 0 && r.Body != nil {
@@ -65,12 +72,12 @@ func newExchange(h *Handler, w http.ResponseWriter, r *http.Request) *exchange {
 // that has no body once it has answered; only then what was sent may be changed.
 func (e *exchange) close() {
 	e.news.stop()
-	if !e.h.hinted || e.body != nil || e.beside || e.upgrade != "" || len(e.header)+len(e.fields) > mostKept {
+	if !e.h.hinted || e.body != nil || e.beside || e.upgrade != "" || len(e.header)+len(e.fields) > mostKept || !e.memory.Clear() {
 		return
 	}
 	clear(e.header)
 	clear(e.fields)
-	*e = exchange{header: e.header, fields: e.fields}
+	*e = exchange{header: e.header, fields: e.fields, memory: e.memory}
 	exchanges.Put(e)
 }
 
@@ -115,6 +122,7 @@ func (e *exchange) finish(a *attempt) {
 	case e.r.Context().Err() != nil: // nobody waits for an answer
 		panic(http.ErrAbortHandler)
 	case e.body != nil && e.body.Broken():
+		e.forgetAnswer()
 		refuse(e.w, http.StatusBadRequest)
 	case isBusy(a.err):
 		e.giveUp(http.StatusServiceUnavailable)
@@ -128,11 +136,19 @@ func (e *exchange) finish(a *attempt) {
 // giveUp answers in an upstream's place.
 func (e *exchange) giveUp(status int) {
 	e.h.counts.failed.Add(1)
+	e.forgetAnswer()
 	if e.h.o.Fallback != nil {
 		e.h.o.Fallback.ServeHTTP(e.w, e.r)
 		return
 	}
 	refuse(e.w, status)
+}
+
+// forgetAnswer has the client get no fields of an upstream's answer.
+func (e *exchange) forgetAnswer() {
+	if e.direct {
+		clear(e.w.Header())
+	}
 }
 
 // passing reports whether a status says that another upstream may do better.
@@ -223,9 +239,15 @@ func (e *exchange) send(ctx context.Context, c choice) *attempt {
 // sendWithin changes nothing of the exchange, so that two may be under way.
 func (e *exchange) sendWithin(ctx context.Context, a *attempt, try time.Duration) {
 	if e.h.hinted {
-		a.ctx = attemptContext{ctx, &e.news, try, nil}
-		if !e.beside {
+		a.ctx = attemptContext{ctx, &e.news, try, nil, nil, e.direct}
+		switch {
+		case e.direct:
+			a.ctx.fields = e.w.Header()
+		case !e.beside:
 			a.ctx.fields = e.fields
+		}
+		if a == &e.one {
+			a.ctx.memory = e.memory
 		}
 		a.roundTrip(&a.ctx, e)
 	} else {
@@ -252,6 +274,8 @@ type attemptContext struct {
 	news   *news
 	try    time.Duration // 0: as long as the transport has
 	fields http.Header   // nil: the transport's own
+	memory *transport.Memory // likewise
+	direct bool          // fields are the client's
 }
 
 func (c *attemptContext) HeaderTimeout() time.Duration { return c.try }
@@ -261,7 +285,13 @@ func (c *attemptContext) Header() http.Header {
 	return c.fields
 }
 
+func (c *attemptContext) Memory() *transport.Memory { return c.memory }
+
 func (c *attemptContext) Inform(status int, header http.Header) error {
+	if c.direct {
+		header = maps.Clone(header)
+		clear(c.fields) // of which it is one
+	}
 	return c.news.pass(status, textproto.MIMEHeader(header))
 }
 
@@ -421,7 +451,11 @@ func (e *exchange) answer(a *attempt) {
 		return
 	}
 	to := e.w.Header()
-	fields.CopyAnswer(to, res.Header)
+	if e.direct {
+		fields.Strip(to)
+	} else {
+		fields.CopyAnswer(to, res.Header)
+	}
 	if res.StatusCode == http.StatusNoContent {
 		delete(to, "Content-Length") // it may not have one
 	}
@@ -473,7 +507,7 @@ func (e *exchange) pump(a *attempt, flush func() error) error {
 	if a.res.Body == http.NoBody || e.r.Method == http.MethodHead {
 		return nil
 	}
-	upstream, client := copyBody(e.w, a.res.Body, flush)
+	upstream, client := carry.Body(e.w, a.res.Body, flush)
 	switch {
 	case client != nil, upstream != nil && e.r.Context().Err() != nil:
 		a.forget()

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/client/transport/internal/handshake"
+	"github.com/tarehq/tare/serve/client/transport/internal/request"
 	"github.com/tarehq/tare/serve/internal/http1"
 	"github.com/tarehq/tare/serve/internal/sys"
 	"github.com/tarehq/tare/serve/internal/wrapped"
@@ -82,7 +83,7 @@ func (c *conn) forget() (was bool) {
 
 // fits reports whether an idle connection is of use for a request. For one without a body
 // that can wait until it is sent: it goes on another connection then.
-func (c *conn) fits(r *http.Request) bool { return c.socket != nil && !hasBody(r) || c.quiet() }
+func (c *conn) fits(r *http.Request) bool { return c.socket != nil && !request.HasBody(r) || c.quiet() }
 
 // quiet reports whether an idle connection is of use: neither has it ended, nor has
 // anything come that nobody has asked for.
@@ -107,6 +108,7 @@ type call struct {
 	c       *conn
 	r       *http.Request
 	hints   Hints
+	cut     func()        // interrupt, made once
 	stop    func() bool   // the context ends the call no more
 	stopped bool          // and has not
 	sent    chan error    // what became of sending the body; nil: it was sent
@@ -120,17 +122,47 @@ type call struct {
 	body body
 }
 
-// exchange sends a request and reads the head of its answer.
-func (c *conn) exchange(r *http.Request, hints Hints) (*http.Response, error) {
-	x := &call{c: c, r: r, hints: hints, stop: func() bool { return true }}
+// Memory is room for a call and its answer. Who makes one call after the other may use it again.
+// The zero value is ready to use.
+type Memory struct{ x call }
+
+// Clear readies it for a next call, and reports whether there may be one: nobody uses the one
+// before any more. Its answer is not to be used then.
+func (m *Memory) Clear() bool {
+	if x := &m.x; x.c != nil && (!x.stopped || x.sent != nil) {
+		return false
+	}
+	m.x = call{cut: m.x.cut}
+	return true
+}
+
+// newCall returns a call, in the caller's memory if there is some.
+func newCall(c *conn, r *http.Request, hints Hints) *call {
+	m := hints.Memory()
+	if m == nil {
+		m = new(Memory)
+	}
+	x := &m.x
+	if x.cut == nil {
+		x.cut = x.interrupt
+	}
+	*x = call{c: c, r: r, hints: hints, cut: x.cut, stop: neverCut}
 	switch ctx := r.Context().(type) {
 	case interface{ AfterFunc(func()) func() bool }: // which context.AfterFunc would call, with a context of its own
-		x.stop = ctx.AfterFunc(x.interrupt)
+		x.stop = ctx.AfterFunc(x.cut)
 	default:
 		if r.Context().Done() != nil {
-			x.stop = context.AfterFunc(r.Context(), x.interrupt)
+			x.stop = context.AfterFunc(r.Context(), x.cut)
 		}
 	}
+	return x
+}
+
+func neverCut() bool { return true }
+
+// exchange sends a request and reads the head of its answer.
+func (c *conn) exchange(r *http.Request, hints Hints) (*http.Response, error) {
+	x := newCall(c, r, hints)
 	err := x.begin()
 	var res *http.Response
 	if err == nil {
@@ -139,7 +171,7 @@ func (c *conn) exchange(r *http.Request, hints Hints) (*http.Response, error) {
 	if err == nil {
 		return res, nil
 	}
-	again := err == errStale && c.reused && !hasBody(r)
+	again := err == errStale && c.reused && !request.HasBody(r)
 	if !again {
 		c.close()
 	}
@@ -170,7 +202,7 @@ func (x *call) explain(err error) error {
 	if x.sent != nil {
 		select {
 		case sent := <-x.sent:
-			if body, ok := errors.AsType[*bodyError](sent); ok {
+			if body, ok := errors.AsType[*request.BodyError](sent); ok {
 				return body
 			}
 		default:
@@ -184,14 +216,14 @@ func (x *call) explain(err error) error {
 func (x *call) begin() error {
 	c := x.c
 	c.takeRoom()
-	head, chunked := encode(c.room[:0], x.r)
-	body := hasBody(x.r)
+	head, chunked := request.AppendHead(c.room[:0], x.r)
+	body := request.HasBody(x.r)
 	if body && !chunked && x.r.ContentLength <= small && x.r.Header["Expect"] == nil {
 		var err error
-		head, err = appendBody(head, x.r)
+		head, err = request.AppendBody(head, x.r)
 		x.r.Body.Close()
 		if err != nil {
-			return &bodyError{err}
+			return &request.BodyError{Err: err}
 		}
 		body = false
 	}
@@ -247,8 +279,8 @@ func (x *call) startSending(chunked bool) {
 			x.sent <- errUnwanted
 			return
 		}
-		err := x.c.send(&r, chunked)
-		var unread *bodyError
+		err := request.Send(x.c.nc, &r, chunked)
+		var unread *request.BodyError
 		switch {
 		case err == nil:
 			x.limitHeader()

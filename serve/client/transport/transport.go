@@ -74,6 +74,8 @@ type Hints interface {
 	// Header returns an empty map for the fields of the next answer, informational ones
 	// among them. Nil: one is made.
 	Header() http.Header
+	// Memory returns what the call is kept in. Nil: it takes its own.
+	Memory() *Memory
 }
 
 // Transport sends requests. It is safe for concurrent use; its zero value is ready to use.
@@ -354,6 +356,7 @@ type traced httptrace.ClientTrace
 
 func (*traced) HeaderTimeout() time.Duration { return 0 }
 func (*traced) Header() http.Header          { return nil }
+func (*traced) Memory() *Memory              { return nil }
 
 func (t *traced) Inform(status int, header http.Header) error {
 	if t == nil || t.Got1xxResponse == nil {

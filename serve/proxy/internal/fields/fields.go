@@ -211,6 +211,19 @@ func CopyAnswer(to, from http.Header) {
 	}
 }
 
+// Strip takes out of an upstream's fields what CopyAnswer leaves out.
+//
+// Note: the plain way is to copy what stays into another map, which takes 3 times as long
+// (BenchmarkAnswer).
+func Strip(header http.Header) {
+	named := nominated(header["Connection"])
+	for name := range header {
+		if OfOneHop(name) || named != nil && slices.Contains(named, name) {
+			delete(header, name)
+		}
+	}
+}
+
 // isList reports whether both the upstream and a middleware may add to a field. Of others
 // the upstream's word rules.
 func isList(name string) bool {

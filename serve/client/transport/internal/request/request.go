@@ -1,4 +1,5 @@
-package transport
+// Package request writes requests, with their bodies.
+package request
 
 import (
 	"cmp"
@@ -11,8 +12,8 @@ import (
 	"sync"
 )
 
-// encode appends a request's head to b. chunked says how the body is framed.
-func encode(b []byte, r *http.Request) (head []byte, chunked bool) {
+// AppendHead appends a request's head to b. chunked says how the body is framed.
+func AppendHead(b []byte, r *http.Request) (head []byte, chunked bool) {
 	b = append(b, cmp.Or(r.Method, http.MethodGet)...)
 	b = append(b, ' ')
 	b = append(b, r.URL.RequestURI()...)
@@ -32,7 +33,7 @@ func encode(b []byte, r *http.Request) (head []byte, chunked bool) {
 		}
 	}
 	switch {
-	case !hasBody(r):
+	case !HasBody(r):
 		switch r.Method {
 		case http.MethodPost, http.MethodPut, http.MethodPatch:
 			b = append(b, "Content-Length: 0\r\n"...)
@@ -61,8 +62,8 @@ func field(b []byte, name, value string) []byte {
 	return append(append(b, value...), "\r\n"...)
 }
 
-// hasBody reports whether there is a body; of a length of 0 it is unknown then.
-func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
+// HasBody reports whether there is a body; of a length of 0 it is unknown then.
+func HasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
 
 func trailerNames(r *http.Request) []string {
 	var names []string
@@ -79,9 +80,9 @@ func trailerNames(r *http.Request) []string {
 
 var errLonger = errors.New("it is longer than the request's ContentLength")
 
-// appendBody appends a body whose length is known, and reads one byte more: to cut a body off
+// AppendBody appends a body whose length is known, and reads one byte more: to cut a body off
 // would send another one.
-func appendBody(b []byte, r *http.Request) ([]byte, error) {
+func AppendBody(b []byte, r *http.Request) ([]byte, error) {
 	at, n := len(b), int(r.ContentLength)
 	b = append(b, make([]byte, n+1)...)
 	switch got, err := io.ReadFull(r.Body, b[at:]); {
@@ -89,8 +90,10 @@ func appendBody(b []byte, r *http.Request) ([]byte, error) {
 		return nil, errLonger
 	case got == n && err == io.ErrUnexpectedEOF: // as is to be
 		return b[:at+n], nil
+	case err == io.EOF:
+		return nil, io.ErrUnexpectedEOF
 	default:
-		return nil, unexpected(err)
+		return nil, err
 	}
 }
 
@@ -111,9 +114,9 @@ type piece [32 << 10]byte
 
 var pieces = sync.Pool{New: func() any { return new(piece) }}
 
-// send writes the body, and closes it. Of an unknown length it is written in chunks, a
+// Send writes the body, and closes it. Of an unknown length it is written in chunks, a
 // chunk for each read.
-func (c *conn) send(r *http.Request, chunked bool) error {
+func Send(to io.Writer, r *http.Request, chunked bool) error {
 	defer r.Body.Close()
 	buf := pieces.Get().(*piece)
 	defer pieces.Put(buf)
@@ -132,7 +135,7 @@ func (c *conn) send(r *http.Request, chunked bool) error {
 			if chunked {
 				out = chunk(buf, at, n)
 			}
-			if _, werr := c.nc.Write(out); werr != nil {
+			if _, werr := to.Write(out); werr != nil {
 				return werr
 			}
 			left -= int64(n)
@@ -140,15 +143,15 @@ func (c *conn) send(r *http.Request, chunked bool) error {
 		switch {
 		case err == nil && (chunked || left > 0):
 		case err != nil && err != io.EOF:
-			return &bodyError{err}
+			return &BodyError{err}
 		case chunked:
-			_, err := c.nc.Write(last(r))
+			_, err := to.Write(last(r))
 			return err
 		case left > 0:
-			return &bodyError{io.ErrUnexpectedEOF}
+			return &BodyError{io.ErrUnexpectedEOF}
 		case err == nil:
 			if err := ended(r.Body, buf[:]); err != nil {
-				return &bodyError{err}
+				return &BodyError{err}
 			}
 			return nil
 		default:
@@ -157,11 +160,13 @@ func (c *conn) send(r *http.Request, chunked bool) error {
 	}
 }
 
-// bodyError says that the request's body could not be read.
-type bodyError struct{ err error }
+// BodyError says that the request's body could not be read.
+type BodyError struct{ Err error }
 
-func (e *bodyError) Error() string { return "reading the request's body: " + e.err.Error() }
-func (e *bodyError) Unwrap() error { return e.err }
+func (e *BodyError) Error() string { return "reading the request's body: " + e.Err.Error() }
+
+// Unwrap returns why.
+func (e *BodyError) Unwrap() error { return e.Err }
 
 // chunk puts n bytes that stand at a place into a frame, within the buffer.
 func chunk(buf *piece, at, n int) []byte {

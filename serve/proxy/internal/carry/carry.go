@@ -1,4 +1,5 @@
-package proxy
+// Package carry copies answers' bodies.
+package carry
 
 import (
 	"io"
@@ -10,9 +11,9 @@ type piece [32 << 10]byte
 
 var pieces = sync.Pool{New: func() any { return new(piece) }}
 
-// copyBody passes an answer's body on. flush is called after each piece but the last, if it
+// Body passes an answer's body on. It returns what stood against reading it, or against writing. flush is called after each piece but the last, if it
 // is set.
-func copyBody(to io.Writer, from io.Reader, flush func() error) (upstream, client error) {
+func Body(to io.Writer, from io.Reader, flush func() error) (upstream, client error) {
 	if own, ok := from.(interface {
 		Pass(io.Writer) (read, write error)
 	}); ok && flush == nil {
