@@ -31,10 +31,10 @@ type exchange struct {
 	set     *set
 	key     uint64
 	tried   balance.Skip
-	n       int         // attempts so far
-	header  http.Header // of the request to upstreams
-	fields  http.Header // what the header of an answer is read into, of one attempt at a time, unless direct
-	direct  bool        // it is read into the client's, which nobody has written to before
+	n       int               // attempts so far
+	header  http.Header       // of the request to upstreams
+	fields  http.Header       // what the header of an answer is read into, of one attempt at a time, unless direct
+	direct  bool              // it is read into the client's, which nobody has written to before
 	memory  *transport.Memory // of the first attempt
 	upgrade string
 	body    *replay.Body // nil: none
@@ -272,10 +272,10 @@ func (e *exchange) sendWithin(ctx context.Context, a *attempt, try time.Duration
 type attemptContext struct {
 	context.Context
 	news   *news
-	try    time.Duration // 0: as long as the transport has
-	fields http.Header   // nil: the transport's own
+	try    time.Duration     // 0: as long as the transport has
+	fields http.Header       // nil: the transport's own
 	memory *transport.Memory // likewise
-	direct bool          // fields are the client's
+	direct bool              // fields are the client's
 }
 
 func (c *attemptContext) HeaderTimeout() time.Duration { return c.try }

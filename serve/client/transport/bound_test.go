@@ -258,7 +258,7 @@ func TestWarm(t *testing.T) {
 		t.Errorf("requests have opened %d connections of their own", n-3)
 	}
 	stop()
-	stop() // only once: the other one wants it yet
+	stop()                       // only once: the other one wants it yet
 	if runtime.GOOS == "linux" { // elsewhere nothing tells that a connection has ended
 		l.closeAll()
 		await(t, "what the server has closed is not opened again", func() bool { return l.count() == 6 })
