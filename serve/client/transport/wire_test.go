@@ -78,6 +78,7 @@ type patient struct {
 func (p patient) HeaderTimeout() time.Duration  { return p.d }
 func (p patient) Inform(int, http.Header) error { return nil }
 func (p patient) Header() http.Header           { return nil }
+func (p patient) Memory() *transport.Memory     { return nil }
 func (p patient) request(url string) *http.Request {
 	return must(http.NewRequestWithContext(p, "GET", url, nil))
 }
