@@ -103,7 +103,7 @@ type Figure struct {
 	Text    string // the drawing in characters
 }
 
-// Fold is what a reader can open. [Text] writes it open.
+// Fold is what a reader can open. [Text] writes it open, or its summary alone.
 type Fold struct {
 	Summary string
 	ID      string // anchor in HTML; "" for none

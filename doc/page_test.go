@@ -59,6 +59,7 @@ func TestWriters(t *testing.T) {
 	}{
 		{"page.pipe.txt", func(w io.Writer) error { return doc.Text(w, page, doc.TextOptions{}) }},
 		{"page.60.txt", func(w io.Writer) error { return doc.Text(w, page, doc.TextOptions{Width: 60}) }},
+		{"page.closed.txt", func(w io.Writer) error { return doc.Text(w, page, doc.TextOptions{Width: 60, Closed: true}) }},
 		{"page.colour.txt", func(w io.Writer) error { return doc.Text(w, page, doc.TextOptions{Width: 100, Color: true}) }},
 		{"page.html", func(w io.Writer) error { return doc.HTML(w, page, doc.HTMLOptions{Script: "let x = 1"}) }},
 		{"page.md", func(w io.Writer) error { return doc.Markdown(w, page) }},

@@ -11,6 +11,8 @@ type TextOptions struct {
 	// line, a table as wide as it needs, and nothing is cut.
 	Width int
 	Color bool // ANSI colours; whether to use them (NO_COLOR, pipes) is the caller's decision
+
+	Closed bool // of a fold only its summary is written, as an item of a list
 }
 
 // Text writes the page for a terminal or a pipe. It returns the first error of
@@ -33,14 +35,22 @@ type textWriter struct {
 }
 
 func (t *textWriter) blocks(all []Block) {
-	for _, b := range all {
+	var closed List // folds until now, side by side
+	for i, b := range all {
 		switch b := b.(type) {
 		case Fold:
-			if b.Lookup {
-				continue
+			switch {
+			case b.Lookup:
+			case t.Closed:
+				closed.Items = append(closed.Items, Plain(b.Summary))
+			default:
+				t.block(Heading{Level: 2, Text: b.Summary})
+				t.blocks(b.Blocks)
 			}
-			t.block(Heading{Level: 2, Text: b.Summary})
-			t.blocks(b.Blocks)
+			if next := i + 1; len(closed.Items) > 0 && (next == len(all) || !isFold(all[next])) {
+				t.block(closed)
+				closed = List{}
+			}
 		case Figure:
 			t.figure(b)
 		case Table:
@@ -116,6 +126,11 @@ func (t *textWriter) gap(next Block) {
 		}
 	}
 	t.line("")
+}
+
+func isFold(b Block) bool {
+	_, is := b.(Fold)
+	return is
 }
 
 func isNote(p Paragraph) bool { return len(p.Text) > 0 && p.Text[0].Tone == Muted }

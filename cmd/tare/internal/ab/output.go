@@ -89,7 +89,7 @@ func (c *Cmd) measure(ctx context.Context, t *cli.Terminal, s *study.Study, buil
 	var gates []verdict.Gated
 	a, err := session.Conclude(t, run, compose.Explain(err), func(a *verdict.Analysis) error {
 		gates = a.Gate(budgets)
-		if err := runs.Print(t, a, c.Output.JSON); err != nil || c.Output.JSON {
+		if err := runs.PrintEnded(t, run, a, c.Output.JSON); err != nil || c.Output.JSON {
 			return err
 		}
 		return publish.PrintEnding(t, publish.Result{Run: run, Analysis: a, Gates: gates})
