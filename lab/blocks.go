@@ -10,6 +10,7 @@ import (
 
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/tally"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/stats/unit"
@@ -71,7 +72,7 @@ func (r *runner) refused() string {
 	if r.blocksDone() < leastTried {
 		return ""
 	}
-	if t := verdict.TallyOf(r.trials); 2*t.Valid < t.Total {
+	if t := tally.Of(r.trials); 2*t.Valid < t.Total {
 		return t.Refusal()
 	}
 	return ""
@@ -243,7 +244,9 @@ func (r *runner) run(ctx context.Context, c study.Cell) error {
 
 // analyseBlocks analyses what is there and reports whether the question is decided.
 func (r *runner) analyseBlocks(blocks int) (bool, error) {
-	a, err := verdict.Analyse(&record.Run{Dir: r.Dir, Manifest: r.manifest, Trials: r.trials})
+	at := r.manifest
+	at.Outcome = record.AtLook
+	a, err := verdict.Analyse(&record.Run{Dir: r.Dir, Manifest: at, Trials: r.trials})
 	if err != nil {
 		return false, fmt.Errorf("looking at %s: %w", unit.Plural(blocks, "block"), err)
 	}

@@ -89,7 +89,7 @@ func (r *runner) voided(t *record.Trial) bool {
 	}
 	return t.Readings != nil && slices.ContainsFunc(checks, func(k study.Check) bool {
 		l, ok := t.Readings.Times[k.Metric]
-		return ok && late(l) && k.Workload == t.Workload && (t.Arm == k.Arm || t.Arm == cmp.Or(k.Against, r.Study.Control))
+		return ok && l.Late(l.Response) && k.Workload == t.Workload && (t.Arm == k.Arm || t.Arm == cmp.Or(k.Against, r.Study.Control))
 	})
 }
 

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"math"
 	"testing"
 
 	"github.com/tarehq/tare/lab/record"
@@ -39,6 +40,20 @@ func TestLacksWhatClaimsDecideBy(t *testing.T) {
 			if got := r.lacks(study.Cell{Workload: "w", Arm: arm}, 8); got != want {
 				t.Errorf("%s: arm %s: got %t, want %t", tc.name, arm, got, want)
 			}
+		}
+	}
+}
+
+func TestLittle(t *testing.T) {
+	for _, tt := range []struct{ n, x, r, want float64 }{
+		{64, 32000, 0.002, 0},
+		{64, 32000, 0.001, 0.5},
+		{64, 0, 0, 1},
+		{0, 0, 0, 0},
+		{0, 100, 0.01, math.Inf(1)},
+	} {
+		if got := little(tt.n, tt.x, tt.r); got != tt.want {
+			t.Errorf("little(%v, %v, %v) = %v, want %v", tt.n, tt.x, tt.r, got, tt.want)
 		}
 	}
 }

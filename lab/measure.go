@@ -102,8 +102,8 @@ func (s *session) keep(t *record.Trial, res *load.Result) {
 		t.Metrics["throughput"] = achieved(res, s.r.rates[s.w.Name])
 	}
 	if left := responseMetrics(t.Metrics, t.Readings.Times, s.w); len(left) > 0 {
-		t.Warnings = append(t.Warnings, fmt.Sprintf("%s excluded: the generator's lag is more than %.0f %% of it",
-			strings.Join(left, ", "), 100*maxLagShare))
+		t.Warnings = append(t.Warnings, fmt.Sprintf("%s: the generator's lag is more than %.0f %% of it",
+			strings.Join(left, ", "), 100*record.MaxLagShare))
 	}
 	s.specimenMetrics(t.Metrics, float64(served))
 	if s.seen == nil { // users go on after the measured part: what they ask for then was not put off
@@ -191,7 +191,7 @@ func responseMetrics(m map[string]float64, times map[string]record.Lagged, w stu
 			l, ok := times[prefix+name]
 			switch {
 			case !ok:
-			case late(l):
+			case l.Late(l.Response):
 				left = append(left, name)
 			default:
 				m[prefix+name] = l.Response

@@ -2,18 +2,17 @@ package lab
 
 import (
 	"fmt"
+	"math"
 
-	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/load"
-	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/stats/unit"
 )
 
 // Bounds beyond which a trial says more of the instrument than of the arm.
 const (
 	maxGeneratorShare = 0.80 // of its CPUs
-	maxLagShare       = 0.10 // of the response time at the same quantile
 	minAchieved       = 0.98 // of the offered rate
+	maxLittle         = 0.10 // by Little's law: beyond it requests were lost, or times taken wrongly
 )
 
 // unverified says how many answers were wrong.
@@ -93,7 +92,7 @@ func (s *session) timing(res *load.Result) []string {
 		}
 	}
 	x := float64(res.Counts.Answered()) / res.Elapsed.Seconds()
-	if off := stats.Little(res.MeanFlight, x, res.Response.Mean()/1e9); off > stats.LittleTolerance {
+	if off := little(res.MeanFlight, x, res.Response.Mean()/1e9); off > maxLittle {
 		why = append(why, fmt.Sprintf("Little's law is off by %.0f %%: the record is not consistent", 100*off))
 	}
 	return why
@@ -110,5 +109,16 @@ func achieved(res *load.Result, offered float64) float64 {
 	return min(max(res.Throughput(), offered*(answered-2*late)/scheduled), scheduled/res.Window.Seconds())
 }
 
-// late tells whether the generator's lag distorts a response time.
-func late(l record.Lagged) bool { return l.Lag > maxLagShare*l.Response }
+// little is the relative error |N − X·R| / N by which measurements of one trial contradict
+// Little's law: the mean number in flight N, measured apart, the throughput X in requests a
+// second, and the mean response time R in seconds. It is 0 where all is 0 and +Inf where only
+// N is.
+//
+// Source: Little, A proof for the queuing formula L = λW, 1961.
+func little(meanInFlight, throughput, meanResponse float64) float64 {
+	gap := math.Abs(meanInFlight - throughput*meanResponse)
+	if gap == 0 {
+		return 0
+	}
+	return gap / math.Abs(meanInFlight)
+}

@@ -190,21 +190,3 @@ func TestSteadyFalseAlarms(t *testing.T) {
 		}
 	}
 }
-
-func TestLittle(t *testing.T) {
-	tests := []struct {
-		n, x, r float64
-		want    float64
-	}{
-		{64, 32000, 0.002, 0},
-		{64, 32000, 0.001, 0.5},
-		{64, 0, 0, 1},
-		{0, 0, 0, 0},
-		{0, 100, 0.01, math.Inf(1)},
-	}
-	for _, tt := range tests {
-		if got := stats.Little(tt.n, tt.x, tt.r); !near(got, tt.want) {
-			t.Errorf("Little(%v, %v, %v) = %v, want %v", tt.n, tt.x, tt.r, got, tt.want)
-		}
-	}
-}

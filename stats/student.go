@@ -29,6 +29,23 @@ func StudentQuantile(alpha, freedom float64) float64 {
 	return hi
 }
 
+// Mean is the mean of v with Student's interval, of level 1 − alpha; unbounded for fewer
+// than two values.
+func Mean(v []float64, alpha float64) (m float64, i Interval) {
+	n, half := float64(len(v)), math.Inf(1)
+	if n > 0 {
+		m = mean(v)
+	}
+	if n > 1 {
+		squares := 0.0
+		for _, x := range v {
+			squares += (x - m) * (x - m)
+		}
+		half = StudentQuantile(alpha, n-1) * math.Sqrt(squares/(n-1)/n)
+	}
+	return m, Interval{m - half, m + half}
+}
+
 // beta is the regularised incomplete beta function I_x(a, b).
 func beta(x, a, b float64) float64 {
 	switch {

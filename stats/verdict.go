@@ -92,7 +92,7 @@ func Compare(d []float64, r Rule) Comparison {
 	if c.Verdict != Inconclusive {
 		return c
 	}
-	c.Needs = r.needs(c)
+	c.Needs = r.needs(c, kept)
 	if r.Cap > 0 && c.N+c.Needs > r.Cap {
 		c.Warnings = append(c.Warnings, fmt.Errorf("deciding would take about %d blocks: the cap is %d", c.N+c.Needs, r.Cap))
 	}
@@ -126,15 +126,19 @@ func (r Rule) Negligible(c Comparison) bool {
 // half-width of an interval and h* the one that would decide if the effect
 // stayed as it is: |θ| to exclude 0, threshold − |θ| to lie inside it. The floor
 // is taken to shrink as the intervals do. The cheaper of the two counts.
-func (r Rule) needs(c Comparison) int {
+func (r Rule) needs(c Comparison, d []float64) int {
 	least := leastBlocks(r.Alpha) - c.N
-	if least > 0 {
-		return min(least, mostBlocks)
+	if least > 0 { // no interval is bounded yet: Student's has about the width of one that is
+		if len(d) < 2 {
+			return min(least, mostBlocks)
+		}
+		_, c.Interval = Mean(d, r.Alpha)
+		_, c.Equivalence = Mean(d, 2*r.Alpha)
 	}
 	size := math.Abs(c.Effect)
 	exclude := max(blocksToNarrow(c.N, c.Interval.Width()/2, size), blocksToNarrow(c.N, r.Floor, max(size, r.Threshold)))
 	inside := max(blocksToNarrow(c.N, c.Equivalence.Width()/2, r.Threshold-size), blocksToNarrow(c.N, r.Floor, r.Threshold))
-	return max(1, min(exclude, inside)-c.N)
+	return max(1, min(least, mostBlocks), min(exclude, inside)-c.N)
 }
 
 // blocksToNarrow is the number of blocks that would bring an interval of

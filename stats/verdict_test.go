@@ -90,8 +90,11 @@ func TestCompareNeeds(t *testing.T) {
 	if c.Needs != want || want < 1 {
 		t.Errorf("for equivalence: needs %d more blocks, want %d (interval %v)", c.Needs, want, c.Equivalence)
 	}
-	if c := stats.Compare(around(0, 0.001, 3), stats.Rule{Alpha: 0.01}); c.Needs != 5 {
+	if c := stats.Compare(around(0.1, 0.001, 3), stats.Rule{Alpha: 0.01, Threshold: 0.01}); c.Needs != 5 {
 		t.Errorf("3 blocks at alpha 0.01: needs %d more, want 5", c.Needs)
+	}
+	if c := stats.Compare(around(0.02, 0.05, 7), stats.Rule{Alpha: 0.01, Threshold: 0.01}); c.Interval.Bounded() || c.Needs < 20 {
+		t.Errorf("7 noisy blocks at alpha 0.01: needs %d more, want what decides, not what bounds the interval", c.Needs)
 	}
 }
 

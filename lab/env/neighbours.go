@@ -67,8 +67,7 @@ func used(cpu float64) Verdict {
 	return OK
 }
 
-// inUse counts the kernel's own work, and processes that lived only between the
-// two looks or cannot be seen from here.
+// inUse counts the kernel's own work too, and processes that have ended or cannot be seen.
 func inUse(s *survey) Fact {
 	f := Fact{
 		Name:   "cpu in use",
@@ -81,14 +80,15 @@ func inUse(s *survey) Fact {
 	if !s.sampled() {
 		return f.unknown(unsampled)
 	}
-	own := time.Duration(0)
+	ran := map[bool]time.Duration{} // by whether it is tare
 	for pid, p := range s.ran() {
-		if s.own(pid) {
-			own += p
-		}
+		ran[s.own(pid)] += p
 	}
-	cpu := max(0, share(s.after.times.Busy-s.before.times.Busy-own, s.span))
+	cpu := max(0, share(s.after.times.Busy-s.before.times.Busy-ran[true], s.span))
 	f.Verdict, f.Value = used(cpu), fmt.Sprintf("%.2f of %d CPUs, tare apart", cpu, max(s.online(), 1))
+	if hidden := cpu - share(ran[false], s.span); f.Verdict != OK && hidden > cpu/2 {
+		f.Value, f.Remedy = fmt.Sprintf("%s, %.2f of it by processes that have ended or cannot be seen from here", f.Value, hidden), "wait until short programs such as builds have finished; if this is a container, look at its host"
+	}
 	return f
 }
 

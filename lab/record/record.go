@@ -26,6 +26,9 @@ import (
 // would misread a newer folder; a field more is no new version.
 const Schema = 1
 
+// AtLook is the outcome, in memory only, of a run that takes a look as planned.
+const AtLook = "look"
+
 // Manifest describes a run.
 type Manifest struct {
 	Schema   int                `json:"schema"`
@@ -196,6 +199,12 @@ type Lagged struct {
 	Response float64 `json:"response_ns"`
 	Lag      float64 `json:"lag_ns"`
 }
+
+// MaxLagShare is the generator's lag beyond which it distorts a response time, as a share of that.
+const MaxLagShare = 0.10
+
+// Late tells whether the lag distorts response times like the one given, in ns.
+func (l Lagged) Late(response float64) bool { return l.Lag > MaxLagShare*response }
 
 // Slice is one period of a trial.
 type Slice struct {

@@ -212,9 +212,9 @@ func measuredText(r *verdict.CheckResult) string {
 	if c.Withheld != "" {
 		return text
 	}
-	text += " (" + verdict.ShowSigned(r.Metric, c.Difference.Value)
+	text += " (" + verdict.ShowSigned(r.Metric, c.Difference.Value) + ", " + verdict.SpanSigned(r.Metric, c.Difference.Interval)
 	if e, ok := c.Relative(); ok {
-		text += ", " + unit.Change(e.Value)
+		text += "; " + unit.Change(e.Value) + ", " + c.Range()
 	}
-	return text + "; " + c.Range() + ")"
+	return text + ")"
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/tally"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/stats/bound"
@@ -48,7 +49,7 @@ type document struct {
 	Decided   bool               `json:"decided"`
 	Progress  progress           `json:"progress"`
 	Control   string             `json:"control"`
-	Trials    verdict.Tally      `json:"trials"`
+	Trials    tally.Tally        `json:"trials"`
 	Workloads []workloadOut      `json:"workloads"`
 	Claims    []claimOut         `json:"claims"`
 	Goals     []goalOut          `json:"goals,omitzero"`

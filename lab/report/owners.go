@@ -52,7 +52,7 @@ func accountNote(a *verdict.Account) string {
 	text += "; ± is half the 95 % interval of how they differ, and no less than the number of stacks allows. ▲ more and ▼ less than in the control, as far as that tells, not corrected for multiple comparisons. " +
 		"Scaled to the CPU time of the process"
 	if least > 0 && least < 1 {
-		text += fmt.Sprintf(", of which the source saw %s or more", unit.Format(least, unit.Share))
+		text += fmt.Sprintf(", of which the source saw %s on average in the arm where it saw least", unit.Format(least, unit.Share))
 	}
 	return text + "."
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/tally"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/stats/unit"
@@ -151,7 +152,7 @@ func selfTest(m *record.Manifest) string {
 	return cmp.Or(m.SelfTest, "never run on this machine (tare selftest)")
 }
 
-func trialCount(t verdict.Tally) string {
+func trialCount(t tally.Tally) string {
 	text := fmt.Sprintf("%d, %d of them valid", t.Total, t.Valid)
 	reasons := 0
 	for _, i := range t.Invalid {

@@ -40,7 +40,7 @@ func (an *analyser) boundLevel(r *CheckResult, w *Workload, m *Metric) {
 	r.Holds.Reason = fmt.Sprintf("%s of %s is %s (%s), bound %s %s", parenthesised(m.Metric), of, Show(m.Metric, e.Value),
 		Span(m.Metric, e.Interval), k.Op, Show(m.Metric, *k.Bound))
 	if r.Holds.Verdict == Inconclusive {
-		r.Holds.Needs = needs(len(points), e.Interval.Width()/2, math.Abs(e.Value-*k.Bound), w.Alpha)
+		r.Holds.Needs = needs(len(points), e.Interval.Width()/2, math.Abs(e.Value-*k.Bound))
 	}
 }
 
@@ -67,7 +67,7 @@ func (an *analyser) boundRatio(r *CheckResult, w *Workload, m *Metric) {
 	r.Holds.Reason = fmt.Sprintf("%s of %s is %s that of %s (%s), bound %s %s", parenthesised(m.Metric), k.Arm,
 		Times(e.Value), r.Against, SpanTimes(e.Interval), k.Op, Times(*k.BoundRatio))
 	if r.Holds.Verdict == Inconclusive {
-		r.Holds.Needs = needs(c.N, c.Effect.Interval.Width()/2, math.Abs(c.Effect.Effect-math.Log(*k.BoundRatio)), w.Alpha)
+		r.Holds.Needs = needs(c.N, c.Effect.Interval.Width()/2, math.Abs(c.Effect.Effect-math.Log(*k.BoundRatio)))
 	}
 }
 

@@ -8,7 +8,9 @@ import (
 
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/tally"
 	"github.com/tarehq/tare/stats"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // captured are the captures that tell CPU time, by cell and round: rounds are to
@@ -16,7 +18,7 @@ import (
 func captured(all []record.Capture) trials {
 	by := trials{}
 	for _, c := range all {
-		if len(c.Invalid) > 0 || len(c.Metrics) == 0 {
+		if len(c.Invalid) > 0 || len(c.Metrics) == 0 || blind(&c) != "" {
 			continue
 		}
 		at := cell{c.Workload, c.Arm, false}
@@ -31,11 +33,25 @@ func captured(all []record.Capture) trials {
 	return by
 }
 
+// leastSeen is the share of the CPU time that a profile must have seen for metrics to be
+// made of it: of less, some ten stacks stand for all of a process.
+const leastSeen = 0.5
+
+// blind says that a source saw too little for metrics, or "".
+func blind(c *record.Capture) string {
+	for _, s := range c.Seen {
+		if s.Share > 0 && s.Share < leastSeen {
+			return fmt.Sprintf("%s saw %s of the CPU time, less than half: no metric is made of this capture", s.Source, unit.Format(s.Share, unit.Share))
+		}
+	}
+	return ""
+}
+
 // ofRounds is an analyser of captures. Nobody looks at them before all are taken,
 // so their intervals have the level of a single look.
 func (an *analyser) ofRounds(all []record.Capture) *analyser {
 	look := stats.Look{Blocks: an.study.Attribute.RepeatOr(), Alpha: stats.StudyAlpha}
-	return &analyser{study: an.study, manifest: an.manifest, looks: []stats.Look{look}, valid: captured(all)}
+	return &analyser{study: an.study, manifest: an.manifest, looks: []stats.Look{look}, begun: look.Blocks, valid: captured(all)}
 }
 
 // basis is a workload of which nothing is known but its blocks and their level.
@@ -48,37 +64,35 @@ func (an *analyser) basis(w study.Workload) Workload {
 		}
 	}
 	out.Blocks = max(out.Blocks, an.valid.shared(control.asTwin(), control))
-	out.Alpha, out.Anytime = lookAt(an.looks, out.Blocks).Alpha, an.peeking
+	out.Alpha, out.Anytime = lookAt(an.looks, an.begun).Alpha, an.peeking
 	if an.peeking {
 		out.Alpha = stats.StudyAlpha // anytime intervals take no share of it
 	}
 	return out
 }
 
-// peeks says whether nobody planned to look at a run where it is: it goes on, or may,
-// and its planned blocks are as many as at no look.
-func peeks(run *record.Run, looks []stats.Look) bool {
-	if o := run.Manifest.Outcome; o != "" && o != "interrupted" {
-		return false
-	}
+// begunBlocks is the number of planned blocks of which there are trials. Blocks that make up for
+// trials that do not count are no part of the plan.
+func begunBlocks(all []record.Trial) int {
 	begun := map[int]bool{}
-	for _, t := range run.Trials {
+	for _, t := range all {
 		if t.Attempt == 0 && t.Block >= 0 {
 			begun[t.Block] = true
 		}
 	}
-	return !slices.ContainsFunc(looks, func(l stats.Look) bool { return l.Blocks == len(begun) })
+	return len(begun)
 }
 
 // lost are the captures that do not count, by arm and reason, and what those
 // that do warn of.
 func lost(all []record.Capture) []error {
 	n := map[string]int{}
+	first := map[string]string{} // of warnings that differ in their figures only
 	var order []string
 	add := func(arm, why string) {
-		k := arm + ": " + why
+		k := tally.Figureless(arm + ": " + why)
 		if n[k]++; n[k] == 1 {
-			order = append(order, k)
+			order, first[k] = append(order, k), arm+": "+why
 		}
 	}
 	for _, c := range all {
@@ -88,12 +102,15 @@ func lost(all []record.Capture) []error {
 		for _, why := range c.Warnings {
 			add(c.Arm, why)
 		}
+		if why := blind(&c); why != "" {
+			add(c.Arm, why)
+		}
 	}
 	var ws []error
 	for _, k := range order {
-		text := k
+		text := first[k]
 		if n[k] > 1 {
-			text = fmt.Sprintf("%s (%d times)", k, n[k])
+			text += fmt.Sprintf(" (the first of %d)", n[k])
 		}
 		ws = append(ws, fmt.Errorf("%s", text))
 	}
@@ -102,23 +119,9 @@ func lost(all []record.Capture) []error {
 
 // mean is the mean of v with its interval by Student's t, of level 95 %. It
 // keeps what adds up adding up. The interval is unbounded for fewer than two.
-func mean(v []float64) Estimate {
-	n := float64(len(v))
-	if n == 0 {
-		return Estimate{Interval: stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}}
-	}
-	var m, ss float64
-	for _, x := range v {
-		m += x / n
-	}
-	for _, x := range v {
-		ss += (x - m) * (x - m)
-	}
-	half := math.Inf(1)
-	if n > 1 {
-		half = stats.StudentQuantile(stats.StudyAlpha, n-1) * math.Sqrt(ss/(n-1)/n)
-	}
-	return Estimate{m, stats.Interval{Lo: m - half, Hi: m + half}}
+func mean(v []float64) (e Estimate) {
+	e.Value, e.Interval = stats.Mean(v, stats.StudyAlpha)
+	return e
 }
 
 // sampled is the mean of v, whose values have margins of their own, from the number

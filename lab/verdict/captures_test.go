@@ -369,7 +369,7 @@ func TestLostCaptures(t *testing.T) {
 		t.Errorf("%d captures of three count, want 4", n)
 	}
 	text := fmt.Sprint(texts(a.Warnings))
-	for _, want := range []string{"three: a capture does not count: no request was answered (2 times)", "none: ebpf: not supported here"} {
+	for _, want := range []string{"three: a capture does not count: no request was answered (the first of 2)", "none: ebpf: not supported here"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("warnings %s lack %q", text, want)
 		}
@@ -399,4 +399,25 @@ func TestFewStacksTellNothing(t *testing.T) {
 		return
 	}
 	t.Error("the owner is not there")
+}
+
+// TestBlindCapturesMakeNoMetric holds that a profile which saw a small part of the CPU time
+// decides nothing.
+func TestBlindCapturesMakeNoMetric(t *testing.T) {
+	r := base().run()
+	profiled(r, study.Pprof, 7, 0.01, layers())
+	for i := range r.Captures {
+		if r.Captures[i].Round >= 2 {
+			r.Captures[i].Seen[0].Share = 0.09
+		}
+	}
+	a := analyse(t, r)
+	if l := a.Workload("half").Metric("handlers_cpu").Level("three"); l == nil || l.N != 2 {
+		t.Errorf("got %+v, want the two captures that saw enough", l)
+	}
+	if all := texts(a.Warnings); !slices.ContainsFunc(all, func(w string) bool {
+		return strings.Contains(w, "three: pprof saw 9.0 % of the CPU time") && strings.Contains(w, "first of 5")
+	}) {
+		t.Errorf("warnings %q", all)
+	}
 }

@@ -39,6 +39,9 @@ func (an *analyser) check(k study.Check, a *Analysis, family int) CheckResult {
 	default:
 		an.effect(&r, w, m)
 	}
+	if m.Attributed { // more blocks bring no more captures
+		r.Direction.Needs, r.Ratio.Needs, r.Difference.Needs, r.Holds.Needs = 0, 0, 0, 0
+	}
 	return r
 }
 

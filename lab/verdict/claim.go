@@ -72,8 +72,9 @@ type Claim struct {
 	Contradicted int `json:"contradicted"` // checks by their direction, fact or bound, as the next
 	Undecided    int `json:"undecided"`
 	Unjudged     int `json:"not_judged"`
-	Deciding     int `json:"deciding"` // how many of the checks decide, from the first on
-	Part         int `json:"-"`        // which of them gave the verdict, from 0
+	InSize       int `json:"contradicted_in_size"` // not by their direction, which holds or is open
+	Deciding     int `json:"deciding"`             // how many of the checks decide, from the first on
+	Part         int `json:"-"`                    // which of them gave the verdict, from 0
 }
 
 func (an *analyser) claim(c study.Claim, a *Analysis) Claim {
@@ -106,7 +107,11 @@ func (r *CheckResult) decisive() Finding {
 // sum draws the findings together.
 func (c *Claim) sum() {
 	for i := range c.Checks {
-		switch c.Checks[i].decisive().Verdict {
+		v := c.Checks[i].decisive().Verdict
+		if v != Contradicted && c.Checks[i].size(Contradicted).Verdict != "" {
+			c.InSize++
+		}
+		switch v {
 		case Contradicted:
 			c.Contradicted++
 		case Inconclusive:
@@ -119,7 +124,11 @@ func (c *Claim) sum() {
 	if len(c.Checks) > 0 {
 		c.decide()
 	}
-	c.Sentence += fmt.Sprintf(" %d of %s contradicted, %d undecided", c.Contradicted, unit.Plural(len(c.Checks), "check"), c.Undecided)
+	c.Sentence += fmt.Sprintf(" %d of %s contradicted", c.Contradicted, unit.Plural(len(c.Checks), "check"))
+	if c.InSize > 0 {
+		c.Sentence += fmt.Sprintf(" and %d more in size", c.InSize)
+	}
+	c.Sentence += fmt.Sprintf(", %d undecided", c.Undecided)
 	if c.Unjudged > 0 {
 		c.Sentence += fmt.Sprintf(", %d not judged", c.Unjudged)
 	}

@@ -436,7 +436,7 @@ func TestBoundsWithLag(t *testing.T) {
 		c := judge(t, u, func(run *record.Run) {
 			for i := range run.Trials {
 				if tr := &run.Trials[i]; tr.Arm == "three" && voided < tc.voided {
-					tr.Readings = &record.Readings{Times: map[string]record.Lagged{"response_p99": {Response: tr.Metrics["response_p99"], Lag: 20e6}}}
+					tr.Readings = &record.Readings{Times: map[string]record.Lagged{"response_p99": {Response: tr.Metrics["response_p99"], Lag: 40e6}}}
 					delete(tr.Metrics, "response_p99")
 					voided++
 				}

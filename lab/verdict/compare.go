@@ -62,6 +62,8 @@ type Comparison struct {
 	Note     string // why Verdict is not what the interval alone says
 	Heaps    string // that the paired differences lie in two heaps, and where; "" = in one
 	Withheld string // why there is no comparison: only the medians then hold
+
+	unfloored bool // the study has a twin, and yet no noise floor is known
 }
 
 // Relative is the effect as a relative change, such as 0.021 for +2.1 %, with
@@ -126,6 +128,10 @@ func (an *analyser) compare(w *Workload, m *Metric, arm, against cell) Compariso
 	c.Paired = d
 	c.Effect = Judge(d, an.rule(m, w))
 	c.Verdict, c.Needs = c.Effect.Verdict, c.Effect.Needs
+	if c.unfloored = m.unfloored; c.unfloored && c.Verdict != stats.Inconclusive {
+		c.Verdict, c.Needs = stats.Inconclusive, leastTwinPairs-m.twinned
+		c.Note = fmt.Sprintf("no noise floor is known: control and twin have %s, of the %d that make one", unit.Plural(m.twinned, "valid pair"), leastTwinPairs)
+	}
 	c.Heaps = c.heaps()
 	return c
 }
@@ -210,6 +216,7 @@ func (an *analyser) setSizes(m *Metric, w *Workload) {
 			m.Floor, m.FloorBy = f, byCalibration
 		}
 	}
+	m.unfloored = an.study.Twin && an.rounds != nil && m.FloorBy == "" // captures have no twin
 	m.Threshold = math.Log1p(an.study.Threshold)
 	if m.Scale == Difference {
 		whole := m.Name

@@ -77,7 +77,7 @@ func (a *Analysis) Progress() Progress {
 	if w := a.Workload(a.Manifest.Study.Primary.Workload); w != nil {
 		p.Blocks = w.Blocks
 	}
-	p.Look = lookAt(a.looks, p.Blocks)
+	p.Look = lookAt(a.looks, a.begun)
 	for _, c := range a.primary {
 		if c.Verdict == stats.Inconclusive || c.Withheld != "" {
 			p.Undecided++

@@ -161,23 +161,20 @@ func (c *Comparison) sized(published float64, e Estimate, sizes Sizes, said stri
 		return Finding{Verdict: Confirmed, Reason: said}
 	}
 	h, by := e.Interval.Width()/2, math.Abs(e.Value-published)
-	blocks := max(needs(c.N, h, by-near, c.Alpha), needs(c.N, h+sizes.Floor, by, c.Alpha)) // the floor shrinks as the interval does
+	blocks := max(needs(c.N, h, by-near), needs(c.N, h+sizes.Floor, by)) // the floor shrinks as the interval does
 	if by < near {
 		apart := math.Abs(e.Value)
 		if published == 0 {
 			apart = math.Inf(1)
 		}
-		blocks = needs(c.N, h, min(near-by, apart), c.Alpha)
+		blocks = needs(c.N, h, min(near-by, apart))
 	}
 	return Finding{Verdict: Inconclusive, Reason: said + ", which does not settle it", Needs: blocks}
 }
 
 // needs is about how many more blocks would bring the half-width h of an interval
-// down to goal; 0 where no number would.
-func needs(n int, h, goal, alpha float64) int {
-	if least := stats.BlocksForFamily(1, alpha) - n; least > 0 {
-		return least
-	}
+// down to goal; 0 where no number would, or h is not known.
+func needs(n int, h, goal float64) int {
 	if !(goal > 0) || math.IsInf(h, 0) {
 		return 0
 	}

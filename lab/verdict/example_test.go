@@ -10,7 +10,7 @@ import (
 )
 
 func ExampleAnalyse() {
-	run := &record.Run{Manifest: record.Manifest{Study: study.Study{
+	run := &record.Run{Manifest: record.Manifest{Outcome: "decided", Study: study.Study{
 		Name: "nesting", Control: "none", Threshold: 0.01,
 		Arms:      []study.Arm{{Name: "none"}, {Name: "three", Title: "three layers"}},
 		Workloads: []study.Workload{{Name: "half"}},

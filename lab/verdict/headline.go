@@ -145,7 +145,9 @@ func (c *Comparison) cost() string {
 		more, longer, higher = "less", "shorter", "lower"
 	}
 	switch {
-	case c.Metric.Name == "cpu_per_request" || c.Metric.Name == "loop_time":
+	case c.Metric.Name == "loop_time":
+		return fmt.Sprintf("the handler takes %s %s CPU", size, more)
+	case c.Metric.Name == "cpu_per_request":
 		return fmt.Sprintf("a request takes %s %s CPU", size, more)
 	case strings.HasPrefix(c.Metric.Name, "response_") || strings.HasPrefix(c.Metric.Name, "service_"):
 		return fmt.Sprintf("%s is %s %s", parenthesised(c.Metric), size, longer)

@@ -4,17 +4,20 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tarehq/tare/lab/record"
 )
 
 // TestPeekingAtARun holds that a run which has not ended shows intervals that hold
-// whenever one looks, except where it looks itself.
+// whenever one looks, except where it looks itself: its last block, and those that make up for
+// lost trials, may be under way.
 func TestPeekingAtARun(t *testing.T) {
 	for _, tc := range []struct {
 		outcome string
 		blocks  int
 		anytime bool
 	}{
-		{"", 10, true}, {"interrupted", 10, true}, {"", 8, false}, {"interrupted", 12, false}, {"budget", 10, false}, {"cap", 10, false},
+		{"", 10, true}, {"interrupted", 10, true}, {"", 8, true}, {"interrupted", 12, true}, {record.AtLook, 8, false}, {"budget", 10, false}, {"cap", 10, false},
 	} {
 		u := base()
 		u.blocks, u.noise = tc.blocks, 0.01
@@ -45,7 +48,7 @@ func TestEarlyLookIsSpent(t *testing.T) {
 		anytime bool
 	}{
 		{10, "budget", nil, 0.010, false}, {10, "budget", []int{10}, 0.010, false}, {12, "budget", nil, 0.010, false},
-		{12, "budget", []int{10}, 0.012, false}, {12, "", []int{10}, 0.05, true}, {18, "", []int{10}, 0.012, false},
+		{12, "budget", []int{10}, 0.012, false}, {12, "", []int{10}, 0.05, true}, {18, record.AtLook, []int{10}, 0.012, false},
 		{18, "budget", []int{10, 12}, 0.018, false},
 	} {
 		u := base()
@@ -111,5 +114,67 @@ func TestTwoHeapsAreWarnedOf(t *testing.T) {
 		if (c.Heaps != "") != mixed || warned != mixed {
 			t.Errorf("a quarter slower %v: heaps %q, warned %v", mixed, c.Heaps, warned)
 		}
+	}
+}
+
+// TestMakeUpBlocksTakeNoLook holds that blocks which make up for lost trials take neither the
+// level of a later look nor a warning.
+func TestMakeUpBlocksTakeNoLook(t *testing.T) {
+	u := base()
+	u.blocks = 14
+	r := u.run()
+	for i := range r.Trials {
+		if r.Trials[i].Block >= 12 {
+			r.Trials[i].Attempt = 1
+		}
+	}
+	a := analyse(t, r)
+	if w := a.Workload("half"); w.Alpha != 0.010 || w.Blocks != 14 {
+		t.Errorf("12 planned blocks of %d: alpha %v, want that of the look at 12, 0.010", w.Blocks, w.Alpha)
+	}
+	if all := texts(a.Warnings); slices.ContainsFunc(all, func(w string) bool { return strings.Contains(w, "no look is planned") }) {
+		t.Errorf("warnings %q", all)
+	}
+}
+
+// TestNoFloorNoVerdict holds that a twin with too few valid trials decides nothing, and not more
+// easily than one with enough.
+func TestNoFloorNoVerdict(t *testing.T) {
+	for _, valid := range []int{5, 6} {
+		u := base()
+		u.noise = 0.001
+		u.effect("three", "cpu_per_request", 1.05)
+		r := u.run()
+		for i := range r.Trials {
+			if r.Trials[i].Twin && r.Trials[i].Block >= valid {
+				r.Trials[i].Invalid = []string{"it froze"}
+			}
+		}
+		c := compared(t, analyse(t, r), "half", "cpu_per_request", "three")
+		if c.Told() != (valid == 6) || (c.Note == "") != (valid == 6) || c.Verdict == "inconclusive" && c.Needs != 1 {
+			t.Errorf("%d pairs of control and twin: %s, note %q, needs %d", valid, c.Verdict, c.Note, c.Needs)
+		}
+	}
+}
+
+// TestLagVoidsWhateverATrialTook holds that which response times count does not follow from
+// how long they are.
+func TestLagVoidsWhateverATrialTook(t *testing.T) {
+	u := base()
+	r := u.run()
+	for i := range r.Trials {
+		took := float64(100_000 + 30_000*r.Trials[i].Block) // 100 to 310 µs, 205 in the middle
+		lag := 15_000.0
+		if r.Trials[i].Block == 7 {
+			lag = 25_000
+		}
+		r.Trials[i].Readings = &record.Readings{Times: map[string]record.Lagged{"response_p95": {Response: took, Lag: lag}}}
+		if lag <= took/10 {
+			r.Trials[i].Metrics["response_p95"] = took // as a trial by itself has it
+		}
+	}
+	l := analyse(t, r).Workload("half").Metric("response_p95").Level("none")
+	if l.N != 7 || l.Points[0].Value != 100_000 || l.Points[6].Block != 6 {
+		t.Errorf("got %+v, want all trials but that of block 7, whose lag is more than a tenth of the median", l)
 	}
 }

@@ -195,26 +195,26 @@ func judgeComparison(v stats.Verdict, truth float64) (wrong, right bool) {
 }
 
 // simulated is how many studies are run for each model and truth. TARE_SIMULATE
-// asks for more, such as 1000: then each model and truth is judged for itself.
-func simulated(t *testing.T) (n int, long bool) {
+// asks for more, such as 1000.
+func simulated(t *testing.T) int {
 	if text := os.Getenv("TARE_SIMULATE"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
 			t.Fatalf("TARE_SIMULATE=%q is not a number of studies", text)
 		}
-		return n, true
+		return n
 	}
 	if raceEnabled { // it takes ten times as long then, and .ci/run runs it without, too
-		return 4, false
+		return 4
 	}
-	return 20, false
+	return 20
 }
 
 // mostWrong is 5 % and what counting n studies adds with 99.9 % confidence.
 func mostWrong(n int) float64 { return 0.05 + 3.1*math.Sqrt(0.05*0.95/float64(n)) }
 
 func TestSimulatedVerdicts(t *testing.T) {
-	n, long := simulated(t)
+	n := simulated(t)
 	table := make([][][]outcomeCount, len(disturbances)) // by model, truth, kind
 	t.Run("models", func(t *testing.T) {
 		for i, d := range disturbances {
@@ -240,9 +240,7 @@ func TestSimulatedVerdicts(t *testing.T) {
 			var all outcomeCount
 			for j, truth := range truths {
 				all = all.plus(table[i][j][k])
-				if long {
-					table[i][j][k].hold(t, fmt.Sprintf("%s on %s at %+g thresholds", kind, d.name, truth))
-				}
+				table[i][j][k].hold(t, fmt.Sprintf("%s on %s at %+g thresholds", kind, d.name, truth))
 			}
 			all.hold(t, kind+" on "+d.name)
 		}

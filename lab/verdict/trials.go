@@ -9,6 +9,7 @@ import (
 
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -48,7 +49,41 @@ func validTrials(all []record.Trial) trials {
 			by[c][t.Block] = t
 		}
 	}
+	for _, blocks := range by {
+		holdLag(blocks)
+	}
 	return by
+}
+
+// holdLag has a cell's response times count by the generator's lag alone, held against the
+// median of the cell. Held against its own trial's, the same lag would void the fast trials
+// and keep the slow ones.
+func holdLag(blocks map[int]record.Trial) {
+	times := map[string][]float64{}
+	for _, t := range blocks {
+		if t.Readings != nil {
+			for name, l := range t.Readings.Times {
+				times[name] = append(times[name], l.Response)
+			}
+		}
+	}
+	typical := map[string]float64{}
+	for name, all := range times {
+		typical[name] = stats.Median(all)
+	}
+	for b, t := range blocks {
+		if t.Readings == nil {
+			continue
+		}
+		t.Metrics = maps.Clone(t.Metrics)
+		for name, l := range t.Readings.Times {
+			delete(t.Metrics, name)
+			if !l.Late(typical[name]) {
+				t.Metrics[name] = l.Response
+			}
+		}
+		blocks[b] = t
+	}
 }
 
 func (an *analyser) has(workload string) bool {

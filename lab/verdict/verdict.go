@@ -60,6 +60,7 @@ import (
 
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/tally"
 	"github.com/tarehq/tare/stats"
 )
 
@@ -74,12 +75,13 @@ type Analysis struct {
 	Resolutions []Resolution
 	Accounts    []Account  // who spent what, of the workloads that arms were profiled under
 	Accuracies  []Accuracy // what was attributed against what arms count themselves
-	Trials      Tally
+	Trials      tally.Tally
 	Warnings    []error // caveats of the run, to be shown with it
 
 	primary []*Comparison // those decided on, within Workloads
 	looks   []stats.Look
-	peeking bool // at an unfinished run, where no look is planned
+	begun   int  // planned blocks
+	peeking bool // at an unfinished run
 }
 
 // Workload holds all comparisons of one workload.
@@ -87,7 +89,7 @@ type Workload struct {
 	study.Workload
 	Blocks  int     // most blocks in which an arm could be paired with the control
 	Alpha   float64 // level of the intervals, from the look that Blocks reached
-	Anytime bool    // the run goes on and no look is planned here: the intervals hold whenever one looks
+	Anytime bool    // the run goes on: the intervals hold whenever one looks
 	Metrics []Metric
 }
 
@@ -109,6 +111,7 @@ type Metric struct {
 
 	twinFloor float64 // the run's own floor, whatever calibration says
 	twinned   int     // blocks that had both the control and its twin
+	unfloored bool    // the twin has too few valid trials for a floor, and nothing else gives one
 }
 
 // Level is a cell's sample of a metric.
@@ -135,9 +138,10 @@ func Analyse(run *record.Run) (*Analysis, error) {
 		return nil, fmt.Errorf("analysing run %s: %w", run.Manifest.ID, err)
 	}
 	s := &run.Manifest.Study
-	an := &analyser{study: s, manifest: &run.Manifest, looks: looks, valid: validTrials(run.Trials), peeking: peeks(run, looks)}
+	an := &analyser{study: s, manifest: &run.Manifest, looks: looks, begun: begunBlocks(run.Trials), valid: validTrials(run.Trials),
+		peeking: run.Manifest.Outcome == "" || run.Manifest.Outcome == "interrupted"}
 	an.rounds = an.ofRounds(run.Captures)
-	a := &Analysis{Manifest: run.Manifest, looks: looks, peeking: an.peeking, Trials: TallyOf(run.Trials)}
+	a := &Analysis{Manifest: run.Manifest, looks: looks, begun: an.begun, peeking: an.peeking, Trials: tally.Of(run.Trials)}
 	a.Warnings = append(a.Warnings, run.Warnings...)
 	for _, text := range run.Manifest.Warnings {
 		a.Warnings = append(a.Warnings, fmt.Errorf("%s", text))
@@ -218,7 +222,8 @@ type analyser struct {
 	looks    []stats.Look
 	valid    trials
 	rounds   *analyser // of captures; nil in itself
-	peeking  bool      // at an unfinished run, where no look is planned
+	begun    int       // planned blocks, or rounds of captures
+	peeking  bool      // at an unfinished run
 }
 
 func (an *analyser) workload(w study.Workload) Workload {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/tally"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
 )
@@ -132,10 +133,10 @@ func TestPairing(t *testing.T) {
 	if w := a.Workload("half"); w.Blocks != 8 || w.Alpha != 0.010 {
 		t.Errorf("got %d blocks at alpha %v, want 8 at 0.010", w.Blocks, w.Alpha)
 	}
-	want := verdict.Tally{Total: 28, Valid: 26, Pilot: 1, Invalid: []verdict.Invalid{
+	want := tally.Tally{Total: 28, Valid: 26, Pilot: 1, Invalid: []tally.Invalid{
 		{Arm: "three", Reason: "the generator used 91 % of its CPUs, more than 80 %", N: 1},
 		{Arm: "none", Reason: "the arm died under load", N: 1},
-	}, Warning: []verdict.Warning{}}
+	}, Warning: []tally.Warning{}}
 	if !reflect.DeepEqual(a.Trials, want) {
 		t.Errorf("tally: got %+v, want %+v", a.Trials, want)
 	}
@@ -163,7 +164,7 @@ func TestReasonsThatDifferInFiguresAreOne(t *testing.T) {
 func TestWarningsAreTold(t *testing.T) {
 	r := base().run()
 	for i := range r.Trials {
-		r.Trials[i].Warnings = []string{fmt.Sprintf("%sresponse_p99 left out: the lag is %d ms", []string{"", "response_p90, "}[i%2], i)}
+		r.Trials[i].Warnings = []string{fmt.Sprintf("%sresponse_p99: the generator's lag is %d ms", []string{"", "response_p90, "}[i%2], i)}
 	}
 	r.Trials[0].Invalid = []string{"no"}
 	a := analyse(t, r)
@@ -510,7 +511,7 @@ func TestResolution(t *testing.T) {
 	if r.Arm != "three" || r.EndToEnd.Metric.Name != "cpu_per_request" || r.EndToEnd.Told() || r.InProcess.Metric.Name != "loop_time" {
 		t.Errorf("got %+v", r)
 	}
-	if want := "With three layers, a request takes 9"; !strings.Contains(a.Headline, want) {
+	if want := "With three layers, the handler takes 9"; !strings.Contains(a.Headline, want) {
 		t.Errorf("headline %q lacks %q", a.Headline, want)
 	}
 }

@@ -207,7 +207,7 @@ func TestSelfTestGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := summed(t, kept...); s.Sittings != 3 || len(s.Machines) != 1 || !strings.Contains(s.String(), "3 of 3 A/A studies on this machine gave a false verdict") || !strings.Contains(s.String(), "; 3 sittings until ") {
+	if s := summed(t, kept...); s.Sittings != 3 || len(s.Machines) != 1 || !strings.Contains(s.String(), "3 of 3 A/A studies by cpu_per_request on this machine gave a false verdict") || !strings.Contains(s.String(), "; 3 sittings until ") {
 		t.Errorf("got %+v: %s; want three sittings that ran something", s, s)
 	}
 	half := counted(t, nulled(t, 8, 0.1, 0.001), 3*time.Microsecond) // as an older tare made it
@@ -271,13 +271,13 @@ func TestSelfTestFrom(t *testing.T) {
 		cmd  SelftestCmd
 		want string
 	}{
-		{SelftestCmd{From: []string{a, b}}, "1 of 2 A/A studies on 2 machines gave a false verdict"},
+		{SelftestCmd{From: []string{a, b}}, "1 of 2 A/A studies by cpu_per_request on 2 machines gave a false verdict"},
 		{SelftestCmd{From: []string{a, b}, Markdown: "-"}, "| none | – | 2 | 1, 50.0 % (1.3 % to 98.7 %) |"},
 		{SelftestCmd{From: []string{a, b}, Markdown: "-"}, "| 3.00 µs | 10.0 % | 1 | 1, 100"},
 		{SelftestCmd{From: []string{a, b}, JSON: true}, `"sittings": 3`},
 		{SelftestCmd{From: []string{b, file("c.json", []noise.Study{longer})}}, "different settings"},
 		{SelftestCmd{From: []string{b, file("g.json", []noise.Study{moved})}}, "different workloads are not counted together: half and capacity"},
-		{SelftestCmd{From: []string{b, file("h.json", []noise.Study{old})}}, "1 of 2 A/A studies on 2 machines gave a false verdict"},
+		{SelftestCmd{From: []string{b, file("h.json", []noise.Study{old})}}, "1 of 2 A/A studies by cpu_per_request on 2 machines gave a false verdict"},
 		{SelftestCmd{From: []string{b, file("i.json", []noise.Study{old})}, Markdown: "-"}, "not counted, since an older tare did not name their workload: 1."},
 		{SelftestCmd{From: []string{file("j.json", []noise.Study{old})}}, "no study counts"},
 		{SelftestCmd{From: []string{file("d.json", []noise.Study{{Machine: "x"}})}}, "element 0 is not a study"},

@@ -14,7 +14,7 @@ import (
 	"github.com/tarehq/tare/cost/diff"
 	"github.com/tarehq/tare/cost/pprof"
 	"github.com/tarehq/tare/lab/record"
-	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/lab/tally"
 )
 
 // side is A or B with its captures.
@@ -76,7 +76,7 @@ func (s *side) add(kind pprof.Kind, sampled []cost.Stack, w cost.Window) {
 
 // warn adds what no capture before has warned of, but for its figures.
 func (s *side) warn(warnings []error) {
-	kind := func(err error) string { return verdict.Figureless(err.Error()) }
+	kind := func(err error) string { return tally.Figureless(err.Error()) }
 	for _, w := range warnings {
 		if !slices.ContainsFunc(s.warnings, func(o error) bool { return kind(o) == kind(w) }) {
 			s.warnings = append(s.warnings, w)

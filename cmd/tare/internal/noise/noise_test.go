@@ -72,7 +72,7 @@ func TestSelfTestInReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	noise.Describe(&m)
-	if want := "2 of 2 A/A studies on this machine gave a false verdict"; !strings.Contains(m.SelfTest, want) || !strings.HasSuffix(m.SelfTest, "; 2 sittings until 2026-11-29") {
+	if want := "2 of 2 A/A studies by cpu_per_request on this machine gave a false verdict"; !strings.Contains(m.SelfTest, want) || !strings.HasSuffix(m.SelfTest, "; 2 sittings until 2026-11-29") {
 		t.Errorf("got %q, want %q of 2 sittings until 2026-11-29", m.SelfTest, want)
 	}
 }

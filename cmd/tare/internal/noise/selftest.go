@@ -109,8 +109,8 @@ func (s SelfTest) String() string {
 	for _, p := range s.Positive {
 		positives.WriteString("; " + p.String())
 	}
-	return fmt.Sprintf("%d of %d A/A studies on %s gave a false verdict (at most %s with 95 %% confidence), %d with the noise floor of the others; intervals excluding no difference: %d; %s until %s",
-		s.Verdicts, s.Studies, s.where(), unit.Format(s.Bound.Hi, unit.Share), s.Apart, s.Excluding,
+	return fmt.Sprintf("%d of %d A/A studies by %s on %s gave a false verdict (at most %s with 95 %% confidence), %d with the noise floor of the others; intervals excluding no difference: %d; %s until %s",
+		s.Verdicts, s.Studies, s.Metric, s.where(), unit.Format(s.Bound.Hi, unit.Share), s.Apart, s.Excluding,
 		unit.Plural(s.Sittings, "sitting"), s.When.Format(time.DateOnly)) + positives.String() + s.Aside()
 }
 
