@@ -11,10 +11,11 @@ import (
 func TestDeltas(t *testing.T) {
 	table := open(t, "/proc/self/exe")
 	from, to := table.Code()
+	from = (from + to) / 2 // a program with C has that first
 	var d pclntab.Deltas
 	known := 0
 	for range 2 {
-		for pc := from - 8; pc < min(to, from+10_000); pc += 3 {
+		for pc := from; pc < min(to, from+10_000); pc += 3 {
 			want, ok := table.SPDelta(pc)
 			for range 2 {
 				if got, same := d.At(table, pc); got != want || same != ok {

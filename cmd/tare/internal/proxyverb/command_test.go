@@ -182,8 +182,8 @@ func TestExamples(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(docs.Page("proxy"), -1) {
 		files = append(files, regexp.MustCompile(`(?m)^.*(certificate|key): /etc.*\n`).ReplaceAllString(m[1], "")) // these are not here
 	}
-	if len(files) != 5 {
-		t.Fatalf("found %d files, want 5", len(files))
+	if len(files) != 6 {
+		t.Fatalf("found %d files, want 6", len(files))
 	}
 	accepts := resolve(t)
 	for _, text := range files {
