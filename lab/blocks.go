@@ -147,15 +147,7 @@ func WithinPlan(s *study.Study, blocks int, early ...int) error {
 // blocksDone is the number of planned blocks of which trials are on record. A
 // block that an interruption cut short is not gone on with, since its trials
 // would no longer be close in time: what it lacks is made up later.
-func (r *runner) blocksDone() int {
-	seen := map[int]bool{}
-	for _, t := range r.trials {
-		if t.Attempt == 0 && t.Block >= 0 {
-			seen[t.Block] = true
-		}
-	}
-	return len(seen)
-}
+func (r *runner) blocksDone() int { return record.PlannedBlocks(r.trials) }
 
 // nextBlock is the number that no block has yet.
 func (r *runner) nextBlock() int {

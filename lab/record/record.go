@@ -206,6 +206,18 @@ const MaxLagShare = 0.10
 // Late tells whether the lag distorts response times like the one given, in ns.
 func (l Lagged) Late(response float64) bool { return l.Lag > MaxLagShare*response }
 
+// PlannedBlocks is the number of planned blocks of which there are trials. Blocks that make up
+// for trials that do not count are no part of the plan.
+func PlannedBlocks(all []Trial) int {
+	seen := map[int]bool{}
+	for _, t := range all {
+		if t.Attempt == 0 && t.Block >= 0 {
+			seen[t.Block] = true
+		}
+	}
+	return len(seen)
+}
+
 // Slice is one period of a trial.
 type Slice struct {
 	AtMs     float64 `json:"at_ms"`

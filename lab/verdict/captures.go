@@ -71,18 +71,6 @@ func (an *analyser) basis(w study.Workload) Workload {
 	return out
 }
 
-// begunBlocks is the number of planned blocks of which there are trials. Blocks that make up for
-// trials that do not count are no part of the plan.
-func begunBlocks(all []record.Trial) int {
-	begun := map[int]bool{}
-	for _, t := range all {
-		if t.Attempt == 0 && t.Block >= 0 {
-			begun[t.Block] = true
-		}
-	}
-	return len(begun)
-}
-
 // lost are the captures that do not count, by arm and reason, and what those
 // that do warn of.
 func lost(all []record.Capture) []error {

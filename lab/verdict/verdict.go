@@ -138,7 +138,7 @@ func Analyse(run *record.Run) (*Analysis, error) {
 		return nil, fmt.Errorf("analysing run %s: %w", run.Manifest.ID, err)
 	}
 	s := &run.Manifest.Study
-	an := &analyser{study: s, manifest: &run.Manifest, looks: looks, begun: begunBlocks(run.Trials), valid: validTrials(run.Trials),
+	an := &analyser{study: s, manifest: &run.Manifest, looks: looks, begun: record.PlannedBlocks(run.Trials), valid: validTrials(run.Trials),
 		peeking: run.Manifest.Outcome == "" || run.Manifest.Outcome == "interrupted"}
 	an.rounds = an.ofRounds(run.Captures)
 	a := &Analysis{Manifest: run.Manifest, looks: looks, begun: an.begun, peeking: an.peeking, Trials: tally.Of(run.Trials)}
