@@ -3,7 +3,7 @@
 // What tells who calls whom, and so a middleware from a handler, is mostly on no stack of the
 // last ten seconds. [Chains] remember a service's latest chains of calls, each once. Rules are
 // learned from them, which takes far longer than charging: it is done again once enough
-// chains are new. Of the others a few are kept as witnesses, which weigh nothing and show
+// chains tell something new, as few do. Of the others a few are kept as witnesses, which weigh nothing and show
 // which owners call others.
 package past
 
@@ -19,12 +19,15 @@ import (
 // remembered is how many chains there are at most.
 const remembered = 100
 
-// Rules are learned anew once there is a new chain for so many that they were learned from,
-// or the first of the new ones has waited for so many intervals.
+// Rules are learned anew once there is a new chain that tells something for so many that did
+// before, or the first of the new ones, whatever it tells, has waited for so many intervals.
 const (
 	share   = 8
 	overdue = 30
 )
+
+// mostTold is how many things that chains told are remembered.
+const mostTold = 1000
 
 // Chains are a service's. They are not safe for concurrent use.
 type Chains struct {
@@ -32,9 +35,10 @@ type Chains struct {
 	all  []chain // the latest first
 
 	rules     *cost.Rules // nil before the first stack
-	learned   int         // chains that they were learned from
-	news      int         // chains that have come since
-	waited    int         // intervals since the first of these
+	learned   int         // things that chains told when they were learned
+	news      int         // that have been told since
+	waited    int         // intervals since the first new chain
+	told      map[uint64]bool
 	witnesses []cost.Stack
 	shown     map[cost.Owner]bool // to call others, by the witnesses
 }
@@ -46,7 +50,7 @@ type chain struct {
 }
 
 // New remembers nothing yet.
-func New() *Chains { return &Chains{seed: maphash.MakeSeed()} }
+func New() *Chains { return &Chains{seed: maphash.MakeSeed(), told: map[uint64]bool{}} }
 
 // Rules are those by which the last bill was made. They do not change who is charged with
 // what later, and may be used by others meanwhile.
@@ -63,10 +67,10 @@ func (c *Chains) Bill(stacks []cost.Stack, w cost.Window) *cost.Bill {
 		return cost.NewBill(nil, nil, w)
 	}
 	fresh := c.remember(stacks)
-	if c.news += len(fresh); c.news > 0 {
+	if len(fresh) > 0 || c.waited > 0 {
 		c.waited++
 	}
-	if c.rules == nil || c.news > 0 && (share*c.news >= c.learned || c.waited > overdue) {
+	if c.rules == nil || c.news > 0 && share*c.news >= c.learned || c.waited > overdue {
 		c.learn(stacks)
 	} else {
 		for _, frames := range fresh {
@@ -91,6 +95,7 @@ func (c *Chains) remember(stacks []cost.Stack) (fresh [][]cost.Frame) {
 		if at < 0 {
 			frames = slices.Clone(frames) // the rest of the stack is let go
 			fresh = append(fresh, frames)
+			c.listen(frames)
 			at, c.all = len(c.all), append(c.all, chain{key, cost.Stack{Frames: frames}})
 		}
 		one := c.all[at]
@@ -105,6 +110,31 @@ func (c *Chains) remember(stacks []cost.Stack) (fresh [][]cost.Frame) {
 	return fresh
 }
 
+// listen notes what a new chain tells, if none did before.
+func (c *Chains) listen(frames []cost.Frame) {
+	key := c.hash(telling(frames))
+	if c.told[key] {
+		return
+	}
+	if len(c.told) >= mostTold {
+		clear(c.told)
+	}
+	c.told[key] = true
+	c.news++
+}
+
+// telling is a chain without what its innermost function outside the standard library has that
+// one do, but for the first two calls: they may be the answer. By this part rules tell owners
+// apart, and it is the same in most chains that are new (BenchmarkTail).
+func telling(frames []cost.Frame) []cost.Frame {
+	const calls = 2
+	k := slices.IndexFunc(frames, func(f cost.Frame) bool { return !f.Standard() })
+	if k < 0 {
+		k = len(frames)
+	}
+	return frames[max(0, k-calls):]
+}
+
 // learn learns from all chains, and from an interval's stacks, of which there may be more.
 func (c *Chains) learn(stacks []cost.Stack) {
 	all := slices.Clone(stacks)
@@ -112,7 +142,7 @@ func (c *Chains) learn(stacks []cost.Stack) {
 		all = append(all, c.all[k].Stack)
 	}
 	c.rules = cost.Learn(all)
-	c.learned, c.news, c.waited = len(c.all), 0, 0
+	c.learned, c.news, c.waited = len(c.told), 0, 0
 	c.witnesses, c.shown = nil, map[cost.Owner]bool{}
 	for k := range c.all {
 		c.takeWitness(c.all[k].Frames)

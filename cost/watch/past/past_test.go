@@ -119,6 +119,37 @@ func TestSeldomLearned(t *testing.T) {
 	}
 }
 
+// TestTelling learns at once of new functions of the program and of what they call, and not of
+// what the standard library does for those.
+func TestTelling(t *testing.T) {
+	c := New()
+	inner := func(k int, callee string) cost.Stack {
+		s := stack(callee, 10, "Orders", "Auth")
+		s.Frames = append([]cost.Frame{{Func: "reflect.Value.Call"}}, s.Frames...)
+		for d := range 3 {
+			s.Frames = append([]cost.Frame{{Func: fmt.Sprintf("encoding/json.f%d", k+d)}}, s.Frames...)
+		}
+		return s
+	}
+	var first []cost.Stack
+	for k := range 8 {
+		first = append(first, stack("runtime.mallocgc", k, "Orders"))
+	}
+	c.Bill(append(first, inner(0, "encoding/json.Marshal")), tenSeconds)
+	rules := c.Rules()
+	for k := range overdue / 2 {
+		if c.Bill([]cost.Stack{inner(10*k, "encoding/json.Marshal")}, tenSeconds); c.Rules() != rules {
+			t.Fatalf("rules were learned anew for the %d. way through encoding/json", k+1)
+		}
+	}
+	for k, callee := range []string{"io.WriteString", "fmt.Fprint"} { // two of nine or ten
+		c.Bill([]cost.Stack{inner(0, callee)}, tenSeconds)
+		if again := c.Rules() != rules; again != (k == 1) {
+			t.Errorf("after %d new calls of the handler's: learned anew: %t", k+1, again)
+		}
+	}
+}
+
 // TestRemember keeps each chain once, the latest first, whatever the runtime did inside it.
 func TestRemember(t *testing.T) {
 	c := New()
@@ -164,4 +195,35 @@ func BenchmarkBill(b *testing.B) {
 			cost.NewBill(all, nil, tenSeconds)
 		}
 	})
+}
+
+// BenchmarkTail charges intervals of fifty stacks of a service, of whose chains there is no end:
+// what the standard library does for its handlers is mostly new.
+func BenchmarkTail(b *testing.B) {
+	next := uint64(1)
+	draw := func(n uint64) uint64 { // one of n, the first ones more often
+		next = next*6364136223846793005 + 1442695040888963407
+		x := float64(next>>11) / (1 << 53)
+		return uint64(x * x * x * float64(n))
+	}
+	c := New()
+	stacks := make([]cost.Stack, 50)
+	learned, intervals := 0, 0
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range stacks {
+			s := stack("encoding/json.Marshal", 10*int(draw(6)), "Orders", "Auth", "Gzip", "Log")
+			s.Frames = append([]cost.Frame{{Func: "encoding/json.(*encodeState).marshal", File: "/go/src/encoding/json/encode.go", Decl: 3}}, s.Frames...)
+			for range 8 {
+				s.Frames = append([]cost.Frame{{Func: fmt.Sprintf("encoding/json.f%d", draw(30)), File: "/go/src/encoding/json/encode.go", Decl: 3}}, s.Frames...)
+			}
+			stacks[i] = s
+		}
+		before := c.Rules()
+		c.Bill(stacks, tenSeconds)
+		if intervals++; c.Rules() != before {
+			learned++
+		}
+	}
+	b.ReportMetric(float64(learned)/float64(intervals), "learned/op")
 }
