@@ -32,7 +32,7 @@ func listen(addr string, other http.Handler, latest *atomic.Pointer[Figures]) (*
 	if other != nil {
 		mux.Handle("/", other)
 	}
-	s.http = http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	s.http = http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 5 * time.Minute}
 	go s.http.Serve(l)
 	return s, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -139,6 +140,66 @@ func TestMetrics(t *testing.T) {
 	promtool(t, text, "check", "metrics")
 }
 
+// stalled is a client that reads nothing until it is let go.
+type stalled struct {
+	http.ResponseWriter
+	begun, let chan struct{}
+	once       sync.Once
+}
+
+func (s *stalled) Write(p []byte) (int, error) {
+	s.once.Do(func() { close(s.begun) })
+	<-s.let
+	return s.ResponseWriter.Write(p)
+}
+
+// TestStalled has one who asks for a flame graph and reads none of it keep nobody else from one.
+func TestStalled(t *testing.T) {
+	dir := t.TempDir()
+	o, _ := verb(t, &Command{Keep: dir, KeepBytes: 1 << 20, Quiet: true})
+	if err := errors.Join(o.show(interval(time.Now(), "x", 12_000)), o.close()); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := ring.List(dir)
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("got %v, %v, want one profile", entries, err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	h := serveKept(root)
+	ask := func() *http.Request {
+		return httptest.NewRequest(http.MethodGet, "/flame/shop/"+filepath.Base(entries[0].Path), nil)
+	}
+	slow := &stalled{ResponseWriter: httptest.NewRecorder(), begun: make(chan struct{}), let: make(chan struct{})}
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		h.ServeHTTP(slow, ask())
+	}()
+	defer func() {
+		close(slow.let)
+		<-gone
+	}()
+	<-slow.begun
+	answered := make(chan *httptest.ResponseRecorder, 1)
+	go func() {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, ask())
+		answered <- w
+	}()
+	select {
+	case w := <-answered:
+		if w.Code != 200 || !strings.Contains(w.Body.String(), "</html>") {
+			t.Errorf("got %d, %.200s, want a page", w.Code, w.Body)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("one who does not read keeps another waiting")
+	}
+}
+
 // TestPodMetrics offers a service of pods, and its profiles by a name with slashes in it.
 func TestPodMetrics(t *testing.T) {
 	o, _ := verb(t, &Command{Listen: "127.0.0.1:0", Keep: t.TempDir(), KeepBytes: 1 << 20, Quiet: true})
@@ -216,7 +277,8 @@ func TestRules(t *testing.T) {
 }
 
 // TestDashboard reads the dashboard as Grafana does: each panel has a number and a place of its
-// own, and asks what Prometheus can read, by metrics and labels that there are.
+// own, asks what Prometheus can read, by metrics and labels that there are, names its curves by
+// labels that they have, and shows something once the metrics grow.
 func TestDashboard(t *testing.T) {
 	text, err := monitoring.ReadFile("grafana.json")
 	if err != nil {
@@ -231,7 +293,7 @@ func TestDashboard(t *testing.T) {
 			ID      int
 			Title   string
 			GridPos place
-			Targets []struct{ Expr string }
+			Targets []struct{ Expr, LegendFormat string }
 		}
 	}
 	if err := json.Unmarshal(text, &d); err != nil || d.UID == "" || d.SchemaVersion < 30 || len(d.Templating.List) != 2 || len(d.Panels) < 8 {
@@ -266,6 +328,12 @@ func TestDashboard(t *testing.T) {
 		for _, q := range p.Targets {
 			expr := strings.NewReplacer("$service", ".*", "$__rate_interval", "5m").Replace(q.Expr)
 			rules = append(rules, rule{fmt.Sprintf("panel:%d:%d", p.ID, len(rules)), expr})
+			kept := regexp.MustCompile(`\bby \(([a-z, ]*)\)`).FindStringSubmatch(expr)
+			for _, label := range regexp.MustCompile(`\{\{(.*?)\}\}`).FindAllStringSubmatch(q.LegendFormat, -1) {
+				if kept == nil || !slices.Contains(strings.Split(kept[1], ", "), label[1]) {
+					t.Errorf("%s names curves by %s, which the first aggregation of %s drops", p.Title, label[1], expr)
+				}
+			}
 			for _, metric := range regexp.MustCompile(`\btare_[a-z_]+\b`).FindAllString(expr, -1) {
 				if !strings.Contains(has, "\n"+metric+"{") && !strings.Contains(has, "\n"+metric+" ") {
 					t.Errorf("%s asks for %s, which there is not", p.Title, metric)
@@ -280,15 +348,44 @@ func TestDashboard(t *testing.T) {
 			}
 		}
 	}
-	file := filepath.Join(t.TempDir(), "panels.yml") // JSON is YAML
-	content, err := json.Marshal(map[string]any{"groups": []any{map[string]any{"name": "panels", "rules": rules}}})
+	var shows []any
+	for _, r := range rules {
+		shows = append(shows, map[string]any{"expr": "count(" + r.Expr + ") > bool 0", "eval_time": "20m", "exp_samples": []any{map[string]any{"labels": "{}", "value": 1}}})
+	}
+	promtool(t, "", "check", "rules", writeYAML(t, map[string]any{"groups": []any{map[string]any{"name": "panels", "rules": rules}}}))
+	promtool(t, "", "test", "rules", writeYAML(t, map[string]any{"evaluation_interval": "1m", "tests": []any{map[string]any{
+		"interval": "1m", "input_series": growing(has), "promql_expr_test": shows}}}))
+}
+
+// growing are the series of a scrape, as if each grew by 1 a minute on one host.
+func growing(scraped string) (all []any) {
+	for line := range strings.Lines(scraped) {
+		name, _, _ := strings.Cut(line, " ")
+		switch {
+		case strings.HasPrefix(line, "#"):
+			continue
+		case strings.Contains(line, "{"):
+			name = strings.Replace(line[:strings.LastIndex(line, "} ")+1], "{", `{instance="host",`, 1)
+		default:
+			name += `{instance="host"}`
+		}
+		all = append(all, map[string]string{"series": name, "values": "1+1x30"})
+	}
+	return all
+}
+
+// writeYAML writes JSON, which is YAML, to a file.
+func writeYAML(t *testing.T, v any) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "rules.yml")
+	content, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(file, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	promtool(t, "", "check", "rules", file)
+	return file
 }
 
 // TestSince keeps what is seen and finds in it what a new build made dearer.
