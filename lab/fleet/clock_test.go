@@ -105,6 +105,30 @@ func TestNoticed(t *testing.T) {
 	}
 }
 
+// An agent that gives signs of life for ever and no result is lost as well, once its load has had
+// all its time, and that of the last requests.
+func TestStuck(t *testing.T) {
+	const length, patience, more = 3 * time.Second, 10 * time.Second, 6 * time.Second
+	synctest.Test(t, func(t *testing.T) {
+		var conns []net.Conn
+		for k := range 2 {
+			mine, its := (&path{there: upTo(0), back: upTo(0)}).lay()
+			conns = append(conns, mine)
+			simulateAt(its, time.Minute).stuck = k == 1
+		}
+		f := fleet.Over(conns...)
+		defer part(f)
+		begun := time.Now()
+		rep, err := f.Run(t.Context(), constant("http://127.0.0.1:1/", 100, length))
+		if rep != nil || !errors.Is(err, fleet.ErrLost) || !strings.Contains(err.Error(), "agent lost: 1: no result") {
+			t.Errorf("got %+v, %v; want no result, and that agent 1 was lost", rep, err)
+		}
+		if took := time.Since(begun); took < length+patience || took > length+patience+more {
+			t.Errorf("given up after %v, want %v to %v", took, length+patience, length+patience+more)
+		}
+	})
+}
+
 // Eight agents, whose clocks are hours apart and whose paths are slower in one direction, begin
 // within 10 ms of each other. When each began is reported as right as it says, by the agents'
 // own clocks; one that was late makes the load unfit.

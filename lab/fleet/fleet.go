@@ -10,10 +10,11 @@
 // # What is promised
 //
 // There is a result only if every agent gave one. An agent of which nothing is heard for
-// 1.75 s is lost: it was killed, it is frozen, or the network is parted. The load fails then,
-// and the other agents stop. An agent that hears nothing from its coordinator for as long
-// stops as well. What an agent may load, and how much, its own configuration says, not the
-// coordinator. Both sides show certificates of one authority, and must be of one version.
+// 1.75 s is lost: it was killed, it is frozen, or the network is parted. So is one whose load
+// does not end when it must. The load fails then, and the other agents stop. An agent that
+// hears nothing from its coordinator for 1.75 s stops as well. What an agent may load, and how
+// much, its own configuration says, not the coordinator. Both sides show certificates of one
+// authority, and must be of one version.
 //
 // What is too late or too busy at an agent, and which agent's answers differ from those of
 // the others, is in the Report.

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/tarehq/tare/lab/fleet/wire"
 	"github.com/tarehq/tare/load"
 )
 
-// stopWithin is more than an agent takes to end its load when told so.
+// stopWithin is more than an agent takes to give its result once its load is to end.
 const stopWithin = 5 * time.Second
 
 // lead is how long before its beginning a load is announced, at least.
@@ -152,7 +153,7 @@ func (r *run) gather(ctx context.Context) ([]gathered, error) {
 		begins = time.After(time.Duration(r.measure - f.clock()))
 	}
 	ended := ctx.Done()
-	var overdue <-chan time.Time
+	overdue := r.overdue()
 	var first error
 	fail := func(err error) {
 		if first == nil {
@@ -182,13 +183,46 @@ func (r *run) gather(ctx context.Context) ([]gathered, error) {
 				fail(err)
 			}
 		case <-overdue:
-			fail(fmt.Errorf("%w: no result within %v after the stop", ErrLost, stopWithin))
+			fail(fmt.Errorf("%w: %s: no result within %v after the load was to end", ErrLost, r.waitedFor(results), stopWithin))
 		}
 	}
 	if begins != nil && first == nil { // over before the timer's turn had come
 		r.mark(true)
 	}
 	return results, first
+}
+
+// patience is how long an agent waits for answers at the end of a load that names no time for one.
+const patience = 30 * time.Second
+
+// overdue is when an agent that gives no result is lost, although it gives signs of life. A load
+// of a number of requests has no such moment.
+func (r *run) overdue() <-chan time.Time {
+	length := r.o.Duration
+	if s := r.o.Schedule; s != nil {
+		if whole, ends := s.Length(); ends && (length == 0 || whole < length) {
+			length = whole
+		}
+	}
+	if length == 0 {
+		return nil
+	}
+	wait := patience
+	if r.o.Timeout > 0 {
+		wait = r.o.Timeout
+	}
+	return time.After(time.Duration(r.measure-r.fleet.clock()) + length + wait + stopWithin)
+}
+
+// waitedFor names the agents that have not said how their loads ended.
+func (r *run) waitedFor(results []gathered) string {
+	var names []string
+	for k, g := range results {
+		if g.result == nil && g.err == nil {
+			names = append(names, r.fleet.members[k].name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // hangUp closes the connections, which ends what is received from them.

@@ -28,6 +28,7 @@ type simulated struct {
 	base   time.Time // when its clock was 0
 	times  *hist.Hist
 	late   time.Duration // by which it begins its loads
+	stuck  bool          // it lives, and its loads never end
 	length time.Duration
 	began  time.Time // when its last load did
 }
@@ -60,6 +61,9 @@ func (s *simulated) listen() {
 }
 
 func (s *simulated) load(start time.Time) {
+	if s.stuck {
+		return
+	}
 	defer s.link.Living.Store(false)
 	time.Sleep(time.Until(start) + s.late)
 	s.began = time.Now()
