@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/tarehq/tare/kube/api/v1alpha1"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -39,6 +41,9 @@ const mostRemotes = 100
 // answerTime is how long a cluster may take to answer one request.
 const answerTime = 8 * time.Second
 
+// errNoKubeconfig is of a Secret that is not there: it may come yet, or is being replaced.
+var errNoKubeconfig = errors.New("the cluster's kubeconfig is missing")
+
 // connect returns a client of a run's cluster.
 func (p *pass) connect(ctx context.Context, c *v1alpha1.ClusterRun) (cluster, error) {
 	if c.KubeconfigSecret == nil {
@@ -46,12 +51,16 @@ func (p *pass) connect(ctx context.Context, c *v1alpha1.ClusterRun) (cluster, er
 	}
 	var secret corev1.Secret
 	name, key := c.KubeconfigSecret.Name, cmp.Or(c.KubeconfigSecret.Key, "kubeconfig")
-	if err := p.direct.Get(ctx, client.ObjectKey{Namespace: p.res.GetNamespace(), Name: name}, &secret); err != nil {
+	err := p.direct.Get(ctx, client.ObjectKey{Namespace: p.res.GetNamespace(), Name: name}, &secret)
+	if apierrors.IsNotFound(err) {
+		return cluster{}, fmt.Errorf("%w: there is no Secret %s", errNoKubeconfig, name)
+	}
+	if err != nil {
 		return cluster{}, fmt.Errorf("reading the kubeconfig in Secret %s: %w", name, err)
 	}
 	text, ok := secret.Data[key]
 	if !ok {
-		return cluster{}, fmt.Errorf("reading the kubeconfig in Secret %s: it has no key %q", name, key)
+		return cluster{}, fmt.Errorf("%w: Secret %s has no key %q", errNoKubeconfig, name, key)
 	}
 	cl, err := p.remote.cluster(text)
 	if err != nil {

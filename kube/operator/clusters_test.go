@@ -11,8 +11,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // shop is a service as a specimen: a Deployment and a Service.
@@ -126,7 +128,7 @@ func TestRefusals(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *place, *place)
-	}{{"rights", testMissingRights}, {"lost", testLostCluster}, {"specimen", testSpecimenRefused}, {"not ready", testSpecimenNotReady}} {
+	}{{"rights", testMissingRights}, {"lost", testLostCluster}, {"secret", testSecretRemoved}, {"specimen", testSpecimenRefused}, {"not ready", testSpecimenNotReady}} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, own.another(t), west.another(t)) })
 	}
 }
@@ -184,6 +186,66 @@ func testLostCluster(t *testing.T, own, west *place) {
 	}
 	if c := conditionOf(s, v1alpha1.Reachable); c.Status != metav1.ConditionTrue {
 		t.Errorf("got the condition %+v, want it true again", c)
+	}
+}
+
+// testSecretRemoved takes the kubeconfig away amid a run. The run ends once it is there again, as
+// where it is replaced. A resource that is deleted meanwhile does not wait for ever, and says what
+// it left.
+func testSecretRemoved(t *testing.T, own, west *place) {
+	d := newDriver(t, own, "LoadTest")
+	west.grant()
+	d.outcomes[west.namespace] = loadOutcome(500)
+	create := func(name string) {
+		d.create(name, `{url: "http://shop:8080/", clusters: [{name: west, kubeconfigSecret: {name: west}, namespace: `+west.namespace+`}]}`)
+	}
+	remove := func() {
+		t.Helper()
+		if err := d.admin.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: "west"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := func(s *v1alpha1.Status) bool {
+		c := conditionOf(s, v1alpha1.Reachable)
+		return c.Status == metav1.ConditionFalse && strings.Contains(c.Message, "west: the cluster's kubeconfig is missing: there is no Secret west")
+	}
+	create("early") // before there is a Secret
+	d.passUntil("early", "told", told)
+	d.secret("west", west.kubeconfig())
+	d.passUntil("early", "running", runs)
+	remove()
+	if s := d.passUntil("early", "told amid the run", told); s.Active.Clusters[0].Phase != v1alpha1.Running {
+		t.Errorf("got %+v, want it to run on: tare may be at it", s.Active.Clusters[0])
+	}
+	d.secret("west", west.kubeconfig())
+	west.playCoordinators()
+	if s := d.passUntil("early", "at rest", rests); s.History[0].Phase != v1alpha1.Succeeded || !strings.HasPrefix(s.Verdict, "500/s") {
+		t.Errorf("got %+v, want it to have succeeded", s.History[0])
+	}
+
+	create("gone")
+	d.passUntil("gone", "running", runs)
+	remove()
+	key := client.ObjectKey{Namespace: d.namespace, Name: "gone"}
+	d.said()
+	if err := d.admin.Delete(t.Context(), &v1alpha1.LoadTest{ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: "gone"}}); err != nil {
+		t.Fatal(err)
+	}
+	const most = 5 * time.Minute
+	begun := d.now
+	for ; d.now.Sub(begun) < most; d.now = d.now.Add(5 * time.Second) {
+		if _, err := d.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
+			t.Fatal(err)
+		}
+		if apierrors.IsNotFound(d.admin.Get(t.Context(), key, &v1alpha1.LoadTest{})) {
+			break
+		}
+	}
+	if waited := d.now.Sub(begun); waited >= most {
+		t.Errorf("deleted %v ago, and it is there still", waited)
+	}
+	if said := strings.Join(d.said(), "\n"); !strings.Contains(said, "LeftBehind") {
+		t.Errorf("the events are\n%s\nwant one for what is left in the cluster", said)
 	}
 }
 

@@ -82,6 +82,7 @@ func TestClassify(t *testing.T) {
 	}{
 		{fmt.Errorf("asking: %w", errMissingRights), reasonRights, true},
 		{errTerminating, reasonConflict, true},
+		{fmt.Errorf("%w: there is no Secret west", errNoKubeconfig), reasonUnreachable, true},
 		{errors.New("spec is wrong"), reasonFailed, false},
 		{fmt.Errorf("%w: %w", errNotFetched, errors.New("error upgrading connection: refused")), reasonUnreachable, true},
 	} {

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tarehq/tare/kube/api/v1alpha1"
@@ -48,6 +49,9 @@ func parsePlan(s *v1alpha1.RunSpec) (schedulePlan, error) {
 			return p, fmt.Errorf("spec.timeZone: %q is not a time zone such as Europe/Berlin", s.TimeZone)
 		}
 		p.zone = zone
+	}
+	if strings.Contains(s.Schedule, "=") { // an older definition let it through, and of "TZ=x" the parser panics
+		return p, fmt.Errorf("spec.schedule: %q: name the zone in spec.timeZone", s.Schedule)
 	}
 	schedule, err := cron.ParseStandard(s.Schedule)
 	if err != nil {

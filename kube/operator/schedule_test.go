@@ -33,6 +33,8 @@ func TestParsePlan(t *testing.T) {
 		want string
 	}{
 		{v1alpha1.RunSpec{Schedule: "61 * * * *"}, "spec.schedule: \"61 * * * *\""},
+		{v1alpha1.RunSpec{Schedule: "TZ=0"}, "name the zone in spec.timeZone"},
+		{v1alpha1.RunSpec{Schedule: "CRON_TZ=Asia/Tokyo 0 3 * * *"}, "name the zone in spec.timeZone"},
 		{v1alpha1.RunSpec{Schedule: "@daily", TimeZone: "Mars/North"}, "spec.timeZone: \"Mars/North\""},
 		{v1alpha1.RunSpec{Deadline: "soon"}, "spec.deadline: \"soon\""},
 		{v1alpha1.RunSpec{Specimen: &v1alpha1.Specimen{ReadyWithin: "-1s"}}, "spec.specimen.readyWithin"},

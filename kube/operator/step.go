@@ -304,7 +304,7 @@ func classify(err error) (reason string, waitingHelps bool) {
 	case errors.Is(err, errTerminating), apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		return reasonConflict, true
 	case apierrors.IsServiceUnavailable(err), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), apierrors.IsTooManyRequests(err),
-		apierrors.IsInternalError(err), errors.Is(err, errNotFetched), errors.Is(err, context.DeadlineExceeded), errors.As(err, &network), errors.As(err, &address):
+		apierrors.IsInternalError(err), errors.Is(err, errNotFetched), errors.Is(err, errNoKubeconfig), errors.Is(err, context.DeadlineExceeded), errors.As(err, &network), errors.As(err, &address):
 		return reasonUnreachable, true
 	}
 	return reasonFailed, false
