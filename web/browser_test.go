@@ -21,6 +21,7 @@ type seen struct {
 	Out    []string `json:"out"`    // texts that leave the screen and cannot be scrolled to
 	Pale   []string `json:"pale"`   // texts whose contrast is below 4.5
 	Narrow []string `json:"narrow"` // fields and links of the navigation too low for a finger
+	Lost   []string `json:"lost"`   // what the keyboard reaches without a visible focus
 }
 
 const lookAtPage = `(() => {
@@ -35,6 +36,12 @@ const lookAtPage = `(() => {
 	out: [...document.querySelectorAll("h1, h2, h3, p, li, dt, dd, td, th, label, figcaption")].filter(e => shown(e) && !e.closest(".scroll, .zoom") && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.innerText.slice(0, 60)),
 	pale: [...document.querySelectorAll("h1, h2, p, a, td, th, dt, dd, label, button, select, input, small, summary, figcaption")].filter(e => shown(e) && e.innerText !== "" && contrast(e) < 4.5).map(e => e.tagName + " " + e.innerText.slice(0, 40)),
 	narrow: [...document.querySelectorAll(".filter select, .filter input, .filter button, .site a")].filter(e => e.getBoundingClientRect().height < 32).map(e => e.innerText),
+	lost: [...document.querySelectorAll("a[href], button, select, input, summary, [tabindex='0']")].filter(e => {
+		const before = getComputedStyle(e).outlineStyle;
+		e.focus();
+		const look = getComputedStyle(e), box = e.getBoundingClientRect();
+		return document.activeElement === e && (look.outlineStyle === "none" || parseFloat(look.outlineWidth) < 1 || before !== "none" || box.right < 1 || box.width < 1);
+	}).map(e => e.tagName + " " + e.innerText.slice(0, 40)),
 }; })()`
 
 // TestInChromium opens the pages on a screen, on a phone and in the dark.
@@ -44,16 +51,19 @@ func TestInChromium(t *testing.T) {
 	makeHistory(t, root)
 	a := historytest.Write(t, root, historytest.Run{Study: "owners", Day: 40, Profiled: 50_000})
 	b := historytest.Write(t, root, historytest.Run{Study: "owners", Day: 41, Profiled: 80_000})
+	const word = "a-name-that-needs-more-than-one-line-on-a-telephone"
+	long := historytest.Write(t, root, historytest.Run{Study: word, Day: 42, Title: strings.Repeat(word, 3), Arms: []string{word + "-1", strings.Repeat("W", 60)}})
 	s := serve(t, root)
 	pair := url.Values{"a": {a}, "b": {b}}.Encode()
-	views := []chromium.View{{Width: 1280, Scheme: "light", Scripts: true}, {Width: 1280, Scheme: "dark", Scripts: true}, {Width: 360, Scheme: "light", Scripts: false}, {Width: 390, Scheme: "dark", Scripts: true}}
-	for name, path := range map[string]string{"runs": "/", "study": "/studies/release", "compare": "/compare?" + pair, "run": "/runs/" + a, "leaderboard": "/leaderboard", "claims": "/claims"} {
+	views := []chromium.View{{Width: 1280, Scheme: "light", Scripts: true}, {Width: 1280, Scheme: "dark", Scripts: true}, {Width: 360, Scheme: "light", Scripts: false}, {Width: 768, Scheme: "dark", Scripts: true}}
+	for name, path := range map[string]string{"runs": "/", "study": "/studies/release", "compare": "/compare?" + pair, "run": "/runs/" + a, "leaderboard": "/leaderboard", "claims": "/claims",
+		"long": "/runs/" + long, "long-study": "/studies/" + word, "studies": "/studies", "none": "/?q=no+such+run"} {
 		papers := map[string]bool{}
 		for _, v := range views {
 			w.OpenSite(t, s.URL, path, v)
 			look := chromium.Evaluate[seen](t, w, lookAtPage)
 			papers[look.Paper] = true
-			if look.Page > look.Screen || look.Screen != int(v.Width) || look.H1 == "" || len(look.Out)+len(look.Pale)+len(look.Narrow) > 0 {
+			if look.Page > look.Screen || look.Screen != int(v.Width) || look.H1 == "" || len(look.Out)+len(look.Pale)+len(look.Narrow)+len(look.Lost) > 0 {
 				t.Errorf("%s at %d px, %s: got %+v, want all of it within the screen and readable", name, v.Width, v.Scheme, look)
 			}
 			w.Picture(t, fmt.Sprintf("web-%s-%s-%d.png", name, v.Scheme, v.Width))

@@ -71,7 +71,8 @@ func (s *Site) upload(w http.ResponseWriter, r *http.Request) error {
 // place.
 func (s *Site) add(body io.Reader) (name string, err error) {
 	root := s.o.Index.Root()
-	work, err := os.MkdirTemp(root, ".upload-")
+	sweep(root, time.Now())
+	work, err := os.MkdirTemp(root, unpacking)
 	if err != nil {
 		return "", fmt.Errorf("keeping a run that was sent: %w", err)
 	}
@@ -107,6 +108,26 @@ func (s *Site) add(body io.Reader) (name string, err error) {
 		return "", problem{http.StatusConflict, fmt.Sprintf("There is a run %s already.", name)}
 	}
 	return name, os.Rename(dir, place)
+}
+
+// unpacking begins the names of folders in which archives are unpacked.
+const unpacking = ".upload-"
+
+// sweep removes what uploads left behind that were killed: none takes twice as long as an archive
+// may take to arrive.
+func sweep(root string, now time.Time) {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return // adding the run fails, and says so
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), unpacking) {
+			continue
+		}
+		if at, err := e.Info(); err == nil && now.Sub(at.ModTime()) > 2*sendFor {
+			os.RemoveAll(filepath.Join(root, e.Name())) // else the next upload tries again
+		}
+	}
 }
 
 // refusal is why what was sent is no run, without where it was unpacked.

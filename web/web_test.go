@@ -253,6 +253,15 @@ func TestUpload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	killed, going := filepath.Join(root, ".upload-1"), filepath.Join(root, ".upload-2")
+	for dir, age := range map[string]time.Duration{killed: time.Hour, going: time.Minute} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(dir, time.Time{}, time.Now().Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	send := func(server, auth string, body []byte) (int, string) {
 		t.Helper()
 		r, err := http.NewRequest("POST", server+"/upload", bytes.NewReader(body))
@@ -291,7 +300,10 @@ func TestUpload(t *testing.T) {
 			t.Errorf("%s: got %d %q, want %d with %q", c.name, status, text, c.want, c.text)
 		}
 	}
-	entries, err := os.ReadDir(root)
+	if err := os.Remove(going); err != nil {
+		t.Errorf("the upload that goes on: %v", err)
+	}
+	entries, err := os.ReadDir(root) // without what the killed one left
 	if err != nil || len(entries) != 1 || !strings.HasSuffix(entries[0].Name(), "-nesting") {
 		t.Fatalf("the folder holds %v, %v, want the run alone", entries, err)
 	}

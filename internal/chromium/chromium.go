@@ -55,6 +55,7 @@ func New(t *testing.T) *Window {
 		t.Fatal(err)
 	}
 	call(t, w.ctx, network.Enable, network.EnableParams{})
+	call(t, w.ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	call(t, w.ctx, log.Enable, cdp.Empty{})
 	return w
 }

@@ -57,7 +57,7 @@ func Unpack(archive io.ReaderAt, size int64, dir string, l Limits) error {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		var z *gzip.Reader
 		if z, err = gzip.NewReader(bufio.NewReader(all)); err == nil {
-			err = u.tar(z)
+			err = u.tar(bound(z, l))
 		}
 	default:
 		err = u.tar(all)
@@ -107,6 +107,28 @@ func (u *unpacker) zip(archive io.ReaderAt, size int64) error {
 		}
 	}
 	return nil
+}
+
+// bounded is what gzip makes of an archive, up to a size. What is read past, such as files of
+// other names, is not kept and so would not end it.
+type bounded struct {
+	r    io.Reader
+	left int64 // bytes
+}
+
+// bound has room for all that may be kept, with the headers and the padding of a tar.
+func bound(r io.Reader, l Limits) io.Reader {
+	const perFile, behind = 4096, 1 << 20
+	return &bounded{r, l.Bytes + int64(l.Files)*perFile + behind}
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errors.New("the archive is too large unpacked")
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
 }
 
 func (u *unpacker) tar(r io.Reader) error {

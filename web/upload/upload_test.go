@@ -177,6 +177,25 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// A little archive of much that is left out ends once more was read than could be kept.
+func TestBomb(t *testing.T) {
+	const most = 4 << 20 // more than limits allow, headers included
+	zeros := strings.Repeat("\x00", most)
+	for _, left := range []string{".hidden", "report.html"} {
+		bomb := gzipped(t, tarred(t, entry{name: "manifest.json", text: "{}"}, entry{name: left, text: zeros}))
+		if len(bomb) > most/100 {
+			t.Fatalf("the archive has %d bytes, and is no bomb", len(bomb))
+		}
+		if got, err := unpack(t, bomb); err == nil || !strings.Contains(err.Error(), "too large unpacked") {
+			t.Errorf("%s: got %q, %v, want it refused", left, got, err)
+		}
+		small := gzipped(t, tarred(t, entry{name: "manifest.json", text: "{}"}, entry{name: left, text: zeros[:100_000]}))
+		if got, err := unpack(t, small); err != nil || len(got) != 1 {
+			t.Errorf("%s of 100 kB: got %q, %v, want the manifest alone", left, got, err)
+		}
+	}
+}
+
 // FuzzUnpack writes nothing but a run's files, within the limits, whatever the archive.
 func FuzzUnpack(f *testing.F) {
 	run := []entry{{name: "r/manifest.json", text: "{}"}, {name: "r/hist/1", text: "h"}, {name: "r/../../x", text: "h"}}
