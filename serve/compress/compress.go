@@ -177,7 +177,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.next.ServeHTTP(w, r)
 		return
 	}
-	cw := &writer{ResponseWriter: w, c: h.c, r: r, encoding: accept.Encoding(r.Header["Accept-Encoding"], h.c.o.Encodings)}
+	cw := newWriter(w, h.c, r, accept.Encoding(r.Header["Accept-Encoding"], h.c.o.Encodings))
 	whole := false
 	defer func() {
 		if whole {

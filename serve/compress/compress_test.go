@@ -480,3 +480,24 @@ func BenchmarkAnswer(b *testing.B) {
 		})
 	}
 }
+
+// TestLevelPanics has a layer inside answer when Options.Level panics: what it says is not
+// compressed, and does not claim to be.
+func TestLevelPanics(t *testing.T) {
+	mw := middleware(t, compress.Options{Level: func(compress.Encoding, string) int { panic("broken") }})
+	inner := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		defer func() {
+			if recover() != nil {
+				http.Error(w, "sorry", http.StatusInternalServerError)
+			}
+		}()
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = io.WriteString(w, text)
+	})
+	r, w := httptest.NewRequest("GET", "/", nil), httptest.NewRecorder()
+	r.Header.Set("Accept-Encoding", "gzip")
+	mw(inner).ServeHTTP(w, r)
+	if e := w.Header().Get("Content-Encoding"); w.Code != 500 || e != "" || w.Body.String() != "sorry\n" {
+		t.Errorf("%d, encoding %q, %q", w.Code, e, w.Body)
+	}
+}

@@ -14,14 +14,40 @@ import (
 // inside must see that an answer has begun before the server does.
 type writer struct {
 	http.ResponseWriter
-	c        *compressor
-	r        *http.Request
-	encoding Encoding // that the client prefers; empty: none
-	status   int      // 0: the handler has not said
+	c       *compressor
+	r       *http.Request
+	packed  *packed // nil: the client takes no encoding, and the answer only says that it could
+	status  int32   // 0: the handler has not said
+	decided bool
+	closed  bool
+}
+
+// packed is what is needed to compress an answer, and half of the memory.
+type packed struct {
+	encoding Encoding // that the client prefers
 	held     []byte   // before the decision
-	decided  bool
-	closed   bool
-	enc      *pooled // nil: as it is
+	enc      *pooled  // nil: as it is
+}
+
+// newWriter returns a writer in one allocation. The encoding is empty if the client takes none.
+func newWriter(w http.ResponseWriter, c *compressor, r *http.Request, e Encoding) *writer {
+	if e == "" {
+		return &writer{ResponseWriter: w, c: c, r: r}
+	}
+	both := &struct {
+		w writer
+		p packed
+	}{writer{ResponseWriter: w, c: c, r: r}, packed{encoding: e}}
+	both.w.packed = &both.p
+	return &both.w
+}
+
+// encoder returns that of the answer, nil if it is not compressed.
+func (w *writer) encoder() *pooled {
+	if w.packed == nil {
+		return nil
+	}
+	return w.packed.enc
 }
 
 var errClosed = errors.New("compress: write after the handler returned")
@@ -38,19 +64,19 @@ func (w *writer) WriteHeader(status int) {
 		w.ResponseWriter.WriteHeader(status)
 		return
 	}
-	w.status = status
-	if h := w.Header(); !bodyAllowed(status) || w.r.Method == http.MethodHead || lengthKnown(h) {
+	w.status = int32(status)
+	if h := w.Header(); w.known(h) || !bodyAllowed(status) || w.r.Method == http.MethodHead {
 		w.decide(h, nil, false)
 	}
 }
 
-func bodyAllowed(status int) bool {
-	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
+// known reports whether the header says all that the decision needs.
+func (w *writer) known(h http.Header) bool {
+	return len(h["Content-Type"]) > 0 && (w.packed == nil || len(h["Content-Length"]) > 0)
 }
 
-// lengthKnown reports whether the header says how long the body is, and of which type.
-func lengthKnown(h http.Header) bool {
-	return len(h["Content-Length"]) > 0 && len(h["Content-Type"]) > 0
+func bodyAllowed(status int) bool {
+	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
 // Write writes a part of the body.
@@ -62,23 +88,23 @@ func (w *writer) Write(p []byte) (int, error) {
 		w.WriteHeader(http.StatusOK)
 	}
 	if !w.decided {
-		if w.encoding != "" && len(w.held)+len(p) < w.c.o.Smallest && !lengthKnown(w.Header()) {
-			w.held = append(w.held, p...)
+		if k := w.packed; k != nil && len(k.held)+len(p) < w.c.o.Smallest && !w.known(w.Header()) {
+			k.held = append(k.held, p...)
 			return len(p), nil
 		}
 		if err := w.begin(p, true); err != nil {
 			return 0, err
 		}
 	}
-	if w.enc != nil {
-		return w.enc.Write(p)
+	if enc := w.encoder(); enc != nil {
+		return enc.Write(p)
 	}
 	return w.ResponseWriter.Write(p)
 }
 
 // WriteString writes a part of the body.
 func (w *writer) WriteString(s string) (int, error) {
-	if w.decided && w.enc == nil && !w.closed {
+	if w.decided && !w.closed && w.encoder() == nil {
 		return io.WriteString(w.ResponseWriter, s)
 	}
 	return w.Write([]byte(s))
@@ -86,10 +112,10 @@ func (w *writer) WriteString(s string) (int, error) {
 
 // ReadFrom writes what it reads, by the server's own way where nothing is compressed.
 func (w *writer) ReadFrom(src io.Reader) (int64, error) {
-	if !w.decided && !w.closed && w.status == 0 && lengthKnown(w.Header()) {
+	if !w.decided && !w.closed && w.status == 0 && w.known(w.Header()) {
 		w.WriteHeader(http.StatusOK)
 	}
-	if w.decided && w.enc == nil && !w.closed {
+	if w.decided && !w.closed && w.encoder() == nil {
 		return io.Copy(w.ResponseWriter, src)
 	}
 	return io.Copy(struct{ io.Writer }{w}, src)
@@ -98,16 +124,16 @@ func (w *writer) ReadFrom(src io.Reader) (int64, error) {
 // begin decides, and writes what was held back. next is what follows that.
 func (w *writer) begin(next []byte, enough bool) error {
 	w.decide(w.Header(), next, enough)
-	held := w.held
-	w.held = nil
-	if len(held) == 0 {
+	if w.packed == nil || len(w.packed.held) == 0 {
 		return nil
 	}
-	if w.enc != nil {
-		_, err := w.enc.Write(held)
-		return err
+	held := w.packed.held
+	w.packed.held = nil
+	var to io.Writer = w.ResponseWriter
+	if w.packed.enc != nil {
+		to = w.packed.enc
 	}
-	_, err := w.ResponseWriter.Write(held)
+	_, err := to.Write(held)
 	return err
 }
 
@@ -115,24 +141,26 @@ func (w *writer) begin(next []byte, enough bool) error {
 // Options.Smallest bytes, or goes on for an unknown time.
 func (w *writer) decide(h http.Header, next []byte, enough bool) {
 	w.decided = true
-	is := w.mediaOf(h, next)
-	if length := h["Content-Length"]; len(length) > 0 && w.encoding != "" {
+	if w.status == http.StatusNotModified {
+		addVary(h)
+		w.weakenAsAsked()
+	} else if is := w.mediaOf(h, next); is.compressed && w.changeable(h) {
+		addVary(h)
+		if w.packed != nil && w.worth(h, enough) {
+			w.compress(is.name)
+		}
+	}
+	w.ResponseWriter.WriteHeader(int(w.status))
+}
+
+// worth reports whether an answer has a body that is long enough, and whole.
+func (w *writer) worth(h http.Header, enough bool) bool {
+	if length := h["Content-Length"]; len(length) > 0 {
 		if n, err := strconv.ParseInt(length[0], 10, 64); err == nil {
 			enough = n >= int64(w.c.o.Smallest)
 		}
 	}
-	switch {
-	case w.status == http.StatusNotModified:
-		addVary(h)
-		w.weakenAsAsked()
-	case !is.compressed || !w.changeable(h):
-	default:
-		addVary(h)
-		if w.encoding != "" && enough && bodyAllowed(w.status) && w.r.Method != http.MethodHead && w.status != http.StatusPartialContent && h["Content-Range"] == nil {
-			w.compress(is.name)
-		}
-	}
-	w.ResponseWriter.WriteHeader(w.status)
+	return enough && bodyAllowed(int(w.status)) && w.r.Method != http.MethodHead && w.status != http.StatusPartialContent && h["Content-Range"] == nil
 }
 
 // mediaOf says what the body is. A type that is not set is found as the server would find
@@ -142,16 +170,22 @@ func (w *writer) mediaOf(h http.Header, next []byte) media {
 	switch {
 	case len(t) > 0:
 		return w.c.mediaOf(t[0])
-	case set || len(h["Content-Encoding"]) > 0 || len(w.held)+len(next) == 0:
+	case set || len(h["Content-Encoding"]) > 0:
 		return media{}
 	}
 	const looked = 512 // as DetectContentType does
-	start := w.held
+	var start []byte
+	if w.packed != nil {
+		start = w.packed.held
+	}
+	if len(start)+len(next) == 0 {
+		return media{}
+	}
 	if len(start) < looked {
 		start = append(start[:len(start):len(start)], next[:min(len(next), looked-len(start))]...)
 	}
 	is := http.DetectContentType(start)
-	if w.encoding != "" {
+	if w.packed != nil {
 		h["Content-Type"] = []string{is}
 	}
 	return w.c.mediaOf(is)
@@ -163,7 +197,7 @@ func (w *writer) changeable(h http.Header) bool {
 	if hasToken(w.r.Header["Cache-Control"], "no-transform") {
 		return false
 	}
-	if len(h) <= 2 && lengthKnown(h) {
+	if n := len(h); n <= 2 && len(h["Content-Type"]) > 0 && (n == 1 || len(h["Content-Length"]) > 0) {
 		return true // there is nothing else, as in most answers
 	}
 	for _, name := range [...]string{"Content-Encoding", "Content-Md5", "Digest", "Content-Digest", "Repr-Digest"} {
@@ -174,16 +208,18 @@ func (w *writer) changeable(h http.Header) bool {
 	return !hasToken(h["Cache-Control"], "no-transform")
 }
 
-// compress makes what follows compressed.
+// compress makes what follows compressed. Options.Level may panic, and somebody inside may
+// answer by this writer then: the header must not say yet that it is compressed.
 func (w *writer) compress(mediaType string) {
-	h := w.Header()
-	h["Content-Encoding"] = kinds[w.encoding].field[:1:1]
+	e := w.packed.encoding
+	level, h := w.c.o.Level(e, mediaType), w.Header()
+	h["Content-Encoding"] = kinds[e].field[:1:1]
 	delete(h, "Content-Length")
 	delete(h, "Accept-Ranges")
 	if tag := h.Get("Etag"); strings.HasPrefix(tag, `"`) {
 		h.Set("Etag", "W/"+tag)
 	}
-	w.enc = take(w.encoding, w.c.o.Level(w.encoding, mediaType), w.ResponseWriter)
+	w.packed.enc = take(e, level, w.ResponseWriter)
 }
 
 // weakenAsAsked makes the ETag of a 304 weak if the client asked with it as a weak one: it
@@ -236,8 +272,8 @@ func (w *writer) FlushError() error {
 			return err
 		}
 	}
-	if w.enc != nil {
-		if err := w.enc.Flush(); err != nil {
+	if enc := w.encoder(); enc != nil {
+		if err := enc.Flush(); err != nil {
 			return err
 		}
 	}
@@ -267,17 +303,20 @@ func (w *writer) close() {
 	case !w.decided:
 		_ = w.begin(nil, false) // the server has the error, too
 	}
-	if w.enc != nil {
-		_ = w.enc.Close()
+	if enc := w.encoder(); enc != nil {
+		_ = enc.Close()
 	}
 	w.drop()
 }
 
 // drop ends the use of the encoder. What was held back is forgotten.
 func (w *writer) drop() {
-	w.closed, w.held = true, nil
-	if w.enc != nil {
-		w.enc.give()
-		w.enc = nil
+	w.closed = true
+	if k := w.packed; k != nil {
+		k.held = nil
+		if k.enc != nil {
+			k.enc.give()
+			k.enc = nil
+		}
 	}
 }
