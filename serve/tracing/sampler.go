@@ -13,9 +13,12 @@ type Sampler interface {
 	prepare() (decider, error)
 }
 
-// decider decides of a request by a random number and the time. It is safe for concurrent
-// use.
-type decider func(random uint64, now time.Duration) bool
+// decider decides of a request by a random number and, if it is timed, by when it came. It is
+// safe for concurrent use.
+type decider struct {
+	decide func(random uint64, now time.Duration) bool
+	timed  bool
+}
 
 // Fixed traces a share of the requests, each by chance.
 type Fixed struct {
@@ -26,10 +29,10 @@ func (f Fixed) String() string { return fmt.Sprintf("%g %% of the requests", f.S
 
 func (f Fixed) prepare() (decider, error) {
 	if !(f.Share >= 0 && f.Share <= 1) {
-		return nil, fmt.Errorf("a share of %v is traced; set one from 0 to 1", f.Share)
+		return decider{}, fmt.Errorf("a share of %v is traced; set one from 0 to 1", f.Share)
 	}
 	bound := threshold(f.Share)
-	return func(random uint64, _ time.Duration) bool { return random>>1 < bound }, nil
+	return decider{decide: func(random uint64, _ time.Duration) bool { return random>>1 < bound }}, nil
 }
 
 // threshold is the number below which 63 random bits are with that probability.
@@ -46,12 +49,12 @@ func (p PerSecond) String() string { return fmt.Sprintf("%d requests a second at
 
 func (p PerSecond) prepare() (decider, error) {
 	if p.Most < 1 || p.Most > 1e6 {
-		return nil, fmt.Errorf("%d requests a second are traced; set from 1 to a million", p.Most)
+		return decider{}, fmt.Errorf("%d requests a second are traced; set from 1 to a million", p.Most)
 	}
 	interval := int64(time.Second) / int64(p.Most)
 	tolerance := interval * int64(p.Most)
 	next := new(atomic.Int64) // the theoretical arrival time
-	return func(_ uint64, now time.Duration) bool {
+	return decider{timed: true, decide: func(_ uint64, now time.Duration) bool {
 		for {
 			was := next.Load()
 			at := max(was, int64(now)) + interval
@@ -62,7 +65,7 @@ func (p PerSecond) prepare() (decider, error) {
 				return true
 			}
 		}
-	}, nil
+	}}, nil
 }
 
 // Adaptive traces a share that makes about Target traces a second, each request by
@@ -85,11 +88,11 @@ func (a Adaptive) String() string {
 
 func (a Adaptive) prepare() (decider, error) {
 	if a.Target < 1 || !(a.Least >= 0 && a.Least <= 1) {
-		return nil, fmt.Errorf("a target of %d traces a second, a share of %v at least; set a target from 1 and a share from 0 to 1", a.Target, a.Least)
+		return decider{}, fmt.Errorf("a target of %d traces a second, a share of %v at least; set a target from 1 and a share from 0 to 1", a.Target, a.Least)
 	}
 	ad := &adaptive{Adaptive: a}
 	ad.bound.Store(threshold(max(a.Least, 0.01)))
-	return ad.decide, nil
+	return decider{ad.decide, true}, nil
 }
 
 // adaptive is the state of Adaptive.

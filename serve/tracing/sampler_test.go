@@ -3,9 +3,13 @@ package tracing
 import (
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 func prepared(t *testing.T, s Sampler) decider {
@@ -22,7 +26,7 @@ func count(d decider, from, seconds, rate int) (n int) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range seconds * rate {
 		now := time.Duration(from)*time.Second + time.Duration(i)*time.Second/time.Duration(rate)
-		if d(random.Uint64(), now) {
+		if d.decide(random.Uint64(), now) {
 			n++
 		}
 	}
@@ -89,4 +93,28 @@ func FuzzParents(f *testing.F) {
 		}
 		_, _ = finish(readB3(http.Header{"X-B3-Traceid": {parent}, "X-B3-Spanid": {b3}}))
 	})
+}
+
+// TestIdentity has all who ask for the identifiers of a request that is not traced get the
+// same, and nobody's question by ID make them.
+func TestIdentity(t *testing.T) {
+	s := newUnsampled()
+	r := httptest.NewRequest("GET", "/", nil)
+	if id := ID(r.WithContext(trace.ContextWithSpan(r.Context(), s))); id != "" || s.context.Load() != nil {
+		t.Errorf("got %q, want nothing, and none made", id)
+	}
+	var seen [8]trace.SpanContext
+	var all sync.WaitGroup
+	for i := range seen {
+		all.Go(func() { seen[i] = s.SpanContext() })
+	}
+	all.Wait()
+	for _, c := range seen {
+		if !c.IsValid() || c.IsSampled() || !c.Equal(seen[0]) {
+			t.Errorf("%v beside %v", c, seen[0])
+		}
+	}
+	if other := newUnsampled().SpanContext(); other.TraceID() == seen[0].TraceID() {
+		t.Error("two requests have one trace")
+	}
 }
