@@ -8,8 +8,8 @@
 // Place: outside of what costs and behind accesslog. Streams and WebSockets count as in
 // flight as long as they last: give them a chain of their own.
 //
-// Cost: a channel operation at either end of the request. Only bodies of unknown length
-// and requests that wait allocate.
+// Cost: an atomic addition at either end of the request. Only bodies of unknown length and
+// requests that wait allocate.
 package limit
 
 import (
@@ -39,8 +39,8 @@ type Options struct {
 // is part of share the requests in flight.
 type Limit struct {
 	o       Options
-	slots   chan struct{} // one in it for each request in flight; nil: no limit
-	waiting atomic.Int64
+	slots   slots
+	_       [64]byte // what each request writes is on no cache line with what others read
 	refused atomic.Uint64
 }
 
@@ -77,7 +77,7 @@ func New(o Options) (*Limit, error) {
 	}
 	l := &Limit{o: o}
 	if o.InFlight > 0 {
-		l.slots = make(chan struct{}, o.InFlight)
+		l.slots.init(int64(o.InFlight), int64(max(o.Queue, 0)))
 	}
 	return l, nil
 }
@@ -86,10 +86,10 @@ func New(o Options) (*Limit, error) {
 func (l *Limit) Middleware(next http.Handler) http.Handler { return &handler{l, next} }
 
 // InFlight returns how many requests are being served.
-func (l *Limit) InFlight() int { return len(l.slots) }
+func (l *Limit) InFlight() int { return int(min(l.slots.taken.Load(), l.slots.most)) }
 
 // Waiting returns how many requests are in the queue.
-func (l *Limit) Waiting() int { return int(l.waiting.Load()) }
+func (l *Limit) Waiting() int { return int(max(l.slots.taken.Load()-l.slots.most, 0)) }
 
 // Refused returns how many requests were refused, for whatever reason.
 func (l *Limit) Refused() uint64 { return l.refused.Load() }
@@ -115,20 +115,16 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength < 0 && l.o.Body >= 0 {
 		r.Body = http.MaxBytesReader(w, r.Body, l.o.Body)
 	}
-	if l.slots == nil {
+	if l.slots.most == 0 {
 		h.next.ServeHTTP(w, r)
 		return
 	}
-	select {
-	case l.slots <- struct{}{}:
-	default:
-		if !l.queue(r) {
-			w.Header().Set("Retry-After", "1")
-			l.refuse(w, http.StatusServiceUnavailable)
-			return
-		}
+	if !l.slots.take(r.Context(), l.o.Wait) {
+		w.Header().Set("Retry-After", "1")
+		l.refuse(w, http.StatusServiceUnavailable)
+		return
 	}
-	defer func() { <-l.slots }() // also if the handler panics
+	defer l.slots.give() // also if the handler panics
 	h.next.ServeHTTP(w, r)
 }
 
@@ -147,28 +143,6 @@ func (l *Limit) check(r *http.Request) int {
 		}
 	}
 	return 0
-}
-
-// queue reports whether the request got a slot.
-func (l *Limit) queue(r *http.Request) bool {
-	if l.waiting.Add(1) > int64(l.o.Queue) {
-		l.waiting.Add(-1)
-		return false
-	}
-	defer l.waiting.Add(-1)
-	var over <-chan time.Time
-	if l.o.Wait > 0 {
-		timer := time.NewTimer(l.o.Wait)
-		defer timer.Stop()
-		over = timer.C
-	}
-	select {
-	case l.slots <- struct{}{}:
-		return true
-	case <-over:
-	case <-r.Context().Done():
-	}
-	return false
 }
 
 func (l *Limit) refuse(w http.ResponseWriter, status int) {

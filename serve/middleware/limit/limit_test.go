@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -223,4 +224,84 @@ func BenchmarkRequest(b *testing.B) {
 			}
 		})
 	})
+}
+
+// TestTurns has many clients, of whom some go away while they wait: never more are served
+// than may be, and each slot comes back.
+func TestTurns(t *testing.T) {
+	for _, queue := range []int{-1, 3, 1000} {
+		l := limits(t, limit.Options{InFlight: 3, Queue: queue, Wait: -1})
+		var now, served atomic.Int64
+		h := l.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			if n := now.Add(1); n > 3 {
+				t.Errorf("%d are served at a time", n)
+			}
+			runtime.Gosched()
+			now.Add(-1)
+			served.Add(1)
+		}))
+		var all sync.WaitGroup
+		for i := range 100 {
+			all.Go(func() {
+				for j := range 100 {
+					ctx, cancel := context.WithCancel(t.Context())
+					if (i+j)%3 == 0 {
+						go cancel()
+					}
+					w := httptest.NewRecorder()
+					h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil).WithContext(ctx))
+					cancel()
+				}
+			})
+		}
+		all.Wait()
+		if l.InFlight() != 0 || l.Waiting() != 0 {
+			t.Errorf("queue of %d: at the end %d in flight, %d waiting", queue, l.InFlight(), l.Waiting())
+		}
+		if n := int(served.Load()); n+int(l.Refused()) != 100*100 || n < 3 {
+			t.Errorf("queue of %d: %d served and %d refused", queue, n, l.Refused())
+		}
+		turnsLeft(t, l)
+	}
+}
+
+// turnsLeft has just three more be served at a time: no turn was lost, and none is left over.
+func turnsLeft(t *testing.T, l *limit.Limit) {
+	t.Helper()
+	var now atomic.Int64
+	end, gone := make(chan struct{}), make(chan int)
+	h := l.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		now.Add(1)
+		<-end
+	}))
+	serve := func(ctx context.Context) int {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil).WithContext(ctx))
+		return w.Code
+	}
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() { serve(t.Context()) })
+	}
+	for late := time.Now().Add(10 * time.Second); now.Load() < 3; time.Sleep(time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatalf("%d are served of three", now.Load())
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	go func() { gone <- serve(ctx) }()
+	select {
+	case code := <-gone:
+		if code != 503 {
+			t.Errorf("the fourth gets %d", code)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the fourth is served")
+	}
+	close(end)
+	all.Wait()
+	if l.InFlight() != 0 || l.Waiting() != 0 {
+		t.Errorf("at the end %d in flight, %d waiting", l.InFlight(), l.Waiting())
+	}
 }
