@@ -8,9 +8,13 @@ import (
 // Law says how many requests a key may make. [GCRA] and [Window] are there.
 type Law interface {
 	fmt.Stringer
-	// prepare returns the law with its defaults filled in, as take and quota want it, or
-	// an error that says what is wrong with it.
-	prepare() (Law, error)
+	// prepare returns the law as requests are held to it, or an error that says what is
+	// wrong with it.
+	prepare() (law, error)
+}
+
+// law is a Law that was checked.
+type law interface {
 	// take lets n requests pass at a time in nanoseconds, or none.
 	take(s *slot, now int64, n uint32) Result
 	quota() (n int, per time.Duration)
@@ -48,21 +52,31 @@ func (g GCRA) String() string {
 	return fmt.Sprintf("%d requests in %s, %d at once", g.Rate, g.Per, g.Burst)
 }
 
-func (g GCRA) prepare() (Law, error) { return g.norm(), checkQuota(g.Rate, g.norm().Per, g.Burst) }
+func (g GCRA) prepare() (law, error) {
+	if err := checkQuota(g.Rate, g.norm().Per, g.Burst); err != nil {
+		return nil, err
+	}
+	g = g.norm()
+	interval := max(int64(g.Per)/int64(g.Rate), 1)
+	return &gcra{interval, interval * int64(g.Burst), g.Burst}, nil
+}
 
-func (g GCRA) quota() (int, time.Duration) { return g.Burst, g.interval() * time.Duration(g.Burst) }
+// gcra is what GCRA needs of itself at each request.
+type gcra struct {
+	interval  int64 // ns in which one request comes back
+	tolerance int64 // in which all of them do
+	burst     int
+}
 
-// interval is the time in which one request comes back.
-func (g GCRA) interval() time.Duration { return max(g.Per/time.Duration(g.Rate), 1) }
+func (g *gcra) quota() (int, time.Duration) { return g.burst, time.Duration(g.tolerance) }
 
-func (g GCRA) take(s *slot, now int64, n uint32) Result {
-	interval := int64(g.interval())
-	tolerance := interval * int64(g.Burst)
+func (g *gcra) take(s *slot, now int64, n uint32) Result {
+	interval, tolerance := g.interval, g.tolerance
 	at := max(s.rest, now) + interval*int64(n) // the theoretical arrival time of the next
 	if at-now > tolerance {
 		r := Result{Retry: time.Duration(at - now - tolerance), Reset: time.Duration(max(s.rest-now, 0))}
 		r.Remaining = int((tolerance - int64(r.Reset)) / interval)
-		if int(n) > g.Burst {
+		if int(n) > g.burst {
 			r.Retry = -1
 		}
 		return r
@@ -92,14 +106,19 @@ func (w Window) String() string {
 	return fmt.Sprintf("%d requests in any %s", w.Limit, w.Length)
 }
 
-func (w Window) prepare() (Law, error) { return w.norm(), checkQuota(w.Limit, w.norm().Length, 0) }
+func (w Window) prepare() (law, error) {
+	w = w.norm()
+	return w, checkQuota(w.Limit, w.Length, 0)
+}
 
 func (w Window) quota() (int, time.Duration) { return w.Limit, w.Length }
 
 // take keeps in slot.more the counts of the window before (high half) and of that which
-// slot.rest ends two lengths after its start.
+// slot.rest ends two lengths after its start. A request that came in an older one counts as of
+// the start of this: it must not take back what others have used.
 func (w Window) take(s *slot, now int64, n uint32) Result {
 	length := int64(w.Length)
+	now = max(now, s.rest-2*length)
 	start := now - now%length
 	before, current := uint32(s.more>>32), uint32(s.more)
 	if s.rest != start+2*length { // of the window before; if of an older one, the slot was at rest

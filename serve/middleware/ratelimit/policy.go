@@ -12,16 +12,16 @@ import (
 // Policy tells clients of a law by the fields RateLimit-Policy and RateLimit of
 // draft-ietf-httpapi-ratelimit-headers-10. It is safe for concurrent use.
 type Policy struct {
-	law  Law // with its defaults
+	law  law
 	text []string
 }
 
 // NewPolicy returns the policy of a law, or an error that says what is wrong with it.
-func NewPolicy(law Law) (Policy, error) {
-	if law == nil {
+func NewPolicy(of Law) (Policy, error) {
+	if of == nil {
 		return Policy{}, errors.New("ratelimit: the law is not set: how many requests may a client make?")
 	}
-	law, err := law.prepare()
+	law, err := of.prepare()
 	if err != nil {
 		return Policy{}, fmt.Errorf("ratelimit: %w", err)
 	}

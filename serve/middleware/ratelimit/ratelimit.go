@@ -8,6 +8,9 @@
 // Keys are kept as 64-bit hashes with a secret seed. Two clients share a limit with a
 // chance of one in 10¹³ for a million of them, and nobody can bring that about.
 //
+// A request counts at [chain.Begun]: when it came, if accesslog or metrics stands outside, else
+// when it gets here.
+//
 // Place: behind clientaddr, before what costs: authentication, bodies, handlers. A
 // limit by user or token stands behind authentication.
 //
@@ -60,7 +63,6 @@ func New(o Options) (*Limiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Law = policy.law
 	if o.Keys < 0 || o.Keys > 1<<30 {
 		return nil, fmt.Errorf("ratelimit: Options.Keys is %d; set from 1 to 2³⁰, or 0 for %d", o.Keys, defaultKeys)
 	}
@@ -73,7 +75,7 @@ func New(o Options) (*Limiter, error) {
 	if o.Refuse == nil {
 		o.Refuse = http.HandlerFunc(refuse)
 	}
-	_, per := o.Law.quota()
+	_, per := policy.law.quota()
 	return &Limiter{o: o, seed: maphash.MakeSeed(), table: newTable(o.Keys), zero: time.Now().Add(-per), policy: policy}, nil
 }
 
@@ -81,11 +83,12 @@ func New(o Options) (*Limiter, error) {
 // role limit.
 func (l *Limiter) Middleware(next http.Handler) http.Handler { return &handler{l, next} }
 
-// Take has a request counted n times, as the middleware does once, and returns what
+// Take has a request counted n times now, as the middleware does once, and returns what
 // became of it: for handlers that know what a request costs.
-func (l *Limiter) Take(r *http.Request, n uint32) Result {
-	now := int64(time.Since(l.zero))
-	res := l.table.update(l.o.Key.hash(l.seed, r), now, func(s *slot) Result { return l.o.Law.take(s, now, n) })
+func (l *Limiter) Take(r *http.Request, n uint32) Result { return l.takeAt(time.Now(), r, n) }
+
+func (l *Limiter) takeAt(at time.Time, r *http.Request, n uint32) Result {
+	res := l.table.update(l.o.Key.hash(l.seed, r), int64(at.Sub(l.zero)), l.policy.law, n)
 	if !res.Allowed {
 		l.refused.Add(1)
 	}
@@ -112,7 +115,7 @@ func (h *handler) ChainLayer() chain.Layer {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	res := h.l.Take(r, 1)
+	res := h.l.takeAt(chain.Begun(w), r, 1)
 	if h.l.o.Announce {
 		h.l.policy.Announce(w.Header(), res)
 	}

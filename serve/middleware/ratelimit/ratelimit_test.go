@@ -297,3 +297,70 @@ func BenchmarkKeys(b *testing.B) {
 		l.Take(r, 1)
 	}
 }
+
+// TestKeyPanics leaves nothing locked.
+func TestKeyPanics(t *testing.T) {
+	broken := true
+	l := limiter(t, ratelimit.Options{Law: ratelimit.GCRA{Rate: 1, Per: time.Hour}, Key: ratelimit.ByString(func(*http.Request) string {
+		if broken {
+			panic("broken")
+		}
+		return "ann"
+	})})
+	h := l.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	serve := func() (w *httptest.ResponseRecorder, p any) {
+		defer func() { p = recover() }()
+		w = httptest.NewRecorder()
+		h.ServeHTTP(w, from("192.0.2.1:1"))
+		return w, nil
+	}
+	if _, p := serve(); p != "broken" {
+		t.Errorf("the panic is %v", p)
+	}
+	broken = false
+	for _, want := range []int{200, 429} {
+		if w, _ := serve(); w.Code != want {
+			t.Errorf("%d, want %d", w.Code, want)
+		}
+	}
+}
+
+// TestLateArrival has a request that came in the window before get to the limit after others
+// of this one: it takes back nothing of what they used.
+func TestLateArrival(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limiter(t, ratelimit.Options{Law: ratelimit.Window{Limit: 3, Length: time.Minute}})
+		time.Sleep(30 * time.Second)
+		w, rec := chain.Record(httptest.NewRecorder())
+		rec.Begun()
+		time.Sleep(40 * time.Second)
+		r := from("192.0.2.1:1")
+		for range 3 {
+			l.Take(r, 1)
+		}
+		l.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
+		if rec.Status() != 429 {
+			t.Errorf("the late one gets %d", rec.Status())
+		}
+		if l.Take(r, 1).Allowed {
+			t.Error("what the late one found was forgotten")
+		}
+	})
+}
+
+// BenchmarkRequest is a request that passes, in a chain: a layer outside has asked when it
+// came.
+func BenchmarkRequest(b *testing.B) {
+	for _, law := range []ratelimit.Law{ratelimit.GCRA{Rate: 1 << 30}, ratelimit.Window{Limit: 1 << 30}} {
+		b.Run(fmt.Sprintf("%T", law), func(b *testing.B) {
+			h := limiter(b, ratelimit.Options{Law: law}).Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			w, rec := chain.Record(httptest.NewRecorder())
+			rec.Begun()
+			r := from("192.0.2.1:1")
+			b.ReportAllocs()
+			for b.Loop() {
+				h.ServeHTTP(w, r)
+			}
+		})
+	}
+}

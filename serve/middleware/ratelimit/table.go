@@ -42,9 +42,9 @@ func newTable(keys int) *table {
 	return &table{buckets: make([]bucket, n), locks: make([]lock, min(n, 1024))}
 }
 
-// update calls f with the slot of a key, which is zero but for its key if the key was
-// absent or at rest.
-func (t *table) update(hash uint64, now int64, f func(*slot) Result) Result {
+// update has the law decide on n requests by the slot of a key, which is zero but for its key
+// if that was absent or at rest.
+func (t *table) update(hash uint64, now int64, by law, n uint32) Result {
 	hash = max(hash, 1)
 	i := (hash >> 3) & uint64(len(t.buckets)-1)
 	l := &t.locks[i&uint64(len(t.locks)-1)]
@@ -60,7 +60,7 @@ func (t *table) update(hash uint64, now int64, f func(*slot) Result) Result {
 	case s.rest <= now:
 		*s = slot{key: hash}
 	}
-	return f(s)
+	return by.take(s, now, n)
 }
 
 // find returns the slot of a key or, if it has none, the one that is to be its: the one
