@@ -239,7 +239,9 @@ func (k *Key[T]) putSlowly(s *State, v T) {
 		place = s.another()
 	}
 	k.fill(place, v)
-	s.odd.Or(k.odd)
+	if s.odd.Load()&k.odd != k.odd { // as of a State that is new
+		s.odd.Or(k.odd)
+	}
 }
 
 // fill puts v into the place, in a box for which memory may still be there.

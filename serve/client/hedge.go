@@ -2,7 +2,9 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"github.com/tarehq/tare/serve/internal/budget"
@@ -58,7 +60,7 @@ func (p *pair) start(nth int, anew bool) {
 	ctx, cancel := context.WithCancel(p.r.Context())
 	p.cancel[nth] = cancel
 	go func() {
-		res, err := p.c.attempt(ctx, p.r, anew)
+		res, err := p.attempt(ctx, anew)
 		res, err = endWith(res, err, cancel)
 		select {
 		case p.outcomes <- raced{outcome{res, err}, nth}:
@@ -66,4 +68,15 @@ func (p *pair) start(nth int, anew bool) {
 			discard(res)
 		}
 	}()
+}
+
+// attempt is the client's on a goroutine of its own, where a panic of the transport would end
+// the process: there it is an error.
+func (p *pair) attempt(ctx context.Context, anew bool) (res *http.Response, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			res, err = nil, fmt.Errorf("transport: panicked: %v\n%s", v, debug.Stack())
+		}
+	}()
+	return p.c.attempt(ctx, p.r, anew)
 }

@@ -241,3 +241,13 @@ func TestRefusedUpstream(t *testing.T) {
 	res.Body.Close()
 	(<-up).Close()
 }
+
+// TestHedgePanics has a panic of the transport, on a goroutine of its own, be an error.
+func TestHedgePanics(t *testing.T) {
+	u := &upstream{do: func(int, *http.Request) (*http.Response, error) { panic("broken") }}
+	cl := must(client.New(client.Options{Next: u, Hedge: time.Second}))
+	_, err := cl.RoundTrip(must(http.NewRequest("GET", "http://h/", nil)))
+	if err == nil || !strings.Contains(err.Error(), "panicked: broken") || u.n.Load() != 1 {
+		t.Errorf("%v after %d attempts", err, u.n.Load())
+	}
+}

@@ -276,16 +276,27 @@ func (l *Limiter) take(key string) (res ratelimit.Result, alone bool) {
 			}
 			continue
 		}
-		g, err := l.ask(key)
-		now = time.Since(l.epoch)
-		if err != nil {
-			l.table.fail(hash, d.flight)
-			return res, true
-		}
-		said := g.lease(now, l.law)
-		l.table.learn(hash, d.flight, said)
-		return said.result(now), false
+		return l.fly(key, hash, d.flight)
 	}
+}
+
+// fly asks Redis, and has those who wait for the flight go on, also if that panics.
+func (l *Limiter) fly(key string, hash uint64, f *flight) (res ratelimit.Result, alone bool) {
+	landed := false
+	defer func() {
+		if !landed {
+			l.table.fail(hash, f)
+		}
+	}()
+	g, err := l.ask(key)
+	if err != nil {
+		return res, true
+	}
+	now := time.Since(l.epoch)
+	said := g.lease(now, l.law)
+	l.table.learn(hash, f, said)
+	landed = true
+	return said.result(now), false
 }
 
 var errBusy = errors.New("too many round trips at a time")
@@ -296,14 +307,13 @@ func (l *Limiter) ask(key string) (grant, error) {
 	if err != nil {
 		return grant{}, err
 	}
+	defer l.inFlight.Add(-1) // also if Options.Log panics
 	if l.inFlight.Add(1) > mostInFlight {
-		l.inFlight.Add(-1)
 		pass.Forget()
 		return grant{}, errBusy
 	}
 	l.trips.Add(1)
 	g, err := l.redis.take(key, l.law)
-	l.inFlight.Add(-1)
 	if err != nil {
 		l.failures.Add(1)
 		l.failure.Store(err.Error())

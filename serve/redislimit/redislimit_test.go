@@ -674,3 +674,33 @@ func BenchmarkTake(b *testing.B) {
 		})
 	}
 }
+
+// brokenLog is a log that panics.
+type brokenLog struct{ slog.Handler }
+
+func (brokenLog) Handle(context.Context, slog.Record) error { panic("broken") }
+
+// TestLogPanics has nobody wait for ever for a request that asked Redis for his, too, and
+// panicked.
+func TestLogPanics(t *testing.T) {
+	l := newLimiter(t, "127.0.0.1:1", redislimit.Options{Law: ratelimit.GCRA{Rate: 100}, Batch: 2, Log: slog.New(brokenLog{slog.NewTextHandler(io.Discard, nil)})})
+	panicked := 0
+	for range 5 {
+		done := make(chan any)
+		go func() {
+			defer func() { done <- recover() }()
+			l.Take(request("ann"))
+		}()
+		select {
+		case p := <-done:
+			if p != nil {
+				panicked++
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("waits for a request that has panicked")
+		}
+	}
+	if panicked == 0 {
+		t.Error("no panic: Redis was not found to be away")
+	}
+}

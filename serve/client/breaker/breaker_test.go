@@ -417,3 +417,29 @@ func BenchmarkAsk(b *testing.B) {
 		}
 	})
 }
+
+// panics is a transport that does, and a body that is open until it is closed.
+type panics struct{ closed int }
+
+func (p *panics) RoundTrip(*http.Request) (*http.Response, error) { panic("broken") }
+func (p *panics) Read([]byte) (int, error)                        { return 0, io.EOF }
+func (p *panics) Close() error                                    { p.closed++; return nil }
+
+// TestTransportPanics counts a panic of the transport as a failure. One of the fallback
+// leaves no body open.
+func TestTransportPanics(t *testing.T) {
+	p := &panics{}
+	tr := must(breaker.NewTransport(breaker.Options{Consecutive: 2, Fallback: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("no answer") })}, p))
+	send := func() (with any) {
+		defer func() { with = recover() }()
+		r := must(http.NewRequest("POST", "http://h/", p))
+		_, _ = tr.RoundTrip(r)
+		return nil
+	}
+	if first, second := send(), send(); first != "broken" || second != "broken" || tr.Host("h").State() != breaker.Open {
+		t.Errorf("%v, %v: the breaker is %s", first, second, tr.Host("h").State())
+	}
+	if with := send(); with != "no answer" || p.closed != 1 {
+		t.Errorf("%v: the body was closed %d times", with, p.closed)
+	}
+}

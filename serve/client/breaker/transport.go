@@ -79,7 +79,14 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
+	ended := false
+	defer func() {
+		if !ended { // the transport panics
+			p.Done(true)
+		}
+	}()
 	res, err := t.next.RoundTrip(r)
+	ended = true
 	switch {
 	case err != nil && gone(r.Context()):
 		p.Forget()
@@ -98,10 +105,10 @@ func gone(ctx context.Context) bool {
 // fallBack has the handler answer in memory.
 func fallBack(h http.Handler, r *http.Request) *http.Response {
 	w := &answer{header: http.Header{}}
-	h.ServeHTTP(w, r)
 	if r.Body != nil {
-		r.Body.Close()
+		defer r.Body.Close() // also if the handler panics
 	}
+	h.ServeHTTP(w, r)
 	w.WriteHeader(http.StatusOK)
 	return &http.Response{
 		Status:     strconv.Itoa(w.status) + " " + http.StatusText(w.status),

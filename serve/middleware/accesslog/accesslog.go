@@ -9,8 +9,11 @@
 // field of a line, and no command to the terminal that shows it. Queries are left out
 // unless asked for: they have tokens and names in them.
 //
-// When the writer fails, as on a full disk, its lines are lost and counted by
-// [Log.Lost]; requests go on. A writer that blocks, as a pipe that nobody reads, fills
+// When the writer fails or panics, as on a full disk, its lines are lost and counted by
+// [Log.Lost]; requests go on. If a function of Options panics, the line is written without what
+// it had to say, as one that panicked, and the panic passes on.
+//
+// A writer that blocks, as a pipe that nobody reads, fills
 // the buffer. Standard output is a special case of Go: writing to a pipe there that has
 // no reader ends the process, unless the program ignores SIGPIPE.
 //
@@ -168,18 +171,50 @@ func (l *Log) note(r *http.Request, rec *chain.Recorder, begun time.Time, panick
 		line.Referer, _, _ = strings.Cut(line.Referer, "?")
 		line.Target, _, _ = strings.Cut(line.Target, "?")
 	}
-	if l.o.User != nil {
-		line.User = l.o.User(r)
-	}
-	if l.o.Trace != nil {
-		line.Trace = l.o.Trace(r)
-	}
-	if l.o.Keep == nil || l.o.Keep(r, line) {
-		e.text = l.o.Format(e.text[:0], line)
-		l.out.add(e.text)
+	if l.o.User != nil || l.o.Trace != nil || l.o.Keep != nil {
+		l.ask(r, rec, e)
+	} else {
+		l.write(e)
 	}
 	*line = Line{} // keep nothing of the request
 	l.scratch.Put(e)
+}
+
+// ask completes the line by what Options says, and writes it if it is kept. If one of them
+// panics, it is written as it is by then, and the panic passes on.
+func (l *Log) ask(r *http.Request, rec *chain.Recorder, e *entry) {
+	kept, whole := true, false
+	defer func() {
+		if !whole {
+			e.line.Panicked, e.line.Status = true, status(rec, true)
+		}
+		if kept {
+			l.write(e)
+		}
+	}()
+	if l.o.User != nil {
+		e.line.User = l.o.User(r)
+	}
+	if l.o.Trace != nil {
+		e.line.Trace = l.o.Trace(r)
+	}
+	if l.o.Keep != nil {
+		kept = l.o.Keep(r, &e.line)
+	}
+	whole = true
+}
+
+// write has a line written. If Options.Format panics, it is lost.
+func (l *Log) write(e *entry) {
+	made := false
+	defer func() {
+		if !made {
+			l.out.lost.Add(1)
+		}
+	}()
+	e.text = l.o.Format(e.text[:0], &e.line)
+	made = true
+	l.out.add(e.text)
 }
 
 // fill notes what the request says.

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -172,6 +173,58 @@ func TestStandardOutput(t *testing.T) {
 		_ = cmd.Wait() // the state tells
 		if got := cmd.ProcessState.String(); got != want {
 			t.Errorf("%s: %s, want %s", how, got, want)
+		}
+	}
+}
+
+// TestOptionsPanic has a line for each request whose user's functions panic, or one lost, and
+// the panic pass on.
+func TestOptionsPanic(t *testing.T) {
+	broken := func(*http.Request) string { panic("broken") }
+	for name, o := range map[string]accesslog.Options{
+		"user": {User: broken}, "trace": {Trace: broken},
+		"keep":   {Keep: func(*http.Request, *accesslog.Line) bool { panic("broken") }},
+		"format": {Format: func([]byte, *accesslog.Line) []byte { panic("broken") }},
+	} {
+		var to bytes.Buffer
+		o.To = &to
+		log := open(t, o)
+		h := log.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		for range 2 {
+			func() {
+				defer func() {
+					if p := recover(); p != "broken" {
+						t.Errorf("%s: the panic is %v", name, p)
+					}
+				}()
+				h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+			}()
+		}
+		if err := log.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		lines := bytes.Count(to.Bytes(), []byte(`"status":500`))
+		if n := int(log.Lost()); lines+n != 2 || (n == 2) != (name == "format") {
+			t.Errorf("%s: %d lines of a panic and %d lost:\n%s", name, lines, n, to.Bytes())
+		}
+	}
+}
+
+// broken is a writer that panics.
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { panic("broken") }
+
+// TestWriterPanics has requests go on, and the process, when the writer panics.
+func TestWriterPanics(t *testing.T) {
+	for _, sync := range []bool{false, true} {
+		log := open(t, accesslog.Options{To: broken{}, Sync: sync})
+		h := log.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		for range 3 {
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+		}
+		if err := log.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "panicked: broken") || log.Lost() != 3 {
+			t.Errorf("sync %t: %v, %d lost", sync, err, log.Lost())
 		}
 	}
 }

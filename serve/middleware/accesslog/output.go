@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,7 +45,7 @@ func (out *output) add(line []byte) {
 	out.mu.Lock()
 	defer out.mu.Unlock()
 	if out.o.Sync && !out.closed {
-		n, err := out.o.To.Write(line)
+		n, err := out.write(line)
 		out.note(line, n, err)
 		return
 	}
@@ -111,7 +112,7 @@ func (out *output) run() {
 		out.room.Broadcast()
 		out.mu.Unlock()
 		if len(lines) > 0 {
-			n, err := out.o.To.Write(lines)
+			n, err := out.write(lines)
 			out.mu.Lock()
 			out.note(lines, n, err)
 			out.mu.Unlock()
@@ -121,6 +122,17 @@ func (out *output) run() {
 			return
 		}
 	}
+}
+
+// write hands lines to the writer. Its panic is an error: on the goroutine of the log it would
+// end the process.
+func (out *output) write(lines []byte) (n int, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			n, err = 0, fmt.Errorf("accesslog: Options.To panicked: %v", v)
+		}
+	}()
+	return out.o.To.Write(lines)
 }
 
 // note notes how writing lines ended. The caller holds mu.

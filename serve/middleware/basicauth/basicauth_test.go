@@ -300,3 +300,30 @@ func BenchmarkHash(b *testing.B) {
 		basicauth.Hash("one two three")
 	}
 }
+
+// TestComparePanics gives the turn back.
+func TestComparePanics(t *testing.T) {
+	broken := true
+	v := open(t, basicauth.Options{AtOnce: 1, Wait: time.Second, Compare: func(hash, password string) bool {
+		if broken {
+			panic("broken")
+		}
+		return hash == password
+	}})
+	h := v.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	serve := func() (w *httptest.ResponseRecorder, p any) {
+		defer func() { p = recover() }()
+		w = httptest.NewRecorder()
+		r := request("")
+		r.SetBasicAuth("ann", people["ann"])
+		h.ServeHTTP(w, r)
+		return w, nil
+	}
+	if w, p := serve(); p != "broken" {
+		t.Errorf("%d, the panic is %v", w.Code, p)
+	}
+	broken = false
+	if w, _ := serve(); w.Code != 200 {
+		t.Errorf("the turn is lost: %d", w.Code)
+	}
+}

@@ -221,7 +221,14 @@ func (k *key) same(o *key) bool {
 	return equal && k.ID == o.ID && k.Algorithm == o.Algorithm
 }
 
-func (r *Remote) fetch() ([]*key, error) {
+// fetch returns the keys as the issuer has them. A panic, as of the client's transport, is an
+// error: here it would end the process, and leave all waiting.
+func (r *Remote) fetch() (keys []*key, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			keys, err = nil, fmt.Errorf("fetching %s panicked: %v", r.o.URL, v)
+		}
+	}()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*fetchTimeout) // also of a client without one
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.o.URL, nil)

@@ -296,3 +296,22 @@ func TestRemoteOptions(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestClientPanics has the keys' client panic: tokens cannot be verified, nobody waits for
+// ever, and the next fetch goes well.
+func TestClientPanics(t *testing.T) {
+	i := newIssuer(t, "k")
+	text := i.token(t, "k")
+	synctest.Test(t, func(t *testing.T) {
+		i.set(func() { i.answer = func() (*http.Response, error) { panic("broken") } })
+		v := i.verifier(t)
+		if accepts(t, v, text) {
+			t.Error("accepted without keys")
+		}
+		i.set(func() { i.answer = nil })
+		time.Sleep(time.Hour)
+		if !accepts(t, v, text) {
+			t.Error("not accepted once there are keys")
+		}
+	})
+}

@@ -65,7 +65,8 @@ type Options struct {
 	// Routes is how many patterns have series of their own; the others share _OTHER.
 	// 0: 1,000.
 	Routes int
-	// Route returns the pattern of a request after it was answered. Nil: its Pattern.
+	// Route returns the pattern of a request after it was answered. Nil: its Pattern. A
+	// request for which it panics is counted without one, and the panic passes on.
 	Route func(*http.Request) string
 	// Native has durations counted in native histograms too: 2.4 kB more a series.
 	Native bool
@@ -144,9 +145,6 @@ func New(o Options) (*Metrics, error) {
 	if o.Routes < 0 {
 		return nil, fmt.Errorf("metrics: Options.Routes is negative: %d", o.Routes)
 	}
-	if o.Route == nil {
-		o.Route = func(r *http.Request) string { return r.Pattern }
-	}
 	m := &Metrics{o: o}
 	last := 0.0
 	for _, b := range o.Buckets {
@@ -211,17 +209,36 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := h.m
 	m.begun.Add(1)
 	w, rec := chain.Record(w)
-	begun, done := rec.Begun(), false
+	rec.Begun()
+	done := false
 	defer func() { // also if the handler panics
-		took := time.Since(begun)
-		s := m.find(m.o.Route(r), answer{methodOf(r.Method), statusOf(rec, done)})
-		bucket := s.add(m.bounds, took, rec.Bytes())
-		if m.o.Trace != nil {
-			s.remember(bucket, m.o.Trace(r), took)
+		if m.o.Route != nil {
+			m.countRouted(r, rec, done)
+			return
 		}
+		m.count(r.Pattern, r, rec, done)
 	}()
 	h.next.ServeHTTP(w, r)
 	done = true
+}
+
+// countRouted counts a request by what Options.Route says of it, also if that panics: it
+// would be active for ever.
+func (m *Metrics) countRouted(r *http.Request, rec *chain.Recorder, done bool) {
+	route, said := "", false
+	defer func() { m.count(route, r, rec, done && said) }()
+	route = m.o.Route(r)
+	said = true
+}
+
+// count counts a request that was answered. The handler is done, or has panicked.
+func (m *Metrics) count(route string, r *http.Request, rec *chain.Recorder, done bool) {
+	took := time.Since(rec.Begun())
+	s := m.find(route, answer{methodOf(r.Method), statusOf(rec, done)})
+	bucket := s.add(m.bounds, took, rec.Bytes())
+	if m.o.Trace != nil {
+		s.remember(bucket, m.o.Trace(r), took)
+	}
 }
 
 // statusOf returns what the client got: a handler that wrote nothing gets 200 sent, and

@@ -384,3 +384,36 @@ func BenchmarkScrape(b *testing.B) {
 		}
 	}
 }
+
+// TestOptionsPanic has requests counted for which the user's functions panic: none stays
+// active for ever, and the panic passes on.
+func TestOptionsPanic(t *testing.T) {
+	broken := func(*http.Request) string { panic("broken") }
+	for name, o := range map[string]metrics.Options{"route": {Route: broken}, "trace": {Trace: broken}} {
+		m := open(t, o)
+		h := m.Middleware(mux())
+		for _, path := range []string{"/any", "/orders/7", "/panics"} {
+			func() {
+				defer func() {
+					if p := recover(); p != "broken" {
+						t.Errorf("%s, %s: the panic is %v", name, path, p)
+					}
+				}()
+				h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil))
+			}()
+		}
+		found := scrape(t, m)
+		all := 0.0
+		for series, n := range found {
+			if strings.HasPrefix(series, "http_server_request_duration_seconds_count") {
+				all += n
+			}
+		}
+		if active := found["http_server_active_requests"]; active != 0 || all != 3 {
+			t.Errorf("%s: %v requests are active, %v counted", name, active, all)
+		}
+		if name == "route" && (counted(found, "GET", 500, "") != 2 || counted(found, "GET", 200, "") != 1) {
+			t.Errorf("without a route: %v", found)
+		}
+	}
+}

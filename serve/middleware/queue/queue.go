@@ -56,7 +56,7 @@ type Options struct {
 	// Full answers what the queue does not take; Retry-After is set. Nil: a plain 503.
 	Full http.Handler
 	// Done is called after each work with the status that the handler answered, 500 if it
-	// panicked. Nil: failures are logged.
+	// panicked. If it panics, that is logged. Nil: failures are logged.
 	Done func(r *http.Request, status int)
 	// Log is for panics and, without Done, failures. Nil: slog's default.
 	Log *slog.Logger
@@ -215,9 +215,19 @@ func (q *Queue) full() bool {
 
 // run does works until none waits.
 func (q *Queue) run(w work) {
+	drained := false
+	defer func() {
+		if drained {
+			return
+		}
+		if next, ok := q.take(); ok { // the handler ended this goroutine
+			go q.run(next)
+		}
+	}()
 	for more := true; more; w, more = q.take() {
 		q.do(w)
 	}
+	drained = true
 }
 
 // take returns the next work, or ends the worker.
@@ -238,15 +248,32 @@ func (q *Queue) take() (w work, ok bool) {
 func (q *Queue) do(w work) {
 	ctx, cancel := context.WithTimeout(w.r.Context(), q.o.Timeout)
 	defer cancel()
-	begun := time.Now()
-	status := q.serve(w.next, w.r.WithContext(ctx))
+	begun, status := time.Now(), http.StatusInternalServerError
+	defer func() { q.note(w.r, status, time.Since(begun)) }() // also if the handler ends its goroutine
+	status = q.serve(w.next, w.r.WithContext(ctx))
+}
+
+// note counts a work that has ended, and tells of it.
+func (q *Queue) note(r *http.Request, status int, took time.Duration) {
 	// The mean may lose an update to another worker's: it is an estimate.
-	q.mean.Store(q.mean.Load() + (int64(time.Since(begun))-q.mean.Load())/8)
+	q.mean.Store(q.mean.Load() + (int64(took)-q.mean.Load())/8)
 	q.finished.Add(1)
 	if status >= 500 {
 		q.failed.Add(1)
 	}
-	q.o.Done(w.r, status)
+	defer func() {
+		if p := recover(); p != nil {
+			q.logPanic(r, "Options.Done", p)
+		}
+	}()
+	q.o.Done(r, status)
+}
+
+// logPanic logs what would end the process: nobody else is on a worker's goroutine.
+func (q *Queue) logPanic(r *http.Request, of string, p any) {
+	if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
+		q.o.Log.Error(of+" panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+	}
 }
 
 // serve returns the status that the handler answers, 500 if it panics.
@@ -255,9 +282,7 @@ func (q *Queue) serve(next http.Handler, r *http.Request) (status int) {
 	defer func() {
 		if p := recover(); p != nil {
 			status = http.StatusInternalServerError
-			if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
-				q.o.Log.Error("queued work panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-			}
+			q.logPanic(r, "queued work", p)
 		}
 	}()
 	next.ServeHTTP(w, r)

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -315,5 +316,34 @@ func BenchmarkQueue(b *testing.B) {
 	}
 	if err := q.Shutdown(b.Context()); err != nil {
 		b.Fatal(err)
+	}
+}
+
+// TestWorkerLives has work go on after Options.Done panicked, and after a handler ended its
+// goroutine, as the end of a test does.
+func TestWorkerLives(t *testing.T) {
+	var log bytes.Buffer
+	done := 0
+	q := must(queue.New(queue.Options{Workers: 1, Log: slog.New(slog.NewTextHandler(&log, nil)), Done: func(*http.Request, int) {
+		done++ // by one worker at a time
+		panic("broken")
+	}}))
+	begin := make(chan struct{})
+	h := q.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		<-begin
+		runtime.Goexit()
+	}))
+	for range 3 {
+		post(h, "")
+	}
+	close(begin)
+	if err := q.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c := q.Counts(); done != 3 || c.Finished != 3 || c.Failed != 3 || c.Working != 0 {
+		t.Errorf("%d done, %+v", done, c)
+	}
+	if n := strings.Count(log.String(), "Options.Done panicked"); n != 3 {
+		t.Errorf("%d panics in the log:\n%s", n, log.String())
 	}
 }

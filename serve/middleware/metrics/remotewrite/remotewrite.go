@@ -30,6 +30,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -124,14 +125,25 @@ func (s *Sender) Run(ctx context.Context) {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), atEnd)
 			defer cancel()
-			s.note(s.Send(last), failing)
+			s.note(s.sendOnce(last), failing)
 			return
 		case <-tick.C:
-			if err := s.Send(ctx); ctx.Err() == nil {
+			if err := s.sendOnce(ctx); ctx.Err() == nil {
 				failing = s.note(err, failing)
 			}
 		}
 	}
+}
+
+// sendOnce is Send on Run's goroutine, where a panic would end the process: of a Value's Read,
+// or of the client's transport.
+func (s *Sender) sendOnce(ctx context.Context) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("sending metrics panicked: %v\n%s", v, debug.Stack())
+		}
+	}()
+	return s.Send(ctx)
 }
 
 // note counts a failure, says what has changed, and returns whether sending fails.

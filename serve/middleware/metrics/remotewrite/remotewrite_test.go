@@ -189,3 +189,21 @@ func TestOptions(t *testing.T) {
 		}
 	}
 }
+
+// TestValuePanics has a value panic when it is read: that fails like a receiver that is away.
+func TestValuePanics(t *testing.T) {
+	m, err := metrics.New(metrics.Options{Values: []metrics.Value{{Name: "broken", Read: func() float64 { panic("broken") }}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sender, err := remotewrite.New(remotewrite.Options{URL: "http://127.0.0.1:1/", Metrics: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	sender.Run(over)
+	if n := sender.Failed(); n != 1 {
+		t.Errorf("%d failures", n)
+	}
+}
