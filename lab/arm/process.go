@@ -60,7 +60,7 @@ func Start(ctx context.Context, p Program, o StartOptions) (*Process, error) {
 	}
 	a := &Process{addr: o.Addr, patience: patience, grace: cmp.Or(o.Grace, grace), exited: make(chan struct{})}
 	a.errTail.max = cmp.Or(o.Output, 64<<10)
-	if err := a.start(p, o); err != nil {
+	if err := a.start(ctx, p, o); err != nil {
 		a.release()
 		return nil, fmt.Errorf("starting %s: %w", filepath.Base(p.Path), err)
 	}
@@ -80,7 +80,7 @@ func attach(base string) (*Process, error) {
 	return &Process{url: base, addr: addr, began: time.Now(), exited: make(chan struct{})}, nil
 }
 
-func (a *Process) start(p Program, o StartOptions) (err error) {
+func (a *Process) start(ctx context.Context, p Program, o StartOptions) (err error) {
 	if err := p.same(); err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (a *Process) start(p Program, o StartOptions) (err error) {
 		return err
 	}
 	a.listen, a.after = p.Service.Listen, p.Service.After
-	if err := a.runCommand(context.Background(), p.Service.Before); err != nil {
+	if err := a.runCommand(ctx, p.Service.Before); err != nil {
 		return err
 	}
 	err = a.launch(o.CPUs)

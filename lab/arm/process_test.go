@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -191,7 +192,12 @@ func TestLocate(t *testing.T) {
 		}
 		return err
 	}
-	for _, role := range []string{"serves", "any port", "several ports", "hands over"} {
+	roles := []string{"serves", "any port", "several ports", "hands over"}
+	if l, err := net.Listen("tcp6", "[::1]:0"); err == nil { // else there is no IPv6 here
+		l.Close()
+		roles = append(roles, "IPv6 alone")
+	}
+	for _, role := range roles {
 		t.Run(role, func(t *testing.T) {
 			a := launch(t, role, anywhere, arm.StartOptions{})
 			if _, err := a.Ready(t.Context(), func(ctx context.Context) error { return a.Locate(ctx, ping) }); err != nil {
@@ -215,6 +221,35 @@ func TestLocate(t *testing.T) {
 	b := begin(t, "serves", arm.Program{Service: study.Service{Listen: "1"}}, arm.StartOptions{})
 	if err := b.Locate(t.Context(), ping); err == nil || !strings.Contains(err.Error(), "and not on port 1") {
 		t.Errorf("another port: got %v, want an error that says so", err)
+	}
+}
+
+// An arm that shares its port with another process would have some of its requests answered
+// by that one.
+func TestListeningShared(t *testing.T) {
+	l, err := listenShared("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	a := launch(t, "shares", arm.Program{}, arm.StartOptions{Addr: l.Addr().String()})
+	var got []string
+	for deadline := time.Now().Add(20 * time.Second); err == nil && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		got, err = a.Listening()
+	}
+	if want := l.Addr().String() + ": address already in use"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %q, %v, want an error with %q", got, err, want)
+	}
+}
+
+// An interruption does not wait for a command before the start.
+func TestBeforeInterrupted(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	begun := time.Now()
+	_, err := arm.Start(ctx, arm.Program{Path: os.Args[0], Service: study.Service{Before: "exec sleep 60"}}, arm.StartOptions{})
+	if took := time.Since(begun); !errors.Is(err, context.DeadlineExceeded) || took > 30*time.Second {
+		t.Errorf("got %v after %v, want the start to end with its context", err, took)
 	}
 }
 

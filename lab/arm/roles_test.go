@@ -22,6 +22,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/study"
 )
@@ -116,13 +118,36 @@ func serve(role string) {
 		fmt.Fprint(w, len(block))
 	})
 	http.HandleFunc("/free", func(http.ResponseWriter, *http.Request) { debug.FreeOSMemory() })
-	s := &http.Server{Addr: os.Getenv("TARE_ADDR")}
-	if role == "any port" || role == "several ports" {
-		s.Addr = "127.0.0.1:0"
-	}
+	s := &http.Server{}
 	s.SetKeepAlivesEnabled(role != "closes")
-	fmt.Fprintln(os.Stderr, s.ListenAndServe())
+	l, err := listen(role)
+	if err == nil {
+		err = s.Serve(l)
+	}
+	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
+}
+
+// listen listens where a role does.
+func listen(role string) (net.Listener, error) {
+	switch role {
+	case "any port", "several ports":
+		return net.Listen("tcp", "127.0.0.1:0")
+	case "IPv6 alone":
+		return net.Listen("tcp6", "[::]:0")
+	case "shares":
+		return listenShared(os.Getenv("TARE_ADDR"))
+	}
+	return net.Listen("tcp", os.Getenv("TARE_ADDR"))
+}
+
+// listenShared lets others that want that listen on the same address.
+func listenShared(addr string) (net.Listener, error) {
+	sharing := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
+		controlled := c.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1) })
+		return errors.Join(controlled, err)
+	}}
+	return sharing.Listen(context.Background(), "tcp", addr)
 }
 
 // otherPorts opens ports that have no answers: one is mute, one greets as mail servers do,

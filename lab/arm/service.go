@@ -6,9 +6,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -99,13 +101,13 @@ func (a *Process) Locate(ctx context.Context, try func(ctx context.Context, base
 	if err != nil {
 		return fmt.Errorf("finding where it listens: %w", err)
 	}
-	last := errors.New("it listens on no TCP port yet")
+	last, heard := errors.New("it listens on no TCP port yet"), false
 	within := readyWithin
-	if a.listen == "any" && len(addrs) > 1 {
+	if a.listen == "any" && slices.ContainsFunc(addrs, func(addr string) bool { return portOf(addr) != portOf(addrs[0]) }) {
 		within = portWithin
 	}
 	for _, addr := range addrs {
-		if a.listen != "any" && !strings.HasSuffix(addr, ":"+a.listen) {
+		if a.listen != "any" && portOf(addr) != a.listen {
 			last = fmt.Errorf("it listens on %s, and not on port %s", strings.Join(addrs, ", "), a.listen)
 			continue
 		}
@@ -118,10 +120,17 @@ func (a *Process) Locate(ctx context.Context, try func(ctx context.Context, base
 				a.addr, a.url = addr, base
 				return nil
 			}
-			if !errors.As(err, new(tls.RecordHeaderError)) && !strings.Contains(err.Error(), "HTTP response to HTTPS client") { // else it speaks no TLS
-				last = fmt.Errorf("asking %s: %w", base, err)
+			if errors.As(err, new(tls.RecordHeaderError)) || strings.Contains(err.Error(), "HTTP response to HTTPS client") {
+				continue // it speaks no TLS
+			}
+			dial, unheard := errors.AsType[*net.OpError](err)
+			if unheard = unheard && dial.Op == "dial"; !unheard || !heard { // what answered explains more than what did not
+				last, heard = fmt.Errorf("asking %s: %w", base, err), heard || !unheard
 			}
 		}
 	}
 	return last
 }
+
+// portOf is the port of host:port.
+func portOf(addr string) string { return addr[strings.LastIndexByte(addr, ':')+1:] }

@@ -27,8 +27,9 @@ import (
 type Source struct {
 	Analysis *verdict.Analysis
 	Gates    []verdict.Gated // nil without budgets
-	Changes  []Change        // nil if the run took no profiles
-	Command  []string        // that repeats it; nil: the run's own
+	Changes  []Change        // nil if no arm was profiled besides the control
+	Profiles Profiles
+	Command  []string // that repeats it; nil: the run's own
 }
 
 // Change is what the captures of an arm differ by from those of the control.
@@ -107,21 +108,32 @@ func summary(s *Source) doc.Page {
 		}
 	}
 	owners := ownersTable(s)
-	p.Add(metricsTable(s, mostRows-len(owners.Rows)), ownersOf(s, owners))
+	metrics := metricsTable(s, mostRows-len(owners.Rows))
+	keepFigures(&metrics)
+	keepFigures(&owners)
+	p.Add(metrics, ownersOf(s, owners))
 	p.Add(repeat(cmp.Or(report.ShellLine(s.Command), report.ShellLine(a.Manifest.Command))))
 	return p
 }
 
+// keepFigures keeps figures and intervals on one line, where a column is narrow.
+func keepFigures(t *doc.Table) {
+	for i, c := range t.Columns {
+		if !c.Right && !strings.HasSuffix(c.Head, "interval") {
+			continue
+		}
+		for _, row := range t.Rows {
+			row.Cells[i].Text = strings.ReplaceAll(row.Cells[i].Text, " ", "\u00a0")
+		}
+	}
+}
+
 // ownersOf is the table of owners, or why it has no rows.
 func ownersOf(s *Source, owners doc.Table) doc.Block {
-	switch {
-	case len(owners.Rows) > 0:
+	if len(owners.Rows) > 0 {
 		return owners
-	case len(s.Changes) == 0:
-		return doc.Note("The run took no profiles, so it does not show which owners changed.")
-	default:
-		return doc.Note("No owner's cost differs by more than chance.")
 	}
+	return doc.Note(s.Profiles.absence(s.Changes))
 }
 
 // Ending is what a terminal shows last: the owners whose cost changed, the sizes of the

@@ -192,9 +192,32 @@ func TestEnding(t *testing.T) {
 	if got := text(s); !strings.Contains(got, "Size of the program: api@main 8.00 MiB, api 9.00 MiB (+12.5 %).") {
 		t.Errorf("got\n%s\nwant the sizes of the programs", got)
 	}
-	s.Changes = nil
-	if got := text(s); !strings.Contains(got, "took no profiles") {
-		t.Errorf("got\n%s\nwant it to say that there are no profiles", got)
+}
+
+// Where no owner is shown, the reason is: nothing was planned, no time was left, nothing
+// counts, too little was seen, or there is no difference.
+func TestWithoutOwners(t *testing.T) {
+	equal, unseen := changed("api", 0), changed("api", 0)
+	unseen.CPU = &diff.Result{Owners: []diff.Row{{Owner: "main.orders", A: 9000, B: 9100}}}
+	analysis := analyse(t, 1)
+	for _, tt := range []struct {
+		changes  []comment.Change
+		profiles comment.Profiles
+		want     string
+	}{
+		{nil, comment.Profiles{}, "is not known: the study takes no profiles."},
+		{nil, comment.Profiles{Unplanned: "that needs root"}, "is not known: that needs root."},
+		{nil, comment.Profiles{Planned: 12, Budget: 90 * time.Second}, "the budget left time for 0 of 12 profiles. --budget 1m30s has time for all."},
+		{nil, comment.Profiles{Planned: 12, Lost: "api under load: no capture counts: ebpf: not permitted\nat all"}, "is not known: api under load: no capture counts: ebpf: not permitted."},
+		{nil, comment.Profiles{Planned: 12}, "the run ended before its 12 profiles."},
+		{[]comment.Change{unseen}, comment.Profiles{Planned: 12, Usable: 12}, "saw too little of the services to compare owners. A higher rate"},
+		{[]comment.Change{unseen}, comment.Profiles{Planned: 12, Usable: 2, Budget: time.Minute}, "saw too little of the services to compare owners. --budget 1m0s"},
+		{[]comment.Change{equal}, comment.Profiles{Planned: 12, Usable: 2, Budget: time.Minute}, "by more than chance in 2 of 12 profiles. --budget 1m0s has time for all."},
+		{[]comment.Change{equal}, comment.Profiles{Planned: 12, Usable: 12}, "No owner's cost differs by more than chance.\n"},
+	} {
+		if got := markdown(t, comment.Source{Analysis: analysis, Changes: tt.changes, Profiles: tt.profiles}); !strings.Contains(got, tt.want) {
+			t.Errorf("%+v: want %q in\n%s", tt.profiles, tt.want, outside(got))
+		}
 	}
 }
 

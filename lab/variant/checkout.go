@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -39,7 +41,8 @@ func NewCheckout(ctx context.Context, dir, ref, work string) (*Checkout, error) 
 	}
 	commit, err := git(ctx, parent, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
 	if err != nil {
-		return nil, fmt.Errorf("checking out %s: no such branch, tag or commit in %s", ref, top)
+		return nil, fmt.Errorf("checking out %s: %w", ref, cmp.Or(ctx.Err(),
+			fmt.Errorf("no such branch, tag or commit in %s (git branch -a and git tag list them; git fetch gets what only a remote has)", top)))
 	}
 	inside, err := relative(top, dir)
 	if err != nil {
@@ -61,7 +64,8 @@ func NewCheckout(ctx context.Context, dir, ref, work string) (*Checkout, error) 
 func (c *Checkout) Remove() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	err := os.RemoveAll(c.root) // of links, not of what they lead to
+	_, _ = git(ctx, c.top, "worktree", "unlock", c.mirror(c.top)) // an interrupted add leaves it locked, which prune keeps
+	err := os.RemoveAll(c.root)                                   // of links, not of what they lead to
 	_, pruned := git(ctx, c.top, "worktree", "prune")
 	return errors.Join(err, pruned)
 }
@@ -98,10 +102,17 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// git runs Git, without the repository's hooks, and returns the first line that it printed.
+// git runs Git in a folder, without the repository's hooks, and returns the first line that it
+// printed. Once ctx has ended, Git may tidy up. The repository is that of the folder, also within
+// a hook, where Git's variables name one and its index.
 func git(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.hooksPath=" + os.DevNull}, args...)...)
 	cmd.Dir = dir
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(setting string) bool {
+		name, _, _ := strings.Cut(setting, "=")
+		return slices.Contains(ofHooks, name)
+	})
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(syscall.SIGTERM) }, 5*time.Second
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()
@@ -111,3 +122,6 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	line, _, _ := strings.Cut(string(out), "\n")
 	return strings.TrimSpace(line), nil
 }
+
+// ofHooks are the variables by which Git tells a hook where it runs.
+var ofHooks = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"}

@@ -258,6 +258,11 @@ func TestCheckout(t *testing.T) {
 	if err != nil || !strings.Contains(string(old), "ListenAndServe") {
 		t.Errorf("main.go at the tag is %q, %v", old, err)
 	}
+	worktree, err := exec.Command("git", "-C", c.Dir, "rev-parse", "--show-toplevel").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run("worktree", "lock", strings.TrimSpace(string(worktree))) // as Git does while it adds one
 	if err := c.Remove(); err != nil {
 		t.Error(err)
 	}
@@ -266,5 +271,40 @@ func TestCheckout(t *testing.T) {
 	}
 	if _, err := variant.NewCheckout(context.Background(), dir, "nowhere", t.TempDir()); err == nil || !strings.Contains(err.Error(), "no such branch") {
 		t.Errorf("an unknown ref gives %v", err)
+	}
+	ended, end := context.WithCancel(context.Background())
+	end()
+	if _, err := variant.NewCheckout(ended, dir, "before", t.TempDir()); !errors.Is(err, context.Canceled) {
+		t.Errorf("an interrupted checkout gives %v", err)
+	}
+}
+
+// Within a hook of another repository, Git's variables name that one.
+func TestCheckoutInHook(t *testing.T) {
+	dir := program(t)
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "one"}} {
+		if said, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, said)
+		}
+	}
+	elsewhere := t.TempDir()
+	if said, err := exec.Command("git", "init", "-q", elsewhere).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	index := filepath.Join(elsewhere, "index.lock")
+	t.Setenv("GIT_DIR", filepath.Join(elsewhere, ".git"))
+	t.Setenv("GIT_INDEX_FILE", index)
+	c, err := variant.NewCheckout(t.Context(), dir, "HEAD", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(c.Dir, "main.go")); err != nil {
+		t.Error(err)
+	}
+	if err := c.Remove(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(index); err == nil {
+		t.Error("the index of the hook was written")
 	}
 }

@@ -110,7 +110,10 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 	for _, w := range warnings {
 		t.Note("warning: %s", w)
 	}
-	c.explainWhy(t, p, answers, runtime.GOOS == "linux" && os.Geteuid() == 0)
+	unplanned := c.chooseCapture(p, answers, runtime.GOOS == "linux" && os.Geteuid() == 0)
+	if c.Measure.Why && unplanned != "" {
+		t.Note("who spends the CPU will not be known: %s", unplanned)
+	}
 	s, err := c.schedule(t, p, answers, command)
 	if err != nil {
 		return err
@@ -118,25 +121,29 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 	if err := c.Output.save(p.YAML(command)); err != nil {
 		return err
 	}
-	return c.measure(ctx, t, s, builder)
+	return c.measure(ctx, t, s, builder, unplanned)
 }
 
-// explainWhy chooses by what the difference is explained: the kernel, which sees every
-// process of this machine, or else the profiles that all of the services expose.
-func (c *Cmd) explainWhy(t *cli.Terminal, p *compose.Plan, answers []lab.Answer, root bool) {
+// chooseCapture chooses by what the difference is explained: the kernel, which sees every
+// process of this machine, or else the profiles that all of the services expose. It returns why
+// nothing explains it; "" if something does.
+func (c *Cmd) chooseCapture(p *compose.Plan, answers []lab.Answer, root bool) (unplanned string) {
+	foreign := slices.IndexFunc(answers, func(a lab.Answer) bool { return a.PID != 0 && !a.Go })
 	switch {
 	case !c.Measure.Why:
-	case slices.ContainsFunc(answers, func(a lab.Answer) bool { return a.PID != 0 && !a.Go }):
-		t.Note("who spends the CPU will not be known: that needs Go programs")
+		return "--no-why asks for no profiles"
+	case foreign >= 0:
+		return fmt.Sprintf("that needs Go programs, and %s is none", answers[foreign].Arm)
 	case root && !slices.ContainsFunc(answers, func(a lab.Answer) bool { return a.PID == 0 }):
 		p.Capture = study.EBPF
 	case !slices.ContainsFunc(answers, func(a lab.Answer) bool { return !a.Profiled }):
 		p.Capture = study.Pprof
 	case root:
-		t.Note("who spends the CPU will not be known: that needs services on this machine, or net/http/pprof in every one")
+		return "that needs services on this machine, or net/http/pprof in every one"
 	default:
-		t.Note("who spends the CPU will not be known: that needs root on Linux, or net/http/pprof in every service")
+		return "that needs root on Linux, or net/http/pprof in every service"
 	}
+	return ""
 }
 
 // schedule plans the blocks, says how many they are and what they can detect, and returns
@@ -258,7 +265,6 @@ func (c *Cmd) arms() ([]compose.Service, error) {
 			return nil, cli.Usage("", fmt.Errorf("--with %s: %w", words, err))
 		}
 		a.Text += " --with " + words
-		a.Name = compose.CleanName(a.Name + "+" + strings.Join(a.With, "+"))
 		all = append(all, a)
 	}
 	if len(all) < 2 {

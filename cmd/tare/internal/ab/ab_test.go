@@ -78,7 +78,7 @@ func TestFewestBlocks(t *testing.T) {
 }
 
 // The kernel explains what runs on this machine, to root; else what the services expose.
-func TestExplainWhy(t *testing.T) {
+func TestChooseCapture(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		root, off bool
@@ -87,19 +87,18 @@ func TestExplainWhy(t *testing.T) {
 		said      string
 	}{
 		{"root", true, false, []lab.Answer{{PID: 7, Go: true}, {PID: 8, Go: true, Profiled: true}}, study.EBPF, ""},
-		{"not asked for", true, true, []lab.Answer{{PID: 7, Go: true}}, "", ""},
+		{"not asked for", true, true, []lab.Answer{{PID: 7, Go: true}}, "", "--no-why"},
 		{"exposed", false, false, []lab.Answer{{PID: 7, Go: true, Profiled: true}, {PID: 8, Go: true, Profiled: true}}, study.Pprof, ""},
 		{"exposed elsewhere", true, false, []lab.Answer{{PID: 7, Go: true, Profiled: true}, {Profiled: true}}, study.Pprof, ""},
 		{"one exposed", false, false, []lab.Answer{{PID: 7, Go: true, Profiled: true}, {PID: 8, Go: true}}, "", "needs root"},
 		{"elsewhere", true, false, []lab.Answer{{PID: 7, Go: true, Profiled: true}, {}}, "", "services on this machine"},
-		{"one in another language", true, false, []lab.Answer{{PID: 7, Go: true, Profiled: true}, {PID: 8}}, "", "needs Go programs"},
+		{"one in another language", true, false, []lab.Answer{{PID: 7, Go: true, Profiled: true}, {Arm: "app.py", PID: 8}}, "", "needs Go programs, and app.py is none"},
 	} {
-		var said strings.Builder
 		p := &compose.Plan{}
 		c := &Cmd{Measure: runFlags{Why: !tt.off}}
-		c.explainWhy(&cli.Terminal{Err: &said}, p, tt.answers, tt.root)
-		if p.Capture != tt.want || !strings.Contains(said.String(), tt.said) || tt.said == "" && said.Len() > 0 {
-			t.Errorf("%s: by %q, and said %q; want %q and %q", tt.name, p.Capture, &said, tt.want, tt.said)
+		said := c.chooseCapture(p, tt.answers, tt.root)
+		if p.Capture != tt.want || !strings.Contains(said, tt.said) || (said == "") != (tt.want != "") {
+			t.Errorf("%s: by %q, and said %q; want %q and %q", tt.name, p.Capture, said, tt.want, tt.said)
 		}
 	}
 }

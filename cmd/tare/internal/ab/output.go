@@ -74,8 +74,8 @@ func (o *outputFlags) showSame(ctx context.Context, t *cli.Terminal, same commen
 	return o.PublishSame(ctx, t, same, budgets)
 }
 
-// measure runs the study and shows what came of it.
-func (c *Cmd) measure(ctx context.Context, t *cli.Terminal, s *study.Study, builder *arm.Builder) error {
+// measure runs the study and shows what came of it. unplanned is why that takes no profiles.
+func (c *Cmd) measure(ctx context.Context, t *cli.Terminal, s *study.Study, builder *arm.Builder, unplanned string) error {
 	session := &runs.Session{
 		StudyFlags: runs.StudyFlags{TrialFlags: c.Measure.TrialFlags, HomeFlag: c.Output.HomeFlag},
 		Budget:     c.Measure.Budget, Builder: builder, Command: c.args, Decided: c.decided(),
@@ -86,18 +86,18 @@ func (c *Cmd) measure(ctx context.Context, t *cli.Terminal, s *study.Study, buil
 	defer session.Agents.Close()
 	run, err := session.Measure(ctx, t, s, session.NewFolder(s))
 	budgets, _ := c.Output.Max.List() // Run has checked them
-	var gates []verdict.Gated
+	result := publish.Result{Run: run, Unplanned: unplanned}
 	a, err := session.Conclude(t, run, compose.Explain(err), func(a *verdict.Analysis) error {
-		gates = a.Gate(budgets)
+		result.Analysis, result.Gates = a, a.Gate(budgets)
 		if err := runs.PrintEnded(t, run, a, c.Output.JSON); err != nil || c.Output.JSON {
 			return err
 		}
-		return publish.PrintEnding(t, publish.Result{Run: run, Analysis: a, Gates: gates})
+		return publish.PrintEnding(t, result)
 	})
 	if err != nil {
 		return err
 	}
-	return publish.WithFailure(c.conclude(a, gates), c.Output.Publish(ctx, t, publish.Result{Run: run, Analysis: a, Gates: gates}))
+	return publish.WithFailure(c.conclude(a, result.Gates), c.Output.Publish(ctx, t, result))
 }
 
 // decided reports at a look whether the run may stop: with gates, once all are decided.

@@ -31,10 +31,19 @@ func TestParseService(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("GREETING", "good day")
 	program(t, "api")
+	program(t, "my api")
+	server := "./node_modules/@shop/server"
+	if err := errors.Join(os.MkdirAll(filepath.Dir(server), 0o755), os.WriteFile(server, []byte("#!/bin/sh\n"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		text string
 		want Service
 	}{
+		{"api@main", Service{Name: "api@main", Pkg: "api", Ref: "main"}},
+		{"./my api", Service{Name: "my-api", Pkg: "./my api"}},
+		{"'./my api@main' -greet 'good day'", Service{Name: "my-api@main", Pkg: "./my api", Ref: "main", Args: []string{"-greet", "good day"}}},
+		{server + " --port {port}", Service{Name: "server", Command: []string{server, "--port", "${TARE_PORT}"}}},
 		{"http://127.0.0.1:8080/", Service{Name: "127.0.0.1-8080", URL: "http://127.0.0.1:8080"}},
 		{"./api", Service{Name: "api", Pkg: "./api"}},
 		{"api", Service{Name: "api", Pkg: "api"}},
@@ -141,11 +150,17 @@ func TestDefaultMetric(t *testing.T) {
 
 // Programs of one name are told apart by what differs in their arguments.
 func TestNameApart(t *testing.T) {
+	t.Chdir(t.TempDir())
+	program(t, "sh-2")
 	for _, tt := range []struct{ services, want []string }{
 		{[]string{"sh a", "sh a"}, []string{"sh", "sh-2"}},
 		{[]string{"sh -c a", "sh -x -c a", "sh -c a"}, []string{"sh", "sh+-x", "sh-2"}},
 		{[]string{"sh app.py", "sh /srv/app2.py", "sh"}, []string{"sh", "sh+-srv-app2.py", "sh-2"}},
 		{[]string{"sh a", "GOGC=10 sh a", "sh b", "sh b"}, []string{"sh", "sh+GOGC-10", "sh+b", "sh+b-2"}},
+		{[]string{"MODE=a API_SECRET=x sh a", "MODE=a API_SECRET=x sh b"}, []string{"sh", "sh+b"}},
+		{[]string{"API_SECRET=x sh", "LOG=no API_SECRET=y sh", "sh"}, []string{"sh+API_SECRET", "sh+LOG-no+API_SECRET", "sh"}},
+		{[]string{"sh", "sh", "./sh-2", "sh"}, []string{"sh", "sh-3", "sh-2", "sh-4"}},
+		{[]string{"./sh-2", "sh", "sh"}, []string{"sh-2", "sh", "sh-3"}},
 	} {
 		var all []Service
 		for _, text := range tt.services {

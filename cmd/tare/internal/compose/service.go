@@ -32,6 +32,9 @@ type Service struct {
 	Command []string // a program, without args
 	Args    []string
 	Env     []string // NAME=value
+
+	base     string   // what Name begins with, if tare starts the service
+	settings []string // Env as it was typed
 }
 
 // ServiceFlags say how a service is started. They hold for all that tare starts.
@@ -60,22 +63,9 @@ func ParseService(text string) (Service, error) {
 		a.Name = CleanName(strings.NewReplacer("http://", "", "https://", "").Replace(a.URL))
 		return a, nil
 	}
-	var unset string
-	words, err := shell.Fields(text, func(name string) string {
-		if own, ok := startVariables[name]; ok {
-			return own
-		}
-		value, ok := os.LookupEnv(name)
-		if !ok && (strings.Contains(text, "$"+name) || strings.Contains(text, "${"+name+"}")) {
-			unset = name
-		}
-		return value
-	})
+	words, err := splitWords(text)
 	if err != nil {
-		return a, fmt.Errorf("reading %q: %w (for a shell command write sh -c '…')", text, err)
-	}
-	if unset != "" {
-		return a, fmt.Errorf("reading %q: $%s is not set here (for a variable that the service itself has write sh -c '…')", text, unset)
+		return a, fmt.Errorf("reading %q: %w", text, err)
 	}
 	for len(words) > 0 && assignment.MatchString(words[0]) {
 		a.Env, words = append(a.Env, words[0]), words[1:]
@@ -87,7 +77,7 @@ func ParseService(text string) (Service, error) {
 	switch path, ref, _ := strings.Cut(program, "@"); {
 	case isPackage(program):
 		a.Pkg, a.Args = program, rest
-	case ref != "" && looksLikePath(path):
+	case ref != "" && !isFile(program) && (looksLikePath(path) || isPackage(path)):
 		a.Pkg, a.Ref, a.Args = path, ref, rest
 	default:
 		if a.Command, err = findProgram(program); err != nil {
@@ -95,9 +85,36 @@ func ParseService(text string) (Service, error) {
 		}
 		a.Command = append(a.Command, rest...)
 	}
-	a.Name = nameOf(strings.TrimSuffix(program, "@"+a.Ref), a.Ref, a.Env)
+	a.base, a.settings = nameOf(strings.TrimSuffix(program, "@"+a.Ref), a.Ref), a.Env
 	a.Env = expandBraces(a.Env)
+	a.Name = a.nameWithout(nil)
 	return a, nil
+}
+
+// splitWords reads words as a shell does. What is there under the whole name is one word,
+// whatever characters are in it.
+func splitWords(text string) ([]string, error) {
+	if _, err := os.Stat(text); err == nil {
+		return []string{text}, nil
+	}
+	var unset string
+	words, err := shell.Fields(text, func(name string) string {
+		if own, ok := startVariables[name]; ok {
+			return own
+		}
+		value, ok := os.LookupEnv(name)
+		if !ok && (strings.Contains(text, "$"+name) || strings.Contains(text, "${"+name+"}")) {
+			unset = name
+		}
+		return value
+	})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w (for a shell command write sh -c '…')", err)
+	case unset != "":
+		return nil, fmt.Errorf("$%s is not set here (for a variable that the service itself has write sh -c '…')", unset)
+	}
+	return words, nil
 }
 
 // address is one as other tools take it: a host, or none, and a port with what follows.
@@ -128,6 +145,12 @@ func isPackage(path string) bool {
 	return err == nil && len(files) > 0
 }
 
+// isFile reports whether a path is that of a file, such as a program.
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
+}
+
 // looksLikePath tells a folder from the name of a program: ./x, ../x, . and /x.
 func looksLikePath(path string) bool {
 	return path == "." || path == ".." || strings.HasPrefix(path, "./") || strings.HasPrefix(path, "../") || filepath.IsAbs(path)
@@ -149,8 +172,8 @@ var braces = strings.NewReplacer("{addr}", "${TARE_ADDR}", "{host}", "${TARE_HOS
 
 var unnamed = regexp.MustCompile(`[^A-Za-z0-9._+@-]+`)
 
-// nameOf is what tables call a program: its last path element, its commit and its settings.
-func nameOf(program, ref string, env []string) string {
+// nameOf is what tables call a program: its last path element and its commit.
+func nameOf(program, ref string) string {
 	if abs, err := filepath.Abs(program); err == nil && looksLikePath(program) {
 		program = abs
 	}
@@ -158,8 +181,28 @@ func nameOf(program, ref string, env []string) string {
 	if ref != "" {
 		name += "@" + ref
 	}
-	for _, setting := range env {
-		name += "+" + strings.Replace(setting, "=", "-", 1)
+	return name
+}
+
+// secret matches the names of settings whose values reports must not show.
+var secret = regexp.MustCompile(`(?i)token|secret|passw|key`)
+
+// nameWithout names a service by its program, those of its settings that are not shared, and the
+// variants of its build.
+func (a *Service) nameWithout(shared []string) string {
+	name := a.base
+	for _, setting := range a.settings {
+		variable, value, _ := strings.Cut(setting, "=")
+		switch {
+		case slices.Contains(shared, setting):
+		case secret.MatchString(variable):
+			name += "+" + variable
+		default:
+			name += "+" + variable + "-" + value
+		}
+	}
+	for _, word := range a.With {
+		name += "+" + word
 	}
 	return CleanName(name)
 }
@@ -173,9 +216,17 @@ func CleanName(name string) string {
 	return name[:min(len(name), 60)]
 }
 
-// NameApart names arms that share a name by the arguments that the first of that name does
-// not have, and numbers those that share one still.
+// NameApart names arms without the settings that all have. Those that share a name get the
+// arguments that the first of that name does not have, and a number if they share one still.
 func NameApart(arms []Service) {
+	shared := slices.DeleteFunc(slices.Clone(arms[0].settings), func(setting string) bool {
+		return slices.ContainsFunc(arms, func(a Service) bool { return !slices.Contains(a.settings, setting) })
+	})
+	for i := range arms {
+		if arms[i].base != "" {
+			arms[i].Name = arms[i].nameWithout(shared)
+		}
+	}
 	first := map[string]*Service{}
 	for i := range arms {
 		a := &arms[i]
@@ -186,15 +237,19 @@ func NameApart(arms []Service) {
 			a.Name = CleanName(a.Name + "+" + strings.Join(more, "-"))
 		}
 	}
-	seen := map[string]int{}
+	taken := map[string]bool{}
 	for i := range arms {
 		name := arms[i].Name
-		seen[name]++
-		if n := seen[name]; n > 1 {
+		for n := 2; taken[arms[i].Name] || n > 2 && isNamed(arms[i+1:], arms[i].Name); n++ {
 			arms[i].Name = name + "-" + strconv.Itoa(n)
-			seen[arms[i].Name]++
 		}
+		taken[arms[i].Name] = true
 	}
+}
+
+// isNamed reports whether one of the services has that name.
+func isNamed(all []Service, name string) bool {
+	return slices.ContainsFunc(all, func(a Service) bool { return a.Name == name })
 }
 
 // wordsBeside are those of a's program and arguments that b does not have.
@@ -212,7 +267,7 @@ func Explain(err error) error {
 	case strings.Contains(strings.ToLower(err.Error()), "address already in use"):
 		hint = "something listens on that port already: is the service running? Stop it, or compare it by its URL"
 	case strings.Contains(err.Error(), "ended: exit status 0"):
-		hint = "the service ended by itself or went to the background: start it in the foreground, as in nginx -g 'daemon off;'"
+		hint = "tare compares services that stay in the foreground and answer HTTP, as nginx -g 'daemon off;' does; one that went to the background may still run, and hold its port"
 	case errors.Is(err, lab.ErrArm):
 		hint = "start the service by hand; --path, --ready and --port say what to ask, when it is ready and where it listens; --workdir and --env-file say where it runs and with which settings"
 	default:

@@ -45,6 +45,8 @@ type Result struct {
 	Analysis *verdict.Analysis
 	Gates    []verdict.Gated // nil without budgets
 	Args     []string        // of the command line; nil: the run's own command repeats it
+
+	Unplanned string // why the run was to take no profiles; "" where that is not known, or it was to
 }
 
 // Outputs are the files to be written.
@@ -169,7 +171,9 @@ func newSource(t *cli.Terminal, r Result) comment.Source {
 		p.Args = maskSecrets(p.Args)
 		a.Manifest.Programs[arm] = p
 	}
-	return comment.Source{Analysis: &a, Gates: r.Gates, Changes: changes, Command: repeating(r.Args)}
+	profiles := runs.CountProfiles(r.Run)
+	profiles.Unplanned = r.Unplanned
+	return comment.Source{Analysis: &a, Gates: r.Gates, Changes: changes, Profiles: profiles, Command: repeating(r.Args)}
 }
 
 // send writes the file and posts the comment. Another run of the same subject updates it.
