@@ -73,7 +73,7 @@ func Labels(maps io.Reader, addrs ...uint64) ([]string, error) {
 	all, err := task.ReadMaps(maps)
 	var labels []string
 	for _, a := range addrs {
-		m, _ := holding(all, a)
+		m, _ := task.Holding(all, a)
 		labels = append(labels, label(m))
 	}
 	return labels, err

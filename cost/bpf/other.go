@@ -35,5 +35,8 @@ func (s *Sampler) Ended() <-chan struct{} { return nil }
 // Take says what is missing.
 func (s *Sampler) Take() (*Profile, error) { return nil, missing() }
 
+// Pace says what is missing.
+func (s *Sampler) Pace(hz, switches int, fetch time.Duration) error { return missing() }
+
 // Stop says what is missing.
 func (s *Sampler) Stop() (*Profile, error) { return nil, missing() }

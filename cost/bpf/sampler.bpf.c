@@ -33,8 +33,8 @@ volatile const __u64 namespace_inode = 0;
 
 #define FEWEST 32
 
-// The least time between two switches that are written down on a CPU.
-volatile const __u64 between = 2000000;
+// The least time between two switches that are written down on a CPU. It may change.
+volatile __u64 between = 2000000;
 
 #define TOP 16
 #define KERNEL 64

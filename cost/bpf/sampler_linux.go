@@ -45,6 +45,7 @@ type Sampler struct {
 	all     []*process
 	known   programs // that any of them runs
 	stacks  map[string]*seen
+	tick    *time.Ticker // when samples are fetched
 	key     []byte
 	mend    bool // frame pointers alone are not trusted
 	pending []error
@@ -268,20 +269,43 @@ func (s *Sampler) begin() error {
 		}
 		s.leaving = leaving
 	}
+	s.tick = time.NewTicker(s.o.Fetch)
 	go s.fetch()
+	return nil
+}
+
+// Pace goes on at other rates, which are those of Options. The room for samples stays.
+//
+// Note: to start anew verifies the program and reads all names again (BenchmarkPace).
+func (s *Sampler) Pace(hz, switches int, fetch time.Duration) error {
+	o := s.o
+	o.Hz, o.Switches, o.Fetch = hz, switches, fetch
+	if err := o.check(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clock, err := newClock(o.Hz, s.objects.Tick.FD())
+	if err != nil {
+		return explainMissing(err)
+	}
+	if err := errors.Join(s.clock.Close(), clock.run(true), s.objects.Between.Set(uint64(time.Second)/uint64(o.Switches))); err != nil {
+		return errors.Join(err, clock.Close())
+	}
+	s.o, s.clock = o, clock
+	s.tick.Reset(o.Fetch)
 	return nil
 }
 
 // fetch takes samples until it is told to stop.
 func (s *Sampler) fetch() {
 	defer close(s.done)
-	tick := time.NewTicker(s.o.Fetch)
-	defer tick.Stop()
+	defer s.tick.Stop()
 	for over := false; ; {
 		select {
 		case <-s.stop:
 			return
-		case <-tick.C:
+		case <-s.tick.C:
 		}
 		s.mu.Lock()
 		s.drain()

@@ -4,6 +4,7 @@ package bpf_test
 
 import (
 	"math"
+	"os"
 	"slices"
 	"sync"
 	"syscall"
@@ -96,6 +97,79 @@ func TestTake(t *testing.T) {
 	if _, err := s.Stop(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestPace changes the rates amid the sampling: samples come as often as is said, and stacks go on
+// to add up to what the kernel counted.
+func TestPace(t *testing.T) {
+	service := serve(t, build(t), &syscall.SysProcAttr{})
+	s := begin(t, bpf.Options{Hz: 19, Fetch: time.Second, Find: func() ([]int, error) { return []int{service.pid}, nil }})
+	perCPU := func() float64 {
+		t.Helper()
+		time.Sleep(2 * time.Second)
+		p, err := s.Take()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sum float64
+		for _, s := range p.Stacks {
+			sum += s.Value
+		}
+		if used := float64(p.CPU); len(p.Processes) != 1 || math.Abs(sum-used) > 0.01*used+1 {
+			t.Errorf("stacks of %d processes come to %.0f ns of %.0f", len(p.Processes), sum, used)
+		}
+		return float64(p.Seen) / p.CPU.Seconds()
+	}
+	seldom := perCPU()
+	if err := s.Pace(499, 99, 100*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	often := perCPU()
+	if err := s.Pace(19, 4, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	again := perCPU()
+	if often < 5*max(seldom, again) || min(seldom, again) == 0 {
+		t.Errorf("at 19, 499 and 19 Hz: %.0f, %.0f and %.0f samples a second of CPU", seldom, often, again)
+	}
+	if err := s.Pace(bpf.MaxHz+1, 1, time.Second); err == nil {
+		t.Error("a rate above the highest: no error")
+	}
+	if _, err := s.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// BenchmarkPace changes the rates, and has the plain alternative beside it: to stop, to start again
+// and to name what is seen.
+func BenchmarkPace(b *testing.B) {
+	find := func() ([]int, error) { return []int{os.Getpid()}, nil }
+	begin := func(hz int) *bpf.Sampler {
+		s, err := bpf.Start(bpf.Options{Hz: hz, Find: find})
+		if err != nil {
+			b.Skip(err)
+		}
+		if _, err := s.Take(); err != nil {
+			b.Fatal(err)
+		}
+		return s
+	}
+	b.Run("by=pace", func(b *testing.B) {
+		s := begin(19)
+		defer s.Stop()
+		for k := 0; b.Loop(); k++ {
+			if err := s.Pace(9+10*(k%2), 4, time.Second); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("by=start", func(b *testing.B) {
+		for k := 0; b.Loop(); k++ {
+			if _, err := begin(9 + 10*(k%2)).Stop(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }
 
 // TestEndedBeforeBegin has a process end between when it was looked at and the first tick: its

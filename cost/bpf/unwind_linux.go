@@ -4,6 +4,7 @@ package bpf
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,7 +119,7 @@ func (p *process) cut(chain []uint64, longest int) bool {
 	if f, ok := p.table.Lookup(last - p.bias); ok {
 		return f.Name != "runtime.goexit"
 	}
-	_, mapped := holding(p.maps, last)
+	_, mapped := task.Holding(p.maps, last)
 	return mapped
 }
 
@@ -162,7 +163,7 @@ func begins(function string) bool {
 
 // resolveAddress names one address.
 func (p *process) resolveAddress(addr uint64) []cost.Frame {
-	m, mapped := holding(p.maps, addr)
+	m, mapped := task.Holding(p.maps, addr)
 	if p.table != nil && (!mapped || m.File == p.exe || m.File == "") {
 		if _, ok := p.table.Lookup(addr - p.bias); ok {
 			return p.tabled(addr - p.bias)
@@ -183,4 +184,18 @@ func (p *process) tabled(addr uint64) []cost.Frame {
 		}
 	}
 	return frames
+}
+
+// unknown labels what lies in no program or library.
+const unknown = "[unknown]"
+
+// label names code that has no functions by what it lies in.
+func label(m task.Mapping) string {
+	switch {
+	case strings.HasPrefix(m.File, "["):
+		return m.File
+	case m.File == "":
+		return unknown
+	}
+	return "[" + filepath.Base(m.File) + "]"
 }

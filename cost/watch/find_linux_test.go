@@ -45,8 +45,8 @@ func TestLooks(t *testing.T) {
 	looks = 0
 	const times = 20
 	for range times {
-		if !find() {
-			t.Fatal("the process was not found")
+		if !find() || f.ended() {
+			t.Fatal("the process was not found, or has ended")
 		}
 	}
 	// On a slow machine finding so often may take longer than it is trusted.

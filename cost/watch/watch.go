@@ -187,15 +187,20 @@ func (w *Watcher) outside(ctx context.Context) error {
 	return nil
 }
 
-// sample starts a sampler at the rate of the moment. Services that answer hundreds of
-// requests a second switch threads far more often than the clock finds them running, and
-// what that takes is a small part of their CPU: a quarter of the rate is enough to share
-// it out.
+// sample starts a sampler at the rates of the moment.
 func (w *Watcher) sample() (err error) {
-	const fetch, seldom = 2 * time.Second, 4
-	hz := w.throttle.hz(w.o.Hz)
-	w.sampler, err = bpf.Start(bpf.Options{Find: w.find.find, Hz: hz, Switches: max(1, hz/seldom), Fetch: w.throttle.every(min(fetch, w.o.Every))})
+	hz, switches, fetch := w.rates()
+	w.sampler, err = bpf.Start(bpf.Options{Find: w.find.find, Hz: hz, Switches: switches, Fetch: fetch})
 	return err
+}
+
+// rates are those of the moment. Services that answer hundreds of requests a second switch
+// threads far more often than the clock finds them running, and what that takes is a small part
+// of their CPU: a quarter of the rate is enough to share it out.
+func (w *Watcher) rates() (hz, switches int, fetch time.Duration) {
+	const often, seldom = 2 * time.Second, 4
+	hz = w.throttle.hz(w.o.Hz)
+	return hz, max(1, hz/seldom), w.throttle.every(min(often, w.o.Every))
 }
 
 // begin begins an interval.
@@ -351,10 +356,7 @@ func (w *Watcher) adapt(i *Interval) error {
 	if w.sampler == nil || !w.throttle.note(i.Own.Share(), used.Seconds()/i.Duration.Seconds()) {
 		return nil
 	}
-	if _, err := w.sampler.Stop(); err != nil {
-		return err
-	}
-	return w.sample()
+	return w.sampler.Pace(w.rates())
 }
 
 // Close ends the watching.

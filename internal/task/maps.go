@@ -65,6 +65,18 @@ func ReadMaps(r io.Reader) ([]Mapping, error) {
 	return all, lines.Err()
 }
 
+// Holding returns the mapping that an address lies in, of mappings by address.
+func Holding(maps []Mapping, addr uint64) (Mapping, bool) {
+	i, found := slices.BinarySearchFunc(maps, addr, func(m Mapping, a uint64) int { return cmp.Compare(m.Start, a) })
+	if !found {
+		i--
+	}
+	if i < 0 || addr >= maps[i].End {
+		return Mapping{}, false
+	}
+	return maps[i], true
+}
+
 // Bias returns how far from its link-time addresses a program was loaded: what at
 // makes of the first of its mappings that holds its code.
 func Bias(maps []Mapping, file string, at func(start, offset uint64) (uint64, bool)) (uint64, bool) {
