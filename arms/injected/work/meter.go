@@ -10,7 +10,7 @@ import (
 // account is what /truth says of one cost.
 type account struct {
 	Calls    int64   `json:"calls"`
-	Wall     int64   `json:"ns"`
+	Wall     int64   `json:"ns,omitempty"`        // of what waits alone
 	CPU      float64 `json:"cpu_ns,omitempty"`    // of all calls, reckoned from cpu_calls of them
 	CPUCalls int64   `json:"cpu_calls,omitempty"` // those whose CPU time was taken
 	Bytes    int64   `json:"bytes,omitempty"`
@@ -18,26 +18,38 @@ type account struct {
 }
 
 // meter adds calls up. It is safe for concurrent use.
+//
+// What it does at a call is in a profile but not in the account, but for what settle learns
+// of it with nobody else there. So it is one addition where no clock is read.
 type meter struct {
-	calls, wall   atomic.Int64
+	calls         atomic.Int64
 	cpu, cpuCalls atomic.Int64
 	missed        float64 // nanoseconds that a call takes more than is counted of it
 }
 
 func (m *meter) account() account {
-	a := account{Calls: m.calls.Load(), Wall: m.wall.Load(), CPUCalls: m.cpuCalls.Load()}
+	a := account{Calls: m.calls.Load(), CPUCalls: m.cpuCalls.Load()}
 	if a.CPUCalls > 0 {
 		a.CPU = (float64(m.cpu.Load())/float64(a.CPUCalls) + m.missed) * float64(a.Calls)
 	}
 	return a
 }
 
+// timer adds up calls that wait. It is safe for concurrent use.
+type timer struct{ calls, wall atomic.Int64 }
+
+func (t *timer) count(begun time.Time) {
+	t.calls.Add(1)
+	t.wall.Add(int64(time.Since(begun)))
+}
+
+func (t *timer) account() account { return account{Calls: t.calls.Load(), Wall: t.wall.Load()} }
+
 // every is how many calls there are to one whose CPU time is taken.
 const every = 16
 
 // reading is a call that is under way.
 type reading struct {
-	begun  time.Time
 	thread int           // where the call began; 0 if that was not asked, or cannot be told
 	cpu    time.Duration // the thread's then
 }
@@ -45,11 +57,11 @@ type reading struct {
 // begin asks for the CPU time last, and end asks for it first, so that as little of
 // the asking as can be is in the call's.
 func (m *meter) begin() reading {
-	r := reading{begun: time.Now()}
-	if m.calls.Add(1)%every == 0 {
-		r.thread = thread()
-		r.cpu = threadCPU()
+	if m.calls.Add(1)%every != 0 {
+		return reading{}
 	}
+	r := reading{thread: thread()}
+	r.cpu = threadCPU()
 	return r
 }
 
@@ -61,14 +73,13 @@ func (m *meter) begin() reading {
 // monitor, and those take 10 µs more, interrupt and switching included. Without them
 // the account was 6 % short of what the CPU spent there.
 func (r reading) end(m *meter) {
-	wall := time.Since(r.begun)
-	if r.thread != 0 {
-		if cpu := threadCPU(); thread() == r.thread {
-			m.cpu.Add(int64(cpu - r.cpu))
-			m.cpuCalls.Add(1)
-		}
+	if r.thread == 0 {
+		return
 	}
-	m.wall.Add(int64(wall))
+	if cpu := threadCPU(); thread() == r.thread {
+		m.cpu.Add(int64(cpu - r.cpu))
+		m.cpuCalls.Add(1)
+	}
 }
 
 // settle holds the account against a thread that does nothing but these calls,
@@ -100,25 +111,24 @@ func (m *meter) settle(do func()) {
 
 // reset forgets all calls.
 func (m *meter) reset() {
-	for _, n := range []*atomic.Int64{&m.calls, &m.wall, &m.cpu, &m.cpuCalls} {
+	for _, n := range []*atomic.Int64{&m.calls, &m.cpu, &m.cpuCalls} {
 		n.Store(0)
 	}
 }
 
-// sink keeps the compiler from leaving burn out.
-var sink atomic.Uint64
-
 // burn takes a time in proportion to n: xorshift, which nothing can skip.
 //
 //go:noinline
-func burn(n int) uint64 {
+func burn(n int) {
 	x := uint64(88172645463325252)
 	for range n {
 		x ^= x << 13
 		x ^= x >> 7
 		x ^= x << 17
 	}
-	return x
+	if x == 0 {
+		panic("xorshift came to 0, which it cannot") // so that the compiler needs x
+	}
 }
 
 // perSecond returns how many rounds of burn a second has, at its best of many
@@ -128,7 +138,7 @@ func perSecond() float64 {
 	best := time.Duration(1 << 62)
 	for range 50 {
 		begun := time.Now()
-		sink.Store(burn(rounds))
+		burn(rounds)
 		best = min(best, time.Since(begun))
 	}
 	return rounds / best.Seconds()

