@@ -7,24 +7,26 @@ import (
 
 // Holm says which hypotheses to reject, in the order of their p-values p, so
 // that the probability of rejecting any true one is at most alpha, however the
-// p-values depend on each other. A NaN is never rejected but counts as a
-// member of the family.
+// p-values depend on each other. Each rejected one has the level that its p-value was
+// held against, alpha/len(p) to alpha; the others have 0. A NaN is never rejected but
+// counts as a member of the family.
 //
 // Source: Holm, A simple sequentially rejective multiple test procedure, 1979.
-func Holm(p []float64, alpha float64) []bool {
+func Holm(p []float64, alpha float64) []float64 {
 	order := make([]int, len(p))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(-p[b], -p[a]) }) // a NaN comes last
-	reject := make([]bool, len(p))
+	levels := make([]float64, len(p))
 	for i, at := range order {
-		if !(p[at] <= alpha/float64(len(p)-i)) {
+		level := alpha / float64(len(p)-i)
+		if !(p[at] <= level) {
 			break
 		}
-		reject[at] = true
+		levels[at] = level
 	}
-	return reject
+	return levels
 }
 
 // BlocksForFamily is the number of blocks that a family of m comparisons needs

@@ -13,17 +13,17 @@ func TestHolm(t *testing.T) {
 	nan := math.NaN()
 	tests := []struct {
 		p    []float64
-		want []bool
+		want []float64
 	}{
-		{nil, []bool{}},
-		{[]float64{0.05}, []bool{true}},
-		{[]float64{0.051}, []bool{false}},
-		{[]float64{0.01, 0.04, 0.03, 0.005}, []bool{true, false, false, true}}, // Holm's 0.05/4, /3, stop
-		{[]float64{0.04, 0.04, 0.0125}, []bool{false, false, true}},
-		{[]float64{0.02, 0.025, 0.001}, []bool{true, true, true}},
-		{[]float64{0.03, 0.001, 0.9}, []bool{false, true, false}},
-		{[]float64{nan, 0.02}, []bool{false, true}},
-		{[]float64{nan, 0.03}, []bool{false, false}}, // a missing member still counts
+		{nil, []float64{}},
+		{[]float64{0.05}, []float64{0.05}},
+		{[]float64{0.051}, []float64{0}},
+		{[]float64{0.01, 0.04, 0.03, 0.005}, []float64{0.05 / 3, 0, 0, 0.05 / 4}}, // Holm's 0.05/4, /3, stop
+		{[]float64{0.04, 0.04, 0.0125}, []float64{0, 0, 0.05 / 3}},
+		{[]float64{0.02, 0.025, 0.001}, []float64{0.05 / 2, 0.05, 0.05 / 3}},
+		{[]float64{0.03, 0.001, 0.9}, []float64{0, 0.05 / 3, 0}},
+		{[]float64{nan, 0.02}, []float64{0, 0.05 / 2}},
+		{[]float64{nan, 0.03}, []float64{0, 0}}, // a missing member still counts
 	}
 	for _, tt := range tests {
 		if got := stats.Holm(tt.p, 0.05); !slices.Equal(got, tt.want) {

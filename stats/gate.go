@@ -38,11 +38,11 @@ func Gates(gates []Gate) []bound.Outcome {
 			p[i] = SignedRankP(harm) / 2 / g.Alpha // one-sided
 		}
 	}
-	rejected := Holm(p, 1.0/2)
+	levels := Holm(p, 1.0/2)
 	results := make([]bound.Outcome, len(gates))
 	for i := range gates {
 		switch {
-		case excess[i].Lo > 0 && rejected[i]:
+		case excess[i].Lo > 0 && levels[i] > 0:
 			results[i] = bound.Failed
 		case excess[i].Hi <= 0:
 			results[i] = bound.Held

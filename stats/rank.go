@@ -66,8 +66,8 @@ func tellApart(perBlock [][]float64, k int, r Rule) (beats [][]bool) {
 	if alpha == 0 {
 		alpha = StudyAlpha
 	}
-	for i, apart := range Holm(p, alpha) {
-		if !apart || !(math.Abs(effects[i]) > max(r.Threshold, r.Floor)) {
+	for i, level := range Holm(p, alpha) {
+		if level == 0 || !(math.Abs(effects[i]) > max(r.Threshold, r.Floor)) {
 			continue
 		}
 		a, b := pairs[i].a, pairs[i].b

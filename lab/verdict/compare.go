@@ -57,11 +57,12 @@ type Comparison struct {
 
 	// Verdict is the final one: Faster and Slower mean better and worse.
 	Verdict  stats.Verdict
-	Needs    int    // when inconclusive: about so many more blocks would decide
-	Family   int    // number of comparisons decided on together; 0 = descriptive
-	Note     string // why Verdict is not what the interval alone says
-	Heaps    string // that the paired differences lie in two heaps, and where; "" = in one
-	Withheld string // why there is no comparison: only the medians then hold
+	Needs    int     // when inconclusive: about so many more blocks would decide
+	Family   int     // number of comparisons decided on together; 0 = descriptive
+	step     float64 // the level at which the family's procedure told it apart; 0 if it did not
+	Note     string  // why Verdict is not what the interval alone says
+	Heaps    string  // that the paired differences lie in two heaps, and where; "" = in one
+	Withheld string  // why there is no comparison: only the medians then hold
 
 	unfloored bool // the study has a twin, and yet no noise floor is known
 }

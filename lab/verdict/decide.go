@@ -31,10 +31,10 @@ func (a *Analysis) decide() {
 		p = append(p, c.Effect.P)
 	}
 	alpha := a.primary[0].Alpha
-	for i, rejected := range stats.Holm(p, alpha) {
+	for i, level := range stats.Holm(p, alpha) {
 		c := a.primary[i]
-		c.Family = len(p)
-		if c.Told() && !rejected {
+		c.Family, c.step = len(p), level
+		if c.Told() && level == 0 {
 			c.Verdict = stats.Inconclusive
 			c.Needs = max(1, stats.BlocksForFamily(len(p), alpha)-c.N)
 			c.Note = fmt.Sprintf("decided by itself, not as one of %d comparisons", len(p))

@@ -9,7 +9,9 @@ import (
 )
 
 // Deciding is the interval that a verdict rests on. That for equivalence has
-// another level than that of the effect: two one-sided tests, each at the look's.
+// another level than that of the effect: two one-sided tests, each at the look's. So has
+// that of a comparison of several, which were decided on together: its step in Holm's
+// procedure.
 type Deciding struct {
 	Level float64 `json:"level"` // such as 0.98
 	// Lo and Hi are relative changes on the ratio scale, else in the metric's base
@@ -23,6 +25,9 @@ type Deciding struct {
 func (c *Comparison) Deciding() Deciding {
 	if c.Verdict == stats.Equivalent {
 		return c.decidedBy(c.Effect.Equivalence, 2*c.Alpha)
+	}
+	if c.Told() && c.step > 0 && c.step < c.Alpha {
+		return c.decidedBy(stats.Compare(c.Paired, stats.Rule{Alpha: c.step, Anytime: c.Anytime}).Interval, c.step)
 	}
 	return c.decidedBy(c.Effect.Interval, c.Alpha)
 }
@@ -72,10 +77,10 @@ func (d Deciding) Range(c *Comparison) string {
 // DecidingRange is the interval behind the verdict, with its level where that is not
 // the comparison's own.
 func (c *Comparison) DecidingRange() string {
-	if c.Verdict != stats.Equivalent {
+	d := c.Deciding()
+	if d.Level == c.decidedBy(stats.Interval{}, c.Alpha).Level {
 		return c.Range()
 	}
-	d := c.Deciding()
 	return fmt.Sprintf("%s (%s)", d.Range(c), Confidence(1-d.Level))
 }
 

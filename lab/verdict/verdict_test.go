@@ -335,6 +335,22 @@ func TestFamily(t *testing.T) {
 		t.Errorf("progress: got %+v", p)
 	}
 
+	more := u
+	more.blocks = 20
+	a = analyse(t, more.run())
+	levels := map[float64]bool{}
+	for i := 1; i < 13; i++ {
+		c := compared(t, a, "half", "cpu_per_request", fmt.Sprintf("a%d", i))
+		d := c.Deciding()
+		if c.Verdict != stats.Slower || d.Level < 1-c.Alpha || d.Lo == nil || *d.Lo <= 0 {
+			t.Errorf("20 blocks, a%d: %s by %s: want slower, by an interval of at least its own level without 0", i, c.Verdict, d.Text(c))
+		}
+		levels[d.Level] = true
+	}
+	if len(levels) != 12 {
+		t.Errorf("12 arms were decided at %d levels, want each at its step", len(levels))
+	}
+
 	u.study.Primary.Arm = "a5"
 	a = analyse(t, u.run())
 	if c := compared(t, a, "half", "cpu_per_request", "a5"); c.Verdict != stats.Slower || !a.Decided() {
