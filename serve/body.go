@@ -67,18 +67,21 @@ func (b *body) WriteTo(to io.Writer) (int64, error) {
 
 var copying = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// endRead ends the read of another goroutine when the handler has returned: the
-// connection does not wait for what the client may never send.
+// endRead ends the read of another goroutine when the handler has returned.
 func (b *body) endRead(c *conn) {
 	b.returned.Store(true)
-	if b.mu.TryLock() {
-		b.mu.Unlock()
-		return
-	}
-	c.readUntil(longAgo)
-	b.mu.Lock()
-	c.readUntil(until(c.readBy.Load()))
+	b.seize(c)
 	b.mu.Unlock()
+}
+
+// seize locks the body, and has the read of another goroutine end for that: nobody waits
+// for what the client may never send.
+func (b *body) seize(c *conn) {
+	if !b.mu.TryLock() {
+		c.readUntil(longAgo)
+		b.mu.Lock()
+		c.readUntil(until(c.readBy.Load()))
+	}
 }
 
 const continueLine = "HTTP/1.1 100 Continue\r\n\r\n"

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/rpc"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -138,6 +140,28 @@ func TestDiffHijackTiming(t *testing.T) {
 				buf := make([]byte, 10)
 				_, err := io.ReadFull(rw, buf)
 				j.note("%q %s", buf, class(err))
+			})(j, w, r)
+		}},
+		{name: "while another goroutine waits for the body", talk: func(c *client) {
+			c.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf")
+			c.until("ready")
+			c.send("more")
+			c.drain()
+		}, handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			read := make(chan error, 1)
+			io.ReadFull(r.Body, make([]byte, len("half")))
+			go func() {
+				_, err := io.Copy(io.Discard, r.Body)
+				read <- err
+			}()
+			eventually(t, "the body to be waited for", func() bool {
+				return slices.ContainsFunc(stacks(), func(stack string) bool {
+					return strings.Contains(stack, "[IO wait") && strings.Contains(stack, "(*body).Read(")
+				})
+			})
+			take(func(j *journal, conn net.Conn, rw *bufio.ReadWriter) {
+				j.note("read %s", class(<-read))
+				readsFour(j, conn, rw)
 			})(j, w, r)
 		}},
 		{name: "deadlines are cleared", config: func(hs *http.Server, _ *journal) { hs.ReadTimeout, hs.WriteTimeout = time.Hour, time.Hour },

@@ -16,6 +16,7 @@ func TestDiffRequestLine(t *testing.T) {
 		"GET /a%2Fb HTTP/1.1", "GET /? HTTP/1.1", "GET /a;b=c HTTP/1.1", "GET /a\"<>^`{|} HTTP/1.1", "PATCH /p HTTP/1.1", "DELETE /d HTTP/1.1", "PUT /p HTTP/1.1",
 		"OPTIONS /o HTTP/1.1", "TRACE /t HTTP/1.1", "BREW /pot HTTP/1.1", "get /lower HTTP/1.1", "M-SEARCH /x HTTP/1.1",
 		"GET http://a.example/abs?q HTTP/1.1", "GET http://a.example HTTP/1.1", "OPTIONS * HTTP/1.1",
+		"OPTIONS http://a.example HTTP/1.1", "OPTIONS http://a.example/o?q HTTP/1.1", "HEAD http://a.example?q HTTP/1.1",
 	}
 	var table []exchange
 	for _, line := range lines {
@@ -54,6 +55,9 @@ func TestDiffRequestHeader(t *testing.T) {
 		{name: "pragma", send: request("/", "Pragma: no-cache")},
 		{name: "pragma and cache control", send: request("/", "Pragma: no-cache", "Cache-Control: max-age=0")},
 		{name: "upgrade", send: request("/", "Connection: upgrade", "Upgrade: websocket")},
+		{name: "upgrade without connection", send: request("/", "Upgrade: websocket")},
+		{name: "upgrade to HTTP/2", send: request("/", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk")},
+		{name: "upgrade in 1.0", send: "GET / HTTP/1.0\r\nConnection: upgrade, keep-alive\r\nUpgrade: websocket\r\n\r\n"},
 		{name: "te", send: request("/", "TE: trailers")},
 		{name: "many", send: request("/", manyLines(90)...)},
 		{name: "browser", send: request("/",

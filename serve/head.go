@@ -109,7 +109,7 @@ func first(values []string) string {
 func (w *response) declare(list string) {
 	for name := range strings.SplitSeq(list, ",") {
 		name = http.CanonicalHeaderKey(strings.TrimSpace(name))
-		if name != "" && reply.TrailerAllowed(name) {
+		if name != "" && http1.TrailerAllowed(name) {
 			w.c.k.facts.announced = append(w.c.k.facts.announced, name)
 		}
 	}

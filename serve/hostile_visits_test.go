@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tarehq/tare/serve"
 )
 
 // visit is one thing that clients do. It returns how many requests it sent. One
@@ -46,6 +48,11 @@ func visits() []visit {
 		{"body cut off", 2, (*visitor).cutOff},
 		{"reset while handled", 2, (*visitor).leaves},
 		{"answer not read", 2, (*visitor).deaf},
+		{"slow head", 3, (*visitor).slowHead},
+		{"head given up", 2, (*visitor).givesUp},
+		{"used late", 4, (*visitor).usesLate},
+		{"upgraded", 2, (*visitor).upgraded},
+		{"server shut down", 1, (*visitor).shutsDown},
 	}
 }
 
@@ -298,12 +305,19 @@ func (v *visitor) post() (int, error) {
 // chunked cuts a body into chunks at random.
 func (v *visitor) chunked(body string) string {
 	var out strings.Builder
-	for len(body) > 0 {
-		n := 1 + v.IntN(len(body))
-		fmt.Fprintf(&out, "%x\r\n%s\r\n", n, body[:n])
-		body = body[n:]
+	for _, piece := range v.pieces(body) {
+		fmt.Fprintf(&out, "%x\r\n%s\r\n", len(piece), piece)
 	}
 	return out.String() + "0\r\n\r\n"
+}
+
+// pieces cuts a text into pieces at random.
+func (v *visitor) pieces(text string) (all []string) {
+	for len(text) > 0 {
+		n := 1 + v.IntN(len(text))
+		all, text = append(all, text[:n]), text[n:]
+	}
+	return all
 }
 
 func (v *visitor) postChunks() (int, error) {
@@ -473,4 +487,71 @@ func (v *visitor) leave() {
 		reset(v.nc)
 	}
 	v.hangUp()
+}
+
+// slowHead sends its head in pieces, with rests between them.
+func (v *visitor) slowHead() (int, error) {
+	id := v.id()
+	for _, piece := range v.pieces("GET /n/" + id + " HTTP/1.1\r\nHost: soak\r\n\r\n") {
+		time.Sleep(time.Duration(v.IntN(5)) * time.Millisecond)
+		if _, err := io.WriteString(v.nc, piece); err != nil {
+			return 1, err
+		}
+	}
+	return 1, v.expect(http.StatusOK, id)
+}
+
+// givesUp leaves in the middle of a head.
+func (v *visitor) givesUp() (int, error) {
+	_, err := io.WriteString(v.nc, "GET /never HTTP/1.1\r\nHost: so")
+	v.leave()
+	return 1, err
+}
+
+// usesLate has a goroutine of the handler go on with all that belongs to the request.
+func (v *visitor) usesLate() (int, error) {
+	id := v.id()
+	if err := v.send("POST", "/late/"+id, "X-Id: "+id+"\r\nContent-Length: "+strconv.Itoa(len(id))+"\r\n", id); err != nil {
+		return 1, err
+	}
+	return 1, v.expect(http.StatusOK, id)
+}
+
+// upgraded switches to a protocol that echoes lines, of which the first comes with the head.
+func (v *visitor) upgraded() (int, error) {
+	line := v.id() + "\n"
+	if err := v.send("GET", "/upgrade/", "Connection: Upgrade\r\nUpgrade: echo\r\n", line); err != nil {
+		return 1, err
+	}
+	r, err := v.hearHead()
+	if err != nil || r.status != http.StatusSwitchingProtocols {
+		return 1, fmt.Errorf("status %d, %v, want 101", r.status, err)
+	}
+	for more := v.IntN(5); ; more-- {
+		if got, err := v.br.ReadString('\n'); err != nil || got != line {
+			return 1, fmt.Errorf("an upgraded connection says %q, %v, want %q", got, err, line)
+		}
+		if more == 0 {
+			break
+		}
+		line = v.id() + "\n"
+		if _, err := io.WriteString(v.nc, line); err != nil {
+			return 1, err
+		}
+	}
+	v.leave()
+	return 1, nil
+}
+
+// shutsDown shuts a server of its own down while four clients ask, and asks the visited one.
+func (v *visitor) shutsDown() (int, error) {
+	reuse := v.IntN(2) == 0
+	sum := restart(v.t, 4, nil, func(h http.Handler) stopper {
+		return &serve.Server{Handler: h, Limits: patient, Reuse: reuse}
+	})
+	if sum.lost+sum.unread > 0 || sum.handled != sum.answered {
+		return sum.answered, fmt.Errorf("of a server that was shut down: %+v, want all that was handled answered, and none lost or unread", sum)
+	}
+	n, err := v.get()
+	return sum.answered + n, err
 }

@@ -493,7 +493,8 @@ func (c *conn) copyPiece(to io.ReaderFrom, src io.Reader) (int64, error) {
 	return n, err
 }
 
-// Hijack hands the connection to the handler.
+// Hijack hands the connection to the handler. A goroutine that reads the request's body then
+// takes nothing of what comes for the handler: its read ends with a time-out, as net/http's does.
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err := w.enter(); err != nil {
 		return nil, nil, err
@@ -507,6 +508,10 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	w.c.flush() // answers to earlier requests may be waiting, too
 	w.hijacked = true
+	if w.hasBody {
+		w.x.body.seize(w.c)
+		defer w.x.body.mu.Unlock()
+	}
 	return w.c.hijack()
 }
 

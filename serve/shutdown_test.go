@@ -146,7 +146,7 @@ func restartAll(t *testing.T, restarts, atOnce int, private *tls.Config, make fu
 		all.Go(func() {
 			for i := first; i < restarts; i += atOnce {
 				t.Run(strconv.Itoa(i), func(t *testing.T) {
-					one := restart(t, private, make)
+					one := restart(t, 64, private, make)
 					mu.Lock()
 					defer mu.Unlock()
 					sum.answered += one.answered
@@ -162,9 +162,9 @@ func restartAll(t *testing.T, restarts, atOnce int, private *tls.Config, make fu
 	return sum
 }
 
-// restart serves 64 clients for a moment, by TLS if there is a config, and shuts
-// down.
-func restart(t *testing.T, private *tls.Config, make func(http.Handler) stopper) tally {
+// restart serves so many clients, at most 64, for a moment, by TLS if there is a config, and
+// shuts down.
+func restart(t *testing.T, atOnce int, private *tls.Config, make func(http.Handler) stopper) tally {
 	t.Helper()
 	l := listenPlainly(t)
 	var seen sync.Map
@@ -177,12 +177,13 @@ func restart(t *testing.T, private *tls.Config, make func(http.Handler) stopper)
 	}))
 	served := goServe(s, l)
 	var clients sync.WaitGroup
-	results := [64]patron{}
+	var room [64]patron
+	results := room[:atOnce]
 	for i := range results {
 		results[i] = patron{dial: dialer(l.Addr(), private), name: strconv.Itoa(i)}
 		clients.Go(results[i].ask)
 	}
-	comes(t, "the clients to be at work", func() bool { return handled.Load() >= 2*64 })
+	comes(t, "the clients to be at work", func() bool { return int(handled.Load()) >= 2*atOnce })
 	time.Sleep(time.Duration(rand.IntN(8)) * time.Millisecond)
 	ctx, cancel := context.WithTimeout(context.Background(), long)
 	defer cancel()

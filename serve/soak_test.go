@@ -79,12 +79,14 @@ type soak struct {
 	kinds []visit
 	done  []atomic.Int64 // requests by kind
 	kept  keepsakes
+	late  sync.WaitGroup // goroutines that handlers left
 }
 
 func newSoak(t *testing.T) *soak {
 	s := &soak{t: t, kinds: visits()}
 	s.done = make([]atomic.Int64, len(s.kinds))
 	t.Cleanup(func() { noLeftovers(t) })
+	t.Cleanup(s.late.Wait)
 	for _, reuse := range []bool{false, true} {
 		for _, config := range []*tls.Config{nil, loopbackTLS()} {
 			h := &soakHandler{soak: s, reuse: reuse}
@@ -186,6 +188,7 @@ func (s *soak) judge(kept []flatness, every time.Duration) {
 // rest waits until the servers have let go of all connections.
 func (s *soak) rest(t *testing.T) flatness {
 	comes(t, "all connections to end", func() bool { return connGoroutines() == 0 })
+	s.late.Wait()
 	s.kept.verify(t)
 	for _, f := range s.forts {
 		f.quiet()
@@ -281,6 +284,13 @@ func (h *soakHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 	case "hijack":
 		h.hijack(w, rest)
+	case "upgrade":
+		h.upgrade(w, r)
+	case "late":
+		if !h.reuse {
+			h.soak.late.Go(h.useLate(w, r, rest))
+		}
+		io.Copy(w, r.Body)
 	default:
 		h.soak.t.Errorf("the handler got a request for %q", r.RequestURI)
 	}
@@ -312,4 +322,46 @@ func (h *soakHandler) hijack(w http.ResponseWriter, rest string) {
 	}
 	fmt.Fprintf(rw, "taken %s %s", rest, line)
 	rw.Flush()
+}
+
+// upgrade echoes lines until the client goes.
+func (h *soakHandler) upgrade(w http.ResponseWriter, r *http.Request) {
+	nc, rw, err := http.NewResponseController(w).Hijack()
+	if err != nil || r.Header.Get("Upgrade") != "echo" {
+		h.soak.t.Errorf("hijacking: %v, for %q, want an upgrade to echo", err, r.Header.Get("Upgrade"))
+		return
+	}
+	defer nc.Close()
+	nc.SetDeadline(time.Now().Add(long))
+	io.WriteString(nc, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	for {
+		line, err := rw.ReadString('\n')
+		if err != nil {
+			return
+		}
+		io.WriteString(nc, line)
+	}
+}
+
+// useLate returns what looks at the answer's fields while the handler returns, and then uses all
+// that the handler had: it is the request's own, or refuses.
+func (h *soakHandler) useLate(w http.ResponseWriter, r *http.Request, id string) func() {
+	fields := w.Header()
+	fields.Set("X-Id", id)
+	own := func() bool {
+		return fields.Get("X-Id") == id && r.Header.Get("X-Id") == id && r.URL.Path == "/late/"+id
+	}
+	return func() {
+		for own() && r.Context().Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		w.WriteHeader(http.StatusTeapot)
+		_, wrote := io.WriteString(w, "late")
+		_, read := r.Body.Read(make([]byte, 1))
+		c := http.NewResponseController(w)
+		_, _, took := c.Hijack()
+		if flushed := c.Flush(); !own() || wrote == nil || read == nil || took == nil || flushed == nil {
+			h.soak.t.Errorf("used late: own %t, write %v, read %v, hijack %v, flush %v, want its own and errors", own(), wrote, read, took, flushed)
+		}
+	}
 }

@@ -124,10 +124,8 @@ func (r *reader) pragma() {
 	}
 }
 
-// Fields reads a trailer section, s as [End] measured it, into h. Fields that
-// frame, route or authenticate a message mean nothing after its body and are
-// dropped (RFC 9110, section 6.5.1). It returns an [*Error] if the section is
-// malformed.
+// Fields reads a trailer section, s as [End] measured it, into h. Fields that have no business
+// there are dropped. It returns an [*Error] if the section is malformed.
 func Fields(s string, h http.Header, o *Options) error {
 	r := reader{s: s, lenient: &o.Lenient, h: h, left: o.maxFields(), seen: ^uint64(0)}
 	for {
@@ -135,20 +133,22 @@ func Fields(s string, h http.Header, o *Options) error {
 		if err != nil || name == "" {
 			return err
 		}
-		if !forbiddenTrailer(name) {
+		if TrailerAllowed(name) {
 			r.add(name, id, val)
 		}
 	}
 }
 
-// forbiddenTrailer reports whether a field has no business in a trailer section.
-func forbiddenTrailer(name string) bool {
+// TrailerAllowed reports whether a field, by its canonical name, may stand in a trailer section:
+// not what frames, routes, authenticates or controls a message, since that is decided by before
+// its body (RFC 9110, section 6.5.1).
+func TrailerAllowed(name string) bool {
 	switch name {
-	case "Transfer-Encoding", "Content-Length", "Host", "Trailer", "Te",
-		"Connection", "Keep-Alive", "Proxy-Connection", "Upgrade", "Expect",
-		"Max-Forwards", "Content-Encoding", "Content-Type", "Content-Range",
-		"Authorization", "Proxy-Authorization", "Cookie":
-		return true
+	case "Authorization", "Cache-Control", "Connection", "Content-Encoding", "Content-Length",
+		"Content-Range", "Content-Type", "Cookie", "Expect", "Host", "Keep-Alive", "Max-Forwards",
+		"Pragma", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Range",
+		"Realm", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Www-Authenticate":
+		return false
 	}
-	return false
+	return !strings.HasPrefix(name, "If-")
 }

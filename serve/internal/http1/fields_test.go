@@ -162,7 +162,8 @@ func TestLongElements(t *testing.T) {
 func TestFields(t *testing.T) {
 	h := http.Header{}
 	section := "x-checksum: 1\r\nX-Checksum: 2\r\nContent-Length: 3\r\nhost: b\r\nTransfer-Encoding: chunked\r\nTrailer: a\r\n" +
-		"Authorization: a\r\nCookie: a\r\nContent-Type: a\r\nConnection: close\r\nEtag: e\r\n\r\n"
+		"Authorization: a\r\nCookie: a\r\nContent-Type: a\r\nConnection: close\r\nUpgrade: a\r\nif-match: a\r\nRange: a\r\n" +
+		"Cache-Control: a\r\nPragma: a\r\nWWW-Authenticate: a\r\nEtag: e\r\n\r\n"
 	if err := http1.Fields(section, h, &http1.Options{}); err != nil {
 		t.Fatal(err)
 	}

@@ -58,19 +58,3 @@ func unbreak(value []byte) {
 		}
 	}
 }
-
-// TrailerAllowed reports whether a field may stand in a trailer section (RFC
-// 9110, 6.5.1: not what frames, routes, authenticates or controls).
-func TrailerAllowed(name string) bool {
-	if strings.HasPrefix(name, "If-") {
-		return false
-	}
-	switch name {
-	case "Authorization", "Cache-Control", "Connection", "Content-Encoding", "Content-Length",
-		"Content-Range", "Content-Type", "Expect", "Host", "Keep-Alive", "Max-Forwards",
-		"Pragma", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Range",
-		"Realm", "Te", "Trailer", "Transfer-Encoding", "Www-Authenticate":
-		return false
-	}
-	return true
-}
