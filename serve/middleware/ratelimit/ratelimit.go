@@ -85,10 +85,10 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler { return &handler{l
 
 // Take has a request counted n times now, as the middleware does once, and returns what
 // became of it: for handlers that know what a request costs.
-func (l *Limiter) Take(r *http.Request, n uint32) Result { return l.takeAt(time.Now(), r, n) }
+func (l *Limiter) Take(r *http.Request, n uint32) Result { return l.takeAt(time.Since(l.zero), r, n) }
 
-func (l *Limiter) takeAt(at time.Time, r *http.Request, n uint32) Result {
-	res := l.table.update(l.o.Key.hash(l.seed, r), int64(at.Sub(l.zero)), l.policy.law, n)
+func (l *Limiter) takeAt(now time.Duration, r *http.Request, n uint32) Result {
+	res := l.table.update(l.o.Key.hash(l.seed, r), int64(now), l.policy.law, n)
 	if !res.Allowed {
 		l.refused.Add(1)
 	}
@@ -115,7 +115,7 @@ func (h *handler) ChainLayer() chain.Layer {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	res := h.l.takeAt(chain.Begun(w), r, 1)
+	res := h.l.takeAt(chain.Begun(w).Sub(h.l.zero), r, 1)
 	if h.l.o.Announce {
 		h.l.policy.Announce(w.Header(), res)
 	}

@@ -73,7 +73,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w, rec := chain.Record(w)
-	at := time.Now().Add(h.o.After)
+	begun := rec.Begun()
+	at := begun.Add(time.Since(begun) + h.o.After) // of two clocks that time.Now reads this reads one
 	h.serve(w, r, at)
 	if !rec.Written() && !time.Now().Before(at) && !errors.Is(r.Context().Err(), context.Canceled) {
 		h.o.Answer.ServeHTTP(w, r)
