@@ -18,7 +18,7 @@ type seen struct {
 	Screen int      `json:"screen"`
 	Paper  string   `json:"paper"`
 	H1     string   `json:"h1"`
-	Out    []string `json:"out"`    // texts that leave the screen and cannot be scrolled to
+	Out    []string `json:"out"`    // texts that leave the screen, unless in a matrix, which scrolls
 	Pale   []string `json:"pale"`   // texts whose contrast is below 4.5
 	Narrow []string `json:"narrow"` // fields and links of the navigation too low for a finger
 	Lost   []string `json:"lost"`   // what the keyboard reaches without a visible focus
@@ -33,7 +33,7 @@ const lookAtPage = `(() => {
 	return {
 	page: document.documentElement.scrollWidth, screen: innerWidth, paper: getComputedStyle(document.body).backgroundColor,
 	h1: document.querySelector("h1").innerText,
-	out: [...document.querySelectorAll("h1, h2, h3, p, li, dt, dd, td, th, label, figcaption")].filter(e => shown(e) && !e.closest(".scroll, .zoom") && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.innerText.slice(0, 60)),
+	out: [...document.querySelectorAll("div.scroll")].filter(e => e.scrollWidth > e.clientWidth + 1 && !e.querySelector(".matrix")).map(e => "table " + e.getAttribute("aria-label")).concat([...document.querySelectorAll("h1, h2, h3, p, li, dt, dd, td, th, label, figcaption")].filter(e => shown(e) && !e.closest(".scroll, .zoom") && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.innerText.slice(0, 60))),
 	pale: [...document.querySelectorAll("h1, h2, p, a, td, th, dt, dd, label, button, select, input, small, summary, figcaption")].filter(e => shown(e) && e.innerText !== "" && contrast(e) < 4.5).map(e => e.tagName + " " + e.innerText.slice(0, 40)),
 	narrow: [...document.querySelectorAll(".filter select, .filter input, .filter button, .site a")].filter(e => e.getBoundingClientRect().height < 32).map(e => e.innerText),
 	lost: [...document.querySelectorAll("a[href], button, select, input, summary, [tabindex='0']")].filter(e => {
@@ -53,11 +53,12 @@ func TestInChromium(t *testing.T) {
 	b := historytest.Write(t, root, historytest.Run{Study: "owners", Day: 41, Profiled: 80_000})
 	const word = "a-name-that-needs-more-than-one-line-on-a-telephone"
 	long := historytest.Write(t, root, historytest.Run{Study: word, Day: 42, Title: strings.Repeat(word, 3), Arms: []string{word + "-1", strings.Repeat("W", 60)}})
+	live := historytest.Write(t, root, historytest.Run{Study: word, Day: 43, Unended: true, Blocks: 3})
 	s := serve(t, root)
 	pair := url.Values{"a": {a}, "b": {b}}.Encode()
 	views := []chromium.View{{Width: 1280, Scheme: "light", Scripts: true}, {Width: 1280, Scheme: "dark", Scripts: true}, {Width: 360, Scheme: "light", Scripts: false}, {Width: 768, Scheme: "dark", Scripts: true}}
 	for name, path := range map[string]string{"runs": "/", "study": "/studies/release", "compare": "/compare?" + pair, "run": "/runs/" + a, "leaderboard": "/leaderboard", "claims": "/claims",
-		"long": "/runs/" + long, "long-study": "/studies/" + word, "studies": "/studies", "none": "/?q=no+such+run"} {
+		"long": "/runs/" + long, "long-study": "/studies/" + word, "live": "/runs/" + live + "/live", "studies": "/studies", "none": "/?q=no+such+run"} {
 		papers := map[string]bool{}
 		for _, v := range views {
 			w.OpenSite(t, s.URL, path, v)
