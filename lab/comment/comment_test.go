@@ -208,7 +208,7 @@ func TestWithoutOwners(t *testing.T) {
 		{nil, comment.Profiles{}, "is not known: the study takes no profiles."},
 		{nil, comment.Profiles{Unplanned: "that needs root"}, "is not known: that needs root."},
 		{nil, comment.Profiles{Planned: 12, Budget: 90 * time.Second}, "the budget left time for 0 of 12 profiles. --budget 1m30s has time for all."},
-		{nil, comment.Profiles{Planned: 12, Lost: "api under load: no capture counts: ebpf: not permitted\nat all"}, "is not known: api under load: no capture counts: ebpf: not permitted."},
+		{nil, comment.Profiles{Planned: 12, Lost: "api under load: no capture counts: ebpf: not permitted\nat all"}, "is not known: api under load: no capture counts: ebpf: not permitted at all."},
 		{nil, comment.Profiles{Planned: 12}, "the run ended before its 12 profiles."},
 		{[]comment.Change{unseen}, comment.Profiles{Planned: 12, Usable: 12}, "saw too little of the services to compare owners. A higher rate"},
 		{[]comment.Change{unseen}, comment.Profiles{Planned: 12, Usable: 2, Budget: time.Minute}, "saw too little of the services to compare owners. --budget 1m0s"},

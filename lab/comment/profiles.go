@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cost/diff"
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -40,8 +41,8 @@ func (p *Profiles) absence(changes []Change) string {
 func (p *Profiles) shortfall() string {
 	switch {
 	case p.Lost != "":
-		text, _, _ := strings.Cut(p.Lost, "\n")
-		return text + "."
+		const most = 300 // columns
+		return doc.Cut(strings.TrimSuffix(strings.Join(strings.Fields(p.Lost), " "), "."), most) + "."
 	case p.Budget > 0:
 		return fmt.Sprintf("the budget left time for %d of %s. %s", p.Usable, unit.Plural(p.Planned, "profile"), p.remedy())
 	}
