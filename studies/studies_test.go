@@ -293,7 +293,7 @@ func TestGoals(t *testing.T) {
 			t.Errorf("%s: the quick form keeps none of %d goals", s.Name, len(s.Goals))
 		}
 	}
-	if want := []string{"chain", "engine", "github", "guards", "proxies-tls", "proxies", "routekinds", "routers", "routescaling", "static", "tools-h2", "tools-tls", "tools", "weights"}; !slices.Equal(with, want) {
+	if want := []string{"chain", "engine", "github", "guards", "proxies-latency", "proxies-tls", "proxies", "routekinds", "routers", "routescaling", "static", "tools-h2", "tools-tls", "tools", "weights"}; !slices.Equal(with, want) {
 		t.Errorf("got goals in %v, want them in %v", with, want)
 	}
 }

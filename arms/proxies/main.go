@@ -6,6 +6,7 @@
 //	reverse        httputil.ReverseProxy on http.Server, as many connections kept as are used
 //	reverse-serve  the same on serve.Server
 //	tutorial       httputil.NewSingleHostReverseProxy as it comes, on http.Server
+//	direct         none: what the upstreams answer, on serve.Server
 //	nginx, haproxy, envoy, traefik, caddy    becomes that program, set up for speed
 //
 // With -tls clients come by TLS and HTTP/1.1, with a certificate that signs itself.
@@ -36,7 +37,7 @@ import (
 
 func main() {
 	upstreams.Main()
-	kind := flag.String("proxy", "ours", "which `proxy`: ours, no-retry, steered, reverse, reverse-serve, tutorial, nginx, haproxy, envoy, traefik or caddy")
+	kind := flag.String("proxy", "ours", "which `proxy`: ours, no-retry, steered, reverse, reverse-serve, tutorial, direct, nginx, haproxy, envoy, traefik or caddy")
 	behind := flag.String("upstreams", "", "`addresses` of upstreams, with commas between; the program starts its own if there are none")
 	secure := flag.Bool("tls", false, "speak TLS with clients")
 	script := flag.String("script", "", "print what clients of these `proxies` see while an upstream fails")
@@ -85,6 +86,8 @@ func newProxy(kind string, addresses []string) (arm.Options, error) {
 		h = newReverse(addresses)
 	case "tutorial":
 		h = newTutorial(addresses[1])
+	case "direct":
+		h = answers.New()
 	default:
 		err = fmt.Errorf("no proxy is called %q", kind)
 	}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tarehq/tare/serve/client/internal/ending"
 	"github.com/tarehq/tare/serve/internal/budget"
 	"github.com/tarehq/tare/serve/internal/repeat"
 )
@@ -144,7 +145,7 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), c.o.Timeout)
 	res, err := c.send(r.WithContext(ctx), b)
-	return endWith(res, err, cancel)
+	return ending.With(res, err, cancel)
 }
 
 // send makes attempts until one is to be taken.
@@ -244,7 +245,7 @@ func (c *Client) attempt(ctx context.Context, r *http.Request, anew bool) (*http
 		copied.Header[c.o.DeadlineField] = []string{strconv.FormatInt(max(time.Until(at).Milliseconds(), 0), 10)}
 	}
 	res, err := c.o.Next.RoundTrip(copied)
-	res, err = endWith(res, err, cancel)
+	res, err = ending.With(res, err, cancel)
 	if timer != nil && !timer.Stop() && context.Cause(ctx) == late {
 		discard(res)
 		return nil, late

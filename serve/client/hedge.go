@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/tarehq/tare/serve/client/internal/ending"
 	"github.com/tarehq/tare/serve/internal/budget"
 )
 
@@ -61,7 +62,7 @@ func (p *pair) start(nth int, anew bool) {
 	p.cancel[nth] = cancel
 	go func() {
 		res, err := p.attempt(ctx, anew)
-		res, err = endWith(res, err, cancel)
+		res, err = ending.With(res, err, cancel)
 		select {
 		case p.outcomes <- raced{outcome{res, err}, nth}:
 		case <-p.over:

@@ -28,20 +28,21 @@ type exchange struct {
 	w http.ResponseWriter
 	r *http.Request
 
-	set     *set
-	key     uint64
-	tried   balance.Skip
-	n       int               // attempts so far
-	header  http.Header       // of the request to upstreams
-	fields  http.Header       // what the header of an answer is read into, of one attempt at a time, unless direct
-	direct  bool              // it is read into the client's, which nobody has written to before
-	memory  *transport.Memory // of the first attempt
-	upgrade string
-	body    *replay.Body // nil: none
-	again   bool         // the request may be sent twice
-	beside  bool         // there were two attempts at a time
-	news    news
-	one     attempt // the first, unless there were two at a time
+	set      *set
+	key      uint64
+	tried    balance.Skip
+	n        int               // attempts so far
+	header   http.Header       // of the request to upstreams
+	fields   http.Header       // what the header of an answer is read into, of one attempt at a time, unless direct
+	direct   bool              // it is read into the client's, which nobody has written to before
+	memory   *transport.Memory // of the first attempt
+	upgrade  string
+	body     *replay.Body // nil: none
+	trailers []string     // that are announced behind it
+	again    bool         // the request may be sent twice
+	beside   bool         // there were two attempts at a time
+	news     news
+	one      attempt // the first, unless there were two at a time
 }
 
 var exchanges = sync.Pool{New: func() any {
@@ -50,19 +51,20 @@ var exchanges = sync.Pool{New: func() any {
 
 func newExchange(h *Handler, w http.ResponseWriter, r *http.Request) *exchange {
 	e := exchanges.Get().(*exchange)
-	e.h, e.w, e.r, e.set, e.upgrade, e.again = h, w, r, h.o.Pool.set.Load(), h.fields.Upgrade(r), repeat.Safe(r)
+	e.h, e.w, e.r, e.set, e.upgrade = h, w, r, h.o.Pool.set.Load(), h.fields.Upgrade(r)
 	if h.o.Pool.o.Scheme == UnencryptedHTTP2 {
 		e.upgrade = "" // HTTP/2 has none
 	}
 	e.direct = h.hinted && h.o.Hedge == 0 && e.upgrade == "" && len(w.Header()) == 0
 	e.key = h.o.Pool.key(r)
 	h.fields.Forward(e.header, r, e.upgrade)
+	e.again = repeat.Safe(&http.Request{Method: r.Method, Header: e.header}) // a key of one hop does not reach upstreams
 	if r.ContentLength != 0 && r.Body != nil {
 		most := int64(0)
 		if e.again {
 			most = max(h.o.Replay, 0)
 		}
-		e.body = replay.New(r.Body, most)
+		e.body, e.trailers = replay.New(r.Body, most), announced(r)
 	}
 	e.news.w, e.news.old = w, !r.ProtoAtLeast(1, 1)
 	return e
@@ -125,7 +127,7 @@ func (e *exchange) finish(a *attempt) {
 		e.forgetAnswer()
 		refuse(e.w, http.StatusBadRequest)
 	case isBusy(a.err):
-		e.giveUp(http.StatusServiceUnavailable)
+		e.giveUpFor(http.StatusServiceUnavailable, "no connection to a server is free")
 	case isTimeout(a.err):
 		e.giveUp(http.StatusGatewayTimeout)
 	default:
@@ -134,14 +136,21 @@ func (e *exchange) finish(a *attempt) {
 }
 
 // giveUp answers in an upstream's place.
-func (e *exchange) giveUp(status int) {
+func (e *exchange) giveUp(status int) { e.giveUpFor(status, "") }
+
+// giveUpFor is giveUp with a reason for the client.
+func (e *exchange) giveUpFor(status int, reason string) {
 	e.h.counts.failed.Add(1)
 	e.forgetAnswer()
 	if e.h.o.Fallback != nil {
 		e.h.o.Fallback.ServeHTTP(e.w, e.r)
 		return
 	}
-	refuse(e.w, status)
+	if reason == "" {
+		refuse(e.w, status)
+		return
+	}
+	http.Error(e.w, http.StatusText(status)+": "+reason, status)
 }
 
 // forgetAnswer has the client get no fields of an upstream's answer.
@@ -203,6 +212,8 @@ type attempt struct {
 	res    *http.Response
 	err    error
 	body   *replay.Attempt
+	begun  time.Time   // when it had a connection, where the transport bounds them
+	timer  *time.Timer // calls cancel; nil: it has no time, or our transport sees to that
 	cancel context.CancelCauseFunc
 	over   context.CancelFunc // nil: it has no context of its own
 	told   bool               // the pool knows how it went
@@ -239,7 +250,7 @@ func (e *exchange) send(ctx context.Context, c choice) *attempt {
 // sendWithin changes nothing of the exchange, so that two may be under way.
 func (e *exchange) sendWithin(ctx context.Context, a *attempt, try time.Duration) {
 	if e.h.hinted {
-		a.ctx = attemptContext{ctx, &e.news, try, nil, nil, e.direct}
+		a.ctx = attemptContext{ctx, &e.news, try, &a.begun, nil, nil, e.direct}
 		switch {
 		case e.direct:
 			a.ctx.fields = e.w.Header()
@@ -273,6 +284,7 @@ type attemptContext struct {
 	context.Context
 	news   *news
 	try    time.Duration     // 0: as long as the transport has
+	begun  *time.Time        // the attempt's
 	fields http.Header       // nil: the transport's own
 	memory *transport.Memory // likewise
 	direct bool              // fields are the client's
@@ -295,6 +307,10 @@ func (c *attemptContext) Inform(status int, header http.Header) error {
 	return c.news.pass(status, textproto.MIMEHeader(header))
 }
 
+// HaveTurn is called once the attempt has a connection: what it has waited for that before is
+// not the upstream's doing.
+func (c *attemptContext) HaveTurn() { *c.begun = time.Now() }
+
 // Unwrap returns the request's context, which is not used again.
 func (c *attemptContext) Unwrap() context.Context { return c.Context }
 
@@ -305,19 +321,39 @@ func (c *attemptContext) AfterFunc(f func()) (stop func() bool) {
 	return context.AfterFunc(c.Context, f)
 }
 
-// roundTripWithin is roundTrip for transports that take no hints.
+// turnContext is told when an attempt has a connection.
+type turnContext struct {
+	context.Context
+	a   *attempt
+	try time.Duration
+}
+
+func (c *turnContext) HaveTurn() { c.a.begin(c.try) }
+
+// begin has the attempt's time, if it has one, run from now on.
+func (a *attempt) begin(try time.Duration) {
+	a.begun = time.Now()
+	if try > 0 {
+		a.timer = time.AfterFunc(try, func() { a.cancel(errLate) })
+	}
+}
+
+// roundTripWithin is roundTrip for transports that take no hints. Where the transport bounds
+// connections, the time runs once the attempt has one.
 func (a *attempt) roundTripWithin(ctx context.Context, e *exchange, try time.Duration) {
 	if e.r.ProtoAtLeast(1, 1) {
 		ctx = httptrace.WithClientTrace(ctx, e.news.trace())
 	}
-	if try == 0 {
-		a.roundTrip(ctx, e)
-		return
+	if try > 0 {
+		ctx, a.cancel = context.WithCancelCause(ctx)
 	}
-	ctx, a.cancel = context.WithCancelCause(ctx)
-	timer := time.AfterFunc(try, func() { a.cancel(errLate) })
+	if e.h.queues {
+		ctx = &turnContext{ctx, a, try}
+	} else {
+		a.begin(try)
+	}
 	a.roundTrip(ctx, e)
-	if !timer.Stop() && context.Cause(ctx) == errLate {
+	if a.timer != nil && !a.timer.Stop() && context.Cause(ctx) == errLate {
 		a.close()
 		a.res, a.err = nil, errLate
 	}
@@ -328,6 +364,10 @@ func (a *attempt) roundTrip(ctx context.Context, e *exchange) {
 	if e.body != nil {
 		a.body = e.body.Attempt()
 		out.Body = a.body
+		if len(e.trailers) > 0 {
+			body := newTrailed(a.body, e.r, e.trailers)
+			out.Body, out.Trailer = body, body.to
+		}
 	}
 	a.member.asked.Add(1)
 	a.member.target.Begin()
@@ -335,10 +375,12 @@ func (a *attempt) roundTrip(ctx context.Context, e *exchange) {
 		a.res, a.err = e.h.o.Transport.RoundTrip(out)
 		return
 	}
-	begun := time.Now()
+	if a.begun.IsZero() {
+		a.begun = time.Now()
+	}
 	a.res, a.err = e.h.o.Transport.RoundTrip(out)
 	now := time.Now()
-	took := now.Sub(begun)
+	took := now.Sub(a.begun)
 	if a.err == nil {
 		a.member.target.Observe(took, now)
 	}
@@ -356,7 +398,7 @@ func (e *exchange) request(ctx context.Context, a *attempt) *http.Request {
 	a.url.Scheme, a.url.Host, a.url.User = urlScheme(e.h.o.Pool.o.Scheme), a.member.address, nil
 	out.URL, out.Header = &a.url, e.header
 	out.Host = cmp.Or(e.h.o.Host, e.r.Host)
-	out.RequestURI, out.TransferEncoding, out.Close, out.Body, out.GetBody = "", nil, false, nil, nil
+	out.RequestURI, out.TransferEncoding, out.Close, out.Body, out.GetBody, out.Trailer = "", nil, false, nil, nil, nil
 	if e.body == nil {
 		out.ContentLength = 0
 	}
@@ -450,7 +492,7 @@ func (e *exchange) answer(a *attempt) {
 		e.tunnel(a)
 		return
 	}
-	to := e.w.Header()
+	to, named := e.w.Header(), fields.Nominated(res.Header["Connection"])
 	if e.direct {
 		fields.Strip(to)
 	} else {
@@ -459,9 +501,12 @@ func (e *exchange) answer(a *attempt) {
 	if res.StatusCode == http.StatusNoContent {
 		delete(to, "Content-Length") // it may not have one
 	}
-	announced := len(res.Trailer)
+	promised := 0
 	for name := range res.Trailer {
-		to.Add("Trailer", name)
+		if trails(name, named) {
+			to.Add("Trailer", name)
+			promised++
+		}
 		delete(to, "Content-Length") // of HTTP/2: in HTTP/1.1 only chunks have trailers
 	}
 	streams := isStream(res.Header.Get("Content-Type")) && res.ContentLength != 0 // gRPC's errors have no body, and end at once
@@ -479,7 +524,7 @@ func (e *exchange) answer(a *attempt) {
 	if err := e.pump(a, flush); err != nil {
 		panic(http.ErrAbortHandler) // the client sees that it is not whole
 	}
-	passTrailers(e.w, res, announced)
+	passTrailers(e.w, res, promised, named)
 }
 
 // isStream reports whether an answer of this media type goes on for as long as it likes,
@@ -515,22 +560,4 @@ func (e *exchange) pump(a *attempt, flush func() error) error {
 		a.tell(true)
 	}
 	return cmp.Or(upstream, client)
-}
-
-// passTrailers adds what came behind the body. Fields that were not announced need a
-// prefix to be taken for such.
-func passTrailers(w http.ResponseWriter, res *http.Response, announced int) {
-	if len(res.Trailer) == 0 {
-		return
-	}
-	_ = http.NewResponseController(w).Flush() // a short answer would get a length, and no trailers
-	prefix := ""
-	if len(res.Trailer) != announced {
-		prefix = http.TrailerPrefix
-	}
-	for name, values := range res.Trailer {
-		if !fields.OfOneHop(name) {
-			w.Header()[prefix+name] = values
-		}
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -158,16 +159,17 @@ func TestNotTwice(t *testing.T) {
 	large := strings.Repeat("x", 100<<10)
 	for _, c := range []struct {
 		name, method, body string
-		key                bool
+		fields             http.Header
 		want               int // attempts
 	}{
-		{"get", "GET", "", false, 3},
-		{"post", "POST", "an order", false, 1},
-		{"post without a body", "POST", "", false, 1},
-		{"post with a key", "POST", "an order", true, 3},
-		{"put", "PUT", "an order", false, 3},
-		{"put of more than is kept", "PUT", large, false, 1},
-		{"patch", "PATCH", "an order", false, 1},
+		{"get", "GET", "", nil, 3},
+		{"post", "POST", "an order", nil, 1},
+		{"post without a body", "POST", "", nil, 1},
+		{"post with a key", "POST", "an order", http.Header{"Idempotency-Key": {"7"}}, 3},
+		{"post with a key of one hop", "POST", "an order", http.Header{"Idempotency-Key": {"7"}, "Connection": {"Idempotency-Key"}}, 1},
+		{"put", "PUT", "an order", nil, 3},
+		{"put of more than is kept", "PUT", large, nil, 1},
+		{"patch", "PATCH", "an order", nil, 1},
 	} {
 		var asked atomic.Int64
 		h503 := func(w http.ResponseWriter, r *http.Request) {
@@ -179,9 +181,7 @@ func TestNotTwice(t *testing.T) {
 		}
 		url, _ := front(t, proxy.Options{}, proxy.PoolOptions{}, upstream(t, h503), upstream(t, h503), upstream(t, h503), upstream(t, h503))
 		r := must(http.NewRequest(c.method, url, strings.NewReader(c.body)))
-		if c.key {
-			r.Header.Set("Idempotency-Key", "7")
-		}
+		maps.Copy(r.Header, c.fields)
 		if res, body := ask(t, r); res.StatusCode != http.StatusServiceUnavailable || body != "busy\n" {
 			t.Errorf("%s: got %d %q, want the last answer", c.name, res.StatusCode, body)
 		}
@@ -483,9 +483,11 @@ func TestKeys(t *testing.T) {
 }
 
 // TestEarlyAnswer has an answer that comes before the request's end reach a client that waits for
-// it in the middle of the body, of which nobody reads the rest.
+// it in the middle of the body, of which nobody reads the rest. That is no other request.
 func TestEarlyAnswer(t *testing.T) {
+	var asked atomic.Int64
 	early := transportFunc(func(*http.Request) (*http.Response, error) {
+		asked.Add(1)
 		return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{"Content-Length": {"5"}}, ContentLength: 5, Body: io.NopCloser(strings.NewReader("early"))}, nil
 	})
 	url, _ := front(t, proxy.Options{Transport: early}, proxy.PoolOptions{}, "127.0.0.1:1")
@@ -503,5 +505,11 @@ func TestEarlyAnswer(t *testing.T) {
 		if res.StatusCode != http.StatusForbidden || string(text) != "early" || err != nil {
 			t.Errorf("%.20q: got %s %q, %v", head, res.Status, text, err)
 		}
+		_, _ = io.WriteString(c, smuggled+smuggled) // the connection may have ended
+		_ = c.(*net.TCPConn).CloseWrite()
+		_, _ = io.Copy(io.Discard, c)
+	}
+	if n := asked.Load(); n != 2 {
+		t.Errorf("two requests, and %d were passed on", n)
 	}
 }

@@ -186,6 +186,7 @@ func vectors() map[string]string {
 		"lengths nominated":           "Connection: Content-Length\r\nContent-Length: " + strconv.Itoa(len(smuggled)) + "\r\n\r\n" + smuggled,
 		"coding nominated":            "Connection: Transfer-Encoding\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk,
 		"a body on GET":               "Content-Length: " + strconv.Itoa(len(smuggled)) + "\r\n\r\n" + smuggled,
+		"an upgrade that is refused":  "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + smuggled,
 		"a field injected by a value": "X: a\\r\\nTransfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n",
 	}
 }
@@ -249,6 +250,12 @@ func TestBadAnswers(t *testing.T) {
 		"to the end":          {"HTTP/1.0 200 OK\r\n\r\nok", 200, "ok"},
 		"length and chunked":  {"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", 502, ""},
 		"204 with a length":   {"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello", 204, ""},
+		"a bare CR":           {"HTTP/1.1 200 OK\r\nX: a\rSet-Cookie: b=c\r\nContent-Length: 2\r\n\r\nok", 502, ""},
+		"NUL":                 {"HTTP/1.1 200 OK\r\nX: a\x00\r\nContent-Length: 2\r\n\r\nok", 502, ""},
+		"a CR in the reason":  {"HTTP/1.1 200 OK\rX: a\r\nContent-Length: 2\r\n\r\nok", 502, ""},
+		"longer than it says": {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", 200, "ok"},
+		"endless news":        {strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", 200), 502, ""},
+		"news of two lines":   {"HTTP/1.1 103 Early Hints\r\nLink: </a>\rX: y\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 502, ""},
 		"an answer too short": {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nok", -1, ""},
 	} {
 		var counted runs

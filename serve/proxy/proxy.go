@@ -36,7 +36,7 @@ type Options struct {
 	// Attempts is to how many upstreams a request is sent at most. 0: 3.
 	Attempts int
 	// TryTimeout is how long an attempt waits for the answer's header if another one may
-	// follow. 0: 5 s; negative: as long as the transport.
+	// follow, once it has a connection of those that the transport bounds. 0: 5 s; negative: as long as the transport.
 	TryTimeout time.Duration
 	// Budget is the share of requests that may be sent again; a hundred may be besides,
 	// until that share has been saved up again. 0: 0.2; negative: none.
@@ -56,9 +56,11 @@ type Options struct {
 	// 504. Nil: the last answer, or a status of the proxy's own.
 	Fallback http.Handler
 	// Transport sends the requests. Nil: [NewTransport], or [NewUnencryptedHTTP2] for a pool
-	// of the scheme h2c. That of NewTransport can bound the connections of each upstream: a
-	// request that gets none is answered 503. Connections that it is to keep warm are opened to
-	// the pool's servers as these come and go, until the pool is closed.
+	// of the scheme h2c. That of NewTransport can bound the connections of each upstream, and the
+	// streams of HTTP/2; for h2c it has UnencryptedHTTP2, and the other one as its Other. A request
+	// that gets none is answered 503, and what it has waited is not the upstream's failure.
+	// Connections that it is to keep warm are opened to the pool's servers as these come and go,
+	// until the pool is closed.
 	Transport http.RoundTripper
 }
 
@@ -80,6 +82,7 @@ type Handler struct {
 	o       Options
 	fields  fields.Proxy
 	hinted  bool // the transport takes hints
+	queues  bool // requests may wait in it, and it says when they do no more
 	budget  budget.Budget
 	tunnels atomic.Int64
 	counts  counters
@@ -130,7 +133,8 @@ func New(o Options) (*Handler, error) {
 	h := &Handler{o: o, fields: fields.Proxy{Name: o.Name, Trusted: o.Trusted, Forwarded: o.Forwarded, Upgrades: o.Upgrades}}
 	h.fields.Complete()
 	ours, is := o.Transport.(*transport.Transport)
-	h.hinted = is && o.Pool.o.Scheme == "http"
+	h.hinted = is && o.Pool.o.Scheme == "http" && !ours.UnencryptedHTTP2
+	h.queues = is && ours.Conns > 0
 	if is && ours.Warm > 0 {
 		o.Pool.warm(ours)
 	}
@@ -193,6 +197,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodConnect:
 		refuse(w, http.StatusNotImplemented)
+		return
+	case r.URL.Opaque != "": // neither a path nor *
+		refuse(w, http.StatusBadRequest)
 		return
 	case h.fields.Seen(r.Header["Via"]):
 		refuse(w, http.StatusLoopDetected)

@@ -360,6 +360,42 @@ func TestTrailers(t *testing.T) {
 	}
 }
 
+// TestTrailersOfOneHop has trailers that mean something in a head, or are for one hop, stay here,
+// both ways and by either protocol.
+func TestTrailersOfOneHop(t *testing.T) {
+	const unwanted = "X-Hop: 1\r\nX-Forwarded-For: 6.6.6.6\r\nVia: 1.0 evil\r\nAuthorization: x\r\nContent-Length: 9\r\n"
+	got := make(chan string, 1)
+	h := func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadAll(r.Body)
+		for name := range r.Trailer {
+			if r.Trailer[name] == nil {
+				delete(r.Trailer, name) // it was announced alone
+			}
+		}
+		got <- fmt.Sprint(r.Trailer)
+		w.Header()["Connection"] = []string{"X-Hop"}
+		_, _ = io.WriteString(w, "ok")
+		_ = http.NewResponseController(w).Flush()
+		for _, name := range []string{"X-Sum", "X-Forwarded-For", "Via"} {
+			w.Header().Set(http.TrailerPrefix+name, "7")
+		}
+		if r.ProtoMajor == 1 {
+			w.Header().Set(http.TrailerPrefix+"X-Hop", "7")
+		}
+	}
+	for scheme, address := range map[string]string{"http": upstream(t, h), proxy.UnencryptedHTTP2: upstreamH2C(t, h)} {
+		url, _ := front(t, proxy.Options{}, proxy.PoolOptions{Scheme: scheme}, address)
+		res, _ := raw(t, url, "POST / HTTP/1.1\r\nHost: x\r\nConnection: close, X-Hop\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum, X-Hop, X-Forwarded-For, Via\r\n\r\n"+
+			"2\r\nok\r\n0\r\nX-Sum: 42\r\n"+unwanted+"\r\n")
+		if text := <-got; text != "map[X-Sum:[42]]" {
+			t.Errorf("%s: the upstream got the trailers %s", scheme, text)
+		}
+		if text := fmt.Sprint(res.Trailer); text != "map[X-Sum:[7]]" {
+			t.Errorf("%s: the client got the trailers %s", scheme, text)
+		}
+	}
+}
+
 // TestNews has informational answers pass, and their fields not stay.
 func TestNews(t *testing.T) {
 	up := upstream(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/proxy"
+	"github.com/tarehq/tare/serve/servetest"
 )
 
 // TestBomb has a body that unpacks to much more pass untouched, both ways.
@@ -53,6 +54,8 @@ func TestInjection(t *testing.T) {
 		"a name":  func(r *http.Request) { r.Header["X-A: b\r\nX-B"] = []string{"c"} },
 		"a host":  func(r *http.Request) { r.Host = "a\r\nX-B: b" },
 		"a path":  func(r *http.Request) { r.Method = "GET / HTTP/1.1\r\nX-B:" },
+		"a query": func(r *http.Request) { r.URL.RawQuery = "a HTTP/1.1\r\nX-B: b" },
+		"a blank": func(r *http.Request) { r.URL.RawQuery = "a HTTP/1.1" },
 	} {
 		r := httptest.NewRequest("GET", "/", nil)
 		set(r)
@@ -61,6 +64,69 @@ func TestInjection(t *testing.T) {
 		if w.Code != http.StatusBadGateway || asked.Load() > 0 {
 			t.Errorf("%s: got %d, and the upstream was asked %d times", name, w.Code, asked.Load())
 		}
+	}
+}
+
+// TestSplitAnswer has values of an answer that would be two lines, as only a transport of one's own
+// may have them, be no fields of the client's answer, and no second answer.
+func TestSplitAnswer(t *testing.T) {
+	const second = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+	for name, header := range map[string]http.Header{
+		"a value":           {"X-A": {"a\r\nX-Injected: 1"}},
+		"a name":            {"X-A: a\r\nX-Injected": {"1"}},
+		"a second answer":   {"X-A": {"a\r\nContent-Length: 0\r\n\r\n" + second}},
+		"a bare line break": {"X-A": {"a\nX-Injected: 1"}},
+	} {
+		answers := transportFunc(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Header: header, ContentLength: 2, Body: io.NopCloser(strings.NewReader("ok"))}, nil
+		})
+		pool := must(proxy.NewPool(proxy.PoolOptions{Servers: []proxy.Server{{Address: "127.0.0.1:1"}}}))
+		defer pool.Close()
+		h := must(proxy.New(proxy.Options{Pool: pool, Transport: answers}))
+		own, standard := servetest.NewServer(h), httptest.NewServer(h)
+		defer own.Close()
+		defer standard.Close()
+		for _, url := range []string{own.URL, standard.URL} {
+			res, body := raw(t, url, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+			if res.Header["X-Injected"] != nil || strings.Contains(body, "evil") {
+				t.Errorf("%s: got %v and %q", name, res.Header, body)
+			}
+		}
+	}
+}
+
+// TestTargets has a target in absolute form mean the host that it names, to the upstream as here,
+// and one that is no path be refused.
+func TestTargets(t *testing.T) {
+	up := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.Host, " ", r.RequestURI, " ", r.Header.Get("X-Forwarded-Host"))
+	})
+	pool := must(proxy.NewPool(proxy.PoolOptions{Servers: []proxy.Server{{Address: up}}}))
+	defer pool.Close()
+	h := must(proxy.New(proxy.Options{Pool: pool}))
+	own, standard := servetest.NewServer(h), httptest.NewServer(h)
+	defer own.Close()
+	defer standard.Close()
+	for _, c := range []struct{ line, host, want string }{ // empty: it is refused
+		{"GET http://a.example/x?y HTTP/1.1", "a.example", "a.example /x?y a.example"},
+		{"GET http://a.example HTTP/1.1", "a.example", "a.example / a.example"},
+		{"GET http:admin HTTP/1.1", "a.example", ""},
+		{"GET http:admin?/x HTTP/1.1", "a.example", ""},
+	} {
+		for _, url := range []string{own.URL, standard.URL} {
+			res, got := raw(t, url, c.line+"\r\nHost: "+c.host+"\r\nConnection: close\r\n\r\n")
+			if res.StatusCode == http.StatusOK && got != c.want || res.StatusCode != http.StatusOK && c.want != "" || c.want == "" && res.StatusCode != http.StatusBadRequest {
+				t.Errorf("%s: got %s %q, want %q", c.line, res.Status, got, c.want)
+			}
+		}
+	}
+	// Host names another one: whoever takes the request means the target's.
+	const differs = "GET http://a.example/x HTTP/1.1\r\nHost: b.example\r\nConnection: close\r\n\r\n"
+	if res, _ := raw(t, own.URL, differs); res.StatusCode != http.StatusBadRequest {
+		t.Errorf("on serve: got %s, want it refused", res.Status)
+	}
+	if _, got := raw(t, standard.URL, differs); got != "a.example /x a.example" {
+		t.Errorf("on net/http: got %q", got)
 	}
 }
 

@@ -159,6 +159,99 @@ func TestBusy(t *testing.T) {
 	}
 }
 
+// speaksHTTP2 serves h by HTTP/2, with TLS or without, and returns its URL and a transport to it.
+func speaksHTTP2(t *testing.T, secure bool, h http.HandlerFunc) (string, *transport.Transport) {
+	t.Helper()
+	s := httptest.NewUnstartedServer(h)
+	t.Cleanup(s.Close)
+	if secure {
+		s.EnableHTTP2 = true
+		s.StartTLS()
+		other := s.Client().Transport.(*http.Transport)
+		return s.URL, &transport.Transport{Options: transport.Options{Other: other, TLS: other.TLSClientConfig.Clone()}}
+	}
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	s.Config.Protocols = protocols
+	s.Start()
+	return s.URL, &transport.Transport{Options: transport.Options{Other: &http.Transport{Protocols: protocols}, UnencryptedHTTP2: true}}
+}
+
+// TestStreams has no more requests be under way to a host that speaks HTTP/2 than may be, and
+// none be lost.
+func TestStreams(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		slots := make(chan struct{}, 2)
+		url, tr := speaksHTTP2(t, secure, func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case slots <- struct{}{}:
+			default:
+				t.Error("more than two requests at a time")
+				return
+			}
+			defer func() { <-slots }()
+			time.Sleep(time.Millisecond)
+			if r.Method != http.MethodHead {
+				fmt.Fprint(w, r.Proto)
+			}
+		})
+		tr.Conns, tr.QueueTimeout = cap(slots), time.Minute
+		var all sync.WaitGroup
+		for i := range 60 {
+			all.Go(func() {
+				method, want := "GET", "HTTP/2.0"
+				if i%3 == 0 {
+					method, want = "HEAD", ""
+				}
+				if got, err := ask(tr, must(http.NewRequest(method, url, nil))); got != want || err != nil {
+					t.Errorf("TLS %t: got %q, %v, want %q", secure, got, err, want)
+				}
+			})
+		}
+		all.Wait()
+		tr.CloseIdleConnections()
+	}
+}
+
+// TestBusyStream has a stream be taken until its answer is closed, or its caller goes, and the
+// next request say so meanwhile.
+func TestBusyStream(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		url, tr := speaksHTTP2(t, secure, func(w http.ResponseWriter, r *http.Request) {
+			_ = http.NewResponseController(w).Flush()
+			if r.URL.Path != "/" {
+				<-r.Context().Done()
+			}
+		})
+		tr.Conns, tr.Queue = 1, -1
+		ends := map[string]func(*http.Response, context.CancelFunc){
+			"closed": func(res *http.Response, _ context.CancelFunc) { res.Body.Close() },
+			"canceled": func(res *http.Response, cancel context.CancelFunc) {
+				cancel()
+				_, _ = io.ReadAll(res.Body)
+			},
+		}
+		for name, end := range ends {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			res, err := tr.RoundTrip(must(http.NewRequestWithContext(ctx, "GET", url+"/goes-on", nil)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = ask(tr, must(http.NewRequest("GET", url, nil)))
+			address := strings.TrimPrefix(strings.TrimPrefix(url, "http://"), "https://")
+			if busy, is := errors.AsType[*transport.BusyError](err); !is || busy.Error() != "transport: no stream to "+address+" is free, of 1 at most: enough requests wait for one already" {
+				t.Errorf("TLS %t, %s: while it is open: got %v", secure, name, err)
+			}
+			end(res, cancel)
+			if _, err := ask(tr, must(http.NewRequest("GET", url, nil))); err != nil {
+				t.Errorf("TLS %t, %s: once it is over: %v", secure, name, err)
+			}
+		}
+		tr.CloseIdleConnections()
+	}
+}
+
 // TestSwitchedCounts has a connection that speaks another protocol be one of those that may be
 // open, until it is closed.
 func TestSwitchedCounts(t *testing.T) {

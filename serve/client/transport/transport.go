@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tarehq/tare/serve/client/internal/ending"
 	"github.com/tarehq/tare/serve/client/transport/internal/handshake"
 	"github.com/tarehq/tare/serve/client/transport/internal/pool"
 	"github.com/tarehq/tare/serve/internal/http1"
@@ -33,11 +34,13 @@ type Options struct {
 	// Idle is the most idle connections of a host. 0: 512.
 	Idle int
 	// Conns is the most open connections of a host, in use or idle; one that was upgraded counts
-	// until it is closed. Requests beyond wait, and go out in the order in which they came. Those
-	// by Other do not count. 0: as many as there are requests.
+	// until it is closed. To a host that speaks HTTP/2 it is the most streams: requests that are
+	// under way, until the answer's body was read or closed. Requests beyond wait, and go out in
+	// the order in which they came. 0: as many as there are requests.
 	Conns int
-	// Queue is how many requests may wait for a connection of a host, and QueueTimeout how long:
-	// then they fail with a [BusyError]. 0: 1024, and 1 s; negative: none waits.
+	// Queue is how many requests may wait for a connection of a host, or a stream, and
+	// QueueTimeout how long: then they fail with a [BusyError]. 0: 1024, and 1 s; negative: none
+	// waits. A request's context that has a method HaveTurn is told by it that the wait is over.
 	Queue        int
 	QueueTimeout time.Duration
 	// Warm is how many connections KeepWarm keeps open, at most Idle and Conns. 0: none.
@@ -47,9 +50,12 @@ type Options struct {
 	// TLS is for requests of the scheme https. Its NextProtos are set, to HTTP/2, if Other is
 	// there for that, and HTTP/1.1. Nil: such requests are Other's, too.
 	TLS *tls.Config
-	// Other sends requests of other schemes, and those to hosts that choose HTTP/2. Nil: they
+	// Other sends requests of other schemes, and those to hosts that speak HTTP/2. Nil: they
 	// are an error.
 	Other http.RoundTripper
+	// UnencryptedHTTP2 says that hosts speak HTTP/2 without TLS: requests of the scheme http are
+	// Other's, too.
+	UnencryptedHTTP2 bool
 }
 
 const (
@@ -111,6 +117,7 @@ var (
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	secure := r.URL != nil && r.URL.Scheme == "https" && t.TLS != nil
 	if r.URL != nil && r.URL.Scheme != "http" && !secure && t.Other != nil {
+		t.tellTurn(r)
 		return t.Other.RoundTrip(r)
 	}
 	if r.URL == nil || r.URL.Scheme != "http" && !secure || r.URL.Host == "" {
@@ -126,31 +133,36 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, context.Cause(r.Context())
 	}
 	h, address := t.hostOf(r)
-	if h.http2.Load() {
+	if h.http2.Load() && t.Conns <= 0 {
 		return t.Other.RoundTrip(r)
 	}
 	c, is, err := h.pool.Take(r.Context())
 	if err != nil {
 		closeBody(r)
-		return nil, t.busy(address, err)
+		return nil, t.busy(h, address, err)
 	}
+	t.tellTurn(r)
 	hints := hintsOf(r.Context())
 	for {
-		if !is {
-			if c, err = t.open(dialContext(r), h, address, secure); err != nil {
-				h.pool.Free()
+		switch {
+		case is:
+			if c.reused = true; !c.fits(r) {
+				c, is = h.pool.Instead(c)
+				continue
 			}
+		case h.http2.Load():
+			return t.stream(h, r)
+		default:
+			c, err = t.open(dialContext(r), h, address, secure)
 			if err == handshake.ErrHTTP2 && t.Other != nil {
 				h.http2.Store(true)
-				return t.Other.RoundTrip(r)
+				return t.stream(h, r)
 			}
 			if err != nil {
+				h.pool.Free()
 				closeBody(r)
 				return nil, err
 			}
-		} else if c.reused = true; !c.fits(r) {
-			c, is = h.pool.Instead(c)
-			continue
 		}
 		res, err := c.exchange(r, hints)
 		if err != errStale {
@@ -160,25 +172,50 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
+// tellTurn has a request's context know that the request waits for no other one any more.
+func (t *Transport) tellTurn(r *http.Request) {
+	if t.Conns <= 0 {
+		return
+	}
+	if waits, ok := r.Context().(interface{ HaveTurn() }); ok {
+		waits.HaveTurn()
+	}
+}
+
+// stream has Other send a request, which has a place in the host's pool until its answer is over.
+func (t *Transport) stream(h *host, r *http.Request) (*http.Response, error) {
+	res, err := t.Other.RoundTrip(r)
+	if err == nil && res.Body == http.NoBody {
+		h.pool.Free()
+		return res, nil
+	}
+	return ending.With(res, err, sync.OnceFunc(h.pool.Free))
+}
+
 // BusyError says that a request was not sent, since as many connections to its host were in use
-// as may be open.
+// as may be open, or as many streams of HTTP/2 were open.
 type BusyError struct {
 	Address string // host:port
 	Conns   int    // may be open
+	Streams bool   // they are streams of HTTP/2
 	Err     error  // why it waits no more
 }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("transport: no connection to %s is free, of %d at most: %v", e.Address, e.Conns, e.Err)
+	what := "connection"
+	if e.Streams {
+		what = "stream"
+	}
+	return fmt.Sprintf("transport: no %s to %s is free, of %d at most: %v", what, e.Address, e.Conns, e.Err)
 }
 
 // Unwrap returns why it waits no more.
 func (e *BusyError) Unwrap() error { return e.Err }
 
 // busy returns why there is no connection.
-func (t *Transport) busy(address string, err error) error {
+func (t *Transport) busy(h *host, address string, err error) error {
 	if err == pool.ErrFull || err == pool.ErrLate {
-		return &BusyError{address, t.Conns, err}
+		return &BusyError{address, t.Conns, h.http2.Load(), err}
 	}
 	return err
 }
@@ -203,6 +240,8 @@ func valid(r *http.Request) error {
 		return fmt.Errorf("%q is not a method", r.Method)
 	case strings.ContainsFunc(host, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '/' }):
 		return fmt.Errorf("%q is not a host", host)
+	case strings.ContainsFunc(r.URL.RawQuery, isBlank), strings.ContainsFunc(r.URL.Opaque, isBlank): // paths are escaped
+		return fmt.Errorf("%q is not a target", r.URL.RequestURI())
 	}
 	for _, fields := range []http.Header{r.Header, r.Trailer} {
 		for name, values := range fields {
@@ -218,6 +257,9 @@ func valid(r *http.Request) error {
 	}
 	return nil
 }
+
+// isBlank reports whether a target ends at c, or no target may have it.
+func isBlank(c rune) bool { return c <= ' ' || c == 0x7f }
 
 func closeBody(r *http.Request) {
 	if r.Body != nil {
@@ -238,6 +280,7 @@ func (t *Transport) host(address string, secure bool) *host {
 			t.hosts = map[string]*host{}
 		}
 		h = &host{conns: map[*conn]struct{}{}}
+		h.http2.Store(t.UnencryptedHTTP2 && !secure)
 		h.next.Store(never)
 		h.pool = pool.New(pool.Options[*conn]{
 			Open: t.Conns, Queue: max(cmp.Or(t.Queue, queued), 0), Wait: cmp.Or(t.QueueTimeout, queueTimeout),
@@ -300,11 +343,11 @@ func (t *Transport) open(ctx context.Context, h *host, address string, secure bo
 
 // KeepWarm has Options.Warm connections to an address, host:port, be open before requests of a
 // scheme come, until stop is called. One that ends is opened again, within about a second; what
-// cannot be opened is tried less and less often, each half minute at last. Hosts that choose
+// cannot be opened is tried less and less often, each half minute at last. Hosts that speak
 // HTTP/2 are left to Options.Other, which keeps none open.
 func (t *Transport) KeepWarm(scheme, address string) (stop func()) {
 	secure := scheme == "https"
-	if t.Warm <= 0 || secure && t.TLS == nil || !secure && scheme != "http" {
+	if t.Warm <= 0 || secure && t.TLS == nil || !secure && (scheme != "http" || t.UnencryptedHTTP2) {
 		return func() {}
 	}
 	h := t.host(address, secure)

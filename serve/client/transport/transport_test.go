@@ -243,6 +243,7 @@ func TestBadRequests(t *testing.T) {
 	for want, change := range map[string]func(*http.Request){
 		"is not a method":       func(r *http.Request) { r.Method = "GET /x HTTP/1.1\r\n" },
 		"is not a host":         func(r *http.Request) { r.Host = "x\r\ny: z" },
+		"is not a target":       func(r *http.Request) { r.URL.RawQuery = "a HTTP/1.1\r\nx: y" },
 		"is not a field's name": func(r *http.Request) { r.Header["X y"] = []string{"1"} },
 		"that cannot be sent":   func(r *http.Request) { r.Header["X"] = []string{"a\r\nb: c"} },
 		"the scheme http":       func(r *http.Request) { r.URL.Scheme = "https" },

@@ -117,7 +117,7 @@ func TestProblems(t *testing.T) {
 			"d": {"servers": [{"address": "a:1"}], "connections": {"most": 0, "warm": 1000, "wait": "0s"}}}}`,
 			"upstreams.a.connections.warm: 8 are more than most, which is 4\n" +
 				"upstreams.b.connections: queue and wait go with most\n" +
-				"upstreams.c.connections: does not go with scheme: h2c, whose requests share connections\n" +
+				"upstreams.c.connections.warm: does not go with scheme: h2c, whose requests share connections\n" +
 				"upstreams.d.connections.most: got the number 0; want a whole number from 1 to 1000000\n" +
 				"upstreams.d.connections.wait: got \"0s\"; want a duration from 1ms to 1h0m0s, such as 300ms or 2s\n" +
 				"upstreams.d.connections.warm: got the number 1000; want a whole number from 1 to 512"},

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"sync"
 	"time"
 
+	"github.com/tarehq/tare/serve/client/transport"
 	"github.com/tarehq/tare/serve/proxy"
 )
 
@@ -16,11 +16,8 @@ type entry struct {
 	u         Upstream // without its servers
 	pool      *proxy.Pool
 	handler   *proxy.Handler
-	transport interface {
-		http.RoundTripper
-		CloseIdleConnections()
-	}
-	finder *finder // nil: the file names the servers
+	transport *transport.Transport
+	finder    *finder // nil: the file names the servers
 
 	mu      sync.Mutex
 	servers []proxy.Server
@@ -34,12 +31,12 @@ func newEntry(u Upstream, f *File) (*entry, error) {
 	}
 	o := u.handler(f, pool)
 	t := proxy.NewTransport(u.Timeout)
+	if u.Scheme == proxy.UnencryptedHTTP2 {
+		t.UnencryptedHTTP2, t.Other = true, proxy.NewUnencryptedHTTP2(u.Timeout)
+	}
 	t.Conns, t.Queue, t.QueueTimeout, t.Warm = u.Conns, u.Queue, u.QueueTimeout, u.Warm
 	e := &entry{pool: pool, transport: t, drained: map[string]bool{}}
-	if u.Scheme == proxy.UnencryptedHTTP2 {
-		e.transport = proxy.NewUnencryptedHTTP2(u.Timeout)
-	}
-	o.Transport = e.transport
+	o.Transport = t
 	if e.handler, err = proxy.New(o); err != nil {
 		pool.Close()
 		return nil, err

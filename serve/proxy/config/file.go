@@ -70,7 +70,7 @@ type Upstream struct {
 	Budget                             float64
 	FallbackStatus                     int
 	FallbackType, FallbackBody         string
-	Conns, Queue, Warm                 int // connections to each server: at most, requests that wait for one, and open beforehand
+	Conns, Queue, Warm                 int // connections to each server, or streams: at most, requests that wait for one, and open beforehand
 	QueueTimeout                       time.Duration
 	noBudget, noPanic, noEject, noWait bool // were set to nothing
 }
@@ -341,8 +341,8 @@ func (u *Upstream) readConnections(v tree.Value) {
 	u.QueueTimeout = k["wait"].Duration(time.Millisecond, time.Hour)
 	u.Warm = k["warm"].Integer(1, mostWarm)
 	switch {
-	case v.Is && u.Scheme == proxy.UnencryptedHTTP2:
-		v.Wrong("does not go with scheme: h2c, whose requests share connections")
+	case k["warm"].Is && u.Scheme == proxy.UnencryptedHTTP2:
+		k["warm"].Wrong("does not go with scheme: h2c, whose requests share connections")
 	case (k["queue"].Is || k["wait"].Is) && !k["most"].Is:
 		v.Wrong("queue and wait go with most")
 	case u.Conns > 0 && u.Warm > u.Conns:

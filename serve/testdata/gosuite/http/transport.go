@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"crypto/tls"
+	"math"
 	"net"
 	"net/http"
 	"slices"
@@ -82,6 +83,9 @@ func transportOf(t *http.Transport) *transport.Transport {
 		HeaderTimeout: orDefault(t.ResponseHeaderTimeout, -1),
 		IdleTimeout:   orDefault(t.IdleConnTimeout, ever),
 		Idle:          orDefault(t.MaxIdleConnsPerHost, http.DefaultMaxIdleConnsPerHost),
+		Conns:         t.MaxConnsPerHost,
+		Queue:         math.MaxInt,
+		QueueTimeout:  ever,
 		HeaderBytes:   orDefault(int(t.MaxResponseHeaderBytes), 10<<20),
 		TLS:           orDefault(t.TLSClientConfig, new(tls.Config)),
 	}

@@ -1,0 +1,78 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"slices"
+
+	"github.com/tarehq/tare/serve/internal/reply"
+	"github.com/tarehq/tare/serve/proxy/internal/fields"
+)
+
+// trails reports whether a field may pass behind a body, where readers may take it for one of the
+// head: not if it frames, routes or authenticates, says who has passed the message on, or is for
+// one hop, as are those that Connection has named.
+func trails(name string, named []string) bool {
+	return reply.TrailerAllowed(name) && !fields.OfOneHop(name) && !fields.Forwarding(name) && name != "Via" && !slices.Contains(named, name)
+}
+
+// announced are the names of the trailers that a client has announced and that may pass.
+func announced(r *http.Request) (names []string) {
+	for name := range r.Trailer {
+		if trails(name, fields.Nominated(r.Header["Connection"])) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// trailed is a request's body with trailers behind it.
+type trailed struct {
+	io.ReadCloser
+	r  *http.Request // the client's
+	to http.Header   // gets the trailers once the body has ended
+}
+
+func newTrailed(body io.ReadCloser, r *http.Request, names []string) *trailed {
+	to := http.Header{}
+	for _, name := range names {
+		to[name] = nil
+	}
+	return &trailed{body, r, to}
+}
+
+// Read implements io.Reader.
+func (t *trailed) Read(p []byte) (int, error) {
+	n, err := t.ReadCloser.Read(p)
+	if err == io.EOF {
+		named := fields.Nominated(t.r.Header["Connection"])
+		for name, values := range t.r.Trailer {
+			if trails(name, named) {
+				t.to[name] = values
+			}
+		}
+	}
+	return n, err
+}
+
+// passTrailers adds what came behind an answer's body. Fields that were not announced need a
+// prefix to be taken for such.
+func passTrailers(w http.ResponseWriter, res *http.Response, promised int, named []string) {
+	if len(res.Trailer) == 0 {
+		return
+	}
+	_ = http.NewResponseController(w).Flush() // a short answer would get a length, and no trailers
+	var names []string
+	for name := range res.Trailer {
+		if trails(name, named) {
+			names = append(names, name)
+		}
+	}
+	prefix := ""
+	if len(names) != promised {
+		prefix = http.TrailerPrefix
+	}
+	for _, name := range names {
+		w.Header()[prefix+name] = res.Trailer[name]
+	}
+}
