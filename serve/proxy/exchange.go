@@ -20,6 +20,7 @@ import (
 	"github.com/tarehq/tare/serve/proxy/internal/carry"
 	"github.com/tarehq/tare/serve/proxy/internal/fields"
 	"github.com/tarehq/tare/serve/proxy/internal/replay"
+	"github.com/tarehq/tare/serve/proxy/internal/trailer"
 )
 
 // exchange is one request and what becomes of it. Some are used again, see close.
@@ -64,7 +65,7 @@ func newExchange(h *Handler, w http.ResponseWriter, r *http.Request) *exchange {
 		if e.again {
 			most = max(h.o.Replay, 0)
 		}
-		e.body, e.trailers = replay.New(r.Body, most), announced(r)
+		e.body, e.trailers = replay.New(r.Body, most), trailer.Announced(r)
 	}
 	e.news.w, e.news.old = w, !r.ProtoAtLeast(1, 1)
 	return e
@@ -365,8 +366,8 @@ func (a *attempt) roundTrip(ctx context.Context, e *exchange) {
 		a.body = e.body.Attempt()
 		out.Body = a.body
 		if len(e.trailers) > 0 {
-			body := newTrailed(a.body, e.r, e.trailers)
-			out.Body, out.Trailer = body, body.to
+			body := trailer.NewBody(a.body, e.r, e.trailers)
+			out.Body, out.Trailer = body, body.To
 		}
 	}
 	a.member.asked.Add(1)
@@ -503,7 +504,7 @@ func (e *exchange) answer(a *attempt) {
 	}
 	promised := 0
 	for name := range res.Trailer {
-		if trails(name, named) {
+		if trailer.Passes(name, named) {
 			to.Add("Trailer", name)
 			promised++
 		}
@@ -524,7 +525,7 @@ func (e *exchange) answer(a *attempt) {
 	if err := e.pump(a, flush); err != nil {
 		panic(http.ErrAbortHandler) // the client sees that it is not whole
 	}
-	passTrailers(e.w, res, promised, named)
+	trailer.Pass(e.w, res, promised, named)
 }
 
 // isStream reports whether an answer of this media type goes on for as long as it likes,

@@ -1,4 +1,5 @@
-package proxy
+// Package trailer says which fields behind a body a proxy passes on.
+package trailer
 
 import (
 	"io"
@@ -9,62 +10,63 @@ import (
 	"github.com/tarehq/tare/serve/proxy/internal/fields"
 )
 
-// trails reports whether a field may pass behind a body, where readers may take it for one of the
+// Passes reports whether a field may pass behind a body, where readers may take it for one of the
 // head: not if it frames, routes or authenticates, says who has passed the message on, or is for
 // one hop, as are those that Connection has named.
-func trails(name string, named []string) bool {
+func Passes(name string, named []string) bool {
 	return reply.TrailerAllowed(name) && !fields.OfOneHop(name) && !fields.Forwarding(name) && name != "Via" && !slices.Contains(named, name)
 }
 
-// announced are the names of the trailers that a client has announced and that may pass.
-func announced(r *http.Request) (names []string) {
+// Announced are the names of the trailers that a client has announced and that may pass.
+func Announced(r *http.Request) (names []string) {
 	for name := range r.Trailer {
-		if trails(name, fields.Nominated(r.Header["Connection"])) {
+		if Passes(name, fields.Nominated(r.Header["Connection"])) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// trailed is a request's body with trailers behind it.
-type trailed struct {
+// Body is a request's body with trailers behind it.
+type Body struct {
 	io.ReadCloser
 	r  *http.Request // the client's
-	to http.Header   // gets the trailers once the body has ended
+	To http.Header   // gets the trailers once the body has ended
 }
 
-func newTrailed(body io.ReadCloser, r *http.Request, names []string) *trailed {
+// NewBody returns the body of a client's request, with trailers that have been announced.
+func NewBody(body io.ReadCloser, r *http.Request, names []string) *Body {
 	to := http.Header{}
 	for _, name := range names {
 		to[name] = nil
 	}
-	return &trailed{body, r, to}
+	return &Body{body, r, to}
 }
 
 // Read implements io.Reader.
-func (t *trailed) Read(p []byte) (int, error) {
+func (t *Body) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
 	if err == io.EOF {
 		named := fields.Nominated(t.r.Header["Connection"])
 		for name, values := range t.r.Trailer {
-			if trails(name, named) {
-				t.to[name] = values
+			if Passes(name, named) {
+				t.To[name] = values
 			}
 		}
 	}
 	return n, err
 }
 
-// passTrailers adds what came behind an answer's body. Fields that were not announced need a
-// prefix to be taken for such.
-func passTrailers(w http.ResponseWriter, res *http.Response, promised int, named []string) {
+// Pass adds what came behind an answer's body. Fields that were not announced need a
+// prefix to be taken for such; promised is how many were, and named what Connection has named.
+func Pass(w http.ResponseWriter, res *http.Response, promised int, named []string) {
 	if len(res.Trailer) == 0 {
 		return
 	}
 	_ = http.NewResponseController(w).Flush() // a short answer would get a length, and no trailers
 	var names []string
 	for name := range res.Trailer {
-		if trails(name, named) {
+		if Passes(name, named) {
 			names = append(names, name)
 		}
 	}
