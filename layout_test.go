@@ -160,7 +160,7 @@ var arrows = map[string][]string{
 	"serve/internal/listener": {"serve/internal/sys"},
 	"serve/internal/reply":    {"serve/internal/http1"},
 
-	"serve/proxy/internal/trailer": {"serve/internal/reply", "serve/proxy/internal/fields"},
+	"serve/proxy/internal/trailer": {"serve/internal/http1", "serve/proxy/internal/fields"},
 
 	"internal/shape":    {"stats/bound", "stats/unit"},
 	"internal/cgroup":   {},

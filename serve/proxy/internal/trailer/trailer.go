@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/tarehq/tare/serve/internal/reply"
+	"github.com/tarehq/tare/serve/internal/http1"
 	"github.com/tarehq/tare/serve/proxy/internal/fields"
 )
 
@@ -14,7 +14,7 @@ import (
 // head: not if it frames, routes or authenticates, says who has passed the message on, or is for
 // one hop, as are those that Connection has named.
 func Passes(name string, named []string) bool {
-	return reply.TrailerAllowed(name) && !fields.OfOneHop(name) && !fields.Forwarding(name) && name != "Via" && !slices.Contains(named, name)
+	return http1.TrailerAllowed(name) && !fields.OfOneHop(name) && !fields.Forwarding(name) && name != "Via" && !slices.Contains(named, name)
 }
 
 // Announced are the names of the trailers that a client has announced and that may pass.
