@@ -207,7 +207,7 @@ func simulated(t *testing.T) int {
 	if raceEnabled { // it takes ten times as long then, and .ci/run runs it without, too
 		return 4
 	}
-	return 20
+	return 40
 }
 
 // mostWrong is 5 % and what counting n studies adds with 99.9 % confidence.
