@@ -324,6 +324,9 @@ func TestAttributedClaims(t *testing.T) {
 		if got.Direction.Verdict != want.direction || got.Difference.Verdict != want.difference || got.Holds.Verdict != want.holds {
 			t.Errorf("%s: direction %q, difference %q, holds %q, want %+v; %+v", got.Check.Says, got.Direction.Verdict, got.Difference.Verdict, got.Holds.Verdict, want, got)
 		}
+		if told := strings.Contains(got.Direction.Reason, "captures have no twin"); told != (want.direction != "") {
+			t.Errorf("%s: %q, want that it says of no noise floor: %v", got.Check.Says, got.Direction.Reason, want.direction != "")
+		}
 		if got.Comparison != nil && (got.Comparison.N != 8 || got.Comparison.Alpha != stats.StudyAlpha) {
 			t.Errorf("%s: %d rounds at alpha %g, want 8 at %g", got.Check.Says, got.Comparison.N, got.Comparison.Alpha, stats.StudyAlpha)
 		}

@@ -22,7 +22,7 @@ func (a *Analysis) caveats() []error {
 	case m.Withheld != "":
 		add("the primary metric %s is withheld: %s", p.Metric, m.Withheld)
 	case m.FloorBy == "" && a.Manifest.Study.Twin:
-		add("no noise floor is known: control and twin have %s, of the %d that make one, and this machine is not calibrated (tare calibrate): nothing is decided", unit.Plural(m.twinned, "valid pair"), leastTwinPairs)
+		add("%s, and this machine is not calibrated (tare calibrate): nothing is decided", m.floorless())
 	case m.FloorBy == "":
 		add("no noise floor is known: the study has no twin and this machine is not calibrated (tare calibrate); effects are held against the threshold alone")
 	}

@@ -39,10 +39,28 @@ func (an *analyser) check(k study.Check, a *Analysis, family int) CheckResult {
 	default:
 		an.effect(&r, w, m)
 	}
+	if m.unfloored {
+		r.leaveOpen(m)
+	}
 	if m.Attributed { // more blocks bring no more captures
+		if v := r.Direction.Verdict; v == Confirmed || v == Contradicted {
+			r.Direction.Reason += "; captures have no twin: no noise floor is known, the threshold alone counts"
+		}
 		r.Direction.Needs, r.Ratio.Needs, r.Difference.Needs, r.Holds.Needs = 0, 0, 0, 0
 	}
 	return r
+}
+
+// leaveOpen takes back what rests on a noise floor that control and twin do not make. A bound
+// does not.
+func (r *CheckResult) leaveOpen(m *Metric) {
+	why := m.floorless()
+	for _, f := range []*Finding{&r.Direction, &r.Ratio, &r.Difference} {
+		if f.Verdict == Confirmed || f.Verdict == Contradicted || f.Needs > 0 {
+			f.Verdict, f.Reason, f.Needs = Inconclusive, f.Reason+"; "+why, max(f.Needs, leastTwinPairs-m.twinned)
+		}
+		why = "without a noise floor it is open"
+	}
 }
 
 // refuse sets the decisive part to why there is nothing to judge: f is not

@@ -63,8 +63,6 @@ type Comparison struct {
 	Note     string  // why Verdict is not what the interval alone says
 	Heaps    string  // that the paired differences lie in two heaps, and where; "" = in one
 	Withheld string  // why there is no comparison: only the medians then hold
-
-	unfloored bool // the study has a twin, and yet no noise floor is known
 }
 
 // Relative is the effect as a relative change, such as 0.021 for +2.1 %, with
@@ -129,9 +127,8 @@ func (an *analyser) compare(w *Workload, m *Metric, arm, against cell) Compariso
 	c.Paired = d
 	c.Effect = Judge(d, an.rule(m, w))
 	c.Verdict, c.Needs = c.Effect.Verdict, c.Effect.Needs
-	if c.unfloored = m.unfloored; c.unfloored && c.Verdict != stats.Inconclusive {
-		c.Verdict, c.Needs = stats.Inconclusive, leastTwinPairs-m.twinned
-		c.Note = fmt.Sprintf("no noise floor is known: control and twin have %s, of the %d that make one", unit.Plural(m.twinned, "valid pair"), leastTwinPairs)
+	if m.unfloored && c.Verdict != stats.Inconclusive {
+		c.Verdict, c.Needs, c.Note = stats.Inconclusive, leastTwinPairs-m.twinned, m.floorless()
 	}
 	c.Heaps = c.heaps()
 	return c
@@ -200,6 +197,11 @@ const (
 // leastTwinPairs is the number of pairs of control and twin from which on they make
 // a floor: of fewer, the 95 % quantile is that of some ten sign patterns.
 const leastTwinPairs = 6
+
+// floorless says why there is no noise floor where the study has a twin.
+func (m *Metric) floorless() string {
+	return fmt.Sprintf("no noise floor is known: control and twin have %s, of the %d that make one", unit.Plural(m.twinned, "valid pair"), leastTwinPairs)
+}
 
 // setSizes sets the metric's threshold and noise floor.
 func (an *analyser) setSizes(m *Metric, w *Workload) {

@@ -87,7 +87,7 @@ func (c *Comparison) DecidingRange() string {
 // negligible says whether the comparison shows that there is no effect of practical
 // size, also where the effect, such as it is, is told from nothing.
 func (c *Comparison) negligible() bool {
-	return !c.unfloored && stats.Rule{Threshold: max(c.Threshold, math.SmallestNonzeroFloat64), Floor: c.Floor}.Negligible(c.Effect)
+	return stats.Rule{Threshold: max(c.Threshold, math.SmallestNonzeroFloat64), Floor: c.Floor}.Negligible(c.Effect)
 }
 
 // heaps says where the paired differences lie if not in one heap: what is estimated

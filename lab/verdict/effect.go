@@ -79,7 +79,7 @@ func (c *Comparison) direction(k study.Check) Finding {
 	if sign == 0 {
 		return Finding{Verdict: NotComparable, Reason: "the claim gives no direction"}
 	}
-	different := c.Verdict == stats.Faster || c.Verdict == stats.Slower
+	different := c.Effect.Verdict == stats.Faster || c.Effect.Verdict == stats.Slower
 	if inside := c.publishedInside(k); inside != "" && !different {
 		return Finding{Verdict: Inconclusive, Reason: inside}
 	}
@@ -88,7 +88,7 @@ func (c *Comparison) direction(k study.Check) Finding {
 	case c.negligible():
 		return Finding{Verdict: Contradicted, Reason: fmt.Sprintf(
 			"no effect of practical size on %s (within ±%s; %s, %s)", what, c.thresholdText(), c.deciding().Text(c), unit.Plural(c.N, "block"))}
-	case c.Verdict == stats.Small:
+	case c.Effect.Verdict == stats.Small:
 		return Finding{Verdict: Inconclusive, Reason: fmt.Sprintf(
 			"the effect on %s is not known to be of practical size (±%s; %s)", what, c.thresholdText(), c.size())}
 	case different:

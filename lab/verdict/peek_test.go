@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
 )
 
 // TestPeekingAtARun holds that a run which has not ended shows intervals that hold
@@ -153,6 +155,47 @@ func TestNoFloorNoVerdict(t *testing.T) {
 		c := compared(t, analyse(t, r), "half", "cpu_per_request", "three")
 		if c.Told() != (valid == 6) || (c.Note == "") != (valid == 6) || c.Verdict == "inconclusive" && c.Needs != 1 {
 			t.Errorf("%d pairs of control and twin: %s, note %q, needs %d", valid, c.Verdict, c.Note, c.Needs)
+		}
+	}
+}
+
+// TestNoFloorNoClaim holds that without a noise floor neither a direction, nor an interaction, nor
+// a published size is judged, whichever it would be, and that the headline does not say so. A
+// bound has no part in it.
+func TestNoFloorNoClaim(t *testing.T) {
+	sum := study.Check{Kind: study.Interaction, Metric: "cpu_per_request", Workload: "half", Arm: "a3", Plus: []string{"a1", "a2"}, Direction: "more"}
+	less, apart, far := sum, differing("cpu_per_request", 6_000), sized("more", 3)
+	less.Direction, apart.Arm, far.Arm = "less", "a3", "a3"
+	sum.PublishedDifference = ptr(3_000)
+	bound := study.Check{Kind: study.Bound, Metric: "cpu_per_request", Workload: "half", Arm: "a3", Op: "<=", Bound: ptr(60_000)}
+	for _, valid := range []int{3, 6} {
+		u := base()
+		u.noise, u.drift = 0.0005, 0.01
+		u.arms(4)
+		u.effect("a1", "cpu_per_request", 1.05)
+		u.effect("a2", "cpu_per_request", 1.05)
+		u.effect("a3", "cpu_per_request", 1.2)
+		u.study.Claims = []study.Claim{{ID: "c", Checks: []study.Check{sum, less, apart, far, bound}}}
+		u.study.Primary.Arm = "a3"
+		r := u.run()
+		for i := range r.Trials {
+			if r.Trials[i].Twin && r.Trials[i].Block >= valid {
+				r.Trials[i].Invalid = []string{"it froze"}
+			}
+		}
+		a := analyse(t, r)
+		checks := a.Claims[0].Checks
+		if checks[4].Holds.Verdict != verdict.Confirmed {
+			t.Errorf("%d pairs: the bound is %s", valid, checks[4].Holds.Verdict)
+		}
+		for i, f := range []verdict.Finding{checks[0].Direction, checks[0].Difference, checks[1].Direction, checks[2].Direction, checks[2].Difference, checks[3].Ratio} {
+			open := f.Verdict == verdict.Inconclusive
+			if open != (valid == 3) || strings.Contains(f.Reason, "noise floor") != open || open && f.Needs != 3 {
+				t.Errorf("%d pairs, finding %d: %+v", valid, i, f)
+			}
+		}
+		if told := strings.Contains(a.Headline, "is confirmed"); told != (valid == 6) || a.Claims[0].Verdict.Settled() != told {
+			t.Errorf("%d pairs: headline %q, claim %s", valid, a.Headline, a.Claims[0].Sentence)
 		}
 	}
 }

@@ -362,9 +362,9 @@ func keepTuning(t *testing.T, dir, id string, at time.Time, change func(*study.S
 		t.Fatal(err)
 	}
 	defer w.Close()
-	for seq := range 16 {
-		tr := record.Trial{Seq: seq, Block: seq / 2, Workload: first.Workload, Arm: s.Control, Steady: true, Metrics: map[string]float64{first.Metric: 10000}}
-		if seq%2 == 1 {
+	for seq := range 24 { // control, arm and twin in turn
+		tr := record.Trial{Seq: seq, Block: seq / 3, Workload: first.Workload, Arm: s.Control, Twin: seq%3 == 2, Steady: true, Metrics: map[string]float64{first.Metric: 10000}}
+		if seq%3 == 1 {
 			tr.Arm, tr.Metrics = first.Arm, map[string]float64{first.Metric: 10100}
 		}
 		if err := w.Append(tr, nil); err != nil {
