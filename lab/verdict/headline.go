@@ -14,65 +14,99 @@ import (
 // tells of one; of more it tells how many.
 const mostNamed = 5
 
+// mostWords is how long a headline may be.
+const mostWords = 25
+
+// What a headline leaves out where it has too many words: each step that of the ones before, too.
+const (
+	withoutControl    = 1 + iota // what the arm is compared with
+	withoutAsides                // what metrics say after a comma or in parentheses
+	withNames                    // titles of arms
+	withoutTail                  // what would decide, and which arms have no pair
+	withPublishedName            // the title of another metric that a figure was published for
+	withMetricName               // the title of the metric
+	shortest                     // how many arms have no pair, and that other metric
+)
+
+// fit is what say says with as few steps as it takes to be short enough.
+func fit(say func(step int) string) string {
+	text := say(0)
+	for step := 1; step <= shortest && len(strings.Fields(text)) > mostWords; step++ {
+		text = say(step)
+	}
+	return text
+}
+
 func (a *Analysis) headline() string {
+	if why := a.undecided(); why != "" {
+		words := strings.Fields("Nothing is decided" + why + ".")
+		if len(words) > mostWords { // the report has the whole
+			words = append(words[:mostWords-1], "…")
+		}
+		return strings.Join(words, " ")
+	}
+	c := a.subject()
+	return fit(func(step int) string {
+		if c == nil {
+			return a.countOutcomes(step) + a.unpaired(c, step)
+		}
+		return a.describeComparison(c, step) + a.against(c, step) + a.unpaired(c, step)
+	})
+}
+
+// undecided says why there is nothing to tell of, or "".
+func (a *Analysis) undecided() string {
 	p := a.Manifest.Study.Primary
 	if why := a.Trials.Refusal(); why != "" && !a.Decided() && (a.Trials.Valid == 0 || a.Manifest.Outcome == "refused") {
-		return "Nothing is decided: " + why + "."
+		return ": " + why
 	}
-	if len(a.primary) == 0 {
-		if why, out := a.Manifest.LeftOut[p.Arm]; out {
-			why, _, _ = strings.Cut(why, "\n") // a failed build says much
-			return fmt.Sprintf("Nothing is decided, since %s, which the study decides on, took no part: %s.", p.Arm, why)
-		}
-		if m := a.Primary(); m != nil && m.Withheld != "" {
-			return fmt.Sprintf("Nothing is decided, since %s is not shown in workload %s: %s.", parenthesised(m.Metric), p.Workload, m.Withheld)
-		}
-		return fmt.Sprintf("Nothing is decided: no valid pair of trials for %s in workload %s yet.", p.Metric, p.Workload)
+	if len(a.primary) > 0 {
+		return ""
 	}
-	if c := a.claimed(); c != nil {
-		return a.describeComparison(c, a.against(c)) + a.unpaired(c)
+	if why, out := a.Manifest.LeftOut[p.Arm]; out {
+		why, _, _ = strings.Cut(why, "\n") // a failed build says much
+		return fmt.Sprintf(", since %s, which the study decides on, took no part: %s", p.Arm, why)
 	}
-	if len(a.primary) > mostNamed {
-		return a.countOutcomes() + a.unpaired(nil)
+	if m := a.Primary(); m != nil && m.Withheld != "" {
+		return fmt.Sprintf(", since %s is not shown in workload %s: %s", parenthesised(m.Metric), p.Workload, m.Withheld)
 	}
-	c := a.largest()
-	return a.describeComparison(c, "") + a.unpaired(c)
+	return fmt.Sprintf(": no valid pair of trials for %s in workload %s yet", p.Metric, p.Workload)
 }
 
 // unpaired names the arms that the study is to decide on and that have no pair of
-// trials with the control, but for the one that is told of.
-func (a *Analysis) unpaired(told *Comparison) string {
+// trials with the control, but for the one that is told of, if any.
+func (a *Analysis) unpaired(told *Comparison, step int) string {
 	var names []string
 	for _, c := range a.primary {
 		if c.N == 0 && c != told {
-			names = append(names, a.Called(c.Arm))
+			names = append(names, a.calledAt(c.Arm, step))
 		}
 	}
-	if len(names) == 0 {
+	switch {
+	case len(names) == 0 || step >= shortest:
 		return ""
+	case step >= withoutTail:
+		return " Not compared: " + unit.Plural(len(names), "arm") + "."
 	}
 	return " Not compared: " + strings.Join(names, ", ") + "."
 }
 
-// claimed is the primary comparison that the study's first claim speaks of,
-// or the only one.
-func (a *Analysis) claimed() *Comparison {
-	if len(a.primary) == 1 {
-		return a.primary[0]
+// subject is the primary comparison that the study's first claim speaks of, else the largest;
+// nil where there are too many.
+func (a *Analysis) subject() *Comparison {
+	if len(a.primary) > mostNamed {
+		return nil
 	}
 	for _, cl := range a.Claims {
 		for _, r := range cl.Checks {
-			if r.Check.Kind != study.Effect || r.Against != a.Manifest.Study.Control {
-				continue
-			}
 			for _, c := range a.primary {
-				if c.Arm == r.Check.Arm && len(a.primary) <= mostNamed {
+				if r.Check.Kind == study.Effect && r.Against == a.Manifest.Study.Control && c.Arm == r.Check.Arm {
 					return c
 				}
 			}
 		}
 	}
-	return nil
+	return a.largest()
 }
 
 // largest is the primary comparison with the largest effect that was told
@@ -87,37 +121,17 @@ func (a *Analysis) largest() *Comparison {
 	return best
 }
 
-// mostWords is how long a headline may be.
-const mostWords = 25
-
-// describeComparison says one comparison, and what follows from it: what the arm costs, then how sure
-// that is. It leaves out the control, and then titles, where the words are too many.
-func (a *Analysis) describeComparison(c *Comparison, then string) string {
+// describeComparison says one comparison: what the arm costs, then how sure that is.
+func (a *Analysis) describeComparison(c *Comparison, step int) string {
 	if in := a.resolved(c); in != nil {
 		c = in
 	}
-	arm, than := brief(a.Called(c.Arm)), " than with "+brief(a.Called(c.Against))
-	text := a.sentence(c, arm, than) + then
-	for _, shorter := range []string{arm, c.Arm} {
-		if len(strings.Fields(text)) > mostWords {
-			text = a.sentence(c, shorter, "") + then
-		}
+	arm, what, than, other := a.calledAt(c.Arm, step), metricAt(c.Metric, step), "", "the control"
+	if step < withoutControl {
+		other = a.calledAt(c.Against, step)
+		than = " than with " + other
 	}
-	return text
-}
-
-// brief is a title without what it says in parentheses.
-func brief(title string) string {
-	head, _, _ := strings.Cut(title, " (")
-	return head
-}
-
-// sentence says one comparison of an arm; than names what it is compared with.
-func (a *Analysis) sentence(c *Comparison, arm, than string) string {
-	what, other := parenthesised(c.Metric), "the control"
-	if than != "" {
-		other = strings.TrimPrefix(than, " than with ")
-	}
+	var tail string
 	switch {
 	case c.Withheld != "":
 		return fmt.Sprintf("With %s, %s is not compared: %s.", arm, what, c.Withheld)
@@ -125,17 +139,40 @@ func (a *Analysis) sentence(c *Comparison, arm, than string) string {
 		d := c.Deciding()
 		return fmt.Sprintf("With %s, %s is within ±%s of %s (%s).", arm, what, c.thresholdText(), other, d.Range(c))
 	case c.Note != "", c.Verdict == stats.Inconclusive:
-		return fmt.Sprintf("Not decided: with %s, %s differs by %s (%s); %s.", arm, what, c.Figure(), c.Range(), c.needText())
+		if step < withoutTail {
+			tail = "; " + c.needText()
+		}
+		return fmt.Sprintf("Not decided: with %s, %s differs by %s (%s)%s.", arm, what, c.Figure(), c.Range(), tail)
 	}
-	text := fmt.Sprintf("With %s, %s%s %s", arm, c.cost(), than, c.sure())
-	if c.Verdict == stats.Small {
-		text += fmt.Sprintf(", less than the threshold of %s", c.thresholdText())
+	if c.Verdict == stats.Small && step < withoutTail {
+		tail = ", less than the threshold of " + c.thresholdText()
 	}
-	return text + "."
+	return fmt.Sprintf("With %s, %s%s %s%s.", arm, c.cost(what), than, c.sure(), tail)
 }
 
-// cost says how much more or less an arm takes.
-func (c *Comparison) cost() string {
+// calledAt is a title without what it says in parentheses, or the arm's name.
+func (a *Analysis) calledAt(arm string, step int) string {
+	if step < withNames {
+		arm, _, _ = strings.Cut(a.Called(arm), " (")
+	}
+	return arm
+}
+
+// metricAt is what a headline calls a metric.
+func metricAt(m study.Metric, step int) string {
+	switch {
+	case step >= withMetricName:
+		return m.Name
+	case step >= withoutAsides:
+		if head, aside, _ := strings.Cut(m.Title, ", "); strings.Contains(aside, " ") { // p95 is none
+			return head
+		}
+	}
+	return parenthesised(m)
+}
+
+// cost says how much more or less an arm takes of what the metric is called.
+func (c *Comparison) cost(what string) string {
 	size := Show(c.Metric, math.Abs(c.Difference.Value))
 	if !c.apart() {
 		size = strings.TrimLeft(c.Figure(), "+-")
@@ -150,9 +187,9 @@ func (c *Comparison) cost() string {
 	case c.Metric.Name == "cpu_per_request":
 		return fmt.Sprintf("a request takes %s %s CPU", size, more)
 	case strings.HasPrefix(c.Metric.Name, "response_") || strings.HasPrefix(c.Metric.Name, "service_"):
-		return fmt.Sprintf("%s is %s %s", parenthesised(c.Metric), size, longer)
+		return fmt.Sprintf("%s is %s %s", what, size, longer)
 	}
-	return fmt.Sprintf("%s is %s %s", parenthesised(c.Metric), size, higher)
+	return fmt.Sprintf("%s is %s %s", what, size, higher)
 }
 
 // apart says whether the absolute difference lies on the side of the effect, whole.
@@ -206,7 +243,7 @@ const MostWorthwhile = 1000
 
 // against says what became of the figure published for the comparison: that of the first
 // check on the same metric, else of the first one on the same arm.
-func (a *Analysis) against(c *Comparison) string {
+func (a *Analysis) against(c *Comparison, step int) string {
 	published := func(r *CheckResult) float64 { d, _ := publishedDifference(r.Check); return d }
 	var best *CheckResult
 	for i := range a.Claims {
@@ -224,8 +261,8 @@ func (a *Analysis) against(c *Comparison) string {
 		return ""
 	}
 	what := Show(best.Metric, published(best))
-	if best.Metric.Name != c.Metric.Name {
-		what += " of " + parenthesised(best.Metric)
+	if best.Metric.Name != c.Metric.Name && step < shortest {
+		what += " of " + metricAt(best.Metric, step+withMetricName-withPublishedName)
 	}
 	became := string(best.Difference.Verdict)
 	if best.Difference.Verdict == Inconclusive || became == "" {
@@ -234,41 +271,32 @@ func (a *Analysis) against(c *Comparison) string {
 	return fmt.Sprintf(" The published %s is %s.", what, became)
 }
 
-// countOutcomes says how many arms came out how.
-func (a *Analysis) countOutcomes() string {
-	var higher, lower, same, open int
-	var top, bottom *Comparison
+// countOutcomes says how many arms came out how, and the largest effect.
+func (a *Analysis) countOutcomes(step int) string {
+	var count [4]int // higher, lower, no different, undecided
 	for _, c := range a.primary {
+		i := 3
 		switch {
-		case !c.Told() && c.Verdict == stats.Equivalent:
-			same++
-			continue
-		case !c.Told():
-			open++
-			continue
-		case c.Effect.Effect > 0:
-			higher++
-		default:
-			lower++
+		case c.Told() && c.Effect.Effect > 0:
+			i = 0
+		case c.Told():
+			i = 1
+		case c.Verdict == stats.Equivalent:
+			i = 2
 		}
-		if top == nil || c.Effect.Effect > top.Effect.Effect {
-			top = c
-		}
-		if bottom == nil || c.Effect.Effect < bottom.Effect.Effect {
-			bottom = c
+		count[i]++
+	}
+	what := metricAt(a.primary[0].Metric, step)
+	text := fmt.Sprintf("%s%s: %d of %s higher than %s", strings.ToUpper(what[:1]), what[1:], count[0], unit.Plural(len(a.primary), "arm"), a.calledAt(a.primary[0].Against, step))
+	for i, outcome := range []string{"lower", "no different", "undecided"} {
+		if n := count[i+1]; n > 0 {
+			text += fmt.Sprintf(", %d %s", n, outcome)
 		}
 	}
-	text := fmt.Sprintf("%s: %d of %s higher than %s", titled(a.primary[0].Metric), higher, unit.Plural(len(a.primary), "arm"), brief(a.Called(a.primary[0].Against)))
-	for i, n := range []int{lower, same, open} {
-		if n > 0 {
-			text += fmt.Sprintf(", %d %s", n, []string{"lower", "no different", "undecided"}[i])
-		}
-	}
-	if top != nil && higher > 0 {
-		text += fmt.Sprintf("; highest %s (%s)", top.Arm, top.Figure())
-	}
-	if bottom != nil && lower > 0 {
-		text += fmt.Sprintf("; lowest %s (%s)", bottom.Arm, bottom.Figure())
+	if c := a.largest(); c.Told() && c.Effect.Effect > 0 {
+		text += fmt.Sprintf("; highest %s, %s (%s)", c.Arm, c.Figure(), c.Range())
+	} else if c.Told() {
+		text += fmt.Sprintf("; lowest %s, %s (%s)", c.Arm, c.Figure(), c.Range())
 	}
 	return text + "."
 }

@@ -115,25 +115,19 @@ func bandText(m study.Metric, s Scale, band float64) string {
 func Times(ratio float64) string { return unit.Format(ratio, "") + " ×" }
 
 // SpanTimes writes an interval of ratios; "unbounded" with too few blocks.
-func SpanTimes(i stats.Interval) string {
-	return span(i, func(v float64) string { return unit.Format(v, "") })
-}
+func SpanTimes(i stats.Interval) string { return span(study.Metric{}, i, Show) }
 
 // Span writes an interval of levels; "unbounded" with too few blocks.
-func Span(m study.Metric, i stats.Interval) string {
-	return span(i, func(v float64) string { return Show(m, v) })
-}
+func Span(m study.Metric, i stats.Interval) string { return span(m, i, Show) }
 
 // SpanSigned writes an interval of differences; "unbounded" with too few blocks.
-func SpanSigned(m study.Metric, i stats.Interval) string {
-	return span(i, func(v float64) string { return ShowSigned(m, v) })
-}
+func SpanSigned(m study.Metric, i stats.Interval) string { return span(m, i, ShowSigned) }
 
-func span(i stats.Interval, show func(float64) string) string {
+func span(m study.Metric, i stats.Interval, show func(study.Metric, float64) string) string {
 	if math.IsInf(i.Width(), 0) {
 		return "unbounded"
 	}
-	return show(i.Lo) + " to " + show(i.Hi)
+	return show(m, i.Lo) + " to " + show(m, i.Hi)
 }
 
 // Changes writes an interval of relative changes.
@@ -146,13 +140,8 @@ func Changes(i stats.Interval) string {
 
 func trimPercent(s string) string { return strings.TrimSuffix(s, " %") }
 
-// titled is a metric's title as the subject of a sentence: "response time,
-// p99" is "Response time (p99)".
-func titled(m study.Metric) string {
-	text := parenthesised(m)
-	return strings.ToUpper(text[:1]) + text[1:]
-}
-
+// parenthesised is a metric's title within a sentence: "response time, p99" is
+// "response time (p99)".
 func parenthesised(m study.Metric) string {
 	if head, tail, ok := strings.Cut(m.Title, ", "); ok {
 		return head + " (" + tail + ")"
