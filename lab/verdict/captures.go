@@ -25,8 +25,8 @@ func captured(all []record.Capture) trials {
 		if by[at] == nil {
 			by[at] = map[int]record.Trial{}
 		}
-		if _, ok := by[at][c.Round]; ok && !slices.Contains(c.Sources, study.Pprof) {
-			continue // the runtime's own profile tells first
+		if _, ok := by[at][c.Round]; ok && !slices.Contains(c.Sources, study.EBPF) {
+			continue // the kernel's samples tell first: of an arm that often idles, the runtime's profile misses most
 		}
 		by[at][c.Round] = record.Trial{Block: c.Round, Arm: c.Arm, Workload: c.Workload, Requests: c.Requests, Metrics: c.Metrics}
 	}

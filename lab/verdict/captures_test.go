@@ -2,6 +2,7 @@ package verdict_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -329,6 +330,44 @@ func TestAttributedClaims(t *testing.T) {
 		}
 		if got.Comparison != nil && (got.Comparison.N != 8 || got.Comparison.Alpha != stats.StudyAlpha) {
 			t.Errorf("%s: %d rounds at alpha %g, want 8 at %g", got.Check.Says, got.Comparison.N, got.Comparison.Alpha, stats.StudyAlpha)
+		}
+	}
+}
+
+// Where both sources looked, the kernel's samples are what claims are judged on, in whichever
+// order they came; the runtime's stand in for a capture that these lack.
+func TestKernelTellsFirst(t *testing.T) {
+	u := base()
+	u.study.Claims = []study.Claim{{ID: "P1.causes", Checks: []study.Check{
+		{Kind: study.Effect, Says: "own code", Metric: "handlers_cpu", Workload: "half", Arm: "three", Direction: "more"},
+	}}}
+	r := u.run()
+	profiled(r, study.Pprof, 8, 0.001, layers())
+	n := len(r.Captures)
+	var sampled []record.Capture
+	for i := range r.Captures {
+		c := r.Captures[i]
+		c.Sources, c.Metrics = []study.Source{study.EBPF}, maps.Clone(c.Metrics)
+		if c.Arm == "three" {
+			c.Metrics["handlers_cpu"] += 7000
+		}
+		sampled = append(sampled, c)
+	}
+	by := func(captures []record.Capture) float64 {
+		r.Captures = captures
+		c := analyse(t, r).Claims[0].Checks[0].Comparison
+		if c == nil || c.N != 8 {
+			t.Fatalf("got %+v, want eight rounds", c)
+		}
+		return c.Difference.Value
+	}
+	pprof := r.Captures[:n:n]
+	alone := by(pprof)
+	for name, captures := range map[string][]record.Capture{
+		"behind": slices.Concat(pprof, sampled), "before": slices.Concat(sampled, pprof), "with one missing": slices.Concat(pprof, sampled[1:]),
+	} {
+		if got := by(captures) - alone; math.Abs(got-7000) > 200 {
+			t.Errorf("%s: the kernel's samples moved the difference by %.0f ns, want 7,000", name, got)
 		}
 	}
 }
