@@ -192,6 +192,12 @@ func measured(t *testing.T, name, workload string, figures map[string]map[string
 	if err != nil {
 		t.Fatal(err)
 	}
+	return judged(t, s, workload, figures)
+}
+
+// judged is the same of a study in whichever form.
+func judged(t *testing.T, s *study.Study, workload string, figures map[string]map[string]float64) map[string]verdict.Claim {
+	t.Helper()
 	r := &record.Run{Manifest: record.Manifest{Study: *s, Outcome: "cap"}}
 	r.Manifest.Study.Twin = false // published figures have no noise floor
 	add := func(block int, arm string, twin bool) {
@@ -260,13 +266,57 @@ func TestPublishedParts(t *testing.T) {
 		{"locality", "few", "P1.locality", 0, verdict.Confirmed, map[string]map[string]float64{"in-order": chain(8.3), "shuffled": chain(14.9)}},
 		{"depth", "held", "P1.depth", 2, verdict.Confirmed, map[string]map[string]float64{"depth-5": stacks(4.1), "depth-50": stacks(38.9)}},
 		{"routekinds", "hit", "P4.kinds", 0, verdict.Confirmed, map[string]map[string]float64{"chi-static": match(80), "chi-parameter": match(250)}},
-		{"routescaling", "servemux-rest", "P4.scaling", 0, verdict.Confirmed, map[string]map[string]float64{"servemux-100": match(2.1e6), "servemux-5000": match(23.4e6)}},
 		{"routekinds", "hit", "P4.kinds", 1, verdict.Confirmed, map[string]map[string]float64{"chi-parameter": match(250), "chi-regexp": match(600)}},
 		{"context", "held-10k", "P2.ctxmemory", 0, verdict.Inconclusive, map[string]map[string]float64{"argument": heap(290), "values": heap(320)}},
 	} {
 		r := measured(t, tc.study, tc.workload, tc.figures)[tc.claim].Checks[tc.check]
 		if r.Direction.Verdict != tc.want || r.Ratio.Verdict == verdict.Contradicted || r.Difference.Verdict == verdict.Contradicted {
 			t.Errorf("%s, %q: as published, got direction %+v, ratio %+v, difference %+v", tc.claim, r.Check.Says, r.Direction, r.Ratio, r.Difference)
+		}
+	}
+}
+
+// A match that grows as the published table does confirms it, all parts. One that does not
+// grow, or grows in proportion, does not, whatever answering takes.
+func TestScalingIsTested(t *testing.T) {
+	s, err := studies.Named("routescaling")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := func(of func(routes float64) float64) map[string]map[string]float64 {
+		figures := map[string]map[string]float64{"servemux": {"loop_time": 900}}
+		for _, n := range []float64{100, 1000, 4100, 5000} {
+			figures[fmt.Sprintf("match-%g", n)] = map[string]float64{"loop_time": of(n)}
+		}
+		return figures
+	}
+	for _, tc := range []struct {
+		name string
+		of   func(routes float64) float64
+		want [3]verdict.Word
+		all  verdict.Word
+	}{
+		{"as published", func(n float64) float64 {
+			if n <= 1000 {
+				return 2.1e6 + 6.6e6*(n-100)/900
+			}
+			return 8.7e6 + 14.7e6*(n-1000)/4000
+		}, [3]verdict.Word{verdict.Confirmed, verdict.Confirmed, verdict.Confirmed}, verdict.Confirmed},
+		{"not at all", func(float64) float64 { return 300 },
+			[3]verdict.Word{verdict.Contradicted, verdict.Contradicted, verdict.Contradicted}, verdict.Contradicted},
+		{"in proportion", func(n float64) float64 { return 200 + 21*n },
+			[3]verdict.Word{verdict.Confirmed, verdict.Confirmed, verdict.Contradicted}, verdict.Contradicted},
+		{"more than in proportion", func(n float64) float64 { return n * n },
+			[3]verdict.Word{verdict.Confirmed, verdict.Confirmed, verdict.Contradicted}, verdict.Contradicted},
+	} {
+		c := judged(t, s.QuickForm(), "servemux-match", table(tc.of))["P4.scaling"]
+		for i, want := range tc.want {
+			if got := c.Checks[i].Direction; got.Verdict != want {
+				t.Errorf("%s, %q: got %+v, want %s", tc.name, c.Checks[i].Check.Says, got, want)
+			}
+		}
+		if c.Verdict != tc.all || c.Deciding != len(tc.want) {
+			t.Errorf("%s: got %s (%s) by %d checks, want %s by %d", tc.name, c.Verdict, c.Sentence, c.Deciding, tc.all, len(tc.want))
 		}
 	}
 }

@@ -67,6 +67,24 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
+// A request that runs the published constructor pays for a value context and a closure of it.
+func TestBytesOfTheConstructor(t *testing.T) {
+	s := newService(nil)
+	h, err := s.handler("captured-anew")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w := httptest.NewRequest("GET", "/now", nil), &discard{http.Header{}}
+	got := testing.Benchmark(func(b *testing.B) {
+		for b.Loop() {
+			h.ServeHTTP(w, r)
+		}
+	}).AllocedBytesPerOp()
+	if got != 48+24 {
+		t.Errorf("got %d B, want 48 for the context and 24 for the closure", got)
+	}
+}
+
 func TestUnknown(t *testing.T) {
 	if _, err := newService(nil).handler("post"); err == nil || !strings.Contains(err.Error(), names) {
 		t.Errorf("by post: got %v, want an error that names %s", err, names)

@@ -65,10 +65,10 @@ func (s *service) handler(by string) (http.Handler, error) {
 	case "argument":
 		return s.arguments(func(r *http.Request) { s.laterWith(r.Context(), s.audit) }), nil
 	case "captured":
-		step := s.capture(context.Background())
-		return s.arguments(func(*http.Request) { step() }), nil
+		step := capture(context.Background(), s.users[0])
+		return s.arguments(func(*http.Request) { step(s) }), nil
 	case "captured-anew":
-		return s.arguments(func(r *http.Request) { s.capture(r.Context())() }), nil
+		return s.arguments(func(r *http.Request) { capture(r.Context(), s.users[0])(s) }), nil
 	case "closure":
 		return s.arguments(func(r *http.Request) {
 			ctx := r.Context()
@@ -86,11 +86,11 @@ func (s *service) handler(by string) (http.Handler, error) {
 	return nil, fmt.Errorf("values by %q: want %s", by, names)
 }
 
-// capture is the published constructor: it makes a value context and returns a
-// closure that captures it.
-func (s *service) capture(parent context.Context) func() {
-	ctx := context.WithValue(parent, key(0), s.users[0])
-	return func() { s.laterWith(ctx, s.audit) }
+// capture is the published constructor: it makes a value context, 48 B, and returns a
+// closure that captures it and nothing else, 24 B. That is what is claimed to be 32 B.
+func capture(parent context.Context, u *plan.User) func(*service) {
+	ctx := context.WithValue(parent, key(0), u)
+	return func(s *service) { s.laterWith(ctx, s.audit) }
 }
 
 // step is a handler that is given the values so far.

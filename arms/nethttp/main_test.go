@@ -2,9 +2,11 @@ package main
 
 import (
 	"crypto/tls"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 
+	"github.com/tarehq/tare/arms/arm"
 	"github.com/tarehq/tare/arms/routes"
 )
 
@@ -28,6 +30,30 @@ func TestAnswersEveryRoute(t *testing.T) {
 		if w.Code != 404 || w.Body.String() != routes.NotFound {
 			t.Errorf("%s: a miss: got %d %q, want 404 %q", name, w.Code, w.Body, routes.NotFound)
 		}
+	}
+}
+
+// A loop of matches answers as the handlers do, and calls none.
+func TestMatching(t *testing.T) {
+	mux := handler(routes.Ten())
+	called := 0
+	mux.HandleFunc("GET /called", func(http.ResponseWriter, *http.Request) { called++ })
+	for _, r := range routes.Ten() {
+		want := r.Example()
+		do := matching(mux)(arm.LoopRequest{Method: want.Method, Target: want.Path})
+		if got := do(); got.Status != 200 || string(got.Body) != want.Body {
+			t.Errorf("%s %s: got %d %q, want 200 %q", want.Method, want.Path, got.Status, got.Body, want.Body)
+		}
+	}
+	if got := matching(mux)(arm.LoopRequest{Target: "/no/such/route"})(); got.Status != 404 || string(got.Body) != routes.NotFound {
+		t.Errorf("a miss: got %d %q", got.Status, got.Body)
+	}
+	do := matching(mux)(arm.LoopRequest{Target: "/called"})
+	for range 3 {
+		do()
+	}
+	if called != 1 {
+		t.Errorf("the handler was called %d times, want once, when the request was prepared", called)
 	}
 }
 
