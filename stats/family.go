@@ -33,5 +33,9 @@ func Holm(p []float64, alpha float64) []float64 {
 // at least before any of them can be told apart at alpha: n ≥ 1 + log₂(m/alpha).
 // Fewer blocks have too few sign patterns, whatever the effect.
 func BlocksForFamily(m int, alpha float64) int {
-	return leastBlocks(alpha / float64(max(m, 1)))
+	n := 1
+	for leastAlpha(n) > alpha/float64(max(m, 1)) {
+		n++
+	}
+	return n
 }

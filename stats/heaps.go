@@ -25,10 +25,7 @@ func Heaps(d []float64) (low, high Heap, two bool) {
 	if n < leastHeaped {
 		return low, high, false
 	}
-	var total, spread float64
-	for _, v := range s {
-		total += v
-	}
+	total, spread := sum(s), 0.0
 	for _, v := range s {
 		spread += (v - total/float64(n)) * (v - total/float64(n))
 	}

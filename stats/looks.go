@@ -70,19 +70,10 @@ func planLooks(blocks []int) ([]Look, error) {
 	}
 	if carried > 0 {
 		return nil, fmt.Errorf("planning looks at %v: %d blocks can never exclude 0 at alpha %.3g: the last look needs %d",
-			blocks, blocks[len(blocks)-1], carried, leastBlocks(carried))
+			blocks, blocks[len(blocks)-1], carried, BlocksForFamily(1, carried))
 	}
 	return looks, nil
 }
 
 // leastAlpha is the smallest two-sided alpha at which n blocks can reject.
 func leastAlpha(n int) float64 { return math.Ldexp(1, 1-n) }
-
-// leastBlocks is the smallest number of blocks that can reject at alpha.
-func leastBlocks(alpha float64) int {
-	n := 1
-	for leastAlpha(n) > alpha {
-		n++
-	}
-	return n
-}

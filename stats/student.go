@@ -46,6 +46,14 @@ func Mean(v []float64, alpha float64) (m float64, i Interval) {
 	return m, Interval{m - half, m + half}
 }
 
+// HalfWidthAfter is about half the width that an interval of level 1 − alpha will have after n ≥ 2
+// blocks if they differ as the two or more d do: Student's.
+func HalfWidthAfter(n int, d []float64, alpha float64) float64 {
+	_, i := Mean(d, alpha)
+	have, will := float64(len(d)), float64(n)
+	return i.Width() / 2 * math.Sqrt(have/will) * StudentQuantile(alpha, will-1) / StudentQuantile(alpha, have-1)
+}
+
 // beta is the regularised incomplete beta function I_x(a, b).
 func beta(x, a, b float64) float64 {
 	switch {

@@ -127,18 +127,17 @@ func (r Rule) Negligible(c Comparison) bool {
 // stayed as it is: |θ| to exclude 0, threshold − |θ| to lie inside it. The floor
 // is taken to shrink as the intervals do. The cheaper of the two counts.
 func (r Rule) needs(c Comparison, d []float64) int {
-	least := leastBlocks(r.Alpha) - c.N
-	if least > 0 { // no interval is bounded yet: Student's has about the width of one that is
-		if len(d) < 2 {
-			return min(least, mostBlocks)
+	n, half, narrow := c.N, c.Interval.Width()/2, c.Equivalence.Width()/2
+	if least := BlocksForFamily(1, r.Alpha); n < least { // no interval is bounded yet
+		if n < 2 {
+			return least - n
 		}
-		_, c.Interval = Mean(d, r.Alpha)
-		_, c.Equivalence = Mean(d, 2*r.Alpha)
+		n, half, narrow = least, HalfWidthAfter(least, d, r.Alpha), HalfWidthAfter(least, d, 2*r.Alpha)
 	}
 	size := math.Abs(c.Effect)
-	exclude := max(blocksToNarrow(c.N, c.Interval.Width()/2, size), blocksToNarrow(c.N, r.Floor, max(size, r.Threshold)))
-	inside := max(blocksToNarrow(c.N, c.Equivalence.Width()/2, r.Threshold-size), blocksToNarrow(c.N, r.Floor, r.Threshold))
-	return max(1, min(least, mostBlocks), min(exclude, inside)-c.N)
+	exclude := max(blocksToNarrow(n, half, size), blocksToNarrow(c.N, r.Floor, max(size, r.Threshold)))
+	inside := max(blocksToNarrow(n, narrow, r.Threshold-size), blocksToNarrow(c.N, r.Floor, r.Threshold))
+	return max(1, n-c.N, min(mostBlocks, min(exclude, inside)-c.N))
 }
 
 // blocksToNarrow is the number of blocks that would bring an interval of

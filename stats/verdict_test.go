@@ -96,6 +96,10 @@ func TestCompareNeeds(t *testing.T) {
 	if c := stats.Compare(around(0.02, 0.05, 7), stats.Rule{Alpha: 0.01, Threshold: 0.01}); c.Interval.Bounded() || c.Needs < 20 {
 		t.Errorf("7 noisy blocks at alpha 0.01: needs %d more, want what decides, not what bounds the interval", c.Needs)
 	}
+	// Two blocks tell little of the spread, yet what is wanted is that of eight and more.
+	if c := stats.Compare([]float64{0.05, 0.15}, stats.Rule{Alpha: 0.01, Threshold: 0.01}); c.Needs < 6 || c.Needs > 20 {
+		t.Errorf("2 blocks of 0.1 ± 0.05 at alpha 0.01: needs %d more, want some eight in all", c.Needs)
+	}
 }
 
 func TestCompareWarnings(t *testing.T) {

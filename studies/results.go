@@ -24,9 +24,10 @@ type Result struct {
 	Run     string    `json:"run,omitzero"`
 	Started time.Time `json:"started,omitzero"`
 	Machine string    `json:"machine,omitzero"`
-	Quick   bool      `json:"quick,omitzero"` // it was the study's short form
-	Needs   int       `json:"needs,omitzero"` // where it cannot tell: about so many blocks in all would decide
-	Runs    []string  `json:"runs,omitzero"`  // all that measured what decides, by the same rule, the newest first
+	Quick   bool      `json:"quick,omitzero"`  // it was the study's short form
+	Needs   int       `json:"needs,omitzero"`  // where it cannot tell: about so many blocks in all would decide
+	Rounds  int       `json:"rounds,omitzero"` // likewise: about so many more rounds of captures that count
+	Runs    []string  `json:"runs,omitzero"`   // all that measured what decides, by the same rule, the newest first
 
 	// Of the check that gave the verdict, or of the first published row where no study
 	// has one.

@@ -35,7 +35,9 @@ type Change struct {
 
 // Relative is the change as a relative one, with its interval; only on the
 // ratio scale.
-func (x *Change) Relative() (e verdict.Estimate, ok bool) { return verdict.Relative(x.Scale, x.Effect) }
+func (x *Change) Relative() (e verdict.Estimate, ok bool) {
+	return verdict.Relative(x.Scale, x.Effect, x.Alpha)
+}
 
 // Figure is the change for people, as Comparison.Figure.
 func (x *Change) Figure() string {

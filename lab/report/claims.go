@@ -122,8 +122,8 @@ func findingsCell(r *verdict.CheckResult) doc.Cell {
 			continue
 		}
 		text := p.name + " " + string(p.Verdict)
-		if more := moreBlocks(p.Needs); more != "" {
-			text += " (" + more + ")"
+		if more := p.More(); more != "" {
+			text += " (~" + more + ")"
 		}
 		texts = append(texts, text)
 		cell.Tone = cmp.Or(cell.Tone, toneOf(p.Verdict))
@@ -153,8 +153,8 @@ func goalsFold(a *verdict.Analysis) doc.Fold {
 		for j := range g.Checks {
 			r := &g.Checks[j]
 			outcome := doc.Cell{Text: string(r.Outcome()), Tone: toneOf(r.Outcome())}
-			if more := moreBlocks(r.Holds.Needs); more != "" {
-				outcome.Text += ", " + more
+			if more := r.Holds.More(); more != "" {
+				outcome.Text += ", ~" + more
 			}
 			t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{{Text: r.Check.Workload}, {Text: r.Metric.Title}, {Text: r.Check.Arm},
 				{Text: publishedText(r)}, {Text: cmp.Or(measuredText(r), r.Holds.Reason)}, outcome}})

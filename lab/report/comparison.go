@@ -143,17 +143,10 @@ func verdictCell(c *verdict.Comparison) doc.Cell {
 		return doc.Cell{Text: c.Word(), Tone: doc.Muted}
 	}
 	text := c.Word()
-	if c.Verdict == stats.Inconclusive && moreBlocks(c.Needs) != "" {
+	if c.Verdict == stats.Inconclusive && c.Needs > 0 && c.Needs <= verdict.MostWorthwhile {
 		text += fmt.Sprintf(", ~%d more", c.Needs)
 	}
 	return doc.Cell{Text: text, Tone: toneOf(c.Verdict)}
-}
-
-func moreBlocks(n int) string {
-	if n <= 0 || n > verdict.MostWorthwhile {
-		return ""
-	}
-	return "~" + unit.Plural(n, "more block")
 }
 
 func capital(s string) string {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/lab/verdict/estimate"
 )
 
 func newDocument(a *verdict.Analysis) document {
@@ -67,7 +68,7 @@ func newMetric(m *verdict.Metric) metricOut {
 		out.Ranks = m.Ranking.Ranks
 	}
 	if s := m.Slope; s != nil && s.N > 0 {
-		out.Slope = &slopeOut{Arms: s.Arms, N: s.N, Slope: verdict.Estimate{Value: s.Slope, Interval: s.Interval}, Warnings: messages(s.Warnings)}
+		out.Slope = &slopeOut{Arms: s.Arms, N: s.N, Slope: verdict.Estimate{Value: s.Slope, Interval: s.Interval, Level: estimate.Level(s.Alpha)}, Warnings: messages(s.Warnings)}
 	}
 	return out
 }

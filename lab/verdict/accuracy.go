@@ -8,6 +8,7 @@ import (
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict/estimate"
 	"github.com/tarehq/tare/stats"
 )
 
@@ -194,7 +195,7 @@ func (h holder) held(name string, q Quantity, source study.Source) (held Held, o
 // judge says whether what is off lies inside a band.
 func (h *Held) judge(off []float64, band float64) {
 	c := stats.Compare(off, stats.Rule{Threshold: band})
-	h.Off = Estimate{c.Effect, c.Equivalence}
+	h.Off = Estimate{Value: c.Effect, Interval: c.Equivalence, Level: estimate.Level(2 * stats.StudyAlpha)}
 	h.Verdict = Unknown
 	switch i := c.Interval; {
 	case c.Equivalence.Within(band):
@@ -240,7 +241,7 @@ func (h holder) apart(name string, q Quantity) *Estimate {
 	if len(d) == 0 {
 		return nil
 	}
-	e := mean(d)
+	e := estimate.Mean(d)
 	return &e
 }
 

@@ -40,7 +40,7 @@ func (an *analyser) boundLevel(r *CheckResult, w *Workload, m *Metric) {
 	r.Holds.Reason = fmt.Sprintf("%s of %s is %s (%s), bound %s %s", parenthesised(m.Metric), of, Show(m.Metric, e.Value),
 		Span(m.Metric, e.Interval), k.Op, Show(m.Metric, *k.Bound))
 	if r.Holds.Verdict == Inconclusive {
-		r.Holds.Needs = needs(len(points), e.Interval.Width()/2, math.Abs(e.Value-*k.Bound))
+		r.Holds.Needs = e.Needs(0, math.Abs(e.Value-*k.Bound))
 	}
 }
 
@@ -61,13 +61,14 @@ func (an *analyser) boundRatio(r *CheckResult, w *Workload, m *Metric) {
 		return
 	}
 	change, _ := c.Relative()
-	e := Estimate{1 + change.Value, stats.Interval{Lo: 1 + change.Interval.Lo, Hi: 1 + change.Interval.Hi}}
+	e := Estimate{Value: 1 + change.Value, Interval: stats.Interval{Lo: 1 + change.Interval.Lo, Hi: 1 + change.Interval.Hi}, Level: change.Level}
 	r.Measured = &e
 	r.Holds = judgeBound(k.Op, e, *k.BoundRatio)
 	r.Holds.Reason = fmt.Sprintf("%s of %s is %s that of %s (%s), bound %s %s", parenthesised(m.Metric), k.Arm,
 		Times(e.Value), r.Against, SpanTimes(e.Interval), k.Op, Times(*k.BoundRatio))
 	if r.Holds.Verdict == Inconclusive {
-		r.Holds.Needs = needs(c.N, c.Effect.Interval.Width()/2, math.Abs(c.Effect.Effect-math.Log(*k.BoundRatio)))
+		onScale := w.estimate(c.Paired)
+		r.Holds.Needs = onScale.Needs(0, math.Abs(onScale.Value-math.Log(*k.BoundRatio)))
 	}
 }
 

@@ -3,7 +3,6 @@ package verdict
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/tarehq/tare/lab/record"
@@ -103,28 +102,6 @@ func lost(all []record.Capture) []error {
 		ws = append(ws, fmt.Errorf("%s", text))
 	}
 	return ws
-}
-
-// mean is the mean of v with its interval by Student's t, of level 95 %. It
-// keeps what adds up adding up. The interval is unbounded for fewer than two.
-func mean(v []float64) (e Estimate) {
-	e.Value, e.Interval = stats.Mean(v, stats.StudyAlpha)
-	return e
-}
-
-// sampled is the mean of v, whose values have margins of their own, from the number
-// of stacks. Its interval is never narrower than these allow: a few captures may
-// agree by luck.
-func sampled(v, margins []float64) Estimate {
-	e := mean(v)
-	var ss float64
-	for _, m := range margins {
-		ss += m * m
-	}
-	if half := math.Sqrt(ss) / float64(max(1, len(v))); half > e.Interval.Hi-e.Value {
-		e.Interval = stats.Interval{Lo: e.Value - half, Hi: e.Value + half}
-	}
-	return e
 }
 
 // byRound sorts an arm's captures under a workload in which a source looked.

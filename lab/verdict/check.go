@@ -42,11 +42,11 @@ func (an *analyser) check(k study.Check, a *Analysis, family int) CheckResult {
 	if m.unfloored {
 		r.leaveOpen(m)
 	}
-	if m.Attributed { // more blocks bring no more captures
+	if m.Attributed {
 		if v := r.Direction.Verdict; v == Confirmed || v == Contradicted {
 			r.Direction.Reason += "; captures have no twin: no noise floor is known, the threshold alone counts"
 		}
-		r.Direction.Needs, r.Ratio.Needs, r.Difference.Needs, r.Holds.Needs = 0, 0, 0, 0
+		r.Direction.Rounds, r.Ratio.Rounds, r.Difference.Rounds, r.Holds.Rounds = true, true, true, true
 	}
 	return r
 }

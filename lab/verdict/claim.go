@@ -31,6 +31,20 @@ type Finding struct {
 	Verdict Word   `json:"verdict"`
 	Reason  string `json:"reason"`         // one clause, always there with a verdict
 	Needs   int    `json:"needs,omitzero"` // when inconclusive: about so many more blocks would decide; 0 = not known
+	// Rounds is set where Needs counts rounds of captures: more blocks bring no more of them.
+	Rounds bool `json:"rounds,omitzero"`
+}
+
+// More says what would decide, such as "3 more blocks"; "" where it is not known or too much
+// to ask for.
+func (f Finding) More() string {
+	switch {
+	case f.Needs <= 0 || f.Needs > MostWorthwhile:
+		return ""
+	case f.Rounds:
+		return unit.Plural(f.Needs, "more round") + " of captures that count"
+	}
+	return unit.Plural(f.Needs, "more block")
 }
 
 // CheckResult is what became of one check of a claim.
@@ -66,7 +80,8 @@ type Claim struct {
 	ID       string        `json:"id"`
 	Verdict  Word          `json:"verdict"`
 	Sentence string        `json:"sentence"`       // the verdict in plain words, the number of checks included
-	Needs    int           `json:"needs,omitzero"` // when inconclusive
+	Needs    int           `json:"needs,omitzero"` // when inconclusive; Rounds as in a finding
+	Rounds   bool          `json:"rounds,omitzero"`
 	Checks   []CheckResult `json:"-"`
 
 	Contradicted int `json:"contradicted"` // checks by their direction, fact or bound, as the next
@@ -152,7 +167,7 @@ func (c *Claim) decide() {
 				}
 			}
 			if verdict == Inconclusive {
-				c.Needs = r.decisive().Needs
+				c.Needs, c.Rounds = r.decisive().Needs, r.decisive().Rounds
 			}
 			c.Verdict, c.Sentence, c.Part = verdict, sentence, i
 			return
@@ -172,9 +187,9 @@ func (r *CheckResult) verdict() (Word, string) {
 		return Contradicted, "It does not hold here: " + said + "."
 	case Inconclusive:
 		if r.size(Inconclusive, Confirmed, Contradicted).Verdict == Contradicted { // no part of it is left
-			return SizeExcluded, "The published size does not hold here, the direction is not settled: " + said + more(f.Needs) + "."
+			return SizeExcluded, "The published size does not hold here, the direction is not settled: " + said + f.wouldDo() + "."
 		}
-		return Inconclusive, "This run cannot decide: " + said + more(f.Needs) + "."
+		return Inconclusive, "This run cannot decide: " + said + f.wouldDo() + "."
 	case Confirmed:
 	default:
 		return NotComparable, "It was not judged: " + f.Reason + "."
@@ -183,7 +198,7 @@ func (r *CheckResult) verdict() (Word, string) {
 	case Contradicted:
 		return DirectionOnly, "The direction holds here, the published size does not: " + said + "."
 	case Inconclusive:
-		return DirectionOnly, "The direction holds here, the size is not settled: " + said + more(size.Needs) + "."
+		return DirectionOnly, "The direction holds here, the size is not settled: " + said + size.wouldDo() + "."
 	}
 	return Confirmed, "It holds here: " + said + "."
 }
@@ -200,9 +215,9 @@ func (r *CheckResult) size(order ...Word) Finding {
 	return Finding{}
 }
 
-func more(needs int) string {
-	if needs <= 0 || needs > MostWorthwhile {
+func (f Finding) wouldDo() string {
+	if f.More() == "" {
 		return ""
 	}
-	return fmt.Sprintf("; about %s would", unit.Plural(needs, "more block"))
+	return "; about " + f.More() + " would"
 }

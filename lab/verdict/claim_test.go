@@ -567,3 +567,49 @@ func TestBandDoesNotConfirm(t *testing.T) {
 		t.Errorf("published +25 %% with a band of ±80 %%: ratio %s, difference %s, want both inconclusive", got.Ratio.Verdict, got.Difference.Verdict)
 	}
 }
+
+// TestUnboundedNeedsBlocks holds that whatever too few blocks leave open asks for as many more as
+// bound an interval, at least: direction, sizes, bounds and interactions alike. What captures tell
+// asks for rounds of captures: more blocks bring none.
+func TestUnboundedNeedsBlocks(t *testing.T) {
+	check := func(kind study.CheckKind, change func(*study.Check)) study.Check {
+		k := study.Check{Kind: kind, Metric: "cpu_per_request", Workload: "half", Arm: "a3"}
+		change(&k)
+		return k
+	}
+	checks := []study.Check{
+		check(study.Effect, func(k *study.Check) { k.PublishedArm, k.PublishedAgainst = ptr(36_000), ptr(30_000) }),
+		check(study.Bound, func(k *study.Check) { k.Op, k.Bound = "<=", ptr(60_000) }),
+		check(study.Bound, func(k *study.Check) { k.Op, k.BoundRatio = "<=", ptr(1.5) }),
+		check(study.Interaction, func(k *study.Check) { k.Plus, k.PublishedDifference = []string{"a1", "a2"}, ptr(6_000) }),
+	}
+	for blocks := 1; blocks <= 7; blocks++ {
+		u := base()
+		u.blocks, u.noise, u.drift = blocks, 0.0005, 0.0005
+		u.arms(4)
+		u.effect("a3", "cpu_per_request", 1.2)
+		for i, r := range judge(t, u, nil, checks...).Checks {
+			for _, f := range []verdict.Finding{r.Direction, r.Ratio, r.Difference, r.Holds} {
+				if f.Verdict != "" && (f.Verdict != verdict.Inconclusive || f.Needs != 8-blocks) {
+					t.Errorf("check %d after %d blocks: %+v, want inconclusive for want of %d more", i, blocks, f, 8-blocks)
+				}
+			}
+		}
+	}
+	u := base()
+	u.study.Claims = []study.Claim{{ID: "c", Checks: []study.Check{
+		{Kind: study.Effect, Metric: "handlers_cpu", Workload: "half", Arm: "three", Direction: "more", PublishedDifference: ptr(20_000)},
+		{Kind: study.Bound, Metric: "memory_cpu", Workload: "half", Arm: "three", Op: "<=", Bound: ptr(5000)},
+	}}}
+	r := u.run()
+	profiled(r, study.Pprof, 1, 0, layers())
+	c := analyse(t, r).Claims[0]
+	for _, f := range []verdict.Finding{c.Checks[0].Direction, c.Checks[0].Difference, c.Checks[1].Holds} {
+		if f.Verdict != verdict.Inconclusive || f.More() != "5 more rounds of captures that count" {
+			t.Errorf("after one capture: %+v, want 5 more", f)
+		}
+	}
+	if !strings.Contains(c.Sentence, "; about 5 more rounds of captures that count would") || !c.Rounds {
+		t.Errorf("claim: %q, rounds %v", c.Sentence, c.Rounds)
+	}
+}

@@ -1,38 +1,19 @@
 package verdict
 
 import (
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
 
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict/estimate"
 	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/stats/unit"
 )
 
 // Estimate is a value with its interval.
-type Estimate struct {
-	Value    float64
-	Interval stats.Interval
-}
-
-// MarshalJSON leaves out an end of the interval that is not bounded.
-func (e Estimate) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Value float64  `json:"value"`
-		Lo    *float64 `json:"lo,omitzero"`
-		Hi    *float64 `json:"hi,omitzero"`
-	}{e.Value, finite(e.Interval.Lo), finite(e.Interval.Hi)})
-}
-
-func finite(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
-}
+type Estimate = estimate.Estimate
 
 // Comparison is an arm against another, mostly the control, on one metric in
 // one workload.
@@ -67,15 +48,15 @@ type Comparison struct {
 
 // Relative is the effect as a relative change, such as 0.021 for +2.1 %, with
 // its interval. It is only there on the ratio scale.
-func (c *Comparison) Relative() (e Estimate, ok bool) { return Relative(c.Scale, c.Effect) }
+func (c *Comparison) Relative() (e Estimate, ok bool) { return Relative(c.Scale, c.Effect, c.Alpha) }
 
-// Relative is a comparison as a relative change, only there on the ratio scale.
-func Relative(s Scale, c stats.Comparison) (e Estimate, ok bool) {
+// Relative is a comparison of that level as a relative change, only there on the ratio scale.
+func Relative(s Scale, c stats.Comparison, alpha float64) (e Estimate, ok bool) {
 	if s != Ratio {
 		return e, false
 	}
 	i := c.Interval
-	e = Estimate{math.Expm1(c.Effect), stats.Interval{Lo: math.Expm1(i.Lo), Hi: math.Expm1(i.Hi)}}
+	e = Estimate{Value: math.Expm1(c.Effect), Interval: stats.Interval{Lo: math.Expm1(i.Lo), Hi: math.Expm1(i.Hi)}, Level: estimate.Level(alpha)}
 	if math.IsInf(i.Lo, -1) {
 		e.Interval.Lo = i.Lo // e^−∞ − 1 is finite, yet no bound
 	}
@@ -157,10 +138,7 @@ func (s Scale) of(v float64) float64 {
 // estimate is the centre of some values or differences, one a block, with its
 // interval at the workload's level.
 func (w *Workload) estimate(d []float64) Estimate {
-	if w.Anytime {
-		return Estimate{stats.HodgesLehmann(d), stats.AnytimeInterval(d, w.Alpha)}
-	}
-	return Estimate{stats.HodgesLehmann(d), stats.SignedRankInterval(d, w.Alpha)}
+	return estimate.Centre(d, w.Alpha, w.Anytime)
 }
 
 // SameRate is how far two arms' achieved rates may be apart for their response

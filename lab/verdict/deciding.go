@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/tarehq/tare/lab/verdict/estimate"
 	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/stats/unit"
 )
@@ -42,7 +43,7 @@ func (c *Comparison) deciding() Deciding {
 }
 
 func (c *Comparison) decidedBy(i stats.Interval, alpha float64) Deciding {
-	d := Deciding{Level: math.Round((1-alpha)*1e6) / 1e6, Anytime: c.Anytime}
+	d := Deciding{Level: estimate.Level(alpha), Anytime: c.Anytime}
 	if !i.Bounded() {
 		return d
 	}

@@ -45,7 +45,7 @@ func (an *analyser) effect(r *CheckResult, w *Workload, m *Metric) {
 	}
 	if published := publishedRatio(k); published > 0 {
 		r.PublishedRatio = published
-		r.Ratio = c.ratio(published)
+		r.Ratio = c.ratio(published, w)
 	}
 }
 
@@ -130,13 +130,13 @@ func (c *Comparison) inUnit(size float64) float64 {
 }
 
 // ratio judges a published ratio.
-func (c *Comparison) ratio(published float64) Finding {
+func (c *Comparison) ratio(published float64, w *Workload) Finding {
 	if c.Scale != Ratio {
 		return Finding{Verdict: NotComparable, Reason: "the metric is a share or zero in some trials: it has no ratio"}
 	}
 	e, _ := c.Relative()
 	said := fmt.Sprintf("published %s, measured %s (%s)", unit.Change(published-1), unit.Change(e.Value), Changes(e.Interval))
-	return c.sized(math.Log(published), Estimate{c.Effect.Effect, c.Effect.Interval}, c.Sizes, said)
+	return sized(math.Log(published), w.estimate(c.Paired), c.Sizes, said)
 }
 
 // difference judges a published difference.
@@ -144,13 +144,13 @@ func (c *Comparison) difference(published float64) Finding {
 	d := c.Difference
 	said := fmt.Sprintf("published %s, measured %s (%s)", ShowSigned(c.Metric, published),
 		ShowSigned(c.Metric, d.Value), SpanSigned(c.Metric, d.Interval))
-	return c.sized(published, d, Sizes{c.inUnit(c.Threshold), c.inUnit(c.Floor)}, said)
+	return sized(published, d, Sizes{c.inUnit(c.Threshold), c.inUnit(c.Floor)}, said)
 }
 
 // sized holds a published size against a measured one, on a scale where 0 is no effect. Near
 // is within half of the published, or the threshold. It agrees where the whole interval is near
 // and not over no effect, and is contradicted where the whole is neither near nor in the floor.
-func (c *Comparison) sized(published float64, e Estimate, sizes Sizes, said string) Finding {
+func sized(published float64, e Estimate, sizes Sizes, said string) Finding {
 	off := stats.Interval{Lo: e.Interval.Lo - published, Hi: e.Interval.Hi - published}
 	near := max(math.Abs(published)/2, sizes.Threshold)
 	switch far := max(near, sizes.Floor); {
@@ -160,23 +160,14 @@ func (c *Comparison) sized(published float64, e Estimate, sizes Sizes, said stri
 	case off.Within(near) && (published == 0 || !e.Interval.Contains(0)):
 		return Finding{Verdict: Confirmed, Reason: said}
 	}
-	h, by := e.Interval.Width()/2, math.Abs(e.Value-published)
-	blocks := max(needs(c.N, h, by-near), needs(c.N, h+sizes.Floor, by)) // the floor shrinks as the interval does
+	by := math.Abs(e.Value - published)
+	blocks := max(e.Needs(0, by-near), e.Needs(sizes.Floor, by)) // the floor shrinks as the interval does
 	if by < near {
 		apart := math.Abs(e.Value)
 		if published == 0 {
 			apart = math.Inf(1)
 		}
-		blocks = needs(c.N, h, min(near-by, apart))
+		blocks = e.Needs(0, min(near-by, apart))
 	}
 	return Finding{Verdict: Inconclusive, Reason: said + ", which does not settle it", Needs: blocks}
-}
-
-// needs is about how many more blocks would bring the half-width h of an interval
-// down to goal; 0 where no number would, or h is not known.
-func needs(n int, h, goal float64) int {
-	if !(goal > 0) || math.IsInf(h, 0) {
-		return 0
-	}
-	return max(1, int(math.Min(math.Ceil(float64(n)*(h/goal)*(h/goal)), 1e6))-n)
 }

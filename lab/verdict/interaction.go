@@ -51,7 +51,7 @@ func (an *analyser) interaction(r *CheckResult, w *Workload, m *Metric) {
 	r.Direction = interactionFinding(r, c, cmp.Or(claimedSign(k), 1), rule)
 	if published, told := publishedDifference(k); told {
 		r.PublishedDifference = published
-		r.Difference = (&Comparison{N: c.N, Alpha: w.Alpha}).sized(published, e, sizes, "published "+ShowSigned(m.Metric, published))
+		r.Difference = sized(published, e, sizes, "published "+ShowSigned(m.Metric, published))
 	}
 }
 

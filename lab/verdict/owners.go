@@ -9,6 +9,7 @@ import (
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict/estimate"
 )
 
 // Account says who spent what under one workload, a request, as one source saw
@@ -138,7 +139,7 @@ func newSpent(arm string, looks []sighting) Spent {
 			addCauses(causes, it.Causes, n)
 		}
 	}
-	out.CPU, out.Causes = mean(cpu), sortedCauses(causes)
+	out.CPU, out.Causes = estimate.Mean(cpu), sortedCauses(causes)
 	return out
 }
 
@@ -211,7 +212,7 @@ func newPart(arm string, id identity, looks []sighting) Part {
 		p.Waiting += it.Wait / n
 		addCauses(causes, it.Causes, n)
 	}
-	p.Self, p.Causes = sampled(self, margins), sortedCauses(causes)
+	p.Self, p.Causes = estimate.Sampled(self, margins), sortedCauses(causes)
 	return p
 }
 
@@ -230,6 +231,6 @@ func change(id identity, arm, control []sighting) *Estimate {
 	if len(d) == 0 {
 		return nil
 	}
-	e := sampled(d, margins)
+	e := estimate.Sampled(d, margins)
 	return &e
 }

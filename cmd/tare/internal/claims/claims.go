@@ -365,7 +365,11 @@ func newResult(a *verdict.Analysis, k *verdict.Claim) studies.Result {
 		Run: m.ID, Runs: []string{m.ID}, Started: m.Started.UTC().Truncate(time.Second), Quick: m.Quick,
 		Deciding: k.Deciding,
 	}
-	if k.Needs > 0 && k.Needs <= verdict.MostWorthwhile {
+	switch {
+	case k.Needs <= 0 || k.Needs > verdict.MostWorthwhile:
+	case k.Rounds:
+		r.Rounds = k.Needs
+	default:
 		r.Needs = a.Progress().Blocks + k.Needs
 	}
 	for _, f := range m.Env {

@@ -8,6 +8,7 @@ import (
 	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/published"
 	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // claimsPage is a page of the claims: a table for each source.
@@ -81,6 +82,8 @@ func (r *entry) decides() doc.Cell {
 		return doc.Cell{Text: r.By, Code: true}
 	case r.State == noStudy:
 		return doc.Cell{Text: "a study of the name " + r.Study}
+	case r.Rounds > 0:
+		return doc.Cell{Text: fmt.Sprintf("%s of captures that count (repeat under attribute)", unit.Plural(r.Rounds, "more round"))}
 	case r.State == string(verdict.Inconclusive) && r.Interval != "" && r.Needs == 0:
 		return doc.Cell{Text: "no number of blocks that is worth running"}
 	case r.Needs > 0:

@@ -339,7 +339,7 @@ func relative(g verdict.Gated) verdict.Estimate {
 		return e
 	}
 	of, d := math.Abs(g.AgainstMedian), g.Difference
-	return verdict.Estimate{Value: d.Value / of, Interval: stats.Interval{Lo: d.Interval.Lo / of, Hi: d.Interval.Hi / of}}
+	return verdict.Estimate{Value: d.Value / of, Interval: stats.Interval{Lo: d.Interval.Lo / of, Hi: d.Interval.Hi / of}, Level: d.Level}
 }
 
 func (c *Cmd) print(t *cli.Terminal, rows []entry) error {
