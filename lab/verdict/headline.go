@@ -10,12 +10,10 @@ import (
 	"github.com/tarehq/tare/stats/unit"
 )
 
-// mostNamed is the number of primary comparisons up to which the headline
-// tells of one; of more it tells how many.
-const mostNamed = 5
-
-// mostWords is how long a headline may be.
-const mostWords = 25
+const (
+	mostNamed = 5  // primary comparisons up to which a headline tells of one; of more it tells how many
+	mostWords = 25 // in a headline
+)
 
 // What a headline leaves out where it has too many words: each step that of the ones before, too.
 const (
@@ -249,10 +247,8 @@ func (a *Analysis) against(c *Comparison, step int) string {
 	for i := range a.Claims {
 		for j := range a.Claims[i].Checks {
 			r := &a.Claims[i].Checks[j]
-			if r.Check.Kind != study.Effect || r.Check.Arm != c.Arm || r.Against != c.Against || published(r) == 0 {
-				continue
-			}
-			if best == nil || r.Metric.Name == c.Metric.Name && best.Metric.Name != c.Metric.Name {
+			if r.Check.Kind == study.Effect && r.Check.Arm == c.Arm && r.Against == c.Against && published(r) != 0 &&
+				(best == nil || r.Metric.Name == c.Metric.Name && best.Metric.Name != c.Metric.Name) {
 				best = r
 			}
 		}

@@ -10,8 +10,7 @@ import (
 	"github.com/tarehq/tare/stats/unit"
 )
 
-// direction is what to call an arm whose metric is higher, or lower, than the
-// control's.
+// direction is what to call an arm whose metric is higher, or lower, than the control's.
 type direction struct{ higher, lower string }
 
 func directionOf(m study.Metric) direction {
@@ -54,15 +53,21 @@ func (c *Comparison) Word() string {
 	return "undecided"
 }
 
-// Show writes a value in the metric's unit.
-func Show(m study.Metric, v float64) string { return unit.Format(v, m.Unit) }
-
-// ShowSigned is Show with a plus sign before what is positive.
-func ShowSigned(m study.Metric, v float64) string {
-	if v > 0 {
-		return "+" + Show(m, v)
+// Show writes a value in the metric's unit. What is far below anything that matters is 0: a
+// loop of a million calls that allocates a few bytes beside them has not measured 0.000003 B.
+func Show(m study.Metric, v float64) string {
+	if math.Abs(v) < max(m.Grain/100, 1e-6) {
+		v = 0
 	}
-	return Show(m, v)
+	return unit.Format(v, m.Unit)
+}
+
+// ShowSigned is Show with a plus sign before what is positive, and not 0.
+func ShowSigned(m study.Metric, v float64) string {
+	if text := Show(m, v); v <= 0 || text == Show(m, 0) {
+		return text
+	}
+	return "+" + Show(m, v)
 }
 
 // Figure is the effect for people: relative where there is a ratio, "+2.1 %",
@@ -74,8 +79,7 @@ func (c *Comparison) Figure() string {
 	return ShowSigned(c.Metric, c.Difference.Value)
 }
 
-// Range is the interval of the effect for people, such as "+1.2 to +3.0 %". It
-// is "unbounded" with too few blocks.
+// Range is the interval of the effect for people, such as "+1.2 to +3.0 %", or "unbounded".
 func (c *Comparison) Range() string {
 	if e, ok := c.Relative(); ok {
 		return Changes(e.Interval)
@@ -83,12 +87,10 @@ func (c *Comparison) Range() string {
 	return SpanSigned(c.Metric, c.Difference.Interval)
 }
 
-// Confidence is the level of an interval for people: an alpha of 0.01 is
-// "99 %".
+// Confidence is the level of an interval for people: an alpha of 0.01 is "99 %".
 func Confidence(alpha float64) string { return fmt.Sprintf("%.4g %%", 100*(1-alpha)) }
 
-// size says the effect with its interval, such as "+2.1 %, 99 % interval +1.2
-// to +3.0 %, 8 blocks".
+// size says the effect with its interval, such as "+2.1 %, 99 % interval +1.2 to +3.0 %, 8 blocks".
 func (c *Comparison) size() string {
 	return fmt.Sprintf("%s, %s, %s", c.Figure(), c.decidedBy(c.Effect.Interval, c.Alpha).Text(c), unit.Plural(c.N, "block"))
 }
