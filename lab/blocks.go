@@ -66,14 +66,17 @@ func (r *runner) measure(ctx context.Context) error {
 // leastTried is the number of blocks after which a run may stop for its refused trials.
 const leastTried = 2
 
-// refused says that most trials so far do not count, and why: the blocks to come would not
-// fare better. It is "" where most do.
+// refused says that most trials so far do not count, or not for what decides, and why: the
+// blocks to come would not fare better. It is "" where most do.
 func (r *runner) refused() string {
 	if r.blocksDone() < leastTried {
 		return ""
 	}
 	if t := tally.Of(r.trials); 2*t.Valid < t.Total {
 		return t.Refusal()
+	}
+	if r.Decided == nil { // else the study's primary metric need not be what decides
+		return verdict.Lagging(r.Study, r.trials)
 	}
 	return ""
 }
@@ -243,5 +246,8 @@ func (r *runner) analyseBlocks(blocks int) (bool, error) {
 		return false, fmt.Errorf("looking at %s: %w", unit.Plural(blocks, "block"), err)
 	}
 	r.reportEvent(Event{Stage: Looking, Block: blocks, Text: fmt.Sprintf("look at %s: %s", unit.Plural(blocks, "block"), a.Headline)})
+	if r.Decided == nil {
+		return a.Decided(), nil
+	}
 	return r.Decided(a), nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/load"
 )
 
@@ -129,7 +130,18 @@ func SameAs(w *record.Writer, old, now map[string]string) error {
 }
 
 // Refused is why a run of these trials stops early.
-func Refused(all []record.Trial) string { return (&runner{trials: all}).refused() }
+func Refused(all []record.Trial) string {
+	return (&runner{Options: Options{Study: &study.Study{}}, trials: all}).refused()
+}
+
+// RefusedBy is Refused of a study, by whose primary metric the run is decided or by something else.
+func RefusedBy(s *study.Study, primary bool, all []record.Trial) string {
+	o := Options{Study: s}
+	if !primary {
+		o.Decided = func(*verdict.Analysis) bool { return false }
+	}
+	return (&runner{Options: o, trials: all}).refused()
+}
 
 // Untold is the trial kept of a load before which an arm did not tell its metrics in time,
 // and after which it did.

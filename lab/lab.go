@@ -106,9 +106,6 @@ var ErrArm = errors.New("arm cannot be measured")
 // whose value is sent and not recorded.
 func Run(ctx context.Context, o Options) (*record.Run, error) {
 	o.Seed = cmp.Or(o.Seed, 1)
-	if o.Decided == nil {
-		o.Decided = (*verdict.Analysis).Decided
-	}
 	r := newRunner(o)
 	if err := r.prepare(ctx); err != nil {
 		return nil, err

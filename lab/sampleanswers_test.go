@@ -110,3 +110,41 @@ func TestHalfRefusedGoesOn(t *testing.T) {
 		t.Errorf("got %q", why)
 	}
 }
+
+// A run whose primary response time the generator's lag voids in most trials stops and says why.
+// One that is decided by something else, as a gate is, goes on.
+func TestLagOfThePrimaryStops(t *testing.T) {
+	s := &study.Study{Name: "s", Control: "a", Arms: []study.Arm{{Name: "a"}, {Name: "b"}}, Workloads: []study.Workload{{Name: "open", Schedule: "constant"}},
+		Primary: study.Primary{Metric: "response_p95", Workload: "open"}}
+	run := func(lagging int) *record.Run {
+		r := &record.Run{Manifest: record.Manifest{Study: *s, Outcome: "refused"}}
+		for i := range 8 {
+			lag := 5e3
+			if i < lagging {
+				lag = 20e3
+			}
+			r.Trials = append(r.Trials, record.Trial{Block: i / 2, Arm: []string{"a", "b"}[i%2], Workload: "open", Steady: true,
+				Metrics: map[string]float64{"cpu_per_request": 1e4}, Readings: &record.Readings{Times: map[string]record.Lagged{"response_p95": {Response: 1e5, Lag: lag}}}})
+		}
+		return r
+	}
+	const why = "the generator's lag voids response time (p95), which the study decides on, in 5 of 8 trials"
+	for _, tc := range []struct {
+		lagging int
+		metric  string
+		primary bool
+		want    string
+	}{
+		{4, "response_p95", true, ""}, {5, "response_p95", true, why}, {5, "response_p95", false, ""}, {5, "cpu_per_request", true, ""},
+	} {
+		s.Primary.Metric = tc.metric
+		if got := lab.RefusedBy(s, tc.primary, run(tc.lagging).Trials); got != tc.want {
+			t.Errorf("%d of 8 lag, decided by %s, the study's own: %t: got %q, want %q", tc.lagging, tc.metric, tc.primary, got, tc.want)
+		}
+	}
+	s.Primary.Metric = "response_p95"
+	a, err := verdict.Analyse(run(5))
+	if err != nil || a.Headline != "Nothing is decided: "+why+"." {
+		t.Errorf("got the headline %q, %v", a.Headline, err)
+	}
+}

@@ -143,7 +143,7 @@ func design(a *verdict.Analysis) string {
 	case "budget":
 		return text + "; the time budget ended it"
 	case "refused":
-		return text + "; stopped early: most trials were invalid"
+		return text + "; stopped early: most trials did not count, or not for what it decides on"
 	}
 	return text + "; " + m.Outcome
 }

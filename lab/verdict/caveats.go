@@ -33,7 +33,7 @@ func (a *Analysis) caveats() []error {
 		add("no look is planned after %s: judged at the level of the look at %s", unit.Plural(n, "block"), unit.Plural(lookAt(a.looks, n).Blocks, "block"))
 	}
 	if a.Manifest.Outcome == "refused" {
-		add("the run stopped early, since most trials did not count; `tare env` shows what disturbs this machine, and a lower rate leaves the generator more room")
+		add("the run stopped early, since most trials did not count, or not for what it decides on; `tare env` shows what disturbs this machine, and a lower rate leaves the generator more room")
 	}
 	if a.Trials.Drifted > 0 {
 		add("not steady: %d of %s", a.Trials.Drifted, unit.Plural(a.Trials.Valid, "valid trial"))

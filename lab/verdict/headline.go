@@ -55,7 +55,11 @@ func (a *Analysis) headline() string {
 // undecided says why there is nothing to tell of, or "".
 func (a *Analysis) undecided() string {
 	p := a.Manifest.Study.Primary
-	if why := a.Trials.Refusal(); why != "" && !a.Decided() && (a.Trials.Valid == 0 || a.Manifest.Outcome == "refused") {
+	refused, why := a.Manifest.Outcome == "refused", a.Trials.Refusal()
+	if refused && 2*a.Trials.Valid >= a.Trials.Total {
+		why = a.lagging
+	}
+	if why != "" && !a.Decided() && (a.Trials.Valid == 0 || refused) {
 		return ": " + why
 	}
 	if len(a.primary) > 0 {

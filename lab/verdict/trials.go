@@ -86,6 +86,26 @@ func holdLag(blocks map[int]record.Trial) {
 	}
 }
 
+// Lagging says that the generator's lag voids a study's primary metric, a response time, in most
+// of the trials that count; "" if it does not.
+func Lagging(s *study.Study, all []record.Trial) string {
+	p, told, late := s.Primary, 0, 0
+	for _, t := range validTrials(all).of(p.Workload) {
+		if t.Readings == nil || t.Readings.Times[p.Metric] == (record.Lagged{}) {
+			continue
+		}
+		told++
+		if _, counts := t.Metrics[p.Metric]; !counts {
+			late++
+		}
+	}
+	if 2*late <= told {
+		return ""
+	}
+	m, _ := study.MetricNamed(p.Metric)
+	return fmt.Sprintf("the generator's lag voids %s, which the study decides on, in %d of %s", parenthesised(m), late, unit.Plural(told, "trial"))
+}
+
 func (an *analyser) has(workload string) bool {
 	for range an.valid.of(workload) {
 		return true

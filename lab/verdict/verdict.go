@@ -82,6 +82,7 @@ type Analysis struct {
 	looks   []stats.Look
 	begun   int  // planned blocks
 	peeking bool // at an unfinished run
+	lagging string
 }
 
 // Workload holds all comparisons of one workload.
@@ -141,7 +142,7 @@ func Analyse(run *record.Run) (*Analysis, error) {
 	an := &analyser{study: s, manifest: &run.Manifest, looks: looks, begun: record.PlannedBlocks(run.Trials), valid: validTrials(run.Trials),
 		peeking: run.Manifest.Outcome == "" || run.Manifest.Outcome == "interrupted"}
 	an.rounds = an.ofRounds(run.Captures)
-	a := &Analysis{Manifest: run.Manifest, looks: looks, begun: an.begun, peeking: an.peeking, Trials: tally.Of(run.Trials)}
+	a := &Analysis{Manifest: run.Manifest, looks: looks, begun: an.begun, peeking: an.peeking, Trials: tally.Of(run.Trials), lagging: Lagging(s, run.Trials)}
 	a.Warnings = append(a.Warnings, run.Warnings...)
 	for _, text := range run.Manifest.Warnings {
 		a.Warnings = append(a.Warnings, fmt.Errorf("%s", text))

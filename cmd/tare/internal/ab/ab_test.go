@@ -159,7 +159,7 @@ func TestHintOfInconclusive(t *testing.T) {
 		{"budget", 4, "try --budget 8m0s"},
 		{"cap", 7, "try --budget 8m0s"},
 		{"cap", compose.MostBlocks, "does not help"},
-		{"refused", 2, "most trials were invalid"},
+		{"refused", 2, "most trials did not count"},
 		{"decided", 12, "could not be compared"},
 	} {
 		f, ok := errors.AsType[*cli.Failure](c.inconclusive(tt.outcome, tt.blocks))
