@@ -11,7 +11,7 @@ import (
 // TestHelp has help be of tare, of a verb with a page or without one, and of a topic.
 func TestHelp(t *testing.T) {
 	for line, want := range map[string][]string{
-		"help":         {"Running services:\n  cost ", "Comparisons:\n  ab ", "6 the watched process ended", "topics.\n", `Run "tare help TOPIC"`},
+		"help":         {"Running services:\n  cost ", "Comparisons:\n  ab ", "6 the watched process or", "topics.\n", `Run "tare help TOPIC"`},
 		"help gate":    {"Guarding a release\n"},
 		"gate --help":  {"Usage: tare gate ", "Run \"tare help gate\" to read its guide.\n"},
 		"help version": {"Usage: tare version "},

@@ -91,8 +91,8 @@ const about = `tare weighs what each layer of a Go HTTP service costs.
 Results go to standard output, everything else to standard error.
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 a threshold or gate failed, 4
-inconclusive, 5 the requested load was not offered, 6 the watched process ended,
-130 interrupted. Status 3 of doctor is a finding. With whatif it means stopped;
+inconclusive, 5 the requested load was not offered, 6 the watched process or service
+ended, 130 interrupted. Status 3 of doctor is a finding. With whatif it means stopped;
 with env --strict, disturbed.`
 
 func main() {

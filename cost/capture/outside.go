@@ -196,7 +196,10 @@ func addCalls(b *cost.Bill, m *probe.Measurement) {
 	}
 }
 
-// Ended reports whether what was watched from outside ended before the capture did.
-func (c *Capture) Ended() bool {
-	return slices.ContainsFunc(c.Warnings, func(err error) bool { return errors.Is(err, bpf.ErrEnded) })
+// Ended reports whether what was looked at ended before the capture did.
+func (c *Capture) Ended() bool { return Ended(c.Warnings...) }
+
+// Ended reports whether one of the errors is that a process or a service has ended.
+func Ended(errs ...error) bool {
+	return slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, bpf.ErrEnded) || errors.Is(err, pprof.ErrEnded) })
 }

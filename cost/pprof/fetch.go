@@ -6,17 +6,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 )
 
 // Service is a service that exposes net/http/pprof.
 type Service struct {
-	base *url.URL
+	base     *url.URL
+	answered atomic.Bool // whatever it was
 }
+
+// ErrEnded says that a service ended while it was asked: it had answered or taken a
+// connection, and nothing listens there any more.
+var ErrEnded = errors.New("the service has ended")
 
 // patience is how long a service may take for an answer, beyond the time that it
 // was asked to record.
@@ -151,7 +159,7 @@ func (s *Service) traceTo(ctx context.Context, d time.Duration, w io.Writer, mos
 	}
 	defer body.Close()
 	if err := copyWithin(w, body, most); err != nil {
-		return fmt.Errorf("reading %s: %w", s.at("trace"), err)
+		return fmt.Errorf("reading %s: %w", s.at("trace"), s.explainBreak(err))
 	}
 	return nil
 }
@@ -203,7 +211,7 @@ func (s *Service) askWithin(ctx context.Context, name string, query url.Values, 
 	defer from.Close()
 	body, err := readWithin(from, most)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", s.at(name), err)
+		return nil, fmt.Errorf("reading %s: %w", s.at(name), s.explainBreak(err))
 	}
 	return body, nil
 }
@@ -218,8 +226,9 @@ func (s *Service) open(ctx context.Context, name string, query url.Values) (io.R
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, s.explainBreak(err)
 	}
+	s.answered.Store(true)
 	if res.StatusCode == http.StatusOK {
 		return res.Body, nil
 	}
@@ -229,6 +238,32 @@ func (s *Service) open(ctx context.Context, name string, query url.Values) (io.R
 		return nil, fmt.Errorf("reading %s: %w", s.at(name), err)
 	}
 	return nil, &Refusal{Code: res.StatusCode, text: fmt.Sprintf("%s answered %s: %s", u.Redacted(), res.Status, firstLine(text))}
+}
+
+// explainBreak adds ErrEnded to why a connection broke, or was refused, if the service has
+// ended. It looks for a tenth of a second, since connections may be closed before the port is.
+func (s *Service) explainBreak(err error) error {
+	refused := errors.Is(err, syscall.ECONNREFUSED)
+	broke := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
+	if !broke && !(refused && s.answered.Load()) {
+		return err
+	}
+	address := s.base.Host
+	if s.base.Port() == "" {
+		address = net.JoinHostPort(s.base.Hostname(), s.base.Scheme) // a service's name in the list of ports
+	}
+	for range 5 {
+		if refused {
+			return fmt.Errorf("%w: %w", ErrEnded, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+		c, dialing := net.DialTimeout("tcp", address, time.Second)
+		if dialing == nil {
+			c.Close()
+		}
+		refused = errors.Is(dialing, syscall.ECONNREFUSED)
+	}
+	return err
 }
 
 // Refusal is a service's answer other than 200, as an error.

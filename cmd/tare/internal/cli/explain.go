@@ -90,6 +90,9 @@ func ExplainProfile(err error) *Failure {
 		f.Hint = "--for 5s takes less time; tare cost --pid N keeps what it has seen when it is interrupted"
 	case errors.Is(err, context.DeadlineExceeded):
 		f.Hint = "it took the connection and did not answer in time: is it stopped, stuck or overloaded? tare cost --pid N asks nothing of it"
+	case errors.Is(err, pprof.ErrEnded):
+		f.Status = ExitEnded
+		f.Hint = "a service hands its profile over at the end, so there is nothing to show; tare cost --pid N keeps what it has seen when the process ends"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		f.Hint = "nothing listens there: start the service, or check the port"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):

@@ -68,7 +68,9 @@ changes, and may be stripped or in a container. Memory is not measured from outs
 
 Measuring from outside takes Linux 5.15 and root, or the capabilities CAP_BPF,
 CAP_PERFMON and CAP_SYS_PTRACE. Without them, --pid searches the ports of the process
-for its own profiles.`
+for its own profiles.
+
+Exit status: 6 if the process or service ended meanwhile.`
 }
 
 // Run profiles, or reads profiles, and shows who spent what.

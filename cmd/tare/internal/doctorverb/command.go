@@ -29,6 +29,8 @@ type Command struct {
 	Probe    bool   `help:"Test header timeouts with half a header on other machines too, not only on this one."`
 	Save     string `group:"Output:" help:"Save the evidence, to examine it later or elsewhere." placeholder:"FILE"`
 	JSON     bool   `group:"Output:" name:"json" help:"Print JSON."`
+
+	ended bool // what was looked at ended meanwhile
 }
 
 // Help says what is looked at.
@@ -48,8 +50,9 @@ with the reason. That is not a sign of health.
 With --since 1h DIR it shows what became more expensive in the last hour, as tare watch
 does, by the profiles that tare watch --keep DIR kept.
 
-Exit status: 0 no findings, 3 findings, 4 inconclusive. Inconclusive means no findings,
-but a value may be beyond its threshold, or there were too few requests.`
+Exit status: 0 no findings, 3 findings, 4 inconclusive, 6 the service ended meanwhile.
+Inconclusive means no findings, but a value may be beyond its threshold, or there were
+too few requests.`
 }
 
 // Run gathers evidence, examines it and shows what was found.
@@ -76,6 +79,8 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	switch {
 	case err != nil:
 		return err
+	case c.ended:
+		return &cli.Failure{Status: cli.ExitEnded} // a warning says so
 	case found:
 		return &cli.Failure{Status: cli.ExitThreshold}
 	case unclear:

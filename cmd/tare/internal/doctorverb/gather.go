@@ -27,7 +27,8 @@ const (
 // gathering is evidence on its way.
 type gathering struct {
 	*doctor.Evidence
-	mu sync.Mutex // of Reasons
+	mu    sync.Mutex // of Reasons and ended
+	ended bool       // what is looked at ended meanwhile
 }
 
 // lack notes why a part is not there.
@@ -38,6 +39,7 @@ func (g *gathering) lack(p doctor.Part, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.Reasons[p] = err.Error()
+	g.ended = g.ended || capture.Ended(err)
 }
 
 // gather looks at a patient: what takes its time side by side, under load if that
@@ -61,6 +63,7 @@ func (c *Command) gather(ctx context.Context, t *cli.Terminal, p *patient) (*doc
 	}
 	show.Draw("waiting for the probe and the compiler")
 	beside.Wait()
+	c.ended = g.ended
 	return g.Evidence, ctx.Err()
 }
 
@@ -118,6 +121,7 @@ func (g *gathering) look(ctx context.Context, p *patient, o capture.Options) err
 	if err != nil {
 		return err
 	}
+	g.ended = g.ended || c.Ended()
 	g.CPU, g.Window = profiled(c.CPU), c.Window
 	g.Waits, g.Traced = c.Waits, c.Traced
 	if p.target.Profiles != nil {

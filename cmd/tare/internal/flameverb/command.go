@@ -55,6 +55,9 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	if len(p.stacks) == 0 && ctx.Err() != nil {
 		return &cli.Failure{Status: cli.ExitInterrupted, Err: fmt.Errorf("%s: nothing was seen to run until then", seen.Source)}
 	}
+	if len(p.stacks) == 0 && seen.Ended() {
+		return &cli.Failure{Status: cli.ExitEnded, Err: fmt.Errorf("%s has ended: nothing was seen to run until then", seen.Source)}
+	}
 	if len(p.stacks) == 0 {
 		return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("%s: nothing was seen to run", seen.Source), Hint: "put it under load meanwhile: --load URL"}
 	}

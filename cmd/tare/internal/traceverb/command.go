@@ -48,7 +48,9 @@ A request begins when its first bytes wake the server. The trace does not show t
 before that, in the network and the kernel.
 
 Tracing costs the service CPU while it runs: 2 to 12 % where measured, and up to 18 %
-with samples.`
+with samples.
+
+Exit status: 6 if the service ended meanwhile.`
 }
 
 // Run records or reads a trace and shows what slow requests waited for.
