@@ -62,6 +62,7 @@ func (p *Progress) Begin(text string) {
 func (p *Progress) WarnBusy(facts []record.Fact) {
 	for _, f := range facts {
 		if f.Verdict == string(env.Disturbs) && slices.Contains([]string{"steal", "cpu in use", "busy processes"}, f.Name) {
+			p.Done()
 			p.Terminal.Note("warning: this machine is busy: %s: %s; %s", f.Name, f.Value, f.Remedy)
 		}
 	}

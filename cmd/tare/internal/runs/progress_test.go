@@ -22,3 +22,15 @@ func TestWarnBusy(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// On a terminal the line under way is cleared before the warning, which is wrapped.
+func TestWarnBusyAmid(t *testing.T) {
+	var said strings.Builder
+	p := NewProgress(&cli.Terminal{Err: &said, Live: true, Columns: 80})
+	p.Begin("reading what disturbs this machine")
+	said.Reset()
+	p.WarnBusy([]record.Fact{{Name: "cpu in use", Value: "2 of 2 CPUs", Verdict: "disturbs", Remedy: "stop other programs"}})
+	if got := said.String(); !strings.HasPrefix(got, "\r\x1b[K") {
+		t.Errorf("got %q, want the line cleared first", got)
+	}
+}
