@@ -128,11 +128,12 @@ func (r Rule) Negligible(c Comparison) bool {
 // is taken to shrink as the intervals do. The cheaper of the two counts.
 func (r Rule) needs(c Comparison, d []float64) int {
 	n, half, narrow := c.N, c.Interval.Width()/2, c.Equivalence.Width()/2
-	if least := BlocksForFamily(1, r.Alpha); n < least { // no interval is bounded yet
+	if least := BlocksForFamily(1, r.Alpha); !c.Interval.Bounded() { // an anytime one takes more blocks than least
 		if n < 2 {
-			return least - n
+			return max(1, least-n)
 		}
-		n, half, narrow = least, HalfWidthAfter(least, d, r.Alpha), HalfWidthAfter(least, d, 2*r.Alpha)
+		n = max(n, least)
+		half, narrow = HalfWidthAfter(n, d, r.Alpha), HalfWidthAfter(n, d, 2*r.Alpha)
 	}
 	size := math.Abs(c.Effect)
 	exclude := max(blocksToNarrow(n, half, size), blocksToNarrow(c.N, r.Floor, max(size, r.Threshold)))

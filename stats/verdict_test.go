@@ -96,6 +96,10 @@ func TestCompareNeeds(t *testing.T) {
 	if c := stats.Compare(around(0.02, 0.05, 7), stats.Rule{Alpha: 0.01, Threshold: 0.01}); c.Interval.Bounded() || c.Needs < 20 {
 		t.Errorf("7 noisy blocks at alpha 0.01: needs %d more, want what decides, not what bounds the interval", c.Needs)
 	}
+	// The run has not ended: six blocks bound a planned interval, not yet one for whenever one looks.
+	if c := stats.Compare(around(0.47, 0.02, 6), stats.Rule{Alpha: 0.05, Threshold: 0.01, Anytime: true, Cap: 18}); c.Interval.Bounded() || c.Needs > 2 || len(c.Warnings) > 0 {
+		t.Errorf("6 blocks of 0.47 ± 0.02 of an unfinished run, interval %v: needs %d more, warnings %v; want one or two, and none", c.Interval, c.Needs, c.Warnings)
+	}
 	// Two blocks tell little of the spread, yet what is wanted is that of eight and more.
 	if c := stats.Compare([]float64{0.05, 0.15}, stats.Rule{Alpha: 0.01, Threshold: 0.01}); c.Needs < 6 || c.Needs > 20 {
 		t.Errorf("2 blocks of 0.1 ± 0.05 at alpha 0.01: needs %d more, want some eight in all", c.Needs)

@@ -108,6 +108,9 @@ func (an *analyser) compare(w *Workload, m *Metric, arm, against cell) Compariso
 	c.Paired = d
 	c.Effect = Judge(d, an.rule(m, w))
 	c.Verdict, c.Needs = c.Effect.Verdict, c.Effect.Needs
+	if look := lookAt(an.looks, an.begun).Blocks; c.Anytime && c.Needs > 0 && look > an.begun {
+		c.Needs = max(c.Needs, look-an.begun) // the run, gone on with, looks no sooner
+	}
 	if m.unfloored && c.Verdict != stats.Inconclusive {
 		c.Verdict, c.Needs, c.Note = stats.Inconclusive, leastTwinPairs-m.twinned, m.floorless()
 	}

@@ -39,6 +39,25 @@ func TestPeekingAtARun(t *testing.T) {
 	}
 }
 
+// TestInterruptedRunNeedsItsNextLook holds that a run which was interrupted early, with an effect
+// far beyond its spread, wants the blocks up to its next look, and not that no number would do.
+func TestInterruptedRunNeedsItsNextLook(t *testing.T) {
+	for blocks := 2; blocks < 8; blocks++ {
+		u := base()
+		u.blocks, u.noise = blocks, 0.002
+		u.effect("three", "cpu_per_request", 1.6)
+		r := u.run()
+		r.Manifest.Outcome = "interrupted"
+		a := analyse(t, r)
+		if c := compared(t, a, "half", "cpu_per_request", "three"); c.Verdict == "inconclusive" && c.Needs != 8-blocks {
+			t.Errorf("after %d blocks: %d more, want the %d up to the look at 8 (%s)", blocks, c.Needs, 8-blocks, c.Range())
+		}
+		if all := texts(a.Warnings); slices.ContainsFunc(all, func(w string) bool { return strings.Contains(w, "deciding would take") }) {
+			t.Errorf("after %d blocks, warnings %q", blocks, all)
+		}
+	}
+}
+
 // TestEarlyLookIsSpent holds that a look which a budget took early is not taken again: a run
 // that was gone on with is judged by what the others have left of the error rate.
 func TestEarlyLookIsSpent(t *testing.T) {
