@@ -50,7 +50,7 @@ var arrows = map[string][]string{
 	"lab/inside":        {"cost/pprof", "lab/arm"},
 	"lab/visit":         {"stats/hist"},
 	"lab/sample":        {"lab/record", "lab/study"},
-	"lab/across":        {"lab/study", "lab/verdict", "stats", "stats/unit"},
+	"lab/across":        {"lab/study", "lab/verdict", "lab/verdict/estimate", "stats", "stats/unit"},
 	"lab/record":        {"cost", "lab/study", "stats/hist"},
 	"lab/tally":         {"lab/record", "stats/unit"},
 	"lab/verdict":       {"cost", "lab/record", "lab/sample", "lab/study", "lab/tally", "lab/verdict/estimate", "stats", "stats/bound", "stats/unit", "stats/hist"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/lab/verdict/estimate"
 	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/stats/unit"
 )
@@ -36,7 +37,7 @@ type Change struct {
 // Relative is the change as a relative one, with its interval; only on the
 // ratio scale.
 func (x *Change) Relative() (e verdict.Estimate, ok bool) {
-	return verdict.Relative(x.Scale, x.Effect, x.Alpha)
+	return verdict.Relative(x.Scale, x.Effect, verdict.Estimate{Level: estimate.Level(x.Alpha)})
 }
 
 // Figure is the change for people, as Comparison.Figure.

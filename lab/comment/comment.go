@@ -182,7 +182,7 @@ func sentence(g *verdict.Gated) string {
 	if g.Withheld != "" {
 		return fmt.Sprintf("%s: %s: %s", word, what, g.Withheld)
 	}
-	return fmt.Sprintf("%s: %s is %s (%s), budget %s", word, what, g.Figure(), g.Range(), unit.Change(g.Budget))
+	return fmt.Sprintf("%s: %s is %s (%s interval %s), budget %s", word, what, g.Figure(), verdict.Confidence(g.Alpha), g.Range(), unit.Change(g.Budget))
 }
 
 func repeat(command string) doc.Paragraph {

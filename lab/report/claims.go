@@ -106,7 +106,7 @@ func claimBar(r *verdict.CheckResult) doc.Markup {
 		Value: c.Difference.Value, Interval: c.Difference.Interval, Published: &r.PublishedDifference,
 	}, e.Axis(0.08, chart.Across))
 	b.Label = "published " + verdict.ShowSigned(r.Metric, r.PublishedDifference) + ", measured " +
-		verdict.ShowSigned(r.Metric, c.Difference.Value) + ", interval " + verdict.SpanSigned(r.Metric, c.Difference.Interval)
+		verdict.ShowSigned(r.Metric, c.Difference.Value) + ", " + c.Difference.Called() + " " + verdict.SpanSigned(r.Metric, c.Difference.Interval)
 	return doc.Markup(b.SVG())
 }
 
@@ -199,11 +199,11 @@ func measuredText(r *verdict.CheckResult) string {
 	case r.Check.Kind == study.Fact && r.Reported != "":
 		return r.Check.Fact + " " + r.Reported
 	case r.Measured != nil && r.Check.Kind == study.Interaction:
-		return fmt.Sprintf("%s (%s)", verdict.ShowSigned(r.Metric, r.Measured.Value), verdict.SpanSigned(r.Metric, r.Measured.Interval))
+		return fmt.Sprintf("%s (%s %s)", verdict.ShowSigned(r.Metric, r.Measured.Value), r.Measured.Called(), verdict.SpanSigned(r.Metric, r.Measured.Interval))
 	case r.Measured != nil && r.Check.BoundRatio != nil:
-		return fmt.Sprintf("%s (%s)", verdict.Times(r.Measured.Value), verdict.SpanTimes(r.Measured.Interval))
+		return fmt.Sprintf("%s (%s %s)", verdict.Times(r.Measured.Value), r.Measured.Called(), verdict.SpanTimes(r.Measured.Interval))
 	case r.Measured != nil:
-		return fmt.Sprintf("%s (%s)", verdict.Show(r.Metric, r.Measured.Value), verdict.Span(r.Metric, r.Measured.Interval))
+		return fmt.Sprintf("%s (%s %s)", verdict.Show(r.Metric, r.Measured.Value), r.Measured.Called(), verdict.Span(r.Metric, r.Measured.Interval))
 	case r.Comparison == nil:
 		return ""
 	}
@@ -212,9 +212,9 @@ func measuredText(r *verdict.CheckResult) string {
 	if c.Withheld != "" {
 		return text
 	}
-	text += " (" + verdict.ShowSigned(r.Metric, c.Difference.Value) + ", " + verdict.SpanSigned(r.Metric, c.Difference.Interval)
+	text += " (" + verdict.ShowSigned(r.Metric, c.Difference.Value) + ", "
 	if e, ok := c.Relative(); ok {
-		text += "; " + unit.Change(e.Value) + ", " + c.Range()
+		text += e.Called() + " " + verdict.SpanSigned(r.Metric, c.Difference.Interval) + "; " + unit.Change(e.Value) + ", "
 	}
-	return text + ")"
+	return text + r.Deciding().Text(c) + ")"
 }

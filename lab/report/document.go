@@ -121,8 +121,9 @@ func newCheck(r *verdict.CheckResult) checkOut {
 	if out.Kind == study.Effect || out.Kind == study.Interaction || out.BoundRatio != nil {
 		out.Against = r.Against
 	}
-	if r.Measured != nil {
-		out.Estimate = r.Measured
+	out.Estimate = r.Measured
+	if out.Measured != nil && out.Measured.DecidedBy != nil {
+		out.Measured.DecidedBy = new(r.Deciding())
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"encoding/json"
 	"errors"
 	"regexp"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/report"
+	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 )
 
@@ -166,5 +168,39 @@ func TestResidualBelowResolution(t *testing.T) {
 	}
 	if got := text(t, analyse(t, r), doc.TextOptions{}); !strings.Contains(got, "< 1.22 µs") || !strings.Contains(got, "37.0 µs") || strings.Contains(got, "160 ns") {
 		t.Errorf("want none less than 1.22 µs (30 ms over 24,600 requests), and three 37.0 µs:\n%s", got)
+	}
+}
+
+// A check that "no effect" contradicts shows the interval that says so, in the text and in JSON.
+func TestIntervalOfNoEffect(t *testing.T) {
+	r := synthetic(1)
+	s := &r.Manifest.Study
+	s.Claims = []study.Claim{{ID: "P", Checks: []study.Check{{Kind: study.Effect, Says: "nothing", Metric: "cpu_per_request", Workload: "half", Arm: "three", Direction: "more"}}}}
+	for _, none := range []bool{true, false} {
+		if s.Threshold = 0.01; none {
+			s.Threshold = 0.5
+		}
+		a := analyse(t, r)
+		level := map[bool]float64{true: 0.98, false: 0.99}[none]
+		_, got, _ := strings.Cut(text(t, a, doc.TextOptions{}), "Published claims")
+		got, _, _ = strings.Cut(got, "Goals")
+		for shown, want := range map[string]int{"98 % interval": map[bool]int{true: 2}[none], "99 % interval": map[bool]int{true: 1, false: 3}[none]} { // of sentence, difference and change
+			if n := strings.Count(got, shown); n != want || strings.Contains(got, "no effect of practical size") != none {
+				t.Errorf("no effect %v: %q is there %d times, want %d, in\n%s", none, shown, n, want, got)
+			}
+		}
+		var b strings.Builder
+		var out struct {
+			Claims []struct {
+				Checks []struct {
+					Measured struct {
+						By struct{ Level float64 } `json:"decided_by"`
+					}
+				}
+			}
+		}
+		if err := errors.Join(report.JSON(&b, a), json.Unmarshal([]byte(b.String()), &out)); err != nil || out.Claims[0].Checks[0].Measured.By.Level != level {
+			t.Errorf("no effect %v: JSON has %+v, %v, want the level %g", none, out.Claims, err, level)
+		}
 	}
 }

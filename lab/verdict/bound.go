@@ -37,8 +37,8 @@ func (an *analyser) boundLevel(r *CheckResult, w *Workload, m *Metric) {
 	e := w.estimate(values(points))
 	r.Measured = &e
 	r.Holds = judgeBound(k.Op, e, *k.Bound)
-	r.Holds.Reason = fmt.Sprintf("%s of %s is %s (%s), bound %s %s", parenthesised(m.Metric), of, Show(m.Metric, e.Value),
-		Span(m.Metric, e.Interval), k.Op, Show(m.Metric, *k.Bound))
+	r.Holds.Reason = fmt.Sprintf("%s of %s is %s (%s %s), bound %s %s", parenthesised(m.Metric), of, Show(m.Metric, e.Value),
+		e.Called(), Span(m.Metric, e.Interval), k.Op, Show(m.Metric, *k.Bound))
 	if r.Holds.Verdict == Inconclusive {
 		r.Holds.Needs = e.Needs(0, math.Abs(e.Value-*k.Bound))
 	}
@@ -61,11 +61,12 @@ func (an *analyser) boundRatio(r *CheckResult, w *Workload, m *Metric) {
 		return
 	}
 	change, _ := c.Relative()
-	e := Estimate{Value: 1 + change.Value, Interval: stats.Interval{Lo: 1 + change.Interval.Lo, Hi: 1 + change.Interval.Hi}, Level: change.Level}
+	e := change
+	e.Value, e.Interval = 1+e.Value, stats.Interval{Lo: 1 + e.Interval.Lo, Hi: 1 + e.Interval.Hi}
 	r.Measured = &e
 	r.Holds = judgeBound(k.Op, e, *k.BoundRatio)
-	r.Holds.Reason = fmt.Sprintf("%s of %s is %s that of %s (%s), bound %s %s", parenthesised(m.Metric), k.Arm,
-		Times(e.Value), r.Against, SpanTimes(e.Interval), k.Op, Times(*k.BoundRatio))
+	r.Holds.Reason = fmt.Sprintf("%s of %s is %s that of %s (%s %s), bound %s %s", parenthesised(m.Metric), k.Arm,
+		Times(e.Value), r.Against, e.Called(), SpanTimes(e.Interval), k.Op, Times(*k.BoundRatio))
 	if r.Holds.Verdict == Inconclusive {
 		onScale := w.estimate(c.Paired)
 		r.Holds.Needs = onScale.Needs(0, math.Abs(onScale.Value-math.Log(*k.BoundRatio)))

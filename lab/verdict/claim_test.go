@@ -96,6 +96,9 @@ func TestEffectClaims(t *testing.T) {
 					t.Errorf("finding without verdict or reason: %+v", f)
 				}
 			}
+			if by, level := r.Deciding(), map[bool]float64{true: 0.98, false: 0.99}[strings.Contains(r.Direction.Reason, "no effect")]; by.Level != level && r.Direction.Verdict != open {
+				t.Errorf("shown beside it: an interval of level %g, want %g", by.Level, level)
+			}
 			if c.Verdict == open && tc.noise > 0.01 && c.Needs <= 0 {
 				t.Errorf("inconclusive, but needs %d more blocks", c.Needs)
 			}
@@ -272,6 +275,13 @@ func TestInteractionClaims(t *testing.T) {
 			r := c.Checks[0]
 			if c.Verdict != tc.want || r.Measured == nil {
 				t.Errorf("got %q (%s), want %q", c.Verdict, c.Sentence, tc.want)
+			}
+			shown := "(99 % interval "
+			if strings.Contains(c.Sentence, "no interaction") {
+				shown = "(98 % interval "
+			}
+			if !strings.Contains(c.Sentence, shown) || !strings.Contains(shown, r.Measured.Called()) {
+				t.Errorf("%q does not show the interval that decided, %s; measured has the %s", c.Sentence, shown, r.Measured.Called())
 			}
 			if want := 30_000 * (tc.both - 1.1); tc.noise < 0.01 && !r.Measured.Interval.Contains(want) {
 				t.Errorf("true excess %v: interval %+v", want, r.Measured.Interval)

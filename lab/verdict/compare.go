@@ -48,15 +48,18 @@ type Comparison struct {
 
 // Relative is the effect as a relative change, such as 0.021 for +2.1 %, with
 // its interval. It is only there on the ratio scale.
-func (c *Comparison) Relative() (e Estimate, ok bool) { return Relative(c.Scale, c.Effect, c.Alpha) }
+func (c *Comparison) Relative() (e Estimate, ok bool) {
+	return Relative(c.Scale, c.Effect, c.Difference)
+}
 
-// Relative is a comparison of that level as a relative change, only there on the ratio scale.
-func Relative(s Scale, c stats.Comparison, alpha float64) (e Estimate, ok bool) {
+// Relative is a comparison as a relative change, at the level that e has. It is only there on the
+// ratio scale.
+func Relative(s Scale, c stats.Comparison, e Estimate) (Estimate, bool) {
 	if s != Ratio {
-		return e, false
+		return Estimate{}, false
 	}
 	i := c.Interval
-	e = Estimate{Value: math.Expm1(c.Effect), Interval: stats.Interval{Lo: math.Expm1(i.Lo), Hi: math.Expm1(i.Hi)}, Level: estimate.Level(alpha)}
+	e.Value, e.Interval = math.Expm1(c.Effect), stats.Interval{Lo: math.Expm1(i.Lo), Hi: math.Expm1(i.Hi)}
 	if math.IsInf(i.Lo, -1) {
 		e.Interval.Lo = i.Lo // e^−∞ − 1 is finite, yet no bound
 	}

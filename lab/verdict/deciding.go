@@ -33,10 +33,11 @@ func (c *Comparison) Deciding() Deciding {
 	return c.decidedBy(c.Effect.Interval, c.Alpha)
 }
 
-// deciding is the interval behind the finding that there is no effect, or, where it
-// is not found, behind the verdict.
-func (c *Comparison) deciding() Deciding {
-	if c.negligible() {
+// Deciding returns the interval behind the direction of a check of an effect: where that there is
+// none contradicts it, the interval for equivalence.
+func (r *CheckResult) Deciding() Deciding {
+	c := r.Comparison
+	if r.Direction.Verdict == Contradicted && c.negligible() {
 		return c.decidedBy(c.Effect.Equivalence, 2*c.Alpha)
 	}
 	return c.Deciding()

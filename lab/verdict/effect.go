@@ -87,7 +87,7 @@ func (c *Comparison) direction(k study.Check) Finding {
 	switch {
 	case c.negligible():
 		return Finding{Verdict: Contradicted, Reason: fmt.Sprintf(
-			"no effect of practical size on %s (within ±%s; %s, %s)", what, c.thresholdText(), c.deciding().Text(c), unit.Plural(c.N, "block"))}
+			"no effect of practical size on %s (within ±%s; %s, %s)", what, c.thresholdText(), c.decidedBy(c.Effect.Equivalence, 2*c.Alpha).Text(c), unit.Plural(c.N, "block"))}
 	case c.Effect.Verdict == stats.Small:
 		return Finding{Verdict: Inconclusive, Reason: fmt.Sprintf(
 			"the effect on %s is not known to be of practical size (±%s; %s)", what, c.thresholdText(), c.size())}
@@ -135,15 +135,15 @@ func (c *Comparison) ratio(published float64, w *Workload) Finding {
 		return Finding{Verdict: NotComparable, Reason: "the metric is a share or zero in some trials: it has no ratio"}
 	}
 	e, _ := c.Relative()
-	said := fmt.Sprintf("published %s, measured %s (%s)", unit.Change(published-1), unit.Change(e.Value), Changes(e.Interval))
+	said := fmt.Sprintf("published %s, measured %s (%s %s)", unit.Change(published-1), unit.Change(e.Value), e.Called(), Changes(e.Interval))
 	return sized(math.Log(published), w.estimate(c.Paired), c.Sizes, said)
 }
 
 // difference judges a published difference.
 func (c *Comparison) difference(published float64) Finding {
 	d := c.Difference
-	said := fmt.Sprintf("published %s, measured %s (%s)", ShowSigned(c.Metric, published),
-		ShowSigned(c.Metric, d.Value), SpanSigned(c.Metric, d.Interval))
+	said := fmt.Sprintf("published %s, measured %s (%s %s)", ShowSigned(c.Metric, published),
+		ShowSigned(c.Metric, d.Value), d.Called(), SpanSigned(c.Metric, d.Interval))
 	return sized(published, d, Sizes{c.inUnit(c.Threshold), c.inUnit(c.Floor)}, said)
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/tarehq/tare/lab/verdict/estimate"
 	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/stats/unit"
 )
@@ -45,20 +46,24 @@ func (an *analyser) interaction(r *CheckResult, w *Workload, m *Metric) {
 	parts := float64(len(k.Plus))
 	sizes.Floor *= math.Sqrt((1 + (parts-1)*(parts-1) + parts) / 2)
 	e := w.estimate(excess)
-	r.Measured = &e
 	rule := stats.Rule{Alpha: w.Alpha, Threshold: sizes.Threshold, Floor: sizes.Floor, Anytime: w.Anytime}
 	c := Judge(excess, rule)
+	shown := e // or what decides that there is none
+	if rule.Negligible(c) {
+		shown.Interval, shown.Level = c.Equivalence, estimate.Level(2*w.Alpha)
+	}
+	r.Measured = &shown
 	r.Direction = interactionFinding(r, c, cmp.Or(claimedSign(k), 1), rule)
 	if published, told := publishedDifference(k); told {
 		r.PublishedDifference = published
-		r.Difference = sized(published, e, sizes, "published "+ShowSigned(m.Metric, published))
+		r.Difference = sized(published, e, sizes, fmt.Sprintf("published %s (%s %s)", ShowSigned(m.Metric, published), e.Called(), SpanSigned(m.Metric, e.Interval)))
 	}
 }
 
 func interactionFinding(r *CheckResult, c stats.Comparison, sign float64, rule stats.Rule) Finding {
 	sum := strings.Join(r.Check.Plus, " and ")
-	said := fmt.Sprintf("%s differs by %s from the sum of %s (%s, %s)", r.Check.Arm, ShowSigned(r.Metric, c.Effect), sum,
-		SpanSigned(r.Metric, c.Interval), unit.Plural(c.N, "block"))
+	said := fmt.Sprintf("%s differs by %s from the sum of %s (%s %s, %s)", r.Check.Arm, ShowSigned(r.Metric, c.Effect), sum,
+		r.Measured.Called(), SpanSigned(r.Metric, r.Measured.Interval), unit.Plural(c.N, "block"))
 	switch {
 	case rule.Negligible(c):
 		return Finding{Verdict: Contradicted, Reason: "no interaction of practical size (±" + Show(r.Metric, rule.Threshold) + "): " + said}

@@ -3,6 +3,7 @@ package estimate
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 
 	"github.com/tarehq/tare/stats"
@@ -13,6 +14,7 @@ type Estimate struct {
 	Value    float64
 	Interval stats.Interval
 	Level    float64 // of the interval, such as 0.98; 0 where there is none
+	Anytime  bool    // the interval holds whenever one looks
 
 	n     int     // values that it was made from
 	after int     // likewise; more than n where it takes so many to bound the interval
@@ -26,7 +28,17 @@ func (e Estimate) MarshalJSON() ([]byte, error) {
 		Lo    *float64 `json:"lo,omitzero"`
 		Hi    *float64 `json:"hi,omitzero"`
 		Level float64  `json:"level,omitzero"`
-	}{e.Value, finite(e.Interval.Lo), finite(e.Interval.Hi), e.Level})
+		Any   bool     `json:"anytime,omitzero"`
+	}{e.Value, finite(e.Interval.Lo), finite(e.Interval.Hi), e.Level, e.Anytime})
+}
+
+// Called names the interval for people: "98 % interval", or "95 % anytime interval".
+func (e Estimate) Called() string {
+	name := "interval"
+	if e.Anytime {
+		name = "anytime interval"
+	}
+	return fmt.Sprintf("%.4g %% %s", 100*e.Level, name)
 }
 
 func finite(v float64) *float64 {
@@ -43,7 +55,7 @@ func Level(alpha float64) float64 { return math.Round((1-alpha)*1e6) / 1e6 }
 // Centre is the centre of some values or differences, one a block, by Hodges and Lehmann, with
 // its interval of level 1 − alpha: one that holds whenever one looks, if anytime.
 func Centre(d []float64, alpha float64, anytime bool) Estimate {
-	e := Estimate{Value: stats.HodgesLehmann(d), Level: Level(alpha), n: len(d), after: len(d)}
+	e := Estimate{Value: stats.HodgesLehmann(d), Level: Level(alpha), Anytime: anytime, n: len(d), after: len(d)}
 	if anytime {
 		e.Interval = stats.AnytimeInterval(d, alpha)
 	} else {

@@ -24,10 +24,11 @@ import (
 
 func TestClaimFigures(t *testing.T) {
 	p95, _ := study.MetricNamed("response_p95")
-	compared := &verdict.Comparison{Metric: p95, Scale: verdict.Ratio, N: 8}
+	compared := &verdict.Comparison{Metric: p95, Scale: verdict.Ratio, N: 8, Alpha: 0.01}
 	compared.Effect.Effect, compared.Effect.Interval = 0, stats.Interval{}
-	compared.Difference = verdict.Estimate{Value: 3100, Interval: stats.Interval{Lo: -1000, Hi: 8000}}
-	level := &verdict.Estimate{Value: 1200, Interval: stats.Interval{Lo: 1000, Hi: 1400}}
+	compared.Difference = verdict.Estimate{Value: 3100, Interval: stats.Interval{Lo: -1000, Hi: 8000}, Level: 0.99}
+	level := &verdict.Estimate{Value: 1200, Interval: stats.Interval{Lo: 1000, Hi: 1400}, Level: 0.9833}
+	none := verdict.Finding{Verdict: verdict.Contradicted}
 	withheld := &verdict.Comparison{Metric: p95, Withheld: "other rates"}
 	f := func(v float64) *float64 { return &v }
 	on := func(k study.Check) study.Check { k.Metric = p95.Name; return k }
@@ -36,13 +37,14 @@ func TestClaimFigures(t *testing.T) {
 		r                             verdict.CheckResult
 		published, measured, interval string
 	}{
-		{"levels", verdict.CheckResult{Check: on(study.Check{PublishedArm: f(159e3), PublishedAgainst: f(121.8e3)}), Comparison: compared}, "+37.2 µs", "+3.10 µs", "-1.00 µs to +8.00 µs"},
-		{"difference", verdict.CheckResult{Check: on(study.Check{PublishedDifference: f(6600)}), Comparison: compared}, "+6.60 µs", "+3.10 µs", "-1.00 µs to +8.00 µs"},
-		{"ratio", verdict.CheckResult{Check: on(study.Check{PublishedRatio: f(.69)}), Comparison: compared}, "-31.0 %", "0.0 %", "0.0 to 0.0 %"},
-		{"direction", verdict.CheckResult{Check: on(study.Check{Direction: "less"}), Comparison: compared}, "less", "+3.10 µs", "-1.00 µs to +8.00 µs"},
-		{"bound", verdict.CheckResult{Check: on(study.Check{Kind: study.Bound, Op: ">=", Bound: f(18700)}), Measured: level}, ">= 18.7 µs", "1.20 µs", "1.00 µs to 1.40 µs"},
-		{"bound of a ratio", verdict.CheckResult{Check: on(study.Check{Kind: study.Bound, Op: "<=", BoundRatio: f(.6)}), Measured: &verdict.Estimate{Value: .55, Interval: stats.Interval{Lo: .5, Hi: .58}}}, "<= 0.600 ×", "0.550 ×", "0.500 to 0.580"},
-		{"interaction", verdict.CheckResult{Check: on(study.Check{Kind: study.Interaction, Direction: "more"}), Measured: level}, "more", "+1.20 µs", "+1.00 µs to +1.40 µs"},
+		{"levels", verdict.CheckResult{Check: on(study.Check{PublishedArm: f(159e3), PublishedAgainst: f(121.8e3)}), Comparison: compared}, "+37.2 µs", "+3.10 µs", "99 % interval -1.00 µs to +8.00 µs"},
+		{"difference", verdict.CheckResult{Check: on(study.Check{PublishedDifference: f(6600)}), Comparison: compared}, "+6.60 µs", "+3.10 µs", "99 % interval -1.00 µs to +8.00 µs"},
+		{"ratio", verdict.CheckResult{Check: on(study.Check{PublishedRatio: f(.69)}), Comparison: compared}, "-31.0 %", "0.0 %", "99 % interval 0.0 to 0.0 %"},
+		{"direction", verdict.CheckResult{Check: on(study.Check{Direction: "less"}), Comparison: compared}, "less", "+3.10 µs", "99 % interval -1.00 µs to +8.00 µs"},
+		{"no effect", verdict.CheckResult{Check: on(study.Check{Direction: "less"}), Comparison: compared, Direction: none}, "less", "+3.10 µs", "0.0 %, 98 % interval 0.0 to 0.0 %"},
+		{"bound", verdict.CheckResult{Check: on(study.Check{Kind: study.Bound, Op: ">=", Bound: f(18700)}), Measured: level}, ">= 18.7 µs", "1.20 µs", "98.33 % interval 1.00 µs to 1.40 µs"},
+		{"bound of a ratio", verdict.CheckResult{Check: on(study.Check{Kind: study.Bound, Op: "<=", BoundRatio: f(.6)}), Measured: &verdict.Estimate{Value: .55, Interval: stats.Interval{Lo: .5, Hi: .58}, Level: .95, Anytime: true}}, "<= 0.600 ×", "0.550 ×", "95 % anytime interval 0.500 to 0.580"},
+		{"interaction", verdict.CheckResult{Check: on(study.Check{Kind: study.Interaction, Direction: "more"}), Measured: level}, "more", "+1.20 µs", "98.33 % interval +1.00 µs to +1.40 µs"},
 		{"fact", verdict.CheckResult{Check: study.Check{Kind: study.Fact, Value: "30s"}, Reported: "0s\x1b[2J"}, "30s", "0s", ""},
 		{"withheld", verdict.CheckResult{Check: on(study.Check{Direction: "less"}), Comparison: withheld}, "less", "", ""},
 		{"not there", verdict.CheckResult{Check: on(study.Check{Direction: "less"})}, "less", "", ""},

@@ -50,26 +50,32 @@ func publishedFigure(k study.Check) string {
 	return k.Direction
 }
 
-// measuredFigure is what was measured in the form of [publishedFigure], with its
-// interval; "" where the check could not be made.
+// measuredFigure is what was measured in the form of [publishedFigure], with the
+// interval behind the verdict and its level; "" where the check could not be made.
 func measuredFigure(r *verdict.CheckResult) (value, interval string) {
-	m := r.Metric
+	m, e := r.Metric, r.Measured
 	switch c := r.Comparison; {
 	case r.Check.Kind == study.Fact:
 		return doc.Printable(r.Reported), ""
-	case r.Measured != nil && r.Check.Kind == study.Interaction:
-		return verdict.ShowSigned(m, r.Measured.Value), verdict.SpanSigned(m, r.Measured.Interval)
-	case r.Measured != nil && r.Check.BoundRatio != nil:
-		return verdict.Times(r.Measured.Value), verdict.SpanTimes(r.Measured.Interval)
-	case r.Measured != nil:
-		return verdict.Show(m, r.Measured.Value), verdict.Span(m, r.Measured.Interval)
+	case e != nil && r.Check.Kind == study.Interaction:
+		return verdict.ShowSigned(m, e.Value), e.Called() + " " + verdict.SpanSigned(m, e.Interval)
+	case e != nil && r.Check.BoundRatio != nil:
+		return verdict.Times(e.Value), e.Called() + " " + verdict.SpanTimes(e.Interval)
+	case e != nil:
+		return verdict.Show(m, e.Value), e.Called() + " " + verdict.Span(m, e.Interval)
 	case c == nil || c.Withheld != "":
 		return "", ""
 	default:
-		e, relative := c.Relative()
-		if r.Check.PublishedRatio == nil || !relative {
-			return verdict.ShowSigned(m, c.Difference.Value), verdict.SpanSigned(m, c.Difference.Interval)
+		change, relative := c.Relative()
+		by := r.Deciding()
+		switch {
+		case relative && r.Check.PublishedRatio != nil:
+			return unit.Change(change.Value), by.Text(c)
+		case relative && by.Level != change.Level: // no effect was found, as a share
+			return verdict.ShowSigned(m, c.Difference.Value), unit.Change(change.Value) + ", " + by.Text(c)
+		case relative:
+			return verdict.ShowSigned(m, c.Difference.Value), change.Called() + " " + verdict.SpanSigned(m, c.Difference.Interval)
 		}
-		return unit.Change(e.Value), c.Range()
+		return verdict.ShowSigned(m, c.Difference.Value), by.Text(c)
 	}
 }

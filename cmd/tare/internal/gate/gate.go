@@ -261,6 +261,7 @@ type entry struct {
 	Effect   bounded `json:"effect"` // relative
 	Lo       bounded `json:"lo"`
 	Hi       bounded `json:"hi"`
+	Level    float64 `json:"level,omitzero"` // of the interval
 	Blocks   int     `json:"blocks"`
 	Result   string  `json:"result"`
 	Again    string  `json:"again,omitempty"` // result of the second run
@@ -319,9 +320,10 @@ func gateRows(gates []verdict.Gated) []entry {
 		row := entry{Metric: g.Metric.Name, Workload: g.Workload, Arm: g.Arm, Budget: g.Budget, Blocks: g.N, Result: string(g.Result), Again: string(g.Again), Why: g.Withheld}
 		e := relative(g)
 		row.Effect, row.Lo, row.Hi = bounded(e.Value), bounded(e.Interval.Lo), bounded(e.Interval.Hi)
+		row.Level = e.Level
 		row.figure, row.span = "–", "–"
 		if g.Withheld == "" {
-			row.figure, row.span = g.Figure(), g.Range()
+			row.figure, row.span = g.Figure(), fmt.Sprintf("%s (%s)", g.Range(), verdict.Confidence(g.Alpha))
 		}
 		rows = append(rows, row)
 	}
@@ -375,7 +377,7 @@ func (r *entry) sentence() string {
 	if r.Why != "" {
 		return r.subject() + ": " + r.Why
 	}
-	return fmt.Sprintf("%s: %s (%s), budget %s, %s", r.subject(), r.figure, r.span, unit.Change(r.Budget), unit.Plural(r.Blocks, "block"))
+	return fmt.Sprintf("%s: %s, interval %s, budget %s, %s", r.subject(), r.figure, r.span, unit.Change(r.Budget), unit.Plural(r.Blocks, "block"))
 }
 
 // subject is what a row is about.

@@ -188,3 +188,20 @@ func TestTableWidths(t *testing.T) {
 		}
 	}, "held", "serve-reuse", "-69.2 %", "inconclusive", "no workload")
 }
+
+// Each row has the level of its interval, in text and in JSON.
+func TestRowsHaveTheirLevel(t *testing.T) {
+	m, _ := study.MetricNamed("cpu_per_request")
+	c := &verdict.Comparison{Metric: m, Workload: "half", Arm: "api", Scale: verdict.Ratio, N: 8, Alpha: 0.012, Difference: verdict.Estimate{Level: 0.988}}
+	rows := gateRows([]verdict.Gated{{Comparison: c, Budget: 0.05, Result: "held"}})
+	for _, tc := range []struct {
+		json  bool
+		width int
+		want  string
+	}{{false, 200, "0.0 to 0.0 % (98.8 %)"}, {false, 40, "interval"}, {true, 80, `"level": 0.988`}} {
+		var out strings.Builder
+		if err := (&Cmd{JSON: tc.json}).print(&cli.Terminal{Out: &out, Width: tc.width}, rows); err != nil || !strings.Contains(out.String(), tc.want) {
+			t.Errorf("width %d, JSON %v: got %q, %v, want %q", tc.width, tc.json, out.String(), err, tc.want)
+		}
+	}
+}
