@@ -36,13 +36,14 @@ func (s *Study) HasQuickForm() bool { return !reflect.ValueOf(s.Quick).IsZero() 
 
 // QuickForm returns the short form of the study; s stays as it is. Checks of
 // claims and goals that the short form cannot make are left out of it, but for a claim's
-// first.
+// first. It looks once, after all its blocks: an earlier look that decides the primary
+// comparison would leave claims with too few.
 func (s *Study) QuickForm() *Study {
 	whole := *s
 	whole.Attribute = s.Attribute.with(s.Quick.Attribute)
 	q := whole.of(s.Quick.Arms, s.Quick.Workloads)
 	if s.Quick.Blocks > 0 {
-		q.Looks = s.LooksUpTo(s.Quick.Blocks)
+		q.Looks = []int{s.Quick.Blocks}
 	}
 	q.Trial = s.Trial.with(s.Quick.Trial)
 	if s.Quick.Trial.Measure > 0 {

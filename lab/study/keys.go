@@ -187,7 +187,7 @@ func quickShape() shape.Of[Quick] {
 	return shape.Object("quick", []shape.Key[Quick]{
 		shape.Field("arms", "The arms that stay.", parts(), func(q *Quick) *[]string { return &q.Arms }),
 		shape.Field("workloads", "The workloads that stay.", parts(), func(q *Quick) *[]string { return &q.Workloads }),
-		shape.Field("blocks", "The most blocks.", shape.Integer(leastBlocks, mostBlocks), func(q *Quick) *int { return &q.Blocks }),
+		shape.Field("blocks", "The number of blocks. The run looks once, after all of them.", shape.Integer(leastBlocks, mostBlocks), func(q *Quick) *int { return &q.Blocks }),
 		shape.Field("trial", "How long a trial takes.", trialShape(), func(q *Quick) *Trial { return &q.Trial }),
 		shape.Field("attribute", "What is different about the captures.", attributeShape(), func(q *Quick) *Attribute { return &q.Attribute }),
 	})

@@ -241,6 +241,14 @@ func TestWithout(t *testing.T) {
 	}
 }
 
+// A short form of more blocks than the first look decides after all of them.
+func TestQuickLooksOnce(t *testing.T) {
+	s := study.Study{Looks: []int{8, 12}, Quick: study.Quick{Blocks: 20}}
+	if got := fmt.Sprint(s.QuickForm().LooksUpTo(0)); got != "[20]" {
+		t.Errorf("got looks %s, want [20]", got)
+	}
+}
+
 func TestLooksUpTo(t *testing.T) {
 	for _, c := range []struct {
 		looks []int
