@@ -162,7 +162,7 @@ func (c *conductor) judge(res *Result) {
 	}
 	late, lag := res.Late.Quantile(0.99), res.Lag.Quantile(0.99)
 	wait := lag // for a connection
-	if late > lateLag {
+	if res.IsLate() {
 		wait -= late
 		res.Bound = true
 		why := ""

@@ -73,9 +73,11 @@ func (r *Result) Busy() float64 {
 
 // Starved reports whether the generator was late for want of a CPU and not of threads: it
 // was neither busy nor stopped.
-func (r *Result) Starved() bool {
-	return r.Late != nil && r.Late.Quantile(0.99) > lateLag && r.Busy() < idleShare && !r.Stopped
-}
+func (r *Result) Starved() bool { return r.IsLate() && r.Busy() < idleShare && !r.Stopped }
+
+// IsLate reports whether the generator began 1 % of the requests over a millisecond after
+// they were due and could begin.
+func (r *Result) IsLate() bool { return r.Late != nil && r.Late.Quantile(0.99) > lateLag }
 
 // Errors is the number of requests that went wrong: without a whole answer, dropped, or
 // answered in a wrong way. Wrong are answers that fail Target.Verify, and those with status

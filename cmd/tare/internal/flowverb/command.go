@@ -75,7 +75,9 @@ Exit status:
     3    a threshold failed, or with soak something grew
     4    too few requests or sessions to judge a threshold
     5    the load was not offered: users turned away, or the generator was the bottleneck
-    130  interrupted; the report shows what was measured`
+    130  interrupted; the report shows what was measured
+
+A failed threshold (3) comes before 5 and 4.`
 }
 
 // IsFile reports whether an argument of tare load names a flow file.

@@ -106,6 +106,7 @@ func TestStatus(t *testing.T) {
 	var asked atomic.Int64
 	base := shop(t, &asked)
 	broken := strings.Replace(visits, "/list", "/broken", 1)
+	crowded := strings.Replace(visits, "arrive: 50/s", "arrive: 5000/s, most: 1", 1)
 	for _, c := range []struct {
 		name   string
 		text   string
@@ -121,7 +122,8 @@ func TestStatus(t *testing.T) {
 			c.FailIf, c.Profile, c.Duration = []string{"p99>1h"}, "smoke", 100*time.Millisecond
 		}, 0, ""},
 		{"nobody there", visits, func(c *flowverb.Command) { c.Base = "http://127.0.0.1:1" }, cli.ExitFailed, ""},
-		{"turned away", strings.Replace(visits, "arrive: 50/s", "arrive: 5000/s, most: 1", 1), nil, cli.ExitNotOffered, "not offered"},
+		{"turned away, and a threshold", crowded, nil, cli.ExitThreshold, ""},
+		{"turned away", strings.Replace(crowded, "fail_if: [errors>1%]\n", "", 1), nil, cli.ExitNotOffered, "not offered"},
 		{"set-up", "setup: [{url: /broken}]\n" + visits, nil, cli.ExitFailed, "set-up"},
 	} {
 		cmd := flowverb.Command{File: write(t, c.text), Base: base, Quiet: true}

@@ -111,10 +111,10 @@ func (r *report) verdict() error {
 		return &cli.Failure{Status: cli.ExitFailed, Err: errors.New("no request was answered")}
 	case s.Completed == 0 && s.Failed > 0 && !r.failed():
 		return &cli.Failure{Status: cli.ExitFailed, Err: errors.New("no session was completed"), Hint: "the table says which step went wrong"}
-	case r.notOffered():
-		return &cli.Failure{Status: cli.ExitNotOffered, Err: errors.New("the load was not offered as asked for"), Hint: "lower the rate, or give the generator CPUs of its own"}
 	case r.failed():
 		return &cli.Failure{Status: cli.ExitThreshold}
+	case r.notOffered():
+		return &cli.Failure{Status: cli.ExitNotOffered, Err: errors.New("the load was not offered as asked for"), Hint: "lower the rate, or give the generator CPUs of its own"}
 	}
 	for _, o := range r.Thresholds {
 		if o.err != nil && r.Profile != script.Smoke { // which is too short for quantiles

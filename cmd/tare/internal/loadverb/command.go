@@ -114,7 +114,7 @@ With --rate, response times count from the intended start of each request, so th
 include the wait that a stalled server causes. Without --rate, each connection sends its
 next request after a response, and a stall hides the delay of later requests.
 
-Exit status:
+Exit status (of several, 130 comes first, then 3, 1, 5 and 4):
 
     0    done, and all thresholds held
     1    failed: no usable response (connection refused, --verify, or all have status 4xx

@@ -42,7 +42,9 @@ func TestVerdictOf(t *testing.T) {
 		{"failed", load.Result{}, []outcome{{}, failed, unknown}, true, cli.ExitThreshold},
 		{"failed after inconclusive", load.Result{}, []outcome{unknown, failed}, true, cli.ExitThreshold},
 		{"inconclusive", load.Result{}, []outcome{{}, unknown}, true, cli.ExitInconclusive},
-		{"dropped", load.Result{Counts: dropped}, []outcome{failed}, true, cli.ExitNotOffered},
+		{"dropped", load.Result{Counts: dropped}, []outcome{unknown}, true, cli.ExitNotOffered},
+		{"dropped, and failed", load.Result{Counts: dropped}, []outcome{failed}, true, cli.ExitThreshold},
+		{"late, and failed", load.Result{Generator: load.Generator{Bound: true}}, []outcome{failed}, true, cli.ExitThreshold},
 		{"none verified", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{2: 2}, Unverified: 2}}, []outcome{unknown}, false, cli.ExitFailed},
 		{"some verified", load.Result{Counts: load.Counts{Scheduled: 2, Status: [6]uint64{2: 2}, Unverified: 1}}, nil, false, 0},
 		{"late", load.Result{Generator: load.Generator{Bound: true}}, nil, true, cli.ExitNotOffered},
@@ -74,11 +76,22 @@ func TestHintOfRateNotOffered(t *testing.T) {
 		{time.Second / 10, true, "more --connections", "--threads"},
 		{9 * time.Second / 10, false, "--threads", "other programs"},
 	} {
+		const said = "the rate was not offered on time: 1 % of the requests were sent 5.00 ms or more late"
 		res := &load.Result{Elapsed: time.Second, Threads: 1, Generator: load.Generator{CPU: tt.cpu, Late: late, Bound: true}, Connections: load.Connections{Waited: tt.waited}}
-		f, ok := errors.AsType[*cli.Failure]((&summary{res: res, open: true}).verdict())
-		if !ok || !strings.Contains(f.Hint, tt.want) || strings.Contains(f.Hint, tt.not) || f.Error() != "the rate was not offered on time" {
-			t.Errorf("%v of CPU, waited %t: got %+v, want the hint %q, not %q", tt.cpu, tt.waited, f, tt.want, tt.not)
+		for _, outcomes := range [][]outcome{nil, {{failed: true}}} {
+			f, ok := errors.AsType[*cli.Failure]((&summary{res: res, open: true, outcomes: outcomes}).verdict())
+			if !ok || !strings.Contains(f.Hint, tt.want) || strings.Contains(f.Hint, tt.not) || f.Error() != said {
+				t.Errorf("%v of CPU, waited %t, %d failed: got %+v, want %q and the hint %q, not %q", tt.cpu, tt.waited, len(outcomes), f, said, tt.want, tt.not)
+			}
 		}
+	}
+	busy := summary{res: &load.Result{Elapsed: time.Second, Threads: 1, Generator: load.Generator{CPU: 9 * time.Second / 10, Bound: true}}, open: true}
+	if got, want := fmt.Sprint(busy.verdict()), "the rate may not have been offered on time: the generator was busy for 90.0 % of the time"; got != want {
+		t.Errorf("busy: got %q, want %q", got, want)
+	}
+	busy.res.Stopped = true
+	if got, want := fmt.Sprint(busy.verdict()), "the rate was not offered on time: the generator was stopped during the run"; got != want {
+		t.Errorf("stopped: got %q, want %q", got, want)
 	}
 }
 

@@ -83,18 +83,20 @@ func (j *Judge) outcomes(res *load.Result) []outcome {
 	return all
 }
 
-// verdict is the exit status of a result that was shown. Answers of no use come first,
-// then a rate that was not offered: thresholds speak of that rate.
+// verdict is the exit status of a result that was shown. A failed threshold comes first: a
+// rate that was not offered does not hide it, but is told beside it.
 func (s *summary) verdict() error {
 	if s.res.Ended != "" {
 		return &cli.Failure{Status: cli.ExitInterrupted}
 	}
-	threshold := s.failedThreshold()
-	useless := s.useless()
-	if useless != nil && threshold != nil {
-		return threshold
+	if !slices.ContainsFunc(s.outcomes, func(o outcome) bool { return o.failed }) {
+		return cmp.Or(s.useless(), s.notOffered(), s.undecided())
 	}
-	return cmp.Or(useless, s.notOffered(), threshold, s.undecided())
+	failed := &cli.Failure{Status: cli.ExitThreshold}
+	if late, is := errors.AsType[*cli.Failure](s.notOffered()); is {
+		failed.Err, failed.Hint = late.Err, late.Hint
+	}
+	return failed
 }
 
 // useless is the failure of a load that got no answer of the kind that was expected.
@@ -121,6 +123,13 @@ func (s *summary) notOffered() error {
 	case !res.Bound:
 		return nil
 	}
+	why := fmt.Sprintf("the rate may not have been offered on time: the generator was busy for %s of the time", unit.Format(res.Busy(), unit.Share))
+	switch {
+	case res.Stopped:
+		why = "the rate was not offered on time: the generator was stopped during the run"
+	case res.IsLate():
+		why = fmt.Sprintf("the rate was not offered on time: 1 %% of the requests were sent %s or more late", nanoseconds(res.Late.Quantile(0.99)))
+	}
 	hint := "ask for a lower --rate, or give the generator more --threads or CPUs of its own"
 	if res.Starved() {
 		hint = "stop other programs, or give the generator CPUs of its own (taskset); a lower --rate may not help"
@@ -128,15 +137,7 @@ func (s *summary) notOffered() error {
 	if res.Waited {
 		hint += "; more --connections"
 	}
-	return &cli.Failure{Status: cli.ExitNotOffered, Err: errors.New("the rate was not offered on time"), Hint: hint}
-}
-
-// failedThreshold is the failure of a threshold that did not hold, which the summary names.
-func (s *summary) failedThreshold() error {
-	if slices.ContainsFunc(s.outcomes, func(o outcome) bool { return o.failed }) {
-		return &cli.Failure{Status: cli.ExitThreshold}
-	}
-	return nil
+	return &cli.Failure{Status: cli.ExitNotOffered, Err: errors.New(why), Hint: hint}
 }
 
 // undecided is the failure of a threshold that could not be judged.
