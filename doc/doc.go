@@ -139,7 +139,10 @@ type Table struct {
 	// Matrix marks a table with one column for each of many things. Where it is
 	// too wide, text splits it between columns and HTML scrolls it. Other tables
 	// become one record a row.
-	Matrix     bool
+	Matrix bool
+	// Wrap has text break the cells of a table that is too wide between words. Where that
+	// leaves too little room, each row is its key with the other cells below, by their heads.
+	Wrap       bool
 	Unlabelled bool // the caption repeats a heading and is not shown
 }
 

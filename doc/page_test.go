@@ -218,3 +218,27 @@ func TestFragment(t *testing.T) {
 		t.Errorf("got %q, want what stands in the page", got)
 	}
 }
+
+// A table that wraps breaks its cells between words. Where a column would become too narrow,
+// each row is its key with the other cells below.
+func TestWrappedTable(t *testing.T) {
+	page := doc.Page{Blocks: []doc.Block{doc.Table{
+		Wrap:    true,
+		Columns: []doc.Column{{Head: "tier", Key: true}, {Head: "shows"}, {Head: "price", Right: true}},
+		Rows: []doc.Row{
+			{Cells: doc.Cells("0", "processor time and memory", "6 to 19 % of its CPU")},
+			{Cells: doc.Cells("1", "", "none")},
+			{Cells: doc.Cells("2", "all", "none")},
+		},
+	}}}
+	for width, want := range map[int]string{
+		60: "  tier  shows                                     price\n  0     processor time and memory  6 to 19 % of its CPU\n  1                                                none\n  2     all                                        none\n",
+		44: "  tier  shows                          price\n  0     processor time      6 to 19 % of its\n        and memory                       CPU\n\n  1                                     none\n  2     all                             none\n",
+		30: "  tier: 0\n    shows: processor time and\n      memory\n    price: 6 to 19 % of its\n      CPU\n\n  tier: 1\n    price: none\n\n  tier: 2\n    shows: all\n    price: none\n",
+	} {
+		var out bytes.Buffer
+		if err := doc.Text(&out, page, doc.TextOptions{Width: width}); err != nil || out.String() != want {
+			t.Errorf("width %d: %v: got\n%s\nwant\n%s", width, err, &out, want)
+		}
+	}
+}

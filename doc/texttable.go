@@ -18,8 +18,11 @@ const indent = "  "
 // leastShrunk is the width that cutting leaves to a column.
 const leastShrunk = 14
 
+// leastWrapped is the width that breaking leaves to a column, if it has that much text.
+const leastWrapped = 14
+
 // table writes a table as the width allows: whole, without optional columns,
-// with cells cut, split between columns, or as records.
+// with cells cut or broken, split between columns, or as records.
 func (t *textWriter) table(b *Table) {
 	if b.Caption != "" && !b.Unlabelled {
 		t.spans("", "", Spans{{Text: b.Caption, Strong: true}})
@@ -28,11 +31,17 @@ func (t *textWriter) table(b *Table) {
 	room := t.Width - len(indent)
 	for t.Width > 0 && g.total() > room && g.dropOptional() {
 	}
-	if t.Width == 0 || g.total() <= room || !b.Matrix && g.shrink(room) {
+	switch {
+	case t.Width == 0 || g.total() <= room || !b.Matrix && !b.Wrap && g.shrink(room):
 		t.rows(g)
 		return
-	}
-	if !b.Matrix {
+	case b.Wrap && g.narrow(room):
+		t.wrappedRows(g)
+		return
+	case b.Wrap:
+		t.entries(g)
+		return
+	case !b.Matrix:
 		t.records(g)
 		return
 	}
@@ -129,6 +138,35 @@ func (g *grid) shrink(room int) bool {
 	return true
 }
 
+// narrow takes from the widest columns until the grid fits with its cells broken between
+// words, and says whether it does.
+func (g *grid) narrow(room int) bool {
+	least := make([]int, len(g.cols))
+	for i, c := range g.cols {
+		least[i] = min(g.widths[i], leastWrapped)
+		words := Wrap(c.Head, 1)
+		for _, row := range g.rows {
+			words = append(words, Wrap(row.Cells[i].Text, 1)...)
+		}
+		for _, w := range words {
+			least[i] = max(least[i], Width(w))
+		}
+	}
+	for g.total() > room {
+		widest := -1
+		for i, w := range g.widths {
+			if w > least[i] && (widest < 0 || w > g.widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return false
+		}
+		g.widths[widest]--
+	}
+	return true
+}
+
 // split parts the grid into some that fit, each with the key columns. A row
 // without a figure in a part is left out of it.
 func (g *grid) split(room int) []*grid {
@@ -207,6 +245,65 @@ func (t *textWriter) rows(g *grid) {
 		}
 		t.line(indent + b.String())
 		t.notes(g.cols, row)
+	}
+}
+
+// wrappedRows writes a grid whose cells take several lines. Where they do, a blank line
+// parts the rows.
+func (t *textWriter) wrappedRows(g *grid) {
+	head := Row{}
+	for _, c := range g.cols {
+		head.Cells = append(head.Cells, Cell{Text: c.Head, Tone: Muted})
+	}
+	last := 0 // lines of the row before
+	for k, row := range append([]Row{head}, g.rows...) {
+		cells, height := make([][]string, len(row.Cells)), 0
+		for i, cell := range row.Cells {
+			cells[i] = Wrap(cell.Text, g.widths[i])
+			height = max(height, len(cells[i]))
+		}
+		if k > 1 && max(height, last) > 1 {
+			t.line("")
+		}
+		last = height
+		for n := range height {
+			line := indent
+			for i, c := range row.Cells {
+				text := ""
+				if n < len(cells[i]) {
+					text = cells[i][n]
+				}
+				pad := strings.Repeat(" ", max(0, g.widths[i]-Width(text)))
+				text = t.styled(text, Span{Strong: c.Strong, Tone: c.Tone})
+				if g.cols[i].Right {
+					pad, text = "", pad+text
+				}
+				line += text + pad + "  "
+			}
+			t.line(line)
+		}
+	}
+}
+
+// entries writes each row of a grid as its key, and below it the other cells by their heads.
+func (t *textWriter) entries(g *grid) {
+	for k, row := range g.rows {
+		if k > 0 {
+			t.line("")
+		}
+		for i, cell := range row.Cells {
+			text := Spans{{Text: g.cols[i].Head, Tone: Muted}, {Text: ": ", Tone: Muted}, {Text: cell.Text, Strong: cell.Strong || g.cols[i].Key, Tone: cell.Tone}}
+			if g.cols[i].Head == "" {
+				text = text[2:]
+			}
+			first := indent
+			if !g.cols[i].Key {
+				first += indent
+			}
+			if cell.Text != "" {
+				t.spans(first, first+indent, text)
+			}
+		}
 	}
 }
 

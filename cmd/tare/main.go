@@ -106,6 +106,9 @@ func main() {
 	}
 	t.Piped = !term.IsTerminal(int(os.Stdout.Fd()))
 	t.Colour = smart && !t.Piped && os.Getenv("NO_COLOR") == ""
+	if _, lines, err := term.GetSize(int(os.Stdout.Fd())); err == nil && smart {
+		t.Screen, t.Lines = os.Stdout, lines
+	}
 	os.Exit(run(ctx, os.Args[1:], t))
 }
 

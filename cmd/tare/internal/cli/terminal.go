@@ -22,6 +22,9 @@ type Terminal struct {
 	Piped    bool // standard output is not a terminal
 	Columns  int  // of standard error; 0: it is not a terminal
 
+	Screen *os.File // standard output where a pager may show it; nil: print at once
+	Lines  int      // of Screen
+
 	Line  []string        // the command line, from the verb on
 	Given map[string]bool // its flags
 }

@@ -31,7 +31,8 @@ func (c *Command) Help() string {
   tare help --site tare-docs        then open tare-docs/index.html
 
 A topic is a page of the documentation. tare help VERB prints the page of a verb. For a
-verb without a page it prints the same as tare VERB --help.`
+verb without a page it prints the same as tare VERB --help. On a terminal, a page longer than
+the screen opens in $PAGER, or else in less; PAGER= prints it at once.`
 }
 
 // mostColumns is the widest text that reads well.
@@ -49,7 +50,11 @@ func (c *Command) Run(t *cli.Terminal, parsed *kong.Context) error {
 		}
 		return cli.Usage(shape.Meant(c.Topic, known)+"`tare help topics` lists the topics", fmt.Errorf("no topic is called %q", c.Topic))
 	}
-	return doc.Text(t.Out, readPage(docs.Page(c.Topic)), doc.TextOptions{Width: min(t.Width, mostColumns), Color: t.Colour})
+	var text strings.Builder
+	if err := doc.Text(&text, readPage(docs.Page(c.Topic)), doc.TextOptions{Width: min(t.Width, mostColumns), Color: t.Colour}); err != nil {
+		return err
+	}
+	return t.PrintPaged(text.String())
 }
 
 // writeSite writes all pages into the folder.

@@ -81,9 +81,11 @@ below, a file (https://github.com/tarehq/tare/blob/main/studies/a.yaml) and all
 
     a: 1
 
-- a: long long long long long long long long long long long long long long long
-  long long long long long. default: 1
-- x | y
+  key  meaning                                                           default
+  a    long long long long long long long long long long long long long  1
+       long long long long long long long
+
+       x | y
 `
 	var out bytes.Buffer
 	if err := doc.Text(&out, readPage(markdown), doc.TextOptions{Width: 80}); err != nil || out.String() != want {

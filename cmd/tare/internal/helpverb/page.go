@@ -64,73 +64,23 @@ func (r *reader) readItem(item ast.Node) doc.Spans {
 	return all
 }
 
-// mostRow is the widest table that stays one.
-const mostRow = 76
-
-// mostTerm is the longest name that stands beside its text.
-const mostTerm = 26
-
-// readTable is a table, if it fits a terminal of 80 columns. Else a row becomes an item, its
-// first cell the name.
-func (r *reader) readTable(n *table.Table) doc.Block {
-	var t doc.Table
-	var widths []int
+// readTable is a table.
+func (r *reader) readTable(n *table.Table) doc.Table {
+	t := doc.Table{Wrap: true}
 	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
 		var texts []string
 		for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
 			texts = append(texts, strings.TrimSpace(strings.ReplaceAll(joinSpans(r.readSpans(cell)), "`", "")))
 		}
-		if row.Kind() == table.KindTableHeader {
-			widths = make([]int, len(texts))
-			for i, head := range texts {
-				t.Columns = append(t.Columns, doc.Column{Head: head, Key: i == 0, Right: n.Alignments[i] == table.AlignRight})
-			}
-		} else {
+		if row.Kind() != table.KindTableHeader {
 			t.Rows = append(t.Rows, doc.Row{Cells: doc.Cells(texts...)})
+			continue
 		}
-		for i, text := range texts {
-			widths[i] = max(widths[i], doc.Width(text))
+		for i, head := range texts {
+			t.Columns = append(t.Columns, doc.Column{Head: head, Key: i == 0, Right: n.Alignments[i] == table.AlignRight})
 		}
 	}
-	total := 0
-	for _, w := range widths {
-		total += w + 2
-	}
-	switch {
-	case total <= mostRow:
-		return t
-	case len(widths) == 2 && widths[0] <= mostTerm:
-		var terms doc.Terms
-		for _, row := range t.Rows {
-			terms.Add(row.Cells[0].Text, "%s", row.Cells[1].Text)
-		}
-		return terms
-	}
-	return listRows(t)
-}
-
-// listRows is a wide table as a list: each row's name, then its other cells behind their heads.
-func listRows(t doc.Table) doc.List {
-	var list doc.List
-	for _, row := range t.Rows {
-		var texts []string
-		for i, cell := range row.Cells[1:] {
-			head := t.Columns[i+1].Head
-			switch {
-			case cell.Text == "":
-			case i == 0 && (head == "meaning" || head == "means" || head == "is"):
-				texts = append(texts, strings.TrimSuffix(cell.Text, "."))
-			default:
-				texts = append(texts, head+": "+strings.TrimSuffix(cell.Text, "."))
-			}
-		}
-		item := doc.Spans{{Text: strings.Join(texts, ". ")}}
-		if name := row.Cells[0].Text; name != "" {
-			item = append(doc.Spans{{Text: name, Strong: true}, {Text: ": "}}, item...)
-		}
-		list.Items = append(list.Items, item)
-	}
-	return list
+	return t
 }
 
 // readSpans is the running text below a node. Code keeps its backticks, since a terminal
