@@ -303,7 +303,7 @@ func medianBlocks(w *verdict.Workload, metrics []*verdict.Metric) []doc.Block {
 		return nil
 	}
 	return append([]doc.Block{doc.Heading{Level: 3, Text: "Other metrics, medians"},
-		doc.Note("▲ higher and ▼ lower than the control, = no different, ? undecided, · not compared. The intervals behind the marks are of level " + verdict.Confidence(w.Alpha) + ", where no other is named, and not corrected for multiple comparisons.")}, blocks...)
+		doc.Note("▲ higher and ▼ lower than the control, = no different, ? undecided, · not compared. The intervals behind the marks are not corrected for multiple comparisons.")}, blocks...)
 }
 
 func medianTable(title string, arms []verdict.Level, metrics []*verdict.Metric) doc.Table {
@@ -351,7 +351,8 @@ func medianCell(m *verdict.Metric, of verdict.Level) doc.Cell {
 	}
 	cell.Text += " " + markOf(c)
 	if c.Withheld == "" {
-		cell.Notes = []string{c.Figure(), c.DecidingRange()}
+		d := c.Deciding() // of captures another level than the workload's
+		cell.Notes = []string{fmt.Sprintf("%s, %s: %s", c.Figure(), verdict.Confidence(1-d.Level), d.Range(c))}
 		if c.Verdict == stats.Faster || c.Verdict == stats.Slower {
 			cell.Tone = toneOf(c.Verdict)
 		}
