@@ -15,6 +15,7 @@ import (
 type reportCmd struct {
 	Name string `arg:"" optional:"" name:"run" help:"Folder of a run, or its name below --dir; default: the newest."`
 	runs.HomeFlag
+	All      bool   `help:"Show all parts in full, as in a pipe. Without it a terminal shows one screen."`
 	JSON     bool   `name:"json" help:"Print JSON." xor:"form"`
 	Bench    bool   `help:"Print Go benchmark text, for benchstat." xor:"form"`
 	HTML     string `name:"html" help:"Write the report as one HTML file; - is standard output." placeholder:"FILE" xor:"form"`
@@ -25,7 +26,8 @@ type reportCmd struct {
 func (c *reportCmd) Help() string {
 	return `Examples:
 
-  tare report                                     the newest run in ./runs
+  tare report                                     the newest run in ./runs, on one screen
+  tare report --all | less                        all of it
   tare report 20261126-090000-release             this one
   tare report --html report.html                  one file to send
   tare report --bench > new.txt                   for benchstat old.txt new.txt`
@@ -49,7 +51,10 @@ func (c *reportCmd) Run(t *cli.Terminal) error {
 	case c.Markdown != "":
 		return writeReport(t, c.Markdown, func(w io.Writer) error { return publish.WriteComment(w, t, publish.Result{Run: run, Analysis: a}) })
 	}
-	return runs.Print(t, a, c.JSON)
+	if c.All {
+		return runs.Print(t, a, c.JSON)
+	}
+	return runs.PrintShort(t, run, a, c.JSON)
 }
 
 // writeReport writes to a file, or to standard output for -.

@@ -99,9 +99,9 @@ func Print(t *cli.Terminal, a *verdict.Analysis, asJSON bool) error {
 	return report.Text(t.Out, a, t.PageLayout())
 }
 
-// PrintEnded prints what a run that has just ended says. On a terminal that is a screen: the
-// report has the rest, and the last line says how to see it there.
-func PrintEnded(t *cli.Terminal, run *record.Run, a *verdict.Analysis, asJSON bool) error {
+// PrintShort prints what a run says. On a terminal that is a screen, and the last line says how
+// to see the rest there.
+func PrintShort(t *cli.Terminal, run *record.Run, a *verdict.Analysis, asJSON bool) error {
 	if asJSON || t.Piped {
 		return Print(t, a, asJSON)
 	}
@@ -110,6 +110,6 @@ func PrintEnded(t *cli.Terminal, run *record.Run, a *verdict.Analysis, asJSON bo
 	if err := report.Text(t.Out, a, layout); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(t.Out, "these parts in full: %s\n", report.ShellLine([]string{"tare", "report", run.Dir}))
+	_, err := fmt.Fprintf(t.Out, "these parts in full: %s\n", report.ShellLine([]string{"tare", "report", "--all", run.Dir}))
 	return err
 }
