@@ -36,7 +36,7 @@ func (r *runner) measure(ctx context.Context) error {
 				r.outcome = "budget"
 				return nil
 			}
-			if err := r.block(ctx, plan.Block(done), last-done); err != nil {
+			if err := r.block(ctx, plan.Block(done), r.ahead(last-done)); err != nil {
 				return err
 			}
 			if why := r.refused(); why != "" {
@@ -170,6 +170,22 @@ func (r *runner) overBudget(cells int, looked bool) bool {
 		d += r.capturing(r.Study.Captures(r.Seed))
 	}
 	return r.exceeds(d)
+}
+
+// Fit is how many blocks end within a time: up to the first look, which is so many blocks away,
+// they come before the captures.
+func Fit(within, block, captures time.Duration, first int) int {
+	return max(0, int((within-captures)/block), min(first, int(within/block)))
+}
+
+// ahead is how many of so many planned blocks the budget has time for; one begins anyhow.
+func (r *runner) ahead(blocks int) int {
+	if r.Budget == 0 {
+		return blocks
+	}
+	block := time.Duration(r.Study.CellsPerBlock()) * r.perTrial()
+	fit := Fit(r.Budget-time.Since(r.begun), block, r.capturing(r.Study.Captures(r.Seed)), r.looks()[0]-r.blocksDone())
+	return max(1, min(blocks, fit))
 }
 
 // exceeds tells whether what takes so long would end after the budget.

@@ -49,6 +49,31 @@ func TestBudgetLeavesRoomForCaptures(t *testing.T) {
 	}
 }
 
+// The trials to come, of which the time left is made, are those that the budget allows, not all
+// that are planned.
+func TestBudgetBoundsTheTimeLeft(t *testing.T) {
+	s := small(t, "ok", "ok")
+	s.Workloads = s.Workloads[:1]
+	s.Looks = []int{1000}
+	o := options(t, s)
+	o.Blocks, o.Budget = 1000, 2*time.Second
+	var began int
+	o.Progress = func(e lab.Event) {
+		if e.Stage != lab.Running {
+			return
+		}
+		if began++; e.Trials >= 1000 {
+			t.Errorf("block %d: %s left of a budget of %s, %d trials", e.Block, e.Left, o.Budget, e.Trials)
+		}
+	}
+	if _, err := lab.Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if began == 0 {
+		t.Error("no trial began")
+	}
+}
+
 // What a budget has left of the captures a later session takes, and no warning stays.
 func TestCapturesAfterTheBudget(t *testing.T) {
 	o := begunRun(t, 8, 1)

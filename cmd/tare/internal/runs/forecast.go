@@ -3,6 +3,7 @@ package runs
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
@@ -17,7 +18,7 @@ import (
 // many arms share the error rate for so few blocks.
 func warnTooFew(t *cli.Terminal, s *study.Study, blocks int) {
 	last := lastLook(s, blocks)
-	if least := leastBlocks(s, last); last.Blocks < least {
+	if least := leastBlocks(s, []stats.Look{last}); last.Blocks < least {
 		fmt.Fprintf(t.Err, "%s too few to decide, however large the effect: %d arms need %d blocks\n",
 			areMany(last.Blocks, "block"), 1+family(s), least)
 	}
@@ -32,9 +33,16 @@ func areMany(n int, noun string) string {
 }
 
 // leastBlocks is the number of blocks without which no effect is ever told
-// apart at a look's share of the error rate.
-func leastBlocks(s *study.Study, look stats.Look) int {
-	return stats.BlocksForFamily(family(s), look.Alpha)
+// apart at a look's share of the error rate, taken early or not.
+func leastBlocks(s *study.Study, looks []stats.Look) (least int) {
+	before := 0
+	for _, look := range looks {
+		least = max(before+1, stats.BlocksForFamily(family(s), look.Alpha))
+		if before = look.Blocks; least <= before {
+			break
+		}
+	}
+	return least
 }
 
 // family is the number of comparisons that share the error rate.
@@ -49,22 +57,91 @@ func family(s *study.Study) int {
 // so many blocks (0: the study's own).
 func announceBudget(t *cli.Terminal, s *study.Study, budget time.Duration, blocks int) {
 	block := study.Estimate(s, 1, lab.Overhead)
-	besides := lab.Besides(s)
-	n := max(0, int((budget-besides)/block))
-	looks := lab.Looks(s, blocks)
-	most, bound := looks[len(looks)-1].Blocks, ""
-	if blocks > 0 && n > most {
-		bound = ": --blocks allows no more"
+	n, bound := fit(s, budget), ""
+	if most := lastLook(s, blocks).Blocks; n > most {
+		n = most
+		if blocks > 0 {
+			bound = ": --blocks allows no more"
+		}
 	}
-	n = min(n, most)
 	fmt.Fprintf(t.Err, "blocks that fit into %s: %d, each of about %s, after %s for pilot and captures%s\n",
-		budget, n, block.Round(100*time.Millisecond), besides.Round(time.Second), bound)
-	if least := leastBlocks(s, looks[0]); n < least {
-		fmt.Fprintf(t.Err, "too few to detect any effect: it takes at least %d blocks, about %s\n",
-			least, (time.Duration(least)*block + besides).Round(time.Second))
+		budget, n, block.Round(100*time.Millisecond), lab.Besides(s).Round(time.Second), bound)
+	if least, need := toTell(s, blocks); n < least {
+		fmt.Fprintf(t.Err, "too few to detect any effect: it takes at least %d blocks, about %s\n", least, need.Round(time.Second))
 		return
 	}
 	AnnounceEffect(t, s, n)
+}
+
+// fit is about how many blocks end within a budget.
+func fit(s *study.Study, budget time.Duration) int {
+	captures := study.EstimateCaptures(s, lab.Overhead)
+	pilot := lab.Besides(s) - captures
+	return lab.Fit(budget-pilot, study.Estimate(s, 1, lab.Overhead), captures, lab.Looks(s, 0)[0].Blocks)
+}
+
+// toTell is the least number of blocks that tell any effect apart, and about how long these
+// take. The captures come last, and only after a first look are they worth their time.
+func toTell(s *study.Study, blocks int) (least int, need time.Duration) {
+	looks := lab.Looks(s, blocks)
+	least = leastBlocks(s, looks)
+	need = lab.Besides(s) + study.Estimate(s, least, lab.Overhead)
+	if least <= looks[0].Blocks {
+		need -= study.EstimateCaptures(s, lab.Overhead)
+	}
+	return least, need
+}
+
+// Planned is at most how many blocks a run has within the session's blocks and budget, and
+// about how long that takes.
+func (s *Session) Planned(st *study.Study) (blocks int, took time.Duration) {
+	blocks = lastLook(st, s.Blocks).Blocks
+	if s.Budget == 0 {
+		return blocks, LongestTime(st, s.Blocks)
+	}
+	blocks = min(blocks, max(1, fit(st, s.Budget))) // a first block always runs
+	return blocks, min(s.Budget, study.Estimate(st, blocks, lab.Overhead)+lab.Besides(st))
+}
+
+// CheckBudget refuses a budget in which no comparison could be decided, be it that there is no
+// effect, even if programs took no time to start and none were installed that an arm may lack.
+// It says what would do.
+func (s *Session) CheckBudget(st *study.Study) error {
+	looks := lab.Looks(st, s.Blocks)
+	fewest := 1 // of a control alone, there is nothing to tell
+	if len(st.Arms) > 1 {
+		fewest = min(stats.BlocksForFamily(1, 2*looks[0].Alpha), looks[len(looks)-1].Blocks)
+	}
+	lacking := map[string]string{}
+	for _, a := range st.Arms {
+		if len(a.Needs) > 0 && a.Name != st.Control {
+			lacking[a.Name] = ""
+		}
+	}
+	if s.Budget == 0 || study.Estimate(st.Without(lacking), fewest, 0) <= s.Budget {
+		return nil
+	}
+	least, need := toTell(st, s.Blocks)
+	ways := []string{fmt.Sprintf("--budget %s", roundUp(need))}
+	if st.HasQuickForm() && !s.Quick {
+		if quick := LongestTime(st.QuickForm(), s.Blocks); quick < need {
+			ways = append(ways, fmt.Sprintf("--quick (about %s at most)", quick.Round(time.Second)))
+		}
+	}
+	if family(st) > 1 {
+		ways = append(ways, "--arms with fewer arms")
+	}
+	return cli.Usage("", fmt.Errorf("--budget %s is too short for study %s: to tell any effect of %s takes %s, so try %s",
+		s.Budget, st.Name, unit.Plural(len(st.Arms), "arm"), unit.Plural(least, "block"), strings.Join(ways, ", or ")))
+}
+
+// roundUp is a time for people to type, not shorter than d.
+func roundUp(d time.Duration) time.Duration {
+	step := time.Minute
+	if d < 2*step {
+		step = 5 * time.Second
+	}
+	return (d + step - 1).Truncate(step)
 }
 
 // AnnounceEffect says beforehand how small an effect on the primary metric so many blocks

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/noise"
+	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/studies"
 )
 
@@ -59,5 +60,75 @@ func TestAnnounceBudget(t *testing.T) {
 				t.Errorf("--budget %s %s: got %q, want %q in it and no %q", tt.budget, tt.study, got, tt.want, tt.never)
 			}
 		})
+	}
+}
+
+// TestCheckBudget holds that a budget in which nothing could be decided is refused with what would
+// do, and that none is where the least number of blocks might fit.
+func TestCheckBudget(t *testing.T) {
+	for _, tt := range []struct {
+		study  string
+		quick  bool
+		budget time.Duration
+		blocks int
+		want   string // "": not refused
+	}{
+		{"frameworks", false, 3 * time.Minute, 0, "try --budget 36m0s, or --quick (about 2m39s at most), or --arms with fewer arms"},
+		{"frameworks", false, 22 * time.Minute, 0, ""}, // for fewer blocks than tell all arms apart
+		{"frameworks", false, 3 * time.Minute, 1, ""},  // whose number is the user's own
+		{"frameworks", false, 0, 0, ""},
+		{"nesting", true, 10 * time.Second, 0, "try --budget "},
+	} {
+		st, err := studies.Named(tt.study)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.quick {
+			st = st.QuickForm()
+		}
+		s := &Session{StudyFlags: StudyFlags{Quick: tt.quick, Blocks: tt.blocks}, Budget: tt.budget}
+		err = s.CheckBudget(st)
+		if (err != nil) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s, --budget %s --blocks %d: got %v, want %q", tt.study, tt.budget, tt.blocks, err, tt.want)
+		}
+		if tt.quick && strings.Contains(err.Error(), "--quick") {
+			t.Errorf("the short form is told to try itself: %v", err)
+		}
+	}
+}
+
+// TestPlannedKeepsToTheBudget holds that a plan has as many blocks, and takes as long, as the
+// budget allows.
+func TestPlannedKeepsToTheBudget(t *testing.T) {
+	st, err := studies.Named("frameworks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		budget time.Duration
+		blocks int // --blocks
+		want   int
+	}{{0, 0, 30}, {0, 5, 5}, {time.Second, 0, 1}, {40 * time.Minute, 0, 13}, {40 * time.Minute, 12, 12}} {
+		s := &Session{StudyFlags: StudyFlags{Blocks: tt.blocks}, Budget: tt.budget}
+		if got, took := s.Planned(st); got != tt.want || tt.budget > 0 && took > tt.budget {
+			t.Errorf("--budget %s --blocks %d: got %d blocks in %s, want %d", tt.budget, tt.blocks, got, took, tt.want)
+		}
+	}
+}
+
+// TestLeastBlocks holds that a look is taken early at its own level: what the first one is too
+// short for is held against the next.
+func TestLeastBlocks(t *testing.T) {
+	st, err := studies.Named("frameworks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	looks := []stats.Look{{Blocks: 8, Alpha: 0.01}, {Blocks: 12, Alpha: 0.01}, {Blocks: 18, Alpha: 0.012}}
+	if got := leastBlocks(st, looks); got != stats.BlocksForFamily(family(st), 0.01) || got <= 8 || got > 12 {
+		t.Errorf("%d blocks, want those of the look at 12", got)
+	}
+	looks[1].Alpha = 1e-9
+	if got := leastBlocks(st, looks); got != 13 {
+		t.Errorf("%d blocks where the look at 12 decides nothing, want the first ones beyond it", got)
 	}
 }

@@ -91,11 +91,7 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 		chosen = append(chosen, st)
 	}
 	if c.Plan {
-		for _, st := range chosen {
-			printPlan(t, s, st)
-			s.Announce(t, st)
-		}
-		return nil
+		return c.plan(t, s, chosen)
 	}
 	if len(chosen) == 1 {
 		return c.measure(ctx, t, s, chosen[0])
@@ -154,6 +150,11 @@ func (c *Command) measureAll(ctx context.Context, t *cli.Terminal, s *runs.Sessi
 	var failed, undecided []string
 	for i, st := range chosen {
 		fmt.Fprintf(t.Err, "study %d of %d: %s\n", i+1, len(chosen), st.Name)
+		if err := s.CheckBudget(st); err != nil {
+			fmt.Fprintln(t.Err, err)
+			undecided = append(undecided, st.Name)
+			continue
+		}
 		err := c.measure(ctx, t, s, st)
 		switch f := (*cli.Failure)(nil); {
 		case err == nil:
@@ -194,20 +195,43 @@ func (c *Command) resume(ctx context.Context, t *cli.Terminal, s *runs.Session) 
 
 // measure runs one study and reports it.
 func (c *Command) measure(ctx context.Context, t *cli.Terminal, s *runs.Session, st *study.Study) error {
+	if err := s.CheckBudget(st); err != nil {
+		return err
+	}
 	s.Announce(t, st)
 	run, err := s.Measure(ctx, t, st, s.NewFolder(st))
 	return c.finish(t, s, run, err)
 }
 
+// plan prints what would run. A study that the budget is too short for is refused as when
+// it runs, but beside others it is only named.
+func (c *Command) plan(t *cli.Terminal, s *runs.Session, chosen []*study.Study) error {
+	for _, st := range chosen {
+		switch err := s.CheckBudget(st); {
+		case err == nil:
+			printPlan(t, s, st)
+			s.Announce(t, st)
+		case len(chosen) == 1:
+			return err
+		default:
+			fmt.Fprintln(t.Err, err)
+		}
+	}
+	return nil
+}
+
 // printPlan prints the order of trials.
 func printPlan(t *cli.Terminal, s *runs.Session, st *study.Study) {
+	last, took := s.Planned(st)
 	var looks []int
 	for _, l := range lab.Looks(st, s.Blocks) {
-		looks = append(looks, l.Blocks)
+		if l.Blocks < last {
+			looks = append(looks, l.Blocks)
+		}
 	}
-	last := looks[len(looks)-1]
+	looks = append(looks, last)
 	fmt.Fprintf(t.Out, "%s: at most %s of %s, about %s; looks at %v; seed %d\n",
-		st.Name, unit.Plural(last, "block"), unit.Plural(st.CellsPerBlock(), "trial"), runs.LongestTime(st, s.Blocks).Round(time.Second), looks, s.Seed)
+		st.Name, unit.Plural(last, "block"), unit.Plural(st.CellsPerBlock(), "trial"), took.Round(time.Second), looks, s.Seed)
 	plan := study.NewPlan(st, s.Seed, last)
 	for b := range last {
 		fmt.Fprintf(t.Out, "block %d:", b+1)
