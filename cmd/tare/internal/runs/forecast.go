@@ -131,8 +131,8 @@ func (s *Session) CheckBudget(st *study.Study) error {
 	if family(st) > 1 {
 		ways = append(ways, "--arms with fewer arms")
 	}
-	return cli.Usage("", fmt.Errorf("--budget %s is too short for study %s: to tell any effect of %s takes %s, so try %s",
-		s.Budget, st.Name, unit.Plural(len(st.Arms), "arm"), unit.Plural(least, "block"), strings.Join(ways, ", or ")))
+	return cli.Usage("", fmt.Errorf("--budget %s is too short for study %s: it takes %s to find any effect among %s, so try %s",
+		s.Budget, st.Name, unit.Plural(least, "block"), unit.Plural(len(st.Arms), "arm"), strings.Join(ways, ", or ")))
 }
 
 // roundUp is a time for people to type, not shorter than d.
