@@ -137,13 +137,13 @@ func levelRow(a *verdict.Analysis, m *verdict.Metric, l verdict.Level, x chart.A
 	return doc.Row{Cells: cells}
 }
 
-// verdictCell is a comparison's verdict in words.
+// verdictCell is a comparison's verdict in words. What two blocks are apart foretells no number.
 func verdictCell(c *verdict.Comparison) doc.Cell {
 	if c.Withheld != "" {
 		return doc.Cell{Text: c.Word(), Tone: doc.Muted}
 	}
 	text := c.Word()
-	if c.Verdict == stats.Inconclusive && c.Needs > 0 && c.Needs <= verdict.MostWorthwhile {
+	if c.Verdict == stats.Inconclusive && c.N > 2 && c.Needs > 0 && c.Needs <= verdict.MostWorthwhile {
 		text += fmt.Sprintf(", ~%d more", c.Needs)
 	}
 	return doc.Cell{Text: text, Tone: toneOf(c.Verdict)}

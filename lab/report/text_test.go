@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/tarehq/tare/doc"
+	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -201,6 +203,20 @@ func TestIntervalOfNoEffect(t *testing.T) {
 		}
 		if err := errors.Join(report.JSON(&b, a), json.Unmarshal([]byte(b.String()), &out)); err != nil || out.Claims[0].Checks[0].Measured.By.Level != level {
 			t.Errorf("no effect %v: JSON has %+v, %v, want the level %g", none, out.Claims, err, level)
+		}
+	}
+}
+
+// TestTwoBlocksForetellNothing holds that the tables name no number of further blocks by what two
+// blocks lie apart, and do by more.
+func TestTwoBlocksForetellNothing(t *testing.T) {
+	for blocks, told := range map[int]bool{2: false, 4: true} {
+		r := synthetic(1)
+		r.Manifest.Study.Claims, r.Manifest.Study.Goals = nil, nil
+		r.Trials = slices.DeleteFunc(r.Trials, func(t record.Trial) bool { return t.Block >= blocks })
+		got := text(t, analyse(t, r), doc.TextOptions{})
+		if !strings.Contains(got, "undecided") || regexp.MustCompile(`undecided, ~\d+ more`).MatchString(got) != told {
+			t.Errorf("%d blocks: a number foretold %v, want %v, in\n%s", blocks, !told, told, got)
 		}
 	}
 }

@@ -38,8 +38,11 @@ func (p *Progress) Show(e lab.Event) {
 		p.look = ""
 		p.Draw(p.status(""))
 	case lab.Loading:
-		p.Draw(p.status(fmt.Sprintf(" · %s · p50 %s", unit.Format(e.Live.Rate, unit.PerSecond),
-			unit.Format(float64(e.Live.Response.Quantile(.5)), unit.Nanoseconds))))
+		figures := " · " + unit.Format(e.Live.Rate, unit.PerSecond)
+		if half := e.Live.Response.Quantile(.5); half > 0 { // 0 before the first answer
+			figures += " · p50 " + unit.Format(float64(half), unit.Nanoseconds)
+		}
+		p.Draw(p.status(figures))
 	case lab.Ended:
 		p.ended(e)
 	case lab.Building, lab.Piloting, lab.Profiling:

@@ -5,7 +5,10 @@ import (
 	"testing"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/stats/hist"
 )
 
 // A machine that others use is said to be busy, with the remedy, before anything is built.
@@ -32,5 +35,21 @@ func TestWarnBusyAmid(t *testing.T) {
 	p.WarnBusy([]record.Fact{{Name: "cpu in use", Value: "2 of 2 CPUs", Verdict: "disturbs", Remedy: "stop other programs"}})
 	if got := said.String(); !strings.HasPrefix(got, "\r\x1b[K") {
 		t.Errorf("got %q, want the line cleared first", got)
+	}
+}
+
+// Before the first answer there is no median to show.
+func TestNoMedianBeforeAnAnswer(t *testing.T) {
+	var said strings.Builder
+	p := NewProgress(&cli.Terminal{Err: &said, Live: true, Columns: 120})
+	e := lab.Event{Stage: lab.Loading, Live: load.Snapshot{Response: &hist.Hist{}}}
+	p.Show(e)
+	if got := said.String(); got == "" || strings.Contains(got, "p50") {
+		t.Errorf("no answer yet: %q", got)
+	}
+	e.Live.Response.Record(1500)
+	p.Show(e)
+	if got := said.String(); !strings.Contains(got, "p50 1.5") {
+		t.Errorf("an answer after 1.5 µs: %q", got)
 	}
 }
