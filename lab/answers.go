@@ -37,11 +37,13 @@ const keptBytes = 4 << 10
 func (a Answer) Same(b Answer) bool { return a.Status == b.Status && a.SHA256 == b.SHA256 }
 
 // Answers builds every arm of a study, starts each once, and asks it for each target of
-// the first workload twice. Of the options, Study, Builder and Progress count. An arm is
-// ready at its first answer below status 400, or below 500 after some time. What the workload says of correct answers
-// is not looked at: this is how one finds out what to ask for.
+// the first workload twice. Of the options, Study, Builder, Progress and Budget count: an arm
+// has no more time than that to get ready, or [answer.Within] if that is more. It is ready at
+// its first answer below status 400, or below 500 after some time. What the workload says of
+// correct answers is not looked at: this is how one finds out what to ask for.
 func Answers(ctx context.Context, o Options) ([]Answer, error) {
 	r := newRunner(o)
+	r.asking = true
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -51,7 +53,7 @@ func Answers(ctx context.Context, o Options) ([]Answer, error) {
 	}
 	var all []Answer
 	for _, a := range filled.Arms {
-		r.reportEvent(Event{Stage: Piloting, Arm: a.Name, Text: "asking " + a.Name})
+		r.reportEvent(Event{Stage: Piloting, Arm: a.Name, Text: fmt.Sprintf("waiting up to %.0fs for %s to listen", r.readyFor(a.Listen).Seconds(), a.Name)})
 		of, err := r.answersOf(ctx, a.Name, filled.Workloads[0])
 		if err != nil {
 			return nil, r.unfit(ctx, a.Name, filled.Workloads[0].Name, err)
@@ -59,6 +61,15 @@ func Answers(ctx context.Context, o Options) ([]Answer, error) {
 		all = append(all, of...)
 	}
 	return all, nil
+}
+
+// readyFor bounds the time from a program's start to its first answer.
+func (r *runner) readyFor(listen string) time.Duration {
+	most := answer.ReadyFor(listen)
+	if r.asking && r.Budget > 0 {
+		most = min(most, max(r.Budget, answer.Within))
+	}
+	return most
 }
 
 func (r *runner) answersOf(ctx context.Context, name string, w study.Workload) (all []Answer, err error) {

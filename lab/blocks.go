@@ -161,9 +161,9 @@ func (r *runner) nextBlock() int {
 	return next
 }
 
-// overBudget tells whether one more block of so many cells would end after the budget.
-// It leaves room for the captures that follow the blocks, once a first look was possible:
-// captures explain a decision and are worth nothing without one.
+// overBudget tells whether one more block of so many cells would end after the budget. Once
+// a first look was possible, a planned block leaves room for the captures that follow it.
+// They explain a decision and are worth nothing without one.
 func (r *runner) overBudget(cells int, looked bool) bool {
 	d := time.Duration(cells) * r.perTrial()
 	if looked {

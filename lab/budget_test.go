@@ -107,6 +107,29 @@ func TestBudgetEndsMakingUp(t *testing.T) {
 	}
 }
 
+// Lost trials are made up for before any capture is taken: a decision comes before its
+// explanation, though there is no time for both.
+func TestMakingUpComesBeforeCaptures(t *testing.T) {
+	s := small(t, "ok", "dies:"+filepath.Join(t.TempDir(), "mark"))
+	s.Workloads = s.Workloads[:1]
+	s.Attribute = study.Attribute{For: time.Hour, Repeat: 1}
+	o := options(t, s)
+	o.Blocks, o.Budget = 1, time.Hour
+	run, err := lab.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := 0
+	for _, tr := range run.Trials {
+		if tr.Attempt > 0 && tr.Arm != s.Control {
+			again++
+		}
+	}
+	if again == 0 || len(run.Captures) != 0 {
+		t.Errorf("ran lost trials again %d times and took %d captures, want 1 or more and 0", again, len(run.Captures))
+	}
+}
+
 func TestBesides(t *testing.T) {
 	s := small(t, "ok", "ok") // in two workloads
 	pilot := 4 * (1250*time.Millisecond + lab.Overhead)

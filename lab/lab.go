@@ -158,6 +158,7 @@ type runner struct {
 	trials   []record.Trial   // all so far, earlier sessions included
 	captures []record.Capture // likewise
 	unseen   map[string]bool  // arms that no source can look at
+	asking   bool             // nothing is measured: the arms are asked for their answers
 	makingUp bool             // the block under way runs invalid cells again
 	deaf     map[string]int   // by arm, or "server of WORKLOAD": trials in a row in which it did not get ready
 	outcome  string

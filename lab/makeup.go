@@ -16,11 +16,12 @@ import (
 const maxAttempts = 3
 
 // makeUp runs again, in blocks of their own beside the control, the cells that
-// have fewer valid pairs than there are blocks, as far as the budget goes.
+// have fewer valid pairs than there are blocks, as far as the budget goes. These few trials
+// come before the captures: a look may decide nothing without them.
 func (r *runner) makeUp(ctx context.Context, blocks int) error {
 	for range maxAttempts {
 		cells := r.missing(blocks)
-		if len(cells) == 0 || r.overBudget(len(cells), true) {
+		if len(cells) == 0 || r.overBudget(len(cells), false) {
 			return nil
 		}
 		r.makingUp = true

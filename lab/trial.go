@@ -145,7 +145,7 @@ func (r *runner) startReady(ctx context.Context, p arm.Program, w study.Workload
 		return nil, fmt.Errorf("starting: %w", err)
 	}
 	s := &session{r: r, w: w, proc: proc}
-	ready, cancel := context.WithTimeout(ctx, answer.ReadyFor(p.Service.Listen))
+	ready, cancel := context.WithTimeout(ctx, r.readyFor(p.Service.Listen))
 	defer cancel()
 	startup, err := proc.Ready(ready, func(ctx context.Context) error { return proc.Locate(ctx, try) })
 	if err != nil {

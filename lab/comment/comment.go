@@ -136,24 +136,28 @@ func ownersOf(s *Source, owners doc.Table) doc.Block {
 	return doc.Note(s.Profiles.absence(s.Changes))
 }
 
-// Ending is what a terminal shows last: the owners whose cost changed, the sizes of the
-// programs, and a sentence for each metric that was asked for.
-func Ending(s Source) doc.Page {
+// Ending is what a terminal shows below the report: the owners whose cost changed, the sizes
+// of the programs, and a sentence for each metric that was asked for.
+func Ending(s Source) []doc.Block {
 	var p doc.Page
-	p.Add(doc.Heading{Level: 2, Text: "Verdict"}, ownersOf(&s, ownersTable(&s)))
+	owners := ownersTable(&s)
+	p.Add(doc.Heading{Level: 2, Text: "Owners"}, ownersOf(&s, owners))
+	if len(owners.Rows) > 0 && !s.Analysis.Decided() {
+		p.Add(doc.Note(fmt.Sprintf("These are from %s after the %s by which the headline is judged. An owner can differ by more than chance there while the whole is not decided.",
+			unit.Plural(s.Profiles.Usable, "profile"), unit.Plural(s.Analysis.Progress().Blocks, "block"))))
+	}
 	if text := sizesOf(s.Analysis); text != "" {
 		p.Add(doc.Note(text))
 	}
 	if len(s.Gates) == 0 {
-		p.Add(doc.Paragraph{Text: doc.Spans{{Text: s.Analysis.Headline, Strong: true}}})
-		return p
+		return p.Blocks
 	}
 	var l doc.List
 	for i := range s.Gates {
 		l.Items = append(l.Items, doc.Spans{{Text: sentence(&s.Gates[i]), Strong: true}})
 	}
-	p.Add(l)
-	return p
+	p.Add(doc.Heading{Level: 2, Text: "Budgets"}, l)
+	return p.Blocks
 }
 
 // sizesOf says how large the built programs are; "" if the control is not known to be one.

@@ -168,19 +168,29 @@ func TestWorstFirst(t *testing.T) {
 	}
 }
 
-// The ending has a sentence for each budget, or the headline, and the owners that differ.
+// The ending has a sentence for each budget, and the owners that differ. It does not repeat
+// the headline, which the report begins with, and says how owners can differ while that is
+// not decided.
 func TestEnding(t *testing.T) {
 	text := func(s comment.Source) string {
 		var b strings.Builder
-		if err := doc.Text(&b, comment.Ending(s), doc.TextOptions{}); err != nil {
+		if err := doc.Text(&b, doc.Page{Blocks: comment.Ending(s)}, doc.TextOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
 	}
 	s := comment.Source{Analysis: analyse(t, 1.11), Changes: []comment.Change{changed("api", 1)}}
 	got := text(s)
-	if !strings.HasSuffix(got, s.Analysis.Headline+"\n") || !strings.Contains(got, "audit0.(*handler).ServeHTTP") || strings.Contains(got, "main.orders") {
-		t.Errorf("got\n%s\nwant the owner that differs and the headline last", got)
+	if strings.Contains(got, s.Analysis.Headline) || !strings.Contains(got, "audit0.(*handler).ServeHTTP") || strings.Contains(got, "main.orders") || strings.Contains(got, "not decided") {
+		t.Errorf("got\n%s\nwant the owner that differs alone", got)
+	}
+	undecided, err := verdict.Analyse(&record.Run{Manifest: s.Analysis.Manifest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := comment.Source{Analysis: undecided, Changes: s.Changes, Profiles: comment.Profiles{Planned: 12, Usable: 9}}
+	if got := text(open); !strings.Contains(got, "from 9 profiles after the 0 blocks by which the headline is judged") {
+		t.Errorf("nothing is decided: got\n%s\nwant how that and the owners relate", got)
 	}
 	s.Gates = s.Analysis.Gate([]verdict.Budget{{Metric: "cpu_per_request", Harm: 0.05}, {Metric: "alloc_bytes", Harm: 0.05}, {Metric: "rss_peak", Harm: 0.05}})
 	for _, want := range []string{"- Failed: CPU per request of api is +1", "- Passed: memory at the peak (RSS) of api is ", "- Inconclusive: allocated per request"} {

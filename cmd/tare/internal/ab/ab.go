@@ -188,7 +188,7 @@ func (c *Cmd) runInPods(ctx context.Context, t *cli.Terminal) error {
 // plan reads the command line.
 func (c *Cmd) plan() (*compose.Plan, error) {
 	p := compose.NewPlan("ab", c.Service)
-	p.FindProfiles = c.Measure.Why
+	p.FindProfiles, p.Patience = c.Measure.Why, c.Measure.Budget
 	p.Connections, p.Threshold, p.Metric = c.Measure.Connections, fmt.Sprintf("%g%%", float64(c.Measure.Threshold)), c.Measure.Metric
 	var err error
 	if p.Rate, err = readRate(c.Measure.Rate); err != nil {

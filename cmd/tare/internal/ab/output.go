@@ -89,10 +89,7 @@ func (c *Cmd) measure(ctx context.Context, t *cli.Terminal, s *study.Study, buil
 	result := publish.Result{Run: run, Unplanned: unplanned}
 	a, err := session.Conclude(t, run, compose.Explain(err), func(a *verdict.Analysis) error {
 		result.Analysis, result.Gates = a, a.Gate(budgets)
-		if err := runs.PrintShort(t, run, a, c.Output.JSON); err != nil || c.Output.JSON {
-			return err
-		}
-		return publish.PrintEnding(t, result)
+		return publish.PrintEnded(t, result, c.Output.JSON)
 	})
 	if err != nil {
 		return err

@@ -191,7 +191,8 @@ func asTarget(line source.Request) (study.Target, error) {
 	return study.Target{Method: line.Method, Path: line.Path, Weight: line.Weight}, nil
 }
 
-// AskServices builds and starts each service once, and returns its answers to the targets.
+// AskServices builds and starts each service once, and returns its answers to the targets. One
+// that takes longer than p.Patience to get ready is an error.
 func (p *Plan) AskServices(ctx context.Context, t *cli.Terminal, builder *arm.Builder) ([]lab.Answer, error) {
 	s, err := p.Study("")
 	if err != nil {
@@ -199,7 +200,13 @@ func (p *Plan) AskServices(ctx context.Context, t *cli.Terminal, builder *arm.Bu
 	}
 	progress := cli.NewProgress(t)
 	defer progress.Done()
-	return lab.Answers(ctx, lab.Options{Study: s, Builder: builder, FindProfiles: p.FindProfiles, Progress: func(e lab.Event) { progress.Draw(e.Text) }})
+	show := func(e lab.Event) {
+		if !t.Live && e.Stage == lab.Piloting {
+			progress.Line(e.Text)
+		}
+		progress.Draw(e.Text)
+	}
+	return lab.Answers(ctx, lab.Options{Study: s, Builder: builder, Budget: p.Patience, FindProfiles: p.FindProfiles, Progress: show})
 }
 
 // leaveOut takes requests of --from off the targets that the control refuses, unless those

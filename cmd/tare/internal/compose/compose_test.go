@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -175,6 +176,27 @@ func TestNameApart(t *testing.T) {
 			if one.Name != tt.want[i] {
 				t.Errorf("%q: service %d is called %s, want %s", tt.services, i, one.Name, tt.want[i])
 			}
+		}
+	}
+}
+
+// Where captures leave no time for more, the fewest blocks that can decide get a spare one,
+// in case that a trial does not count. All are for one look, which has the whole error rate.
+func TestFitPlansASpareBlock(t *testing.T) {
+	for _, tt := range []struct {
+		fewest int
+		budget time.Duration
+		looks  []int
+	}{
+		{6, time.Minute, []int{7}},
+		{6, 32 * time.Second, []int{6}}, // 3 s of pilot, and 4.65 s a block
+		{8, time.Minute, []int{9}},
+		{6, 80 * time.Second, []int{8, 10}},
+	} {
+		p := NewPlan("ab", ServiceFlags{})
+		p.Arms, p.Fewest, p.Capture = make([]Service, 2), tt.fewest, study.EBPF
+		if said, _ := p.Fit(tt.budget, 0); !slices.Equal(p.Looks, tt.looks) {
+			t.Errorf("%d blocks can decide, %s: got looks at %v, want %v: %s", tt.fewest, tt.budget, p.Looks, tt.looks, said)
 		}
 	}
 }

@@ -32,7 +32,8 @@ type Plan struct {
 	Capture     study.Source // of the captures after the blocks; "" = none
 	AA          bool
 
-	FindProfiles bool // AskServices finds out whether they expose net/http/pprof
+	Patience     time.Duration // for a service to get ready; 0: as long as any may take
+	FindProfiles bool          // AskServices finds out whether they expose net/http/pprof
 
 	imported int     // of the targets, the last ones: those of a file, which a service may refuse
 	ignored  []error // what of that file is not asked for
@@ -245,8 +246,8 @@ func (p *Plan) Study(command string) (*study.Study, error) {
 const MostBlocks = 30
 
 // Fit plans as many blocks as the time allows (0: as many as are worth while), if the start and
-// the end of a service take so long, p.Fewest or more, and says how many those are. The number
-// is 0 if the time is too short for them.
+// the end of a service take so long, and says how many those are: p.Fewest and a spare one, or
+// more. Without the time for the spare one it is p.Fewest, and without that the number is 0.
 func (p *Plan) Fit(budget, restart time.Duration) (said string, blocks int) {
 	trials := time.Duration(len(p.Arms) + 1)
 	block := trials * (restart + p.WarmUp + p.Measure + lab.Overhead)
@@ -260,12 +261,12 @@ func (p *Plan) Fit(budget, restart time.Duration) (said string, blocks int) {
 	switch {
 	case budget == 0:
 		n = MostBlocks
-	case n < p.Fewest: // blocks come first
+	case n <= p.Fewest: // blocks come first
 		besides = pilot
-		n = min(p.Fewest, int((budget-besides)/block))
+		n = min(p.Fewest+1, int((budget-besides)/block))
 	}
 	last := min(MostBlocks, max(p.Fewest, n))
-	p.Looks = slices.DeleteFunc([]int{8, 12, 18}, func(look int) bool { return look >= last })
+	p.Looks = slices.DeleteFunc([]int{8, 12, 18}, func(look int) bool { return look >= last || last == p.Fewest+1 }) // a look before the spare block takes from its error rate
 	p.Looks = append(p.Looks, last)
 	if n < p.Fewest {
 		need := besides + time.Duration(p.Fewest)*block

@@ -153,10 +153,17 @@ func WriteComment(w io.Writer, t *cli.Terminal, r Result) error {
 	return comment.Markdown(w, newSource(t, r))
 }
 
-// PrintEnding prints what a comparison comes to, for who does not read the whole report.
-func PrintEnding(t *cli.Terminal, r Result) error {
-	fmt.Fprintln(t.Out)
-	return doc.Text(t.Out, comment.Ending(newSource(t, r)), t.PageLayout())
+// PrintEnded prints a run that has just ended: the report, and of one that tare ab began also
+// the owners whose cost changed and what became of the budgets.
+func PrintEnded(t *cli.Terminal, r Result, asJSON bool) error {
+	if asJSON {
+		return runs.Print(t, r.Analysis, asJSON)
+	}
+	var ending []doc.Block
+	if slices.Contains(r.Run.Manifest.Command, "ab") {
+		ending = comment.Ending(newSource(t, r))
+	}
+	return runs.PrintWith(t, r.Run, r.Analysis, ending...)
 }
 
 // newSource compares owners, and masks secrets.

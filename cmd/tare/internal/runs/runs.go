@@ -8,8 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/verdict"
@@ -102,12 +104,29 @@ func Print(t *cli.Terminal, a *verdict.Analysis, asJSON bool) error {
 // PrintShort prints what a run says. On a terminal that is a screen, and the last line says how
 // to see the rest there.
 func PrintShort(t *cli.Terminal, run *record.Run, a *verdict.Analysis, asJSON bool) error {
-	if asJSON || t.Piped {
+	if asJSON {
 		return Print(t, a, asJSON)
 	}
-	layout := t.PageLayout()
-	layout.Closed = true
-	if err := report.Text(t.Out, a, layout); err != nil {
+	return PrintWith(t, run, a)
+}
+
+// isRepeat finds the heading of the command that repeats a run.
+func isRepeat(b doc.Block) bool {
+	h, ok := b.(doc.Heading)
+	return ok && h.ID == "repeat"
+}
+
+// PrintWith is PrintShort for people, with more blocks, which stand below the report's own and
+// above the command that repeats the run.
+func PrintWith(t *cli.Terminal, run *record.Run, a *verdict.Analysis, more ...doc.Block) error {
+	p, layout := report.Page(nil, a), t.PageLayout()
+	at := slices.IndexFunc(p.Blocks, isRepeat)
+	if at < 0 {
+		at = len(p.Blocks)
+	}
+	p.Blocks = slices.Insert(p.Blocks, at, more...)
+	layout.Closed = !t.Piped
+	if err := doc.Text(t.Out, p, layout); err != nil || t.Piped {
 		return err
 	}
 	_, err := fmt.Fprintf(t.Out, "these parts in full: %s\n", report.ShellLine([]string{"tare", "report", "--all", run.Dir}))

@@ -107,9 +107,10 @@ func (s *Session) drawSeed() {
 // NewFolder is where a run of the study is kept if it begins now.
 func (s *Session) NewFolder(st *study.Study) string { return NewFolder(s.Dir, st.Name) }
 
-// Announce says beforehand what the run can detect in its time and blocks.
+// Announce says beforehand what the run can detect in its time and blocks. A resumed run has
+// blocks already, so that what fits into the budget alone says nothing of it.
 func (s *Session) Announce(t *cli.Terminal, st *study.Study) {
-	if s.Budget > 0 {
+	if s.Budget > 0 && s.Resume == "" {
 		announceBudget(t, st, s.Budget, s.Blocks)
 	} else {
 		warnTooFew(t, st, s.Blocks)

@@ -13,6 +13,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/runs/runstest"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/studies"
 )
 
 // The command on record repeats the run from the same folder, where tare's source need
@@ -77,5 +78,22 @@ func TestTakeUpBeside(t *testing.T) {
 	}
 	if got := filepath.Dir(s.NewFolder(st)); got != filepath.Dir(run.Dir) {
 		t.Errorf("another run is kept in %s, want %s", got, filepath.Dir(run.Dir))
+	}
+}
+
+// What fits into the budget of a resumed run comes on top of its blocks: it is not called too
+// few to decide.
+func TestAnnounceResumed(t *testing.T) {
+	st, err := studies.Named("nesting")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for resume, want := range map[string]bool{"": true, "runs/one": false} {
+		var said strings.Builder
+		s := &Session{Budget: time.Minute, Resume: resume}
+		s.Announce(&cli.Terminal{Err: &said}, st)
+		if got := strings.Contains(said.String(), "too few"); got != want {
+			t.Errorf("resuming %q: said %q, want too few %t", resume, said.String(), want)
+		}
 	}
 }

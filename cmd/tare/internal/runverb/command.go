@@ -249,8 +249,9 @@ func printPlan(t *cli.Terminal, s *runs.Session, st *study.Study) {
 // finish reports what was measured, also when the run was interrupted.
 func (c *Command) finish(t *cli.Terminal, s *runs.Session, run *record.Run, err error) error {
 	a, err := s.Conclude(t, run, err, func(a *verdict.Analysis) error {
-		return errors.Join(runs.PrintShort(t, run, a, c.JSON), cli.WriteFile(c.Markdown, func(w io.Writer) error {
-			return publish.WriteComment(w, t, publish.Result{Run: run, Analysis: a})
+		result := publish.Result{Run: run, Analysis: a}
+		return errors.Join(publish.PrintEnded(t, result, c.JSON), cli.WriteFile(c.Markdown, func(w io.Writer) error {
+			return publish.WriteComment(w, t, result)
 		}))
 	})
 	switch {

@@ -1,8 +1,12 @@
 package runverb
 
 import (
+	"io"
+	"strings"
 	"testing"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -47,6 +51,29 @@ func TestNothingDecided(t *testing.T) {
 		}
 		if got := decidedAny(a); got != tc.decided || a.Trials.Valid == 0 {
 			t.Errorf("%s: decided %t with %d valid trials, want %t: %s", tc.name, got, a.Trials.Valid, tc.decided, a.Headline)
+		}
+	}
+}
+
+// A run that tare ab began ends as one of tare ab when it is resumed: with the owners and the
+// sizes of the programs. That of a study does not.
+func TestResumedABEnds(t *testing.T) {
+	for verb, want := range map[string]bool{"ab": true, "run": false} {
+		s := study.Study{
+			Name: "s", Control: "a", Threshold: 0.01, Arms: []study.Arm{{Name: "a"}, {Name: "b"}},
+			Workloads: []study.Workload{{Name: "w", Schedule: "closed"}}, Primary: study.Primary{Metric: "cpu_per_request", Workload: "w"},
+		}
+		run := &record.Run{Dir: t.TempDir(), Manifest: record.Manifest{Study: s, Outcome: "cap", Command: []string{"tare", verb, "./a", "./b"},
+			Programs: map[string]record.Program{"a": {Size: 8 << 20}, "b": {Size: 9 << 20}}}}
+		for i := range 16 {
+			run.Trials = append(run.Trials, record.Trial{Seq: i, Block: i / 2, Arm: s.Arms[i%2].Name, Workload: "w", Requests: 20_000, Steady: true,
+				Metrics: map[string]float64{"cpu_per_request": 30_000 + float64(i)}})
+		}
+		var out strings.Builder
+		_ = new(Command).finish(&cli.Terminal{Out: &out, Err: io.Discard}, &runs.Session{}, run, nil) // decided or not
+		got := out.String()
+		if strings.Contains(got, "Size of the program: a 8.00 MiB, b 9.00 MiB (+12.5 %).") != want || strings.Contains(got, "\nOwners\n") != want || !strings.Contains(got, "Repeat it") {
+			t.Errorf("tare %s: want an ending of ab %t, got\n%s", verb, want, got)
 		}
 	}
 }
