@@ -46,7 +46,6 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/webverb"
 	"github.com/tarehq/tare/cmd/tare/internal/whatifverb"
 	"github.com/tarehq/tare/docs"
-	"github.com/tarehq/tare/internal/shape"
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
@@ -206,20 +205,7 @@ func run(ctx context.Context, args []string, t *cli.Terminal) int {
 		return cli.PrintError(t, fmt.Errorf("printing help: %w", err)) // nothing else touches a file until a verb runs
 	}
 	if err != nil {
-		hint := "see `tare help`"
-		if near := meantVerb(parser.Model.Children, args[0]); near != "" {
-			err = fmt.Errorf("tare has no command %q, did you mean %q?", args[0], near)
-		}
-		if i := slices.IndexFunc(parser.Model.Children, func(n *kong.Node) bool { return n.Name == args[0] }); i >= 0 {
-			hint = cmp.Or(suggestFlags(parser.Model.Children[i], args[1:]), fmt.Sprintf("see `tare %s --help`", args[0]))
-		}
-		if text, _, many := strings.Cut(err.Error(), ", did you mean one of"); many {
-			err = errors.New(text) // every short flag is near a short one
-		}
-		if strings.HasPrefix(args[0], "h") && !strings.Contains(err.Error(), "did you mean") { // no verb begins so
-			err = fmt.Errorf("%w, did you mean \"help\"?", err)
-		}
-		return cli.PrintError(t, cli.Usage(hint, err))
+		return cli.PrintError(t, explainUsage(parser.Model.Children, args, err))
 	}
 	if flag := repeated(parsed, "pid", "cgroup", "container"); flag != "" {
 		return cli.PrintError(t, cli.Usage("name one; `tare watch` takes several process IDs as arguments", fmt.Errorf("--%s is there twice", flag)))
@@ -230,18 +216,6 @@ func run(ctx context.Context, args []string, t *cli.Terminal) int {
 		err = fmt.Errorf("writing the result: %w", lost)
 	}
 	return cli.PrintError(t, err)
-}
-
-// meantVerb is the verb that an unknown one resembles; "" if it is a verb, a flag, or like none.
-func meantVerb(verbs []*kong.Node, word string) string {
-	var names []string
-	for _, n := range verbs {
-		names = append(names, n.Name)
-	}
-	if strings.HasPrefix(word, "-") || slices.Contains(names, word) {
-		return ""
-	}
-	return shape.Nearest(word, names)
 }
 
 // flagsIn are those that stand on a command line.

@@ -1,9 +1,16 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/internal/shape"
 
 	"github.com/alecthomas/kong"
 )
@@ -18,7 +25,96 @@ func otherFlags() map[string]string {
 	}
 }
 
-// suggestFlags names this verb's flags for those of other tools, at most three; "" is none.
+// needless are flags that a verb does without, and why; hyperfine has some of them.
+func needless(verb string) map[string]string {
+	const (
+		budget = "--budget caps the time of the comparison"
+		trials = "tare ab chooses the number of trials; --budget caps their time"
+		warm   = "every trial warms its service up"
+		forms  = "the forms are --json, --bench, --html FILE and --markdown FILE"
+	)
+	return map[string]map[string]string{
+		"ab": {
+			"-d": budget, "-z": budget, "--duration": budget, "-n": trials, "--requests": trials, "--runs": trials, "--blocks": trials,
+			"--iterations": trials, "-w": warm, "--warmup": warm,
+		},
+		"advise": {"--for": "--need says what for"},
+		"load":   {"-L": "leave out -L: percentiles are always shown", "--latency": "leave out --latency: percentiles are always shown"},
+		"report": {"-f": forms, "--format": forms, "--output": forms, "-o": forms},
+	}[verb]
+}
+
+// otherVerbs are words of other tools, and which verb does that here.
+func otherVerbs() map[string]string {
+	const (
+		loads = "`tare load URL` loads a service, `tare ab OLD NEW` compares two"
+		costs = "`tare cost URL` shows what each part of a running service costs"
+	)
+	return map[string]string{
+		"bench": loads, "benchmark": loads, "attack": loads, "stress": loads, "test": loads,
+		"profile": costs, "pprof": costs, "top": costs,
+	}
+}
+
+// address is what looks like a URL or like a host and its port.
+var address = regexp.MustCompile(`^(https?://|[\w.-]*:\d+)`)
+
+// explainUsage is why a command line was not understood, with what may have been meant.
+func explainUsage(verbs []*kong.Node, args []string, err error) error {
+	text := err.Error()
+	if cut, _, many := strings.Cut(text, ", did you mean one of"); many {
+		text = cut // every short flag is near a short one
+	}
+	if i := slices.IndexFunc(verbs, func(n *kong.Node) bool { return n.Name == args[0] }); i >= 0 {
+		hint := suggestFlags(verbs[i], args[1:])
+		if args[0] == "help" && len(args) > 2 {
+			hint = fmt.Sprintf("`tare %s --help` lists its flags", args[1])
+		}
+		return cli.Usage(cmp.Or(hint, fmt.Sprintf("see `tare %s --help`", args[0])), errors.New(nearFlag(verbs[i], text)))
+	}
+	if strings.HasPrefix(args[0], "-") {
+		return cli.Usage("see `tare help`", errors.New(text))
+	}
+	text = fmt.Sprintf("tare has no command %q", args[0])
+	if address.MatchString(args[0]) {
+		return cli.Usage("a verb comes first: `tare load URL` loads it, `tare cost URL` shows what each of its parts costs", errors.New(text))
+	}
+	names := make([]string, len(verbs))
+	for i, n := range verbs {
+		names[i] = n.Name
+	}
+	near := shape.Nearest(args[0], names)
+	if near == "" && strings.HasPrefix(args[0], "h") { // no verb begins so
+		near = "help"
+	}
+	hint := otherVerbs()[args[0]]
+	if near != "" && hint == "" {
+		text += fmt.Sprintf(", did you mean %q?", near)
+	}
+	return cli.Usage(cmp.Or(hint, "see `tare help`"), errors.New(text))
+}
+
+// nearFlag is kong's word on an unknown flag with the flag that it resembles. Kong takes
+// --for for --dir.
+func nearFlag(verb *kong.Node, text string) string {
+	said, _, _ := strings.Cut(text, ", did you mean")
+	name, unknown := strings.CutPrefix(said, "unknown flag --")
+	if !unknown {
+		return text
+	}
+	var names []string
+	for _, n := range append([]*kong.Node{verb}, verb.Children...) {
+		for _, f := range n.Flags {
+			names = append(names, f.Name)
+		}
+	}
+	if near := shape.Nearest(name, names); near != "" {
+		said += fmt.Sprintf(", did you mean \"--%s\"?", near)
+	}
+	return said
+}
+
+// suggestFlags says what this verb has for flags of other tools, at most three; "" is nothing.
 func suggestFlags(verb *kong.Node, args []string) string {
 	var said []string
 	for _, arg := range args {
@@ -29,10 +125,13 @@ func suggestFlags(verb *kong.Node, args []string) string {
 		ours := otherFlags()[name]
 		i := slices.IndexFunc(verb.Flags, func(f *kong.Flag) bool { return f.Name == ours })
 		known := slices.ContainsFunc(verb.Flags, func(f *kong.Flag) bool { return "--"+f.Name == name || f.Short != 0 && "-"+string(f.Short) == name })
-		if verb.Name == "load" && (name == "-L" || name == "--latency") && len(said) < 3 { // wrk's
-			said = append(said, "leave out "+name+": percentiles are always shown")
+		if known || len(said) == 3 {
+			continue
 		}
-		if i < 0 || known || len(said) == 3 {
+		if why := whyNeedless(verb.Name, name); why != "" && !slices.Contains(said, why) {
+			said = append(said, why)
+		}
+		if i < 0 {
 			continue
 		}
 		text := name + " is --" + ours
@@ -45,4 +144,13 @@ func suggestFlags(verb *kong.Node, args []string) string {
 		said = append(said, text)
 	}
 	return strings.Join(said, ", ")
+}
+
+// whyNeedless is why a verb does without a flag, mistyped or not; "" if nothing is known.
+func whyNeedless(verb, flag string) string {
+	all := needless(verb)
+	if why := all[flag]; why != "" || !strings.HasPrefix(flag, "--") {
+		return why
+	}
+	return all[shape.Nearest(flag, slices.Collect(maps.Keys(all)))]
 }

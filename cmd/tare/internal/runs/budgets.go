@@ -82,5 +82,9 @@ func UnknownMetric(flag, name string) error {
 	for _, m := range study.Metrics() {
 		known = append(known, m.Name)
 	}
-	return cli.Usage(shape.Meant(name, known)+"`tare help study-files` lists the metrics", fmt.Errorf("%s: no metric is called %q", flag, name))
+	meant := shape.Meant(name, known)
+	if full := "response_" + name; slices.Contains(known, full) { // as --fail-if of tare load has it
+		meant = "did you mean " + full + "? "
+	}
+	return cli.Usage(meant+"`tare help study-files` lists the metrics", fmt.Errorf("%s: no metric is called %q", flag, name))
 }

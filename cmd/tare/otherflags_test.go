@@ -1,0 +1,41 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
+)
+
+// TestMisdirected has what was not understood lead to what may have been meant, and not to
+// what merely looks alike.
+func TestMisdirected(t *testing.T) {
+	for line, want := range map[string]struct{ says, hint string }{
+		"http://localhost:8080": {`tare has no command "http://localhost:8080"`, "a verb comes first: `tare load URL` loads it"},
+		"localhost:8080/a":      {`tare has no command "localhost:8080/a"`, "a verb comes first"},
+		"bench http://x":        {`tare has no command "bench"`, "`tare load URL` loads a service, `tare ab OLD NEW` compares two"},
+		"laod http://x":         {`tare has no command "laod", did you mean "load"?`, "see `tare help`"},
+		"hlp":                   {`tare has no command "hlp", did you mean "help"?`, "see `tare help`"},
+		"xyzzy":                 {`tare has no command "xyzzy"`, "see `tare help`"},
+		"advise --for speed":    {"unknown flag --for", "--need says what for"},
+		"advise --nede speed":   {`unknown flag --nede, did you mean "--need"?`, "see `tare advise --help`"},
+		"help load --rate":      {"unknown flag --rate", "`tare load --help` lists its flags"},
+		"ab -d 10s a b":         {"unknown flag -d", "--budget caps the time of the comparison"},
+		"ab -n 10 a b":          {"unknown flag -n", "tare ab chooses the number of trials; --budget caps their time"},
+		"ab --runs 9 -n 9 a b":  {"unknown flag --runs", "tare ab chooses the number of trials; --budget caps their time"},
+		"ab --warmup 3 a b":     {"unknown flag --warmup", "every trial warms its service up"},
+		"report --fromat html":  {"unknown flag --fromat", "the forms are --json, --bench, --html FILE and --markdown FILE"},
+		"load --latency x":      {"unknown flag --latency", "leave out --latency: percentiles are always shown"},
+		"load --duraton 3s x":   {`unknown flag --duraton, did you mean "--duration"?`, "see `tare load --help`"},
+		"agent serve --cetrs x": {`unknown flag --cetrs, did you mean "--certs"?`, "see `tare agent --help`"},
+		"--nothing":             {"unknown flag --nothing", "see `tare help`"},
+		"ab --metric p99 . .":   {`--metric: no metric is called "p99"`, "did you mean response_p99? `tare help study-files` lists the metrics"},
+		"gate --max p50<=5% x":  {`--max: no metric is called "p50"`, "did you mean response_p50? "},
+	} {
+		status, _, said := tare(t, strings.Fields(line)...)
+		first, rest, _ := strings.Cut(said, "\n")
+		if status != cli.ExitUsage || first != "tare: "+want.says || !strings.HasPrefix(rest, "tare: hint: "+want.hint) {
+			t.Errorf("tare %s: got status %d and\n%s\nwant %q and the hint %q", line, status, said, want.says, want.hint)
+		}
+	}
+}
