@@ -15,6 +15,8 @@ func TestHelp(t *testing.T) {
 		"help gate":    {"Guarding a release\n"},
 		"gate --help":  {"Usage: tare gate ", "Run \"tare help gate\" to read its guide.\n"},
 		"help version": {"Usage: tare version "},
+		"help nesting": {"nesting: What nested middleware costs\n", "three layers into one function", "no middleware (the control)", "P1.nesting", "`tare run nesting --quick`"},
+		"list nesting": {"nesting: What nested middleware costs\n"},
 		"help topics":  {"Documentation\n", "tare help study-files"},
 	} {
 		var out, errs bytes.Buffer

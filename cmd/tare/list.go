@@ -6,20 +6,24 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/studies"
 )
 
 // listCmd lists studies and runs.
 type listCmd struct {
-	Names bool `help:"Print only the studies' names." xor:"form"`
-	Runs  bool `help:"Print only the runs' names." xor:"form"`
-	JSON  bool `name:"json" help:"Print JSON." xor:"form"`
+	Study string `arg:"" optional:"" help:"Describe this study: its question, arms, loads and claims." xor:"form"`
+	Names bool   `help:"Print only the studies' names." xor:"form"`
+	Runs  bool   `help:"Print only the runs' names." xor:"form"`
+	JSON  bool   `name:"json" help:"Print JSON." xor:"form"`
 	runs.HomeFlag
 }
 
@@ -28,6 +32,7 @@ func (c *listCmd) Help() string {
 	return `Examples:
 
   tare list                 the studies with their questions, and the runs in ./runs
+  tare list nesting         what the study nesting asks, compares and decides
   tare list --dir ci-runs   the runs of another folder
   tare list --names         names of studies, for scripts`
 }
@@ -61,6 +66,9 @@ type listedRun struct {
 // Run lists, in one write as long as it is short: head -1 is content with its
 // beginning.
 func (c *listCmd) Run(t *cli.Terminal) error {
+	if c.Study != "" {
+		return describeStudy(t, c.Study)
+	}
 	l, err := c.gather()
 	if err != nil {
 		return err
@@ -71,6 +79,48 @@ func (c *listCmd) Run(t *cli.Terminal) error {
 	w := bufio.NewWriterSize(t.Out, 1<<16)
 	c.print(w, l, t.Width)
 	return w.Flush()
+}
+
+// describeStudy prints what a built-in study asks and how.
+func describeStudy(t *cli.Terminal, name string) error {
+	s, err := studies.Named(name)
+	if err != nil {
+		return cli.Usage("`tare list` describes them in a line each", err)
+	}
+	page := doc.Page{}
+	page.Add(doc.Heading{Level: 1, Text: s.Name + ": " + s.Title}, doc.Paragraph{Text: doc.Plain(s.Question)})
+	table := func(kind string, rows [][]string) {
+		b := doc.Table{Wrap: true, Columns: []doc.Column{{Head: kind, Key: true}, {Head: "is"}}}
+		for _, cells := range rows {
+			b.Rows = append(b.Rows, doc.Row{Cells: doc.Cells(cells...)})
+		}
+		page.Add(b)
+	}
+	var arms, loads, claims [][]string
+	for _, a := range s.Arms {
+		title := a.Title
+		if a.Name == s.Control {
+			title = cmp.Or(title, a.Name) + " (the control)"
+		}
+		arms = append(arms, []string{a.Name, title})
+	}
+	for _, w := range s.Workloads {
+		loads = append(loads, []string{w.Name, w.Title})
+	}
+	published, err := studies.Claims()
+	if err != nil {
+		return err
+	}
+	for _, c := range published {
+		if slices.ContainsFunc(s.Claims, func(k study.Claim) bool { return k.ID == c.ID }) {
+			claims = append(claims, []string{c.ID, c.Statement})
+		}
+	}
+	table("arm", arms)
+	table("load", loads)
+	table("claim", claims)
+	page.Add(doc.Paragraphf("`tare run %[1]s` takes at most %[2]s, `tare run %[1]s --quick` %[3]s.", s.Name, minutes(runs.LongestTime(s, 0).Seconds()), minutes(runs.LongestTime(s.QuickForm(), 0).Seconds())))
+	return doc.Text(t.Out, page, t.PageLayout())
 }
 
 func (c *listCmd) print(w io.Writer, l listed, width int) {

@@ -46,6 +46,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/webverb"
 	"github.com/tarehq/tare/cmd/tare/internal/whatifverb"
 	"github.com/tarehq/tare/docs"
+	"github.com/tarehq/tare/studies"
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
@@ -137,7 +138,7 @@ func printHelp(t *cli.Terminal) kong.HelpPrinter {
 }
 
 // helpArgs are the arguments that a call for help stands for: of a verb without a page, its
-// flags.
+// flags, and of a study, what it is.
 func helpArgs(verbs []*kong.Node, args []string) []string {
 	if len(args) == 1 {
 		return []string{"--help"}
@@ -145,6 +146,9 @@ func helpArgs(verbs []*kong.Node, args []string) []string {
 	isVerb := slices.ContainsFunc(verbs, func(n *kong.Node) bool { return n.Name == args[1] })
 	if isVerb && !docs.IsTopic(args[1]) {
 		return append(args[1:], "--help")
+	}
+	if _, err := studies.Named(args[1]); err == nil && !docs.IsTopic(args[1]) {
+		return append([]string{"list"}, args[1:]...)
 	}
 	return args
 }

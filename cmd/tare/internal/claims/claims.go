@@ -94,15 +94,27 @@ func (c *Cmd) Run(t *cli.Terminal) error {
 func (c *Cmd) table(t *cli.Terminal, rows []entry) {
 	cells, statements := [][]string{{"CLAIM", "STATE", "PUBLISHED", "MEASURED"}}, []string{"STATEMENT"}
 	for _, r := range rows {
-		cells = append(cells, []string{r.ID, r.State, cli.Fit(r.Figure, mostFigure), cli.Fit(r.Measured, mostFigure)})
+		cells = append(cells, []string{r.ID, r.State, c.fit(t, r.Figure), c.fit(t, r.Measured)})
 		statements = append(statements, r.Statement)
 	}
 	for i, line := range cli.AlignColumns(cells) {
-		cli.PrintNamed(t.Out, line, statements[i], t.Width)
+		if t.Piped {
+			fmt.Fprintln(t.Out, line+doc.Printable(statements[i]))
+		} else {
+			cli.WrapBeside(t.Out, line, statements[i], t.Width)
+		}
 	}
 	fmt.Fprintln(t.Out)
 	cli.Wrap(t.Out, "", countStates(rows), t.Width)
 	fmt.Fprintln(t.Out, "`tare claims ID` shows one in full.")
+}
+
+// fit is a figure for the table, cut on a terminal alone.
+func (c *Cmd) fit(t *cli.Terminal, figure string) string {
+	if t.Piped {
+		return figure
+	}
+	return cli.Fit(figure, mostFigure)
 }
 
 // countStates says how many claims are decided, and in which state the others are. States

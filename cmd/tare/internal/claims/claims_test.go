@@ -70,7 +70,7 @@ func TestClaimsTable(t *testing.T) {
 	})
 	var out strings.Builder
 	c := &Cmd{HomeFlag: runs.HomeFlag{Dir: dir}}
-	if err := c.Run(&cli.Terminal{Out: &out, Err: io.Discard, Width: 120}); err != nil {
+	if err := c.Run(&cli.Terminal{Out: &out, Err: io.Discard, Width: 140}); err != nil {
 		t.Fatal(err)
 	}
 	rows := map[string]string{}
@@ -386,6 +386,26 @@ func TestTableWidths(t *testing.T) {
 	clitest.CheckWidths(t, func(w io.Writer, width int) {
 		(&Cmd{}).table(&cli.Terminal{Out: w, Width: width}, []entry{r})
 	}, "P1.nesting", "+37.2 µs", "Three nested mi", "1 claim, 0 decided; 1 not run yet")
+}
+
+// No statement is cut: on a terminal it is broken, in a pipe it is on its row.
+func TestStatementsAreWhole(t *testing.T) {
+	r := entry{Result: studies.Result{State: "run nesting", Figure: "+37.2 µs of each request's time"}}
+	r.ID, r.Statement = "P1.nesting", "Three nested middlewares raise P95 by 37.2 µs over none at about 98,400 req/s"
+	for _, piped := range []bool{false, true} {
+		var out strings.Builder
+		(&Cmd{}).table(&cli.Terminal{Out: &out, Width: 60, Piped: piped}, []entry{r})
+		got := out.String()
+		if !piped {
+			got = strings.Join(strings.Fields(got), " ")
+		}
+		if !strings.Contains(got, r.Statement) {
+			t.Errorf("in a pipe %t: no %q in\n%s", piped, r.Statement, &out)
+		}
+		if piped && !strings.Contains(out.String(), r.Figure) {
+			t.Errorf("in a pipe: no %q in\n%s", r.Figure, &out)
+		}
+	}
 }
 
 // A run of a part of a study, or of its quick form, is not whole: what it lacks says

@@ -17,7 +17,7 @@ import (
 
 // Command prints a topic.
 type Command struct {
-	Topic string `arg:"" optional:"" help:"A topic, topics for the list, or a verb."`
+	Topic string `arg:"" optional:"" help:"A topic, topics for the list, a verb, or a study."`
 	Site  string `help:"Write all pages as a web site into this folder. It has a search and needs no server." placeholder:"DIR"`
 }
 
@@ -31,7 +31,7 @@ func (c *Command) Help() string {
   tare help --site tare-docs        then open tare-docs/index.html
 
 A topic is a page of the documentation. tare help VERB prints the page of a verb. For a
-verb without a page it prints the same as tare VERB --help. On a terminal, a page longer than
+verb without a page it prints the same as tare VERB --help, for a study as tare list STUDY. On a terminal, a page longer than
 the screen opens in $PAGER, or else in less; PAGER= prints it at once.`
 }
 
