@@ -39,7 +39,7 @@ func needless(verb string) map[string]string {
 			"--iterations": trials, "-w": warm, "--warmup": warm,
 		},
 		"advise": {"--for": "--need says what for"},
-		"load":   {"-L": "leave out -L: percentiles are always shown", "--latency": "leave out --latency: percentiles are always shown"},
+		"load":   {"-L": "percentiles are always shown, so remove -L", "--latency": "percentiles are always shown, so remove --latency"},
 		"report": {"-f": forms, "--format": forms, "--output": forms, "-o": forms},
 	}[verb]
 }

@@ -25,7 +25,7 @@ func TestMisdirected(t *testing.T) {
 		"ab --runs 9 -n 9 a b":  {"unknown flag --runs", "tare ab chooses the number of trials; --budget caps their time"},
 		"ab --warmup 3 a b":     {"unknown flag --warmup", "every trial warms its service up"},
 		"report --fromat html":  {"unknown flag --fromat", "the forms are --json, --bench, --html FILE and --markdown FILE"},
-		"load --latency x":      {"unknown flag --latency", "leave out --latency: percentiles are always shown"},
+		"load --latency x":      {"unknown flag --latency", "percentiles are always shown, so remove --latency"},
 		"load --duraton 3s x":   {`unknown flag --duraton, did you mean "--duration"?`, "see `tare load --help`"},
 		"agent serve --cetrs x": {`unknown flag --cetrs, did you mean "--certs"?`, "see `tare agent --help`"},
 		"--nothing":             {"unknown flag --nothing", "see `tare help`"},
