@@ -21,6 +21,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/compose"
 	"github.com/tarehq/tare/cmd/tare/internal/pods"
+	"github.com/tarehq/tare/cmd/tare/internal/publish"
 	"github.com/tarehq/tare/cmd/tare/internal/remote"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab"
@@ -187,7 +188,7 @@ func (c *Cmd) runInPods(ctx context.Context, t *cli.Terminal) error {
 
 // plan reads the command line.
 func (c *Cmd) plan() (*compose.Plan, error) {
-	p := compose.NewPlan("ab", c.Service)
+	p := compose.NewPlan(publish.AB, c.Service)
 	p.FindProfiles, p.Patience = c.Measure.Why, c.Measure.Budget
 	p.Connections, p.Threshold, p.Metric = c.Measure.Connections, fmt.Sprintf("%g%%", float64(c.Measure.Threshold)), c.Measure.Metric
 	var err error

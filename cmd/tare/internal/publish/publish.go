@@ -153,14 +153,17 @@ func WriteComment(w io.Writer, t *cli.Terminal, r Result) error {
 	return comment.Markdown(w, newSource(t, r))
 }
 
-// PrintEnded prints a run that has just ended: the report, and of one that tare ab began also
-// the owners whose cost changed and what became of the budgets.
+// AB is the name of the study that tare ab runs, by which its runs are known again.
+const AB = "ab"
+
+// PrintEnded prints a run that has just ended: the report, and of one of tare ab also the
+// owners whose cost changed and what became of the budgets.
 func PrintEnded(t *cli.Terminal, r Result, asJSON bool) error {
 	if asJSON {
 		return runs.Print(t, r.Analysis, asJSON)
 	}
 	var ending []doc.Block
-	if slices.Contains(r.Run.Manifest.Command, "ab") {
+	if r.Run.Manifest.Study.Name == AB {
 		ending = comment.Ending(newSource(t, r))
 	}
 	return runs.PrintWith(t, r.Run, r.Analysis, ending...)

@@ -58,12 +58,12 @@ func TestNothingDecided(t *testing.T) {
 // A run that tare ab began ends as one of tare ab when it is resumed: with the owners and the
 // sizes of the programs. That of a study does not.
 func TestResumedABEnds(t *testing.T) {
-	for verb, want := range map[string]bool{"ab": true, "run": false} {
+	for name, want := range map[string]bool{"ab": true, "s": false} {
 		s := study.Study{
-			Name: "s", Control: "a", Threshold: 0.01, Arms: []study.Arm{{Name: "a"}, {Name: "b"}},
+			Name: name, Control: "a", Threshold: 0.01, Arms: []study.Arm{{Name: "a"}, {Name: "b"}},
 			Workloads: []study.Workload{{Name: "w", Schedule: "closed"}}, Primary: study.Primary{Metric: "cpu_per_request", Workload: "w"},
 		}
-		run := &record.Run{Dir: t.TempDir(), Manifest: record.Manifest{Study: s, Outcome: "cap", Command: []string{"tare", verb, "./a", "./b"},
+		run := &record.Run{Dir: t.TempDir(), Manifest: record.Manifest{Study: s, Outcome: "cap", Command: []string{"tare", "run"},
 			Programs: map[string]record.Program{"a": {Size: 8 << 20}, "b": {Size: 9 << 20}}}}
 		for i := range 16 {
 			run.Trials = append(run.Trials, record.Trial{Seq: i, Block: i / 2, Arm: s.Arms[i%2].Name, Workload: "w", Requests: 20_000, Steady: true,
@@ -73,7 +73,7 @@ func TestResumedABEnds(t *testing.T) {
 		_ = new(Command).finish(&cli.Terminal{Out: &out, Err: io.Discard}, &runs.Session{}, run, nil) // decided or not
 		got := out.String()
 		if strings.Contains(got, "Size of the program: a 8.00 MiB, b 9.00 MiB (+12.5 %).") != want || strings.Contains(got, "\nOwners\n") != want || !strings.Contains(got, "Repeat it") {
-			t.Errorf("tare %s: want an ending of ab %t, got\n%s", verb, want, got)
+			t.Errorf("study %s: want an ending of ab %t, got\n%s", name, want, got)
 		}
 	}
 }
