@@ -58,11 +58,7 @@ func (c *Comparison) decidedBy(i stats.Interval, alpha float64) Deciding {
 // Text says the interval for people, in the units of the comparison it is of, such as
 // "98 % interval −0.2 to +0.3 %".
 func (d Deciding) Text(c *Comparison) string {
-	name := " interval "
-	if d.Anytime {
-		name = " anytime interval "
-	}
-	return Confidence(1-d.Level) + name + d.Range(c)
+	return Estimate{Level: d.Level, Anytime: d.Anytime}.Called() + " " + d.Range(c)
 }
 
 // Range is the interval alone, such as "−0.2 to +0.3 %".
