@@ -201,6 +201,7 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/old", nil, 301, "/new"},
 		{"GET", "/gone", nil, 302, "https://x.example/"},
 		{"GET", "/split", nil, 200, "a /split"},
+		{"GET", "/api/%2e%2e/x", nil, 400, "the path has . or .. as a segment, escaped or followed by a parameter\n"},
 	} {
 		r := httptest.NewRequest(c.method, c.target, nil)
 		if c.set != nil {

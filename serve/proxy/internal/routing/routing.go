@@ -57,7 +57,13 @@ func (c *Choices) Add(f Fields, h http.Handler) {
 	c.fields, c.handlers = append(c.fields, f), append(c.handlers, h)
 }
 
+// ServeHTTP refuses paths that a server may resolve to one of another route, whose guard the
+// request has not passed.
 func (c *Choices) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if hidesDots(r.URL.Path) {
+		http.Error(w, "the path has . or .. as a segment, escaped or followed by a parameter", http.StatusBadRequest)
+		return
+	}
 	for i := range c.fields {
 		if c.fields[i].in(r, c.Region) {
 			c.handlers[i].ServeHTTP(w, r)
@@ -65,6 +71,20 @@ func (c *Choices) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	http.NotFound(w, r)
+}
+
+// hidesDots reports whether a path, of which routes have resolved the plain dots, has some that
+// other programs resolve: /a/%2e%2e/b, /a/..%2fb, /a/..;x/b (Tomcat), /a/..\b (browsers, Windows).
+func hidesDots(path string) bool {
+	if !strings.Contains(path, "/.") && !strings.Contains(path, `\`) {
+		return false
+	}
+	for segment := range strings.FieldsFuncSeq(path, func(c rune) bool { return c == '/' || c == '\\' }) {
+		if segment, _, _ = strings.Cut(segment, ";"); segment == "." || segment == ".." {
+			return true
+		}
+	}
+	return false
 }
 
 // Split gives each handler its share, at random. The zero value has none.
@@ -108,9 +128,7 @@ type Rewrite struct {
 func (s *Rewrite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path, plain := strings.CutPrefix(r.URL.Path, s.Strip)
 	raw, escaped := strings.CutPrefix(r.URL.RawPath, s.Strip)
-	// Dots that were escaped, which routes do not resolve, would lead out of Prepend.
-	leaves := s.Prepend != "" && slices.Contains(strings.Split(path, "/"), "..")
-	if !plain || leaves || r.URL.RawPath != "" && !escaped {
+	if !plain || r.URL.RawPath != "" && !escaped {
 		http.NotFound(w, r)
 		return
 	}

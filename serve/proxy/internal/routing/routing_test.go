@@ -8,15 +8,21 @@ import (
 	"github.com/tarehq/tare/serve/proxy/internal/routing"
 )
 
-// TestPrependHolds has paths whose dots are escaped not lead out of what is put before them.
-func TestPrependHolds(t *testing.T) {
-	h := &routing.Rewrite{Prepend: "/public", Next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// TestDots has paths whose dots a server may resolve, though routes do not, lead neither to another
+// route nor out of what is put before them.
+func TestDots(t *testing.T) {
+	h := &routing.Choices{}
+	h.Add(routing.Fields{}, &routing.Rewrite{Prepend: "/public", Next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Path", r.URL.Path)
-	})}
-	for path, want := range map[string]string{"/a": "/public/a", "/a..b": "/public/a..b", "/%2e%2e/secret": "", "/a/..%2fsecret": "", "/a/%2E%2E": ""} {
+	})})
+	for path, want := range map[string]string{
+		"/a": "/public/a", "/a..b": "/public/a..b", "/.well-known/..x": "/public/.well-known/..x", "/a%2Fb;v=1": "/public/a/b;v=1", `/a%5Cb`: `/public/a\b`,
+		"/%2e%2e/secret": "", "/a/..%2fsecret": "", "/a/%2E%2E": "", "/%2e/secret": "", "/a%2f.%2fb": "",
+		"/a/..;/secret": "", "/a/..;v=1/secret": "", "/.;x/secret": "", `/a/..%5Csecret`: "", `/a/..\secret`: "", `/a\..`: "",
+	} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
-		if got := w.Header().Get("Path"); got != want || (want == "") != (w.Code == http.StatusNotFound) {
+		if got := w.Header().Get("Path"); got != want || (want == "") != (w.Code == http.StatusBadRequest) {
 			t.Errorf("%s: status %d, path %q, want %q", path, w.Code, got, want)
 		}
 	}
