@@ -204,6 +204,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case h.fields.Seen(r.Header["Via"]):
 		refuse(w, http.StatusLoopDetected)
 		return
+	case fields.Hops(r) == 0 && r.Method == http.MethodTrace: // this proxy is asked, which echoes nothing
+		refuse(w, http.StatusNotImplemented)
+		return
+	case fields.Hops(r) == 0:
+		w.WriteHeader(http.StatusNoContent)
+		return
 	}
 	h.budget.Earn(h.o.Budget)
 	e := newExchange(h, w, r)

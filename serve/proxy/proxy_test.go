@@ -124,6 +124,8 @@ func TestFields(t *testing.T) {
 			"X-Forwarded-Port: 1", "X-Real-IP: 6.6.6.6", "Forwarded: for=6.6.6.6", "Via: 1.0 other"}, map[string]string{
 			"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "http", "X-Forwarded-Host": "shop.example",
 			"X-Forwarded-Port": "", "X-Real-Ip": "", "Forwarded": "", "Via": "1.0 other|1.1 edge-1"}, "shop.example"},
+		{"a stranger's word to who takes underscores for dashes", trusting, []string{"X_Forwarded_For: 6.6.6.6", "X-Forwarded_Proto: https", "X_Real_IP: 6.6.6.6", "X_Other: 1"}, map[string]string{
+			"X_forwarded_for": "", "X-Forwarded_proto": "", "X_real_ip": "", "X_other": "1"}, "shop.example"},
 		{"a trusted proxy's word", trusting, []string{"X-Forwarded-For: 6.6.6.6", "X-Forwarded-Proto: https", "X-Forwarded-Host: a.example", "Forwarded: for=6.6.6.6"}, map[string]string{
 			"X-Forwarded-For": "6.6.6.6, 127.0.0.1", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "a.example",
 			"Forwarded": `for=6.6.6.6|for=127.0.0.1;host="shop.example";proto=http`}, "shop.example"},
@@ -213,6 +215,29 @@ func TestRefused(t *testing.T) {
 	h.ServeHTTP(w, r)
 	if w.Code != http.StatusNotImplemented || asked.Load() != 0 {
 		t.Errorf("CONNECT was answered %d, and %d requests passed on", w.Code, asked.Load())
+	}
+}
+
+// TestMaxForwards has OPTIONS and TRACE go no further than they may, and other methods not be
+// counted (RFC 9110, section 7.6.2).
+func TestMaxForwards(t *testing.T) {
+	up := upstream(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "left ", r.Header.Get("Max-Forwards")) })
+	url, _ := front(t, proxy.Options{}, proxy.PoolOptions{}, up)
+	for _, c := range []struct {
+		method, most string
+		status       int
+		want         string
+	}{
+		{"OPTIONS", "2", 200, "left 1"}, {"OPTIONS", "1", 200, "left 0"}, {"OPTIONS", "0", 204, ""}, {"OPTIONS", "", 200, "left "},
+		{"OPTIONS", "many", 200, "left many"}, {"TRACE", "1", 200, "left 0"}, {"TRACE", "0", 501, "Not Implemented\n"}, {"GET", "0", 200, "left 0"},
+	} {
+		r := must(http.NewRequest(c.method, url, nil))
+		if c.most != "" {
+			r.Header.Set("Max-Forwards", c.most)
+		}
+		if res, got := ask(t, r); res.StatusCode != c.status || got != c.want {
+			t.Errorf("%s, %q: got %d %q, want %d %q", c.method, c.most, res.StatusCode, got, c.status, c.want)
+		}
 	}
 }
 

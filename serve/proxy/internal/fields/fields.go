@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -33,13 +34,26 @@ func OfOneHop(name string) bool {
 	return false
 }
 
-// Nominated are the fields that Connection names, canonical. Nil: none but those of one
-// hop anyway.
-func Nominated(connection []string) (names []string) {
+// Names are those of fields, canonical: a client may give thousands at once, and each field is
+// looked for among them. Nil has none.
+type Names map[string]struct{}
+
+// Have reports whether a name is one of them.
+func (n Names) Have(name string) bool {
+	_, have := n[name]
+	return have
+}
+
+// Nominated are the fields that Connection names. Nil: none but those of one hop anyway.
+func Nominated(connection []string) (names Names) {
 	for name := range tokens(connection) {
-		if name = http.CanonicalHeaderKey(name); name != "Close" && !OfOneHop(name) {
-			names = append(names, name)
+		if name = http.CanonicalHeaderKey(name); name == "Close" || OfOneHop(name) {
+			continue
 		}
+		if names == nil {
+			names = Names{}
+		}
+		names[name] = struct{}{}
 	}
 	return names
 }
@@ -79,6 +93,18 @@ func (p *Proxy) Seen(via []string) bool {
 	return false
 }
 
+// Hops returns how often a request may be passed on, by Max-Forwards, which is for OPTIONS and TRACE
+// alone (RFC 9110, section 7.6.2). Negative: it does not say.
+func Hops(r *http.Request) int {
+	if r.Method != http.MethodOptions && r.Method != http.MethodTrace {
+		return -1
+	}
+	if n, err := strconv.ParseUint(r.Header.Get("Max-Forwards"), 10, 31); err == nil {
+		return int(n)
+	}
+	return -1
+}
+
 var (
 	viaHTTP, viaHTTPS = []string{"http"}, []string{"https"}
 	trailersToken     = []string{"trailers"}
@@ -93,7 +119,7 @@ func (p *Proxy) Forward(header http.Header, r *http.Request, upgrade string) {
 	peer, trusted := p.peer(r)
 	named := Nominated(r.Header["Connection"])
 	for name, values := range r.Header {
-		if OfOneHop(name) || name == "Content-Length" || !trusted && Forwarding(name) || named != nil && slices.Contains(named, name) {
+		if OfOneHop(name) || name == "Content-Length" || named.Have(name) || Forwarding(name) && (!trusted || strings.Contains(name, "_")) {
 			continue
 		}
 		header[name] = values
@@ -106,6 +132,9 @@ func (p *Proxy) Forward(header http.Header, r *http.Request, upgrade string) {
 	}
 	if _, ok := header["User-Agent"]; !ok {
 		header["User-Agent"] = nil // else the transport writes its own
+	}
+	if n := Hops(r); n > 0 {
+		header["Max-Forwards"] = []string{strconv.Itoa(n - 1)}
 	}
 	p.addVia(header, r)
 	p.addForwarded(header, r, peer)
@@ -122,8 +151,12 @@ func (p *Proxy) addVia(header http.Header, r *http.Request) {
 	}
 }
 
-// Forwarding reports whether a field says who has passed a request on, and for whom.
+// Forwarding reports whether a field says who has passed a request on, and for whom. Many servers
+// take an underscore for a dash, as CGI's variables have it.
 func Forwarding(name string) bool {
+	if strings.Contains(name, "_") {
+		name = http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
+	}
 	return name == "Forwarded" || name == "X-Real-Ip" || strings.HasPrefix(name, "X-Forwarded-")
 }
 
@@ -201,7 +234,7 @@ func (p *Proxy) Upgrade(r *http.Request) string {
 func CopyAnswer(to, from http.Header) {
 	named := Nominated(from["Connection"])
 	for name, values := range from {
-		if OfOneHop(name) || named != nil && slices.Contains(named, name) {
+		if OfOneHop(name) || named.Have(name) {
 			continue
 		}
 		if there := to[name]; len(there) > 0 && isList(name) {
@@ -218,7 +251,7 @@ func CopyAnswer(to, from http.Header) {
 func Strip(header http.Header) {
 	named := Nominated(header["Connection"])
 	for name := range header {
-		if OfOneHop(name) || named != nil && slices.Contains(named, name) {
+		if OfOneHop(name) || named.Have(name) {
 			delete(header, name)
 		}
 	}

@@ -4,7 +4,6 @@ package trailer
 import (
 	"io"
 	"net/http"
-	"slices"
 
 	"github.com/tarehq/tare/serve/internal/http1"
 	"github.com/tarehq/tare/serve/proxy/internal/fields"
@@ -13,14 +12,15 @@ import (
 // Passes reports whether a field may pass behind a body, where readers may take it for one of the
 // head: not if it frames, routes or authenticates, says who has passed the message on, or is for
 // one hop, as are those that Connection has named.
-func Passes(name string, named []string) bool {
-	return http1.TrailerAllowed(name) && !fields.OfOneHop(name) && !fields.Forwarding(name) && name != "Via" && !slices.Contains(named, name)
+func Passes(name string, named fields.Names) bool {
+	return http1.TrailerAllowed(name) && !fields.OfOneHop(name) && !fields.Forwarding(name) && name != "Via" && !named.Have(name)
 }
 
 // Announced are the names of the trailers that a client has announced and that may pass.
 func Announced(r *http.Request) (names []string) {
+	named := fields.Nominated(r.Header["Connection"])
 	for name := range r.Trailer {
-		if Passes(name, fields.Nominated(r.Header["Connection"])) {
+		if Passes(name, named) {
 			names = append(names, name)
 		}
 	}
@@ -59,7 +59,7 @@ func (t *Body) Read(p []byte) (int, error) {
 
 // Pass adds what came behind an answer's body. Fields that were not announced need a
 // prefix to be taken for such; promised is how many were, and named what Connection has named.
-func Pass(w http.ResponseWriter, res *http.Response, promised int, named []string) {
+func Pass(w http.ResponseWriter, res *http.Response, promised int, named fields.Names) {
 	if len(res.Trailer) == 0 {
 		return
 	}
