@@ -126,7 +126,7 @@ func (e *exchange) finish(a *attempt) {
 		panic(http.ErrAbortHandler)
 	case e.body != nil && e.body.Broken():
 		e.forgetAnswer()
-		refuse(e.w, http.StatusBadRequest)
+		refuse(e.w, e.body.Status())
 	case isBusy(a.err):
 		e.giveUpFor(http.StatusServiceUnavailable, "no connection to a server is free")
 	case isTimeout(a.err):

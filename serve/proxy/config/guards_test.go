@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -157,6 +158,29 @@ func TestMiddlewares(t *testing.T) {
 			if got := res.Header.Get(name); got != want {
 				t.Errorf("%s: %s is %q, want %q", c.name, name, got, want)
 			}
+		}
+	}
+}
+
+// TestLongBody has a body that says no length, and is longer than it may be, be answered as one that
+// says its length.
+func TestLongBody(t *testing.T) {
+	up := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+	defer up.Close()
+	url, _ := serveSite(t, parse(t, `{"listen": [{"address": ":8080"}], "middlewares": [{"limit": {"body": 10}}],
+		"upstreams": {"a": {"servers": [{"address": "`+up.Listener.Addr().String()+`"}]}}, "routes": [{"path": "/", "upstream": "a"}]}`))
+	for body, want := range map[string]int{"0123456789": 200, "0123456789x": 413} {
+		r, err := http.NewRequest("POST", url, io.MultiReader(strings.NewReader(body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != want {
+			t.Errorf("%q: got %d, want %d", body, res.StatusCode, want)
 		}
 	}
 }

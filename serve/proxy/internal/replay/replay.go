@@ -45,6 +45,17 @@ func (b *Body) Broken() bool {
 	return b.err != nil && b.err != io.EOF
 }
 
+// Status is what a client is answered that has broken the body off: 413 if it is longer than a
+// middleware lets it be.
+func (b *Body) Status() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, long := errors.AsType[*http.MaxBytesError](b.err); long {
+		return http.StatusRequestEntityTooLarge
+	}
+	return http.StatusBadRequest
+}
+
 // Ended reports whether the client has sent all of it, and it was read. It does not wait for an
 // attempt that still reads.
 func (b *Body) Ended() bool {
