@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -102,6 +103,7 @@ func (s *Site) Take(f *File) error {
 	}
 	await(fresh)
 	old := s.entries
+	s.forgetLocked() // of the files before
 	s.serving.Store(&serving{h})
 	s.file, s.entries, s.layers, s.shadows = f, next, layers, shadows
 	for name, e := range old {
@@ -145,15 +147,16 @@ func (s *Site) Tunnels() int {
 	for _, e := range s.entries {
 		n += e.handler.Tunnels()
 	}
-	var open []*proxy.Handler
+	s.forgetLocked()
 	for _, h := range s.former {
-		if h.Tunnels() > 0 {
-			n += h.Tunnels()
-			open = append(open, h)
-		}
+		n += h.Tunnels()
 	}
-	s.former = open
 	return n
+}
+
+// forgetLocked lets upstreams go that have no tunnels any more.
+func (s *Site) forgetLocked() {
+	s.former = slices.DeleteFunc(s.former, func(h *proxy.Handler) bool { return h.Tunnels() == 0 })
 }
 
 // Status returns what is known of the upstreams' servers, by upstream.
