@@ -2,8 +2,8 @@ package proxy
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -25,13 +25,12 @@ type Check struct {
 	// Fall is how many bad answers in a row make it ill, Rise how many good ones well.
 	// 0: 3 and 2.
 	Fall, Rise int
+	// TLS is how servers of the scheme https are known. Nil: by the system's authorities.
+	TLS *tls.Config
 }
 
 // checks ask upstreams.
-type checks struct {
-	o     Check
-	probe probe.Probe
-}
+type checks struct{ probe.Probe }
 
 func newChecks(o PoolOptions) (*checks, error) {
 	c := o.Check
@@ -51,8 +50,12 @@ func newChecks(o PoolOptions) (*checks, error) {
 	if o.Scheme == UnencryptedHTTP2 {
 		t = NewUnencryptedHTTP2(0)
 	}
+	t.TLSClientConfig = c.TLS
 	t.DisableKeepAlives = true // that a connection is open says nothing of the next one
-	return &checks{c, probe.Probe{Transport: t, Scheme: urlScheme(o.Scheme), Path: c.Path, GRPC: c.GRPC, Host: c.Host, Timeout: c.Timeout}}, nil
+	return &checks{probe.Probe{
+		Transport: t, Scheme: urlScheme(o.Scheme), Path: c.Path, GRPC: c.GRPC, Host: c.Host,
+		Timeout: c.Timeout, Interval: c.Interval, Fall: c.Fall, Rise: c.Rise,
+	}}, nil
 }
 
 // watch asks an upstream until stop is called. The first question is at once.
@@ -61,28 +64,6 @@ func (c *checks) watch(m *member) (stop func()) {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		good, bad := 0, 0
-		for {
-			if c.probe.Ask(ctx, m.address) {
-				good, bad = good+1, 0
-			} else {
-				good, bad = 0, bad+1
-			}
-			switch {
-			case ctx.Err() != nil:
-				return
-			case bad >= c.o.Fall:
-				m.down.Store(true)
-			case good >= c.o.Rise:
-				m.down.Store(false)
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(c.o.Interval*9/10 + rand.N(c.o.Interval/5+1)):
-			}
-		}
-	}()
+	go c.Watch(ctx, m.address, func(well bool) { m.down.Store(!well) })
 	return cancel
 }

@@ -121,6 +121,11 @@ func TestProblems(t *testing.T) {
 				"upstreams.d.connections.most: got the number 0; want a whole number from 1 to 1000000\n" +
 				"upstreams.d.connections.wait: got \"0s\"; want a duration from 1ms to 1h0m0s, such as 300ms or 2s\n" +
 				"upstreams.d.connections.warm: got the number 1000; want a whole number from 1 to 512"},
+		{`{"listen": [{"address": ":80"}], ` + route + `, "upstreams": {"a": {"servers": [{"address": "a:1"}], "tls": {"name": "a.example"}},
+			"b": {"scheme": "https", "servers": [{"address": "a:1"}], "tls": {"certificate": "c"}}, "c": {"scheme": "https", "servers": [{"address": "a:1"}], "tls": {"ca": "no-such-file"}}}}`,
+			"upstreams.a.tls: is for scheme: https\n" +
+				"upstreams.b.tls: a certificate and its key go together\n" +
+				"upstreams.c.tls: open no-such-file: "},
 		{`{"listen": [{"address": ":80"}], "routes": [], "upstreams": {"a b": {}}}`, `upstreams.a b: "a b" is not a name: use letters, digits, - and _`},
 	} {
 		_, err := config.Parse([]byte(c.file))

@@ -4,11 +4,15 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/tarehq/tare/serve/client/transport"
 	"github.com/tarehq/tare/serve/proxy"
+	"github.com/tarehq/tare/serve/proxy/internal/keyfile"
+	"github.com/tarehq/tare/serve/proxy/internal/tree"
 )
 
 // entry is an upstream that requests are passed on to.
@@ -34,6 +38,10 @@ func newEntry(u Upstream, f *File) (*entry, error) {
 	if u.Scheme == proxy.UnencryptedHTTP2 {
 		t.UnencryptedHTTP2, t.Other = true, proxy.NewUnencryptedHTTP2(u.Timeout)
 	}
+	if u.Scheme == "https" {
+		t.TLS = u.Trust.Config()
+		t.Other.(*http.Transport).TLSClientConfig = u.Trust.Config()
+	}
 	t.Conns, t.Queue, t.QueueTimeout, t.Warm = u.Conns, u.Queue, u.QueueTimeout, u.Warm
 	e := &entry{pool: pool, transport: t, drained: map[string]bool{}}
 	o.Transport = t
@@ -44,6 +52,25 @@ func newEntry(u Upstream, f *File) (*entry, error) {
 	u.Servers = nil
 	e.u = u
 	return e, nil
+}
+
+// readTrust reads how the servers are known by TLS. Those of DNS are asked for by their name, as
+// certificates of addresses are rare.
+func (u *Upstream) readTrust(v tree.Value) {
+	k := v.Object("name", "ca", "certificate", "key")
+	name := k["name"].Text("a host that the servers' certificates have", isHost)
+	ca := k["ca"].Text("a file of certificates in PEM", notEmpty)
+	certificate, key := k["certificate"].Text("a file in PEM", notEmpty), k["key"].Text("a file in PEM", notEmpty)
+	if v.Is && u.Scheme != "https" {
+		v.Wrong("is for scheme: https")
+	}
+	if name == "" && u.DNS != nil && u.DNS.Port != 0 {
+		name = strings.TrimSuffix(u.DNS.Name, ".")
+	}
+	var err error
+	if u.Trust, err = keyfile.ReadTrust(name, ca, certificate, key); err != nil {
+		v.Wrong("%v", err)
+	}
 }
 
 // set has the upstream have these servers.

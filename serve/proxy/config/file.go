@@ -12,6 +12,7 @@ import (
 	"github.com/tarehq/tare/serve/proxy"
 	"github.com/tarehq/tare/serve/proxy/discover"
 	"github.com/tarehq/tare/serve/proxy/discover/kube"
+	"github.com/tarehq/tare/serve/proxy/internal/keyfile"
 	"github.com/tarehq/tare/serve/proxy/internal/routing"
 	"github.com/tarehq/tare/serve/proxy/internal/tree"
 )
@@ -65,6 +66,7 @@ type Upstream struct {
 	Least                              int
 	Window, Slow                       time.Duration
 	Check                              proxy.Check
+	Trust                              keyfile.Trust // how the servers are known by TLS
 	Attempts                           int
 	TryTimeout, Timeout                time.Duration
 	Budget                             float64
@@ -207,7 +209,7 @@ func readListener(v tree.Value) Listener {
 }
 
 func readUpstream(v tree.Value) Upstream {
-	k := v.Object("servers", "dns", "kubernetes", "scheme", "zone", "balance", "key", "host", "eject", "panic", "check",
+	k := v.Object("servers", "dns", "kubernetes", "scheme", "tls", "zone", "balance", "key", "host", "eject", "panic", "check",
 		"attempts", "try_timeout", "timeout", "budget", "slow_start", "hedge", "fallback", "connections")
 	u := Upstream{
 		Scheme:     tree.OneOf(k["scheme"], "http", "https", proxy.UnencryptedHTTP2),
@@ -226,6 +228,7 @@ func readUpstream(v tree.Value) Upstream {
 	u.noBudget = k["budget"].Is && u.Budget == 0
 	u.noWait = k["try_timeout"].Is && u.TryTimeout == 0
 	u.readServers(v, k)
+	u.readTrust(k["tls"])
 	if u.SlowStart > 0 && u.Balance == proxy.ConsistentHash {
 		k["slow_start"].Wrong("does not go with balance: consistent_hash, whose keys stay with their server")
 	}
@@ -469,6 +472,9 @@ func (u *Upstream) pool() proxy.PoolOptions {
 		Servers: u.Servers, Scheme: u.Scheme, Balance: u.Balance, MostOut: u.MostOut, Panic: u.Panic, Check: u.Check,
 		Zone: u.Zone, SlowStart: u.SlowStart, Found: u.source() != nil,
 		Eject: breaker.Options{Consecutive: u.Failures, Share: u.FailedShare, Least: u.Least, Window: u.Window, Slow: u.Slow, Out: u.Out},
+	}
+	if u.Scheme == "https" {
+		o.Check.TLS = u.Trust.Config()
 	}
 	if u.noEject {
 		o.Eject.Consecutive = -1

@@ -2,14 +2,9 @@ package config
 
 import (
 	"cmp"
-	"crypto/x509"
-	"encoding/pem"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
-	"os"
 	"strings"
 	"time"
 
@@ -25,6 +20,7 @@ import (
 	"github.com/tarehq/tare/serve/middleware/requestid"
 	"github.com/tarehq/tare/serve/middleware/secure"
 	"github.com/tarehq/tare/serve/middleware/timeout"
+	"github.com/tarehq/tare/serve/proxy/internal/keyfile"
 	"github.com/tarehq/tare/serve/proxy/internal/tree"
 )
 
@@ -215,7 +211,7 @@ func readPrefixes(to []netip.Prefix, path string) ([]netip.Prefix, error) {
 	if path == "" {
 		return to, nil
 	}
-	data, err := readBytes(path)
+	data, err := keyfile.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +291,7 @@ func readJWT(v tree.Value) build {
 		var err error
 		if url != "" {
 			o.Keys, err = jwt.NewRemote(jwt.RemoteOptions{URL: url})
-		} else if key.Value, err = readKey(secret, public); err == nil {
+		} else if key.Value, err = keyfile.Key(secret, public); err == nil {
 			o.Keys, err = jwt.Static(key)
 		}
 		if err != nil {
@@ -307,49 +303,6 @@ func readJWT(v tree.Value) build {
 		}
 		return verifier.Middleware, nil
 	}
-}
-
-// readKey reads a key of a file: a secret, whose last line's end does not count, or a
-// public one.
-func readKey(secret, public string) (any, error) {
-	data, err := readBytes(cmp.Or(secret, public))
-	if err != nil {
-		return nil, err
-	}
-	if secret != "" {
-		return []byte(strings.TrimRight(string(data), "\r\n")), nil
-	}
-	block, _ := pem.Decode(data)
-	if block == nil {
-		return nil, fmt.Errorf("%s has no key in PEM", public)
-	}
-	if block.Type == "CERTIFICATE" {
-		c, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", public, err)
-		}
-		return c.PublicKey, nil
-	}
-	key, err := x509.ParsePKIXPublicKey(block.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", public, err)
-	}
-	return key, nil
-}
-
-// mostFile bounds the files that a file names.
-const mostFile = 16 << 20
-
-func readBytes(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
-		return nil, errors.Join(err, fmt.Errorf("%s is not a file", path))
-	}
-	return io.ReadAll(io.LimitReader(f, mostFile))
 }
 
 func readBasicAuth(v tree.Value) build {

@@ -1,13 +1,19 @@
 package config_test
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/binary"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -257,6 +263,66 @@ func TestDNS(t *testing.T) {
 	await(t, "nothing says why there are no servers", func() bool { return strings.Contains(site.Problems()["y"], "looking up gone.test.") })
 	if site.Problems()["x"] != "" {
 		t.Errorf("x has the problem %s", site.Problems()["x"])
+	}
+}
+
+// TestTrust has servers be known by the authorities and the name that a file says, or DNS's, also
+// where they are checked, and the proxy by its certificate.
+func TestTrust(t *testing.T) {
+	for _, http2 := range []bool{false, true} {
+		var checked atomic.Int64
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/check" {
+				checked.Add(1)
+			}
+			fmt.Fprint(w, r.ProtoMajor, " ", r.TLS.ServerName, " ", len(r.TLS.PeerCertificates))
+		}))
+		s.TLS, s.EnableHTTP2 = &tls.Config{ClientAuth: tls.RequestClientCert}, http2
+		s.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that are to fail
+		s.StartTLS()
+		defer s.Close()
+		secret, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		ca, key := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "key.pem")
+		for path, block := range map[string]*pem.Block{ca: {Type: "CERTIFICATE", Bytes: s.Certificate().Raw}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
+			if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at := s.Listener.Addr().String()
+		_, port, err := net.SplitHostPort(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		servers := `"scheme": "https", "servers": [{"address": "` + at + `"}]`
+		url, _ := serveSite(t, parse(t, `{"listen": [{"address": ":8080"}], "upstreams": {
+			"known": {`+servers+`, "tls": {"name": "example.com", "ca": `+encode(t, ca)+`}, "check": {"path": "/check", "interval": "10ms"}},
+			"found": {"scheme": "https", "dns": {"name": "example.com.", "port": `+port+`, "resolver": "`+nameserver(t, "127.0.0.1")+`"},
+				"tls": {"ca": `+encode(t, ca)+`, "certificate": `+encode(t, ca)+`, "key": `+encode(t, key)+`}},
+			"named": {`+servers+`, "tls": {"name": "other.test", "ca": `+encode(t, ca)+`}},
+			"strange": {`+servers+`}},
+			"routes": [{"path": "/known", "upstream": "known"}, {"path": "/found", "upstream": "found"}, {"path": "/named", "upstream": "named"}, {"path": "/strange", "upstream": "strange"}]}`))
+		version := "1"
+		if http2 {
+			version = "2"
+		}
+		for path, want := range map[string]string{
+			"/known": "200 " + version + " example.com 0", "/found": "200 " + version + " example.com 1", "/named": "502 Bad Gateway\n", "/strange": "502 Bad Gateway\n",
+		} {
+			res, err := http.Get(url + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(res.Body)
+			res.Body.Close()
+			if got := fmt.Sprint(res.StatusCode, " ", string(body)); err != nil || got != want {
+				t.Errorf("HTTP/%s, %s: got %q, %v, want %q", version, path, got, err, want)
+			}
+		}
+		await(t, "no check has come", func() bool { return checked.Load() > 0 })
 	}
 }
 

@@ -4,6 +4,7 @@ package probe
 import (
 	"context"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"time"
@@ -17,6 +18,35 @@ type Probe struct {
 	GRPC      bool          // asks by gRPC's health protocol instead
 	Host      string        // is whom is asked for; empty: the address
 	Timeout   time.Duration // for the whole answer
+
+	Interval   time.Duration // between two questions of Watch to a server
+	Fall, Rise int           // so many bad answers in a row make it ill, so many good ones well
+}
+
+// Watch asks the server at an address until the context ends, the first time at once. say is told
+// with each answer that leaves it ill or well for sure.
+func (p *Probe) Watch(ctx context.Context, address string, say func(well bool)) {
+	good, bad := 0, 0
+	for {
+		if p.Ask(ctx, address) {
+			good, bad = good+1, 0
+		} else {
+			good, bad = 0, bad+1
+		}
+		switch {
+		case ctx.Err() != nil:
+			return
+		case bad >= p.Fall:
+			say(false)
+		case good >= p.Rise:
+			say(true)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(p.Interval*9/10 + rand.N(p.Interval/5+1)):
+		}
+	}
 }
 
 // Ask reports whether the server at an address, host:port, answers well.
