@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/client/transport"
+	"github.com/tarehq/tare/serve/middleware/clientaddr"
 	"github.com/tarehq/tare/serve/proxy"
 	"github.com/tarehq/tare/serve/proxy/internal/keyfile"
 	"github.com/tarehq/tare/serve/proxy/internal/tree"
@@ -100,6 +101,14 @@ func (e *entry) drain(address string, drain bool) error {
 		}
 	}
 	return fmt.Errorf("there is no server %q", address)
+}
+
+// byClient is a key that is the client's address, which trusted proxies may have named.
+func byClient(r *http.Request) string {
+	if addr := clientaddr.From(r); addr.IsValid() {
+		return addr.String()
+	}
+	return ""
 }
 
 // closeAll ends what upstreams that are gone do of themselves.

@@ -487,6 +487,8 @@ func (u *Upstream) pool() proxy.PoolOptions {
 		o.Key = proxy.ByHeader(u.KeyHeader)
 	case u.KeyCookie != "":
 		o.Key = proxy.ByCookie(u.KeyCookie)
+	default:
+		o.Key = byClient
 	}
 	return o
 }

@@ -34,6 +34,37 @@ func await(t *testing.T, what string, ok func() bool) {
 	t.Error(what)
 }
 
+// TestHashByClient has clients behind a trusted proxy go to servers by their own addresses, not all
+// to the one of the proxy's.
+func TestHashByClient(t *testing.T) {
+	var site config.Site
+	defer site.Close()
+	err := site.Take(parse(t, `{"listen": [{"address": ":8080"}], "trusted": ["192.0.2.0/24"],
+		"upstreams": {"x": {"balance": "consistent_hash", "servers": [{"address": "`+service(t, "a")+`"}, {"address": "`+service(t, "b")+`"}]}},
+		"routes": [{"path": "/", "upstream": "x"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := func(client string) string {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil) // from 192.0.2.1
+		r.Header.Set("X-Forwarded-For", client)
+		site.ServeHTTP(w, r)
+		return w.Body.String()
+	}
+	served := map[string]bool{}
+	for i := range 64 {
+		client := fmt.Sprintf("203.0.113.%d", i)
+		first := by(client)
+		served[first] = true
+		if again := by(client); again != first {
+			t.Errorf("%s was served by %q and then by %q", client, first, again)
+		}
+	}
+	if len(served) != 2 {
+		t.Errorf("64 clients were served by %v, want both", served)
+	}
+}
+
 // TestShadow has the other upstream get a copy, and the client nothing of it.
 func TestShadow(t *testing.T) {
 	copies := make(chan string, 10)
