@@ -19,6 +19,7 @@ import (
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/studies"
 )
 
@@ -132,6 +133,32 @@ func TestClaims(t *testing.T) {
 			t.Errorf("%s belongs to %s, which has no check of it", c.ID, c.Study)
 		}
 	}
+}
+
+// A run may stop at its first look, so that many blocks bound the intervals of all checks that
+// decide a claim together.
+func TestFirstLookBounds(t *testing.T) {
+	for _, whole := range all(t) {
+		for form, s := range map[string]*study.Study{"": whole, ", quick form": whole.QuickForm()} {
+			looks, err := stats.LooksAt(s.Looks)
+			if err != nil {
+				t.Errorf("%s%s: %v", s.Name, form, err)
+				continue
+			}
+			for _, c := range s.Claims {
+				share := looks[0].Alpha / float64(len(c.Headline()))
+				if least := stats.BlocksForFamily(1, share); least > looks[0].Blocks && slices.ContainsFunc(c.Headline(), byBlocks) {
+					t.Errorf("%s%s: %s needs %d blocks to bound its intervals, and the first look is after %d", s.Name, form, c.ID, least, looks[0].Blocks)
+				}
+			}
+		}
+	}
+}
+
+// byBlocks says whether the blocks' values judge a check, not what arms or profiles say.
+func byBlocks(k study.Check) bool {
+	m, _ := study.MetricNamed(k.Metric)
+	return k.Kind != study.Fact && !m.Attributed
 }
 
 // A check of errors can come out both ways: a trial with as many as contradict it

@@ -13,7 +13,7 @@ import (
 // it takes more than the handler alone.
 func TestAllocs(t *testing.T) {
 	budgets := map[string]float64{
-		"recovery": 0, "requestid": 1, "clientaddr": 0, "accesslog": 0, "accesslog-combined": 0, "metrics": 0, "secure": 0, "cors": 0,
+		"chain": 0, "recovery": 0, "requestid": 1, "clientaddr": 0, "accesslog": 0, "accesslog-combined": 0, "metrics": 0, "secure": 0, "cors": 0,
 		"ipfilter": 0, "limit": 0, "ratelimit": 0, "ratelimit-window": 0, "timeout": 0, "breaker": 0, "apikey": 0, "basicauth": 0,
 		"jwt": 0, "jwt-uncached": 12, "guards": 2,
 	}

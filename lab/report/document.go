@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 
+	"github.com/tarehq/tare/lab/layers"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/lab/verdict/estimate"
@@ -17,7 +18,7 @@ func newDocument(a *verdict.Analysis) document {
 		Started: m.Started, Ended: m.Ended, Outcome: m.Outcome, Command: m.Command, Tare: m.Tare,
 		Headline: a.Headline, Decided: a.Decided(), Control: m.Study.Control,
 		Progress: progress{p.Blocks, p.Look.Blocks, p},
-		Trials:   a.Trials, Accounts: a.Accounts, Accuracy: a.Accuracies,
+		Trials:   a.Trials, Layers: layers.Of(a), Accounts: a.Accounts, Accuracy: a.Accuracies,
 		Workloads: make([]workloadOut, 0, len(a.Workloads)), Claims: make([]claimOut, 0, len(a.Claims)),
 		Pinning: m.Pinning, Env: m.Env, LeftOut: m.LeftOut, Code: m.Code, SelfTest: m.SelfTest, Warnings: messages(a.Warnings),
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/tarehq/tare/lab/layers"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/tally"
@@ -53,6 +54,7 @@ type document struct {
 	Workloads []workloadOut      `json:"workloads"`
 	Claims    []claimOut         `json:"claims"`
 	Goals     []goalOut          `json:"goals,omitzero"`
+	Layers    []layers.Weight    `json:"layers,omitzero"`
 	Accounts  []verdict.Account  `json:"accounts,omitzero"`
 	Accuracy  []verdict.Accuracy `json:"accuracy,omitzero"`
 	Pinning   record.Pinning     `json:"pinning"`

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/doc"
+	"github.com/tarehq/tare/lab/layers"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -60,6 +61,7 @@ func Page(run *record.Run, a *verdict.Analysis) doc.Page {
 	if s.Question != "" {
 		p.Add(doc.Paragraph{Text: doc.Plain(s.Question)})
 	}
+	p.Add(layers.Blocks(a)...)
 	if w, metric := a.Workload(s.Primary.Workload), a.Primary(); metric != nil && metric.Withheld == "" {
 		p.Add(metricBlocks(a, w, metric)...)
 	}

@@ -96,6 +96,9 @@ func (c *checker) referAll(path string, list []string, what string, known []stri
 
 func (c *checker) arm(i int) {
 	a, path := c.Arms[i], fmt.Sprintf("arms[%d]", i)
+	if c.refer(path+".over", a.Over, "arm", c.arms) && a.Over == a.Name {
+		c.Wrong(path+".over", "an arm is not over itself; name the arm without the layer")
+	}
 	if !c.program(path, a) || c.AA {
 		return
 	}

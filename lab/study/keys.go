@@ -33,8 +33,7 @@ const (
 
 func studyShape() shape.Of[Study] {
 	return shape.Object("the study", []shape.Key[Study]{
-		shape.Field("name", "What the study is called on the command line.",
-			shape.Matching(studyName, "lower-case letters and digits, parts joined by single dashes"), func(s *Study) *string { return &s.Name }).Must(),
+		shape.Field("name", "What the study is called on the command line.", shape.Matching(studyName, "lower-case letters and digits, parts joined by single dashes"), func(s *Study) *string { return &s.Name }).Must(),
 		shape.Field("title", "One line for lists and headings.", shape.Line(), func(s *Study) *string { return &s.Title }),
 		shape.Field("question", "What the study answers.", shape.Words(), func(s *Study) *string { return &s.Question }),
 		shape.Field("notes", "What a reader of the results must know.", shape.Words(), func(s *Study) *string { return &s.Notes }),
@@ -70,29 +69,27 @@ func armShape(more ...shape.Key[Arm]) shape.Of[Arm] {
 		shape.Field("name", "What the arm is called in tables.", part(), func(a *Arm) *string { return &a.Name }).Must(),
 		shape.Field("title", "The arm in a few words, for headings.", shape.Line(), func(a *Arm) *string { return &a.Title }),
 		shape.Field("go", "A Go package: a directory such as ./arms/nesting, or an import path.", shape.Argument(), func(a *Arm) *string { return &a.Go }),
-		shape.Field("rival", "A framework of arms/rivals, at its pinned version (gin) or another (gin@v1.8.2).",
-			shape.Matching(rivalName, "a rival's name, with a version if need be, such as gin or gin@v1.8.2"), func(a *Arm) *string { return &a.Rival }),
+		shape.Field("rival", "A framework of arms/rivals, at its pinned version (gin) or another (gin@v1.8.2).", shape.Matching(rivalName, "a rival's name, with a version if need be, such as gin or gin@v1.8.2"), func(a *Arm) *string { return &a.Rival }),
 		shape.Field("command", "A program and its arguments.", shape.List(shape.Word(`^[^\x00]*$`), 1), func(a *Arm) *[]string { return &a.Command }),
-		shape.Field("url", "The base URL of something that is already running.",
-			shape.Address(), func(a *Arm) *string { return &a.URL }),
+		shape.Field("url", "The base URL of something that is already running.", shape.Address(), func(a *Arm) *string { return &a.URL }),
 		shape.Field("args", "Arguments, for go and rival.", shape.List(shape.Word(`^[^\x00]*$`), 1), func(a *Arm) *[]string { return &a.Args }),
-		shape.Field("build", "How the program is built, for go and rival: flags of go build, and NAME=value for its environment.",
-			shape.List(shape.Matching(buildWord, "a flag such as -pgo=off, or a setting such as GOEXPERIMENT=nogreenteagc"), 1), func(a *Arm) *[]string { return &a.Build }),
+		shape.Field("build", "How the program is built, for go and rival: flags of go build, and NAME=value for its environment.", shape.List(shape.Matching(buildWord, "a flag such as -pgo=off, or a setting such as GOEXPERIMENT=nogreenteagc"), 1), func(a *Arm) *[]string { return &a.Build }),
 		shape.Field("env", "Additions to the environment.", shape.List(shape.Matching(setting, "NAME=value in one line, without the character NUL"), 1), func(a *Arm) *[]string { return &a.Env }),
-		shape.Field("sink", "Where the arm's standard output goes; by default it is discarded.",
-			shape.OneOf("a sink is one of", "discard", "file", "pipe"), func(a *Arm) *string { return &a.Sink }),
+		shape.Field("sink", "Where the arm's standard output goes; by default it is discarded.", shape.OneOf("a sink is one of", "discard", "file", "pipe"), func(a *Arm) *string { return &a.Sink }),
 		shape.Field("x", "The arm's position on the study's scale, such as its number of layers.", shape.Optional(shape.Number()), func(a *Arm) **float64 { return &a.X }),
 		shape.Field("needs", "Programs that must be installed, or commands that must succeed. If one does not, the run excludes the arm and says so.", shape.List(shape.Argument(), 1), func(a *Arm) *[]string { return &a.Needs }),
 		shape.Field("ref", "For go: the commit at which the directory is built, as Git names it.", shape.Matching(gitRef, "a branch, tag or commit, such as main"), func(a *Arm) *string { return &a.Ref }),
-		shape.Field("with", "For go: variants of the build: pgo, serve, a Go version, or a module at a version.",
-			shape.List(shape.Matching(variantWord, "pgo, serve, a Go version such as go1.25.4, or a module at a version such as gin@v1.9.1"), 1), func(a *Arm) *[]string { return &a.With }),
+		shape.Field("with", "For go: variants of the build: pgo, serve, a Go version, or a module at a version.", shape.List(shape.Matching(variantWord, "pgo, serve, a Go version such as go1.25.4, or a module at a version such as gin@v1.9.1"), 1), func(a *Arm) *[]string { return &a.With }),
+		shape.Field("layer", "What the arm adds to that of over, such as recovery. The report weighs arms of one layer side by side.", shape.Line(), func(a *Arm) *string { return &a.Layer }),
+		shape.Field("over", "With layer: the arm that the layer is added to.", part(), func(a *Arm) *string { return &a.Over }),
 		shape.Field("listen", "Where the program listens, if not where TARE_ADDR says: any, or a port.", shape.Matching(listenWord, "any, or a port in quotes such as \"8080\""), func(a *Arm) *string { return &a.Listen }),
 		shape.Field("ready", "The path that answers once the program is ready, if not the first target.", shape.Matching(pathPattern, "a path that starts with /, such as /healthz"), func(a *Arm) *string { return &a.Ready }),
 		shape.Field("before", "A shell command before each start.", shape.Argument(), func(a *Arm) *string { return &a.Before }),
 		shape.Field("after", "A shell command after each end.", shape.Argument(), func(a *Arm) *string { return &a.After }),
 		shape.Field("dir", "The working directory.", shape.Argument(), func(a *Arm) *string { return &a.Dir }),
 		shape.Field("env_file", "A file of NAME=value lines for the environment.", shape.Argument(), func(a *Arm) *string { return &a.EnvFile }),
-	}, more...), shape.ExactlyOne("go", "rival", "command", "url"), ours, running, source)
+	}, more...), shape.ExactlyOne("go", "rival", "command", "url"), ours, running, source,
+		shape.Schema{If: new(shape.Requires("layer")), Then: new(shape.Requires("over")), Else: new(shape.Without("over"))})
 }
 
 func workloadShape() shape.Of[Workload] {
@@ -107,8 +104,7 @@ func workloadShape() shape.Of[Workload] {
 			w.Flow = new(Flow)
 			return &w.Flow.written
 		}),
-		shape.Field("profile", "With flow: the profile that its users arrive by, as long as the measured part.",
-			shape.OneOf("a profile is one of", script.Smoke, script.Pressure, script.Stress, script.Spike, script.Soak, script.Breakpoint), func(w *Workload) *string { return &w.Profile }),
+		shape.Field("profile", "With flow: the profile that its users arrive by, as long as the measured part.", shape.OneOf("a profile is one of", script.Smoke, script.Pressure, script.Stress, script.Spike, script.Soak, script.Breakpoint), func(w *Workload) *string { return &w.Profile }),
 		shape.Field("connections", "Closed: connections kept busy. Open: connections at most.", shape.Integer(1, 1_000_000), func(w *Workload) *int { return &w.Connections }),
 		shape.Field("pipeline", "Closed: requests that a connection sends at once, to read as many answers before it sends again.", shape.Integer(1, 1024), func(w *Workload) *int { return &w.Pipeline }),
 		shape.Field("rate", "Open loop: requests a second, or a share of the capacity of the slowest arm.", rate(), func(w *Workload) *Rate { return &w.Rate }),

@@ -30,8 +30,7 @@ type Study struct {
 	Attribute Attribute  `json:"attribute,omitzero"` // who spends what, asked after the blocks
 	Claims    []Claim    `json:"claims,omitzero"`
 	Goals     []Goal     `json:"goals,omitzero"` // the authors' own
-	// Disassemble are functions, as the linker names them, whose machine code in
-	// the arms' programs is shown in the report.
+	// Disassemble are functions whose machine code is shown, as the linker names them.
 	Disassemble []string `json:"disassemble,omitzero"`
 
 	File string `json:"file,omitzero"` // where it was read from; "" = built in
@@ -61,8 +60,10 @@ type Arm struct {
 	X       *float64 `json:"x,omitzero"`       // position on the study's scale (layers, routes) for slopes
 	Needs   []string `json:"needs,omitzero"`   // programs that must be installed, or with arguments must succeed; the arm is left out by name where they do not
 
-	Ref  string   `json:"ref,omitzero"`  // for Go: the commit at which a directory is built, as Git names it
-	With []string `json:"with,omitzero"` // for Go: variants of the build, see package variant
+	Ref   string   `json:"ref,omitzero"`   // for Go: the commit at which a directory is built, as Git names it
+	With  []string `json:"with,omitzero"`  // for Go: variants of the build, see package variant
+	Layer string   `json:"layer,omitzero"` // what it has and Over has not; arms of one layer are weighed side by side
+	Over  string   `json:"over,omitzero"`  // the arm that Layer is added to
 
 	Service // of a program that knows nothing of TARE_ADDR
 
