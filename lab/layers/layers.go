@@ -143,7 +143,7 @@ func Blocks(a *verdict.Analysis) []doc.Block {
 	}
 	m := a.Primary()
 	t := doc.Table{Caption: "What each layer adds: " + m.Title, Wrap: true, Columns: []doc.Column{
-		{Head: "layer", Key: true}, {Head: "arm", Key: true}, {Head: "adds"}, {Head: "interval"}, {Head: "allocations"}, {Head: "blocks"}, {Head: "against the first named"}}}
+		{Head: "layer", Key: true}, {Head: "arm", Key: true}, {Head: "adds"}, {Head: "interval"}, {Head: "allocations"}, {Head: "blocks"}, {Head: "against another"}}}
 	for i, w := range all {
 		layer := w.Layer
 		if i > 0 && all[i-1].Layer == layer {
@@ -153,19 +153,22 @@ func Blocks(a *verdict.Analysis) []doc.Block {
 			{Text: verdict.SpanSigned(m.Metric, w.Adds.Interval)}, {Text: allocations(w.Allocs)}, {Text: fmt.Sprint(w.N)}, against(m, &w)}})
 	}
 	return []doc.Block{t, doc.Note(fmt.Sprintf("A layer's weight is its arm less the arm that it is added to, block by block: %ss, not corrected for their number. "+
-		"Within a layer the lightest stands first, and all are held against the arm that the study names first. Heavier and lighter are beyond this machine's noise.", all[0].Adds.Called()))}
+		"Within a layer the lightest stands first, and all are held against the one that the study names first. Heavier and lighter are beyond this machine's noise.", all[0].Adds.Called()))}
 }
 
 func allocations(n *float64) string {
 	if n == nil {
 		return ""
 	}
+	if math.Abs(*n) < 0.005 { // of a rare one, such as the collector's, no request's share is worth a digit
+		return "0"
+	}
 	return unit.Signed(*n, unit.Count)
 }
 
 func against(m *verdict.Metric, w *Weight) doc.Cell {
 	if w.Against == nil {
-		return doc.Cell{}
+		return doc.Cell{Text: "what the others are held against"}
 	}
 	c := doc.Cell{Text: fmt.Sprintf("%s: %s (%s)", w.Word, verdict.ShowSigned(m.Metric, w.Against.Value), verdict.SpanSigned(m.Metric, w.Against.Interval))}
 	switch w.Word {
