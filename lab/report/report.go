@@ -1,10 +1,9 @@
 // Package report makes a report of what a run says.
 //
-// [Page] is the report as a page of doc: the headline, the run at a glance and the
-// primary comparison first, then a fold for each workload, for owners, claims, goals
-// and machine code, and how far to trust the figures. [Text] and [HTML]
-// write it. [Compare] is a page of two runs, [JSON] is for programs, [Bench] for
-// benchstat.
+// [Page] is the report as a page of doc: the headline, the run at a glance, layers and the
+// primary comparison first, then folds: workloads, owners, claims, goals, machine code, and how far
+// to trust it all. [Text] and [HTML] write it. [Compare] is a page of two runs, [JSON] is for
+// programs, [Bench] for benchstat.
 //
 // None of them decides anything: an analysis of lab/verdict has decided before, so that
 // all forms say the same. An interval and the number of blocks stand beside every
@@ -61,9 +60,14 @@ func Page(run *record.Run, a *verdict.Analysis) doc.Page {
 	if s.Question != "" {
 		p.Add(doc.Paragraph{Text: doc.Plain(s.Question)})
 	}
-	p.Add(layers.Blocks(a)...)
+	weighed := layers.Blocks(a)
+	p.Add(weighed...)
 	if w, metric := a.Workload(s.Primary.Workload), a.Primary(); metric != nil && metric.Withheld == "" {
-		p.Add(metricBlocks(a, w, metric)...)
+		blocks := metricBlocks(a, w, metric)
+		if len(weighed) > 0 { // whose rows say more
+			blocks = []doc.Block{doc.Fold{Summary: "Each arm against " + s.Control, ID: "control", Blocks: blocks}}
+		}
+		p.Add(blocks...)
 	}
 	for i, w := range s.Workloads {
 		p.Add(doc.Fold{Summary: workloadTitle(a, w), ID: fmt.Sprintf("workload-%d", i), Blocks: workloadBlocks(run, a, w)})
@@ -99,9 +103,7 @@ func glance(a *verdict.Analysis) doc.Terms {
 	if m := a.Primary(); m != nil && m.FloorBy != "" {
 		facts = append(facts, [2]string{"noise floor", m.FloorText()})
 	}
-	facts = append(facts, [2]string{"seed", fmt.Sprint(a.Manifest.Seed)})
-	facts = append(facts, [2]string{"warnings", fmt.Sprint(len(a.Warnings) + len(a.Trials.Warning))})
-	return termsOf(true, facts)
+	return termsOf(true, append(facts, [2]string{"seed", fmt.Sprint(a.Manifest.Seed)}, [2]string{"warnings", fmt.Sprint(len(a.Warnings) + len(a.Trials.Warning))}))
 }
 
 // termsOf leaves out what has no text.
