@@ -29,6 +29,7 @@ type gateway struct {
 	site    config.Site
 	file    *config.File
 	journal atomic.Pointer[journal] // answers requests
+	retired []*journal              // before it, which may be open yet
 	admin   *admin                  // nil: none
 	servers map[string]*server      // by address
 	leaving sync.WaitGroup          // of servers whose address is no longer in the file
@@ -113,7 +114,8 @@ func (g *gateway) take(data []byte) error {
 	if err != nil {
 		return err
 	}
-	j, err := openJournal(f.AccessLog, &g.site)
+	was := g.journal.Load()
+	j, err := openJournal(f.AccessLog, &g.site, was)
 	if err != nil {
 		return err
 	}
@@ -135,13 +137,16 @@ func (g *gateway) take(data []byte) error {
 		err = g.former.succeed()
 	}
 	if err != nil {
-		j.close()
+		if j != was {
+			j.close()
+		}
 		g.closeNew(next, tells)
 		return err
 	}
 	g.replaces = ""
-	if old := g.journal.Swap(j); old != nil {
-		time.AfterFunc(f.Grace, old.close) // requests that have begun have lines to write
+	g.journal.Store(j)
+	if was != nil && j != was {
+		g.retire(was)
 	}
 	for _, address := range g.former.settle() {
 		g.site.Log.Warn("the file does not listen on a socket that was there", "address", address)
@@ -400,7 +405,7 @@ func (g *gateway) end(now <-chan os.Signal) error {
 	case <-now:
 	}
 	g.site.Close()
-	g.journal.Load().close()
+	g.closeJournals()
 	return nil
 }
 
@@ -411,7 +416,7 @@ func (g *gateway) leave(now <-chan os.Signal) error {
 	select {
 	case <-g.drain(g.file.Linger):
 		g.site.Close()
-		g.journal.Load().close()
+		g.closeJournals()
 		return nil
 	case <-now:
 		for _, s := range g.servers {

@@ -22,6 +22,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -348,6 +349,71 @@ func TestAdmin(t *testing.T) {
 	}
 	if _, err := os.Stat(socket); err == nil {
 		t.Error("the socket is there yet")
+	}
+}
+
+// TestLogOfLongRequests has requests that outlast a change of the file, and the grace of the one
+// before, have their lines all the same, in the log that they began with.
+func TestLogOfLongRequests(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIPPED: an open file cannot be moved")
+	}
+	came, goOn := make(chan struct{}), make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/short" {
+			came <- struct{}{}
+			<-goOn
+		}
+	}))
+	defer s.Close()
+	dir, at := t.TempDir(), freeAddress(t)
+	log, moved := filepath.Join(dir, "log"), filepath.Join(dir, "moved")
+	text := strings.Replace(file(`[{"address": "`+at+`"}]`, s.Listener.Addr().String()), `"grace": "2s"`, fmt.Sprintf(`"grace": "10ms", "admin": "none", "access_log": %q`, log), 1)
+	g := run(t)
+	give := func(text string) {
+		t.Helper()
+		if got := g.give(t, text); len(got.Problems) > 0 {
+			t.Fatalf("got %+v", got)
+		}
+	}
+	give(text)
+	var all sync.WaitGroup
+	get := func(path string) {
+		res, err := http.Get("http://" + at + path)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		res.Body.Close()
+	}
+	all.Go(func() { get("/change") })
+	<-came
+	give(text)
+	time.Sleep(100 * time.Millisecond) // far beyond the grace
+	goOn <- struct{}{}
+	all.Wait()
+	all.Go(func() { get("/move") })
+	<-came
+	if err := os.Rename(log, moved); err != nil {
+		t.Fatal(err)
+	}
+	give(text)
+	time.Sleep(100 * time.Millisecond)
+	goOn <- struct{}{}
+	all.Wait()
+	get("/short")
+	give(strings.Replace(text, "10ms", "2s", 1)) // so that the end waits for the last line
+	g.end(t)
+	for path, want := range map[string][]string{moved: {"/change", "/move"}, log: {"/short"}} {
+		lines, err := os.ReadFile(path)
+		if err != nil || bytes.Count(lines, []byte("\n")) != len(want) {
+			t.Errorf("%s has %q, %v, want lines of %q", path, lines, err, want)
+		}
+		for _, target := range want {
+			if !bytes.Contains(lines, []byte(`"`+target+`"`)) {
+				t.Errorf("%s has %q, want a line of %s", path, lines, target)
+			}
+		}
 	}
 }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"net/http"
 	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tarehq/tare/serve/middleware/accesslog"
@@ -12,16 +15,23 @@ import (
 
 // journal answers requests, and writes a line for each if the file names an access log.
 type journal struct {
-	http.Handler
-	file *os.File // nil: none
-	log  *accesslog.Log
+	answers http.Handler
+	path    string
+	file    *os.File // nil: none
+	log     *accesslog.Log
+	begun   atomic.Int64 // requests whose lines are not written yet
+	ending  sync.Once
+	closed  atomic.Bool
 }
 
-// openJournal opens the log at a path for what h answers. Each file that is taken has it
-// opened anew, so that a log that was moved away is let go.
-func openJournal(path string, h http.Handler) (*journal, error) {
+// openJournal opens the log at a path for what h answers. It is the one that was there, unless
+// that was moved away: then it is let go.
+func openJournal(path string, h http.Handler, was *journal) (*journal, error) {
+	if was != nil && was.path == path && was.stays() {
+		return was, nil
+	}
 	if path == "" {
-		return &journal{Handler: h}, nil
+		return &journal{answers: h}, nil
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
 	if err != nil {
@@ -32,16 +42,64 @@ func openJournal(path string, h http.Handler) (*journal, error) {
 		f.Close()
 		return nil, err
 	}
-	return &journal{log.Middleware(h), f, log}, nil
+	return &journal{answers: log.Middleware(h), path: path, file: f, log: log}, nil
 }
 
-// close writes what waits.
-func (j *journal) close() {
+// stays reports whether the path still leads to the file.
+func (j *journal) stays() bool {
 	if j.file == nil {
+		return true
+	}
+	open, err := j.file.Stat()
+	there, lost := os.Stat(j.path)
+	return err == nil && lost == nil && os.SameFile(open, there)
+}
+
+func (j *journal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if j.file == nil {
+		j.answers.ServeHTTP(w, r)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_ = j.log.Close(ctx) // the log has nobody to tell
-	j.file.Close()
+	j.begun.Add(1)
+	defer j.begun.Add(-1)
+	j.answers.ServeHTTP(w, r)
+}
+
+// retire has a journal be closed once the requests that have begun by it, WebSockets among them,
+// have written their lines, and at the gateway's end at last.
+func (g *gateway) retire(j *journal) {
+	g.retired = append(slices.DeleteFunc(g.retired, func(j *journal) bool { return j.closed.Load() }), j)
+	j.closeUnused()
+}
+
+// closeUnused closes it once nobody uses it. It waits first: a request may have found it just now.
+func (j *journal) closeUnused() {
+	time.AfterFunc(time.Second, func() {
+		if j.begun.Load() > 0 {
+			j.closeUnused()
+			return
+		}
+		j.close()
+	})
+}
+
+// closeJournals closes all that are open.
+func (g *gateway) closeJournals() {
+	for _, j := range append(g.retired, g.journal.Load()) {
+		j.close()
+	}
+}
+
+// close writes what waits. It may be called more than once.
+func (j *journal) close() {
+	j.ending.Do(func() {
+		defer j.closed.Store(true)
+		if j.file == nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = j.log.Close(ctx) // the log has nobody to tell
+		j.file.Close()
+	})
 }
