@@ -51,8 +51,7 @@ func (c *cache) find(hash uint64, text string, generation uint64) *Token {
 	return nil
 }
 
-// put keeps a token, in the place of one of another generation, or that is no longer
-// valid, if there is one.
+// put keeps a token, in the place of one of another generation if there is one.
 func (c *cache) put(hash uint64, e *entry) {
 	b := c.bucket(hash)
 	for i := range b {

@@ -130,22 +130,23 @@ func TestMalformed(t *testing.T) {
 	end := in(time.Hour)
 	v := verifier(t, jwt.Options{})
 	for name, c := range map[string]struct{ header, claims string }{
-		"end twice":       {`{"alg":"HS256"}`, fmt.Sprintf(`{"exp":1,"exp":%d}`, end)},
-		"end twice, \\u":  {`{"alg":"HS256"}`, fmt.Sprintf(`{"exp":%d,"\u0065xp":%d}`, end, end)},
-		"alg twice":       {`{"alg":"none","alg":"HS256"}`, fmt.Sprintf(`{"exp":%d}`, end)},
-		"none":            {`{"alg":"none"}`, fmt.Sprintf(`{"exp":%d}`, end)},
-		"no alg":          {`{}`, fmt.Sprintf(`{"exp":%d}`, end)},
-		"alg a list":      {`{"alg":["HS256"]}`, fmt.Sprintf(`{"exp":%d}`, end)},
-		"another alg":     {`{"alg":"HS512"}`, fmt.Sprintf(`{"exp":%d}`, end)},
-		"lower case":      {`{"alg":"hs256"}`, fmt.Sprintf(`{"exp":%d}`, end)},
-		"another key":     {`{"alg":"HS256","kid":"k2"}`, fmt.Sprintf(`{"exp":%d}`, end)},
-		"crit":            {`{"alg":"HS256","crit":["exp"]}`, fmt.Sprintf(`{"exp":%d}`, end)},
-		"not encoded":     {`{"alg":"HS256","b64":false}`, fmt.Sprintf(`{"exp":%d}`, end)},
-		"another type":    {`{"alg":"HS256","typ":"logout+jwt"}`, fmt.Sprintf(`{"exp":%d}`, end)},
-		"claims a list":   {`{"alg":"HS256"}`, `[1]`},
-		"claims null":     {`{"alg":"HS256"}`, `null`},
-		"claims cut":      {`{"alg":"HS256"}`, `{"exp":`},
-		"claims and more": {`{"alg":"HS256"}`, fmt.Sprintf(`{"exp":%d}{}`, end)},
+		"end twice":        {`{"alg":"HS256"}`, fmt.Sprintf(`{"exp":1,"exp":%d}`, end)},
+		"end twice, \\u":   {`{"alg":"HS256"}`, fmt.Sprintf(`{"exp":%d,"\u0065xp":%d}`, end, end)},
+		"alg twice":        {`{"alg":"none","alg":"HS256"}`, fmt.Sprintf(`{"exp":%d}`, end)},
+		"none":             {`{"alg":"none"}`, fmt.Sprintf(`{"exp":%d}`, end)},
+		"no alg":           {`{}`, fmt.Sprintf(`{"exp":%d}`, end)},
+		"alg a list":       {`{"alg":["HS256"]}`, fmt.Sprintf(`{"exp":%d}`, end)},
+		"another alg":      {`{"alg":"HS512"}`, fmt.Sprintf(`{"exp":%d}`, end)},
+		"lower case":       {`{"alg":"hs256"}`, fmt.Sprintf(`{"exp":%d}`, end)},
+		"another key":      {`{"alg":"HS256","kid":"k2"}`, fmt.Sprintf(`{"exp":%d}`, end)},
+		"crit":             {`{"alg":"HS256","crit":["exp"]}`, fmt.Sprintf(`{"exp":%d}`, end)},
+		"not encoded":      {`{"alg":"HS256","b64":false}`, fmt.Sprintf(`{"exp":%d}`, end)},
+		"another type":     {`{"alg":"HS256","typ":"logout+jwt"}`, fmt.Sprintf(`{"exp":%d}`, end)},
+		"claims a list":    {`{"alg":"HS256"}`, `[1]`},
+		"claims null":      {`{"alg":"HS256"}`, `null`},
+		"claims cut":       {`{"alg":"HS256"}`, `{"exp":`},
+		"claims not UTF-8": {`{"alg":"HS256"}`, fmt.Sprintf("{\"sub\":\"\xff\",\"exp\":%d}", end)},
+		"claims and more":  {`{"alg":"HS256"}`, fmt.Sprintf(`{"exp":%d}{}`, end)},
 	} {
 		if _, err := v.Verify(t.Context(), sign(secret, c.header, c.claims)); err == nil {
 			t.Errorf("%s is accepted", name)
@@ -195,6 +196,24 @@ func TestConfusion(t *testing.T) {
 	}
 	if _, err := verifier(t, jwt.Options{}, jwt.Key{Algorithm: "PS256", Value: &rsaKey.PublicKey}).Verify(t.Context(), token); err != nil {
 		t.Errorf("PS256: %v", err)
+	}
+}
+
+// TestEd25519 has one algorithm under two names, of the key and of the token.
+func TestEd25519(t *testing.T) {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ofKey := range []string{"EdDSA", "Ed25519"} {
+		v := verifier(t, jwt.Options{}, jwt.Key{Algorithm: ofKey, Value: public})
+		for ofToken, want := range map[string]bool{"EdDSA": true, "Ed25519": true, "Ed448": false} {
+			signed := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"alg":%q}`, ofToken)) + "." + base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"exp":%d}`, in(time.Hour)))
+			text := signed + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(private, []byte(signed)))
+			if _, err := v.Verify(t.Context(), text); (err == nil) != want {
+				t.Errorf("a token of %s by a key of %s: %v", ofToken, ofKey, err)
+			}
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ type Key struct {
 	// ID is the kid that tokens name. Tokens that name none are tried with all keys.
 	ID string
 	// Algorithm is HS256, HS384, HS512, RS256, RS384, RS512, PS256, PS384, PS512,
-	// ES256, ES384, ES512 or EdDSA (Ed25519).
+	// ES256, ES384, ES512 or EdDSA, which is Ed25519 and may be called so (RFC 9864).
 	Algorithm string
 	// Value is a []byte no shorter than the hash for HS, an [*rsa.PublicKey] of 2048
 	// bits and more, an [*ecdsa.PublicKey] of the algorithm's curve, or an
@@ -38,8 +38,8 @@ type Keys interface {
 	// find returns the keys of that name and algorithm, or an error that is
 	// errUnavailable.
 	find(ctx context.Context, kid, alg string) ([]*key, error)
-	// generation changes when a key is removed, or all are too old. It sees to it that
-	// keys are fetched anew when it is time.
+	// generation changes when a key is removed. It is 0 if there are none, or all are too
+	// old. It sees to it that keys are fetched anew when it is time.
 	generation(now time.Time) uint64
 }
 
@@ -71,7 +71,7 @@ func (s static) find(_ context.Context, kid, alg string) ([]*key, error) {
 	return matching(s, kid, alg), nil
 }
 
-func (s static) generation(time.Time) uint64 { return 0 }
+func (s static) generation(time.Time) uint64 { return 1 }
 
 // mostTried bounds the signatures that a token which names no key has checked.
 const mostTried = 8
@@ -105,8 +105,17 @@ func several(all []*key, kid, alg string) (found []*key) {
 
 var hashes = map[string]crypto.Hash{"256": crypto.SHA256, "384": crypto.SHA384, "512": crypto.SHA512}
 
+// algorithmOf returns the one name of an algorithm that has two.
+func algorithmOf(name string) string {
+	if name == "Ed25519" { // as RFC 9864 has it
+		return "EdDSA"
+	}
+	return name
+}
+
 // newKey checks a key against its algorithm.
 func newKey(k Key) (*key, error) {
+	k.Algorithm = algorithmOf(k.Algorithm)
 	if k.Algorithm == "EdDSA" {
 		pub, ok := k.Value.(ed25519.PublicKey)
 		if !ok || len(pub) != ed25519.PublicKeySize {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/big"
 	"net"
 	"net/http"
@@ -86,6 +87,7 @@ func NewRemote(o RemoteOptions) (*Remote, error) {
 	if o.Stale == 0 {
 		o.Stale = defaultStale
 	}
+	o.Stale = min(o.Stale, math.MaxInt64-o.Refresh) // their sum is an age
 	if o.Client == nil {
 		o.Client = &http.Client{Timeout: fetchTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return errors.New("the key set's URL redirects")
@@ -304,10 +306,8 @@ func parseKey(raw []byte) (*key, error) {
 		otherwise = map[string]string{"P-256": "ES256", "P-384": "ES384", "P-521": "ES512"}[j.Crv]
 		k.Value, err = j.ec()
 	case "OKP":
-		otherwise = map[string]string{"Ed25519": "EdDSA"}[j.Crv]
-		var x []byte
-		x, err = decode(j.X)
-		k.Value = ed25519.PublicKey(x)
+		otherwise = "EdDSA"
+		k.Value, err = j.ed25519()
 	default:
 		err = fmt.Errorf("its kty is %q", j.Kty)
 	}
@@ -330,6 +330,13 @@ func (j *jwk) rsa() (*rsa.PublicKey, error) {
 		return nil, errors.New("its exponent is malformed or too large")
 	}
 	return &rsa.PublicKey{N: new(big.Int).SetBytes(n), E: int(new(big.Int).SetBytes(e).Int64())}, nil
+}
+
+func (j *jwk) ed25519() (ed25519.PublicKey, error) {
+	if j.Crv != "Ed25519" {
+		return nil, fmt.Errorf("its curve is %q", j.Crv)
+	}
+	return decode(j.X)
 }
 
 func (j *jwk) ec() (*ecdsa.PublicKey, error) {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -98,13 +99,16 @@ func (i *issuer) token(t *testing.T, kid string) string {
 	return signed + "." + base64.RawURLEncoding.EncodeToString(signature[:])
 }
 
-func (i *issuer) verifier(t *testing.T) *jwt.Verifier {
+func (i *issuer) verifier(t *testing.T) *jwt.Verifier { return i.caching(t, 0) }
+
+// caching returns a verifier whose Options.Cache is n.
+func (i *issuer) caching(t *testing.T, n int) *jwt.Verifier {
 	t.Helper()
 	keys, err := jwt.NewRemote(jwt.RemoteOptions{URL: "https://issuer.test/keys", Client: &http.Client{Transport: i}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return verifier(t, jwt.Options{Keys: keys})
+	return verifier(t, jwt.Options{Keys: keys, Cache: n})
 }
 
 func accepts(t *testing.T, v *jwt.Verifier, text string) bool {
@@ -152,6 +156,57 @@ func TestRotation(t *testing.T) {
 	})
 }
 
+// TestRemoved takes a key away that has verified the very first token, before any key was known.
+// With a cache and without, its tokens are refused once keys are fetched anew, and also when the
+// issuer is then away for so long that no key counts.
+func TestRemoved(t *testing.T) {
+	for _, cache := range []int{-1, 0} {
+		i := newIssuer(t, "old", "new")
+		old, fresh := i.token(t, "old"), i.token(t, "new")
+		synctest.Test(t, func(t *testing.T) {
+			v := i.caching(t, cache)
+			if !accepts(t, v, old) {
+				t.Fatalf("cache %d: at first", cache)
+			}
+			i.set(func() { delete(i.keys, "old") })
+			time.Sleep(6 * time.Minute)
+			accepts(t, v, fresh) // fetches behind the request
+			synctest.Wait()
+			if accepts(t, v, old) || !accepts(t, v, fresh) {
+				t.Errorf("cache %d: accepted by a key that was taken away", cache)
+			}
+			i.set(func() { i.answer = func() (*http.Response, error) { return nil, errors.New("connection refused") } })
+			time.Sleep(26 * time.Hour)
+			if accepts(t, v, old) || accepts(t, v, fresh) {
+				t.Errorf("cache %d: accepted by keys that are too old", cache)
+			}
+		})
+	}
+}
+
+// TestNeverStale has keys count for ever.
+func TestNeverStale(t *testing.T) {
+	i := newIssuer(t, "k")
+	text := i.token(t, "k")
+	synctest.Test(t, func(t *testing.T) {
+		keys, err := jwt.NewRemote(jwt.RemoteOptions{URL: "https://issuer.test/keys", Client: &http.Client{Transport: i}, Stale: math.MaxInt64})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := verifier(t, jwt.Options{Keys: keys})
+		if !accepts(t, v, text) {
+			t.Fatal("at first")
+		}
+		i.set(func() { i.answer = func() (*http.Response, error) { return nil, errors.New("connection refused") } })
+		time.Sleep(90 * 24 * time.Hour)
+		for range 3 {
+			if !accepts(t, v, text) {
+				t.Error("refused once the issuer is away")
+			}
+		}
+	})
+}
+
 // TestIssuerAway starts without the issuer, and loses it later.
 func TestIssuerAway(t *testing.T) {
 	i := newIssuer(t, "k")
@@ -187,7 +242,8 @@ func TestIssuerAway(t *testing.T) {
 		if w := ask(); w.Code != 200 {
 			t.Errorf("the issuer is back: %d", w.Code)
 		}
-		for _, answer := range []string{"", "<html>", `{"keys":[]}`, `{"keys":[{"kty":"RSA"}]}`, strings.Repeat(" ", 2<<20)} {
+		for _, answer := range []string{"", "<html>", `{"keys":[]}`, `{"keys":[{"kty":"RSA"}]}`,
+			`{"keys":[{"kty":"OKP","crv":"X25519","alg":"EdDSA","x":"` + strings.Repeat("A", 43) + `"}]}`, strings.Repeat(" ", 2<<20)} {
 			i.set(func() { i.answer = func() (*http.Response, error) { return answering(200, answer), nil } })
 			time.Sleep(10 * time.Minute)
 			ask()

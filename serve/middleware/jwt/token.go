@@ -8,11 +8,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tarehq/tare/serve/internal/sys"
 )
 
-// Token is a verified token.
+// Token is a verified token. Requests that bring the same one share it: do not change it.
 type Token struct {
 	Issuer, Subject, ID string // claims iss, sub, jti; empty: not there
 	Audience            []string
@@ -84,6 +85,7 @@ func parseHeader(part string) (header, error) {
 		}
 		return err
 	})
+	h.alg = algorithmOf(h.alg)
 	typ = strings.TrimPrefix(strings.ToLower(typ), "application/")
 	if err == nil && typ != "jwt" && typ != "at+jwt" {
 		err = errToken("the token is of another type")
@@ -122,9 +124,9 @@ func parseClaims(part string) (*Token, error) {
 // known are the members that must not be there twice.
 var known = []string{"alg", "kid", "typ", "iss", "sub", "jti", "aud", "exp", "nbf", "iat"}
 
-// parseObject calls f with the members of a JSON object.
+// parseObject calls f with the members of a JSON object in UTF-8 (RFC 7519, section 7.2).
 func parseObject(s string, f func(name, value string) error) error {
-	if !json.Valid(sys.Bytes(s)) || !strings.HasPrefix(strings.TrimLeft(s, " \t\r\n"), "{") {
+	if !utf8.ValidString(s) || !json.Valid(sys.Bytes(s)) || !strings.HasPrefix(strings.TrimLeft(s, " \t\r\n"), "{") {
 		return errToken("the token is malformed")
 	}
 	var seen uint
