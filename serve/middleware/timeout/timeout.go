@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/internal/unsent"
 )
 
 // Options of the time-out. The zero value is 30 s for all but streams.
@@ -31,12 +32,15 @@ type Options struct {
 	// Exempt says which requests have no deadline. Nil: those that ask for an upgrade
 	// or for text/event-stream.
 	Exempt func(*http.Request) bool
-	// Answer answers a request that timed out before anything was written. Nil: a
-	// plain 503.
+	// Answer answers a request that timed out before anything was written. Fields that
+	// described the answer that did not come, such as Cache-Control, are gone. Nil: a plain 503.
 	Answer http.Handler
 }
 
-const defaultAfter = 30 * time.Second
+const (
+	defaultAfter = 30 * time.Second
+	longest      = 100 * 365 * 24 * time.Hour // a time can be added to it
+)
 
 // New returns the middleware, or an error if Options.After is negative.
 func New(o Options) (func(http.Handler) http.Handler, error) {
@@ -46,6 +50,7 @@ func New(o Options) (func(http.Handler) http.Handler, error) {
 	if o.After == 0 {
 		o.After = defaultAfter
 	}
+	o.After = min(o.After, longest)
 	if o.Exempt == nil {
 		o.Exempt = streams
 	}
@@ -77,6 +82,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at := begun.Add(time.Since(begun) + h.o.After) // of two clocks that time.Now reads this reads one
 	h.serve(w, r, at)
 	if !rec.Written() && !time.Now().Before(at) && !errors.Is(r.Context().Err(), context.Canceled) {
+		unsent.Forget(w.Header())
 		h.o.Answer.ServeHTTP(w, r)
 	}
 }

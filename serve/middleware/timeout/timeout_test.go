@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -98,6 +99,24 @@ func TestAnswers(t *testing.T) {
 	})
 }
 
+// TestAnswerThatDidNotCome has the handler describe an answer that it then has no time for: the
+// 503 has none of that, or caches would keep it as long.
+func TestAnswerThatDidNotCome(t *testing.T) {
+	both(t, time.Second, func(t *testing.T, wrap func(http.HandlerFunc) http.Handler) {
+		w := httptest.NewRecorder()
+		wrap(func(w http.ResponseWriter, r *http.Request) {
+			for _, field := range []string{"Cache-Control", "Content-Encoding", "Etag", "X-Request-Id"} {
+				w.Header().Set(field, "x")
+			}
+			<-r.Context().Done()
+		}).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		h := w.Header()
+		if w.Code != 503 || len(h["Cache-Control"])+len(h["Content-Encoding"])+len(h["Etag"]) > 0 || h.Get("X-Request-Id") != "x" {
+			t.Errorf("%d, %v", w.Code, h)
+		}
+	})
+}
+
 // TestContext holds the context to what package context promises.
 func TestContext(t *testing.T) {
 	both(t, time.Minute, func(t *testing.T, wrap func(http.HandlerFunc) http.Handler) {
@@ -183,6 +202,13 @@ func TestStreams(t *testing.T) {
 				t.Errorf("%s: %s has a deadline", field, value)
 			}
 		})).ServeHTTP(httptest.NewRecorder(), r)
+	}
+	w := httptest.NewRecorder()
+	within(t, math.MaxInt64)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		time.Sleep(time.Nanosecond)
+	})).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	if w.Code != 200 {
+		t.Errorf("the longest time there is: %d", w.Code)
 	}
 	if _, err := timeout.New(timeout.Options{After: -1}); err == nil {
 		t.Error("a negative time-out is accepted")
