@@ -16,6 +16,7 @@ import (
 
 	"github.com/tarehq/tare/serve/chain"
 	"github.com/tarehq/tare/serve/client/breaker"
+	"github.com/tarehq/tare/serve/internal/safelog"
 	"github.com/tarehq/tare/serve/middleware/clientaddr"
 	"github.com/tarehq/tare/serve/middleware/ratelimit"
 )
@@ -141,6 +142,7 @@ func complete(o *Options) (law, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
+	o.Log = safelog.New(o.Log)
 	if o.Refuse == nil {
 		o.Refuse = http.HandlerFunc(refuse)
 	}
@@ -307,7 +309,7 @@ func (l *Limiter) ask(key string) (grant, error) {
 	if err != nil {
 		return grant{}, err
 	}
-	defer l.inFlight.Add(-1) // also if Options.Log panics
+	defer l.inFlight.Add(-1) // also if a function of Options.Redis panics
 	if l.inFlight.Add(1) > mostInFlight {
 		pass.Forget()
 		return grant{}, errBusy

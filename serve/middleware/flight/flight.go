@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/internal/safelog"
 )
 
 // Options say what is slow and where snapshots go. SlowerThan and either Dir or
@@ -156,6 +157,7 @@ func (o *Options) check() error {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	o.Log = safelog.New(o.Log)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package flight_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -271,6 +272,30 @@ func TestLogs(t *testing.T) {
 		})
 	}
 }
+
+// TestLogPanics has the handler of the log panic on the recorder's goroutine: it goes on.
+func TestLogPanics(t *testing.T) {
+	dir := t.TempDir()
+	s := served(t, flight.Options{SlowerThan: bound, Dir: dir, AtMostEvery: 1, Log: slog.New(broken{slog.DiscardHandler})}, routed())
+	get(t, s, "/users/slow")
+	snapshots(t, dir, 1)
+	for deadline := time.Now().Add(10 * time.Second); ; { // the recorder may be at the first one yet
+		get(t, s, "/users/slow")
+		if files, _ := filepath.Glob(filepath.Join(dir, "*.trace")); len(files) > 1 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no second snapshot within 10 s")
+		}
+	}
+}
+
+// broken is a handler of logs that panics.
+type broken struct{ slog.Handler }
+
+func (broken) Enabled(context.Context, slog.Level) bool { return true }
+
+func (broken) Handle(context.Context, slog.Record) error { panic("the log is broken") }
 
 func TestNewRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")

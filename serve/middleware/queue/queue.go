@@ -40,6 +40,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/internal/safelog"
 )
 
 // Options of a queue. The zero value holds 1,024 requests of 64 KiB.
@@ -58,7 +59,8 @@ type Options struct {
 	// Done is called after each work with the status that the handler answered, 500 if it
 	// panicked. If it panics, that is logged. Nil: failures are logged.
 	Done func(r *http.Request, status int)
-	// Log is for panics and, without Done, failures. Nil: slog's default.
+	// Log is for panics and, without Done, failures. A record with which its handler panics is
+	// lost. Nil: slog's default.
 	Log *slog.Logger
 }
 
@@ -123,6 +125,7 @@ func New(o Options) (*Queue, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
+	o.Log = safelog.New(o.Log)
 	q := &Queue{o: o, waiting: make(chan work, o.Length), drained: make(chan struct{})}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	if o.Done == nil {

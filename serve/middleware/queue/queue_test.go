@@ -347,3 +347,31 @@ func TestWorkerLives(t *testing.T) {
 		t.Errorf("%d panics in the log:\n%s", n, log.String())
 	}
 }
+
+// TestLogPanics has the handler of the log panic on a worker, of a work that fails and of one
+// that panics: the worker goes on.
+func TestLogPanics(t *testing.T) {
+	q := must(queue.New(queue.Options{Workers: 1, Log: slog.New(broken{slog.DiscardHandler})}))
+	h := q.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/panic" {
+			panic("broken")
+		}
+		w.WriteHeader(http.StatusInternalServerError)
+	}))
+	for _, path := range []string{"/panic", "/fail"} {
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", path, http.NoBody))
+	}
+	if err := q.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c := q.Counts(); c.Finished != 2 || c.Failed != 2 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// broken is a handler of logs that panics.
+type broken struct{ slog.Handler }
+
+func (broken) Enabled(context.Context, slog.Level) bool { return true }
+
+func (broken) Handle(context.Context, slog.Record) error { panic("the log is broken") }

@@ -18,16 +18,19 @@ import (
 	"runtime/debug"
 
 	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/internal/safelog"
+	"github.com/tarehq/tare/serve/internal/unsent"
 )
 
 // Options of the middleware. The zero value logs to [slog.Default] and answers a
 // plain 500.
 type Options struct {
-	// Log gets an error record for each panic: method, path, value and stack. Nil:
-	// [slog.Default].
+	// Log gets an error record for each panic: method, path, value and stack. If its handler
+	// panics too, the record is lost and the request answered. Nil: [slog.Default].
 	Log *slog.Logger
 	// Answer writes the answer, if nothing was written yet. It gets what the handler
-	// panicked with; do not show that to clients. Nil: 500 and its text.
+	// panicked with; do not show that to clients. Fields that described the answer that did
+	// not come, such as Cache-Control, are gone. Nil: 500 and its text.
 	Answer func(w http.ResponseWriter, r *http.Request, value any)
 }
 
@@ -70,7 +73,7 @@ func (h *handler) recover(w http.ResponseWriter, rec *chain.Recorder, r *http.Re
 	if log == nil {
 		log = slog.Default()
 	}
-	log.LogAttrs(r.Context(), slog.LevelError, "handler panicked", slog.String("method", r.Method),
+	safelog.New(log).LogAttrs(r.Context(), slog.LevelError, "handler panicked", slog.String("method", r.Method),
 		slog.String("path", r.URL.Path), slog.Any("panic", value), slog.String("stack", string(debug.Stack())))
 	if rec.Hijacked() {
 		return // the connection is the handler's
@@ -78,17 +81,10 @@ func (h *handler) recover(w http.ResponseWriter, rec *chain.Recorder, r *http.Re
 	if rec.Written() {
 		panic(http.ErrAbortHandler)
 	}
+	unsent.Forget(w.Header())
 	h.o.Answer(w, r, value)
 }
 
 func answer(w http.ResponseWriter, _ *http.Request, _ any) {
-	for _, field := range describing {
-		delete(w.Header(), field)
-	}
 	http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
 }
-
-// describing are the fields that describe the answer that did not come. Others, such
-// as the request's identifier, stay.
-var describing = []string{"Accept-Ranges", "Cache-Control", "Content-Disposition", "Content-Encoding",
-	"Content-Language", "Content-Location", "Content-Range", "Etag", "Expires", "Last-Modified", "Trailer"}

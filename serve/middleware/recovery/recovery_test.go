@@ -2,6 +2,7 @@ package recovery_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -77,6 +78,23 @@ func TestPanic(t *testing.T) {
 		})
 	}
 }
+
+// TestLogPanics has the handler of the log panic, too: the client gets the answer.
+func TestLogPanics(t *testing.T) {
+	h := recovery.New(recovery.Options{Log: slog.New(broken{slog.DiscardHandler})})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("lost") }))
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	if w.Code != http.StatusInternalServerError {
+		t.Errorf("status %d, want 500", w.Code)
+	}
+}
+
+// broken is a handler of logs that panics.
+type broken struct{ slog.Handler }
+
+func (broken) Enabled(context.Context, slog.Level) bool { return true }
+
+func (broken) Handle(context.Context, slog.Record) error { panic("the log is broken") }
 
 func TestOrder(t *testing.T) {
 	other := func(h http.Handler) http.Handler { return h }

@@ -36,6 +36,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tarehq/tare/serve/internal/safelog"
 	"github.com/tarehq/tare/serve/middleware/metrics"
 )
 
@@ -93,6 +94,7 @@ func New(o Options) (*Sender, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	o.Log = safelog.New(o.Log)
 	s := &Sender{o: o}
 	for name, value := range o.Labels {
 		if !validLabel(name) {

@@ -207,3 +207,28 @@ func TestValuePanics(t *testing.T) {
 		t.Errorf("%d failures", n)
 	}
 }
+
+// TestLogPanics has the handler of the log panic, on the goroutine that only sends.
+func TestLogPanics(t *testing.T) {
+	m, err := metrics.New(metrics.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sender, err := remotewrite.New(remotewrite.Options{URL: "http://127.0.0.1:1/", Metrics: m, Log: slog.New(broken{slog.DiscardHandler})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	sender.Run(over)
+	if n := sender.Failed(); n != 1 {
+		t.Errorf("%d failures", n)
+	}
+}
+
+// broken is a handler of logs that panics.
+type broken struct{ slog.Handler }
+
+func (broken) Enabled(context.Context, slog.Level) bool { return true }
+
+func (broken) Handle(context.Context, slog.Record) error { panic("the log is broken") }
