@@ -12,14 +12,23 @@ const (
 	drainTime  = time.Second
 )
 
-// discard ends an answer that nobody wants. It does not wait for the upstream.
+// discard ends an answer that nobody wants. It does not wait for the upstream. A transport of
+// the user's may answer without a body, or with one that panics: nobody asks for what it says.
 func discard(res *http.Response) {
-	if res == nil {
+	if res == nil || res.Body == nil {
 		return
 	}
 	go func() {
-		defer time.AfterFunc(drainTime, func() { res.Body.Close() }).Stop()
+		defer ignorePanic()
+		defer time.AfterFunc(drainTime, func() { closeQuietly(res.Body) }).Stop()
+		defer res.Body.Close() // also if reading panics
 		_, _ = io.CopyN(io.Discard, res.Body, drainBytes)
-		res.Body.Close()
 	}()
 }
+
+func closeQuietly(body io.Closer) {
+	defer ignorePanic()
+	_ = body.Close()
+}
+
+func ignorePanic() { _ = recover() }

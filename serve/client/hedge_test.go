@@ -251,3 +251,31 @@ func TestHedgePanics(t *testing.T) {
 		t.Errorf("%v after %d attempts", err, u.n.Load())
 	}
 }
+
+// TestOddBodies has a transport answer without a body, and with one that panics: the client
+// repeats the request all the same, and the process goes on.
+func TestOddBodies(t *testing.T) {
+	for name, body := range map[string]io.ReadCloser{"none": nil, "broken": brokenBody{}} {
+		synctest.Test(t, func(t *testing.T) {
+			u := &upstream{do: func(n int, _ *http.Request) (*http.Response, error) {
+				if n == 1 {
+					return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: body}, nil
+				}
+				return &http.Response{StatusCode: http.StatusOK}, nil
+			}}
+			cl := must(client.New(client.Options{Next: u}))
+			res, err := cl.RoundTrip(must(http.NewRequest("GET", "http://h/", nil)))
+			if err != nil || res.StatusCode != http.StatusOK || u.n.Load() != 2 {
+				t.Fatalf("%s: %v, %v after %d attempts", name, res, err, u.n.Load())
+			}
+			if _, err := io.ReadAll(res.Body); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+}
+
+type brokenBody struct{}
+
+func (brokenBody) Read([]byte) (int, error) { panic("broken") }
+func (brokenBody) Close() error             { panic("broken") }

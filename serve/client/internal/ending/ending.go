@@ -13,6 +13,9 @@ func With(res *http.Response, err error, end func()) (*http.Response, error) {
 		end()
 		return res, err
 	}
+	if res.Body == nil { // as a transport of the user's may leave it
+		res.Body = http.NoBody
+	}
 	b := &body{res.Body, end}
 	if w, ok := res.Body.(io.Writer); ok { // after 101
 		res.Body = &stream{b, w}
