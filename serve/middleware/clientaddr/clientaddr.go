@@ -129,7 +129,6 @@ func (h *handler) client(from netip.Addr, fields []string) netip.Addr {
 }
 
 // backwards goes through the elements of comma-separated lists, from the last one on.
-// A comma within quotes separates nothing; X-Forwarded-For has no quotes.
 type backwards struct{ fields []string }
 
 func (b *backwards) next() (element string, ok bool) {
@@ -137,19 +136,27 @@ func (b *backwards) next() (element string, ok bool) {
 	if last < 0 {
 		return "", false
 	}
-	line, quoted := b.fields[last], false
-	for i := len(line) - 1; i >= 0; i-- {
+	before, element, found := cutLast(b.fields[last], ',')
+	b.fields = b.fields[:last:last]
+	if found {
+		b.fields = append(b.fields, before) // a copy: the caller's slice stays
+	}
+	return element, true
+}
+
+// cutLast returns what stands behind the last separator, and what before. A separator within
+// quotes separates nothing; X-Forwarded-For has no quotes.
+func cutLast(list string, separator byte) (before, last string, found bool) {
+	quoted := false
+	for i := len(list) - 1; i >= 0; i-- {
 		switch {
-		case line[i] == '"' && !escaped(line, i):
+		case list[i] == '"' && !escaped(list, i):
 			quoted = !quoted
-		case line[i] == ',' && !quoted:
-			// The caller's slice stays: this one is of a list that is one shorter.
-			b.fields = append(b.fields[:last:last], line[:i])
-			return strings.Trim(line[i+1:], " \t"), true
+		case list[i] == separator && !quoted:
+			return list[:i], strings.Trim(list[i+1:], " \t"), true
 		}
 	}
-	b.fields = b.fields[:last]
-	return strings.Trim(line, " \t"), true
+	return "", strings.Trim(list, " \t"), false
 }
 
 // escaped reports whether an odd number of backslashes stands before line[i].
@@ -165,8 +172,10 @@ func escaped(line string, i int) bool {
 // none, or more than one.
 func forwardedFor(element string) string {
 	value, found := "", 0
-	for pair := range strings.SplitSeq(element, ";") {
-		name, v, ok := strings.Cut(strings.Trim(pair, " \t"), "=")
+	for more := true; more; {
+		var pair string
+		element, pair, more = cutLast(element, ';')
+		name, v, ok := strings.Cut(pair, "=")
 		if ok && strings.EqualFold(name, "for") {
 			value = v
 			found++

@@ -65,6 +65,8 @@ func TestSpoofing(t *testing.T) {
 		"Forwarded, quoted comma":      {"Forwarded", "10.0.0.1:1", []string{`for="1.2.3.4, for=5.6.7.8"`}, "10.0.0.1"},
 		"Forwarded, open quote":        {"Forwarded", "10.0.0.1:1", []string{`for="1.2.3.4, for=203.0.113.7`}, "203.0.113.7"},
 		"Forwarded, open quote before": {"Forwarded", "10.0.0.1:1", []string{`for=";by=1, for=203.0.113.7`}, "203.0.113.7"},
+		"Forwarded, quoted semicolon":  {"Forwarded", "10.0.0.1:1", []string{`host="x;for=1.2.3.4";for=203.0.113.7`}, "203.0.113.7"},
+		"Forwarded, quote in a quote":  {"Forwarded", "10.0.0.1:1", []string{`for=203.0.113.7;host="x\";for=1.2.3.4"`}, "203.0.113.7"},
 		"Forwarded, twice":             {"Forwarded", "10.0.0.1:1", []string{"for=203.0.113.7;for=1.2.3.4"}, "10.0.0.1"},
 		"Forwarded, no for":            {"Forwarded", "10.0.0.1:1", []string{"for=1.2.3.4, proto=https"}, "10.0.0.1"},
 	} {

@@ -72,11 +72,12 @@ func (g *gcra) quota() (int, time.Duration) { return g.burst, time.Duration(g.to
 
 func (g *gcra) take(s *slot, now int64, n uint32) Result {
 	interval, tolerance := g.interval, g.tolerance
+	never := int64(n) > int64(g.burst)         // and the product below may be more than an int64
 	at := max(s.rest, now) + interval*int64(n) // the theoretical arrival time of the next
-	if at-now > tolerance {
+	if never || at-now > tolerance {
 		r := Result{Retry: time.Duration(at - now - tolerance), Reset: time.Duration(max(s.rest-now, 0))}
 		r.Remaining = int((tolerance - int64(r.Reset)) / interval)
-		if int(n) > g.burst {
+		if never {
 			r.Retry = -1
 		}
 		return r

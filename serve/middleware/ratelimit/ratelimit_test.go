@@ -2,6 +2,7 @@ package ratelimit_test
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -77,6 +78,24 @@ func TestGCRA(t *testing.T) {
 			t.Errorf("%d refused", l.Refused())
 		}
 	})
+}
+
+// TestCostly takes more at once than any limit has: also by a law so slow that their time is
+// more than 64 bits of nanoseconds.
+func TestCostly(t *testing.T) {
+	for _, law := range []ratelimit.Law{ratelimit.GCRA{Rate: 10, Per: time.Minute}, ratelimit.GCRA{Rate: 1, Per: 365 * 24 * time.Hour},
+		ratelimit.Window{Limit: 10}, ratelimit.Window{Limit: 1, Length: 365 * 24 * time.Hour}} {
+		l := limiter(t, ratelimit.Options{Law: law})
+		r := from("192.0.2.1:1")
+		for _, n := range []uint32{11, 400, 2_000_000_000, math.MaxUint32} {
+			if got := l.Take(r, n); got.Allowed || got.Retry != -1 {
+				t.Errorf("%s, %d at once: %+v, want never", law, n, got)
+			}
+		}
+		if !l.Take(r, 1).Allowed {
+			t.Errorf("%s: what is never allowed has used the limit up", law)
+		}
+	}
 }
 
 // TestWindow counts what passes in any length of a window, for clients that try at
