@@ -4,6 +4,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"io/fs"
+	"math"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -57,7 +58,7 @@ func (s *sights) look(name string, believe bool) sight {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return sight{name: name}
 	}
-	at := &sight{strings.Clone(name), info, now + s.fresh, s.looks.Add(1)}
+	at := &sight{strings.Clone(name), info, now + min(s.fresh, math.MaxInt64-now), s.looks.Add(1)}
 	if err != nil {
 		at.info = nil
 	}

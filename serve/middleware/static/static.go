@@ -228,12 +228,11 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, name string, beli
 	if believe && !kept { // it will be opened, and is sent as it is then
 		return s.serve(w, r, name, false)
 	}
-	s.describe(w.Header(), file, from)
-	if kept {
-		t.sendKept(w, r, from)
-	} else {
-		s.send(w, r, from)
+	if !kept {
+		return s.send(w, r, file, from)
 	}
+	s.describe(w.Header(), file, from)
+	t.sendKept(w, r, from)
 	return true
 }
 
@@ -345,31 +344,37 @@ func without(offers []string, e string) []string {
 	return left
 }
 
-// send answers with the file as it is once it is open.
-func (s *server) send(w http.ResponseWriter, r *http.Request, v version) {
+// send answers with the version of a file as it is once it is open. It reports false if that was
+// taken away since it was looked at.
+func (s *server) send(w http.ResponseWriter, r *http.Request, name string, v version) bool {
 	f, err := s.o.Files.Open(v.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
 	if err != nil {
 		fail(w)
-		return
+		return true
 	}
 	defer f.Close()
 	v.nth = 0
 	v.info, err = f.Stat()
 	if err != nil || !v.info.Mode().IsRegular() {
 		fail(w)
-		return
+		return true
 	}
 	content, err := seekable(f, v.info)
 	if err != nil {
 		fail(w)
-		return
+		return true
 	}
 	t, err := s.tagOf(v, content)
 	if err != nil {
 		fail(w)
-		return
+		return true
 	}
+	s.describe(w.Header(), name, v)
 	t.send(w, r, v, content)
+	return true
 }
 
 // send answers with the content, under the tag.
@@ -429,9 +434,6 @@ func asksMore(h http.Header) bool {
 
 // fail answers for a file that is there and cannot be read.
 func fail(w http.ResponseWriter) {
-	for _, field := range []string{"Cache-Control", "Content-Encoding", "Content-Type"} {
-		w.Header().Del(field)
-	}
 	http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -396,6 +397,21 @@ func TestFresh(t *testing.T) {
 	})
 }
 
+// TestFreshForEver looks once at what never changes, such as an embed.FS.
+func TestFreshForEver(t *testing.T) {
+	looks := &looking{FS: site()}
+	mw, err := static.New(static.Options{Files: looks, Fresh: math.MaxInt64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		mw(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/new.txt", nil))
+	}
+	if looks.count != 1 {
+		t.Errorf("%d looks", looks.count)
+	}
+}
+
 // openedAmid counts how often files are opened, by several goroutines.
 type openedAmid struct {
 	fs.FS
@@ -543,6 +559,20 @@ type broken struct{ fs.FS }
 
 func (b broken) Open(string) (fs.File, error)          { return nil, errors.New("input/output error") }
 func (b broken) Stat(name string) (fs.FileInfo, error) { return fs.Stat(b.FS, name) }
+
+// taken has files that are taken away once they have been looked at.
+type taken struct{ broken }
+
+func (taken) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+func TestTakenAway(t *testing.T) {
+	resp := serve(t, static.Options{Files: taken{broken{site()}}, Cache: func(string) string { return "immutable" }}, "GET", "/app.js", "Accept-Encoding", "br")
+	if h := resp.Header; resp.StatusCode != 404 || h.Get("Cache-Control") != "" || h.Get("Content-Encoding") != "" {
+		t.Errorf("%d, %v, want what the next handler answers", resp.StatusCode, h)
+	}
+}
 
 func TestBroken(t *testing.T) {
 	resp := serve(t, static.Options{Files: broken{site()}, Cache: func(string) string { return "immutable" }}, "GET", "/app.js", "Accept-Encoding", "br")
