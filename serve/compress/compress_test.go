@@ -316,6 +316,7 @@ func TestServeContent(t *testing.T) {
 	for fields, want := range map[string]string{
 		"Accept-Encoding: br":                                      `200 br W/"v1" Accept-Encoding`,
 		"Accept-Encoding: br|Range: bytes=5-8":                     `206  "v1" Accept-Encoding`,
+		"Accept-Encoding: br|Range: bytes=5-8, 10-12":              `206  "v1" Accept-Encoding`,
 		`Accept-Encoding: br|If-None-Match: W/"v1"`:                `304  W/"v1" Accept-Encoding`,
 		`Accept-Encoding: br|Range: bytes=5-8|If-Range: W/"v1"`:    `200 br W/"v1" Accept-Encoding`,
 		`Accept-Encoding: br|Range: bytes=9999999-|If-Range: "v1"`: `416   Accept-Encoding`,

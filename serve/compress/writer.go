@@ -144,14 +144,17 @@ func (w *writer) decide(h http.Header, next []byte, enough bool) {
 	if w.status == http.StatusNotModified {
 		addVary(h)
 		w.weakenAsAsked()
-	} else if is := w.mediaOf(h, next); is.compressed && w.changeable(h) {
+	} else if is := w.mediaOf(h, next); (is.compressed || is.name == severalParts) && w.changeable(h) {
 		addVary(h)
-		if w.packed != nil && w.worth(h, enough) {
+		if w.packed != nil && is.compressed && w.worth(h, enough) {
 			w.compress(is.name)
 		}
 	}
 	w.ResponseWriter.WriteHeader(int(w.status))
 }
+
+// severalParts is the type of a 206 of several ranges, which hides that of the whole.
+const severalParts = "multipart/byteranges"
 
 // worth reports whether an answer has a body that is long enough, and whole.
 func (w *writer) worth(h http.Header, enough bool) bool {

@@ -135,7 +135,7 @@ func (b *body) Read(p []byte) (int, error) {
 		}
 	}
 	// One byte more than is left shows that there is more.
-	if int64(len(p)) > b.left+1 {
+	if int64(len(p))-1 > b.left { // which may be the largest number there is
 		p = p[:b.left+1]
 	}
 	n, err := b.dec.Read(p)

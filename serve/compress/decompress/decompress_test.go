@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -121,6 +122,9 @@ func TestBound(t *testing.T) {
 				t.Errorf("%s of %d bytes: %d read, %v", encoding, size, len(got), err)
 			}
 		}
+	}
+	if _, got, err := ask(t, decompress.Options{Body: math.MaxInt64}, packed("gzip", "x"), "gzip"); err != nil || len(got) != 1 {
+		t.Errorf("without a bound: %d read, %v", len(got), err)
 	}
 	if _, err := decompress.New(decompress.Options{Body: -1}); err == nil {
 		t.Error("a negative bound is accepted")
