@@ -7,7 +7,8 @@
 //
 // Every byte that a client sent is escaped, so that it can make no line of its own, no
 // field of a line, and no command to the terminal that shows it. Queries are left out
-// unless asked for: they have tokens and names in them.
+// unless asked for: they have tokens and names in them. With Options.Slog the requests are
+// records of a slog.Handler, which does the escaping and the waiting.
 //
 // When the writer fails or panics, as on a full disk, its lines are lost and counted by
 // [Log.Lost]; requests go on. If a function of Options panics, the line is written without what
@@ -20,7 +21,8 @@
 // Place: directly behind recovery, requestid and clientaddr: what is refused further in
 // is logged, too.
 //
-// Cost: it allocates nothing in a chain; elsewhere it makes a recorder of the answer.
+// Cost: it allocates nothing in a chain, but what a handler of slog takes; elsewhere it makes a
+// recorder of the answer.
 // BenchmarkLine says what a line costs the request.
 package accesslog
 
@@ -28,6 +30,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -48,11 +51,16 @@ const (
 	Wait                     // the request waits
 )
 
-// Options of a log. To must be set.
+// Options of a log. To or Slog must be set.
 type Options struct {
 	// To is where lines are written, several at a time, by one goroutine. With Sync:
 	// one at a time, under a lock.
 	To io.Writer
+	// Slog gets a record for each request in place of a line: an error from status 500 on, else
+	// of level info, with the request's context. It is called before the request ends. A handler
+	// that keeps records does not go with Server.Reuse of package serve. Format, Sync, Buffer,
+	// Full and Every do not apply.
+	Slog slog.Handler
 	// Format writes a line. Nil: [JSON].
 	Format Format
 	// Sync has each request write its line before it ends.
@@ -101,8 +109,10 @@ const (
 // New starts a log. Close ends it.
 func New(o Options) (*Log, error) {
 	switch {
-	case o.To == nil:
-		return nil, errors.New("accesslog: Options.To is not set: where do lines go?")
+	case o.To == nil && o.Slog == nil:
+		return nil, errors.New("accesslog: neither Options.To nor Options.Slog is set: where do lines go?")
+	case o.To != nil && o.Slog != nil:
+		return nil, errors.New("accesslog: Options.To and Options.Slog exclude one another")
 	case o.Buffer < 0 || o.Buffer > 0 && o.Buffer < leastBuffer:
 		return nil, errors.New("accesslog: Options.Buffer is less than 65,536 bytes")
 	case o.Every < 0:
@@ -119,6 +129,7 @@ func New(o Options) (*Log, error) {
 	if o.Every == 0 {
 		o.Every = defaultEvery
 	}
+	o.Sync = o.Sync || o.Slog != nil // nothing waits
 	l := &Log{o: o, scratch: sync.Pool{New: func() any { return new(entry) }}}
 	l.out.start(&l.o)
 	return l, nil
@@ -174,7 +185,7 @@ func (l *Log) note(r *http.Request, rec *chain.Recorder, begun time.Time, panick
 	if l.o.User != nil || l.o.Trace != nil || l.o.Keep != nil {
 		l.ask(r, rec, e)
 	} else {
-		l.write(e)
+		l.write(r, e)
 	}
 	*line = Line{} // keep nothing of the request
 	l.scratch.Put(e)
@@ -189,7 +200,7 @@ func (l *Log) ask(r *http.Request, rec *chain.Recorder, e *entry) {
 			e.line.Panicked, e.line.Status = true, status(rec, true)
 		}
 		if kept {
-			l.write(e)
+			l.write(r, e)
 		}
 	}()
 	if l.o.User != nil {
@@ -205,13 +216,17 @@ func (l *Log) ask(r *http.Request, rec *chain.Recorder, e *entry) {
 }
 
 // write has a line written. If Options.Format panics, it is lost.
-func (l *Log) write(e *entry) {
+func (l *Log) write(r *http.Request, e *entry) {
 	made := false
 	defer func() {
 		if !made {
 			l.out.lost.Add(1)
 		}
 	}()
+	if l.o.Slog != nil {
+		made = e.line.report(r.Context(), l.o.Slog) == nil
+		return
+	}
 	e.text = l.o.Format(e.text[:0], &e.line)
 	made = true
 	l.out.add(e.text)

@@ -98,6 +98,51 @@ func TestLine(t *testing.T) {
 	}
 }
 
+// TestSlog has requests be records of slog, with the request's context.
+func TestSlog(t *testing.T) {
+	type key struct{}
+	var got bytes.Buffer
+	h := &contextual{slog.NewJSONHandler(&got, nil), func(ctx context.Context) bool { return ctx.Value(key{}) == "of the request" }}
+	log := open(t, accesslog.Options{Slog: h, User: func(*http.Request) string { return "ann" }})
+	for path, status := range map[string]int{"/a?token=1": 418, "/b": 500} {
+		got.Reset()
+		r := httptest.NewRequest("GET", path, nil)
+		r.Header.Set("User-Agent", "curl\n8")
+		log.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			io.WriteString(w, "short")
+		})).ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithValue(r.Context(), key{}, "of the request")))
+		var record map[string]any
+		if err := json.Unmarshal(got.Bytes(), &record); err != nil {
+			t.Fatalf("%s: %v", &got, err)
+		}
+		level := map[int]string{418: "INFO", 500: "ERROR"}[status]
+		for name, want := range map[string]any{"level": level, "msg": "request", "client": "192.0.2.1", "user": "ann", "method": "GET", "target": path[:2],
+			"status": float64(status), "bytes": 5.0, "agent": "curl\n8", "ours": true, "route": nil} {
+			if record[name] != want {
+				t.Errorf("%s: %s is %v, want %v", path, name, record[name], want)
+			}
+		}
+		if took, ok := record["duration"].(float64); !ok || took < 0 {
+			t.Errorf("%s: took %v", path, record["duration"])
+		}
+	}
+	if err := log.Close(t.Context()); err != nil || log.Lost() != 0 {
+		t.Errorf("%v, %d lost", err, log.Lost())
+	}
+}
+
+// contextual says in each record whether the context is the right one.
+type contextual struct {
+	slog.Handler
+	right func(context.Context) bool
+}
+
+func (c *contextual) Handle(ctx context.Context, r slog.Record) error {
+	r.AddAttrs(slog.Bool("ours", c.right(ctx)))
+	return c.Handler.Handle(ctx, r)
+}
+
 // TestTimes writes the times of lines about the turn of a second, and in two zones.
 func TestTimes(t *testing.T) {
 	east := time.FixedZone("", 2*3600)
@@ -239,7 +284,7 @@ func TestCloseIsBounded(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	for _, o := range []accesslog.Options{{}, {To: io.Discard, Buffer: 1}, {To: io.Discard, Full: 3}, {To: io.Discard, Every: -1}} {
+	for _, o := range []accesslog.Options{{}, {To: io.Discard, Slog: slog.DiscardHandler}, {To: io.Discard, Buffer: 1}, {To: io.Discard, Full: 3}, {To: io.Discard, Every: -1}} {
 		if _, err := accesslog.New(o); err == nil {
 			t.Errorf("%+v is accepted", o)
 		}

@@ -2,8 +2,11 @@ package accesslog_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -225,6 +228,33 @@ func TestWriterPanics(t *testing.T) {
 		}
 		if err := log.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "panicked: broken") || log.Lost() != 3 {
 			t.Errorf("sync %t: %v, %d lost", sync, err, log.Lost())
+		}
+	}
+}
+
+// failing is a handler of slog that fails or panics.
+type failing struct {
+	slog.Handler
+	panics bool
+}
+
+func (f failing) Handle(context.Context, slog.Record) error {
+	if f.panics {
+		panic("broken")
+	}
+	return errors.New("the disk is full")
+}
+
+// TestSlogFails has requests go on when the handler of slog fails or panics.
+func TestSlogFails(t *testing.T) {
+	for _, panics := range []bool{false, true} {
+		log := open(t, accesslog.Options{Slog: failing{slog.NewTextHandler(io.Discard, nil), panics}})
+		h := log.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		for range 3 {
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+		}
+		if err := log.Close(t.Context()); err != nil || log.Lost() != 3 {
+			t.Errorf("panics %t: %v, %d lost", panics, err, log.Lost())
 		}
 	}
 }
