@@ -25,7 +25,8 @@
 // While the collector is away, OpenTelemetry's batch keeps what its queue has room for and drops
 // later spans. Requests do not wait for it.
 //
-// Limits: no baggage, and no spans of outgoing calls.
+// Limits: no baggage, and no spans of outgoing calls. Spans are exported when their requests have
+// ended, so it does not go with Server.Reuse of package serve.
 //
 // Place: behind recovery and clientaddr, outside of all that refuses requests.
 //
