@@ -46,6 +46,8 @@ func TestParseService(t *testing.T) {
 		{"'./my api@main' -greet 'good day'", Service{Name: "my-api@main", Pkg: "./my api", Ref: "main", Args: []string{"-greet", "good day"}}},
 		{server + " --port {port}", Service{Name: "server", Command: []string{server, "--port", "${TARE_PORT}"}}},
 		{"http://127.0.0.1:8080/", Service{Name: "127.0.0.1-8080", URL: "http://127.0.0.1:8080"}},
+		{"http://me:hunter2@b:2", Service{Name: "b-2", URL: "http://me:hunter2@b:2"}},
+		{"DB=postgres://me:hunter2@b/shop ./api", Service{Name: "api+DB-postgres-me-@b-shop", Pkg: "./api", Env: []string{"DB=postgres://me:hunter2@b/shop"}}},
 		{"./api", Service{Name: "api", Pkg: "./api"}},
 		{"api", Service{Name: "api", Pkg: "api"}},
 		{"./api@main", Service{Name: "api@main", Pkg: "./api", Ref: "main"}},
@@ -160,6 +162,7 @@ func TestNameApart(t *testing.T) {
 		{[]string{"sh a", "GOGC=10 sh a", "sh b", "sh b"}, []string{"sh", "sh+GOGC-10", "sh+b", "sh+b-2"}},
 		{[]string{"MODE=a API_SECRET=x sh a", "MODE=a API_SECRET=x sh b"}, []string{"sh", "sh+b"}},
 		{[]string{"API_SECRET=x sh", "LOG=no API_SECRET=y sh", "sh"}, []string{"sh+API_SECRET", "sh+LOG-no+API_SECRET", "sh"}},
+		{[]string{"sh a", "sh a --api-key=hunter2"}, []string{"sh", "sh+--api-key"}},
 		{[]string{"sh", "sh", "./sh-2", "sh"}, []string{"sh", "sh-3", "sh-2", "sh-4"}},
 		{[]string{"./sh-2", "sh", "sh"}, []string{"sh-2", "sh", "sh-3"}},
 	} {

@@ -51,6 +51,9 @@ type ServiceFlags struct {
 var startVariables = map[string]string{"PORT": "${TARE_PORT}", "HOST": "${TARE_HOST}",
 	"TARE_ADDR": "${TARE_ADDR}", "TARE_HOST": "${TARE_HOST}", "TARE_PORT": "${TARE_PORT}", "TARE_DIR": "${TARE_DIR}"}
 
+// beforeHost is what stands before the host of a URL.
+var beforeHost = regexp.MustCompile(`^https?://(?:[^/]*@)?`)
+
 var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
 // ParseService reads what stands on the command line for one service: a URL, the folder of
@@ -60,7 +63,7 @@ func ParseService(text string) (Service, error) {
 	a := Service{Text: text}
 	if strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") {
 		a.URL = strings.TrimSuffix(text, "/")
-		a.Name = CleanName(strings.NewReplacer("http://", "", "https://", "").Replace(a.URL))
+		a.Name = CleanName(cli.MaskSecrets(beforeHost.ReplaceAllString(a.URL, "")))
 		return a, nil
 	}
 	words, err := splitWords(text)
@@ -184,9 +187,6 @@ func nameOf(program, ref string) string {
 	return name
 }
 
-// secret matches the names of settings whose values reports must not show.
-var secret = regexp.MustCompile(`(?i)token|secret|passw|key`)
-
 // nameWithout names a service by its program, those of its settings that are not shared, and the
 // variants of its build.
 func (a *Service) nameWithout(shared []string) string {
@@ -195,10 +195,10 @@ func (a *Service) nameWithout(shared []string) string {
 		variable, value, _ := strings.Cut(setting, "=")
 		switch {
 		case slices.Contains(shared, setting):
-		case secret.MatchString(variable):
+		case cli.IsSecret(variable):
 			name += "+" + variable
 		default:
-			name += "+" + variable + "-" + value
+			name += "+" + variable + "-" + cli.MaskSecrets(value)
 		}
 	}
 	for _, word := range a.With {
@@ -252,10 +252,14 @@ func isNamed(all []Service, name string) bool {
 	return slices.ContainsFunc(all, func(a Service) bool { return a.Name == name })
 }
 
-// wordsBeside are those of a's program and arguments that b does not have.
-func (a *Service) wordsBeside(b *Service) []string {
-	known := slices.Concat(b.Command, b.Args)
-	return slices.DeleteFunc(slices.Concat(a.Command, a.Args), func(word string) bool { return slices.Contains(known, word) })
+// wordsBeside are those of a's program and arguments that b does not have, for people.
+func (a *Service) wordsBeside(b *Service) (words []string) {
+	for _, word := range slices.Concat(a.Command, a.Args) {
+		if !slices.Contains(b.Command, word) && !slices.Contains(b.Args, word) {
+			words = append(words, cli.MaskSecrets(word))
+		}
+	}
+	return words
 }
 
 // Explain adds remedies to what goes wrong with services.

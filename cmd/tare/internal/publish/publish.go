@@ -230,22 +230,13 @@ func repeating(args []string) []string {
 	return maskSecrets(kept)
 }
 
-// written are flags that name files.
-var written = []string{"--markdown", "--junit", "--sarif", "--badge", "--save"}
+// written are flags that name files, and the folder of runs.
+var written = []string{"--markdown", "--junit", "--sarif", "--badge", "--save", "--dir"}
 
 func maskSecrets(args []string) []string {
 	args = slices.Clone(args)
 	for i := range args {
-		for _, secret := range secrets {
-			args[i] = secret.ReplaceAllString(args[i], "${1}…")
-		}
+		args[i] = cli.MaskSecrets(args[i])
 	}
 	return args
-}
-
-// secrets match header fields, variables and passwords in URLs that should not be public.
-var secrets = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)((?:authorization|cookie|[a-z-]*(?:token|secret|key)):\s*).*`),
-	regexp.MustCompile(`(?i)(\b\w*(?:token|secret|password|passwd|key)\w*=)\S+`),
-	regexp.MustCompile(`(://[^/@\s:]*:)[^/@\s]+`),
 }

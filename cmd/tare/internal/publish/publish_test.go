@@ -45,10 +45,10 @@ func TestConfirm(t *testing.T) {
 // ran.
 func TestRepeating(t *testing.T) {
 	args := []string{"/usr/bin/tare", "ab", "./a@main", "DB_PASSWORD=hunter2 GOGC=50 ./a", "--comment", "-H", "Authorization: Bearer hunter2", "--headers", "X-Api-Key:hunter2",
-		"http://me:hunter2@127.0.0.1/", "--path", "/orders/7?token=hunter2&n=3",
-		"--markdown", "/runner/comment.md", "--sarif=/runner/tare.sarif", "--max", "cpu_per_request<=5%"}
+		"http://me:hunter2@127.0.0.1:8080/", "--path", "/orders/7?token=hunter2&n=3",
+		"--markdown", "/runner/comment.md", "--sarif=/runner/tare.sarif", "--dir", "/runner/runs", "--max", "cpu_per_request<=5%"}
 	got := repeating(args)
-	if text := strings.Join(got, "\n"); strings.Contains(text, "hunter2") || !strings.Contains(text, "GOGC=50") || !strings.Contains(text, "Authorization: …") {
+	if text := strings.Join(got, "\n"); strings.Contains(text, "hunter2") || !strings.Contains(text, "GOGC=50") || !strings.Contains(text, "Authorization: …") || !strings.Contains(text, "@127.0.0.1:8080/") {
 		t.Errorf("got %q", got)
 	}
 	if text := strings.Join(got, " "); strings.Contains(text, "runner") || !strings.HasSuffix(text, "token=… --max cpu_per_request<=5%") {
