@@ -24,7 +24,10 @@ type Answer struct {
 	Stable        bool // a second answer of the same process had the same status and body
 	PID           int  // of the process; 0: it runs elsewhere
 	Go            bool // the process runs a Go program, or may
-	Profiled      bool // the process exposes net/http/pprof, if it was asked
+
+	// If Options.FindProfiles asks for it:
+	Profiled  bool  // the process exposes net/http/pprof
+	Unsampled error // why the kernel cannot sample the process; nil: it can
 
 	Startup time.Duration // of the process, to its first answer; 0 for a URL
 	Ending  time.Duration // of the process, after it was asked to end; 0 for a URL
@@ -88,15 +91,18 @@ func (r *runner) answersOf(ctx context.Context, name string, w study.Workload) (
 			all[i].Ending = ended
 		}
 	}()
-	pid, profiled := s.pid(ctx), r.FindProfiles && inside.Exposed(ctx, s.proc) != nil
+	one := Answer{Arm: name, Addr: s.proc.Addr(), PID: s.pid(ctx), Startup: time.Duration(t.Metrics["startup"])}
+	one.Go = proc.IsGo(one.PID)
+	if r.FindProfiles {
+		one.Profiled, one.Unsampled = inside.Exposed(ctx, s.proc) != nil, (&sampler{s: s}).prepare(ctx)
+	}
 	for _, g := range w.Targets {
-		first, stable, err := answer.FetchTwice(ctx, s.proc.URL(), g)
-		if err != nil {
+		one.Target = g
+		if one.Answer, one.Stable, err = answer.FetchTwice(ctx, s.proc.URL(), g); err != nil {
 			return nil, err
 		}
-		first.Body = bytes.Clone(first.Body[:min(len(first.Body), keptBytes)])
-		all = append(all, Answer{Arm: name, Addr: s.proc.Addr(), Target: g, Answer: first, Stable: stable, PID: pid, Go: proc.IsGo(pid), Profiled: profiled,
-			Startup: time.Duration(t.Metrics["startup"])})
+		one.Body = bytes.Clone(one.Body[:min(len(one.Body), keptBytes)])
+		all = append(all, one)
 	}
 	return all, nil
 }

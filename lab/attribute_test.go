@@ -8,11 +8,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/pprof"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tarehq/tare/cost"
+	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/record"
@@ -250,8 +252,16 @@ func TestAttributeExposed(t *testing.T) {
 	if err != nil || len(run.Captures) != 2 || len(answers) != 2 || !answers[0].Profiled || string(answers[0].Body) != "hello" {
 		t.Errorf("%d captures, answers %+v, %v, want two of each, known to expose profiles", len(run.Captures), answers, err)
 	}
+	sampler, refused := bpf.Start(bpf.Options{PID: os.Getpid()}) // which serves both
+	if refused == nil {
+		_, err := sampler.Stop()
+		refused = err
+	}
+	if got := answers[0].Unsampled; (got == nil) != (refused == nil) {
+		t.Errorf("the kernel can sample the server: %v, want %v", got, refused)
+	}
 	answers, err = lab.Answers(t.Context(), lab.Options{Study: s, Builder: o.Builder})
-	if err != nil || len(answers) != 2 || answers[0].Profiled {
+	if err != nil || len(answers) != 2 || answers[0].Profiled || answers[0].Unsampled != nil {
 		t.Errorf("answers %+v, %v, want two, not asked for profiles", answers, err)
 	}
 }

@@ -50,7 +50,7 @@ type Options struct {
 	Blocks  int           // most blocks; 0 means the study's last look, which a resumed run never passes
 	Budget  time.Duration // most time for pilot, blocks and captures, beyond a first block; 0: no bound
 
-	FindProfiles bool // Answers asks each process for net/http/pprof, too
+	FindProfiles bool // Answers finds out by what each process can be profiled, too
 
 	// Decided tells at a look whether the run may stop; nil: once its primary
 	// comparisons are decided. What it goes by must be judged at the level of the
@@ -248,6 +248,14 @@ type EqualError struct {
 
 func (e *EqualError) Error() string { return e.Err.Error() }
 
+// TwinsError says that two of several arms are one and the same program.
+type TwinsError struct{ A, B, BuildID string }
+
+func (e *TwinsError) Error() string {
+	return fmt.Sprintf("arms %s and %s are the same program with the same arguments (build ID %.12s…): "+
+		"give them different versions or arguments; to compare a program with itself, set `aa: true` or `twin: true`", e.A, e.B, e.BuildID)
+}
+
 // refuseTwins refuses arms that are one and the same program, unless the study
 // means to compare a program with itself.
 func (r *runner) refuseTwins() error {
@@ -260,8 +268,7 @@ func (r *runner) refuseTwins() error {
 		p := r.programs[a.Name]
 		id := fmt.Sprintf("%s %s %q %q %s %q %q %q", p.BuildID, p.URL, p.Args, p.Env, p.Sink, [][]string{a.Closed, a.Open, a.Paced, a.Under}, p.Dir, p.Service)
 		if other, ok := seen[id]; ok && twins == nil {
-			twins = fmt.Errorf("arms %s and %s are the same program with the same arguments (build ID %.12s…): "+
-				"give them different versions or arguments; to compare a program with itself, set `aa: true` or `twin: true`", other, a.Name, p.BuildID)
+			twins = &TwinsError{other, a.Name, p.BuildID}
 		}
 		seen[id] = a.Name
 	}
