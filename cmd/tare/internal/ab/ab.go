@@ -25,6 +25,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/remote"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/comment"
 	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/study"
@@ -53,7 +54,7 @@ type runFlags struct {
 	Threshold   cli.Percent   `default:"1%" help:"Smallest difference that matters."`
 	Connections int           `short:"c" default:"64" help:"Number of connections."`
 	Rate        string        `short:"r" default:"50%" help:"Requests a second to each service, or a share of the slowest one's capacity (50%). 0 sends the next request at each response." placeholder:"RATE"`
-	Why         bool          `default:"true" negatable:"" help:"Attribute the difference in CPU to owners afterwards: by eBPF as root on Linux, else by net/http/pprof if every service has it."`
+	Why         bool          `default:"true" negatable:"" help:"Attribute the difference in CPU to owners afterwards: by eBPF where the kernel allows it (root on Linux), else by net/http/pprof if every service has it."`
 	runs.TrialFlags
 }
 
@@ -92,7 +93,7 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 	c.args[0] = filepath.Base(c.args[0])
 	command := report.ShellLine(c.args)
 	builder := runs.NewBuilder(c.Measure.Module)
-	answers, err := p.AskServices(ctx, t, builder)
+	answers, err := askServices(ctx, t, p, builder)
 	if equal := (*lab.EqualError)(nil); errors.As(err, &equal) {
 		return c.Output.showSame(ctx, t, comment.Equal{Study: p.Name, Control: equal.Control, BuildID: equal.BuildID, Command: c.args})
 	}
@@ -111,7 +112,7 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 	for _, w := range warnings {
 		t.Note("warning: %s", w)
 	}
-	unplanned := c.chooseCapture(p, answers, runtime.GOOS == "linux" && os.Geteuid() == 0)
+	unplanned := c.chooseCapture(p, answers)
 	if c.Measure.Why && unplanned != "" {
 		t.Note("who spends the CPU will not be known: %s", unplanned)
 	}
@@ -125,24 +126,34 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 	return c.measure(ctx, t, s, builder, unplanned)
 }
 
-// chooseCapture chooses by what the difference is explained: the kernel, which sees every
-// process of this machine, or else the profiles that all of the services expose. It returns why
-// nothing explains it; "" if something does.
-func (c *Cmd) chooseCapture(p *compose.Plan, answers []lab.Answer, root bool) (unplanned string) {
+// askServices asks all services. Those among others that are one program are compared all the same.
+func askServices(ctx context.Context, t *cli.Terminal, p *compose.Plan, builder *arm.Builder) ([]lab.Answer, error) {
+	answers, err := p.AskServices(ctx, t, builder)
+	if twins := (*lab.TwinsError)(nil); errors.As(err, &twins) {
+		t.Note("warning: %s and %s are the same program", twins.A, twins.B)
+		p.AA = true
+		return p.AskServices(ctx, t, builder)
+	}
+	return answers, err
+}
+
+// chooseCapture chooses by what the difference is explained: the kernel, if it can sample every
+// service, or else the profiles that all of them expose. It returns why nothing explains it; "" if
+// something does.
+func (c *Cmd) chooseCapture(p *compose.Plan, answers []lab.Answer) (unplanned string) {
 	foreign := slices.IndexFunc(answers, func(a lab.Answer) bool { return a.PID != 0 && !a.Go })
+	unsampled := slices.IndexFunc(answers, func(a lab.Answer) bool { return a.Unsampled != nil })
 	switch {
 	case !c.Measure.Why:
 		return "--no-why asks for no profiles"
 	case foreign >= 0:
 		return fmt.Sprintf("that needs Go programs, and %s is none", answers[foreign].Arm)
-	case root && !slices.ContainsFunc(answers, func(a lab.Answer) bool { return a.PID == 0 }):
+	case unsampled < 0:
 		p.Capture = study.EBPF
 	case !slices.ContainsFunc(answers, func(a lab.Answer) bool { return !a.Profiled }):
 		p.Capture = study.Pprof
-	case root:
-		return "that needs services on this machine, or net/http/pprof in every one"
 	default:
-		return "that needs root on Linux, or net/http/pprof in every service"
+		return fmt.Sprintf("not every service has net/http/pprof, and %s cannot be sampled from outside: %s", answers[unsampled].Arm, answers[unsampled].Unsampled)
 	}
 	return ""
 }

@@ -77,26 +77,26 @@ func TestFewestBlocks(t *testing.T) {
 	}
 }
 
-// The kernel explains what runs on this machine, to root; else what the services expose.
+// The kernel explains the difference where it can sample all services; else what they expose does.
 func TestChooseCapture(t *testing.T) {
+	refused := errors.New("sampling needs root")
 	for _, tt := range []struct {
-		name      string
-		root, off bool
-		answers   []lab.Answer
-		want      study.Source
-		said      string
+		name    string
+		off     bool
+		answers []lab.Answer
+		want    study.Source
+		said    string
 	}{
-		{"root", true, false, []lab.Answer{{PID: 7, Go: true}, {PID: 8, Go: true, Profiled: true}}, study.EBPF, ""},
-		{"not asked for", true, true, []lab.Answer{{PID: 7, Go: true}}, "", "--no-why"},
-		{"exposed", false, false, []lab.Answer{{PID: 7, Go: true, Profiled: true}, {PID: 8, Go: true, Profiled: true}}, study.Pprof, ""},
-		{"exposed elsewhere", true, false, []lab.Answer{{PID: 7, Go: true, Profiled: true}, {Profiled: true}}, study.Pprof, ""},
-		{"one exposed", false, false, []lab.Answer{{PID: 7, Go: true, Profiled: true}, {PID: 8, Go: true}}, "", "needs root"},
-		{"elsewhere", true, false, []lab.Answer{{PID: 7, Go: true, Profiled: true}, {}}, "", "services on this machine"},
-		{"one in another language", true, false, []lab.Answer{{PID: 7, Go: true, Profiled: true}, {Arm: "app.py", PID: 8}}, "", "needs Go programs, and app.py is none"},
+		{"sampled", false, []lab.Answer{{PID: 7, Go: true}, {PID: 8, Go: true, Profiled: true}}, study.EBPF, ""},
+		{"not asked for", true, []lab.Answer{{PID: 7, Go: true}}, "", "--no-why"},
+		{"exposed", false, []lab.Answer{{PID: 7, Go: true, Profiled: true, Unsampled: refused}, {PID: 8, Go: true, Profiled: true, Unsampled: refused}}, study.Pprof, ""},
+		{"exposed elsewhere", false, []lab.Answer{{PID: 7, Go: true, Profiled: true}, {Profiled: true, Unsampled: refused}}, study.Pprof, ""},
+		{"one exposed", false, []lab.Answer{{PID: 7, Go: true, Profiled: true}, {Arm: "api", PID: 8, Go: true, Unsampled: refused}}, "", "api cannot be sampled from outside: sampling needs root"},
+		{"one in another language", false, []lab.Answer{{PID: 7, Go: true, Profiled: true}, {Arm: "app.py", PID: 8}}, "", "needs Go programs, and app.py is none"},
 	} {
 		p := &compose.Plan{}
 		c := &Cmd{Measure: runFlags{Why: !tt.off}}
-		said := c.chooseCapture(p, tt.answers, tt.root)
+		said := c.chooseCapture(p, tt.answers)
 		if p.Capture != tt.want || !strings.Contains(said, tt.said) || (said == "") != (tt.want != "") {
 			t.Errorf("%s: by %q, and said %q; want %q and %q", tt.name, p.Capture, said, tt.want, tt.said)
 		}
