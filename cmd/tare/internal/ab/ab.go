@@ -174,7 +174,7 @@ func (c *Cmd) schedule(t *cli.Terminal, p *compose.Plan, answers []lab.Answer, c
 	}
 	t.Note("%s", said)
 	if blocks > 0 {
-		runs.AnnounceEffect(t, s, blocks)
+		runs.AnnounceEffect(t, s, blocks, c.Output.Dir)
 	}
 	return s, nil
 }

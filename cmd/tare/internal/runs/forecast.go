@@ -9,7 +9,9 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/noise"
 	"github.com/tarehq/tare/lab"
+	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/stats/unit"
 )
@@ -53,24 +55,24 @@ func family(s *study.Study) int {
 	return max(1, len(s.Arms)-1)
 }
 
-// announceBudget says beforehand what a budget of time can tell apart, in at most
-// so many blocks (0: the study's own).
-func announceBudget(t *cli.Terminal, s *study.Study, budget time.Duration, blocks int) {
-	block := study.Estimate(s, 1, lab.Overhead)
-	n, bound := fit(s, budget), ""
-	if most := lastLook(s, blocks).Blocks; n > most {
+// announceBudget says beforehand what the session's budget of time can tell apart, in at most
+// its blocks (0: the study's own).
+func (s *Session) announceBudget(t *cli.Terminal, st *study.Study) {
+	block := study.Estimate(st, 1, lab.Overhead)
+	n, bound := fit(st, s.Budget), ""
+	if most := lastLook(st, s.Blocks).Blocks; n > most {
 		n = most
-		if blocks > 0 {
+		if s.Blocks > 0 {
 			bound = ": --blocks allows no more"
 		}
 	}
 	fmt.Fprintf(t.Err, "blocks that fit into %s: %d, each of about %s, after %s for pilot and captures%s\n",
-		budget, n, block.Round(100*time.Millisecond), lab.Besides(s).Round(time.Second), bound)
-	if least, need := toTell(s, blocks); n < least {
+		s.Budget, n, block.Round(100*time.Millisecond), lab.Besides(st).Round(time.Second), bound)
+	if least, need := toTell(st, s.Blocks); n < least {
 		fmt.Fprintf(t.Err, "too few to detect any effect: it takes at least %d blocks, about %s\n", least, need.Round(time.Second))
 		return
 	}
-	AnnounceEffect(t, s, n)
+	AnnounceEffect(t, st, n, s.Dir)
 }
 
 // fit is about how many blocks end within a budget.
@@ -145,13 +147,17 @@ func roundUp(d time.Duration) time.Duration {
 }
 
 // AnnounceEffect says beforehand how small an effect on the primary metric so many blocks
-// should detect, by how still the calibration found this machine.
-func AnnounceEffect(t *cli.Terminal, s *study.Study, blocks int) {
+// should detect: by how still the calibration found this machine, or else a run that home keeps.
+func AnnounceEffect(t *cli.Terminal, s *study.Study, blocks int, home string) {
 	metric, _ := study.MetricNamed(s.Primary.Metric)
 	cal, ok, err := noise.ReadFloor()
+	by := ""
 	if err != nil || !ok || cal.Blocks == 0 {
-		fmt.Fprintf(t.Err, "the smallest detectable effect is unknown on this machine: run `tare calibrate` once\n")
-		return
+		if cal = keptFloor(home, s); cal.Blocks == 0 {
+			fmt.Fprintf(t.Err, "the smallest detectable effect is unknown on this machine: run `tare calibrate` once\n")
+			return
+		}
+		by = ", by the noise of run " + cal.Run
 	}
 	floor, ok := cal.Floor[s.Primary.Metric]
 	if !ok {
@@ -161,5 +167,28 @@ func AnnounceEffect(t *cli.Terminal, s *study.Study, blocks int) {
 	if blocks < cal.Blocks {
 		floor *= math.Sqrt(float64(cal.Blocks) / float64(blocks))
 	}
-	fmt.Fprintf(t.Err, "smallest effect on %s that they should detect: about %s\n", metric.Title, unit.Change(math.Expm1(2*floor)))
+	fmt.Fprintf(t.Err, "smallest effect on %s that they should detect: about %s%s\n", metric.Title, unit.Change(math.Expm1(2*floor)), by)
+}
+
+// keptFloor is the noise floor that the newest run of the study with its control showed, of no
+// blocks if there is none on the primary metric. It holds as long as a calibration.
+func keptFloor(home string, s *study.Study) noise.Calibration {
+	all, _ := record.List(home) // the newest first; without a list there is no floor
+	for _, kept := range all {
+		if kept.Study != s.Name || time.Since(kept.Started) > noise.FloorAge {
+			continue
+		}
+		run, err := record.Open(kept.Dir)
+		if err != nil || run.Manifest.Study.Control != s.Control {
+			continue
+		}
+		a, err := verdict.Analyse(run)
+		if err != nil {
+			continue
+		}
+		if floors, blocks := a.Floors(); floors[s.Primary.Metric] > 0 {
+			return noise.Calibration{Blocks: blocks, Floor: floors, Run: run.Manifest.ID}
+		}
+	}
+	return noise.Calibration{}
 }

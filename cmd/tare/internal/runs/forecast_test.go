@@ -1,13 +1,17 @@
 package runs
 
 import (
+	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/noise"
+	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/studies"
 )
@@ -55,11 +59,53 @@ func TestAnnounceBudget(t *testing.T) {
 				t.Fatal(err)
 			}
 			var said strings.Builder
-			announceBudget(&cli.Terminal{Err: &said}, s, tt.budget, tt.blocks)
+			(&Session{StudyFlags: StudyFlags{Blocks: tt.blocks}, Budget: tt.budget}).announceBudget(&cli.Terminal{Err: &said}, s)
 			if got := said.String(); !strings.Contains(got, tt.want) || strings.Contains(got, tt.never) {
 				t.Errorf("--budget %s %s: got %q, want %q in it and no %q", tt.budget, tt.study, got, tt.want, tt.never)
 			}
 		})
+	}
+}
+
+// Without a calibration the noise of a run with the same control is taken, if it is not old.
+func TestAnnounceByKeptRun(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	home := t.TempDir()
+	s := study.Study{Name: "ab", Control: "a", Twin: true, Threshold: 0.01, Arms: []study.Arm{{Name: "a"}, {Name: "b"}},
+		Workloads: []study.Workload{{Name: "load", Schedule: "closed"}}, Primary: study.Primary{Metric: "cpu_per_request", Workload: "load"}}
+	keep := func(id string, age time.Duration) {
+		w, err := record.Create(filepath.Join(home, id), record.Manifest{ID: id, Study: s, Started: time.Now().Add(-age), Outcome: "cap"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 24 { // 8 blocks of control, twin and arm
+			tr := record.Trial{Seq: i, Block: i / 3, Arm: "a", Twin: i%3 == 1, Workload: "load", Requests: 20_000, Elapsed: time.Second, Steady: true,
+				Metrics: map[string]float64{"cpu_per_request": 30_000 + float64(300*(i%5))}}
+			if i%3 == 2 {
+				tr.Arm = "b"
+			}
+			err = errors.Join(err, w.Append(tr, nil))
+		}
+		if err := errors.Join(err, w.Finish("cap")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := s
+	other.Control = "b"
+	keep("old", 2*noise.FloorAge)
+	for _, tt := range []struct {
+		study *study.Study
+		keep  string
+		want  string
+	}{{&s, "", "run `tare calibrate` once"}, {&s, "new", ", by the noise of run new\n"}, {&other, "", "run `tare calibrate` once"}} {
+		if tt.keep != "" {
+			keep(tt.keep, time.Hour)
+		}
+		var said strings.Builder
+		AnnounceEffect(&cli.Terminal{Err: &said}, tt.study, 8, home)
+		if !strings.Contains(said.String(), tt.want) {
+			t.Errorf("with %q kept, against %s: got %q, want %q", tt.keep, tt.study.Control, said.String(), tt.want)
+		}
 	}
 }
 

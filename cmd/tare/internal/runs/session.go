@@ -111,7 +111,7 @@ func (s *Session) NewFolder(st *study.Study) string { return NewFolder(s.Dir, st
 // blocks already, so that what fits into the budget alone says nothing of it.
 func (s *Session) Announce(t *cli.Terminal, st *study.Study) {
 	if s.Budget > 0 && s.Resume == "" {
-		announceBudget(t, st, s.Budget, s.Blocks)
+		s.announceBudget(t, st)
 	} else {
 		warnTooFew(t, st, s.Blocks)
 	}
